@@ -1,0 +1,69 @@
+package kube
+
+import (
+	"context"
+	"errors"
+
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// Sentinel errors of an [API]. Every error of a call wraps at most one.
+var (
+	// ErrNotFound: the object does not exist.
+	ErrNotFound = errors.New("not found")
+	// ErrForbidden: EKCO's service account may not do that.
+	ErrForbidden = errors.New("forbidden")
+	// ErrOtherUID: an object of the name exists, and it is another one.
+	ErrOtherUID = errors.New("another object has this name")
+	// ErrConflict: the object changed since it was read.
+	ErrConflict = errors.New("conflict")
+	// ErrUnavailable: the API server did not answer, or cannot now.
+	ErrUnavailable = errors.New("the Kubernetes API is unavailable")
+)
+
+// API is what EKCO asks of the Kubernetes API outside of watches. All reads
+// are live: they go to the API server, never to a cache.
+type API interface {
+	// Node reads a Node.
+	Node(ctx context.Context, name string) (Node, error)
+	// DeleteNode deletes the Node of that name and UID. It returns ErrNotFound
+	// when there is none of the name, ErrOtherUID when it is another one.
+	DeleteNode(ctx context.Context, name, uid string) error
+	// Pod reads a Pod.
+	Pod(ctx context.Context, namespace, name string) (Pod, error)
+	// ForceDeletePod deletes the Pod of that name and UID with grace period 0.
+	// Errors as DeleteNode.
+	ForceDeletePod(ctx context.Context, namespace, name, uid string) error
+	// ClusterUID returns the UID of namespace kube-system.
+	ClusterUID(ctx context.Context) (string, error)
+	// ReadMirror returns the mirror's content and its resource version. It
+	// returns ErrNotFound when there is none.
+	ReadMirror(ctx context.Context) (content []byte, version string, err error)
+	// WriteMirror creates the mirror (version "") or replaces the one of that
+	// version, and returns the new version. It returns ErrConflict when the
+	// mirror is not of that version.
+	WriteMirror(ctx context.Context, content []byte, version string) (string, error)
+	// RecordEvent writes a Kubernetes Event about the subject. Best effort: an
+	// error says that it was not written.
+	RecordEvent(ctx context.Context, about journal.Subject, note Note) error
+}
+
+// Node is a Node as EKCO sees it.
+type Node struct {
+	Name, UID string
+	Facts     journal.NodeFacts
+}
+
+// Pod is a Pod as EKCO sees it.
+type Pod struct {
+	journal.PodRef
+	// Node is the name of the node it is bound to.
+	Node string
+}
+
+// Note is the content of a Kubernetes Event.
+type Note struct {
+	// Reason is a short CamelCase word, Message a sentence.
+	Reason, Message string
+	Warning         bool
+}

@@ -1,0 +1,254 @@
+package journal
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// ActionKind names what an action does.
+type ActionKind string
+
+// The kinds of action.
+const (
+	ActionClearNode ActionKind = "clear-node"
+	ActionPurgeNode ActionKind = "purge-node"
+)
+
+// ActionRequested opens an action. Its subject is the object acted on, its
+// action id is new, and its cause is the event that led to the decision.
+type ActionRequested struct {
+	Kind ActionKind `json:"kind"`
+	// Reason is for people: why the action is wanted.
+	Reason string `json:"reason"`
+	// Pods are the pods that a clear-node shall free.
+	Pods []PodRef `json:"pods,omitempty"`
+	// Force lets a manual action go past preflights that may be forced.
+	Force bool `json:"force,omitempty"`
+	// Manual is set when a person asked.
+	Manual bool `json:"manual,omitempty"`
+	// Live is set when the node answered when a person asked for its purge: its
+	// being reachable then is no reason to abandon the purge.
+	Live bool `json:"live,omitempty"`
+	// DryRun actions record each step without its effect.
+	DryRun bool `json:"dry_run,omitempty"`
+}
+
+// PodRef names a pod beyond doubt.
+type PodRef struct {
+	Namespace         string    `json:"namespace"`
+	Name              string    `json:"name"`
+	UID               string    `json:"uid"`
+	DeletionTimestamp time.Time `json:"deletion_timestamp"`
+}
+
+// ActionRefused answers a request that policy does not admit. The event has no
+// action id, because no action came of it.
+type ActionRefused struct {
+	Kind   ActionKind `json:"kind"`
+	Rule   string     `json:"rule"`
+	Reason string     `json:"reason"`
+}
+
+// Plan fixes what an action does, and every fact it needs to finish. Nothing
+// is looked up later on an object that the action itself destroys.
+type Plan struct {
+	// Facts are the captured facts, in the shape the action kind defines.
+	Facts json.RawMessage `json:"facts,omitempty"`
+	Steps []PlannedStep   `json:"steps"`
+}
+
+// PlannedStep is one step of a plan.
+type PlannedStep struct {
+	// ID is unique in the plan, for example "delete-node" or
+	// "delete-pod default/web-0".
+	ID string `json:"id"`
+	// Does is the kind of step, which selects the code that runs it.
+	Does string `json:"does"`
+	// Input is what the step needs, in the shape its kind defines.
+	Input json.RawMessage `json:"input,omitempty"`
+	// After lists the ids of steps that must be done before. Steps that do not
+	// depend on one another may run at once.
+	After []string `json:"after,omitempty"`
+	// Preflights are run before the step, also when it is repeated.
+	Preflights []string `json:"preflights,omitempty"`
+	// Irreversible marks the point of no return: once such a step has started,
+	// the action goes only forward.
+	Irreversible bool `json:"irreversible,omitempty"`
+	// Timeout bounds one attempt.
+	Timeout Duration `json:"timeout"`
+}
+
+// ActionPlanned carries the plan.
+type ActionPlanned struct {
+	Plan Plan `json:"plan"`
+}
+
+// ActionAdopted opens an action that another journal planned.
+type ActionAdopted struct {
+	Record ActionRecord `json:"record"`
+	// JournalID is the journal the action was mirrored from.
+	JournalID string `json:"journal_id"`
+}
+
+// ActionWarned says that a preflight had doubts and the action went on.
+type ActionWarned struct {
+	Preflight string `json:"preflight"`
+	Warning   string `json:"warning"`
+	// Answer is "yes" (asked on a terminal), "--yes", "--force" or
+	// "no terminal".
+	Answer string `json:"answer"`
+}
+
+// ActionHeld says why an action waits. It is tried again without being asked.
+type ActionHeld struct {
+	// Preflight is the check that failed.
+	Preflight string `json:"preflight"`
+	// Step is the step that waits.
+	Step   string `json:"step,omitempty"`
+	Reason string `json:"reason"`
+}
+
+// ActionReleased ends a hold.
+type ActionReleased struct {
+	Preflight string `json:"preflight"`
+	Step      string `json:"step,omitempty"`
+}
+
+// StepStarted is the intent: it is on disk before the effect begins.
+type StepStarted struct {
+	Step    string `json:"step"`
+	Attempt int    `json:"attempt"`
+}
+
+// StepDone says that the proof was observed.
+type StepDone struct {
+	Step    string `json:"step"`
+	Attempt int    `json:"attempt"`
+	// Outputs are what later steps and people need of the result.
+	Outputs json.RawMessage `json:"outputs,omitempty"`
+	// AlreadyDone is set when the proof held before any effect of this attempt.
+	AlreadyDone bool `json:"already_done,omitempty"`
+	// DryRun is set when there was no effect and no proof.
+	DryRun bool `json:"dry_run,omitempty"`
+}
+
+// StepFailed records a failed attempt.
+type StepFailed struct {
+	Step    string `json:"step"`
+	Attempt int    `json:"attempt"`
+	Error   string `json:"error"`
+	// NextTry is when the step is attempted again; zero when the retry budget
+	// is spent.
+	NextTry time.Time `json:"next_try,omitzero"`
+}
+
+// ActionStalled says that an action's retry budget is spent.
+type ActionStalled struct {
+	Step   string `json:"step"`
+	Reason string `json:"reason"`
+}
+
+// ActionRetried gives a stalled or held action a new budget, at once.
+type ActionRetried struct {
+	Reason string `json:"reason,omitempty"`
+}
+
+// ActionCancelling asks an action to stop. It has no effect on an action past
+// its point of no return.
+type ActionCancelling struct {
+	Reason string `json:"reason"`
+}
+
+// Outcome is how an action ended.
+type Outcome string
+
+// The outcomes.
+const (
+	// OutcomeDone: every step's proof was observed.
+	OutcomeDone Outcome = "done"
+	// OutcomeCancelled: it stopped before its point of no return because
+	// somebody asked.
+	OutcomeCancelled Outcome = "cancelled"
+	// OutcomeAbandoned: it stopped before its point of no return because its
+	// reason went away, for example the node came back.
+	OutcomeAbandoned Outcome = "abandoned"
+	// OutcomeDryRun: every step was recorded and none had an effect.
+	OutcomeDryRun Outcome = "dry-run"
+	// OutcomeSuperseded: another EKCO finished it under another journal.
+	OutcomeSuperseded Outcome = "superseded"
+)
+
+// ActionEnded closes an action.
+type ActionEnded struct {
+	Outcome Outcome `json:"outcome"`
+	Reason  string  `json:"reason,omitempty"`
+}
+
+// ActionStatus is a state of the action machine; package fsm owns its
+// transitions.
+type ActionStatus string
+
+// ActionRecord is everything the journal says about one action, folded. It is
+// what an action is resumed from, and what the mirror keeps.
+type ActionRecord struct {
+	ID      string       `json:"id"`
+	Kind    ActionKind   `json:"kind"`
+	Subject Subject      `json:"subject"`
+	Status  ActionStatus `json:"status"`
+	// RequestedBy is the actor of the request.
+	RequestedBy string          `json:"requested_by"`
+	RequestedAt time.Time       `json:"requested_at"`
+	Request     ActionRequested `json:"request"`
+	Planned     bool            `json:"planned,omitempty"`
+	Plan        Plan            `json:"plan,omitzero"`
+	// Steps holds the progress of every step that was ever started, by id.
+	Steps map[string]StepRecord `json:"steps,omitempty"`
+	// Holds are the holds in force, by step id ("" before the first step).
+	Holds map[string]ActionHeld `json:"holds,omitempty"`
+	// Stalled is set while the retry budget is spent.
+	Stalled *ActionStalled `json:"stalled,omitempty"`
+	// Cancelling is set once somebody, or the node's return, asked it to stop.
+	Cancelling *ActionCancelling `json:"cancelling,omitempty"`
+	// PastNoReturn is set once an irreversible step has started.
+	PastNoReturn bool `json:"past_no_return,omitempty"`
+	// Ended and EndedAt are set once the action is over.
+	Ended   *ActionEnded `json:"ended,omitempty"`
+	EndedAt time.Time    `json:"ended_at,omitzero"`
+	// Unreadable says which event of the action this EKCO does not understand.
+	// Such an action is held.
+	Unreadable string `json:"unreadable,omitempty"`
+	// LastSeq is the sequence number of the last event of the action.
+	LastSeq uint64 `json:"last_seq"`
+}
+
+// StepRecord is the progress of one step.
+type StepRecord struct {
+	Attempts  int             `json:"attempts"`
+	StartedAt time.Time       `json:"started_at,omitzero"`
+	DoneAt    time.Time       `json:"done_at,omitzero"`
+	Outputs   json.RawMessage `json:"outputs,omitempty"`
+	LastError string          `json:"last_error,omitempty"`
+	NextTry   time.Time       `json:"next_try,omitzero"`
+	// Open is set between step.started and step.done or step.failed: the
+	// effect may or may not have happened.
+	Open bool `json:"open,omitempty"`
+}
+
+// Done reports whether the step's proof was observed.
+func (s StepRecord) Done() bool { return !s.DoneAt.IsZero() }
+
+// Duration is a time.Duration whose JSON form is a string like "1m30s".
+type Duration time.Duration
+
+// MarshalText writes the duration as time.Duration does.
+func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
+
+// UnmarshalText reads what time.ParseDuration reads.
+func (d *Duration) UnmarshalText(text []byte) error {
+	parsed, err := time.ParseDuration(string(text))
+	if err != nil {
+		return err
+	}
+	*d = Duration(parsed)
+	return nil
+}

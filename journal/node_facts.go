@@ -1,0 +1,55 @@
+package journal
+
+import "time"
+
+// Taint keys that say a node is not ready, in the words of Kubernetes.
+const (
+	TaintNotReady           = "node.kubernetes.io/not-ready"
+	TaintUnreachable        = "node.kubernetes.io/unreachable"
+	TaintNetworkUnavailable = "node.kubernetes.io/network-unavailable"
+	TaintUnschedulable      = "node.kubernetes.io/unschedulable"
+)
+
+// JudgedTaint reports whether EKCO judges nodes by taints of this key. Others
+// are not part of a node's facts.
+func JudgedTaint(key string) bool {
+	switch key {
+	case TaintNotReady, TaintUnreachable, TaintNetworkUnavailable, TaintUnschedulable:
+		return true
+	}
+	return false
+}
+
+// Ready reports whether the node has none of the judged taints, of any effect.
+// Conditions are not consulted, and a cordoned node counts as not ready.
+func (f NodeFacts) Ready() bool { return len(f.Taints) == 0 }
+
+// Unreachable reports whether the node has the unreachable taint, and since
+// when: by the first such taint that has a time. Since is zero when none has.
+func (f NodeFacts) Unreachable() (since time.Time, unreachable bool) {
+	for _, taint := range f.Taints {
+		if taint.Key != TaintUnreachable {
+			continue
+		}
+		unreachable = true
+		if !taint.TimeAdded.IsZero() {
+			return taint.TimeAdded, true
+		}
+	}
+	return time.Time{}, unreachable
+}
+
+// Equal reports whether two sets of facts say the same.
+func (f NodeFacts) Equal(other NodeFacts) bool {
+	if len(f.Taints) != len(other.Taints) {
+		return false
+	}
+	for i, taint := range f.Taints {
+		o := other.Taints[i]
+		if taint.Key != o.Key || taint.Effect != o.Effect || !taint.TimeAdded.Equal(o.TimeAdded) {
+			return false
+		}
+	}
+	return f.Role == other.Role && f.Excluded == other.Excluded && f.InternalIP == other.InternalIP &&
+		f.Hostname == other.Hostname && f.CreatedAt.Equal(other.CreatedAt)
+}

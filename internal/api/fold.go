@@ -1,0 +1,71 @@
+package api
+
+import (
+	"context"
+	"iter"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/replicatedhq/ekco/fsm"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// StatusOf says what a folded state knows. Whoever serves it adds what only it
+// can know: whether an operator runs, the journal's size, what is absent.
+func StatusOf(s *fsm.State, now time.Time) Status {
+	status := Status{
+		Now: now, API: s.API, Actions: s.OpenActions(),
+		Operator: OperatorStatus{OperatorState: s.Operator},
+		Journal:  JournalStatus{SafeMode: s.Journal.Salvaged},
+		Refusals: slices.Clone(s.Refusals),
+		Pauses:   make(map[string]fsm.Pause, len(s.Pauses)),
+		Problems: slices.Clone(s.Problems),
+	}
+	for node, pause := range s.Pauses {
+		status.Pauses[node] = pause
+	}
+	for _, node := range s.Nodes {
+		status.Nodes = append(status.Nodes, nodeStatus(node))
+	}
+	slices.SortFunc(status.Nodes, func(a, b NodeStatus) int {
+		return strings.Compare(a.Name+"\x00"+a.UID, b.Name+"\x00"+b.UID)
+	})
+	return status
+}
+
+func nodeStatus(node *fsm.Node) NodeStatus {
+	since, _ := node.Facts.Unreachable()
+	return NodeStatus{
+		Name: node.Name, UID: node.UID, Role: node.Facts.Role, State: node.State, Since: node.Since,
+		Ready: node.GoneAt.IsZero() && node.Facts.Ready(), Excluded: node.Facts.Excluded,
+		TerminatingPods: len(node.Pods), UnreachableSince: since,
+	}
+}
+
+// EventsOf reads a store as [Backend.Events] describes.
+func EventsOf(ctx context.Context, store journal.Store, query journal.Query, follow bool) iter.Seq2[journal.Event, error] {
+	return func(yield func(journal.Event, error) bool) {
+		last := query.After
+		for event, err := range store.Read(ctx, query) {
+			if !yield(event, err) || err != nil {
+				return
+			}
+			last = max(last, event.Seq)
+		}
+		if !follow {
+			return
+		}
+		live := query
+		live.Limit, live.After = 0, last
+		for event, err := range store.Follow(ctx, last) {
+			if err != nil {
+				yield(event, err)
+				return
+			}
+			if live.Matches(event) && !yield(event, nil) {
+				return
+			}
+		}
+	}
+}

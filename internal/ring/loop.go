@@ -1,0 +1,152 @@
+package ring
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/replicatedhq/ekco/fsm"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// decideAgain is how long the loop waits after it could not write down what it
+// decided.
+const decideAgain = time.Second
+
+// follow wakes the loop whenever something was appended, by whomever.
+func (r *Ring) follow(ctx context.Context, fatal chan<- error) {
+	for _, err := range r.cfg.Store.Follow(ctx, r.state.Seq) {
+		if err != nil {
+			fatal <- fmt.Errorf("follow the journal: %w", err)
+			return
+		}
+		r.wakeLoop()
+	}
+}
+
+func (r *Ring) wakeLoop() {
+	select {
+	case r.wake <- struct{}{}:
+	default:
+	}
+}
+
+// loop is the one goroutine that owns the folded state.
+func (r *Ring) loop(ctx context.Context, fatal chan<- error) {
+	defer close(r.loopEnded)
+	r.running.Store(true)
+	defer r.running.Store(false)
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case command := <-r.commands:
+			command(r.state)
+		case ended := <-r.finished:
+			r.workerEnded(ended)
+		case <-r.wake:
+		case <-timer.C:
+		}
+		next, err := r.turn(ctx)
+		if err != nil {
+			fatal <- err
+			return
+		}
+		timer.Reset(next)
+	}
+}
+
+// idle is how long the loop sleeps when no deadline is known.
+const idle = time.Hour
+
+// turn folds what is new, decides until there is nothing left to decide, and
+// returns how long the loop may sleep.
+func (r *Ring) turn(ctx context.Context) (time.Duration, error) {
+	if err := r.catchUp(ctx); err != nil {
+		return 0, err
+	}
+	for r.deciding {
+		decisions := fsm.Decide(r.state, r.cfg.Policy, time.Now())
+		if len(decisions.Events) == 0 {
+			r.afterTurn(ctx)
+			return sleepUntil(decisions.Next), nil
+		}
+		if _, err := r.store.Append(ctx, decisions.Events...); err != nil {
+			r.log.Warn("cannot write down decisions; nothing is done until that works",
+				"events", len(decisions.Events), "error", err)
+			return decideAgain, nil
+		}
+		if err := r.catchUp(ctx); err != nil {
+			return 0, err
+		}
+	}
+	r.afterTurn(ctx)
+	return idle, nil
+}
+
+func sleepUntil(next time.Time) time.Duration {
+	if next.IsZero() {
+		return idle
+	}
+	return min(max(time.Until(next), 0), idle)
+}
+
+// catchUp folds every event that the state has not seen.
+func (r *Ring) catchUp(ctx context.Context) error {
+	for event, err := range r.cfg.Store.Read(ctx, journal.Query{After: r.state.Seq}) {
+		if err != nil {
+			if ctx.Err() != nil {
+				return nil
+			}
+			return fmt.Errorf("read the journal after event %d: %w", r.state.Seq, err)
+		}
+		r.state.Apply(event)
+		r.cfg.Metrics.Folded(event)
+		r.notes.about(event)
+		r.signalWorker(event)
+	}
+	return nil
+}
+
+// afterTurn passes the new state on to those who act on it.
+func (r *Ring) afterTurn(ctx context.Context) {
+	if !r.deciding {
+		return
+	}
+	r.startWorkers()
+	r.observers.SetUnknown(unknownNodes(r.state))
+	r.mirror.Update(r.state.OpenActions(), r.state.Journal.ClusterUID)
+	r.cfg.Metrics.State(r.state)
+	if r.state.Seq-r.lastSaved >= r.cfg.SnapshotEvery {
+		r.saveSnapshot(ctx)
+	}
+}
+
+// unknownNodes returns the nodes whose pods are worth watching, by name.
+func unknownNodes(s *fsm.State) map[string]string {
+	unknown := make(map[string]string)
+	for uid, node := range s.Nodes {
+		switch node.State {
+		case fsm.Unknown, fsm.Clearing, fsm.Cleared, fsm.Purging:
+			if _, unreachable := node.Facts.Unreachable(); unreachable && node.GoneAt.IsZero() {
+				unknown[node.Name] = uid
+			}
+		}
+	}
+	return unknown
+}
+
+// saveSnapshot keeps the folded state, so that the next start is quick. Losing
+// one costs only time, so a failure is a warning.
+func (r *Ring) saveSnapshot(ctx context.Context) {
+	r.lastSaved = r.state.Seq
+	snapshot, err := r.state.Snapshot()
+	if err == nil {
+		err = r.cfg.Store.SaveSnapshot(ctx, snapshot)
+	}
+	if err != nil {
+		r.log.Warn("cannot save a snapshot; the next start replays more events", "error", err)
+	}
+}

@@ -1,0 +1,28 @@
+package ring
+
+import (
+	"time"
+
+	"github.com/replicatedhq/ekco/fsm"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// Metrics is told what happens; implementations must not block.
+type Metrics interface {
+	// Appended is called after each append.
+	Appended(events int, took time.Duration, err error)
+	// Folded is called for each event, on the loop goroutine.
+	Folded(event journal.Event)
+	// State is called with the state after each turn, on the loop goroutine. It
+	// must not keep it.
+	State(s *fsm.State)
+	// MirrorFailed is called for each failed write of the mirror.
+	MirrorFailed(err error)
+}
+
+type noMetrics struct{}
+
+func (noMetrics) Appended(int, time.Duration, error) {}
+func (noMetrics) Folded(journal.Event)               {}
+func (noMetrics) State(*fsm.State)                   {}
+func (noMetrics) MirrorFailed(error)                 {}

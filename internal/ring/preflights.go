@@ -1,0 +1,48 @@
+package ring
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/fsm"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// policyRules are the preflights that judge by the folded state.
+var policyRules = []string{
+	fsm.RuleAPIUnreachable, fsm.RuleSettling, fsm.RulePaused, fsm.RuleExcluded,
+	fsm.RuleStormBrake, fsm.RuleReadyMinimums, fsm.RuleOneAtATime,
+}
+
+func (r *Ring) policyPreflights() map[string]actions.Preflight {
+	preflights := make(map[string]actions.Preflight, len(policyRules))
+	for _, rule := range policyRules {
+		preflights[rule] = policyPreflight{ring: r, rule: rule}
+	}
+	return preflights
+}
+
+// policyPreflight asks the loop, which owns the state that policy judges.
+type policyPreflight struct {
+	ring *Ring
+	rule string
+}
+
+// Check implements actions.Preflight.
+func (p policyPreflight) Check(ctx context.Context, record journal.ActionRecord) actions.Verdict {
+	var result fsm.CheckResult
+	err := p.ring.do(ctx, func(s *fsm.State) {
+		result = fsm.CheckRule(s, p.ring.cfg.Policy, time.Now(), p.rule, record)
+	})
+	switch {
+	case err != nil:
+		return actions.Hold(fmt.Sprintf("cannot check: %v", err))
+	case result.Hold:
+		return actions.Hold(result.Reason)
+	case result.Warn:
+		return actions.Warn(result.Reason)
+	}
+	return actions.Pass()
+}

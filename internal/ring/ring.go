@@ -1,0 +1,210 @@
+package ring
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/actions/mirror"
+	"github.com/replicatedhq/ekco/fsm"
+	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// Actor is the name under which the loop's own decisions are recorded.
+const Actor = "operator"
+
+// Config is what a ring is made of.
+type Config struct {
+	Store  journal.Store
+	Kube   kube.API
+	Policy fsm.Policy
+	Log    *slog.Logger
+	// Identity says who runs, for operator.started.
+	Identity journal.OperatorStarted
+	// Observe starts the observers. See [Observers].
+	Observe StartObservers
+	// Retry overrides the runner's back-off; zero means its defaults.
+	Retry actions.RetryPolicy
+	// Only, when set, says which open actions this ring runs; a command that
+	// works without an operator runs just the action it was asked for.
+	Only func(journal.ActionRecord) bool
+	// SnapshotEvery is the number of events between snapshots; 0 means 5,000.
+	SnapshotEvery uint64
+	// Metrics may be nil.
+	Metrics Metrics
+	// Grace is how long a running step may go on after Run was told to stop;
+	// 0 means 8 s.
+	Grace time.Duration
+}
+
+// Ring is a running EKCO. Make one with [New], then call [Ring.Run] once.
+type Ring struct {
+	cfg    Config
+	log    *slog.Logger
+	store  *watchedStore
+	runner *actions.Runner
+	mirror *mirror.Mirror
+
+	commands chan func(*fsm.State)
+	wake     chan struct{}
+	finished chan workerResult
+	// identified is closed once the cluster is known to be the journal's and
+	// the mirror has been considered. Nothing is decided before.
+	identified chan struct{}
+	loopEnded  chan struct{}
+	running    atomic.Bool
+
+	// Set by Run before the loop starts.
+	workersCtx    context.Context
+	stopWorkers   context.CancelFunc
+	observersCtx  context.Context
+	stopObservers context.CancelFunc
+	workersWG     sync.WaitGroup
+
+	// Owned by the loop goroutine.
+	state     *fsm.State
+	workers   map[string]*worker
+	deciding  bool
+	lastSaved uint64
+	observers Observers
+	notes     *notes
+}
+
+// New folds the journal and returns a ring ready to run.
+func New(ctx context.Context, cfg Config) (*Ring, error) {
+	if cfg.SnapshotEvery == 0 {
+		cfg.SnapshotEvery = 5_000
+	}
+	if cfg.Grace == 0 {
+		cfg.Grace = 8 * time.Second
+	}
+	if cfg.Metrics == nil {
+		cfg.Metrics = noMetrics{}
+	}
+	r := &Ring{
+		cfg:        cfg,
+		log:        cfg.Log,
+		commands:   make(chan func(*fsm.State)),
+		wake:       make(chan struct{}, 1),
+		finished:   make(chan workerResult),
+		identified: make(chan struct{}),
+		loopEnded:  make(chan struct{}),
+		workers:    make(map[string]*worker),
+	}
+	r.store = &watchedStore{Store: cfg.Store, metrics: cfg.Metrics}
+	state, err := Fold(ctx, cfg.Store)
+	if err != nil {
+		return nil, err
+	}
+	r.state = state
+	r.lastSaved = state.Seq
+	return r, r.prepare(ctx)
+}
+
+// prepare builds what needs the journal's identity.
+func (r *Ring) prepare(ctx context.Context) error {
+	stat, err := r.cfg.Store.Stat(ctx)
+	if err != nil {
+		return fmt.Errorf("read the journal's identity: %w", err)
+	}
+	r.mirror = mirror.New(r.cfg.Kube, stat.JournalID, r.log, mirror.OnFailure(r.cfg.Metrics.MirrorFailed))
+	r.notes = newNotes(r.cfg.Kube, r.log)
+	r.runner = actions.NewRunner(actions.Config{
+		Store: r.store,
+		Log:   r.log,
+		Kinds: map[journal.ActionKind]actions.Kind{
+			journal.ActionClearNode: actions.NewClearNode(r.cfg.Kube),
+			journal.ActionPurgeNode: actions.NewPurgeNode(r.cfg.Kube),
+		},
+		Preflights:      r.policyPreflights(),
+		Retry:           r.cfg.Retry,
+		BeforeFirstStep: r.mirrorFirst,
+		Grace:           r.cfg.Grace,
+	})
+	return nil
+}
+
+// Fold returns the state of the journal: its snapshot and every event since.
+func Fold(ctx context.Context, store journal.Store) (*fsm.State, error) {
+	state := fsm.NewState()
+	snapshot, err := store.Snapshot(ctx)
+	switch {
+	case err == nil:
+		loaded, err := fsm.LoadState(snapshot)
+		if err == nil {
+			state = loaded
+		} else if !errors.Is(err, fsm.ErrOtherFold) {
+			return nil, fmt.Errorf("read the journal's snapshot: %w", err)
+		}
+	case !errors.Is(err, journal.ErrNoSnapshot):
+		return nil, fmt.Errorf("read the journal's snapshot: %w", err)
+	}
+	for event, err := range store.Read(ctx, journal.Query{After: state.Seq}) {
+		if err != nil {
+			return nil, fmt.Errorf("replay the journal after event %d: %w", state.Seq, err)
+		}
+		state.Apply(event)
+	}
+	return state, nil
+}
+
+// Run runs the ring until ctx ends, then stops it in order. It returns nil
+// after an orderly stop, journal.ErrOtherCluster when the journal belongs to
+// another cluster, and the journal's error when it can no longer be read.
+func (r *Ring) Run(ctx context.Context) error {
+	// The loop outlives ctx: while they stop, workers still append and ask.
+	loopCtx, stopLoop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopLoop()
+	r.workersCtx, r.stopWorkers = context.WithCancel(loopCtx)
+	r.observersCtx, r.stopObservers = context.WithCancel(loopCtx)
+	fatal := make(chan error, 3)
+	var serving sync.WaitGroup
+	serving.Go(func() { r.follow(loopCtx, fatal) })
+	serving.Go(func() { r.loop(loopCtx, fatal) })
+	serving.Go(func() { r.mirror.Run(loopCtx) })
+	serving.Go(func() { r.notes.run(loopCtx) })
+
+	var starting sync.WaitGroup
+	startCtx, stopStarting := context.WithCancel(ctx)
+	defer stopStarting()
+	starting.Go(func() { r.start(startCtx, fatal) })
+
+	var err error
+	select {
+	case <-ctx.Done():
+	case err = <-fatal:
+	}
+	stopStarting()
+	starting.Wait()
+	r.shutDown(loopCtx, err)
+	stopLoop()
+	serving.Wait()
+	return err
+}
+
+// Identified is closed once the cluster is known to be the journal's own and
+// observation has begun.
+func (r *Ring) Identified() <-chan struct{} { return r.identified }
+
+// errStopped is returned to those who ask a ring that has ended.
+var errStopped = errors.New("the operator is stopping; ask again when it runs")
+
+// do runs f on the loop goroutine with the folded state, and waits for it.
+func (r *Ring) do(ctx context.Context, f func(*fsm.State)) error {
+	done := make(chan struct{})
+	select {
+	case r.commands <- func(s *fsm.State) { defer close(done); f(s) }:
+		<-done
+		return nil
+	case <-r.loopEnded:
+		return errStopped
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -1,0 +1,172 @@
+package ring
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+
+	"github.com/replicatedhq/ekco/actions/mirror"
+	"github.com/replicatedhq/ekco/fsm"
+	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// Observers is what the ring needs of running observers.
+type Observers interface {
+	// SetUnknown says which nodes' pods to watch: UID by name.
+	SetUnknown(nodes map[string]string)
+	// WaitSynced returns once the first lists have been recorded.
+	WaitSynced(ctx context.Context) error
+	// Synced reports whether that is so.
+	Synced() bool
+	// Absent lists what is not observed, for people.
+	Absent() []string
+	// Stop ends the observers and waits for them.
+	Stop()
+}
+
+// Recorder is where observers write facts.
+type Recorder interface {
+	Record(ctx context.Context, drafts ...journal.Draft) error
+}
+
+// StartObservers starts observers that write to the recorder. Known are the
+// machines as folded; what happened since becomes events.
+type StartObservers func(ctx context.Context, known []fsm.Node, recorder Recorder) Observers
+
+// start brings the ring up in the order that keeps a wrong cluster, a lost
+// plan or an old list from doing harm: identity, mirror, operator.started,
+// observers, and only then decisions.
+func (r *Ring) start(ctx context.Context, fatal chan<- error) {
+	err := r.identify(ctx)
+	if err == nil {
+		err = r.adopt(ctx)
+	}
+	if err == nil {
+		err = r.announce(ctx)
+	}
+	if err == nil {
+		err = r.observe(ctx)
+	}
+	switch {
+	case err == nil:
+		close(r.identified)
+	case ctx.Err() == nil:
+		fatal <- err
+	}
+}
+
+// patiently repeats f until it succeeds, fails for good, or ctx ends.
+func (r *Ring) patiently(ctx context.Context, what string, f func(context.Context) error) error {
+	said := ""
+	wait := backoff.NewExponentialBackOff()
+	wait.InitialInterval, wait.MaxInterval = 200*time.Millisecond, 5*time.Second
+	_, err := backoff.Retry(ctx, func() (struct{}, error) {
+		err := f(ctx)
+		if err != nil && ctx.Err() == nil && err.Error() != said {
+			said = err.Error()
+			r.log.Warn("still trying to "+what, "error", err)
+		}
+		return struct{}{}, err
+	}, backoff.WithBackOff(wait), backoff.WithMaxElapsedTime(0))
+	return err
+}
+
+// identify binds the journal to the cluster.
+func (r *Ring) identify(ctx context.Context) error {
+	return r.patiently(ctx, "learn which cluster this is", func(ctx context.Context) error {
+		uid, err := r.cfg.Kube.ClusterUID(ctx)
+		if errors.Is(err, kube.ErrForbidden) {
+			r.log.Info("may not read namespace kube-system: cannot tell whether the journal is of this cluster")
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		r.cfg.Identity.ClusterUID = uid
+		err = r.cfg.Store.BindCluster(ctx, uid)
+		if errors.Is(err, journal.ErrOtherCluster) {
+			return backoff.Permanent(err)
+		}
+		return err
+	})
+}
+
+// adopt takes over the open actions of an EKCO that kept another journal.
+func (r *Ring) adopt(ctx context.Context) error {
+	stat, err := r.cfg.Store.Stat(ctx)
+	if err != nil {
+		return fmt.Errorf("read the journal's identity: %w", err)
+	}
+	return r.patiently(ctx, "read the mirror of open actions", func(ctx context.Context) error {
+		content, err := r.mirror.Load(ctx)
+		switch {
+		case errors.Is(err, kube.ErrNotFound):
+			return nil
+		case errors.Is(err, kube.ErrForbidden):
+			r.log.Info("may not read the mirror of open actions; going on without it", "error", err)
+			return nil
+		case errors.Is(err, kube.ErrUnavailable):
+			return err
+		case err != nil:
+			r.log.Warn("cannot read the mirror of open actions; going on without it", "error", err)
+			return nil
+		}
+		return r.adoptFrom(ctx, content, stat.JournalID)
+	})
+}
+
+func (r *Ring) adoptFrom(ctx context.Context, content mirror.Content, journalID string) error {
+	var own []journal.ActionRecord
+	if err := r.do(ctx, func(s *fsm.State) { own = s.OpenActions() }); err != nil {
+		return err
+	}
+	drafts, err := mirror.Adopt(content, own, journalID, r.cfg.Identity.ClusterUID)
+	if err != nil {
+		r.log.Warn("the mirror of open actions is not used", "error", err)
+		return nil
+	}
+	if len(drafts) == 0 {
+		return nil
+	}
+	r.log.Info("taking over open actions from the mirror", "events", len(drafts))
+	_, err = r.store.Append(ctx, drafts...)
+	return err
+}
+
+// announce records who observes from now on.
+func (r *Ring) announce(ctx context.Context) error {
+	return r.patiently(ctx, "write to the journal", func(ctx context.Context) error {
+		identity := r.cfg.Identity
+		identity.DryRun = r.cfg.Policy.DryRun
+		_, err := r.store.Append(ctx, journal.Draft{
+			Type: journal.TypeOperatorStarted, Subject: journal.OperatorSubject, Actor: Actor, Payload: identity,
+		})
+		return err
+	})
+}
+
+// observe starts the observers and, once they have caught up, decisions.
+func (r *Ring) observe(ctx context.Context) error {
+	var known []fsm.Node
+	err := r.do(ctx, func(s *fsm.State) {
+		for _, node := range s.Nodes {
+			known = append(known, *node)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	observers := r.cfg.Observe(r.observersCtx, known, r.store)
+	err = r.do(ctx, func(*fsm.State) { r.observers = observers })
+	if err != nil {
+		return err
+	}
+	if err := observers.WaitSynced(ctx); err != nil {
+		return err
+	}
+	return r.do(ctx, func(*fsm.State) { r.deciding = true })
+}

@@ -1,0 +1,50 @@
+package ring
+
+import (
+	"context"
+	"time"
+
+	"github.com/replicatedhq/ekco/fsm"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// lastWords bounds how long the final event may take to write.
+const lastWords = time.Second
+
+// shutDown stops observing and deciding, gives running steps their moment, and
+// leaves open actions open. ctx is the loop's.
+func (r *Ring) shutDown(ctx context.Context, cause error) {
+	var observers Observers
+	// When the loop has ended by itself, nobody else touches its fields.
+	if err := r.do(ctx, func(*fsm.State) { r.deciding = false; observers = r.observers }); err != nil {
+		observers = r.observers
+	}
+	r.stopObservers()
+	if observers != nil {
+		observers.Stop()
+	}
+	r.stopWorkers()
+	r.workersWG.Wait()
+	r.sayStopped(ctx, cause)
+	_ = r.do(ctx, func(s *fsm.State) {
+		if s.Seq > r.lastSaved {
+			r.saveSnapshot(ctx)
+		}
+	})
+}
+
+func (r *Ring) sayStopped(ctx context.Context, cause error) {
+	reason := "asked to stop"
+	if cause != nil {
+		reason = cause.Error()
+	}
+	ctx, cancel := context.WithTimeout(ctx, lastWords)
+	defer cancel()
+	_, err := r.store.Append(ctx, journal.Draft{
+		Type: journal.TypeOperatorStopped, Subject: journal.OperatorSubject, Actor: Actor,
+		Payload: journal.OperatorStopped{Reason: reason},
+	})
+	if err != nil {
+		r.log.Warn("cannot record that EKCO stops", "error", err)
+	}
+}

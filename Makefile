@@ -1,0 +1,59 @@
+# `make help` lists what can be asked for. Everything that is built goes to
+# bin/ or to the cache (EKCO_CACHE, by default ~/.cache/ekco).
+
+GO      ?= go
+VERSION ?= v0.29.0
+GIT_SHA ?= $(shell git rev-parse --short HEAD 2>/dev/null)
+PKG     := github.com/replicatedhq/ekco
+LDFLAGS := -s -w -X $(PKG)/internal/version.version=$(VERSION) -X $(PKG)/internal/version.gitSHA=$(GIT_SHA)
+SCRIPTS := $(shell git ls-files '*.sh' .ci/run 2>/dev/null)
+
+export CGO_ENABLED = 0
+
+.PHONY: help
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
+
+.PHONY: build
+build: ## build bin/ekco
+	@mkdir -p bin
+	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/ekco ./cmd/ekco
+
+.PHONY: controlplane
+controlplane: ## build the real control plane for tests and the demo (once; cached)
+	@test/controlplane/build.sh
+
+.PHONY: test
+test: build controlplane ## run every test, also end to end on a real control plane
+	$(GO) test ./...
+	cd test/controlplane && $(GO) test ./...
+
+.PHONY: race
+race: ## run the tests of the rooms under the race detector
+	CGO_ENABLED=1 $(GO) test -race ./actions/... ./fsm/... ./journal/... ./observers/... ./internal/... ./cmd/...
+
+.PHONY: bench
+bench: build controlplane ## run the benchmarks behind docs/performance.md
+	$(GO) test -run '^$$' -bench . -benchtime 2s -timeout 60m ./journal/... ./fsm/... ./test/bench/...
+
+.PHONY: lint
+lint: ## gofumpt, go vet, staticcheck and the import table
+	$$(test/tools/build.sh) run ./...
+	$(GO) vet ./...
+	if command -v shellcheck >/dev/null; then shellcheck $(SCRIPTS); else echo "shellcheck is not installed: scripts are not checked"; fi
+
+.PHONY: demo
+demo: build controlplane ## lose a node, kill EKCO in the middle of the purge, see it finish
+	@test/demo/demo.sh run
+
+.PHONY: demo-up
+demo-up: build controlplane ## start the demo's cluster and operator and leave them running
+	@test/demo/demo.sh up
+
+.PHONY: demo-down
+demo-down: ## stop what demo-up started
+	@test/demo/demo.sh down
+
+.PHONY: clean
+clean: ## remove bin/
+	rm -rf bin

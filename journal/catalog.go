@@ -1,0 +1,179 @@
+package journal
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// Type names what kind of thing an event says.
+type Type string
+
+// The event types of journal format 1. [Catalog] gives each its payload.
+const (
+	// The journal itself.
+	TypeJournalCreated  Type = "journal.created"
+	TypeJournalSalvaged Type = "journal.salvaged"
+	TypeJournalAccepted Type = "journal.accepted"
+	TypeJournalExported Type = "journal.exported"
+	TypeJournalImported Type = "journal.imported"
+
+	// The operator process and its view of the API server.
+	TypeOperatorStarted Type = "operator.started"
+	TypeOperatorStopped Type = "operator.stopped"
+	TypeAPILost         Type = "api.lost"
+	TypeAPIRecovered    Type = "api.recovered"
+
+	// Facts written by observers.
+	TypeNodeObserved   Type = "node.observed"
+	TypeNodeGone       Type = "node.gone"
+	TypePodTerminating Type = "pod.terminating"
+	TypePodGone        Type = "pod.gone"
+
+	// Decisions of the machines and of policy.
+	TypeNodeTransitioned Type = "node.transitioned"
+	TypePolicyRefused    Type = "policy.refused"
+	TypePolicyLifted     Type = "policy.lifted"
+	TypePauseSet         Type = "pause.set"
+	TypePauseCleared     Type = "pause.cleared"
+
+	// The life of an action.
+	TypeActionRequested  Type = "action.requested"
+	TypeActionRefused    Type = "action.refused"
+	TypeActionPlanned    Type = "action.planned"
+	TypeActionAdopted    Type = "action.adopted"
+	TypeActionWarned     Type = "action.warned"
+	TypeActionHeld       Type = "action.held"
+	TypeActionReleased   Type = "action.released"
+	TypeStepStarted      Type = "step.started"
+	TypeStepDone         Type = "step.done"
+	TypeStepFailed       Type = "step.failed"
+	TypeActionStalled    Type = "action.stalled"
+	TypeActionRetried    Type = "action.retried"
+	TypeActionCancelling Type = "action.cancelling"
+	TypeActionEnded      Type = "action.ended"
+)
+
+// Payload is the typed body of an event. Every payload belongs to exactly one
+// event type and states its own version.
+type Payload interface {
+	eventType() Type
+	eventVersion() int
+}
+
+var (
+	// ErrUnknownType is returned when an event's type is not in the catalogue.
+	ErrUnknownType = errors.New("unknown event type")
+	// ErrUnknownVersion is returned when an event's version is newer than the
+	// catalogue's.
+	ErrUnknownVersion = errors.New("unknown event version")
+)
+
+// CatalogEntry describes one event type.
+type CatalogEntry struct {
+	Type    Type
+	Version int
+	// Meaning says in one line when the event is written.
+	Meaning string
+	// New returns a pointer to a zero payload.
+	New func() Payload
+}
+
+func entry[P any, PP interface {
+	*P
+	Payload
+}](meaning string) CatalogEntry {
+	var zero PP = new(P)
+	return CatalogEntry{
+		Type: zero.eventType(), Version: zero.eventVersion(), Meaning: meaning,
+		New: func() Payload { return PP(new(P)) },
+	}
+}
+
+// Catalog returns every event type EKCO knows, in a fixed order. It is the one
+// place that lists them.
+func Catalog() []CatalogEntry { return slices.Clone(catalog) }
+
+var catalog = []CatalogEntry{
+	entry[JournalCreated]("a new, empty journal was made"),
+	entry[JournalSalvaged]("a damaged journal was set aside and its readable prefix copied; safe mode begins"),
+	entry[JournalAccepted]("an administrator accepted a salvaged journal; safe mode ends"),
+	entry[JournalExported]("old events were moved into a compressed export beside the journal"),
+	entry[JournalImported]("events of an export were written into this journal"),
+	entry[OperatorStarted]("the operator began to observe"),
+	entry[OperatorStopped]("the operator stopped on request"),
+	entry[APILost]("the Kubernetes API stopped answering"),
+	entry[APIRecovered]("the Kubernetes API answers again; settling begins"),
+	entry[NodeObserved]("a Node's facts differ from the last ones written"),
+	entry[NodeGone]("a Node object no longer exists"),
+	entry[PodTerminating]("a pod on an unknown node has a deletion timestamp"),
+	entry[PodGone]("a pod on an unknown node, seen terminating, no longer exists"),
+	entry[NodeTransitioned]("a node's machine changed state"),
+	entry[PolicyRefused]("policy does not let EKCO act on the subject now"),
+	entry[PolicyLifted]("the reason of an earlier policy.refused no longer holds"),
+	entry[PauseSet]("an administrator paused EKCO, or one node"),
+	entry[PauseCleared]("a pause was ended or ran out"),
+	entry[ActionRequested]("an action was decided by the operator or asked for by a person"),
+	entry[ActionRefused]("a requested action was refused"),
+	entry[ActionPlanned]("an action's steps and captured facts are fixed"),
+	entry[ActionAdopted]("an open action was taken over from the mirror of another journal"),
+	entry[ActionWarned]("a preflight warned and the action went on"),
+	entry[ActionHeld]("an action waits, with a reason"),
+	entry[ActionReleased]("the reason of the last hold no longer holds"),
+	entry[StepStarted]("a step's effect is about to happen"),
+	entry[StepDone]("a step's proof was observed"),
+	entry[StepFailed]("a step's effect or proof failed; it is tried again at next_try"),
+	entry[ActionStalled]("an action's retry budget is spent; it waits for retry or cancel"),
+	entry[ActionRetried]("an administrator gave a stalled or held action a new budget"),
+	entry[ActionCancelling]("an action shall stop before its point of no return"),
+	entry[ActionEnded]("an action is over; no more happens under its id"),
+}
+
+var catalogByType = func() map[Type]CatalogEntry {
+	byType := make(map[Type]CatalogEntry, len(catalog))
+	for _, e := range catalog {
+		byType[e.Type] = e
+	}
+	return byType
+}()
+
+// Types returns the names of all event types, sorted.
+func Types() []Type { return slices.Sorted(maps.Keys(catalogByType)) }
+
+// Encode checks the draft against the catalogue and returns its payload as
+// JSON together with the payload's version.
+func (d Draft) Encode() (json.RawMessage, int, error) {
+	known, ok := catalogByType[d.Type]
+	if !ok {
+		return nil, 0, fmt.Errorf("encode event %q: %w", d.Type, ErrUnknownType)
+	}
+	if d.Payload == nil || d.Payload.eventType() != d.Type {
+		return nil, 0, fmt.Errorf("encode event %q: payload is %T, want %T", d.Type, d.Payload, known.New())
+	}
+	body, err := json.Marshal(d.Payload)
+	if err != nil {
+		return nil, 0, fmt.Errorf("encode event %q: %w", d.Type, err)
+	}
+	return body, known.Version, nil
+}
+
+// Decode returns a pointer to the event's typed payload. The error wraps
+// [ErrUnknownType] or [ErrUnknownVersion] when this EKCO is older than the one
+// that wrote the event; such events must be carried along untouched.
+func (e Event) Decode() (Payload, error) {
+	known, ok := catalogByType[e.Type]
+	if !ok {
+		return nil, fmt.Errorf("decode event %d (%s): %w", e.Seq, e.Type, ErrUnknownType)
+	}
+	if e.Version > known.Version || e.Version < 1 {
+		return nil, fmt.Errorf("decode event %d (%s): version %d, this EKCO knows %d: %w",
+			e.Seq, e.Type, e.Version, known.Version, ErrUnknownVersion)
+	}
+	payload := known.New()
+	if err := json.Unmarshal(e.Payload, payload); err != nil {
+		return nil, fmt.Errorf("decode event %d (%s): %w", e.Seq, e.Type, err)
+	}
+	return payload, nil
+}

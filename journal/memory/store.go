@@ -1,0 +1,279 @@
+package memory
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"iter"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// Store is a [journal.Store] that forgets everything with the process.
+type Store struct {
+	id  string
+	now func() time.Time
+
+	mu sync.RWMutex
+	// events only grows; a slice of it that was taken under mu stays valid.
+	events   []journal.Event
+	snapshot *journal.Snapshot
+	cluster  string
+	broken   error
+	// grown is closed and replaced at each append.
+	grown  chan struct{}
+	closed chan struct{}
+}
+
+var _ journal.Store = (*Store)(nil)
+
+// New returns a journal that holds its journal.created event and nothing else.
+func New() *Store {
+	var id [16]byte
+	_, _ = rand.Read(id[:]) // never fails
+	s := &Store{
+		id: hex.EncodeToString(id[:]), now: time.Now,
+		grown: make(chan struct{}), closed: make(chan struct{}),
+	}
+	_, err := s.Append(context.Background(), journal.CreatedDraft(s.id))
+	if err != nil { // a new store refuses no valid draft
+		panic(err)
+	}
+	return s
+}
+
+// Reopen closes the store and returns another one with the same content, as a
+// restart of the process would.
+func (s *Store) Reopen() *Store {
+	_ = s.Close() // closing twice is no failure here
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return &Store{
+		id: s.id, now: s.now, events: slices.Clone(s.events), snapshot: s.snapshot, cluster: s.cluster,
+		grown: make(chan struct{}), closed: make(chan struct{}),
+	}
+}
+
+// Break makes every write fail with [journal.ErrUnwritable] and the given
+// cause, until Break(nil).
+func (s *Store) Break(cause error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.broken = cause
+}
+
+// Append implements [journal.Store].
+func (s *Store) Append(ctx context.Context, drafts ...journal.Draft) ([]journal.Event, error) {
+	events := make([]journal.Event, len(drafts))
+	for i, draft := range drafts {
+		event, err := draft.Event()
+		if err != nil {
+			return nil, err
+		}
+		events[i] = event
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.writable(ctx); err != nil {
+		return nil, fmt.Errorf("append %d events: %w", len(drafts), err)
+	}
+	if len(events) == 0 {
+		return nil, nil
+	}
+	now := s.now().UTC().Round(0)
+	for i := range events {
+		events[i].Seq = uint64(len(s.events)) + 1
+		events[i].Time = now
+		events[i].Seal(s.lastHash())
+		s.events = append(s.events, events[i])
+	}
+	close(s.grown)
+	s.grown = make(chan struct{})
+	return events, nil
+}
+
+// writable expects mu to be held.
+func (s *Store) writable(ctx context.Context) error {
+	switch {
+	case s.isClosed():
+		return journal.ErrClosed
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case s.broken != nil:
+		return fmt.Errorf("%w: %w", journal.ErrUnwritable, s.broken)
+	}
+	return nil
+}
+
+func (s *Store) isClosed() bool {
+	select {
+	case <-s.closed:
+		return true
+	default:
+		return false
+	}
+}
+
+func (s *Store) lastHash() journal.Hash {
+	if len(s.events) == 0 {
+		return journal.Hash{}
+	}
+	return s.events[len(s.events)-1].Hash
+}
+
+// Read implements [journal.Store].
+func (s *Store) Read(ctx context.Context, query journal.Query) iter.Seq2[journal.Event, error] {
+	return func(yield func(journal.Event, error) bool) {
+		events, _ := s.view()
+		walk := slices.All(events)
+		if query.Reverse {
+			walk = slices.Backward(events)
+		}
+		yielded := 0
+		for _, event := range walk {
+			if err := s.readable(ctx); err != nil {
+				yield(journal.Event{}, err)
+				return
+			}
+			if !query.Matches(event) {
+				continue
+			}
+			if !yield(clone(event), nil) {
+				return
+			}
+			if yielded++; yielded == query.Limit {
+				return
+			}
+		}
+	}
+}
+
+func (s *Store) readable(ctx context.Context) error {
+	if s.isClosed() {
+		return fmt.Errorf("read journal: %w", journal.ErrClosed)
+	}
+	if ctx.Err() != nil {
+		return fmt.Errorf("read journal: %w", ctx.Err())
+	}
+	return nil
+}
+
+// view returns what is there, and a channel that is closed when there is more.
+func (s *Store) view() ([]journal.Event, <-chan struct{}) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.events, s.grown
+}
+
+// clone keeps a caller from changing the journal through a payload.
+func clone(event journal.Event) journal.Event {
+	event.Payload = bytes.Clone(event.Payload)
+	return event
+}
+
+// Follow implements [journal.Store].
+func (s *Store) Follow(ctx context.Context, after uint64) iter.Seq2[journal.Event, error] {
+	return func(yield func(journal.Event, error) bool) {
+		for {
+			events, grown := s.view()
+			for ; after < uint64(len(events)); after++ {
+				if ctx.Err() != nil {
+					return
+				}
+				if s.isClosed() {
+					break
+				}
+				if !yield(clone(events[after]), nil) {
+					return
+				}
+			}
+			select {
+			case <-ctx.Done():
+				return
+			case <-s.closed:
+				yield(journal.Event{}, fmt.Errorf("follow journal: %w", journal.ErrClosed))
+				return
+			case <-grown:
+			}
+		}
+	}
+}
+
+// SaveSnapshot implements [journal.Store].
+func (s *Store) SaveSnapshot(ctx context.Context, snapshot journal.Snapshot) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.writable(ctx); err != nil {
+		return fmt.Errorf("save snapshot at %d: %w", snapshot.Seq, err)
+	}
+	if last := uint64(len(s.events)); snapshot.Seq > last {
+		return fmt.Errorf("save snapshot at %d: the journal ends at %d", snapshot.Seq, last)
+	}
+	snapshot.State = bytes.Clone(snapshot.State)
+	s.snapshot = &snapshot
+	return nil
+}
+
+// Snapshot implements [journal.Store].
+func (s *Store) Snapshot(ctx context.Context) (journal.Snapshot, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if err := s.readable(ctx); err != nil {
+		return journal.Snapshot{}, err
+	}
+	if s.snapshot == nil {
+		return journal.Snapshot{}, journal.ErrNoSnapshot
+	}
+	snapshot := *s.snapshot
+	snapshot.State = bytes.Clone(snapshot.State)
+	return snapshot, nil
+}
+
+// Stat implements [journal.Store].
+func (s *Store) Stat(ctx context.Context) (journal.Stat, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if err := s.readable(ctx); err != nil {
+		return journal.Stat{}, err
+	}
+	stat := journal.Stat{
+		JournalID: s.id, Format: journal.Format, ClusterUID: s.cluster,
+		FirstSeq: 1, LastSeq: uint64(len(s.events)), Events: uint64(len(s.events)),
+		FirstTime: s.events[0].Time, LastTime: s.events[len(s.events)-1].Time,
+	}
+	if s.snapshot != nil {
+		stat.SnapshotSeq = s.snapshot.Seq
+	}
+	return stat, nil
+}
+
+// BindCluster implements [journal.Store].
+func (s *Store) BindCluster(ctx context.Context, uid string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.writable(ctx); err != nil {
+		return fmt.Errorf("bind journal to cluster %s: %w", uid, err)
+	}
+	bound, err := journal.Bind(s.id, s.cluster, uid)
+	if err != nil {
+		return err
+	}
+	s.cluster = bound
+	return nil
+}
+
+// Close implements [journal.Store]. Closing twice returns [journal.ErrClosed].
+func (s *Store) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.isClosed() {
+		return fmt.Errorf("close journal: %w", journal.ErrClosed)
+	}
+	close(s.closed)
+	return nil
+}

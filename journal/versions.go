@@ -1,0 +1,103 @@
+package journal
+
+// Each payload states its event type and version; the pairs are fixed for ever.
+
+const (
+	version1 = 1
+)
+
+func (JournalCreated) eventType() Type   { return TypeJournalCreated }
+func (JournalCreated) eventVersion() int { return version1 }
+
+func (JournalSalvaged) eventType() Type   { return TypeJournalSalvaged }
+func (JournalSalvaged) eventVersion() int { return version1 }
+
+func (JournalAccepted) eventType() Type   { return TypeJournalAccepted }
+func (JournalAccepted) eventVersion() int { return version1 }
+
+func (JournalExported) eventType() Type   { return TypeJournalExported }
+func (JournalExported) eventVersion() int { return version1 }
+
+func (JournalImported) eventType() Type   { return TypeJournalImported }
+func (JournalImported) eventVersion() int { return version1 }
+
+func (OperatorStarted) eventType() Type   { return TypeOperatorStarted }
+func (OperatorStarted) eventVersion() int { return version1 }
+
+func (OperatorStopped) eventType() Type   { return TypeOperatorStopped }
+func (OperatorStopped) eventVersion() int { return version1 }
+
+func (APILost) eventType() Type   { return TypeAPILost }
+func (APILost) eventVersion() int { return version1 }
+
+func (APIRecovered) eventType() Type   { return TypeAPIRecovered }
+func (APIRecovered) eventVersion() int { return version1 }
+
+func (NodeObserved) eventType() Type   { return TypeNodeObserved }
+func (NodeObserved) eventVersion() int { return version1 }
+
+func (NodeGone) eventType() Type   { return TypeNodeGone }
+func (NodeGone) eventVersion() int { return version1 }
+
+func (PodTerminating) eventType() Type   { return TypePodTerminating }
+func (PodTerminating) eventVersion() int { return version1 }
+
+func (PodGone) eventType() Type   { return TypePodGone }
+func (PodGone) eventVersion() int { return version1 }
+
+func (NodeTransitioned) eventType() Type   { return TypeNodeTransitioned }
+func (NodeTransitioned) eventVersion() int { return version1 }
+
+func (PolicyRefused) eventType() Type   { return TypePolicyRefused }
+func (PolicyRefused) eventVersion() int { return version1 }
+
+func (PolicyLifted) eventType() Type   { return TypePolicyLifted }
+func (PolicyLifted) eventVersion() int { return version1 }
+
+func (PauseSet) eventType() Type   { return TypePauseSet }
+func (PauseSet) eventVersion() int { return version1 }
+
+func (PauseCleared) eventType() Type   { return TypePauseCleared }
+func (PauseCleared) eventVersion() int { return version1 }
+
+func (ActionRequested) eventType() Type   { return TypeActionRequested }
+func (ActionRequested) eventVersion() int { return version1 }
+
+func (ActionRefused) eventType() Type   { return TypeActionRefused }
+func (ActionRefused) eventVersion() int { return version1 }
+
+func (ActionPlanned) eventType() Type   { return TypeActionPlanned }
+func (ActionPlanned) eventVersion() int { return version1 }
+
+func (ActionAdopted) eventType() Type   { return TypeActionAdopted }
+func (ActionAdopted) eventVersion() int { return version1 }
+
+func (ActionWarned) eventType() Type   { return TypeActionWarned }
+func (ActionWarned) eventVersion() int { return version1 }
+
+func (ActionHeld) eventType() Type   { return TypeActionHeld }
+func (ActionHeld) eventVersion() int { return version1 }
+
+func (ActionReleased) eventType() Type   { return TypeActionReleased }
+func (ActionReleased) eventVersion() int { return version1 }
+
+func (StepStarted) eventType() Type   { return TypeStepStarted }
+func (StepStarted) eventVersion() int { return version1 }
+
+func (StepDone) eventType() Type   { return TypeStepDone }
+func (StepDone) eventVersion() int { return version1 }
+
+func (StepFailed) eventType() Type   { return TypeStepFailed }
+func (StepFailed) eventVersion() int { return version1 }
+
+func (ActionStalled) eventType() Type   { return TypeActionStalled }
+func (ActionStalled) eventVersion() int { return version1 }
+
+func (ActionRetried) eventType() Type   { return TypeActionRetried }
+func (ActionRetried) eventVersion() int { return version1 }
+
+func (ActionCancelling) eventType() Type   { return TypeActionCancelling }
+func (ActionCancelling) eventVersion() int { return version1 }
+
+func (ActionEnded) eventType() Type   { return TypeActionEnded }
+func (ActionEnded) eventVersion() int { return version1 }

@@ -1,0 +1,216 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/replicatedhq/ekco/internal/api"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// fastConfig scales EKCO's durations from minutes to seconds.
+const fastConfig = `node_unreachable_toleration: 4s
+clear_after: 1s
+pod_termination_grace: 1s
+settling_time: 1s
+purge_cooldown: 1s
+reconcile_interval: 1s
+min_ready_master_nodes: 2
+min_ready_worker_nodes: 0
+clear_dead_nodes: true
+`
+
+// operator is an installation of EKCO: a journal, a config and an identity,
+// under which the binary can be started again and again.
+type operator struct {
+	t          *testing.T
+	journal    string
+	config     string
+	kubeconfig string
+	address    string
+	running    *process
+}
+
+func newOperator(t *testing.T, kubeconfig string, extraConfig string) *operator {
+	t.Helper()
+	dir := t.TempDir()
+	o := &operator{
+		t: t, kubeconfig: kubeconfig, address: freeAddress(t),
+		journal: filepath.Join(dir, "journal.db"), config: filepath.Join(dir, "config.yaml"),
+	}
+	if err := os.WriteFile(o.config, []byte(fastConfig+extraConfig), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().String()
+}
+
+func (o *operator) start(args ...string) *process {
+	o.t.Helper()
+	all := append([]string{
+		"operator", "--kubeconfig", o.kubeconfig, "--journal", o.journal,
+		"--config", o.config, "--listen", o.address, "--log_level", "debug",
+	}, args...)
+	o.running = start(o.t, binaries.ekco, all...)
+	return o.running
+}
+
+// startReady starts EKCO and waits until it has caught up with the cluster.
+func (o *operator) startReady(args ...string) *process {
+	o.t.Helper()
+	p := o.start(args...)
+	o.waitReady()
+	return p
+}
+
+func (o *operator) waitReady() {
+	o.t.Helper()
+	eventually(o.t, 30*time.Second, "EKCO is ready", func() (bool, string) {
+		return get("http://" + o.address + "/readyz")
+	})
+}
+
+// get reports whether a URL answers 200, and what it answers.
+func get(url string) (bool, string) {
+	client := http.Client{Timeout: 2 * time.Second}
+	response, err := client.Get(url)
+	if err != nil {
+		return false, err.Error()
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	return err == nil && response.StatusCode == http.StatusOK, string(body)
+}
+
+// ekco runs a command against this installation and returns its output and
+// exit code.
+func (o *operator) ekco(args ...string) (string, int) {
+	o.t.Helper()
+	p := start(o.t, binaries.ekco, append(args, "--journal", o.journal, "--config", o.config)...)
+	code := p.wait(2 * time.Minute)
+	return p.output.String(), code
+}
+
+// mustEkco fails the test unless the command exits 0.
+func (o *operator) mustEkco(args ...string) string {
+	o.t.Helper()
+	output, code := o.ekco(args...)
+	if code != 0 {
+		o.t.Fatalf("ekco %s: exit %d\n%s", strings.Join(args, " "), code, output)
+	}
+	return output
+}
+
+func (o *operator) status() api.Status {
+	o.t.Helper()
+	output, err := exec.Command(binaries.ekco, "status", "-o", "json", "--journal", o.journal, "--config", o.config).Output()
+	if err != nil {
+		o.t.Fatalf("ekco status: %v\n%s", err, output)
+	}
+	var status api.Status
+	if err := json.Unmarshal(output, &status); err != nil {
+		o.t.Fatalf("ekco status -o json: %v\n%s", err, output)
+	}
+	return status
+}
+
+// state returns the state of the youngest machine of that name.
+func (o *operator) state(node string) journal.NodeState {
+	o.t.Helper()
+	state, since := journal.NodeState(""), time.Time{}
+	for _, n := range o.status().Nodes {
+		if n.Name == node && !n.Since.Before(since) {
+			state, since = n.State, n.Since
+		}
+	}
+	return state
+}
+
+func (o *operator) waitState(node string, want journal.NodeState) {
+	o.t.Helper()
+	eventually(o.t, 40*time.Second, fmt.Sprintf("%s is %s", node, want), func() (bool, string) {
+		state := o.state(node)
+		return state == want, string(state)
+	})
+}
+
+// events reads the journal through the command.
+func (o *operator) events(args ...string) []journal.Event {
+	o.t.Helper()
+	all := append([]string{"history", "-o", "json", "--since", "24h", "--journal", o.journal, "--config", o.config}, args...)
+	output, err := exec.Command(binaries.ekco, all...).Output()
+	if err != nil {
+		o.t.Fatalf("ekco history: %v\n%s", err, output)
+	}
+	var events []journal.Event
+	for line := range strings.Lines(string(output)) {
+		var event journal.Event
+		if err := json.Unmarshal([]byte(line), &event); err != nil {
+			o.t.Fatalf("ekco history -o json: %v\n%s", err, line)
+		}
+		events = append(events, event)
+	}
+	return events
+}
+
+// outcomes returns how the actions on a node ended, by kind.
+func (o *operator) outcomes(node string) map[journal.ActionKind][]journal.Outcome {
+	o.t.Helper()
+	kinds := make(map[string]journal.ActionKind)
+	outcomes := make(map[journal.ActionKind][]journal.Outcome)
+	for _, event := range o.events("--node", node) {
+		payload, err := event.Decode()
+		if err != nil {
+			o.t.Fatal(err)
+		}
+		switch p := payload.(type) {
+		case *journal.ActionRequested:
+			kinds[event.Action] = p.Kind
+		case *journal.ActionAdopted:
+			kinds[event.Action] = p.Record.Kind
+		case *journal.ActionEnded:
+			kind := kinds[event.Action]
+			outcomes[kind] = append(outcomes[kind], p.Outcome)
+		}
+	}
+	return outcomes
+}
+
+// checkRecorded fails the test when an effect happened without a record of the
+// intent before it.
+func (o *operator) checkRecorded(node string) {
+	o.t.Helper()
+	started := make(map[string]bool)
+	for _, event := range o.events("--node", node) {
+		payload, err := event.Decode()
+		if err != nil {
+			o.t.Fatal(err)
+		}
+		switch p := payload.(type) {
+		case *journal.StepStarted:
+			started[event.Action+"/"+p.Step] = true
+		case *journal.StepDone:
+			if !p.AlreadyDone && !started[event.Action+"/"+p.Step] {
+				o.t.Errorf("event %d: step %s of %s is done and was never started", event.Seq, p.Step, event.Action)
+			}
+		}
+	}
+}

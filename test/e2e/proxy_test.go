@@ -1,0 +1,156 @@
+package e2e
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"sync"
+	"testing"
+
+	"k8s.io/client-go/rest"
+)
+
+// gate is a proxy in front of the API server. It can hold one request before
+// it is passed on, or hold its answer, so that a test can kill EKCO exactly
+// there.
+type gate struct {
+	URL string
+
+	mu     sync.Mutex
+	holds  []*hold
+	closed bool
+	// open ends the requests under way, watches above all.
+	open map[*http.Request]context.CancelFunc
+}
+
+// hold stops the next request that matches.
+type hold struct {
+	matches func(*http.Request) bool
+	// afterEffect lets the API server act and holds only the answer.
+	afterEffect bool
+	// reached is closed when the request is held.
+	reached chan struct{}
+	once    sync.Once
+}
+
+func newGate(t *testing.T, config *rest.Config) *gate {
+	t.Helper()
+	transport, err := rest.TransportFor(&rest.Config{Host: config.Host, TLSClientConfig: rest.TLSClientConfig{CAData: config.CAData, CAFile: config.CAFile}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	target, err := url.Parse(config.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := httputil.NewSingleHostReverseProxy(target)
+	proxy.Transport = transport
+	proxy.FlushInterval = -1
+	g := &gate{open: make(map[*http.Request]context.CancelFunc)}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{Handler: g.around(proxy)}
+	go func() { _ = server.Serve(listener) }()
+	t.Cleanup(func() { _ = server.Close() })
+	g.URL = "http://" + listener.Addr().String()
+	return g
+}
+
+// holdNth arms a hold for the request that matches, after letting skip others
+// pass.
+func (g *gate) holdNth(skip int, afterEffect bool, matches func(*http.Request) bool) *hold {
+	seen := 0
+	nth := func(r *http.Request) bool {
+		if !matches(r) {
+			return false
+		}
+		seen++
+		return seen > skip
+	}
+	h := &hold{matches: nth, afterEffect: afterEffect, reached: make(chan struct{})}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.holds = append(g.holds, h)
+	return h
+}
+
+// cut makes the API server seem to be gone, until restored.
+func (g *gate) cut(gone bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.closed = gone
+	if gone {
+		for _, end := range g.open {
+			end()
+		}
+	}
+}
+
+// track lets cut end the request; the returned function forgets it.
+func (g *gate) track(r *http.Request) (*http.Request, func()) {
+	ctx, end := context.WithCancel(r.Context())
+	tracked := r.WithContext(ctx)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.open[tracked] = end
+	return tracked, func() {
+		end()
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		delete(g.open, tracked)
+	}
+}
+
+func (g *gate) take(r *http.Request) (h *hold, gone bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for i, candidate := range g.holds {
+		if candidate.matches(r) {
+			g.holds = append(g.holds[:i:i], g.holds[i+1:]...)
+			return candidate, g.closed
+		}
+	}
+	return nil, g.closed
+}
+
+func (g *gate) around(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h, gone := g.take(r)
+		r, forget := g.track(r)
+		defer forget()
+		switch {
+		case gone:
+			hangUp(w)
+		case h == nil:
+			next.ServeHTTP(w, r)
+		case h.afterEffect:
+			next.ServeHTTP(discard{header: http.Header{}}, r.WithContext(context.WithoutCancel(r.Context())))
+			h.wait(r)
+		default:
+			h.wait(r)
+		}
+	})
+}
+
+// wait holds the request until its client is gone.
+func (h *hold) wait(r *http.Request) {
+	h.once.Do(func() { close(h.reached) })
+	<-r.Context().Done()
+}
+
+func hangUp(w http.ResponseWriter) {
+	if conn, _, err := http.NewResponseController(w).Hijack(); err == nil {
+		_ = conn.Close()
+	}
+}
+
+// discard is an answer that nobody sees.
+type discard struct{ header http.Header }
+
+func (d discard) Header() http.Header         { return d.header }
+func (d discard) Write(p []byte) (int, error) { return len(p), nil }
+func (d discard) WriteHeader(int)             {}

@@ -1,0 +1,229 @@
+package e2e
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/replicatedhq/ekco/fsm"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+const (
+	// grace is what an administrator is promised for a stop.
+	grace      = 10 * time.Second
+	waitAction = 40 * time.Second
+)
+
+func eventuallyGone(t *testing.T, c *cluster, node string) {
+	t.Helper()
+	eventually(t, waitAction, node+" is deleted", func() (bool, string) { return !c.nodeExists(node), "" })
+}
+
+func TestAPurgeByHandRemovesTheNodeAndASecondOneHasNothingToDo(t *testing.T) {
+	c := startCluster(t)
+	c.applyShippedRBAC()
+	o := newOperator(t, c.kubeconfigFor("kurl/ekco", nil), "")
+	o.startReady()
+	c.node("lose", "worker-1")
+	o.waitState("worker-1", fsm.Cleared)
+
+	output := o.mustEkco("purge-node", "worker-1")
+	if c.nodeExists("worker-1") {
+		t.Fatalf("exit 0 and the node is still there:\n%s", output)
+	}
+	if !strings.Contains(output, "delete-node") {
+		t.Errorf("the steps were not shown:\n%s", output)
+	}
+	before := len(o.events("--node", "worker-1", "--type", "step.*"))
+	o.mustEkco("purge-node", "worker-1")
+	if after := len(o.events("--node", "worker-1", "--type", "step.*")); after != before {
+		t.Errorf("a second purge ran %d more step events", after-before)
+	}
+	output, code := o.ekco("purge-node", "worker-11")
+	if code == 0 || !strings.Contains(output, "worker-1") {
+		t.Errorf("an unknown node: exit %d, want not 0 and a near name:\n%s", code, output)
+	}
+}
+
+func TestAPurgeByHandWorksWithoutARunningOperator(t *testing.T) {
+	c := startCluster(t)
+	c.applyShippedRBAC()
+	o := newOperator(t, c.kubeconfigFor("kurl/ekco", nil), "")
+	c.node("lose", "worker-1")
+	c.waitUnreachable("worker-1")
+	o.mustEkco("purge-node", "worker-1", "--kubeconfig", o.kubeconfig)
+	if c.nodeExists("worker-1") {
+		t.Error("exit 0 and the node is still there")
+	}
+}
+
+// A purge talks to the API server at every boundary between two of its steps,
+// so a held request is a place between two records.
+func TestEKCOKilledAnywhereInAPurgeFinishesItAfterwards(t *testing.T) {
+	reads := func(r *http.Request) bool {
+		return r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/nodes/worker-1")
+	}
+	deletes := func(r *http.Request) bool {
+		return r.Method == http.MethodDelete && strings.HasSuffix(r.URL.Path, "/nodes/worker-1")
+	}
+	mirrors := func(r *http.Request) bool {
+		return r.Method != http.MethodGet && strings.Contains(r.URL.Path, "/configmaps")
+	}
+	places := []struct {
+		name        string
+		afterEffect bool
+		matches     func(*http.Request) bool
+		skip        int
+	}{
+		{"before the plan is made", false, reads, 0},
+		{"before the plan is mirrored", false, mirrors, 0},
+		{"after the plan is mirrored", true, mirrors, 0},
+		{"in the preflight", false, reads, 1},
+		{"before the node is deleted", false, deletes, 0},
+		{"after the node is deleted", true, deletes, 0},
+	}
+	c := startCluster(t)
+	c.applyShippedRBAC()
+	for _, place := range places {
+		t.Run(place.name, func(t *testing.T) {
+			c.t = t
+			g := newGate(t, c.config)
+			o := newOperator(t, c.kubeconfigFor("kurl/ekco", g), "")
+			p := o.startReady()
+			c.node("lose", "worker-1")
+			o.waitState("worker-1", fsm.Cleared)
+			o.mustEkco("purge-node", "worker-1", "--dry-run")
+
+			h := g.holdNth(place.skip, place.afterEffect, place.matches)
+			asked := start(t, binaries.ekco, "purge-node", "worker-1", "--journal", o.journal, "--config", o.config)
+			select {
+			case <-h.reached:
+			case <-time.After(waitAction):
+				t.Fatalf("EKCO never came to the place; it said:\n%s", p.output.tail(3000))
+			}
+			p.kill()
+			if code := asked.wait(waitAction); code == 0 {
+				t.Error("purge-node exits 0 although EKCO died under it")
+			}
+
+			o.startReady()
+			output := o.mustEkco("purge-node", "worker-1")
+			if c.nodeExists("worker-1") {
+				t.Errorf("the node is still there:\n%s", output)
+			}
+			o.waitState("worker-1", fsm.Purged)
+			o.checkRecorded("worker-1")
+			if got := o.outcomes("worker-1")[journal.ActionPurgeNode]; len(got) != 1 || got[0] != journal.OutcomeDone {
+				t.Errorf("purges of the node ended %v, want one, done", got)
+			}
+			o.mustEkco("journal", "verify")
+			o.running.stop(grace)
+			c.kubectl("delete", "configmap", "-n", "kurl", "ekco-journal", "--ignore-not-found")
+			c.node("add", "worker-1", "--role", "worker")
+		})
+	}
+}
+
+func TestAnEKCOWithAnEmptyJournalAdoptsAnOpenPurge(t *testing.T) {
+	c := startCluster(t)
+	c.applyShippedRBAC()
+	g := newGate(t, c.config)
+	first := newOperator(t, c.kubeconfigFor("kurl/ekco", g), "")
+	p := first.startReady()
+	c.node("lose", "worker-1")
+	first.waitState("worker-1", fsm.Cleared)
+	h := g.holdNth(0, true, func(r *http.Request) bool {
+		return r.Method == http.MethodDelete && strings.HasSuffix(r.URL.Path, "/nodes/worker-1")
+	})
+	start(t, binaries.ekco, "purge-node", "worker-1", "--no-wait", "--journal", first.journal, "--config", first.config)
+	<-h.reached
+	p.kill()
+
+	second := newOperator(t, c.kubeconfigFor("kurl/ekco", nil), "")
+	second.startReady()
+	eventually(t, waitAction, "the adopted purge is done", func() (bool, string) {
+		got := second.outcomes("worker-1")[journal.ActionPurgeNode]
+		return len(got) == 1 && got[0] == journal.OutcomeDone, ""
+	})
+
+	// Back on the first journal, the purge is known to be over.
+	second.running.stop(grace)
+	first.startReady()
+	eventually(t, waitAction, "the first journal knows it", func() (bool, string) {
+		return len(first.status().Actions) == 0, ""
+	})
+}
+
+func TestAnAutomaticPurgeHappensOnlyWhenSwitchedOnAndKeepsTheMinimums(t *testing.T) {
+	c := startCluster(t)
+	c.applyShippedRBAC()
+	o := newOperator(t, c.kubeconfigFor("kurl/ekco", nil), "purge_dead_nodes: true\nmin_ready_worker_nodes: 2\n")
+	o.startReady()
+	c.node("lose", "worker-1")
+	eventuallyGone(t, c, "worker-1")
+
+	c.node("lose", "worker-2")
+	eventually(t, waitAction, "the purge of worker-2 is refused", func() (bool, string) {
+		for _, refusal := range o.status().Refusals {
+			if refusal.Subject.Name == "worker-2" && refusal.Rule == fsm.RuleReadyMinimums {
+				return true, ""
+			}
+		}
+		return false, "no refusal"
+	})
+	if !c.nodeExists("worker-2") {
+		t.Error("the minimum of ready workers was not kept")
+	}
+}
+
+func TestAnAPIOutageLongerThanTheTolerationDestroysNothing(t *testing.T) {
+	c := startCluster(t)
+	c.applyShippedRBAC()
+	g := newGate(t, c.config)
+	o := newOperator(t, c.kubeconfigFor("kurl/ekco", g), "purge_dead_nodes: true\nsettling_time: 8s\n")
+	o.startReady()
+	g.cut(true)
+	eventually(t, waitAction, "EKCO notices", func() (bool, string) { return !o.status().API.LostAt.IsZero(), "" })
+	c.node("lose", "worker-1")
+	c.waitUnreachable("worker-1")
+	<-time.After(5 * time.Second)
+	g.cut(false)
+	eventually(t, waitAction, "EKCO sees the lost node", func() (bool, string) {
+		return o.state("worker-1") == fsm.Unknown, string(o.state("worker-1"))
+	})
+	c.node("return", "worker-1")
+	o.waitState("worker-1", fsm.Healthy)
+	if !c.nodeExists("worker-1") {
+		t.Error("the node was purged although EKCO had not watched it")
+	}
+}
+
+func TestAPauseSurvivesARestart(t *testing.T) {
+	c := startCluster(t)
+	c.applyShippedRBAC()
+	o := newOperator(t, c.kubeconfigFor("kurl/ekco", nil), "")
+	p := o.startReady()
+	o.mustEkco("pause", "--reason", "maintenance of the storage")
+	p.kill()
+	c.runPods("worker-1", "stuck")
+	o.startReady()
+	c.node("lose", "worker-1")
+	eventually(t, waitAction, "the pause is the reason", func() (bool, string) {
+		for _, refusal := range o.status().Refusals {
+			if refusal.Rule == fsm.RulePaused {
+				return true, ""
+			}
+		}
+		return false, "no refusal"
+	})
+	if !c.podExists("stuck") {
+		t.Error("EKCO acted although it was paused")
+	}
+	o.mustEkco("resume")
+	o.waitState("worker-1", fsm.Cleared)
+	if c.podExists("stuck") {
+		t.Error("after the resume the pod is still stuck")
+	}
+}

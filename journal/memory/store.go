@@ -90,7 +90,7 @@ func (s *Store) Append(ctx context.Context, drafts ...journal.Draft) ([]journal.
 		events[i].Seq = uint64(len(s.events)) + 1
 		events[i].Time = now
 		events[i].Seal(s.lastHash())
-		s.events = append(s.events, events[i])
+		s.events = append(s.events, clone(events[i]))
 	}
 	close(s.grown)
 	s.grown = make(chan struct{})

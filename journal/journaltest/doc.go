@@ -1,0 +1,2 @@
+// Package journaltest is the suite that every journal.Store passes.
+package journaltest

@@ -1,0 +1,32 @@
+package cli
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/replicatedhq/ekco/test/controlplane/internal/component"
+)
+
+// embeddedCommands are the embedded programs; all but kubectl are for the
+// supervisor alone, and hidden.
+func embeddedCommands(run Embedded) []*cobra.Command {
+	var commands []*cobra.Command
+	for _, name := range component.Names() {
+		commands = append(commands, &cobra.Command{
+			Use:                name + " ARGS...",
+			Short:              "Run the embedded " + name,
+			Hidden:             name != component.Kubectl,
+			DisableFlagParsing: true,
+			RunE: func(_ *cobra.Command, args []string) error {
+				code, err := run(name, args)
+				if err != nil {
+					return err
+				}
+				if code != 0 {
+					return exitCode(code)
+				}
+				return nil
+			},
+		})
+	}
+	return commands
+}

@@ -1,0 +1,99 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/replicatedhq/ekco/test/controlplane/internal/cluster"
+)
+
+// act does something to one node.
+type act func(ctx context.Context, client kubernetes.Interface, name string) error
+
+// parallelNodes is how many nodes one command works on at a time.
+const parallelNodes = 64
+
+func newNode() *cobra.Command {
+	cmd := &cobra.Command{Use: "node", Short: "Lose, return, replace and add simulated nodes", Args: cobra.NoArgs}
+	cmd.AddCommand(
+		nodeCommand("lose", "Let the kubelets of nodes die", "lost", cluster.Lose, cluster.IsLost),
+		nodeCommand("return", "Bring lost nodes back", "returned", cluster.Return, cluster.IsUp),
+		nodeCommand("replace", "Replace nodes by new ones with the same names and other UIDs", "replaced", cluster.Replace, cluster.IsUp),
+		newNodeAdd(),
+	)
+	return cmd
+}
+
+// nodeCommand is a command that does something to each node named; with --wait
+// it goes on until check succeeds for each.
+func nodeCommand(verb, short, done string, do, check act) *cobra.Command {
+	var to target
+	var wait time.Duration
+	cmd := &cobra.Command{
+		Use:   verb + " NAME...",
+		Short: short,
+		Args:  cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, names []string) error {
+			return onNodes(cmd, to, names, func(ctx context.Context, client kubernetes.Interface, name string) error {
+				if err := do(ctx, client, name); err != nil {
+					return err
+				}
+				if wait > 0 {
+					err := cluster.Await(ctx, wait, func(ctx context.Context) error { return check(ctx, client, name) })
+					if err != nil {
+						return err
+					}
+				}
+				fmt.Fprintf(cmd.OutOrStdout(), "node/%s %s\n", name, done)
+				return nil
+			})
+		},
+	}
+	to.flags(cmd)
+	cmd.Flags().DurationVar(&wait, "wait", 0, "how long to wait until the control plane sees it too; 0 does not wait")
+	return cmd
+}
+
+func newNodeAdd() *cobra.Command {
+	var role string
+	var joining sync.Mutex // a free address is free for one node
+	cmd := nodeCommand("add", "Add nodes", "added",
+		func(ctx context.Context, client kubernetes.Interface, name string) error {
+			r, err := cluster.ParseRole(role)
+			if err != nil {
+				return err
+			}
+			joining.Lock()
+			defer joining.Unlock()
+			return cluster.Join(ctx, client, name, r)
+		}, cluster.IsUp)
+	cmd.Flags().StringVar(&role, "role", string(cluster.Worker), "primary or worker")
+	return cmd
+}
+
+// onNodes calls do for every name, several at a time, and fails with the first
+// failure after all have ended.
+func onNodes(cmd *cobra.Command, to target, names []string, do act) error {
+	ctx, cancel := untilSignal(cmd)
+	defer cancel()
+	path, err := to.path()
+	if err != nil {
+		return err
+	}
+	client, err := cluster.Client(path)
+	if err != nil {
+		return err
+	}
+	var group errgroup.Group
+	group.SetLimit(parallelNodes)
+	for _, name := range names {
+		group.Go(func() error { return do(ctx, client, name) })
+	}
+	return group.Wait()
+}

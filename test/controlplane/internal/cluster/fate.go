@@ -1,0 +1,111 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+)
+
+// Add creates a node.
+func Add(ctx context.Context, client kubernetes.Interface, node *corev1.Node) error {
+	if _, err := client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{}); err != nil {
+		return fmt.Errorf("cannot create node %s: %w", node.Name, err)
+	}
+	return nil
+}
+
+// Join creates a node with an unused address.
+func Join(ctx context.Context, client kubernetes.Interface, name string, role Role) error {
+	n, err := freeAddress(ctx, client)
+	if err != nil {
+		return err
+	}
+	return Add(ctx, client, newNode(name, role, address(n)))
+}
+
+// Lose takes a node's kubelet away. The control plane notices after its grace
+// period.
+func Lose(ctx context.Context, client kubernetes.Interface, name string) error {
+	return label(ctx, client, name, "null")
+}
+
+// Return gives a node its kubelet back.
+func Return(ctx context.Context, client kubernetes.Interface, name string) error {
+	return label(ctx, client, name, `"`+kubeletUp+`"`)
+}
+
+// label sets the kubelet label to a JSON value; null removes it.
+func label(ctx context.Context, client kubernetes.Interface, name, value string) error {
+	patch := fmt.Appendf(nil, `{"metadata":{"labels":{%q:%s}}}`, kubeletLabel, value)
+	_, err := client.CoreV1().Nodes().Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{})
+	if err != nil {
+		return fmt.Errorf("cannot set label %s of node %s: %w", kubeletLabel, name, err)
+	}
+	return nil
+}
+
+// Replace deletes a node and creates another one, with a kubelet, under its
+// name, labels and addresses, as when a machine is installed anew. The pods
+// stay bound to the name.
+func Replace(ctx context.Context, client kubernetes.Interface, name string) error {
+	nodes := client.CoreV1().Nodes()
+	old, err := nodes.Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return fmt.Errorf("cannot read node %s to replace it: %w", name, err)
+	}
+	err = nodes.Delete(ctx, name, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(old.UID))})
+	if err != nil {
+		return fmt.Errorf("cannot delete node %s (uid %s): %w", name, old.UID, err)
+	}
+	// The lease names the old node as its owner and would be collected later,
+	// under the new node's feet.
+	err = client.CoordinationV1().Leases(corev1.NamespaceNodeLease).Delete(ctx, name, metav1.DeleteOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("cannot delete the lease of node %s: %w", name, err)
+	}
+	return Add(ctx, client, successor(old))
+}
+
+// successor keeps what a new installation of the same machine has in common
+// with the old one.
+func successor(old *corev1.Node) *corev1.Node {
+	node := newNode(old.Name, Worker, "")
+	maps.Copy(node.Labels, old.Labels)
+	node.Labels[kubeletLabel] = kubeletUp
+	node.Status.Addresses = old.Status.Addresses
+	return node
+}
+
+// Await polls check until it succeeds. After timeout it fails with check's last
+// error.
+func Await(ctx context.Context, timeout time.Duration, check func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	var last error
+	for {
+		err := check(ctx)
+		if err == nil {
+			return nil
+		}
+		if ctx.Err() == nil {
+			last = err
+		}
+		select {
+		case <-ctx.Done():
+			if last == nil {
+				last = err
+			}
+			return fmt.Errorf("not so after %s: %w", timeout, last)
+		case <-tick.C:
+		}
+	}
+}

@@ -1,0 +1,16 @@
+package component
+
+// Names of the embedded programs, as Run takes them.
+const (
+	Etcd              = "etcd"
+	APIServer         = "kube-apiserver"
+	ControllerManager = "kube-controller-manager"
+	Scheduler         = "kube-scheduler"
+	Kwok              = "kwok"
+	Kubectl           = "kubectl"
+)
+
+// Names returns the names of all embedded programs.
+func Names() []string {
+	return []string{Etcd, APIServer, ControllerManager, Scheduler, Kwok, Kubectl}
+}

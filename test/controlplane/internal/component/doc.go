@@ -1,0 +1,4 @@
+// Package component names the programs embedded in the controlplane binary. It
+// is apart from package embedded so that naming them does not mean compiling
+// them.
+package component

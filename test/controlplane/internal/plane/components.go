@@ -1,0 +1,136 @@
+package plane
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/replicatedhq/ekco/test/controlplane/internal/cluster"
+	"github.com/replicatedhq/ekco/test/controlplane/internal/component"
+)
+
+// pace is how quickly the control plane notices lost nodes, and how much work
+// its parts take on at a time.
+type pace struct {
+	lease           time.Duration // of the simulated kubelets; renewed every quarter of it
+	monitorPeriod   time.Duration // how often node leases are looked at
+	grace           time.Duration // without a renewal, until Ready=Unknown
+	startupGrace    time.Duration // the same for a node that never was ready
+	kwokParallelism int
+	qps             int
+}
+
+var (
+	// fast notices a lost node in about 3.5 s; for up to about 50 nodes.
+	fast = pace{
+		lease: 4 * time.Second, monitorPeriod: 500 * time.Millisecond, grace: 4 * time.Second,
+		startupGrace: 10 * time.Second, kwokParallelism: 16, qps: 1000,
+	}
+	// scale has leases long enough for thousands of simulated kubelets on two cores.
+	scale = pace{
+		lease: 40 * time.Second, monitorPeriod: 2 * time.Second, grace: 50 * time.Second,
+		startupGrace: 180 * time.Second, kwokParallelism: 64, qps: 5000,
+	}
+)
+
+// tolerationSeconds is how long pods without tolerations of their own stay on
+// an unreachable or not ready node before they are evicted.
+const tolerationSeconds = 2
+
+// child is one component with its arguments.
+type child struct {
+	name string
+	args []string
+}
+
+func (d Dir) etcdChild(p *ports) child {
+	client := fmt.Sprintf("https://127.0.0.1:%d", p.etcd)
+	peer := fmt.Sprintf("http://127.0.0.1:%d", p.etcdPeer)
+	return child{component.Etcd, []string{
+		"--name=etcd",
+		"--data-dir=" + d.etcd(),
+		"--listen-client-urls=" + client,
+		"--advertise-client-urls=" + client,
+		"--listen-peer-urls=" + peer,
+		"--initial-advertise-peer-urls=" + peer,
+		"--initial-cluster=etcd=" + peer,
+		"--cert-file=" + d.pki("etcd.crt"),
+		"--key-file=" + d.pki("etcd.key"),
+		"--trusted-ca-file=" + d.pki("ca.crt"),
+		"--client-cert-auth",
+		"--unsafe-no-fsync",
+		"--log-level=warn",
+	}}
+}
+
+func (d Dir) apiserverChild(p *ports) child {
+	return child{component.APIServer, []string{
+		"--bind-address=127.0.0.1",
+		"--advertise-address=127.0.0.1",
+		"--endpoint-reconciler-type=none",
+		fmt.Sprintf("--secure-port=%d", p.apiserver),
+		"--tls-cert-file=" + d.pki("apiserver.crt"),
+		"--tls-private-key-file=" + d.pki("apiserver.key"),
+		"--client-ca-file=" + d.pki("ca.crt"),
+		"--authorization-mode=Node,RBAC",
+		"--allow-privileged",
+		fmt.Sprintf("--etcd-servers=https://127.0.0.1:%d", p.etcd),
+		"--etcd-cafile=" + d.pki("ca.crt"),
+		"--etcd-certfile=" + d.pki("etcd.crt"),
+		"--etcd-keyfile=" + d.pki("etcd.key"),
+		"--service-cluster-ip-range=" + serviceCIDR,
+		"--service-account-issuer=https://kubernetes.default.svc.cluster.local",
+		"--service-account-key-file=" + d.pki("sa.pub"),
+		"--service-account-signing-key-file=" + d.pki("sa.key"),
+		fmt.Sprintf("--default-not-ready-toleration-seconds=%d", tolerationSeconds),
+		fmt.Sprintf("--default-unreachable-toleration-seconds=%d", tolerationSeconds),
+		"--kubelet-preferred-address-types=InternalIP",
+		"--kubelet-client-certificate=" + d.pki("apiserver-kubelet-client.crt"),
+		"--kubelet-client-key=" + d.pki("apiserver-kubelet-client.key"),
+	}}
+}
+
+func (d Dir) controllerManagerChild(t pace) child {
+	return child{component.ControllerManager, []string{
+		"--kubeconfig=" + d.config(component.ControllerManager),
+		"--secure-port=0",
+		"--leader-elect=false",
+		"--use-service-account-credentials",
+		"--service-account-private-key-file=" + d.pki("sa.key"),
+		"--root-ca-file=" + d.pki("ca.crt"),
+		"--cluster-signing-cert-file=" + d.pki("ca.crt"),
+		"--cluster-signing-key-file=" + d.pki("ca.key"),
+		fmt.Sprintf("--node-monitor-period=%s", t.monitorPeriod),
+		fmt.Sprintf("--node-monitor-grace-period=%s", t.grace),
+		fmt.Sprintf("--node-startup-grace-period=%s", t.startupGrace),
+		"--node-eviction-rate=100",
+		"--secondary-node-eviction-rate=100",
+		"--large-cluster-size-threshold=1",
+		fmt.Sprintf("--kube-api-qps=%d", t.qps),
+		fmt.Sprintf("--kube-api-burst=%d", 2*t.qps),
+	}}
+}
+
+func (d Dir) schedulerChild(t pace) child {
+	return child{component.Scheduler, []string{
+		"--kubeconfig=" + d.config(component.Scheduler),
+		"--secure-port=0",
+		"--leader-elect=false",
+		fmt.Sprintf("--kube-api-qps=%d", t.qps),
+		fmt.Sprintf("--kube-api-burst=%d", 2*t.qps),
+	}}
+}
+
+// kwokChild plays the kubelet of every node with the label cluster.KubeletUp.
+func (d Dir) kwokChild(p *ports, t pace) child {
+	return child{component.Kwok, []string{
+		"--config=" + d.kwokConfig(),
+		"--kubeconfig=" + d.config("kwok"),
+		"--manage-all-nodes=false",
+		"--manage-nodes-with-label-selector=" + cluster.KubeletUp,
+		fmt.Sprintf("--node-lease-duration-seconds=%d", int(t.lease.Seconds())),
+		"--node-ip=127.0.0.1",
+		fmt.Sprintf("--node-port=%d", p.kwok),
+		fmt.Sprintf("--server-address=127.0.0.1:%d", p.kwok),
+		"--cidr=10.244.0.0/16",
+	}}
+}

@@ -1,0 +1,80 @@
+package plane
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// Dir is the directory of one control plane.
+type Dir string
+
+// Kubeconfig is the administrator's kubeconfig (group system:masters).
+func (d Dir) Kubeconfig() string { return d.path("kubeconfig") }
+
+// Log is the log file of a component.
+func (d Dir) Log(component string) string { return d.path("logs", component+".log") }
+
+func (d Dir) ports() string             { return d.path("ports") }
+func (d Dir) pids() string              { return d.path("pids") }
+func (d Dir) lock() string              { return d.path("lock") }
+func (d Dir) etcd() string              { return d.path("etcd") }
+func (d Dir) kwokConfig() string        { return d.path("kwok.yaml") }
+func (d Dir) pki(name string) string    { return d.path("pki", name) }
+func (d Dir) config(user string) string { return d.pki(user + ".kubeconfig") }
+
+func (d Dir) path(elem ...string) string {
+	return filepath.Join(append([]string{string(d)}, elem...)...)
+}
+
+// prepare makes the directory ready for a new control plane and returns its
+// lock, which is held until the file is closed. What an earlier control plane
+// left there is removed. It refuses a directory in use and a directory with
+// other people's files.
+func (d Dir) prepare() (*os.File, error) {
+	if err := d.refuseForeign(); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(string(d), 0o755); err != nil {
+		return nil, fmt.Errorf("cannot make the control plane's directory: %w", err)
+	}
+	lock, err := os.OpenFile(d.lock(), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("cannot lock the control plane's directory: %w", err)
+	}
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		lock.Close()
+		return nil, fmt.Errorf("a control plane is already running in %s: stop it with 'controlplane down --dir %s'", d, d)
+	}
+	for _, name := range []string{"etcd", "logs", "pki", "kubeconfig", "ports", "pids", "kwok.yaml"} {
+		if err := os.RemoveAll(d.path(name)); err != nil {
+			lock.Close()
+			return nil, fmt.Errorf("cannot remove what an earlier control plane left: %w", err)
+		}
+	}
+	for _, name := range []string{"logs", "pki"} {
+		if err := os.Mkdir(d.path(name), 0o700); err != nil {
+			lock.Close()
+			return nil, fmt.Errorf("cannot make the control plane's directory: %w", err)
+		}
+	}
+	return lock, nil
+}
+
+// refuseForeign fails for a directory with content but without our lock file.
+func (d Dir) refuseForeign() error {
+	entries, err := os.ReadDir(string(d))
+	if errors.Is(err, fs.ErrNotExist) || (err == nil && len(entries) == 0) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("cannot read the control plane's directory: %w", err)
+	}
+	if _, err := os.Stat(d.lock()); err != nil {
+		return fmt.Errorf("%s has files that are not a control plane's: name an empty or new directory", d)
+	}
+	return nil
+}

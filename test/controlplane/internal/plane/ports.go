@@ -1,0 +1,90 @@
+package plane
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"strings"
+)
+
+// Ports are searched below the range from which Linux takes the local ports of
+// outgoing connections (32768 up), so that a client cannot take one away
+// between the search and the component's start.
+const (
+	lowestPort  = 20000
+	highestPort = 32000
+)
+
+// ports are the TCP ports of one control plane, all on 127.0.0.1.
+type ports struct {
+	etcd, etcdPeer, apiserver, kwok int
+
+	reservations []net.Listener
+}
+
+// reservePorts finds free ports, in sequence from base or, with base 0, at
+// random. Two control planes never get the same port, even while neither
+// listens yet: each port is reserved until release by an abstract unix socket.
+func reservePorts(base int) (*ports, error) {
+	p := &ports{}
+	for i, port := range []*int{&p.apiserver, &p.etcd, &p.etcdPeer, &p.kwok} {
+		var err error
+		if base != 0 {
+			*port = base + i
+			err = p.reserve(*port)
+		} else {
+			*port, err = p.reserveAny()
+		}
+		if err != nil {
+			p.release()
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+func (p *ports) reserveAny() (int, error) {
+	var err error
+	for range 200 {
+		port := lowestPort + rand.IntN(highestPort-lowestPort)
+		if err = p.reserve(port); err == nil {
+			return port, nil
+		}
+	}
+	return 0, fmt.Errorf("no free port between %d and %d after 200 attempts: %w", lowestPort, highestPort, err)
+}
+
+func (p *ports) reserve(port int) error {
+	reservation, err := net.Listen("unix", fmt.Sprintf("@ekco-controlplane-port-%d", port))
+	if err != nil {
+		return fmt.Errorf("port %d is taken by another control plane: %w", port, err)
+	}
+	probe, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+	if err != nil {
+		reservation.Close()
+		return fmt.Errorf("port %d is taken: %w", port, err)
+	}
+	probe.Close()
+	p.reservations = append(p.reservations, reservation)
+	return nil
+}
+
+func (p *ports) release() {
+	for _, reservation := range p.reservations {
+		reservation.Close()
+	}
+	p.reservations = nil
+}
+
+func (p *ports) server() string { return fmt.Sprintf("https://127.0.0.1:%d", p.apiserver) }
+
+// write writes one name=port line per port.
+func (p *ports) write(path string) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "kube-apiserver=%d\netcd=%d\netcd-peer=%d\nkwok=%d\n", p.apiserver, p.etcd, p.etcdPeer, p.kwok)
+	if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {
+		return fmt.Errorf("cannot write the list of ports: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,96 @@
+package plane
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+)
+
+// tailLines is how much of a component's log is shown when it fails.
+const tailLines = 20
+
+// process is a running component.
+type process struct {
+	name    string
+	pid     int
+	log     string
+	stopped chan struct{} // closed when it has ended
+	err     error         // why it ended; readable once stopped is closed
+	kill    func() error
+}
+
+// startProcess runs the embedded program c as a child that the kernel kills
+// when the calling OS thread ends: call it from a goroutine that stays locked
+// to its thread for as long as the child shall live.
+func startProcess(dir Dir, c child) (*process, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("cannot find this program's own file: %w", err)
+	}
+	logFile, err := os.OpenFile(dir.Log(c.name), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("cannot open the log of %s: %w", c.name, err)
+	}
+	defer logFile.Close() // the child has its own copy
+
+	cmd := exec.Command(self, append([]string{c.name}, c.args...)...)
+	cmd.Dir = string(dir)
+	cmd.Env = childEnv(dir)
+	cmd.Stdout, cmd.Stderr = logFile, logFile
+	// A group of its own: Ctrl-C reaches the supervisor only, which then stops
+	// its children in order.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("cannot start %s: %w", c.name, err)
+	}
+	p := &process{
+		name: c.name, pid: cmd.Process.Pid, log: dir.Log(c.name),
+		stopped: make(chan struct{}), kill: cmd.Process.Kill,
+	}
+	go func() {
+		p.err = cmd.Wait()
+		close(p.stopped)
+	}()
+	return p, nil
+}
+
+// childEnv keeps components from reading the user's own configuration.
+func childEnv(dir Dir) []string {
+	env := []string{"HOME=" + string(dir)}
+	for _, kv := range os.Environ() {
+		name, _, _ := strings.Cut(kv, "=")
+		if name == "HOME" || name == "KUBECONFIG" || strings.HasPrefix(name, "ETCD_") || strings.HasPrefix(name, "KWOK_") {
+			continue
+		}
+		env = append(env, kv)
+	}
+	return env
+}
+
+// failure describes a component that ended or did not do its work.
+func (p *process) failure(what string) error {
+	return fmt.Errorf("%s %s; the last lines of %s:\n%s", p.name, what, p.log, tail(p.log, tailLines))
+}
+
+// ended is the failure of a component that stopped by itself.
+func (p *process) ended() error {
+	if p.err == nil {
+		return p.failure("ended by itself with status 0")
+	}
+	return p.failure("ended by itself: " + p.err.Error())
+}
+
+// tail returns the last n lines of a file, indented.
+func tail(path string, n int) string {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return "  (" + err.Error() + ")"
+	}
+	lines := strings.Split(strings.TrimRight(string(data), "\n"), "\n")
+	if len(lines) > n {
+		lines = lines[len(lines)-n:]
+	}
+	return "  " + strings.Join(lines, "\n  ")
+}

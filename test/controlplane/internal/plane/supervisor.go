@@ -1,0 +1,117 @@
+package plane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+)
+
+// supervisor owns the components of one control plane. All its methods belong
+// to the goroutine that called Run.
+type supervisor struct {
+	dir      Dir
+	progress io.Writer
+	begin    time.Time
+	children []*process
+	running  running
+	ended    chan *process // each component that ends
+	stopping chan struct{}
+}
+
+func newSupervisor(dir Dir, progress io.Writer) (*supervisor, error) {
+	self, err := identify(supervisorName, os.Getpid())
+	if err != nil {
+		return nil, err
+	}
+	return &supervisor{
+		dir: dir, progress: progress, begin: time.Now(),
+		running:  running{Boot: bootID(), Processes: []started{self}},
+		ended:    make(chan *process),
+		stopping: make(chan struct{}),
+	}, nil
+}
+
+// start starts a component and records its pid.
+func (s *supervisor) start(c child) (*process, error) {
+	p, err := startProcess(s.dir, c)
+	if err != nil {
+		return nil, err
+	}
+	s.children = append(s.children, p)
+	go func() {
+		<-p.stopped
+		select {
+		case s.ended <- p:
+		case <-s.stopping:
+		}
+	}()
+	id, err := identify(p.name, p.pid)
+	if err != nil {
+		<-p.stopped
+		return nil, p.ended()
+	}
+	s.running.Processes = append(s.running.Processes, id)
+	return p, s.dir.writePids(s.running)
+}
+
+// stop kills every component and waits for their ends. There is nothing to
+// save: a control plane is never started again on its old data.
+func (s *supervisor) stop() error {
+	var errs []error
+	for _, p := range s.children {
+		if err := p.kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+			errs = append(errs, fmt.Errorf("cannot kill %s (pid %d): %w", p.name, p.pid, err))
+			continue
+		}
+		<-p.stopped
+	}
+	close(s.stopping)
+	if err := os.Remove(s.dir.pids()); err != nil && !errors.Is(err, os.ErrNotExist) {
+		errs = append(errs, fmt.Errorf("cannot remove the list of pids: %w", err))
+	}
+	return errors.Join(errs...)
+}
+
+// await polls ready until it says yes. It fails when any component ends, when
+// ctx ends, or after timeout, and then shows the end of blame's log.
+func (s *supervisor) await(ctx context.Context, blame *process, timeout time.Duration, ready func(context.Context) error) error {
+	const pause = 50 * time.Millisecond
+	deadline := time.NewTimer(timeout)
+	defer deadline.Stop()
+	tick := time.NewTicker(pause)
+	defer tick.Stop()
+	for {
+		err := ready(ctx)
+		if err == nil {
+			return nil
+		}
+		select {
+		case p := <-s.ended:
+			return p.ended()
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-deadline.C:
+			return blame.failure(fmt.Sprintf("is not ready after %s: %v", timeout, err))
+		case <-tick.C:
+		}
+	}
+}
+
+// run waits until a component ends by itself or ctx does; the latter is the
+// normal end.
+func (s *supervisor) run(ctx context.Context) error {
+	select {
+	case p := <-s.ended:
+		return p.ended()
+	case <-ctx.Done():
+		return nil
+	}
+}
+
+// stage reports a finished stage with the time since the start.
+func (s *supervisor) stage(what string) {
+	fmt.Fprintf(s.progress, "%6.1fs  %s\n", time.Since(s.begin).Seconds(), what)
+}

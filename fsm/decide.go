@@ -1,10 +1,16 @@
 package fsm
 
 import (
+	"cmp"
+	"fmt"
+	"slices"
 	"time"
 
 	"github.com/replicatedhq/ekco/journal"
 )
+
+// ActorOperator is the actor of everything [Decide] decides.
+const ActorOperator = "operator"
 
 // Decisions is what must happen next.
 type Decisions struct {
@@ -14,15 +20,181 @@ type Decisions struct {
 	Next time.Time
 }
 
-// Request is a person's wish, or an administrator's command.
-type Request struct {
-	Kind   journal.ActionKind
-	Node   string
-	Actor  string
-	Reason string
-	Force  bool
-	DryRun bool
-	// Warned are the warnings of preflights the person was shown, with the
-	// answers; each becomes an action.warned.
-	Warned []journal.ActionWarned
+// Decide says what must happen next in state s at time now. It changes
+// nothing. Once its events are folded, deciding again at the same time decides
+// nothing more.
+func Decide(s *State, p Policy, now time.Time) Decisions {
+	r := &round{view: look(s, p, now), rules: rules(), open: map[string]work{}, wanted: map[refusalKey]wanted{}}
+	r.readActions()
+	pauses := r.endPauses()
+	cancels := r.cancelObsolete()
+	for _, n := range s.Nodes {
+		r.decideNode(n)
+	}
+	r.choosePurge()
+	return Decisions{
+		Events: slices.Concat(pauses, cancels, r.nodeEvents(), r.refusalEvents()),
+		Next:   r.next,
+	}
+}
+
+// round is one Decide.
+type round struct {
+	*view
+	rules []rule
+	// open is what is open on each node, by UID.
+	open map[string]work
+	// plans are the nodes something happens to.
+	plans []*nodePlan
+	// candidates may be purged, one of them at a time.
+	candidates []*nodePlan
+	wanted     map[refusalKey]wanted
+	next       time.Time
+}
+
+// nodePlan is what this round decides about one node.
+type nodePlan struct {
+	node   *Node
+	state  journal.NodeState
+	events []journal.Draft
+}
+
+// at makes sure that the next Decide is not later than t.
+func (r *round) at(t time.Time) {
+	if t.After(r.now) && (r.next.IsZero() || t.Before(r.next)) {
+		r.next = t
+	}
+}
+
+func (r *round) readActions() {
+	for _, rec := range r.Actions {
+		uid := rec.Subject.UID
+		open := r.open[uid]
+		switch rec.Kind {
+		case journal.ActionClearNode:
+			open.clears++
+		case journal.ActionPurgeNode:
+			open.purges = append(open.purges, rec)
+		}
+		r.open[uid] = open
+	}
+}
+
+func (r *round) endPauses() []journal.Draft {
+	var events []journal.Draft
+	for key, pause := range r.Pauses {
+		if !pause.over(r.now) {
+			r.at(pause.Until)
+			continue
+		}
+		events = append(events, journal.Draft{
+			Type: journal.TypePauseCleared, Subject: pauseSubject(r.State, key), Cause: pause.Seq, Actor: ActorOperator,
+			Payload: journal.PauseCleared{Reason: "it ran out at " + stamp(pause.Until)},
+		})
+	}
+	slices.SortFunc(events, func(a, b journal.Draft) int { return cmp.Compare(a.Subject.Name, b.Subject.Name) })
+	return events
+}
+
+func (r *round) cancelObsolete() []journal.Draft {
+	var events []journal.Draft
+	for _, rec := range r.Actions {
+		n := r.Nodes[rec.Subject.UID]
+		if n == nil || rec.Cancelling != nil {
+			continue
+		}
+		reason := obsolete(n, rec)
+		if reason == "" {
+			continue
+		}
+		events = append(events, journal.Draft{
+			Type: journal.TypeActionCancelling, Subject: rec.Subject, Action: rec.ID,
+			Cause: max(n.FactsSeq, n.GoneSeq), Actor: ActorOperator,
+			Payload: journal.ActionCancelling{Reason: reason},
+		})
+	}
+	slices.SortFunc(events, func(a, b journal.Draft) int { return cmp.Compare(a.Action, b.Action) })
+	return events
+}
+
+// decideNode moves the node's machine to where its facts say it belongs and,
+// if the node is lost, sees what may be done about it.
+func (r *round) decideNode(n *Node) {
+	plan := &nodePlan{node: n, state: n.State}
+	open := r.open[n.UID]
+	for target := goal(n, plan.state, open); target != plan.state; target = goal(n, plan.state, open) {
+		if !r.move(plan, target) {
+			break
+		}
+	}
+	candidate := false
+	if n.Unreachable() && plan.state != Purged {
+		r.decideClear(plan)
+		candidate = r.mayPurge(n, open)
+	}
+	switch {
+	case candidate:
+		r.candidates = append(r.candidates, plan)
+	case len(plan.events) > 0:
+		r.plans = append(r.plans, plan)
+	}
+}
+
+// move takes one step of the machine towards target. It reports false, and
+// does nothing, when the machine has no such step.
+func (r *round) move(plan *nodePlan, target journal.NodeState) bool {
+	event, next := hop(plan.state, target)
+	if to, ok := r.leadNode(plan.state, event); !ok || to != next {
+		return false
+	}
+	plan.events = append(plan.events, transition(r.view, plan.node, plan.state, next, event))
+	plan.state = next
+	return true
+}
+
+// nodeEvents returns what the plans hold, in the order of the nodes' names.
+func (r *round) nodeEvents() []journal.Draft {
+	slices.SortFunc(r.plans, func(a, b *nodePlan) int { return compareNodes(a.node, b.node) })
+	var events []journal.Draft
+	for _, plan := range r.plans {
+		events = append(events, plan.events...)
+	}
+	return events
+}
+
+func compareNodes(a, b *Node) int {
+	return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.UID, b.UID))
+}
+
+// refused returns the first rule that keeps EKCO from acting on the node, and
+// notes the refusal; nil when it may act.
+func (r *round) refused(n *Node, kind journal.ActionKind) *rule {
+	for i := range r.rules {
+		rule := &r.rules[i]
+		if rule.purgeOnly && kind != journal.ActionPurgeNode {
+			continue
+		}
+		if rule.refuses(r.view, n) {
+			r.refuse(rule, n, kind)
+			return rule
+		}
+	}
+	return nil
+}
+
+// actionID returns an id that is readable, and new among the open actions.
+func (s *State) actionID(kind journal.ActionKind, n *Node) string {
+	verb := "act"
+	switch kind {
+	case journal.ActionClearNode:
+		verb = "clear"
+	case journal.ActionPurgeNode:
+		verb = "purge"
+	}
+	base := fmt.Sprintf("%s-%s-%d", verb, n.Name, s.Seq)
+	id := base
+	for i := 2; s.Actions[id] != nil; i++ {
+		id = fmt.Sprintf("%s-%d", base, i)
+	}
+	return id
 }

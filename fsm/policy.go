@@ -1,6 +1,13 @@
 package fsm
 
-import "time"
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/replicatedhq/ekco/journal"
+)
 
 // Policy is the part of the configuration that decisions depend on.
 type Policy struct {
@@ -33,4 +40,60 @@ type MaxUnknown struct {
 	Absolute int
 	// IsPercent says which of the two counts.
 	IsPercent bool
+}
+
+// DefaultPolicy returns what holds without any configuration.
+func DefaultPolicy() Policy {
+	return Policy{
+		ClearDeadNodes:    true,
+		ClearAfter:        5 * time.Minute,
+		PurgeAfter:        time.Hour,
+		PodGrace:          30 * time.Second,
+		MinReadyPrimaries: 2,
+		MaxUnknown:        MaxUnknown{Percent: 55, IsPercent: true},
+		Settling:          15 * time.Second,
+		Cooldown:          10 * time.Minute,
+	}
+}
+
+// minReady returns the minimum for the role, 0 for a role that is not known.
+func (p Policy) minReady(role journal.NodeRole) int {
+	switch role {
+	case journal.RolePrimary:
+		return p.MinReadyPrimaries
+	case journal.RoleWorker:
+		return p.MinReadyWorkers
+	}
+	return 0
+}
+
+// Limit returns how many of total nodes may be unknown.
+func (m MaxUnknown) Limit(total int) int {
+	if !m.IsPercent {
+		return m.Absolute
+	}
+	return (total*m.Percent + 99) / 100
+}
+
+// String returns the form that [ParseMaxUnknown] reads.
+func (m MaxUnknown) String() string {
+	if m.IsPercent {
+		return strconv.Itoa(m.Percent) + "%"
+	}
+	return strconv.Itoa(m.Absolute)
+}
+
+// ParseMaxUnknown reads "55%" or "3".
+func ParseMaxUnknown(text string) (MaxUnknown, error) {
+	digits, isPercent := strings.CutSuffix(text, "%")
+	number, err := strconv.ParseUint(digits, 10, 31)
+	switch {
+	case err != nil:
+		return MaxUnknown{}, fmt.Errorf("read %q: want a number of nodes like 3, or a percentage like 55%%", text)
+	case isPercent && number > 100:
+		return MaxUnknown{}, fmt.Errorf("read %q: want a percentage from 0%% to 100%%", text)
+	case isPercent:
+		return MaxUnknown{Percent: int(number), IsPercent: true}, nil
+	}
+	return MaxUnknown{Absolute: int(number)}, nil
 }

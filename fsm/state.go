@@ -12,28 +12,36 @@ const FoldName = "ekco-state/1"
 
 // State is everything EKCO knows: the journal, folded. It is plain data; its
 // JSON form is what snapshots keep. Only the loop goroutine touches it.
+//
+// The zero State is not ready for use; see [NewState] and [LoadState]. Tests
+// that compare states compare their snapshots.
 type State struct {
-	// Seq is the sequence number of the last event folded.
+	// Seq is the sequence number of the last event folded, Time its time.
 	Seq     uint64       `json:"seq"`
+	Time    time.Time    `json:"time,omitzero"`
 	Journal JournalState `json:"journal"`
 	// Operator is the last operator that started.
 	Operator OperatorState `json:"operator"`
 	API      APIState      `json:"api"`
-	// Nodes holds every node machine, by UID. Purged and Gone machines stay
-	// until forgotten by retention, so that a purge can be finished or
-	// explained after the object is gone.
+	// Nodes holds every node machine, by UID. The newest 1,000 Purged and Gone
+	// machines stay, so that a purge can be finished or explained after the
+	// object is gone.
 	Nodes map[string]*Node `json:"nodes,omitempty"`
-	// Actions holds the open actions, by id, and the ended ones that decisions
-	// still depend on.
+	// Finished lists the UIDs of the Purged and Gone machines, oldest first.
+	Finished []string `json:"finished,omitempty"`
+	// Actions holds the open actions, by id. What decisions still need of an
+	// ended one is kept with its node.
 	Actions map[string]*journal.ActionRecord `json:"actions,omitempty"`
 	// LastPurgeEndedAt starts the cooldown.
 	LastPurgeEndedAt time.Time `json:"last_purge_ended_at,omitzero"`
 	// Pauses in force, by node name; "" pauses everything.
-	Pauses map[string]Pause `json:"pauses,omitempty"`
+	Pauses map[string]PauseState `json:"pauses,omitempty"`
 	// Refusals in force.
 	Refusals []Refusal `json:"refusals,omitempty"`
 	// Problems are events that could not be folded, newest last, at most 20.
 	Problems []string `json:"problems,omitempty"`
+
+	cache *cache
 }
 
 // JournalState is what the journal says of itself.
@@ -61,7 +69,8 @@ type OperatorState struct {
 type APIState struct {
 	// LostAt is set during an outage.
 	LostAt time.Time `json:"lost_at,omitzero"`
-	// SettlingFrom is when observation last began or began again.
+	// SettlingFrom is when observation last began or began again; zero while
+	// no operator observes.
 	SettlingFrom time.Time `json:"settling_from,omitzero"`
 }
 
@@ -74,12 +83,29 @@ type Node struct {
 	Since time.Time         `json:"since"`
 	// Facts are the last ones observed, FactsSeq the event that brought them.
 	Facts    journal.NodeFacts `json:"facts"`
-	FactsSeq uint64            `json:"facts_seq"`
-	// GoneAt is set once the object no longer exists.
+	FactsSeq uint64            `json:"facts_seq,omitempty"`
+	// UnreachableSince is when the node was lost: the time of its unreachable
+	// taint, never later than the event that told of it; zero while the node is
+	// reachable. Ages count from it.
+	UnreachableSince time.Time `json:"unreachable_since,omitzero"`
+	// GoneAt is set once the object no longer exists, GoneSeq to the event that
+	// said so.
 	GoneAt     time.Time `json:"gone_at,omitzero"`
 	GoneReason string    `json:"gone_reason,omitempty"`
+	GoneSeq    uint64    `json:"gone_seq,omitempty"`
+	// ReplacedBy is the UID of the node that now has this one's name.
+	ReplacedBy string `json:"replaced_by,omitempty"`
+	// LastPurge is the last purge that ended since the node was healthy.
+	LastPurge *EndedPurge `json:"last_purge,omitempty"`
 	// Pods seen terminating on this node while it is unknown, by UID.
 	Pods map[string]*Pod `json:"pods,omitempty"`
+}
+
+// EndedPurge is how a purge of a node ended.
+type EndedPurge struct {
+	Action  string          `json:"action"`
+	Outcome journal.Outcome `json:"outcome"`
+	Seq     uint64          `json:"seq"`
 }
 
 // Pod is a terminating pod of an unknown node.
@@ -88,19 +114,24 @@ type Pod struct {
 	Name              string    `json:"name"`
 	UID               string    `json:"uid"`
 	DeletionTimestamp time.Time `json:"deletion_timestamp"`
-	// Action is the clear-node that took this pod on, or empty. An ended dry
-	// run keeps its pods, so that they are not planned again.
+	// Action is the clear-node that took this pod on, or empty. An ended one
+	// keeps its pods, so that they are not planned again, unless it was
+	// abandoned.
 	Action string `json:"action,omitempty"`
-	Seq    uint64 `json:"seq"`
+	// Outcome is how Action ended; empty while it is open.
+	Outcome journal.Outcome `json:"outcome,omitempty"`
+	// Seq is the event that last told of the pod.
+	Seq uint64 `json:"seq"`
 }
 
-// Pause is an administrator's word to leave something alone.
-type Pause struct {
+// PauseState is an administrator's word to leave something alone.
+type PauseState struct {
 	Reason string    `json:"reason"`
 	By     string    `json:"by"`
 	At     time.Time `json:"at"`
 	// Until is zero for a pause without end.
 	Until time.Time `json:"until,omitzero"`
+	Seq   uint64    `json:"seq"`
 }
 
 // Refusal is a policy.refused that has not been lifted.
@@ -117,7 +148,7 @@ type Refusal struct {
 const (
 	// Healthy: the node is not marked unreachable (it may still be unready).
 	Healthy journal.NodeState = "Healthy"
-	// Unknown: the node has the unreachable taint.
+	// Unknown: the node has the unreachable taint, and no action is open.
 	Unknown journal.NodeState = "Unknown"
 	// Clearing: a clear-node action is open.
 	Clearing journal.NodeState = "Clearing"
@@ -133,10 +164,16 @@ const (
 
 // The states of the action machine.
 const (
-	Requested  journal.ActionStatus = "Requested"
-	Running    journal.ActionStatus = "Running"
-	Held       journal.ActionStatus = "Held"
-	Stalled    journal.ActionStatus = "Stalled"
+	// Requested: decided or asked for, and not planned yet.
+	Requested journal.ActionStatus = "Requested"
+	// Running: planned; its steps are worked on or wait for their next try.
+	Running journal.ActionStatus = "Running"
+	// Held: at least one preflight holds a step; other steps may go on.
+	Held journal.ActionStatus = "Held"
+	// Stalled: a step's retry budget is spent; other steps may go on.
+	Stalled journal.ActionStatus = "Stalled"
+	// Cancelling: it ends as soon as no step is open.
 	Cancelling journal.ActionStatus = "Cancelling"
-	Ended      journal.ActionStatus = "Ended"
+	// Ended: nothing more happens under its id.
+	Ended journal.ActionStatus = "Ended"
 )

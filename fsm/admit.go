@@ -1,0 +1,183 @@
+package fsm
+
+import (
+	"fmt"
+	"maps"
+	"time"
+
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// Request is a person's wish.
+type Request struct {
+	// Kind must be ActionPurgeNode: nothing else can be asked for.
+	Kind   journal.ActionKind
+	Node   string
+	Actor  string
+	Reason string
+	// Force passes the guard of ready nodes.
+	Force  bool
+	DryRun bool
+	// Warned are the warnings of preflights the person was shown, with the
+	// answers; each becomes an action.warned.
+	Warned []journal.ActionWarned
+}
+
+// Admission is the answer to a request.
+type Admission struct {
+	// Events are to be appended as one batch, also when the request is refused.
+	Events []journal.Draft
+	// Action is the id of the action that does what was asked.
+	Action string
+	// Resumed is set when that action was open already.
+	Resumed bool
+	// AlreadyDone is set when there is nothing to do; Message says why.
+	AlreadyDone bool
+	// Message is for the person, and may be empty.
+	Message string
+}
+
+// Admit answers a person's request to purge a node. It changes nothing.
+//
+// It returns a *[RefusedError] with the event that records the refusal, or an
+// *[UnknownNodeError] without any. Storm brake, pause, exclusion and the
+// minimums without the node do not refuse a person: they are warnings that
+// [CheckRule] gives.
+func Admit(s *State, p Policy, now time.Time, request Request) (Admission, error) {
+	if request.Kind != journal.ActionPurgeNode {
+		return Admission{}, &RefusedError{Rule: "Kind", Reason: fmt.Sprintf("%q cannot be asked for, only %s", request.Kind, journal.ActionPurgeNode)}
+	}
+	nodes := s.NodeByName(request.Node)
+	if len(nodes) == 0 {
+		return Admission{}, s.unknownNode(request.Node)
+	}
+	n := nodes[0]
+	open := s.openPurge(n.UID)
+	switch {
+	case open == nil && n.State == Purged || n.purged():
+		return Admission{AlreadyDone: true, Message: fmt.Sprintf("node %s is purged already, since %s", n.Name, stamp(n.Since))}, nil
+	case s.Journal.SafeMode():
+		return refuse(n, request, RuleSafeMode, safeModeReason(s))
+	case open == nil:
+		return admitNew(look(s, p, now), n, request)
+	}
+	return admitOpen(look(s, p, now), n, open, request)
+}
+
+// openPurge returns the open purge of the node; one that is being cancelled
+// only if there is no other.
+func (s *State) openPurge(nodeUID string) *journal.ActionRecord {
+	var found *journal.ActionRecord
+	for _, rec := range s.Actions {
+		if rec.Kind != journal.ActionPurgeNode || rec.Subject.UID != nodeUID {
+			continue
+		}
+		better := found == nil || (found.Cancelling != nil && rec.Cancelling == nil) ||
+			((found.Cancelling == nil) == (rec.Cancelling == nil) && requestOrder(rec, found) < 0)
+		if better {
+			found = rec
+		}
+	}
+	return found
+}
+
+// admitNew admits a purge of a node that has none open.
+func admitNew(v *view, n *Node, request Request) (Admission, error) {
+	role := n.Facts.Role
+	if ready, least := v.ready(role), v.policy.minReady(role); n.Ready() && ready <= least && !request.Force {
+		return refuse(n, request, RuleReadyMinimums, fmt.Sprintf(
+			"the node is ready and one of %d ready %s nodes, and at least %d must stay; make it unready first, add another node, or use --force",
+			ready, role, least))
+	}
+	id := v.actionID(journal.ActionPurgeNode, n)
+	reason := request.Reason
+	if reason == "" {
+		reason = "asked for by " + request.Actor
+	}
+	events := []journal.Draft{{
+		Type: journal.TypeActionRequested, Subject: n.Subject(), Action: id,
+		Cause: max(n.FactsSeq, n.GoneSeq), Actor: request.Actor,
+		Payload: journal.ActionRequested{
+			Kind: request.Kind, Reason: reason, Manual: true, Force: request.Force,
+			Live: n.Present() && n.UnreachableSince.IsZero(), DryRun: request.DryRun || v.policy.DryRun,
+		},
+	}}
+	plan := &nodePlan{node: n, state: n.State}
+	(&round{view: v}).move(plan, Purging)
+	return Admission{Action: id, Events: append(append(events, plan.events...), warned(n, id, request)...)}, nil
+}
+
+// admitOpen answers a request for a node whose purge is open.
+func admitOpen(v *view, n *Node, open *journal.ActionRecord, request Request) (Admission, error) {
+	dryRun := request.DryRun || v.policy.DryRun
+	switch {
+	case takesOver(open):
+		return takeOver(v, n, open, request)
+	case open.Cancelling != nil:
+		return refuse(n, request, RuleOneAtATime, open.ID+" is being cancelled; ask again when it has ended")
+	case open.Request.DryRun != dryRun:
+		return refuse(n, request, RuleOneAtATime, fmt.Sprintf(
+			"%s is open and is %s; ask again when it has ended, or run \"ekco cancel %s\" first", open.ID, dryRunWord(open.Request.DryRun), open.ID))
+	}
+	answer := Admission{Action: open.ID, Resumed: true, Message: fmt.Sprintf("%s of %s, requested by %s, goes on",
+		open.ID, stamp(open.RequestedAt), open.RequestedBy)}
+	if open.Stalled != nil && open.Unreadable == "" {
+		answer.Message += " with a new retry budget"
+		answer.Events = append(answer.Events, journal.Draft{
+			Type: journal.TypeActionRetried, Subject: open.Subject, Action: open.ID, Cause: open.LastSeq, Actor: request.Actor,
+			Payload: journal.ActionRetried{Reason: "its purge was asked for again"},
+		})
+	}
+	answer.Events = append(answer.Events, warned(n, open.ID, request)...)
+	return answer, nil
+}
+
+// takesOver reports whether a person's request replaces the open purge: EKCO
+// asked for that one by itself, policy holds it, and nothing of it is done. A
+// person may go on where policy holds EKCO.
+func takesOver(open *journal.ActionRecord) bool {
+	return !open.Request.Manual && open.Status == Held && len(open.Steps) == 0 && open.Unreadable == ""
+}
+
+func takeOver(v *view, n *Node, open *journal.ActionRecord, request Request) (Admission, error) {
+	answer, err := admitNew(v, n, request)
+	if err != nil {
+		return answer, err
+	}
+	cancel := journal.Draft{
+		Type: journal.TypeActionCancelling, Subject: open.Subject, Action: open.ID, Cause: open.LastSeq, Actor: request.Actor,
+		Payload: journal.ActionCancelling{Reason: "replaced by " + answer.Action + ", which " + request.Actor + " asked for"},
+	}
+	answer.Events = append([]journal.Draft{cancel}, answer.Events...)
+	answer.Message = answer.Action + " replaces " + open.ID + ", which was held"
+	return answer, nil
+}
+
+func dryRunWord(dryRun bool) string {
+	if dryRun {
+		return "a dry run"
+	}
+	return "not a dry run"
+}
+
+func warned(n *Node, action string, request Request) []journal.Draft {
+	var events []journal.Draft
+	for _, warning := range request.Warned {
+		events = append(events, journal.Draft{
+			Type: journal.TypeActionWarned, Subject: n.Subject(), Action: action, Actor: request.Actor, Payload: warning,
+		})
+	}
+	return events
+}
+
+func refuse(n *Node, request Request, rule, reason string) (Admission, error) {
+	event := journal.Draft{
+		Type: journal.TypeActionRefused, Subject: n.Subject(), Cause: max(n.FactsSeq, n.GoneSeq), Actor: request.Actor,
+		Payload: journal.ActionRefused{Kind: request.Kind, Rule: rule, Reason: reason},
+	}
+	return Admission{Events: []journal.Draft{event}}, &RefusedError{Rule: rule, Reason: reason}
+}
+
+func (s *State) unknownNode(name string) error {
+	return &UnknownNodeError{Name: name, Near: near(name, maps.Keys(s.cached().byName))}
+}

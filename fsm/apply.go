@@ -1,0 +1,159 @@
+package fsm
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// maxProblems bounds State.Problems.
+const maxProblems = 20
+
+// Apply folds the event into the state. It takes every event and never
+// panics: one that this EKCO does not understand holds the action it belongs
+// to, or else is carried along; one that makes no sense in this state is noted
+// in Problems. Events at or below Seq are folded already and are skipped.
+func (s *State) Apply(e journal.Event) {
+	if e.Seq <= s.Seq {
+		return
+	}
+	s.Seq, s.Time = e.Seq, e.Time
+	payload, err := e.Decode()
+	if err != nil {
+		s.carry(e, err)
+		return
+	}
+	s.fold(e, payload)
+}
+
+// carry keeps an event that cannot be read from doing harm.
+func (s *State) carry(e journal.Event, err error) {
+	understood := !errors.Is(err, journal.ErrUnknownType) && !errors.Is(err, journal.ErrUnknownVersion)
+	if understood {
+		s.problem(e, "%v", err)
+	}
+	if e.Action == "" {
+		return
+	}
+	rec := s.Actions[e.Action]
+	if rec == nil {
+		rec = s.openUnreadable(e)
+	}
+	if rec == nil {
+		return
+	}
+	rec.Unreadable = fmt.Sprintf("event %d (%s, version %d): %v", e.Seq, e.Type, e.Version, err)
+	rec.LastSeq = e.Seq
+	s.stepAction(rec, actionHold)
+}
+
+// openUnreadable opens an action whose request cannot be read, so that it is
+// seen and held. Other events of an unknown action open nothing: the action
+// may be over.
+func (s *State) openUnreadable(e journal.Event) *journal.ActionRecord {
+	if e.Type != journal.TypeActionRequested && e.Type != journal.TypeActionAdopted {
+		return nil
+	}
+	rec := &journal.ActionRecord{
+		ID: e.Action, Subject: e.Subject, Status: Requested, RequestedBy: e.Actor, RequestedAt: e.Time,
+	}
+	// The kind is a hint only: it lets a purge count as one.
+	var hint struct {
+		Kind journal.ActionKind `json:"kind"`
+	}
+	if json.Unmarshal(e.Payload, &hint) == nil {
+		rec.Kind = hint.Kind
+	}
+	rec.Request.Kind = rec.Kind
+	s.Actions[rec.ID] = rec
+	return rec
+}
+
+func (s *State) fold(e journal.Event, payload journal.Payload) {
+	switch p := payload.(type) {
+	case *journal.JournalCreated:
+		s.Journal.ID = p.JournalID
+	case *journal.JournalSalvaged:
+		s.Journal.Salvaged, s.Journal.SalvagedAt = p, e.Time
+	case *journal.JournalAccepted:
+		s.Journal.Salvaged, s.Journal.SalvagedAt = nil, time.Time{}
+	case *journal.OperatorStarted:
+		s.foldStarted(e, p)
+	case *journal.OperatorStopped:
+		s.Operator.StoppedAt = e.Time
+		s.API.SettlingFrom = time.Time{}
+	case *journal.APILost:
+		s.API.LostAt = e.Time
+	case *journal.APIRecovered:
+		s.API = APIState{SettlingFrom: e.Time}
+	case *journal.NodeObserved:
+		s.foldObserved(e, p)
+	case *journal.NodeGone:
+		s.foldGone(e, p)
+	case *journal.NodeTransitioned:
+		s.foldTransition(e, p)
+	case *journal.PodTerminating:
+		s.foldTerminating(e, p)
+	case *journal.PodGone:
+		if n := s.Nodes[p.NodeUID]; n != nil {
+			delete(n.Pods, e.Subject.UID)
+		}
+	case *journal.PolicyRefused:
+		s.foldRefused(e, p)
+	case *journal.PolicyLifted:
+		s.dropRefusal(e.Subject, p.Kind)
+	case *journal.PauseSet:
+		s.Pauses[pauseKey(e.Subject)] = PauseState{Reason: p.Reason, By: e.Actor, At: e.Time, Until: p.Until, Seq: e.Seq}
+	case *journal.PauseCleared:
+		delete(s.Pauses, pauseKey(e.Subject))
+	default:
+		s.foldAction(e, payload)
+	}
+}
+
+// foldStarted begins a new watch. An outage that the last operator noted is
+// over or will be noticed again; until then settling keeps EKCO from acting.
+func (s *State) foldStarted(e journal.Event, p *journal.OperatorStarted) {
+	s.Operator = OperatorState{Version: p.Version, Host: p.Host, StartedAt: e.Time, DryRun: p.DryRun}
+	s.API = APIState{SettlingFrom: e.Time}
+	if p.ClusterUID != "" {
+		s.Journal.ClusterUID = p.ClusterUID
+	}
+}
+
+// pauseKey is the node's name, or "" for the pause of everything. A node's
+// pause is by name: it outlives the machine.
+func pauseKey(subject journal.Subject) string {
+	if subject.Kind == "Node" {
+		return subject.Name
+	}
+	return ""
+}
+
+func (s *State) foldRefused(e journal.Event, p *journal.PolicyRefused) {
+	s.dropRefusal(e.Subject, p.Kind)
+	s.Refusals = append(s.Refusals, Refusal{
+		Subject: e.Subject, Kind: p.Kind, Rule: p.Rule, Reason: p.Reason, Since: e.Time, Seq: e.Seq,
+	})
+}
+
+func (s *State) dropRefusal(subject journal.Subject, kind journal.ActionKind) {
+	for i, r := range s.Refusals {
+		if r.Subject == subject && r.Kind == kind {
+			s.Refusals = append(s.Refusals[:i], s.Refusals[i+1:]...)
+			return
+		}
+	}
+}
+
+func (s *State) problem(e journal.Event, format string, args ...any) {
+	text := fmt.Sprintf("event %d (%s of %s %s): ", e.Seq, e.Type, e.Subject.Kind, e.Subject.Name) +
+		fmt.Sprintf(format, args...)
+	s.Problems = append(s.Problems, text)
+	if extra := len(s.Problems) - maxProblems; extra > 0 {
+		s.Problems = append(s.Problems[:0], s.Problems[extra:]...)
+	}
+}

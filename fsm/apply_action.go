@@ -1,0 +1,258 @@
+package fsm
+
+import (
+	"time"
+
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// foldAction folds the events of an action's life.
+func (s *State) foldAction(e journal.Event, payload journal.Payload) {
+	switch p := payload.(type) {
+	case *journal.ActionRequested:
+		s.foldRequested(e, p)
+		return
+	case *journal.ActionAdopted:
+		s.foldAdopted(e, p)
+		return
+	case *journal.ActionRefused, *journal.JournalExported, *journal.JournalImported:
+		return
+	}
+	rec := s.Actions[e.Action]
+	if rec == nil {
+		s.problem(e, "no action %q is open", e.Action)
+		return
+	}
+	s.own(rec)
+	rec.LastSeq = e.Seq
+	switch p := payload.(type) {
+	case *journal.ActionPlanned:
+		s.foldPlanned(e, rec, p)
+	case *journal.ActionHeld:
+		if rec.Holds == nil {
+			rec.Holds = map[string]journal.ActionHeld{}
+		}
+		rec.Holds[p.Step] = *p
+		s.stepAction(rec, actionHold)
+	case *journal.ActionReleased:
+		s.release(rec, p.Step)
+	case *journal.StepStarted:
+		s.foldStepStarted(e, rec, p)
+	case *journal.StepDone:
+		s.foldStepDone(e, rec, p)
+	case *journal.StepFailed:
+		s.foldStepFailed(e, rec, p)
+	case *journal.ActionStalled:
+		rec.Stalled = p
+		s.stepAction(rec, actionStall)
+	case *journal.ActionRetried:
+		s.foldRetried(rec)
+	case *journal.ActionCancelling:
+		if !rec.PastNoReturn {
+			rec.Cancelling = p
+			s.stepAction(rec, actionCancel)
+		}
+	case *journal.ActionEnded:
+		s.foldEnded(e, rec, p)
+	case *journal.ActionWarned:
+		// kept in the journal only
+	}
+}
+
+func (s *State) foldRequested(e journal.Event, p *journal.ActionRequested) {
+	if e.Action == "" || s.Actions[e.Action] != nil {
+		s.problem(e, "the action id %q is empty or in use", e.Action)
+		return
+	}
+	s.open(&journal.ActionRecord{
+		ID: e.Action, Kind: p.Kind, Subject: e.Subject, Status: Requested,
+		RequestedBy: e.Actor, RequestedAt: e.Time, Request: *p, LastSeq: e.Seq,
+	})
+}
+
+func (s *State) foldAdopted(e journal.Event, p *journal.ActionAdopted) {
+	rec := p.Record
+	if rec.ID == "" || (e.Action != "" && e.Action != rec.ID) || rec.Ended != nil || s.Actions[rec.ID] != nil {
+		s.problem(e, "the adopted action %q has ended, has another id than the event or is open already", rec.ID)
+		return
+	}
+	rec.LastSeq = e.Seq
+	rec.Status = statusOf(&rec)
+	s.open(&rec)
+	subject := rec.Subject
+	if subject.Kind == "Node" && subject.UID != "" && s.Nodes[subject.UID] == nil {
+		s.addNode(subject, Unknown, e.Time)
+	}
+}
+
+// open adds the action and ties the pods it shall free to it.
+func (s *State) open(rec *journal.ActionRecord) {
+	s.Actions[rec.ID] = rec
+	n := s.Nodes[rec.Subject.UID]
+	if n == nil || rec.Kind != journal.ActionClearNode {
+		return
+	}
+	for _, ref := range rec.Request.Pods {
+		if pod := n.Pods[ref.UID]; pod != nil {
+			pod.Action, pod.Outcome = rec.ID, ""
+		}
+	}
+}
+
+// statusOf derives the status of an action from the rest of its record. It is
+// needed when another journal's record is adopted.
+func statusOf(rec *journal.ActionRecord) journal.ActionStatus {
+	switch {
+	case rec.Cancelling != nil && !rec.PastNoReturn:
+		return Cancelling
+	case rec.Stalled != nil:
+		return Stalled
+	case len(rec.Holds) > 0 || rec.Unreadable != "":
+		return Held
+	case rec.Planned:
+		return Running
+	}
+	return Requested
+}
+
+func (s *State) foldPlanned(e journal.Event, rec *journal.ActionRecord, p *journal.ActionPlanned) {
+	if rec.Planned {
+		s.problem(e, "the action %s is planned already", rec.ID)
+		return
+	}
+	rec.Planned, rec.Plan = true, p.Plan
+	s.stepAction(rec, actionPlan)
+}
+
+// release ends the hold of one step, and the action's when it was the last.
+func (s *State) release(rec *journal.ActionRecord, step string) {
+	if _, held := rec.Holds[step]; !held {
+		return
+	}
+	delete(rec.Holds, step)
+	if len(rec.Holds) == 0 && rec.Unreadable == "" {
+		s.stepAction(rec, actionRelease)
+	}
+}
+
+func (s *State) foldStepStarted(e journal.Event, rec *journal.ActionRecord, p *journal.StepStarted) {
+	planned := plannedStep(rec, p.Step)
+	if planned == nil {
+		s.problem(e, "the plan of %s has no step %q", rec.ID, p.Step)
+	}
+	s.release(rec, p.Step)
+	s.release(rec, "")
+	step := rec.Steps[p.Step]
+	if step.StartedAt.IsZero() {
+		step.StartedAt = e.Time
+	}
+	step.Attempts, step.Open, step.NextTry = p.Attempt, true, time.Time{}
+	setStep(rec, p.Step, step)
+	if planned != nil && planned.Irreversible {
+		s.passNoReturn(rec)
+	}
+}
+
+// passNoReturn makes the action go only forward. A cancel that came too late
+// is void.
+func (s *State) passNoReturn(rec *journal.ActionRecord) {
+	rec.PastNoReturn = true
+	if rec.Cancelling != nil {
+		rec.Cancelling = nil
+		s.stepAction(rec, actionProceed)
+	}
+}
+
+func (s *State) foldStepDone(e journal.Event, rec *journal.ActionRecord, p *journal.StepDone) {
+	if plannedStep(rec, p.Step) == nil {
+		s.problem(e, "the plan of %s has no step %q", rec.ID, p.Step)
+	}
+	s.release(rec, p.Step)
+	step := rec.Steps[p.Step]
+	step.Attempts, step.DoneAt, step.Outputs = max(step.Attempts, p.Attempt), e.Time, p.Outputs
+	step.Open, step.LastError, step.NextTry = false, "", time.Time{}
+	setStep(rec, p.Step, step)
+}
+
+func (s *State) foldStepFailed(e journal.Event, rec *journal.ActionRecord, p *journal.StepFailed) {
+	if plannedStep(rec, p.Step) == nil {
+		s.problem(e, "the plan of %s has no step %q", rec.ID, p.Step)
+	}
+	step := rec.Steps[p.Step]
+	step.Attempts = max(step.Attempts, p.Attempt)
+	step.Open, step.LastError, step.NextTry = false, p.Error, p.NextTry
+	setStep(rec, p.Step, step)
+}
+
+// foldRetried gives every step that is not done its whole budget again: its
+// attempts count from 0, and its next try is at once.
+func (s *State) foldRetried(rec *journal.ActionRecord) {
+	rec.Stalled, rec.Holds = nil, nil
+	for id, step := range rec.Steps {
+		if !step.Done() {
+			step.Attempts, step.NextTry = 0, time.Time{}
+			rec.Steps[id] = step
+		}
+	}
+	if rec.Unreadable == "" {
+		s.stepAction(rec, actionRetry)
+	}
+}
+
+func (s *State) foldEnded(e journal.Event, rec *journal.ActionRecord, p *journal.ActionEnded) {
+	s.stepAction(rec, actionEnd)
+	rec.Ended, rec.EndedAt = p, e.Time
+	delete(s.Actions, rec.ID)
+	delete(s.cached().shared, rec.ID)
+	n := s.Nodes[rec.Subject.UID]
+	switch rec.Kind {
+	case journal.ActionPurgeNode:
+		if counts(rec, p.Outcome) {
+			s.LastPurgeEndedAt = e.Time
+		}
+		if n != nil {
+			n.LastPurge = &EndedPurge{Action: rec.ID, Outcome: p.Outcome, Seq: e.Seq}
+		}
+	case journal.ActionClearNode:
+		if n != nil {
+			n.endClear(rec, p.Outcome)
+		}
+	}
+}
+
+// counts reports whether the purge starts a cooldown: it does unless it ended
+// before it did anything.
+func counts(rec *journal.ActionRecord, outcome journal.Outcome) bool {
+	stopped := outcome == journal.OutcomeCancelled || outcome == journal.OutcomeAbandoned
+	return !stopped || len(rec.Steps) > 0
+}
+
+// endClear notes at the pods how their action ended. Those of an abandoned one
+// are free again: the node came back, and if it is lost anew they count anew.
+func (n *Node) endClear(rec *journal.ActionRecord, outcome journal.Outcome) {
+	for _, pod := range n.Pods {
+		switch {
+		case pod.Action != rec.ID:
+		case outcome == journal.OutcomeAbandoned:
+			pod.Action = ""
+		default:
+			pod.Outcome = outcome
+		}
+	}
+}
+
+func plannedStep(rec *journal.ActionRecord, id string) *journal.PlannedStep {
+	for i := range rec.Plan.Steps {
+		if rec.Plan.Steps[i].ID == id {
+			return &rec.Plan.Steps[i]
+		}
+	}
+	return nil
+}
+
+func setStep(rec *journal.ActionRecord, id string, step journal.StepRecord) {
+	if rec.Steps == nil {
+		rec.Steps = map[string]journal.StepRecord{}
+	}
+	rec.Steps[id] = step
+}

@@ -1,0 +1,28 @@
+package fsm
+
+// cache is derived from State's data. It is made when first needed and never
+// part of a snapshot.
+type cache struct {
+	node, action machine
+	// byName lists the UIDs of all machines of a node name, in the order in
+	// which they were first seen since the cache was made.
+	byName map[string][]string
+	// shared marks the actions whose maps somebody else may hold.
+	shared map[string]bool
+}
+
+func (s *State) cached() *cache {
+	if s.cache != nil {
+		return s.cache
+	}
+	s.cache = &cache{
+		node:   newMachine(NodeTable()),
+		action: newMachine(ActionTable()),
+		byName: make(map[string][]string, len(s.Nodes)),
+		shared: map[string]bool{},
+	}
+	for uid, n := range s.Nodes {
+		s.cache.byName[n.Name] = append(s.cache.byName[n.Name], uid)
+	}
+	return s.cache
+}

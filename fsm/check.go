@@ -1,0 +1,124 @@
+package fsm
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// CheckResult is a rule's answer to an action that wants to go on. It passes
+// when neither Warn nor Hold is set.
+type CheckResult struct {
+	Warn, Hold bool
+	// Reason says what is wrong and what would lift it.
+	Reason string
+}
+
+// CheckRule asks one rule whether the action may take its next step. What
+// holds an automatic action is a warning to a person's, except SafeMode and
+// OneAtATime, which hold both; Settling concerns automatic actions only. A rule
+// that is not known holds.
+func CheckRule(s *State, p Policy, now time.Time, name string, rec journal.ActionRecord) CheckResult {
+	if name == RuleOneAtATime {
+		return checkTurn(s, &rec)
+	}
+	v := look(s, p, now)
+	n := s.Nodes[rec.Subject.UID]
+	known := false
+	for _, rule := range rules() {
+		if rule.name != name {
+			continue
+		}
+		known = true
+		concerned := (!rule.purgeOnly || rec.Kind == journal.ActionPurgeNode) && (rule.cluster || n != nil)
+		if concerned && rule.refuses(v, n) {
+			return severity(name, rec.Request.Manual, rule.reason(v, n))
+		}
+	}
+	if !known {
+		return CheckResult{Hold: true, Reason: fmt.Sprintf("this EKCO does not know the preflight %q; run the version that planned the action", name)}
+	}
+	return CheckResult{}
+}
+
+func severity(rule string, manual bool, reason string) CheckResult {
+	switch {
+	case manual && rule == RuleSettling:
+		return CheckResult{}
+	case manual && rule != RuleSafeMode:
+		return CheckResult{Warn: true, Reason: reason}
+	}
+	return CheckResult{Hold: true, Reason: reason}
+}
+
+// checkTurn lets one purge run at a time: of those that want to, the one with
+// an open step; without one, the one that is under way; else the one that was
+// requested first.
+func checkTurn(s *State, rec *journal.ActionRecord) CheckResult {
+	if rec.Kind != journal.ActionPurgeNode {
+		return CheckResult{}
+	}
+	for _, other := range s.OpenActions() {
+		if blocks(&other, rec) {
+			return CheckResult{Hold: true, Reason: fmt.Sprintf(
+				"%s of node %s comes first, and only one node is purged at a time; this goes on when it has ended or stalled",
+				other.ID, other.Subject.Name)}
+		}
+	}
+	return CheckResult{}
+}
+
+func blocks(other, rec *journal.ActionRecord) bool {
+	switch {
+	case other.ID == rec.ID || other.Kind != journal.ActionPurgeNode:
+		return false
+	case hasOpenStep(other):
+		// Its effect may be happening, whatever its status.
+	case other.Stalled != nil || other.Unreadable != "" || other.Cancelling != nil:
+		return false
+	case rec.Request.Manual && !other.Request.Manual && len(other.Holds) > 0 && len(other.Steps) == 0:
+		return false
+	}
+	return turnOrder(other, rec) < 0
+}
+
+func turnOrder(a, b *journal.ActionRecord) int {
+	return cmp.Or(
+		firstIf(hasOpenStep(a), hasOpenStep(b)),
+		firstIf(underWay(a), underWay(b)),
+		requestOrder(a, b),
+	)
+}
+
+// firstIf orders what has a property before what has not.
+func firstIf(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return -1
+	}
+	return 1
+}
+
+func hasOpenStep(rec *journal.ActionRecord) bool {
+	for _, step := range rec.Steps {
+		if step.Open {
+			return true
+		}
+	}
+	return false
+}
+
+// underWay reports whether the action has begun and does not already wait for
+// its turn.
+func underWay(rec *journal.ActionRecord) bool {
+	for _, hold := range rec.Holds {
+		if hold.Preflight == RuleOneAtATime {
+			return false
+		}
+	}
+	return len(rec.Steps) > 0
+}

@@ -1,0 +1,106 @@
+package fsm
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+)
+
+// Errors of requests and commands, for errors.Is.
+var (
+	// ErrRefused: policy does not admit the request; see [RefusedError].
+	ErrRefused = errors.New("refused")
+	// ErrUnknownNode: the journal knows no node of the name; see
+	// [UnknownNodeError].
+	ErrUnknownNode = errors.New("unknown node")
+	// ErrNoSuchAction: no action of the id is open.
+	ErrNoSuchAction = errors.New("no such open action")
+	// ErrPastNoReturn: the action goes only forward.
+	ErrPastNoReturn = errors.New("past the point of no return")
+	// ErrNotPaused: there is no such pause.
+	ErrNotPaused = errors.New("not paused")
+	// ErrNotInSafeMode: there is nothing to accept.
+	ErrNotInSafeMode = errors.New("not in safe mode")
+)
+
+// RefusedError says which rule refuses a request, and what would lift it. It
+// is an [ErrRefused].
+type RefusedError struct{ Rule, Reason string }
+
+func (e *RefusedError) Error() string { return fmt.Sprintf("refused by %s: %s", e.Rule, e.Reason) }
+
+// Is makes errors.Is(err, ErrRefused) hold.
+func (e *RefusedError) Is(target error) bool { return target == ErrRefused }
+
+// UnknownNodeError says that the journal knows no node of the name, and which
+// known names are near. It is an [ErrUnknownNode].
+type UnknownNodeError struct {
+	Name string
+	Near []string
+}
+
+func (e *UnknownNodeError) Error() string {
+	return fmt.Sprintf("unknown node %q: neither the cluster nor the journal has it", e.Name) + didYouMean(e.Near)
+}
+
+// Is makes errors.Is(err, ErrUnknownNode) hold.
+func (e *UnknownNodeError) Is(target error) bool { return target == ErrUnknownNode }
+
+func didYouMean(names []string) string {
+	if len(names) == 0 {
+		return ""
+	}
+	return "; did you mean " + strings.Join(names, " or ") + "?"
+}
+
+// maxNear is how many near names an error lists.
+const maxNear = 3
+
+// near returns the names that a person may have meant, the nearest first: at
+// most a third of the letters differ, or one name begins with the other.
+func near(name string, known iter.Seq[string]) []string {
+	type candidate struct {
+		name     string
+		distance int
+	}
+	var found []candidate
+	for other := range known {
+		distance := editDistance(name, other)
+		begins := len(name) > 1 && (strings.HasPrefix(other, name) || strings.HasPrefix(name, other))
+		if begins || distance <= max(1, max(len(name), len(other))/3) {
+			found = append(found, candidate{other, distance})
+		}
+	}
+	slices.SortFunc(found, func(a, b candidate) int {
+		return cmp.Or(cmp.Compare(a.distance, b.distance), cmp.Compare(a.name, b.name))
+	})
+	var names []string
+	for _, c := range found[:min(maxNear, len(found))] {
+		names = append(names, c.name)
+	}
+	return names
+}
+
+// editDistance is the Levenshtein distance of the names' bytes.
+func editDistance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			change := diagonal
+			if a[i] != b[j] {
+				change++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(change, row[j+1]+1, row[j]+1)
+		}
+	}
+	return row[len(b)]
+}

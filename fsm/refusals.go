@@ -1,0 +1,81 @@
+package fsm
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// refusalKey: there is one refusal for each subject and kind of action.
+type refusalKey struct {
+	subject journal.Subject
+	kind    journal.ActionKind
+}
+
+// wanted is a refusal that holds in this round.
+type wanted struct {
+	rule *rule
+	node *Node
+}
+
+// refuse notes that the rule keeps EKCO from acting on the node. A rule about
+// the whole cluster is noted once, with the node whose facts are the oldest.
+func (r *round) refuse(rule *rule, n *Node, kind journal.ActionKind) {
+	key := refusalKey{n.Subject(), kind}
+	if rule.cluster {
+		key.subject = journal.ClusterSubject
+	}
+	known, ok := r.wanted[key]
+	if ok && known.node.FactsSeq < n.FactsSeq {
+		return
+	}
+	r.wanted[key] = wanted{rule, n}
+	if rule.until != nil {
+		r.at(rule.until(r.view, n))
+	}
+}
+
+// refusalEvents compares the refusals that hold with the ones on record. Only
+// the rule counts: a reason whose numbers change is not worth an event.
+func (r *round) refusalEvents() []journal.Draft {
+	var events []journal.Draft
+	for _, old := range r.Refusals {
+		key := refusalKey{old.Subject, old.Kind}
+		now, holds := r.wanted[key]
+		switch {
+		case !holds:
+			events = append(events, journal.Draft{
+				Type: journal.TypePolicyLifted, Subject: old.Subject, Cause: old.Seq, Actor: ActorOperator,
+				Payload: journal.PolicyLifted{Kind: old.Kind, Rule: old.Rule},
+			})
+		case now.rule.name == old.Rule:
+			delete(r.wanted, key)
+		}
+	}
+	for key, now := range r.wanted {
+		events = append(events, journal.Draft{
+			Type: journal.TypePolicyRefused, Subject: key.subject, Cause: now.node.FactsSeq, Actor: ActorOperator,
+			Payload: journal.PolicyRefused{Kind: key.kind, Rule: now.rule.name, Reason: now.rule.reason(r.view, now.node)},
+		})
+	}
+	slices.SortFunc(events, compareRefusals)
+	return events
+}
+
+func compareRefusals(a, b journal.Draft) int {
+	return cmp.Or(
+		cmp.Compare(a.Subject.Name, b.Subject.Name), cmp.Compare(a.Subject.UID, b.Subject.UID),
+		cmp.Compare(a.Type, b.Type), cmp.Compare(refusalKind(a), refusalKind(b)),
+	)
+}
+
+func refusalKind(d journal.Draft) journal.ActionKind {
+	switch p := d.Payload.(type) {
+	case journal.PolicyRefused:
+		return p.Kind
+	case journal.PolicyLifted:
+		return p.Kind
+	}
+	return ""
+}

@@ -1,0 +1,170 @@
+package fsm
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// The rules of policy, by the name under which refusals and preflights know
+// them.
+const (
+	RuleSafeMode       = "SafeMode"
+	RuleAPIUnreachable = "APIUnreachable"
+	RuleSettling       = "Settling"
+	RulePaused         = "Paused"
+	RuleExcluded       = "Excluded"
+	RuleStormBrake     = "StormBrake"
+	RuleReadyMinimums  = "ReadyMinimums"
+	// RuleTriedBefore: a purge of the node ended as a dry run or was cancelled.
+	RuleTriedBefore = "TriedBefore"
+	RuleOneAtATime  = "OneAtATime"
+	RuleCooldown    = "Cooldown"
+)
+
+// rule is one check of whether EKCO may act by itself.
+type rule struct {
+	name string
+	// cluster marks rules whose answer is the same for every node: their
+	// refusal is recorded once, for the cluster. They get a nil node.
+	cluster bool
+	// purgeOnly marks rules that do not concern clearing.
+	purgeOnly bool
+	refuses   func(v *view, n *Node) bool
+	// reason is asked only when the rule refuses, and says what would lift it.
+	reason func(v *view, n *Node) string
+	// until returns when the rule stops to refuse by itself; nil or a zero
+	// time means never.
+	until func(v *view, n *Node) time.Time
+}
+
+// rules returns all rules in the order in which they are asked.
+func rules() []rule {
+	return []rule{
+		{
+			name: RuleSafeMode, cluster: true,
+			refuses: func(v *view, _ *Node) bool { return v.Journal.SafeMode() },
+			reason:  func(v *view, _ *Node) string { return safeModeReason(v.State) },
+		},
+		{
+			name: RuleAPIUnreachable, cluster: true,
+			refuses: func(v *view, _ *Node) bool { return !v.API.LostAt.IsZero() },
+			reason: func(v *view, _ *Node) string {
+				return fmt.Sprintf("the Kubernetes API has not answered since %s, so what EKCO knows may be old; EKCO goes on when it answers again", stamp(v.API.LostAt))
+			},
+		},
+		{
+			name: RuleSettling, cluster: true,
+			refuses: func(v *view, _ *Node) bool { return v.settling() },
+			reason:  func(v *view, _ *Node) string { return settlingReason(v) },
+			until:   func(v *view, _ *Node) time.Time { return v.settledAt() },
+		},
+		{
+			name: RulePaused, cluster: true,
+			refuses: func(v *view, _ *Node) bool { _, paused := v.pause(""); return paused },
+			reason: func(v *view, _ *Node) string {
+				pause, _ := v.pause("")
+				return pauseReason("EKCO is", pause, "ekco resume")
+			},
+			until: func(v *view, _ *Node) time.Time { return v.Pauses[""].Until },
+		},
+		{
+			name:    RulePaused,
+			refuses: func(v *view, n *Node) bool { _, paused := v.pause(n.Name); return paused },
+			reason: func(v *view, n *Node) string {
+				pause, _ := v.pause(n.Name)
+				return pauseReason("the node is", pause, "ekco resume "+n.Name)
+			},
+			until: func(v *view, n *Node) time.Time { return v.Pauses[n.Name].Until },
+		},
+		{
+			name:    RuleExcluded,
+			refuses: func(_ *view, n *Node) bool { return n.Facts.Excluded },
+			reason: func(*view, *Node) string {
+				return "the node has the label ekco.kurl.sh/exclude; EKCO acts on it when the label is removed"
+			},
+		},
+		{
+			name: RuleStormBrake, cluster: true,
+			refuses: func(v *view, _ *Node) bool { return v.unreachable > v.policy.MaxUnknown.Limit(v.total) },
+			reason: func(v *view, _ *Node) string {
+				return fmt.Sprintf("%d of %d nodes are unreachable and max_unknown_nodes (%s) allows %d; EKCO goes on when enough nodes are back",
+					v.unreachable, v.total, v.policy.MaxUnknown, v.policy.MaxUnknown.Limit(v.total))
+			},
+		},
+		{
+			name: RuleReadyMinimums, purgeOnly: true,
+			refuses: func(v *view, n *Node) bool { return v.readyWithout(n) < v.policy.minReady(n.Facts.Role) },
+			reason: func(v *view, n *Node) string {
+				return fmt.Sprintf("without the node %d %s nodes are ready, the minimum is %d; EKCO goes on when more are ready",
+					v.readyWithout(n), n.Facts.Role, v.policy.minReady(n.Facts.Role))
+			},
+		},
+		{
+			name: RuleTriedBefore, purgeOnly: true,
+			refuses: func(_ *view, n *Node) bool { return n.purgeTried() },
+			reason: func(_ *view, n *Node) string {
+				return fmt.Sprintf("%s ended as %s; EKCO purges the node by itself only after it was healthy in between, or at once with \"ekco purge-node %s\"",
+					n.LastPurge.Action, n.LastPurge.Outcome, n.Name)
+			},
+		},
+		{
+			name: RuleOneAtATime, cluster: true, purgeOnly: true,
+			refuses: func(v *view, _ *Node) bool { return v.purge != nil },
+			reason: func(v *view, _ *Node) string {
+				return fmt.Sprintf("%s is open, and only one node is purged at a time; EKCO goes on when it has ended", v.purge.ID)
+			},
+		},
+		{
+			name: RuleCooldown, cluster: true, purgeOnly: true,
+			refuses: func(v *view, _ *Node) bool { return v.now.Before(v.cooldownEnds()) },
+			reason: func(v *view, _ *Node) string {
+				return fmt.Sprintf("the last purge ended at %s; the next one may start at %s", stamp(v.LastPurgeEndedAt), stamp(v.cooldownEnds()))
+			},
+			until: func(v *view, _ *Node) time.Time { return v.cooldownEnds() },
+		},
+	}
+}
+
+// purgeTried reports whether EKCO must not purge the node by itself again: a
+// dry run has shown all it can, and a cancel was somebody's will.
+func (n *Node) purgeTried() bool {
+	return n.LastPurge != nil &&
+		(n.LastPurge.Outcome == journal.OutcomeDryRun || n.LastPurge.Outcome == journal.OutcomeCancelled)
+}
+
+func (v *view) cooldownEnds() time.Time {
+	if v.LastPurgeEndedAt.IsZero() {
+		return time.Time{}
+	}
+	return v.LastPurgeEndedAt.Add(v.policy.Cooldown)
+}
+
+func safeModeReason(s *State) string {
+	return fmt.Sprintf("the journal was damaged and salvaged at %s, so EKCO only observes; look at %s, then run \"ekco journal accept\"",
+		stamp(s.Journal.SalvagedAt), s.Journal.Salvaged.DamagedFile)
+}
+
+func settlingReason(v *view) string {
+	at := v.settledAt()
+	if at.IsZero() {
+		return "no operator observes the cluster; EKCO goes on when one has started and watched for " + v.policy.Settling.String()
+	}
+	return fmt.Sprintf("EKCO watches the cluster again only since %s; it goes on at %s if nothing changes",
+		stamp(v.API.SettlingFrom), stamp(at))
+}
+
+func pauseReason(who string, pause PauseState, resume string) string {
+	text := fmt.Sprintf("%s paused by %s", who, pause.By)
+	if pause.Reason != "" {
+		text += fmt.Sprintf(" (%s)", pause.Reason)
+	}
+	if !pause.Until.IsZero() {
+		text += " until " + stamp(pause.Until)
+	}
+	return text + fmt.Sprintf("; %q ends the pause", resume)
+}
+
+// stamp writes a time for people.
+func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }

@@ -108,7 +108,7 @@ type Status struct {
 	Actions  []journal.ActionRecord `json:"actions"`
 	Refusals []fsm.Refusal          `json:"refusals,omitempty"`
 	// Pauses by node name; "" pauses everything.
-	Pauses   map[string]fsm.Pause `json:"pauses,omitempty"`
+	Pauses   map[string]fsm.PauseState `json:"pauses,omitempty"`
 	Problems []string             `json:"problems,omitempty"`
 	// Absent lists what EKCO does without, for example a missing permission.
 	Absent []string `json:"absent,omitempty"`

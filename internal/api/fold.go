@@ -19,7 +19,7 @@ func StatusOf(s *fsm.State, now time.Time) Status {
 		Operator: OperatorStatus{OperatorState: s.Operator},
 		Journal:  JournalStatus{SafeMode: s.Journal.Salvaged},
 		Refusals: slices.Clone(s.Refusals),
-		Pauses:   make(map[string]fsm.Pause, len(s.Pauses)),
+		Pauses:   make(map[string]fsm.PauseState, len(s.Pauses)),
 		Problems: slices.Clone(s.Problems),
 	}
 	for node, pause := range s.Pauses {

@@ -1,0 +1,73 @@
+package actions
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// attemptResult is how one attempt of a step went.
+type attemptResult struct {
+	outputs json.RawMessage
+	err     error
+}
+
+// attempt causes a step's effect and waits until its proof is observed, within
+// the timeout that the plan gives it.
+func attempt(ctx context.Context, code Step, step StepContext) attemptResult {
+	timeout := time.Duration(step.Planned.Timeout)
+	if timeout <= 0 {
+		timeout = defaultTimeout
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	outputs, err := code.Do(ctx, step)
+	if err != nil {
+		return attemptResult{err: timedOut(ctx, timeout, err)}
+	}
+	proof, err := awaitProof(ctx, code, step)
+	if err != nil {
+		return attemptResult{err: timedOut(ctx, timeout, err)}
+	}
+	if len(outputs) == 0 {
+		outputs = proof.Outputs
+	}
+	return attemptResult{outputs: outputs}
+}
+
+// defaultTimeout is for plans that give a step none.
+const defaultTimeout = time.Minute
+
+// Between two looks for a proof: at first often, since most effects show at
+// once, then less and less.
+const (
+	firstLook = 100 * time.Millisecond
+	lastLook  = 2 * time.Second
+)
+
+func awaitProof(ctx context.Context, code Step, step StepContext) (Proof, error) {
+	for rest := firstLook; ; rest = min(2*rest, lastLook) {
+		proof, err := code.Prove(ctx, step)
+		if err != nil {
+			return Proof{}, fmt.Errorf("look whether it happened: %w", err)
+		}
+		if proof.Done {
+			return proof, nil
+		}
+		select {
+		case <-ctx.Done():
+			return Proof{}, fmt.Errorf("the effect was asked for and does not show: %s: %w", proof.Missing, ctx.Err())
+		case <-time.After(rest):
+		}
+	}
+}
+
+// timedOut says so in an error that came of the attempt's own deadline.
+func timedOut(ctx context.Context, timeout time.Duration, err error) error {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return fmt.Errorf("no success within %s: %w", timeout, err)
+	}
+	return err
+}

@@ -1,0 +1,201 @@
+package actions
+
+import (
+	"time"
+
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// Holds that are no preflight's.
+const (
+	// HoldPlan: the action could not be planned yet.
+	HoldPlan = "Plan"
+	// HoldReadable: this EKCO does not understand the action.
+	HoldReadable = "Readable"
+)
+
+// decide drafts and prepares what comes next, and returns when to decide again
+// even if nothing comes back; zero means never.
+func (a *run) decide() (wake time.Time) {
+	switch {
+	case a.stopping || a.record.Ended != nil:
+		return time.Time{}
+	case a.unfit != "":
+		a.hold("", HoldReadable, a.unfit)
+		return time.Time{}
+	}
+	a.considerCancel()
+	switch {
+	case a.ending != nil:
+		if a.inFlight == 0 {
+			a.note(a.record.LastSeq, journal.TypeActionEnded, *a.ending)
+		}
+		return time.Time{}
+	case !a.record.Planned:
+		return a.makePlan()
+	}
+	a.release("")
+	switch {
+	case a.allDone():
+		a.note(a.record.LastSeq, journal.TypeActionEnded, journal.ActionEnded{Outcome: a.success()})
+		return time.Time{}
+	case !a.prepared:
+		a.prepare()
+		return time.Time{}
+	}
+	return a.startDue(time.Now())
+}
+
+func (a *run) success() journal.Outcome {
+	if a.record.Request.DryRun {
+		return journal.OutcomeDryRun
+	}
+	return journal.OutcomeDone
+}
+
+// considerCancel ends the action early if somebody asked and it may.
+func (a *run) considerCancel() {
+	if !a.cancel || a.ending != nil {
+		return
+	}
+	a.cancel = false
+	if a.record.PastNoReturn {
+		a.log.Warn("the action goes on: it is past its point of no return")
+		return
+	}
+	ended := journal.ActionEnded{Outcome: journal.OutcomeCancelled}
+	switch {
+	case a.past.cancelling != nil:
+		ended.Reason = a.past.cancelling.Reason
+		if a.past.cancellingBy == actorOperator {
+			ended.Outcome = journal.OutcomeAbandoned
+		}
+	case a.record.Cancelling != nil:
+		ended.Reason = a.record.Cancelling.Reason
+	}
+	a.endEarly(ended)
+}
+
+// endEarly lets what is under way finish, starts nothing more, and then ends.
+func (a *run) endEarly(ended journal.ActionEnded) {
+	a.ending = &ended
+	a.stopLooking()
+}
+
+// makePlan plans, or waits for its next try.
+func (a *run) makePlan() (wake time.Time) {
+	if a.planning.busy {
+		return time.Time{}
+	}
+	if now := time.Now(); now.Before(a.planning.next) {
+		return a.planning.next
+	}
+	a.planning.busy = true
+	record, look := snapshot(a.record), a.look
+	a.async(func() func() {
+		made, err := plan(look, a.kind, record)
+		return func() { a.planMade(made, err) }
+	})
+	return time.Time{}
+}
+
+func (a *run) planMade(made journal.Plan, err error) {
+	a.planning.busy = false
+	switch {
+	case a.stopping || a.ending != nil || a.look.Err() != nil:
+	case err != nil:
+		a.planning.wait(a.cfg.Retry)
+		a.hold("", HoldPlan, err.Error())
+	default:
+		a.release("")
+		a.note(a.record.LastSeq, journal.TypeActionPlanned, journal.ActionPlanned{Plan: made})
+		a.takePlan()
+	}
+}
+
+// prepare passes the barrier before the first step, once the plan is on disk.
+func (a *run) prepare() {
+	if a.preparing {
+		return
+	}
+	a.preparing = true
+	record, look := snapshot(a.record), a.look
+	a.launches = append(a.launches, func() {
+		a.async(func() func() {
+			a.cfg.BeforeFirstStep(look, record)
+			return func() { a.prepared = true }
+		})
+	})
+}
+
+// startDue looks at every step that may start now, group by group, as far as
+// there is room, and returns when the next one may.
+func (a *run) startDue(now time.Time) (wake time.Time) {
+	room := maxConcurrent - a.busySteps()
+	var order []*group
+	batches := make(map[*group][]*stepState)
+	for _, s := range a.steps {
+		if !a.ready(s) {
+			continue
+		}
+		if from := later(a.progress(s).NextTry, s.group.next); now.Before(from) {
+			wake = earlier(wake, from)
+			continue
+		}
+		if s.group.busy || room == 0 {
+			continue // something is under way and brings the next turn
+		}
+		room--
+		if batches[s.group] == nil {
+			order = append(order, s.group)
+		}
+		batches[s.group] = append(batches[s.group], s)
+	}
+	for _, g := range order {
+		a.lookAt(g, batches[g])
+	}
+	return wake
+}
+
+// lookAt examines a batch of one group.
+func (a *run) lookAt(g *group, batch []*stepState) {
+	g.busy = true
+	candidates := make([]candidate, len(batch))
+	contexts := make(map[string]StepContext, len(batch))
+	for i, s := range batch {
+		s.busy = true
+		candidates[i] = candidate{
+			planned: s.planned, code: s.code,
+			prove: a.progress(s).Attempts > 0 && !a.record.Request.DryRun,
+		}
+		contexts[s.planned.ID] = a.contextOf(s.planned)
+	}
+	look := a.look
+	a.async(func() func() {
+		found := a.examine(look, a.kind, contexts, candidates)
+		return func() { a.examined(g, batch, found) }
+	})
+}
+
+// wait lets the next try rest, longer each time.
+func (t *attention) wait(policy RetryPolicy) {
+	t.tries++
+	t.next = time.Now().Add(policy.afterHold(t.tries))
+}
+
+// hold records that the step, or with "" the whole action, waits. A hold by
+// the same preflight is recorded once, however its reason changes.
+func (a *run) hold(step, preflight, reason string) {
+	if held, ok := a.record.Holds[step]; ok && held.Preflight == preflight {
+		a.log.Debug("still held", "step", step, "preflight", preflight, "reason", reason)
+		return
+	}
+	a.note(a.record.LastSeq, journal.TypeActionHeld, journal.ActionHeld{Preflight: preflight, Step: step, Reason: reason})
+}
+
+// release ends the hold of the step, if there is one.
+func (a *run) release(step string) {
+	if held, ok := a.record.Holds[step]; ok {
+		a.note(a.record.LastSeq, journal.TypeActionReleased, journal.ActionReleased{Preflight: held.Preflight, Step: step})
+	}
+}

@@ -1,0 +1,11 @@
+// Package actions carries out multi-step work so that it survives the death of
+// the process: every intent is in the journal before its effect, every success
+// only after its proof was observed, and an action that was interrupted goes on
+// at the step that was open.
+//
+// A [Runner] runs one action at a time per call of [Runner.Run]. What an action
+// does is a [Kind]: it makes a plan, once, and knows the [Step] for each entry
+// of the plan. A [Preflight] says whether a step may start now.
+//
+// When to act is not decided here; package fsm does that.
+package actions

@@ -1,0 +1,110 @@
+package actions
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// lookTimeout bounds a single look at the world: a proof or a preflight.
+const lookTimeout = 30 * time.Second
+
+// candidate is a step that may start, as it was when it was looked at.
+type candidate struct {
+	planned journal.PlannedStep
+	code    Step
+	// prove is set when the step was started before, so that its effect may be
+	// there already.
+	prove bool
+}
+
+// examination is what a look at the world said about candidates.
+type examination struct {
+	// proofs are those of the candidates that were started before, by step id.
+	proofs map[string]proofResult
+	// checks are the preflights' answers. There are none when every candidate
+	// is proved.
+	checks []Check
+}
+
+type proofResult struct {
+	Proof
+	err error
+}
+
+// examine proves the candidates that were started before, then runs their
+// preflights for those that remain. Candidates share one list of preflights.
+func (r *Runner) examine(ctx context.Context, kind Kind, contexts map[string]StepContext, batch []candidate) examination {
+	result := examination{proofs: make(map[string]proofResult)}
+	var mu sync.Mutex
+	var proving sync.WaitGroup
+	for _, c := range batch {
+		if !c.prove {
+			continue
+		}
+		proving.Go(func() {
+			proof := prove(ctx, c.code, contexts[c.planned.ID])
+			mu.Lock()
+			defer mu.Unlock()
+			result.proofs[c.planned.ID] = proof
+		})
+	}
+	proving.Wait()
+	unproved := slices.ContainsFunc(batch, func(c candidate) bool { return !result.proofs[c.planned.ID].Done })
+	if unproved {
+		first := contexts[batch[0].planned.ID]
+		result.checks = r.check(ctx, kind, first.Action, batch[0].planned.Preflights)
+	}
+	return result
+}
+
+func prove(ctx context.Context, code Step, step StepContext) proofResult {
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	defer cancel()
+	proof, err := code.Prove(ctx, step)
+	if err != nil {
+		return proofResult{err: fmt.Errorf("look whether it happened: %w", err)}
+	}
+	return proofResult{Proof: proof}
+}
+
+// check runs preflights in order. All of them are asked, so that the gravest
+// answer counts and people see every one.
+func (r *Runner) check(ctx context.Context, kind Kind, record journal.ActionRecord, names []string) []Check {
+	checks := make([]Check, 0, len(names))
+	for _, name := range names {
+		preflight, ok := r.preflight(kind, name)
+		if !ok {
+			checks = append(checks, Check{name, Hold("this EKCO has no such check; run the version that planned the action")})
+			continue
+		}
+		checks = append(checks, Check{name, ask(ctx, preflight, record)})
+	}
+	return checks
+}
+
+func ask(ctx context.Context, preflight Preflight, record journal.ActionRecord) Verdict {
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	defer cancel()
+	return preflight.Check(ctx, record)
+}
+
+// gravest returns the answer that decides: the first abandon, else the first
+// hold, else a pass. A warning holds an automatic action.
+func gravest(checks []Check, manual bool) Check {
+	decisive := Check{Verdict: Pass()}
+	for _, check := range checks {
+		switch kind := check.Verdict.Kind; {
+		case kind == VerdictAbandon:
+			return check
+		case kind == VerdictPass, kind == VerdictWarn && manual:
+		case decisive.Verdict.Kind == VerdictPass:
+			decisive = Check{check.Preflight, Hold(check.Verdict.Reason)}
+		}
+	}
+	return decisive
+}

@@ -1,0 +1,59 @@
+package actions
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// Explain says what Run would do with the record: its plan and the present
+// answer of each preflight in it, in the order they are first listed. It writes
+// nothing and changes nothing. The record may be one that was never requested.
+func (r *Runner) Explain(ctx context.Context, record journal.ActionRecord) (journal.Plan, []Check, error) {
+	kind, ok := r.cfg.Kinds[record.Kind]
+	if !ok {
+		return journal.Plan{}, nil, fmt.Errorf("explain action %s: this EKCO does not know actions of kind %q", record.ID, record.Kind)
+	}
+	record = snapshot(record)
+	if !record.Planned {
+		plan, err := plan(ctx, kind, record)
+		if err != nil {
+			return journal.Plan{}, nil, err
+		}
+		record.Plan = plan
+	}
+	var names []string
+	for _, step := range record.Plan.Steps {
+		for _, name := range step.Preflights {
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return record.Plan, r.check(ctx, kind, record, names), nil
+}
+
+// plan asks the kind for its plan and checks it.
+func plan(ctx context.Context, kind Kind, record journal.ActionRecord) (journal.Plan, error) {
+	ctx, cancel := context.WithTimeout(ctx, planTimeout)
+	defer cancel()
+	plan, err := kind.Plan(ctx, record)
+	if err == nil {
+		err = checkPlan(plan)
+	}
+	if err != nil {
+		return journal.Plan{}, fmt.Errorf("plan %s of %s: %w", record.Kind, record.Subject.Name, err)
+	}
+	return plan, nil
+}
+
+// snapshot returns a copy of the record that stays as it is while the original
+// is folded further.
+func snapshot(record journal.ActionRecord) journal.ActionRecord {
+	record.Steps = maps.Clone(record.Steps)
+	record.Holds = maps.Clone(record.Holds)
+	return record
+}

@@ -1,0 +1,55 @@
+package actions
+
+import "time"
+
+// heedWaiting heeds every signal that is waiting.
+func (a *run) heedWaiting(signals <-chan Signal) error {
+	for {
+		select {
+		case signal := <-signals:
+			if err := a.heed(signal); err != nil {
+				return err
+			}
+		default:
+			return nil
+		}
+	}
+}
+
+// heed acts on an event that others wrote about the action.
+func (a *run) heed(signal Signal) error {
+	past, err := readHistory(a.work, a.cfg.Store, a.record.ID)
+	if err != nil {
+		return err
+	}
+	a.past = past
+	switch signal {
+	case SignalCancel:
+		a.cancel = true
+		if a.unfit == "" {
+			a.considerCancel()
+		}
+	case SignalRetry:
+		a.retry()
+	}
+	return nil
+}
+
+// retry gives everything that failed or waits a new budget, at once.
+func (a *run) retry() {
+	if a.past.stalled > a.past.retried {
+		a.log.Info("the action stalled after the retry was asked for; ask again")
+		return
+	}
+	a.log.Info("the action is retried on request")
+	a.record.Stalled, a.shared = nil, nil
+	a.planning = attention{busy: a.planning.busy}
+	for _, s := range a.steps {
+		s.failures, s.exhausted = a.past.failures[s.planned.ID], false
+		s.group.attention = attention{busy: s.group.busy}
+		if progress, started := a.record.Steps[s.planned.ID]; started {
+			progress.NextTry = time.Time{}
+			a.record.Steps[s.planned.ID] = progress
+		}
+	}
+}

@@ -1,0 +1,88 @@
+package actions
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// Kind is what one kind of action does. It must be safe for concurrent use.
+type Kind interface {
+	// Plan captures every fact the action needs and lists its steps. It changes
+	// nothing. An error holds the action, visibly, and Plan is called again.
+	Plan(ctx context.Context, record journal.ActionRecord) (journal.Plan, error)
+	// Step returns the code for planned steps with that Does.
+	Step(does string) (Step, bool)
+	// Preflights returns the checks that belong to the kind, by name. They take
+	// precedence over those of [Config].
+	Preflights() map[string]Preflight
+}
+
+// Step is an effect and its proof. Both must honour ctx, must bear being called
+// again after they happened, and must be safe for concurrent use.
+type Step interface {
+	// Prove looks whether the effect has happened. It changes nothing.
+	Prove(ctx context.Context, step StepContext) (Proof, error)
+	// Do causes the effect. Finding it already there is no error.
+	Do(ctx context.Context, step StepContext) (outputs json.RawMessage, err error)
+}
+
+// AtomicStep is a [Step] that can say of itself that its effect is a single
+// call which Prove sees completely: while Prove denies it, nothing has happened.
+// An action can still be abandoned after its point of no return while every
+// irreversible step that was started is of this kind and is denied.
+type AtomicStep interface {
+	Step
+	Atomic() bool
+}
+
+// Proof is what a look at the world says about a step's effect.
+type Proof struct {
+	// Done is set when the effect is there.
+	Done bool
+	// Missing says, for people, what is not there yet.
+	Missing string
+	// Outputs are kept with the step when Do returned none.
+	Outputs json.RawMessage
+}
+
+// StepContext is what a step may know.
+type StepContext struct {
+	// Action is the action's record when the step was looked at. Read-only.
+	Action  journal.ActionRecord
+	Planned journal.PlannedStep
+	// Log carries the ids of the action and of the step.
+	Log *slog.Logger
+}
+
+// Input decodes what the plan gives the step.
+func (c StepContext) Input(into any) error {
+	if err := json.Unmarshal(c.Planned.Input, into); err != nil {
+		return fmt.Errorf("read the input of step %q: %w", c.Planned.ID, err)
+	}
+	return nil
+}
+
+// Facts decodes the facts that the plan captured.
+func (c StepContext) Facts(into any) error {
+	if err := json.Unmarshal(c.Action.Plan.Facts, into); err != nil {
+		return fmt.Errorf("read the facts of action %s: %w", c.Action.ID, err)
+	}
+	return nil
+}
+
+// Output decodes what an earlier step left, and reports whether it left
+// anything.
+func (c StepContext) Output(step string, into any) (bool, error) {
+	outputs := c.Action.Steps[step].Outputs
+	if len(outputs) == 0 {
+		return false, nil
+	}
+	if err := json.Unmarshal(outputs, into); err != nil {
+		return false, fmt.Errorf("read the outputs of step %q: %w", step, err)
+	}
+	return true, nil
+}

@@ -1,0 +1,164 @@
+package actions
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// examined acts on what a look at a batch has found.
+func (a *run) examined(g *group, batch []*stepState, found examination) {
+	g.busy = false
+	for _, s := range batch {
+		s.busy = false
+	}
+	if a.stopping || a.look.Err() != nil {
+		return
+	}
+	rest := a.recordProved(batch, found)
+	if len(rest) == 0 {
+		return
+	}
+	decisive := gravest(found.checks, a.record.Request.Manual)
+	if decisive.Verdict.Kind == VerdictAbandon {
+		if a.mayAbandon(found) {
+			a.endEarly(journal.ActionEnded{Outcome: journal.OutcomeAbandoned, Reason: decisive.Verdict.Reason})
+			return
+		}
+		decisive.Verdict = Hold(decisive.Verdict.Reason + "; the action is past its point of no return and waits until that changes")
+	}
+	if decisive.Verdict.Kind == VerdictHold {
+		a.block(g, rest[0], decisive)
+		return
+	}
+	a.unblock(g)
+	a.warn(found.checks)
+	for _, s := range rest {
+		if err := found.proofs[s.planned.ID].err; err != nil {
+			a.failed(s, err)
+			continue
+		}
+		a.start(s)
+	}
+}
+
+// recordProved notes the steps whose effect is there already, and returns the
+// others.
+func (a *run) recordProved(batch []*stepState, found examination) (rest []*stepState) {
+	for _, s := range batch {
+		proof := found.proofs[s.planned.ID]
+		if !proof.Done {
+			rest = append(rest, s)
+			continue
+		}
+		if s.group.heldStep == s.planned.ID {
+			a.unblock(s.group)
+		}
+		a.note(s.startedSeq, journal.TypeStepDone, journal.StepDone{
+			Step: s.planned.ID, Attempt: a.progress(s).Attempts, Outputs: proof.Outputs, AlreadyDone: true,
+		})
+	}
+	return rest
+}
+
+// mayAbandon reports whether nothing irreversible has happened, as far as can
+// be known.
+func (a *run) mayAbandon(found examination) bool {
+	if !a.record.PastNoReturn {
+		return true
+	}
+	return !slices.ContainsFunc(a.steps, func(s *stepState) bool {
+		if !s.planned.Irreversible || a.progress(s).Attempts == 0 {
+			return false
+		}
+		code, ok := s.code.(AtomicStep)
+		proof, looked := found.proofs[s.planned.ID]
+		denied := ok && code.Atomic() && looked && proof.err == nil && !proof.Done
+		return !denied
+	})
+}
+
+// block makes a group wait for its preflights.
+func (a *run) block(g *group, first *stepState, decisive Check) {
+	if g.heldStep == "" {
+		g.heldStep = first.planned.ID
+	}
+	g.wait(a.cfg.Retry)
+	a.hold(g.heldStep, decisive.Preflight, decisive.Verdict.Reason)
+}
+
+func (a *run) unblock(g *group) {
+	if g.heldStep != "" {
+		a.release(g.heldStep)
+	}
+	g.heldStep, g.attention = "", attention{busy: g.busy}
+}
+
+// warn records the warnings that a person has not answered yet. Nobody is here
+// to ask, so the action goes on.
+func (a *run) warn(checks []Check) {
+	answer := "no terminal"
+	if a.record.Request.Force {
+		answer = "--force"
+	}
+	for _, check := range checks {
+		if check.Verdict.Kind != VerdictWarn || a.past.warned[check.Preflight] {
+			continue
+		}
+		a.past.warned[check.Preflight] = true
+		a.note(a.record.LastSeq, journal.TypeActionWarned, journal.ActionWarned{
+			Preflight: check.Preflight, Warning: check.Verdict.Reason, Answer: answer,
+		})
+	}
+}
+
+// start notes the intent; the attempt begins once that is on disk.
+func (a *run) start(s *stepState) {
+	number := a.progress(s).Attempts + 1
+	a.note(a.record.LastSeq, journal.TypeStepStarted, journal.StepStarted{Step: s.planned.ID, Attempt: number})
+	if a.record.Request.DryRun {
+		a.note(a.record.LastSeq, journal.TypeStepDone, journal.StepDone{Step: s.planned.ID, Attempt: number, DryRun: true})
+		return
+	}
+	s.busy = true
+	a.launches = append(a.launches, func() {
+		context := a.contextOf(s.planned)
+		a.async(func() func() {
+			result := attempt(a.work, s.code, context)
+			return func() { a.attempted(s, result) }
+		})
+	})
+}
+
+// attempted notes how an attempt went. While stopping, only a success is noted:
+// shutting down is no failure, and an open step is proved by the next start.
+func (a *run) attempted(s *stepState, result attemptResult) {
+	s.busy = false
+	switch {
+	case result.err == nil:
+		a.note(s.startedSeq, journal.TypeStepDone, journal.StepDone{
+			Step: s.planned.ID, Attempt: a.progress(s).Attempts, Outputs: result.outputs,
+		})
+	case !a.stopping:
+		a.failed(s, result.err)
+	}
+}
+
+// failed notes a failure, and stalls the action when the step's budget is
+// spent. The other steps go on.
+func (a *run) failed(s *stepState, err error) {
+	s.failures++
+	failure := journal.StepFailed{Step: s.planned.ID, Attempt: a.progress(s).Attempts, Error: err.Error()}
+	s.exhausted = s.failures >= a.cfg.Retry.Budget
+	if !s.exhausted {
+		failure.NextTry = time.Now().Add(a.cfg.Retry.afterFailure(s.failures)).UTC()
+	}
+	a.note(s.startedSeq, journal.TypeStepFailed, failure)
+	if s.exhausted && a.record.Stalled == nil {
+		a.note(a.record.LastSeq, journal.TypeActionStalled, journal.ActionStalled{
+			Step: s.planned.ID, Reason: fmt.Sprintf("failed %d times: %v", s.failures, err),
+		})
+	}
+}

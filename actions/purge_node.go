@@ -1,0 +1,88 @@
+package actions
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+const (
+	doesDeleteNode    = "delete-node"
+	deleteNodeTimeout = time.Minute
+)
+
+// nodePart is the Node object's part of a purge.
+type nodePart struct{ api kube.API }
+
+func (p nodePart) capture(ctx context.Context, record journal.ActionRecord, facts *PurgeFacts) error {
+	facts.Node = NodeIdentity{Name: record.Subject.Name, UID: record.Subject.UID}
+	live, err := p.api.Node(ctx, record.Subject.Name)
+	switch {
+	case errors.Is(err, kube.ErrNotFound):
+		return nil
+	case err != nil:
+		return fmt.Errorf("read node %s: %w", record.Subject.Name, missing(err, "get", "nodes"))
+	case live.UID != record.Subject.UID:
+		return nil
+	}
+	facts.Node.Present = true
+	facts.Node.Role, facts.Node.InternalIP, facts.Node.Hostname = live.Facts.Role, live.Facts.InternalIP, live.Facts.Hostname
+	return nil
+}
+
+func (nodePart) plan(PurgeFacts, []journal.PlannedStep) ([]journal.PlannedStep, error) {
+	return []journal.PlannedStep{{
+		ID: doesDeleteNode, Does: doesDeleteNode,
+		Preflights:   append([]string{NodeStillGone}, PurgePolicy()...),
+		Irreversible: true, Timeout: journal.Duration(deleteNodeTimeout),
+	}}, nil
+}
+
+func (p nodePart) steps() map[string]Step {
+	return map[string]Step{doesDeleteNode: deleteNode(p)}
+}
+
+// deleteNode deletes the Node of the captured UID.
+type deleteNode struct{ api kube.API }
+
+// Atomic implements [AtomicStep]: a Node that still exists was not deleted.
+func (deleteNode) Atomic() bool { return true }
+
+// Prove implements [Step].
+func (s deleteNode) Prove(ctx context.Context, step StepContext) (Proof, error) {
+	var facts PurgeFacts
+	if err := step.Facts(&facts); err != nil {
+		return Proof{}, err
+	}
+	live, err := s.api.Node(ctx, facts.Node.Name)
+	switch {
+	case errors.Is(err, kube.ErrNotFound):
+		return Proof{Done: true}, nil
+	case err != nil:
+		return Proof{}, fmt.Errorf("read node %s: %w", facts.Node.Name, missing(err, "get", "nodes"))
+	case live.UID != facts.Node.UID:
+		return Proof{Done: true}, nil
+	}
+	return Proof{Missing: fmt.Sprintf("node %s still exists; look for finalizers on it", facts.Node.Name)}, nil
+}
+
+// Do implements [Step].
+func (s deleteNode) Do(ctx context.Context, step StepContext) (json.RawMessage, error) {
+	var facts PurgeFacts
+	if err := step.Facts(&facts); err != nil {
+		return nil, err
+	}
+	if facts.Node.UID == "" {
+		// Without a UID there is no saying which Node was meant.
+		return nil, nil
+	}
+	if err := deleted(s.api.DeleteNode(ctx, facts.Node.Name, facts.Node.UID)); err != nil {
+		return nil, fmt.Errorf("delete node %s: %w", facts.Node.Name, missing(err, "delete", "nodes"))
+	}
+	return nil, nil
+}

@@ -1,0 +1,52 @@
+package actions
+
+import (
+	"cmp"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+)
+
+// RetryPolicy says how long failed steps and failed preflights rest before they
+// are tried again. Zero fields take the defaults.
+type RetryPolicy struct {
+	// Initial is the rest after the first failure of a step (1 s). It grows by
+	// Factor (2) up to Max (2 m), give or take Jitter (0.2).
+	Initial, Max time.Duration
+	Factor       float64
+	Jitter       float64
+	// Budget is how many failures of one step stall the action (10).
+	Budget int
+	// HoldInitial is the rest after a preflight first failed (5 s). It grows by
+	// Factor up to HoldMax (30 s), give or take Jitter.
+	HoldInitial, HoldMax time.Duration
+}
+
+func (p RetryPolicy) withDefaults() RetryPolicy {
+	return RetryPolicy{
+		Initial: cmp.Or(p.Initial, time.Second), Max: cmp.Or(p.Max, 2*time.Minute),
+		Factor: cmp.Or(p.Factor, 2), Jitter: cmp.Or(p.Jitter, 0.2), Budget: cmp.Or(p.Budget, 10),
+		HoldInitial: cmp.Or(p.HoldInitial, 5*time.Second), HoldMax: cmp.Or(p.HoldMax, 30*time.Second),
+	}
+}
+
+// afterFailure returns the rest after the n-th failure in a row, from 1.
+func (p RetryPolicy) afterFailure(n int) time.Duration { return p.nth(n, p.Initial, p.Max) }
+
+// afterHold returns the rest after the n-th hold in a row, from 1.
+func (p RetryPolicy) afterHold(n int) time.Duration { return p.nth(n, p.HoldInitial, p.HoldMax) }
+
+func (p RetryPolicy) nth(n int, initial, maximum time.Duration) time.Duration {
+	b := &backoff.ExponentialBackOff{
+		InitialInterval: initial, MaxInterval: maximum,
+		Multiplier: p.Factor, RandomizationFactor: p.Jitter,
+	}
+	rest := b.NextBackOff()
+	for i := 1; i < min(n, maxDoublings); i++ {
+		rest = b.NextBackOff()
+	}
+	return rest
+}
+
+// maxDoublings bounds the work of computing an interval that no longer grows.
+const maxDoublings = 64

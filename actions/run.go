@@ -1,0 +1,244 @@
+package actions
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// maxConcurrent bounds how many steps of one action are under way.
+const maxConcurrent = 16
+
+// run carries one action to its end. The goroutine that called Runner.Run owns
+// every field. What may take time runs in goroutines of its own, each of which
+// hands back one function for the owner to call; see [run.async].
+//
+// The owner works in turns: take what came back, decide what comes next, put
+// all of it on disk in one append, and only then start what was decided.
+type run struct {
+	*Runner
+	log    *slog.Logger
+	kind   Kind
+	record journal.ActionRecord
+	past   history
+
+	// ctx is the caller's. look ends with it, or once the action is to end
+	// early. work outlives it by the grace, for running steps and the journal.
+	ctx         context.Context
+	look        context.Context
+	stopLooking context.CancelFunc
+	work        context.Context
+	stopWork    context.CancelFunc
+
+	results  chan func()
+	inFlight int
+	// drafts and launches are what this turn appends, and then starts.
+	drafts   []journal.Draft
+	launches []func()
+
+	steps  []*stepState
+	byID   map[string]*stepState
+	groups map[string]*group
+	// shared is the copy of the record that steps may read, or nil when the
+	// record has changed since.
+	shared *journal.ActionRecord
+	// unfit says why the action cannot be understood, or is empty.
+	unfit string
+
+	planning attention
+	// prepared is set once the first step may start as far as the barrier is
+	// concerned.
+	prepared  bool
+	preparing bool
+	cancel    bool
+	// ending is set once the action shall end before its steps are done.
+	ending   *journal.ActionEnded
+	stopping bool
+}
+
+// attention is when to look again at something that did not go well.
+type attention struct {
+	busy  bool
+	tries int
+	next  time.Time
+}
+
+func (t *attention) due(now time.Time) bool { return !t.busy && !now.Before(t.next) }
+
+func (r *Runner) newRun(ctx context.Context, record journal.ActionRecord) (*run, error) {
+	past, err := readHistory(ctx, r.cfg.Store, record.ID)
+	if err != nil {
+		return nil, err
+	}
+	a := &run{
+		Runner: r, record: snapshot(record), past: past, kind: r.cfg.Kinds[record.Kind],
+		log:     r.cfg.Log.With("action", record.ID, "kind", record.Kind, "object", record.Subject.Name),
+		ctx:     ctx,
+		results: make(chan func()),
+		byID:    make(map[string]*stepState),
+		groups:  make(map[string]*group),
+		cancel:  record.Cancelling != nil,
+		unfit:   unfit(record, r.cfg.Kinds),
+		// A step that was started was started behind the barrier.
+		prepared: r.cfg.BeforeFirstStep == nil || len(record.Steps) > 0,
+	}
+	if record.Planned && a.unfit == "" {
+		a.takePlan()
+	}
+	return a, nil
+}
+
+// unfit says why this EKCO must not touch an action, or returns "".
+func unfit(record journal.ActionRecord, kinds map[journal.ActionKind]Kind) string {
+	switch {
+	case record.Unreadable != "":
+		return "this EKCO cannot read the action: " + record.Unreadable
+	case kinds[record.Kind] == nil:
+		return fmt.Sprintf("this EKCO does not know actions of kind %q", record.Kind)
+	case record.Planned:
+		return unfitPlan(record, kinds[record.Kind])
+	}
+	return ""
+}
+
+func unfitPlan(record journal.ActionRecord, kind Kind) string {
+	if err := checkPlan(record.Plan); err != nil {
+		return "the plan cannot be carried out: " + err.Error()
+	}
+	for _, step := range record.Plan.Steps {
+		if _, known := kind.Step(step.Does); !known && !record.Steps[step.ID].Done() {
+			return fmt.Sprintf("this EKCO does not know what step %q does (%s)", step.ID, step.Does)
+		}
+	}
+	return ""
+}
+
+// toItsEnd takes turns until the action has ended, ctx has, or the journal
+// cannot be written. No goroutine outlives it.
+func (a *run) toItsEnd(signals <-chan Signal) error {
+	a.work, a.stopWork = context.WithCancel(context.WithoutCancel(a.ctx))
+	a.look, a.stopLooking = context.WithCancel(a.ctx)
+	defer a.abandonWork()
+	stop, grace := a.ctx.Done(), (<-chan time.Time)(nil)
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		wake := a.decide()
+		if err := a.commit(); err != nil {
+			return err
+		}
+		switch {
+		case a.record.Ended != nil:
+			return nil
+		case a.stopping && a.inFlight == 0:
+			return a.ctx.Err()
+		}
+		timer.Reset(untilWake(wake))
+		select {
+		case apply := <-a.results:
+			// A cancel that came first must win over the step it would let start.
+			if err := a.heedWaiting(signals); err != nil {
+				return err
+			}
+			a.take(apply)
+		case signal := <-signals:
+			if err := a.heed(signal); err != nil {
+				return err
+			}
+		case <-timer.C:
+		case <-stop:
+			a.stopping, stop = true, nil
+			grace = time.After(a.cfg.Grace)
+		case <-grace:
+			a.stopWork()
+		}
+	}
+}
+
+// idle is how long a turn waits when nothing but others can move the action.
+const idle = time.Hour
+
+func untilWake(wake time.Time) time.Duration {
+	if wake.IsZero() {
+		return idle
+	}
+	return min(max(time.Until(wake), 0), idle)
+}
+
+// async runs f in a goroutine; the owner later calls what f returns.
+func (a *run) async(f func() func()) {
+	a.inFlight++
+	go func() { a.results <- f() }()
+}
+
+// take applies a result, and every other one that is ready, so that they share
+// an append.
+func (a *run) take(apply func()) {
+	for {
+		a.inFlight--
+		apply()
+		select {
+		case apply = <-a.results:
+		default:
+			return
+		}
+	}
+}
+
+// abandonWork waits for what is still under way and forgets its results.
+func (a *run) abandonWork() {
+	a.stopWork()
+	a.stopLooking()
+	for ; a.inFlight > 0; a.inFlight-- {
+		<-a.results
+	}
+}
+
+// note drafts an event of the action and folds it.
+func (a *run) note(cause uint64, kind journal.Type, payload journal.Payload) {
+	a.drafts = append(a.drafts, journal.Draft{
+		Type: kind, Subject: a.record.Subject, Action: a.record.ID,
+		Cause: cause, Actor: a.cfg.Actor, Payload: payload,
+	})
+	fold(&a.record, payload, time.Now())
+	a.shared = nil
+}
+
+// commit puts the turn's events on disk, then starts what they announce.
+func (a *run) commit() error {
+	if len(a.drafts) > 0 {
+		events, err := a.cfg.Store.Append(a.work, a.drafts...)
+		if err != nil {
+			return a.cannotWrite(err)
+		}
+		for i, event := range events {
+			a.committed(a.drafts[i].Payload, event.Seq)
+		}
+	}
+	launches := a.launches
+	a.drafts, a.launches = nil, nil
+	for _, launch := range launches {
+		launch()
+	}
+	return nil
+}
+
+func (a *run) committed(payload journal.Payload, seq uint64) {
+	a.record.LastSeq = seq
+	if started, ok := payload.(journal.StepStarted); ok {
+		a.byID[started.Step].startedSeq = seq
+	}
+	a.say(payload)
+}
+
+// cannotWrite names the error that ends the run. When the grace ran out while
+// appending, the reason is that somebody asked to stop.
+func (a *run) cannotWrite(err error) error {
+	if a.stopping && a.work.Err() != nil {
+		return a.ctx.Err()
+	}
+	return fmt.Errorf("action %s: write down %d events: %w", a.record.ID, len(a.drafts), err)
+}

@@ -1,0 +1,88 @@
+package actions
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// Config is what a [Runner] is made of.
+type Config struct {
+	Store journal.Store
+	Log   *slog.Logger
+	Kinds map[journal.ActionKind]Kind
+	// Preflights by the name that plans use. A step that lists a preflight which
+	// neither its kind nor this map has is held.
+	Preflights map[string]Preflight
+	Retry      RetryPolicy
+	// BeforeFirstStep, when set, is called with the planned record before the
+	// first step of an action starts, in each Run in which none has started yet.
+	BeforeFirstStep func(ctx context.Context, record journal.ActionRecord)
+	// Grace is how long a running step may go on after Run was told to stop;
+	// 0 means 8 s.
+	Grace time.Duration
+	// Actor is named in the events; "" means "operator".
+	Actor string
+}
+
+// actorOperator is the actor of what EKCO decides by itself.
+const actorOperator = "operator"
+
+// Runner runs actions. It is safe for concurrent use, and keeps nothing
+// between two calls: everything is in the journal.
+type Runner struct {
+	cfg Config
+}
+
+// NewRunner returns a runner.
+func NewRunner(cfg Config) *Runner {
+	cfg.Retry = cfg.Retry.withDefaults()
+	cfg.Grace = cmp.Or(cfg.Grace, 8*time.Second)
+	cfg.Actor = cmp.Or(cfg.Actor, actorOperator)
+	return &Runner{cfg: cfg}
+}
+
+// Signal tells a running action of an event that others wrote about it. It
+// carries nothing: the runner reads the event from the journal.
+type Signal int
+
+// The signals.
+const (
+	// SignalCancel: action.cancelling was appended.
+	SignalCancel Signal = iota + 1
+	// SignalRetry: action.retried was appended.
+	SignalRetry
+)
+
+// Run runs an action, or resumes one, and returns nil when action.ended is on
+// disk. At most one Run per action may be under way.
+//
+// When ctx ends, running steps get [Config.Grace] to finish; those that do not
+// are left open in the journal, and ctx's error is returned. When the journal
+// cannot be written, nothing more is started and the error, which wraps
+// [journal.ErrUnwritable], is returned. In both cases a later Run with the
+// newly folded record takes up the action where it was.
+//
+// signals may be nil, and must not be closed.
+func (r *Runner) Run(ctx context.Context, record journal.ActionRecord, signals <-chan Signal) error {
+	if record.Ended != nil {
+		return nil
+	}
+	a, err := r.newRun(ctx, record)
+	if err != nil {
+		return err
+	}
+	return a.toItsEnd(signals)
+}
+
+// preflight finds a check by name.
+func (r *Runner) preflight(kind Kind, name string) (Preflight, bool) {
+	if p, ok := kind.Preflights()[name]; ok {
+		return p, true
+	}
+	p, ok := r.cfg.Preflights[name]
+	return p, ok
+}

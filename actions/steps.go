@@ -1,0 +1,117 @@
+package actions
+
+import (
+	"strings"
+	"time"
+
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// stepState is what a run knows about a step beyond the record.
+type stepState struct {
+	planned journal.PlannedStep
+	code    Step
+	group   *group
+	// busy is set while the step is looked at or under way.
+	busy bool
+	// failures count against the budget; exhausted is set when it is spent.
+	failures  int
+	exhausted bool
+	// startedSeq is the event of the last start, the cause of what follows.
+	startedSeq uint64
+}
+
+// group is the steps that share one list of preflights. They are looked at
+// together and, when a preflight holds, wait together.
+type group struct {
+	attention
+	// heldStep is the step under which the group's hold is recorded, or empty.
+	heldStep string
+}
+
+// takePlan makes the run's view of the record's plan.
+func (a *run) takePlan() {
+	for _, planned := range a.record.Plan.Steps {
+		code, _ := a.kind.Step(planned.Does)
+		progress := a.record.Steps[planned.ID]
+		step := &stepState{
+			planned: planned, code: code, group: a.groupOf(planned),
+			failures: a.past.failures[planned.ID],
+			exhausted: a.record.Stalled != nil && progress.Attempts > 0 &&
+				!progress.Open && !progress.Done() && progress.NextTry.IsZero(),
+		}
+		if _, held := a.record.Holds[planned.ID]; held {
+			step.group.heldStep = planned.ID
+		}
+		a.steps = append(a.steps, step)
+		a.byID[planned.ID] = step
+	}
+}
+
+func (a *run) groupOf(planned journal.PlannedStep) *group {
+	key := strings.Join(planned.Preflights, "\x00")
+	if a.groups[key] == nil {
+		a.groups[key] = &group{}
+	}
+	return a.groups[key]
+}
+
+// progress returns the step's part of the record.
+func (a *run) progress(s *stepState) journal.StepRecord { return a.record.Steps[s.planned.ID] }
+
+// ready reports whether the step may start as far as other steps and its own
+// past are concerned, time aside.
+func (a *run) ready(s *stepState) bool {
+	if s.busy || s.exhausted || a.progress(s).Done() {
+		return false
+	}
+	for _, id := range s.planned.After {
+		if !a.record.Steps[id].Done() {
+			return false
+		}
+	}
+	return true
+}
+
+func (a *run) allDone() bool {
+	for _, s := range a.steps {
+		if !a.progress(s).Done() {
+			return false
+		}
+	}
+	return true
+}
+
+func (a *run) busySteps() int {
+	busy := 0
+	for _, s := range a.steps {
+		if s.busy {
+			busy++
+		}
+	}
+	return busy
+}
+
+// contextOf returns what the step may know now.
+func (a *run) contextOf(planned journal.PlannedStep) StepContext {
+	if a.shared == nil {
+		shared := snapshot(a.record)
+		a.shared = &shared
+	}
+	return StepContext{Action: *a.shared, Planned: planned, Log: a.log.With("step", planned.ID)}
+}
+
+// earlier returns the earlier of two times, where zero means never.
+func earlier(x, y time.Time) time.Time {
+	if x.IsZero() || (!y.IsZero() && y.Before(x)) {
+		return y
+	}
+	return x
+}
+
+func later(x, y time.Time) time.Time {
+	if x.Before(y) {
+		return y
+	}
+	return x
+}

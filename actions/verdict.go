@@ -1,0 +1,64 @@
+package actions
+
+import (
+	"context"
+
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// Preflight is a named check that runs before the steps that list it, also
+// when they are repeated. It must honour ctx, change nothing, and be safe for
+// concurrent use. The record must not be changed.
+type Preflight interface {
+	Check(ctx context.Context, record journal.ActionRecord) Verdict
+}
+
+// PreflightFunc is a function used as a [Preflight].
+type PreflightFunc func(ctx context.Context, record journal.ActionRecord) Verdict
+
+// Check implements [Preflight].
+func (f PreflightFunc) Check(ctx context.Context, record journal.ActionRecord) Verdict {
+	return f(ctx, record)
+}
+
+// Verdict is a preflight's answer.
+type Verdict struct {
+	Kind VerdictKind
+	// Reason is for people. It is empty when the verdict is [VerdictPass].
+	Reason string
+}
+
+// VerdictKind is what follows from a verdict.
+type VerdictKind string
+
+// The verdicts, mildest first.
+const (
+	// VerdictPass lets the step start.
+	VerdictPass VerdictKind = "pass"
+	// VerdictWarn lets the step of a manual action start, after the warning is
+	// recorded. It holds an automatic action.
+	VerdictWarn VerdictKind = "warn"
+	// VerdictHold makes the step wait; the check is repeated until it passes.
+	VerdictHold VerdictKind = "hold"
+	// VerdictAbandon ends the action before its point of no return, because its
+	// reason went away. After that point it makes the step wait.
+	VerdictAbandon VerdictKind = "abandon"
+)
+
+// Pass returns the verdict that nothing speaks against the step.
+func Pass() Verdict { return Verdict{Kind: VerdictPass} }
+
+// Warn returns the verdict that a person should know the reason.
+func Warn(reason string) Verdict { return Verdict{Kind: VerdictWarn, Reason: reason} }
+
+// Hold returns the verdict that the step must wait.
+func Hold(reason string) Verdict { return Verdict{Kind: VerdictHold, Reason: reason} }
+
+// Abandon returns the verdict that the action has lost its reason.
+func Abandon(reason string) Verdict { return Verdict{Kind: VerdictAbandon, Reason: reason} }
+
+// Check is what a preflight answered.
+type Check struct {
+	Preflight string
+	Verdict   Verdict
+}

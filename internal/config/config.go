@@ -1,0 +1,208 @@
+package config
+
+import (
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/replicatedhq/ekco/fsm"
+)
+
+// Config is every setting of EKCO, after defaults. The comment of a key is its
+// help text in the key table. Those whose feature is not built yet are read and
+// validated all the same, so that a configuration is judged as a whole.
+type Config struct {
+	// File is the configuration file that was read, empty when there was none.
+	File string
+	// UnknownKeys are the keys of File that this EKCO does not know, sorted.
+	UnknownKeys []string
+
+	LogLevel      string
+	Kubeconfig    string
+	ListenAddress string
+
+	Journal          string
+	JournalRetention time.Duration
+
+	DryRun                    bool
+	NodeUnreachableToleration time.Duration
+	ClearDeadNodes            bool
+	ClearAfter                time.Duration
+	PodTerminationGrace       time.Duration
+	PurgeDeadNodes            bool
+	PurgeCooldown             time.Duration
+	MinReadyMasterNodes       int
+	MinReadyWorkerNodes       int
+	MaxUnknownNodes           fsm.MaxUnknown
+	SettlingTime              time.Duration
+	ReconcileInterval         time.Duration
+	ReconcileTimeout          time.Duration
+	CertificatesDir           string
+
+	RookVersion               string
+	MaintainRookStorageNodes  bool
+	RookStorageNodes          string
+	RookStorageNodesLabel     string
+	ReconcileRookMDSPlacement bool
+	ReconcileCephCSIResources bool
+	CephBlockPool             string
+	CephFilesystem            string
+	CephObjectStore           string
+	MinCephPoolReplication    int
+	MaxCephPoolReplication    int
+	RookPriorityClass         string
+	RookMinimumNodeCount      int
+	RookCephImage             string
+	RookStorageClass          string
+	StorageMigrationAuthToken string
+
+	RotateCerts                 bool
+	RotateCertsImage            string
+	RotateCertsNamespace        string
+	RotateCertsTTL              time.Duration
+	RotateCertsCheckInterval    time.Duration
+	RegistryCertNamespace       string
+	RegistryCertSecret          string
+	KurlProxyCertNamespace      string
+	KurlProxyCertSecret         string
+	KotsadmKubeletCertNamespace string
+	KotsadmKubeletCertSecret    string
+	ContourNamespace            string
+	ContourCertNamespace        string
+	ContourCertSecret           string
+	EnvoyCertSecret             string
+
+	HostTaskImage                    string
+	HostTaskNamespace                string
+	EnableInternalLoadBalancer       bool
+	InternalLoadBalancerHAProxyImage string
+	InternalLoadBalancerPort         int
+	PodImageOverrides                []ImageOverride
+	AutoApproveKubeletCSRs           bool
+	RestartFailedEnvoyPods           bool
+	EnvoyPodsNotReadyDuration        time.Duration
+
+	EnableHAMinio   bool
+	MinioNamespace  string
+	MinioUtilImage  string
+	EnableHAKotsadm bool
+}
+
+// ImageOverride replaces the image Original by Override in new pods.
+type ImageOverride struct{ Original, Override string }
+
+// String returns "original=override".
+func (o ImageOverride) String() string { return o.Original + "=" + o.Override }
+
+// Default returns the settings that hold when nothing is configured. They are
+// those of the operator's flags; kURL writes others into its file.
+func Default() Config {
+	policy := fsm.DefaultPolicy()
+	return Config{
+		LogLevel:      "info",
+		ListenAddress: ":8080",
+
+		Journal:          "/var/lib/ekco/journal.db",
+		JournalRetention: 90 * 24 * time.Hour,
+
+		NodeUnreachableToleration: policy.PurgeAfter,
+		ClearDeadNodes:            policy.ClearDeadNodes,
+		ClearAfter:                policy.ClearAfter,
+		PodTerminationGrace:       policy.PodGrace,
+		PurgeDeadNodes:            policy.PurgeDeadNodes,
+		PurgeCooldown:             policy.Cooldown,
+		MinReadyMasterNodes:       policy.MinReadyPrimaries,
+		MinReadyWorkerNodes:       policy.MinReadyWorkers,
+		MaxUnknownNodes:           policy.MaxUnknown,
+		SettlingTime:              policy.Settling,
+		ReconcileInterval:         time.Minute,
+		ReconcileTimeout:          15 * time.Minute,
+		CertificatesDir:           "/etc/kubernetes/pki",
+
+		CephBlockPool:          "replicapool",
+		CephFilesystem:         "rook-shared-fs",
+		CephObjectStore:        "replicated",
+		MinCephPoolReplication: 1,
+		MaxCephPoolReplication: 3,
+		RookPriorityClass:      "node-critical",
+
+		RotateCerts:                 true,
+		RotateCertsImage:            "replicated/ekco:latest",
+		RotateCertsNamespace:        "kurl",
+		RotateCertsTTL:              30 * 24 * time.Hour,
+		RotateCertsCheckInterval:    24 * time.Hour,
+		RegistryCertNamespace:       "kurl",
+		RegistryCertSecret:          "registry-pki",
+		KurlProxyCertNamespace:      "default",
+		KurlProxyCertSecret:         "kotsadm-tls",
+		KotsadmKubeletCertNamespace: "default",
+		KotsadmKubeletCertSecret:    "default",
+		ContourNamespace:            "projectcontour",
+		ContourCertNamespace:        "projectcontour",
+		ContourCertSecret:           "contourcert",
+		EnvoyCertSecret:             "envoycert",
+
+		HostTaskImage:                    "replicated/ekco:latest",
+		HostTaskNamespace:                "kurl",
+		InternalLoadBalancerHAProxyImage: "haproxy:lts-alpine",
+		InternalLoadBalancerPort:         6444,
+		RestartFailedEnvoyPods:           true,
+		EnvoyPodsNotReadyDuration:        5 * time.Minute,
+
+		RookStorageClass: "distributed",
+	}
+}
+
+// Policy returns the part of the settings that decisions depend on.
+func (c Config) Policy() fsm.Policy {
+	return fsm.Policy{
+		ClearDeadNodes:    c.ClearDeadNodes,
+		PurgeDeadNodes:    c.PurgeDeadNodes,
+		ClearAfter:        c.ClearAfter,
+		PurgeAfter:        c.NodeUnreachableToleration,
+		PodGrace:          c.PodTerminationGrace,
+		MinReadyPrimaries: c.MinReadyMasterNodes,
+		MinReadyWorkers:   c.MinReadyWorkerNodes,
+		MaxUnknown:        c.MaxUnknownNodes,
+		Settling:          c.SettlingTime,
+		Cooldown:          c.PurgeCooldown,
+		DryRun:            c.DryRun,
+	}
+}
+
+// Socket returns where the operator that owns the journal is asked: beside the
+// journal, with the extension .sock. For /var/lib/ekco/journal.db that is
+// /var/lib/ekco/journal.sock.
+func (c Config) Socket() string { return SocketOf(c.Journal) }
+
+// SocketOf returns the socket that belongs to a journal's path.
+func SocketOf(journal string) string {
+	return strings.TrimSuffix(journal, filepath.Ext(journal)) + ".sock"
+}
+
+// Redacted returns every setting by key, in the form the file takes, with
+// secrets replaced.
+func (c Config) Redacted() map[string]string {
+	settings := make(map[string]string, len(keys))
+	for _, k := range keys {
+		text := format(k.field(&c))
+		if k.secret && text != "" {
+			text = "(set)"
+		}
+		settings[k.name] = text
+	}
+	return settings
+}
+
+// settle fills in the settings whose default depends on others.
+func (c *Config) settle(set map[string]bool) {
+	if !set["clear_after"] {
+		c.ClearAfter = min(c.NodeUnreachableToleration, 5*time.Minute)
+	}
+	if !set["contour_namespace"] && set["contour_cert_namespace"] {
+		c.ContourNamespace = c.ContourCertNamespace
+	}
+	if c.ReconcileTimeout == 0 {
+		c.ReconcileTimeout = 15 * time.Minute
+	}
+}

@@ -1,0 +1,76 @@
+package config
+
+import (
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/replicatedhq/ekco/fsm"
+)
+
+// flagValue keeps a flag's text; [Load] judges it together with the rest of
+// the configuration, so that all problems are reported at once.
+type flagValue struct {
+	key, text, kind string
+}
+
+func (v *flagValue) String() string        { return v.text }
+func (v *flagValue) Set(text string) error { v.text = text; return nil }
+func (v *flagValue) Type() string          { return v.kind }
+
+// IsBoolFlag lets "--key" stand for "--key=true".
+func (v *flagValue) IsBoolFlag() bool { return v.kind == "bool" }
+
+// RegisterOperatorFlags adds a flag for every key, with exactly the key's name,
+// that is not there already. Words may also be joined with dashes: --dry-run is
+// --dry_run.
+func RegisterOperatorFlags(flags *pflag.FlagSet) {
+	RegisterFlags(flags, Keys()...)
+	flags.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		if underscored := strings.ReplaceAll(name, "-", "_"); keysByName[underscored].name != "" {
+			name = underscored
+		}
+		return pflag.NormalizedName(name)
+	})
+}
+
+// RegisterPurgeNodeFlags adds the flags that today's callers of purge-node may
+// give.
+func RegisterPurgeNodeFlags(flags *pflag.FlagSet) {
+	RegisterFlags(flags, "min_ready_master_nodes", "min_ready_worker_nodes", "maintain_rook_storage_nodes",
+		"rook_version", "certificates_dir")
+}
+
+// RegisterFlags adds flags for the named keys that are not there already.
+// Names that are no keys are ignored.
+func RegisterFlags(flags *pflag.FlagSet, names ...string) {
+	defaults := Default()
+	for _, name := range names {
+		k, known := keysByName[name]
+		if !known || flags.Lookup(name) != nil {
+			continue
+		}
+		field := k.field(&defaults)
+		flag := flags.VarPF(&flagValue{key: name, text: format(field), kind: kindOf(field)}, name, "", k.help)
+		if flag.Value.Type() == "bool" {
+			flag.NoOptDefVal = "true"
+		}
+	}
+}
+
+func kindOf(field any) string {
+	switch field.(type) {
+	case *bool:
+		return "bool"
+	case *int:
+		return "int"
+	case *time.Duration:
+		return "duration"
+	case *fsm.MaxUnknown:
+		return "number or percentage"
+	case *[]ImageOverride:
+		return "pairs"
+	}
+	return "string"
+}

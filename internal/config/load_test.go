@@ -1,0 +1,335 @@
+package config
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
+
+	"github.com/replicatedhq/ekco/fsm"
+)
+
+// load loads a file of the given name and content, with an environment.
+func load(t *testing.T, name, content string, env map[string]string, args ...string) (Config, error) {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	flags := pflag.NewFlagSet("operator", pflag.ContinueOnError)
+	RegisterOperatorFlags(flags)
+	if err := flags.Parse(args); err != nil {
+		t.Fatal(err)
+	}
+	return Load(Sources{Dirs: []string{dir}, Flags: flags, Env: func(name string) (string, bool) {
+		text, ok := env[name]
+		return text, ok
+	}})
+}
+
+func TestKURLsFileIsReadWhole(t *testing.T) {
+	content, err := os.ReadFile("testdata/kurl.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := load(t, "config.yaml", string(content), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got.UnknownKeys) != 0 {
+		t.Errorf("unknown keys: %v", got.UnknownKeys)
+	}
+	want := Default()
+	want.File = got.File
+	want.NodeUnreachableToleration = 5 * time.Minute
+	want.RookStorageNodes = "- name: a\n  devices: \"x\""
+	want.MaintainRookStorageNodes = true
+	want.ReconcileRookMDSPlacement, want.ReconcileCephCSIResources = true, true
+	want.CephObjectStore = "rook-ceph-store"
+	want.RotateCertsImage, want.HostTaskImage = "replicated/ekco:v0.28.14", "replicated/ekco:v0.28.14"
+	want.KotsadmKubeletCertSecret = "kubelet-client-cert"
+	want.RookPriorityClass = ""
+	want.InternalLoadBalancerHAProxyImage = "haproxy:3.4.2-alpine3.24"
+	want.PodImageOverrides = []ImageOverride{{"a.example/x:1", "b.example/x:1"}, {"nginx", "b.example/nginx@sha256:00"}}
+	want.AutoApproveKubeletCSRs = true
+	want.MinioUtilImage = "replicated/kurl-util:v1"
+	want.StorageMigrationAuthToken = "0123456789abcdef"
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestWithoutAFileTheDefaultsOfTheOperatorHold(t *testing.T) {
+	got, err := Load(Sources{Dirs: []string{t.TempDir()}, Env: func(string) (string, bool) { return "", false }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(Default(), got); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(fsm.DefaultPolicy(), got.Policy()); diff != "" {
+		t.Errorf("policy: %s", diff)
+	}
+}
+
+func TestAFlagWinsOverTheEnvironmentAndThatOverTheFile(t *testing.T) {
+	const file = "min_ready_master_nodes: 3\nmin_ready_worker_nodes: 3\nceph_block_pool: file\nlog_level: warn\n"
+	env := map[string]string{"MIN_READY_WORKER_NODES": "4", "CEPH_BLOCK_POOL": "env", "LOG_LEVEL": ""}
+	got, err := load(t, "config.yaml", file, env, "--ceph_block_pool=flag", "--dry-run", "--clear_dead_nodes=false")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.MinReadyMasterNodes != 3 || got.MinReadyWorkerNodes != 4 || got.CephBlockPool != "flag" {
+		t.Errorf("got %d, %d, %q, want 3 (file), 4 (environment), flag", got.MinReadyMasterNodes, got.MinReadyWorkerNodes, got.CephBlockPool)
+	}
+	if got.LogLevel != "warn" {
+		t.Errorf("an empty variable hid the file: log_level is %q", got.LogLevel)
+	}
+	if !got.DryRun || got.ClearDeadNodes {
+		t.Errorf("dry_run %v and clear_dead_nodes %v, want true and false", got.DryRun, got.ClearDeadNodes)
+	}
+}
+
+func TestAFlagSavesFromAnEnvironmentThatMakesNoSense(t *testing.T) {
+	env := map[string]string{"RECONCILE_INTERVAL": "soon"}
+	if _, err := load(t, "config.yaml", "", env); err == nil || !strings.Contains(err.Error(), "environment variable RECONCILE_INTERVAL") {
+		t.Errorf("got %v, want an error that names the variable", err)
+	}
+	if _, err := load(t, "config.yaml", "", env, "--reconcile_interval=1m"); err != nil {
+		t.Errorf("got %v although the flag wins", err)
+	}
+}
+
+func TestDependentDefaults(t *testing.T) {
+	for _, test := range []struct {
+		name, file string
+		clear      time.Duration
+		contour    string
+		timeout    time.Duration
+	}{
+		{"nothing set", "", 5 * time.Minute, "projectcontour", 15 * time.Minute},
+		{"a short toleration", "node_unreachable_toleration: 90s", 90 * time.Second, "projectcontour", 15 * time.Minute},
+		{"a long toleration", "node_unreachable_toleration: 24h", 5 * time.Minute, "projectcontour", 15 * time.Minute},
+		{"clear_after set", "node_unreachable_toleration: 90s\nclear_after: 10m", 10 * time.Minute, "projectcontour", 15 * time.Minute},
+		{"the old name for Contour", "contour_cert_namespace: a", 5 * time.Minute, "a", 15 * time.Minute},
+		{"both names for Contour", "contour_cert_namespace: a\ncontour_namespace: b", 5 * time.Minute, "b", 15 * time.Minute},
+		{"reconcile_timeout 0", "reconcile_timeout: 0", 5 * time.Minute, "projectcontour", 15 * time.Minute},
+		{"reconcile_timeout set", "reconcile_timeout: 3m", 5 * time.Minute, "projectcontour", 3 * time.Minute},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			got, err := load(t, "config.yaml", test.file, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got.ClearAfter != test.clear || got.ContourNamespace != test.contour || got.ReconcileTimeout != test.timeout {
+				t.Errorf("got %s, %s, %s, want %s, %s, %s", got.ClearAfter, got.ContourNamespace, got.ReconcileTimeout,
+					test.clear, test.contour, test.timeout)
+			}
+		})
+	}
+}
+
+func TestABadValueIsNamedWithWhereItIsAndWhatIsExpected(t *testing.T) {
+	for _, test := range []struct {
+		line string
+		want []string
+	}{
+		{"min_ready_master_nodes: 0", []string{`min_ready_master_nodes is "0"`, "config.yaml line 2", "at least 1"}},
+		{"min_ready_master_nodes: many", []string{`"many"`, "at least 1"}},
+		{"min_ready_worker_nodes: -1", []string{`"-1"`, "at least 0"}},
+		{"min_ready_worker_nodes: 1.5", []string{`"1.5"`, "whole number"}},
+		{"clear_dead_nodes: perhaps", []string{"true or false"}},
+		{"clear_dead_nodes: {a: b}", []string{"clear_dead_nodes is a structure", "plain value"}},
+		{"node_unreachable_toleration: 5", []string{`"5"`, "like 5m"}},
+		{"node_unreachable_toleration: 0s", []string{`"0s"`, "above zero"}},
+		{"settling_time: -3s", []string{`"-3s"`, "duration"}},
+		{"max_unknown_nodes: 101%", []string{"0% to 100%"}},
+		{"max_unknown_nodes: -2", []string{"0% to 100%"}},
+		{"pod_image_overrides: a=b,c", []string{`"c" is none`}},
+		{"pod_image_overrides: a=b=c", []string{"exactly one ="}},
+		{"log_level: loud", []string{"debug, info, warn, error"}},
+		{"listen_address: 8080", []string{":8080"}},
+		{"rook_storage_nodes_label: x", []string{"key=value"}},
+		{"internal_load_balancer_port: 70000", []string{"65535"}},
+		{`journal: ""`, []string{"not empty"}},
+	} {
+		t.Run(test.line, func(t *testing.T) {
+			_, err := load(t, "config.yaml", "# first line\n"+test.line+"\n", nil)
+			if !errors.Is(err, ErrInvalid) {
+				t.Fatalf("got %v, want ErrInvalid", err)
+			}
+			for _, want := range test.want {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("%q does not say %q", err, want)
+				}
+			}
+		})
+	}
+}
+
+func TestAllProblemsAreReportedAtOnce(t *testing.T) {
+	_, err := load(t, "config.yaml", "rotate_certs: 7\n", map[string]string{"CLEAR_AFTER": "x"}, "--min_ready_master_nodes=0")
+	if err == nil {
+		t.Fatal("got no error")
+	}
+	for _, want := range []string{"rotate_certs", "config.yaml line 1", "environment variable CLEAR_AFTER", "flag --min_ready_master_nodes"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%q does not say %q", err, want)
+		}
+	}
+}
+
+func TestASecretIsNeverShown(t *testing.T) {
+	const secret = "s3cr3t-s3cr3t"
+	_, err := load(t, "config.yaml", "storage_migration_auth_token: {"+secret+": 1}\n", nil)
+	if err == nil || strings.Contains(err.Error(), secret) {
+		t.Errorf("got %v, want an error without the secret", err)
+	}
+	config := Default()
+	config.StorageMigrationAuthToken = secret
+	for key, text := range config.Redacted() {
+		if strings.Contains(text, secret) {
+			t.Errorf("%s shows the secret", key)
+		}
+	}
+	if got := config.Redacted()["storage_migration_auth_token"]; got != "(set)" {
+		t.Errorf("the secret is shown as %q, want (set)", got)
+	}
+}
+
+func TestUnknownKeysAreListedAndIgnored(t *testing.T) {
+	got, err := load(t, "config.yaml", "zeta: {a: 1}\nalpha: 1\nlog_level: debug\n", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"alpha", "zeta"}, got.UnknownKeys); diff != "" || got.LogLevel != "debug" {
+		t.Errorf("%s; log_level %q", diff, got.LogLevel)
+	}
+}
+
+func TestABrokenFileIsNamedWithItsLine(t *testing.T) {
+	for name, test := range map[string]struct{ content, want string }{
+		"config.yaml": {"a: 1\nb: c: d\n", "near line 2"},
+		"config.json": {"{\"a\": 1,\n \"a\": 2}", "line 2: key a is set already in line 1"},
+		"config.toml": {"a = 1\nb = \n", "line 2"},
+		"config.yml":  {"- a\n", "line 1: want keys"},
+	} {
+		_, err := load(t, name, test.content, nil)
+		if !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: got %v, want an error that names the file and %q", name, err, test.want)
+		}
+	}
+}
+
+func TestEveryKindOfFileIsRead(t *testing.T) {
+	for name, content := range map[string]string{
+		"config.yaml": "Purge_Dead_Nodes: \"true\"\npod_image_overrides: [a=b]\n",
+		"config.yml":  "purge_dead_nodes: true\npod_image_overrides: a=b\n",
+		"config.json": `{"purge_dead_nodes": true, "pod_image_overrides": ["a=b"]}`,
+		"config.toml": "purge_dead_nodes = true\npod_image_overrides = ['a=b']\n",
+	} {
+		got, err := load(t, name, content, nil)
+		if err != nil || !got.PurgeDeadNodes || len(got.PodImageOverrides) != 1 {
+			t.Errorf("%s: got %v, %v, %v", name, got.PurgeDeadNodes, got.PodImageOverrides, err)
+		}
+	}
+}
+
+func TestAFileThatIsNamedMustExist(t *testing.T) {
+	_, err := Load(Sources{File: filepath.Join(t.TempDir(), "mine.yaml")})
+	if !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("got %v, want that it does not exist", err)
+	}
+}
+
+func TestTheFirstDirectoryWithAFileCounts(t *testing.T) {
+	first, second := t.TempDir(), t.TempDir()
+	for dir, content := range map[string]string{first: "log_level: warn", second: "log_level: debug"} {
+		if err := os.WriteFile(filepath.Join(dir, "config.yaml"), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := Load(Sources{Dirs: []string{t.TempDir(), first, second}, Env: func(string) (string, bool) { return "", false }})
+	if err != nil || got.LogLevel != "warn" {
+		t.Errorf("got %q, %v, want warn", got.LogLevel, err)
+	}
+}
+
+func TestOnlyTheKeysAskedForAreJudged(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "config.yaml")
+	if err := os.WriteFile(path, []byte("min_ready_master_nodes: 0\njournal: /j/here.db\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got, err := Load(Sources{File: path, Only: []string{"journal"}})
+	if err != nil || got.Journal != "/j/here.db" || got.Socket() != "/j/here.sock" {
+		t.Errorf("got %q, %q, %v", got.Journal, got.Socket(), err)
+	}
+}
+
+func TestEveryKeyHasAFlagWhoseDefaultReadsBack(t *testing.T) {
+	flags := pflag.NewFlagSet("operator", pflag.ContinueOnError)
+	RegisterOperatorFlags(flags)
+	for _, k := range keys {
+		flag := flags.Lookup(k.name)
+		if flag == nil {
+			t.Errorf("%s has no flag", k.name)
+			continue
+		}
+		config := Default()
+		if err := k.read(flag.DefValue, k.field(&config)); err != nil {
+			t.Errorf("%s: default %q: %v", k.name, flag.DefValue, err)
+		}
+		if diff := cmp.Diff(Default(), config); diff != "" {
+			t.Errorf("%s: default does not read back: %s", k.name, diff)
+		}
+	}
+}
+
+func TestNoTwoKeysShareAField(t *testing.T) {
+	var config Config
+	seen := make(map[any]string)
+	for _, k := range keys {
+		field := k.field(&config)
+		if other, twice := seen[field]; twice {
+			t.Errorf("%s and %s share a field", k.name, other)
+		}
+		seen[field] = k.name
+	}
+}
+
+func FuzzTheReader(f *testing.F) {
+	kurl, err := os.ReadFile("testdata/kurl.yaml")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add("config.yaml", string(kurl))
+	f.Add("config.toml", "journal = 'x'\n[a]\nb = 1\n")
+	f.Add("config.yaml", "a: &x [*x]\njournal: *x\n")
+	f.Add("config.json", "{}")
+	f.Fuzz(func(t *testing.T, name, content string) {
+		settings, err := parseFile(filepath.Base(name), []byte(content))
+		if err != nil {
+			return
+		}
+		config := Default()
+		set, problems := config.apply(settings, func(string) bool { return true })
+		config.settle(set)
+		if len(problems) > 0 {
+			return
+		}
+		for _, k := range keys {
+			again := Default()
+			if err := k.read(format(k.field(&config)), k.field(&again)); err != nil && set[k.name] {
+				t.Errorf("%s was read and does not read back: %v", k.name, err)
+			}
+		}
+		if config.Policy().MinReadyPrimaries < 1 {
+			t.Error("a policy without a primary was let through")
+		}
+	})
+}

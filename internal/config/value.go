@@ -1,0 +1,162 @@
+package config
+
+import (
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/replicatedhq/ekco/fsm"
+)
+
+// errExpected is what a value should have been, in words.
+type errExpected string
+
+func (e errExpected) Error() string { return "want " + string(e) }
+
+// parse reads text into the value that into points to.
+func parse(text string, into any) error {
+	var err error
+	switch into := into.(type) {
+	case *string:
+		*into = text
+	case *bool:
+		if *into, err = strconv.ParseBool(strings.TrimSpace(text)); err != nil {
+			return errExpected("true or false")
+		}
+	case *int:
+		if *into, err = strconv.Atoi(strings.TrimSpace(text)); err != nil || *into < 0 {
+			return errExpected("a whole number of at least 0")
+		}
+	case *time.Duration:
+		if *into, err = time.ParseDuration(strings.TrimSpace(text)); err != nil || *into < 0 {
+			return errExpected("a duration with a unit, like 90s, 5m or 1h")
+		}
+	case *fsm.MaxUnknown:
+		if *into, err = fsm.ParseMaxUnknown(strings.TrimSpace(text)); err != nil {
+			return errExpected("a number of nodes like 3, or a percentage from 0% to 100%")
+		}
+	case *[]ImageOverride:
+		*into, err = parseOverrides(text)
+		return err
+	default:
+		return fmt.Errorf("cannot read a value into %T", into)
+	}
+	return nil
+}
+
+func parseOverrides(text string) ([]ImageOverride, error) {
+	if strings.TrimSpace(text) == "" {
+		return nil, nil
+	}
+	var overrides []ImageOverride
+	for entry := range strings.SplitSeq(text, ",") {
+		original, override, _ := strings.Cut(strings.TrimSpace(entry), "=")
+		if original == "" || override == "" || strings.Contains(override, "=") {
+			return nil, errExpected(fmt.Sprintf("original=override pairs separated by commas, each with exactly one =; %q is none", entry))
+		}
+		overrides = append(overrides, ImageOverride{Original: original, Override: override})
+	}
+	return overrides, nil
+}
+
+// format returns the text that parse reads back.
+func format(value any) string {
+	switch value := value.(type) {
+	case *string:
+		return *value
+	case *bool:
+		return strconv.FormatBool(*value)
+	case *int:
+		return strconv.Itoa(*value)
+	case *time.Duration:
+		return formatDuration(*value)
+	case *fsm.MaxUnknown:
+		return value.String()
+	case *[]ImageOverride:
+		texts := make([]string, 0, len(*value))
+		for _, override := range *value {
+			texts = append(texts, override.String())
+		}
+		return strings.Join(texts, ",")
+	}
+	return fmt.Sprint(value)
+}
+
+// formatDuration drops the zero units that time.Duration appends: 1h0m0s is 1h.
+func formatDuration(d time.Duration) string {
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
+}
+
+func atLeastOne(value any) string {
+	if n, ok := value.(*int); ok && *n < 1 {
+		return "a whole number of at least 1"
+	}
+	return ""
+}
+
+func port(value any) string {
+	if n, ok := value.(*int); ok && *n > 65535 {
+		return "a port from 0 to 65535"
+	}
+	return ""
+}
+
+func notEmpty(value any) string {
+	if text, ok := value.(*string); ok && *text == "" {
+		return "a text that is not empty"
+	}
+	return ""
+}
+
+func labelPair(value any) string {
+	text, ok := value.(*string)
+	if !ok || *text == "" {
+		return ""
+	}
+	if name, _, found := strings.Cut(*text, "="); !found || name == "" {
+		return "a label like key=value"
+	}
+	return ""
+}
+
+func oneOf(words ...string) func(any) string {
+	return func(value any) string {
+		if text, ok := value.(*string); ok && !slices.Contains(words, *text) {
+			return "one of " + strings.Join(words, ", ")
+		}
+		return ""
+	}
+}
+
+func address(value any) string {
+	text, ok := value.(*string)
+	if !ok {
+		return ""
+	}
+	if _, _, err := net.SplitHostPort(*text); err != nil {
+		return "an address like :8080 or 127.0.0.1:8080"
+	}
+	return ""
+}
+
+// read parses and checks one value. What the key demands says more than what
+// its type demands, so it is what an error names when both fail.
+func (k key) read(text string, into any) error {
+	err := parse(text, into)
+	if k.check != nil {
+		if expected := k.check(into); expected != "" {
+			return errExpected(expected)
+		}
+	}
+	return err
+}

@@ -25,7 +25,7 @@ start_cluster() {
 
 start_operator() {
   "$ekco" operator --kubeconfig "$dir/ekco.kubeconfig" --journal "$dir/ekco/journal.db" \
-    --config "$top/test/demo/config.yaml" --listen "127.0.0.1:0" >>"$dir/ekco.log" 2>&1 &
+    --config "$top/test/demo/config.yaml" --listen_address "127.0.0.1:0" >>"$dir/ekco.log" 2>&1 &
   echo $! >"$dir/ekco.pid"
   until_true 30 "EKCO answers" ekco_ready
 }

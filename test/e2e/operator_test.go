@@ -67,7 +67,7 @@ func (o *operator) start(args ...string) *process {
 	o.t.Helper()
 	all := append([]string{
 		"operator", "--kubeconfig", o.kubeconfig, "--journal", o.journal,
-		"--config", o.config, "--listen", o.address, "--log_level", "debug",
+		"--config", o.config, "--listen_address", o.address, "--log_level", "debug",
 	}, args...)
 	o.running = start(o.t, binaries.ekco, all...)
 	return o.running

@@ -1,0 +1,181 @@
+package kubesim
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+var _ kube.API = (*Cluster)(nil)
+
+// reach takes the time of a call and says why it does not get through, if so.
+func (c *Cluster) reach(ctx context.Context, verb string) error {
+	c.mu.Lock()
+	latency := c.latency
+	c.mu.Unlock()
+	if latency > 0 {
+		select {
+		case <-time.After(latency):
+		case <-ctx.Done():
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("%s: %w", verb, err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.outage:
+		return fmt.Errorf("%s: %w", verb, kube.ErrUnavailable)
+	case c.forbidden[verb]:
+		return fmt.Errorf("%s: %w", verb, kube.ErrForbidden)
+	}
+	return nil
+}
+
+// effect runs f, which changes the cluster, between the hooks.
+func (c *Cluster) effect(ctx context.Context, verb, name string, f func() (changed bool, err error)) error {
+	if err := c.reach(ctx, verb); err != nil {
+		return err
+	}
+	if c.BeforeEffect != nil {
+		c.BeforeEffect(name)
+	}
+	err, deaf := error(nil), false
+	c.change(func() {
+		var changed bool
+		changed, err = f()
+		c.effects = append(c.effects, Effect{Name: name, Changed: changed})
+		deaf = c.deaf[name]
+		delete(c.deaf, name)
+	})
+	if c.AfterEffect != nil {
+		c.AfterEffect(name)
+	}
+	if deaf {
+		return fmt.Errorf("%s: the answer was lost: %w", verb, kube.ErrUnavailable)
+	}
+	return err
+}
+
+// Node implements [kube.API].
+func (c *Cluster) Node(ctx context.Context, name string) (kube.Node, error) {
+	if err := c.reach(ctx, GetNodes); err != nil {
+		return kube.Node{}, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	node, ok := c.nodes[name]
+	if !ok {
+		return kube.Node{}, fmt.Errorf("node %q: %w", name, kube.ErrNotFound)
+	}
+	return clone(*node), nil
+}
+
+// DeleteNode implements [kube.API].
+func (c *Cluster) DeleteNode(ctx context.Context, name, uid string) error {
+	return c.effect(ctx, DeleteNodes, "delete-node "+name, func() (bool, error) {
+		node, ok := c.nodes[name]
+		switch {
+		case !ok:
+			return false, fmt.Errorf("node %q: %w", name, kube.ErrNotFound)
+		case node.UID != uid:
+			return false, fmt.Errorf("node %q has uid %s: %w", name, node.UID, kube.ErrOtherUID)
+		}
+		delete(c.nodes, name)
+		return true, nil
+	})
+}
+
+// Pod implements [kube.API].
+func (c *Cluster) Pod(ctx context.Context, namespace, name string) (kube.Pod, error) {
+	if err := c.reach(ctx, GetPods); err != nil {
+		return kube.Pod{}, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	pod, ok := c.pods[namespace+"/"+name]
+	if !ok {
+		return kube.Pod{}, fmt.Errorf("pod %s/%s: %w", namespace, name, kube.ErrNotFound)
+	}
+	return pod.Pod, nil
+}
+
+// ForceDeletePod implements [kube.API].
+func (c *Cluster) ForceDeletePod(ctx context.Context, namespace, name, uid string) error {
+	key := namespace + "/" + name
+	return c.effect(ctx, DeletePods, "delete-pod "+key, func() (bool, error) {
+		pod, ok := c.pods[key]
+		switch {
+		case !ok:
+			return false, fmt.Errorf("pod %s: %w", key, kube.ErrNotFound)
+		case pod.UID != uid:
+			return false, fmt.Errorf("pod %s has uid %s: %w", key, pod.UID, kube.ErrOtherUID)
+		case pod.stuck:
+			return false, nil
+		}
+		delete(c.pods, key)
+		return true, nil
+	})
+}
+
+// ClusterUID implements [kube.API].
+func (c *Cluster) ClusterUID(ctx context.Context) (string, error) {
+	if err := c.reach(ctx, GetNamespaces); err != nil {
+		return "", err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.uid, nil
+}
+
+// ReadMirror implements [kube.API].
+func (c *Cluster) ReadMirror(ctx context.Context) ([]byte, string, error) {
+	if err := c.reach(ctx, GetConfigMaps); err != nil {
+		return nil, "", err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.mirror == nil {
+		return nil, "", fmt.Errorf("the mirror: %w", kube.ErrNotFound)
+	}
+	return bytes.Clone(c.mirror), strconv.Itoa(c.version), nil
+}
+
+// WriteMirror implements [kube.API].
+func (c *Cluster) WriteMirror(ctx context.Context, content []byte, version string) (string, error) {
+	written := ""
+	err := c.effect(ctx, UpdateConfigMaps, "write-mirror", func() (bool, error) {
+		present := ""
+		if c.mirror != nil {
+			present = strconv.Itoa(c.version)
+		}
+		if version != present {
+			return false, fmt.Errorf("the mirror is of version %q, not %q: %w", present, version, kube.ErrConflict)
+		}
+		c.mirror = bytes.Clone(content)
+		c.version++
+		written = strconv.Itoa(c.version)
+		return true, nil
+	})
+	if err != nil {
+		return "", err
+	}
+	return written, nil
+}
+
+// RecordEvent implements [kube.API].
+func (c *Cluster) RecordEvent(ctx context.Context, about journal.Subject, note kube.Note) error {
+	if err := c.reach(ctx, CreateEvents); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.events = append(c.events, Event{About: about, Note: note})
+	return nil
+}

@@ -1,0 +1,138 @@
+package kubesim
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// The verbs that can be forbidden.
+const (
+	GetNodes         = "get nodes"
+	DeleteNodes      = "delete nodes"
+	GetPods          = "get pods"
+	DeletePods       = "delete pods"
+	GetNamespaces    = "get namespaces"
+	GetConfigMaps    = "get configmaps"
+	UpdateConfigMaps = "update configmaps"
+	CreateEvents     = "create events"
+)
+
+// AddNode adds a ready node and returns it.
+func (c *Cluster) AddNode(name string, role journal.NodeRole) kube.Node {
+	var node kube.Node
+	c.change(func() {
+		uid := c.newUID(name)
+		node = kube.Node{Name: name, UID: uid, Facts: journal.NodeFacts{
+			Role: role, Hostname: name, InternalIP: fmt.Sprintf("10.0.%d.%d", c.uids/250, c.uids%250+1),
+			CreatedAt: time.Now().UTC(),
+		}}
+		c.nodes[name] = &node
+		node = clone(node)
+	})
+	return node
+}
+
+// LoseNode taints a node as the node controller does when its kubelet is
+// silent. Its pods stay as they are; see [Cluster.TerminatePods].
+func (c *Cluster) LoseNode(name string) {
+	c.change(func() {
+		now := time.Now().UTC()
+		c.nodes[name].Facts.Taints = []journal.Taint{
+			{Key: journal.TaintUnreachable, Effect: "NoExecute", TimeAdded: now},
+			{Key: journal.TaintUnreachable, Effect: "NoSchedule", TimeAdded: now},
+		}
+	})
+}
+
+// ReturnNode takes the taints off again.
+func (c *Cluster) ReturnNode(name string) {
+	c.change(func() { c.nodes[name].Facts.Taints = nil })
+}
+
+// ReplaceNode puts a ready node with another UID in the place of a node, and
+// returns it. Pods stay.
+func (c *Cluster) ReplaceNode(name string) kube.Node {
+	c.mu.Lock()
+	role := c.nodes[name].Facts.Role
+	c.mu.Unlock()
+	return c.AddNode(name, role)
+}
+
+// RemoveNode deletes a Node as an administrator would by hand.
+func (c *Cluster) RemoveNode(name string) {
+	c.change(func() { delete(c.nodes, name) })
+}
+
+// AddPod adds a running pod and returns it.
+func (c *Cluster) AddPod(namespace, name, node string) kube.Pod {
+	var added kube.Pod
+	c.change(func() {
+		added = kube.Pod{PodRef: journal.PodRef{Namespace: namespace, Name: name, UID: c.newUID(name)}, Node: node}
+		c.pods[namespace+"/"+name] = &pod{Pod: added}
+	})
+	return added
+}
+
+// TerminatePods asks every pod of a node to end, with the given deletion
+// timestamp, and returns those pods sorted by name.
+func (c *Cluster) TerminatePods(node string, deletion time.Time) []journal.PodRef {
+	c.change(func() {
+		for _, pod := range c.pods {
+			if pod.Node == node && pod.DeletionTimestamp.IsZero() {
+				pod.DeletionTimestamp = deletion.UTC()
+			}
+		}
+	})
+	_, pods, _ := c.Snapshot()
+	var terminating []journal.PodRef
+	for _, pod := range pods {
+		if pod.Node == node && !pod.DeletionTimestamp.IsZero() {
+			terminating = append(terminating, pod.PodRef)
+		}
+	}
+	return terminating
+}
+
+// ReplacePod puts a pod with another UID in the place of a pod, as a
+// StatefulSet does.
+func (c *Cluster) ReplacePod(namespace, name, node string) kube.Pod {
+	return c.AddPod(namespace, name, node)
+}
+
+// Stick gives a pod a finalizer, or takes it off: while it has one, deleting it
+// is accepted and has no effect.
+func (c *Cluster) Stick(namespace, name string, stuck bool) {
+	c.change(func() { c.pods[namespace+"/"+name].stuck = stuck })
+}
+
+// Outage takes the API away, or brings it back.
+func (c *Cluster) Outage(down bool) { c.change(func() { c.outage = down }) }
+
+// Forbid takes permissions away.
+func (c *Cluster) Forbid(verbs ...string) { c.permit(true, verbs) }
+
+// Allow gives permissions back.
+func (c *Cluster) Allow(verbs ...string) { c.permit(false, verbs) }
+
+func (c *Cluster) permit(forbid bool, verbs []string) {
+	c.change(func() {
+		for _, verb := range verbs {
+			c.forbidden[verb] = forbid
+		}
+	})
+}
+
+// LoseAnswer makes the next call of an effect happen and then fail, as when the
+// connection breaks before the answer arrives.
+func (c *Cluster) LoseAnswer(effect string) { c.change(func() { c.deaf[effect] = true }) }
+
+// SetLatency makes every call take that long.
+func (c *Cluster) SetLatency(latency time.Duration) { c.change(func() { c.latency = latency }) }
+
+// SetMirror replaces the mirror behind everybody's back; nil removes it.
+func (c *Cluster) SetMirror(content []byte) {
+	c.change(func() { c.mirror = content; c.version++ })
+}

@@ -65,7 +65,7 @@ build() {
 	started=$(date +%s)
 	say "building Kubernetes $kubernetes, etcd and kwok into one program; the first time takes some minutes"
 	run "downloading modules" "" go list -deps .
-	run "compiling" "$(wc -l <"$list")" go build -v -trimpath -buildvcs=false -ldflags "$ldflags" -o "$new" .
+	run "compiling and linking" "$(wc -l <"$list")" go build -v -trimpath -buildvcs=false -ldflags "$ldflags" -o "$new" .
 	mv "$new" "$binary"
 	say "built in $(($(date +%s) - started)) s: $binary"
 }

@@ -1,0 +1,40 @@
+package plane
+
+import "testing"
+
+func TestTwoControlPlanesNeverGetTheSamePorts(t *testing.T) {
+	first, err := reservePorts(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer first.release()
+	// Nothing listens on the first one's ports yet.
+	if second, err := reservePorts(first.etcd); err == nil {
+		second.release()
+		t.Errorf("two control planes got port %d", first.etcd)
+	}
+	first.release()
+	third, err := reservePorts(first.etcd)
+	if err != nil {
+		t.Fatalf("after the first has ended: %v", err)
+	}
+	third.release()
+}
+
+func TestAFailedReservationKeepsNoPort(t *testing.T) {
+	free, err := reservePorts(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	base := free.apiserver - 3 // the last of four consecutive ports is taken
+	if p, err := reservePorts(base); err == nil {
+		p.release()
+		t.Fatalf("ports from %d were given although %d is reserved", base, free.apiserver)
+	}
+	free.release()
+	p, err := reservePorts(base)
+	if err != nil {
+		t.Fatalf("after a failed reservation: %v", err)
+	}
+	p.release()
+}

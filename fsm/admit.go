@@ -54,8 +54,8 @@ func Admit(s *State, p Policy, now time.Time, request Request) (Admission, error
 	n := nodes[0]
 	open := s.openPurge(n.UID)
 	switch {
-	case open == nil && n.State == Purged || n.purged():
-		return Admission{AlreadyDone: true, Message: fmt.Sprintf("node %s is purged already, since %s", n.Name, stamp(n.Since))}, nil
+	case n.State == Purged, n.purged():
+		return Admission{AlreadyDone: true, Message: fmt.Sprintf("node %s (uid %s) is purged already", n.Name, n.UID)}, nil
 	case s.Journal.SafeMode():
 		return refuse(n, request, RuleSafeMode, safeModeReason(s))
 	case open == nil:
@@ -111,7 +111,7 @@ func admitNew(v *view, n *Node, request Request) (Admission, error) {
 func admitOpen(v *view, n *Node, open *journal.ActionRecord, request Request) (Admission, error) {
 	dryRun := request.DryRun || v.policy.DryRun
 	switch {
-	case takesOver(open):
+	case !dryRun && takesOver(open):
 		return takeOver(v, n, open, request)
 	case open.Cancelling != nil:
 		return refuse(n, request, RuleOneAtATime, open.ID+" is being cancelled; ask again when it has ended")

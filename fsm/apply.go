@@ -86,7 +86,9 @@ func (s *State) fold(e journal.Event, payload journal.Payload) {
 		s.Operator.StoppedAt = e.Time
 		s.API.SettlingFrom = time.Time{}
 	case *journal.APILost:
-		s.API.LostAt = e.Time
+		if s.API.LostAt.IsZero() {
+			s.API.LostAt = e.Time
+		}
 	case *journal.APIRecovered:
 		s.API = APIState{SettlingFrom: e.Time}
 	case *journal.NodeObserved:

@@ -210,7 +210,7 @@ func (s *State) foldEnded(e journal.Event, rec *journal.ActionRecord, p *journal
 		if counts(rec, p.Outcome) {
 			s.LastPurgeEndedAt = e.Time
 		}
-		if n != nil {
+		if n != nil && !n.purged() {
 			n.LastPurge = &EndedPurge{Action: rec.ID, Outcome: p.Outcome, Seq: e.Seq}
 		}
 	case journal.ActionClearNode:

@@ -1,0 +1,163 @@
+package fsm
+
+import (
+	"testing"
+	"time"
+
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// lostWithPods is a world in which w1 is lost, w2 to w4 are fine, and pods a
+// and b of w1 terminate. Nothing is eligible yet.
+func lostWithPods(t *testing.T) *world {
+	w := newWorld(t)
+	w.cluster("w1", "w2", "w3", "w4")
+	w.p.PurgeDeadNodes = false
+	w.lose("w1")
+	w.terminating("w1", "a")
+	w.terminating("w1", "b")
+	w.wantDecided("node.transitioned w1: Healthy to Unknown")
+	return w
+}
+
+func TestPodsAreClearedExactlyWhenTheNodeIsLostForLongEnough(t *testing.T) {
+	w := lostWithPods(t)
+	due := w.now.Add(w.p.ClearAfter)
+	if d := w.decide(); !d.Next.Equal(due) {
+		t.Fatalf("next: got %s, want %s", d.Next, due)
+	}
+	w.now = due.Add(-time.Nanosecond)
+	w.wantDecided()
+	w.now = due
+	d := w.wantDecided("action.requested w1: clear-node a b", "node.transitioned w1: Unknown to Clearing")
+	if got, want := d.Events[0].Cause, w.node("w1").Pods[uidOf("b")].Seq; got != want {
+		t.Errorf("cause: got %d, want the fact %d", got, want)
+	}
+	if !d.Next.IsZero() {
+		t.Errorf("next: got %s, want none", d.Next)
+	}
+}
+
+func TestAPodIsClearedExactlyWhenItsGraceIsOver(t *testing.T) {
+	w := lostWithPods(t)
+	w.pass(6 * time.Minute)
+	w.decide()
+	w.terminating("w1", "c")
+	due := w.now.Add(w.p.PodGrace)
+	if d := w.wantDecided(); !d.Next.Equal(due) {
+		t.Fatalf("next: got %s, want %s", d.Next, due)
+	}
+	w.now = due
+	w.wantDecided("action.requested w1: clear-node c")
+	w.wantState("w1", Clearing)
+}
+
+func TestAStuckClearDoesNotKeepOtherPodsFromBeingCleared(t *testing.T) {
+	w := lostWithPods(t)
+	w.pass(6 * time.Minute)
+	w.decide()
+	first := w.open(journal.ActionClearNode, "w1")
+	w.act(first, journal.TypeActionStalled, journal.ActionStalled{Step: "delete-pod default/a", Reason: "spent"})
+	w.terminating("w1", "c")
+	w.pass(time.Minute)
+	w.wantDecided("action.requested w1: clear-node c")
+}
+
+func TestANodeIsClearedWhenNoActionAndNoTerminatingPodIsLeft(t *testing.T) {
+	w := lostWithPods(t)
+	w.pass(6 * time.Minute)
+	w.decide()
+	w.podGone("w1", "a")
+	w.end(w.open(journal.ActionClearNode, "w1"), journal.OutcomeDone)
+	w.wantDecided()
+	w.wantState("w1", Clearing)
+	w.podGone("w1", "b")
+	w.wantDecided("node.transitioned w1: Clearing to Cleared")
+
+	w.terminating("w1", "c")
+	w.wantDecided()
+	w.pass(time.Minute)
+	w.wantDecided("action.requested w1: clear-node c", "node.transitioned w1: Cleared to Clearing")
+}
+
+func TestANodeThatCameBackIsNotClearedAndItsActionIsCancelled(t *testing.T) {
+	w := lostWithPods(t)
+	w.pass(6 * time.Minute)
+	w.decide()
+	id := w.open(journal.ActionClearNode, "w1")
+	w.terminating("w1", "c")
+	w.observe("w1")
+	w.pass(time.Minute)
+	w.wantDecided("action.cancelling w1", "node.transitioned w1: Clearing to Healthy")
+	w.end(id, journal.OutcomeAbandoned)
+	w.wantDecided()
+
+	w.lose("w1")
+	w.pass(6 * time.Minute)
+	w.wantDecided("node.transitioned w1: Healthy to Unknown", "action.requested w1: clear-node a b c", "node.transitioned w1: Unknown to Clearing")
+}
+
+func TestANodeThatVanishedIsNotCleared(t *testing.T) {
+	w := lostWithPods(t)
+	w.pass(6 * time.Minute)
+	w.decide()
+	w.gone("w1", "deleted")
+	w.wantDecided("action.cancelling w1", "node.transitioned w1: Clearing to Gone")
+}
+
+func TestADryRunClearIsNotRepeatedForItsPods(t *testing.T) {
+	w := lostWithPods(t)
+	w.p.DryRun = true
+	w.pass(6 * time.Minute)
+	w.decide()
+	id := w.open(journal.ActionClearNode, "w1")
+	if !w.s.Actions[id].Request.DryRun {
+		t.Error("the action is not marked as a dry run")
+	}
+	w.end(id, journal.OutcomeDryRun)
+	w.wantDecided("node.transitioned w1: Clearing to Unknown")
+	w.terminating("w1", "c")
+	w.pass(time.Hour)
+	w.wantDecided("action.requested w1: clear-node c", "node.transitioned w1: Unknown to Clearing")
+}
+
+func TestPodsOfACancelledClearAreLeftAloneUntilTheNodeWasHealthy(t *testing.T) {
+	w := lostWithPods(t)
+	w.pass(6 * time.Minute)
+	w.decide()
+	w.end(w.open(journal.ActionClearNode, "w1"), journal.OutcomeCancelled)
+	w.wantDecided("node.transitioned w1: Clearing to Unknown")
+	w.pass(time.Hour)
+	w.wantDecided()
+	w.observe("w1")
+	w.decide()
+	w.lose("w1")
+	w.pass(time.Hour)
+	w.wantDecided("node.transitioned w1: Healthy to Unknown", "action.requested w1: clear-node a b", "node.transitioned w1: Unknown to Clearing")
+}
+
+func TestClearingCanBeSwitchedOff(t *testing.T) {
+	w := lostWithPods(t)
+	w.p.ClearDeadNodes = false
+	w.pass(time.Hour)
+	if d := w.wantDecided(); !d.Next.IsZero() {
+		t.Errorf("next: got %s, want none", d.Next)
+	}
+}
+
+func TestAnAdoptedClearKeepsItsPodsFromASecondOne(t *testing.T) {
+	w := newWorld(t)
+	w.cluster("w2", "w3", "w4")
+	rec := journal.ActionRecord{
+		ID: "clear-w1-77", Kind: journal.ActionClearNode, Subject: journal.NodeSubject("w1", uidOf("w1")), RequestedAt: w.now,
+		Request: journal.ActionRequested{Kind: journal.ActionClearNode, Pods: []journal.PodRef{{Namespace: "default", Name: "a", UID: uidOf("a")}}},
+		Planned: true, Status: Running,
+	}
+	w.write(journal.Draft{Type: journal.TypeActionAdopted, Subject: rec.Subject, Action: rec.ID, Actor: ActorOperator, Payload: journal.ActionAdopted{Record: rec}})
+	w.wantDecided("node.transitioned w1: Unknown to Clearing")
+	w.lose("w1")
+	w.terminating("w1", "a")
+	w.terminating("w1", "b")
+	w.pass(time.Hour / 2)
+	w.wantDecided("action.requested w1: clear-node b")
+}

@@ -1,0 +1,81 @@
+package fsm
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "write docs/machines.md anew")
+
+const diagramFile = "../docs/machines.md"
+
+func TestTheDiagramsInTheDocsAreTheTables(t *testing.T) {
+	want := machinesPage()
+	if *update {
+		if err := os.MkdirAll("../docs", 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(diagramFile, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(diagramFile)
+	if err != nil {
+		t.Fatalf("%v; run go test ./fsm -run Diagrams -update", err)
+	}
+	if diff := cmp.Diff(want, string(got)); diff != "" {
+		t.Errorf("docs/machines.md is not what the tables say; run go test ./fsm -run Diagrams -update\n%s", diff)
+	}
+}
+
+func machinesPage() string {
+	return "# Machines\n\n" +
+		"Generated from the tables in `fsm/table.go` by `go test ./fsm -run Diagrams -update`. Do not edit.\n\n" +
+		"## A node\n\nIts identity is the UID: a Node of the same name with another UID is another machine.\n\n" +
+		mermaid(NodeTable()) +
+		"\n## An action\n\n" +
+		mermaid(ActionTable())
+}
+
+// mermaid draws the table and lists what makes each event happen.
+func mermaid(table Table) string {
+	var b strings.Builder
+	b.WriteString("```mermaid\nstateDiagram-v2\n")
+	fmt.Fprintf(&b, "    [*] --> %s\n", table.Initial)
+	for _, t := range table.Transitions {
+		for _, from := range t.From {
+			fmt.Fprintf(&b, "    %s --> %s: %s\n", from, t.To, t.Event)
+		}
+	}
+	for _, final := range table.Finals {
+		fmt.Fprintf(&b, "    %s --> [*]\n", final)
+	}
+	b.WriteString("```\n\n| event | from | to | when |\n|---|---|---|---|\n")
+	for _, t := range table.Transitions {
+		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", t.Event, strings.Join(t.From, ", "), t.To, t.When)
+	}
+	return b.String()
+}
+
+func TestEveryStateOfATableCanBeReachedAndLeft(t *testing.T) {
+	for _, table := range []Table{NodeTable(), ActionTable()} {
+		reached, left := map[string]bool{table.Initial: true}, map[string]bool{}
+		for _, final := range table.Finals {
+			left[final] = true
+		}
+		for _, transition := range table.Transitions {
+			reached[transition.To] = true
+			for _, from := range transition.From {
+				left[from] = true
+			}
+		}
+		if diff := cmp.Diff(reached, left); diff != "" {
+			t.Errorf("%s: states that can be reached, and those that can be left or are final, differ:\n%s", table.Name, diff)
+		}
+	}
+}

@@ -1,0 +1,174 @@
+package fsm
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/replicatedhq/ekco/journal"
+)
+
+func TestALostNodeIsUnknownSinceTheTimeOfItsTaint(t *testing.T) {
+	w := newWorld(t)
+	w.cluster("w1")
+	lostAt := w.now.Add(-time.Minute)
+	w.observe("w1", unreachableSince(lostAt))
+	d := w.wantDecided("node.transitioned w1: Healthy to Unknown")
+	if got := w.node("w1").Since; !got.Equal(lostAt) {
+		t.Errorf("since: got %s, want %s", got, lostAt)
+	}
+	if got := d.Events[0].Cause; got != w.node("w1").FactsSeq {
+		t.Errorf("cause: got %d, want the fact %d", got, w.node("w1").FactsSeq)
+	}
+}
+
+func TestATaintWithoutTimeCountsFromTheEventThatToldOfIt(t *testing.T) {
+	w := newWorld(t)
+	w.cluster()
+	told := w.now
+	w.observe("w1", unreachableSince(time.Time{}))
+	w.pass(time.Minute)
+	w.observe("w1", unreachableSince(time.Time{}), excluded)
+	w.decide()
+	if got := w.node("w1").Since; !got.Equal(told) {
+		t.Errorf("since: got %s, want %s", got, told)
+	}
+}
+
+func TestATaintOfTheFutureCountsFromNow(t *testing.T) {
+	w := newWorld(t)
+	w.cluster()
+	w.observe("w1", unreachableSince(w.now.Add(time.Hour)))
+	w.decide()
+	if got := w.node("w1").Since; !got.Equal(w.now) {
+		t.Errorf("since: got %s, want %s", got, w.now)
+	}
+}
+
+func TestANodeThatAnswersAgainIsHealthy(t *testing.T) {
+	w := newWorld(t)
+	w.cluster("w1")
+	w.lose("w1")
+	w.decide()
+	w.observe("w1")
+	w.wantDecided("node.transitioned w1: Unknown to Healthy")
+}
+
+func TestACordonedNodeIsHealthyButNotReady(t *testing.T) {
+	w := newWorld(t)
+	w.cluster()
+	w.observe("w1", cordoned)
+	w.wantDecided()
+	w.wantState("w1", Healthy)
+	if w.node("w1").Ready() {
+		t.Error("a cordoned node counts as ready")
+	}
+}
+
+func TestANodeDeletedBySomebodyElseIsGone(t *testing.T) {
+	w := newWorld(t)
+	w.cluster("w1")
+	w.gone("w1", "deleted")
+	d := w.wantDecided("node.transitioned w1: Healthy to Gone")
+	if reason := d.Events[0].Payload.(journal.NodeTransitioned).Reason; !strings.Contains(reason, "deleted by somebody else") {
+		t.Errorf("reason: %q", reason)
+	}
+}
+
+func TestANodeOfTheSameNameWithAnotherUIDIsAnotherMachine(t *testing.T) {
+	w := newWorld(t)
+	w.cluster("w1")
+	w.lose("w1")
+	w.terminating("w1", "a")
+	w.pass(6 * time.Minute)
+	w.decide()
+	clearID := w.open(journal.ActionClearNode, "w1")
+
+	w.observeUID("w1", "uid-new")
+	w.wantDecided("action.cancelling w1", "node.transitioned w1: Clearing to Gone")
+	if w.s.Actions[clearID].Status != Cancelling {
+		t.Errorf("the clear of the replaced node is %s", w.s.Actions[clearID].Status)
+	}
+	if n := w.s.Nodes["uid-new"]; n.State != Healthy {
+		t.Errorf("the new node is %s", n.State)
+	}
+	if got := w.s.NodeByName("w1"); len(got) != 2 || got[0].UID != "uid-new" {
+		t.Errorf("machines of the name: %v", got)
+	}
+}
+
+func TestALateListDoesNotReviveAReplacedNode(t *testing.T) {
+	w := newWorld(t)
+	born := func(at time.Time) factsOption { return func(f *journal.NodeFacts) { f.CreatedAt = at } }
+	w.observeUID("w1", "old", born(epoch.Add(-time.Hour)))
+	w.observeUID("w1", "new", born(epoch))
+	w.observeUID("w1", "old", born(epoch.Add(-time.Hour)), excluded)
+	if !w.s.Nodes["new"].Present() || w.s.Nodes["old"].Present() {
+		t.Error("the older object took the name back")
+	}
+}
+
+func TestANodeThatReappearsUnderItsUIDIsNoLongerGone(t *testing.T) {
+	w := newWorld(t)
+	w.cluster("w1")
+	w.gone("w1", "absent at start")
+	w.decide()
+	w.observe("w1")
+	w.wantDecided("node.transitioned w1: Gone to Healthy")
+	w.gone("w1", "deleted")
+	w.decide()
+	w.lose("w1")
+	w.wantDecided("node.transitioned w1: Gone to Unknown")
+	if len(w.s.Finished) != 0 {
+		t.Errorf("finished machines: %v", w.s.Finished)
+	}
+}
+
+func TestOnlyTheNewestThousandFinishedMachinesAreKept(t *testing.T) {
+	w := newWorld(t)
+	for i := range 1050 {
+		name := fmt.Sprintf("w%04d", i)
+		w.observe(name)
+		w.gone(name, "deleted")
+		w.write(Decide(w.s, w.p, w.now).Events...)
+	}
+	if len(w.s.Nodes) != 1000 || len(w.s.Finished) != 1000 {
+		t.Fatalf("kept %d machines, %d finished", len(w.s.Nodes), len(w.s.Finished))
+	}
+	if w.node("w0049") != nil || w.node("w0050") == nil {
+		t.Error("the oldest were not the ones forgotten")
+	}
+	if len(w.s.NodeByName("w0049")) != 0 {
+		t.Error("a forgotten machine is still found by name")
+	}
+}
+
+func TestEveryHopTheDecisionsTakeIsInTheTable(t *testing.T) {
+	s := NewState()
+	all := []journal.NodeState{Healthy, Unknown, Clearing, Cleared, Purging, Purged, Gone}
+	unused := map[[2]journal.NodeState]bool{
+		{Cleared, Unknown}: true, {Unknown, Cleared}: true, {Healthy, Cleared}: true, {Purging, Cleared}: true, {Gone, Cleared}: true,
+	}
+	for _, from := range all {
+		for _, to := range all {
+			if from == to || from == Purged || unused[[2]journal.NodeState{from, to}] {
+				continue
+			}
+			event, next := hop(from, to)
+			if got, ok := s.leadNode(from, event); !ok || got != next {
+				t.Errorf("from %s towards %s: %q should lead to %s, the table says %s, %v", from, to, event, next, got, ok)
+			}
+		}
+	}
+}
+
+func TestATransitionThatTheTableDoesNotAllowIsNotFolded(t *testing.T) {
+	w := newWorld(t)
+	w.cluster("w1")
+	w.tell(journal.TypeNodeTransitioned, w.node("w1").Subject(), journal.NodeTransitioned{From: Healthy, To: Purged, Event: "purged"})
+	w.wantState("w1", Healthy)
+	if len(w.s.Problems) != 1 {
+		t.Errorf("problems: %q", w.s.Problems)
+	}
+}

@@ -166,7 +166,7 @@ func (a *run) lookAt(g *group, batch []*stepState) {
 		s.busy = true
 		candidates[i] = candidate{
 			planned: s.planned, code: s.code,
-			prove: a.progress(s).Attempts > 0 && !a.record.Request.DryRun,
+			prove: startedBefore(a.progress(s)) && !a.record.Request.DryRun,
 		}
 		contexts[s.planned.ID] = a.contextOf(s.planned)
 	}

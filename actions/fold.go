@@ -22,7 +22,7 @@ func fold(record *journal.ActionRecord, payload journal.Payload, now time.Time) 
 	case journal.ActionStalled:
 		record.Stalled = &p
 	case journal.ActionRetried:
-		record.Stalled = nil
+		foldRetried(record)
 	case journal.ActionEnded:
 		record.Ended, record.EndedAt = &p, now
 	default:
@@ -47,13 +47,25 @@ func foldStep(record *journal.ActionRecord, payload journal.Payload, now time.Ti
 		}
 	case journal.StepDone:
 		step := record.Steps[p.Step]
-		step.Open, step.DoneAt, step.Outputs = false, now, p.Outputs
-		step.NextTry = time.Time{}
+		step.Attempts, step.DoneAt, step.Outputs = max(step.Attempts, p.Attempt), now, p.Outputs
+		step.Open, step.LastError, step.NextTry = false, "", time.Time{}
 		record.Steps[p.Step] = step
 	case journal.StepFailed:
 		step := record.Steps[p.Step]
+		step.Attempts = max(step.Attempts, p.Attempt)
 		step.Open, step.LastError, step.NextTry = false, p.Error, p.NextTry
 		record.Steps[p.Step] = step
+	}
+}
+
+// foldRetried gives every step that is not done its whole budget again.
+func foldRetried(record *journal.ActionRecord) {
+	record.Stalled, record.Holds = nil, nil
+	for id, step := range record.Steps {
+		if !step.Done() {
+			step.Attempts, step.NextTry = 0, time.Time{}
+			record.Steps[id] = step
+		}
 	}
 }
 

@@ -1,6 +1,10 @@
 package actions
 
-import "time"
+import (
+	"time"
+
+	"github.com/replicatedhq/ekco/journal"
+)
 
 // heedWaiting heeds every signal that is waiting.
 func (a *run) heedWaiting(signals <-chan Signal) error {
@@ -42,14 +46,11 @@ func (a *run) retry() {
 		return
 	}
 	a.log.Info("the action is retried on request")
-	a.record.Stalled, a.shared = nil, nil
+	fold(&a.record, journal.ActionRetried{}, time.Now())
+	a.shared = nil
 	a.planning = attention{busy: a.planning.busy}
 	for _, s := range a.steps {
 		s.failures, s.exhausted = a.past.failures[s.planned.ID], false
-		s.group.attention = attention{busy: s.group.busy}
-		if progress, started := a.record.Steps[s.planned.ID]; started {
-			progress.NextTry = time.Time{}
-			a.record.Steps[s.planned.ID] = progress
-		}
+		s.group.heldStep, s.group.attention = "", attention{busy: s.group.busy}
 	}
 }

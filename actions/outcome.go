@@ -57,7 +57,7 @@ func (a *run) recordProved(batch []*stepState, found examination) (rest []*stepS
 			a.unblock(s.group)
 		}
 		a.note(s.startedSeq, journal.TypeStepDone, journal.StepDone{
-			Step: s.planned.ID, Attempt: a.progress(s).Attempts, Outputs: proof.Outputs, AlreadyDone: true,
+			Step: s.planned.ID, Attempt: s.attempt, Outputs: proof.Outputs, AlreadyDone: true,
 		})
 	}
 	return rest
@@ -70,7 +70,7 @@ func (a *run) mayAbandon(found examination) bool {
 		return true
 	}
 	return !slices.ContainsFunc(a.steps, func(s *stepState) bool {
-		if !s.planned.Irreversible || a.progress(s).Attempts == 0 {
+		if !s.planned.Irreversible || !startedBefore(a.progress(s)) {
 			return false
 		}
 		code, ok := s.code.(AtomicStep)
@@ -116,10 +116,10 @@ func (a *run) warn(checks []Check) {
 
 // start notes the intent; the attempt begins once that is on disk.
 func (a *run) start(s *stepState) {
-	number := a.progress(s).Attempts + 1
-	a.note(a.record.LastSeq, journal.TypeStepStarted, journal.StepStarted{Step: s.planned.ID, Attempt: number})
+	s.attempt = a.progress(s).Attempts + 1
+	a.note(a.record.LastSeq, journal.TypeStepStarted, journal.StepStarted{Step: s.planned.ID, Attempt: s.attempt})
 	if a.record.Request.DryRun {
-		a.note(a.record.LastSeq, journal.TypeStepDone, journal.StepDone{Step: s.planned.ID, Attempt: number, DryRun: true})
+		a.note(a.record.LastSeq, journal.TypeStepDone, journal.StepDone{Step: s.planned.ID, Attempt: s.attempt, DryRun: true})
 		return
 	}
 	s.busy = true
@@ -139,7 +139,7 @@ func (a *run) attempted(s *stepState, result attemptResult) {
 	switch {
 	case result.err == nil:
 		a.note(s.startedSeq, journal.TypeStepDone, journal.StepDone{
-			Step: s.planned.ID, Attempt: a.progress(s).Attempts, Outputs: result.outputs,
+			Step: s.planned.ID, Attempt: s.attempt, Outputs: result.outputs,
 		})
 	case !a.stopping:
 		a.failed(s, result.err)
@@ -150,7 +150,7 @@ func (a *run) attempted(s *stepState, result attemptResult) {
 // spent. The other steps go on.
 func (a *run) failed(s *stepState, err error) {
 	s.failures++
-	failure := journal.StepFailed{Step: s.planned.ID, Attempt: a.progress(s).Attempts, Error: err.Error()}
+	failure := journal.StepFailed{Step: s.planned.ID, Attempt: s.attempt, Error: err.Error()}
 	s.exhausted = s.failures >= a.cfg.Retry.Budget
 	if !s.exhausted {
 		failure.NextTry = time.Now().Add(a.cfg.Retry.afterFailure(s.failures)).UTC()

@@ -17,7 +17,9 @@ type stepState struct {
 	// failures count against the budget; exhausted is set when it is spent.
 	failures  int
 	exhausted bool
-	// startedSeq is the event of the last start, the cause of what follows.
+	// attempt is the number of the last attempt, startedSeq the event that
+	// started it, which is the cause of what follows.
+	attempt    int
 	startedSeq uint64
 }
 
@@ -36,8 +38,8 @@ func (a *run) takePlan() {
 		progress := a.record.Steps[planned.ID]
 		step := &stepState{
 			planned: planned, code: code, group: a.groupOf(planned),
-			failures: a.past.failures[planned.ID],
-			exhausted: a.record.Stalled != nil && progress.Attempts > 0 &&
+			failures: a.past.failures[planned.ID], attempt: progress.Attempts,
+			exhausted: a.record.Stalled != nil && startedBefore(progress) &&
 				!progress.Open && !progress.Done() && progress.NextTry.IsZero(),
 		}
 		if _, held := a.record.Holds[planned.ID]; held {
@@ -58,6 +60,12 @@ func (a *run) groupOf(planned journal.PlannedStep) *group {
 
 // progress returns the step's part of the record.
 func (a *run) progress(s *stepState) journal.StepRecord { return a.record.Steps[s.planned.ID] }
+
+// startedBefore reports whether the step's effect may have happened. A retry
+// counts attempts from 0 again, but the first start stays on record.
+func startedBefore(progress journal.StepRecord) bool {
+	return progress.Attempts > 0 || !progress.StartedAt.IsZero()
+}
 
 // ready reports whether the step may start as far as other steps and its own
 // past are concerned, time aside.

@@ -1,0 +1,96 @@
+package mirror
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// actorOperator is the actor of what EKCO decides by itself.
+const actorOperator = "operator"
+
+// AdoptOption qualifies the own journal.
+type AdoptOption func(*adoption)
+
+// Salvaged says that the own journal lost every event after seq, so that the
+// mirror can know more of its actions than the journal itself.
+func Salvaged(seq uint64) AdoptOption {
+	return func(a *adoption) { a.salvaged, a.lastSeq = true, seq }
+}
+
+type adoption struct {
+	content  Content
+	own      []journal.ActionRecord
+	salvaged bool
+	lastSeq  uint64
+}
+
+// Adopt says which events make the own journal go on with what the mirror
+// holds, given the journal's open actions:
+//
+//   - a mirror of the own, intact journal teaches nothing;
+//   - open actions that the own journal lacks are adopted;
+//   - of an action that both have, the own record stays, except that a plan is
+//     taken over by a record that has none;
+//   - when another journal wrote the mirror last, its EKCO had taken over; own
+//     open actions that it no longer had are ended as superseded.
+//
+// It returns an error that wraps [journal.ErrOtherCluster] when the mirror is
+// of another cluster; UIDs that are empty are taken to match. It does not read
+// or write anything.
+func Adopt(content Content, own []journal.ActionRecord, ownJournalID, clusterUID string, options ...AdoptOption) ([]journal.Draft, error) {
+	if content.ClusterUID != "" && clusterUID != "" && content.ClusterUID != clusterUID {
+		return nil, fmt.Errorf("adopt open actions: the mirror is of cluster %s, this cluster is %s: %w; delete the mirror if it was copied here",
+			content.ClusterUID, clusterUID, journal.ErrOtherCluster)
+	}
+	a := adoption{content: content, own: own}
+	for _, option := range options {
+		option(&a)
+	}
+	if content.JournalID != ownJournalID {
+		return append(a.adopted(func(journal.ActionRecord) bool { return true }), a.superseded()...), nil
+	}
+	if a.salvaged {
+		return a.adopted(func(r journal.ActionRecord) bool { return r.LastSeq > a.lastSeq }), nil
+	}
+	return nil, nil
+}
+
+// adopted takes over those mirrored actions that are news.
+func (a adoption) adopted(news func(journal.ActionRecord) bool) (drafts []journal.Draft) {
+	for _, mirrored := range a.content.Actions {
+		if mirrored.Ended != nil || !news(mirrored) {
+			continue
+		}
+		known := slices.IndexFunc(a.own, func(r journal.ActionRecord) bool { return r.ID == mirrored.ID })
+		switch {
+		case known < 0:
+			drafts = append(drafts, draft(mirrored, journal.TypeActionAdopted, journal.ActionAdopted{
+				Record: mirrored, JournalID: a.content.JournalID,
+			}))
+		case mirrored.Planned && !a.own[known].Planned && a.own[known].Ended == nil:
+			drafts = append(drafts, draft(mirrored, journal.TypeActionPlanned, journal.ActionPlanned{Plan: mirrored.Plan}))
+		}
+	}
+	return drafts
+}
+
+// superseded ends the own actions that the other EKCO finished.
+func (a adoption) superseded() (drafts []journal.Draft) {
+	for _, own := range a.own {
+		mirrored := slices.ContainsFunc(a.content.Actions, func(r journal.ActionRecord) bool { return r.ID == own.ID })
+		if own.Ended != nil || mirrored || slices.Contains(a.content.LeftOut, own.ID) {
+			continue
+		}
+		drafts = append(drafts, draft(own, journal.TypeActionEnded, journal.ActionEnded{
+			Outcome: journal.OutcomeSuperseded,
+			Reason:  fmt.Sprintf("journal %s took over, and no longer has the action open", a.content.JournalID),
+		}))
+	}
+	return drafts
+}
+
+func draft(record journal.ActionRecord, kind journal.Type, payload journal.Payload) journal.Draft {
+	return journal.Draft{Type: kind, Subject: record.Subject, Action: record.ID, Actor: actorOperator, Payload: payload}
+}

@@ -1,0 +1,120 @@
+package mirror
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// maxSize bounds the mirror's JSON, in bytes. A ConfigMap may hold 1 MiB.
+const maxSize = 900 << 10
+
+// encode writes the content within limit bytes. To get there it leaves out,
+// one after the other and only as far as needed: the outputs and errors of
+// done steps, the plan's detail of done steps, the request's pods of planned
+// actions, and at last whole actions, clear-node before purge-node and young
+// before old. What was left out is said in the content.
+func encode(content Content, limit int) ([]byte, error) {
+	raw, err := json.Marshal(content)
+	if err != nil {
+		return nil, fmt.Errorf("encode the mirror: %w", err)
+	}
+	if len(raw) < limit {
+		return raw, nil
+	}
+	content.Actions = slices.Clone(content.Actions)
+	slices.SortStableFunc(content.Actions, byWeight)
+	for _, t := range trims {
+		for i := range content.Actions {
+			content.Actions[i] = t.trim(content.Actions[i])
+		}
+		content.Trimmed = append(content.Trimmed, t.what)
+		if raw, err = json.Marshal(content); err != nil {
+			return nil, fmt.Errorf("encode the mirror: %w", err)
+		}
+		if len(raw) < limit {
+			return raw, nil
+		}
+	}
+	return leaveOut(content, limit)
+}
+
+type trim struct {
+	what string
+	trim func(journal.ActionRecord) journal.ActionRecord
+}
+
+var trims = []trim{
+	{"outputs and errors of done steps", func(r journal.ActionRecord) journal.ActionRecord {
+		r.Steps = maps.Clone(r.Steps)
+		for id, step := range r.Steps {
+			if step.Done() {
+				step.Outputs, step.LastError = nil, ""
+				r.Steps[id] = step
+			}
+		}
+		return r
+	}},
+	{"plan details of done steps", func(r journal.ActionRecord) journal.ActionRecord {
+		r.Plan.Steps = slices.Clone(r.Plan.Steps)
+		for i, step := range r.Plan.Steps {
+			if r.Steps[step.ID].Done() {
+				step.Input, step.Preflights = nil, nil
+				r.Plan.Steps[i] = step
+			}
+		}
+		return r
+	}},
+	{"requested pods of planned actions", func(r journal.ActionRecord) journal.ActionRecord {
+		if r.Planned {
+			r.Request.Pods = nil
+		}
+		return r
+	}},
+}
+
+// byWeight puts first what must not be lost.
+func byWeight(x, y journal.ActionRecord) int {
+	return cmp.Or(cmp.Compare(rank(x.Kind), rank(y.Kind)), x.RequestedAt.Compare(y.RequestedAt), cmp.Compare(x.ID, y.ID))
+}
+
+func rank(kind journal.ActionKind) int {
+	if kind == journal.ActionClearNode {
+		return 1
+	}
+	return 0
+}
+
+// leaveOut keeps, in order, the actions that find space.
+func leaveOut(content Content, limit int) ([]byte, error) {
+	actions := content.Actions
+	content.Actions = []journal.ActionRecord{}
+	ids := make([]string, len(actions))
+	for i, action := range actions {
+		ids[i] = action.ID
+	}
+	content.LeftOut = ids
+	raw, err := json.Marshal(content)
+	if err != nil {
+		return nil, fmt.Errorf("encode the mirror: %w", err)
+	}
+	room := limit - len(raw)
+	content.LeftOut = nil
+	for _, action := range actions {
+		one, err := json.Marshal(action)
+		if err != nil {
+			return nil, fmt.Errorf("encode action %s for the mirror: %w", action.ID, err)
+		}
+		if len(one) >= room {
+			content.LeftOut = append(content.LeftOut, action.ID)
+			continue
+		}
+		room -= len(one) + len(",")
+		content.Actions = append(content.Actions, action)
+	}
+	return json.Marshal(content)
+}

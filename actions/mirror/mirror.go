@@ -1,0 +1,187 @@
+package mirror
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+
+	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// ErrOtherJournal is returned when another EKCO, with another journal, has
+// written the mirror since it was last loaded here. It is not overwritten until
+// [Mirror.Load] has been called again.
+var ErrOtherJournal = errors.New("another journal is mirrored")
+
+// Mirror writes the open actions to the cluster. Make one with [New], and let
+// one goroutine of its owner call [Mirror.Run]. The other methods are safe for
+// concurrent use.
+type Mirror struct {
+	api       kube.API
+	journalID string
+	log       *slog.Logger
+	onFailure func(error)
+
+	mu sync.Mutex
+	// wanted is the newest content, of generation wantedGen; writtenGen is the
+	// generation that is in the cluster.
+	wanted                Content
+	wantedGen, writtenGen uint64
+	// version is the one that the next write replaces; only if known.
+	version string
+	known   bool
+
+	wake  chan struct{}
+	syncs chan chan error
+}
+
+// Option changes how a mirror works.
+type Option func(*Mirror)
+
+// OnFailure sets a function that is called with the error of each failed write.
+// It must not block.
+func OnFailure(f func(error)) Option { return func(m *Mirror) { m.onFailure = f } }
+
+// New returns a mirror of the journal with that id. Nothing is written before
+// the first [Mirror.Update].
+func New(api kube.API, journalID string, log *slog.Logger, options ...Option) *Mirror {
+	m := &Mirror{
+		api: api, journalID: journalID, log: log, onFailure: func(error) {},
+		wake: make(chan struct{}, 1), syncs: make(chan chan error),
+	}
+	for _, option := range options {
+		option(m)
+	}
+	return m
+}
+
+// Load reads the mirror, and from then on lets this journal replace what it
+// read, whoever wrote it. It returns an error that wraps kube.ErrNotFound when
+// there is none, and [ErrOtherFormat] with what could be read when it is of
+// another format.
+func (m *Mirror) Load(ctx context.Context) (Content, error) {
+	raw, version, err := m.api.ReadMirror(ctx)
+	if err != nil && !errors.Is(err, kube.ErrNotFound) {
+		return Content{}, fmt.Errorf("load the mirror of open actions: %w", err)
+	}
+	m.mu.Lock()
+	m.version, m.known = version, true
+	m.mu.Unlock()
+	if err != nil {
+		return Content{}, fmt.Errorf("load the mirror of open actions: %w", err)
+	}
+	return parse(raw)
+}
+
+// Update says which actions are open now. It returns at once; of several
+// updates only the newest is written, and one that changes nothing is not. The
+// records must not be changed afterwards.
+func (m *Mirror) Update(open []journal.ActionRecord, clusterUID string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.wantedGen > 0 && m.wanted.ClusterUID == clusterUID && same(m.wanted.Actions, open) {
+		return
+	}
+	m.wanted = Content{
+		Format: Format, JournalID: m.journalID, ClusterUID: clusterUID,
+		WrittenAt: time.Now().UTC(), Actions: append([]journal.ActionRecord{}, open...),
+	}
+	m.wantedGen++
+	select {
+	case m.wake <- struct{}{}:
+	default:
+	}
+}
+
+// same reports whether two lists hold the same actions in the same state. Every
+// event of an action moves its LastSeq.
+func same(x, y []journal.ActionRecord) bool {
+	if len(x) != len(y) {
+		return false
+	}
+	for i := range x {
+		if x[i].ID != y[i].ID || x[i].LastSeq != y[i].LastSeq || x[i].Unreadable != y[i].Unreadable {
+			return false
+		}
+	}
+	return true
+}
+
+// Sync waits until everything that was passed to Update before is in the
+// cluster. It returns the error of a write that failed meanwhile; the mirror
+// goes on trying.
+func (m *Mirror) Sync(ctx context.Context) error {
+	answer := make(chan error, 1)
+	select {
+	case m.syncs <- answer:
+	case <-ctx.Done():
+		return fmt.Errorf("wait for the mirror of open actions: %w", ctx.Err())
+	}
+	select {
+	case err := <-answer:
+		return err
+	case <-ctx.Done():
+		return fmt.Errorf("wait for the mirror of open actions: %w", ctx.Err())
+	}
+}
+
+// Between two tries to write: Update and Sync cut the rest short.
+const (
+	firstRest = time.Second
+	lastRest  = 2 * time.Minute
+)
+
+// Run writes what Update says until ctx ends.
+func (m *Mirror) Run(ctx context.Context) {
+	rest := &backoff.ExponentialBackOff{InitialInterval: firstRest, MaxInterval: lastRest, Multiplier: 2, RandomizationFactor: 0.2}
+	retry := time.NewTimer(lastRest)
+	defer retry.Stop()
+	said := ""
+	for {
+		var answer chan error
+		select {
+		case <-ctx.Done():
+			return
+		case <-m.wake:
+		case <-retry.C:
+		case answer = <-m.syncs:
+		}
+		err := m.write(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		if answer != nil {
+			answer <- err
+		}
+		if err == nil {
+			rest.Reset()
+			retry.Stop()
+			said = m.recovered(said)
+			continue
+		}
+		retry.Reset(rest.NextBackOff())
+		said = m.failed(err, said)
+	}
+}
+
+// failed reports an error, in the log only when it is not the one said last.
+func (m *Mirror) failed(err error, said string) string {
+	m.onFailure(err)
+	if err.Error() != said {
+		m.log.Warn("the open actions are not mirrored; an EKCO that starts elsewhere would not know of them", "error", err)
+	}
+	return err.Error()
+}
+
+func (m *Mirror) recovered(said string) string {
+	if said != "" {
+		m.log.Info("the open actions are mirrored again")
+	}
+	return ""
+}

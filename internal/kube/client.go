@@ -1,0 +1,133 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/client-go/rest"
+)
+
+// Defaults of [Options].
+const (
+	DefaultNamespace   = "kurl"
+	DefaultCallTimeout = 10 * time.Second
+	// The API server protects itself (priority and fairness); this limit is
+	// against a fault of EKCO's own. It lets a node's pods be freed at once.
+	DefaultQPS   = 200
+	DefaultBurst = 400
+)
+
+// Options of a [Client]. The zero value is ready for use.
+type Options struct {
+	// Namespace is EKCO's own, where the mirror is; default "kurl".
+	Namespace string
+	// UserAgent is how EKCO appears in the API server's audit log.
+	UserAgent string
+	// CallTimeout bounds one call, queueing included; default 10 s. Watches are
+	// bounded by it only until they are established.
+	CallTimeout time.Duration
+	// QPS and Burst bound requests per second; default 200 and 400.
+	QPS   float32
+	Burst int
+	// OnRequest, when set, is called after each request. It must not block.
+	OnRequest OnRequest
+}
+
+// Client is the [API] of a real API server. It is safe for concurrent use.
+type Client struct {
+	core        rest.Interface
+	params      runtime.ParameterCodec
+	namespace   string
+	callTimeout time.Duration
+}
+
+var _ API = (*Client)(nil)
+
+// NewClient returns a client for the API server of config, which is not
+// changed. It sends nothing.
+//
+// The client knows the types of core/v1 only. A clientset would register the
+// types of every API group, which costs several MiB of resident memory.
+func NewClient(config *rest.Config, options Options) (*Client, error) {
+	options = options.withDefaults()
+	scheme := runtime.NewScheme()
+	if err := corev1.AddToScheme(scheme); err != nil {
+		return nil, fmt.Errorf("register the types of core/v1: %w", err)
+	}
+	config = rest.CopyConfig(config)
+	config.APIPath = "/api"
+	config.GroupVersion = &corev1.SchemeGroupVersion
+	config.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
+	config.ContentType = runtime.ContentTypeProtobuf
+	config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
+	config.QPS, config.Burst = options.QPS, options.Burst
+	config.Timeout = 0 // it would end watches; each call has its own
+	if options.UserAgent != "" {
+		config.UserAgent = options.UserAgent
+	}
+	if options.OnRequest != nil {
+		config.Wrap(options.OnRequest.wrap)
+	}
+	core, err := rest.RESTClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("make a client for the Kubernetes API at %s: %w", config.Host, err)
+	}
+	return &Client{
+		core: core, params: runtime.NewParameterCodec(scheme),
+		namespace: options.Namespace, callTimeout: options.CallTimeout,
+	}, nil
+}
+
+func (o Options) withDefaults() Options {
+	if o.Namespace == "" {
+		o.Namespace = DefaultNamespace
+	}
+	if o.CallTimeout == 0 {
+		o.CallTimeout = DefaultCallTimeout
+	}
+	if o.QPS == 0 {
+		o.QPS, o.Burst = DefaultQPS, DefaultBurst
+	}
+	return o
+}
+
+// Probe asks the API server whether it is ready. Any authenticated account may
+// ask that. The error wraps ErrUnavailable unless ctx ended; a refusal is an
+// answer, and so no error.
+func (c *Client) Probe(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, c.callTimeout)
+	defer cancel()
+	err := c.core.Get().AbsPath("/readyz").MaxRetries(0).Do(ctx).Error()
+	if known := Sentinel(err); errors.Is(known, ErrForbidden) || errors.Is(known, ErrNotFound) {
+		return nil
+	}
+	return call{verb: "get", resource: "/readyz"}.fail(err)
+}
+
+// ClusterUID returns the UID of namespace kube-system.
+func (c *Client) ClusterUID(ctx context.Context) (string, error) {
+	var namespace corev1.Namespace
+	err := c.get(ctx, "namespaces", "", metav1.NamespaceSystem, &namespace)
+	return string(namespace.UID), err
+}
+
+func (c *Client) get(ctx context.Context, resource, namespace, name string, into runtime.Object) error {
+	ctx, cancel := context.WithTimeout(ctx, c.callTimeout)
+	defer cancel()
+	err := c.core.Get().NamespaceIfScoped(namespace, namespace != "").
+		Resource(resource).Name(name).Do(ctx).Into(into)
+	return call{"get", resource, fullName(namespace, name)}.fail(err)
+}
+
+func fullName(namespace, name string) string {
+	if namespace == "" {
+		return name
+	}
+	return namespace + "/" + name
+}

@@ -1,0 +1,30 @@
+package kube
+
+import (
+	"errors"
+	"fmt"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// Connect returns how to reach the API server: by the kubeconfig at that path,
+// or, when the path is empty, as the service account of the pod EKCO runs in.
+// It sends nothing.
+func Connect(kubeconfig string) (*rest.Config, error) {
+	if kubeconfig == "" {
+		config, err := rest.InClusterConfig()
+		if errors.Is(err, rest.ErrNotInCluster) {
+			return nil, fmt.Errorf("connect to the Kubernetes API: %w; outside of a pod give --kubeconfig", err)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("connect to the Kubernetes API as the pod's service account: %w", err)
+		}
+		return config, nil
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("read kubeconfig %s: %w", kubeconfig, err)
+	}
+	return config, nil
+}

@@ -1,0 +1,93 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+)
+
+// Sentinel returns the sentinel error of this package that err amounts to, or
+// nil when it is none of them. It understands errors of this package and of
+// client-go. It never returns ErrOtherUID for an error of client-go: the API
+// server reports that as a conflict.
+func Sentinel(err error) error {
+	for _, known := range []error{ErrNotFound, ErrForbidden, ErrOtherUID, ErrConflict, ErrUnavailable} {
+		if errors.Is(err, known) {
+			return known
+		}
+	}
+	switch {
+	case err == nil:
+		return nil
+	case apierrors.IsNotFound(err):
+		return ErrNotFound
+	case apierrors.IsForbidden(err):
+		return ErrForbidden
+	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err):
+		return ErrConflict
+	case unavailable(err):
+		return ErrUnavailable
+	}
+	return nil
+}
+
+// unavailable reports whether the API server gave no answer, or one that says
+// that it cannot answer now. A rejected credential counts: kubelet renews
+// tokens, and a starting API server rejects good ones.
+func unavailable(err error) bool {
+	var status apierrors.APIStatus
+	if errors.As(err, &status) {
+		code := status.Status().Code
+		return code >= http.StatusInternalServerError ||
+			code == http.StatusTooManyRequests || code == http.StatusUnauthorized
+	}
+	if errors.Is(err, context.Canceled) {
+		return false
+	}
+	var network net.Error
+	return errors.As(err, &network) ||
+		errors.Is(err, context.DeadlineExceeded) ||
+		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) ||
+		utilnet.IsHTTP2ConnectionLost(err) || utilnet.IsProbableEOF(err)
+}
+
+// call names a request in errors.
+type call struct {
+	verb, resource string
+	// name is empty for a list or a watch.
+	name string
+}
+
+func (c call) String() string {
+	if c.name == "" {
+		return c.verb + " " + c.resource
+	}
+	return c.verb + " " + c.resource + " " + c.name
+}
+
+// fail returns err with the call, its sentinel and what to do next, or nil.
+func (c call) fail(err error) error {
+	if err == nil {
+		return nil
+	}
+	sentinel := Sentinel(err)
+	switch {
+	case sentinel == nil || errors.Is(err, sentinel):
+		return fmt.Errorf("%s: %w", c, err)
+	case errors.Is(sentinel, ErrForbidden):
+		return fmt.Errorf("%s: %w: EKCO's service account needs verb %q on %s; grant it (deploy/rbac.yaml has the rules): %w",
+			c, sentinel, c.verb, c.resource, err)
+	case errors.Is(sentinel, ErrUnavailable):
+		return fmt.Errorf("%s: %w; check that kube-apiserver runs and can be reached: %w", c, sentinel, err)
+	case errors.Is(sentinel, ErrConflict):
+		return fmt.Errorf("%s: %w; read it again and repeat: %w", c, sentinel, err)
+	}
+	return fmt.Errorf("%s: %w: %w", c, sentinel, err)
+}

@@ -1,0 +1,69 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// maxNote is the API's limit for an event's message, in bytes.
+const maxNote = 1024
+
+// RecordEvent writes a Kubernetes Event about a Node (into namespace default,
+// where kubectl describe looks for it) or a Pod (into its own). Other subjects
+// are refused. ErrForbidden is usual: kURL's RBAC does not grant events.
+func (c *Client) RecordEvent(ctx context.Context, about journal.Subject, note Note) error {
+	target := corev1.ObjectReference{
+		APIVersion: "v1", Kind: about.Kind, Name: about.Name, UID: types.UID(about.UID),
+	}
+	namespace := metav1.NamespaceDefault
+	switch about.Kind {
+	case "Node":
+	case "Pod":
+		namespace, target.Name, _ = strings.Cut(about.Name, "/")
+		target.Namespace = namespace
+	default:
+		return fmt.Errorf("create event about %s %s: only nodes and pods have events", about.Kind, about.Name)
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.callTimeout)
+	defer cancel()
+	err := c.core.Post().Namespace(namespace).Resource("events").
+		Body(eventOf(target, namespace, note)).Do(ctx).Error()
+	return call{"create", "events", "about " + about.Kind + " " + about.Name}.fail(err)
+}
+
+func eventOf(target corev1.ObjectReference, namespace string, note Note) *corev1.Event {
+	now := metav1.Now()
+	kind := corev1.EventTypeNormal
+	if note.Warning {
+		kind = corev1.EventTypeWarning
+	}
+	return &corev1.Event{
+		ObjectMeta:     metav1.ObjectMeta{GenerateName: target.Name + ".", Namespace: namespace},
+		InvolvedObject: target,
+		Reason:         note.Reason,
+		Message:        shorten(note.Message, maxNote),
+		Type:           kind,
+		Source:         corev1.EventSource{Component: "ekco"},
+		FirstTimestamp: now,
+		LastTimestamp:  now,
+		Count:          1,
+
+		ReportingController: "ekco",
+	}
+}
+
+// shorten cuts text to at most limit bytes, at the end of a character.
+func shorten(text string, limit int) string {
+	const mark = "…"
+	if len(text) <= limit {
+		return text
+	}
+	return strings.ToValidUTF8(text[:limit-len(mark)], "") + mark
+}

@@ -1,0 +1,119 @@
+package kube
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// Labels that a Node's facts are read from.
+const (
+	LabelMaster       = "node-role.kubernetes.io/master"
+	LabelControlPlane = "node-role.kubernetes.io/control-plane"
+	// LabelExclude keeps EKCO from acting on a node, unless its value is
+	// "false".
+	LabelExclude = "ekco.kurl.sh/exclude"
+)
+
+// Node reads a Node. See [API].
+func (c *Client) Node(ctx context.Context, name string) (Node, error) {
+	var node corev1.Node
+	if err := c.get(ctx, "nodes", "", name, &node); err != nil {
+		return Node{}, err
+	}
+	return NodeOf(&node), nil
+}
+
+// NodeOf returns what EKCO knows of a Node.
+func NodeOf(node *corev1.Node) Node {
+	return Node{
+		Name: node.Name,
+		UID:  string(node.UID),
+		Facts: journal.NodeFacts{
+			Role:       roleOf(node),
+			Taints:     judgedTaints(node),
+			Excluded:   excluded(node),
+			InternalIP: address(node, corev1.NodeInternalIP),
+			Hostname:   address(node, corev1.NodeHostName),
+			CreatedAt:  utc(&node.CreationTimestamp),
+		},
+	}
+}
+
+func roleOf(node *corev1.Node) journal.NodeRole {
+	for _, label := range []string{LabelMaster, LabelControlPlane} {
+		if _, ok := node.Labels[label]; ok {
+			return journal.RolePrimary
+		}
+	}
+	return journal.RoleWorker
+}
+
+func excluded(node *corev1.Node) bool {
+	value, ok := node.Labels[LabelExclude]
+	return ok && value != "false"
+}
+
+func judgedTaints(node *corev1.Node) []journal.Taint {
+	var taints []journal.Taint
+	for _, taint := range node.Spec.Taints {
+		if journal.JudgedTaint(taint.Key) {
+			taints = append(taints, journal.Taint{
+				Key: taint.Key, Effect: string(taint.Effect), TimeAdded: utc(taint.TimeAdded),
+			})
+		}
+	}
+	slices.SortFunc(taints, func(a, b journal.Taint) int {
+		return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Effect, b.Effect))
+	})
+	return taints
+}
+
+// address returns the node's first address of that type, or "".
+func address(node *corev1.Node, kind corev1.NodeAddressType) string {
+	for _, a := range node.Status.Addresses {
+		if a.Type == kind {
+			return a.Address
+		}
+	}
+	return ""
+}
+
+func utc(t *metav1.Time) time.Time {
+	if t.IsZero() {
+		return time.Time{}
+	}
+	return t.UTC()
+}
+
+// slimNode drops from a Node everything that NodeOf and a watch do not need, so
+// that a list of thousands of nodes takes little memory.
+func slimNode(node *corev1.Node) {
+	node.ObjectMeta = metav1.ObjectMeta{
+		Name: node.Name, UID: node.UID, ResourceVersion: node.ResourceVersion,
+		CreationTimestamp: node.CreationTimestamp,
+		Labels:            keep(node.Labels, LabelMaster, LabelControlPlane, LabelExclude),
+		Annotations:       keep(node.Annotations, metav1.InitialEventsAnnotationKey),
+	}
+	node.Spec = corev1.NodeSpec{Taints: node.Spec.Taints}
+	node.Status = corev1.NodeStatus{Addresses: node.Status.Addresses}
+}
+
+func keep(all map[string]string, keys ...string) map[string]string {
+	var kept map[string]string
+	for _, key := range keys {
+		if value, ok := all[key]; ok {
+			if kept == nil {
+				kept = make(map[string]string, 1)
+			}
+			kept[key] = value
+		}
+	}
+	return kept
+}

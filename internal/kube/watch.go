@@ -1,0 +1,108 @@
+package kube
+
+import (
+	"context"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+)
+
+// Source lists and watches objects of one resource.
+type Source = cache.ListerWatcherWithContext
+
+// Nodes is the source of all Nodes. Objects of its lists hold only what
+// [NodeOf] needs; those of its watches are whole.
+func (c *Client) Nodes() Source {
+	return &source{client: c, resource: "nodes", newList: func() runtime.Object { return &corev1.NodeList{} }}
+}
+
+// PodsOn is the source of the Pods on the named node, in all namespaces; of
+// all Pods when the name is empty. Objects of its lists hold only what [PodOf]
+// needs and the grace period; those of its watches are whole.
+func (c *Client) PodsOn(node string) Source {
+	s := &source{client: c, resource: "pods", newList: func() runtime.Object { return &corev1.PodList{} }}
+	if node != "" {
+		s.selector = fields.OneTermEqualSelector("spec.nodeName", node).String()
+	}
+	return s
+}
+
+// Slim drops from a Node or Pod, or from each in a list of them, what NodeOf or
+// PodOf do not need. Other objects stay as they are.
+func Slim(obj runtime.Object) {
+	switch o := obj.(type) {
+	case *corev1.Node:
+		slimNode(o)
+	case *corev1.Pod:
+		slimPod(o)
+	case *corev1.NodeList:
+		for i := range o.Items {
+			slimNode(&o.Items[i])
+		}
+	case *corev1.PodList:
+		for i := range o.Items {
+			slimPod(&o.Items[i])
+		}
+	}
+}
+
+type source struct {
+	client   *Client
+	resource string
+	selector string
+	newList  func() runtime.Object
+}
+
+// ListWithContext reads one page.
+func (s *source) ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.client.callTimeout)
+	defer cancel()
+	options.FieldSelector = s.selector
+	list := s.newList()
+	err := s.client.core.Get().Resource(s.resource).
+		VersionedParams(&options, s.client.params).Do(ctx).Into(list)
+	if err != nil {
+		return nil, call{verb: "list", resource: s.resource}.fail(err)
+	}
+	Slim(list)
+	return list, nil
+}
+
+// WatchWithContext opens a watch. It gives up when the API server has not
+// begun to answer within the call timeout; an open watch has no limit but the
+// server's, and ctx.
+func (s *source) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	late := time.AfterFunc(s.client.callTimeout, cancel)
+	options.FieldSelector = s.selector
+	options.Watch = true
+	opened, err := s.client.core.Get().Resource(s.resource).
+		VersionedParams(&options, s.client.params).Watch(ctx)
+	if !late.Stop() {
+		if err == nil {
+			opened.Stop()
+		}
+		err = context.DeadlineExceeded
+	}
+	if err != nil {
+		cancel()
+		return nil, call{verb: "watch", resource: s.resource}.fail(err)
+	}
+	return &endingWatch{Interface: opened, end: cancel}, nil
+}
+
+// endingWatch releases its context when it is stopped.
+type endingWatch struct {
+	watch.Interface
+	end context.CancelFunc
+}
+
+func (w *endingWatch) Stop() {
+	w.Interface.Stop()
+	w.end()
+}

@@ -67,7 +67,7 @@ func NewPurgeNode(api kube.API) Kind {
 
 // PurgePolicy lists the preflights by which policy judges a purge.
 func PurgePolicy() []string {
-	return []string{"APIUnreachable", "Paused", "Excluded", "StormBrake", "ReadyMinimums", "OneAtATime"}
+	return []string{"APIUnreachable", "Settling", "Paused", "Excluded", "StormBrake", "ReadyMinimums", "OneAtATime"}
 }
 
 // replacedNodeIsPurged: the Node that was to be purged no longer exists.

@@ -174,15 +174,24 @@ func (a *run) async(f func() func()) {
 	go func() { a.results <- f() }()
 }
 
-// take applies a result, and every other one that is ready, so that they share
-// an append.
+// linger is how long a turn waits for further results to share its append.
+// Steps that were started together tend to end together, and one append costs
+// more than this.
+const linger = 2 * time.Millisecond
+
+// take applies a result, and every other one that comes soon.
 func (a *run) take(apply func()) {
+	soon := time.NewTimer(linger)
+	defer soon.Stop()
 	for {
 		a.inFlight--
 		apply()
+		if a.inFlight == 0 {
+			return
+		}
 		select {
 		case apply = <-a.results:
-		default:
+		case <-soon.C:
 			return
 		}
 	}

@@ -2,7 +2,6 @@ package fsm
 
 import (
 	"fmt"
-	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -10,10 +9,18 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
+// failer is what *testing.T, *testing.B and *rapid.T share.
+type failer interface {
+	Helper()
+	Fatal(args ...any)
+	Fatalf(format string, args ...any)
+	Errorf(format string, args ...any)
+}
+
 // world is a journal in memory with a clock, folded and decided upon as the
 // loop does it.
 type world struct {
-	t      testing.TB
+	t      failer
 	s      *State
 	p      Policy
 	now    time.Time
@@ -24,7 +31,7 @@ var epoch = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 // newWorld returns a world whose operator has settled, with the default policy
 // and automatic purge switched on.
-func newWorld(t testing.TB) *world {
+func newWorld(t failer) *world {
 	t.Helper()
 	w := &world{t: t, s: NewState(), p: DefaultPolicy(), now: epoch}
 	w.p.PurgeDeadNodes = true
@@ -245,7 +252,7 @@ func (w *world) wantState(name string, want journal.NodeState) {
 }
 
 // snapshotText returns the state's JSON form.
-func snapshotText(t testing.TB, s *State) string {
+func snapshotText(t failer, s *State) string {
 	t.Helper()
 	snapshot, err := s.Snapshot()
 	if err != nil {

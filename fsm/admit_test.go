@@ -1,0 +1,269 @@
+package fsm
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/replicatedhq/ekco/journal"
+)
+
+func ask(node string) Request {
+	return Request{Kind: journal.ActionPurgeNode, Node: node, Actor: "cli:root@h"}
+}
+
+// admit asks, and folds what comes of it.
+func (w *world) admit(request Request) (Admission, error) {
+	w.t.Helper()
+	admission, err := Admit(w.s, w.p, w.now, request)
+	w.write(admission.Events...)
+	return admission, err
+}
+
+func (w *world) mustAdmit(request Request) Admission {
+	w.t.Helper()
+	admission, err := w.admit(request)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if len(w.s.Problems) > 0 {
+		w.t.Fatalf("problems: %q", w.s.Problems)
+	}
+	return admission
+}
+
+func (w *world) wantRefused(request Request, rule string) *RefusedError {
+	w.t.Helper()
+	admission, err := w.admit(request)
+	var refused *RefusedError
+	if !errors.As(err, &refused) || !errors.Is(err, ErrRefused) || refused.Rule != rule {
+		w.t.Fatalf("got %v, want a refusal by %s", err, rule)
+	}
+	if diff := cmp.Diff([]string{"action.refused " + request.Node}, lines(admission.Events)); diff != "" {
+		w.t.Fatal(diff)
+	}
+	return refused
+}
+
+func TestAPersonMayPurgeANodeThatIsNotReady(t *testing.T) {
+	w := newWorld(t)
+	w.cluster("w1")
+	w.p.MinReadyPrimaries, w.p.MinReadyWorkers = 50, 50
+	w.lose("p1", primary)
+	w.decide()
+	request := ask("p1")
+	request.Warned = []journal.ActionWarned{{Preflight: "EtcdQuorumKept", Warning: "two members", Answer: "--yes"}}
+	admission := w.mustAdmit(request)
+	want := []string{"action.requested p1: purge-node", "node.transitioned p1: Unknown to Purging", "action.warned p1"}
+	if diff := cmp.Diff(want, lines(admission.Events)); diff != "" {
+		t.Fatal(diff)
+	}
+	if admission.Action != w.open(journal.ActionPurgeNode, "p1") {
+		t.Errorf("action: %q", admission.Action)
+	}
+	w.wantDecided()
+}
+
+func TestTheManualGuardKeepsTheMinimumOfReadyNodes(t *testing.T) {
+	w := newWorld(t)
+	w.observe("p1", primary)
+	w.observe("p2", primary)
+	w.observe("w1")
+	w.wantRefused(ask("p1"), RuleReadyMinimums)
+
+	w.mustAdmit(ask("w1")) // one ready worker is more than the minimum of none
+
+	forced := ask("p1")
+	forced.Force = true
+	id := w.mustAdmit(forced).Action
+	if request := w.s.Actions[id].Request; !request.Force || !request.Manual || !request.Live {
+		t.Errorf("request: %+v", request)
+	}
+	w.wantDecided()
+	w.wantState("p1", Purging)
+}
+
+func TestAReadyPrimaryAboveTheMinimumIsPurgedOnRequest(t *testing.T) {
+	w := newWorld(t)
+	w.cluster()
+	w.mustAdmit(ask("p1"))
+}
+
+func TestAPurgeThatIsOpenIsResumed(t *testing.T) {
+	w := due(t, "w1")
+	w.decide()
+	id := w.open(journal.ActionPurgeNode, "w1")
+	w.plan(id)
+	w.startStep(id, "delete-node")
+	w.gone("w1", "deleted")
+	admission := w.mustAdmit(ask("w1"))
+	if !admission.Resumed || admission.Action != id || len(admission.Events) != 0 {
+		t.Errorf("admission: %+v", admission)
+	}
+}
+
+func TestAStalledPurgeGetsANewBudgetWhenItIsAskedForAgain(t *testing.T) {
+	w := due(t, "w1")
+	w.decide()
+	id := w.open(journal.ActionPurgeNode, "w1")
+	w.plan(id)
+	w.startStep(id, "look")
+	w.act(id, journal.TypeStepFailed, journal.StepFailed{Step: "look", Attempt: 1, Error: "no"})
+	w.act(id, journal.TypeActionStalled, journal.ActionStalled{Step: "look", Reason: "spent"})
+	admission := w.mustAdmit(ask("w1"))
+	if diff := cmp.Diff([]string{"action.retried w1"}, lines(admission.Events)); diff != "" {
+		t.Fatal(diff)
+	}
+	rec := w.s.Actions[id]
+	if rec.Status != Running || rec.Stalled != nil || rec.Steps["look"].Attempts != 0 {
+		t.Errorf("record: %+v", rec)
+	}
+}
+
+func TestAPersonsRequestReplacesAnAutomaticPurgeThatPolicyHolds(t *testing.T) {
+	w := due(t, "w1")
+	w.decide()
+	automatic := w.open(journal.ActionPurgeNode, "w1")
+	w.act(automatic, journal.TypeActionHeld, journal.ActionHeld{Preflight: RuleStormBrake, Reason: "storm"})
+	admission := w.mustAdmit(ask("w1"))
+	if admission.Resumed || admission.Action == automatic {
+		t.Fatalf("admission: %+v", admission)
+	}
+	if got := w.s.Actions[automatic].Status; got != Cancelling {
+		t.Errorf("the automatic purge is %s", got)
+	}
+	if got := CheckRule(w.s, w.p, w.now, RuleOneAtATime, *w.s.Actions[admission.Action]); got.Hold {
+		t.Errorf("the manual purge is held: %s", got.Reason)
+	}
+	w.wantDecided()
+	w.end(automatic, journal.OutcomeCancelled)
+	w.wantDecided()
+	w.wantState("w1", Purging)
+	w.end(admission.Action, journal.OutcomeDone)
+	w.wantDecided("node.transitioned w1: Purging to Purged")
+	if again := w.mustAdmit(ask("w1")); !again.AlreadyDone || len(again.Events) != 0 {
+		t.Errorf("asked again: %+v", again)
+	}
+}
+
+func TestADryRunDoesNotJoinARealPurgeNorTheOtherWayRound(t *testing.T) {
+	w := due(t, "w1")
+	w.decide()
+	dry := ask("w1")
+	dry.DryRun = true
+	w.wantRefused(dry, RuleOneAtATime)
+	w.end(w.open(journal.ActionPurgeNode, "w1"), journal.OutcomeCancelled)
+	w.decide()
+	w.mustAdmit(dry)
+	w.wantRefused(ask("w1"), RuleOneAtATime)
+}
+
+func TestAPurgeThatIsBeingCancelledIsNotResumed(t *testing.T) {
+	w := due(t, "w1")
+	id := w.mustAdmit(ask("w1")).Action
+	w.act(id, journal.TypeActionCancelling, journal.ActionCancelling{Reason: "no"})
+	w.wantRefused(ask("w1"), RuleOneAtATime)
+}
+
+func TestANodeDeletedByHandIsPurgedOnRequest(t *testing.T) {
+	w := newWorld(t)
+	w.cluster("w1")
+	w.gone("w1", "deleted")
+	w.decide()
+	w.mustAdmit(ask("w1"))
+	w.wantDecided()
+	w.wantState("w1", Purging)
+}
+
+func TestAManualPurgeIsFinishedWhenSomebodyElseDeletesTheNode(t *testing.T) {
+	w := newWorld(t)
+	w.cluster("w1")
+	w.lose("w1")
+	w.mustAdmit(ask("w1"))
+	w.gone("w1", "deleted")
+	w.wantDecided()
+	w.observeUID("w1", "uid-new")
+	w.wantDecided("action.cancelling w1", "node.transitioned w1: Purging to Gone")
+}
+
+func TestAPersonsPurgeOfALostNodeIsGivenUpWhenTheNodeAnswersAgain(t *testing.T) {
+	w := newWorld(t)
+	w.cluster("w1")
+	w.lose("w1")
+	w.mustAdmit(ask("w1"))
+	w.observe("w1")
+	w.wantDecided("action.cancelling w1", "node.transitioned w1: Purging to Healthy")
+}
+
+func TestSafeModeRefusesAPersonAndNamesTheWayOut(t *testing.T) {
+	w := newWorld(t)
+	w.cluster("w1")
+	w.tell(journal.TypeJournalSalvaged, journal.JournalSubject, journal.JournalSalvaged{DamagedFile: "f"})
+	forced := ask("w1")
+	forced.Force = true
+	if err := w.wantRefused(forced, RuleSafeMode); !strings.Contains(err.Reason, "ekco journal accept") {
+		t.Errorf("reason: %q", err.Reason)
+	}
+}
+
+func TestPauseStormExclusionAndOutageDoNotRefuseAPerson(t *testing.T) {
+	w := newWorld(t)
+	w.cluster()
+	w.lose("w1", excluded)
+	w.p.MaxUnknown = MaxUnknown{}
+	w.p.MinReadyWorkers = 9
+	w.tell(journal.TypePauseSet, journal.ClusterSubject, journal.PauseSet{})
+	w.tell(journal.TypeAPILost, journal.ClusterSubject, journal.APILost{})
+	id := w.mustAdmit(ask("w1")).Action
+	rec := *w.s.Actions[id]
+	for _, rule := range []string{RulePaused, RuleStormBrake, RuleExcluded, RuleAPIUnreachable, RuleReadyMinimums} {
+		if got := CheckRule(w.s, w.p, w.now, rule, rec); !got.Warn || got.Hold || got.Reason == "" {
+			t.Errorf("%s: got %+v, want a warning", rule, got)
+		}
+	}
+	if got := CheckRule(w.s, w.p, w.now, RuleSettling, rec); got != (CheckResult{}) {
+		t.Errorf("Settling: got %+v, want a pass", got)
+	}
+}
+
+func TestAnUnknownNodeIsAnErrorWithNearNames(t *testing.T) {
+	w := newWorld(t)
+	w.cluster("worker-1", "worker-2", "db")
+	_, err := w.admit(ask("worker1"))
+	var unknown *UnknownNodeError
+	if !errors.As(err, &unknown) || !errors.Is(err, ErrUnknownNode) {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"worker-1", "worker-2"}, unknown.Near); diff != "" {
+		t.Error(diff)
+	}
+	if !strings.Contains(err.Error(), "did you mean worker-1 or worker-2?") {
+		t.Error(err)
+	}
+}
+
+func TestOnlyAPurgeCanBeAskedFor(t *testing.T) {
+	w := newWorld(t)
+	w.cluster("w1")
+	_, err := w.admit(Request{Kind: journal.ActionClearNode, Node: "w1"})
+	if !errors.Is(err, ErrRefused) {
+		t.Fatal(err)
+	}
+}
+
+func TestPurgedNodesReplacementIsAnotherMachineToAdmission(t *testing.T) {
+	w := due(t, "w1")
+	w.decide()
+	w.end(w.open(journal.ActionPurgeNode, "w1"), journal.OutcomeDone)
+	w.gone("w1", "deleted")
+	w.decide()
+	w.pass(time.Hour)
+	w.observeUID("w1", "uid-new")
+	admission := w.mustAdmit(ask("w1"))
+	if got := w.s.Actions[admission.Action].Subject.UID; got != "uid-new" {
+		t.Errorf("the purge is of %s", got)
+	}
+}

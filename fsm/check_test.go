@@ -1,0 +1,112 @@
+package fsm
+
+import (
+	"testing"
+	"time"
+
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// twoPurges is a world with an automatic purge of w1 and a later manual one of
+// w2, both planned.
+func twoPurges(t *testing.T) (w *world, first, second string) {
+	w = due(t, "w1")
+	w.decide()
+	w.pass(time.Second)
+	first, second = w.open(journal.ActionPurgeNode, "w1"), w.mustAdmit(ask("x1")).Action
+	w.plan(first)
+	w.plan(second)
+	return w, first, second
+}
+
+func (w *world) wantTurn(runs, waits string) {
+	w.t.Helper()
+	if got := CheckRule(w.s, w.p, w.now, RuleOneAtATime, *w.s.Actions[runs]); got.Hold {
+		w.t.Errorf("%s is held: %s", runs, got.Reason)
+	}
+	if got := CheckRule(w.s, w.p, w.now, RuleOneAtATime, *w.s.Actions[waits]); !got.Hold {
+		w.t.Errorf("%s is not held", waits)
+	}
+}
+
+func TestThePurgeRequestedFirstRunsFirst(t *testing.T) {
+	w, first, second := twoPurges(t)
+	w.wantTurn(first, second)
+}
+
+func TestAStalledPurgeLetsTheNextOneRun(t *testing.T) {
+	w, first, second := twoPurges(t)
+	w.startStep(first, "look")
+	w.act(first, journal.TypeStepFailed, journal.StepFailed{Step: "look", Attempt: 1})
+	w.act(first, journal.TypeActionStalled, journal.ActionStalled{Step: "look"})
+	if got := CheckRule(w.s, w.p, w.now, RuleOneAtATime, *w.s.Actions[second]); got.Hold {
+		t.Errorf("held: %s", got.Reason)
+	}
+}
+
+func TestARetriedPurgeWaitsForTheOneThatHasAnOpenStep(t *testing.T) {
+	w, first, second := twoPurges(t)
+	w.act(first, journal.TypeActionStalled, journal.ActionStalled{Step: "look"})
+	w.startStep(second, "look")
+	w.act(first, journal.TypeActionRetried, journal.ActionRetried{})
+	w.wantTurn(second, first)
+}
+
+func TestAnAutomaticPurgeHeldBeforeItsFirstStepDoesNotBlockAPerson(t *testing.T) {
+	w, first, second := twoPurges(t)
+	w.act(first, journal.TypeActionHeld, journal.ActionHeld{Preflight: RuleReadyMinimums})
+	if got := CheckRule(w.s, w.p, w.now, RuleOneAtATime, *w.s.Actions[second]); got.Hold {
+		t.Errorf("held: %s", got.Reason)
+	}
+	w.startStep(second, "look")
+	w.wantTurn(second, first)
+}
+
+func TestTheOrderOfTurnsIsNotUndoneByAClockSetBack(t *testing.T) {
+	w := newWorld(t)
+	w.cluster("w1", "w2")
+	first := w.mustAdmit(ask("w1")).Action
+	w.plan(first)
+	w.startStep(first, "look")
+	w.pass(-time.Hour)
+	second := w.mustAdmit(ask("w2")).Action
+	w.wantTurn(first, second)
+	w.act(first, journal.TypeStepDone, journal.StepDone{Step: "look", Attempt: 1})
+	w.wantTurn(first, second)
+}
+
+func TestRulesHoldAnAutomaticAction(t *testing.T) {
+	w := due(t, "w1")
+	w.decide()
+	rec := *w.s.Actions[w.open(journal.ActionPurgeNode, "w1")]
+	w.observe("w1", excluded, unreachableSince(epoch))
+	w.p.MaxUnknown = MaxUnknown{}
+	w.p.MinReadyWorkers = 50
+	w.tell(journal.TypePauseSet, w.node("w1").Subject(), journal.PauseSet{Reason: "r"})
+	w.tell(journal.TypeAPILost, journal.ClusterSubject, journal.APILost{})
+	w.tell(journal.TypeJournalSalvaged, journal.JournalSubject, journal.JournalSalvaged{})
+	w.tell(journal.TypeOperatorStopped, journal.OperatorSubject, journal.OperatorStopped{})
+	for _, rule := range []string{
+		RuleSafeMode, RuleAPIUnreachable, RuleSettling, RulePaused, RuleExcluded, RuleStormBrake, RuleReadyMinimums, "NoSuchRule",
+	} {
+		if got := CheckRule(w.s, w.p, w.now, rule, rec); !got.Hold || got.Reason == "" {
+			t.Errorf("%s: got %+v, want a hold", rule, got)
+		}
+	}
+	rec.Request.Manual = true
+	if got := CheckRule(w.s, w.p, w.now, RuleSafeMode, rec); !got.Hold {
+		t.Error("safe mode does not hold a person's action")
+	}
+}
+
+func TestRulesOfPurgesDoNotConcernClears(t *testing.T) {
+	w := newWorld(t)
+	w.cluster("w1")
+	w.p.MinReadyWorkers = 50
+	rec := journal.ActionRecord{ID: "clear-w1-1", Kind: journal.ActionClearNode, Subject: w.node("w1").Subject()}
+	for _, rule := range []string{RuleReadyMinimums, RuleOneAtATime, RuleSettling, RulePaused} {
+		if got := CheckRule(w.s, w.p, w.now, rule, rec); got != (CheckResult{}) {
+			t.Errorf("%s: got %+v, want a pass", rule, got)
+		}
+	}
+}

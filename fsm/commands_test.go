@@ -1,0 +1,104 @@
+package fsm
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/replicatedhq/ekco/journal"
+)
+
+const person = "cli:root@h"
+
+func TestAPauseIsEndedByResume(t *testing.T) {
+	w := newWorld(t)
+	w.cluster("w1")
+	for _, node := range []string{"", "w1"} {
+		drafts, err := Pause(w.s, w.now, node, "why", time.Hour, person)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.write(drafts...)
+		want := PauseState{Reason: "why", By: person, At: w.now, Until: w.now.Add(time.Hour), Seq: w.s.Seq}
+		if diff := cmp.Diff(want, w.s.Pauses[node]); diff != "" {
+			t.Error(diff)
+		}
+		drafts, err = Resume(w.s, node, "over", person)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.write(drafts...)
+		if len(w.s.Pauses) != 0 {
+			t.Errorf("pauses: %v", w.s.Pauses)
+		}
+	}
+}
+
+func TestCommandsOnWhatIsNotThereAreErrors(t *testing.T) {
+	w := due(t, "w1")
+	w.decide()
+	id := w.open(journal.ActionPurgeNode, "w1")
+	cases := map[string]struct {
+		ask   func() ([]journal.Draft, error)
+		is    error
+		names string
+	}{
+		"pause of an unknown node":  {func() ([]journal.Draft, error) { return Pause(w.s, w.now, "x99", "", 0, person) }, ErrUnknownNode, "did you mean"},
+		"resume without a pause":    {func() ([]journal.Draft, error) { return Resume(w.s, "", "", person) }, ErrNotPaused, "nothing is"},
+		"resume of a running node":  {func() ([]journal.Draft, error) { return Resume(w.s, "w1", "", person) }, ErrNotPaused, "node w1"},
+		"resume of an unknown node": {func() ([]journal.Draft, error) { return Resume(w.s, "w11", "", person) }, ErrUnknownNode, "w1"},
+		"retry of an ended action":  {func() ([]journal.Draft, error) { return Retry(w.s, "purge-w1", "", person) }, ErrNoSuchAction, id},
+		"cancel of no action":       {func() ([]journal.Draft, error) { return Cancel(w.s, "", "", person) }, ErrNoSuchAction, ""},
+		"accept of a sound journal": {func() ([]journal.Draft, error) { return Accept(w.s, "", person) }, ErrNotInSafeMode, ""},
+		"pause for a negative time": {func() ([]journal.Draft, error) { return Pause(w.s, w.now, "", "", -1, person) }, nil, "negative"},
+	}
+	for name, test := range cases {
+		t.Run(name, func(t *testing.T) {
+			drafts, err := test.ask()
+			if err == nil || len(drafts) > 0 || (test.is != nil && !errors.Is(err, test.is)) || !strings.Contains(err.Error(), test.names) {
+				t.Errorf("got %v, %v; want an error %v that names %q", drafts, err, test.is, test.names)
+			}
+		})
+	}
+}
+
+func TestAnActionIsCancelledOnceAndOnlyBeforeItsPointOfNoReturn(t *testing.T) {
+	w := due(t, "w1")
+	w.decide()
+	id := w.open(journal.ActionPurgeNode, "w1")
+	drafts, err := Cancel(w.s, id, "wrong node", person)
+	if err != nil || len(drafts) != 1 {
+		t.Fatal(drafts, err)
+	}
+	w.write(drafts...)
+	if rec := w.s.Actions[id]; rec.Status != Cancelling || rec.Cancelling.Reason != "wrong node" {
+		t.Errorf("record: %+v", rec)
+	}
+	if again, err := Cancel(w.s, id, "", person); err != nil || len(again) != 0 {
+		t.Errorf("cancelled again: %v, %v", again, err)
+	}
+	if _, err := Retry(w.s, id, "", person); !errors.Is(err, ErrRefused) {
+		t.Errorf("retry of an action that is being cancelled: %v", err)
+	}
+	w.plan(id)
+	w.startStep(id, "delete-node")
+	if _, err := Cancel(w.s, id, "", person); !errors.Is(err, ErrPastNoReturn) {
+		t.Errorf("cancel past the point of no return: %v", err)
+	}
+}
+
+func TestAcceptEndsSafeMode(t *testing.T) {
+	w := newWorld(t)
+	w.tell(journal.TypeJournalSalvaged, journal.JournalSubject, journal.JournalSalvaged{Problem: "p"})
+	drafts, err := Accept(w.s, "looked", person)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.write(drafts...)
+	if w.s.Journal.SafeMode() {
+		t.Error("still in safe mode")
+	}
+}

@@ -1,0 +1,406 @@
+package fsm
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// TestRandomHistories runs random facts, commands, runner events and times
+// against the machines, deciding after each as the loop does, and checks what
+// must always hold.
+func TestRandomHistories(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		h := newHistory(t)
+		t.Repeat(map[string]func(*rapid.T){
+			"":              h.decideAndCheck,
+			"node observed": h.observeAny,
+			"node lost":     h.loseAny,
+			"node gone":     h.goneAny,
+			"node replaced": h.replaceAny,
+			"pod":           h.podAny,
+			"pod gone":      h.podGoneAny,
+			"operator":      h.operatorAny,
+			"pause":         h.pauseAny,
+			"resume":        h.resumeAny,
+			"person":        h.personAny,
+			"command":       h.commandAny,
+			"runner":        h.runnerAny,
+			"runner again":  h.runnerAny,
+			"time":          h.timeAny,
+			"next":          h.untilNext,
+			"snapshot":      h.takeSnapshot,
+		})
+		h.checkReplay(t)
+	})
+}
+
+type history struct {
+	*world
+	generation map[string]int
+	next       time.Time
+	pods       int
+	snapshot   journal.Snapshot
+	tail       int
+}
+
+var nodeNames = []string{"p1", "p2", "p3", "w1", "w2", "w3"}
+
+func newHistory(t *rapid.T) *history {
+	h := &history{world: newWorld(t), generation: map[string]int{}}
+	h.p.MinReadyPrimaries = rapid.IntRange(0, 2).Draw(t, "min primaries")
+	h.p.MinReadyWorkers = rapid.IntRange(0, 2).Draw(t, "min workers")
+	h.p.MaxUnknown = rapid.SampledFrom([]MaxUnknown{{Percent: 55, IsPercent: true}, {Absolute: 1}, {Percent: 100, IsPercent: true}}).Draw(t, "brake")
+	h.p.DryRun = rapid.IntRange(0, 9).Draw(t, "dry run") == 0
+	for _, name := range nodeNames {
+		h.see(name)
+	}
+	h.takeSnapshot(t)
+	return h
+}
+
+func (h *history) uid(name string) string { return fmt.Sprintf("%s-%d", name, h.generation[name]) }
+
+func (h *history) see(name string, options ...factsOption) {
+	if name[0] == 'p' {
+		options = append(options, primary)
+	}
+	h.observeUID(name, h.uid(name), options...)
+}
+
+func anyNode(t *rapid.T) string { return rapid.SampledFrom(nodeNames).Draw(t, "node") }
+
+func (h *history) observeAny(t *rapid.T) {
+	options := rapid.SampledFrom([][]factsOption{nil, nil, {cordoned}, {excluded}}).Draw(t, "facts")
+	h.see(anyNode(t), options...)
+}
+
+func (h *history) loseAny(t *rapid.T) {
+	since := rapid.SampledFrom([]time.Time{h.now, h.now.Add(-2 * time.Hour), h.now.Add(time.Minute), {}}).Draw(t, "since")
+	options := rapid.SampledFrom([][]factsOption{nil, nil, nil, {excluded}, {cordoned}}).Draw(t, "facts")
+	h.see(anyNode(t), append(options[:len(options):len(options)], unreachableSince(since))...)
+}
+
+func (h *history) goneAny(t *rapid.T) {
+	name := anyNode(t)
+	h.tell(journal.TypeNodeGone, journal.NodeSubject(name, h.uid(name)), journal.NodeGone{Reason: "deleted"})
+}
+
+func (h *history) replaceAny(t *rapid.T) {
+	name := anyNode(t)
+	h.generation[name]++
+	h.see(name)
+}
+
+func (h *history) podAny(t *rapid.T) {
+	name := anyNode(t)
+	h.pods++
+	pod := fmt.Sprintf("pod%d", rapid.IntRange(max(0, h.pods-5), h.pods).Draw(t, "pod"))
+	at := h.now.Add(rapid.SampledFrom([]time.Duration{0, -time.Hour, 10 * time.Minute}).Draw(t, "deletion"))
+	h.tell(journal.TypePodTerminating, journal.PodSubject("d", pod, "uid-"+pod, name),
+		journal.PodTerminating{NodeUID: h.uid(name), DeletionTimestamp: at})
+}
+
+func (h *history) podGoneAny(t *rapid.T) {
+	name := anyNode(t)
+	n := h.s.Nodes[h.uid(name)]
+	if n == nil || len(n.Pods) == 0 {
+		return
+	}
+	pod := n.Pods[rapid.SampledFrom(sortedKeys(n.Pods)).Draw(t, "pod")]
+	h.tell(journal.TypePodGone, journal.PodSubject(pod.Namespace, pod.Name, pod.UID, name), journal.PodGone{NodeUID: n.UID})
+}
+
+func (h *history) operatorAny(t *rapid.T) {
+	switch rapid.IntRange(0, 5).Draw(t, "operator") {
+	case 0:
+		h.start()
+	case 1:
+		h.tell(journal.TypeOperatorStopped, journal.OperatorSubject, journal.OperatorStopped{})
+	case 2:
+		h.tell(journal.TypeAPILost, journal.ClusterSubject, journal.APILost{})
+	case 3, 4:
+		h.tell(journal.TypeAPIRecovered, journal.ClusterSubject, journal.APIRecovered{})
+	case 5:
+		if h.s.Journal.SafeMode() {
+			h.tell(journal.TypeJournalAccepted, journal.JournalSubject, journal.JournalAccepted{})
+		} else if rapid.IntRange(0, 3).Draw(t, "damage") == 0 {
+			h.tell(journal.TypeJournalSalvaged, journal.JournalSubject, journal.JournalSalvaged{})
+		}
+	}
+}
+
+func (h *history) pauseAny(t *rapid.T) {
+	node := rapid.SampledFrom(append([]string{""}, nodeNames...)).Draw(t, "node")
+	after := rapid.SampledFrom([]time.Duration{0, time.Minute, time.Hour}).Draw(t, "for")
+	drafts, err := Pause(h.s, h.now, node, "r", after, person)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.write(drafts...)
+}
+
+func (h *history) resumeAny(t *rapid.T) {
+	if keys := sortedKeys(h.s.Pauses); len(keys) > 0 {
+		drafts, err := Resume(h.s, rapid.SampledFrom(keys).Draw(t, "pause"), "r", person)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.write(drafts...)
+	}
+}
+
+func (h *history) personAny(t *rapid.T) {
+	request := ask(anyNode(t))
+	request.Force = rapid.Bool().Draw(t, "force")
+	request.DryRun = rapid.IntRange(0, 4).Draw(t, "dry") == 0
+	admission, err := Admit(h.s, h.p, h.now, request)
+	if err == nil && h.s.Journal.SafeMode() && !admission.AlreadyDone {
+		t.Fatal("a person's purge is admitted in safe mode")
+	}
+	h.mustFold(t, admission.Events)
+}
+
+func (h *history) commandAny(t *rapid.T) {
+	ids := sortedKeys(h.s.Actions)
+	if len(ids) == 0 {
+		return
+	}
+	id := rapid.SampledFrom(ids).Draw(t, "action")
+	command := rapid.SampledFrom([]func(*State, string, string, string) ([]journal.Draft, error){Retry, Cancel}).Draw(t, "command")
+	drafts, _ := command(h.s, id, "r", person)
+	h.mustFold(t, drafts)
+}
+
+// runnerAny does one thing that a runner may do with an open action.
+func (h *history) runnerAny(t *rapid.T) {
+	ids := sortedKeys(h.s.Actions)
+	if len(ids) == 0 {
+		return
+	}
+	id := rapid.SampledFrom(ids).Draw(t, "action")
+	rec := h.s.Actions[id]
+	step := rapid.SampledFrom([]string{"look", "delete-node"}).Draw(t, "step")
+	switch {
+	case rec.Cancelling != nil:
+		h.end(id, rapid.SampledFrom([]journal.Outcome{journal.OutcomeCancelled, journal.OutcomeAbandoned}).Draw(t, "outcome"))
+	case !rec.Planned:
+		h.plan(id)
+	default:
+		h.runStep(t, id, step)
+	}
+}
+
+func (h *history) runStep(t *rapid.T, id, step string) {
+	rec := h.s.Actions[id]
+	attempt := rec.Steps[step].Attempts
+	switch rapid.IntRange(0, 7).Draw(t, "runs") {
+	case 0:
+		h.act(id, journal.TypeActionHeld, journal.ActionHeld{Preflight: RuleStormBrake, Step: step})
+	case 1:
+		h.act(id, journal.TypeActionReleased, journal.ActionReleased{Step: step})
+	case 2:
+		if !CheckRule(h.s, h.p, h.now, RuleOneAtATime, *rec).Hold {
+			h.startStep(id, step)
+		}
+	case 3:
+		h.act(id, journal.TypeStepDone, journal.StepDone{Step: step, Attempt: attempt})
+	case 4:
+		h.act(id, journal.TypeStepFailed, journal.StepFailed{Step: step, Attempt: attempt, Error: "no"})
+	case 5:
+		h.act(id, journal.TypeActionStalled, journal.ActionStalled{Step: step})
+	case 6, 7:
+		outcome := journal.OutcomeDone
+		if rec.Request.DryRun {
+			outcome = journal.OutcomeDryRun
+		}
+		h.end(id, outcome)
+	}
+}
+
+func (h *history) timeAny(t *rapid.T) {
+	h.pass(rapid.SampledFrom([]time.Duration{
+		time.Second, 20 * time.Second, time.Minute, 6 * time.Minute, 30 * time.Minute, 2 * time.Hour, -time.Minute,
+	}).Draw(t, "time"))
+}
+
+func (h *history) untilNext(*rapid.T) {
+	if !h.next.IsZero() {
+		h.now = h.next
+	}
+}
+
+func (h *history) takeSnapshot(t *rapid.T) {
+	snapshot, err := h.s.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.snapshot, h.tail = snapshot, len(h.events)
+}
+
+// mustFold writes drafts of the machines themselves: each must be foldable.
+func (h *history) mustFold(t *rapid.T, drafts []journal.Draft) {
+	before := len(h.s.Problems)
+	h.write(drafts...)
+	if len(h.s.Problems) > before {
+		t.Fatalf("cannot fold %s: %q", lines(drafts), h.s.Problems)
+	}
+}
+
+func (h *history) decideAndCheck(t *rapid.T) {
+	h.s.Problems = nil // made by nonsense such as two gone in a row
+	before := snapshotText(t, h.s)
+	d := Decide(h.s, h.p, h.now)
+	if diff := cmp.Diff(before, snapshotText(t, h.s)); diff != "" {
+		t.Fatalf("Decide changed the state:\n%s", diff)
+	}
+	for _, draft := range d.Events {
+		if request, ok := draft.Payload.(journal.ActionRequested); ok {
+			h.checkRequest(t, draft, request)
+		}
+	}
+	h.mustFold(t, d.Events)
+	again := Decide(h.s, h.p, h.now)
+	if len(again.Events) > 0 {
+		t.Fatalf("no fixpoint: after %s come %s", lines(d.Events), lines(again.Events))
+	}
+	h.next = again.Next
+	h.checkNext(t)
+	h.checkOpen(t)
+}
+
+// checkRequest judges a request with arithmetic of its own.
+func (h *history) checkRequest(t *rapid.T, draft journal.Draft, request journal.ActionRequested) {
+	n := h.s.Nodes[draft.Subject.UID]
+	_, unreachable := n.Facts.Unreachable()
+	_, pausedAll := h.s.Pauses[""]
+	_, paused := h.s.Pauses[n.Name]
+	pausedAll = pausedAll && (h.s.Pauses[""].Until.IsZero() || h.now.Before(h.s.Pauses[""].Until))
+	paused = paused && (h.s.Pauses[n.Name].Until.IsZero() || h.now.Before(h.s.Pauses[n.Name].Until))
+	switch {
+	case !unreachable || !n.GoneAt.IsZero():
+		t.Fatalf("%s of a node that came back or is gone", draft.Action)
+	case pausedAll || paused:
+		t.Fatalf("%s while paused", draft.Action)
+	case h.s.API.SettlingFrom.IsZero() || h.now.Before(h.s.API.SettlingFrom.Add(h.p.Settling)) || !h.s.API.LostAt.IsZero():
+		t.Fatalf("%s while settling or without API", draft.Action)
+	case h.s.Journal.Salvaged != nil:
+		t.Fatalf("%s in safe mode", draft.Action)
+	case n.Facts.Excluded:
+		t.Fatalf("%s of an excluded node", draft.Action)
+	}
+	total, unknown, ready := 0, 0, 0
+	for _, other := range h.s.Nodes {
+		if !other.GoneAt.IsZero() || other.State == Purged {
+			continue
+		}
+		total++
+		if _, lost := other.Facts.Unreachable(); lost {
+			unknown++
+		}
+		if other.Facts.Role == n.Facts.Role && len(other.Facts.Taints) == 0 {
+			ready++
+		}
+	}
+	if unknown > h.p.MaxUnknown.Limit(total) {
+		t.Fatalf("%s in a storm of %d of %d", draft.Action, unknown, total)
+	}
+	if request.Kind == journal.ActionPurgeNode {
+		h.checkPurge(t, draft.Action, n, ready)
+	}
+	for _, pod := range request.Pods {
+		if h.now.Sub(pod.DeletionTimestamp) < h.p.PodGrace || h.now.Sub(n.UnreachableSince) < h.p.ClearAfter {
+			t.Fatalf("%s takes on a pod that is not due", draft.Action)
+		}
+	}
+}
+
+func (h *history) checkPurge(t *rapid.T, action string, n *Node, ready int) {
+	least := h.p.MinReadyWorkers
+	if n.Facts.Role == journal.RolePrimary {
+		least = h.p.MinReadyPrimaries
+	}
+	if ready < least {
+		t.Fatalf("%s leaves %d ready nodes of its role, the minimum is %d", action, ready, least)
+	}
+	if since := h.s.LastPurgeEndedAt; !since.IsZero() && h.now.Before(since.Add(h.p.Cooldown)) {
+		t.Fatalf("%s within the cooldown", action)
+	}
+	for id, rec := range h.s.Actions {
+		if rec.Kind == journal.ActionPurgeNode {
+			t.Fatalf("%s while %s is open", action, id)
+		}
+	}
+}
+
+// checkNext: nothing is decided before the time that was announced.
+func (h *history) checkNext(t *rapid.T) {
+	probe := h.now.Add(100 * time.Hour)
+	if !h.next.IsZero() {
+		if !h.next.After(h.now) {
+			t.Fatalf("next %s is not after now %s", h.next, h.now)
+		}
+		probe = h.next.Add(-1)
+	}
+	if early := Decide(h.s, h.p, probe); len(early.Events) > 0 {
+		t.Fatalf("next is %s, but %s is decided before", h.next, lines(early.Events))
+	}
+}
+
+func (h *history) checkOpen(t *rapid.T) {
+	automatic, openSteps := 0, 0
+	for _, rec := range h.s.Actions {
+		if rec.Kind != journal.ActionPurgeNode {
+			continue
+		}
+		if !rec.Request.Manual {
+			automatic++
+		}
+		if hasOpenStep(rec) {
+			openSteps++
+		}
+		if rec.PastNoReturn && rec.Cancelling != nil {
+			t.Fatalf("%s is past its point of no return and is being cancelled", rec.ID)
+		}
+	}
+	if automatic > 1 {
+		t.Fatalf("%d automatic purges are open", automatic)
+	}
+	if openSteps > 1 {
+		t.Fatalf("%d purges have an open step", openSteps)
+	}
+}
+
+// checkReplay: the whole journal, and a snapshot with the events after it,
+// both lead to the live state.
+func (h *history) checkReplay(t *rapid.T) {
+	want := h.withoutProblems(t, h.s)
+	replayed := NewState()
+	for _, e := range h.events {
+		replayed.Apply(e)
+	}
+	if diff := cmp.Diff(want, h.withoutProblems(t, replayed)); diff != "" {
+		t.Fatalf("replay differs from live:\n%s", diff)
+	}
+	loaded, err := LoadState(h.snapshot)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range h.events[h.tail:] {
+		loaded.Apply(e)
+	}
+	if diff := cmp.Diff(want, h.withoutProblems(t, loaded)); diff != "" {
+		t.Fatalf("snapshot and tail differ from live:\n%s", diff)
+	}
+}
+
+// withoutProblems leaves out what the test itself resets.
+func (h *history) withoutProblems(t *rapid.T, s *State) string {
+	s.Problems = nil
+	return snapshotText(t, s)
+}

@@ -50,14 +50,21 @@ func valid(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 // Seal sets the event's hash from that of the record before it, and returns
 // the event's record.
 func (e *Event) Seal(previous Hash) []byte {
-	record := e.appendBody(make([]byte, 0, 256+len(e.Payload)))
-	e.Hash = chain(previous, record)
-	return appendTail(record, e.Hash)
+	record, hash := SealBody(previous, e.appendBody(make([]byte, 0, 384+len(e.Payload))))
+	e.Hash = hash
+	return record
+}
+
+// SealBody appends the hash member and the closing brace to a JSON object that
+// still lacks both.
+func SealBody(previous Hash, body []byte) ([]byte, Hash) {
+	hash := chain(previous, body)
+	return appendTail(body, hash), hash
 }
 
 // Record returns the event's stored form, under the hash it has.
 func (e Event) Record() []byte {
-	return appendTail(e.appendBody(make([]byte, 0, 256+len(e.Payload))), e.Hash)
+	return appendTail(e.appendBody(make([]byte, 0, 384+len(e.Payload))), e.Hash)
 }
 
 // CheckRecord returns the hash of a record after comparing it with the record's

@@ -1,0 +1,201 @@
+package bolt
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+	"sort"
+
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// blockSize is how many consecutive sequence numbers an index block covers.
+const blockSize = 1024
+
+func blockOf(seq uint64) uint64   { return (seq - 1) / blockSize }
+func firstOf(block uint64) uint64 { return block*blockSize + 1 }
+func lastOf(block uint64) uint64  { return (block + 1) * blockSize }
+
+// term is the hash of one searchable property of an event. Different
+// properties can share a term: what an index finds must still be matched.
+type term uint32
+
+const (
+	termNode   = 'n'
+	termKind   = 'k'
+	termName   = 'm'
+	termUID    = 'u'
+	termAction = 'a'
+	termType   = 't'
+)
+
+// newTerm is 32-bit FNV-1a over the tag and the value.
+func newTerm(tag byte, value string) term {
+	const prime = 16777619
+	hash := (uint32(2166136261) ^ uint32(tag)) * prime
+	for i := range len(value) {
+		hash = (hash ^ uint32(value[i])) * prime
+	}
+	return term(hash)
+}
+
+// entry is what the index keeps of one event.
+type entry struct {
+	seq   uint64
+	nanos int64
+	terms [6]term
+	count int
+}
+
+func newEntry(event journal.Event) entry {
+	e := entry{seq: event.Seq, nanos: event.Time.UnixNano()}
+	add := func(tag byte, value string) {
+		if value != "" {
+			e.terms[e.count] = newTerm(tag, value)
+			e.count++
+		}
+	}
+	add(termNode, event.Subject.Node)
+	add(termKind, event.Subject.Kind)
+	add(termName, event.Subject.Name)
+	add(termUID, event.Subject.UID)
+	add(termAction, event.Action)
+	add(termType, string(event.Type))
+	return e
+}
+
+func (e entry) has(wanted term) bool { return slices.Contains(e.terms[:e.count], wanted) }
+
+// The bytes of a block, little endian: magic, events, block number, earliest
+// and latest time in nanoseconds since 1970, number of terms, number of
+// postings; the sorted terms; for each term where its postings end; the
+// postings (sequence number less the block's first); SHA-256 of all that.
+const (
+	blockMagic      = "EIX1"
+	blockHeaderSize = 40
+)
+
+// block is a decoded view of the stored bytes, which it does not copy.
+type block struct {
+	number           uint64
+	events           uint32
+	earliest, latest int64
+	terms            []byte
+	ends             []byte
+	postings         []byte
+}
+
+// encodeBlock returns the bytes for events of one block in order.
+func encodeBlock(number uint64, entries []entry) []byte {
+	pairs := make([]uint64, 0, len(entries)*6)
+	earliest, latest := int64(math.MaxInt64), int64(math.MinInt64)
+	for _, e := range entries {
+		earliest, latest = min(earliest, e.nanos), max(latest, e.nanos)
+		for _, t := range e.terms[:e.count] {
+			pairs = append(pairs, uint64(t)<<16|(e.seq-firstOf(number)))
+		}
+	}
+	slices.Sort(pairs)
+	pairs = slices.Compact(pairs)
+	var terms, ends, postings []byte
+	for i, pair := range pairs {
+		postings = binary.LittleEndian.AppendUint16(postings, uint16(pair))
+		if i+1 == len(pairs) || pairs[i+1]>>16 != pair>>16 {
+			terms = binary.LittleEndian.AppendUint32(terms, uint32(pair>>16))
+			ends = binary.LittleEndian.AppendUint32(ends, uint32(i+1))
+		}
+	}
+	b := append(make([]byte, 0, blockHeaderSize+len(terms)*2+len(postings)+sha256.Size), blockMagic...)
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(entries)))
+	b = binary.LittleEndian.AppendUint64(b, number)
+	b = binary.LittleEndian.AppendUint64(b, uint64(earliest))
+	b = binary.LittleEndian.AppendUint64(b, uint64(latest))
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(terms)/4))
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(postings)/2))
+	b = append(append(append(b, terms...), ends...), postings...)
+	sum := sha256.Sum256(b)
+	return append(b, sum[:]...)
+}
+
+// decodeBlock checks lengths only, which makes every lookup safe.
+func decodeBlock(number uint64, b []byte) (block, error) {
+	if len(b) < blockHeaderSize+sha256.Size || string(b[:len(blockMagic)]) != blockMagic {
+		return block{}, fmt.Errorf("index block %d has no header: %w", number, journal.ErrDamaged)
+	}
+	decoded := block{
+		events: binary.LittleEndian.Uint32(b[4:]), number: binary.LittleEndian.Uint64(b[8:]),
+		earliest: int64(binary.LittleEndian.Uint64(b[16:])), latest: int64(binary.LittleEndian.Uint64(b[24:])),
+	}
+	terms := 4 * int(binary.LittleEndian.Uint32(b[32:]))
+	postings := 2 * int(binary.LittleEndian.Uint32(b[36:]))
+	body := b[blockHeaderSize : len(b)-sha256.Size]
+	if decoded.number != number || len(body) != 2*terms+postings {
+		return block{}, fmt.Errorf("index block %d has a wrong header: %w", number, journal.ErrDamaged)
+	}
+	decoded.terms, decoded.ends, decoded.postings = body[:terms], body[terms:2*terms], body[2*terms:]
+	return decoded, nil
+}
+
+// checkBlock compares the block's checksum with its content.
+func checkBlock(number uint64, b []byte) (block, error) {
+	decoded, err := decodeBlock(number, b)
+	if err != nil {
+		return block{}, err
+	}
+	content := len(b) - sha256.Size
+	if sum := sha256.Sum256(b[:content]); !bytes.Equal(sum[:], b[content:]) {
+		return block{}, fmt.Errorf("index block %d does not have its checksum: %w", number, journal.ErrDamaged)
+	}
+	return decoded, nil
+}
+
+// find returns the sequence numbers that have the term, in order.
+func (b block) find(wanted term) []uint64 {
+	count := len(b.terms) / 4
+	at := sort.Search(count, func(i int) bool { return b.term(i) >= wanted })
+	if at == count || b.term(at) != wanted {
+		return nil
+	}
+	from, to := 0, b.end(at)
+	if at > 0 {
+		from = b.end(at - 1)
+	}
+	if from > to || 2*to > len(b.postings) {
+		return nil
+	}
+	found := make([]uint64, 0, to-from)
+	for i := from; i < to; i++ {
+		found = append(found, firstOf(b.number)+uint64(binary.LittleEndian.Uint16(b.postings[2*i:])))
+	}
+	return found
+}
+
+func (b block) term(i int) term { return term(binary.LittleEndian.Uint32(b.terms[4*i:])) }
+func (b block) end(i int) int   { return int(binary.LittleEndian.Uint32(b.ends[4*i:])) }
+
+func (b block) span() (earliest, latest int64) { return b.earliest, b.latest }
+
+// tail is the index of the last, unfinished block. It only grows, so a copy of
+// the slice stays valid.
+type tail []entry
+
+func (t tail) find(wanted term) []uint64 {
+	var found []uint64
+	for _, e := range t {
+		if e.has(wanted) {
+			found = append(found, e.seq)
+		}
+	}
+	return found
+}
+
+func (t tail) span() (earliest, latest int64) {
+	earliest, latest = math.MaxInt64, math.MinInt64
+	for _, e := range t {
+		earliest, latest = min(earliest, e.nanos), max(latest, e.nanos)
+	}
+	return earliest, latest
+}

@@ -1,0 +1,96 @@
+package bolt
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// chain checks records one after the other.
+type chain struct {
+	// gaps are those still ahead.
+	gaps     []gap
+	thorough bool
+
+	head   head
+	first  uint64
+	events uint64
+	// blocks lists the index blocks that the records call for; their bytes are
+	// set when thorough.
+	blocks []indexed
+	// open is the block that the last record is in, unless it is complete.
+	open    *indexed
+	entries []entry
+}
+
+type indexed struct {
+	number uint64
+	bytes  []byte
+}
+
+// next checks the record that is stored after those before it.
+func (c *chain) next(seq uint64, record []byte) error {
+	if len(c.gaps) > 0 && c.gaps[0].First == c.head.seq+1 {
+		c.head = head{seq: c.gaps[0].Last, hash: c.gaps[0].LastHash}
+		c.gaps = c.gaps[1:]
+	}
+	if seq != c.head.seq+1 {
+		return damaged("event %d follows event %d", seq, c.head.seq)
+	}
+	hash, err := journal.CheckRecord(c.head.hash, record)
+	if err != nil {
+		return fmt.Errorf("event %d: %w", seq, err)
+	}
+	if !states(record, seq) {
+		return damaged("the record at %d is of another event", seq)
+	}
+	if c.open != nil && c.open.number != blockOf(seq) {
+		c.endBlock() // retention moved the block's last events out
+	}
+	c.advance(head{seq: seq, hash: hash})
+	if c.thorough {
+		event, err := journal.ParseRecord(record)
+		if err != nil {
+			return err
+		}
+		c.entries = append(c.entries, newEntry(event))
+	}
+	if seq == lastOf(blockOf(seq)) {
+		c.endBlock()
+	}
+	return nil
+}
+
+func (c *chain) advance(to head) {
+	if c.first == 0 {
+		c.first = to.seq
+	}
+	c.events++
+	c.head = to
+	if c.open == nil {
+		c.open = &indexed{number: blockOf(to.seq)}
+	}
+}
+
+// endBlock notes that the open block must be in the index.
+func (c *chain) endBlock() {
+	block := *c.open
+	if c.thorough {
+		block.bytes = encodeBlock(block.number, c.entries)
+	}
+	c.blocks = append(c.blocks, block)
+	c.open, c.entries = nil, nil
+}
+
+// states compares the number that a record begins with.
+func states(record []byte, seq uint64) bool {
+	const member = `{"seq":`
+	rest, ok := bytes.CutPrefix(record, []byte(member))
+	if !ok {
+		return false
+	}
+	digits, _, ok := bytes.Cut(rest, []byte(","))
+	return ok && string(digits) == strconv.FormatUint(seq, 10)
+}

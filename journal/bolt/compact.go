@@ -1,0 +1,3 @@
+package bolt
+
+const compactSuffix = ".compact"

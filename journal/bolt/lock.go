@@ -1,0 +1,138 @@
+package bolt
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// The lock is a file of its own, so that it also covers the moments when the
+// journal is replaced by another file. The kernel releases it when its holder
+// dies, however that happens.
+const (
+	lockSuffix = ".lock"
+	lockWait   = 400 * time.Millisecond
+	lockRetry  = 20 * time.Millisecond
+)
+
+// holder is what the owner of a lock writes into it, for the message that others
+// get. In a container the pid is the one inside.
+type holder struct {
+	PID   int       `json:"pid"`
+	Host  string    `json:"host"`
+	Since time.Time `json:"since"`
+}
+
+// acquire locks the journal at path for this process: alone, or together with
+// other readers. It gives up with [journal.ErrLocked] after less than a second.
+func acquire(path string, readOnly bool) (*os.File, error) {
+	flags, how := os.O_RDWR|os.O_CREATE, syscall.LOCK_EX
+	if readOnly {
+		flags, how = os.O_RDONLY, syscall.LOCK_SH
+	}
+	file, err := os.OpenFile(path+lockSuffix, flags, 0o600)
+	if readOnly && errors.Is(err, fs.ErrNotExist) {
+		return nil, nil // nobody has ever written here
+	}
+	if err != nil {
+		return nil, fmt.Errorf("lock journal %s: %w", path, err)
+	}
+	if err := flock(file, how); err != nil {
+		defer file.Close()
+		if errors.Is(err, syscall.EWOULDBLOCK) {
+			return nil, lockedError(path, path+lockSuffix)
+		}
+		return nil, fmt.Errorf("lock journal %s: %w", path, err)
+	}
+	if !readOnly {
+		writeHolder(file)
+	}
+	return file, nil
+}
+
+func flock(file *os.File, how int) error {
+	for deadline := time.Now().Add(lockWait); ; time.Sleep(lockRetry) {
+		err := syscall.Flock(int(file.Fd()), how|syscall.LOCK_NB)
+		if err == nil || !errors.Is(err, syscall.EWOULDBLOCK) || time.Now().After(deadline) {
+			return err
+		}
+	}
+}
+
+// writeHolder may fail, for example on a full disk, which must not keep EKCO
+// from starting: /proc/locks still names the holder to processes of this host.
+func writeHolder(file *os.File) {
+	host, _ := os.Hostname()
+	record, err := json.Marshal(holder{PID: os.Getpid(), Host: host, Since: time.Now().UTC().Truncate(time.Second)})
+	if err != nil || file.Truncate(0) != nil {
+		return
+	}
+	_, _ = file.WriteAt(append(record, '\n'), 0)
+}
+
+// release empties the lock file and gives it up; the file stays, because
+// removing it would let two processes lock two files of one name.
+func release(file *os.File, readOnly bool) error {
+	if file == nil {
+		return nil
+	}
+	if readOnly {
+		return file.Close()
+	}
+	return errors.Join(file.Truncate(0), file.Close())
+}
+
+// lockedError names who holds the lock on file.
+func lockedError(path, file string) error {
+	const advice = "ask the running EKCO (ekco status, ekco history), or stop it"
+	var named holder
+	content, err := os.ReadFile(path + lockSuffix)
+	known := err == nil && json.Unmarshal(content, &named) == nil
+	pid := kernelHolder(file)
+	switch {
+	case known && (pid == 0 || pid == named.PID):
+		return fmt.Errorf("journal %s: %w by pid %d on host %s since %s; %s",
+			path, journal.ErrLocked, named.PID, named.Host, named.Since.Format(time.RFC3339), advice)
+	case pid != 0:
+		return fmt.Errorf("journal %s: %w by pid %d; %s", path, journal.ErrLocked, pid, advice)
+	}
+	return fmt.Errorf("journal %s: %w by a process that is not visible from here; %s", path, journal.ErrLocked, advice)
+}
+
+// kernelHolder returns the pid that holds a flock on the file, or 0.
+func kernelHolder(path string) int {
+	info, err := os.Stat(path)
+	if err != nil {
+		return 0
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return 0
+	}
+	locks, err := os.Open("/proc/locks")
+	if err != nil {
+		return 0
+	}
+	defer locks.Close()
+	inode := ":" + strconv.FormatUint(stat.Ino, 10)
+	for lines := bufio.NewScanner(locks); lines.Scan(); {
+		// 1: FLOCK  ADVISORY  WRITE 4711 fe:00:1234 0 EOF
+		fields := strings.Fields(lines.Text())
+		if len(fields) < 6 || fields[1] != "FLOCK" || !strings.HasSuffix(fields[5], inode) {
+			continue
+		}
+		if pid, err := strconv.Atoi(fields[4]); err == nil && pid > 0 && pid != os.Getpid() {
+			return pid
+		}
+	}
+	return 0
+}

@@ -1,0 +1,185 @@
+package bolt
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"time"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// batchEvents is how many events a rebuilt file takes in one transaction.
+const batchEvents = 4096
+
+// rebuilder makes a new journal file out of a scavenger's lines.
+type rebuilder struct {
+	db *bbolt.DB
+	tx *bbolt.Tx
+	appender
+	now       func() time.Time
+	id        identity
+	pending   int
+	recovered uint64
+	highest   uint64
+}
+
+// rebuild writes and syncs the file, which ends with the event that finding
+// makes.
+func rebuild(path string, lines io.Reader, now func() time.Time,
+	finding func(*rebuilder) journal.JournalSalvaged,
+) (journal.JournalSalvaged, error) {
+	db, err := openFile(path, false)
+	if err != nil {
+		return journal.JournalSalvaged{}, err
+	}
+	db.NoSync = true // synced once, at the end
+	r := &rebuilder{db: db, now: now, id: newIdentity()}
+	event, err := r.run(lines, finding)
+	err = errors.Join(err, db.Sync(), db.Close())
+	if err != nil {
+		return event, errors.Join(err, os.Remove(path))
+	}
+	return event, nil
+}
+
+func (r *rebuilder) run(lines io.Reader, finding func(*rebuilder) journal.JournalSalvaged) (event journal.JournalSalvaged, err error) {
+	if r.tx, err = r.db.Begin(true); err != nil {
+		return event, err
+	}
+	defer func() { // after a commit this does nothing
+		if rollback := r.tx.Rollback(); err != nil && !errors.Is(rollback, bbolt.ErrTxClosed) {
+			err = errors.Join(err, rollback)
+		}
+	}()
+	if err := createTables(r.tx, r.id); err != nil {
+		return event, err
+	}
+	if r.tables, err = tablesOf(r.tx); err != nil {
+		return event, err
+	}
+	if err := r.read(lines); err != nil {
+		return event, err
+	}
+	if r.seq == 0 {
+		if err := r.add(journal.CreatedDraft(r.id.JournalID)); err != nil {
+			return event, err
+		}
+	}
+	event = finding(r)
+	err = r.add(journal.Draft{
+		Type: journal.TypeJournalSalvaged, Subject: journal.JournalSubject, Actor: "journal", Payload: event,
+	})
+	return event, errors.Join(err, r.finish(), putSealed(r.meta, identityKey, r.id), r.tx.Commit())
+}
+
+func (r *rebuilder) add(draft journal.Draft) error {
+	event, err := draft.Event()
+	if err != nil {
+		return err
+	}
+	return r.append(&event, r.now())
+}
+
+// read takes lines until they end, for whatever reason, or stop making sense.
+func (r *rebuilder) read(lines io.Reader) error {
+	input := bufio.NewReaderSize(lines, 1<<16)
+	for {
+		line, err := input.ReadBytes('\n')
+		if err != nil || len(line) < 2 {
+			return nil
+		}
+		more, err := r.line(line[0], line[1:len(line)-1])
+		if err != nil || !more {
+			return err
+		}
+	}
+}
+
+// line reports whether more lines may follow.
+func (r *rebuilder) line(letter byte, content []byte) (more bool, err error) {
+	switch letter {
+	case lineIdentity:
+		return json.Unmarshal(content, &r.id) == nil, nil
+	case lineGap:
+		return r.gap(content)
+	case lineRecord:
+		return r.record(content)
+	case lineSnapshot:
+		var snapshot journal.Snapshot
+		if json.Unmarshal(content, &snapshot) != nil || snapshot.Seq > r.seq {
+			return false, nil
+		}
+		return true, putSnapshot(r.snapshot, snapshot)
+	case lineEnd:
+		var last scavenged
+		if json.Unmarshal(content, &last) == nil {
+			r.highest = last.Highest
+		}
+	}
+	return false, nil
+}
+
+func (r *rebuilder) gap(content []byte) (bool, error) {
+	var missing gap
+	if json.Unmarshal(content, &missing) != nil || missing.First != r.seq+1 {
+		return false, nil
+	}
+	if err := r.leap(missing); err != nil {
+		return false, err
+	}
+	return true, putSealed(r.gaps, key(missing.Last), missing)
+}
+
+func (r *rebuilder) record(content []byte) (bool, error) {
+	event, err := journal.ParseRecord(content)
+	if err != nil || event.Seq != r.seq+1 {
+		return false, nil
+	}
+	if _, err := journal.CheckRecord(r.hash, content); err != nil {
+		return false, nil
+	}
+	if created, err := event.Decode(); err == nil && event.Seq == 1 {
+		if payload, ok := created.(*journal.JournalCreated); ok {
+			r.id.JournalID = payload.JournalID
+		}
+	}
+	if err := r.put(event.Seq, content, event); err != nil {
+		return false, err
+	}
+	r.recovered++
+	return true, r.commitSome()
+}
+
+// commitSome bounds what a transaction keeps in memory.
+func (r *rebuilder) commitSome() error {
+	if r.pending++; r.pending < batchEvents {
+		return nil
+	}
+	r.pending = 0
+	err := errors.Join(r.finish(), r.tx.Commit())
+	if err != nil {
+		return err
+	}
+	if r.tx, err = r.db.Begin(true); err != nil {
+		return err
+	}
+	r.tables, err = tablesOf(r.tx)
+	return err
+}
+
+// finding says what this file has of the damaged one.
+func (r *rebuilder) finding(aside string, problem error) journal.JournalSalvaged {
+	found := journal.JournalSalvaged{DamagedFile: aside, Problem: problem.Error(), Recovered: r.recovered}
+	if r.recovered > 0 {
+		found.LastSeq = r.seq
+	}
+	if r.highest > found.LastSeq {
+		found.LostAtLeast = r.highest - found.LastSeq
+	}
+	return found
+}

@@ -1,0 +1,126 @@
+package bolt
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"time"
+
+	"github.com/replicatedhq/ekco/journal"
+)
+
+const (
+	salvageSuffix = ".salvage"
+	damagedSuffix = ".damaged-"
+)
+
+// Salvage says what a damaged journal cost. The same is in the journal, as the
+// event journal.salvaged.
+type Salvage struct {
+	journal.JournalSalvaged
+}
+
+// OpenOrSalvage is [Open], except that a damaged file is set aside under the
+// name PATH.damaged-<UTC time> and replaced by a new journal that holds the
+// longest prefix of events whose chain is intact. Salvage is nil when the file
+// was sound. Nothing of the damaged file is ever overwritten.
+func OpenOrSalvage(path string, options Options) (*Store, *Salvage, error) {
+	lock, err := prepare(path, options)
+	if err != nil {
+		return nil, nil, err
+	}
+	store, salvaged, err := openOrSalvage(path, options, lock)
+	if err != nil {
+		return nil, nil, errors.Join(err, release(lock, options.ReadOnly))
+	}
+	return store, salvaged, nil
+}
+
+func openOrSalvage(path string, options Options, lock *os.File) (*Store, *Salvage, error) {
+	store, err := openLocked(path, options, lock)
+	if err == nil || !errors.Is(err, journal.ErrDamaged) || options.ReadOnly {
+		return store, nil, err
+	}
+	salvaged, salvageErr := salvage(path, options, err)
+	if salvageErr != nil {
+		return nil, nil, fmt.Errorf("salvage journal %s: %w, after: %w", path, salvageErr, err)
+	}
+	store, err = openLocked(path, options, lock)
+	return store, salvaged, err
+}
+
+// salvage leaves a sound journal at path. Killed anywhere, it leaves the damaged
+// one there, or the new one.
+func salvage(path string, options Options, problem error) (*Salvage, error) {
+	aside, err := asideName(path, options.clock()())
+	if err != nil {
+		return nil, err
+	}
+	lines := salvageLines(path, options)
+	defer lines.Close()
+	event, err := rebuild(path+salvageSuffix, lines, options.clock(), func(r *rebuilder) journal.JournalSalvaged {
+		return r.finding(aside, problem)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", journal.ErrUnwritable, err)
+	}
+	if err := setAside(path, aside); err != nil {
+		return nil, fmt.Errorf("set the damaged file aside: %w: %w", journal.ErrUnwritable, err)
+	}
+	if err := replace(path+salvageSuffix, path); err != nil {
+		return nil, fmt.Errorf("%w: %w", journal.ErrUnwritable, err)
+	}
+	return &Salvage{JournalSalvaged: event}, nil
+}
+
+// salvageLines streams what [scavenge] finds. The reader ends early when the
+// process for it dies; what came until then is good.
+func salvageLines(path string, options Options) io.ReadCloser {
+	reader, writer := io.Pipe()
+	go func() {
+		if len(options.Child) > 0 {
+			writer.CloseWithError(runChild(context.Background(), options.Child, childSalvage, path, writer))
+			return
+		}
+		out := bufio.NewWriterSize(writer, 1<<16)
+		writer.CloseWithError(errors.Join(scavenge(path, out), out.Flush()))
+	}()
+	return reader
+}
+
+// asideName returns a name that is not taken.
+func asideName(path string, now time.Time) (string, error) {
+	base := path + damagedSuffix + now.UTC().Format("20060102T150405Z")
+	for name, n := base, 2; ; name, n = fmt.Sprintf("%s-%d", base, n), n+1 {
+		_, err := os.Lstat(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			return name, nil
+		}
+		if err != nil {
+			return "", err
+		}
+	}
+}
+
+// setAside gives the file a second name, so that at no moment it has none.
+// Where the file system has no links, the content is copied.
+func setAside(path, aside string) error {
+	if os.Link(path, aside) == nil {
+		return nil
+	}
+	from, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	to, err := os.OpenFile(aside, os.O_WRONLY|os.O_CREATE|os.O_EXCL, fileMode)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(to, from)
+	return errors.Join(err, to.Sync(), to.Close())
+}

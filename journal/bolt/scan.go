@@ -1,0 +1,287 @@
+package bolt
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// Bounds of what a read does in one transaction, which it holds without running
+// the caller's code: a caller that is slow, or appends, holds up nobody.
+const (
+	chunkEvents = 256
+	chunkBytes  = 1 << 20
+	chunkBlocks = 256
+)
+
+// scan is the progress of one read.
+type scan struct {
+	query journal.Query
+	// low and high are the sequence numbers still to be looked at, inclusive.
+	low, high uint64
+	terms     []term
+	types     []term
+	// since and until bound the time in nanoseconds, inclusive.
+	since, until int64
+	yielded      int
+}
+
+// newScan begins a read of a journal that ends at last.
+func newScan(query journal.Query, last uint64) *scan {
+	s := &scan{query: query, low: query.After + 1, high: last, since: math.MinInt64, until: math.MaxInt64}
+	if query.After == math.MaxUint64 {
+		s.low, s.high = 1, 0
+	}
+	if query.Before != 0 {
+		s.high = min(s.high, query.Before-1)
+	}
+	if !query.Since.IsZero() {
+		s.since = nanos(query.Since)
+	}
+	if !query.Until.IsZero() {
+		s.until = nanos(query.Until)
+	}
+	for tag, value := range map[byte]string{
+		termNode: query.Node, termKind: query.Kind, termName: query.Name, termUID: query.UID, termAction: query.Action,
+	} {
+		if value != "" {
+			s.terms = append(s.terms, newTerm(tag, value))
+		}
+	}
+	for _, t := range query.Types {
+		s.types = append(s.types, newTerm(termType, string(t)))
+	}
+	return s
+}
+
+// nanos is UnixNano, kept within bounds for times it cannot express.
+func nanos(t time.Time) int64 {
+	switch {
+	case t.Year() < 1700:
+		return math.MinInt64
+	case t.Year() > 2250:
+		return math.MaxInt64
+	}
+	return t.UnixNano()
+}
+
+func (s *scan) done() bool {
+	return s.low > s.high || (s.query.Limit > 0 && s.yielded >= s.query.Limit)
+}
+
+// indexed reports whether the index can narrow the query.
+func (s *scan) indexed() bool {
+	return len(s.terms) > 0 || len(s.types) > 0 || s.since != math.MinInt64 || s.until != math.MaxInt64
+}
+
+// postings is one block of the index, stored or still in memory.
+type postings interface {
+	find(term) []uint64
+	span() (earliest, latest int64)
+}
+
+// chunk collects some of the events still wanted. It is called until done.
+func (s *scan) chunk(tx *bbolt.Tx, unfinished tail) ([]journal.Event, error) {
+	t, err := tablesOf(tx)
+	if err != nil {
+		return nil, err
+	}
+	c := collector{scan: s, records: t.records}
+	if !s.indexed() {
+		err := c.all()
+		return c.events, err
+	}
+	for range chunkBlocks {
+		if s.done() || c.full() {
+			break
+		}
+		if err := s.block(&c, t.index, unfinished); err != nil {
+			return nil, err
+		}
+	}
+	return c.events, nil
+}
+
+// block looks at the next block, or at what is left of it.
+func (s *scan) block(c *collector, index *bbolt.Bucket, unfinished tail) error {
+	number := blockOf(s.low)
+	if s.query.Reverse {
+		number = blockOf(s.high)
+	}
+	found, err := s.open(number, index, unfinished)
+	if err != nil {
+		return err
+	}
+	if found != nil {
+		for _, seq := range s.candidates(number, found) {
+			if s.done() || c.full() {
+				return nil
+			}
+			if err := c.take(seq); err != nil {
+				return err
+			}
+		}
+		if s.done() || c.full() {
+			return nil
+		}
+	}
+	if !s.query.Reverse {
+		s.low = max(s.low, lastOf(number)+1)
+	} else {
+		s.high = min(s.high, firstOf(number)-1)
+	}
+	return nil
+}
+
+// open returns nil for a block all of whose events were moved out.
+func (s *scan) open(number uint64, index *bbolt.Bucket, unfinished tail) (postings, error) {
+	if len(unfinished) > 0 && number == blockOf(unfinished[0].seq) {
+		return unfinished, nil
+	}
+	stored := index.Get(key(number))
+	if stored == nil {
+		return nil, nil
+	}
+	decoded, err := decodeBlock(number, stored)
+	if err != nil {
+		return nil, err
+	}
+	return decoded, nil
+}
+
+// candidates lists, in the query's order, what may match.
+func (s *scan) candidates(number uint64, found postings) []uint64 {
+	earliest, latest := found.span()
+	if latest < s.since || earliest > s.until {
+		return nil
+	}
+	low, high := max(s.low, firstOf(number)), min(s.high, lastOf(number))
+	var seqs []uint64
+	if len(s.terms)+len(s.types) == 0 {
+		for seq := low; seq <= high; seq++ {
+			seqs = append(seqs, seq)
+		}
+	} else {
+		seqs = slices.DeleteFunc(s.narrow(found), func(seq uint64) bool { return seq < low || seq > high })
+	}
+	if s.query.Reverse {
+		slices.Reverse(seqs)
+	}
+	return seqs
+}
+
+// narrow intersects the postings of all terms with the union of the types'.
+func (s *scan) narrow(found postings) []uint64 {
+	var lists [][]uint64
+	for _, t := range s.terms {
+		list := found.find(t)
+		if len(list) == 0 {
+			return nil
+		}
+		lists = append(lists, list)
+	}
+	if len(s.types) > 0 {
+		var union []uint64
+		for _, t := range s.types {
+			union = append(union, found.find(t)...)
+		}
+		slices.Sort(union)
+		lists = append(lists, slices.Compact(union))
+	}
+	narrowed := lists[0]
+	for _, list := range lists[1:] {
+		narrowed = slices.DeleteFunc(narrowed, func(seq uint64) bool {
+			_, both := slices.BinarySearch(list, seq)
+			return !both
+		})
+	}
+	return narrowed
+}
+
+// collector gathers one chunk and moves the scan on.
+type collector struct {
+	scan    *scan
+	records *bbolt.Bucket
+	events  []journal.Event
+	bytes   int
+	looked  int
+}
+
+func (c *collector) full() bool {
+	return len(c.events) >= chunkEvents || c.bytes >= chunkBytes || c.looked >= 8*chunkEvents
+}
+
+// take adds the event if it is there and matches.
+func (c *collector) take(seq uint64) error {
+	if record := c.records.Get(key(seq)); record != nil {
+		if err := c.add(seq, record); err != nil {
+			return err
+		}
+	}
+	c.passed(seq)
+	return nil
+}
+
+func (c *collector) add(seq uint64, record []byte) error {
+	event, err := journal.ParseRecord(record)
+	if err != nil {
+		return fmt.Errorf("event %d: %w", seq, err)
+	}
+	if event.Seq != seq {
+		return fmt.Errorf("event %d is stored as %d: %w", event.Seq, seq, journal.ErrDamaged)
+	}
+	c.looked++
+	c.bytes += len(record)
+	if c.scan.query.Matches(event) {
+		c.events = append(c.events, event)
+		c.scan.yielded++
+	}
+	return nil
+}
+
+func (c *collector) passed(seq uint64) {
+	if c.scan.query.Reverse {
+		c.scan.high = seq - 1
+	} else {
+		c.scan.low = seq + 1
+	}
+}
+
+// all collects without the index.
+func (c *collector) all() error {
+	cursor := c.records.Cursor()
+	from, step := c.scan.low, cursor.Next
+	if c.scan.query.Reverse {
+		from, step = c.scan.high, cursor.Prev
+	}
+	k, record := cursor.Seek(key(from))
+	switch {
+	case !c.scan.query.Reverse || string(k) == string(key(from)):
+	case k == nil: // a gap, and nothing after it
+		k, record = cursor.Last()
+	default: // Seek went past a gap
+		k, record = cursor.Prev()
+	}
+	for ; k != nil && !c.full() && !c.scan.done(); k, record = step() {
+		seq, err := number(k)
+		if err != nil {
+			return err
+		}
+		if seq < c.scan.low || seq > c.scan.high {
+			break
+		}
+		if err := c.add(seq, record); err != nil {
+			return err
+		}
+		c.passed(seq)
+	}
+	if !c.full() { // nothing more is stored in the bounds
+		c.scan.low, c.scan.high = 1, 0
+	}
+	return nil
+}

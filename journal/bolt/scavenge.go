@@ -1,0 +1,254 @@
+package bolt
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// A scavenger's output is lines, each of one letter and its content.
+const (
+	lineIdentity = 'I'
+	lineGap      = 'G'
+	lineRecord   = 'R'
+	lineSnapshot = 'S'
+	lineEnd      = 'E' // scavenged
+)
+
+// scavenged is the last line of a scavenger that came to its end.
+type scavenged struct {
+	// Highest is the highest sequence number seen anywhere in the file.
+	Highest uint64 `json:"highest"`
+}
+
+// scavenge writes the longest prefix of the journal that a damaged file still
+// holds. It looks at every page by itself, whether or not it can be reached: a
+// record proves by its hash that it belongs where it says.
+func scavenge(path string, out *bufio.Writer) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	s := scavenger{pages: &pages{File: file}, out: out}
+	if err := s.size(); err != nil {
+		return err
+	}
+	if err := s.collect(); err != nil {
+		return err
+	}
+	return s.write()
+}
+
+type scavenger struct {
+	*pages
+	out        *bufio.Writer
+	identities []identity
+	gaps       []gap
+	records    []place
+	snapshots  []journal.Snapshot
+}
+
+// place is where a record, or an older copy of it, lies.
+type place struct {
+	seq    uint64
+	offset int64
+	length int
+}
+
+// size makes do with one meta page, or none.
+func (s *scavenger) size() error {
+	info, err := s.Stat()
+	if err != nil {
+		return err
+	}
+	s.pages.size, s.pageSize = info.Size(), int64(os.Getpagesize())
+	if meta, err := s.readMeta(0); err == nil {
+		s.pageSize = int64(meta.pageSize)
+	}
+	s.meta.end = uint64(s.pages.size / s.pageSize)
+	return nil
+}
+
+func (s *scavenger) collect() error {
+	for id := uint64(2); id < s.meta.end; id++ {
+		read, err := s.read(id, 0)
+		if errors.Is(err, journal.ErrDamaged) || (err == nil && read.flags != leafPage) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("page %d: %w", id, err)
+		}
+		s.page(read.bytes, read.count, int64(id)*s.pageSize)
+	}
+	slices.SortFunc(s.records, func(a, b place) int { return cmp.Compare(a.seq, b.seq) })
+	return nil
+}
+
+// page takes what it knows from a leaf page that lies at offset.
+func (s *scavenger) page(b []byte, count int, offset int64) {
+	values := make(map[string][]byte)
+	for i := range count {
+		e, err := elementOf(b, true, i)
+		if err != nil {
+			continue
+		}
+		if e.flags == bucketLeaf {
+			s.inlined(e.value, offset+e.at)
+			continue
+		}
+		if len(e.key) == keySize {
+			s.numbered(e, offset+e.at)
+			continue
+		}
+		values[string(e.key)] = e.value
+	}
+	s.named(values)
+}
+
+func (s *scavenger) inlined(value []byte, offset int64) {
+	if len(value) < bucketHeader+pageHeader || order.Uint64(value) != 0 {
+		return
+	}
+	b := value[bucketHeader:]
+	s.page(b, int(order.Uint16(b[10:])), offset+bucketHeader)
+}
+
+func (s *scavenger) numbered(e element, offset int64) {
+	seq, err := number(e.key)
+	if err != nil {
+		return
+	}
+	if states(e.value, seq) {
+		s.records = append(s.records, place{seq: seq, offset: offset, length: len(e.value)})
+		return
+	}
+	var missing gap
+	if unseal("gap", e.value, &missing) == nil && missing.Last == seq && missing.First <= missing.Last {
+		s.gaps = append(s.gaps, missing)
+	}
+}
+
+func (s *scavenger) named(values map[string][]byte) {
+	var id identity
+	if unseal("identity", values[string(identityKey)], &id) == nil && id.JournalID != "" {
+		s.identities = append(s.identities, id)
+	}
+	snapshot, err := readSnapshot(func(key []byte) []byte { return values[string(key)] })
+	if err == nil {
+		snapshot.State = bytes.Clone(snapshot.State)
+		s.snapshots = append(s.snapshots, snapshot)
+	}
+}
+
+// write follows the chain through what was collected.
+func (s *scavenger) write() error {
+	if err := s.writeIdentity(); err != nil {
+		return err
+	}
+	var end head
+	for {
+		next, err := s.next(end)
+		if err != nil {
+			return err
+		}
+		if next == end {
+			break
+		}
+		end = next
+	}
+	if err := s.writeSnapshot(end.seq); err != nil {
+		return err
+	}
+	var last scavenged
+	if len(s.records) > 0 {
+		last.Highest = s.records[len(s.records)-1].seq
+	}
+	return s.line(lineEnd, last)
+}
+
+// next writes what follows end and returns the new end, or the old one when
+// nothing follows.
+func (s *scavenger) next(end head) (head, error) {
+	for _, missing := range s.gaps {
+		if missing.First != end.seq+1 {
+			continue
+		}
+		beyond := head{seq: missing.Last, hash: missing.LastHash}
+		if _, _, err := s.find(beyond); err == nil {
+			return beyond, s.line(lineGap, missing)
+		}
+	}
+	record, next, err := s.find(end)
+	if errors.Is(err, journal.ErrDamaged) {
+		return end, nil
+	}
+	if err != nil {
+		return end, err
+	}
+	return next, s.raw(lineRecord, record)
+}
+
+// find returns the record that follows end.
+func (s *scavenger) find(end head) ([]byte, head, error) {
+	seq := end.seq + 1
+	i, _ := slices.BinarySearchFunc(s.records, seq, func(p place, seq uint64) int { return cmp.Compare(p.seq, seq) })
+	for ; i < len(s.records) && s.records[i].seq == seq; i++ {
+		record := make([]byte, s.records[i].length)
+		if _, err := s.ReadAt(record, s.records[i].offset); err != nil {
+			return nil, end, err
+		}
+		if hash, err := journal.CheckRecord(end.hash, record); err == nil && states(record, seq) {
+			return record, head{seq: seq, hash: hash}, nil
+		}
+	}
+	return nil, end, damaged("no record follows event %d", end.seq)
+}
+
+// writeIdentity prefers the identity that knows its cluster.
+func (s *scavenger) writeIdentity() error {
+	if len(s.identities) == 0 {
+		return nil
+	}
+	best := s.identities[0]
+	for _, id := range s.identities {
+		if id.ClusterUID != "" {
+			best = id
+		}
+	}
+	return s.line(lineIdentity, best)
+}
+
+// writeSnapshot writes the newest one that is not of the lost part.
+func (s *scavenger) writeSnapshot(last uint64) error {
+	var best *journal.Snapshot
+	for i, snapshot := range s.snapshots {
+		if snapshot.Seq <= last && (best == nil || snapshot.Seq >= best.Seq) {
+			best = &s.snapshots[i]
+		}
+	}
+	if best == nil {
+		return nil
+	}
+	return s.line(lineSnapshot, best)
+}
+
+func (s *scavenger) line(letter byte, content any) error {
+	encoded, err := json.Marshal(content)
+	if err != nil {
+		return err
+	}
+	return s.raw(letter, encoded)
+}
+
+func (s *scavenger) raw(letter byte, content []byte) error {
+	_, err := fmt.Fprintf(s.out, "%c%s\n", letter, content)
+	return err
+}

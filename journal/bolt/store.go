@@ -1,0 +1,209 @@
+package bolt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"os"
+	"sync"
+	"time"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// Store is a [journal.Store] in a bbolt file. One goroutine, which Close ends,
+// does all writing.
+type Store struct {
+	path     string
+	readOnly bool
+	now      func() time.Time
+	lock     *os.File
+
+	// file guards db against being replaced; db is nil when it could not be
+	// opened again after a failure.
+	file sync.RWMutex
+	db   *bbolt.DB
+
+	// mu guards what follows, which the writer publishes after each commit.
+	mu    sync.RWMutex
+	end   head
+	tail  tail
+	id    identity
+	grown chan struct{}
+
+	writes  chan *write
+	closing chan struct{}
+	closed  sync.Once
+	done    chan struct{}
+}
+
+var _ journal.Store = (*Store)(nil)
+
+// start expects a verified file.
+func start(path string, options Options, lock *os.File) (*Store, error) {
+	db, err := openFile(path, options.ReadOnly)
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{
+		path: path, readOnly: options.ReadOnly, now: options.clock(), lock: lock, db: db,
+		grown: make(chan struct{}), writes: make(chan *write, groupRequests),
+		closing: make(chan struct{}), done: make(chan struct{}),
+	}
+	if err := db.View(s.load); err != nil {
+		return nil, errors.Join(fmt.Errorf("open journal %s: %w", path, err), db.Close())
+	}
+	go s.run()
+	return s, nil
+}
+
+// load reads what the store keeps in memory.
+func (s *Store) load(tx *bbolt.Tx) error {
+	t, err := tablesOf(tx)
+	if err != nil {
+		return err
+	}
+	var id identity
+	if err := unseal("identity", t.meta.Get(identityKey), &id); err != nil {
+		return err
+	}
+	end, err := decodeHead(t.meta.Get(headKey))
+	if err != nil {
+		return err
+	}
+	unfinished, err := loadTail(t.records, end.seq)
+	if err != nil {
+		return err
+	}
+	s.id, s.end, s.tail = id, end, unfinished
+	return nil
+}
+
+// loadTail indexes the events after the last full block.
+func loadTail(records *bbolt.Bucket, last uint64) (tail, error) {
+	var unfinished tail
+	cursor := records.Cursor()
+	for k, record := cursor.Seek(key(firstOf(blockOf(last + 1)))); k != nil; k, record = cursor.Next() {
+		event, err := journal.ParseRecord(record)
+		if err != nil {
+			return nil, err
+		}
+		if event.Seq > last {
+			break
+		}
+		unfinished = append(unfinished, newEntry(event))
+	}
+	return unfinished, nil
+}
+
+// view runs fn in a read transaction on what is published.
+func (s *Store) view(fn func(*bbolt.Tx) error) error {
+	s.file.RLock()
+	defer s.file.RUnlock()
+	if s.isClosing() {
+		return journal.ErrClosed
+	}
+	if s.db == nil {
+		return fmt.Errorf("journal %s could not be opened again after a failed write: %w", s.path, journal.ErrUnwritable)
+	}
+	return s.db.View(fn)
+}
+
+func (s *Store) isClosing() bool {
+	select {
+	case <-s.closing:
+		return true
+	default:
+		return false
+	}
+}
+
+// published returns the end of the journal as readers may see it, and a channel
+// that is closed when there is more.
+func (s *Store) published() (head, tail, <-chan struct{}) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.end, s.tail, s.grown
+}
+
+// Read implements [journal.Store].
+func (s *Store) Read(ctx context.Context, query journal.Query) iter.Seq2[journal.Event, error] {
+	return func(yield func(journal.Event, error) bool) {
+		end, _, _ := s.published()
+		for progress := newScan(query, end.seq); ; {
+			events, err := s.chunk(ctx, progress)
+			if err != nil {
+				yield(journal.Event{}, fmt.Errorf("read journal %s: %w", s.path, err))
+				return
+			}
+			for _, event := range events {
+				if !yield(event, nil) {
+					return
+				}
+			}
+			if progress.done() {
+				return
+			}
+		}
+	}
+}
+
+func (s *Store) chunk(ctx context.Context, progress *scan) (events []journal.Event, err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	_, unfinished, _ := s.published()
+	err = s.view(func(tx *bbolt.Tx) error {
+		events, err = progress.chunk(tx, unfinished)
+		return err
+	})
+	return events, err
+}
+
+// Follow implements [journal.Store].
+func (s *Store) Follow(ctx context.Context, after uint64) iter.Seq2[journal.Event, error] {
+	return func(yield func(journal.Event, error) bool) {
+		for {
+			end, _, grown := s.published()
+			for event, err := range s.Read(ctx, journal.Query{After: after, Before: end.seq + 1}) {
+				if ctx.Err() != nil {
+					return
+				}
+				if !yield(event, err) || err != nil {
+					return
+				}
+				after = event.Seq
+			}
+			select {
+			case <-ctx.Done():
+				return
+			case <-s.closing:
+				yield(journal.Event{}, fmt.Errorf("follow journal %s: %w", s.path, journal.ErrClosed))
+				return
+			case <-grown:
+			}
+		}
+	}
+}
+
+// Close implements [journal.Store]. Closing twice returns [journal.ErrClosed].
+func (s *Store) Close() error {
+	err := fmt.Errorf("close journal %s: %w", s.path, journal.ErrClosed)
+	s.closed.Do(func() {
+		close(s.closing)
+		<-s.done
+		s.file.Lock()
+		defer s.file.Unlock()
+		err = nil
+		if s.db != nil {
+			err = s.db.Close()
+		}
+		if err = errors.Join(err, release(s.lock, s.readOnly)); err != nil {
+			err = fmt.Errorf("close journal %s: %w", s.path, err)
+		}
+	})
+	return err
+}

@@ -1,0 +1,225 @@
+package bolt
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// Report is what verification found.
+type Report struct {
+	Path       string `json:"path"`
+	Bytes      int64  `json:"bytes"`
+	Format     int    `json:"format"`
+	JournalID  string `json:"journal_id"`
+	ClusterUID string `json:"cluster_uid,omitempty"`
+	FirstSeq   uint64 `json:"first_seq"`
+	LastSeq    uint64 `json:"last_seq"`
+	// Events is the number of records whose hash was computed and compared.
+	Events uint64 `json:"events"`
+	// Gaps is the number of ranges that retention moved out.
+	Gaps        int    `json:"gaps,omitempty"`
+	SnapshotSeq uint64 `json:"snapshot_seq,omitempty"`
+}
+
+// Verify checks everything that can be checked in the journal at path: bbolt's
+// pages by two independent readers, the hash of every record, the gaps, the
+// snapshot, and that the index says what the records say. The error wraps
+// [journal.ErrDamaged] when something is wrong, [journal.ErrOtherFormat] for a
+// format this EKCO does not know, and [journal.ErrLocked] while an EKCO writes.
+//
+// Damage can crash the process inside of bbolt; see [Child].
+func Verify(path string) (Report, error) {
+	lock, err := acquire(path, true)
+	if err != nil {
+		return Report{}, err
+	}
+	report, err := verify(path, true)
+	if err == nil {
+		err = boltCheck(path)
+	}
+	return report, errors.Join(err, release(lock, true))
+}
+
+// verify reads with [pages] only. A thorough one also compares the index with
+// the records; else only the index's checksums are compared.
+func verify(path string, thorough bool) (Report, error) {
+	report := Report{Path: path}
+	file, err := openPages(path)
+	if err != nil {
+		return report, fmt.Errorf("verify journal %s: %w", path, err)
+	}
+	defer file.Close()
+	report.Bytes = file.size
+	v := verifier{tree: newTree(file), report: &report, thorough: thorough}
+	if err := v.run(); err != nil {
+		return report, fmt.Errorf("verify journal %s: %w", path, err)
+	}
+	return report, nil
+}
+
+type verifier struct {
+	*tree
+	report   *Report
+	thorough bool
+	buckets  map[string][]byte
+	gaps     []gap
+	head     head
+	chain    chain
+}
+
+func (v *verifier) run() error {
+	var err error
+	if v.buckets, err = v.tree.buckets(); err != nil {
+		return err
+	}
+	want := []string{string(gapsBucket), string(indexBucket), string(metaBucket), string(recordsBucket), string(snapshotBucket)}
+	if got := slices.Sorted(maps.Keys(v.buckets)); !slices.Equal(got, want) {
+		return damaged("the buckets are %q, want %q", got, want)
+	}
+	for _, check := range []func() error{v.checkMeta, v.checkGaps, v.checkRecords, v.checkIndex, v.checkSnapshot, v.checkFree} {
+		if err := check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// values reads a small bucket whole.
+func (v *verifier) values(name []byte) (map[string][]byte, error) {
+	found := make(map[string][]byte)
+	err := v.each(string(name), v.buckets[string(name)], func(key, value []byte) error {
+		found[string(key)] = bytes.Clone(value)
+		return nil
+	})
+	return found, err
+}
+
+func (v *verifier) checkMeta() error {
+	meta, err := v.values(metaBucket)
+	if err != nil {
+		return err
+	}
+	var id identity
+	if err := unseal("identity", meta[string(identityKey)], &id); err != nil {
+		return err
+	}
+	if id.Format != journal.Format {
+		return fmt.Errorf("format is %d, this EKCO reads %d: %w; use the EKCO that wrote it", id.Format, journal.Format, journal.ErrOtherFormat)
+	}
+	v.report.Format, v.report.JournalID, v.report.ClusterUID = id.Format, id.JournalID, id.ClusterUID
+	v.head, err = decodeHead(meta[string(headKey)])
+	v.report.LastSeq = v.head.seq
+	return err
+}
+
+func (v *verifier) checkGaps() error {
+	err := v.each(string(gapsBucket), v.buckets[string(gapsBucket)], func(k, value []byte) error {
+		var missing gap
+		if err := unseal("gap", value, &missing); err != nil {
+			return err
+		}
+		if !bytes.Equal(k, key(missing.Last)) || missing.First > missing.Last {
+			return damaged("gap %d to %d is stored under %x", missing.First, missing.Last, k)
+		}
+		v.gaps = append(v.gaps, missing)
+		return nil
+	})
+	v.report.Gaps = len(v.gaps)
+	return err
+}
+
+func (v *verifier) checkRecords() error {
+	v.chain = chain{gaps: v.gaps, thorough: v.thorough}
+	err := v.each(string(recordsBucket), v.buckets[string(recordsBucket)], func(k, record []byte) error {
+		seq, err := number(k)
+		if err != nil {
+			return err
+		}
+		return v.chain.next(seq, record)
+	})
+	if err != nil {
+		return err
+	}
+	v.report.FirstSeq, v.report.Events = v.chain.first, v.chain.events
+	if v.chain.head != v.head || len(v.chain.gaps) > 0 {
+		return damaged("the last event is %d, the journal should end at %d", v.chain.head.seq, v.head.seq)
+	}
+	return nil
+}
+
+func (v *verifier) checkIndex() error {
+	due := v.chain.blocks
+	err := v.each(string(indexBucket), v.buckets[string(indexBucket)], func(k, value []byte) error {
+		stored, err := number(k)
+		if err != nil {
+			return err
+		}
+		if _, err := checkBlock(stored, value); err != nil {
+			return err
+		}
+		if len(due) == 0 || due[0].number != stored {
+			return damaged("index block %d has no events", stored)
+		}
+		if v.thorough && !bytes.Equal(due[0].bytes, value) {
+			return damaged("index block %d does not say what its events say", stored)
+		}
+		due = due[1:]
+		return nil
+	})
+	if err == nil && len(due) > 0 {
+		err = damaged("index block %d is missing", due[0].number)
+	}
+	return err
+}
+
+func (v *verifier) checkSnapshot() error {
+	values, err := v.values(snapshotBucket)
+	if err != nil {
+		return err
+	}
+	snapshot, err := readSnapshot(func(key []byte) []byte { return values[string(key)] })
+	if errors.Is(err, journal.ErrNoSnapshot) && len(values) == 0 {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("snapshot: %w", asDamage(err))
+	}
+	if snapshot.Seq > v.head.seq {
+		return damaged("the snapshot is of %d, the journal ends at %d", snapshot.Seq, v.head.seq)
+	}
+	v.report.SnapshotSeq = snapshot.Seq
+	return nil
+}
+
+func asDamage(err error) error {
+	if errors.Is(err, journal.ErrDamaged) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", err, journal.ErrDamaged)
+}
+
+// boltCheck lets bbolt check its own pages.
+func boltCheck(path string) error {
+	db, err := openFile(path, true)
+	if err != nil {
+		return err
+	}
+	err = db.View(func(tx *bbolt.Tx) error {
+		var problems []error
+		for problem := range tx.Check() {
+			problems = append(problems, problem)
+		}
+		return errors.Join(problems...)
+	})
+	if err != nil {
+		err = fmt.Errorf("verify journal %s: bbolt's check: %w: %w", path, err, journal.ErrDamaged)
+	}
+	return errors.Join(err, db.Close())
+}

@@ -1,0 +1,263 @@
+package bolt
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// Bounds of what one transaction takes from concurrent callers.
+const (
+	groupRequests = 256
+	groupEvents   = 8192
+)
+
+// write is a request to the writer: events to append, or another change that
+// runs alone.
+type write struct {
+	events []journal.Event
+	// change runs in a transaction of its own.
+	change func(*appender) error
+	// exclusive runs without a transaction, while nobody else uses the file.
+	exclusive func() error
+	result    chan error
+}
+
+// submit hands the write over and waits for its result.
+func (s *Store) submit(ctx context.Context, w *write) error {
+	if s.readOnly {
+		return fmt.Errorf("%w: it was opened read-only", journal.ErrUnwritable)
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if s.isClosing() {
+		return journal.ErrClosed
+	}
+	w.result = make(chan error, 1)
+	select {
+	case s.writes <- w:
+	case <-s.closing:
+		return journal.ErrClosed
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	select {
+	case err := <-w.result:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-s.done:
+		select {
+		case err := <-w.result:
+			return err
+		default: // it arrived after the writer had ended
+			return journal.ErrClosed
+		}
+	}
+}
+
+// Append implements [journal.Store].
+func (s *Store) Append(ctx context.Context, drafts ...journal.Draft) ([]journal.Event, error) {
+	events := make([]journal.Event, len(drafts))
+	for i, draft := range drafts {
+		event, err := draft.Event()
+		if err != nil {
+			return nil, err
+		}
+		events[i] = event
+	}
+	if len(events) == 0 {
+		return nil, nil
+	}
+	if err := s.submit(ctx, &write{events: events}); err != nil {
+		return nil, fmt.Errorf("append %d events to journal %s: %w", len(events), s.path, err)
+	}
+	return events, nil
+}
+
+// run is the writer.
+func (s *Store) run() {
+	defer close(s.done)
+	var next *write
+	damaged := false // whether the last write left bbolt in doubt
+	for {
+		if next == nil {
+			select {
+			case next = <-s.writes:
+			case <-s.closing:
+				return
+			}
+		}
+		var group []*write
+		group, next = s.group(next)
+		err := s.serve(group, damaged)
+		damaged = errors.Is(err, journal.ErrUnwritable)
+		for _, w := range group {
+			w.result <- err
+		}
+	}
+}
+
+// group adds the appends that wait already; it returns the first write that
+// must go by itself as next.
+func (s *Store) group(first *write) (group []*write, next *write) {
+	group = []*write{first}
+	if len(first.events) == 0 {
+		return group, nil
+	}
+	for events := len(first.events); events < groupEvents && len(group) < groupRequests; {
+		select {
+		case w := <-s.writes:
+			if len(w.events) == 0 {
+				return group, w
+			}
+			group = append(group, w)
+			events += len(w.events)
+		default:
+			return group, nil
+		}
+	}
+	return group, nil
+}
+
+func (s *Store) serve(group []*write, damaged bool) error {
+	if damaged || s.db == nil {
+		if err := s.repair(); err != nil {
+			return unwritable(err)
+		}
+	}
+	if group[0].exclusive != nil {
+		return group[0].exclusive()
+	}
+	return s.commit(func(a *appender) error {
+		if group[0].change != nil {
+			return group[0].change(a)
+		}
+		now := s.now()
+		for _, w := range group {
+			for i := range w.events {
+				if err := a.append(&w.events[i], now); err != nil {
+					return err
+				}
+			}
+		}
+		return a.finish()
+	})
+}
+
+// refusal is an error of a change that says nothing about the disk.
+type refusal struct{ error }
+
+func (r refusal) Unwrap() error { return r.error }
+
+func refuse(format string, args ...any) error { return refusal{fmt.Errorf(format, args...)} }
+
+// commit runs fn in a transaction and publishes its outcome.
+func (s *Store) commit(fn func(*appender) error) error {
+	// The tail may grow in place: readers see no more of it than was published.
+	a := &appender{head: s.end, tail: s.tail}
+	var id identity
+	err := s.db.Update(func(tx *bbolt.Tx) (err error) {
+		if a.tables, err = tablesOf(tx); err != nil {
+			return err
+		}
+		if err := fn(a); err != nil {
+			return err
+		}
+		return unseal("identity", a.meta.Get(identityKey), &id)
+	})
+	var refused refusal
+	switch {
+	case errors.As(err, &refused):
+		return refused.error
+	case err != nil:
+		return unwritable(err)
+	}
+	s.publish(a, id)
+	return nil
+}
+
+func (s *Store) publish(a *appender, id identity) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	grew := a.seq > s.end.seq
+	s.end, s.tail, s.id = a.head, a.tail, id
+	if grew {
+		close(s.grown)
+		s.grown = make(chan struct{})
+	}
+}
+
+func unwritable(err error) error {
+	return fmt.Errorf("%w, nothing was recorded: %w; free space on its file system, or make it writable again: EKCO goes on by itself",
+		journal.ErrUnwritable, err)
+}
+
+// repair opens the file again after a failed commit, and takes back what that
+// commit may have left: bbolt can fail after its last page has reached the disk.
+func (s *Store) repair() error {
+	s.file.Lock()
+	defer s.file.Unlock()
+	if s.db != nil {
+		err := s.db.Close()
+		s.db = nil
+		if err != nil {
+			return err
+		}
+	}
+	db, err := openFile(s.path, false)
+	if err != nil {
+		return err
+	}
+	if err := s.takeBack(db); err != nil {
+		return errors.Join(err, db.Close())
+	}
+	s.db = db
+	return nil
+}
+
+// takeBack removes what is stored after the published end.
+func (s *Store) takeBack(db *bbolt.DB) error {
+	clean := false
+	err := db.View(func(tx *bbolt.Tx) error {
+		t, err := tablesOf(tx)
+		if err != nil {
+			return err
+		}
+		clean = bytes.Equal(t.meta.Get(headKey), s.end.encode())
+		return nil
+	})
+	if err != nil || clean {
+		return err
+	}
+	return db.Update(func(tx *bbolt.Tx) error {
+		t, err := tablesOf(tx)
+		if err != nil {
+			return err
+		}
+		if err := deleteAfter(t.records, s.end.seq+1); err != nil {
+			return err
+		}
+		if err := deleteAfter(t.index, blockOf(s.end.seq+1)); err != nil {
+			return err
+		}
+		return t.meta.Put(headKey, s.end.encode())
+	})
+}
+
+// deleteAfter deletes the keys from first on.
+func deleteAfter(bucket *bbolt.Bucket, first uint64) error {
+	cursor := bucket.Cursor()
+	for k, _ := cursor.Seek(key(first)); k != nil; k, _ = cursor.Seek(key(first)) {
+		if err := bucket.Delete(k); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,229 @@
+package observers
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/replicatedhq/ekco/internal/kube"
+)
+
+// listPage is how many objects one page of a list holds. It bounds the memory
+// a list takes, because each page is reduced before the next is read.
+const listPage = 500
+
+// A round that lasted this long was good; the next failure is a new one.
+const goodRound = time.Minute
+
+// feed keeps a sink up to date with one source, by watching where that is
+// permitted and by polling where it is not. It is run by one goroutine.
+//
+// client-go's Reflector does a round: list, then watch until the watch cannot
+// be resumed. The feed repeats rounds, and decides when, because the Reflector
+// would repeat a forbidden watch, or one of an API server that is away, without
+// telling anybody.
+type feed struct {
+	name    string
+	source  kube.Source
+	sink    sink
+	gate    *gate
+	monitor *monitor
+	// essential marks the feed without which EKCO sees nothing.
+	essential bool
+	retryNow  chan struct{}
+	backoff   backoff
+
+	mu       sync.Mutex
+	endRound context.CancelFunc
+	// failure is the last failure of this round, nil after a success.
+	failure error
+	synced  bool
+}
+
+func newFeed(name string, source kube.Source, to sink, g *gate, m *monitor) *feed {
+	return &feed{name: name, source: source, sink: to, gate: g, monitor: m, retryNow: make(chan struct{}, 1)}
+}
+
+// run repeats rounds until ctx ends.
+func (f *feed) run(ctx context.Context) {
+	f.monitor.join(f)
+	defer f.monitor.leave(f)
+	reflector := f.newReflector()
+	for ctx.Err() == nil {
+		began := time.Now()
+		err := f.round(ctx, reflector)
+		if time.Since(began) > goodRound {
+			f.backoff.reset()
+		}
+		f.pause(ctx, f.delay(err))
+	}
+}
+
+func (f *feed) newReflector() *cache.Reflector {
+	reflector := cache.NewReflectorWithOptions(
+		&cache.ListWatch{ListWithContextFunc: f.list, WatchFuncWithContext: f.watch},
+		f.sink.example(), &store{feed: f},
+		cache.ReflectorOptions{
+			Name: "ekco/" + f.name,
+			// Used only for a stream that the server ends with "too many requests".
+			Backoff: &wait.Backoff{Duration: time.Second, Cap: 5 * time.Second, Factor: 2, Jitter: 1, Steps: 10},
+		})
+	reflector.WatchListPageSize = listPage
+	return reflector
+}
+
+// round lists and watches until that fails or is ended by restart.
+func (f *feed) round(ctx context.Context, reflector *cache.Reflector) error {
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	f.mu.Lock()
+	f.endRound, f.failure = end, nil
+	f.mu.Unlock()
+	select {
+	case <-f.retryNow:
+	default:
+	}
+	err := reflector.ListAndWatchWithContext(ctx)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.endRound = nil
+	return errors.Join(f.failure, err)
+}
+
+// delay is how long to wait after a round that ended with err.
+func (f *feed) delay(err error) time.Duration {
+	refused := kube.Sentinel(err)
+	if f.gate.mustPoll() && (err == nil || errors.Is(refused, kube.ErrForbidden) || errors.Is(refused, kube.ErrNotFound)) {
+		f.backoff.reset()
+		return f.gate.poll
+	}
+	return f.backoff.next()
+}
+
+func (f *feed) pause(ctx context.Context, delay time.Duration) {
+	timer := time.NewTimer(delay)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-f.retryNow:
+		f.backoff.reset()
+	case <-ctx.Done():
+	}
+}
+
+// hurry ends the pause before the next round.
+func (f *feed) hurry() {
+	select {
+	case f.retryNow <- struct{}{}:
+	default:
+	}
+}
+
+// restart ends the present round, if any, and begins a new one at once.
+func (f *feed) restart() {
+	f.mu.Lock()
+	end := f.endRound
+	f.mu.Unlock()
+	if end != nil {
+		end()
+	}
+	f.hurry()
+}
+
+// list reads one page for the Reflector. A first list is asked of etcd (version
+// "") instead of any API server's cache (version "0"): what EKCO concludes from
+// the list after a start must not be older than the journal, and only etcd
+// serves it in pages.
+func (f *feed) list(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	if options.ResourceVersion == "0" {
+		options.ResourceVersion = ""
+	}
+	list, err := f.source.ListWithContext(ctx, options)
+	if err != nil {
+		f.listFailed(ctx, err)
+		return nil, err
+	}
+	f.gate.permitList()
+	return list, nil
+}
+
+func (f *feed) listFailed(ctx context.Context, err error) {
+	if ctx.Err() != nil {
+		return
+	}
+	refused := kube.Sentinel(err)
+	if errors.Is(refused, kube.ErrForbidden) || errors.Is(refused, kube.ErrNotFound) {
+		f.gate.refuseList(err)
+		// Nodes that were observed and no longer can be are as good as an outage.
+		if !f.essential || !f.hasSynced() {
+			f.note(err)
+			f.monitor.synced(f)
+			return
+		}
+	}
+	f.failed(err)
+}
+
+// watch opens a watch for the Reflector, unless it is known to be forbidden.
+func (f *feed) watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	if err := f.gate.watchRefused(); err != nil {
+		f.note(err)
+		return nil, err
+	}
+	opened, err := f.source.WatchWithContext(ctx, options)
+	switch {
+	case err == nil:
+		f.gate.permitWatch()
+		f.note(nil)
+		return opened, nil
+	case ctx.Err() != nil:
+	case errors.Is(kube.Sentinel(err), kube.ErrForbidden):
+		f.gate.refuseWatch(err)
+		f.note(err)
+	case errors.Is(kube.Sentinel(err), kube.ErrUnavailable):
+		f.failed(err)
+	}
+	if utilnet.IsConnectionRefused(err) || apierrors.IsTooManyRequests(err) {
+		return nil, unresumable{err.Error()}
+	}
+	return nil, err
+}
+
+// unresumable hides from the Reflector an error that it would retry by itself.
+type unresumable struct{ text string }
+
+func (e unresumable) Error() string { return e.text }
+
+func (f *feed) failed(err error) {
+	f.note(err)
+	f.monitor.failing(f, err)
+}
+
+func (f *feed) note(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.failure = err
+}
+
+func (f *feed) hasSynced() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.synced
+}
+
+// caughtUp is called after the sink was given a whole list.
+func (f *feed) caughtUp() {
+	f.mu.Lock()
+	f.synced, f.failure = true, nil
+	f.mu.Unlock()
+	f.monitor.synced(f)
+}

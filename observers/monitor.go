@@ -1,0 +1,293 @@
+package observers
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+)
+
+const (
+	// lostAfter is how long the API must fail before that is an outage.
+	lostAfter = 5 * time.Second
+	// Probes are sent only while something fails, so that an outage of any size
+	// costs one small request at a time: the first at once, then at the pace of
+	// probeFirst, slower and slower down to probeLost during an outage, and to
+	// probeAnswered while the API server answers and something fails anyway.
+	probeFirst    = time.Second
+	probeLost     = 5 * time.Second
+	probeAnswered = 30 * time.Second
+	probeTimeout  = 3 * time.Second
+)
+
+// monitor finds out whether the API server answers. It is told of failures by
+// the feeds and by whoever calls the API, and then asks the API server itself
+// until it is certain: either all is well again, or there is an outage.
+//
+// An outage begins when for lostAfter the nodes could not be observed, or
+// something else failed and the API server does not answer a probe. It ends
+// when the API server answers and every feed has read a whole list anew.
+type monitor struct {
+	probe func(context.Context) error
+	out   *outbox
+	log   *slog.Logger
+	wake  chan struct{}
+	// asked is when the last probe was sent. Only run uses it.
+	asked time.Time
+
+	mu    sync.Mutex
+	feeds map[*feed]*health
+	// suspected is a failure outside of the feeds, zero when there is none.
+	suspected health
+	lost      bool
+	// answered is the outcome of the last probe of this investigation.
+	answered bool
+}
+
+// health of a feed. The zero value is a feed that works.
+type health struct {
+	failingSince time.Time
+	err          error
+	// stale: it has not read a list since the outage began.
+	stale bool
+}
+
+func (h health) failing() bool { return !h.failingSince.IsZero() }
+
+func newMonitor(probe func(context.Context) error, out *outbox, log *slog.Logger) *monitor {
+	return &monitor{probe: probe, out: out, log: log, wake: make(chan struct{}, 1), feeds: make(map[*feed]*health)}
+}
+
+func (m *monitor) join(f *feed) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.feeds[f] = &health{}
+}
+
+func (m *monitor) leave(f *feed) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.feeds, f)
+	m.signal()
+}
+
+// failing notes that a feed got no answer.
+func (m *monitor) failing(f *feed, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	h := m.feeds[f]
+	if h == nil {
+		return
+	}
+	h.err = err
+	if m.lost && m.answered && !f.essential {
+		h.stale = false // it had its try; it must not hold up the others
+	}
+	if !h.failing() {
+		h.failingSince = time.Now()
+	}
+	m.signal()
+}
+
+// synced notes that a feed has read a whole list, or that it cannot for lack of
+// permission, which is an answer too.
+func (m *monitor) synced(f *feed) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if h := m.feeds[f]; h != nil && (h.failing() || h.stale) {
+		*h = health{}
+		m.signal()
+	}
+}
+
+func (m *monitor) suspect(err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.suspected.failing() {
+		m.suspected = health{failingSince: time.Now(), err: err}
+		m.signal()
+	}
+}
+
+func (m *monitor) outage() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.lost
+}
+
+func (m *monitor) signal() {
+	select {
+	case m.wake <- struct{}{}:
+	default:
+	}
+}
+
+// run investigates whenever something fails, until ctx ends.
+func (m *monitor) run(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-m.wake:
+		}
+		if m.troubled() {
+			m.investigate(ctx)
+		}
+	}
+}
+
+// troubled reports whether there is something to find out.
+func (m *monitor) troubled() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.lost || m.suspected.failing() {
+		return true
+	}
+	for _, h := range m.feeds {
+		if h.failing() {
+			return true
+		}
+	}
+	return false
+}
+
+// investigate probes the API server until nothing fails any more.
+func (m *monitor) investigate(ctx context.Context) {
+	m.mu.Lock()
+	m.answered = false
+	m.mu.Unlock()
+	pace := probeFirst
+	timer := time.NewTimer(m.notBefore())
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-m.wake:
+			if m.doubted() {
+				timer.Reset(m.notBefore())
+			}
+		case <-timer.C:
+			m.ask(ctx)
+			pace = m.slower(pace)
+			timer.Reset(pace)
+		}
+		m.judge()
+		if !m.troubled() {
+			return
+		}
+	}
+}
+
+// notBefore is how long the next probe must wait.
+func (m *monitor) notBefore() time.Duration {
+	if m.asked.IsZero() {
+		return 0
+	}
+	return max(0, probeFirst-time.Since(m.asked))
+}
+
+// doubted reports whether something says that the last answer no longer holds.
+func (m *monitor) doubted() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.answered && m.suspected.failing()
+}
+
+// slower returns the pace after another probe.
+func (m *monitor) slower(pace time.Duration) time.Duration {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch {
+	case m.answered:
+		return min(2*pace, probeAnswered)
+	case m.lost:
+		return min(2*pace, probeLost)
+	}
+	return probeFirst
+}
+
+// ask probes once. When the API server answers after it did not, every feed
+// that waits tries again at once.
+func (m *monitor) ask(ctx context.Context) {
+	m.asked = time.Now()
+	probing, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	err := m.probe(probing)
+	if ctx.Err() != nil {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	back := err == nil && !m.answered
+	m.answered = err == nil
+	switch {
+	case err == nil:
+		m.suspected = health{}
+	case !m.suspected.failing():
+		m.suspected = health{failingSince: time.Now(), err: err}
+	default:
+		m.suspected.err = err
+	}
+	if !back {
+		return
+	}
+	for f, h := range m.feeds {
+		switch {
+		case h.failing():
+			f.hurry()
+		case h.stale:
+			f.restart()
+		}
+	}
+}
+
+// judge declares an outage begun or ended.
+func (m *monitor) judge() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.lost {
+		m.judgeRecovery()
+		return
+	}
+	since, err := m.worst()
+	if err == nil || time.Since(since) < lostAfter {
+		return
+	}
+	m.lost = true
+	m.log.Error("the Kubernetes API does not answer; nothing is begun until it does", "since", since, "error", err)
+	m.out.apiLost(since, err)
+	for _, h := range m.feeds {
+		h.stale = true
+	}
+	m.answered = false // the next answer begins the recovery
+}
+
+// worst returns the oldest failure that can make an outage. That of an
+// inessential feed makes one only through the probe it leads to.
+func (m *monitor) worst() (time.Time, error) {
+	var worst health
+	if !m.answered {
+		worst = m.suspected
+	}
+	for f, h := range m.feeds {
+		if f.essential && h.failing() && (!worst.failing() || h.failingSince.Before(worst.failingSince)) {
+			worst = *h
+		}
+	}
+	return worst.failingSince, worst.err
+}
+
+func (m *monitor) judgeRecovery() {
+	if !m.answered {
+		return
+	}
+	for _, h := range m.feeds {
+		if h.stale {
+			return
+		}
+	}
+	m.lost = false
+	m.log.Info("the Kubernetes API answers again and everything has been read anew")
+	m.out.apiRecovered()
+}

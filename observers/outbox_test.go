@@ -1,0 +1,87 @@
+package observers
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/replicatedhq/ekco/journal"
+)
+
+func TestFactsWaitForAJournalThatCannotBeWrittenAndTheNewestWins(t *testing.T) {
+	watching(t, func(b *bench, _ *Options) {
+		b.put(node("a", "1"), node("b", "2"))
+		b.paper.broken = errors.Join(errors.New("disk full"), journal.ErrUnwritable)
+	}, func(b *bench) {
+		if b.Synced() {
+			b.Error("synced, although nothing is in the journal")
+		}
+		b.put(node("a", "1", unreachable(time.Now())))
+		b.pass(time.Minute)
+		b.put(node("a", "1", unreachable(time.Now())))
+		b.remove(node("b", "2"))
+		b.pass(time.Minute)
+		b.wrote()
+		if b.paper.tries > 150 {
+			b.Errorf("%d tries in two minutes", b.paper.tries)
+		}
+		if got := b.logged("facts cannot be written"); got != 1 {
+			b.Errorf("said %d times that facts cannot be written, want once", got)
+		}
+		b.paper.breakWith(nil)
+		b.pass(2 * time.Second)
+		b.wrote("node.observed a 1 worker unreachable since 00:01:00")
+		if !b.Synced() {
+			b.Error("not synced after the journal works again")
+		}
+	})
+}
+
+func TestAChangeDuringAWriteIsWrittenNext(t *testing.T) {
+	watching(t, func(b *bench, _ *Options) {
+		b.put(node("a", "1"))
+		b.paper.slow = 50 * time.Millisecond
+	}, func(b *bench) {
+		b.paper.take()
+		b.put(node("a", "1", unreachable(time.Now())))
+		b.pass(30 * time.Millisecond) // gathered, and being written
+		b.put(node("a", "1"))
+		b.pass(time.Second)
+		b.wrote("node.observed a 1 worker unreachable since 00:00:00", "node.observed a 1 worker")
+	})
+}
+
+func TestOutagesDuringAnUnwritableJournalAreOne(t *testing.T) {
+	watching(t, func(b *bench, _ *Options) { b.put(node("a", "1")) }, func(b *bench) {
+		b.paper.take()
+		b.paper.breakWith(errors.New("disk full"))
+		for range 3 {
+			b.fall(errRefused)
+			b.pass(20 * time.Second)
+			b.rise()
+			b.pass(40 * time.Second)
+		}
+		b.paper.breakWith(nil)
+		b.pass(2 * time.Second)
+		b.wrote("api.lost the Kubernetes API is unavailable: connection refused", "api.recovered lost at 00:00:00")
+	})
+}
+
+func TestAnOutageThatBeginsWhileTheEndOfTheLastIsWrittenIsAnother(t *testing.T) {
+	var api apiFacts
+	api.lose(time.Unix(1, 0), "first")
+	api.recover()
+	due := api.due()
+	api.lose(time.Unix(2, 0), "second")
+	api.written(due)
+	due = api.due()
+	if len(due.before) != 1 || due.before[0].Payload.(journal.APILost).Error != "second" || len(due.after) != 0 {
+		t.Fatalf("due is %+v, want the beginning of the second outage", due)
+	}
+	api.written(due)
+	api.recover()
+	due = api.due()
+	if len(due.after) != 1 || !due.after[0].Payload.(journal.APIRecovered).LostAt.Equal(time.Unix(2, 0)) {
+		t.Fatalf("due is %+v, want the end of the second outage", due)
+	}
+}

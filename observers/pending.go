@@ -1,0 +1,56 @@
+package observers
+
+import "time"
+
+// pending is a set of keys whose facts may differ from the journal, in the
+// order in which they first changed.
+type pending struct {
+	order   []string
+	changes map[string]change
+}
+
+// change says when and how a difference came about. Of several changes of a key
+// the first time counts, and the last way.
+type change struct {
+	// at is zero for a difference found by a list.
+	at time.Time
+	// firstList: it was found by the first list after a start.
+	firstList bool
+}
+
+func (p *pending) add(key string, c change) {
+	if p.changes == nil {
+		p.changes = make(map[string]change)
+	}
+	earlier, ok := p.changes[key]
+	if !ok {
+		p.order = append(p.order, key)
+	} else if !earlier.at.IsZero() {
+		c.at = earlier.at
+	}
+	p.changes[key] = c
+}
+
+// take returns the set and leaves an empty one.
+func (p *pending) take() pending {
+	taken := *p
+	*p = pending{}
+	return taken
+}
+
+// restore puts back what was taken, before what was added since.
+func (p *pending) restore(taken pending) {
+	since := p.take()
+	*p = taken
+	for _, key := range since.order {
+		p.add(key, since.changes[key])
+	}
+}
+
+// oldest returns the earlier of two times, not counting zero.
+func oldest(a, b time.Time) time.Time {
+	if a.IsZero() || (!b.IsZero() && b.Before(a)) {
+		return b
+	}
+	return a
+}

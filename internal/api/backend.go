@@ -109,7 +109,7 @@ type Status struct {
 	Refusals []fsm.Refusal          `json:"refusals,omitempty"`
 	// Pauses by node name; "" pauses everything.
 	Pauses   map[string]fsm.PauseState `json:"pauses,omitempty"`
-	Problems []string             `json:"problems,omitempty"`
+	Problems []string                  `json:"problems,omitempty"`
 	// Absent lists what EKCO does without, for example a missing permission.
 	Absent []string `json:"absent,omitempty"`
 }

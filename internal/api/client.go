@@ -1,0 +1,170 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/replicatedhq/ekco/fsm"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// dialPatience is how long an operator may take to say that it is there.
+const dialPatience = 3 * time.Second
+
+// Client asks the operator over its socket. It implements [Backend]; the Actor
+// of a request is ignored, because the operator finds out itself who asks.
+type Client struct {
+	path string
+	http *http.Client
+}
+
+var _ Backend = (*Client)(nil)
+
+// Dial returns a client of the operator that serves the socket. It returns
+// ErrNoOperator when nobody does, ErrNoAnswer when somebody holds the socket
+// and is silent for 3 s, ErrForbidden when the user may not ask.
+func Dial(ctx context.Context, path string) (*Client, error) {
+	dialer := net.Dialer{Timeout: dialPatience}
+	c := &Client{path: path, http: &http.Client{Transport: &http.Transport{
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return dialer.DialContext(ctx, "unix", path)
+		},
+		MaxIdleConns:       2,
+		IdleConnTimeout:    30 * time.Second,
+		DisableCompression: true,
+	}}}
+	wait, cancel := context.WithTimeout(ctx, dialPatience)
+	defer cancel()
+	_, err := ask[nothing](wait, c, pathPing, nothing{})
+	if err == nil {
+		return c, nil
+	}
+	c.Close()
+	if wait.Err() != nil && ctx.Err() == nil {
+		return nil, fmt.Errorf("ask on %s: %w", path, ErrNoAnswer)
+	}
+	return nil, err
+}
+
+// Close releases the client's connections. Streams under way go on.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
+
+// ask calls one method.
+func ask[Out any](ctx context.Context, c *Client, path string, in any) (Out, error) {
+	var out answer[Out]
+	body, err := json.Marshal(in)
+	if err != nil {
+		return out.Value, fmt.Errorf("write the request: %w", err)
+	}
+	response, err := c.post(ctx, path, bytes.NewReader(body))
+	if err != nil {
+		return out.Value, err
+	}
+	defer response.Body.Close()
+	if err := json.NewDecoder(response.Body).Decode(&out); err != nil {
+		return out.Value, fmt.Errorf("read the operator's answer to %s (%s): %w", path, response.Status, err)
+	}
+	if out.Error != nil {
+		return out.Value, out.Error.err()
+	}
+	return out.Value, nil
+}
+
+func (c *Client) post(ctx context.Context, path string, body io.Reader) (*http.Response, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://ekco"+path, body)
+	if err != nil {
+		return nil, fmt.Errorf("ask on %s: %w", c.path, err)
+	}
+	request.Header.Set("Content-Type", "application/json")
+	if sudo := plainName(os.Getenv("SUDO_USER")); sudo != "" {
+		request.Header.Set(sudoHeader, sudo)
+	}
+	response, err := c.http.Do(request)
+	switch {
+	case err == nil:
+		return response, nil
+	case errors.Is(err, unix.ECONNREFUSED), errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("ask on %s: %w", c.path, ErrNoOperator)
+	case errors.Is(err, unix.EACCES), errors.Is(err, unix.EPERM):
+		return nil, fmt.Errorf("ask on %s: %w", c.path, ErrForbidden)
+	}
+	return nil, fmt.Errorf("ask on %s: %w", c.path, err)
+}
+
+// Status implements [Backend].
+func (c *Client) Status(ctx context.Context) (Status, error) {
+	return ask[Status](ctx, c, pathStatus, nothing{})
+}
+
+// Explain implements [Backend].
+func (c *Client) Explain(ctx context.Context, request fsm.Request) (Explanation, error) {
+	return ask[Explanation](ctx, c, pathExplain, request)
+}
+
+// Request implements [Backend].
+func (c *Client) Request(ctx context.Context, request fsm.Request) (Admission, error) {
+	return ask[Admission](ctx, c, pathRequest, request)
+}
+
+// Pause implements [Backend].
+func (c *Client) Pause(ctx context.Context, request PauseRequest) error {
+	_, err := ask[nothing](ctx, c, pathPause, request)
+	return err
+}
+
+// Resume implements [Backend].
+func (c *Client) Resume(ctx context.Context, request ResumeRequest) error {
+	_, err := ask[nothing](ctx, c, pathResume, request)
+	return err
+}
+
+// Retry implements [Backend].
+func (c *Client) Retry(ctx context.Context, request ActionCommand) error {
+	_, err := ask[nothing](ctx, c, pathRetry, request)
+	return err
+}
+
+// Cancel implements [Backend].
+func (c *Client) Cancel(ctx context.Context, request ActionCommand) error {
+	_, err := ask[nothing](ctx, c, pathCancel, request)
+	return err
+}
+
+// Accept implements [Backend].
+func (c *Client) Accept(ctx context.Context, request AcceptRequest) error {
+	_, err := ask[nothing](ctx, c, pathAccept, request)
+	return err
+}
+
+// Verify implements [Backend].
+func (c *Client) Verify(ctx context.Context) (VerifyResult, error) {
+	return ask[VerifyResult](ctx, c, pathVerify, nothing{})
+}
+
+// Import implements [Backend].
+func (c *Client) Import(ctx context.Context, r io.Reader) (journal.JournalImported, error) {
+	response, err := c.post(ctx, pathImport, r)
+	if err != nil {
+		return journal.JournalImported{}, err
+	}
+	defer response.Body.Close()
+	var out answer[journal.JournalImported]
+	if err := json.NewDecoder(response.Body).Decode(&out); err != nil {
+		return out.Value, fmt.Errorf("read the operator's answer to the import: %w", err)
+	}
+	if out.Error != nil {
+		return out.Value, out.Error.err()
+	}
+	return out.Value, nil
+}

@@ -1,0 +1,101 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/replicatedhq/ekco/fsm"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// Errors of reaching the operator.
+var (
+	// ErrNoOperator: nobody listens on the socket.
+	ErrNoOperator = errors.New("no operator listens on the socket")
+	// ErrNoAnswer: somebody holds the socket and does not answer.
+	ErrNoAnswer = errors.New("the operator does not answer on its socket")
+	// ErrForbidden: only root and EKCO's own user may use the socket.
+	ErrForbidden = errors.New("only root and EKCO's own user may use the socket")
+)
+
+// identities are the errors that keep their identity across the socket, by
+// the word that stands for each.
+var identities = []struct {
+	word string
+	err  error
+}{
+	{"refused", ErrRefused},
+	{"not-found", ErrNotFound},
+	{"invalid", ErrInvalid},
+	{"forbidden", ErrForbidden},
+	{"policy-refused", fsm.ErrRefused},
+	{"unknown-node", fsm.ErrUnknownNode},
+	{"no-such-action", fsm.ErrNoSuchAction},
+	{"past-no-return", fsm.ErrPastNoReturn},
+	{"not-paused", fsm.ErrNotPaused},
+	{"not-in-safe-mode", fsm.ErrNotInSafeMode},
+	{"journal-closed", journal.ErrClosed},
+	{"journal-damaged", journal.ErrDamaged},
+	{"journal-locked", journal.ErrLocked},
+	{"journal-other-cluster", journal.ErrOtherCluster},
+	{"journal-other-format", journal.ErrOtherFormat},
+	{"journal-unwritable", journal.ErrUnwritable},
+	{"unknown-event-type", journal.ErrUnknownType},
+	{"unknown-event-version", journal.ErrUnknownVersion},
+	{"deadline-exceeded", context.DeadlineExceeded},
+}
+
+// wireError is an error on its way through the socket.
+type wireError struct {
+	Message string   `json:"message"`
+	Is      []string `json:"is,omitempty"`
+}
+
+func toWire(err error) *wireError {
+	wire := &wireError{Message: err.Error()}
+	for _, identity := range identities {
+		if errors.Is(err, identity.err) {
+			wire.Is = append(wire.Is, identity.word)
+		}
+	}
+	return wire
+}
+
+// remoteError is an error that came through the socket: the server's message,
+// and the identities it had there.
+type remoteError struct {
+	message string
+	is      []error
+}
+
+func (e *remoteError) Error() string   { return e.message }
+func (e *remoteError) Unwrap() []error { return e.is }
+
+// err returns the error as the server had it.
+func (w *wireError) err() error {
+	remote := &remoteError{message: w.Message}
+	for _, word := range w.Is {
+		for _, identity := range identities {
+			if identity.word == word {
+				remote.is = append(remote.is, identity.err)
+			}
+		}
+	}
+	return remote
+}
+
+// statusOf returns the HTTP status of an error. The client goes by the body.
+func statusOf(err error) int {
+	switch {
+	case errors.Is(err, ErrInvalid):
+		return http.StatusBadRequest
+	case errors.Is(err, ErrForbidden):
+		return http.StatusForbidden
+	case errors.Is(err, ErrNotFound):
+		return http.StatusNotFound
+	case errors.Is(err, ErrRefused):
+		return http.StatusConflict
+	}
+	return http.StatusInternalServerError
+}

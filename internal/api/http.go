@@ -1,0 +1,91 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// maxNetworkConnections bounds how many connections the network port serves at
+// once; more wait.
+const maxNetworkConnections = 128
+
+// Health says whether EKCO does its work.
+type Health interface {
+	// Unready returns the reasons why EKCO is not ready, for people; none when
+	// its loop runs, its journal is writable and its caches are synced.
+	Unready(ctx context.Context) []string
+}
+
+// ServeHTTP serves /healthz, /readyz and /metrics, and nothing else, until ctx
+// ends, and closes the listener. It returns nil after an orderly stop.
+//
+// /healthz answers 200 with an empty body while the process serves. /readyz
+// answers 200, or 503 with the reasons, as text or, if the request accepts
+// application/json, as {"ready": …, "reasons": […]}.
+func ServeHTTP(ctx context.Context, listener net.Listener, health Health, metrics prometheus.Gatherer, log *slog.Logger) error {
+	mux := http.NewServeMux()
+	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
+	mux.HandleFunc("GET /readyz", readyz(health, log))
+	mux.Handle("GET /metrics", promhttp.HandlerFor(metrics, promhttp.HandlerOpts{
+		ErrorHandling:       promhttp.ContinueOnError,
+		MaxRequestsInFlight: 4,
+		Timeout:             20 * time.Second,
+	}))
+	server := &http.Server{
+		Handler:           http.MaxBytesHandler(mux, 4<<10),
+		ReadHeaderTimeout: 5 * time.Second,
+		ReadTimeout:       10 * time.Second,
+		WriteTimeout:      30 * time.Second,
+		IdleTimeout:       time.Minute,
+		MaxHeaderBytes:    16 << 10,
+		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+	}
+	return serveUntil(ctx, server, limit(listener, maxNetworkConnections))
+}
+
+// readyPatience is how long the reasons may take. A probe that is told late is
+// told nothing.
+const readyPatience = 900 * time.Millisecond
+
+func readyz(health Health, log *slog.Logger) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithTimeout(r.Context(), readyPatience)
+		defer cancel()
+		reasons := health.Unready(ctx)
+		status := http.StatusOK
+		if len(reasons) > 0 {
+			status = http.StatusServiceUnavailable
+		}
+		var body []byte
+		if r.Header.Get("Accept") == "application/json" {
+			var err error
+			body, err = json.Marshal(struct {
+				Ready   bool     `json:"ready"`
+				Reasons []string `json:"reasons"`
+			}{len(reasons) == 0, append([]string{}, reasons...)})
+			if err != nil {
+				log.Error("cannot encode the answer of /readyz", "error", err)
+			}
+			w.Header().Set("Content-Type", "application/json")
+		} else {
+			w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+			for _, reason := range reasons {
+				body = append(body, "not ready: "+reason+"\n"...)
+			}
+			if len(reasons) == 0 {
+				body = []byte("ready\n")
+			}
+		}
+		w.WriteHeader(status)
+		if _, err := w.Write(body); err != nil {
+			log.Debug("the probe left before its answer", "error", err)
+		}
+	}
+}

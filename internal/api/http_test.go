@@ -1,0 +1,249 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"github.com/replicatedhq/ekco/fsm"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+type fakeHealth []string
+
+func (f fakeHealth) Unready(context.Context) []string { return f }
+
+func serveNetwork(t *testing.T, health Health, metrics *Metrics) (address string) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- ServeHTTP(ctx, listener, health, metrics.Gatherer(), quiet()) }()
+	t.Cleanup(func() {
+		http.DefaultClient.CloseIdleConnections()
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	return "http://" + listener.Addr().String()
+}
+
+func get(t *testing.T, method, url, accept string) (int, string) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(context.Background(), method, url, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Accept", accept)
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response.StatusCode, string(body)
+}
+
+func TestHealthzIsAliveAndEmptyEvenWhenUnready(t *testing.T) {
+	address := serveNetwork(t, fakeHealth{"x"}, NewMetrics())
+	if status, body := get(t, "GET", address+"/healthz", ""); status != 200 || body != "" {
+		t.Errorf("got %d %q, want 200 and nothing", status, body)
+	}
+}
+
+func TestReadyzSaysWhyNot(t *testing.T) {
+	ready := serveNetwork(t, fakeHealth{}, NewMetrics())
+	if status, body := get(t, "GET", ready+"/readyz", ""); status != 200 || body != "ready\n" {
+		t.Errorf("got %d %q", status, body)
+	}
+	unready := serveNetwork(t, fakeHealth{"the loop sleeps", "the disk is full"}, NewMetrics())
+	if status, body := get(t, "GET", unready+"/readyz", ""); status != 503 || body != "not ready: the loop sleeps\nnot ready: the disk is full\n" {
+		t.Errorf("got %d %q", status, body)
+	}
+	status, body := get(t, "GET", unready+"/readyz", "application/json")
+	var answer struct {
+		Ready   bool
+		Reasons []string
+	}
+	if err := json.Unmarshal([]byte(body), &answer); err != nil || status != 503 || answer.Ready || len(answer.Reasons) != 2 {
+		t.Errorf("got %d %q (%v)", status, body, err)
+	}
+}
+
+func TestNothingElseIsServedOnTheNetwork(t *testing.T) {
+	address := serveNetwork(t, fakeHealth{}, NewMetrics())
+	for _, path := range []string{"/", "/v1/status", "/v1/request", "/v1/accept", "/debug/pprof/"} {
+		for _, method := range []string{"GET", "POST"} {
+			if status, _ := get(t, method, address+path, ""); status != 404 {
+				t.Errorf("%s %s: got %d, want 404", method, path, status)
+			}
+		}
+	}
+}
+
+func TestAConnectionWaitsWhileTooManyAreOpen(t *testing.T) {
+	inner, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener := limit(inner, 1)
+	accepted := make(chan net.Conn)
+	go func() {
+		defer close(accepted)
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			accepted <- conn
+		}
+	}()
+	for range 2 {
+		conn, err := net.Dial("tcp", inner.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+	}
+	first := <-accepted
+	select {
+	case <-accepted:
+		t.Error("a second connection was accepted beyond the limit")
+	case <-time.After(20 * time.Millisecond):
+	}
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	second := <-accepted
+	_ = second.Close()
+	if err := listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for range accepted {
+		t.Error("a connection was accepted after Close")
+	}
+}
+
+func TestMetricsCountWhatHappens(t *testing.T) {
+	m := NewMetrics()
+	at := time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)
+	seq := uint64(0)
+	fold := func(after time.Duration, action string, payload any, eventType journal.Type) {
+		seq++
+		body, err := json.Marshal(payload)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.Folded(journal.Event{Seq: seq, Time: at.Add(after), Type: eventType, Version: 1, Action: action,
+			Subject: journal.NodeSubject("w", "u"), Payload: body})
+	}
+	observed := journal.NodeObserved{NodeFacts: journal.NodeFacts{Taints: []journal.Taint{{Key: journal.TaintUnreachable, TimeAdded: at}}}}
+	fold(time.Second, "", observed, journal.TypeNodeObserved)
+	fold(time.Hour, "", observed, journal.TypeNodeObserved)
+	fold(0, "purge-w-1", journal.ActionRequested{Kind: journal.ActionPurgeNode}, journal.TypeActionRequested)
+	fold(0, "purge-w-1", journal.StepStarted{Step: "delete-pod a/b", Attempt: 1}, journal.TypeStepStarted)
+	fold(0, "purge-w-1", journal.StepFailed{Step: "delete-pod a/b", Attempt: 1}, journal.TypeStepFailed)
+	fold(0, "purge-w-1", journal.StepStarted{Step: "delete-pod a/b", Attempt: 2}, journal.TypeStepStarted)
+	fold(2*time.Second, "purge-w-1", journal.StepDone{Step: "delete-pod a/b", Attempt: 2}, journal.TypeStepDone)
+	fold(3*time.Second, "purge-w-1", journal.ActionEnded{Outcome: journal.OutcomeDone}, journal.TypeActionEnded)
+	m.Appended(3, time.Millisecond, nil)
+	m.Appended(0, time.Millisecond, errors.New("disk full"))
+	m.JournalSize(4096)
+	m.MirrorFailed(errors.New("conflict"))
+	state := fsm.NewState()
+	state.Seq = seq
+	state.Nodes["u"] = &fsm.Node{Name: "w", State: fsm.Unknown}
+	state.Actions["a"] = &journal.ActionRecord{ID: "a", Kind: journal.ActionClearNode, Status: fsm.Held,
+		Holds: map[string]journal.ActionHeld{"": {Preflight: "StormBrake"}}}
+	m.State(state)
+
+	const want = `
+# HELP ekco_actions_total Actions that ended, by kind and outcome.
+# TYPE ekco_actions_total counter
+ekco_actions_total{kind="purge-node",outcome="done"} 1
+# HELP ekco_holds Holds in force, by preflight.
+# TYPE ekco_holds gauge
+ekco_holds{preflight="StormBrake"} 1
+# HELP ekco_journal_append_failures_total Appends that failed.
+# TYPE ekco_journal_append_failures_total counter
+ekco_journal_append_failures_total 1
+# HELP ekco_journal_bytes Size of the journal's file.
+# TYPE ekco_journal_bytes gauge
+ekco_journal_bytes 4096
+# HELP ekco_journal_events_total Events appended since the start.
+# TYPE ekco_journal_events_total counter
+ekco_journal_events_total 3
+# HELP ekco_journal_sequence Sequence number of the last event.
+# TYPE ekco_journal_sequence gauge
+ekco_journal_sequence 8
+# HELP ekco_machines Machines by kind and state.
+# TYPE ekco_machines gauge
+ekco_machines{kind="node",state="Unknown"} 1
+# HELP ekco_mirror_failures_total Failed writes of the mirror of open actions.
+# TYPE ekco_mirror_failures_total counter
+ekco_mirror_failures_total 1
+# HELP ekco_open_actions Open actions by kind and status.
+# TYPE ekco_open_actions gauge
+ekco_open_actions{kind="clear-node",status="Held"} 1
+# HELP ekco_step_failures_total Failed attempts, by kind of step.
+# TYPE ekco_step_failures_total counter
+ekco_step_failures_total{step="delete-pod"} 1
+`
+	if err := testutil.GatherAndCompare(m.Gatherer(), strings.NewReader(want), "ekco_actions_total", "ekco_holds",
+		"ekco_journal_append_failures_total", "ekco_journal_bytes", "ekco_journal_events_total", "ekco_journal_sequence",
+		"ekco_machines", "ekco_mirror_failures_total", "ekco_open_actions", "ekco_step_failures_total"); err != nil {
+		t.Error(err)
+	}
+	_, body := get(t, "GET", serveNetwork(t, fakeHealth{}, m)+"/metrics", "")
+	for _, line := range []string{
+		`ekco_step_duration_seconds_sum{step="delete-pod"} 2`, "ekco_observation_lag_seconds_count 1",
+		"ekco_observation_lag_seconds_sum 1", "go_goroutines", "ekco_build_info{",
+	} {
+		if !strings.Contains(body, line) {
+			t.Errorf("/metrics has no %q", line)
+		}
+	}
+}
+
+type answering int
+
+func (a answering) RoundTrip(*http.Request) (*http.Response, error) {
+	if a == 0 {
+		return nil, errors.New("unreachable")
+	}
+	return &http.Response{StatusCode: int(a), Body: http.NoBody}, nil
+}
+
+func TestKubernetesRequestsAreCounted(t *testing.T) {
+	m := NewMetrics()
+	for _, code := range []answering{200, 200, 403, 0} {
+		request, err := http.NewRequestWithContext(context.Background(), "GET", "http://x/", http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := m.CountRequests(code).RoundTrip(request)
+		if err == nil {
+			_ = response.Body.Close()
+		}
+	}
+	for code, want := range map[string]float64{"200": 2, "403": 1, "error": 1} {
+		if got := testutil.ToFloat64(m.requests.WithLabelValues("GET", code)); got != want {
+			t.Errorf("code %s: counted %v, want %v", code, got, want)
+		}
+	}
+}

@@ -1,0 +1,192 @@
+package api
+
+import (
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	dto "github.com/prometheus/client_model/go"
+
+	"github.com/replicatedhq/ekco/fsm"
+	"github.com/replicatedhq/ekco/internal/version"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// Metrics are EKCO's collectors, in a registry of their own. Its methods are
+// safe for concurrent use, except that Folded and State are called by one
+// goroutine only.
+type Metrics struct {
+	registry *prometheus.Registry
+
+	machines       *prometheus.GaugeVec
+	openActions    *prometheus.GaugeVec
+	actionsEnded   *prometheus.CounterVec
+	stepSeconds    *prometheus.HistogramVec
+	stepFailures   *prometheus.CounterVec
+	holds          *prometheus.GaugeVec
+	refusals       *prometheus.GaugeVec
+	pauses         prometheus.Gauge
+	safeMode       prometheus.Gauge
+	sequence       prometheus.Gauge
+	bytes          prometheus.Gauge
+	events         prometheus.Counter
+	appendSeconds  prometheus.Histogram
+	appendFailures prometheus.Counter
+	lag            prometheus.Histogram
+	mirrorFailures prometheus.Counter
+	requests       *prometheus.CounterVec
+	requestSeconds *prometheus.HistogramVec
+
+	tracked tracked
+	// whole keeps a scrape from seeing half of a state.
+	whole sync.Mutex
+}
+
+// NewMetrics returns the collectors, with those of the Go runtime and of the
+// process.
+func NewMetrics() *Metrics {
+	m := &Metrics{
+		registry:       prometheus.NewRegistry(),
+		machines:       gauges("ekco_machines", "Machines by kind and state.", "kind", "state"),
+		openActions:    gauges("ekco_open_actions", "Open actions by kind and status.", "kind", "status"),
+		actionsEnded:   counters("ekco_actions_total", "Actions that ended, by kind and outcome.", "kind", "outcome"),
+		stepSeconds:    histograms("ekco_step_duration_seconds", "Time from step.started to step.done, by kind of step.", stepBuckets, "step"),
+		stepFailures:   counters("ekco_step_failures_total", "Failed attempts, by kind of step.", "step"),
+		holds:          gauges("ekco_holds", "Holds in force, by preflight.", "preflight"),
+		refusals:       gauges("ekco_refusals", "Policy's refusals in force, by kind of action and rule.", "kind", "rule"),
+		pauses:         gauge("ekco_pauses", "Pauses in force."),
+		safeMode:       gauge("ekco_safe_mode", "1 while a damaged journal was set aside and nothing is done until it is accepted."),
+		sequence:       gauge("ekco_journal_sequence", "Sequence number of the last event."),
+		bytes:          gauge("ekco_journal_bytes", "Size of the journal's file."),
+		events:         counter("ekco_journal_events_total", "Events appended since the start."),
+		appendSeconds:  histogram("ekco_journal_append_seconds", "Time of one durable append.", prometheus.ExponentialBuckets(0.0002, 2, 14)),
+		appendFailures: counter("ekco_journal_append_failures_total", "Appends that failed."),
+		lag:            histogram("ekco_observation_lag_seconds", "Time from a node's taint to its record in the journal.", prometheus.ExponentialBuckets(0.05, 2, 14)),
+		mirrorFailures: counter("ekco_mirror_failures_total", "Failed writes of the mirror of open actions."),
+		requests:       counters("ekco_kubernetes_requests_total", "Requests to the Kubernetes API, by method and status code; code \"error\" for those without an answer.", "method", "code"),
+		requestSeconds: histograms("ekco_kubernetes_request_seconds", "Time to the head of the Kubernetes API's answer, by method.", prometheus.ExponentialBuckets(0.002, 2, 13), "method"),
+		tracked:        newTracked(),
+	}
+	build := gauges("ekco_build_info", "Always 1; says which EKCO this is.", "version", "git_sha")
+	info := version.Get()
+	build.WithLabelValues(info.Version, info.GitSHA).Set(1)
+	m.registry.MustRegister(build, m.machines, m.openActions, m.actionsEnded, m.stepSeconds, m.stepFailures, m.holds,
+		m.refusals, m.pauses, m.safeMode, m.sequence, m.bytes, m.events, m.appendSeconds, m.appendFailures, m.lag,
+		m.mirrorFailures, m.requests, m.requestSeconds,
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return m
+}
+
+// Gatherer returns what /metrics serves.
+func (m *Metrics) Gatherer() prometheus.Gatherer {
+	return prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) {
+		m.whole.Lock()
+		defer m.whole.Unlock()
+		return m.registry.Gather()
+	})
+}
+
+// Appended counts one append.
+func (m *Metrics) Appended(events int, took time.Duration, err error) {
+	if err != nil {
+		m.appendFailures.Inc()
+		return
+	}
+	m.events.Add(float64(events))
+	m.appendSeconds.Observe(took.Seconds())
+}
+
+// JournalSize records the size of the journal's file in bytes.
+func (m *Metrics) JournalSize(bytes int64) { m.bytes.Set(float64(bytes)) }
+
+// MirrorFailed counts one failed write of the mirror.
+func (m *Metrics) MirrorFailed(error) { m.mirrorFailures.Inc() }
+
+// Folded counts what one event says. It is called once for each new event.
+func (m *Metrics) Folded(event journal.Event) {
+	m.sequence.Set(float64(event.Seq))
+	payload, err := event.Decode()
+	if err != nil {
+		return
+	}
+	switch p := payload.(type) {
+	case *journal.NodeObserved:
+		if lag, fresh := m.tracked.lag(event, p.Taints); fresh {
+			m.lag.Observe(lag.Seconds())
+		}
+	case *journal.NodeGone:
+		delete(m.tracked.taints, event.Subject.UID)
+	case *journal.ActionRequested:
+		m.tracked.kinds[event.Action] = p.Kind
+	case *journal.ActionAdopted:
+		m.tracked.kinds[event.Action] = p.Record.Kind
+	case *journal.StepStarted:
+		m.tracked.begin(event, p.Step)
+	case *journal.StepFailed:
+		m.stepFailures.WithLabelValues(stepKind(p.Step)).Inc()
+	case *journal.StepDone:
+		if took, known := m.tracked.end(event, p.Step); known && !p.DryRun {
+			m.stepSeconds.WithLabelValues(stepKind(p.Step)).Observe(took.Seconds())
+		}
+	case *journal.ActionEnded:
+		m.actionsEnded.WithLabelValues(string(m.tracked.close(event.Action)), string(p.Outcome)).Inc()
+	}
+}
+
+// State records the present state. It keeps nothing of it.
+func (m *Metrics) State(s *fsm.State) {
+	m.whole.Lock()
+	defer m.whole.Unlock()
+	for _, vector := range []*prometheus.GaugeVec{m.machines, m.openActions, m.holds, m.refusals} {
+		vector.Reset()
+	}
+	for _, node := range s.Nodes {
+		m.machines.WithLabelValues("node", string(node.State)).Inc()
+	}
+	for id, action := range s.Actions {
+		if action.Status == fsm.Ended {
+			continue
+		}
+		m.tracked.kinds[id] = action.Kind
+		m.openActions.WithLabelValues(string(action.Kind), string(action.Status)).Inc()
+		for _, hold := range action.Holds {
+			m.holds.WithLabelValues(hold.Preflight).Inc()
+		}
+	}
+	for _, refusal := range s.Refusals {
+		m.refusals.WithLabelValues(string(refusal.Kind), refusal.Rule).Inc()
+	}
+	m.pauses.Set(float64(len(s.Pauses)))
+	m.safeMode.Set(0)
+	if s.Journal.SafeMode() {
+		m.safeMode.Set(1)
+	}
+	m.sequence.Set(float64(s.Seq))
+}
+
+// CountRequests returns a transport that counts the requests it passes on to
+// the Kubernetes API.
+func (m *Metrics) CountRequests(next http.RoundTripper) http.RoundTripper {
+	return countingTransport{next: next, metrics: m}
+}
+
+type countingTransport struct {
+	next    http.RoundTripper
+	metrics *Metrics
+}
+
+// RoundTrip passes one request on.
+func (t countingTransport) RoundTrip(request *http.Request) (*http.Response, error) {
+	began := time.Now()
+	response, err := t.next.RoundTrip(request)
+	code := "error"
+	if err == nil {
+		code = strconv.Itoa(response.StatusCode)
+	}
+	t.metrics.requests.WithLabelValues(request.Method, code).Inc()
+	t.metrics.requestSeconds.WithLabelValues(request.Method).Observe(time.Since(began).Seconds())
+	return response, err
+}

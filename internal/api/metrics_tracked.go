@@ -1,0 +1,102 @@
+package api
+
+import (
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// stepBuckets go from 10 ms to 45 min.
+var stepBuckets = prometheus.ExponentialBuckets(0.01, 4, 10)
+
+// tracked is what must be remembered between two events to measure them. It
+// holds open actions and present nodes only.
+type tracked struct {
+	kinds map[string]journal.ActionKind
+	// steps are the times of step.started, by action and step.
+	steps map[string]map[string]time.Time
+	// taints are the newest taint times recorded, by node UID.
+	taints map[string]time.Time
+}
+
+func newTracked() tracked {
+	return tracked{
+		kinds:  make(map[string]journal.ActionKind),
+		steps:  make(map[string]map[string]time.Time),
+		taints: make(map[string]time.Time),
+	}
+}
+
+// lag returns how long after the newest taint the event was recorded, if the
+// taint is new.
+func (t tracked) lag(event journal.Event, taints []journal.Taint) (time.Duration, bool) {
+	var newest time.Time
+	for _, taint := range taints {
+		if taint.TimeAdded.After(newest) {
+			newest = taint.TimeAdded
+		}
+	}
+	if !newest.After(t.taints[event.Subject.UID]) {
+		return 0, false
+	}
+	t.taints[event.Subject.UID] = newest
+	return max(0, event.Time.Sub(newest)), true
+}
+
+func (t tracked) begin(event journal.Event, step string) {
+	if t.steps[event.Action] == nil {
+		t.steps[event.Action] = make(map[string]time.Time)
+	}
+	t.steps[event.Action][step] = event.Time
+}
+
+func (t tracked) end(event journal.Event, step string) (time.Duration, bool) {
+	began, known := t.steps[event.Action][step]
+	delete(t.steps[event.Action], step)
+	return max(0, event.Time.Sub(began)), known
+}
+
+// close forgets an action and returns its kind.
+func (t tracked) close(action string) journal.ActionKind {
+	kind, known := t.kinds[action]
+	delete(t.kinds, action)
+	delete(t.steps, action)
+	if !known {
+		return "unknown"
+	}
+	return kind
+}
+
+// stepKind returns the kind of a step from its id, "delete-pod" for
+// "delete-pod default/web-0", so that a metric has few values.
+func stepKind(step string) string {
+	kind, _, _ := strings.Cut(step, " ")
+	return kind
+}
+
+func gauge(name, help string) prometheus.Gauge {
+	return prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
+}
+
+func counter(name, help string) prometheus.Counter {
+	return prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
+}
+
+func histogram(name, help string, buckets []float64) prometheus.Histogram {
+	return prometheus.NewHistogram(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets})
+}
+
+func gauges(name, help string, labels ...string) *prometheus.GaugeVec {
+	return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, labels)
+}
+
+func counters(name, help string, labels ...string) *prometheus.CounterVec {
+	return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+}
+
+func histograms(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
+	return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, labels)
+}

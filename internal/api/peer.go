@@ -1,0 +1,105 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/user"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// peer is who is at the other end of a connection, by the kernel's word.
+type peer struct {
+	uid uint32
+	pid int32
+	err error
+}
+
+type peerKey struct{}
+
+// withPeer is an http.Server's ConnContext: it remembers the peer.
+func withPeer(ctx context.Context, conn net.Conn) context.Context {
+	return context.WithValue(ctx, peerKey{}, peerOf(conn))
+}
+
+func peerOf(conn net.Conn) peer {
+	socket, ok := conn.(*net.UnixConn)
+	if !ok {
+		return peer{err: fmt.Errorf("connection is a %T, not a unix socket", conn)}
+	}
+	raw, err := socket.SyscallConn()
+	if err != nil {
+		return peer{err: err}
+	}
+	var cred *unix.Ucred
+	var credErr error
+	err = raw.Control(func(fd uintptr) {
+		cred, credErr = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
+	})
+	if err := errors.Join(err, credErr); err != nil {
+		return peer{err: err}
+	}
+	return peer{uid: cred.Uid, pid: cred.Pid}
+}
+
+// admitted says whether the peer may use the socket.
+func (p peer) admitted() error {
+	switch {
+	case p.err != nil:
+		return fmt.Errorf("learn who asks: %w: %w", p.err, ErrForbidden)
+	case p.uid != 0 && int(p.uid) != os.Geteuid():
+		return fmt.Errorf("user %s: %w", userName(p.uid), ErrForbidden)
+	}
+	return nil
+}
+
+// actor returns the name under which the peer's requests are recorded. The
+// name is looked up here; what sudo says is a detail the client adds.
+func (p peer) actor(host, sudoUser string) string {
+	actor := "cli:" + userName(p.uid) + "@" + host
+	if sudoUser = plainName(sudoUser); sudoUser != "" {
+		actor += " (sudo by " + sudoUser + ")"
+	}
+	return actor
+}
+
+// LocalActor returns the name under which this process's own requests are
+// recorded, in the form the socket uses.
+func LocalActor() string {
+	return peer{uid: uint32(os.Geteuid())}.actor(hostName(), os.Getenv("SUDO_USER"))
+}
+
+func userName(uid uint32) string {
+	id := strconv.FormatUint(uint64(uid), 10)
+	if found, err := user.LookupId(id); err == nil {
+		if name := plainName(found.Username); name != "" {
+			return name
+		}
+	}
+	return "uid" + id
+}
+
+// plainName keeps what a user name may consist of, at most 32 characters.
+func plainName(name string) string {
+	name = strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', strings.ContainsRune("._-$@", r):
+			return r
+		}
+		return -1
+	}, name)
+	return name[:min(32, len(name))]
+}
+
+func hostName() string {
+	name, err := os.Hostname()
+	if err != nil || name == "" {
+		return "unknown-host"
+	}
+	return name
+}

@@ -1,0 +1,190 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/replicatedhq/ekco/fsm"
+)
+
+// stopPatience is how long calls that are under way may take to end.
+const stopPatience = 3 * time.Second
+
+// ServeSocket listens on the socket and serves the backend until ctx ends. It
+// returns nil after an orderly stop.
+func ServeSocket(ctx context.Context, path string, backend Backend, log *slog.Logger) error {
+	listener, err := Listen(ctx, path)
+	if err != nil {
+		return err
+	}
+	return Serve(ctx, listener, backend, log)
+}
+
+// Serve serves the backend on a listener from [Listen] until ctx ends, and
+// closes it. When ctx ends, streams are cut and other calls have 3 s to end.
+func Serve(ctx context.Context, listener net.Listener, backend Backend, log *slog.Logger) error {
+	s := &server{backend: backend, log: log, host: hostName(), stopping: ctx.Done()}
+	httpServer := &http.Server{
+		Handler:           s.routes(),
+		ReadHeaderTimeout: 5 * time.Second,
+		IdleTimeout:       time.Minute,
+		MaxHeaderBytes:    16 << 10,
+		ConnContext:       withPeer,
+		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+	}
+	return serveUntil(ctx, httpServer, listener)
+}
+
+// serveUntil runs an HTTP server until ctx ends, then stops it in order.
+func serveUntil(ctx context.Context, server *http.Server, listener net.Listener) error {
+	var stopping sync.WaitGroup
+	served := make(chan struct{})
+	stopping.Go(func() {
+		select {
+		case <-ctx.Done():
+		case <-served:
+			return
+		}
+		patience, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopPatience)
+		defer cancel()
+		if err := server.Shutdown(patience); err != nil {
+			_ = server.Close()
+		}
+	})
+	err := server.Serve(listener)
+	close(served)
+	stopping.Wait()
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return errors.Join(fmt.Errorf("serve %s: %w", listener.Addr(), err), server.Close())
+}
+
+type server struct {
+	backend  Backend
+	log      *slog.Logger
+	host     string
+	stopping <-chan struct{}
+}
+
+func (s *server) routes() http.Handler {
+	mux := http.NewServeMux()
+	handle := func(path string, handler http.HandlerFunc) { mux.Handle("POST "+path, s.guard(handler)) }
+	handle(pathPing, call(func(context.Context, nothing, string) (nothing, error) { return nothing{}, nil }, s))
+	handle(pathStatus, call(func(ctx context.Context, _ nothing, _ string) (Status, error) { return s.backend.Status(ctx) }, s))
+	handle(pathVerify, call(func(ctx context.Context, _ nothing, _ string) (VerifyResult, error) { return s.backend.Verify(ctx) }, s))
+	handle(pathExplain, call(func(ctx context.Context, r fsm.Request, actor string) (Explanation, error) {
+		r.Actor = actor
+		return s.backend.Explain(ctx, r)
+	}, s))
+	handle(pathRequest, call(func(ctx context.Context, r fsm.Request, actor string) (Admission, error) {
+		r.Actor = actor
+		return s.backend.Request(ctx, r)
+	}, s))
+	handle(pathPause, call(func(ctx context.Context, r PauseRequest, actor string) (nothing, error) {
+		r.Actor = actor
+		return nothing{}, s.backend.Pause(ctx, r)
+	}, s))
+	handle(pathResume, call(func(ctx context.Context, r ResumeRequest, actor string) (nothing, error) {
+		r.Actor = actor
+		return nothing{}, s.backend.Resume(ctx, r)
+	}, s))
+	handle(pathRetry, call(func(ctx context.Context, r ActionCommand, actor string) (nothing, error) {
+		r.Actor = actor
+		return nothing{}, s.backend.Retry(ctx, r)
+	}, s))
+	handle(pathCancel, call(func(ctx context.Context, r ActionCommand, actor string) (nothing, error) {
+		r.Actor = actor
+		return nothing{}, s.backend.Cancel(ctx, r)
+	}, s))
+	handle(pathAccept, call(func(ctx context.Context, r AcceptRequest, actor string) (nothing, error) {
+		r.Actor = actor
+		return nothing{}, s.backend.Accept(ctx, r)
+	}, s))
+	handle(pathEvents, s.events)
+	handle(pathExport, s.export)
+	handle(pathImport, s.importEvents)
+	return mux
+}
+
+// guard lets only root and EKCO's own user pass.
+func (s *server) guard(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		who, _ := r.Context().Value(peerKey{}).(peer)
+		if err := who.admitted(); err != nil {
+			s.log.Warn("refused a call on the socket", "path", r.URL.Path, "uid", who.uid, "pid", who.pid, "error", err)
+			s.fail(w, err)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// call adapts a backend's method to HTTP.
+func call[In, Out any](do func(ctx context.Context, in In, actor string) (Out, error), s *server) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		var in In
+		if err := s.decode(w, r, &in); err != nil {
+			s.fail(w, err)
+			return
+		}
+		out, err := do(r.Context(), in, s.actor(r))
+		if err != nil {
+			s.fail(w, err)
+			return
+		}
+		s.reply(w, http.StatusOK, answer[Out]{Value: out})
+	}
+}
+
+func (s *server) actor(r *http.Request) string {
+	who, _ := r.Context().Value(peerKey{}).(peer)
+	return who.actor(s.host, r.Header.Get(sudoHeader))
+}
+
+// decode reads the whole body as one JSON object.
+func (s *server) decode(w http.ResponseWriter, r *http.Request, into any) error {
+	control := http.NewResponseController(w)
+	if err := control.SetReadDeadline(time.Now().Add(readPatience)); err != nil {
+		return fmt.Errorf("bound the time to read the request: %w", err)
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequest))
+	if err != nil {
+		return fmt.Errorf("read the request: %w: %w", err, ErrInvalid)
+	}
+	// The server goes on reading to notice that the client left.
+	if err := control.SetReadDeadline(time.Time{}); err != nil {
+		return fmt.Errorf("lift the time to read the request: %w", err)
+	}
+	if err := json.Unmarshal(body, into); err != nil {
+		return fmt.Errorf("read the request: %w: %w", err, ErrInvalid)
+	}
+	return nil
+}
+
+func (s *server) fail(w http.ResponseWriter, err error) {
+	s.reply(w, statusOf(err), answer[*nothing]{Error: toWire(err)})
+}
+
+func (s *server) reply(w http.ResponseWriter, status int, body any) {
+	content, err := json.Marshal(body)
+	if err != nil {
+		status = http.StatusInternalServerError
+		content = []byte(`{"error":{"message":"the answer cannot be written as JSON"}}`)
+		s.log.Error("cannot encode an answer", "error", err)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	out := &patientWriter{w: w, control: http.NewResponseController(w)}
+	if _, err := out.Write(content); err != nil {
+		s.log.Debug("the caller left before its answer", "error", err)
+	}
+}

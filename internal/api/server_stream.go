@@ -1,0 +1,152 @@
+package api
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// patientWriter writes through to the connection, and gives up on a peer that
+// does not read.
+type patientWriter struct {
+	w       http.ResponseWriter
+	control *http.ResponseController
+}
+
+func (p *patientWriter) Write(content []byte) (int, error) {
+	if err := p.control.SetWriteDeadline(time.Now().Add(writePatience)); err != nil {
+		return 0, err
+	}
+	n, err := p.w.Write(content)
+	if err != nil {
+		return n, err
+	}
+	return n, p.control.Flush()
+}
+
+// untilStop returns a context that ends when the server is told to stop.
+func (s *server) untilStop(r *http.Request) (context.Context, func()) {
+	ctx, cancel := context.WithCancel(r.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		select {
+		case <-s.stopping:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() { cancel(); <-ended }
+}
+
+// events streams events, a line each.
+func (s *server) events(w http.ResponseWriter, r *http.Request) {
+	var request eventsRequest
+	if err := s.decode(w, r, &request); err != nil {
+		s.fail(w, err)
+		return
+	}
+	ctx, release := s.untilStop(r)
+	defer release()
+	w.Header().Set("Content-Type", "application/x-ndjson")
+	w.WriteHeader(http.StatusOK)
+	direct := &patientWriter{w: w, control: http.NewResponseController(w)}
+	if err := direct.control.Flush(); err != nil {
+		return
+	}
+	buffered := bufio.NewWriterSize(direct, 64<<10)
+	lines := json.NewEncoder(buffered)
+	for event, err := range s.backend.Events(ctx, request.Query, request.Follow) {
+		if err != nil {
+			if ctx.Err() != nil {
+				break
+			}
+			if lines.Encode(eventLine{Error: toWire(err)}) == nil {
+				_ = buffered.Flush()
+			}
+			return
+		}
+		if lines.Encode(eventLine{Event: &event}) != nil {
+			return
+		}
+		// Live events go out at once; a history in large pieces.
+		if request.Follow && buffered.Flush() != nil {
+			return
+		}
+	}
+	if ctx.Err() != nil {
+		// Told to stop in the middle: the client must not take it for the end.
+		_ = buffered.Flush()
+		panic(http.ErrAbortHandler)
+	}
+	if lines.Encode(eventLine{End: true}) == nil {
+		_ = buffered.Flush()
+	}
+}
+
+// export streams gzip'ed NDJSON and says in a trailer how it went.
+func (s *server) export(w http.ResponseWriter, r *http.Request) {
+	var query journal.Query
+	if err := s.decode(w, r, &query); err != nil {
+		s.fail(w, err)
+		return
+	}
+	ctx, release := s.untilStop(r)
+	defer release()
+	w.Header().Set("Content-Type", "application/gzip")
+	w.Header().Set("Trailer", outcomeTrailer)
+	w.WriteHeader(http.StatusOK)
+	out := bufio.NewWriterSize(&patientWriter{w: w, control: http.NewResponseController(w)}, 64<<10)
+	err := s.backend.Export(ctx, out, query)
+	if flushErr := out.Flush(); err == nil && flushErr != nil {
+		return
+	}
+	outcome := "ok"
+	if err != nil {
+		encoded, marshalErr := json.Marshal(toWire(err))
+		if marshalErr != nil {
+			encoded = []byte(`{"message":"export failed"}`)
+		}
+		outcome = string(encoded)
+	}
+	w.Header().Set(outcomeTrailer, outcome)
+}
+
+// importEvents reads gzip'ed NDJSON.
+func (s *server) importEvents(w http.ResponseWriter, r *http.Request) {
+	ctx, release := s.untilStop(r)
+	defer release()
+	body := &patientReader{r: http.MaxBytesReader(w, r.Body, maxImport), control: http.NewResponseController(w)}
+	imported, err := s.backend.Import(ctx, body)
+	if err != nil {
+		s.fail(w, fmt.Errorf("import: %w", err))
+		return
+	}
+	s.reply(w, http.StatusOK, answer[journal.JournalImported]{Value: imported})
+}
+
+// patientReader gives up on a peer that stops sending.
+type patientReader struct {
+	r       io.Reader
+	control *http.ResponseController
+}
+
+func (p *patientReader) Read(into []byte) (int, error) {
+	if err := p.control.SetReadDeadline(time.Now().Add(readPatience)); err != nil {
+		return 0, err
+	}
+	n, err := p.r.Read(into)
+	if err != nil {
+		// Not to be cut off while the import is being written.
+		if lift := p.control.SetReadDeadline(time.Time{}); lift != nil {
+			return n, lift
+		}
+	}
+	return n, err
+}

@@ -48,8 +48,7 @@ func TestAStepIsDoneOnlyOnceItsProofIsObserved(t *testing.T) {
 		k.prove = func(context.Context, string) (bool, error) { return time.Since(begin) > 10*time.Second, nil }
 		w.requestTest()
 		r := w.start(w.config(k.kinds()))
-		time.Sleep(9 * time.Second)
-		synctest.Wait()
+		letPass(9 * time.Second)
 		w.wantStory("requested", "planned 1", "started a #1")
 		if err := r.wait(); err != nil {
 			t.Fatal(err)
@@ -138,8 +137,7 @@ func TestRestsBetweenAttemptsGrowAndAreOnRecord(t *testing.T) {
 		k.prove = func(context.Context, string) (bool, error) { return false, nil }
 		w.requestTest()
 		r := w.start(w.config(k.kinds()))
-		time.Sleep(time.Hour)
-		synctest.Wait()
+		letPass(time.Hour)
 		r.stop()
 		if err := r.wait(); !errors.Is(err, context.Canceled) {
 			t.Fatal(err)
@@ -195,7 +193,7 @@ func (w *world) failure() string {
 
 func TestManyStepsRunSixteenAtOnceAndShareTheirAppends(t *testing.T) {
 	inBubble(t, func(w *world) {
-		k := &script{do: func(context.Context, string) error { time.Sleep(time.Second); return nil }}
+		k := &script{do: func(context.Context, string) error { <-time.After(time.Second); return nil }}
 		for i := range 100 {
 			k.steps = append(k.steps, step(fmt.Sprint(i)))
 		}
@@ -250,7 +248,7 @@ func TestAnEndedActionIsNotRunAgain(t *testing.T) {
 		w.requestTest()
 		record := w.record()
 		record.Ended = &journal.ActionEnded{Outcome: journal.OutcomeDone}
-		if err := newRunner(w, k).Run(t.Context(), record, nil); err != nil {
+		if err := newRunner(w, k).Run(w.t.Context(), record, nil); err != nil {
 			t.Fatal(err)
 		}
 		w.wantStory("requested")

@@ -237,6 +237,12 @@ func inBubble(t *testing.T, test func(w *world)) {
 	synctest.Test(t, func(t *testing.T) { test(newWorld(t)) })
 }
 
+// letPass lets the bubble's time go on until everything has reacted to it.
+func letPass(d time.Duration) {
+	<-time.After(d)
+	synctest.Wait()
+}
+
 const testKind journal.ActionKind = "test"
 
 // script is a Kind whose steps are told what to do.

@@ -1,0 +1,212 @@
+package actions_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+func (w *world) cancel(actor, reason string) {
+	w.append(actor, journal.ActionCancelling{Reason: reason}, journal.TypeActionCancelling)
+}
+
+func TestACancelBeforeThePointOfNoReturnLetsRunningStepsFinishAndEndsTheAction(t *testing.T) {
+	for actor, want := range map[string]string{
+		"cli:me@here": "ended cancelled changed my mind",
+		"operator":    "ended abandoned changed my mind",
+	} {
+		t.Run(actor, func(t *testing.T) {
+			inBubble(t, func(w *world) {
+				k := &script{steps: []journal.PlannedStep{step("a"), step("b", "a")}}
+				k.do = func(context.Context, string) error { <-time.After(10 * time.Second); return nil }
+				w.requestTest()
+				r := w.start(w.config(k.kinds()))
+				letPass(time.Second)
+				w.cancel(actor, "changed my mind")
+				r.signals <- actions.SignalCancel
+				if err := r.wait(); err != nil {
+					t.Fatal(err)
+				}
+				w.wantStory("requested", "planned 2", "started a #1", "cancelling", "done a #1", want)
+			})
+		})
+	}
+}
+
+func TestACancelOnRecordIsHeededAfterARestart(t *testing.T) {
+	for actor, want := range map[string]string{"cli:me@here": "ended cancelled enough", "operator": "ended abandoned enough"} {
+		t.Run(actor, func(t *testing.T) {
+			inBubble(t, func(w *world) {
+				k := &script{steps: []journal.PlannedStep{step("a")}}
+				w.requestTest()
+				w.cancel(actor, "enough")
+				w.runToEnd(w.config(k.kinds()))
+				w.wantStory("requested", "cancelling", want)
+			})
+		})
+	}
+}
+
+func TestACancelAfterThePointOfNoReturnIsIgnored(t *testing.T) {
+	inBubble(t, func(w *world) {
+		a := step("a")
+		a.Irreversible = true
+		k := &script{steps: []journal.PlannedStep{a, step("b", "a")}}
+		k.do = func(context.Context, string) error { <-time.After(10 * time.Second); return nil }
+		w.requestTest()
+		r := w.start(w.config(k.kinds()))
+		letPass(time.Second)
+		w.cancel("cli:me@here", "too late")
+		r.signals <- actions.SignalCancel
+		if err := r.wait(); err != nil {
+			t.Fatal(err)
+		}
+		w.wantStory("requested", "planned 2", "started a #1", "cancelling", "done a #1", "started b #1", "done b #1", "ended done")
+	})
+}
+
+func TestACancelInterruptsPlanningAndHolds(t *testing.T) {
+	inBubble(t, func(w *world) {
+		k := &script{plan: func() error { return errBroken }}
+		w.requestTest()
+		r := w.start(w.config(k.kinds()))
+		letPass(time.Minute)
+		w.cancel("cli:me@here", "no use")
+		r.signals <- actions.SignalCancel
+		if err := r.wait(); err != nil {
+			t.Fatal(err)
+		}
+		if got := w.lastLine(); got != "ended cancelled no use" {
+			t.Errorf("the action %s", got)
+		}
+	})
+}
+
+// stalledWorld has a step that fails until it is fixed, and another one.
+func stalledWorld(w *world) (k *script, fixed *bool) {
+	fixed = new(bool)
+	k = &script{steps: []journal.PlannedStep{step("bad"), step("good")}}
+	k.do = func(_ context.Context, id string) error {
+		if id == "bad" && !*fixed {
+			return errBroken
+		}
+		return nil
+	}
+	k.prove = func(_ context.Context, id string) (bool, error) { return id == "good" || *fixed, nil }
+	return k, fixed
+}
+
+func TestASpentBudgetStallsTheActionUntilARetryGivesItANewOne(t *testing.T) {
+	inBubble(t, func(w *world) {
+		k, fixed := stalledWorld(w)
+		w.requestTest()
+		r := w.start(w.config(k.kinds()))
+		letPass(time.Hour)
+		if got := w.lastLine(); got != "stalled bad" {
+			t.Fatalf("after an hour the journal ends with %q", got)
+		}
+		if w.count("failed bad") != 10 || w.count("failed bad #10 for good") != 1 || w.count("done good") != 1 {
+			t.Errorf("the journal says %q", w.story())
+		}
+		if stalled := w.record().Stalled; stalled == nil || !strings.Contains(stalled.Reason, errBroken.Error()) {
+			t.Errorf("stalled for %v", stalled)
+		}
+		*fixed = true
+		w.append("cli:me@here", journal.ActionRetried{}, journal.TypeActionRetried)
+		begin := time.Now()
+		r.signals <- actions.SignalRetry
+		if err := r.wait(); err != nil {
+			t.Fatal(err)
+		}
+		if got := w.lastLine(); got != "ended done" {
+			t.Errorf("the action %s", got)
+		}
+		if took := time.Since(begin); took > time.Second {
+			t.Errorf("the retry took %s, want at once", took)
+		}
+	})
+}
+
+func TestAStalledActionStaysStalledAfterARestartAndCanBeCancelled(t *testing.T) {
+	inBubble(t, func(w *world) {
+		k, fixed := stalledWorld(w)
+		w.requestTest()
+		r := w.start(w.config(k.kinds()))
+		letPass(time.Hour)
+		r.stop()
+		_ = r.wait()
+		before := len(w.story())
+		*fixed = true
+		r = w.start(w.config(k.kinds()))
+		letPass(time.Hour)
+		if got := len(w.story()); got != before {
+			t.Errorf("it went on by itself: %q", w.story()[before:])
+		}
+		w.cancel("cli:me@here", "give up")
+		r.signals <- actions.SignalCancel
+		if err := r.wait(); err != nil {
+			t.Fatal(err)
+		}
+		if got := w.lastLine(); got != "ended cancelled give up" {
+			t.Errorf("the action %s", got)
+		}
+	})
+}
+
+func TestTheBudgetSurvivesRestarts(t *testing.T) {
+	inBubble(t, func(w *world) {
+		k, _ := stalledWorld(w)
+		w.requestTest()
+		for w.count("stalled") == 0 {
+			r := w.start(w.config(k.kinds()))
+			letPass(30 * time.Second)
+			r.stop()
+			_ = r.wait()
+		}
+		if got := w.count("failed bad"); got != 10 {
+			t.Errorf("%d failures before the action stalled, want 10", got)
+		}
+	})
+}
+
+func TestARetryThatWasAskedForBeforeTheActionStalledDoesNotUnstallIt(t *testing.T) {
+	inBubble(t, func(w *world) {
+		k, _ := stalledWorld(w)
+		w.requestTest()
+		w.append("cli:me@here", journal.ActionRetried{}, journal.TypeActionRetried)
+		r := w.start(w.config(k.kinds()))
+		letPass(time.Hour)
+		before := len(w.story())
+		r.signals <- actions.SignalRetry
+		letPass(time.Hour)
+		r.stop()
+		_ = r.wait()
+		if got := len(w.story()); got != before {
+			t.Errorf("it went on: %q", w.story()[before:])
+		}
+	})
+}
+
+func TestARetryChecksAHoldAtOnce(t *testing.T) {
+	inBubble(t, func(w *world) {
+		guard := &dial{verdict: actions.Hold("not yet")}
+		k := &script{steps: []journal.PlannedStep{guarded("a", "X")}}
+		w.requestTest()
+		r := w.start(withPreflights(w.config(k.kinds()), map[string]actions.Preflight{"X": guard}))
+		letPass(10 * time.Minute)
+		guard.verdict = actions.Pass()
+		w.append("cli:me@here", journal.ActionRetried{}, journal.TypeActionRetried)
+		begin := time.Now()
+		r.signals <- actions.SignalRetry
+		if err := r.wait(); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(begin); took > 100*time.Millisecond {
+			t.Errorf("the retry took %s, want at once", took)
+		}
+	})
+}

@@ -1,0 +1,241 @@
+package actions_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// dial is a preflight whose answer can be turned, and which counts its calls.
+type dial struct {
+	verdict actions.Verdict
+	calls   int
+}
+
+func (d *dial) Check(context.Context, journal.ActionRecord) actions.Verdict {
+	d.calls++
+	if d.verdict.Kind == actions.VerdictHold {
+		return actions.Hold(fmt.Sprintf("%s (%d)", d.verdict.Reason, d.calls))
+	}
+	return d.verdict
+}
+
+func withPreflights(cfg actions.Config, preflights map[string]actions.Preflight) actions.Config {
+	cfg.Preflights = preflights
+	return cfg
+}
+
+func TestAHoldIsRecordedOncePerPreflightHoweverOftenItIsCheckedAgain(t *testing.T) {
+	inBubble(t, func(w *world) {
+		x, y := &dial{verdict: actions.Hold("not yet")}, &dial{verdict: actions.Pass()}
+		k := &script{steps: []journal.PlannedStep{guarded("a", "X", "Y")}}
+		w.requestTest()
+		r := w.start(withPreflights(w.config(k.kinds()), map[string]actions.Preflight{"X": x, "Y": y}))
+		letPass(10 * time.Minute)
+		if x.calls < 15 || x.calls > 30 {
+			t.Errorf("%d checks in 10m, want one each 5s to 30s", x.calls)
+		}
+		w.wantStory("requested", "planned 1", `held "a" by X`)
+		x.verdict, y.verdict = actions.Pass(), actions.Hold("now this")
+		letPass(time.Minute)
+		w.wantStory("requested", "planned 1", `held "a" by X`, `held "a" by Y`)
+		y.verdict = actions.Pass()
+		if err := r.wait(); err != nil {
+			t.Fatal(err)
+		}
+		w.wantStory("requested", "planned 1", `held "a" by X`, `held "a" by Y`, `released "a" by Y`,
+			"started a #1", "done a #1", "ended done")
+	})
+}
+
+func TestPreflightsRunAgainBeforeEachRepeatOfAStep(t *testing.T) {
+	inBubble(t, func(w *world) {
+		guard := &dial{verdict: actions.Pass()}
+		k := &script{steps: []journal.PlannedStep{guarded("a", "X")}}
+		k.do = func(context.Context, string) error { guard.verdict = actions.Hold("changed my mind"); return errBroken }
+		k.prove = func(context.Context, string) (bool, error) { return false, nil }
+		w.requestTest()
+		r := w.start(withPreflights(w.config(k.kinds()), map[string]actions.Preflight{"X": guard}))
+		letPass(time.Minute)
+		r.stop()
+		if err := r.wait(); !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+		w.wantStory("requested", "planned 1", "started a #1", "failed a #1", `held "a" by X`)
+	})
+}
+
+func TestAHeldStepDoesNotStopOthers(t *testing.T) {
+	inBubble(t, func(w *world) {
+		guard := &dial{verdict: actions.Hold("not yet")}
+		k := &script{steps: []journal.PlannedStep{guarded("a", "X"), step("b")}}
+		w.requestTest()
+		r := w.start(withPreflights(w.config(k.kinds()), map[string]actions.Preflight{"X": guard}))
+		letPass(time.Second)
+		if w.count(`held "a" by X`) != 1 || w.count("done b #1") != 1 {
+			t.Errorf("the journal says %q", w.story())
+		}
+		guard.verdict = actions.Pass()
+		if err := r.wait(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+func TestAnEffectThatIsThereNeedsNoPreflight(t *testing.T) {
+	inBubble(t, func(w *world) {
+		guard := &dial{verdict: actions.Pass()}
+		k := &script{steps: []journal.PlannedStep{guarded("a", "X")}}
+		k.do = func(context.Context, string) error { guard.verdict = actions.Hold("no"); return errBroken }
+		w.requestTest() // the proof is that do was called
+		w.runToEnd(withPreflights(w.config(k.kinds()), map[string]actions.Preflight{"X": guard}))
+		w.wantStory("requested", "planned 1", "started a #1", "failed a #1", "done a #1 already", "ended done")
+	})
+}
+
+func TestAPreflightNobodyKnowsHolds(t *testing.T) {
+	inBubble(t, func(w *world) {
+		k := &script{steps: []journal.PlannedStep{guarded("a", "FromTheFuture")}}
+		w.requestTest()
+		r := w.start(w.config(k.kinds()))
+		letPass(time.Minute)
+		r.stop()
+		_ = r.wait()
+		w.wantStory("requested", "planned 1", `held "a" by FromTheFuture`)
+	})
+}
+
+func TestAnAbandonEndsTheActionBeforeAnyEffect(t *testing.T) {
+	inBubble(t, func(w *world) {
+		k := &script{steps: []journal.PlannedStep{guarded("a", "X", "Y")}}
+		w.requestTest()
+		w.runToEnd(withPreflights(w.config(k.kinds()), map[string]actions.Preflight{
+			"X": always(actions.Hold("not yet")), "Y": always(actions.Abandon("no reason left")),
+		}))
+		w.wantStory("requested", "planned 1", "ended abandoned no reason left")
+	})
+}
+
+func TestPastThePointOfNoReturnAnAbandonHolds(t *testing.T) {
+	inBubble(t, func(w *world) {
+		guard := &dial{verdict: actions.Pass()}
+		a := guarded("a", "X")
+		a.Irreversible = true
+		k := &script{steps: []journal.PlannedStep{a}}
+		tries := 0
+		k.do = func(context.Context, string) error {
+			if tries++; tries == 1 {
+				guard.verdict = actions.Abandon("no reason left")
+				return errBroken
+			}
+			return nil
+		}
+		k.prove = func(context.Context, string) (bool, error) { return tries == 2, nil }
+		w.requestTest()
+		r := w.start(withPreflights(w.config(k.kinds()), map[string]actions.Preflight{"X": guard}))
+		letPass(time.Minute)
+		w.wantStory("requested", "planned 1", "started a #1", "failed a #1", `held "a" by X`)
+		if reason := w.record().Holds["a"].Reason; !strings.Contains(reason, "past its point of no return") {
+			t.Errorf("the hold says %q", reason)
+		}
+		guard.verdict = actions.Pass()
+		if err := r.wait(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+func TestWarningsOfAManualActionAreRecordedOnceAndItGoesOn(t *testing.T) {
+	for name, test := range map[string]struct {
+		request  journal.ActionRequested
+		answered bool
+		want     string
+	}{
+		"nobody to ask":          {journal.ActionRequested{Kind: testKind, Manual: true}, false, "warned X: careful (no terminal)"},
+		"forced":                 {journal.ActionRequested{Kind: testKind, Manual: true, Force: true}, false, "warned X: careful (--force)"},
+		"answered on a terminal": {journal.ActionRequested{Kind: testKind, Manual: true}, true, "warned X: careful (yes)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(w *world) {
+				k := &script{steps: []journal.PlannedStep{guarded("a", "X"), guarded("b", "X")}}
+				w.request(testSubject, test.request)
+				if test.answered {
+					w.append("cli:me@here", journal.ActionWarned{Preflight: "X", Warning: "careful", Answer: "yes"}, journal.TypeActionWarned)
+				}
+				w.runToEnd(withPreflights(w.config(k.kinds()), map[string]actions.Preflight{"X": always(actions.Warn("careful"))}))
+				if got := w.count("warned"); got != 1 || w.count(test.want) != 1 {
+					t.Errorf("the journal says %q, want one %q", w.story(), test.want)
+				}
+				if got := w.lastLine(); got != "ended done" {
+					t.Errorf("the action %s", got)
+				}
+			})
+		})
+	}
+}
+
+func TestAWarningHoldsAnAutomaticAction(t *testing.T) {
+	inBubble(t, func(w *world) {
+		k := &script{steps: []journal.PlannedStep{guarded("a", "X")}}
+		w.requestTest()
+		r := w.start(withPreflights(w.config(k.kinds()), map[string]actions.Preflight{"X": always(actions.Warn("careful"))}))
+		synctest.Wait()
+		r.stop()
+		_ = r.wait()
+		w.wantStory("requested", "planned 1", `held "a" by X`)
+	})
+}
+
+func TestAHoldOnRecordIsReleasedByTheNextRunWithoutBeingRepeated(t *testing.T) {
+	inBubble(t, func(w *world) {
+		guard := &dial{verdict: actions.Hold("not yet")}
+		k := &script{steps: []journal.PlannedStep{guarded("a", "X")}}
+		cfg := withPreflights(w.config(k.kinds()), map[string]actions.Preflight{"X": guard})
+		w.requestTest()
+		for range 3 {
+			r := w.start(cfg)
+			letPass(time.Minute)
+			r.stop()
+			_ = r.wait()
+		}
+		guard.verdict = actions.Pass()
+		w.runToEnd(cfg)
+		w.wantStory("requested", "planned 1", `held "a" by X`, `released "a" by X`, "started a #1", "done a #1", "ended done")
+	})
+}
+
+func TestWhatThisEKCODoesNotUnderstandIsHeldAndUntouched(t *testing.T) {
+	for name, change := range map[string]func(*journal.ActionRecord){
+		"an event":          func(r *journal.ActionRecord) { r.Unreadable = "event 7 (step.frobbed): unknown event type" },
+		"a kind of action":  func(r *journal.ActionRecord) { r.Kind = "frobnicate" },
+		"a kind of step":    func(r *journal.ActionRecord) { r.Plan.Steps[0].Does = "frob" },
+		"a cancelled event": func(r *journal.ActionRecord) { r.Unreadable = "x"; r.Cancelling = &journal.ActionCancelling{} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(w *world) {
+				k := &script{steps: []journal.PlannedStep{step("a")}}
+				w.requestTest()
+				w.append("operator", journal.ActionPlanned{Plan: journal.Plan{Steps: k.steps}}, journal.TypeActionPlanned)
+				record := w.record()
+				change(&record)
+				ctx, stop := context.WithTimeout(w.t.Context(), time.Hour)
+				defer stop()
+				err := newRunner(w, k).Run(ctx, record, nil)
+				if !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("Run returned %v", err)
+				}
+				w.wantStory("requested", "planned 1", `held "" by Readable`)
+				if len(k.calls()) != 0 {
+					t.Errorf("it did %q", k.calls())
+				}
+			})
+		})
+	}
+}

@@ -273,3 +273,49 @@ func TestASnapshotKeepsEveryField(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+func TestANullInASnapshotIsNoTrap(t *testing.T) {
+	state := `{"seq":1,"nodes":{"a":null,"b":{"name":"b","uid":"b","state":"Healthy","pods":{"p":null}}},"actions":{"x":null},"pauses":null}`
+	s, err := LoadState(journal.Snapshot{Seq: 1, Fold: FoldName, State: []byte(state)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{t: t, s: s, p: DefaultPolicy(), now: epoch, events: make([]journal.Event, 1)}
+	w.observeUID("b", "b", unreachableSince(epoch))
+	w.tell(journal.TypePauseSet, journal.ClusterSubject, journal.PauseSet{})
+	w.pass(time.Hour)
+	w.wantDecided("node.transitioned b: Healthy to Unknown")
+}
+
+func TestTheStatusOfAnAdoptedActionFollowsFromItsRecord(t *testing.T) {
+	for want, rec := range map[journal.ActionStatus]journal.ActionRecord{
+		Requested:  {},
+		Running:    {Planned: true},
+		Held:       {Planned: true, Holds: map[string]journal.ActionHeld{"": {}}},
+		Stalled:    {Planned: true, Stalled: &journal.ActionStalled{}},
+		Cancelling: {Planned: true, Stalled: &journal.ActionStalled{}, Cancelling: &journal.ActionCancelling{}},
+	} {
+		w := newWorld(t)
+		w.cluster("w1")
+		rec.ID, rec.Kind, rec.Subject = "x", journal.ActionPurgeNode, w.node("w1").Subject()
+		adopt := journal.Draft{Type: journal.TypeActionAdopted, Action: "x", Subject: rec.Subject, Payload: journal.ActionAdopted{Record: rec}}
+		w.write(adopt)
+		if got := w.s.Actions["x"].Status; got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+		w.write(adopt)
+		if len(w.s.Problems) != 1 {
+			t.Error("an open action is adopted again")
+		}
+	}
+}
+
+func TestAnActionIDIsNewAmongTheOpenOnes(t *testing.T) {
+	w := newWorld(t)
+	w.cluster("w1")
+	id := w.s.actionID(journal.ActionPurgeNode, w.node("w1"))
+	w.s.Actions[id] = &journal.ActionRecord{ID: id}
+	if got, want := w.s.actionID(journal.ActionPurgeNode, w.node("w1")), id+"-2"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}

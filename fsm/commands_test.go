@@ -90,6 +90,21 @@ func TestAnActionIsCancelledOnceAndOnlyBeforeItsPointOfNoReturn(t *testing.T) {
 	}
 }
 
+func TestResumeNamesWhatIsPaused(t *testing.T) {
+	w := newWorld(t)
+	w.cluster("w1")
+	for _, node := range []string{"", "p1"} {
+		drafts, err := Pause(w.s, w.now, node, "", 0, person)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.write(drafts...)
+	}
+	if _, err := Resume(w.s, "w1", "", person); err == nil || !strings.HasSuffix(err.Error(), "paused: everything p1") {
+		t.Error(err)
+	}
+}
+
 func TestAcceptEndsSafeMode(t *testing.T) {
 	w := newWorld(t)
 	w.tell(journal.TypeJournalSalvaged, journal.JournalSubject, journal.JournalSalvaged{Problem: "p"})

@@ -120,15 +120,19 @@ func (r *round) cancelObsolete() []journal.Draft {
 // decideNode moves the node's machine to where its facts say it belongs and,
 // if the node is lost, sees what may be done about it.
 func (r *round) decideNode(n *Node) {
-	plan := &nodePlan{node: n, state: n.State}
 	open := r.open[n.UID]
-	for target := goal(n, plan.state, open); target != plan.state; target = goal(n, plan.state, open) {
+	target := goal(n, n.State, open)
+	if target == n.State && !n.Unreachable() {
+		return
+	}
+	plan := &nodePlan{node: n, state: n.State}
+	for ; target != plan.state; target = goal(n, plan.state, open) {
 		if !r.move(plan, target) {
 			break
 		}
 	}
 	candidate := false
-	if n.Unreachable() && plan.state != Purged {
+	if n.Unreachable() {
 		r.decideClear(plan)
 		candidate = r.mayPurge(n, open)
 	}

@@ -144,6 +144,26 @@ func TestOnlyTheNewestThousandFinishedMachinesAreKept(t *testing.T) {
 	}
 }
 
+func TestAFinishedMachineWithAnOpenActionIsNotForgotten(t *testing.T) {
+	w := newWorld(t)
+	w.observe("first")
+	w.gone("first", "deleted")
+	w.decide()
+	w.gone("first", "deleted")
+	id := w.mustAdmit(ask("first")).Action
+	w.act(id, journal.TypeActionCancelling, journal.ActionCancelling{Reason: "r"})
+	w.tell(journal.TypeNodeTransitioned, w.node("first").Subject(), journal.NodeTransitioned{From: Purging, To: Gone, Event: "gone"})
+	for i := range maxFinished {
+		name := fmt.Sprintf("w%04d", i)
+		w.observe(name)
+		w.gone(name, "deleted")
+		w.write(journal.Draft{Type: journal.TypeNodeTransitioned, Subject: w.node(name).Subject(), Payload: journal.NodeTransitioned{From: Healthy, To: Gone, Event: "gone"}})
+	}
+	if w.node("first") == nil || w.node("w0000") != nil || len(w.s.Nodes) != maxFinished {
+		t.Errorf("first kept: %v, machines: %d", w.node("first") != nil, len(w.s.Nodes))
+	}
+}
+
 func TestEveryHopTheDecisionsTakeIsInTheTable(t *testing.T) {
 	s := NewState()
 	all := []journal.NodeState{Healthy, Unknown, Clearing, Cleared, Purging, Purged, Gone}

@@ -63,6 +63,18 @@ func TestAPurgeEndsInPurgedAlsoWhenItsNodeIsSeenToGo(t *testing.T) {
 	}
 }
 
+func TestANodeWhosePurgeIsDoneNoLongerCountsThoughItIsStillSeen(t *testing.T) {
+	w := due(t, "w1", "p9")
+	w.lose("p9", primary)
+	w.decide()
+	w.observe("w1", primary) // as if the last list were late
+	w.p.MinReadyPrimaries = 4
+	w.pass(2 * time.Hour)
+	id := w.mustAdmit(ask("w1")).Action
+	w.end(id, journal.OutcomeDone)
+	w.wantDecided("node.transitioned w1: Purging to Purged", "policy.refused p9: purge-node by ReadyMinimums")
+}
+
 func TestQ26OnlyOneNodeIsPurgedAtATimeTheLongestLostFirst(t *testing.T) {
 	w := due(t, "w2", "w1", "w3")
 	w.wantDecided("action.requested w2: purge-node", "node.transitioned w2: Unknown to Purging", "policy.refused Cluster: purge-node by OneAtATime")

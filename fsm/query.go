@@ -16,8 +16,11 @@ func (n *Node) Subject() journal.Subject { return journal.NodeSubject(n.Name, n.
 // that EKCO knows only from an adopted action.
 func (n *Node) Observed() bool { return n.FactsSeq != 0 }
 
-// Present reports whether the Node object exists, as far as EKCO knows.
-func (n *Node) Present() bool { return n.Observed() && n.GoneAt.IsZero() && n.State != Purged }
+// Present reports whether the Node object exists, as far as EKCO knows. A node
+// is not present once its purge is done, even before it is seen to go.
+func (n *Node) Present() bool {
+	return n.Observed() && n.GoneAt.IsZero() && n.State != Purged && !n.purged()
+}
 
 // Ready reports whether the node is present and ready as kURL counts it.
 func (n *Node) Ready() bool { return n.Present() && n.Facts.Ready() }

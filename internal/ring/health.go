@@ -11,11 +11,16 @@ import (
 // writable and the observers have caught up. It returns nothing when it is.
 func (r *Ring) Unready(ctx context.Context) []string {
 	var reasons []string
-	if err := r.do(ctx, func(*fsm.State) {}); err != nil {
+	synced := true
+	err := r.do(ctx, func(*fsm.State) { synced = r.observers == nil || r.observers.Synced() })
+	if err != nil {
 		reasons = append(reasons, fmt.Sprintf("the loop does not answer: %v", err))
 	}
 	if err := r.store.unwritable(); err != nil {
 		reasons = append(reasons, err.Error())
+	}
+	if !synced {
+		reasons = append(reasons, "the Kubernetes API does not answer, or the nodes have not been listed yet")
 	}
 	select {
 	case <-r.identified:

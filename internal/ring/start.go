@@ -20,7 +20,7 @@ type Observers interface {
 	SetUnknown(nodes map[string]string)
 	// WaitSynced returns once the first lists have been recorded.
 	WaitSynced(ctx context.Context) error
-	// Synced reports whether that is so.
+	// Synced reports whether the journal is up to date with the cluster now.
 	Synced() bool
 	// Absent lists what is not observed, for people.
 	Absent() []string
@@ -121,10 +121,17 @@ func (r *Ring) adopt(ctx context.Context) error {
 
 func (r *Ring) adoptFrom(ctx context.Context, content mirror.Content, journalID string) error {
 	var own []journal.ActionRecord
-	if err := r.do(ctx, func(s *fsm.State) { own = s.OpenActions() }); err != nil {
+	var options []mirror.AdoptOption
+	err := r.do(ctx, func(s *fsm.State) {
+		own = s.OpenActions()
+		if salvaged := s.Journal.Salvaged; salvaged != nil {
+			options = append(options, mirror.Salvaged(salvaged.LastSeq))
+		}
+	})
+	if err != nil {
 		return err
 	}
-	drafts, err := mirror.Adopt(content, own, journalID, r.cfg.Identity.ClusterUID)
+	drafts, err := mirror.Adopt(content, own, journalID, r.cfg.Identity.ClusterUID, options...)
 	if err != nil {
 		r.log.Warn("the mirror of open actions is not used", "error", err)
 		return nil

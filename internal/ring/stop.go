@@ -26,11 +26,20 @@ func (r *Ring) shutDown(ctx context.Context, cause error) {
 	r.stopWorkers()
 	r.workersWG.Wait()
 	r.sayStopped(ctx, cause)
-	_ = r.do(ctx, func(s *fsm.State) {
-		if s.Seq > r.lastSaved {
+	r.saveLast(ctx)
+}
+
+// saveLast folds the last words too, so that the next start replays nothing. A
+// loop that has ended by itself has said why, and is left alone.
+func (r *Ring) saveLast(ctx context.Context) {
+	err := r.do(ctx, func(s *fsm.State) {
+		if err := r.catchUp(ctx); err == nil && s.Seq > r.lastSaved {
 			r.saveSnapshot(ctx)
 		}
 	})
+	if err != nil {
+		r.log.Debug("no last snapshot", "error", err)
+	}
 }
 
 func (r *Ring) sayStopped(ctx context.Context, cause error) {

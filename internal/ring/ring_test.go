@@ -1,0 +1,244 @@
+package ring
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/replicatedhq/ekco/fsm"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// loseWorker takes worker-2 away with two pods that never end.
+func (w *world) loseWorker() {
+	w.cluster.LoseNode("worker-2")
+	w.cluster.TerminatePods("worker-2", time.Now().Add(5*time.Minute))
+}
+
+func (w *world) addPods() {
+	w.cluster.AddPod("default", "web-0", "worker-2")
+	w.cluster.AddPod("default", "web-1", "worker-2")
+	w.cluster.AddPod("default", "kept", "worker-1")
+}
+
+func TestTheLifeOfALostNode(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.policy.PurgeDeadNodes = true
+		w.addPods()
+		in := w.start(nil)
+		pass(time.Minute)
+		lost := time.Now()
+		w.loseWorker()
+
+		pass(time.Second)
+		if got := w.machine("worker-2").State; got != fsm.Unknown {
+			t.Errorf("after a second the node is %s, want Unknown", got)
+		}
+		// 5 min of deletion timestamp and 30 s more.
+		pass(5*time.Minute + 28*time.Second)
+		if n := w.cluster.Count("delete-pod default/web-0"); n != 0 {
+			t.Fatal("a pod was deleted before its time")
+		}
+		pass(2 * time.Second)
+		for _, pod := range []string{"web-0", "web-1"} {
+			if n := w.cluster.Count("delete-pod default/" + pod); n != 1 {
+				t.Errorf("%s: deleted %d times at %s, want once", pod, n, time.Since(lost))
+			}
+		}
+		if got := w.machine("worker-2").State; got != fsm.Cleared {
+			t.Errorf("the node is %s, want Cleared", got)
+		}
+		pass(time.Hour)
+		if n := w.cluster.Count("delete-node worker-2"); n != 1 {
+			t.Errorf("the Node was deleted %d times, want once", n)
+		}
+		if got := w.machine("worker-2").State; got != fsm.Purged {
+			t.Errorf("the node is %s, want Purged", got)
+		}
+		if n := w.cluster.Count("delete-pod default/kept"); n != 0 {
+			t.Error("a pod of a healthy node was deleted")
+		}
+		if err := in.stop(); err != nil {
+			t.Error(err)
+		}
+		checkIntentBeforeEffect(t, w)
+	})
+}
+
+func TestAnOrderlyStopLeavesASnapshotAndItsReason(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		in := w.start(nil)
+		pass(time.Minute)
+		if err := in.stop(); err != nil {
+			t.Fatal(err)
+		}
+		snapshot, err := w.store.Snapshot(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		events := w.events(journal.Query{})
+		last := events[len(events)-1]
+		if last.Type != journal.TypeOperatorStopped || snapshot.Seq != last.Seq {
+			t.Errorf("the journal ends with %s (%d), snapshot at %d", last.Type, last.Seq, snapshot.Seq)
+		}
+	})
+}
+
+func TestAJournalOfAnotherClusterEndsTheRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		if err := w.store.BindCluster(t.Context(), "uid-of-elsewhere"); err != nil {
+			t.Fatal(err)
+		}
+		in := w.start(nil)
+		err := <-in.ended
+		if err == nil {
+			t.Fatal("EKCO ran on the journal of another cluster")
+		}
+		if got := w.events(journal.Query{Types: []journal.Type{journal.TypeOperatorStarted}}); len(got) != 0 {
+			t.Error("EKCO wrote into the journal of another cluster")
+		}
+	})
+}
+
+func TestNothingIsDecidedWhileTheAPIIsNotThereAtTheStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.cluster.Outage(true)
+		in := w.start(nil)
+		pass(time.Minute)
+		if reasons := in.Unready(t.Context()); len(reasons) == 0 {
+			t.Error("EKCO calls itself ready without an API")
+		}
+		w.cluster.Outage(false)
+		pass(time.Minute)
+		if reasons := in.Unready(t.Context()); len(reasons) != 0 {
+			t.Errorf("with the API back EKCO is not ready: %v", reasons)
+		}
+		if err := in.stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestCrashMatrix kills EKCO before and after each append and each effect of a
+// node's whole life, starts it again, and expects the same end.
+func TestCrashMatrix(t *testing.T) {
+	kills := []struct {
+		name string
+		arm  func(in *incarnation, n int)
+		// armed counts the places of a run that was not killed.
+		armed func(in *incarnation) int
+	}{
+		{"before append", func(in *incarnation, n int) { in.store.killAt, in.store.before = n, true }, func(in *incarnation) int { return in.store.appends }},
+		{"after append", func(in *incarnation, n int) { in.store.killAt = n }, func(in *incarnation) int { return in.store.appends }},
+		{"before effect", func(in *incarnation, n int) { in.kube.killAt, in.kube.before = n, true }, func(in *incarnation) int { return in.kube.effects }},
+		{"after effect", func(in *incarnation, n int) { in.kube.killAt = n }, func(in *incarnation) int { return in.kube.effects }},
+	}
+	for _, kill := range kills {
+		places := 0
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t)
+			in := lifeOfANode(t, w, nil)
+			places = kill.armed(in)
+		})
+		for n := 1; n <= places; n++ {
+			t.Run(fmt.Sprintf("%s %d", kill.name, n), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					lifeOfANode(t, newWorld(t), func(in *incarnation) { kill.arm(in, n) })
+				})
+			})
+		}
+	}
+}
+
+// lifeOfANode plays a node's loss, clearing and purge; the first incarnation
+// may die, and is followed by a second. It returns the first.
+func lifeOfANode(t *testing.T, w *world, arm func(*incarnation)) *incarnation {
+	t.Helper()
+	w.policy.PurgeDeadNodes = true
+	w.addPods()
+	first := w.start(arm)
+	pass(time.Minute)
+	w.loseWorker()
+	pass(10 * time.Minute)
+	last := first
+	if first.life.check() != nil {
+		<-first.ended
+		last = w.start(nil)
+	}
+	pass(2 * time.Hour)
+	if last == first && first.life.check() != nil {
+		<-first.ended
+		last = w.start(nil)
+		pass(2 * time.Hour)
+	}
+	if err := last.stop(); err != nil {
+		t.Errorf("stop: %v", err)
+	}
+	if got := w.machine("worker-2").State; got != fsm.Purged {
+		t.Errorf("the node ends %s, want Purged", got)
+	}
+	if open := w.state().OpenActions(); len(open) != 0 {
+		t.Errorf("actions are left open: %+v", open)
+	}
+	nodes, pods, _ := w.cluster.Snapshot()
+	if len(nodes) != 5 || len(pods) != 1 || pods[0].Name != "kept" {
+		t.Errorf("%d nodes and %d pods are left, want 5 and 1", len(nodes), len(pods))
+	}
+	checkIntentBeforeEffect(t, w)
+	checkReplay(t, w)
+	return first
+}
+
+// checkIntentBeforeEffect compares the world's log with the journal: every
+// effect on an object has a step.started of its own.
+func checkIntentBeforeEffect(t *testing.T, w *world) {
+	t.Helper()
+	started := map[string]bool{}
+	for _, event := range w.events(journal.Query{Types: []journal.Type{journal.TypeStepStarted}}) {
+		payload, err := event.Decode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		step := payload.(*journal.StepStarted).Step
+		if step == "delete-node" {
+			step += " " + event.Subject.Name
+		}
+		started[step] = true
+	}
+	for _, effect := range w.cluster.Effects() {
+		if effect.Name != "write-mirror" && !started[effect.Name] {
+			t.Errorf("%s happened and no step.started says so; there are %v", effect.Name, started)
+		}
+	}
+}
+
+// checkReplay expects a replay from the first event to equal the fold through
+// the snapshot.
+func checkReplay(t *testing.T, w *world) {
+	t.Helper()
+	replayed := fsm.NewState()
+	for _, event := range w.events(journal.Query{}) {
+		replayed.Apply(event)
+	}
+	want, err := replayed.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := w.state().Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(got.State, want.State) {
+		t.Errorf("replay differs from the live state:\n%s\n%s", want.State, got.State)
+	}
+}

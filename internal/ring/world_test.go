@@ -1,0 +1,374 @@
+package ring
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/replicatedhq/ekco/fsm"
+	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/internal/kube/kubesim"
+	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/memory"
+)
+
+// errDead is what a killed incarnation's calls return.
+var errDead = errors.New("the process is dead")
+
+// life is one incarnation of the process: after kill, nothing it does has an
+// effect any more.
+type life struct {
+	mu   sync.Mutex
+	dead bool
+	over context.CancelFunc
+}
+
+func (l *life) kill() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.dead = true
+	l.over()
+}
+
+func (l *life) check() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.dead {
+		return errDead
+	}
+	return nil
+}
+
+// mortalStore kills its incarnation before or after its nth append.
+type mortalStore struct {
+	journal.Store
+	life    *life
+	appends int
+	killAt  int
+	before  bool
+	mu      sync.Mutex
+}
+
+func (s *mortalStore) Append(ctx context.Context, drafts ...journal.Draft) ([]journal.Event, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.life.check(); err != nil {
+		return nil, err
+	}
+	s.appends++
+	if s.appends == s.killAt && s.before {
+		s.life.kill()
+		return nil, errDead
+	}
+	events, err := s.Store.Append(ctx, drafts...)
+	if s.appends == s.killAt {
+		s.life.kill()
+		return nil, errDead
+	}
+	return events, err
+}
+
+func (s *mortalStore) SaveSnapshot(ctx context.Context, snapshot journal.Snapshot) error {
+	if err := s.life.check(); err != nil {
+		return err
+	}
+	return s.Store.SaveSnapshot(ctx, snapshot)
+}
+
+// mortalKube has no effects after its incarnation's death.
+type mortalKube struct {
+	kube.API
+	life *life
+	// killAt is the effect, counted from 1, around which the process dies.
+	effects, killAt int
+	before          bool
+	mu              sync.Mutex
+}
+
+func (k *mortalKube) around(effect func() error) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if err := k.life.check(); err != nil {
+		return err
+	}
+	k.effects++
+	if k.effects == k.killAt && k.before {
+		k.life.kill()
+		return errDead
+	}
+	err := effect()
+	if k.effects == k.killAt {
+		k.life.kill()
+		return errDead
+	}
+	return err
+}
+
+func (k *mortalKube) DeleteNode(ctx context.Context, name, uid string) error {
+	return k.around(func() error { return k.API.DeleteNode(ctx, name, uid) })
+}
+
+func (k *mortalKube) ForceDeletePod(ctx context.Context, namespace, name, uid string) error {
+	return k.around(func() error { return k.API.ForceDeletePod(ctx, namespace, name, uid) })
+}
+
+func (k *mortalKube) WriteMirror(ctx context.Context, content []byte, version string) (written string, err error) {
+	err = k.around(func() error {
+		written, err = k.API.WriteMirror(ctx, content, version)
+		return err
+	})
+	return written, err
+}
+
+// world is a simulated cluster and a journal that outlive every incarnation.
+type world struct {
+	t       *testing.T
+	cluster *kubesim.Cluster
+	store   journal.Store
+	policy  fsm.Policy
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	w := &world{t: t, cluster: kubesim.New(), store: memory.New(), policy: fsm.DefaultPolicy()}
+	for _, name := range []string{"primary-1", "primary-2", "primary-3"} {
+		w.cluster.AddNode(name, journal.RolePrimary)
+	}
+	for _, name := range []string{"worker-1", "worker-2", "worker-3"} {
+		w.cluster.AddNode(name, journal.RoleWorker)
+	}
+	return w
+}
+
+// incarnation is a running ring.
+type incarnation struct {
+	*Ring
+	life  *life
+	store *mortalStore
+	kube  *mortalKube
+	ended chan error
+}
+
+// start starts a ring; arm may say where it dies.
+func (w *world) start(arm func(*incarnation)) *incarnation {
+	w.t.Helper()
+	ctx, cancel := context.WithCancel(w.t.Context())
+	life := &life{over: cancel}
+	in := &incarnation{
+		life: life, store: &mortalStore{Store: w.store, life: life},
+		kube: &mortalKube{API: w.cluster, life: life}, ended: make(chan error, 1),
+	}
+	if arm != nil {
+		arm(in)
+	}
+	ring, err := New(ctx, Config{
+		Store: in.store, Kube: in.kube, Policy: w.policy, Log: slog.New(slog.DiscardHandler),
+		Identity: journal.OperatorStarted{Version: "v0.0.0", Host: "test", PID: 1},
+		Observe:  w.observe,
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	in.Ring = ring
+	go func() { in.ended <- ring.Run(ctx) }()
+	return in
+}
+
+// stop ends the incarnation in order and returns what Run returned.
+func (in *incarnation) stop() error {
+	in.life.over()
+	return <-in.ended
+}
+
+// state returns the fold of the journal.
+func (w *world) state() *fsm.State {
+	w.t.Helper()
+	state, err := Fold(w.t.Context(), w.store)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return state
+}
+
+func (w *world) events(query journal.Query) []journal.Event {
+	w.t.Helper()
+	var events []journal.Event
+	for event, err := range w.store.Read(w.t.Context(), query) {
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		events = append(events, event)
+	}
+	return events
+}
+
+func (w *world) machine(name string) *fsm.Node {
+	w.t.Helper()
+	nodes := w.state().NodeByName(name)
+	if len(nodes) == 0 {
+		return &fsm.Node{}
+	}
+	return nodes[0]
+}
+
+// watcher is a stand-in for the observers: it compares the simulated cluster
+// with what it last wrote, at each change.
+type watcher struct {
+	world    *world
+	recorder Recorder
+	stop     context.CancelFunc
+	ended    chan struct{}
+	synced   chan struct{}
+
+	mu      sync.Mutex
+	unknown map[string]string
+	changed chan struct{}
+
+	nodes map[string]kube.Node
+	pods  map[string]kube.Pod
+}
+
+func (w *world) observe(ctx context.Context, known []fsm.Node, recorder Recorder) Observers {
+	ctx, stop := context.WithCancel(ctx)
+	o := &watcher{
+		world: w, recorder: recorder, stop: stop, ended: make(chan struct{}), synced: make(chan struct{}),
+		changed: make(chan struct{}, 1), nodes: map[string]kube.Node{}, pods: map[string]kube.Pod{},
+	}
+	for _, node := range known {
+		if node.Present() {
+			o.nodes[node.UID] = kube.Node{Name: node.Name, UID: node.UID, Facts: node.Facts}
+		}
+		for uid, pod := range node.Pods {
+			o.pods[uid] = kube.Pod{Node: node.Name, PodRef: journal.PodRef{
+				Namespace: pod.Namespace, Name: pod.Name, UID: uid, DeletionTimestamp: pod.DeletionTimestamp,
+			}}
+		}
+	}
+	go o.run(ctx)
+	return o
+}
+
+func (o *watcher) run(ctx context.Context) {
+	defer close(o.ended)
+	synced := false
+	for {
+		nodes, pods, changed := o.world.cluster.Snapshot()
+		drafts := append(o.nodeFacts(nodes), o.podFacts(pods)...)
+		if len(drafts) > 0 {
+			if err := o.recorder.Record(ctx, drafts...); err != nil {
+				return
+			}
+		}
+		if !synced {
+			close(o.synced)
+			synced = true
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-changed:
+		case <-o.changed:
+		}
+	}
+}
+
+func (o *watcher) nodeFacts(nodes []kube.Node) (drafts []journal.Draft) {
+	present := map[string]bool{}
+	for _, node := range nodes {
+		present[node.UID] = true
+		if known, ok := o.nodes[node.UID]; ok && known.Facts.Equal(node.Facts) {
+			continue
+		}
+		o.nodes[node.UID] = node
+		drafts = append(drafts, journal.Draft{
+			Type: journal.TypeNodeObserved, Subject: journal.NodeSubject(node.Name, node.UID), Actor: "observer/node",
+			Payload: journal.NodeObserved{NodeFacts: node.Facts},
+		})
+	}
+	for uid, node := range o.nodes {
+		if !present[uid] {
+			delete(o.nodes, uid)
+			drafts = append(drafts, journal.Draft{
+				Type: journal.TypeNodeGone, Subject: journal.NodeSubject(node.Name, uid), Actor: "observer/node",
+				Payload: journal.NodeGone{Reason: "deleted"},
+			})
+		}
+	}
+	return drafts
+}
+
+func (o *watcher) podFacts(pods []kube.Pod) (drafts []journal.Draft) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	present := map[string]bool{}
+	for _, pod := range pods {
+		nodeUID, watched := o.unknown[pod.Node]
+		if !watched || pod.DeletionTimestamp.IsZero() {
+			continue
+		}
+		present[pod.UID] = true
+		if _, known := o.pods[pod.UID]; known {
+			continue
+		}
+		o.pods[pod.UID] = pod
+		drafts = append(drafts, podDraft(journal.TypePodTerminating, pod, journal.PodTerminating{
+			NodeUID: nodeUID, DeletionTimestamp: pod.DeletionTimestamp,
+		}))
+	}
+	for uid, pod := range o.pods {
+		nodeUID, watched := o.unknown[pod.Node]
+		if watched && !present[uid] {
+			delete(o.pods, uid)
+			drafts = append(drafts, podDraft(journal.TypePodGone, pod, journal.PodGone{NodeUID: nodeUID}))
+		}
+	}
+	return drafts
+}
+
+func podDraft(kind journal.Type, pod kube.Pod, payload journal.Payload) journal.Draft {
+	return journal.Draft{
+		Type: kind, Subject: journal.PodSubject(pod.Namespace, pod.Name, pod.UID, pod.Node),
+		Actor: "observer/pod", Payload: payload,
+	}
+}
+
+func (o *watcher) SetUnknown(nodes map[string]string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.unknown = nodes
+	select {
+	case o.changed <- struct{}{}:
+	default:
+	}
+}
+
+func (o *watcher) WaitSynced(ctx context.Context) error {
+	select {
+	case <-o.synced:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (o *watcher) Synced() bool {
+	select {
+	case <-o.synced:
+		return true
+	default:
+		return false
+	}
+}
+
+func (o *watcher) Absent() []string { return nil }
+
+func (o *watcher) Stop() {
+	o.stop()
+	<-o.ended
+}
+
+// pass lets simulated time go by until everything has come to rest.
+func pass(d time.Duration) { time.Sleep(d) }

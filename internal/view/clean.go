@@ -1,0 +1,90 @@
+package view
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Clean returns the text with everything a terminal might obey, or that could
+// reorder or hide text, spelled out: an escape character becomes \x1b, a line
+// break \n, a right-to-left override \u202e.
+func Clean(text string) string {
+	if plain(text) {
+		return text
+	}
+	var out strings.Builder
+	for len(text) > 0 {
+		r, size := utf8.DecodeRuneInString(text)
+		switch {
+		case r == utf8.RuneError && size == 1:
+			fmt.Fprintf(&out, `\x%02x`, text[0])
+		case unicode.IsPrint(r):
+			out.WriteRune(r)
+		case r == '\n':
+			out.WriteString(`\n`)
+		case r == '\t':
+			out.WriteString(`\t`)
+		case r < 0x80:
+			fmt.Fprintf(&out, `\x%02x`, r)
+		case r > 0xffff:
+			fmt.Fprintf(&out, `\U%08x`, r)
+		default:
+			fmt.Fprintf(&out, `\u%04x`, r)
+		}
+		text = text[size:]
+	}
+	return out.String()
+}
+
+func plain(text string) bool {
+	for i := range len(text) {
+		if text[i] < ' ' || text[i] >= 0x7f {
+			return strings.IndexFunc(text, func(r rune) bool { return !unicode.IsPrint(r) || r == utf8.RuneError }) < 0
+		}
+	}
+	return true
+}
+
+// escapeJSON spells out, in finished JSON, the characters that JSON allows and
+// a terminal might obey. What the JSON says does not change.
+func escapeJSON(content []byte) []byte {
+	if plain(string(content)) {
+		return content
+	}
+	out := make([]byte, 0, len(content)+16)
+	for len(content) > 0 {
+		r, size := utf8.DecodeRune(content)
+		switch {
+		case r < 0x7f || unicode.IsPrint(r):
+			out = append(out, content[:size]...)
+		case r > 0xffff:
+			r -= 0x10000
+			out = fmt.Appendf(out, `\u%04x\u%04x`, 0xd800+r>>10, 0xdc00+r&0x3ff)
+		default:
+			out = fmt.Appendf(out, `\u%04x`, r)
+		}
+		content = content[size:]
+	}
+	return out
+}
+
+// cleaned returns decoded JSON with every text in it cleaned.
+func cleaned(value any) any {
+	switch value := value.(type) {
+	case string:
+		return Clean(value)
+	case []any:
+		for i, item := range value {
+			value[i] = cleaned(item)
+		}
+	case map[string]any:
+		out := make(map[string]any, len(value))
+		for name, item := range value {
+			out[Clean(name)] = cleaned(item)
+		}
+		return out
+	}
+	return value
+}

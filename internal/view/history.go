@@ -1,0 +1,149 @@
+package view
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/replicatedhq/ekco/journal"
+)
+
+var historyFormats = []string{"table", "wide", "json", "yaml", "tree"}
+
+// HistoryFormats returns the forms in which history can be shown.
+func HistoryFormats() []string { return append([]string(nil), historyFormats...) }
+
+// History shows events one after the other. It keeps none of them, except that
+// a tree remembers the steps of the actions that are open.
+type History interface {
+	// Event shows an event, or remembers it.
+	Event(e journal.Event) error
+	// Flush shows what was remembered.
+	Flush() error
+}
+
+// Options say how to show a history.
+type Options struct {
+	// Color allows colours.
+	Color bool
+	// NoHeader leaves out a table's header.
+	NoHeader bool
+	// Lookup returns the event of a sequence number, if there is one; a tree
+	// asks it for the cause of an action. It may be nil.
+	Lookup func(seq uint64) (journal.Event, bool)
+}
+
+// NewHistory returns a History of the given format that writes to w.
+func NewHistory(w io.Writer, format string, options Options) (History, error) {
+	switch format {
+	case "table", "wide":
+		return &historyTable{w: w, style: style{options.Color}, wide: format == "wide", headed: options.NoHeader}, nil
+	case "json":
+		return historyJSON{w}, nil
+	case "yaml":
+		return historyYAML{w}, nil
+	case "tree":
+		return newTree(w, options), nil
+	}
+	return nil, fmt.Errorf("unknown output %q: want one of %v", format, historyFormats)
+}
+
+// historyTable writes fixed columns, so that it needs no memory.
+type historyTable struct {
+	w      io.Writer
+	style  style
+	wide   bool
+	headed bool
+}
+
+// Event writes one row.
+func (h *historyTable) Event(e journal.Event) error {
+	if !h.headed {
+		h.headed = true
+		head := fmt.Sprintf("%7s  %-20s  %-17s  ", "SEQ", "TIME", "TYPE")
+		if h.wide {
+			head += fmt.Sprintf("%-20s  %-7s  %-28s  %-36s  ", "ACTOR", "CAUSE", "SUBJECT", "UID")
+		}
+		if _, err := fmt.Fprintln(h.w, head+"WHAT"); err != nil {
+			return err
+		}
+	}
+	kind := fmt.Sprintf("%-17s", Clean(string(e.Type)))
+	row := fmt.Sprintf("%7d  %-20s  %s  ", e.Seq, stamp(e.Time), h.style.paint(toneOf(e.Type), kind))
+	if h.wide {
+		cause := "-"
+		if e.Cause != 0 {
+			cause = "#" + strconv.FormatUint(e.Cause, 10)
+		}
+		row += fmt.Sprintf("%-20s  %-7s  %-28s  %-36s  ", Clean(e.Actor), cause, orDash(Clean(subject(e.Subject))), orDash(Clean(e.Subject.UID)))
+	}
+	_, err := fmt.Fprintln(h.w, row+Sentence(e))
+	return err
+}
+
+// Flush does nothing: every row has been written.
+func (h *historyTable) Flush() error { return nil }
+
+func subject(s journal.Subject) string {
+	if s.Name == "" {
+		return s.Kind
+	}
+	return s.Kind + "/" + s.Name
+}
+
+func orDash(text string) string {
+	if text == "" {
+		return "-"
+	}
+	return text
+}
+
+type historyJSON struct{ w io.Writer }
+
+// Event writes one line of JSON.
+func (h historyJSON) Event(e journal.Event) error {
+	content, err := json.Marshal(e)
+	if err != nil {
+		return fmt.Errorf("write event %d as JSON: %w", e.Seq, err)
+	}
+	_, err = h.w.Write(append(escapeJSON(content), '\n'))
+	return err
+}
+
+// Flush does nothing.
+func (h historyJSON) Flush() error { return nil }
+
+type historyYAML struct{ w io.Writer }
+
+// Event writes one YAML document.
+func (h historyYAML) Event(e journal.Event) error { return writeYAML(h.w, e, true) }
+
+// Flush does nothing.
+func (h historyYAML) Flush() error { return nil }
+
+// writeYAML writes a value as YAML. YAML has no way to spell out in place what
+// a terminal might obey, so texts that hold such characters are shown cleaned.
+func writeYAML(w io.Writer, value any, separate bool) error {
+	content, err := json.Marshal(value)
+	if err != nil {
+		return fmt.Errorf("write as YAML: %w", err)
+	}
+	decoder := json.NewDecoder(bytes.NewReader(content))
+	decoder.UseNumber()
+	var decoded any
+	if err := decoder.Decode(&decoded); err != nil {
+		return fmt.Errorf("write as YAML: %w", err)
+	}
+	if content, err = yaml.Marshal(cleaned(decoded)); err != nil {
+		return fmt.Errorf("write as YAML: %w", err)
+	}
+	if separate {
+		content = append([]byte("---\n"), content...)
+	}
+	_, err = w.Write(content)
+	return err
+}

@@ -1,0 +1,305 @@
+package view
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/replicatedhq/ekco/internal/api"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// StatusFormats returns the forms in which a status can be shown.
+func StatusFormats() []string { return []string{"table", "json", "yaml"} }
+
+// Status writes a status in the given format.
+func Status(w io.Writer, status api.Status, format string, color bool) error {
+	switch format {
+	case "table":
+		_, err := io.WriteString(w, statusText(status, style{color}))
+		return err
+	case "json", "yaml":
+		return Value(w, status, format)
+	}
+	return fmt.Errorf("unknown output %q: want one of %v", format, StatusFormats())
+}
+
+// Value writes any value as indented JSON, or as YAML.
+func Value(w io.Writer, value any, format string) error {
+	if format == "yaml" {
+		return writeYAML(w, value, false)
+	}
+	content, err := json.MarshalIndent(value, "", "  ")
+	if err != nil {
+		return fmt.Errorf("write as JSON: %w", err)
+	}
+	lines := strings.SplitAfter(string(content), "\n")
+	for i, line := range lines {
+		body, ended := strings.CutSuffix(line, "\n")
+		if lines[i] = string(escapeJSON([]byte(body))); ended {
+			lines[i] += "\n"
+		}
+	}
+	_, err = io.WriteString(w, strings.Join(lines, "")+"\n")
+	return err
+}
+
+// statusText shows first what is wrong, then what is.
+func statusText(status api.Status, s style) string {
+	var out strings.Builder
+	section := func(lines ...string) {
+		for _, line := range lines {
+			out.WriteString(line + "\n")
+		}
+	}
+	section(safeMode(status, s)...)
+	section(operatorLines(status, s)...)
+	section(journalLines(status, s)...)
+	section(pauseLines(status, s)...)
+	section(nodeTable(status, s)...)
+	section(actionLines(status, s)...)
+	section(refusalLines(status, s)...)
+	section(list("PROBLEMS", status.Problems)...)
+	section(list("DOES WITHOUT", status.Absent)...)
+	return out.String()
+}
+
+func safeMode(status api.Status, s style) []string {
+	salvaged := status.Journal.SafeMode
+	if salvaged == nil {
+		return nil
+	}
+	return []string{
+		s.paint(loud, "SAFE MODE: EKCO observes and explains, and does nothing else."),
+		fmt.Sprintf("  The journal was damaged (%s). %s recovered, at least %d lost. The damaged file is %s.",
+			Clean(salvaged.Problem), count(salvaged.Recovered, "event"), salvaged.LostAtLeast, Clean(salvaged.DamagedFile)),
+		"  When you have looked at it, let EKCO work again: ekco journal accept",
+		"",
+	}
+}
+
+func operatorLines(status api.Status, s style) []string {
+	o := status.Operator
+	who := strings.TrimSpace(Clean(o.Version) + " on " + orDash(Clean(o.Host)))
+	var lines []string
+	switch {
+	case o.Running:
+		lines = append(lines, fmt.Sprintf("Operator: %s, %s (pid %d), up %s", s.paint(good, "running"), who, o.PID, Span(status.Now.Sub(o.StartedAt))))
+	case o.StartedAt.IsZero():
+		lines = append(lines, "Operator: "+s.paint(bad, "not running")+"; none has ever written this journal")
+	case o.StoppedAt.After(o.StartedAt):
+		lines = append(lines, fmt.Sprintf("Operator: %s; %s stopped %s ago. This is what the journal says.",
+			s.paint(bad, "not running"), who, Span(status.Now.Sub(o.StoppedAt))))
+	default:
+		lines = append(lines, fmt.Sprintf("Operator: %s; %s, started %s ago, did not stop in order. This is what the journal says.",
+			s.paint(bad, "not running"), who, Span(status.Now.Sub(o.StartedAt))))
+	}
+	if o.DryRun {
+		lines = append(lines, "Dry run:  "+s.paint(doubtful, "nothing is changed, only recorded"))
+	}
+	if at := status.API.LostAt; !at.IsZero() {
+		lines = append(lines, "API:      "+s.paint(bad, "does not answer")+" since "+stamp(at)+" ("+Span(status.Now.Sub(at))+")")
+	}
+	return lines
+}
+
+func journalLines(status api.Status, s style) []string {
+	j := status.Journal
+	line := fmt.Sprintf("Journal:  at #%d, %s, %s", j.LastSeq, count(j.Events, "event"), size(j.Bytes))
+	if j.FreeBytes > 0 {
+		line += " (" + size(j.FreeBytes) + " free)"
+	}
+	if j.Path != "" {
+		line += ", " + Clean(j.Path)
+	}
+	lines := []string{line}
+	if !j.Writable && j.Error != "" {
+		lines = append(lines, "          "+s.paint(loud, "cannot be written, so nothing is done: ")+Clean(j.Error))
+	}
+	return lines
+}
+
+func size(bytes int64) string {
+	switch {
+	case bytes >= 1<<30:
+		return fmt.Sprintf("%.1f GiB", float64(bytes)/(1<<30))
+	case bytes >= 1<<20:
+		return fmt.Sprintf("%.1f MiB", float64(bytes)/(1<<20))
+	case bytes >= 1<<10:
+		return fmt.Sprintf("%.1f KiB", float64(bytes)/(1<<10))
+	}
+	return fmt.Sprintf("%d B", bytes)
+}
+
+func pauseLines(status api.Status, s style) []string {
+	var lines []string
+	for _, node := range slices.Sorted(maps.Keys(status.Pauses)) {
+		pause := status.Pauses[node]
+		what, resume := "everything", "ekco resume"
+		if node != "" {
+			what, resume = "node "+Clean(node), "ekco resume "+Clean(node)
+		}
+		until := "until \"" + resume + "\""
+		if !pause.Until.IsZero() {
+			until = "until " + stamp(pause.Until)
+		}
+		lines = append(lines, fmt.Sprintf("Paused:   %s, by %s at %s, %s%s", s.paint(doubtful, what), Clean(pause.By),
+			stamp(pause.At), until, because(Clean(pause.Reason))))
+	}
+	return lines
+}
+
+func nodeTable(status api.Status, s style) []string {
+	if len(status.Nodes) == 0 {
+		return []string{"", "No node has been seen yet."}
+	}
+	rows := [][]cell{{{text: "NODE"}, {text: "ROLE"}, {text: "STATE"}, {text: "SINCE"}, {text: "READY"}, {text: "NOTES"}}}
+	for _, node := range status.Nodes {
+		ready := "no"
+		if node.Ready {
+			ready = "yes"
+		}
+		var notes []string
+		if !node.UnreachableSince.IsZero() {
+			notes = append(notes, "unreachable since "+stamp(node.UnreachableSince))
+		}
+		if node.TerminatingPods > 0 {
+			notes = append(notes, count(node.TerminatingPods, "terminating pod"))
+		}
+		if node.Excluded {
+			notes = append(notes, "excluded by its label")
+		}
+		rows = append(rows, []cell{
+			{text: Clean(node.Name)},
+			{text: Clean(string(node.Role))},
+			{text: Clean(string(node.State)), tone: toneOfNode(node.State)},
+			{text: Span(status.Now.Sub(node.Since)) + " ago"},
+			{text: ready},
+			{text: strings.Join(notes, ", ")},
+		})
+	}
+	return append([]string{""}, align(rows, s)...)
+}
+
+// cell is a piece of a table; its tone does not count as width.
+type cell struct {
+	text string
+	tone tone
+}
+
+// align pads every column to its widest cell.
+func align(rows [][]cell, s style) []string {
+	var widths []int
+	for _, row := range rows {
+		for i, c := range row {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], len([]rune(c.text)))
+		}
+	}
+	lines := make([]string, 0, len(rows))
+	for _, row := range rows {
+		var line strings.Builder
+		for i, c := range row {
+			line.WriteString(s.paint(c.tone, c.text))
+			line.WriteString(strings.Repeat(" ", widths[i]-len([]rune(c.text))+2))
+		}
+		lines = append(lines, strings.TrimRight(line.String(), " "))
+	}
+	return lines
+}
+
+func actionLines(status api.Status, s style) []string {
+	if len(status.Actions) == 0 {
+		return []string{"", "No action is open."}
+	}
+	lines := []string{"", "OPEN ACTIONS"}
+	for _, action := range status.Actions {
+		lines = append(lines, fmt.Sprintf("  %s: %s of %s, %s, %s, since %s ago, asked for by %s", Clean(action.ID), action.Kind,
+			Clean(object(action.Subject)), s.paint(toneOfAction(action.Status), Clean(string(action.Status))), progress(action),
+			Span(status.Now.Sub(action.RequestedAt)), Clean(action.RequestedBy)))
+		for _, why := range Waits(action) {
+			lines = append(lines, "    "+why)
+		}
+	}
+	return lines
+}
+
+// progress returns "step 2/3: delete-node".
+func progress(action journal.ActionRecord) string {
+	if !action.Planned {
+		return "not planned yet"
+	}
+	done, next := 0, ""
+	for _, step := range action.Plan.Steps {
+		switch {
+		case action.Steps[step.ID].Done():
+			done++
+		case next == "":
+			next = ": " + Clean(step.ID)
+		}
+	}
+	total := len(action.Plan.Steps)
+	return fmt.Sprintf("step %d/%d%s", min(done+1, total), total, next)
+}
+
+// Waits says, a line each, why an action does not go on and what an
+// administrator can do about it.
+func Waits(action journal.ActionRecord) []string {
+	var lines []string
+	for _, step := range slices.Sorted(maps.Keys(action.Holds)) {
+		hold := action.Holds[step]
+		lines = append(lines, fmt.Sprintf("waits%s for %s%s; it goes on by itself when that is gone%s", Clean(before(hold.Step)),
+			Clean(hold.Preflight), because(Clean(hold.Reason)), cancelHint(action)))
+	}
+	if action.Stalled != nil {
+		lines = append(lines, fmt.Sprintf("stalled at %s%s; repair the cause, then: ekco retry %s%s", Clean(action.Stalled.Step),
+			because(Clean(action.Stalled.Reason)), Clean(action.ID), cancelHint(action)))
+	}
+	if action.Cancelling != nil {
+		lines = append(lines, "is being cancelled"+because(Clean(action.Cancelling.Reason)))
+	}
+	if action.Unreadable != "" {
+		lines = append(lines, "this EKCO cannot read it ("+Clean(action.Unreadable)+"); run the newer EKCO that wrote it")
+	}
+	for _, id := range slices.Sorted(maps.Keys(action.Steps)) {
+		if step := action.Steps[id]; step.LastError != "" && !step.Done() {
+			lines = append(lines, fmt.Sprintf("%s failed (attempt %d): %s", Clean(id), step.Attempts, Clean(step.LastError)))
+		}
+	}
+	return lines
+}
+
+func cancelHint(action journal.ActionRecord) string {
+	if action.PastNoReturn || action.Cancelling != nil {
+		return ""
+	}
+	return ", or give it up: ekco cancel " + Clean(action.ID)
+}
+
+func refusalLines(status api.Status, s style) []string {
+	if len(status.Refusals) == 0 {
+		return nil
+	}
+	lines := []string{"", "POLICY REFUSES"}
+	for _, refusal := range status.Refusals {
+		lines = append(lines, fmt.Sprintf("  %s %s: %s%s (for %s)", verb(refusal.Kind), Clean(object(refusal.Subject)),
+			s.paint(doubtful, Clean(refusal.Rule)), because(Clean(refusal.Reason)), Span(status.Now.Sub(refusal.Since))))
+	}
+	return lines
+}
+
+func list(title string, items []string) []string {
+	if len(items) == 0 {
+		return nil
+	}
+	lines := []string{"", title}
+	for _, item := range items {
+		lines = append(lines, "  "+Clean(item))
+	}
+	return lines
+}

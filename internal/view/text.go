@@ -1,0 +1,68 @@
+package view
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// stampLayout is how times are shown: in UTC, as in the logs of Kubernetes.
+const stampLayout = "2006-01-02T15:04:05Z"
+
+func stamp(at time.Time) string { return at.UTC().Format(stampLayout) }
+
+// Span returns a duration with the precision people want: 0.41s, 12.3s, 5m10s,
+// 26h3m, 3d4h.
+func Span(d time.Duration) string {
+	switch {
+	case d < 0:
+		return "0s"
+	case d < 10*time.Second:
+		return strconv.FormatFloat(d.Round(10*time.Millisecond).Seconds(), 'f', -1, 64) + "s"
+	case d < time.Minute:
+		return strconv.FormatFloat(d.Round(100*time.Millisecond).Seconds(), 'f', -1, 64) + "s"
+	case d < time.Hour:
+		return trimZero(d.Round(time.Second).String(), "m0s", "m")
+	case d < 72*time.Hour:
+		return trimZero(strings.TrimSuffix(d.Round(time.Minute).String(), "0s"), "h0m", "h")
+	}
+	hours := int(d.Round(time.Hour).Hours())
+	return trimZero(strconv.Itoa(hours/24)+"d"+strconv.Itoa(hours%24)+"h", "d0h", "d")
+}
+
+func trimZero(text, zero, short string) string {
+	if cut, found := strings.CutSuffix(text, zero); found {
+		return cut + short
+	}
+	return text
+}
+
+// count returns "1 event", "2 events".
+func count[N int | uint64](n N, what string) string {
+	text := strconv.FormatUint(uint64(n), 10) + " " + what
+	if n != 1 {
+		text += "s"
+	}
+	return text
+}
+
+// because returns ": reason", or nothing without one.
+func because(reason string) string {
+	if reason == "" {
+		return ""
+	}
+	return ": " + reason
+}
+
+// object names a subject in a sentence.
+func object(s journal.Subject) string {
+	switch {
+	case s.Kind == "Cluster" || s.Kind == "":
+		return "everything"
+	case s.Name == "":
+		return strings.ToLower(s.Kind)
+	}
+	return strings.ToLower(s.Kind) + " " + s.Name
+}

@@ -1,0 +1,199 @@
+package view
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// tree shows each action as a branch with its steps, where it ended, and every
+// other event as a line.
+type tree struct {
+	w      io.Writer
+	style  style
+	lookup func(uint64) (journal.Event, bool)
+	open   map[string]*branch
+	order  []string
+}
+
+func newTree(w io.Writer, options Options) *tree {
+	lookup := options.Lookup
+	if lookup == nil {
+		lookup = func(uint64) (journal.Event, bool) { return journal.Event{}, false }
+	}
+	return &tree{w: w, style: style{options.Color}, lookup: lookup, open: make(map[string]*branch)}
+}
+
+// branch is what is remembered of one action.
+type branch struct {
+	id, title, origin string
+	began, last       time.Time
+	cause             uint64
+	outcome           string
+	tone              tone
+	twigs             []*twig
+	steps             map[string]*twig
+}
+
+// twig is a line under an action: a step, or something worth knowing.
+type twig struct {
+	name, result, detail string
+	tone                 tone
+	began                time.Time
+	took                 time.Duration
+	attempts             int
+}
+
+// Event shows an event that belongs to no action, and remembers others until
+// their action ends.
+func (t *tree) Event(e journal.Event) error {
+	if e.Action == "" {
+		_, err := fmt.Fprintf(t.w, "%s  %s\n", stamp(e.Time), t.style.paint(toneOf(e.Type), Sentence(e)))
+		return err
+	}
+	b := t.open[e.Action]
+	if b == nil {
+		b = &branch{
+			id: e.Action, title: e.Action, began: e.Time, steps: make(map[string]*twig),
+			origin: "its beginning is not in this history",
+		}
+		t.open[e.Action] = b
+		t.order = append(t.order, e.Action)
+	}
+	b.add(e)
+	if e.Type != journal.TypeActionEnded {
+		return nil
+	}
+	return t.show(e.Action)
+}
+
+// Flush shows the actions that have not ended.
+func (t *tree) Flush() error {
+	for _, id := range append([]string(nil), t.order...) {
+		if err := t.show(id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// add remembers one event of the action.
+func (b *branch) add(e journal.Event) {
+	b.last = e.Time
+	payload, err := e.Decode()
+	if err != nil {
+		b.note(e, doubtful)
+		return
+	}
+	switch p := payload.(type) {
+	case *journal.ActionRequested:
+		b.title = string(p.Kind) + " " + e.Subject.Name
+		b.origin = "asked for by " + e.Actor + manner(*p) + because(own(p.Reason, e.Actor))
+		b.began, b.cause = e.Time, e.Cause
+	case *journal.ActionAdopted:
+		b.title = string(p.Record.Kind) + " " + p.Record.Subject.Name
+		b.origin = "asked for by " + p.Record.RequestedBy + ", taken over from journal " + p.JournalID
+		b.began = p.Record.RequestedAt
+	case *journal.ActionPlanned:
+		// The steps show themselves.
+	case *journal.StepStarted:
+		b.step(p.Step, e.Time).attempts = p.Attempt
+	case *journal.StepDone:
+		s := b.step(p.Step, e.Time)
+		s.result, s.tone, s.took = "done", good, e.Time.Sub(s.began)
+		if p.AlreadyDone || p.DryRun {
+			s.detail = strings.Trim(proof(*p), " ()")
+		}
+	case *journal.StepFailed:
+		s := b.step(p.Step, e.Time)
+		s.result, s.tone, s.took, s.detail = "failed", bad, e.Time.Sub(s.began), "last error: "+p.Error
+	case *journal.ActionEnded:
+		b.outcome, b.tone = string(p.Outcome)+because(p.Reason), doubtful
+		if p.Outcome == journal.OutcomeDone || p.Outcome == journal.OutcomeDryRun {
+			b.tone = good
+		}
+	default:
+		b.note(e, toneOf(e.Type))
+	}
+}
+
+func (b *branch) note(e journal.Event, t tone) {
+	text := strings.TrimPrefix(Sentence(e), Clean(b.id)+": ")
+	b.twigs = append(b.twigs, &twig{name: text, tone: t, began: e.Time})
+}
+
+// step returns the twig of the step, and makes it where it first shows up.
+func (b *branch) step(id string, at time.Time) *twig {
+	s := b.steps[id]
+	if s == nil {
+		s = &twig{name: id, result: "open", tone: doubtful, began: at}
+		b.steps[id] = s
+		b.twigs = append(b.twigs, s)
+	}
+	return s
+}
+
+// show writes an action and forgets it.
+func (t *tree) show(id string) error {
+	b := t.open[id]
+	delete(t.open, id)
+	for i, other := range t.order {
+		if other == id {
+			t.order = append(t.order[:i:i], t.order[i+1:]...)
+			break
+		}
+	}
+	result := t.style.paint(doubtful, "open for "+Span(b.last.Sub(b.began)))
+	if b.outcome != "" {
+		result = t.style.paint(b.tone, Clean(b.outcome)) + " after " + Span(b.last.Sub(b.began))
+	}
+	var out strings.Builder
+	fmt.Fprintf(&out, "%s  %s: %s  [%s]\n", stamp(b.began), Clean(b.title), result, Clean(b.id))
+	fmt.Fprintf(&out, "   %s\n", Clean(b.origin))
+	if b.cause != 0 {
+		if cause, found := t.lookup(b.cause); found {
+			fmt.Fprintf(&out, "   because of #%d: %s\n", b.cause, Sentence(cause))
+		} else {
+			fmt.Fprintf(&out, "   because of #%d\n", b.cause)
+		}
+	}
+	width := b.width()
+	for i, s := range b.twigs {
+		joint := "├─"
+		if i == len(b.twigs)-1 {
+			joint = "└─"
+		}
+		fmt.Fprintf(&out, "   %s %s\n", joint, t.line(s, width))
+	}
+	_, err := io.WriteString(t.w, out.String())
+	return err
+}
+
+// width returns how wide the names of the steps are, within reason.
+func (b *branch) width() int {
+	width := 0
+	for _, s := range b.steps {
+		width = max(width, len([]rune(Clean(s.name))))
+	}
+	return min(width, 60)
+}
+
+func (t *tree) line(s *twig, width int) string {
+	if s.result == "" {
+		return t.style.paint(s.tone, s.name)
+	}
+	line := fmt.Sprintf("%-*s  %s", width, Clean(s.name), t.style.paint(s.tone, fmt.Sprintf("%-6s", s.result)))
+	if s.result != "open" {
+		line += "  " + Span(s.took)
+	}
+	if s.attempts > 1 {
+		line += fmt.Sprintf("  %d attempts", s.attempts)
+	}
+	if s.detail != "" {
+		line += "  " + Clean(s.detail)
+	}
+	return line
+}

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"net/http"
 	"strconv"
 	"sync"
 	"time"
@@ -38,7 +37,6 @@ type Metrics struct {
 	lag            prometheus.Histogram
 	mirrorFailures prometheus.Counter
 	requests       *prometheus.CounterVec
-	requestSeconds *prometheus.HistogramVec
 
 	tracked tracked
 	// whole keeps a scrape from seeing half of a state.
@@ -66,8 +64,7 @@ func NewMetrics() *Metrics {
 		appendFailures: counter("ekco_journal_append_failures_total", "Appends that failed."),
 		lag:            histogram("ekco_observation_lag_seconds", "Time from a node's taint to its record in the journal.", prometheus.ExponentialBuckets(0.05, 2, 14)),
 		mirrorFailures: counter("ekco_mirror_failures_total", "Failed writes of the mirror of open actions."),
-		requests:       counters("ekco_kubernetes_requests_total", "Requests to the Kubernetes API, by method and status code; code \"error\" for those without an answer.", "method", "code"),
-		requestSeconds: histograms("ekco_kubernetes_request_seconds", "Time to the head of the Kubernetes API's answer, by method.", prometheus.ExponentialBuckets(0.002, 2, 13), "method"),
+		requests:       counters("ekco_kubernetes_requests_total", "Requests to the Kubernetes API, by verb, resource and status code; code \"error\" for those without an answer.", "verb", "resource", "code"),
 		tracked:        newTracked(),
 	}
 	build := gauges("ekco_build_info", "Always 1; says which EKCO this is.", "version", "git_sha")
@@ -75,7 +72,7 @@ func NewMetrics() *Metrics {
 	build.WithLabelValues(info.Version, info.GitSHA).Set(1)
 	m.registry.MustRegister(build, m.machines, m.openActions, m.actionsEnded, m.stepSeconds, m.stepFailures, m.holds,
 		m.refusals, m.pauses, m.safeMode, m.sequence, m.bytes, m.events, m.appendSeconds, m.appendFailures, m.lag,
-		m.mirrorFailures, m.requests, m.requestSeconds,
+		m.mirrorFailures, m.requests,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -167,26 +164,12 @@ func (m *Metrics) State(s *fsm.State) {
 	m.sequence.Set(float64(s.Seq))
 }
 
-// CountRequests returns a transport that counts the requests it passes on to
-// the Kubernetes API.
-func (m *Metrics) CountRequests(next http.RoundTripper) http.RoundTripper {
-	return countingTransport{next: next, metrics: m}
-}
-
-type countingTransport struct {
-	next    http.RoundTripper
-	metrics *Metrics
-}
-
-// RoundTrip passes one request on.
-func (t countingTransport) RoundTrip(request *http.Request) (*http.Response, error) {
-	began := time.Now()
-	response, err := t.next.RoundTrip(request)
-	code := "error"
-	if err == nil {
-		code = strconv.Itoa(response.StatusCode)
+// Requested counts a request to the Kubernetes API: its verb in the words of
+// RBAC, its resource, and the status code of the answer, 0 when there was none.
+func (m *Metrics) Requested(verb, resource string, code int) {
+	label := "error"
+	if code != 0 {
+		label = strconv.Itoa(code)
 	}
-	t.metrics.requests.WithLabelValues(request.Method, code).Inc()
-	t.metrics.requestSeconds.WithLabelValues(request.Method).Observe(time.Since(began).Seconds())
-	return response, err
+	m.requests.WithLabelValues(verb, resource, label).Inc()
 }

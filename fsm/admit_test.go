@@ -149,6 +149,25 @@ func TestAPersonsRequestReplacesAnAutomaticPurgeThatPolicyHolds(t *testing.T) {
 	}
 }
 
+func TestADryRunDoesNotReplaceAHeldPurge(t *testing.T) {
+	w := due(t, "w1")
+	w.decide()
+	w.act(w.open(journal.ActionPurgeNode, "w1"), journal.TypeActionHeld, journal.ActionHeld{Preflight: RuleStormBrake})
+	dry := ask("w1")
+	dry.DryRun = true
+	w.wantRefused(dry, RuleOneAtATime)
+}
+
+func TestAReplacedPurgeThatEndsLateDoesNotUndoTheDoneOne(t *testing.T) {
+	w := due(t, "w1")
+	w.decide()
+	automatic := w.open(journal.ActionPurgeNode, "w1")
+	w.act(automatic, journal.TypeActionHeld, journal.ActionHeld{Preflight: RuleStormBrake})
+	w.end(w.mustAdmit(ask("w1")).Action, journal.OutcomeDone)
+	w.end(automatic, journal.OutcomeCancelled)
+	w.wantDecided("node.transitioned w1: Purging to Purged")
+}
+
 func TestADryRunDoesNotJoinARealPurgeNorTheOtherWayRound(t *testing.T) {
 	w := due(t, "w1")
 	w.decide()

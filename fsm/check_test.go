@@ -52,6 +52,31 @@ func TestARetriedPurgeWaitsForTheOneThatHasAnOpenStep(t *testing.T) {
 	w.wantTurn(second, first)
 }
 
+func TestARetriedPurgeThatHadBegunWaitsForTheOneThatHasAnOpenStep(t *testing.T) {
+	w, first, second := twoPurges(t)
+	w.startStep(first, "look")
+	w.act(first, journal.TypeStepFailed, journal.StepFailed{Step: "look", Attempt: 1})
+	w.act(first, journal.TypeActionStalled, journal.ActionStalled{Step: "look"})
+	w.startStep(second, "look")
+	w.act(first, journal.TypeActionRetried, journal.ActionRetried{})
+	w.wantTurn(second, first)
+	w.act(second, journal.TypeStepDone, journal.StepDone{Step: "look", Attempt: 1})
+	w.wantTurn(first, second)
+}
+
+func TestAReadyNodeDoesNotCountTowardsTheMinimumOfItsOwnPurge(t *testing.T) {
+	w := newWorld(t)
+	w.cluster()
+	rec := *w.s.Actions[w.mustAdmit(ask("p1")).Action]
+	if got := CheckRule(w.s, w.p, w.now, RuleReadyMinimums, rec); got != (CheckResult{}) {
+		t.Errorf("two others are ready, the minimum is two: got %+v", got)
+	}
+	w.observe("p2", primary, cordoned)
+	if got := CheckRule(w.s, w.p, w.now, RuleReadyMinimums, rec); !got.Warn {
+		t.Errorf("one other is ready, the minimum is two: got %+v", got)
+	}
+}
+
 func TestAnAutomaticPurgeHeldBeforeItsFirstStepDoesNotBlockAPerson(t *testing.T) {
 	w, first, second := twoPurges(t)
 	w.act(first, journal.TypeActionHeld, journal.ActionHeld{Preflight: RuleReadyMinimums})

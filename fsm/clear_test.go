@@ -97,6 +97,20 @@ func TestANodeThatCameBackIsNotClearedAndItsActionIsCancelled(t *testing.T) {
 	w.wantDecided("node.transitioned w1: Healthy to Unknown", "action.requested w1: clear-node a b c", "node.transitioned w1: Unknown to Clearing")
 }
 
+func TestANodeLostAgainIsNotClearedTwiceAtOnce(t *testing.T) {
+	w := lostWithPods(t)
+	w.pass(6 * time.Minute)
+	w.decide()
+	id := w.open(journal.ActionClearNode, "w1")
+	w.observe("w1")
+	w.decide()
+	w.lose("w1")
+	w.pass(6 * time.Minute)
+	w.wantDecided("node.transitioned w1: Healthy to Unknown", "node.transitioned w1: Unknown to Clearing")
+	w.end(id, journal.OutcomeAbandoned)
+	w.wantDecided("action.requested w1: clear-node a b")
+}
+
 func TestANodeThatVanishedIsNotCleared(t *testing.T) {
 	w := lostWithPods(t)
 	w.pass(6 * time.Minute)

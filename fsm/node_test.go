@@ -41,8 +41,20 @@ func TestATaintOfTheFutureCountsFromNow(t *testing.T) {
 	w.cluster()
 	w.observe("w1", unreachableSince(w.now.Add(time.Hour)))
 	w.decide()
-	if got := w.node("w1").Since; !got.Equal(w.now) {
-		t.Errorf("since: got %s, want %s", got, w.now)
+	if n := w.node("w1"); !n.Since.Equal(w.now) || !n.UnreachableSince.Equal(w.now) {
+		t.Errorf("since %s and unreachable since %s, want %s", n.Since, n.UnreachableSince, w.now)
+	}
+}
+
+func TestALaterTaintCountsFromItsOwnTime(t *testing.T) {
+	w := newWorld(t)
+	w.cluster()
+	w.lose("w1")
+	w.decide()
+	w.pass(time.Minute)
+	w.lose("w1") // back and lost again between two looks
+	if got := w.node("w1").UnreachableSince; !got.Equal(w.now) {
+		t.Errorf("unreachable since: got %s, want %s", got, w.now)
 	}
 }
 

@@ -137,6 +137,21 @@ func TestEachRuleRefusesInItsOrder(t *testing.T) {
 	w.wantDecided("action.requested w1: purge-node", "node.transitioned w1: Unknown to Purging", "policy.lifted Cluster: purge-node by Cooldown")
 }
 
+func TestAnOutageCountsFromWhenItWasFirstNoticed(t *testing.T) {
+	w := newWorld(t)
+	began := w.now
+	w.tell(journal.TypeAPILost, journal.ClusterSubject, journal.APILost{})
+	w.pass(time.Hour)
+	w.tell(journal.TypeAPILost, journal.ClusterSubject, journal.APILost{})
+	if got := w.s.API.LostAt; !got.Equal(began) {
+		t.Errorf("lost at: got %s, want %s", got, began)
+	}
+	w.start()
+	if got, want := w.s.API, (APIState{SettlingFrom: w.now}); got != want {
+		t.Errorf("after a start: got %+v, want %+v", got, want)
+	}
+}
+
 func TestNothingIsRefusedWhenNothingIsWanted(t *testing.T) {
 	w := newWorld(t)
 	w.cluster("w1")

@@ -46,11 +46,11 @@ func decode(document []byte) (runtime.Object, error) {
 		return nil, err
 	}
 	kinds := map[string]runtime.Object{
-		"v1/Namespace":                                    &corev1.Namespace{},
-		"v1/ServiceAccount":                               &corev1.ServiceAccount{},
-		"v1/ConfigMap":                                    &corev1.ConfigMap{},
-		"v1/Service":                                      &corev1.Service{},
-		"apps/v1/Deployment":                              &appsv1.Deployment{},
+		"v1/Namespace":       &corev1.Namespace{},
+		"v1/ServiceAccount":  &corev1.ServiceAccount{},
+		"v1/ConfigMap":       &corev1.ConfigMap{},
+		"v1/Service":         &corev1.Service{},
+		"apps/v1/Deployment": &appsv1.Deployment{},
 		"rbac.authorization.k8s.io/v1/ClusterRole":        &rbacv1.ClusterRole{},
 		"rbac.authorization.k8s.io/v1/ClusterRoleBinding": &rbacv1.ClusterRoleBinding{},
 		"rbac.authorization.k8s.io/v1/Role":               &rbacv1.Role{},

@@ -1,0 +1,186 @@
+package e2e
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/replicatedhq/ekco/fsm"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+func TestADamagedJournalMeansSafeModeUntilItIsAccepted(t *testing.T) {
+	c := startCluster(t)
+	c.applyShippedRBAC()
+	o := newOperator(t, c.kubeconfigFor("kurl/ekco", nil), "")
+	o.startReady()
+	o.running.stop(grace)
+	damage(t, o.journal)
+
+	if output, code := o.ekco("journal", "verify"); code == 0 {
+		t.Fatalf("verify finds a damaged journal sound:\n%s", output)
+	}
+	c.runPods("worker-1", "stuck")
+	o.startReady()
+	if o.status().Journal.SafeMode == nil {
+		t.Fatal("EKCO is not in safe mode")
+	}
+	if matches, err := filepath.Glob(o.journal + ".damaged-*"); err != nil || len(matches) != 1 {
+		t.Errorf("the damaged file was not set aside: %v %v", matches, err)
+	}
+	c.node("lose", "worker-1")
+	eventually(t, waitAction, "safe mode is the reason", func() (bool, string) {
+		for _, refusal := range o.status().Refusals {
+			if refusal.Rule == fsm.RuleSafeMode {
+				return true, ""
+			}
+		}
+		return false, "no refusal"
+	})
+	if output, code := o.ekco("purge-node", "worker-1"); code == 0 || !strings.Contains(output, "journal accept") {
+		t.Errorf("a purge in safe mode: exit %d, want not 0 and what to do:\n%s", code, output)
+	}
+	o.mustEkco("journal", "accept")
+	o.waitState("worker-1", fsm.Cleared)
+	if c.podExists("stuck") {
+		t.Error("after accept the pod is still stuck")
+	}
+	o.mustEkco("journal", "verify")
+}
+
+// damage flips a bit in the middle of every event that the file holds.
+func damage(t *testing.T, path string) {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	word := []byte(`"node.observed"`)
+	flipped := 0
+	for at := 0; ; {
+		next := bytes.Index(content[at:], word)
+		if next < 0 {
+			break
+		}
+		at += next + len(word)
+		content[at-3] ^= 1
+		flipped++
+	}
+	if flipped == 0 {
+		t.Fatal("the journal holds nothing to damage")
+	}
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestAFullDiskStopsEKCOFromActingUntilThereIsSpace(t *testing.T) {
+	c := startCluster(t)
+	c.applyShippedRBAC()
+	o := newOperator(t, c.kubeconfigFor("kurl/ekco", nil), "")
+	disk := t.TempDir()
+	if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=4m"); err != nil {
+		t.Fatalf("mount a small disk: %v", err)
+	}
+	t.Cleanup(func() { _ = syscall.Unmount(disk, syscall.MNT_DETACH) })
+	o.journal = filepath.Join(disk, "ekco", "journal.db")
+	o.startReady()
+	t.Cleanup(func() { o.running.kill() })
+	c.runPods("worker-1", "stuck")
+
+	filler := filepath.Join(disk, "filler")
+	fill(t, filler)
+	c.node("lose", "worker-1")
+	eventually(t, waitAction, "EKCO says that it cannot write", func() (bool, string) {
+		ready, answer := get("http://" + o.address + "/readyz")
+		return !ready && strings.Contains(answer, "journal"), answer
+	})
+	if ok, _ := get("http://" + o.address + "/healthz"); !ok {
+		t.Error("a full disk must not get EKCO restarted: /healthz fails")
+	}
+	<-time.After(5 * time.Second)
+	if !c.podExists("stuck") {
+		t.Fatal("EKCO acted without a record")
+	}
+	if err := os.Remove(filler); err != nil {
+		t.Fatal(err)
+	}
+	o.waitState("worker-1", fsm.Cleared)
+	if c.podExists("stuck") {
+		t.Error("with space again the pod is still stuck")
+	}
+	o.checkRecorded("worker-1")
+}
+
+func fill(t *testing.T, path string) {
+	t.Helper()
+	file, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if _, err := io.Copy(file, zeros{}); err == nil {
+		t.Fatal("the small disk does not get full")
+	}
+}
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { return len(p), nil }
+
+func TestASecondOperatorOnTheSameJournalNamesTheFirst(t *testing.T) {
+	c := startCluster(t)
+	c.applyShippedRBAC()
+	o := newOperator(t, c.kubeconfigFor("kurl/ekco", nil), "")
+	first := o.startReady()
+	second := newOperator(t, o.kubeconfig, "")
+	second.journal = o.journal
+	began := time.Now()
+	p := second.start()
+	if code := p.wait(5 * time.Second); code == 0 {
+		t.Fatal("two operators run on one journal")
+	}
+	if took := time.Since(began); took > 2*time.Second {
+		t.Errorf("the second operator took %s to say so", took)
+	}
+	if pid := strconv.Itoa(first.cmd.Process.Pid); !strings.Contains(p.output.String(), pid) {
+		t.Errorf("the error does not name pid %s:\n%s", pid, p.output.String())
+	}
+}
+
+func TestTheJournalOfAnotherClusterIsRefused(t *testing.T) {
+	here, elsewhere := startCluster(t), startCluster(t)
+	here.applyShippedRBAC()
+	elsewhere.applyShippedRBAC()
+	o := newOperator(t, here.kubeconfigFor("kurl/ekco", nil), "")
+	o.startReady()
+	o.running.stop(grace)
+	o.kubeconfig = elsewhere.kubeconfigFor("kurl/ekco", nil)
+	p := o.start()
+	if code := p.wait(20 * time.Second); code == 0 {
+		t.Fatal("EKCO ran on the journal of another cluster")
+	}
+	if !strings.Contains(p.output.String(), "another cluster") {
+		t.Errorf("the error does not say why:\n%s", p.output.tail(1000))
+	}
+}
+
+func TestTheHistoryIsFollowedLive(t *testing.T) {
+	c := startCluster(t)
+	c.applyShippedRBAC()
+	o := newOperator(t, c.kubeconfigFor("kurl/ekco", nil), "")
+	o.startReady()
+	follow := start(t, binaries.ekco, "history", "--follow", "-o", "json", "--type", "node.transitioned",
+		"--journal", o.journal, "--config", o.config)
+	c.node("lose", "worker-1")
+	eventually(t, waitAction, "the follower sees the loss", func() (bool, string) {
+		output := follow.output.String()
+		return strings.Contains(output, string(journal.TypeNodeTransitioned)) && strings.Contains(output, "worker-1"), output
+	})
+}

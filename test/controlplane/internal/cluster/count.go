@@ -74,6 +74,11 @@ func (c *counter) counts() (nodes, pods int) {
 	return nodes, pods
 }
 
+func (c *counter) hasPod(name string) bool {
+	_, found, err := c.pods.GetByKey(ScaleNamespace + "/" + name)
+	return found && err == nil
+}
+
 // await waits until at least so many are ready and running.
 func (c *counter) await(ctx context.Context, nodes, pods int) error {
 	tick := time.NewTicker(200 * time.Millisecond)

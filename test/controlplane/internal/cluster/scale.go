@@ -59,8 +59,8 @@ func Scale(ctx context.Context, client kubernetes.Interface, o ScaleOptions) err
 	}{
 		{"creating nodes", func(ctx context.Context) error { return createNodes(ctx, client, o.Nodes) }},
 		{"waiting for nodes", func(ctx context.Context) error { return counter.await(ctx, o.Nodes, 0) }},
-		{"creating pods", func(ctx context.Context) error { return createPods(ctx, client, o) }},
-		{"waiting for pods", func(ctx context.Context) error { return counter.await(ctx, o.Nodes, o.Nodes*o.PodsPerNode) }},
+		{"creating pods", func(ctx context.Context) error { return createPods(ctx, client, counter, o) }},
+		{"waiting for pods", func(ctx context.Context) error { return awaitPods(ctx, client, counter, o) }},
 	}
 	for _, phase := range phases {
 		err := reporting(func() { report(phase.what) }, func() error { return phase.do(ctx) })
@@ -102,7 +102,8 @@ func createNodes(ctx context.Context, client kubernetes.Interface, count int) er
 	})
 }
 
-func createPods(ctx context.Context, client kubernetes.Interface, o ScaleOptions) error {
+// createPods creates the pods that are not there.
+func createPods(ctx context.Context, client kubernetes.Interface, have *counter, o ScaleOptions) error {
 	if o.PodsPerNode == 0 {
 		return nil
 	}
@@ -115,11 +116,34 @@ func createPods(ctx context.Context, client kubernetes.Interface, o ScaleOptions
 	if err != nil {
 		return err
 	}
-	return each(ctx, o.Nodes*o.PodsPerNode, func(ctx context.Context, i int) error {
+	var missing []*corev1.Pod
+	for i := range o.Nodes * o.PodsPerNode {
 		pod := scalePod(scaleNode(i/o.PodsPerNode), i%o.PodsPerNode, o.Grace)
-		_, err := client.CoreV1().Pods(ScaleNamespace).Create(ctx, pod, metav1.CreateOptions{})
+		if !have.hasPod(pod.Name) {
+			missing = append(missing, pod)
+		}
+	}
+	return each(ctx, len(missing), func(ctx context.Context, i int) error {
+		_, err := client.CoreV1().Pods(ScaleNamespace).Create(ctx, missing[i], metav1.CreateOptions{})
 		return unlessExists(err)
 	})
+}
+
+// awaitPods waits until all pods run. On an overloaded machine nodes may be
+// taken for lost meanwhile and their pods evicted: those are created again.
+func awaitPods(ctx context.Context, client kubernetes.Interface, have *counter, o ScaleOptions) error {
+	const patience = 20 * time.Second
+	for {
+		attempt, cancel := context.WithTimeout(ctx, patience)
+		err := have.await(attempt, o.Nodes, o.Nodes*o.PodsPerNode)
+		cancel()
+		if err == nil || ctx.Err() != nil {
+			return err
+		}
+		if err := createPods(ctx, client, have, o); err != nil {
+			return err
+		}
+	}
 }
 
 func scalePod(node string, i int, grace time.Duration) *corev1.Pod {

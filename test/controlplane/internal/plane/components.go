@@ -132,5 +132,6 @@ func (d Dir) kwokChild(p *ports, t pace) child {
 		fmt.Sprintf("--node-port=%d", p.kwok),
 		fmt.Sprintf("--server-address=127.0.0.1:%d", p.kwok),
 		"--cidr=10.244.0.0/16",
+		"--v=WARN", // INFO has a line for each lease renewal
 	}}
 }

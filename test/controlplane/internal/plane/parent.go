@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// ErrParentGone is the cause of a context from WithParent after the parent's end.
-var ErrParentGone = errors.New("the process that started this control plane has ended")
+// errParentGone is the cause of a context from WithParent after the parent's end.
+var errParentGone = errors.New("the process that started this control plane has ended")
 
 // WithParent returns a context that ends when this process's parent ends, which
 // is noticed within a quarter of a second. Call stop to end the watch.
@@ -24,7 +24,7 @@ func WithParent(ctx context.Context) (_ context.Context, stop context.CancelFunc
 				return
 			case <-tick.C:
 				if os.Getppid() != parent {
-					cancel(ErrParentGone)
+					cancel(errParentGone)
 					return
 				}
 			}

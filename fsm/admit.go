@@ -84,7 +84,7 @@ func (s *State) openPurge(nodeUID string) *journal.ActionRecord {
 // admitNew admits a purge of a node that has none open.
 func admitNew(v *view, n *Node, request Request) (Admission, error) {
 	role := n.Facts.Role
-	if ready, least := v.ready(role), v.policy.minReady(role); n.Ready() && ready <= least && !request.Force {
+	if ready, least := v.counts.ready(role), v.policy.minReady(role); n.Ready() && ready <= least && !request.Force {
 		return refuse(n, request, RuleReadyMinimums, fmt.Sprintf(
 			"the node is ready and one of %d ready %s nodes, and at least %d must stay; make it unready first, add another node, or use --force",
 			ready, role, least))

@@ -207,7 +207,8 @@ func (s *State) foldEnded(e journal.Event, rec *journal.ActionRecord, p *journal
 	n := s.Nodes[rec.Subject.UID]
 	switch rec.Kind {
 	case journal.ActionPurgeNode:
-		if counts(rec, p.Outcome) {
+		s.nodesChanged()
+		if startsCooldown(rec, p.Outcome) {
 			s.LastPurgeEndedAt = e.Time
 		}
 		if n != nil && !n.purged() {
@@ -220,9 +221,8 @@ func (s *State) foldEnded(e journal.Event, rec *journal.ActionRecord, p *journal
 	}
 }
 
-// counts reports whether the purge starts a cooldown: it does unless it ended
-// before it did anything.
-func counts(rec *journal.ActionRecord, outcome journal.Outcome) bool {
+// startsCooldown: a purge does, unless it ended before it did anything.
+func startsCooldown(rec *journal.ActionRecord, outcome journal.Outcome) bool {
 	stopped := outcome == journal.OutcomeCancelled || outcome == journal.OutcomeAbandoned
 	return !stopped || len(rec.Steps) > 0
 }

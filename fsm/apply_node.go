@@ -11,6 +11,7 @@ import (
 const maxFinished = 1000
 
 func (s *State) foldObserved(e journal.Event, p *journal.NodeObserved) {
+	s.nodesChanged()
 	if e.Subject.UID == "" || e.Subject.Name == "" {
 		s.problem(e, "a node without name or uid")
 		return
@@ -83,6 +84,7 @@ func (n *Node) gone(e journal.Event, reason string) {
 }
 
 func (s *State) foldGone(e journal.Event, p *journal.NodeGone) {
+	s.nodesChanged()
 	n := s.Nodes[e.Subject.UID]
 	if n == nil {
 		s.problem(e, "no such node is known")
@@ -92,6 +94,7 @@ func (s *State) foldGone(e journal.Event, p *journal.NodeGone) {
 }
 
 func (s *State) foldTransition(e journal.Event, p *journal.NodeTransitioned) {
+	s.nodesChanged()
 	n := s.Nodes[e.Subject.UID]
 	if n == nil {
 		s.problem(e, "no such node is known")

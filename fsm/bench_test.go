@@ -54,6 +54,20 @@ func BenchmarkDecide5000Nodes(b *testing.B) {
 	}
 }
 
+// BenchmarkCheckRule is what each preflight of each step of a clear costs the
+// loop while 50 of 5000 nodes are being cleared.
+func BenchmarkCheckRule(b *testing.B) {
+	w := thousands(b, 5000, 50, 5000)
+	w.pass(6 * time.Minute)
+	w.write(Decide(w.s, w.p, w.now).Events...)
+	rec := w.s.OpenActions()[0]
+	for b.Loop() {
+		if CheckRule(w.s, w.p, w.now, RuleStormBrake, rec).Hold {
+			b.Fatal("held")
+		}
+	}
+}
+
 func BenchmarkReplay(b *testing.B) {
 	w := thousands(b, 5000, 2500, 5000)
 	w.pass(6 * time.Minute)

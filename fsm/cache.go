@@ -9,6 +9,8 @@ type cache struct {
 	byName map[string][]string
 	// shared marks the actions whose maps somebody else may hold.
 	shared map[string]bool
+	// counts is nil when a node may have changed since they were counted.
+	counts *counts
 }
 
 func (s *State) cached() *cache {
@@ -26,3 +28,6 @@ func (s *State) cached() *cache {
 	}
 	return s.cache
 }
+
+// nodesChanged makes the next look count the nodes anew.
+func (s *State) nodesChanged() { s.cached().counts = nil }

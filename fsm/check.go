@@ -60,14 +60,18 @@ func checkTurn(s *State, rec *journal.ActionRecord) CheckResult {
 	if rec.Kind != journal.ActionPurgeNode {
 		return CheckResult{}
 	}
-	for _, other := range s.OpenActions() {
-		if blocks(&other, rec) {
-			return CheckResult{Hold: true, Reason: fmt.Sprintf(
-				"%s of node %s comes first, and only one node is purged at a time; this goes on when it has ended or stalled",
-				other.ID, other.Subject.Name)}
+	var first *journal.ActionRecord
+	for _, other := range s.Actions {
+		if blocks(other, rec) && (first == nil || requestOrder(other, first) < 0) {
+			first = other
 		}
 	}
-	return CheckResult{}
+	if first == nil {
+		return CheckResult{}
+	}
+	return CheckResult{Hold: true, Reason: fmt.Sprintf(
+		"%s of node %s comes first, and only one node is purged at a time; this goes on when it has ended or stalled",
+		first.ID, first.Subject.Name)}
 }
 
 func blocks(other, rec *journal.ActionRecord) bool {

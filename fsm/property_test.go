@@ -270,6 +270,11 @@ func (h *history) decideAndCheck(t *rapid.T) {
 		t.Fatalf("no fixpoint: after %s come %s", lines(d.Events), lines(again.Events))
 	}
 	h.next = again.Next
+	counted := h.s.count()
+	h.s.nodesChanged()
+	if recounted := h.s.count(); counted != recounted {
+		t.Fatalf("the count %+v is stale, it should be %+v", counted, recounted)
+	}
 	h.checkNext(t)
 	h.checkOpen(t)
 }

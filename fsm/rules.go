@@ -87,18 +87,18 @@ func rules() []rule {
 		},
 		{
 			name: RuleStormBrake, cluster: true,
-			refuses: func(v *view, _ *Node) bool { return v.unreachable > v.policy.MaxUnknown.Limit(v.total) },
+			refuses: func(v *view, _ *Node) bool { return v.counts.unreachable > v.policy.MaxUnknown.Limit(v.counts.total) },
 			reason: func(v *view, _ *Node) string {
 				return fmt.Sprintf("%d of %d nodes are unreachable and max_unknown_nodes (%s) allows %d; EKCO goes on when enough nodes are back",
-					v.unreachable, v.total, v.policy.MaxUnknown, v.policy.MaxUnknown.Limit(v.total))
+					v.counts.unreachable, v.counts.total, v.policy.MaxUnknown, v.policy.MaxUnknown.Limit(v.counts.total))
 			},
 		},
 		{
 			name: RuleReadyMinimums, purgeOnly: true,
-			refuses: func(v *view, n *Node) bool { return v.readyWithout(n) < v.policy.minReady(n.Facts.Role) },
+			refuses: func(v *view, n *Node) bool { return v.counts.readyWithout(n) < v.policy.minReady(n.Facts.Role) },
 			reason: func(v *view, n *Node) string {
 				return fmt.Sprintf("without the node %d %s nodes are ready, the minimum is %d; EKCO goes on when more are ready",
-					v.readyWithout(n), n.Facts.Role, v.policy.minReady(n.Facts.Role))
+					v.counts.readyWithout(n), n.Facts.Role, v.policy.minReady(n.Facts.Role))
 			},
 		},
 		{

@@ -11,7 +11,8 @@ import (
 const FoldName = "ekco-state/1"
 
 // State is everything EKCO knows: the journal, folded. It is plain data; its
-// JSON form is what snapshots keep. Only the loop goroutine touches it.
+// JSON form is what snapshots keep. Only the loop goroutine touches it, and only
+// Apply changes it.
 //
 // The zero State is not ready for use; see [NewState] and [LoadState]. Tests
 // that compare states compare their snapshots.

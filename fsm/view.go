@@ -6,39 +6,18 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// view is one look at the state: what rules judge by, counted once.
+// view is one look at the state: what rules judge by.
 type view struct {
 	*State
 	policy Policy
 	now    time.Time
-	// total counts the nodes that are present, unreachable those of them that
-	// are lost.
-	total, unreachable int
-	// ready counts the ready nodes of each role.
-	readyPrimaries, readyWorkers int
+	counts counts
 	// purge is the open purge-node that was requested first, or nil.
 	purge *journal.ActionRecord
 }
 
 func look(s *State, p Policy, now time.Time) *view {
-	v := &view{State: s, policy: p, now: now}
-	for _, n := range s.Nodes {
-		if !n.Present() {
-			continue
-		}
-		v.total++
-		if !n.UnreachableSince.IsZero() {
-			v.unreachable++
-		}
-		if !n.Facts.Ready() {
-			continue
-		}
-		if n.Facts.Role == journal.RolePrimary {
-			v.readyPrimaries++
-		} else {
-			v.readyWorkers++
-		}
-	}
+	v := &view{State: s, policy: p, now: now, counts: s.count()}
 	for _, rec := range s.Actions {
 		if rec.Kind == journal.ActionPurgeNode && (v.purge == nil || requestOrder(rec, v.purge) < 0) {
 			v.purge = rec
@@ -47,24 +26,62 @@ func look(s *State, p Policy, now time.Time) *view {
 	return v
 }
 
+// counts are the numbers of nodes that rules judge by.
+type counts struct {
+	// total counts the nodes that are present, unreachable those of them that
+	// are lost.
+	total, unreachable int
+	// The ready nodes of each role.
+	readyPrimaries, readyWorkers int
+}
+
+// count counts the nodes, once for as long as none of them changes.
+func (s *State) count() counts {
+	cache := s.cached()
+	if cache.counts == nil {
+		cache.counts = &counts{}
+		for _, n := range s.Nodes {
+			cache.counts.add(n)
+		}
+	}
+	return *cache.counts
+}
+
+func (c *counts) add(n *Node) {
+	if !n.Present() {
+		return
+	}
+	c.total++
+	if n.Unreachable() {
+		c.unreachable++
+	}
+	switch {
+	case !n.Ready():
+	case n.Facts.Role == journal.RolePrimary:
+		c.readyPrimaries++
+	case n.Facts.Role == journal.RoleWorker:
+		c.readyWorkers++
+	}
+}
+
 // ready returns how many nodes of the role are ready.
-func (v *view) ready(role journal.NodeRole) int {
+func (c counts) ready(role journal.NodeRole) int {
 	switch role {
 	case journal.RolePrimary:
-		return v.readyPrimaries
+		return c.readyPrimaries
 	case journal.RoleWorker:
-		return v.readyWorkers
+		return c.readyWorkers
 	}
 	return 0
 }
 
 // readyWithout returns how many nodes of n's role are ready, not counting n.
-func (v *view) readyWithout(n *Node) int {
-	count := v.ready(n.Facts.Role)
+func (c counts) readyWithout(n *Node) int {
+	ready := c.ready(n.Facts.Role)
 	if n.Ready() {
-		count--
+		ready--
 	}
-	return count
+	return ready
 }
 
 // pause returns the pause in force under that key ("" for all nodes). One

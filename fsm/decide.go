@@ -44,6 +44,8 @@ type round struct {
 	rules []rule
 	// open is what is open on each node, by UID.
 	open map[string]work
+	// plan is the node being looked at. Few are worth keeping.
+	plan nodePlan
 	// plans are the nodes something happens to.
 	plans []*nodePlan
 	// candidates may be purged, one of them at a time.
@@ -125,7 +127,8 @@ func (r *round) decideNode(n *Node) {
 	if target == n.State && !n.Unreachable() {
 		return
 	}
-	plan := &nodePlan{node: n, state: n.State}
+	plan := &r.plan
+	*plan = nodePlan{node: n, state: n.State}
 	for ; target != plan.state; target = goal(n, plan.state, open) {
 		if !r.move(plan, target) {
 			break
@@ -136,11 +139,14 @@ func (r *round) decideNode(n *Node) {
 		r.decideClear(plan)
 		candidate = r.mayPurge(n, open)
 	}
-	switch {
-	case candidate:
-		r.candidates = append(r.candidates, plan)
-	case len(plan.events) > 0:
-		r.plans = append(r.plans, plan)
+	if !candidate && len(plan.events) == 0 {
+		return
+	}
+	kept := *plan
+	if candidate {
+		r.candidates = append(r.candidates, &kept)
+	} else {
+		r.plans = append(r.plans, &kept)
 	}
 }
 

@@ -119,8 +119,8 @@ func (a *run) prepare() {
 		return
 	}
 	a.preparing = true
-	record, look := snapshot(a.record), a.look
 	a.launches = append(a.launches, func() {
+		record, look := snapshot(a.record), a.look
 		a.async(func() func() {
 			a.cfg.BeforeFirstStep(look, record)
 			return func() { a.prepared = true }

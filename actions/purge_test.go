@@ -1,0 +1,217 @@
+package actions_test
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/internal/kube/kubesim"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// purge asks to purge a lost node.
+func purge(w *world, request journal.ActionRequested) kube.Node {
+	node := w.cluster.AddNode("w1", journal.RolePrimary)
+	w.cluster.LoseNode("w1")
+	request.Kind = journal.ActionPurgeNode
+	w.request(journal.NodeSubject("w1", node.UID), request)
+	return node
+}
+
+func (w *world) nodeExists() bool {
+	_, err := w.cluster.Node(w.t.Context(), "w1")
+	if err != nil && !errors.Is(err, kube.ErrNotFound) {
+		w.t.Fatal(err)
+	}
+	return err == nil
+}
+
+func (w *world) facts() actions.PurgeFacts {
+	w.t.Helper()
+	var facts actions.PurgeFacts
+	for _, event := range w.events() {
+		payload, err := event.Decode()
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		if planned, ok := payload.(*journal.ActionPlanned); ok {
+			if err := json.Unmarshal(planned.Plan.Facts, &facts); err != nil {
+				w.t.Fatal(err)
+			}
+		}
+	}
+	return facts
+}
+
+func TestAPurgeCapturesWhoTheNodeWasAndDeletesIt(t *testing.T) {
+	inBubble(t, func(w *world) {
+		node := purge(w, journal.ActionRequested{})
+		w.runToEnd(w.config(productKinds(w)))
+		w.wantStory("requested", "planned 1", "started delete-node #1", "done delete-node #1", "ended done")
+		if w.nodeExists() {
+			t.Error("the node still exists")
+		}
+		want := actions.NodeIdentity{
+			Name: "w1", UID: node.UID, Role: journal.RolePrimary,
+			InternalIP: node.Facts.InternalIP, Hostname: "w1", Present: true,
+		}
+		if got := w.facts().Node; got != want {
+			t.Errorf("captured %+v, want %+v", got, want)
+		}
+	})
+}
+
+func TestAPurgeOfANodeThatIsGoneTakesItsFactsFromTheRequestAndIsDone(t *testing.T) {
+	inBubble(t, func(w *world) {
+		node := purge(w, journal.ActionRequested{Manual: true})
+		w.cluster.RemoveNode("w1")
+		w.runToEnd(w.config(productKinds(w)))
+		if got := w.facts().Node; got != (actions.NodeIdentity{Name: "w1", UID: node.UID}) {
+			t.Errorf("captured %+v", got)
+		}
+		if w.lastLine() != "ended done" {
+			t.Errorf("the action %s", w.lastLine())
+		}
+	})
+}
+
+func TestANodeReplacedUnderTheSameNameIsNeverDeleted(t *testing.T) {
+	for name, request := range map[string]journal.ActionRequested{
+		"automatic": {}, "manual": {Manual: true}, "manual and live": {Manual: true, Live: true, Force: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(w *world) {
+				purge(w, request)
+				w.cluster.ReplaceNode("w1")
+				w.runToEnd(w.config(productKinds(w)))
+				if !w.nodeExists() || w.lastLine() != "ended done" {
+					t.Errorf("the node exists: %v; the action %s", w.nodeExists(), w.lastLine())
+				}
+			})
+		})
+	}
+}
+
+func TestAPurgeWithoutAUIDDeletesNothing(t *testing.T) {
+	inBubble(t, func(w *world) {
+		w.cluster.AddNode("w1", journal.RoleWorker)
+		w.request(journal.NodeSubject("w1", ""), journal.ActionRequested{Kind: journal.ActionPurgeNode, Manual: true, Live: true})
+		w.runToEnd(w.config(productKinds(w)))
+		if !w.nodeExists() || len(w.cluster.Effects()) != 0 {
+			t.Errorf("effects %v", w.cluster.Effects())
+		}
+	})
+}
+
+func TestANodeThatCameBackIsNotPurgedUnlessItWasLiveWhenAPersonAsked(t *testing.T) {
+	for name, test := range map[string]struct {
+		request journal.ActionRequested
+		purged  bool
+	}{
+		"automatic":                  {journal.ActionRequested{}, false},
+		"manual":                     {journal.ActionRequested{Manual: true}, false},
+		"manual and forced":          {journal.ActionRequested{Manual: true, Force: true}, false},
+		"manual and live when asked": {journal.ActionRequested{Manual: true, Live: true}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(w *world) {
+				purge(w, test.request)
+				w.cluster.ReturnNode("w1")
+				w.runToEnd(w.config(productKinds(w)))
+				if w.nodeExists() == test.purged {
+					t.Errorf("purged: %v, want %v; %q", !w.nodeExists(), test.purged, w.story())
+				}
+				if !test.purged {
+					w.wantStory("requested", "planned 1", "ended abandoned node w1 answers again")
+				}
+			})
+		})
+	}
+}
+
+func TestANodeThatComesBackWhileItsDeletionFailsIsNotPurged(t *testing.T) {
+	inBubble(t, func(w *world) {
+		purge(w, journal.ActionRequested{})
+		w.cluster.Forbid(kubesim.DeleteNodes)
+		r := w.start(w.config(productKinds(w)))
+		letPass(3 * time.Second)
+		w.cluster.ReturnNode("w1")
+		w.cluster.Allow(kubesim.DeleteNodes)
+		if err := r.wait(); err != nil {
+			t.Fatal(err)
+		}
+		if !w.nodeExists() || w.lastLine() != "ended abandoned node w1 answers again" {
+			t.Errorf("the node exists: %v; %q", w.nodeExists(), w.story())
+		}
+	})
+}
+
+func TestEveryRuleOfPolicyHoldsAPurge(t *testing.T) {
+	for _, rule := range []string{"APIUnreachable", "Settling", "Paused", "Excluded", "StormBrake", "ReadyMinimums", "OneAtATime"} {
+		t.Run(rule, func(t *testing.T) {
+			inBubble(t, func(w *world) {
+				purge(w, journal.ActionRequested{})
+				rules := policy(actions.Pass())
+				guard := &dial{verdict: actions.Hold("not now")}
+				rules[rule] = guard
+				r := w.start(withPreflights(w.config(productKinds(w)), rules))
+				letPass(time.Hour)
+				w.wantStory("requested", "planned 1", `held "delete-node" by `+rule)
+				if !w.nodeExists() {
+					t.Error("the node was deleted")
+				}
+				guard.verdict = actions.Pass()
+				if err := r.wait(); err != nil || w.nodeExists() {
+					t.Errorf("%v, the node exists: %v", err, w.nodeExists())
+				}
+			})
+		})
+	}
+}
+
+func TestAnOutageWhilePlanningHoldsThePurge(t *testing.T) {
+	inBubble(t, func(w *world) {
+		purge(w, journal.ActionRequested{})
+		w.cluster.Outage(true)
+		r := w.start(w.config(productKinds(w)))
+		letPass(time.Hour)
+		w.wantStory("requested", `held "" by Plan`)
+		w.cluster.Outage(false)
+		if err := r.wait(); err != nil || w.nodeExists() {
+			t.Errorf("%v, the node exists: %v", err, w.nodeExists())
+		}
+	})
+}
+
+func TestAMissingPermissionStallsThePurgeAndIsNamed(t *testing.T) {
+	inBubble(t, func(w *world) {
+		purge(w, journal.ActionRequested{})
+		w.cluster.Forbid(kubesim.DeleteNodes)
+		r := w.start(w.config(productKinds(w)))
+		letPass(time.Hour)
+		if reason := w.record().Stalled.Reason; !strings.Contains(reason, "lacks the permission to delete nodes") {
+			t.Errorf("stalled because %q", reason)
+		}
+		r.stop()
+		_ = r.wait()
+	})
+}
+
+func TestAPurgeIsIrreversibleAndGuardedByTheLiveRead(t *testing.T) {
+	inBubble(t, func(w *world) {
+		purge(w, journal.ActionRequested{})
+		plan, _, err := actions.NewRunner(w.config(productKinds(w))).Explain(w.t.Context(), w.record())
+		if err != nil {
+			t.Fatal(err)
+		}
+		step := plan.Steps[len(plan.Steps)-1]
+		if !step.Irreversible || !slices.Contains(step.Preflights, actions.NodeStillGone) || step.Timeout != journal.Duration(time.Minute) {
+			t.Errorf("the step is %+v", step)
+		}
+	})
+}

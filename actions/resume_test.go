@@ -1,0 +1,177 @@
+package actions_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// interrupted puts an action on disk whose first step is open.
+func interrupted(w *world, steps ...journal.PlannedStep) {
+	w.requestTest()
+	w.append("operator", journal.ActionPlanned{Plan: journal.Plan{Steps: steps}}, journal.TypeActionPlanned)
+	w.append("operator", journal.StepStarted{Step: steps[0].ID, Attempt: 1}, journal.TypeStepStarted)
+}
+
+func TestAnOpenStepIsProvedAndNotRepeatedWhenItHasHappened(t *testing.T) {
+	inBubble(t, func(w *world) {
+		k := &script{plan: func() error { t.Error("it was planned again"); return nil }}
+		k.prove = func(context.Context, string) (bool, error) { return true, nil }
+		interrupted(w, step("a"), step("b", "a"))
+		w.runToEnd(w.config(k.kinds()))
+		w.wantStory("requested", "planned 2", "started a #1", "done a #1 already", "started b #1", "done b #1", "ended done")
+		if got := k.calls(); !slices.Equal(got, []string{"b"}) {
+			t.Errorf("did %q", got)
+		}
+	})
+}
+
+func TestAnOpenStepIsRepeatedWhenItsProofIsDenied(t *testing.T) {
+	inBubble(t, func(w *world) {
+		k := &script{} // the proof is that do was called
+		interrupted(w, step("a"))
+		w.runToEnd(w.config(k.kinds()))
+		w.wantStory("requested", "planned 1", "started a #1", "started a #2", "done a #2", "ended done")
+	})
+}
+
+func TestAnOpenStepWhoseProofCannotBeHadIsNotRepeatedBlindly(t *testing.T) {
+	inBubble(t, func(w *world) {
+		begin := time.Now()
+		k := &script{}
+		k.prove = func(context.Context, string) (bool, error) {
+			if time.Since(begin) < 10*time.Second {
+				return false, errBroken
+			}
+			return true, nil
+		}
+		interrupted(w, step("a"))
+		w.runToEnd(w.config(k.kinds()))
+		if len(k.calls()) != 0 {
+			t.Errorf("did %q", k.calls())
+		}
+		if w.count("failed a #1") == 0 || w.count("done a #1 already") != 1 {
+			t.Errorf("the journal says %q", w.story())
+		}
+	})
+}
+
+func TestTheBarrierIsPassedAfterThePlanIsOnDiskAndBeforeTheFirstStepOnly(t *testing.T) {
+	inBubble(t, func(w *world) {
+		passed := 0
+		k := &script{steps: []journal.PlannedStep{step("a"), step("b", "a")}}
+		cfg := w.config(k.kinds())
+		cfg.BeforeFirstStep = func(_ context.Context, record journal.ActionRecord) {
+			passed++
+			<-time.After(time.Second)
+			w.wantStory("requested", "planned 2")
+			if !record.Planned || len(record.Plan.Steps) != 2 || record.LastSeq != w.events()[1].Seq {
+				t.Errorf("the barrier got the record %+v", record)
+			}
+		}
+		w.requestTest()
+		w.runToEnd(cfg)
+		if passed != 1 {
+			t.Errorf("passed %d times", passed)
+		}
+	})
+	inBubble(t, func(w *world) {
+		k := &script{}
+		cfg := w.config(k.kinds())
+		cfg.BeforeFirstStep = func(context.Context, journal.ActionRecord) { t.Error("a resumed action passed the barrier") }
+		interrupted(w, step("a"))
+		w.runToEnd(cfg)
+	})
+}
+
+func TestAStopLetsARunningStepFinishWithinTheGrace(t *testing.T) {
+	inBubble(t, func(w *world) {
+		k := &script{steps: []journal.PlannedStep{step("a"), step("b", "a")}}
+		k.do = func(context.Context, string) error { <-time.After(7 * time.Second); return nil }
+		w.requestTest()
+		r := w.start(w.config(k.kinds()))
+		letPass(time.Second)
+		r.stop()
+		if err := r.wait(); !errors.Is(err, context.Canceled) {
+			t.Errorf("Run returned %v", err)
+		}
+		w.wantStory("requested", "planned 2", "started a #1", "done a #1")
+	})
+}
+
+func TestAStepThatOutlastsTheGraceIsLeftOpenAndNotFailed(t *testing.T) {
+	for name, do := range map[string]func(context.Context) error{
+		"heeds the end": func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() },
+		"fails by it":   func(ctx context.Context) error { <-time.After(3 * time.Second); return errBroken },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(w *world) {
+				k := &script{steps: []journal.PlannedStep{step("a")}}
+				k.do = func(ctx context.Context, _ string) error { return do(ctx) }
+				w.requestTest()
+				r := w.start(w.config(k.kinds()))
+				letPass(time.Second)
+				begin := time.Now()
+				r.stop()
+				if err := r.wait(); !errors.Is(err, context.Canceled) {
+					t.Errorf("Run returned %v", err)
+				}
+				if took := time.Since(begin); took > 8*time.Second {
+					t.Errorf("stopping took %s, want the grace of 8s at most", took)
+				}
+				w.wantStory("requested", "planned 1", "started a #1")
+				if !w.record().Steps["a"].Open {
+					t.Error("the step is not open")
+				}
+			})
+		})
+	}
+}
+
+func TestAStopEndsAnIdleRunAtOnce(t *testing.T) {
+	inBubble(t, func(w *world) {
+		k := &script{steps: []journal.PlannedStep{guarded("a", "X")}}
+		w.requestTest()
+		r := w.start(withPreflights(w.config(k.kinds()), map[string]actions.Preflight{"X": always(actions.Hold("no"))}))
+		letPass(time.Minute)
+		begin := time.Now()
+		r.stop()
+		if err := r.wait(); !errors.Is(err, context.Canceled) || time.Since(begin) > 0 {
+			t.Errorf("Run returned %v after %s", err, time.Since(begin))
+		}
+	})
+}
+
+func TestNothingIsDoneWhileTheJournalCannotBeWritten(t *testing.T) {
+	inBubble(t, func(w *world) {
+		k := &script{steps: []journal.PlannedStep{step("a"), step("b", "a")}}
+		k.do = func(_ context.Context, id string) error {
+			if id == "a" {
+				w.store.Break(syscall.ENOSPC)
+			}
+			return nil
+		}
+		w.requestTest()
+		err := w.start(w.config(k.kinds())).wait()
+		if !errors.Is(err, journal.ErrUnwritable) || !errors.Is(err, syscall.ENOSPC) {
+			t.Fatalf("Run returned %v", err)
+		}
+		for range 3 {
+			if err := w.start(w.config(k.kinds())).wait(); !errors.Is(err, journal.ErrUnwritable) {
+				t.Fatalf("Run returned %v", err)
+			}
+		}
+		if got := k.calls(); !slices.Equal(got, []string{"a"}) {
+			t.Errorf("did %q without a record", got)
+		}
+		w.store.Break(nil)
+		w.runToEnd(w.config(k.kinds()))
+		w.wantStory("requested", "planned 2", "started a #1", "done a #1 already", "started b #1", "done b #1", "ended done")
+	})
+}

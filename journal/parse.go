@@ -8,8 +8,9 @@ import (
 	"time"
 )
 
-// ParseRecord reads a record. It copies what it keeps and does not check the
-// hash; see [CheckRecord]. The error wraps [ErrDamaged].
+// ParseRecord reads a record and copies what it keeps. It checks neither the
+// hash, which [CheckRecord] does, nor the payload, which [Event.Decode] does.
+// The error wraps [ErrDamaged].
 func ParseRecord(record []byte) (Event, error) {
 	if event, ok := parseWritten(record); ok {
 		return event, nil
@@ -169,8 +170,9 @@ func (r *reader) node(subject Subject) string {
 	return string(text)
 }
 
+// payload takes the rest. Its syntax is left to [Event.Decode].
 func (r *reader) payload() json.RawMessage {
-	if !json.Valid(r.rest) {
+	if len(r.rest) < 2 || r.rest[0] != '{' || r.rest[len(r.rest)-1] != '}' {
 		r.failed = true
 		return nil
 	}

@@ -100,15 +100,12 @@ func (s *scavenger) page(b []byte, count int, offset int64) {
 		if err != nil {
 			continue
 		}
-		if e.flags == bucketLeaf {
+		switch {
+		case e.flags == bucketLeaf:
 			s.inlined(e.value, offset+e.at)
-			continue
+		case !s.numbered(e, offset+e.at):
+			values[string(e.key)] = e.value
 		}
-		if len(e.key) == keySize {
-			s.numbered(e, offset+e.at)
-			continue
-		}
-		values[string(e.key)] = e.value
 	}
 	s.named(values)
 }
@@ -121,19 +118,22 @@ func (s *scavenger) inlined(value []byte, offset int64) {
 	s.page(b, int(order.Uint16(b[10:])), offset+bucketHeader)
 }
 
-func (s *scavenger) numbered(e element, offset int64) {
+// numbered reports whether the element is a record or a gap.
+func (s *scavenger) numbered(e element, offset int64) bool {
 	seq, err := number(e.key)
 	if err != nil {
-		return
+		return false
 	}
 	if states(e.value, seq) {
 		s.records = append(s.records, place{seq: seq, offset: offset, length: len(e.value)})
-		return
+		return true
 	}
 	var missing gap
-	if unseal("gap", e.value, &missing) == nil && missing.Last == seq && missing.First <= missing.Last {
-		s.gaps = append(s.gaps, missing)
+	if unseal("gap", e.value, &missing) != nil || missing.Last != seq || missing.First > missing.Last {
+		return false
 	}
+	s.gaps = append(s.gaps, missing)
+	return true
 }
 
 func (s *scavenger) named(values map[string][]byte) {

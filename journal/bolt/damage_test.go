@@ -1,0 +1,255 @@
+package bolt
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// damagePage is the page size of the files that the matrix damages.
+var damagePage = os.Getpagesize()
+
+// damageJournal is a journal with full and unfinished index blocks, a snapshot,
+// a cluster and free pages, together with its events.
+func damageJournal(t *testing.T) (content []byte, events []journal.Event) {
+	t.Helper()
+	path := newPath(t)
+	store := mustOpen(t, path, Options{})
+	for i := range 15 {
+		mustAppend(t, store, observedMany(fmt.Sprintf("node-%d", i%7), 80)...)
+	}
+	if err := store.BindCluster(t.Context(), "cluster-uid"); err != nil {
+		t.Fatal(err)
+	}
+	snapshot := journal.Snapshot{Seq: 1000, Fold: "test/1", State: []byte(strings.Repeat("state", 3000))}
+	if err := store.SaveSnapshot(t.Context(), snapshot); err != nil {
+		t.Fatal(err)
+	}
+	for range 10 {
+		mustAppend(t, store, observed("node-3"))
+	}
+	events = mustRead(t, store, journal.Query{})
+	mustClose(t, store)
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return content, events
+}
+
+// damages lists the ways to spoil a file, each a copy of the content.
+func damages(content []byte) map[string]func() []byte {
+	random := rand.New(rand.NewPCG(1, 2))
+	all := make(map[string]func() []byte)
+	flip := func(at int) {
+		bit := byte(1 + random.IntN(255))
+		all[fmt.Sprintf("flip %d by %02x", at, bit)] = func() []byte {
+			spoiled := append([]byte(nil), content...)
+			spoiled[at] ^= bit
+			return spoiled
+		}
+	}
+	pages := len(content) / damagePage
+	for range 150 {
+		flip(random.IntN(len(content)))
+	}
+	for range 120 { // the headers of pages and of their first items
+		flip(random.IntN(pages)*damagePage + random.IntN(64))
+	}
+	for at := 16; at < 80; at++ { // the meta pages
+		flip(at)
+		flip(damagePage + at)
+	}
+	for i := range 200 {
+		page := i % pages
+		if i >= pages {
+			page = random.IntN(pages)
+		}
+		count := 1 + i/pages
+		all[fmt.Sprintf("zero page %d and %d more", page, count-1)] = func() []byte {
+			spoiled := append([]byte(nil), content...)
+			clear(spoiled[page*damagePage : min(len(spoiled), (page+count)*damagePage)])
+			return spoiled
+		}
+	}
+	for i := range 100 {
+		size := random.IntN(len(content))
+		if i < 10 {
+			size = i * damagePage / 2
+		}
+		all[fmt.Sprintf("truncate to %d", size)] = func() []byte { return content[:size:size] }
+	}
+	return all
+}
+
+func TestNoDamageIsSilent(t *testing.T) {
+	content, events := damageJournal(t)
+	spoilers := damages(content)
+	if len(spoilers) < 300+200+100 {
+		t.Fatalf("the matrix has only %d cases", len(spoilers))
+	}
+	var fine, detected atomic.Int32
+	t.Run("matrix", func(t *testing.T) {
+		for name, spoil := range spoilers {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				path := filepath.Join(t.TempDir(), "journal.db")
+				spoiled := spoil()
+				if err := os.WriteFile(path, spoiled, fileMode); err != nil {
+					t.Fatal(err)
+				}
+				store, salvaged, err := OpenOrSalvage(path, inChild())
+				if err != nil {
+					t.Fatalf("could not be opened: %v", err)
+				}
+				defer mustClose(t, store)
+				if salvaged == nil {
+					fine.Add(1)
+					checkFine(t, store, events)
+				} else {
+					detected.Add(1)
+					checkSalvaged(t, store, salvaged, spoiled, events)
+				}
+				mustAppend(t, store, observed("after"))
+			})
+		}
+	})
+	t.Logf("%d fine, %d detected", fine.Load(), detected.Load())
+	if fine.Load() == 0 || detected.Load() == 0 {
+		t.Error("the matrix should have both outcomes")
+	}
+}
+
+func sameRecord(a, b journal.Event) bool { return bytes.Equal(a.Record(), b.Record()) }
+
+// checkFine wants every event, in every way of reading.
+func checkFine(t *testing.T, store *Store, want []journal.Event) {
+	t.Helper()
+	if !slices.EqualFunc(mustRead(t, store, journal.Query{}), want, sameRecord) {
+		t.Error("events differ without a word")
+	}
+	for node := range 7 {
+		query := journal.Query{Node: fmt.Sprintf("node-%d", node)}
+		matching := 0
+		for _, event := range want {
+			if query.Matches(event) {
+				matching++
+			}
+		}
+		if got := len(mustRead(t, store, query)); got != matching {
+			t.Errorf("the index finds %d events of %s, want %d", got, query.Node, matching)
+		}
+	}
+}
+
+// checkSalvaged wants a prefix, an event that says so, and the damaged file.
+func checkSalvaged(t *testing.T, store *Store, salvaged *Salvage, spoiled []byte, want []journal.Event) {
+	t.Helper()
+	got := mustRead(t, store, journal.Query{})
+	last := got[len(got)-1]
+	payload, err := last.Decode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(&salvaged.JournalSalvaged, payload); diff != "" {
+		t.Errorf("the last event does not say what was lost (-want +got):\n%s", diff)
+	}
+	kept := int(salvaged.Recovered)
+	if kept > 0 {
+		if !slices.EqualFunc(got[:kept], want[:kept], sameRecord) {
+			t.Error("salvaged events differ")
+		}
+		if len(got) != kept+1 {
+			t.Errorf("the journal has %d events, want %d and one", len(got), kept)
+		}
+	}
+	if uint64(kept)+salvaged.LostAtLeast > uint64(len(want)) {
+		t.Errorf("%d recovered and %d lost are more than %d", kept, salvaged.LostAtLeast, len(want))
+	}
+	aside, err := os.ReadFile(salvaged.DamagedFile)
+	if err != nil || string(aside) != string(spoiled) {
+		t.Errorf("the damaged file was not kept as it was: %v", err)
+	}
+}
+
+func TestADamagedBranchCostsNoEvent(t *testing.T) {
+	path := newPath(t)
+	store := mustOpen(t, path, Options{})
+	mustAppend(t, store, observedMany("a", 2000)...)
+	want := mustRead(t, store, journal.Query{})
+	mustClose(t, store)
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for page := 2; page < len(content)/damagePage; page++ {
+		if content[page*damagePage+8] == branchPage {
+			clear(content[page*damagePage : (page+1)*damagePage])
+		}
+	}
+	if err := os.WriteFile(path, content, fileMode); err != nil {
+		t.Fatal(err)
+	}
+	store, salvaged, err := OpenOrSalvage(path, inChild())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer mustClose(t, store)
+	if salvaged == nil || salvaged.Recovered != 2001 || salvaged.LostAtLeast != 0 {
+		t.Errorf("salvaged %+v, want all of 2001 events", salvaged)
+	}
+	if !slices.EqualFunc(mustRead(t, store, journal.Query{})[:2001], want, sameRecord) {
+		t.Error("events differ")
+	}
+}
+
+func TestSalvageKeepsIdentityClusterAndSnapshot(t *testing.T) {
+	content, _ := damageJournal(t)
+	path := filepath.Join(t.TempDir(), "journal.db")
+	broken := strings.LastIndex(string(content), `"seq":1199,`) // near the end, far from the rest
+	content[broken+30] ^= 1
+	if err := os.WriteFile(path, content, fileMode); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(path, inChild()); !errors.Is(err, journal.ErrDamaged) {
+		t.Fatalf("open of a damaged journal: %v", err)
+	}
+	store, salvaged, err := OpenOrSalvage(path, inChild())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer mustClose(t, store)
+	if salvaged.LastSeq != 1198 || salvaged.LostAtLeast != 1211-1198 {
+		t.Errorf("salvaged %+v", salvaged)
+	}
+	if err := store.BindCluster(t.Context(), "other"); !errors.Is(err, journal.ErrOtherCluster) {
+		t.Errorf("the salvaged journal forgot its cluster: %v", err)
+	}
+	if snapshot, err := store.Snapshot(t.Context()); err != nil || snapshot.Seq != 1000 {
+		t.Errorf("the salvaged journal's snapshot is %d, %v", snapshot.Seq, err)
+	}
+}
+
+func TestAVerifierThatDiesOrHangsMeansDamage(t *testing.T) {
+	path := newPath(t)
+	mustClose(t, mustOpen(t, path, Options{}))
+	_, err := Open(path, Options{Child: []string{"/bin/sh", "-c", "echo rotten >&2; kill -SEGV $$"}})
+	if !errors.Is(err, journal.ErrDamaged) || !strings.Contains(err.Error(), "rotten") {
+		t.Errorf("open with a verifier that crashes: %v", err)
+	}
+	_, err = Open(path, Options{Child: []string{"/no/such/program"}})
+	if err == nil || errors.Is(err, journal.ErrDamaged) {
+		t.Errorf("a verifier that is missing says nothing about the file: %v", err)
+	}
+}

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/replicatedhq/ekco/internal/api"
+	"github.com/replicatedhq/ekco/internal/config"
+)
+
+// app is what the commands need of the world around them.
+type app struct {
+	stdin          io.Reader
+	stdout, stderr io.Writer
+	// Whether the three are terminals.
+	askable, stdoutTerminal, stderrTerminal bool
+	env                                     func(string) (string, bool)
+	configDirs                              []string
+	now                                     func() time.Time
+
+	// dial reaches the operator that serves a socket.
+	dial func(ctx context.Context, socket string) (operator, error)
+	// work starts a ring for one purge, where no operator runs.
+	work func(ctx context.Context, cfg config.Config, options ringOptions, log *slog.Logger) (api.Backend, <-chan struct{}, func() error, error)
+}
+
+// operator is a backend that is reached, and let go.
+type operator interface {
+	api.Backend
+	Close()
+}
+
+func newApp() *app {
+	return &app{
+		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
+		askable:        term.IsTerminal(int(os.Stdin.Fd())),
+		stdoutTerminal: term.IsTerminal(int(os.Stdout.Fd())),
+		stderrTerminal: term.IsTerminal(int(os.Stderr.Fd())),
+		env:            os.LookupEnv,
+		configDirs:     config.SearchDirs(),
+		now:            time.Now,
+		dial: func(ctx context.Context, socket string) (operator, error) {
+			client, err := api.Dial(ctx, socket)
+			if err != nil {
+				return nil, err
+			}
+			return client, nil
+		},
+		work: startRing,
+	}
+}
+
+// color reports whether colours are wanted on standard output.
+func (a *app) color() bool {
+	if text, set := a.env("NO_COLOR"); set && text != "" {
+		return false
+	}
+	if text, _ := a.env("TERM"); text == "dumb" {
+		return false
+	}
+	return a.stdoutTerminal
+}
+
+// load reads the whole configuration and makes the logger it asks for.
+func (a *app) load(cmd *cobra.Command) (config.Config, *slog.Logger, error) {
+	cfg, err := a.settings(cmd)
+	if err != nil {
+		return config.Config{}, nil, err
+	}
+	log, err := a.logger(cfg.LogLevel)
+	if err != nil {
+		return config.Config{}, nil, err
+	}
+	if len(cfg.UnknownKeys) > 0 {
+		log.Warn("the configuration file has keys that this EKCO does not know; they are ignored", "file", cfg.File, "keys", cfg.UnknownKeys)
+	}
+	return cfg, log, nil
+}
+
+// settings reads the named keys of the configuration, or all of them.
+func (a *app) settings(cmd *cobra.Command, only ...string) (config.Config, error) {
+	file, err := cmd.Flags().GetString("config")
+	if err != nil {
+		return config.Config{}, fmt.Errorf("read flag --config: %w", err)
+	}
+	return config.Load(config.Sources{File: file, Dirs: a.configDirs, Env: a.env, Flags: cmd.Flags(), Only: only})
+}
+
+// logger returns a logger on standard error: text for people, JSON otherwise.
+func (a *app) logger(level string) (*slog.Logger, error) {
+	var least slog.Level
+	if err := least.UnmarshalText([]byte(level)); err != nil {
+		return nil, fmt.Errorf("read log_level: %w", err)
+	}
+	options := &slog.HandlerOptions{Level: least}
+	if a.stderrTerminal {
+		return slog.New(slog.NewTextHandler(a.stderr, options)), nil
+	}
+	return slog.New(slog.NewJSONHandler(a.stderr, options)), nil
+}

@@ -1,0 +1,29 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/replicatedhq/ekco/internal/api"
+	"github.com/replicatedhq/ekco/internal/view"
+)
+
+func newCancelCommand(a *app) *cobra.Command {
+	var command api.ActionCommand
+	cmd := &cobra.Command{
+		Use:   "cancel ACTION",
+		Short: "Stop an action before its point of no return",
+		Long: `Asks an action to stop. A step that is under way is finished first. An action
+past its point of no return goes only forward and refuses.`,
+		Example:           `  ekco cancel purge-worker-2-57 --reason "the node is being repaired"`,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: completeFirst(a.actionIDs),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			command.Action = args[0]
+			return a.tell(cmd, func(backend *connection) (string, error) {
+				return view.Clean(command.Action) + " is asked to stop", backend.Cancel(cmd.Context(), command)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&command.Reason, "reason", "", "why, for the record")
+	return cmd
+}

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/replicatedhq/ekco/internal/api"
+	"github.com/replicatedhq/ekco/internal/api/offline"
+	"github.com/replicatedhq/ekco/internal/config"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// connection is how a command reaches the journal.
+type connection struct {
+	api.Backend
+	// running is set when an operator answers; else the file is read.
+	running bool
+	close   func()
+}
+
+// connect reaches the operator that holds the journal, or else the file.
+func (a *app) connect(ctx context.Context, cmd *cobra.Command) (*connection, error) {
+	cfg, err := a.settings(cmd, "journal")
+	if err != nil {
+		return nil, err
+	}
+	reached, err := a.reach(ctx, cfg)
+	if err == nil {
+		return &connection{Backend: reached, running: true, close: reached.Close}, nil
+	}
+	if !errors.Is(err, api.ErrNoOperator) {
+		return nil, err
+	}
+	file, err := a.file(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return &connection{Backend: file, close: func() {}}, nil
+}
+
+// reach dials the operator. Its error wraps ErrNoOperator when nobody listens.
+func (a *app) reach(ctx context.Context, cfg config.Config) (operator, error) {
+	reached, err := a.dial(ctx, cfg.Socket())
+	switch {
+	case errors.Is(err, api.ErrNoAnswer):
+		return nil, a.explainSilence(ctx, cfg, err)
+	case errors.Is(err, api.ErrForbidden):
+		return nil, fmt.Errorf("%w; run this as root", err)
+	}
+	return reached, err
+}
+
+// explainSilence adds who holds the journal to the error that nobody answers.
+func (a *app) explainSilence(ctx context.Context, cfg config.Config, silence error) error {
+	file, err := a.file(cfg)
+	if err != nil {
+		return errors.Join(silence, err)
+	}
+	if _, err := file.Status(ctx); errors.Is(err, journal.ErrLocked) {
+		return fmt.Errorf("%w; %w", silence, err)
+	}
+	return fmt.Errorf("%w, and nobody holds the journal; look for the process that holds %s", silence, cfg.Socket())
+}
+
+// file serves commands from the journal's file.
+func (a *app) file(cfg config.Config) (*offline.Backend, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("find the ekco binary, which reads the journal in a child: %w", err)
+	}
+	return offline.New(cfg.Journal, []string{self, journalChildCommand}, verifyInChild(self)), nil
+}
+
+// held explains an error of reading the file: an operator that has just
+// started, or one that does not serve its socket, holds it.
+func held(err error) error {
+	if errors.Is(err, journal.ErrLocked) {
+		return fmt.Errorf("the journal is held, and its holder does not listen on the socket beside it: %w", err)
+	}
+	return err
+}

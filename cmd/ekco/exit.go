@@ -1,0 +1,53 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"syscall"
+
+	"github.com/replicatedhq/ekco/internal/api"
+	"github.com/replicatedhq/ekco/internal/config"
+	"github.com/replicatedhq/ekco/internal/view"
+)
+
+// Exit codes.
+const (
+	exitDone   = 0
+	exitFailed = 1
+	exitUsage  = 2
+)
+
+// exitCode is an error that has been explained already.
+type exitCode int
+
+func (e exitCode) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
+
+// usageError is a command line that makes no sense.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
+// conclude prints an error and returns the exit code that goes with it.
+func conclude(stderr io.Writer, err error) int {
+	if err == nil || errors.Is(err, syscall.EPIPE) {
+		return exitDone
+	}
+	if code, ok := errors.AsType[exitCode](err); ok {
+		return int(code)
+	}
+	for line := range strings.SplitSeq(err.Error(), "\n") {
+		fmt.Fprintln(stderr, "ekco: "+view.Clean(line))
+	}
+	if _, ok := errors.AsType[usageError](err); ok || strings.HasPrefix(err.Error(), "unknown command") {
+		fmt.Fprintln(stderr, "Run \"ekco --help\", or a command with --help, for what is possible.")
+		return exitUsage
+	}
+	if errors.Is(err, config.ErrInvalid) || errors.Is(err, api.ErrInvalid) {
+		return exitUsage
+	}
+	return exitFailed
+}

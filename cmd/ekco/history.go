@@ -1,0 +1,146 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/replicatedhq/ekco/internal/api"
+	"github.com/replicatedhq/ekco/internal/view"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+func newHistoryCommand(a *app) *cobra.Command {
+	var flags historyFlags
+	cmd := &cobra.Command{
+		Use:   "history",
+		Short: "Show what happened, newest last",
+		Long: `Shows what EKCO saw, decided and did, one line an event, newest last; -o tree
+groups each action's steps with their durations and outcomes, and names its cause.
+
+Without --node, --component, --action, --type, --since and --limit it shows the
+last 24 hours, and says on standard error if there is more; --since all shows
+everything. --limit N shows the newest N events, or with --reverse the newest
+first. Times are in UTC.
+
+--since and --until take a duration before now (90s, 24h, 7d), a date
+(2026-11-21) or a time (2026-11-21T08:00:00Z). --type takes names and patterns
+like "step.*", separated by commas. Components are node, action, policy,
+operator and journal.`,
+		Example: `  ekco history --node worker-2
+  ekco history --since 1h -o tree
+  ekco history --type 'action.*,step.failed' --follow
+  ekco history --since all -o json | jq .type`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			query, err := flags.query(a.now())
+			if err != nil {
+				return err
+			}
+			return a.showHistory(cmd, flags, query)
+		},
+	}
+	flags.register(cmd)
+	complete(cmd, "node", a.nodeNames)
+	complete(cmd, "action", a.actionIDs)
+	complete(cmd, "type", eventTypes)
+	complete(cmd, "component", func(*cobra.Command) []string { return componentNames() })
+	return cmd
+}
+
+// showHistory streams the events of the query.
+func (a *app) showHistory(cmd *cobra.Command, flags historyFlags, query journal.Query) error {
+	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt)
+	defer stop()
+	backend, err := a.connect(ctx, cmd)
+	if err != nil {
+		return err
+	}
+	defer backend.close()
+	if err := a.hintAtOlder(ctx, backend, flags, query); err != nil {
+		return held(err)
+	}
+	printer, err := view.NewHistory(a.stdout, flags.output, view.Options{Color: a.color(), Lookup: lookup(ctx, backend)})
+	if err != nil {
+		return usageError{err}
+	}
+	last := query.After
+	show := func(query journal.Query, follow bool) error {
+		for event, err := range backend.Events(ctx, query, follow) {
+			if err != nil {
+				return held(err)
+			}
+			last = max(last, event.Seq)
+			if err := printer.Event(event); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if flags.newest() {
+		err = eachOfNewest(ctx, backend, query, func(event journal.Event) error {
+			last = max(last, event.Seq)
+			return printer.Event(event)
+		})
+	} else {
+		err = show(query, false)
+	}
+	if err == nil && flags.follow {
+		query.Limit, query.Reverse, query.After = 0, false, last
+		err = show(query, true)
+	}
+	if err != nil {
+		return held(err)
+	}
+	return printer.Flush()
+}
+
+// eachOfNewest gives the newest events of the query, the oldest of them first.
+// It remembers query.Limit events.
+func eachOfNewest(ctx context.Context, backend api.Backend, query journal.Query, take func(journal.Event) error) error {
+	query.Reverse = true
+	var events []journal.Event
+	for event, err := range backend.Events(ctx, query, false) {
+		if err != nil {
+			return err
+		}
+		events = append(events, event)
+	}
+	for _, event := range slices.Backward(events) {
+		if err := take(event); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// hintAtOlder says on standard error that the default window hides something.
+func (a *app) hintAtOlder(ctx context.Context, backend api.Backend, flags historyFlags, query journal.Query) error {
+	if !flags.defaultWindow() || query.Since.IsZero() {
+		return nil
+	}
+	older := journal.Query{Until: query.Since, Limit: 1}
+	for _, err := range backend.Events(ctx, older, false) {
+		if err != nil {
+			return err
+		}
+		_, err := fmt.Fprintf(a.stderr, "Events before %s are not shown; --since all shows them.\n", query.Since.UTC().Format(time.RFC3339))
+		return err
+	}
+	return nil
+}
+
+// lookup finds one event by its sequence number.
+func lookup(ctx context.Context, backend api.Backend) func(uint64) (journal.Event, bool) {
+	return func(seq uint64) (journal.Event, bool) {
+		for event, err := range backend.Events(ctx, journal.Query{After: seq - 1, Before: seq + 1, Limit: 1}, false) {
+			return event, err == nil && event.Seq == seq
+		}
+		return journal.Event{}, false
+	}
+}

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"maps"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/replicatedhq/ekco/internal/view"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// window is how far back history goes when nothing else limits it.
+const window = 24 * time.Hour
+
+// components are the families of event types, by the beginnings of their names.
+var components = map[string][]string{
+	"node":     {"node.", "pod."},
+	"action":   {"action.", "step."},
+	"policy":   {"policy.", "pause."},
+	"operator": {"operator.", "api."},
+	"journal":  {"journal."},
+}
+
+func componentNames() []string { return slices.Sorted(maps.Keys(components)) }
+
+type historyFlags struct {
+	node, component, action, since, until, output string
+	types                                         []string
+	follow, reverse                               bool
+	limit                                         int
+}
+
+func (f *historyFlags) register(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&f.node, "node", "", "only what concerns this node")
+	flags.StringVar(&f.component, "component", "", "only this family of events: "+strings.Join(componentNames(), ", "))
+	flags.StringVar(&f.action, "action", "", "only this action")
+	flags.StringVar(&f.since, "since", "", "from this time on, or \"all\"")
+	flags.StringVar(&f.until, "until", "", "before this time")
+	flags.StringSliceVar(&f.types, "type", nil, "only these types of events; patterns like step.* are fine")
+	flags.BoolVarP(&f.follow, "follow", "f", false, "go on with what happens from now on")
+	flags.BoolVar(&f.reverse, "reverse", false, "newest first")
+	flags.IntVar(&f.limit, "limit", 0, "at most this many events, the newest")
+	outputFlag(cmd, &f.output, "table", view.HistoryFormats()...)
+}
+
+// defaultWindow reports whether nothing limits what is shown.
+func (f historyFlags) defaultWindow() bool {
+	return f.node == "" && f.component == "" && f.action == "" && f.since == "" && f.until == "" && len(f.types) == 0 && f.limit == 0
+}
+
+// newest reports whether the newest events are to be shown oldest first.
+func (f historyFlags) newest() bool { return f.limit > 0 && !f.reverse }
+
+// query returns what the flags ask for.
+func (f historyFlags) query(now time.Time) (journal.Query, error) {
+	query := journal.Query{Node: f.node, Action: f.action, Reverse: f.reverse, Limit: f.limit}
+	switch {
+	case f.limit < 0:
+		return query, usagef("--limit is %d: want a number above zero", f.limit)
+	case f.follow && f.reverse:
+		return query, usagef("--follow and --reverse cannot be combined")
+	case f.follow && f.until != "":
+		return query, usagef("--follow and --until cannot be combined")
+	case f.output == "tree" && f.reverse:
+		return query, usagef("-o tree and --reverse cannot be combined")
+	}
+	var err error
+	if query.Since, err = moment("--since", f.since, now); err != nil {
+		return query, err
+	}
+	if query.Until, err = moment("--until", f.until, now); err != nil {
+		return query, err
+	}
+	if f.defaultWindow() {
+		query.Since = now.Add(-window)
+	}
+	query.Types, err = f.selectTypes()
+	return query, err
+}
+
+// moment reads a time, or a duration before now.
+func moment(flag, text string, now time.Time) (time.Time, error) {
+	if text == "" || text == "all" {
+		return time.Time{}, nil
+	}
+	if days, found := strings.CutSuffix(text, "d"); found {
+		if n, err := strconv.ParseFloat(days, 64); err == nil && n >= 0 {
+			return now.Add(-time.Duration(n * 24 * float64(time.Hour))), nil
+		}
+	}
+	if span, err := time.ParseDuration(text); err == nil && span >= 0 {
+		return now.Add(-span), nil
+	}
+	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02 15:04:05", time.DateOnly} {
+		if at, err := time.Parse(layout, text); err == nil {
+			return at, nil
+		}
+	}
+	return time.Time{}, usagef("%s is %q: want a duration like 24h or 7d, or a time like 2026-11-21T08:00:00Z", flag, text)
+}
+
+// selectTypes returns the types that --component and --type agree on; none
+// means all.
+func (f historyFlags) selectTypes() ([]journal.Type, error) {
+	if f.component == "" && len(f.types) == 0 {
+		return nil, nil
+	}
+	families, known := components[f.component]
+	if !known && f.component != "" {
+		return nil, usagef("--component is %q: want one of %s", f.component, strings.Join(componentNames(), ", "))
+	}
+	var selected []journal.Type
+	for _, pattern := range orAny(f.types) {
+		matched := false
+		for _, t := range journal.Types() {
+			fits, err := path.Match(pattern, string(t))
+			if err != nil {
+				return nil, usagef("--type is %q: it is no pattern: %w", pattern, err)
+			}
+			matched = matched || fits
+			if fits && (f.component == "" || slices.ContainsFunc(families, func(family string) bool { return strings.HasPrefix(string(t), family) })) {
+				selected = append(selected, t)
+			}
+		}
+		if !matched {
+			return nil, usagef("--type is %q, which no event has; there are %s", pattern, strings.Join(eventTypes(nil), ", "))
+		}
+	}
+	if len(selected) == 0 {
+		return nil, usagef("no type of event fits both --component %s and --type %s", f.component, strings.Join(f.types, ","))
+	}
+	slices.Sort(selected)
+	return slices.Compact(selected), nil
+}
+
+func orAny(patterns []string) []string {
+	if len(patterns) == 0 {
+		return []string{"*"}
+	}
+	return patterns
+}

@@ -1,0 +1,267 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/replicatedhq/ekco/internal/api"
+	"github.com/replicatedhq/ekco/internal/view"
+	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/bolt"
+)
+
+func newJournalCommand(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "journal",
+		Short: "Check, measure, export, import or accept the journal",
+		Example: `  ekco journal verify
+  ekco journal export events.gz --since 24h`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newJournalVerifyCommand(a), newJournalStatCommand(a), newJournalExportCommand(a),
+		newJournalImportCommand(a), newJournalAcceptCommand(a))
+	return cmd
+}
+
+func newJournalVerifyCommand(a *app) *cobra.Command {
+	var output string
+	cmd := &cobra.Command{
+		Use:   "verify",
+		Short: "Check every event and the chain that holds them together",
+		Long: `Checks the whole journal: that every record is as it was written and that none is
+missing. While an operator runs it checks the journal in use, otherwise the file,
+in a process of its own. The exit code is 1 if anything is wrong.`,
+		Example: `  ekco journal verify
+  ekco journal verify --journal ./journal.db -o json`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			backend, err := a.connect(cmd.Context(), cmd)
+			if err != nil {
+				return err
+			}
+			defer backend.close()
+			result, err := backend.Verify(cmd.Context())
+			if err != nil {
+				return held(err)
+			}
+			return a.showVerdict(result, output)
+		},
+	}
+	outputFlag(cmd, &output, "text", "text", "json", "yaml")
+	return cmd
+}
+
+func (a *app) showVerdict(result api.VerifyResult, output string) error {
+	var err error
+	switch {
+	case output != "text":
+		err = view.Value(a.stdout, result, output)
+	case result.OK:
+		_, err = fmt.Fprintf(a.stdout, "The journal is sound: %d events, #%d to #%d.\n", result.Events, result.FirstSeq, result.LastSeq)
+	default:
+		_, err = fmt.Fprintf(a.stdout, "The journal is damaged: %s\n", view.Clean(result.Problem))
+	}
+	if err == nil && !result.OK {
+		return exitCode(exitFailed)
+	}
+	return err
+}
+
+// journalVerifyChildCommand is the hidden command that checks a file in a
+// process of its own, so that a damaged one ends nothing else.
+const journalVerifyChildCommand = "journal-verify-child"
+
+func newJournalVerifyChildCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: journalVerifyChildCommand, Hidden: true, Args: cobra.ExactArgs(1), SilenceErrors: true, SilenceUsage: true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			report, err := bolt.Verify(args[0])
+			if errors.Is(err, journal.ErrLocked) {
+				return err
+			}
+			result := api.VerifyResult{OK: err == nil, Events: report.Events, FirstSeq: report.FirstSeq, LastSeq: report.LastSeq}
+			if err != nil {
+				result.Problem = err.Error()
+			}
+			return json.NewEncoder(cmd.OutOrStdout()).Encode(result)
+		},
+	}
+}
+
+// verifyInChild checks a file with the given ekco binary.
+func verifyInChild(self string) func(ctx context.Context, path string) (api.VerifyResult, error) {
+	return func(ctx context.Context, path string) (api.VerifyResult, error) {
+		child := exec.CommandContext(ctx, self, journalVerifyChildCommand, path)
+		var stdout, stderr bytes.Buffer
+		child.Stdout, child.Stderr = &stdout, &stderr
+		runErr := child.Run()
+		var result api.VerifyResult
+		if err := json.Unmarshal(stdout.Bytes(), &result); err == nil && runErr == nil {
+			return result, nil
+		}
+		said := strings.TrimSpace(stderr.String())
+		if strings.Contains(said, journal.ErrLocked.Error()) {
+			return result, fmt.Errorf("%w: %s", journal.ErrLocked, said)
+		}
+		if ctx.Err() != nil {
+			return result, ctx.Err()
+		}
+		first, _, _ := strings.Cut(said, "\n")
+		return api.VerifyResult{Problem: fmt.Sprintf("the process that read %s ended early: %v: %s", path, runErr, first)}, nil
+	}
+}
+
+func newJournalStatCommand(a *app) *cobra.Command {
+	var output string
+	cmd := &cobra.Command{
+		Use:   "stat",
+		Short: "Show the journal's size, range and identity",
+		Example: `  ekco journal stat
+  ekco journal stat -o json`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			backend, err := a.connect(cmd.Context(), cmd)
+			if err != nil {
+				return err
+			}
+			defer backend.close()
+			status, err := backend.Status(cmd.Context())
+			if err != nil {
+				return held(err)
+			}
+			if output != "text" {
+				return view.Value(a.stdout, status.Journal, output)
+			}
+			return view.JournalStat(a.stdout, status.Journal)
+		},
+	}
+	outputFlag(cmd, &output, "text", "text", "json", "yaml")
+	return cmd
+}
+
+func newJournalExportCommand(a *app) *cobra.Command {
+	var flags historyFlags
+	cmd := &cobra.Command{
+		Use:   "export FILE",
+		Short: "Write events to a compressed file",
+		Long: `Writes the events that match, all of them by default, to FILE as gzip'ed NDJSON,
+one event a line; "-" is standard output. A FILE that exists is not overwritten.
+Nothing is removed from the journal.`,
+		Example: `  ekco journal export events.gz
+  ekco journal export - --node worker-2 --since 7d | zcat`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			query, err := flags.query(a.now())
+			if err != nil {
+				return err
+			}
+			if flags.defaultWindow() {
+				query.Since = time.Time{}
+			}
+			backend, err := a.connect(cmd.Context(), cmd)
+			if err != nil {
+				return err
+			}
+			defer backend.close()
+			if args[0] == "-" {
+				return held(backend.Export(cmd.Context(), a.stdout, query))
+			}
+			return held(exportTo(args[0], func(w io.Writer) error { return backend.Export(cmd.Context(), w, query) }))
+		},
+	}
+	flags.output = "table"
+	cmd.Flags().StringVar(&flags.node, "node", "", "only what concerns this node")
+	cmd.Flags().StringVar(&flags.action, "action", "", "only this action")
+	cmd.Flags().StringVar(&flags.since, "since", "", "from this time on")
+	cmd.Flags().StringVar(&flags.until, "until", "", "before this time")
+	complete(cmd, "node", a.nodeNames)
+	complete(cmd, "action", a.actionIDs)
+	return cmd
+}
+
+// exportTo writes a file that is whole when it has its name.
+func exportTo(path string, export func(io.Writer) error) error {
+	if _, err := os.Lstat(path); err == nil {
+		return fmt.Errorf("export to %s: it exists already", path)
+	}
+	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".part-*")
+	if err != nil {
+		return fmt.Errorf("export to %s: %w", path, err)
+	}
+	err = export(file)
+	if err == nil {
+		err = file.Sync()
+	}
+	err = errors.Join(err, file.Close())
+	if err == nil {
+		// Unlike a rename, a link never replaces what has come to be there.
+		err = os.Link(file.Name(), path)
+	}
+	return errors.Join(err, os.Remove(file.Name()))
+}
+
+func newJournalImportCommand(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "import FILE",
+		Short: "Read back the events of an export",
+		Long: `Reads an export that this journal's retention made, so that history shows its
+events again; "-" is standard input.`,
+		Example: `  ekco journal import journal.db.export-1-4096.gz`,
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			in := a.stdin
+			if args[0] != "-" {
+				file, err := os.Open(args[0])
+				if err != nil {
+					return fmt.Errorf("import: %w", err)
+				}
+				defer file.Close()
+				in = file
+			}
+			backend, err := a.connect(cmd.Context(), cmd)
+			if err != nil {
+				return err
+			}
+			defer backend.close()
+			imported, err := backend.Import(cmd.Context(), in)
+			if err != nil {
+				return held(err)
+			}
+			_, err = fmt.Fprintf(a.stdout, "imported %d events, #%d to #%d\n", imported.Events, imported.FirstSeq, imported.LastSeq)
+			return err
+		},
+	}
+}
+
+func newJournalAcceptCommand(a *app) *cobra.Command {
+	var request api.AcceptRequest
+	cmd := &cobra.Command{
+		Use:   "accept",
+		Short: "End safe mode after a damaged journal was set aside",
+		Long: `Ends safe mode. EKCO is in it after it found the journal damaged, set the file
+aside and kept what was readable: it observes and explains, and does nothing
+else. Look at "ekco status" and "ekco history" before you accept: what was lost
+may have been the record of work that is half done.`,
+		Example: `  ekco journal accept --reason "compared with the cluster, nothing is half done"`,
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.tell(cmd, func(backend *connection) (string, error) {
+				return "accepted; safe mode has ended", backend.Accept(cmd.Context(), request)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&request.Reason, "reason", "", "why, for the record")
+	return cmd
+}

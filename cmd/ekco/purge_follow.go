@@ -1,0 +1,234 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/replicatedhq/ekco/internal/api"
+	"github.com/replicatedhq/ekco/internal/view"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+const (
+	// signOfLife is how often a terminal is shown that something goes on.
+	signOfLife = time.Second
+	// returnPatience is how long an operator that went away may take to return.
+	returnPatience = 2 * time.Minute
+	returnRetry    = time.Second
+)
+
+// errOver ends the following of an action that is over.
+var errOver = errors.New("the action is over")
+
+// follower shows an action as it goes on.
+type follower struct {
+	*purger
+	action  string
+	began   time.Time
+	last    uint64
+	outcome *journal.ActionEnded
+	doing   string
+	shown   bool // a sign of life is on the terminal's last line
+}
+
+// told is one event, or the end of a stream.
+type told struct {
+	event journal.Event
+	err   error
+}
+
+// follow shows the action until it is over.
+func (p *purger) follow(ctx context.Context, admitted api.Admission) error {
+	f := &follower{purger: p, action: admitted.Action, began: p.app.now(), last: admitted.FromSeq, doing: "waiting"}
+	if admitted.Resumed {
+		f.showPresent(ctx)
+	}
+	for {
+		err := f.stream(ctx)
+		f.clear()
+		switch {
+		case errors.Is(err, errOver):
+			return f.conclude()
+		case ctx.Err() != nil:
+			return f.interrupted()
+		case p.alone:
+			return fmt.Errorf("%s is not finished: %w; its record is in the journal, and the next purge-node or operator resumes it", f.action, err)
+		}
+		f.warn("lost the operator: %v", err)
+		f.warn("%s is in the journal; waiting for an operator that resumes it", f.action)
+		back, err := f.waitForOperator(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return f.interrupted()
+		case err != nil:
+			return fmt.Errorf("%s is not finished, and no operator came back within %s: %w; the next one resumes it", f.action, returnPatience, err)
+		}
+		defer back.Close()
+		p.backend = back
+		f.warn("an operator answers again")
+	}
+}
+
+// showPresent says why a resumed action does not go on.
+func (f *follower) showPresent(ctx context.Context) {
+	status, err := f.backend.Status(ctx)
+	if err != nil {
+		f.warn("cannot tell what the action waits for: %v", err)
+		return
+	}
+	for _, action := range status.Actions {
+		if action.ID != f.action {
+			continue
+		}
+		for _, why := range view.Waits(action) {
+			f.say("         %s", why)
+		}
+	}
+}
+
+// stream shows events until the action is over or the stream ends.
+func (f *follower) stream(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	events := make(chan told)
+	var reading sync.WaitGroup
+	reading.Go(func() { f.read(ctx, events) })
+	defer reading.Wait()
+	defer cancel()
+	tick := time.NewTicker(signOfLife)
+	defer tick.Stop()
+	for {
+		select {
+		case next := <-events:
+			if next.err != nil {
+				return next.err
+			}
+			f.last = max(f.last, next.event.Seq)
+			f.show(next.event)
+			if f.outcome != nil {
+				return errOver
+			}
+		case <-tick.C:
+			f.live()
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-f.ended:
+			return errors.New("the work ended early; see the log above")
+		}
+	}
+}
+
+// read hands over the action's events, and at last why there are no more.
+func (f *follower) read(ctx context.Context, events chan<- told) {
+	hand := func(next told) bool {
+		select {
+		case events <- next:
+			return true
+		case <-ctx.Done():
+			return false
+		}
+	}
+	for event, err := range f.backend.Events(ctx, journal.Query{Action: f.action, After: f.last}, true) {
+		if err != nil {
+			hand(told{err: err})
+			return
+		}
+		if !hand(told{event: event}) {
+			return
+		}
+	}
+	hand(told{err: errors.New("the stream of events ended")})
+}
+
+// show prints one event of the action.
+func (f *follower) show(event journal.Event) {
+	f.clear()
+	payload, err := event.Decode()
+	if err == nil {
+		switch p := payload.(type) {
+		case *journal.StepStarted:
+			f.doing = p.Step
+		case *journal.ActionHeld:
+			f.doing = "waiting for " + p.Preflight
+		case *journal.ActionStalled:
+			f.doing = "stalled"
+		case *journal.ActionEnded:
+			f.outcome = p
+		}
+	}
+	text := strings.TrimPrefix(view.Sentence(event), view.Clean(f.action)+": ")
+	f.say("%8s  %s", view.Span(f.elapsed()), text)
+	switch event.Type {
+	case journal.TypeActionHeld:
+		f.say("          it goes on by itself when that is gone; to give it up: ekco cancel %s", f.action)
+	case journal.TypeActionStalled:
+		f.say("          repair the cause, then: ekco retry %s", f.action)
+	}
+}
+
+func (f *follower) elapsed() time.Duration {
+	return f.app.now().Sub(f.began).Round(100 * time.Millisecond)
+}
+
+// live shows a person that something goes on.
+func (f *follower) live() {
+	if !f.app.stderrTerminal {
+		return
+	}
+	f.shown = true
+	_, _ = fmt.Fprintf(f.app.stderr, "\r\x1b[K%8s  … %s", view.Span(f.elapsed().Round(time.Second)), view.Clean(f.doing))
+}
+
+// clear removes the sign of life.
+func (f *follower) clear() {
+	if f.shown {
+		f.shown = false
+		_, _ = fmt.Fprint(f.app.stderr, "\r\x1b[K")
+	}
+}
+
+// conclude says how the action ended; only done is success.
+func (f *follower) conclude() error {
+	if f.outcome.Outcome == journal.OutcomeDone {
+		f.say("node %s is purged, after %s", f.flags.node, view.Span(f.elapsed()))
+		return nil
+	}
+	reason := ""
+	if f.outcome.Reason != "" {
+		reason = ": " + f.outcome.Reason
+	}
+	return fmt.Errorf("node %s is not purged: %s ended %s%s", f.flags.node, f.action, f.outcome.Outcome, reason)
+}
+
+// interrupted says what becomes of the work.
+func (f *follower) interrupted() error {
+	f.clear()
+	if f.alone {
+		f.warn("interrupted; %s stays open, and the next purge-node or operator resumes it", f.action)
+	} else {
+		f.warn("interrupted; the operator goes on with %s; follow it with: ekco history --action %s --follow", f.action, f.action)
+	}
+	return exitCode(exitFailed)
+}
+
+// waitForOperator dials until an operator answers.
+func (f *follower) waitForOperator(ctx context.Context) (operator, error) {
+	ctx, cancel := context.WithTimeout(ctx, returnPatience)
+	defer cancel()
+	tick := time.NewTicker(returnRetry)
+	defer tick.Stop()
+	for {
+		back, err := f.again(ctx)
+		if err == nil {
+			return back, nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return nil, err
+		}
+	}
+}

@@ -1,0 +1,243 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/replicatedhq/ekco/fsm"
+	"github.com/replicatedhq/ekco/internal/api"
+	"github.com/replicatedhq/ekco/internal/config"
+	"github.com/replicatedhq/ekco/internal/view"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+func newPurgeNodeCommand(a *app) *cobra.Command {
+	var flags purgeFlags
+	cmd := &cobra.Command{
+		Use:   "purge-node NAME",
+		Short: "Remove a node from the cluster for good",
+		Long: `Removes a node from the cluster for good, and shows each step as it happens. The
+running operator does the work; it goes on if this command is interrupted or
+loses its terminal. Where no operator runs, this command does the work itself.
+An interrupted purge of the node is resumed.
+
+A ready node is refused if too few others of its role would be left. Where a
+preflight warns, the command asks, but only on a terminal; elsewhere it goes on
+and records the warning.
+
+Exit codes: 0 the node is purged; 1 refused, failed or not finished; 2 the
+command line or the configuration makes no sense.`,
+		Example: `  ekco purge-node worker-2 --dry-run
+  ekco purge-node worker-2
+  ekco purge-node worker-2 --yes --no-wait`,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: completeFirst(a.nodeNames),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			flags.node = args[0]
+			return a.purgeNode(cmd, flags)
+		},
+	}
+	cmd.Flags().BoolVar(&flags.dryRun, "dry-run", false, "print the plan, the captured facts and each preflight's answer, and change nothing")
+	cmd.Flags().BoolVar(&flags.yes, "yes", false, "do not ask when a preflight warns")
+	cmd.Flags().BoolVar(&flags.force, "force", false, "go past preflights that may be forced, such as the minimum of ready nodes")
+	cmd.Flags().BoolVar(&flags.noWait, "no-wait", false, "return as soon as the purge is recorded; needs a running operator")
+	cmd.Flags().StringVar(&flags.reason, "reason", "", "why, for the record")
+	config.RegisterPurgeNodeFlags(cmd.Flags())
+	config.RegisterFlags(cmd.Flags(), "kubeconfig")
+	outputFlag(cmd, &flags.output, "text", "text", "json", "yaml")
+	return cmd
+}
+
+type purgeFlags struct {
+	node, reason, output       string
+	dryRun, yes, force, noWait bool
+}
+
+// purger carries one purge from the question to its end.
+type purger struct {
+	app     *app
+	flags   purgeFlags
+	backend api.Backend
+	// alone is set when this process does the work.
+	alone bool
+	// ended is closed when a ring of this process ended by itself.
+	ended <-chan struct{}
+	// again reaches the operator again after it went away.
+	again func(ctx context.Context) (operator, error)
+}
+
+// purgeNode finds who does the work, and has it done.
+func (a *app) purgeNode(cmd *cobra.Command, flags purgeFlags) (err error) {
+	cfg, log, err := a.load(cmd)
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	p := &purger{app: a, flags: flags, again: func(ctx context.Context) (operator, error) { return a.reach(ctx, cfg) }}
+	reached, err := a.reach(ctx, cfg)
+	switch {
+	case err == nil:
+		defer reached.Close()
+		p.backend = reached
+		p.warnOfSettings(cmd)
+	case !errors.Is(err, api.ErrNoOperator):
+		return err
+	case flags.noWait:
+		return usagef("--no-wait needs a running operator, and none listens on %s; leave it out, and this command does the work itself", cfg.Socket())
+	default:
+		backend, ended, stopRing, err := a.work(ctx, cfg, ringOptions{OneShot: true, Node: flags.node}, quieter(log, cfg))
+		if err != nil {
+			return held(err)
+		}
+		defer func() { err = errors.Join(err, stopRing()) }()
+		p.backend, p.ended, p.alone = backend, ended, true
+		p.say("No operator runs; this command does the work itself.")
+		return p.run(ctx)
+	}
+	return p.run(ctx)
+}
+
+// quieter keeps the log of a ring from drowning the steps.
+func quieter(log *slog.Logger, cfg config.Config) *slog.Logger {
+	if cfg.LogLevel != "info" {
+		return log
+	}
+	return slog.New(atLeast{log.Handler(), slog.LevelWarn})
+}
+
+// atLeast drops records below a level.
+type atLeast struct {
+	slog.Handler
+	level slog.Level
+}
+
+// Enabled implements slog.Handler.
+func (h atLeast) Enabled(ctx context.Context, level slog.Level) bool {
+	return level >= h.level && h.Handler.Enabled(ctx, level)
+}
+
+// WithAttrs implements slog.Handler.
+func (h atLeast) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return atLeast{h.Handler.WithAttrs(attrs), h.level}
+}
+
+// WithGroup implements slog.Handler.
+func (h atLeast) WithGroup(name string) slog.Handler {
+	return atLeast{h.Handler.WithGroup(name), h.level}
+}
+
+// warnOfSettings says that the operator goes by its own settings.
+func (p *purger) warnOfSettings(cmd *cobra.Command) {
+	for _, name := range []string{"min_ready_master_nodes", "min_ready_worker_nodes"} {
+		if cmd.Flags().Changed(name) {
+			p.warn("warning: --%s is ignored, the running operator goes by its own settings; --force goes past the minimum", name)
+		}
+	}
+}
+
+// run explains, asks, requests and follows.
+func (p *purger) run(ctx context.Context) error {
+	request := fsm.Request{
+		Kind: journal.ActionPurgeNode, Node: p.flags.node, Reason: p.flags.reason,
+		Force: p.flags.force, Actor: api.LocalActor(),
+	}
+	explained, err := p.backend.Explain(ctx, request)
+	if err != nil {
+		return err
+	}
+	if p.flags.dryRun {
+		if p.flags.output != "text" {
+			return view.Value(p.app.stdout, explained, p.flags.output)
+		}
+		return view.Explanation(p.app.stdout, explained, p.app.color())
+	}
+	if explained.AlreadyDone {
+		p.say("%s", explained.Message)
+		return nil
+	}
+	if request.Warned, err = p.ask(explained); err != nil {
+		return err
+	}
+	admitted, err := p.backend.Request(ctx, request)
+	switch {
+	case err != nil:
+		return err
+	case admitted.AlreadyDone:
+		p.say("%s", admitted.Message)
+		return nil
+	case admitted.Resumed:
+		p.say("resuming %s: %s", admitted.Action, admitted.Message)
+	default:
+		p.say("%s: purging node %s", admitted.Action, p.flags.node)
+	}
+	if p.flags.noWait {
+		p.say("the operator goes on; follow it with: ekco history --action %s --follow", admitted.Action)
+		return nil
+	}
+	return p.follow(ctx, admitted)
+}
+
+// ask shows what the preflights have against the purge. It asks only a person,
+// and only about warnings.
+func (p *purger) ask(explained api.Explanation) ([]journal.ActionWarned, error) {
+	var warned []journal.ActionWarned
+	for _, check := range explained.Checks {
+		switch check.Verdict {
+		case api.VerdictWarn:
+			p.warn("warning: %s: %s", check.Preflight, check.Reason)
+			warned = append(warned, journal.ActionWarned{Preflight: check.Preflight, Warning: check.Reason})
+		case api.VerdictHold:
+			p.warn("note: the purge will wait: %s: %s", check.Preflight, check.Reason)
+		}
+	}
+	if len(warned) == 0 {
+		return nil, nil
+	}
+	answer := "no terminal"
+	switch {
+	case p.flags.yes:
+		answer = "--yes"
+	case p.flags.force:
+		answer = "--force"
+	case p.app.askable:
+		if !p.confirmed() {
+			return nil, fmt.Errorf("node %s is not purged: the question was not answered with yes; nothing was changed", p.flags.node)
+		}
+		answer = "yes"
+	}
+	for i := range warned {
+		warned[i].Answer = answer
+	}
+	return warned, nil
+}
+
+func (p *purger) confirmed() bool {
+	fmt.Fprintf(p.app.stderr, "Purge node %s all the same? [y/N] ", view.Clean(p.flags.node))
+	answer, err := bufio.NewReader(p.app.stdin).ReadString('\n')
+	if err != nil && answer == "" {
+		return false
+	}
+	switch strings.ToLower(strings.TrimSpace(answer)) {
+	case "y", "yes":
+		return true
+	}
+	return false
+}
+
+// say prints a line. That nobody reads it must not end a purge.
+func (p *purger) say(format string, args ...any) {
+	_, _ = fmt.Fprintln(p.app.stdout, view.Clean(fmt.Sprintf(format, args...)))
+}
+
+func (p *purger) warn(format string, args ...any) {
+	_, _ = fmt.Fprintln(p.app.stderr, view.Clean(fmt.Sprintf(format, args...)))
+}

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/replicatedhq/ekco/internal/config"
+	"github.com/replicatedhq/ekco/internal/version"
+)
+
+// run runs one command line and returns the exit code.
+func run(ctx context.Context, a *app, args []string) int {
+	root := newRootCommand(a)
+	root.SetArgs(args)
+	root.SetIn(a.stdin)
+	root.SetOut(a.stdout)
+	root.SetErr(a.stderr)
+	return conclude(a.stderr, root.ExecuteContext(ctx))
+}
+
+func newRootCommand(a *app) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "ekco",
+		Short: "Keep a kURL cluster alive",
+		Long: `EKCO notices lost nodes, frees their pods, and removes dead nodes for good.
+Everything it sees, decides and does is in its journal first.
+
+Every command talks to the running operator through the socket beside the
+journal (/var/lib/ekco/journal.sock for /var/lib/ekco/journal.db). Where no
+operator runs, commands read the journal's file themselves.
+
+Exit codes: 0 done; 1 failed or refused; 2 the command line or the
+configuration makes no sense.`,
+		Example: `  ekco status
+  ekco history --since 1h
+  ekco purge-node worker-2`,
+		Args:          cobra.NoArgs,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		RunE: func(*cobra.Command, []string) error {
+			_, err := fmt.Fprintln(a.stderr, version.Get())
+			return err
+		},
+	}
+	root.PersistentFlags().String("config", "", "configuration file; default: config.yaml (or .yml, .json, .toml) in /etc/ekco, $HOME or the working directory")
+	config.RegisterFlags(root.PersistentFlags(), "log_level", "journal")
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.AddCommand(
+		newOperatorCommand(a),
+		newPurgeNodeCommand(a),
+		newStatusCommand(a),
+		newHistoryCommand(a),
+		newPauseCommand(a),
+		newResumeCommand(a),
+		newRetryCommand(a),
+		newCancelCommand(a),
+		newJournalCommand(a),
+		newVersionCommand(a),
+		newJournalChildCommand(),
+		newJournalVerifyChildCommand(),
+	)
+	wrapArgs(root)
+	return root
+}
+
+// wrapArgs makes a wrong number of arguments a usage error.
+func wrapArgs(cmd *cobra.Command) {
+	if check := cmd.Args; check != nil {
+		cmd.Args = func(cmd *cobra.Command, args []string) error {
+			if err := check(cmd, args); err != nil {
+				return usageError{err}
+			}
+			return nil
+		}
+	}
+	for _, child := range cmd.Commands() {
+		wrapArgs(child)
+	}
+}

@@ -1,0 +1,38 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/replicatedhq/ekco/internal/view"
+)
+
+func newStatusCommand(a *app) *cobra.Command {
+	var output string
+	cmd := &cobra.Command{
+		Use:   "status",
+		Short: "Show nodes, open actions, and why something waits",
+		Long: `Shows every node's state and since when, the open actions and their step, holds
+and refusals with their reasons, pauses, safe mode, and the journal's size and
+position. Where no operator runs, it says so and shows what the journal says.
+
+The exit code is 0 whatever the status is.`,
+		Example: `  ekco status
+  ekco status -o json
+  watch -n 2 ekco status`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			backend, err := a.connect(cmd.Context(), cmd)
+			if err != nil {
+				return err
+			}
+			defer backend.close()
+			status, err := backend.Status(cmd.Context())
+			if err != nil {
+				return held(err)
+			}
+			return view.Status(a.stdout, status, output, a.color())
+		},
+	}
+	outputFlag(cmd, &output, "table", view.StatusFormats()...)
+	return cmd
+}

@@ -1,0 +1,30 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/replicatedhq/ekco/internal/version"
+	"github.com/replicatedhq/ekco/internal/view"
+)
+
+func newVersionCommand(a *app) *cobra.Command {
+	var output string
+	cmd := &cobra.Command{
+		Use:   "version",
+		Short: "Print the version",
+		Example: `  ekco version
+  ekco version -o json`,
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			if output == "text" {
+				_, err := fmt.Fprintln(a.stdout, version.Get())
+				return err
+			}
+			return view.Value(a.stdout, version.Get(), output)
+		},
+	}
+	outputFlag(cmd, &output, "text", "text", "json", "yaml")
+	return cmd
+}

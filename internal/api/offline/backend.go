@@ -1,0 +1,220 @@
+// Package offline serves commands from the journal's file while no operator
+// runs. It opens the file for each call and lets go of it afterwards, so that
+// it never keeps an operator from starting for long.
+package offline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+	"time"
+
+	"github.com/replicatedhq/ekco/fsm"
+	"github.com/replicatedhq/ekco/internal/api"
+	"github.com/replicatedhq/ekco/internal/ring"
+	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/bolt"
+)
+
+// Backend serves commands from a file.
+type Backend struct {
+	path    string
+	options bolt.Options
+	verify  func(ctx context.Context, path string) (api.VerifyResult, error)
+	actor   string
+}
+
+var _ api.Backend = (*Backend)(nil)
+
+// New returns a backend of the journal at path. The child is the program, with
+// its first arguments, that runs [bolt.Child]; verify checks a whole file.
+func New(path string, child []string, verify func(ctx context.Context, path string) (api.VerifyResult, error)) *Backend {
+	return &Backend{path: path, options: bolt.Options{Child: child}, verify: verify, actor: api.LocalActor()}
+}
+
+// read opens the journal for reading.
+func (b *Backend) read() (*bolt.Store, error) {
+	if err := b.exists(); err != nil {
+		return nil, err
+	}
+	options := b.options
+	options.ReadOnly = true
+	store, err := bolt.Open(b.path, options)
+	return store, advise(err)
+}
+
+// exists keeps a mistyped path from making a new journal.
+func (b *Backend) exists() error {
+	if _, err := os.Stat(b.path); errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("no operator runs, and there is no journal at %s; name it with --journal: %w", b.path, err)
+	} else if err != nil {
+		return fmt.Errorf("open journal: %w", err)
+	}
+	return nil
+}
+
+// advise says what to do about a damaged file.
+func advise(err error) error {
+	if errors.Is(err, journal.ErrDamaged) {
+		return fmt.Errorf("%w; start the operator: it sets the file aside, keeps what is readable, and acts on nothing until \"ekco journal accept\"", err)
+	}
+	return err
+}
+
+// Status implements api.Backend, with what the journal says.
+func (b *Backend) Status(ctx context.Context) (status api.Status, err error) {
+	store, err := b.read()
+	if err != nil {
+		return api.Status{}, err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	state, err := ring.Fold(ctx, store)
+	if err != nil {
+		return api.Status{}, err
+	}
+	stat, err := store.Stat(ctx)
+	if err != nil {
+		return api.Status{}, fmt.Errorf("describe the journal: %w", err)
+	}
+	status = api.StatusOf(state, time.Now())
+	status.Journal.Stat, status.Journal.Writable = stat, true
+	return status, nil
+}
+
+// Events implements api.Backend. Nothing can be followed while no operator
+// runs: the sequence then ends with ErrNoOperator.
+func (b *Backend) Events(ctx context.Context, query journal.Query, follow bool) iter.Seq2[journal.Event, error] {
+	return func(yield func(journal.Event, error) bool) {
+		store, err := b.read()
+		if err != nil {
+			yield(journal.Event{}, err)
+			return
+		}
+		for event, err := range store.Read(ctx, query) {
+			if !yield(event, err) || err != nil {
+				_ = store.Close()
+				return
+			}
+		}
+		if err := store.Close(); err != nil {
+			yield(journal.Event{}, err)
+			return
+		}
+		if follow {
+			yield(journal.Event{}, fmt.Errorf("there is nothing to follow: %w", api.ErrNoOperator))
+		}
+	}
+}
+
+// Explain implements api.Backend: it needs a ring.
+func (b *Backend) Explain(context.Context, fsm.Request) (api.Explanation, error) {
+	return api.Explanation{}, fmt.Errorf("explain a request: %w", api.ErrNoOperator)
+}
+
+// Request implements api.Backend: it needs a ring.
+func (b *Backend) Request(context.Context, fsm.Request) (api.Admission, error) {
+	return api.Admission{}, fmt.Errorf("request an action: %w", api.ErrNoOperator)
+}
+
+// Pause implements api.Backend.
+func (b *Backend) Pause(ctx context.Context, p api.PauseRequest) error {
+	return b.write(ctx, func(s *fsm.State) ([]journal.Draft, error) {
+		return fsm.Pause(s, time.Now(), p.Node, p.Reason, p.For, b.actor)
+	})
+}
+
+// Resume implements api.Backend.
+func (b *Backend) Resume(ctx context.Context, r api.ResumeRequest) error {
+	return b.write(ctx, func(s *fsm.State) ([]journal.Draft, error) { return fsm.Resume(s, r.Node, r.Reason, b.actor) })
+}
+
+// Retry implements api.Backend.
+func (b *Backend) Retry(ctx context.Context, c api.ActionCommand) error {
+	return b.write(ctx, func(s *fsm.State) ([]journal.Draft, error) { return fsm.Retry(s, c.Action, c.Reason, b.actor) })
+}
+
+// Cancel implements api.Backend.
+func (b *Backend) Cancel(ctx context.Context, c api.ActionCommand) error {
+	return b.write(ctx, func(s *fsm.State) ([]journal.Draft, error) { return fsm.Cancel(s, c.Action, c.Reason, b.actor) })
+}
+
+// Accept implements api.Backend.
+func (b *Backend) Accept(ctx context.Context, a api.AcceptRequest) error {
+	return b.write(ctx, func(s *fsm.State) ([]journal.Draft, error) { return fsm.Accept(s, a.Reason, b.actor) })
+}
+
+// write decides on the folded state and appends, alone with the file.
+func (b *Backend) write(ctx context.Context, decide func(*fsm.State) ([]journal.Draft, error)) error {
+	return b.open(func(store *bolt.Store) error {
+		state, err := ring.Fold(ctx, store)
+		if err != nil {
+			return err
+		}
+		drafts, err := decide(state)
+		if len(drafts) > 0 {
+			_, appendErr := store.Append(ctx, drafts...)
+			err = errors.Join(err, appendErr)
+		}
+		return err
+	})
+}
+
+// open opens the journal for writing.
+func (b *Backend) open(use func(*bolt.Store) error) error {
+	if err := b.exists(); err != nil {
+		return err
+	}
+	store, err := bolt.Open(b.path, b.options)
+	if err != nil {
+		return advise(err)
+	}
+	return errors.Join(use(store), store.Close())
+}
+
+// Verify implements api.Backend.
+func (b *Backend) Verify(ctx context.Context) (api.VerifyResult, error) {
+	if err := b.exists(); err != nil {
+		return api.VerifyResult{}, err
+	}
+	return b.verify(ctx, b.path)
+}
+
+type exporter interface {
+	Export(ctx context.Context, w io.Writer, query journal.Query) error
+}
+
+type importer interface {
+	Import(ctx context.Context, r io.Reader) (journal.JournalImported, error)
+}
+
+// Export implements api.Backend.
+func (b *Backend) Export(ctx context.Context, w io.Writer, query journal.Query) (err error) {
+	store, err := b.read()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	out, able := any(store).(exporter)
+	if !able {
+		return fmt.Errorf("export %s: %w", b.path, errors.ErrUnsupported)
+	}
+	return out.Export(ctx, w, query)
+}
+
+// Import implements api.Backend.
+func (b *Backend) Import(ctx context.Context, r io.Reader) (imported journal.JournalImported, err error) {
+	err = b.open(func(store *bolt.Store) error {
+		in, able := any(store).(importer)
+		if !able {
+			return fmt.Errorf("import into %s: %w", b.path, errors.ErrUnsupported)
+		}
+		var err error
+		imported, err = in.Import(ctx, r)
+		return err
+	})
+	return imported, err
+}

@@ -109,10 +109,17 @@ func TestAnEventFromTheFutureHoldsTheActionItBelongsTo(t *testing.T) {
 			if rec.Unreadable == "" || rec.Status != Held {
 				t.Fatalf("record: %+v", rec)
 			}
-			w.s.foldRetried(rec)
+			if _, err := Retry(w.s, id, "", person); !errors.Is(err, ErrRefused) {
+				t.Errorf("retry: %v", err)
+			}
+			w.events = append(w.events, e)
+			w.act(id, journal.TypeActionRetried, journal.ActionRetried{})
 			if rec.Status != Held {
 				t.Error("a retry releases an unreadable action")
 			}
+			w.wantRefused(ask("w1"), RuleUnreadable, "run the version that wrote it")
+			w.observe("w1")
+			w.wantDecided() // it may be past its point of no return
 		})
 	}
 }

@@ -45,7 +45,7 @@ type Admission struct {
 // [CheckRule] gives.
 func Admit(s *State, p Policy, now time.Time, request Request) (Admission, error) {
 	if request.Kind != journal.ActionPurgeNode {
-		return Admission{}, &RefusedError{Rule: "Kind", Reason: fmt.Sprintf("%q cannot be asked for, only %s", request.Kind, journal.ActionPurgeNode)}
+		return Admission{}, &RefusedError{Rule: RuleKind, Reason: fmt.Sprintf("%q cannot be asked for, only %s", request.Kind, journal.ActionPurgeNode)}
 	}
 	nodes := s.NodeByName(request.Node)
 	if len(nodes) == 0 {
@@ -113,15 +113,17 @@ func admitOpen(v *view, n *Node, open *journal.ActionRecord, request Request) (A
 	switch {
 	case !dryRun && takesOver(open):
 		return takeOver(v, n, open, request)
+	case open.Unreadable != "":
+		return refuse(n, request, RuleUnreadable, unreadableReason(open))
 	case open.Cancelling != nil:
-		return refuse(n, request, RuleOneAtATime, open.ID+" is being cancelled; ask again when it has ended")
+		return refuse(n, request, RuleCancelling, open.ID+" is being cancelled; ask again when it has ended")
 	case open.Request.DryRun != dryRun:
 		return refuse(n, request, RuleOneAtATime, fmt.Sprintf(
 			"%s is open and is %s; ask again when it has ended, or run \"ekco cancel %s\" first", open.ID, dryRunWord(open.Request.DryRun), open.ID))
 	}
 	answer := Admission{Action: open.ID, Resumed: true, Message: fmt.Sprintf("%s of %s, requested by %s, goes on",
 		open.ID, stamp(open.RequestedAt), open.RequestedBy)}
-	if open.Stalled != nil && open.Unreadable == "" {
+	if open.Stalled != nil {
 		answer.Message += " with a new retry budget"
 		answer.Events = append(answer.Events, journal.Draft{
 			Type: journal.TypeActionRetried, Subject: open.Subject, Action: open.ID, Cause: open.LastSeq, Actor: request.Actor,

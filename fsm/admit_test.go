@@ -186,7 +186,7 @@ func TestAPurgeThatIsBeingCancelledIsNotResumed(t *testing.T) {
 	w := due(t, "w1")
 	id := w.mustAdmit(ask("w1")).Action
 	w.act(id, journal.TypeActionCancelling, journal.ActionCancelling{Reason: "no"})
-	w.wantRefused(ask("w1"), RuleOneAtATime, "being cancelled")
+	w.wantRefused(ask("w1"), RuleCancelling, "being cancelled")
 }
 
 func TestANodeDeletedByHandIsPurgedOnRequest(t *testing.T) {

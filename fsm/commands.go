@@ -72,14 +72,19 @@ func pauseSubject(s *State, node string) journal.Subject {
 	return journal.NodeSubject(node, "")
 }
 
-// Retry drafts a new retry budget for the open action, to be used at once.
+// Retry drafts a new retry budget for the open action, to be used at once. It
+// returns a *[RefusedError] for an action that is being cancelled or cannot be
+// read, and [ErrNoSuchAction] when it is not open.
 func Retry(s *State, action, reason, actor string) ([]journal.Draft, error) {
 	rec, err := s.openAction("retry", action)
 	if err != nil {
 		return nil, err
 	}
-	if rec.Cancelling != nil {
-		return nil, &RefusedError{Rule: "Cancelling", Reason: action + " is being cancelled: " + rec.Cancelling.Reason}
+	switch {
+	case rec.Cancelling != nil:
+		return nil, &RefusedError{Rule: RuleCancelling, Reason: action + " is being cancelled: " + rec.Cancelling.Reason}
+	case rec.Unreadable != "":
+		return nil, &RefusedError{Rule: RuleUnreadable, Reason: unreadableReason(rec)}
 	}
 	return []journal.Draft{{
 		Type: journal.TypeActionRetried, Subject: rec.Subject, Action: rec.ID, Cause: rec.LastSeq, Actor: actor,

@@ -14,11 +14,12 @@ type work struct {
 
 // obsolete says why an action has lost its reason, or "" if it has not: the
 // node answers again, is gone, or is another one now. An action past its point
-// of no return never loses it.
+// of no return never loses it, nor does one that may be past it in an event
+// that cannot be read.
 func obsolete(n *Node, rec *journal.ActionRecord) string {
 	manualPurge := rec.Kind == journal.ActionPurgeNode && rec.Request.Manual
 	switch {
-	case rec.PastNoReturn:
+	case rec.PastNoReturn, rec.Unreadable != "":
 		return ""
 	case n.ReplacedBy != "":
 		return "another node has the name now, with uid " + n.ReplacedBy

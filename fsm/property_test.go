@@ -33,6 +33,7 @@ func TestRandomHistories(t *testing.T) {
 			"runner again":  h.runnerAny,
 			"time":          h.timeAny,
 			"next":          h.untilNext,
+			"future":        h.futureAny,
 			"snapshot":      h.takeSnapshot,
 		})
 		h.checkReplay(t)
@@ -174,6 +175,18 @@ func (h *history) commandAny(t *rapid.T) {
 	command := rapid.SampledFrom([]func(*State, string, string, string) ([]journal.Draft, error){Retry, Cancel}).Draw(t, "command")
 	drafts, _ := command(h.s, id, "r", person)
 	h.mustFold(t, drafts)
+}
+
+// futureAny appends what a newer EKCO wrote about an open action.
+func (h *history) futureAny(t *rapid.T) {
+	ids := sortedKeys(h.s.Actions)
+	if len(ids) == 0 || rapid.IntRange(0, 3).Draw(t, "rarely") > 0 {
+		return
+	}
+	id := rapid.SampledFrom(ids).Draw(t, "action")
+	e := journal.Event{Seq: uint64(len(h.events) + 1), Time: h.now, Type: "step.paused", Version: 1, Action: id, Subject: h.s.Actions[id].Subject}
+	h.events = append(h.events, e)
+	h.s.Apply(e)
 }
 
 // runnerAny does one thing that a runner may do with an open action.

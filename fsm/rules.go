@@ -23,6 +23,16 @@ const (
 	RuleCooldown    = "Cooldown"
 )
 
+// Further reasons for which a person's request or command is refused.
+const (
+	// RuleKind: only a purge-node can be asked for.
+	RuleKind = "Kind"
+	// RuleCancelling: the action is being cancelled.
+	RuleCancelling = "Cancelling"
+	// RuleUnreadable: a newer EKCO wrote an event of the action.
+	RuleUnreadable = "Unreadable"
+)
+
 // rule is one check of whether EKCO may act by itself.
 type rule struct {
 	name string
@@ -153,6 +163,11 @@ func settlingReason(v *view) string {
 	}
 	return fmt.Sprintf("EKCO watches the cluster again only since %s; it goes on at %s if nothing changes",
 		stamp(v.API.SettlingFrom), stamp(at))
+}
+
+func unreadableReason(rec *journal.ActionRecord) string {
+	return fmt.Sprintf("this EKCO does not understand all of %s (%s); run the version that wrote it, or \"ekco cancel %s\"",
+		rec.ID, rec.Unreadable, rec.ID)
 }
 
 func pauseReason(who string, pause PauseState, resume string) string {

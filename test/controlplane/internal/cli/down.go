@@ -25,7 +25,7 @@ func newDown() *cobra.Command {
 			if err != nil {
 				return fmt.Errorf("cannot stop the control plane of %s: %w", dir, err)
 			}
-			fmt.Fprintf(cmd.ErrOrStderr(), "ended %d processes of %s\n", ended, dir)
+			_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "ended %d processes of %s\n", ended, dir)
 			return nil
 		},
 	}

@@ -22,7 +22,7 @@ func embeddedCommands(run Embedded) []*cobra.Command {
 					return err
 				}
 				if code != 0 {
-					return exitCode(code)
+					return exitError(code)
 				}
 				return nil
 			},

@@ -50,7 +50,7 @@ func nodeCommand(verb, short, done string, do, check act) *cobra.Command {
 						return err
 					}
 				}
-				fmt.Fprintf(cmd.OutOrStdout(), "node/%s %s\n", name, done)
+				_, _ = fmt.Fprintf(cmd.OutOrStdout(), "node/%s %s\n", name, done)
 				return nil
 			})
 		},

@@ -17,10 +17,10 @@ import (
 // Embedded runs an embedded program with its arguments and returns its exit code.
 type Embedded func(name string, args []string) (int, error)
 
-// exitCode is the error of an embedded program that has already said why.
-type exitCode int
+// exitError is the error of an embedded program that has already said why.
+type exitError int
 
-func (e exitCode) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
+func (e exitError) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
 
 // Main runs the command line and returns the exit code: 0 when it did what was
 // asked, 1 otherwise; of kubectl and the other embedded programs, theirs.
@@ -30,14 +30,14 @@ func Main(args []string, stdout, stderr io.Writer, embedded Embedded) int {
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	err := root.ExecuteContext(context.Background())
-	var code exitCode
+	var code exitError
 	switch {
 	case err == nil:
 		return 0
 	case errors.As(err, &code):
 		return int(code)
 	default:
-		fmt.Fprintln(stderr, "controlplane:", err)
+		_, _ = fmt.Fprintln(stderr, "controlplane:", err)
 		return 1
 	}
 }

@@ -130,18 +130,18 @@ func runDetach(ctx context.Context, cmd *cobra.Command, f upFlags, o plane.Optio
 // runDetached reports to the process that started it, as long as that listens.
 func runDetached(ctx context.Context, o plane.Options) error {
 	progress := os.NewFile(plane.ProgressFD, "progress")
-	defer progress.Close()
+	defer func() { _ = progress.Close() }()
 	o.Progress = progress
 	err := plane.Run(ctx, o, func() {
-		fmt.Fprintln(progress, plane.ReadyLine)
-		progress.Close()
+		_, _ = fmt.Fprintln(progress, plane.ReadyLine)
+		_ = progress.Close()
 	})
 	if err != nil {
-		fmt.Fprintln(progress, err)
+		_, _ = fmt.Fprintln(progress, err)
 	}
 	return err
 }
 
 func printKubeconfig(cmd *cobra.Command, dir plane.Dir) {
-	fmt.Fprintf(cmd.OutOrStdout(), "KUBECONFIG=%s\n", dir.Kubeconfig())
+	_, _ = fmt.Fprintf(cmd.OutOrStdout(), "KUBECONFIG=%s\n", dir.Kubeconfig())
 }

@@ -50,7 +50,7 @@ func Scale(ctx context.Context, client kubernetes.Interface, o ScaleOptions) err
 	begin := time.Now()
 	report := func(what string) {
 		nodes, pods := counter.counts()
-		fmt.Fprintf(o.Progress, "%6.1fs  %s: %d/%d nodes ready, %d/%d pods running\n",
+		_, _ = fmt.Fprintf(o.Progress, "%6.1fs  %s: %d/%d nodes ready, %d/%d pods running\n",
 			time.Since(begin).Seconds(), what, nodes, o.Nodes, pods, o.Nodes*o.PodsPerNode)
 	}
 	phases := []struct {

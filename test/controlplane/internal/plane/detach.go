@@ -30,12 +30,12 @@ func Detach(ctx context.Context, args []string, progress io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("cannot make a pipe to the supervisor: %w", err)
 	}
-	defer reader.Close()
+	defer func() { _ = reader.Close() }()
 	cmd := exec.Command(self, args...)
 	cmd.ExtraFiles = []*os.File{writer} // the first one becomes ProgressFD
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	err = cmd.Start()
-	writer.Close()
+	_ = writer.Close()
 	if err != nil {
 		return fmt.Errorf("cannot start the supervisor: %w", err)
 	}
@@ -59,7 +59,7 @@ func relay(from io.Reader, to io.Writer) bool {
 		if lines.Text() == ReadyLine {
 			return true
 		}
-		fmt.Fprintln(to, lines.Text())
+		_, _ = fmt.Fprintln(to, lines.Text())
 	}
 	return false
 }

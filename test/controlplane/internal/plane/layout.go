@@ -46,18 +46,18 @@ func (d Dir) prepare() (*os.File, error) {
 		return nil, fmt.Errorf("cannot lock the control plane's directory: %w", err)
 	}
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		lock.Close()
+		_ = lock.Close()
 		return nil, fmt.Errorf("a control plane is already running in %s: stop it with 'controlplane down --dir %s'", d, d)
 	}
 	for _, name := range []string{"etcd", "logs", "pki", "kubeconfig", "ports", "pids", "kwok.yaml"} {
 		if err := os.RemoveAll(d.path(name)); err != nil {
-			lock.Close()
+			_ = lock.Close()
 			return nil, fmt.Errorf("cannot remove what an earlier control plane left: %w", err)
 		}
 	}
 	for _, name := range []string{"logs", "pki"} {
 		if err := os.Mkdir(d.path(name), 0o700); err != nil {
-			lock.Close()
+			_ = lock.Close()
 			return nil, fmt.Errorf("cannot make the control plane's directory: %w", err)
 		}
 	}

@@ -62,17 +62,17 @@ func (p *ports) reserve(port int) error {
 	}
 	probe, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
 	if err != nil {
-		reservation.Close()
+		_ = reservation.Close()
 		return fmt.Errorf("port %d is taken: %w", port, err)
 	}
-	probe.Close()
+	_ = probe.Close()
 	p.reservations = append(p.reservations, reservation)
 	return nil
 }
 
 func (p *ports) release() {
 	for _, reservation := range p.reservations {
-		reservation.Close()
+		_ = reservation.Close()
 	}
 	p.reservations = nil
 }

@@ -33,7 +33,7 @@ func startProcess(dir Dir, c child) (*process, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot open the log of %s: %w", c.name, err)
 	}
-	defer logFile.Close() // the child has its own copy
+	defer func() { _ = logFile.Close() }() // the child has its own copy
 
 	cmd := exec.Command(self, append([]string{c.name}, c.args...)...)
 	cmd.Dir = string(dir)

@@ -76,10 +76,10 @@ func (s *supervisor) stop() error {
 }
 
 // await polls ready until it says yes. It fails when any component ends, when
-// ctx ends, or after timeout, and then shows the end of blame's log.
-func (s *supervisor) await(ctx context.Context, blame *process, timeout time.Duration, ready func(context.Context) error) error {
+// ctx ends, or after componentTimeout, and then shows the end of blame's log.
+func (s *supervisor) await(ctx context.Context, blame *process, ready func(context.Context) error) error {
 	const pause = 50 * time.Millisecond
-	deadline := time.NewTimer(timeout)
+	deadline := time.NewTimer(componentTimeout)
 	defer deadline.Stop()
 	tick := time.NewTicker(pause)
 	defer tick.Stop()
@@ -94,7 +94,7 @@ func (s *supervisor) await(ctx context.Context, blame *process, timeout time.Dur
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-deadline.C:
-			return blame.failure(fmt.Sprintf("is not ready after %s: %v", timeout, err))
+			return blame.failure(fmt.Sprintf("is not ready after %s: %v", componentTimeout, err))
 		case <-tick.C:
 		}
 	}
@@ -113,5 +113,5 @@ func (s *supervisor) run(ctx context.Context) error {
 
 // stage reports a finished stage with the time since the start.
 func (s *supervisor) stage(what string) {
-	fmt.Fprintf(s.progress, "%6.1fs  %s\n", time.Since(s.begin).Seconds(), what)
+	_, _ = fmt.Fprintf(s.progress, "%6.1fs  %s\n", time.Since(s.begin).Seconds(), what)
 }

@@ -51,7 +51,7 @@ func Run(ctx context.Context, o Options, ready func()) (err error) {
 	if err != nil {
 		return err
 	}
-	defer lock.Close()
+	defer func() { _ = lock.Close() }()
 	s, err := newSupervisor(o.Dir, o.Progress)
 	if err != nil {
 		return err
@@ -103,7 +103,7 @@ func (s *supervisor) startAll(ctx context.Context, p *ports, o Options) error {
 	if err != nil {
 		return err
 	}
-	err = s.await(ctx, apiserver, componentTimeout, func(ctx context.Context) error { return readyz(ctx, client) })
+	err = s.await(ctx, apiserver, func(ctx context.Context) error { return readyz(ctx, client) })
 	if err != nil {
 		return err
 	}
@@ -117,7 +117,7 @@ func (s *supervisor) startEtcd(ctx context.Context, p *ports) error {
 		return err
 	}
 	address := fmt.Sprintf("127.0.0.1:%d", p.etcd)
-	if err := s.await(ctx, etcd, componentTimeout, func(ctx context.Context) error { return dial(ctx, address) }); err != nil {
+	if err := s.await(ctx, etcd, func(ctx context.Context) error { return dial(ctx, address) }); err != nil {
 		return err
 	}
 	s.stage("etcd listens on " + address)
@@ -138,7 +138,7 @@ func (s *supervisor) startRest(ctx context.Context, p *ports, o Options, client 
 	if err != nil {
 		return err
 	}
-	err = s.await(ctx, controllers, componentTimeout, func(ctx context.Context) error {
+	err = s.await(ctx, controllers, func(ctx context.Context) error {
 		return cluster.HasDefaultAccount(ctx, client, metav1.NamespaceDefault)
 	})
 	if err != nil {
@@ -161,7 +161,7 @@ func (s *supervisor) startNodes(ctx context.Context, client kubernetes.Interface
 			return err
 		}
 	}
-	err := s.await(ctx, kwok, componentTimeout, func(ctx context.Context) error {
+	err := s.await(ctx, kwok, func(ctx context.Context) error {
 		for _, node := range nodes {
 			if err := cluster.IsUp(ctx, client, node.Name); err != nil {
 				return err
@@ -183,7 +183,7 @@ func (s *supervisor) startWorkload(ctx context.Context, client kubernetes.Interf
 	if err := cluster.CreateDemo(ctx, client, o.Pods, o.Grace); err != nil {
 		return err
 	}
-	err := s.await(ctx, scheduler, componentTimeout, func(ctx context.Context) error {
+	err := s.await(ctx, scheduler, func(ctx context.Context) error {
 		return cluster.DemoReady(ctx, client)
 	})
 	if err != nil {

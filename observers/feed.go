@@ -3,6 +3,7 @@ package observers
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -94,9 +95,14 @@ func (f *feed) round(ctx context.Context, reflector *cache.Reflector) error {
 	}
 	err := reflector.ListAndWatchWithContext(ctx)
 	f.mu.Lock()
-	defer f.mu.Unlock()
 	f.endRound = nil
-	return errors.Join(f.failure, err)
+	err = errors.Join(f.failure, err)
+	f.mu.Unlock()
+	if err == nil && ctx.Err() == nil {
+		// A stream that breaks can be all that is seen of a server that hangs.
+		f.monitor.suspect(fmt.Errorf("the watch of %s broke off", f.name))
+	}
+	return err
 }
 
 // delay is how long to wait after a round that ended with err.

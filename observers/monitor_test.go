@@ -141,6 +141,19 @@ func TestAServerThatHangsWithItsWatchesOpenIsAnOutage(t *testing.T) {
 	})
 }
 
+func TestAWatchThatBreaksOffLeadsToAProbe(t *testing.T) {
+	watching(t, func(b *bench, _ *Options) { b.put(node("a", "1")) }, func(b *bench) {
+		b.pass(time.Hour)
+		b.paper.take()
+		b.breakStreams()
+		b.pass(3 * time.Second)
+		b.wrote()
+		if b.probes != 1 {
+			b.Errorf("%d probes after a watch broke off, want 1", b.probes)
+		}
+	})
+}
+
 func TestPodsThatCannotBeReadAreNoOutage(t *testing.T) {
 	watching(t, func(b *bench, _ *Options) {
 		b.put(node("a", "1"))

@@ -74,7 +74,7 @@ func Start(ctx context.Context, options Options) *Observers {
 	if options.PollInterval == 0 {
 		options.PollInterval = time.Minute
 	}
-	ctx, stop := context.WithCancel(ctx)
+	ctx, stop := context.WithCancel(kube.WithLogger(ctx, options.Log))
 	out := newOutbox(options)
 	health := newMonitor(options.Cluster.Probe, out, options.Log)
 	nodeGate := newGate("nodes", options.PollInterval, options.Log)

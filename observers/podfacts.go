@@ -30,7 +30,7 @@ type nodePods struct {
 	recorded map[string]recordedPod
 }
 
-func (p *nodePods) watched() bool { return p.uid != "" }
+func (n *nodePods) watched() bool { return n.uid != "" }
 
 // recordedPod is a pod as the journal has it.
 type recordedPod struct {

@@ -99,6 +99,16 @@ func (w *world) breakWatches() {
 	}
 }
 
+// breakStreams ends every open watch with an error.
+func (w *world) breakStreams() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	lost := apierrors.NewInternalError(errors.New("http2: client connection lost")).Status()
+	for open := range w.watches {
+		open.events <- watch.Event{Type: watch.Error, Object: &lost}
+	}
+}
+
 // forget makes old versions unavailable, as etcd's compaction does.
 func (w *world) forget() { w.set(func() { w.log = nil; w.version += 10 }) }
 

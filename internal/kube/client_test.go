@@ -42,7 +42,7 @@ func TestErrorsHaveTheirSentinelAndSayWhatToDo(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newServer(t, map[string]any{"GET /api/v1/nodes/a": test.answer})
 			_, err := s.client(Options{CallTimeout: soon}).Node(t.Context(), "a")
-			if err == nil || Sentinel(err) != test.want || !strings.Contains(err.Error(), test.text) {
+			if err == nil || !errors.Is(Sentinel(err), test.want) || !strings.Contains(err.Error(), test.text) {
 				t.Errorf("error is %v\nwant sentinel %v and text %q", err, test.want, test.text)
 			}
 		})
@@ -158,7 +158,7 @@ func TestARefusedDeleteSaysWhy(t *testing.T) {
 				"GET /api/v1/namespaces/x/pods/p":    test.read,
 			})
 			err := s.client(Options{}).ForceDeletePod(t.Context(), "x", "p", "u1")
-			if Sentinel(err) != test.want || !errors.Is(err, test.want) {
+			if !errors.Is(Sentinel(err), test.want) || !errors.Is(err, test.want) {
 				t.Errorf("error is %v, want %v", err, test.want)
 			}
 		})

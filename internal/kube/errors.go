@@ -82,7 +82,7 @@ func (c call) fail(err error) error {
 	case sentinel == nil || errors.Is(err, sentinel):
 		return fmt.Errorf("%s: %w", c, err)
 	case errors.Is(sentinel, ErrForbidden):
-		return fmt.Errorf("%s: %w: EKCO's service account needs verb %q on %s; grant it (deploy/rbac.yaml has the rules): %w",
+		return fmt.Errorf("%s: %w: EKCO's service account needs verb %q on %s; grant it (the manifests rbac*.yaml have the rules): %w",
 			c, sentinel, c.verb, c.resource, err)
 	case errors.Is(sentinel, ErrUnavailable):
 		return fmt.Errorf("%s: %w; check that kube-apiserver runs and can be reached: %w", c, sentinel, err)

@@ -67,7 +67,7 @@ func TestAMirrorThatIsNotOfTheVersionIsAConflict(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newServer(t, map[string]any{test.line: test.answer})
 			_, err := s.client(Options{}).WriteMirror(t.Context(), []byte("[]"), test.version)
-			if Sentinel(err) != test.want {
+			if !errors.Is(Sentinel(err), test.want) {
 				t.Errorf("error is %v, want %v", err, test.want)
 			}
 		})

@@ -94,14 +94,13 @@ func (a *app) purgeNode(cmd *cobra.Command, flags purgeFlags) (err error) {
 	case flags.noWait:
 		return usagef("--no-wait needs a running operator, and none listens on %s; leave it out, and this command does the work itself", cfg.Socket())
 	default:
-		backend, ended, stopRing, err := a.work(ctx, cfg, ringOptions{OneShot: true, Node: flags.node}, quieter(log, cfg))
-		if err != nil {
-			return held(err)
+		backend, ended, stopRing, workErr := a.work(ctx, cfg, ringOptions{OneShot: true, Node: flags.node}, quieter(log, cfg))
+		if workErr != nil {
+			return held(workErr)
 		}
 		defer func() { err = errors.Join(err, stopRing()) }()
 		p.backend, p.ended, p.alone = backend, ended, true
 		p.say("No operator runs; this command does the work itself.")
-		return p.run(ctx)
 	}
 	return p.run(ctx)
 }

@@ -1,0 +1,200 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"iter"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/replicatedhq/ekco/fsm"
+	"github.com/replicatedhq/ekco/internal/api"
+	"github.com/replicatedhq/ekco/internal/config"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// TestMain lets the test binary stand in for ekco where it runs itself.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && (os.Args[1] == journalChildCommand || os.Args[1] == journalVerifyChildCommand) {
+		os.Exit(run(context.Background(), newApp(), os.Args[1:]))
+	}
+	goleak.VerifyTestMain(m)
+}
+
+var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+// fakeOperator answers from its fields and records what it is asked.
+type fakeOperator struct {
+	mu        sync.Mutex
+	requests  []fsm.Request
+	queries   []journal.Query
+	words     []any
+	explained api.Explanation
+	admitted  api.Admission
+	status    api.Status
+	verified  api.VerifyResult
+	err       error
+	// past and live are the events; live ones are sent to followers.
+	past []journal.Event
+	live []journal.Event
+	// lost ends a follower's stream with an error after the live events.
+	lost bool
+	// followed is closed when a follower has had every live event.
+	followed chan struct{}
+}
+
+func (f *fakeOperator) Close() {}
+
+func (f *fakeOperator) Status(context.Context) (api.Status, error) { return f.status, f.err }
+
+func (f *fakeOperator) Events(ctx context.Context, query journal.Query, follow bool) iter.Seq2[journal.Event, error] {
+	return func(yield func(journal.Event, error) bool) {
+		f.mu.Lock()
+		f.queries = append(f.queries, query)
+		f.mu.Unlock()
+		events := append([]journal.Event(nil), f.past...)
+		if query.Reverse {
+			for i, j := 0, len(events)-1; i < j; i, j = i+1, j-1 {
+				events[i], events[j] = events[j], events[i]
+			}
+		}
+		sent := 0
+		for _, event := range events {
+			if query.Limit > 0 && sent == query.Limit {
+				break
+			}
+			if query.Matches(event) {
+				sent++
+				if !yield(event, nil) {
+					return
+				}
+			}
+		}
+		if !follow {
+			return
+		}
+		for _, event := range f.live {
+			if query.Matches(event) && !yield(event, nil) {
+				return
+			}
+		}
+		if f.lost {
+			yield(journal.Event{}, errors.New("the operator ended the stream"))
+			return
+		}
+		if f.followed != nil {
+			close(f.followed)
+		}
+		<-ctx.Done()
+	}
+}
+
+func (f *fakeOperator) Explain(context.Context, fsm.Request) (api.Explanation, error) {
+	return f.explained, f.err
+}
+
+func (f *fakeOperator) Request(_ context.Context, r fsm.Request) (api.Admission, error) {
+	f.requests = append(f.requests, r)
+	return f.admitted, f.err
+}
+
+func (f *fakeOperator) word(w any) error {
+	f.words = append(f.words, w)
+	return f.err
+}
+func (f *fakeOperator) Pause(_ context.Context, r api.PauseRequest) error   { return f.word(r) }
+func (f *fakeOperator) Resume(_ context.Context, r api.ResumeRequest) error { return f.word(r) }
+func (f *fakeOperator) Retry(_ context.Context, r api.ActionCommand) error {
+	return f.word([]any{"retry", r})
+}
+func (f *fakeOperator) Cancel(_ context.Context, r api.ActionCommand) error {
+	return f.word([]any{"cancel", r})
+}
+func (f *fakeOperator) Accept(_ context.Context, r api.AcceptRequest) error { return f.word(r) }
+func (f *fakeOperator) Verify(context.Context) (api.VerifyResult, error)    { return f.verified, f.err }
+func (f *fakeOperator) Export(_ context.Context, w io.Writer, q journal.Query) error {
+	if _, err := io.WriteString(w, "exported"); err != nil {
+		return err
+	}
+	return f.word(q)
+}
+
+func (f *fakeOperator) Import(_ context.Context, r io.Reader) (journal.JournalImported, error) {
+	content, err := io.ReadAll(r)
+	return journal.JournalImported{Events: 2, FirstSeq: 1, LastSeq: 2}, errors.Join(err, f.word(string(content)))
+}
+
+// desk is a terminal, or a pipe, with commands to type.
+type desk struct {
+	t           *testing.T
+	app         *app
+	dir         string
+	out, errOut *bytes.Buffer
+}
+
+// newDesk returns a desk beside an operator; nil means that none runs.
+func newDesk(t *testing.T, running *fakeOperator) *desk {
+	t.Helper()
+	d := &desk{t: t, dir: t.TempDir(), out: new(bytes.Buffer), errOut: new(bytes.Buffer)}
+	env := map[string]string{"JOURNAL": filepath.Join(d.dir, "journal.db")}
+	d.app = &app{
+		stdin: strings.NewReader(""), stdout: d.out, stderr: d.errOut,
+		env: func(name string) (string, bool) { text, ok := env[name]; return text, ok },
+		now: func() time.Time { return noon },
+		dial: func(context.Context, string) (operator, error) {
+			if running == nil {
+				return nil, api.ErrNoOperator
+			}
+			return running, nil
+		},
+		work: func(context.Context, config.Config, ringOptions, *slog.Logger) (api.Backend, <-chan struct{}, func() error, error) {
+			return nil, nil, nil, errors.New("no ring in this test")
+		},
+	}
+	return d
+}
+
+// types runs a command line and returns its exit code.
+func (d *desk) types(args ...string) int { return d.typesUntil(context.Background(), args...) }
+
+func (d *desk) typesUntil(ctx context.Context, args ...string) int {
+	d.out.Reset()
+	d.errOut.Reset()
+	return run(ctx, d.app, args)
+}
+
+// expect checks the exit code and that both outputs have what they should.
+func (d *desk) expect(code, wantCode int, wantOut, wantErr string) {
+	d.t.Helper()
+	if code != wantCode {
+		d.t.Errorf("exit code %d, want %d", code, wantCode)
+	}
+	if !strings.Contains(d.out.String(), wantOut) {
+		d.t.Errorf("standard output has no %q:\n%s", wantOut, d.out)
+	}
+	if !strings.Contains(d.errOut.String(), wantErr) {
+		d.t.Errorf("standard error has no %q:\n%s", wantErr, d.errOut)
+	}
+}
+
+func event(t *testing.T, seq uint64, action string, kind journal.Type, payload any) journal.Event {
+	t.Helper()
+	body, err := json.Marshal(payload)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return journal.Event{
+		Seq: seq, Time: noon.Add(time.Duration(seq)*time.Second - time.Hour), Type: kind, Version: 1, Action: action,
+		Subject: journal.NodeSubject("worker-2", "u2"), Actor: "operator", Payload: body,
+	}
+}

@@ -1,0 +1,251 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/replicatedhq/ekco/fsm"
+	"github.com/replicatedhq/ekco/internal/api"
+	"github.com/replicatedhq/ekco/internal/config"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+const purgeID = "purge-worker-2-7"
+
+// purging returns an operator that carries out a purge that ends so.
+func purging(t *testing.T, outcome journal.Outcome) *fakeOperator {
+	t.Helper()
+	return &fakeOperator{
+		explained: api.Explanation{
+			Kind: journal.ActionPurgeNode, Subject: journal.NodeSubject("worker-2", "u2"),
+			Plan:   journal.Plan{Steps: []journal.PlannedStep{{ID: "delete-node"}}, Facts: []byte(`{"node_uid":"u2"}`)},
+			Checks: []api.CheckResult{{Preflight: "ReadyMinimums", Verdict: api.VerdictPass}},
+		},
+		admitted: api.Admission{Action: purgeID, FromSeq: 6},
+		live: []journal.Event{
+			event(t, 7, purgeID, journal.TypeActionRequested, journal.ActionRequested{Kind: journal.ActionPurgeNode}),
+			event(t, 8, "another", journal.TypeActionEnded, journal.ActionEnded{Outcome: journal.OutcomeDone}),
+			event(t, 9, purgeID, journal.TypeActionHeld, journal.ActionHeld{Preflight: "OneAtATime", Reason: "another runs"}),
+			event(t, 10, purgeID, journal.TypeStepStarted, journal.StepStarted{Step: "delete-node", Attempt: 1}),
+			event(t, 11, purgeID, journal.TypeActionStalled, journal.ActionStalled{Step: "delete-node", Reason: "5 attempts"}),
+			event(t, 12, purgeID, journal.TypeStepDone, journal.StepDone{Step: "delete-node", Attempt: 1}),
+			event(t, 13, purgeID, journal.TypeActionEnded, journal.ActionEnded{Outcome: outcome, Reason: "so it was"}),
+		},
+	}
+}
+
+func TestPurgeNodeShowsEachStepAndSucceedsOnlyWhenDone(t *testing.T) {
+	for _, outcome := range []journal.Outcome{journal.OutcomeDone, journal.OutcomeCancelled, journal.OutcomeAbandoned, journal.OutcomeDryRun, journal.OutcomeSuperseded} {
+		t.Run(string(outcome), func(t *testing.T) {
+			d := newDesk(t, purging(t, outcome))
+			code := d.types("purge-node", "worker-2")
+			wantCode, wantErr := exitFailed, purgeID+" ended "+string(outcome)+": so it was"
+			if outcome == journal.OutcomeDone {
+				wantCode, wantErr = exitDone, ""
+			}
+			d.expect(code, wantCode, "delete-node begins", wantErr)
+			for _, want := range []string{
+				"delete-node is done", "waits for OneAtATime: another runs", "ekco cancel " + purgeID,
+				"stalled at delete-node", "ekco retry " + purgeID,
+			} {
+				if !strings.Contains(d.out.String(), want) {
+					t.Errorf("standard output has no %q:\n%s", want, d.out)
+				}
+			}
+			if strings.Contains(d.out.String(), "another: ended") {
+				t.Errorf("shows another action's events:\n%s", d.out)
+			}
+		})
+	}
+}
+
+func TestPurgeNodePassesOnWhatWasAskedFor(t *testing.T) {
+	op := purging(t, journal.OutcomeDone)
+	d := newDesk(t, op)
+	d.expect(d.types("purge-node", "worker-2", "--force", "--reason", "broken", "--rook_version=1.4.3", "--maintain_rook_storage_nodes",
+		"--min_ready_master_nodes=1", "--min_ready_worker_nodes", "0", "--certificates_dir=/pki"), exitDone, "", "--min_ready_master_nodes is ignored")
+	want := []fsm.Request{{Kind: journal.ActionPurgeNode, Node: "worker-2", Reason: "broken", Force: true, Actor: api.LocalActor()}}
+	if diff := cmp.Diff(want, op.requests); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestPurgeNodeAsksOnlyAPersonAndOnlyIfAPreflightWarns(t *testing.T) {
+	for _, test := range []struct {
+		name           string
+		warns, askable bool
+		typed          string
+		args           []string
+		answer         string
+		code           int
+	}{
+		{"no warning on a terminal", false, true, "", nil, "", exitDone},
+		{"warning on a terminal, yes", true, true, "Yes\n", nil, "yes", exitDone},
+		{"warning on a terminal, no", true, true, "n\n", nil, "", exitFailed},
+		{"warning on a terminal, closed", true, true, "", nil, "", exitFailed},
+		{"warning without a terminal", true, false, "", nil, "no terminal", exitDone},
+		{"warning and --yes", true, true, "", []string{"--yes"}, "--yes", exitDone},
+		{"warning and --force", true, true, "", []string{"--force"}, "--force", exitDone},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			op := purging(t, journal.OutcomeDone)
+			if test.warns {
+				op.explained.Checks = append(op.explained.Checks, api.CheckResult{Preflight: "StormBrake", Verdict: api.VerdictWarn, Reason: "4 of 6"})
+			}
+			d := newDesk(t, op)
+			d.app.askable, d.app.stdin = test.askable, strings.NewReader(test.typed)
+			code := d.types(append([]string{"purge-node", "worker-2"}, test.args...)...)
+			if code != test.code {
+				t.Fatalf("exit code %d, want %d: %s", code, test.code, d.errOut)
+			}
+			if asked := strings.Contains(d.errOut.String(), "[y/N]"); asked != (test.warns && test.askable && test.args == nil) {
+				t.Errorf("asked: %v", asked)
+			}
+			if test.warns && !strings.Contains(d.errOut.String(), "warning: StormBrake: 4 of 6") {
+				t.Errorf("the warning is not on standard error: %s", d.errOut)
+			}
+			if code != exitDone {
+				if len(op.requests) != 0 {
+					t.Error("a purge was requested although the answer was no")
+				}
+				return
+			}
+			var want []journal.ActionWarned
+			if test.warns {
+				want = []journal.ActionWarned{{Preflight: "StormBrake", Warning: "4 of 6", Answer: test.answer}}
+			}
+			if diff := cmp.Diff(want, op.requests[0].Warned); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestADryRunShowsThePlanAndRequestsNothing(t *testing.T) {
+	op := purging(t, journal.OutcomeDone)
+	d := newDesk(t, op)
+	d.expect(d.types("purge-node", "worker-2", "--dry-run"), exitDone, "node_uid: u2", "")
+	d.expect(d.types("purge-node", "worker-2", "--dry-run", "-o", "json"), exitDone, "", "")
+	var got api.Explanation
+	if err := json.Unmarshal(d.out.Bytes(), &got); err != nil || got.Plan.Steps[0].ID != "delete-node" {
+		t.Errorf("got %s (%v)", d.out, err)
+	}
+	if len(op.requests) != 0 {
+		t.Errorf("requested %v", op.requests)
+	}
+}
+
+func TestPurgeNodeSaysThatItResumes(t *testing.T) {
+	op := purging(t, journal.OutcomeDone)
+	op.admitted.Resumed, op.admitted.Message = true, "of yesterday goes on"
+	op.status.Actions = []journal.ActionRecord{{ID: purgeID, Holds: map[string]journal.ActionHeld{"": {Preflight: "Quorum", Reason: "2 of 3"}}}}
+	d := newDesk(t, op)
+	d.expect(d.types("purge-node", "worker-2"), exitDone, "resuming "+purgeID+": of yesterday goes on", "")
+	if !strings.Contains(d.out.String(), "waits for Quorum: 2 of 3") {
+		t.Errorf("does not say why it waits:\n%s", d.out)
+	}
+}
+
+func TestPurgeNodeOfAPurgedNodeIsDoneAlready(t *testing.T) {
+	op := purging(t, journal.OutcomeDone)
+	op.explained = api.Explanation{AlreadyDone: true, Message: "node worker-2 is purged already"}
+	d := newDesk(t, op)
+	d.expect(d.types("purge-node", "worker-2"), exitDone, "purged already", "")
+}
+
+func TestARefusalAndAnUnknownNodeFail(t *testing.T) {
+	for _, err := range []error{
+		&fsm.RefusedError{Rule: "ReadyMinimums", Reason: "2 of 2"},
+		&fsm.UnknownNodeError{Name: "worker-22", Near: []string{"worker-2"}},
+	} {
+		d := newDesk(t, &fakeOperator{err: err})
+		d.expect(d.types("purge-node", "worker-22"), exitFailed, "", err.Error())
+	}
+}
+
+func TestNoWaitReturnsAtOnceAndNeedsAnOperator(t *testing.T) {
+	d := newDesk(t, purging(t, journal.OutcomeCancelled))
+	d.expect(d.types("purge-node", "worker-2", "--no-wait"), exitDone, "ekco history --action "+purgeID+" --follow", "")
+	d = newDesk(t, nil)
+	d.expect(d.types("purge-node", "worker-2", "--no-wait"), exitUsage, "", "needs a running operator")
+}
+
+func TestAnInterruptedPurgeGoesOnWithoutThisCommand(t *testing.T) {
+	op := purging(t, journal.OutcomeDone)
+	op.live, op.followed = op.live[:4], make(chan struct{})
+	d := newDesk(t, op)
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() { <-op.followed; cancel() }()
+	d.expect(d.typesUntil(ctx, "purge-node", "worker-2"), exitFailed, "delete-node begins", "the operator goes on with "+purgeID)
+}
+
+func TestAPurgeIsFollowedAcrossARestartOfTheOperator(t *testing.T) {
+	before, after := purging(t, journal.OutcomeDone), purging(t, journal.OutcomeDone)
+	before.live, before.lost = before.live[:4], true
+	d := newDesk(t, nil)
+	operators := []*fakeOperator{before, after}
+	d.app.dial = func(context.Context, string) (operator, error) {
+		next := operators[0]
+		operators = operators[1:]
+		return next, nil
+	}
+	d.expect(d.types("purge-node", "worker-2"), exitDone, "delete-node is done", "lost the operator")
+	if n := strings.Count(d.out.String(), "delete-node begins"); n != 1 {
+		t.Errorf("a step was shown %d times, want once", n)
+	}
+}
+
+func TestWithoutAnOperatorPurgeNodeDoesTheWorkItself(t *testing.T) {
+	d := newDesk(t, nil)
+	op, stopped := purging(t, journal.OutcomeDone), false
+	var options ringOptions
+	d.app.work = func(_ context.Context, _ config.Config, o ringOptions, _ *slog.Logger) (api.Backend, <-chan struct{}, func() error, error) {
+		options = o
+		return op, make(chan struct{}), func() error { stopped = true; return nil }, nil
+	}
+	d.expect(d.types("purge-node", "worker-2"), exitDone, "does the work itself", "")
+	if want := (ringOptions{OneShot: true, Node: "worker-2"}); options != want || !stopped {
+		t.Errorf("ring of %+v, stopped %v", options, stopped)
+	}
+}
+
+func TestWhenItsOwnRingEndsThePurgeIsNotFinished(t *testing.T) {
+	d := newDesk(t, nil)
+	op := purging(t, journal.OutcomeDone)
+	op.live = op.live[:4]
+	ended := make(chan struct{})
+	op.followed = ended
+	d.app.work = func(context.Context, config.Config, ringOptions, *slog.Logger) (api.Backend, <-chan struct{}, func() error, error) {
+		return op, ended, func() error { return errors.New("the journal belongs to another cluster") }, nil
+	}
+	d.expect(d.types("purge-node", "worker-2"), exitFailed, "", "the journal belongs to another cluster")
+}
+
+func TestOnATerminalSomethingMoves(t *testing.T) {
+	op := purging(t, journal.OutcomeDone)
+	op.live, op.followed = op.live[:4], make(chan struct{})
+	d := newDesk(t, op)
+	d.app.stderrTerminal = true
+	signs := make(chan struct{})
+	d.app.stderr = writerFunc(func(content []byte) (int, error) {
+		if strings.Contains(string(content), "… delete-node") {
+			close(signs)
+		}
+		return len(content), nil
+	})
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() { <-signs; cancel() }()
+	if code := d.typesUntil(ctx, "purge-node", "worker-2"); code != exitFailed {
+		t.Errorf("exit code %d", code)
+	}
+}
+
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(content []byte) (int, error) { return f(content) }

@@ -12,7 +12,7 @@ import (
 
 // policyRules are the preflights that judge by the folded state.
 var policyRules = []string{
-	fsm.RuleAPIUnreachable, fsm.RuleSettling, fsm.RulePaused, fsm.RuleExcluded,
+	fsm.RuleSafeMode, fsm.RuleAPIUnreachable, fsm.RuleSettling, fsm.RulePaused, fsm.RuleExcluded,
 	fsm.RuleStormBrake, fsm.RuleReadyMinimums, fsm.RuleOneAtATime,
 }
 

@@ -159,11 +159,7 @@ func (r *Ring) announce(ctx context.Context) error {
 // observe starts the observers and, once they have caught up, decisions.
 func (r *Ring) observe(ctx context.Context) error {
 	var known []fsm.Node
-	err := r.do(ctx, func(s *fsm.State) {
-		for _, node := range s.Nodes {
-			known = append(known, *node)
-		}
-	})
+	err := r.do(ctx, func(s *fsm.State) { known = s.KnownNodes() })
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ import (
 func TestThePodsOfALostWorkerAreFreedUnderTheShippedPermissions(t *testing.T) {
 	c := startCluster(t)
 	c.applyShippedRBAC()
-	o := newOperator(t, c.kubeconfigFor("kurl/ekco", nil), "")
+	o := newOperator(t, c.kubeconfigFor("kurl/ekco", nil), nil)
 	o.startReady()
 	c.runPods("worker-1", "lost-a", "lost-b", "lost-c")
 	c.runPods("worker-2", "kept")
@@ -41,7 +41,7 @@ func TestThePodsOfALostWorkerAreFreedUnderTheShippedPermissions(t *testing.T) {
 func TestANodeThatReturnsIsLeftAlone(t *testing.T) {
 	c := startCluster(t)
 	c.applyShippedRBAC()
-	o := newOperator(t, c.kubeconfigFor("kurl/ekco", nil), "clear_after: 1h\nnode_unreachable_toleration: 2h\n")
+	o := newOperator(t, c.kubeconfigFor("kurl/ekco", nil), map[string]string{"clear_after": "1h", "node_unreachable_toleration": "2h"})
 	o.startReady()
 	c.runPods("worker-1", "survivor")
 
@@ -61,7 +61,7 @@ func TestANodeThatReturnsIsLeftAlone(t *testing.T) {
 func TestEKCOWorksWithNothingButNodesAndPods(t *testing.T) {
 	c := startCluster(t)
 	c.kubectl("apply", "-f", "testdata/nodes-and-pods-only.yaml")
-	o := newOperator(t, c.kubeconfigFor("kurl/ekco", nil), "purge_dead_nodes: true\n")
+	o := newOperator(t, c.kubeconfigFor("kurl/ekco", nil), map[string]string{"purge_dead_nodes": "true"})
 	p := o.startReady()
 	c.runPods("worker-3", "stuck")
 
@@ -79,7 +79,7 @@ func TestEKCOWorksWithNothingButNodesAndPods(t *testing.T) {
 func TestWhatHappenedWhileEKCOWasAwayBecomesEvents(t *testing.T) {
 	c := startCluster(t)
 	c.applyShippedRBAC()
-	o := newOperator(t, c.kubeconfigFor("kurl/ekco", nil), "")
+	o := newOperator(t, c.kubeconfigFor("kurl/ekco", nil), nil)
 	p := o.startReady()
 	if took := p.stop(grace); took > grace {
 		t.Errorf("stopping took %s", took)
@@ -91,7 +91,7 @@ func TestWhatHappenedWhileEKCOWasAwayBecomesEvents(t *testing.T) {
 
 	o.startReady()
 	o.waitState("worker-2", fsm.Gone)
-	o.waitState("worker-3", fsm.Cleared)
+	o.waitState("worker-3", fsm.Unknown)
 	uids := map[string]bool{}
 	for _, n := range o.status().Nodes {
 		if n.Name == "worker-1" {
@@ -106,7 +106,7 @@ func TestWhatHappenedWhileEKCOWasAwayBecomesEvents(t *testing.T) {
 func TestADryRunRecordsWhatItWouldDoAndDoesNothing(t *testing.T) {
 	c := startCluster(t)
 	c.applyShippedRBAC()
-	o := newOperator(t, c.kubeconfigFor("kurl/ekco", nil), "purge_dead_nodes: true\n")
+	o := newOperator(t, c.kubeconfigFor("kurl/ekco", nil), map[string]string{"purge_dead_nodes": "true"})
 	o.startReady("--dry-run")
 	c.runPods("worker-1", "stuck")
 	c.node("lose", "worker-1")

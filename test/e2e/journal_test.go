@@ -18,7 +18,7 @@ import (
 func TestADamagedJournalMeansSafeModeUntilItIsAccepted(t *testing.T) {
 	c := startCluster(t)
 	c.applyShippedRBAC()
-	o := newOperator(t, c.kubeconfigFor("kurl/ekco", nil), "")
+	o := newOperator(t, c.kubeconfigFor("kurl/ekco", nil), nil)
 	o.startReady()
 	o.running.stop(grace)
 	damage(t, o.journal)
@@ -83,7 +83,7 @@ func damage(t *testing.T, path string) {
 func TestAFullDiskStopsEKCOFromActingUntilThereIsSpace(t *testing.T) {
 	c := startCluster(t)
 	c.applyShippedRBAC()
-	o := newOperator(t, c.kubeconfigFor("kurl/ekco", nil), "")
+	o := newOperator(t, c.kubeconfigFor("kurl/ekco", nil), nil)
 	disk := t.TempDir()
 	if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=4m"); err != nil {
 		t.Fatalf("mount a small disk: %v", err)
@@ -137,9 +137,9 @@ func (zeros) Read(p []byte) (int, error) { return len(p), nil }
 func TestASecondOperatorOnTheSameJournalNamesTheFirst(t *testing.T) {
 	c := startCluster(t)
 	c.applyShippedRBAC()
-	o := newOperator(t, c.kubeconfigFor("kurl/ekco", nil), "")
+	o := newOperator(t, c.kubeconfigFor("kurl/ekco", nil), nil)
 	first := o.startReady()
-	second := newOperator(t, o.kubeconfig, "")
+	second := newOperator(t, o.kubeconfig, nil)
 	second.journal = o.journal
 	began := time.Now()
 	p := second.start()
@@ -158,7 +158,7 @@ func TestTheJournalOfAnotherClusterIsRefused(t *testing.T) {
 	here, elsewhere := startCluster(t), startCluster(t)
 	here.applyShippedRBAC()
 	elsewhere.applyShippedRBAC()
-	o := newOperator(t, here.kubeconfigFor("kurl/ekco", nil), "")
+	o := newOperator(t, here.kubeconfigFor("kurl/ekco", nil), nil)
 	o.startReady()
 	o.running.stop(grace)
 	o.kubeconfig = elsewhere.kubeconfigFor("kurl/ekco", nil)
@@ -174,7 +174,7 @@ func TestTheJournalOfAnotherClusterIsRefused(t *testing.T) {
 func TestTheHistoryIsFollowedLive(t *testing.T) {
 	c := startCluster(t)
 	c.applyShippedRBAC()
-	o := newOperator(t, c.kubeconfigFor("kurl/ekco", nil), "")
+	o := newOperator(t, c.kubeconfigFor("kurl/ekco", nil), nil)
 	o.startReady()
 	follow := start(t, binaries.ekco, "history", "--follow", "-o", "json", "--type", "node.transitioned",
 		"--journal", o.journal, "--config", o.config)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -18,16 +19,19 @@ import (
 )
 
 // fastConfig scales EKCO's durations from minutes to seconds.
-const fastConfig = `node_unreachable_toleration: 4s
-clear_after: 1s
-pod_termination_grace: 1s
-settling_time: 1s
-purge_cooldown: 1s
-reconcile_interval: 1s
-min_ready_master_nodes: 2
-min_ready_worker_nodes: 0
-clear_dead_nodes: true
-`
+func fastConfig() map[string]string {
+	return map[string]string{
+		"node_unreachable_toleration": "4s",
+		"clear_after":                 "1s",
+		"pod_termination_grace":       "1s",
+		"settling_time":               "1s",
+		"purge_cooldown":              "1s",
+		"reconcile_interval":          "1s",
+		"min_ready_master_nodes":      "2",
+		"min_ready_worker_nodes":      "0",
+		"clear_dead_nodes":            "true",
+	}
+}
 
 // operator is an installation of EKCO: a journal, a config and an identity,
 // under which the binary can be started again and again.
@@ -40,14 +44,21 @@ type operator struct {
 	running    *process
 }
 
-func newOperator(t *testing.T, kubeconfig string, extraConfig string) *operator {
+// newOperator makes an installation with the fast config and the given keys.
+func newOperator(t *testing.T, kubeconfig string, keys map[string]string) *operator {
 	t.Helper()
+	config := fastConfig()
+	maps.Copy(config, keys)
+	var content strings.Builder
+	for key, value := range config {
+		fmt.Fprintf(&content, "%s: %s\n", key, value)
+	}
 	dir := t.TempDir()
 	o := &operator{
 		t: t, kubeconfig: kubeconfig, address: freeAddress(t),
 		journal: filepath.Join(dir, "journal.db"), config: filepath.Join(dir, "config.yaml"),
 	}
-	if err := os.WriteFile(o.config, []byte(fastConfig+extraConfig), 0o600); err != nil {
+	if err := os.WriteFile(o.config, []byte(content.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return o

@@ -24,10 +24,10 @@ func eventuallyGone(t *testing.T, c *cluster, node string) {
 func TestAPurgeByHandRemovesTheNodeAndASecondOneHasNothingToDo(t *testing.T) {
 	c := startCluster(t)
 	c.applyShippedRBAC()
-	o := newOperator(t, c.kubeconfigFor("kurl/ekco", nil), "")
+	o := newOperator(t, c.kubeconfigFor("kurl/ekco", nil), nil)
 	o.startReady()
 	c.node("lose", "worker-1")
-	o.waitState("worker-1", fsm.Cleared)
+	o.waitState("worker-1", fsm.Unknown)
 
 	output := o.mustEkco("purge-node", "worker-1")
 	if c.nodeExists("worker-1") {
@@ -50,7 +50,7 @@ func TestAPurgeByHandRemovesTheNodeAndASecondOneHasNothingToDo(t *testing.T) {
 func TestAPurgeByHandWorksWithoutARunningOperator(t *testing.T) {
 	c := startCluster(t)
 	c.applyShippedRBAC()
-	o := newOperator(t, c.kubeconfigFor("kurl/ekco", nil), "")
+	o := newOperator(t, c.kubeconfigFor("kurl/ekco", nil), nil)
 	c.node("lose", "worker-1")
 	c.waitUnreachable("worker-1")
 	o.mustEkco("purge-node", "worker-1", "--kubeconfig", o.kubeconfig)
@@ -90,10 +90,10 @@ func TestEKCOKilledAnywhereInAPurgeFinishesItAfterwards(t *testing.T) {
 		t.Run(place.name, func(t *testing.T) {
 			c.t = t
 			g := newGate(t, c.config)
-			o := newOperator(t, c.kubeconfigFor("kurl/ekco", g), "")
+			o := newOperator(t, c.kubeconfigFor("kurl/ekco", g), nil)
 			p := o.startReady()
 			c.node("lose", "worker-1")
-			o.waitState("worker-1", fsm.Cleared)
+			o.waitState("worker-1", fsm.Unknown)
 			o.mustEkco("purge-node", "worker-1", "--dry-run")
 
 			h := g.holdNth(place.skip, place.afterEffect, place.matches)
@@ -130,10 +130,10 @@ func TestAnEKCOWithAnEmptyJournalAdoptsAnOpenPurge(t *testing.T) {
 	c := startCluster(t)
 	c.applyShippedRBAC()
 	g := newGate(t, c.config)
-	first := newOperator(t, c.kubeconfigFor("kurl/ekco", g), "")
+	first := newOperator(t, c.kubeconfigFor("kurl/ekco", g), nil)
 	p := first.startReady()
 	c.node("lose", "worker-1")
-	first.waitState("worker-1", fsm.Cleared)
+	first.waitState("worker-1", fsm.Unknown)
 	h := g.holdNth(0, true, func(r *http.Request) bool {
 		return r.Method == http.MethodDelete && strings.HasSuffix(r.URL.Path, "/nodes/worker-1")
 	})
@@ -141,7 +141,7 @@ func TestAnEKCOWithAnEmptyJournalAdoptsAnOpenPurge(t *testing.T) {
 	<-h.reached
 	p.kill()
 
-	second := newOperator(t, c.kubeconfigFor("kurl/ekco", nil), "")
+	second := newOperator(t, c.kubeconfigFor("kurl/ekco", nil), nil)
 	second.startReady()
 	eventually(t, waitAction, "the adopted purge is done", func() (bool, string) {
 		got := second.outcomes("worker-1")[journal.ActionPurgeNode]
@@ -159,7 +159,7 @@ func TestAnEKCOWithAnEmptyJournalAdoptsAnOpenPurge(t *testing.T) {
 func TestAnAutomaticPurgeHappensOnlyWhenSwitchedOnAndKeepsTheMinimums(t *testing.T) {
 	c := startCluster(t)
 	c.applyShippedRBAC()
-	o := newOperator(t, c.kubeconfigFor("kurl/ekco", nil), "purge_dead_nodes: true\nmin_ready_worker_nodes: 2\n")
+	o := newOperator(t, c.kubeconfigFor("kurl/ekco", nil), map[string]string{"purge_dead_nodes": "true", "min_ready_worker_nodes": "2"})
 	o.startReady()
 	c.node("lose", "worker-1")
 	eventuallyGone(t, c, "worker-1")
@@ -182,7 +182,7 @@ func TestAnAPIOutageLongerThanTheTolerationDestroysNothing(t *testing.T) {
 	c := startCluster(t)
 	c.applyShippedRBAC()
 	g := newGate(t, c.config)
-	o := newOperator(t, c.kubeconfigFor("kurl/ekco", g), "purge_dead_nodes: true\nsettling_time: 8s\n")
+	o := newOperator(t, c.kubeconfigFor("kurl/ekco", g), map[string]string{"purge_dead_nodes": "true", "settling_time": "8s"})
 	o.startReady()
 	g.cut(true)
 	eventually(t, waitAction, "EKCO notices", func() (bool, string) { return !o.status().API.LostAt.IsZero(), "" })
@@ -203,7 +203,7 @@ func TestAnAPIOutageLongerThanTheTolerationDestroysNothing(t *testing.T) {
 func TestAPauseSurvivesARestart(t *testing.T) {
 	c := startCluster(t)
 	c.applyShippedRBAC()
-	o := newOperator(t, c.kubeconfigFor("kurl/ekco", nil), "")
+	o := newOperator(t, c.kubeconfigFor("kurl/ekco", nil), nil)
 	p := o.startReady()
 	o.mustEkco("pause", "--reason", "maintenance of the storage")
 	p.kill()

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -23,16 +22,9 @@ func (v *flagValue) Type() string          { return v.kind }
 func (v *flagValue) IsBoolFlag() bool { return v.kind == "bool" }
 
 // RegisterOperatorFlags adds a flag for every key, with exactly the key's name,
-// that is not there already. Words may also be joined with dashes: --dry-run is
-// --dry_run.
+// that is not there already.
 func RegisterOperatorFlags(flags *pflag.FlagSet) {
 	RegisterFlags(flags, Keys()...)
-	flags.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
-		if underscored := strings.ReplaceAll(name, "-", "_"); keysByName[underscored].name != "" {
-			name = underscored
-		}
-		return pflag.NormalizedName(name)
-	})
 }
 
 // RegisterPurgeNodeFlags adds the flags that today's callers of purge-node may
@@ -52,7 +44,7 @@ func RegisterFlags(flags *pflag.FlagSet, names ...string) {
 			continue
 		}
 		field := k.field(&defaults)
-		flag := flags.VarPF(&flagValue{key: name, text: format(field), kind: kindOf(field)}, name, "", k.help)
+		flag := flags.VarPF(&flagValue{key: name, text: format(field), kind: kindOf(field)}, name, "", k.meaning())
 		if flag.Value.Type() == "bool" {
 			flag.NoOptDefVal = "true"
 		}

@@ -11,33 +11,35 @@ type key struct {
 	// check says what is expected of a value, or returns "" if it is fine.
 	check  func(any) string
 	secret bool
+	// built says that the setting has an effect in this EKCO.
+	built bool
 }
 
 // keys lists every setting in the order of the documentation.
 var keys = []key{
-	{name: "log_level", field: func(c *Config) any { return &c.LogLevel }, check: oneOf("debug", "info", "warn", "error"), help: "least severe level that is logged: debug, info, warn or error"},
-	{name: "kubeconfig", field: func(c *Config) any { return &c.Kubeconfig }, help: "kubeconfig to use outside of a cluster; empty means the pod's service account"},
-	{name: "listen_address", field: func(c *Config) any { return &c.ListenAddress }, check: address, help: "address of /healthz, /readyz and /metrics"},
+	{name: "log_level", built: true, field: func(c *Config) any { return &c.LogLevel }, check: oneOf("debug", "info", "warn", "error"), help: "least severe level that is logged: debug, info, warn or error"},
+	{name: "kubeconfig", built: true, field: func(c *Config) any { return &c.Kubeconfig }, help: "kubeconfig to use outside of a cluster; empty means the pod's service account"},
+	{name: "listen_address", built: true, field: func(c *Config) any { return &c.ListenAddress }, check: address, help: "address of /healthz, /readyz and /metrics"},
 
-	{name: "journal", field: func(c *Config) any { return &c.Journal }, check: notEmpty, help: "file of the journal; the operator's socket is beside it, with the extension .sock"},
-	{name: "journal_retention", field: func(c *Config) any { return &c.JournalRetention }, check: positive, help: "age at which events of finished actions are moved into a compressed export beside the journal"},
+	{name: "journal", built: true, field: func(c *Config) any { return &c.Journal }, check: notEmpty, help: "file of the journal; the operator's socket is beside it, with the extension .sock"},
+	{name: "journal_retention", built: true, field: func(c *Config) any { return &c.JournalRetention }, check: positive, help: "age at which events of finished actions are moved into a compressed export beside the journal"},
 
-	{name: "dry_run", field: func(c *Config) any { return &c.DryRun }, help: "run everything except effects, and record what would have been done"},
-	{name: "node_unreachable_toleration", field: func(c *Config) any { return &c.NodeUnreachableToleration }, check: positive, help: "how long a node must be unreachable before it is purged, if purge_dead_nodes is true"},
-	{name: "clear_dead_nodes", field: func(c *Config) any { return &c.ClearDeadNodes }, help: "force-delete pods that hang in termination on an unreachable node"},
-	{name: "clear_after", field: func(c *Config) any { return &c.ClearAfter }, check: positive, help: "how long a node must be unreachable before its pods are freed; by default node_unreachable_toleration, at most 5m"},
-	{name: "pod_termination_grace", field: func(c *Config) any { return &c.PodTerminationGrace }, help: "how long past its deletion timestamp a pod must be before it is force-deleted"},
-	{name: "purge_dead_nodes", field: func(c *Config) any { return &c.PurgeDeadNodes }, help: "purge nodes that are unreachable for longer than node_unreachable_toleration"},
-	{name: "purge_cooldown", field: func(c *Config) any { return &c.PurgeCooldown }, help: "least time between two automatic purges"},
-	{name: "min_ready_master_nodes", field: func(c *Config) any { return &c.MinReadyMasterNodes }, check: atLeastOne, help: "ready primaries that must be left for a primary to be purged"},
-	{name: "min_ready_worker_nodes", field: func(c *Config) any { return &c.MinReadyWorkerNodes }, help: "ready workers that must be left for a worker to be purged"},
-	{name: "max_unknown_nodes", field: func(c *Config) any { return &c.MaxUnknownNodes }, help: "unreachable nodes above which nothing destructive is started: a percentage of all nodes (rounded up) or a number"},
-	{name: "settling_time", field: func(c *Config) any { return &c.SettlingTime }, help: "how long EKCO watches after a start or an API outage before it decides anything"},
-	{name: "reconcile_interval", field: func(c *Config) any { return &c.ReconcileInterval }, check: positive, help: "how often to poll what may not be watched"},
+	{name: "dry_run", built: true, field: func(c *Config) any { return &c.DryRun }, help: "run everything except effects, and record what would have been done"},
+	{name: "node_unreachable_toleration", built: true, field: func(c *Config) any { return &c.NodeUnreachableToleration }, check: positive, help: "how long a node must be unreachable before it is purged, if purge_dead_nodes is true"},
+	{name: "clear_dead_nodes", built: true, field: func(c *Config) any { return &c.ClearDeadNodes }, help: "force-delete pods that hang in termination on an unreachable node"},
+	{name: "clear_after", built: true, field: func(c *Config) any { return &c.ClearAfter }, check: positive, help: "how long a node must be unreachable before its pods are freed; by default node_unreachable_toleration, at most 5m"},
+	{name: "pod_termination_grace", built: true, field: func(c *Config) any { return &c.PodTerminationGrace }, help: "how long past its deletion timestamp a pod must be before it is force-deleted"},
+	{name: "purge_dead_nodes", built: true, field: func(c *Config) any { return &c.PurgeDeadNodes }, help: "purge nodes that are unreachable for longer than node_unreachable_toleration"},
+	{name: "purge_cooldown", built: true, field: func(c *Config) any { return &c.PurgeCooldown }, help: "least time between two automatic purges"},
+	{name: "min_ready_master_nodes", built: true, field: func(c *Config) any { return &c.MinReadyMasterNodes }, check: atLeastOne, help: "ready primaries that must be left for a primary to be purged"},
+	{name: "min_ready_worker_nodes", built: true, field: func(c *Config) any { return &c.MinReadyWorkerNodes }, help: "ready workers that must be left for a worker to be purged"},
+	{name: "max_unknown_nodes", built: true, field: func(c *Config) any { return &c.MaxUnknownNodes }, help: "unreachable nodes above which nothing destructive is started: a percentage of all nodes (rounded up) or a number"},
+	{name: "settling_time", built: true, field: func(c *Config) any { return &c.SettlingTime }, help: "how long EKCO watches after a start or an API outage before it decides anything"},
+	{name: "reconcile_interval", built: true, field: func(c *Config) any { return &c.ReconcileInterval }, check: positive, help: "how often to poll what may not be watched"},
 	{name: "reconcile_timeout", field: func(c *Config) any { return &c.ReconcileTimeout }, help: "limit of one poll; 0 means 15m"},
 	{name: "certificates_dir", field: func(c *Config) any { return &c.CertificatesDir }, help: "directory of the Kubernetes certificates"},
 
-	{name: "rook_version", field: func(c *Config) any { return &c.RookVersion }, help: "accepted for compatibility and ignored"},
+	{name: "rook_version", built: true, field: func(c *Config) any { return &c.RookVersion }, help: "accepted for compatibility and ignored"},
 	{name: "maintain_rook_storage_nodes", field: func(c *Config) any { return &c.MaintainRookStorageNodes }, help: "add nodes to and remove them from the Ceph cluster and scale its pools"},
 	{name: "rook_storage_nodes", field: func(c *Config) any { return &c.RookStorageNodes }, help: "the installer's list of storage nodes; only whether it is empty matters"},
 	{name: "rook_storage_nodes_label", field: func(c *Config) any { return &c.RookStorageNodesLabel }, check: labelPair, help: "key=value; if set, only nodes with this label store Ceph data"},
@@ -71,7 +73,7 @@ var keys = []key{
 	{name: "envoy_cert_secret", field: func(c *Config) any { return &c.EnvoyCertSecret }, help: "secret of Envoy's certificate"},
 
 	{name: "host_task_image", field: func(c *Config) any { return &c.HostTaskImage }, help: "image of pods that work on a host"},
-	{name: "host_task_namespace", field: func(c *Config) any { return &c.HostTaskNamespace }, help: "namespace of pods that work on a host"},
+	{name: "host_task_namespace", built: true, field: func(c *Config) any { return &c.HostTaskNamespace }, help: "namespace of EKCO's own ConfigMap, and of pods that work on a host"},
 	{name: "enable_internal_load_balancer", field: func(c *Config) any { return &c.EnableInternalLoadBalancer }, help: "run HAProxy on every node in front of the API servers"},
 	{name: "internal_load_balancer_haproxy_image", field: func(c *Config) any { return &c.InternalLoadBalancerHAProxyImage }, help: "image of HAProxy"},
 	{name: "internal_load_balancer_port", field: func(c *Config) any { return &c.InternalLoadBalancerPort }, check: port, help: "port of the internal load balancer; read, not used"},
@@ -84,6 +86,14 @@ var keys = []key{
 	{name: "minio_namespace", field: func(c *Config) any { return &c.MinioNamespace }, help: "namespace of MinIO; may be empty"},
 	{name: "minio_util_image", field: func(c *Config) any { return &c.MinioUtilImage }, help: "image of the pods that copy MinIO's data"},
 	{name: "enable_ha_kotsadm", field: func(c *Config) any { return &c.EnableHAKotsadm }, help: "grow kotsadm's database to several replicas as nodes join"},
+}
+
+// meaning returns the help text, which says so if the setting does nothing.
+func (k key) meaning() string {
+	if k.built {
+		return k.help
+	}
+	return k.help + " (has no effect yet)"
 }
 
 var keysByName = func() map[string]key {

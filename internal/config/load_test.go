@@ -80,7 +80,7 @@ func TestWithoutAFileTheDefaultsOfTheOperatorHold(t *testing.T) {
 func TestAFlagWinsOverTheEnvironmentAndThatOverTheFile(t *testing.T) {
 	const file = "min_ready_master_nodes: 3\nmin_ready_worker_nodes: 3\nceph_block_pool: file\nlog_level: warn\n"
 	env := map[string]string{"MIN_READY_WORKER_NODES": "4", "CEPH_BLOCK_POOL": "env", "LOG_LEVEL": ""}
-	got, err := load(t, "config.yaml", file, env, "--ceph_block_pool=flag", "--dry-run", "--clear_dead_nodes=false")
+	got, err := load(t, "config.yaml", file, env, "--ceph_block_pool=flag", "--dry_run", "--clear_dead_nodes=false")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -41,7 +41,7 @@ func (w *world) podsLeft() int {
 }
 
 func TestClearingFreesEveryPodUnderARecordOfItsOwn(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(t *testing.T, w *world) {
 		lostNode(w, 3)
 		w.runToEnd(w.config(productKinds(w)))
 		if w.podsLeft() != 0 || w.lastLine() != "ended done" {
@@ -57,7 +57,7 @@ func TestClearingFreesEveryPodUnderARecordOfItsOwn(t *testing.T) {
 }
 
 func TestClearingAHundredPodsCostsFewAppends(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(t *testing.T, w *world) {
 		w.cluster.SetLatency(10 * time.Millisecond)
 		lostNode(w, 100)
 		counting := &countingStore{Store: w.store}
@@ -71,7 +71,7 @@ func TestClearingAHundredPodsCostsFewAppends(t *testing.T) {
 }
 
 func TestAPodThatCannotBeDeletedDoesNotStopTheOthers(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(t *testing.T, w *world) {
 		lostNode(w, 40)
 		w.cluster.Stick("default", "web-0", true)
 		r := w.start(w.config(productKinds(w)))
@@ -93,7 +93,7 @@ func TestAPodThatCannotBeDeletedDoesNotStopTheOthers(t *testing.T) {
 }
 
 func TestANodeThatCameBackIsNotCleared(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(t *testing.T, w *world) {
 		lostNode(w, 3)
 		w.cluster.ReturnNode("w1")
 		w.runToEnd(w.config(productKinds(w)))
@@ -105,7 +105,7 @@ func TestANodeThatCameBackIsNotCleared(t *testing.T) {
 }
 
 func TestANodeThatComesBackBetweenTwoBatchesKeepsTheRestOfItsPods(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(t *testing.T, w *world) {
 		w.cluster.SetLatency(time.Second)
 		lostNode(w, 40)
 		w.cluster.AfterEffect = func(string) { w.cluster.ReturnNode("w1") }
@@ -120,7 +120,7 @@ func TestANodeThatComesBackBetweenTwoBatchesKeepsTheRestOfItsPods(t *testing.T) 
 }
 
 func TestTheReplacementOfANodeIsNotCleared(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(t *testing.T, w *world) {
 		lostNode(w, 3)
 		w.cluster.ReplaceNode("w1")
 		w.cluster.LoseNode("w1")
@@ -132,7 +132,7 @@ func TestTheReplacementOfANodeIsNotCleared(t *testing.T) {
 }
 
 func TestPodsOfANodeThatIsGoneForGoodAreCleared(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(t *testing.T, w *world) {
 		lostNode(w, 3)
 		w.cluster.RemoveNode("w1")
 		w.runToEnd(w.config(productKinds(w)))
@@ -143,7 +143,7 @@ func TestPodsOfANodeThatIsGoneForGoodAreCleared(t *testing.T) {
 }
 
 func TestAnOutageHoldsAClearAndItGoesOnAfterwards(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(t *testing.T, w *world) {
 		lostNode(w, 3)
 		w.cluster.Outage(true)
 		r := w.start(w.config(productKinds(w)))
@@ -157,7 +157,7 @@ func TestAnOutageHoldsAClearAndItGoesOnAfterwards(t *testing.T) {
 }
 
 func TestAnOutageInTheMiddleOfAClearSpendsNoBudget(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(t *testing.T, w *world) {
 		w.cluster.SetLatency(time.Second)
 		lostNode(w, 3)
 		w.cluster.AfterEffect = func(string) { w.cluster.Outage(true) }
@@ -175,7 +175,7 @@ func TestAnOutageInTheMiddleOfAClearSpendsNoBudget(t *testing.T) {
 }
 
 func TestANewPodOfTheSameNameIsNotDeleted(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(t *testing.T, w *world) {
 		lostNode(w, 1)
 		w.cluster.ReplacePod("default", "web-0", "w2")
 		w.runToEnd(w.config(productKinds(w)))
@@ -186,7 +186,7 @@ func TestANewPodOfTheSameNameIsNotDeleted(t *testing.T) {
 }
 
 func TestADeletionWhoseAnswerWasLostIsProvedAndNotRepeated(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(t *testing.T, w *world) {
 		lostNode(w, 1)
 		w.cluster.LoseAnswer("delete-pod default/web-0")
 		w.runToEnd(w.config(productKinds(w)))
@@ -199,7 +199,7 @@ func TestADeletionWhoseAnswerWasLostIsProvedAndNotRepeated(t *testing.T) {
 }
 
 func TestAMissingPermissionStallsTheClearAndIsNamed(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(t *testing.T, w *world) {
 		lostNode(w, 2)
 		w.cluster.Forbid(kubesim.DeletePods)
 		r := w.start(w.config(productKinds(w)))
@@ -220,7 +220,7 @@ func TestAMissingPermissionStallsTheClearAndIsNamed(t *testing.T) {
 }
 
 func TestTwoPodsOfOneNameAreTwoSteps(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(t *testing.T, w *world) {
 		node := w.cluster.AddNode("w1", journal.RoleWorker)
 		old := w.cluster.AddPod("default", "web-0", "w1")
 		present := w.cluster.ReplacePod("default", "web-0", "w1")

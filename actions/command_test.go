@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/replicatedhq/ekco/actions"
@@ -20,7 +21,7 @@ func TestACancelBeforeThePointOfNoReturnLetsRunningStepsFinishAndEndsTheAction(t
 		"operator":    "ended abandoned changed my mind",
 	} {
 		t.Run(actor, func(t *testing.T) {
-			inBubble(t, func(w *world) {
+			inBubble(t, func(t *testing.T, w *world) {
 				k := &script{steps: []journal.PlannedStep{step("a"), step("b", "a")}}
 				k.do = func(context.Context, string) error { <-time.After(10 * time.Second); return nil }
 				w.requestTest()
@@ -40,7 +41,7 @@ func TestACancelBeforeThePointOfNoReturnLetsRunningStepsFinishAndEndsTheAction(t
 func TestACancelOnRecordIsHeededAfterARestart(t *testing.T) {
 	for actor, want := range map[string]string{"cli:me@here": "ended cancelled enough", "operator": "ended abandoned enough"} {
 		t.Run(actor, func(t *testing.T) {
-			inBubble(t, func(w *world) {
+			inBubble(t, func(t *testing.T, w *world) {
 				k := &script{steps: []journal.PlannedStep{step("a")}}
 				w.requestTest()
 				w.cancel(actor, "enough")
@@ -52,7 +53,7 @@ func TestACancelOnRecordIsHeededAfterARestart(t *testing.T) {
 }
 
 func TestACancelAfterThePointOfNoReturnIsIgnored(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(t *testing.T, w *world) {
 		a := step("a")
 		a.Irreversible = true
 		k := &script{steps: []journal.PlannedStep{a, step("b", "a")}}
@@ -70,7 +71,7 @@ func TestACancelAfterThePointOfNoReturnIsIgnored(t *testing.T) {
 }
 
 func TestACancelInterruptsPlanningAndHolds(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(t *testing.T, w *world) {
 		k := &script{plan: func() error { return errBroken }}
 		w.requestTest()
 		r := w.start(w.config(k.kinds()))
@@ -101,7 +102,7 @@ func stalledWorld(w *world) (k *script, fixed *bool) {
 }
 
 func TestASpentBudgetStallsTheActionUntilARetryGivesItANewOne(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(t *testing.T, w *world) {
 		k, fixed := stalledWorld(w)
 		w.requestTest()
 		r := w.start(w.config(k.kinds()))
@@ -132,7 +133,7 @@ func TestASpentBudgetStallsTheActionUntilARetryGivesItANewOne(t *testing.T) {
 }
 
 func TestAStalledActionStaysStalledAfterARestartAndCanBeCancelled(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(t *testing.T, w *world) {
 		k, fixed := stalledWorld(w)
 		w.requestTest()
 		r := w.start(w.config(k.kinds()))
@@ -158,7 +159,7 @@ func TestAStalledActionStaysStalledAfterARestartAndCanBeCancelled(t *testing.T) 
 }
 
 func TestTheBudgetSurvivesRestarts(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(t *testing.T, w *world) {
 		k, _ := stalledWorld(w)
 		w.requestTest()
 		for w.count("stalled") == 0 {
@@ -174,7 +175,7 @@ func TestTheBudgetSurvivesRestarts(t *testing.T) {
 }
 
 func TestARetryThatWasAskedForBeforeTheActionStalledDoesNotUnstallIt(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(t *testing.T, w *world) {
 		k, _ := stalledWorld(w)
 		w.requestTest()
 		w.append("cli:me@here", journal.ActionRetried{}, journal.TypeActionRetried)
@@ -192,7 +193,7 @@ func TestARetryThatWasAskedForBeforeTheActionStalledDoesNotUnstallIt(t *testing.
 }
 
 func TestARetryChecksAHoldAtOnce(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(t *testing.T, w *world) {
 		guard := &dial{verdict: actions.Hold("not yet")}
 		k := &script{steps: []journal.PlannedStep{guarded("a", "X")}}
 		w.requestTest()
@@ -207,6 +208,53 @@ func TestARetryChecksAHoldAtOnce(t *testing.T) {
 		}
 		if took := time.Since(begin); took > 100*time.Millisecond {
 			t.Errorf("the retry took %s, want at once", took)
+		}
+	})
+}
+
+func TestACancelThatComesBeforeAPreflightAnsweredWinsOverTheStep(t *testing.T) {
+	for range 20 {
+		inBubble(t, func(t *testing.T, w *world) {
+			a := guarded("a", "X")
+			a.Irreversible = true
+			k := &script{steps: []journal.PlannedStep{a, step("b")}}
+			w.requestTest()
+			answer, gate := make(chan struct{}), make(chan struct{})
+			cfg := withPreflights(w.config(k.kinds()), map[string]actions.Preflight{
+				"X": actions.PreflightFunc(func(context.Context, journal.ActionRecord) actions.Verdict {
+					<-answer
+					return actions.Pass()
+				}),
+			})
+			cfg.Store = gatedStore{Store: w.store, kind: journal.TypeStepDone, gate: gate}
+			r := w.start(cfg)
+			letPass(time.Second) // the runner is busy writing down that b is done
+			w.cancel("cli:me@here", "in time")
+			r.signals <- actions.SignalCancel
+			close(answer)
+			synctest.Wait()
+			close(gate)
+			if err := r.wait(); err != nil {
+				t.Fatal(err)
+			}
+			w.wantStory("requested", "planned 2", "started b #1", "cancelling", "done b #1", "ended cancelled in time")
+		})
+	}
+}
+
+func TestARetryGivesTheWholeBudgetAgain(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		k, _ := stalledWorld(w)
+		w.requestTest()
+		r := w.start(w.config(k.kinds()))
+		letPass(time.Hour)
+		w.append("cli:me@here", journal.ActionRetried{}, journal.TypeActionRetried)
+		r.signals <- actions.SignalRetry
+		letPass(time.Hour)
+		r.stop()
+		_ = r.wait()
+		if w.count("failed bad") != 20 || w.count("stalled") != 2 {
+			t.Errorf("%d failures and %d stalls, want 20 and 2", w.count("failed bad"), w.count("stalled"))
 		}
 	})
 }

@@ -117,7 +117,7 @@ func (a mortalAPI) ForceDeletePod(ctx context.Context, namespace, name, uid stri
 // returns the number of crash points it passed.
 func (w *world) live(at int) (*fuse, error) {
 	w.t.Helper()
-	ctx, kill := context.WithCancel(w.t.Context())
+	ctx, kill := context.WithTimeout(w.t.Context(), 24*time.Hour)
 	defer kill()
 	f := &fuse{at: at, kill: kill, lock: make(chan struct{}, 1)}
 	api := mortalAPI{w.cluster, f}
@@ -198,7 +198,7 @@ func names(nodes []kube.Node) (names []string) {
 // undisturbed returns the end of a scene without a crash, and its number of
 // crash points.
 func undisturbed(t *testing.T, s scene) (end string, points int) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(t *testing.T, w *world) {
 		w.watchEffects()
 		s.set(w)
 		life, err := w.live(0)
@@ -218,7 +218,7 @@ func TestAnActionKilledAtAnyPointEndsAsIfItHadNotBeen(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			want, points := undisturbed(t, s)
 			for at := 1; at <= points; at++ {
-				inBubble(t, func(w *world) {
+				inBubble(t, func(t *testing.T, w *world) {
 					w.watchEffects()
 					s.set(w)
 					w.crashAndResume(at, 0)
@@ -256,7 +256,7 @@ func TestAnActionKilledTwiceEndsAsIfItHadNotBeen(t *testing.T) {
 			stride := max(1, points/12)
 			for first := 1; first <= points; first += stride {
 				for second := 1; second <= points; second += stride {
-					inBubble(t, func(w *world) {
+					inBubble(t, func(t *testing.T, w *world) {
 						w.watchEffects()
 						s.set(w)
 						w.crashAndResume(first, second)
@@ -275,7 +275,7 @@ func TestAnActionThatIsDoneAgainChangesNothingMore(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, points := undisturbed(t, s)
 			for at := 1; at <= points; at++ {
-				inBubble(t, func(w *world) {
+				inBubble(t, func(t *testing.T, w *world) {
 					s.set(w)
 					request := w.events()[0]
 					w.crashAndResume(at, 0)
@@ -302,7 +302,7 @@ func (w *world) again(request journal.Event) {
 }
 
 func TestTheDeadDoNotActOnAnotherJournal(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(t *testing.T, w *world) {
 		purge(w, journal.ActionRequested{})
 		life, err := w.live(1)
 		if err == nil || life.where != "before append action.planned" {

@@ -11,7 +11,7 @@ import (
 )
 
 func TestADryRunRecordsEveryStepAndDoesNone(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(t *testing.T, w *world) {
 		k := &script{steps: []journal.PlannedStep{guarded("a", "X"), step("b", "a")}}
 		k.prove = func(context.Context, string) (bool, error) { t.Error("a proof was looked for"); return false, nil }
 		w.request(testSubject, journal.ActionRequested{Kind: testKind, DryRun: true, Manual: true})
@@ -25,7 +25,7 @@ func TestADryRunRecordsEveryStepAndDoesNone(t *testing.T) {
 }
 
 func TestADryRunOfAPurgeLeavesTheClusterAlone(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(t *testing.T, w *world) {
 		node := w.cluster.AddNode("w1", journal.RoleWorker)
 		w.cluster.LoseNode("w1")
 		w.request(journal.NodeSubject("w1", node.UID), journal.ActionRequested{Kind: journal.ActionPurgeNode, DryRun: true})
@@ -38,7 +38,7 @@ func TestADryRunOfAPurgeLeavesTheClusterAlone(t *testing.T) {
 }
 
 func TestAnExplanationHasPlanAndChecksAndChangesNothing(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(t *testing.T, w *world) {
 		node := w.cluster.AddNode("w1", journal.RoleWorker)
 		preflights := policy(actions.Pass())
 		preflights["StormBrake"] = always(actions.Hold("too many"))
@@ -75,7 +75,7 @@ func TestAnExplanationHasPlanAndChecksAndChangesNothing(t *testing.T) {
 }
 
 func TestAnExplanationOfAnOpenActionShowsThePlanItHas(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(t *testing.T, w *world) {
 		k := &script{plan: func() error { t.Error("it was planned again"); return nil }}
 		interrupted(w, guarded("a", "X"))
 		cfg := withPreflights(w.config(k.kinds()), map[string]actions.Preflight{"X": always(actions.Pass())})
@@ -87,7 +87,7 @@ func TestAnExplanationOfAnOpenActionShowsThePlanItHas(t *testing.T) {
 }
 
 func TestAnExplanationWithoutAPlanSaysWhy(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(t *testing.T, w *world) {
 		w.cluster.Forbid(kubesim.GetNodes)
 		record := journal.ActionRecord{Kind: journal.ActionPurgeNode, Subject: journal.NodeSubject("w1", "uid")}
 		if _, _, err := actions.NewRunner(w.config(productKinds(w))).Explain(w.t.Context(), record); err == nil {

@@ -33,7 +33,7 @@ func withPreflights(cfg actions.Config, preflights map[string]actions.Preflight)
 }
 
 func TestAHoldIsRecordedOncePerPreflightHoweverOftenItIsCheckedAgain(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(t *testing.T, w *world) {
 		x, y := &dial{verdict: actions.Hold("not yet")}, &dial{verdict: actions.Pass()}
 		k := &script{steps: []journal.PlannedStep{guarded("a", "X", "Y")}}
 		w.requestTest()
@@ -56,7 +56,7 @@ func TestAHoldIsRecordedOncePerPreflightHoweverOftenItIsCheckedAgain(t *testing.
 }
 
 func TestPreflightsRunAgainBeforeEachRepeatOfAStep(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(t *testing.T, w *world) {
 		guard := &dial{verdict: actions.Pass()}
 		k := &script{steps: []journal.PlannedStep{guarded("a", "X")}}
 		k.do = func(context.Context, string) error { guard.verdict = actions.Hold("changed my mind"); return errBroken }
@@ -73,7 +73,7 @@ func TestPreflightsRunAgainBeforeEachRepeatOfAStep(t *testing.T) {
 }
 
 func TestAHeldStepDoesNotStopOthers(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(t *testing.T, w *world) {
 		guard := &dial{verdict: actions.Hold("not yet")}
 		k := &script{steps: []journal.PlannedStep{guarded("a", "X"), step("b")}}
 		w.requestTest()
@@ -90,7 +90,7 @@ func TestAHeldStepDoesNotStopOthers(t *testing.T) {
 }
 
 func TestAnEffectThatIsThereNeedsNoPreflight(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(t *testing.T, w *world) {
 		guard := &dial{verdict: actions.Pass()}
 		k := &script{steps: []journal.PlannedStep{guarded("a", "X")}}
 		k.do = func(context.Context, string) error { guard.verdict = actions.Hold("no"); return errBroken }
@@ -101,7 +101,7 @@ func TestAnEffectThatIsThereNeedsNoPreflight(t *testing.T) {
 }
 
 func TestAPreflightNobodyKnowsHolds(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(t *testing.T, w *world) {
 		k := &script{steps: []journal.PlannedStep{guarded("a", "FromTheFuture")}}
 		w.requestTest()
 		r := w.start(w.config(k.kinds()))
@@ -113,7 +113,7 @@ func TestAPreflightNobodyKnowsHolds(t *testing.T) {
 }
 
 func TestAnAbandonEndsTheActionBeforeAnyEffect(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(t *testing.T, w *world) {
 		k := &script{steps: []journal.PlannedStep{guarded("a", "X", "Y")}}
 		w.requestTest()
 		w.runToEnd(withPreflights(w.config(k.kinds()), map[string]actions.Preflight{
@@ -124,7 +124,7 @@ func TestAnAbandonEndsTheActionBeforeAnyEffect(t *testing.T) {
 }
 
 func TestPastThePointOfNoReturnAnAbandonHolds(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(t *testing.T, w *world) {
 		guard := &dial{verdict: actions.Pass()}
 		a := guarded("a", "X")
 		a.Irreversible = true
@@ -163,7 +163,7 @@ func TestWarningsOfAManualActionAreRecordedOnceAndItGoesOn(t *testing.T) {
 		"answered on a terminal": {journal.ActionRequested{Kind: testKind, Manual: true}, true, "warned X: careful (yes)"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(w *world) {
+			inBubble(t, func(t *testing.T, w *world) {
 				k := &script{steps: []journal.PlannedStep{guarded("a", "X"), guarded("b", "X")}}
 				w.request(testSubject, test.request)
 				if test.answered {
@@ -182,7 +182,7 @@ func TestWarningsOfAManualActionAreRecordedOnceAndItGoesOn(t *testing.T) {
 }
 
 func TestAWarningHoldsAnAutomaticAction(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(t *testing.T, w *world) {
 		k := &script{steps: []journal.PlannedStep{guarded("a", "X")}}
 		w.requestTest()
 		r := w.start(withPreflights(w.config(k.kinds()), map[string]actions.Preflight{"X": always(actions.Warn("careful"))}))
@@ -194,7 +194,7 @@ func TestAWarningHoldsAnAutomaticAction(t *testing.T) {
 }
 
 func TestAHoldOnRecordIsReleasedByTheNextRunWithoutBeingRepeated(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(t *testing.T, w *world) {
 		guard := &dial{verdict: actions.Hold("not yet")}
 		k := &script{steps: []journal.PlannedStep{guarded("a", "X")}}
 		cfg := withPreflights(w.config(k.kinds()), map[string]actions.Preflight{"X": guard})
@@ -219,7 +219,7 @@ func TestWhatThisEKCODoesNotUnderstandIsHeldAndUntouched(t *testing.T) {
 		"a cancelled event": func(r *journal.ActionRecord) { r.Unreadable = "x"; r.Cancelling = &journal.ActionCancelling{} },
 	} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(w *world) {
+			inBubble(t, func(t *testing.T, w *world) {
 				k := &script{steps: []journal.PlannedStep{step("a")}}
 				w.requestTest()
 				w.append("operator", journal.ActionPlanned{Plan: journal.Plan{Steps: k.steps}}, journal.TypeActionPlanned)

@@ -49,7 +49,7 @@ func (w *world) facts() actions.PurgeFacts {
 }
 
 func TestAPurgeCapturesWhoTheNodeWasAndDeletesIt(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(t *testing.T, w *world) {
 		node := purge(w, journal.ActionRequested{})
 		w.runToEnd(w.config(productKinds(w)))
 		w.wantStory("requested", "planned 1", "started delete-node #1", "done delete-node #1", "ended done")
@@ -67,7 +67,7 @@ func TestAPurgeCapturesWhoTheNodeWasAndDeletesIt(t *testing.T) {
 }
 
 func TestAPurgeOfANodeThatIsGoneTakesItsFactsFromTheRequestAndIsDone(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(t *testing.T, w *world) {
 		node := purge(w, journal.ActionRequested{Manual: true})
 		w.cluster.RemoveNode("w1")
 		w.runToEnd(w.config(productKinds(w)))
@@ -85,7 +85,7 @@ func TestANodeReplacedUnderTheSameNameIsNeverDeleted(t *testing.T) {
 		"automatic": {}, "manual": {Manual: true}, "manual and live": {Manual: true, Live: true, Force: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(w *world) {
+			inBubble(t, func(t *testing.T, w *world) {
 				purge(w, request)
 				w.cluster.ReplaceNode("w1")
 				w.runToEnd(w.config(productKinds(w)))
@@ -98,7 +98,7 @@ func TestANodeReplacedUnderTheSameNameIsNeverDeleted(t *testing.T) {
 }
 
 func TestAPurgeWithoutAUIDDeletesNothing(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(t *testing.T, w *world) {
 		w.cluster.AddNode("w1", journal.RoleWorker)
 		w.request(journal.NodeSubject("w1", ""), journal.ActionRequested{Kind: journal.ActionPurgeNode, Manual: true, Live: true})
 		w.runToEnd(w.config(productKinds(w)))
@@ -119,7 +119,7 @@ func TestANodeThatCameBackIsNotPurgedUnlessItWasLiveWhenAPersonAsked(t *testing.
 		"manual and live when asked": {journal.ActionRequested{Manual: true, Live: true}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(w *world) {
+			inBubble(t, func(t *testing.T, w *world) {
 				purge(w, test.request)
 				w.cluster.ReturnNode("w1")
 				w.runToEnd(w.config(productKinds(w)))
@@ -135,7 +135,7 @@ func TestANodeThatCameBackIsNotPurgedUnlessItWasLiveWhenAPersonAsked(t *testing.
 }
 
 func TestANodeThatComesBackWhileItsDeletionFailsIsNotPurged(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(t *testing.T, w *world) {
 		purge(w, journal.ActionRequested{})
 		w.cluster.Forbid(kubesim.DeleteNodes)
 		r := w.start(w.config(productKinds(w)))
@@ -154,7 +154,7 @@ func TestANodeThatComesBackWhileItsDeletionFailsIsNotPurged(t *testing.T) {
 func TestEveryRuleOfPolicyHoldsAPurge(t *testing.T) {
 	for _, rule := range []string{"APIUnreachable", "Settling", "Paused", "Excluded", "StormBrake", "ReadyMinimums", "OneAtATime"} {
 		t.Run(rule, func(t *testing.T) {
-			inBubble(t, func(w *world) {
+			inBubble(t, func(t *testing.T, w *world) {
 				purge(w, journal.ActionRequested{})
 				rules := policy(actions.Pass())
 				guard := &dial{verdict: actions.Hold("not now")}
@@ -175,7 +175,7 @@ func TestEveryRuleOfPolicyHoldsAPurge(t *testing.T) {
 }
 
 func TestAnOutageWhilePlanningHoldsThePurge(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(t *testing.T, w *world) {
 		purge(w, journal.ActionRequested{})
 		w.cluster.Outage(true)
 		r := w.start(w.config(productKinds(w)))
@@ -189,7 +189,7 @@ func TestAnOutageWhilePlanningHoldsThePurge(t *testing.T) {
 }
 
 func TestAMissingPermissionStallsThePurgeAndIsNamed(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(t *testing.T, w *world) {
 		purge(w, journal.ActionRequested{})
 		w.cluster.Forbid(kubesim.DeleteNodes)
 		r := w.start(w.config(productKinds(w)))
@@ -203,7 +203,7 @@ func TestAMissingPermissionStallsThePurgeAndIsNamed(t *testing.T) {
 }
 
 func TestAPurgeIsIrreversibleAndGuardedByTheLiveRead(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(t *testing.T, w *world) {
 		purge(w, journal.ActionRequested{})
 		plan, _, err := actions.NewRunner(w.config(productKinds(w))).Explain(w.t.Context(), w.record())
 		if err != nil {

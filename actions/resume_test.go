@@ -20,7 +20,7 @@ func interrupted(w *world, steps ...journal.PlannedStep) {
 }
 
 func TestAnOpenStepIsProvedAndNotRepeatedWhenItHasHappened(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(t *testing.T, w *world) {
 		k := &script{plan: func() error { t.Error("it was planned again"); return nil }}
 		k.prove = func(context.Context, string) (bool, error) { return true, nil }
 		interrupted(w, step("a"), step("b", "a"))
@@ -33,7 +33,7 @@ func TestAnOpenStepIsProvedAndNotRepeatedWhenItHasHappened(t *testing.T) {
 }
 
 func TestAnOpenStepIsRepeatedWhenItsProofIsDenied(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(t *testing.T, w *world) {
 		k := &script{} // the proof is that do was called
 		interrupted(w, step("a"))
 		w.runToEnd(w.config(k.kinds()))
@@ -42,7 +42,7 @@ func TestAnOpenStepIsRepeatedWhenItsProofIsDenied(t *testing.T) {
 }
 
 func TestAnOpenStepWhoseProofCannotBeHadIsNotRepeatedBlindly(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(t *testing.T, w *world) {
 		begin := time.Now()
 		k := &script{}
 		k.prove = func(context.Context, string) (bool, error) {
@@ -63,7 +63,7 @@ func TestAnOpenStepWhoseProofCannotBeHadIsNotRepeatedBlindly(t *testing.T) {
 }
 
 func TestTheBarrierIsPassedAfterThePlanIsOnDiskAndBeforeTheFirstStepOnly(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(t *testing.T, w *world) {
 		passed := 0
 		k := &script{steps: []journal.PlannedStep{step("a"), step("b", "a")}}
 		cfg := w.config(k.kinds())
@@ -81,7 +81,7 @@ func TestTheBarrierIsPassedAfterThePlanIsOnDiskAndBeforeTheFirstStepOnly(t *test
 			t.Errorf("passed %d times", passed)
 		}
 	})
-	inBubble(t, func(w *world) {
+	inBubble(t, func(t *testing.T, w *world) {
 		k := &script{}
 		cfg := w.config(k.kinds())
 		cfg.BeforeFirstStep = func(context.Context, journal.ActionRecord) { t.Error("a resumed action passed the barrier") }
@@ -91,7 +91,7 @@ func TestTheBarrierIsPassedAfterThePlanIsOnDiskAndBeforeTheFirstStepOnly(t *test
 }
 
 func TestAStopLetsARunningStepFinishWithinTheGrace(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(t *testing.T, w *world) {
 		k := &script{steps: []journal.PlannedStep{step("a"), step("b", "a")}}
 		k.do = func(context.Context, string) error { <-time.After(7 * time.Second); return nil }
 		w.requestTest()
@@ -111,7 +111,7 @@ func TestAStepThatOutlastsTheGraceIsLeftOpenAndNotFailed(t *testing.T) {
 		"fails by it":   func(ctx context.Context) error { <-time.After(3 * time.Second); return errBroken },
 	} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(w *world) {
+			inBubble(t, func(t *testing.T, w *world) {
 				k := &script{steps: []journal.PlannedStep{step("a")}}
 				k.do = func(ctx context.Context, _ string) error { return do(ctx) }
 				w.requestTest()
@@ -135,7 +135,7 @@ func TestAStepThatOutlastsTheGraceIsLeftOpenAndNotFailed(t *testing.T) {
 }
 
 func TestAStopEndsAnIdleRunAtOnce(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(t *testing.T, w *world) {
 		k := &script{steps: []journal.PlannedStep{guarded("a", "X")}}
 		w.requestTest()
 		r := w.start(withPreflights(w.config(k.kinds()), map[string]actions.Preflight{"X": always(actions.Hold("no"))}))
@@ -149,7 +149,7 @@ func TestAStopEndsAnIdleRunAtOnce(t *testing.T) {
 }
 
 func TestNothingIsDoneWhileTheJournalCannotBeWritten(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(t *testing.T, w *world) {
 		k := &script{steps: []journal.PlannedStep{step("a"), step("b", "a")}}
 		k.do = func(_ context.Context, id string) error {
 			if id == "a" {

@@ -14,7 +14,7 @@ import (
 )
 
 func TestAnActionIsPlannedOnceAndItsStepsRunInTheOrderOfTheirDependencies(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(t *testing.T, w *world) {
 		k := &script{steps: []journal.PlannedStep{step("third", "second"), step("first"), step("second", "first")}}
 		w.requestTest()
 		w.runToEnd(w.config(k.kinds()))
@@ -25,7 +25,7 @@ func TestAnActionIsPlannedOnceAndItsStepsRunInTheOrderOfTheirDependencies(t *tes
 }
 
 func TestAStepIsOnDiskAsStartedBeforeItsEffect(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(t *testing.T, w *world) {
 		k := &script{steps: []journal.PlannedStep{step("a"), step("b"), step("c", "a")}}
 		k.do = func(_ context.Context, id string) error {
 			if !slices.Contains(w.story(), "started "+id+" #1") {
@@ -42,7 +42,7 @@ func TestAStepIsOnDiskAsStartedBeforeItsEffect(t *testing.T) {
 }
 
 func TestAStepIsDoneOnlyOnceItsProofIsObserved(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(t *testing.T, w *world) {
 		begin := time.Now()
 		k := &script{steps: []journal.PlannedStep{step("a")}}
 		k.prove = func(context.Context, string) (bool, error) { return time.Since(begin) > 10*time.Second, nil }
@@ -58,7 +58,7 @@ func TestAStepIsDoneOnlyOnceItsProofIsObserved(t *testing.T) {
 }
 
 func TestAPlanningErrorIsAVisibleHoldAndIsRetried(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(t *testing.T, w *world) {
 		tries := 0
 		k := &script{steps: []journal.PlannedStep{step("a")}, plan: func() error {
 			if tries++; tries < 4 {
@@ -79,7 +79,7 @@ func TestAPlanThatCanNeverBeFinishedIsNotBegun(t *testing.T) {
 		"steps in a circle":            {step("a", "b"), step("b", "a")},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(w *world) {
+			inBubble(t, func(t *testing.T, w *world) {
 				k := &script{steps: steps}
 				w.requestTest()
 				r := w.start(w.config(k.kinds()))
@@ -95,7 +95,7 @@ func TestAPlanThatCanNeverBeFinishedIsNotBegun(t *testing.T) {
 }
 
 func TestAPlanWithoutStepsIsDoneAtOnce(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(t *testing.T, w *world) {
 		w.requestTest()
 		w.runToEnd(w.config((&script{}).kinds()))
 		w.wantStory("requested", "planned 0", "ended done")
@@ -103,7 +103,7 @@ func TestAPlanWithoutStepsIsDoneAtOnce(t *testing.T) {
 }
 
 func TestAStepThatFailsIsTriedAgainAndHasNoHandInOthers(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(t *testing.T, w *world) {
 		tries := 0
 		k := &script{steps: []journal.PlannedStep{step("bad"), step("good")}}
 		k.do = func(_ context.Context, id string) error {
@@ -130,7 +130,7 @@ func TestAStepThatFailsIsTriedAgainAndHasNoHandInOthers(t *testing.T) {
 }
 
 func TestRestsBetweenAttemptsGrowAndAreOnRecord(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(t *testing.T, w *world) {
 		var at []time.Time
 		k := &script{steps: []journal.PlannedStep{step("a")}}
 		k.do = func(context.Context, string) error { at = append(at, time.Now()); return errBroken }
@@ -155,7 +155,7 @@ func TestRestsBetweenAttemptsGrowAndAreOnRecord(t *testing.T) {
 }
 
 func TestTheDeadlineOfAStepIsAFailure(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(t *testing.T, w *world) {
 		tries := 0
 		k := &script{steps: []journal.PlannedStep{step("a")}}
 		k.do = func(ctx context.Context, _ string) error {
@@ -192,7 +192,7 @@ func (w *world) failure() string {
 }
 
 func TestManyStepsRunSixteenAtOnceAndShareTheirAppends(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(t *testing.T, w *world) {
 		k := &script{do: func(context.Context, string) error { <-time.After(time.Second); return nil }}
 		for i := range 100 {
 			k.steps = append(k.steps, step(fmt.Sprint(i)))
@@ -216,7 +216,7 @@ func TestManyStepsRunSixteenAtOnceAndShareTheirAppends(t *testing.T) {
 }
 
 func TestEveryLogLineOfAnActionCarriesItsID(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(t *testing.T, w *world) {
 		tries := 0
 		k := &script{steps: []journal.PlannedStep{step("a")}, do: func(context.Context, string) error {
 			if tries++; tries == 1 {
@@ -243,7 +243,7 @@ func TestEveryLogLineOfAnActionCarriesItsID(t *testing.T) {
 }
 
 func TestAnEndedActionIsNotRunAgain(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(t *testing.T, w *world) {
 		k := &script{steps: []journal.PlannedStep{step("a")}}
 		w.requestTest()
 		record := w.record()

@@ -216,11 +216,15 @@ func (w *world) start(cfg actions.Config) *running {
 	return r
 }
 
-// wait waits for the end of the Run.
+// wait waits for the end of the Run, a day of the bubble's time at most.
 func (r *running) wait() error {
-	<-r.ended
-	r.stop()
-	return r.err
+	defer r.stop()
+	select {
+	case <-r.ended:
+		return r.err
+	case <-time.After(24 * time.Hour):
+		return errors.New("the action has not ended within a day")
+	}
 }
 
 // runToEnd runs the folded action, which must end.
@@ -232,9 +236,9 @@ func (w *world) runToEnd(cfg actions.Config) {
 }
 
 // inBubble runs a test with a fake clock.
-func inBubble(t *testing.T, test func(w *world)) {
+func inBubble(t *testing.T, test func(t *testing.T, w *world)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) { test(newWorld(t)) })
+	synctest.Test(t, func(t *testing.T) { test(t, newWorld(t)) })
 }
 
 // letPass lets the bubble's time go on until everything has reacted to it.

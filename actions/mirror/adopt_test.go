@@ -1,0 +1,125 @@
+package mirror_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/replicatedhq/ekco/actions/mirror"
+	"github.com/replicatedhq/ekco/fsm"
+	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/memory"
+)
+
+func planned(record journal.ActionRecord) journal.ActionRecord {
+	record.Planned = true
+	record.Plan = journal.Plan{Steps: []journal.PlannedStep{{ID: "delete-node", Does: "delete-node"}}}
+	return record
+}
+
+func mirrorOf(journalID string, actions ...journal.ActionRecord) mirror.Content {
+	return mirror.Content{Format: 1, JournalID: journalID, ClusterUID: "c1", Actions: actions}
+}
+
+// tell lists drafts as "type id".
+func tell(drafts []journal.Draft) []string {
+	var told []string
+	for _, d := range drafts {
+		told = append(told, fmt.Sprintf("%s %s", d.Type, d.Action))
+	}
+	return told
+}
+
+func TestAdoptionDependsOnWhoWroteTheMirrorAndWhatTheJournalHas(t *testing.T) {
+	leftOut := mirrorOf("other", open("a", 5))
+	leftOut.LeftOut = []string{"b"}
+	ended := open("a", 5)
+	ended.Ended = &journal.ActionEnded{Outcome: journal.OutcomeDone}
+	for name, test := range map[string]struct {
+		content mirror.Content
+		own     []journal.ActionRecord
+		options []mirror.AdoptOption
+		want    []string
+	}{
+		"an empty journal adopts everything":           {mirrorOf("other", open("a", 5), open("b", 7)), nil, nil, []string{"action.adopted a", "action.adopted b"}},
+		"an ended action is not adopted":               {mirrorOf("other", ended), nil, nil, nil},
+		"an empty mirror teaches nothing":              {mirrorOf("other"), nil, nil, nil},
+		"the own mirror teaches nothing":               {mirrorOf("own", open("a", 5)), nil, nil, nil},
+		"the own mirror supersedes nothing":            {mirrorOf("own"), []journal.ActionRecord{open("a", 5)}, nil, nil},
+		"an action both have is left alone":            {mirrorOf("other", planned(open("a", 5))), []journal.ActionRecord{planned(open("a", 3))}, nil, nil},
+		"a plan is taken over by a record without one": {mirrorOf("other", planned(open("a", 5))), []journal.ActionRecord{open("a", 3)}, nil, []string{"action.planned a"}},
+		"what the other no longer has is superseded":   {mirrorOf("other", open("b", 5)), []journal.ActionRecord{open("a", 3)}, nil, []string{"action.adopted b", "action.ended a"}},
+		"what found no space is not superseded":        {leftOut, []journal.ActionRecord{open("a", 3), open("b", 4)}, nil, nil},
+		"an own action that has ended stays so":        {mirrorOf("other"), []journal.ActionRecord{ended}, nil, nil},
+		"a salvaged journal takes back what it lost": {
+			mirrorOf("own", open("kept", 80), open("lost", 120)), []journal.ActionRecord{open("kept", 80)},
+			[]mirror.AdoptOption{mirror.Salvaged(100)}, []string{"action.adopted lost"},
+		},
+		"a salvaged journal keeps its ended actions ended": {
+			mirrorOf("own", open("finished", 80)), nil, []mirror.AdoptOption{mirror.Salvaged(100)}, nil,
+		},
+		"a salvaged journal takes back a lost plan": {
+			mirrorOf("own", planned(open("a", 120))), []journal.ActionRecord{open("a", 80)},
+			[]mirror.AdoptOption{mirror.Salvaged(100)}, []string{"action.planned a"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			drafts, err := mirror.Adopt(test.content, test.own, "own", "c1", test.options...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := tell(drafts); !slices.Equal(got, test.want) {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+func TestTheMirrorOfAnotherClusterIsRefusedByName(t *testing.T) {
+	_, err := mirror.Adopt(mirrorOf("other", open("a", 5)), nil, "own", "c2")
+	if !errors.Is(err, journal.ErrOtherCluster) || !strings.Contains(err.Error(), "c1") || !strings.Contains(err.Error(), "c2") {
+		t.Errorf("got %v", err)
+	}
+	unknown := mirrorOf("other", open("a", 5))
+	unknown.ClusterUID = ""
+	for _, content := range []mirror.Content{unknown, mirrorOf("other", open("a", 5))} {
+		uid := ""
+		if content.ClusterUID == "" {
+			uid = "c2"
+		}
+		if drafts, err := mirror.Adopt(content, nil, "own", uid); err != nil || len(drafts) != 1 {
+			t.Errorf("an unknown cluster: %v, %v", tell(drafts), err)
+		}
+	}
+}
+
+func TestAdoptionFoldsIntoOpenActionsAndSupersededOnesEnd(t *testing.T) {
+	mine := open("mine", 0)
+	theirs := planned(open("theirs", 5))
+	theirs.Steps = map[string]journal.StepRecord{"delete-node": {Attempts: 2, Open: true}}
+	store := memory.New()
+	request := journal.Draft{Type: journal.TypeActionRequested, Subject: mine.Subject, Action: mine.ID, Actor: "operator", Payload: mine.Request}
+	drafts, err := mirror.Adopt(mirrorOf("other", theirs), []journal.ActionRecord{mine}, "own", "c1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.Append(t.Context(), append([]journal.Draft{request}, drafts...)...); err != nil {
+		t.Fatal(err)
+	}
+	state := fsm.NewState()
+	for event, err := range store.Read(t.Context(), journal.Query{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		state.Apply(event)
+	}
+	open := state.OpenActions()
+	if len(open) != 1 || open[0].ID != "theirs" || !open[0].Steps["delete-node"].Open || !open[0].Planned {
+		t.Errorf("open are %+v", open)
+	}
+	if len(state.Problems) > 0 {
+		t.Errorf("problems %q", state.Problems)
+	}
+}

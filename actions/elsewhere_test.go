@@ -1,0 +1,103 @@
+package actions_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/actions/mirror"
+	"github.com/replicatedhq/ekco/fsm"
+	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/internal/kube/kubesim"
+	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/memory"
+)
+
+// startMirror mirrors a journal until the function it returns is called.
+func startMirror(w *world, id string) (*mirror.Mirror, func()) {
+	m := mirror.New(w.cluster, id, slog.New(slog.DiscardHandler))
+	ctx, stop := context.WithCancel(w.t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		m.Run(ctx)
+	}()
+	return m, func() { stop(); <-ended }
+}
+
+// liveMirrored is one incarnation that mirrors its plan before the first step
+// and dies at a crash point.
+func (w *world) liveMirrored(at int) {
+	m, stop := startMirror(w, "first")
+	defer stop()
+	ctx, kill := context.WithTimeout(w.t.Context(), 24*time.Hour)
+	defer kill()
+	f := &fuse{at: at, kill: kill, lock: make(chan struct{}, 1)}
+	api := mortalAPI{w.cluster, f}
+	cfg := w.config(map[journal.ActionKind]actions.Kind{
+		journal.ActionClearNode: actions.NewClearNode(api), journal.ActionPurgeNode: actions.NewPurgeNode(api),
+	})
+	cfg.Store = mortalStore{w.store, f}
+	cfg.BeforeFirstStep = func(ctx context.Context, record journal.ActionRecord) {
+		m.Update([]journal.ActionRecord{record}, kubesim.ClusterUID)
+		if err := m.Sync(ctx); err != nil && ctx.Err() == nil {
+			w.t.Error(err)
+		}
+	}
+	_ = actions.NewRunner(cfg).Run(ctx, w.record(), nil) // dead or done
+}
+
+// moveElsewhere is an EKCO that starts on another node with an empty journal.
+// It reports whether the mirror gave it the action.
+func (w *world) moveElsewhere() bool {
+	w.t.Helper()
+	w.store = memory.New()
+	m, stop := startMirror(w, "second")
+	defer stop()
+	content, err := m.Load(w.t.Context())
+	if errors.Is(err, kube.ErrNotFound) {
+		return false
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	drafts, err := mirror.Adopt(content, fsm.NewState().OpenActions(), "second", kubesim.ClusterUID)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if _, err := w.store.Append(w.t.Context(), drafts...); err != nil {
+		w.t.Fatal(err)
+	}
+	return len(drafts) > 0
+}
+
+func TestAnActionKilledAtAnyPointIsFinishedElsewhereFromTheMirror(t *testing.T) {
+	for name, s := range scenes() {
+		t.Run(name, func(t *testing.T) {
+			want, points := undisturbed(t, s)
+			adopted := 0
+			for at := 1; at <= points; at++ {
+				inBubble(t, func(t *testing.T, w *world) {
+					s.set(w)
+					request := w.events()[0]
+					w.liveMirrored(at)
+					if w.moveElsewhere() {
+						adopted++
+					} else {
+						w.again(request) // decided anew
+					}
+					w.runToEnd(w.config(productKinds(w)))
+					if got := w.end(); got != want {
+						t.Errorf("killed at point %d of %d, it ends elsewhere as %s, want %s; %q", at, points, got, want, w.story())
+					}
+				})
+			}
+			if adopted < points-4 {
+				t.Errorf("only %d of %d were adopted", adopted, points)
+			}
+		})
+	}
+}

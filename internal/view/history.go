@@ -104,13 +104,9 @@ func orDash(text string) string {
 
 type historyJSON struct{ w io.Writer }
 
-// Event writes one line of JSON.
+// Event writes the event's record, as the journal holds it.
 func (h historyJSON) Event(e journal.Event) error {
-	content, err := json.Marshal(e)
-	if err != nil {
-		return fmt.Errorf("write event %d as JSON: %w", e.Seq, err)
-	}
-	_, err = h.w.Write(append(escapeJSON(content), '\n'))
+	_, err := h.w.Write(append(escapeJSON(e.Record()), '\n'))
 	return err
 }
 

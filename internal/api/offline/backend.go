@@ -11,10 +11,12 @@ import (
 	"io/fs"
 	"iter"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/replicatedhq/ekco/fsm"
 	"github.com/replicatedhq/ekco/internal/api"
+	"github.com/replicatedhq/ekco/internal/api/archive"
 	"github.com/replicatedhq/ekco/internal/ring"
 	"github.com/replicatedhq/ekco/journal"
 	"github.com/replicatedhq/ekco/journal/bolt"
@@ -183,14 +185,6 @@ func (b *Backend) Verify(ctx context.Context) (api.VerifyResult, error) {
 	return b.verify(ctx, b.path)
 }
 
-type exporter interface {
-	Export(ctx context.Context, w io.Writer, query journal.Query) error
-}
-
-type importer interface {
-	Import(ctx context.Context, r io.Reader) (journal.JournalImported, error)
-}
-
 // Export implements api.Backend.
 func (b *Backend) Export(ctx context.Context, w io.Writer, query journal.Query) (err error) {
 	store, err := b.read()
@@ -198,22 +192,14 @@ func (b *Backend) Export(ctx context.Context, w io.Writer, query journal.Query) 
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	out, able := any(store).(exporter)
-	if !able {
-		return fmt.Errorf("export %s: %w", b.path, errors.ErrUnsupported)
-	}
-	return out.Export(ctx, w, query)
+	return archive.Export(ctx, store, w, query)
 }
 
 // Import implements api.Backend.
 func (b *Backend) Import(ctx context.Context, r io.Reader) (imported journal.JournalImported, err error) {
 	err = b.open(func(store *bolt.Store) error {
-		in, able := any(store).(importer)
-		if !able {
-			return fmt.Errorf("import into %s: %w", b.path, errors.ErrUnsupported)
-		}
 		var err error
-		imported, err = in.Import(ctx, r)
+		imported, err = archive.Import(ctx, store, filepath.Dir(b.path), r)
 		return err
 	})
 	return imported, err

@@ -32,7 +32,7 @@ type indexed struct {
 
 // next checks the record that is stored after those before it.
 func (c *chain) next(seq uint64, record []byte) error {
-	if len(c.gaps) > 0 && c.gaps[0].First == c.head.seq+1 {
+	for len(c.gaps) > 0 && c.gaps[0].First == c.head.seq+1 {
 		c.head = head{seq: c.gaps[0].Last, hash: c.gaps[0].LastHash}
 		c.gaps = c.gaps[1:]
 	}

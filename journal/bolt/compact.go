@@ -1,3 +1,89 @@
 package bolt
 
-const compactSuffix = ".compact"
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/replicatedhq/ekco/journal"
+)
+
+const (
+	compactSuffix  = ".compact"
+	compactTxBytes = 4 << 20
+)
+
+// Compact copies the journal into a new file without free pages, which then
+// takes the place of the old one, and returns both sizes in bytes. Appends and
+// other writes wait meanwhile; reads go on. It needs as much free disk space as
+// the journal has content.
+func (s *Store) Compact(ctx context.Context) (before, after int64, err error) {
+	err = s.submit(ctx, &write{exclusive: func() error {
+		before, after, err = s.compact()
+		return err
+	}})
+	if err != nil {
+		return 0, 0, fmt.Errorf("compact journal %s: %w", s.path, err)
+	}
+	return before, after, nil
+}
+
+func (s *Store) compact() (before, after int64, err error) {
+	fresh := s.path + compactSuffix
+	if before, err = fileSize(s.path); err != nil {
+		return 0, 0, err
+	}
+	if err := copyTo(s.db, fresh); err != nil {
+		return 0, 0, fmt.Errorf("%w: %w", journal.ErrUnwritable, errors.Join(err, os.Remove(fresh)))
+	}
+	if _, err := verify(fresh, false); err != nil {
+		return 0, 0, errors.Join(fmt.Errorf("the copy is not sound, the journal was left as it is: %w", err), os.Remove(fresh))
+	}
+	if err := s.swap(fresh); err != nil {
+		return 0, 0, fmt.Errorf("%w: %w", journal.ErrUnwritable, err)
+	}
+	after, err = fileSize(s.path)
+	return before, after, err
+}
+
+// swap puts the new file in the old one's place while nobody uses either. If the
+// new one cannot be opened, the next write tries again.
+func (s *Store) swap(fresh string) error {
+	s.file.Lock()
+	defer s.file.Unlock()
+	if err := replace(fresh, s.path); err != nil {
+		return err
+	}
+	old := s.db
+	s.db = nil
+	if err := old.Close(); err != nil {
+		return err
+	}
+	db, err := openFile(s.path, false)
+	if err != nil {
+		return err
+	}
+	s.db = db
+	return nil
+}
+
+// copyTo writes and syncs a new file.
+func copyTo(db *bbolt.DB, path string) error {
+	fresh, err := openFile(path, false)
+	if err != nil {
+		return err
+	}
+	fresh.NoSync = true // synced once, at the end
+	return errors.Join(bbolt.Compact(fresh, db, compactTxBytes), fresh.Sync(), fresh.Close())
+}
+
+func fileSize(path string) (int64, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return 0, err
+	}
+	return info.Size(), nil
+}

@@ -91,7 +91,7 @@ func openLocked(path string, options Options, lock *os.File) (*Store, error) {
 
 // clean removes what an interrupted creation or compaction left behind.
 func clean(path string) error {
-	for _, suffix := range []string{freshSuffix, compactSuffix, salvageSuffix} {
+	for _, suffix := range []string{freshSuffix, compactSuffix, salvageSuffix, exportSuffix} {
 		if err := os.Remove(path + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("remove unfinished %s: %w: %w", path+suffix, journal.ErrUnwritable, err)
 		}

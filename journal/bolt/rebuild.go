@@ -25,7 +25,7 @@ type rebuilder struct {
 	id        identity
 	pending   int
 	recovered uint64
-	highest   uint64
+	lost      uint64
 }
 
 // rebuild writes and syncs the file, which ends with the event that finding
@@ -118,7 +118,7 @@ func (r *rebuilder) line(letter byte, content []byte) (more bool, err error) {
 	case lineEnd:
 		var last scavenged
 		if json.Unmarshal(content, &last) == nil {
-			r.highest = last.Highest
+			r.lost = last.LostAtLeast
 		}
 	}
 	return false, nil
@@ -174,12 +174,11 @@ func (r *rebuilder) commitSome() error {
 
 // finding says what this file has of the damaged one.
 func (r *rebuilder) finding(aside string, problem error) journal.JournalSalvaged {
-	found := journal.JournalSalvaged{DamagedFile: aside, Problem: problem.Error(), Recovered: r.recovered}
+	found := journal.JournalSalvaged{
+		DamagedFile: aside, Problem: problem.Error(), Recovered: r.recovered, LostAtLeast: r.lost,
+	}
 	if r.recovered > 0 {
 		found.LastSeq = r.seq
-	}
-	if r.highest > found.LastSeq {
-		found.LostAtLeast = r.highest - found.LastSeq
 	}
 	return found
 }

@@ -24,8 +24,9 @@ const (
 
 // scavenged is the last line of a scavenger that came to its end.
 type scavenged struct {
-	// Highest is the highest sequence number seen anywhere in the file.
-	Highest uint64 `json:"highest"`
+	// LostAtLeast is how many events must have been there after the last one
+	// that was written.
+	LostAtLeast uint64 `json:"lost_at_least"`
 }
 
 // scavenge writes the longest prefix of the journal that a damaged file still
@@ -37,7 +38,7 @@ func scavenge(path string, out *bufio.Writer) error {
 		return err
 	}
 	defer file.Close()
-	s := scavenger{pages: &pages{File: file}, out: out}
+	s := scavenger{pages: &pages{File: file}, out: out, gaps: make(map[uint64][]gap)}
 	if err := s.size(); err != nil {
 		return err
 	}
@@ -51,7 +52,7 @@ type scavenger struct {
 	*pages
 	out        *bufio.Writer
 	identities []identity
-	gaps       []gap
+	gaps       map[uint64][]gap // by their first event
 	records    []place
 	snapshots  []journal.Snapshot
 }
@@ -87,6 +88,10 @@ func (s *scavenger) collect() error {
 			return fmt.Errorf("page %d: %w", id, err)
 		}
 		s.page(read.bytes, read.count, int64(id)*s.pageSize)
+	}
+	// Of gaps that begin together, the longest is the newest.
+	for _, gaps := range s.gaps {
+		slices.SortFunc(gaps, func(a, b gap) int { return cmp.Compare(b.Last, a.Last) })
 	}
 	slices.SortFunc(s.records, func(a, b place) int { return cmp.Compare(a.seq, b.seq) })
 	return nil
@@ -132,7 +137,7 @@ func (s *scavenger) numbered(e element, offset int64) bool {
 	if unseal("gap", e.value, &missing) != nil || missing.Last != seq || missing.First > missing.Last {
 		return false
 	}
-	s.gaps = append(s.gaps, missing)
+	s.gaps[missing.First] = append(s.gaps[missing.First], missing)
 	return true
 }
 
@@ -167,23 +172,30 @@ func (s *scavenger) write() error {
 	if err := s.writeSnapshot(end.seq); err != nil {
 		return err
 	}
-	var last scavenged
-	if len(s.records) > 0 {
-		last.Highest = s.records[len(s.records)-1].seq
+	return s.line(lineEnd, scavenged{LostAtLeast: s.lostAfter(end.seq)})
+}
+
+// lostAfter counts from the highest event seen anywhere in the file.
+func (s *scavenger) lostAfter(last uint64) uint64 {
+	if len(s.records) == 0 || s.records[len(s.records)-1].seq <= last {
+		return 0
 	}
-	return s.line(lineEnd, last)
+	highest := s.records[len(s.records)-1].seq
+	lost := highest - last
+	for first, gaps := range s.gaps {
+		if first > last && gaps[0].Last < highest {
+			lost -= min(lost, gaps[0].Last-first+1)
+		}
+	}
+	return lost
 }
 
 // next writes what follows end and returns the new end, or the old one when
 // nothing follows.
 func (s *scavenger) next(end head) (head, error) {
-	for _, missing := range s.gaps {
-		if missing.First != end.seq+1 {
-			continue
-		}
-		beyond := head{seq: missing.Last, hash: missing.LastHash}
-		if _, _, err := s.find(beyond); err == nil {
-			return beyond, s.line(lineGap, missing)
+	for _, missing := range s.gaps[end.seq+1] {
+		if s.goesOn(missing) {
+			return head{seq: missing.Last, hash: missing.LastHash}, s.line(lineGap, missing)
 		}
 	}
 	record, next, err := s.find(end)
@@ -194,6 +206,16 @@ func (s *scavenger) next(end head) (head, error) {
 		return end, err
 	}
 	return next, s.raw(lineRecord, record)
+}
+
+// goesOn reports whether something follows the gap; a gap that was since joined
+// with another one may lead nowhere.
+func (s *scavenger) goesOn(missing gap) bool {
+	if len(s.gaps[missing.Last+1]) > 0 {
+		return true
+	}
+	_, _, err := s.find(head{seq: missing.Last, hash: missing.LastHash})
+	return err == nil
 }
 
 // find returns the record that follows end.

@@ -74,29 +74,12 @@ func (s *Store) load(tx *bbolt.Tx) error {
 	if err != nil {
 		return err
 	}
-	unfinished, err := loadTail(t.records, end.seq)
+	unfinished, err := entriesOf(t.records, blockOf(end.seq+1), end.seq)
 	if err != nil {
 		return err
 	}
 	s.id, s.end, s.tail = id, end, unfinished
 	return nil
-}
-
-// loadTail indexes the events after the last full block.
-func loadTail(records *bbolt.Bucket, last uint64) (tail, error) {
-	var unfinished tail
-	cursor := records.Cursor()
-	for k, record := cursor.Seek(key(firstOf(blockOf(last + 1)))); k != nil; k, record = cursor.Next() {
-		event, err := journal.ParseRecord(record)
-		if err != nil {
-			return nil, err
-		}
-		if event.Seq > last {
-			break
-		}
-		unfinished = append(unfinished, newEntry(event))
-	}
-	return unfinished, nil
 }
 
 // view runs fn in a read transaction on what is published.

@@ -1,0 +1,213 @@
+package bolt
+
+import (
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/replicatedhq/ekco/journal"
+)
+
+const (
+	exportSuffix = ".export"
+	// retainBlocks bounds what one transaction deletes.
+	retainBlocks = 4
+)
+
+// RetainOptions say what may leave the journal.
+type RetainOptions struct {
+	// Before is the age limit: only older events leave.
+	Before time.Time
+	// Keep names events that the folded state needs when it is replayed without
+	// a snapshot. It may be nil.
+	Keep func(journal.Event) bool
+}
+
+// Retain moves old events out of the journal into a compressed export beside it,
+// and records that as journal.exported, which it returns; the zero value when
+// nothing had to leave.
+//
+// An event leaves if it is older than Before, is covered by the snapshot, is
+// none of the journal's own, belongs to no action or to one that ended before
+// Before, and is not kept. The export holds all events of its range, also those
+// that stay, and is on disk before anything is deleted. Interrupted after that,
+// some events are in both places, and the next Retain moves them again. Space is
+// given back by [Store.Compact].
+//
+// The error wraps [journal.ErrNoSnapshot] while there is no snapshot.
+func (s *Store) Retain(ctx context.Context, options RetainOptions) (journal.JournalExported, error) {
+	exported, err := s.retain(ctx, options)
+	if err != nil {
+		return exported, fmt.Errorf("move old events out of journal %s: %w", s.path, err)
+	}
+	return exported, nil
+}
+
+func (s *Store) retain(ctx context.Context, options RetainOptions) (exported journal.JournalExported, err error) {
+	snapshot, err := s.Snapshot(ctx)
+	if err != nil {
+		return exported, err
+	}
+	leaving, err := s.leaving(ctx, options, snapshot.Seq)
+	if err != nil || len(leaving.pieces) == 0 {
+		return exported, err
+	}
+	if exported.File, err = s.exportRange(ctx, leaving.first, leaving.last); err != nil {
+		return exported, err
+	}
+	exported.FirstSeq, exported.LastSeq = leaving.first, leaving.last
+	exported.Events, exported.Kept = leaving.events+leaving.kept, leaving.kept
+	_, err = s.Append(ctx, journal.Draft{
+		Type: journal.TypeJournalExported, Subject: journal.JournalSubject, Actor: "journal", Payload: exported,
+	})
+	if err != nil {
+		return exported, err
+	}
+	return exported, s.delete(ctx, leaving.pieces)
+}
+
+// piece is a run of events that lie in one block. It continues the piece before
+// it when no event between them stays.
+type piece struct {
+	gap
+	continues bool
+}
+
+// leaving is what Retain takes away.
+type leaving struct {
+	pieces       []piece
+	first, last  uint64
+	events, kept uint64
+	// pending counts the events that stay since the last one that leaves.
+	pending uint64
+}
+
+func (l *leaving) take(event journal.Event) {
+	if l.events == 0 {
+		l.first = event.Seq
+	} else {
+		l.kept += l.pending
+	}
+	l.pending = 0
+	l.events++
+	l.last = event.Seq
+	continues := false
+	if n := len(l.pieces); n > 0 && l.pieces[n-1].Last+1 == event.Seq {
+		if blockOf(l.pieces[n-1].Last) == blockOf(event.Seq) {
+			l.pieces[n-1].Last, l.pieces[n-1].LastHash = event.Seq, event.Hash
+			return
+		}
+		continues = true
+	}
+	l.pieces = append(l.pieces, piece{gap{First: event.Seq, Last: event.Seq, LastHash: event.Hash}, continues})
+}
+
+func (s *Store) leaving(ctx context.Context, options RetainOptions, snapshot uint64) (leaving, error) {
+	var found leaving
+	ended := make(map[string]bool)
+	query := journal.Query{Types: []journal.Type{journal.TypeActionEnded}, Until: options.Before, Before: snapshot + 1}
+	for event, err := range s.Read(ctx, query) {
+		if err != nil {
+			return found, err
+		}
+		ended[event.Action] = true
+	}
+	for event, err := range s.Read(ctx, journal.Query{Before: snapshot + 1}) {
+		if err != nil {
+			return found, err
+		}
+		switch {
+		case !event.Time.Before(options.Before), strings.HasPrefix(string(event.Type), "journal."),
+			event.Action != "" && !ended[event.Action],
+			options.Keep != nil && options.Keep(event):
+			found.pending++
+		default:
+			found.take(event)
+		}
+	}
+	return found, nil
+}
+
+// exportRange writes a range of events to a file beside the journal, durably,
+// and returns its name.
+func (s *Store) exportRange(ctx context.Context, first, last uint64) (string, error) {
+	fresh := s.path + exportSuffix
+	file, err := os.OpenFile(fresh, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, fileMode)
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", journal.ErrUnwritable, err)
+	}
+	zipped := gzip.NewWriter(file)
+	_, err = journal.Export(ctx, s, zipped, journal.Query{After: first - 1, Before: last + 1})
+	err = errors.Join(err, zipped.Close(), file.Sync(), file.Close())
+	if err != nil {
+		return "", errors.Join(fmt.Errorf("export events %d to %d: %w", first, last, err), os.Remove(fresh))
+	}
+	name, err := s.exportName(first, last)
+	if err != nil {
+		return "", err
+	}
+	return name, replace(fresh, name)
+}
+
+// exportName never takes the name of an older export.
+func (s *Store) exportName(first, last uint64) (string, error) {
+	base := strings.TrimSuffix(filepath.Base(s.path), filepath.Ext(s.path))
+	for n := 1; ; n++ {
+		name := fmt.Sprintf("%s-%d-%d.ndjson.gz", base, first, last)
+		if n > 1 {
+			name = fmt.Sprintf("%s-%d-%d-%d.ndjson.gz", base, first, last, n)
+		}
+		name = filepath.Join(filepath.Dir(s.path), name)
+		_, err := os.Lstat(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			return name, nil
+		}
+		if err != nil {
+			return "", err
+		}
+	}
+}
+
+// delete removes the pieces, some blocks in a transaction, with the gaps that
+// they leave.
+func (s *Store) delete(ctx context.Context, pieces []piece) error {
+	for len(pieces) > 0 {
+		end := blockOf(pieces[0].First) + retainBlocks
+		n := 0
+		for n < len(pieces) && blockOf(pieces[n].First) < end {
+			n++
+		}
+		batch := pieces[:n]
+		if err := s.submit(ctx, &write{change: func(a *appender) error { return a.remove(batch) }}); err != nil {
+			return err
+		}
+		pieces = pieces[n:]
+	}
+	return nil
+}
+
+func (a *appender) remove(pieces []piece) error {
+	for i, piece := range pieces {
+		for seq := piece.First; seq <= piece.Last; seq++ {
+			if err := a.records.Delete(key(seq)); err != nil {
+				return err
+			}
+		}
+		if err := putGap(a.gaps, piece); err != nil {
+			return err
+		}
+		if i+1 < len(pieces) && blockOf(pieces[i+1].First) == blockOf(piece.First) {
+			continue
+		}
+		if err := a.reindex(blockOf(piece.First)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

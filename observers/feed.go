@@ -145,13 +145,13 @@ func (f *feed) restart() {
 	f.hurry()
 }
 
-// list reads one page for the Reflector. A first list is asked of etcd (version
-// "") instead of any API server's cache (version "0"): what EKCO concludes from
-// the list after a start must not be older than the journal, and only etcd
-// serves it in pages.
+// list reads one page for the Reflector. A list is always asked of etcd
+// (version ""). What EKCO concludes from it must not be older than the journal,
+// and a page of the version that the Reflector saw last, which it would ask for,
+// is exactly that old version: polling would never see a change.
 func (f *feed) list(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-	if options.ResourceVersion == "0" {
-		options.ResourceVersion = ""
+	if options.Continue == "" {
+		options.ResourceVersion, options.ResourceVersionMatch = "", ""
 	}
 	list, err := f.source.ListWithContext(ctx, options)
 	if err != nil {

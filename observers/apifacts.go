@@ -44,6 +44,11 @@ func (a *apiFacts) recover() {
 	}
 }
 
+// waiting reports whether something is not written.
+func (a *apiFacts) waiting() bool {
+	return a.outage != nil && (!a.outage.begun || a.outage.over)
+}
+
 func (a *apiFacts) due() apiChanges {
 	var due apiChanges
 	if a.outage == nil {

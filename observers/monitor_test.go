@@ -3,6 +3,8 @@ package observers
 import (
 	"context"
 	"errors"
+	"fmt"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -137,6 +139,38 @@ func TestAServerThatHangsWithItsWatchesOpenIsAnOutage(t *testing.T) {
 		b.wrote("api.recovered lost at 00:00:00")
 		if calls := b.takeCalls(); count(calls, "list nodes") != 1 {
 			b.Errorf("calls are %v, want the nodes read anew", calls)
+		}
+	})
+}
+
+func TestAnOutageOfTheNodesAloneEndsWhenAllIsReadAnew(t *testing.T) {
+	watching(t, func(b *bench, _ *Options) { b.put(node("a", "1")) }, func(b *bench) {
+		b.SetUnknown(map[string]string{"a": "1"})
+		b.settle()
+		b.paper.take()
+		b.set(func() { b.failing["list nodes"], b.failing["watch nodes"] = errRefused, errRefused })
+		b.breakWatches()
+		b.pass(10 * time.Second)
+		b.wrote("api.lost the Kubernetes API is unavailable: connection refused")
+		b.set(func() { clear(b.failing) })
+		b.pass(40 * time.Second)
+		b.wrote("api.recovered lost at 00:00:00")
+	})
+}
+
+func TestStoppingDoesNotWaitForAnAPIServerThatIsAway(t *testing.T) {
+	watching(t, func(b *bench, _ *Options) {
+		b.streams = true
+		b.put(node("a", "1"))
+	}, func(b *bench) {
+		b.fall(fmt.Errorf("dial tcp: %w", syscall.ECONNREFUSED))
+		for range 20 {
+			b.pass(3 * time.Second)
+		}
+		began := time.Now()
+		b.Stop()
+		if took := time.Since(began); took > 0 {
+			b.Errorf("stopping took %s", took)
 		}
 	})
 }

@@ -17,7 +17,7 @@ type nodeFacts struct {
 	// recorded are the nodes that exist according to the journal, by name. More
 	// than one of a name can only come from an old journal.
 	recorded map[string][]kube.Node
-	// listed: a whole list was seen. Before, absence means nothing.
+	// listed: a whole list was seen.
 	listed  bool
 	pending pending
 }
@@ -88,9 +88,6 @@ func (n *nodeFacts) replace(nodes []kube.Node) {
 
 // due returns what the journal lacks.
 func (n *nodeFacts) due() nodeChanges {
-	if !n.listed {
-		return nodeChanges{}
-	}
 	changes := nodeChanges{taken: n.pending.take(), now: make(map[string]kube.Node)}
 	for _, name := range changes.taken.order {
 		how := changes.taken.changes[name]

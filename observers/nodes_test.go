@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/replicatedhq/ekco/internal/kube"
@@ -124,6 +125,24 @@ func TestADeletionThatTheWatchMissedIsFoundByTheNextList(t *testing.T) {
 		b.pass(3 * time.Second)
 		b.wrote("node.gone b 2 replaced by uid 22", "node.observed b 22 worker", "node.gone a 1 deleted")
 	})
+}
+
+func TestTheFirstListIsNotFromACacheThatMayBeOld(t *testing.T) {
+	watching(t, func(b *bench, _ *Options) { b.put(node("a", "1")) }, func(b *bench) {
+		if diff := cmp.Diff([]string{""}, b.asOf); diff != "" {
+			b.Errorf("versions asked for (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestALateWordOfAnOldNodesEndSaysNothingOfTheNewOne(t *testing.T) {
+	facts := newNodeFacts(nil)
+	facts.replace([]kube.Node{knownNode("a", "2")})
+	facts.written(facts.due())
+	facts.lose("a", "1")
+	if due := facts.due(); len(due.drafts) > 0 {
+		t.Errorf("due is %q", line(due.drafts[0]))
+	}
 }
 
 func TestABrokenWatchGoesOnWithoutANewList(t *testing.T) {

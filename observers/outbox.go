@@ -50,14 +50,30 @@ func newOutbox(options Options) *outbox {
 	}
 }
 
-// change applies a change of the facts and has the difference written.
+// change applies a change of the facts and has the difference written, if there
+// may be one.
 func (o *outbox) change(f func()) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	f()
+	if !o.mayBeDue() {
+		return
+	}
 	select {
 	case o.wake <- struct{}{}:
 	default:
+	}
+}
+
+func (o *outbox) mayBeDue() bool {
+	if o.nodes.pending.any() || o.pods.pending.any() || o.api.waiting() {
+		return true
+	}
+	select {
+	case <-o.listed:
+		return false
+	default:
+		return o.nodes.listed
 	}
 }
 

@@ -51,6 +51,43 @@ func TestAChangeDuringAWriteIsWrittenNext(t *testing.T) {
 	})
 }
 
+func TestAChangeDuringAFailingWriteIsNotForgotten(t *testing.T) {
+	watching(t, func(b *bench, _ *Options) {
+		b.put(node("a", "1"), node("b", "2"))
+		b.paper.slow = 50 * time.Millisecond
+	}, func(b *bench) {
+		b.paper.take()
+		b.paper.breakWith(errors.New("disk full"))
+		b.put(node("a", "1", unreachable(time.Now())))
+		b.pass(30 * time.Millisecond) // gathered, and being refused
+		b.put(node("b", "2", unreachable(time.Now())))
+		b.pass(500 * time.Millisecond)
+		b.paper.breakWith(nil)
+		b.pass(2 * time.Second)
+		b.wrote(
+			"node.observed a 1 worker unreachable since 00:00:00",
+			"node.observed b 2 worker unreachable since 00:00:00",
+		)
+	})
+}
+
+func TestAHeartbeatDoesNotEvenWakeTheWriter(t *testing.T) {
+	out := newOutbox(Options{Recorder: &paper{}})
+	sink := &nodeSink{out: out}
+	sink.all([]any{node("a", "1")})
+	if <-out.wake; !out.flush(t.Context()) {
+		t.Fatal("the list was not written")
+	}
+	sink.seen(node("a", "1", heartbeat))
+	if len(out.wake) > 0 {
+		t.Error("a heartbeat woke the writer")
+	}
+	sink.seen(node("a", "1", unreachable(time.Now())))
+	if len(out.wake) != 1 {
+		t.Error("a change did not wake the writer")
+	}
+}
+
 func TestOutagesDuringAnUnwritableJournalAreOne(t *testing.T) {
 	watching(t, func(b *bench, _ *Options) { b.put(node("a", "1")) }, func(b *bench) {
 		b.paper.take()

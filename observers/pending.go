@@ -18,6 +18,8 @@ type change struct {
 	firstList bool
 }
 
+func (p *pending) any() bool { return len(p.order) > 0 }
+
 func (p *pending) add(key string, c change) {
 	if p.changes == nil {
 		p.changes = make(map[string]change)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -183,18 +184,72 @@ func TestManyUnknownNodesShareOneWatch(t *testing.T) {
 				b.SetUnknown(more)
 				b.settle()
 				b.wrote("pod.gone x/late late from late-node late-uid")
+				more["late-node"] = "late-uid"
+				b.SetUnknown(more)
+				b.settle()
+				b.wrote("pod.terminating x/late late on late-node late-uid ends 00:00:30")
 
+				delete(more, "late-node")
+				b.SetUnknown(more)
+				synctest.Wait()
+				b.remove(pod("x/late", "late", "late-node"))
+				synctest.Wait()
+				more["late-node"] = "late-uid"
+				b.SetUnknown(more)
+				b.settle()
+				b.wrote("pod.gone x/late late from late-node late-uid")
+				delete(more, "late-node")
+
+				for _, name := range named("node", 500)[maxPodWatches-1:] {
+					delete(more, name)
+				}
+				b.SetUnknown(more)
+				b.settle()
+				b.expectWatches(1, 500-maxPodWatches+1)
 				for _, name := range named("node", 500)[maxPodWatches/2:] {
 					delete(more, name)
 				}
 				b.SetUnknown(more)
 				b.settle()
-				b.expectWatches(maxPodWatches/2, 500-maxPodWatches/2)
+				b.expectWatches(maxPodWatches/2, maxPodWatches-1-maxPodWatches/2)
 				b.remove(pod("x/on-node-0001", "pod-node-0001", "node-0001"))
 				b.settle()
 				b.wrote("pod.gone x/on-node-0001 pod-node-0001 from node-0001 uid-node-0001")
 			})
 		})
+	}
+}
+
+func TestPodsOfNodesThatAreNoLongerWatchedAreForgotten(t *testing.T) {
+	many := map[string]string{}
+	for _, name := range named("node", maxPodWatches+1) {
+		many[name] = name
+	}
+	watching(t, func(b *bench, _ *Options) {
+		b.put(pod("x/other", "other", "other-node", terminating(time.Now())))
+	}, func(b *bench) {
+		b.SetUnknown(many)
+		b.settle()
+		b.SetUnknown(nil)
+		b.settle()
+		b.set(func() { b.failing["list pods"] = errRefused })
+		b.SetUnknown(map[string]string{"other-node": "u"})
+		b.settle()
+		b.wrote() // what was known before may have changed since
+		b.set(func() { clear(b.failing) })
+		b.pass(3 * time.Second)
+		b.wrote("pod.terminating x/other other on other-node u ends 00:00:30")
+	})
+}
+
+func TestAWatchThatWasStoppedHasNothingMoreToSay(t *testing.T) {
+	out := newOutbox(Options{})
+	sink := &podSink{out: out, node: "a"}
+	out.change(func() { out.pods.watch(map[string]string{"a": "1"}) })
+	sink.close()
+	sink.seen(pod("x/p", "p", "a", terminating(time.Now())))
+	if due := out.pods.due(); len(due.drafts) > 0 {
+		t.Errorf("due is %q", line(due.drafts[0]))
 	}
 }
 

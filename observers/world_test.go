@@ -35,6 +35,8 @@ type world struct {
 	watches map[*worldWatch]struct{}
 	calls   []string
 	probes  int
+	// asOf holds the versions that lists of nodes were asked for.
+	asOf []string
 
 	// streams: lists can be streamed by a watch, as from Kubernetes 1.34.
 	streams bool
@@ -216,9 +218,12 @@ func (s worldSource) selected() []object {
 }
 
 // ListWithContext returns everything that is selected.
-func (s worldSource) ListWithContext(_ context.Context, _ metav1.ListOptions) (runtime.Object, error) {
+func (s worldSource) ListWithContext(_ context.Context, options metav1.ListOptions) (runtime.Object, error) {
 	s.world.mu.Lock()
 	defer s.world.mu.Unlock()
+	if s.resource == "nodes" {
+		s.world.asOf = append(s.world.asOf, options.ResourceVersion)
+	}
 	if err := s.world.admit("list", s.resource); err != nil {
 		return nil, err
 	}

@@ -102,7 +102,7 @@ func (c *cluster) kubeconfigFor(serviceAccount string, through *gate) string {
 		c.t.Fatal(err)
 	}
 	for _, entry := range config.Clusters {
-		entry.Server, entry.CertificateAuthority, entry.CertificateAuthorityData = through.URL, "", nil
+		entry.Server, entry.CertificateAuthority, entry.CertificateAuthorityData = through.URL, "", through.CA
 	}
 	if err := clientcmd.WriteToFile(*config, path); err != nil {
 		c.t.Fatal(err)

@@ -2,8 +2,9 @@ package e2e
 
 import (
 	"context"
-	"net"
+	"encoding/pem"
 	"net/http"
+	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
 	"sync"
@@ -17,6 +18,8 @@ import (
 // there.
 type gate struct {
 	URL string
+	// CA is the certificate to trust, as PEM.
+	CA []byte
 
 	mu     sync.Mutex
 	holds  []*hold
@@ -49,14 +52,15 @@ func newGate(t *testing.T, config *rest.Config) *gate {
 	proxy.Transport = transport
 	proxy.FlushInterval = -1
 	g := &gate{open: make(map[*http.Request]context.CancelFunc)}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := &http.Server{Handler: g.around(proxy)}
-	go func() { _ = server.Serve(listener) }()
-	t.Cleanup(func() { _ = server.Close() })
-	g.URL = "http://" + listener.Addr().String()
+	// With TLS, because client-go sends a token only then.
+	server := httptest.NewTLSServer(g.around(proxy))
+	t.Cleanup(func() {
+		g.cut(true)
+		server.CloseClientConnections()
+		server.Close()
+	})
+	g.URL = server.URL
+	g.CA = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
 	return g
 }
 

@@ -3,6 +3,7 @@ package actions_test
 import (
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -160,14 +161,14 @@ func TestAnOutageInTheMiddleOfAClearSpendsNoBudget(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		w.cluster.SetLatency(time.Second)
 		lostNode(w, 3)
-		w.cluster.AfterEffect = func(string) { w.cluster.Outage(true) }
+		var once sync.Once
+		w.cluster.AfterEffect = func(string) { once.Do(func() { w.cluster.Outage(true) }) }
 		r := w.start(w.config(productKinds(w)))
 		letPass(5 * time.Hour)
 		if w.count("stalled") != 0 || w.count("held") != 1 {
 			t.Errorf("the journal says %q", w.story())
 		}
 		w.cluster.Outage(false)
-		w.cluster.AfterEffect = nil
 		if err := r.wait(); err != nil || w.podsLeft() != 0 {
 			t.Errorf("%v, %d pods left", err, w.podsLeft())
 		}

@@ -3,6 +3,7 @@ package actions_test
 import (
 	"context"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -88,16 +89,16 @@ func TestACancelInterruptsPlanningAndHolds(t *testing.T) {
 }
 
 // stalledWorld has a step that fails until it is fixed, and another one.
-func stalledWorld(w *world) (k *script, fixed *bool) {
-	fixed = new(bool)
+func stalledWorld(w *world) (k *script, fixed *atomic.Bool) {
+	fixed = new(atomic.Bool)
 	k = &script{steps: []journal.PlannedStep{step("bad"), step("good")}}
 	k.do = func(_ context.Context, id string) error {
-		if id == "bad" && !*fixed {
+		if id == "bad" && !fixed.Load() {
 			return errBroken
 		}
 		return nil
 	}
-	k.prove = func(_ context.Context, id string) (bool, error) { return id == "good" || *fixed, nil }
+	k.prove = func(_ context.Context, id string) (bool, error) { return id == "good" || fixed.Load(), nil }
 	return k, fixed
 }
 
@@ -116,7 +117,7 @@ func TestASpentBudgetStallsTheActionUntilARetryGivesItANewOne(t *testing.T) {
 		if stalled := w.record().Stalled; stalled == nil || !strings.Contains(stalled.Reason, errBroken.Error()) {
 			t.Errorf("stalled for %v", stalled)
 		}
-		*fixed = true
+		fixed.Store(true)
 		w.append("cli:me@here", journal.ActionRetried{}, journal.TypeActionRetried)
 		begin := time.Now()
 		r.signals <- actions.SignalRetry
@@ -141,7 +142,7 @@ func TestAStalledActionStaysStalledAfterARestartAndCanBeCancelled(t *testing.T) 
 		r.stop()
 		_ = r.wait()
 		before := len(w.story())
-		*fixed = true
+		fixed.Store(true)
 		r = w.start(w.config(k.kinds()))
 		letPass(time.Hour)
 		if got := len(w.story()); got != before {
@@ -194,12 +195,12 @@ func TestARetryThatWasAskedForBeforeTheActionStalledDoesNotUnstallIt(t *testing.
 
 func TestARetryChecksAHoldAtOnce(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
-		guard := &dial{verdict: actions.Hold("not yet")}
+		guard := answering(actions.Hold("not yet"))
 		k := &script{steps: []journal.PlannedStep{guarded("a", "X")}}
 		w.requestTest()
 		r := w.start(withPreflights(w.config(k.kinds()), map[string]actions.Preflight{"X": guard}))
 		letPass(10 * time.Minute)
-		guard.verdict = actions.Pass()
+		guard.turn(actions.Pass())
 		w.append("cli:me@here", journal.ActionRetried{}, journal.TypeActionRetried)
 		begin := time.Now()
 		r.signals <- actions.SignalRetry

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,11 +16,28 @@ import (
 
 // dial is a preflight whose answer can be turned, and which counts its calls.
 type dial struct {
+	mu      sync.Mutex
 	verdict actions.Verdict
 	calls   int
 }
 
+func answering(verdict actions.Verdict) *dial { return &dial{verdict: verdict} }
+
+func (d *dial) turn(verdict actions.Verdict) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.verdict = verdict
+}
+
+func (d *dial) called() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.calls
+}
+
 func (d *dial) Check(context.Context, journal.ActionRecord) actions.Verdict {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	d.calls++
 	if d.verdict.Kind == actions.VerdictHold {
 		return actions.Hold(fmt.Sprintf("%s (%d)", d.verdict.Reason, d.calls))
@@ -34,19 +52,20 @@ func withPreflights(cfg actions.Config, preflights map[string]actions.Preflight)
 
 func TestAHoldIsRecordedOncePerPreflightHoweverOftenItIsCheckedAgain(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
-		x, y := &dial{verdict: actions.Hold("not yet")}, &dial{verdict: actions.Pass()}
+		x, y := answering(actions.Hold("not yet")), answering(actions.Pass())
 		k := &script{steps: []journal.PlannedStep{guarded("a", "X", "Y")}}
 		w.requestTest()
 		r := w.start(withPreflights(w.config(k.kinds()), map[string]actions.Preflight{"X": x, "Y": y}))
 		letPass(10 * time.Minute)
-		if x.calls < 15 || x.calls > 30 {
-			t.Errorf("%d checks in 10m, want one each 5s to 30s", x.calls)
+		if x.called() < 15 || x.called() > 30 {
+			t.Errorf("%d checks in 10m, want one each 5s to 30s", x.called())
 		}
 		w.wantStory("requested", "planned 1", `held "a" by X`)
-		x.verdict, y.verdict = actions.Pass(), actions.Hold("now this")
+		x.turn(actions.Pass())
+		y.turn(actions.Hold("now this"))
 		letPass(time.Minute)
 		w.wantStory("requested", "planned 1", `held "a" by X`, `held "a" by Y`)
-		y.verdict = actions.Pass()
+		y.turn(actions.Pass())
 		if err := r.wait(); err != nil {
 			t.Fatal(err)
 		}
@@ -57,9 +76,9 @@ func TestAHoldIsRecordedOncePerPreflightHoweverOftenItIsCheckedAgain(t *testing.
 
 func TestPreflightsRunAgainBeforeEachRepeatOfAStep(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
-		guard := &dial{verdict: actions.Pass()}
+		guard := answering(actions.Pass())
 		k := &script{steps: []journal.PlannedStep{guarded("a", "X")}}
-		k.do = func(context.Context, string) error { guard.verdict = actions.Hold("changed my mind"); return errBroken }
+		k.do = func(context.Context, string) error { guard.turn(actions.Hold("changed my mind")); return errBroken }
 		k.prove = func(context.Context, string) (bool, error) { return false, nil }
 		w.requestTest()
 		r := w.start(withPreflights(w.config(k.kinds()), map[string]actions.Preflight{"X": guard}))
@@ -74,7 +93,7 @@ func TestPreflightsRunAgainBeforeEachRepeatOfAStep(t *testing.T) {
 
 func TestAHeldStepDoesNotStopOthers(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
-		guard := &dial{verdict: actions.Hold("not yet")}
+		guard := answering(actions.Hold("not yet"))
 		k := &script{steps: []journal.PlannedStep{guarded("a", "X"), step("b")}}
 		w.requestTest()
 		r := w.start(withPreflights(w.config(k.kinds()), map[string]actions.Preflight{"X": guard}))
@@ -82,7 +101,7 @@ func TestAHeldStepDoesNotStopOthers(t *testing.T) {
 		if w.count(`held "a" by X`) != 1 || w.count("done b #1") != 1 {
 			t.Errorf("the journal says %q", w.story())
 		}
-		guard.verdict = actions.Pass()
+		guard.turn(actions.Pass())
 		if err := r.wait(); err != nil {
 			t.Fatal(err)
 		}
@@ -91,9 +110,9 @@ func TestAHeldStepDoesNotStopOthers(t *testing.T) {
 
 func TestAnEffectThatIsThereNeedsNoPreflight(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
-		guard := &dial{verdict: actions.Pass()}
+		guard := answering(actions.Pass())
 		k := &script{steps: []journal.PlannedStep{guarded("a", "X")}}
-		k.do = func(context.Context, string) error { guard.verdict = actions.Hold("no"); return errBroken }
+		k.do = func(context.Context, string) error { guard.turn(actions.Hold("no")); return errBroken }
 		w.requestTest() // the proof is that do was called
 		w.runToEnd(withPreflights(w.config(k.kinds()), map[string]actions.Preflight{"X": guard}))
 		w.wantStory("requested", "planned 1", "started a #1", "failed a #1", "done a #1 already", "ended done")
@@ -125,14 +144,14 @@ func TestAnAbandonEndsTheActionBeforeAnyEffect(t *testing.T) {
 
 func TestPastThePointOfNoReturnAnAbandonHolds(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
-		guard := &dial{verdict: actions.Pass()}
+		guard := answering(actions.Pass())
 		a := guarded("a", "X")
 		a.Irreversible = true
 		k := &script{steps: []journal.PlannedStep{a}}
 		tries := 0
 		k.do = func(context.Context, string) error {
 			if tries++; tries == 1 {
-				guard.verdict = actions.Abandon("no reason left")
+				guard.turn(actions.Abandon("no reason left"))
 				return errBroken
 			}
 			return nil
@@ -145,7 +164,7 @@ func TestPastThePointOfNoReturnAnAbandonHolds(t *testing.T) {
 		if reason := w.record().Holds["a"].Reason; !strings.Contains(reason, "past its point of no return") {
 			t.Errorf("the hold says %q", reason)
 		}
-		guard.verdict = actions.Pass()
+		guard.turn(actions.Pass())
 		if err := r.wait(); err != nil {
 			t.Fatal(err)
 		}
@@ -195,7 +214,7 @@ func TestAWarningHoldsAnAutomaticAction(t *testing.T) {
 
 func TestAHoldOnRecordIsReleasedByTheNextRunWithoutBeingRepeated(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
-		guard := &dial{verdict: actions.Hold("not yet")}
+		guard := answering(actions.Hold("not yet"))
 		k := &script{steps: []journal.PlannedStep{guarded("a", "X")}}
 		cfg := withPreflights(w.config(k.kinds()), map[string]actions.Preflight{"X": guard})
 		w.requestTest()
@@ -205,7 +224,7 @@ func TestAHoldOnRecordIsReleasedByTheNextRunWithoutBeingRepeated(t *testing.T) {
 			r.stop()
 			_ = r.wait()
 		}
-		guard.verdict = actions.Pass()
+		guard.turn(actions.Pass())
 		w.runToEnd(cfg)
 		w.wantStory("requested", "planned 1", `held "a" by X`, `released "a" by X`, "started a #1", "done a #1", "ended done")
 	})

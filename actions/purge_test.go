@@ -157,7 +157,7 @@ func TestEveryRuleOfPolicyHoldsAPurge(t *testing.T) {
 			inBubble(t, func(t *testing.T, w *world) {
 				purge(w, journal.ActionRequested{})
 				rules := policy(actions.Pass())
-				guard := &dial{verdict: actions.Hold("not now")}
+				guard := answering(actions.Hold("not now"))
 				rules[rule] = guard
 				r := w.start(withPreflights(w.config(productKinds(w)), rules))
 				letPass(time.Hour)
@@ -165,7 +165,7 @@ func TestEveryRuleOfPolicyHoldsAPurge(t *testing.T) {
 				if !w.nodeExists() {
 					t.Error("the node was deleted")
 				}
-				guard.verdict = actions.Pass()
+				guard.turn(actions.Pass())
 				if err := r.wait(); err != nil || w.nodeExists() {
 					t.Errorf("%v, the node exists: %v", err, w.nodeExists())
 				}

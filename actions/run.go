@@ -66,8 +66,6 @@ type attention struct {
 	next  time.Time
 }
 
-func (t *attention) due(now time.Time) bool { return !t.busy && !now.Before(t.next) }
-
 func (r *Runner) newRun(ctx context.Context, record journal.ActionRecord) (*run, error) {
 	past, err := readHistory(ctx, r.cfg.Store, record.ID)
 	if err != nil {

@@ -75,7 +75,7 @@ func (r *Runner) Run(ctx context.Context, record journal.ActionRecord, signals <
 	if err != nil {
 		return err
 	}
-	return a.toItsEnd(signals)
+	return a.toItsEnd(signals) //nolint:contextcheck // a run has three contexts, which end at different times
 }
 
 // preflight finds a check by name.

@@ -145,8 +145,8 @@ func TestRestsBetweenAttemptsGrowAndAreOnRecord(t *testing.T) {
 		if len(at) != 10 {
 			t.Fatalf("%d attempts, want the budget of 10", len(at))
 		}
-		for i, want := range []time.Duration{1, 2, 4, 8, 16, 32, 64, 120, 120} {
-			want *= time.Second
+		for i, seconds := range []int{1, 2, 4, 8, 16, 32, 64, 120, 120} {
+			want := time.Duration(seconds) * time.Second
 			if rest := at[i+1].Sub(at[i]); rest < want*8/10-time.Millisecond || rest > want*12/10+time.Millisecond {
 				t.Errorf("rest %d was %s, want %s give or take 20 %%", i+1, rest, want)
 			}

@@ -54,15 +54,19 @@ func TestAdoptionDependsOnWhoWroteTheMirrorAndWhatTheJournalHas(t *testing.T) {
 		"what found no space is not superseded":        {leftOut, []journal.ActionRecord{open("a", 3), open("b", 4)}, nil, nil},
 		"an own action that has ended stays so":        {mirrorOf("other"), []journal.ActionRecord{ended}, nil, nil},
 		"a salvaged journal takes back what it lost": {
-			mirrorOf("own", open("kept", 80), open("lost", 120)), []journal.ActionRecord{open("kept", 80)},
-			[]mirror.AdoptOption{mirror.Salvaged(100)}, []string{"action.adopted lost"},
+			mirrorOf("own", open("kept", 80), open("lost", 120)),
+			[]journal.ActionRecord{open("kept", 80)},
+			[]mirror.AdoptOption{mirror.Salvaged(100)},
+			[]string{"action.adopted lost"},
 		},
 		"a salvaged journal keeps its ended actions ended": {
 			mirrorOf("own", open("finished", 80)), nil, []mirror.AdoptOption{mirror.Salvaged(100)}, nil,
 		},
 		"a salvaged journal takes back a lost plan": {
-			mirrorOf("own", planned(open("a", 120))), []journal.ActionRecord{open("a", 80)},
-			[]mirror.AdoptOption{mirror.Salvaged(100)}, []string{"action.planned a"},
+			mirrorOf("own", planned(open("a", 120))),
+			[]journal.ActionRecord{open("a", 80)},
+			[]mirror.AdoptOption{mirror.Salvaged(100)},
+			[]string{"action.planned a"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -338,6 +338,9 @@ func TestWithoutAnOperatorTheFileIsRead(t *testing.T) {
 	d.expect(d.types("journal", "verify"), exitDone, "sound: 5 events", "")
 	d.expect(d.types("journal", "stat"), exitDone, "#1 to #5", "")
 	d.expect(d.types("journal", "accept"), exitFailed, "", "safe mode")
+	export := filepath.Join(d.dir, "export.gz")
+	d.expect(d.types("journal", "export", export), exitDone, "", "")
+	d.expect(d.types("journal", "import", export), exitDone, "imported 0 events", "")
 	d.expect(d.types("history", "--follow"), exitFailed, "", "nothing to follow")
 }
 

@@ -39,7 +39,8 @@ func (a *app) connect(ctx context.Context, cmd *cobra.Command) (*connection, err
 	if err != nil {
 		return nil, err
 	}
-	return &connection{Backend: file, close: func() {}}, nil
+	// It was only read: an error of closing it loses nothing.
+	return &connection{Backend: file, close: func() { _ = file.Close() }}, nil
 }
 
 // reach dials the operator. Its error wraps ErrNoOperator when nobody listens.
@@ -60,7 +61,11 @@ func (a *app) explainSilence(ctx context.Context, cfg config.Config, silence err
 	if err != nil {
 		return errors.Join(silence, err)
 	}
-	if _, err := file.Status(ctx); errors.Is(err, journal.ErrLocked) {
+	_, err = file.Status(ctx)
+	if errors.Is(err, journal.ErrLocked) {
+		return fmt.Errorf("%w; %w", silence, err)
+	}
+	if err := errors.Join(err, file.Close()); err != nil {
 		return fmt.Errorf("%w; %w", silence, err)
 	}
 	return fmt.Errorf("%w, and nobody holds the journal; look for the process that holds %s", silence, cfg.Socket())

@@ -1,6 +1,5 @@
 // Package offline serves commands from the journal's file while no operator
-// runs. It opens the file for each call and lets go of it afterwards, so that
-// it never keeps an operator from starting for long.
+// runs.
 package offline
 
 import (
@@ -22,12 +21,15 @@ import (
 	"github.com/replicatedhq/ekco/journal/bolt"
 )
 
-// Backend serves commands from a file.
+// Backend serves one command at a time from a file. From the first call to
+// [Backend.Close] it holds the journal, which keeps an operator from starting.
 type Backend struct {
 	path    string
 	options bolt.Options
 	verify  func(ctx context.Context, path string) (api.VerifyResult, error)
 	actor   string
+	// reader is the file, open for reading, or nil.
+	reader *bolt.Store
 }
 
 var _ api.Backend = (*Backend)(nil)
@@ -38,15 +40,32 @@ func New(path string, child []string, verify func(ctx context.Context, path stri
 	return &Backend{path: path, options: bolt.Options{Child: child}, verify: verify, actor: api.LocalActor()}
 }
 
+// Close lets go of the journal.
+func (b *Backend) Close() error {
+	if b.reader == nil {
+		return nil
+	}
+	reader := b.reader
+	b.reader = nil
+	return reader.Close()
+}
+
 // read opens the journal for reading.
 func (b *Backend) read() (*bolt.Store, error) {
+	if b.reader != nil {
+		return b.reader, nil
+	}
 	if err := b.exists(); err != nil {
 		return nil, err
 	}
 	options := b.options
 	options.ReadOnly = true
 	store, err := bolt.Open(b.path, options)
-	return store, advise(err)
+	if err != nil {
+		return nil, advise(err)
+	}
+	b.reader = store
+	return store, nil
 }
 
 // exists keeps a mistyped path from making a new journal.
@@ -68,12 +87,11 @@ func advise(err error) error {
 }
 
 // Status implements api.Backend, with what the journal says.
-func (b *Backend) Status(ctx context.Context) (status api.Status, err error) {
+func (b *Backend) Status(ctx context.Context) (api.Status, error) {
 	store, err := b.read()
 	if err != nil {
 		return api.Status{}, err
 	}
-	defer func() { err = errors.Join(err, store.Close()) }()
 	state, err := ring.Fold(ctx, store)
 	if err != nil {
 		return api.Status{}, err
@@ -82,7 +100,7 @@ func (b *Backend) Status(ctx context.Context) (status api.Status, err error) {
 	if err != nil {
 		return api.Status{}, fmt.Errorf("describe the journal: %w", err)
 	}
-	status = api.StatusOf(state, time.Now())
+	status := api.StatusOf(state, time.Now())
 	status.Journal.Stat, status.Journal.Writable = stat, true
 	return status, nil
 }
@@ -98,13 +116,8 @@ func (b *Backend) Events(ctx context.Context, query journal.Query, follow bool) 
 		}
 		for event, err := range store.Read(ctx, query) {
 			if !yield(event, err) || err != nil {
-				_ = store.Close()
 				return
 			}
-		}
-		if err := store.Close(); err != nil {
-			yield(journal.Event{}, err)
-			return
 		}
 		if follow {
 			yield(journal.Event{}, fmt.Errorf("there is nothing to follow: %w", api.ErrNoOperator))
@@ -170,6 +183,9 @@ func (b *Backend) open(use func(*bolt.Store) error) error {
 	if err := b.exists(); err != nil {
 		return err
 	}
+	if err := b.Close(); err != nil {
+		return err
+	}
 	store, err := bolt.Open(b.path, b.options)
 	if err != nil {
 		return advise(err)
@@ -186,12 +202,11 @@ func (b *Backend) Verify(ctx context.Context) (api.VerifyResult, error) {
 }
 
 // Export implements api.Backend.
-func (b *Backend) Export(ctx context.Context, w io.Writer, query journal.Query) (err error) {
+func (b *Backend) Export(ctx context.Context, w io.Writer, query journal.Query) error {
 	store, err := b.read()
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, store.Close()) }()
 	return archive.Export(ctx, store, w, query)
 }
 

@@ -1,0 +1,142 @@
+package bolt
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/replicatedhq/ekco/journal"
+)
+
+var update = flag.Bool("update", false, "write the golden journal of the present format anew")
+
+const (
+	goldenJournal = "../../testdata/journals/format-1.db"
+	goldenEvents  = "../../testdata/journals/format-1.ndjson"
+)
+
+func TestTheGoldenJournalOfFormat1IsStillRead(t *testing.T) {
+	if *update {
+		writeGolden(t)
+	}
+	content, err := os.ReadFile(goldenJournal)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "journal.db")
+	if err := os.WriteFile(path, content, fileMode); err != nil {
+		t.Fatal(err)
+	}
+	mustVerify(t, path)
+	store := mustOpen(t, path, inChild())
+	got := mustRead(t, store, journal.Query{})
+	want := readGolden(t)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("events differ (-want +got):\n%s", diff)
+	}
+	snapshot, err := store.Snapshot(t.Context())
+	if err != nil || string(snapshot.State) != `{"golden":true}` || snapshot.Seq != 3 {
+		t.Errorf("snapshot is %+v, %v", snapshot, err)
+	}
+	if stat, err := store.Stat(t.Context()); err != nil || stat.ClusterUID != "cluster-uid" {
+		t.Errorf("stat is %+v, %v", stat, err)
+	}
+	mustAppend(t, store, observed("goes-on"))
+}
+
+func TestTheGoldenJournalHoldsEveryTypeOfFormat1(t *testing.T) {
+	var seen []journal.Type
+	for _, event := range readGolden(t) {
+		payload, err := event.Decode()
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		again, err := json.Marshal(payload)
+		if err != nil || !bytes.Equal(again, event.Payload) {
+			t.Errorf("event %d (%s) is now encoded as %s, was %s", event.Seq, event.Type, again, event.Payload)
+		}
+		seen = append(seen, event.Type)
+	}
+	slices.Sort(seen)
+	if diff := cmp.Diff(journal.Types(), slices.Compact(seen)); diff != "" {
+		t.Errorf("types in the golden journal (-catalogue +golden):\n%s", diff)
+	}
+}
+
+// TestTheBytesOfAnIndexBlockAreFixed compares with what format 1 wrote first.
+func TestTheBytesOfAnIndexBlockAreFixed(t *testing.T) {
+	var entries []entry
+	for i := range blockSize {
+		event := journal.Event{
+			Seq: uint64(blockSize + 1 + i), Time: time.Unix(int64(1_700_000_000-i%7), int64(i)), Type: journal.TypePodGone,
+			Subject: journal.PodSubject("default", string(rune('a'+i%26)), "uid", "node"), Action: []string{"", "a"}[i%2],
+		}
+		entries = append(entries, newEntry(event))
+	}
+	sum := sha256.Sum256(encodeBlock(1, entries))
+	const want = "34ebe5c5d6051d946f9d09a6f6f358c660fbcc5311f654f1f04b51dbbe152c30"
+	if got := hex.EncodeToString(sum[:]); got != want {
+		t.Errorf("the block's SHA-256 is %s, want %s", got, want)
+	}
+}
+
+func readGolden(t *testing.T) (events []journal.Event) {
+	t.Helper()
+	file, err := os.Open(goldenEvents)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	for lines := bufio.NewScanner(file); lines.Scan(); {
+		var event journal.Event
+		if err := json.Unmarshal(lines.Bytes(), &event); err != nil {
+			t.Fatal(err)
+		}
+		events = append(events, event)
+	}
+	return events
+}
+
+// writeGolden makes both files anew. The journal's id is the only thing in it
+// that differs from one time to the next.
+func writeGolden(t *testing.T) {
+	t.Helper()
+	now := time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)
+	path := newPath(t)
+	store := mustOpen(t, path, Options{Now: func() time.Time { now = now.Add(time.Minute); return now }})
+	for _, draft := range story() {
+		mustAppend(t, store, draft)
+	}
+	snapshot := journal.Snapshot{Seq: 3, Fold: "golden", Time: now, State: []byte(`{"golden":true}`)}
+	if err := store.SaveSnapshot(t.Context(), snapshot); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.BindCluster(t.Context(), "cluster-uid"); err != nil {
+		t.Fatal(err)
+	}
+	var exported bytes.Buffer
+	if _, err := journal.Export(t.Context(), store, &exported, journal.Query{}); err != nil {
+		t.Fatal(err)
+	}
+	mustClose(t, store)
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range map[string][]byte{goldenJournal: content, goldenEvents: exported.Bytes()} {
+		if err := os.WriteFile(name, content, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,48 @@
+package bolt
+
+import (
+	"errors"
+	"testing"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// TestARefusedAppendThatReachedTheDiskIsTakenBack plays the one failure in which
+// bbolt says no and the transaction is there all the same: the sync of the last
+// page.
+func TestARefusedAppendThatReachedTheDiskIsTakenBack(t *testing.T) {
+	path := newPath(t)
+	store := mustOpen(t, path, Options{})
+	mustAppend(t, store, observedMany("a", blockSize-10)...)
+	err := store.submit(t.Context(), &write{exclusive: func() error {
+		err := store.db.Update(func(tx *bbolt.Tx) error {
+			t, err := tablesOf(tx)
+			if err != nil {
+				return err
+			}
+			a := &appender{tables: t, head: store.end, tail: append(tail(nil), store.tail...)}
+			for range 20 { // also ends an index block
+				event, err := observed("refused").Event()
+				if err := errors.Join(err, a.append(&event, store.now())); err != nil {
+					return err
+				}
+			}
+			return a.finish()
+		})
+		return unwritable(errors.Join(err, errors.New("input/output error")))
+	}})
+	if !errors.Is(err, journal.ErrUnwritable) {
+		t.Fatal(err)
+	}
+	events := mustAppend(t, store, observedMany("b", 30)...)
+	if events[0].Seq != blockSize-8 {
+		t.Errorf("the next event is %d, want %d", events[0].Seq, blockSize-8)
+	}
+	if got := mustRead(t, store, journal.Query{Node: "refused"}); len(got) != 0 {
+		t.Errorf("%d refused events are there", len(got))
+	}
+	mustClose(t, store)
+	mustVerify(t, path)
+}

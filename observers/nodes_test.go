@@ -127,10 +127,16 @@ func TestADeletionThatTheWatchMissedIsFoundByTheNextList(t *testing.T) {
 	})
 }
 
-func TestTheFirstListIsNotFromACacheThatMayBeOld(t *testing.T) {
-	watching(t, func(b *bench, _ *Options) { b.put(node("a", "1")) }, func(b *bench) {
-		if diff := cmp.Diff([]string{""}, b.asOf); diff != "" {
-			b.Errorf("versions asked for (-want +got):\n%s", diff)
+// A list as of a version that was seen before, asked for in pages, is exactly
+// that old list.
+func TestNoListIsAsOfAnOldVersion(t *testing.T) {
+	watching(t, func(b *bench, _ *Options) {
+		b.put(node("a", "1"))
+		b.forbidden["watch nodes"] = true
+	}, func(b *bench) {
+		b.pass(2*time.Minute + 30*time.Second)
+		if diff := cmp.Diff([]string{"", "", ""}, b.asOf); diff != "" {
+			b.Errorf("versions asked for by the first list and two polls (-want +got):\n%s", diff)
 		}
 	})
 }

@@ -117,11 +117,13 @@ func (f *fakeOperator) Resume(_ context.Context, r api.ResumeRequest) error { re
 func (f *fakeOperator) Retry(_ context.Context, r api.ActionCommand) error {
 	return f.word([]any{"retry", r})
 }
+
 func (f *fakeOperator) Cancel(_ context.Context, r api.ActionCommand) error {
 	return f.word([]any{"cancel", r})
 }
 func (f *fakeOperator) Accept(_ context.Context, r api.AcceptRequest) error { return f.word(r) }
 func (f *fakeOperator) Verify(context.Context) (api.VerifyResult, error)    { return f.verified, f.err }
+
 func (f *fakeOperator) Export(_ context.Context, w io.Writer, q journal.Query) error {
 	if _, err := io.WriteString(w, "exported"); err != nil {
 		return err

@@ -71,7 +71,7 @@ func ask[Out any](ctx context.Context, c *Client, path string, in any) (Out, err
 	if err != nil {
 		return out.Value, err
 	}
-	defer response.Body.Close()
+	defer func() { _ = response.Body.Close() }()
 	if err := json.NewDecoder(response.Body).Decode(&out); err != nil {
 		return out.Value, fmt.Errorf("read the operator's answer to %s (%s): %w", path, response.Status, err)
 	}
@@ -158,7 +158,7 @@ func (c *Client) Import(ctx context.Context, r io.Reader) (journal.JournalImport
 	if err != nil {
 		return journal.JournalImported{}, err
 	}
-	defer response.Body.Close()
+	defer func() { _ = response.Body.Close() }()
 	var out answer[journal.JournalImported]
 	if err := json.NewDecoder(response.Body).Decode(&out); err != nil {
 		return out.Value, fmt.Errorf("read the operator's answer to the import: %w", err)

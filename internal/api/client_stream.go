@@ -95,7 +95,7 @@ func (c *Client) lines(ctx context.Context, request eventsRequest, take func(jou
 	if err != nil {
 		return err
 	}
-	defer response.Body.Close()
+	defer func() { _ = response.Body.Close() }()
 	decoder := json.NewDecoder(response.Body)
 	for {
 		var line eventLine
@@ -125,7 +125,7 @@ func (c *Client) Export(ctx context.Context, w io.Writer, query journal.Query) e
 	if err != nil {
 		return err
 	}
-	defer response.Body.Close()
+	defer func() { _ = response.Body.Close() }()
 	if response.StatusCode != http.StatusOK {
 		var out answer[nothing]
 		if err := json.NewDecoder(response.Body).Decode(&out); err != nil || out.Error == nil {

@@ -107,6 +107,7 @@ func (f *fakeBackend) Accept(_ context.Context, r AcceptRequest) error { return 
 func (f *fakeBackend) Verify(context.Context) (VerifyResult, error) {
 	return f.verified, f.ask("verify")
 }
+
 func (f *fakeBackend) Export(_ context.Context, w io.Writer, q journal.Query) error {
 	if _, err := io.WriteString(w, f.exported); err != nil {
 		return err

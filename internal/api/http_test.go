@@ -51,7 +51,7 @@ func get(t *testing.T, method, url, accept string) (int, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer response.Body.Close()
+	defer func() { _ = response.Body.Close() }()
 	body, err := io.ReadAll(response.Body)
 	if err != nil {
 		t.Fatal(err)
@@ -118,7 +118,7 @@ func TestAConnectionWaitsWhileTooManyAreOpen(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer conn.Close()
+		defer func() { _ = conn.Close() }()
 	}
 	first := <-accepted
 	select {
@@ -149,8 +149,10 @@ func TestMetricsCountWhatHappens(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m.Folded(journal.Event{Seq: seq, Time: at.Add(after), Type: eventType, Version: 1, Action: action,
-			Subject: journal.NodeSubject("w", "u"), Payload: body})
+		m.Folded(journal.Event{
+			Seq: seq, Time: at.Add(after), Type: eventType, Version: 1, Action: action,
+			Subject: journal.NodeSubject("w", "u"), Payload: body,
+		})
 	}
 	observed := journal.NodeObserved{NodeFacts: journal.NodeFacts{Taints: []journal.Taint{{Key: journal.TaintUnreachable, TimeAdded: at}}}}
 	fold(time.Second, "", observed, journal.TypeNodeObserved)
@@ -168,8 +170,10 @@ func TestMetricsCountWhatHappens(t *testing.T) {
 	state := fsm.NewState()
 	state.Seq = seq
 	state.Nodes["u"] = &fsm.Node{Name: "w", State: fsm.Unknown}
-	state.Actions["a"] = &journal.ActionRecord{ID: "a", Kind: journal.ActionClearNode, Status: fsm.Held,
-		Holds: map[string]journal.ActionHeld{"": {Preflight: "StormBrake"}}}
+	state.Actions["a"] = &journal.ActionRecord{
+		ID: "a", Kind: journal.ActionClearNode, Status: fsm.Held,
+		Holds: map[string]journal.ActionHeld{"": {Preflight: "StormBrake"}},
+	}
 	m.State(state)
 
 	const want = `

@@ -31,7 +31,7 @@ func ServeSocket(ctx context.Context, path string, backend Backend, log *slog.Lo
 // Serve serves the backend on a listener from [Listen] until ctx ends, and
 // closes it. When ctx ends, streams are cut and other calls have 3 s to end.
 func Serve(ctx context.Context, listener net.Listener, backend Backend, log *slog.Logger) error {
-	s := &server{backend: backend, log: log, host: hostName(), stopping: ctx.Done()}
+	s := &server{backend: backend, log: log, host: hostName(), stopping: ctx}
 	httpServer := &http.Server{
 		Handler:           s.routes(),
 		ReadHeaderTimeout: 5 * time.Second,
@@ -69,10 +69,11 @@ func serveUntil(ctx context.Context, server *http.Server, listener net.Listener)
 }
 
 type server struct {
-	backend  Backend
-	log      *slog.Logger
-	host     string
-	stopping <-chan struct{}
+	backend Backend
+	log     *slog.Logger
+	host    string
+	// stopping ends when the server is told to stop; streams end with it.
+	stopping context.Context
 }
 
 func (s *server) routes() http.Handler {

@@ -30,21 +30,6 @@ func (p *patientWriter) Write(content []byte) (int, error) {
 	return n, p.control.Flush()
 }
 
-// untilStop returns a context that ends when the server is told to stop.
-func (s *server) untilStop(r *http.Request) (context.Context, func()) {
-	ctx, cancel := context.WithCancel(r.Context())
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		select {
-		case <-s.stopping:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
-	return ctx, func() { cancel(); <-ended }
-}
-
 // events streams events, a line each.
 func (s *server) events(w http.ResponseWriter, r *http.Request) {
 	var request eventsRequest
@@ -52,8 +37,9 @@ func (s *server) events(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, err)
 		return
 	}
-	ctx, release := s.untilStop(r)
-	defer release()
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	defer context.AfterFunc(s.stopping, cancel)() //nolint:contextcheck // a stream also ends with the server
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	w.WriteHeader(http.StatusOK)
 	direct := &patientWriter{w: w, control: http.NewResponseController(w)}
@@ -97,8 +83,9 @@ func (s *server) export(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, err)
 		return
 	}
-	ctx, release := s.untilStop(r)
-	defer release()
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	defer context.AfterFunc(s.stopping, cancel)() //nolint:contextcheck // a stream also ends with the server
 	w.Header().Set("Content-Type", "application/gzip")
 	w.Header().Set("Trailer", outcomeTrailer)
 	w.WriteHeader(http.StatusOK)
@@ -120,8 +107,9 @@ func (s *server) export(w http.ResponseWriter, r *http.Request) {
 
 // importEvents reads gzip'ed NDJSON.
 func (s *server) importEvents(w http.ResponseWriter, r *http.Request) {
-	ctx, release := s.untilStop(r)
-	defer release()
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	defer context.AfterFunc(s.stopping, cancel)() //nolint:contextcheck // a stream also ends with the server
 	body := &patientReader{r: http.MaxBytesReader(w, r.Body, maxImport), control: http.NewResponseController(w)}
 	imported, err := s.backend.Import(ctx, body)
 	if err != nil {

@@ -26,8 +26,10 @@ func TestEveryMethodGoesThroughTheSocket(t *testing.T) {
 	ctx := context.Background()
 	at := time.Date(2026, 11, 21, 1, 2, 3, 4, time.UTC)
 	backend := &fakeBackend{
-		status: Status{Now: at, Nodes: []NodeStatus{{Name: "w", State: fsm.Unknown, Since: at}},
-			Pauses: map[string]fsm.PauseState{"": {Reason: "r", At: at}}},
+		status: Status{
+			Now: at, Nodes: []NodeStatus{{Name: "w", State: fsm.Unknown, Since: at}},
+			Pauses: map[string]fsm.PauseState{"": {Reason: "r", At: at}},
+		},
 		explained: Explanation{Kind: journal.ActionPurgeNode, Checks: []CheckResult{{Preflight: "P", Verdict: VerdictWarn, Reason: "r"}}},
 		admitted:  Admission{Action: "purge-w-1", Resumed: true, FromSeq: 7},
 		imported:  journal.JournalImported{Events: 3},
@@ -40,8 +42,10 @@ func TestEveryMethodGoesThroughTheSocket(t *testing.T) {
 	status, err := client.Status(ctx)
 	expect(t, "status", backend.status, status, err)
 
-	request := fsm.Request{Kind: journal.ActionPurgeNode, Node: "w", Reason: "r", Force: true, DryRun: true,
-		Warned: []journal.ActionWarned{{Preflight: "P", Warning: "w", Answer: "yes"}}, Actor: "cli:forged@elsewhere"}
+	request := fsm.Request{
+		Kind: journal.ActionPurgeNode, Node: "w", Reason: "r", Force: true, DryRun: true,
+		Warned: []journal.ActionWarned{{Preflight: "P", Warning: "w", Answer: "yes"}}, Actor: "cli:forged@elsewhere",
+	}
 	explained, err := client.Explain(ctx, request)
 	expect(t, "explain", backend.explained, explained, err)
 	admitted, err := client.Request(ctx, request)
@@ -205,7 +209,7 @@ func TestAStreamThatIsCutIsTakenUpAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &server{backend: backend, log: quiet(), host: "h", stopping: make(chan struct{})}
+	s := &server{backend: backend, log: quiet(), host: "h", stopping: context.Background()}
 	httpServer := &http.Server{Handler: backend.cut(s.routes()), ConnContext: withPeer, ReadHeaderTimeout: time.Minute}
 	done := make(chan error, 1)
 	go func() { done <- httpServer.Serve(listener) }()
@@ -213,7 +217,9 @@ func TestAStreamThatIsCutIsTakenUpAgain(t *testing.T) {
 		if err := httpServer.Close(); err != nil {
 			t.Error(err)
 		}
-		<-done
+		if err := <-done; !errors.Is(err, http.ErrServerClosed) {
+			t.Error(err)
+		}
 	}()
 	client := dial(t, path)
 	for _, limit := range []int{0, 3, 7} {
@@ -347,7 +353,12 @@ func TestAnotherUserIsKeptOut(t *testing.T) {
 	}
 	done := make(chan error, 1)
 	go func() { done <- Serve(ctx, listener, &fakeBackend{}, quiet()) }()
-	t.Cleanup(func() { cancel(); <-done })
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
 	for _, test := range []struct {
 		why  string
 		mode os.FileMode

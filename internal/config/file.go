@@ -51,7 +51,7 @@ func readFile(path string) ([]setting, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the configuration file: %w", err)
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }()
 	content, err := io.ReadAll(io.LimitReader(file, maxFileSize+1))
 	switch {
 	case err != nil:

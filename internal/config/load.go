@@ -137,7 +137,7 @@ func (c *Config) apply(settings []setting, wanted func(string) bool) (map[string
 
 // take sets one key, or says what is wrong with its value.
 func (k key) take(c *Config, s setting) error {
-	err := error(errExpected(s.problem))
+	err := error(expectedError(s.problem))
 	if s.problem == "" {
 		err = k.read(s.text, k.field(c))
 	}

@@ -11,10 +11,10 @@ import (
 	"github.com/replicatedhq/ekco/fsm"
 )
 
-// errExpected is what a value should have been, in words.
-type errExpected string
+// expectedError says what a value should have been, in words.
+type expectedError string
 
-func (e errExpected) Error() string { return "want " + string(e) }
+func (e expectedError) Error() string { return "want " + string(e) }
 
 // parse reads text into the value that into points to.
 func parse(text string, into any) error {
@@ -24,19 +24,19 @@ func parse(text string, into any) error {
 		*into = text
 	case *bool:
 		if *into, err = strconv.ParseBool(strings.TrimSpace(text)); err != nil {
-			return errExpected("true or false")
+			return expectedError("true or false")
 		}
 	case *int:
 		if *into, err = strconv.Atoi(strings.TrimSpace(text)); err != nil || *into < 0 {
-			return errExpected("a whole number of at least 0")
+			return expectedError("a whole number of at least 0")
 		}
 	case *time.Duration:
 		if *into, err = time.ParseDuration(strings.TrimSpace(text)); err != nil || *into < 0 {
-			return errExpected("a duration with a unit, like 90s, 5m or 1h")
+			return expectedError("a duration with a unit, like 90s, 5m or 1h")
 		}
 	case *fsm.MaxUnknown:
 		if *into, err = fsm.ParseMaxUnknown(strings.TrimSpace(text)); err != nil {
-			return errExpected("a number of nodes like 3, or a percentage from 0% to 100%")
+			return expectedError("a number of nodes like 3, or a percentage from 0% to 100%")
 		}
 	case *[]ImageOverride:
 		*into, err = parseOverrides(text)
@@ -55,7 +55,7 @@ func parseOverrides(text string) ([]ImageOverride, error) {
 	for entry := range strings.SplitSeq(text, ",") {
 		original, override, _ := strings.Cut(strings.TrimSpace(entry), "=")
 		if original == "" || override == "" || strings.Contains(override, "=") {
-			return nil, errExpected(fmt.Sprintf("original=override pairs separated by commas, each with exactly one =; %q is none", entry))
+			return nil, expectedError(fmt.Sprintf("original=override pairs separated by commas, each with exactly one =; %q is none", entry))
 		}
 		overrides = append(overrides, ImageOverride{Original: original, Override: override})
 	}
@@ -155,7 +155,7 @@ func (k key) read(text string, into any) error {
 	err := parse(text, into)
 	if k.check != nil {
 		if expected := k.check(into); expected != "" {
-			return errExpected(expected)
+			return expectedError(expected)
 		}
 	}
 	return err

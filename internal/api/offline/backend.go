@@ -88,7 +88,7 @@ func advise(err error) error {
 
 // Status implements api.Backend, with what the journal says.
 func (b *Backend) Status(ctx context.Context) (api.Status, error) {
-	store, err := b.read()
+	store, err := b.read() //nolint:contextcheck // opening verifies the whole file, which cannot be broken off
 	if err != nil {
 		return api.Status{}, err
 	}
@@ -109,7 +109,7 @@ func (b *Backend) Status(ctx context.Context) (api.Status, error) {
 // runs: the sequence then ends with ErrNoOperator.
 func (b *Backend) Events(ctx context.Context, query journal.Query, follow bool) iter.Seq2[journal.Event, error] {
 	return func(yield func(journal.Event, error) bool) {
-		store, err := b.read()
+		store, err := b.read() //nolint:contextcheck // opening verifies the whole file, which cannot be broken off
 		if err != nil {
 			yield(journal.Event{}, err)
 			return
@@ -164,7 +164,7 @@ func (b *Backend) Accept(ctx context.Context, a api.AcceptRequest) error {
 
 // write decides on the folded state and appends, alone with the file.
 func (b *Backend) write(ctx context.Context, decide func(*fsm.State) ([]journal.Draft, error)) error {
-	return b.open(func(store *bolt.Store) error {
+	return b.open(func(store *bolt.Store) error { //nolint:contextcheck // opening verifies the whole file, which cannot be broken off
 		state, err := ring.Fold(ctx, store)
 		if err != nil {
 			return err
@@ -203,7 +203,7 @@ func (b *Backend) Verify(ctx context.Context) (api.VerifyResult, error) {
 
 // Export implements api.Backend.
 func (b *Backend) Export(ctx context.Context, w io.Writer, query journal.Query) error {
-	store, err := b.read()
+	store, err := b.read() //nolint:contextcheck // opening verifies the whole file, which cannot be broken off
 	if err != nil {
 		return err
 	}
@@ -212,7 +212,7 @@ func (b *Backend) Export(ctx context.Context, w io.Writer, query journal.Query) 
 
 // Import implements api.Backend.
 func (b *Backend) Import(ctx context.Context, r io.Reader) (imported journal.JournalImported, err error) {
-	err = b.open(func(store *bolt.Store) error {
+	err = b.open(func(store *bolt.Store) error { //nolint:contextcheck // opening verifies the whole file, which cannot be broken off
 		var err error
 		imported, err = archive.Import(ctx, store, filepath.Dir(b.path), r)
 		return err

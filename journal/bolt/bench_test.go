@@ -120,6 +120,12 @@ func fixture(b *testing.B, count int) string {
 	return path
 }
 
+func removeFixtures() {
+	for _, path := range fixtures.paths {
+		_ = os.RemoveAll(filepath.Dir(path)) // in the directory for temporary files
+	}
+}
+
 // BenchmarkReplay100k decodes envelope and payload of every event.
 func BenchmarkReplay100k(b *testing.B) {
 	store := mustOpen(b, fixture(b, 100_000), Options{})

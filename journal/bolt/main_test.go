@@ -26,7 +26,10 @@ func TestMain(m *testing.M) {
 			os.Exit(child(os.Args[2:]))
 		}
 	}
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		removeFixtures()
+		os.Exit(code)
+	}))
 }
 
 func inChild() Options { return Options{Child: []string{"/proc/self/exe", childArgument}} }

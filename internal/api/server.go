@@ -31,14 +31,18 @@ func ServeSocket(ctx context.Context, path string, backend Backend, log *slog.Lo
 // Serve serves the backend on a listener from [Listen] until ctx ends, and
 // closes it. When ctx ends, streams are cut and other calls have 3 s to end.
 func Serve(ctx context.Context, listener net.Listener, backend Backend, log *slog.Logger) error {
-	s := &server{backend: backend, log: log, host: hostName(), stopping: ctx}
+	s := &server{backend: backend, log: log, host: hostName(), stopping: ctx, patience: writePatience}
+	return s.serve(ctx, listener)
+}
+
+func (s *server) serve(ctx context.Context, listener net.Listener) error {
 	httpServer := &http.Server{
 		Handler:           s.routes(),
 		ReadHeaderTimeout: 5 * time.Second,
 		IdleTimeout:       time.Minute,
 		MaxHeaderBytes:    16 << 10,
 		ConnContext:       withPeer,
-		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
 	return serveUntil(ctx, httpServer, listener)
 }
@@ -74,6 +78,8 @@ type server struct {
 	host    string
 	// stopping ends when the server is told to stop; streams end with it.
 	stopping context.Context
+	// patience is how long a peer may refuse to read.
+	patience time.Duration
 }
 
 func (s *server) routes() http.Handler {
@@ -184,8 +190,7 @@ func (s *server) reply(w http.ResponseWriter, status int, body any) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	out := &patientWriter{w: w, control: http.NewResponseController(w)}
-	if _, err := out.Write(content); err != nil {
+	if _, err := s.patient(w).Write(content); err != nil {
 		s.log.Debug("the caller left before its answer", "error", err)
 	}
 }

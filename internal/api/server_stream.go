@@ -15,12 +15,17 @@ import (
 // patientWriter writes through to the connection, and gives up on a peer that
 // does not read.
 type patientWriter struct {
-	w       http.ResponseWriter
-	control *http.ResponseController
+	w        http.ResponseWriter
+	control  *http.ResponseController
+	patience time.Duration
+}
+
+func (s *server) patient(w http.ResponseWriter) *patientWriter {
+	return &patientWriter{w: w, control: http.NewResponseController(w), patience: s.patience}
 }
 
 func (p *patientWriter) Write(content []byte) (int, error) {
-	if err := p.control.SetWriteDeadline(time.Now().Add(writePatience)); err != nil {
+	if err := p.control.SetWriteDeadline(time.Now().Add(p.patience)); err != nil {
 		return 0, err
 	}
 	n, err := p.w.Write(content)
@@ -42,8 +47,8 @@ func (s *server) events(w http.ResponseWriter, r *http.Request) {
 	defer context.AfterFunc(s.stopping, cancel)() //nolint:contextcheck // a stream also ends with the server
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	w.WriteHeader(http.StatusOK)
-	direct := &patientWriter{w: w, control: http.NewResponseController(w)}
-	if err := direct.control.Flush(); err != nil {
+	direct := s.patient(w)
+	if _, err := direct.Write(nil); err != nil {
 		return
 	}
 	buffered := bufio.NewWriterSize(direct, 64<<10)
@@ -89,7 +94,8 @@ func (s *server) export(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/gzip")
 	w.Header().Set("Trailer", outcomeTrailer)
 	w.WriteHeader(http.StatusOK)
-	out := bufio.NewWriterSize(&patientWriter{w: w, control: http.NewResponseController(w)}, 64<<10)
+	direct := s.patient(w)
+	out := bufio.NewWriterSize(direct, 64<<10)
 	err := s.backend.Export(ctx, out, query)
 	if flushErr := out.Flush(); err == nil && flushErr != nil {
 		return
@@ -103,6 +109,9 @@ func (s *server) export(w http.ResponseWriter, r *http.Request) {
 		outcome = string(encoded)
 	}
 	w.Header().Set(outcomeTrailer, outcome)
+	if _, err := direct.Write(nil); err != nil {
+		s.log.Debug("the caller left before the end of its export", "error", err)
+	}
 }
 
 // importEvents reads gzip'ed NDJSON.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"net"
 	"net/http"
 	"os"
@@ -209,7 +210,7 @@ func TestAStreamThatIsCutIsTakenUpAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &server{backend: backend, log: quiet(), host: "h", stopping: context.Background()}
+	s := &server{backend: backend, log: quiet(), host: "h", stopping: context.Background(), patience: writePatience}
 	httpServer := &http.Server{Handler: backend.cut(s.routes()), ConnContext: withPeer, ReadHeaderTimeout: time.Minute}
 	done := make(chan error, 1)
 	go func() { done <- httpServer.Serve(listener) }()
@@ -426,5 +427,87 @@ func TestABodyThatIsTooLargeIsRefused(t *testing.T) {
 	err := client.Pause(context.Background(), PauseRequest{Reason: strings.Repeat("x", maxRequest)})
 	if !errors.Is(err, ErrInvalid) {
 		t.Errorf("got %v, want ErrInvalid", err)
+	}
+}
+
+// serveImpatiently serves a backend to peers that must read at once.
+func serveImpatiently(t *testing.T, backend Backend, patience time.Duration) *Client {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "journal.sock")
+	ctx, cancel := context.WithCancel(context.Background())
+	listener, err := Listen(ctx, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &server{backend: backend, log: quiet(), host: "h", stopping: ctx, patience: patience}
+	done := make(chan error, 1)
+	go func() { done <- s.serve(ctx, listener) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	return dial(t, path)
+}
+
+// watchedBackend says when a stream of events is over.
+type watchedBackend struct {
+	fakeBackend
+	over chan struct{}
+}
+
+func (w *watchedBackend) Events(ctx context.Context, query journal.Query, follow bool) iter.Seq2[journal.Event, error] {
+	return func(yield func(journal.Event, error) bool) {
+		w.fakeBackend.Events(ctx, query, follow)(yield)
+		select {
+		case w.over <- struct{}{}:
+		default:
+		}
+	}
+}
+
+func TestASlowReaderDoesNotHoldTheJournalAndMissesNothing(t *testing.T) {
+	const n = 50_000
+	backend := &watchedBackend{fakeBackend: fakeBackend{events: history(n)}, over: make(chan struct{})}
+	client := serveImpatiently(t, backend, 100*time.Millisecond)
+	read := uint64(0)
+	for event, err := range client.Events(context.Background(), journal.Query{}, false) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if read++; event.Seq != read {
+			t.Fatalf("event %d came as number %d", event.Seq, read)
+		}
+		if read == 1 {
+			<-backend.over
+		}
+	}
+	if read != n {
+		t.Errorf("read %d events, want %d", read, n)
+	}
+	if len(backend.asked) < 2 {
+		t.Error("the stream was never cut")
+	}
+}
+
+func TestAConnectionIsGoodAfterAPause(t *testing.T) {
+	backend := &fakeBackend{events: history(3), exported: "x"}
+	client := serveImpatiently(t, backend, 50*time.Millisecond)
+	for range 3 {
+		if _, err := client.Status(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		// Longer than the deadline that the answer was written under.
+		<-time.After(60 * time.Millisecond)
+		n := 0
+		for _, err := range client.Events(context.Background(), journal.Query{}, false) {
+			if n++; err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n != 3 {
+			t.Errorf("read %d events, want 3", n)
+		}
 	}
 }

@@ -131,7 +131,7 @@ func labelPair(value any) string {
 
 func oneOf(words ...string) func(any) string {
 	return func(value any) string {
-		if text, ok := value.(*string); ok && !slices.Contains(words, *text) {
+		if text, ok := value.(*string); ok && !slices.Contains(words, strings.ToLower(*text)) {
 			return "one of " + strings.Join(words, ", ")
 		}
 		return ""

@@ -40,8 +40,9 @@ type monitor struct {
 	// suspected is a failure outside of the feeds, zero when there is none.
 	suspected health
 	lost      bool
-	// answered is the outcome of the last probe of this investigation.
-	answered bool
+	// answered is the outcome of the last probe of this investigation, outdated
+	// is set when a feed has learned better since.
+	answered, outdated bool
 }
 
 // health of a feed. The zero value is a feed that works.
@@ -85,6 +86,7 @@ func (m *monitor) failing(f *feed, err error) {
 	}
 	if !h.failing() {
 		h.failingSince = time.Now()
+		m.outdated = m.outdated || m.answered
 	}
 	m.signal()
 }
@@ -96,6 +98,7 @@ func (m *monitor) synced(f *feed) {
 	defer m.mu.Unlock()
 	if h := m.feeds[f]; h != nil && (h.failing() || h.stale) {
 		*h = health{}
+		m.outdated = m.outdated || !m.answered
 		m.signal()
 	}
 }
@@ -187,24 +190,25 @@ func (m *monitor) notBefore() time.Duration {
 	return max(0, probeFirst-time.Since(m.asked))
 }
 
-// doubted reports whether something says that the last answer no longer holds.
+// doubted reports whether something says that the last outcome no longer holds.
 func (m *monitor) doubted() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.answered && m.suspected.failing()
+	return m.outdated || m.answered && m.suspected.failing()
 }
 
 // slower returns the pace after another probe.
 func (m *monitor) slower(pace time.Duration) time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	_, err := m.worst()
 	switch {
+	case !m.lost && err != nil: // about to be an outage
+		return probeFirst
 	case m.answered:
 		return min(2*pace, probeAnswered)
-	case m.lost:
-		return min(2*pace, probeLost)
 	}
-	return probeFirst
+	return min(2*pace, probeLost)
 }
 
 // ask probes once. When the API server answers after it did not, every feed
@@ -220,7 +224,7 @@ func (m *monitor) ask(ctx context.Context) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	back := err == nil && !m.answered
-	m.answered = err == nil
+	m.answered, m.outdated = err == nil, false
 	switch {
 	case err == nil:
 		m.suspected = health{}

@@ -93,7 +93,7 @@ func TestAnOutageAtStartIsWritten(t *testing.T) {
 		if err := b.WaitSynced(b.Context()); err != nil {
 			b.Error(err)
 		}
-		b.settle()
+		b.pass(2 * time.Second)
 		b.wrote("node.observed a 1 worker", "api.recovered lost at 00:00:00")
 	})
 }

@@ -68,7 +68,8 @@ func (a *app) color() bool {
 	return a.stdoutTerminal
 }
 
-// load reads the whole configuration and makes the logger it asks for.
+// load reads the whole configuration and makes the logger it asks for. It warns
+// of keys that are not known.
 func (a *app) load(cmd *cobra.Command) (config.Config, *slog.Logger, error) {
 	cfg, err := a.settings(cmd)
 	if err != nil {

@@ -286,17 +286,17 @@ func TestVerifyFailsIfTheJournalIsDamaged(t *testing.T) {
 
 func TestTheShellIsOfferedNames(t *testing.T) {
 	op := &fakeOperator{status: api.Status{
-		Nodes:   []api.NodeStatus{{Name: "worker-1"}, {Name: "worker-2"}},
+		Nodes:   []api.NodeStatus{{Name: "worker-0", State: fsm.Purged}, {Name: "worker-1"}, {Name: "worker-2"}},
 		Actions: []journal.ActionRecord{{ID: purgeID}},
 		Pauses:  map[string]fsm.PauseState{"": {}, "worker-2": {}},
 	}}
 	d := newDesk(t, op)
 	for _, test := range []struct{ args, want string }{
-		{"purge-node|", "worker-1\nworker-2\n"},
+		{"purge-node|", "worker-1\nworker-2\n:"},
 		{"resume|", "worker-2\n:"},
 		{"retry|", purgeID},
 		{"cancel|", purgeID},
-		{"history|--node|", "worker-1"},
+		{"history|--node|", "worker-0\nworker-1"},
 		{"history|--type|", "step.done"},
 		{"history|-o|", "tree"},
 		{"history|--component|", "policy"},
@@ -340,7 +340,7 @@ func TestWithoutAnOperatorTheFileIsRead(t *testing.T) {
 	d.expect(d.types("journal", "accept"), exitFailed, "", "safe mode")
 	export := filepath.Join(d.dir, "export.gz")
 	d.expect(d.types("journal", "export", export), exitDone, "", "")
-	d.expect(d.types("journal", "import", export), exitDone, "imported 0 events", "")
+	d.expect(d.types("journal", "import", export), exitDone, "nothing imported", "")
 	d.expect(d.types("history", "--follow"), exitFailed, "", "nothing to follow")
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/replicatedhq/ekco/fsm"
 	"github.com/replicatedhq/ekco/internal/api"
 	"github.com/replicatedhq/ekco/journal"
 )
@@ -54,6 +55,17 @@ func (a *app) nodeNames(cmd *cobra.Command) []string {
 	var names []string
 	for _, node := range a.ask(cmd).Nodes {
 		names = append(names, node.Name)
+	}
+	return names
+}
+
+// presentNodes leaves out the nodes that are no more.
+func (a *app) presentNodes(cmd *cobra.Command) []string {
+	var names []string
+	for _, node := range a.ask(cmd).Nodes {
+		if node.State != fsm.Purged && node.State != fsm.Gone {
+			names = append(names, node.Name)
+		}
 	}
 	return names
 }

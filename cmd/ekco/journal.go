@@ -239,7 +239,11 @@ events again; "-" is standard input.`,
 			if err != nil {
 				return held(err)
 			}
-			_, err = fmt.Fprintf(a.stdout, "imported %d events, #%d to #%d\n", imported.Events, imported.FirstSeq, imported.LastSeq)
+			said := fmt.Sprintf("imported %d events, #%d to #%d", imported.Events, imported.FirstSeq, imported.LastSeq)
+			if imported.Events == 0 {
+				said = "nothing imported: the journal has every event of the export"
+			}
+			_, err = fmt.Fprintln(a.stdout, said)
 			return err
 		},
 	}

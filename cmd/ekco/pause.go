@@ -21,7 +21,7 @@ NODE it concerns the whole cluster.`,
 		Example: `  ekco pause --reason "network maintenance" --for 2h
   ekco pause worker-2 --reason "disk swap"`,
 		Args:              cobra.MaximumNArgs(1),
-		ValidArgsFunction: completeFirst(a.nodeNames),
+		ValidArgsFunction: completeFirst(a.presentNodes),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if request.Reason == "" {
 				return usagef("a pause needs a --reason, for those who find EKCO paused")

@@ -39,7 +39,7 @@ command line or the configuration makes no sense.`,
   ekco purge-node worker-2
   ekco purge-node worker-2 --yes --no-wait`,
 		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: completeFirst(a.nodeNames),
+		ValidArgsFunction: completeFirst(a.presentNodes),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			flags.node = args[0]
 			return a.purgeNode(cmd, flags)
@@ -76,7 +76,11 @@ type purger struct {
 
 // purgeNode finds who does the work, and has it done.
 func (a *app) purgeNode(cmd *cobra.Command, flags purgeFlags) (err error) {
-	cfg, log, err := a.load(cmd)
+	cfg, err := a.settings(cmd)
+	if err != nil {
+		return err
+	}
+	log, err := a.logger(cfg.LogLevel)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math"
+	"os/signal"
+	"runtime/debug"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/replicatedhq/ekco/internal/config"
+)
+
+func newOperatorCommand(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "operator",
+		Short: "Run EKCO",
+		Long: `Watches the cluster's nodes, frees pods that are stuck on lost ones, and purges
+lost nodes when asked to, or by itself if purge_dead_nodes is true.
+
+Every setting is a key of the configuration file, a flag, and an environment
+variable with the key's name in upper case. SIGTERM ends the operator in order,
+within 10 seconds; open actions are finished by the next start.`,
+		Example: `  # in a pod, with /etc/ekco/config.yaml
+  ekco operator
+
+  # outside of the cluster, trying out what it would do
+  ekco operator --kubeconfig /etc/kubernetes/admin.conf --journal ./journal.db --dry-run`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cfg, log, err := a.load(cmd)
+			if err != nil {
+				return err
+			}
+			return runOperator(cmd.Context(), cfg, log)
+		},
+	}
+	config.RegisterOperatorFlags(cmd.Flags())
+	cmd.Flags().SetNormalizeFunc(dashesAreUnderscores)
+	return cmd
+}
+
+// dashesAreUnderscores lets every flag be written both ways: keys have
+// underscores, and people type dashes.
+func dashesAreUnderscores(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+	normal := []byte(name)
+	for i, c := range normal {
+		if c == '-' {
+			normal[i] = '_'
+		}
+	}
+	return pflag.NormalizedName(normal)
+}
+
+// memoryTarget keeps the heap below kURL's limit of 128 MiB, by collecting
+// garbage more often rather than being killed.
+const memoryTarget = 96 << 20
+
+func runOperator(ctx context.Context, cfg config.Config, log *slog.Logger) error {
+	if debug.SetMemoryLimit(-1) == math.MaxInt64 {
+		debug.SetMemoryLimit(memoryTarget)
+	}
+	ctx, stopSignals := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	defer stopSignals()
+	_, done, stop, err := startRing(ctx, cfg, ringOptions{}, log)
+	if err != nil {
+		return err
+	}
+	log.Info("EKCO runs", "journal", cfg.Journal, "socket", cfg.Socket(), "dry_run", cfg.DryRun)
+	<-done
+	err = stop()
+	if errors.Is(err, context.Canceled) {
+		err = nil
+	}
+	log.Info("EKCO has stopped")
+	return err
+}

@@ -1,0 +1,183 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/replicatedhq/ekco/fsm"
+	"github.com/replicatedhq/ekco/internal/api"
+	"github.com/replicatedhq/ekco/internal/config"
+	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/internal/ring"
+	"github.com/replicatedhq/ekco/internal/version"
+	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/bolt"
+	"github.com/replicatedhq/ekco/observers"
+)
+
+// ringOptions say what a ring is for.
+type ringOptions struct {
+	// OneShot is a ring that works on one node's purge because no operator
+	// runs: it decides nothing by itself and opens no network port.
+	OneShot bool
+	// Node is the node a OneShot works on.
+	Node string
+}
+
+// startRing opens the journal and starts a ring with its socket and, unless it
+// is a OneShot, its network port. stop ends it in order and returns the error
+// that it ended with. done is closed when it has ended by itself.
+func startRing(ctx context.Context, cfg config.Config, options ringOptions, log *slog.Logger) (backend api.Backend, done <-chan struct{}, stop func() error, err error) {
+	store, err := openJournal(ctx, cfg, log)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	metrics := api.NewMetrics()
+	running, err := newRing(ctx, cfg, options, store, metrics, log)
+	if err != nil {
+		return nil, nil, nil, errors.Join(err, store.Close())
+	}
+	services, err := listen(ctx, cfg, options, running, store, metrics, log)
+	if err != nil {
+		return nil, nil, nil, errors.Join(err, store.Close())
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	var result error
+	go func() {
+		defer close(ended)
+		result = errors.Join(runTogether(ctx, append(services, running.Run)...), store.Close())
+	}()
+	stop = func() error {
+		cancel()
+		<-ended
+		return result
+	}
+	return running.Backend(archive{store}), ended, stop, nil
+}
+
+// openJournal opens the journal, and waits while it cannot be written: a full
+// disk at the start is no other than a full disk later.
+func openJournal(ctx context.Context, cfg config.Config, log *slog.Logger) (*bolt.Store, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("find the ekco binary, which verifies the journal in a child: %w", err)
+	}
+	options := bolt.Options{Child: []string{self, journalChildCommand}}
+	store, salvaged, err := bolt.OpenOrSalvage(cfg.Journal, options)
+	if err != nil {
+		return nil, err
+	}
+	if salvaged != nil {
+		log.Error("the journal was damaged: EKCO observes and explains, and acts on nothing until \"ekco journal accept\"",
+			"problem", salvaged.Problem, "recovered", salvaged.Recovered, "set_aside", salvaged.DamagedFile)
+	}
+	return store, nil
+}
+
+func newRing(ctx context.Context, cfg config.Config, options ringOptions, store *bolt.Store, metrics *api.Metrics, log *slog.Logger) (*ring.Ring, error) {
+	restConfig, err := kube.Connect(cfg.Kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	build := version.Get()
+	client, err := kube.NewClient(restConfig, kube.Options{
+		Namespace: cfg.HostTaskNamespace, UserAgent: "ekco/" + build.Version, OnRequest: metrics.Requested,
+	})
+	if err != nil {
+		return nil, err
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	ringConfig := ring.Config{
+		Store: store, Kube: client, Policy: cfg.Policy(), Log: log, Metrics: metrics,
+		Identity: journal.OperatorStarted{
+			Version: build.Version, Host: host, PID: os.Getpid(), Settings: cfg.Redacted(),
+		},
+		Observe: observe(client, cfg.ReconcileInterval, log),
+	}
+	if options.OneShot {
+		ringConfig.Policy.ClearDeadNodes, ringConfig.Policy.PurgeDeadNodes = false, false
+		ringConfig.Only = func(record journal.ActionRecord) bool {
+			return record.Kind == journal.ActionPurgeNode && record.Subject.Name == options.Node
+		}
+	}
+	return ring.New(ctx, ringConfig)
+}
+
+// observe starts the observers on what the machines know.
+func observe(client *kube.Client, poll time.Duration, log *slog.Logger) ring.StartObservers {
+	return func(ctx context.Context, known []fsm.Node, recorder ring.Recorder) ring.Observers {
+		return observers.Start(ctx, observers.Options{
+			Cluster: client, Recorder: recorder, Known: knownOf(known), Log: log,
+			PollInterval: poll,
+		})
+	}
+}
+
+func knownOf(nodes []fsm.Node) observers.Known {
+	known := observers.Known{Pods: make(map[string][]journal.PodRef)}
+	for _, node := range nodes {
+		if node.Present() {
+			known.Nodes = append(known.Nodes, kube.Node{Name: node.Name, UID: node.UID, Facts: node.Facts})
+		}
+		for _, pod := range node.Pods {
+			known.Pods[node.UID] = append(known.Pods[node.UID], journal.PodRef{
+				Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, DeletionTimestamp: pod.DeletionTimestamp,
+			})
+		}
+	}
+	return known
+}
+
+// service is something that runs until its context ends.
+type service func(ctx context.Context) error
+
+// listen opens the socket and the port now, so that a port in use is an error
+// at the start, and returns what serves them.
+func listen(ctx context.Context, cfg config.Config, options ringOptions, running *ring.Ring, store *bolt.Store, metrics *api.Metrics, log *slog.Logger) ([]service, error) {
+	socket, err := api.Listen(ctx, cfg.Socket())
+	if err != nil {
+		return nil, err
+	}
+	services := []service{func(ctx context.Context) error {
+		return api.Serve(ctx, socket, running.Backend(archive{store}), log)
+	}}
+	if options.OneShot {
+		return services, nil
+	}
+	port, err := (&net.ListenConfig{}).Listen(ctx, "tcp", cfg.ListenAddress)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("listen on %s (listen_address): %w", cfg.ListenAddress, err), socket.Close())
+	}
+	log.Info("serving /healthz, /readyz and /metrics", "address", port.Addr().String())
+	return append(services,
+		func(ctx context.Context) error { return api.ServeHTTP(ctx, port, running, metrics.Gatherer(), log) },
+		func(ctx context.Context) error { return keepHouse(ctx, cfg, running, store, metrics, log) },
+	), nil
+}
+
+// runTogether runs the services until ctx ends or one of them ends, and then
+// stops the others and waits for them.
+func runTogether(ctx context.Context, services ...service) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	errs := make([]error, len(services))
+	var running sync.WaitGroup
+	for i, serve := range services {
+		running.Go(func() {
+			defer cancel()
+			errs[i] = serve(ctx)
+		})
+	}
+	running.Wait()
+	return errors.Join(errs...)
+}

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/replicatedhq/ekco/internal/api"
 	"github.com/replicatedhq/ekco/journal"
@@ -87,21 +88,21 @@ func operatorLines(status api.Status, s style) []string {
 	var lines []string
 	switch {
 	case o.Running:
-		lines = append(lines, fmt.Sprintf("Operator: %s, %s (pid %d), up %s", s.paint(good, "running"), who, o.PID, Span(status.Now.Sub(o.StartedAt))))
+		lines = append(lines, fmt.Sprintf("Operator: %s, %s (pid %d), up %s", s.paint(good, "running"), who, o.PID, age(status.Now.Sub(o.StartedAt))))
 	case o.StartedAt.IsZero():
 		lines = append(lines, "Operator: "+s.paint(bad, "not running")+"; none has ever written this journal")
 	case o.StoppedAt.After(o.StartedAt):
 		lines = append(lines, fmt.Sprintf("Operator: %s; %s stopped %s ago. This is what the journal says.",
-			s.paint(bad, "not running"), who, Span(status.Now.Sub(o.StoppedAt))))
+			s.paint(bad, "not running"), who, age(status.Now.Sub(o.StoppedAt))))
 	default:
 		lines = append(lines, fmt.Sprintf("Operator: %s; %s, started %s ago, did not stop in order. This is what the journal says.",
-			s.paint(bad, "not running"), who, Span(status.Now.Sub(o.StartedAt))))
+			s.paint(bad, "not running"), who, age(status.Now.Sub(o.StartedAt))))
 	}
 	if o.DryRun {
 		lines = append(lines, "Dry run:  "+s.paint(doubtful, "nothing is changed, only recorded"))
 	}
 	if at := status.API.LostAt; !at.IsZero() {
-		lines = append(lines, "API:      "+s.paint(bad, "does not answer")+" since "+stamp(at)+" ("+Span(status.Now.Sub(at))+")")
+		lines = append(lines, "API:      "+s.paint(bad, "does not answer")+" since "+stamp(at)+" ("+age(status.Now.Sub(at))+")")
 	}
 	return lines
 }
@@ -121,6 +122,9 @@ func journalLines(status api.Status, s style) []string {
 	}
 	return lines
 }
+
+// age returns a duration to the second: nobody waits for hundredths.
+func age(d time.Duration) string { return Span(d.Truncate(time.Second)) }
 
 func size(bytes int64) string {
 	switch {
@@ -176,7 +180,7 @@ func nodeTable(status api.Status, s style) []string {
 			{text: Clean(node.Name)},
 			{text: Clean(string(node.Role))},
 			{text: Clean(string(node.State)), tone: toneOfNode(node.State)},
-			{text: Span(status.Now.Sub(node.Since)) + " ago"},
+			{text: age(status.Now.Sub(node.Since)) + " ago"},
 			{text: ready},
 			{text: strings.Join(notes, ", ")},
 		})
@@ -221,7 +225,7 @@ func actionLines(status api.Status, s style) []string {
 	for _, action := range status.Actions {
 		lines = append(lines, fmt.Sprintf("  %s: %s of %s, %s, %s, since %s ago, asked for by %s", Clean(action.ID), action.Kind,
 			Clean(object(action.Subject)), s.paint(toneOfAction(action.Status), Clean(string(action.Status))), progress(action),
-			Span(status.Now.Sub(action.RequestedAt)), Clean(action.RequestedBy)))
+			age(status.Now.Sub(action.RequestedAt)), Clean(action.RequestedBy)))
 		for _, why := range Waits(action) {
 			lines = append(lines, "    "+why)
 		}
@@ -288,7 +292,7 @@ func refusalLines(status api.Status, s style) []string {
 	lines := []string{"", "POLICY REFUSES"}
 	for _, refusal := range status.Refusals {
 		lines = append(lines, fmt.Sprintf("  %s %s: %s%s (for %s)", verb(refusal.Kind), Clean(object(refusal.Subject)),
-			s.paint(doubtful, Clean(refusal.Rule)), because(Clean(refusal.Reason)), Span(status.Now.Sub(refusal.Since))))
+			s.paint(doubtful, Clean(refusal.Rule)), because(Clean(refusal.Reason)), age(status.Now.Sub(refusal.Since))))
 	}
 	return lines
 }

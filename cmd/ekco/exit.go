@@ -19,10 +19,10 @@ const (
 	exitUsage  = 2
 )
 
-// exitCode is an error that has been explained already.
-type exitCode int
+// exitError is the exit code of an error that has been explained already.
+type exitError int
 
-func (e exitCode) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
+func (e exitError) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 
 // usageError is a command line that makes no sense.
 type usageError struct{ error }
@@ -36,14 +36,14 @@ func conclude(stderr io.Writer, err error) int {
 	if err == nil || errors.Is(err, syscall.EPIPE) {
 		return exitDone
 	}
-	if code, ok := errors.AsType[exitCode](err); ok {
+	if code, ok := errors.AsType[exitError](err); ok {
 		return int(code)
 	}
 	for line := range strings.SplitSeq(err.Error(), "\n") {
-		fmt.Fprintln(stderr, "ekco: "+view.Clean(line))
+		_, _ = fmt.Fprintln(stderr, "ekco: "+view.Clean(line))
 	}
 	if _, ok := errors.AsType[usageError](err); ok || strings.HasPrefix(err.Error(), "unknown command") {
-		fmt.Fprintln(stderr, "Run \"ekco --help\", or a command with --help, for what is possible.")
+		_, _ = fmt.Fprintln(stderr, "Run \"ekco --help\", or a command with --help, for what is possible.")
 		return exitUsage
 	}
 	if errors.Is(err, config.ErrInvalid) || errors.Is(err, api.ErrInvalid) {

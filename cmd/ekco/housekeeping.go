@@ -69,10 +69,9 @@ func newJournalChildCommand() *cobra.Command {
 		Use: journalChildCommand, Hidden: true, DisableFlagParsing: true, SilenceErrors: true, SilenceUsage: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if code := bolt.Child(args, cmd.OutOrStdout(), cmd.ErrOrStderr()); code != 0 {
-				return exitCode(code)
+				return exitError(code)
 			}
 			return nil
 		},
 	}
 }
-

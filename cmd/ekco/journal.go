@@ -74,7 +74,7 @@ func (a *app) showVerdict(result api.VerifyResult, output string) error {
 		_, err = fmt.Fprintf(a.stdout, "The journal is damaged: %s\n", view.Clean(result.Problem))
 	}
 	if err == nil && !result.OK {
-		return exitCode(exitFailed)
+		return exitError(exitFailed)
 	}
 	return err
 }
@@ -227,7 +227,7 @@ events again; "-" is standard input.`,
 				if err != nil {
 					return fmt.Errorf("import: %w", err)
 				}
-				defer file.Close()
+				defer func() { _ = file.Close() }()
 				in = file
 			}
 			backend, err := a.connect(cmd.Context(), cmd)

@@ -211,7 +211,7 @@ func (f *follower) interrupted() error {
 	} else {
 		f.warn("interrupted; the operator goes on with %s; follow it with: ekco history --action %s --follow", f.action, f.action)
 	}
-	return exitCode(exitFailed)
+	return exitError(exitFailed)
 }
 
 // waitForOperator dials until an operator answers.

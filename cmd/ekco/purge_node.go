@@ -224,7 +224,7 @@ func (p *purger) ask(explained api.Explanation) ([]journal.ActionWarned, error) 
 }
 
 func (p *purger) confirmed() bool {
-	fmt.Fprintf(p.app.stderr, "Purge node %s all the same? [y/N] ", view.Clean(p.flags.node))
+	_, _ = fmt.Fprintf(p.app.stderr, "Purge node %s all the same? [y/N] ", view.Clean(p.flags.node))
 	answer, err := bufio.NewReader(p.app.stdin).ReadString('\n')
 	if err != nil && answer == "" {
 		return false

@@ -12,7 +12,7 @@ import (
 
 // run runs one command line and returns the exit code.
 func run(ctx context.Context, a *app, args []string) int {
-	root := newRootCommand(a)
+	root := newRootCommand(a) //nolint:contextcheck // a command gets its context when it runs
 	root.SetArgs(args)
 	root.SetIn(a.stdin)
 	root.SetOut(a.stdout)

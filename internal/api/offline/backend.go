@@ -15,7 +15,6 @@ import (
 
 	"github.com/replicatedhq/ekco/fsm"
 	"github.com/replicatedhq/ekco/internal/api"
-	"github.com/replicatedhq/ekco/internal/api/archive"
 	"github.com/replicatedhq/ekco/internal/ring"
 	"github.com/replicatedhq/ekco/journal"
 	"github.com/replicatedhq/ekco/journal/bolt"
@@ -207,15 +206,31 @@ func (b *Backend) Export(ctx context.Context, w io.Writer, query journal.Query) 
 	if err != nil {
 		return err
 	}
-	return archive.Export(ctx, store, w, query)
+	_, err = journal.Export(ctx, store, w, query)
+	return err
 }
 
 // Import implements api.Backend.
 func (b *Backend) Import(ctx context.Context, r io.Reader) (imported journal.JournalImported, err error) {
 	err = b.open(func(store *bolt.Store) error { //nolint:contextcheck // opening verifies the whole file, which cannot be broken off
 		var err error
-		imported, err = archive.Import(ctx, store, filepath.Dir(b.path), r)
+		imported, err = importFrom(ctx, store, filepath.Dir(b.path), r)
 		return err
 	})
 	return imported, err
+}
+
+// importFrom keeps the export in a file in dir while it is imported, because it
+// is checked as a whole before anything of it is written.
+func importFrom(ctx context.Context, store *bolt.Store, dir string, r io.Reader) (imported journal.JournalImported, err error) {
+	file, err := os.CreateTemp(dir, ".import-*.ndjson")
+	if err != nil {
+		return imported, fmt.Errorf("keep the export until it is checked: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.Remove(file.Name())) }()
+	_, err = io.Copy(file, r)
+	if err := errors.Join(err, file.Close()); err != nil {
+		return imported, fmt.Errorf("keep the export until it is checked: %w", err)
+	}
+	return store.Import(ctx, file.Name())
 }

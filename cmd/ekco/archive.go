@@ -18,8 +18,7 @@ type archive struct{ store *bolt.Store }
 
 // Export implements ring.Archive.
 func (a archive) Export(ctx context.Context, w io.Writer, query journal.Query) error {
-	_, err := journal.Export(ctx, a.store, w, query)
-	return err
+	return api.ExportOf(ctx, a.store, w, query)
 }
 
 // Import implements ring.Archive.

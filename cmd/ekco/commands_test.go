@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bufio"
+	"compress/gzip"
 	"context"
 	"encoding/json"
 	"errors"
@@ -340,8 +342,33 @@ func TestWithoutAnOperatorTheFileIsRead(t *testing.T) {
 	d.expect(d.types("journal", "accept"), exitFailed, "", "safe mode")
 	export := filepath.Join(d.dir, "export.gz")
 	d.expect(d.types("journal", "export", export), exitDone, "", "")
+	expectExport(t, export, 5)
 	d.expect(d.types("journal", "import", export), exitDone, "nothing imported", "")
 	d.expect(d.types("history", "--follow"), exitFailed, "", "nothing to follow")
+}
+
+// expectExport checks that a file holds gzip'ed records of an unbroken chain.
+func expectExport(t *testing.T, path string, want int) {
+	t.Helper()
+	file, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = file.Close() }()
+	unpacked, err := gzip.NewReader(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var previous journal.Hash
+	n := 0
+	for lines := bufio.NewScanner(unpacked); lines.Scan(); n++ {
+		if previous, err = journal.CheckRecord(previous, lines.Bytes()); err != nil {
+			t.Errorf("line %d: %v", n+1, err)
+		}
+	}
+	if n != want {
+		t.Errorf("the export has %d records, want %d", n, want)
+	}
 }
 
 func TestAMistypedJournalIsNotCreated(t *testing.T) {

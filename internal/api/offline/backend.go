@@ -206,8 +206,7 @@ func (b *Backend) Export(ctx context.Context, w io.Writer, query journal.Query) 
 	if err != nil {
 		return err
 	}
-	_, err = journal.Export(ctx, store, w, query)
-	return err
+	return api.ExportOf(ctx, store, w, query)
 }
 
 // Import implements api.Backend.

@@ -34,7 +34,7 @@ type ringOptions struct {
 // is a OneShot, its network port. stop ends it in order and returns the error
 // that it ended with. done is closed when it has ended by itself.
 func startRing(ctx context.Context, cfg config.Config, options ringOptions, log *slog.Logger) (backend api.Backend, done <-chan struct{}, stop func() error, err error) {
-	store, err := openJournal(ctx, cfg, log)
+	store, err := openJournal(cfg, log)
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -62,9 +62,8 @@ func startRing(ctx context.Context, cfg config.Config, options ringOptions, log 
 	return running.Backend(archive{store}), ended, stop, nil
 }
 
-// openJournal opens the journal, and waits while it cannot be written: a full
-// disk at the start is no other than a full disk later.
-func openJournal(ctx context.Context, cfg config.Config, log *slog.Logger) (*bolt.Store, error) {
+// openJournal opens the journal, or what can be saved of it.
+func openJournal(cfg config.Config, log *slog.Logger) (*bolt.Store, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("find the ekco binary, which verifies the journal in a child: %w", err)

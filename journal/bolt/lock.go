@@ -60,7 +60,7 @@ func acquire(path string, readOnly bool) (*os.File, error) {
 }
 
 func flock(file *os.File, how int) error {
-	for deadline := time.Now().Add(lockWait); ; time.Sleep(lockRetry) {
+	for deadline := time.Now().Add(lockWait); ; time.Sleep(lockRetry) { //nolint:forbidigo // flock has no deadline of its own
 		err := syscall.Flock(int(file.Fd()), how|syscall.LOCK_NB)
 		if err == nil || !errors.Is(err, syscall.EWOULDBLOCK) || time.Now().After(deadline) {
 			return err

@@ -172,12 +172,12 @@ func lifeOfANode(t *testing.T, w *world, arm func(*incarnation)) *incarnation {
 	pass(10 * time.Minute)
 	last := first
 	if first.life.check() != nil {
-		_ = <-first.ended
+		t.Logf("the first one ended: %v", <-first.ended)
 		last = w.start(nil)
 	}
 	pass(2 * time.Hour)
 	if last == first && first.life.check() != nil {
-		_ = <-first.ended
+		t.Logf("the first one ended: %v", <-first.ended)
 		last = w.start(nil)
 		pass(2 * time.Hour)
 	}

@@ -94,10 +94,13 @@ run() {
   kill -9 "$(cat "$dir/ekco.pid")"
   wait "$(cat "$dir/ekco.pid")" 2>/dev/null || true
   show ekco status
-  kubectl patch node "$victim" --type merge -p '{"metadata":{"finalizers":null}}' >/dev/null
 
-  say "EKCO starts again and finishes what was open"
+  say "EKCO starts again and takes the purge up where it was; meanwhile the finalizer goes away"
   start_operator
+  (
+    sleep 2
+    kubectl patch node "$victim" --type merge -p '{"metadata":{"finalizers":null}}' >/dev/null
+  ) &
   show ekco purge-node "$victim"
   until_true 30 "$victim is purged" node_is Purged
   kubectl get nodes

@@ -1,0 +1,56 @@
+package etcd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	"google.golang.org/grpc/status"
+)
+
+// answered returns what the error of a request to an endpoint amounts to.
+func answered(endpoint string, err error) error {
+	return fmt.Errorf("%s: %w: %s", endpoint, sentinel(err), reason(err))
+}
+
+func sentinel(err error) error {
+	switch {
+	case errors.Is(err, rpctypes.ErrMemberNotFound):
+		return ErrNoMember
+	case errors.Is(err, rpctypes.ErrUnhealthy), errors.Is(err, rpctypes.ErrMemberNotEnoughStarted):
+		return ErrUnhealthy
+	}
+	return ErrUnavailable
+}
+
+// reason returns the error's text without gRPC's framing.
+func reason(err error) string {
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return "no answer in time"
+	case errors.Is(err, context.Canceled):
+		return "cancelled"
+	}
+	if s, ok := status.FromError(err); ok {
+		return s.Message()
+	}
+	return err.Error()
+}
+
+// inOne returns the failures of all endpoints in one line.
+func inOne(failures []error) error {
+	all := failures[0]
+	for _, failure := range failures[1:] {
+		all = fmt.Errorf("%w; %w", all, failure)
+	}
+	return all
+}
+
+// orEnded lets callers see that it was their context that ended.
+func orEnded(ctx context.Context, err error) error {
+	if ended := ctx.Err(); ended != nil {
+		return fmt.Errorf("%w: %w", ended, err)
+	}
+	return err
+}

@@ -1,0 +1,198 @@
+package etcdsim
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/replicatedhq/ekco/internal/etcd"
+)
+
+var (
+	_ etcd.API  = (*Cluster)(nil)
+	_ etcd.Dial = (*Cluster)(nil).Dial
+)
+
+// view is the cluster seen through some of its endpoints.
+type view struct {
+	cluster   *Cluster
+	endpoints []string
+}
+
+// Dial implements [etcd.Dial]: the API reaches the cluster only while a live
+// voter has one of the endpoints.
+func (c *Cluster) Dial(endpoints []string) (etcd.API, error) {
+	if len(endpoints) == 0 {
+		return nil, fmt.Errorf("connect to etcd: no endpoint is known")
+	}
+	return view{cluster: c, endpoints: slices.Clone(endpoints)}, nil
+}
+
+// Members implements [etcd.API] over all endpoints.
+func (c *Cluster) Members(ctx context.Context) ([]etcd.Member, error) {
+	return view{cluster: c}.Members(ctx)
+}
+
+// Health implements [etcd.API].
+func (c *Cluster) Health(ctx context.Context, members []etcd.Member) []etcd.EndpointHealth {
+	return view{cluster: c}.Health(ctx, members)
+}
+
+// RemoveMember implements [etcd.API] over all endpoints.
+func (c *Cluster) RemoveMember(ctx context.Context, id etcd.ID) error {
+	return view{cluster: c}.RemoveMember(ctx, id)
+}
+
+// reach takes the time of a call and says why it does not get through, if so.
+func (v view) reach(ctx context.Context) error {
+	c := v.cluster
+	if err := c.wait(ctx); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.cut || !slices.ContainsFunc(c.members, v.serves) {
+		return fmt.Errorf("%w: no endpoint answers", etcd.ErrUnavailable)
+	}
+	if !c.hasQuorum() {
+		return fmt.Errorf("%w: etcdserver: no leader", etcd.ErrUnavailable)
+	}
+	return nil
+}
+
+// serves reports whether the view can ask the member for what takes a quorum.
+func (v view) serves(m *member) bool {
+	return m.live() && !m.Learner &&
+		(v.endpoints == nil || slices.ContainsFunc(m.ClientURLs, func(u string) bool { return slices.Contains(v.endpoints, u) }))
+}
+
+func (c *Cluster) wait(ctx context.Context) error {
+	c.mu.Lock()
+	latency := c.latency
+	c.mu.Unlock()
+	if latency > 0 {
+		select {
+		case <-time.After(latency):
+		case <-ctx.Done():
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("%w: %w", err, etcd.ErrUnavailable)
+	}
+	return nil
+}
+
+// Members implements [etcd.API].
+func (v view) Members(ctx context.Context) ([]etcd.Member, error) {
+	if err := v.reach(ctx); err != nil {
+		return nil, fmt.Errorf("list the members of etcd: %w", err)
+	}
+	return v.cluster.List(), nil
+}
+
+// Health implements [etcd.API]. It does not depend on the endpoints.
+func (v view) Health(ctx context.Context, members []etcd.Member) []etcd.EndpointHealth {
+	all := etcd.Unasked(members)
+	err := v.cluster.wait(ctx)
+	v.cluster.mu.Lock()
+	defer v.cluster.mu.Unlock()
+	for i := range all {
+		switch {
+		case all[i].Endpoint == "":
+		case err != nil:
+			all[i].Error = err.Error()
+		default:
+			v.cluster.examine(&all[i])
+		}
+	}
+	return all
+}
+
+// examine fills in how an endpoint is. It expects mu to be held.
+func (c *Cluster) examine(entry *etcd.EndpointHealth) {
+	at := slices.IndexFunc(c.members, func(m *member) bool { return m.live() && slices.Contains(m.ClientURLs, entry.Endpoint) })
+	switch {
+	case at < 0 || c.cut:
+		entry.Error = "connection refused"
+		return
+	case c.members[at].ID != entry.Member:
+		entry.Error = fmt.Sprintf("another member, %s, answers there", c.members[at].ID)
+		return
+	}
+	entry.Term, entry.Learner = c.term, c.members[at].Learner
+	entry.Leader = c.leader() == c.members[at]
+	entry.Healthy = entry.Learner || c.hasQuorum()
+	if !entry.Healthy {
+		entry.Error = "etcdserver: no leader"
+	}
+}
+
+// leader is the first live voter while there is a quorum. It expects mu to be
+// held.
+func (c *Cluster) leader() *member {
+	if !c.hasQuorum() {
+		return nil
+	}
+	at := slices.IndexFunc(c.members, func(m *member) bool { return m.live() && !m.Learner })
+	return c.members[at]
+}
+
+// RemoveMember implements [etcd.API].
+func (v view) RemoveMember(ctx context.Context, id etcd.ID) error {
+	c, name := v.cluster, EffectOf(id)
+	if err := v.reach(ctx); err != nil {
+		return fmt.Errorf("remove etcd member %s: %w", id, err)
+	}
+	if c.BeforeEffect != nil {
+		c.BeforeEffect(name)
+	}
+	err, deaf := c.remove(id, name)
+	if c.AfterEffect != nil {
+		c.AfterEffect(name)
+	}
+	if deaf {
+		return fmt.Errorf("remove etcd member %s: the answer was lost: %w", id, etcd.ErrUnavailable)
+	}
+	return err
+}
+
+func (c *Cluster) remove(id etcd.ID, name string) (err error, deaf bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	deaf = c.deaf[name]
+	delete(c.deaf, name)
+	at := slices.IndexFunc(c.members, func(m *member) bool { return m.ID == id })
+	switch {
+	case at < 0:
+		err = fmt.Errorf("remove etcd member %s: %w", id, etcd.ErrNoMember)
+	case !c.mayRemove(c.members[at]):
+		err = fmt.Errorf("remove etcd member %s: %w", id, etcd.ErrUnhealthy)
+	default:
+		c.members = slices.Delete(c.members, at, at+1)
+	}
+	c.effects = append(c.effects, Effect{Name: name, Changed: err == nil})
+	return err, deaf
+}
+
+// mayRemove is etcd's own rule. It expects mu to be held.
+func (c *Cluster) mayRemove(m *member) bool {
+	if m.Learner {
+		return true
+	}
+	others, started := 0, 0
+	for _, other := range c.members {
+		if other == m || other.Learner {
+			continue
+		}
+		others++
+		if other.Name != "" {
+			started++
+		}
+	}
+	if started < others/2+1 {
+		return false
+	}
+	_, live := c.voters()
+	return !m.live() || live-1 >= others/2+1
+}

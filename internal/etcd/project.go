@@ -1,0 +1,121 @@
+package etcd
+
+import "fmt"
+
+// Projection is what the removal of a member would leave.
+type Projection struct {
+	// Voters, HealthyVoters, Quorum and Learners are after the removal.
+	Voters        int `json:"voters"`
+	HealthyVoters int `json:"healthy_voters"`
+	Quorum        int `json:"quorum"`
+	Learners      int `json:"learners"`
+	// Keeps is set when what remains can still agree.
+	Keeps bool `json:"keeps"`
+	// Reason is a sentence for an administrator, whatever Keeps says.
+	Reason string `json:"reason"`
+}
+
+// ProjectRemoval says what would remain of a cluster without a member. health
+// is [API].Health of all members, the one to be removed included; a voter counts
+// as healthy when one of its endpoints is.
+//
+// A cluster of n voters can agree on anything, removals included, only while a
+// quorum of n/2+1 of them are healthy:
+//
+//	voters  quorum  may be lost  after removing one that is dead
+//	------  ------  -----------  -------------------------------------------------
+//	     1       1            0  nothing remains
+//	     2       2            0  etcd has stopped; restore it first
+//	     3       2            1  2 voters: both are needed, none more may be lost
+//	     4       3            1  3 voters: one more may be lost
+//	     5       3            2  4 voters: one more may be lost
+//	     6       4            2  5 voters: two more may be lost
+//	     7       4            3  6 voters: two more may be lost
+//
+// Removing a dead voter never makes quorum harder to reach. Removing a healthy
+// one can: with three voters of which one is dead, it leaves one healthy voter of
+// two, and etcd stops for good. Hence the removal is refused when fewer healthy
+// voters would remain than the quorum of what remains, and when there is no
+// quorum now. Learners do not vote, so removing one never costs quorum. A voter
+// that never started counts as one that is dead: it is part of n.
+//
+// etcd itself refuses some of these, but only when the member is removed, which
+// in a purge comes after work that cannot be undone.
+func ProjectRemoval(members []Member, health []EndpointHealth, remove ID) Projection {
+	healthy := make(map[ID]bool)
+	for _, h := range health {
+		healthy[h.Member] = healthy[h.Member] || h.Healthy
+	}
+	var now, after Projection
+	var target *Member
+	for i, m := range members {
+		now.count(m, healthy[m.ID])
+		if m.ID == remove {
+			target = &members[i]
+			continue
+		}
+		after.count(m, healthy[m.ID])
+	}
+	now.Quorum, after.Quorum = quorum(now.Voters), quorum(after.Voters)
+	after.judge(now, target)
+	return after
+}
+
+func (p *Projection) count(m Member, healthy bool) {
+	switch {
+	case m.Learner:
+		p.Learners++
+	case healthy:
+		p.Voters++
+		p.HealthyVoters++
+	default:
+		p.Voters++
+	}
+}
+
+// quorum is how many voters must agree. Of none it is one: nobody can agree.
+func quorum(voters int) int { return voters/2 + 1 }
+
+func (p *Projection) judge(now Projection, target *Member) {
+	remain := fmt.Sprintf("%s would remain, of which %d answer and %d are needed", counted(p.Voters, "voter"), p.HealthyVoters, p.Quorum)
+	switch {
+	case target == nil:
+		p.Keeps = true
+		p.Reason = "etcd has no such member, so nothing would change."
+	case p.Voters == 0 && !target.Learner:
+		p.Reason = fmt.Sprintf("Member %s is the last voter of etcd; without it there is no cluster.", target.label())
+	case now.HealthyVoters < now.Quorum:
+		p.Reason = fmt.Sprintf("etcd has no quorum now: %d of %s answer and %d are needed, so it cannot agree to remove member %s. Bring a member back first.",
+			now.HealthyVoters, counted(now.Voters, "voter"), now.Quorum, target.label())
+	case target.Learner:
+		p.Keeps = true
+		p.Reason = fmt.Sprintf("Member %s is a learner, which does not vote; quorum stays as it is.", target.label())
+	case p.HealthyVoters < p.Quorum:
+		p.Reason = fmt.Sprintf("Without member %s, %s: etcd would stop for good. Bring another member back or add one first.", target.label(), remain)
+	default:
+		p.Keeps = true
+		p.Reason = fmt.Sprintf("Without member %s, %s%s.", target.label(), remain, p.spare())
+	}
+}
+
+// spare warns when nothing more may fail.
+func (p *Projection) spare() string {
+	if spare := p.HealthyVoters - p.Quorum; spare > 0 {
+		return fmt.Sprintf("; %d more may fail", spare)
+	}
+	return "; none more may fail until a primary joins"
+}
+
+func (m Member) label() string {
+	if m.Name == "" {
+		return m.ID.String()
+	}
+	return fmt.Sprintf("%s (id %s)", m.Name, m.ID)
+}
+
+func counted(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

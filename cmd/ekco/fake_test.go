@@ -47,6 +47,8 @@ type fakeOperator struct {
 	// past and live are the events; live ones are sent to followers.
 	past []journal.Event
 	live []journal.Event
+	// slow leaves a question without an answer.
+	slow bool
 	// lost ends a follower's stream with an error after the live events.
 	lost bool
 	// followed is closed when a follower has had every live event.
@@ -99,7 +101,11 @@ func (f *fakeOperator) Events(ctx context.Context, query journal.Query, follow b
 	}
 }
 
-func (f *fakeOperator) Explain(context.Context, fsm.Request) (api.Explanation, error) {
+func (f *fakeOperator) Explain(ctx context.Context, _ fsm.Request) (api.Explanation, error) {
+	if f.slow {
+		<-ctx.Done()
+		return f.explained, ctx.Err()
+	}
 	return f.explained, f.err
 }
 

@@ -218,7 +218,7 @@ func newJournalImportCommand(a *app) *cobra.Command {
 		Short: "Read back the events of an export",
 		Long: `Reads an export that this journal's retention made, so that history shows its
 events again; "-" is standard input.`,
-		Example: `  ekco journal import journal.db.export-1-4096.gz`,
+		Example: `  ekco journal import journal-1-4096.ndjson.gz`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			in := a.stdin

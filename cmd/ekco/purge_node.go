@@ -153,9 +153,11 @@ func (p *purger) run(ctx context.Context) error {
 		Kind: journal.ActionPurgeNode, Node: p.flags.node, Reason: p.flags.reason,
 		Force: p.flags.force, Actor: api.LocalActor(),
 	}
-	explained, err := p.backend.Explain(ctx, request)
+	explained, err := patiently(ctx, p, "the preflights", func(ctx context.Context) (api.Explanation, error) {
+		return p.backend.Explain(ctx, request)
+	})
 	if err != nil {
-		return err
+		return interrupted(ctx, err, "nothing was changed")
 	}
 	if p.flags.dryRun {
 		if p.flags.output != "text" {
@@ -170,10 +172,12 @@ func (p *purger) run(ctx context.Context) error {
 	if request.Warned, err = p.ask(explained); err != nil {
 		return err
 	}
-	admitted, err := p.backend.Request(ctx, request)
+	admitted, err := patiently(ctx, p, "the purge to be recorded", func(ctx context.Context) (api.Admission, error) {
+		return p.backend.Request(ctx, request)
+	})
 	switch {
 	case err != nil:
-		return err
+		return interrupted(ctx, err, "the purge may have been recorded; see: ekco status")
 	case admitted.AlreadyDone:
 		p.say("%s", admitted.Message)
 		return nil

@@ -249,3 +249,18 @@ func TestOnATerminalSomethingMoves(t *testing.T) {
 type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(content []byte) (int, error) { return f(content) }
+
+func TestAPersonIsToldWhatIsAwaited(t *testing.T) {
+	d := newDesk(t, &fakeOperator{slow: true})
+	ctx, cancel := context.WithCancel(context.Background())
+	var said strings.Builder
+	d.app.stderr = writerFunc(func(content []byte) (int, error) {
+		said.Write(content)
+		cancel()
+		return len(content), nil
+	})
+	code := d.typesUntil(ctx, "purge-node", "worker-2")
+	if code != exitFailed || !strings.Contains(said.String(), "waiting for the preflights") || !strings.Contains(said.String(), "nothing was changed") {
+		t.Errorf("exit code %d, said %q", code, said.String())
+	}
+}

@@ -1,0 +1,41 @@
+package bench
+
+import (
+	"testing"
+	"time"
+)
+
+// memoryUse measures the operator's resident memory at rest, while 20 nodes
+// with their pods are lost and cleared, and afterwards.
+func memoryUse(b *testing.B, c *cluster, skip int) {
+	const nodes = 20
+	for b.Loop() {
+		logLoad(b)
+		o := install(b, c.kubeconfig(b, nil), map[string]string{"clear_after": "5s", "pod_termination_grace": "10s"})
+		operator := o.startReady(b)
+		letPass(b, 45*time.Second)
+		atRest := memoryOf(b, operator)
+		heap := o.scrape(b)["go_memstats_heap_inuse_bytes"]
+		lost := workers(skip, nodes)
+		pods, stop := c.watchTerminations(b, lost)
+		c.nodes(b, "lose", lost)
+		eventually(b, 5*time.Minute, "the pods of the lost nodes are gone", func() bool {
+			return pods.gone() == nodes*c.podsPerNode
+		})
+		cleared := memoryOf(b, operator)
+		stop()
+		letPass(b, 30*time.Second)
+		after := memoryOf(b, operator)
+		operator.stop(b)
+		c.nodes(b, "return", lost)
+		c.fill(b)
+		b.ReportMetric(mebibytes(atRest.resident), "rest-MiB")
+		b.ReportMetric(mebibytes(atRest.anonymous), "rest-anonymous-MiB")
+		b.ReportMetric(mebibytes(heap), "rest-heap-MiB")
+		b.ReportMetric(mebibytes(atRest.peak), "start-peak-MiB")
+		b.ReportMetric(mebibytes(cleared.resident), "cleared-MiB")
+		b.ReportMetric(mebibytes(after.resident), "after-MiB")
+		b.ReportMetric(mebibytes(after.anonymous), "after-anonymous-MiB")
+		b.ReportMetric(mebibytes(after.peak), "peak-MiB")
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
@@ -21,6 +22,9 @@ const (
 	DefaultCallTimeout   = 10 * time.Second
 	DefaultHealthTimeout = 5 * time.Second
 	DefaultTotalTimeout  = time.Minute
+
+	// afterElection is how long a new leader is given before it is asked.
+	afterElection = 100 * time.Millisecond
 )
 
 // Options of a [Client].
@@ -171,7 +175,7 @@ func ask(ctx context.Context, endpoint string, credentials *tls.Config) line {
 	members, err := listMembers(ctx, client)
 	if err != nil {
 		_ = client.Close()
-		return line{err: answered(endpoint, err)}
+		return line{err: answered(endpoint, explain(ctx, endpoint, credentials, err))}
 	}
 	return line{endpoint: endpoint, client: client, members: members}
 }
@@ -214,8 +218,19 @@ func listMembers(ctx context.Context, client *clientv3.Client) ([]Member, error)
 	return members, nil
 }
 
-// readLinearizably reads a key that need not exist, which takes a quorum.
+// readLinearizably reads a key that need not exist, which takes a quorum. It
+// reads again when the members elected a leader meanwhile, as they do in the
+// first seconds after the loss of the old one.
 func readLinearizably(ctx context.Context, client *clientv3.Client) error {
-	_, err := client.Get(ctx, "health", clientv3.WithCountOnly())
-	return err
+	for {
+		_, err := client.Get(ctx, "health", clientv3.WithCountOnly())
+		if !errors.Is(err, rpctypes.ErrLeaderChanged) {
+			return err
+		}
+		select {
+		case <-time.After(afterElection):
+		case <-ctx.Done():
+			return err
+		}
+	}
 }

@@ -56,7 +56,7 @@ func examine(ctx context.Context, entry *EndpointHealth, credentials *tls.Config
 	entry.Took = time.Since(began)
 	entry.Healthy = err == nil
 	if err != nil {
-		entry.Error = reason(err)
+		entry.Error = reason(explain(ctx, entry.Endpoint, credentials, err))
 	}
 }
 

@@ -1,0 +1,88 @@
+package etcdtest
+
+import (
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/replicatedhq/ekco/internal/etcd"
+	"github.com/replicatedhq/ekco/test/etcd/pki"
+)
+
+func TestADeadOrSilentEndpointAmongTheGivenOnesCostsNothing(t *testing.T) {
+	c := Start(t, program, "a", "b", "c")
+	c.Kill("c")
+	c.WaitHealthy("a", "b")
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = listener.Close() }()
+	endpoints := append([]string{"https://" + listener.Addr().String()}, c.Endpoints("c", "a", "b")...)
+	client, err := etcd.NewClient(endpoints, etcd.Options{CertificatesDir: c.CertificatesDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	members, err := client.Members(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := client.RemoveMember(t.Context(), c.idOf(members, "c")); err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(began); took > etcd.DefaultCallTimeout/2 {
+		t.Errorf("took %s", took)
+	} else {
+		t.Logf("listing and removal took %s", took)
+	}
+}
+
+func TestCertificatesOfAnotherAuthorityAreRefusedAndTheEndpointIsNamed(t *testing.T) {
+	c := Start(t, program, "a")
+	other, err := pki.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := other.WriteClient(dir); err != nil {
+		t.Fatal(err)
+	}
+	client, err := etcd.NewClient(c.Endpoints("a"), etcd.Options{CertificatesDir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantRefusal := func(says string) {
+		t.Helper()
+		_, err := client.Members(t.Context())
+		if !errors.Is(err, etcd.ErrUnavailable) || !strings.Contains(err.Error(), c.Endpoints("a")[0]) || !strings.Contains(err.Error(), says) {
+			t.Errorf("error is %v; it should say %q", err, says)
+		}
+	}
+	wantRefusal("certificate signed by unknown authority")
+	// With the right authority the server refuses the client instead.
+	copyFile(t, filepath.Join(c.CertificatesDir(), "etcd/ca.crt"), filepath.Join(dir, "etcd/ca.crt"))
+	wantRefusal("tls: ")
+	// The client reads rotated certificates by itself.
+	for _, name := range []string{"etcd/healthcheck-client.crt", "etcd/healthcheck-client.key"} {
+		copyFile(t, filepath.Join(c.CertificatesDir(), name), filepath.Join(dir, name))
+	}
+	if members, err := client.Members(t.Context()); err != nil || len(members) != 1 {
+		t.Errorf("members %v, %v", members, err)
+	}
+}
+
+func copyFile(t *testing.T, from, to string) {
+	t.Helper()
+	data, err := os.ReadFile(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(to, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}

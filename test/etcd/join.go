@@ -1,0 +1,111 @@
+package etcdtest
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+)
+
+// Joining is a member that the cluster expects and that has not started.
+type Joining struct {
+	cluster *Cluster
+	name    string
+	initial string
+}
+
+// Add tells the cluster, through the member of node via, that a member for a new
+// node at an address will start. It has no name until then.
+func (c *Cluster) Add(via, name, ip string, learner bool) *Joining {
+	c.t.Helper()
+	c.prepare(name, ip)
+	added := c.add(via, name, learner)
+	var initial []string
+	for _, m := range added.Members {
+		if m.ID == added.Member.ID {
+			m.Name = name
+		}
+		for _, peer := range m.PeerURLs {
+			initial = append(initial, m.Name+"="+peer)
+		}
+	}
+	return &Joining{cluster: c, name: name, initial: strings.Join(initial, ",")}
+}
+
+// add repeats the request while etcd refuses it: it does so until its members
+// have been connected for 5 s.
+func (c *Cluster) add(via, name string, learner bool) *clientv3.MemberAddResponse {
+	c.t.Helper()
+	client := c.raw(via)
+	defer func() { _ = client.Close() }()
+	add := client.MemberAdd
+	if learner {
+		add = client.MemberAddAsLearner
+	}
+	var added *clientv3.MemberAddResponse
+	eventually(c.t, 20*time.Second, "a member for "+name+" is added", func() (bool, string) {
+		ctx, cancel := context.WithTimeout(c.t.Context(), 10*time.Second)
+		defer cancel()
+		response, err := add(ctx, []string{c.PeerURL(name)})
+		if err != nil {
+			return false, err.Error()
+		}
+		added = response
+		return true, ""
+	})
+	return added
+}
+
+// Start starts the member and returns when it is healthy.
+func (j *Joining) Start(others ...string) {
+	j.cluster.t.Helper()
+	j.cluster.run(j.name, "existing", j.initial)
+	j.cluster.WaitHealthy(append(others, j.name)...)
+}
+
+// FreeIP is an address of the cluster's network that no node has.
+func (c *Cluster) FreeIP() string { return c.network + "100" }
+
+// Put writes a key through the member of a node.
+func (c *Cluster) Put(via, key, value string) {
+	c.t.Helper()
+	client := c.raw(via)
+	defer func() { _ = client.Close() }()
+	ctx, cancel := context.WithTimeout(c.t.Context(), 15*time.Second)
+	defer cancel()
+	if _, err := client.Put(ctx, key, value); err != nil {
+		c.t.Fatalf("write %s through %s: %v", key, via, err)
+	}
+}
+
+// raw is etcd's own client of one member.
+func (c *Cluster) raw(name string) *clientv3.Client {
+	c.t.Helper()
+	read := func(file string) []byte {
+		data, err := os.ReadFile(filepath.Join(c.CertificatesDir(), "etcd", file))
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		return data
+	}
+	pair, err := tls.X509KeyPair(read("healthcheck-client.crt"), read("healthcheck-client.key"))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(read("ca.crt"))
+	client, err := clientv3.New(clientv3.Config{
+		Endpoints: c.Endpoints(name), Logger: zap.NewNop(),
+		TLS: &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12},
+	})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return client
+}

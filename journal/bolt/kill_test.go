@@ -41,8 +41,8 @@ func TestNoAcknowledgedEventIsLostToSIGKILL(t *testing.T) {
 	var hash string
 	for round := range rounds {
 		child, lines := startChild(t, "append-forever", path)
-		time.AfterFunc(time.Duration(random.IntN(15_000))*time.Microsecond, func() { _ = child.Process.Kill() })
-		for {
+		wanted := 1 + random.IntN(5)
+		for batches := 1; ; batches++ {
 			line, err := lines.ReadString('\n')
 			if errors.Is(err, io.EOF) {
 				break // a line without its end was cut off by the kill
@@ -52,6 +52,9 @@ func TestNoAcknowledgedEventIsLostToSIGKILL(t *testing.T) {
 			}
 			if _, err := fmt.Sscan(line, &acknowledged, &hash); err != nil {
 				t.Fatal(err)
+			}
+			if batches == wanted { // from here on anywhere
+				time.AfterFunc(time.Duration(random.IntN(10_000))*time.Microsecond, func() { _ = child.Process.Kill() })
 			}
 		}
 		report := mustVerify(t, path)

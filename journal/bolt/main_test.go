@@ -26,6 +26,10 @@ func TestMain(m *testing.M) {
 			os.Exit(child(os.Args[2:]))
 		}
 	}
+	// Children under the race detector would each sleep a second at their end.
+	if err := os.Setenv("GORACE", "atexit_sleep_ms=0"); err != nil {
+		panic(err)
+	}
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
 		removeFixtures()
 		os.Exit(code)

@@ -277,11 +277,14 @@ func TestNothingIsLostWhenRetentionOrCompactionIsKilled(t *testing.T) {
 	var acknowledged uint64
 	for range 20 {
 		child, output := startChild(t, "retain-forever", path)
-		time.AfterFunc(time.Duration(random.IntN(60_000))*time.Microsecond, func() { _ = child.Process.Kill() })
-		for {
+		wanted := 1 + random.IntN(3)
+		for batches := 1; ; batches++ {
 			line, err := output.ReadString('\n')
 			if err != nil {
-				break
+				break // the child is dead
+			}
+			if batches == wanted { // from here on anywhere
+				time.AfterFunc(time.Duration(random.IntN(30_000))*time.Microsecond, func() { _ = child.Process.Kill() })
 			}
 			if _, err := fmt.Sscan(line, &acknowledged); err != nil {
 				t.Fatal(err)

@@ -1,0 +1,68 @@
+package ceph
+
+import (
+	"context"
+	"errors"
+)
+
+// Sentinel errors of an [API]. Every error of a call wraps at most one.
+var (
+	// ErrNotFound: Ceph knows no such thing (exit code 2, ENOENT).
+	ErrNotFound = errors.New("not found")
+	// ErrAgain: Ceph cannot tell yet (exit code 11, EAGAIN).
+	ErrAgain = errors.New("not now")
+	// ErrBusy: Ceph refuses because the thing is in use (exit code 16, EBUSY).
+	ErrBusy = errors.New("in use")
+	// ErrHostNotEmpty: the CRUSH host still has OSDs (exit code 39, ENOTEMPTY).
+	ErrHostNotEmpty = errors.New("the CRUSH host is not empty")
+	// ErrOtherOSD: the id belongs to another OSD now. Ceph gives ids again.
+	ErrOtherOSD = errors.New("another OSD has this id")
+	// ErrUnavailable: Ceph gave no answer. Whether a change happened is unknown.
+	ErrUnavailable = errors.New("ceph does not answer")
+	// ErrInvalid: an id or a name that cannot be one. Nothing was run.
+	ErrInvalid = errors.New("invalid argument for ceph")
+)
+
+// API is what EKCO asks of a Ceph cluster. Implementations are safe for
+// concurrent use. Every call honours its context and ends in bounded time.
+// Repeating any of them is harmless.
+type API interface {
+	// Version returns the version of the monitor that answered.
+	Version(ctx context.Context) (Version, error)
+	// Health returns the cluster's own opinion of itself. It needs a quorum of
+	// monitors, and no mgr.
+	Health(ctx context.Context) (Health, error)
+	// Tree returns all OSDs and CRUSH hosts. It needs no mgr.
+	Tree(ctx context.Context) (Tree, error)
+	// Exists reports whether anything of the OSD is left in the OSD map or in
+	// the CRUSH map. Another OSD of the same id is not it. It needs no mgr.
+	Exists(ctx context.Context, osd Ref) (bool, error)
+	// Down marks OSDs down. A running OSD marks itself up again. Unknown ones are
+	// ignored. Whether the ids still mean the same OSDs is for the caller to look
+	// up before, with Tree. It needs no mgr.
+	Down(ctx context.Context, ids ...int) error
+	// Out marks OSDs out, so that their data moves elsewhere. Ids as in Down. It
+	// needs no mgr.
+	Out(ctx context.Context, ids ...int) error
+	// SafeToDestroy asks whether these OSDs can all go without loss of data. OSDs
+	// that do not exist are safe. It needs a mgr.
+	SafeToDestroy(ctx context.Context, ids ...int) (Safety, error)
+	// Purge removes an OSD that is down from the OSD map, the CRUSH map and the
+	// authentication database, whether or not its data is elsewhere. It also
+	// clears what `ceph osd rm` leaves behind. An unknown OSD is done. It returns
+	// ErrBusy when the OSD is up, and ErrOtherOSD, without doing anything, when
+	// the id belongs to another OSD. It needs a mgr.
+	Purge(ctx context.Context, osd Ref) error
+	// CrushRemove removes a host without OSDs from the CRUSH map. An unknown one
+	// is done. It returns ErrHostNotEmpty when OSDs are left in it. It needs no
+	// mgr.
+	CrushRemove(ctx context.Context, host string) error
+}
+
+// Runner runs a program where ceph is configured and waits for it.
+type Runner interface {
+	// Run runs argv without a shell. The error is nil when the program ran to its
+	// end, whatever its exit code. Run ends soon after ctx does; the program
+	// may not.
+	Run(ctx context.Context, argv []string) (stdout, stderr []byte, exitCode int, err error)
+}

@@ -1,0 +1,80 @@
+package ceph
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+)
+
+// Down implements [API].
+func (c *Client) Down(ctx context.Context, ids ...int) error { return c.mark(ctx, "down", ids) }
+
+// Out implements [API].
+func (c *Client) Out(ctx context.Context, ids ...int) error { return c.mark(ctx, "out", ids) }
+
+func (c *Client) mark(ctx context.Context, how string, ids []int) error {
+	texts, err := arguments(ids)
+	if err != nil {
+		return err
+	}
+	return c.change(ctx, false, append([]string{"osd", how}, texts...)...)
+}
+
+// Purge implements [API].
+func (c *Client) Purge(ctx context.Context, osd Ref) error {
+	if err := checkID(osd.ID); err != nil {
+		return err
+	}
+	if err := c.checkSame(ctx, osd); err != nil {
+		return err
+	}
+	if err := c.change(ctx, true, "osd", "purge", strconv.Itoa(osd.ID), "--yes-i-really-mean-it"); err != nil {
+		return err
+	}
+	return c.clearRest(ctx, osd)
+}
+
+// checkSame returns ErrOtherOSD when the id belongs to another OSD.
+func (c *Client) checkSame(ctx context.Context, osd Ref) error {
+	if osd.UUID == "" {
+		return nil
+	}
+	uuids, err := c.uuids(ctx)
+	if err != nil {
+		return err
+	}
+	if live := uuids[osd.ID]; (OSD{Ref: Ref{ID: osd.ID, UUID: live}}).isOther(osd) {
+		return fmt.Errorf("purge %s: %w: it has UUID %s, not %s; it was left alone", name(osd.ID), ErrOtherOSD, live, osd.UUID)
+	}
+	return nil
+}
+
+// clearRest removes what `ceph osd rm` leaves of an OSD. `ceph osd purge` says
+// "does not exist" of it, with exit code 0, and leaves it in the CRUSH map,
+// where it keeps its host from being removed.
+func (c *Client) clearRest(ctx context.Context, osd Ref) error {
+	tree, err := c.tree(ctx)
+	if err != nil {
+		return err
+	}
+	if left, ok := tree.OSD(osd.ID); !ok || left.Exists {
+		return nil
+	}
+	if err := c.change(ctx, false, "osd", "crush", "rm", name(osd.ID)); err != nil {
+		return err
+	}
+	return c.change(ctx, false, "auth", "rm", name(osd.ID))
+}
+
+// CrushRemove implements [API].
+func (c *Client) CrushRemove(ctx context.Context, host string) error {
+	if err := checkHost(host); err != nil {
+		return err
+	}
+	return c.change(ctx, false, "osd", "crush", "rm", host)
+}
+
+func (c *Client) change(ctx context.Context, mgr bool, args ...string) error {
+	_, err := c.run(ctx, command{args: args, mgr: mgr, changes: true})
+	return err
+}

@@ -1,0 +1,130 @@
+package ceph
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// Defaults of [Options].
+const (
+	DefaultTimeout        = 30 * time.Second
+	DefaultConnectTimeout = 15 * time.Second
+	DefaultGrace          = 10 * time.Second
+)
+
+// Options of a [Client]. The zero value is ready for use. Times that programs
+// are told are rounded up to seconds.
+type Options struct {
+	// Timeout is how long one command may take; default 30 s.
+	Timeout time.Duration
+	// ConnectTimeout is how long ceph may look for a monitor; default 15 s.
+	ConnectTimeout time.Duration
+	// Grace is what the exec around a command gets beyond its timeout, so that
+	// the command ends first; default 10 s.
+	Grace time.Duration
+	// Program is how ceph is called, with options that come before all others;
+	// default "ceph".
+	Program []string
+}
+
+// Client is the [API] of a real Ceph cluster.
+type Client struct {
+	runner  Runner
+	options Options
+}
+
+var _ API = (*Client)(nil)
+
+// New returns a client that runs ceph through the runner. It runs nothing yet.
+func New(runner Runner, options Options) *Client {
+	if options.Timeout == 0 {
+		options.Timeout = DefaultTimeout
+	}
+	if options.ConnectTimeout == 0 {
+		options.ConnectTimeout = min(DefaultConnectTimeout, options.Timeout)
+	}
+	if options.Grace == 0 {
+		options.Grace = DefaultGrace
+	}
+	if len(options.Program) == 0 {
+		options.Program = []string{"ceph"}
+	}
+	return &Client{runner: runner, options: options}
+}
+
+// ask runs a command and reads its answer.
+func ask[T any](ctx context.Context, c *Client, command command, parse func([]byte) (T, error)) (T, error) {
+	var none T
+	answer, err := c.run(ctx, command)
+	if err != nil {
+		return none, err
+	}
+	parsed, err := parse(answer)
+	if err != nil {
+		return none, fmt.Errorf("%s: read the answer %q: %w", command, lastWords(answer), err)
+	}
+	return parsed, nil
+}
+
+// Version implements [API].
+func (c *Client) Version(ctx context.Context) (Version, error) {
+	return ask(ctx, c, command{args: []string{"version"}}, parseVersion)
+}
+
+// Health implements [API]. The monitors answer `ceph status` by themselves, with
+// what they remember of the mgr's part; so it does not hang without a mgr.
+func (c *Client) Health(ctx context.Context) (Health, error) {
+	return ask(ctx, c, command{args: []string{"status"}}, parseHealth)
+}
+
+// Tree implements [API]. The two commands see maps that may be a moment apart.
+func (c *Client) Tree(ctx context.Context) (Tree, error) {
+	tree, err := c.tree(ctx)
+	if err != nil {
+		return Tree{}, err
+	}
+	uuids, err := c.uuids(ctx)
+	if err != nil {
+		return Tree{}, err
+	}
+	for i := range tree.OSDs {
+		tree.OSDs[i].UUID = uuids[tree.OSDs[i].ID]
+	}
+	return tree, nil
+}
+
+// tree is Tree without UUIDs.
+func (c *Client) tree(ctx context.Context) (Tree, error) {
+	return ask(ctx, c, command{args: []string{"osd", "tree"}}, parseTree)
+}
+
+func (c *Client) uuids(ctx context.Context) (map[int]string, error) {
+	return ask(ctx, c, command{args: []string{"osd", "dump"}}, parseUUIDs)
+}
+
+// Exists implements [API].
+func (c *Client) Exists(ctx context.Context, osd Ref) (bool, error) {
+	if err := checkID(osd.ID); err != nil {
+		return false, err
+	}
+	tree, err := c.Tree(ctx)
+	if err != nil {
+		return false, err
+	}
+	found, exists := tree.OSD(osd.ID)
+	return exists && !found.isOther(osd), nil
+}
+
+// SafeToDestroy implements [API]. With JSON asked for, ceph exits with 0 also
+// when the answer is no.
+func (c *Client) SafeToDestroy(ctx context.Context, ids ...int) (Safety, error) {
+	texts, err := arguments(ids)
+	if err != nil {
+		return Safety{}, err
+	}
+	question := command{args: append([]string{"osd", "safe-to-destroy"}, texts...), mgr: true}
+	safety, err := ask(ctx, c, question, parseSafety)
+	safety.asked = ids
+	return safety, err
+}

@@ -1,0 +1,116 @@
+package ceph
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// mgrHint ends the message about a command that the mgr answers.
+const mgrHint = "this command is answered by the mgr; check that a rook-ceph-mgr pod runs (kubectl -n rook-ceph get pods -l app=rook-ceph-mgr)"
+
+// monHint ends the message about a command that the monitors answer.
+const monHint = "check that most of the rook-ceph-mon pods run (kubectl -n rook-ceph get pods -l app=rook-ceph-mon)"
+
+// command is one ceph command.
+type command struct {
+	args []string
+	// mgr is set when the monitors hand the command to the mgr.
+	mgr bool
+	// changes is set for commands that change something.
+	changes bool
+}
+
+func (c command) String() string { return "ceph " + strings.Join(c.args, " ") }
+
+// run runs a ceph command to its end, or to the end of its time.
+func (c *Client) run(ctx context.Context, command command) (answer []byte, err error) {
+	result, err := c.exec(ctx, command, true)
+	if err != nil {
+		return nil, err
+	}
+	if result.lacksTimeout() {
+		// Nothing was started, so it can be repeated. The exec alone ends it then.
+		if result, err = c.exec(ctx, command, false); err != nil {
+			return nil, err
+		}
+	}
+	message := lastWords(result.stderr)
+	switch {
+	case result.exitCode == 0:
+		return result.stdout, nil
+	case result.exitCode == exitNoProgram, result.exitCode == exitNotExecutable:
+		return nil, fmt.Errorf("%s: %w: the ceph program cannot be run there: %s", command, ErrUnavailable, message)
+	case silent(result.exitCode, message):
+		return nil, c.noAnswer(command, fmt.Sprintf("exit code %d: %s", result.exitCode, message))
+	}
+	return nil, &CommandError{Command: command.String(), ExitCode: result.exitCode, Message: message}
+}
+
+type result struct {
+	stdout, stderr []byte
+	exitCode       int
+}
+
+// lacksTimeout reports whether it was timeout(1) that could not be found. When
+// timeout(1) finds no ceph, it names itself first.
+func (r result) lacksTimeout() bool {
+	if r.exitCode != exitNoProgram && r.exitCode != exitNotExecutable {
+		return false
+	}
+	return !strings.Contains(string(r.stderr), "timeout: failed to run command")
+}
+
+// exec starts the command once. With guard, timeout(1) ends it inside of the pod,
+// before the context ends the exec from outside.
+func (c *Client) exec(parent context.Context, command command, guard bool) (result, error) {
+	limit := c.options.Timeout + c.options.Grace
+	ctx, cancel := context.WithTimeout(parent, limit)
+	defer cancel()
+	var r result
+	var err error
+	r.stdout, r.stderr, r.exitCode, err = c.runner.Run(ctx, c.argv(command, guard))
+	switch {
+	case err == nil:
+		return r, nil
+	case parent.Err() != nil:
+		return result{}, fmt.Errorf("%s: %w", command, context.Cause(parent))
+	case ctx.Err() != nil:
+		return result{}, c.noAnswer(command, "no answer within "+limit.String())
+	case guard && strings.Contains(err.Error(), notFoundInPod):
+		return result{exitCode: exitNoProgram}, nil
+	}
+	return result{}, fmt.Errorf("%s: %w: %w", command, ErrUnavailable, err)
+}
+
+// notFoundInPod is how container runtimes report a program that is not there,
+// when they report it as an error instead of an exit code.
+const notFoundInPod = "executable file not found"
+
+func (c *Client) argv(command command, guard bool) []string {
+	var argv []string
+	if guard {
+		argv = append(argv, "timeout", "-k", seconds(c.options.Grace/2), seconds(c.options.Timeout))
+	}
+	argv = append(argv, c.options.Program...)
+	argv = append(argv, "--connect-timeout", seconds(c.options.ConnectTimeout), "-f", "json")
+	return append(argv, command.args...)
+}
+
+// seconds rounds up: programs read 0 as no limit.
+func seconds(d time.Duration) string {
+	return strconv.Itoa(max(1, int((d+time.Second-1)/time.Second)))
+}
+
+func (c *Client) noAnswer(command command, why string) error {
+	hint := monHint
+	if command.mgr {
+		hint = mgrHint
+	}
+	if command.changes {
+		why += "; it may have happened or not"
+	}
+	return fmt.Errorf("%s: %w: %s; %s", command, ErrUnavailable, why, hint)
+}

@@ -1,0 +1,203 @@
+package ceph
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+)
+
+// startLimit bounds the start of a cluster on a busy machine; it usually takes
+// less than 10 s.
+const startLimit = 2 * time.Minute
+
+// Cluster is a running Ceph. It is to be used from one goroutine at a time.
+type Cluster struct {
+	t          testing.TB
+	spawner    *spawner
+	dir, conf  string
+	fsid       string
+	monAddress string
+	hosts      placement
+	uuids      map[int]string
+	mon, mgr   *daemon
+	osds       map[int]*daemon
+}
+
+// Start starts a cluster and returns when every OSD is up and, unless it is not
+// wanted, the mgr is active. All of it ends with the test.
+func Start(t testing.TB, options Options) *Cluster {
+	t.Helper()
+	install(t)
+	began := time.Now()
+	c := &Cluster{
+		t: t, spawner: newSpawner(), dir: t.TempDir(), hosts: options.place(),
+		uuids: make(map[int]string), osds: make(map[int]*daemon),
+	}
+	t.Cleanup(c.stop)
+	c.writeConfig()
+	c.writeKeyrings(c.hosts.all())
+	c.makeMon()
+	c.StartMon()
+	if !options.WithoutMgr {
+		c.mgr = c.daemon("mgr.x", "ceph-mgr", "--conf", c.conf, "-i", "x", "-f")
+	}
+	c.createOSDs()
+	c.makeOSDs()
+	for host := range c.hosts {
+		c.startOSDs(host)
+	}
+	c.waitUp(len(c.uuids), !options.WithoutMgr)
+	t.Logf("Ceph with %d OSDs on %d hosts is ready after %s", len(c.uuids), len(c.hosts), time.Since(began).Round(time.Millisecond))
+	return c
+}
+
+// install has the programs installed if they are missing.
+func install(t testing.TB) {
+	t.Helper()
+	_, file, _, _ := runtime.Caller(0)
+	script := exec.Command(filepath.Join(filepath.Dir(file), "install.sh"))
+	script.Stdout, script.Stderr = os.Stdout, os.Stderr
+	if err := script.Run(); err != nil {
+		t.Fatalf("Ceph cannot be installed; run test/ceph/install.sh as root: %v", err)
+	}
+}
+
+// makeMon makes the data directory of the only monitor.
+func (c *Cluster) makeMon() {
+	c.t.Helper()
+	monmap := filepath.Join(c.dir, "monmap")
+	c.must("monmaptool", "--create", "--fsid", c.fsid, "--addv", "a", c.monAddress,
+		"--enable-all-features", "--set-min-mon-release", "16", monmap)
+	c.must("ceph-mon", "--conf", c.conf, "--mkfs", "-i", "a", "--monmap", monmap,
+		"--keyring", filepath.Join(c.dir, "keyring.mon.a"))
+}
+
+// createOSDs enters the OSDs into the OSD map. `osd create` gives any free id
+// that is asked for, where `osd new` gives the lowest.
+func (c *Cluster) createOSDs() {
+	c.t.Helper()
+	for _, id := range c.hosts.all() {
+		c.uuids[id] = newUUID()
+		c.Ceph("osd", "create", c.uuids[id], strconv.Itoa(id))
+	}
+}
+
+// makeOSDs makes the data directories, all at once.
+func (c *Cluster) makeOSDs() {
+	c.t.Helper()
+	var all sync.WaitGroup
+	failures := make(chan error, len(c.uuids))
+	for id, uuid := range c.uuids {
+		if err := os.Mkdir(c.osdDir(id), 0o700); err != nil {
+			c.t.Fatal(err)
+		}
+		all.Go(func() {
+			_, err := run(exec.Command("ceph-osd", "--conf", c.conf, "-i", strconv.Itoa(id), "--mkfs", "--osd-uuid", uuid))
+			failures <- err
+		})
+	}
+	all.Wait()
+	for range c.uuids {
+		if err := <-failures; err != nil {
+			c.t.Fatal(err)
+		}
+	}
+}
+
+func (c *Cluster) osdDir(id int) string { return filepath.Join(c.dir, fmt.Sprintf("osd.%d", id)) }
+
+func (c *Cluster) startOSDs(host string) {
+	c.t.Helper()
+	for _, id := range c.hosts[host] {
+		c.osds[id] = c.daemon(fmt.Sprintf("osd.%d", id), "ceph-osd", "--conf", c.conf, "-i", strconv.Itoa(id),
+			"--crush-location=host="+host+" root=default", "-f")
+	}
+}
+
+// waitUp waits until at least so many OSDs are up, and the mgr is active.
+func (c *Cluster) waitUp(osds int, mgr bool) {
+	c.t.Helper()
+	c.Eventually(startLimit, "all daemons are up", func() bool {
+		status := c.status()
+		return status.OSDMap.Up >= osds && (!mgr || status.MgrMap.Available)
+	})
+}
+
+type status struct {
+	OSDMap struct {
+		Up int `json:"num_up_osds"`
+	} `json:"osdmap"`
+	MgrMap struct {
+		Available bool `json:"available"`
+	} `json:"mgrmap"`
+}
+
+func (c *Cluster) status() status {
+	c.t.Helper()
+	var s status
+	if err := json.Unmarshal([]byte(c.Ceph("status", "-f", "json")), &s); err != nil {
+		c.t.Fatalf("read ceph status: %v", err)
+	}
+	return s
+}
+
+// Eventually waits for a condition that it looks at again and again.
+func (c *Cluster) Eventually(limit time.Duration, what string, holds func() bool) {
+	c.t.Helper()
+	ctx, cancel := context.WithTimeout(c.t.Context(), limit)
+	defer cancel()
+	again := time.NewTicker(100 * time.Millisecond)
+	defer again.Stop()
+	for !holds() {
+		c.checkDaemons()
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			c.t.Fatalf("after %s it is still not so that %s\n%s", limit, what, c.Ceph("status"))
+		}
+	}
+}
+
+// checkDaemons fails the test when a daemon ended that nobody stopped.
+func (c *Cluster) checkDaemons() {
+	c.t.Helper()
+	for _, d := range c.daemons() {
+		if !d.running() {
+			d.showLog(c.t)
+			c.t.Fatalf("%s ended by itself", d.name)
+		}
+	}
+}
+
+// daemons are those that nobody stopped, the monitor last.
+func (c *Cluster) daemons() []*daemon {
+	var all []*daemon
+	for _, d := range c.osds {
+		all = append(all, d)
+	}
+	if c.mgr != nil {
+		all = append(all, c.mgr)
+	}
+	if c.mon != nil {
+		all = append(all, c.mon)
+	}
+	return all
+}
+
+func (c *Cluster) stop() {
+	for _, d := range c.daemons() {
+		d.kill()
+		if c.t.Failed() {
+			d.showLog(c.t)
+		}
+	}
+	c.spawner.end()
+}

@@ -1,0 +1,92 @@
+package ceph
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// run runs a program of the test's own and returns what it wrote to stdout.
+func run(cmd *exec.Cmd) (string, error) {
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		return "", fmt.Errorf("%s: %w\n%s%s", strings.Join(cmd.Args, " "), err, stdout.String(), stderr.String())
+	}
+	return stdout.String(), nil
+}
+
+func (c *Cluster) must(argv ...string) string {
+	c.t.Helper()
+	output, err := run(exec.CommandContext(c.t.Context(), argv[0], argv[1:]...))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return output
+}
+
+// Program returns how ceph is called for this cluster.
+func (c *Cluster) Program() []string { return []string{"ceph", "--conf", c.conf} }
+
+// Conf returns the path of ceph.conf.
+func (c *Cluster) Conf() string { return c.conf }
+
+// Ceph runs a ceph command on the test's behalf; the test fails when it does. It
+// waits at most 30 s for a monitor.
+func (c *Cluster) Ceph(args ...string) string {
+	c.t.Helper()
+	argv := append(c.Program(), "--connect-timeout", "30")
+	return c.must(append(argv, args...)...)
+}
+
+// CreatePool makes a pool that keeps so many copies, on different hosts.
+func (c *Cluster) CreatePool(name string, copies int) {
+	c.t.Helper()
+	c.Ceph("osd", "pool", "create", name, "8")
+	c.Ceph("osd", "pool", "set", name, "size", strconv.Itoa(copies), "--yes-i-really-mean-it")
+	c.Ceph("osd", "pool", "application", "enable", name, "test")
+}
+
+// Write stores an object.
+func (c *Cluster) Write(pool, object, content string) {
+	c.t.Helper()
+	cmd := exec.CommandContext(c.t.Context(), "rados", "--conf", c.conf, "-p", pool, "put", object, "-")
+	cmd.Stdin = strings.NewReader(content)
+	if _, err := run(cmd); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// Read returns the content of an object.
+func (c *Cluster) Read(pool, object string) string {
+	c.t.Helper()
+	return c.must("rados", "--conf", c.conf, "-p", pool, "get", object, "-")
+}
+
+// Runner runs commands on this machine, as an exec in a pod would.
+type Runner struct{}
+
+// Run implements the Runner of internal/ceph.
+func (Runner) Run(ctx context.Context, argv []string) (stdout, stderr []byte, exitCode int, err error) {
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	var out, problems bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &problems
+	// timeout(1) passes SIGTERM on to what it started.
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = time.Second
+	err = cmd.Run()
+	var exit *exec.ExitError
+	switch {
+	case ctx.Err() != nil:
+		return nil, nil, 0, ctx.Err()
+	case errors.As(err, &exit):
+		return out.Bytes(), problems.Bytes(), exit.ExitCode(), nil
+	}
+	return out.Bytes(), problems.Bytes(), 0, err
+}

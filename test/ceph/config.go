@@ -1,0 +1,100 @@
+package ceph
+
+import (
+	"crypto/rand"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// config is ceph.conf. The OSDs notice a lost one within a few seconds, where
+// they would take 20 otherwise, and one reporter is enough. An admin socket for
+// each ceph command would only collide.
+const config = `[global]
+fsid = %[1]s
+mon host = [v2:127.0.0.1:%[3]d,v1:127.0.0.1:%[4]d]
+public addr = 127.0.0.1
+cluster addr = 127.0.0.1
+keyring = %[2]s/keyring.$name
+run dir = %[2]s
+log file = %[2]s/$name.log
+mon cluster log file = %[2]s/cluster.log
+mon cluster log to syslog = false
+mon data = %[2]s/mon.$id
+mgr data = %[2]s/mgr.$id
+osd data = %[2]s/osd.$id
+mon data avail warn = 1
+mon data avail crit = 1
+mon max pg per osd = 1000
+mon allow pool delete = true
+mon allow pool size one = true
+mon osd min down reporters = 1
+mon osd reporter subtree level = osd
+auth allow insecure global id reclaim = false
+paxos propose interval = 0.1
+paxos min wait = 0.02
+mgr initial modules =
+mgr stats period = 1
+mgr disabled modules = %[5]s
+osd objectstore = memstore
+memstore device bytes = 268435456
+osd crush initial weight = 1
+osd pool default size = 2
+osd pool default min size = 1
+osd pool default pg num = 8
+osd pool default pg autoscale mode = off
+osd heartbeat interval = 1
+osd heartbeat grace = 3
+[client]
+admin socket =
+log file = /dev/null
+`
+
+// unwantedModules are those of the mgr that take time to load and are not
+// needed. The rest is always on.
+var unwantedModules = []string{
+	"alerts", "cephadm", "cli_api", "dashboard", "diskprediction_local", "hello", "influx", "insights",
+	"iostat", "k8sevents", "localpool", "mds_autoscaler", "mirroring", "nfs", "osd_perf_query",
+	"osd_support", "prometheus", "restful", "rook", "selftest", "snap_schedule", "stats", "telegraf",
+	"test_orchestrator", "zabbix",
+}
+
+func (c *Cluster) writeConfig() {
+	c.t.Helper()
+	c.fsid = newUUID()
+	ports := freePorts(c.t, 2)
+	c.monAddress = fmt.Sprintf("[v2:127.0.0.1:%d,v1:127.0.0.1:%d]", ports[0], ports[1])
+	content := fmt.Sprintf(config, c.fsid, c.dir, ports[0], ports[1],
+		strings.Join(unwantedModules, " "))
+	c.conf = filepath.Join(c.dir, "ceph.conf")
+	if err := os.WriteFile(c.conf, []byte(content), 0o600); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// freePorts returns ports of loopback that nothing listens on at the moment.
+func freePorts(t testing.TB, count int) []int {
+	t.Helper()
+	ports := make([]int, count)
+	for i := range ports {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		// Closed at the end, so that all are different.
+		defer listener.Close()
+		ports[i] = listener.Addr().(*net.TCPAddr).Port
+	}
+	return ports
+}
+
+func newUUID() string {
+	var b [16]byte
+	// It never fails.
+	_, _ = rand.Read(b[:])
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}

@@ -1,0 +1,78 @@
+package ceph
+
+import (
+	"slices"
+	"time"
+)
+
+// noticeLimit is how long the rest may take to notice a lost daemon.
+const noticeLimit = time.Minute
+
+// Hosts returns which OSDs the hosts were started with.
+func (c *Cluster) Hosts() map[string][]int {
+	hosts := make(map[string][]int, len(c.hosts))
+	for host, ids := range c.hosts {
+		hosts[host] = slices.Clone(ids)
+	}
+	return hosts
+}
+
+// UUID returns the UUID an OSD was started with.
+func (c *Cluster) UUID(id int) string { return c.uuids[id] }
+
+// StopHost ends all OSDs of a host as a loss of power does, and waits until the
+// monitor counts them as down.
+func (c *Cluster) StopHost(host string) {
+	c.t.Helper()
+	expected := c.status().OSDMap.Up
+	for _, id := range c.hosts[host] {
+		if d := c.osds[id]; d != nil {
+			d.kill()
+			delete(c.osds, id)
+			expected--
+		}
+	}
+	c.Eventually(noticeLimit, "the OSDs of "+host+" are down", func() bool {
+		return c.status().OSDMap.Up <= expected
+	})
+}
+
+// StartHost starts the OSDs of a stopped host again, with the data they had on
+// disk: memory stores write theirs only on a clean end, so they come back with
+// none and are filled by the others.
+func (c *Cluster) StartHost(host string) {
+	c.t.Helper()
+	expected := c.status().OSDMap.Up + len(c.hosts[host])
+	c.startOSDs(host)
+	c.waitUp(expected, false)
+}
+
+// StopMgr ends the only mgr and has the monitor know at once, which otherwise
+// takes 30 s. The monitor answers, and nothing that needs a mgr does.
+func (c *Cluster) StopMgr() {
+	c.t.Helper()
+	c.mgr.kill()
+	c.mgr = nil
+	c.Ceph("mgr", "fail", "x")
+	c.Eventually(noticeLimit, "no mgr is active", func() bool { return !c.status().MgrMap.Available })
+}
+
+// StartMgr starts the mgr, and waits until it is active.
+func (c *Cluster) StartMgr() {
+	c.t.Helper()
+	c.mgr = c.daemon("mgr.x", "ceph-mgr", "--conf", c.conf, "-i", "x", "-f")
+	c.Eventually(startLimit, "the mgr is active", func() bool { return c.status().MgrMap.Available })
+}
+
+// StopMon ends the only monitor, so that there is no quorum. Nothing answers.
+func (c *Cluster) StopMon() {
+	c.t.Helper()
+	c.mon.kill()
+	c.mon = nil
+}
+
+// StartMon starts the monitor. Commands wait for it by themselves.
+func (c *Cluster) StartMon() {
+	c.t.Helper()
+	c.mon = c.daemon("mon.a", "ceph-mon", "--conf", c.conf, "-i", "a", "-f")
+}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"go.etcd.io/bbolt"
+	bolterrors "go.etcd.io/bbolt/errors"
 
 	"github.com/replicatedhq/ekco/journal"
 )
@@ -16,7 +17,7 @@ import (
 // batchEvents is how many events a rebuilt file takes in one transaction.
 const batchEvents = 4096
 
-// rebuilder makes a new journal file out of a scavenger's lines.
+// rebuilder makes a new journal file out of records.
 type rebuilder struct {
 	db *bbolt.DB
 	tx *bbolt.Tx
@@ -28,53 +29,54 @@ type rebuilder struct {
 	lost      uint64
 }
 
-// rebuild writes and syncs the file, which ends with the event that finding
-// makes.
-func rebuild(path string, lines io.Reader, now func() time.Time,
-	finding func(*rebuilder) journal.JournalSalvaged,
-) (journal.JournalSalvaged, error) {
+// rebuild writes and syncs a file of what feed puts into the rebuilder, and ends
+// it with the event that last makes.
+func rebuild(path string, now func() time.Time, feed func(*rebuilder) error, last func(*rebuilder) journal.Draft) error {
 	db, err := openFile(path, false)
 	if err != nil {
-		return journal.JournalSalvaged{}, err
+		return err
 	}
 	db.NoSync = true // synced once, at the end
 	r := &rebuilder{db: db, now: now, id: newIdentity()}
-	event, err := r.run(lines, finding)
-	err = errors.Join(err, db.Sync(), db.Close())
+	err = errors.Join(r.run(feed, last), db.Sync(), db.Close())
 	if err != nil {
-		return event, errors.Join(err, os.Remove(path))
+		return errors.Join(err, os.Remove(path))
 	}
-	return event, nil
+	return nil
 }
 
-func (r *rebuilder) run(lines io.Reader, finding func(*rebuilder) journal.JournalSalvaged) (event journal.JournalSalvaged, err error) {
+func (r *rebuilder) run(feed func(*rebuilder) error, last func(*rebuilder) journal.Draft) (err error) {
 	if r.tx, err = r.db.Begin(true); err != nil {
-		return event, err
+		return err
 	}
 	defer func() { // after a commit this does nothing
-		if rollback := r.tx.Rollback(); err != nil && !errors.Is(rollback, bbolt.ErrTxClosed) {
+		if rollback := r.tx.Rollback(); err != nil && !errors.Is(rollback, bolterrors.ErrTxClosed) {
 			err = errors.Join(err, rollback)
 		}
 	}()
 	if err := createTables(r.tx, r.id); err != nil {
-		return event, err
+		return err
 	}
 	if r.tables, err = tablesOf(r.tx); err != nil {
-		return event, err
+		return err
 	}
-	if err := r.read(lines); err != nil {
-		return event, err
+	if err := feed(r); err != nil {
+		return err
 	}
 	if r.seq == 0 {
 		if err := r.add(journal.CreatedDraft(r.id.JournalID)); err != nil {
-			return event, err
+			return err
 		}
 	}
-	event = finding(r)
-	err = r.add(journal.Draft{
-		Type: journal.TypeJournalSalvaged, Subject: journal.JournalSubject, Actor: "journal", Payload: event,
-	})
-	return event, errors.Join(err, r.finish(), putSealed(r.meta, identityKey, r.id), r.tx.Commit())
+	for _, step := range []func() error{
+		func() error { return r.add(last(r)) }, r.finish,
+		func() error { return putSealed(r.meta, identityKey, r.id) }, r.tx.Commit,
+	} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (r *rebuilder) add(draft journal.Draft) error {
@@ -85,7 +87,7 @@ func (r *rebuilder) add(draft journal.Draft) error {
 	return r.append(&event, r.now())
 }
 
-// read takes lines until they end, for whatever reason, or stop making sense.
+// read takes a scavenger's lines until they end, for whatever reason, or stop making sense.
 func (r *rebuilder) read(lines io.Reader) error {
 	input := bufio.NewReaderSize(lines, 1<<16)
 	for {

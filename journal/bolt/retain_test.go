@@ -137,8 +137,8 @@ func TestImportPutsBackWhatRetentionMoved(t *testing.T) {
 	store, now := agedJournal(t, path)
 	all := mustRead(t, store, journal.Query{})
 	var files []string
-	for _, hours := range []time.Duration{20, 5} {
-		exported, err := store.Retain(t.Context(), RetainOptions{Before: now.Add(-hours * time.Hour)})
+	for _, age := range []time.Duration{20 * time.Hour, 5 * time.Hour} {
+		exported, err := store.Retain(t.Context(), RetainOptions{Before: now.Add(-age)})
 		if err != nil {
 			t.Fatal(err)
 		}

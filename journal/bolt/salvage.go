@@ -60,10 +60,16 @@ func salvage(path string, options Options, problem error) (*Salvage, error) {
 	if err != nil {
 		return nil, err
 	}
-	lines := salvageLines(path, options)
-	defer lines.Close()
-	event, err := rebuild(path+salvageSuffix, lines, options.clock(), func(r *rebuilder) journal.JournalSalvaged {
-		return r.finding(aside, problem)
+	var found journal.JournalSalvaged
+	feed := func(r *rebuilder) error {
+		lines := salvageLines(path, options)
+		return errors.Join(r.read(lines), lines.Close())
+	}
+	err = rebuild(path+salvageSuffix, options.clock(), feed, func(r *rebuilder) journal.Draft {
+		found = r.finding(aside, problem)
+		return journal.Draft{
+			Type: journal.TypeJournalSalvaged, Subject: journal.JournalSubject, Actor: "journal", Payload: found,
+		}
 	})
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", journal.ErrUnwritable, err)
@@ -74,14 +80,28 @@ func salvage(path string, options Options, problem error) (*Salvage, error) {
 	if err := replace(path+salvageSuffix, path); err != nil {
 		return nil, fmt.Errorf("%w: %w", journal.ErrUnwritable, err)
 	}
-	return &Salvage{JournalSalvaged: event}, nil
+	return &Salvage{JournalSalvaged: found}, nil
+}
+
+// stream is the output of a scavenger; closing it waits for its end.
+type stream struct {
+	*io.PipeReader
+	ended <-chan struct{}
+}
+
+func (s stream) Close() error {
+	err := s.PipeReader.Close()
+	<-s.ended
+	return err
 }
 
 // salvageLines streams what [scavenge] finds. The reader ends early when the
 // process for it dies; what came until then is good.
 func salvageLines(path string, options Options) io.ReadCloser {
 	reader, writer := io.Pipe()
+	ended := make(chan struct{})
 	go func() {
+		defer close(ended)
 		if len(options.Child) > 0 {
 			writer.CloseWithError(runChild(context.Background(), options.Child, childSalvage, path, writer))
 			return
@@ -89,7 +109,7 @@ func salvageLines(path string, options Options) io.ReadCloser {
 		out := bufio.NewWriterSize(writer, 1<<16)
 		writer.CloseWithError(errors.Join(scavenge(path, out), out.Flush()))
 	}()
-	return reader
+	return stream{PipeReader: reader, ended: ended}
 }
 
 // asideName returns a name that is not taken.

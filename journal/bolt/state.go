@@ -143,12 +143,11 @@ func fillStat(tx *bbolt.Tx, stat *journal.Stat) error {
 	if err := fillBounds(t, stat); err != nil {
 		return err
 	}
-	switch snapshot, err := readSnapshotHead(t.snapshot.Get); {
-	case err == nil:
-		stat.SnapshotSeq = snapshot.Seq
-	default:
+	snapshot, err := readSnapshotHead(t.snapshot.Get)
+	if err != nil {
 		return err
 	}
+	stat.SnapshotSeq = snapshot.Seq
 	return fillSize(tx, stat)
 }
 

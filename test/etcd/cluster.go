@@ -105,7 +105,9 @@ func (c *Cluster) CertificatesDir() string { return filepath.Join(c.dir, "client
 func (c *Cluster) IP(name string) string { return c.nodes[name].ip }
 
 // PeerURL is the peer URL of a node's member, as kubeadm makes it.
-func (c *Cluster) PeerURL(name string) string { return "https://" + net.JoinHostPort(c.IP(name), "2380") }
+func (c *Cluster) PeerURL(name string) string {
+	return "https://" + net.JoinHostPort(c.IP(name), "2380")
+}
 
 // Endpoints are the client URLs of the members of nodes.
 func (c *Cluster) Endpoints(names ...string) []string {

@@ -121,10 +121,17 @@ func runChild(ctx context.Context, argv []string, work, path string, stdout io.W
 	if err != nil {
 		return err
 	}
-	limit := childGrace + time.Duration(info.Size()/childBytesPerSec)*time.Second
+	return runFor(ctx, childLimit(info.Size()), append(argv[:len(argv):len(argv)], work, path), stdout)
+}
+
+func childLimit(size int64) time.Duration {
+	return childGrace + time.Duration(size/childBytesPerSec)*time.Second
+}
+
+func runFor(ctx context.Context, limit time.Duration, argv []string, stdout io.Writer) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("it did not end within %s", limit))
 	defer cancel()
-	command := exec.CommandContext(ctx, argv[0], append(argv[1:len(argv):len(argv)], work, path)...)
+	command := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	stderr := &quote{limit: childStderrToQuote}
 	command.Stdout, command.Stderr, command.WaitDelay = stdout, stderr, time.Second
 	if err := command.Start(); err != nil {

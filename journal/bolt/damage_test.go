@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -262,7 +263,7 @@ func TestSalvageKeepsIdentityClusterAndSnapshot(t *testing.T) {
 	}
 }
 
-func TestAVerifierThatDiesOrHangsMeansDamage(t *testing.T) {
+func TestAVerifierThatDiesMeansDamage(t *testing.T) {
 	path := newPath(t)
 	mustClose(t, mustOpen(t, path, Options{}))
 	_, err := Open(path, Options{Child: []string{"/bin/sh", "-c", "echo rotten >&2; kill -SEGV $$"}})
@@ -272,5 +273,19 @@ func TestAVerifierThatDiesOrHangsMeansDamage(t *testing.T) {
 	_, err = Open(path, Options{Child: []string{"/no/such/program"}})
 	if err == nil || errors.Is(err, journal.ErrDamaged) {
 		t.Errorf("a verifier that is missing says nothing about the file: %v", err)
+	}
+}
+
+func TestAVerifierThatHangsIsEndedAndMeansDamage(t *testing.T) {
+	begin := time.Now()
+	err := runFor(t.Context(), 50*time.Millisecond, []string{"/bin/sh", "-c", "exec sleep 600"}, io.Discard)
+	if !errors.Is(err, journal.ErrDamaged) || !strings.Contains(err.Error(), "did not end within 50ms") {
+		t.Errorf("a verifier that hangs: %v", err)
+	}
+	if took := time.Since(begin); took > time.Minute {
+		t.Errorf("it was ended after %s", took)
+	}
+	if small, large := childLimit(1<<20), childLimit(1<<30); large-small < time.Minute {
+		t.Errorf("a large file gets %s, a small one %s", large, small)
 	}
 }

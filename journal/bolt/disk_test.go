@@ -31,6 +31,7 @@ func isolated(t *testing.T, arguments ...string) {
 	if os.Getuid() != 0 {
 		attributes.Cloneflags |= syscall.CLONE_NEWUSER
 		attributes.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}}
+		attributes.GidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}}
 	}
 	command.SysProcAttr = attributes
 	if output, err := command.CombinedOutput(); err != nil {

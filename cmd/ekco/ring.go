@@ -10,6 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/klog/v2"
+
 	"github.com/replicatedhq/ekco/fsm"
 	"github.com/replicatedhq/ekco/internal/api"
 	"github.com/replicatedhq/ekco/internal/config"
@@ -34,6 +36,8 @@ type ringOptions struct {
 // is a OneShot, its network port. stop ends it in order and returns the error
 // that it ended with. done is closed when it has ended by itself.
 func startRing(ctx context.Context, cfg config.Config, options ringOptions, log *slog.Logger) (backend api.Backend, done <-chan struct{}, stop func() error, err error) {
+	// client-go writes what it has to say to klog.
+	klog.SetSlogLogger(log)
 	store, err := openJournal(cfg, log)
 	if err != nil {
 		return nil, nil, nil, err

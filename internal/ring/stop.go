@@ -14,6 +14,7 @@ const lastWords = time.Second
 // shutDown stops observing and deciding, gives running steps their moment, and
 // leaves open actions open. ctx is the loop's.
 func (r *Ring) shutDown(ctx context.Context, cause error) {
+	r.lastTurn(ctx)
 	var observers Observers
 	// When the loop has ended by itself, nobody else touches its fields.
 	if err := r.do(ctx, func(*fsm.State) { r.deciding = false; observers = r.observers }); err != nil {
@@ -27,6 +28,14 @@ func (r *Ring) shutDown(ctx context.Context, cause error) {
 	r.workersWG.Wait()
 	r.sayStopped(ctx, cause)
 	r.saveLast(ctx)
+}
+
+// lastTurn lets the loop finish deciding about what is in the journal already,
+// so that an action that has just ended also ends in its node's machine.
+func (r *Ring) lastTurn(ctx context.Context) {
+	if err := r.do(ctx, func(*fsm.State) {}); err != nil {
+		r.log.Debug("no last turn", "error", err)
+	}
 }
 
 // saveLast folds the last words too, so that the next start replays nothing. A

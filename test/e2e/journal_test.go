@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -104,7 +105,10 @@ func TestAFullDiskStopsEKCOFromActingUntilThereIsSpace(t *testing.T) {
 	if ok, _ := get("http://" + o.address + "/healthz"); !ok {
 		t.Error("a full disk must not get EKCO restarted: /healthz fails")
 	}
-	<-time.After(5 * time.Second)
+	eventually(t, waitAction, "EKCO has tried to write again and again", func() (bool, string) {
+		failures := o.metric("ekco_journal_append_failures_total")
+		return failures >= 4, fmt.Sprint(failures)
+	})
 	if !c.podExists("stuck") {
 		t.Fatal("EKCO acted without a record")
 	}

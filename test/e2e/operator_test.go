@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -109,6 +110,22 @@ func get(url string) (bool, string) {
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
 	return err == nil && response.StatusCode == http.StatusOK, string(body)
+}
+
+// metric returns the value of a metric without labels, -1 when there is none.
+func (o *operator) metric(name string) float64 {
+	o.t.Helper()
+	_, body := get("http://" + o.address + "/metrics")
+	for line := range strings.Lines(body) {
+		if text, ok := strings.CutPrefix(strings.TrimSpace(line), name+" "); ok {
+			value, err := strconv.ParseFloat(text, 64)
+			if err != nil {
+				o.t.Fatalf("metric %s: %v", name, err)
+			}
+			return value
+		}
+	}
+	return -1
 }
 
 // ekco runs a command against this installation and returns its output and

@@ -191,7 +191,10 @@ func TestAnAPIOutageLongerThanTheTolerationDestroysNothing(t *testing.T) {
 	eventually(t, waitAction, "EKCO notices", func() (bool, string) { return !o.status().API.LostAt.IsZero(), "" })
 	c.node("lose", "worker-1")
 	c.waitUnreachable("worker-1")
-	<-time.After(5 * time.Second)
+	lost := time.Now()
+	eventually(t, waitAction, "the outage outlasts the toleration", func() (bool, string) {
+		return time.Since(lost) > 5*time.Second, ""
+	})
 	g.cut(false)
 	eventually(t, waitAction, "EKCO sees the lost node", func() (bool, string) {
 		return o.state("worker-1") == fsm.Unknown, string(o.state("worker-1"))

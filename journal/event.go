@@ -10,7 +10,8 @@ import (
 // Event is one record of the journal. Its JSON form is the stored form: an
 // auditor can read it with standard tools.
 type Event struct {
-	// Seq numbers the events of one journal from 1, without gaps.
+	// Seq numbers the events of one journal from 1. No number is left out or
+	// used again; retention can move events out of the file.
 	Seq uint64 `json:"seq"`
 	// Time is when the event was appended, by the clock of the machine that
 	// appended it, in UTC with nanoseconds. It can go backwards when that clock

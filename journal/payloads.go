@@ -36,9 +36,11 @@ type JournalExported struct {
 	File     string `json:"file"`
 	FirstSeq uint64 `json:"first_seq"`
 	LastSeq  uint64 `json:"last_seq"`
-	Events   uint64 `json:"events"`
-	// Kept is how many events in that range stayed, because their action is
-	// open or the state needs them.
+	// Events is how many events the export holds: all that the journal had in
+	// that range.
+	Events uint64 `json:"events"`
+	// Kept is how many of them also stayed, because their action is open or the
+	// state needs them.
 	Kept uint64 `json:"kept"`
 }
 

@@ -131,8 +131,8 @@ type Stat struct {
 	JournalID  string `json:"journal_id"`
 	Format     int    `json:"format"`
 	ClusterUID string `json:"cluster_uid,omitempty"`
-	// FirstSeq and LastSeq are 0 when the journal is empty. FirstSeq rises when
-	// retention exports old events.
+	// FirstSeq and LastSeq are 0 when the journal is empty. Events is less than
+	// their difference suggests when retention has moved events out.
 	FirstSeq    uint64    `json:"first_seq"`
 	LastSeq     uint64    `json:"last_seq"`
 	Events      uint64    `json:"events"`

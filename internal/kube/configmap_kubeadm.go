@@ -1,0 +1,67 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/replicatedhq/ekco/internal/kubeadm"
+)
+
+// KubeadmConfig is what EKCO reads of kubeadm's ConfigMap.
+type KubeadmConfig struct {
+	// ClusterStatus lists the API endpoints. It is empty from Kubernetes 1.22
+	// on. Package kubeadm reads and edits it.
+	ClusterStatus string
+	// Version is the ConfigMap's resource version.
+	Version string
+}
+
+// KubeadmConfig reads ConfigMap kube-system/kubeadm-config. It returns
+// ErrNotFound when there is none, as in a cluster that kubeadm did not make.
+func (c *Client) KubeadmConfig(ctx context.Context) (KubeadmConfig, error) {
+	configMap, err := c.kubeadmConfigMap(ctx)
+	if err != nil {
+		return KubeadmConfig{}, err
+	}
+	return KubeadmConfig{ClusterStatus: configMap.Data[kubeadm.ClusterStatusKey], Version: configMap.ResourceVersion}, nil
+}
+
+// WriteClusterStatus replaces the ClusterStatus in kubeadm's ConfigMap of that
+// version, and nothing else in it, and returns the new version. It returns
+// ErrConflict when the ConfigMap is not of that version. It never creates the
+// ConfigMap, nor the key.
+func (c *Client) WriteClusterStatus(ctx context.Context, clusterStatus, version string) (string, error) {
+	this := call{"update", "configmaps", fullName(kubeadm.ConfigMapNamespace, kubeadm.ConfigMapName)}
+	// An update replaces the whole object, so the rest of it is read again.
+	configMap, err := c.kubeadmConfigMap(ctx)
+	switch {
+	case errors.Is(err, ErrNotFound):
+		return "", fmt.Errorf("%s: %w: somebody deleted it", this, ErrConflict)
+	case err != nil:
+		return "", err
+	case configMap.ResourceVersion != version:
+		return "", fmt.Errorf("%s: %w: it is of version %s, not %s; read it again and repeat", this, ErrConflict, configMap.ResourceVersion, version)
+	}
+	if _, ok := configMap.Data[kubeadm.ClusterStatusKey]; !ok {
+		return "", fmt.Errorf("%s: it has no key %s to replace", this, kubeadm.ClusterStatusKey)
+	}
+	configMap.Data[kubeadm.ClusterStatusKey] = clusterStatus
+	ctx, cancel := context.WithTimeout(ctx, c.callTimeout)
+	defer cancel()
+	var written corev1.ConfigMap
+	err = c.core.Put().Namespace(kubeadm.ConfigMapNamespace).Resource("configmaps").
+		Name(kubeadm.ConfigMapName).Body(configMap).Do(ctx).Into(&written)
+	if errors.Is(Sentinel(err), ErrNotFound) {
+		return "", fmt.Errorf("%s: %w: somebody deleted it", this, ErrConflict)
+	}
+	return written.ResourceVersion, this.fail(err)
+}
+
+func (c *Client) kubeadmConfigMap(ctx context.Context) (*corev1.ConfigMap, error) {
+	var configMap corev1.ConfigMap
+	err := c.get(ctx, "configmaps", kubeadm.ConfigMapNamespace, kubeadm.ConfigMapName, &configMap)
+	return &configMap, err
+}

@@ -19,8 +19,9 @@ const ClusterUID = "uid-kube-system"
 type Cluster struct {
 	// BeforeEffect and AfterEffect, when set, are called around each call that
 	// changes the cluster, with the effect's name: "delete-node NAME",
-	// "delete-pod NAMESPACE/NAME" or "write-mirror". They are called outside of
-	// all locks, and only when the call gets through to the API server.
+	// "delete-pod NAMESPACE/NAME", "write-mirror" or "write-cluster-status". They
+	// are called outside of all locks, and only when the call gets through to the
+	// API server.
 	BeforeEffect, AfterEffect func(effect string)
 
 	mu      sync.Mutex
@@ -30,6 +31,7 @@ type Cluster struct {
 	uids    int
 	mirror  []byte
 	version int
+	kubeadm kubeadmState
 	events  []Event
 	effects []Effect
 

@@ -3,6 +3,7 @@ package bench
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -74,27 +75,26 @@ func peakOf(pid int, exited <-chan struct{}) (peak float64) {
 
 func mebibytes(bytes float64) float64 { return bytes / (1 << 20) }
 
-// clockTick is the unit of CPU times in /proc, 1/100 s on every Linux that Go
-// supports.
-const clockTick = 10 * time.Millisecond
-
-// cpuOf returns how long a process has run on a CPU, in user and system mode.
+// cpuOf returns how long the threads of a process have run on a CPU. It is the
+// scheduler's own account: utime and stime in /proc count whole ticks, and miss
+// a process that runs for less than one at a time.
 func cpuOf(b *testing.B, p *process) time.Duration {
 	b.Helper()
-	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
-	if err != nil {
-		b.Fatal(err)
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", p.cmd.Process.Pid))
+	if err != nil || len(threads) == 0 {
+		b.Fatalf("no threads of process %d: %v", p.cmd.Process.Pid, err)
 	}
-	// The name, in parentheses, can hold blanks; utime and stime are the 12th
-	// and 13th field after it.
-	fields := strings.Fields(string(content[strings.LastIndexByte(string(content), ')')+1:]))
-	var ticks time.Duration
-	for _, field := range fields[11:13] {
-		n, err := strconv.Atoi(field)
+	var total time.Duration
+	for _, thread := range threads {
+		content, err := os.ReadFile(thread)
 		if err != nil {
-			b.Fatalf("read CPU time %q: %v", field, err)
+			b.Fatal(err)
 		}
-		ticks += time.Duration(n)
+		nanoseconds, err := strconv.ParseInt(strings.Fields(string(content))[0], 10, 64)
+		if err != nil {
+			b.Fatalf("read CPU time %q: %v", content, err)
+		}
+		total += time.Duration(nanoseconds)
 	}
-	return ticks * clockTick
+	return total
 }

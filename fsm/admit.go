@@ -51,7 +51,7 @@ func Admit(s *State, p Policy, now time.Time, request Request) (Admission, error
 	if len(nodes) == 0 {
 		return Admission{}, s.unknownNode(request.Node)
 	}
-	n := nodes[0]
+	n := s.meant(nodes, request)
 	open := s.openPurge(n.UID)
 	switch {
 	case n.State == Purged, n.purged():
@@ -62,6 +62,22 @@ func Admit(s *State, p Policy, now time.Time, request Request) (Admission, error
 		return admitNew(look(s, p, now), n, request)
 	}
 	return admitOpen(look(s, p, now), n, open, request)
+}
+
+// meant returns which of the nodes of a name a person means: the present one,
+// unless it answers and an earlier one is still being purged. Its replacement
+// is not to be purged by somebody who wants that purge finished; --force tells.
+func (s *State) meant(nodes []*Node, request Request) *Node {
+	present := nodes[0]
+	if request.Force || !present.Present() || present.Unreachable() || s.openPurge(present.UID) != nil {
+		return present
+	}
+	for _, n := range nodes[1:] {
+		if open := s.openPurge(n.UID); open != nil && open.PastNoReturn {
+			return n
+		}
+	}
+	return present
 }
 
 // openPurge returns the open purge of the node; one that is being cancelled
@@ -100,6 +116,7 @@ func admitNew(v *view, n *Node, request Request) (Admission, error) {
 		Payload: journal.ActionRequested{
 			Kind: request.Kind, Reason: reason, Manual: true, Force: request.Force,
 			Live: n.Present() && n.UnreachableSince.IsZero(), DryRun: request.DryRun || v.policy.DryRun,
+			Node: n.lastFacts(),
 		},
 	}}
 	plan := &nodePlan{node: n, state: n.State}

@@ -80,7 +80,7 @@ func blocks(other, rec *journal.ActionRecord) bool {
 		return false
 	case hasOpenStep(other):
 		// Its effect may be happening, whatever its status.
-	case other.Stalled != nil || other.Unreadable != "" || other.Cancelling != nil:
+	case other.Stalled != nil || other.Unreadable != "" || other.Cancelling != nil || deferred(other):
 		return false
 	case rec.Request.Manual && !other.Request.Manual && len(other.Holds) > 0 && len(other.Steps) == 0:
 		return false
@@ -106,6 +106,9 @@ func firstIf(a, b bool) int {
 	}
 	return 1
 }
+
+// deferred reports whether all that is left of an action may wait for days.
+func deferred(rec *journal.ActionRecord) bool { _, is := rec.Deferred(); return is }
 
 func hasOpenStep(rec *journal.ActionRecord) bool {
 	for _, step := range rec.Steps {

@@ -98,6 +98,7 @@ func (r *round) choosePurge() {
 		Payload: journal.ActionRequested{
 			Kind: journal.ActionPurgeNode, DryRun: r.policy.DryRun,
 			Reason: "the node is unreachable since " + stamp(n.UnreachableSince),
+			Node:   n.lastFacts(),
 		},
 	})
 	r.move(chosen, Purging)

@@ -16,6 +16,16 @@ func (n *Node) Subject() journal.Subject { return journal.NodeSubject(n.Name, n.
 // that EKCO knows only from an adopted action.
 func (n *Node) Observed() bool { return n.FactsSeq != 0 }
 
+// lastFacts returns a copy of what was last observed, or nil.
+func (n *Node) lastFacts() *journal.NodeFacts {
+	if !n.Observed() {
+		return nil
+	}
+	facts := n.Facts
+	facts.Taints = slices.Clone(facts.Taints)
+	return &facts
+}
+
 // Present reports whether the Node object exists, as far as EKCO knows. A node
 // is not present once its purge is done, even before it is seen to go.
 func (n *Node) Present() bool {

@@ -130,7 +130,7 @@ func rules() []rule {
 			name: RuleCooldown, cluster: true, purgeOnly: true,
 			refuses: func(v *view, _ *Node) bool { return v.now.Before(v.cooldownEnds()) },
 			reason: func(v *view, _ *Node) string {
-				return fmt.Sprintf("the last purge ended at %s; the next one may start at %s", stamp(v.LastPurgeEndedAt), stamp(v.cooldownEnds()))
+				return fmt.Sprintf("the last purge ended at %s; the next one may start at %s", stamp(v.cooldownEnds().Add(-v.policy.Cooldown)), stamp(v.cooldownEnds()))
 			},
 			until: func(v *view, _ *Node) time.Time { return v.cooldownEnds() },
 		},
@@ -144,11 +144,24 @@ func (n *Node) purgeTried() bool {
 		(n.LastPurge.Outcome == journal.OutcomeDryRun || n.LastPurge.Outcome == journal.OutcomeCancelled)
 }
 
+// cooldownEnds counts from the end of the last purge. A deferred one did its
+// last destructive step when it did its last step.
 func (v *view) cooldownEnds() time.Time {
-	if v.LastPurgeEndedAt.IsZero() {
+	last := v.LastPurgeEndedAt
+	for _, rec := range v.Actions {
+		if rec.Kind != journal.ActionPurgeNode || !deferred(rec) {
+			continue
+		}
+		for _, step := range rec.Steps {
+			if step.DoneAt.After(last) {
+				last = step.DoneAt
+			}
+		}
+	}
+	if last.IsZero() {
 		return time.Time{}
 	}
-	return v.LastPurgeEndedAt.Add(v.policy.Cooldown)
+	return last.Add(v.policy.Cooldown)
 }
 
 func safeModeReason(s *State) string {

@@ -12,14 +12,15 @@ type view struct {
 	policy Policy
 	now    time.Time
 	counts counts
-	// purge is the open purge-node that was requested first, or nil.
+	// purge is the open purge-node that was requested first, or nil. One that is
+	// deferred stands in nobody's way.
 	purge *journal.ActionRecord
 }
 
 func look(s *State, p Policy, now time.Time) *view {
 	v := &view{State: s, policy: p, now: now, counts: s.count()}
 	for _, rec := range s.Actions {
-		if rec.Kind == journal.ActionPurgeNode && (v.purge == nil || requestOrder(rec, v.purge) < 0) {
+		if rec.Kind == journal.ActionPurgeNode && !deferred(rec) && (v.purge == nil || requestOrder(rec, v.purge) < 0) {
 			v.purge = rec
 		}
 	}

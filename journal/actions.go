@@ -31,6 +31,9 @@ type ActionRequested struct {
 	Live bool `json:"live,omitempty"`
 	// DryRun actions record each step without its effect.
 	DryRun bool `json:"dry_run,omitempty"`
+	// Node is what EKCO last knew of the node, for when the Node object is gone
+	// before the action is planned. Nil when EKCO never saw it.
+	Node *NodeFacts `json:"node,omitempty"`
 }
 
 // PodRef names a pod beyond doubt.
@@ -76,6 +79,9 @@ type PlannedStep struct {
 	Irreversible bool `json:"irreversible,omitempty"`
 	// Timeout bounds one attempt.
 	Timeout Duration `json:"timeout"`
+	// MayWaitFor names the preflight that the step may wait for as long as it
+	// takes; see [ActionRecord.Deferred].
+	MayWaitFor string `json:"may_wait_for,omitempty"`
 }
 
 // ActionPlanned carries the plan.
@@ -232,6 +238,27 @@ type StepRecord struct {
 	// Open is set between step.started and step.done or step.failed: the
 	// effect may or may not have happened.
 	Open bool `json:"open,omitempty"`
+}
+
+// Deferred returns a hold and true when an action is done but for steps that
+// may wait for as long as it takes, and do wait now. Such an action stands in
+// nobody's way, and goes on by itself when what it waits for is there.
+func (r ActionRecord) Deferred() (ActionHeld, bool) {
+	if !r.PastNoReturn || r.Stalled != nil || r.Cancelling != nil || r.Unreadable != "" || len(r.Holds) == 0 {
+		return ActionHeld{}, false
+	}
+	var waits ActionHeld
+	for _, step := range r.Plan.Steps {
+		progress := r.Steps[step.ID]
+		switch hold, held := r.Holds[step.ID]; {
+		case progress.Done():
+		case progress.Open, step.MayWaitFor == "", held && hold.Preflight != step.MayWaitFor:
+			return ActionHeld{}, false
+		case held:
+			waits = hold
+		}
+	}
+	return waits, waits.Preflight != ""
 }
 
 // Done reports whether the step's proof was observed.

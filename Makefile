@@ -6,6 +6,7 @@ VERSION ?= v0.29.0
 GIT_SHA ?= $(shell git rev-parse --short HEAD 2>/dev/null)
 PKG     := github.com/replicatedhq/ekco
 LDFLAGS := -s -w -X $(PKG)/internal/version.version=$(VERSION) -X $(PKG)/internal/version.gitSHA=$(GIT_SHA)
+BENCH   ?= .
 SCRIPTS := $(shell git ls-files '*.sh' .ci/run 2>/dev/null)
 
 export CGO_ENABLED = 0
@@ -33,8 +34,8 @@ race: ## run the tests of the rooms under the race detector
 	CGO_ENABLED=1 $(GO) test -race ./actions/... ./fsm/... ./journal/... ./observers/... ./internal/... ./cmd/...
 
 .PHONY: bench
-bench: build controlplane ## run the benchmarks behind docs/performance.md
-	$(GO) test -run '^$$' -bench . -benchtime 2s -timeout 60m ./journal/... ./fsm/... ./test/bench/...
+bench: build controlplane ## run the benchmarks behind docs/performance.md, or those named by BENCH
+	$(GO) test -run '^$$' -bench '$(BENCH)' -benchtime 2s -timeout 60m ./journal/... ./fsm/... ./test/bench/...
 
 .PHONY: lint
 lint: ## gofumpt, go vet, staticcheck and the import table

@@ -39,21 +39,24 @@ func refusalOf(ctx context.Context, endpoint string, credentials *tls.Config) er
 	ctx, cancel := context.WithTimeout(ctx, alertWithin)
 	defer cancel()
 	conn, err := (&tls.Dialer{Config: config}).DialContext(ctx, "tcp", parsed.Host)
+	if late(ctx, err) {
+		return nil
+	}
 	if err != nil {
-		return unlessLate(ctx, err)
+		return err
 	}
 	defer func() { _ = conn.Close() }()
 	if err := conn.SetReadDeadline(time.Now().Add(alertWithin)); err != nil {
 		return err
 	}
-	_, err = conn.Read(make([]byte, 1))
-	return unlessLate(ctx, err)
+	if _, err := conn.Read(make([]byte, 1)); !late(ctx, err) {
+		return err
+	}
+	return nil
 }
 
-func unlessLate(ctx context.Context, err error) error {
-	var late interface{ Timeout() bool }
-	if ctx.Err() != nil || (errors.As(err, &late) && late.Timeout()) {
-		return nil
-	}
-	return err
+// late reports whether err only says that the time was over.
+func late(ctx context.Context, err error) bool {
+	var timeout interface{ Timeout() bool }
+	return err != nil && (ctx.Err() != nil || (errors.As(err, &timeout) && timeout.Timeout()))
 }

@@ -71,7 +71,7 @@ func TestAClusterStatusThatChangedOrIsNotThereIsNotWritten(t *testing.T) {
 				answers["PUT "+kubeadmPath] = test.put
 			}
 			_, err := newServer(t, answers).client(Options{}).WriteClusterStatus(t.Context(), "new", test.version)
-			if err == nil || Sentinel(err) != test.want {
+			if err == nil || !errors.Is(Sentinel(err), test.want) {
 				t.Errorf("error is %v, want %v", err, test.want)
 			}
 		})

@@ -10,8 +10,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// ErrUnknownShape: the ClusterStatus is not like any that kubeadm or an earlier
-// EKCO wrote, so it is left alone.
+// ErrUnknownShape says that the ClusterStatus is not like any that kubeadm or an
+// earlier EKCO wrote, so it is left alone.
 var ErrUnknownShape = errors.New("the ClusterStatus in ConfigMap kube-system/kubeadm-config is of an unknown shape")
 
 func unknown(format string, args ...any) error {

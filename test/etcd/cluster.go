@@ -1,6 +1,7 @@
 package etcdtest
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"net"
@@ -16,8 +17,8 @@ import (
 
 // Build builds the program that contains etcd, unless it is cached, and returns
 // its path. dir is test/controlplane as seen from the working directory.
-func Build(dir string) (string, error) {
-	output, err := exec.Command(filepath.Join(dir, "build.sh")).Output()
+func Build(ctx context.Context, dir string) (string, error) {
+	output, err := exec.CommandContext(ctx, filepath.Join(dir, "build.sh")).Output()
 	if err != nil {
 		return "", fmt.Errorf("build the program that contains etcd: %w", err)
 	}

@@ -1,6 +1,7 @@
 package etcdtest
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -17,7 +18,7 @@ var program string
 
 func TestMain(m *testing.M) {
 	var err error
-	if program, err = Build("../controlplane"); err != nil {
+	if program, err = Build(context.Background(), "../controlplane"); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
@@ -141,6 +142,31 @@ func (c *Cluster) idOf(members []etcd.Member, name string) etcd.ID {
 	}
 	c.t.Fatalf("%s is not among %v", name, members)
 	return 0
+}
+
+func TestARemovalInterruptedAtAnyMomentIsFinishedByRepeatingIt(t *testing.T) {
+	c := Start(t, program, "a", "b", "c")
+	c.Kill("c")
+	client := c.Client("a", "b")
+	dead := c.member("c", "a", "b")
+	interrupted := 0
+	for limit := 500 * time.Microsecond; ; limit = limit * 3 / 2 {
+		ctx, cancel := context.WithTimeout(t.Context(), limit)
+		err := client.RemoveMember(ctx, dead.ID)
+		cancel()
+		if err == nil || errors.Is(err, etcd.ErrNoMember) {
+			break
+		}
+		if !errors.Is(err, etcd.ErrUnavailable) || !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatalf("interrupted after %s: %v", limit, err)
+		}
+		interrupted++
+	}
+	if interrupted == 0 {
+		t.Error("nothing was interrupted")
+	}
+	c.wantNames("a", "a", "b")
+	c.Put("b", "k", "v")
 }
 
 func TestTwoDeadMembersOfFiveAreRemovedOneAfterTheOther(t *testing.T) {

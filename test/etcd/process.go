@@ -18,7 +18,7 @@ type process struct {
 
 func start(t testing.TB, name string, args ...string) *process {
 	t.Helper()
-	p := &process{cmd: exec.Command(name, args...), ended: make(chan struct{})}
+	p := &process{cmd: exec.CommandContext(t.Context(), name, args...), ended: make(chan struct{})}
 	p.cmd.Stdout, p.cmd.Stderr = &p.output, &p.output
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := p.cmd.Start(); err != nil {

@@ -1,0 +1,122 @@
+package cephsim
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/replicatedhq/ekco/internal/ceph"
+)
+
+// CallTimeout is how long a call that is not answered takes.
+const CallTimeout = ceph.DefaultTimeout + ceph.DefaultGrace
+
+// Cluster is a simulated Ceph. Make one with [New]. Its methods are safe for
+// concurrent use; its exported fields must be set before the first call.
+type Cluster struct {
+	// BeforeEffect and AfterEffect, when set, are called around each call that
+	// changes the cluster, with the effect's name: "osd-down 3", "osd-out 3",
+	// several ids separated by commas, "osd-purge 3" or "crush-rm node1". They
+	// are called outside of all locks, and only when the call gets through.
+	BeforeEffect, AfterEffect func(effect string)
+
+	mu      sync.Mutex
+	hosts   map[string]bool
+	osds    map[int]*osd
+	uuids   int
+	health  ceph.Health
+	effects []Effect
+	calls   map[string]int
+
+	noMgr, noQuorum bool
+	broken          error
+	deaf            map[string]bool
+	latency         time.Duration
+}
+
+type osd struct {
+	ceph.OSD
+	// holding is set while data would be lost with it.
+	holding bool
+}
+
+// Effect is a change that a caller made.
+type Effect struct {
+	Name string
+	// Changed is false when everything was already as it should be.
+	Changed bool
+}
+
+// New returns a healthy cluster without OSDs that answers at once.
+func New() *Cluster {
+	return &Cluster{
+		hosts: make(map[string]bool), osds: make(map[int]*osd), calls: make(map[string]int),
+		deaf: make(map[string]bool), health: ceph.Health{Status: ceph.HealthOK},
+	}
+}
+
+// Effects returns what callers changed, in order.
+func (c *Cluster) Effects() []Effect {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.effects)
+}
+
+// Count returns how many calls of an effect got through, whether or not they
+// changed anything.
+func (c *Cluster) Count(effect string) int {
+	count := 0
+	for _, e := range c.Effects() {
+		if e.Name == effect {
+			count++
+		}
+	}
+	return count
+}
+
+// Calls returns how many calls of a method of [ceph.API] were made, by its name,
+// answered or not.
+func (c *Cluster) Calls(method string) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.calls[method]
+}
+
+// Snapshot returns the tree as it is, also while Ceph does not answer.
+func (c *Cluster) Snapshot() ceph.Tree {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.tree()
+}
+
+// tree expects mu to be held.
+func (c *Cluster) tree() ceph.Tree {
+	var tree ceph.Tree
+	for _, name := range slices.Sorted(maps.Keys(c.hosts)) {
+		tree.Hosts = append(tree.Hosts, ceph.Host{Name: name, OSDs: c.on(name)})
+	}
+	for _, id := range slices.Sorted(maps.Keys(c.osds)) {
+		tree.OSDs = append(tree.OSDs, c.osds[id].OSD)
+	}
+	return tree
+}
+
+// on returns the OSDs of a host. It expects mu to be held.
+func (c *Cluster) on(host string) []int {
+	var ids []int
+	for id, osd := range c.osds {
+		if osd.Host == host {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// newUUID expects mu to be held.
+func (c *Cluster) newUUID() string {
+	c.uuids++
+	return fmt.Sprintf("00000000-0000-4000-8000-%012d", c.uuids)
+}

@@ -1,0 +1,107 @@
+package cephsim
+
+import (
+	"errors"
+	"time"
+
+	"github.com/replicatedhq/ekco/internal/ceph"
+)
+
+// AddHost adds OSDs with those ids, up and in, on a CRUSH host, and returns
+// them. Without ids the host is empty.
+func (c *Cluster) AddHost(host string, ids ...int) []ceph.Ref {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.hosts[host] = true
+	refs := make([]ceph.Ref, len(ids))
+	for i, id := range ids {
+		refs[i] = ceph.Ref{ID: id, UUID: c.newUUID()}
+		c.osds[id] = &osd{OSD: ceph.OSD{
+			Ref: refs[i], Host: host, Exists: true, Up: true, Reweight: 1, DeviceClass: "hdd",
+		}}
+	}
+	return refs
+}
+
+// LoseHost takes all OSDs of a host down.
+func (c *Cluster) LoseHost(host string) { c.power(host, false) }
+
+// ReturnHost brings them up again.
+func (c *Cluster) ReturnHost(host string) { c.power(host, true) }
+
+func (c *Cluster) power(host string, up bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, id := range c.on(host) {
+		c.osds[id].Up = up && c.osds[id].Exists
+	}
+}
+
+// RemoveOSD does what `ceph osd rm` does: the CRUSH map keeps the OSD.
+func (c *Cluster) RemoveOSD(id int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.osds[id].Exists, c.osds[id].Up, c.osds[id].Reweight, c.osds[id].UUID = false, false, 0, ""
+}
+
+// Hold says whether data would be lost with these OSDs.
+func (c *Cluster) Hold(holding bool, ids ...int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, id := range ids {
+		c.osds[id].holding = holding
+	}
+}
+
+// SetHealth sets what Health answers, other than what is known otherwise: the
+// mgr and the quorum.
+func (c *Cluster) SetHealth(health ceph.Health) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.health = health
+}
+
+// LoseMgr takes the mgr away, or brings it back: calls that need one take
+// [CallTimeout] and fail.
+func (c *Cluster) LoseMgr(lost bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.noMgr = lost
+}
+
+// Hang takes the quorum away, or brings it back: every call takes
+// [CallTimeout] and fails.
+func (c *Cluster) Hang(hanging bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.noQuorum = hanging
+}
+
+// errNoPod is what makes Ceph unavailable by default.
+var errNoPod = errors.New("there is no running pod with the ceph program")
+
+// Outage makes every call fail at once, as without a pod to run ceph in, or
+// ends that.
+func (c *Cluster) Outage(down bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.broken = nil
+	if down {
+		c.broken = errNoPod
+	}
+}
+
+// LoseAnswer makes the next call of an effect happen and then fail, as when the
+// exec breaks before the answer arrives.
+func (c *Cluster) LoseAnswer(effect string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.deaf[effect] = true
+}
+
+// SetLatency makes every call take that long.
+func (c *Cluster) SetLatency(latency time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.latency = latency
+}

@@ -38,7 +38,7 @@ func Start(t testing.TB, options Options) *Cluster {
 	install(t)
 	began := time.Now()
 	c := &Cluster{
-		t: t, spawner: newSpawner(), dir: t.TempDir(), hosts: options.place(),
+		t: t, spawner: newSpawner(), dir: tempDir(t), hosts: options.place(),
 		uuids: make(map[int]string), osds: make(map[int]*daemon),
 	}
 	t.Cleanup(c.stop)
@@ -68,6 +68,22 @@ func install(t testing.TB) {
 	if err := script.Run(); err != nil {
 		t.Fatalf("Ceph cannot be installed; run test/ceph/install.sh as root: %v", err)
 	}
+}
+
+// tempDir makes a directory whose name, unlike that of t.TempDir, has no comma:
+// Ceph takes one for the end of a path.
+func tempDir(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "ceph-test-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Errorf("clean up: %v", err)
+		}
+	})
+	return dir
 }
 
 // makeMon makes the data directory of the only monitor.

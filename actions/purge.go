@@ -3,20 +3,26 @@ package actions
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
 
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/journal"
 )
 
 // PurgeFacts is what a purge captures before anything is touched, and keeps in
-// its plan. Each part of the purge adds its own.
+// its plan. Each part of the purge adds its own; a part that has nothing to do
+// adds nothing.
 type PurgeFacts struct {
-	Node NodeIdentity `json:"node"`
+	Node    NodeIdentity  `json:"node"`
+	Storage *StorageFacts `json:"storage,omitempty"`
+	Kubeadm *KubeadmFacts `json:"kubeadm,omitempty"`
+	Etcd    *EtcdFacts    `json:"etcd,omitempty"`
 }
 
-// NodeIdentity is who the node was. Role and addresses are empty when the Node
-// was already gone as the purge was planned.
+// NodeIdentity is who the node was. When the Node was already gone as the purge
+// was planned, role and addresses are those that EKCO saw last, or empty.
 type NodeIdentity struct {
 	Name       string           `json:"name"`
 	UID        string           `json:"uid"`
@@ -27,40 +33,82 @@ type NodeIdentity struct {
 	Present bool `json:"present,omitempty"`
 }
 
-// purgePart is one concern of a purge. The parts capture their facts, then add
-// their steps, in the order of the list in [NewPurgeNode].
+// hostname is the value of the label kubernetes.io/hostname.
+func (n NodeIdentity) hostname() string {
+	if n.Hostname != "" {
+		return n.Hostname
+	}
+	return n.Name
+}
+
+// mayBePrimary reports whether the node was a primary, or nobody knows.
+func (n NodeIdentity) mayBePrimary() bool { return n.Role != journal.RoleWorker }
+
+// replacement returns the Node that has the name now, if it is another one.
+func (n NodeIdentity) replacement(ctx context.Context, api kube.API) (uid string, err error) {
+	live, err := api.Node(ctx, n.Name)
+	switch {
+	case errors.Is(err, kube.ErrNotFound):
+		return "", nil
+	case err != nil:
+		return "", fmt.Errorf("read node %s: %w", n.Name, missing(err, "get", "nodes"))
+	case live.UID == n.UID:
+		return "", nil
+	}
+	return live.UID, nil
+}
+
+// purgePart is one concern of a purge. The parts capture their facts, then plan
+// their steps, in the order in which [NewPurgeNode] has them.
 type purgePart interface {
 	// capture adds to the facts. It changes nothing.
 	capture(ctx context.Context, record journal.ActionRecord, facts *PurgeFacts) error
-	// plan adds the part's steps to those of the parts before it.
-	plan(facts PurgeFacts, before []journal.PlannedStep) ([]journal.PlannedStep, error)
+	// plan returns the part's steps.
+	plan(record journal.ActionRecord, facts PurgeFacts) ([]journal.PlannedStep, error)
+	// gate lists what is asked about the part before the first step of all.
+	gate(record journal.ActionRecord, facts PurgeFacts) []string
 	// steps returns the code of the part's steps, by what they do.
 	steps() map[string]Step
+	// preflights returns the part's checks, by name.
+	preflights() map[string]Preflight
 }
 
 // purgeNode removes a node for good.
 type purgeNode struct {
-	parts      []purgePart
-	preflights map[string]Preflight
-	steps      map[string]Step
+	parts  []purgePart
+	checks map[string]Preflight
+	code   map[string]Step
 }
 
+// PurgeOption adds a part to a purge.
+type PurgeOption func(*purgeParts)
+
+// purgeParts are the parts of a purge, in the order of its plan.
+type purgeParts struct{ storage, node, primary purgePart }
+
 // NewPurgeNode returns the kind that removes a lost node from the cluster. Its
-// plan is assembled from parts; at present there is one, the Node object.
+// plan is assembled from parts: the Node object, and what the options add. What
+// is not added does not exist for the purge.
 //
-// A Node of the same name and another UID is never touched: the purge of the
-// old one then has nothing left to do. The preflights in [PurgePolicy] are not
-// of this package; the caller gives them to [Config].
-func NewPurgeNode(api kube.API) Kind {
-	kind := purgeNode{
-		parts:      []purgePart{nodePart{api}},
-		preflights: map[string]Preflight{NodeStillGone: nodeStillGone{api: api, replaced: replacedNodeIsPurged}},
-		steps:      make(map[string]Step),
+// A Node of the same name and another UID is never touched, nor what belongs to
+// it. The preflights in [PurgePolicy] are not of this package; the caller gives
+// them to [Config].
+func NewPurgeNode(api kube.API, options ...PurgeOption) Kind {
+	parts := purgeParts{node: nodePart{api}}
+	for _, option := range options {
+		option(&parts)
 	}
-	for _, part := range kind.parts {
-		for does, step := range part.steps() {
-			kind.steps[does] = step
+	kind := purgeNode{
+		checks: map[string]Preflight{NodeStillGone: nodeStillGone{api: api, replaced: replacedNodeIsPurged}},
+		code:   map[string]Step{doesCheck: checkStep{}},
+	}
+	for _, part := range []purgePart{parts.storage, parts.node, parts.primary} {
+		if part == nil {
+			continue
 		}
+		kind.parts = append(kind.parts, part)
+		maps.Copy(kind.code, part.steps())
+		maps.Copy(kind.checks, part.preflights())
 	}
 	return kind
 }
@@ -70,34 +118,67 @@ func PurgePolicy() []string {
 	return []string{"APIUnreachable", "Settling", "Paused", "Excluded", "StormBrake", "ReadyMinimums", "OneAtATime"}
 }
 
+// guarded returns the preflights of an irreversible step: those every such step
+// has, between the ones given first and the ones given last.
+func guarded(first []string, last ...string) []string {
+	all := append(append([]string{}, first...), NodeStillGone)
+	return append(append(all, PurgePolicy()...), last...)
+}
+
 // replacedNodeIsPurged: the Node that was to be purged no longer exists.
 func replacedNodeIsPurged(kube.Node) Verdict { return Pass() }
 
 // Plan implements [Kind].
 func (k purgeNode) Plan(ctx context.Context, record journal.ActionRecord) (journal.Plan, error) {
-	var facts PurgeFacts
-	for _, part := range k.parts {
-		if err := part.capture(ctx, record, &facts); err != nil {
-			return journal.Plan{}, err
-		}
+	facts, err := k.capture(ctx, record)
+	if err != nil {
+		return journal.Plan{}, err
 	}
 	var plan journal.Plan
+	var gate []string
 	for _, part := range k.parts {
-		steps, err := part.plan(facts, plan.Steps)
+		steps, err := part.plan(record, facts)
 		if err != nil {
 			return journal.Plan{}, err
 		}
 		plan.Steps = append(plan.Steps, steps...)
+		gate = append(gate, part.gate(record, facts)...)
 	}
-	var err error
+	if len(plan.Steps) > 1 {
+		plan.Steps = behindGate(plan.Steps, gate)
+	}
 	if plan.Facts, err = json.Marshal(facts); err != nil {
 		return journal.Plan{}, fmt.Errorf("write down the facts of node %s: %w", record.Subject.Name, err)
 	}
 	return plan, nil
 }
 
+// capture captures who the node was, and then all that belonged to it.
+func (k purgeNode) capture(ctx context.Context, record journal.ActionRecord) (facts PurgeFacts, err error) {
+	for _, part := range k.parts {
+		if node, ok := part.(nodePart); ok {
+			err = node.capture(ctx, record, &facts)
+		}
+	}
+	for _, part := range k.parts {
+		if _, ok := part.(nodePart); !ok && err == nil {
+			err = part.capture(ctx, record, &facts)
+		}
+	}
+	return facts, err
+}
+
 // Step implements [Kind].
-func (k purgeNode) Step(does string) (Step, bool) { s, ok := k.steps[does]; return s, ok }
+func (k purgeNode) Step(does string) (Step, bool) { s, ok := k.code[does]; return s, ok }
 
 // Preflights implements [Kind].
-func (k purgeNode) Preflights() map[string]Preflight { return k.preflights }
+func (k purgeNode) Preflights() map[string]Preflight { return k.checks }
+
+// purgeFacts decodes the facts of a purge, also for preflights.
+func purgeFacts(record journal.ActionRecord) (PurgeFacts, error) {
+	var facts PurgeFacts
+	if err := json.Unmarshal(record.Plan.Facts, &facts); err != nil {
+		return PurgeFacts{}, fmt.Errorf("read the facts of action %s: %w", record.ID, err)
+	}
+	return facts, nil
+}

@@ -21,6 +21,9 @@ type nodePart struct{ api kube.API }
 
 func (p nodePart) capture(ctx context.Context, record journal.ActionRecord, facts *PurgeFacts) error {
 	facts.Node = NodeIdentity{Name: record.Subject.Name, UID: record.Subject.UID}
+	if known := record.Request.Node; known != nil {
+		facts.Node.remember(*known)
+	}
 	live, err := p.api.Node(ctx, record.Subject.Name)
 	switch {
 	case errors.Is(err, kube.ErrNotFound):
@@ -31,17 +34,23 @@ func (p nodePart) capture(ctx context.Context, record journal.ActionRecord, fact
 		return nil
 	}
 	facts.Node.Present = true
-	facts.Node.Role, facts.Node.InternalIP, facts.Node.Hostname = live.Facts.Role, live.Facts.InternalIP, live.Facts.Hostname
+	facts.Node.remember(live.Facts)
 	return nil
 }
 
-func (nodePart) plan(PurgeFacts, []journal.PlannedStep) ([]journal.PlannedStep, error) {
+func (n *NodeIdentity) remember(facts journal.NodeFacts) {
+	n.Role, n.InternalIP, n.Hostname = facts.Role, facts.InternalIP, facts.Hostname
+}
+
+func (nodePart) plan(journal.ActionRecord, PurgeFacts) ([]journal.PlannedStep, error) {
 	return []journal.PlannedStep{{
-		ID: doesDeleteNode, Does: doesDeleteNode,
-		Preflights:   append([]string{NodeStillGone}, PurgePolicy()...),
+		ID: doesDeleteNode, Does: doesDeleteNode, Preflights: guarded(nil),
 		Irreversible: true, Timeout: journal.Duration(deleteNodeTimeout),
 	}}, nil
 }
+
+func (nodePart) gate(journal.ActionRecord, PurgeFacts) []string { return nil }
+func (nodePart) preflights() map[string]Preflight               { return nil }
 
 func (p nodePart) steps() map[string]Step {
 	return map[string]Step{doesDeleteNode: deleteNode(p)}

@@ -1,0 +1,74 @@
+package actions
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/replicatedhq/ekco/internal/etcd"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// EtcdQuorumKept is the preflight that projects the members of etcd after the
+// removal. It holds an automatic purge, ends a manual one before its point of no
+// return, and warns a forced one.
+const EtcdQuorumKept = "EtcdQuorumKept"
+
+type etcdQuorumKept struct{ dial etcd.Dial }
+
+// Check implements [Preflight].
+func (p etcdQuorumKept) Check(ctx context.Context, record journal.ActionRecord) Verdict {
+	facts, err := purgeFacts(record)
+	switch {
+	case err != nil:
+		return Hold(err.Error())
+	case facts.Etcd == nil:
+		return Pass()
+	case facts.Etcd.Problem != "":
+		return Warn("no etcd member is removed: " + facts.Etcd.Problem)
+	case facts.Etcd.Member == nil:
+		return Pass()
+	}
+	projected, err := p.project(ctx, facts)
+	switch {
+	case errors.Is(err, etcd.ErrNoMember), errors.Is(err, etcd.ErrOtherMember):
+		return Pass()
+	case err != nil && record.Request.Force:
+		return Warn(fmt.Sprintf("cannot tell whether etcd keeps its quorum: %v", err))
+	case err != nil:
+		return Hold(fmt.Sprintf("cannot tell whether etcd keeps its quorum: %v", err))
+	case projected.Keeps:
+		return Pass()
+	case record.Request.Manual && record.Request.Force:
+		return Warn(projected.Reason)
+	case record.Request.Manual && !record.PastNoReturn:
+		return Abandon(projected.Reason + " --force goes on all the same.")
+	}
+	return Hold(projected.Reason)
+}
+
+// project asks the members that would remain first: a dead one costs a timeout,
+// and its being healthy can only make the answer better.
+func (p etcdQuorumKept) project(ctx context.Context, facts PurgeFacts) (etcd.Projection, error) {
+	api, err := p.dial(facts.Etcd.Endpoints)
+	if err != nil {
+		return etcd.Projection{}, err
+	}
+	members, err := api.Members(ctx)
+	if err != nil {
+		return etcd.Projection{}, err
+	}
+	member, err := etcd.Confirm(members, *facts.Etcd.Member, facts.Node.Name)
+	if err != nil {
+		return etcd.Projection{}, err
+	}
+	others := slices.DeleteFunc(slices.Clone(members), func(m etcd.Member) bool { return m.ID == member.ID })
+	health := api.Health(ctx, others)
+	projected := etcd.ProjectRemoval(members, health, member.ID)
+	if projected.Keeps {
+		return projected, nil
+	}
+	health = append(health, api.Health(ctx, []etcd.Member{member})...)
+	return etcd.ProjectRemoval(members, health, member.ID), nil
+}

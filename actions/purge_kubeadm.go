@@ -1,0 +1,75 @@
+package actions
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/internal/kubeadm"
+)
+
+const (
+	doesRemoveEndpoint    = "remove-kubeadm-endpoint"
+	removeEndpointTimeout = time.Minute
+)
+
+// removeEndpoint takes the node out of kubeadm's ClusterStatus, and repairs one
+// that an old EKCO wrote.
+type removeEndpoint primaryPart
+
+// Atomic implements [AtomicStep]: the document is written in one call.
+func (removeEndpoint) Atomic() bool { return true }
+
+// Prove implements [Step].
+func (s removeEndpoint) Prove(ctx context.Context, step StepContext) (Proof, error) {
+	_, edit, kept, err := s.look(ctx, step)
+	switch {
+	case err != nil:
+		return Proof{}, err
+	case kept != "":
+		return Proof{Done: true, Outputs: left(kept)}, nil
+	case !edit.Changed():
+		return Proof{Done: true}, nil
+	}
+	return Proof{Missing: "the ClusterStatus in kube-system/kubeadm-config still lists the node, or is malformed"}, nil
+}
+
+// Do implements [Step].
+func (s removeEndpoint) Do(ctx context.Context, step StepContext) (json.RawMessage, error) {
+	config, edit, kept, err := s.look(ctx, step)
+	if err != nil || kept != "" || !edit.Changed() {
+		return nil, err
+	}
+	if _, err := s.plane.Kubeadm.WriteClusterStatus(ctx, edit.Text, config.Version); err != nil {
+		return nil, fmt.Errorf("write the ClusterStatus of kube-system/kubeadm-config: %w", missing(err, "update", "configmaps in kube-system"))
+	}
+	return nil, nil
+}
+
+// look reads the document and says what is to be done with it; kept says why
+// nothing is.
+func (s removeEndpoint) look(ctx context.Context, step StepContext) (config kube.KubeadmConfig, edit kubeadm.Edit, kept string, err error) {
+	facts, err := purgeFacts(step.Action)
+	if err != nil {
+		return config, edit, "", err
+	}
+	replacement, err := facts.Node.replacement(ctx, s.api)
+	if err != nil {
+		return config, edit, "", err
+	}
+	if replacement != "" {
+		return config, edit, "node " + facts.Node.Name + " has been replaced; its endpoint is the new one's", nil
+	}
+	config, err = s.plane.Kubeadm.KubeadmConfig(ctx)
+	switch {
+	case errors.Is(err, kube.ErrNotFound):
+		return config, edit, "", nil
+	case err != nil:
+		return config, edit, "", fmt.Errorf("read kube-system/kubeadm-config: %w", missing(err, "get", "configmaps in kube-system"))
+	}
+	edit, err = kubeadm.RemoveEndpoint(config.ClusterStatus, facts.Node.Name)
+	return config, edit, "", err
+}

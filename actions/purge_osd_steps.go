@@ -1,0 +1,250 @@
+package actions
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/replicatedhq/ekco/internal/ceph"
+)
+
+// findOSDs completes what could not be captured because Ceph did not answer. It
+// changes nothing: its proof is its output.
+type findOSDs storagePart
+
+// Do implements [Step].
+func (findOSDs) Do(context.Context, StepContext) (json.RawMessage, error) { return nil, nil }
+
+// Prove implements [Step].
+func (s findOSDs) Prove(ctx context.Context, step StepContext) (Proof, error) {
+	view, err := storagePart(s).look(ctx, step.Action)
+	if err != nil {
+		return Proof{}, err
+	}
+	claimed, err := storagePart(s).claims(ctx, view.Deployments)
+	if err != nil {
+		return Proof{}, err
+	}
+	outputs, err := json.Marshal(view.find(claimed))
+	if err != nil {
+		return Proof{}, fmt.Errorf("write down what was found: %w", err)
+	}
+	return Proof{Done: true, Outputs: outputs}, nil
+}
+
+// find returns the captured OSDs that are still the node's and, unless another
+// node has its name, those under its CRUSH host that are down and have no
+// Deployment.
+func (v storageView) find(claimed map[int]bool) foundOSDs {
+	var found foundOSDs
+	captured := v.ids()
+	for _, id := range captured {
+		osd, there := v.tree.OSD(id)
+		switch {
+		case !there:
+		case claimed[id], v.replaced && osd.Up:
+			found.Left = append(found.Left, id)
+		default:
+			found.OSDs = append(found.OSDs, OSDFacts{Ref: osd.Ref, Gone: !osd.Exists})
+		}
+	}
+	host, ok := v.tree.HostOfNode(v.node.hostname())
+	if !ok || v.replaced {
+		return found
+	}
+	found.CrushHost = host.Name
+	for _, id := range host.OSDs {
+		osd, _ := v.tree.OSD(id)
+		if !slices.Contains(captured, id) && !claimed[id] && !osd.Up {
+			found.OSDs = append(found.OSDs, OSDFacts{Ref: osd.Ref, Gone: !osd.Exists})
+		}
+	}
+	return found
+}
+
+// outOSDs marks the OSDs down and out.
+type outOSDs storagePart
+
+// Prove implements [Step].
+func (s outOSDs) Prove(ctx context.Context, step StepContext) (Proof, error) {
+	view, err := storagePart(s).look(ctx, step.Action)
+	if err != nil {
+		return Proof{}, err
+	}
+	for _, osd := range view.remaining() {
+		if osd.Exists && osd.In() {
+			return Proof{Missing: ceph.Names(osd.ID) + " is still in"}, nil
+		}
+	}
+	return Proof{Done: true}, nil
+}
+
+// Do implements [Step].
+func (s outOSDs) Do(ctx context.Context, step StepContext) (json.RawMessage, error) {
+	view, err := storagePart(s).look(ctx, step.Action)
+	if err != nil {
+		return nil, err
+	}
+	var ids []int
+	for _, osd := range view.remaining() {
+		if osd.Exists {
+			ids = append(ids, osd.ID)
+		}
+	}
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	if err := s.Ceph.Down(ctx, ids...); err != nil {
+		return nil, err
+	}
+	return nil, s.Ceph.Out(ctx, ids...)
+}
+
+// waitOSDs lets time pass since the OSDs were marked out.
+type waitOSDs storagePart
+
+// Do implements [Step].
+func (waitOSDs) Do(context.Context, StepContext) (json.RawMessage, error) { return nil, nil }
+
+// Prove implements [Step].
+func (s waitOSDs) Prove(_ context.Context, step StepContext) (Proof, error) {
+	until := step.Action.Steps[doesOutOSDs].DoneAt.Add(s.Wait)
+	if time.Now().Before(until) {
+		return Proof{Missing: "waiting until " + until.UTC().Format(time.RFC3339)}, nil
+	}
+	return Proof{Done: true}, nil
+}
+
+// purgeOSD removes one captured OSD.
+type purgeOSD storagePart
+
+// Prove implements [Step].
+func (s purgeOSD) Prove(ctx context.Context, step StepContext) (Proof, error) {
+	_, kept, there, err := s.find(ctx, step)
+	switch {
+	case err != nil:
+		return Proof{}, err
+	case there:
+		return Proof{Missing: "Ceph still has the OSD"}, nil
+	case kept != "":
+		return Proof{Done: true, Outputs: left(kept)}, nil
+	}
+	return Proof{Done: true}, nil
+}
+
+// Do implements [Step].
+func (s purgeOSD) Do(ctx context.Context, step StepContext) (json.RawMessage, error) {
+	osd, _, there, err := s.find(ctx, step)
+	if err != nil || !there {
+		return nil, err
+	}
+	return nil, purgeOne(ctx, s.Ceph, osd)
+}
+
+// find returns the OSD of the step as it is now, if it is still to be removed.
+func (s purgeOSD) find(ctx context.Context, step StepContext) (now ceph.OSD, kept string, remains bool, err error) {
+	var captured OSDFacts
+	if err := step.Input(&captured); err != nil {
+		return ceph.OSD{}, "", false, err
+	}
+	view, err := storagePart(s).look(ctx, step.Action)
+	if err != nil {
+		return ceph.OSD{}, "", false, err
+	}
+	at := slices.IndexFunc(view.OSDs, func(o OSDFacts) bool { return o.ID == captured.ID })
+	if at < 0 {
+		return ceph.OSD{}, ceph.Names(captured.ID) + " is not the node's any more, or is gone", false, nil
+	}
+	now, kept, remains = view.remains(view.OSDs[at])
+	return now, kept, remains, nil
+}
+
+// purgeOne purges an OSD. That its id belongs to another one now means that it
+// is gone.
+func purgeOne(ctx context.Context, api ceph.API, osd ceph.OSD) error {
+	if err := api.Purge(ctx, osd.Ref); err != nil && !errors.Is(err, ceph.ErrOtherOSD) {
+		return err
+	}
+	return nil
+}
+
+// purgeFoundOSDs removes the OSDs that were found only after the plan.
+type purgeFoundOSDs storagePart
+
+// Prove implements [Step].
+func (s purgeFoundOSDs) Prove(ctx context.Context, step StepContext) (Proof, error) {
+	osds, err := s.find(ctx, step)
+	switch {
+	case err != nil:
+		return Proof{}, err
+	case len(osds) > 0:
+		return Proof{Missing: "Ceph still has " + ceph.Names(osds[0].ID)}, nil
+	}
+	return Proof{Done: true}, nil
+}
+
+// Do implements [Step]. One OSD that cannot be purged does not keep the others.
+func (s purgeFoundOSDs) Do(ctx context.Context, step StepContext) (json.RawMessage, error) {
+	osds, err := s.find(ctx, step)
+	if err != nil {
+		return nil, err
+	}
+	var failures []error
+	for _, osd := range osds {
+		failures = append(failures, purgeOne(ctx, s.Ceph, osd))
+	}
+	return nil, errors.Join(failures...)
+}
+
+// find returns those that no other step removes.
+func (s purgeFoundOSDs) find(ctx context.Context, step StepContext) ([]ceph.OSD, error) {
+	facts, err := purgeFacts(step.Action)
+	if err != nil {
+		return nil, err
+	}
+	view, err := storagePart(s).look(ctx, step.Action)
+	if err != nil {
+		return nil, err
+	}
+	captured := facts.Storage.ids()
+	return slices.DeleteFunc(view.remaining(), func(o ceph.OSD) bool { return slices.Contains(captured, o.ID) }), nil
+}
+
+// removeCrushHost removes the node's host from the CRUSH map.
+type removeCrushHost storagePart
+
+// Prove implements [Step].
+func (s removeCrushHost) Prove(ctx context.Context, step StepContext) (Proof, error) {
+	view, err := storagePart(s).look(ctx, step.Action)
+	if err != nil {
+		return Proof{}, err
+	}
+	host, there := view.tree.Host(view.CrushHost)
+	switch {
+	case !there:
+		return Proof{Done: true}, nil
+	case view.replaced:
+		return Proof{Done: true, Outputs: left("CRUSH host " + host.Name + " belongs to the node that replaced " + view.node.Name)}, nil
+	}
+	return Proof{Missing: "the CRUSH map still has host " + host.Name}, nil
+}
+
+// Do implements [Step].
+func (s removeCrushHost) Do(ctx context.Context, step StepContext) (json.RawMessage, error) {
+	view, err := storagePart(s).look(ctx, step.Action)
+	if err != nil {
+		return nil, err
+	}
+	host, there := view.tree.Host(view.CrushHost)
+	if !there || view.replaced {
+		return nil, nil
+	}
+	if len(host.OSDs) > 0 {
+		return nil, fmt.Errorf("remove CRUSH host %s: %w: %s came to it after the purge was planned; remove what is left there, then: ekco retry %s",
+			host.Name, ceph.ErrHostNotEmpty, ceph.Names(host.OSDs...), step.Action.ID)
+	}
+	return nil, s.Ceph.CrushRemove(ctx, host.Name)
+}

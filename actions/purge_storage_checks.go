@@ -1,0 +1,201 @@
+package actions
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/replicatedhq/ekco/internal/ceph"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// The preflights of storage.
+const (
+	// CephAnswers holds what needs Ceph until monitors and mgr answer.
+	CephAnswers = "CephAnswers"
+	// CephHealthy warns when Ceph has other troubles than the loss of the node.
+	CephHealthy = "CephHealthy"
+	// OSDSafeToDestroy warns when data may be on the node's OSDs alone.
+	OSDSafeToDestroy = "OSDSafeToDestroy"
+	// OSDsDown holds the purge of OSDs that run.
+	OSDsDown = "OSDsDown"
+)
+
+type cephAnswers struct{ api ceph.API }
+
+// Check implements [Preflight].
+func (p cephAnswers) Check(ctx context.Context, _ journal.ActionRecord) Verdict {
+	ctx, cancel := context.WithTimeout(ctx, cephLook)
+	defer cancel()
+	health, err := p.api.Health(ctx)
+	switch {
+	case err != nil:
+		return Hold(err.Error())
+	case !health.MgrActive:
+		return Hold("Ceph has no active mgr, and without one it answers nothing about OSDs; check that a rook-ceph-mgr pod runs")
+	}
+	return Pass()
+}
+
+// unanswered says why Ceph did not answer when a manual purge was planned, until
+// it was asked again. It saves a person two further timeouts.
+func unanswered(record journal.ActionRecord) string {
+	facts, err := purgeFacts(record)
+	if err != nil || facts.Storage == nil || record.Steps[doesFindOSDs].Done() {
+		return ""
+	}
+	return facts.Storage.TreeUnread
+}
+
+type cephHealthy struct{ api ceph.API }
+
+// Check implements [Preflight].
+func (p cephHealthy) Check(ctx context.Context, record journal.ActionRecord) Verdict {
+	if why := unanswered(record); why != "" {
+		return Warn("cannot tell whether Ceph is healthy: " + why)
+	}
+	ctx, cancel := context.WithTimeout(ctx, cephLook)
+	defer cancel()
+	health, err := p.api.Health(ctx)
+	if err != nil {
+		return Warn(fmt.Sprintf("cannot tell whether Ceph is healthy: %v", err))
+	}
+	troubles := troubling(health)
+	if len(troubles) == 0 {
+		return Pass()
+	}
+	others, err := p.othersDown(ctx, record, health)
+	if err != nil {
+		return Warn(fmt.Sprintf("cannot tell whether Ceph is healthy: %v", err))
+	}
+	return unhealthy(health, troubles, others)
+}
+
+// unhealthy: that the lost node's own OSDs are down is no news.
+func unhealthy(health ceph.Health, troubles []ceph.Check, others []int) Verdict {
+	var reasons []string
+	for _, check := range troubles {
+		switch {
+		case !downCodes[check.Code]:
+			reasons = append(reasons, fmt.Sprintf("%s (%s)", check.Message, check.Code))
+		case len(others) > 0:
+			reasons = append(reasons, "on other nodes "+ceph.Names(others...)+" is down")
+			others = nil
+		}
+	}
+	if len(reasons) == 0 {
+		return Pass()
+	}
+	return Warn(fmt.Sprintf("Ceph says %s: %s", health.Status, strings.Join(reasons, "; ")))
+}
+
+// othersDown returns the OSDs that hold data, are down and are not the node's.
+func (p cephHealthy) othersDown(ctx context.Context, record journal.ActionRecord, health ceph.Health) ([]int, error) {
+	down := false
+	for _, check := range health.Checks {
+		down = down || downCodes[check.Code]
+	}
+	if !down {
+		return nil, nil
+	}
+	_, lost, err := lostStorage(record)
+	if err != nil {
+		return nil, err
+	}
+	tree, err := p.api.Tree(ctx)
+	if err != nil {
+		return nil, err
+	}
+	own := make(map[int]bool)
+	for _, id := range lost.ids() {
+		own[id] = true
+	}
+	var others []int
+	for _, osd := range tree.OSDs {
+		if osd.Exists && !osd.Up && osd.In() && !own[osd.ID] {
+			others = append(others, osd.ID)
+		}
+	}
+	return others, nil
+}
+
+// downCodes say that OSDs are down.
+var downCodes = map[string]bool{
+	"OSD_DOWN": true, "OSD_HOST_DOWN": true, "OSD_CHASSIS_DOWN": true, "OSD_RACK_DOWN": true,
+	"OSD_ROW_DOWN": true, "OSD_DATACENTER_DOWN": true, "OSD_ROOT_DOWN": true,
+}
+
+// harmless are troubles that say nothing about the safety of data. What is not
+// listed counts.
+var harmless = map[string]bool{
+	"AUTH_INSECURE_GLOBAL_ID_RECLAIM": true, "AUTH_INSECURE_GLOBAL_ID_RECLAIM_ALLOWED": true,
+	"DASHBOARD_DEBUG": true, "MON_CLOCK_SKEW": true, "MON_DISK_LOW": true, "MON_DOWN": true, "MON_MSGR2_NOT_ENABLED": true,
+	"OSD_NO_DOWN_OUT_INTERVAL": true, "OSD_UPGRADE_FINISHED": true, "PG_NOT_DEEP_SCRUBBED": true, "PG_NOT_SCRUBBED": true,
+	"POOL_APP_NOT_ENABLED": true, "POOL_NO_REDUNDANCY": true, "POOL_PG_NUM_NOT_POWER_OF_TWO": true,
+	"POOL_TOO_FEW_PGS": true, "POOL_TOO_MANY_PGS": true, "RECENT_CRASH": true, "RECENT_MGR_MODULE_CRASH": true,
+	"TELEMETRY_CHANGED": true, "TOO_FEW_OSDS": true, "TOO_FEW_PGS": true, "TOO_MANY_PGS": true,
+}
+
+func troubling(health ceph.Health) []ceph.Check {
+	var troubles []ceph.Check
+	for _, check := range health.Checks {
+		if !check.Muted && (!harmless[check.Code] || check.Severity == ceph.HealthErr) {
+			troubles = append(troubles, check)
+		}
+	}
+	return troubles
+}
+
+type osdSafeToDestroy struct{ api ceph.API }
+
+// Check implements [Preflight].
+func (p osdSafeToDestroy) Check(ctx context.Context, record journal.ActionRecord) Verdict {
+	_, lost, err := lostStorage(record)
+	switch why := unanswered(record); {
+	case err != nil:
+		return Hold(err.Error())
+	case why != "":
+		return Warn("cannot tell whether the node's OSDs may be destroyed: " + why)
+	case len(lost.OSDs) == 0:
+		return Pass()
+	}
+	ctx, cancel := context.WithTimeout(ctx, cephLook)
+	defer cancel()
+	health, err := p.api.Health(ctx)
+	if err == nil && !health.MgrActive {
+		err = fmt.Errorf("Ceph has no active mgr: %w", ceph.ErrUnavailable)
+	}
+	var safety ceph.Safety
+	if err == nil {
+		safety, err = p.api.SafeToDestroy(ctx, lost.ids()...)
+	}
+	switch {
+	case err != nil:
+		return Warn(fmt.Sprintf("cannot tell whether %s may be destroyed: %v", ceph.Names(lost.ids()...), err))
+	case !safety.All():
+		return Warn("data may be lost: " + safety.Reason())
+	}
+	return Pass()
+}
+
+type osdsDown storagePart
+
+// Check implements [Preflight].
+func (p osdsDown) Check(ctx context.Context, record journal.ActionRecord) Verdict {
+	ctx, cancel := context.WithTimeout(ctx, cephLook)
+	defer cancel()
+	view, err := storagePart(p).look(ctx, record)
+	if err != nil {
+		return Hold(fmt.Sprintf("cannot tell whether the OSDs are down: %v", err))
+	}
+	var up []int
+	for _, osd := range view.remaining() {
+		if osd.Up {
+			up = append(up, osd.ID)
+		}
+	}
+	if len(up) == 0 {
+		return Pass()
+	}
+	return Hold(fmt.Sprintf("%s still runs, so its node is not quite dead; power node %s off, or stop the OSD", ceph.Names(up...), view.node.Name))
+}

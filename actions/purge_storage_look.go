@@ -1,0 +1,114 @@
+package actions
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/replicatedhq/ekco/internal/ceph"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// storageView is what is left of a node in Ceph now.
+type storageView struct {
+	StorageFacts
+	node NodeIdentity
+	tree ceph.Tree
+	// replaced is set when another Node has the name now; claimed holds the ids of
+	// OSDs that have a Deployment which was not captured.
+	replaced bool
+	claimed  map[int]bool
+}
+
+// foundOSDs is what the step find-osds leaves: the facts that could not be
+// captured.
+type foundOSDs struct {
+	OSDs      []OSDFacts `json:"osds,omitempty"`
+	CrushHost string     `json:"crush_host,omitempty"`
+	// Left are captured OSDs that turned out to be another node's now.
+	Left []int `json:"left,omitempty"`
+}
+
+// lostStorage returns the captured facts, completed by what was found later.
+func lostStorage(record journal.ActionRecord) (NodeIdentity, StorageFacts, error) {
+	facts, err := purgeFacts(record)
+	if err != nil {
+		return NodeIdentity{}, StorageFacts{}, err
+	}
+	if facts.Storage == nil {
+		return facts.Node, StorageFacts{}, nil
+	}
+	var found foundOSDs
+	later, err := StepContext{Action: record}.Output(doesFindOSDs, &found)
+	if err != nil {
+		return NodeIdentity{}, StorageFacts{}, err
+	}
+	storage := *facts.Storage
+	if later {
+		storage.OSDs, storage.CrushHost = found.OSDs, found.CrushHost
+	}
+	return facts.Node, storage, nil
+}
+
+// look reads what is left of the node.
+func (p storagePart) look(ctx context.Context, record journal.ActionRecord) (storageView, error) {
+	var view storageView
+	var err error
+	if view.node, view.StorageFacts, err = lostStorage(record); err != nil {
+		return storageView{}, err
+	}
+	replacement, err := view.node.replacement(ctx, p.api)
+	if err != nil {
+		return storageView{}, err
+	}
+	view.replaced = replacement != ""
+	if view.replaced {
+		if view.claimed, err = p.claims(ctx, view.Deployments); err != nil {
+			return storageView{}, err
+		}
+	}
+	if view.tree, err = p.Ceph.Tree(ctx); err != nil {
+		return storageView{}, fmt.Errorf("read the CRUSH tree: %w", err)
+	}
+	return view, nil
+}
+
+// claims returns the OSDs that have a Deployment which was not captured.
+func (p storagePart) claims(ctx context.Context, captured []OSDDeployment) (map[int]bool, error) {
+	deployments, err := p.Rook.OSDDeployments(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list the Deployments of OSDs: %w", missing(err, "list", "deployments in rook-ceph"))
+	}
+	claimed := make(map[int]bool)
+	for _, d := range deployments {
+		if !slices.ContainsFunc(captured, func(c OSDDeployment) bool { return c.UID == d.UID }) {
+			claimed[d.OSD] = true
+		}
+	}
+	return claimed, nil
+}
+
+// remains returns the OSD as it is now, if it is still to be removed. One of the
+// same id and another UUID is another OSD. One that runs, or is about to, on a
+// node that replaced the lost one has its disk, and stays; kept says so.
+func (v storageView) remains(osd OSDFacts) (now ceph.OSD, kept string, remains bool) {
+	now, there := v.tree.OSD(osd.ID)
+	switch {
+	case !there, osd.UUID != "" && now.UUID != "" && osd.UUID != now.UUID, osd.Gone && now.Exists:
+		return now, "", false
+	case v.replaced && (now.Up || v.claimed[osd.ID]):
+		return now, fmt.Sprintf("%s belongs to the node that replaced %s", ceph.Names(osd.ID), v.node.Name), false
+	}
+	return now, "", true
+}
+
+// remaining returns the OSDs that are still to be removed.
+func (v storageView) remaining() []ceph.OSD {
+	var osds []ceph.OSD
+	for _, osd := range v.OSDs {
+		if now, _, remains := v.remains(osd); remains {
+			osds = append(osds, now)
+		}
+	}
+	return osds
+}

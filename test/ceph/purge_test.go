@@ -75,7 +75,7 @@ func refsOf(tree client.Tree, host client.Host) []client.Ref {
 
 func TestALostHostIsPurgedWithAllItsOSDsAndTheDataStays(t *testing.T) {
 	for name, options := range map[string]ceph.Options{
-		"with one OSD":                {Hosts: map[string]int{"node1": 1, "node2": 1, "node3": 1}},
+		"with one OSD":                  {Hosts: map[string]int{"node1": 1, "node2": 1, "node3": 1}},
 		"with three, ids of two digits": {Hosts: map[string]int{"node1": 1, "node2": 3, "node3": 1}, FirstOSD: 9},
 	} {
 		t.Run(name, func(t *testing.T) {

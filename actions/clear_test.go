@@ -17,7 +17,7 @@ import (
 func productKinds(w *world) map[journal.ActionKind]actions.Kind {
 	return map[journal.ActionKind]actions.Kind{
 		journal.ActionClearNode: actions.NewClearNode(w.cluster),
-		journal.ActionPurgeNode: actions.NewPurgeNode(w.cluster),
+		journal.ActionPurgeNode: actions.NewPurgeNode(w.cluster, w.parts(nil)...),
 	}
 }
 

@@ -38,7 +38,7 @@ func (w *world) liveMirrored(at int) {
 	f := &fuse{at: at, kill: kill, lock: make(chan struct{}, 1)}
 	api := mortalAPI{w.cluster, f}
 	cfg := w.config(map[journal.ActionKind]actions.Kind{
-		journal.ActionClearNode: actions.NewClearNode(api), journal.ActionPurgeNode: actions.NewPurgeNode(api),
+		journal.ActionClearNode: actions.NewClearNode(api), journal.ActionPurgeNode: actions.NewPurgeNode(api, w.parts(f)...),
 	})
 	cfg.Store = mortalStore{w.store, f}
 	cfg.BeforeFirstStep = func(ctx context.Context, record journal.ActionRecord) {

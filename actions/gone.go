@@ -13,7 +13,9 @@ import (
 // action when it answers again.
 const NodeStillGone = "NodeStillGone"
 
-// nodeStillGone compares the live Node with the action's subject.
+// nodeStillGone compares the live Node with the action's subject. A node that
+// answers ends the action, or warns the person who asked for its purge while it
+// answered.
 type nodeStillGone struct {
 	api kube.API
 	// replaced judges a Node of the same name and another UID.
@@ -31,13 +33,22 @@ func (p nodeStillGone) Check(ctx context.Context, record journal.ActionRecord) V
 		return Hold(fmt.Sprintf("cannot tell whether node %s is still gone: %v", subject.Name, missing(err, "get", "nodes")))
 	case live.UID != subject.UID:
 		return p.replaced(live)
-	case record.Request.Manual && record.Request.Live:
-		return Pass()
 	}
 	if _, unreachable := live.Facts.Unreachable(); unreachable {
 		return Pass()
 	}
+	if record.Request.Manual && record.Request.Live {
+		return Warn(fmt.Sprintf("node %s answers and is %s; purging it removes a node that works", subject.Name, readiness(live.Facts)))
+	}
 	return Abandon(fmt.Sprintf("node %s answers again", subject.Name))
+}
+
+// readiness says of a reachable node whether it is ready.
+func readiness(facts journal.NodeFacts) string {
+	if facts.Ready() {
+		return "ready"
+	}
+	return "reachable, though not ready"
 }
 
 // missing names the permission that a Forbidden is about.

@@ -29,6 +29,18 @@ type world struct {
 	cluster *kubesim.Cluster
 	logged  strings.Builder
 	logMu   sync.Mutex
+	// options, when set, are the parts of a purge as one incarnation reaches
+	// them; a nil fuse never burns. describe tells of what they reach.
+	options  func(f *fuse) []actions.PurgeOption
+	describe func() string
+}
+
+// parts returns the parts of a purge beyond the Node.
+func (w *world) parts(f *fuse) []actions.PurgeOption {
+	if w.options == nil {
+		return nil
+	}
+	return w.options(f)
 }
 
 func newWorld(t *testing.T) *world {

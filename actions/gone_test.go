@@ -1,0 +1,60 @@
+package actions_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// livePurge asks for the purge of a node that is ready.
+func livePurge(w *world, request journal.ActionRequested) {
+	node := w.cluster.AddNode("w1", journal.RoleWorker)
+	request.Kind = journal.ActionPurgeNode
+	w.request(journal.NodeSubject("w1", node.UID), request)
+}
+
+const liveWarning = "node w1 answers and is ready; purging it removes a node that works"
+
+func TestAReadyNodeWarnsThePersonWhoAsksForItsPurge(t *testing.T) {
+	for name, test := range map[string]struct {
+		request journal.ActionRequested
+		lost    bool
+		want    actions.Verdict
+	}{
+		"a ready node":                      {journal.ActionRequested{Manual: true, Live: true}, false, actions.Warn(liveWarning)},
+		"a ready node, forced":              {journal.ActionRequested{Manual: true, Live: true, Force: true}, false, actions.Warn(liveWarning)},
+		"a node that was lost since":        {journal.ActionRequested{Manual: true, Live: true}, true, actions.Pass()},
+		"a lost node that answers again":    {journal.ActionRequested{Manual: true}, false, actions.Abandon("node w1 answers again")},
+		"an automatic purge is never asked": {journal.ActionRequested{Live: true}, false, actions.Abandon("node w1 answers again")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, w *world) {
+				livePurge(w, test.request)
+				if test.lost {
+					w.cluster.LoseNode("w1")
+				}
+				_, checks, err := actions.NewRunner(w.config(productKinds(w))).Explain(t.Context(), w.record())
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, check := range checks {
+					if check.Preflight == actions.NodeStillGone && check.Verdict != test.want {
+						t.Errorf("the preflight says %+v, want %+v", check.Verdict, test.want)
+					}
+				}
+			})
+		})
+	}
+}
+
+func TestTheWarningAboutAReadyNodeIsRecordedAndThePurgeGoesOn(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		livePurge(w, journal.ActionRequested{Manual: true, Live: true})
+		w.runToEnd(w.config(productKinds(w)))
+		if w.nodeExists() || w.count("warned NodeStillGone: "+liveWarning+" (no terminal)") != 1 {
+			t.Errorf("the node exists: %v\n%s", w.nodeExists(), strings.Join(w.story(), "\n"))
+		}
+	})
+}

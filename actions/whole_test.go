@@ -1,0 +1,210 @@
+package actions_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/internal/ceph"
+	"github.com/replicatedhq/ekco/internal/ceph/cephsim"
+	"github.com/replicatedhq/ekco/internal/etcd"
+	"github.com/replicatedhq/ekco/internal/etcd/etcdsim"
+	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// whole is a world with everything that a primary with OSDs leaves behind: w1 is
+// lost, p2 and p3 are fine.
+type whole struct {
+	*world
+	ceph   *cephsim.Cluster
+	rook   *rook
+	etcd   *etcdsim.Cluster
+	node   kube.Node
+	member etcd.Member
+	refs   []ceph.Ref
+	wait   time.Duration
+	// userManaged is set when the installer owns the list of storage nodes.
+	userManaged bool
+}
+
+const clusterStatus = `apiEndpoints:
+  p2:
+    advertiseAddress: 10.9.0.2
+    bindPort: 6443
+  p3:
+    advertiseAddress: 10.9.0.3
+    bindPort: 6443
+  w1:
+    advertiseAddress: %s
+    bindPort: 6443
+apiVersion: kubeadm.k8s.io/v1beta2
+kind: ClusterStatus
+`
+
+// lostPrimary adds w1 with the OSDs 3, 12 and 107, and loses it.
+func lostPrimary(w *world) *whole {
+	s := &whole{world: w, ceph: cephsim.New(), rook: &rook{}, etcd: etcdsim.New()}
+	s.node = w.cluster.AddNode("w1", journal.RolePrimary)
+	s.member = s.etcd.Add("w1", s.node.Facts.InternalIP)
+	for i, name := range []string{"p2", "p3"} {
+		ip := fmt.Sprintf("10.9.0.%d", i+2)
+		w.cluster.AddNode(name, journal.RolePrimary)
+		s.etcd.Add(name, ip)
+		s.ceph.AddHost(name, i+20)
+		s.rook.addOSD(name, i+20)
+		s.rook.listNode(name)
+	}
+	s.refs = s.ceph.AddHost("w1", 3, 12, 107)
+	for _, ref := range s.refs {
+		s.rook.addOSD("w1", ref.ID)
+	}
+	s.rook.listNode("w1")
+	w.cluster.SetKubeadmConfig(fmt.Sprintf(clusterStatus, s.node.Facts.InternalIP))
+	w.options, w.describe = s.purgeOptions, s.state
+	s.lose()
+	return s
+}
+
+func (s *whole) lose() {
+	s.cluster.LoseNode("w1")
+	s.ceph.LoseHost("w1")
+	s.etcd.Kill(s.member.ID)
+}
+
+// purgeOptions are the product's parts as one incarnation reaches them.
+func (s *whole) purgeOptions(f *fuse) []actions.PurgeOption {
+	storage := actions.Storage{Ceph: s.ceph, Rook: s.rook, Wait: s.wait, UserManaged: s.userManaged}
+	plane := actions.ControlPlane{Kubeadm: s.cluster, Etcd: s.etcd.Dial}
+	if f != nil {
+		storage.Ceph, storage.Rook = mortalCeph{s.ceph, f}, mortalRook{s.rook, f}
+		plane.Kubeadm = mortalKubeadm{s.cluster, f}
+		plane.Etcd = func(endpoints []string) (etcd.API, error) {
+			api, err := s.etcd.Dial(endpoints)
+			return mortalEtcd{api, f}, err
+		}
+	}
+	return []actions.PurgeOption{actions.PurgeStorage(storage), actions.PurgeControlPlane(plane)}
+}
+
+func (s *whole) ask(request journal.ActionRequested) {
+	request.Kind = journal.ActionPurgeNode
+	s.request(journal.NodeSubject("w1", s.node.UID), request)
+}
+
+func (s *whole) cfg() actions.Config { return s.config(productKinds(s.world)) }
+
+// traces lists what is left of w1.
+func (s *whole) traces() (traces []string) {
+	if s.nodeExists() {
+		traces = append(traces, "node")
+	}
+	tree := s.ceph.Snapshot()
+	if host, ok := tree.Host("w1"); ok {
+		traces = append(traces, fmt.Sprint("crush host ", host.OSDs))
+	}
+	for _, ref := range s.refs {
+		if osd, ok := tree.OSD(ref.ID); ok && osd.UUID == ref.UUID {
+			traces = append(traces, ceph.Names(ref.ID))
+		}
+	}
+	traces = append(traces, s.rook.onNode("w1")...)
+	if slices.Contains(s.rook.listed(), "w1") {
+		traces = append(traces, "storage entry")
+	}
+	if slices.ContainsFunc(s.etcd.List(), func(m etcd.Member) bool { return m.ID == s.member.ID }) {
+		traces = append(traces, "etcd member")
+	}
+	config, err := s.cluster.KubeadmConfig(s.t.Context())
+	if err == nil && strings.Contains(config.ClusterStatus, "w1:") {
+		traces = append(traces, "kubeadm endpoint")
+	}
+	return traces
+}
+
+func (s *whole) wantTraces(want ...string) {
+	s.t.Helper()
+	if got := s.traces(); !slices.Equal(got, want) {
+		s.t.Errorf("left of the node are %q, want %q; %q", got, want, s.story())
+	}
+}
+
+// wantAll checks that nothing was touched.
+func (s *whole) wantAll() {
+	s.t.Helper()
+	s.wantTraces("node", "crush host [3 12 107]", "osd.3", "osd.12", "osd.107",
+		"rook-ceph-osd-3", "rook-ceph-osd-12", "rook-ceph-osd-107", "storage entry", "etcd member", "kubeadm endpoint")
+}
+
+// wantOthers checks that what is not the node's is as it was.
+func (s *whole) wantOthers() {
+	s.t.Helper()
+	tree := s.ceph.Snapshot()
+	for _, id := range []int{20, 21} {
+		if osd, ok := tree.OSD(id); !ok || !osd.Up || !osd.In() {
+			s.t.Errorf("osd.%d of another node is %+v", id, osd)
+		}
+	}
+	if got := len(s.etcd.List()); got < 2 {
+		s.t.Errorf("%d members of etcd are left", got)
+	}
+	if listed := s.rook.listed(); !slices.Contains(listed, "p2") || !slices.Contains(listed, "p3") {
+		s.t.Errorf("storage nodes are %v", listed)
+	}
+}
+
+// state is what everything but Kubernetes has come to, and how often it changed.
+func (s *whole) state() string {
+	changes := s.rook.changed()
+	for _, e := range s.ceph.Effects() {
+		if e.Changed {
+			changes++
+		}
+	}
+	for _, e := range s.etcd.Effects() {
+		if e.Changed {
+			changes++
+		}
+	}
+	return fmt.Sprintf("left %q, listed %v, %d members, %d other changes", s.traces(), s.rook.listed(), len(s.etcd.List()), changes)
+}
+
+// inWhole runs a test on a lost primary with a fake clock.
+func inWhole(t *testing.T, test func(t *testing.T, s *whole)) {
+	t.Helper()
+	inBubble(t, func(t *testing.T, w *world) { test(t, lostPrimary(w)) })
+}
+
+// stepOf names the step that an effect belongs to.
+func stepOf(effect string) string {
+	verb, object, _ := strings.Cut(effect, " ")
+	switch verb {
+	case "delete-node":
+		return verb
+	case "osd-down", "osd-out":
+		return "out-osds"
+	case "osd-purge":
+		return "purge-osd " + object
+	case "crush-rm":
+		return "remove-crush-host"
+	case "remove-member":
+		return "remove-etcd-member"
+	case "remove-deployment":
+		return "remove-osd-deployment " + object
+	case "remove-entry":
+		return "remove-storage-entry"
+	case "write-cluster-status":
+		return "remove-kubeadm-endpoint"
+	}
+	return effect
+}
+
+// watched fails the test on an effect without a record.
+func (s *whole) watched() *whole {
+	s.watchEffects()
+	s.ceph.BeforeEffect, s.etcd.BeforeEffect, s.rook.beforeEffect = s.mustBeStarted, s.mustBeStarted, s.mustBeStarted
+	return s
+}

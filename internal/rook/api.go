@@ -1,0 +1,93 @@
+package rook
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+)
+
+// The objects of Rook, as kURL names them.
+const (
+	Namespace   = "rook-ceph"
+	ClusterName = "rook-ceph"
+	Operator    = "rook-ceph-operator"
+)
+
+// ErrNoToolsPod says that there is no pod to run ceph in. Other errors of an
+// [API] wrap the sentinel errors of package kube.
+var ErrNoToolsPod = errors.New("there is no running pod to run ceph commands in")
+
+// API is what EKCO asks of Rook. Implementations are safe for concurrent use.
+// All reads are live.
+type API interface {
+	// Detect looks for Rook and its version. An error says that it could not be
+	// told, for example because the Kubernetes API is unavailable.
+	Detect(ctx context.Context) (Installation, error)
+	// ToolsPod returns a running pod with the ceph program. It returns
+	// ErrNoToolsPod when there is none.
+	ToolsPod(ctx context.Context, version Version) (Pod, error)
+	// Exec runs argv in a pod, without a shell, and waits for it. The error is
+	// nil when the program ran to its end, whatever its exit code. When ctx ends,
+	// Exec does; the program in the pod may go on.
+	Exec(ctx context.Context, pod Pod, argv []string) (stdout, stderr []byte, exitCode int, err error)
+	// OSDDeployments returns the Deployments of all OSDs that are bound to the
+	// machine with that hostname, sorted by name. None when Rook is not there.
+	OSDDeployments(ctx context.Context, hostname string) ([]OSDDeployment, error)
+	// ScaleDown sets the replicas of the Deployment of that name and UID to 0. It
+	// returns kube.ErrNotFound when there is none of the name, kube.ErrOtherUID
+	// when it is another one.
+	ScaleDown(ctx context.Context, name, uid string) error
+	// DeleteDeployment deletes the Deployment of that name and UID; its pods
+	// follow. Errors as ScaleDown.
+	DeleteDeployment(ctx context.Context, name, uid string) error
+	// StorageNode returns what the CephCluster says about the node that is listed
+	// under any of the names: Rook lists hostnames, EKCO the names of Nodes.
+	StorageNode(ctx context.Context, names ...string) (StorageNode, error)
+	// RemoveStorageNode takes the node off the list and returns its entry as it
+	// was, nil when there was nothing to do. That is so when the list is not in
+	// use, has no such node, or belongs to another CephCluster than the one that
+	// was captured. Whether EKCO may edit the list at all is for the caller to
+	// know.
+	RemoveStorageNode(ctx context.Context, node StorageNode) (removed json.RawMessage, err error)
+}
+
+// Installation is what is known about Rook in the cluster.
+type Installation struct {
+	// Present is set when there is a CephCluster rook-ceph/rook-ceph that EKCO may
+	// read.
+	Present bool
+	// Version is that of the operator. Not known with custom images.
+	Version Version
+	// Why says, for people, why Rook is not present or its version is not known.
+	Why string
+}
+
+// Pod names a container.
+type Pod struct {
+	Name, Container string
+}
+
+// UnknownOSD is the id of an OSD whose Deployment does not say it.
+const UnknownOSD = -1
+
+// OSDDeployment is the Deployment of one OSD.
+type OSDDeployment struct {
+	Name string `json:"name"`
+	UID  string `json:"uid"`
+	// OSD is the id, or UnknownOSD.
+	OSD int `json:"osd"`
+	// Replicas is how many are wanted: 1, or 0 when it is scaled down.
+	Replicas int `json:"replicas"`
+}
+
+// StorageNode is what the CephCluster said about a node when it was captured.
+type StorageNode struct {
+	// ClusterUID is the UID of the CephCluster; empty when there is none.
+	ClusterUID string `json:"cluster_uid,omitempty"`
+	// UseAllNodes is set when Rook takes every node and ignores the list.
+	UseAllNodes bool `json:"use_all_nodes,omitempty"`
+	// Name is the name the node is listed under; empty when it is not.
+	Name string `json:"name,omitempty"`
+	// Entry is the node's entry, as it is written.
+	Entry json.RawMessage `json:"entry,omitempty"`
+}

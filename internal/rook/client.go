@@ -1,0 +1,109 @@
+package rook
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/client-go/rest"
+
+	"github.com/replicatedhq/ekco/internal/kube"
+)
+
+// DefaultCallTimeout bounds one request by default.
+const DefaultCallTimeout = 10 * time.Second
+
+// Options of a [Client]. The zero value is ready for use.
+type Options struct {
+	// UserAgent is how EKCO appears in the API server's audit log.
+	UserAgent string
+	// CallTimeout bounds one request, queueing included; default 10 s. An exec is
+	// bounded by its context alone.
+	CallTimeout time.Duration
+}
+
+// Client is the [API] of Rook in a real cluster.
+type Client struct {
+	rest        rest.Interface
+	config      *rest.Config
+	callTimeout time.Duration
+}
+
+var _ API = (*Client)(nil)
+
+// NewClient returns a client for the API server of config, which is not
+// changed. It sends nothing.
+func NewClient(config *rest.Config, options Options) (*Client, error) {
+	if options.CallTimeout == 0 {
+		options.CallTimeout = DefaultCallTimeout
+	}
+	// It knows no types but those of errors.
+	scheme := runtime.NewScheme()
+	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
+	config = rest.CopyConfig(config)
+	config.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
+	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
+	config.QPS, config.Burst = kube.DefaultQPS, kube.DefaultBurst
+	config.Timeout = 0 // it would end an exec; each call has its own
+	if options.UserAgent != "" {
+		config.UserAgent = options.UserAgent
+	}
+	client, err := rest.UnversionedRESTClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("make a client for Rook at %s: %w", config.Host, err)
+	}
+	return &Client{rest: client, config: config, callTimeout: options.CallTimeout}, nil
+}
+
+// resource is a kind of object in Rook's namespace.
+type resource struct {
+	// api is "api/v1" or "apis/GROUP/VERSION".
+	api, plural string
+}
+
+var (
+	pods         = resource{"api/v1", "pods"}
+	deployments  = resource{"apis/apps/v1", "deployments"}
+	cephClusters = resource{"apis/ceph.rook.io/v1", "cephclusters"}
+)
+
+func (r resource) path(name ...string) []string {
+	return append([]string{r.api, "namespaces", Namespace, r.plural}, name...)
+}
+
+// get reads an object, or a list when the name is empty.
+func (c *Client) get(ctx context.Context, of resource, name, labels string, into any) error {
+	this := call{"get", of.plural, name}
+	path := of.path(name)
+	if name == "" {
+		this.verb, path = "list", of.path()
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.callTimeout)
+	defer cancel()
+	request := c.rest.Get().AbsPath(path...)
+	if labels != "" {
+		request = request.Param("labelSelector", labels)
+	}
+	answer, err := request.Do(ctx).Raw()
+	if err != nil {
+		return this.fail(err)
+	}
+	if err := json.Unmarshal(answer, into); err != nil {
+		return fmt.Errorf("%s: read the answer: %w", this, err)
+	}
+	return nil
+}
+
+// metadata is the part of an object's that EKCO reads.
+type metadata struct {
+	Name              string            `json:"name"`
+	UID               string            `json:"uid"`
+	Labels            map[string]string `json:"labels"`
+	CreationTimestamp time.Time         `json:"creationTimestamp"`
+	DeletionTimestamp *time.Time        `json:"deletionTimestamp"`
+}

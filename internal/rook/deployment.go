@@ -1,0 +1,80 @@
+package rook
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// The labels and selectors of Rook's OSDs.
+const (
+	osdSelector    = "app=rook-ceph-osd"
+	osdIDLabel     = "ceph-osd-id"
+	hostnameOfNode = "kubernetes.io/hostname"
+)
+
+// deployment is the part of a Deployment that EKCO reads.
+type deployment struct {
+	Metadata metadata `json:"metadata"`
+	Spec     struct {
+		Replicas *int `json:"replicas"`
+		Template struct {
+			Spec struct {
+				NodeSelector map[string]string `json:"nodeSelector"`
+				Containers   []struct {
+					Name  string `json:"name"`
+					Image string `json:"image"`
+				} `json:"containers"`
+			} `json:"spec"`
+		} `json:"template"`
+	} `json:"spec"`
+}
+
+// image returns the image of the container of that name, else of the first.
+func (d deployment) image(container string) string {
+	containers := d.Spec.Template.Spec.Containers
+	for _, candidate := range containers {
+		if candidate.Name == container {
+			return candidate.Image
+		}
+	}
+	if len(containers) > 0 {
+		return containers[0].Image
+	}
+	return ""
+}
+
+// OSDDeployments implements [API].
+func (c *Client) OSDDeployments(ctx context.Context, hostname string) ([]OSDDeployment, error) {
+	var list struct {
+		Items []deployment `json:"items"`
+	}
+	err := c.get(ctx, deployments, "", osdSelector, &list)
+	switch {
+	case absent(err):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	var found []OSDDeployment
+	for _, item := range list.Items {
+		if hostname != "" && item.Spec.Template.Spec.NodeSelector[hostnameOfNode] == hostname {
+			found = append(found, item.osd())
+		}
+	}
+	slices.SortFunc(found, func(a, b OSDDeployment) int { return strings.Compare(a.Name, b.Name) })
+	return found, nil
+}
+
+func (d deployment) osd() OSDDeployment {
+	// A Deployment without replicas has one.
+	osd := OSDDeployment{Name: d.Metadata.Name, UID: d.Metadata.UID, OSD: UnknownOSD, Replicas: 1}
+	if d.Spec.Replicas != nil {
+		osd.Replicas = *d.Spec.Replicas
+	}
+	if id, err := strconv.ParseUint(d.Metadata.Labels[osdIDLabel], 10, 31); err == nil {
+		osd.OSD = int(id)
+	}
+	return osd
+}

@@ -1,0 +1,11 @@
+// Package rook is EKCO's view of Rook, the operator that runs Ceph on
+// Kubernetes: the narrow interface [API], and one implementation over
+// client-go. The subpackage rooksim simulates Rook for crash tests.
+//
+// Rook's own Go types are not used: they cannot share a module with current
+// Kubernetes libraries. Objects are read as JSON, just the fields that EKCO
+// needs, and what is written back keeps every other field as it was.
+//
+// Rook that is not there, or that EKCO may not see, is no error: see
+// [Installation].
+package rook

@@ -1,0 +1,41 @@
+package rook
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/replicatedhq/ekco/internal/kube"
+)
+
+// call names a request in errors.
+type call struct {
+	verb, resource, name string
+}
+
+func (c call) String() string {
+	if c.name == "" {
+		return fmt.Sprintf("%s %s in namespace %s", c.verb, c.resource, Namespace)
+	}
+	return fmt.Sprintf("%s %s %s/%s", c.verb, c.resource, Namespace, c.name)
+}
+
+// fail returns err with the call and the sentinel of package kube, or nil.
+func (c call) fail(err error) error {
+	sentinel := kube.Sentinel(err)
+	switch {
+	case err == nil:
+		return nil
+	case sentinel == nil || errors.Is(err, sentinel):
+		return fmt.Errorf("%s: %w", c, err)
+	case errors.Is(sentinel, kube.ErrForbidden):
+		return fmt.Errorf("%s: %w: EKCO's service account needs verb %q on %s in namespace %s (deploy/rbac-rook.yaml has the rules): %w",
+			c, sentinel, c.verb, c.resource, Namespace, err)
+	}
+	return fmt.Errorf("%s: %w: %w", c, sentinel, err)
+}
+
+// absent reports whether an error says that Rook, or the right to see it, is
+// not there.
+func absent(err error) bool {
+	return errors.Is(err, kube.ErrNotFound) || errors.Is(err, kube.ErrForbidden)
+}

@@ -1,0 +1,132 @@
+package rook
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/replicatedhq/ekco/internal/kube"
+)
+
+// cephCluster is the part of a CephCluster that EKCO reads.
+type cephCluster struct {
+	Metadata metadata `json:"metadata"`
+	Spec     struct {
+		Storage struct {
+			UseAllNodes bool              `json:"useAllNodes"`
+			Nodes       []json.RawMessage `json:"nodes"`
+		} `json:"storage"`
+	} `json:"spec"`
+}
+
+func (c *Client) cephCluster(ctx context.Context) (cephCluster, error) {
+	var cluster cephCluster
+	err := c.get(ctx, cephClusters, ClusterName, "", &cluster)
+	return cluster, err
+}
+
+// find returns the index and the name of the first listed node of any of the
+// names, or -1.
+func (c cephCluster) find(names ...string) (int, string) {
+	for i, entry := range c.Spec.Storage.Nodes {
+		var node struct {
+			Name string `json:"name"`
+		}
+		if json.Unmarshal(entry, &node) == nil && node.Name != "" && slices.Contains(names, node.Name) {
+			return i, node.Name
+		}
+	}
+	return -1, ""
+}
+
+// StorageNode implements [API].
+func (c *Client) StorageNode(ctx context.Context, names ...string) (StorageNode, error) {
+	cluster, err := c.cephCluster(ctx)
+	switch {
+	case absent(err):
+		return StorageNode{}, nil
+	case err != nil:
+		return StorageNode{}, err
+	}
+	node := StorageNode{ClusterUID: cluster.Metadata.UID, UseAllNodes: cluster.Spec.Storage.UseAllNodes}
+	if i, name := cluster.find(names...); i >= 0 {
+		node.Name, node.Entry = name, cluster.Spec.Storage.Nodes[i]
+	}
+	return node, nil
+}
+
+// errMoved says that the list changed between the look at it and the patch.
+var errMoved = errors.New("the list of storage nodes changes too often")
+
+// RemoveStorageNode implements [API].
+func (c *Client) RemoveStorageNode(ctx context.Context, node StorageNode) (json.RawMessage, error) {
+	if node.Name == "" {
+		return nil, nil
+	}
+	for range writeTries {
+		removed, err := c.removeStorageNode(ctx, node)
+		if !errors.Is(err, errMoved) {
+			return removed, err
+		}
+	}
+	return nil, fmt.Errorf("take node %s off CephCluster %s/%s: %w: %w; it is tried again",
+		node.Name, Namespace, ClusterName, kube.ErrConflict, errMoved)
+}
+
+func (c *Client) removeStorageNode(ctx context.Context, node StorageNode) (json.RawMessage, error) {
+	cluster, err := c.cephCluster(ctx)
+	switch {
+	case errors.Is(err, kube.ErrNotFound):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case node.ClusterUID != cluster.Metadata.UID || cluster.Spec.Storage.UseAllNodes:
+		return nil, nil
+	}
+	i, _ := cluster.find(node.Name)
+	if i < 0 {
+		return nil, nil
+	}
+	entry := cluster.Spec.Storage.Nodes[i]
+	if err := c.patchOut(ctx, cluster.Metadata.UID, i, entry); err != nil {
+		return nil, err
+	}
+	return entry, nil
+}
+
+// operation is one of a JSON patch.
+type operation struct {
+	Op    string `json:"op"`
+	Path  string `json:"path"`
+	Value any    `json:"value,omitempty"`
+}
+
+// patchOut removes the entry at an index only if it is still there and the list
+// is still in use. It returns errMoved when it is not.
+func (c *Client) patchOut(ctx context.Context, clusterUID string, index int, entry json.RawMessage) error {
+	path := "/spec/storage/nodes/" + strconv.Itoa(index)
+	patch, err := json.Marshal([]operation{
+		{Op: "test", Path: "/metadata/uid", Value: clusterUID},
+		{Op: "test", Path: path, Value: entry},
+		{Op: "remove", Path: path},
+	})
+	if err != nil {
+		return fmt.Errorf("patch CephCluster %s/%s: %w", Namespace, ClusterName, err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.callTimeout)
+	defer cancel()
+	err = c.rest.Patch(types.JSONPatchType).AbsPath(cephClusters.path(ClusterName)...).Body(patch).Do(ctx).Error()
+	var status apierrors.APIStatus
+	if errors.As(err, &status) && status.Status().Code == http.StatusUnprocessableEntity {
+		// This is how the API server says that a test failed.
+		return fmt.Errorf("%w: %w", errMoved, err)
+	}
+	return call{"patch", "cephclusters", ClusterName}.fail(err)
+}

@@ -1,0 +1,104 @@
+package rook
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/replicatedhq/ekco/internal/kube"
+)
+
+// writeTries is how often a write is tried when somebody else was faster.
+const writeTries = 5
+
+// ScaleDown implements [API]. kURL's permissions allow neither a patch nor the
+// scale subresource, so the whole object is read and written.
+func (c *Client) ScaleDown(ctx context.Context, name, uid string) error {
+	var err error
+	for range writeTries {
+		if err = c.scaleDown(ctx, name, uid); !errors.Is(err, kube.ErrConflict) {
+			return err
+		}
+	}
+	return err
+}
+
+func (c *Client) scaleDown(ctx context.Context, name, uid string) error {
+	var raw json.RawMessage
+	if err := c.get(ctx, deployments, name, "", &raw); err != nil {
+		return err
+	}
+	object, err := decode(raw)
+	if err != nil {
+		return fmt.Errorf("read Deployment %s/%s: %w", Namespace, name, err)
+	}
+	meta, _ := object["metadata"].(map[string]any)
+	if meta["uid"] != uid {
+		return otherUID(call{"update", "deployments", name}, meta["uid"], uid)
+	}
+	spec, _ := object["spec"].(map[string]any)
+	if spec == nil || spec["replicas"] == json.Number("0") {
+		return nil
+	}
+	spec["replicas"] = 0
+	body, err := json.Marshal(object)
+	if err != nil {
+		return fmt.Errorf("write Deployment %s/%s: %w", Namespace, name, err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.callTimeout)
+	defer cancel()
+	err = c.rest.Put().AbsPath(deployments.path(name)...).SetHeader("Content-Type", runtime.ContentTypeJSON).Body(body).Do(ctx).Error()
+	return call{"update", "deployments", name}.fail(err)
+}
+
+// decode keeps numbers as they are written.
+func decode(raw []byte) (map[string]any, error) {
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	decoder.UseNumber()
+	var object map[string]any
+	err := decoder.Decode(&object)
+	return object, err
+}
+
+func otherUID(this call, has any, wanted string) error {
+	return fmt.Errorf("%s: %w: it has UID %v, not %s; it was left alone", this, kube.ErrOtherUID, has, wanted)
+}
+
+// DeleteDeployment implements [API].
+func (c *Client) DeleteDeployment(ctx context.Context, name, uid string) error {
+	this := call{"delete", "deployments", name}
+	if uid == "" {
+		return fmt.Errorf("%s: its UID is not known; nothing is deleted by name alone", this)
+	}
+	expected, background := types.UID(uid), metav1.DeletePropagationBackground
+	body, err := json.Marshal(metav1.DeleteOptions{
+		TypeMeta:          metav1.TypeMeta{Kind: "DeleteOptions", APIVersion: "v1"},
+		Preconditions:     &metav1.Preconditions{UID: &expected},
+		PropagationPolicy: &background,
+	})
+	if err != nil {
+		return fmt.Errorf("%s: %w", this, err)
+	}
+	deleting, cancel := context.WithTimeout(ctx, c.callTimeout)
+	defer cancel()
+	err = this.fail(c.rest.Delete().AbsPath(deployments.path(name)...).
+		SetHeader("Content-Type", runtime.ContentTypeJSON).Body(body).Do(deleting).Error())
+	if !errors.Is(err, kube.ErrConflict) {
+		return err
+	}
+	// The precondition did not hold. Look why.
+	live, readErr := c.deployment(ctx, name)
+	switch {
+	case errors.Is(readErr, kube.ErrNotFound):
+		return readErr
+	case readErr == nil && live.Metadata.UID != uid:
+		return otherUID(this, live.Metadata.UID, uid)
+	}
+	return err
+}

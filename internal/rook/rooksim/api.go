@@ -1,0 +1,206 @@
+package rooksim
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/internal/rook"
+)
+
+var _ rook.API = (*Rook)(nil)
+
+// The verbs that can be forbidden.
+const (
+	GetCephClusters   = "get cephclusters"
+	PatchCephClusters = "patch cephclusters"
+	ListPods          = "list pods"
+	CreateExec        = "create pods/exec"
+	ListDeployments   = "list deployments"
+	UpdateDeployments = "update deployments"
+	DeleteDeployments = "delete deployments"
+)
+
+// reach says why a call does not get through, if so.
+func (r *Rook) reach(ctx context.Context, verb string) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("%s: %w", verb, err)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case r.outage:
+		return fmt.Errorf("%s: %w", verb, kube.ErrUnavailable)
+	case r.forbidden[verb]:
+		return fmt.Errorf("%s: %w", verb, kube.ErrForbidden)
+	}
+	return nil
+}
+
+// effect runs f, which changes something, between the hooks.
+func (r *Rook) effect(ctx context.Context, verb, name string, f func() (changed bool, err error)) error {
+	if err := r.reach(ctx, verb); err != nil {
+		return err
+	}
+	if r.BeforeEffect != nil {
+		r.BeforeEffect(name)
+	}
+	r.mu.Lock()
+	changed, err := f()
+	r.effects = append(r.effects, Effect{Name: name, Changed: changed})
+	deaf := r.deaf[name]
+	delete(r.deaf, name)
+	r.mu.Unlock()
+	if r.AfterEffect != nil {
+		r.AfterEffect(name)
+	}
+	if deaf {
+		return fmt.Errorf("%s: the answer was lost: %w", verb, kube.ErrUnavailable)
+	}
+	return err
+}
+
+// Detect implements [rook.API].
+func (r *Rook) Detect(ctx context.Context) (rook.Installation, error) {
+	err := r.reach(ctx, GetCephClusters)
+	switch {
+	case errors.Is(err, kube.ErrForbidden):
+		return rook.Installation{Why: "EKCO may not read CephClusters"}, nil
+	case err != nil:
+		return rook.Installation{}, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.installation, nil
+}
+
+// ToolsPod implements [rook.API].
+func (r *Rook) ToolsPod(ctx context.Context, _ rook.Version) (rook.Pod, error) {
+	if err := r.reach(ctx, ListPods); err != nil {
+		return rook.Pod{}, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.toolsPod {
+		return rook.Pod{}, rook.ErrNoToolsPod
+	}
+	return rook.Pod{Name: "rook-ceph-tools-0", Container: "rook-ceph-tools"}, nil
+}
+
+// Exec implements [rook.API].
+func (r *Rook) Exec(ctx context.Context, pod rook.Pod, argv []string) (stdout, stderr []byte, exitCode int, err error) {
+	if err := r.reach(ctx, CreateExec); err != nil {
+		return nil, nil, 0, err
+	}
+	if r.OnExec == nil {
+		return nil, nil, 0, fmt.Errorf("exec in %s: %w: the test says nothing about %q", pod.Name, kube.ErrUnavailable, argv)
+	}
+	return r.OnExec(ctx, pod, argv)
+}
+
+// OSDDeployments implements [rook.API].
+func (r *Rook) OSDDeployments(ctx context.Context, hostname string) ([]rook.OSDDeployment, error) {
+	err := r.reach(ctx, ListDeployments)
+	switch {
+	case errors.Is(err, kube.ErrForbidden):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var found []rook.OSDDeployment
+	for _, d := range r.deployments {
+		if hostname != "" && d.hostname == hostname {
+			found = append(found, d.OSDDeployment)
+		}
+	}
+	slices.SortFunc(found, func(a, b rook.OSDDeployment) int { return strings.Compare(a.Name, b.Name) })
+	return found, nil
+}
+
+// ScaleDown implements [rook.API].
+func (r *Rook) ScaleDown(ctx context.Context, name, uid string) error {
+	return r.effect(ctx, UpdateDeployments, "scale-down "+name, func() (bool, error) {
+		if err := r.check(name, uid); err != nil {
+			return false, err
+		}
+		d := r.deployments[name]
+		changed := d.Replicas != 0
+		d.Replicas = 0
+		r.deployments[name] = d
+		return changed, nil
+	})
+}
+
+// DeleteDeployment implements [rook.API].
+func (r *Rook) DeleteDeployment(ctx context.Context, name, uid string) error {
+	return r.effect(ctx, DeleteDeployments, "delete-deployment "+name, func() (bool, error) {
+		if err := r.check(name, uid); err != nil {
+			return false, err
+		}
+		delete(r.deployments, name)
+		return true, nil
+	})
+}
+
+// check expects mu to be held.
+func (r *Rook) check(name, uid string) error {
+	d, ok := r.deployments[name]
+	switch {
+	case !ok:
+		return fmt.Errorf("deployment %s: %w", name, kube.ErrNotFound)
+	case d.UID != uid:
+		return fmt.Errorf("deployment %s has uid %s: %w", name, d.UID, kube.ErrOtherUID)
+	}
+	return nil
+}
+
+// StorageNode implements [rook.API].
+func (r *Rook) StorageNode(ctx context.Context, names ...string) (rook.StorageNode, error) {
+	err := r.reach(ctx, GetCephClusters)
+	switch {
+	case errors.Is(err, kube.ErrForbidden):
+		return rook.StorageNode{}, nil
+	case err != nil:
+		return rook.StorageNode{}, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.installation.Present {
+		return rook.StorageNode{}, nil
+	}
+	node := rook.StorageNode{ClusterUID: r.clusterUID, UseAllNodes: r.useAllNodes}
+	for _, listed := range r.nodes {
+		if node.Name == "" && slices.Contains(names, listed.name) {
+			node.Name, node.Entry = listed.name, bytes.Clone(listed.entry)
+		}
+	}
+	return node, nil
+}
+
+// RemoveStorageNode implements [rook.API].
+func (r *Rook) RemoveStorageNode(ctx context.Context, node rook.StorageNode) (json.RawMessage, error) {
+	if node.Name == "" {
+		return nil, nil
+	}
+	var removed json.RawMessage
+	err := r.effect(ctx, PatchCephClusters, "remove-storage-node "+node.Name, func() (bool, error) {
+		i := slices.IndexFunc(r.nodes, func(l listed) bool { return l.name == node.Name })
+		if i < 0 || r.useAllNodes || r.clusterUID != node.ClusterUID || !r.installation.Present {
+			return false, nil
+		}
+		removed = r.nodes[i].entry
+		r.nodes = slices.Delete(r.nodes, i, i+1)
+		return true, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return removed, nil
+}

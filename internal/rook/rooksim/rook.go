@@ -1,0 +1,185 @@
+package rooksim
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/replicatedhq/ekco/internal/rook"
+)
+
+// ClusterUID is the UID of the CephCluster that [New] makes.
+const ClusterUID = "uid-ceph-cluster"
+
+// Exec answers for a program in a pod.
+type Exec func(ctx context.Context, pod rook.Pod, argv []string) (stdout, stderr []byte, exitCode int, err error)
+
+// Rook is a simulated Rook. Make one with [New]. Its methods are safe for
+// concurrent use; its exported fields must be set before the first call.
+type Rook struct {
+	// BeforeEffect and AfterEffect, when set, are called around each call that
+	// changes something, with the effect's name: "scale-down NAME",
+	// "delete-deployment NAME" or "remove-storage-node NAME". They are called
+	// outside of all locks, and only when the call gets through.
+	BeforeEffect, AfterEffect func(effect string)
+	// OnExec answers for programs. Without it every exec fails.
+	OnExec Exec
+
+	mu           sync.Mutex
+	installation rook.Installation
+	clusterUID   string
+	useAllNodes  bool
+	nodes        []listed
+	deployments  map[string]deployment
+	uids         int
+	toolsPod     bool
+	effects      []Effect
+
+	outage    bool
+	forbidden map[string]bool
+	deaf      map[string]bool
+}
+
+type deployment struct {
+	rook.OSDDeployment
+	hostname string
+}
+
+type listed struct {
+	name  string
+	entry json.RawMessage
+}
+
+// Effect is a change that a caller made.
+type Effect struct {
+	Name string
+	// Changed is false when everything was already as it should be.
+	Changed bool
+}
+
+// New returns a Rook 1.10.8 with a CephCluster that lists no nodes, no OSDs and
+// a running tools pod.
+func New() *Rook {
+	return &Rook{
+		installation: rook.Installation{Present: true, Version: rook.Version{
+			Known: true, Major: 1, Minor: 10, Patch: 8, Text: "v1.10.8",
+		}},
+		clusterUID: ClusterUID, deployments: make(map[string]deployment), toolsPod: true,
+		forbidden: make(map[string]bool), deaf: make(map[string]bool),
+	}
+}
+
+// SetInstallation sets what Detect finds.
+func (r *Rook) SetInstallation(installation rook.Installation) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.installation = installation
+}
+
+// AddOSD adds the Deployment rook-ceph-osd-ID, with one replica, and returns it.
+func (r *Rook) AddOSD(id int, hostname string) rook.OSDDeployment {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.uids++
+	name := fmt.Sprintf("rook-ceph-osd-%d", id)
+	added := rook.OSDDeployment{Name: name, UID: fmt.Sprintf("uid-%s-%d", name, r.uids), OSD: id, Replicas: 1}
+	r.deployments[name] = deployment{added, hostname}
+	return added
+}
+
+// RemoveOSD deletes the Deployment of an OSD behind everybody's back.
+func (r *Rook) RemoveOSD(id int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.deployments, fmt.Sprintf("rook-ceph-osd-%d", id))
+}
+
+// ListNode puts a node on the CephCluster's list.
+func (r *Rook) ListNode(name string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	entry, _ := json.Marshal(map[string]string{"name": name}) // it cannot fail
+	r.nodes = append(r.nodes, listed{name, entry})
+}
+
+// UseAllNodes has Rook ignore the list, or use it again.
+func (r *Rook) UseAllNodes(all bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.useAllNodes = all
+}
+
+// ReplaceCluster puts another CephCluster in the place of the present one. Its
+// list stays.
+func (r *Rook) ReplaceCluster(uid string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.clusterUID = uid
+}
+
+// LoseToolsPod takes the tools pod away, or brings it back.
+func (r *Rook) LoseToolsPod(lost bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.toolsPod = !lost
+}
+
+// Outage takes the Kubernetes API away, or brings it back.
+func (r *Rook) Outage(down bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.outage = down
+}
+
+// Forbid takes permissions away: "list deployments", for example.
+func (r *Rook) Forbid(verbs ...string) { r.permit(true, verbs) }
+
+// Allow gives permissions back.
+func (r *Rook) Allow(verbs ...string) { r.permit(false, verbs) }
+
+func (r *Rook) permit(forbid bool, verbs []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, verb := range verbs {
+		r.forbidden[verb] = forbid
+	}
+}
+
+// LoseAnswer makes the next call of an effect happen and then fail.
+func (r *Rook) LoseAnswer(effect string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.deaf[effect] = true
+}
+
+// Nodes returns the names on the CephCluster's list.
+func (r *Rook) Nodes() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var names []string
+	for _, node := range r.nodes {
+		names = append(names, node.name)
+	}
+	return names
+}
+
+// Effects returns what callers changed, in order.
+func (r *Rook) Effects() []Effect {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.effects)
+}
+
+// Count returns how many calls of an effect got through, whether or not they
+// changed anything.
+func (r *Rook) Count(effect string) int {
+	count := 0
+	for _, e := range r.Effects() {
+		if e.Name == effect {
+			count++
+		}
+	}
+	return count
+}

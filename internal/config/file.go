@@ -28,14 +28,15 @@ type setting struct {
 }
 
 // find returns the first file named config.<extension> in the directories, or
-// "" if there is none.
+// "" if there is none. A directory that may not be searched holds none: in a
+// container $HOME is often that of another user.
 func find(dirs []string) (string, error) {
 	for _, dir := range dirs {
 		for _, extension := range extensions {
 			path := filepath.Join(dir, "config"+extension)
 			info, err := os.Stat(path)
 			switch {
-			case errors.Is(err, fs.ErrNotExist):
+			case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission):
 			case err != nil:
 				return "", fmt.Errorf("look for a configuration file: %w", err)
 			case !info.IsDir():

@@ -4,12 +4,14 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
+	"golang.org/x/sys/unix"
 
 	"github.com/replicatedhq/ekco/fsm"
 )
@@ -257,6 +259,60 @@ func TestTheFirstDirectoryWithAFileCounts(t *testing.T) {
 	got, err := Load(Sources{Dirs: []string{t.TempDir(), first, second}, Env: func(string) (string, bool) { return "", false }})
 	if err != nil || got.LogLevel != "warn" {
 		t.Errorf("got %q, %v, want warn", got.LogLevel, err)
+	}
+}
+
+// asNobody takes the rights of root, if there are any, from the test until its
+// end: of its thread, and only as far as files go.
+func asNobody(t *testing.T) {
+	t.Helper()
+	if os.Getuid() != 0 {
+		return
+	}
+	const nobody = 65534
+	runtime.LockOSThread()
+	if _, err := unix.SetfsuidRetUid(nobody); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if _, err := unix.SetfsuidRetUid(0); err != nil {
+			t.Error(err)
+			return
+		}
+		runtime.UnlockOSThread()
+	})
+}
+
+func TestADirectoryThatMayNotBeSearchedIsPassedOver(t *testing.T) {
+	root := t.TempDir()
+	locked, open := filepath.Join(root, "locked"), filepath.Join(root, "open")
+	err := errors.Join(
+		os.Chmod(filepath.Dir(root), 0o755), os.Mkdir(locked, 0o000), os.Mkdir(open, 0o755),
+		os.WriteFile(filepath.Join(open, "config.yaml"), []byte("log_level: warn"), 0o644),
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	asNobody(t)
+	got, err := Load(Sources{Dirs: []string{locked, open}, Env: func(string) (string, bool) { return "", false }})
+	if err != nil || got.LogLevel != "warn" {
+		t.Errorf("got %q, %v, want warn", got.LogLevel, err)
+	}
+	if _, err := Load(Sources{File: filepath.Join(locked, "config.yaml")}); !errors.Is(err, os.ErrPermission) {
+		t.Errorf("got %v for a file that is named, want that it may not be read", err)
+	}
+}
+
+func TestAFileThatIsFoundAndMayNotBeReadIsAnError(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "config.yaml")
+	err := errors.Join(os.Chmod(filepath.Dir(dir), 0o755), os.WriteFile(path, nil, 0o000))
+	if err != nil {
+		t.Fatal(err)
+	}
+	asNobody(t)
+	if _, err := Load(Sources{Dirs: []string{dir}}); !errors.Is(err, os.ErrPermission) || !strings.Contains(err.Error(), path) {
+		t.Errorf("got %v, want that %s may not be read", err, path)
 	}
 }
 

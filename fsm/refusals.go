@@ -39,6 +39,9 @@ func (r *round) refuse(rule *rule, n *Node, kind journal.ActionKind) {
 // refusalEvents compares the refusals that hold with the ones on record. Only
 // the rule counts: a reason whose numbers change is not worth an event.
 func (r *round) refusalEvents() []journal.Draft {
+	if r.policy.Passive {
+		return nil
+	}
 	var events []journal.Draft
 	for _, old := range r.Refusals {
 		key := refusalKey{old.Subject, old.Kind}

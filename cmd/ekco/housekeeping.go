@@ -15,12 +15,16 @@ import (
 	"github.com/replicatedhq/ekco/journal/bolt"
 )
 
-// keepHouse once a day moves old events into an export, and reports the
-// journal's size meanwhile.
+// retainFirst is when old events are looked for first: soon, because an
+// operator that is restarted every day would never come to it otherwise.
+const retainFirst = 10 * time.Minute
+
+// keepHouse moves old events into an export, soon after the start and then once
+// a day, and reports the journal's size meanwhile.
 func keepHouse(ctx context.Context, cfg config.Config, running *ring.Ring, store *bolt.Store, metrics *api.Metrics, log *slog.Logger) error {
 	size := time.NewTicker(time.Minute)
 	defer size.Stop()
-	retention := time.NewTicker(24 * time.Hour)
+	retention := time.NewTimer(retainFirst)
 	defer retention.Stop()
 	for {
 		if stat, err := store.Stat(ctx); err == nil {
@@ -31,6 +35,7 @@ func keepHouse(ctx context.Context, cfg config.Config, running *ring.Ring, store
 			return nil
 		case <-size.C:
 		case <-retention.C:
+			retention.Reset(24 * time.Hour)
 			if err := retain(ctx, cfg, running, store); err != nil && ctx.Err() == nil {
 				log.Warn("old events stay in the journal; tried again tomorrow", "error", err)
 			}

@@ -108,10 +108,7 @@ func newRing(ctx context.Context, cfg config.Config, options ringOptions, store 
 		Observe: observe(client, cfg.ReconcileInterval, log),
 	}
 	if options.OneShot {
-		ringConfig.Policy.ClearDeadNodes, ringConfig.Policy.PurgeDeadNodes = false, false
-		ringConfig.Only = func(record journal.ActionRecord) bool {
-			return record.Kind == journal.ActionPurgeNode && record.Subject.Name == options.Node
-		}
+		ringConfig.OnlyNode = options.Node
 	}
 	return ring.New(ctx, ringConfig)
 }

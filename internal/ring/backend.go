@@ -51,7 +51,7 @@ func (b *Backend) Status(ctx context.Context) (api.Status, error) {
 	if err != nil {
 		return api.Status{}, err
 	}
-	status.Operator.Running = true
+	status.Operator.Running = b.ring.cfg.OnlyNode == ""
 	status.Operator.PID = os.Getpid()
 	status.Journal.Stat = stat
 	status.Journal.Writable = true
@@ -71,12 +71,19 @@ func (b *Backend) Request(ctx context.Context, request fsm.Request) (api.Admissi
 	if err := b.ready(ctx); err != nil {
 		return api.Admission{}, err
 	}
+	if only := b.ring.cfg.OnlyNode; only != "" && request.Node != only {
+		return api.Admission{}, fmt.Errorf("no operator runs, and a command that purges %s holds the journal; ask again when it has ended: %w",
+			only, api.ErrRefused)
+	}
 	var answer api.Admission
 	err := b.write(ctx, func(s *fsm.State) ([]journal.Draft, error) {
 		admission, err := fsm.Admit(s, b.ring.cfg.Policy, time.Now(), request)
 		answer = api.Admission{
 			Action: admission.Action, Resumed: admission.Resumed,
 			AlreadyDone: admission.AlreadyDone, Message: admission.Message, FromSeq: s.Seq,
+		}
+		if err == nil && b.ring.admitted != nil {
+			b.ring.admitted[admission.Action] = true
 		}
 		return admission.Events, err
 	})

@@ -13,6 +13,10 @@ import (
 // decided.
 const decideAgain = time.Second
 
+// writeAgain is how often the loop tries whether a journal that could not be
+// written can be written again. The try is a snapshot.
+const writeAgain = 5 * time.Second
+
 // follow wakes the loop whenever something was appended, by whomever.
 func (r *Ring) follow(ctx context.Context, fatal chan<- error) {
 	for _, err := range r.cfg.Store.Follow(ctx, r.state.Seq) {
@@ -53,6 +57,10 @@ func (r *Ring) loop(ctx context.Context, fatal chan<- error) {
 		if err != nil {
 			fatal <- err
 			return
+		}
+		if r.store.unwritable() != nil {
+			r.saveSnapshot(ctx)
+			next = min(next, writeAgain)
 		}
 		timer.Reset(next)
 	}
@@ -105,6 +113,7 @@ func (r *Ring) catchUp(ctx context.Context) error {
 		r.state.Apply(event)
 		r.cfg.Metrics.Folded(event)
 		r.notes.about(event)
+		r.say(event)
 		r.signalWorker(event)
 	}
 	return nil
@@ -117,7 +126,9 @@ func (r *Ring) afterTurn(ctx context.Context) {
 	}
 	r.startWorkers()
 	r.observers.SetUnknown(unknownNodes(r.state))
-	r.mirror.Update(r.state.OpenActions(), r.state.Journal.ClusterUID)
+	if !r.cfg.Policy.DryRun {
+		r.mirror.Update(r.state.OpenActions(), r.state.Journal.ClusterUID)
+	}
 	r.cfg.Metrics.State(r.state)
 	if r.state.Seq-r.lastSaved >= r.cfg.SnapshotEvery {
 		r.saveSnapshot(ctx)
@@ -144,7 +155,7 @@ func (r *Ring) saveSnapshot(ctx context.Context) {
 	r.lastSaved = r.state.Seq
 	snapshot, err := r.state.Snapshot()
 	if err == nil {
-		err = r.cfg.Store.SaveSnapshot(ctx, snapshot)
+		err = r.store.SaveSnapshot(ctx, snapshot)
 	}
 	if err != nil {
 		r.log.Warn("cannot save a snapshot; the next start replays more events", "error", err)

@@ -8,23 +8,18 @@ import (
 )
 
 // Needed returns a function that reports which events the state would miss if
-// it were folded again without a snapshot: the facts of nodes that exist, and
-// the pauses. Events of open actions are needed too; the journal keeps those by
-// itself.
+// it were folded again without a snapshot: the last facts of each node that
+// exists, and the pauses in force. The journal keeps the events of open actions
+// by itself.
 func (r *Ring) Needed(ctx context.Context) (func(journal.Event) bool, error) {
-	present := make(map[string]bool)
+	needed := make(map[uint64]bool)
 	err := r.do(ctx, func(s *fsm.State) {
-		for uid, node := range s.Nodes {
-			present[uid] = node.Present()
+		for _, node := range s.Nodes {
+			needed[node.FactsSeq] = node.Present()
+		}
+		for _, pause := range s.Pauses {
+			needed[pause.Seq] = true
 		}
 	})
-	return func(event journal.Event) bool {
-		switch event.Type {
-		case journal.TypePauseSet, journal.TypePauseCleared:
-			return true
-		case journal.TypeNodeObserved, journal.TypeNodeTransitioned:
-			return present[event.Subject.UID]
-		}
-		return false
-	}, err
+	return func(event journal.Event) bool { return needed[event.Seq] }, err
 }

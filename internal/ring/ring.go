@@ -31,9 +31,9 @@ type Config struct {
 	Observe StartObservers
 	// Retry overrides the runner's back-off; zero means its defaults.
 	Retry actions.RetryPolicy
-	// Only, when set, says which open actions this ring runs; a command that
-	// works without an operator runs just the action it was asked for.
-	Only func(journal.ActionRecord) bool
+	// OnlyNode, when set, makes a ring that works for one command: it decides
+	// nothing by itself and runs just what is asked of it, about that node.
+	OnlyNode string
 	// SnapshotEvery is the number of events between snapshots; 0 means 5,000.
 	SnapshotEvery uint64
 	// Metrics may be nil.
@@ -48,6 +48,7 @@ type Ring struct {
 	cfg    Config
 	log    *slog.Logger
 	store  *watchedStore
+	kube   *watchedKube
 	runner *actions.Runner
 	mirror *mirror.Mirror
 
@@ -67,8 +68,13 @@ type Ring struct {
 	stopObservers context.CancelFunc
 	workersWG     sync.WaitGroup
 
+	// watching is what observes, once that has begun.
+	watching atomic.Pointer[Observers]
+
 	// Owned by the loop goroutine.
-	state     *fsm.State
+	state *fsm.State
+	// admitted are the actions that a ring for one command may run.
+	admitted  map[string]bool
 	workers   map[string]*worker
 	deciding  bool
 	lastSaved uint64
@@ -97,6 +103,11 @@ func New(ctx context.Context, cfg Config) (*Ring, error) {
 		loopEnded:  make(chan struct{}),
 		workers:    make(map[string]*worker),
 	}
+	if cfg.OnlyNode != "" {
+		r.cfg.Policy.Passive = true
+		r.admitted = make(map[string]bool)
+	}
+	r.kube = &watchedKube{API: cfg.Kube, ring: r, dryRun: cfg.Policy.DryRun}
 	r.store = &watchedStore{Store: cfg.Store, metrics: cfg.Metrics}
 	state, err := Fold(ctx, cfg.Store)
 	if err != nil {
@@ -113,14 +124,14 @@ func (r *Ring) prepare(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read the journal's identity: %w", err)
 	}
-	r.mirror = mirror.New(r.cfg.Kube, stat.JournalID, r.log, mirror.OnFailure(r.cfg.Metrics.MirrorFailed))
-	r.notes = newNotes(r.cfg.Kube, r.log)
+	r.mirror = mirror.New(r.kube, stat.JournalID, r.log, mirror.OnFailure(r.cfg.Metrics.MirrorFailed))
+	r.notes = newNotes(r.kube, r.log)
 	r.runner = actions.NewRunner(actions.Config{
 		Store: r.store,
 		Log:   r.log,
 		Kinds: map[journal.ActionKind]actions.Kind{
-			journal.ActionClearNode: actions.NewClearNode(r.cfg.Kube),
-			journal.ActionPurgeNode: actions.NewPurgeNode(r.cfg.Kube),
+			journal.ActionClearNode: actions.NewClearNode(r.kube),
+			journal.ActionPurgeNode: actions.NewPurgeNode(r.kube),
 		},
 		Preflights:      r.policyPreflights(),
 		Retry:           r.cfg.Retry,

@@ -22,6 +22,8 @@ type Observers interface {
 	WaitSynced(ctx context.Context) error
 	// Synced reports whether the journal is up to date with the cluster now.
 	Synced() bool
+	// Suspect tells the observers of a call that failed.
+	Suspect(err error)
 	// Absent lists what is not observed, for people.
 	Absent() []string
 	// Stop ends the observers and waits for them.
@@ -42,7 +44,7 @@ type StartObservers func(ctx context.Context, known []fsm.Node, recorder Recorde
 // observers, and only then decisions.
 func (r *Ring) start(ctx context.Context, fatal chan<- error) {
 	err := r.identify(ctx)
-	if err == nil {
+	if err == nil && !r.cfg.Policy.DryRun {
 		err = r.adopt(ctx)
 	}
 	if err == nil {
@@ -78,7 +80,7 @@ func (r *Ring) patiently(ctx context.Context, what string, f func(context.Contex
 // identify binds the journal to the cluster.
 func (r *Ring) identify(ctx context.Context) error {
 	return r.patiently(ctx, "learn which cluster this is", func(ctx context.Context) error {
-		uid, err := r.cfg.Kube.ClusterUID(ctx)
+		uid, err := r.kube.ClusterUID(ctx)
 		if errors.Is(err, kube.ErrForbidden) {
 			r.log.Info("may not read namespace kube-system: cannot tell whether the journal is of this cluster")
 			return nil
@@ -164,6 +166,7 @@ func (r *Ring) observe(ctx context.Context) error {
 		return err
 	}
 	observers := r.cfg.Observe(r.observersCtx, known, r.store)
+	r.watching.Store(&observers)
 	err = r.do(ctx, func(*fsm.State) { r.observers = observers })
 	if err != nil {
 		return err

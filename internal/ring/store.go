@@ -26,6 +26,15 @@ func (s *watchedStore) Append(ctx context.Context, drafts ...journal.Draft) ([]j
 	return events, err
 }
 
+// SaveSnapshot saves, and remembers how that went.
+func (s *watchedStore) SaveSnapshot(ctx context.Context, snapshot journal.Snapshot) error {
+	err := s.Store.SaveSnapshot(ctx, snapshot)
+	if err == nil || ctx.Err() == nil {
+		s.lastErr.Store(&err)
+	}
+	return err
+}
+
 // Record appends facts; it is how observers see the journal.
 func (s *watchedStore) Record(ctx context.Context, drafts ...journal.Draft) error {
 	_, err := s.Append(ctx, drafts...)

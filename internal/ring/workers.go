@@ -34,11 +34,8 @@ const signalBuffer = 8
 
 // startWorkers gives every open action without one a worker.
 func (r *Ring) startWorkers() {
-	if r.state.Journal.SafeMode() {
-		return
-	}
 	for _, record := range r.state.OpenActions() {
-		if r.cfg.Only != nil && !r.cfg.Only(record) {
+		if !r.mayRun(record) {
 			continue
 		}
 		if existing, ok := r.workers[record.ID]; ok && (!existing.ended || time.Now().Before(existing.restartAt)) {
@@ -46,6 +43,20 @@ func (r *Ring) startWorkers() {
 		}
 		r.startWorker(record)
 	}
+}
+
+// mayRun says whether an open action is this ring's to run. A dry run leaves
+// real actions to an operator that is none.
+func (r *Ring) mayRun(record journal.ActionRecord) bool {
+	switch {
+	case r.state.Journal.SafeMode():
+		return false
+	case r.cfg.Policy.DryRun && !record.Request.DryRun:
+		return false
+	case r.cfg.OnlyNode != "":
+		return r.admitted[record.ID]
+	}
+	return true
 }
 
 func (r *Ring) startWorker(record journal.ActionRecord) {
@@ -102,7 +113,7 @@ func (r *Ring) signalWorker(event journal.Event) {
 // mirror before its first effect. A mirror that cannot be written delays the
 // action a little and never stops it.
 func (r *Ring) mirrorFirst(ctx context.Context, record journal.ActionRecord) {
-	if !slices.ContainsFunc(record.Plan.Steps, func(s journal.PlannedStep) bool { return s.Irreversible }) {
+	if record.Request.DryRun || !slices.ContainsFunc(record.Plan.Steps, func(s journal.PlannedStep) bool { return s.Irreversible }) {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, mirrorPatience)

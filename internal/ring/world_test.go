@@ -1,6 +1,7 @@
 package ring
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"log/slog"
@@ -129,6 +130,29 @@ type world struct {
 	cluster *kubesim.Cluster
 	store   journal.Store
 	policy  fsm.Policy
+	// onlyNode makes rings that work for one command.
+	onlyNode string
+	log      lockedBuffer
+	// watcher observes for the ring that started last.
+	watcher *watcher
+}
+
+// lockedBuffer can be read while a ring logs to it.
+type lockedBuffer struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.String()
 }
 
 func newWorld(t *testing.T) *world {
@@ -165,9 +189,9 @@ func (w *world) start(arm func(*incarnation)) *incarnation {
 		arm(in)
 	}
 	ring, err := New(ctx, Config{
-		Store: in.store, Kube: in.kube, Policy: w.policy, Log: slog.New(slog.DiscardHandler),
+		Store: in.store, Kube: in.kube, Policy: w.policy, Log: slog.New(slog.NewTextHandler(&w.log, nil)),
 		Identity: journal.OperatorStarted{Version: "v0.0.0", Host: "test", PID: 1},
-		Observe:  w.observe,
+		Observe:  w.observe, OnlyNode: w.onlyNode,
 	})
 	if err != nil {
 		w.t.Fatal(err)
@@ -223,9 +247,10 @@ type watcher struct {
 	ended    chan struct{}
 	synced   chan struct{}
 
-	mu      sync.Mutex
-	unknown map[string]string
-	changed chan struct{}
+	mu        sync.Mutex
+	unknown   map[string]string
+	suspected []error
+	changed   chan struct{}
 
 	nodes map[string]kube.Node
 	pods  map[string]kube.Pod
@@ -247,6 +272,7 @@ func (w *world) observe(ctx context.Context, known []fsm.Node, recorder Recorder
 			}}
 		}
 	}
+	w.watcher = o
 	go o.run(ctx)
 	return o
 }
@@ -361,6 +387,12 @@ func (o *watcher) Synced() bool {
 	default:
 		return false
 	}
+}
+
+func (o *watcher) Suspect(err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.suspected = append(o.suspected, err)
 }
 
 func (o *watcher) Absent() []string { return nil }

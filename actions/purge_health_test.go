@@ -1,0 +1,139 @@
+package actions_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/internal/ceph"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+func warns(checks ...ceph.Check) ceph.Health {
+	return ceph.Health{Status: ceph.HealthWarn, Checks: checks}
+}
+
+func check(code, message string) ceph.Check {
+	return ceph.Check{Code: code, Severity: ceph.HealthWarn, Message: message}
+}
+
+var lostOSDs = check("OSD_DOWN", "3 osds down")
+
+// troubles are what makes CephHealthy or OSDSafeToDestroy doubt, and how it
+// ends.
+func troubles() map[string]struct {
+	preflight, reason string
+	set               func(s *whole, on bool)
+} {
+	return map[string]struct {
+		preflight, reason string
+		set               func(s *whole, on bool)
+	}{
+		"degraded data": {actions.CephHealthy, "PG_DEGRADED", func(s *whole, on bool) {
+			s.ceph.SetHealth(health(on, lostOSDs, check("PG_DEGRADED", "5 pgs degraded")))
+		}},
+		"OSDs down elsewhere": {actions.CephHealthy, "osd.20", func(s *whole, on bool) {
+			s.ceph.SetHealth(health(on, lostOSDs))
+			if on {
+				s.ceph.LoseHost("p2")
+			} else {
+				s.ceph.ReturnHost("p2")
+			}
+		}},
+		"data on the lost OSDs alone": {actions.OSDSafeToDestroy, "data may be lost", func(s *whole, on bool) {
+			s.ceph.Hold(on, 12)
+		}},
+	}
+}
+
+func health(troubled bool, checks ...ceph.Check) ceph.Health {
+	if troubled {
+		return warns(checks...)
+	}
+	return warns(lostOSDs)
+}
+
+func TestQ27AnAutomaticPurgeWaitsUntilCephIsFine(t *testing.T) {
+	for name, trouble := range troubles() {
+		t.Run(name, func(t *testing.T) {
+			inWhole(t, func(t *testing.T, s *whole) {
+				trouble.set(s, true)
+				s.ask(journal.ActionRequested{})
+				r := s.start(s.cfg())
+				letPass(10 * time.Hour)
+				s.wantAll()
+				if hold := s.record().Holds["check"]; hold.Preflight != trouble.preflight || !strings.Contains(hold.Reason, trouble.reason) {
+					t.Errorf("held by %+v", hold)
+				}
+				trouble.set(s, false)
+				if err := r.wait(); err != nil {
+					t.Fatal(err)
+				}
+				s.wantTraces()
+			})
+		})
+	}
+}
+
+func TestQ27AManualPurgeGoesOnWithARecordedWarning(t *testing.T) {
+	for name, trouble := range troubles() {
+		t.Run(name, func(t *testing.T) {
+			inWhole(t, func(t *testing.T, s *whole) {
+				trouble.set(s, true)
+				s.ask(journal.ActionRequested{Manual: true})
+				s.runToEnd(s.cfg())
+				s.wantTraces()
+				if s.count("warned "+trouble.preflight) != 1 || !strings.Contains(strings.Join(s.story(), "\n"), trouble.reason) {
+					t.Errorf("no record of the warning: %q", s.story())
+				}
+			})
+		})
+	}
+}
+
+func TestAnAutomaticPurgeChecksCephAgainBeforeOSDsAreDestroyed(t *testing.T) {
+	inWhole(t, func(t *testing.T, s *whole) {
+		s.ceph.AfterEffect = func(effect string) {
+			if strings.HasPrefix(effect, "osd-out") {
+				s.ceph.Hold(true, 3)
+			}
+		}
+		s.ask(journal.ActionRequested{})
+		r := s.start(s.cfg())
+		letPass(time.Hour)
+		s.wantTraces("crush host [3 12 107]", "osd.3", "osd.12", "osd.107")
+		s.ceph.Hold(false, 3)
+		if err := r.wait(); err != nil {
+			t.Fatal(err)
+		}
+		s.wantTraces()
+	})
+}
+
+func TestWhatTheLossOfTheNodeExplainsAndHarmlessWarningsHoldNothing(t *testing.T) {
+	inWhole(t, func(t *testing.T, s *whole) {
+		muted := check("PG_DEGRADED", "muted")
+		muted.Muted = true
+		s.ceph.SetHealth(warns(lostOSDs, check("OSD_HOST_DOWN", "1 host down"), check("MON_DOWN", "1/3 mons down"),
+			check("AUTH_INSECURE_GLOBAL_ID_RECLAIM_ALLOWED", "insecure"), check("POOL_NO_REDUNDANCY", "size 1"), muted))
+		s.ask(journal.ActionRequested{})
+		s.runToEnd(s.cfg())
+		s.wantTraces()
+		if s.count("held") != 0 {
+			t.Errorf("held: %q", s.story())
+		}
+	})
+}
+
+func TestATroubleThatIsNotKnownHolds(t *testing.T) {
+	inWhole(t, func(t *testing.T, s *whole) {
+		s.ceph.SetHealth(warns(check("NEW_IN_CEPH_25", "something")))
+		s.ask(journal.ActionRequested{})
+		r := s.start(s.cfg())
+		letPass(time.Hour)
+		s.wantAll()
+		r.stop()
+		_ = r.wait()
+	})
+}

@@ -1,0 +1,300 @@
+package actions_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/internal/etcd"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// lonely takes another member down, so that without w1 quorum would be lost.
+func (s *whole) lonely() etcd.Member {
+	s.etcd.Revive(s.member.ID) // a node can be lost while its etcd answers
+	other := s.etcd.List()[1]
+	s.etcd.Kill(other.ID)
+	return other
+}
+
+func TestD5Q27AManualPurgeThatWouldLoseQuorumIsRefusedBeforeAnythingIsDestroyed(t *testing.T) {
+	inWhole(t, func(t *testing.T, s *whole) {
+		s.lonely()
+		s.ask(journal.ActionRequested{Manual: true})
+		s.runToEnd(s.cfg())
+		s.wantAll()
+		if last := s.lastLine(); !strings.HasPrefix(last, "ended abandoned") || !strings.Contains(last, "--force") {
+			t.Errorf("the action %s", last)
+		}
+	})
+}
+
+func TestD5Q27AnAutomaticPurgeThatWouldLoseQuorumHoldsUntilAMemberIsBack(t *testing.T) {
+	inWhole(t, func(t *testing.T, s *whole) {
+		other := s.lonely()
+		s.ask(journal.ActionRequested{})
+		r := s.start(s.cfg())
+		letPass(10 * time.Hour)
+		s.wantAll()
+		if hold := s.record().Holds["check"]; hold.Preflight != actions.EtcdQuorumKept {
+			t.Errorf("held by %+v", hold)
+		}
+		s.etcd.Revive(other.ID)
+		if err := r.wait(); err != nil {
+			t.Fatal(err)
+		}
+		s.wantTraces()
+	})
+}
+
+func TestQ27AForcedPurgeGoesPastQuorumOnRecord(t *testing.T) {
+	inWhole(t, func(t *testing.T, s *whole) {
+		other := s.lonely()
+		s.ask(journal.ActionRequested{Manual: true, Force: true})
+		r := s.start(s.cfg())
+		letPass(time.Minute)
+		s.wantTraces("etcd member", "kubeadm endpoint") // etcd itself refuses
+		if s.count("warned EtcdQuorumKept") != 1 || !strings.Contains(strings.Join(s.story(), "\n"), "(--force)") {
+			t.Errorf("not on record: %q", s.story())
+		}
+		s.etcd.Revive(other.ID)
+		if err := r.wait(); err != nil {
+			t.Fatal(err)
+		}
+		s.wantTraces()
+	})
+}
+
+func TestQuorumIsCheckedAgainBeforeTheMemberIsRemoved(t *testing.T) {
+	inWhole(t, func(t *testing.T, s *whole) {
+		s.etcd.Revive(s.member.ID)
+		s.cluster.AfterEffect = func(effect string) {
+			if effect == "delete-node w1" {
+				s.etcd.Kill(s.etcd.List()[1].ID)
+			}
+		}
+		s.ask(journal.ActionRequested{Manual: true})
+		r := s.start(s.cfg())
+		letPass(time.Hour)
+		if hold := s.record().Holds["remove-etcd-member"]; hold.Preflight != actions.EtcdQuorumKept || strings.Contains(hold.Reason, "--force") {
+			t.Errorf("held by %+v; %q", hold, s.story())
+		}
+		if got := s.etcd.Count("remove-member " + s.member.ID.String()); got != 0 {
+			t.Errorf("%d removals were asked for", got)
+		}
+		s.etcd.Revive(s.etcd.List()[1].ID)
+		if err := r.wait(); err != nil {
+			t.Fatal(err)
+		}
+		s.wantTraces()
+	})
+}
+
+func TestALivePrimaryOfTwoCanBePurgedByHand(t *testing.T) {
+	inWhole(t, func(t *testing.T, s *whole) {
+		s.etcd.Forget(s.etcd.List()[1].ID)
+		s.etcd.Revive(s.member.ID)
+		s.cluster.ReturnNode("w1")
+		s.ask(journal.ActionRequested{Manual: true, Live: true})
+		s.runToEnd(s.cfg())
+		s.wantTraces()
+	})
+}
+
+func TestD5AMemberThatReusesTheAddressUnderAnotherNameIsNotRemoved(t *testing.T) {
+	inWhole(t, func(t *testing.T, s *whole) {
+		s.etcd.Forget(s.member.ID)
+		fresh := s.etcd.Add("w9", s.node.Facts.InternalIP)
+		s.ask(journal.ActionRequested{})
+		s.runToEnd(s.cfg())
+		s.wantTraces()
+		if !slices.ContainsFunc(s.etcd.List(), func(m etcd.Member) bool { return m.ID == fresh.ID }) {
+			t.Error("the member of another node was removed")
+		}
+	})
+}
+
+func TestD5AReplacementThatJoinedInTheMiddleKeepsItsMemberAndItsEndpoint(t *testing.T) {
+	inWhole(t, func(t *testing.T, s *whole) {
+		s.cluster.AfterEffect = func(effect string) {
+			if effect == "delete-node w1" {
+				s.etcd.Cut(true)
+			}
+		}
+		s.ask(journal.ActionRequested{Manual: true})
+		r := s.start(s.cfg())
+		letPass(time.Hour)
+		s.cluster.AddNode("w1", journal.RolePrimary)
+		s.etcd.Forget(s.member.ID)
+		fresh := s.etcd.Add("w1", s.node.Facts.InternalIP)
+		s.etcd.Cut(false)
+		if err := r.wait(); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.ContainsFunc(s.etcd.List(), func(m etcd.Member) bool { return m.ID == fresh.ID }) {
+			t.Error("the member of the replacement was removed")
+		}
+		if config, _ := s.cluster.KubeadmConfig(s.t.Context()); !strings.Contains(config.ClusterStatus, "w1:") {
+			t.Error("the endpoint of the replacement was removed")
+		}
+	})
+}
+
+func TestD6TheMemberOfANodeDeletedByHandIsRemoved(t *testing.T) {
+	for name, known := range map[string]func(s *whole) *journal.NodeFacts{
+		"that EKCO observed before": func(s *whole) *journal.NodeFacts { return &s.node.Facts },
+		"that EKCO never saw":       func(*whole) *journal.NodeFacts { return nil },
+	} {
+		for _, shape := range []string{"before 1.22", "since 1.22"} {
+			t.Run(name+", Kubernetes "+shape, func(t *testing.T) {
+				inWhole(t, func(t *testing.T, s *whole) {
+					if shape == "since 1.22" {
+						s.since122("w1", "p2", "p3")
+					}
+					s.cluster.RemoveNode("w1")
+					s.ask(journal.ActionRequested{Manual: true, Node: known(s)})
+					s.runToEnd(s.cfg())
+					s.wantTraces()
+					s.wantOthers()
+				})
+			})
+		}
+	}
+}
+
+// since122 makes kubeadm's ConfigMap as newer Kubernetes has it, with pods of
+// API servers on these nodes.
+func (s *whole) since122(nodes ...string) {
+	s.cluster.SetKubeadmConfig122()
+	for _, node := range nodes {
+		ip := s.node.Facts.InternalIP
+		if node != "w1" {
+			ip = "10.9.0." + node[1:]
+		}
+		s.cluster.AddAPIServer(node, ip+":6443")
+	}
+}
+
+func TestWithoutAClusterStatusTheMembersAreFoundByThePodsOfAPIServers(t *testing.T) {
+	inWhole(t, func(t *testing.T, s *whole) {
+		s.since122("w1", "p2", "p3")
+		s.ask(journal.ActionRequested{})
+		s.runToEnd(s.cfg())
+		s.wantTraces()
+		if s.count("started remove-kubeadm-endpoint") != 0 {
+			t.Errorf("there is no endpoint to remove: %q", s.story())
+		}
+	})
+}
+
+func TestAPurgeIsNotPlannedWhileNoOtherPrimaryIsKnown(t *testing.T) {
+	inWhole(t, func(t *testing.T, s *whole) {
+		s.since122("w1")
+		s.ask(journal.ActionRequested{Manual: true})
+		r := s.start(s.cfg())
+		letPass(time.Hour)
+		s.wantStory("requested", `held "" by Plan`)
+		s.wantTraces("node", "crush host [3 12 107]", "osd.3", "osd.12", "osd.107",
+			"rook-ceph-osd-3", "rook-ceph-osd-12", "rook-ceph-osd-107", "storage entry", "etcd member")
+		r.stop()
+		_ = r.wait()
+	})
+}
+
+func TestAMalformedClusterStatusIsRepairedAlsoWhenTheNodeIsNotInIt(t *testing.T) {
+	const malformed = `apiendpoints:
+  p2:
+    advertiseaddress: 10.9.0.2
+    bindport: 6443
+  p3:
+    advertiseaddress: 10.9.0.3
+    bindport: 6443
+typemeta:
+  kind: ClusterStatus
+  apiversion: kubeadm.k8s.io/v1beta2
+`
+	inWhole(t, func(t *testing.T, s *whole) {
+		s.cluster.SetKubeadmConfig(malformed)
+		s.ask(journal.ActionRequested{})
+		s.runToEnd(s.cfg())
+		config, err := s.cluster.KubeadmConfig(s.t.Context())
+		if err != nil || !strings.Contains(config.ClusterStatus, "apiEndpoints:") || strings.Contains(config.ClusterStatus, "typemeta") {
+			t.Errorf("the document is\n%s", config.ClusterStatus)
+		}
+		s.wantTraces()
+	})
+}
+
+func TestAClusterStatusThatEKCODoesNotUnderstandStallsOnlyTheLastStep(t *testing.T) {
+	inWhole(t, func(t *testing.T, s *whole) {
+		s.since122("w1", "p2", "p3")
+		s.cluster.SetKubeadmConfig("- what\n- is this\n")
+		s.ask(journal.ActionRequested{})
+		r := s.start(s.cfg())
+		letPass(time.Hour)
+		s.wantTraces()
+		if stalled := s.record().Stalled; stalled == nil || !strings.Contains(stalled.Reason, "edit it by hand") {
+			t.Errorf("stalled: %+v", stalled)
+		}
+		r.stop()
+		_ = r.wait()
+	})
+}
+
+func TestAMemberThatCannotBeToldFromAnotherHoldsThePlanAndForceLeavesItAlone(t *testing.T) {
+	inWhole(t, func(t *testing.T, s *whole) {
+		s.etcd.SetPeerURLs(s.member.ID, "https://10.77.0.1:2380")
+		s.ask(journal.ActionRequested{Manual: true})
+		r := s.start(s.cfg())
+		letPass(time.Hour)
+		s.wantAll()
+		if hold := s.record().Holds[""]; hold.Preflight != actions.HoldPlan || !strings.Contains(hold.Reason, "etcdctl member remove") {
+			t.Errorf("held by %+v", hold)
+		}
+		r.stop()
+		_ = r.wait()
+	})
+	inWhole(t, func(t *testing.T, s *whole) {
+		s.etcd.SetPeerURLs(s.member.ID, "https://10.77.0.1:2380")
+		s.ask(journal.ActionRequested{Manual: true, Force: true})
+		s.runToEnd(s.cfg())
+		s.wantTraces("etcd member")
+		if s.count("warned EtcdQuorumKept") != 1 {
+			t.Errorf("not on record: %q", s.story())
+		}
+	})
+}
+
+func TestAWorkerHasNoStepsOfTheControlPlane(t *testing.T) {
+	inWhole(t, func(t *testing.T, s *whole) {
+		node := s.cluster.AddNode("x1", journal.RoleWorker)
+		s.cluster.LoseNode("x1")
+		s.etcd.Cut(true)
+		s.request(journal.NodeSubject("x1", node.UID), journal.ActionRequested{Kind: journal.ActionPurgeNode})
+		s.runToEnd(s.cfg())
+		s.wantStory("requested", "planned 1", "started delete-node #1", "done delete-node #1", "ended done")
+	})
+}
+
+func TestTheSlowestPartDoesNotDelayTheOthers(t *testing.T) {
+	inWhole(t, func(t *testing.T, s *whole) {
+		s.ceph.SetLatency(time.Second)
+		s.ask(journal.ActionRequested{})
+		done := make(map[string]time.Duration)
+		began := time.Now()
+		s.runToEnd(s.cfg())
+		for _, event := range s.events() {
+			if payload, err := event.Decode(); err == nil {
+				if step, ok := payload.(*journal.StepDone); ok {
+					done[step.Step] = event.Time.Sub(began)
+				}
+			}
+		}
+		if done["remove-kubeadm-endpoint"] >= done["out-osds"] {
+			t.Errorf("the control plane waited for Ceph: %v", fmt.Sprint(done))
+		}
+	})
+}

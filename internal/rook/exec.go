@@ -3,15 +3,23 @@ package rook
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
 	"net/url"
 
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/httpstream"
 	"k8s.io/client-go/tools/remotecommand"
+	"k8s.io/client-go/transport/spdy"
 	clientexec "k8s.io/client-go/util/exec"
-
-	"github.com/replicatedhq/ekco/internal/kube"
+	"k8s.io/klog/v2"
+	streaming "k8s.io/streaming/pkg/httpstream"
 )
 
 // longestOutput is how much of a program's output is kept, in bytes; the answer
@@ -28,11 +36,13 @@ func (c *Client) Exec(ctx context.Context, pod Pod, argv []string) (stdout, stde
 		return nil, nil, 0, this.fail(err)
 	}
 	out, problems := &limited{left: longestOutput}, &limited{left: longestOutput}
-	err = executor.StreamWithContext(ctx, remotecommand.StreamOptions{Stdout: out, Stderr: problems})
-	// Until the streams have ended their buffers are not to be read.
+	// What goes wrong is returned, and need not be logged too.
+	quiet := klog.NewContext(ctx, logr.Discard())
+	err = executor.StreamWithContext(quiet, remotecommand.StreamOptions{Stdout: out, Stderr: problems})
 	var exit clientexec.CodeExitError
 	switch {
 	case ctx.Err() != nil:
+		// The buffers may still be written to.
 		return nil, nil, 0, fmt.Errorf("%s: %w", this, context.Cause(ctx))
 	case out.overflowed || problems.overflowed:
 		return nil, nil, 0, fmt.Errorf("%s: %s wrote more than %d MiB", this, argv[0], longestOutput>>20)
@@ -58,14 +68,40 @@ func (c *Client) executor(at *url.URL) (remotecommand.Executor, error) {
 	if err != nil {
 		return nil, err
 	}
-	spdy, err := remotecommand.NewSPDYExecutor(c.config, "POST", at)
+	transport, upgrader, err := spdy.RoundTripperFor(c.config)
+	if err != nil {
+		return nil, err
+	}
+	overSPDY, err := remotecommand.NewSPDYExecutorForTransports(transport, outspoken{upgrader}, "POST", at)
 	if err != nil {
 		return nil, err
 	}
 	// Nothing has been started when the upgrade failed.
-	return remotecommand.NewFallbackExecutor(webSocket, spdy, func(err error) bool {
-		return httpstream.IsUpgradeFailure(err) || httpstream.IsHTTPSProxyError(err)
+	return remotecommand.NewFallbackExecutor(webSocket, overSPDY, func(err error) bool {
+		return streaming.IsUpgradeFailure(err) || streaming.IsHTTPSProxyError(err)
 	})
+}
+
+// outspoken keeps what the API server says when it refuses SPDY, where client-go
+// keeps only the text.
+type outspoken struct{ spdy.Upgrader }
+
+// NewConnection implements [spdy.Upgrader].
+func (o outspoken) NewConnection(response *http.Response) (httpstream.Connection, error) {
+	if response.StatusCode == http.StatusSwitchingProtocols {
+		return o.Upgrader.NewConnection(response)
+	}
+	defer response.Body.Close()
+	const enough = 64 << 10
+	body, err := io.ReadAll(io.LimitReader(response.Body, enough))
+	if err != nil {
+		return nil, fmt.Errorf("read the refusal: %w", err)
+	}
+	var status metav1.Status
+	if json.Unmarshal(body, &status) == nil && status.Kind == "Status" {
+		return nil, &apierrors.StatusError{ErrStatus: status}
+	}
+	return nil, apierrors.NewGenericServerResponse(response.StatusCode, "create", schema.GroupResource{Resource: "pods/exec"}, "", string(body), 0, true)
 }
 
 // limited keeps what is written to it, up to a limit.
@@ -84,37 +120,4 @@ func (l *limited) Write(p []byte) (int, error) {
 	}
 	l.left -= len(p)
 	return l.Buffer.Write(p)
-}
-
-// Runner runs programs in the pod that has ceph. It implements the Runner of
-// package ceph.
-type Runner struct {
-	API API
-	// Version selects the pod.
-	Version func(ctx context.Context) (Version, error)
-}
-
-// Run runs argv in a pod that it looks up anew each time, because the one of
-// before may be on the node that was lost. See [API.Exec].
-func (r Runner) Run(ctx context.Context, argv []string) (stdout, stderr []byte, exitCode int, err error) {
-	version, err := r.Version(ctx)
-	if err != nil {
-		return nil, nil, 0, err
-	}
-	pod, err := r.API.ToolsPod(ctx, version)
-	if err != nil {
-		return nil, nil, 0, err
-	}
-	return r.API.Exec(ctx, pod, argv)
-}
-
-// VersionOf returns a function for [Runner] that asks Rook each time.
-func VersionOf(api API) func(ctx context.Context) (Version, error) {
-	return func(ctx context.Context) (Version, error) {
-		found, err := api.Detect(ctx)
-		if err == nil && !found.Present {
-			err = fmt.Errorf("detect Rook: %w: %s", kube.ErrNotFound, found.Why)
-		}
-		return found.Version, err
-	}
 }

@@ -15,7 +15,11 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// The heartbeat of client-go's WebSocket ends at its first beat, up to 5 s after
+// the connection was closed.
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("k8s.io/client-go/tools/remotecommand.(*heartbeat).start"))
+}
 
 // server is an API server with what the test puts there: JSON by path below
 // Rook's namespace. It does what the real one does with preconditions, resource

@@ -12,7 +12,7 @@ import (
 // when neither Warn nor Hold is set.
 type CheckResult struct {
 	Warn, Hold bool
-	// Reason says what is wrong and what would lift it.
+	// Reason says what is wrong and, for a hold, what would lift it.
 	Reason string
 }
 
@@ -27,6 +27,7 @@ func CheckRule(s *State, p Policy, now time.Time, name string, rec journal.Actio
 	v := look(s, p, now)
 	n := s.Nodes[rec.Subject.UID]
 	known := false
+	var result CheckResult
 	for _, rule := range rules() {
 		if rule.name != name {
 			continue
@@ -34,23 +35,31 @@ func CheckRule(s *State, p Policy, now time.Time, name string, rec journal.Actio
 		known = true
 		concerned := (!rule.purgeOnly || rec.Kind == journal.ActionPurgeNode) && (rule.cluster || n != nil)
 		if concerned && rule.refuses(v, n) {
-			return severity(name, rec.Request.Manual, rule.reason(v, n))
+			result = result.and(severity(rule, v, n, rec.Request.Manual))
 		}
 	}
 	if !known {
 		return CheckResult{Hold: true, Reason: fmt.Sprintf("this EKCO does not know the preflight %q; run the version that planned the action", name)}
 	}
-	return CheckResult{}
+	return result
 }
 
-func severity(rule string, manual bool, reason string) CheckResult {
-	switch {
-	case manual && rule == RuleSettling:
-		return CheckResult{}
-	case manual && rule != RuleSafeMode:
-		return CheckResult{Warn: true, Reason: reason}
+// and joins the answers of two rules of one name, such as the two pauses.
+func (c CheckResult) and(other CheckResult) CheckResult {
+	if c.Reason != "" && other.Reason != "" {
+		other.Reason = c.Reason + "; " + other.Reason
 	}
-	return CheckResult{Hold: true, Reason: reason}
+	return CheckResult{Warn: c.Warn || other.Warn, Hold: c.Hold || other.Hold, Reason: cmp.Or(other.Reason, c.Reason)}
+}
+
+func severity(r rule, v *view, n *Node, manual bool) CheckResult {
+	switch {
+	case manual && r.name == RuleSettling:
+		return CheckResult{}
+	case manual && r.name != RuleSafeMode:
+		return CheckResult{Warn: true, Reason: r.reason(v, n)}
+	}
+	return CheckResult{Hold: true, Reason: r.why(v, n)}
 }
 
 // checkTurn lets one purge run at a time: of those that want to, the one with

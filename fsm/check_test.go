@@ -1,6 +1,7 @@
 package fsm
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -121,6 +122,28 @@ func TestRulesHoldAnAutomaticAction(t *testing.T) {
 	rec.Request.Manual = true
 	if got := CheckRule(w.s, w.p, w.now, RuleSafeMode, rec); !got.Hold {
 		t.Error("safe mode does not hold a person's action")
+	}
+}
+
+func TestAPersonIsWarnedOfBothPausesAndNotToldThatEKCOWaits(t *testing.T) {
+	w := newWorld(t)
+	w.cluster("w1")
+	w.p.MinReadyWorkers = 50
+	w.lose("w1")
+	w.tell(journal.TypePauseSet, journal.ClusterSubject, journal.PauseSet{Reason: "the switch"})
+	w.tell(journal.TypePauseSet, w.node("w1").Subject(), journal.PauseSet{Reason: "the disk"})
+	rec := journal.ActionRecord{ID: "p", Kind: journal.ActionPurgeNode, Subject: w.node("w1").Subject()}
+	rec.Request.Manual = true
+	paused := CheckRule(w.s, w.p, w.now, RulePaused, rec)
+	if !paused.Warn || paused.Hold || !strings.Contains(paused.Reason, "the switch") || !strings.Contains(paused.Reason, "the disk") {
+		t.Errorf("got %+v, want a warning of both pauses", paused)
+	}
+	if got := CheckRule(w.s, w.p, w.now, RuleReadyMinimums, rec); !got.Warn || strings.Contains(got.Reason, "goes on") {
+		t.Errorf("got %+v, want a warning that does not say what EKCO waits for", got)
+	}
+	rec.Request.Manual = false
+	if got := CheckRule(w.s, w.p, w.now, RuleReadyMinimums, rec); !got.Hold || !strings.Contains(got.Reason, "goes on when") {
+		t.Errorf("got %+v, want a hold that says what lifts it", got)
 	}
 }
 

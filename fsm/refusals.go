@@ -59,7 +59,7 @@ func (r *round) refusalEvents() []journal.Draft {
 	for key, now := range r.wanted {
 		events = append(events, journal.Draft{
 			Type: journal.TypePolicyRefused, Subject: key.subject, Cause: now.node.FactsSeq, Actor: ActorOperator,
-			Payload: journal.PolicyRefused{Kind: key.kind, Rule: now.rule.name, Reason: now.rule.reason(r.view, now.node)},
+			Payload: journal.PolicyRefused{Kind: key.kind, Rule: now.rule.name, Reason: now.rule.why(r.view, now.node)},
 		})
 	}
 	slices.SortFunc(events, compareRefusals)

@@ -42,8 +42,11 @@ type rule struct {
 	// purgeOnly marks rules that do not concern clearing.
 	purgeOnly bool
 	refuses   func(v *view, n *Node) bool
-	// reason is asked only when the rule refuses, and says what would lift it.
+	// reason is asked only when the rule refuses.
 	reason func(v *view, n *Node) string
+	// lifted says what lets EKCO go on, where the reason does not. It does not
+	// concern a person, who may go on all the same.
+	lifted string
 	// until returns when the rule stops to refuse by itself; nil or a zero
 	// time means never.
 	until func(v *view, n *Node) time.Time
@@ -61,8 +64,9 @@ func rules() []rule {
 			name: RuleAPIUnreachable, cluster: true,
 			refuses: func(v *view, _ *Node) bool { return !v.API.LostAt.IsZero() },
 			reason: func(v *view, _ *Node) string {
-				return fmt.Sprintf("the Kubernetes API has not answered since %s, so what EKCO knows may be old; EKCO goes on when it answers again", stamp(v.API.LostAt))
+				return fmt.Sprintf("the Kubernetes API has not answered since %s, so what EKCO knows may be old", stamp(v.API.LostAt))
 			},
+			lifted: "EKCO goes on when it answers again",
 		},
 		{
 			name: RuleSettling, cluster: true,
@@ -92,24 +96,27 @@ func rules() []rule {
 			name:    RuleExcluded,
 			refuses: func(_ *view, n *Node) bool { return n.Facts.Excluded },
 			reason: func(*view, *Node) string {
-				return "the node has the label ekco.kurl.sh/exclude; EKCO acts on it when the label is removed"
+				return "the node has the label ekco.kurl.sh/exclude"
 			},
+			lifted: "EKCO acts on it when the label is removed",
 		},
 		{
 			name: RuleStormBrake, cluster: true,
 			refuses: func(v *view, _ *Node) bool { return v.counts.unreachable > v.policy.MaxUnknown.Limit(v.counts.total) },
 			reason: func(v *view, _ *Node) string {
-				return fmt.Sprintf("%d of %d nodes are unreachable and max_unknown_nodes (%s) allows %d; EKCO goes on when enough nodes are back",
+				return fmt.Sprintf("%d of %d nodes are unreachable and max_unknown_nodes (%s) allows %d",
 					v.counts.unreachable, v.counts.total, v.policy.MaxUnknown, v.policy.MaxUnknown.Limit(v.counts.total))
 			},
+			lifted: "EKCO goes on when enough nodes are back",
 		},
 		{
 			name: RuleReadyMinimums, purgeOnly: true,
 			refuses: func(v *view, n *Node) bool { return v.counts.readyWithout(n) < v.policy.minReady(n.Facts.Role) },
 			reason: func(v *view, n *Node) string {
-				return fmt.Sprintf("without the node %d %s nodes are ready, the minimum is %d; EKCO goes on when more are ready",
+				return fmt.Sprintf("without the node %d %s nodes are ready, the minimum is %d",
 					v.counts.readyWithout(n), n.Facts.Role, v.policy.minReady(n.Facts.Role))
 			},
+			lifted: "EKCO goes on when more are ready",
 		},
 		{
 			name: RuleTriedBefore, purgeOnly: true,
@@ -123,8 +130,9 @@ func rules() []rule {
 			name: RuleOneAtATime, cluster: true, purgeOnly: true,
 			refuses: func(v *view, _ *Node) bool { return v.purge != nil },
 			reason: func(v *view, _ *Node) string {
-				return fmt.Sprintf("%s is open, and only one node is purged at a time; EKCO goes on when it has ended", v.purge.ID)
+				return fmt.Sprintf("%s is open, and only one node is purged at a time", v.purge.ID)
 			},
+			lifted: "EKCO goes on when it has ended",
 		},
 		{
 			name: RuleCooldown, cluster: true, purgeOnly: true,
@@ -135,6 +143,14 @@ func rules() []rule {
 			until: func(v *view, _ *Node) time.Time { return v.cooldownEnds() },
 		},
 	}
+}
+
+// why says why the rule refuses EKCO, and what would lift that.
+func (r rule) why(v *view, n *Node) string {
+	if r.lifted == "" {
+		return r.reason(v, n)
+	}
+	return r.reason(v, n) + "; " + r.lifted
 }
 
 // purgeTried reports whether EKCO must not purge the node by itself again: a

@@ -21,6 +21,20 @@ type Request struct {
 	// Warned are the warnings of preflights the person was shown, with the
 	// answers; each becomes an action.warned.
 	Warned []journal.ActionWarned
+	// MinReadyPrimaries and MinReadyWorkers, when set, stand in for the policy's
+	// minimums in the guard of ready nodes.
+	MinReadyPrimaries, MinReadyWorkers *int
+}
+
+// guarded returns the policy that guards ready nodes from the request.
+func (r Request) guarded(p Policy) Policy {
+	if r.MinReadyPrimaries != nil {
+		p.MinReadyPrimaries = *r.MinReadyPrimaries
+	}
+	if r.MinReadyWorkers != nil {
+		p.MinReadyWorkers = *r.MinReadyWorkers
+	}
+	return p
 }
 
 // Admission is the answer to a request.
@@ -100,7 +114,7 @@ func (s *State) openPurge(nodeUID string) *journal.ActionRecord {
 // admitNew admits a purge of a node that has none open.
 func admitNew(v *view, n *Node, request Request) (Admission, error) {
 	role := n.Facts.Role
-	if ready, least := v.counts.ready(role), v.policy.minReady(role); n.Ready() && ready <= least && !request.Force {
+	if ready, least := v.counts.ready(role), request.guarded(v.policy).minReady(role); n.Ready() && ready <= least && !request.Force {
 		return refuse(n, request, RuleReadyMinimums, fmt.Sprintf(
 			"the node is ready and one of %d ready %s nodes, and at least %d must stay; make it unready first, add another node, or use --force",
 			ready, role, least))

@@ -88,6 +88,22 @@ func TestTheManualGuardKeepsTheMinimumOfReadyNodes(t *testing.T) {
 	w.wantState("p1", Purging)
 }
 
+func TestAPersonsOwnMinimumsStandInForThePolicys(t *testing.T) {
+	w := newWorld(t)
+	w.observe("p1", primary)
+	w.observe("p2", primary)
+	w.observe("w1")
+	w.observe("w2")
+	one, two := 1, 2
+	strict := ask("w1")
+	strict.MinReadyWorkers = &two
+	w.wantRefused(strict, RuleReadyMinimums, "at least 2 must stay")
+
+	lenient := ask("p1")
+	lenient.MinReadyWorkers, lenient.MinReadyPrimaries = &two, &one
+	w.mustAdmit(lenient)
+}
+
 func TestAReadyPrimaryAboveTheMinimumIsPurgedOnRequest(t *testing.T) {
 	w := newWorld(t)
 	w.cluster()

@@ -147,6 +147,7 @@ type desk struct {
 	t           *testing.T
 	app         *app
 	dir         string
+	env         map[string]string
 	out, errOut *bytes.Buffer
 }
 
@@ -154,10 +155,10 @@ type desk struct {
 func newDesk(t *testing.T, running *fakeOperator) *desk {
 	t.Helper()
 	d := &desk{t: t, dir: t.TempDir(), out: new(bytes.Buffer), errOut: new(bytes.Buffer)}
-	env := map[string]string{"JOURNAL": filepath.Join(d.dir, "journal.db")}
+	d.env = map[string]string{"JOURNAL": filepath.Join(d.dir, "journal.db")}
 	d.app = &app{
 		stdin: strings.NewReader(""), stdout: d.out, stderr: d.errOut,
-		env: func(name string) (string, bool) { text, ok := env[name]; return text, ok },
+		env: func(name string) (string, bool) { text, ok := d.env[name]; return text, ok },
 		now: func() time.Time { return noon },
 		dial: func(context.Context, string) (operator, error) {
 			if running == nil {

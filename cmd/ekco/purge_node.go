@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -33,7 +34,10 @@ A ready node is refused if too few others of its role would be left. Where a
 preflight warns, the command asks, but only on a terminal; elsewhere it goes on
 and records the warning.
 
-Exit codes: 0 the node is purged; 1 refused, failed or not finished; 2 the
+What needs Ceph waits while Ceph does not answer, for days if need be; the rest is
+done, and the command ends with a warning.
+
+Exit codes: 0 the node is purged, or only waits for Ceph; 1 refused, failed or not finished; 2 the
 command line or the configuration makes no sense.`,
 		Example: `  ekco purge-node worker-2 --dry-run
   ekco purge-node worker-2
@@ -92,7 +96,6 @@ func (a *app) purgeNode(cmd *cobra.Command, flags purgeFlags) (err error) {
 	case err == nil:
 		defer reached.Close()
 		p.backend = reached
-		p.warnOfSettings(cmd)
 	case !errors.Is(err, api.ErrNoOperator):
 		return err
 	case flags.noWait:
@@ -106,7 +109,7 @@ func (a *app) purgeNode(cmd *cobra.Command, flags purgeFlags) (err error) {
 		p.backend, p.ended, p.alone = backend, ended, true
 		p.say("No operator runs; this command does the work itself.")
 	}
-	return p.run(ctx)
+	return p.run(ctx, flags.request(cfg))
 }
 
 // quieter keeps the log of a ring from drowning the steps.
@@ -138,21 +141,23 @@ func (h atLeast) WithGroup(name string) slog.Handler {
 	return atLeast{h.Handler.WithGroup(name), h.level}
 }
 
-// warnOfSettings says that the operator goes by its own settings.
-func (p *purger) warnOfSettings(cmd *cobra.Command) {
-	for _, name := range []string{"min_ready_master_nodes", "min_ready_worker_nodes"} {
-		if cmd.Flags().Changed(name) {
-			p.warn("warning: --%s is ignored, the running operator goes by its own settings; --force goes past the minimum", name)
-		}
+// request returns what is asked for. Minimums count only if they were given to
+// this command; else the operator's own do.
+func (f purgeFlags) request(cfg config.Config) fsm.Request {
+	request := fsm.Request{
+		Kind: journal.ActionPurgeNode, Node: f.node, Reason: f.reason, Force: f.force, Actor: api.LocalActor(),
 	}
+	if slices.Contains(cfg.Explicit, "min_ready_master_nodes") {
+		request.MinReadyPrimaries = &cfg.MinReadyMasterNodes
+	}
+	if slices.Contains(cfg.Explicit, "min_ready_worker_nodes") {
+		request.MinReadyWorkers = &cfg.MinReadyWorkerNodes
+	}
+	return request
 }
 
 // run explains, asks, requests and follows.
-func (p *purger) run(ctx context.Context) error {
-	request := fsm.Request{
-		Kind: journal.ActionPurgeNode, Node: p.flags.node, Reason: p.flags.reason,
-		Force: p.flags.force, Actor: api.LocalActor(),
-	}
+func (p *purger) run(ctx context.Context, request fsm.Request) error {
 	explained, err := patiently(ctx, p, "the preflights", func(ctx context.Context) (api.Explanation, error) {
 		return p.backend.Explain(ctx, request)
 	})
@@ -197,6 +202,7 @@ func (p *purger) run(ctx context.Context) error {
 // and only about warnings.
 func (p *purger) ask(explained api.Explanation) ([]journal.ActionWarned, error) {
 	var warned []journal.ActionWarned
+	refused := false
 	for _, check := range explained.Checks {
 		switch check.Verdict {
 		case api.VerdictWarn:
@@ -204,9 +210,12 @@ func (p *purger) ask(explained api.Explanation) ([]journal.ActionWarned, error) 
 			warned = append(warned, journal.ActionWarned{Preflight: check.Preflight, Warning: check.Reason})
 		case api.VerdictHold:
 			p.warn("note: the purge will wait: %s: %s", check.Preflight, check.Reason)
+		case api.VerdictRefuse, verdictAbandon:
+			p.warn("note: the purge will be refused: %s: %s", check.Preflight, check.Reason)
+			refused = true
 		}
 	}
-	if len(warned) == 0 {
+	if len(warned) == 0 || refused {
 		return nil, nil
 	}
 	answer := "no terminal"
@@ -226,6 +235,10 @@ func (p *purger) ask(explained api.Explanation) ([]journal.ActionWarned, error) 
 	}
 	return warned, nil
 }
+
+// verdictAbandon is the answer of a preflight that ends the purge before it has
+// begun. The purge is asked for all the same: that it was is on record then.
+const verdictAbandon = api.Verdict("abandon")
 
 func (p *purger) confirmed() bool {
 	_, _ = fmt.Fprintf(p.app.stderr, "Purge node %s all the same? [y/N] ", view.Clean(p.flags.node))

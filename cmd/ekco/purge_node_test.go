@@ -69,8 +69,23 @@ func TestPurgeNodePassesOnWhatWasAskedFor(t *testing.T) {
 	op := purging(t, journal.OutcomeDone)
 	d := newDesk(t, op)
 	d.expect(d.types("purge-node", "worker-2", "--force", "--reason", "broken", "--rook_version=1.4.3", "--maintain_rook_storage_nodes",
-		"--min_ready_master_nodes=1", "--min_ready_worker_nodes", "0", "--certificates_dir=/pki"), exitDone, "", "--min_ready_master_nodes is ignored")
-	want := []fsm.Request{{Kind: journal.ActionPurgeNode, Node: "worker-2", Reason: "broken", Force: true, Actor: api.LocalActor()}}
+		"--min_ready_master_nodes=1", "--min_ready_worker_nodes", "0", "--certificates_dir=/pki"), exitDone, "", "")
+	least, none, three := 1, 0, 3
+	want := []fsm.Request{{
+		Kind: journal.ActionPurgeNode, Node: "worker-2", Reason: "broken", Force: true, Actor: api.LocalActor(),
+		MinReadyPrimaries: &least, MinReadyWorkers: &none,
+	}}
+	if diff := cmp.Diff(want, op.requests); diff != "" {
+		t.Error(diff)
+	}
+	if d.errOut.Len() != 0 {
+		t.Errorf("said %q", d.errOut)
+	}
+
+	op.requests = nil
+	d.env["MIN_READY_WORKER_NODES"] = "3"
+	d.expect(d.types("purge-node", "worker-2"), exitDone, "", "")
+	want = []fsm.Request{{Kind: journal.ActionPurgeNode, Node: "worker-2", Actor: api.LocalActor(), MinReadyWorkers: &three}}
 	if diff := cmp.Diff(want, op.requests); diff != "" {
 		t.Error(diff)
 	}

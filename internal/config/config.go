@@ -16,6 +16,8 @@ type Config struct {
 	File string
 	// UnknownKeys are the keys of File that this EKCO does not know, sorted.
 	UnknownKeys []string
+	// Explicit are the keys that a flag or the environment set, sorted.
+	Explicit []string
 
 	LogLevel      string
 	Kubeconfig    string

@@ -25,6 +25,8 @@ type setting struct {
 	name, text, origin string
 	// problem says why the value cannot be text.
 	problem string
+	// explicit marks flags and the environment.
+	explicit bool
 }
 
 // find returns the first file named config.<extension> in the directories, or

@@ -63,6 +63,7 @@ func Load(from Sources) (Config, error) {
 		return Config{}, errors.Join(problems...)
 	}
 	config.settle(set)
+	slices.Sort(config.Explicit)
 	return config, nil
 }
 
@@ -89,7 +90,7 @@ func (from Sources) environment() []setting {
 	for _, k := range keys {
 		variable := strings.ToUpper(k.name)
 		if text, ok := from.Env(variable); ok && text != "" {
-			settings = append(settings, setting{name: k.name, text: text, origin: "environment variable " + variable})
+			settings = append(settings, setting{name: k.name, text: text, origin: "environment variable " + variable, explicit: true})
 		}
 	}
 	return settings
@@ -102,7 +103,7 @@ func (from Sources) flags() []setting {
 	var settings []setting
 	from.Flags.Visit(func(flag *pflag.Flag) {
 		if value, ok := flag.Value.(*flagValue); ok {
-			settings = append(settings, setting{name: value.key, text: value.text, origin: "flag --" + flag.Name})
+			settings = append(settings, setting{name: value.key, text: value.text, origin: "flag --" + flag.Name, explicit: true})
 		}
 	})
 	return settings
@@ -128,6 +129,9 @@ func (c *Config) apply(settings []setting, wanted func(string) bool) (map[string
 			continue
 		}
 		set[k.name] = true
+		if s.explicit {
+			c.Explicit = append(c.Explicit, k.name)
+		}
 		if problem := k.take(c, s); problem != nil {
 			problems = append(problems, problem)
 		}

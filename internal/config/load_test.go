@@ -89,6 +89,10 @@ func TestAFlagWinsOverTheEnvironmentAndThatOverTheFile(t *testing.T) {
 	if got.MinReadyMasterNodes != 3 || got.MinReadyWorkerNodes != 4 || got.CephBlockPool != "flag" {
 		t.Errorf("got %d, %d, %q, want 3 (file), 4 (environment), flag", got.MinReadyMasterNodes, got.MinReadyWorkerNodes, got.CephBlockPool)
 	}
+	want := []string{"ceph_block_pool", "clear_dead_nodes", "dry_run", "min_ready_worker_nodes"}
+	if diff := cmp.Diff(want, got.Explicit); diff != "" {
+		t.Errorf("set by flag or environment: %s", diff)
+	}
 	if got.LogLevel != "warn" {
 		t.Errorf("an empty variable hid the file: log_level is %q", got.LogLevel)
 	}

@@ -15,26 +15,44 @@ type attemptResult struct {
 }
 
 // attempt causes a step's effect and waits until its proof is observed, within
-// the timeout that the plan gives it.
-func attempt(ctx context.Context, code Step, step StepContext) attemptResult {
+// the timeout that the plan gives it. The effect is cut short only when work
+// ends. Waiting for the proof changes nothing, so that it also ends with waiting.
+func attempt(work, waiting context.Context, code Step, step StepContext) attemptResult {
 	timeout := time.Duration(step.Planned.Timeout)
 	if timeout <= 0 {
 		timeout = defaultTimeout
 	}
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+	work, cancel := context.WithTimeout(work, timeout)
 	defer cancel()
-	outputs, err := code.Do(ctx, step)
+	outputs, err := code.Do(work, step)
 	if err != nil {
-		return attemptResult{err: timedOut(ctx, timeout, err)}
+		return attemptResult{err: timedOut(work, timeout, err)}
 	}
-	proof, err := awaitProof(ctx, code, step)
+	proof, err := proofOf(work, waiting, code, step)
 	if err != nil {
-		return attemptResult{err: timedOut(ctx, timeout, err)}
+		return attemptResult{err: timedOut(work, timeout, err)}
 	}
 	if len(outputs) == 0 {
 		outputs = proof.Outputs
 	}
 	return attemptResult{outputs: outputs}
+}
+
+// proofOf waits for the proof until either context ends. An effect that came to
+// its end although waiting is over deserves one look: it saves the next start
+// from repeating it.
+func proofOf(work, waiting context.Context, code Step, step StepContext) (Proof, error) {
+	if waiting.Err() != nil {
+		proof, err := code.Prove(work, step)
+		if err == nil && !proof.Done {
+			err = fmt.Errorf("%s: %w", proof.Missing, waiting.Err())
+		}
+		return proof, err
+	}
+	look, cancel := context.WithCancel(work)
+	defer cancel()
+	defer context.AfterFunc(waiting, cancel)()
+	return awaitProof(look, code, step)
 }
 
 // defaultTimeout is for plans that give a step none.

@@ -126,7 +126,7 @@ func (a *run) start(s *stepState) {
 	a.launches = append(a.launches, func() {
 		context := a.contextOf(s.planned)
 		a.async(func() func() {
-			result := attempt(a.work, s.code, context)
+			result := attempt(a.work, a.ctx, s.code, context)
 			return func() { a.attempted(s, result) }
 		})
 	})

@@ -26,7 +26,7 @@ type run struct {
 	past   history
 
 	// ctx is the caller's. look ends with it, or once the action is to end
-	// early. work outlives it by the grace, for running steps and the journal.
+	// early. work outlives it by the grace, for running effects and the journal.
 	ctx         context.Context
 	look        context.Context
 	stopLooking context.CancelFunc

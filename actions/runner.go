@@ -21,8 +21,8 @@ type Config struct {
 	// BeforeFirstStep, when set, is called with the planned record before the
 	// first step of an action starts, in each Run in which none has started yet.
 	BeforeFirstStep func(ctx context.Context, record journal.ActionRecord)
-	// Grace is how long a running step may go on after Run was told to stop;
-	// 0 means 8 s.
+	// Grace is how long a running effect may go on after Run was told to stop;
+	// 0 means 8 s. A step that only waits for its proof gets none.
 	Grace time.Duration
 	// Actor is named in the events; "" means "operator".
 	Actor string
@@ -60,8 +60,9 @@ const (
 // Run runs an action, or resumes one, and returns nil when action.ended is on
 // disk. At most one Run per action may be under way.
 //
-// When ctx ends, running steps get [Config.Grace] to finish; those that do not
-// are left open in the journal, and ctx's error is returned. When the journal
+// When ctx ends, running effects get [Config.Grace] to finish; steps that do not,
+// and those that only wait for their proof, are left open in the journal, and
+// ctx's error is returned. When the journal
 // cannot be written, nothing more is started and the error, which wraps
 // [journal.ErrUnwritable], is returned. In both cases a later Run with the
 // newly folded record takes up the action where it was.

@@ -24,6 +24,9 @@ type app struct {
 	env                                     func(string) (string, bool)
 	configDirs                              []string
 	now                                     func() time.Time
+	// deferredPatience is how long a purge must have been quiet before it counts
+	// as one that waits for days.
+	deferredPatience time.Duration
 
 	// dial reaches the operator that serves a socket.
 	dial func(ctx context.Context, socket string) (operator, error)
@@ -46,6 +49,8 @@ func newApp() *app {
 		env:            os.LookupEnv,
 		configDirs:     config.SearchDirs(),
 		now:            time.Now,
+
+		deferredPatience: 10 * time.Second,
 		dial: func(ctx context.Context, socket string) (operator, error) {
 			client, err := api.Dial(ctx, socket)
 			if err != nil {

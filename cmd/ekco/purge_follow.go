@@ -21,8 +21,11 @@ const (
 	returnRetry    = time.Second
 )
 
-// errOver ends the following of an action that is over.
-var errOver = errors.New("the action is over")
+// What ends the following of an action.
+var (
+	errOver     = errors.New("the action is over")
+	errDeferred = errors.New("the rest of the action may take days")
+)
 
 // follower shows an action as it goes on.
 type follower struct {
@@ -33,6 +36,10 @@ type follower struct {
 	outcome *journal.ActionEnded
 	doing   string
 	shown   bool // a sign of life is on the terminal's last line
+	// waits is set while the action may be one that only waits; quiet is when it
+	// was last heard of.
+	waits bool
+	quiet time.Time
 }
 
 // told is one event, or the end of a stream.
@@ -43,7 +50,7 @@ type told struct {
 
 // follow shows the action until it is over.
 func (p *purger) follow(ctx context.Context, admitted api.Admission) error {
-	f := &follower{purger: p, action: admitted.Action, began: p.app.now(), last: admitted.FromSeq, doing: "waiting"}
+	f := &follower{purger: p, action: admitted.Action, began: p.app.now(), last: admitted.FromSeq, doing: "waiting", quiet: p.app.now()}
 	if admitted.Resumed {
 		f.showPresent(ctx)
 	}
@@ -53,6 +60,8 @@ func (p *purger) follow(ctx context.Context, admitted api.Admission) error {
 		switch {
 		case errors.Is(err, errOver):
 			return f.conclude()
+		case errors.Is(err, errDeferred):
+			return nil
 		case ctx.Err() != nil:
 			return f.interrupted()
 		case p.alone:
@@ -84,6 +93,7 @@ func (f *follower) showPresent(ctx context.Context) {
 		if action.ID != f.action {
 			continue
 		}
+		f.waits = len(action.Holds) > 0
 		for _, why := range view.Waits(action) {
 			f.say("         %s", why)
 		}
@@ -113,6 +123,9 @@ func (f *follower) stream(ctx context.Context) error {
 			}
 		case <-tick.C:
 			f.live()
+			if f.deferred(ctx) {
+				return errDeferred
+			}
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-f.ended:
@@ -146,13 +159,14 @@ func (f *follower) read(ctx context.Context, events chan<- told) {
 // show prints one event of the action.
 func (f *follower) show(event journal.Event) {
 	f.clear()
+	f.quiet = f.app.now()
 	payload, err := event.Decode()
 	if err == nil {
 		switch p := payload.(type) {
 		case *journal.StepStarted:
 			f.doing = p.Step
 		case *journal.ActionHeld:
-			f.doing = "waiting for " + p.Preflight
+			f.doing, f.waits = "waiting for "+p.Preflight, true
 		case *journal.ActionStalled:
 			f.doing = "stalled"
 		case *journal.ActionEnded:
@@ -167,6 +181,36 @@ func (f *follower) show(event journal.Event) {
 	case journal.TypeActionStalled:
 		f.say("          repair the cause, then: ekco retry %s", f.action)
 	}
+}
+
+// deferred reports whether all that is left of the action waits for something
+// that may take days, and if so says what becomes of it.
+func (f *follower) deferred(ctx context.Context) bool {
+	if !f.waits || f.app.now().Sub(f.quiet) < f.app.deferredPatience {
+		return false
+	}
+	status, err := f.backend.Status(ctx)
+	if err != nil {
+		return false // the stream tells when the operator went away
+	}
+	for _, action := range status.Actions {
+		hold, deferred := action.Deferred()
+		if action.ID != f.action || !deferred {
+			continue
+		}
+		f.clear()
+		f.say("node %s is purged but for what waits, after %s", f.flags.node, view.Span(f.elapsed()))
+		for _, why := range view.Waits(action) {
+			f.warn("warning: %s", why)
+		}
+		if f.alone {
+			f.warn("warning: no operator runs; the next one, or purge-node again, finishes %s when %s no longer holds it", f.action, hold.Preflight)
+		} else {
+			f.warn("warning: EKCO finishes %s by itself; follow it with: ekco history --action %s --follow", f.action, f.action)
+		}
+		return true
+	}
+	return false
 }
 
 func (f *follower) elapsed() time.Duration {

@@ -255,6 +255,10 @@ func progress(action journal.ActionRecord) string {
 // administrator can do about it.
 func Waits(action journal.ActionRecord) []string {
 	var lines []string
+	if hold, deferred := action.Deferred(); deferred {
+		lines = append(lines, "all else is done; "+Clean(strings.Join(undone(action), ", "))+" stays open until "+
+			Clean(hold.Preflight)+" no longer holds it, for days if need be, and keeps nothing else waiting")
+	}
 	for _, step := range slices.Sorted(maps.Keys(action.Holds)) {
 		hold := action.Holds[step]
 		lines = append(lines, fmt.Sprintf("waits%s for %s%s; it goes on by itself when that is gone%s", Clean(before(hold.Step)),
@@ -276,6 +280,17 @@ func Waits(action journal.ActionRecord) []string {
 		}
 	}
 	return lines
+}
+
+// undone returns the ids of the steps that are left.
+func undone(action journal.ActionRecord) []string {
+	var ids []string
+	for _, step := range action.Plan.Steps {
+		if !action.Steps[step.ID].Done() {
+			ids = append(ids, step.ID)
+		}
+	}
+	return ids
 }
 
 func cancelHint(action journal.ActionRecord) string {

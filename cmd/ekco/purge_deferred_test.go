@@ -1,0 +1,65 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/replicatedhq/ekco/internal/api"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// deferring returns an operator whose purge waits for Ceph with all else done.
+func deferring(t *testing.T) *fakeOperator {
+	t.Helper()
+	op := purging(t, journal.OutcomeDone)
+	hold := journal.ActionHeld{Step: "purge-osd 3", Preflight: "CephAnswers", Reason: "no mgr"}
+	op.live = []journal.Event{
+		event(t, 10, purgeID, journal.TypeStepStarted, journal.StepStarted{Step: "delete-node", Attempt: 1}),
+		event(t, 11, purgeID, journal.TypeActionHeld, hold),
+		event(t, 12, purgeID, journal.TypeStepDone, journal.StepDone{Step: "delete-node", Attempt: 1}),
+	}
+	op.status.Actions = []journal.ActionRecord{{
+		ID: purgeID, PastNoReturn: true, Holds: map[string]journal.ActionHeld{hold.Step: hold},
+		Plan: journal.Plan{Steps: []journal.PlannedStep{
+			{ID: "delete-node"}, {ID: "purge-osd 3", MayWaitFor: "CephAnswers"}, {ID: "purge-osd 12", MayWaitFor: "CephAnswers"},
+		}},
+		Steps: map[string]journal.StepRecord{"delete-node": {DoneAt: noon}},
+	}}
+	return op
+}
+
+func TestD1APurgeThatOnlyWaitsForCephSucceedsWithAWarning(t *testing.T) {
+	d := newDesk(t, deferring(t))
+	d.expect(d.types("purge-node", "worker-2"), exitDone, "purged but for what waits", "purge-osd 3, purge-osd 12 stays open until CephAnswers")
+	for _, want := range []string{"no mgr", "EKCO finishes " + purgeID + " by itself"} {
+		if !strings.Contains(d.errOut.String(), want) {
+			t.Errorf("standard error has no %q:\n%s", want, d.errOut)
+		}
+	}
+}
+
+func TestAskingAgainForAPurgeThatWaitsForCephSaysSoAgain(t *testing.T) {
+	op := deferring(t)
+	op.admitted.Resumed, op.live = true, nil
+	d := newDesk(t, op)
+	d.expect(d.types("purge-node", "worker-2"), exitDone, "resuming "+purgeID, "CephAnswers")
+}
+
+func TestStatusSaysWhatWaitsForCeph(t *testing.T) {
+	d := newDesk(t, deferring(t))
+	d.expect(d.types("status"), exitDone, "all else is done; purge-osd 3, purge-osd 12 stays open until CephAnswers", "")
+}
+
+func TestAPurgeThatWillBeRefusedIsNotAskedAboutAndIsOnRecord(t *testing.T) {
+	op := purging(t, journal.OutcomeAbandoned)
+	op.explained.Checks = []api.CheckResult{
+		{Preflight: "CephHealthy", Verdict: api.VerdictWarn, Reason: "degraded"},
+		{Preflight: "EtcdQuorumKept", Verdict: verdictAbandon, Reason: "one of two would answer"},
+	}
+	d := newDesk(t, op)
+	d.app.askable = true
+	d.expect(d.types("purge-node", "worker-2"), exitFailed, "", "will be refused: EtcdQuorumKept: one of two would answer")
+	if len(op.requests) != 1 || strings.Contains(d.errOut.String(), "[y/N]") {
+		t.Errorf("requested %v, said %s", op.requests, d.errOut)
+	}
+}

@@ -114,3 +114,21 @@ func TestAskingAgainFinishesThePurgeOfTheReplacedNodeAndLeavesItsReplacementAlon
 		t.Errorf("forced, the purge is of %s, want the present node", got)
 	}
 }
+
+func TestD12WhoeverAsksTwiceGetsOnePurgeAndWhoAskedAndWhyIsOnRecord(t *testing.T) {
+	w := newWorld(t)
+	w.cluster("w1")
+	w.lose("w1")
+	w.decide()
+	first := w.mustAdmit(Request{Kind: journal.ActionPurgeNode, Node: "w1", Actor: "cli:ann@h1", Reason: "its disk is dead"})
+	second := w.mustAdmit(Request{Kind: journal.ActionPurgeNode, Node: "w1", Actor: "cli:ben@h2"})
+	w.pass(w.p.PurgeAfter)
+	w.decide()
+	rec := w.s.Actions[w.open(journal.ActionPurgeNode, "w1")]
+	if !second.Resumed || second.Action != first.Action || rec.ID != first.Action {
+		t.Errorf("got %+v and then %+v; open is %s", first, second, rec.ID)
+	}
+	if rec.RequestedBy != "cli:ann@h1" || rec.Request.Reason != "its disk is dead" {
+		t.Errorf("on record is %s, %q", rec.RequestedBy, rec.Request.Reason)
+	}
+}

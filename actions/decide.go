@@ -90,7 +90,7 @@ func (a *run) makePlan() (wake time.Time) {
 	if now := time.Now(); now.Before(a.planning.next) {
 		return a.planning.next
 	}
-	a.planning.busy = true
+	a.planning.look()
 	record, look := snapshot(a.record), a.look
 	a.async(func() func() {
 		made, err := plan(look, a.kind, record)
@@ -159,7 +159,7 @@ func (a *run) startDue(now time.Time) (wake time.Time) {
 
 // lookAt examines a batch of one group.
 func (a *run) lookAt(g *group, batch []*stepState) {
-	g.busy = true
+	g.look()
 	candidates := make([]candidate, len(batch))
 	contexts := make(map[string]StepContext, len(batch))
 	for i, s := range batch {
@@ -177,11 +177,21 @@ func (a *run) lookAt(g *group, batch []*stepState) {
 	})
 }
 
+// look begins a try.
+func (t *attention) look() { t.busy, t.again = true, false }
+
 // wait lets the next try rest, longer each time.
 func (t *attention) wait(policy RetryPolicy) {
+	if t.again {
+		t.next = time.Time{}
+		return
+	}
 	t.tries++
 	t.next = time.Now().Add(policy.afterHold(t.tries))
 }
+
+// hurry makes the next try come at once.
+func (t *attention) hurry() { t.next, t.again = time.Time{}, t.busy }
 
 // hold records that the step, or with "" the whole action, waits. A hold by
 // the same preflight is recorded once, however its reason changes.

@@ -20,8 +20,12 @@ func (a *run) heedWaiting(signals <-chan Signal) error {
 	}
 }
 
-// heed acts on an event that others wrote about the action.
+// heed acts on what others did.
 func (a *run) heed(signal Signal) error {
+	if signal == SignalRecheck {
+		a.recheck()
+		return nil
+	}
 	past, err := readHistory(a.work, a.cfg.Store, a.record.ID)
 	if err != nil {
 		return err
@@ -37,6 +41,15 @@ func (a *run) heed(signal Signal) error {
 		a.retry()
 	}
 	return nil
+}
+
+// recheck cuts the rest of everything that is held short. A look that is under
+// way may have seen the world as it was before, so another one follows it.
+func (a *run) recheck() {
+	a.planning.hurry()
+	for _, g := range a.groups {
+		g.hurry()
+	}
 }
 
 // retry gives everything that failed or waits a new budget, at once.

@@ -61,7 +61,9 @@ type run struct {
 
 // attention is when to look again at something that did not go well.
 type attention struct {
-	busy  bool
+	busy bool
+	// again is set when a try that is under way must be followed by another.
+	again bool
 	tries int
 	next  time.Time
 }

@@ -45,8 +45,8 @@ func NewRunner(cfg Config) *Runner {
 	return &Runner{cfg: cfg}
 }
 
-// Signal tells a running action of an event that others wrote about it. It
-// carries nothing: the runner reads the event from the journal.
+// Signal tells a running action of what others did. It carries nothing: the
+// runner reads the journal, or looks at the world.
 type Signal int
 
 // The signals.
@@ -55,6 +55,11 @@ const (
 	SignalCancel Signal = iota + 1
 	// SignalRetry: action.retried was appended.
 	SignalRetry
+	// SignalRecheck: what the action may wait for has changed. What is held, by a
+	// preflight or because it cannot be planned, is looked at again at once. Steps
+	// that failed keep their rest, and an action that is not held goes on as it
+	// is, so it does no harm to send one too many.
+	SignalRecheck
 )
 
 // Run runs an action, or resumes one, and returns nil when action.ended is on

@@ -1,0 +1,106 @@
+package actions_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+func TestARecheckEndsAHoldWhoseCauseIsGoneAtOnce(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		guard := answering(actions.Hold("another action is under way"))
+		k := &script{steps: []journal.PlannedStep{guarded("a", "X")}}
+		w.requestTest()
+		r := w.start(withPreflights(w.config(k.kinds()), map[string]actions.Preflight{"X": guard}))
+		letPass(10 * time.Minute)
+		guard.turn(actions.Pass())
+		begin := time.Now()
+		r.signals <- actions.SignalRecheck
+		if err := r.wait(); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(begin); took > 100*time.Millisecond {
+			t.Errorf("the action went on after %s, want at once", took)
+		}
+		w.wantStory("requested", "planned 1", `held "a" by X`, `released "a" by X`, "started a #1", "done a #1", "ended done")
+	})
+}
+
+func TestARecheckDuringALookIsFollowedByAnotherLook(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		var looks atomic.Int32
+		slow := actions.PreflightFunc(func(context.Context, journal.ActionRecord) actions.Verdict {
+			if looks.Add(1) == 1 {
+				<-time.After(2 * time.Second) // what it answers was true when it began
+				return actions.Hold("not yet")
+			}
+			return actions.Pass()
+		})
+		k := &script{steps: []journal.PlannedStep{guarded("a", "X")}}
+		w.requestTest()
+		begin := time.Now()
+		r := w.start(withPreflights(w.config(k.kinds()), map[string]actions.Preflight{"X": slow}))
+		letPass(time.Second)
+		r.signals <- actions.SignalRecheck
+		if err := r.wait(); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(begin); took > 2500*time.Millisecond {
+			t.Errorf("the action went on after %s, want right after the look that was under way", took)
+		}
+	})
+}
+
+func TestARecheckOfWhatIsStillHeldIsOneLookAndNoEvent(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		guard := answering(actions.Hold("not yet"))
+		k := &script{steps: []journal.PlannedStep{guarded("a", "X")}}
+		w.requestTest()
+		r := w.start(withPreflights(w.config(k.kinds()), map[string]actions.Preflight{"X": guard}))
+		letPass(10 * time.Minute)
+		before := guard.called()
+		r.signals <- actions.SignalRecheck
+		synctest.Wait()
+		if got := guard.called() - before; got != 1 {
+			t.Errorf("%d looks, want 1", got)
+		}
+		w.wantStory("requested", "planned 1", `held "a" by X`)
+		r.stop()
+		_ = r.wait() // stopped, as asked
+	})
+}
+
+func TestARecheckPlansAgainAtOnceAndLeavesFailedStepsTheirRest(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		var broken atomic.Bool
+		broken.Store(true)
+		k := &script{steps: []journal.PlannedStep{step("a")}}
+		k.plan = func() error {
+			if broken.Load() {
+				return errBroken
+			}
+			return nil
+		}
+		k.do = func(context.Context, string) error { return errBroken }
+		k.prove = func(context.Context, string) (bool, error) { return false, nil }
+		w.requestTest()
+		r := w.start(w.config(k.kinds()))
+		letPass(10 * time.Minute)
+		broken.Store(false)
+		r.signals <- actions.SignalRecheck
+		letPass(100 * time.Millisecond)
+		w.wantStory("requested", `held "" by Plan`, `released "" by Plan`, "planned 1", "started a #1", "failed a #1")
+		r.signals <- actions.SignalRecheck
+		letPass(100 * time.Millisecond)
+		if got := w.count("started a"); got != 1 {
+			t.Errorf("%d attempts: a recheck is no retry", got)
+		}
+		r.stop()
+		_ = r.wait() // stopped, as asked
+	})
+}

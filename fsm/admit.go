@@ -24,6 +24,9 @@ type Request struct {
 	// MinReadyPrimaries and MinReadyWorkers, when set, stand in for the policy's
 	// minimums in the guard of ready nodes.
 	MinReadyPrimaries, MinReadyWorkers *int
+	// Refused says that the person was refused without a record, and asks for
+	// the record alone: nothing is admitted.
+	Refused bool
 }
 
 // guarded returns the policy that guards ready nodes from the request.
@@ -53,11 +56,19 @@ type Admission struct {
 
 // Admit answers a person's request to purge a node. It changes nothing.
 //
-// It returns a *[RefusedError] with the event that records the refusal, or an
-// *[UnknownNodeError] without any. Storm brake, pause, exclusion and the
+// It returns a *[RefusedError] with the event that records the refusal, an
+// *[UnknownNodeError] without any, or [ErrNotRefused]. Storm brake, pause, exclusion and the
 // minimums without the node do not refuse a person: they are warnings that
 // [CheckRule] gives.
 func Admit(s *State, p Policy, now time.Time, request Request) (Admission, error) {
+	admission, err := admit(s, p, now, request)
+	if err == nil && request.Refused {
+		return Admission{}, ErrNotRefused
+	}
+	return admission, err
+}
+
+func admit(s *State, p Policy, now time.Time, request Request) (Admission, error) {
 	if request.Kind != journal.ActionPurgeNode {
 		return Admission{}, &RefusedError{Rule: RuleKind, Reason: fmt.Sprintf("%q cannot be asked for, only %s", request.Kind, journal.ActionPurgeNode)}
 	}

@@ -88,6 +88,19 @@ func TestTheManualGuardKeepsTheMinimumOfReadyNodes(t *testing.T) {
 	w.wantState("p1", Purging)
 }
 
+func TestTheRecordOfARefusalAdmitsNothing(t *testing.T) {
+	w := newWorld(t)
+	w.observe("p1", primary)
+	request := ask("p1")
+	request.Refused = true
+	w.wantRefused(request, RuleReadyMinimums, "--force")
+
+	w.lose("p1", primary)
+	if admission, err := w.admit(request); !errors.Is(err, ErrNotRefused) || len(admission.Events) != 0 || admission.Action != "" {
+		t.Errorf("got %+v, %v", admission, err)
+	}
+}
+
 func TestAPersonsOwnMinimumsStandInForThePolicys(t *testing.T) {
 	w := newWorld(t)
 	w.observe("p1", primary)

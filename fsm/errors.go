@@ -13,6 +13,8 @@ import (
 var (
 	// ErrRefused: policy does not admit the request; see [RefusedError].
 	ErrRefused = errors.New("refused")
+	// ErrNotRefused: what refused a request a moment ago does so no more.
+	ErrNotRefused = errors.New("what refused the request has just gone away; ask again")
 	// ErrUnknownNode: the journal knows no node of the name; see
 	// [UnknownNodeError].
 	ErrUnknownNode = errors.New("unknown node")

@@ -38,6 +38,7 @@ func TestACommandLineThatMakesNoSenseIsToldFromAFailure(t *testing.T) {
 		{"bogus"},
 		{"purge-node"},
 		{"purge-node", "a", "b"},
+		{"purge-node", "a", "-o", "json"},
 		{"status", "--bogus"},
 		{"status", "-o", "xml"},
 		{"history", "--since", "yesterday"},

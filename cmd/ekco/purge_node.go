@@ -1,14 +1,12 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"os/signal"
 	"slices"
-	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -76,10 +74,19 @@ type purger struct {
 	ended <-chan struct{}
 	// again reaches the operator again after it went away.
 	again func(ctx context.Context) (operator, error)
+	// pen is where standard error goes through, to be held during a question.
+	pen *pen
 }
 
 // purgeNode finds who does the work, and has it done.
 func (a *app) purgeNode(cmd *cobra.Command, flags purgeFlags) (err error) {
+	if flags.output != "text" && !flags.dryRun {
+		return usagef("-o %s needs --dry-run; for the events of a purge see: ekco history --action ACTION --follow -o json", flags.output)
+	}
+	pen := &pen{w: a.stderr}
+	own := *a
+	own.stderr = pen
+	a = &own
 	cfg, err := a.settings(cmd)
 	if err != nil {
 		return err
@@ -90,7 +97,7 @@ func (a *app) purgeNode(cmd *cobra.Command, flags purgeFlags) (err error) {
 	}
 	ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	p := &purger{app: a, flags: flags, again: func(ctx context.Context) (operator, error) { return a.reach(ctx, cfg) }}
+	p := &purger{app: a, flags: flags, pen: pen, again: func(ctx context.Context) (operator, error) { return a.reach(ctx, cfg) }}
 	reached, err := a.reach(ctx, cfg)
 	switch {
 	case err == nil:
@@ -161,6 +168,9 @@ func (p *purger) run(ctx context.Context, request fsm.Request) error {
 	explained, err := patiently(ctx, p, "the preflights", func(ctx context.Context) (api.Explanation, error) {
 		return p.backend.Explain(ctx, request)
 	})
+	if errors.Is(err, fsm.ErrRefused) && !p.flags.dryRun {
+		err = p.refused(ctx, request)
+	}
 	if err != nil {
 		return interrupted(ctx, err, "nothing was changed")
 	}
@@ -174,7 +184,7 @@ func (p *purger) run(ctx context.Context, request fsm.Request) error {
 		p.say("%s", explained.Message)
 		return nil
 	}
-	if request.Warned, err = p.ask(explained); err != nil {
+	if request.Warned, err = p.ask(ctx, explained); err != nil {
 		return err
 	}
 	admitted, err := patiently(ctx, p, "the purge to be recorded", func(ctx context.Context) (api.Admission, error) {
@@ -198,9 +208,18 @@ func (p *purger) run(ctx context.Context, request fsm.Request) error {
 	return p.follow(ctx, admitted)
 }
 
+// refused has a refusal recorded, and returns it.
+func (p *purger) refused(ctx context.Context, request fsm.Request) error {
+	request.Refused = true
+	_, err := patiently(ctx, p, "the refusal to be recorded", func(ctx context.Context) (api.Admission, error) {
+		return p.backend.Request(ctx, request)
+	})
+	return err
+}
+
 // ask shows what the preflights have against the purge. It asks only a person,
 // and only about warnings.
-func (p *purger) ask(explained api.Explanation) ([]journal.ActionWarned, error) {
+func (p *purger) ask(ctx context.Context, explained api.Explanation) ([]journal.ActionWarned, error) {
 	var warned []journal.ActionWarned
 	refused := false
 	for _, check := range explained.Checks {
@@ -225,8 +244,8 @@ func (p *purger) ask(explained api.Explanation) ([]journal.ActionWarned, error) 
 	case p.flags.force:
 		answer = "--force"
 	case p.app.askable:
-		if !p.confirmed() {
-			return nil, fmt.Errorf("node %s is not purged: the question was not answered with yes; nothing was changed", p.flags.node)
+		if err := p.confirm(ctx); err != nil {
+			return nil, err
 		}
 		answer = "yes"
 	}
@@ -240,17 +259,16 @@ func (p *purger) ask(explained api.Explanation) ([]journal.ActionWarned, error) 
 // begun. The purge is asked for all the same: that it was is on record then.
 const verdictAbandon = api.Verdict("abandon")
 
-func (p *purger) confirmed() bool {
-	_, _ = fmt.Fprintf(p.app.stderr, "Purge node %s all the same? [y/N] ", view.Clean(p.flags.node))
-	answer, err := bufio.NewReader(p.app.stdin).ReadString('\n')
-	if err != nil && answer == "" {
-		return false
+// confirm asks, and returns an error unless the answer is yes.
+func (p *purger) confirm(ctx context.Context) error {
+	answer, err := p.pen.ask(ctx, p.app.stdin, fmt.Sprintf("Purge node %s all the same? [y/N] ", view.Clean(p.flags.node)))
+	switch {
+	case ctx.Err() != nil:
+		return interrupted(ctx, ctx.Err(), "nothing was changed")
+	case err == nil && (answer == "y" || answer == "yes"):
+		return nil
 	}
-	switch strings.ToLower(strings.TrimSpace(answer)) {
-	case "y", "yes":
-		return true
-	}
-	return false
+	return fmt.Errorf("node %s is not purged: the question was not answered with yes; nothing was changed", p.flags.node)
 }
 
 // say prints a line. That nobody reads it must not end a purge.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"log/slog"
 	"strings"
 	"testing"
@@ -139,6 +140,79 @@ func TestPurgeNodeAsksOnlyAPersonAndOnlyIfAPreflightWarns(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// blank is a terminal at which nobody types.
+func blank(t *testing.T) io.Reader {
+	t.Helper()
+	in, keys := io.Pipe()
+	t.Cleanup(func() { _ = keys.Close() })
+	return in
+}
+
+func TestASignalAtTheQuestionIsAnAnswer(t *testing.T) {
+	op := purging(t, journal.OutcomeDone)
+	op.explained.Checks = []api.CheckResult{{Preflight: "StormBrake", Verdict: api.VerdictWarn, Reason: "4 of 6"}}
+	d := newDesk(t, op)
+	d.app.askable, d.app.stdin = true, blank(t)
+	ctx, cancel := context.WithCancel(context.Background())
+	d.app.stderr = writerFunc(func(content []byte) (int, error) {
+		if strings.Contains(string(content), "[y/N]") {
+			cancel()
+		}
+		return d.errOut.Write(content)
+	})
+	d.expect(d.typesUntil(ctx, "purge-node", "worker-2"), exitFailed, "", "interrupted; nothing was changed")
+	if len(op.requests) != 0 {
+		t.Errorf("requested %v", op.requests)
+	}
+}
+
+func TestNothingIsWrittenIntoAQuestion(t *testing.T) {
+	op := purging(t, journal.OutcomeDone)
+	op.explained.Checks = []api.CheckResult{{Preflight: "StormBrake", Verdict: api.VerdictWarn, Reason: "4 of 6"}}
+	d := newDesk(t, nil)
+	var log *slog.Logger
+	d.app.work = func(_ context.Context, _ config.Config, _ ringOptions, l *slog.Logger) (api.Backend, <-chan struct{}, func() error, error) {
+		log = l
+		return op, make(chan struct{}), func() error { return nil }, nil
+	}
+	keys, typing := io.Pipe()
+	d.app.askable, d.app.stdin = true, keys
+	asked := make(chan struct{})
+	d.app.stderr = writerFunc(func(content []byte) (int, error) {
+		if strings.Contains(string(content), "[y/N]") {
+			close(asked)
+		}
+		return d.errOut.Write(content)
+	})
+	go func() {
+		<-asked
+		log.Warn("the API is slow")
+		_, _ = typing.Write([]byte("n\n"))
+	}()
+	d.expect(d.types("purge-node", "worker-2"), exitFailed, "", "the API is slow")
+	_, after, _ := strings.Cut(d.errOut.String(), "[y/N] ")
+	if len(op.requests) != 0 || !strings.HasPrefix(after, "{") || strings.Index(after, "the API is slow") > strings.Index(after, "nothing was changed") {
+		t.Errorf("requested %v, said %s", op.requests, d.errOut)
+	}
+}
+
+func TestARefusalIsRecordedUnlessItIsADryRun(t *testing.T) {
+	for _, test := range []struct {
+		args []string
+		want int
+	}{{[]string{"purge-node", "worker-2"}, 1}, {[]string{"purge-node", "worker-2", "--dry-run"}, 0}} {
+		op := &fakeOperator{err: &fsm.RefusedError{Rule: "ReadyMinimums", Reason: "2 of 2"}}
+		d := newDesk(t, op)
+		d.expect(d.types(test.args...), exitFailed, "", "refused by ReadyMinimums: 2 of 2")
+		if len(op.requests) != test.want {
+			t.Fatalf("%v: %d requests, want %d", test.args, len(op.requests), test.want)
+		}
+		if test.want == 1 && !op.requests[0].Refused {
+			t.Errorf("the request could be admitted: %+v", op.requests[0])
+		}
 	}
 }
 

@@ -40,7 +40,8 @@ type Health struct {
 	Monitors int
 	Quorum   []string
 	// PGs counts placement groups by state, such as "active+clean". The mgr
-	// counts them; without one the numbers are old.
+	// counts them: for some seconds after an OSD is lost, and as long as there is
+	// no mgr, the numbers are those of before.
 	PGs map[string]int
 }
 

@@ -30,8 +30,11 @@ func TestAllOSDsOfAMachineAreFoundWhateverTheirIDs(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []OSDDeployment{
-		{"rook-ceph-osd-10", "u10", 10, 1}, {"rook-ceph-osd-123", "u123", 123, 1}, {"rook-ceph-osd-9", "u9", 9, 1},
-		{"rook-ceph-osd-neg", "un", UnknownOSD, 1}, {"rook-ceph-osd-x", "ux", UnknownOSD, 1},
+		{"rook-ceph-osd-10", "u10", 10, 1},
+		{"rook-ceph-osd-123", "u123", 123, 1},
+		{"rook-ceph-osd-9", "u9", 9, 1},
+		{"rook-ceph-osd-neg", "un", UnknownOSD, 1},
+		{"rook-ceph-osd-x", "ux", UnknownOSD, 1},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("found (- wanted, + got):\n%s", diff)

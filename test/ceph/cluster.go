@@ -63,7 +63,7 @@ func Start(t testing.TB, options Options) *Cluster {
 func install(t testing.TB) {
 	t.Helper()
 	_, file, _, _ := runtime.Caller(0)
-	script := exec.Command(filepath.Join(filepath.Dir(file), "install.sh"))
+	script := exec.CommandContext(t.Context(), filepath.Join(filepath.Dir(file), "install.sh"))
 	script.Stdout, script.Stderr = os.Stdout, os.Stderr
 	if err := script.Run(); err != nil {
 		t.Fatalf("Ceph cannot be installed; run test/ceph/install.sh as root: %v", err)
@@ -116,7 +116,7 @@ func (c *Cluster) makeOSDs() {
 			c.t.Fatal(err)
 		}
 		all.Go(func() {
-			_, err := run(exec.Command("ceph-osd", "--conf", c.conf, "-i", strconv.Itoa(id), "--mkfs", "--osd-uuid", uuid))
+			_, err := run(exec.CommandContext(c.t.Context(), "ceph-osd", "--conf", c.conf, "-i", strconv.Itoa(id), "--mkfs", "--osd-uuid", uuid))
 			failures <- err
 		})
 	}

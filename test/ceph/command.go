@@ -34,7 +34,8 @@ func (c *Cluster) must(argv ...string) string {
 // Program returns how ceph is called for this cluster.
 func (c *Cluster) Program() []string { return []string{"ceph", "--conf", c.conf} }
 
-// Conf returns the path of ceph.conf.
+// Conf returns the path of ceph.conf. Plain ceph commands find the cluster when
+// CEPH_CONF is set to it.
 func (c *Cluster) Conf() string { return c.conf }
 
 // Ceph runs a ceph command on the test's behalf; the test fails when it does. It

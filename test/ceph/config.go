@@ -39,8 +39,8 @@ paxos min wait = 0.02
 mgr initial modules =
 mgr stats period = 1
 mgr disabled modules = %[5]s
-osd objectstore = memstore
 memstore device bytes = 268435456
+osd objectstore = memstore
 osd crush initial weight = 1
 osd pool default size = 2
 osd pool default min size = 1
@@ -80,7 +80,7 @@ func freePorts(t testing.TB, count int) []int {
 	t.Helper()
 	ports := make([]int, count)
 	for i := range ports {
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -2,6 +2,7 @@ package ceph
 
 import (
 	"bytes"
+	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -59,7 +60,9 @@ func (c *Cluster) daemon(name string, argv ...string) *daemon {
 		c.t.Fatal(err)
 	}
 	defer output.Close()
-	d.cmd = exec.Command(argv[0], argv[1:]...)
+	// Not the test's context: it ends before the cleanups, which end the daemons in
+	// an order of their own.
+	d.cmd = exec.CommandContext(context.Background(), argv[0], argv[1:]...)
 	d.cmd.Stdout, d.cmd.Stderr = output, output
 	d.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := c.spawner.start(d.cmd); err != nil {

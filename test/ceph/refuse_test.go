@@ -69,6 +69,23 @@ func TestAnOSDIsSafeToDestroyOnceItsDataHasMoved(t *testing.T) {
 	check()
 }
 
+func TestAHostThatReturnsIsWholeAgain(t *testing.T) {
+	c := ceph.Start(t, ceph.Options{})
+	api := clientOf(c, client.Options{})
+	check := fill(t, c)
+	c.StopHost("node2")
+	must(t, api.Out(t.Context(), 1))
+	c.StartHost("node2")
+	c.Ceph("osd", "in", "1")
+	tree, err := api.Tree(t.Context())
+	must(t, err)
+	if osd, _ := tree.OSD(1); !osd.Up || !osd.In() || osd.Host != "node2" {
+		t.Errorf("the OSD that returned is %+v", osd)
+	}
+	waitHealthy(t, c, api)
+	check()
+}
+
 // impatient gives every call little time, and an upper bound for what it may
 // take beyond that on a busy machine.
 var impatient = client.Options{Timeout: 3 * time.Second, ConnectTimeout: 2 * time.Second, Grace: 4 * time.Second}

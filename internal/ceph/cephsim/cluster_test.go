@@ -41,9 +41,18 @@ func TestALostHostCanBePurgedTwiceAsOnARealCeph(t *testing.T) {
 		t.Errorf("the tree is %+v, %v", tree, err)
 	}
 	want := []cephsim.Effect{
-		{"osd-purge 3", false}, {"crush-rm node2", false},
-		{"osd-down 3,11", false}, {"osd-out 3,11", true}, {"osd-purge 3", true}, {"osd-purge 11", true}, {"crush-rm node2", true},
-		{"osd-down 3,11", false}, {"osd-out 3,11", false}, {"osd-purge 3", false}, {"osd-purge 11", false}, {"crush-rm node2", false},
+		{"osd-purge 3", false},
+		{"crush-rm node2", false},
+		{"osd-down 3,11", false},
+		{"osd-out 3,11", true},
+		{"osd-purge 3", true},
+		{"osd-purge 11", true},
+		{"crush-rm node2", true},
+		{"osd-down 3,11", false},
+		{"osd-out 3,11", false},
+		{"osd-purge 3", false},
+		{"osd-purge 11", false},
+		{"crush-rm node2", false},
 	}
 	if diff := cmp.Diff(want, c.Effects()); diff != "" {
 		t.Errorf("effects (- wanted, + got):\n%s", diff)

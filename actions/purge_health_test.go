@@ -84,6 +84,9 @@ func TestQ27AManualPurgeGoesOnWithARecordedWarning(t *testing.T) {
 				s.ask(journal.ActionRequested{Manual: true})
 				s.runToEnd(s.cfg())
 				s.wantTraces()
+				if !strings.HasPrefix(s.story()[2], "warned ") {
+					t.Errorf("the warning is not before everything else: %q", s.story())
+				}
 				if s.count("warned "+trouble.preflight) != 1 || !strings.Contains(strings.Join(s.story(), "\n"), trouble.reason) {
 					t.Errorf("no record of the warning: %q", s.story())
 				}

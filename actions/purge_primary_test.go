@@ -279,6 +279,19 @@ func TestAWorkerHasNoStepsOfTheControlPlane(t *testing.T) {
 	})
 }
 
+func TestAWorkerDeletedByHandIsKnownToHaveBeenOne(t *testing.T) {
+	inWhole(t, func(t *testing.T, s *whole) {
+		s.etcd.Cut(true)
+		s.request(journal.NodeSubject("x1", "uid-x1"), journal.ActionRequested{
+			Kind: journal.ActionPurgeNode, Manual: true, Node: &journal.NodeFacts{Role: journal.RoleWorker},
+		})
+		s.runToEnd(s.cfg())
+		if s.lastLine() != "ended done" {
+			t.Errorf("the action %s", s.lastLine())
+		}
+	})
+}
+
 func TestTheSlowestPartDoesNotDelayTheOthers(t *testing.T) {
 	inWhole(t, func(t *testing.T, s *whole) {
 		s.ceph.SetLatency(time.Second)

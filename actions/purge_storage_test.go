@@ -179,26 +179,33 @@ func TestAnAutomaticPurgeDoesNotBeginWhileCephDoesNotAnswer(t *testing.T) {
 }
 
 func TestD4ACephThatHangsKeepsNothingElseWaiting(t *testing.T) {
-	inWhole(t, func(t *testing.T, s *whole) {
-		s.ask(journal.ActionRequested{Manual: true})
-		s.ceph.AfterEffect = func(effect string) {
-			if strings.HasPrefix(effect, "osd-out") {
-				s.ceph.Hang(true)
-			}
-		}
-		r := s.start(s.cfg())
-		letPass(5 * time.Second)
-		s.wantTraces("crush host [3 12 107]", "osd.3", "osd.12", "osd.107")
-		letPass(24 * time.Hour)
-		if s.record().Stalled != nil {
-			t.Errorf("it stalled: %q", s.story())
-		}
-		r.stop()
-		_ = r.wait()
-		s.ceph.Hang(false)
-		s.runToEnd(s.cfg())
-		s.wantTraces()
-	})
+	for step, hang := range map[string]func(s *whole, hanging bool){
+		"out-osds":    func(s *whole, hanging bool) { s.ceph.Hang(hanging) },
+		"purge-osd 3": func(s *whole, hanging bool) { s.ceph.LoseMgr(hanging) },
+	} {
+		t.Run(step, func(t *testing.T) {
+			inWhole(t, func(t *testing.T, s *whole) {
+				s.ask(journal.ActionRequested{Manual: true})
+				s.ceph.AfterEffect = func(effect string) {
+					if strings.HasPrefix(effect, "osd-out") {
+						hang(s, true)
+					}
+				}
+				r := s.start(s.cfg())
+				letPass(5 * time.Second)
+				s.wantTraces("crush host [3 12 107]", "osd.3", "osd.12", "osd.107")
+				letPass(24 * time.Hour)
+				if hold, deferred := s.record().Deferred(); !deferred || hold.Step != step {
+					t.Errorf("it does not just wait for Ceph: %+v, %q", hold, s.story())
+				}
+				r.stop()
+				_ = r.wait()
+				hang(s, false)
+				s.runToEnd(s.cfg())
+				s.wantTraces()
+			})
+		})
+	}
 }
 
 // replaced lets another machine join under the node's name.
@@ -217,7 +224,7 @@ func TestAReplacementOfTheSameHostnameKeepsItsNewOSDs(t *testing.T) {
 		_ = r.wait()
 		// The new machine has a new disk, the id 50 and, by hand, the id 12 again.
 		s.replaced()
-		fresh := s.ceph.AddHost("w1", 50, 12)
+		fresh := s.ceph.AddHost("w1", 50, 12, 60) // 60 has no Deployment yet
 		s.rook.addOSD("w1", 50)
 		s.rook.addOSD("w1", 12)
 		s.ceph.LoseHost("w1") // all of them are about to start
@@ -367,6 +374,9 @@ func TestALiveNodeIsUnlistedBeforeItsOSDsGoSoThatRookDoesNotMakeThemAnew(t *test
 	inWhole(t, func(t *testing.T, s *whole) {
 		s.cluster.ReturnNode("w1")
 		s.rook.beforeEffect = func(effect string) {
+			if strings.HasPrefix(effect, "remove-entry") {
+				<-time.After(10 * time.Second)
+			}
 			if strings.HasPrefix(effect, "remove-deployment") && slices.Contains(s.rook.listed(), "w1") {
 				t.Errorf("%s while the node is listed", effect)
 			}
@@ -397,6 +407,149 @@ func TestADryRunOfAWholePurgeTouchesNothing(t *testing.T) {
 		s.wantAll()
 		if len(s.ceph.Effects())+len(s.etcd.Effects())+len(s.cluster.Effects())+s.rook.changed() != 0 {
 			t.Error("it had effects")
+		}
+	})
+}
+
+// outageBeforeOut makes Ceph unavailable from the removal of the Deployments on, so that
+// the OSDs are captured and not marked out yet.
+func (s *whole) outageBeforeOut() *running {
+	s.rook.beforeEffect = func(string) { s.ceph.Outage(true) }
+	s.ask(journal.ActionRequested{Manual: true})
+	r := s.start(s.cfg())
+	letPass(time.Hour)
+	return r
+}
+
+func TestAnIDThatCephGaveAgainIsNotTheLostOSD(t *testing.T) {
+	for name, test := range map[string]struct {
+		before func(s *whole)
+		run    func(s *whole) *running
+	}{
+		"of an OSD that was captured":           {func(*whole) {}, (*whole).outageBeforeOut},
+		"of an OSD that only the CRUSH map had": {func(s *whole) { s.ceph.RemoveOSD(12) }, (*whole).outageBeforeOut},
+		"of an OSD captured without its UUID":   {func(s *whole) { s.ceph.Outage(true) }, (*whole).outageBeforeOut},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWhole(t, func(t *testing.T, s *whole) {
+				test.before(s)
+				r := test.run(s)
+				fresh := s.ceph.AddHost("p2", 12)[0]
+				s.rook.addOSD("p2", 12)
+				s.ceph.LoseHost("p2") // it is about to start
+				s.ceph.Outage(false)
+				if err := r.wait(); err != nil {
+					t.Fatal(err)
+				}
+				if osd, ok := s.ceph.Snapshot().OSD(12); !ok || osd.UUID != fresh.UUID || !osd.In() {
+					t.Errorf("the new osd.12 is %+v", osd)
+				}
+				s.wantTraces()
+			})
+		})
+	}
+}
+
+func TestOSDsThatOnlyTheCrushTreeKnowsAreFoundWhenCephAnswers(t *testing.T) {
+	inWhole(t, func(t *testing.T, s *whole) {
+		s.rook.deployments = slices.DeleteFunc(s.rook.deployments, func(d actions.OSDDeployment) bool { return d.Hostname == "w1" && d.OSD != 3 })
+		s.ceph.Outage(true)
+		s.ask(journal.ActionRequested{Manual: true})
+		r := s.start(s.cfg())
+		letPass(time.Hour)
+		s.ceph.Outage(false)
+		if err := r.wait(); err != nil {
+			t.Fatal(err)
+		}
+		s.wantTraces()
+		s.wantOthers()
+	})
+}
+
+func TestAnOSDUnderTheHostThatRookRunsElsewhereIsNotFoundLater(t *testing.T) {
+	inWhole(t, func(t *testing.T, s *whole) {
+		s.rook.deployments = slices.DeleteFunc(s.rook.deployments, func(d actions.OSDDeployment) bool { return d.OSD == 12 })
+		s.rook.addOSD("p2", 12)
+		s.ceph.Outage(true)
+		s.ask(journal.ActionRequested{Manual: true})
+		r := s.start(s.cfg())
+		letPass(time.Hour)
+		s.ceph.Outage(false)
+		letPass(time.Hour)
+		if osd, ok := s.ceph.Snapshot().OSD(12); !ok || !osd.In() {
+			t.Errorf("an OSD of another node is %+v", osd)
+		}
+		r.stop()
+		_ = r.wait()
+	})
+}
+
+func TestOSDsAreMarkedOutAgainWhenCephBrokeOffInBetween(t *testing.T) {
+	inWhole(t, func(t *testing.T, s *whole) {
+		s.ceph.AfterEffect = func(effect string) {
+			if strings.HasPrefix(effect, "osd-down") && s.ceph.Count(effect) == 1 {
+				s.ceph.Outage(true)
+			}
+			if strings.HasPrefix(effect, "osd-purge") && s.ceph.Count("osd-out 3,12,107") == 0 {
+				t.Errorf("%s before the OSDs were out", effect)
+			}
+		}
+		s.ask(journal.ActionRequested{})
+		r := s.start(s.cfg())
+		letPass(time.Hour)
+		s.ceph.Outage(false)
+		if err := r.wait(); err != nil {
+			t.Fatal(err)
+		}
+		s.wantTraces()
+	})
+}
+
+func TestAPersonDoesNotWaitForACephThatHangsMoreThanOnce(t *testing.T) {
+	inWhole(t, func(t *testing.T, s *whole) {
+		s.ceph.Hang(true)
+		s.ask(journal.ActionRequested{Manual: true})
+		r := s.start(s.cfg())
+		letPass(25 * time.Second)
+		if s.nodeExists() {
+			t.Errorf("the Node still exists: %q", s.story())
+		}
+		r.stop()
+		_ = r.wait()
+	})
+}
+
+func TestTheEntryOfAReplacementStaysListed(t *testing.T) {
+	inWhole(t, func(t *testing.T, s *whole) {
+		s.rook.beforeEffect = func(effect string) {
+			if strings.HasPrefix(effect, "remove-entry") {
+				s.rook.fail(errors.New("not now"))
+			}
+		}
+		s.ask(journal.ActionRequested{Manual: true})
+		r := s.start(s.cfg())
+		letPass(10 * time.Second)
+		s.cluster.RemoveNode("w1")
+		s.cluster.AddNode("w1", journal.RolePrimary)
+		s.rook.beforeEffect = nil
+		s.rook.fail(nil)
+		if err := r.wait(); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Contains(s.rook.listed(), "w1") {
+			t.Error("the replacement is not listed any more")
+		}
+	})
+}
+
+func TestNothingUnderTheNameIsTheLostNodesOnceItWasReplacedBeforeThePlan(t *testing.T) {
+	inWhole(t, func(t *testing.T, s *whole) {
+		s.cluster.ReplaceNode("w1")
+		before := s.state()
+		s.ask(journal.ActionRequested{Manual: true})
+		s.runToEnd(s.cfg())
+		if got := s.state(); got != before || !s.nodeExists() {
+			t.Errorf("it went from %s to %s", before, got)
 		}
 	})
 }

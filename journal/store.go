@@ -14,6 +14,9 @@ var (
 	// ErrDamaged is returned when a record or the chain is not as it was
 	// written.
 	ErrDamaged = errors.New("journal is damaged")
+	// ErrNotAJournal is returned by an opener for a file that never was a
+	// journal. It was not touched.
+	ErrNotAJournal = errors.New("not a journal")
 	// ErrLocked is returned by an opener when another process holds the
 	// journal. The message names its pid.
 	ErrLocked = errors.New("journal is in use")

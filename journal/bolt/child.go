@@ -64,6 +64,7 @@ type answer struct {
 
 var errorKinds = map[string]error{
 	"damaged": journal.ErrDamaged, "format": journal.ErrOtherFormat,
+	"foreign": journal.ErrNotAJournal, "blank": errBlank,
 	"permission": fs.ErrPermission, "missing": fs.ErrNotExist,
 }
 

@@ -114,8 +114,10 @@ func TestNoDamageIsSilent(t *testing.T) {
 				t.Parallel()
 				path := filepath.Join(t.TempDir(), "journal.db")
 				spoiled := spoil()
-				if err := os.WriteFile(path, spoiled, fileMode); err != nil {
-					t.Fatal(err)
+				for file, content := range map[string][]byte{path: spoiled, path + lockSuffix: {}} {
+					if err := os.WriteFile(file, content, fileMode); err != nil {
+						t.Fatal(err)
+					}
 				}
 				store, salvaged, err := OpenOrSalvage(path, inChild())
 				if err != nil {

@@ -41,16 +41,19 @@ const (
 //
 // The error wraps [journal.ErrLocked] when another process has the journal,
 // [journal.ErrDamaged] when verification failed (see [OpenOrSalvage]),
+// [journal.ErrNotAJournal] when the file is something else, or has no content
+// and nothing beside it says that a journal was there,
 // [journal.ErrOtherFormat] when a newer EKCO wrote it, and
 // [journal.ErrUnwritable] when it cannot be created.
 func Open(path string, options Options) (*Store, error) {
+	around := lookAround(path)
 	lock, err := prepare(path, options)
 	if err != nil {
 		return nil, err
 	}
-	store, err := openLocked(path, options, lock)
+	store, err := openLocked(path, options, lock, around)
 	if err != nil {
-		return nil, errors.Join(err, release(lock, options.ReadOnly))
+		return nil, around.giveUp(path, lock, options.ReadOnly, err)
 	}
 	return store, nil
 }
@@ -73,20 +76,32 @@ func prepare(path string, options Options) (*os.File, error) {
 	return lock, nil
 }
 
-// openLocked expects the lock to be held.
-func openLocked(path string, options Options, lock *os.File) (*Store, error) {
+// openLocked expects the lock to be held. Until the file is known to be a
+// journal, nothing is changed.
+func openLocked(path string, options Options, lock *os.File, around surroundings) (*Store, error) {
+	exists, err := regular(path)
+	if err == nil && !exists && !options.ReadOnly {
+		err = createAnew(path, options)
+	}
+	if err == nil {
+		_, err = inspect(context.Background(), path, options)
+	}
+	if err != nil {
+		return nil, around.judge(path, err)
+	}
 	if !options.ReadOnly {
 		if err := clean(path); err != nil {
 			return nil, err
 		}
-		if err := createIfMissing(path, options); err != nil {
-			return nil, err
-		}
-	}
-	if _, err := inspect(context.Background(), path, options); err != nil {
-		return nil, err
 	}
 	return start(path, options, lock)
+}
+
+func createAnew(path string, options Options) error {
+	if err := clean(path); err != nil {
+		return err
+	}
+	return createIfMissing(path, options)
 }
 
 // clean removes what an interrupted creation or compaction left behind.

@@ -24,10 +24,14 @@ const (
 
 	branchPage   = 0x01
 	leafPage     = 0x02
+	metaPage     = 0x04
 	freelistPage = 0x10
 	bucketLeaf   = 0x01
 
 	maxDepth = 64
+
+	minPageSize = 512
+	maxPageSize = 1 << 20
 )
 
 var order = binary.LittleEndian
@@ -116,7 +120,7 @@ func (p *pages) readMeta(at int64) (boltMeta, error) {
 	}
 	size := meta.pageSize
 	if order.Uint32(b) != boltMagic || order.Uint32(b[4:]) != boltVersion || checksum.Sum64() != order.Uint64(b[56:]) ||
-		size < 512 || size > 1<<20 || size&(size-1) != 0 || meta.end > 1<<40 {
+		size < minPageSize || size > maxPageSize || size&(size-1) != 0 || meta.end > 1<<40 {
 		return boltMeta{}, damaged("the meta page at %d is not one of bbolt's", at)
 	}
 	return meta, nil

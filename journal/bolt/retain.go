@@ -155,15 +155,18 @@ func (s *Store) exportRange(ctx context.Context, first, last uint64) (string, er
 	return name, replace(fresh, name)
 }
 
+// exportEnding ends the names of exports, which begin with exportBase.
+const exportEnding = ".ndjson.gz"
+
+func exportBase(path string) string { return strings.TrimSuffix(path, filepath.Ext(path)) }
+
 // exportName never takes the name of an older export.
 func (s *Store) exportName(first, last uint64) (string, error) {
-	base := strings.TrimSuffix(filepath.Base(s.path), filepath.Ext(s.path))
 	for n := 1; ; n++ {
-		name := fmt.Sprintf("%s-%d-%d.ndjson.gz", base, first, last)
+		name := fmt.Sprintf("%s-%d-%d%s", exportBase(s.path), first, last, exportEnding)
 		if n > 1 {
-			name = fmt.Sprintf("%s-%d-%d-%d.ndjson.gz", base, first, last, n)
+			name = fmt.Sprintf("%s-%d-%d-%d%s", exportBase(s.path), first, last, n, exportEnding)
 		}
-		name = filepath.Join(filepath.Dir(s.path), name)
 		_, err := os.Lstat(name)
 		if errors.Is(err, fs.ErrNotExist) {
 			return name, nil

@@ -27,21 +27,23 @@ type Salvage struct {
 // OpenOrSalvage is [Open], except that a damaged file is set aside under the
 // name PATH.damaged-<UTC time> and replaced by a new journal that holds the
 // longest prefix of events whose chain is intact. Salvage is nil when the file
-// was sound. Nothing of the damaged file is ever overwritten.
+// was sound. Nothing of the damaged file is ever overwritten, and a file that
+// never was a journal is left alone, with [journal.ErrNotAJournal].
 func OpenOrSalvage(path string, options Options) (*Store, *Salvage, error) {
+	around := lookAround(path)
 	lock, err := prepare(path, options)
 	if err != nil {
 		return nil, nil, err
 	}
-	store, salvaged, err := openOrSalvage(path, options, lock)
+	store, salvaged, err := openOrSalvage(path, options, lock, around)
 	if err != nil {
-		return nil, nil, errors.Join(err, release(lock, options.ReadOnly))
+		return nil, nil, around.giveUp(path, lock, options.ReadOnly, err)
 	}
 	return store, salvaged, nil
 }
 
-func openOrSalvage(path string, options Options, lock *os.File) (*Store, *Salvage, error) {
-	store, err := openLocked(path, options, lock)
+func openOrSalvage(path string, options Options, lock *os.File, around surroundings) (*Store, *Salvage, error) {
+	store, err := openLocked(path, options, lock, around)
 	if err == nil || !errors.Is(err, journal.ErrDamaged) || options.ReadOnly {
 		return store, nil, err
 	}
@@ -49,13 +51,16 @@ func openOrSalvage(path string, options Options, lock *os.File) (*Store, *Salvag
 	if salvageErr != nil {
 		return nil, nil, fmt.Errorf("salvage journal %s: %w, after: %w", path, salvageErr, err)
 	}
-	store, err = openLocked(path, options, lock)
+	store, err = openLocked(path, options, lock, around)
 	return store, salvaged, err
 }
 
 // salvage leaves a sound journal at path. Killed anywhere, it leaves the damaged
 // one there, or the new one.
 func salvage(path string, options Options, problem error) (*Salvage, error) {
+	if err := clean(path); err != nil {
+		return nil, err
+	}
 	aside, err := asideName(path, options.clock()())
 	if err != nil {
 		return nil, err

@@ -80,20 +80,28 @@ func (s *scavenger) size() error {
 
 func (s *scavenger) collect() error {
 	for id := uint64(2); id < s.meta.end; id++ {
-		read, err := s.read(id, 0)
-		if errors.Is(err, journal.ErrDamaged) || (err == nil && read.flags != leafPage) {
-			continue
+		if err := s.collectPage(id); err != nil {
+			return err
 		}
-		if err != nil {
-			return fmt.Errorf("page %d: %w", id, err)
-		}
-		s.page(read.bytes, read.count, int64(id)*s.pageSize)
 	}
 	// Of gaps that begin together, the longest is the newest.
 	for _, gaps := range s.gaps {
 		slices.SortFunc(gaps, func(a, b gap) int { return cmp.Compare(b.Last, a.Last) })
 	}
 	slices.SortFunc(s.records, func(a, b place) int { return cmp.Compare(a.seq, b.seq) })
+	return nil
+}
+
+// collectPage takes nothing from a page that is damaged or no leaf.
+func (s *scavenger) collectPage(id uint64) error {
+	read, err := s.read(id, 0)
+	if errors.Is(err, journal.ErrDamaged) || (err == nil && read.flags != leafPage) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("page %d: %w", id, err)
+	}
+	s.page(read.bytes, read.count, int64(id)*s.pageSize)
 	return nil
 }
 

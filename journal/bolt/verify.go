@@ -32,19 +32,24 @@ type Report struct {
 // pages by two independent readers, the hash of every record, the gaps, the
 // snapshot, and that the index says what the records say. The error wraps
 // [journal.ErrDamaged] when something is wrong, [journal.ErrOtherFormat] for a
-// format this EKCO does not know, and [journal.ErrLocked] while an EKCO writes.
+// format this EKCO does not know, [journal.ErrNotAJournal] for a file that never
+// was one, and [journal.ErrLocked] while an EKCO writes.
 //
 // Damage can crash the process inside of bbolt; see [Child].
 func Verify(path string) (Report, error) {
+	around := lookAround(path)
 	lock, err := acquire(path, true)
 	if err != nil {
 		return Report{}, err
 	}
-	report, err := verify(path, true)
+	report := Report{Path: path}
+	if _, err = regular(path); err == nil {
+		report, err = verify(path, true)
+	}
 	if err == nil {
 		err = boltCheck(path)
 	}
-	return report, errors.Join(err, release(lock, true))
+	return report, errors.Join(around.judge(path, err), release(lock, true))
 }
 
 // verify reads with [pages] only. A thorough one also compares the index with
@@ -53,13 +58,13 @@ func verify(path string, thorough bool) (Report, error) {
 	report := Report{Path: path}
 	file, err := openPages(path)
 	if err != nil {
-		return report, fmt.Errorf("verify journal %s: %w", path, err)
+		return report, fmt.Errorf("verify journal %s: %w", path, recognise(path, err, nil))
 	}
 	defer file.Close()
 	report.Bytes = file.size
 	v := verifier{tree: newTree(file), report: &report, thorough: thorough}
 	if err := v.run(); err != nil {
-		return report, fmt.Errorf("verify journal %s: %w", path, err)
+		return report, fmt.Errorf("verify journal %s: %w", path, recognise(path, err, v.buckets))
 	}
 	return report, nil
 }

@@ -1,0 +1,174 @@
+package bolt
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// errBlank is what [recognise] says of a file that has no content: nobody can
+// tell by the file alone whether it ever was a journal.
+var errBlank = errors.New("the file is empty, or all of its bytes are zero")
+
+// recognise tells a damaged journal from a file that never was one, given what
+// verification says and the buckets it found, if any. It returns the problem as
+// it is for a journal: for a file with one of EKCO's records in it, or which is
+// bbolt's and of no other program.
+func recognise(path string, problem error, buckets map[string][]byte) error {
+	if !errors.Is(problem, journal.ErrDamaged) {
+		return problem
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return errors.Join(problem, err)
+	}
+	defer file.Close()
+	s := scavenger{pages: &pages{File: file}}
+	if err := s.size(); err != nil {
+		return errors.Join(problem, err)
+	}
+	ours, err := s.anything()
+	switch {
+	case err != nil:
+		return errors.Join(problem, err)
+	case ours:
+		return problem
+	case len(buckets) > 0 && buckets[string(recordsBucket)] == nil:
+		return journal.ErrNotAJournal // another program's database
+	case s.anyMagic():
+		return problem
+	}
+	blank, err := isBlank(file)
+	switch {
+	case err != nil:
+		return errors.Join(problem, err)
+	case blank:
+		return errBlank
+	}
+	return journal.ErrNotAJournal
+}
+
+// anything reports whether a page of the file holds anything of EKCO's.
+func (s *scavenger) anything() (bool, error) {
+	s.gaps = make(map[uint64][]gap)
+	for id := uint64(2); id < s.meta.end; id++ {
+		if err := s.collectPage(id); err != nil {
+			return false, err
+		}
+		if len(s.records)+len(s.gaps)+len(s.identities)+len(s.snapshots) > 0 {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// anyMagic reports whether bbolt's number is where a meta page has it, for any
+// size of page.
+func (p *pages) anyMagic() bool {
+	for at := int64(0); at <= maxPageSize; at = max(2*at, minPageSize) {
+		var number [4]byte
+		if _, err := p.ReadAt(number[:], at+pageHeader); err == nil && order.Uint32(number[:]) == boltMagic {
+			return true
+		}
+	}
+	return false
+}
+
+// isBlank reports whether the file says nothing: it is empty, all zero, or ends
+// within the header of bbolt's first page.
+func isBlank(file *os.File) (bool, error) {
+	header := make([]byte, pageHeader, pageHeader+4)
+	header[8] = metaPage
+	header = order.AppendUint32(header, boltMagic)
+	start, err := io.ReadAll(io.NewSectionReader(file, 0, int64(len(header))))
+	if err != nil {
+		return false, err
+	}
+	if len(start) < len(header) && bytes.HasPrefix(header, start) {
+		return true, nil
+	}
+	zero := make([]byte, 1<<16)
+	for input := bufio.NewReaderSize(io.NewSectionReader(file, 0, 1<<62), len(zero)); ; {
+		chunk, err := input.Peek(len(zero))
+		if !bytes.Equal(chunk, zero[:len(chunk)]) {
+			return false, nil
+		}
+		if errors.Is(err, io.EOF) {
+			return true, nil
+		}
+		if err != nil {
+			return false, err
+		}
+		if _, err := input.Discard(len(chunk)); err != nil {
+			return false, err
+		}
+	}
+}
+
+// surroundings is what lies beside a journal's path before anybody takes the
+// lock.
+type surroundings struct {
+	// locked is set when there is a lock file: a journal was open here.
+	locked bool
+	// traces is set when a lock file, an export or a file that was set aside
+	// says that there was a journal at the path.
+	traces bool
+}
+
+func lookAround(path string) surroundings {
+	_, err := os.Lstat(path + lockSuffix)
+	s := surroundings{locked: !errors.Is(err, fs.ErrNotExist)}
+	s.traces = s.locked
+	entries, _ := os.ReadDir(filepath.Dir(path)) // what cannot be listed is no trace
+	for _, entry := range entries {
+		name := entry.Name()
+		if strings.HasPrefix(name, filepath.Base(path)+damagedSuffix) ||
+			(strings.HasPrefix(name, filepath.Base(exportBase(path))+"-") && strings.HasSuffix(name, exportEnding)) {
+			s.traces = true
+		}
+	}
+	return s
+}
+
+// judge decides about a file without content by what lies beside it, and names
+// the file that is not a journal.
+func (s surroundings) judge(path string, err error) error {
+	switch {
+	case errors.Is(err, errBlank) && s.traces:
+		return damaged("verify journal %s: %w", path, errBlank)
+	case errors.Is(err, errBlank), errors.Is(err, journal.ErrNotAJournal):
+		return fmt.Errorf("%s is %w; name another path or move the file away", path, journal.ErrNotAJournal)
+	}
+	return err
+}
+
+// giveUp releases the lock of a journal that could not be opened. Beside a file
+// that is not a journal nothing is left behind.
+func (s surroundings) giveUp(path string, lock *os.File, readOnly bool, err error) error {
+	if errors.Is(err, journal.ErrNotAJournal) && !readOnly && !s.locked {
+		err = errors.Join(err, os.Remove(path+lockSuffix))
+	}
+	return errors.Join(err, release(lock, readOnly))
+}
+
+// regular refuses what is not even a file. Reading it could wait for ever.
+func regular(path string) (exists bool, err error) {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("open journal %s: %w", path, err)
+	case !info.Mode().IsRegular():
+		return true, journal.ErrNotAJournal
+	}
+	return true, nil
+}

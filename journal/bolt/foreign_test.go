@@ -1,0 +1,184 @@
+package bolt
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// foreignFiles are what a mistyped path can lead to.
+func foreignFiles(t *testing.T) map[string][]byte {
+	t.Helper()
+	export, err := os.ReadFile(goldenEvents)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return map[string][]byte{
+		"a kubeconfig":               []byte("apiVersion: v1\nkind: Config\nclusters: []\n"),
+		"one byte":                   []byte("\n"),
+		"a larger text":              bytes.Repeat([]byte("The quick brown fox. "), 10_000),
+		"an export":                  bytes.Repeat(export, 1+20_000/len(export)),
+		"an empty file":              {},
+		"zeroes":                     make([]byte, 100_000),
+		"a database of someone else": otherDatabase(t),
+	}
+}
+
+// otherDatabase is bbolt's, with buckets as etcd has them.
+func otherDatabase(t *testing.T) []byte {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "other.db")
+	db, err := bbolt.Open(path, fileMode, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = db.Update(func(tx *bbolt.Tx) error {
+		for _, name := range []string{"key", "meta", "members"} {
+			bucket, err := tx.CreateBucket([]byte(name))
+			if err != nil {
+				return err
+			}
+			if err := bucket.Put([]byte("consistent_index"), []byte("12345678")); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err := errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return content
+}
+
+func beside(t *testing.T, path string) []string {
+	t.Helper()
+	entries, err := os.ReadDir(filepath.Dir(path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, entry := range entries {
+		names = append(names, entry.Name())
+	}
+	return names
+}
+
+func TestAFileThatIsNotAJournalIsRefusedAndNotTouched(t *testing.T) {
+	openers := map[string]func(path string) error{
+		"OpenOrSalvage": func(path string) error { _, _, err := OpenOrSalvage(path, inChild()); return err },
+		"in process":    func(path string) error { _, _, err := OpenOrSalvage(path, Options{}); return err },
+		"Open":          func(path string) error { _, err := Open(path, inChild()); return err },
+		"read-only":     func(path string) error { _, err := Open(path, Options{ReadOnly: true}); return err },
+		"Verify":        func(path string) error { _, err := Verify(path); return err },
+	}
+	for name, content := range foreignFiles(t) {
+		for how, open := range openers {
+			t.Run(name+", "+how, func(t *testing.T) {
+				path := filepath.Join(t.TempDir(), "config")
+				leftover := path + freshSuffix // of its owner, not of EKCO
+				for file, content := range map[string][]byte{path: content, leftover: []byte("mine")} {
+					if err := os.WriteFile(file, content, 0o640); err != nil {
+						t.Fatal(err)
+					}
+				}
+				for range 2 { // the first refusal leaves no trace that decides the second
+					err := open(path)
+					want := path + " is not a journal; name another path or move the file away"
+					if !errors.Is(err, journal.ErrNotAJournal) || errors.Is(err, journal.ErrDamaged) || err.Error() != want {
+						t.Errorf("the error is %v, want %s", err, want)
+					}
+				}
+				if now, err := os.ReadFile(path); err != nil || !bytes.Equal(now, content) {
+					t.Errorf("the file was touched: %v", err)
+				}
+				if names := beside(t, path); !slices.Equal(names, []string{"config", "config" + freshSuffix}) {
+					t.Errorf("the directory has %q", names)
+				}
+			})
+		}
+	}
+}
+
+func TestADirectoryAndAPipeAreNoJournals(t *testing.T) {
+	for _, path := range []string{t.TempDir() + "/directory", t.TempDir() + "/pipe"} {
+		if strings.HasSuffix(path, "directory") {
+			if err := os.Mkdir(path, 0o700); err != nil {
+				t.Fatal(err)
+			}
+		} else if err := syscall.Mkfifo(path, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := OpenOrSalvage(path, inChild()); !errors.Is(err, journal.ErrNotAJournal) {
+			t.Errorf("open of %s: %v", path, err)
+		}
+		if _, err := os.Lstat(path + lockSuffix); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("a lock lies beside %s: %v", path, err)
+		}
+	}
+}
+
+func TestAJournalThatWasEmptiedIsDamagedWhereSomethingSaysItWasOne(t *testing.T) {
+	for trace, name := range map[string]string{
+		"its lock":         "journal.db" + lockSuffix,
+		"an export":        "journal-1-400" + exportEnding,
+		"an earlier wreck": "journal.db" + damagedSuffix + "20260102T030405Z",
+	} {
+		for kind, content := range map[string][]byte{
+			"empty": {}, "zeroed": make([]byte, 100_000), "cut within its first bytes": {0, 0, 0, 0, 0, 0, 0, 0, 4, 0},
+		} {
+			t.Run(kind+", beside "+trace, func(t *testing.T) {
+				path := filepath.Join(t.TempDir(), "journal.db")
+				for file, content := range map[string][]byte{path: content, filepath.Join(filepath.Dir(path), name): {}} {
+					if err := os.WriteFile(file, content, fileMode); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if _, err := Verify(path); !errors.Is(err, journal.ErrDamaged) {
+					t.Errorf("verify says %v", err)
+				}
+				store, salvaged, err := OpenOrSalvage(path, inChild())
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer mustClose(t, store)
+				if salvaged == nil || salvaged.Recovered != 0 {
+					t.Fatalf("salvaged %+v", salvaged)
+				}
+				if aside, err := os.ReadFile(salvaged.DamagedFile); err != nil || !bytes.Equal(aside, content) {
+					t.Errorf("the emptied file was not kept: %v", err)
+				}
+			})
+		}
+	}
+}
+
+func TestAJournalWithoutMetaPagesIsKnownByItsRecords(t *testing.T) {
+	content, _, _ := damageJournal(t)
+	copy(content, bytes.Repeat([]byte("garbage "), 2*damagePage/8))
+	path := filepath.Join(t.TempDir(), "journal.db")
+	if err := os.WriteFile(path, content, fileMode); err != nil {
+		t.Fatal(err)
+	}
+	store, salvaged, err := OpenOrSalvage(path, inChild())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer mustClose(t, store)
+	if salvaged == nil || salvaged.Recovered == 0 {
+		t.Errorf("salvaged %+v", salvaged)
+	}
+}

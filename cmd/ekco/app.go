@@ -98,16 +98,3 @@ func (a *app) settings(cmd *cobra.Command, only ...string) (config.Config, error
 	}
 	return config.Load(config.Sources{File: file, Dirs: a.configDirs, Env: a.env, Flags: cmd.Flags(), Only: only})
 }
-
-// logger returns a logger on standard error: text for people, JSON otherwise.
-func (a *app) logger(level string) (*slog.Logger, error) {
-	var least slog.Level
-	if err := least.UnmarshalText([]byte(level)); err != nil {
-		return nil, fmt.Errorf("read log_level: %w", err)
-	}
-	options := &slog.HandlerOptions{Level: least}
-	if a.stderrTerminal {
-		return slog.New(slog.NewTextHandler(a.stderr, options)), nil
-	}
-	return slog.New(slog.NewJSONHandler(a.stderr, options)), nil
-}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -39,6 +40,9 @@ func TestACommandLineThatMakesNoSenseIsToldFromAFailure(t *testing.T) {
 		{"purge-node"},
 		{"purge-node", "a", "b"},
 		{"purge-node", "a", "-o", "json"},
+		{"completion", "foo"},
+		{"version", "--log_level", "silly"},
+		{"status", "--log-level", "silly"},
 		{"status", "--bogus"},
 		{"status", "-o", "xml"},
 		{"history", "--since", "yesterday"},
@@ -54,6 +58,37 @@ func TestACommandLineThatMakesNoSenseIsToldFromAFailure(t *testing.T) {
 		d := newDesk(t, &fakeOperator{})
 		if code := d.types(args...); code != exitUsage || d.errOut.Len() == 0 {
 			t.Errorf("%v: exit code %d, said %q", args, code, d.errOut)
+		}
+	}
+}
+
+func TestFlagsAreSpelledBothWays(t *testing.T) {
+	op := purging(t, journal.OutcomeDone)
+	d := newDesk(t, op)
+	d.expect(d.types("--log-level", "debug", "purge-node", "worker-2", "--dry_run"), exitDone, "node_uid: u2", "")
+	d.expect(d.types("purge-node", "worker-2", "--no_wait", "--min-ready-master-nodes=1"), exitDone, "the operator goes on", "")
+	if got := op.requests[0].MinReadyPrimaries; got == nil || *got != 1 {
+		t.Errorf("--min-ready-master-nodes was passed on as %v", got)
+	}
+	for _, test := range [][]string{{"purge-node", "--no-wait"}, {"purge-node", "--min_ready_master_nodes"}, {"operator", "--clear_after"}} {
+		d.expect(d.types(test[0], "--help"), exitDone, test[1], "")
+	}
+	d.expect(d.types("operator", "--clear-after", "silly"), exitUsage, "", "clear_after is \"silly\"")
+}
+
+func TestLogLevelsAreTheFourThatPeopleKnow(t *testing.T) {
+	d := newDesk(t, nil)
+	log, err := d.app.logger("debug")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for level, want := range map[slog.Level]string{
+		-5: "", -4: `"level":"DEBUG"`, -2: `"level":"DEBUG"`, 0: `"level":"INFO"`, 3: `"level":"INFO"`, 4: `"level":"WARN"`, 9: `"level":"ERROR"`,
+	} {
+		d.errOut.Reset()
+		log.Log(t.Context(), level, "said", "level", "of water")
+		if !strings.Contains(d.errOut.String(), want) || (want == "") != (d.errOut.Len() == 0) || want != "" && !strings.Contains(d.errOut.String(), "of water") {
+			t.Errorf("level %d: wrote %q, want %s", level, d.errOut, want)
 		}
 	}
 }
@@ -303,6 +338,7 @@ func TestTheShellIsOfferedNames(t *testing.T) {
 		{"history|--type|", "step.done"},
 		{"history|-o|", "tree"},
 		{"history|--component|", "policy"},
+		{"status|--log_level|", "debug\ninfo"},
 	} {
 		d.expect(d.types(append([]string{"__complete"}, strings.Split(test.args, "|")...)...), exitDone, test.want, "")
 	}

@@ -14,6 +14,17 @@ import (
 // completionPatience is how long a shell may wait for names.
 const completionPatience = 2 * time.Second
 
+// addCompletionCommand adds cobra's command, which without a shell, or with one
+// it does not know, would show its help and succeed.
+func addCompletionCommand(root *cobra.Command) {
+	root.InitDefaultCompletionCmd()
+	for _, cmd := range root.Commands() {
+		if cmd.Name() == "completion" {
+			cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+		}
+	}
+}
+
 // complete gives a flag the values that a shell offers.
 func complete(cmd *cobra.Command, flag string, values func(*cobra.Command) []string) {
 	err := cmd.RegisterFlagCompletionFunc(flag, func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {

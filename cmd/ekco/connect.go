@@ -24,7 +24,7 @@ type connection struct {
 
 // connect reaches the operator that holds the journal, or else the file.
 func (a *app) connect(ctx context.Context, cmd *cobra.Command) (*connection, error) {
-	cfg, err := a.settings(cmd, "journal")
+	cfg, err := a.settings(cmd, "journal", "log_level")
 	if err != nil {
 		return nil, err
 	}

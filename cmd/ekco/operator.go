@@ -10,7 +10,6 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/replicatedhq/ekco/internal/config"
 )
@@ -40,20 +39,7 @@ within 10 seconds; open actions are finished by the next start.`,
 		},
 	}
 	config.RegisterOperatorFlags(cmd.Flags())
-	cmd.Flags().SetNormalizeFunc(dashesAreUnderscores)
 	return cmd
-}
-
-// dashesAreUnderscores lets every flag be written both ways: keys have
-// underscores, and people type dashes.
-func dashesAreUnderscores(_ *pflag.FlagSet, name string) pflag.NormalizedName {
-	normal := []byte(name)
-	for i, c := range normal {
-		if c == '-' {
-			normal[i] = '_'
-		}
-	}
-	return pflag.NormalizedName(normal)
 }
 
 // memoryTarget keeps the heap below kURL's limit of 128 MiB, by collecting

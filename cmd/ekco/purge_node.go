@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os/signal"
 	"slices"
 	"syscall"
@@ -117,35 +116,6 @@ func (a *app) purgeNode(cmd *cobra.Command, flags purgeFlags) (err error) {
 		p.say("No operator runs; this command does the work itself.")
 	}
 	return p.run(ctx, flags.request(cfg))
-}
-
-// quieter keeps the log of a ring from drowning the steps.
-func quieter(log *slog.Logger, cfg config.Config) *slog.Logger {
-	if cfg.LogLevel != "info" {
-		return log
-	}
-	return slog.New(atLeast{log.Handler(), slog.LevelWarn})
-}
-
-// atLeast drops records below a level.
-type atLeast struct {
-	slog.Handler
-	level slog.Level
-}
-
-// Enabled implements slog.Handler.
-func (h atLeast) Enabled(ctx context.Context, level slog.Level) bool {
-	return level >= h.level && h.Handler.Enabled(ctx, level)
-}
-
-// WithAttrs implements slog.Handler.
-func (h atLeast) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return atLeast{h.Handler.WithAttrs(attrs), h.level}
-}
-
-// WithGroup implements slog.Handler.
-func (h atLeast) WithGroup(name string) slog.Handler {
-	return atLeast{h.Handler.WithGroup(name), h.level}
 }
 
 // request returns what is asked for. Minimums count only if they were given to

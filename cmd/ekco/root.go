@@ -44,6 +44,7 @@ configuration makes no sense.`,
 			return err
 		},
 	}
+	root.PersistentPreRunE = a.checkLogLevel
 	root.PersistentFlags().String("config", "", "configuration file; default: config.yaml (or .yml, .json, .toml) in /etc/ekco, $HOME or the working directory")
 	config.RegisterFlags(root.PersistentFlags(), "log_level", "journal")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
@@ -61,8 +62,18 @@ configuration makes no sense.`,
 		newJournalChildCommand(),
 		newJournalVerifyChildCommand(),
 	)
+	addCompletionCommand(root)
+	complete(root, "log_level", func(*cobra.Command) []string { return []string{"debug", "info", "warn", "error"} })
 	wrapArgs(root)
+	spellFlags(root)
 	return root
+}
+
+// checkLogLevel refuses a level that is none, also where nothing is logged.
+func (a *app) checkLogLevel(cmd *cobra.Command, _ []string) error {
+	notSet := func(string) (string, bool) { return "", false }
+	_, err := config.Load(config.Sources{Env: notSet, Flags: cmd.Flags(), Only: []string{"log_level"}})
+	return err
 }
 
 // wrapArgs makes a wrong number of arguments a usage error.

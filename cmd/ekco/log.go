@@ -1,0 +1,66 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+
+	"github.com/replicatedhq/ekco/internal/config"
+)
+
+// logger returns a logger on standard error: text for people, JSON otherwise.
+func (a *app) logger(level string) (*slog.Logger, error) {
+	var least slog.Level
+	if err := least.UnmarshalText([]byte(level)); err != nil {
+		return nil, fmt.Errorf("read log_level: %w", err)
+	}
+	options := &slog.HandlerOptions{Level: least, ReplaceAttr: fourLevels}
+	if a.stderrTerminal {
+		return slog.New(slog.NewTextHandler(a.stderr, options)), nil
+	}
+	return slog.New(slog.NewJSONHandler(a.stderr, options)), nil
+}
+
+// fourLevels names a level between two after the lower one: the Kubernetes
+// libraries count finer, and DEBUG+2 is no level that anybody looks for.
+func fourLevels(groups []string, attr slog.Attr) slog.Attr {
+	level, ok := attr.Value.Any().(slog.Level)
+	if !ok || len(groups) > 0 || attr.Key != slog.LevelKey {
+		return attr
+	}
+	for _, named := range []slog.Level{slog.LevelError, slog.LevelWarn, slog.LevelInfo} {
+		if level >= named {
+			return slog.Any(slog.LevelKey, named)
+		}
+	}
+	return slog.Any(slog.LevelKey, slog.LevelDebug)
+}
+
+// quieter keeps the log of a ring from drowning the steps.
+func quieter(log *slog.Logger, cfg config.Config) *slog.Logger {
+	if cfg.LogLevel != "info" {
+		return log
+	}
+	return slog.New(atLeast{log.Handler(), slog.LevelWarn})
+}
+
+// atLeast drops records below a level.
+type atLeast struct {
+	slog.Handler
+	level slog.Level
+}
+
+// Enabled implements slog.Handler.
+func (h atLeast) Enabled(ctx context.Context, level slog.Level) bool {
+	return level >= h.level && h.Handler.Enabled(ctx, level)
+}
+
+// WithAttrs implements slog.Handler.
+func (h atLeast) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return atLeast{h.Handler.WithAttrs(attrs), h.level}
+}
+
+// WithGroup implements slog.Handler.
+func (h atLeast) WithGroup(name string) slog.Handler {
+	return atLeast{h.Handler.WithGroup(name), h.level}
+}

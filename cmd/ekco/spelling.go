@@ -1,0 +1,39 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// spellFlags lets every flag of every command be written with dashes and with
+// underscores: keys have underscores, and people type dashes. Help shows the
+// spelling under which a flag was made.
+func spellFlags(cmd *cobra.Command) {
+	spellings := make(map[string]pflag.NormalizedName)
+	for at := cmd; at != nil; at = at.Parent() {
+		learn := func(flag *pflag.Flag) {
+			if _, known := spellings[underscores(flag.Name)]; !known {
+				spellings[underscores(flag.Name)] = pflag.NormalizedName(flag.Name)
+			}
+		}
+		at.PersistentFlags().VisitAll(learn)
+		if at == cmd {
+			at.Flags().VisitAll(learn)
+		}
+	}
+	spell := func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		if spelling, known := spellings[underscores(name)]; known {
+			return spelling
+		}
+		return pflag.NormalizedName(name)
+	}
+	cmd.Flags().SetNormalizeFunc(spell)
+	cmd.PersistentFlags().SetNormalizeFunc(spell)
+	for _, child := range cmd.Commands() {
+		spellFlags(child)
+	}
+}
+
+func underscores(name string) string { return strings.ReplaceAll(name, "-", "_") }

@@ -1,0 +1,74 @@
+package actions_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+const purgePage = "../docs/purge.md"
+
+func TestEveryTestThatTheDocsNameExists(t *testing.T) {
+	page := read(t, purgePage)
+	var sources strings.Builder
+	for _, folder := range []string{"../actions", "../fsm", "../cmd/ekco"} {
+		files, err := filepath.Glob(folder + "/*_test.go")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			sources.WriteString(read(t, file))
+		}
+	}
+	named := regexp.MustCompile("`(Test[A-Za-z0-9]+)`").FindAllStringSubmatch(page, -1)
+	if len(named) < 20 {
+		t.Errorf("the page names only %d tests", len(named))
+	}
+	for _, name := range named {
+		if !strings.Contains(sources.String(), "func "+name[1]+"(t *testing.T)") {
+			t.Errorf("there is no %s", name[1])
+		}
+	}
+}
+
+func TestTheDocsKnowEveryStepAndEveryPreflightOfAPurge(t *testing.T) {
+	page := read(t, purgePage)
+	inWhole(t, func(t *testing.T, s *whole) {
+		s.wait = 1
+		s.ceph.Outage(true)
+		s.ask(journal.ActionRequested{Manual: true})
+		plan, checks, err := actions.NewRunner(s.cfg()).Explain(s.t.Context(), s.record())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, step := range plan.Steps {
+			if !strings.Contains(page, "| `"+step.Does) {
+				t.Errorf("step %s is not in the table", step.Does)
+			}
+		}
+		policy := actions.PurgePolicy()
+		for _, check := range checks {
+			isPolicy := false
+			for _, rule := range policy {
+				isPolicy = isPolicy || rule == check.Preflight
+			}
+			if !isPolicy && !strings.Contains(page, "| `"+check.Preflight+"`") {
+				t.Errorf("preflight %s is not in the table", check.Preflight)
+			}
+		}
+	})
+}
+
+func read(t *testing.T, file string) string {
+	t.Helper()
+	content, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(content)
+}

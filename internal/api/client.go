@@ -73,7 +73,7 @@ func ask[Out any](ctx context.Context, c *Client, path string, in any) (Out, err
 	}
 	defer func() { _ = response.Body.Close() }()
 	if err := json.NewDecoder(response.Body).Decode(&out); err != nil {
-		return out.Value, fmt.Errorf("read the operator's answer to %s (%s): %w", path, response.Status, err)
+		return out.Value, fmt.Errorf("read the operator's answer to %s (%s): %w", path, response.Status, nameless(err))
 	}
 	if out.Error != nil {
 		return out.Value, out.Error.err()
@@ -99,7 +99,16 @@ func (c *Client) post(ctx context.Context, path string, body io.Reader) (*http.R
 	case errors.Is(err, unix.EACCES), errors.Is(err, unix.EPERM):
 		return nil, fmt.Errorf("ask on %s: %w", c.path, ErrForbidden)
 	}
-	return nil, fmt.Errorf("ask on %s: %w", c.path, err)
+	return nil, fmt.Errorf("ask on %s: %w", c.path, nameless(err))
+}
+
+// nameless leaves out the address that the system knows a broken connection by:
+// the name under which the operator made its socket, which exists no more.
+func nameless(err error) error {
+	if broken, ok := errors.AsType[*net.OpError](err); ok {
+		return broken.Err
+	}
+	return err
 }
 
 // Status implements [Backend].
@@ -161,7 +170,7 @@ func (c *Client) Import(ctx context.Context, r io.Reader) (journal.JournalImport
 	defer func() { _ = response.Body.Close() }()
 	var out answer[journal.JournalImported]
 	if err := json.NewDecoder(response.Body).Decode(&out); err != nil {
-		return out.Value, fmt.Errorf("read the operator's answer to the import: %w", err)
+		return out.Value, fmt.Errorf("read the operator's answer to the import: %w", nameless(err))
 	}
 	if out.Error != nil {
 		return out.Value, out.Error.err()

@@ -102,7 +102,7 @@ func (c *Client) lines(ctx context.Context, request eventsRequest, take func(jou
 		err := decoder.Decode(&line)
 		switch {
 		case err != nil:
-			return fmt.Errorf("read events: %w: %w", err, errCut)
+			return fmt.Errorf("read events: %w: %w", nameless(err), errCut)
 		case line.Error != nil:
 			return line.Error.err()
 		case line.End:
@@ -134,7 +134,7 @@ func (c *Client) Export(ctx context.Context, w io.Writer, query journal.Query) e
 		return out.Error.err()
 	}
 	if _, err := io.Copy(w, response.Body); err != nil {
-		return fmt.Errorf("export: %w", err)
+		return fmt.Errorf("export: %w", nameless(err))
 	}
 	switch outcome := response.Trailer.Get(outcomeTrailer); outcome {
 	case "ok":

@@ -12,7 +12,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -92,6 +94,32 @@ func expect(t *testing.T, what string, want, got any, err error) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("%s: %s", what, diff)
+	}
+}
+
+func TestABrokenConnectionDoesNotNameADraftOfTheSocket(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "journal.sock")
+	listener, err := Listen(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var serving sync.WaitGroup
+	serving.Go(func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			_ = conn.Close() // before it is read: a reset
+		}
+	})
+	defer serving.Wait()
+	defer func() { _ = listener.Close() }()
+	for range 20 {
+		_, err := Dial(t.Context(), path)
+		if err == nil || strings.Contains(err.Error(), "."+strconv.Itoa(os.Getpid())+".sock") || !strings.Contains(err.Error(), path) {
+			t.Fatalf("got %v, want an error that names %s", err, path)
+		}
 	}
 }
 

@@ -218,6 +218,27 @@ func TestHistoryFollows(t *testing.T) {
 	}
 }
 
+func TestHistoryIsFollowedAcrossARestartOfTheOperator(t *testing.T) {
+	events := past(t, 4)
+	before := &fakeOperator{past: events[:2], live: events[2:3], lost: true}
+	after := &fakeOperator{past: events[:3], live: events, followed: make(chan struct{})}
+	d := newDesk(t, nil)
+	operators := []*fakeOperator{before, after}
+	d.app.dial = func(context.Context, string) (operator, error) {
+		next := operators[0]
+		operators = operators[1:]
+		return next, nil
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() { <-after.followed; cancel() }()
+	d.expect(d.typesUntil(ctx, "history", "--follow", "--since", "all"), exitDone, "no 4", "lost the operator")
+	for _, event := range events {
+		if n := strings.Count(d.out.String(), "is gone: no "+strconv.FormatUint(event.Seq, 10)); n != 1 {
+			t.Errorf("event %d was shown %d times", event.Seq, n)
+		}
+	}
+}
+
 func TestTheTreeNamesTheCause(t *testing.T) {
 	requested := event(t, 2, "clear-w-1", journal.TypeActionRequested, journal.ActionRequested{Kind: journal.ActionClearNode})
 	requested.Cause = 1

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -20,6 +21,8 @@ type connection struct {
 	// running is set when an operator answers; else the file is read.
 	running bool
 	close   func()
+	// again reaches the operator again after it went away.
+	again func(ctx context.Context) (operator, error)
 }
 
 // connect reaches the operator that holds the journal, or else the file.
@@ -30,7 +33,8 @@ func (a *app) connect(ctx context.Context, cmd *cobra.Command) (*connection, err
 	}
 	reached, err := a.reach(ctx, cfg)
 	if err == nil {
-		return &connection{Backend: reached, running: true, close: reached.Close}, nil
+		again := func(ctx context.Context) (operator, error) { return a.reach(ctx, cfg) }
+		return &connection{Backend: reached, running: true, close: reached.Close, again: again}, nil
 	}
 	if !errors.Is(err, api.ErrNoOperator) {
 		return nil, err
@@ -53,6 +57,31 @@ func (a *app) reach(ctx context.Context, cfg config.Config) (operator, error) {
 		return nil, fmt.Errorf("%w; run this as root", err)
 	}
 	return reached, err
+}
+
+const (
+	// returnPatience is how long an operator that went away may take to return.
+	returnPatience = 2 * time.Minute
+	returnRetry    = time.Second
+)
+
+// awaitOperator dials until an operator answers.
+func awaitOperator(ctx context.Context, dial func(context.Context) (operator, error)) (operator, error) {
+	ctx, cancel := context.WithTimeout(ctx, returnPatience)
+	defer cancel()
+	tick := time.NewTicker(returnRetry)
+	defer tick.Stop()
+	for {
+		back, err := dial(ctx)
+		if err == nil {
+			return back, nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return nil, err
+		}
+	}
 }
 
 // explainSilence adds who holds the journal to the error that nobody answers.

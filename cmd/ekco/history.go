@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -61,7 +62,7 @@ func (a *app) showHistory(cmd *cobra.Command, flags historyFlags, query journal.
 	if err != nil {
 		return err
 	}
-	defer backend.close()
+	defer func() { backend.close() }()
 	if err := a.hintAtOlder(ctx, backend, flags, query); err != nil {
 		return held(err)
 	}
@@ -69,35 +70,73 @@ func (a *app) showHistory(cmd *cobra.Command, flags historyFlags, query journal.
 	if err != nil {
 		return usageError{err}
 	}
-	last := query.After
-	show := func(query journal.Query, follow bool) error {
-		for event, err := range backend.Events(ctx, query, follow) {
-			if err != nil {
-				return held(err)
-			}
-			last = max(last, event.Seq)
-			if err := printer.Event(event); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
+	show := &shown{backend: backend, printer: printer, last: query.After}
 	if flags.newest() {
-		err = eachOfNewest(ctx, backend, query, func(event journal.Event) error {
-			last = max(last, event.Seq)
-			return printer.Event(event)
-		})
+		err = eachOfNewest(ctx, backend, query, show.event)
 	} else {
-		err = show(query, false)
+		err = show.events(ctx, query, false)
 	}
 	if err == nil && flags.follow {
-		query.Limit, query.Reverse, query.After = 0, false, last
-		err = show(query, true)
+		query.Limit, query.Reverse = 0, false
+		err = a.followHistory(ctx, show, query)
 	}
 	if err != nil {
 		return held(err)
 	}
 	return printer.Flush()
+}
+
+// shown is how far a history has been shown.
+type shown struct {
+	backend *connection
+	printer view.History
+	last    uint64
+}
+
+func (s *shown) event(event journal.Event) error {
+	s.last = max(s.last, event.Seq)
+	return s.printer.Event(event)
+}
+
+// streamError is an error of reading, not of showing.
+type streamError struct{ error }
+
+func (e streamError) Unwrap() error { return e.error }
+
+func (s *shown) events(ctx context.Context, query journal.Query, follow bool) error {
+	for event, err := range s.backend.Events(ctx, query, follow) {
+		if err != nil {
+			return streamError{err}
+		}
+		if err := s.event(event); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// followHistory shows what happens from now on, also across restarts of the
+// operator.
+func (a *app) followHistory(ctx context.Context, show *shown, query journal.Query) error {
+	for {
+		query.After = show.last
+		err := show.events(ctx, query, true)
+		_, lost := errors.AsType[streamError](err)
+		if !lost || ctx.Err() != nil || !show.backend.running {
+			return err
+		}
+		_, _ = fmt.Fprintf(a.stderr, "ekco: lost the operator: %s; waiting for it to come back\n", view.Clean(err.Error()))
+		back, dialErr := awaitOperator(ctx, show.backend.again)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case dialErr != nil:
+			return fmt.Errorf("no operator came back within %s: %w", returnPatience, dialErr)
+		}
+		show.backend.close()
+		show.backend.Backend, show.backend.close = back, back.Close
+		_, _ = fmt.Fprintln(a.stderr, "ekco: an operator answers again")
+	}
 }
 
 // eachOfNewest gives the newest events of the query, the oldest of them first.

@@ -13,13 +13,8 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-const (
-	// signOfLife is how often a terminal is shown that something goes on.
-	signOfLife = time.Second
-	// returnPatience is how long an operator that went away may take to return.
-	returnPatience = 2 * time.Minute
-	returnRetry    = time.Second
-)
+// signOfLife is how often a terminal is shown that something goes on.
+const signOfLife = time.Second
 
 // What ends the following of an action.
 var (
@@ -69,7 +64,7 @@ func (p *purger) follow(ctx context.Context, admitted api.Admission) error {
 		}
 		f.warn("lost the operator: %v", err)
 		f.warn("%s is in the journal; waiting for an operator that resumes it", f.action)
-		back, err := f.waitForOperator(ctx)
+		back, err := awaitOperator(ctx, f.again)
 		switch {
 		case ctx.Err() != nil:
 			return f.interrupted()
@@ -256,23 +251,4 @@ func (f *follower) interrupted() error {
 		f.warn("interrupted; the operator goes on with %s; follow it with: ekco history --action %s --follow", f.action, f.action)
 	}
 	return exitError(exitFailed)
-}
-
-// waitForOperator dials until an operator answers.
-func (f *follower) waitForOperator(ctx context.Context) (operator, error) {
-	ctx, cancel := context.WithTimeout(ctx, returnPatience)
-	defer cancel()
-	tick := time.NewTicker(returnRetry)
-	defer tick.Stop()
-	for {
-		back, err := f.again(ctx)
-		if err == nil {
-			return back, nil
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return nil, err
-		}
-	}
 }

@@ -223,5 +223,5 @@ func refuse(n *Node, request Request, rule, reason string) (Admission, error) {
 }
 
 func (s *State) unknownNode(name string) error {
-	return &UnknownNodeError{Name: name, Near: near(name, maps.Keys(s.cached().byName))}
+	return &UnknownNodeError{Name: name, Near: Near(name, maps.Keys(s.cached().byName))}
 }

@@ -118,7 +118,7 @@ func (s *State) openAction(verb, id string) (*journal.ActionRecord, error) {
 	if rec := s.Actions[id]; rec != nil {
 		return rec, nil
 	}
-	return nil, fmt.Errorf("%s %q: %w%s", verb, id, ErrNoSuchAction, didYouMean(near(id, maps.Keys(s.Actions))))
+	return nil, fmt.Errorf("%s %q: %w%s", verb, id, ErrNoSuchAction, didYouMean(Near(id, maps.Keys(s.Actions))))
 }
 
 // Accept drafts the end of safe mode. It returns [ErrNotInSafeMode] when EKCO

@@ -61,9 +61,9 @@ func didYouMean(names []string) string {
 // maxNear is how many near names an error lists.
 const maxNear = 3
 
-// near returns the names that a person may have meant, the nearest first: at
+// Near returns the names that a person may have meant, the nearest first: at
 // most a third of the letters differ, or one name begins with the other.
-func near(name string, known iter.Seq[string]) []string {
+func Near(name string, known iter.Seq[string]) []string {
 	type candidate struct {
 		name     string
 		distance int

@@ -51,6 +51,9 @@ func TestACommandLineThatMakesNoSenseIsToldFromAFailure(t *testing.T) {
 		{"history", "--component", "node", "--type", "step.*"},
 		{"history", "--follow", "--reverse"},
 		{"history", "--limit", "-1"},
+		{"history", "--limit", "0"},
+		{"history", "--since", "1h", "--until", "2h"},
+		{"journal", "export", "-", "--since", "2026-11-21", "--until", "2026-11-20"},
 		{"pause"},
 		{"retry"},
 		{"purge-node", "a", "--min_ready_master_nodes=0"},
@@ -128,7 +131,7 @@ func TestHistoryAsksForWhatItsFlagsSay(t *testing.T) {
 		{[]string{"--since", "all"}, journal.Query{}},
 		{[]string{"--node", "w"}, journal.Query{Node: "w"}},
 		{[]string{"--action", "a"}, journal.Query{Action: "a"}},
-		{[]string{"--since", "90s", "--until", "2026-11-21"}, journal.Query{Since: noon.Add(-90 * time.Second), Until: noon.Add(-12 * time.Hour)}},
+		{[]string{"--since", "90000s", "--until", "2026-11-21"}, journal.Query{Since: noon.Add(-25 * time.Hour), Until: noon.Add(-12 * time.Hour)}},
 		{[]string{"--since", "7d"}, journal.Query{Since: noon.Add(-7 * 24 * time.Hour)}},
 		{[]string{"--since", "2026-11-21T11:00:00+01:00"}, journal.Query{Since: noon.Add(-2 * time.Hour)}},
 		{[]string{"--reverse", "--limit", "3"}, journal.Query{Reverse: true, Limit: 3}},
@@ -239,6 +242,22 @@ func TestHistoryIsFollowedAcrossARestartOfTheOperator(t *testing.T) {
 	}
 }
 
+func TestHistoryOfWhatTheJournalDoesNotKnowSaysSo(t *testing.T) {
+	op := &fakeOperator{
+		past:   []journal.Event{event(t, 1, purgeID, journal.TypeActionEnded, journal.ActionEnded{Outcome: journal.OutcomeDone})},
+		status: api.Status{Nodes: []api.NodeStatus{{Name: "worker-2"}, {Name: "worker-2"}}},
+	}
+	d := newDesk(t, op)
+	d.expect(d.types("history", "--node", "worker-3"), exitDone, "", "nothing about node worker-3; did you mean worker-2?\n")
+	d.expect(d.types("history", "--action", "purge-worker-2-8"), exitDone, "", "nothing about action purge-worker-2-8; did you mean "+purgeID+"?\n")
+	for _, args := range [][]string{{"--node", "worker-2"}, {"--action", purgeID}} {
+		d.expect(d.types(append([]string{"history"}, args...)...), exitDone, "ended, done", "")
+		if d.errOut.Len() != 0 {
+			t.Errorf("%v: said %q", args, d.errOut)
+		}
+	}
+}
+
 func TestTheTreeNamesTheCause(t *testing.T) {
 	requested := event(t, 2, "clear-w-1", journal.TypeActionRequested, journal.ActionRequested{Kind: journal.ActionClearNode})
 	requested.Cause = 1
@@ -344,8 +363,10 @@ func TestVerifyFailsIfTheJournalIsDamaged(t *testing.T) {
 }
 
 func TestTheShellIsOfferedNames(t *testing.T) {
-	op := &fakeOperator{status: api.Status{
-		Nodes:   []api.NodeStatus{{Name: "worker-0", State: fsm.Purged}, {Name: "worker-1"}, {Name: "worker-2"}},
+	op := &fakeOperator{past: []journal.Event{
+		event(t, 1, "clear-worker-0-1", journal.TypeActionEnded, journal.ActionEnded{}), event(t, 2, "clear-worker-1-1", journal.TypeActionEnded, journal.ActionEnded{}),
+	}, status: api.Status{
+		Nodes:   []api.NodeStatus{{Name: "worker-0", State: fsm.Purged}, {Name: "worker-0", State: fsm.Gone}, {Name: "worker-1"}, {Name: "worker-2"}},
 		Actions: []journal.ActionRecord{{ID: purgeID}},
 		Pauses:  map[string]fsm.PauseState{"": {}, "worker-2": {}},
 	}}
@@ -356,12 +377,17 @@ func TestTheShellIsOfferedNames(t *testing.T) {
 		{"retry|", purgeID},
 		{"cancel|", purgeID},
 		{"history|--node|", "worker-0\nworker-1"},
+		{"history|--action|", purgeID + "\nclear-worker-1-1\nclear-worker-0-1\n:"},
+		{"journal|export|--action|", purgeID + "\nclear-worker-1-1\nclear-worker-0-1\n:"},
 		{"history|--type|", "step.done"},
 		{"history|-o|", "tree"},
 		{"history|--component|", "policy"},
 		{"status|--log_level|", "debug\ninfo"},
 	} {
 		d.expect(d.types(append([]string{"__complete"}, strings.Split(test.args, "|")...)...), exitDone, test.want, "")
+		if strings.Count(d.out.String(), "worker-0\n") > 1 && !strings.Contains(test.args, "action") {
+			t.Errorf("%s: offers a name twice: %s", test.args, d.out)
+		}
 	}
 }
 

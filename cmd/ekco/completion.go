@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -63,22 +64,24 @@ func (a *app) ask(cmd *cobra.Command) api.Status {
 }
 
 func (a *app) nodeNames(cmd *cobra.Command) []string {
-	var names []string
-	for _, node := range a.ask(cmd).Nodes {
-		names = append(names, node.Name)
-	}
-	return names
+	return nodeNames(a.ask(cmd), func(api.NodeStatus) bool { return true })
 }
 
 // presentNodes leaves out the nodes that are no more.
 func (a *app) presentNodes(cmd *cobra.Command) []string {
+	return nodeNames(a.ask(cmd), func(node api.NodeStatus) bool { return node.State != fsm.Purged && node.State != fsm.Gone })
+}
+
+// nodeNames returns each name once: several nodes may have had it.
+func nodeNames(status api.Status, wanted func(api.NodeStatus) bool) []string {
 	var names []string
-	for _, node := range a.ask(cmd).Nodes {
-		if node.State != fsm.Purged && node.State != fsm.Gone {
+	for _, node := range status.Nodes {
+		if wanted(node) {
 			names = append(names, node.Name)
 		}
 	}
-	return names
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 func (a *app) pausedNodes(cmd *cobra.Command) []string {
@@ -88,6 +91,7 @@ func (a *app) pausedNodes(cmd *cobra.Command) []string {
 			names = append(names, node)
 		}
 	}
+	slices.Sort(names)
 	return names
 }
 
@@ -95,6 +99,40 @@ func (a *app) actionIDs(cmd *cobra.Command) []string {
 	var ids []string
 	for _, action := range a.ask(cmd).Actions {
 		ids = append(ids, action.ID)
+	}
+	return ids
+}
+
+// maxEnded is how many ended actions are offered.
+const maxEnded = 50
+
+// actionsOfHistory returns the open actions and those that ended last, the
+// newest first.
+func (a *app) actionsOfHistory(cmd *cobra.Command) []string {
+	ctx, cancel := context.WithTimeout(context.Background(), completionPatience)
+	defer cancel()
+	backend, err := a.connect(ctx, cmd)
+	if err != nil {
+		return nil
+	}
+	defer backend.close()
+	return actionsKnown(ctx, backend)
+}
+
+// actionsKnown returns what ids it can find before ctx ends.
+func actionsKnown(ctx context.Context, backend api.Backend) []string {
+	var ids []string
+	if status, err := backend.Status(ctx); err == nil {
+		for _, action := range status.Actions {
+			ids = append(ids, action.ID)
+		}
+	}
+	ended := journal.Query{Types: []journal.Type{journal.TypeActionEnded}, Reverse: true, Limit: maxEnded}
+	for event, err := range backend.Events(ctx, ended, false) {
+		if err != nil {
+			break
+		}
+		ids = append(ids, event.Action)
 	}
 	return ids
 }

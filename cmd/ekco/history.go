@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/signal"
 	"slices"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -39,6 +38,7 @@ operator and journal.`,
   ekco history --since all -o json | jq .type`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			flags.limited = cmd.Flags().Changed("limit")
 			query, err := flags.query(a.now())
 			if err != nil {
 				return err
@@ -48,7 +48,7 @@ operator and journal.`,
 	}
 	flags.register(cmd)
 	complete(cmd, "node", a.nodeNames)
-	complete(cmd, "action", a.actionIDs)
+	complete(cmd, "action", a.actionsOfHistory)
 	complete(cmd, "type", eventTypes)
 	complete(cmd, "component", func(*cobra.Command) []string { return componentNames() })
 	return cmd
@@ -64,6 +64,9 @@ func (a *app) showHistory(cmd *cobra.Command, flags historyFlags, query journal.
 	}
 	defer func() { backend.close() }()
 	if err := a.hintAtOlder(ctx, backend, flags, query); err != nil {
+		return held(err)
+	}
+	if err := a.hintAtUnknown(ctx, backend, flags); err != nil {
 		return held(err)
 	}
 	printer, err := view.NewHistory(a.stdout, flags.output, view.Options{Color: a.color(), Lookup: lookup(ctx, backend)})
@@ -154,22 +157,6 @@ func eachOfNewest(ctx context.Context, backend api.Backend, query journal.Query,
 		if err := take(event); err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-// hintAtOlder says on standard error that the default window hides something.
-func (a *app) hintAtOlder(ctx context.Context, backend api.Backend, flags historyFlags, query journal.Query) error {
-	if !flags.defaultWindow() || query.Since.IsZero() {
-		return nil
-	}
-	older := journal.Query{Until: query.Since, Limit: 1}
-	for _, err := range backend.Events(ctx, older, false) {
-		if err != nil {
-			return err
-		}
-		_, err := fmt.Fprintf(a.stderr, "Events before %s are not shown; --since all shows them.\n", query.Since.UTC().Format(time.RFC3339))
-		return err
 	}
 	return nil
 }

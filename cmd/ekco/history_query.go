@@ -33,6 +33,8 @@ type historyFlags struct {
 	types                                         []string
 	follow, reverse                               bool
 	limit                                         int
+	// limited is set when a limit was given.
+	limited bool
 }
 
 func (f *historyFlags) register(cmd *cobra.Command) {
@@ -61,7 +63,7 @@ func (f historyFlags) newest() bool { return f.limit > 0 && !f.reverse }
 func (f historyFlags) query(now time.Time) (journal.Query, error) {
 	query := journal.Query{Node: f.node, Action: f.action, Reverse: f.reverse, Limit: f.limit}
 	switch {
-	case f.limit < 0:
+	case f.limit < 0, f.limited && f.limit == 0:
 		return query, usagef("--limit is %d: want a number above zero", f.limit)
 	case f.follow && f.reverse:
 		return query, usagef("--follow and --reverse cannot be combined")
@@ -76,6 +78,9 @@ func (f historyFlags) query(now time.Time) (journal.Query, error) {
 	}
 	if query.Until, err = moment("--until", f.until, now); err != nil {
 		return query, err
+	}
+	if !query.Since.IsZero() && !query.Until.IsZero() && !query.Since.Before(query.Until) {
+		return query, usagef("--since %s is not before --until %s, so there is nothing between", f.since, f.until)
 	}
 	if f.defaultWindow() {
 		query.Since = now.Add(-window)

@@ -187,7 +187,7 @@ Nothing is removed from the journal.`,
 	cmd.Flags().StringVar(&flags.since, "since", "", "from this time on")
 	cmd.Flags().StringVar(&flags.until, "until", "", "before this time")
 	complete(cmd, "node", a.nodeNames)
-	complete(cmd, "action", a.actionIDs)
+	complete(cmd, "action", a.actionsOfHistory)
 	return cmd
 }
 

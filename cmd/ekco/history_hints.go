@@ -1,0 +1,77 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/replicatedhq/ekco/fsm"
+	"github.com/replicatedhq/ekco/internal/api"
+	"github.com/replicatedhq/ekco/internal/view"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// hintAtOlder says on standard error that the default window hides something.
+func (a *app) hintAtOlder(ctx context.Context, backend api.Backend, flags historyFlags, query journal.Query) error {
+	if !flags.defaultWindow() || query.Since.IsZero() {
+		return nil
+	}
+	older := journal.Query{Until: query.Since, Limit: 1}
+	for _, err := range backend.Events(ctx, older, false) {
+		if err != nil {
+			return err
+		}
+		_, err := fmt.Fprintf(a.stderr, "Events before %s are not shown; --since all shows them.\n", query.Since.UTC().Format(time.RFC3339))
+		return err
+	}
+	return nil
+}
+
+// hintAtUnknown says on standard error that the journal does not know a node or
+// an action that history is asked about.
+func (a *app) hintAtUnknown(ctx context.Context, backend api.Backend, flags historyFlags) error {
+	for _, asked := range []struct {
+		what, name string
+		query      journal.Query
+		known      func() []string
+	}{
+		{"node", flags.node, journal.Query{Node: flags.node, Limit: 1}, func() []string {
+			status, err := backend.Status(ctx)
+			if err != nil {
+				return nil // what is near is only a hint
+			}
+			return nodeNames(status, func(api.NodeStatus) bool { return true })
+		}},
+		{"action", flags.action, journal.Query{Action: flags.action, Limit: 1}, func() []string { return actionsKnown(ctx, backend) }},
+	} {
+		if asked.name == "" {
+			continue
+		}
+		found, err := hasAny(backend.Events(ctx, asked.query, false))
+		if err != nil {
+			return err
+		}
+		if found {
+			continue
+		}
+		hint := ""
+		if near := fsm.Near(asked.name, slices.Values(asked.known())); len(near) > 0 {
+			hint = "; did you mean " + strings.Join(near, " or ") + "?"
+		}
+		_, err = fmt.Fprintf(a.stderr, "The journal has nothing about %s %s%s\n", asked.what, view.Clean(asked.name), view.Clean(hint))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func hasAny(events iter.Seq2[journal.Event, error]) (bool, error) {
+	for _, err := range events {
+		return err == nil, err
+	}
+	return false, nil
+}

@@ -2,12 +2,14 @@ package actions_test
 
 import (
 	"context"
+	"encoding/json"
 	"strconv"
 
 	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/internal/ceph"
 	"github.com/replicatedhq/ekco/internal/etcd"
 	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/internal/rook"
 )
 
 // mortalCeph is Ceph as one incarnation reaches it.
@@ -59,26 +61,41 @@ type mortalRook struct {
 	fuse *fuse
 }
 
-func (m mortalRook) StorageNodes(ctx context.Context) (actions.StorageNodes, error) {
+func (m mortalRook) Detect(ctx context.Context) (rook.Installation, error) {
 	if err := m.fuse.alive(); err != nil {
-		return actions.StorageNodes{}, err
+		return rook.Installation{}, err
 	}
-	return m.Rook.StorageNodes(ctx)
+	return m.Rook.Detect(ctx)
 }
 
-func (m mortalRook) OSDDeployments(ctx context.Context) ([]actions.OSDDeployment, error) {
+func (m mortalRook) StorageNode(ctx context.Context, names ...string) (rook.StorageNode, error) {
+	if err := m.fuse.alive(); err != nil {
+		return rook.StorageNode{}, err
+	}
+	return m.Rook.StorageNode(ctx, names...)
+}
+
+func (m mortalRook) OSDDeployments(ctx context.Context, hostname string) ([]rook.OSDDeployment, error) {
 	if err := m.fuse.alive(); err != nil {
 		return nil, err
 	}
-	return m.Rook.OSDDeployments(ctx)
+	return m.Rook.OSDDeployments(ctx, hostname)
 }
 
-func (m mortalRook) RemoveStorageNode(ctx context.Context, entry actions.StorageNode) error {
-	return m.fuse.around("remove-entry", func() error { return m.Rook.RemoveStorageNode(ctx, entry) })
+func (m mortalRook) RemoveStorageNode(ctx context.Context, node rook.StorageNode) (removed json.RawMessage, err error) {
+	err = m.fuse.around("remove-storage-node", func() (err error) {
+		removed, err = m.Rook.RemoveStorageNode(ctx, node)
+		return err
+	})
+	return removed, err
 }
 
-func (m mortalRook) RemoveOSDDeployment(ctx context.Context, name, uid string) error {
-	return m.fuse.around("remove-deployment "+name, func() error { return m.Rook.RemoveOSDDeployment(ctx, name, uid) })
+func (m mortalRook) ScaleDown(ctx context.Context, name, uid string) error {
+	return m.fuse.around("scale-down "+name, func() error { return m.Rook.ScaleDown(ctx, name, uid) })
+}
+
+func (m mortalRook) DeleteDeployment(ctx context.Context, name, uid string) error {
+	return m.fuse.around("delete-deployment "+name, func() error { return m.Rook.DeleteDeployment(ctx, name, uid) })
 }
 
 // mortalEtcd is etcd as one incarnation reaches it.

@@ -41,6 +41,14 @@ func (n NodeIdentity) hostname() string {
 	return n.Name
 }
 
+// names returns the names under which Rook may know the node.
+func (n NodeIdentity) names() []string {
+	if n.hostname() == n.Name {
+		return []string{n.Name}
+	}
+	return []string{n.hostname(), n.Name}
+}
+
 // mayBePrimary reports whether the node was a primary, or nobody knows.
 func (n NodeIdentity) mayBePrimary() bool { return n.Role != journal.RoleWorker }
 

@@ -24,11 +24,11 @@ func (s findOSDs) Prove(ctx context.Context, step StepContext) (Proof, error) {
 	if err != nil {
 		return Proof{}, err
 	}
-	claimed, err := storagePart(s).claims(ctx, view.Deployments)
+	found, err := storagePart(s).find(ctx, view)
 	if err != nil {
 		return Proof{}, err
 	}
-	outputs, err := json.Marshal(view.find(claimed))
+	outputs, err := json.Marshal(found)
 	if err != nil {
 		return Proof{}, fmt.Errorf("write down what was found: %w", err)
 	}
@@ -38,31 +38,35 @@ func (s findOSDs) Prove(ctx context.Context, step StepContext) (Proof, error) {
 // find returns the captured OSDs that are still the node's and, unless another
 // node has its name, those under its CRUSH host that are down and have no
 // Deployment.
-func (v storageView) find(claimed map[int]bool) foundOSDs {
+func (p storagePart) find(ctx context.Context, view storageView) (foundOSDs, error) {
 	var found foundOSDs
-	captured := v.ids()
-	for _, id := range captured {
-		osd, there := v.tree.OSD(id)
+	host, hasHost := view.tree.HostOfNode(view.node.hostname())
+	var ids []int
+	for _, id := range view.ids() {
+		osd, there := view.tree.OSD(id)
+		elsewhere := osd.Host != "" && (!hasHost || osd.Host != host.Name)
 		switch {
 		case !there:
-		case claimed[id], v.replaced && osd.Up:
+		case elsewhere, view.replaced && (osd.Up || view.claimed[id]):
 			found.Left = append(found.Left, id)
 		default:
-			found.OSDs = append(found.OSDs, OSDFacts{Ref: osd.Ref, Gone: !osd.Exists})
+			ids = append(ids, id)
 		}
 	}
-	host, ok := v.tree.HostOfNode(v.node.hostname())
-	if !ok || v.replaced {
-		return found
-	}
-	found.CrushHost = host.Name
-	for _, id := range host.OSDs {
-		osd, _ := v.tree.OSD(id)
-		if !slices.Contains(captured, id) && !claimed[id] && !osd.Up {
-			found.OSDs = append(found.OSDs, OSDFacts{Ref: osd.Ref, Gone: !osd.Exists})
+	if hasHost && !view.replaced {
+		found.CrushHost = host.Name
+		orphans, err := p.orphans(ctx, view.tree, host, view.ids())
+		if err != nil {
+			return foundOSDs{}, err
+		}
+		for _, id := range orphans {
+			if osd, _ := view.tree.OSD(id); !osd.Up {
+				ids = append(ids, id)
+			}
 		}
 	}
-	return found
+	found.OSDs = osdFacts(view.tree, ids)
+	return found, nil
 }
 
 // outOSDs marks the OSDs down and out.

@@ -198,7 +198,7 @@ func TestAPurgeIsNotPlannedWhileNoOtherPrimaryIsKnown(t *testing.T) {
 		letPass(time.Hour)
 		s.wantStory("requested", `held "" by Plan`)
 		s.wantTraces("node", "crush host [3 12 107]", "osd.3", "osd.12", "osd.107",
-			"rook-ceph-osd-3", "rook-ceph-osd-12", "rook-ceph-osd-107", "storage entry", "etcd member")
+			"rook-ceph-osd-107", "rook-ceph-osd-12", "rook-ceph-osd-3", "storage entry", "etcd member")
 		r.stop()
 		_ = r.wait()
 	})

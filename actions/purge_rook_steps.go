@@ -3,11 +3,10 @@ package actions
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 
-	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/internal/rook"
 )
 
 // removeDeployment removes the Deployment of the captured UID.
@@ -15,15 +14,19 @@ type removeDeployment storagePart
 
 // Prove implements [Step].
 func (s removeDeployment) Prove(ctx context.Context, step StepContext) (Proof, error) {
-	var captured OSDDeployment
+	var captured rook.OSDDeployment
 	if err := step.Input(&captured); err != nil {
 		return Proof{}, err
 	}
-	deployments, err := s.Rook.OSDDeployments(ctx)
+	facts, err := purgeFacts(step.Action)
 	if err != nil {
-		return Proof{}, fmt.Errorf("look for Deployment rook-ceph/%s: %w", captured.Name, missing(err, "list", "deployments in rook-ceph"))
+		return Proof{}, err
 	}
-	if slices.ContainsFunc(deployments, func(d OSDDeployment) bool { return d.UID == captured.UID }) {
+	deployments, err := storagePart(s).deployments(ctx, facts.Node)
+	if err != nil {
+		return Proof{}, err
+	}
+	if slices.ContainsFunc(deployments, func(d rook.OSDDeployment) bool { return d.UID == captured.UID }) {
 		return Proof{Missing: fmt.Sprintf("Deployment rook-ceph/%s still exists; look for finalizers on it", captured.Name)}, nil
 	}
 	return Proof{Done: true}, nil
@@ -31,14 +34,14 @@ func (s removeDeployment) Prove(ctx context.Context, step StepContext) (Proof, e
 
 // Do implements [Step].
 func (s removeDeployment) Do(ctx context.Context, step StepContext) (json.RawMessage, error) {
-	var captured OSDDeployment
+	var captured rook.OSDDeployment
 	if err := step.Input(&captured); err != nil {
 		return nil, err
 	}
-	if err := deleted(s.Rook.RemoveOSDDeployment(ctx, captured.Name, captured.UID)); err != nil {
-		return nil, fmt.Errorf("remove Deployment rook-ceph/%s: %w", captured.Name, missing(err, "update and delete", "deployments in rook-ceph"))
+	if err := deleted(s.Rook.ScaleDown(ctx, captured.Name, captured.UID)); err != nil {
+		return nil, err
 	}
-	return nil, nil
+	return nil, deleted(s.Rook.DeleteDeployment(ctx, captured.Name, captured.UID))
 }
 
 // removeEntry takes the node out of the CephCluster's list.
@@ -67,15 +70,13 @@ func (s removeEntry) Do(ctx context.Context, step StepContext) (json.RawMessage,
 	if err != nil || entry == nil {
 		return nil, err
 	}
-	if err := s.Rook.RemoveStorageNode(ctx, *entry); err != nil {
-		return nil, fmt.Errorf("remove node %s from the CephCluster: %w", entry.Name, missing(err, "patch", "cephclusters"))
-	}
-	return nil, nil
+	_, err = s.Rook.RemoveStorageNode(ctx, *entry)
+	return nil, err
 }
 
 // find returns the node's entry, nil when there is none to remove; kept says
 // why one is left.
-func (s removeEntry) find(ctx context.Context, step StepContext) (entry *StorageNode, kept string, err error) {
+func (s removeEntry) find(ctx context.Context, step StepContext) (entry *rook.StorageNode, kept string, err error) {
 	facts, err := purgeFacts(step.Action)
 	if err != nil {
 		return nil, "", err
@@ -84,21 +85,18 @@ func (s removeEntry) find(ctx context.Context, step StepContext) (entry *Storage
 	if err != nil {
 		return nil, "", err
 	}
-	nodes, err := s.Rook.StorageNodes(ctx)
+	now, err := s.Rook.StorageNode(ctx, facts.Node.names()...)
 	switch {
-	case errors.Is(err, kube.ErrNotFound):
-		return nil, "", nil
 	case err != nil:
-		return nil, "", fmt.Errorf("read the storage nodes of the CephCluster: %w", missing(err, "get", "cephclusters"))
-	}
-	found, listed := entryOf(nodes, facts.Node)
-	switch {
-	case !listed:
+		return nil, "", fmt.Errorf("look for node %s in the CephCluster: %w", facts.Node.Name, err)
+	case now.Name == "":
 		return nil, "", nil
 	case replacement != "":
 		return nil, "node " + facts.Node.Name + " has been replaced; the entry is the new one's", nil
-	case nodes.UseAllNodes:
+	case now.UseAllNodes:
 		return nil, "useAllNodes is set", nil
+	case now.ClusterUID != facts.Storage.Entry.ClusterUID:
+		return nil, "the CephCluster is another one now", nil
 	}
-	return &found, "", nil
+	return &now, "", nil
 }

@@ -3,50 +3,24 @@ package actions
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	"github.com/replicatedhq/ekco/internal/ceph"
 	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/internal/rook"
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Rook is what a purge asks of Rook's objects.
+// Rook is what a purge asks of Rook's objects; a [rook.API] is one.
 type Rook interface {
-	// StorageNodes returns spec.storage of the CephCluster. It returns an error
-	// that wraps [kube.ErrNotFound] when there is no CephCluster or no Rook.
-	StorageNodes(ctx context.Context) (StorageNodes, error)
-	// RemoveStorageNode takes the entry out of spec.storage.nodes, only if it is
-	// there with that very value; else it returns [kube.ErrConflict].
-	RemoveStorageNode(ctx context.Context, entry StorageNode) error
-	// OSDDeployments lists the Deployments of all OSDs.
-	OSDDeployments(ctx context.Context) ([]OSDDeployment, error)
-	// RemoveOSDDeployment scales the Deployment of that name and UID to 0 and
-	// deletes it. Errors as [kube.API] DeleteNode.
-	RemoveOSDDeployment(ctx context.Context, name, uid string) error
-}
-
-// StorageNodes is the part of a CephCluster that says on which nodes to store.
-type StorageNodes struct {
-	UseAllNodes bool
-	Nodes       []StorageNode
-}
-
-// StorageNode is an entry of spec.storage.nodes, with all that it says.
-type StorageNode struct {
-	Name  string          `json:"name"`
-	Value json.RawMessage `json:"value"`
-}
-
-// OSDDeployment is the Deployment of one OSD.
-type OSDDeployment struct {
-	Name string `json:"name"`
-	UID  string `json:"uid"`
-	// OSD is the OSD's id, Hostname that of the node it is bound to.
-	OSD      int    `json:"osd"`
-	Hostname string `json:"hostname"`
+	Detect(ctx context.Context) (rook.Installation, error)
+	OSDDeployments(ctx context.Context, hostname string) ([]rook.OSDDeployment, error)
+	ScaleDown(ctx context.Context, name, uid string) error
+	DeleteDeployment(ctx context.Context, name, uid string) error
+	StorageNode(ctx context.Context, names ...string) (rook.StorageNode, error)
+	RemoveStorageNode(ctx context.Context, node rook.StorageNode) (removed json.RawMessage, err error)
 }
 
 // Storage is where a purge finds Ceph.
@@ -74,7 +48,7 @@ type StorageFacts struct {
 	// OSDs are the node's, sorted by id.
 	OSDs []OSDFacts `json:"osds,omitempty"`
 	// Deployments are those of the OSDs.
-	Deployments []OSDDeployment `json:"deployments,omitempty"`
+	Deployments []rook.OSDDeployment `json:"deployments,omitempty"`
 	// CrushHost is the node's host in the CRUSH map, empty when it has none.
 	CrushHost string `json:"crush_host,omitempty"`
 	// TreeUnread says why the CRUSH tree could not be read. OSDs then lack their
@@ -82,8 +56,8 @@ type StorageFacts struct {
 	TreeUnread string `json:"tree_unread,omitempty"`
 	// Entry is the node's in the CephCluster, nil when none is to be removed;
 	// EntryKept then says why.
-	Entry     *StorageNode `json:"entry,omitempty"`
-	EntryKept string       `json:"entry_kept,omitempty"`
+	Entry     *rook.StorageNode `json:"entry,omitempty"`
+	EntryKept string            `json:"entry_kept,omitempty"`
 }
 
 // OSDFacts is one OSD of the node.
@@ -119,86 +93,111 @@ func (p storagePart) capture(ctx context.Context, record journal.ActionRecord, f
 		// Whatever is under the name now may belong to the new node.
 		return err
 	}
-	nodes, err := p.Rook.StorageNodes(ctx)
-	switch {
-	case errors.Is(err, kube.ErrNotFound):
-		return nil
-	case err != nil:
-		return fmt.Errorf("read the storage nodes of the CephCluster: %w", missing(err, "get", "cephclusters"))
+	installation, err := p.Rook.Detect(ctx)
+	if err != nil || !installation.Present {
+		return err
 	}
 	facts.Storage = &StorageFacts{}
-	p.captureEntry(nodes, facts)
-	deployments, err := p.Rook.OSDDeployments(ctx)
-	if err != nil {
-		return fmt.Errorf("find the OSDs of node %s: %w", facts.Node.Name, missing(err, "list", "deployments in rook-ceph"))
+	if err := p.captureEntry(ctx, facts); err != nil {
+		return err
 	}
-	return p.captureOSDs(ctx, record, deployments, facts)
+	facts.Storage.Deployments, err = p.deployments(ctx, facts.Node)
+	if err != nil {
+		return err
+	}
+	return p.captureOSDs(ctx, record, facts)
 }
 
-func (p storagePart) captureEntry(nodes StorageNodes, facts *PurgeFacts) {
-	entry, listed := entryOf(nodes, facts.Node)
+func (p storagePart) captureEntry(ctx context.Context, facts *PurgeFacts) error {
+	entry, err := p.Rook.StorageNode(ctx, facts.Node.names()...)
 	switch {
-	case !listed:
+	case err != nil:
+		return fmt.Errorf("look for node %s in the CephCluster: %w", facts.Node.Name, err)
+	case entry.Name == "":
 	case p.UserManaged:
 		facts.Storage.EntryKept = "the list is the installer's (rook_storage_nodes)"
-	case nodes.UseAllNodes:
+	case entry.UseAllNodes:
 		facts.Storage.EntryKept = "useAllNodes is set"
 	default:
 		facts.Storage.Entry = &entry
 	}
+	return nil
 }
 
-func entryOf(nodes StorageNodes, node NodeIdentity) (StorageNode, bool) {
-	at := slices.IndexFunc(nodes.Nodes, func(n StorageNode) bool { return n.Name == node.Name || n.Name == node.hostname() })
-	if at < 0 {
-		return StorageNode{}, false
+// deployments returns the Deployments of OSDs that are bound to the node.
+func (p storagePart) deployments(ctx context.Context, node NodeIdentity) ([]rook.OSDDeployment, error) {
+	var all []rook.OSDDeployment
+	for _, name := range node.names() {
+		found, err := p.Rook.OSDDeployments(ctx, name)
+		if err != nil {
+			return nil, fmt.Errorf("find the OSDs of node %s: %w", node.Name, err)
+		}
+		all = append(all, found...)
 	}
-	return nodes.Nodes[at], true
+	return all, nil
 }
 
 // captureOSDs finds the node's OSDs by their Deployments and in the CRUSH tree.
 // A manual purge goes on without the tree, since people purge a node when
 // storage is down as well; an automatic one waits.
-func (p storagePart) captureOSDs(ctx context.Context, record journal.ActionRecord, deployments []OSDDeployment, facts *PurgeFacts) error {
+func (p storagePart) captureOSDs(ctx context.Context, record journal.ActionRecord, facts *PurgeFacts) error {
 	storage := facts.Storage
-	for _, d := range deployments {
-		if d.Hostname == facts.Node.hostname() || d.Hostname == facts.Node.Name {
-			storage.Deployments = append(storage.Deployments, d)
-		}
-	}
-	ctx, cancel := context.WithTimeout(ctx, cephLook)
+	asking, cancel := context.WithTimeout(ctx, cephLook)
 	defer cancel()
-	tree, err := p.Ceph.Tree(ctx)
+	tree, err := p.Ceph.Tree(asking)
 	switch {
 	case err == nil:
-		storage.OSDs, storage.CrushHost = ownOSDs(tree, facts.Node, storage.Deployments, deployments)
 	case record.Request.Manual:
 		storage.TreeUnread = err.Error()
-		storage.OSDs, _ = ownOSDs(ceph.Tree{}, facts.Node, storage.Deployments, deployments)
 	default:
 		return fmt.Errorf("find the OSDs of node %s: %w", facts.Node.Name, err)
 	}
+	var ids []int
+	for _, d := range storage.Deployments {
+		if d.OSD != rook.UnknownOSD {
+			ids = append(ids, d.OSD)
+		}
+	}
+	if host, ok := tree.HostOfNode(facts.Node.hostname()); ok {
+		storage.CrushHost = host.Name
+		orphans, err := p.orphans(ctx, tree, host, ids)
+		if err != nil {
+			return err
+		}
+		ids = append(ids, orphans...)
+	}
+	storage.OSDs = osdFacts(tree, ids)
 	return nil
 }
 
 // cephLook bounds a question to Ceph that only a look needs.
 const cephLook = 20 * time.Second
 
-// ownOSDs returns the OSDs that have one of the node's Deployments, or are under
-// the node's CRUSH host and have no Deployment elsewhere, and that host.
-func ownOSDs(tree ceph.Tree, node NodeIdentity, own, all []OSDDeployment) (osds []OSDFacts, crushHost string) {
-	var ids []int
-	for _, d := range own {
-		ids = append(ids, d.OSD)
+// orphans returns the OSDs under the host that are not among the known ones and
+// have no Deployment on another host.
+func (p storagePart) orphans(ctx context.Context, tree ceph.Tree, host ceph.Host, known []int) ([]int, error) {
+	unknown := slices.DeleteFunc(slices.Clone(host.OSDs), func(id int) bool { return slices.Contains(known, id) })
+	if len(unknown) == 0 {
+		return nil, nil
 	}
-	if host, ok := tree.HostOfNode(node.hostname()); ok {
-		crushHost = host.Name
-		for _, id := range host.OSDs {
-			if !slices.ContainsFunc(all, func(d OSDDeployment) bool { return d.OSD == id }) {
-				ids = append(ids, id)
-			}
+	for _, other := range tree.Hosts {
+		if other.Name == host.Name {
+			continue
+		}
+		deployments, err := p.Rook.OSDDeployments(ctx, other.Name)
+		if err != nil {
+			return nil, fmt.Errorf("find the OSDs of %s: %w", other.Name, err)
+		}
+		for _, d := range deployments {
+			unknown = slices.DeleteFunc(unknown, func(id int) bool { return id == d.OSD })
 		}
 	}
+	return unknown, nil
+}
+
+// osdFacts returns what the tree says about the OSDs, by id.
+func osdFacts(tree ceph.Tree, ids []int) []OSDFacts {
+	var osds []OSDFacts
 	slices.Sort(ids)
 	for _, id := range slices.Compact(ids) {
 		facts := OSDFacts{Ref: ceph.Ref{ID: id}}
@@ -207,5 +206,5 @@ func ownOSDs(tree ceph.Tree, node NodeIdentity, own, all []OSDDeployment) (osds 
 		}
 		osds = append(osds, facts)
 	}
-	return osds, crushHost
+	return osds
 }

@@ -163,7 +163,7 @@ func (p osdSafeToDestroy) Check(ctx context.Context, record journal.ActionRecord
 	defer cancel()
 	health, err := p.api.Health(ctx)
 	if err == nil && !health.MgrActive {
-		err = fmt.Errorf("Ceph has no active mgr: %w", ceph.ErrUnavailable)
+		err = fmt.Errorf("there is no active mgr: %w", ceph.ErrUnavailable)
 	}
 	var safety ceph.Safety
 	if err == nil {

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/replicatedhq/ekco/internal/ceph"
+	"github.com/replicatedhq/ekco/internal/rook"
 	"github.com/replicatedhq/ekco/journal"
 )
 
@@ -15,7 +16,7 @@ type storageView struct {
 	node NodeIdentity
 	tree ceph.Tree
 	// replaced is set when another Node has the name now; claimed holds the ids of
-	// OSDs that have a Deployment which was not captured.
+	// OSDs that have a Deployment under that name which was not captured.
 	replaced bool
 	claimed  map[int]bool
 }
@@ -63,7 +64,7 @@ func (p storagePart) look(ctx context.Context, record journal.ActionRecord) (sto
 	}
 	view.replaced = replacement != ""
 	if view.replaced {
-		if view.claimed, err = p.claims(ctx, view.Deployments); err != nil {
+		if view.claimed, err = p.claims(ctx, view.node, view.Deployments); err != nil {
 			return storageView{}, err
 		}
 	}
@@ -73,15 +74,16 @@ func (p storagePart) look(ctx context.Context, record journal.ActionRecord) (sto
 	return view, nil
 }
 
-// claims returns the OSDs that have a Deployment which was not captured.
-func (p storagePart) claims(ctx context.Context, captured []OSDDeployment) (map[int]bool, error) {
-	deployments, err := p.Rook.OSDDeployments(ctx)
+// claims returns the OSDs that have a Deployment under the node's name which was
+// not captured.
+func (p storagePart) claims(ctx context.Context, node NodeIdentity, captured []rook.OSDDeployment) (map[int]bool, error) {
+	deployments, err := p.deployments(ctx, node)
 	if err != nil {
-		return nil, fmt.Errorf("list the Deployments of OSDs: %w", missing(err, "list", "deployments in rook-ceph"))
+		return nil, err
 	}
 	claimed := make(map[int]bool)
 	for _, d := range deployments {
-		if !slices.ContainsFunc(captured, func(c OSDDeployment) bool { return c.UID == d.UID }) {
+		if !slices.ContainsFunc(captured, func(c rook.OSDDeployment) bool { return c.UID == d.UID }) {
 			claimed[d.OSD] = true
 		}
 	}

@@ -1,7 +1,6 @@
 package actions_test
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,8 +10,20 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/internal/rook"
+	"github.com/replicatedhq/ekco/internal/rook/rooksim"
 	"github.com/replicatedhq/ekco/journal"
 )
+
+// writesOfRook are what EKCO may be forbidden to change of Rook.
+var writesOfRook = []string{rooksim.PatchCephClusters, rooksim.UpdateDeployments, rooksim.DeleteDeployments}
+
+// removeOSDs deletes Deployments behind everybody's back.
+func (s *whole) removeOSDs(ids ...int) {
+	for _, id := range ids {
+		s.rook.RemoveOSD(id)
+	}
+}
 
 func TestThePlanHoldsEverythingThatBelongedToThePrimaryBeforeAnythingIsTouched(t *testing.T) {
 	inWhole(t, func(t *testing.T, s *whole) {
@@ -27,7 +38,7 @@ func TestThePlanHoldsEverythingThatBelongedToThePrimaryBeforeAnythingIsTouched(t
 		}
 		want := []string{
 			"check", "remove-storage-entry",
-			"remove-osd-deployment rook-ceph-osd-3", "remove-osd-deployment rook-ceph-osd-12", "remove-osd-deployment rook-ceph-osd-107",
+			"remove-osd-deployment rook-ceph-osd-107", "remove-osd-deployment rook-ceph-osd-12", "remove-osd-deployment rook-ceph-osd-3",
 			"out-osds", "purge-osd 3", "purge-osd 12", "purge-osd 107", "remove-crush-host",
 			"delete-node", "remove-etcd-member", "remove-kubeadm-endpoint",
 		}
@@ -81,7 +92,7 @@ func TestQ8D3D15Q10EveryOSDIsPurgedWhateverItsIDAndThenTheCrushHost(t *testing.T
 
 func TestQ28OSDsWhoseDeploymentsAreGoneAreFoundInTheCrushTree(t *testing.T) {
 	inWhole(t, func(t *testing.T, s *whole) {
-		s.rook.deployments = slices.DeleteFunc(s.rook.deployments, func(d actions.OSDDeployment) bool { return d.Hostname == "w1" })
+		s.removeOSDs(3, 12, 107)
 		s.ceph.RemoveOSD(12) // by hand, as people do: the CRUSH map keeps it
 		s.ask(journal.ActionRequested{})
 		s.runToEnd(s.cfg())
@@ -92,8 +103,8 @@ func TestQ28OSDsWhoseDeploymentsAreGoneAreFoundInTheCrushTree(t *testing.T) {
 
 func TestAnOSDThatRookRunsElsewhereIsNotTheNodesThoughItsCrushHostSaysSo(t *testing.T) {
 	inWhole(t, func(t *testing.T, s *whole) {
-		s.rook.deployments = slices.DeleteFunc(s.rook.deployments, func(d actions.OSDDeployment) bool { return d.OSD == 12 })
-		s.rook.addOSD("p2", 12)
+		s.removeOSDs(12)
+		s.rook.AddOSD(12, "p2")
 		s.ask(journal.ActionRequested{})
 		r := s.start(s.cfg())
 		letPass(time.Hour)
@@ -111,7 +122,7 @@ func TestAnOSDThatRookRunsElsewhereIsNotTheNodesThoughItsCrushHostSaysSo(t *test
 func TestD2TheIDsOfTheOSDsOutliveTheirDeployments(t *testing.T) {
 	inWhole(t, func(t *testing.T, s *whole) {
 		s.ask(journal.ActionRequested{})
-		for at := 1; len(s.rook.onNode("w1")) > 0; at++ {
+		for at := 1; len(s.deployments()) > 0; at++ {
 			if life, _ := s.live(at); !life.dead {
 				t.Fatal("it ended before its Deployments were gone")
 			}
@@ -211,7 +222,7 @@ func TestD4ACephThatHangsKeepsNothingElseWaiting(t *testing.T) {
 // replaced lets another machine join under the node's name.
 func (s *whole) replaced() {
 	s.cluster.AddNode("w1", journal.RolePrimary)
-	s.rook.listNode("w1")
+	s.rook.ListNode("w1")
 }
 
 func TestAReplacementOfTheSameHostnameKeepsItsNewOSDs(t *testing.T) {
@@ -225,8 +236,8 @@ func TestAReplacementOfTheSameHostnameKeepsItsNewOSDs(t *testing.T) {
 		// The new machine has a new disk, the id 50 and, by hand, the id 12 again.
 		s.replaced()
 		fresh := s.ceph.AddHost("w1", 50, 12, 60) // 60 has no Deployment yet
-		s.rook.addOSD("w1", 50)
-		s.rook.addOSD("w1", 12)
+		s.rook.AddOSD(50, "w1")
+		s.rook.AddOSD(12, "w1")
 		s.ceph.LoseHost("w1") // all of them are about to start
 		s.ceph.Outage(false)
 		s.runToEnd(s.cfg())
@@ -241,7 +252,7 @@ func TestAReplacementOfTheSameHostnameKeepsItsNewOSDs(t *testing.T) {
 				t.Errorf("osd.%d of the lost node is left", id)
 			}
 		}
-		if !slices.Contains(s.rook.listed(), "w1") {
+		if !slices.Contains(s.rook.Nodes(), "w1") {
 			t.Error("the replacement is not listed any more")
 		}
 		if _, ok := tree.Host("w1"); !ok {
@@ -318,7 +329,7 @@ func TestOSDsRestBetweenOutAndPurgeAsConfiguredAlsoAcrossARestart(t *testing.T) 
 func TestListsThatAreNotEKCOsAreLeftAlone(t *testing.T) {
 	for name, set := range map[string]func(s *whole){
 		"the installer's list": func(s *whole) { s.userManaged = true },
-		"useAllNodes":          func(s *whole) { s.rook.nodes.UseAllNodes = true },
+		"useAllNodes":          func(s *whole) { s.rook.UseAllNodes(true) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWhole(t, func(t *testing.T, s *whole) {
@@ -336,7 +347,7 @@ func TestListsThatAreNotEKCOsAreLeftAlone(t *testing.T) {
 
 func TestAClusterWithoutRookHasNoStepsForIt(t *testing.T) {
 	inWhole(t, func(t *testing.T, s *whole) {
-		s.rook.absent = true
+		s.rook.SetInstallation(rook.Installation{})
 		s.ask(journal.ActionRequested{})
 		s.runToEnd(s.cfg())
 		if s.facts().Storage != nil || s.ceph.Calls("Tree")+s.ceph.Calls("Health") != 0 {
@@ -351,18 +362,13 @@ func TestAClusterWithoutRookHasNoStepsForIt(t *testing.T) {
 func TestOneStepThatFailsDoesNotKeepTheOthersWaiting(t *testing.T) {
 	inWhole(t, func(t *testing.T, s *whole) {
 		s.ask(journal.ActionRequested{})
-		s.rook.beforeEffect = func(effect string) {
-			if strings.HasPrefix(effect, "remove-") {
-				s.rook.fail(errors.New("forbidden"))
-			}
-		}
+		s.rook.Forbid(writesOfRook...)
 		r := s.start(s.cfg())
 		letPass(5 * time.Second)
 		if s.nodeExists() || len(s.etcd.List()) != 2 {
 			t.Errorf("the Node or the etcd member waits for Rook: %q", s.story())
 		}
-		s.rook.beforeEffect = nil
-		s.rook.fail(nil)
+		s.rook.Allow(writesOfRook...)
 		if err := r.wait(); err != nil {
 			t.Fatal(err)
 		}
@@ -373,11 +379,11 @@ func TestOneStepThatFailsDoesNotKeepTheOthersWaiting(t *testing.T) {
 func TestALiveNodeIsUnlistedBeforeItsOSDsGoSoThatRookDoesNotMakeThemAnew(t *testing.T) {
 	inWhole(t, func(t *testing.T, s *whole) {
 		s.cluster.ReturnNode("w1")
-		s.rook.beforeEffect = func(effect string) {
-			if strings.HasPrefix(effect, "remove-entry") {
+		s.rook.BeforeEffect = func(effect string) {
+			if strings.HasPrefix(effect, "remove-storage-node") {
 				<-time.After(10 * time.Second)
 			}
-			if strings.HasPrefix(effect, "remove-deployment") && slices.Contains(s.rook.listed(), "w1") {
+			if strings.HasPrefix(effect, "delete-deployment") && slices.Contains(s.rook.Nodes(), "w1") {
 				t.Errorf("%s while the node is listed", effect)
 			}
 		}
@@ -405,7 +411,7 @@ func TestADryRunOfAWholePurgeTouchesNothing(t *testing.T) {
 		s.ask(journal.ActionRequested{DryRun: true})
 		s.runToEnd(s.cfg())
 		s.wantAll()
-		if len(s.ceph.Effects())+len(s.etcd.Effects())+len(s.cluster.Effects())+s.rook.changed() != 0 {
+		if len(s.ceph.Effects())+len(s.etcd.Effects())+len(s.cluster.Effects())+len(s.rook.Effects()) != 0 {
 			t.Error("it had effects")
 		}
 	})
@@ -414,7 +420,7 @@ func TestADryRunOfAWholePurgeTouchesNothing(t *testing.T) {
 // outageBeforeOut makes Ceph unavailable from the removal of the Deployments on, so that
 // the OSDs are captured and not marked out yet.
 func (s *whole) outageBeforeOut() *running {
-	s.rook.beforeEffect = func(string) { s.ceph.Outage(true) }
+	s.rook.BeforeEffect = func(string) { s.ceph.Outage(true) }
 	s.ask(journal.ActionRequested{Manual: true})
 	r := s.start(s.cfg())
 	letPass(time.Hour)
@@ -435,7 +441,7 @@ func TestAnIDThatCephGaveAgainIsNotTheLostOSD(t *testing.T) {
 				test.before(s)
 				r := test.run(s)
 				fresh := s.ceph.AddHost("p2", 12)[0]
-				s.rook.addOSD("p2", 12)
+				s.rook.AddOSD(12, "p2")
 				s.ceph.LoseHost("p2") // it is about to start
 				s.ceph.Outage(false)
 				if err := r.wait(); err != nil {
@@ -452,7 +458,7 @@ func TestAnIDThatCephGaveAgainIsNotTheLostOSD(t *testing.T) {
 
 func TestOSDsThatOnlyTheCrushTreeKnowsAreFoundWhenCephAnswers(t *testing.T) {
 	inWhole(t, func(t *testing.T, s *whole) {
-		s.rook.deployments = slices.DeleteFunc(s.rook.deployments, func(d actions.OSDDeployment) bool { return d.Hostname == "w1" && d.OSD != 3 })
+		s.removeOSDs(12, 107)
 		s.ceph.Outage(true)
 		s.ask(journal.ActionRequested{Manual: true})
 		r := s.start(s.cfg())
@@ -468,8 +474,8 @@ func TestOSDsThatOnlyTheCrushTreeKnowsAreFoundWhenCephAnswers(t *testing.T) {
 
 func TestAnOSDUnderTheHostThatRookRunsElsewhereIsNotFoundLater(t *testing.T) {
 	inWhole(t, func(t *testing.T, s *whole) {
-		s.rook.deployments = slices.DeleteFunc(s.rook.deployments, func(d actions.OSDDeployment) bool { return d.OSD == 12 })
-		s.rook.addOSD("p2", 12)
+		s.removeOSDs(12)
+		s.rook.AddOSD(12, "p2")
 		s.ceph.Outage(true)
 		s.ask(journal.ActionRequested{Manual: true})
 		r := s.start(s.cfg())
@@ -521,22 +527,17 @@ func TestAPersonDoesNotWaitForACephThatHangsMoreThanOnce(t *testing.T) {
 
 func TestTheEntryOfAReplacementStaysListed(t *testing.T) {
 	inWhole(t, func(t *testing.T, s *whole) {
-		s.rook.beforeEffect = func(effect string) {
-			if strings.HasPrefix(effect, "remove-entry") {
-				s.rook.fail(errors.New("not now"))
-			}
-		}
+		s.rook.Forbid(writesOfRook...)
 		s.ask(journal.ActionRequested{Manual: true})
 		r := s.start(s.cfg())
 		letPass(10 * time.Second)
 		s.cluster.RemoveNode("w1")
 		s.cluster.AddNode("w1", journal.RolePrimary)
-		s.rook.beforeEffect = nil
-		s.rook.fail(nil)
+		s.rook.Allow(writesOfRook...)
 		if err := r.wait(); err != nil {
 			t.Fatal(err)
 		}
-		if !slices.Contains(s.rook.listed(), "w1") {
+		if !slices.Contains(s.rook.Nodes(), "w1") {
 			t.Error("the replacement is not listed any more")
 		}
 	})

@@ -13,6 +13,7 @@ import (
 	"github.com/replicatedhq/ekco/internal/etcd"
 	"github.com/replicatedhq/ekco/internal/etcd/etcdsim"
 	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/internal/rook/rooksim"
 	"github.com/replicatedhq/ekco/journal"
 )
 
@@ -21,7 +22,7 @@ import (
 type whole struct {
 	*world
 	ceph   *cephsim.Cluster
-	rook   *rook
+	rook   *rooksim.Rook
 	etcd   *etcdsim.Cluster
 	node   kube.Node
 	member etcd.Member
@@ -47,7 +48,7 @@ kind: ClusterStatus
 
 // lostPrimary adds w1 with the OSDs 3, 12 and 107, and loses it.
 func lostPrimary(w *world) *whole {
-	s := &whole{world: w, ceph: cephsim.New(), rook: &rook{}, etcd: etcdsim.New()}
+	s := &whole{world: w, ceph: cephsim.New(), rook: rooksim.New(), etcd: etcdsim.New()}
 	s.node = w.cluster.AddNode("w1", journal.RolePrimary)
 	s.member = s.etcd.Add("w1", s.node.Facts.InternalIP)
 	for i, name := range []string{"p2", "p3"} {
@@ -55,14 +56,14 @@ func lostPrimary(w *world) *whole {
 		w.cluster.AddNode(name, journal.RolePrimary)
 		s.etcd.Add(name, ip)
 		s.ceph.AddHost(name, i+20)
-		s.rook.addOSD(name, i+20)
-		s.rook.listNode(name)
+		s.rook.AddOSD(i+20, name)
+		s.rook.ListNode(name)
 	}
 	s.refs = s.ceph.AddHost("w1", 3, 12, 107)
 	for _, ref := range s.refs {
-		s.rook.addOSD("w1", ref.ID)
+		s.rook.AddOSD(ref.ID, "w1")
 	}
-	s.rook.listNode("w1")
+	s.rook.ListNode("w1")
 	w.cluster.SetKubeadmConfig(fmt.Sprintf(clusterStatus, s.node.Facts.InternalIP))
 	w.options, w.describe = s.purgeOptions, s.state
 	s.lose()
@@ -111,8 +112,8 @@ func (s *whole) traces() (traces []string) {
 			traces = append(traces, ceph.Names(ref.ID))
 		}
 	}
-	traces = append(traces, s.rook.onNode("w1")...)
-	if slices.Contains(s.rook.listed(), "w1") {
+	traces = append(traces, s.deployments()...)
+	if slices.Contains(s.rook.Nodes(), "w1") {
 		traces = append(traces, "storage entry")
 	}
 	if slices.ContainsFunc(s.etcd.List(), func(m etcd.Member) bool { return m.ID == s.member.ID }) {
@@ -132,11 +133,23 @@ func (s *whole) wantTraces(want ...string) {
 	}
 }
 
+// deployments returns the names of the Deployments on w1.
+func (s *whole) deployments() (names []string) {
+	found, err := s.rook.OSDDeployments(s.t.Context(), "w1")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for _, d := range found {
+		names = append(names, d.Name)
+	}
+	return names
+}
+
 // wantAll checks that nothing was touched.
 func (s *whole) wantAll() {
 	s.t.Helper()
 	s.wantTraces("node", "crush host [3 12 107]", "osd.3", "osd.12", "osd.107",
-		"rook-ceph-osd-3", "rook-ceph-osd-12", "rook-ceph-osd-107", "storage entry", "etcd member", "kubeadm endpoint")
+		"rook-ceph-osd-107", "rook-ceph-osd-12", "rook-ceph-osd-3", "storage entry", "etcd member", "kubeadm endpoint")
 }
 
 // wantOthers checks that what is not the node's is as it was.
@@ -151,14 +164,19 @@ func (s *whole) wantOthers() {
 	if got := len(s.etcd.List()); got < 2 {
 		s.t.Errorf("%d members of etcd are left", got)
 	}
-	if listed := s.rook.listed(); !slices.Contains(listed, "p2") || !slices.Contains(listed, "p3") {
+	if listed := s.rook.Nodes(); !slices.Contains(listed, "p2") || !slices.Contains(listed, "p3") {
 		s.t.Errorf("storage nodes are %v", listed)
 	}
 }
 
 // state is what everything but Kubernetes has come to, and how often it changed.
 func (s *whole) state() string {
-	changes := s.rook.changed()
+	changes := 0
+	for _, e := range s.rook.Effects() {
+		if e.Changed {
+			changes++
+		}
+	}
 	for _, e := range s.ceph.Effects() {
 		if e.Changed {
 			changes++
@@ -169,7 +187,7 @@ func (s *whole) state() string {
 			changes++
 		}
 	}
-	return fmt.Sprintf("left %q, listed %v, %d members, %d other changes", s.traces(), s.rook.listed(), len(s.etcd.List()), changes)
+	return fmt.Sprintf("left %q, listed %v, %d members, %d other changes", s.traces(), s.rook.Nodes(), len(s.etcd.List()), changes)
 }
 
 // inWhole runs a test on a lost primary with a fake clock.
@@ -192,9 +210,9 @@ func stepOf(effect string) string {
 		return "remove-crush-host"
 	case "remove-member":
 		return "remove-etcd-member"
-	case "remove-deployment":
+	case "scale-down", "delete-deployment":
 		return "remove-osd-deployment " + object
-	case "remove-entry":
+	case "remove-storage-node":
 		return "remove-storage-entry"
 	case "write-cluster-status":
 		return "remove-kubeadm-endpoint"
@@ -205,6 +223,6 @@ func stepOf(effect string) string {
 // watched fails the test on an effect without a record.
 func (s *whole) watched() *whole {
 	s.watchEffects()
-	s.ceph.BeforeEffect, s.etcd.BeforeEffect, s.rook.beforeEffect = s.mustBeStarted, s.mustBeStarted, s.mustBeStarted
+	s.ceph.BeforeEffect, s.etcd.BeforeEffect, s.rook.BeforeEffect = s.mustBeStarted, s.mustBeStarted, s.mustBeStarted
 	return s
 }

@@ -3,6 +3,7 @@ package mirror
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/replicatedhq/ekco/journal"
 )
@@ -19,11 +20,18 @@ func Salvaged(seq uint64) AdoptOption {
 	return func(a *adoption) { a.salvaged, a.lastSeq = true, seq }
 }
 
+// EndedHere names actions that the own journal has ended. They are not adopted
+// again from a journal that still has them open: who cancelled one meant it.
+func EndedHere(ids ...string) AdoptOption {
+	return func(a *adoption) { a.endedHere = append(a.endedHere, ids...) }
+}
+
 type adoption struct {
-	content  Content
-	own      []journal.ActionRecord
-	salvaged bool
-	lastSeq  uint64
+	content   Content
+	endedHere []string
+	own       []journal.ActionRecord
+	salvaged  bool
+	lastSeq   uint64
 }
 
 // Adopt says which events make the own journal go on with what the mirror
@@ -33,8 +41,13 @@ type adoption struct {
 //   - open actions that the own journal lacks are adopted;
 //   - of an action that both have, the own record stays, except that a plan is
 //     taken over by a record that has none;
-//   - when another journal wrote the mirror last, its EKCO had taken over; own
-//     open actions that it no longer had are ended as superseded.
+//   - when another journal wrote the mirror last, own open actions that it says
+//     to have ended are ended as superseded.
+//
+// An own action of which the mirror says nothing stays open, and each of its
+// steps is proved before it is repeated: the other EKCO may never have known of
+// it. So nothing is superseded by the mirror of an EKCO that did not yet list
+// what it ended.
 //
 // It returns an error that wraps [journal.ErrOtherCluster] when the mirror is
 // of another cluster; UIDs that are empty are taken to match. It does not read
@@ -60,7 +73,7 @@ func Adopt(content Content, own []journal.ActionRecord, ownJournalID, clusterUID
 // adopted takes over those mirrored actions that are news.
 func (a adoption) adopted(news func(journal.ActionRecord) bool) (drafts []journal.Draft) {
 	for _, mirrored := range a.content.Actions {
-		if mirrored.Ended != nil || !news(mirrored) {
+		if mirrored.Ended != nil || !news(mirrored) || slices.Contains(a.endedHere, mirrored.ID) {
 			continue
 		}
 		known := slices.IndexFunc(a.own, func(r journal.ActionRecord) bool { return r.ID == mirrored.ID })
@@ -79,16 +92,38 @@ func (a adoption) adopted(news func(journal.ActionRecord) bool) (drafts []journa
 // superseded ends the own actions that the other EKCO finished.
 func (a adoption) superseded() (drafts []journal.Draft) {
 	for _, own := range a.own {
-		mirrored := slices.ContainsFunc(a.content.Actions, func(r journal.ActionRecord) bool { return r.ID == own.ID })
-		if own.Ended != nil || mirrored || slices.Contains(a.content.LeftOut, own.ID) {
+		ended, ok := a.endedThere(own.ID)
+		if own.Ended != nil || !ok || !settles(ended.Outcome, own) {
 			continue
 		}
 		drafts = append(drafts, draft(own, journal.TypeActionEnded, journal.ActionEnded{
 			Outcome: journal.OutcomeSuperseded,
-			Reason:  fmt.Sprintf("journal %s took over, and no longer has the action open", a.content.JournalID),
+			Reason: fmt.Sprintf("journal %s took over, and the action ended there as %s at %s",
+				a.content.JournalID, ended.Outcome, ended.At.Format(time.RFC3339)),
 		}))
 	}
 	return drafts
+}
+
+// endedThere finds an action that is over for the other journal.
+func (a adoption) endedThere(id string) (EndedAction, bool) {
+	open := slices.ContainsFunc(a.content.Actions, func(r journal.ActionRecord) bool { return r.ID == id })
+	i := slices.IndexFunc(a.content.Ended, func(e EndedAction) bool { return e.ID == id })
+	if i < 0 || open || slices.Contains(a.content.LeftOut, id) {
+		return EndedAction{}, false
+	}
+	return a.content.Ended[i], true
+}
+
+// settles reports whether an end elsewhere leaves nothing to do here. An action
+// that stopped elsewhere before its point of no return, and went past it here
+// since, goes on.
+func settles(outcome journal.Outcome, own journal.ActionRecord) bool {
+	switch outcome {
+	case journal.OutcomeCancelled, journal.OutcomeAbandoned:
+		return !own.PastNoReturn
+	}
+	return true
 }
 
 func draft(record journal.ActionRecord, kind journal.Type, payload journal.Payload) journal.Draft {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/replicatedhq/ekco/actions/mirror"
 	"github.com/replicatedhq/ekco/fsm"
@@ -23,6 +24,15 @@ func mirrorOf(journalID string, actions ...journal.ActionRecord) mirror.Content 
 	return mirror.Content{Format: 1, JournalID: journalID, ClusterUID: "c1", Actions: actions}
 }
 
+// endedThere is the mirror of another journal that has ended the actions.
+func endedThere(outcome journal.Outcome, ids ...string) mirror.Content {
+	content := mirrorOf("other")
+	for _, id := range ids {
+		content.Ended = append(content.Ended, mirror.EndedAction{ID: id, Outcome: outcome, At: time.Unix(1, 0)})
+	}
+	return content
+}
+
 // tell lists drafts as "type id".
 func tell(drafts []journal.Draft) []string {
 	var told []string
@@ -33,8 +43,12 @@ func tell(drafts []journal.Draft) []string {
 }
 
 func TestAdoptionDependsOnWhoWroteTheMirrorAndWhatTheJournalHas(t *testing.T) {
-	leftOut := mirrorOf("other", open("a", 5))
+	leftOut := mirrorOf("other", open("a", 5)) // what is open there has been taken up again
 	leftOut.LeftOut = []string{"b"}
+	leftOut.Ended = endedThere(journal.OutcomeDone, "a", "b").Ended
+	past := planned(open("a", 3))
+	past.PastNoReturn = true
+	open3 := []journal.ActionRecord{open("a", 3)}
 	ended := open("a", 5)
 	ended.Ended = &journal.ActionEnded{Outcome: journal.OutcomeDone}
 	for name, test := range map[string]struct {
@@ -43,16 +57,24 @@ func TestAdoptionDependsOnWhoWroteTheMirrorAndWhatTheJournalHas(t *testing.T) {
 		options []mirror.AdoptOption
 		want    []string
 	}{
-		"an empty journal adopts everything":           {mirrorOf("other", open("a", 5), open("b", 7)), nil, nil, []string{"action.adopted a", "action.adopted b"}},
-		"an ended action is not adopted":               {mirrorOf("other", ended), nil, nil, nil},
-		"an empty mirror teaches nothing":              {mirrorOf("other"), nil, nil, nil},
-		"the own mirror teaches nothing":               {mirrorOf("own", open("a", 5)), nil, nil, nil},
-		"the own mirror supersedes nothing":            {mirrorOf("own"), []journal.ActionRecord{open("a", 5)}, nil, nil},
-		"an action both have is left alone":            {mirrorOf("other", planned(open("a", 5))), []journal.ActionRecord{planned(open("a", 3))}, nil, nil},
-		"a plan is taken over by a record without one": {mirrorOf("other", planned(open("a", 5))), []journal.ActionRecord{open("a", 3)}, nil, []string{"action.planned a"}},
-		"what the other no longer has is superseded":   {mirrorOf("other", open("b", 5)), []journal.ActionRecord{open("a", 3)}, nil, []string{"action.adopted b", "action.ended a"}},
-		"what found no space is not superseded":        {leftOut, []journal.ActionRecord{open("a", 3), open("b", 4)}, nil, nil},
-		"an own action that has ended stays so":        {mirrorOf("other"), []journal.ActionRecord{ended}, nil, nil},
+		"an empty journal adopts everything":                    {mirrorOf("other", open("a", 5), open("b", 7)), nil, nil, []string{"action.adopted a", "action.adopted b"}},
+		"an ended action is not adopted":                        {mirrorOf("other", ended), nil, nil, nil},
+		"an empty mirror teaches nothing":                       {mirrorOf("other"), nil, nil, nil},
+		"the own mirror teaches nothing":                        {mirrorOf("own", open("a", 5)), nil, nil, nil},
+		"the own mirror supersedes nothing":                     {mirrorOf("own"), []journal.ActionRecord{open("a", 5)}, nil, nil},
+		"an action both have is left alone":                     {mirrorOf("other", planned(open("a", 5))), []journal.ActionRecord{planned(open("a", 3))}, nil, nil},
+		"a plan is taken over by a record without one":          {mirrorOf("other", planned(open("a", 5))), []journal.ActionRecord{open("a", 3)}, nil, []string{"action.planned a"}},
+		"what the other does not know stays open":               {mirrorOf("other", open("b", 5)), open3, nil, []string{"action.adopted b"}},
+		"what the other has done is superseded":                 {endedThere(journal.OutcomeDone, "a"), open3, nil, []string{"action.ended a"}},
+		"what the other cancelled is superseded":                {endedThere(journal.OutcomeCancelled, "a"), open3, nil, []string{"action.ended a"}},
+		"what another one ended says nothing":                   {endedThere(journal.OutcomeDone, "b"), open3, nil, nil},
+		"what is past its point goes on though cancelled there": {endedThere(journal.OutcomeCancelled, "a"), []journal.ActionRecord{past}, nil, nil},
+		"what is past its point goes on though abandoned there": {endedThere(journal.OutcomeAbandoned, "a"), []journal.ActionRecord{past}, nil, nil},
+		"what is past its point and done there is superseded":   {endedThere(journal.OutcomeDone, "a"), []journal.ActionRecord{past}, nil, []string{"action.ended a"}},
+		"what is past its point and unknown there stays open":   {mirrorOf("other"), []journal.ActionRecord{past}, nil, nil},
+		"what has ended here is not adopted again":              {mirrorOf("other", open("a", 5), open("b", 6)), nil, []mirror.AdoptOption{mirror.EndedHere("a")}, []string{"action.adopted b"}},
+		"what found no space is not superseded":                 {leftOut, []journal.ActionRecord{open("a", 3), open("b", 4)}, nil, nil},
+		"an own action that has ended stays so":                 {mirrorOf("other"), []journal.ActionRecord{ended}, nil, nil},
 		"a salvaged journal takes back what it lost": {
 			mirrorOf("own", open("kept", 80), open("lost", 120)),
 			[]journal.ActionRecord{open("kept", 80)},
@@ -105,7 +127,9 @@ func TestAdoptionFoldsIntoOpenActionsAndSupersededOnesEnd(t *testing.T) {
 	theirs.Steps = map[string]journal.StepRecord{"delete-node": {Attempts: 2, Open: true}}
 	store := memory.New()
 	request := journal.Draft{Type: journal.TypeActionRequested, Subject: mine.Subject, Action: mine.ID, Actor: "operator", Payload: mine.Request}
-	drafts, err := mirror.Adopt(mirrorOf("other", theirs), []journal.ActionRecord{mine}, "own", "c1")
+	content := endedThere(journal.OutcomeDone, "mine")
+	content.Actions = []journal.ActionRecord{theirs}
+	drafts, err := mirror.Adopt(content, []journal.ActionRecord{mine}, "own", "c1")
 	if err != nil {
 		t.Fatal(err)
 	}

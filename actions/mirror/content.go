@@ -27,10 +27,20 @@ type Content struct {
 	WrittenAt  time.Time `json:"written_at"`
 	// Actions are the open ones.
 	Actions []journal.ActionRecord `json:"actions"`
+	// Ended are the actions that the mirrored journal, or one it took over from,
+	// has ended; the newest of them. A mirror of an older EKCO has none.
+	Ended []EndedAction `json:"ended,omitempty"`
 	// Trimmed says, for people, which details were left out to save space.
 	Trimmed []string `json:"trimmed,omitempty"`
 	// LeftOut are the ids of open actions that found no space at all.
 	LeftOut []string `json:"left_out,omitempty"`
+}
+
+// EndedAction says that an action is over.
+type EndedAction struct {
+	ID      string          `json:"id"`
+	Outcome journal.Outcome `json:"outcome"`
+	At      time.Time       `json:"at"`
 }
 
 // parse reads what a mirror holds.

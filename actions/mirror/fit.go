@@ -14,13 +14,22 @@ import (
 const maxSize = 900 << 10
 
 // encode writes the content within limit bytes. To get there it leaves out,
-// one after the other and only as far as needed: the outputs and errors of
+// one after the other and only as far as needed: the ended actions, the outputs and errors of
 // done steps, the plan's detail of done steps, the request's pods of planned
 // actions, and at last whole actions, clear-node before purge-node and young
 // before old. What was left out is said in the content.
 func encode(content Content, limit int) ([]byte, error) {
 	raw, err := json.Marshal(content)
 	if err != nil {
+		return nil, fmt.Errorf("encode the mirror: %w", err)
+	}
+	if len(raw) < limit {
+		return raw, nil
+	}
+	if len(content.Ended) > 0 { // without them, nothing of another journal is superseded
+		content.Ended, content.Trimmed = nil, append(content.Trimmed, "ended actions")
+	}
+	if raw, err = json.Marshal(content); err != nil {
 		return nil, fmt.Errorf("encode the mirror: %w", err)
 	}
 	if len(raw) < limit {

@@ -16,7 +16,7 @@ import (
 
 // ErrOtherJournal is returned when another EKCO, with another journal, has
 // written the mirror since it was last loaded here. It is not overwritten until
-// [Mirror.Load] has been called again.
+// it was taken over (see [OnTakeover]), or [Mirror.Load] has been called again.
 var ErrOtherJournal = errors.New("another journal is mirrored")
 
 // Mirror writes the open actions to the cluster. Make one with [New], and let
@@ -27,6 +27,10 @@ type Mirror struct {
 	journalID string
 	log       *slog.Logger
 	onFailure func(error)
+	takeOver  func(context.Context, Content) error
+	// endings and rival belong to the goroutine in Run.
+	endings endings
+	rival   rival
 
 	mu sync.Mutex
 	// wanted is the newest content, of generation wantedGen; writtenGen is the
@@ -36,6 +40,11 @@ type Mirror struct {
 	// version is the one that the next write replaces; only if known.
 	version string
 	known   bool
+	// inherited is what a mirror that was loaded or taken over says to have ended.
+	inherited []EndedAction
+	// failing is why the newest content is not in the cluster, since when.
+	failing error
+	since   time.Time
 
 	wake  chan struct{}
 	syncs chan chan error
@@ -47,6 +56,19 @@ type Option func(*Mirror)
 // OnFailure sets a function that is called with the error of each failed write.
 // It must not block.
 func OnFailure(f func(error)) Option { return func(m *Mirror) { m.onFailure = f } }
+
+// Journal is where the mirror learns which actions have ended. Without it, an
+// EKCO whose actions were finished here cannot know, and goes through them again.
+func Journal(store journal.Store) Option { return func(m *Mirror) { m.endings.store = store } }
+
+// OnTakeover sets a function that merges the open actions of another journal.
+// It is called when that journal's mirror is in the way and its EKCO has not
+// changed it for [Quiet]. When f returns nil, the mirror is replaced; so by then
+// f must have put on disk what it adopted, and have passed it to Update. Its
+// error leaves the other's mirror as it is, and f is called again.
+func OnTakeover(f func(ctx context.Context, other Content) error) Option {
+	return func(m *Mirror) { m.takeOver = f }
+}
 
 // New returns a mirror of the journal with that id. Nothing is written before
 // the first [Mirror.Update].
@@ -71,12 +93,14 @@ func (m *Mirror) Load(ctx context.Context) (Content, error) {
 		return Content{}, fmt.Errorf("load the mirror of open actions: %w", err)
 	}
 	m.mu.Lock()
+	defer m.mu.Unlock()
 	m.version, m.known = version, true
-	m.mu.Unlock()
 	if err != nil {
 		return Content{}, fmt.Errorf("load the mirror of open actions: %w", err)
 	}
-	return parse(raw)
+	content, err := parse(raw)
+	m.inherited = merge(content.Ended, m.inherited)
+	return content, err
 }
 
 // Update says which actions are open now. It returns at once; of several
@@ -156,6 +180,7 @@ func (m *Mirror) Run(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
+		m.note(err)
 		if answer != nil {
 			answer <- err
 		}

@@ -21,7 +21,20 @@ func (m *Mirror) write(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
-	raw, err := encode(content, maxSize)
+	err := m.put(ctx, content, generation)
+	if other := new(otherJournal); errors.As(err, &other) {
+		if err := m.considerTakeover(ctx, *other); err != nil {
+			return err
+		}
+		content, generation, _ = m.pending() // with what was adopted
+		err = m.put(ctx, content, generation)
+	}
+	return err
+}
+
+// put replaces the mirror by the content, if it is this journal's to replace.
+func (m *Mirror) put(ctx context.Context, content Content, generation uint64) error {
+	raw, err := m.encoded(ctx, content)
 	if err != nil {
 		return err
 	}
@@ -44,6 +57,19 @@ func (m *Mirror) write(ctx context.Context) error {
 	defer m.mu.Unlock()
 	m.version, m.known, m.writtenGen = written, true, generation
 	return nil
+}
+
+// encoded adds what has ended. That cannot be read is no reason not to mirror
+// what is open.
+func (m *Mirror) encoded(ctx context.Context, content Content) ([]byte, error) {
+	if err := m.endings.catchUp(ctx); err != nil {
+		m.log.Warn("the mirror does not say which actions have ended", "error", err)
+	}
+	m.mu.Lock()
+	content.Ended = merge(m.endings.list, m.inherited)
+	m.mu.Unlock()
+	content.WrittenAt = time.Now().UTC()
+	return encode(content, maxSize)
 }
 
 // pending returns the newest content if it is not in the cluster yet.
@@ -72,8 +98,7 @@ func (m *Mirror) ownVersion(ctx context.Context) (string, error) {
 	}
 	content, err := parse(raw)
 	if errors.Is(err, ErrOtherFormat) || (err == nil && content.JournalID != m.journalID) {
-		return "", fmt.Errorf("the mirror is of journal %q (written %s), this one is %q: %w; is a second EKCO running?",
-			content.JournalID, content.WrittenAt.Format(time.RFC3339), m.journalID, ErrOtherJournal)
+		return "", &otherJournal{content: content, version: version, unread: err}
 	}
 	return version, nil
 }

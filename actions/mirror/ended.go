@@ -1,0 +1,79 @@
+package mirror
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// maxEnded bounds how many ended actions are mirrored, some 100 bytes each.
+const maxEnded = 200
+
+var endedTypes = []journal.Type{journal.TypeActionEnded}
+
+// AlreadyEnded returns those of the mirrored actions that the store's journal
+// has ended, for [EndedHere].
+func AlreadyEnded(ctx context.Context, store journal.Store, content Content) ([]string, error) {
+	var ids []string
+	for _, action := range content.Actions {
+		for _, err := range store.Read(ctx, journal.Query{Action: action.ID, Types: endedTypes, Limit: 1}) {
+			if err != nil {
+				return nil, fmt.Errorf("look whether action %s has ended here: %w", action.ID, err)
+			}
+			ids = append(ids, action.ID)
+		}
+	}
+	return ids, nil
+}
+
+// endings are the newest ended actions. The goroutine in Run owns them.
+type endings struct {
+	store journal.Store
+	// list holds those of the store's journal up to event seq.
+	list []EndedAction
+	seq  uint64
+}
+
+// catchUp reads what ended since.
+func (e *endings) catchUp(ctx context.Context) error {
+	if e.store == nil {
+		return nil
+	}
+	var news []EndedAction
+	seq := e.seq
+	for event, err := range e.store.Read(ctx, journal.Query{After: e.seq, Types: endedTypes, Reverse: true, Limit: maxEnded}) {
+		if err != nil {
+			return fmt.Errorf("read which actions have ended: %w", err)
+		}
+		seq = max(seq, event.Seq)
+		payload, err := event.Decode()
+		if err != nil {
+			continue // of a newer EKCO; it is not said to have ended
+		}
+		if ended, ok := payload.(*journal.ActionEnded); ok {
+			news = append(news, EndedAction{ID: event.Action, Outcome: ended.Outcome, At: event.Time})
+		}
+	}
+	e.seq, e.list = seq, merge(news, e.list)
+	return nil
+}
+
+// merge returns the newest ended actions of all lists, each of them once: as
+// the first list that has it says.
+func merge(lists ...[]EndedAction) []EndedAction {
+	var all []EndedAction
+	seen := make(map[string]bool)
+	for _, list := range lists {
+		for _, ended := range list {
+			if !seen[ended.ID] {
+				seen[ended.ID] = true
+				all = append(all, ended)
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(x, y EndedAction) int { return cmp.Or(y.At.Compare(x.At), cmp.Compare(x.ID, y.ID)) })
+	return all[:min(len(all), maxEnded)]
+}

@@ -1,0 +1,98 @@
+package mirror
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Quiet is how long another journal's mirror must stay unchanged, while it is
+// in the way, before it is taken over. Nothing but the Recreate strategy keeps
+// two EKCOs from running at once, and during node loss they may. Of two that
+// live, the one that wrote last goes on and the other holds back; one that ran
+// only for a while does not stand in the way for longer than this.
+const Quiet = 2 * time.Minute
+
+// otherJournal is the error that the mirror is another journal's.
+type otherJournal struct {
+	content Content
+	version string
+	// unread is set when the content is of a format that cannot be merged.
+	unread error
+}
+
+// Error implements error.
+func (o *otherJournal) Error() string {
+	return fmt.Sprintf("%v: the mirror is of journal %q, written %s; is a second EKCO running? It is taken over once it has not changed for %s",
+		ErrOtherJournal, o.content.JournalID, o.content.WrittenAt.Format(time.RFC3339), Quiet)
+}
+
+// Unwrap returns [ErrOtherJournal], and why the mirror cannot be read if so.
+func (o *otherJournal) Unwrap() []error {
+	if o.unread == nil {
+		return []error{ErrOtherJournal}
+	}
+	return []error{ErrOtherJournal, o.unread}
+}
+
+// rival is the other journal's mirror as it was last seen, and since when. That
+// is by the own clock: another machine's may be wrong.
+type rival struct {
+	version string
+	since   time.Time
+}
+
+// considerTakeover returns nil when the mirror may be replaced from now on.
+func (m *Mirror) considerTakeover(ctx context.Context, other otherJournal) error {
+	if m.rival.version != other.version {
+		m.rival = rival{version: other.version, since: time.Now()}
+	}
+	if m.takeOver == nil || other.unread != nil || time.Since(m.rival.since) < Quiet {
+		return &other
+	}
+	if err := m.takeOver(ctx, other.content); err != nil {
+		return fmt.Errorf("take over the open actions of journal %s: %w", other.content.JournalID, errors.Join(ErrOtherJournal, err))
+	}
+	m.log.Info("took over from another journal that had been mirrored", "journal", other.content.JournalID)
+	m.rival = rival{}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.version, m.known = other.version, true
+	m.inherited = merge(other.content.Ended, m.inherited)
+	return nil
+}
+
+// note keeps why, and since when, the newest content is not in the cluster.
+func (m *Mirror) note(err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err != nil && m.failing == nil {
+		m.since = time.Now()
+	}
+	m.failing = err
+}
+
+// Ready waits, as [Mirror.Sync] does, and says whether an irreversible step may
+// start as far as the mirror is concerned. It returns the reason against it:
+// another EKCO's mirror, for as long as it is in the way; and any other failure
+// to write until it has lasted for patience. From then on it returns nil, since
+// a cluster where the mirror cannot be written must be repaired all the same.
+func (m *Mirror) Ready(ctx context.Context, patience time.Duration) error {
+	err := m.Sync(ctx)
+	if err == nil || errors.Is(err, ErrOtherJournal) {
+		return err
+	}
+	m.mu.Lock()
+	since, failing := m.since, m.failing
+	m.mu.Unlock()
+	switch lasted := time.Since(since); {
+	case failing == nil: // it was too slow for ctx
+		return err
+	case errors.Is(failing, ErrOtherJournal):
+		return failing
+	case lasted < patience:
+		return fmt.Errorf("%w; the purge goes on without the mirror in %s", err, (patience - lasted).Round(time.Second))
+	}
+	return nil
+}

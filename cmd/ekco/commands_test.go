@@ -306,6 +306,9 @@ func TestStatusSucceedsWhateverTheStatusIs(t *testing.T) {
 		t.Errorf("got %s (%v)", d.out, err)
 	}
 	d.expect(d.types("status", "-o", "yaml"), exitDone, "safe_mode:", "")
+	op.status.Nodes = []api.NodeStatus{{Name: "old", State: fsm.Purged, Since: noon.Add(-25 * time.Hour)}}
+	d.expect(d.types("status"), exitDone, "1 node purged or gone", "")
+	d.expect(d.types("status", "--all"), exitDone, "old", "")
 }
 
 func TestWordsArePassedOn(t *testing.T) {

@@ -69,7 +69,7 @@ func (a *app) showHistory(cmd *cobra.Command, flags historyFlags, query journal.
 	if err := a.hintAtUnknown(ctx, backend, flags); err != nil {
 		return held(err)
 	}
-	printer, err := view.NewHistory(a.stdout, flags.output, view.Options{Color: a.color(), Lookup: lookup(ctx, backend)})
+	printer, err := view.NewHistory(a.stdout, flags.output, view.Options{Color: a.color(), Live: flags.follow, Lookup: lookup(ctx, backend)})
 	if err != nil {
 		return usageError{err}
 	}

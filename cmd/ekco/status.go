@@ -8,15 +8,19 @@ import (
 
 func newStatusCommand(a *app) *cobra.Command {
 	var output string
+	var all bool
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Show nodes, open actions, and why something waits",
 		Long: `Shows every node's state and since when, the open actions and their step, holds
 and refusals with their reasons, pauses, safe mode, and the journal's size and
 position. Where no operator runs, it says so and shows what the journal says.
+Nodes that were purged or gone more than a day ago are left out of the table,
+unless --all is given.
 
 The exit code is 0 whatever the status is.`,
 		Example: `  ekco status
+  ekco status --all
   ekco status -o json
   watch -n 2 ekco status`,
 		Args: cobra.NoArgs,
@@ -30,9 +34,10 @@ The exit code is 0 whatever the status is.`,
 			if err != nil {
 				return held(err)
 			}
-			return view.Status(a.stdout, status, output, a.color())
+			return view.Status(a.stdout, status, output, view.StatusOptions{Color: a.color(), All: all})
 		},
 	}
+	cmd.Flags().BoolVar(&all, "all", false, "also show nodes that were purged or gone more than a day ago")
 	outputFlag(cmd, &output, "table", view.StatusFormats()...)
 	return cmd
 }

@@ -18,7 +18,8 @@ var historyFormats = []string{"table", "wide", "json", "yaml", "tree"}
 func HistoryFormats() []string { return append([]string(nil), historyFormats...) }
 
 // History shows events one after the other. It keeps none of them, except that
-// a tree remembers the steps of the actions that are open.
+// a tree remembers the steps of the actions that are open and, unless it is
+// live, what happened since the first of those began.
 type History interface {
 	// Event shows an event, or remembers it.
 	Event(e journal.Event) error
@@ -30,6 +31,8 @@ type History interface {
 type Options struct {
 	// Color allows colours.
 	Color bool
+	// Live shows what it can at once, for those who follow a history.
+	Live bool
 	// NoHeader leaves out a table's header.
 	NoHeader bool
 	// Lookup returns the event of a sequence number, if there is one; a tree

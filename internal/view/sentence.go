@@ -67,7 +67,11 @@ func sayNode(e journal.Event, payload journal.Payload) string {
 	case *journal.NodeGone:
 		return object(e.Subject) + " is gone" + because(p.Reason)
 	case *journal.PodTerminating:
-		return fmt.Sprintf("%s on unreachable node %s should have ended by %s", object(e.Subject), e.Subject.Node, stamp(p.DeletionTimestamp))
+		asked := "should have ended by"
+		if p.DeletionTimestamp.After(e.Time) {
+			asked = "is asked to end by"
+		}
+		return fmt.Sprintf("%s on unreachable node %s %s %s", object(e.Subject), e.Subject.Node, asked, stamp(p.DeletionTimestamp))
 	case *journal.PodGone:
 		return fmt.Sprintf("%s on node %s is gone or no longer concerns EKCO", object(e.Subject), e.Subject.Node)
 	case *journal.NodeTransitioned:
@@ -82,7 +86,7 @@ func condition(f journal.NodeFacts) string {
 	if !f.Ready() {
 		var words []string
 		for _, taint := range f.Taints {
-			if word := taintWord(taint, f); !slices.Contains(words, word) {
+			if word := taintWord(taint.Key, f); !slices.Contains(words, word) {
 				words = append(words, word)
 			}
 		}
@@ -94,24 +98,34 @@ func condition(f journal.NodeFacts) string {
 	return text
 }
 
-func taintWord(taint journal.Taint, f journal.NodeFacts) string {
-	switch taint.Key {
-	case journal.TaintUnreachable:
-		if since, _ := f.Unreachable(); !since.IsZero() {
-			return "unreachable since " + stamp(since)
+// taintWord says what the taints of a key mean. Kubernetes sets those of one
+// loss one after the other, so their effects tell the observations apart.
+func taintWord(key string, f journal.NodeFacts) string {
+	var effects []string
+	for _, taint := range f.Taints {
+		if taint.Key == key {
+			effects = append(effects, taint.Effect)
 		}
+	}
+	word := strings.TrimPrefix(key, "node.kubernetes.io/")
+	switch key {
 	case journal.TaintUnschedulable:
 		return "cordoned"
+	case journal.TaintUnreachable:
+		if since, _ := f.Unreachable(); !since.IsZero() {
+			word = "unreachable since " + stamp(since)
+		}
 	}
-	return strings.TrimPrefix(taint.Key, "node.kubernetes.io/")
+	slices.Sort(effects)
+	return word + " (" + strings.Join(slices.Compact(effects), ", ") + ")"
 }
 
 func sayPolicy(e journal.Event, payload journal.Payload) string {
 	switch p := payload.(type) {
 	case *journal.PolicyRefused:
-		return fmt.Sprintf("EKCO may not %s %s: %s%s", verb(p.Kind), object(e.Subject), p.Rule, because(p.Reason))
+		return fmt.Sprintf("EKCO may not %s %s: %s%s", verb(p.Kind), target(e.Subject), p.Rule, because(p.Reason))
 	case *journal.PolicyLifted:
-		return fmt.Sprintf("%s no longer keeps EKCO from: %s %s", p.Rule, verb(p.Kind), object(e.Subject))
+		return fmt.Sprintf("%s no longer keeps EKCO from: %s %s", p.Rule, verb(p.Kind), target(e.Subject))
 	case *journal.PauseSet:
 		until := ""
 		if !p.Until.IsZero() {

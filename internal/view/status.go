@@ -16,11 +16,19 @@ import (
 // StatusFormats returns the forms in which a status can be shown.
 func StatusFormats() []string { return []string{"table", "json", "yaml"} }
 
+// StatusOptions say how to show a status.
+type StatusOptions struct {
+	// Color allows colours.
+	Color bool
+	// All also shows, in a table, nodes that went away more than a day ago.
+	All bool
+}
+
 // Status writes a status in the given format.
-func Status(w io.Writer, status api.Status, format string, color bool) error {
+func Status(w io.Writer, status api.Status, format string, options StatusOptions) error {
 	switch format {
 	case "table":
-		_, err := io.WriteString(w, statusText(status, style{color}))
+		_, err := io.WriteString(w, statusText(status, options))
 		return err
 	case "json", "yaml":
 		return Value(w, status, format)
@@ -49,7 +57,8 @@ func Value(w io.Writer, value any, format string) error {
 }
 
 // statusText shows first what is wrong, then what is.
-func statusText(status api.Status, s style) string {
+func statusText(status api.Status, options StatusOptions) string {
+	s := style{options.Color}
 	var out strings.Builder
 	section := func(lines ...string) {
 		for _, line := range lines {
@@ -60,7 +69,7 @@ func statusText(status api.Status, s style) string {
 	section(operatorLines(status, s)...)
 	section(journalLines(status, s)...)
 	section(pauseLines(status, s)...)
-	section(nodeTable(status, s)...)
+	section(nodeTable(status, options.All, s)...)
 	section(actionLines(status, s)...)
 	section(refusalLines(status, s)...)
 	section(list("PROBLEMS", status.Problems)...)
@@ -156,38 +165,6 @@ func pauseLines(status api.Status, s style) []string {
 	return lines
 }
 
-func nodeTable(status api.Status, s style) []string {
-	if len(status.Nodes) == 0 {
-		return []string{"", "No node has been seen yet."}
-	}
-	rows := [][]cell{{{text: "NODE"}, {text: "ROLE"}, {text: "STATE"}, {text: "SINCE"}, {text: "READY"}, {text: "NOTES"}}}
-	for _, node := range status.Nodes {
-		ready := "no"
-		if node.Ready {
-			ready = "yes"
-		}
-		var notes []string
-		if !node.UnreachableSince.IsZero() {
-			notes = append(notes, "unreachable since "+stamp(node.UnreachableSince))
-		}
-		if node.TerminatingPods > 0 {
-			notes = append(notes, count(node.TerminatingPods, "terminating pod"))
-		}
-		if node.Excluded {
-			notes = append(notes, "excluded by its label")
-		}
-		rows = append(rows, []cell{
-			{text: Clean(node.Name)},
-			{text: Clean(string(node.Role))},
-			{text: Clean(string(node.State)), tone: toneOfNode(node.State)},
-			{text: age(status.Now.Sub(node.Since)) + " ago"},
-			{text: ready},
-			{text: strings.Join(notes, ", ")},
-		})
-	}
-	return append([]string{""}, align(rows, s)...)
-}
-
 // cell is a piece of a table; its tone does not count as width.
 type cell struct {
 	text string
@@ -223,7 +200,7 @@ func actionLines(status api.Status, s style) []string {
 	}
 	lines := []string{"", "OPEN ACTIONS"}
 	for _, action := range status.Actions {
-		lines = append(lines, fmt.Sprintf("  %s: %s of %s, %s, %s, since %s ago, asked for by %s", Clean(action.ID), action.Kind,
+		lines = append(lines, fmt.Sprintf("  %s: %s of %s, %s, %s, for %s, asked for by %s", Clean(action.ID), action.Kind,
 			Clean(object(action.Subject)), s.paint(toneOfAction(action.Status), Clean(string(action.Status))), progress(action),
 			age(status.Now.Sub(action.RequestedAt)), Clean(action.RequestedBy)))
 		for _, why := range Waits(action) {
@@ -306,7 +283,7 @@ func refusalLines(status api.Status, s style) []string {
 	}
 	lines := []string{"", "POLICY REFUSES"}
 	for _, refusal := range status.Refusals {
-		lines = append(lines, fmt.Sprintf("  %s %s: %s%s (for %s)", verb(refusal.Kind), Clean(object(refusal.Subject)),
+		lines = append(lines, fmt.Sprintf("  %s %s: %s%s (for %s)", verb(refusal.Kind), Clean(target(refusal.Subject)),
 			s.paint(doubtful, Clean(refusal.Rule)), because(Clean(refusal.Reason)), age(status.Now.Sub(refusal.Since))))
 	}
 	return lines

@@ -66,3 +66,11 @@ func object(s journal.Subject) string {
 	}
 	return strings.ToLower(s.Kind) + " " + s.Name
 }
+
+// target names what an action may not be done to.
+func target(s journal.Subject) string {
+	if s.Kind == journal.ClusterSubject.Kind {
+		return "any node"
+	}
+	return object(s)
+}

@@ -3,34 +3,50 @@ package view
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// tree shows each action as a branch with its steps, where it ended, and every
-// other event as a line.
+// tree shows each action as a branch with its steps, where it began, and every
+// other event as a line. What follows the beginning of an open action is kept
+// until that is over. A live tree keeps nothing back: there an action is shown
+// where it ended.
 type tree struct {
 	w      io.Writer
 	style  style
+	live   bool
 	lookup func(uint64) (journal.Event, bool)
-	open   map[string]*branch
-	order  []string
+	// open are the branches that may grow, by action.
+	open map[string]*branch
+	// kept are lines and branches that are not shown yet, in order.
+	kept []item
 }
+
+// item is a line, or a branch.
+type item struct {
+	line string
+	*branch
+}
+
+func (i item) complete() bool { return i.branch == nil || i.over }
 
 func newTree(w io.Writer, options Options) *tree {
 	lookup := options.Lookup
 	if lookup == nil {
 		lookup = func(uint64) (journal.Event, bool) { return journal.Event{}, false }
 	}
-	return &tree{w: w, style: style{options.Color}, lookup: lookup, open: make(map[string]*branch)}
+	return &tree{w: w, style: style{options.Color}, live: options.Live, lookup: lookup, open: make(map[string]*branch)}
 }
 
 // branch is what is remembered of one action.
 type branch struct {
 	id, title, origin string
+	first             time.Time // of the first event seen
 	began, last       time.Time
+	over              bool
 	cause             uint64
 	outcome           string
 	tone              tone
@@ -47,36 +63,72 @@ type twig struct {
 	attempts             int
 }
 
-// Event shows an event that belongs to no action, and remembers others until
-// their action ends.
+// Event shows an event that belongs to no action, unless an open action comes
+// before it, and remembers others until their action ends.
 func (t *tree) Event(e journal.Event) error {
 	if e.Action == "" {
-		_, err := fmt.Fprintf(t.w, "%s  %s\n", stamp(e.Time), t.style.paint(toneOf(e.Type), Sentence(e)))
-		return err
+		line := fmt.Sprintf("%s  %s\n", stamp(e.Time), t.style.paint(toneOf(e.Type), Sentence(e)))
+		if t.live || len(t.kept) == 0 {
+			_, err := io.WriteString(t.w, line)
+			return err
+		}
+		t.kept = append(t.kept, item{line: line})
+		return nil
 	}
 	b := t.open[e.Action]
 	if b == nil {
 		b = &branch{
-			id: e.Action, title: e.Action, began: e.Time, steps: make(map[string]*twig),
+			id: e.Action, title: e.Action, first: e.Time, began: e.Time, steps: make(map[string]*twig),
 			origin: "its beginning is not in this history",
 		}
 		t.open[e.Action] = b
-		t.order = append(t.order, e.Action)
+		t.kept = append(t.kept, item{branch: b})
 	}
 	b.add(e)
 	if e.Type != journal.TypeActionEnded {
 		return nil
 	}
-	return t.show(e.Action)
+	b.over = true
+	delete(t.open, e.Action)
+	return t.show()
 }
 
-// Flush shows the actions that have not ended.
+// show shows what need not be kept any longer.
+func (t *tree) show() error {
+	for i := 0; i < len(t.kept); {
+		switch {
+		case t.kept[i].complete():
+			if err := t.write(t.kept[i]); err != nil {
+				return err
+			}
+			t.drop(i)
+		case t.live:
+			i++
+		default:
+			return nil
+		}
+	}
+	return nil
+}
+
+// drop forgets what has been shown; it is mostly the first.
+func (t *tree) drop(i int) {
+	if i == 0 {
+		t.kept = t.kept[1:]
+		return
+	}
+	t.kept = slices.Delete(t.kept, i, i+1)
+}
+
+// Flush shows what was kept, and the actions that have not ended.
 func (t *tree) Flush() error {
-	for _, id := range append([]string(nil), t.order...) {
-		if err := t.show(id); err != nil {
+	for _, kept := range t.kept {
+		if err := t.write(kept); err != nil {
 			return err
 		}
 	}
+	t.kept = nil
+	clear(t.open)
 	return nil
 }
 
@@ -95,7 +147,7 @@ func (b *branch) add(e journal.Event) {
 		b.began, b.cause = e.Time, e.Cause
 	case *journal.ActionAdopted:
 		b.title = string(p.Record.Kind) + " " + p.Record.Subject.Name
-		b.origin = "asked for by " + p.Record.RequestedBy + ", taken over from journal " + p.JournalID
+		b.origin = "asked for by " + p.Record.RequestedBy + " at " + stamp(p.Record.RequestedAt) + ", taken over from journal " + p.JournalID
 		b.began = p.Record.RequestedAt
 	case *journal.ActionPlanned:
 		// The steps show themselves.
@@ -136,22 +188,19 @@ func (b *branch) step(id string, at time.Time) *twig {
 	return s
 }
 
-// show writes an action and forgets it.
-func (t *tree) show(id string) error {
-	b := t.open[id]
-	delete(t.open, id)
-	for i, other := range t.order {
-		if other == id {
-			t.order = append(t.order[:i:i], t.order[i+1:]...)
-			break
-		}
+// write writes a line, or an action.
+func (t *tree) write(kept item) error {
+	if kept.branch == nil {
+		_, err := io.WriteString(t.w, kept.line)
+		return err
 	}
+	b := kept.branch
 	result := t.style.paint(doubtful, "open for "+Span(b.last.Sub(b.began)))
 	if b.outcome != "" {
 		result = t.style.paint(b.tone, Clean(b.outcome)) + " after " + Span(b.last.Sub(b.began))
 	}
 	var out strings.Builder
-	fmt.Fprintf(&out, "%s  %s: %s  [%s]\n", stamp(b.began), Clean(b.title), result, Clean(b.id))
+	fmt.Fprintf(&out, "%s  %s: %s  [%s]\n", stamp(b.first), Clean(b.title), result, Clean(b.id))
 	fmt.Fprintf(&out, "   %s\n", Clean(b.origin))
 	if b.cause != 0 {
 		if cause, found := t.lookup(b.cause); found {

@@ -66,6 +66,109 @@ func TestHistoryLooksAsItShould(t *testing.T) {
 	golden(t, "history.color", show(t, events, "tree", options))
 }
 
+func TestALiveTreeKeepsNothingBack(t *testing.T) {
+	s := &story{t: t}
+	node := journal.NodeSubject("worker-2", "uid-w2")
+	s.tell(node, "purge-1", "cli:root@h", 0, journal.TypeActionRequested, journal.ActionRequested{Kind: journal.ActionPurgeNode})
+	s.tell(node, "", "observer/node", 0, journal.TypeNodeGone, journal.NodeGone{Reason: "deleted"})
+	s.tell(node, "purge-1", "operator", 0, journal.TypeActionEnded, journal.ActionEnded{Outcome: journal.OutcomeDone})
+	for _, test := range []struct {
+		live bool
+		// what is shown after each event
+		want []string
+	}{
+		{true, []string{"", "is gone", "purge-node worker-2"}},
+		{false, []string{"", "", "purge-node worker-2"}},
+	} {
+		var out bytes.Buffer
+		tree, err := NewHistory(&out, "tree", Options{Live: test.live})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, event := range s.events {
+			before := out.Len()
+			if err := tree.Event(event); err != nil {
+				t.Fatal(err)
+			}
+			if now := out.String()[before:]; !strings.Contains(now, test.want[i]) || (test.want[i] == "") != (now == "") {
+				t.Errorf("live %v: event %d shows %q, want %q", test.live, i+1, now, test.want[i])
+			}
+		}
+		if first := strings.Index(out.String(), "purge-node worker-2") < strings.Index(out.String(), "is gone"); first == test.live {
+			t.Errorf("live %v: got\n%s", test.live, out.String())
+		}
+	}
+}
+
+func sentence(t *testing.T, subject journal.Subject, kind journal.Type, payload any) string {
+	t.Helper()
+	s := &story{t: t}
+	s.tell(subject, "", "operator", 0, kind, payload)
+	return Sentence(s.events[0])
+}
+
+func TestSentencesSayWhatIsSo(t *testing.T) {
+	node := journal.NodeSubject("w", "u")
+	unreachable := func(effects ...string) journal.NodeObserved {
+		var facts journal.NodeFacts
+		for _, effect := range effects {
+			facts.Taints = append(facts.Taints, journal.Taint{Key: journal.TaintUnreachable, Effect: effect, TimeAdded: began})
+		}
+		return journal.NodeObserved{NodeFacts: facts}
+	}
+	if one, two := sentence(t, node, journal.TypeNodeObserved, unreachable("NoSchedule")),
+		sentence(t, node, journal.TypeNodeObserved, unreachable("NoSchedule", "NoExecute")); one == two {
+		t.Errorf("two observations read alike: %s", one)
+	}
+	for _, test := range []struct {
+		subject journal.Subject
+		kind    journal.Type
+		payload any
+		want    string
+	}{
+		{journal.PodSubject("a", "b", "u", "w"), journal.TypePodTerminating, journal.PodTerminating{DeletionTimestamp: began.Add(time.Second)}, "is asked to end by"},
+		{journal.PodSubject("a", "b", "u", "w"), journal.TypePodTerminating, journal.PodTerminating{DeletionTimestamp: began.Add(-time.Second)}, "should have ended by"},
+		{journal.ClusterSubject, journal.TypePolicyRefused, journal.PolicyRefused{Kind: journal.ActionClearNode, Rule: "Paused"}, "EKCO may not clear any node: Paused"},
+		{journal.ClusterSubject, journal.TypePolicyLifted, journal.PolicyLifted{Kind: journal.ActionClearNode, Rule: "Paused"}, "clear any node"},
+	} {
+		if got := sentence(t, test.subject, test.kind, test.payload); !strings.Contains(got, test.want) {
+			t.Errorf("%s: got %q, want %q", test.kind, got, test.want)
+		}
+	}
+}
+
+func TestNodesThatWentAwayLongAgoAreHidden(t *testing.T) {
+	now := began.Add(48 * time.Hour)
+	status := api.Status{Now: now, Nodes: []api.NodeStatus{
+		{Name: "worker-1", State: fsm.Unknown, Since: began},
+		{Name: "worker-2", State: fsm.Purged, Since: began},
+		{Name: "worker-3", State: fsm.Gone, Since: began},
+		{Name: "worker-4", State: fsm.Purged, Since: now.Add(-time.Hour)},
+	}}
+	for _, test := range []struct {
+		all           bool
+		shown, unsaid []string
+	}{
+		{false, []string{"worker-1", "worker-4", "2 nodes purged or gone for more than a day: ekco status --all"}, []string{"worker-2", "worker-3"}},
+		{true, []string{"worker-1", "worker-2", "worker-3", "worker-4"}, []string{"--all"}},
+	} {
+		var out bytes.Buffer
+		if err := Status(&out, status, "table", StatusOptions{All: test.all}); err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range test.shown {
+			if !strings.Contains(out.String(), want) {
+				t.Errorf("all %v: no %q in\n%s", test.all, want, out.String())
+			}
+		}
+		for _, unwanted := range test.unsaid {
+			if strings.Contains(out.String(), unwanted) {
+				t.Errorf("all %v: %q in\n%s", test.all, unwanted, out.String())
+			}
+		}
+	}
+}
+
 func TestEveryTypeOfTheCatalogueHasASentence(t *testing.T) {
 	told := make(map[journal.Type]bool)
 	for _, event := range wholeStory(t) {
@@ -160,7 +263,7 @@ func TestNothingThatATerminalObeysGetsThrough(t *testing.T) {
 	status.Actions[0].ID, status.Actions[0].Subject.Name = hostile, hostile
 	for _, format := range StatusFormats() {
 		var out bytes.Buffer
-		if err := Status(&out, status, format, false); err != nil {
+		if err := Status(&out, status, format, StatusOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		outputs = append(outputs, out.Bytes())
@@ -248,7 +351,7 @@ func TestStatusLooksAsItShould(t *testing.T) {
 		"empty": func() api.Status { return api.Status{Now: began} },
 	} {
 		var out bytes.Buffer
-		if err := Status(&out, status(), "table", name == "safe"); err != nil {
+		if err := Status(&out, status(), "table", StatusOptions{Color: name == "safe"}); err != nil {
 			t.Fatal(err)
 		}
 		golden(t, "status."+name, out.Bytes())
@@ -285,7 +388,7 @@ func TestAnUnknownFormatIsRefused(t *testing.T) {
 	if _, err := NewHistory(nil, "xml", Options{}); err == nil {
 		t.Error("history took xml")
 	}
-	if err := Status(nil, api.Status{}, "xml", false); err == nil {
+	if err := Status(nil, api.Status{}, "xml", StatusOptions{}); err == nil {
 		t.Error("status took xml")
 	}
 }

@@ -1,0 +1,60 @@
+package view
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/replicatedhq/ekco/fsm"
+	"github.com/replicatedhq/ekco/internal/api"
+)
+
+// nodeTable shows the nodes, and says how many it leaves out.
+func nodeTable(status api.Status, all bool, s style) []string {
+	if len(status.Nodes) == 0 {
+		return []string{"", "No node has been seen yet."}
+	}
+	rows := [][]cell{{{text: "NODE"}, {text: "ROLE"}, {text: "STATE"}, {text: "SINCE"}, {text: "READY"}, {text: "NOTES"}}}
+	hidden := 0
+	for _, node := range status.Nodes {
+		if !all && longGone(node, status.Now) {
+			hidden++
+			continue
+		}
+		ready := "no"
+		if node.Ready {
+			ready = "yes"
+		}
+		var notes []string
+		if !node.UnreachableSince.IsZero() {
+			notes = append(notes, "unreachable since "+stamp(node.UnreachableSince))
+		}
+		if node.TerminatingPods > 0 {
+			notes = append(notes, count(node.TerminatingPods, "terminating pod"))
+		}
+		if node.Excluded {
+			notes = append(notes, "excluded by its label")
+		}
+		rows = append(rows, []cell{
+			{text: Clean(node.Name)},
+			{text: Clean(string(node.Role))},
+			{text: Clean(string(node.State)), tone: toneOfNode(node.State)},
+			{text: age(status.Now.Sub(node.Since)) + " ago"},
+			{text: ready},
+			{text: strings.Join(notes, ", ")},
+		})
+	}
+	lines := []string{""}
+	if len(rows) > 1 {
+		lines = append(lines, align(rows, s)...)
+	}
+	if hidden > 0 {
+		lines = append(lines, s.paint(faint, fmt.Sprintf("%s purged or gone for more than a day: ekco status --all", count(hidden, "node"))))
+	}
+	return lines
+}
+
+// longGone reports whether a node is past what an administrator looks for.
+func longGone(node api.NodeStatus, now time.Time) bool {
+	return (node.State == fsm.Purged || node.State == fsm.Gone) && now.Sub(node.Since) > 24*time.Hour
+}

@@ -92,7 +92,7 @@ func (a adoption) adopted(news func(journal.ActionRecord) bool) (drafts []journa
 // superseded ends the own actions that the other EKCO finished.
 func (a adoption) superseded() (drafts []journal.Draft) {
 	for _, own := range a.own {
-		ended, ok := a.endedThere(own.ID)
+		ended, ok := a.endedThere(own)
 		if own.Ended != nil || !ok || !settles(ended.Outcome, own) {
 			continue
 		}
@@ -106,10 +106,10 @@ func (a adoption) superseded() (drafts []journal.Draft) {
 }
 
 // endedThere finds an action that is over for the other journal.
-func (a adoption) endedThere(id string) (EndedAction, bool) {
-	open := slices.ContainsFunc(a.content.Actions, func(r journal.ActionRecord) bool { return r.ID == id })
-	i := slices.IndexFunc(a.content.Ended, func(e EndedAction) bool { return e.ID == id })
-	if i < 0 || open || slices.Contains(a.content.LeftOut, id) {
+func (a adoption) endedThere(own journal.ActionRecord) (EndedAction, bool) {
+	open := slices.ContainsFunc(a.content.Actions, func(r journal.ActionRecord) bool { return r.ID == own.ID })
+	i := slices.IndexFunc(a.content.Ended, func(e EndedAction) bool { return e.ID == own.ID && e.UID == own.Subject.UID })
+	if i < 0 || open || slices.Contains(a.content.LeftOut, own.ID) {
 		return EndedAction{}, false
 	}
 	return a.content.Ended[i], true

@@ -28,7 +28,7 @@ func mirrorOf(journalID string, actions ...journal.ActionRecord) mirror.Content 
 func endedThere(outcome journal.Outcome, ids ...string) mirror.Content {
 	content := mirrorOf("other")
 	for _, id := range ids {
-		content.Ended = append(content.Ended, mirror.EndedAction{ID: id, Outcome: outcome, At: time.Unix(1, 0)})
+		content.Ended = append(content.Ended, mirror.EndedAction{ID: id, UID: "uid-w1", Outcome: outcome, At: time.Unix(1, 0)})
 	}
 	return content
 }
@@ -48,6 +48,8 @@ func TestAdoptionDependsOnWhoWroteTheMirrorAndWhatTheJournalHas(t *testing.T) {
 	leftOut.Ended = endedThere(journal.OutcomeDone, "a", "b").Ended
 	past := planned(open("a", 3))
 	past.PastNoReturn = true
+	otherNode := open("a", 3)
+	otherNode.Subject = journal.NodeSubject("w1", "uid-of-its-successor")
 	open3 := []journal.ActionRecord{open("a", 3)}
 	ended := open("a", 5)
 	ended.Ended = &journal.ActionEnded{Outcome: journal.OutcomeDone}
@@ -67,6 +69,7 @@ func TestAdoptionDependsOnWhoWroteTheMirrorAndWhatTheJournalHas(t *testing.T) {
 		"what the other does not know stays open":               {mirrorOf("other", open("b", 5)), open3, nil, []string{"action.adopted b"}},
 		"what the other has done is superseded":                 {endedThere(journal.OutcomeDone, "a"), open3, nil, []string{"action.ended a"}},
 		"what the other cancelled is superseded":                {endedThere(journal.OutcomeCancelled, "a"), open3, nil, []string{"action.ended a"}},
+		"an id of another node's action says nothing":           {endedThere(journal.OutcomeDone, "a"), []journal.ActionRecord{otherNode}, nil, nil},
 		"what another one ended says nothing":                   {endedThere(journal.OutcomeDone, "b"), open3, nil, nil},
 		"what is past its point goes on though cancelled there": {endedThere(journal.OutcomeCancelled, "a"), []journal.ActionRecord{past}, nil, nil},
 		"what is past its point goes on though abandoned there": {endedThere(journal.OutcomeAbandoned, "a"), []journal.ActionRecord{past}, nil, nil},

@@ -36,9 +36,11 @@ type Content struct {
 	LeftOut []string `json:"left_out,omitempty"`
 }
 
-// EndedAction says that an action is over.
+// EndedAction says that an action is over. Ids are unique in one journal only,
+// so the UID of the action's subject belongs to it.
 type EndedAction struct {
 	ID      string          `json:"id"`
+	UID     string          `json:"uid,omitempty"`
 	Outcome journal.Outcome `json:"outcome"`
 	At      time.Time       `json:"at"`
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// maxEnded bounds how many ended actions are mirrored, some 100 bytes each.
+// maxEnded bounds how many ended actions are mirrored, some 150 bytes each.
 const maxEnded = 200
 
 var endedTypes = []journal.Type{journal.TypeActionEnded}
@@ -19,7 +19,8 @@ var endedTypes = []journal.Type{journal.TypeActionEnded}
 func AlreadyEnded(ctx context.Context, store journal.Store, content Content) ([]string, error) {
 	var ids []string
 	for _, action := range content.Actions {
-		for _, err := range store.Read(ctx, journal.Query{Action: action.ID, Types: endedTypes, Limit: 1}) {
+		query := journal.Query{Action: action.ID, UID: action.Subject.UID, Types: endedTypes, Limit: 1}
+		for _, err := range store.Read(ctx, query) {
 			if err != nil {
 				return nil, fmt.Errorf("look whether action %s has ended here: %w", action.ID, err)
 			}
@@ -54,7 +55,7 @@ func (e *endings) catchUp(ctx context.Context) error {
 			continue // of a newer EKCO; it is not said to have ended
 		}
 		if ended, ok := payload.(*journal.ActionEnded); ok {
-			news = append(news, EndedAction{ID: event.Action, Outcome: ended.Outcome, At: event.Time})
+			news = append(news, EndedAction{ID: event.Action, UID: event.Subject.UID, Outcome: ended.Outcome, At: event.Time})
 		}
 	}
 	e.seq, e.list = seq, merge(news, e.list)
@@ -65,11 +66,12 @@ func (e *endings) catchUp(ctx context.Context) error {
 // the first list that has it says.
 func merge(lists ...[]EndedAction) []EndedAction {
 	var all []EndedAction
-	seen := make(map[string]bool)
+	type name struct{ id, uid string }
+	seen := make(map[name]bool)
 	for _, list := range lists {
 		for _, ended := range list {
-			if !seen[ended.ID] {
-				seen[ended.ID] = true
+			if n := (name{ended.ID, ended.UID}); !seen[n] {
+				seen[n] = true
 				all = append(all, ended)
 			}
 		}

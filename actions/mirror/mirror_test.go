@@ -24,10 +24,10 @@ type running struct {
 }
 
 // run starts a mirror that ends with the test.
-func run(t *testing.T, cluster *kubesim.Cluster, journalID string) *running {
+func run(t *testing.T, cluster *kubesim.Cluster, journalID string, options ...mirror.Option) *running {
 	r := &running{}
-	r.Mirror = mirror.New(cluster, journalID, slog.New(slog.NewTextHandler(&r.log, nil)),
-		mirror.OnFailure(func(error) { r.failures++ }))
+	options = append(options, mirror.OnFailure(func(error) { r.failures++ }))
+	r.Mirror = mirror.New(cluster, journalID, slog.New(slog.NewTextHandler(&r.log, nil)), options...)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() {

@@ -24,8 +24,12 @@ type otherJournal struct {
 
 // Error implements error.
 func (o *otherJournal) Error() string {
-	return fmt.Sprintf("%v: the mirror is of journal %q, written %s; is a second EKCO running? It is taken over once it has not changed for %s",
-		ErrOtherJournal, o.content.JournalID, o.content.WrittenAt.Format(time.RFC3339), Quiet)
+	what := fmt.Sprintf("%v: the mirror is of journal %q, written %s; is a second EKCO running?",
+		ErrOtherJournal, o.content.JournalID, o.content.WrittenAt.Format(time.RFC3339))
+	if o.unread != nil {
+		return fmt.Sprintf("%s %v; stop one of the two, and start the other again", what, o.unread)
+	}
+	return fmt.Sprintf("%s It is taken over once it has not changed for %s", what, Quiet)
 }
 
 // Unwrap returns [ErrOtherJournal], and why the mirror cannot be read if so.

@@ -16,6 +16,8 @@ type Config struct {
 	Kinds map[journal.ActionKind]Kind
 	// Preflights by the name that plans use. A step that lists a preflight which
 	// neither its kind nor this map has is held.
+	// One of the name [Mirrored] is asked before every irreversible step as well,
+	// whatever its plan lists.
 	Preflights map[string]Preflight
 	Retry      RetryPolicy
 	// BeforeFirstStep, when set, is called with the planned record before the

@@ -1,6 +1,7 @@
 package actions
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -31,9 +32,23 @@ type group struct {
 	heldStep string
 }
 
+// Mirrored is the preflight that asks, before each irreversible step, whether
+// an EKCO that started elsewhere would know of the action. It is no part of
+// plans, so that it also guards those that were made before it existed.
+const Mirrored = "Mirrored"
+
+// guarded adds to the step's preflights what is asked of every such step.
+func (a *run) guarded(planned journal.PlannedStep) journal.PlannedStep {
+	if _, ok := a.cfg.Preflights[Mirrored]; ok && planned.Irreversible && !a.record.Request.DryRun {
+		planned.Preflights = append(slices.Clip(planned.Preflights), Mirrored)
+	}
+	return planned
+}
+
 // takePlan makes the run's view of the record's plan.
 func (a *run) takePlan() {
 	for _, planned := range a.record.Plan.Steps {
+		planned = a.guarded(planned)
 		code, _ := a.kind.Step(planned.Does)
 		progress := a.record.Steps[planned.ID]
 		step := &stepState{

@@ -1,0 +1,181 @@
+package actions_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+func TestD1WhatNeedsCephStaysOpenForDaysAndIsFinishedWhenCephAnswers(t *testing.T) {
+	for name, broken := range map[string]func(s *whole, down bool){
+		"no tools pod": func(s *whole, down bool) { s.ceph.Outage(down) },
+		"no quorum":    func(s *whole, down bool) { s.ceph.Hang(down) },
+		"no mgr":       func(s *whole, down bool) { s.ceph.LoseMgr(down) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWhole(t, func(t *testing.T, s *whole) {
+				broken(s, true)
+				s.ask(journal.ActionRequested{Manual: true})
+				for range 3 {
+					r := s.start(s.cfg())
+					letPass(24*time.Hour - time.Minute)
+					r.stop()
+					_ = r.wait()
+				}
+				s.wantTraces("crush host [3 12 107]", "osd.3", "osd.12", "osd.107")
+				if hold, deferred := s.record().Deferred(); !deferred || hold.Preflight != actions.CephAnswers {
+					t.Errorf("not deferred: %q", s.story())
+				}
+				broken(s, false)
+				s.runToEnd(s.cfg())
+				s.wantTraces()
+				s.wantOthers()
+			})
+		})
+	}
+}
+
+func TestAnAutomaticPurgeDoesNotBeginWhileCephDoesNotAnswer(t *testing.T) {
+	for name, broken := range map[string]func(s *whole, down bool){
+		"when it is planned": func(s *whole, down bool) { s.ceph.Outage(down) },
+		"without a mgr":      func(s *whole, down bool) { s.ceph.LoseMgr(down) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWhole(t, func(t *testing.T, s *whole) {
+				broken(s, true)
+				s.ask(journal.ActionRequested{})
+				r := s.start(s.cfg())
+				letPass(5 * time.Hour)
+				s.wantAll()
+				if len(s.record().Holds) != 1 {
+					t.Errorf("no hold says why: %q", s.story())
+				}
+				broken(s, false)
+				if err := r.wait(); err != nil {
+					t.Fatal(err)
+				}
+				s.wantTraces()
+			})
+		})
+	}
+}
+
+func TestD4ACephThatHangsKeepsNothingElseWaiting(t *testing.T) {
+	for step, hang := range map[string]func(s *whole, hanging bool){
+		"out-osds":    func(s *whole, hanging bool) { s.ceph.Hang(hanging) },
+		"purge-osd 3": func(s *whole, hanging bool) { s.ceph.LoseMgr(hanging) },
+	} {
+		t.Run(step, func(t *testing.T) {
+			inWhole(t, func(t *testing.T, s *whole) {
+				s.ask(journal.ActionRequested{Manual: true})
+				s.ceph.AfterEffect = func(effect string) {
+					if strings.HasPrefix(effect, "osd-out") {
+						hang(s, true)
+					}
+				}
+				r := s.start(s.cfg())
+				letPass(5 * time.Second)
+				s.wantTraces("crush host [3 12 107]", "osd.3", "osd.12", "osd.107")
+				letPass(24 * time.Hour)
+				if hold, deferred := s.record().Deferred(); !deferred || hold.Step != step {
+					t.Errorf("it does not just wait for Ceph: %+v, %q", hold, s.story())
+				}
+				r.stop()
+				_ = r.wait()
+				hang(s, false)
+				s.runToEnd(s.cfg())
+				s.wantTraces()
+			})
+		})
+	}
+}
+
+func TestOSDsThatOnlyTheCrushTreeKnowsAreFoundWhenCephAnswers(t *testing.T) {
+	inWhole(t, func(t *testing.T, s *whole) {
+		s.removeOSDs(12, 107)
+		s.ceph.Outage(true)
+		s.ask(journal.ActionRequested{Manual: true})
+		r := s.start(s.cfg())
+		letPass(time.Hour)
+		s.ceph.Outage(false)
+		if err := r.wait(); err != nil {
+			t.Fatal(err)
+		}
+		s.wantTraces()
+		s.wantOthers()
+	})
+}
+
+func TestAnOSDUnderTheHostThatRookRunsElsewhereIsNotFoundLater(t *testing.T) {
+	inWhole(t, func(t *testing.T, s *whole) {
+		s.removeOSDs(12)
+		s.rook.AddOSD(12, "p2")
+		s.ceph.Outage(true)
+		s.ask(journal.ActionRequested{Manual: true})
+		r := s.start(s.cfg())
+		letPass(time.Hour)
+		s.ceph.Outage(false)
+		letPass(time.Hour)
+		if osd, ok := s.ceph.Snapshot().OSD(12); !ok || !osd.In() {
+			t.Errorf("an OSD of another node is %+v", osd)
+		}
+		r.stop()
+		_ = r.wait()
+	})
+}
+
+func TestOSDsAreMarkedOutAgainWhenCephBrokeOffInBetween(t *testing.T) {
+	inWhole(t, func(t *testing.T, s *whole) {
+		s.ceph.AfterEffect = func(effect string) {
+			if strings.HasPrefix(effect, "osd-down") && s.ceph.Count(effect) == 1 {
+				s.ceph.Outage(true)
+			}
+			if strings.HasPrefix(effect, "osd-purge") && s.ceph.Count("osd-out 3,12,107") == 0 {
+				t.Errorf("%s before the OSDs were out", effect)
+			}
+		}
+		s.ask(journal.ActionRequested{})
+		r := s.start(s.cfg())
+		letPass(time.Hour)
+		s.ceph.Outage(false)
+		if err := r.wait(); err != nil {
+			t.Fatal(err)
+		}
+		s.wantTraces()
+	})
+}
+
+func TestAPersonDoesNotWaitForACephThatHangsMoreThanOnce(t *testing.T) {
+	inWhole(t, func(t *testing.T, s *whole) {
+		s.ceph.Hang(true)
+		s.ask(journal.ActionRequested{Manual: true})
+		r := s.start(s.cfg())
+		letPass(25 * time.Second)
+		if s.nodeExists() {
+			t.Errorf("the Node still exists: %q", s.story())
+		}
+		r.stop()
+		_ = r.wait()
+	})
+}
+
+func TestAnOSDWithoutADeploymentThatRunsIsNotFoundLater(t *testing.T) {
+	inWhole(t, func(t *testing.T, s *whole) {
+		s.removeOSDs(12)
+		s.ceph.Outage(true)
+		s.ask(journal.ActionRequested{Manual: true})
+		r := s.start(s.cfg())
+		letPass(time.Hour)
+		s.ceph.ReturnHost("w1")
+		s.ceph.Outage(false)
+		letPass(time.Hour)
+		if osd, ok := s.ceph.Snapshot().OSD(12); !ok || !osd.In() {
+			t.Errorf("osd.12, which runs, is %+v", osd)
+		}
+		r.stop()
+		_ = r.wait()
+	})
+}

@@ -26,11 +26,17 @@ func EndedHere(ids ...string) AdoptOption {
 	return func(a *adoption) { a.endedHere = append(a.endedHere, ids...) }
 }
 
+// UnderWay says that the own open actions have workers, which nothing may
+// overtake: they get no plan and are not superseded, since each of their steps
+// is proved before it is repeated. It is for [OnTakeover].
+func UnderWay() AdoptOption { return func(a *adoption) { a.underWay = true } }
+
 type adoption struct {
 	content   Content
 	endedHere []string
 	own       []journal.ActionRecord
 	salvaged  bool
+	underWay  bool
 	lastSeq   uint64
 }
 
@@ -82,6 +88,7 @@ func (a adoption) adopted(news func(journal.ActionRecord) bool) (drafts []journa
 			drafts = append(drafts, draft(mirrored, journal.TypeActionAdopted, journal.ActionAdopted{
 				Record: mirrored, JournalID: a.content.JournalID,
 			}))
+		case a.underWay: // it is planned, and ends, by itself
 		case mirrored.Planned && !a.own[known].Planned && a.own[known].Ended == nil:
 			drafts = append(drafts, draft(mirrored, journal.TypeActionPlanned, journal.ActionPlanned{Plan: mirrored.Plan}))
 		}
@@ -93,7 +100,7 @@ func (a adoption) adopted(news func(journal.ActionRecord) bool) (drafts []journa
 func (a adoption) superseded() (drafts []journal.Draft) {
 	for _, own := range a.own {
 		ended, ok := a.endedThere(own)
-		if own.Ended != nil || !ok || !settles(ended.Outcome, own) {
+		if a.underWay || own.Ended != nil || !ok || !settles(ended.Outcome, own) {
 			continue
 		}
 		drafts = append(drafts, draft(own, journal.TypeActionEnded, journal.ActionEnded{

@@ -46,6 +46,8 @@ func TestAdoptionDependsOnWhoWroteTheMirrorAndWhatTheJournalHas(t *testing.T) {
 	leftOut := mirrorOf("other", open("a", 5)) // what is open there has been taken up again
 	leftOut.LeftOut = []string{"b"}
 	leftOut.Ended = endedThere(journal.OutcomeDone, "a", "b").Ended
+	underWay := endedThere(journal.OutcomeDone, "a")
+	underWay.Actions = []journal.ActionRecord{planned(open("b", 5)), open("c", 6)}
 	past := planned(open("a", 3))
 	past.PastNoReturn = true
 	otherNode := open("a", 3)
@@ -76,8 +78,11 @@ func TestAdoptionDependsOnWhoWroteTheMirrorAndWhatTheJournalHas(t *testing.T) {
 		"what is past its point and done there is superseded":   {endedThere(journal.OutcomeDone, "a"), []journal.ActionRecord{past}, nil, []string{"action.ended a"}},
 		"what is past its point and unknown there stays open":   {mirrorOf("other"), []journal.ActionRecord{past}, nil, nil},
 		"what has ended here is not adopted again":              {mirrorOf("other", open("a", 5), open("b", 6)), nil, []mirror.AdoptOption{mirror.EndedHere("a")}, []string{"action.adopted b"}},
-		"what found no space is not superseded":                 {leftOut, []journal.ActionRecord{open("a", 3), open("b", 4)}, nil, nil},
-		"an own action that has ended stays so":                 {mirrorOf("other"), []journal.ActionRecord{ended}, nil, nil},
+		"what is under way is left to its worker": {
+			underWay, []journal.ActionRecord{open("a", 3), open("b", 4)}, []mirror.AdoptOption{mirror.UnderWay()}, []string{"action.adopted c"},
+		},
+		"what found no space is not superseded": {leftOut, []journal.ActionRecord{open("a", 3), open("b", 4)}, nil, nil},
+		"an own action that has ended stays so": {mirrorOf("other"), []journal.ActionRecord{ended}, nil, nil},
 		"a salvaged journal takes back what it lost": {
 			mirrorOf("own", open("kept", 80), open("lost", 120)),
 			[]journal.ActionRecord{open("kept", 80)},

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/replicatedhq/ekco/internal/api"
+	"github.com/replicatedhq/ekco/internal/api/offline"
 	"github.com/replicatedhq/ekco/journal"
 	"github.com/replicatedhq/ekco/journal/bolt"
 )
@@ -28,7 +29,7 @@ func (a archive) Import(ctx context.Context, r io.Reader) (imported journal.Jour
 			return err
 		}
 		imported, err = a.store.Import(ctx, path)
-		return err
+		return offline.WithoutPath(err, path)
 	})
 	return imported, err
 }

@@ -212,43 +212,6 @@ func exportTo(path string, export func(io.Writer) error) error {
 	return errors.Join(err, os.Remove(file.Name()))
 }
 
-func newJournalImportCommand(a *app) *cobra.Command {
-	return &cobra.Command{
-		Use:   "import FILE",
-		Short: "Read back the events of an export",
-		Long: `Reads an export that this journal's retention made, so that history shows its
-events again; "-" is standard input.`,
-		Example: `  ekco journal import journal-1-4096.ndjson.gz`,
-		Args:    cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			in := a.stdin
-			if args[0] != "-" {
-				file, err := os.Open(args[0])
-				if err != nil {
-					return fmt.Errorf("import: %w", err)
-				}
-				defer func() { _ = file.Close() }()
-				in = file
-			}
-			backend, err := a.connect(cmd.Context(), cmd)
-			if err != nil {
-				return err
-			}
-			defer backend.close()
-			imported, err := backend.Import(cmd.Context(), in)
-			if err != nil {
-				return held(err)
-			}
-			said := fmt.Sprintf("imported %d events, #%d to #%d", imported.Events, imported.FirstSeq, imported.LastSeq)
-			if imported.Events == 0 {
-				said = "nothing imported: the journal has every event of the export"
-			}
-			_, err = fmt.Fprintln(a.stdout, said)
-			return err
-		},
-	}
-}
-
 func newJournalAcceptCommand(a *app) *cobra.Command {
 	var request api.AcceptRequest
 	cmd := &cobra.Command{

@@ -231,5 +231,6 @@ func importFrom(ctx context.Context, store *bolt.Store, dir string, r io.Reader)
 	if err := errors.Join(err, file.Close()); err != nil {
 		return imported, fmt.Errorf("keep the export until it is checked: %w", err)
 	}
-	return store.Import(ctx, file.Name())
+	imported, err = store.Import(ctx, file.Name())
+	return imported, WithoutPath(err, file.Name())
 }

@@ -1,0 +1,119 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/replicatedhq/ekco/journal"
+)
+
+func newJournalImportCommand(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "import FILE",
+		Short: "Read back the events of an export",
+		Long: `Reads an export that this journal's retention made, so that history shows its
+events again; "-" is standard input.`,
+		Example: `  ekco journal import journal-1-4096.ndjson.gz`,
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			name, in := "standard input", a.stdin
+			if args[0] != "-" {
+				file, err := os.Open(args[0])
+				if err != nil {
+					return fmt.Errorf("import: %w", err)
+				}
+				defer func() { _ = file.Close() }()
+				name, in = args[0], file
+			}
+			imported, err := a.importExport(cmd, in)
+			if err != nil {
+				return fmt.Errorf("import %s: %w", name, held(err))
+			}
+			said := fmt.Sprintf("imported %d events, #%d to #%d", imported.Events, imported.FirstSeq, imported.LastSeq)
+			if imported.Events == 0 {
+				said = "nothing imported: the journal has every event of the export"
+			}
+			_, err = fmt.Fprintln(a.stdout, said)
+			return err
+		},
+	}
+}
+
+// importExport checks what it can of an export before it bothers anybody with
+// it: all of a file, and how a stream begins.
+func (a *app) importExport(cmd *cobra.Command, in io.Reader) (imported journal.JournalImported, err error) {
+	if file, ok := in.(*os.File); ok && file != os.Stdin {
+		err = errors.Join(checkExport(cmd.Context(), file), rewind(file))
+	} else {
+		buffered := bufio.NewReader(in)
+		in, err = buffered, checkStart(buffered)
+	}
+	if err != nil {
+		return imported, fmt.Errorf("%w; nothing was imported, and the journal is untouched", err)
+	}
+	backend, err := a.connect(cmd.Context(), cmd)
+	if err != nil {
+		return imported, err
+	}
+	defer backend.close()
+	return backend.Import(cmd.Context(), in)
+}
+
+func rewind(file io.Seeker) error {
+	_, err := file.Seek(0, io.SeekStart)
+	return err
+}
+
+func checkStart(stream *bufio.Reader) error {
+	start, err := stream.Peek(1)
+	if errors.Is(err, io.EOF) || zipped(stream) || err == nil && start[0] == '{' {
+		return nil
+	}
+	return errors.Join(err, noEvent(1))
+}
+
+func noEvent(line int) error {
+	return fmt.Errorf("line %d is no event of a journal, so this is no export or a changed one", line)
+}
+
+func zipped(input *bufio.Reader) bool {
+	magic, err := input.Peek(2)
+	return err == nil && magic[0] == 0x1f && magic[1] == 0x8b
+}
+
+// checkExport reads to the end of what should be an export, and returns an error
+// that names the first line that is no event.
+func checkExport(ctx context.Context, export io.Reader) error {
+	input := bufio.NewReader(export)
+	if zipped(input) {
+		unzipped, err := gzip.NewReader(input)
+		if err != nil {
+			return fmt.Errorf("it begins like a compressed file and is none: %w", err)
+		}
+		input = bufio.NewReader(unzipped)
+	}
+	for n := 1; ; n++ {
+		line, err := input.ReadBytes('\n')
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.Is(err, io.EOF) && len(line) == 0:
+			return nil
+		case err != nil && !errors.Is(err, io.EOF):
+			return fmt.Errorf("it cannot be read after line %d: %w", n-1, err)
+		}
+		line = bytes.TrimSuffix(line, []byte("\n"))
+		event, err := journal.ParseRecord(line)
+		if err != nil || event.Seq == 0 || !bytes.Equal(event.Record(), line) {
+			return noEvent(n)
+		}
+	}
+}

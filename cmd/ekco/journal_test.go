@@ -1,0 +1,110 @@
+package main
+
+import (
+	"bufio"
+	"compress/gzip"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/replicatedhq/ekco/internal/api"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+func TestAnExportNeverReplacesAFileAndLeavesNoPart(t *testing.T) {
+	op := &fakeOperator{}
+	d := newDesk(t, op)
+	path := filepath.Join(d.dir, "events.gz")
+	d.expect(d.types("journal", "export", path), exitDone, "", "")
+	if content, err := os.ReadFile(path); err != nil || string(content) != "exported" {
+		t.Errorf("the file holds %q (%v)", content, err)
+	}
+	d.expect(d.types("journal", "export", path), exitFailed, "", "exists already")
+	op.err = errors.New("broken off")
+	d.expect(d.types("journal", "export", path+"2"), exitFailed, "", "broken off")
+	if left, _ := filepath.Glob(filepath.Join(d.dir, "*")); len(left) != 1 {
+		t.Errorf("left %v", left)
+	}
+}
+
+func TestOnlyAnExportIsImported(t *testing.T) {
+	op := &fakeOperator{}
+	d := newDesk(t, op)
+	path := filepath.Join(d.dir, "notes.txt")
+	if err := os.WriteFile(path, []byte("milk\neggs\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range []string{path, "-"} {
+		d.app.stdin = io.MultiReader(strings.NewReader("milk\n")) // a stream
+		d.expect(d.types("journal", "import", file), exitFailed, "", strings.Replace(file, "-", "standard input", 1)+": line 1 is no event")
+		if said := d.errOut.String(); strings.Contains(said, "damaged") || !strings.Contains(said, "nothing was imported") {
+			t.Errorf("said %q", said)
+		}
+	}
+	if len(op.words) != 0 {
+		t.Errorf("the operator was given %v", op.words)
+	}
+
+	// Of another journal: what can be said only by who has this one.
+	alone := newDesk(t, nil)
+	written(t, alone)
+	foreign := filepath.Join(alone.dir, "foreign.gz")
+	alone.expect(alone.types("journal", "export", foreign), exitDone, "", "")
+	d.expect(d.types("journal", "import", foreign), exitDone, "imported 2 events, #1 to #2", "")
+	op.err = errors.New("broken off")
+	d.expect(d.types("journal", "import", foreign), exitFailed, "", "import "+foreign+": broken off")
+	other := newDesk(t, nil)
+	written(t, other)
+	other.expect(other.types("journal", "import", foreign), exitFailed, "", "import "+foreign+": import the export into journal")
+}
+
+func TestVerifyFailsIfTheJournalIsDamaged(t *testing.T) {
+	op := &fakeOperator{verified: api.VerifyResult{OK: true, Events: 9, FirstSeq: 1, LastSeq: 9}}
+	d := newDesk(t, op)
+	d.expect(d.types("journal", "verify"), exitDone, "sound: 9 events, #1 to #9", "")
+	op.verified = api.VerifyResult{Problem: "hash of #4"}
+	d.expect(d.types("journal", "verify"), exitFailed, "damaged: hash of #4", "")
+	d.expect(d.types("journal", "verify", "-o", "json"), exitFailed, `"ok": false`, "")
+}
+
+// expectExport checks that a file holds gzip'ed records of an unbroken chain.
+func expectExport(t *testing.T, path string, want int) {
+	t.Helper()
+	file, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = file.Close() }()
+	unpacked, err := gzip.NewReader(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var previous journal.Hash
+	n := 0
+	for lines := bufio.NewScanner(unpacked); lines.Scan(); n++ {
+		if previous, err = journal.CheckRecord(previous, lines.Bytes()); err != nil {
+			t.Errorf("line %d: %v", n+1, err)
+		}
+	}
+	if n != want {
+		t.Errorf("the export has %d records, want %d", n, want)
+	}
+}
+
+func TestADamagedFileIsReportedByVerify(t *testing.T) {
+	d := newDesk(t, nil)
+	path := written(t, d)
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := strings.Index(string(content), "worker-2")
+	content[at] ^= 0xff
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d.expect(d.types("journal", "verify"), exitFailed, "damaged", "")
+}

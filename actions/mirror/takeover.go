@@ -14,8 +14,8 @@ import (
 // only for a while does not stand in the way for longer than this.
 const Quiet = 2 * time.Minute
 
-// otherJournal is the error that the mirror is another journal's.
-type otherJournal struct {
+// otherJournalError is the error that the mirror is another journal's.
+type otherJournalError struct {
 	content Content
 	version string
 	// unread is set when the content is of a format that cannot be merged.
@@ -23,7 +23,7 @@ type otherJournal struct {
 }
 
 // Error implements error.
-func (o *otherJournal) Error() string {
+func (o *otherJournalError) Error() string {
 	what := fmt.Sprintf("%v: the mirror is of journal %q, written %s; is a second EKCO running?",
 		ErrOtherJournal, o.content.JournalID, o.content.WrittenAt.Format(time.RFC3339))
 	if o.unread != nil {
@@ -33,7 +33,7 @@ func (o *otherJournal) Error() string {
 }
 
 // Unwrap returns [ErrOtherJournal], and why the mirror cannot be read if so.
-func (o *otherJournal) Unwrap() []error {
+func (o *otherJournalError) Unwrap() []error {
 	if o.unread == nil {
 		return []error{ErrOtherJournal}
 	}
@@ -48,7 +48,7 @@ type rival struct {
 }
 
 // considerTakeover returns nil when the mirror may be replaced from now on.
-func (m *Mirror) considerTakeover(ctx context.Context, other otherJournal) error {
+func (m *Mirror) considerTakeover(ctx context.Context, other otherJournalError) error {
 	if m.rival.version != other.version {
 		m.rival = rival{version: other.version, since: time.Now()}
 	}

@@ -22,7 +22,7 @@ func (m *Mirror) write(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
 	err := m.put(ctx, content, generation)
-	if other := new(otherJournal); errors.As(err, &other) {
+	if other := new(otherJournalError); errors.As(err, &other) {
 		if err := m.considerTakeover(ctx, *other); err != nil {
 			return err
 		}
@@ -98,7 +98,7 @@ func (m *Mirror) ownVersion(ctx context.Context) (string, error) {
 	}
 	content, err := parse(raw)
 	if errors.Is(err, ErrOtherFormat) || (err == nil && content.JournalID != m.journalID) {
-		return "", &otherJournal{content: content, version: version, unread: err}
+		return "", &otherJournalError{content: content, version: version, unread: err}
 	}
 	return version, nil
 }

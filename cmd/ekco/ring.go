@@ -96,6 +96,10 @@ func newRing(ctx context.Context, cfg config.Config, options ringOptions, store 
 	if err != nil {
 		return nil, err
 	}
+	purge, err := purgeParts(cfg, restConfig, client)
+	if err != nil {
+		return nil, err
+	}
 	host, err := os.Hostname()
 	if err != nil {
 		host = "unknown"
@@ -106,6 +110,7 @@ func newRing(ctx context.Context, cfg config.Config, options ringOptions, store 
 			Version: build.Version, Host: host, PID: os.Getpid(), Settings: cfg.Redacted(),
 		},
 		Observe: observe(client, cfg.ReconcileInterval, log),
+		Purge:   purge,
 	}
 	if options.OneShot {
 		ringConfig.OnlyNode = options.Node

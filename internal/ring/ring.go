@@ -29,6 +29,8 @@ type Config struct {
 	Identity journal.OperatorStarted
 	// Observe starts the observers. See [Observers].
 	Observe StartObservers
+	// Purge are the parts of a purge beyond the Node object.
+	Purge []actions.PurgeOption
 	// Retry overrides the runner's back-off; zero means its defaults.
 	Retry actions.RetryPolicy
 	// OnlyNode, when set, makes a ring that works for one command: it decides
@@ -131,7 +133,7 @@ func (r *Ring) prepare(ctx context.Context) error {
 		Log:   r.log,
 		Kinds: map[journal.ActionKind]actions.Kind{
 			journal.ActionClearNode: actions.NewClearNode(r.kube),
-			journal.ActionPurgeNode: actions.NewPurgeNode(r.kube),
+			journal.ActionPurgeNode: actions.NewPurgeNode(r.kube, r.cfg.Purge...),
 		},
 		Preflights:      r.policyPreflights(),
 		Retry:           r.cfg.Retry,

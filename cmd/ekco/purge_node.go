@@ -113,7 +113,11 @@ func (a *app) purgeNode(cmd *cobra.Command, flags purgeFlags) (err error) {
 		}
 		defer func() { err = errors.Join(err, stopRing()) }()
 		p.backend, p.ended, p.alone = backend, ended, true
-		p.say("No operator runs; this command does the work itself.")
+		if flags.dryRun {
+			p.warn("No operator runs; this command looks at the cluster itself, and changes nothing there.")
+		} else {
+			p.say("No operator runs; this command does the work itself.")
+		}
 	}
 	return p.run(ctx, flags.request(cfg))
 }

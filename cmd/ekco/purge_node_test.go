@@ -302,6 +302,11 @@ func TestWithoutAnOperatorPurgeNodeDoesTheWorkItself(t *testing.T) {
 	if want := (ringOptions{OneShot: true, Node: "worker-2"}); options != want || !stopped {
 		t.Errorf("ring of %+v, stopped %v", options, stopped)
 	}
+	op.requests = nil
+	d.expect(d.types("purge-node", "worker-2", "--dry-run", "-o", "json"), exitDone, "", "No operator runs")
+	if !json.Valid(d.out.Bytes()) || len(op.requests) != 0 {
+		t.Errorf("requested %v, wrote %s", op.requests, d.out)
+	}
 }
 
 func TestWhenItsOwnRingEndsThePurgeIsNotFinished(t *testing.T) {

@@ -114,7 +114,7 @@ func (r *Ring) catchUp(ctx context.Context) error {
 		r.cfg.Metrics.Folded(event)
 		r.notes.about(event)
 		r.say(event)
-		r.signalWorker(event)
+		r.signalWorkers(event)
 	}
 	return nil
 }

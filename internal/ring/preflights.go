@@ -21,6 +21,7 @@ func (r *Ring) policyPreflights() map[string]actions.Preflight {
 	for _, rule := range policyRules {
 		preflights[rule] = policyPreflight{ring: r, rule: rule}
 	}
+	preflights[actions.Mirrored] = actions.PreflightFunc(r.mirrored)
 	return preflights
 }
 

@@ -126,7 +126,8 @@ func (r *Ring) prepare(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read the journal's identity: %w", err)
 	}
-	r.mirror = mirror.New(r.kube, stat.JournalID, r.log, mirror.OnFailure(r.cfg.Metrics.MirrorFailed))
+	r.mirror = mirror.New(r.kube, stat.JournalID, r.log, mirror.OnFailure(r.cfg.Metrics.MirrorFailed),
+		mirror.Journal(r.cfg.Store), mirror.OnTakeover(r.takeOver))
 	r.notes = newNotes(r.kube, r.log)
 	r.runner = actions.NewRunner(actions.Config{
 		Store: r.store,
@@ -135,10 +136,9 @@ func (r *Ring) prepare(ctx context.Context) error {
 			journal.ActionClearNode: actions.NewClearNode(r.kube),
 			journal.ActionPurgeNode: actions.NewPurgeNode(r.kube, r.cfg.Purge...),
 		},
-		Preflights:      r.policyPreflights(),
-		Retry:           r.cfg.Retry,
-		BeforeFirstStep: r.mirrorFirst,
-		Grace:           r.cfg.Grace,
+		Preflights: r.policyPreflights(),
+		Retry:      r.cfg.Retry,
+		Grace:      r.cfg.Grace,
 	})
 	return nil
 }

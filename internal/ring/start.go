@@ -117,14 +117,23 @@ func (r *Ring) adopt(ctx context.Context) error {
 			r.log.Warn("cannot read the mirror of open actions; going on without it", "error", err)
 			return nil
 		}
-		return r.adoptFrom(ctx, content, stat.JournalID)
+		err = r.adoptFrom(ctx, content, stat.JournalID)
+		if errors.Is(err, journal.ErrOtherCluster) {
+			r.log.Warn("the mirror of open actions is not used", "error", err)
+			return nil
+		}
+		return err
 	})
 }
 
-func (r *Ring) adoptFrom(ctx context.Context, content mirror.Content, journalID string) error {
+func (r *Ring) adoptFrom(ctx context.Context, content mirror.Content, journalID string, options ...mirror.AdoptOption) error {
+	ended, err := mirror.AlreadyEnded(ctx, r.cfg.Store, content)
+	if err != nil {
+		return err
+	}
+	options = append(options, mirror.EndedHere(ended...))
 	var own []journal.ActionRecord
-	var options []mirror.AdoptOption
-	err := r.do(ctx, func(s *fsm.State) {
+	err = r.do(ctx, func(s *fsm.State) {
 		own = s.OpenActions()
 		if salvaged := s.Journal.Salvaged; salvaged != nil {
 			options = append(options, mirror.Salvaged(salvaged.LastSeq))
@@ -134,12 +143,8 @@ func (r *Ring) adoptFrom(ctx context.Context, content mirror.Content, journalID 
 		return err
 	}
 	drafts, err := mirror.Adopt(content, own, journalID, r.cfg.Identity.ClusterUID, options...)
-	if err != nil {
-		r.log.Warn("the mirror of open actions is not used", "error", err)
-		return nil
-	}
-	if len(drafts) == 0 {
-		return nil
+	if err != nil || len(drafts) == 0 {
+		return err
 	}
 	r.log.Info("taking over open actions from the mirror", "events", len(drafts))
 	_, err = r.store.Append(ctx, drafts...)

@@ -3,11 +3,13 @@ package ring
 import (
 	"context"
 	"errors"
-	"slices"
+	"fmt"
 	"time"
 
 	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/actions/mirror"
 	"github.com/replicatedhq/ekco/fsm"
+	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/journal"
 )
 
@@ -88,18 +90,28 @@ func (r *Ring) workerEnded(result workerResult) {
 	time.AfterFunc(restartDelay, r.wakeLoop)
 }
 
-// signalWorker tells a worker what it cannot see in its own record.
-func (r *Ring) signalWorker(event journal.Event) {
-	var signal actions.Signal
+// signalWorkers tells workers what they cannot see in their own records.
+func (r *Ring) signalWorkers(event journal.Event) {
 	switch event.Type {
 	case journal.TypeActionCancelling:
-		signal = actions.SignalCancel
+		r.signal(event.Action, actions.SignalCancel)
 	case journal.TypeActionRetried:
-		signal = actions.SignalRetry
-	default:
-		return
+		r.signal(event.Action, actions.SignalRetry)
+	case journal.TypeNodeObserved, journal.TypeNodeGone, journal.TypeActionEnded, journal.TypePolicyLifted,
+		journal.TypePauseCleared, journal.TypeAPIRecovered:
+		// What a held action waits for may be there.
+		for id, w := range r.workers {
+			// Half of the buffer is for what people say.
+			if len(w.signals) < signalBuffer/2 {
+				r.signal(id, actions.SignalRecheck)
+			}
+		}
 	}
-	w := r.workers[event.Action]
+}
+
+// signal sends without waiting: a full buffer holds a signal that does as well.
+func (r *Ring) signal(action string, signal actions.Signal) {
+	w := r.workers[action]
 	if w == nil {
 		return
 	}
@@ -109,26 +121,39 @@ func (r *Ring) signalWorker(event journal.Event) {
 	}
 }
 
-// mirrorFirst makes sure that the plan of an irreversible action is in the
-// mirror before its first effect. A mirror that cannot be written delays the
-// action a little and never stops it.
-func (r *Ring) mirrorFirst(ctx context.Context, record journal.ActionRecord) {
-	if record.Request.DryRun || !slices.ContainsFunc(record.Plan.Steps, func(s journal.PlannedStep) bool { return s.Irreversible }) {
-		return
+// mirrored makes sure, before each irreversible step, that another EKCO would
+// know of the action.
+func (r *Ring) mirrored(ctx context.Context, _ journal.ActionRecord) actions.Verdict {
+	if err := r.updateMirror(ctx); err != nil {
+		return actions.Hold(fmt.Sprintf("cannot check: %v", err))
 	}
-	ctx, cancel := context.WithTimeout(ctx, mirrorPatience)
-	defer cancel()
+	err := r.mirror.Ready(ctx, mirrorPatience)
+	// Without the permission there is no mirror, and EKCO works without.
+	if err != nil && !errors.Is(err, kube.ErrForbidden) {
+		return actions.Hold(err.Error())
+	}
+	return actions.Pass()
+}
+
+func (r *Ring) updateMirror(ctx context.Context) error {
 	var foldErr error
 	err := r.do(ctx, func(s *fsm.State) {
 		foldErr = r.catchUp(ctx)
 		r.mirror.Update(s.OpenActions(), s.Journal.ClusterUID)
 	})
-	if err := errors.Join(err, foldErr); err != nil {
-		return
-	}
-	if err := r.mirror.Sync(ctx); err != nil {
-		r.log.Warn("the plan is not in the mirror yet; going on", "action", record.ID, "error", err)
-	}
+	return errors.Join(err, foldErr)
 }
 
-const mirrorPatience = 3 * time.Second
+// takeOver merges what an EKCO that has gone quiet had open.
+func (r *Ring) takeOver(ctx context.Context, other mirror.Content) error {
+	stat, err := r.cfg.Store.Stat(ctx)
+	if err != nil {
+		return err
+	}
+	if err := r.adoptFrom(ctx, other, stat.JournalID, mirror.UnderWay()); err != nil {
+		return err
+	}
+	return r.updateMirror(ctx)
+}
+
+const mirrorPatience = 2 * time.Minute

@@ -1,0 +1,59 @@
+package ring
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/replicatedhq/ekco/actions/mirror"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// visit lets another EKCO, with another journal, run for a moment.
+func (w *world) visit(open ...journal.ActionRecord) {
+	w.t.Helper()
+	m := mirror.New(w.cluster, "visitor", slog.New(slog.DiscardHandler))
+	ctx, stop := context.WithCancel(w.t.Context())
+	ended := make(chan struct{})
+	go func() { defer close(ended); m.Run(ctx) }()
+	_, _ = m.Load(ctx) // there may be none
+	m.Update(open, "")
+	if err := m.Sync(ctx); err != nil {
+		w.t.Error(err)
+	}
+	stop()
+	<-ended
+}
+
+func TestAPurgeAfterAnotherEKCOsVisitIsHeldThenGoesOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.policy.PurgeDeadNodes = true
+		in := w.start(nil)
+		pass(time.Minute)
+		w.visit()
+		w.loseWorker()
+		for len(w.events(journal.Query{Types: []journal.Type{journal.TypeActionHeld}})) == 0 {
+			pass(time.Second)
+		}
+		held := string(w.events(journal.Query{Types: []journal.Type{journal.TypeActionHeld}})[0].Payload)
+		if !strings.Contains(held, "Mirrored") || !strings.Contains(held, "visitor") {
+			t.Errorf("held as %s", held)
+		}
+		pass(5 * time.Minute)
+		if n := w.cluster.Count("delete-node worker-2"); n != 1 {
+			t.Errorf("the Node was deleted %d times, want once", n)
+		}
+		m, err := mirror.New(w.cluster, "reader", slog.New(slog.DiscardHandler)).Load(t.Context())
+		if err != nil || m.JournalID == "visitor" || len(m.Ended) == 0 {
+			t.Errorf("the mirror is %+v, %v", m, err)
+		}
+		if err := in.stop(); err != nil {
+			t.Error(err)
+		}
+		checkIntentBeforeEffect(t, w)
+	})
+}

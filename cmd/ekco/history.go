@@ -132,7 +132,7 @@ func (a *app) followHistory(ctx context.Context, show *shown, query journal.Quer
 		back, dialErr := awaitOperator(ctx, show.backend.again)
 		switch {
 		case ctx.Err() != nil:
-			return nil
+			return nil //nolint:nilerr // whoever watched went away
 		case dialErr != nil:
 			return fmt.Errorf("no operator came back within %s: %w", returnPatience, dialErr)
 		}

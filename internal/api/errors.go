@@ -36,6 +36,7 @@ var identities = []struct {
 	{"not-paused", fsm.ErrNotPaused},
 	{"not-in-safe-mode", fsm.ErrNotInSafeMode},
 	{"journal-closed", journal.ErrClosed},
+	{"journal-foreign", journal.ErrNotAJournal},
 	{"journal-damaged", journal.ErrDamaged},
 	{"journal-locked", journal.ErrLocked},
 	{"journal-other-cluster", journal.ErrOtherCluster},

@@ -25,9 +25,11 @@ controlplane: ## build the real control plane for tests and the demo (once; cach
 	@test/controlplane/build.sh
 
 .PHONY: test
-test: build controlplane ## run every test, also end to end on a real control plane
-	$(GO) test ./...
-	cd test/controlplane && $(GO) test ./...
+test: build controlplane ## run every test, also end to end on a real control plane, etcd and Ceph
+	$(GO) test $$($(GO) list ./... | grep -v '/test/')
+	# One after the other: each of these starts whole clusters.
+	$(GO) test -p 1 -timeout 25m ./test/...
+	cd test/controlplane && $(GO) test -p 1 ./...
 
 .PHONY: race
 race: ## run the tests of the rooms under the race detector

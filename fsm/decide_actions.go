@@ -18,7 +18,7 @@ func (r *round) decideClear(plan *nodePlan) {
 	}
 	var due []*Pod
 	for _, pod := range n.Pods {
-		if pod.Action != "" {
+		if pod.Action != "" && !r.onlyPlayed(pod.Outcome) {
 			continue
 		}
 		if at := r.podDue(n, pod); r.now.Before(at) {
@@ -34,6 +34,12 @@ func (r *round) decideClear(plan *nodePlan) {
 	if plan.state != Purging && plan.state != Clearing {
 		r.move(plan, Clearing)
 	}
+}
+
+// onlyPlayed reports whether an outcome is that of a dry run, and this is none:
+// what was only tried on is then still to be done.
+func (v *view) onlyPlayed(outcome journal.Outcome) bool {
+	return outcome == journal.OutcomeDryRun && !v.policy.DryRun
 }
 
 // podDue returns when the pod may be freed: its node must be lost for long

@@ -120,7 +120,7 @@ func rules() []rule {
 		},
 		{
 			name: RuleTriedBefore, purgeOnly: true,
-			refuses: func(_ *view, n *Node) bool { return n.purgeTried() },
+			refuses: func(v *view, n *Node) bool { return v.purgeTried(n) },
 			reason: func(_ *view, n *Node) string {
 				return fmt.Sprintf("%s ended as %s; EKCO purges the node by itself only after it was healthy in between, or at once with \"ekco purge-node %s\"",
 					n.LastPurge.Action, n.LastPurge.Outcome, n.Name)
@@ -154,9 +154,9 @@ func (r rule) why(v *view, n *Node) string {
 }
 
 // purgeTried reports whether EKCO must not purge the node by itself again: a
-// dry run has shown all it can, and a cancel was somebody's will.
-func (n *Node) purgeTried() bool {
-	return n.LastPurge != nil &&
+// cancel was somebody's will, and for a dry run another one has nothing to show.
+func (v *view) purgeTried(n *Node) bool {
+	return n.LastPurge != nil && !v.onlyPlayed(n.LastPurge.Outcome) &&
 		(n.LastPurge.Outcome == journal.OutcomeDryRun || n.LastPurge.Outcome == journal.OutcomeCancelled)
 }
 

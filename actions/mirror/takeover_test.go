@@ -101,6 +101,7 @@ func TestAMirrorWhoseWriterIsAliveIsNotTakenOver(t *testing.T) {
 		v := run(t, cluster, "visitor")
 		for i := range 20 {
 			v.Update([]journal.ActionRecord{open("theirs", uint64(i+1))}, "c1")
+			synctest.Wait()
 			o.has("ours", uint64(i+1))
 			letPass(mirror.Quiet / 2)
 			if err := o.Ready(t.Context(), time.Second); !errors.Is(err, mirror.ErrOtherJournal) {

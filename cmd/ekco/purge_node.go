@@ -107,7 +107,7 @@ func (a *app) purgeNode(cmd *cobra.Command, flags purgeFlags) (err error) {
 	case flags.noWait:
 		return usagef("--no-wait needs a running operator, and none listens on %s; leave it out, and this command does the work itself", cfg.Socket())
 	default:
-		backend, ended, stopRing, workErr := a.work(ctx, cfg, ringOptions{OneShot: true, Node: flags.node}, quieter(log, cfg))
+		backend, ended, stopRing, workErr := a.work(ctx, cfg, ringOptions{OneShot: true, Node: flags.node, DryRun: flags.dryRun}, quieter(log, cfg))
 		if workErr != nil {
 			return held(workErr)
 		}

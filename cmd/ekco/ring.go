@@ -30,12 +30,17 @@ type ringOptions struct {
 	OneShot bool
 	// Node is the node a OneShot works on.
 	Node string
+	// DryRun lets nothing outside of the journal change.
+	DryRun bool
 }
 
 // startRing opens the journal and starts a ring with its socket and, unless it
 // is a OneShot, its network port. stop ends it in order and returns the error
 // that it ended with. done is closed when it has ended by itself.
 func startRing(ctx context.Context, cfg config.Config, options ringOptions, log *slog.Logger) (backend api.Backend, done <-chan struct{}, stop func() error, err error) {
+	if err := noticeSilence(); err != nil {
+		return nil, nil, nil, err
+	}
 	// client-go writes what it has to say to klog.
 	klog.SetSlogLogger(log)
 	store, err := openJournal(cfg, log)
@@ -64,6 +69,22 @@ func startRing(ctx context.Context, cfg config.Config, options ringOptions, log 
 		return result
 	}
 	return running.Backend(archive{store}), ended, stop, nil
+}
+
+// noticeSilence makes the connection to the API server ask for a sign of life
+// after 5 s without any, and give up 5 s later. By default that takes 45 s, in
+// which a server that hangs looks like a quiet cluster. The signs are HTTP/2
+// pings, not requests. client-go takes the times from these variables only.
+func noticeSilence() error {
+	for _, name := range []string{"HTTP2_READ_IDLE_TIMEOUT_SECONDS", "HTTP2_PING_TIMEOUT_SECONDS"} {
+		if _, set := os.LookupEnv(name); set {
+			continue
+		}
+		if err := os.Setenv(name, "5"); err != nil {
+			return fmt.Errorf("set %s: %w", name, err)
+		}
+	}
+	return nil
 }
 
 // openJournal opens the journal, or what can be saved of it.
@@ -114,6 +135,7 @@ func newRing(ctx context.Context, cfg config.Config, options ringOptions, store 
 	}
 	if options.OneShot {
 		ringConfig.OnlyNode = options.Node
+		ringConfig.Policy.DryRun = ringConfig.Policy.DryRun || options.DryRun
 	}
 	return ring.New(ctx, ringConfig)
 }

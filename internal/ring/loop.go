@@ -14,12 +14,26 @@ import (
 const decideAgain = time.Second
 
 // writeAgain is how often the loop tries whether a journal that could not be
-// written can be written again. The try is a snapshot.
+// written can be written again.
 const writeAgain = 5 * time.Second
 
+// tryToWrite appends that EKCO observes, which is news after a time in which it
+// could not record what it saw: settling begins anew with it.
+func (r *Ring) tryToWrite(ctx context.Context) time.Duration {
+	if time.Since(r.triedToWrite) < writeAgain || !r.deciding {
+		return writeAgain
+	}
+	r.triedToWrite = time.Now()
+	if _, err := r.store.Append(ctx, r.announcement()); err != nil {
+		r.log.Debug("the journal still cannot be written", "error", err)
+		return writeAgain
+	}
+	return 0
+}
+
 // follow wakes the loop whenever something was appended, by whomever.
-func (r *Ring) follow(ctx context.Context, fatal chan<- error) {
-	for _, err := range r.cfg.Store.Follow(ctx, r.state.Seq) {
+func (r *Ring) follow(ctx context.Context, after uint64, fatal chan<- error) {
+	for _, err := range r.cfg.Store.Follow(ctx, after) {
 		if err != nil {
 			fatal <- fmt.Errorf("follow the journal: %w", err)
 			return
@@ -59,8 +73,7 @@ func (r *Ring) loop(ctx context.Context, fatal chan<- error) {
 			return
 		}
 		if r.store.unwritable() != nil {
-			r.saveSnapshot(ctx)
-			next = min(next, writeAgain)
+			next = min(next, r.tryToWrite(ctx))
 		}
 		timer.Reset(next)
 	}
@@ -126,13 +139,19 @@ func (r *Ring) afterTurn(ctx context.Context) {
 	}
 	r.startWorkers()
 	r.observers.SetUnknown(unknownNodes(r.state))
-	if !r.cfg.Policy.DryRun {
+	if r.mirrors() {
 		r.mirror.Update(r.state.OpenActions(), r.state.Journal.ClusterUID)
 	}
 	r.cfg.Metrics.State(r.state)
 	if r.state.Seq-r.lastSaved >= r.cfg.SnapshotEvery {
 		r.saveSnapshot(ctx)
 	}
+}
+
+// mirrors says whether the mirror is this ring's to write: a dry run writes
+// nothing, and a ring for one command nothing before it was asked for something.
+func (r *Ring) mirrors() bool {
+	return !r.cfg.Policy.DryRun && (r.cfg.OnlyNode == "" || len(r.admitted) > 0)
 }
 
 // unknownNodes returns the nodes whose pods are worth watching, by name.
@@ -155,7 +174,7 @@ func (r *Ring) saveSnapshot(ctx context.Context) {
 	r.lastSaved = r.state.Seq
 	snapshot, err := r.state.Snapshot()
 	if err == nil {
-		err = r.store.SaveSnapshot(ctx, snapshot)
+		err = r.cfg.Store.SaveSnapshot(ctx, snapshot)
 	}
 	if err != nil {
 		r.log.Warn("cannot save a snapshot; the next start replays more events", "error", err)

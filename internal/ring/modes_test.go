@@ -81,6 +81,40 @@ func TestADryRunTouchesNoOpenActionAndNothingOutside(t *testing.T) {
 	}
 }
 
+func TestWhatADryRunPlayedTheRealOperatorDoes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.addPods()
+		w.policy.DryRun, w.policy.PurgeDeadNodes = true, true
+		in := w.start(nil)
+		pass(time.Minute)
+		w.loseWorker()
+		pass(3 * time.Hour)
+		if err := in.stop(); err != nil {
+			t.Error(err)
+		}
+		if len(w.cluster.Effects()) != 0 {
+			t.Fatalf("a dry run had effects: %+v", w.cluster.Effects())
+		}
+		// Clearing first: once a Node is gone, Kubernetes frees its pods.
+		w.policy.DryRun = false
+		for _, purges := range []bool{false, true} {
+			w.policy.PurgeDeadNodes = purges
+			in = w.start(nil)
+			pass(3 * time.Hour)
+			if err := in.stop(); err != nil {
+				t.Error(err)
+			}
+		}
+		for _, effect := range []string{"delete-pod default/web-0", "delete-pod default/web-1", "delete-node worker-2"} {
+			if n := w.cluster.Count(effect); n != 1 {
+				t.Errorf("%s happened %d times after the dry run, want once", effect, n)
+			}
+		}
+		checkReplay(t, w)
+	})
+}
+
 func (w *world) mirror() string {
 	w.t.Helper()
 	content, _, err := w.cluster.ReadMirror(w.t.Context())
@@ -96,8 +130,12 @@ func TestARingForOneCommandRunsOnlyWhatItIsAsked(t *testing.T) {
 		w.addPods()
 		w.openPurge()
 		w.onlyNode = "worker-2"
+		mirrored := w.mirror()
 		in := w.start(nil)
 		pass(time.Hour)
+		if w.mirror() != mirrored {
+			t.Error("the mirror was rewritten before anybody asked")
+		}
 		if n := w.cluster.Count("delete-node worker-2"); n != 0 {
 			t.Fatal("the open purge went on before anybody asked")
 		}

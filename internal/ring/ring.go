@@ -80,8 +80,10 @@ type Ring struct {
 	workers   map[string]*worker
 	deciding  bool
 	lastSaved uint64
-	observers Observers
-	notes     *notes
+	// triedToWrite is when an unwritable journal was last tried.
+	triedToWrite time.Time
+	observers    Observers
+	notes        *notes
 }
 
 // New folds the journal and returns a ring ready to run.
@@ -110,7 +112,7 @@ func New(ctx context.Context, cfg Config) (*Ring, error) {
 		r.admitted = make(map[string]bool)
 	}
 	r.kube = &watchedKube{API: cfg.Kube, ring: r, dryRun: cfg.Policy.DryRun}
-	r.store = &watchedStore{Store: cfg.Store, metrics: cfg.Metrics}
+	r.store = &watchedStore{Store: cfg.Store, metrics: cfg.Metrics, log: cfg.Log}
 	state, err := Fold(ctx, cfg.Store)
 	if err != nil {
 		return nil, err
@@ -178,7 +180,8 @@ func (r *Ring) Run(ctx context.Context) error {
 	r.observersCtx, r.stopObservers = context.WithCancel(loopCtx)
 	fatal := make(chan error, 3)
 	var serving sync.WaitGroup
-	serving.Go(func() { r.follow(loopCtx, fatal) })
+	after := r.state.Seq
+	serving.Go(func() { r.follow(loopCtx, after, fatal) })
 	serving.Go(func() { r.loop(loopCtx, fatal) })
 	serving.Go(func() { r.mirror.Run(loopCtx) })
 	serving.Go(func() { r.notes.run(loopCtx) })

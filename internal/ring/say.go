@@ -36,7 +36,10 @@ func (r *Ring) say(event journal.Event) {
 	case *journal.PolicyLifted:
 		log.Info("policy no longer holds EKCO back", "kind", p.Kind, "rule", p.Rule)
 	case *journal.PauseSet:
-		log.Info("paused", "by", event.Actor, "reason", p.Reason, "until", p.Until)
+		if !p.Until.IsZero() {
+			log = log.With("until", p.Until)
+		}
+		log.Info("paused", "by", event.Actor, "reason", p.Reason)
 	case *journal.PauseCleared:
 		log.Info("no longer paused", "by", event.Actor, "reason", p.Reason)
 	case *journal.APILost:

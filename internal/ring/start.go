@@ -44,7 +44,7 @@ type StartObservers func(ctx context.Context, known []fsm.Node, recorder Recorde
 // observers, and only then decisions.
 func (r *Ring) start(ctx context.Context, fatal chan<- error) {
 	err := r.identify(ctx)
-	if err == nil && !r.cfg.Policy.DryRun {
+	if err == nil && !r.cfg.Policy.DryRun && r.cfg.OnlyNode == "" {
 		err = r.adopt(ctx)
 	}
 	if err == nil {
@@ -154,13 +154,17 @@ func (r *Ring) adoptFrom(ctx context.Context, content mirror.Content, journalID 
 // announce records who observes from now on.
 func (r *Ring) announce(ctx context.Context) error {
 	return r.patiently(ctx, "write to the journal", func(ctx context.Context) error {
-		identity := r.cfg.Identity
-		identity.DryRun = r.cfg.Policy.DryRun
-		_, err := r.store.Append(ctx, journal.Draft{
-			Type: journal.TypeOperatorStarted, Subject: journal.OperatorSubject, Actor: Actor, Payload: identity,
-		})
+		_, err := r.store.Append(ctx, r.announcement())
 		return err
 	})
+}
+
+func (r *Ring) announcement() journal.Draft {
+	identity := r.cfg.Identity
+	identity.DryRun = r.cfg.Policy.DryRun
+	return journal.Draft{
+		Type: journal.TypeOperatorStarted, Subject: journal.OperatorSubject, Actor: Actor, Payload: identity,
+	}
 }
 
 // observe starts the observers and, once they have caught up, decisions.

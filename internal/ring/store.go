@@ -2,6 +2,7 @@ package ring
 
 import (
 	"context"
+	"log/slog"
 	"sync/atomic"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 type watchedStore struct {
 	journal.Store
 	metrics Metrics
+	log     *slog.Logger
 	lastErr atomic.Pointer[error]
 }
 
@@ -20,19 +22,22 @@ func (s *watchedStore) Append(ctx context.Context, drafts ...journal.Draft) ([]j
 	began := time.Now()
 	events, err := s.Store.Append(ctx, drafts...)
 	if err == nil || ctx.Err() == nil {
-		s.lastErr.Store(&err)
+		s.remember(err)
 	}
 	s.metrics.Appended(len(events), time.Since(began), err)
 	return events, err
 }
 
-// SaveSnapshot saves, and remembers how that went.
-func (s *watchedStore) SaveSnapshot(ctx context.Context, snapshot journal.Snapshot) error {
-	err := s.Store.SaveSnapshot(ctx, snapshot)
-	if err == nil || ctx.Err() == nil {
-		s.lastErr.Store(&err)
+// remember keeps how the last append went, and logs when that changes.
+func (s *watchedStore) remember(err error) {
+	before := s.unwritable()
+	s.lastErr.Store(&err)
+	switch {
+	case before == nil && err != nil:
+		s.log.Error("the journal cannot be written: nothing is done until it can", "error", err)
+	case before != nil && err == nil:
+		s.log.Info("the journal can be written again")
 	}
-	return err
 }
 
 // Record appends facts; it is how observers see the journal.

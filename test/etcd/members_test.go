@@ -157,7 +157,8 @@ func TestARemovalInterruptedAtAnyMomentIsFinishedByRepeatingIt(t *testing.T) {
 		if err == nil || errors.Is(err, etcd.ErrNoMember) {
 			break
 		}
-		if !errors.Is(err, etcd.ErrUnavailable) || !errors.Is(err, context.DeadlineExceeded) {
+		// Whose clock ran out first, this one or that of etcd, is a matter of chance.
+		if !errors.Is(err, etcd.ErrUnavailable) {
 			t.Fatalf("interrupted after %s: %v", limit, err)
 		}
 		interrupted++

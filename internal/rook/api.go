@@ -21,7 +21,8 @@ var ErrNoToolsPod = errors.New("there is no running pod to run ceph commands in"
 // All reads are live.
 type API interface {
 	// Detect looks for Rook and its version. An error says that it could not be
-	// told, for example because the Kubernetes API is unavailable.
+	// told: the Kubernetes API is unavailable or, with kube.ErrForbidden, EKCO may
+	// not see Rook although there are signs of it.
 	Detect(ctx context.Context) (Installation, error)
 	// ToolsPod returns a running pod with the ceph program. It returns
 	// ErrNoToolsPod when there is none.
@@ -53,8 +54,7 @@ type API interface {
 
 // Installation is what is known about Rook in the cluster.
 type Installation struct {
-	// Present is set when there is a CephCluster rook-ceph/rook-ceph that EKCO may
-	// read.
+	// Present is set when there is a CephCluster rook-ceph/rook-ceph.
 	Present bool
 	// Version is that of the operator. Not known with custom images.
 	Version Version

@@ -60,6 +60,9 @@ func NewClient(config *rest.Config, options Options) (*Client, error) {
 	return &Client{rest: client, config: config, callTimeout: options.CallTimeout}, nil
 }
 
+// group is the API group of Rook's own objects.
+const group = "ceph.rook.io"
+
 // resource is a kind of object in Rook's namespace.
 type resource struct {
 	// api is "api/v1" or "apis/GROUP/VERSION".
@@ -69,7 +72,7 @@ type resource struct {
 var (
 	pods         = resource{"api/v1", "pods"}
 	deployments  = resource{"apis/apps/v1", "deployments"}
-	cephClusters = resource{"apis/ceph.rook.io/v1", "cephclusters"}
+	cephClusters = resource{"apis/" + group + "/v1", "cephclusters"}
 )
 
 func (r resource) path(name ...string) []string {

@@ -60,7 +60,7 @@ func TestVersionsCompareByNumber(t *testing.T) {
 	}
 }
 
-func TestRookThatIsNotThereOrMayNotBeSeenIsAbsentAndQuiet(t *testing.T) {
+func TestRookThatIsNotThereIsAbsentAndQuiet(t *testing.T) {
 	_, client := newServer(t, nil)
 	found, err := client.Detect(t.Context())
 	if err != nil || found.Present || found.Why == "" {
@@ -71,13 +71,57 @@ func TestRookThatIsNotThereOrMayNotBeSeenIsAbsentAndQuiet(t *testing.T) {
 	if err != nil || !found.Present || found.Version.Known || found.Why == "" {
 		t.Errorf("no operator: %+v, %v", found, err)
 	}
-	s.failures["GET "+clusterPath] = 403
-	if found, err = client.Detect(t.Context()); err != nil || found.Present || !strings.Contains(found.Why, "may not") {
-		t.Errorf("forbidden: %+v, %v", found, err)
-	}
 	s.failures["GET "+clusterPath] = 500
 	if _, err = client.Detect(t.Context()); !errors.Is(err, kube.ErrUnavailable) {
 		t.Errorf("a broken API server: %v", err)
+	}
+}
+
+const (
+	groupPath     = "/apis/ceph.rook.io"
+	namespacePath = "/api/v1/namespaces/rook-ceph"
+)
+
+func TestWithoutPermissionsForRookItIsAbsentOnlyIfThereIsNoSignOfIt(t *testing.T) {
+	for name, test := range map[string]struct {
+		group, namespace int
+		absent           bool
+		want             error
+	}{
+		"no API group":                        {group: 404, namespace: 403, absent: true},
+		"no namespace":                        {group: 200, namespace: 404, absent: true},
+		"no namespace, no discovery":          {group: 403, namespace: 404, absent: true},
+		"group and namespace":                 {group: 200, namespace: 200, want: kube.ErrForbidden},
+		"group, and namespaces are forbidden": {group: 200, namespace: 403, want: kube.ErrForbidden},
+		"a broken API server":                 {group: 500, namespace: 404, want: kube.ErrUnavailable},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, client := newServer(t, map[string]string{groupPath: `{"kind":"APIGroup"}`, namespacePath: `{"kind":"Namespace"}`})
+			s.failures["GET "+clusterPath] = 403
+			for path, code := range map[string]int{groupPath: test.group, namespacePath: test.namespace} {
+				if code != 200 {
+					s.failures["GET "+path] = code
+				}
+			}
+			found, err := client.Detect(t.Context())
+			if found.Present || !errors.Is(err, test.want) || test.absent != (found.Why != "") {
+				t.Errorf("found %+v, %v", found, err)
+			}
+			if errors.Is(test.want, kube.ErrForbidden) && !strings.Contains(err.Error(), `needs verb "get" on cephclusters in namespace rook-ceph`) {
+				t.Errorf("the error does not name the permission: %v", err)
+			}
+		})
+	}
+}
+
+func TestOSDsThatMayNotBeSeenAreNotTakenForNone(t *testing.T) {
+	s, client := newServer(t, map[string]string{clusterPath: emptyCluster})
+	s.failures["GET "+deploymentPath], s.failures["GET "+clusterPath] = 403, 403
+	if _, err := client.OSDDeployments(t.Context(), "w1"); !errors.Is(err, kube.ErrForbidden) {
+		t.Errorf("Deployments: %v", err)
+	}
+	if _, err := client.StorageNode(t.Context(), "w1"); !errors.Is(err, kube.ErrForbidden) {
+		t.Errorf("storage nodes: %v", err)
 	}
 }
 

@@ -6,6 +6,6 @@
 // Kubernetes libraries. Objects are read as JSON, just the fields that EKCO
 // needs, and what is written back keeps every other field as it was.
 //
-// Rook that is not there, or that EKCO may not see, is no error: see
-// [Installation].
+// Rook that is not there is no error, see [Installation]; Rook that EKCO may not
+// see is one, because there may be OSDs.
 package rook

@@ -34,8 +34,6 @@ func (c call) fail(err error) error {
 	return fmt.Errorf("%s: %w: %w", c, sentinel, err)
 }
 
-// absent reports whether an error says that Rook, or the right to see it, is
-// not there.
-func absent(err error) bool {
-	return errors.Is(err, kube.ErrNotFound) || errors.Is(err, kube.ErrForbidden)
-}
+// absent reports whether an error says that the object, or all of Rook, is not
+// there. That EKCO may not look says nothing.
+func absent(err error) bool { return errors.Is(err, kube.ErrNotFound) }

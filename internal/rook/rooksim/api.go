@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -67,11 +66,7 @@ func (r *Rook) effect(ctx context.Context, verb, name string, f func() (changed 
 
 // Detect implements [rook.API].
 func (r *Rook) Detect(ctx context.Context) (rook.Installation, error) {
-	err := r.reach(ctx, GetCephClusters)
-	switch {
-	case errors.Is(err, kube.ErrForbidden):
-		return rook.Installation{Why: "EKCO may not read CephClusters"}, nil
-	case err != nil:
+	if err := r.reach(ctx, GetCephClusters); err != nil {
 		return rook.Installation{}, err
 	}
 	r.mu.Lock()
@@ -105,11 +100,7 @@ func (r *Rook) Exec(ctx context.Context, pod rook.Pod, argv []string) (stdout, s
 
 // OSDDeployments implements [rook.API].
 func (r *Rook) OSDDeployments(ctx context.Context, hostname string) ([]rook.OSDDeployment, error) {
-	err := r.reach(ctx, ListDeployments)
-	switch {
-	case errors.Is(err, kube.ErrForbidden):
-		return nil, nil
-	case err != nil:
+	if err := r.reach(ctx, ListDeployments); err != nil {
 		return nil, err
 	}
 	r.mu.Lock()
@@ -163,11 +154,7 @@ func (r *Rook) check(name, uid string) error {
 
 // StorageNode implements [rook.API].
 func (r *Rook) StorageNode(ctx context.Context, names ...string) (rook.StorageNode, error) {
-	err := r.reach(ctx, GetCephClusters)
-	switch {
-	case errors.Is(err, kube.ErrForbidden):
-		return rook.StorageNode{}, nil
-	case err != nil:
+	if err := r.reach(ctx, GetCephClusters); err != nil {
 		return rook.StorageNode{}, err
 	}
 	r.mu.Lock()

@@ -82,7 +82,7 @@ func TestFaultsLookLikeThoseOfTheRealThing(t *testing.T) {
 		t.Errorf("no tools pod: %v", err)
 	}
 	r.Forbid(rooksim.GetCephClusters)
-	if found, err := r.Detect(ctx); err != nil || found.Present {
+	if found, err := r.Detect(ctx); !errors.Is(err, kube.ErrForbidden) {
 		t.Errorf("forbidden: %+v, %v", found, err)
 	}
 	r.Outage(true)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/replicatedhq/ekco/internal/ceph"
+	"github.com/replicatedhq/ekco/journal"
 )
 
 // findOSDs completes what could not be captured because Ceph did not answer. It
@@ -20,11 +21,7 @@ func (findOSDs) Do(context.Context, StepContext) (json.RawMessage, error) { retu
 
 // Prove implements [Step].
 func (s findOSDs) Prove(ctx context.Context, step StepContext) (Proof, error) {
-	view, err := storagePart(s).look(ctx, step.Action)
-	if err != nil {
-		return Proof{}, err
-	}
-	found, err := storagePart(s).find(ctx, view)
+	found, err := storagePart(s).findAll(ctx, step.Action)
 	if err != nil {
 		return Proof{}, err
 	}
@@ -33,6 +30,35 @@ func (s findOSDs) Prove(ctx context.Context, step StepContext) (Proof, error) {
 		return Proof{}, fmt.Errorf("write down what was found: %w", err)
 	}
 	return Proof{Done: true, Outputs: outputs}, nil
+}
+
+// findAll finds the OSDs and, where Rook could not be read, what it knows.
+func (p storagePart) findAll(ctx context.Context, record journal.ActionRecord) (foundOSDs, error) {
+	node, lost, err := lostStorage(record)
+	if err != nil {
+		return foundOSDs{}, err
+	}
+	var read *StorageFacts
+	if lost.RookUnread != "" {
+		if read, err = p.readRook(ctx, node); err != nil {
+			return foundOSDs{}, err
+		}
+		if read == nil {
+			return foundOSDs{NoRook: true}, nil
+		}
+	}
+	view, err := p.look(ctx, record)
+	if err != nil {
+		return foundOSDs{}, err
+	}
+	if read == nil || view.replaced {
+		// What Rook has under the name of a replacement is the replacement's.
+		return p.find(ctx, view)
+	}
+	view.OSDs = osdFacts(view.tree, deployedOSDs(read.Deployments))
+	found, err := p.find(ctx, view)
+	found.Deployments, found.Entry = read.Deployments, read.Entry
+	return found, err
 }
 
 // find returns the captured OSDs that are still the node's and, unless another

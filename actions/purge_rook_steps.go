@@ -3,6 +3,7 @@ package actions
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -27,7 +28,7 @@ func (s removeDeployment) Prove(ctx context.Context, step StepContext) (Proof, e
 		return Proof{}, err
 	}
 	if slices.ContainsFunc(deployments, func(d rook.OSDDeployment) bool { return d.UID == captured.UID }) {
-		return Proof{Missing: fmt.Sprintf("Deployment rook-ceph/%s still exists; look for finalizers on it", captured.Name)}, nil
+		return Proof{Missing: stillThere(captured)}, nil
 	}
 	return Proof{Done: true}, nil
 }
@@ -38,10 +39,53 @@ func (s removeDeployment) Do(ctx context.Context, step StepContext) (json.RawMes
 	if err := step.Input(&captured); err != nil {
 		return nil, err
 	}
-	if err := deleted(s.Rook.ScaleDown(ctx, captured.Name, captured.UID)); err != nil {
+	return nil, storagePart(s).remove(ctx, captured)
+}
+
+// remove scales a Deployment down, so that the OSD ends in order, and deletes it.
+func (p storagePart) remove(ctx context.Context, d rook.OSDDeployment) error {
+	if err := deleted(p.Rook.ScaleDown(ctx, d.Name, d.UID)); err != nil {
+		return err
+	}
+	return deleted(p.Rook.DeleteDeployment(ctx, d.Name, d.UID))
+}
+
+func stillThere(d rook.OSDDeployment) string {
+	return fmt.Sprintf("Deployment rook-ceph/%s still exists; look for finalizers on it", d.Name)
+}
+
+// removeFound removes the Deployments that were found only after the plan.
+type removeFound storagePart
+
+// Prove implements [Step].
+func (s removeFound) Prove(ctx context.Context, step StepContext) (Proof, error) {
+	node, lost, err := lostStorage(step.Action)
+	if err != nil || len(lost.Deployments) == 0 {
+		return Proof{Done: err == nil}, err
+	}
+	deployments, err := storagePart(s).deployments(ctx, node)
+	if err != nil {
+		return Proof{}, err
+	}
+	for _, found := range lost.Deployments {
+		if slices.ContainsFunc(deployments, func(d rook.OSDDeployment) bool { return d.UID == found.UID }) {
+			return Proof{Missing: stillThere(found)}, nil
+		}
+	}
+	return Proof{Done: true}, nil
+}
+
+// Do implements [Step]. One that cannot be removed does not keep the others.
+func (s removeFound) Do(ctx context.Context, step StepContext) (json.RawMessage, error) {
+	_, lost, err := lostStorage(step.Action)
+	if err != nil {
 		return nil, err
 	}
-	return nil, deleted(s.Rook.DeleteDeployment(ctx, captured.Name, captured.UID))
+	var failures []error
+	for _, found := range lost.Deployments {
+		failures = append(failures, storagePart(s).remove(ctx, found))
+	}
+	return nil, errors.Join(failures...)
 }
 
 // removeEntry takes the node out of the CephCluster's list.
@@ -77,25 +121,25 @@ func (s removeEntry) Do(ctx context.Context, step StepContext) (json.RawMessage,
 // find returns the node's entry, nil when there is none to remove; kept says
 // why one is left.
 func (s removeEntry) find(ctx context.Context, step StepContext) (entry *rook.StorageNode, kept string, err error) {
-	facts, err := purgeFacts(step.Action)
+	node, lost, err := lostStorage(step.Action)
+	if err != nil || lost.Entry == nil {
+		return nil, "", err
+	}
+	replacement, err := node.replacement(ctx, s.api)
 	if err != nil {
 		return nil, "", err
 	}
-	replacement, err := facts.Node.replacement(ctx, s.api)
-	if err != nil {
-		return nil, "", err
-	}
-	now, err := s.Rook.StorageNode(ctx, facts.Node.names()...)
+	now, err := s.Rook.StorageNode(ctx, node.names()...)
 	switch {
 	case err != nil:
-		return nil, "", fmt.Errorf("look for node %s in the CephCluster: %w", facts.Node.Name, err)
+		return nil, "", fmt.Errorf("look for node %s in the CephCluster: %w", node.Name, err)
 	case now.Name == "":
 		return nil, "", nil
 	case replacement != "":
-		return nil, "node " + facts.Node.Name + " has been replaced; the entry is the new one's", nil
+		return nil, "node " + node.Name + " has been replaced; the entry is the new one's", nil
 	case now.UseAllNodes:
 		return nil, "useAllNodes is set", nil
-	case now.ClusterUID != facts.Storage.Entry.ClusterUID:
+	case now.ClusterUID != lost.Entry.ClusterUID:
 		return nil, "the CephCluster is another one now", nil
 	}
 	return &now, "", nil

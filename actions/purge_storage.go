@@ -3,6 +3,7 @@ package actions
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -54,10 +55,15 @@ type StorageFacts struct {
 	// TreeUnread says why the CRUSH tree could not be read. OSDs then lack their
 	// UUIDs, and there may be more of them; both are found when Ceph answers.
 	TreeUnread string `json:"tree_unread,omitempty"`
+	// RookUnread says why Rook's objects may not be read. Deployments and Entry are
+	// then found when they may.
+	RookUnread string `json:"rook_unread,omitempty"`
 	// Entry is the node's in the CephCluster, nil when none is to be removed;
 	// EntryKept then says why.
 	Entry     *rook.StorageNode `json:"entry,omitempty"`
 	EntryKept string            `json:"entry_kept,omitempty"`
+	// absent is set when it turned out that there is no Rook.
+	absent bool
 }
 
 // OSDFacts is one OSD of the node.
@@ -93,35 +99,40 @@ func (p storagePart) capture(ctx context.Context, record journal.ActionRecord, f
 		// Whatever is under the name now may belong to the new node.
 		return err
 	}
-	installation, err := p.Rook.Detect(ctx)
-	if err != nil || !installation.Present {
-		return err
-	}
-	facts.Storage = &StorageFacts{}
-	if err := p.captureEntry(ctx, facts); err != nil {
-		return err
-	}
-	facts.Storage.Deployments, err = p.deployments(ctx, facts.Node)
-	if err != nil {
+	facts.Storage, err = p.readRook(ctx, facts.Node)
+	switch {
+	case record.Request.Manual && errors.Is(err, kube.ErrForbidden):
+		// There may be OSDs. What is known of them is found when it may be read.
+		facts.Storage = &StorageFacts{RookUnread: err.Error(), TreeUnread: err.Error()}
+		return nil
+	case err != nil || facts.Storage == nil:
 		return err
 	}
 	return p.captureOSDs(ctx, record, facts)
 }
 
-func (p storagePart) captureEntry(ctx context.Context, facts *PurgeFacts) error {
-	entry, err := p.Rook.StorageNode(ctx, facts.Node.names()...)
+// readRook returns what Rook's objects say about the node, nil when there is no
+// Rook.
+func (p storagePart) readRook(ctx context.Context, node NodeIdentity) (*StorageFacts, error) {
+	installation, err := p.Rook.Detect(ctx)
+	if err != nil || !installation.Present {
+		return nil, err
+	}
+	var facts StorageFacts
+	entry, err := p.Rook.StorageNode(ctx, node.names()...)
 	switch {
 	case err != nil:
-		return fmt.Errorf("look for node %s in the CephCluster: %w", facts.Node.Name, err)
+		return nil, fmt.Errorf("look for node %s in the CephCluster: %w", node.Name, err)
 	case entry.Name == "":
 	case p.UserManaged:
-		facts.Storage.EntryKept = "the list is the installer's (rook_storage_nodes)"
+		facts.EntryKept = "the list is the installer's (rook_storage_nodes)"
 	case entry.UseAllNodes:
-		facts.Storage.EntryKept = "useAllNodes is set"
+		facts.EntryKept = "useAllNodes is set"
 	default:
-		facts.Storage.Entry = &entry
+		facts.Entry = &entry
 	}
-	return nil
+	facts.Deployments, err = p.deployments(ctx, node)
+	return &facts, err
 }
 
 // deployments returns the Deployments of OSDs that are bound to the node.
@@ -152,12 +163,7 @@ func (p storagePart) captureOSDs(ctx context.Context, record journal.ActionRecor
 	default:
 		return fmt.Errorf("find the OSDs of node %s: %w", facts.Node.Name, err)
 	}
-	var ids []int
-	for _, d := range storage.Deployments {
-		if d.OSD != rook.UnknownOSD {
-			ids = append(ids, d.OSD)
-		}
-	}
+	ids := deployedOSDs(storage.Deployments)
 	if host, ok := tree.HostOfNode(facts.Node.hostname()); ok {
 		storage.CrushHost = host.Name
 		orphans, err := p.orphans(ctx, tree, host, ids)
@@ -168,6 +174,16 @@ func (p storagePart) captureOSDs(ctx context.Context, record journal.ActionRecor
 	}
 	storage.OSDs = osdFacts(tree, ids)
 	return nil
+}
+
+// deployedOSDs returns the ids of OSDs that have a Deployment.
+func deployedOSDs(deployments []rook.OSDDeployment) (ids []int) {
+	for _, d := range deployments {
+		if d.OSD != rook.UnknownOSD {
+			ids = append(ids, d.OSD)
+		}
+	}
+	return ids
 }
 
 // cephLook bounds a question to Ceph that only a look needs.

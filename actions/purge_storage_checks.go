@@ -11,7 +11,8 @@ import (
 
 // The preflights of storage.
 const (
-	// CephAnswers holds what needs Ceph until monitors and mgr answer.
+	// CephAnswers holds what needs Ceph until monitors and mgr answer, and what
+	// needs Rook until its objects may be read.
 	CephAnswers = "CephAnswers"
 	// CephHealthy warns when Ceph has other troubles than the loss of the node.
 	CephHealthy = "CephHealthy"
@@ -21,13 +22,26 @@ const (
 	OSDsDown = "OSDsDown"
 )
 
-type cephAnswers struct{ api ceph.API }
+type cephAnswers storagePart
 
-// Check implements [Preflight].
-func (p cephAnswers) Check(ctx context.Context, _ journal.ActionRecord) Verdict {
+// Check implements [Preflight]. Where Rook could not be read, it asks that
+// first: without Rook there is no Ceph to wait for.
+func (p cephAnswers) Check(ctx context.Context, record journal.ActionRecord) Verdict {
 	ctx, cancel := context.WithTimeout(ctx, cephLook)
 	defer cancel()
-	health, err := p.api.Health(ctx)
+	node, lost, err := lostStorage(record)
+	if err == nil && lost.RookUnread != "" && !record.Steps[doesFindOSDs].Done() {
+		var read *StorageFacts
+		read, err = storagePart(p).readRook(ctx, node)
+		lost.absent = read == nil
+	}
+	switch {
+	case err != nil:
+		return Hold(err.Error())
+	case lost.absent:
+		return Pass()
+	}
+	health, err := p.Ceph.Health(ctx)
 	switch {
 	case err != nil:
 		return Hold(err.Error())
@@ -53,6 +67,9 @@ type cephHealthy struct{ api ceph.API }
 func (p cephHealthy) Check(ctx context.Context, record journal.ActionRecord) Verdict {
 	if why := unanswered(record); why != "" {
 		return Warn("cannot tell whether Ceph is healthy: " + why)
+	}
+	if _, lost, err := lostStorage(record); err == nil && lost.absent {
+		return Pass()
 	}
 	ctx, cancel := context.WithTimeout(ctx, cephLook)
 	defer cancel()

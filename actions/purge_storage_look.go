@@ -28,6 +28,11 @@ type foundOSDs struct {
 	CrushHost string     `json:"crush_host,omitempty"`
 	// Left are captured OSDs that turned out to be another node's now.
 	Left []int `json:"left,omitempty"`
+	// Deployments and Entry are there when Rook could not be read either; NoRook
+	// when there is none.
+	Deployments []rook.OSDDeployment `json:"deployments,omitempty"`
+	Entry       *rook.StorageNode    `json:"entry,omitempty"`
+	NoRook      bool                 `json:"no_rook,omitempty"`
 }
 
 // lostStorage returns the captured facts, completed by what was found later.
@@ -48,6 +53,9 @@ func lostStorage(record journal.ActionRecord) (NodeIdentity, StorageFacts, error
 	if later {
 		storage.OSDs, storage.CrushHost = found.OSDs, found.CrushHost
 	}
+	if later && storage.RookUnread != "" {
+		storage.Deployments, storage.Entry, storage.absent = found.Deployments, found.Entry, found.NoRook
+	}
 	return facts.Node, storage, nil
 }
 
@@ -57,6 +65,9 @@ func (p storagePart) look(ctx context.Context, record journal.ActionRecord) (sto
 	var err error
 	if view.node, view.StorageFacts, err = lostStorage(record); err != nil {
 		return storageView{}, err
+	}
+	if view.absent {
+		return view, nil
 	}
 	replacement, err := view.node.replacement(ctx, p.api)
 	if err != nil {

@@ -14,6 +14,7 @@ const (
 	doesRemoveEntry      = "remove-storage-entry"
 	doesRemoveDeployment = "remove-osd-deployment"
 	doesFindOSDs         = "find-osds"
+	doesRemoveFound      = "remove-found-deployments"
 	doesOutOSDs          = "out-osds"
 	doesWaitOSDs         = "wait-osds"
 	doesPurgeOSD         = "purge-osd"
@@ -26,6 +27,7 @@ const (
 const (
 	removeEntryTimeout      = time.Minute
 	removeDeploymentTimeout = time.Minute
+	removeFoundTimeout      = 2 * time.Minute
 	askCephTimeout          = 2 * time.Minute
 	changeCephTimeout       = 4 * time.Minute
 	waitOSDsSlack           = time.Minute
@@ -99,6 +101,9 @@ func (p *storagePlan) ceph(storage *StorageFacts, wait time.Duration) error {
 	if storage.TreeUnread != "" {
 		after = []string{p.patient(doesFindOSDs, doesFindOSDs, nil, after, []string{CephAnswers, NodeStillGone}, askCephTimeout, false)}
 	}
+	if storage.RookUnread != "" {
+		after = p.foundInRook(after)
+	}
 	if len(storage.OSDs) > 0 || storage.TreeUnread != "" {
 		after = []string{p.patient(doesOutOSDs, doesOutOSDs, nil, after, []string{CephAnswers, NodeStillGone}, changeCephTimeout, true)}
 		if wait > 0 {
@@ -124,6 +129,16 @@ func (p *storagePlan) ceph(storage *StorageFacts, wait time.Duration) error {
 	return nil
 }
 
+// foundInRook plans the removal of what find-osds finds in Rook.
+func (p *storagePlan) foundInRook(after []string) []string {
+	checks := guarded([]string{CephAnswers})
+	entry := p.patient(doesRemoveEntry, doesRemoveEntry, nil, after, checks, removeEntryTimeout, true)
+	if p.live {
+		after = []string{entry}
+	}
+	return []string{p.patient(doesRemoveFound, doesRemoveFound, nil, after, checks, removeFoundTimeout, true)}
+}
+
 // patient adds a step that may wait for Ceph as long as it takes.
 func (p *storagePlan) patient(id, does string, input json.RawMessage, after, preflights []string, timeout time.Duration, irreversible bool) string {
 	return p.add(journal.PlannedStep{
@@ -146,7 +161,7 @@ func (storagePart) gate(record journal.ActionRecord, facts PurgeFacts) []string 
 
 func (p storagePart) steps() map[string]Step {
 	return map[string]Step{
-		doesRemoveEntry: removeEntry(p), doesRemoveDeployment: removeDeployment(p),
+		doesRemoveEntry: removeEntry(p), doesRemoveDeployment: removeDeployment(p), doesRemoveFound: removeFound(p),
 		doesFindOSDs: findOSDs(p), doesOutOSDs: outOSDs(p), doesWaitOSDs: waitOSDs(p),
 		doesPurgeOSD: purgeOSD(p), doesPurgeFoundOSDs: purgeFoundOSDs(p), doesRemoveCrushHost: removeCrushHost(p),
 	}
@@ -154,7 +169,7 @@ func (p storagePart) steps() map[string]Step {
 
 func (p storagePart) preflights() map[string]Preflight {
 	return map[string]Preflight{
-		CephAnswers: cephAnswers{p.Ceph}, CephHealthy: cephHealthy{p.Ceph},
+		CephAnswers: cephAnswers(p), CephHealthy: cephHealthy{p.Ceph},
 		OSDSafeToDestroy: osdSafeToDestroy{p.Ceph}, OSDsDown: osdsDown(p),
 	}
 }

@@ -27,6 +27,9 @@ type app struct {
 	// deferredPatience is how long a purge must have been quiet before it counts
 	// as one that waits for days.
 	deferredPatience time.Duration
+	// holderPatience is how long a process that holds the journal may take to
+	// listen on its socket, or to let the journal go.
+	holderPatience time.Duration
 
 	// dial reaches the operator that serves a socket.
 	dial func(ctx context.Context, socket string) (operator, error)
@@ -51,6 +54,7 @@ func newApp() *app {
 		now:            time.Now,
 
 		deferredPatience: 10 * time.Second,
+		holderPatience:   15 * time.Second,
 		dial: func(ctx context.Context, socket string) (operator, error) {
 			client, err := api.Dial(ctx, socket)
 			if err != nil {

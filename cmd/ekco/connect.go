@@ -65,7 +65,7 @@ const (
 	returnRetry    = time.Second
 )
 
-// awaitOperator dials until an operator answers.
+// awaitOperator dials until an operator answers, or nobody ever will.
 func awaitOperator(ctx context.Context, dial func(context.Context) (operator, error)) (operator, error) {
 	ctx, cancel := context.WithTimeout(ctx, returnPatience)
 	defer cancel()
@@ -73,8 +73,8 @@ func awaitOperator(ctx context.Context, dial func(context.Context) (operator, er
 	defer tick.Stop()
 	for {
 		back, err := dial(ctx)
-		if err == nil {
-			return back, nil
+		if err == nil || errors.Is(err, errWorkerLeft) {
+			return back, err
 		}
 		select {
 		case <-tick.C:

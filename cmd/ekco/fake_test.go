@@ -44,6 +44,8 @@ type fakeOperator struct {
 	status    api.Status
 	verified  api.VerifyResult
 	err       error
+	// askErr is the answer to questions, but not to status.
+	askErr error
 	// past and live are the events; live ones are sent to followers.
 	past []journal.Event
 	live []journal.Event
@@ -106,7 +108,7 @@ func (f *fakeOperator) Explain(ctx context.Context, _ fsm.Request) (api.Explanat
 		<-ctx.Done()
 		return f.explained, ctx.Err()
 	}
-	return f.explained, f.err
+	return f.explained, errors.Join(f.err, f.askErr)
 }
 
 func (f *fakeOperator) Request(_ context.Context, r fsm.Request) (api.Admission, error) {

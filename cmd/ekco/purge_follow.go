@@ -62,19 +62,37 @@ func (p *purger) follow(ctx context.Context, admitted api.Admission) error {
 		case p.alone:
 			return fmt.Errorf("%s is not finished: %w; its record is in the journal, and the next purge-node or operator resumes it", f.action, err)
 		}
-		f.warn("lost the operator: %v", err)
-		f.warn("%s is in the journal; waiting for an operator that resumes it", f.action)
-		back, err := awaitOperator(ctx, f.again)
+		back, err := f.regain(ctx, err)
 		switch {
 		case ctx.Err() != nil:
 			return f.interrupted()
 		case err != nil:
-			return fmt.Errorf("%s is not finished, and no operator came back within %s: %w; the next one resumes it", f.action, returnPatience, err)
+			return err
 		}
 		defer back.Close()
-		p.backend = back
+		p.backend, p.besideCommand = back, servedByCommand(ctx, back)
+	}
+}
+
+// regain reaches who has the journal after the one that did the work was lost.
+func (f *follower) regain(ctx context.Context, lost error) (operator, error) {
+	if !f.besideCommand {
+		f.warn("lost the operator: %v", lost)
+		f.warn("%s is in the journal; waiting for an operator that resumes it", f.action)
+	}
+	back, err := awaitOperator(ctx, f.successor)
+	switch {
+	case ctx.Err() != nil, errors.Is(err, errWorkerLeft):
+		return nil, err
+	case err != nil:
+		if file, _ := f.inFile(ctx, err); file != nil {
+			return file, nil
+		}
+		return nil, fmt.Errorf("%s is not finished, and no operator came back within %s: %w; the next one resumes it", f.action, returnPatience, err)
+	case !f.besideCommand:
 		f.warn("an operator answers again")
 	}
+	return back, nil
 }
 
 // showPresent says why a resumed action does not go on.

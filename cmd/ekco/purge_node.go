@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os/signal"
 	"slices"
 	"syscall"
@@ -71,8 +72,14 @@ type purger struct {
 	alone bool
 	// ended is closed when a ring of this process ended by itself.
 	ended <-chan struct{}
+	// besideCommand is set when the work is done by a command of another process.
+	besideCommand bool
 	// again reaches the operator again after it went away.
 	again func(ctx context.Context) (operator, error)
+	// recordedAs reads how an action is recorded in the file; see [app.recorded].
+	recordedAs func(ctx context.Context, action string) (file operator, over bool, err error)
+	// answered is set once warnings were shown and the purge is still wanted.
+	answered []journal.ActionWarned
 	// pen is where standard error goes through, to be held during a question.
 	pen *pen
 }
@@ -96,30 +103,31 @@ func (a *app) purgeNode(cmd *cobra.Command, flags purgeFlags) (err error) {
 	}
 	ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	p := &purger{app: a, flags: flags, pen: pen, again: func(ctx context.Context) (operator, error) { return a.reach(ctx, cfg) }}
-	reached, err := a.reach(ctx, cfg)
-	switch {
-	case err == nil:
-		defer reached.Close()
-		p.backend = reached
-	case !errors.Is(err, api.ErrNoOperator):
-		return err
-	case flags.noWait:
-		return usagef("--no-wait needs a running operator, and none listens on %s; leave it out, and this command does the work itself", cfg.Socket())
-	default:
-		backend, ended, stopRing, workErr := a.work(ctx, cfg, ringOptions{OneShot: true, Node: flags.node, DryRun: flags.dryRun}, quieter(log, cfg))
-		if workErr != nil {
-			return held(workErr)
-		}
-		defer func() { err = errors.Join(err, stopRing()) }()
-		p.backend, p.ended, p.alone = backend, ended, true
-		if flags.dryRun {
-			p.warn("No operator runs; this command looks at the cluster itself, and changes nothing there.")
-		} else {
-			p.say("No operator runs; this command does the work itself.")
-		}
+	p := &purger{
+		app: a, flags: flags, pen: pen,
+		again:      func(ctx context.Context) (operator, error) { return a.reach(ctx, cfg) },
+		recordedAs: func(ctx context.Context, action string) (operator, bool, error) { return a.recorded(ctx, cfg, action) },
 	}
-	return p.run(ctx, flags.request(cfg))
+	for range mostWorkers {
+		if err = p.runOnce(ctx, cfg, log); !errors.Is(err, errWorkerLeft) {
+			return err
+		}
+		p.warn("%v; looking for who goes on", err)
+	}
+	return err
+}
+
+// mostWorkers is how many may leave their work before the command gives up.
+const mostWorkers = 5
+
+// runOnce has the purge done by whoever does the work now.
+func (p *purger) runOnce(ctx context.Context, cfg config.Config, log *slog.Logger) (err error) {
+	release, err := p.engage(ctx, cfg, log)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, release()) }()
+	return p.run(ctx, p.flags.request(cfg))
 }
 
 // request returns what is asked for. Minimums count only if they were given to
@@ -146,7 +154,7 @@ func (p *purger) run(ctx context.Context, request fsm.Request) error {
 		err = p.refused(ctx, request)
 	}
 	if err != nil {
-		return interrupted(ctx, err, "nothing was changed")
+		return interrupted(ctx, p.left(err), "nothing was changed")
 	}
 	if p.flags.dryRun {
 		if p.flags.output != "text" {
@@ -158,15 +166,18 @@ func (p *purger) run(ctx context.Context, request fsm.Request) error {
 		p.say("%s", explained.Message)
 		return nil
 	}
-	if request.Warned, err = p.ask(ctx, explained); err != nil {
-		return err
+	if p.answered == nil {
+		if p.answered, err = p.ask(ctx, explained); err != nil {
+			return err
+		}
 	}
+	request.Warned = p.answered
 	admitted, err := patiently(ctx, p, "the purge to be recorded", func(ctx context.Context) (api.Admission, error) {
 		return p.backend.Request(ctx, request)
 	})
 	switch {
 	case err != nil:
-		return interrupted(ctx, err, "the purge may have been recorded; see: ekco status")
+		return interrupted(ctx, p.left(err), "the purge may have been recorded; see: ekco status")
 	case admitted.AlreadyDone:
 		p.say("%s", admitted.Message)
 		return nil
@@ -180,6 +191,20 @@ func (p *purger) run(ctx context.Context, request fsm.Request) error {
 		return nil
 	}
 	return p.follow(ctx, admitted)
+}
+
+// left returns errWorkerLeft for an error of a command that was asked as it
+// ended. An answer is an answer, whatever became of the one who gave it.
+func (p *purger) left(err error) error {
+	for _, answer := range []error{api.ErrRefused, api.ErrNotFound, api.ErrInvalid, api.ErrForbidden, fsm.ErrRefused, fsm.ErrUnknownNode} {
+		if errors.Is(err, answer) {
+			return err
+		}
+	}
+	if p.besideCommand {
+		return fmt.Errorf("%w: %w", errWorkerLeft, err)
+	}
+	return err
 }
 
 // refused has a refusal recorded, and returns it.

@@ -29,6 +29,7 @@ func purging(t *testing.T, outcome journal.Outcome) *fakeOperator {
 			Checks: []api.CheckResult{{Preflight: "ReadyMinimums", Verdict: api.VerdictPass}},
 		},
 		admitted: api.Admission{Action: purgeID, FromSeq: 6},
+		status:   api.Status{Operator: api.OperatorStatus{Running: true}},
 		live: []journal.Event{
 			event(t, 7, purgeID, journal.TypeActionRequested, journal.ActionRequested{Kind: journal.ActionPurgeNode}),
 			event(t, 8, "another", journal.TypeActionEnded, journal.ActionEnded{Outcome: journal.OutcomeDone}),

@@ -169,8 +169,12 @@ func knownOf(nodes []fsm.Node) observers.Known {
 type service func(ctx context.Context) error
 
 // listen opens the socket and the port now, so that a port in use is an error
-// at the start, and returns what serves them.
+// at the start, and returns what serves them. A dry run for one node serves
+// nobody: what others ask for in earnest must not become a dry run too.
 func listen(ctx context.Context, cfg config.Config, options ringOptions, running *ring.Ring, store *bolt.Store, metrics *api.Metrics, log *slog.Logger) ([]service, error) {
+	if options.OneShot && options.DryRun {
+		return nil, nil
+	}
 	socket, err := api.Listen(ctx, cfg.Socket())
 	if err != nil {
 		return nil, err

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/replicatedhq/ekco/internal/api"
+	"github.com/replicatedhq/ekco/internal/api/offline"
+	"github.com/replicatedhq/ekco/internal/config"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// fileOperator is a journal's file in an operator's place.
+type fileOperator struct{ *offline.Backend }
+
+// Close implements operator. The file was only read: an error of closing it
+// loses nothing.
+func (f fileOperator) Close() { _ = f.Backend.Close() }
+
+// recorded returns the journal's file if no operator holds it, and whether the
+// action is over in it.
+func (a *app) recorded(ctx context.Context, cfg config.Config, action string) (file operator, over bool, err error) {
+	backend, err := a.file(cfg)
+	if err != nil {
+		return nil, false, err
+	}
+	file = fileOperator{backend}
+	for _, err := range backend.Events(ctx, journal.Query{Action: action, Types: []journal.Type{journal.TypeActionEnded}}, false) {
+		if err != nil {
+			file.Close()
+			return nil, false, err
+		}
+		over = true
+	}
+	return file, over, nil
+}
+
+// successor reaches who has the journal after the one that did the work went
+// away: an operator that answers or, if that was a command, the file. An
+// operator comes back, and a reader of the file would be in its way.
+func (f *follower) successor(ctx context.Context) (operator, error) {
+	reached, err := f.again(ctx)
+	if f.besideCommand && errors.Is(err, api.ErrNoOperator) {
+		return f.inFile(ctx, err)
+	}
+	return reached, err
+}
+
+// inFile returns the journal's file if the work is over in it, errWorkerLeft if
+// nobody is going to finish it, and absent while somebody holds the file.
+func (f *follower) inFile(ctx context.Context, absent error) (operator, error) {
+	file, over, err := f.recordedAs(ctx, f.action)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%w; %w", absent, err)
+	case over:
+		return file, nil
+	}
+	file.Close()
+	return nil, errWorkerLeft
+}

@@ -1,0 +1,168 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/replicatedhq/ekco/internal/api"
+	"github.com/replicatedhq/ekco/internal/config"
+	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/bolt"
+)
+
+// beside returns another command that does the work, and ends in the middle.
+func beside(t *testing.T) *fakeOperator {
+	t.Helper()
+	other := purging(t, journal.OutcomeDone)
+	other.live, other.lost, other.status.Operator.Running = other.live[:4], true, false
+	return other
+}
+
+// dials answers the first dials with these, nil being nobody, and later ones
+// with nobody.
+func (d *desk) dials(answers ...*fakeOperator) {
+	d.app.dial = func(context.Context, string) (operator, error) {
+		if len(answers) == 0 {
+			return nil, api.ErrNoOperator
+		}
+		next := answers[0]
+		answers = answers[1:]
+		if next == nil {
+			return nil, api.ErrNoOperator
+		}
+		return next, nil
+	}
+}
+
+// works lets the command do the work itself once tries have failed with err.
+func (d *desk) works(op *fakeOperator, tries int, err error) (began *int) {
+	began = new(int)
+	d.app.work = func(context.Context, config.Config, ringOptions, *slog.Logger) (api.Backend, <-chan struct{}, func() error, error) {
+		if tries--; tries >= 0 {
+			return nil, nil, nil, err
+		}
+		*began++
+		return op, make(chan struct{}), func() error { return nil }, nil
+	}
+	return began
+}
+
+var errHeld = fmt.Errorf("journal j: %w by pid 7", journal.ErrLocked)
+
+func TestAHolderThatDoesNotListenYetIsWaitedForAndThenFollowed(t *testing.T) {
+	d := newDesk(t, nil)
+	d.app.holderPatience = time.Minute
+	d.dials(nil, nil, purging(t, journal.OutcomeDone))
+	began := d.works(nil, 2, errHeld)
+	d.expect(d.types("purge-node", "worker-2"), exitDone, "delete-node is done", "waiting for it")
+	if *began != 0 {
+		t.Error("two did the work")
+	}
+}
+
+func TestAHolderThatEndsIsWaitedForAndTheWorkDone(t *testing.T) {
+	d := newDesk(t, nil)
+	d.app.holderPatience = time.Minute
+	d.works(purging(t, journal.OutcomeDone), 2, errHeld)
+	d.expect(d.types("purge-node", "worker-2"), exitDone, "does the work itself", "waiting for it")
+}
+
+func TestAHolderThatNeverListensIsNamed(t *testing.T) {
+	d := newDesk(t, nil)
+	d.works(nil, 1000, errHeld)
+	d.expect(d.types("purge-node", "worker-2"), exitFailed, "", "by pid 7")
+}
+
+// endedInFile makes a journal in which the purge ended, or did not yet.
+func endedInFile(t *testing.T, d *desk, outcome journal.Outcome) {
+	t.Helper()
+	store, err := bolt.Open(written(t, d), bolt.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	subject := journal.NodeSubject("worker-2", "u2")
+	var drafts []journal.Draft
+	for range 8 { // behind the events that the other command sent
+		drafts = append(drafts, journal.Draft{Type: journal.TypePauseSet, Subject: journal.ClusterSubject, Actor: "cli", Payload: journal.PauseSet{}})
+	}
+	if outcome != "" {
+		drafts = append(drafts, journal.Draft{Type: journal.TypeActionEnded, Subject: subject, Action: purgeID, Actor: "operator", Payload: journal.ActionEnded{Outcome: outcome}})
+	}
+	_, err = store.Append(context.Background(), drafts...)
+	if err := errors.Join(err, store.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestTheOutcomeOfACommandThatHasEndedIsReadFromTheFile(t *testing.T) {
+	for outcome, code := range map[journal.Outcome]int{journal.OutcomeDone: exitDone, journal.OutcomeCancelled: exitFailed} {
+		d := newDesk(t, nil)
+		endedInFile(t, d, outcome)
+		d.dials(beside(t))
+		began := d.works(nil, 0, nil)
+		got := d.types("purge-node", "worker-2")
+		if outcome == journal.OutcomeDone {
+			d.expect(got, code, "node worker-2 is purged", "")
+		} else {
+			d.expect(got, code, "delete-node begins", "not purged: "+purgeID+" ended cancelled")
+		}
+		if *began != 0 {
+			t.Errorf("a purge that ended %s was begun again", outcome)
+		}
+	}
+}
+
+func TestWhatACommandLeftUndoneIsTakenOver(t *testing.T) {
+	d := newDesk(t, nil)
+	endedInFile(t, d, "")
+	d.dials(beside(t))
+	rest := purging(t, journal.OutcomeDone)
+	rest.admitted.Resumed = true
+	began := d.works(rest, 0, nil)
+	d.expect(d.types("purge-node", "worker-2"), exitDone, "resuming "+purgeID, errWorkerLeft.Error())
+	if *began != 1 || len(rest.requests) != 1 {
+		t.Errorf("began %d times, asked for %v", *began, rest.requests)
+	}
+}
+
+func TestACommandThatEndsWhileItIsAskedIsSucceeded(t *testing.T) {
+	d := newDesk(t, nil)
+	ending := beside(t)
+	ending.askErr = errors.New("EOF")
+	d.dials(ending)
+	began := d.works(purging(t, journal.OutcomeDone), 0, nil)
+	d.expect(d.types("purge-node", "worker-2"), exitDone, "is purged", errWorkerLeft.Error())
+	if *began != 1 {
+		t.Errorf("began %d times, want once", *began)
+	}
+}
+
+func TestWhatACommandRefusesIsRefused(t *testing.T) {
+	d := newDesk(t, nil)
+	busy := beside(t)
+	busy.askErr = fmt.Errorf("a command that purges worker-1 holds the journal: %w", api.ErrRefused)
+	d.dials(busy)
+	began := d.works(nil, 0, nil)
+	d.expect(d.types("purge-node", "worker-2"), exitFailed, "", "purges worker-1")
+	if *began != 0 {
+		t.Error("it was done all the same")
+	}
+}
+
+// A dry run that served others would make a dry run of what they ask for.
+func TestADryRunForOneNodeServesNobody(t *testing.T) {
+	socket := config.Config{Journal: t.TempDir() + "/" + strconv.Itoa(os.Getpid()) + ".db"}
+	services, err := listen(t.Context(), socket, ringOptions{OneShot: true, Node: "worker-2", DryRun: true}, nil, nil, nil, slog.New(slog.DiscardHandler))
+	if err != nil || len(services) != 0 {
+		t.Errorf("got %d services and %v", len(services), err)
+	}
+	if _, err := os.Stat(socket.Socket()); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a socket was made: %v", err)
+	}
+}

@@ -9,6 +9,7 @@ import (
 )
 
 func TestThePodsOfALostWorkerAreFreedUnderTheShippedPermissions(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t)
 	c.applyShippedRBAC()
 	o := newOperator(t, c.kubeconfigFor("kurl/ekco", nil), nil)
@@ -39,6 +40,7 @@ func TestThePodsOfALostWorkerAreFreedUnderTheShippedPermissions(t *testing.T) {
 }
 
 func TestANodeThatReturnsIsLeftAlone(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t)
 	c.applyShippedRBAC()
 	o := newOperator(t, c.kubeconfigFor("kurl/ekco", nil), map[string]string{"clear_after": "1h", "node_unreachable_toleration": "2h"})
@@ -59,6 +61,7 @@ func TestANodeThatReturnsIsLeftAlone(t *testing.T) {
 }
 
 func TestEKCOWorksWithNothingButNodesAndPods(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t)
 	c.kubectl("apply", "-f", "testdata/nodes-and-pods-only.yaml")
 	o := newOperator(t, c.kubeconfigFor("kurl/ekco", nil), map[string]string{"purge_dead_nodes": "true"})
@@ -77,6 +80,7 @@ func TestEKCOWorksWithNothingButNodesAndPods(t *testing.T) {
 }
 
 func TestWhatHappenedWhileEKCOWasAwayBecomesEvents(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t)
 	c.applyShippedRBAC()
 	o := newOperator(t, c.kubeconfigFor("kurl/ekco", nil), nil)
@@ -104,6 +108,7 @@ func TestWhatHappenedWhileEKCOWasAwayBecomesEvents(t *testing.T) {
 }
 
 func TestADryRunRecordsWhatItWouldDoAndDoesNothing(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t)
 	c.applyShippedRBAC()
 	o := newOperator(t, c.kubeconfigFor("kurl/ekco", nil), map[string]string{"purge_dead_nodes": "true"})

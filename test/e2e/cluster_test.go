@@ -2,13 +2,14 @@ package e2e
 
 import (
 	"context"
+	"flag"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -39,7 +40,7 @@ func startCluster(t *testing.T, args ...string) *cluster {
 	t.Helper()
 	dir := t.TempDir()
 	up := start(t, binaries.controlplane, append([]string{"up", "--dir", dir, "--primaries", "3", "--workers", "3"}, args...)...)
-	eventually(t, 2*time.Minute, "the control plane is up", func() (bool, string) {
+	eventually(t, patience, "the control plane is up", func() (bool, string) {
 		return kubeconfigLine.MatchString(up.output.String()), up.output.tail(500)
 	})
 	kubeconfig := kubeconfigLine.FindStringSubmatch(up.output.String())[1]
@@ -127,7 +128,7 @@ func (c *cluster) runPods(node string, names ...string) {
 			c.t.Fatal(err)
 		}
 	}
-	eventually(c.t, time.Minute, "the pods run", func() (bool, string) {
+	eventually(c.t, patience, "the pods run", func() (bool, string) {
 		for _, name := range names {
 			pod, err := c.client.CoreV1().Pods("default").Get(c.t.Context(), name, metav1.GetOptions{})
 			if err != nil || pod.Status.Phase != corev1.PodRunning {
@@ -166,7 +167,7 @@ func (c *cluster) exists(name string, get func(context.Context) error) bool {
 // waitUnreachable waits until the control plane has given the node up.
 func (c *cluster) waitUnreachable(name string) {
 	c.t.Helper()
-	eventually(c.t, 30*time.Second, name+" is tainted unreachable", func() (bool, string) {
+	eventually(c.t, patience, name+" is tainted unreachable", func() (bool, string) {
 		node, err := c.client.CoreV1().Nodes().Get(c.t.Context(), name, metav1.GetOptions{})
 		if err != nil {
 			return false, err.Error()
@@ -180,8 +181,16 @@ func (c *cluster) waitUnreachable(name string) {
 	})
 }
 
+// atOnce is how many tests run at once, unless -parallel says otherwise. They
+// mostly wait for leases to run out, so it may be more than there are cores.
+// More would let simulated kubelets renew their leases too late.
+const atOnce = 4
+
 func TestMain(m *testing.M) {
 	code := func() int {
+		if err := runAtOnce(atOnce); err != nil {
+			panic(err)
+		}
 		dir, err := os.MkdirTemp("", "ekco-e2e-")
 		if err != nil {
 			panic(err)
@@ -201,4 +210,15 @@ func TestMain(m *testing.M) {
 		return m.Run()
 	}()
 	os.Exit(code)
+}
+
+// runAtOnce sets how many tests run at once, unless the command line does.
+func runAtOnce(n int) error {
+	flag.Parse()
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
+	if given {
+		return nil
+	}
+	return flag.Set("test.parallel", strconv.Itoa(n))
 }

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
-	"time"
 )
 
 // pid returns the process id of a part of the control plane.
@@ -36,6 +35,7 @@ func (c *cluster) pid(name string) int {
 
 // A server that hangs keeps its connections open: nothing fails by itself.
 func TestAnAPIServerThatHangsIsNoticed(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t)
 	c.applyShippedRBAC()
 	o := newOperator(t, c.kubeconfigFor("kurl/ekco", nil), nil)
@@ -45,7 +45,7 @@ func TestAnAPIServerThatHangsIsNoticed(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = syscall.Kill(server, syscall.SIGCONT) }()
-	eventually(t, 30*time.Second, "EKCO notices", func() (bool, string) {
+	eventually(t, waitAction, "EKCO notices", func() (bool, string) {
 		ready, answer := get("http://" + o.address + "/readyz")
 		return !ready && !o.status().API.LostAt.IsZero(), answer
 	})

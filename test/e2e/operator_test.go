@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -15,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/replicatedhq/ekco/fsm"
 	"github.com/replicatedhq/ekco/internal/api"
 	"github.com/replicatedhq/ekco/journal"
 )
@@ -65,14 +67,21 @@ func newOperator(t *testing.T, kubeconfig string, keys map[string]string) *opera
 	return o
 }
 
+// freeAddress returns an address that nobody else listens on. Its port is below
+// those that outgoing connections get, so that none of them can take it before
+// EKCO starts, or between two starts.
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	const port = 19080
+	for range 100 {
+		address := fmt.Sprintf("127.%d.%d.%d:%d", 1+rand.IntN(60), rand.IntN(256), 1+rand.IntN(254), port)
+		if listener, err := net.Listen("tcp", address); err == nil {
+			_ = listener.Close()
+			return address
+		}
 	}
-	defer listener.Close()
-	return listener.Addr().String()
+	t.Fatalf("no free address with port %d", port)
+	return ""
 }
 
 func (o *operator) start(args ...string) *process {
@@ -95,7 +104,7 @@ func (o *operator) startReady(args ...string) *process {
 
 func (o *operator) waitReady() {
 	o.t.Helper()
-	eventually(o.t, 30*time.Second, "EKCO is ready", func() (bool, string) {
+	eventually(o.t, patience, "EKCO is ready", func() (bool, string) {
 		return get("http://" + o.address + "/readyz")
 	})
 }
@@ -133,7 +142,7 @@ func (o *operator) metric(name string) float64 {
 func (o *operator) ekco(args ...string) (string, int) {
 	o.t.Helper()
 	p := start(o.t, binaries.ekco, append(args, "--journal", o.journal, "--config", o.config)...)
-	code := p.wait(2 * time.Minute)
+	code := p.wait(patience)
 	return p.output.String(), code
 }
 
@@ -174,7 +183,7 @@ func (o *operator) state(node string) journal.NodeState {
 
 func (o *operator) waitState(node string, want journal.NodeState) {
 	o.t.Helper()
-	eventually(o.t, 40*time.Second, fmt.Sprintf("%s is %s", node, want), func() (bool, string) {
+	eventually(o.t, patience, fmt.Sprintf("%s is %s", node, want), func() (bool, string) {
 		state := o.state(node)
 		return state == want, string(state)
 	})
@@ -241,4 +250,22 @@ func (o *operator) checkRecorded(node string) {
 			}
 		}
 	}
+}
+
+// waitRefusal waits until status shows that a rule keeps EKCO from such an
+// action, and returns what it shows.
+func (o *operator) waitRefusal(kind journal.ActionKind, rule string) fsm.Refusal {
+	o.t.Helper()
+	var found fsm.Refusal
+	eventually(o.t, patience, fmt.Sprintf("%s refuses %s", rule, kind), func() (bool, string) {
+		refusals := o.status().Refusals
+		for _, refusal := range refusals {
+			if refusal.Kind == kind && refusal.Rule == rule {
+				found = refusal
+				return true, ""
+			}
+		}
+		return false, fmt.Sprintf("%+v", refusals)
+	})
+	return found
 }

@@ -116,11 +116,13 @@ typemeta:
 )
 
 func TestAPurgeOfAPrimaryLeavesNoTraceOfIt(t *testing.T) {
+	t.Parallel()
 	shapes := map[string]string{
 		"Kubernetes 1.21": clusterStatus121, "Kubernetes 1.22 and later": "", "malformed by an old EKCO": clusterStatusMalformed,
 	}
 	for name, status := range shapes {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			k := startKubeadmCluster(t, status)
 			o := newOperator(t, k.kubeconfigFor("kurl/ekco", nil), map[string]string{"certificates_dir": k.etcd.CertificatesDir()})
 			o.startReady()
@@ -152,6 +154,7 @@ func TestAPurgeOfAPrimaryLeavesNoTraceOfIt(t *testing.T) {
 }
 
 func TestAPurgeThatWouldCostQuorumIsRefusedBeforeAnythingIsDestroyed(t *testing.T) {
+	t.Parallel()
 	k := startKubeadmCluster(t, clusterStatus121)
 	o := newOperator(t, k.kubeconfigFor("kurl/ekco", nil), map[string]string{"certificates_dir": k.etcd.CertificatesDir()})
 	o.startReady()
@@ -172,6 +175,7 @@ func TestAPurgeThatWouldCostQuorumIsRefusedBeforeAnythingIsDestroyed(t *testing.
 }
 
 func TestAPurgeOfAPrimaryWithoutCertificatesTouchesNothing(t *testing.T) {
+	t.Parallel()
 	k := startKubeadmCluster(t, clusterStatus121)
 	empty := filepath.Join(t.TempDir(), "pki")
 	if err := os.Mkdir(empty, 0o700); err != nil {

@@ -9,6 +9,10 @@ import (
 	"time"
 )
 
+// patience is how long anything may take that is going to happen. It is spent
+// only by a test that fails, so a busy machine gets plenty.
+const patience = 3 * time.Minute
+
 // process is a child that is ended by its own pid, also when the test fails.
 type process struct {
 	t      *testing.T

@@ -13,7 +13,7 @@ import (
 const (
 	// grace is what an administrator is promised for a stop.
 	grace      = 10 * time.Second
-	waitAction = 40 * time.Second
+	waitAction = patience
 )
 
 func eventuallyGone(t *testing.T, c *cluster, node string) {
@@ -22,6 +22,7 @@ func eventuallyGone(t *testing.T, c *cluster, node string) {
 }
 
 func TestAPurgeByHandRemovesTheNodeAndASecondOneHasNothingToDo(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t)
 	c.applyShippedRBAC()
 	o := newOperator(t, c.kubeconfigFor("kurl/ekco", nil), nil)
@@ -48,6 +49,7 @@ func TestAPurgeByHandRemovesTheNodeAndASecondOneHasNothingToDo(t *testing.T) {
 }
 
 func TestAPurgeByHandWorksWithoutARunningOperator(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t)
 	c.applyShippedRBAC()
 	o := newOperator(t, c.kubeconfigFor("kurl/ekco", nil), nil)
@@ -62,6 +64,7 @@ func TestAPurgeByHandWorksWithoutARunningOperator(t *testing.T) {
 // A purge talks to the API server at every boundary between two of its steps,
 // so a held request is a place between two records.
 func TestEKCOKilledAnywhereInAPurgeFinishesItAfterwards(t *testing.T) {
+	t.Parallel()
 	reads := func(r *http.Request) bool {
 		return r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/nodes/worker-1")
 	}
@@ -130,6 +133,7 @@ func TestEKCOKilledAnywhereInAPurgeFinishesItAfterwards(t *testing.T) {
 }
 
 func TestAnEKCOWithAnEmptyJournalAdoptsAnOpenPurge(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t)
 	c.applyShippedRBAC()
 	g := newGate(t, c.config)
@@ -160,6 +164,7 @@ func TestAnEKCOWithAnEmptyJournalAdoptsAnOpenPurge(t *testing.T) {
 }
 
 func TestAnAutomaticPurgeHappensOnlyWhenSwitchedOnAndKeepsTheMinimums(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t)
 	c.applyShippedRBAC()
 	o := newOperator(t, c.kubeconfigFor("kurl/ekco", nil), map[string]string{"purge_dead_nodes": "true", "min_ready_worker_nodes": "2"})
@@ -168,24 +173,20 @@ func TestAnAutomaticPurgeHappensOnlyWhenSwitchedOnAndKeepsTheMinimums(t *testing
 	eventuallyGone(t, c, "worker-1")
 
 	c.node("lose", "worker-2")
-	eventually(t, waitAction, "the purge of worker-2 is refused", func() (bool, string) {
-		for _, refusal := range o.status().Refusals {
-			if refusal.Subject.Name == "worker-2" && refusal.Rule == fsm.RuleReadyMinimums {
-				return true, ""
-			}
-		}
-		return false, "no refusal"
-	})
+	if refusal := o.waitRefusal(journal.ActionPurgeNode, fsm.RuleReadyMinimums); refusal.Subject.Name != "worker-2" {
+		t.Errorf("refused is %+v, want the purge of worker-2", refusal)
+	}
 	if !c.nodeExists("worker-2") {
 		t.Error("the minimum of ready workers was not kept")
 	}
 }
 
 func TestAnAPIOutageLongerThanTheTolerationDestroysNothing(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t)
 	c.applyShippedRBAC()
 	g := newGate(t, c.config)
-	o := newOperator(t, c.kubeconfigFor("kurl/ekco", g), map[string]string{"purge_dead_nodes": "true", "settling_time": "8s"})
+	o := newOperator(t, c.kubeconfigFor("kurl/ekco", g), map[string]string{"purge_dead_nodes": "true", "settling_time": "5m"})
 	o.startReady()
 	g.cut(true)
 	eventually(t, waitAction, "EKCO notices", func() (bool, string) { return !o.status().API.LostAt.IsZero(), "" })
@@ -196,9 +197,8 @@ func TestAnAPIOutageLongerThanTheTolerationDestroysNothing(t *testing.T) {
 		return time.Since(lost) > 5*time.Second, ""
 	})
 	g.cut(false)
-	eventually(t, waitAction, "EKCO sees the lost node", func() (bool, string) {
-		return o.state("worker-1") == fsm.Unknown, string(o.state("worker-1"))
-	})
+	o.waitState("worker-1", fsm.Unknown)
+	o.waitRefusal(journal.ActionPurgeNode, fsm.RuleSettling)
 	c.node("return", "worker-1")
 	o.waitState("worker-1", fsm.Healthy)
 	if !c.nodeExists("worker-1") {
@@ -207,6 +207,7 @@ func TestAnAPIOutageLongerThanTheTolerationDestroysNothing(t *testing.T) {
 }
 
 func TestAPauseSurvivesARestart(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t)
 	c.applyShippedRBAC()
 	o := newOperator(t, c.kubeconfigFor("kurl/ekco", nil), nil)
@@ -216,14 +217,7 @@ func TestAPauseSurvivesARestart(t *testing.T) {
 	c.runPods("worker-1", "stuck")
 	o.startReady()
 	c.node("lose", "worker-1")
-	eventually(t, waitAction, "the pause is the reason", func() (bool, string) {
-		for _, refusal := range o.status().Refusals {
-			if refusal.Rule == fsm.RulePaused {
-				return true, ""
-			}
-		}
-		return false, "no refusal"
-	})
+	o.waitRefusal(journal.ActionClearNode, fsm.RulePaused)
 	if !c.podExists("stuck") {
 		t.Error("EKCO acted although it was paused")
 	}

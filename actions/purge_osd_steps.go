@@ -148,48 +148,63 @@ func (s waitOSDs) Prove(_ context.Context, step StepContext) (Proof, error) {
 	return Proof{Done: true}, nil
 }
 
-// purgeOSD removes one captured OSD.
+// purgeOSD removes one captured OSD, and its Deployment if Rook made it again.
 type purgeOSD storagePart
 
 // Prove implements [Step].
 func (s purgeOSD) Prove(ctx context.Context, step StepContext) (Proof, error) {
-	_, kept, there, err := s.find(ctx, step)
+	found, err := s.find(ctx, step)
 	switch {
 	case err != nil:
 		return Proof{}, err
-	case there:
+	case found.remains:
 		return Proof{Missing: "Ceph still has the OSD"}, nil
-	case kept != "":
-		return Proof{Done: true, Outputs: left(kept)}, nil
+	case found.kept != "":
+		return Proof{Done: true, Outputs: left(found.kept)}, nil
 	}
-	return Proof{Done: true}, nil
+	missing, err := storagePart(s).missingAnew(ctx, found.view, found.captured)
+	return Proof{Done: err == nil && missing == "", Missing: missing}, err
 }
 
 // Do implements [Step].
 func (s purgeOSD) Do(ctx context.Context, step StepContext) (json.RawMessage, error) {
-	osd, _, there, err := s.find(ctx, step)
-	if err != nil || !there {
+	found, err := s.find(ctx, step)
+	if err != nil || found.kept != "" {
 		return nil, err
 	}
-	return nil, purgeOne(ctx, s.Ceph, osd)
+	if found.remains {
+		if err := purgeOne(ctx, s.Ceph, found.now); err != nil {
+			return nil, err
+		}
+	}
+	return nil, storagePart(s).removeAnew(ctx, found.view, found.captured)
 }
 
-// find returns the OSD of the step as it is now, if it is still to be removed.
-func (s purgeOSD) find(ctx context.Context, step StepContext) (now ceph.OSD, kept string, remains bool, err error) {
-	var captured OSDFacts
-	if err := step.Input(&captured); err != nil {
-		return ceph.OSD{}, "", false, err
+// foundOSD is a captured OSD as it is now. kept says why it is not to be removed.
+type foundOSD struct {
+	view     storageView
+	captured OSDFacts
+	now      ceph.OSD
+	kept     string
+	remains  bool
+}
+
+// find returns the OSD of the step.
+func (s purgeOSD) find(ctx context.Context, step StepContext) (found foundOSD, err error) {
+	if err := step.Input(&found.captured); err != nil {
+		return foundOSD{}, err
 	}
-	view, err := storagePart(s).look(ctx, step.Action)
-	if err != nil {
-		return ceph.OSD{}, "", false, err
+	if found.view, err = storagePart(s).look(ctx, step.Action); err != nil {
+		return foundOSD{}, err
 	}
-	at := slices.IndexFunc(view.OSDs, func(o OSDFacts) bool { return o.ID == captured.ID })
+	at := slices.IndexFunc(found.view.OSDs, func(o OSDFacts) bool { return o.ID == found.captured.ID })
 	if at < 0 {
-		return ceph.OSD{}, ceph.Names(captured.ID) + " is not the node's any more, or is gone", false, nil
+		found.kept = ceph.Names(found.captured.ID) + " is not the node's any more, or is gone"
+		return found, nil
 	}
-	now, kept, remains = view.remains(view.OSDs[at])
-	return now, kept, remains, nil
+	found.captured = found.view.OSDs[at]
+	found.now, found.kept, found.remains = found.view.remains(found.captured)
+	return found, nil
 }
 
 // purgeOne purges an OSD. That its id belongs to another one now means that it
@@ -243,7 +258,8 @@ func (s purgeFoundOSDs) find(ctx context.Context, step StepContext) ([]ceph.OSD,
 	return slices.DeleteFunc(view.remaining(), func(o ceph.OSD) bool { return slices.Contains(captured, o.ID) }), nil
 }
 
-// removeCrushHost removes the node's host from the CRUSH map.
+// removeCrushHost removes the node's host from the CRUSH map. It is the last step,
+// so it looks once more for Deployments that Rook made again.
 type removeCrushHost storagePart
 
 // Prove implements [Step].
@@ -255,7 +271,8 @@ func (s removeCrushHost) Prove(ctx context.Context, step StepContext) (Proof, er
 	host, there := view.tree.Host(view.CrushHost)
 	switch {
 	case !there:
-		return Proof{Done: true}, nil
+		missing, err := storagePart(s).missingAnew(ctx, view, view.OSDs...)
+		return Proof{Done: err == nil && missing == "", Missing: missing}, err
 	case view.replaced:
 		return Proof{Done: true, Outputs: left("CRUSH host " + host.Name + " belongs to the node that replaced " + view.node.Name)}, nil
 	}
@@ -266,6 +283,9 @@ func (s removeCrushHost) Prove(ctx context.Context, step StepContext) (Proof, er
 func (s removeCrushHost) Do(ctx context.Context, step StepContext) (json.RawMessage, error) {
 	view, err := storagePart(s).look(ctx, step.Action)
 	if err != nil {
+		return nil, err
+	}
+	if err := storagePart(s).removeAnew(ctx, view, view.OSDs...); err != nil {
 		return nil, err
 	}
 	host, there := view.tree.Host(view.CrushHost)

@@ -76,6 +76,8 @@ type OSDDeployment struct {
 	UID  string `json:"uid"`
 	// OSD is the id, or UnknownOSD.
 	OSD int `json:"osd"`
+	// UUID is the OSD's, empty where the Deployment does not say it.
+	UUID string `json:"uuid,omitempty"`
 	// Replicas is how many are wanted: 1, or 0 when it is scaled down.
 	Replicas int `json:"replicas"`
 }

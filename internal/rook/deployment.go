@@ -12,6 +12,7 @@ const (
 	osdSelector    = "app=rook-ceph-osd"
 	osdIDLabel     = "ceph-osd-id"
 	hostnameOfNode = "kubernetes.io/hostname"
+	osdUUIDEnv     = "ROOK_OSD_UUID"
 )
 
 // deployment is the part of a Deployment that EKCO reads.
@@ -22,13 +23,19 @@ type deployment struct {
 		Template struct {
 			Spec struct {
 				NodeSelector map[string]string `json:"nodeSelector"`
-				Containers   []struct {
-					Name  string `json:"name"`
-					Image string `json:"image"`
-				} `json:"containers"`
+				Containers   []container       `json:"containers"`
 			} `json:"spec"`
 		} `json:"template"`
 	} `json:"spec"`
+}
+
+type container struct {
+	Name  string `json:"name"`
+	Image string `json:"image"`
+	Env   []struct {
+		Name  string `json:"name"`
+		Value string `json:"value"`
+	} `json:"env"`
 }
 
 // image returns the image of the container of that name, else of the first.
@@ -67,9 +74,21 @@ func (c *Client) OSDDeployments(ctx context.Context, hostname string) ([]OSDDepl
 	return found, nil
 }
 
+// osdUUID returns what Rook tells the OSD about itself.
+func (d deployment) osdUUID() string {
+	for _, container := range d.Spec.Template.Spec.Containers {
+		for _, variable := range container.Env {
+			if variable.Name == osdUUIDEnv && variable.Value != "" {
+				return variable.Value
+			}
+		}
+	}
+	return ""
+}
+
 func (d deployment) osd() OSDDeployment {
 	// A Deployment without replicas has one.
-	osd := OSDDeployment{Name: d.Metadata.Name, UID: d.Metadata.UID, OSD: UnknownOSD, Replicas: 1}
+	osd := OSDDeployment{Name: d.Metadata.Name, UID: d.Metadata.UID, OSD: UnknownOSD, UUID: d.osdUUID(), Replicas: 1}
 	if d.Spec.Replicas != nil {
 		osd.Replicas = *d.Spec.Replicas
 	}

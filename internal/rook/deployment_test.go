@@ -20,7 +20,9 @@ func osdOf(name, uid, id, hostname string) string {
 
 func TestAllOSDsOfAMachineAreFoundWhateverTheirIDs(t *testing.T) {
 	_, client := newServer(t, map[string]string{deploymentPath + "?app=rook-ceph-osd": `{"items":[` + strings.Join([]string{
-		osdOf("rook-ceph-osd-9", "u9", "9", "w1"), osdOf("rook-ceph-osd-10", "u10", "10", "w1"),
+		strings.Replace(osdOf("rook-ceph-osd-9", "u9", "9", "w1"), `"template":{"spec":{`,
+			`"template":{"spec":{"containers":[{"name":"osd","env":[{"name":"ROOK_OSD_ID","value":"9"},{"name":"ROOK_OSD_UUID","value":"uuid-9"}]}],`, 1),
+		osdOf("rook-ceph-osd-10", "u10", "10", "w1"),
 		osdOf("rook-ceph-osd-123", "u123", "123", "w1"), osdOf("rook-ceph-osd-1", "u1", "1", "w10"),
 		osdOf("rook-ceph-osd-x", "ux", "x1", "w1"), osdOf("rook-ceph-osd-neg", "un", "-1", "w1"),
 		`{"metadata":{"name":"on-a-claim","labels":{"ceph-osd-id":"5"}},"spec":{"template":{"spec":{}}}}`,
@@ -30,11 +32,11 @@ func TestAllOSDsOfAMachineAreFoundWhateverTheirIDs(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []OSDDeployment{
-		{"rook-ceph-osd-10", "u10", 10, 1},
-		{"rook-ceph-osd-123", "u123", 123, 1},
-		{"rook-ceph-osd-9", "u9", 9, 1},
-		{"rook-ceph-osd-neg", "un", UnknownOSD, 1},
-		{"rook-ceph-osd-x", "ux", UnknownOSD, 1},
+		{Name: "rook-ceph-osd-10", UID: "u10", OSD: 10, Replicas: 1},
+		{Name: "rook-ceph-osd-123", UID: "u123", OSD: 123, Replicas: 1},
+		{Name: "rook-ceph-osd-9", UID: "u9", OSD: 9, UUID: "uuid-9", Replicas: 1},
+		{Name: "rook-ceph-osd-neg", UID: "un", OSD: UnknownOSD, Replicas: 1},
+		{Name: "rook-ceph-osd-x", UID: "ux", OSD: UnknownOSD, Replicas: 1},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("found (- wanted, + got):\n%s", diff)

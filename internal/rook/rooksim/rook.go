@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/replicatedhq/ekco/internal/ceph"
 	"github.com/replicatedhq/ekco/internal/rook"
 )
 
@@ -80,11 +81,16 @@ func (r *Rook) SetInstallation(installation rook.Installation) {
 
 // AddOSD adds the Deployment rook-ceph-osd-ID, with one replica, and returns it.
 func (r *Rook) AddOSD(id int, hostname string) rook.OSDDeployment {
+	return r.AddOSDOf(ceph.Ref{ID: id}, hostname)
+}
+
+// AddOSDOf is AddOSD with a Deployment that says the OSD's UUID.
+func (r *Rook) AddOSDOf(osd ceph.Ref, hostname string) rook.OSDDeployment {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.uids++
-	name := fmt.Sprintf("rook-ceph-osd-%d", id)
-	added := rook.OSDDeployment{Name: name, UID: fmt.Sprintf("uid-%s-%d", name, r.uids), OSD: id, Replicas: 1}
+	name := fmt.Sprintf("rook-ceph-osd-%d", osd.ID)
+	added := rook.OSDDeployment{Name: name, UID: fmt.Sprintf("uid-%s-%d", name, r.uids), OSD: osd.ID, UUID: osd.UUID, Replicas: 1}
 	r.deployments[name] = deployment{added, hostname}
 	return added
 }

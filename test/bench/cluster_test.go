@@ -14,6 +14,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/replicatedhq/ekco/test/child"
 )
 
 // cluster is a real control plane with simulated nodes, on which EKCO has the
@@ -33,8 +35,8 @@ var kubeconfigLine = regexp.MustCompile(`(?m)^KUBECONFIG=(.+)$`)
 func startCluster(b *testing.B, workers, podsPerNode int) *cluster {
 	b.Helper()
 	c := &cluster{program: controlplaneBinary(b), dir: filepath.Join(b.TempDir(), "plane"), workers: workers, podsPerNode: podsPerNode}
-	up := start(b, c.program, "up", "--dir", c.dir, "--primaries", "3", "--workers", "0", "--scale")
-	eventually(b, 2*time.Minute, "the control plane is up", func() bool { return kubeconfigLine.MatchString(up.tail(4000)) })
+	up := child.Start(b, c.program, "up", "--dir", c.dir, "--primaries", "3", "--workers", "0", "--scale")
+	eventually(b, 2*time.Minute, "the control plane is up", func() bool { return kubeconfigLine.MatchString(up.Output.Tail(4000)) })
 	c.fill(b)
 	config, err := clientcmd.BuildConfigFromFlags("", filepath.Join(c.dir, "kubeconfig"))
 	if err != nil {

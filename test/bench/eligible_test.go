@@ -44,7 +44,7 @@ func eligibleToDelete(b *testing.B, c *cluster, skip int, e eligibility) {
 		})
 		took := latencies(b, c, e, pods, calls)
 		stop()
-		operator.stop(b)
+		operator.Stop(grace)
 		c.nodes(b, "return", lost)
 		c.fill(b)
 		reportLatencies(b, took)

@@ -35,7 +35,7 @@ func BenchmarkHistoryOfAMillionEvents(b *testing.B) {
 				b.Fatal(err)
 			}
 			b.ReportMetric(float64(info.Size())/1e6, "journal-MB")
-			operator.stop(b)
+			operator.Stop(grace)
 		}
 	})
 	operator := o.start(b)

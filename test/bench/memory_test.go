@@ -26,7 +26,7 @@ func memoryUse(b *testing.B, c *cluster, skip int) {
 		stop()
 		letPass(b, 30*time.Second)
 		after := memoryOf(b, operator)
-		operator.stop(b)
+		operator.Stop(grace)
 		c.nodes(b, "return", lost)
 		c.fill(b)
 		b.ReportMetric(mebibytes(atRest.resident), "rest-MiB")

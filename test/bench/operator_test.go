@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/test/child"
 )
 
 // installation is a journal, a config and an identity under which EKCO can be
@@ -57,9 +58,9 @@ func freeAddress(b *testing.B) string {
 }
 
 // start starts the operator.
-func (o *installation) start(b *testing.B, args ...string) *process {
+func (o *installation) start(b *testing.B, args ...string) *child.Process {
 	b.Helper()
-	return start(b, o.ekco, append([]string{
+	return child.Start(b, o.ekco, append([]string{
 		"operator", "--kubeconfig", o.kubeconfig,
 		"--journal", o.journal, "--config", o.config, "--listen_address", o.address,
 	}, args...)...)
@@ -67,7 +68,7 @@ func (o *installation) start(b *testing.B, args ...string) *process {
 
 // startReady starts the operator and waits until it has caught up with the
 // cluster.
-func (o *installation) startReady(b *testing.B, args ...string) *process {
+func (o *installation) startReady(b *testing.B, args ...string) *child.Process {
 	b.Helper()
 	p := o.start(b, args...)
 	o.waitReady(b, p, time.Minute)
@@ -75,13 +76,11 @@ func (o *installation) startReady(b *testing.B, args ...string) *process {
 }
 
 // waitReady waits for a 200 of /readyz.
-func (o *installation) waitReady(b *testing.B, p *process, limit time.Duration) {
+func (o *installation) waitReady(b *testing.B, p *child.Process, limit time.Duration) {
 	b.Helper()
 	eventually(b, limit, "EKCO is ready", func() bool {
-		select {
-		case <-p.done:
+		if !p.Running() {
 			b.Fatal("the operator ended")
-		default:
 		}
 		response, err := o.get(b.Context(), "/readyz")
 		if err != nil {

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/replicatedhq/ekco/test/child"
 )
 
 // memory is what the kernel says of a process's memory, in bytes.
@@ -19,9 +21,9 @@ type memory struct {
 	peak float64
 }
 
-func memoryOf(b *testing.B, p *process) memory {
+func memoryOf(b *testing.B, p *child.Process) memory {
 	b.Helper()
-	used, err := readMemory(p.cmd.Process.Pid)
+	used, err := readMemory(p.PID())
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -78,11 +80,11 @@ func mebibytes(bytes float64) float64 { return bytes / (1 << 20) }
 // cpuOf returns how long the threads of a process have run on a CPU. It is the
 // scheduler's own account: utime and stime in /proc count whole ticks, and miss
 // a process that runs for less than one at a time.
-func cpuOf(b *testing.B, p *process) time.Duration {
+func cpuOf(b *testing.B, p *child.Process) time.Duration {
 	b.Helper()
-	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", p.cmd.Process.Pid))
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", p.PID()))
 	if err != nil || len(threads) == 0 {
-		b.Fatalf("no threads of process %d: %v", p.cmd.Process.Pid, err)
+		b.Fatalf("no threads of process %d: %v", p.PID(), err)
 	}
 	var total time.Duration
 	for _, thread := range threads {

@@ -18,7 +18,7 @@ func atRest(b *testing.B, c *cluster) {
 		letPass(b, span)
 		cpu = cpuOf(b, operator) - cpu
 		after := o.scrape(b)
-		operator.stop(b)
+		operator.Stop(grace)
 		requests, which := grown(before, after, "ekco_kubernetes_requests_total")
 		events, _ := grown(before, after, "ekco_journal_sequence")
 		if after["ekco_journal_sequence"] == 0 || after[`ekco_machines{kind="node",state="Healthy"}`] == 0 {

@@ -41,7 +41,7 @@ func startToDecision(b *testing.B, c *cluster, skip int) {
 			began := time.Now()
 			operator := o.startReady(b, "--dry_run")
 			again = append(again, time.Since(began))
-			operator.stop(b)
+			operator.Stop(grace)
 		}
 		b.ReportMetric(milli(spreadOf(ready).median), "ready-ms")
 		b.ReportMetric(milli(spreadOf(decided).median), "decision-ms")
@@ -64,6 +64,6 @@ func timeStart(b *testing.B, o *installation) (ready, decided time.Duration) {
 		decisions = o.events(b, journal.TypeActionRequested)
 		return len(decisions) > 0
 	})
-	operator.stop(b)
+	operator.Stop(grace)
 	return ready, decisions[0].Time.Sub(began) - settling
 }

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/replicatedhq/ekco/test/child"
 )
 
 // startLimit bounds the start of a cluster on a busy machine; it usually takes
@@ -21,14 +23,13 @@ const startLimit = 2 * time.Minute
 // Cluster is a running Ceph. It is to be used from one goroutine at a time.
 type Cluster struct {
 	t          testing.TB
-	spawner    *spawner
 	dir, conf  string
 	fsid       string
 	monAddress string
 	hosts      placement
 	uuids      map[int]string
-	mon, mgr   *daemon
-	osds       map[int]*daemon
+	mon, mgr   *child.Process
+	osds       map[int]*child.Process
 }
 
 // Start starts a cluster and returns when every OSD is up and, unless it is not
@@ -38,16 +39,15 @@ func Start(t testing.TB, options Options) *Cluster {
 	install(t)
 	began := time.Now()
 	c := &Cluster{
-		t: t, spawner: newSpawner(), dir: tempDir(t), hosts: options.place(),
-		uuids: make(map[int]string), osds: make(map[int]*daemon),
+		t: t, dir: tempDir(t), hosts: options.place(),
+		uuids: make(map[int]string), osds: make(map[int]*child.Process),
 	}
-	t.Cleanup(c.stop)
 	c.writeConfig()
 	c.writeKeyrings(c.hosts.all())
 	c.makeMon()
 	c.StartMon()
 	if !options.WithoutMgr {
-		c.mgr = c.daemon("mgr.x", "ceph-mgr", "--conf", c.conf, "-i", "x", "-f")
+		c.mgr = child.Start(c.t, "ceph-mgr", "--conf", c.conf, "-i", "x", "-f")
 	}
 	c.createOSDs()
 	c.makeOSDs()
@@ -133,7 +133,7 @@ func (c *Cluster) osdDir(id int) string { return filepath.Join(c.dir, fmt.Sprint
 func (c *Cluster) startOSDs(host string) {
 	c.t.Helper()
 	for _, id := range c.hosts[host] {
-		c.osds[id] = c.daemon(fmt.Sprintf("osd.%d", id), "ceph-osd", "--conf", c.conf, "-i", strconv.Itoa(id),
+		c.osds[id] = child.Start(c.t, "ceph-osd", "--conf", c.conf, "-i", strconv.Itoa(id),
 			"--crush-location=host="+host+" root=default", "-f")
 	}
 }
@@ -186,16 +186,15 @@ func (c *Cluster) Eventually(limit time.Duration, what string, holds func() bool
 func (c *Cluster) checkDaemons() {
 	c.t.Helper()
 	for _, d := range c.daemons() {
-		if !d.running() {
-			d.showLog(c.t)
-			c.t.Fatalf("%s ended by itself", d.name)
+		if !d.Running() {
+			c.t.Fatalf("%s ended by itself", d)
 		}
 	}
 }
 
-// daemons are those that nobody stopped, the monitor last.
-func (c *Cluster) daemons() []*daemon {
-	var all []*daemon
+// daemons are those that nobody stopped.
+func (c *Cluster) daemons() []*child.Process {
+	var all []*child.Process
 	for _, d := range c.osds {
 		all = append(all, d)
 	}
@@ -206,14 +205,4 @@ func (c *Cluster) daemons() []*daemon {
 		all = append(all, c.mon)
 	}
 	return all
-}
-
-func (c *Cluster) stop() {
-	for _, d := range c.daemons() {
-		d.kill()
-		if c.t.Failed() {
-			d.showLog(c.t)
-		}
-	}
-	c.spawner.end()
 }

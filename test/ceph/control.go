@@ -3,6 +3,8 @@ package ceph
 import (
 	"slices"
 	"time"
+
+	"github.com/replicatedhq/ekco/test/child"
 )
 
 // noticeLimit is how long the rest may take to notice a lost daemon.
@@ -27,7 +29,7 @@ func (c *Cluster) StopHost(host string) {
 	expected := c.status().OSDMap.Up
 	for _, id := range c.hosts[host] {
 		if d := c.osds[id]; d != nil {
-			d.kill()
+			d.Kill()
 			delete(c.osds, id)
 			expected--
 		}
@@ -51,7 +53,7 @@ func (c *Cluster) StartHost(host string) {
 // takes 30 s. The monitor answers, and nothing that needs a mgr does.
 func (c *Cluster) StopMgr() {
 	c.t.Helper()
-	c.mgr.kill()
+	c.mgr.Kill()
 	c.mgr = nil
 	c.Ceph("mgr", "fail", "x")
 	c.Eventually(noticeLimit, "no mgr is active", func() bool { return !c.status().MgrMap.Available })
@@ -60,19 +62,19 @@ func (c *Cluster) StopMgr() {
 // StartMgr starts the mgr, and waits until it is active.
 func (c *Cluster) StartMgr() {
 	c.t.Helper()
-	c.mgr = c.daemon("mgr.x", "ceph-mgr", "--conf", c.conf, "-i", "x", "-f")
+	c.mgr = child.Start(c.t, "ceph-mgr", "--conf", c.conf, "-i", "x", "-f")
 	c.Eventually(startLimit, "the mgr is active", func() bool { return c.status().MgrMap.Available })
 }
 
 // StopMon ends the only monitor, so that there is no quorum. Nothing answers.
 func (c *Cluster) StopMon() {
 	c.t.Helper()
-	c.mon.kill()
+	c.mon.Kill()
 	c.mon = nil
 }
 
 // StartMon starts the monitor. Commands wait for it by themselves.
 func (c *Cluster) StartMon() {
 	c.t.Helper()
-	c.mon = c.daemon("mon.a", "ceph-mon", "--conf", c.conf, "-i", "a", "-f")
+	c.mon = child.Start(c.t, "ceph-mon", "--conf", c.conf, "-i", "a", "-f")
 }

@@ -144,7 +144,7 @@ func TestASecondOperatorOnTheSameJournalNamesTheFirst(t *testing.T) {
 	if code := p.wait(waitAction); code == 0 {
 		t.Fatal("two operators run on one journal")
 	}
-	if pid := strconv.Itoa(first.cmd.Process.Pid); !strings.Contains(p.output.String(), pid) {
+	if pid := strconv.Itoa(first.PID()); !strings.Contains(p.output.String(), pid) {
 		t.Errorf("the error does not name pid %s:\n%s", pid, p.output.String())
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/replicatedhq/ekco/internal/etcd"
+	"github.com/replicatedhq/ekco/test/await"
+	"github.com/replicatedhq/ekco/test/child"
 	"github.com/replicatedhq/ekco/test/etcd/pki"
 )
 
@@ -38,7 +40,7 @@ type Cluster struct {
 // node is a primary: its etcd member's address, files and process.
 type node struct {
 	name, ip, dir string
-	process       *process
+	process       *child.Process
 }
 
 // Start starts a cluster with one member for each name, and returns when all
@@ -86,7 +88,7 @@ func (n *node) file(name string) string { return filepath.Join(n.pki(), "etcd", 
 func (c *Cluster) run(name, state, initial string) {
 	n := c.nodes[name]
 	client, peer := "https://"+net.JoinHostPort(n.ip, "2379"), c.PeerURL(name)
-	n.process = start(c.t, c.program, "etcd",
+	n.process = child.Start(c.t, c.program, "etcd",
 		"--name="+name, "--data-dir="+filepath.Join(n.dir, "data"),
 		"--advertise-client-urls="+client, "--listen-client-urls="+client,
 		"--initial-advertise-peer-urls="+peer, "--listen-peer-urls="+peer,
@@ -132,7 +134,7 @@ func (c *Cluster) Client(names ...string) *etcd.Client {
 // Kill ends the members of nodes as a power cut would.
 func (c *Cluster) Kill(names ...string) {
 	for _, name := range names {
-		c.nodes[name].process.kill()
+		c.nodes[name].process.Kill()
 	}
 }
 
@@ -140,7 +142,7 @@ func (c *Cluster) Kill(names ...string) {
 func (c *Cluster) WaitHealthy(names ...string) {
 	c.t.Helper()
 	client := c.Client(names...)
-	eventually(c.t, 30*time.Second, fmt.Sprintf("%v are healthy", names), func() (bool, string) {
+	await.Until(c.t, 30*time.Second, fmt.Sprintf("%v are healthy", names), func() (bool, string) {
 		members, err := client.Members(c.t.Context())
 		if err != nil {
 			return false, err.Error()

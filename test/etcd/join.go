@@ -11,6 +11,8 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
+
+	"github.com/replicatedhq/ekco/test/await"
 )
 
 // Joining is a member that the cluster expects and that has not started.
@@ -49,7 +51,7 @@ func (c *Cluster) add(via, name string, learner bool) *clientv3.MemberAddRespons
 		add = client.MemberAddAsLearner
 	}
 	var added *clientv3.MemberAddResponse
-	eventually(c.t, 20*time.Second, "a member for "+name+" is added", func() (bool, string) {
+	await.Until(c.t, 20*time.Second, "a member for "+name+" is added", func() (bool, string) {
 		ctx, cancel := context.WithTimeout(c.t.Context(), 10*time.Second)
 		defer cancel()
 		response, err := add(ctx, []string{c.PeerURL(name)})

@@ -1,0 +1,130 @@
+package child
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// shown is how many bytes of output a failed test shows of each process.
+const shown = 8000
+
+// Process is a child. Its methods are for the test's own goroutine.
+type Process struct {
+	// Output is what it wrote so far, to stdout and stderr.
+	Output Output
+
+	tb    testing.TB
+	cmd   *exec.Cmd
+	ended chan struct{}
+}
+
+// Start starts a program.
+func Start(tb testing.TB, name string, args ...string) *Process {
+	tb.Helper()
+	return StartWith(tb, nil, name, args...)
+}
+
+// StartWith starts a program with more variables, as NAME=VALUE, in its
+// environment.
+func StartWith(tb testing.TB, env []string, name string, args ...string) *Process {
+	tb.Helper()
+	// In a file, output costs the test no memory and no goroutine.
+	output, err := os.Create(filepath.Join(tb.TempDir(), "output"))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer output.Close()
+	// Not the test's context: it ends before the cleanups, and some of them need
+	// the process.
+	cmd := exec.CommandContext(context.Background(), name, args...)
+	cmd.Stdout, cmd.Stderr = output, output
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if env != nil {
+		cmd.Env = append(cmd.Environ(), env...)
+	}
+	p := &Process{Output: Output{output.Name()}, tb: tb, cmd: cmd, ended: make(chan struct{})}
+	if err := p.start(); err != nil {
+		tb.Fatalf("start %s: %v", name, err)
+	}
+	tb.Cleanup(func() {
+		p.Kill()
+		if tb.Failed() {
+			tb.Logf("output of %s:\n%s", p, p.Output.Tail(shown))
+		}
+	})
+	return p
+}
+
+// start starts the process and waits for its end in the background. The kernel
+// ends a child when the thread that started it ends, so that thread is kept for
+// as long as the child lives.
+func (p *Process) start() error {
+	started := make(chan error)
+	go func() {
+		defer close(p.ended)
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := p.cmd.Start()
+		started <- err
+		if err == nil {
+			_ = p.cmd.Wait() // how it ended is in ProcessState
+		}
+	}()
+	return <-started
+}
+
+// String returns the command line.
+func (p *Process) String() string { return fmt.Sprint(p.cmd.Args) }
+
+// PID returns the process's id.
+func (p *Process) PID() int { return p.cmd.Process.Pid }
+
+// Running reports whether the process has not ended.
+func (p *Process) Running() bool {
+	select {
+	case <-p.ended:
+		return false
+	default:
+		return true
+	}
+}
+
+// Kill sends SIGKILL and waits for the end, as a machine that loses power does.
+func (p *Process) Kill() {
+	_ = p.cmd.Process.Kill() // it fails when the process has ended
+	<-p.ended
+}
+
+// Stop sends SIGTERM and returns how long the process took to end. After the
+// limit the test fails and the process is killed.
+func (p *Process) Stop(limit time.Duration) time.Duration {
+	p.tb.Helper()
+	began := time.Now()
+	_ = p.cmd.Process.Signal(syscall.SIGTERM) // it fails when the process has ended
+	select {
+	case <-p.ended:
+	case <-time.After(limit):
+		p.tb.Errorf("%s did not end within %s of SIGTERM", p, limit)
+		p.Kill()
+	}
+	return time.Since(began)
+}
+
+// Wait returns the exit code once the process has ended by itself, -1 if a
+// signal ended it. After the limit the test ends.
+func (p *Process) Wait(limit time.Duration) int {
+	p.tb.Helper()
+	select {
+	case <-p.ended:
+	case <-time.After(limit):
+		p.tb.Fatalf("%s did not end within %s", p, limit)
+	}
+	return p.cmd.ProcessState.ExitCode()
+}

@@ -35,12 +35,8 @@ func (a *run) decide() (wake time.Time) {
 		return a.makePlan()
 	}
 	a.release("")
-	switch {
-	case a.allDone():
+	if a.allDone() {
 		a.note(a.record.LastSeq, journal.TypeActionEnded, journal.ActionEnded{Outcome: a.success()})
-		return time.Time{}
-	case !a.prepared:
-		a.prepare()
 		return time.Time{}
 	}
 	return a.startDue(time.Now())
@@ -111,21 +107,6 @@ func (a *run) planMade(made journal.Plan, err error) {
 		a.note(a.record.LastSeq, journal.TypeActionPlanned, journal.ActionPlanned{Plan: made})
 		a.takePlan()
 	}
-}
-
-// prepare passes the barrier before the first step, once the plan is on disk.
-func (a *run) prepare() {
-	if a.preparing {
-		return
-	}
-	a.preparing = true
-	a.launches = append(a.launches, func() {
-		record, look := snapshot(a.record), a.look
-		a.async(func() func() {
-			a.cfg.BeforeFirstStep(look, record)
-			return func() { a.prepared = true }
-		})
-	})
 }
 
 // startDue looks at every step that may start now, group by group, as far as

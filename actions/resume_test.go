@@ -62,34 +62,6 @@ func TestAnOpenStepWhoseProofCannotBeHadIsNotRepeatedBlindly(t *testing.T) {
 	})
 }
 
-func TestTheBarrierIsPassedAfterThePlanIsOnDiskAndBeforeTheFirstStepOnly(t *testing.T) {
-	inBubble(t, func(t *testing.T, w *world) {
-		passed := 0
-		k := &script{steps: []journal.PlannedStep{step("a"), step("b", "a")}}
-		cfg := w.config(k.kinds())
-		cfg.BeforeFirstStep = func(_ context.Context, record journal.ActionRecord) {
-			passed++
-			<-time.After(time.Second)
-			w.wantStory("requested", "planned 2")
-			if !record.Planned || len(record.Plan.Steps) != 2 || record.LastSeq != w.events()[1].Seq {
-				t.Errorf("the barrier got the record %+v", record)
-			}
-		}
-		w.requestTest()
-		w.runToEnd(cfg)
-		if passed != 1 {
-			t.Errorf("passed %d times", passed)
-		}
-	})
-	inBubble(t, func(t *testing.T, w *world) {
-		k := &script{}
-		cfg := w.config(k.kinds())
-		cfg.BeforeFirstStep = func(context.Context, journal.ActionRecord) { t.Error("a resumed action passed the barrier") }
-		interrupted(w, step("a"))
-		w.runToEnd(cfg)
-	})
-}
-
 func TestAStopLetsARunningStepFinishWithinTheGrace(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		k := &script{steps: []journal.PlannedStep{step("a"), step("b", "a")}}

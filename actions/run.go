@@ -49,11 +49,7 @@ type run struct {
 	unfit string
 
 	planning attention
-	// prepared is set once the first step may start as far as the barrier is
-	// concerned.
-	prepared  bool
-	preparing bool
-	cancel    bool
+	cancel   bool
 	// ending is set once the action shall end before its steps are done.
 	ending   *journal.ActionEnded
 	stopping bool
@@ -82,8 +78,6 @@ func (r *Runner) newRun(ctx context.Context, record journal.ActionRecord) (*run,
 		groups:  make(map[string]*group),
 		cancel:  record.Cancelling != nil,
 		unfit:   unfit(record, r.cfg.Kinds),
-		// A step that was started was started behind the barrier.
-		prepared: r.cfg.BeforeFirstStep == nil || len(record.Steps) > 0,
 	}
 	if record.Planned && a.unfit == "" {
 		a.takePlan()

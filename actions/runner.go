@@ -20,9 +20,6 @@ type Config struct {
 	// whatever its plan lists.
 	Preflights map[string]Preflight
 	Retry      RetryPolicy
-	// BeforeFirstStep, when set, is called with the planned record before the
-	// first step of an action starts, in each Run in which none has started yet.
-	BeforeFirstStep func(ctx context.Context, record journal.ActionRecord)
 	// Grace is how long a running effect may go on after Run was told to stop;
 	// 0 means 8 s. A step that only waits for its proof gets none.
 	Grace time.Duration

@@ -100,6 +100,18 @@ func (w *world) request(subject journal.Subject, request journal.ActionRequested
 // record folds the open action from the journal, as a start does.
 func (w *world) record() journal.ActionRecord {
 	w.t.Helper()
+	for _, record := range w.folded().OpenActions() {
+		if record.ID == actionID {
+			return record
+		}
+	}
+	w.t.Fatalf("action %s is not open", actionID)
+	return journal.ActionRecord{}
+}
+
+// folded folds the journal.
+func (w *world) folded() *fsm.State {
+	w.t.Helper()
 	state := fsm.NewState()
 	for event, err := range w.store.Read(w.t.Context(), journal.Query{}) {
 		if err != nil {
@@ -110,13 +122,7 @@ func (w *world) record() journal.ActionRecord {
 	if len(state.Problems) > 0 {
 		w.t.Fatalf("the journal does not fold: %q", state.Problems)
 	}
-	for _, record := range state.OpenActions() {
-		if record.ID == actionID {
-			return record
-		}
-	}
-	w.t.Fatalf("action %s is not open", actionID)
-	return journal.ActionRecord{}
+	return state
 }
 
 // events returns the action's events.

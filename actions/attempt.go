@@ -17,7 +17,8 @@ type attemptResult struct {
 // attempt causes a step's effect and waits until its proof is observed, within
 // the timeout that the plan gives it. The effect is cut short only when work
 // ends. Waiting for the proof changes nothing, so that it also ends with waiting.
-func attempt(work, waiting context.Context, code Step, step StepContext) attemptResult {
+func attempt(work, waiting context.Context, code Step, step StepContext) (result attemptResult) {
+	defer catch(step.Log, "an attempt", &result.err)
 	timeout := time.Duration(step.Planned.Timeout)
 	if timeout <= 0 {
 		timeout = defaultTimeout

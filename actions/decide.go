@@ -89,7 +89,7 @@ func (a *run) makePlan() (wake time.Time) {
 	a.planning.look()
 	record, look := snapshot(a.record), a.look
 	a.async(func() func() {
-		made, err := plan(look, a.kind, record)
+		made, err := a.plan(look, a.kind, record)
 		return func() { a.planMade(made, err) }
 	})
 	return time.Time{}

@@ -27,8 +27,9 @@ type examination struct {
 	// proofs are those of the candidates that were started before, by step id.
 	proofs map[string]proofResult
 	// checks are the preflights' answers. There are none when every candidate
-	// is proved.
+	// is proved, or with err: a preflight could not be asked.
 	checks []Check
+	err    error
 }
 
 type proofResult struct {
@@ -57,12 +58,13 @@ func (r *Runner) examine(ctx context.Context, kind Kind, contexts map[string]Ste
 	unproved := slices.ContainsFunc(batch, func(c candidate) bool { return !result.proofs[c.planned.ID].Done })
 	if unproved {
 		first := contexts[batch[0].planned.ID]
-		result.checks = r.check(ctx, kind, first.Action, batch[0].planned.Preflights)
+		result.checks, result.err = r.check(ctx, kind, first.Action, batch[0].planned.Preflights)
 	}
 	return result
 }
 
-func prove(ctx context.Context, code Step, step StepContext) proofResult {
+func prove(ctx context.Context, code Step, step StepContext) (result proofResult) {
+	defer catch(step.Log, "a look whether it happened", &result.err)
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
 	proof, err := code.Prove(ctx, step)
@@ -73,8 +75,8 @@ func prove(ctx context.Context, code Step, step StepContext) proofResult {
 }
 
 // check runs preflights in order. All of them are asked, so that the gravest
-// answer counts and people see every one.
-func (r *Runner) check(ctx context.Context, kind Kind, record journal.ActionRecord, names []string) []Check {
+// answer counts and people see every one. An error says that one could not be asked.
+func (r *Runner) check(ctx context.Context, kind Kind, record journal.ActionRecord, names []string) ([]Check, error) {
 	checks := make([]Check, 0, len(names))
 	for _, name := range names {
 		preflight, ok := r.preflight(kind, name)
@@ -82,15 +84,20 @@ func (r *Runner) check(ctx context.Context, kind Kind, record journal.ActionReco
 			checks = append(checks, Check{name, Hold("this EKCO has no such check; run the version that planned the action")})
 			continue
 		}
-		checks = append(checks, Check{name, ask(ctx, preflight, record)})
+		verdict, err := r.ask(ctx, preflight, record)
+		if err != nil {
+			return nil, fmt.Errorf("ask preflight %s: %w", name, err)
+		}
+		checks = append(checks, Check{name, verdict})
 	}
-	return checks
+	return checks, nil
 }
 
-func ask(ctx context.Context, preflight Preflight, record journal.ActionRecord) Verdict {
+func (r *Runner) ask(ctx context.Context, preflight Preflight, record journal.ActionRecord) (verdict Verdict, err error) {
+	defer catch(r.cfg.Log.With("action", record.ID), "a preflight", &err)
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
-	return preflight.Check(ctx, record)
+	return preflight.Check(ctx, record), nil
 }
 
 // gravest returns the answer that decides: the first abandon, else the first

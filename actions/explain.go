@@ -19,7 +19,7 @@ func (r *Runner) Explain(ctx context.Context, record journal.ActionRecord) (jour
 	}
 	record = snapshot(record)
 	if !record.Planned {
-		plan, err := plan(ctx, kind, record)
+		plan, err := r.plan(ctx, kind, record)
 		if err != nil {
 			return journal.Plan{}, nil, err
 		}
@@ -33,14 +33,15 @@ func (r *Runner) Explain(ctx context.Context, record journal.ActionRecord) (jour
 			}
 		}
 	}
-	return record.Plan, r.check(ctx, kind, record, names), nil
+	checks, err := r.check(ctx, kind, record, names)
+	return record.Plan, checks, err
 }
 
 // plan asks the kind for its plan and checks it.
-func plan(ctx context.Context, kind Kind, record journal.ActionRecord) (journal.Plan, error) {
+func (r *Runner) plan(ctx context.Context, kind Kind, record journal.ActionRecord) (journal.Plan, error) {
 	ctx, cancel := context.WithTimeout(ctx, planTimeout)
 	defer cancel()
-	plan, err := kind.Plan(ctx, record)
+	plan, err := r.askForPlan(ctx, kind, record)
 	if err == nil {
 		err = checkPlan(plan)
 	}
@@ -48,6 +49,11 @@ func plan(ctx context.Context, kind Kind, record journal.ActionRecord) (journal.
 		return journal.Plan{}, fmt.Errorf("plan %s of %s: %w", record.Kind, record.Subject.Name, err)
 	}
 	return plan, nil
+}
+
+func (r *Runner) askForPlan(ctx context.Context, kind Kind, record journal.ActionRecord) (plan journal.Plan, err error) {
+	defer catch(r.cfg.Log.With("action", record.ID), "planning", &err)
+	return kind.Plan(ctx, record)
 }
 
 // snapshot returns a copy of the record that stays as it is while the original

@@ -21,6 +21,12 @@ func (a *run) examined(g *group, batch []*stepState, found examination) {
 	if len(rest) == 0 {
 		return
 	}
+	if found.err != nil {
+		for _, s := range rest {
+			a.failed(s, found.err)
+		}
+		return
+	}
 	decisive := gravest(found.checks, a.record.Request.Manual)
 	if decisive.Verdict.Kind == VerdictAbandon {
 		if a.mayAbandon(found) {

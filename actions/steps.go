@@ -54,7 +54,7 @@ func (a *run) takePlan() {
 		step := &stepState{
 			planned: planned, code: code, group: a.groupOf(planned),
 			failures: a.past.failures[planned.ID], attempt: progress.Attempts,
-			exhausted: a.record.Stalled != nil && startedBefore(progress) &&
+			exhausted: a.record.Stalled != nil && (startedBefore(progress) || progress.LastError != "") &&
 				!progress.Open && !progress.Done() && progress.NextTry.IsZero(),
 		}
 		if _, held := a.record.Holds[planned.ID]; held {

@@ -1,0 +1,3 @@
+module github.com/libopenstorage/secrets
+
+go 1.26.0

@@ -173,20 +173,3 @@ func (t *attention) wait(policy RetryPolicy) {
 
 // hurry makes the next try come at once.
 func (t *attention) hurry() { t.next, t.again = time.Time{}, t.busy }
-
-// hold records that the step, or with "" the whole action, waits. A hold by
-// the same preflight is recorded once, however its reason changes.
-func (a *run) hold(step, preflight, reason string) {
-	if held, ok := a.record.Holds[step]; ok && held.Preflight == preflight {
-		a.log.Debug("still held", "step", step, "preflight", preflight, "reason", reason)
-		return
-	}
-	a.note(a.record.LastSeq, journal.TypeActionHeld, journal.ActionHeld{Preflight: preflight, Step: step, Reason: reason})
-}
-
-// release ends the hold of the step, if there is one.
-func (a *run) release(step string) {
-	if held, ok := a.record.Holds[step]; ok {
-		a.note(a.record.LastSeq, journal.TypeActionReleased, journal.ActionReleased{Preflight: held.Preflight, Step: step})
-	}
-}

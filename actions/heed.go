@@ -61,6 +61,7 @@ func (a *run) retry() {
 	a.log.Info("the action is retried on request")
 	fold(&a.record, journal.ActionRetried{}, time.Now())
 	a.shared = nil
+	clear(a.said)
 	a.planning = attention{busy: a.planning.busy}
 	for _, s := range a.steps {
 		s.failures, s.exhausted = a.past.failures[s.planned.ID], false

@@ -50,7 +50,7 @@ func withPreflights(cfg actions.Config, preflights map[string]actions.Preflight)
 	return cfg
 }
 
-func TestAHoldIsRecordedOncePerPreflightHoweverOftenItIsCheckedAgain(t *testing.T) {
+func TestAHoldIsRecordedOncePerPreflightAndReasonHoweverOftenItIsCheckedAgain(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		x, y := answering(actions.Hold("not yet")), answering(actions.Pass())
 		k := &script{steps: []journal.PlannedStep{guarded("a", "X", "Y")}}
@@ -72,6 +72,66 @@ func TestAHoldIsRecordedOncePerPreflightHoweverOftenItIsCheckedAgain(t *testing.
 		w.wantStory("requested", "planned 1", `held "a" by X`, `held "a" by Y`, `released "a" by Y`,
 			"started a #1", "done a #1", "ended done")
 	})
+}
+
+func TestAHoldSaysItsNewReasonWhenThatChanges(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		guard := answering(actions.Hold("the disk is full"))
+		k := &script{steps: []journal.PlannedStep{guarded("a", "X")}}
+		cfg := withPreflights(w.config(k.kinds()), map[string]actions.Preflight{"X": guard})
+		w.requestTest()
+		reason := func() string {
+			r := w.start(cfg)
+			letPass(time.Minute)
+			r.stop()
+			_ = r.wait()
+			return w.record().Holds["a"].Reason
+		}
+		for _, why := range []string{"the disk is full", "the disk is gone", "the machine is gone"} {
+			guard.turn(actions.Hold(why))
+			if got := reason(); !strings.HasPrefix(got, why) {
+				t.Errorf("after a restart the hold says %q, want %q", got, why)
+			}
+		}
+		r := w.start(cfg)
+		letPass(time.Minute)
+		guard.turn(actions.Hold("a bird has nested in it"))
+		letPass(time.Minute)
+		if got := w.record().Holds["a"].Reason; !strings.HasPrefix(got, "a bird") {
+			t.Errorf("the hold says %q", got)
+		}
+		r.stop()
+		_ = r.wait()
+	})
+}
+
+func TestAReasonThatKeepsChangingIsRecordedNowAndThen(t *testing.T) {
+	for name, reason := range map[string]func(call int) string{
+		"numbers": func(call int) string {
+			return fmt.Sprintf("osd.%d: %s ago, at 10.0.0.1:%d", call, time.Duration(call)*time.Second, call)
+		},
+		"two texts": func(call int) string { return []string{"it is raining", "it is snowing"}[call%2] },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, w *world) {
+				calls := 0
+				k := &script{steps: []journal.PlannedStep{guarded("a", "X")}}
+				w.requestTest()
+				r := w.start(withPreflights(w.config(k.kinds()), map[string]actions.Preflight{
+					"X": actions.PreflightFunc(func(context.Context, journal.ActionRecord) actions.Verdict {
+						calls++
+						return actions.Hold(reason(calls))
+					}),
+				}))
+				letPass(24 * time.Hour)
+				r.stop()
+				_ = r.wait()
+				if got := w.count(`held "a" by X`); got < 20 || got > 35 || calls < 2000 {
+					t.Errorf("recorded %d times in a day of %d checks", got, calls)
+				}
+			})
+		})
+	}
 }
 
 func TestPreflightsRunAgainBeforeEachRepeatOfAStep(t *testing.T) {

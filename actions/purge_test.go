@@ -160,7 +160,7 @@ func TestEveryRuleOfPolicyHoldsAPurge(t *testing.T) {
 				guard := answering(actions.Hold("not now"))
 				rules[rule] = guard
 				r := w.start(withPreflights(w.config(productKinds(w)), rules))
-				letPass(time.Hour)
+				letPass(10 * time.Minute)
 				w.wantStory("requested", "planned 1", `held "delete-node" by `+rule)
 				if !w.nodeExists() {
 					t.Error("the node was deleted")

@@ -42,6 +42,8 @@ type run struct {
 	steps  []*stepState
 	byID   map[string]*stepState
 	groups map[string]*group
+	// said is what was recorded of the reasons of holds, by step.
+	said map[string]spoken
 	// shared is the copy of the record that steps may read, or nil when the
 	// record has changed since.
 	shared *journal.ActionRecord
@@ -76,11 +78,15 @@ func (r *Runner) newRun(ctx context.Context, record journal.ActionRecord) (*run,
 		results: make(chan func()),
 		byID:    make(map[string]*stepState),
 		groups:  make(map[string]*group),
+		said:    make(map[string]spoken),
 		cancel:  record.Cancelling != nil,
 		unfit:   unfit(record, r.cfg.Kinds),
 	}
 	if record.Planned && a.unfit == "" {
 		a.takePlan()
+	}
+	for step := range record.Holds {
+		a.said[step] = spoken{at: time.Now()}
 	}
 	return a, nil
 }

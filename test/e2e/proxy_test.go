@@ -7,8 +7,10 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"k8s.io/client-go/rest"
 )
@@ -28,14 +30,29 @@ type gate struct {
 	open map[*http.Request]context.CancelFunc
 }
 
-// hold stops the next request that matches.
+// hold stops the next request that matches, until its client is gone or, if the
+// API server has not acted on it yet, until it is released.
 type hold struct {
 	matches func(*http.Request) bool
 	// afterEffect lets the API server act and holds only the answer.
 	afterEffect bool
 	// reached is closed when the request is held.
-	reached chan struct{}
-	once    sync.Once
+	reached  chan struct{}
+	once     sync.Once
+	released chan struct{}
+}
+
+// pass lets the request go on.
+func (h *hold) pass() { close(h.released) }
+
+// await waits until a request is held.
+func (h *hold) await(t *testing.T) {
+	t.Helper()
+	select {
+	case <-h.reached:
+	case <-time.After(patience):
+		t.Fatalf("nothing was held within %s", patience)
+	}
 }
 
 func newGate(t *testing.T, config *rest.Config) *gate {
@@ -75,7 +92,7 @@ func (g *gate) holdNth(skip int, afterEffect bool, matches func(*http.Request) b
 		seen++
 		return seen > skip
 	}
-	h := &hold{matches: nth, afterEffect: afterEffect, reached: make(chan struct{})}
+	h := &hold{matches: nth, afterEffect: afterEffect, reached: make(chan struct{}), released: make(chan struct{})}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.holds = append(g.holds, h)
@@ -135,15 +152,34 @@ func (g *gate) around(next http.Handler) http.Handler {
 			next.ServeHTTP(discard{header: http.Header{}}, r.WithContext(context.WithoutCancel(r.Context())))
 			h.wait(r)
 		default:
-			h.wait(r)
+			if h.wait(r) {
+				next.ServeHTTP(w, r)
+			}
 		}
 	})
 }
 
-// wait holds the request until its client is gone.
-func (h *hold) wait(r *http.Request) {
+// wait holds the request, and reports whether it may go on.
+func (h *hold) wait(r *http.Request) bool {
 	h.once.Do(func() { close(h.reached) })
-	<-r.Context().Done()
+	select {
+	case <-r.Context().Done():
+		return false
+	case <-h.released:
+		return true
+	}
+}
+
+// deletes matches the deletion of a Node, writesMirror a change of the
+// ConfigMap that mirrors the open actions.
+func deletes(node string) func(*http.Request) bool {
+	return func(r *http.Request) bool {
+		return r.Method == http.MethodDelete && strings.HasSuffix(r.URL.Path, "/nodes/"+node)
+	}
+}
+
+func writesMirror(r *http.Request) bool {
+	return r.Method != http.MethodGet && strings.Contains(r.URL.Path, "/configmaps")
 }
 
 func hangUp(w http.ResponseWriter) {

@@ -68,12 +68,6 @@ func TestEKCOKilledAnywhereInAPurgeFinishesItAfterwards(t *testing.T) {
 	reads := func(r *http.Request) bool {
 		return r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/nodes/worker-1")
 	}
-	deletes := func(r *http.Request) bool {
-		return r.Method == http.MethodDelete && strings.HasSuffix(r.URL.Path, "/nodes/worker-1")
-	}
-	mirrors := func(r *http.Request) bool {
-		return r.Method != http.MethodGet && strings.Contains(r.URL.Path, "/configmaps")
-	}
 	places := []struct {
 		name        string
 		afterEffect bool
@@ -83,11 +77,11 @@ func TestEKCOKilledAnywhereInAPurgeFinishesItAfterwards(t *testing.T) {
 		// The command has the request explained first: two reads.
 		{"before the request", false, reads, 0},
 		{"before the plan is made", false, reads, 2},
-		{"before the plan is mirrored", false, mirrors, 0},
-		{"after the plan is mirrored", true, mirrors, 0},
+		{"before the plan is mirrored", false, writesMirror, 0},
+		{"after the plan is mirrored", true, writesMirror, 0},
 		{"in the preflight", false, reads, 3},
-		{"before the node is deleted", false, deletes, 0},
-		{"after the node is deleted", true, deletes, 0},
+		{"before the node is deleted", false, deletes("worker-1"), 0},
+		{"after the node is deleted", true, deletes("worker-1"), 0},
 	}
 	c := startCluster(t)
 	c.applyShippedRBAC()
@@ -141,11 +135,9 @@ func TestAnEKCOWithAnEmptyJournalAdoptsAnOpenPurge(t *testing.T) {
 	p := first.startReady()
 	c.node("lose", "worker-1")
 	first.waitState("worker-1", fsm.Unknown)
-	h := g.holdNth(0, true, func(r *http.Request) bool {
-		return r.Method == http.MethodDelete && strings.HasSuffix(r.URL.Path, "/nodes/worker-1")
-	})
+	h := g.holdNth(0, true, deletes("worker-1"))
 	start(t, binaries.ekco, "purge-node", "worker-1", "--no-wait", "--journal", first.journal, "--config", first.config)
-	<-h.reached
+	h.await(t)
 	p.kill()
 
 	second := newOperator(t, c.kubeconfigFor("kurl/ekco", nil), nil)

@@ -1,0 +1,108 @@
+package e2e
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/replicatedhq/ekco/fsm"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// wantLeftAlone fails the test unless the node is there, healthy, and what was
+// begun for it ended in one of these ways.
+func wantLeftAlone(c *cluster, o *operator, node string, kind journal.ActionKind, outcomes ...journal.Outcome) {
+	c.t.Helper()
+	o.waitState(node, fsm.Healthy)
+	if !c.nodeExists(node) {
+		c.t.Errorf("%s was deleted although it came back", node)
+	}
+	ended := o.outcomes(node)
+	if got := ended[kind]; len(got) != len(outcomes) || len(ended) > 1 {
+		c.t.Errorf("actions on %s ended %v, want %s: %v", node, ended, kind, outcomes)
+	}
+	for i, outcome := range ended[kind] {
+		if i < len(outcomes) && outcome != outcomes[i] {
+			c.t.Errorf("%s of %s ended %s, want %s", kind, node, outcome, outcomes[i])
+		}
+	}
+	if open := o.status().Actions; len(open) != 0 {
+		c.t.Errorf("still open: %+v", open)
+	}
+}
+
+// waitEnded waits until one action of that kind on the node has ended.
+func (o *operator) waitEnded(node string, kind journal.ActionKind) {
+	o.t.Helper()
+	eventually(o.t, patience, string(kind)+" of "+node+" has ended", func() (bool, string) {
+		return len(o.outcomes(node)[kind]) == 1, ""
+	})
+}
+
+func TestANodeThatReturnsWhileItIsClearedIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	c := startCluster(t)
+	c.applyShippedRBAC()
+	g := newGate(t, c.config)
+	o := newOperator(t, c.kubeconfigFor("kurl/ekco", g), nil)
+	o.startReady()
+	c.runPods("worker-1", "first", "second")
+	c.runPods("worker-2", "third")
+
+	// Cleared: what is done is done, and nothing else happens.
+	c.node("lose", "worker-2")
+	o.waitState("worker-2", fsm.Cleared)
+	c.node("return", "worker-2")
+	wantLeftAlone(c, o, "worker-2", journal.ActionClearNode, journal.OutcomeDone)
+
+	// Clearing: a pod that is not deleted yet is left to the kubelet.
+	h := g.holdNth(0, false, func(r *http.Request) bool {
+		return r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/nodes/worker-1")
+	})
+	c.node("lose", "worker-1")
+	h.await(t)
+	o.waitState("worker-1", fsm.Clearing)
+	c.node("return", "worker-1")
+	o.waitEnded("worker-1", journal.ActionClearNode)
+	h.pass()
+	wantLeftAlone(c, o, "worker-1", journal.ActionClearNode, journal.OutcomeAbandoned)
+	if n := len(o.events("--node", "worker-1", "--type", "step.started")); n != 0 {
+		t.Errorf("%d pods were deleted by force on a node that came back", n)
+	}
+}
+
+func TestANodeThatReturnsBeforeThePointOfNoReturnIsNotPurged(t *testing.T) {
+	t.Parallel()
+	c := startCluster(t)
+	c.applyShippedRBAC()
+	g := newGate(t, c.config)
+	o := newOperator(t, c.kubeconfigFor("kurl/ekco", g), map[string]string{"purge_dead_nodes": "true"})
+	o.startReady()
+	// No irreversible step starts before the plan is mirrored.
+	h := g.holdNth(0, false, writesMirror)
+	c.node("lose", "worker-1")
+	h.await(t)
+	o.waitState("worker-1", fsm.Purging)
+	c.node("return", "worker-1")
+	o.waitEnded("worker-1", journal.ActionPurgeNode)
+	h.pass()
+	wantLeftAlone(c, o, "worker-1", journal.ActionPurgeNode, journal.OutcomeAbandoned)
+
+	// Lost again, it is purged; and joined again, it is another machine.
+	c.node("lose", "worker-1")
+	o.waitState("worker-1", fsm.Purged)
+	c.node("add", "worker-1", "--role", "worker")
+	o.waitState("worker-1", fsm.Healthy)
+	states := make(map[journal.NodeState]string)
+	for _, n := range o.status().Nodes {
+		if n.Name == "worker-1" {
+			states[n.State] = n.UID
+		}
+	}
+	if len(states) != 2 || states[fsm.Purged] == "" || states[fsm.Healthy] == "" || states[fsm.Purged] == states[fsm.Healthy] {
+		t.Errorf("the machines of that name are %v, want one purged and one healthy", states)
+	}
+	if got := o.outcomes("worker-1")[journal.ActionPurgeNode]; len(got) != 2 || got[1] != journal.OutcomeDone {
+		t.Errorf("purges ended %v, want abandoned and then done", got)
+	}
+}

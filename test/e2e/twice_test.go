@@ -26,7 +26,7 @@ func (o *operator) ask(node string) *process {
 
 func waitSays(t *testing.T, p *process, what string) {
 	t.Helper()
-	eventually(t, patience, fmt.Sprintf("%v says %q", p.cmd.Args, what), func() (bool, string) {
+	eventually(t, patience, fmt.Sprintf("%s says %q", p, what), func() (bool, string) {
 		return strings.Contains(p.output.String(), what), p.output.tail(2000)
 	})
 }
@@ -85,7 +85,7 @@ func wantExits(t *testing.T, code int, says string, commands ...*process) {
 	t.Helper()
 	for _, p := range commands {
 		if got := p.wait(patience); got != code || !strings.Contains(p.output.String(), says) {
-			t.Errorf("%v: exit %d, want %d and %q:\n%s", p.cmd.Args, got, code, says, p.output.tail(4000))
+			t.Errorf("%s: exit %d, want %d and %q:\n%s", p, got, code, says, p.output.tail(4000))
 		}
 	}
 }
@@ -180,7 +180,7 @@ func TestAnOperatorThatStartsWhileACommandPurgesNamesItAndFindsTheWorkDone(t *te
 	h := g.holdNth(0, false, deletes("worker-1"))
 	command := o.ask("worker-1")
 	h.await(t)
-	wantExits(t, 1, fmt.Sprintf("pid %d", command.cmd.Process.Pid), o.start())
+	wantExits(t, 1, fmt.Sprintf("pid %d", command.PID()), o.start())
 	h.pass()
 	wantExits(t, 0, "node worker-1 is purged", command)
 	o.startReady()
@@ -203,10 +203,8 @@ func TestAnOperatorAndACommandThatStartAtOnceShareOnePurge(t *testing.T) {
 	h.pass()
 	wantExits(t, 0, "node worker-1 is purged", command)
 	eventually(t, patience, "the operator runs, started again as a kubelet would", func() (bool, string) {
-		select {
-		case <-p.done:
+		if !p.Running() {
 			p = o.start()
-		default:
 		}
 		return get("http://" + o.address + "/readyz")
 	})

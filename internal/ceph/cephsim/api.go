@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/replicatedhq/ekco/internal/ceph"
+	"github.com/replicatedhq/ekco/internal/sim"
 )
 
 var _ ceph.API = (*Cluster)(nil)
@@ -17,23 +17,18 @@ var _ ceph.API = (*Cluster)(nil)
 func (c *Cluster) reach(ctx context.Context, method string, needsMgr bool) error {
 	c.mu.Lock()
 	c.calls[method]++
-	wait, broken := c.latency, c.broken
+	broken := c.broken
 	silent := broken == nil && (c.noQuorum || needsMgr && c.noMgr)
 	c.mu.Unlock()
+	var err error
 	if silent {
-		wait = CallTimeout
-	}
-	if wait > 0 {
-		timer := time.NewTimer(wait)
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-		}
+		err = sim.Wait(ctx, CallTimeout)
+	} else {
+		err = sim.Pass(ctx, &c.Controls)
 	}
 	switch {
-	case ctx.Err() != nil:
-		return fmt.Errorf("%s: %w", method, ctx.Err())
+	case err != nil:
+		return fmt.Errorf("%s: %w", method, err)
 	case broken != nil:
 		return fmt.Errorf("%s: %w: %w", method, ceph.ErrUnavailable, broken)
 	case silent:
@@ -42,27 +37,16 @@ func (c *Cluster) reach(ctx context.Context, method string, needsMgr bool) error
 	return nil
 }
 
-// effect runs f, which changes the cluster, between the hooks.
+// effect runs f, which changes the cluster, if the call gets through.
 func (c *Cluster) effect(ctx context.Context, method, name string, needsMgr bool, f func() (changed bool, err error)) error {
 	if err := c.reach(ctx, method, needsMgr); err != nil {
 		return err
 	}
-	if c.BeforeEffect != nil {
-		c.BeforeEffect(name)
-	}
-	c.mu.Lock()
-	changed, err := f()
-	c.effects = append(c.effects, Effect{Name: name, Changed: changed})
-	deaf := c.deaf[name]
-	delete(c.deaf, name)
-	c.mu.Unlock()
-	if c.AfterEffect != nil {
-		c.AfterEffect(name)
-	}
-	if deaf {
-		return fmt.Errorf("%s: %w: the answer was lost", method, ceph.ErrUnavailable)
-	}
-	return err
+	return sim.Do(&c.Controls, method, name, func() (changed bool, err error) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return f()
+	})
 }
 
 // Version implements [ceph.API].

@@ -5,35 +5,31 @@ import (
 	"maps"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/replicatedhq/ekco/internal/ceph"
+	"github.com/replicatedhq/ekco/internal/sim"
 )
 
 // CallTimeout is how long a call that is not answered takes.
 const CallTimeout = ceph.DefaultTimeout + ceph.DefaultGrace
 
 // Cluster is a simulated Ceph. Make one with [New]. Its methods are safe for
-// concurrent use; its exported fields must be set before the first call.
+// concurrent use.
+//
+// The names of its effects are "osd-down 3" and "osd-out 3", several ids
+// separated by commas, "osd-purge 3" and "crush-rm node1".
 type Cluster struct {
-	// BeforeEffect and AfterEffect, when set, are called around each call that
-	// changes the cluster, with the effect's name: "osd-down 3", "osd-out 3",
-	// several ids separated by commas, "osd-purge 3" or "crush-rm node1". They
-	// are called outside of all locks, and only when the call gets through.
-	BeforeEffect, AfterEffect func(effect string)
+	sim.Controls
 
-	mu      sync.Mutex
-	hosts   map[string]bool
-	osds    map[int]*osd
-	uuids   int
-	health  ceph.Health
-	effects []Effect
-	calls   map[string]int
+	mu     sync.Mutex
+	hosts  map[string]bool
+	osds   map[int]*osd
+	uuids  int
+	health ceph.Health
+	calls  map[string]int
 
 	noMgr, noQuorum bool
 	broken          error
-	deaf            map[string]bool
-	latency         time.Duration
 }
 
 type osd struct {
@@ -42,38 +38,12 @@ type osd struct {
 	holding bool
 }
 
-// Effect is a change that a caller made.
-type Effect struct {
-	Name string
-	// Changed is false when everything was already as it should be.
-	Changed bool
-}
-
 // New returns a healthy cluster without OSDs that answers at once.
 func New() *Cluster {
 	return &Cluster{
-		hosts: make(map[string]bool), osds: make(map[int]*osd), calls: make(map[string]int),
-		deaf: make(map[string]bool), health: ceph.Health{Status: ceph.HealthOK},
+		Controls: sim.NewControls(ceph.ErrUnavailable), hosts: make(map[string]bool), osds: make(map[int]*osd),
+		calls: make(map[string]int), health: ceph.Health{Status: ceph.HealthOK},
 	}
-}
-
-// Effects returns what callers changed, in order.
-func (c *Cluster) Effects() []Effect {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return slices.Clone(c.effects)
-}
-
-// Count returns how many calls of an effect got through, whether or not they
-// changed anything.
-func (c *Cluster) Count(effect string) int {
-	count := 0
-	for _, e := range c.Effects() {
-		if e.Name == effect {
-			count++
-		}
-	}
-	return count
 }
 
 // Calls returns how many calls of a method of [ceph.API] were made, by its name,

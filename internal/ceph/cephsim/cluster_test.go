@@ -12,6 +12,7 @@ import (
 
 	"github.com/replicatedhq/ekco/internal/ceph"
 	"github.com/replicatedhq/ekco/internal/ceph/cephsim"
+	"github.com/replicatedhq/ekco/internal/sim"
 )
 
 func TestALostHostCanBePurgedTwiceAsOnARealCeph(t *testing.T) {
@@ -40,19 +41,19 @@ func TestALostHostCanBePurgedTwiceAsOnARealCeph(t *testing.T) {
 	if err != nil || len(tree.Hosts) != 1 || len(tree.OSDs) != 1 {
 		t.Errorf("the tree is %+v, %v", tree, err)
 	}
-	want := []cephsim.Effect{
-		{"osd-purge 3", false},
-		{"crush-rm node2", false},
-		{"osd-down 3,11", false},
-		{"osd-out 3,11", true},
-		{"osd-purge 3", true},
-		{"osd-purge 11", true},
-		{"crush-rm node2", true},
-		{"osd-down 3,11", false},
-		{"osd-out 3,11", false},
-		{"osd-purge 3", false},
-		{"osd-purge 11", false},
-		{"crush-rm node2", false},
+	want := []sim.Effect{
+		{Name: "osd-purge 3", Changed: false},
+		{Name: "crush-rm node2", Changed: false},
+		{Name: "osd-down 3,11", Changed: false},
+		{Name: "osd-out 3,11", Changed: true},
+		{Name: "osd-purge 3", Changed: true},
+		{Name: "osd-purge 11", Changed: true},
+		{Name: "crush-rm node2", Changed: true},
+		{Name: "osd-down 3,11", Changed: false},
+		{Name: "osd-out 3,11", Changed: false},
+		{Name: "osd-purge 3", Changed: false},
+		{Name: "osd-purge 11", Changed: false},
+		{Name: "crush-rm node2", Changed: false},
 	}
 	if diff := cmp.Diff(want, c.Effects()); diff != "" {
 		t.Errorf("effects (- wanted, + got):\n%s", diff)

@@ -2,7 +2,6 @@ package cephsim
 
 import (
 	"errors"
-	"time"
 
 	"github.com/replicatedhq/ekco/internal/ceph"
 )
@@ -89,19 +88,4 @@ func (c *Cluster) Outage(down bool) {
 	if down {
 		c.broken = errNoPod
 	}
-}
-
-// LoseAnswer makes the next call of an effect happen and then fail, as when the
-// exec breaks before the answer arrives.
-func (c *Cluster) LoseAnswer(effect string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.deaf[effect] = true
-}
-
-// SetLatency makes every call take that long.
-func (c *Cluster) SetLatency(latency time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.latency = latency
 }

@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/replicatedhq/ekco/internal/etcd"
+	"github.com/replicatedhq/ekco/internal/sim"
 )
 
 var (
@@ -68,16 +68,7 @@ func (v view) serves(m *member) bool {
 }
 
 func (c *Cluster) wait(ctx context.Context) error {
-	c.mu.Lock()
-	latency := c.latency
-	c.mu.Unlock()
-	if latency > 0 {
-		select {
-		case <-time.After(latency):
-		case <-ctx.Done():
-		}
-	}
-	if err := ctx.Err(); err != nil {
+	if err := sim.Pass(ctx, &c.Controls); err != nil {
 		return fmt.Errorf("%w: %w", err, etcd.ErrUnavailable)
 	}
 	return nil
@@ -140,39 +131,28 @@ func (c *Cluster) leader() *member {
 
 // RemoveMember implements [etcd.API].
 func (v view) RemoveMember(ctx context.Context, id etcd.ID) error {
-	c, name := v.cluster, EffectOf(id)
 	if err := v.reach(ctx); err != nil {
 		return fmt.Errorf("remove etcd member %s: %w", id, err)
 	}
-	if c.BeforeEffect != nil {
-		c.BeforeEffect(name)
-	}
-	err, deaf := c.remove(id, name)
-	if c.AfterEffect != nil {
-		c.AfterEffect(name)
-	}
-	if deaf {
-		return fmt.Errorf("remove etcd member %s: the answer was lost: %w", id, etcd.ErrUnavailable)
-	}
-	return err
+	call := fmt.Sprintf("remove etcd member %s", id)
+	return sim.Do(&v.cluster.Controls, call, EffectOf(id), func() (changed bool, err error) {
+		err = v.cluster.remove(id)
+		return err == nil, err
+	})
 }
 
-func (c *Cluster) remove(id etcd.ID, name string) (err error, deaf bool) {
+func (c *Cluster) remove(id etcd.ID) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	deaf = c.deaf[name]
-	delete(c.deaf, name)
 	at := slices.IndexFunc(c.members, func(m *member) bool { return m.ID == id })
 	switch {
 	case at < 0:
-		err = fmt.Errorf("remove etcd member %s: %w", id, etcd.ErrNoMember)
+		return fmt.Errorf("remove etcd member %s: %w", id, etcd.ErrNoMember)
 	case !c.mayRemove(c.members[at]):
-		err = fmt.Errorf("remove etcd member %s: %w", id, etcd.ErrUnhealthy)
-	default:
-		c.members = slices.Delete(c.members, at, at+1)
+		return fmt.Errorf("remove etcd member %s: %w", id, etcd.ErrUnhealthy)
 	}
-	c.effects = append(c.effects, Effect{Name: name, Changed: err == nil})
-	return err, deaf
+	c.members = slices.Delete(c.members, at, at+1)
+	return nil
 }
 
 // mayRemove is etcd's own rule. It expects mu to be held.

@@ -4,26 +4,20 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/replicatedhq/ekco/internal/etcd"
+	"github.com/replicatedhq/ekco/internal/sim"
 )
 
 // Cluster is a simulated cluster. Make one with [New]. Its methods are safe for
-// concurrent use; its exported fields must be set before the first call.
+// concurrent use. The names of its effects are those of [EffectOf].
 type Cluster struct {
-	// BeforeEffect and AfterEffect, when set, are called around each request to
-	// remove a member, with the effect's name: "remove-member ID". They are
-	// called outside of all locks, and only when the request reaches a quorum.
-	BeforeEffect, AfterEffect func(effect string)
+	sim.Controls
 
 	mu      sync.Mutex
 	members []*member
 	ids     uint64
 	term    uint64
-	effects []Effect
-	deaf    map[string]bool
-	latency time.Duration
 	cut     bool
 }
 
@@ -32,34 +26,8 @@ type member struct {
 	dead bool
 }
 
-// Effect is a request that reached the cluster.
-type Effect struct {
-	Name string
-	// Changed is false when the request was refused or the member was gone.
-	Changed bool
-}
-
 // New returns a cluster without members whose endpoints answer at once.
-func New() *Cluster { return &Cluster{deaf: make(map[string]bool), term: 2} }
-
-// Effects returns the requests that reached the cluster, in order.
-func (c *Cluster) Effects() []Effect {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return slices.Clone(c.effects)
-}
-
-// Count returns how many requests of an effect reached the cluster, whether or
-// not they changed anything.
-func (c *Cluster) Count(effect string) int {
-	count := 0
-	for _, e := range c.Effects() {
-		if e.Name == effect {
-			count++
-		}
-	}
-	return count
-}
+func New() *Cluster { return &Cluster{Controls: sim.NewControls(etcd.ErrUnavailable), term: 2} }
 
 // List returns the members as they are, whoever can be reached.
 func (c *Cluster) List() []etcd.Member {

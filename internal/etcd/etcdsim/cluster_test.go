@@ -10,6 +10,7 @@ import (
 
 	"github.com/replicatedhq/ekco/internal/etcd"
 	"github.com/replicatedhq/ekco/internal/etcd/etcdsim"
+	"github.com/replicatedhq/ekco/internal/sim"
 )
 
 // three is a cluster of the voters a, b and c.
@@ -43,7 +44,7 @@ func TestASimulatedDeadMemberIsRemovedOnce(t *testing.T) {
 	}
 	wantNames(t, c, "a", "b")
 	name := etcdsim.EffectOf(dead.ID)
-	if want := []etcdsim.Effect{{name, true}, {name, false}}; !slices.Equal(c.Effects(), want) || c.Count(name) != 2 {
+	if want := []sim.Effect{{Name: name, Changed: true}, {Name: name}}; !slices.Equal(c.Effects(), want) || c.Count(name) != 2 {
 		t.Errorf("effects %v", c.Effects())
 	}
 	if want := []string{"before " + name, "after " + name, "before " + name, "after " + name}; !slices.Equal(hooks, want) {

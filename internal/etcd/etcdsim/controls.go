@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net"
 	"slices"
-	"time"
 
 	"github.com/replicatedhq/ekco/internal/etcd"
 )
@@ -88,15 +87,4 @@ func (c *Cluster) change(id etcd.ID, f func(*member)) {
 
 // LoseAnswer makes the next removal of a member happen and then fail, as when
 // the connection breaks before the answer arrives.
-func (c *Cluster) LoseAnswer(id etcd.ID) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.deaf[EffectOf(id)] = true
-}
-
-// SetLatency makes every call take that long.
-func (c *Cluster) SetLatency(latency time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.latency = latency
-}
+func (c *Cluster) LoseAnswer(id etcd.ID) { c.Controls.LoseAnswer(EffectOf(id)) }

@@ -5,67 +5,25 @@ import (
 	"context"
 	"fmt"
 	"strconv"
-	"time"
 
 	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/internal/sim"
 	"github.com/replicatedhq/ekco/journal"
 )
 
 var _ kube.API = (*Cluster)(nil)
 
-// reach takes the time of a call and says why it does not get through, if so.
-func (c *Cluster) reach(ctx context.Context, verb string) error {
-	c.mu.Lock()
-	latency := c.latency
-	c.mu.Unlock()
-	if latency > 0 {
-		select {
-		case <-time.After(latency):
-		case <-ctx.Done():
-		}
-	}
-	if err := ctx.Err(); err != nil {
-		return fmt.Errorf("%s: %w", verb, err)
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	switch {
-	case c.outage:
-		return fmt.Errorf("%s: %w", verb, kube.ErrUnavailable)
-	case c.forbidden[verb]:
-		return fmt.Errorf("%s: %w", verb, kube.ErrForbidden)
-	}
-	return nil
-}
-
-// effect runs f, which changes the cluster, between the hooks.
+// effect runs f, which changes the cluster, if the call gets through.
 func (c *Cluster) effect(ctx context.Context, verb, name string, f func() (changed bool, err error)) error {
-	if err := c.reach(ctx, verb); err != nil {
-		return err
-	}
-	if c.BeforeEffect != nil {
-		c.BeforeEffect(name)
-	}
-	err, deaf := error(nil), false
-	c.change(func() {
-		var changed bool
-		changed, err = f()
-		c.effects = append(c.effects, Effect{Name: name, Changed: changed})
-		deaf = c.deaf[name]
-		delete(c.deaf, name)
+	return sim.Change(ctx, &c.APIServer, verb, name, func() (changed bool, err error) {
+		c.change(func() { changed, err = f() })
+		return changed, err
 	})
-	if c.AfterEffect != nil {
-		c.AfterEffect(name)
-	}
-	if deaf {
-		return fmt.Errorf("%s: the answer was lost: %w", verb, kube.ErrUnavailable)
-	}
-	return err
 }
 
 // Node implements [kube.API].
 func (c *Cluster) Node(ctx context.Context, name string) (kube.Node, error) {
-	if err := c.reach(ctx, GetNodes); err != nil {
+	if err := sim.Reach(ctx, &c.APIServer, GetNodes); err != nil {
 		return kube.Node{}, err
 	}
 	c.mu.Lock()
@@ -94,7 +52,7 @@ func (c *Cluster) DeleteNode(ctx context.Context, name, uid string) error {
 
 // Pod implements [kube.API].
 func (c *Cluster) Pod(ctx context.Context, namespace, name string) (kube.Pod, error) {
-	if err := c.reach(ctx, GetPods); err != nil {
+	if err := sim.Reach(ctx, &c.APIServer, GetPods); err != nil {
 		return kube.Pod{}, err
 	}
 	c.mu.Lock()
@@ -126,7 +84,7 @@ func (c *Cluster) ForceDeletePod(ctx context.Context, namespace, name, uid strin
 
 // ClusterUID implements [kube.API].
 func (c *Cluster) ClusterUID(ctx context.Context) (string, error) {
-	if err := c.reach(ctx, GetNamespaces); err != nil {
+	if err := sim.Reach(ctx, &c.APIServer, GetNamespaces); err != nil {
 		return "", err
 	}
 	c.mu.Lock()
@@ -136,7 +94,7 @@ func (c *Cluster) ClusterUID(ctx context.Context) (string, error) {
 
 // ReadMirror implements [kube.API].
 func (c *Cluster) ReadMirror(ctx context.Context) ([]byte, string, error) {
-	if err := c.reach(ctx, GetConfigMaps); err != nil {
+	if err := sim.Reach(ctx, &c.APIServer, GetConfigMaps); err != nil {
 		return nil, "", err
 	}
 	c.mu.Lock()
@@ -171,7 +129,7 @@ func (c *Cluster) WriteMirror(ctx context.Context, content []byte, version strin
 
 // RecordEvent implements [kube.API].
 func (c *Cluster) RecordEvent(ctx context.Context, about journal.Subject, note kube.Note) error {
-	if err := c.reach(ctx, CreateEvents); err != nil {
+	if err := sim.Reach(ctx, &c.APIServer, CreateEvents); err != nil {
 		return err
 	}
 	c.mu.Lock()

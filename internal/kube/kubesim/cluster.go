@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/internal/sim"
 	"github.com/replicatedhq/ekco/journal"
 )
 
@@ -15,14 +15,12 @@ import (
 const ClusterUID = "uid-kube-system"
 
 // Cluster is a simulated cluster. Make one with [New]. Its methods are safe for
-// concurrent use; its exported fields must be set before the first call.
+// concurrent use.
+//
+// The names of its effects are "delete-node NAME", "delete-pod NAMESPACE/NAME",
+// "write-mirror" and "write-cluster-status".
 type Cluster struct {
-	// BeforeEffect and AfterEffect, when set, are called around each call that
-	// changes the cluster, with the effect's name: "delete-node NAME",
-	// "delete-pod NAMESPACE/NAME", "write-mirror" or "write-cluster-status". They
-	// are called outside of all locks, and only when the call gets through to the
-	// API server.
-	BeforeEffect, AfterEffect func(effect string)
+	sim.APIServer
 
 	mu      sync.Mutex
 	nodes   map[string]*kube.Node
@@ -33,26 +31,13 @@ type Cluster struct {
 	version int
 	kubeadm kubeadmState
 	events  []Event
-	effects []Effect
-
-	outage    bool
-	forbidden map[string]bool
-	deaf      map[string]bool
-	latency   time.Duration
-	changed   chan struct{}
+	changed chan struct{}
 }
 
 type pod struct {
 	kube.Pod
 	// stuck pods have a finalizer: deleting them has no effect yet.
 	stuck bool
-}
-
-// Effect is a change that a caller made.
-type Effect struct {
-	Name string
-	// Changed is false when the object was already as it should be.
-	Changed bool
 }
 
 // Event is a Kubernetes Event that a caller recorded.
@@ -64,8 +49,8 @@ type Event struct {
 // New returns an empty cluster whose API answers at once.
 func New() *Cluster {
 	return &Cluster{
-		uid: ClusterUID, nodes: make(map[string]*kube.Node), pods: make(map[string]*pod),
-		forbidden: make(map[string]bool), deaf: make(map[string]bool), changed: make(chan struct{}),
+		APIServer: sim.NewAPIServer(), uid: ClusterUID,
+		nodes: make(map[string]*kube.Node), pods: make(map[string]*pod), changed: make(chan struct{}),
 	}
 }
 
@@ -94,25 +79,6 @@ func (c *Cluster) Snapshot() (nodes []kube.Node, pods []kube.Pod, changed <-chan
 		return strings.Compare(a.Namespace+"/"+a.Name, b.Namespace+"/"+b.Name)
 	})
 	return nodes, pods, c.changed
-}
-
-// Effects returns what callers changed, in order.
-func (c *Cluster) Effects() []Effect {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return slices.Clone(c.effects)
-}
-
-// Count returns how many calls of an effect got through, whether or not they
-// changed anything.
-func (c *Cluster) Count(effect string) int {
-	count := 0
-	for _, e := range c.Effects() {
-		if e.Name == effect {
-			count++
-		}
-	}
-	return count
 }
 
 // Events returns the Kubernetes Events that callers recorded.

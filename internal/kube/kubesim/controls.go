@@ -108,30 +108,6 @@ func (c *Cluster) Stick(namespace, name string, stuck bool) {
 	c.change(func() { c.pods[namespace+"/"+name].stuck = stuck })
 }
 
-// Outage takes the API away, or brings it back.
-func (c *Cluster) Outage(down bool) { c.change(func() { c.outage = down }) }
-
-// Forbid takes permissions away.
-func (c *Cluster) Forbid(verbs ...string) { c.permit(true, verbs) }
-
-// Allow gives permissions back.
-func (c *Cluster) Allow(verbs ...string) { c.permit(false, verbs) }
-
-func (c *Cluster) permit(forbid bool, verbs []string) {
-	c.change(func() {
-		for _, verb := range verbs {
-			c.forbidden[verb] = forbid
-		}
-	})
-}
-
-// LoseAnswer makes the next call of an effect happen and then fail, as when the
-// connection breaks before the answer arrives.
-func (c *Cluster) LoseAnswer(effect string) { c.change(func() { c.deaf[effect] = true }) }
-
-// SetLatency makes every call take that long.
-func (c *Cluster) SetLatency(latency time.Duration) { c.change(func() { c.latency = latency }) }
-
 // SetMirror replaces the mirror behind everybody's back; nil removes it.
 func (c *Cluster) SetMirror(content []byte) {
 	c.change(func() { c.mirror = content; c.version++ })

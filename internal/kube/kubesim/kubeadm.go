@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/internal/sim"
 )
 
 // WriteClusterStatusEffect is the name of the effect of WriteClusterStatus.
@@ -60,7 +61,7 @@ func (c *Cluster) AddAPIServer(node, endpoint string) {
 
 // KubeadmConfig does what that of [kube.Client] does.
 func (c *Cluster) KubeadmConfig(ctx context.Context) (kube.KubeadmConfig, error) {
-	if err := c.reach(ctx, GetKubeadmConfig); err != nil {
+	if err := sim.Reach(ctx, &c.APIServer, GetKubeadmConfig); err != nil {
 		return kube.KubeadmConfig{}, err
 	}
 	c.mu.Lock()
@@ -96,7 +97,7 @@ func (c *Cluster) WriteClusterStatus(ctx context.Context, clusterStatus, version
 // APIServerPods does what that of [kube.Client] does. Deleting a Node leaves its
 // pod, as Kubernetes does until its garbage collector comes by.
 func (c *Cluster) APIServerPods(ctx context.Context) ([]kube.APIServerPod, error) {
-	if err := c.reach(ctx, ListPods); err != nil {
+	if err := sim.Reach(ctx, &c.APIServer, ListPods); err != nil {
 		return nil, err
 	}
 	c.mu.Lock()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/internal/rook"
+	"github.com/replicatedhq/ekco/internal/sim"
 )
 
 var _ rook.API = (*Rook)(nil)
@@ -25,48 +26,18 @@ const (
 	DeleteDeployments = "delete deployments"
 )
 
-// reach says why a call does not get through, if so.
-func (r *Rook) reach(ctx context.Context, verb string) error {
-	if err := ctx.Err(); err != nil {
-		return fmt.Errorf("%s: %w", verb, err)
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	switch {
-	case r.outage:
-		return fmt.Errorf("%s: %w", verb, kube.ErrUnavailable)
-	case r.forbidden[verb]:
-		return fmt.Errorf("%s: %w", verb, kube.ErrForbidden)
-	}
-	return nil
-}
-
-// effect runs f, which changes something, between the hooks.
+// effect runs f, which changes something, if the call gets through.
 func (r *Rook) effect(ctx context.Context, verb, name string, f func() (changed bool, err error)) error {
-	if err := r.reach(ctx, verb); err != nil {
-		return err
-	}
-	if r.BeforeEffect != nil {
-		r.BeforeEffect(name)
-	}
-	r.mu.Lock()
-	changed, err := f()
-	r.effects = append(r.effects, Effect{Name: name, Changed: changed})
-	deaf := r.deaf[name]
-	delete(r.deaf, name)
-	r.mu.Unlock()
-	if r.AfterEffect != nil {
-		r.AfterEffect(name)
-	}
-	if deaf {
-		return fmt.Errorf("%s: the answer was lost: %w", verb, kube.ErrUnavailable)
-	}
-	return err
+	return sim.Change(ctx, &r.APIServer, verb, name, func() (changed bool, err error) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		return f()
+	})
 }
 
 // Detect implements [rook.API].
 func (r *Rook) Detect(ctx context.Context) (rook.Installation, error) {
-	if err := r.reach(ctx, GetCephClusters); err != nil {
+	if err := sim.Reach(ctx, &r.APIServer, GetCephClusters); err != nil {
 		return rook.Installation{}, err
 	}
 	r.mu.Lock()
@@ -76,7 +47,7 @@ func (r *Rook) Detect(ctx context.Context) (rook.Installation, error) {
 
 // ToolsPod implements [rook.API].
 func (r *Rook) ToolsPod(ctx context.Context, _ rook.Version) (rook.Pod, error) {
-	if err := r.reach(ctx, ListPods); err != nil {
+	if err := sim.Reach(ctx, &r.APIServer, ListPods); err != nil {
 		return rook.Pod{}, err
 	}
 	r.mu.Lock()
@@ -89,7 +60,7 @@ func (r *Rook) ToolsPod(ctx context.Context, _ rook.Version) (rook.Pod, error) {
 
 // Exec implements [rook.API].
 func (r *Rook) Exec(ctx context.Context, pod rook.Pod, argv []string) (stdout, stderr []byte, exitCode int, err error) {
-	if err := r.reach(ctx, CreateExec); err != nil {
+	if err := sim.Reach(ctx, &r.APIServer, CreateExec); err != nil {
 		return nil, nil, 0, err
 	}
 	if r.OnExec == nil {
@@ -100,7 +71,7 @@ func (r *Rook) Exec(ctx context.Context, pod rook.Pod, argv []string) (stdout, s
 
 // OSDDeployments implements [rook.API].
 func (r *Rook) OSDDeployments(ctx context.Context, hostname string) ([]rook.OSDDeployment, error) {
-	if err := r.reach(ctx, ListDeployments); err != nil {
+	if err := sim.Reach(ctx, &r.APIServer, ListDeployments); err != nil {
 		return nil, err
 	}
 	r.mu.Lock()
@@ -154,7 +125,7 @@ func (r *Rook) check(name, uid string) error {
 
 // StorageNode implements [rook.API].
 func (r *Rook) StorageNode(ctx context.Context, names ...string) (rook.StorageNode, error) {
-	if err := r.reach(ctx, GetCephClusters); err != nil {
+	if err := sim.Reach(ctx, &r.APIServer, GetCephClusters); err != nil {
 		return rook.StorageNode{}, err
 	}
 	r.mu.Lock()

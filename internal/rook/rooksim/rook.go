@@ -4,11 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"sync"
 
 	"github.com/replicatedhq/ekco/internal/ceph"
 	"github.com/replicatedhq/ekco/internal/rook"
+	"github.com/replicatedhq/ekco/internal/sim"
 )
 
 // ClusterUID is the UID of the CephCluster that [New] makes.
@@ -19,12 +19,11 @@ type Exec func(ctx context.Context, pod rook.Pod, argv []string) (stdout, stderr
 
 // Rook is a simulated Rook. Make one with [New]. Its methods are safe for
 // concurrent use; its exported fields must be set before the first call.
+//
+// The names of its effects are "scale-down NAME", "delete-deployment NAME" and
+// "remove-storage-node NAME".
 type Rook struct {
-	// BeforeEffect and AfterEffect, when set, are called around each call that
-	// changes something, with the effect's name: "scale-down NAME",
-	// "delete-deployment NAME" or "remove-storage-node NAME". They are called
-	// outside of all locks, and only when the call gets through.
-	BeforeEffect, AfterEffect func(effect string)
+	sim.APIServer
 	// OnExec answers for programs. Without it every exec fails.
 	OnExec Exec
 
@@ -36,11 +35,6 @@ type Rook struct {
 	deployments  map[string]deployment
 	uids         int
 	toolsPod     bool
-	effects      []Effect
-
-	outage    bool
-	forbidden map[string]bool
-	deaf      map[string]bool
 }
 
 type deployment struct {
@@ -53,22 +47,15 @@ type listed struct {
 	entry json.RawMessage
 }
 
-// Effect is a change that a caller made.
-type Effect struct {
-	Name string
-	// Changed is false when everything was already as it should be.
-	Changed bool
-}
-
 // New returns a Rook 1.10.8 with a CephCluster that lists no nodes, no OSDs and
 // a running tools pod.
 func New() *Rook {
 	return &Rook{
+		APIServer: sim.NewAPIServer(),
 		installation: rook.Installation{Present: true, Version: rook.Version{
 			Known: true, Major: 1, Minor: 10, Patch: 8, Text: "v1.10.8",
 		}},
 		clusterUID: ClusterUID, deployments: make(map[string]deployment), toolsPod: true,
-		forbidden: make(map[string]bool), deaf: make(map[string]bool),
 	}
 }
 
@@ -132,34 +119,6 @@ func (r *Rook) LoseToolsPod(lost bool) {
 	r.toolsPod = !lost
 }
 
-// Outage takes the Kubernetes API away, or brings it back.
-func (r *Rook) Outage(down bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.outage = down
-}
-
-// Forbid takes permissions away: "list deployments", for example.
-func (r *Rook) Forbid(verbs ...string) { r.permit(true, verbs) }
-
-// Allow gives permissions back.
-func (r *Rook) Allow(verbs ...string) { r.permit(false, verbs) }
-
-func (r *Rook) permit(forbid bool, verbs []string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, verb := range verbs {
-		r.forbidden[verb] = forbid
-	}
-}
-
-// LoseAnswer makes the next call of an effect happen and then fail.
-func (r *Rook) LoseAnswer(effect string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.deaf[effect] = true
-}
-
 // Nodes returns the names on the CephCluster's list.
 func (r *Rook) Nodes() []string {
 	r.mu.Lock()
@@ -169,23 +128,4 @@ func (r *Rook) Nodes() []string {
 		names = append(names, node.name)
 	}
 	return names
-}
-
-// Effects returns what callers changed, in order.
-func (r *Rook) Effects() []Effect {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return slices.Clone(r.effects)
-}
-
-// Count returns how many calls of an effect got through, whether or not they
-// changed anything.
-func (r *Rook) Count(effect string) int {
-	count := 0
-	for _, e := range r.Effects() {
-		if e.Name == effect {
-			count++
-		}
-	}
-	return count
 }

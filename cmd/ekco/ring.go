@@ -130,7 +130,7 @@ func newRing(ctx context.Context, cfg config.Config, options ringOptions, store 
 		Identity: journal.OperatorStarted{
 			Version: build.Version, Host: host, PID: os.Getpid(), Settings: cfg.Redacted(),
 		},
-		Observe: observe(client, cfg.ReconcileInterval, log),
+		Observe: observe(client, cfg.ReconcileInterval, metrics.Observed, log),
 		Purge:   purge,
 	}
 	if options.OneShot {
@@ -141,11 +141,11 @@ func newRing(ctx context.Context, cfg config.Config, options ringOptions, store 
 }
 
 // observe starts the observers on what the machines know.
-func observe(client *kube.Client, poll time.Duration, log *slog.Logger) ring.StartObservers {
+func observe(client *kube.Client, poll time.Duration, lag func(resource string, lag time.Duration), log *slog.Logger) ring.StartObservers {
 	return func(ctx context.Context, known []fsm.Node, recorder ring.Recorder) ring.Observers {
 		return observers.Start(ctx, observers.Options{
 			Cluster: client, Recorder: recorder, Known: knownOf(known), Log: log,
-			PollInterval: poll,
+			PollInterval: poll, Lag: lag,
 		})
 	}
 }

@@ -154,9 +154,6 @@ func TestMetricsCountWhatHappens(t *testing.T) {
 			Subject: journal.NodeSubject("w", "u"), Payload: body,
 		})
 	}
-	observed := journal.NodeObserved{NodeFacts: journal.NodeFacts{Taints: []journal.Taint{{Key: journal.TaintUnreachable, TimeAdded: at}}}}
-	fold(time.Second, "", observed, journal.TypeNodeObserved)
-	fold(time.Hour, "", observed, journal.TypeNodeObserved)
 	fold(0, "purge-w-1", journal.ActionRequested{Kind: journal.ActionPurgeNode}, journal.TypeActionRequested)
 	fold(0, "purge-w-1", journal.StepStarted{Step: "delete-pod a/b", Attempt: 1}, journal.TypeStepStarted)
 	fold(0, "purge-w-1", journal.StepFailed{Step: "delete-pod a/b", Attempt: 1}, journal.TypeStepFailed)
@@ -166,6 +163,7 @@ func TestMetricsCountWhatHappens(t *testing.T) {
 	m.Appended(3, time.Millisecond, nil)
 	m.Appended(0, time.Millisecond, errors.New("disk full"))
 	m.JournalSize(4096)
+	m.Observed("nodes", 2*time.Second)
 	m.MirrorFailed(errors.New("conflict"))
 	state := fsm.NewState()
 	state.Seq = seq
@@ -194,7 +192,7 @@ ekco_journal_bytes 4096
 ekco_journal_events_total 3
 # HELP ekco_journal_sequence Sequence number of the last event.
 # TYPE ekco_journal_sequence gauge
-ekco_journal_sequence 8
+ekco_journal_sequence 6
 # HELP ekco_machines Machines by kind and state.
 # TYPE ekco_machines gauge
 ekco_machines{kind="node",state="Unknown"} 1
@@ -215,8 +213,8 @@ ekco_step_failures_total{step="delete-pod"} 1
 	}
 	_, body := get(t, "GET", serveNetwork(t, fakeHealth{}, m)+"/metrics", "")
 	for _, line := range []string{
-		`ekco_step_duration_seconds_sum{step="delete-pod"} 2`, "ekco_observation_lag_seconds_count 1",
-		"ekco_observation_lag_seconds_sum 1", "go_goroutines", "ekco_build_info{",
+		`ekco_step_duration_seconds_sum{step="delete-pod"} 2`, `ekco_observation_lag_seconds_count{resource="nodes"} 1`,
+		`ekco_observation_lag_seconds_sum{resource="nodes"} 2`, "go_goroutines", "ekco_build_info{",
 	} {
 		if !strings.Contains(body, line) {
 			t.Errorf("/metrics has no %q", line)

@@ -34,7 +34,7 @@ type Metrics struct {
 	events         prometheus.Counter
 	appendSeconds  prometheus.Histogram
 	appendFailures prometheus.Counter
-	lag            prometheus.Histogram
+	lag            *prometheus.HistogramVec
 	mirrorFailures prometheus.Counter
 	requests       *prometheus.CounterVec
 
@@ -62,7 +62,7 @@ func NewMetrics() *Metrics {
 		events:         counter("ekco_journal_events_total", "Events appended since the start."),
 		appendSeconds:  histogram("ekco_journal_append_seconds", "Time of one durable append.", prometheus.ExponentialBuckets(0.0002, 2, 14)),
 		appendFailures: counter("ekco_journal_append_failures_total", "Appends that failed."),
-		lag:            histogram("ekco_observation_lag_seconds", "Time from a node's taint to its record in the journal.", prometheus.ExponentialBuckets(0.05, 2, 14)),
+		lag:            histograms("ekco_observation_lag_seconds", "Time from a change in the cluster, as the API dates it, to its record in the journal, by resource.", prometheus.ExponentialBuckets(0.05, 2, 14), "resource"),
 		mirrorFailures: counter("ekco_mirror_failures_total", "Failed writes of the mirror of open actions."),
 		requests:       counters("ekco_kubernetes_requests_total", "Requests to the Kubernetes API, by verb, resource and status code; code \"error\" for those without an answer.", "verb", "resource", "code"),
 		tracked:        newTracked(),
@@ -99,6 +99,11 @@ func (m *Metrics) Appended(events int, took time.Duration, err error) {
 // JournalSize records the size of the journal's file in bytes.
 func (m *Metrics) JournalSize(bytes int64) { m.bytes.Set(float64(bytes)) }
 
+// Observed records how long a change of that resource took to be in the journal.
+func (m *Metrics) Observed(resource string, lag time.Duration) {
+	m.lag.WithLabelValues(resource).Observe(lag.Seconds())
+}
+
 // MirrorFailed counts one failed write of the mirror.
 func (m *Metrics) MirrorFailed(error) { m.mirrorFailures.Inc() }
 
@@ -110,12 +115,6 @@ func (m *Metrics) Folded(event journal.Event) {
 		return
 	}
 	switch p := payload.(type) {
-	case *journal.NodeObserved:
-		if lag, fresh := m.tracked.lag(event, p.Taints); fresh {
-			m.lag.Observe(lag.Seconds())
-		}
-	case *journal.NodeGone:
-		delete(m.tracked.taints, event.Subject.UID)
 	case *journal.ActionRequested:
 		m.tracked.kinds[event.Action] = p.Kind
 	case *journal.ActionAdopted:

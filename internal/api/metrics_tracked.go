@@ -13,37 +13,18 @@ import (
 var stepBuckets = prometheus.ExponentialBuckets(0.01, 4, 10)
 
 // tracked is what must be remembered between two events to measure them. It
-// holds open actions and present nodes only.
+// holds open actions only.
 type tracked struct {
 	kinds map[string]journal.ActionKind
 	// steps are the times of step.started, by action and step.
 	steps map[string]map[string]time.Time
-	// taints are the newest taint times recorded, by node UID.
-	taints map[string]time.Time
 }
 
 func newTracked() tracked {
 	return tracked{
-		kinds:  make(map[string]journal.ActionKind),
-		steps:  make(map[string]map[string]time.Time),
-		taints: make(map[string]time.Time),
+		kinds: make(map[string]journal.ActionKind),
+		steps: make(map[string]map[string]time.Time),
 	}
-}
-
-// lag returns how long after the newest taint the event was recorded, if the
-// taint is new.
-func (t tracked) lag(event journal.Event, taints []journal.Taint) (time.Duration, bool) {
-	var newest time.Time
-	for _, taint := range taints {
-		if taint.TimeAdded.After(newest) {
-			newest = taint.TimeAdded
-		}
-	}
-	if !newest.After(t.taints[event.Subject.UID]) {
-		return 0, false
-	}
-	t.taints[event.Subject.UID] = newest
-	return max(0, event.Time.Sub(newest)), true
 }
 
 func (t tracked) begin(event journal.Event, step string) {

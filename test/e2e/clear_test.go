@@ -31,6 +31,11 @@ func TestThePodsOfALostWorkerAreFreedUnderTheShippedPermissions(t *testing.T) {
 	if !c.nodeExists("worker-1") {
 		t.Error("the Node was deleted although purge_dead_nodes is off")
 	}
+	for _, resource := range []string{"nodes", "pods"} {
+		if o.metric(`ekco_observation_lag_seconds_count{resource="`+resource+`"}`) < 1 {
+			t.Errorf("no lag of the watch on %s is measured", resource)
+		}
+	}
 	o.checkRecorded("worker-1")
 	for _, outcome := range o.outcomes("worker-1")[journal.ActionClearNode] {
 		if outcome != journal.OutcomeDone {

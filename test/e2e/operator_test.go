@@ -121,7 +121,8 @@ func get(url string) (bool, string) {
 	return err == nil && response.StatusCode == http.StatusOK, string(body)
 }
 
-// metric returns the value of a metric without labels, -1 when there is none.
+// metric returns the value of a series, named with its labels, -1 when there is
+// none.
 func (o *operator) metric(name string) float64 {
 	o.t.Helper()
 	_, body := get("http://" + o.address + "/metrics")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -89,9 +90,10 @@ func TestAPanicFailsItsStepAndNothingElse(t *testing.T) {
 
 func TestAPanicWhilePlanningIsAVisibleHold(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
-		broken := true
+		var broken atomic.Bool
+		broken.Store(true)
 		k := &script{steps: []journal.PlannedStep{step("a")}, plan: func() error {
-			if broken {
+			if broken.Load() {
 				boom()
 			}
 			return nil
@@ -102,7 +104,7 @@ func TestAPanicWhilePlanningIsAVisibleHold(t *testing.T) {
 		if hold := w.record().Holds[""]; hold.Preflight != actions.HoldPlan || !strings.Contains(hold.Reason, "panic") {
 			t.Errorf("held %+v", hold)
 		}
-		broken = false
+		broken.Store(false)
 		if err := r.wait(); err != nil {
 			t.Fatal(err)
 		}

@@ -81,6 +81,12 @@ func ask[Out any](ctx context.Context, c *Client, path string, in any) (Out, err
 	return out.Value, nil
 }
 
+// tell calls a method that answers nothing.
+func (c *Client) tell(ctx context.Context, path string, in any) error {
+	_, err := ask[nothing](ctx, c, path, in)
+	return err
+}
+
 func (c *Client) post(ctx context.Context, path string, body io.Reader) (*http.Response, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://ekco"+path, body)
 	if err != nil {
@@ -128,32 +134,27 @@ func (c *Client) Request(ctx context.Context, request fsm.Request) (Admission, e
 
 // Pause implements [Backend].
 func (c *Client) Pause(ctx context.Context, request PauseRequest) error {
-	_, err := ask[nothing](ctx, c, pathPause, request)
-	return err
+	return c.tell(ctx, pathPause, request)
 }
 
 // Resume implements [Backend].
 func (c *Client) Resume(ctx context.Context, request ResumeRequest) error {
-	_, err := ask[nothing](ctx, c, pathResume, request)
-	return err
+	return c.tell(ctx, pathResume, request)
 }
 
 // Retry implements [Backend].
 func (c *Client) Retry(ctx context.Context, request ActionCommand) error {
-	_, err := ask[nothing](ctx, c, pathRetry, request)
-	return err
+	return c.tell(ctx, pathRetry, request)
 }
 
 // Cancel implements [Backend].
 func (c *Client) Cancel(ctx context.Context, request ActionCommand) error {
-	_, err := ask[nothing](ctx, c, pathCancel, request)
-	return err
+	return c.tell(ctx, pathCancel, request)
 }
 
 // Accept implements [Backend].
 func (c *Client) Accept(ctx context.Context, request AcceptRequest) error {
-	_, err := ask[nothing](ctx, c, pathAccept, request)
-	return err
+	return c.tell(ctx, pathAccept, request)
 }
 
 // Verify implements [Backend].

@@ -88,34 +88,15 @@ func (s *server) routes() http.Handler {
 	handle(pathPing, call(func(context.Context, nothing, string) (nothing, error) { return nothing{}, nil }, s))
 	handle(pathStatus, call(func(ctx context.Context, _ nothing, _ string) (Status, error) { return s.backend.Status(ctx) }, s))
 	handle(pathVerify, call(func(ctx context.Context, _ nothing, _ string) (VerifyResult, error) { return s.backend.Verify(ctx) }, s))
-	handle(pathExplain, call(func(ctx context.Context, r fsm.Request, actor string) (Explanation, error) {
-		r.Actor = actor
-		return s.backend.Explain(ctx, r)
-	}, s))
-	handle(pathRequest, call(func(ctx context.Context, r fsm.Request, actor string) (Admission, error) {
-		r.Actor = actor
-		return s.backend.Request(ctx, r)
-	}, s))
-	handle(pathPause, call(func(ctx context.Context, r PauseRequest, actor string) (nothing, error) {
-		r.Actor = actor
-		return nothing{}, s.backend.Pause(ctx, r)
-	}, s))
-	handle(pathResume, call(func(ctx context.Context, r ResumeRequest, actor string) (nothing, error) {
-		r.Actor = actor
-		return nothing{}, s.backend.Resume(ctx, r)
-	}, s))
-	handle(pathRetry, call(func(ctx context.Context, r ActionCommand, actor string) (nothing, error) {
-		r.Actor = actor
-		return nothing{}, s.backend.Retry(ctx, r)
-	}, s))
-	handle(pathCancel, call(func(ctx context.Context, r ActionCommand, actor string) (nothing, error) {
-		r.Actor = actor
-		return nothing{}, s.backend.Cancel(ctx, r)
-	}, s))
-	handle(pathAccept, call(func(ctx context.Context, r AcceptRequest, actor string) (nothing, error) {
-		r.Actor = actor
-		return nothing{}, s.backend.Accept(ctx, r)
-	}, s))
+	ofRequest := func(r *fsm.Request) *string { return &r.Actor }
+	ofAction := func(r *ActionCommand) *string { return &r.Actor }
+	handle(pathExplain, named(s, ofRequest, s.backend.Explain))
+	handle(pathRequest, named(s, ofRequest, s.backend.Request))
+	handle(pathPause, named(s, func(r *PauseRequest) *string { return &r.Actor }, silent(s.backend.Pause)))
+	handle(pathResume, named(s, func(r *ResumeRequest) *string { return &r.Actor }, silent(s.backend.Resume)))
+	handle(pathRetry, named(s, ofAction, silent(s.backend.Retry)))
+	handle(pathCancel, named(s, ofAction, silent(s.backend.Cancel)))
+	handle(pathAccept, named(s, func(r *AcceptRequest) *string { return &r.Actor }, silent(s.backend.Accept)))
 	handle(pathEvents, s.events)
 	handle(pathExport, s.export)
 	handle(pathImport, s.importEvents)
@@ -133,6 +114,20 @@ func (s *server) guard(next http.Handler) http.Handler {
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// named adapts a method whose request names its actor: that is the peer,
+// whatever the request says.
+func named[In, Out any](s *server, actorOf func(*In) *string, do func(context.Context, In) (Out, error)) http.HandlerFunc {
+	return call(func(ctx context.Context, in In, actor string) (Out, error) {
+		*actorOf(&in) = actor
+		return do(ctx, in)
+	}, s)
+}
+
+// silent gives a method that answers nothing an empty answer.
+func silent[In any](do func(context.Context, In) error) func(context.Context, In) (nothing, error) {
+	return func(ctx context.Context, in In) (nothing, error) { return nothing{}, do(ctx, in) }
 }
 
 // call adapts a backend's method to HTTP.

@@ -2,7 +2,6 @@ package fsm
 
 import (
 	"fmt"
-	"maps"
 	"time"
 
 	"github.com/replicatedhq/ekco/journal"
@@ -11,8 +10,11 @@ import (
 // Request is a person's wish.
 type Request struct {
 	// Kind must be ActionPurgeNode: nothing else can be asked for.
-	Kind   journal.ActionKind
-	Node   string
+	Kind journal.ActionKind
+	Node string
+	// UID, when set, is that of the machine which the person was shown under the
+	// name. Any other is refused.
+	UID    string
 	Actor  string
 	Reason string
 	// Force passes the guard of ready nodes.
@@ -27,6 +29,9 @@ type Request struct {
 	// Refused says that the person was refused without a record, and asks for
 	// the record alone: nothing is admitted.
 	Refused bool
+	// Traces is what was found of a node that nobody knows; nil when nobody
+	// looked. It is found where the request is answered, never sent.
+	Traces *Traces `json:"-"`
 }
 
 // guarded returns the policy that guards ready nodes from the request.
@@ -57,7 +62,7 @@ type Admission struct {
 // Admit answers a person's request to purge a node. It changes nothing.
 //
 // It returns a *[RefusedError] with the event that records the refusal, an
-// *[UnknownNodeError] without any, or [ErrNotRefused]. Storm brake, pause, exclusion and the
+// *[UnknownNodeError] without any when the name has neither a machine nor traces, or [ErrNotRefused]. Storm brake, pause, exclusion and the
 // minimums without the node do not refuse a person: they are warnings that
 // [CheckRule] gives.
 func Admit(s *State, p Policy, now time.Time, request Request) (Admission, error) {
@@ -74,13 +79,17 @@ func admit(s *State, p Policy, now time.Time, request Request) (Admission, error
 	}
 	nodes := s.NodeByName(request.Node)
 	if len(nodes) == 0 {
-		return Admission{}, s.unknownNode(request.Node)
+		return admitTraced(s, p, now, request)
 	}
 	n := s.meant(nodes, request)
+	if request.UID != "" && request.UID != n.UID {
+		return refuse(n, request, RuleReplaced, fmt.Sprintf(
+			"the name means another node now (uid %s) than a moment ago (uid %s); look again, then ask again", n.UID, request.UID))
+	}
 	open := s.openPurge(n.UID)
 	switch {
 	case n.State == Purged, n.purged():
-		return Admission{AlreadyDone: true, Message: fmt.Sprintf("node %s (uid %s) is purged already", n.Name, n.UID)}, nil
+		return Admission{AlreadyDone: true, Message: fmt.Sprintf("node %s (%s) is purged already", n.Name, identity(n))}, nil
 	case s.Journal.SafeMode():
 		return refuse(n, request, RuleSafeMode, safeModeReason(s))
 	case open == nil:
@@ -197,6 +206,14 @@ func takeOver(v *view, n *Node, open *journal.ActionRecord, request Request) (Ad
 	return answer, nil
 }
 
+// identity tells a machine from others of its name.
+func identity(n *Node) string {
+	if journal.IsTraced(n.UID) {
+		return "which EKCO never saw"
+	}
+	return "uid " + n.UID
+}
+
 func dryRunWord(dryRun bool) string {
 	if dryRun {
 		return "a dry run"
@@ -220,8 +237,4 @@ func refuse(n *Node, request Request, rule, reason string) (Admission, error) {
 		Payload: journal.ActionRefused{Kind: request.Kind, Rule: rule, Reason: reason},
 	}
 	return Admission{Events: []journal.Draft{event}}, &RefusedError{Rule: rule, Reason: reason}
-}
-
-func (s *State) unknownNode(name string) error {
-	return &UnknownNodeError{Name: name, Near: Near(name, maps.Keys(s.cached().byName))}
 }

@@ -95,6 +95,8 @@ func (s *State) fold(e journal.Event, payload journal.Payload) {
 		s.foldObserved(e, p)
 	case *journal.NodeGone:
 		s.foldGone(e, p)
+	case *journal.NodeTraced:
+		s.foldTraced(e)
 	case *journal.NodeTransitioned:
 		s.foldTransition(e, p)
 	case *journal.PodTerminating:

@@ -80,7 +80,11 @@ func (s *State) foldAdopted(e journal.Event, p *journal.ActionAdopted) {
 	rec.Status = statusOf(&rec)
 	s.open(&rec)
 	subject := rec.Subject
-	if subject.Kind == "Node" && subject.UID != "" && s.Nodes[subject.UID] == nil {
+	switch {
+	case subject.Kind != "Node" || subject.UID == "" || s.Nodes[subject.UID] != nil:
+	case journal.IsTraced(subject.UID):
+		s.addTraced(e, subject)
+	default:
 		s.addNode(subject, Unknown, e.Time)
 	}
 }

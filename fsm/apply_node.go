@@ -12,8 +12,8 @@ const maxFinished = 1000
 
 func (s *State) foldObserved(e journal.Event, p *journal.NodeObserved) {
 	s.nodesChanged()
-	if e.Subject.UID == "" || e.Subject.Name == "" {
-		s.problem(e, "a node without name or uid")
+	if e.Subject.UID == "" || e.Subject.Name == "" || journal.IsTraced(e.Subject.UID) {
+		s.problem(e, "a node without name, or without a uid of its own")
 		return
 	}
 	n := s.Nodes[e.Subject.UID]

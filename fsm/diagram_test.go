@@ -36,7 +36,8 @@ func TestTheDiagramsInTheDocsAreTheTables(t *testing.T) {
 func machinesPage() string {
 	return "# Machines\n\n" +
 		"Generated from the tables in `fsm/table.go` by `go test ./fsm -run Diagrams -update`. Do not edit.\n\n" +
-		"## A node\n\nIts identity is the UID: a Node of the same name with another UID is another machine.\n\n" +
+		"## A node\n\nIts identity is the UID: a Node of the same name with another UID is another machine.\n" +
+		"A node that EKCO never saw has none; `traced:` and its name stand for it.\n\n" +
 		mermaid(NodeTable()) +
 		"\n## An action\n\n" +
 		mermaid(ActionTable())
@@ -47,6 +48,9 @@ func mermaid(table Table) string {
 	var b strings.Builder
 	b.WriteString("```mermaid\nstateDiagram-v2\n")
 	fmt.Fprintf(&b, "    [*] --> %s\n", table.Initial)
+	for _, e := range table.Entrances {
+		fmt.Fprintf(&b, "    [*] --> %s: %s\n", e.To, e.Event)
+	}
 	for _, t := range table.Transitions {
 		for _, from := range t.From {
 			fmt.Fprintf(&b, "    %s --> %s: %s\n", from, t.To, t.Event)
@@ -56,6 +60,9 @@ func mermaid(table Table) string {
 		fmt.Fprintf(&b, "    %s --> [*]\n", final)
 	}
 	b.WriteString("```\n\n| event | from | to | when |\n|---|---|---|---|\n")
+	for _, e := range table.Entrances {
+		fmt.Fprintf(&b, "| %s | *(none)* | %s | %s |\n", e.Event, e.To, e.When)
+	}
 	for _, t := range table.Transitions {
 		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", t.Event, strings.Join(t.From, ", "), t.To, t.When)
 	}

@@ -42,10 +42,26 @@ func (e *RefusedError) Is(target error) bool { return target == ErrRefused }
 type UnknownNodeError struct {
 	Name string
 	Near []string
+	// Alias is the node that the name means elsewhere, if there is one.
+	Alias string
+	// Places says where was looked for traces, without success; Doubts what
+	// could not be asked there.
+	Places, Doubts []string
 }
 
 func (e *UnknownNodeError) Error() string {
-	return fmt.Sprintf("unknown node %q: neither the cluster nor the journal has it", e.Name) + didYouMean(e.Near)
+	text := fmt.Sprintf("unknown node %q: ", e.Name)
+	if e.Alias != "" {
+		return text + fmt.Sprintf("it is the hostname of node %s, or cannot be told from it in Ceph", e.Alias) + didYouMean(e.Near)
+	}
+	text += "neither the cluster nor the journal has it"
+	if len(e.Places) > 0 {
+		text += ", and no trace of it was found in " + strings.Join(e.Places, " or ")
+	}
+	for _, doubt := range e.Doubts {
+		text += "; " + doubt
+	}
+	return text + didYouMean(e.Near)
 }
 
 // Is makes errors.Is(err, ErrUnknownNode) hold.

@@ -28,6 +28,7 @@ func TestRandomHistories(t *testing.T) {
 			"pause":         h.pauseAny,
 			"resume":        h.resumeAny,
 			"person":        h.personAny,
+			"stranger":      h.strangerAny,
 			"command":       h.commandAny,
 			"runner":        h.runnerAny,
 			"runner again":  h.runnerAny,
@@ -164,6 +165,33 @@ func (h *history) personAny(t *rapid.T) {
 		t.Fatal("a person's purge is admitted in safe mode")
 	}
 	h.mustFold(t, admission.Events)
+}
+
+// strangerAny asks for a node that may never have been seen, with or without
+// traces of it; now and then it joins.
+func (h *history) strangerAny(t *rapid.T) {
+	name := rapid.SampledFrom([]string{"x1", "x2", "w9"}).Draw(t, "stranger")
+	if rapid.IntRange(0, 4).Draw(t, "joins") == 0 {
+		h.see(name)
+		return
+	}
+	known := len(h.s.NodeByName(name)) > 0
+	request := ask(name)
+	found := rapid.Bool().Draw(t, "found")
+	request.Traces = &Traces{}
+	if found {
+		request.Traces.Found = []string{"CRUSH host " + name}
+	}
+	admission, err := Admit(h.s, h.p, h.now, request)
+	if !known && !found && (err == nil || len(admission.Events) > 0) {
+		t.Fatal("a name without node and traces is admitted")
+	}
+	h.mustFold(t, admission.Events)
+	for _, n := range h.s.Nodes {
+		if journal.IsTraced(n.UID) && n.Present() {
+			t.Fatalf("node %s, which nobody saw, is present", n.Name)
+		}
+	}
 }
 
 func (h *history) commandAny(t *rapid.T) {

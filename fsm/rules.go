@@ -31,6 +31,8 @@ const (
 	RuleCancelling = "Cancelling"
 	// RuleUnreadable: a newer EKCO wrote an event of the action.
 	RuleUnreadable = "Unreadable"
+	// RuleReplaced: the name belongs to another node than the one that was shown.
+	RuleReplaced = "Replaced"
 )
 
 // rule is one check of whether EKCO may act by itself.

@@ -11,10 +11,19 @@ import (
 
 // Table is a machine as data: what it is drawn from and checked by.
 type Table struct {
-	Name        string
-	Initial     string
+	Name    string
+	Initial string
+	// Entrances are states other than Initial in which a machine can begin.
+	Entrances   []Entrance
 	Finals      []string
 	Transitions []Transition
+}
+
+// Entrance is another beginning of a machine.
+type Entrance struct {
+	Event, To string
+	// When says, for people, what makes a machine begin so.
+	When string
 }
 
 // Transition leads from any of From to To when Event happens.
@@ -28,6 +37,8 @@ type Transition struct {
 
 // Events of the node machine.
 const (
+	nodeAdopted  = "adopted"
+	nodeTraced   = "traced"
 	nodeLost     = "lost"
 	nodeReturned = "returned"
 	nodeClear    = "clear"
@@ -42,6 +53,10 @@ const (
 func NodeTable() Table {
 	return Table{
 		Name: "node", Initial: string(Healthy), Finals: []string{string(Purged)},
+		Entrances: []Entrance{
+			{nodeAdopted, string(Unknown), "an action is adopted for a node that the journal does not know"},
+			{nodeTraced, string(Gone), "a person asked for a node that nobody knows, and something is left of it"},
+		},
 		Transitions: []Transition{
 			{nodeLost, names(Healthy, Gone), string(Unknown), "the node has the unreachable taint"},
 			{nodeClear, names(Unknown, Cleared, Purging), string(Clearing), "a clear-node action is open"},

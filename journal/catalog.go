@@ -32,6 +32,9 @@ const (
 	TypePodTerminating Type = "pod.terminating"
 	TypePodGone        Type = "pod.gone"
 
+	// What a look for a node that nobody knows has found.
+	TypeNodeTraced Type = "node.traced"
+
 	// Decisions of the machines and of policy.
 	TypeNodeTransitioned Type = "node.transitioned"
 	TypePolicyRefused    Type = "policy.refused"
@@ -110,6 +113,7 @@ var catalog = []CatalogEntry{
 	entry[NodeGone]("a Node object no longer exists"),
 	entry[PodTerminating]("a pod on an unknown node has a deletion timestamp"),
 	entry[PodGone]("a pod on an unknown node, seen terminating, no longer exists"),
+	entry[NodeTraced]("a person asked for a node that EKCO never saw, and something is left of it"),
 	entry[NodeTransitioned]("a node's machine changed state"),
 	entry[PolicyRefused]("policy does not let EKCO act on the subject now"),
 	entry[PolicyLifted]("the reason of an earlier policy.refused no longer holds"),

@@ -45,6 +45,9 @@ func (PodTerminating) eventVersion() int { return version1 }
 func (PodGone) eventType() Type   { return TypePodGone }
 func (PodGone) eventVersion() int { return version1 }
 
+func (NodeTraced) eventType() Type   { return TypeNodeTraced }
+func (NodeTraced) eventVersion() int { return version1 }
+
 func (NodeTransitioned) eventType() Type   { return TypeNodeTransitioned }
 func (NodeTransitioned) eventVersion() int { return version1 }
 

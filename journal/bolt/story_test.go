@@ -30,6 +30,8 @@ func story() []journal.Draft {
 	}}}
 	facts, operator := says{actor: "observer/node"}, says{actor: "operator"}
 	clearing, purging := says{actor: "operator", action: "clear-1"}, says{actor: "operator", action: "purge-1"}
+	unseen := journal.NodeSubject("worker-3", journal.TracedUID("worker-3"))
+	traced := says{actor: "cli:root@primary", action: "purge-3"}
 	person, asked := says{actor: "cli:root@primary"}, says{actor: "cli:root@primary", action: "purge-2"}
 	return []journal.Draft{
 		operator.of(journal.OperatorSubject, journal.TypeOperatorStarted, journal.OperatorStarted{
@@ -102,6 +104,13 @@ func story() []journal.Draft {
 		}}),
 		asked.of(other, journal.TypeActionCancelling, journal.ActionCancelling{Reason: "not now"}),
 		asked.of(other, journal.TypeActionEnded, journal.ActionEnded{Outcome: journal.OutcomeCancelled, Reason: "not now"}),
+		traced.of(unseen, journal.TypeNodeTraced, journal.NodeTraced{
+			Found: []string{"CRUSH host worker-3"}, Doubts: []string{"etcd could not be asked"},
+		}),
+		traced.of(unseen, journal.TypeActionRequested, journal.ActionRequested{
+			Kind: journal.ActionPurgeNode, Reason: "asked for", Manual: true,
+		}),
+		traced.of(unseen, journal.TypeActionEnded, journal.ActionEnded{Outcome: journal.OutcomeCancelled, Reason: "not now"}),
 		operator.of(journal.JournalSubject, journal.TypeJournalExported, journal.JournalExported{
 			File: "journal-2-9.ndjson.gz", FirstSeq: 2, LastSeq: 9, Events: 8, Kept: 8,
 		}),

@@ -1,0 +1,92 @@
+package fsm
+
+import (
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// Traces is what a look for a node has come to that neither the cluster nor
+// the journal knows.
+type Traces struct {
+	journal.NodeTraced
+	// Places says where was looked, Names are names of other machines that were
+	// met there.
+	Places, Names []string
+}
+
+// admitTraced answers a request for a name without a machine. What was traced
+// of it becomes one: gone, and perhaps a primary.
+func admitTraced(s *State, p Policy, now time.Time, request Request) (Admission, error) {
+	if known := s.alias(request.Node); known != nil {
+		return Admission{}, &UnknownNodeError{Name: request.Node, Alias: known.Name, Near: []string{known.Name}}
+	}
+	traces := request.Traces
+	if traces == nil || len(traces.Found) == 0 {
+		return Admission{}, s.untraced(request)
+	}
+	n := &Node{
+		Name: request.Node, UID: journal.TracedUID(request.Node), State: Gone, Since: now,
+		GoneAt: now, GoneReason: neverSeen,
+	}
+	if s.Journal.SafeMode() {
+		return refuse(n, request, RuleSafeMode, safeModeReason(s))
+	}
+	admission, err := admitNew(look(s, p, now), n, request)
+	if err != nil {
+		return admission, err
+	}
+	traced := journal.Draft{
+		Type: journal.TypeNodeTraced, Subject: n.Subject(), Action: admission.Action, Actor: request.Actor,
+		Payload: traces.NodeTraced,
+	}
+	admission.Events = slices.Insert(admission.Events, 0, traced)
+	admission.Message = fmt.Sprintf("EKCO never saw node %s; what is left of it: %s", n.Name, strings.Join(traces.Found, "; "))
+	return admission, nil
+}
+
+// alias returns the machine whose hostname the name is, or whose hostname it
+// cannot be told from in Ceph, where Rook writes dashes for dots. What is found
+// under the name is that machine's. One that EKCO purged has left nothing.
+func (s *State) alias(name string) *Node {
+	for _, uid := range sortedKeys(s.Nodes) {
+		n := s.Nodes[uid]
+		if n.Name == name || n.State == Purged || n.purged() {
+			continue
+		}
+		for _, own := range []string{n.Name, n.Facts.Hostname} {
+			if own != "" && dashed(own) == dashed(name) {
+				return n
+			}
+		}
+	}
+	return nil
+}
+
+func dashed(name string) string { return strings.ReplaceAll(name, ".", "-") }
+
+// untraced returns the error for a name of which there is no trace.
+func (s *State) untraced(request Request) error {
+	unknown := s.unknownNode(request.Node)
+	if request.Traces != nil {
+		unknown.Places, unknown.Doubts = request.Traces.Places, request.Traces.Doubts
+		unknown.Near = Near(request.Node, both(maps.Keys(s.cached().byName), request.Traces.Names))
+	}
+	return unknown
+}
+
+// both yields every name once.
+func both(names iter.Seq[string], others []string) iter.Seq[string] {
+	all := append(slices.Collect(names), others...)
+	slices.Sort(all)
+	return slices.Values(slices.Compact(all))
+}
+
+func (s *State) unknownNode(name string) *UnknownNodeError {
+	return &UnknownNodeError{Name: name, Near: Near(name, maps.Keys(s.cached().byName))}
+}

@@ -36,7 +36,7 @@ func NewClearNode(api kube.API) Kind {
 
 // replacedNodeRunsPods: the kubelet of the new Node may be the one that runs,
 // or ends, the pods.
-func replacedNodeRunsPods(live kube.Node) Verdict {
+func replacedNodeRunsPods(_ journal.ActionRecord, live kube.Node) Verdict {
 	return Abandon(fmt.Sprintf("node %s was replaced: its uid is %s now", live.Name, live.UID))
 }
 

@@ -19,7 +19,7 @@ const NodeStillGone = "NodeStillGone"
 type nodeStillGone struct {
 	api kube.API
 	// replaced judges a Node of the same name and another UID.
-	replaced func(live kube.Node) Verdict
+	replaced func(record journal.ActionRecord, live kube.Node) Verdict
 }
 
 // Check implements [Preflight].
@@ -32,7 +32,7 @@ func (p nodeStillGone) Check(ctx context.Context, record journal.ActionRecord) V
 	case err != nil:
 		return Hold(fmt.Sprintf("cannot tell whether node %s is still gone: %v", subject.Name, missing(err, "get", "nodes")))
 	case live.UID != subject.UID:
-		return p.replaced(live)
+		return p.replaced(record, live)
 	}
 	if _, unreachable := live.Facts.Unreachable(); unreachable {
 		return Pass()

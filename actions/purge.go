@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/journal"
@@ -94,26 +95,36 @@ type PurgeOption func(*purgeParts)
 // purgeParts are the parts of a purge, in the order of its plan.
 type purgeParts struct{ storage, node, primary purgePart }
 
+func partsOf(api kube.API, options []PurgeOption) purgeParts {
+	parts := purgeParts{node: nodePart{api}}
+	for _, option := range options {
+		option(&parts)
+	}
+	return parts
+}
+
+// ordered returns the parts that there are.
+func (p purgeParts) ordered() []purgePart {
+	return slices.DeleteFunc([]purgePart{p.storage, p.node, p.primary}, func(part purgePart) bool { return part == nil })
+}
+
 // NewPurgeNode returns the kind that removes a lost node from the cluster. Its
 // plan is assembled from parts: the Node object, and what the options add. What
-// is not added does not exist for the purge.
+// is not added does not exist for the purge. A subject whose UID
+// [journal.IsTraced] has no Node object, and may have been a primary.
 //
 // A Node of the same name and another UID is never touched, nor what belongs to
 // it. The preflights in [PurgePolicy] are not of this package; the caller gives
 // them to [Config].
 func NewPurgeNode(api kube.API, options ...PurgeOption) Kind {
-	parts := purgeParts{node: nodePart{api}}
-	for _, option := range options {
-		option(&parts)
-	}
 	kind := purgeNode{
-		checks: map[string]Preflight{NodeStillGone: nodeStillGone{api: api, replaced: replacedNodeIsPurged}},
-		code:   map[string]Step{doesCheck: checkStep{}},
+		checks: map[string]Preflight{
+			NodeStillGone: nodeStillGone{api: api, replaced: replacedNodeIsPurged},
+			NodeWasSeen:   nodeWasSeen{},
+		},
+		code: map[string]Step{doesCheck: checkStep{}},
 	}
-	for _, part := range []purgePart{parts.storage, parts.node, parts.primary} {
-		if part == nil {
-			continue
-		}
+	for _, part := range partsOf(api, options).ordered() {
 		kind.parts = append(kind.parts, part)
 		maps.Copy(kind.code, part.steps())
 		maps.Copy(kind.checks, part.preflights())
@@ -133,8 +144,15 @@ func guarded(first []string, last ...string) []string {
 	return append(append(all, PurgePolicy()...), last...)
 }
 
-// replacedNodeIsPurged: the Node that was to be purged no longer exists.
-func replacedNodeIsPurged(kube.Node) Verdict { return Pass() }
+// replacedNodeIsPurged: the Node that was to be purged no longer exists. Of a
+// node that EKCO never saw nobody can say that it is not the one which has the
+// name now, so its purge does not begin.
+func replacedNodeIsPurged(record journal.ActionRecord, live kube.Node) Verdict {
+	if journal.IsTraced(record.Subject.UID) && !record.PastNoReturn {
+		return Abandon(fmt.Sprintf("a node %s has joined (uid %s), and what is left under the name may be its own", live.Name, live.UID))
+	}
+	return Pass()
+}
 
 // Plan implements [Kind].
 func (k purgeNode) Plan(ctx context.Context, record journal.ActionRecord) (journal.Plan, error) {
@@ -144,6 +162,10 @@ func (k purgeNode) Plan(ctx context.Context, record journal.ActionRecord) (journ
 	}
 	var plan journal.Plan
 	var gate []string
+	traced := journal.IsTraced(record.Subject.UID)
+	if traced {
+		gate = []string{NodeWasSeen}
+	}
 	for _, part := range k.parts {
 		steps, err := part.plan(record, facts)
 		if err != nil {
@@ -152,7 +174,7 @@ func (k purgeNode) Plan(ctx context.Context, record journal.ActionRecord) (journ
 		plan.Steps = append(plan.Steps, steps...)
 		gate = append(gate, part.gate(record, facts)...)
 	}
-	if len(plan.Steps) > 1 {
+	if len(plan.Steps) > 1 || traced {
 		plan.Steps = behindGate(plan.Steps, gate)
 	}
 	if plan.Facts, err = json.Marshal(facts); err != nil {

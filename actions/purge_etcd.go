@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/replicatedhq/ekco/internal/etcd"
+	"github.com/replicatedhq/ekco/journal"
 )
 
 const (
@@ -66,7 +68,24 @@ func (s removeMember) find(ctx context.Context, step StepContext) (etcd.API, etc
 		return nil, etcd.Member{}, err
 	}
 	member, err := etcd.Confirm(members, *facts.Etcd.Member, facts.Node.Name)
-	return api, member, err
+	if err != nil || !journal.IsTraced(facts.Node.UID) {
+		return api, member, err
+	}
+	return api, member, s.disown(ctx, facts.Node, members, member)
+}
+
+// disown returns ErrOtherMember when a Node has joined under the name of one
+// that EKCO never saw, and the member may be its own: no other has the name.
+func (s removeMember) disown(ctx context.Context, node NodeIdentity, members []etcd.Member, member etcd.Member) error {
+	joined, err := node.replacement(ctx, s.api)
+	if err != nil || joined == "" {
+		return err
+	}
+	another := slices.ContainsFunc(members, func(m etcd.Member) bool { return m.ID != member.ID && m.Name == node.Name })
+	if another {
+		return nil
+	}
+	return fmt.Errorf("%w: a node %s has joined (uid %s), and %s may be its own", etcd.ErrOtherMember, node.Name, joined, member)
 }
 
 // left is the output of a step that leaves something alone, and says why.

@@ -86,8 +86,8 @@ func (s deleteNode) Do(ctx context.Context, step StepContext) (json.RawMessage, 
 	if err := step.Facts(&facts); err != nil {
 		return nil, err
 	}
-	if facts.Node.UID == "" {
-		// Without a UID there is no saying which Node was meant.
+	if facts.Node.UID == "" || journal.IsTraced(facts.Node.UID) {
+		// Without its UID there is no saying which Node was meant.
 		return nil, nil
 	}
 	if err := deleted(s.api.DeleteNode(ctx, facts.Node.Name, facts.Node.UID)); err != nil {

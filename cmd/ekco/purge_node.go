@@ -32,6 +32,10 @@ A ready node is refused if too few others of its role would be left. Where a
 preflight warns, the command asks, but only on a terminal; elsewhere it goes on
 and records the warning.
 
+A node that EKCO never saw, because its Node was deleted before, is purged if
+something of it is left in Rook, Ceph, etcd or kubeadm's ClusterStatus: the
+command shows what it found, and asks. A name of which nothing is left is an error.
+
 What needs Ceph waits while Ceph does not answer, for days if need be; the rest is
 done, and the command ends with a warning.
 
@@ -172,6 +176,8 @@ func (p *purger) run(ctx context.Context, request fsm.Request) error {
 		}
 	}
 	request.Warned = p.answered
+	// What was shown is what is asked for, also if the name has got another node.
+	request.UID = explained.Subject.UID
 	admitted, err := patiently(ctx, p, "the purge to be recorded", func(ctx context.Context) (api.Admission, error) {
 		return p.backend.Request(ctx, request)
 	})

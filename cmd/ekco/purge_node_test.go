@@ -74,7 +74,7 @@ func TestPurgeNodePassesOnWhatWasAskedFor(t *testing.T) {
 		"--min_ready_master_nodes=1", "--min_ready_worker_nodes", "0", "--certificates_dir=/pki"), exitDone, "", "")
 	least, none, three := 1, 0, 3
 	want := []fsm.Request{{
-		Kind: journal.ActionPurgeNode, Node: "worker-2", Reason: "broken", Force: true, Actor: api.LocalActor(),
+		Kind: journal.ActionPurgeNode, Node: "worker-2", UID: "u2", Reason: "broken", Force: true, Actor: api.LocalActor(),
 		MinReadyPrimaries: &least, MinReadyWorkers: &none,
 	}}
 	if diff := cmp.Diff(want, op.requests); diff != "" {
@@ -87,7 +87,7 @@ func TestPurgeNodePassesOnWhatWasAskedFor(t *testing.T) {
 	op.requests = nil
 	d.env["MIN_READY_WORKER_NODES"] = "3"
 	d.expect(d.types("purge-node", "worker-2"), exitDone, "", "")
-	want = []fsm.Request{{Kind: journal.ActionPurgeNode, Node: "worker-2", Actor: api.LocalActor(), MinReadyWorkers: &three}}
+	want = []fsm.Request{{Kind: journal.ActionPurgeNode, Node: "worker-2", UID: "u2", Actor: api.LocalActor(), MinReadyWorkers: &three}}
 	if diff := cmp.Diff(want, op.requests); diff != "" {
 		t.Error(diff)
 	}

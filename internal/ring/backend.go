@@ -75,8 +75,12 @@ func (b *Backend) Request(ctx context.Context, request fsm.Request) (api.Admissi
 		return api.Admission{}, fmt.Errorf("no operator runs, and a command that purges %s holds the journal; ask again when it has ended: %w",
 			only, api.ErrRefused)
 	}
+	request, err := b.traced(ctx, request)
+	if err != nil {
+		return api.Admission{}, err
+	}
 	var answer api.Admission
-	err := b.write(ctx, func(s *fsm.State) ([]journal.Draft, error) {
+	err = b.write(ctx, func(s *fsm.State) ([]journal.Draft, error) {
 		admission, err := fsm.Admit(s, b.ring.cfg.Policy, time.Now(), request)
 		answer = api.Admission{
 			Action: admission.Action, Resumed: admission.Resumed,
@@ -95,10 +99,14 @@ func (b *Backend) Explain(ctx context.Context, request fsm.Request) (api.Explana
 	if err := b.ready(ctx); err != nil {
 		return api.Explanation{}, err
 	}
+	request, err := b.traced(ctx, request)
+	if err != nil {
+		return api.Explanation{}, err
+	}
 	var admission fsm.Admission
 	var open *journal.ActionRecord
 	var admitErr error
-	err := b.ring.do(ctx, func(s *fsm.State) {
+	err = b.ring.do(ctx, func(s *fsm.State) {
 		admission, admitErr = fsm.Admit(s, b.ring.cfg.Policy, time.Now(), request)
 		if record, ok := s.Actions[admission.Action]; ok && admission.Resumed {
 			copied := *record

@@ -44,8 +44,12 @@ func (n *notes) about(event journal.Event) {
 	if !ok || event.Subject.Kind != "Node" {
 		return
 	}
+	subject := event.Subject
+	if journal.IsTraced(subject.UID) {
+		subject.UID = "" // it says nothing outside of the journal
+	}
 	select {
-	case n.queue <- pendingNote{about: event.Subject, note: note}:
+	case n.queue <- pendingNote{about: subject, note: note}:
 	default:
 	}
 }

@@ -27,6 +27,8 @@ func (r *Ring) say(event journal.Event) {
 			level = slog.LevelInfo
 		}
 		log.Log(context.Background(), level, "node is "+string(p.To), "before", p.From, "reason", p.Reason)
+	case *journal.NodeTraced:
+		log.Warn("asked for a node that EKCO never saw", "by", event.Actor, "found", p.Found, "doubts", p.Doubts)
 	case *journal.ActionRequested:
 		log.Info("action requested", "kind", p.Kind, "by", event.Actor, "reason", p.Reason)
 	case *journal.ActionRefused:

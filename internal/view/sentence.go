@@ -64,6 +64,9 @@ func sayNode(e journal.Event, payload journal.Payload) string {
 	switch p := payload.(type) {
 	case *journal.NodeObserved:
 		return fmt.Sprintf("%s (%s) is %s", object(e.Subject), p.Role, condition(p.NodeFacts))
+	case *journal.NodeTraced:
+		return fmt.Sprintf("%s asked for %s, which EKCO never saw; what is left of it: %s",
+			e.Actor, object(e.Subject), strings.Join(slices.Concat(p.Found, p.Doubts), "; "))
 	case *journal.NodeGone:
 		return object(e.Subject) + " is gone" + because(p.Reason)
 	case *journal.PodTerminating:

@@ -7,6 +7,7 @@ import (
 
 	"github.com/replicatedhq/ekco/fsm"
 	"github.com/replicatedhq/ekco/internal/api"
+	"github.com/replicatedhq/ekco/journal"
 )
 
 // nodeTable shows the nodes, and says how many it leaves out.
@@ -35,9 +36,12 @@ func nodeTable(status api.Status, all bool, s style) []string {
 		if node.Excluded {
 			notes = append(notes, "excluded by its label")
 		}
+		if journal.IsTraced(node.UID) {
+			notes = append(notes, "never seen by EKCO, known by what was left of it")
+		}
 		rows = append(rows, []cell{
 			{text: Clean(node.Name)},
-			{text: Clean(string(node.Role))},
+			{text: Clean(orDash(string(node.Role)))},
 			{text: Clean(string(node.State)), tone: toneOfNode(node.State)},
 			{text: age(status.Now.Sub(node.Since)) + " ago"},
 			{text: ready},

@@ -76,6 +76,11 @@ func wholeStory(t *testing.T) []journal.Event {
 	s.tell(node, "purge-other", "operator", 0, journal.TypeActionAdopted, journal.ActionAdopted{JournalID: "j0", Record: journal.ActionRecord{
 		Kind: journal.ActionPurgeNode, Subject: node, RequestedBy: admin, RequestedAt: began.Add(-time.Hour),
 	}})
+	unseen := journal.NodeSubject("worker-9", journal.TracedUID("worker-9"))
+	s.tell(unseen, "purge-worker-9-33", admin, 0, journal.TypeNodeTraced, journal.NodeTraced{
+		Found: []string{"an entry in the CephCluster", "etcd member worker-9"}, Doubts: []string{"Ceph could not be asked: no mgr"},
+	})
+	s.tell(unseen, "purge-worker-9-33", admin, 0, journal.TypeActionRequested, journal.ActionRequested{Kind: journal.ActionPurgeNode, Reason: "asked for by " + admin, Manual: true})
 	s.tell(node, "", "observer/node", 0, journal.TypeNodeGone, journal.NodeGone{Reason: "deleted"})
 	s.tell(node, purge, "operator", 18, journal.TypeActionEnded, journal.ActionEnded{Outcome: journal.OutcomeDone})
 	s.tell(journal.OperatorSubject, "", "operator", 0, journal.TypeAPILost, journal.APILost{Error: "connection refused"})

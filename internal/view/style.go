@@ -42,7 +42,7 @@ func toneOf(t journal.Type) tone {
 	case journal.TypeStepDone, journal.TypeActionEnded, journal.TypeAPIRecovered, journal.TypeActionReleased, journal.TypePolicyLifted:
 		return good
 	case journal.TypeActionWarned, journal.TypeActionHeld, journal.TypePolicyRefused, journal.TypeActionRefused, journal.TypePauseSet,
-		journal.TypeActionCancelling:
+		journal.TypeActionCancelling, journal.TypeNodeTraced:
 		return doubtful
 	case journal.TypeStepFailed, journal.TypeActionStalled, journal.TypeAPILost, journal.TypeJournalSalvaged:
 		return bad

@@ -1,6 +1,7 @@
 package fsm
 
 import (
+	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
@@ -158,4 +159,11 @@ func TestATraceThatMakesNoSenseOpensNoMachine(t *testing.T) {
 		t.Errorf("problems %q, machines %v", w.s.Problems, sortedKeys(w.s.Nodes))
 	}
 	w.wantState("w1", Healthy)
+}
+
+func TestTracesAreFoundByWhoAnswersAndNeverSentByWhoAsks(t *testing.T) {
+	body, err := json.Marshal(askTraced("w8", "CRUSH host w8"))
+	if err != nil || strings.Contains(string(body), "CRUSH") {
+		t.Errorf("sent as %s, %v", body, err)
+	}
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/fsm"
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/internal/kube/kubesim"
@@ -130,6 +131,8 @@ type world struct {
 	cluster *kubesim.Cluster
 	store   journal.Store
 	policy  fsm.Policy
+	// purge are the parts of a purge beyond the Node object.
+	purge []actions.PurgeOption
 	// onlyNode makes rings that work for one command.
 	onlyNode string
 	log      lockedBuffer
@@ -191,7 +194,7 @@ func (w *world) start(arm func(*incarnation)) *incarnation {
 	ring, err := New(ctx, Config{
 		Store: in.store, Kube: in.kube, Policy: w.policy, Log: slog.New(slog.NewTextHandler(&w.log, nil)),
 		Identity: journal.OperatorStarted{Version: "v0.0.0", Host: "test", PID: 1},
-		Observe:  w.observe, OnlyNode: w.onlyNode,
+		Observe:  w.observe, OnlyNode: w.onlyNode, Purge: w.purge,
 	})
 	if err != nil {
 		w.t.Fatal(err)

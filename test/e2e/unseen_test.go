@@ -1,0 +1,78 @@
+package e2e
+
+import (
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/replicatedhq/ekco/fsm"
+)
+
+func TestAPrimaryDeletedByHandBeforeEKCOCameIsPurgedAndATypoIsNot(t *testing.T) {
+	k := startKubeadmCluster(t, clusterStatus121)
+	k.node("lose", "primary-3")
+	k.etcd.Kill("primary-3")
+	if err := k.client.CoreV1().Nodes().Delete(t.Context(), "primary-3", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	o := newOperator(t, k.kubeconfigFor("kurl/ekco", nil), map[string]string{"certificates_dir": k.etcd.CertificatesDir()})
+	before := k.clusterStatus()
+	untouched := func() {
+		t.Helper()
+		if got := k.members("primary-1"); len(strings.Fields(got)) != 3 {
+			t.Errorf("etcd has the members %q", got)
+		}
+		if after := k.clusterStatus(); after != before {
+			t.Errorf("the ClusterStatus is\n%s", after)
+		}
+		for _, name := range []string{"primary-4", "primary-3"} {
+			if events := o.events("--node", name); len(events) != 0 {
+				t.Errorf("about %s was recorded %v", name, events)
+			}
+		}
+	}
+	look := func() {
+		t.Helper()
+		output, code := o.ekco("purge-node", "primary-4", "--force", "--kubeconfig", o.kubeconfig)
+		for _, want := range []string{`unknown node "primary-4"`, "no trace of it was found in", "etcd", "did you mean", "primary-3"} {
+			if code != 1 || !strings.Contains(output, want) {
+				t.Errorf("a typo: exit %d, no %q:\n%s", code, want, output)
+			}
+		}
+		output = o.mustEkco("purge-node", "primary-3", "--dry-run", "--kubeconfig", o.kubeconfig)
+		for _, want := range []string{"NodeWasSeen", "etcd member primary-3", "remove-etcd-member", "remove-kubeadm-endpoint"} {
+			if !strings.Contains(output, want) {
+				t.Errorf("a dry run has no %q:\n%s", want, output)
+			}
+		}
+		untouched()
+	}
+
+	look() // where no operator runs
+	o.startReady()
+	look()
+
+	output := o.mustEkco("purge-node", "primary-3")
+	if got := k.members("primary-1"); strings.Contains(got, "primary-3") || len(strings.Fields(got)) != 2 {
+		t.Errorf("etcd has the members %q, want primary-1 and primary-2:\n%s", got, output)
+	}
+	if after := k.clusterStatus(); strings.Contains(after, "primary-3") || !strings.Contains(after, k.etcd.IP("primary-2")) {
+		t.Errorf("the ClusterStatus is\n%s", after)
+	}
+	if !strings.Contains(output, "warning: NodeWasSeen") || !strings.Contains(output, "which EKCO never saw") {
+		t.Errorf("the command says:\n%s", output)
+	}
+	o.waitState("primary-3", fsm.Purged)
+	o.checkRecorded("primary-3")
+	recorded := len(o.events("--node", "primary-3"))
+	if again := o.mustEkco("purge-node", "primary-3"); !strings.Contains(again, "already") {
+		t.Errorf("a second purge says:\n%s", again)
+	}
+	if got := len(o.events("--node", "primary-3")); got != recorded {
+		t.Errorf("a second purge recorded %d events", got-recorded)
+	}
+	if tree := o.mustEkco("history", "-o", "tree", "--node", "primary-3"); !strings.Contains(tree, "purge-node primary-3: done") || !strings.Contains(tree, "never saw") {
+		t.Errorf("the history is\n%s", tree)
+	}
+}

@@ -29,6 +29,8 @@ func FuzzApply(f *testing.F) {
 		}
 	}
 	f.Add([]byte(`{"seq":1000,"type":"action.adopted","v":1,"action":"x","payload":{"record":{"id":"x","kind":"purge-node","subject":{"kind":"Node","name":"w1","uid":"u"},"steps":null}}}`))
+	f.Add([]byte(`{"seq":1000,"type":"node.traced","v":1,"subject":{"kind":"Node","name":"w8","uid":"traced:w8"},"payload":{"found":["x"]}}`))
+	f.Add([]byte(`{"seq":1000,"type":"node.traced","v":1,"subject":{"kind":"Node","name":"w1","uid":"traced:w1"},"payload":{"found":null}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		w := newWorld(t)
 		w.cluster("w1", "w2")

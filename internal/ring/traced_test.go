@@ -131,7 +131,9 @@ func TestAnEKCOWithAnEmptyJournalFinishesThePurgeOfAnUnseenNode(t *testing.T) {
 		if _, err := in.Backend(nil).Request(t.Context(), purge("primary-9")); err != nil {
 			t.Fatal(err)
 		}
-		<-in.ended
+		if err := <-in.ended; err != nil {
+			t.Errorf("the ring that was killed: %v", err)
+		}
 		if u.machine("primary-9").State != fsm.Purging || u.hasMember() {
 			t.Fatalf("the machine is %+v; the member is there: %v", u.machine("primary-9"), u.hasMember())
 		}

@@ -84,6 +84,9 @@ type purger struct {
 	recordedAs func(ctx context.Context, action string) (file operator, over bool, err error)
 	// answered is set once warnings were shown and the purge is still wanted.
 	answered []journal.ActionWarned
+	// shown is the UID of the machine that was shown first under the name. No
+	// other is asked for, whoever does the work: it may have joined since.
+	shown string
 	// pen is where standard error goes through, to be held during a question.
 	pen *pen
 }
@@ -176,8 +179,10 @@ func (p *purger) run(ctx context.Context, request fsm.Request) error {
 		}
 	}
 	request.Warned = p.answered
-	// What was shown is what is asked for, also if the name has got another node.
-	request.UID = explained.Subject.UID
+	if p.shown == "" {
+		p.shown = explained.Subject.UID
+	}
+	request.UID = p.shown
 	admitted, err := patiently(ctx, p, "the purge to be recorded", func(ctx context.Context) (api.Admission, error) {
 		return p.backend.Request(ctx, request)
 	})

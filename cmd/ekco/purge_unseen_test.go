@@ -8,6 +8,7 @@ import (
 
 	"github.com/replicatedhq/ekco/fsm"
 	"github.com/replicatedhq/ekco/internal/api"
+	"github.com/replicatedhq/ekco/internal/config"
 	"github.com/replicatedhq/ekco/journal"
 )
 
@@ -59,5 +60,20 @@ func TestPurgeNodeOfANodeThatWasNeverSeenAsksFirst(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+func TestPurgeNodeAsksForWhatItShowedFirstWhoeverDoesTheWork(t *testing.T) {
+	op := purging(t, journal.OutcomeDone)
+	d := newDesk(t, op)
+	p := &purger{app: d.app, flags: purgeFlags{node: "worker-2", noWait: true}, backend: op}
+	for _, uid := range []string{"u2", "u3"} { // another node joins under the name, and the worker leaves
+		op.explained.Subject.UID = uid
+		if err := p.run(t.Context(), p.flags.request(config.Config{})); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(op.requests) != 2 || op.requests[1].UID != "u2" {
+		t.Errorf("requested %+v", op.requests)
 	}
 }

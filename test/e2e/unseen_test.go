@@ -10,6 +10,7 @@ import (
 )
 
 func TestAPrimaryDeletedByHandBeforeEKCOCameIsPurgedAndATypoIsNot(t *testing.T) {
+	t.Parallel()
 	k := startKubeadmCluster(t, clusterStatus121)
 	k.node("lose", "primary-3")
 	k.etcd.Kill("primary-3")

@@ -16,7 +16,7 @@ var (
 	ErrDamaged = errors.New("journal is damaged")
 	// ErrNotAJournal is returned by an opener for a file that never was a
 	// journal. It was not touched.
-	ErrNotAJournal = errors.New("not a journal")
+	ErrNotAJournal = errors.New("not an EKCO journal")
 	// ErrLocked is returned by an opener when another process holds the
 	// journal. The message names its pid.
 	ErrLocked = errors.New("journal is in use")

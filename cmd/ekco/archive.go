@@ -23,12 +23,12 @@ func (a archive) Export(ctx context.Context, w io.Writer, query journal.Query) e
 }
 
 // Import implements ring.Archive.
-func (a archive) Import(ctx context.Context, r io.Reader) (imported journal.JournalImported, err error) {
+func (a archive) Import(ctx context.Context, from string, r io.Reader) (imported journal.JournalImported, err error) {
 	err = a.beside("import", func(path string) error {
 		if err := spool(path, r); err != nil {
 			return err
 		}
-		imported, err = a.store.Import(ctx, path)
+		imported, err = a.store.Import(ctx, path, from)
 		return offline.WithoutPath(err, path)
 	})
 	return imported, err

@@ -17,6 +17,8 @@ const (
 	exitDone   = 0
 	exitFailed = 1
 	exitUsage  = 2
+	// exitNotAJournal is that of "journal verify" for a file of somebody else's.
+	exitNotAJournal = 3
 )
 
 // exitError is the exit code of an error that has been explained already.

@@ -43,7 +43,9 @@ type fakeOperator struct {
 	admitted  api.Admission
 	status    api.Status
 	verified  api.VerifyResult
-	err       error
+	// importedFrom is what the last import was said to come from.
+	importedFrom string
+	err          error
 	// askErr is the answer to questions, but not to status.
 	askErr error
 	// past and live are the events; live ones are sent to followers.
@@ -139,7 +141,8 @@ func (f *fakeOperator) Export(_ context.Context, w io.Writer, q journal.Query) e
 	return f.word(q)
 }
 
-func (f *fakeOperator) Import(_ context.Context, r io.Reader) (journal.JournalImported, error) {
+func (f *fakeOperator) Import(_ context.Context, from string, r io.Reader) (journal.JournalImported, error) {
+	f.importedFrom = from
 	content, err := io.ReadAll(r)
 	return journal.JournalImported{Events: 2, FirstSeq: 1, LastSeq: 2}, errors.Join(err, f.word(string(content)))
 }

@@ -42,7 +42,8 @@ func newJournalVerifyCommand(a *app) *cobra.Command {
 		Short: "Check every event and the chain that holds them together",
 		Long: `Checks the whole journal: that every record is as it was written and that none is
 missing. While an operator runs it checks the journal in use, otherwise the file,
-in a process of its own. The exit code is 1 if anything is wrong.`,
+in a process of its own. The exit code is 1 if anything is wrong, and 3 if the
+file is not a journal of EKCO at all.`,
 		Example: `  ekco journal verify
   ekco journal verify --journal ./journal.db -o json`,
 		Args: cobra.NoArgs,
@@ -70,10 +71,15 @@ func (a *app) showVerdict(result api.VerifyResult, output string) error {
 		err = view.Value(a.stdout, result, output)
 	case result.OK:
 		_, err = fmt.Fprintf(a.stdout, "The journal is sound: %d events, #%d to #%d.\n", result.Events, result.FirstSeq, result.LastSeq)
+	case result.NotAJournal:
+		_, err = fmt.Fprintln(a.stdout, view.Clean(result.Problem))
 	default:
 		_, err = fmt.Fprintf(a.stdout, "The journal is damaged: %s\n", view.Clean(result.Problem))
 	}
-	if err == nil && !result.OK {
+	switch {
+	case err == nil && result.NotAJournal:
+		return exitError(exitNotAJournal)
+	case err == nil && !result.OK:
 		return exitError(exitFailed)
 	}
 	return err
@@ -93,7 +99,7 @@ func newJournalVerifyChildCommand() *cobra.Command {
 			}
 			result := api.VerifyResult{OK: err == nil, Events: report.Events, FirstSeq: report.FirstSeq, LastSeq: report.LastSeq}
 			if err != nil {
-				result.Problem = err.Error()
+				result.Problem, result.NotAJournal = err.Error(), errors.Is(err, journal.ErrNotAJournal)
 			}
 			return json.NewEncoder(cmd.OutOrStdout()).Encode(result)
 		},

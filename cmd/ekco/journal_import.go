@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -25,6 +26,7 @@ events again; "-" is standard input.`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			name, in := "standard input", a.stdin
+			from := name
 			if args[0] != "-" {
 				file, err := os.Open(args[0])
 				if err != nil {
@@ -32,8 +34,11 @@ events again; "-" is standard input.`,
 				}
 				defer func() { _ = file.Close() }()
 				name, in = args[0], file
+				if from, err = filepath.Abs(name); err != nil {
+					return fmt.Errorf("import %s: %w", name, err)
+				}
 			}
-			imported, err := a.importExport(cmd, in)
+			imported, err := a.importExport(cmd, from, in)
 			if err != nil {
 				return fmt.Errorf("import %s: %w", name, held(err))
 			}
@@ -49,7 +54,7 @@ events again; "-" is standard input.`,
 
 // importExport checks what it can of an export before it bothers anybody with
 // it: all of a file, and how a stream begins.
-func (a *app) importExport(cmd *cobra.Command, in io.Reader) (imported journal.JournalImported, err error) {
+func (a *app) importExport(cmd *cobra.Command, from string, in io.Reader) (imported journal.JournalImported, err error) {
 	if file, ok := in.(*os.File); ok && file != os.Stdin {
 		err = errors.Join(checkExport(cmd.Context(), file), rewind(file))
 	} else {
@@ -64,7 +69,7 @@ func (a *app) importExport(cmd *cobra.Command, in io.Reader) (imported journal.J
 		return imported, err
 	}
 	defer backend.close()
-	return backend.Import(cmd.Context(), in)
+	return backend.Import(cmd.Context(), from, in)
 }
 
 func rewind(file io.Seeker) error {

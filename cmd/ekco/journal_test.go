@@ -54,6 +54,9 @@ func TestOnlyAnExportIsImported(t *testing.T) {
 	foreign := filepath.Join(alone.dir, "foreign.gz")
 	alone.expect(alone.types("journal", "export", foreign), exitDone, "", "")
 	d.expect(d.types("journal", "import", foreign), exitDone, "imported 2 events, #1 to #2", "")
+	if op.importedFrom != foreign {
+		t.Errorf("recorded as imported from %s, want %s", op.importedFrom, foreign)
+	}
 	op.err = errors.New("broken off")
 	d.expect(d.types("journal", "import", foreign), exitFailed, "", "import "+foreign+": broken off")
 	other := newDesk(t, nil)
@@ -107,4 +110,17 @@ func TestADamagedFileIsReportedByVerify(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.expect(d.types("journal", "verify"), exitFailed, "damaged", "")
+}
+
+func TestVerifySaysPlainlyThatAFileIsNoJournal(t *testing.T) {
+	d := newDesk(t, nil)
+	path := filepath.Join(d.dir, "notes")
+	if err := os.WriteFile(path, []byte("milk, bread\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d.expect(d.types("journal", "verify", "--journal", path), exitNotAJournal, path+" is not an EKCO journal", "")
+	if said := d.out.String(); strings.Contains(said, "damaged") {
+		t.Errorf("it says %q", said)
+	}
+	d.expect(d.types("journal", "verify", "--journal", path, "-o", "json"), exitNotAJournal, `"not_a_journal": true`, "")
 }

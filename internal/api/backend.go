@@ -44,8 +44,8 @@ type Backend interface {
 	Accept(ctx context.Context, request AcceptRequest) error
 	// Export writes the matching events as gzip'ed NDJSON.
 	Export(ctx context.Context, w io.Writer, query journal.Query) error
-	// Import reads an export.
-	Import(ctx context.Context, r io.Reader) (journal.JournalImported, error)
+	// Import reads an export. from is where it comes from, for the record.
+	Import(ctx context.Context, from string, r io.Reader) (journal.JournalImported, error)
 	// Verify checks the whole journal while it is in use.
 	Verify(ctx context.Context) (VerifyResult, error)
 }
@@ -174,9 +174,11 @@ type AcceptRequest struct {
 
 // VerifyResult is what a verification found.
 type VerifyResult struct {
-	OK       bool   `json:"ok"`
-	Problem  string `json:"problem,omitempty"`
-	Events   uint64 `json:"events"`
-	FirstSeq uint64 `json:"first_seq"`
-	LastSeq  uint64 `json:"last_seq"`
+	OK      bool   `json:"ok"`
+	Problem string `json:"problem,omitempty"`
+	// NotAJournal is set when the file never was one of EKCO's.
+	NotAJournal bool   `json:"not_a_journal,omitempty"`
+	Events      uint64 `json:"events"`
+	FirstSeq    uint64 `json:"first_seq"`
+	LastSeq     uint64 `json:"last_seq"`
 }

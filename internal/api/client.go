@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"time"
 
@@ -163,8 +164,8 @@ func (c *Client) Verify(ctx context.Context) (VerifyResult, error) {
 }
 
 // Import implements [Backend].
-func (c *Client) Import(ctx context.Context, r io.Reader) (journal.JournalImported, error) {
-	response, err := c.post(ctx, pathImport, r)
+func (c *Client) Import(ctx context.Context, from string, r io.Reader) (journal.JournalImported, error) {
+	response, err := c.post(ctx, pathImport+"?"+url.Values{importedFrom: {from}}.Encode(), r)
 	if err != nil {
 		return journal.JournalImported{}, err
 	}

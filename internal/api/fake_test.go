@@ -115,9 +115,9 @@ func (f *fakeBackend) Export(_ context.Context, w io.Writer, q journal.Query) er
 	return f.ask(q)
 }
 
-func (f *fakeBackend) Import(_ context.Context, r io.Reader) (journal.JournalImported, error) {
+func (f *fakeBackend) Import(_ context.Context, from string, r io.Reader) (journal.JournalImported, error) {
 	content, err := io.ReadAll(r)
-	return f.imported, errors.Join(err, f.ask(string(content)))
+	return f.imported, errors.Join(err, f.ask(string(content)+" from "+from))
 }
 
 func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }

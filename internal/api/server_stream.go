@@ -120,7 +120,7 @@ func (s *server) importEvents(w http.ResponseWriter, r *http.Request) {
 	defer cancel()
 	defer context.AfterFunc(s.stopping, cancel)() //nolint:contextcheck // a stream also ends with the server
 	body := &patientReader{r: http.MaxBytesReader(w, r.Body, maxImport), control: http.NewResponseController(w)}
-	imported, err := s.backend.Import(ctx, body)
+	imported, err := s.backend.Import(ctx, r.URL.Query().Get(importedFrom), body)
 	if err != nil {
 		s.fail(w, fmt.Errorf("import: %w", err))
 		return

@@ -79,9 +79,9 @@ func TestEveryMethodGoesThroughTheSocket(t *testing.T) {
 	expect(t, "export", "gzip", exported.String(), err)
 	expect(t, "export as asked", query, backend.last(), nil)
 
-	imported, err := client.Import(ctx, strings.NewReader("an export"))
+	imported, err := client.Import(ctx, "/tmp/a & b.gz", strings.NewReader("an export"))
 	expect(t, "import", backend.imported, imported, err)
-	expect(t, "import as asked", "an export", backend.last(), nil)
+	expect(t, "import as asked", "an export from /tmp/a & b.gz", backend.last(), nil)
 
 	verified, err := client.Verify(ctx)
 	expect(t, "verify", backend.verified, verified, err)
@@ -131,7 +131,7 @@ func TestAnErrorKeepsItsIdentityAndText(t *testing.T) {
 		for name, ask := range map[string]func() error{
 			"retry":  func() error { return client.Retry(context.Background(), ActionCommand{}) },
 			"export": func() error { return client.Export(context.Background(), io.Discard, journal.Query{}) },
-			"import": func() error { _, err := client.Import(context.Background(), strings.NewReader("")); return err },
+			"import": func() error { _, err := client.Import(context.Background(), "", strings.NewReader("")); return err },
 			"events": func() error {
 				for _, err := range client.Events(context.Background(), journal.Query{}, false) {
 					return err

@@ -36,6 +36,8 @@ const (
 const (
 	// maxRequest bounds the body of a call that is not an import.
 	maxRequest = 1 << 20
+	// importedFrom is the parameter that says where an import comes from.
+	importedFrom = "from"
 	// maxImport bounds an import.
 	maxImport = 4 << 30
 	// readPatience is how long a peer may take to send a request's body, or

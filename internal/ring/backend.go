@@ -17,7 +17,7 @@ import (
 // Archive is what only a journal in a file can do.
 type Archive interface {
 	Export(ctx context.Context, w io.Writer, query journal.Query) error
-	Import(ctx context.Context, r io.Reader) (journal.JournalImported, error)
+	Import(ctx context.Context, from string, r io.Reader) (journal.JournalImported, error)
 	VerifyNow(ctx context.Context) (api.VerifyResult, error)
 }
 

@@ -3,6 +3,7 @@ package bolt
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"context"
 	"encoding/json"
@@ -23,14 +24,15 @@ var ErrNotOfThisJournal = errors.New("export does not belong to this journal")
 
 // Import puts the events of an export (NDJSON, compressed or not) back into the
 // gaps that retention left, and records that as journal.imported, which it
-// returns. Events that are there already are passed over.
+// returns. Events that are there already are passed over. from is what the record
+// names as their origin, where that is not file itself; else it is empty.
 //
 // Every event must chain to the one before it, and the events of a gap must be
 // complete and lead to the hash the journal remembers; otherwise the error wraps
 // [ErrNotOfThisJournal], or [journal.ErrDamaged] for a line that is not what it
 // was, and nothing was imported. Followers do not see imported events.
-func (s *Store) Import(ctx context.Context, file string) (journal.JournalImported, error) {
-	imported := journal.JournalImported{File: file}
+func (s *Store) Import(ctx context.Context, file, from string) (journal.JournalImported, error) {
+	imported := journal.JournalImported{File: cmp.Or(from, file)}
 	err := s.eachOf(ctx, file, func(placed) error { return nil })
 	if err == nil {
 		err = s.fill(ctx, file, &imported)

@@ -145,15 +145,15 @@ func TestImportPutsBackWhatRetentionMoved(t *testing.T) {
 		files = append(files, exported.File)
 	}
 	for _, file := range slices.Backward(files) {
-		imported, err := store.Import(t.Context(), file)
-		if err != nil || imported.Events == 0 {
+		imported, err := store.Import(t.Context(), file, "/home/me/export.gz")
+		if err != nil || imported.Events == 0 || imported.File != "/home/me/export.gz" {
 			t.Fatalf("import of %s: %+v, %v", file, imported, err)
 		}
 	}
 	if got := mustRead(t, store, journal.Query{Before: uint64(len(all)) + 1}); !slices.EqualFunc(got, all, sameRecord) {
 		t.Errorf("after the import there are %d events, want %d", len(got), len(all))
 	}
-	if imported, err := store.Import(t.Context(), files[0]); err != nil || imported.Events != 0 {
+	if imported, err := store.Import(t.Context(), files[0], ""); err != nil || imported.Events != 0 {
 		t.Errorf("a second import: %+v, %v", imported, err)
 	}
 	journaltest.CheckQueries(t, store)
@@ -185,7 +185,7 @@ func TestImportRefusesWhatDoesNotFit(t *testing.T) {
 			if err := os.WriteFile(file, append(bytes.Join(content, []byte("\n")), '\n'), fileMode); err != nil {
 				t.Fatal(err)
 			}
-			_, err := store.Import(t.Context(), file)
+			_, err := store.Import(t.Context(), file, "")
 			if !errors.Is(err, ErrNotOfThisJournal) && !errors.Is(err, journal.ErrDamaged) {
 				t.Errorf("import: %v", err)
 			}

@@ -210,10 +210,10 @@ func (b *Backend) Export(ctx context.Context, w io.Writer, query journal.Query) 
 }
 
 // Import implements api.Backend.
-func (b *Backend) Import(ctx context.Context, r io.Reader) (imported journal.JournalImported, err error) {
+func (b *Backend) Import(ctx context.Context, from string, r io.Reader) (imported journal.JournalImported, err error) {
 	err = b.open(func(store *bolt.Store) error { //nolint:contextcheck // opening verifies the whole file, which cannot be broken off
 		var err error
-		imported, err = importFrom(ctx, store, filepath.Dir(b.path), r)
+		imported, err = importFrom(ctx, store, filepath.Dir(b.path), from, r)
 		return err
 	})
 	return imported, err
@@ -221,7 +221,7 @@ func (b *Backend) Import(ctx context.Context, r io.Reader) (imported journal.Jou
 
 // importFrom keeps the export in a file in dir while it is imported, because it
 // is checked as a whole before anything of it is written.
-func importFrom(ctx context.Context, store *bolt.Store, dir string, r io.Reader) (imported journal.JournalImported, err error) {
+func importFrom(ctx context.Context, store *bolt.Store, dir, from string, r io.Reader) (imported journal.JournalImported, err error) {
 	file, err := os.CreateTemp(dir, ".import-*.ndjson")
 	if err != nil {
 		return imported, fmt.Errorf("keep the export until it is checked: %w", err)
@@ -231,6 +231,6 @@ func importFrom(ctx context.Context, store *bolt.Store, dir string, r io.Reader)
 	if err := errors.Join(err, file.Close()); err != nil {
 		return imported, fmt.Errorf("keep the export until it is checked: %w", err)
 	}
-	imported, err = store.Import(ctx, file.Name())
+	imported, err = store.Import(ctx, file.Name(), from)
 	return imported, WithoutPath(err, file.Name())
 }

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -20,7 +22,7 @@ var empty = []string{"--primaries", "0", "--workers", "0"}
 func TestDownEndsADetachedControlPlaneAndCanBeRepeated(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "plane")
 	t.Cleanup(func() { expectNoProcess(t, dir) })
-	output := run(t, append([]string{"up", "--detach", "--dir", dir}, empty...)...)
+	output := run(t, append([]string{"up", "--detach", "--dir", dir, "--exec-handler", handler(t)}, empty...)...)
 	t.Cleanup(func() { _, _ = exec.Command(binary, "down", "--dir", dir).CombinedOutput() })
 	if !strings.HasSuffix(output, "KUBECONFIG="+filepath.Join(dir, "kubeconfig")+"\n") {
 		t.Errorf("up does not end with the KUBECONFIG line:\n%s", output)
@@ -28,9 +30,12 @@ func TestDownEndsADetachedControlPlaneAndCanBeRepeated(t *testing.T) {
 	if _, err := connect(t, filepath.Join(dir, "kubeconfig")).CoreV1().Namespaces().List(t.Context(), metav1.ListOptions{}); err != nil {
 		t.Errorf("the control plane does not answer after up has returned: %v", err)
 	}
-	if got := len(processes(t, dir)); got != 6 {
-		t.Errorf("%d processes run: want supervisor, etcd, API server, controllers, scheduler and kwok:\n%s",
+	if got := len(processes(t, dir)); got != 7 {
+		t.Errorf("%d processes run: want supervisor, etcd, API server, controllers, scheduler, kwok and exec server:\n%s",
 			got, strings.Join(processes(t, dir), "\n"))
+	}
+	if said := askExecServer(t, dir); !strings.Contains(said, "pod demo/none does not exist") {
+		t.Errorf("the exec server said %q", said)
 	}
 	if output, err := try(t.Context(), "up", "--dir", dir); err == nil || !strings.Contains(output, "already running") {
 		t.Errorf("a second up in the same directory: error %v, output %q", err, output)
@@ -46,11 +51,35 @@ func TestDownEndsADetachedControlPlaneAndCanBeRepeated(t *testing.T) {
 }
 
 func TestKillingAControlPlaneLeavesNoProcess(t *testing.T) {
-	p := up(t, empty...)
+	p := up(t, "--primaries", "0", "--workers", "1", "--pods", "1", "--exec-handler", handler(t))
+	pids, _ := hang(t, t.Context(), demoPod(t, p), "SPDY")
 	if err := p.cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	expectNoProcess(t, p.dir)
+	expectEnded(t, pids)
+}
+
+func TestExecIsRefusedWithoutAHandler(t *testing.T) {
+	p := up(t, empty...)
+	if said := askExecServer(t, p.dir); !strings.Contains(said, "--exec-handler") {
+		t.Errorf("the exec server said %q", said)
+	}
+}
+
+func TestAnExecHandlerThatCannotRunIsNamed(t *testing.T) {
+	plain := filepath.Join(t.TempDir(), "plain")
+	if err := os.WriteFile(plain, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, wrong := range []string{"handler.sh", "/no/such/handler", t.TempDir(), plain} {
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		defer cancel()
+		output, err := try(ctx, "up", "--dir", filepath.Join(t.TempDir(), "plane"), "--exec-handler", wrong)
+		if err == nil || !strings.Contains(output, wrong) {
+			t.Errorf("up with handler %s: error %v, output %q", wrong, err, output)
+		}
+	}
 }
 
 func TestTheEndOfTheParentStopsAControlPlane(t *testing.T) {

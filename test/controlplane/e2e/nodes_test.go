@@ -15,17 +15,27 @@ import (
 )
 
 func TestNodesCanBeLostReturnedReplacedAndAdded(t *testing.T) {
-	p := up(t, "--pods", "6")
+	p := up(t, "--pods", "6", "--exec-handler", handler(t))
 	steps := []struct {
 		name string
 		run  func(*testing.T, program)
 	}{
 		{"nodes look like those of a kURL cluster", nodesHaveRolesAndAddresses},
+		{"exec runs the handler with the command and the container's names", execRuns},
+		{"exec passes exit codes on", execExitCodes},
+		{"exec passes every byte on, and does not wait for input", execStreams},
+		{"kubectl exec works, and logs are refused", execKubectl},
+		{"exec ends its processes when the client goes away", execClientGoes},
+		{"exec is refused for what does not run", execRefused},
+		{"exec is refused and cut on a lost node, and works when it is back", execLostNode},
+		{"exec needs the right to", execForbidden},
+		{"the exec server listens to the API server only", execServerTrusts},
 		{"a lost node is tainted and its pods hang until they are forced or it returns", loseAndReturn},
 		{"a replaced node has another UID, becomes ready and can be lost again", replace},
 		{"an added node has the role asked for and an address of its own", add},
 		{"a service account's kubeconfig has that account's rights only", serviceAccount},
 		{"scale creates nodes with running pods", scaleUp},
+		{"exec works on replaced, added and scaled nodes", execOnOtherNodes},
 		{"kubectl is the real one, with its exit codes", kubectl},
 	}
 	for _, step := range steps {
@@ -54,7 +64,8 @@ func nodesHaveRolesAndAddresses(t *testing.T, p program) {
 }
 
 func loseAndReturn(t *testing.T, p program) {
-	loyal := createLoyalPod(t, p.client, "worker-1")
+	const loyal = "loyal"
+	createPod(t, p.client, loyal, "worker-1")
 	run(t, "node", "lose", "worker-1", "--dir", p.dir)
 	noticed := eventually(t, 15*time.Second, func() error { return unreachable(t, p.client, "worker-1") })
 	t.Logf("taint after %s", noticed)
@@ -169,11 +180,12 @@ func kubectl(t *testing.T, p program) {
 	}
 }
 
-// createLoyalPod creates a pod that stays on its node whatever happens to it.
-func createLoyalPod(t *testing.T, client kubernetes.Interface, node string) string {
+// createPod creates a pod in namespace demo that stays on its node whatever
+// happens to that, and waits until it is ready.
+func createPod(t *testing.T, client kubernetes.Interface, name, node string) {
 	t.Helper()
 	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: "loyal"},
+		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: corev1.PodSpec{
 			NodeName:    node,
 			Containers:  []corev1.Container{{Name: "app", Image: "example.com/app:1"}},
@@ -183,8 +195,7 @@ func createLoyalPod(t *testing.T, client kubernetes.Interface, node string) stri
 	if _, err := client.CoreV1().Pods("demo").Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, 10*time.Second, func() error { return podReady(t, client, pod.Name, corev1.ConditionTrue) })
-	return pod.Name
+	eventually(t, 10*time.Second, func() error { return podReady(t, client, name, corev1.ConditionTrue) })
 }
 
 func getNode(t *testing.T, client kubernetes.Interface, name string) *corev1.Node {

@@ -55,6 +55,7 @@ func newRoot(embedded Embedded) *cobra.Command {
 	}
 	root.AddCommand(newUp(), newDown(), newNode(), newScale(), newKubeconfig())
 	root.AddCommand(embeddedCommands(embedded)...)
+	root.AddCommand(newExecServer())
 	return root
 }
 

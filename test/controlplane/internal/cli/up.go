@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strconv"
 	"time"
 
@@ -23,6 +24,7 @@ type upFlags struct {
 	podGrace  int
 	scale     bool
 	portBase  string
+	exec      string
 	detach    bool
 	detached  bool // this process is the supervisor that --detach started
 }
@@ -45,7 +47,8 @@ func newUp() *cobra.Command {
 	cmd.Flags().IntVar(&f.pods, "pods", 0, "number of pods of the Deployment demo/demo, spread over the workers")
 	cmd.Flags().IntVar(&f.podGrace, "pod-grace-seconds", 1, "terminationGracePeriodSeconds of these pods")
 	cmd.Flags().BoolVar(&f.scale, "scale", false, "notice lost nodes after 50 s instead of 3.5 s, for 100 to 5000 nodes")
-	cmd.Flags().StringVar(&f.portBase, "port-base", "auto", "first of four consecutive ports, or auto for free ones")
+	cmd.Flags().StringVar(&f.portBase, "port-base", "auto", "first of five consecutive ports, or auto for free ones")
+	cmd.Flags().StringVar(&f.exec, "exec-handler", "", "program to run for each exec into a pod (absolute path); without it exec is refused")
 	cmd.Flags().BoolVar(&f.detach, "detach", false, "return when everything is ready and leave the control plane running")
 	cmd.Flags().BoolVar(&f.detached, "detached", false, "")
 	_ = cmd.Flags().MarkHidden("detached") // fails only for an unknown flag
@@ -87,10 +90,13 @@ func (f upFlags) options(progress io.Writer) (plane.Options, error) {
 	if err != nil {
 		return plane.Options{}, err
 	}
+	if err := checkProgram(f.exec); err != nil {
+		return plane.Options{}, err
+	}
 	return plane.Options{
 		Dir: dir, Primaries: f.primaries, Workers: f.workers,
 		Pods: f.pods, Grace: time.Duration(f.podGrace) * time.Second,
-		Scale: f.scale, PortBase: base, Progress: progress,
+		Scale: f.scale, PortBase: base, Exec: f.exec, Progress: progress,
 	}, nil
 }
 
@@ -99,12 +105,30 @@ func parsePortBase(s string) (int, error) {
 	if s == "auto" {
 		return 0, nil
 	}
-	const highest = 65535 - 3
+	const highest = 65535 - 4
 	n, err := strconv.Atoi(s)
 	if err != nil || n < 1 || n > highest {
 		return 0, fmt.Errorf("--port-base is %q: use auto or a port from 1 to %d", s, highest)
 	}
 	return n, nil
+}
+
+// checkProgram fails unless path is "" or names a program by an absolute path.
+func checkProgram(path string) error {
+	if path == "" {
+		return nil
+	}
+	if !filepath.IsAbs(path) {
+		return fmt.Errorf("--exec-handler is %q: use an absolute path", path)
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return fmt.Errorf("cannot use --exec-handler: %w", err)
+	}
+	if !info.Mode().IsRegular() || info.Mode().Perm()&0o111 == 0 {
+		return fmt.Errorf("--exec-handler %s is not an executable file", path)
+	}
+	return nil
 }
 
 func runForeground(ctx context.Context, cmd *cobra.Command, o plane.Options) error {
@@ -118,7 +142,7 @@ func runDetach(ctx context.Context, cmd *cobra.Command, f upFlags, o plane.Optio
 		"up", "--detached", "--dir", string(o.Dir),
 		"--primaries", strconv.Itoa(f.primaries), "--workers", strconv.Itoa(f.workers),
 		"--pods", strconv.Itoa(f.pods), "--pod-grace-seconds", strconv.Itoa(f.podGrace),
-		"--port-base", f.portBase, "--scale=" + strconv.FormatBool(f.scale),
+		"--port-base", f.portBase, "--scale=" + strconv.FormatBool(f.scale), "--exec-handler", f.exec,
 	}
 	if err := plane.Detach(ctx, args, o.Progress); err != nil {
 		return err

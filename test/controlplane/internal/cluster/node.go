@@ -57,7 +57,18 @@ func Initial(primaries, workers int) []*corev1.Node {
 	return nodes
 }
 
-// newNode is a node as a kubelet registers it. Nothing listens at its address.
+// execAddress is where the API server finds the kubelet of every node, for exec:
+// there is one server for all of them. It is of a type that Kubernetes itself
+// uses for nothing.
+const execAddress = "127.0.0.1"
+
+// webSocketsToKubelet is the feature by which a kubelet declares that it serves
+// WebSockets itself. Otherwise the API server translates them, and then keeps
+// the connection to the kubelet open after the client has gone.
+const webSocketsToKubelet = "ExtendWebSocketsToKubelet"
+
+// newNode is a node as a kubelet registers it. Nothing listens at its internal
+// address.
 func newNode(name string, role Role, internalIP string) *corev1.Node {
 	labels := map[string]string{
 		corev1.LabelHostname:   name,
@@ -82,7 +93,9 @@ func newNode(name string, role Role, internalIP string) *corev1.Node {
 			Addresses: []corev1.NodeAddress{
 				{Type: corev1.NodeInternalIP, Address: internalIP},
 				{Type: corev1.NodeHostName, Address: name},
+				{Type: corev1.NodeExternalIP, Address: execAddress},
 			},
+			DeclaredFeatures: []string{webSocketsToKubelet},
 			NodeInfo: corev1.NodeSystemInfo{
 				KubeletVersion: kubeletVersion, ContainerRuntimeVersion: "containerd://2.1.0",
 				KernelVersion: "6.1.0", OSImage: "simulated", OperatingSystem: "linux", Architecture: "amd64",
@@ -119,6 +132,9 @@ func freeAddress(ctx context.Context, client kubernetes.Interface) (int, error) 
 	}
 	return highest + 1, nil
 }
+
+// HasKubelet reports whether a node's kubelet lives.
+func HasKubelet(node *corev1.Node) bool { return node.Labels[kubeletLabel] == kubeletUp }
 
 // IsUp fails, saying why, unless the node is ready and without taints of the
 // node lifecycle controller.

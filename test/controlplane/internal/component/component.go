@@ -10,6 +10,10 @@ const (
 	Kubectl           = "kubectl"
 )
 
+// ExecServer is the name of the component that is this module's own, package
+// execserver.
+const ExecServer = "exec-server"
+
 // Names returns the names of all embedded programs.
 func Names() []string {
 	return []string{Etcd, APIServer, ControllerManager, Scheduler, Kwok, Kubectl}

@@ -1,4 +1,4 @@
-// Package component names the programs embedded in the controlplane binary. It
+// Package component names the programs in the controlplane binary. It
 // is apart from package embedded so that naming them does not mean compiling
 // them.
 package component

@@ -2,6 +2,7 @@ package plane
 
 import (
 	"fmt"
+	"syscall"
 	"time"
 
 	"github.com/replicatedhq/ekco/test/controlplane/internal/cluster"
@@ -40,12 +41,15 @@ const tolerationSeconds = 2
 type child struct {
 	name string
 	args []string
+	// end is the signal that ends it, when it is stopped and when its supervisor
+	// dies; 0 is SIGKILL, which is good for those that have nothing to clean up.
+	end syscall.Signal
 }
 
 func (d Dir) etcdChild(p *ports) child {
 	client := fmt.Sprintf("https://127.0.0.1:%d", p.etcd)
 	peer := fmt.Sprintf("http://127.0.0.1:%d", p.etcdPeer)
-	return child{component.Etcd, []string{
+	return child{name: component.Etcd, args: []string{
 		"--name=etcd",
 		"--data-dir=" + d.etcd(),
 		"--listen-client-urls=" + client,
@@ -63,7 +67,7 @@ func (d Dir) etcdChild(p *ports) child {
 }
 
 func (d Dir) apiserverChild(p *ports) child {
-	return child{component.APIServer, []string{
+	return child{name: component.APIServer, args: []string{
 		"--bind-address=127.0.0.1",
 		"--advertise-address=127.0.0.1",
 		"--endpoint-reconciler-type=none",
@@ -83,14 +87,15 @@ func (d Dir) apiserverChild(p *ports) child {
 		"--service-account-signing-key-file=" + d.pki("sa.key"),
 		fmt.Sprintf("--default-not-ready-toleration-seconds=%d", tolerationSeconds),
 		fmt.Sprintf("--default-unreachable-toleration-seconds=%d", tolerationSeconds),
-		"--kubelet-preferred-address-types=InternalIP",
+		"--kubelet-preferred-address-types=ExternalIP,InternalIP",
+		"--kubelet-certificate-authority=" + d.pki("ca.crt"),
 		"--kubelet-client-certificate=" + d.pki("apiserver-kubelet-client.crt"),
 		"--kubelet-client-key=" + d.pki("apiserver-kubelet-client.key"),
 	}}
 }
 
 func (d Dir) controllerManagerChild(t pace) child {
-	return child{component.ControllerManager, []string{
+	return child{name: component.ControllerManager, args: []string{
 		"--kubeconfig=" + d.config(component.ControllerManager),
 		"--secure-port=0",
 		"--leader-elect=false",
@@ -111,7 +116,7 @@ func (d Dir) controllerManagerChild(t pace) child {
 }
 
 func (d Dir) schedulerChild(t pace) child {
-	return child{component.Scheduler, []string{
+	return child{name: component.Scheduler, args: []string{
 		"--kubeconfig=" + d.config(component.Scheduler),
 		"--secure-port=0",
 		"--leader-elect=false",
@@ -122,16 +127,30 @@ func (d Dir) schedulerChild(t pace) child {
 
 // kwokChild plays the kubelet of every node with the label cluster.KubeletUp.
 func (d Dir) kwokChild(p *ports, t pace) child {
-	return child{component.Kwok, []string{
+	return child{name: component.Kwok, args: []string{
 		"--config=" + d.kwokConfig(),
 		"--kubeconfig=" + d.config("kwok"),
 		"--manage-all-nodes=false",
 		"--manage-nodes-with-label-selector=" + cluster.KubeletUp,
 		fmt.Sprintf("--node-lease-duration-seconds=%d", int(t.lease.Seconds())),
 		"--node-ip=127.0.0.1",
-		fmt.Sprintf("--node-port=%d", p.kwok),
+		fmt.Sprintf("--node-port=%d", p.execServer),
 		fmt.Sprintf("--server-address=127.0.0.1:%d", p.kwok),
 		"--cidr=10.244.0.0/16",
 		"--v=WARN", // INFO has a line for each lease renewal
+	}}
+}
+
+// execServerChild serves exec for every node. It ends the programs it runs,
+// whole process groups of them, before it ends itself.
+func (d Dir) execServerChild(p *ports, program string) child {
+	return child{name: component.ExecServer, end: syscall.SIGTERM, args: []string{
+		fmt.Sprintf("--address=127.0.0.1:%d", p.execServer),
+		"--kubeconfig=" + d.config(component.ExecServer),
+		"--cert=" + d.pki(component.ExecServer+".crt"),
+		"--key=" + d.pki(component.ExecServer+".key"),
+		"--client-ca=" + d.pki("ca.crt"),
+		"--client=" + kubeletClient,
+		"--program=" + program,
 	}}
 }

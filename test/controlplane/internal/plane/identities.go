@@ -9,6 +9,8 @@ import (
 
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/replicatedhq/ekco/test/controlplane/internal/component"
 )
 
 // serviceIP is the first address of serviceCIDR, which the API server takes
@@ -18,6 +20,9 @@ const (
 	serviceIP   = "10.96.0.1"
 )
 
+// kubeletClient is the API server towards kubelets.
+const kubeletClient = "kube-apiserver-kubelet-client"
+
 // users are the client certificates that get a kubeconfig, by file name.
 var users = map[string]struct {
 	user   string
@@ -25,6 +30,7 @@ var users = map[string]struct {
 }{
 	"admin":                   {"kubernetes-admin", []string{"system:masters"}},
 	"kwok":                    {"kwok", []string{"system:masters"}},
+	"exec-server":             {"exec-server", []string{"system:masters"}},
 	"kube-controller-manager": {"system:kube-controller-manager", nil},
 	"kube-scheduler":          {"system:kube-scheduler", nil},
 }
@@ -67,7 +73,7 @@ func (d Dir) writeIdentities(server string) error {
 	return nil
 }
 
-// writeServing writes what etcd and the API server present to others.
+// writeServing writes what etcd, the API server and the exec server present to others.
 func (d Dir) writeServing(ca *authority) error {
 	etcd, err := ca.server("etcd")
 	if err != nil {
@@ -77,11 +83,18 @@ func (d Dir) writeServing(ca *authority) error {
 	if err != nil {
 		return err
 	}
-	kubelet, err := ca.client("kube-apiserver-kubelet-client", "system:masters")
+	execServer, err := ca.server(component.ExecServer)
 	if err != nil {
 		return err
 	}
-	for name, p := range map[string]pair{"etcd": etcd, "apiserver": apiserver, "apiserver-kubelet-client": kubelet} {
+	kubelet, err := ca.client(kubeletClient, "system:masters")
+	if err != nil {
+		return err
+	}
+	pairs := map[string]pair{
+		"etcd": etcd, "apiserver": apiserver, component.ExecServer: execServer, "apiserver-kubelet-client": kubelet,
+	}
+	for name, p := range pairs {
 		if err := d.writePair(name, p); err != nil {
 			return err
 		}

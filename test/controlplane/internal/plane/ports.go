@@ -18,7 +18,7 @@ const (
 
 // ports are the TCP ports of one control plane, all on 127.0.0.1.
 type ports struct {
-	etcd, etcdPeer, apiserver, kwok int
+	etcd, etcdPeer, apiserver, kwok, execServer int
 
 	reservations []net.Listener
 }
@@ -28,7 +28,7 @@ type ports struct {
 // listens yet: each port is reserved until release by an abstract unix socket.
 func reservePorts(base int) (*ports, error) {
 	p := &ports{}
-	for i, port := range []*int{&p.apiserver, &p.etcd, &p.etcdPeer, &p.kwok} {
+	for i, port := range []*int{&p.apiserver, &p.etcd, &p.etcdPeer, &p.kwok, &p.execServer} {
 		var err error
 		if base != 0 {
 			*port = base + i
@@ -82,7 +82,8 @@ func (p *ports) server() string { return fmt.Sprintf("https://127.0.0.1:%d", p.a
 // write writes one name=port line per port.
 func (p *ports) write(path string) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "kube-apiserver=%d\netcd=%d\netcd-peer=%d\nkwok=%d\n", p.apiserver, p.etcd, p.etcdPeer, p.kwok)
+	fmt.Fprintf(&b, "kube-apiserver=%d\netcd=%d\netcd-peer=%d\nkwok=%d\nexec-server=%d\n",
+		p.apiserver, p.etcd, p.etcdPeer, p.kwok, p.execServer)
 	if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {
 		return fmt.Errorf("cannot write the list of ports: %w", err)
 	}

@@ -26,7 +26,7 @@ func TestAFailedReservationKeepsNoPort(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	base := free.apiserver - 3 // the last of four consecutive ports is taken
+	base := free.apiserver - 4 // the last of five consecutive ports is taken
 	if p, err := reservePorts(base); err == nil {
 		p.release()
 		t.Fatalf("ports from %d were given although %d is reserved", base, free.apiserver)

@@ -1,11 +1,13 @@
 package plane
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // tailLines is how much of a component's log is shown when it fails.
@@ -18,10 +20,14 @@ type process struct {
 	log     string
 	stopped chan struct{} // closed when it has ended
 	err     error         // why it ended; readable once stopped is closed
-	kill    func() error
+	signal  func(os.Signal) error
+	end     syscall.Signal // see child
 }
 
-// startProcess runs the embedded program c as a child that the kernel kills
+// endTimeout is how long a component may take to end before it is killed.
+const endTimeout = 5 * time.Second
+
+// startProcess runs the component c as a child that the kernel signals to end
 // when the calling OS thread ends: call it from a goroutine that stays locked
 // to its thread for as long as the child shall live.
 func startProcess(dir Dir, c child) (*process, error) {
@@ -41,19 +47,42 @@ func startProcess(dir Dir, c child) (*process, error) {
 	cmd.Stdout, cmd.Stderr = logFile, logFile
 	// A group of its own: Ctrl-C reaches the supervisor only, which then stops
 	// its children in order.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: c.signal(), Setpgid: true}
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("cannot start %s: %w", c.name, err)
 	}
 	p := &process{
 		name: c.name, pid: cmd.Process.Pid, log: dir.Log(c.name),
-		stopped: make(chan struct{}), kill: cmd.Process.Kill,
+		stopped: make(chan struct{}), signal: cmd.Process.Signal, end: c.signal(),
 	}
 	go func() {
 		p.err = cmd.Wait()
 		close(p.stopped)
 	}()
 	return p, nil
+}
+
+func (c child) signal() syscall.Signal {
+	if c.end == 0 {
+		return syscall.SIGKILL
+	}
+	return c.end
+}
+
+// stop ends the component in its own way, or kills it if that does not help,
+// and waits for its end.
+func (p *process) stop() error {
+	for _, s := range []syscall.Signal{p.end, syscall.SIGKILL} {
+		if err := p.signal(s); err != nil && !errors.Is(err, os.ErrProcessDone) {
+			return fmt.Errorf("cannot end %s (pid %d): %w", p.name, p.pid, err)
+		}
+		select {
+		case <-p.stopped:
+			return nil
+		case <-time.After(endTimeout):
+		}
+	}
+	return fmt.Errorf("%s (pid %d) still runs %s after it was killed", p.name, p.pid, endTimeout)
 }
 
 // childEnv keeps components from reading the user's own configuration.

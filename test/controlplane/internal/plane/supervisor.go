@@ -57,16 +57,12 @@ func (s *supervisor) start(c child) (*process, error) {
 	return p, s.dir.writePids(s.running)
 }
 
-// stop kills every component and waits for their ends. There is nothing to
+// stop ends every component and waits for their ends. There is nothing to
 // save: a control plane is never started again on its old data.
 func (s *supervisor) stop() error {
 	var errs []error
 	for _, p := range s.children {
-		if err := p.kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
-			errs = append(errs, fmt.Errorf("cannot kill %s (pid %d): %w", p.name, p.pid, err))
-			continue
-		}
-		<-p.stopped
+		errs = append(errs, p.stop())
 	}
 	close(s.stopping)
 	if err := os.Remove(s.dir.pids()); err != nil && !errors.Is(err, os.ErrNotExist) {

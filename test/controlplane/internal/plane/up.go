@@ -28,6 +28,7 @@ type Options struct {
 	Grace     time.Duration // termination grace period of the demo workload's pods, whole seconds
 	Scale     bool          // slow leases, for thousands of nodes
 	PortBase  int           // first port; 0 picks free ones
+	Exec      string        // absolute path of the program that runs for exec into pods; "" refuses exec
 	Progress  io.Writer     // a line for each stage
 }
 
@@ -138,6 +139,10 @@ func (s *supervisor) startRest(ctx context.Context, p *ports, o Options, client 
 	if err != nil {
 		return err
 	}
+	execServer, err := s.start(s.dir.execServerChild(p, o.Exec))
+	if err != nil {
+		return err
+	}
 	err = s.await(ctx, controllers, func(ctx context.Context) error {
 		return cluster.HasDefaultAccount(ctx, client, metav1.NamespaceDefault)
 	})
@@ -145,6 +150,10 @@ func (s *supervisor) startRest(ctx context.Context, p *ports, o Options, client 
 		return err
 	}
 	s.stage("kube-controller-manager works")
+	execAddress := fmt.Sprintf("127.0.0.1:%d", p.execServer)
+	if err := s.await(ctx, execServer, func(ctx context.Context) error { return dial(ctx, execAddress) }); err != nil {
+		return err
+	}
 	if err := s.startNodes(ctx, client, kwok, o); err != nil {
 		return err
 	}

@@ -1,0 +1,71 @@
+package execserver
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"time"
+)
+
+// lingerTimeout is how long a connection is kept open for a peer that does not
+// close it; the API server does at once.
+const lingerTimeout = time.Second
+
+// errClientGone is the cause of a request's context once its connection has
+// ended.
+var errClientGone = errors.New("the client went away")
+
+// watchingListener accepts connections that tell when their peer has gone.
+type watchingListener struct{ net.Listener }
+
+func (l watchingListener) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return &watchedConn{Conn: conn, gone: func(error) {}}, nil
+}
+
+// watchedConn calls gone when it can no longer be read. Once a request has
+// taken a connection over, net/http does not watch it any more, but the stream
+// libraries read it all the time, unless they wait for the program to read what
+// they have.
+type watchedConn struct {
+	net.Conn
+	gone context.CancelCauseFunc
+	once sync.Once
+}
+
+func (c *watchedConn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	// net/http interrupts its own reads by a deadline.
+	if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+		c.gone(errClientGone)
+	}
+	return n, err
+}
+
+// Close lets the peer read what was written to it first. If input that nobody
+// has read were left at the end, the kernel would reset the connection, and the
+// API server, which copies both ways, would drop the rest of the output.
+func (c *watchedConn) Close() error {
+	c.once.Do(func() {
+		c.gone(errClientGone)
+		if c.Conn.(*net.TCPConn).CloseWrite() == nil && c.SetReadDeadline(time.Now().Add(lingerTimeout)) == nil {
+			_, _ = io.Copy(io.Discard, c.Conn) // until the peer closes too
+		}
+	})
+	return c.Conn.Close()
+}
+
+// untilGone is a http.Server's ConnContext: the contexts of a connection's
+// requests end with the connection.
+func untilGone(ctx context.Context, conn net.Conn) context.Context {
+	ctx, cancel := context.WithCancelCause(ctx)
+	conn.(*tls.Conn).NetConn().(*watchedConn).gone = cancel
+	return ctx
+}

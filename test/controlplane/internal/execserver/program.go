@@ -1,0 +1,137 @@
+package execserver
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+	utilexec "k8s.io/utils/exec"
+)
+
+// streams are a program's; nil ones are not wanted by the client.
+type streams struct {
+	stdin          io.Reader
+	stdout, stderr io.WriteCloser
+}
+
+// execution runs the program once, in the name of a container.
+type execution struct {
+	program   string
+	container container
+	copying   sync.WaitGroup
+}
+
+// wait waits until nothing is copied any more. Close the streams first: a read
+// from a client that sends nothing does not end otherwise.
+func (e *execution) wait() { e.copying.Wait() }
+
+// run returns when the program has ended and its output is written. Its error
+// is a utilexec.CodeExitError for a code that is not 0, which is 128+N when
+// signal N killed the program. When ctx ends, the program is killed, and the
+// error is ctx's cause. What the program leaves running in its process group is
+// killed too.
+func (e *execution) run(ctx context.Context, command []string, s streams) error {
+	// The kernel ties the program to the thread that starts it.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	cmd := exec.Command(e.program, command...)
+	cmd.Dir = "/"
+	cmd.Env = []string{
+		"PATH=" + os.Getenv("PATH"),
+		"POD_NAMESPACE=" + e.container.namespace, "POD_NAME=" + e.container.pod, "CONTAINER=" + e.container.name,
+	}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
+	var p pipes
+	defer p.close()
+	if err := p.connect(cmd, s); err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("cannot run the exec handler: %w", err)
+	}
+	copied := e.pump(&p, s)
+
+	exited := make(chan struct{})
+	go func() {
+		awaitExit(cmd.Process.Pid)
+		close(exited)
+	}()
+	select {
+	case <-exited:
+	case <-ctx.Done():
+	}
+	// Not reaped yet, so that the number is not another group's.
+	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // ESRCH: all have ended
+	<-exited
+	_ = cmd.Wait() // the state says it all
+
+	select {
+	case <-copied:
+	case <-ctx.Done():
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return exitError(cmd.ProcessState.Sys().(syscall.WaitStatus))
+}
+
+// pump copies between a program's pipes and its streams. copied is closed when
+// all output is.
+func (e *execution) pump(p *pipes, s streams) (copied <-chan struct{}) {
+	p.closeChildEnds()
+	if p.stdin != nil {
+		e.copying.Go(func() {
+			_, _ = io.Copy(p.stdin, s.stdin) // ends when either side does
+			_ = p.stdin.Close()
+			_, _ = io.Copy(io.Discard, s.stdin) // what nobody reads would hold up the other streams
+		})
+	}
+	var outputs sync.WaitGroup
+	output := func(from *os.File, to io.WriteCloser) {
+		if from == nil {
+			return
+		}
+		outputs.Add(1)
+		e.copying.Go(func() {
+			defer outputs.Done()
+			_, _ = io.Copy(to, from) // fails only when the client is gone
+			_ = to.Close()
+			_ = from.Close()
+		})
+	}
+	output(p.stdout, s.stdout)
+	output(p.stderr, s.stderr)
+	done := make(chan struct{})
+	e.copying.Go(func() {
+		outputs.Wait()
+		close(done)
+	})
+	return done
+}
+
+// awaitExit waits until a child has ended, and does not reap it.
+func awaitExit(pid int) {
+	for {
+		err := unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
+		if err != unix.EINTR { //nolint:errorlint // a system call's
+			return
+		}
+	}
+}
+
+func exitError(status syscall.WaitStatus) error {
+	switch {
+	case status.Signaled():
+		return utilexec.CodeExitError{Code: 128 + int(status.Signal()), Err: fmt.Errorf("killed by signal %d", int(status.Signal()))}
+	case status.ExitStatus() != 0:
+		return utilexec.CodeExitError{Code: status.ExitStatus(), Err: fmt.Errorf("exit code %d", status.ExitStatus())}
+	default:
+		return nil
+	}
+}

@@ -1,0 +1,95 @@
+package execserver
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+)
+
+// endTimeout is how long the programs that run get to end once they are
+// killed; the kernel needs milliseconds.
+const endTimeout = 2 * time.Second
+
+// Options say what to serve, where and to whom.
+type Options struct {
+	Address  string // host:port to listen at
+	Cert     string // file: certificate to present
+	Key      string // file: its key
+	ClientCA string // file: who signs the API server's client certificate
+	Client   string // common name that this certificate must have
+	Program  string // absolute path of what runs for each exec; "" refuses them all
+	API      kubernetes.Interface
+	Log      *slog.Logger
+}
+
+// Serve serves until ctx ends, which is no error. The programs that run then
+// are killed and have ended when Serve returns, unless the kernel takes longer
+// than 2 s over it.
+func Serve(ctx context.Context, o Options) error {
+	config, err := o.tls()
+	if err != nil {
+		return err
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", o.Address)
+	if err != nil {
+		return fmt.Errorf("cannot listen for exec requests: %w", err)
+	}
+	sessions := &sessions{api: o.API, program: o.Program, log: o.Log}
+	server := &http.Server{
+		Handler:           sessions.handler(),
+		TLSConfig:         config,
+		ReadHeaderTimeout: 10 * time.Second,
+		ErrorLog:          slog.NewLogLogger(o.Log.Handler(), slog.LevelInfo),
+		BaseContext:       func(net.Listener) context.Context { return ctx },
+		ConnContext:       untilGone,
+	}
+	failed := make(chan error, 1)
+	go func() { failed <- server.ServeTLS(watchingListener{listener}, "", "") }()
+	select {
+	case err := <-failed:
+		return fmt.Errorf("cannot serve exec requests at %s: %w", o.Address, err)
+	case <-ctx.Done():
+	}
+	err = server.Close()
+	<-failed
+	return errors.Join(err, sessions.wait(endTimeout))
+}
+
+// tls demands the certificate of the API server. HTTP/2 cannot be upgraded to
+// a stream, so it is not offered.
+func (o Options) tls() (*tls.Config, error) {
+	pair, err := tls.LoadX509KeyPair(o.Cert, o.Key)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the exec server's certificate: %w", err)
+	}
+	pem, err := os.ReadFile(o.ClientCA)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the authority of the API server's certificate: %w", err)
+	}
+	authority := x509.NewCertPool()
+	if !authority.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("%s holds no certificate", o.ClientCA)
+	}
+	return &tls.Config{
+		MinVersion:   tls.VersionTLS12,
+		Certificates: []tls.Certificate{pair},
+		ClientAuth:   tls.RequireAndVerifyClientCert,
+		ClientCAs:    authority,
+		NextProtos:   []string{"http/1.1"},
+		VerifyConnection: func(state tls.ConnectionState) error {
+			if name := state.PeerCertificates[0].Subject.CommonName; name != o.Client {
+				return fmt.Errorf("client %q is not %q", name, o.Client)
+			}
+			return nil
+		},
+	}, nil
+}

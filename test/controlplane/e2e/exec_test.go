@@ -179,7 +179,7 @@ func execKubectl(t *testing.T, p program) {
 
 // hang starts a command that does not end by itself, and returns its processes
 // when it runs. ended gets the error of the exec.
-func hang(t *testing.T, ctx context.Context, at target, protocol string) (pids []int, ended <-chan error) {
+func hang(ctx context.Context, t *testing.T, at target, protocol string) (pids []int, ended <-chan error) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "pids")
 	done := make(chan error, 1)
@@ -223,7 +223,7 @@ func execClientGoes(t *testing.T, p program) {
 	over(t, func(t *testing.T, protocol string) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		pids, ended := hang(t, ctx, at, protocol)
+		pids, ended := hang(ctx, t, at, protocol)
 		cancel()
 		if err := <-ended; !errors.Is(err, context.Canceled) {
 			t.Errorf("exec ended with %v", err)
@@ -265,7 +265,7 @@ func execLostNode(t *testing.T, p program) {
 	at := demoPod(t, p)
 	at.pod = "on-lost"
 	createPod(t, p.client, at.pod, "worker-2")
-	pids, ended := hang(t, t.Context(), at, "WebSocket")
+	pids, ended := hang(t.Context(), t, at, "WebSocket")
 	run(t, "node", "lose", "worker-2", "--dir", p.dir)
 	over(t, func(t *testing.T, protocol string) {
 		_, _, err := at.exec(t.Context(), protocol, nil, "echo")

@@ -52,7 +52,7 @@ func TestDownEndsADetachedControlPlaneAndCanBeRepeated(t *testing.T) {
 
 func TestKillingAControlPlaneLeavesNoProcess(t *testing.T) {
 	p := up(t, "--primaries", "0", "--workers", "1", "--pods", "1", "--exec-handler", handler(t))
-	pids, _ := hang(t, t.Context(), demoPod(t, p), "SPDY")
+	pids, _ := hang(t.Context(), t, demoPod(t, p), "SPDY")
 	if err := p.cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}

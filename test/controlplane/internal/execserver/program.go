@@ -119,7 +119,7 @@ func (e *execution) pump(p *pipes, s streams) (copied <-chan struct{}) {
 func awaitExit(pid int) {
 	for {
 		err := unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
-		if err != unix.EINTR { //nolint:errorlint // a system call's
+		if err != unix.EINTR {
 			return
 		}
 	}

@@ -60,7 +60,7 @@ func Serve(ctx context.Context, o Options) error {
 	case <-ctx.Done():
 	}
 	err = server.Close()
-	<-failed
+	_ = <-failed // http.ErrServerClosed
 	return errors.Join(err, sessions.wait(endTimeout))
 }
 

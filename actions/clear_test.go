@@ -85,8 +85,7 @@ func TestAPodThatCannotBeDeletedDoesNotStopTheOthers(t *testing.T) {
 			t.Errorf("the journal ends with %q", w.lastLine())
 		}
 		w.cluster.Stick("default", "web-0", false)
-		w.append("cli:me@here", journal.ActionRetried{}, journal.TypeActionRetried)
-		r.signals <- actions.SignalRetry
+		w.retry(r)
 		if err := r.wait(); err != nil || w.podsLeft() != 0 {
 			t.Errorf("%v, %d pods left", err, w.podsLeft())
 		}
@@ -212,8 +211,7 @@ func TestAMissingPermissionStallsTheClearAndIsNamed(t *testing.T) {
 			t.Errorf("stalled because %q", reason)
 		}
 		w.cluster.Allow(kubesim.DeletePods)
-		w.append("cli:me@here", journal.ActionRetried{}, journal.TypeActionRetried)
-		r.signals <- actions.SignalRetry
+		w.retry(r)
 		if err := r.wait(); err != nil || w.podsLeft() != 0 {
 			t.Errorf("%v, %d pods left", err, w.podsLeft())
 		}

@@ -30,9 +30,7 @@ func TestACancelBeforeThePointOfNoReturnLetsRunningStepsFinishAndEndsTheAction(t
 				letPass(time.Second)
 				w.cancel(actor, "changed my mind")
 				r.signals <- actions.SignalCancel
-				if err := r.wait(); err != nil {
-					t.Fatal(err)
-				}
+				r.end()
 				w.wantStory("requested", "planned 2", "started a #1", "cancelling", "done a #1", want)
 			})
 		})
@@ -64,9 +62,7 @@ func TestACancelAfterThePointOfNoReturnIsIgnored(t *testing.T) {
 		letPass(time.Second)
 		w.cancel("cli:me@here", "too late")
 		r.signals <- actions.SignalCancel
-		if err := r.wait(); err != nil {
-			t.Fatal(err)
-		}
+		r.end()
 		w.wantStory("requested", "planned 2", "started a #1", "cancelling", "done a #1", "started b #1", "done b #1", "ended done")
 	})
 }
@@ -79,9 +75,7 @@ func TestACancelInterruptsPlanningAndHolds(t *testing.T) {
 		letPass(time.Minute)
 		w.cancel("cli:me@here", "no use")
 		r.signals <- actions.SignalCancel
-		if err := r.wait(); err != nil {
-			t.Fatal(err)
-		}
+		r.end()
 		if got := w.lastLine(); got != "ended cancelled no use" {
 			t.Errorf("the action %s", got)
 		}
@@ -118,16 +112,12 @@ func TestASpentBudgetStallsTheActionUntilARetryGivesItANewOne(t *testing.T) {
 			t.Errorf("stalled for %v", stalled)
 		}
 		fixed.Store(true)
-		w.append("cli:me@here", journal.ActionRetried{}, journal.TypeActionRetried)
-		begin := time.Now()
-		r.signals <- actions.SignalRetry
-		if err := r.wait(); err != nil {
-			t.Fatal(err)
-		}
+		w.retry(r)
+		took := r.end()
 		if got := w.lastLine(); got != "ended done" {
 			t.Errorf("the action %s", got)
 		}
-		if took := time.Since(begin); took > time.Second {
+		if took > time.Second {
 			t.Errorf("the retry took %s, want at once", took)
 		}
 	})
@@ -139,8 +129,7 @@ func TestAStalledActionStaysStalledAfterARestartAndCanBeCancelled(t *testing.T) 
 		w.requestTest()
 		r := w.start(w.config(k.kinds()))
 		letPass(time.Hour)
-		r.stop()
-		_ = r.wait()
+		r.halt()
 		before := len(w.story())
 		fixed.Store(true)
 		r = w.start(w.config(k.kinds()))
@@ -150,9 +139,7 @@ func TestAStalledActionStaysStalledAfterARestartAndCanBeCancelled(t *testing.T) 
 		}
 		w.cancel("cli:me@here", "give up")
 		r.signals <- actions.SignalCancel
-		if err := r.wait(); err != nil {
-			t.Fatal(err)
-		}
+		r.end()
 		if got := w.lastLine(); got != "ended cancelled give up" {
 			t.Errorf("the action %s", got)
 		}
@@ -166,8 +153,7 @@ func TestTheBudgetSurvivesRestarts(t *testing.T) {
 		for w.count("stalled") == 0 {
 			r := w.start(w.config(k.kinds()))
 			letPass(30 * time.Second)
-			r.stop()
-			_ = r.wait()
+			r.halt()
 		}
 		if got := w.count("failed bad"); got != 10 {
 			t.Errorf("%d failures before the action stalled, want 10", got)
@@ -185,8 +171,7 @@ func TestARetryThatWasAskedForBeforeTheActionStalledDoesNotUnstallIt(t *testing.
 		before := len(w.story())
 		r.signals <- actions.SignalRetry
 		letPass(time.Hour)
-		r.stop()
-		_ = r.wait()
+		r.halt()
 		if got := len(w.story()); got != before {
 			t.Errorf("it went on: %q", w.story()[before:])
 		}
@@ -198,16 +183,11 @@ func TestARetryChecksAHoldAtOnce(t *testing.T) {
 		guard := answering(actions.Hold("not yet"))
 		k := &script{steps: []journal.PlannedStep{guarded("a", "X")}}
 		w.requestTest()
-		r := w.start(withPreflights(w.config(k.kinds()), map[string]actions.Preflight{"X": guard}))
+		r := w.start(w.guardedBy(k, guard))
 		letPass(10 * time.Minute)
 		guard.turn(actions.Pass())
-		w.append("cli:me@here", journal.ActionRetried{}, journal.TypeActionRetried)
-		begin := time.Now()
-		r.signals <- actions.SignalRetry
-		if err := r.wait(); err != nil {
-			t.Fatal(err)
-		}
-		if took := time.Since(begin); took > 100*time.Millisecond {
+		w.retry(r)
+		if took := r.end(); took > 100*time.Millisecond {
 			t.Errorf("the retry took %s, want at once", took)
 		}
 	})
@@ -235,9 +215,7 @@ func TestACancelThatComesBeforeAPreflightAnsweredWinsOverTheStep(t *testing.T) {
 			close(answer)
 			synctest.Wait()
 			close(gate)
-			if err := r.wait(); err != nil {
-				t.Fatal(err)
-			}
+			r.end()
 			w.wantStory("requested", "planned 2", "started b #1", "cancelling", "done b #1", "ended cancelled in time")
 		})
 	}
@@ -249,11 +227,9 @@ func TestARetryGivesTheWholeBudgetAgain(t *testing.T) {
 		w.requestTest()
 		r := w.start(w.config(k.kinds()))
 		letPass(time.Hour)
-		w.append("cli:me@here", journal.ActionRetried{}, journal.TypeActionRetried)
-		r.signals <- actions.SignalRetry
+		w.retry(r)
 		letPass(time.Hour)
-		r.stop()
-		_ = r.wait()
+		r.halt()
 		if w.count("failed bad") != 20 || w.count("stalled") != 2 {
 			t.Errorf("%d failures and %d stalls, want 20 and 2", w.count("failed bad"), w.count("stalled"))
 		}

@@ -15,7 +15,7 @@ func TestADryRunRecordsEveryStepAndDoesNone(t *testing.T) {
 		k := &script{steps: []journal.PlannedStep{guarded("a", "X"), step("b", "a")}}
 		k.prove = func(context.Context, string) (bool, error) { t.Error("a proof was looked for"); return false, nil }
 		w.request(testSubject, journal.ActionRequested{Kind: testKind, DryRun: true, Manual: true})
-		w.runToEnd(withPreflights(w.config(k.kinds()), map[string]actions.Preflight{"X": always(actions.Warn("careful"))}))
+		w.runToEnd(w.guardedBy(k, always(actions.Warn("careful"))))
 		w.wantStory("requested", "planned 2", "warned X: careful (no terminal)",
 			"started a #1", "done a #1 dry", "started b #1", "done b #1 dry", "ended dry-run")
 		if len(k.calls()) != 0 {
@@ -78,7 +78,7 @@ func TestAnExplanationOfAnOpenActionShowsThePlanItHas(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		k := &script{plan: func() error { t.Error("it was planned again"); return nil }}
 		interrupted(w, guarded("a", "X"))
-		cfg := withPreflights(w.config(k.kinds()), map[string]actions.Preflight{"X": always(actions.Pass())})
+		cfg := w.guardedBy(k, always(actions.Pass()))
 		plan, checks, err := actions.NewRunner(cfg).Explain(w.t.Context(), w.record())
 		if err != nil || len(plan.Steps) != 1 || len(checks) != 1 {
 			t.Errorf("got %v, %v, %v", plan, checks, err)

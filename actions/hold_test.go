@@ -50,6 +50,11 @@ func withPreflights(cfg actions.Config, preflights map[string]actions.Preflight)
 	return cfg
 }
 
+// guardedBy is a config in which the guard is preflight X of the script.
+func (w *world) guardedBy(k *script, guard actions.Preflight) actions.Config {
+	return withPreflights(w.config(k.kinds()), map[string]actions.Preflight{"X": guard})
+}
+
 func TestAHoldIsRecordedOncePerPreflightAndReasonHoweverOftenItIsCheckedAgain(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		x, y := answering(actions.Hold("not yet")), answering(actions.Pass())
@@ -66,9 +71,7 @@ func TestAHoldIsRecordedOncePerPreflightAndReasonHoweverOftenItIsCheckedAgain(t 
 		letPass(time.Minute)
 		w.wantStory("requested", "planned 1", `held "a" by X`, `held "a" by Y`)
 		y.turn(actions.Pass())
-		if err := r.wait(); err != nil {
-			t.Fatal(err)
-		}
+		r.end()
 		w.wantStory("requested", "planned 1", `held "a" by X`, `held "a" by Y`, `released "a" by Y`,
 			"started a #1", "done a #1", "ended done")
 	})
@@ -78,13 +81,12 @@ func TestAHoldSaysItsNewReasonWhenThatChanges(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		guard := answering(actions.Hold("the disk is full"))
 		k := &script{steps: []journal.PlannedStep{guarded("a", "X")}}
-		cfg := withPreflights(w.config(k.kinds()), map[string]actions.Preflight{"X": guard})
+		cfg := w.guardedBy(k, guard)
 		w.requestTest()
 		reason := func() string {
 			r := w.start(cfg)
 			letPass(time.Minute)
-			r.stop()
-			_ = r.wait()
+			r.halt()
 			return w.record().Holds["a"].Reason
 		}
 		for _, why := range []string{"the disk is full", "the disk is gone", "the machine is gone"} {
@@ -100,8 +102,7 @@ func TestAHoldSaysItsNewReasonWhenThatChanges(t *testing.T) {
 		if got := w.record().Holds["a"].Reason; !strings.HasPrefix(got, "a bird") {
 			t.Errorf("the hold says %q", got)
 		}
-		r.stop()
-		_ = r.wait()
+		r.halt()
 	})
 }
 
@@ -124,8 +125,7 @@ func TestAReasonThatKeepsChangingIsRecordedNowAndThen(t *testing.T) {
 					}),
 				}))
 				letPass(24 * time.Hour)
-				r.stop()
-				_ = r.wait()
+				r.halt()
 				if got := w.count(`held "a" by X`); got < 20 || got > 35 || calls < 2000 {
 					t.Errorf("recorded %d times in a day of %d checks", got, calls)
 				}
@@ -141,7 +141,7 @@ func TestPreflightsRunAgainBeforeEachRepeatOfAStep(t *testing.T) {
 		k.do = func(context.Context, string) error { guard.turn(actions.Hold("changed my mind")); return errBroken }
 		k.prove = func(context.Context, string) (bool, error) { return false, nil }
 		w.requestTest()
-		r := w.start(withPreflights(w.config(k.kinds()), map[string]actions.Preflight{"X": guard}))
+		r := w.start(w.guardedBy(k, guard))
 		letPass(time.Minute)
 		r.stop()
 		if err := r.wait(); !errors.Is(err, context.Canceled) {
@@ -156,15 +156,13 @@ func TestAHeldStepDoesNotStopOthers(t *testing.T) {
 		guard := answering(actions.Hold("not yet"))
 		k := &script{steps: []journal.PlannedStep{guarded("a", "X"), step("b")}}
 		w.requestTest()
-		r := w.start(withPreflights(w.config(k.kinds()), map[string]actions.Preflight{"X": guard}))
+		r := w.start(w.guardedBy(k, guard))
 		letPass(time.Second)
 		if w.count(`held "a" by X`) != 1 || w.count("done b #1") != 1 {
 			t.Errorf("the journal says %q", w.story())
 		}
 		guard.turn(actions.Pass())
-		if err := r.wait(); err != nil {
-			t.Fatal(err)
-		}
+		r.end()
 	})
 }
 
@@ -174,7 +172,7 @@ func TestAnEffectThatIsThereNeedsNoPreflight(t *testing.T) {
 		k := &script{steps: []journal.PlannedStep{guarded("a", "X")}}
 		k.do = func(context.Context, string) error { guard.turn(actions.Hold("no")); return errBroken }
 		w.requestTest() // the proof is that do was called
-		w.runToEnd(withPreflights(w.config(k.kinds()), map[string]actions.Preflight{"X": guard}))
+		w.runToEnd(w.guardedBy(k, guard))
 		w.wantStory("requested", "planned 1", "started a #1", "failed a #1", "done a #1 already", "ended done")
 	})
 }
@@ -185,8 +183,7 @@ func TestAPreflightNobodyKnowsHolds(t *testing.T) {
 		w.requestTest()
 		r := w.start(w.config(k.kinds()))
 		letPass(time.Minute)
-		r.stop()
-		_ = r.wait()
+		r.halt()
 		w.wantStory("requested", "planned 1", `held "a" by FromTheFuture`)
 	})
 }
@@ -218,16 +215,14 @@ func TestPastThePointOfNoReturnAnAbandonHolds(t *testing.T) {
 		}
 		k.prove = func(context.Context, string) (bool, error) { return tries == 2, nil }
 		w.requestTest()
-		r := w.start(withPreflights(w.config(k.kinds()), map[string]actions.Preflight{"X": guard}))
+		r := w.start(w.guardedBy(k, guard))
 		letPass(time.Minute)
 		w.wantStory("requested", "planned 1", "started a #1", "failed a #1", `held "a" by X`)
 		if reason := w.record().Holds["a"].Reason; !strings.Contains(reason, "past its point of no return") {
 			t.Errorf("the hold says %q", reason)
 		}
 		guard.turn(actions.Pass())
-		if err := r.wait(); err != nil {
-			t.Fatal(err)
-		}
+		r.end()
 	})
 }
 
@@ -248,7 +243,7 @@ func TestWarningsOfAManualActionAreRecordedOnceAndItGoesOn(t *testing.T) {
 				if test.answered {
 					w.append("cli:me@here", journal.ActionWarned{Preflight: "X", Warning: "careful", Answer: "yes"}, journal.TypeActionWarned)
 				}
-				w.runToEnd(withPreflights(w.config(k.kinds()), map[string]actions.Preflight{"X": always(actions.Warn("careful"))}))
+				w.runToEnd(w.guardedBy(k, always(actions.Warn("careful"))))
 				if got := w.count("warned"); got != 1 || w.count(test.want) != 1 {
 					t.Errorf("the journal says %q, want one %q", w.story(), test.want)
 				}
@@ -264,10 +259,9 @@ func TestAWarningHoldsAnAutomaticAction(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		k := &script{steps: []journal.PlannedStep{guarded("a", "X")}}
 		w.requestTest()
-		r := w.start(withPreflights(w.config(k.kinds()), map[string]actions.Preflight{"X": always(actions.Warn("careful"))}))
+		r := w.start(w.guardedBy(k, always(actions.Warn("careful"))))
 		synctest.Wait()
-		r.stop()
-		_ = r.wait()
+		r.halt()
 		w.wantStory("requested", "planned 1", `held "a" by X`)
 	})
 }
@@ -276,13 +270,12 @@ func TestAHoldOnRecordIsReleasedByTheNextRunWithoutBeingRepeated(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		guard := answering(actions.Hold("not yet"))
 		k := &script{steps: []journal.PlannedStep{guarded("a", "X")}}
-		cfg := withPreflights(w.config(k.kinds()), map[string]actions.Preflight{"X": guard})
+		cfg := w.guardedBy(k, guard)
 		w.requestTest()
 		for range 3 {
 			r := w.start(cfg)
 			letPass(time.Minute)
-			r.stop()
-			_ = r.wait()
+			r.halt()
 		}
 		guard.turn(actions.Pass())
 		w.runToEnd(cfg)

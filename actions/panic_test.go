@@ -61,7 +61,7 @@ func TestAPanicFailsItsStepAndNothingElse(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, w *world) {
 				k := &script{steps: []journal.PlannedStep{guarded("a", "X"), step("b")}}
-				cfg := withPreflights(w.config(k.kinds()), map[string]actions.Preflight{"X": test.set(k)})
+				cfg := w.guardedBy(k, test.set(k))
 				w.requestTest()
 				if test.before != nil {
 					w.append("operator", journal.ActionPlanned{Plan: journal.Plan{Steps: k.steps}}, journal.TypeActionPlanned)
@@ -70,8 +70,7 @@ func TestAPanicFailsItsStepAndNothingElse(t *testing.T) {
 				for range 3 { // a restart gives no new budget
 					r := w.start(cfg)
 					letPass(time.Hour)
-					r.stop()
-					_ = r.wait()
+					r.halt()
 				}
 				if got := w.count("failed a"); got != 10 || w.count("stalled") != 1 || w.count("done b") != 1 {
 					t.Errorf("%d failures; %q", got, w.story())
@@ -105,9 +104,7 @@ func TestAPanicWhilePlanningIsAVisibleHold(t *testing.T) {
 			t.Errorf("held %+v", hold)
 		}
 		broken.Store(false)
-		if err := r.wait(); err != nil {
-			t.Fatal(err)
-		}
+		r.end()
 	})
 }
 

@@ -29,9 +29,7 @@ func TestAnAutomaticPurgeWaitsWhileRookMayNotBeSeen(t *testing.T) {
 				}
 				s.rook.Allow(verb)
 				s.wantAll()
-				if err := r.wait(); err != nil {
-					t.Fatal(err)
-				}
+				r.end()
 				s.wantTraces()
 			})
 		})
@@ -49,8 +47,7 @@ func TestAManualPurgeGoesOnWhileRookMayNotBeSeenAndDropsNothing(t *testing.T) {
 				for range 2 {
 					r := s.start(s.cfg())
 					letPass(24*time.Hour - time.Minute)
-					r.stop()
-					_ = r.wait()
+					r.halt()
 				}
 				if hold, deferred := s.record().Deferred(); !deferred || !strings.Contains(hold.Reason, forbidden[0]) {
 					t.Errorf("not deferred for a named permission: %+v", hold)
@@ -79,9 +76,7 @@ func TestAPurgeThatCouldNotSeeRookEndsWhenThereIsNone(t *testing.T) {
 		letPass(time.Hour)
 		s.rook.Allow(readsOfRook...)
 		s.rook.SetInstallation(rook.Installation{})
-		if err := r.wait(); err != nil {
-			t.Fatal(err)
-		}
+		r.end()
 		if got := s.lastLine(); got != "ended done" {
 			t.Errorf("the purge %s", got)
 		}
@@ -96,9 +91,7 @@ func TestAPurgeThatCouldNotSeeRookLeavesAReplacementItsOSDs(t *testing.T) {
 		letPass(time.Hour)
 		s.replaced()
 		s.rook.Allow(readsOfRook...)
-		if err := r.wait(); err != nil {
-			t.Fatal(err)
-		}
+		r.end()
 		if !slices.Contains(s.rook.Nodes(), "w1") || len(s.deployments()) != 3 {
 			t.Errorf("left are %q, listed %v", s.traces(), s.rook.Nodes())
 		}
@@ -123,9 +116,7 @@ func TestALiveNodeWhoseRookCouldNotBeSeenIsUnlistedBeforeItsOSDsGo(t *testing.T)
 			}
 		}
 		s.rook.Allow(readsOfRook...)
-		if err := r.wait(); err != nil {
-			t.Fatal(err)
-		}
+		r.end()
 		s.wantTraces()
 	})
 }

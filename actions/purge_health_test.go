@@ -67,9 +67,7 @@ func TestQ27AnAutomaticPurgeWaitsUntilCephIsFine(t *testing.T) {
 					t.Errorf("held by %+v", hold)
 				}
 				trouble.set(s, false)
-				if err := r.wait(); err != nil {
-					t.Fatal(err)
-				}
+				r.end()
 				s.wantTraces()
 			})
 		})
@@ -107,9 +105,7 @@ func TestAnAutomaticPurgeChecksCephAgainBeforeOSDsAreDestroyed(t *testing.T) {
 		letPass(time.Hour)
 		s.wantTraces("crush host [3 12 107]", "osd.3", "osd.12", "osd.107")
 		s.ceph.Hold(false, 3)
-		if err := r.wait(); err != nil {
-			t.Fatal(err)
-		}
+		r.end()
 		s.wantTraces()
 	})
 }
@@ -136,7 +132,6 @@ func TestATroubleThatIsNotKnownHolds(t *testing.T) {
 		r := s.start(s.cfg())
 		letPass(time.Hour)
 		s.wantAll()
-		r.stop()
-		_ = r.wait()
+		r.halt()
 	})
 }

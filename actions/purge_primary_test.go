@@ -43,9 +43,7 @@ func TestD5Q27AnAutomaticPurgeThatWouldLoseQuorumHoldsUntilAMemberIsBack(t *test
 			t.Errorf("held by %+v", hold)
 		}
 		s.etcd.Revive(other.ID)
-		if err := r.wait(); err != nil {
-			t.Fatal(err)
-		}
+		r.end()
 		s.wantTraces()
 	})
 }
@@ -61,9 +59,7 @@ func TestQ27AForcedPurgeGoesPastQuorumOnRecord(t *testing.T) {
 			t.Errorf("not on record: %q", s.story())
 		}
 		s.etcd.Revive(other.ID)
-		if err := r.wait(); err != nil {
-			t.Fatal(err)
-		}
+		r.end()
 		s.wantTraces()
 	})
 }
@@ -86,9 +82,7 @@ func TestQuorumIsCheckedAgainBeforeTheMemberIsRemoved(t *testing.T) {
 			t.Errorf("%d removals were asked for", got)
 		}
 		s.etcd.Revive(s.etcd.List()[1].ID)
-		if err := r.wait(); err != nil {
-			t.Fatal(err)
-		}
+		r.end()
 		s.wantTraces()
 	})
 }
@@ -131,9 +125,7 @@ func TestD5AReplacementThatJoinedInTheMiddleKeepsItsMemberAndItsEndpoint(t *test
 		s.etcd.Forget(s.member.ID)
 		fresh := s.etcd.Add("w1", s.node.Facts.InternalIP)
 		s.etcd.Cut(false)
-		if err := r.wait(); err != nil {
-			t.Fatal(err)
-		}
+		r.end()
 		if !slices.ContainsFunc(s.etcd.List(), func(m etcd.Member) bool { return m.ID == fresh.ID }) {
 			t.Error("the member of the replacement was removed")
 		}
@@ -199,8 +191,7 @@ func TestAPurgeIsNotPlannedWhileNoOtherPrimaryIsKnown(t *testing.T) {
 		s.wantStory("requested", `held "" by Plan`)
 		s.wantTraces("node", "crush host [3 12 107]", "osd.3", "osd.12", "osd.107",
 			"rook-ceph-osd-107", "rook-ceph-osd-12", "rook-ceph-osd-3", "storage entry", "etcd member")
-		r.stop()
-		_ = r.wait()
+		r.halt()
 	})
 }
 
@@ -239,8 +230,7 @@ func TestAClusterStatusThatEKCODoesNotUnderstandStallsOnlyTheLastStep(t *testing
 		if stalled := s.record().Stalled; stalled == nil || !strings.Contains(stalled.Reason, "edit it by hand") {
 			t.Errorf("stalled: %+v", stalled)
 		}
-		r.stop()
-		_ = r.wait()
+		r.halt()
 	})
 }
 
@@ -254,8 +244,7 @@ func TestAMemberThatCannotBeToldFromAnotherHoldsThePlanAndForceLeavesItAlone(t *
 		if hold := s.record().Holds[""]; hold.Preflight != actions.HoldPlan || !strings.Contains(hold.Reason, "etcdctl member remove") {
 			t.Errorf("held by %+v", hold)
 		}
-		r.stop()
-		_ = r.wait()
+		r.halt()
 	})
 	inWhole(t, func(t *testing.T, s *whole) {
 		s.etcd.SetPeerURLs(s.member.ID, "https://10.77.0.1:2380")

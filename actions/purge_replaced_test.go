@@ -22,8 +22,7 @@ func TestAReplacementOfTheSameHostnameKeepsItsNewOSDs(t *testing.T) {
 		s.ask(journal.ActionRequested{Manual: true})
 		r := s.start(s.cfg())
 		letPass(24 * time.Hour)
-		r.stop()
-		_ = r.wait()
+		r.halt()
 		// The new machine has a new disk, the id 50 and, by hand, the id 12 again.
 		s.replaced()
 		fresh := s.ceph.AddHost("w1", 50, 12, 60) // 60 has no Deployment yet
@@ -65,9 +64,7 @@ func TestAMachineThatReturnsUnderANewNodeKeepsTheOSDsThatRunAgain(t *testing.T) 
 		s.replaced()
 		s.ceph.ReturnHost("w1")
 		s.ceph.Outage(false)
-		if err := r.wait(); err != nil {
-			t.Fatal(err)
-		}
+		r.end()
 		for _, ref := range s.refs {
 			if _, ok := s.ceph.Snapshot().OSD(ref.ID); !ok {
 				t.Errorf("osd.%d was purged while it ran", ref.ID)
@@ -103,9 +100,7 @@ func TestAnIDThatCephGaveAgainIsNotTheLostOSD(t *testing.T) {
 				s.rook.AddOSD(12, "p2")
 				s.ceph.LoseHost("p2") // it is about to start
 				s.ceph.Outage(false)
-				if err := r.wait(); err != nil {
-					t.Fatal(err)
-				}
+				r.end()
 				if osd, ok := s.ceph.Snapshot().OSD(12); !ok || osd.UUID != fresh.UUID || !osd.In() {
 					t.Errorf("the new osd.12 is %+v", osd)
 				}
@@ -124,9 +119,7 @@ func TestTheEntryOfAReplacementStaysListed(t *testing.T) {
 		s.cluster.RemoveNode("w1")
 		s.cluster.AddNode("w1", journal.RolePrimary)
 		s.rook.Allow(writesOfRook...)
-		if err := r.wait(); err != nil {
-			t.Fatal(err)
-		}
+		r.end()
 		if !slices.Contains(s.rook.Nodes(), "w1") {
 			t.Error("the replacement is not listed any more")
 		}
@@ -153,9 +146,7 @@ func TestTheEntryInAnotherCephClusterIsNotTheOneThatWasCaptured(t *testing.T) {
 		letPass(10 * time.Second)
 		s.rook.ReplaceCluster("uid-another")
 		s.rook.Allow(rooksim.PatchCephClusters)
-		if err := r.wait(); err != nil {
-			t.Fatal(err)
-		}
+		r.end()
 		s.wantTraces("storage entry")
 	})
 }

@@ -117,8 +117,7 @@ func TestAnOSDThatRookRunsElsewhereIsNotTheNodesThoughItsCrushHostSaysSo(t *test
 		if reason := s.record().Stalled.Reason; !strings.Contains(reason, "osd.12") {
 			t.Errorf("stalled because %q", reason)
 		}
-		r.stop()
-		_ = r.wait()
+		r.halt()
 	})
 }
 
@@ -153,9 +152,7 @@ func TestAnOSDThatStillRunsIsNotPurgedAndSaysSo(t *testing.T) {
 			t.Error("it counts as waiting for Ceph alone")
 		}
 		s.ceph.LoseHost("w1")
-		if err := r.wait(); err != nil {
-			t.Fatal(err)
-		}
+		r.end()
 		s.wantTraces()
 	})
 }
@@ -166,16 +163,13 @@ func TestOSDsRestBetweenOutAndPurgeAsConfiguredAlsoAcrossARestart(t *testing.T) 
 		s.ask(journal.ActionRequested{})
 		r := s.start(s.cfg())
 		letPass(time.Hour)
-		r.stop()
-		_ = r.wait()
+		r.halt()
 		r = s.start(s.cfg())
 		letPass(time.Hour - time.Minute)
 		s.wantTraces("crush host [3 12 107]", "osd.3", "osd.12", "osd.107")
 		letPass(2 * time.Minute)
 		s.wantTraces()
-		if err := r.wait(); err != nil {
-			t.Fatal(err)
-		}
+		r.end()
 	})
 }
 
@@ -222,9 +216,7 @@ func TestOneStepThatFailsDoesNotKeepTheOthersWaiting(t *testing.T) {
 			t.Errorf("the Node or the etcd member waits for Rook: %q", s.story())
 		}
 		s.rook.Allow(writesOfRook...)
-		if err := r.wait(); err != nil {
-			t.Fatal(err)
-		}
+		r.end()
 		s.wantTraces()
 	})
 }

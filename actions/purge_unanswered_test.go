@@ -22,8 +22,7 @@ func TestD1WhatNeedsCephStaysOpenForDaysAndIsFinishedWhenCephAnswers(t *testing.
 				for range 3 {
 					r := s.start(s.cfg())
 					letPass(24*time.Hour - time.Minute)
-					r.stop()
-					_ = r.wait()
+					r.halt()
 				}
 				s.wantTraces("crush host [3 12 107]", "osd.3", "osd.12", "osd.107")
 				if hold, deferred := s.record().Deferred(); !deferred || hold.Preflight != actions.CephAnswers {
@@ -54,9 +53,7 @@ func TestAnAutomaticPurgeDoesNotBeginWhileCephDoesNotAnswer(t *testing.T) {
 					t.Errorf("no hold says why: %q", s.story())
 				}
 				broken(s, false)
-				if err := r.wait(); err != nil {
-					t.Fatal(err)
-				}
+				r.end()
 				s.wantTraces()
 			})
 		})
@@ -83,8 +80,7 @@ func TestD4ACephThatHangsKeepsNothingElseWaiting(t *testing.T) {
 				if hold, deferred := s.record().Deferred(); !deferred || hold.Step != step {
 					t.Errorf("it does not just wait for Ceph: %+v, %q", hold, s.story())
 				}
-				r.stop()
-				_ = r.wait()
+				r.halt()
 				hang(s, false)
 				s.runToEnd(s.cfg())
 				s.wantTraces()
@@ -101,9 +97,7 @@ func TestOSDsThatOnlyTheCrushTreeKnowsAreFoundWhenCephAnswers(t *testing.T) {
 		r := s.start(s.cfg())
 		letPass(time.Hour)
 		s.ceph.Outage(false)
-		if err := r.wait(); err != nil {
-			t.Fatal(err)
-		}
+		r.end()
 		s.wantTraces()
 		s.wantOthers()
 	})
@@ -122,8 +116,7 @@ func TestAnOSDUnderTheHostThatRookRunsElsewhereIsNotFoundLater(t *testing.T) {
 		if osd, ok := s.ceph.Snapshot().OSD(12); !ok || !osd.In() {
 			t.Errorf("an OSD of another node is %+v", osd)
 		}
-		r.stop()
-		_ = r.wait()
+		r.halt()
 	})
 }
 
@@ -141,9 +134,7 @@ func TestOSDsAreMarkedOutAgainWhenCephBrokeOffInBetween(t *testing.T) {
 		r := s.start(s.cfg())
 		letPass(time.Hour)
 		s.ceph.Outage(false)
-		if err := r.wait(); err != nil {
-			t.Fatal(err)
-		}
+		r.end()
 		s.wantTraces()
 	})
 }
@@ -157,8 +148,7 @@ func TestAPersonDoesNotWaitForACephThatHangsMoreThanOnce(t *testing.T) {
 		if s.nodeExists() {
 			t.Errorf("the Node still exists: %q", s.story())
 		}
-		r.stop()
-		_ = r.wait()
+		r.halt()
 	})
 }
 
@@ -175,7 +165,6 @@ func TestAnOSDWithoutADeploymentThatRunsIsNotFoundLater(t *testing.T) {
 		if osd, ok := s.ceph.Snapshot().OSD(12); !ok || !osd.In() {
 			t.Errorf("osd.12, which runs, is %+v", osd)
 		}
-		r.stop()
-		_ = r.wait()
+		r.halt()
 	})
 }

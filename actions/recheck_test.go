@@ -16,15 +16,11 @@ func TestARecheckEndsAHoldWhoseCauseIsGoneAtOnce(t *testing.T) {
 		guard := answering(actions.Hold("another action is under way"))
 		k := &script{steps: []journal.PlannedStep{guarded("a", "X")}}
 		w.requestTest()
-		r := w.start(withPreflights(w.config(k.kinds()), map[string]actions.Preflight{"X": guard}))
+		r := w.start(w.guardedBy(k, guard))
 		letPass(10 * time.Minute)
 		guard.turn(actions.Pass())
-		begin := time.Now()
 		r.signals <- actions.SignalRecheck
-		if err := r.wait(); err != nil {
-			t.Fatal(err)
-		}
-		if took := time.Since(begin); took > 100*time.Millisecond {
+		if took := r.end(); took > 100*time.Millisecond {
 			t.Errorf("the action went on after %s, want at once", took)
 		}
 		w.wantStory("requested", "planned 1", `held "a" by X`, `released "a" by X`, "started a #1", "done a #1", "ended done")
@@ -43,14 +39,10 @@ func TestARecheckDuringALookIsFollowedByAnotherLook(t *testing.T) {
 		})
 		k := &script{steps: []journal.PlannedStep{guarded("a", "X")}}
 		w.requestTest()
-		begin := time.Now()
-		r := w.start(withPreflights(w.config(k.kinds()), map[string]actions.Preflight{"X": slow}))
+		r := w.start(w.guardedBy(k, slow))
 		letPass(time.Second)
 		r.signals <- actions.SignalRecheck
-		if err := r.wait(); err != nil {
-			t.Fatal(err)
-		}
-		if took := time.Since(begin); took > 2500*time.Millisecond {
+		if took := r.end(); took > 1500*time.Millisecond {
 			t.Errorf("the action went on after %s, want right after the look that was under way", took)
 		}
 	})
@@ -61,7 +53,7 @@ func TestARecheckOfWhatIsStillHeldIsOneLookAndNoEvent(t *testing.T) {
 		guard := answering(actions.Hold("not yet"))
 		k := &script{steps: []journal.PlannedStep{guarded("a", "X")}}
 		w.requestTest()
-		r := w.start(withPreflights(w.config(k.kinds()), map[string]actions.Preflight{"X": guard}))
+		r := w.start(w.guardedBy(k, guard))
 		letPass(10 * time.Minute)
 		before := guard.called()
 		r.signals <- actions.SignalRecheck
@@ -70,8 +62,7 @@ func TestARecheckOfWhatIsStillHeldIsOneLookAndNoEvent(t *testing.T) {
 			t.Errorf("%d looks, want 1", got)
 		}
 		w.wantStory("requested", "planned 1", `held "a" by X`)
-		r.stop()
-		_ = r.wait() // stopped, as asked
+		r.halt()
 	})
 }
 
@@ -100,7 +91,6 @@ func TestARecheckPlansAgainAtOnceAndLeavesFailedStepsTheirRest(t *testing.T) {
 		if got := w.count("started a"); got != 1 {
 			t.Errorf("%d attempts: a recheck is no retry", got)
 		}
-		r.stop()
-		_ = r.wait() // stopped, as asked
+		r.halt()
 	})
 }

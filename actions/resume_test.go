@@ -110,7 +110,7 @@ func TestAStopEndsAnIdleRunAtOnce(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		k := &script{steps: []journal.PlannedStep{guarded("a", "X")}}
 		w.requestTest()
-		r := w.start(withPreflights(w.config(k.kinds()), map[string]actions.Preflight{"X": always(actions.Hold("no"))}))
+		r := w.start(w.guardedBy(k, always(actions.Hold("no"))))
 		letPass(time.Minute)
 		begin := time.Now()
 		r.stop()

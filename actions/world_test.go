@@ -215,6 +215,7 @@ func (w *world) count(prefix string) int {
 
 // running is a Run under way.
 type running struct {
+	t       testing.TB
 	signals chan actions.Signal
 	stop    context.CancelFunc
 	err     error
@@ -225,7 +226,7 @@ type running struct {
 func (w *world) start(cfg actions.Config) *running {
 	w.t.Helper()
 	ctx, stop := context.WithCancel(w.t.Context())
-	r := &running{signals: make(chan actions.Signal, 1), stop: stop, ended: make(chan struct{})}
+	r := &running{t: w.t, signals: make(chan actions.Signal, 1), stop: stop, ended: make(chan struct{})}
 	record := w.record()
 	go func() {
 		defer close(r.ended)
@@ -245,12 +246,32 @@ func (r *running) wait() error {
 	}
 }
 
+// end waits for the end of the action, and returns how long that took.
+func (r *running) end() time.Duration {
+	r.t.Helper()
+	began := time.Now()
+	if err := r.wait(); err != nil {
+		r.t.Fatalf("the action did not end: %v", err)
+	}
+	return time.Since(began)
+}
+
+// halt stops the Run in the middle of its action.
+func (r *running) halt() {
+	r.stop()
+	_ = r.wait() // it was stopped, as asked
+}
+
+// retry has an administrator give the action a new budget.
+func (w *world) retry(r *running) {
+	w.append("cli:me@here", journal.ActionRetried{}, journal.TypeActionRetried)
+	r.signals <- actions.SignalRetry
+}
+
 // runToEnd runs the folded action, which must end.
 func (w *world) runToEnd(cfg actions.Config) {
 	w.t.Helper()
-	if err := w.start(cfg).wait(); err != nil {
-		w.t.Fatalf("the action did not end: %v", err)
-	}
+	w.start(cfg).end()
 }
 
 // inBubble runs a test with a fake clock.

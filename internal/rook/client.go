@@ -32,6 +32,7 @@ type Client struct {
 	rest        rest.Interface
 	config      *rest.Config
 	callTimeout time.Duration
+	refusal     *refusal
 }
 
 var _ API = (*Client)(nil)
@@ -57,7 +58,7 @@ func NewClient(config *rest.Config, options Options) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make a client for Rook at %s: %w", config.Host, err)
 	}
-	return &Client{rest: client, config: config, callTimeout: options.CallTimeout}, nil
+	return &Client{rest: client, config: config, callTimeout: options.CallTimeout, refusal: &refusal{now: time.Now}}, nil
 }
 
 // group is the API group of Rook's own objects.

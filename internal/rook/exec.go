@@ -28,7 +28,8 @@ const longestOutput = 64 << 20
 
 // Exec implements [API]. It speaks WebSocket, and SPDY where that is refused: by
 // old API servers, and where only the verb create is granted on pods/exec, as
-// kURL does, because a WebSocket begins with a GET.
+// kURL does, because a WebSocket begins with a GET. A refusal is remembered for
+// ten minutes, or until SPDY fails too.
 func (c *Client) Exec(ctx context.Context, pod Pod, argv []string) (stdout, stderr []byte, exitCode int, err error) {
 	this := call{"create", "pods/exec", pod.Name}
 	executor, err := c.executor(c.execURL(pod, argv))
@@ -49,6 +50,7 @@ func (c *Client) Exec(ctx context.Context, pod Pod, argv []string) (stdout, stde
 	case errors.As(err, &exit):
 		return out.Bytes(), problems.Bytes(), exit.Code, nil
 	case err != nil:
+		c.refusal.forget()
 		return nil, nil, 0, this.fail(err)
 	}
 	return out.Bytes(), problems.Bytes(), 0, nil
@@ -64,10 +66,6 @@ func (c *Client) execURL(pod Pod, argv []string) *url.URL {
 }
 
 func (c *Client) executor(at *url.URL) (remotecommand.Executor, error) {
-	webSocket, err := remotecommand.NewWebSocketExecutor(c.config, "GET", at.String())
-	if err != nil {
-		return nil, err
-	}
 	transport, upgrader, err := spdy.RoundTripperFor(c.config)
 	if err != nil {
 		return nil, err
@@ -76,9 +74,20 @@ func (c *Client) executor(at *url.URL) (remotecommand.Executor, error) {
 	if err != nil {
 		return nil, err
 	}
+	if c.refusal.recent() {
+		return overSPDY, nil
+	}
+	webSocket, err := remotecommand.NewWebSocketExecutor(c.config, "GET", at.String())
+	if err != nil {
+		return nil, err
+	}
 	// Nothing has been started when the upgrade failed.
 	return remotecommand.NewFallbackExecutor(webSocket, overSPDY, func(err error) bool {
-		return streaming.IsUpgradeFailure(err) || streaming.IsHTTPSProxyError(err)
+		refused := streaming.IsUpgradeFailure(err) || streaming.IsHTTPSProxyError(err)
+		if refused {
+			c.refusal.remember()
+		}
+		return refused
 	})
 }
 

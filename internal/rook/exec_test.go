@@ -143,6 +143,45 @@ func TestAnExecKeepsOutputAndExitCodeOverEitherProtocol(t *testing.T) {
 	}
 }
 
+func TestARefusedWebSocketIsNotTriedAgainForTenMinutes(t *testing.T) {
+	s, client := newServer(t, nil)
+	now := time.Now()
+	client.refusal.now = func() time.Time { return now }
+	run := func([]string) (string, string, int) { return "", "", 0 }
+	var methods []string
+	counted := func(handler http.HandlerFunc) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) { methods = append(methods, r.Method); handler(w, r) }
+	}
+	s.exec = counted(byMethod(forbidden, overSPDY(t, run)))
+	exec := func() error {
+		_, _, _, err := client.Exec(t.Context(), toolsPod, []string{"ceph"})
+		return err
+	}
+	for range 3 {
+		if err := exec(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	now = now.Add(10*time.Minute - time.Second)
+	for range 2 {
+		if err := exec(); err != nil {
+			t.Fatal(err)
+		}
+		now = now.Add(time.Second)
+	}
+	if want := []string{"GET", "POST", "POST", "POST", "POST", "GET", "POST"}; !slices.Equal(methods, want) {
+		t.Errorf("asked by %q, want %q", methods, want)
+	}
+	// The API server changes its mind: the first exec fails, the next one does not.
+	s.exec = byMethod(overWebSocket(t, run), forbidden)
+	if err := exec(); !errors.Is(err, kube.ErrForbidden) {
+		t.Errorf("with SPDY refused: %v", err)
+	}
+	if err := exec(); err != nil {
+		t.Errorf("a WebSocket is not tried again: %v", err)
+	}
+}
+
 func TestAnExecNamesItsPodAndContainer(t *testing.T) {
 	s, client := newServer(t, nil)
 	var path, container string

@@ -189,6 +189,26 @@ func TestAnUnseenNodeThatJoinsBeforeAnythingIsDestroyedEndsThePurge(t *testing.T
 	})
 }
 
+func TestWhatAnUnseenNodeHasInCephWaitsForCephAndIsFoundThen(t *testing.T) {
+	inWhole(t, func(t *testing.T, s *whole) {
+		s.removeOSDs(12)
+		s.ceph.Outage(true)
+		s.askUnseen()
+		r := s.start(s.cfg())
+		letPass(48 * time.Hour)
+		s.wantTraces("crush host [3 12 107]", "osd.3", "osd.12", "osd.107")
+		if s.count("warned NodeWasSeen") != 1 || !strings.Contains(strings.Join(s.story(), "\n"), "Ceph could not be asked") {
+			t.Errorf("the story is %q", s.story())
+		}
+		s.ceph.Outage(false)
+		if err := r.wait(); err != nil {
+			t.Fatal(err)
+		}
+		s.wantTraces()
+		s.wantOthers()
+	})
+}
+
 // joinsLate purges an unseen node; before its member is removed, a Node joins
 // under its name.
 func (s *whole) joinsLate(join func()) {

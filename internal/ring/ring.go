@@ -84,6 +84,7 @@ type Ring struct {
 	// triedToWrite is when an unwritable journal was last tried.
 	triedToWrite time.Time
 	observers    Observers
+	lastLook     lastLook
 	notes        *notes
 }
 

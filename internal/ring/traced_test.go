@@ -72,9 +72,15 @@ func TestANodeGoneBeforeEKCOCameIsPurgedOnceByItsTraces(t *testing.T) {
 				if got := u.about("primary-9"); len(got) != 0 || !u.hasMember() {
 					t.Fatalf("explaining wrote %v", got)
 				}
+				u.etcd.SetLatency(10 * time.Second)
+				asked := time.Now()
 				if admitted, err := backend.Request(t.Context(), purge("primary-9")); err != nil || admitted.Action == "" {
 					t.Fatalf("admitted %+v, %v", admitted, err)
 				}
+				if took := time.Since(asked); took > time.Second {
+					t.Errorf("what was just shown was looked for again, for %s", took)
+				}
+				u.etcd.SetLatency(0)
 				pass(5 * time.Minute)
 				if got := u.machine("primary-9"); got.State != fsm.Purged || u.hasMember() {
 					t.Errorf("the machine is %+v; the member is there: %v", got, u.hasMember())

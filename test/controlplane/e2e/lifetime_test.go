@@ -60,13 +60,6 @@ func TestKillingAControlPlaneLeavesNoProcess(t *testing.T) {
 	expectEnded(t, pids)
 }
 
-func TestExecIsRefusedWithoutAHandler(t *testing.T) {
-	p := up(t, empty...)
-	if said := askExecServer(t, p.dir); !strings.Contains(said, "--exec-handler") {
-		t.Errorf("the exec server said %q", said)
-	}
-}
-
 func TestAnExecHandlerThatCannotRunIsNamed(t *testing.T) {
 	plain := filepath.Join(t.TempDir(), "plain")
 	if err := os.WriteFile(plain, nil, 0o600); err != nil {

@@ -20,9 +20,9 @@ func Span(d time.Duration) string {
 	case d < 0:
 		return "0s"
 	case d < 10*time.Second:
-		return strconv.FormatFloat(d.Round(10*time.Millisecond).Seconds(), 'f', -1, 64) + "s"
+		return seconds(d.Round(10 * time.Millisecond))
 	case d < time.Minute:
-		return strconv.FormatFloat(d.Round(100*time.Millisecond).Seconds(), 'f', -1, 64) + "s"
+		return seconds(d.Round(100 * time.Millisecond))
 	case d < time.Hour:
 		return trimZero(d.Round(time.Second).String(), "m0s", "m")
 	case d < 72*time.Hour:
@@ -30,6 +30,12 @@ func Span(d time.Duration) string {
 	}
 	hours := int(d.Round(time.Hour).Hours())
 	return trimZero(strconv.Itoa(hours/24)+"d"+strconv.Itoa(hours%24)+"h", "d0h", "d")
+}
+
+// seconds divides once: the sum in [time.Duration.Seconds] is rounded twice,
+// and shows 1.84 s as 1.8399999999999999.
+func seconds(d time.Duration) string {
+	return strconv.FormatFloat(float64(d)/float64(time.Second), 'f', -1, 64) + "s"
 }
 
 func trimZero(text, zero, short string) string {

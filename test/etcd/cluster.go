@@ -35,6 +35,8 @@ type Cluster struct {
 	network   string
 	authority *pki.Authority
 	nodes     map[string]*node
+	// relay is nil when clients reach the members themselves.
+	relay *Relay
 }
 
 // node is a primary: its etcd member's address, files and process.
@@ -47,13 +49,22 @@ type node struct {
 // are healthy.
 func Start(t testing.TB, program string, names ...string) *Cluster {
 	t.Helper()
+	return launch(t, program, nil, names...)
+}
+
+func launch(t testing.TB, program string, relay *Relay, names ...string) *Cluster {
+	t.Helper()
 	authority, err := pki.New()
 	if err != nil {
 		t.Fatal(err)
 	}
 	c := &Cluster{
-		t: t, program: program, dir: t.TempDir(), authority: authority, nodes: make(map[string]*node),
+		t: t, program: program, dir: t.TempDir(), authority: authority, nodes: make(map[string]*node), relay: relay,
 		network: fmt.Sprintf("127.%d.%d.", 64+rand.IntN(128), rand.IntN(256)),
+	}
+	if relay != nil {
+		relay.cluster = c
+		t.Cleanup(relay.close)
 	}
 	if err := authority.WriteClient(c.CertificatesDir()); err != nil {
 		t.Fatal(err)
@@ -88,9 +99,14 @@ func (n *node) file(name string) string { return filepath.Join(n.pki(), "etcd", 
 func (c *Cluster) run(name, state, initial string) {
 	n := c.nodes[name]
 	client, peer := "https://"+net.JoinHostPort(n.ip, "2379"), c.PeerURL(name)
+	listen := client
+	if c.relay != nil {
+		listen = "https://" + net.JoinHostPort(n.ip, hiddenPort)
+		c.relay.listen(c.t, n.ip)
+	}
 	n.process = child.Start(c.t, c.program, "etcd",
 		"--name="+name, "--data-dir="+filepath.Join(n.dir, "data"),
-		"--advertise-client-urls="+client, "--listen-client-urls="+client,
+		"--advertise-client-urls="+client, "--listen-client-urls="+listen,
 		"--initial-advertise-peer-urls="+peer, "--listen-peer-urls="+peer,
 		"--initial-cluster="+initial, "--initial-cluster-state="+state,
 		"--cert-file="+n.file("server.crt"), "--key-file="+n.file("server.key"),

@@ -1,0 +1,44 @@
+package etcdtest
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/replicatedhq/ekco/internal/etcd"
+)
+
+func TestARemovalIsFinishedByRepeatingItWhetherQuestionOrAnswerWasLost(t *testing.T) {
+	c, relay := StartRelayed(t, program, "a", "b", "c")
+	c.Kill("c")
+	dead := c.member("c", "a", "b")
+	direct, err := relay.Direct("a", "b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	listed := func() bool {
+		members, err := direct.Members(t.Context())
+		if err != nil {
+			t.Errorf("list the members past the relay: %v", err)
+		}
+		return slices.ContainsFunc(members, func(m etcd.Member) bool { return m.ID == dead.ID })
+	}
+	client, err := etcd.NewClient(c.Endpoints("a", "b"), etcd.Options{CertificatesDir: c.CertificatesDir(), CallTimeout: 5 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	relay.Watch(func() bool { return true }, nil)
+	if err := client.RemoveMember(t.Context(), dead.ID); !errors.Is(err, etcd.ErrUnavailable) || !listed() {
+		t.Errorf("the question was lost: %v; the member is listed: %t", err, listed())
+	}
+	relay.Watch(nil, func() bool { return !listed() })
+	if err := client.RemoveMember(t.Context(), dead.ID); !errors.Is(err, etcd.ErrUnavailable) || listed() {
+		t.Errorf("the answer was lost: %v; the member is listed: %t", err, listed())
+	}
+	relay.Watch(nil, nil)
+	if err := client.RemoveMember(t.Context(), dead.ID); !errors.Is(err, etcd.ErrNoMember) {
+		t.Errorf("repeated: %v", err)
+	}
+	c.wantNames("a", "a", "b")
+}

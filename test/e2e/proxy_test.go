@@ -2,26 +2,22 @@ package e2e
 
 import (
 	"context"
-	"encoding/pem"
 	"net/http"
-	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"k8s.io/client-go/rest"
+
+	"github.com/replicatedhq/ekco/test/apiproxy"
 )
 
 // gate is a proxy in front of the API server. It can hold one request before
 // it is passed on, or hold its answer, so that a test can kill EKCO exactly
 // there.
 type gate struct {
-	URL string
-	// CA is the certificate to trust, as PEM.
-	CA []byte
+	*apiproxy.Proxy
 
 	mu     sync.Mutex
 	holds  []*hold
@@ -57,27 +53,9 @@ func (h *hold) await(t *testing.T) {
 
 func newGate(t *testing.T, config *rest.Config) *gate {
 	t.Helper()
-	transport, err := rest.TransportFor(&rest.Config{Host: config.Host, TLSClientConfig: rest.TLSClientConfig{CAData: config.CAData, CAFile: config.CAFile}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	target, err := url.Parse(config.Host)
-	if err != nil {
-		t.Fatal(err)
-	}
-	proxy := httputil.NewSingleHostReverseProxy(target)
-	proxy.Transport = transport
-	proxy.FlushInterval = -1
 	g := &gate{open: make(map[*http.Request]context.CancelFunc)}
-	// With TLS, because client-go sends a token only then.
-	server := httptest.NewTLSServer(g.around(proxy))
-	t.Cleanup(func() {
-		g.cut(true)
-		server.CloseClientConnections()
-		server.Close()
-	})
-	g.URL = server.URL
-	g.CA = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	g.Proxy = apiproxy.Start(t, config, apiproxy.HTTP1, g.around)
+	t.Cleanup(func() { g.cut(true) })
 	return g
 }
 

@@ -47,6 +47,28 @@ func (a *app) connect(ctx context.Context, cmd *cobra.Command) (*connection, err
 	return &connection{Backend: file, close: func() { _ = file.Close() }}, nil
 }
 
+// with connects for as long as use runs, which may put another connection in
+// the place of the first.
+func (a *app) with(ctx context.Context, cmd *cobra.Command, use func(*connection) error) error {
+	backend, err := a.connect(ctx, cmd)
+	if err != nil {
+		return err
+	}
+	defer func() { backend.close() }()
+	return held(use(backend))
+}
+
+// withStatus shows the status that the operator, or the file, tells.
+func (a *app) withStatus(cmd *cobra.Command, show func(api.Status) error) error {
+	return a.with(cmd.Context(), cmd, func(backend *connection) error {
+		status, err := backend.Status(cmd.Context())
+		if err != nil {
+			return err
+		}
+		return show(status)
+	})
+}
+
 // reach dials the operator. Its error wraps ErrNoOperator when nobody listens.
 func (a *app) reach(ctx context.Context, cfg config.Config) (operator, error) {
 	reached, err := a.dial(ctx, cfg.Socket())

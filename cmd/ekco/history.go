@@ -58,16 +58,17 @@ operator and journal.`,
 func (a *app) showHistory(cmd *cobra.Command, flags historyFlags, query journal.Query) error {
 	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt)
 	defer stop()
-	backend, err := a.connect(ctx, cmd)
-	if err != nil {
+	return a.with(ctx, cmd, func(backend *connection) error {
+		return a.showEvents(ctx, backend, flags, query)
+	})
+}
+
+func (a *app) showEvents(ctx context.Context, backend *connection, flags historyFlags, query journal.Query) error {
+	if err := a.hintAtOlder(ctx, backend, flags, query); err != nil {
 		return err
 	}
-	defer func() { backend.close() }()
-	if err := a.hintAtOlder(ctx, backend, flags, query); err != nil {
-		return held(err)
-	}
 	if err := a.hintAtUnknown(ctx, backend, flags); err != nil {
-		return held(err)
+		return err
 	}
 	printer, err := view.NewHistory(a.stdout, flags.output, view.Options{Color: a.color(), Live: flags.follow, Lookup: lookup(ctx, backend)})
 	if err != nil {
@@ -84,7 +85,7 @@ func (a *app) showHistory(cmd *cobra.Command, flags historyFlags, query journal.
 		err = a.followHistory(ctx, show, query)
 	}
 	if err != nil {
-		return held(err)
+		return err
 	}
 	return printer.Flush()
 }

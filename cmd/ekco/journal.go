@@ -48,16 +48,13 @@ file is not a journal of EKCO at all.`,
   ekco journal verify --journal ./journal.db -o json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			backend, err := a.connect(cmd.Context(), cmd)
-			if err != nil {
-				return err
-			}
-			defer backend.close()
-			result, err := backend.Verify(cmd.Context())
-			if err != nil {
-				return held(err)
-			}
-			return a.showVerdict(result, output)
+			return a.with(cmd.Context(), cmd, func(backend *connection) error {
+				result, err := backend.Verify(cmd.Context())
+				if err != nil {
+					return err
+				}
+				return a.showVerdict(result, output)
+			})
 		},
 	}
 	outputFlag(cmd, &output, "text", "text", "json", "yaml")
@@ -138,19 +135,12 @@ func newJournalStatCommand(a *app) *cobra.Command {
   ekco journal stat -o json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			backend, err := a.connect(cmd.Context(), cmd)
-			if err != nil {
-				return err
-			}
-			defer backend.close()
-			status, err := backend.Status(cmd.Context())
-			if err != nil {
-				return held(err)
-			}
-			if output != "text" {
-				return view.Value(a.stdout, status.Journal, output)
-			}
-			return view.JournalStat(a.stdout, status.Journal)
+			return a.withStatus(cmd, func(status api.Status) error {
+				if output != "text" {
+					return view.Value(a.stdout, status.Journal, output)
+				}
+				return view.JournalStat(a.stdout, status.Journal)
+			})
 		},
 	}
 	outputFlag(cmd, &output, "text", "text", "json", "yaml")
@@ -176,15 +166,12 @@ Nothing is removed from the journal.`,
 			if flags.defaultWindow() {
 				query.Since = time.Time{}
 			}
-			backend, err := a.connect(cmd.Context(), cmd)
-			if err != nil {
-				return err
-			}
-			defer backend.close()
-			if args[0] == "-" {
-				return held(backend.Export(cmd.Context(), a.stdout, query))
-			}
-			return held(exportTo(args[0], func(w io.Writer) error { return backend.Export(cmd.Context(), w, query) }))
+			return a.with(cmd.Context(), cmd, func(backend *connection) error {
+				if args[0] == "-" {
+					return backend.Export(cmd.Context(), a.stdout, query)
+				}
+				return exportTo(args[0], func(w io.Writer) error { return backend.Export(cmd.Context(), w, query) })
+			})
 		},
 	}
 	flags.output = "table"

@@ -40,7 +40,7 @@ events again; "-" is standard input.`,
 			}
 			imported, err := a.importExport(cmd, from, in)
 			if err != nil {
-				return fmt.Errorf("import %s: %w", name, held(err))
+				return fmt.Errorf("import %s: %w", name, err)
 			}
 			said := fmt.Sprintf("imported %d events, #%d to #%d", imported.Events, imported.FirstSeq, imported.LastSeq)
 			if imported.Events == 0 {
@@ -64,12 +64,11 @@ func (a *app) importExport(cmd *cobra.Command, from string, in io.Reader) (impor
 	if err != nil {
 		return imported, fmt.Errorf("%w; nothing was imported, and the journal is untouched", err)
 	}
-	backend, err := a.connect(cmd.Context(), cmd)
-	if err != nil {
-		return imported, err
-	}
-	defer backend.close()
-	return backend.Import(cmd.Context(), from, in)
+	err = a.with(cmd.Context(), cmd, func(backend *connection) (err error) {
+		imported, err = backend.Import(cmd.Context(), from, in)
+		return err
+	})
+	return imported, err
 }
 
 func rewind(file io.Seeker) error {

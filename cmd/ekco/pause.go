@@ -79,18 +79,15 @@ func nodeOrAll(node string) string {
 
 // tell gives the operator, or the journal, a word, and says that it was taken.
 func (a *app) tell(cmd *cobra.Command, word func(*connection) (string, error)) error {
-	backend, err := a.connect(cmd.Context(), cmd)
-	if err != nil {
+	return a.with(cmd.Context(), cmd, func(backend *connection) error {
+		done, err := word(backend)
+		if err != nil {
+			return err
+		}
+		if !backend.running {
+			done += "; no operator runs, so it is written to the journal for the next start"
+		}
+		_, err = fmt.Fprintln(a.stdout, done)
 		return err
-	}
-	defer backend.close()
-	done, err := word(backend)
-	if err != nil {
-		return held(err)
-	}
-	if !backend.running {
-		done += "; no operator runs, so it is written to the journal for the next start"
-	}
-	_, err = fmt.Fprintln(a.stdout, done)
-	return err
+	})
 }

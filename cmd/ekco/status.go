@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/replicatedhq/ekco/internal/api"
 	"github.com/replicatedhq/ekco/internal/view"
 )
 
@@ -25,16 +26,9 @@ The exit code is 0 whatever the status is.`,
   watch -n 2 ekco status`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			backend, err := a.connect(cmd.Context(), cmd)
-			if err != nil {
-				return err
-			}
-			defer backend.close()
-			status, err := backend.Status(cmd.Context())
-			if err != nil {
-				return held(err)
-			}
-			return view.Status(a.stdout, status, output, view.StatusOptions{Color: a.color(), All: all})
+			return a.withStatus(cmd, func(status api.Status) error {
+				return view.Status(a.stdout, status, output, view.StatusOptions{Color: a.color(), All: all})
+			})
 		},
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "also show nodes that were purged or gone more than a day ago")

@@ -16,19 +16,14 @@ import (
 
 func (p storagePart) trace(ctx context.Context, record journal.ActionRecord, facts PurgeFacts) Traced {
 	var traced Traced
-	installation, err := p.Rook.Detect(ctx)
-	if installation.Why != "" {
-		traced.Doubts = []string{installation.Why}
-	}
-	if err == nil && !installation.Present {
+	err := p.capture(ctx, record, &facts)
+	switch {
+	case err != nil:
+		traced.Doubts = []string{fmt.Sprintf("Rook could not be asked: %v", err)}
+	case facts.Storage == nil:
+		// Without Rook there is no place to look.
 		return traced
-	}
-	if err == nil {
-		err = p.capture(ctx, record, &facts)
-	}
-	if err != nil {
-		traced.Doubts = append(traced.Doubts, fmt.Sprintf("Rook could not be asked: %v", err))
-	} else {
+	case facts.Storage.RookUnread == "":
 		traced.Places = []string{"Rook"}
 	}
 	if err == nil && facts.Storage != nil && facts.Storage.TreeUnread == "" {
@@ -86,7 +81,10 @@ func (f *StorageFacts) doubts() (doubts []string) {
 	if f.EntryKept != "" {
 		doubts = append(doubts, "the CephCluster lists the name, and a purge leaves that: "+f.EntryKept)
 	}
-	if f.TreeUnread != "" {
+	switch {
+	case f.RookUnread != "":
+		doubts = append(doubts, "Rook could not be asked: "+f.RookUnread)
+	case f.TreeUnread != "":
 		doubts = append(doubts, "Ceph could not be asked: "+f.TreeUnread)
 	}
 	return doubts

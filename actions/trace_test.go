@@ -85,6 +85,15 @@ func TestANameThatLeftNothingHasNoTraces(t *testing.T) {
 	})
 }
 
+func TestAClusterWithoutRookIsNoDoubt(t *testing.T) {
+	inWhole(t, func(t *testing.T, s *whole) {
+		s.rook.SetInstallation(rook.Installation{Why: "there is no CephCluster rook-ceph/rook-ceph"})
+		if traced := s.trace("w8"); len(traced.Doubts) != 0 || slices.Contains(traced.Places, "Rook") {
+			t.Errorf("traced %+v", traced)
+		}
+	})
+}
+
 func TestWhatNoNodeCanBeCalledIsNotLookedFor(t *testing.T) {
 	inWhole(t, func(t *testing.T, s *whole) {
 		s.etcd.AddUnstarted("10.9.0.9")
@@ -105,7 +114,8 @@ func TestAPlaceThatDoesNotAnswerIsADoubtAndNotAnAbsence(t *testing.T) {
 		"no tools pod":      {func(s *whole) { s.ceph.Outage(true) }, "Ceph could not be asked", "Ceph"},
 		"no quorum in Ceph": {func(s *whole) { s.ceph.Hang(true) }, "Ceph could not be asked", "Ceph"},
 		"Rook":              {func(s *whole) { s.rook.Outage(true) }, "Rook could not be asked", "Rook"},
-		"no permission":     {func(s *whole) { s.rook.SetInstallation(rook.Installation{Why: "EKCO may not read CephClusters"}) }, "may not read", "Rook"},
+		"no permission":     {func(s *whole) { s.rook.Forbid(readsOfRook[0]) }, readsOfRook[0], "Rook"},
+		"no Deployments":    {func(s *whole) { s.rook.Forbid(readsOfRook[1]) }, readsOfRook[1], "Rook"},
 		"etcd":              {func(s *whole) { s.etcd.Cut(true) }, "the control plane could not be asked", "etcd"},
 		"the list is kept":  {func(s *whole) { s.rook.ListNode("w8"); s.userManaged = true }, "installer's", ""},
 	} {

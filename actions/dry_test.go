@@ -54,7 +54,7 @@ func TestAnExplanationHasPlanAndChecksAndChangesNothing(t *testing.T) {
 		if len(plan.Steps) != 1 || plan.Steps[0].ID != "delete-node" || len(plan.Facts) == 0 {
 			t.Errorf("the plan is %+v", plan)
 		}
-		want := []actions.Check{{Preflight: "NodeStillGone", Verdict: actions.Abandon("node w1 answers again")}}
+		want := []actions.Check{{Preflight: "NodeStillGone", Verdict: answersAgain}}
 		for _, name := range actions.PurgePolicy() {
 			verdict := actions.Pass()
 			if name == "StormBrake" {

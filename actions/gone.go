@@ -40,7 +40,15 @@ func (p nodeStillGone) Check(ctx context.Context, record journal.ActionRecord) V
 	if record.Request.Manual && record.Request.Live {
 		return Warn(fmt.Sprintf("node %s answers and is %s; purging it removes a node that works", subject.Name, readiness(live.Facts)))
 	}
-	return Abandon(fmt.Sprintf("node %s answers again", subject.Name))
+	return answersAgain(subject.Name)
+}
+
+// answersAgain is the verdict about a node that is back. One of which a part is
+// removed already is of no use.
+func answersAgain(node string) Verdict {
+	back := Abandon(fmt.Sprintf("node %s answers again", node))
+	back.Advice = "power the node off, and join it anew once it is purged"
+	return back
 }
 
 // readiness says of a reachable node whether it is ready.

@@ -18,6 +18,12 @@ func livePurge(w *world, request journal.ActionRequested) {
 
 const liveWarning = "node w1 answers and is ready; purging it removes a node that works"
 
+// answersAgain also says what to do when it is too late to give the purge up.
+var answersAgain = actions.Verdict{
+	Kind: actions.VerdictAbandon, Reason: "node w1 answers again",
+	Advice: "power the node off, and join it anew once it is purged",
+}
+
 func TestAReadyNodeWarnsThePersonWhoAsksForItsPurge(t *testing.T) {
 	for name, test := range map[string]struct {
 		request journal.ActionRequested
@@ -27,8 +33,8 @@ func TestAReadyNodeWarnsThePersonWhoAsksForItsPurge(t *testing.T) {
 		"a ready node":                      {journal.ActionRequested{Manual: true, Live: true}, false, actions.Warn(liveWarning)},
 		"a ready node, forced":              {journal.ActionRequested{Manual: true, Live: true, Force: true}, false, actions.Warn(liveWarning)},
 		"a node that was lost since":        {journal.ActionRequested{Manual: true, Live: true}, true, actions.Pass()},
-		"a lost node that answers again":    {journal.ActionRequested{Manual: true}, false, actions.Abandon("node w1 answers again")},
-		"an automatic purge is never asked": {journal.ActionRequested{Live: true}, false, actions.Abandon("node w1 answers again")},
+		"a lost node that answers again":    {journal.ActionRequested{Manual: true}, false, answersAgain},
+		"an automatic purge is never asked": {journal.ActionRequested{Live: true}, false, answersAgain},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, w *world) {

@@ -208,7 +208,7 @@ func TestPastThePointOfNoReturnAnAbandonHolds(t *testing.T) {
 		tries := 0
 		k.do = func(context.Context, string) error {
 			if tries++; tries == 1 {
-				guard.turn(actions.Abandon("no reason left"))
+				guard.turn(actions.Verdict{Kind: actions.VerdictAbandon, Reason: "no reason left", Advice: "pull the plug"})
 				return errBroken
 			}
 			return nil
@@ -218,7 +218,7 @@ func TestPastThePointOfNoReturnAnAbandonHolds(t *testing.T) {
 		r := w.start(w.guardedBy(k, guard))
 		letPass(time.Minute)
 		w.wantStory("requested", "planned 1", "started a #1", "failed a #1", `held "a" by X`)
-		if reason := w.record().Holds["a"].Reason; !strings.Contains(reason, "past its point of no return") {
+		if reason := w.record().Holds["a"].Reason; !strings.Contains(reason, "past its point of no return") || !strings.HasSuffix(reason, ": pull the plug") {
 			t.Errorf("the hold says %q", reason)
 		}
 		guard.turn(actions.Pass())

@@ -33,7 +33,7 @@ func (a *run) examined(g *group, batch []*stepState, found examination) {
 			a.endEarly(journal.ActionEnded{Outcome: journal.OutcomeAbandoned, Reason: decisive.Verdict.Reason})
 			return
 		}
-		decisive.Verdict = Hold(decisive.Verdict.Reason + "; the action is past its point of no return and waits until that changes")
+		decisive.Verdict = decisive.Verdict.tooLate()
 	}
 	if decisive.Verdict.Kind == VerdictHold {
 		a.block(g, rest[0], decisive)

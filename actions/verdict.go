@@ -26,6 +26,9 @@ type Verdict struct {
 	Kind VerdictKind
 	// Reason is for people. It is empty when the verdict is [VerdictPass].
 	Reason string
+	// Advice is what a person can do when a [VerdictAbandon] comes too late. It
+	// may be empty.
+	Advice string
 }
 
 // VerdictKind is what follows from a verdict.
@@ -56,6 +59,15 @@ func Hold(reason string) Verdict { return Verdict{Kind: VerdictHold, Reason: rea
 
 // Abandon returns the verdict that the action has lost its reason.
 func Abandon(reason string) Verdict { return Verdict{Kind: VerdictAbandon, Reason: reason} }
+
+// tooLate turns a [VerdictAbandon] into what it is after the point of no return.
+func (v Verdict) tooLate() Verdict {
+	reason := v.Reason + "; the action is past its point of no return and waits until that changes"
+	if v.Advice != "" {
+		reason += ": " + v.Advice
+	}
+	return Hold(reason)
+}
 
 // Check is what a preflight answered.
 type Check struct {

@@ -146,7 +146,7 @@ func TestTwoLostNodesArePurgedOneAfterTheOtherWithFreshCounts(t *testing.T) {
 		}
 		return due == 2, ""
 	})
-	h := g.holdNth(0, false, deletes("worker-2"))
+	h := g.holdAll(deletes("worker-2"))
 	o.mustEkco("resume")
 	h.await(t)
 	o.waitRefusal(journal.ActionPurgeNode, fsm.RuleOneAtATime)
@@ -189,7 +189,7 @@ func TestBetweenTwoAutomaticPurgesIsTheCooldown(t *testing.T) {
 	g := newGate(t, c.config)
 	o := newOperator(t, c.kubeconfigFor("kurl/ekco", g), map[string]string{"purge_dead_nodes": "true", "purge_cooldown": cooldown.String()})
 	o.startReady()
-	h := g.holdNth(0, false, deletes("worker-1"))
+	h := g.holdAll(deletes("worker-1"))
 	c.node("lose", "worker-1")
 	h.await(t)
 	// Due long before the first purge has ended, it waits for the cooldown alone.
@@ -217,7 +217,7 @@ func TestAPurgeThatTheMinimumsForbidDoesNotKeepPodsFromBeingFreed(t *testing.T) 
 	o.startReady()
 	c.runPods("worker-1", "stuck")
 	// The pod is freed only after the purge was refused.
-	h := g.holdNth(0, false, func(r *http.Request) bool {
+	h := g.holdAll(func(r *http.Request) bool {
 		return r.Method == http.MethodDelete && strings.HasSuffix(r.URL.Path, "/pods/stuck")
 	})
 	c.node("lose", "worker-1")

@@ -32,6 +32,8 @@ type hold struct {
 	matches func(*http.Request) bool
 	// afterEffect lets the API server act and holds only the answer.
 	afterEffect bool
+	// all keeps the hold for further requests.
+	all bool
 	// reached is closed when the request is held.
 	reached  chan struct{}
 	once     sync.Once
@@ -70,7 +72,17 @@ func (g *gate) holdNth(skip int, afterEffect bool, matches func(*http.Request) b
 		seen++
 		return seen > skip
 	}
-	h := &hold{matches: nth, afterEffect: afterEffect, reached: make(chan struct{}), released: make(chan struct{})}
+	return g.arm(&hold{matches: nth, afterEffect: afterEffect})
+}
+
+// holdAll arms a hold for every request that matches, also when EKCO has given
+// up and tries again, until it may pass.
+func (g *gate) holdAll(matches func(*http.Request) bool) *hold {
+	return g.arm(&hold{matches: matches, all: true})
+}
+
+func (g *gate) arm(h *hold) *hold {
+	h.reached, h.released = make(chan struct{}), make(chan struct{})
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.holds = append(g.holds, h)
@@ -109,7 +121,9 @@ func (g *gate) take(r *http.Request) (h *hold, gone bool) {
 	defer g.mu.Unlock()
 	for i, candidate := range g.holds {
 		if candidate.matches(r) {
-			g.holds = append(g.holds[:i:i], g.holds[i+1:]...)
+			if !candidate.all {
+				g.holds = append(g.holds[:i:i], g.holds[i+1:]...)
+			}
 			return candidate, g.closed
 		}
 	}

@@ -56,7 +56,7 @@ func TestANodeThatReturnsWhileItIsClearedIsLeftAlone(t *testing.T) {
 	wantLeftAlone(c, o, "worker-2", journal.ActionClearNode, journal.OutcomeDone)
 
 	// Clearing: a pod that is not deleted yet is left to the kubelet.
-	h := g.holdNth(0, false, func(r *http.Request) bool {
+	h := g.holdAll(func(r *http.Request) bool {
 		return r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/nodes/worker-1")
 	})
 	c.node("lose", "worker-1")
@@ -79,7 +79,7 @@ func TestANodeThatReturnsBeforeThePointOfNoReturnIsNotPurged(t *testing.T) {
 	o := newOperator(t, c.kubeconfigFor("kurl/ekco", g), map[string]string{"purge_dead_nodes": "true"})
 	o.startReady()
 	// No irreversible step starts before the plan is mirrored.
-	h := g.holdNth(0, false, writesMirror)
+	h := g.holdAll(writesMirror)
 	c.node("lose", "worker-1")
 	h.await(t)
 	o.waitState("worker-1", fsm.Purging)
@@ -104,5 +104,61 @@ func TestANodeThatReturnsBeforeThePointOfNoReturnIsNotPurged(t *testing.T) {
 	}
 	if got := o.outcomes("worker-1")[journal.ActionPurgeNode]; len(got) != 2 || got[1] != journal.OutcomeDone {
 		t.Errorf("purges ended %v, want abandoned and then done", got)
+	}
+}
+
+// Of a worker with storage something is removed before its Node: its entry in
+// Rook's list.
+func TestANodeThatReturnsAfterThePointOfNoReturnHoldsItsPurge(t *testing.T) {
+	t.Parallel()
+	c := startCluster(t)
+	c.applyShippedRBAC()
+	c.kubectl("apply", "-f", "testdata/rook-without-ceph.yaml", "-f", "../../deploy/rbac-rook.yaml")
+	c.kubectl("wait", "--for=condition=Established", "crd/cephclusters.ceph.rook.io", "--timeout="+patience.String())
+	c.kubectl("apply", "-f", "testdata/cephcluster.yaml")
+	g := newGate(t, c.config)
+	o := newOperator(t, c.kubeconfigFor("kurl/ekco", g), map[string]string{"maintain_rook_storage_nodes": "true"})
+	o.startReady()
+	c.node("lose", "worker-1")
+	o.waitState("worker-1", fsm.Unknown)
+	h := g.holdAll(deletes("worker-1"))
+	o.mustEkco("purge-node", "worker-1", "--no-wait")
+	h.await(t)
+	eventually(t, patience, "the node's storage entry is removed", func() (bool, string) {
+		actions := o.status().Actions
+		return len(actions) == 1 && actions[0].Steps["remove-storage-entry"].Done(), ""
+	})
+	o.running.kill()
+	h.pass()
+	c.node("return", "worker-1", "--wait", patience.String())
+	o.startReady()
+
+	var action string
+	eventually(t, patience, "the purge is held because the node answers", func() (bool, string) {
+		for _, open := range o.status().Actions {
+			hold := open.Holds["delete-node"]
+			action = open.ID
+			if hold.Preflight == "NodeStillGone" && strings.Contains(hold.Reason, "worker-1 answers again") {
+				return strings.Contains(hold.Reason, "power the node off"), hold.Reason
+			}
+		}
+		return false, o.mustEkco("status")
+	})
+	if text := o.mustEkco("status"); !strings.Contains(text, "power the node off") {
+		t.Errorf("status does not say what to do:\n%s", text)
+	}
+	if output, code := o.ekco("cancel", action); code == 0 || !strings.Contains(output, "point of no return") {
+		t.Errorf("cancel: exit %d, want not 0 and why:\n%s", code, output)
+	}
+	if !c.nodeExists("worker-1") {
+		t.Error("a node that answers was deleted")
+	}
+
+	// Powered off, it is purged to its end.
+	c.node("lose", "worker-1")
+	eventuallyGone(t, c, "worker-1")
+	o.checkRecorded("worker-1")
+	if listed := c.kubectl("get", "-n", "rook-ceph", "cephcluster", "rook-ceph", "-o", "jsonpath={.spec.storage.nodes[*].name}"); listed != "worker-2" {
+		t.Errorf("Rook's list has %q, want worker-2", listed)
 	}
 }

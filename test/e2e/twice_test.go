@@ -103,7 +103,7 @@ func TestTwoThatAskTheOperatorAtOnceGetOnePurgeAndOneOutcome(t *testing.T) {
 	o.waitState("worker-1", fsm.Unknown)
 	o.waitState("worker-2", fsm.Unknown)
 
-	h := g.holdNth(0, false, deletes("worker-1"))
+	h := g.holdAll(deletes("worker-1"))
 	first, second := waitSplit(t, o.ask("worker-1"), o.ask("worker-1"), saysBegins, saysResumes)
 	h.await(t)
 	h.pass()
@@ -114,7 +114,7 @@ func TestTwoThatAskTheOperatorAtOnceGetOnePurgeAndOneOutcome(t *testing.T) {
 	o.wantOnePurge("worker-1", api.LocalActor(), journal.OutcomeDone)
 
 	// A purge that does not come to its end fails for both of them.
-	h = g.holdNth(0, false, writesMirror)
+	h = g.holdAll(writesMirror)
 	first, second = waitSplit(t, o.ask("worker-2"), o.ask("worker-2"), saysBegins, saysResumes)
 	h.await(t)
 	actions := o.status().Actions
@@ -142,7 +142,7 @@ func TestOneOfTwoThatAskWithoutAnOperatorDoesTheWork(t *testing.T) {
 	c.waitUnreachable("worker-1")
 	c.waitUnreachable("worker-2")
 
-	h := g.holdNth(0, false, deletes("worker-1"))
+	h := g.holdAll(deletes("worker-1"))
 	worker, follower := waitSplit(t, o.ask("worker-1"), o.ask("worker-1"), saysAlone, saysResumes)
 	h.await(t)
 	other := o.ask("worker-2")
@@ -155,7 +155,7 @@ func TestOneOfTwoThatAskWithoutAnOperatorDoesTheWork(t *testing.T) {
 	o.wantOnePurge("worker-1", api.LocalActor(), journal.OutcomeDone)
 
 	// The other one goes on when the one that does the work is killed.
-	h = g.holdNth(0, false, deletes("worker-2"))
+	h = g.holdAll(deletes("worker-2"))
 	worker, follower = waitSplit(t, o.ask("worker-2"), o.ask("worker-2"), saysAlone, saysResumes)
 	h.await(t)
 	worker.kill()
@@ -177,7 +177,7 @@ func TestAnOperatorThatStartsWhileACommandPurgesNamesItAndFindsTheWorkDone(t *te
 	c.node("lose", "worker-1")
 	c.waitUnreachable("worker-1")
 
-	h := g.holdNth(0, false, deletes("worker-1"))
+	h := g.holdAll(deletes("worker-1"))
 	command := o.ask("worker-1")
 	h.await(t)
 	wantExits(t, 1, fmt.Sprintf("pid %d", command.PID()), o.start())
@@ -197,7 +197,7 @@ func TestAnOperatorAndACommandThatStartAtOnceShareOnePurge(t *testing.T) {
 	c.node("lose", "worker-1")
 	c.waitUnreachable("worker-1")
 
-	h := g.holdNth(0, false, deletes("worker-1"))
+	h := g.holdAll(deletes("worker-1"))
 	p, command := o.start(), o.ask("worker-1")
 	h.await(t)
 	h.pass()
@@ -219,7 +219,7 @@ func TestWhoAsksForWhatEKCOPurgesByItselfFollowsIt(t *testing.T) {
 	g := newGate(t, c.config)
 	o := newOperator(t, c.kubeconfigFor("kurl/ekco", g), map[string]string{"purge_dead_nodes": "true"})
 	o.startReady()
-	h := g.holdNth(0, false, deletes("worker-1"))
+	h := g.holdAll(deletes("worker-1"))
 	c.node("lose", "worker-1")
 	h.await(t)
 	command := o.ask("worker-1")

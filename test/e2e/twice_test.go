@@ -159,6 +159,7 @@ func TestOneOfTwoThatAskWithoutAnOperatorDoesTheWork(t *testing.T) {
 	worker, follower = waitSplit(t, o.ask("worker-2"), o.ask("worker-2"), saysAlone, saysResumes)
 	h.await(t)
 	worker.kill()
+	h.pass()
 	wantExits(t, 0, "node worker-2 is purged", follower)
 	waitSays(t, follower, saysAlone)
 	if c.nodeExists("worker-1") || c.nodeExists("worker-2") {

@@ -134,14 +134,23 @@ func (s outOSDs) Do(ctx context.Context, step StepContext) (json.RawMessage, err
 }
 
 // waitOSDs lets time pass since the OSDs were marked out.
-type waitOSDs storagePart
+type waitOSDs struct{}
+
+// waitInput is how long, as it was configured when the purge was planned.
+type waitInput struct {
+	Wait journal.Duration `json:"wait"`
+}
 
 // Do implements [Step].
 func (waitOSDs) Do(context.Context, StepContext) (json.RawMessage, error) { return nil, nil }
 
 // Prove implements [Step].
-func (s waitOSDs) Prove(_ context.Context, step StepContext) (Proof, error) {
-	until := step.Action.Steps[doesOutOSDs].DoneAt.Add(s.Wait)
+func (waitOSDs) Prove(_ context.Context, step StepContext) (Proof, error) {
+	var planned waitInput
+	if err := step.Input(&planned); err != nil {
+		return Proof{}, err
+	}
+	until := step.Action.Steps[doesOutOSDs].DoneAt.Add(time.Duration(planned.Wait))
 	if time.Now().Before(until) {
 		return Proof{Missing: "waiting until " + until.UTC().Format(time.RFC3339)}, nil
 	}

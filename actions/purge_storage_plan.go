@@ -107,7 +107,11 @@ func (p *storagePlan) ceph(storage *StorageFacts, wait time.Duration) error {
 	if len(storage.OSDs) > 0 || storage.TreeUnread != "" {
 		after = []string{p.patient(doesOutOSDs, doesOutOSDs, nil, after, []string{CephAnswers, NodeStillGone}, changeCephTimeout, true)}
 		if wait > 0 {
-			after = []string{p.patient(doesWaitOSDs, doesWaitOSDs, nil, after, nil, wait+waitOSDsSlack, false)}
+			input, err := json.Marshal(waitInput{Wait: journal.Duration(wait)})
+			if err != nil {
+				return fmt.Errorf("write down the wait: %w", err)
+			}
+			after = []string{p.patient(doesWaitOSDs, doesWaitOSDs, input, after, nil, wait+waitOSDsSlack, false)}
 		}
 	}
 	var purged []string
@@ -162,7 +166,7 @@ func (storagePart) gate(record journal.ActionRecord, facts PurgeFacts) []string 
 func (p storagePart) steps() map[string]Step {
 	return map[string]Step{
 		doesRemoveEntry: removeEntry(p), doesRemoveDeployment: removeDeployment(p), doesRemoveFound: removeFound(p),
-		doesFindOSDs: findOSDs(p), doesOutOSDs: outOSDs(p), doesWaitOSDs: waitOSDs(p),
+		doesFindOSDs: findOSDs(p), doesOutOSDs: outOSDs(p), doesWaitOSDs: waitOSDs{},
 		doesPurgeOSD: purgeOSD(p), doesPurgeFoundOSDs: purgeFoundOSDs(p), doesRemoveCrushHost: removeCrushHost(p),
 	}
 }

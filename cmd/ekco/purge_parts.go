@@ -36,5 +36,6 @@ func purgeParts(cfg config.Config, restConfig *rest.Config, client *kube.Client)
 		Ceph:        ceph.New(rook.Runner{API: installed, Version: rook.VersionOf(installed)}, cephPatience),
 		Rook:        installed,
 		UserManaged: cfg.RookStorageNodes != "",
+		Wait:        cfg.OSDPurgeWait,
 	})), nil
 }

@@ -43,6 +43,7 @@ type Config struct {
 
 	RookVersion               string
 	MaintainRookStorageNodes  bool
+	OSDPurgeWait              time.Duration
 	RookStorageNodes          string
 	RookStorageNodesLabel     string
 	ReconcileRookMDSPlacement bool

@@ -41,6 +41,7 @@ var keys = []key{
 
 	{name: "rook_version", built: true, field: func(c *Config) any { return &c.RookVersion }, help: "accepted for compatibility and ignored"},
 	{name: "maintain_rook_storage_nodes", built: true, field: func(c *Config) any { return &c.MaintainRookStorageNodes }, help: "remove a purged node from Rook and Ceph"},
+	{name: "osd_purge_wait", built: true, field: func(c *Config) any { return &c.OSDPurgeWait }, help: "how long a purge leaves a node's OSDs marked out, so that Ceph copies their data, before it removes them"},
 	{name: "rook_storage_nodes", built: true, field: func(c *Config) any { return &c.RookStorageNodes }, help: "the installer's list of storage nodes; if it is not empty, the list of the CephCluster is left alone"},
 	{name: "rook_storage_nodes_label", field: func(c *Config) any { return &c.RookStorageNodesLabel }, check: labelPair, help: "key=value; if set, only nodes with this label store Ceph data"},
 	{name: "reconcile_rook_mds_placement", field: func(c *Config) any { return &c.ReconcileRookMDSPlacement }, help: "keep the placement of Ceph's MDS right"},

@@ -72,9 +72,7 @@ func (o *operator) seenBack(node string, after journal.Event) uint64 {
 
 func TestTheStormBrakeHoldsEverythingUntilNodesReturn(t *testing.T) {
 	t.Parallel()
-	c := startCluster(t)
-	c.applyShippedRBAC()
-	o := newOperator(t, c.kubeconfigFor("kurl/ekco", nil), map[string]string{"purge_dead_nodes": "true", "max_unknown_nodes": "1"})
+	c, o := install(t, map[string]string{"purge_dead_nodes": "true", "max_unknown_nodes": "1"})
 	o.startReady()
 	c.runPods("worker-1", "stuck")
 	// Paused until all are lost: the control plane gives them up one by one.
@@ -124,10 +122,7 @@ func TestTheStormBrakeHoldsEverythingUntilNodesReturn(t *testing.T) {
 
 func TestTwoLostNodesArePurgedOneAfterTheOtherWithFreshCounts(t *testing.T) {
 	t.Parallel()
-	c := startCluster(t)
-	c.applyShippedRBAC()
-	g := newGate(t, c.config)
-	o := newOperator(t, c.kubeconfigFor("kurl/ekco", g), map[string]string{
+	c, g, o := installGated(t, map[string]string{
 		"purge_dead_nodes": "true", "min_ready_worker_nodes": "1",
 	})
 	o.startReady()
@@ -184,10 +179,7 @@ func TestTwoLostNodesArePurgedOneAfterTheOtherWithFreshCounts(t *testing.T) {
 func TestBetweenTwoAutomaticPurgesIsTheCooldown(t *testing.T) {
 	t.Parallel()
 	const cooldown = 4 * time.Second
-	c := startCluster(t)
-	c.applyShippedRBAC()
-	g := newGate(t, c.config)
-	o := newOperator(t, c.kubeconfigFor("kurl/ekco", g), map[string]string{"purge_dead_nodes": "true", "purge_cooldown": cooldown.String()})
+	c, g, o := installGated(t, map[string]string{"purge_dead_nodes": "true", "purge_cooldown": cooldown.String()})
 	o.startReady()
 	h := g.holdAll(deletes("worker-1"))
 	c.node("lose", "worker-1")
@@ -210,10 +202,7 @@ func TestBetweenTwoAutomaticPurgesIsTheCooldown(t *testing.T) {
 
 func TestAPurgeThatTheMinimumsForbidDoesNotKeepPodsFromBeingFreed(t *testing.T) {
 	t.Parallel()
-	c := startCluster(t)
-	c.applyShippedRBAC()
-	g := newGate(t, c.config)
-	o := newOperator(t, c.kubeconfigFor("kurl/ekco", g), map[string]string{"purge_dead_nodes": "true", "min_ready_worker_nodes": "3"})
+	c, g, o := installGated(t, map[string]string{"purge_dead_nodes": "true", "min_ready_worker_nodes": "3"})
 	o.startReady()
 	c.runPods("worker-1", "stuck")
 	// The pod is freed only after the purge was refused.

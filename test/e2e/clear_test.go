@@ -10,9 +10,7 @@ import (
 
 func TestThePodsOfALostWorkerAreFreedUnderTheShippedPermissions(t *testing.T) {
 	t.Parallel()
-	c := startCluster(t)
-	c.applyShippedRBAC()
-	o := newOperator(t, c.kubeconfigFor("kurl/ekco", nil), nil)
+	c, o := install(t, nil)
 	o.startReady()
 	c.runPods("worker-1", "lost-a", "lost-b", "lost-c")
 	c.runPods("worker-2", "kept")
@@ -46,9 +44,7 @@ func TestThePodsOfALostWorkerAreFreedUnderTheShippedPermissions(t *testing.T) {
 
 func TestANodeThatReturnsIsLeftAlone(t *testing.T) {
 	t.Parallel()
-	c := startCluster(t)
-	c.applyShippedRBAC()
-	o := newOperator(t, c.kubeconfigFor("kurl/ekco", nil), map[string]string{"clear_after": "1h", "node_unreachable_toleration": "2h"})
+	c, o := install(t, map[string]string{"clear_after": "1h", "node_unreachable_toleration": "2h"})
 	o.startReady()
 	c.runPods("worker-1", "survivor")
 
@@ -86,9 +82,7 @@ func TestEKCOWorksWithNothingButNodesAndPods(t *testing.T) {
 
 func TestWhatHappenedWhileEKCOWasAwayBecomesEvents(t *testing.T) {
 	t.Parallel()
-	c := startCluster(t)
-	c.applyShippedRBAC()
-	o := newOperator(t, c.kubeconfigFor("kurl/ekco", nil), nil)
+	c, o := install(t, nil)
 	p := o.startReady()
 	if took := p.stop(grace); took > grace {
 		t.Errorf("stopping took %s", took)
@@ -114,9 +108,7 @@ func TestWhatHappenedWhileEKCOWasAwayBecomesEvents(t *testing.T) {
 
 func TestADryRunRecordsWhatItWouldDoAndDoesNothing(t *testing.T) {
 	t.Parallel()
-	c := startCluster(t)
-	c.applyShippedRBAC()
-	o := newOperator(t, c.kubeconfigFor("kurl/ekco", nil), map[string]string{"purge_dead_nodes": "true"})
+	c, o := install(t, map[string]string{"purge_dead_nodes": "true"})
 	o.startReady("--dry-run")
 	c.runPods("worker-1", "stuck")
 	c.node("lose", "worker-1")

@@ -36,9 +36,7 @@ func (c *cluster) pid(name string) int {
 // A server that hangs keeps its connections open: nothing fails by itself.
 func TestAnAPIServerThatHangsIsNoticed(t *testing.T) {
 	t.Parallel()
-	c := startCluster(t)
-	c.applyShippedRBAC()
-	o := newOperator(t, c.kubeconfigFor("kurl/ekco", nil), nil)
+	c, o := install(t, nil)
 	o.startReady()
 	server := c.pid("kube-apiserver")
 	if err := syscall.Kill(server, syscall.SIGSTOP); err != nil {

@@ -17,9 +17,7 @@ import (
 
 func TestADamagedJournalMeansSafeModeUntilItIsAccepted(t *testing.T) {
 	t.Parallel()
-	c := startCluster(t)
-	c.applyShippedRBAC()
-	o := newOperator(t, c.kubeconfigFor("kurl/ekco", nil), nil)
+	c, o := install(t, nil)
 	o.startReady()
 	o.running.stop(grace)
 	damage(t, o.journal)
@@ -76,9 +74,7 @@ func damage(t *testing.T, path string) {
 
 func TestAFullDiskStopsEKCOFromActingUntilThereIsSpace(t *testing.T) {
 	t.Parallel()
-	c := startCluster(t)
-	c.applyShippedRBAC()
-	o := newOperator(t, c.kubeconfigFor("kurl/ekco", nil), nil)
+	c, o := install(t, nil)
 	disk := t.TempDir()
 	if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=4m"); err != nil {
 		t.Fatalf("mount a small disk: %v", err)
@@ -134,9 +130,7 @@ func (zeros) Read(p []byte) (int, error) { return len(p), nil }
 
 func TestASecondOperatorOnTheSameJournalNamesTheFirst(t *testing.T) {
 	t.Parallel()
-	c := startCluster(t)
-	c.applyShippedRBAC()
-	o := newOperator(t, c.kubeconfigFor("kurl/ekco", nil), nil)
+	_, o := install(t, nil)
 	first := o.startReady()
 	second := newOperator(t, o.kubeconfig, nil)
 	second.journal = o.journal
@@ -169,9 +163,7 @@ func TestTheJournalOfAnotherClusterIsRefused(t *testing.T) {
 
 func TestTheHistoryIsFollowedLive(t *testing.T) {
 	t.Parallel()
-	c := startCluster(t)
-	c.applyShippedRBAC()
-	o := newOperator(t, c.kubeconfigFor("kurl/ekco", nil), nil)
+	c, o := install(t, nil)
 	o.startReady()
 	follow := start(t, binaries.ekco, "history", "--follow", "-o", "json", "--type", "node.transitioned",
 		"--journal", o.journal, "--config", o.config)

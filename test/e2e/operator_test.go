@@ -67,6 +67,24 @@ func newOperator(t *testing.T, kubeconfig string, keys map[string]string) *opera
 	return o
 }
 
+// install starts a cluster, with an installation of EKCO that has the shipped
+// permissions.
+func install(t *testing.T, keys map[string]string) (*cluster, *operator) {
+	t.Helper()
+	c := startCluster(t)
+	c.applyShippedRBAC()
+	return c, newOperator(t, c.kubeconfigFor("kurl/ekco", nil), keys)
+}
+
+// installGated is install with a gate between EKCO and the API server.
+func installGated(t *testing.T, keys map[string]string) (*cluster, *gate, *operator) {
+	t.Helper()
+	c := startCluster(t)
+	c.applyShippedRBAC()
+	g := newGate(t, c.config)
+	return c, g, newOperator(t, c.kubeconfigFor("kurl/ekco", g), keys)
+}
+
 // freeAddress returns an address that nobody else listens on. Its port is below
 // those that outgoing connections get, so that none of them can take it before
 // EKCO starts, or between two starts.

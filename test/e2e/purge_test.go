@@ -23,9 +23,7 @@ func eventuallyGone(t *testing.T, c *cluster, node string) {
 
 func TestAPurgeByHandRemovesTheNodeAndASecondOneHasNothingToDo(t *testing.T) {
 	t.Parallel()
-	c := startCluster(t)
-	c.applyShippedRBAC()
-	o := newOperator(t, c.kubeconfigFor("kurl/ekco", nil), nil)
+	c, o := install(t, nil)
 	o.startReady()
 	c.node("lose", "worker-1")
 	o.waitState("worker-1", fsm.Unknown)
@@ -50,9 +48,7 @@ func TestAPurgeByHandRemovesTheNodeAndASecondOneHasNothingToDo(t *testing.T) {
 
 func TestAPurgeByHandWorksWithoutARunningOperator(t *testing.T) {
 	t.Parallel()
-	c := startCluster(t)
-	c.applyShippedRBAC()
-	o := newOperator(t, c.kubeconfigFor("kurl/ekco", nil), nil)
+	c, o := install(t, nil)
 	c.node("lose", "worker-1")
 	c.waitUnreachable("worker-1")
 	o.mustEkco("purge-node", "worker-1", "--kubeconfig", o.kubeconfig)
@@ -128,10 +124,7 @@ func TestEKCOKilledAnywhereInAPurgeFinishesItAfterwards(t *testing.T) {
 
 func TestAnEKCOWithAnEmptyJournalAdoptsAnOpenPurge(t *testing.T) {
 	t.Parallel()
-	c := startCluster(t)
-	c.applyShippedRBAC()
-	g := newGate(t, c.config)
-	first := newOperator(t, c.kubeconfigFor("kurl/ekco", g), nil)
+	c, g, first := installGated(t, nil)
 	p := first.startReady()
 	c.node("lose", "worker-1")
 	first.waitState("worker-1", fsm.Unknown)
@@ -157,9 +150,7 @@ func TestAnEKCOWithAnEmptyJournalAdoptsAnOpenPurge(t *testing.T) {
 
 func TestAnAutomaticPurgeHappensOnlyWhenSwitchedOnAndKeepsTheMinimums(t *testing.T) {
 	t.Parallel()
-	c := startCluster(t)
-	c.applyShippedRBAC()
-	o := newOperator(t, c.kubeconfigFor("kurl/ekco", nil), map[string]string{"purge_dead_nodes": "true", "min_ready_worker_nodes": "2"})
+	c, o := install(t, map[string]string{"purge_dead_nodes": "true", "min_ready_worker_nodes": "2"})
 	o.startReady()
 	c.node("lose", "worker-1")
 	eventuallyGone(t, c, "worker-1")
@@ -175,10 +166,7 @@ func TestAnAutomaticPurgeHappensOnlyWhenSwitchedOnAndKeepsTheMinimums(t *testing
 
 func TestAnAPIOutageLongerThanTheTolerationDestroysNothing(t *testing.T) {
 	t.Parallel()
-	c := startCluster(t)
-	c.applyShippedRBAC()
-	g := newGate(t, c.config)
-	o := newOperator(t, c.kubeconfigFor("kurl/ekco", g), map[string]string{"purge_dead_nodes": "true", "settling_time": "5m"})
+	c, g, o := installGated(t, map[string]string{"purge_dead_nodes": "true", "settling_time": "5m"})
 	o.startReady()
 	g.cut(true)
 	eventually(t, waitAction, "EKCO notices", func() (bool, string) { return !o.status().API.LostAt.IsZero(), "" })
@@ -200,9 +188,7 @@ func TestAnAPIOutageLongerThanTheTolerationDestroysNothing(t *testing.T) {
 
 func TestAPauseSurvivesARestart(t *testing.T) {
 	t.Parallel()
-	c := startCluster(t)
-	c.applyShippedRBAC()
-	o := newOperator(t, c.kubeconfigFor("kurl/ekco", nil), nil)
+	c, o := install(t, nil)
 	p := o.startReady()
 	o.mustEkco("pause", "--reason", "maintenance of the storage")
 	p.kill()

@@ -41,10 +41,7 @@ func (o *operator) waitEnded(node string, kind journal.ActionKind) {
 
 func TestANodeThatReturnsWhileItIsClearedIsLeftAlone(t *testing.T) {
 	t.Parallel()
-	c := startCluster(t)
-	c.applyShippedRBAC()
-	g := newGate(t, c.config)
-	o := newOperator(t, c.kubeconfigFor("kurl/ekco", g), nil)
+	c, g, o := installGated(t, nil)
 	o.startReady()
 	c.runPods("worker-1", "first", "second")
 	c.runPods("worker-2", "third")
@@ -73,10 +70,7 @@ func TestANodeThatReturnsWhileItIsClearedIsLeftAlone(t *testing.T) {
 
 func TestANodeThatReturnsBeforeThePointOfNoReturnIsNotPurged(t *testing.T) {
 	t.Parallel()
-	c := startCluster(t)
-	c.applyShippedRBAC()
-	g := newGate(t, c.config)
-	o := newOperator(t, c.kubeconfigFor("kurl/ekco", g), map[string]string{"purge_dead_nodes": "true"})
+	c, g, o := installGated(t, map[string]string{"purge_dead_nodes": "true"})
 	o.startReady()
 	// No irreversible step starts before the plan is mirrored.
 	h := g.holdAll(writesMirror)

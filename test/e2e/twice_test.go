@@ -92,10 +92,7 @@ func wantExits(t *testing.T, code int, says string, commands ...*process) {
 
 func TestTwoThatAskTheOperatorAtOnceGetOnePurgeAndOneOutcome(t *testing.T) {
 	t.Parallel()
-	c := startCluster(t)
-	c.applyShippedRBAC()
-	g := newGate(t, c.config)
-	o := newOperator(t, c.kubeconfigFor("kurl/ekco", g), nil)
+	c, g, o := installGated(t, nil)
 	o.startReady()
 	for _, node := range []string{"worker-1", "worker-2"} {
 		c.node("lose", node)
@@ -132,10 +129,7 @@ func TestTwoThatAskTheOperatorAtOnceGetOnePurgeAndOneOutcome(t *testing.T) {
 
 func TestOneOfTwoThatAskWithoutAnOperatorDoesTheWork(t *testing.T) {
 	t.Parallel()
-	c := startCluster(t)
-	c.applyShippedRBAC()
-	g := newGate(t, c.config)
-	o := newOperator(t, c.kubeconfigFor("kurl/ekco", g), nil)
+	c, g, o := installGated(t, nil)
 	for _, node := range []string{"worker-1", "worker-2"} {
 		c.node("lose", node)
 	}
@@ -171,10 +165,7 @@ func TestOneOfTwoThatAskWithoutAnOperatorDoesTheWork(t *testing.T) {
 
 func TestAnOperatorThatStartsWhileACommandPurgesNamesItAndFindsTheWorkDone(t *testing.T) {
 	t.Parallel()
-	c := startCluster(t)
-	c.applyShippedRBAC()
-	g := newGate(t, c.config)
-	o := newOperator(t, c.kubeconfigFor("kurl/ekco", g), nil)
+	c, g, o := installGated(t, nil)
 	c.node("lose", "worker-1")
 	c.waitUnreachable("worker-1")
 
@@ -191,10 +182,7 @@ func TestAnOperatorThatStartsWhileACommandPurgesNamesItAndFindsTheWorkDone(t *te
 
 func TestAnOperatorAndACommandThatStartAtOnceShareOnePurge(t *testing.T) {
 	t.Parallel()
-	c := startCluster(t)
-	c.applyShippedRBAC()
-	g := newGate(t, c.config)
-	o := newOperator(t, c.kubeconfigFor("kurl/ekco", g), nil)
+	c, g, o := installGated(t, nil)
 	c.node("lose", "worker-1")
 	c.waitUnreachable("worker-1")
 
@@ -215,10 +203,7 @@ func TestAnOperatorAndACommandThatStartAtOnceShareOnePurge(t *testing.T) {
 
 func TestWhoAsksForWhatEKCOPurgesByItselfFollowsIt(t *testing.T) {
 	t.Parallel()
-	c := startCluster(t)
-	c.applyShippedRBAC()
-	g := newGate(t, c.config)
-	o := newOperator(t, c.kubeconfigFor("kurl/ekco", g), map[string]string{"purge_dead_nodes": "true"})
+	c, g, o := installGated(t, map[string]string{"purge_dead_nodes": "true"})
 	o.startReady()
 	h := g.holdAll(deletes("worker-1"))
 	c.node("lose", "worker-1")

@@ -35,6 +35,17 @@ func (p *patientWriter) Write(content []byte) (int, error) {
 	return n, p.control.Flush()
 }
 
+// streaming returns a context that ends with the request, with the server, and
+// when end is called.
+func (s *server) streaming(r *http.Request) (ctx context.Context, end func()) {
+	ctx, cancel := context.WithCancel(r.Context())
+	stop := context.AfterFunc(s.stopping, cancel) //nolint:contextcheck // a stream also ends with the server
+	return ctx, func() {
+		stop()
+		cancel()
+	}
+}
+
 // events streams events, a line each.
 func (s *server) events(w http.ResponseWriter, r *http.Request) {
 	var request eventsRequest
@@ -42,9 +53,8 @@ func (s *server) events(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, err)
 		return
 	}
-	ctx, cancel := context.WithCancel(r.Context())
-	defer cancel()
-	defer context.AfterFunc(s.stopping, cancel)() //nolint:contextcheck // a stream also ends with the server
+	ctx, end := s.streaming(r)
+	defer end()
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	w.WriteHeader(http.StatusOK)
 	direct := s.patient(w)
@@ -88,9 +98,8 @@ func (s *server) export(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, err)
 		return
 	}
-	ctx, cancel := context.WithCancel(r.Context())
-	defer cancel()
-	defer context.AfterFunc(s.stopping, cancel)() //nolint:contextcheck // a stream also ends with the server
+	ctx, end := s.streaming(r)
+	defer end()
 	w.Header().Set("Content-Type", "application/gzip")
 	w.Header().Set("Trailer", outcomeTrailer)
 	w.WriteHeader(http.StatusOK)
@@ -116,9 +125,8 @@ func (s *server) export(w http.ResponseWriter, r *http.Request) {
 
 // importEvents reads gzip'ed NDJSON.
 func (s *server) importEvents(w http.ResponseWriter, r *http.Request) {
-	ctx, cancel := context.WithCancel(r.Context())
-	defer cancel()
-	defer context.AfterFunc(s.stopping, cancel)() //nolint:contextcheck // a stream also ends with the server
+	ctx, end := s.streaming(r)
+	defer end()
 	body := &patientReader{r: http.MaxBytesReader(w, r.Body, maxImport), control: http.NewResponseController(w)}
 	imported, err := s.backend.Import(ctx, r.URL.Query().Get(importedFrom), body)
 	if err != nil {

@@ -1,6 +1,7 @@
 package actions
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -74,21 +75,29 @@ func prove(ctx context.Context, code Step, step StepContext) (result proofResult
 	return proofResult{Proof: proof}
 }
 
-// check runs preflights in order. All of them are asked, so that the gravest
-// answer counts and people see every one. An error says that one could not be asked.
+// check runs preflights, all at once, and returns their answers in the order of
+// the names. All of them are asked, so that the gravest answer counts and people
+// see every one. An error says that one could not be asked.
 func (r *Runner) check(ctx context.Context, kind Kind, record journal.ActionRecord, names []string) ([]Check, error) {
-	checks := make([]Check, 0, len(names))
-	for _, name := range names {
+	checks, failures := make([]Check, len(names)), make([]error, len(names))
+	var asking sync.WaitGroup
+	for i, name := range names {
 		preflight, ok := r.preflight(kind, name)
 		if !ok {
-			checks = append(checks, Check{name, Hold("this EKCO has no such check; run the version that planned the action")})
+			checks[i] = Check{name, Hold("this EKCO has no such check; run the version that planned the action")}
 			continue
 		}
-		verdict, err := r.ask(ctx, preflight, record)
-		if err != nil {
-			return nil, fmt.Errorf("ask preflight %s: %w", name, err)
-		}
-		checks = append(checks, Check{name, verdict})
+		asking.Go(func() {
+			verdict, err := r.ask(ctx, preflight, record)
+			checks[i] = Check{name, verdict}
+			if err != nil {
+				failures[i] = fmt.Errorf("ask preflight %s: %w", name, err)
+			}
+		})
+	}
+	asking.Wait()
+	if err := cmp.Or(failures...); err != nil {
+		return nil, err
 	}
 	return checks, nil
 }

@@ -1,9 +1,11 @@
 package actions
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 
 	"github.com/replicatedhq/ekco/internal/ceph"
 	"github.com/replicatedhq/ekco/journal"
@@ -73,19 +75,22 @@ func (p cephHealthy) Check(ctx context.Context, record journal.ActionRecord) Ver
 	}
 	ctx, cancel := context.WithTimeout(ctx, cephLook)
 	defer cancel()
-	health, err := p.api.Health(ctx)
+	health, others, err := p.look(ctx, record)
 	if err != nil {
 		return Warn(fmt.Sprintf("cannot tell whether Ceph is healthy: %v", err))
 	}
-	troubles := troubling(health)
-	if len(troubles) == 0 {
-		return Pass()
-	}
-	others, err := p.othersDown(ctx, record, health)
-	if err != nil {
-		return Warn(fmt.Sprintf("cannot tell whether Ceph is healthy: %v", err))
-	}
-	return unhealthy(health, troubles, others)
+	return unhealthy(health, troubling(health), others)
+}
+
+// look asks for Ceph's health and for the OSDs that are down at once: of a lost
+// node nearly always both are needed.
+func (p cephHealthy) look(ctx context.Context, record journal.ActionRecord) (health ceph.Health, others []int, err error) {
+	var healthErr, othersErr error
+	var asking sync.WaitGroup
+	asking.Go(func() { health, healthErr = p.api.Health(ctx) })
+	asking.Go(func() { others, othersErr = p.othersDown(ctx, record) })
+	asking.Wait()
+	return health, others, cmp.Or(healthErr, othersErr)
 }
 
 // unhealthy: that the lost node's own OSDs are down is no news.
@@ -107,14 +112,7 @@ func unhealthy(health ceph.Health, troubles []ceph.Check, others []int) Verdict 
 }
 
 // othersDown returns the OSDs that hold data, are down and are not the node's.
-func (p cephHealthy) othersDown(ctx context.Context, record journal.ActionRecord, health ceph.Health) ([]int, error) {
-	down := false
-	for _, check := range health.Checks {
-		down = down || downCodes[check.Code]
-	}
-	if !down {
-		return nil, nil
-	}
+func (p cephHealthy) othersDown(ctx context.Context, record journal.ActionRecord) ([]int, error) {
 	_, lost, err := lostStorage(record)
 	if err != nil {
 		return nil, err

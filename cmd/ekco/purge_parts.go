@@ -1,11 +1,13 @@
 package main
 
 import (
+	"log/slog"
 	"time"
 
 	"k8s.io/client-go/rest"
 
 	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/internal/api"
 	"github.com/replicatedhq/ekco/internal/ceph"
 	"github.com/replicatedhq/ekco/internal/config"
 	"github.com/replicatedhq/ekco/internal/etcd"
@@ -14,26 +16,46 @@ import (
 	"github.com/replicatedhq/ekco/internal/version"
 )
 
+// outsideCalls are told what ceph and etcd took.
+type outsideCalls struct {
+	ceph ceph.OnCommand
+	etcd etcd.OnCall
+}
+
+// timeCalls counts calls, and logs them for who wants to know where the time of
+// a purge went.
+func timeCalls(metrics *api.Metrics, log *slog.Logger) outsideCalls {
+	logged := func(message string, count func(string, time.Duration, error)) func(string, time.Duration, error) {
+		return func(kind string, took time.Duration, err error) {
+			count(kind, took, err)
+			log.Debug(message, "call", kind, "took", took, "error", err)
+		}
+	}
+	return outsideCalls{ceph: logged("asked ceph", metrics.CephRan), etcd: logged("asked etcd", metrics.EtcdAnswered)}
+}
+
 // cephPatience keeps a command that hangs, as some do without a mgr, shorter
 // than what a preflight may take, so that it is ceph that says why.
 var cephPatience = ceph.Options{Timeout: 12 * time.Second, ConnectTimeout: 8 * time.Second, Grace: 4 * time.Second}
 
 // purgeParts connects a purge with etcd, kubeadm's ConfigMap and, unless Rook
 // is managed by somebody else, with Ceph. Nothing is sent before a purge.
-func purgeParts(cfg config.Config, restConfig *rest.Config, client *kube.Client) ([]actions.PurgeOption, error) {
+func purgeParts(cfg config.Config, restConfig *rest.Config, client *kube.Client, calls outsideCalls) ([]actions.PurgeOption, error) {
 	parts := []actions.PurgeOption{actions.PurgeControlPlane(actions.ControlPlane{
 		Kubeadm: client,
-		Etcd:    etcd.Dialer(etcd.Options{CertificatesDir: cfg.CertificatesDir}),
+		Etcd:    etcd.Dialer(etcd.Options{CertificatesDir: cfg.CertificatesDir, OnCall: calls.etcd}),
 	})}
 	if !cfg.MaintainRookStorageNodes {
 		return parts, nil
 	}
+	patience := cephPatience
+	patience.OnCommand = calls.ceph
 	installed, err := rook.NewClient(restConfig, rook.Options{UserAgent: "ekco/" + version.Get().Version})
 	if err != nil {
 		return nil, err
 	}
 	return append(parts, actions.PurgeStorage(actions.Storage{
-		Ceph:        ceph.New(rook.Runner{API: installed, Version: rook.VersionOf(installed)}, cephPatience),
+		Ceph:        ceph.New(rook.Runner{API: installed, Version: rook.VersionOf(installed)}, patience),
 		Rook:        installed,
 		UserManaged: cfg.RookStorageNodes != "",
 		Wait:        cfg.OSDPurgeWait,

@@ -117,7 +117,7 @@ func newRing(ctx context.Context, cfg config.Config, options ringOptions, store 
 	if err != nil {
 		return nil, err
 	}
-	purge, err := purgeParts(cfg, restConfig, client)
+	purge, err := purgeParts(cfg, restConfig, client, timeCalls(metrics, log))
 	if err != nil {
 		return nil, err
 	}

@@ -233,3 +233,20 @@ func TestKubernetesRequestsAreCounted(t *testing.T) {
 		}
 	}
 }
+
+func TestCallsOfCephAndEtcdAreTimedByResult(t *testing.T) {
+	m := NewMetrics()
+	m.CephRan("osd purge", 2*time.Second, nil)
+	m.CephRan("osd purge", time.Second, errors.New("no"))
+	m.EtcdAnswered("members", time.Second, nil)
+	_, body := get(t, "GET", serveNetwork(t, fakeHealth{}, m)+"/metrics", "")
+	for _, line := range []string{
+		`ekco_ceph_command_duration_seconds_sum{command="osd purge",result="ok"} 2`,
+		`ekco_ceph_command_duration_seconds_sum{command="osd purge",result="error"} 1`,
+		`ekco_etcd_call_duration_seconds_count{call="members",result="ok"} 1`,
+	} {
+		if !strings.Contains(body, line) {
+			t.Errorf("/metrics has no %q", line)
+		}
+	}
+}

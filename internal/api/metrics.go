@@ -37,6 +37,8 @@ type Metrics struct {
 	lag            *prometheus.HistogramVec
 	mirrorFailures prometheus.Counter
 	requests       *prometheus.CounterVec
+	cephSeconds    *prometheus.HistogramVec
+	etcdSeconds    *prometheus.HistogramVec
 
 	tracked tracked
 	// whole keeps a scrape from seeing half of a state.
@@ -65,6 +67,8 @@ func NewMetrics() *Metrics {
 		lag:            histograms("ekco_observation_lag_seconds", "Time from a change in the cluster, as the API dates it, to its record in the journal, by resource.", prometheus.ExponentialBuckets(0.05, 2, 14), "resource"),
 		mirrorFailures: counter("ekco_mirror_failures_total", "Failed writes of the mirror of open actions."),
 		requests:       counters("ekco_kubernetes_requests_total", "Requests to the Kubernetes API, by verb, resource and status code; code \"error\" for those without an answer.", "verb", "resource", "code"),
+		cephSeconds:    histograms("ekco_ceph_command_duration_seconds", "Time of one ceph command, with the exec into its pod, by command and result.", callBuckets, "command", "result"),
+		etcdSeconds:    histograms("ekco_etcd_call_duration_seconds", "Time of one question to the members of etcd, by call and result.", callBuckets, "call", "result"),
 		tracked:        newTracked(),
 	}
 	build := gauges("ekco_build_info", "Always 1; says which EKCO this is.", "version", "git_sha")
@@ -72,7 +76,7 @@ func NewMetrics() *Metrics {
 	build.WithLabelValues(info.Version, info.GitSHA).Set(1)
 	m.registry.MustRegister(build, m.machines, m.openActions, m.actionsEnded, m.stepSeconds, m.stepFailures, m.holds,
 		m.refusals, m.pauses, m.safeMode, m.sequence, m.bytes, m.events, m.appendSeconds, m.appendFailures, m.lag,
-		m.mirrorFailures, m.requests,
+		m.mirrorFailures, m.requests, m.cephSeconds, m.etcdSeconds,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -171,4 +175,21 @@ func (m *Metrics) Requested(verb, resource string, code int) {
 		label = strconv.Itoa(code)
 	}
 	m.requests.WithLabelValues(verb, resource, label).Inc()
+}
+
+// CephRan records what one ceph command took.
+func (m *Metrics) CephRan(kind string, took time.Duration, err error) {
+	m.cephSeconds.WithLabelValues(kind, result(err)).Observe(took.Seconds())
+}
+
+// EtcdAnswered records what one question to etcd took.
+func (m *Metrics) EtcdAnswered(call string, took time.Duration, err error) {
+	m.etcdSeconds.WithLabelValues(call, result(err)).Observe(took.Seconds())
+}
+
+func result(err error) string {
+	if err != nil {
+		return "error"
+	}
+	return "ok"
 }

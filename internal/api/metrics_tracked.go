@@ -12,6 +12,9 @@ import (
 // stepBuckets go from 10 ms to 45 min.
 var stepBuckets = prometheus.ExponentialBuckets(0.01, 4, 10)
 
+// callBuckets go from 5 ms, a fast etcd, to 20 s, a Ceph that does not answer.
+var callBuckets = prometheus.ExponentialBuckets(0.005, 2, 13)
+
 // tracked is what must be remembered between two events to measure them. It
 // holds open actions only.
 type tracked struct {

@@ -25,28 +25,33 @@ func (c *Client) Purge(ctx context.Context, osd Ref) error {
 	if err := checkID(osd.ID); err != nil {
 		return err
 	}
-	if err := c.checkSame(ctx, osd); err != nil {
+	there, err := c.checkSame(ctx, osd)
+	if err != nil {
 		return err
 	}
-	if err := c.change(ctx, true, "osd", "purge", strconv.Itoa(osd.ID), "--yes-i-really-mean-it"); err != nil {
+	err = c.change(ctx, true, "osd", "purge", strconv.Itoa(osd.ID), "--yes-i-really-mean-it")
+	if err != nil || there {
+		// What was in the OSD map, Ceph removes from all maps in one.
 		return err
 	}
 	return c.clearRest(ctx, osd)
 }
 
-// checkSame returns ErrOtherOSD when the id belongs to another OSD.
-func (c *Client) checkSame(ctx context.Context, osd Ref) error {
+// checkSame returns ErrOtherOSD when the id belongs to another OSD. Without a
+// UUID it does not look, and there is false.
+func (c *Client) checkSame(ctx context.Context, osd Ref) (there bool, err error) {
 	if osd.UUID == "" {
-		return nil
+		return false, nil
 	}
 	uuids, err := c.uuids(ctx)
 	if err != nil {
-		return err
+		return false, err
 	}
-	if live := uuids[osd.ID]; (OSD{Ref: Ref{ID: osd.ID, UUID: live}}).isOther(osd) {
-		return fmt.Errorf("purge %s: %w: it has UUID %s, not %s; it was left alone", name(osd.ID), ErrOtherOSD, live, osd.UUID)
+	live := uuids[osd.ID]
+	if (OSD{Ref: Ref{ID: osd.ID, UUID: live}}).isOther(osd) {
+		return false, fmt.Errorf("purge %s: %w: it has UUID %s, not %s; it was left alone", name(osd.ID), ErrOtherOSD, live, osd.UUID)
 	}
-	return nil
+	return live != "", nil
 }
 
 // clearRest removes what `ceph osd rm` leaves of an OSD. `ceph osd purge` says

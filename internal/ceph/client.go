@@ -1,8 +1,10 @@
 package ceph
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"sync"
 	"time"
 )
 
@@ -26,12 +28,20 @@ type Options struct {
 	// Program is how ceph is called, with options that come before all others;
 	// default "ceph".
 	Program []string
+	// OnCommand, if there is one, is told of each command that was run: which, from
+	// the look for the pod to the end, and how it failed. It must not block.
+	OnCommand OnCommand
 }
+
+// OnCommand is told what a command took. kind is the command without names and
+// ids, "osd purge" for "ceph osd purge 9".
+type OnCommand func(kind string, took time.Duration, err error)
 
 // Client is the [API] of a real Ceph cluster.
 type Client struct {
 	runner  Runner
 	options Options
+	reads   shared
 }
 
 var _ API = (*Client)(nil)
@@ -49,6 +59,9 @@ func New(runner Runner, options Options) *Client {
 	}
 	if len(options.Program) == 0 {
 		options.Program = []string{"ceph"}
+	}
+	if options.OnCommand == nil {
+		options.OnCommand = func(string, time.Duration, error) {}
 	}
 	return &Client{runner: runner, options: options}
 }
@@ -78,14 +91,17 @@ func (c *Client) Health(ctx context.Context) (Health, error) {
 	return ask(ctx, c, command{args: []string{"status"}}, parseHealth)
 }
 
-// Tree implements [API]. The two commands see maps that may be a moment apart.
+// Tree implements [API]. Its two commands run side by side, and see maps that may
+// be a moment apart.
 func (c *Client) Tree(ctx context.Context) (Tree, error) {
-	tree, err := c.tree(ctx)
-	if err != nil {
-		return Tree{}, err
-	}
-	uuids, err := c.uuids(ctx)
-	if err != nil {
+	var tree Tree
+	var uuids map[int]string
+	var treeErr, uuidsErr error
+	var asking sync.WaitGroup
+	asking.Go(func() { tree, treeErr = c.tree(ctx) })
+	asking.Go(func() { uuids, uuidsErr = c.uuids(ctx) })
+	asking.Wait()
+	if err := cmp.Or(treeErr, uuidsErr); err != nil {
 		return Tree{}, err
 	}
 	for i := range tree.OSDs {

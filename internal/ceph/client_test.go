@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -25,11 +26,14 @@ type answer struct {
 type script struct {
 	t       *testing.T
 	answers map[string]answer
+	mu      sync.Mutex
 	argv    [][]string
 }
 
 func (s *script) Run(ctx context.Context, argv []string) ([]byte, []byte, int, error) {
+	s.mu.Lock()
 	s.argv = append(s.argv, argv)
+	s.mu.Unlock()
 	i := slices.Index(argv, "json")
 	given, ok := s.answers[strings.Join(argv[i+1:], " ")]
 	if guarded, yes := s.answers["timeout"]; yes && argv[0] == "timeout" {
@@ -244,6 +248,22 @@ func TestPurgeClearsWhatOsdRmLeftBehindAndNothingElse(t *testing.T) {
 	}
 	if want := want[:2]; len(s.ran()) != len(want) {
 		t.Errorf("ran %q", s.ran())
+	}
+}
+
+func TestAnOSDOfTheMapIsPurgedWithoutALookForRemains(t *testing.T) {
+	client, s := scripted(t, map[string]answer{
+		"osd dump": {stdout: string(recorded(t, "osd-dump"))}, "osd purge 9 --yes-i-really-mean-it": {stderr: "purged osd.9"},
+	})
+	uuids, err := client.uuids(t.Context())
+	if err != nil || uuids[9] == "" {
+		t.Fatalf("UUIDs %v, %v", uuids, err)
+	}
+	if err := client.Purge(t.Context(), Ref{ID: 9, UUID: uuids[9]}); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"osd dump", "osd dump", "osd purge 9 --yes-i-really-mean-it"}; !slices.Equal(s.ran(), want) {
+		t.Errorf("ran %q, want %q", s.ran(), want)
 	}
 }
 

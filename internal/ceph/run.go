@@ -25,8 +25,33 @@ type command struct {
 
 func (c command) String() string { return "ceph " + strings.Join(c.args, " ") }
 
-// run runs a ceph command to its end, or to the end of its time.
+// kind is the command without what it is about.
+func (c command) kind() string {
+	words := 2
+	if len(c.args) > 1 && c.args[1] == "crush" {
+		words = 3
+	}
+	return strings.Join(c.args[:min(words, len(c.args))], " ")
+}
+
+// run runs a ceph command to its end, or to the end of its time. One that only
+// reads may be shared with others who ask the same.
 func (c *Client) run(ctx context.Context, command command) (answer []byte, err error) {
+	if command.changes {
+		return c.timed(ctx, command)
+	}
+	return c.reads.ask(ctx, command, func(ctx context.Context) ([]byte, error) { return c.timed(ctx, command) })
+}
+
+// timed runs a command of its own, and tells what it took.
+func (c *Client) timed(ctx context.Context, command command) (answer []byte, err error) {
+	began := time.Now()
+	answer, err = c.complete(ctx, command)
+	c.options.OnCommand(command.kind(), time.Since(began), err)
+	return answer, err
+}
+
+func (c *Client) complete(ctx context.Context, command command) (answer []byte, err error) {
 	result, err := c.exec(ctx, command, true)
 	if err != nil {
 		return nil, err

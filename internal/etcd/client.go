@@ -38,7 +38,13 @@ type Options struct {
 	HealthTimeout time.Duration
 	// TotalTimeout bounds one call of the API; default 1 min.
 	TotalTimeout time.Duration
+	// OnCall, if there is one, is told of each call of the API. It must not block.
+	OnCall OnCall
 }
+
+// OnCall is told what a call took, and how it failed. kind is "members",
+// "health" or "remove-member". Health does not fail as a whole.
+type OnCall func(kind string, took time.Duration, err error)
 
 // Dialer returns how to make a [Client] with these options.
 func Dialer(options Options) Dial {
@@ -86,12 +92,21 @@ func (o Options) withDefaults() Options {
 	if o.TotalTimeout == 0 {
 		o.TotalTimeout = DefaultTotalTimeout
 	}
+	if o.OnCall == nil {
+		o.OnCall = func(string, time.Duration, error) {}
+	}
 	return o
+}
+
+// told tells OnCall of a call that ends now.
+func (o Options) told(kind string, began time.Time, err *error) {
+	o.OnCall(kind, time.Since(began), *err)
 }
 
 // Members implements [API]. All endpoints are asked at once and the first good
 // answer counts, so that a dead one costs nothing.
-func (c *Client) Members(ctx context.Context) ([]Member, error) {
+func (c *Client) Members(ctx context.Context) (members []Member, err error) {
+	defer c.options.told("members", time.Now(), &err)
 	ctx, cancel := context.WithTimeout(ctx, c.options.TotalTimeout)
 	defer cancel()
 	found, err := c.reach(ctx)
@@ -104,7 +119,8 @@ func (c *Client) Members(ctx context.Context) ([]Member, error) {
 
 // RemoveMember implements [API]. The request goes once, to the endpoint that
 // was the first to list the members, and only if the list has the id.
-func (c *Client) RemoveMember(ctx context.Context, id ID) error {
+func (c *Client) RemoveMember(ctx context.Context, id ID) (err error) {
+	defer c.options.told("remove-member", time.Now(), &err)
 	ctx, cancel := context.WithTimeout(ctx, c.options.TotalTimeout)
 	defer cancel()
 	found, err := c.reach(ctx)

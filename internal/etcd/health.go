@@ -14,6 +14,8 @@ import (
 // connects to the members' client URLs, which may be others than the client's
 // endpoints.
 func (c *Client) Health(ctx context.Context, members []Member) []EndpointHealth {
+	began := time.Now()
+	defer func() { c.options.OnCall("health", time.Since(began), nil) }()
 	ctx, cancel := context.WithTimeout(ctx, min(c.options.HealthTimeout, c.options.TotalTimeout))
 	defer cancel()
 	credentials, err := loadTLS(c.options.CertificatesDir)

@@ -34,10 +34,23 @@ var kubeconfigLine = regexp.MustCompile(`(?m)^KUBECONFIG=(.+)$`)
 // asked for. It ends with the benchmark.
 func startCluster(b *testing.B, workers, podsPerNode int) *cluster {
 	b.Helper()
-	c := &cluster{program: controlplaneBinary(b), dir: filepath.Join(b.TempDir(), "plane"), workers: workers, podsPerNode: podsPerNode}
-	up := child.Start(b, c.program, "up", "--dir", c.dir, "--primaries", "3", "--workers", "0", "--scale")
-	eventually(b, 2*time.Minute, "the control plane is up", func() bool { return kubeconfigLine.MatchString(up.Output.Tail(4000)) })
+	c := startPlane(b, "--primaries", "3", "--workers", "0", "--scale")
+	c.workers, c.podsPerNode = workers, podsPerNode
 	c.fill(b)
+	return c
+}
+
+// startPlane starts a control plane on which EKCO has its permissions.
+func startPlane(b *testing.B, args ...string) *cluster {
+	b.Helper()
+	c := &cluster{program: controlplaneBinary(b), dir: filepath.Join(b.TempDir(), "plane")}
+	up := child.Start(b, c.program, append([]string{"up", "--dir", c.dir}, args...)...)
+	eventually(b, 2*time.Minute, "the control plane is up", func() bool {
+		if !up.Running() {
+			b.Fatal("the control plane did not start")
+		}
+		return kubeconfigLine.MatchString(up.Output.Tail(4000))
+	})
 	config, err := clientcmd.BuildConfigFromFlags("", filepath.Join(c.dir, "kubeconfig"))
 	if err != nil {
 		b.Fatal(err)
@@ -49,9 +62,15 @@ func startCluster(b *testing.B, workers, podsPerNode int) *cluster {
 	}
 	c.config, c.client = config, client
 	for _, name := range []string{"namespace.yaml", "rbac.yaml"} {
-		run(b, c.program, "kubectl", "--kubeconfig", filepath.Join(c.dir, "kubeconfig"), "apply", "-f", filepath.Join("..", "..", "deploy", name))
+		c.kubectl(b, "apply", "-f", filepath.Join("..", "..", "deploy", name))
 	}
 	return c
+}
+
+// kubectl runs kubectl as the cluster's administrator.
+func (c *cluster) kubectl(b *testing.B, args ...string) string {
+	b.Helper()
+	return run(b, c.program, append([]string{"kubectl", "--kubeconfig", filepath.Join(c.dir, "kubeconfig")}, args...)...)
 }
 
 // fill makes the workers and pods that are missing, and waits until all run.

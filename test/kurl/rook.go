@@ -1,0 +1,84 @@
+package kurl
+
+import (
+	_ "embed"
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// Names that Rook and kURL agree on.
+const (
+	RookNamespace = "rook-ceph"
+	// ToolsPod is the name, app and container of the pod that has ceph.
+	ToolsPod = "rook-ceph-tools"
+)
+
+// RookYAML is Rook's namespace, the definition of CephClusters, and Rook's
+// operator. It is to be applied, and the definition established, before the
+// rest.
+//
+//go:embed rook.yaml
+var RookYAML string
+
+// RookObjects returns one List of what Rook has where the hosts have those OSDs:
+// their Deployments, the tools pod on a node, and the CephCluster that lists
+// them.
+func RookObjects(hosts map[string][]int, toolsNode string) any {
+	items := []any{ToolsDeployment(toolsNode), cephCluster(hosts)}
+	for host, ids := range hosts {
+		for _, id := range ids {
+			items = append(items, OSDDeployment(host, id))
+		}
+	}
+	return map[string]any{"apiVersion": "v1", "kind": "List", "items": items}
+}
+
+func cephCluster(hosts map[string][]int) any {
+	var entries []any
+	for _, host := range slices.Sorted(maps.Keys(hosts)) {
+		// As kURL and people write them: with and without devices.
+		entry := map[string]any{"name": host}
+		if count := len(hosts[host]); count > 1 {
+			entry["devices"] = []any{map[string]any{"name": "sdb", "config": map[string]any{"osdsPerDevice": fmt.Sprint(count)}}}
+		}
+		entries = append(entries, entry)
+	}
+	return map[string]any{
+		"apiVersion": "ceph.rook.io/v1", "kind": "CephCluster",
+		"metadata": map[string]any{"name": "rook-ceph", "namespace": RookNamespace},
+		"spec": map[string]any{
+			"dataDirHostPath": "/opt/replicated/rook",
+			"mon":             map[string]any{"count": 3},
+			"storage":         map[string]any{"useAllNodes": false, "useAllDevices": true, "nodes": entries},
+		},
+	}
+}
+
+// OSDDeployment has the name and labels that Rook gives, and its node selector.
+func OSDDeployment(host string, id int) any {
+	labels := map[string]any{"app": "rook-ceph-osd", "ceph-osd-id": fmt.Sprint(id), "rook_cluster": "rook-ceph"}
+	return deploymentOn(fmt.Sprintf("rook-ceph-osd-%d", id), host, "osd", labels)
+}
+
+// ToolsDeployment is the tools pod's, on a node.
+func ToolsDeployment(host string) any {
+	return deploymentOn(ToolsPod, host, ToolsPod, map[string]any{"app": ToolsPod})
+}
+
+func deploymentOn(name, host, container string, labels map[string]any) any {
+	return map[string]any{
+		"apiVersion": "apps/v1", "kind": "Deployment",
+		"metadata": map[string]any{"name": name, "namespace": RookNamespace, "labels": labels},
+		"spec": map[string]any{
+			"selector": map[string]any{"matchLabels": labels},
+			"template": map[string]any{
+				"metadata": map[string]any{"labels": labels},
+				"spec": map[string]any{
+					"nodeSelector": map[string]any{"kubernetes.io/hostname": host},
+					"containers":   []any{map[string]any{"name": container, "image": "ceph:16"}},
+				},
+			},
+		},
+	}
+}

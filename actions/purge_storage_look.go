@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/replicatedhq/ekco/internal/ceph"
 	"github.com/replicatedhq/ekco/internal/rook"
@@ -69,20 +70,29 @@ func (p storagePart) look(ctx context.Context, record journal.ActionRecord) (sto
 	if view.absent {
 		return view, nil
 	}
-	replacement, err := view.node.replacement(ctx, p.api)
-	if err != nil {
+	// Ceph is asked at once, as others do that look at the same moment.
+	var treeErr error
+	var asking sync.WaitGroup
+	asking.Go(func() { view.tree, treeErr = p.Ceph.Tree(ctx) })
+	view.replaced, view.claimed, err = p.replaced(ctx, view.node, view.Deployments)
+	asking.Wait()
+	switch {
+	case err != nil:
 		return storageView{}, err
-	}
-	view.replaced = replacement != ""
-	if view.replaced {
-		if view.claimed, err = p.claims(ctx, view.node, view.Deployments); err != nil {
-			return storageView{}, err
-		}
-	}
-	if view.tree, err = p.Ceph.Tree(ctx); err != nil {
-		return storageView{}, fmt.Errorf("read the CRUSH tree: %w", err)
+	case treeErr != nil:
+		return storageView{}, fmt.Errorf("read the CRUSH tree: %w", treeErr)
 	}
 	return view, nil
+}
+
+// replaced reports whether another Node has the name, and what it claims.
+func (p storagePart) replaced(ctx context.Context, node NodeIdentity, captured []rook.OSDDeployment) (bool, map[int]bool, error) {
+	replacement, err := node.replacement(ctx, p.api)
+	if err != nil || replacement == "" {
+		return false, nil, err
+	}
+	claimed, err := p.claims(ctx, node, captured)
+	return true, claimed, err
 }
 
 // claims returns the OSDs that have a Deployment under the node's name which was

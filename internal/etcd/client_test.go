@@ -137,3 +137,22 @@ func TestACallEndsWithItsContextAndSaysSo(t *testing.T) {
 		t.Errorf("took %s", took)
 	}
 }
+
+func TestWhatCallsTookIsToldWithTheirErrors(t *testing.T) {
+	told := make(map[string]error)
+	client, err := etcd.NewClient([]string{"https://127.0.0.1:1"}, etcd.Options{
+		CertificatesDir: certificates(t), OnCall: func(kind string, _ time.Duration, err error) { told[kind] = err },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, membersErr := client.Members(t.Context())
+	removeErr := client.RemoveMember(t.Context(), 1)
+	client.Health(t.Context(), []etcd.Member{{ID: 1, ClientURLs: []string{"https://127.0.0.1:1"}}})
+	if health, ok := told["health"]; len(told) != 3 || !ok || health != nil {
+		t.Errorf("told of %v", told)
+	}
+	if membersErr == nil || removeErr == nil || !errors.Is(told["members"], membersErr) || !errors.Is(told["remove-member"], removeErr) {
+		t.Errorf("told of %v, want %v and %v", told, membersErr, removeErr)
+	}
+}

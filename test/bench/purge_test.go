@@ -45,7 +45,7 @@ type purgeTimes struct {
 	// processes is how long at least one ceph process ran. calls adds the way
 	// there and back, and etcd: it is how long EKCO waited for others.
 	processes, calls time.Duration
-	cephRuns, events int
+	cephRuns         int
 }
 
 // timePurge purges a lost node.

@@ -3,6 +3,7 @@ package actions_test
 import (
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/replicatedhq/ekco/internal/ceph"
@@ -11,10 +12,9 @@ import (
 
 // makesAnew has Rook make the Deployment of osd.12 again after an effect.
 func (s *whole) makesAnew(after, uuid string) {
-	made := false
+	var made atomic.Bool // steps have their effects side by side
 	anew := func(effect string) {
-		if !made && strings.HasPrefix(effect, after) {
-			made = true
+		if strings.HasPrefix(effect, after) && made.CompareAndSwap(false, true) {
 			s.rook.AddOSDOf(ceph.Ref{ID: 12, UUID: uuid}, "w1")
 		}
 	}

@@ -1,6 +1,7 @@
 package ceph
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -22,19 +23,21 @@ func (c *Cluster) Hosts() map[string][]int {
 // UUID returns the UUID an OSD was started with.
 func (c *Cluster) UUID(id int) string { return c.uuids[id] }
 
-// StopHost ends all OSDs of a host as a loss of power does, and waits until the
+// StopHost ends all OSDs of hosts as a loss of power does, and waits until the
 // monitor counts them as down.
-func (c *Cluster) StopHost(host string) {
+func (c *Cluster) StopHost(hosts ...string) {
 	c.t.Helper()
 	expected := c.status().OSDMap.Up
-	for _, id := range c.hosts[host] {
-		if d := c.osds[id]; d != nil {
-			d.Kill()
-			delete(c.osds, id)
-			expected--
+	for _, host := range hosts {
+		for _, id := range c.hosts[host] {
+			if d := c.osds[id]; d != nil {
+				d.Kill()
+				delete(c.osds, id)
+				expected--
+			}
 		}
 	}
-	c.Eventually(noticeLimit, "the OSDs of "+host+" are down", func() bool {
+	c.Eventually(noticeLimit, fmt.Sprintf("the OSDs of %v are down", hosts), func() bool {
 		return c.status().OSDMap.Up <= expected
 	})
 }

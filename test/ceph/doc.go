@@ -4,4 +4,7 @@
 //
 // The programs are Debian's; [Start] has them installed when they are missing
 // (install.sh, which needs root).
+//
+// The tests here put internal/ceph before it. The tests of test/e2e give the
+// hosts the names of nodes, and have EKCO reach ceph through a pod.
 package ceph

@@ -41,6 +41,9 @@ func startCluster(t *testing.T, args ...string) *cluster {
 	dir := t.TempDir()
 	up := start(t, binaries.controlplane, append([]string{"up", "--dir", dir, "--primaries", "3", "--workers", "3"}, args...)...)
 	eventually(t, patience, "the control plane is up", func() (bool, string) {
+		if !up.Running() {
+			t.Fatalf("the control plane did not start:\n%s", up.output.tail(2000))
+		}
 		return kubeconfigLine.MatchString(up.output.String()), up.output.tail(500)
 	})
 	kubeconfig := kubeconfigLine.FindStringSubmatch(up.output.String())[1]
@@ -80,7 +83,13 @@ func (c *cluster) node(verb, name string, args ...string) {
 // account and exactly its permissions.
 func (c *cluster) applyShippedRBAC() {
 	c.t.Helper()
-	for _, name := range []string{"namespace.yaml", "rbac.yaml"} {
+	c.applyShipped("namespace.yaml", "rbac.yaml")
+}
+
+// applyShipped applies manifests of deploy.
+func (c *cluster) applyShipped(names ...string) {
+	c.t.Helper()
+	for _, name := range names {
 		c.kubectl("apply", "-f", filepath.Join("..", "..", "deploy", name))
 	}
 }
@@ -177,6 +186,9 @@ func (c *cluster) waitUnreachable(name string) {
 const atOnce = 4
 
 func TestMain(m *testing.M) {
+	if socket := os.Getenv(socketVariable); socket != "" {
+		os.Exit(runAsHandler(socket))
+	}
 	code := func() int {
 		if err := runAtOnce(atOnce); err != nil {
 			panic(err)

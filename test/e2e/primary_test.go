@@ -26,23 +26,30 @@ func startKubeadmCluster(t *testing.T, clusterStatus string) *kubeadmCluster {
 	c := startCluster(t)
 	c.applyShippedRBAC()
 	k := &kubeadmCluster{cluster: c, etcd: etcdtest.Start(t, binaries.controlplane, "primary-1", "primary-2", "primary-3")}
+	k.createKubeadmObjects(clusterStatus, "primary-1", "primary-2", "primary-3")
+	return k
+}
+
+// createKubeadmObjects makes kubeadm-config, and the pods of API servers on the
+// primaries.
+func (k *kubeadmCluster) createKubeadmObjects(clusterStatus string, primaries ...string) {
+	k.t.Helper()
 	data := map[string]string{"ClusterConfiguration": "kind: ClusterConfiguration\nkubernetesVersion: v1.21.14\n"}
 	if clusterStatus != "" {
-		for _, name := range []string{"primary-1", "primary-2", "primary-3"} {
+		for _, name := range primaries {
 			clusterStatus = strings.ReplaceAll(clusterStatus, "IP-OF-"+name, k.etcd.IP(name))
 		}
 		data["ClusterStatus"] = clusterStatus
 	}
-	_, err := c.client.CoreV1().ConfigMaps("kube-system").Create(t.Context(), &corev1.ConfigMap{
+	_, err := k.client.CoreV1().ConfigMaps("kube-system").Create(k.t.Context(), &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Name: "kubeadm-config"}, Data: data,
 	}, metav1.CreateOptions{})
 	if err != nil {
-		t.Fatal(err)
+		k.t.Fatal(err)
 	}
-	for _, name := range []string{"primary-1", "primary-2", "primary-3"} {
+	for _, name := range primaries {
 		k.addAPIServer(name)
 	}
-	return k
 }
 
 // addAPIServer adds what the kubelet shows of a node's static API server.

@@ -22,6 +22,8 @@ type gate struct {
 	mu     sync.Mutex
 	holds  []*hold
 	closed bool
+	// interrupt, if there is one, is told of the effects of purges.
+	interrupt *interrupter
 	// open ends the requests under way, watches above all.
 	open map[*http.Request]context.CancelFunc
 }
@@ -138,6 +140,8 @@ func (g *gate) around(next http.Handler) http.Handler {
 		switch {
 		case gone:
 			hangUp(w)
+		case h == nil && g.interrupt != nil && effectOf(r) != "":
+			g.interrupt.around(effectOf(r), w, r, next)
 		case h == nil:
 			next.ServeHTTP(w, r)
 		case h.afterEffect:

@@ -1,7 +1,7 @@
 // Package bench measures the ekco binary as it ships, from outside: against a
 // real Kubernetes control plane (test/controlplane) with 1,000 and 5,000
-// simulated nodes, and on a journal of a million events. Its figures are in
-// docs/performance.md.
+// simulated nodes, with a real Ceph and real etcd members, and on a journal of a
+// million events. Its figures are in docs/performance.md.
 //
 // Each benchmark reports its figures with b.ReportMetric; ns/op is of no
 // interest. Everything listens on loopback, and every process ends with its

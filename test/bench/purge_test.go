@@ -90,12 +90,14 @@ func timePurge(b *testing.B, w *wholeCluster, o *installation, operator *child.P
 // timeline shows the calls in order.
 func timeline(calls, processes []interval, from time.Time) string {
 	var text strings.Builder
-	for kind, all := range map[string][]interval{"call": calls, "process": processes} {
+	show := func(kind string, all []interval) {
 		slices.SortFunc(all, func(x, y interval) int { return x.began.Compare(y.began) })
 		for _, call := range all {
 			fmt.Fprintf(&text, "%7.3f s +%.3f s  %s: %s\n", call.began.Sub(from).Seconds(), call.ended.Sub(call.began).Seconds(), kind, call.what)
 		}
 	}
+	show("call", calls)
+	show("process", processes)
 	return text.String()
 }
 

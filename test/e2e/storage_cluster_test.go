@@ -11,6 +11,7 @@ import (
 
 	"github.com/replicatedhq/ekco/test/ceph"
 	etcdtest "github.com/replicatedhq/ekco/test/etcd"
+	"github.com/replicatedhq/ekco/test/kurl"
 )
 
 // wholeCluster is a cluster with all that a purge removes: nodes, etcd members,
@@ -52,7 +53,11 @@ func startWholeCluster(t *testing.T) *wholeCluster {
 		relay:          relay, exec: exec, gate: newGate(t, plane.config),
 	}
 	exec.cephConf, w.gate.interrupt = w.ceph.Conf(), exec.interrupt
-	w.createKubeadmObjects(clusterStatusOf(primaries), primaries...)
+	addresses := make(map[string]string)
+	for _, name := range primaries {
+		addresses[name] = members.IP(name)
+	}
+	w.createKubeadmObjects(kurl.ClusterStatus(addresses), primaries...)
 	w.createRookObjects()
 	w.ceph.CreatePool(pool, copies)
 	for i := range objects {
@@ -64,75 +69,14 @@ func startWholeCluster(t *testing.T) *wholeCluster {
 func object(i int) string  { return fmt.Sprintf("object-%d", i) }
 func content(i int) string { return strings.Repeat(fmt.Sprintf("content of %d ", i), 100) }
 
-// clusterStatusOf is what kubeadm wrote until Kubernetes 1.21.
-func clusterStatusOf(primaries []string) string {
-	var text strings.Builder
-	text.WriteString("apiEndpoints:\n")
-	for _, name := range primaries {
-		fmt.Fprintf(&text, "  %s:\n    advertiseAddress: IP-OF-%s\n    bindPort: 6443\n", name, name)
-	}
-	text.WriteString("apiVersion: kubeadm.k8s.io/v1beta2\nkind: ClusterStatus\n")
-	return text.String()
-}
-
 // createRookObjects makes what Rook would, and gives EKCO its permissions there.
 func (w *wholeCluster) createRookObjects() {
 	w.t.Helper()
-	w.kubectl("apply", "-f", "testdata/rook.yaml")
+	w.kubectl("apply", "-f", filepath.Join("..", "kurl", "rook.yaml"))
 	w.kubectl("wait", "--for=condition=Established", "crd/cephclusters.ceph.rook.io", "--timeout=30s")
 	w.applyShipped("rbac-rook.yaml")
-	var all []any
-	var entries []any
-	for host, ids := range w.ceph.Hosts() {
-		// As kURL and people write them: with and without devices.
-		entry := map[string]any{"name": host}
-		if len(ids) > 1 {
-			entry["devices"] = []any{map[string]any{"name": "sdb", "config": map[string]any{"osdsPerDevice": fmt.Sprint(len(ids))}}}
-		}
-		entries = append(entries, entry)
-		for _, id := range ids {
-			all = append(all, osdDeployment(host, id))
-		}
-	}
-	all = append(all, toolsDeployment(toolsNode), map[string]any{
-		"apiVersion": "ceph.rook.io/v1", "kind": "CephCluster",
-		"metadata": map[string]any{"name": "rook-ceph", "namespace": "rook-ceph"},
-		"spec": map[string]any{
-			"dataDirHostPath": "/opt/replicated/rook",
-			"mon":             map[string]any{"count": 3},
-			"storage":         map[string]any{"useAllNodes": false, "useAllDevices": true, "nodes": entries},
-		},
-	})
-	w.apply(map[string]any{"apiVersion": "v1", "kind": "List", "items": all})
+	w.apply(kurl.RookObjects(w.ceph.Hosts(), toolsNode))
 	w.waitTools(toolsNode)
-}
-
-// osdDeployment has the name and labels that Rook gives, and its node selector.
-func osdDeployment(host string, id int) any {
-	labels := map[string]any{"app": "rook-ceph-osd", "ceph-osd-id": fmt.Sprint(id), "rook_cluster": "rook-ceph"}
-	return deploymentOn(fmt.Sprintf("rook-ceph-osd-%d", id), host, "osd", labels)
-}
-
-func toolsDeployment(host string) any {
-	return deploymentOn(toolsPod, host, toolsPod, map[string]any{"app": toolsPod})
-}
-
-func deploymentOn(name, host, container string, labels map[string]any) any {
-	return map[string]any{
-		"apiVersion": "apps/v1", "kind": "Deployment",
-		"metadata": map[string]any{"name": name, "namespace": "rook-ceph", "labels": labels},
-		"spec": map[string]any{
-			"selector": map[string]any{"matchLabels": labels},
-			"template": map[string]any{
-				"metadata": map[string]any{"labels": labels},
-				"spec": map[string]any{
-					"nodeSelector":                  map[string]any{"kubernetes.io/hostname": host},
-					"terminationGracePeriodSeconds": 1,
-					"containers":                    []any{map[string]any{"name": container, "image": "ceph:16"}},
-				},
-			},
-		},
-	}
 }
 
 // apply applies one object.
@@ -153,7 +97,7 @@ func (w *wholeCluster) apply(manifest any) {
 func (w *wholeCluster) waitTools(node string) {
 	w.t.Helper()
 	eventually(w.t, patience, "the tools pod runs on "+node, func() (bool, string) {
-		got := strings.TrimSpace(w.kubectl("-n", "rook-ceph", "get", "pods", "-l", "app="+toolsPod,
+		got := strings.TrimSpace(w.kubectl("-n", "rook-ceph", "get", "pods", "-l", "app="+kurl.ToolsPod,
 			"-o", `jsonpath={range .items[*]}{.spec.nodeName} {.status.conditions[?(@.type=="Ready")].status}{end}`))
 		return got == node+" True", got
 	})
@@ -162,7 +106,7 @@ func (w *wholeCluster) waitTools(node string) {
 // moveTools has the tools pod run on a node.
 func (w *wholeCluster) moveTools(node string) {
 	w.t.Helper()
-	w.apply(toolsDeployment(node))
+	w.apply(kurl.ToolsDeployment(node))
 }
 
 // lose cuts the power of nodes: kubelets, etcd members and OSDs.

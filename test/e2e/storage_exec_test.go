@@ -15,10 +15,9 @@ import (
 	"sync"
 	"testing"
 	"time"
-)
 
-// toolsPod is the pod, app and container that spec and Rook agree on.
-const toolsPod = "rook-ceph-tools"
+	"github.com/replicatedhq/ekco/test/kurl"
+)
 
 // bridge stands for what a kubelet does with an exec: it runs the command, here
 // the real ceph, and keeps a record of it. The program that the control plane
@@ -189,7 +188,7 @@ func (b *bridge) run(request execRequest) (answer execAnswer, ok bool) {
 
 // cephWords returns the ceph command, if it may be run there.
 func cephWords(request execRequest) ([]string, error) {
-	if request.Namespace != "rook-ceph" || !strings.HasPrefix(request.Pod, toolsPod) || request.Container != toolsPod {
+	if request.Namespace != "rook-ceph" || !strings.HasPrefix(request.Pod, kurl.ToolsPod) || request.Container != kurl.ToolsPod {
 		return nil, fmt.Errorf("exec into %s/%s, container %s: only the tools pod has ceph", request.Namespace, request.Pod, request.Container)
 	}
 	argv := request.Argv

@@ -16,6 +16,7 @@ import (
 
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/internal/rook"
+	"github.com/replicatedhq/ekco/test/kurl"
 )
 
 // rookUnderShippedPermissions asks the real API server what EKCO asks of Rook,
@@ -75,7 +76,7 @@ func (w *wholeCluster) rookExec(t *testing.T, config *rest.Config, api *rook.Cli
 	if err := webSocket.StreamWithContext(t.Context(), remotecommand.StreamOptions{Stdout: new(strings.Builder)}); err == nil || !strings.Contains(err.Error(), "forbidden") {
 		t.Errorf("exec over a WebSocket under the shipped permissions: %v, want that it is forbidden", err)
 	}
-	if err := kubeSentinel(api.Exec(t.Context(), rook.Pod{Name: "no-such-pod", Container: toolsPod}, []string{"ceph"})); !errors.Is(err, kube.ErrNotFound) {
+	if err := kubeSentinel(api.Exec(t.Context(), rook.Pod{Name: "no-such-pod", Container: kurl.ToolsPod}, []string{"ceph"})); !errors.Is(err, kube.ErrNotFound) {
 		t.Errorf("exec into a pod that is not there: %v", err)
 	}
 }
@@ -83,8 +84,8 @@ func (w *wholeCluster) rookExec(t *testing.T, config *rest.Config, api *rook.Cli
 func kubeSentinel(_, _ []byte, _ int, err error) error { return err }
 
 func (w *wholeCluster) rookDeployments(t *testing.T, api *rook.Client) {
-	w.apply(osdDeployment("worker-9", 108))
-	w.apply(osdDeployment("worker-9", 109))
+	w.apply(kurl.OSDDeployment("worker-9", 108))
+	w.apply(kurl.OSDDeployment("worker-9", 109))
 	osds, err := api.OSDDeployments(t.Context(), "worker-9")
 	if err != nil || len(osds) != 2 || osds[0].Name != "rook-ceph-osd-108" || osds[0].OSD != 108 || osds[0].Replicas != 1 || osds[0].UID == "" {
 		t.Fatalf("found %+v, %v", osds, err)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/test/kurl"
 )
 
 // unanswered loses the tools pod with one of two nodes, and has no mgr.
@@ -71,7 +72,7 @@ func (w *wholeCluster) finishesWhenCephAnswers(t *testing.T, before world, noToo
 	mark := w.exec.mark()
 	first := start(t, binaries.ekco, "purge-node", noMgr, "--journal", o.journal, "--config", o.config)
 	w.waitDeferred(o, noMgr, "purge-osd")
-	w.kubectl("delete", "deployment", "-n", "rook-ceph", toolsPod, "--cascade=foreground")
+	w.kubectl("delete", "deployment", "-n", "rook-ceph", kurl.ToolsPod, "--cascade=foreground")
 	second := start(t, binaries.ekco, "purge-node", noTools, "--journal", o.journal, "--config", o.config)
 	for _, asked := range []*process{first, second} {
 		code, output := asked.wait(patience), asked.output.String()

@@ -75,8 +75,9 @@ func deploymentOn(name, host, container string, labels map[string]any) any {
 			"template": map[string]any{
 				"metadata": map[string]any{"labels": labels},
 				"spec": map[string]any{
-					"nodeSelector": map[string]any{"kubernetes.io/hostname": host},
-					"containers":   []any{map[string]any{"name": container, "image": "ceph:16"}},
+					"nodeSelector":                  map[string]any{"kubernetes.io/hostname": host},
+					"terminationGracePeriodSeconds": 1,
+					"containers":                    []any{map[string]any{"name": container, "image": "ceph:16"}},
 				},
 			},
 		},

@@ -181,6 +181,12 @@ func admitOpen(v *view, n *Node, open *journal.ActionRecord, request Request) (A
 			Payload: journal.ActionRetried{Reason: "its purge was asked for again"},
 		})
 	}
+	if request.Actor != open.RequestedBy && open.Stalled == nil {
+		answer.Events = append(answer.Events, journal.Draft{
+			Type: journal.TypeActionJoined, Subject: open.Subject, Action: open.ID, Cause: open.LastSeq, Actor: request.Actor,
+			Payload: journal.ActionJoined{Reason: request.Reason},
+		})
+	}
 	answer.Events = append(answer.Events, warned(n, open.ID, request)...)
 	return answer, nil
 }

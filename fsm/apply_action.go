@@ -54,7 +54,7 @@ func (s *State) foldAction(e journal.Event, payload journal.Payload) {
 		}
 	case *journal.ActionEnded:
 		s.foldEnded(e, rec, p)
-	case *journal.ActionWarned:
+	case *journal.ActionWarned, *journal.ActionJoined:
 		// kept in the journal only
 	}
 }

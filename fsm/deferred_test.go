@@ -121,7 +121,14 @@ func TestD12WhoeverAsksTwiceGetsOnePurgeAndWhoAskedAndWhyIsOnRecord(t *testing.T
 	w.lose("w1")
 	w.decide()
 	first := w.mustAdmit(Request{Kind: journal.ActionPurgeNode, Node: "w1", Actor: "cli:ann@h1", Reason: "its disk is dead"})
-	second := w.mustAdmit(Request{Kind: journal.ActionPurgeNode, Node: "w1", Actor: "cli:ben@h2"})
+	second := w.mustAdmit(Request{Kind: journal.ActionPurgeNode, Node: "w1", Actor: "cli:ben@h2", Reason: "smoke"})
+	if len(second.Events) != 1 || second.Events[0].Type != journal.TypeActionJoined || second.Events[0].Actor != "cli:ben@h2" ||
+		second.Events[0].Payload != (journal.ActionJoined{Reason: "smoke"}) {
+		t.Errorf("the second is on record as %+v", second.Events)
+	}
+	if again := w.mustAdmit(Request{Kind: journal.ActionPurgeNode, Node: "w1", Actor: "cli:ann@h1"}); len(again.Events) != 0 {
+		t.Errorf("the first asked again, and that is recorded: %+v", again.Events)
+	}
 	w.pass(w.p.PurgeAfter)
 	w.decide()
 	rec := w.s.Actions[w.open(journal.ActionPurgeNode, "w1")]

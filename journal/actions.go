@@ -159,6 +159,12 @@ type ActionRetried struct {
 	Reason string `json:"reason,omitempty"`
 }
 
+// ActionJoined says that somebody asked for what an open action of another does
+// already. It changes nothing but who is known to have wanted it, and why.
+type ActionJoined struct {
+	Reason string `json:"reason,omitempty"`
+}
+
 // ActionCancelling asks an action to stop. It has no effect on an action past
 // its point of no return.
 type ActionCancelling struct {

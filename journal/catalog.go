@@ -55,6 +55,7 @@ const (
 	TypeStepFailed       Type = "step.failed"
 	TypeActionStalled    Type = "action.stalled"
 	TypeActionRetried    Type = "action.retried"
+	TypeActionJoined     Type = "action.joined"
 	TypeActionCancelling Type = "action.cancelling"
 	TypeActionEnded      Type = "action.ended"
 )
@@ -131,6 +132,7 @@ var catalog = []CatalogEntry{
 	entry[StepFailed]("a step's effect or proof failed; it is tried again at next_try"),
 	entry[ActionStalled]("an action's retry budget is spent; it waits for retry or cancel"),
 	entry[ActionRetried]("an administrator gave a stalled or held action a new budget"),
+	entry[ActionJoined]("somebody else asked for what an open action does, and follows it"),
 	entry[ActionCancelling]("an action shall stop before its point of no return"),
 	entry[ActionEnded]("an action is over; no more happens under its id"),
 }

@@ -99,6 +99,9 @@ func (ActionStalled) eventVersion() int { return version1 }
 func (ActionRetried) eventType() Type   { return TypeActionRetried }
 func (ActionRetried) eventVersion() int { return version1 }
 
+func (ActionJoined) eventType() Type   { return TypeActionJoined }
+func (ActionJoined) eventVersion() int { return version1 }
+
 func (ActionCancelling) eventType() Type   { return TypeActionCancelling }
 func (ActionCancelling) eventVersion() int { return version1 }
 

@@ -31,7 +31,7 @@ func TestHistoryAsksForWhatItsFlagsSay(t *testing.T) {
 		{[]string{"--type", "step.*,journal.created"}, journal.Query{Types: []journal.Type{"journal.created", "step.done", "step.failed", "step.started"}}},
 		{[]string{"--component", "policy"}, journal.Query{Types: []journal.Type{"pause.cleared", "pause.set", "policy.lifted", "policy.refused"}}},
 		{[]string{"--component", "action", "--type", "*ed"}, journal.Query{Types: []journal.Type{
-			"action.adopted", "action.cancelling", "action.ended", "action.planned", "action.refused", "action.released", "action.requested",
+			"action.adopted", "action.cancelling", "action.ended", "action.joined", "action.planned", "action.refused", "action.released", "action.requested",
 			"action.retried", "action.stalled", "action.warned", "step.failed", "step.started",
 		}}},
 	} {

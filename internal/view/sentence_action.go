@@ -28,6 +28,8 @@ func sayAction(e journal.Event, payload journal.Payload) string {
 		return fmt.Sprintf("%s: stalled at %s%s; \"ekco retry\" or \"ekco cancel\" decides", e.Action, p.Step, because(p.Reason))
 	case *journal.ActionRetried:
 		return fmt.Sprintf("%s: %s gave it a new budget%s", e.Action, e.Actor, because(p.Reason))
+	case *journal.ActionJoined:
+		return fmt.Sprintf("%s: %s asked for the same and follows it%s", e.Action, e.Actor, because(p.Reason))
 	case *journal.ActionCancelling:
 		return fmt.Sprintf("%s: %s asked it to stop%s", e.Action, e.Actor, because(p.Reason))
 	case *journal.ActionEnded:

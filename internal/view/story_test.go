@@ -70,6 +70,7 @@ func wholeStory(t *testing.T) []journal.Event {
 	s.tell(node, purge, "operator", 18, journal.TypeStepFailed, journal.StepFailed{Step: "delete-node", Attempt: 1, Error: "the \x1b[31mAPI\nis away", NextTry: began.Add(25 * time.Second)})
 	s.tell(node, purge, "operator", 18, journal.TypeActionStalled, journal.ActionStalled{Step: "delete-node", Reason: "5 attempts failed"})
 	s.tell(node, purge, admin, 18, journal.TypeActionRetried, journal.ActionRetried{Reason: "the API is back"})
+	s.tell(node, purge, "cli:ben@h2", 18, journal.TypeActionJoined, journal.ActionJoined{Reason: "its rack is wanted"})
 	s.tell(node, purge, admin, 18, journal.TypeActionCancelling, journal.ActionCancelling{Reason: "never mind"})
 	s.tell(node, purge, "operator", 18, journal.TypeStepStarted, journal.StepStarted{Step: "delete-node", Attempt: 2})
 	s.tell(node, purge, "operator", 18, journal.TypeStepDone, journal.StepDone{Step: "delete-node", Attempt: 2})

@@ -91,6 +91,7 @@ func story() []journal.Draft {
 		}),
 		purging.of(node, journal.TypeActionStalled, journal.ActionStalled{Step: "delete-node", Reason: "3 attempts failed"}),
 		purging.of(node, journal.TypeActionRetried, journal.ActionRetried{Reason: "try again"}),
+		purging.of(node, journal.TypeActionJoined, journal.ActionJoined{Reason: "it is in the way"}),
 		purging.of(node, journal.TypeStepStarted, journal.StepStarted{Step: "delete-node", Attempt: 2}),
 		purging.of(node, journal.TypeStepDone, journal.StepDone{Step: "delete-node", Attempt: 2, AlreadyDone: true}),
 		facts.of(node, journal.TypeNodeGone, journal.NodeGone{Reason: "deleted"}),

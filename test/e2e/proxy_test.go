@@ -24,6 +24,8 @@ type gate struct {
 	closed bool
 	// interrupt, if there is one, is told of the effects of purges.
 	interrupt *interrupter
+	// execs are the times of execs into pods.
+	execs stopwatch
 	// open ends the requests under way, watches above all.
 	open map[*http.Request]context.CancelFunc
 }
@@ -137,6 +139,9 @@ func (g *gate) around(next http.Handler) http.Handler {
 		h, gone := g.take(r)
 		r, forget := g.track(r)
 		defer forget()
+		if strings.HasSuffix(r.URL.Path, "/exec") {
+			defer g.execs.start()()
+		}
 		switch {
 		case gone:
 			hangUp(w)

@@ -162,7 +162,7 @@ func (b *bridge) run(request execRequest) (answer execAnswer, ok bool) {
 	call := execCall{Pod: request.Pod, Container: request.Container, Began: time.Now()}
 	var err error
 	if call.Ceph, err = cephWords(request); err != nil {
-		call.Refused, call.ExitCode = err.Error(), 126
+		call.Refused, call.ExitCode, call.Ended = err.Error(), 126, call.Began
 		b.record(call)
 		return execAnswer{Stderr: []byte(err.Error()), ExitCode: call.ExitCode}, true
 	}
@@ -243,22 +243,13 @@ func (b *bridge) mark() mark {
 // spent says what the calls since a mark took, in all and of the clock.
 func (b *bridge) spent(since mark) string {
 	b.mu.Lock()
-	calls := slices.Clone(b.calls[since:])
-	b.mu.Unlock()
-	slices.SortFunc(calls, func(x, y execCall) int { return x.Began.Compare(y.Began) })
-	var sum, clock time.Duration
-	var until time.Time
-	for _, call := range calls {
-		sum += call.Ended.Sub(call.Began)
-		if until.Before(call.Began) {
-			until = call.Began
-		}
-		if call.Ended.After(until) {
-			clock += call.Ended.Sub(until)
-			until = call.Ended
-		}
+	defer b.mu.Unlock()
+	var spans []span
+	for _, call := range b.calls[since:] {
+		spans = append(spans, span{call.Began, call.Ended})
 	}
-	return fmt.Sprintf("%d calls of ceph, %s in all, within %s", len(calls), sum.Round(time.Millisecond), clock.Round(time.Millisecond))
+	return fmt.Sprintf("%d calls of ceph, %s in all, within %s", len(spans),
+		sumOf(spans).Round(time.Millisecond), clockOf(spans).Round(time.Millisecond))
 }
 
 func (b *bridge) tail(n int) string {

@@ -67,6 +67,7 @@ func (w *wholeCluster) deadPrimary(t *testing.T) {
 	mark, began := w.exec.mark(), time.Now()
 	output = o.mustEkco("purge-node", node)
 	t.Logf("purged within %s; %s:\n%s", time.Since(began).Round(10*time.Millisecond), w.exec.spent(mark), output)
+	w.logOverhead(o, node)
 	changed := w.exec.changes(mark)
 	slices.Sort(changed)
 	want := []string{

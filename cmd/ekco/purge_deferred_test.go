@@ -30,7 +30,7 @@ func deferring(t *testing.T) *fakeOperator {
 
 func TestD1APurgeThatOnlyWaitsForCephSucceedsWithAWarning(t *testing.T) {
 	d := newDesk(t, deferring(t))
-	d.expect(d.types("purge-node", "worker-2"), exitDone, "purged but for what waits", "purge-osd 3, purge-osd 12 stays open until CephAnswers")
+	d.expect(d.types("purge-node", "worker-2"), exitDone, "purged but for what waits", "purge-osd 3, purge-osd 12 stay open until CephAnswers")
 	for _, want := range []string{"no mgr", "EKCO finishes " + purgeID + " by itself"} {
 		if !strings.Contains(d.errOut.String(), want) {
 			t.Errorf("standard error has no %q:\n%s", want, d.errOut)
@@ -47,7 +47,7 @@ func TestAskingAgainForAPurgeThatWaitsForCephSaysSoAgain(t *testing.T) {
 
 func TestStatusSaysWhatWaitsForCeph(t *testing.T) {
 	d := newDesk(t, deferring(t))
-	d.expect(d.types("status"), exitDone, "all else is done; purge-osd 3, purge-osd 12 stays open until CephAnswers", "")
+	d.expect(d.types("status"), exitDone, "all else is done; purge-osd 3, purge-osd 12 stay open until CephAnswers", "")
 }
 
 func TestAPurgeThatWillBeRefusedIsNotAskedAboutAndIsOnRecord(t *testing.T) {

@@ -233,7 +233,11 @@ func progress(action journal.ActionRecord) string {
 func Waits(action journal.ActionRecord) []string {
 	var lines []string
 	if hold, deferred := action.Deferred(); deferred {
-		lines = append(lines, "all else is done; "+Clean(strings.Join(undone(action), ", "))+" stays open until "+
+		left, stay := undone(action), " stay open until "
+		if len(left) == 1 {
+			stay = " stays open until "
+		}
+		lines = append(lines, "all else is done; "+Clean(strings.Join(left, ", "))+stay+
 			Clean(hold.Preflight)+" no longer holds it, for days if need be, and keeps nothing else waiting")
 	}
 	for _, step := range slices.Sorted(maps.Keys(action.Holds)) {

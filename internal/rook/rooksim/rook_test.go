@@ -102,6 +102,7 @@ func TestThePodAnswersWhatTheTestSays(t *testing.T) {
 		t.Errorf("%q, %d, %v", stdout, exitCode, err)
 	}
 	r.SetInstallation(rook.Installation{Why: "gone"})
+	runner.Version = rook.VersionOf(r) // the other one remembers
 	if _, _, _, err := runner.Run(t.Context(), []string{"ceph"}); !errors.Is(err, kube.ErrNotFound) {
 		t.Errorf("without Rook: %v", err)
 	}

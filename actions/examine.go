@@ -75,31 +75,46 @@ func prove(ctx context.Context, code Step, step StepContext) (result proofResult
 	return proofResult{Proof: proof}
 }
 
-// check runs preflights, all at once, and returns their answers in the order of
-// the names. All of them are asked, so that the gravest answer counts and people
-// see every one. An error says that one could not be asked.
+// check runs preflights and returns their answers in the order of the names. All
+// of them are asked, so that the gravest answer counts and people see every one.
+// First those that ask others, all at once, which take as long as the slowest;
+// then, also at once, those of [askedLast], so that their answers are new when
+// the step starts. An error says that one could not be asked.
 func (r *Runner) check(ctx context.Context, kind Kind, record journal.ActionRecord, names []string) ([]Check, error) {
 	checks, failures := make([]Check, len(names)), make([]error, len(names))
-	var asking sync.WaitGroup
-	for i, name := range names {
-		preflight, ok := r.preflight(kind, name)
-		if !ok {
-			checks[i] = Check{name, Hold("this EKCO has no such check; run the version that planned the action")}
-			continue
-		}
-		asking.Go(func() {
-			verdict, err := r.ask(ctx, preflight, record)
-			checks[i] = Check{name, verdict}
-			if err != nil {
-				failures[i] = fmt.Errorf("ask preflight %s: %w", name, err)
+	for _, last := range []bool{false, true} {
+		var asking sync.WaitGroup
+		for i, name := range names {
+			if askedLast(name) != last {
+				continue
 			}
-		})
+			asking.Go(func() { checks[i], failures[i] = r.checkOne(ctx, kind, record, name) })
+		}
+		asking.Wait()
 	}
-	asking.Wait()
 	if err := cmp.Or(failures...); err != nil {
 		return nil, err
 	}
 	return checks, nil
+}
+
+// askedLast reports whether a preflight is asked when all others have answered:
+// the live look at the Node, which may return meanwhile, and the rules of
+// policy, which judge what EKCO knows already and take no time.
+func askedLast(name string) bool {
+	return name == NodeStillGone || slices.Contains(PurgePolicy(), name)
+}
+
+func (r *Runner) checkOne(ctx context.Context, kind Kind, record journal.ActionRecord, name string) (Check, error) {
+	preflight, ok := r.preflight(kind, name)
+	if !ok {
+		return Check{name, Hold("this EKCO has no such check; run the version that planned the action")}, nil
+	}
+	verdict, err := r.ask(ctx, preflight, record)
+	if err != nil {
+		return Check{}, fmt.Errorf("ask preflight %s: %w", name, err)
+	}
+	return Check{name, verdict}, nil
 }
 
 func (r *Runner) ask(ctx context.Context, preflight Preflight, record journal.ActionRecord) (verdict Verdict, err error) {

@@ -82,6 +82,9 @@ func admit(s *State, p Policy, now time.Time, request Request) (Admission, error
 		return admitTraced(s, p, now, request)
 	}
 	n := s.meant(nodes, request)
+	if s.tracesTell(n) && (request.UID != n.UID || journal.IsTraced(n.UID)) {
+		return admitPurged(s, p, now, n, request)
+	}
 	if request.UID != "" && request.UID != n.UID {
 		return refuse(n, request, RuleReplaced, fmt.Sprintf(
 			"the name means another node now (uid %s) than a moment ago (uid %s); look again, then ask again", n.UID, request.UID))

@@ -20,8 +20,8 @@ type Traces struct {
 	Places, Names []string
 }
 
-// admitTraced answers a request for a name without a machine. What was traced
-// of it becomes one: gone, and perhaps a primary.
+// admitTraced answers a request for a name without a machine, or with purged
+// ones only. What was traced of it becomes one: gone, and perhaps a primary.
 func admitTraced(s *State, p Policy, now time.Time, request Request) (Admission, error) {
 	if known := s.alias(request.Node); known != nil {
 		return Admission{}, &UnknownNodeError{Name: request.Node, Alias: known.Name, Near: []string{known.Name}}
@@ -33,6 +33,10 @@ func admitTraced(s *State, p Policy, now time.Time, request Request) (Admission,
 	n := &Node{
 		Name: request.Node, UID: journal.TracedUID(request.Node), State: Gone, Since: now,
 		GoneAt: now, GoneReason: neverSeen,
+	}
+	if request.UID != "" && request.UID != n.UID {
+		return refuse(n, request, RuleReplaced, fmt.Sprintf(
+			"of the node with uid %s nothing is known; what is left under its name may be another one's; look again, then ask again", request.UID))
 	}
 	if s.Journal.SafeMode() {
 		return refuse(n, request, RuleSafeMode, safeModeReason(s))
@@ -48,6 +52,59 @@ func admitTraced(s *State, p Policy, now time.Time, request Request) (Admission,
 	admission.Events = slices.Insert(admission.Events, 0, traced)
 	admission.Message = fmt.Sprintf("EKCO never saw node %s; what is left of it: %s", n.Name, strings.Join(traces.Found, "; "))
 	return admission, nil
+}
+
+// NeedsTraces reports whether only a look for traces can tell what there is to
+// purge under the name: it has no machine, or none but purged ones. since is
+// when the last one was purged, and zero if there is none: an older look tells
+// nothing.
+func (s *State) NeedsTraces(name string) (since time.Time, needed bool) {
+	nodes := s.NodeByName(name)
+	if len(nodes) == 0 {
+		return time.Time{}, true
+	}
+	for _, n := range nodes {
+		if n.State == Purged && n.Since.After(since) {
+			since = n.Since
+		}
+	}
+	return since, s.tracesTell(nodes[0])
+}
+
+// tracesTell reports whether the machine that a name means has come to its end
+// by a purge, so that what is found under the name now is of another one, or
+// was left behind.
+func (s *State) tracesTell(n *Node) bool { return n.State == Purged && !s.hasOpenAction(n.UID) }
+
+// admitPurged answers a request for a name whose machine n is purged. What is
+// found of the name all the same becomes a machine that EKCO never saw.
+func admitPurged(s *State, p Policy, now time.Time, n *Node, request Request) (Admission, error) {
+	if request.Traces != nil && len(request.Traces.Found) > 0 && s.alias(request.Node) == nil {
+		admission, err := admitTraced(s, p, now, request)
+		if err == nil {
+			admission.Message = fmt.Sprintf("node %s (%s) is purged since %s, and EKCO saw no other of the name; what is left all the same: %s",
+				n.Name, identity(n), stamp(n.Since), strings.Join(request.Traces.Found, "; "))
+		}
+		return admission, err
+	}
+	message := fmt.Sprintf("node %s (%s) is purged already, since %s", n.Name, identity(n), stamp(n.Since))
+	if looked := request.Traces; looked != nil {
+		message += looked.nothing()
+	}
+	return Admission{AlreadyDone: true, Message: message}, nil
+}
+
+// nothing says where a look has found nothing just now, and what it could not
+// see.
+func (t Traces) nothing() string {
+	text := ""
+	if len(t.Places) > 0 {
+		text = "; EKCO looked again just now, and found no trace of it in " + strings.Join(t.Places, " or ")
+	}
+	for _, doubt := range t.Doubts {
+		text += "; " + doubt
+	}
+	return text
 }
 
 // alias returns the machine whose hostname the name is, or whose hostname it

@@ -1,20 +1,30 @@
 package fsm
 
-import "github.com/replicatedhq/ekco/journal"
+import (
+	"slices"
+
+	"github.com/replicatedhq/ekco/journal"
+)
 
 // neverSeen is why the machine of a node that was only traced is gone.
 const neverSeen = "EKCO never saw its Node object"
 
-// foldTraced opens the machine of a node that EKCO never saw.
+// foldTraced opens the machine of a node that EKCO never saw. One that has come
+// to its end begins anew: its name left traces again.
 func (s *State) foldTraced(e journal.Event) {
+	former := s.Nodes[e.Subject.UID]
 	switch {
 	case e.Subject.Name == "" || e.Subject.UID != journal.TracedUID(e.Subject.Name):
 		s.problem(e, "%q is not the uid of a traced node", e.Subject.UID)
-	case s.Nodes[e.Subject.UID] != nil:
+		return
+	case former != nil && (!former.finished() || s.hasOpenAction(former.UID)):
 		s.problem(e, "the node is traced already")
-	default:
-		s.addTraced(e, e.Subject)
+		return
+	case former != nil:
+		s.Finished = slices.DeleteFunc(s.Finished, func(uid string) bool { return uid == former.UID })
+		s.removeNode(former.UID)
 	}
+	s.addTraced(e, e.Subject)
 }
 
 // addTraced adds a machine that is Gone from its beginning, and whose role

@@ -3,6 +3,7 @@ package fsm
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -55,9 +56,91 @@ func TestANodeThatNobodyKnowsIsPurgedByItsTraces(t *testing.T) {
 	w.startStep(admission.Action, "delete-node")
 	w.end(admission.Action, journal.OutcomeDone)
 	w.wantDecided("node.transitioned w8: Purging to Purged")
-	again, err := w.admit(askTraced("w8", "CRUSH host w8"))
+	again, err := w.admit(askTraced("w8"))
 	if err != nil || !again.AlreadyDone || len(again.Events) != 0 {
 		t.Errorf("asked again: %+v, %v", again, err)
+	}
+	for _, want := range []string{"w8 (which EKCO never saw) is purged already, since " + stamp(n.Since), "no trace of it in Rook and Ceph or etcd; etcd could not be asked"} {
+		if !strings.Contains(again.Message, want) {
+			t.Errorf("%q does not say %q", again.Message, want)
+		}
+	}
+}
+
+func TestAPurgedNameThatLeftTracesAgainIsPurgedAgain(t *testing.T) {
+	for name, first := range map[string]func(w *world) Admission{
+		"EKCO never saw the first": func(w *world) Admission { return w.mustAdmit(askTraced("w8", "CRUSH host w8")) },
+		"EKCO saw the first": func(w *world) Admission {
+			w.observe("w8")
+			w.gone("w8", "deleted")
+			w.decide()
+			return w.mustAdmit(ask("w8"))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.cluster("w1")
+			admission := first(w)
+			w.plan(admission.Action)
+			w.startStep(admission.Action, "delete-node")
+			w.end(admission.Action, journal.OutcomeDone)
+			w.wantDecided("node.transitioned w8: Purging to Purged")
+
+			again := w.mustAdmit(askTraced("w8", "CRUSH host w8"))
+			if again.AlreadyDone || again.Action == admission.Action {
+				t.Fatalf("asked again: %+v", again)
+			}
+			if !strings.Contains(again.Message, "is purged since ") || !strings.Contains(again.Message, "CRUSH host w8") {
+				t.Errorf("message: %s", again.Message)
+			}
+			if n := w.s.Nodes["traced:w8"]; n == nil || n.State != Purging || n.LastPurge != nil {
+				t.Fatalf("the machine is %+v", n)
+			}
+			if _, needed := w.s.NeedsTraces("w8"); needed {
+				t.Error("traces are looked for although a purge is open")
+			}
+			w.plan(again.Action)
+			w.end(again.Action, journal.OutcomeDone)
+			w.wantDecided("node.transitioned w8: Purging to Purged")
+			if since, needed := w.s.NeedsTraces("w8"); !needed || !since.Equal(w.s.Nodes["traced:w8"].Since) {
+				t.Errorf("a look is needed: %v, since %v", needed, since)
+			}
+			finished := slices.DeleteFunc(slices.Clone(w.s.Finished), func(uid string) bool { return uid != "traced:w8" })
+			if len(w.s.Problems) != 0 || len(finished) != 1 {
+				t.Errorf("problems %q, finished %q", w.s.Problems, w.s.Finished)
+			}
+		})
+	}
+}
+
+func TestAPurgedMachineThatIsMeantByItsUIDIsNotTraced(t *testing.T) {
+	w := newWorld(t)
+	w.cluster("w1")
+	w.observe("w8")
+	w.gone("w8", "deleted")
+	w.decide()
+	action := w.mustAdmit(ask("w8")).Action
+	w.plan(action)
+	w.end(action, journal.OutcomeDone)
+	w.decide()
+	request := askTraced("w8", "CRUSH host w8")
+	request.UID = uidOf("w8")
+	if again := w.mustAdmit(request); !again.AlreadyDone {
+		t.Errorf("asked for by its uid: %+v", again)
+	}
+	request.UID = "another"
+	w.wantRefused(request, RuleReplaced, "look again")
+}
+
+func TestTracesUnderAPurgedNameThatMayBeAnotherNodesStay(t *testing.T) {
+	w := newWorld(t)
+	action := w.mustAdmit(askTraced("w.8", "CRUSH host w-8")).Action
+	w.plan(action)
+	w.end(action, journal.OutcomeDone)
+	w.decide()
+	w.observe("w-8")
+	if again := w.mustAdmit(askTraced("w.8", "CRUSH host w-8")); !again.AlreadyDone {
+		t.Errorf("asked again: %+v", again)
 	}
 }
 

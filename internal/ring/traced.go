@@ -12,28 +12,36 @@ import (
 // The purge itself captures everything anew.
 const lookAgain = 2 * time.Minute
 
-// lastLook is the last look for a node that nobody knows which found something.
+// lastLook is the last look for traces of a node which found something.
 type lastLook struct {
-	name   string
-	at     time.Time
-	traces fsm.Traces
+	name      string
+	began, at time.Time
+	traces    fsm.Traces
 }
 
-// traced adds to a request about a node that nobody knows what a look for its
-// traces has come to. It looks outside of the loop: a place that does not
-// answer takes its time.
+// tells reports whether the look still says what is left of the node, of which a
+// purge ended at the given time, if one ever did.
+func (l lastLook) tells(node string, purged time.Time) bool {
+	return l.name == node && time.Since(l.at) < lookAgain && l.began.After(purged)
+}
+
+// traced adds to a request about a node that nobody knows, or that is purged,
+// what a look for its traces has come to. It looks outside of the loop: a place
+// that does not answer takes its time.
 func (b *Backend) traced(ctx context.Context, request fsm.Request) (fsm.Request, error) {
 	request.Traces = nil
 	known := false
 	err := b.ring.do(ctx, func(s *fsm.State) {
-		known = len(s.NodeByName(request.Node)) > 0
-		if last := b.ring.lastLook; last.name == request.Node && time.Since(last.at) < lookAgain {
+		purged, needed := s.NeedsTraces(request.Node)
+		known = !needed
+		if last := b.ring.lastLook; last.tells(request.Node, purged) {
 			request.Traces = &last.traces
 		}
 	})
 	if err != nil || known || request.Traces != nil {
 		return request, err
 	}
+	began := time.Now()
 	found := b.ring.tracer.Trace(ctx, request.Node)
 	if ctx.Err() != nil {
 		return request, ctx.Err()
@@ -42,6 +50,6 @@ func (b *Backend) traced(ctx context.Context, request fsm.Request) (fsm.Request,
 	if len(found.Found) == 0 {
 		return request, nil
 	}
-	look := lastLook{name: request.Node, at: time.Now(), traces: *request.Traces}
+	look := lastLook{name: request.Node, began: began, at: time.Now(), traces: *request.Traces}
 	return request, b.ring.do(ctx, func(*fsm.State) { b.ring.lastLook = look })
 }

@@ -158,3 +158,34 @@ func TestAnEKCOWithAnEmptyJournalFinishesThePurgeOfAnUnseenNode(t *testing.T) {
 		}
 	})
 }
+
+func TestAPurgedNodeIsLookedForAgainWhenItIsAskedForAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		u := newUnseen(t)
+		in := u.start(nil)
+		pass(time.Minute)
+		backend := in.Backend(nil)
+		for round := range 2 {
+			if _, err := backend.Explain(t.Context(), purge("primary-9")); err != nil {
+				t.Fatal(err)
+			}
+			if admitted, err := backend.Request(t.Context(), purge("primary-9")); err != nil || admitted.AlreadyDone {
+				t.Fatalf("round %d: admitted %+v, %v", round, admitted, err)
+			}
+			pass(time.Minute)
+			if got := u.machine("primary-9"); got.State != fsm.Purged || u.hasMember() {
+				t.Fatalf("round %d: the machine is %+v; the member is there: %v", round, got, u.hasMember())
+			}
+			// What was seen before the purge ended tells nothing any more.
+			again, err := backend.Request(t.Context(), purge("primary-9"))
+			if err != nil || !again.AlreadyDone || !strings.Contains(again.Message, "no trace of it in kubeadm's endpoints or etcd") {
+				t.Errorf("round %d: asked again: %+v, %v", round, again, err)
+			}
+			u.member = u.etcd.Add("primary-9", "10.8.0.9")
+			u.etcd.Kill(u.member.ID)
+		}
+		if err := in.stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}

@@ -18,16 +18,6 @@ import (
 // stopPatience is how long calls that are under way may take to end.
 const stopPatience = 3 * time.Second
 
-// ServeSocket listens on the socket and serves the backend until ctx ends. It
-// returns nil after an orderly stop.
-func ServeSocket(ctx context.Context, path string, backend Backend, log *slog.Logger) error {
-	listener, err := Listen(ctx, path)
-	if err != nil {
-		return err
-	}
-	return Serve(ctx, listener, backend, log)
-}
-
 // Serve serves the backend on a listener from [Listen] until ctx ends, and
 // closes it. When ctx ends, streams are cut and other calls have 3 s to end.
 func Serve(ctx context.Context, listener net.Listener, backend Backend, log *slog.Logger) error {

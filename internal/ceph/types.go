@@ -204,7 +204,8 @@ func (s Safety) Reason() string {
 }
 
 // NewSafety returns the answer to a question about the given OSDs of which
-// those are safe, and the rest is active.
+// those are safe, and the rest is active. It is for implementations of [API]
+// that simulate Ceph; what Ceph itself answers is parsed.
 func NewSafety(asked, safe []int) Safety {
 	s := Safety{asked: slices.Clone(asked)}
 	for _, id := range asked {

@@ -1,0 +1,48 @@
+package bolt
+
+import (
+	"errors"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/replicatedhq/ekco/journal"
+)
+
+func TestEventsOfAFutureEkcoAreCarriedAlong(t *testing.T) {
+	created, err := journal.CreatedDraft("id").Event()
+	if err != nil {
+		t.Fatal(err)
+	}
+	created.Seq = 1
+	future := journal.Event{
+		Seq: 2, Type: "future.thing", Version: 7, Subject: journal.NodeSubject("node-1", "uid"), Actor: "operator",
+		Payload: []byte(`{"b":[1, 2],"a":"<"}`),
+	}
+	path := filepath.Join(t.TempDir(), "journal.db")
+	written := func(r *rebuilder) error {
+		for _, record := range [][]byte{created.Seal(journal.Hash{}), future.Seal(created.Hash)} {
+			if fits, err := r.record(record); err != nil || !fits {
+				t.Fatalf("%s fits: %t, %v", record, fits, err)
+			}
+		}
+		return nil
+	}
+	end := func(*rebuilder) journal.Draft { return observed("node-2") }
+	if err := rebuild(path, time.Now, written, end); err != nil {
+		t.Fatal(err)
+	}
+	store := mustOpen(t, path, inChild())
+	if _, _, err := store.Compact(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	got := mustRead(t, store, journal.Query{Node: "node-1", Types: []journal.Type{"future.thing"}})
+	if len(got) != 1 || !sameRecord(got[0], future) {
+		t.Fatalf("read %+v", got)
+	}
+	if _, err := got[0].Decode(); !errors.Is(err, journal.ErrUnknownType) {
+		t.Errorf("decode: %v", err)
+	}
+	mustClose(t, store)
+	mustVerify(t, path)
+}

@@ -21,8 +21,10 @@ type Relay struct {
 	mu                   sync.Mutex
 	onQuestion, onAnswer func() (cut bool)
 	// open are the listeners and connections.
-	open  map[io.Closer]bool
-	ended sync.WaitGroup
+	open map[io.Closer]bool
+	// closed is set when close has begun: what comes later is closed at once.
+	closed bool
+	ended  sync.WaitGroup
 }
 
 // StartRelayed is [Start] with a relay in front of every member.
@@ -70,13 +72,18 @@ func (r *Relay) listen(t testing.TB, ip string) {
 	})
 }
 
-// connect joins a client with a member until one of them hangs up.
+// connect joins a client with a member until they are parted.
 func (r *Relay) connect(ctx context.Context, client net.Conn, address string) {
 	member, err := new(net.Dialer).DialContext(ctx, "tcp", address)
 	if err != nil {
 		_ = client.Close()
 		return
 	}
+	r.join(client, member)
+}
+
+// join passes on what two ends say until one of them hangs up.
+func (r *Relay) join(client, member net.Conn) {
 	defer r.track(client, member)()
 	var both sync.WaitGroup
 	both.Go(func() { r.pass(member, client, func() func() bool { return r.onQuestion }) })
@@ -84,12 +91,16 @@ func (r *Relay) connect(ctx context.Context, client net.Conn, address string) {
 	both.Wait()
 }
 
-// track lets close end what is open; the returned function forgets it.
+// track lets close end what is open; the returned function forgets it. After
+// close it ends it itself.
 func (r *Relay) track(open ...io.Closer) (forget func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, o := range open {
 		r.open[o] = true
+		if r.closed {
+			_ = o.Close()
+		}
 	}
 	return func() {
 		r.mu.Lock()
@@ -103,6 +114,7 @@ func (r *Relay) track(open ...io.Closer) (forget func()) {
 // close ends everything. Nothing may be held.
 func (r *Relay) close() {
 	r.mu.Lock()
+	r.closed = true
 	for o := range r.open {
 		_ = o.Close()
 	}

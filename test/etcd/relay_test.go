@@ -2,6 +2,8 @@ package etcdtest
 
 import (
 	"errors"
+	"io"
+	"net"
 	"slices"
 	"testing"
 	"time"
@@ -41,4 +43,24 @@ func TestARemovalIsFinishedByRepeatingItWhetherQuestionOrAnswerWasLost(t *testin
 		t.Errorf("repeated: %v", err)
 	}
 	c.wantNames("a", "a", "b")
+}
+
+func TestAConnectionThatARelayMadeWhileItWasClosedEnds(t *testing.T) {
+	client, ours := net.Pipe()
+	member, theirs := net.Pipe()
+	r := &Relay{open: make(map[io.Closer]bool)}
+	r.close()
+	r.ended.Go(func() { r.join(ours, theirs) })
+	ended := make(chan struct{})
+	go func() {
+		r.ended.Wait()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+	case <-time.After(time.Minute):
+		t.Error("it is open a minute later")
+		_, _ = client.Close(), member.Close()
+		<-ended
+	}
 }

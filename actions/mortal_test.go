@@ -75,11 +75,11 @@ func (m mortalRook) StorageNode(ctx context.Context, names ...string) (rook.Stor
 	return m.Rook.StorageNode(ctx, names...)
 }
 
-func (m mortalRook) OSDDeployments(ctx context.Context, hostname string) ([]rook.OSDDeployment, error) {
+func (m mortalRook) OSDDeployments(ctx context.Context) ([]rook.OSDDeployment, error) {
 	if err := m.fuse.alive(); err != nil {
 		return nil, err
 	}
-	return m.Rook.OSDDeployments(ctx, hostname)
+	return m.Rook.OSDDeployments(ctx)
 }
 
 func (m mortalRook) RemoveStorageNode(ctx context.Context, node rook.StorageNode) (removed json.RawMessage, err error) {

@@ -65,8 +65,8 @@ func TestTheDeploymentOfAnOSDThatGotTheIDOnAnotherNodeIsLeftAlone(t *testing.T) 
 		s.ask(journal.ActionRequested{})
 		s.runToEnd(s.cfg())
 		s.wantTraces()
-		if found, err := s.rook.OSDDeployments(t.Context(), "p2"); err != nil || len(found) != 2 {
-			t.Errorf("on p2 are %+v, %v", found, err)
+		if found := s.deploymentsOn("p2"); len(found) != 2 {
+			t.Errorf("on p2 are %q", found)
 		}
 	})
 }

@@ -67,31 +67,31 @@ func (p storagePart) findAll(ctx context.Context, record journal.ActionRecord) (
 func (p storagePart) find(ctx context.Context, view storageView) (foundOSDs, error) {
 	var found foundOSDs
 	host, hasHost := view.tree.HostOfNode(view.node.hostname())
-	var ids []int
-	for _, id := range view.ids() {
-		osd, there := view.tree.OSD(id)
+	var osds []ceph.Ref
+	for _, lost := range view.OSDs {
+		osd, there := view.tree.OSD(lost.ID)
 		elsewhere := osd.Host != "" && (!hasHost || osd.Host != host.Name)
 		switch {
 		case !there:
-		case elsewhere, view.replaced && (osd.Up || view.claimed[id]):
-			found.Left = append(found.Left, id)
+		case elsewhere, osd.IsOther(lost.Ref), view.replaced && (osd.Up || view.claimed[lost.ID]):
+			found.Left = append(found.Left, lost.ID)
 		default:
-			ids = append(ids, id)
+			osds = append(osds, lost.Ref)
 		}
 	}
 	if hasHost && !view.replaced {
 		found.CrushHost = host.Name
-		orphans, err := p.orphans(ctx, view.tree, host, view.ids())
+		orphans, err := p.orphans(ctx, view.tree, host, view.node, view.refs())
 		if err != nil {
 			return foundOSDs{}, err
 		}
-		for _, id := range orphans {
-			if osd, _ := view.tree.OSD(id); !osd.Up {
-				ids = append(ids, id)
+		for _, orphan := range orphans {
+			if osd, _ := view.tree.OSD(orphan.ID); !osd.Up {
+				osds = append(osds, orphan)
 			}
 		}
 	}
-	found.OSDs = osdFacts(view.tree, ids)
+	found.OSDs = osdFacts(view.tree, osds)
 	return found, nil
 }
 

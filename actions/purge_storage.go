@@ -17,7 +17,7 @@ import (
 // Rook is what a purge asks of Rook's objects; a [rook.API] is one.
 type Rook interface {
 	Detect(ctx context.Context) (rook.Installation, error)
-	OSDDeployments(ctx context.Context, hostname string) ([]rook.OSDDeployment, error)
+	OSDDeployments(ctx context.Context) ([]rook.OSDDeployment, error)
 	ScaleDown(ctx context.Context, name, uid string) error
 	DeleteDeployment(ctx context.Context, name, uid string) error
 	StorageNode(ctx context.Context, names ...string) (rook.StorageNode, error)
@@ -52,8 +52,9 @@ type StorageFacts struct {
 	Deployments []rook.OSDDeployment `json:"deployments,omitempty"`
 	// CrushHost is the node's host in the CRUSH map, empty when it has none.
 	CrushHost string `json:"crush_host,omitempty"`
-	// TreeUnread says why the CRUSH tree could not be read. OSDs then lack their
-	// UUIDs, and there may be more of them; both are found when Ceph answers.
+	// TreeUnread says why the CRUSH tree could not be read. OSDs then have the
+	// UUIDs that their Deployments say, or none, and there may be more of them;
+	// both are found when Ceph answers.
 	TreeUnread string `json:"tree_unread,omitempty"`
 	// RookUnread says why Rook's objects may not be read. Deployments and Entry are
 	// then found when they may.
@@ -85,6 +86,15 @@ func (f *StorageFacts) ids() []int {
 		ids[i] = osd.ID
 	}
 	return ids
+}
+
+// refs returns the OSDs as Ceph knows them.
+func (f *StorageFacts) refs() []ceph.Ref {
+	refs := make([]ceph.Ref, len(f.OSDs))
+	for i, osd := range f.OSDs {
+		refs[i] = osd.Ref
+	}
+	return refs
 }
 
 // storagePart is the node's part of Ceph.
@@ -137,15 +147,16 @@ func (p storagePart) readRook(ctx context.Context, node NodeIdentity) (*StorageF
 
 // deployments returns the Deployments of OSDs that are bound to the node.
 func (p storagePart) deployments(ctx context.Context, node NodeIdentity) ([]rook.OSDDeployment, error) {
-	var all []rook.OSDDeployment
-	for _, name := range node.names() {
-		found, err := p.Rook.OSDDeployments(ctx, name)
-		if err != nil {
-			return nil, fmt.Errorf("find the OSDs of node %s: %w", node.Name, err)
-		}
-		all = append(all, found...)
+	all, err := p.Rook.OSDDeployments(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("find the OSDs of node %s: %w", node.Name, err)
 	}
-	return all, nil
+	return slices.DeleteFunc(all, func(d rook.OSDDeployment) bool { return !node.binds(d) }), nil
+}
+
+// binds reports whether a Deployment is bound to the node.
+func (n NodeIdentity) binds(d rook.OSDDeployment) bool {
+	return d.Hostname != "" && slices.Contains(n.names(), d.Hostname)
 }
 
 // captureOSDs finds the node's OSDs by their Deployments and in the CRUSH tree.
@@ -163,64 +174,80 @@ func (p storagePart) captureOSDs(ctx context.Context, record journal.ActionRecor
 	default:
 		return fmt.Errorf("find the OSDs of node %s: %w", facts.Node.Name, err)
 	}
-	ids := deployedOSDs(storage.Deployments)
+	osds := deployedOSDs(storage.Deployments)
 	if host, ok := tree.HostOfNode(facts.Node.hostname()); ok {
 		storage.CrushHost = host.Name
-		orphans, err := p.orphans(ctx, tree, host, ids)
+		orphans, err := p.orphans(ctx, tree, host, facts.Node, osds)
 		if err != nil {
 			return err
 		}
-		ids = append(ids, orphans...)
+		osds = append(osds, orphans...)
 	}
-	storage.OSDs = osdFacts(tree, ids)
+	storage.OSDs = osdFacts(tree, osds)
 	return nil
 }
 
-// deployedOSDs returns the ids of OSDs that have a Deployment.
-func deployedOSDs(deployments []rook.OSDDeployment) (ids []int) {
+// deployedOSDs returns the OSDs that have a Deployment.
+func deployedOSDs(deployments []rook.OSDDeployment) (osds []ceph.Ref) {
 	for _, d := range deployments {
 		if d.OSD != rook.UnknownOSD {
-			ids = append(ids, d.OSD)
+			osds = append(osds, ceph.Ref{ID: d.OSD, UUID: d.UUID})
 		}
 	}
-	return ids
+	return osds
 }
 
 // cephLook bounds a question to Ceph that only a look needs.
 const cephLook = 20 * time.Second
 
 // orphans returns the OSDs under the host that are not among the known ones and
-// have no Deployment on another host.
-func (p storagePart) orphans(ctx context.Context, tree ceph.Tree, host ceph.Host, known []int) ([]int, error) {
-	unknown := slices.DeleteFunc(slices.Clone(host.OSDs), func(id int) bool { return slices.Contains(known, id) })
-	if len(unknown) == 0 {
+// have no Deployment. One that is not bound to the node speaks for another
+// machine, whichever: the CRUSH map does not tell which there are. Rook writes
+// dashes for dots there, and a disk that was moved is still under its old host.
+func (p storagePart) orphans(ctx context.Context, tree ceph.Tree, host ceph.Host, node NodeIdentity, known []ceph.Ref) ([]ceph.Ref, error) {
+	var orphans []ceph.Ref
+	for _, id := range host.OSDs {
+		ref := ceph.Ref{ID: id}
+		if osd, ok := tree.OSD(id); ok {
+			ref = osd.Ref
+		}
+		if !hasOSD(known, ref) {
+			orphans = append(orphans, ref)
+		}
+	}
+	if len(orphans) == 0 {
 		return nil, nil
 	}
-	for _, other := range tree.Hosts {
-		if other.Name == host.Name {
-			continue
-		}
-		deployments, err := p.Rook.OSDDeployments(ctx, other.Name)
-		if err != nil {
-			return nil, fmt.Errorf("find the OSDs of %s: %w", other.Name, err)
-		}
-		for _, d := range deployments {
-			unknown = slices.DeleteFunc(unknown, func(id int) bool { return id == d.OSD })
-		}
+	deployments, err := p.Rook.OSDDeployments(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("find out which machines the OSDs of CRUSH host %s belong to: %w", host.Name, err)
 	}
-	return unknown, nil
+	elsewhere := deployedOSDs(slices.DeleteFunc(deployments, node.binds))
+	return slices.DeleteFunc(orphans, func(osd ceph.Ref) bool { return hasOSD(elsewhere, osd) }), nil
 }
 
-// osdFacts returns what the tree says about the OSDs, by id.
-func osdFacts(tree ceph.Tree, ids []int) []OSDFacts {
-	var osds []OSDFacts
-	slices.Sort(ids)
-	for _, id := range slices.Compact(ids) {
-		facts := OSDFacts{Ref: ceph.Ref{ID: id}}
-		if osd, ok := tree.OSD(id); ok {
-			facts.Ref, facts.Gone = osd.Ref, !osd.Exists
+// hasOSD reports whether the OSD is among them, as far as UUIDs are known.
+func hasOSD(osds []ceph.Ref, osd ceph.Ref) bool {
+	return slices.ContainsFunc(osds, func(o ceph.Ref) bool { return o.ID == osd.ID && !o.IsOther(osd) })
+}
+
+// osdFacts returns what the tree says about the OSDs, by id. One whose id belongs
+// to another OSD now is gone, and left out.
+func osdFacts(tree ceph.Tree, osds []ceph.Ref) []OSDFacts {
+	var all []OSDFacts
+	for _, ref := range osds {
+		facts := OSDFacts{Ref: ref}
+		if now, ok := tree.OSD(ref.ID); ok {
+			if now.IsOther(ref) {
+				continue
+			}
+			facts.Gone = !now.Exists
+			if now.UUID != "" {
+				facts.UUID = now.UUID
+			}
 		}
-		osds = append(osds, facts)
+		all = append(all, facts)
 	}
-	return osds
+	slices.SortFunc(all, func(a, b OSDFacts) int { return a.ID - b.ID })
+	return slices.CompactFunc(all, func(a, b OSDFacts) bool { return a.ID == b.ID })
 }

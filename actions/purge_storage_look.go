@@ -117,7 +117,7 @@ func (p storagePart) claims(ctx context.Context, node NodeIdentity, captured []r
 func (v storageView) remains(osd OSDFacts) (now ceph.OSD, kept string, remains bool) {
 	now, there := v.tree.OSD(osd.ID)
 	switch {
-	case !there, osd.UUID != "" && now.UUID != "" && osd.UUID != now.UUID, osd.Gone && now.Exists:
+	case !there, now.IsOther(osd.Ref), osd.Gone && now.Exists:
 		return now, "", false
 	case v.replaced && (now.Up || v.claimed[osd.ID]):
 		return now, fmt.Sprintf("%s belongs to the node that replaced %s", ceph.Names(osd.ID), v.node.Name), false

@@ -135,12 +135,20 @@ func (s *whole) wantTraces(want ...string) {
 
 // deployments returns the names of the Deployments on w1.
 func (s *whole) deployments() (names []string) {
-	found, err := s.rook.OSDDeployments(s.t.Context(), "w1")
+	return s.deploymentsOn("w1")
+}
+
+// deploymentsOn returns the names of the Deployments that are bound to a machine.
+func (s *whole) deploymentsOn(hostname string) (names []string) {
+	s.t.Helper()
+	found, err := s.rook.OSDDeployments(s.t.Context())
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	for _, d := range found {
-		names = append(names, d.Name)
+		if d.Hostname == hostname {
+			names = append(names, d.Name)
+		}
 	}
 	return names
 }

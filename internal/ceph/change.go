@@ -48,7 +48,7 @@ func (c *Client) checkSame(ctx context.Context, osd Ref) (there bool, err error)
 		return false, err
 	}
 	live := uuids[osd.ID]
-	if (OSD{Ref: Ref{ID: osd.ID, UUID: live}}).isOther(osd) {
+	if (Ref{ID: osd.ID, UUID: live}).IsOther(osd) {
 		return false, fmt.Errorf("purge %s: %w: it has UUID %s, not %s; it was left alone", name(osd.ID), ErrOtherOSD, live, osd.UUID)
 	}
 	return live != "", nil

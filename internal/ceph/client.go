@@ -129,7 +129,7 @@ func (c *Client) Exists(ctx context.Context, osd Ref) (bool, error) {
 		return false, err
 	}
 	found, exists := tree.OSD(osd.ID)
-	return exists && !found.isOther(osd), nil
+	return exists && !found.IsOther(osd), nil
 }
 
 // SafeToDestroy implements [API]. With JSON asked for, ceph exits with 0 also

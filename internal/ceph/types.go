@@ -103,6 +103,9 @@ type Ref struct {
 	UUID string `json:"uuid,omitempty"`
 }
 
+// IsOther reports whether two OSDs of the same id are known to be different.
+func (r Ref) IsOther(osd Ref) bool { return r.UUID != "" && osd.UUID != "" && r.UUID != osd.UUID }
+
 // OSD is one object storage daemon.
 type OSD struct {
 	Ref
@@ -120,9 +123,6 @@ type OSD struct {
 
 // In reports whether the OSD is to hold data.
 func (o OSD) In() bool { return o.Reweight > 0 }
-
-// isOther reports whether two OSDs of the same id are known to be different.
-func (o OSD) isOther(osd Ref) bool { return o.UUID != "" && osd.UUID != "" && o.UUID != osd.UUID }
 
 // OSD returns the OSD of that id.
 func (t Tree) OSD(id int) (OSD, bool) {

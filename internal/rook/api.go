@@ -31,9 +31,9 @@ type API interface {
 	// nil when the program ran to its end, whatever its exit code. When ctx ends,
 	// Exec does; the program in the pod may go on.
 	Exec(ctx context.Context, pod Pod, argv []string) (stdout, stderr []byte, exitCode int, err error)
-	// OSDDeployments returns the Deployments of all OSDs that are bound to the
-	// machine with that hostname, sorted by name. None when Rook is not there.
-	OSDDeployments(ctx context.Context, hostname string) ([]OSDDeployment, error)
+	// OSDDeployments returns the Deployments of all OSDs of the cluster, sorted by
+	// name. None when Rook is not there.
+	OSDDeployments(ctx context.Context) ([]OSDDeployment, error)
 	// ScaleDown sets the replicas of the Deployment of that name and UID to 0. It
 	// returns kube.ErrNotFound when there is none of the name, kube.ErrOtherUID
 	// when it is another one.
@@ -78,6 +78,9 @@ type OSDDeployment struct {
 	OSD int `json:"osd"`
 	// UUID is the OSD's, empty where the Deployment does not say it.
 	UUID string `json:"uuid,omitempty"`
+	// Hostname is that of the machine it is bound to, empty where it is bound to
+	// none.
+	Hostname string `json:"hostname,omitempty"`
 	// Replicas is how many are wanted: 1, or 0 when it is scaled down.
 	Replicas int `json:"replicas"`
 }

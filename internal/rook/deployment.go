@@ -53,7 +53,7 @@ func (d deployment) image(container string) string {
 }
 
 // OSDDeployments implements [API].
-func (c *Client) OSDDeployments(ctx context.Context, hostname string) ([]OSDDeployment, error) {
+func (c *Client) OSDDeployments(ctx context.Context) ([]OSDDeployment, error) {
 	var list struct {
 		Items []deployment `json:"items"`
 	}
@@ -66,9 +66,7 @@ func (c *Client) OSDDeployments(ctx context.Context, hostname string) ([]OSDDepl
 	}
 	var found []OSDDeployment
 	for _, item := range list.Items {
-		if hostname != "" && item.Spec.Template.Spec.NodeSelector[hostnameOfNode] == hostname {
-			found = append(found, item.osd())
-		}
+		found = append(found, item.osd())
 	}
 	slices.SortFunc(found, func(a, b OSDDeployment) int { return strings.Compare(a.Name, b.Name) })
 	return found, nil
@@ -88,7 +86,10 @@ func (d deployment) osdUUID() string {
 
 func (d deployment) osd() OSDDeployment {
 	// A Deployment without replicas has one.
-	osd := OSDDeployment{Name: d.Metadata.Name, UID: d.Metadata.UID, OSD: UnknownOSD, UUID: d.osdUUID(), Replicas: 1}
+	osd := OSDDeployment{
+		Name: d.Metadata.Name, UID: d.Metadata.UID, OSD: UnknownOSD, UUID: d.osdUUID(),
+		Hostname: d.Spec.Template.Spec.NodeSelector[hostnameOfNode], Replicas: 1,
+	}
 	if d.Spec.Replicas != nil {
 		osd.Replicas = *d.Spec.Replicas
 	}

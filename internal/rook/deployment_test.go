@@ -18,41 +18,40 @@ func osdOf(name, uid, id, hostname string) string {
 		"spec":{"replicas":1,"template":{"spec":{"nodeSelector":{"kubernetes.io/hostname":%q}}}}}`, name, uid, id, hostname)
 }
 
-func TestAllOSDsOfAMachineAreFoundWhateverTheirIDs(t *testing.T) {
+func TestAllOSDsAreFoundWithTheirMachinesWhateverTheirIDs(t *testing.T) {
 	_, client := newServer(t, map[string]string{deploymentPath + "?app=rook-ceph-osd": `{"items":[` + strings.Join([]string{
 		strings.Replace(osdOf("rook-ceph-osd-9", "u9", "9", "w1"), `"template":{"spec":{`,
 			`"template":{"spec":{"containers":[{"name":"osd","env":[{"name":"ROOK_OSD_ID","value":"9"},{"name":"ROOK_OSD_UUID","value":"uuid-9"}]}],`, 1),
 		osdOf("rook-ceph-osd-10", "u10", "10", "w1"),
-		osdOf("rook-ceph-osd-123", "u123", "123", "w1"), osdOf("rook-ceph-osd-1", "u1", "1", "w10"),
+		osdOf("rook-ceph-osd-123", "u123", "123", "w1"), osdOf("rook-ceph-osd-1", "u1", "1", "w10.lan"),
 		osdOf("rook-ceph-osd-x", "ux", "x1", "w1"), osdOf("rook-ceph-osd-neg", "un", "-1", "w1"),
 		`{"metadata":{"name":"on-a-claim","labels":{"ceph-osd-id":"5"}},"spec":{"template":{"spec":{}}}}`,
 	}, ",") + `]}`})
-	got, err := client.OSDDeployments(t.Context(), "w1")
+	got, err := client.OSDDeployments(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := []OSDDeployment{
-		{Name: "rook-ceph-osd-10", UID: "u10", OSD: 10, Replicas: 1},
-		{Name: "rook-ceph-osd-123", UID: "u123", OSD: 123, Replicas: 1},
-		{Name: "rook-ceph-osd-9", UID: "u9", OSD: 9, UUID: "uuid-9", Replicas: 1},
-		{Name: "rook-ceph-osd-neg", UID: "un", OSD: UnknownOSD, Replicas: 1},
-		{Name: "rook-ceph-osd-x", UID: "ux", OSD: UnknownOSD, Replicas: 1},
+		{Name: "on-a-claim", OSD: 5, Replicas: 1},
+		{Name: "rook-ceph-osd-1", UID: "u1", OSD: 1, Hostname: "w10.lan", Replicas: 1},
+		{Name: "rook-ceph-osd-10", UID: "u10", OSD: 10, Hostname: "w1", Replicas: 1},
+		{Name: "rook-ceph-osd-123", UID: "u123", OSD: 123, Hostname: "w1", Replicas: 1},
+		{Name: "rook-ceph-osd-9", UID: "u9", OSD: 9, UUID: "uuid-9", Hostname: "w1", Replicas: 1},
+		{Name: "rook-ceph-osd-neg", UID: "un", OSD: UnknownOSD, Hostname: "w1", Replicas: 1},
+		{Name: "rook-ceph-osd-x", UID: "ux", OSD: UnknownOSD, Hostname: "w1", Replicas: 1},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("found (- wanted, + got):\n%s", diff)
-	}
-	if got, err := client.OSDDeployments(t.Context(), ""); err != nil || got != nil {
-		t.Errorf("without a hostname: %v, %v", got, err)
 	}
 }
 
 func TestWithoutRookThereAreNoOSDs(t *testing.T) {
 	s, client := newServer(t, nil)
-	if got, err := client.OSDDeployments(t.Context(), "w1"); err != nil || got != nil {
+	if got, err := client.OSDDeployments(t.Context()); err != nil || got != nil {
 		t.Errorf("%v, %v", got, err)
 	}
 	s.failures["GET "+deploymentPath] = 500
-	if _, err := client.OSDDeployments(t.Context(), "w1"); !errors.Is(err, kube.ErrUnavailable) {
+	if _, err := client.OSDDeployments(t.Context()); !errors.Is(err, kube.ErrUnavailable) {
 		t.Errorf("a broken API server: %v", err)
 	}
 }

@@ -117,7 +117,7 @@ func TestWithoutPermissionsForRookItIsAbsentOnlyIfThereIsNoSignOfIt(t *testing.T
 func TestOSDsThatMayNotBeSeenAreNotTakenForNone(t *testing.T) {
 	s, client := newServer(t, map[string]string{clusterPath: emptyCluster})
 	s.failures["GET "+deploymentPath], s.failures["GET "+clusterPath] = 403, 403
-	if _, err := client.OSDDeployments(t.Context(), "w1"); !errors.Is(err, kube.ErrForbidden) {
+	if _, err := client.OSDDeployments(t.Context()); !errors.Is(err, kube.ErrForbidden) {
 		t.Errorf("Deployments: %v", err)
 	}
 	if _, err := client.StorageNode(t.Context(), "w1"); !errors.Is(err, kube.ErrForbidden) {

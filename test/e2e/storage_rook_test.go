@@ -83,10 +83,16 @@ func (w *wholeCluster) rookExec(t *testing.T, config *rest.Config, api *rook.Cli
 
 func kubeSentinel(_, _ []byte, _ int, err error) error { return err }
 
+// deploymentsOn returns the Deployments that are bound to a machine.
+func deploymentsOn(t *testing.T, api *rook.Client, hostname string) ([]rook.OSDDeployment, error) {
+	all, err := api.OSDDeployments(t.Context())
+	return slices.DeleteFunc(all, func(d rook.OSDDeployment) bool { return d.Hostname != hostname }), err
+}
+
 func (w *wholeCluster) rookDeployments(t *testing.T, api *rook.Client) {
 	w.apply(kurl.OSDDeployment("worker-9", 108))
 	w.apply(kurl.OSDDeployment("worker-9", 109))
-	osds, err := api.OSDDeployments(t.Context(), "worker-9")
+	osds, err := deploymentsOn(t, api, "worker-9")
 	if err != nil || len(osds) != 2 || osds[0].Name != "rook-ceph-osd-108" || osds[0].OSD != 108 || osds[0].Replicas != 1 || osds[0].UID == "" {
 		t.Fatalf("found %+v, %v", osds, err)
 	}
@@ -104,7 +110,7 @@ func (w *wholeCluster) rookDeployments(t *testing.T, api *rook.Client) {
 			t.Error(err)
 		}
 	}
-	if osds, err = api.OSDDeployments(t.Context(), "worker-9"); err != nil || len(osds) != 2 || osds[0].Replicas != 0 || osds[1].Replicas != 1 {
+	if osds, err = deploymentsOn(t, api, "worker-9"); err != nil || len(osds) != 2 || osds[0].Replicas != 0 || osds[1].Replicas != 1 {
 		t.Errorf("scaled down, found %+v, %v", osds, err)
 	}
 	for _, osd := range []rook.OSDDeployment{first, other} {

@@ -73,20 +73,21 @@ func constants(t *testing.T, path ...string) map[string]string {
 	return found
 }
 
-func TestTheOSDsOfAMachineAreReadFromDeploymentsAsTheyAreWritten(t *testing.T) {
+func TestTheOSDsOfAllMachinesAreReadFromDeploymentsAsTheyAreWritten(t *testing.T) {
 	other := osdOf(4, "w1", 1)
 	other.Labels["app"] = "rook-ceph-mon"
 	unset := osdOf(5, "w1", 0)
 	unset.Spec.Replicas = nil
 	_, client := serve(t, osdOf(3, "w1", 0), osdOf(12, "w1", 2), osdOf(7, "w2", 1), other, unset)
-	got, err := client.OSDDeployments(t.Context(), "w1")
+	got, err := client.OSDDeployments(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := []rook.OSDDeployment{
-		{Name: "rook-ceph-osd-12", UID: "uid-rook-ceph-osd-12", OSD: 12, Replicas: 2},
-		{Name: "rook-ceph-osd-3", UID: "uid-rook-ceph-osd-3", OSD: 3, Replicas: 0},
-		{Name: "rook-ceph-osd-5", UID: "uid-rook-ceph-osd-5", OSD: 5, Replicas: 1},
+		{Name: "rook-ceph-osd-12", UID: "uid-rook-ceph-osd-12", OSD: 12, Hostname: "w1", Replicas: 2},
+		{Name: "rook-ceph-osd-3", UID: "uid-rook-ceph-osd-3", OSD: 3, Hostname: "w1", Replicas: 0},
+		{Name: "rook-ceph-osd-5", UID: "uid-rook-ceph-osd-5", OSD: 5, Hostname: "w1", Replicas: 1},
+		{Name: "rook-ceph-osd-7", UID: "uid-rook-ceph-osd-7", OSD: 7, Hostname: "w2", Replicas: 1},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("found (- wanted, + got):\n%s", diff)
@@ -126,8 +127,8 @@ func TestADeploymentIsDeletedWithOptionsThatKubernetesKnows(t *testing.T) {
 	if options.PropagationPolicy == nil || *options.PropagationPolicy != metav1.DeletePropagationBackground {
 		t.Errorf("options %s", request.body)
 	}
-	left, err := client.OSDDeployments(t.Context(), "w1")
-	if err != nil || !slices.Equal(left, []rook.OSDDeployment{{Name: "rook-ceph-osd-4", UID: "uid-rook-ceph-osd-4", OSD: 4, Replicas: 1}}) {
+	left, err := client.OSDDeployments(t.Context())
+	if err != nil || !slices.Equal(left, []rook.OSDDeployment{{Name: "rook-ceph-osd-4", UID: "uid-rook-ceph-osd-4", OSD: 4, Hostname: "w1", Replicas: 1}}) {
 		t.Errorf("left %v, %v", left, err)
 	}
 }

@@ -70,7 +70,7 @@ func (r *Rook) Exec(ctx context.Context, pod rook.Pod, argv []string) (stdout, s
 }
 
 // OSDDeployments implements [rook.API].
-func (r *Rook) OSDDeployments(ctx context.Context, hostname string) ([]rook.OSDDeployment, error) {
+func (r *Rook) OSDDeployments(ctx context.Context) ([]rook.OSDDeployment, error) {
 	if err := sim.Reach(ctx, &r.APIServer, ListDeployments); err != nil {
 		return nil, err
 	}
@@ -78,9 +78,7 @@ func (r *Rook) OSDDeployments(ctx context.Context, hostname string) ([]rook.OSDD
 	defer r.mu.Unlock()
 	var found []rook.OSDDeployment
 	for _, d := range r.deployments {
-		if hostname != "" && d.hostname == hostname {
-			found = append(found, d.OSDDeployment)
-		}
+		found = append(found, d)
 	}
 	slices.SortFunc(found, func(a, b rook.OSDDeployment) int { return strings.Compare(a.Name, b.Name) })
 	return found, nil

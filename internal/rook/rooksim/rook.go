@@ -32,14 +32,9 @@ type Rook struct {
 	clusterUID   string
 	useAllNodes  bool
 	nodes        []listed
-	deployments  map[string]deployment
+	deployments  map[string]rook.OSDDeployment
 	uids         int
 	toolsPod     bool
-}
-
-type deployment struct {
-	rook.OSDDeployment
-	hostname string
 }
 
 type listed struct {
@@ -55,7 +50,7 @@ func New() *Rook {
 		installation: rook.Installation{Present: true, Version: rook.Version{
 			Known: true, Major: 1, Minor: 10, Patch: 8, Text: "v1.10.8",
 		}},
-		clusterUID: ClusterUID, deployments: make(map[string]deployment), toolsPod: true,
+		clusterUID: ClusterUID, deployments: make(map[string]rook.OSDDeployment), toolsPod: true,
 	}
 }
 
@@ -77,8 +72,10 @@ func (r *Rook) AddOSDOf(osd ceph.Ref, hostname string) rook.OSDDeployment {
 	defer r.mu.Unlock()
 	r.uids++
 	name := fmt.Sprintf("rook-ceph-osd-%d", osd.ID)
-	added := rook.OSDDeployment{Name: name, UID: fmt.Sprintf("uid-%s-%d", name, r.uids), OSD: osd.ID, UUID: osd.UUID, Replicas: 1}
-	r.deployments[name] = deployment{added, hostname}
+	added := rook.OSDDeployment{
+		Name: name, UID: fmt.Sprintf("uid-%s-%d", name, r.uids), OSD: osd.ID, UUID: osd.UUID, Hostname: hostname, Replicas: 1,
+	}
+	r.deployments[name] = added
 	return added
 }
 

@@ -139,7 +139,9 @@ func TestAConnectionWaitsWhileTooManyAreOpen(t *testing.T) {
 	}
 }
 
-func TestMetricsCountWhatHappens(t *testing.T) {
+// busyMetrics has something to say in every family.
+func busyMetrics(t *testing.T) *Metrics {
+	t.Helper()
 	m := NewMetrics()
 	at := time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)
 	seq := uint64(0)
@@ -165,6 +167,9 @@ func TestMetricsCountWhatHappens(t *testing.T) {
 	m.JournalSize(4096)
 	m.Observed("nodes", 2*time.Second)
 	m.MirrorFailed(errors.New("conflict"))
+	m.Requested("get", "nodes", 200)
+	m.CephRan("osd purge", time.Second, nil)
+	m.EtcdAnswered("members", time.Second, nil)
 	state := fsm.NewState()
 	state.Seq = seq
 	state.Nodes["u"] = &fsm.Node{Name: "w", State: fsm.Unknown}
@@ -172,8 +177,13 @@ func TestMetricsCountWhatHappens(t *testing.T) {
 		ID: "a", Kind: journal.ActionClearNode, Status: fsm.Held,
 		Holds: map[string]journal.ActionHeld{"": {Preflight: "StormBrake"}},
 	}
+	state.Refusals = []fsm.Refusal{{Kind: journal.ActionPurgeNode, Rule: "Paused"}}
 	m.State(state)
+	return m
+}
 
+func TestMetricsCountWhatHappens(t *testing.T) {
+	m := busyMetrics(t)
 	const want = `
 # HELP ekco_actions_total Actions that ended, by kind and outcome.
 # TYPE ekco_actions_total counter

@@ -55,11 +55,13 @@ type fakeOperator struct {
 	slow bool
 	// lost ends a follower's stream with an error after the live events.
 	lost bool
+	// closed counts how often it was hung up on.
+	closed int
 	// followed is closed when a follower has had every live event.
 	followed chan struct{}
 }
 
-func (f *fakeOperator) Close() {}
+func (f *fakeOperator) Close() { f.closed++ }
 
 func (f *fakeOperator) Status(context.Context) (api.Status, error) { return f.status, f.err }
 

@@ -49,6 +49,12 @@ func (p *purger) follow(ctx context.Context, admitted api.Admission) error {
 	if admitted.Resumed {
 		f.showPresent(ctx)
 	}
+	var regained operator
+	defer func() {
+		if regained != nil {
+			regained.Close()
+		}
+	}()
 	for {
 		err := f.stream(ctx)
 		f.clear()
@@ -69,7 +75,10 @@ func (p *purger) follow(ctx context.Context, admitted api.Admission) error {
 		case err != nil:
 			return err
 		}
-		defer back.Close()
+		if regained != nil {
+			regained.Close()
+		}
+		regained = back
 		p.backend, p.besideCommand = back, servedByCommand(ctx, back)
 	}
 }

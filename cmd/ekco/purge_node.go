@@ -82,7 +82,8 @@ type purger struct {
 	again func(ctx context.Context) (operator, error)
 	// recordedAs reads how an action is recorded in the file; see [app.recorded].
 	recordedAs func(ctx context.Context, action string) (file operator, over bool, err error)
-	// answered is set once warnings were shown and the purge is still wanted.
+	// answered are the warnings that were shown, with what was said to each. It
+	// outlives the process that gave them: nothing is asked twice.
 	answered []journal.ActionWarned
 	// shown is the UID of the machine that was shown first under the name. No
 	// other is asked for, whoever does the work: it may have joined since.
@@ -173,10 +174,8 @@ func (p *purger) run(ctx context.Context, request fsm.Request) error {
 		p.say("%s", explained.Message)
 		return nil
 	}
-	if p.answered == nil {
-		if p.answered, err = p.ask(ctx, explained); err != nil {
-			return err
-		}
+	if err := p.ask(ctx, explained); err != nil {
+		return err
 	}
 	request.Warned = p.answered
 	if p.shown == "" {
@@ -228,15 +227,17 @@ func (p *purger) refused(ctx context.Context, request fsm.Request) error {
 }
 
 // ask shows what the preflights have against the purge. It asks only a person,
-// and only about warnings.
-func (p *purger) ask(ctx context.Context, explained api.Explanation) ([]journal.ActionWarned, error) {
+// and only about warnings of preflights that were not answered yet.
+func (p *purger) ask(ctx context.Context, explained api.Explanation) error {
 	var warned []journal.ActionWarned
 	refused := false
 	for _, check := range explained.Checks {
 		switch check.Verdict {
 		case api.VerdictWarn:
 			p.warn("warning: %s: %s", check.Preflight, check.Reason)
-			warned = append(warned, journal.ActionWarned{Preflight: check.Preflight, Warning: check.Reason})
+			if !slices.ContainsFunc(p.answered, func(w journal.ActionWarned) bool { return w.Preflight == check.Preflight }) {
+				warned = append(warned, journal.ActionWarned{Preflight: check.Preflight, Warning: check.Reason})
+			}
 		case api.VerdictHold:
 			p.warn("note: the purge will wait: %s: %s", check.Preflight, check.Reason)
 		case api.VerdictRefuse, verdictAbandon:
@@ -245,7 +246,7 @@ func (p *purger) ask(ctx context.Context, explained api.Explanation) ([]journal.
 		}
 	}
 	if len(warned) == 0 || refused {
-		return nil, nil
+		return nil
 	}
 	answer := "no terminal"
 	switch {
@@ -255,14 +256,15 @@ func (p *purger) ask(ctx context.Context, explained api.Explanation) ([]journal.
 		answer = "--force"
 	case p.app.askable:
 		if err := p.confirm(ctx); err != nil {
-			return nil, err
+			return err
 		}
 		answer = "yes"
 	}
 	for i := range warned {
 		warned[i].Answer = answer
 	}
-	return warned, nil
+	p.answered = append(p.answered, warned...)
+	return nil
 }
 
 // verdictAbandon is the answer of a preflight that ends the purge before it has

@@ -4,11 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"strconv"
+	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/replicatedhq/ekco/internal/api"
 	"github.com/replicatedhq/ekco/internal/config"
@@ -129,6 +134,88 @@ func TestWhatACommandLeftUndoneIsTakenOver(t *testing.T) {
 	if *began != 1 || len(rest.requests) != 1 {
 		t.Errorf("began %d times, asked for %v", *began, rest.requests)
 	}
+}
+
+// warning returns what a preflight warns of.
+func warning(preflight string) api.CheckResult {
+	return api.CheckResult{Preflight: preflight, Verdict: api.VerdictWarn, Reason: "mind it"}
+}
+
+func TestOnlyWhatTheSuccessorOfACommandWarnsOfAnewIsAsked(t *testing.T) {
+	d := newDesk(t, nil)
+	endedInFile(t, d, "")
+	first, rest := beside(t), purging(t, journal.OutcomeDone)
+	first.explained.Checks = []api.CheckResult{warning("StormBrake")}
+	rest.explained.Checks = []api.CheckResult{warning("StormBrake"), warning("CephHealthy")}
+	d.dials(first)
+	d.works(rest, 0, nil)
+	d.app.askable, d.app.stdin = true, &typing{answers: []string{"y\n", "yes\n"}}
+	d.expect(d.types("purge-node", "worker-2"), exitDone, "is purged", "warning: CephHealthy: mind it")
+	if asked := strings.Count(d.errOut.String(), "Purge node worker-2 all the same?"); asked != 2 {
+		t.Errorf("asked %d times, want once of each command:\n%s", asked, d.errOut)
+	}
+	want := []journal.ActionWarned{
+		{Preflight: "StormBrake", Warning: "mind it", Answer: "yes"}, {Preflight: "CephHealthy", Warning: "mind it", Answer: "yes"},
+	}
+	if diff := cmp.Diff(want, rest.requests[0].Warned); diff != "" {
+		t.Error(diff)
+	}
+
+	rest.explained.Checks, rest.requests = []api.CheckResult{warning("StormBrake")}, nil
+	d.dials(first)
+	d.works(rest, 0, nil)
+	d.app.stdin = &typing{answers: []string{"y\n"}}
+	d.expect(d.types("purge-node", "worker-2"), exitDone, "is purged", "")
+	if shown := strings.Count(d.errOut.String(), "warning: StormBrake"); shown != 2 {
+		t.Errorf("shown %d times, want once for each command:\n%s", shown, d.errOut)
+	}
+}
+
+// typing is a person who answers one question after the other.
+type typing struct{ answers []string }
+
+func (p *typing) Read(into []byte) (int, error) {
+	if len(p.answers) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(into, p.answers[0])
+	p.answers = p.answers[1:]
+	return n, nil
+}
+
+func TestEachRegainedConnectionIsClosedWhenTheNextIsOpen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var regained []*fakeOperator
+		for range 4 {
+			op := purging(t, journal.OutcomeDone)
+			op.live, op.lost = op.live[:4], true
+			regained = append(regained, op)
+		}
+		last := purging(t, journal.OutcomeDone)
+		d := newDesk(t, nil)
+		d.dials(append(regained, last)...)
+		open := 0
+		dial := d.app.dial
+		d.app.dial = func(ctx context.Context, socket string) (operator, error) {
+			still := 0
+			for i, op := range regained {
+				if i > 0 && i < open && op.closed == 0 { // the first is engage's
+					still++
+				}
+			}
+			if still > 1 {
+				t.Errorf("%d connections that were regained are open when the next one is dialed", still)
+			}
+			open++
+			return dial(ctx, socket)
+		}
+		d.expect(d.types("purge-node", "worker-2"), exitDone, "is purged", "an operator answers again")
+		for i, op := range append(regained, last) {
+			if op.closed != 1 {
+				t.Errorf("connection %d was closed %d times", i, op.closed)
+			}
+		}
+	})
 }
 
 func TestACommandThatEndsWhileItIsAskedIsSucceeded(t *testing.T) {

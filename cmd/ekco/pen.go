@@ -17,7 +17,50 @@ type pen struct {
 
 	mu     sync.Mutex
 	asking bool
-	kept   bytes.Buffer
+	kept   tail
+}
+
+// mostKept is how many of the bytes are shown that were written while a question
+// waited: the person may have gone home.
+const mostKept = 256 << 10
+
+// tail keeps the end of what is written to it.
+type tail struct {
+	content []byte
+	left    int // bytes left out
+}
+
+// add keeps at most twice as much as is shown, so that not every write moves
+// all of it.
+func (t *tail) add(content []byte) {
+	t.content = append(t.content, content...)
+	if len(t.content) > 2*mostKept {
+		t.trim()
+	}
+}
+
+// trim leaves out what is too much, in whole lines if there are any.
+func (t *tail) trim() {
+	cut := len(t.content) - mostKept
+	if cut <= 0 {
+		return
+	}
+	if end := bytes.IndexByte(t.content[cut-1:], '\n'); end >= 0 && cut+end < len(t.content) {
+		cut += end
+	}
+	t.left += cut
+	t.content = bytes.Clone(t.content[cut:])
+}
+
+// flush writes what was kept, and begins anew. That nobody reads it is no
+// failure.
+func (t *tail) flush(w io.Writer) {
+	t.trim()
+	if t.left > 0 {
+		_, _ = fmt.Fprintf(w, "(%d bytes that were written while the question waited are left out)\n", t.left)
+	}
+	_, _ = w.Write(t.content)
+	*t = tail{}
 }
 
 // Write implements io.Writer.
@@ -25,7 +68,8 @@ func (p *pen) Write(content []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.asking {
-		return p.kept.Write(content)
+		p.kept.add(content)
+		return len(content), nil
 	}
 	return p.w.Write(content)
 }
@@ -64,11 +108,11 @@ func (p *pen) begin(question string) error {
 	return nil
 }
 
-// end writes what was kept meanwhile. That nobody reads it is no failure.
+// end writes what was kept meanwhile.
 func (p *pen) end(err error) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.asking = false
-	_, _ = p.kept.WriteTo(p.w)
+	p.kept.flush(p.w)
 	return err
 }

@@ -287,3 +287,14 @@ func TestAHolderThatDoesNotListenIsNamed(t *testing.T) {
 	d.app.dial = func(context.Context, string) (operator, error) { return nil, api.ErrNoAnswer }
 	d.expect(d.types("status"), exitFailed, "", "pid "+strconv.Itoa(os.Getpid()))
 }
+
+func TestTheHelpNamesEveryExitCode(t *testing.T) {
+	d := newDesk(t, nil)
+	d.expect(d.types("--help"), exitDone, "Exit codes: 0 done; 1 failed", "")
+	help := strings.Join(strings.Fields(d.out.String()), " ")
+	for _, want := range []string{"2 the command line", "3, of \"journal verify\" alone"} {
+		if !strings.Contains(help, want) {
+			t.Errorf("the help has no %q:\n%s", want, d.out)
+		}
+	}
+}

@@ -32,7 +32,8 @@ journal (/var/lib/ekco/journal.sock for /var/lib/ekco/journal.db). Where no
 operator runs, commands read the journal's file themselves.
 
 Exit codes: 0 done; 1 failed or refused; 2 the command line or the
-configuration makes no sense.`,
+configuration makes no sense; 3, of "journal verify" alone, the file is not a
+journal of EKCO at all.`,
 		Example: `  ekco status
   ekco history --since 1h
   ekco purge-node worker-2`,

@@ -101,11 +101,7 @@ func (a *app) purgeNode(cmd *cobra.Command, flags purgeFlags) (err error) {
 	own := *a
 	own.stderr = pen
 	a = &own
-	cfg, err := a.settings(cmd)
-	if err != nil {
-		return err
-	}
-	log, err := a.logger(cfg.LogLevel)
+	cfg, log, err := a.load(cmd)
 	if err != nil {
 		return err
 	}

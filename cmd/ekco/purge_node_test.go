@@ -6,6 +6,8 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -90,6 +92,18 @@ func TestPurgeNodePassesOnWhatWasAskedFor(t *testing.T) {
 	want = []fsm.Request{{Kind: journal.ActionPurgeNode, Node: "worker-2", UID: "u2", Actor: api.LocalActor(), MinReadyWorkers: &three}}
 	if diff := cmp.Diff(want, op.requests); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func TestPurgeNodeWarnsOnceOfAllUnknownKeys(t *testing.T) {
+	d := newDesk(t, purging(t, journal.OutcomeDone))
+	file := filepath.Join(d.dir, "config.yaml")
+	if err := os.WriteFile(file, []byte("zeta: 1\nalpha: 2\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d.expect(d.types("purge-node", "worker-2", "--config", file), exitDone, "is purged", `"keys":["alpha","zeta"]`)
+	if lines := strings.Count(d.errOut.String(), "\n"); lines != 1 {
+		t.Errorf("said in %d lines:\n%s", lines, d.errOut)
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+
+	"github.com/replicatedhq/ekco/internal/sidebyside"
 )
 
 // panicError is a panic of a kind's code. It fails what panicked and nothing
@@ -17,14 +19,19 @@ func (e *panicError) Error() string {
 }
 
 // catch makes a panic the function's error. Defer it. The stack is logged and
-// does not go into the journal.
+// does not go into the journal. It covers only goroutines that hand their panics
+// on, as those of package sidebyside do.
 func catch(log *slog.Logger, during string, err *error) {
 	value := recover()
 	if value == nil {
 		return
 	}
+	stack := debug.Stack()
+	if elsewhere, ok := value.(*sidebyside.PanicError); ok {
+		value, stack = elsewhere.Value, elsewhere.Stack
+	}
 	*err = &panicError{value}
-	log.Error("panic", "during", during, "panic", value, "stack", string(trimmed(debug.Stack())))
+	log.Error("panic", "during", during, "panic", value, "stack", string(trimmed(stack)))
 }
 
 // maxFrames is how many functions of a stack are logged.

@@ -5,9 +5,9 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"sync"
 
 	"github.com/replicatedhq/ekco/internal/ceph"
+	"github.com/replicatedhq/ekco/internal/sidebyside"
 	"github.com/replicatedhq/ekco/journal"
 )
 
@@ -86,10 +86,10 @@ func (p cephHealthy) Check(ctx context.Context, record journal.ActionRecord) Ver
 // node nearly always both are needed.
 func (p cephHealthy) look(ctx context.Context, record journal.ActionRecord) (health ceph.Health, others []int, err error) {
 	var healthErr, othersErr error
-	var asking sync.WaitGroup
-	asking.Go(func() { health, healthErr = p.api.Health(ctx) })
-	asking.Go(func() { others, othersErr = p.othersDown(ctx, record) })
-	asking.Wait()
+	sidebyside.Run(
+		func() { health, healthErr = p.api.Health(ctx) },
+		func() { others, othersErr = p.othersDown(ctx, record) },
+	)
 	return health, others, cmp.Or(healthErr, othersErr)
 }
 

@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 
 	"github.com/replicatedhq/ekco/internal/ceph"
 	"github.com/replicatedhq/ekco/internal/rook"
+	"github.com/replicatedhq/ekco/internal/sidebyside"
 	"github.com/replicatedhq/ekco/journal"
 )
 
@@ -72,10 +72,10 @@ func (p storagePart) look(ctx context.Context, record journal.ActionRecord) (sto
 	}
 	// Ceph is asked at once, as others do that look at the same moment.
 	var treeErr error
-	var asking sync.WaitGroup
-	asking.Go(func() { view.tree, treeErr = p.Ceph.Tree(ctx) })
-	view.replaced, view.claimed, err = p.replaced(ctx, view.node, view.Deployments)
-	asking.Wait()
+	sidebyside.Run(
+		func() { view.tree, treeErr = p.Ceph.Tree(ctx) },
+		func() { view.replaced, view.claimed, err = p.replaced(ctx, view.node, view.Deployments) },
+	)
 	switch {
 	case err != nil:
 		return storageView{}, err

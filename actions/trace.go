@@ -2,6 +2,7 @@ package actions
 
 import (
 	"context"
+	"log/slog"
 	"regexp"
 	"strings"
 	"sync"
@@ -23,7 +24,10 @@ type Traced struct {
 
 // Tracer looks for what is left of nodes that EKCO never saw. It is safe for
 // concurrent use.
-type Tracer struct{ parts []tracingPart }
+type Tracer struct {
+	log   *slog.Logger
+	parts []tracingPart
+}
 
 // tracingPart is a part of a purge that can look for a node by its name.
 type tracingPart interface {
@@ -34,8 +38,8 @@ type tracingPart interface {
 
 // NewTracer returns a tracer that looks where a purge of [NewPurgeNode] with the
 // same options would remove something.
-func NewTracer(api kube.API, options ...PurgeOption) Tracer {
-	var tracer Tracer
+func NewTracer(api kube.API, log *slog.Logger, options ...PurgeOption) Tracer {
+	tracer := Tracer{log: log}
 	for _, part := range partsOf(api, options).ordered() {
 		if tracing, ok := part.(tracingPart); ok {
 			tracer.parts = append(tracer.parts, tracing)
@@ -69,7 +73,7 @@ func (t Tracer) Trace(ctx context.Context, name string) Traced {
 	var looking sync.WaitGroup
 	for i, part := range t.parts {
 		looking.Go(func() {
-			looks[i] = part.trace(ctx, record, PurgeFacts{Node: NodeIdentity{Name: name, UID: uid}})
+			looks[i] = t.look(ctx, part, record, PurgeFacts{Node: NodeIdentity{Name: name, UID: uid}})
 		})
 	}
 	looking.Wait()
@@ -81,6 +85,18 @@ func (t Tracer) Trace(ctx context.Context, name string) Traced {
 		all.Names = append(all.Names, look.Names...)
 	}
 	return all
+}
+
+// look takes a panic of the part for a place that could not be asked.
+func (t Tracer) look(ctx context.Context, part tracingPart, record journal.ActionRecord, facts PurgeFacts) (traced Traced) {
+	var failure error
+	defer func() {
+		if failure != nil {
+			traced = Traced{NodeTraced: journal.NodeTraced{Doubts: []string{"a place could not be asked: " + failure.Error()}}}
+		}
+	}()
+	defer catch(t.log.With("node", record.Subject.Name), "a look for what is left of a node", &failure)
+	return part.trace(ctx, record, facts)
 }
 
 // NodeWasSeen is the preflight that warns of a purge of a node that EKCO never

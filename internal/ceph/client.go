@@ -4,8 +4,9 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"sync"
 	"time"
+
+	"github.com/replicatedhq/ekco/internal/sidebyside"
 )
 
 // Defaults of [Options].
@@ -97,10 +98,10 @@ func (c *Client) Tree(ctx context.Context) (Tree, error) {
 	var tree Tree
 	var uuids map[int]string
 	var treeErr, uuidsErr error
-	var asking sync.WaitGroup
-	asking.Go(func() { tree, treeErr = c.tree(ctx) })
-	asking.Go(func() { uuids, uuidsErr = c.uuids(ctx) })
-	asking.Wait()
+	sidebyside.Run(
+		func() { tree, treeErr = c.tree(ctx) },
+		func() { uuids, uuidsErr = c.uuids(ctx) },
+	)
 	if err := cmp.Or(treeErr, uuidsErr); err != nil {
 		return Tree{}, err
 	}

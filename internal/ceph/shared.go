@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/replicatedhq/ekco/internal/sidebyside"
 )
 
 // linger is how long a question waits for others to ask the same. Preflights
@@ -29,6 +31,9 @@ type question struct {
 	over    chan struct{}
 	answer  []byte
 	err     error
+	// panicked is raised again where the answer is awaited: as an error it would
+	// pass for a Ceph that does not answer, which a person may decide to ignore.
+	panicked *sidebyside.PanicError
 }
 
 // ask returns what run returns, for a command that only reads. When nobody waits
@@ -37,11 +42,13 @@ func (s *shared) ask(ctx context.Context, command command, run func(context.Cont
 	q := s.join(ctx, command.String(), run)
 	select {
 	case <-q.over:
+		q.panicked.Raise()
 		return q.answer, q.err
 	case <-ctx.Done():
 	}
 	if q.leave() {
 		<-q.over
+		q.panicked.Raise()
 	}
 	return nil, fmt.Errorf("%s: %w", command, context.Cause(ctx))
 }
@@ -67,7 +74,7 @@ func (s *shared) join(ctx context.Context, text string, run func(context.Context
 		case <-asking.Done():
 		}
 		s.closeDoor(text, q)
-		q.answer, q.err = run(asking)
+		q.panicked = sidebyside.Catch(func() { q.answer, q.err = run(asking) })
 	}()
 	return q
 }

@@ -13,6 +13,8 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
+
+	"github.com/replicatedhq/ekco/internal/sidebyside"
 )
 
 // Defaults of [Options].
@@ -145,10 +147,16 @@ type line struct {
 	client   *clientv3.Client
 	members  []Member
 	err      error
+	panicked *sidebyside.PanicError
 }
 
-// hangUp closes the connection. That it was cancelled meanwhile is no news.
-func (l line) hangUp() { _ = l.client.Close() }
+// hangUp closes the connection, if there is one. That it was cancelled meanwhile
+// is no news.
+func (l line) hangUp() {
+	if l.client != nil {
+		_ = l.client.Close()
+	}
+}
 
 // reach asks all endpoints for the members and returns the first that answers.
 // It returns only when it is done with all the others.
@@ -161,12 +169,19 @@ func (c *Client) reach(ctx context.Context) (line, error) {
 	defer cancel()
 	lines := make(chan line)
 	for _, endpoint := range c.endpoints {
-		go func() { lines <- ask(ctx, endpoint, credentials) }()
+		go func() {
+			var got line
+			got.panicked = sidebyside.Catch(func() { got = ask(ctx, endpoint, credentials) })
+			lines <- got
+		}()
 	}
+	var panicked *sidebyside.PanicError
 	var first line
 	var failures []error
 	for range c.endpoints {
 		switch got := <-lines; {
+		case got.panicked != nil:
+			panicked = got.panicked
 		case got.err != nil:
 			failures = append(failures, got.err)
 		case first.client == nil:
@@ -175,6 +190,10 @@ func (c *Client) reach(ctx context.Context) (line, error) {
 		default:
 			got.hangUp()
 		}
+	}
+	if panicked != nil {
+		first.hangUp()
+		panicked.Raise()
 	}
 	if first.client == nil {
 		return line{}, inOne(failures)

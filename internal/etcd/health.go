@@ -4,10 +4,11 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
-	"sync"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/replicatedhq/ekco/internal/sidebyside"
 )
 
 // Health implements [API]. It takes no longer than the health timeout and
@@ -20,7 +21,7 @@ func (c *Client) Health(ctx context.Context, members []Member) []EndpointHealth 
 	defer cancel()
 	credentials, err := loadTLS(c.options.CertificatesDir)
 	all := Unasked(members)
-	var asking sync.WaitGroup
+	var asking sidebyside.Group
 	for i := range all {
 		switch {
 		case all[i].Endpoint == "":
@@ -30,7 +31,7 @@ func (c *Client) Health(ctx context.Context, members []Member) []EndpointHealth 
 			asking.Go(func() { examine(ctx, &all[i], credentials) })
 		}
 	}
-	asking.Wait()
+	asking.Wait().Raise()
 	return all
 }
 

@@ -9,4 +9,9 @@
 //
 // Run starts every goroutine and returns only after the last of them ended, in
 // this order: observers, workers, mirror, notes, loop, follower.
+//
+// A panic of what an action runs is contained by package actions. One in these
+// goroutines themselves is not: a loop that failed in the middle of a fold could
+// not be trusted with the next decision. It ends the process, and the next start
+// folds the journal anew.
 package ring

@@ -133,7 +133,7 @@ func (r *Ring) prepare(ctx context.Context) error {
 	r.mirror = mirror.New(r.kube, stat.JournalID, r.log, mirror.OnFailure(r.cfg.Metrics.MirrorFailed),
 		mirror.Journal(r.cfg.Store), mirror.OnTakeover(r.takeOver))
 	r.notes = newNotes(r.kube, r.log)
-	r.tracer = actions.NewTracer(r.kube, r.cfg.Purge...)
+	r.tracer = actions.NewTracer(r.kube, r.log, r.cfg.Purge...)
 	r.runner = actions.NewRunner(actions.Config{
 		Store: r.store,
 		Log:   r.log,

@@ -1,0 +1,98 @@
+package actions_test
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/internal/ceph"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// defectiveCeph panics where it is told to.
+type defectiveCeph struct {
+	ceph.API
+	inHealth, inTree bool
+}
+
+func (d *defectiveCeph) Health(ctx context.Context) (ceph.Health, error) {
+	if d.inHealth {
+		boom()
+	}
+	return d.API.Health(ctx)
+}
+
+func (d *defectiveCeph) Tree(ctx context.Context) (ceph.Tree, error) {
+	if d.inTree {
+		boom()
+	}
+	return d.API.Tree(ctx)
+}
+
+// defective puts the defects between the purge and its Ceph.
+func (s *whole) defective() *defectiveCeph {
+	defects := &defectiveCeph{API: s.ceph}
+	s.options = func(*fuse) []actions.PurgeOption {
+		return []actions.PurgeOption{
+			actions.PurgeStorage(actions.Storage{Ceph: defects, Rook: s.rook}),
+			actions.PurgeControlPlane(actions.ControlPlane{Kubeadm: s.cluster, Etcd: s.etcd.Dial}),
+		}
+	}
+	return defects
+}
+
+// wantStack reports a log without the stack of the panic itself.
+func (s *whole) wantStack() {
+	s.t.Helper()
+	if !strings.Contains(s.logged.String(), "actions_test.boom") {
+		s.t.Errorf("the log has no stack of the panic:\n%s", s.logged.String())
+	}
+}
+
+func TestAPanicInWhatAPreflightAsksSideBySideFailsTheStepAlone(t *testing.T) {
+	for name, set := range map[string]func(d *defectiveCeph, cfg actions.Config){
+		"the health": func(d *defectiveCeph, _ actions.Config) { d.inHealth = true },
+		"the OSD tree, once it was captured": func(d *defectiveCeph, cfg actions.Config) {
+			var once sync.Once
+			cfg.Preflights["Paused"] = slowly(time.Second, func() { once.Do(func() { d.inTree = true }) })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWhole(t, func(t *testing.T, s *whole) {
+				defects := s.defective()
+				cfg := s.cfg()
+				set(defects, cfg)
+				s.ask(journal.ActionRequested{})
+				stalled := s.start(cfg)
+				letPass(time.Hour)
+				stalled.halt()
+				failed := false
+				for _, step := range s.record().Steps {
+					failed = failed || strings.Contains(step.LastError, "a defect of EKCO: panic: interface conversion")
+				}
+				if !failed {
+					t.Errorf("no step failed: %q", s.story())
+				}
+				s.wantStack()
+			})
+		})
+	}
+}
+
+func TestAPanicWhileANodeIsTracedIsADoubtAndOtherPlacesAreAsked(t *testing.T) {
+	inWhole(t, func(t *testing.T, s *whole) {
+		s.defective().inTree = true
+		s.etcd.Add("w8", "10.9.0.8")
+		traced := s.trace("w8")
+		if len(traced.Doubts) != 1 || !strings.Contains(traced.Doubts[0], "a defect of EKCO: panic") {
+			t.Errorf("doubts %q", traced.Doubts)
+		}
+		if len(traced.Found) != 1 || !strings.Contains(traced.Found[0], "etcd member w8") {
+			t.Errorf("found %q", traced.Found)
+		}
+		s.wantStack()
+	})
+}

@@ -197,8 +197,7 @@ func settlingReason(v *view) string {
 }
 
 func unreadableReason(rec *journal.ActionRecord) string {
-	return fmt.Sprintf("this EKCO does not understand all of %s (%s); run the version that wrote it, or \"ekco cancel %s\"",
-		rec.ID, rec.Unreadable, rec.ID)
+	return fmt.Sprintf("this EKCO does not understand all of %s (%s); run the version that wrote it", rec.ID, rec.Unreadable)
 }
 
 func pauseReason(who string, pause PauseState, resume string) string {

@@ -11,8 +11,8 @@ import (
 type history struct {
 	// failures since the last action.retried, by step id.
 	failures map[string]int
-	// warned holds the preflights whose warnings were answered.
-	warned map[string]bool
+	// warned are the warnings that were answered.
+	warned warnings
 	// retried and stalled are the sequence numbers of the last such events.
 	retried, stalled uint64
 	// cancelling is the last action.cancelling and who wrote it.
@@ -28,7 +28,7 @@ var historyTypes = []journal.Type{
 // readHistory reads it. An action adopted from another journal has only what
 // this journal knows.
 func readHistory(ctx context.Context, store journal.Store, action string) (history, error) {
-	h := history{failures: make(map[string]int), warned: make(map[string]bool)}
+	h := history{failures: make(map[string]int), warned: make(warnings)}
 	for event, err := range store.Read(ctx, journal.Query{Action: action, Types: historyTypes}) {
 		if err != nil {
 			return history{}, fmt.Errorf("read the history of action %s: %w", action, err)
@@ -46,7 +46,7 @@ func readHistory(ctx context.Context, store journal.Store, action string) (histo
 func (h *history) add(event journal.Event, payload journal.Payload) {
 	switch p := payload.(type) {
 	case *journal.ActionWarned:
-		h.warned[p.Preflight] = true
+		h.warned.add(p.Preflight, p.Warning, event.Time)
 	case *journal.StepFailed:
 		h.failures[p.Step]++
 	case *journal.ActionRetried:

@@ -27,7 +27,8 @@ func (a *run) examined(g *group, batch []*stepState, found examination) {
 		}
 		return
 	}
-	decisive := gravest(found.checks, a.record.Request.Manual)
+	checks := a.heldForLoss(found.checks)
+	decisive := gravest(checks, a.record.Request.Manual)
 	if decisive.Verdict.Kind == VerdictAbandon {
 		if a.mayAbandon(found) {
 			a.endEarly(journal.ActionEnded{Outcome: journal.OutcomeAbandoned, Reason: decisive.Verdict.Reason})
@@ -36,11 +37,12 @@ func (a *run) examined(g *group, batch []*stepState, found examination) {
 		decisive.Verdict = decisive.Verdict.tooLate()
 	}
 	if decisive.Verdict.Kind == VerdictHold {
+		a.noteDeferral(rest[0].planned, decisive.Preflight)
 		a.block(g, rest[0], decisive)
 		return
 	}
 	a.unblock(g)
-	a.warn(found.checks)
+	a.warn(checks)
 	for _, s := range rest {
 		if err := found.proofs[s.planned.ID].err; err != nil {
 			a.failed(s, err)
@@ -102,18 +104,19 @@ func (a *run) unblock(g *group) {
 	g.heldStep, g.attention = "", attention{busy: g.busy}
 }
 
-// warn records the warnings that a person has not answered yet. Nobody is here
-// to ask, so the action goes on.
+// warn records the warnings that are not on record with an answer yet. Nobody is
+// here to ask, so the action goes on.
 func (a *run) warn(checks []Check) {
 	answer := "no terminal"
 	if a.record.Request.Force {
 		answer = "--force"
 	}
+	now := time.Now()
 	for _, check := range checks {
-		if check.Verdict.Kind != VerdictWarn || a.past.warned[check.Preflight] {
+		if check.Verdict.Kind != VerdictWarn || !a.past.warned.isNews(check.Preflight, check.Verdict.Reason, now) {
 			continue
 		}
-		a.past.warned[check.Preflight] = true
+		a.past.warned.add(check.Preflight, check.Verdict.Reason, now)
 		a.note(a.record.LastSeq, journal.TypeActionWarned, journal.ActionWarned{
 			Preflight: check.Preflight, Warning: check.Verdict.Reason, Answer: answer,
 		})

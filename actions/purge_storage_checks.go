@@ -188,7 +188,8 @@ func (p osdSafeToDestroy) Check(ctx context.Context, record journal.ActionRecord
 	case err != nil:
 		return Warn(fmt.Sprintf("cannot tell whether %s may be destroyed: %v", ceph.Names(lost.ids()...), err))
 	case !safety.All():
-		return Warn("data may be lost: " + safety.Reason())
+		return WarnOfLoss("data may be lost: "+safety.Reason(), fmt.Sprintf(
+			"let Ceph recover, which this waits for, or go on knowingly with: ekco purge-node %s", record.Subject.Name))
 	}
 	return Pass()
 }

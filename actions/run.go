@@ -51,7 +51,10 @@ type run struct {
 	unfit string
 
 	planning attention
-	cancel   bool
+	// resumed is set when an earlier run planned the action, deferred once a step
+	// was held by what it may wait for; see [run.isAttended].
+	resumed, deferred bool
+	cancel            bool
 	// ending is set once the action shall end before its steps are done.
 	ending   *journal.ActionEnded
 	stopping bool
@@ -80,6 +83,7 @@ func (r *Runner) newRun(ctx context.Context, record journal.ActionRecord) (*run,
 		groups:  make(map[string]*group),
 		said:    make(map[string]spoken),
 		cancel:  record.Cancelling != nil,
+		resumed: record.Planned,
 		unfit:   unfit(record, r.cfg.Kinds),
 	}
 	if record.Planned && a.unfit == "" {

@@ -26,9 +26,14 @@ type Verdict struct {
 	Kind VerdictKind
 	// Reason is for people. It is empty when the verdict is [VerdictPass].
 	Reason string
-	// Advice is what a person can do when a [VerdictAbandon] comes too late. It
-	// may be empty.
+	// Advice is what a person can do when a [VerdictAbandon] comes too late, or
+	// about a Loss. It may be empty.
 	Advice string
+	// Loss is set with a [VerdictWarn] about something that cannot be had back. It
+	// holds also a manual action that goes on without the person who asked for it,
+	// until somebody was told. What comes before the first colon of Reason says
+	// what is lost.
+	Loss bool
 }
 
 // VerdictKind is what follows from a verdict.
@@ -53,6 +58,12 @@ func Pass() Verdict { return Verdict{Kind: VerdictPass} }
 
 // Warn returns the verdict that a person should know the reason.
 func Warn(reason string) Verdict { return Verdict{Kind: VerdictWarn, Reason: reason} }
+
+// WarnOfLoss returns the verdict that a person must know the reason, and what
+// can be done.
+func WarnOfLoss(reason, advice string) Verdict {
+	return Verdict{Kind: VerdictWarn, Reason: reason, Advice: advice, Loss: true}
+}
 
 // Hold returns the verdict that the step must wait.
 func Hold(reason string) Verdict { return Verdict{Kind: VerdictHold, Reason: reason} }

@@ -97,6 +97,9 @@ func (r *Ring) signalWorkers(event journal.Event) {
 		r.signal(event.Action, actions.SignalCancel)
 	case journal.TypeActionRetried:
 		r.signal(event.Action, actions.SignalRetry)
+	case journal.TypeActionWarned:
+		// It may be the answer that the action waits for.
+		r.signal(event.Action, actions.SignalRecheck)
 	case journal.TypeNodeObserved, journal.TypeNodeGone, journal.TypeActionEnded, journal.TypePolicyLifted,
 		journal.TypePauseCleared, journal.TypeAPIRecovered:
 		// What a held action waits for may be there.

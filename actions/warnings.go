@@ -1,0 +1,101 @@
+package actions
+
+import (
+	"strings"
+	"time"
+
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// attended is how long after it was asked for a manual action counts as one that
+// somebody watches.
+const attended = 10 * time.Minute
+
+// warnings are those of an action that were recorded with an answer, by
+// preflight and gist: what was answered is not what a preflight says next.
+type warnings map[warningKey]recordedWarning
+
+type warningKey struct{ preflight, gist string }
+
+type recordedWarning struct {
+	text string
+	at   time.Time
+}
+
+func (w warnings) add(preflight, text string, at time.Time) {
+	w[warningKey{preflight, gist(text)}] = recordedWarning{text, at}
+}
+
+// isNews reports whether a warning is to be recorded: at once if it was not yet,
+// and after a while if only its numbers are others. A warning is met only when a
+// step starts, so the budget of retries bounds how many there are.
+func (w warnings) isNews(preflight, text string, now time.Time) bool {
+	before, is := w[warningKey{preflight, gist(text)}]
+	return !is || (before.text != text && now.Sub(before.at) >= numbersRest)
+}
+
+// answered reports whether a warning that begins alike was answered. What comes
+// after the first colon are details, which change while the action goes on.
+// another is set when only others of the preflight were.
+func (w warnings) answered(preflight, text string) (answered, another bool) {
+	for key := range w {
+		if key.preflight != preflight {
+			continue
+		}
+		if opening(key.gist) == opening(gist(text)) {
+			return true, false
+		}
+		another = true
+	}
+	return false, another
+}
+
+func opening(text string) string {
+	first, _, _ := strings.Cut(text, ":")
+	return first
+}
+
+// heldForLoss makes a hold of each warning of a loss that nobody was told of, in
+// a manual action that goes on without the person who asked for it.
+func (a *run) heldForLoss(checks []Check) []Check {
+	judged := make([]Check, len(checks))
+	for i, check := range checks {
+		judged[i] = check
+		if v := check.Verdict; v.Kind == VerdictWarn && v.Loss && a.record.Request.Manual && !a.toldOf(check) {
+			judged[i].Verdict = Hold(v.Reason + "; nobody has been told of this: " + v.Advice)
+		}
+	}
+	return judged
+}
+
+// toldOf reports whether a person was told of a warning, or is told when it is
+// recorded.
+func (a *run) toldOf(check Check) bool {
+	answered, another := a.past.warned.answered(check.Preflight, check.Verdict.Reason)
+	if answered || a.record.Request.Force || (!another && a.isAttended()) {
+		return true
+	}
+	// Somebody may have answered it since.
+	past, err := readHistory(a.work, a.cfg.Store, a.record.ID)
+	if err != nil {
+		a.log.Warn("cannot read whether a warning was answered", "preflight", check.Preflight, "error", err)
+		return false
+	}
+	for key, recorded := range past.warned {
+		a.past.warned[key] = recorded
+	}
+	answered, _ = a.past.warned.answered(check.Preflight, check.Verdict.Reason)
+	return answered
+}
+
+// isAttended reports whether the person who asked for the action still watches
+// it, as far as can be known: not after a restart, nor once the action waited
+// for something that may take days.
+func (a *run) isAttended() bool {
+	return !a.resumed && !a.deferred && time.Since(a.record.RequestedAt) < attended
+}
+
+// noteDeferral remembers that a step was held by what it may wait for.
+func (a *run) noteDeferral(held journal.PlannedStep, preflight string) {
+	a.deferred = a.deferred || preflight == held.MayWaitFor
+}

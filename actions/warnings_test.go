@@ -1,0 +1,155 @@
+package actions_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+const lossWarned = "warned " + actions.OSDSafeToDestroy + ": data may be lost: "
+
+// answersLater has the purge asked for while Ceph is away, and lets Ceph answer a
+// day later that data is on the node's OSDs alone.
+func (s *whole) answersLater(request journal.ActionRequested) *running {
+	s.ceph.Outage(true)
+	s.ask(request)
+	r := s.start(s.cfg())
+	letPass(20 * time.Hour)
+	s.ceph.Hold(true, 3, 12, 107)
+	s.ceph.Outage(false)
+	letPass(time.Hour)
+	return r
+}
+
+// answer records what a person said to the present warning of the hold.
+func (s *whole) answer(reason string) {
+	warning, _, _ := strings.Cut(reason, "; nobody has been told")
+	s.append("cli:me@here", journal.ActionWarned{Preflight: actions.OSDSafeToDestroy, Warning: warning, Answer: "yes"}, journal.TypeActionWarned)
+}
+
+var lostData = []string{"crush host [3 12 107]", "osd.3", "osd.12", "osd.107"}
+
+func TestALossThatNobodyWasToldOfHoldsAPurgeThatGoesOnWithoutItsPerson(t *testing.T) {
+	for name, restart := range map[string]bool{"the same EKCO": false, "after a restart": true} {
+		t.Run(name, func(t *testing.T) {
+			inWhole(t, func(t *testing.T, s *whole) {
+				r := s.answersLater(journal.ActionRequested{Manual: true})
+				if restart {
+					r.halt()
+					r = s.start(s.cfg())
+				}
+				letPass(time.Hour)
+				s.wantTraces(lostData...)
+				hold := s.record().Holds["purge-osd 3"]
+				if hold.Preflight != actions.OSDSafeToDestroy || !strings.Contains(hold.Reason, "ekco purge-node w1") || s.count(lossWarned) != 0 {
+					t.Errorf("held by %+v; %q", hold, s.story())
+				}
+				s.answer(hold.Reason)
+				r.signals <- actions.SignalRecheck
+				r.end()
+				s.wantTraces()
+			})
+		})
+	}
+}
+
+func TestALossThatCephTakesBackHoldsNothingAnyMore(t *testing.T) {
+	inWhole(t, func(t *testing.T, s *whole) {
+		r := s.answersLater(journal.ActionRequested{Manual: true})
+		s.wantTraces(lostData...)
+		s.ceph.Hold(false, 3, 12, 107)
+		r.end()
+		s.wantTraces()
+	})
+}
+
+func TestAForcedPurgeThatGoesOnLaterRecordsTheLoss(t *testing.T) {
+	inWhole(t, func(t *testing.T, s *whole) {
+		s.answersLater(journal.ActionRequested{Manual: true, Force: true}).end()
+		s.wantTraces()
+		if s.count(lossWarned) != 1 || !strings.Contains(strings.Join(s.story(), "\n"), "(--force)") {
+			t.Errorf("the loss is not recorded once: %q", s.story())
+		}
+	})
+}
+
+func TestALossIsToldTheFirstTimeAfterThePlanOnlyToWhoIsThere(t *testing.T) {
+	for name, test := range map[string]struct {
+		away time.Duration
+		left []string
+	}{
+		"at once":         {0, nil},
+		"an hour later":   {time.Hour, lostData},
+		"after 9 minutes": {9 * time.Minute, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWhole(t, func(t *testing.T, s *whole) {
+				s.wait = test.away
+				s.ceph.AfterEffect = func(effect string) {
+					if strings.HasPrefix(effect, "osd-out") {
+						s.ceph.Hold(true, 12)
+					}
+				}
+				s.ask(journal.ActionRequested{Manual: true})
+				r := s.start(s.cfg())
+				letPass(5 * time.Hour)
+				r.halt()
+				s.wantTraces(test.left...)
+				if told := s.count(lossWarned) == 1; told != (test.left == nil) {
+					t.Errorf("the loss was told: %v; %q", told, s.story())
+				}
+			})
+		})
+	}
+}
+
+func TestALossThatWasAnsweredDoesNotHoldThePurgeAfterARestart(t *testing.T) {
+	inWhole(t, func(t *testing.T, s *whole) {
+		s.ceph.Hold(true, 12)
+		r := s.outageBeforeOut()
+		if s.count(lossWarned) != 1 {
+			t.Errorf("the loss is not recorded: %q", s.story())
+		}
+		r.halt()
+		s.ceph.Outage(false)
+		s.runToEnd(s.cfg())
+		s.wantTraces()
+	})
+}
+
+func TestAWarningThatSaysSomethingElseIsRecordedAnew(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		said := []string{"cannot tell: no answer", "1 of 3 is left", "2 of 3 are left", "1 of 3 are left", "it is gone for good", "cannot tell: no answer"}
+		k := &script{}
+		for i := range said {
+			step := guarded(string(rune('a'+i)), "Doubts")
+			if i > 0 {
+				step.After = []string{string(rune('a' + i - 1))}
+			}
+			k.steps = append(k.steps, step)
+		}
+		asked := 0
+		doubts := actions.PreflightFunc(func(context.Context, journal.ActionRecord) actions.Verdict {
+			asked++
+			return actions.Warn(said[asked-1])
+		})
+		cfg := withPreflights(w.config(k.kinds()), map[string]actions.Preflight{"Doubts": doubts})
+		w.request(testSubject, journal.ActionRequested{Kind: testKind, Manual: true})
+		w.runToEnd(cfg)
+		var got []string
+		for _, line := range w.story() {
+			if strings.HasPrefix(line, "warned ") {
+				got = append(got, strings.TrimSuffix(strings.TrimPrefix(line, "warned Doubts: "), " (no terminal)"))
+			}
+		}
+		want := []string{said[0], said[1], said[2], said[4]}
+		if !slices.Equal(got, want) {
+			t.Errorf("recorded %q, want %q", got, want)
+		}
+	})
+}

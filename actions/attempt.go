@@ -8,6 +8,10 @@ import (
 	"time"
 )
 
+// errDryRun is what an effect meets in a dry run. Nothing should get that far; it
+// is the last line, whatever the effect reaches.
+var errDryRun = errors.New("nothing is changed in a dry run")
+
 // attemptResult is how one attempt of a step went.
 type attemptResult struct {
 	outputs json.RawMessage
@@ -17,8 +21,12 @@ type attemptResult struct {
 // attempt causes a step's effect and waits until its proof is observed, within
 // the timeout that the plan gives it. The effect is cut short only when work
 // ends. Waiting for the proof changes nothing, so that it also ends with waiting.
+// In a dry run it causes nothing, and returns [errDryRun].
 func attempt(work, waiting context.Context, code Step, step StepContext) (result attemptResult) {
 	defer catch(step.Log, "an attempt", &result.err)
+	if step.Action.Request.DryRun {
+		return attemptResult{err: fmt.Errorf("step %s of %s: %w", step.Planned.ID, step.Action.ID, errDryRun)}
+	}
 	timeout := time.Duration(step.Planned.Timeout)
 	if timeout <= 0 {
 		timeout = defaultTimeout

@@ -66,10 +66,10 @@ const (
 //
 // When ctx ends, running effects get [Config.Grace] to finish; steps that do not,
 // and those that only wait for their proof, are left open in the journal, and
-// ctx's error is returned. When the journal
-// cannot be written, nothing more is started and the error, which wraps
-// [journal.ErrUnwritable], is returned. In both cases a later Run with the
-// newly folded record takes up the action where it was.
+// ctx's error is returned. When the journal cannot be written, nothing more is
+// started and the error, which wraps [journal.ErrUnwritable], is returned. In
+// both cases a later Run with the newly folded record takes up the action where
+// it was.
 //
 // signals may be nil, and must not be closed.
 func (r *Runner) Run(ctx context.Context, record journal.ActionRecord, signals <-chan Signal) error {

@@ -62,9 +62,9 @@ type Admission struct {
 // Admit answers a person's request to purge a node. It changes nothing.
 //
 // It returns a *[RefusedError] with the event that records the refusal, an
-// *[UnknownNodeError] without any when the name has neither a machine nor traces, or [ErrNotRefused]. Storm brake, pause, exclusion and the
-// minimums without the node do not refuse a person: they are warnings that
-// [CheckRule] gives.
+// *[UnknownNodeError] without any when the name has neither a machine nor traces,
+// or [ErrNotRefused]. Storm brake, pause, exclusion and the minimums without the
+// node do not refuse a person: they are warnings that [CheckRule] gives.
 func Admit(s *State, p Policy, now time.Time, request Request) (Admission, error) {
 	admission, err := admit(s, p, now, request)
 	if err == nil && request.Refused {

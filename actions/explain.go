@@ -10,8 +10,9 @@ import (
 )
 
 // Explain says what Run would do with the record: its plan and the present
-// answer of each preflight in it, in the order they are first listed. It writes
-// nothing and changes nothing. The record may be one that was never requested.
+// answer of each preflight that Run would ask, in the order they are first
+// listed. It writes nothing and changes nothing: [Mirrored], which writes, comes
+// last, with [VerdictUnasked]. The record may be one that was never requested.
 func (r *Runner) Explain(ctx context.Context, record journal.ActionRecord) (journal.Plan, []Check, error) {
 	kind, ok := r.cfg.Kinds[record.Kind]
 	if !ok {
@@ -26,7 +27,9 @@ func (r *Runner) Explain(ctx context.Context, record journal.ActionRecord) (jour
 		record.Plan = plan
 	}
 	var names []string
+	mirrored := false
 	for _, step := range record.Plan.Steps {
+		mirrored = mirrored || r.mustBeMirrored(record, step)
 		for _, name := range step.Preflights {
 			if !slices.Contains(names, name) {
 				names = append(names, name)
@@ -34,8 +37,13 @@ func (r *Runner) Explain(ctx context.Context, record journal.ActionRecord) (jour
 		}
 	}
 	checks, err := r.check(ctx, kind, record, names)
+	if err == nil && mirrored {
+		checks = append(checks, Check{Mirrored, Verdict{Kind: VerdictUnasked, Reason: unaskedMirror}})
+	}
 	return record.Plan, checks, err
 }
+
+const unaskedMirror = "asked before each step that cannot be undone; not now, since asking writes the open actions down for another EKCO"
 
 // plan asks the kind for its plan and checks it.
 func (r *Runner) plan(ctx context.Context, kind Kind, record journal.ActionRecord) (journal.Plan, error) {

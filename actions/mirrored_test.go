@@ -36,6 +36,26 @@ func TestEveryIrreversibleStepWaitsUntilTheActionIsMirrored(t *testing.T) {
 	})
 }
 
+func TestAnExplanationNamesTheMirrorWithoutAskingIt(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		mirrored := answering(actions.Pass())
+		k := &script{steps: []journal.PlannedStep{guarded("a", "X"), irreversible(guarded("b", "X"))}}
+		w.requestTest()
+		_, checks, err := actions.NewRunner(withPreflights(w.config(k.kinds()), map[string]actions.Preflight{
+			actions.Mirrored: mirrored, "X": always(actions.Pass()),
+		})).Explain(t.Context(), w.record())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(checks) != 2 || checks[1].Preflight != actions.Mirrored || checks[1].Verdict.Kind != actions.VerdictUnasked || checks[1].Verdict.Reason == "" {
+			t.Errorf("explained as %+v", checks)
+		}
+		if mirrored.called() != 0 {
+			t.Error("the mirror was asked, which writes it")
+		}
+	})
+}
+
 func TestTheMirrorIsNotAskedAboutADryRunAndIsNoPartOfAPlan(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		mirrored := answering(actions.Hold("another EKCO has taken over"))

@@ -39,10 +39,15 @@ const Mirrored = "Mirrored"
 
 // guarded adds to the step's preflights what is asked of every such step.
 func (a *run) guarded(planned journal.PlannedStep) journal.PlannedStep {
-	if _, ok := a.cfg.Preflights[Mirrored]; ok && planned.Irreversible && !a.record.Request.DryRun {
+	if a.mustBeMirrored(a.record, planned) {
 		planned.Preflights = append(slices.Clip(planned.Preflights), Mirrored)
 	}
 	return planned
+}
+
+func (r *Runner) mustBeMirrored(record journal.ActionRecord, planned journal.PlannedStep) bool {
+	_, ok := r.cfg.Preflights[Mirrored]
+	return ok && planned.Irreversible && !record.Request.DryRun
 }
 
 // takePlan makes the run's view of the record's plan.

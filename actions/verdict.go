@@ -51,6 +51,9 @@ const (
 	// VerdictAbandon ends the action before its point of no return, because its
 	// reason went away. After that point it makes the step wait.
 	VerdictAbandon VerdictKind = "abandon"
+	// VerdictUnasked is no answer. [Runner.Explain] alone gives it, for a preflight
+	// that cannot be asked without writing something.
+	VerdictUnasked VerdictKind = "not asked"
 )
 
 // Pass returns the verdict that nothing speaks against the step.

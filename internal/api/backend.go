@@ -88,6 +88,9 @@ const (
 	VerdictHold Verdict = "hold"
 	// VerdictRefuse refuses the request, unless forced where that is possible.
 	VerdictRefuse Verdict = "refuse"
+	// VerdictUnasked: an explanation names the check, but could not ask it without
+	// writing something.
+	VerdictUnasked Verdict = "not asked"
 )
 
 // CheckResult is a preflight's present answer.

@@ -70,6 +70,8 @@ func toneOfVerdict(v api.Verdict) tone {
 		return good
 	case api.VerdictWarn, api.VerdictHold:
 		return doubtful
+	case api.VerdictUnasked:
+		return faint
 	}
 	return bad
 }

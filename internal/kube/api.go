@@ -26,6 +26,8 @@ var (
 type API interface {
 	// Node reads a Node.
 	Node(ctx context.Context, name string) (Node, error)
+	// ListNodes reads all Nodes, sorted by name.
+	ListNodes(ctx context.Context) ([]Node, error)
 	// DeleteNode deletes the Node of that name and UID. It returns ErrNotFound
 	// when there is none of the name, ErrOtherUID when it is another one.
 	DeleteNode(ctx context.Context, name, uid string) error

@@ -3,6 +3,7 @@ package kube
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -28,6 +29,32 @@ func (c *Client) Node(ctx context.Context, name string) (Node, error) {
 		return Node{}, err
 	}
 	return NodeOf(&node), nil
+}
+
+// nodesPerPage bounds the memory of one list: a Node can have 20 KiB.
+const nodesPerPage = 500
+
+// ListNodes reads all Nodes. See [API].
+func (c *Client) ListNodes(ctx context.Context) ([]Node, error) {
+	var nodes []Node
+	options := metav1.ListOptions{Limit: nodesPerPage}
+	for {
+		page, err := c.Nodes().ListWithContext(ctx, options)
+		if err != nil {
+			return nil, err
+		}
+		list, ok := page.(*corev1.NodeList)
+		if !ok {
+			return nil, fmt.Errorf("list nodes: the API answered with a %T", page)
+		}
+		for i := range list.Items {
+			nodes = append(nodes, NodeOf(&list.Items[i]))
+		}
+		if options.Continue = list.Continue; options.Continue == "" {
+			slices.SortFunc(nodes, func(a, b Node) int { return cmp.Compare(a.Name, b.Name) })
+			return nodes, nil
+		}
+	}
 }
 
 // NodeOf returns what EKCO knows of a Node.

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 
 	"github.com/replicatedhq/ekco/internal/kube"
@@ -33,6 +35,20 @@ func (c *Cluster) Node(ctx context.Context, name string) (kube.Node, error) {
 		return kube.Node{}, fmt.Errorf("node %q: %w", name, kube.ErrNotFound)
 	}
 	return clone(*node), nil
+}
+
+// ListNodes implements [kube.API].
+func (c *Cluster) ListNodes(ctx context.Context) ([]kube.Node, error) {
+	if err := sim.Reach(ctx, &c.APIServer, ListNodes); err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	nodes := make([]kube.Node, 0, len(c.nodes))
+	for _, name := range slices.Sorted(maps.Keys(c.nodes)) {
+		nodes = append(nodes, clone(*c.nodes[name]))
+	}
+	return nodes, nil
 }
 
 // DeleteNode implements [kube.API].

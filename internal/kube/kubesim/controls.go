@@ -2,6 +2,7 @@ package kubesim
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/replicatedhq/ekco/internal/kube"
@@ -11,6 +12,7 @@ import (
 // The verbs that can be forbidden.
 const (
 	GetNodes         = "get nodes"
+	ListNodes        = "list nodes"
 	DeleteNodes      = "delete nodes"
 	GetPods          = "get pods"
 	DeletePods       = "delete pods"
@@ -33,6 +35,11 @@ func (c *Cluster) AddNode(name string, role journal.NodeRole) kube.Node {
 		node = clone(node)
 	})
 	return node
+}
+
+// SetInternalIP gives a node an address.
+func (c *Cluster) SetInternalIP(name, ip string) {
+	c.change(func() { c.nodes[name].Facts.InternalIP = ip })
 }
 
 // LoseNode taints a node as the node controller does when its kubelet is
@@ -61,9 +68,13 @@ func (c *Cluster) ReplaceNode(name string) kube.Node {
 	return c.AddNode(name, role)
 }
 
-// RemoveNode deletes a Node as an administrator would by hand.
+// RemoveNode deletes a Node as an administrator would by hand, long enough ago
+// that Kubernetes has removed the pod of its API server.
 func (c *Cluster) RemoveNode(name string) {
-	c.change(func() { delete(c.nodes, name) })
+	c.change(func() {
+		delete(c.nodes, name)
+		c.kubeadm.apiServers = slices.DeleteFunc(c.kubeadm.apiServers, func(pod kube.APIServerPod) bool { return pod.Node == name })
+	})
 }
 
 // AddPod adds a running pod and returns it.

@@ -49,6 +49,11 @@ func (c *Cluster) SetKubeadmConfig122() {
 	})
 }
 
+// RemoveKubeadm makes the cluster one that kubeadm did not make.
+func (c *Cluster) RemoveKubeadm() {
+	c.change(func() { c.kubeadm = kubeadmState{version: c.kubeadm.version} })
+}
+
 // AddAPIServer adds the mirror pod of a node's API server.
 func (c *Cluster) AddAPIServer(node, endpoint string) {
 	c.change(func() {
@@ -95,7 +100,8 @@ func (c *Cluster) WriteClusterStatus(ctx context.Context, clusterStatus, version
 }
 
 // APIServerPods does what that of [kube.Client] does. Deleting a Node leaves its
-// pod, as Kubernetes does until its garbage collector comes by.
+// pod, as Kubernetes does until its garbage collector comes by; after
+// [Cluster.RemoveNode] it has been.
 func (c *Cluster) APIServerPods(ctx context.Context) ([]kube.APIServerPod, error) {
 	if err := sim.Reach(ctx, &c.APIServer, ListPods); err != nil {
 		return nil, err

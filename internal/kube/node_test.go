@@ -1,0 +1,53 @@
+package kube
+
+import (
+	"errors"
+	"net/http"
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/replicatedhq/ekco/journal"
+)
+
+func TestAllNodesAreListedPageByPage(t *testing.T) {
+	page := func(next string, names ...string) *corev1.NodeList {
+		list := &corev1.NodeList{ListMeta: metav1.ListMeta{Continue: next}}
+		for _, name := range names {
+			list.Items = append(list.Items, corev1.Node{
+				ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{LabelControlPlane: ""}},
+				Status:     corev1.NodeStatus{Addresses: []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "10.0.0.1"}}},
+			})
+		}
+		return list
+	}
+	s := newServer(t, map[string]any{})
+	s.answer["GET /api/v1/nodes"] = func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Get("continue") == "more" {
+			s.write(w, http.StatusOK, page("", "a"))
+			return
+		}
+		s.write(w, http.StatusOK, page("more", "b", "c"))
+	}
+	nodes, err := s.client(Options{}).ListNodes(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, node := range nodes {
+		names = append(names, node.Name)
+		if node.Facts.InternalIP != "10.0.0.1" || node.Facts.Role != journal.RolePrimary {
+			t.Errorf("read %+v", node)
+		}
+	}
+	if !slices.Equal(names, []string{"a", "b", "c"}) {
+		t.Errorf("read %q", names)
+	}
+	s.answer["GET /api/v1/nodes"] = apierrors.NewForbidden(corev1.Resource("nodes"), "", nil)
+	if _, err := s.client(Options{}).ListNodes(t.Context()); !errors.Is(err, ErrForbidden) {
+		t.Errorf("error is %v", err)
+	}
+}

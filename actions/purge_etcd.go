@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/replicatedhq/ekco/internal/etcd"
+	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/internal/kubeadm"
 	"github.com/replicatedhq/ekco/journal"
 )
 
@@ -68,24 +70,48 @@ func (s removeMember) find(ctx context.Context, step StepContext) (etcd.API, etc
 		return nil, etcd.Member{}, err
 	}
 	member, err := etcd.Confirm(members, *facts.Etcd.Member, facts.Node.Name)
-	if err != nil || !journal.IsTraced(facts.Node.UID) {
-		return api, member, err
+	if err != nil {
+		return nil, etcd.Member{}, err
 	}
-	return api, member, s.disown(ctx, facts.Node, members, member)
+	return api, member, s.disown(ctx, facts, members, member)
 }
 
-// disown returns ErrOtherMember when a Node has joined under the name of one
-// that EKCO never saw, and the member may be its own: no other has the name.
-func (s removeMember) disown(ctx context.Context, node NodeIdentity, members []etcd.Member, member etcd.Member) error {
+// disown returns ErrOtherMember when the member may be that of a Node that has
+// joined: it had not started when it was captured, and a Node has its address
+// now; or a Node has the name of one that EKCO never saw, and no other member has
+// that name.
+//
+// kubeadm adds a member after the Node, and the Nodes are read after the members.
+func (s removeMember) disown(ctx context.Context, facts PurgeFacts, members []etcd.Member, member etcd.Member) error {
+	node := facts.Node
+	another := slices.ContainsFunc(members, func(m etcd.Member) bool { return m.ID != member.ID && m.Name == node.Name })
+	switch {
+	case facts.Etcd.Member.Name == "" && another:
+		return fmt.Errorf("%w: another has the name %s, and %s may be of a node that joins", etcd.ErrOtherMember, node.Name, member)
+	case facts.Etcd.Member.Name == "":
+		return s.disownUnstarted(ctx, node, member)
+	case another || !journal.IsTraced(node.UID):
+		return nil
+	}
 	joined, err := node.replacement(ctx, s.api)
 	if err != nil || joined == "" {
 		return err
 	}
-	another := slices.ContainsFunc(members, func(m etcd.Member) bool { return m.ID != member.ID && m.Name == node.Name })
-	if another {
-		return nil
-	}
 	return fmt.Errorf("%w: a node %s has joined (uid %s), and %s may be its own", etcd.ErrOtherMember, node.Name, joined, member)
+}
+
+func (s removeMember) disownUnstarted(ctx context.Context, lost NodeIdentity, member etcd.Member) error {
+	others, err := primaryPart(s).others(ctx, lost)
+	if err != nil {
+		return err
+	}
+	for _, other := range others {
+		if member.At(kubeadm.EtcdPeerURLs(internalIPs([]kube.Node{other}))) {
+			return fmt.Errorf("%w: node %s (uid %s) has its address %s now, and %s may be its own",
+				etcd.ErrOtherMember, other.Name, other.UID, other.Facts.InternalIP, member)
+		}
+	}
+	return nil
 }
 
 // left is the output of a step that leaves something alone, and says why.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/replicatedhq/ekco/internal/etcd"
@@ -57,6 +56,8 @@ type EtcdFacts struct {
 	Endpoints []string `json:"endpoints,omitempty"`
 	// Problem says why no member is removed although one could be meant.
 	Problem string `json:"problem,omitempty"`
+	// Unasked is set when the problem is that nobody knows where to ask etcd.
+	Unasked bool `json:"unasked,omitempty"`
 }
 
 // primaryPart is what a primary is beyond a worker.
@@ -74,79 +75,26 @@ func (p primaryPart) capture(ctx context.Context, record journal.ActionRecord, f
 		// Whatever is under the name now belongs to the new node.
 		return err
 	}
-	listed, err := p.apiServers(ctx, facts)
-	if err != nil || len(listed) == 0 {
+	plane, err := p.look(ctx, facts)
+	if err != nil || !plane.found() {
 		return err
 	}
-	own := p.ownAddresses(*facts, listed)
-	var others []string
-	for _, node := range slices.Sorted(maps.Keys(listed)) {
-		if address := listed[node].AdvertiseAddress; node != facts.Node.Name && address != "" && !slices.Contains(own, address) {
-			others = append(others, address)
-		}
-	}
+	own := plane.ownAddresses(facts.Node)
+	others := plane.otherAddresses(facts.Node.Name, own)
 	if len(others) == 0 {
-		return fmt.Errorf("find the etcd members: no other primary than %s is known; its purge would leave no control plane", facts.Node.Name)
-	}
-	return p.captureMember(ctx, record, facts, kubeadm.EtcdClientURLs(others), kubeadm.EtcdPeerURLs(own))
-}
-
-// apiServers returns where API servers listen, by node: as the ClusterStatus
-// says or, where there is none, as their pods do. There are none in a cluster
-// that kubeadm did not make.
-func (p primaryPart) apiServers(ctx context.Context, facts *PurgeFacts) (map[string]kubeadm.Endpoint, error) {
-	config, err := p.plane.Kubeadm.KubeadmConfig(ctx)
-	if err != nil && !errors.Is(err, kube.ErrNotFound) {
-		return nil, fmt.Errorf("read kubeadm's endpoints: %w", missing(err, "get", "configmaps in kube-system"))
-	}
-	facts.Kubeadm = &KubeadmFacts{}
-	listed, err := kubeadm.Endpoints(config.ClusterStatus)
-	if err == nil {
-		edit, editErr := kubeadm.RemoveEndpoint(config.ClusterStatus, facts.Node.Name)
-		facts.Kubeadm.Edit = editErr != nil || edit.Changed()
-	} else {
-		// The step will say so, when nothing depends on it any more.
-		facts.Kubeadm.Edit = true
-	}
-	if len(listed) == 0 {
-		if listed, err = p.annotated(ctx); err != nil {
-			return nil, err
+		err := fmt.Errorf("find the etcd members: no other primary than %s is known; its purge would leave no control plane", facts.Node.Name)
+		if !record.Request.Force {
+			return err
 		}
+		facts.Etcd = &EtcdFacts{Problem: err.Error(), Unasked: true}
+		return nil
 	}
-	if own, ok := listed[facts.Node.Name]; ok {
-		facts.Kubeadm.Endpoint = &own
-	}
-	return listed, nil
-}
-
-// annotated returns what the pods of API servers say.
-func (p primaryPart) annotated(ctx context.Context) (map[string]kubeadm.Endpoint, error) {
-	pods, err := p.plane.Kubeadm.APIServerPods(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("find the API servers: %w", missing(err, "list", "pods in kube-system"))
-	}
-	listed := make(map[string]kubeadm.Endpoint, len(pods))
-	for _, pod := range pods {
-		if endpoint, err := kubeadm.ParseAdvertiseAddress(pod.AdvertiseEndpoint); err == nil {
-			listed[pod.Node] = endpoint
-		}
-	}
-	return listed, nil
-}
-
-func (primaryPart) ownAddresses(facts PurgeFacts, listed map[string]kubeadm.Endpoint) []string {
-	var own []string
-	for _, address := range []string{facts.Node.InternalIP, listed[facts.Node.Name].AdvertiseAddress} {
-		if address != "" && !slices.Contains(own, address) {
-			own = append(own, address)
-		}
-	}
-	return own
+	return p.captureMember(ctx, record, facts, kubeadm.EtcdClientURLs(others), kubeadm.EtcdPeerURLs(own), plane.others)
 }
 
 // captureMember finds the node's etcd member. With --force a member that cannot
 // be told from others is left alone; without, the purge waits.
-func (p primaryPart) captureMember(ctx context.Context, record journal.ActionRecord, facts *PurgeFacts, endpoints, peers []string) error {
+func (p primaryPart) captureMember(ctx context.Context, record journal.ActionRecord, facts *PurgeFacts, endpoints, peers []string, others []kube.Node) error {
 	api, err := p.plane.Etcd(endpoints)
 	if err != nil {
 		return fmt.Errorf("find the etcd member of node %s: %w", facts.Node.Name, err)
@@ -156,7 +104,7 @@ func (p primaryPart) captureMember(ctx context.Context, record journal.ActionRec
 		return fmt.Errorf("find the etcd member of node %s: %w", facts.Node.Name, err)
 	}
 	facts.Etcd = &EtcdFacts{}
-	member, err := etcd.Match(members, facts.Node.Name, peers)
+	member, err := etcd.Match(members, facts.Node.Name, peers, kubeadm.EtcdPeerURLs(internalIPs(others)))
 	switch {
 	case errors.Is(err, etcd.ErrNoMember):
 		return nil

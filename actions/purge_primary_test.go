@@ -182,19 +182,6 @@ func TestWithoutAClusterStatusTheMembersAreFoundByThePodsOfAPIServers(t *testing
 	})
 }
 
-func TestAPurgeIsNotPlannedWhileNoOtherPrimaryIsKnown(t *testing.T) {
-	inWhole(t, func(t *testing.T, s *whole) {
-		s.since122("w1")
-		s.ask(journal.ActionRequested{Manual: true})
-		r := s.start(s.cfg())
-		letPass(time.Hour)
-		s.wantStory("requested", `held "" by Plan`)
-		s.wantTraces("node", "crush host [3 12 107]", "osd.3", "osd.12", "osd.107",
-			"rook-ceph-osd-107", "rook-ceph-osd-12", "rook-ceph-osd-3", "storage entry", "etcd member")
-		r.halt()
-	})
-}
-
 func TestAMalformedClusterStatusIsRepairedAlsoWhenTheNodeIsNotInIt(t *testing.T) {
 	const malformed = `apiendpoints:
   p2:

@@ -98,7 +98,10 @@ func (p primaryPart) trace(ctx context.Context, record journal.ActionRecord, fac
 	if facts.Kubeadm != nil {
 		traced.Places = append(traced.Places, "kubeadm's endpoints")
 	}
-	if facts.Etcd != nil {
+	switch {
+	case facts.Etcd != nil && facts.Etcd.Unasked:
+		traced.Doubts = append(traced.Doubts, "etcd could not be asked: "+facts.Etcd.Problem)
+	case facts.Etcd != nil:
 		traced.Places = append(traced.Places, "etcd")
 	}
 	traced.Found = facts.primaryFound()
@@ -111,18 +114,12 @@ func (p primaryPart) trace(ctx context.Context, record journal.ActionRecord, fac
 // primaries returns the names that etcd and kubeadm know, or none: they are only
 // a help.
 func (p primaryPart) primaries(ctx context.Context) []string {
-	listed, err := p.apiServers(ctx, &PurgeFacts{})
+	plane, err := p.look(ctx, &PurgeFacts{})
 	if err != nil {
 		return nil
 	}
-	names := slices.Sorted(maps.Keys(listed))
-	var addresses []string
-	for _, name := range names {
-		if address := listed[name].AdvertiseAddress; address != "" {
-			addresses = append(addresses, address)
-		}
-	}
-	api, err := p.plane.Etcd(kubeadm.EtcdClientURLs(addresses))
+	names := slices.Sorted(maps.Keys(plane.listed))
+	api, err := p.plane.Etcd(kubeadm.EtcdClientURLs(plane.otherAddresses("", nil)))
 	if err != nil {
 		return names
 	}
@@ -144,7 +141,7 @@ func (f PurgeFacts) primaryFound() (found []string) {
 	if f.Etcd != nil && f.Etcd.Member != nil {
 		found = append(found, "etcd member "+f.Etcd.Member.String())
 	}
-	if f.Etcd != nil && f.Etcd.Problem != "" {
+	if f.Etcd != nil && f.Etcd.Problem != "" && !f.Etcd.Unasked {
 		found = append(found, "an etcd member that must be told from another first: "+f.Etcd.Problem)
 	}
 	if f.Kubeadm != nil && f.Kubeadm.Edit && f.Kubeadm.Endpoint != nil {

@@ -54,6 +54,7 @@ func lostPrimary(w *world) *whole {
 	for i, name := range []string{"p2", "p3"} {
 		ip := fmt.Sprintf("10.9.0.%d", i+2)
 		w.cluster.AddNode(name, journal.RolePrimary)
+		w.cluster.SetInternalIP(name, ip)
 		s.etcd.Add(name, ip)
 		s.ceph.AddHost(name, i+20)
 		s.rook.AddOSD(i+20, name)

@@ -9,7 +9,8 @@ import (
 
 // Match returns the member that belonged to a node. peerURLs are all peer URLs
 // that the node may have had, one for each of its addresses (kubeadm:
-// https://ADDRESS:2380); none when its addresses are not known.
+// https://ADDRESS:2380); none when its addresses are not known. others are the
+// peer URLs that the members of other nodes may have.
 //
 // kubeadm names a member after its node, and one peer URL is unique among
 // members. Neither says enough alone: a replacement node may have the old
@@ -23,6 +24,7 @@ import (
 //	another              yes or no                  another node's member
 //	none, never started  yes                        the node's member, if no
 //	                                                member has the node's name
+//	                                                and the URL is no other's
 //	none, never started  no, or not known           unknown, and left alone
 //
 // Every peer URL of a member counts, not just the first. Two members that could
@@ -31,11 +33,14 @@ import (
 // ErrNoMember says that the node has none.
 //
 // A member that never started carries nobody's name, so it may belong to a node
-// that is joining at the address right now. [Confirm] before its removal tells.
-func Match(members []Member, node string, peerURLs []string) (Member, error) {
+// that is joining at the address right now. kubeadm adds it when the Node is
+// there already, whose URL is then among others: such a member is ErrAmbiguous
+// until it has started. A Node can come after others were listed, so look again
+// before the removal, and [Confirm].
+func Match(members []Member, node string, peerURLs, others []string) (Member, error) {
 	var named, elsewhere, nameless []Member
 	for _, m := range members {
-		here := sharesURL(m.PeerURLs, peerURLs)
+		here := m.At(peerURLs)
 		switch {
 		case m.Name == node && (here || len(peerURLs) == 0):
 			named = append(named, m)
@@ -55,6 +60,9 @@ func Match(members []Member, node string, peerURLs []string) (Member, error) {
 	case len(elsewhere) > 0:
 		return Member{}, fmt.Errorf("node %s: %w: %s, but the node's are %s; if it is the node's nevertheless, "+
 			"remove it with etcdctl member remove", node, ErrOtherAddress, list(elsewhere), strings.Join(peerURLs, ", "))
+	case slices.ContainsFunc(nameless, func(m Member) bool { return m.At(others) }):
+		return Member{}, fmt.Errorf("node %s: %w: %s has not started, and another node has its address now: wait until it "+
+			"has joined; if it never will, remove the member with etcdctl member remove", node, ErrAmbiguous, list(nameless))
 	case len(nameless) == 1:
 		return nameless[0], nil
 	case len(nameless) > 1:
@@ -90,9 +98,11 @@ func list(members []Member) string {
 	return strings.Join(names, " and ")
 }
 
-func sharesURL(urls, others []string) bool {
-	return slices.ContainsFunc(urls, func(u string) bool {
-		return slices.ContainsFunc(others, func(other string) bool { return canonical(u) == canonical(other) })
+// At reports whether one of the member's peer URLs is one of these, however they
+// are written.
+func (m Member) At(peerURLs []string) bool {
+	return slices.ContainsFunc(m.PeerURLs, func(u string) bool {
+		return slices.ContainsFunc(peerURLs, func(other string) bool { return canonical(u) == canonical(other) })
 	})
 }
 

@@ -51,7 +51,33 @@ func TestANodesMemberIsFoundByItsNameAndEveryPeerURL(t *testing.T) {
 		"two never started":                  {[]etcd.Member{member(3, "", urlC), member(4, "", urlD)}, []string{urlC, urlD}, 0, etcd.ErrAmbiguous},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := etcd.Match(test.members, "c", test.urls)
+			got, err := etcd.Match(test.members, "c", test.urls, []string{urlA, urlB})
+			if !errors.Is(err, test.err) || got.ID != test.want {
+				t.Errorf("got member %s, error %v; want %s, %v", got.ID, err, test.want, test.err)
+			}
+		})
+	}
+}
+
+func TestAMemberThatNeverStartedMayBeOfTheNodeThatHasItsAddressNow(t *testing.T) {
+	a, joining := member(1, "a", urlA), member(4, "", urlC)
+	learner := joining
+	learner.Learner = true
+	for name, test := range map[string]struct {
+		members []etcd.Member
+		others  []string
+		want    etcd.ID
+		err     error
+	}{
+		"nobody has the address":             {[]etcd.Member{a, joining}, []string{urlA, urlD}, 4, nil},
+		"another node has it":                {[]etcd.Member{a, joining}, []string{urlA, urlC + "/"}, 0, etcd.ErrAmbiguous},
+		"another node has it, as a learner":  {[]etcd.Member{a, learner}, []string{urlA, urlC}, 0, etcd.ErrAmbiguous},
+		"it has started there":               {[]etcd.Member{a, member(4, "d", urlC)}, []string{urlA, urlC}, 0, etcd.ErrNoMember},
+		"the node's own member is there too": {[]etcd.Member{a, member(3, "c", urlC), member(4, "", urlC)}, []string{urlC}, 3, nil},
+		"the node's own is elsewhere":        {[]etcd.Member{a, member(3, "c", urlD), joining}, []string{urlC}, 0, etcd.ErrAmbiguous},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := etcd.Match(test.members, "c", []string{urlC}, test.others)
 			if !errors.Is(err, test.err) || got.ID != test.want {
 				t.Errorf("got member %s, error %v; want %s, %v", got.ID, err, test.want, test.err)
 			}
@@ -67,7 +93,7 @@ func TestPeerURLsOfTheSameMeaningAreTheSame(t *testing.T) {
 		"IPv4 inside IPv6":   {"https://[::ffff:10.0.0.3]:2380", urlC},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, err := etcd.Match([]etcd.Member{member(3, "c", test.theirs)}, "c", []string{test.ours}); err != nil {
+			if _, err := etcd.Match([]etcd.Member{member(3, "c", test.theirs)}, "c", []string{test.ours}, nil); err != nil {
 				t.Error(err)
 			}
 		})
@@ -75,7 +101,7 @@ func TestPeerURLsOfTheSameMeaningAreTheSame(t *testing.T) {
 }
 
 func TestAnAmbiguousMatchNamesBothCandidates(t *testing.T) {
-	_, err := etcd.Match([]etcd.Member{member(0xab, "c", urlC), member(0xcd, "c", urlD)}, "c", nil)
+	_, err := etcd.Match([]etcd.Member{member(0xab, "c", urlC), member(0xcd, "c", urlD)}, "c", nil, nil)
 	for _, want := range []string{"c", "ab", "cd", urlC, urlD} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q does not name %s", err, want)

@@ -55,7 +55,10 @@ func TestAReplacementAtTheOldAddressSurvives(t *testing.T) {
 		t.Fatal(err)
 	}
 	joining := c.Add("a", "d", c.IP("c"), false)
-	// Until it starts it has no name and could be c's.
+	// Until it starts it has no name and could be c's, had d no Node there.
+	if m, err := etcd.Match(c.members("a", "b"), "c", []string{c.PeerURL("c")}, []string{c.PeerURL("d")}); !errors.Is(err, etcd.ErrAmbiguous) {
+		t.Errorf("the joining member is taken for c's: %s, %v", m, err)
+	}
 	unstarted := c.member("c", "a", "b")
 	if unstarted.Name != "" || unstarted.ID == dead.ID {
 		t.Errorf("found %s", unstarted)
@@ -65,7 +68,7 @@ func TestAReplacementAtTheOldAddressSurvives(t *testing.T) {
 	if m, err := etcd.Confirm(members, unstarted, "c"); !errors.Is(err, etcd.ErrOtherMember) {
 		t.Errorf("the replacement is taken for c: %s, %v", m, err)
 	}
-	if m, err := etcd.Match(members, "c", []string{c.PeerURL("c")}); !errors.Is(err, etcd.ErrNoMember) {
+	if m, err := etcd.Match(members, "c", []string{c.PeerURL("c")}, nil); !errors.Is(err, etcd.ErrNoMember) {
 		t.Errorf("the replacement is taken for c: %s, %v", m, err)
 	}
 	if err := client.RemoveMember(t.Context(), dead.ID); !errors.Is(err, etcd.ErrNoMember) {

@@ -38,7 +38,7 @@ func (c *Cluster) members(via ...string) []etcd.Member {
 // member finds the member of a node as EKCO does.
 func (c *Cluster) member(node string, via ...string) etcd.Member {
 	c.t.Helper()
-	found, err := etcd.Match(c.members(via...), node, []string{c.PeerURL(node)})
+	found, err := etcd.Match(c.members(via...), node, []string{c.PeerURL(node)}, nil)
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -88,7 +88,7 @@ func TestADeadMemberIsRemovedByItsIDOnce(t *testing.T) {
 	if err := client.RemoveMember(t.Context(), dead.ID); !errors.Is(err, etcd.ErrNoMember) {
 		t.Errorf("the second removal says %v", err)
 	}
-	if _, err := etcd.Match(c.members("b"), "c", []string{c.PeerURL("c")}); !errors.Is(err, etcd.ErrNoMember) {
+	if _, err := etcd.Match(c.members("b"), "c", []string{c.PeerURL("c")}, nil); !errors.Is(err, etcd.ErrNoMember) {
 		t.Errorf("the member is found again: %v", err)
 	}
 }

@@ -159,7 +159,7 @@ func TestAJoiningMemberGetsItsNameWhenItStarts(t *testing.T) {
 	c, _, _, dead := three()
 	c.Forget(dead.ID)
 	joining := c.AddUnstarted("10.0.0.3")
-	found, err := etcd.Match(c.List(), "c", dead.PeerURLs)
+	found, err := etcd.Match(c.List(), "c", dead.PeerURLs, nil)
 	if err != nil || found.ID != joining.ID {
 		t.Fatalf("found %s, %v", found, err)
 	}

@@ -1,7 +1,6 @@
 package rook
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -22,38 +21,44 @@ import (
 	streaming "k8s.io/streaming/pkg/httpstream"
 )
 
-// longestOutput is how much of a program's output is kept, in bytes; the answer
-// about a thousand OSDs has one million.
-const longestOutput = 64 << 20
+// How much of a program's output is kept, in KiB: the answer about a thousand OSDs
+// has about a thousand, and EKCO little memory.
+const (
+	longestStdout = 8 << 10
+	longestStderr = 64
+)
 
 // Exec implements [API]. It speaks WebSocket, and SPDY where that is refused: by
 // old API servers, and where only the verb create is granted on pods/exec, as
 // kURL does, because a WebSocket begins with a GET. A refusal is remembered for
-// ten minutes, or until SPDY fails too.
+// ten minutes, or until SPDY fails too. More output than is kept ends it with an
+// error.
 func (c *Client) Exec(ctx context.Context, pod Pod, argv []string) (stdout, stderr []byte, exitCode int, err error) {
 	this := call{"create", "pods/exec", pod.Name}
 	executor, err := c.executor(c.execURL(pod, argv))
 	if err != nil {
 		return nil, nil, 0, this.fail(err)
 	}
-	out, problems := &limited{left: longestOutput}, &limited{left: longestOutput}
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	out, problems := newLimited("stdout", longestStdout, stop), newLimited("stderr", longestStderr, stop)
 	// What goes wrong is returned, and need not be logged too.
 	quiet := klog.NewContext(ctx, logr.Discard())
 	err = executor.StreamWithContext(quiet, remotecommand.StreamOptions{Stdout: out, Stderr: problems})
 	var exit clientexec.CodeExitError
 	switch {
+	case errors.Is(context.Cause(ctx), errTooLong):
+		return nil, nil, 0, fmt.Errorf("%s: %s %w", this, argv[0], context.Cause(ctx))
 	case ctx.Err() != nil:
 		// The buffers may still be written to.
 		return nil, nil, 0, fmt.Errorf("%s: %w", this, context.Cause(ctx))
-	case out.overflowed || problems.overflowed:
-		return nil, nil, 0, fmt.Errorf("%s: %s wrote more than %d MiB", this, argv[0], longestOutput>>20)
 	case errors.As(err, &exit):
-		return out.Bytes(), problems.Bytes(), exit.Code, nil
+		return out.kept.Bytes(), problems.kept.Bytes(), exit.Code, nil
 	case err != nil:
 		c.refusal.forget()
 		return nil, nil, 0, this.fail(err)
 	}
-	return out.Bytes(), problems.Bytes(), 0, nil
+	return out.kept.Bytes(), problems.kept.Bytes(), 0, nil
 }
 
 func (c *Client) execURL(pod Pod, argv []string) *url.URL {
@@ -111,22 +116,4 @@ func (o outspoken) NewConnection(response *http.Response) (httpstream.Connection
 		return nil, &apierrors.StatusError{ErrStatus: status}
 	}
 	return nil, apierrors.NewGenericServerResponse(response.StatusCode, "create", schema.GroupResource{Resource: "pods/exec"}, "", string(body), 0, true)
-}
-
-// limited keeps what is written to it, up to a limit.
-type limited struct {
-	bytes.Buffer
-	left       int
-	overflowed bool
-}
-
-var errTooLong = errors.New("the output is too long")
-
-func (l *limited) Write(p []byte) (int, error) {
-	if len(p) > l.left {
-		l.overflowed = true
-		return 0, errTooLong
-	}
-	l.left -= len(p)
-	return l.Buffer.Write(p)
 }

@@ -55,7 +55,7 @@ func purgeParts(cfg config.Config, restConfig *rest.Config, client *kube.Client,
 		return nil, err
 	}
 	return append(parts, actions.PurgeStorage(actions.Storage{
-		Ceph:        ceph.New(rook.Runner{API: installed, Version: rook.VersionOf(installed)}, patience),
+		Ceph:        ceph.New(rook.NewRunner(installed), patience),
 		Rook:        installed,
 		UserManaged: cfg.RookStorageNodes != "",
 		Wait:        cfg.OSDPurgeWait,

@@ -227,7 +227,7 @@ func TestCephIsUnavailableWithoutAToolsPodAndAnswersWithOne(t *testing.T) {
 	s.exec = overWebSocket(t, func([]string) (string, string, int) {
 		return "", "Error ENOTEMPTY: (39) Directory not empty", 39
 	})
-	api := ceph.New(Runner{API: client, Version: VersionOf(client)}, ceph.Options{})
+	api := ceph.New(NewRunner(client), ceph.Options{})
 	err := api.CrushRemove(t.Context(), "w1")
 	if !errors.Is(err, ceph.ErrUnavailable) || !errors.Is(err, ErrNoToolsPod) {
 		t.Errorf("without a pod: %v", err)

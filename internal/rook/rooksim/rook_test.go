@@ -96,13 +96,13 @@ func TestThePodAnswersWhatTheTestSays(t *testing.T) {
 	r.OnExec = func(_ context.Context, pod rook.Pod, argv []string) ([]byte, []byte, int, error) {
 		return []byte(pod.Container + " " + argv[0]), nil, 39, nil
 	}
-	runner := rook.Runner{API: r, Version: rook.VersionOf(r)}
+	runner := rook.NewRunner(r)
 	stdout, _, exitCode, err := runner.Run(t.Context(), []string{"ceph"})
 	if string(stdout) != "rook-ceph-tools ceph" || exitCode != 39 || err != nil {
 		t.Errorf("%q, %d, %v", stdout, exitCode, err)
 	}
 	r.SetInstallation(rook.Installation{Why: "gone"})
-	runner.Version = rook.VersionOf(r) // the other one remembers
+	runner = rook.NewRunner(r) // the other one remembers
 	if _, _, _, err := runner.Run(t.Context(), []string{"ceph"}); !errors.Is(err, kube.ErrNotFound) {
 		t.Errorf("without Rook: %v", err)
 	}

@@ -27,8 +27,9 @@ func TestTheDocsSayWhatToDoAtEveryHoldAndRefusal(t *testing.T) {
 		t.Errorf("the code has only %q and %q", ofActions, ofPolicy)
 	}
 	for _, name := range ofActions {
-		// NodeWasSeen only warns, and only a person's purge has it.
-		if name != actions.NodeWasSeen && !strings.Contains(holds, "`"+name+"`") {
+		// These only warn, and only a person's purge has them.
+		onlyWarns := name == actions.NodeWasSeen || name == actions.RookManaged
+		if !onlyWarns && !strings.Contains(holds, "`"+name+"`") {
 			t.Errorf("the page of the purge does not say what to do at %s", name)
 		}
 	}

@@ -46,6 +46,9 @@ func TestTheDocsKnowEveryStepAndEveryPreflightOfAPurge(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if !strings.Contains(page, "| `"+actions.RookManaged+"`") {
+			t.Errorf("preflight %s is not in the table", actions.RookManaged)
+		}
 		for _, step := range plan.Steps {
 			if !strings.Contains(page, "| `"+step.Does) {
 				t.Errorf("step %s is not in the table", step.Does)

@@ -20,6 +20,9 @@ type PurgeFacts struct {
 	Storage *StorageFacts `json:"storage,omitempty"`
 	Kubeadm *KubeadmFacts `json:"kubeadm,omitempty"`
 	Etcd    *EtcdFacts    `json:"etcd,omitempty"`
+	// StorageLeft says why nothing was looked for in Rook, if there may be
+	// something. Only a manual purge has it.
+	StorageLeft string `json:"storage_left,omitempty"`
 }
 
 // NodeIdentity is who the node was. When the Node was already gone as the purge
@@ -174,7 +177,7 @@ func (k purgeNode) Plan(ctx context.Context, record journal.ActionRecord) (journ
 		plan.Steps = append(plan.Steps, steps...)
 		gate = append(gate, part.gate(record, facts)...)
 	}
-	if len(plan.Steps) > 1 || traced {
+	if len(plan.Steps) > 1 || len(gate) > 0 {
 		plan.Steps = behindGate(plan.Steps, gate)
 	}
 	if plan.Facts, err = json.Marshal(facts); err != nil {

@@ -31,6 +31,9 @@ type Storage struct {
 	// UserManaged is set when the list of storage nodes is the installer's: EKCO
 	// then leaves it alone.
 	UserManaged bool
+	// OnlyAsked is set when Rook is not managed: only a purge that asks for it has
+	// a part in it then.
+	OnlyAsked bool
 	// Wait is how long a purge waits between marking OSDs out and purging them.
 	Wait time.Duration
 }
@@ -104,6 +107,10 @@ type storagePart struct {
 }
 
 func (p storagePart) capture(ctx context.Context, record journal.ActionRecord, facts *PurgeFacts) error {
+	if !p.wanted(record) {
+		facts.StorageLeft = p.left(ctx, record)
+		return nil
+	}
 	replacement, err := facts.Node.replacement(ctx, p.api)
 	if err != nil || replacement != "" {
 		// Whatever is under the name now may belong to the new node.

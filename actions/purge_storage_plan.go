@@ -155,6 +155,8 @@ func (p *storagePlan) patient(id, does string, input json.RawMessage, after, pre
 // one is, and its steps for Ceph wait.
 func (storagePart) gate(record journal.ActionRecord, facts PurgeFacts) []string {
 	switch {
+	case facts.StorageLeft != "":
+		return []string{RookManaged}
 	case !facts.Storage.needsCeph():
 		return nil
 	case record.Request.Manual:
@@ -173,7 +175,7 @@ func (p storagePart) steps() map[string]Step {
 
 func (p storagePart) preflights() map[string]Preflight {
 	return map[string]Preflight{
-		CephAnswers: cephAnswers(p), CephHealthy: cephHealthy{p.Ceph},
+		RookManaged: rookManaged{}, CephAnswers: cephAnswers(p), CephHealthy: cephHealthy{p.Ceph},
 		OSDSafeToDestroy: osdSafeToDestroy{p.Ceph}, OSDsDown: osdsDown(p),
 	}
 }

@@ -56,8 +56,8 @@ const longestNodeName = 253
 
 // Trace looks for traces of exactly that name, in all places at once, for at
 // most a minute. It changes nothing. A place that does not answer is no error:
-// it is among the doubts.
-func (t Tracer) Trace(ctx context.Context, name string) Traced {
+// it is among the doubts. maintainRook is that of [journal.ActionRequested].
+func (t Tracer) Trace(ctx context.Context, name string, maintainRook *bool) Traced {
 	if len(name) > longestNodeName || !nodeName.MatchString(name) {
 		return Traced{NodeTraced: journal.NodeTraced{Doubts: []string{"no Node can have this name"}}}
 	}
@@ -67,7 +67,7 @@ func (t Tracer) Trace(ctx context.Context, name string) Traced {
 	// Forced, an etcd member that cannot be told from others is named.
 	record := journal.ActionRecord{
 		Kind: journal.ActionPurgeNode, Subject: journal.NodeSubject(name, uid),
-		Request: journal.ActionRequested{Kind: journal.ActionPurgeNode, Manual: true, Force: true},
+		Request: journal.ActionRequested{Kind: journal.ActionPurgeNode, Manual: true, Force: true, MaintainRook: maintainRook},
 	}
 	looks := make([]Traced, len(t.parts))
 	var looking sync.WaitGroup

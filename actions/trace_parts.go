@@ -20,6 +20,9 @@ func (p storagePart) trace(ctx context.Context, record journal.ActionRecord, fac
 	switch {
 	case err != nil:
 		traced.Doubts = []string{fmt.Sprintf("Rook could not be asked: %v", err)}
+	case facts.StorageLeft != "":
+		traced.Doubts = []string{facts.StorageLeft}
+		return traced
 	case facts.Storage == nil:
 		// Without Rook there is no place to look.
 		return traced

@@ -17,7 +17,7 @@ import (
 
 // trace looks for a node that EKCO never saw.
 func (s *whole) trace(name string) actions.Traced {
-	return actions.NewTracer(s.cluster, s.config(nil).Log, s.options(nil)...).Trace(s.t.Context(), name)
+	return actions.NewTracer(s.cluster, s.config(nil).Log, s.options(nil)...).Trace(s.t.Context(), name, nil)
 }
 
 // listEndpoint adds a node to the ClusterStatus.

@@ -30,6 +30,8 @@ type whole struct {
 	wait   time.Duration
 	// userManaged is set when the installer owns the list of storage nodes.
 	userManaged bool
+	// unmanaged is set when maintain_rook_storage_nodes is false.
+	unmanaged bool
 }
 
 const clusterStatus = `apiEndpoints:
@@ -79,7 +81,7 @@ func (s *whole) lose() {
 
 // purgeOptions are the product's parts as one incarnation reaches them.
 func (s *whole) purgeOptions(f *fuse) []actions.PurgeOption {
-	storage := actions.Storage{Ceph: s.ceph, Rook: s.rook, Wait: s.wait, UserManaged: s.userManaged}
+	storage := actions.Storage{Ceph: s.ceph, Rook: s.rook, Wait: s.wait, UserManaged: s.userManaged, OnlyAsked: s.unmanaged}
 	plane := actions.ControlPlane{Kubeadm: s.cluster, Etcd: s.etcd.Dial}
 	if f != nil {
 		storage.Ceph, storage.Rook = mortalCeph{s.ceph, f}, mortalRook{s.rook, f}

@@ -26,6 +26,9 @@ type Request struct {
 	// MinReadyPrimaries and MinReadyWorkers, when set, stand in for the policy's
 	// minimums in the guard of ready nodes.
 	MinReadyPrimaries, MinReadyWorkers *int
+	// MaintainRook, when set, stands in for the setting
+	// maintain_rook_storage_nodes in this purge.
+	MaintainRook *bool
 	// Refused says that the person was refused without a record, and asks for
 	// the record alone: nothing is admitted.
 	Refused bool
@@ -153,7 +156,7 @@ func admitNew(v *view, n *Node, request Request) (Admission, error) {
 		Payload: journal.ActionRequested{
 			Kind: request.Kind, Reason: reason, Manual: true, Force: request.Force,
 			Live: n.Present() && n.UnreachableSince.IsZero(), DryRun: request.DryRun || v.policy.DryRun,
-			Node: n.lastFacts(),
+			Node: n.lastFacts(), MaintainRook: request.MaintainRook,
 		},
 	}}
 	plan := &nodePlan{node: n, state: n.State}
@@ -177,6 +180,9 @@ func admitOpen(v *view, n *Node, open *journal.ActionRecord, request Request) (A
 	}
 	answer := Admission{Action: open.ID, Resumed: true, Message: fmt.Sprintf("%s of %s, requested by %s, goes on",
 		open.ID, stamp(open.RequestedAt), open.RequestedBy)}
+	if request.otherRook(open, v.policy) {
+		answer.Message += "; it goes on as it began, and maintain_rook_storage_nodes as given now counts only for a purge that begins: ask again when this one has ended"
+	}
 	if open.Stalled != nil {
 		answer.Message += " with a new retry budget"
 		answer.Events = append(answer.Events, journal.Draft{
@@ -192,6 +198,16 @@ func admitOpen(v *view, n *Node, open *journal.ActionRecord, request Request) (A
 	}
 	answer.Events = append(answer.Events, warned(n, open.ID, request)...)
 	return answer, nil
+}
+
+// otherRook reports whether the request says otherwise about Rook than what the
+// open purge began with, as far as that is on record.
+func (r Request) otherRook(open *journal.ActionRecord, p Policy) bool {
+	began := p.MaintainRook
+	if asked := open.Request.MaintainRook; asked != nil {
+		began = *asked
+	}
+	return r.MaintainRook != nil && *r.MaintainRook != began
 }
 
 // takesOver reports whether a person's request replaces the open purge: EKCO

@@ -318,3 +318,32 @@ func TestPurgedNodesReplacementIsAnotherMachineToAdmission(t *testing.T) {
 		t.Errorf("the purge is of %s", got)
 	}
 }
+
+func TestWhatIsSaidOfRookIsOnRecordAndCountsOnlyForAPurgeThatBegins(t *testing.T) {
+	w := newWorld(t)
+	w.cluster("w1")
+	w.lose("w1")
+	yes, no := true, false
+	request := ask("w1")
+	request.MaintainRook = &yes
+	admission := w.mustAdmit(request)
+	if said := w.s.Actions[admission.Action].Request.MaintainRook; said == nil || !*said {
+		t.Errorf("on record: %v", said)
+	}
+	for name, test := range map[string]struct {
+		asked *bool
+		told  bool
+	}{"the same": {&yes, false}, "nothing": {nil, false}, "otherwise": {&no, true}} {
+		request.MaintainRook = test.asked
+		if again := w.mustAdmit(request); !again.Resumed || strings.Contains(again.Message, "as it began") != test.told {
+			t.Errorf("asked for %s: %+v", name, again)
+		}
+	}
+	w.lose("w2")
+	request = ask("w2")
+	w.mustAdmit(request)
+	w.p.MaintainRook, request.MaintainRook = true, &yes
+	if again := w.mustAdmit(request); strings.Contains(again.Message, "as it began") {
+		t.Errorf("asked for what the setting says: %+v", again)
+	}
+}

@@ -31,6 +31,9 @@ type Policy struct {
 	Cooldown time.Duration
 	// DryRun marks every action EKCO starts by itself as a dry run.
 	DryRun bool
+	// MaintainRook is whether a purge has a part in Rook unless a person says
+	// otherwise.
+	MaintainRook bool
 	// Passive lets machines follow their facts and starts nothing by itself; nor
 	// are refusals judged then. It is how a command works without an operator.
 	Passive bool

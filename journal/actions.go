@@ -29,6 +29,9 @@ type ActionRequested struct {
 	// Live is set when the node answered when a person asked for its purge: its
 	// being reachable then is no reason to abandon the purge.
 	Live bool `json:"live,omitempty"`
+	// MaintainRook says whether a purge has a part in Rook and Ceph, if a person
+	// said so. Nil leaves it to the setting maintain_rook_storage_nodes.
+	MaintainRook *bool `json:"maintain_rook_storage_nodes,omitempty"`
 	// DryRun actions record each step without its effect.
 	DryRun bool `json:"dry_run,omitempty"`
 	// Node is what EKCO last knew of the node, for when the Node object is gone

@@ -131,11 +131,12 @@ func (p *purger) runOnce(ctx context.Context, cfg config.Config, log *slog.Logge
 		return err
 	}
 	defer func() { err = errors.Join(err, release()) }()
+	p.warnOfIgnored(ctx, cfg)
 	return p.run(ctx, p.flags.request(cfg))
 }
 
-// request returns what is asked for. Minimums count only if they were given to
-// this command; else the operator's own do.
+// request returns what is asked for. Minimums, and whether Rook is managed, count
+// only if they were given to this command; else the operator's own do.
 func (f purgeFlags) request(cfg config.Config) fsm.Request {
 	request := fsm.Request{
 		Kind: journal.ActionPurgeNode, Node: f.node, Reason: f.reason, Force: f.force, Actor: api.LocalActor(),
@@ -145,6 +146,9 @@ func (f purgeFlags) request(cfg config.Config) fsm.Request {
 	}
 	if slices.Contains(cfg.Explicit, "min_ready_worker_nodes") {
 		request.MinReadyWorkers = &cfg.MinReadyWorkerNodes
+	}
+	if slices.Contains(cfg.Explicit, "maintain_rook_storage_nodes") {
+		request.MaintainRook = &cfg.MaintainRookStorageNodes
 	}
 	return request
 }

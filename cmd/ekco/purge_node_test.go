@@ -74,10 +74,10 @@ func TestPurgeNodePassesOnWhatWasAskedFor(t *testing.T) {
 	d := newDesk(t, op)
 	d.expect(d.types("purge-node", "worker-2", "--force", "--reason", "broken", "--rook_version=1.4.3", "--maintain_rook_storage_nodes",
 		"--min_ready_master_nodes=1", "--min_ready_worker_nodes", "0", "--certificates_dir=/pki"), exitDone, "", "")
-	least, none, three := 1, 0, 3
+	least, none, three, yes := 1, 0, 3, true
 	want := []fsm.Request{{
 		Kind: journal.ActionPurgeNode, Node: "worker-2", UID: "u2", Reason: "broken", Force: true, Actor: api.LocalActor(),
-		MinReadyPrimaries: &least, MinReadyWorkers: &none,
+		MinReadyPrimaries: &least, MinReadyWorkers: &none, MaintainRook: &yes,
 	}}
 	if diff := cmp.Diff(want, op.requests); diff != "" {
 		t.Error(diff)

@@ -38,16 +38,13 @@ func timeCalls(metrics *api.Metrics, log *slog.Logger) outsideCalls {
 // than what a preflight may take, so that it is ceph that says why.
 var cephPatience = ceph.Options{Timeout: 12 * time.Second, ConnectTimeout: 8 * time.Second, Grace: 4 * time.Second}
 
-// purgeParts connects a purge with etcd, kubeadm's ConfigMap and, unless Rook
-// is managed by somebody else, with Ceph. Nothing is sent before a purge.
+// purgeParts connects a purge with etcd, kubeadm's ConfigMap and Ceph. Nothing
+// is sent before a purge.
 func purgeParts(cfg config.Config, restConfig *rest.Config, client *kube.Client, calls outsideCalls) ([]actions.PurgeOption, error) {
 	parts := []actions.PurgeOption{actions.PurgeControlPlane(actions.ControlPlane{
 		Kubeadm: client,
 		Etcd:    etcd.Dialer(etcd.Options{CertificatesDir: cfg.CertificatesDir, OnCall: calls.etcd}),
 	})}
-	if !cfg.MaintainRookStorageNodes {
-		return parts, nil
-	}
 	patience := cephPatience
 	patience.OnCommand = calls.ceph
 	installed, err := rook.NewClient(restConfig, rook.Options{UserAgent: "ekco/" + version.Get().Version})
@@ -58,6 +55,7 @@ func purgeParts(cfg config.Config, restConfig *rest.Config, client *kube.Client,
 		Ceph:        ceph.New(rook.NewRunner(installed), patience),
 		Rook:        installed,
 		UserManaged: cfg.RookStorageNodes != "",
+		OnlyAsked:   !cfg.MaintainRookStorageNodes,
 		Wait:        cfg.OSDPurgeWait,
 	})), nil
 }

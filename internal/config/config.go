@@ -170,6 +170,7 @@ func (c Config) Policy() fsm.Policy {
 		Settling:          c.SettlingTime,
 		Cooldown:          c.PurgeCooldown,
 		DryRun:            c.DryRun,
+		MaintainRook:      c.MaintainRookStorageNodes,
 	}
 }
 

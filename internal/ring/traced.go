@@ -2,6 +2,7 @@ package ring
 
 import (
 	"context"
+	"strconv"
 	"time"
 
 	"github.com/replicatedhq/ekco/fsm"
@@ -15,14 +16,23 @@ const lookAgain = 2 * time.Minute
 // lastLook is the last look for traces of a node which found something.
 type lastLook struct {
 	name      string
+	rook      string
 	began, at time.Time
 	traces    fsm.Traces
 }
 
 // tells reports whether the look still says what is left of the node, of which a
-// purge ended at the given time, if one ever did.
-func (l lastLook) tells(node string, purged time.Time) bool {
-	return l.name == node && time.Since(l.at) < lookAgain && l.began.After(purged)
+// purge ended at the given time, if one ever did, and looked where is asked to.
+func (l lastLook) tells(request fsm.Request, purged time.Time) bool {
+	return l.name == request.Node && l.rook == askedRook(request) && time.Since(l.at) < lookAgain && l.began.After(purged)
+}
+
+// askedRook returns what the request says about Rook, empty for nothing.
+func askedRook(request fsm.Request) string {
+	if request.MaintainRook == nil {
+		return ""
+	}
+	return strconv.FormatBool(*request.MaintainRook)
 }
 
 // traced adds to a request about a node that nobody knows, or that is purged,
@@ -34,7 +44,7 @@ func (b *Backend) traced(ctx context.Context, request fsm.Request) (fsm.Request,
 	err := b.ring.do(ctx, func(s *fsm.State) {
 		purged, needed := s.NeedsTraces(request.Node)
 		known = !needed
-		if last := b.ring.lastLook; last.tells(request.Node, purged) {
+		if last := b.ring.lastLook; last.tells(request, purged) {
 			request.Traces = &last.traces
 		}
 	})
@@ -42,7 +52,7 @@ func (b *Backend) traced(ctx context.Context, request fsm.Request) (fsm.Request,
 		return request, err
 	}
 	began := time.Now()
-	found := b.ring.tracer.Trace(ctx, request.Node)
+	found := b.ring.tracer.Trace(ctx, request.Node, request.MaintainRook)
 	if ctx.Err() != nil {
 		return request, ctx.Err()
 	}
@@ -50,6 +60,6 @@ func (b *Backend) traced(ctx context.Context, request fsm.Request) (fsm.Request,
 	if len(found.Found) == 0 {
 		return request, nil
 	}
-	look := lastLook{name: request.Node, began: began, at: time.Now(), traces: *request.Traces}
+	look := lastLook{name: request.Node, rook: askedRook(request), began: began, at: time.Now(), traces: *request.Traces}
 	return request, b.ring.do(ctx, func(*fsm.State) { b.ring.lastLook = look })
 }

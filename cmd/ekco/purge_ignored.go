@@ -1,0 +1,52 @@
+package main
+
+import (
+	"context"
+	"slices"
+
+	"github.com/replicatedhq/ekco/internal/config"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// notCarried are the settings that a purge depends on and that a request does
+// not carry: whoever works has its own.
+var notCarried = []string{"certificates_dir", "kubeconfig"}
+
+// warnOfIgnored warns of what was given to this command and does not count,
+// because a process with another setting does the work.
+func (p *purger) warnOfIgnored(ctx context.Context, cfg config.Config) {
+	if p.alone {
+		return
+	}
+	var theirs map[string]string
+	for _, key := range notCarried {
+		if !slices.Contains(cfg.Explicit, key) {
+			continue
+		}
+		if theirs == nil {
+			theirs = p.settingsAtWork(ctx)
+		}
+		own := cfg.Redacted()[key]
+		if value, known := theirs[key]; known && value != own {
+			p.warn("warning: %s=%s, as given to this command, does not count: the running operator does the work, with its own %s=%s; "+
+				"to have it count, change it in the operator's configuration and restart the operator", key, own, key, value)
+		}
+	}
+}
+
+// settingsAtWork returns the settings of the process that does the work; none if
+// they are not known.
+func (p *purger) settingsAtWork(ctx context.Context) map[string]string {
+	started := journal.Query{Types: []journal.Type{journal.TypeOperatorStarted}, Reverse: true, Limit: 1}
+	for event, err := range p.backend.Events(ctx, started, false) {
+		if err != nil {
+			break
+		}
+		if payload, err := event.Decode(); err == nil {
+			if start, ok := payload.(*journal.OperatorStarted); ok {
+				return start.Settings
+			}
+		}
+	}
+	return map[string]string{}
+}

@@ -85,11 +85,7 @@ func (p storagePart) find(ctx context.Context, view storageView) (foundOSDs, err
 		if err != nil {
 			return foundOSDs{}, err
 		}
-		for _, orphan := range orphans {
-			if osd, _ := view.tree.OSD(orphan.ID); !osd.Up {
-				osds = append(osds, orphan)
-			}
-		}
+		osds = append(osds, stopped(view.tree, orphans)...)
 	}
 	found.OSDs = osdFacts(view.tree, osds)
 	return found, nil
@@ -302,7 +298,7 @@ func (s removeCrushHost) Do(ctx context.Context, step StepContext) (json.RawMess
 		return nil, nil
 	}
 	if len(host.OSDs) > 0 {
-		return nil, fmt.Errorf("remove CRUSH host %s: %w: %s came to it after the purge was planned; remove what is left there, then: ekco retry %s",
+		return nil, fmt.Errorf("remove CRUSH host %s: %w: %s there was not found to be the node's: it came later, or it runs; remove what is left there, then: ekco retry %s",
 			host.Name, ceph.ErrHostNotEmpty, ceph.Names(host.OSDs...), step.Action.ID)
 	}
 	return nil, s.Ceph.CrushRemove(ctx, host.Name)

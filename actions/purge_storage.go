@@ -188,7 +188,7 @@ func (p storagePart) captureOSDs(ctx context.Context, record journal.ActionRecor
 		if err != nil {
 			return err
 		}
-		osds = append(osds, orphans...)
+		osds = append(osds, stopped(tree, orphans)...)
 	}
 	storage.OSDs = osdFacts(tree, osds)
 	return nil
@@ -231,6 +231,15 @@ func (p storagePart) orphans(ctx context.Context, tree ceph.Tree, host ceph.Host
 	}
 	elsewhere := deployedOSDs(slices.DeleteFunc(deployments, node.binds))
 	return slices.DeleteFunc(orphans, func(osd ceph.Ref) bool { return hasOSD(elsewhere, osd) }), nil
+}
+
+// stopped returns the OSDs that do not run. One without a Deployment that runs
+// is somebody's, and not the lost node's.
+func stopped(tree ceph.Tree, osds []ceph.Ref) []ceph.Ref {
+	return slices.DeleteFunc(slices.Clone(osds), func(ref ceph.Ref) bool {
+		now, _ := tree.OSD(ref.ID)
+		return now.Up
+	})
 }
 
 // hasOSD reports whether the OSD is among them, as far as UUIDs are known.

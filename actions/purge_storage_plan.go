@@ -105,7 +105,7 @@ func (p *storagePlan) ceph(storage *StorageFacts, wait time.Duration) error {
 		after = p.foundInRook(after)
 	}
 	if len(storage.OSDs) > 0 || storage.TreeUnread != "" {
-		after = []string{p.patient(doesOutOSDs, doesOutOSDs, nil, after, []string{CephAnswers, NodeStillGone}, changeCephTimeout, true)}
+		after = []string{p.patient(doesOutOSDs, doesOutOSDs, nil, after, guarded([]string{CephAnswers}, OSDsDown), changeCephTimeout, true)}
 		if wait > 0 {
 			input, err := json.Marshal(waitInput{Wait: journal.Duration(wait)})
 			if err != nil {
@@ -128,7 +128,7 @@ func (p *storagePlan) ceph(storage *StorageFacts, wait time.Duration) error {
 		purged = append(purged, p.patient(doesPurgeFoundOSDs, doesPurgeFoundOSDs, nil, after, checks, changeCephTimeout, true))
 	}
 	if storage.CrushHost != "" || storage.TreeUnread != "" {
-		p.patient(doesRemoveCrushHost, doesRemoveCrushHost, nil, purged, []string{CephAnswers, NodeStillGone}, changeCephTimeout, true)
+		p.patient(doesRemoveCrushHost, doesRemoveCrushHost, nil, purged, guarded([]string{CephAnswers}), changeCephTimeout, true)
 	}
 	return nil
 }

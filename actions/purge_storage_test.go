@@ -144,7 +144,10 @@ func TestAnOSDThatStillRunsIsNotPurgedAndSaysSo(t *testing.T) {
 		r := s.start(s.cfg())
 		letPass(time.Hour)
 		s.wantTraces("crush host [3 12 107]", "osd.3", "osd.12", "osd.107")
-		hold := s.record().Holds["purge-osd 3"]
+		hold := s.record().Holds["out-osds"]
+		if s.ceph.Count("osd-down 3,12,107") != 0 || s.ceph.Count("osd-out 3,12,107") != 0 {
+			t.Error("OSDs that run were marked down and out")
+		}
 		if hold.Preflight != actions.OSDsDown || !strings.Contains(hold.Reason, "osd.3, osd.12, osd.107 still runs") {
 			t.Errorf("held by %+v", hold)
 		}
@@ -155,6 +158,48 @@ func TestAnOSDThatStillRunsIsNotPurgedAndSaysSo(t *testing.T) {
 		r.end()
 		s.wantTraces()
 	})
+}
+
+func TestAnOSDUnderTheHostThatRunsWithoutADeploymentIsNotTheLostNodes(t *testing.T) {
+	inWhole(t, func(t *testing.T, s *whole) {
+		s.ceph.ReturnHost("w1")
+		s.removeOSDs(12)
+		s.ask(journal.ActionRequested{})
+		r := s.start(s.cfg())
+		letPass(time.Minute)
+		s.ceph.LoseHost("w1")
+		letPass(time.Hour)
+		r.halt()
+		if osd, ok := s.ceph.Snapshot().OSD(12); !ok || !osd.In() {
+			t.Errorf("osd.12, which ran when the purge was planned, is %+v; %q", osd, s.story())
+		}
+	})
+}
+
+func TestAPauseHoldsAnAutomaticPurgeBeforeItMovesDataAndBeforeTheCrushHost(t *testing.T) {
+	for step, begins := range map[string]string{"out-osds": "delete-deployment", "remove-crush-host": "osd-purge"} {
+		t.Run(step, func(t *testing.T) {
+			inWhole(t, func(t *testing.T, s *whole) {
+				cfg, paused := s.cfg(), answering(actions.Pass())
+				cfg.Preflights["Paused"] = paused
+				pause := func(effect string) {
+					if strings.HasPrefix(effect, begins) {
+						paused.turn(actions.Hold("paused"))
+					}
+				}
+				s.ceph.AfterEffect, s.rook.AfterEffect = pause, pause
+				s.ask(journal.ActionRequested{})
+				r := s.start(cfg)
+				letPass(time.Hour)
+				if hold := s.record().Holds[step]; hold.Preflight != "Paused" {
+					t.Errorf("not held: %q", s.story())
+				}
+				paused.turn(actions.Pass())
+				r.end()
+				s.wantTraces()
+			})
+		})
+	}
 }
 
 func TestOSDsRestBetweenOutAndPurgeAsConfiguredAlsoAcrossARestart(t *testing.T) {

@@ -37,8 +37,8 @@ func TestATraceInAnyOnePlaceIsFound(t *testing.T) {
 		leave func(s *whole)
 		want  string
 	}{
-		"CRUSH host":       {"w8", func(s *whole) { s.ceph.AddHost("w8", 55, 7) }, "CRUSH host w8 with osd.7, osd.55"},
-		"dashes for dots":  {"w8.lan", func(s *whole) { s.ceph.AddHost("w8-lan", 55) }, "CRUSH host w8-lan with osd.55"},
+		"CRUSH host":       {"w8", func(s *whole) { s.ceph.AddHost("w8", 55, 7); s.ceph.LoseHost("w8") }, "CRUSH host w8 with osd.7, osd.55"},
+		"dashes for dots":  {"w8.lan", func(s *whole) { s.ceph.AddHost("w8-lan", 55); s.ceph.LoseHost("w8-lan") }, "CRUSH host w8-lan with osd.55"},
 		"empty host":       {"w8", func(s *whole) { s.ceph.AddHost("w8") }, "CRUSH host w8, which is empty"},
 		"Deployments":      {"w8", func(s *whole) { s.rook.AddOSD(55, "w8"); s.rook.AddOSD(7, "w8") }, "Deployment rook-ceph-osd-55, rook-ceph-osd-7"},
 		"CephCluster":      {"w8", func(s *whole) { s.rook.ListNode("w8") }, "an entry in the CephCluster"},

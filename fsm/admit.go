@@ -21,7 +21,8 @@ type Request struct {
 	Force  bool
 	DryRun bool
 	// Warned are the warnings of preflights the person was shown, with the
-	// answers; each becomes an action.warned.
+	// answers; each becomes an action.warned, unless the action has it already
+	// from the same person.
 	Warned []journal.ActionWarned
 	// MinReadyPrimaries and MinReadyWorkers, when set, stand in for the policy's
 	// minimums in the guard of ready nodes.
@@ -161,7 +162,7 @@ func admitNew(v *view, n *Node, request Request) (Admission, error) {
 	}}
 	plan := &nodePlan{node: n, state: n.State}
 	(&round{view: v}).move(plan, Purging)
-	return Admission{Action: id, Events: append(append(events, plan.events...), warned(n, id, request)...)}, nil
+	return Admission{Action: id, Events: append(append(events, plan.events...), v.warned(n, id, request)...)}, nil
 }
 
 // admitOpen answers a request for a node whose purge is open.
@@ -196,7 +197,7 @@ func admitOpen(v *view, n *Node, open *journal.ActionRecord, request Request) (A
 			Payload: journal.ActionJoined{Reason: request.Reason},
 		})
 	}
-	answer.Events = append(answer.Events, warned(n, open.ID, request)...)
+	answer.Events = append(answer.Events, v.warned(n, open.ID, request)...)
 	return answer, nil
 }
 
@@ -244,16 +245,6 @@ func dryRunWord(dryRun bool) string {
 		return "a dry run"
 	}
 	return "not a dry run"
-}
-
-func warned(n *Node, action string, request Request) []journal.Draft {
-	var events []journal.Draft
-	for _, warning := range request.Warned {
-		events = append(events, journal.Draft{
-			Type: journal.TypeActionWarned, Subject: n.Subject(), Action: action, Actor: request.Actor, Payload: warning,
-		})
-	}
-	return events
 }
 
 func refuse(n *Node, request Request, rule, reason string) (Admission, error) {

@@ -54,7 +54,9 @@ func (s *State) foldAction(e journal.Event, payload journal.Payload) {
 		}
 	case *journal.ActionEnded:
 		s.foldEnded(e, rec, p)
-	case *journal.ActionWarned, *journal.ActionJoined:
+	case *journal.ActionWarned:
+		s.foldWarned(e, p)
+	case *journal.ActionJoined:
 		// kept in the journal only
 	}
 }
@@ -207,6 +209,7 @@ func (s *State) foldEnded(e journal.Event, rec *journal.ActionRecord, p *journal
 	s.stepAction(rec, actionEnd)
 	rec.Ended, rec.EndedAt = p, e.Time
 	delete(s.Actions, rec.ID)
+	delete(s.Warnings, rec.ID)
 	delete(s.cached().shared, rec.ID)
 	n := s.Nodes[rec.Subject.UID]
 	switch rec.Kind {

@@ -34,6 +34,9 @@ type State struct {
 	// Actions holds the open actions, by id. What decisions still need of an
 	// ended one is kept with its node.
 	Actions map[string]*journal.ActionRecord `json:"actions,omitempty"`
+	// Warnings are those that people and EKCO went past in the open actions, by id,
+	// newest last, at most 32 of each.
+	Warnings map[string][]Warning `json:"warnings,omitempty"`
 	// LastPurgeEndedAt starts the cooldown.
 	LastPurgeEndedAt time.Time `json:"last_purge_ended_at,omitzero"`
 	// Pauses in force, by node name; "" pauses everything.

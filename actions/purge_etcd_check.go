@@ -12,7 +12,8 @@ import (
 
 // EtcdQuorumKept is the preflight that projects the members of etcd after the
 // removal. It holds an automatic purge, ends a manual one before its point of no
-// return, and warns a forced one.
+// return, and warns a forced one. Members that do not answer have no quorum; if
+// they cannot be asked, as for want of certificates, a manual purge is held too.
 const EtcdQuorumKept = "EtcdQuorumKept"
 
 type etcdQuorumKept struct{ dial etcd.Dial }
@@ -36,16 +37,25 @@ func (p etcdQuorumKept) Check(ctx context.Context, record journal.ActionRecord) 
 		return Pass()
 	case err != nil && record.Request.Force:
 		return Warn(fmt.Sprintf("cannot tell whether etcd keeps its quorum: %v", err))
+	case errors.Is(err, etcd.ErrUnavailable) && ctx.Err() == nil:
+		return quorumLost(record, fmt.Sprintf("No member of etcd gives an answer that takes a quorum, so none counts as healthy (%v). Bring one back first.", err))
 	case err != nil:
 		return Hold(fmt.Sprintf("cannot tell whether etcd keeps its quorum: %v", err))
 	case projected.Keeps:
 		return Pass()
-	case record.Request.Manual && record.Request.Force:
-		return Warn(projected.Reason)
-	case record.Request.Manual && !record.PastNoReturn:
-		return Abandon(projected.Reason + " --force goes on all the same.")
 	}
-	return Hold(projected.Reason)
+	return quorumLost(record, projected.Reason)
+}
+
+// quorumLost is the answer when too few voters would answer for a quorum.
+func quorumLost(record journal.ActionRecord, reason string) Verdict {
+	switch {
+	case record.Request.Manual && record.Request.Force:
+		return Warn(reason)
+	case record.Request.Manual && !record.PastNoReturn:
+		return Abandon(reason + " --force goes on all the same.")
+	}
+	return Hold(reason)
 }
 
 // project asks the members that would remain first: a dead one costs a timeout,

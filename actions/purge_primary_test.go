@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -29,6 +30,78 @@ func TestD5Q27AManualPurgeThatWouldLoseQuorumIsRefusedBeforeAnythingIsDestroyed(
 		if last := s.lastLine(); !strings.HasPrefix(last, "ended abandoned") || !strings.Contains(last, "--force") {
 			t.Errorf("the action %s", last)
 		}
+	})
+}
+
+// askedThen asks for a purge that waits for policy, lets something happen, and
+// then lets the purge go on.
+func (s *whole) askedThen(request journal.ActionRequested, happens func()) *running {
+	policy := answering(actions.Hold("not yet"))
+	cfg := s.cfg()
+	cfg.Preflights["OneAtATime"] = policy
+	s.ask(request)
+	r := s.start(cfg)
+	letPass(time.Minute)
+	happens()
+	policy.turn(actions.Pass())
+	letPass(time.Hour)
+	return r
+}
+
+func TestD5MembersThatDoNotAnswerHaveNoQuorum(t *testing.T) {
+	inWhole(t, func(t *testing.T, s *whole) { // the rest of the quorum, and the network
+		for _, silence := range []func(){func() { s.etcd.Kill(s.etcd.List()[1].ID) }, func() { s.etcd.Cut(true) }} {
+			r := s.askedThen(journal.ActionRequested{Manual: true}, silence)
+			if err := r.wait(); err != nil {
+				t.Fatal(err)
+			}
+			s.wantAll()
+			if last := s.lastLine(); !strings.HasPrefix(last, "ended abandoned") || !strings.Contains(last, "none counts as healthy") || !strings.Contains(last, "--force") {
+				t.Errorf("the action %s", last)
+			}
+			s.etcd.Revive(s.etcd.List()[1].ID)
+		}
+	})
+	for name, request := range map[string]journal.ActionRequested{"automatic": {}, "forced": {Manual: true, Force: true}} {
+		t.Run(name, func(t *testing.T) {
+			inWhole(t, func(t *testing.T, s *whole) {
+				r := s.askedThen(request, func() { s.etcd.Cut(true) })
+				if request.Force {
+					s.wantTraces("etcd member", "kubeadm endpoint")
+					r.halt()
+					return
+				}
+				if hold := s.record().Holds["check"]; hold.Preflight != actions.EtcdQuorumKept {
+					t.Errorf("held by %+v", hold)
+				}
+				s.etcd.Cut(false)
+				r.end()
+				s.wantTraces()
+			})
+		})
+	}
+}
+
+func TestMembersThatCannotBeAskedAreWaitedFor(t *testing.T) {
+	inWhole(t, func(t *testing.T, s *whole) {
+		var missing atomic.Bool
+		dial := func(endpoints []string) (etcd.API, error) {
+			if missing.Load() {
+				return nil, etcd.ErrCertificates
+			}
+			return s.etcd.Dial(endpoints)
+		}
+		s.options = func(f *fuse) []actions.PurgeOption {
+			return append(s.purgeOptions(f), actions.PurgeControlPlane(actions.ControlPlane{Kubeadm: s.cluster, Etcd: dial}))
+		}
+		r := s.askedThen(journal.ActionRequested{Manual: true}, func() { missing.Store(true) })
+		s.wantAll()
+		if hold := s.record().Holds["check"]; hold.Preflight != actions.EtcdQuorumKept || !strings.Contains(hold.Reason, "cannot tell") {
+			t.Errorf("held by %+v", hold)
+		}
+		missing.Store(false)
+		r.end()
+		s.wantTraces()
 	})
 }
 

@@ -46,6 +46,7 @@ func Start(t testing.TB, options Options) *Cluster {
 	c.writeKeyrings(c.hosts.all())
 	c.makeMon()
 	c.StartMon()
+	c.withoutOwnPool()
 	if !options.WithoutMgr {
 		c.mgr = child.Start(c.t, "ceph-mgr", "--conf", c.conf, "-i", "x", "-f")
 	}
@@ -57,6 +58,14 @@ func Start(t testing.TB, options Options) *Cluster {
 	c.waitUp(len(c.uuids), !options.WithoutMgr)
 	t.Logf("Ceph with %d OSDs on %d hosts is ready after %s", len(c.uuids), len(c.hosts), time.Since(began).Round(time.Millisecond))
 	return c
+}
+
+// withoutOwnPool keeps the mgr from making a pool of two copies for itself. It
+// would be lost with any two hosts that happen to have both.
+func (c *Cluster) withoutOwnPool() {
+	c.t.Helper()
+	// Until a mgr runs, only force makes the monitor accept the name of its option.
+	c.Ceph("config", "set", "mgr", "mgr/devicehealth/enable_monitoring", "false", "--force")
 }
 
 // install has the programs installed if they are missing.

@@ -190,7 +190,7 @@ func TestBetweenTwoAutomaticPurgesIsTheCooldown(t *testing.T) {
 	h.pass()
 	o.waitRefused(journal.ActionPurgeNode, fsm.RuleCooldown)
 	// Also across a restart: the time is in the journal.
-	o.running.kill()
+	o.running.Kill()
 	o.startReady()
 	o.waitState("worker-2", fsm.Purged)
 

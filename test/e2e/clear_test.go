@@ -75,7 +75,7 @@ func TestEKCOWorksWithNothingButNodesAndPods(t *testing.T) {
 	o.checkRecorded("worker-3")
 
 	if absent := o.status().Absent; len(absent) == 0 {
-		t.Logf("log:\n%s", p.output.tail(2000))
+		t.Logf("log:\n%s", p.Output.Tail(2000))
 		t.Error("status does not say what EKCO does without")
 	}
 }
@@ -84,7 +84,7 @@ func TestWhatHappenedWhileEKCOWasAwayBecomesEvents(t *testing.T) {
 	t.Parallel()
 	c, o := install(t, nil)
 	p := o.startReady()
-	if took := p.stop(grace); took > grace {
+	if took := p.Stop(grace); took > grace {
 		t.Errorf("stopping took %s", took)
 	}
 	c.node("replace", "worker-1")

@@ -17,6 +17,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/replicatedhq/ekco/test/child"
 )
 
 // binaries are what the tests drive; TestMain builds them.
@@ -39,14 +41,14 @@ var kubeconfigLine = regexp.MustCompile(`(?m)^KUBECONFIG=(.+)$`)
 func startCluster(t *testing.T, args ...string) *cluster {
 	t.Helper()
 	dir := t.TempDir()
-	up := start(t, binaries.controlplane, append([]string{"up", "--dir", dir, "--primaries", "3", "--workers", "3"}, args...)...)
+	up := child.Start(t, binaries.controlplane, append([]string{"up", "--dir", dir, "--primaries", "3", "--workers", "3"}, args...)...)
 	eventually(t, patience, "the control plane is up", func() (bool, string) {
 		if !up.Running() {
-			t.Fatalf("the control plane did not start:\n%s", up.output.tail(2000))
+			t.Fatalf("the control plane did not start:\n%s", up.Output.Tail(2000))
 		}
-		return kubeconfigLine.MatchString(up.output.String()), up.output.tail(500)
+		return kubeconfigLine.MatchString(up.Output.String()), up.Output.Tail(500)
 	})
-	kubeconfig := kubeconfigLine.FindStringSubmatch(up.output.String())[1]
+	kubeconfig := kubeconfigLine.FindStringSubmatch(up.Output.String())[1]
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
 		t.Fatal(err)

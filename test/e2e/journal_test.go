@@ -13,13 +13,14 @@ import (
 
 	"github.com/replicatedhq/ekco/fsm"
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/test/child"
 )
 
 func TestADamagedJournalMeansSafeModeUntilItIsAccepted(t *testing.T) {
 	t.Parallel()
 	c, o := install(t, nil)
 	o.startReady()
-	o.running.stop(grace)
+	o.running.Stop(grace)
 	damage(t, o.journal)
 
 	if output, code := o.ekco("journal", "verify"); code == 0 {
@@ -82,7 +83,7 @@ func TestAFullDiskStopsEKCOFromActingUntilThereIsSpace(t *testing.T) {
 	t.Cleanup(func() { _ = syscall.Unmount(disk, syscall.MNT_DETACH) })
 	o.journal = filepath.Join(disk, "ekco", "journal.db")
 	o.startReady()
-	t.Cleanup(func() { o.running.kill() })
+	t.Cleanup(func() { o.running.Kill() })
 	c.runPods("worker-1", "stuck")
 
 	filler := filepath.Join(disk, "filler")
@@ -135,11 +136,11 @@ func TestASecondOperatorOnTheSameJournalNamesTheFirst(t *testing.T) {
 	second := newOperator(t, o.kubeconfig, nil)
 	second.journal = o.journal
 	p := second.start()
-	if code := p.wait(waitAction); code == 0 {
+	if code := p.Wait(waitAction); code == 0 {
 		t.Fatal("two operators run on one journal")
 	}
-	if pid := strconv.Itoa(first.PID()); !strings.Contains(p.output.String(), pid) {
-		t.Errorf("the error does not name pid %s:\n%s", pid, p.output.String())
+	if pid := strconv.Itoa(first.PID()); !strings.Contains(p.Output.String(), pid) {
+		t.Errorf("the error does not name pid %s:\n%s", pid, p.Output.String())
 	}
 }
 
@@ -150,14 +151,14 @@ func TestTheJournalOfAnotherClusterIsRefused(t *testing.T) {
 	elsewhere.applyShippedRBAC()
 	o := newOperator(t, here.kubeconfigFor("kurl/ekco", nil), nil)
 	o.startReady()
-	o.running.stop(grace)
+	o.running.Stop(grace)
 	o.kubeconfig = elsewhere.kubeconfigFor("kurl/ekco", nil)
 	p := o.start()
-	if code := p.wait(waitAction); code == 0 {
+	if code := p.Wait(waitAction); code == 0 {
 		t.Fatal("EKCO ran on the journal of another cluster")
 	}
-	if !strings.Contains(p.output.String(), "another cluster") {
-		t.Errorf("the error does not say why:\n%s", p.output.tail(1000))
+	if !strings.Contains(p.Output.String(), "another cluster") {
+		t.Errorf("the error does not say why:\n%s", p.Output.Tail(1000))
 	}
 }
 
@@ -165,11 +166,11 @@ func TestTheHistoryIsFollowedLive(t *testing.T) {
 	t.Parallel()
 	c, o := install(t, nil)
 	o.startReady()
-	follow := start(t, binaries.ekco, "history", "--follow", "-o", "json", "--type", "node.transitioned",
+	follow := child.Start(t, binaries.ekco, "history", "--follow", "-o", "json", "--type", "node.transitioned",
 		"--journal", o.journal, "--config", o.config)
 	c.node("lose", "worker-1")
 	eventually(t, waitAction, "the follower sees the loss", func() (bool, string) {
-		output := follow.output.String()
+		output := follow.Output.String()
 		return strings.Contains(output, string(journal.TypeNodeTransitioned)) && strings.Contains(output, "worker-1"), output
 	})
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/replicatedhq/ekco/fsm"
 	"github.com/replicatedhq/ekco/internal/api"
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/test/child"
 )
 
 // fastConfig scales EKCO's durations from minutes to seconds.
@@ -44,7 +45,7 @@ type operator struct {
 	config     string
 	kubeconfig string
 	address    string
-	running    *process
+	running    *child.Process
 }
 
 // newOperator makes an installation with the fast config and the given keys.
@@ -102,18 +103,18 @@ func freeAddress(t *testing.T) string {
 	return ""
 }
 
-func (o *operator) start(args ...string) *process {
+func (o *operator) start(args ...string) *child.Process {
 	o.t.Helper()
 	all := append([]string{
 		"operator", "--kubeconfig", o.kubeconfig, "--journal", o.journal,
 		"--config", o.config, "--listen_address", o.address, "--log_level", "debug",
 	}, args...)
-	o.running = start(o.t, binaries.ekco, all...)
+	o.running = child.Start(o.t, binaries.ekco, all...)
 	return o.running
 }
 
 // startReady starts EKCO and waits until it has caught up with the cluster.
-func (o *operator) startReady(args ...string) *process {
+func (o *operator) startReady(args ...string) *child.Process {
 	o.t.Helper()
 	p := o.start(args...)
 	o.waitReady()
@@ -160,9 +161,9 @@ func (o *operator) metric(name string) float64 {
 // exit code.
 func (o *operator) ekco(args ...string) (string, int) {
 	o.t.Helper()
-	p := start(o.t, binaries.ekco, append(args, "--journal", o.journal, "--config", o.config)...)
-	code := p.wait(patience)
-	return p.output.String(), code
+	p := child.Start(o.t, binaries.ekco, append(args, "--journal", o.journal, "--config", o.config)...)
+	code := p.Wait(patience)
+	return p.Output.String(), code
 }
 
 // mustEkco fails the test unless the command exits 0.

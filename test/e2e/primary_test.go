@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/replicatedhq/ekco/fsm"
+	"github.com/replicatedhq/ekco/test/child"
 	etcdtest "github.com/replicatedhq/ekco/test/etcd"
 )
 
@@ -192,9 +193,9 @@ func TestAPurgeOfAPrimaryWithoutCertificatesTouchesNothing(t *testing.T) {
 	o.startReady()
 	k.node("lose", "primary-3")
 	o.waitState("primary-3", fsm.Unknown)
-	asked := start(t, binaries.ekco, "purge-node", "primary-3", "--journal", o.journal, "--config", o.config)
+	asked := child.Start(t, binaries.ekco, "purge-node", "primary-3", "--journal", o.journal, "--config", o.config)
 	eventually(t, waitAction, "the command names the file that is missing", func() (bool, string) {
-		output := asked.output.String()
+		output := asked.Output.String()
 		return strings.Contains(output, "ca.crt") || strings.Contains(output, "healthcheck-client"), output
 	})
 	if !k.nodeExists("primary-3") {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/replicatedhq/ekco/fsm"
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/test/child"
 )
 
 const (
@@ -92,18 +93,18 @@ func TestEKCOKilledAnywhereInAPurgeFinishesItAfterwards(t *testing.T) {
 			o.mustEkco("purge-node", "worker-1", "--dry-run")
 
 			h := g.holdNth(place.skip, place.afterEffect, place.matches)
-			asked := start(t, binaries.ekco, "purge-node", "worker-1", "--journal", o.journal, "--config", o.config)
+			asked := child.Start(t, binaries.ekco, "purge-node", "worker-1", "--journal", o.journal, "--config", o.config)
 			select {
 			case <-h.reached:
 			case <-time.After(waitAction):
-				t.Fatalf("EKCO never came to the place; it said:\n%s", p.output.tail(3000))
+				t.Fatalf("EKCO never came to the place; it said:\n%s", p.Output.Tail(3000))
 			}
-			p.kill()
+			p.Kill()
 			o.startReady()
 			// The command that asked waits for EKCO to come back, unless its
 			// request never got into the journal.
-			if code := asked.wait(waitAction); code != 0 && strings.Contains(asked.output.String(), "is in the journal") {
-				t.Errorf("purge-node exits %d although the purge was resumed:\n%s", code, asked.output.tail(2000))
+			if code := asked.Wait(waitAction); code != 0 && strings.Contains(asked.Output.String(), "is in the journal") {
+				t.Errorf("purge-node exits %d although the purge was resumed:\n%s", code, asked.Output.Tail(2000))
 			}
 			output := o.mustEkco("purge-node", "worker-1")
 			if c.nodeExists("worker-1") {
@@ -115,7 +116,7 @@ func TestEKCOKilledAnywhereInAPurgeFinishesItAfterwards(t *testing.T) {
 				t.Errorf("purges of the node ended %v, want one, done", got)
 			}
 			o.mustEkco("journal", "verify")
-			o.running.stop(grace)
+			o.running.Stop(grace)
 			c.kubectl("delete", "configmap", "-n", "kurl", "ekco-journal", "--ignore-not-found")
 			c.node("add", "worker-1", "--role", "worker")
 		})
@@ -129,9 +130,9 @@ func TestAnEKCOWithAnEmptyJournalAdoptsAnOpenPurge(t *testing.T) {
 	c.node("lose", "worker-1")
 	first.waitState("worker-1", fsm.Unknown)
 	h := g.holdNth(0, true, deletes("worker-1"))
-	start(t, binaries.ekco, "purge-node", "worker-1", "--no-wait", "--journal", first.journal, "--config", first.config)
+	child.Start(t, binaries.ekco, "purge-node", "worker-1", "--no-wait", "--journal", first.journal, "--config", first.config)
 	h.await(t)
-	p.kill()
+	p.Kill()
 
 	second := newOperator(t, c.kubeconfigFor("kurl/ekco", nil), nil)
 	second.startReady()
@@ -141,7 +142,7 @@ func TestAnEKCOWithAnEmptyJournalAdoptsAnOpenPurge(t *testing.T) {
 	})
 
 	// Back on the first journal, the purge is known to be over.
-	second.running.stop(grace)
+	second.running.Stop(grace)
 	first.startReady()
 	eventually(t, waitAction, "the first journal knows it", func() (bool, string) {
 		return len(first.status().Actions) == 0, ""
@@ -191,7 +192,7 @@ func TestAPauseSurvivesARestart(t *testing.T) {
 	c, o := install(t, nil)
 	p := o.startReady()
 	o.mustEkco("pause", "--reason", "maintenance of the storage")
-	p.kill()
+	p.Kill()
 	c.runPods("worker-1", "stuck")
 	o.startReady()
 	c.node("lose", "worker-1")

@@ -122,7 +122,7 @@ func TestANodeThatReturnsAfterThePointOfNoReturnHoldsItsPurge(t *testing.T) {
 		actions := o.status().Actions
 		return len(actions) == 1 && actions[0].Steps["remove-storage-entry"].Done(), ""
 	})
-	o.running.kill()
+	o.running.Kill()
 	h.pass()
 	c.node("return", "worker-1", "--wait", patience.String())
 	o.startReady()

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/replicatedhq/ekco/internal/etcd"
+	"github.com/replicatedhq/ekco/test/child"
 )
 
 // removesMember is the effect that goes past the API server.
@@ -32,7 +33,7 @@ func (w *wholeCluster) killedEverywhere(t *testing.T) {
 
 	reached := w.exec.interrupt.arm(func(interruption) bool { return true }, false)
 	w.watchMember(t, node, before.Members[node])
-	asked := start(t, binaries.ekco, "purge-node", node, "--journal", o.journal, "--config", o.config)
+	asked := child.Start(t, binaries.ekco, "purge-node", node, "--journal", o.journal, "--config", o.config)
 	kills := w.killAtEach(o, asked, reached)
 	w.exec.interrupt.disarm()
 	w.relay.Watch(nil, nil)
@@ -43,16 +44,16 @@ func (w *wholeCluster) killedEverywhere(t *testing.T) {
 			}
 		}
 	}
-	if code := asked.wait(grace); code != 0 {
-		t.Errorf("purge-node exits %d:\n%s", code, asked.output.String())
+	if code := asked.Wait(grace); code != 0 {
+		t.Errorf("purge-node exits %d:\n%s", code, asked.Output.String())
 	}
-	t.Logf("killed %d times; the command that asked saw:\n%s", kills, asked.output.String())
+	t.Logf("killed %d times; the command that asked saw:\n%s", kills, asked.Output.String())
 	w.wantPurged(o, node, before.without(node))
 }
 
 // killAtEach kills EKCO wherever it is reported to be, and starts it again, until
 // the command has ended. It returns how often.
-func (w *wholeCluster) killAtEach(o *operator, asked *process, reached <-chan interruption) (kills int) {
+func (w *wholeCluster) killAtEach(o *operator, asked *child.Process, reached <-chan interruption) (kills int) {
 	w.t.Helper()
 	limit := time.NewTimer(2 * patience)
 	defer limit.Stop()
@@ -61,7 +62,7 @@ func (w *wholeCluster) killAtEach(o *operator, asked *process, reached <-chan in
 	for asked.Running() {
 		select {
 		case at := <-reached:
-			o.running.kill()
+			o.running.Kill()
 			// Steps that do not depend on one another may have come to theirs too.
 			places := []string{at.String()}
 			for len(reached) > 0 {
@@ -73,7 +74,7 @@ func (w *wholeCluster) killAtEach(o *operator, asked *process, reached <-chan in
 			o.startReady()
 		case <-look.C:
 		case <-limit.C:
-			w.t.Fatalf("the purge did not end; the command that asked saw:\n%s", asked.output.String())
+			w.t.Fatalf("the purge did not end; the command that asked saw:\n%s", asked.Output.String())
 		}
 	}
 	return kills
@@ -116,19 +117,19 @@ func (w *wholeCluster) lateCommand(t *testing.T) {
 	w.waitLost(o, node)
 	place := interruption{fmt.Sprintf("ceph osd purge %d --yes-i-really-mean-it", before.CrushHosts[node][0]), false}
 	reached := w.exec.interrupt.arm(func(at interruption) bool { return at == place }, true)
-	asked := start(t, binaries.ekco, "purge-node", node, "--journal", o.journal, "--config", o.config)
+	asked := child.Start(t, binaries.ekco, "purge-node", node, "--journal", o.journal, "--config", o.config)
 	select {
 	case <-reached:
 	case <-time.After(patience):
-		t.Fatalf("EKCO never came to the place %s:\n%s", place, asked.output.String())
+		t.Fatalf("EKCO never came to the place %s:\n%s", place, asked.Output.String())
 	}
-	o.running.kill()
+	o.running.Kill()
 	o.startReady()
 	w.exec.interrupt.disarm()
-	if code := asked.wait(patience); code != 0 {
+	if code := asked.Wait(patience); code != 0 {
 		t.Errorf("purge-node exits %d", code)
 	}
-	t.Logf("$ ekco purge-node %s\n%s\n$ ekco history --node %s -o tree\n%s", node, asked.output.String(),
+	t.Logf("$ ekco purge-node %s\n%s\n$ ekco history --node %s -o tree\n%s", node, asked.Output.String(),
 		node, o.mustEkco("history", "--node", node, "-o", "tree"))
 	w.wantPurged(o, node, before.without(node))
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/test/child"
 	"github.com/replicatedhq/ekco/test/kurl"
 )
 
@@ -42,7 +43,7 @@ func (w *wholeCluster) holdsAutomatically(t *testing.T, before world, nodes ...s
 			t.Errorf("the purge of %s is held and started %d steps", node, len(started))
 		}
 	}
-	o.running.stop(grace)
+	o.running.Stop(grace)
 }
 
 // waitHeld waits until a purge is held by a preflight.
@@ -70,19 +71,19 @@ func (w *wholeCluster) finishesWhenCephAnswers(t *testing.T, before world, noToo
 	w.waitLost(o, noMgr)
 	w.waitLost(o, noTools)
 	mark := w.exec.mark()
-	first := start(t, binaries.ekco, "purge-node", noMgr, "--journal", o.journal, "--config", o.config)
+	first := child.Start(t, binaries.ekco, "purge-node", noMgr, "--journal", o.journal, "--config", o.config)
 	w.waitDeferred(o, noMgr, "purge-osd")
 	w.kubectl("delete", "deployment", "-n", "rook-ceph", kurl.ToolsPod, "--cascade=foreground")
-	second := start(t, binaries.ekco, "purge-node", noTools, "--journal", o.journal, "--config", o.config)
-	for _, asked := range []*process{first, second} {
-		code, output := asked.wait(patience), asked.output.String()
+	second := child.Start(t, binaries.ekco, "purge-node", noTools, "--journal", o.journal, "--config", o.config)
+	for _, asked := range []*child.Process{first, second} {
+		code, output := asked.Wait(patience), asked.Output.String()
 		t.Logf("purge-node while Ceph does not answer:\n%s", output)
 		if code != 0 || !strings.Contains(output, "warning: ") || !strings.Contains(output, "EKCO finishes") {
 			t.Errorf("the command exits %d and does not say what is left:\n%s", code, output)
 		}
 	}
 	open := before.withoutKubernetes(noMgr).withoutKubernetes(noTools)
-	p.kill()
+	p.Kill()
 	o.startReady()
 	w.waitDeferred(o, noMgr, "purge-osd")
 	w.waitDeferred(o, noTools, "find-osds")

@@ -8,6 +8,7 @@ import (
 	"github.com/replicatedhq/ekco/fsm"
 	"github.com/replicatedhq/ekco/internal/api"
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/test/child"
 )
 
 // What a purge-node says about who does the work.
@@ -18,31 +19,31 @@ const (
 )
 
 // ask starts a purge-node, which finds out itself who does the work.
-func (o *operator) ask(node string) *process {
+func (o *operator) ask(node string) *child.Process {
 	o.t.Helper()
-	return start(o.t, binaries.ekco, "purge-node", node,
+	return child.Start(o.t, binaries.ekco, "purge-node", node,
 		"--kubeconfig", o.kubeconfig, "--journal", o.journal, "--config", o.config)
 }
 
-func waitSays(t *testing.T, p *process, what string) {
+func waitSays(t *testing.T, p *child.Process, what string) {
 	t.Helper()
 	eventually(t, patience, fmt.Sprintf("%s says %q", p, what), func() (bool, string) {
-		return strings.Contains(p.output.String(), what), p.output.tail(2000)
+		return strings.Contains(p.Output.String(), what), p.Output.Tail(2000)
 	})
 }
 
 // waitSplit waits until one of two commands says one thing and the other one
 // another, and returns them in that order.
-func waitSplit(t *testing.T, a, b *process, one, other string) (first, second *process) {
+func waitSplit(t *testing.T, a, b *child.Process, one, other string) (first, second *child.Process) {
 	t.Helper()
-	split := func(a, b *process) bool {
-		return strings.Contains(a.output.String(), one) && strings.Contains(b.output.String(), other)
+	split := func(a, b *child.Process) bool {
+		return strings.Contains(a.Output.String(), one) && strings.Contains(b.Output.String(), other)
 	}
 	eventually(t, patience, fmt.Sprintf("one says %q and the other %q", one, other), func() (bool, string) {
 		if split(b, a) {
 			a, b = b, a
 		}
-		return split(a, b), a.output.tail(2000) + "\nand\n" + b.output.tail(2000)
+		return split(a, b), a.Output.Tail(2000) + "\nand\n" + b.Output.Tail(2000)
 	})
 	return a, b
 }
@@ -81,11 +82,11 @@ func decode[P journal.Payload](t *testing.T, event journal.Event) P {
 }
 
 // wantExits fails the test unless every command ends with that code and says so.
-func wantExits(t *testing.T, code int, says string, commands ...*process) {
+func wantExits(t *testing.T, code int, says string, commands ...*child.Process) {
 	t.Helper()
 	for _, p := range commands {
-		if got := p.wait(patience); got != code || !strings.Contains(p.output.String(), says) {
-			t.Errorf("%s: exit %d, want %d and %q:\n%s", p, got, code, says, p.output.tail(4000))
+		if got := p.Wait(patience); got != code || !strings.Contains(p.Output.String(), says) {
+			t.Errorf("%s: exit %d, want %d and %q:\n%s", p, got, code, says, p.Output.Tail(4000))
 		}
 	}
 }
@@ -143,8 +144,8 @@ func TestOneOfTwoThatAskWithoutAnOperatorDoesTheWork(t *testing.T) {
 	wantExits(t, 1, "a command that purges worker-1 holds the journal", other)
 	h.pass()
 	wantExits(t, 0, "node worker-1 is purged", worker, follower)
-	if strings.Contains(follower.output.String(), saysAlone) {
-		t.Errorf("two did the work:\n%s", follower.output.String())
+	if strings.Contains(follower.Output.String(), saysAlone) {
+		t.Errorf("two did the work:\n%s", follower.Output.String())
 	}
 	o.wantOnePurge("worker-1", api.LocalActor(), journal.OutcomeDone)
 
@@ -152,7 +153,7 @@ func TestOneOfTwoThatAskWithoutAnOperatorDoesTheWork(t *testing.T) {
 	h = g.holdAll(deletes("worker-2"))
 	worker, follower = waitSplit(t, o.ask("worker-2"), o.ask("worker-2"), saysAlone, saysResumes)
 	h.await(t)
-	worker.kill()
+	worker.Kill()
 	h.pass()
 	wantExits(t, 0, "node worker-2 is purged", follower)
 	waitSays(t, follower, saysAlone)

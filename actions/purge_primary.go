@@ -66,7 +66,19 @@ type primaryPart struct {
 	plane ControlPlane
 }
 
+// errNoPrimaries says that kubeadm did not make the cluster, so that nobody knows
+// where to ask for etcd.
+var errNoPrimaries = errors.New("no primary is known")
+
 func (p primaryPart) capture(ctx context.Context, record journal.ActionRecord, facts *PurgeFacts) error {
+	if err := p.find(ctx, record, facts); !errors.Is(err, errNoPrimaries) {
+		return err
+	}
+	return nil
+}
+
+// find is capture that tells with errNoPrimaries that etcd was not asked.
+func (p primaryPart) find(ctx context.Context, record journal.ActionRecord, facts *PurgeFacts) error {
 	if !facts.Node.mayBePrimary() {
 		return nil
 	}
@@ -76,8 +88,11 @@ func (p primaryPart) capture(ctx context.Context, record journal.ActionRecord, f
 		return err
 	}
 	plane, err := p.look(ctx, facts)
-	if err != nil || !plane.found() {
+	switch {
+	case err != nil:
 		return err
+	case !plane.found():
+		return errNoPrimaries
 	}
 	own := plane.ownAddresses(facts.Node)
 	others := plane.otherAddresses(facts.Node.Name, own)

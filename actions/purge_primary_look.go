@@ -31,21 +31,23 @@ func (p primaryPart) look(ctx context.Context, facts *PurgeFacts) (planeView, er
 		return view, fmt.Errorf("read kubeadm's endpoints: %w", missing(err, "get", "configmaps in kube-system"))
 	}
 	view.kubeadm = err == nil
-	facts.Kubeadm = &KubeadmFacts{}
-	view.listed, err = kubeadm.Endpoints(config.ClusterStatus)
-	if err == nil {
-		edit, editErr := kubeadm.RemoveEndpoint(config.ClusterStatus, facts.Node.Name)
-		facts.Kubeadm.Edit = editErr != nil || edit.Changed()
-	} else {
-		// The step will say so, when nothing depends on it any more.
-		facts.Kubeadm.Edit = true
+	if view.kubeadm {
+		facts.Kubeadm = &KubeadmFacts{}
+		view.listed, err = kubeadm.Endpoints(config.ClusterStatus)
+		if err == nil {
+			edit, editErr := kubeadm.RemoveEndpoint(config.ClusterStatus, facts.Node.Name)
+			facts.Kubeadm.Edit = editErr != nil || edit.Changed()
+		} else {
+			// The step will say so, when nothing depends on it any more.
+			facts.Kubeadm.Edit = true
+		}
 	}
 	if len(view.listed) == 0 {
 		if view.listed, err = p.annotated(ctx); err != nil {
 			return view, err
 		}
 	}
-	if own, ok := view.listed[facts.Node.Name]; ok {
+	if own, ok := view.listed[facts.Node.Name]; ok && facts.Kubeadm != nil {
 		facts.Kubeadm.Endpoint = &own
 	}
 	if view.found() {

@@ -2,6 +2,7 @@ package actions
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net"
@@ -95,7 +96,10 @@ func (f *StorageFacts) doubts() (doubts []string) {
 
 func (p primaryPart) trace(ctx context.Context, record journal.ActionRecord, facts PurgeFacts) Traced {
 	var traced Traced
-	if err := p.capture(ctx, record, &facts); err != nil {
+	switch err := p.find(ctx, record, &facts); {
+	case errors.Is(err, errNoPrimaries):
+		traced.Doubts = []string{fmt.Sprintf("etcd was not asked: %v", err)}
+	case err != nil:
 		traced.Doubts = []string{fmt.Sprintf("the control plane could not be asked: %v", err)}
 	}
 	if facts.Kubeadm != nil {

@@ -94,6 +94,37 @@ func TestAClusterWithoutRookIsNoDoubt(t *testing.T) {
 	})
 }
 
+func TestOnlyWhatThereIsIsAPlaceToLook(t *testing.T) {
+	for name, test := range map[string]struct {
+		leave func(s *whole)
+		want  actions.Traced
+	}{
+		"no kubeadm-config and no API server": {
+			func(*whole) {},
+			actions.Traced{
+				Places:     []string{"Rook", "Ceph"},
+				NodeTraced: journal.NodeTraced{Doubts: []string{"etcd was not asked: no primary is known"}},
+			},
+		},
+		"no kubeadm-config": {
+			func(s *whole) { s.cluster.AddAPIServer("p2", "10.9.0.2:6443") },
+			actions.Traced{Places: []string{"Rook", "Ceph", "etcd"}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWhole(t, func(t *testing.T, s *whole) {
+				s.cluster.RemoveKubeadm()
+				test.leave(s)
+				traced := s.trace("w8")
+				traced.Names = nil
+				if diff := cmp.Diff(test.want, traced); diff != "" {
+					t.Error(diff)
+				}
+			})
+		})
+	}
+}
+
 func TestWhatNoNodeCanBeCalledIsNotLookedFor(t *testing.T) {
 	inWhole(t, func(t *testing.T, s *whole) {
 		s.etcd.AddUnstarted("10.9.0.9")

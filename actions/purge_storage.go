@@ -204,8 +204,9 @@ func deployedOSDs(deployments []rook.OSDDeployment) (osds []ceph.Ref) {
 	return osds
 }
 
-// cephLook bounds a question to Ceph that only a look needs.
-const cephLook = 20 * time.Second
+// cephLook bounds a question to Ceph that only a look needs. A command that hangs
+// ends before, so that it is ceph that says why.
+const cephLook = ceph.DefaultTimeout + ceph.DefaultGrace + 4*time.Second
 
 // orphans returns the OSDs under the host that are not among the known ones and
 // have no Deployment. One that is not bound to the node speaks for another

@@ -22,8 +22,8 @@ const (
 	doesRemoveCrushHost  = "remove-crush-host"
 )
 
-// The timeouts of those steps. One command to Ceph may take 40 s, and a step
-// needs several.
+// The timeouts of those steps. One command to Ceph may take 16 s, see package
+// ceph, and a step needs several.
 const (
 	removeEntryTimeout      = time.Minute
 	removeDeploymentTimeout = time.Minute

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"log/slog"
 	"time"
 
@@ -28,15 +29,15 @@ func timeCalls(metrics *api.Metrics, log *slog.Logger) outsideCalls {
 	logged := func(message string, count func(string, time.Duration, error)) func(string, time.Duration, error) {
 		return func(kind string, took time.Duration, err error) {
 			count(kind, took, err)
-			log.Debug(message, "call", kind, "took", took, "error", err)
+			told := []slog.Attr{slog.String("call", kind), slog.Duration("took", took)}
+			if err != nil {
+				told = append(told, slog.Any("error", err))
+			}
+			log.LogAttrs(context.Background(), slog.LevelDebug, message, told...)
 		}
 	}
 	return outsideCalls{ceph: logged("asked ceph", metrics.CephRan), etcd: logged("asked etcd", metrics.EtcdAnswered)}
 }
-
-// cephPatience keeps a command that hangs, as some do without a mgr, shorter
-// than what a preflight may take, so that it is ceph that says why.
-var cephPatience = ceph.Options{Timeout: 12 * time.Second, ConnectTimeout: 8 * time.Second, Grace: 4 * time.Second}
 
 // purgeParts connects a purge with etcd, kubeadm's ConfigMap and Ceph. Nothing
 // is sent before a purge.
@@ -45,14 +46,12 @@ func purgeParts(cfg config.Config, restConfig *rest.Config, client *kube.Client,
 		Kubeadm: client,
 		Etcd:    etcd.Dialer(etcd.Options{CertificatesDir: cfg.CertificatesDir, OnCall: calls.etcd}),
 	})}
-	patience := cephPatience
-	patience.OnCommand = calls.ceph
 	installed, err := rook.NewClient(restConfig, rook.Options{UserAgent: "ekco/" + version.Get().Version})
 	if err != nil {
 		return nil, err
 	}
 	return append(parts, actions.PurgeStorage(actions.Storage{
-		Ceph:        ceph.New(rook.NewRunner(installed), patience),
+		Ceph:        ceph.New(rook.NewRunner(installed), ceph.Options{OnCommand: calls.ceph}),
 		Rook:        installed,
 		UserManaged: cfg.RookStorageNodes != "",
 		OnlyAsked:   !cfg.MaintainRookStorageNodes,

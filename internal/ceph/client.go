@@ -9,28 +9,30 @@ import (
 	"github.com/replicatedhq/ekco/internal/sidebyside"
 )
 
-// Defaults of [Options].
+// Defaults of [Options]. They keep a command that hangs, as some do without a
+// mgr, shorter than what a preflight may take, so that it is ceph that says why.
 const (
-	DefaultTimeout        = 30 * time.Second
-	DefaultConnectTimeout = 15 * time.Second
-	DefaultGrace          = 10 * time.Second
+	DefaultTimeout        = 12 * time.Second
+	DefaultConnectTimeout = 8 * time.Second
+	DefaultGrace          = 4 * time.Second
 )
 
 // Options of a [Client]. The zero value is ready for use. Times that programs
 // are told are rounded up to seconds.
 type Options struct {
-	// Timeout is how long one command may take; default 30 s.
+	// Timeout is how long one command may take; default 12 s.
 	Timeout time.Duration
-	// ConnectTimeout is how long ceph may look for a monitor; default 15 s.
+	// ConnectTimeout is how long ceph may look for a monitor; default 8 s.
 	ConnectTimeout time.Duration
 	// Grace is what the exec around a command gets beyond its timeout, so that
-	// the command ends first; default 10 s.
+	// the command ends first; default 4 s.
 	Grace time.Duration
 	// Program is how ceph is called, with options that come before all others;
 	// default "ceph".
 	Program []string
 	// OnCommand, if there is one, is told of each command that was run: which, from
-	// the look for the pod to the end, and how it failed. It must not block.
+	// the look for the pod to the end, and how it failed. It is not told of one
+	// that ended because its caller had stopped waiting. It must not block.
 	OnCommand OnCommand
 }
 

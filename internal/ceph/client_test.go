@@ -11,6 +11,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/replicatedhq/ekco/internal/sim"
 )
 
 // answer is what a command gives.
@@ -18,6 +20,8 @@ type answer struct {
 	stdout, stderr string
 	exitCode       int
 	err            error
+	// takes is how long it runs.
+	takes time.Duration
 	// hangs is set for what never ends, like a command for an absent mgr.
 	hangs bool
 }
@@ -46,6 +50,9 @@ func (s *script) Run(ctx context.Context, argv []string) ([]byte, []byte, int, e
 		<-ctx.Done()
 		return nil, nil, 0, fmt.Errorf("stream: %w", ctx.Err())
 	}
+	if err := sim.Wait(ctx, given.takes); err != nil {
+		return nil, nil, 0, err
+	}
 	return []byte(given.stdout), []byte(given.stderr), given.exitCode, given.err
 }
 
@@ -70,7 +77,7 @@ func TestEveryCommandCarriesItsLimitsAndAsksForJSON(t *testing.T) {
 	if _, err := client.Version(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"timeout", "-k", "5", "30", "ceph", "--connect-timeout", "15", "-f", "json", "version"}
+	want := []string{"timeout", "-k", "2", "12", "ceph", "--connect-timeout", "8", "-f", "json", "version"}
 	if !slices.Equal(s.argv[0], want) {
 		t.Errorf("ran %q, want %q", s.argv[0], want)
 	}
@@ -183,6 +190,18 @@ func TestAPodWithoutTheTimeoutProgramIsUsedWithoutIt(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestACommandHasOneLimitAlsoWhereThePodLacksTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		missing := answer{exitCode: 127, stderr: "timeout: not found", takes: 10 * time.Second}
+		client, s := scripted(t, map[string]answer{"timeout": missing, "status": {hangs: true}})
+		began := time.Now()
+		_, err := client.Health(t.Context())
+		if took := time.Since(began) - linger; !errors.Is(err, ErrUnavailable) || took != DefaultTimeout+DefaultGrace || len(s.argv) != 2 {
+			t.Errorf("%v after %s and %d tries", err, took, len(s.argv))
+		}
+	})
 }
 
 func TestNothingThatIsNoIDOrNoHostReachesACommandLine(t *testing.T) {

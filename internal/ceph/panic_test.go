@@ -6,6 +6,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/replicatedhq/ekco/internal/sidebyside"
 )
@@ -31,11 +32,19 @@ func TestAPanicWhileCephIsAskedReachesEveryoneWhoWaitsForTheAnswer(t *testing.T)
 	})
 }
 
+// defectiveAtItsEnd is a Runner with a defect that shows when it is to end.
+type defectiveAtItsEnd struct{}
+
+func (defectiveAtItsEnd) Run(ctx context.Context, _ []string) ([]byte, []byte, int, error) {
+	<-ctx.Done()
+	panic("a defect")
+}
+
 func TestThePanicOfAQuestionThatEveryoneLeftReachesTheLast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		client := New(defective{}, Options{})
-		ctx, cancel := context.WithCancel(t.Context())
-		cancel()
+		client := New(defectiveAtItsEnd{}, Options{})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
 		if caught := sidebyside.Catch(func() { _, _ = client.Health(ctx) }); caught == nil {
 			t.Error("nothing was caught")
 		}

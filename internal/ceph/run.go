@@ -47,20 +47,28 @@ func (c *Client) run(ctx context.Context, command command) (answer []byte, err e
 func (c *Client) timed(ctx context.Context, command command) (answer []byte, err error) {
 	began := time.Now()
 	answer, err = c.complete(ctx, command)
-	c.options.OnCommand(command.kind(), time.Since(began), err)
+	if err == nil || ctx.Err() == nil {
+		c.options.OnCommand(command.kind(), time.Since(began), err)
+	}
 	return answer, err
 }
 
-func (c *Client) complete(ctx context.Context, command command) (answer []byte, err error) {
+func (c *Client) complete(parent context.Context, command command) (answer []byte, err error) {
+	ctx, cancel := context.WithTimeout(parent, c.limit())
+	defer cancel()
 	result, err := c.exec(ctx, command, true)
-	if err != nil {
-		return nil, err
-	}
-	if result.lacksTimeout() {
+	if err == nil && result.lacksTimeout() {
 		// Nothing was started, so it can be repeated. The exec alone ends it then.
-		if result, err = c.exec(ctx, command, false); err != nil {
-			return nil, err
-		}
+		result, err = c.exec(ctx, command, false)
+	}
+	switch {
+	case err == nil:
+	case parent.Err() != nil:
+		return nil, fmt.Errorf("%s: %w", command, context.Cause(parent))
+	case ctx.Err() != nil:
+		return nil, c.noAnswer(command, "no answer within "+c.limit().String())
+	default:
+		return nil, fmt.Errorf("%s: %w: %w", command, ErrUnavailable, err)
 	}
 	message := lastWords(result.stderr)
 	switch {
@@ -73,6 +81,9 @@ func (c *Client) complete(ctx context.Context, command command) (answer []byte, 
 	}
 	return nil, &CommandError{Command: command.String(), ExitCode: result.exitCode, Message: message}
 }
+
+// limit is how long a command may take with all that is around it.
+func (c *Client) limit() time.Duration { return c.options.Timeout + c.options.Grace }
 
 type result struct {
 	stdout, stderr []byte
@@ -90,24 +101,12 @@ func (r result) lacksTimeout() bool {
 
 // exec starts the command once. With guard, timeout(1) ends it inside of the pod,
 // before the context ends the exec from outside.
-func (c *Client) exec(parent context.Context, command command, guard bool) (result, error) {
-	limit := c.options.Timeout + c.options.Grace
-	ctx, cancel := context.WithTimeout(parent, limit)
-	defer cancel()
-	var r result
-	var err error
+func (c *Client) exec(ctx context.Context, command command, guard bool) (r result, err error) {
 	r.stdout, r.stderr, r.exitCode, err = c.runner.Run(ctx, c.argv(command, guard))
-	switch {
-	case err == nil:
-		return r, nil
-	case parent.Err() != nil:
-		return result{}, fmt.Errorf("%s: %w", command, context.Cause(parent))
-	case ctx.Err() != nil:
-		return result{}, c.noAnswer(command, "no answer within "+limit.String())
-	case guard && strings.Contains(err.Error(), notFoundInPod):
+	if err != nil && guard && strings.Contains(err.Error(), notFoundInPod) {
 		return result{exitCode: exitNoProgram}, nil
 	}
-	return result{}, fmt.Errorf("%s: %w: %w", command, ErrUnavailable, err)
+	return r, err
 }
 
 // notFoundInPod is how container runtimes report a program that is not there,

@@ -74,6 +74,11 @@ func (s *shared) join(ctx context.Context, text string, run func(context.Context
 		case <-asking.Done():
 		}
 		s.closeDoor(text, q)
+		if asking.Err() != nil {
+			// All have left, and nothing was begun.
+			q.err = context.Cause(asking)
+			return
+		}
 		q.panicked = sidebyside.Catch(func() { q.answer, q.err = run(asking) })
 	}()
 	return q

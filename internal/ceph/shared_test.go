@@ -104,3 +104,36 @@ func TestWhoStopsWaitingSpoilsNothingForTheOthersAndTheLastEndsTheCommand(t *tes
 		}
 	})
 }
+
+func TestAQuestionThatNobodyWaitsForAnyMoreIsNotPutAndACommandThatWasGivenUpIsNotCounted(t *testing.T) {
+	for name, test := range map[string]struct {
+		patience  time.Duration
+		questions int
+	}{
+		"before it was put": {linger / 2, 0}, "while it ran": {100 * time.Millisecond, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				runner := &slow{}
+				client := New(runner, Options{OnCommand: func(kind string, took time.Duration, err error) {
+					t.Errorf("told of %q, %s, %v", kind, took, err)
+				}})
+				for what, ask := range map[string]func(ctx context.Context) error{
+					"a question": func(ctx context.Context) error { _, err := client.Health(ctx); return err },
+					"a change":   func(ctx context.Context) error { return client.Out(ctx, 3) },
+				} {
+					ctx, cancel := context.WithTimeout(t.Context(), test.patience)
+					if err := ask(ctx); !errors.Is(err, context.DeadlineExceeded) {
+						t.Errorf("%s: %v", what, err)
+					}
+					cancel()
+				}
+				synctest.Wait()
+				// A change does not wait for others that want the same.
+				if want := test.questions + 1; len(runner.started) != want {
+					t.Errorf("%d commands were started, want %d", len(runner.started), want)
+				}
+			})
+		})
+	}
+}

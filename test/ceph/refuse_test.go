@@ -104,6 +104,9 @@ var impatient = client.Options{Timeout: 3 * time.Second, ConnectTimeout: 2 * tim
 
 const impatientLimit = 7 * time.Second
 
+// patience is for a Ceph that has just been started again.
+var patience = client.Options{Timeout: 30 * time.Second, ConnectTimeout: 15 * time.Second, Grace: 10 * time.Second}
+
 func TestWithoutAMgrCallsEndInTimeAndTheRestStillWorks(t *testing.T) {
 	c := ceph.Start(t, ceph.Options{Hosts: map[string]int{"node1": 1, "node2": 1, "node3": 1}, FirstOSD: 10})
 	api := clientOf(c, impatient)
@@ -133,7 +136,7 @@ func TestWithoutAMgrCallsEndInTimeAndTheRestStillWorks(t *testing.T) {
 	}
 
 	c.StartMgr()
-	patient := clientOf(c, client.Options{})
+	patient := clientOf(c, patience)
 	for range 2 {
 		must(t, patient.Purge(t.Context(), lost))
 		must(t, patient.CrushRemove(t.Context(), "node2"))
@@ -155,7 +158,7 @@ func TestWithoutAQuorumOfMonitorsEveryCallEndsInTime(t *testing.T) {
 		t.Run(name, func(t *testing.T) { isUnavailable(t, "mon", call) })
 	}
 	c.StartMon()
-	patient := clientOf(c, client.Options{})
+	patient := clientOf(c, patience)
 	if _, err := patient.Health(t.Context()); err != nil {
 		t.Errorf("the monitor is back, and %v", err)
 	}

@@ -82,11 +82,7 @@ func newNodeAdd() *cobra.Command {
 func onNodes(cmd *cobra.Command, to target, names []string, do act) error {
 	ctx, cancel := untilSignal(cmd)
 	defer cancel()
-	path, err := to.path()
-	if err != nil {
-		return err
-	}
-	client, err := cluster.Client(path)
+	client, err := to.client()
 	if err != nil {
 		return err
 	}

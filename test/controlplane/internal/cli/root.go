@@ -10,7 +10,9 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"k8s.io/client-go/kubernetes"
 
+	"github.com/replicatedhq/ekco/test/controlplane/internal/cluster"
 	"github.com/replicatedhq/ekco/test/controlplane/internal/plane"
 )
 
@@ -94,6 +96,15 @@ func (t *target) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&t.kubeconfig, "kubeconfig", "", "kubeconfig of the control plane, instead of --dir")
 	cmd.MarkFlagsMutuallyExclusive("dir", "kubeconfig")
 	cmd.MarkFlagsOneRequired("dir", "kubeconfig")
+}
+
+// client returns a client of the control plane.
+func (t *target) client() (kubernetes.Interface, error) {
+	path, err := t.path()
+	if err != nil {
+		return nil, err
+	}
+	return cluster.Client(path)
 }
 
 func (t *target) path() (string, error) {

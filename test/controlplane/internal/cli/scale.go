@@ -23,11 +23,7 @@ func newScale() *cobra.Command {
 			}
 			ctx, cancel := untilSignal(cmd)
 			defer cancel()
-			path, err := to.path()
-			if err != nil {
-				return err
-			}
-			client, err := cluster.Client(path)
+			client, err := to.client()
 			if err != nil {
 				return err
 			}

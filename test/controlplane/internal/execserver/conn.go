@@ -20,14 +20,19 @@ const lingerTimeout = time.Second
 var errClientGone = errors.New("the client went away")
 
 // watchingListener accepts connections that tell when their peer has gone.
-type watchingListener struct{ net.Listener }
+type watchingListener struct {
+	net.Listener
+	// serving ends when the server is to end.
+	serving context.Context
+	linger  time.Duration
+}
 
 func (l watchingListener) Accept() (net.Conn, error) {
 	conn, err := l.Listener.Accept()
 	if err != nil {
 		return nil, err
 	}
-	return &watchedConn{Conn: conn, gone: func(error) {}}, nil
+	return &watchedConn{Conn: conn, gone: func(error) {}, serving: l.serving, linger: l.linger}, nil
 }
 
 // watchedConn calls gone when it can no longer be read. Once a request has
@@ -36,8 +41,10 @@ func (l watchingListener) Accept() (net.Conn, error) {
 // they have.
 type watchedConn struct {
 	net.Conn
-	gone context.CancelCauseFunc
-	once sync.Once
+	gone    context.CancelCauseFunc
+	serving context.Context
+	linger  time.Duration
+	once    sync.Once
 }
 
 func (c *watchedConn) Read(b []byte) (int, error) {
@@ -51,11 +58,14 @@ func (c *watchedConn) Read(b []byte) (int, error) {
 
 // Close lets the peer read what was written to it first. If input that nobody
 // has read were left at the end, the kernel would reset the connection, and the
-// API server, which copies both ways, would drop the rest of the output.
+// API server, which copies both ways, would drop the rest of the output. A
+// server that ends has killed the programs, and waits for no peer.
 func (c *watchedConn) Close() error {
 	c.once.Do(func() {
 		c.gone(errClientGone)
-		if c.Conn.(*net.TCPConn).CloseWrite() == nil && c.SetReadDeadline(time.Now().Add(lingerTimeout)) == nil {
+		stop := context.AfterFunc(c.serving, func() { _ = c.Conn.Close() })
+		defer stop()
+		if c.Conn.(*net.TCPConn).CloseWrite() == nil && c.SetReadDeadline(time.Now().Add(c.linger)) == nil {
 			_, _ = io.Copy(io.Discard, c.Conn) // until the peer closes too
 		}
 	})

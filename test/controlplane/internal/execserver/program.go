@@ -40,7 +40,8 @@ func (e *execution) run(ctx context.Context, command []string, s streams) error 
 	// The kernel ties the program to the thread that starts it.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	cmd := exec.Command(e.program, command...)
+	// Its whole group is killed below.
+	cmd := exec.CommandContext(context.WithoutCancel(ctx), e.program, command...)
 	cmd.Dir = "/"
 	cmd.Env = []string{
 		"PATH=" + os.Getenv("PATH"),

@@ -53,14 +53,16 @@ func Serve(ctx context.Context, o Options) error {
 		ConnContext:       untilGone,
 	}
 	failed := make(chan error, 1)
-	go func() { failed <- server.ServeTLS(watchingListener{listener}, "", "") }()
+	go func() { failed <- server.ServeTLS(watchingListener{listener, ctx, lingerTimeout}, "", "") }()
 	select {
 	case err := <-failed:
 		return fmt.Errorf("cannot serve exec requests at %s: %w", o.Address, err)
 	case <-ctx.Done():
 	}
 	err = server.Close()
-	_ = <-failed // http.ErrServerClosed
+	if ended := <-failed; !errors.Is(ended, http.ErrServerClosed) {
+		err = errors.Join(err, ended)
+	}
 	return errors.Join(err, sessions.wait(endTimeout))
 }
 

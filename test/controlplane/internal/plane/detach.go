@@ -31,7 +31,8 @@ func Detach(ctx context.Context, args []string, progress io.Writer) error {
 		return fmt.Errorf("cannot make a pipe to the supervisor: %w", err)
 	}
 	defer func() { _ = reader.Close() }()
-	cmd := exec.Command(self, args...)
+	// It outlives ctx once it is ready, and is told to stop in its own way before.
+	cmd := exec.CommandContext(context.WithoutCancel(ctx), self, args...)
 	cmd.ExtraFiles = []*os.File{writer} // the first one becomes ProgressFD
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	err = cmd.Start()

@@ -1,6 +1,7 @@
 package plane
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"net"
@@ -26,15 +27,15 @@ type ports struct {
 // reservePorts finds free ports, in sequence from base or, with base 0, at
 // random. Two control planes never get the same port, even while neither
 // listens yet: each port is reserved until release by an abstract unix socket.
-func reservePorts(base int) (*ports, error) {
+func reservePorts(ctx context.Context, base int) (*ports, error) {
 	p := &ports{}
 	for i, port := range []*int{&p.apiserver, &p.etcd, &p.etcdPeer, &p.kwok, &p.execServer} {
 		var err error
 		if base != 0 {
 			*port = base + i
-			err = p.reserve(*port)
+			err = p.reserve(ctx, *port)
 		} else {
-			*port, err = p.reserveAny()
+			*port, err = p.reserveAny(ctx)
 		}
 		if err != nil {
 			p.release()
@@ -44,23 +45,24 @@ func reservePorts(base int) (*ports, error) {
 	return p, nil
 }
 
-func (p *ports) reserveAny() (int, error) {
+func (p *ports) reserveAny(ctx context.Context) (int, error) {
 	var err error
 	for range 200 {
 		port := lowestPort + rand.IntN(highestPort-lowestPort)
-		if err = p.reserve(port); err == nil {
+		if err = p.reserve(ctx, port); err == nil {
 			return port, nil
 		}
 	}
 	return 0, fmt.Errorf("no free port between %d and %d after 200 attempts: %w", lowestPort, highestPort, err)
 }
 
-func (p *ports) reserve(port int) error {
-	reservation, err := net.Listen("unix", fmt.Sprintf("@ekco-controlplane-port-%d", port))
+func (p *ports) reserve(ctx context.Context, port int) error {
+	var config net.ListenConfig
+	reservation, err := config.Listen(ctx, "unix", fmt.Sprintf("@ekco-controlplane-port-%d", port))
 	if err != nil {
 		return fmt.Errorf("port %d is taken by another control plane: %w", port, err)
 	}
-	probe, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+	probe, err := config.Listen(ctx, "tcp", fmt.Sprintf("127.0.0.1:%d", port))
 	if err != nil {
 		_ = reservation.Close()
 		return fmt.Errorf("port %d is taken: %w", port, err)

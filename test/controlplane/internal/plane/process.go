@@ -1,6 +1,7 @@
 package plane
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -30,7 +31,7 @@ const endTimeout = 5 * time.Second
 // startProcess runs the component c as a child that the kernel signals to end
 // when the calling OS thread ends: call it from a goroutine that stays locked
 // to its thread for as long as the child shall live.
-func startProcess(dir Dir, c child) (*process, error) {
+func startProcess(ctx context.Context, dir Dir, c child) (*process, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("cannot find this program's own file: %w", err)
@@ -41,7 +42,8 @@ func startProcess(dir Dir, c child) (*process, error) {
 	}
 	defer func() { _ = logFile.Close() }() // the child has its own copy
 
-	cmd := exec.Command(self, append([]string{c.name}, c.args...)...)
+	// The supervisor stops its children in order; ctx does not.
+	cmd := exec.CommandContext(context.WithoutCancel(ctx), self, append([]string{c.name}, c.args...)...)
 	cmd.Dir = string(dir)
 	cmd.Env = childEnv(dir)
 	cmd.Stdout, cmd.Stderr = logFile, logFile

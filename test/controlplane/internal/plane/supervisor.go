@@ -35,8 +35,8 @@ func newSupervisor(dir Dir, progress io.Writer) (*supervisor, error) {
 }
 
 // start starts a component and records its pid.
-func (s *supervisor) start(c child) (*process, error) {
-	p, err := startProcess(s.dir, c)
+func (s *supervisor) start(ctx context.Context, c child) (*process, error) {
+	p, err := startProcess(ctx, s.dir, c)
 	if err != nil {
 		return nil, err
 	}

@@ -59,7 +59,7 @@ func Run(ctx context.Context, o Options, ready func()) (err error) {
 	}
 	defer func() { err = errors.Join(err, s.stop()) }()
 
-	ports, err := reservePorts(o.PortBase)
+	ports, err := reservePorts(ctx, o.PortBase)
 	if err != nil {
 		return err
 	}
@@ -96,7 +96,7 @@ func (s *supervisor) startAll(ctx context.Context, p *ports, o Options) error {
 	if err := s.startEtcd(ctx, p); err != nil {
 		return err
 	}
-	apiserver, err := s.start(s.dir.apiserverChild(p))
+	apiserver, err := s.start(ctx, s.dir.apiserverChild(p))
 	if err != nil {
 		return err
 	}
@@ -113,7 +113,7 @@ func (s *supervisor) startAll(ctx context.Context, p *ports, o Options) error {
 }
 
 func (s *supervisor) startEtcd(ctx context.Context, p *ports) error {
-	etcd, err := s.start(s.dir.etcdChild(p))
+	etcd, err := s.start(ctx, s.dir.etcdChild(p))
 	if err != nil {
 		return err
 	}
@@ -127,19 +127,19 @@ func (s *supervisor) startEtcd(ctx context.Context, p *ports) error {
 
 // startRest starts what needs the API, and fills the cluster.
 func (s *supervisor) startRest(ctx context.Context, p *ports, o Options, client kubernetes.Interface) error {
-	controllers, err := s.start(s.dir.controllerManagerChild(o.pace()))
+	controllers, err := s.start(ctx, s.dir.controllerManagerChild(o.pace()))
 	if err != nil {
 		return err
 	}
-	scheduler, err := s.start(s.dir.schedulerChild(o.pace()))
+	scheduler, err := s.start(ctx, s.dir.schedulerChild(o.pace()))
 	if err != nil {
 		return err
 	}
-	kwok, err := s.start(s.dir.kwokChild(p, o.pace()))
+	kwok, err := s.start(ctx, s.dir.kwokChild(p, o.pace()))
 	if err != nil {
 		return err
 	}
-	execServer, err := s.start(s.dir.execServerChild(p, o.Exec))
+	execServer, err := s.start(ctx, s.dir.execServerChild(p, o.Exec))
 	if err != nil {
 		return err
 	}

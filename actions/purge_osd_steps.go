@@ -48,8 +48,11 @@ func (p storagePart) findAll(ctx context.Context, record journal.ActionRecord) (
 		}
 	}
 	view, err := p.look(ctx, record)
-	if err != nil {
+	switch {
+	case err != nil:
 		return foundOSDs{}, err
+	case view.absent:
+		return foundOSDs{NoRook: true}, nil
 	}
 	if read == nil || view.replaced {
 		// What Rook has under the name of a replacement is the replacement's.

@@ -30,7 +30,7 @@ type foundOSDs struct {
 	// Left are captured OSDs that turned out to be another node's now.
 	Left []int `json:"left,omitempty"`
 	// Deployments and Entry are there when Rook could not be read either; NoRook
-	// when there is none.
+	// when there is none, or none any more.
 	Deployments []rook.OSDDeployment `json:"deployments,omitempty"`
 	Entry       *rook.StorageNode    `json:"entry,omitempty"`
 	NoRook      bool                 `json:"no_rook,omitempty"`
@@ -54,8 +54,9 @@ func lostStorage(record journal.ActionRecord) (NodeIdentity, StorageFacts, error
 	if later {
 		storage.OSDs, storage.CrushHost = found.OSDs, found.CrushHost
 	}
+	storage.absent = found.NoRook
 	if later && storage.RookUnread != "" {
-		storage.Deployments, storage.Entry, storage.absent = found.Deployments, found.Entry, found.NoRook
+		storage.Deployments, storage.Entry = found.Deployments, found.Entry
 	}
 	return facts.Node, storage, nil
 }
@@ -77,6 +78,8 @@ func (p storagePart) look(ctx context.Context, record journal.ActionRecord) (sto
 		func() { view.replaced, view.claimed, err = p.replaced(ctx, view.node, view.Deployments) },
 	)
 	switch {
+	case treeErr != nil && p.gone(ctx):
+		view.absent = true
 	case err != nil:
 		return storageView{}, err
 	case treeErr != nil:

@@ -175,7 +175,7 @@ func (p storagePart) steps() map[string]Step {
 
 func (p storagePart) preflights() map[string]Preflight {
 	return map[string]Preflight{
-		RookManaged: rookManaged{}, CephAnswers: cephAnswers(p), CephHealthy: cephHealthy{p.Ceph},
-		OSDSafeToDestroy: osdSafeToDestroy{p.Ceph}, OSDsDown: osdsDown(p),
+		RookManaged: rookManaged{}, CephAnswers: unlessGone{p, cephAnswers(p)}, CephHealthy: unlessGone{p, cephHealthy{p.Ceph}},
+		OSDSafeToDestroy: unlessGone{p, osdSafeToDestroy{p.Ceph}}, OSDsDown: osdsDown(p),
 	}
 }

@@ -45,6 +45,19 @@ func TestAskingAgainForAPurgeThatWaitsForCephSaysSoAgain(t *testing.T) {
 	d.expect(d.types("purge-node", "worker-2"), exitDone, "resuming "+purgeID, "CephAnswers")
 }
 
+func TestAHoldNamesACancelOnlyIfOneWouldBeAccepted(t *testing.T) {
+	for _, past := range []bool{true, false} {
+		op := deferring(t)
+		op.status.Actions[0].PastNoReturn = past
+		op.live = append(op.live, event(t, 13, purgeID, journal.TypeActionEnded, journal.ActionEnded{Outcome: journal.OutcomeDone}))
+		d := newDesk(t, op)
+		d.types("purge-node", "worker-2")
+		if offered := strings.Contains(d.out.String(), "ekco cancel "+purgeID); offered == past || !strings.Contains(d.out.String(), "by itself when that is gone") {
+			t.Errorf("past the point of no return %v, a cancel is offered: %v\n%s", past, offered, d.out)
+		}
+	}
+}
+
 func TestStatusSaysWhatWaitsForCeph(t *testing.T) {
 	d := newDesk(t, deferring(t))
 	d.expect(d.types("status"), exitDone, "all else is done; purge-osd 3, purge-osd 12 stay open until CephAnswers", "")

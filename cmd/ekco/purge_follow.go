@@ -139,7 +139,7 @@ func (f *follower) stream(ctx context.Context) error {
 				return next.err
 			}
 			f.last = max(f.last, next.event.Seq)
-			f.show(next.event)
+			f.show(ctx, next.event)
 			if f.outcome != nil {
 				return errOver
 			}
@@ -179,7 +179,7 @@ func (f *follower) read(ctx context.Context, events chan<- told) {
 }
 
 // show prints one event of the action.
-func (f *follower) show(event journal.Event) {
+func (f *follower) show(ctx context.Context, event journal.Event) {
 	f.clear()
 	f.quiet = f.app.now()
 	payload, err := event.Decode()
@@ -199,10 +199,25 @@ func (f *follower) show(event journal.Event) {
 	f.say("%8s  %s", view.Span(f.elapsed()), text)
 	switch event.Type {
 	case journal.TypeActionHeld:
-		f.say("          it goes on by itself when that is gone; to give it up: ekco cancel %s", f.action)
+		f.say("          it goes on by itself when that is gone%s", f.cancelHint(ctx))
 	case journal.TypeActionStalled:
 		f.say("          repair the cause, then: ekco retry %s", f.action)
 	}
+}
+
+// cancelHint says how to give the action up, or nothing if it cannot be, or if
+// nobody tells.
+func (f *follower) cancelHint(ctx context.Context) string {
+	status, err := f.backend.Status(ctx)
+	if err != nil {
+		return ""
+	}
+	for _, action := range status.Actions {
+		if action.ID == f.action {
+			return view.CancelHint(action)
+		}
+	}
+	return ""
 }
 
 // deferred reports whether all that is left of the action waits for something

@@ -47,7 +47,9 @@ func purging(t *testing.T, outcome journal.Outcome) *fakeOperator {
 func TestPurgeNodeShowsEachStepAndSucceedsOnlyWhenDone(t *testing.T) {
 	for _, outcome := range []journal.Outcome{journal.OutcomeDone, journal.OutcomeCancelled, journal.OutcomeAbandoned, journal.OutcomeDryRun, journal.OutcomeSuperseded} {
 		t.Run(string(outcome), func(t *testing.T) {
-			d := newDesk(t, purging(t, outcome))
+			op := purging(t, outcome)
+			op.status.Actions = []journal.ActionRecord{{ID: purgeID}}
+			d := newDesk(t, op)
 			code := d.types("purge-node", "worker-2")
 			wantCode, wantErr := exitFailed, purgeID+" ended "+string(outcome)+": so it was"
 			if outcome == journal.OutcomeDone {

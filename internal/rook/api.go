@@ -56,6 +56,9 @@ type API interface {
 type Installation struct {
 	// Present is set when there is a CephCluster rook-ceph/rook-ceph.
 	Present bool
+	// Gone is set when there is not even the namespace, so that nothing of Ceph can
+	// run or come back by itself. Not set when that cannot be told.
+	Gone bool
 	// Version is that of the operator. Not known with custom images.
 	Version Version
 	// Why says, for people, why Rook is not present or its version is not known.

@@ -16,7 +16,7 @@ func (c *Client) Detect(ctx context.Context) (Installation, error) {
 	case errors.Is(err, kube.ErrForbidden):
 		return c.unseen(ctx, err)
 	case absent(err):
-		return Installation{Why: "there is no CephCluster " + Namespace + "/" + ClusterName}, nil
+		return c.notThere(ctx, "there is no CephCluster "+Namespace+"/"+ClusterName)
 	case err != nil:
 		return Installation{}, err
 	}
@@ -41,22 +41,27 @@ func (c *Client) Detect(ctx context.Context) (Installation, error) {
 // know without them: every account may ask which API groups there are, and
 // kURL's account may read namespaces.
 func (c *Client) unseen(ctx context.Context, forbidden error) (Installation, error) {
-	for _, sign := range []struct {
-		call call
-		path []string
-		why  string
-	}{
-		{call{"get", "API groups", group}, []string{"apis", group}, "the cluster has no API group " + group},
-		{call{"get", "namespaces", Namespace}, []string{"api/v1/namespaces", Namespace}, "there is no namespace " + Namespace},
-	} {
-		switch err := c.exists(ctx, sign.call, sign.path); {
-		case absent(err):
-			return Installation{Why: sign.why}, nil
-		case err != nil && !errors.Is(err, kube.ErrForbidden):
-			return Installation{}, err
-		}
+	err := c.exists(ctx, call{"get", "API groups", group}, []string{"apis", group})
+	switch {
+	case absent(err):
+		return c.notThere(ctx, "the cluster has no API group "+group)
+	case err != nil && !errors.Is(err, kube.ErrForbidden):
+		return Installation{}, err
+	}
+	found, err := c.notThere(ctx, "there is no namespace "+Namespace)
+	if err != nil || found.Gone {
+		return found, err
 	}
 	return Installation{}, fmt.Errorf("tell whether there is a CephCluster: %w", forbidden)
+}
+
+// notThere returns that there is no Rook, and whether its namespace is gone too.
+func (c *Client) notThere(ctx context.Context, why string) (Installation, error) {
+	err := c.exists(ctx, call{"get", "namespaces", Namespace}, []string{"api/v1/namespaces", Namespace})
+	if err != nil && !absent(err) && !errors.Is(err, kube.ErrForbidden) {
+		return Installation{}, err
+	}
+	return Installation{Why: why, Gone: absent(err)}, nil
 }
 
 func (c *Client) exists(ctx context.Context, this call, path []string) error {

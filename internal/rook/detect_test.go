@@ -66,7 +66,18 @@ func TestRookThatIsNotThereIsAbsentAndQuiet(t *testing.T) {
 	if err != nil || found.Present || found.Why == "" {
 		t.Errorf("nothing there: %+v, %v", found, err)
 	}
-	s, client := newServer(t, map[string]string{clusterPath: emptyCluster})
+	if !found.Gone {
+		t.Errorf("without its namespace Rook is not gone: %+v", found)
+	}
+	s, client := newServer(t, map[string]string{namespacePath: `{"kind":"Namespace"}`})
+	if found, err = client.Detect(t.Context()); err != nil || found.Present || found.Gone {
+		t.Errorf("an empty namespace: %+v, %v", found, err)
+	}
+	s.failures["GET "+namespacePath] = 403
+	if found, err = client.Detect(t.Context()); err != nil || found.Present || found.Gone {
+		t.Errorf("a namespace that may not be seen: %+v, %v", found, err)
+	}
+	s, client = newServer(t, map[string]string{clusterPath: emptyCluster})
 	found, err = client.Detect(t.Context())
 	if err != nil || !found.Present || found.Version.Known || found.Why == "" {
 		t.Errorf("no operator: %+v, %v", found, err)
@@ -89,6 +100,7 @@ func TestWithoutPermissionsForRookItIsAbsentOnlyIfThereIsNoSignOfIt(t *testing.T
 		want             error
 	}{
 		"no API group":                        {group: 404, namespace: 403, absent: true},
+		"neither group nor namespace":         {group: 404, namespace: 404, absent: true},
 		"no namespace":                        {group: 200, namespace: 404, absent: true},
 		"no namespace, no discovery":          {group: 403, namespace: 404, absent: true},
 		"group and namespace":                 {group: 200, namespace: 200, want: kube.ErrForbidden},
@@ -106,6 +118,9 @@ func TestWithoutPermissionsForRookItIsAbsentOnlyIfThereIsNoSignOfIt(t *testing.T
 			found, err := client.Detect(t.Context())
 			if found.Present || !errors.Is(err, test.want) || test.absent != (found.Why != "") {
 				t.Errorf("found %+v, %v", found, err)
+			}
+			if found.Gone != (test.absent && test.namespace == 404) {
+				t.Errorf("gone: %+v", found)
 			}
 			if errors.Is(test.want, kube.ErrForbidden) && !strings.Contains(err.Error(), `needs verb "get" on cephclusters in namespace rook-ceph`) {
 				t.Errorf("the error does not name the permission: %v", err)

@@ -243,11 +243,11 @@ func Waits(action journal.ActionRecord) []string {
 	for _, step := range slices.Sorted(maps.Keys(action.Holds)) {
 		hold := action.Holds[step]
 		lines = append(lines, fmt.Sprintf("waits%s for %s%s; it goes on by itself when that is gone%s", Clean(before(hold.Step)),
-			Clean(hold.Preflight), because(Clean(hold.Reason)), cancelHint(action)))
+			Clean(hold.Preflight), because(Clean(hold.Reason)), CancelHint(action)))
 	}
 	if action.Stalled != nil {
 		lines = append(lines, fmt.Sprintf("stalled at %s%s; repair the cause, then: ekco retry %s%s", Clean(action.Stalled.Step),
-			because(Clean(action.Stalled.Reason)), Clean(action.ID), cancelHint(action)))
+			because(Clean(action.Stalled.Reason)), Clean(action.ID), CancelHint(action)))
 	}
 	if action.Cancelling != nil {
 		lines = append(lines, "is being cancelled"+because(Clean(action.Cancelling.Reason)))
@@ -274,7 +274,9 @@ func undone(action journal.ActionRecord) []string {
 	return ids
 }
 
-func cancelHint(action journal.ActionRecord) string {
+// CancelHint says, to be added to what an action waits for, how it can be given
+// up; empty past its point of no return.
+func CancelHint(action journal.ActionRecord) string {
 	if action.PastNoReturn || action.Cancelling != nil {
 		return ""
 	}

@@ -16,7 +16,7 @@ const purgePage = "../docs/purge.md"
 func TestEveryTestThatTheDocsNameExists(t *testing.T) {
 	page := read(t, purgePage)
 	var sources strings.Builder
-	for _, folder := range []string{"../actions", "../fsm", "../cmd/ekco", "../test/e2e"} {
+	for _, folder := range []string{"../actions", "../fsm", "../cmd/ekco", "../test/e2e", "../internal/etcd", "../internal/ceph", "../internal/rook"} {
 		files, err := filepath.Glob(folder + "/*_test.go")
 		if err != nil {
 			t.Fatal(err)

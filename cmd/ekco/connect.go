@@ -47,15 +47,39 @@ func (a *app) connect(ctx context.Context, cmd *cobra.Command) (*connection, err
 	return &connection{Backend: file, close: func() { _ = file.Close() }}, nil
 }
 
+// lockPatience is how long a question waits for a process that holds the
+// journal and does not listen yet, or no longer.
+const lockPatience = 2 * time.Second
+
 // with connects for as long as use runs, which may put another connection in
-// the place of the first.
+// the place of the first. It is run again if it found the journal held by a
+// process that does not listen: it cannot have done or said anything then.
 func (a *app) with(ctx context.Context, cmd *cobra.Command, use func(*connection) error) error {
+	wait, cancel := context.WithTimeout(ctx, min(a.holderPatience, lockPatience))
+	defer cancel()
+	tick := time.NewTicker(holderRetry)
+	defer tick.Stop()
+	for {
+		err := a.withNow(ctx, cmd, use)
+		if !errors.Is(err, journal.ErrLocked) || errors.Is(err, api.ErrNoAnswer) {
+			return err
+		}
+		select {
+		case <-tick.C:
+		case <-wait.Done():
+			return held(err)
+		}
+	}
+}
+
+// withNow is one try of with.
+func (a *app) withNow(ctx context.Context, cmd *cobra.Command, use func(*connection) error) error {
 	backend, err := a.connect(ctx, cmd)
 	if err != nil {
 		return err
 	}
 	defer func() { backend.close() }()
-	return held(use(backend))
+	return use(backend)
 }
 
 // withStatus shows the status that the operator, or the file, tells.
@@ -120,6 +144,16 @@ func (a *app) explainSilence(ctx context.Context, cfg config.Config, silence err
 		return fmt.Errorf("%w; %w", silence, err)
 	}
 	return fmt.Errorf("%w, and nobody holds the journal; look for the process that holds %s", silence, cfg.Socket())
+}
+
+// free returns an error that wraps ErrLocked while a process holds the journal.
+func (a *app) free(ctx context.Context, cfg config.Config) error {
+	file, err := a.file(cfg)
+	if err != nil {
+		return err
+	}
+	_, err = file.Status(ctx)
+	return errors.Join(err, file.Close())
 }
 
 // file serves commands from the journal's file.

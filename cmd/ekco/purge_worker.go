@@ -53,6 +53,9 @@ func (p *purger) engageNow(ctx context.Context, cfg config.Config, log *slog.Log
 	case !errors.Is(err, api.ErrNoOperator):
 		return nil, err
 	case p.flags.noWait:
+		if err := p.app.free(ctx, cfg); errors.Is(err, journal.ErrLocked) {
+			return nil, err
+		}
 		return nil, usagef("--no-wait needs a running operator, and none listens on %s; leave it out, and this command does the work itself", cfg.Socket())
 	}
 	options := ringOptions{OneShot: true, Node: p.flags.node, DryRun: p.flags.dryRun}

@@ -253,3 +253,34 @@ func TestADryRunForOneNodeServesNobody(t *testing.T) {
 		t.Errorf("a socket was made: %v", err)
 	}
 }
+
+// holds keeps the journal for as long as the test runs, as a process that does
+// not listen yet.
+func (d *desk) holds() {
+	d.t.Helper()
+	store, err := bolt.Open(written(d.t, d), bolt.Options{})
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	d.t.Cleanup(func() {
+		if err := store.Close(); err != nil {
+			d.t.Error(err)
+		}
+	})
+}
+
+func TestAQuestionWaitsForAHolderThatDoesNotListenYet(t *testing.T) {
+	for _, line := range [][]string{{"status"}, {"history"}, {"purge-node", "worker-2", "--no-wait"}} {
+		t.Run(line[0], func(t *testing.T) {
+			d := newDesk(t, nil)
+			d.holds()
+			d.app.holderPatience = time.Minute
+			d.dials(nil, purging(t, journal.OutcomeDone))
+			d.expect(d.types(line...), exitDone, "", "")
+
+			d.app.holderPatience = 0
+			d.dials()
+			d.expect(d.types(line...), exitFailed, "", "its holder does not listen")
+		})
+	}
+}

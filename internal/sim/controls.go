@@ -74,6 +74,13 @@ func (c *Controls) SetLatency(latency time.Duration) {
 	c.latency = latency
 }
 
+// Set sets what a lock guards.
+func Set[T any](guard sync.Locker, field *T, value T) {
+	guard.Lock()
+	defer guard.Unlock()
+	*field = value
+}
+
 // Pass takes the time of a call. Its error is the context's.
 func Pass(ctx context.Context, c *Controls) error {
 	c.mu.Lock()

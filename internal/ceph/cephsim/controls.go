@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/replicatedhq/ekco/internal/ceph"
+	"github.com/replicatedhq/ekco/internal/sim"
 )
 
 // AddHost adds OSDs with those ids, up and in, on a CRUSH host, and returns
@@ -55,25 +56,19 @@ func (c *Cluster) Hold(holding bool, ids ...int) {
 // SetHealth sets what Health answers, other than what is known otherwise: the
 // mgr and the quorum.
 func (c *Cluster) SetHealth(health ceph.Health) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.health = health
+	sim.Set(&c.mu, &c.health, health)
 }
 
 // LoseMgr takes the mgr away, or brings it back: calls that need one take
 // [CallTimeout] and fail.
 func (c *Cluster) LoseMgr(lost bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.noMgr = lost
+	sim.Set(&c.mu, &c.noMgr, lost)
 }
 
 // Hang takes the quorum away, or brings it back: every call takes
 // [CallTimeout] and fails.
 func (c *Cluster) Hang(hanging bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.noQuorum = hanging
+	sim.Set(&c.mu, &c.noQuorum, hanging)
 }
 
 // errNoPod is what makes Ceph unavailable by default.

@@ -56,9 +56,7 @@ func New() *Rook {
 
 // SetInstallation sets what Detect finds.
 func (r *Rook) SetInstallation(installation rook.Installation) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.installation = installation
+	sim.Set(&r.mu, &r.installation, installation)
 }
 
 // AddOSD adds the Deployment rook-ceph-osd-ID, with one replica, and returns it.
@@ -94,26 +92,31 @@ func (r *Rook) ListNode(name string) {
 	r.nodes = append(r.nodes, listed{name, entry})
 }
 
-// UseAllNodes has Rook ignore the list, or use it again.
-func (r *Rook) UseAllNodes(all bool) {
+// EditNode replaces the entry of a listed node.
+func (r *Rook) EditNode(name, entry string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.useAllNodes = all
+	for i := range r.nodes {
+		if r.nodes[i].name == name {
+			r.nodes[i].entry = json.RawMessage(entry)
+		}
+	}
+}
+
+// UseAllNodes has Rook ignore the list, or use it again.
+func (r *Rook) UseAllNodes(all bool) {
+	sim.Set(&r.mu, &r.useAllNodes, all)
 }
 
 // ReplaceCluster puts another CephCluster in the place of the present one. Its
 // list stays.
 func (r *Rook) ReplaceCluster(uid string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.clusterUID = uid
+	sim.Set(&r.mu, &r.clusterUID, uid)
 }
 
 // LoseToolsPod takes the tools pod away, or brings it back.
 func (r *Rook) LoseToolsPod(lost bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.toolsPod = !lost
+	sim.Set(&r.mu, &r.toolsPod, !lost)
 }
 
 // Nodes returns the names on the CephCluster's list.

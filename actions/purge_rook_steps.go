@@ -114,8 +114,28 @@ func (s removeEntry) Do(ctx context.Context, step StepContext) (json.RawMessage,
 	if err != nil || entry == nil {
 		return nil, err
 	}
-	_, err = s.Rook.RemoveStorageNode(ctx, *entry)
-	return nil, err
+	removed, err := s.Rook.RemoveStorageNode(ctx, *entry)
+	if err != nil {
+		return nil, err
+	}
+	return removedEntry(removed)
+}
+
+// longestRemoved is how much of an entry is put on record, in bytes. What was
+// captured of a longer one is in the plan.
+const longestRemoved = 4 << 10
+
+// removedEntry puts on record what was removed: it may have been edited since it
+// was captured.
+func removedEntry(entry json.RawMessage) (json.RawMessage, error) {
+	if len(entry) == 0 || len(entry) > longestRemoved {
+		return nil, nil
+	}
+	outputs, err := json.Marshal(map[string]json.RawMessage{"removed": entry})
+	if err != nil {
+		return nil, fmt.Errorf("write down the removed entry of the CephCluster: %w", err)
+	}
+	return outputs, nil
 }
 
 // find returns the node's entry, nil when there is none to remove; kept says

@@ -237,6 +237,23 @@ func TestListsThatAreNotEKCOsAreLeftAlone(t *testing.T) {
 	}
 }
 
+func TestTheEntryThatWasRemovedIsOnRecord(t *testing.T) {
+	long := `{"name":"w1","devices":"` + strings.Repeat("x", 5000) + `"}`
+	for entry, want := range map[string]string{
+		`{"name":"w1","devices":[{"name":"sdb"}]}`: `{"removed":{"name":"w1","devices":[{"name":"sdb"}]}}`, long: "",
+	} {
+		inWhole(t, func(t *testing.T, s *whole) {
+			s.rook.EditNode("w1", entry)
+			s.ask(journal.ActionRequested{})
+			s.runToEnd(s.cfg())
+			s.wantTraces()
+			if got := s.outputs("remove-storage-entry"); got != want {
+				t.Errorf("on record is %q, want %q", got, want)
+			}
+		})
+	}
+}
+
 func TestAClusterWithoutRookHasNoStepsForIt(t *testing.T) {
 	inWhole(t, func(t *testing.T, s *whole) {
 		s.rook.SetInstallation(rook.Installation{})

@@ -1,6 +1,8 @@
 package actions
 
 import (
+	"encoding/json"
+	"strings"
 	"time"
 
 	"github.com/replicatedhq/ekco/journal"
@@ -36,7 +38,7 @@ func (a *run) decide() (wake time.Time) {
 	}
 	a.release("")
 	if a.allDone() {
-		a.note(a.record.LastSeq, journal.TypeActionEnded, journal.ActionEnded{Outcome: a.success()})
+		a.note(a.record.LastSeq, journal.TypeActionEnded, journal.ActionEnded{Outcome: a.success(), Reason: a.leftAlone()})
 		return time.Time{}
 	}
 	return a.startDue(time.Now())
@@ -47,6 +49,24 @@ func (a *run) success() journal.Outcome {
 		return journal.OutcomeDryRun
 	}
 	return journal.OutcomeDone
+}
+
+// leftAlone says what the steps left though it was planned or asked for.
+func (a *run) leftAlone() string {
+	var reasons []string
+	for _, s := range a.steps {
+		var outputs struct {
+			Left any `json:"left"`
+		}
+		progress := a.progress(s)
+		if len(progress.Outputs) == 0 || json.Unmarshal(progress.Outputs, &outputs) != nil {
+			continue
+		}
+		if why, ok := outputs.Left.(string); ok {
+			reasons = append(reasons, why)
+		}
+	}
+	return strings.Join(reasons, "; ")
 }
 
 // considerCancel ends the action early if somebody asked and it may.

@@ -35,6 +35,9 @@ type NodeIdentity struct {
 	Hostname   string           `json:"hostname,omitempty"`
 	// Present is set when the Node still existed.
 	Present bool `json:"present,omitempty"`
+	// ReplacedBy is the UID of the Node that had the name by then. Nothing is
+	// captured of what is under the name, since it may be the new Node's.
+	ReplacedBy string `json:"replaced_by,omitempty"`
 }
 
 // hostname is the value of the label kubernetes.io/hostname.

@@ -31,6 +31,7 @@ func (p nodePart) capture(ctx context.Context, record journal.ActionRecord, fact
 	case err != nil:
 		return fmt.Errorf("read node %s: %w", record.Subject.Name, missing(err, "get", "nodes"))
 	case live.UID != record.Subject.UID:
+		facts.Node.ReplacedBy = live.UID
 		return nil
 	}
 	facts.Node.Present = true
@@ -56,6 +57,20 @@ func (p nodePart) steps() map[string]Step {
 	return map[string]Step{doesDeleteNode: deleteNode(p)}
 }
 
+// notLookedAt says what the purge leaves because the name was another Node's when
+// it was planned; nothing if it was not.
+func (n NodeIdentity) notLookedAt() json.RawMessage {
+	if n.ReplacedBy == "" {
+		return nil
+	}
+	what := "OSDs with their Deployments, the CRUSH host, the entry in the CephCluster"
+	if n.mayBePrimary() {
+		what += ", the etcd member, the endpoint in kubeadm-config"
+	}
+	return left(fmt.Sprintf("another Node had the name %s before the purge was planned (uid %s), so nothing under the name was removed: %s; "+
+		"look whether something of the old machine is among them, and remove it by hand", n.Name, n.ReplacedBy, what))
+}
+
 // deleteNode deletes the Node of the captured UID.
 type deleteNode struct{ api kube.API }
 
@@ -71,11 +86,11 @@ func (s deleteNode) Prove(ctx context.Context, step StepContext) (Proof, error) 
 	live, err := s.api.Node(ctx, facts.Node.Name)
 	switch {
 	case errors.Is(err, kube.ErrNotFound):
-		return Proof{Done: true}, nil
+		return Proof{Done: true, Outputs: facts.Node.notLookedAt()}, nil
 	case err != nil:
 		return Proof{}, fmt.Errorf("read node %s: %w", facts.Node.Name, missing(err, "get", "nodes"))
 	case live.UID != facts.Node.UID:
-		return Proof{Done: true}, nil
+		return Proof{Done: true, Outputs: facts.Node.notLookedAt()}, nil
 	}
 	return Proof{Missing: fmt.Sprintf("node %s still exists; look for finalizers on it", facts.Node.Name)}, nil
 }

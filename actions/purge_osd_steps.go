@@ -206,7 +206,10 @@ func (s purgeOSD) find(ctx context.Context, step StepContext) (found foundOSD, e
 		return foundOSD{}, err
 	}
 	at := slices.IndexFunc(found.view.OSDs, func(o OSDFacts) bool { return o.ID == found.captured.ID })
-	if at < 0 {
+	switch {
+	case found.view.absent:
+		return found, nil
+	case at < 0:
 		found.kept = ceph.Names(found.captured.ID) + " is not the node's any more, or is gone"
 		return found, nil
 	}

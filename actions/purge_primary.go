@@ -85,6 +85,7 @@ func (p primaryPart) find(ctx context.Context, record journal.ActionRecord, fact
 	replacement, err := facts.Node.replacement(ctx, p.api)
 	if err != nil || replacement != "" {
 		// Whatever is under the name now belongs to the new node.
+		facts.Node.ReplacedBy = replacement
 		return err
 	}
 	plane, err := p.look(ctx, facts)

@@ -150,3 +150,15 @@ func TestTheEntryInAnotherCephClusterIsNotTheOneThatWasCaptured(t *testing.T) {
 		s.wantTraces("storage entry")
 	})
 }
+
+func TestAPurgeThatLeavesEverythingToAReplacementSaysSoAtItsEnd(t *testing.T) {
+	inWhole(t, func(t *testing.T, s *whole) {
+		s.cluster.ReplaceNode("w1")
+		s.ask(journal.ActionRequested{})
+		s.runToEnd(s.cfg())
+		s.wantAll()
+		if got := s.lastLine(); !strings.HasPrefix(got, "ended done another Node had the name w1") || !strings.Contains(got, "the etcd member") {
+			t.Errorf("the purge %s", got)
+		}
+	})
+}

@@ -114,6 +114,7 @@ func (p storagePart) capture(ctx context.Context, record journal.ActionRecord, f
 	replacement, err := facts.Node.replacement(ctx, p.api)
 	if err != nil || replacement != "" {
 		// Whatever is under the name now may belong to the new node.
+		facts.Node.ReplacedBy = replacement
 		return err
 	}
 	facts.Storage, err = p.readRook(ctx, facts.Node)

@@ -275,6 +275,9 @@ func (f *follower) clear() {
 func (f *follower) conclude() error {
 	if f.outcome.Outcome == journal.OutcomeDone {
 		f.say("node %s is purged, after %s", f.flags.node, view.Span(f.elapsed()))
+		if f.outcome.Reason != "" {
+			f.warn("warning: something was left alone: %s", f.outcome.Reason)
+		}
 		return nil
 	}
 	reason := ""

@@ -24,6 +24,10 @@ const purgeID = "purge-worker-2-7"
 // purging returns an operator that carries out a purge that ends so.
 func purging(t *testing.T, outcome journal.Outcome) *fakeOperator {
 	t.Helper()
+	reason := "so it was"
+	if outcome == journal.OutcomeDone {
+		reason = ""
+	}
 	return &fakeOperator{
 		explained: api.Explanation{
 			Kind: journal.ActionPurgeNode, Subject: journal.NodeSubject("worker-2", "u2"),
@@ -39,9 +43,17 @@ func purging(t *testing.T, outcome journal.Outcome) *fakeOperator {
 			event(t, 10, purgeID, journal.TypeStepStarted, journal.StepStarted{Step: "delete-node", Attempt: 1}),
 			event(t, 11, purgeID, journal.TypeActionStalled, journal.ActionStalled{Step: "delete-node", Reason: "5 attempts"}),
 			event(t, 12, purgeID, journal.TypeStepDone, journal.StepDone{Step: "delete-node", Attempt: 1}),
-			event(t, 13, purgeID, journal.TypeActionEnded, journal.ActionEnded{Outcome: outcome, Reason: "so it was"}),
+			event(t, 13, purgeID, journal.TypeActionEnded, journal.ActionEnded{Outcome: outcome, Reason: reason}),
 		},
 	}
+}
+
+func TestAPurgeThatLeftSomethingAloneSaysWhatAndSucceeds(t *testing.T) {
+	op := purging(t, journal.OutcomeDone)
+	ended := journal.ActionEnded{Outcome: journal.OutcomeDone, Reason: "the etcd member is another node's"}
+	op.live[len(op.live)-1] = event(t, 13, purgeID, journal.TypeActionEnded, ended)
+	d := newDesk(t, op)
+	d.expect(d.types("purge-node", "worker-2"), exitDone, "is purged", "warning: something was left alone: "+ended.Reason)
 }
 
 func TestPurgeNodeShowsEachStepAndSucceedsOnlyWhenDone(t *testing.T) {

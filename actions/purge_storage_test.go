@@ -78,6 +78,11 @@ func TestThePlanHoldsEverythingThatBelongedToThePrimaryBeforeAnythingIsTouched(t
 
 func TestQ8D3D15Q10EveryOSDIsPurgedWhateverItsIDAndThenTheCrushHost(t *testing.T) {
 	inWhole(t, func(t *testing.T, s *whole) {
+		s.ceph.BeforeEffect = func(effect string) {
+			if left := s.deployments(); len(left) > 0 {
+				t.Errorf("%s while there are still %q", effect, left)
+			}
+		}
 		s.ask(journal.ActionRequested{})
 		s.runToEnd(s.cfg())
 		s.wantTraces()

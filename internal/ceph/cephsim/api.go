@@ -17,7 +17,7 @@ var _ ceph.API = (*Cluster)(nil)
 func (c *Cluster) reach(ctx context.Context, method string, needsMgr bool) error {
 	c.mu.Lock()
 	c.calls[method]++
-	broken := c.broken
+	broken, refused := c.broken, c.refused[method]
 	silent := broken == nil && (c.noQuorum || needsMgr && c.noMgr)
 	c.mu.Unlock()
 	var err error
@@ -33,6 +33,8 @@ func (c *Cluster) reach(ctx context.Context, method string, needsMgr bool) error
 		return fmt.Errorf("%s: %w: %w", method, ceph.ErrUnavailable, broken)
 	case silent:
 		return fmt.Errorf("%s: %w: no answer within %s", method, ceph.ErrUnavailable, CallTimeout)
+	case refused:
+		return fmt.Errorf("%s: exit code 22: EINVAL", method)
 	}
 	return nil
 }

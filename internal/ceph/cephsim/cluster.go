@@ -30,6 +30,8 @@ type Cluster struct {
 
 	noMgr, noQuorum bool
 	broken          error
+	// refused are the methods that Ceph answers with an error.
+	refused map[string]bool
 }
 
 type osd struct {
@@ -42,7 +44,7 @@ type osd struct {
 func New() *Cluster {
 	return &Cluster{
 		Controls: sim.NewControls(ceph.ErrUnavailable), hosts: make(map[string]bool), osds: make(map[int]*osd),
-		calls: make(map[string]int), health: ceph.Health{Status: ceph.HealthOK},
+		calls: make(map[string]int), refused: make(map[string]bool), health: ceph.Health{Status: ceph.HealthOK},
 	}
 }
 

@@ -71,6 +71,14 @@ func (c *Cluster) Hang(hanging bool) {
 	sim.Set(&c.mu, &c.noQuorum, hanging)
 }
 
+// Refuse makes Ceph answer calls of a method of [ceph.API] with an error, or not
+// any more.
+func (c *Cluster) Refuse(refusing bool, method string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.refused[method] = refusing
+}
+
 // errNoPod is what makes Ceph unavailable by default.
 var errNoPod = errors.New("there is no running pod with the ceph program")
 

@@ -23,6 +23,7 @@ func TestTheWholePurge(t *testing.T) {
 	}{
 		{"Rook's objects are read and written under the shipped permissions", (*wholeCluster).rookUnderShippedPermissions},
 		{"a dead primary with three OSDs is removed from everything, after a dry run that changes nothing", (*wholeCluster).deadPrimary},
+		{"an automatic purge waits while data is degraded, and is done by itself when Ceph has recovered", (*wholeCluster).automatic},
 		{"without mgr or tools pod an automatic purge holds, and a manual one is finished when Ceph answers", (*wholeCluster).unanswered},
 		{"EKCO killed before and after every effect of one purge finishes it", (*wholeCluster).killedEverywhere},
 		{"a ceph command that outlives the killed EKCO does no harm", (*wholeCluster).lateCommand},

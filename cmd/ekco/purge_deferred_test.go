@@ -3,6 +3,7 @@ package main
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/replicatedhq/ekco/internal/api"
 	"github.com/replicatedhq/ekco/journal"
@@ -34,6 +35,36 @@ func TestD1APurgeThatOnlyWaitsForCephSucceedsWithAWarning(t *testing.T) {
 	for _, want := range []string{"no mgr", "EKCO finishes " + purgeID + " by itself"} {
 		if !strings.Contains(d.errOut.String(), want) {
 			t.Errorf("standard error has no %q:\n%s", want, d.errOut)
+		}
+	}
+}
+
+func TestALongReasonIsSaidOnceAndTheTimeIsThatOfTheLastNews(t *testing.T) {
+	op := deferring(t)
+	cause := "find a pod to run ceph in: " + strings.Repeat("none of the pods runs; ", 10)
+	op.explained.Checks = []api.CheckResult{
+		{Preflight: "CephHealthy", Verdict: api.VerdictWarn, Reason: "cannot tell whether Ceph is well: " + cause},
+		{Preflight: "OSDSafeToDestroy", Verdict: api.VerdictWarn, Reason: "cannot tell whether OSDs are safe: " + cause},
+		{Preflight: "CephAnswers", Verdict: api.VerdictHold, Reason: cause},
+	}
+	d := newDesk(t, op)
+	d.app.deferredPatience = time.Minute
+	d.app.now = func() time.Time {
+		if strings.Contains(d.out.String(), "delete-node is done") { // the last news
+			return noon.Add(time.Hour)
+		}
+		return noon
+	}
+	d.expect(d.types("purge-node", "worker-2"), exitDone, "purged but for what waits, after ", "OSDSafeToDestroy: cannot tell whether OSDs are safe: (as said above)")
+	if strings.Contains(d.out.String(), "after 1h") {
+		t.Errorf("the time in which nothing happened counts:\n%s", d.out)
+	}
+	if got := strings.Count(d.errOut.String(), "none of the pods"); got != 10 {
+		t.Errorf("the reason was said %d times, want once:\n%s", got/10, d.errOut)
+	}
+	for _, warning := range op.requests[0].Warned {
+		if !strings.Contains(warning.Warning, cause) {
+			t.Errorf("on record is only %q", warning.Warning)
 		}
 	}
 }

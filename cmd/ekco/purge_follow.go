@@ -236,7 +236,7 @@ func (f *follower) deferred(ctx context.Context) bool {
 			continue
 		}
 		f.clear()
-		f.say("node %s is purged but for what waits, after %s", f.flags.node, view.Span(f.elapsed()))
+		f.say("node %s is purged but for what waits, after %s", f.flags.node, view.Span(f.quiet.Sub(f.began).Round(100*time.Millisecond)))
 		for _, why := range view.Waits(action) {
 			f.warn("warning: %s", why)
 		}

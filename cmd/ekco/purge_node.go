@@ -90,6 +90,9 @@ type purger struct {
 	shown string
 	// pen is where standard error goes through, to be held during a question.
 	pen *pen
+	// told and warned are what standard output and standard error have said: each
+	// may be read without the other.
+	told, warned view.Once
 }
 
 // purgeNode finds who does the work, and has it done.
@@ -285,9 +288,9 @@ func (p *purger) confirm(ctx context.Context) error {
 
 // say prints a line. That nobody reads it must not end a purge.
 func (p *purger) say(format string, args ...any) {
-	_, _ = fmt.Fprintln(p.app.stdout, view.Clean(fmt.Sprintf(format, args...)))
+	_, _ = fmt.Fprintln(p.app.stdout, p.told.Say(view.Clean(fmt.Sprintf(format, args...))))
 }
 
 func (p *purger) warn(format string, args ...any) {
-	_, _ = fmt.Fprintln(p.app.stderr, view.Clean(fmt.Sprintf(format, args...)))
+	_, _ = fmt.Fprintln(p.app.stderr, p.warned.Say(view.Clean(fmt.Sprintf(format, args...))))
 }

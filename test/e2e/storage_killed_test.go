@@ -44,7 +44,7 @@ func (w *wholeCluster) killedEverywhere(t *testing.T) {
 			}
 		}
 	}
-	if code := asked.Wait(grace); code != 0 {
+	if code := asked.Wait(patience); code != 0 {
 		t.Errorf("purge-node exits %d:\n%s", code, asked.Output.String())
 	}
 	t.Logf("killed %d times; the command that asked saw:\n%s", kills, asked.Output.String())

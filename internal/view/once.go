@@ -27,11 +27,10 @@ func (o *Once) Say(text string) string {
 	if longest != "" {
 		return strings.Replace(text, longest, asBefore, 1)
 	}
-	for rest, found := text, true; len(o.causes) < mostCauses; {
-		if _, rest, found = strings.Cut(rest, ": "); !found || len(rest) < longCause {
-			break
-		}
-		o.causes = append(o.causes, rest)
+	_, cause, found := strings.Cut(text, ": ")
+	for found && len(cause) >= longCause && len(o.causes) < mostCauses {
+		o.causes = append(o.causes, cause)
+		_, cause, found = strings.Cut(cause, ": ")
 	}
 	return text
 }

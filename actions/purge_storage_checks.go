@@ -184,14 +184,30 @@ func (p osdSafeToDestroy) Check(ctx context.Context, record journal.ActionRecord
 	if err == nil {
 		safety, err = p.api.SafeToDestroy(ctx, lost.ids()...)
 	}
+	var reason string
 	switch {
 	case err != nil:
-		return Warn(fmt.Sprintf("cannot tell whether %s may be destroyed: %v", ceph.Names(lost.ids()...), err))
-	case !safety.All():
-		return WarnOfLoss("data may be lost: "+safety.Reason(), fmt.Sprintf(
-			"let Ceph recover, which this waits for, or go on knowingly with: ekco purge-node %s", record.Subject.Name))
+		reason = fmt.Sprintf("cannot tell whether %s may be destroyed: %v", ceph.Names(lost.ids()...), err)
+	case safety.All():
+		return Pass()
+	default:
+		reason = "Ceph does not call it safe: " + safety.Reason()
 	}
-	return Pass()
+	// Ceph calls an OSD safe only once everything is copied. As long as every
+	// placement group is active, OSDs that run have the data already.
+	inactive := health.Inactive()
+	if inactive == 0 {
+		return Warn(reason)
+	}
+	return WarnOfLoss(fmt.Sprintf("data may be lost: %s not active; %s", groups(inactive), reason), fmt.Sprintf(
+		"let Ceph recover, which this waits for, or go on knowingly with: ekco purge-node %s", record.Subject.Name))
+}
+
+func groups(count int) string {
+	if count == 1 {
+		return "1 placement group is"
+	}
+	return fmt.Sprintf("%d placement groups are", count)
 }
 
 type osdsDown storagePart

@@ -58,6 +58,22 @@ func TestALossThatNobodyWasToldOfHoldsAPurgeThatGoesOnWithoutItsPerson(t *testin
 	}
 }
 
+func TestDataThatOtherOSDsHaveDoesNotHoldAPurgeThatGoesOnWithoutItsPerson(t *testing.T) {
+	inWhole(t, func(t *testing.T, s *whole) {
+		s.ceph.Outage(true)
+		s.ask(journal.ActionRequested{Manual: true})
+		r := s.start(s.cfg())
+		letPass(20 * time.Hour)
+		s.ceph.Degrade(true, 3, 12, 107)
+		s.ceph.Outage(false)
+		r.end()
+		s.wantTraces()
+		if s.count("warned "+actions.OSDSafeToDestroy+": Ceph does not call it safe: ") != 1 {
+			t.Errorf("that Ceph does not call it safe is not recorded once: %q", s.story())
+		}
+	})
+}
+
 func TestALossThatCephTakesBackHoldsNothingAnyMore(t *testing.T) {
 	inWhole(t, func(t *testing.T, s *whole) {
 		r := s.answersLater(journal.ActionRequested{Manual: true})

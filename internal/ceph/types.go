@@ -45,6 +45,19 @@ type Health struct {
 	PGs map[string]int
 }
 
+// Inactive counts the placement groups of which no running OSD is known to have
+// the data: those that are not active, or stale. Its limits are those of PGs.
+func (h Health) Inactive() int {
+	inactive := 0
+	for state, count := range h.PGs {
+		said := strings.Split(state, "+")
+		if !slices.Contains(said, "active") || slices.Contains(said, "stale") {
+			inactive += count
+		}
+	}
+	return inactive
+}
+
 // Check is one reason for a status.
 type Check struct {
 	// Code is Ceph's, such as OSD_DOWN.

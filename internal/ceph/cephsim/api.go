@@ -68,7 +68,25 @@ func (c *Cluster) Health(ctx context.Context) (ceph.Health, error) {
 	defer c.mu.Unlock()
 	health := c.health
 	health.MgrActive, health.Monitors, health.Quorum = !c.noMgr, 1, []string{"a"}
+	health.PGs = c.groups()
 	return health, nil
+}
+
+// groups counts a placement group for each OSD: one that holds data alone and is
+// down takes its group along. It expects mu to be held.
+func (c *Cluster) groups() map[string]int {
+	groups := make(map[string]int)
+	for _, osd := range c.osds {
+		switch {
+		case osd.holding:
+			groups["down"]++
+		case osd.degraded:
+			groups["active+undersized+degraded"]++
+		default:
+			groups["active+clean"]++
+		}
+	}
+	return groups
 }
 
 // Tree implements [ceph.API].
@@ -105,7 +123,7 @@ func (c *Cluster) SafeToDestroy(ctx context.Context, ids ...int) (ceph.Safety, e
 	defer c.mu.Unlock()
 	var safe []int
 	for _, id := range ids {
-		if osd, ok := c.osds[id]; !ok || !osd.holding {
+		if osd, ok := c.osds[id]; !ok || !osd.holding && !osd.degraded {
 			safe = append(safe, id)
 		}
 	}

@@ -38,6 +38,8 @@ type osd struct {
 	ceph.OSD
 	// holding is set while data would be lost with it.
 	holding bool
+	// degraded is set while its data is not yet copied as often as it should be.
+	degraded bool
 }
 
 // New returns a healthy cluster without OSDs that answers at once.

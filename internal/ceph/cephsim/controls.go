@@ -53,8 +53,18 @@ func (c *Cluster) Hold(holding bool, ids ...int) {
 	}
 }
 
+// Degrade says whether data of these OSDs is not yet copied as often as it should
+// be; other OSDs have it.
+func (c *Cluster) Degrade(degraded bool, ids ...int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, id := range ids {
+		c.osds[id].degraded = degraded
+	}
+}
+
 // SetHealth sets what Health answers, other than what is known otherwise: the
-// mgr and the quorum.
+// mgr, the quorum and the placement groups.
 func (c *Cluster) SetHealth(health ceph.Health) {
 	sim.Set(&c.mu, &c.health, health)
 }

@@ -1,8 +1,6 @@
 package actions
 
 import (
-	"encoding/json"
-	"strings"
 	"time"
 
 	"github.com/replicatedhq/ekco/journal"
@@ -29,19 +27,16 @@ func (a *run) decide() (wake time.Time) {
 	a.considerCancel()
 	switch {
 	case a.ending != nil:
-		if a.inFlight == 0 {
-			a.note(a.record.LastSeq, journal.TypeActionEnded, *a.ending)
-		}
-		return time.Time{}
+		return a.windUp()
 	case !a.record.Planned:
 		return a.makePlan()
 	}
 	a.release("")
 	if a.allDone() {
-		a.note(a.record.LastSeq, journal.TypeActionEnded, journal.ActionEnded{Outcome: a.success(), Reason: a.leftAlone()})
+		a.note(a.record.LastSeq, journal.TypeActionEnded, journal.ActionEnded{Outcome: a.success(), Reason: a.leftAlone(a.steps)})
 		return time.Time{}
 	}
-	return a.startDue(time.Now())
+	return a.startDue(time.Now(), a.steps)
 }
 
 func (a *run) success() journal.Outcome {
@@ -49,24 +44,6 @@ func (a *run) success() journal.Outcome {
 		return journal.OutcomeDryRun
 	}
 	return journal.OutcomeDone
-}
-
-// leftAlone says what the steps left though it was planned or asked for.
-func (a *run) leftAlone() string {
-	var reasons []string
-	for _, s := range a.steps {
-		var outputs struct {
-			Left any `json:"left"`
-		}
-		progress := a.progress(s)
-		if len(progress.Outputs) == 0 || json.Unmarshal(progress.Outputs, &outputs) != nil {
-			continue
-		}
-		if why, ok := outputs.Left.(string); ok {
-			reasons = append(reasons, why)
-		}
-	}
-	return strings.Join(reasons, "; ")
 }
 
 // considerCancel ends the action early if somebody asked and it may.
@@ -80,19 +57,21 @@ func (a *run) considerCancel() {
 		return
 	}
 	ended := journal.ActionEnded{Outcome: journal.OutcomeCancelled}
-	switch {
-	case a.past.cancelling != nil:
-		ended.Reason = a.past.cancelling.Reason
-		if a.past.cancellingBy == actorOperator {
-			ended.Outcome = journal.OutcomeAbandoned
-		}
-	case a.record.Cancelling != nil:
+	if a.past.cancelling != nil && a.record.Cancelling == nil {
+		fold(&a.record, *a.past.cancelling, time.Now())
+		a.shared = nil
+	}
+	if a.past.cancelling != nil && a.past.cancellingBy == actorOperator {
+		ended.Outcome = journal.OutcomeAbandoned
+	}
+	if a.record.Cancelling != nil {
 		ended.Reason = a.record.Cancelling.Reason
 	}
 	a.endEarly(ended)
 }
 
-// endEarly lets what is under way finish, starts nothing more, and then ends.
+// endEarly lets what is under way finish, goes no further, and then ends; see
+// [run.windUp].
 func (a *run) endEarly(ended journal.ActionEnded) {
 	a.ending = &ended
 	a.stopLooking()
@@ -129,17 +108,17 @@ func (a *run) planMade(made journal.Plan, err error) {
 	}
 }
 
-// startDue looks at every step that may start now, group by group, as far as
-// there is room, and returns when the next one may.
-func (a *run) startDue(now time.Time) (wake time.Time) {
+// startDue looks at every one of the steps that may start now, group by group, as
+// far as there is room, and returns when the next one may.
+func (a *run) startDue(now time.Time, steps []*stepState) (wake time.Time) {
 	room := maxConcurrent - a.busySteps()
 	var order []*group
 	batches := make(map[*group][]*stepState)
-	for _, s := range a.steps {
+	for _, s := range steps {
 		if !a.ready(s) {
 			continue
 		}
-		if from := later(a.progress(s).NextTry, s.group.next); now.Before(from) {
+		if from := later(s.next, s.group.next); now.Before(from) {
 			wake = earlier(wake, from)
 			continue
 		}
@@ -171,9 +150,9 @@ func (a *run) lookAt(g *group, batch []*stepState) {
 		}
 		contexts[s.planned.ID] = a.contextOf(s.planned)
 	}
-	look := a.look
+	look, preflights := a.look, a.askedBefore(g, batch[0].planned.Preflights)
 	a.async(func() func() {
-		found := a.examine(look, a.kind, contexts, candidates)
+		found := a.examine(look, a.kind, contexts, candidates, preflights)
 		return func() { a.examined(g, batch, found) }
 	})
 }

@@ -1,6 +1,7 @@
 package actions_test
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -14,20 +15,20 @@ import (
 const purgePage = "../docs/purge.md"
 
 func TestEveryTestThatTheDocsNameExists(t *testing.T) {
-	page := read(t, purgePage)
+	page := read(t, purgePage) + read(t, "../docs/how-it-works.md")
 	var sources strings.Builder
-	for _, folder := range []string{"../actions", "../fsm", "../cmd/ekco", "../test/e2e", "../internal/etcd", "../internal/ceph", "../internal/rook"} {
-		files, err := filepath.Glob(folder + "/*_test.go")
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, file := range files {
+	err := filepath.WalkDir("..", func(file string, _ fs.DirEntry, err error) error {
+		if strings.HasSuffix(file, "_test.go") {
 			sources.WriteString(read(t, file))
 		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 	named := regexp.MustCompile("`(Test[A-Za-z0-9]+)`").FindAllStringSubmatch(page, -1)
 	if len(named) < 20 {
-		t.Errorf("the page names only %d tests", len(named))
+		t.Errorf("the pages name only %d tests", len(named))
 	}
 	for _, name := range named {
 		if !strings.Contains(sources.String(), "func "+name[1]+"(t *testing.T)") {
@@ -54,7 +55,7 @@ func TestTheDocsKnowEveryStepAndEveryPreflightOfAPurge(t *testing.T) {
 				t.Errorf("step %s is not in the table", step.Does)
 			}
 		}
-		policy := actions.PurgePolicy()
+		policy := actions.StandingPolicy(journal.ActionRecord{})
 		checks = append(checks, actions.Check{Preflight: actions.Mirrored})
 		for _, check := range checks {
 			isPolicy := false

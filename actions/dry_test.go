@@ -28,7 +28,7 @@ func TestADryRunOfAPurgeLeavesTheClusterAlone(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		node := w.cluster.AddNode("w1", journal.RoleWorker)
 		w.cluster.LoseNode("w1")
-		w.request(journal.NodeSubject("w1", node.UID), journal.ActionRequested{Kind: journal.ActionPurgeNode, DryRun: true})
+		w.requestPurge(node, journal.ActionRequested{DryRun: true})
 		w.runToEnd(w.config(productKinds(w)))
 		w.wantStory("requested", "planned 1", "started delete-node #1", "done delete-node #1 dry", "ended dry-run")
 		if effects := w.cluster.Effects(); len(effects) != 0 {
@@ -55,7 +55,7 @@ func TestAnExplanationHasPlanAndChecksAndChangesNothing(t *testing.T) {
 			t.Errorf("the plan is %+v", plan)
 		}
 		want := []actions.Check{{Preflight: "NodeStillGone", Verdict: answersAgain}}
-		for _, name := range actions.PurgePolicy() {
+		for _, name := range append(actions.PurgePolicy(), "SafeMode") {
 			verdict := actions.Pass()
 			if name == "StormBrake" {
 				verdict = actions.Hold("too many")

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/replicatedhq/ekco/internal/sidebyside"
 	"github.com/replicatedhq/ekco/journal"
 )
 
@@ -31,6 +32,8 @@ type examination struct {
 	// is proved, or with err: a preflight could not be asked.
 	checks []Check
 	err    error
+	// left is what the candidates are to leave alone.
+	left []journal.ActionLeft
 }
 
 type proofResult struct {
@@ -38,9 +41,9 @@ type proofResult struct {
 	err error
 }
 
-// examine proves the candidates that were started before, then runs their
-// preflights for those that remain. Candidates share one list of preflights.
-func (r *Runner) examine(ctx context.Context, kind Kind, contexts map[string]StepContext, batch []candidate) examination {
+// examine proves the candidates that were started before, then runs the
+// preflights, which all share, for those that remain.
+func (r *Runner) examine(ctx context.Context, kind Kind, contexts map[string]StepContext, batch []candidate, preflights []string) examination {
 	result := examination{proofs: make(map[string]proofResult)}
 	var mu sync.Mutex
 	var proving sync.WaitGroup
@@ -59,7 +62,11 @@ func (r *Runner) examine(ctx context.Context, kind Kind, contexts map[string]Ste
 	unproved := slices.ContainsFunc(batch, func(c candidate) bool { return !result.proofs[c.planned.ID].Done })
 	if unproved {
 		first := contexts[batch[0].planned.ID]
-		result.checks, result.err = r.check(ctx, kind, first.Action, batch[0].planned.Preflights)
+		// Both ask others the same, and at the same moment they share the answer.
+		sidebyside.Run(
+			func() { result.checks, result.err = r.check(ctx, kind, first.Action, preflights) },
+			func() { result.left = leaves(ctx, contexts, batch) },
+		)
 	}
 	return result
 }
@@ -102,7 +109,7 @@ func (r *Runner) check(ctx context.Context, kind Kind, record journal.ActionReco
 // the live look at the Node, which may return meanwhile, and the rules of
 // policy, which judge what EKCO knows already and take no time.
 func askedLast(name string) bool {
-	return name == NodeStillGone || slices.Contains(PurgePolicy(), name)
+	return name == NodeStillGone || isPolicy(name)
 }
 
 func (r *Runner) checkOne(ctx context.Context, kind Kind, record journal.ActionRecord, name string) (Check, error) {
@@ -134,7 +141,7 @@ func gravest(checks []Check, manual bool) Check {
 			return check
 		case kind == VerdictPass, kind == VerdictWarn && manual:
 		case decisive.Verdict.Kind == VerdictPass:
-			decisive = Check{check.Preflight, Hold(check.Verdict.Reason)}
+			decisive = Check{check.Preflight, check.Verdict.held()}
 		}
 	}
 	return decisive

@@ -29,14 +29,18 @@ func (r *Runner) Explain(ctx context.Context, record journal.ActionRecord) (jour
 	var names []string
 	mirrored := false
 	for _, step := range record.Plan.Steps {
-		mirrored = mirrored || r.mustBeMirrored(record, step)
-		for _, name := range step.Preflights {
-			if !slices.Contains(names, name) {
+		for _, name := range r.guarded(record, step).Preflights {
+			if name == Mirrored {
+				mirrored = true
+			} else if !slices.Contains(names, name) {
 				names = append(names, name)
 			}
 		}
 	}
 	checks, err := r.check(ctx, kind, record, names)
+	if err == nil {
+		checks, err = r.outlast(ctx, kind, record, checks)
+	}
 	if err == nil && mirrored {
 		checks = append(checks, Check{Mirrored, Verdict{Kind: VerdictUnasked, Reason: unaskedMirror}})
 	}
@@ -69,5 +73,6 @@ func (r *Runner) askForPlan(ctx context.Context, kind Kind, record journal.Actio
 func snapshot(record journal.ActionRecord) journal.ActionRecord {
 	record.Steps = maps.Clone(record.Steps)
 	record.Holds = maps.Clone(record.Holds)
+	record.Left = maps.Clone(record.Left)
 	return record
 }

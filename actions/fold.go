@@ -17,12 +17,19 @@ func fold(record *journal.ActionRecord, payload journal.Payload, now time.Time) 
 			record.Holds = make(map[string]journal.ActionHeld)
 		}
 		record.Holds[p.Step] = p
+	case journal.ActionLeft:
+		if record.Left == nil {
+			record.Left = make(map[string]string)
+		}
+		record.Left[p.What] = p.Reason
 	case journal.ActionReleased:
 		delete(record.Holds, p.Step)
 	case journal.ActionStalled:
 		record.Stalled = &p
 	case journal.ActionRetried:
 		foldRetried(record)
+	case journal.ActionCancelling:
+		record.Cancelling, record.Stalled, record.Holds = &p, nil, nil
 	case journal.ActionEnded:
 		record.Ended, record.EndedAt = &p, now
 	default:
@@ -42,7 +49,7 @@ func foldStep(record *journal.ActionRecord, payload journal.Payload, now time.Ti
 			step.StartedAt = now
 		}
 		record.Steps[p.Step] = step
-		if planned, ok := plannedStep(record.Plan, p.Step); ok && planned.Irreversible {
+		if planned, ok := record.Plan.Step(p.Step); ok && planned.Irreversible {
 			record.PastNoReturn = true
 		}
 	case journal.StepDone:
@@ -67,13 +74,4 @@ func foldRetried(record *journal.ActionRecord) {
 			record.Steps[id] = step
 		}
 	}
-}
-
-func plannedStep(plan journal.Plan, id string) (journal.PlannedStep, bool) {
-	for _, step := range plan.Steps {
-		if step.ID == id {
-			return step, true
-		}
-	}
-	return journal.PlannedStep{}, false
 }

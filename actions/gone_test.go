@@ -1,11 +1,14 @@
 package actions_test
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/internal/kube/kubesim"
 	"github.com/replicatedhq/ekco/journal"
 )
 
@@ -64,3 +67,65 @@ func TestTheWarningAboutAReadyNodeIsRecordedAndThePurgeGoesOn(t *testing.T) {
 		}
 	})
 }
+
+// conditions are what can be seen of a node.
+var conditions = map[string]func(c *kubesim.Cluster, name string){
+	"lost":      (*kubesim.Cluster).LoseNode,
+	"ready":     (*kubesim.Cluster).ReturnNode,
+	"not ready": (*kubesim.Cluster).UnreadyNode,
+}
+
+func TestTheLiveNodeIsJudgedWhateverIsOnRecordOfIt(t *testing.T) {
+	for _, kind := range []journal.ActionKind{journal.ActionClearNode, journal.ActionPurgeNode} {
+		for recorded := range conditions {
+			for live := range conditions {
+				t.Run(string(kind)+" of a node that was "+recorded+" and is "+live, func(t *testing.T) {
+					inBubble(t, func(t *testing.T, w *world) {
+						node := w.cluster.AddNode("w1", journal.RoleWorker)
+						conditions[recorded](w.cluster, "w1")
+						known, err := w.cluster.Node(t.Context(), "w1")
+						if err != nil {
+							t.Fatal(err)
+						}
+						w.cluster.AddPod("default", "web-0", "w1")
+						w.request(journal.NodeSubject("w1", node.UID), journal.ActionRequested{
+							Kind: kind, Node: &known.Facts, Pods: w.cluster.TerminatePods("w1", time.Now().Add(-time.Minute)),
+						})
+						conditions[live](w.cluster, "w1")
+						w.runToEnd(w.config(productKinds(w)))
+						want := map[bool]string{true: "ended done", false: "ended abandoned node w1 answers again"}[live == "lost"]
+						if w.lastLine() != want {
+							t.Errorf("the action %s, want %s", w.lastLine(), want)
+						}
+						if touched := len(w.cluster.Effects()) > 0; touched != (live == "lost") {
+							t.Errorf("it did %v", w.cluster.Effects())
+						}
+					})
+				})
+			}
+		}
+	}
+}
+
+func TestTheNodeIsReadAnewBeforeEachStepThatFollowsAtOnce(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		node := purge(w, journal.ActionRequested{})
+		w.append("operator", journal.ActionPlanned{Plan: journal.Plan{Steps: []journal.PlannedStep{
+			{ID: "a", Does: "act", Preflights: []string{actions.NodeStillGone}},
+			{ID: "b", Does: "act", After: []string{"a"}, Preflights: []string{actions.NodeStillGone}},
+		}}}, journal.TypeActionPlanned)
+		k := &script{do: func(context.Context, string) error { w.cluster.ReturnNode(node.Name); return nil }}
+		w.runToEnd(w.config(map[journal.ActionKind]actions.Kind{journal.ActionPurgeNode: guardedScript{k, productKinds(w)[journal.ActionPurgeNode]}}))
+		if got := k.calls(); !slices.Equal(got, []string{"a"}) {
+			t.Errorf("did %q, though the node answers since the first step", got)
+		}
+	})
+}
+
+// guardedScript is a script with the preflights of a kind of the product.
+type guardedScript struct {
+	*script
+	kind actions.Kind
+}
+
+func (k guardedScript) Preflights() map[string]actions.Preflight { return k.kind.Preflights() }

@@ -26,7 +26,7 @@ func (a *run) heed(signal Signal) error {
 		a.recheck()
 		return nil
 	}
-	past, err := readHistory(a.work, a.cfg.Store, a.record.ID)
+	past, err := a.readHistory(a.work, a.record.ID)
 	if err != nil {
 		return err
 	}
@@ -63,8 +63,8 @@ func (a *run) retry() {
 	a.shared = nil
 	clear(a.said)
 	a.planning = attention{busy: a.planning.busy}
-	for _, s := range a.steps {
-		s.failures, s.exhausted = a.past.failures[s.planned.ID], false
+	for _, s := range a.byID {
+		s.failures, s.exhausted, s.next = a.past.failures[s.planned.ID], false, time.Time{}
 		s.group.heldStep, s.group.attention = "", attention{busy: s.group.busy}
 	}
 }

@@ -27,9 +27,9 @@ var historyTypes = []journal.Type{
 
 // readHistory reads it. An action adopted from another journal has only what
 // this journal knows.
-func readHistory(ctx context.Context, store journal.Store, action string) (history, error) {
+func (r *Runner) readHistory(ctx context.Context, action string) (history, error) {
 	h := history{failures: make(map[string]int), warned: make(warnings)}
-	for event, err := range store.Read(ctx, journal.Query{Action: action, Types: historyTypes}) {
+	for event, err := range r.cfg.Store.Read(ctx, journal.Query{Action: action, Types: historyTypes}) {
 		if err != nil {
 			return history{}, fmt.Errorf("read the history of action %s: %w", action, err)
 		}
@@ -38,6 +38,7 @@ func readHistory(ctx context.Context, store journal.Store, action string) (histo
 			// Whoever folds the record marks it unreadable, which holds the action.
 			continue
 		}
+		event.Time = r.here(event.Time)
 		h.add(event, payload)
 	}
 	return h, nil

@@ -21,6 +21,13 @@ type Kind interface {
 	Preflights() map[string]Preflight
 }
 
+// Guardian is a [Kind] with preflights that are asked before steps whether or not
+// their plans list them, since those may be of a version that did not ask them.
+type Guardian interface {
+	Kind
+	Guards(record journal.ActionRecord, planned journal.PlannedStep) []string
+}
+
 // Step is an effect and its proof. Both must honour ctx, must bear being called
 // again after they happened, and must be safe for concurrent use.
 type Step interface {
@@ -37,6 +44,16 @@ type Step interface {
 type AtomicStep interface {
 	Step
 	Atomic() bool
+}
+
+// LeavingStep is a [Step] that can tell whether something it would remove is
+// another's now. It is asked together with the step's preflights, also while one
+// of them holds the step. What it names is on record before the step starts, and
+// stays in [journal.ActionRecord.Left] for the rest of the action.
+type LeavingStep interface {
+	Step
+	// Leaves changes nothing. What is on record already may be among its answers.
+	Leaves(ctx context.Context, step StepContext) ([]journal.ActionLeft, error)
 }
 
 // Proof is what a look at the world says about a step's effect.

@@ -47,6 +47,14 @@ func (m mortalCeph) Out(ctx context.Context, ids ...int) error {
 	return m.fuse.around("osd-out", func() error { return m.API.Out(ctx, ids...) })
 }
 
+func (m mortalCeph) In(ctx context.Context, ids ...int) error {
+	return m.fuse.around("osd-in", func() error { return m.API.In(ctx, ids...) })
+}
+
+func (m mortalCeph) Reweight(ctx context.Context, id int, weight float64) error {
+	return m.fuse.around("osd-reweight", func() error { return m.API.Reweight(ctx, id, weight) })
+}
+
 func (m mortalCeph) Purge(ctx context.Context, osd ceph.Ref) error {
 	return m.fuse.around("osd-purge "+strconv.Itoa(osd.ID), func() error { return m.API.Purge(ctx, osd) })
 }
@@ -88,6 +96,17 @@ func (m mortalRook) RemoveStorageNode(ctx context.Context, node rook.StorageNode
 		return err
 	})
 	return removed, err
+}
+
+func (m mortalRook) AddStorageNode(ctx context.Context, node rook.StorageNode) error {
+	return m.fuse.around("add-storage-node", func() error { return m.Rook.AddStorageNode(ctx, node) })
+}
+
+func (m mortalRook) OSDPods(ctx context.Context, node string) ([]rook.OSDPod, error) {
+	if err := m.fuse.alive(); err != nil {
+		return nil, err
+	}
+	return m.Rook.OSDPods(ctx, node)
 }
 
 func (m mortalRook) ScaleDown(ctx context.Context, name, uid string) error {

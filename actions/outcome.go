@@ -1,6 +1,8 @@
 package actions
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -17,6 +19,7 @@ func (a *run) examined(g *group, batch []*stepState, found examination) {
 	if a.stopping || a.look.Err() != nil {
 		return
 	}
+	a.leave(found.left)
 	rest := a.recordProved(batch, found)
 	if len(rest) == 0 {
 		return
@@ -27,7 +30,7 @@ func (a *run) examined(g *group, batch []*stepState, found examination) {
 		}
 		return
 	}
-	checks := a.heldForLoss(found.checks)
+	checks := a.heldForLoss(a.lasting(found.checks))
 	decisive := gravest(checks, a.record.Request.Manual)
 	if decisive.Verdict.Kind == VerdictAbandon {
 		if a.mayAbandon(found) {
@@ -42,6 +45,7 @@ func (a *run) examined(g *group, batch []*stepState, found examination) {
 		return
 	}
 	a.unblock(g)
+	a.passed(checks)
 	a.warn(checks)
 	for _, s := range rest {
 		if err := found.proofs[s.planned.ID].err; err != nil {
@@ -74,8 +78,13 @@ func (a *run) recordProved(batch []*stepState, found examination) (rest []*stepS
 // mayAbandon reports whether nothing irreversible has happened, as far as can
 // be known.
 func (a *run) mayAbandon(found examination) bool {
-	if !a.record.PastNoReturn {
+	switch {
+	case a.undoing:
+		return false // it does already
+	case !a.record.PastNoReturn:
 		return true
+	case len(a.undo) > 0:
+		return false // there is no way back any more
 	}
 	return !slices.ContainsFunc(a.steps, func(s *stepState) bool {
 		if !s.planned.Irreversible || !startedBefore(a.progress(s)) {
@@ -93,6 +102,9 @@ func (a *run) block(g *group, first *stepState, decisive Check) {
 	if g.heldStep == "" {
 		g.heldStep = first.planned.ID
 	}
+	if decisive.Verdict.young() {
+		g.tries = 0 // whether it lasts is seen only by looking often
+	}
 	g.wait(a.cfg.Retry)
 	a.hold(g.heldStep, decisive.Preflight, decisive.Verdict.Reason)
 }
@@ -104,16 +116,13 @@ func (a *run) unblock(g *group) {
 	g.heldStep, g.attention = "", attention{busy: g.busy}
 }
 
-// warn records the warnings that are not on record with an answer yet. Nobody is
-// here to ask, so the action goes on.
+// warn records the warnings that are not on record with an answer yet, and why
+// EKCO goes on. Nobody is here to ask, so the action goes on.
 func (a *run) warn(checks []Check) {
-	answer := "no terminal"
-	if a.record.Request.Force {
-		answer = "--force"
-	}
 	now := time.Now()
 	for _, check := range checks {
-		if check.Verdict.Kind != VerdictWarn || !a.past.warned.isNews(check.Preflight, check.Verdict.Reason, now) {
+		answer := a.answerTo(check.Verdict)
+		if answer == "" || !a.past.warned.isNews(check.Preflight, check.Verdict.Reason, now) {
 			continue
 		}
 		a.past.warned.add(check.Preflight, check.Verdict.Reason, now)
@@ -121,6 +130,20 @@ func (a *run) warn(checks []Check) {
 			Preflight: check.Preflight, Warning: check.Verdict.Reason, Answer: answer,
 		})
 	}
+}
+
+// answerTo returns the answer with which a verdict is put on record, or "" if it
+// is not.
+func (a *run) answerTo(v Verdict) string {
+	switch {
+	case v.Kind == VerdictPass && v.Reason != "":
+		return journal.AnswerAutomatic
+	case v.Kind != VerdictWarn:
+		return ""
+	case a.record.Request.Force:
+		return "--force"
+	}
+	return "no terminal"
 }
 
 // start notes the intent; the attempt begins once that is on disk.
@@ -133,16 +156,34 @@ func (a *run) start(s *stepState) {
 	}
 	s.busy = true
 	a.launches = append(a.launches, func() {
-		context := a.contextOf(s.planned)
+		step, waiting := a.contextOf(s.planned), a.waiting()
 		a.async(func() func() {
-			result := attempt(a.work, a.ctx, s.code, context)
+			result := attempt(a.work, waiting, s.code, step)
 			return func() { a.attempted(s, result) }
 		})
 	})
 }
 
+// givenUp says why a step of an action that ends early is not done.
+func givenUp(err error) string {
+	if errors.Is(err, context.Canceled) {
+		return "it is not waited for any longer, since the action ends early"
+	}
+	return err.Error()
+}
+
+// waiting returns the context in which proofs are waited for. Who turns back need
+// not know whether what is taken back had come to its end.
+func (a *run) waiting() context.Context {
+	if len(a.undo) > 0 {
+		return a.look
+	}
+	return a.ctx
+}
+
 // attempted notes how an attempt went. While stopping, only a success is noted:
-// shutting down is no failure, and an open step is proved by the next start.
+// shutting down is no failure, and an open step is proved by the next start. Of an
+// action that ends early no step is tried again.
 func (a *run) attempted(s *stepState, result attemptResult) {
 	s.busy = false
 	switch {
@@ -150,7 +191,12 @@ func (a *run) attempted(s *stepState, result attemptResult) {
 		a.note(s.startedSeq, journal.TypeStepDone, journal.StepDone{
 			Step: s.planned.ID, Attempt: s.attempt, Outputs: result.outputs,
 		})
-	case !a.stopping:
+	case a.stopping:
+	case a.ending != nil && !a.undoing:
+		a.note(s.startedSeq, journal.TypeStepFailed, journal.StepFailed{
+			Step: s.planned.ID, Attempt: s.attempt, Error: givenUp(result.err),
+		})
+	default:
 		a.failed(s, result.err)
 	}
 }
@@ -162,7 +208,8 @@ func (a *run) failed(s *stepState, err error) {
 	failure := journal.StepFailed{Step: s.planned.ID, Attempt: s.attempt, Error: err.Error()}
 	s.exhausted = s.failures >= a.cfg.Retry.Budget
 	if !s.exhausted {
-		failure.NextTry = time.Now().Add(a.cfg.Retry.afterFailure(s.failures)).UTC()
+		rest := a.cfg.Retry.afterFailure(s.failures)
+		s.next, failure.NextTry = time.Now().Add(rest), a.cfg.Now().Add(rest).UTC()
 	}
 	a.note(s.startedSeq, journal.TypeStepFailed, failure)
 	if s.exhausted && a.record.Stalled == nil {

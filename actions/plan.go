@@ -16,6 +16,9 @@ func checkPlan(plan journal.Plan) error {
 		}
 		done[step.ID] = false
 	}
+	if err := checkUndo(plan); err != nil {
+		return err
+	}
 	for left := len(plan.Steps); left > 0; {
 		progress := false
 		for _, step := range plan.Steps {
@@ -28,6 +31,24 @@ func checkPlan(plan journal.Plan) error {
 		if !progress {
 			return fmt.Errorf("%d steps of the plan wait for one another or for steps that do not exist", left)
 		}
+	}
+	return nil
+}
+
+// checkUndo reports what would keep a plan from being taken back. The order of
+// those steps is that of what they undo, so they have none of their own.
+func checkUndo(plan journal.Plan) error {
+	undone := make(map[string]bool)
+	for _, undo := range plan.Undo {
+		step, planned := plan.Step(undo.Undoes)
+		_, twice := journal.Plan{Steps: plan.Steps}.Step(undo.ID)
+		switch {
+		case undo.ID == "" || twice || undone[undo.ID]:
+			return fmt.Errorf("the plan has two steps of id %q", undo.ID)
+		case !planned || step.Undoes != "" || step.Irreversible || undo.Irreversible || len(undo.After) > 0:
+			return fmt.Errorf("step %q cannot undo %q", undo.ID, undo.Undoes)
+		}
+		undone[undo.ID] = true
 	}
 	return nil
 }

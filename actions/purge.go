@@ -38,6 +38,9 @@ type NodeIdentity struct {
 	// ReplacedBy is the UID of the Node that had the name by then. Nothing is
 	// captured of what is under the name, since it may be the new Node's.
 	ReplacedBy string `json:"replaced_by,omitempty"`
+	// HostnameOf is the Node that had the hostname by then. Nothing is captured of
+	// what Rook and Ceph have under it.
+	HostnameOf string `json:"hostname_of,omitempty"`
 }
 
 // hostname is the value of the label kubernetes.io/hostname.
@@ -78,8 +81,8 @@ func (n NodeIdentity) replacement(ctx context.Context, api kube.API) (uid string
 type purgePart interface {
 	// capture adds to the facts. It changes nothing.
 	capture(ctx context.Context, record journal.ActionRecord, facts *PurgeFacts) error
-	// plan returns the part's steps.
-	plan(record journal.ActionRecord, facts PurgeFacts) ([]journal.PlannedStep, error)
+	// plan returns the part's steps, and those that take them back.
+	plan(record journal.ActionRecord, facts PurgeFacts) (journal.Plan, error)
 	// gate lists what is asked about the part before the first step of all.
 	gate(record journal.ActionRecord, facts PurgeFacts) []string
 	// steps returns the code of the part's steps, by what they do.
@@ -138,11 +141,6 @@ func NewPurgeNode(api kube.API, options ...PurgeOption) Kind {
 	return kind
 }
 
-// PurgePolicy lists the preflights by which policy judges a purge.
-func PurgePolicy() []string {
-	return []string{"APIUnreachable", "Settling", "Paused", "Excluded", "StormBrake", "ReadyMinimums", "OneAtATime"}
-}
-
 // guarded returns the preflights of an irreversible step: those every such step
 // has, between the ones given first and the ones given last.
 func guarded(first []string, last ...string) []string {
@@ -160,6 +158,19 @@ func replacedNodeIsPurged(record journal.ActionRecord, live kube.Node) Verdict {
 	return Pass()
 }
 
+// Guards implements [Guardian]: the Node of a primary is the first that a purge
+// takes of the control plane, and the member follows it.
+func (purgeNode) Guards(record journal.ActionRecord, planned journal.PlannedStep) []string {
+	if planned.Does != doesDeleteNode {
+		return nil
+	}
+	facts, err := purgeFacts(record)
+	if err != nil {
+		return []string{EtcdQuorumKept} // it says so
+	}
+	return facts.quorum()
+}
+
 // Plan implements [Kind].
 func (k purgeNode) Plan(ctx context.Context, record journal.ActionRecord) (journal.Plan, error) {
 	facts, err := k.capture(ctx, record)
@@ -173,12 +184,16 @@ func (k purgeNode) Plan(ctx context.Context, record journal.ActionRecord) (journ
 		gate = []string{NodeWasSeen}
 	}
 	for _, part := range k.parts {
-		steps, err := part.plan(record, facts)
+		own, err := part.plan(record, facts)
 		if err != nil {
 			return journal.Plan{}, err
 		}
-		plan.Steps = append(plan.Steps, steps...)
+		plan.Steps = append(plan.Steps, own.Steps...)
+		plan.Undo = append(plan.Undo, own.Undo...)
 		gate = append(gate, part.gate(record, facts)...)
+	}
+	if record.Request.Live {
+		reversibleFirst(plan.Steps)
 	}
 	if len(plan.Steps) > 1 || len(gate) > 0 {
 		plan.Steps = behindGate(plan.Steps, gate)

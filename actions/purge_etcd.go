@@ -73,16 +73,16 @@ func (s removeMember) find(ctx context.Context, step StepContext) (etcd.API, etc
 	if err != nil {
 		return nil, etcd.Member{}, err
 	}
-	return api, member, s.disown(ctx, facts, members, member)
+	return api, member, s.disown(ctx, api, facts, members, member)
 }
 
 // disown returns ErrOtherMember when the member may be that of a Node that has
 // joined: it had not started when it was captured, and a Node has its address
-// now; or a Node has the name of one that EKCO never saw, and no other member has
-// that name.
+// now; or a Node has the name, no other member has it, and the member answers, or
+// nobody can say that it was ever the lost one's.
 //
 // kubeadm adds a member after the Node, and the Nodes are read after the members.
-func (s removeMember) disown(ctx context.Context, facts PurgeFacts, members []etcd.Member, member etcd.Member) error {
+func (s removeMember) disown(ctx context.Context, api etcd.API, facts PurgeFacts, members []etcd.Member, member etcd.Member) error {
 	node := facts.Node
 	another := slices.ContainsFunc(members, func(m etcd.Member) bool { return m.ID != member.ID && m.Name == node.Name })
 	switch {
@@ -90,12 +90,15 @@ func (s removeMember) disown(ctx context.Context, facts PurgeFacts, members []et
 		return fmt.Errorf("%w: another has the name %s, and %s may be of a node that joins", etcd.ErrOtherMember, node.Name, member)
 	case facts.Etcd.Member.Name == "":
 		return s.disownUnstarted(ctx, node, member)
-	case another || !journal.IsTraced(node.UID):
+	case another:
 		return nil
 	}
 	joined, err := node.replacement(ctx, s.api)
-	if err != nil || joined == "" {
+	switch {
+	case err != nil || joined == "":
 		return err
+	case !journal.IsTraced(node.UID) && !answers(api.Health(ctx, []etcd.Member{member})):
+		return nil
 	}
 	return fmt.Errorf("%w: a node %s has joined (uid %s), and %s may be its own", etcd.ErrOtherMember, node.Name, joined, member)
 }
@@ -112,6 +115,11 @@ func (s removeMember) disownUnstarted(ctx context.Context, lost NodeIdentity, me
 		}
 	}
 	return nil
+}
+
+// answers reports whether a member runs: it answers at one of its addresses.
+func answers(health []etcd.EndpointHealth) bool {
+	return slices.ContainsFunc(health, func(e etcd.EndpointHealth) bool { return e.Healthy })
 }
 
 // left is the output of a step that leaves something alone, and says why.

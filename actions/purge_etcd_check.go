@@ -35,10 +35,12 @@ func (p etcdQuorumKept) Check(ctx context.Context, record journal.ActionRecord) 
 	switch {
 	case errors.Is(err, etcd.ErrNoMember), errors.Is(err, etcd.ErrOtherMember):
 		return Pass()
+	case errors.Is(err, etcd.ErrNoQuorum):
+		return quorumLost(record, fmt.Sprintf("etcd has no quorum now, so it cannot agree to remove a member (%v). Bring a member back first.", err))
 	case err != nil && record.Request.Force:
 		return Warn(fmt.Sprintf("cannot tell whether etcd keeps its quorum: %v", err))
 	case errors.Is(err, etcd.ErrUnavailable) && ctx.Err() == nil:
-		return quorumLost(record, fmt.Sprintf("No member of etcd gives an answer that takes a quorum, so none counts as healthy (%v). Bring one back first.", err))
+		return quorumLost(record, fmt.Sprintf("No member of etcd answers, so none counts as healthy, and etcd as one without quorum (%v). Bring one back first.", err))
 	case err != nil:
 		return Hold(fmt.Sprintf("cannot tell whether etcd keeps its quorum: %v", err))
 	case projected.Keeps:

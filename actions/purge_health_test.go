@@ -1,6 +1,7 @@
 package actions_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -62,8 +63,8 @@ func TestQ27AnAutomaticPurgeWaitsUntilCephIsFine(t *testing.T) {
 				s.ask(journal.ActionRequested{})
 				r := s.start(s.cfg())
 				letPass(10 * time.Hour)
-				s.wantAll()
-				if hold := s.record().Holds["check"]; hold.Preflight != trouble.preflight || !strings.Contains(hold.Reason, trouble.reason) {
+				s.wantTraces(lostData...)
+				if hold := s.record().Holds["purge-osd 3"]; hold.Preflight != trouble.preflight || !strings.Contains(hold.Reason, trouble.reason) {
 					t.Errorf("held by %+v", hold)
 				}
 				trouble.set(s, false)
@@ -82,7 +83,10 @@ func TestQ27AManualPurgeGoesOnWithARecordedWarning(t *testing.T) {
 				s.ask(journal.ActionRequested{Manual: true})
 				s.runToEnd(s.cfg())
 				s.wantTraces()
-				if !strings.HasPrefix(s.story()[2], "warned ") {
+				first := func(verb string) int {
+					return slices.IndexFunc(s.story(), func(line string) bool { return strings.HasPrefix(line, verb) })
+				}
+				if first("warned ") > first("started ") {
 					t.Errorf("the warning is not before everything else: %q", s.story())
 				}
 				if s.count("warned "+trouble.preflight) != 1 || !strings.Contains(strings.Join(s.story(), "\n"), trouble.reason) {
@@ -131,7 +135,7 @@ func TestATroubleThatIsNotKnownHolds(t *testing.T) {
 		s.ask(journal.ActionRequested{})
 		r := s.start(s.cfg())
 		letPass(time.Hour)
-		s.wantAll()
+		s.wantTraces(lostData...)
 		r.halt()
 	})
 }

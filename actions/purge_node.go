@@ -43,11 +43,11 @@ func (n *NodeIdentity) remember(facts journal.NodeFacts) {
 	n.Role, n.InternalIP, n.Hostname = facts.Role, facts.InternalIP, facts.Hostname
 }
 
-func (nodePart) plan(journal.ActionRecord, PurgeFacts) ([]journal.PlannedStep, error) {
-	return []journal.PlannedStep{{
-		ID: doesDeleteNode, Does: doesDeleteNode, Preflights: guarded(nil),
+func (nodePart) plan(_ journal.ActionRecord, facts PurgeFacts) (journal.Plan, error) {
+	return journal.Plan{Steps: []journal.PlannedStep{{
+		ID: doesDeleteNode, Does: doesDeleteNode, Preflights: guarded(nil, facts.quorum()...),
 		Irreversible: true, Timeout: journal.Duration(deleteNodeTimeout),
-	}}, nil
+	}}}, nil
 }
 
 func (nodePart) gate(journal.ActionRecord, PurgeFacts) []string { return nil }
@@ -60,15 +60,20 @@ func (p nodePart) steps() map[string]Step {
 // notLookedAt says what the purge leaves because the name was another Node's when
 // it was planned; nothing if it was not.
 func (n NodeIdentity) notLookedAt() json.RawMessage {
-	if n.ReplacedBy == "" {
-		return nil
-	}
 	what := "OSDs with their Deployments, the CRUSH host, the entry in the CephCluster"
-	if n.mayBePrimary() {
+	if n.ReplacedBy != "" && n.mayBePrimary() {
 		what += ", the etcd member, the endpoint in kubeadm-config"
 	}
-	return left(fmt.Sprintf("another Node had the name %s before the purge was planned (uid %s), so nothing under the name was removed: %s; "+
-		"look whether something of the old machine is among them, and remove it by hand", n.Name, n.ReplacedBy, what))
+	var whose string
+	switch {
+	case n.ReplacedBy != "":
+		whose = fmt.Sprintf("another Node had the name %s before the purge was planned (uid %s), so nothing under the name was removed", n.Name, n.ReplacedBy)
+	case n.HostnameOf != "":
+		whose = fmt.Sprintf("%s had the hostname %s before the purge was planned, so nothing under it was removed", n.HostnameOf, n.hostname())
+	default:
+		return nil
+	}
+	return left(whose + ": " + what + "; look whether something of the old machine is among them, and remove it by hand")
 }
 
 // deleteNode deletes the Node of the captured UID.

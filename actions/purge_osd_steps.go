@@ -32,6 +32,11 @@ func (s findOSDs) Prove(ctx context.Context, step StepContext) (Proof, error) {
 	return Proof{Done: true, Outputs: outputs}, nil
 }
 
+// Leaves implements [LeavingStep].
+func (s findOSDs) Leaves(ctx context.Context, step StepContext) ([]journal.ActionLeft, error) {
+	return storagePart(s).leaves(ctx, step)
+}
+
 // findAll finds the OSDs and, where Rook could not be read, what it knows.
 func (p storagePart) findAll(ctx context.Context, record journal.ActionRecord) (foundOSDs, error) {
 	node, lost, err := lostStorage(record)
@@ -54,7 +59,7 @@ func (p storagePart) findAll(ctx context.Context, record journal.ActionRecord) (
 	case view.absent:
 		return foundOSDs{NoRook: true}, nil
 	}
-	if read == nil || view.replaced {
+	if read == nil || view.replaced() {
 		// What Rook has under the name of a replacement is the replacement's.
 		return p.find(ctx, view)
 	}
@@ -72,18 +77,18 @@ func (p storagePart) find(ctx context.Context, view storageView) (foundOSDs, err
 	host, hasHost := view.tree.HostOfNode(view.node.hostname())
 	var osds []ceph.Ref
 	for _, lost := range view.OSDs {
-		osd, there := view.tree.OSD(lost.ID)
-		elsewhere := osd.Host != "" && (!hasHost || osd.Host != host.Name)
-		switch {
+		switch osd, there := view.tree.OSD(lost.ID); {
 		case !there:
-		case elsewhere, osd.IsOther(lost.Ref), view.replaced && (osd.Up || view.claimed[lost.ID]):
+		case osd.IsOther(lost.Ref), view.elsewhere(lost.Ref) != "":
 			found.Left = append(found.Left, lost.ID)
 		default:
 			osds = append(osds, lost.Ref)
 		}
 	}
-	if hasHost && !view.replaced {
+	if hasHost {
 		found.CrushHost = host.Name
+	}
+	if hasHost && view.heirs.crush == "" {
 		orphans, err := p.orphans(ctx, view.tree, host, view.node, view.refs())
 		if err != nil {
 			return foundOSDs{}, err
@@ -94,7 +99,8 @@ func (p storagePart) find(ctx context.Context, view storageView) (foundOSDs, err
 	return found, nil
 }
 
-// outOSDs marks the OSDs down and out.
+// outOSDs marks the OSDs down and out. Those of a node that answers run: they are
+// only marked out, and stopped later.
 type outOSDs storagePart
 
 // Prove implements [Step].
@@ -126,10 +132,17 @@ func (s outOSDs) Do(ctx context.Context, step StepContext) (json.RawMessage, err
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	if err := s.Ceph.Down(ctx, ids...); err != nil {
-		return nil, err
+	if !step.Action.Request.Live {
+		if err := s.Ceph.Down(ctx, ids...); err != nil {
+			return nil, err
+		}
 	}
 	return nil, s.Ceph.Out(ctx, ids...)
+}
+
+// Leaves implements [LeavingStep].
+func (s outOSDs) Leaves(ctx context.Context, step StepContext) ([]journal.ActionLeft, error) {
+	return storagePart(s).leaves(ctx, step)
 }
 
 // waitOSDs lets time pass since the OSDs were marked out.
@@ -210,12 +223,29 @@ func (s purgeOSD) find(ctx context.Context, step StepContext) (found foundOSD, e
 	case found.view.absent:
 		return found, nil
 	case at < 0:
-		found.kept = ceph.Names(found.captured.ID) + " is not the node's any more, or is gone"
+		found.kept = found.view.whyLeft(found.captured)
 		return found, nil
 	}
 	found.captured = found.view.OSDs[at]
-	found.now, found.kept, found.remains = found.view.remains(found.captured)
+	var why string
+	if found.now, why, found.remains = found.view.remains(found.captured); why != "" {
+		found.kept = leftBecause(ceph.Names(found.captured.ID), why)
+	}
 	return found, nil
+}
+
+// whyLeft says why an OSD is not, or no longer, among those of the node.
+func (v storageView) whyLeft(osd OSDFacts) string {
+	name := ceph.Names(osd.ID)
+	if why, left := v.left[name]; left {
+		return leftBecause(name, why)
+	}
+	return name + " is not the node's any more, or is gone"
+}
+
+// Leaves implements [LeavingStep].
+func (s purgeOSD) Leaves(ctx context.Context, step StepContext) ([]journal.ActionLeft, error) {
+	return storagePart(s).leaves(ctx, step)
 }
 
 // purgeOne purges an OSD. That its id belongs to another one now means that it
@@ -255,6 +285,11 @@ func (s purgeFoundOSDs) Do(ctx context.Context, step StepContext) (json.RawMessa
 	return nil, errors.Join(failures...)
 }
 
+// Leaves implements [LeavingStep].
+func (s purgeFoundOSDs) Leaves(ctx context.Context, step StepContext) ([]journal.ActionLeft, error) {
+	return storagePart(s).leaves(ctx, step)
+}
+
 // find returns those that no other step removes.
 func (s purgeFoundOSDs) find(ctx context.Context, step StepContext) ([]ceph.OSD, error) {
 	facts, err := purgeFacts(step.Action)
@@ -267,45 +302,4 @@ func (s purgeFoundOSDs) find(ctx context.Context, step StepContext) ([]ceph.OSD,
 	}
 	captured := facts.Storage.ids()
 	return slices.DeleteFunc(view.remaining(), func(o ceph.OSD) bool { return slices.Contains(captured, o.ID) }), nil
-}
-
-// removeCrushHost removes the node's host from the CRUSH map. It is the last step,
-// so it looks once more for Deployments that Rook made again.
-type removeCrushHost storagePart
-
-// Prove implements [Step].
-func (s removeCrushHost) Prove(ctx context.Context, step StepContext) (Proof, error) {
-	view, err := storagePart(s).look(ctx, step.Action)
-	if err != nil {
-		return Proof{}, err
-	}
-	host, there := view.tree.Host(view.CrushHost)
-	switch {
-	case !there:
-		missing, err := storagePart(s).missingAnew(ctx, view, view.OSDs...)
-		return Proof{Done: err == nil && missing == "", Missing: missing}, err
-	case view.replaced:
-		return Proof{Done: true, Outputs: left("CRUSH host " + host.Name + " belongs to the node that replaced " + view.node.Name)}, nil
-	}
-	return Proof{Missing: "the CRUSH map still has host " + host.Name}, nil
-}
-
-// Do implements [Step].
-func (s removeCrushHost) Do(ctx context.Context, step StepContext) (json.RawMessage, error) {
-	view, err := storagePart(s).look(ctx, step.Action)
-	if err != nil {
-		return nil, err
-	}
-	if err := storagePart(s).removeAnew(ctx, view, view.OSDs...); err != nil {
-		return nil, err
-	}
-	host, there := view.tree.Host(view.CrushHost)
-	if !there || view.replaced {
-		return nil, nil
-	}
-	if len(host.OSDs) > 0 {
-		return nil, fmt.Errorf("remove CRUSH host %s: %w: %s there was not found to be the node's: it came later, or it runs; remove what is left there, then: ekco retry %s",
-			host.Name, ceph.ErrHostNotEmpty, ceph.Names(host.OSDs...), step.Action.ID)
-	}
-	return nil, s.Ceph.CrushRemove(ctx, host.Name)
 }

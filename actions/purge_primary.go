@@ -150,7 +150,7 @@ func remaining(endpoints []string, members []etcd.Member, gone etcd.Member) []st
 	return endpoints
 }
 
-func (p primaryPart) plan(_ journal.ActionRecord, facts PurgeFacts) ([]journal.PlannedStep, error) {
+func (p primaryPart) plan(_ journal.ActionRecord, facts PurgeFacts) (journal.Plan, error) {
 	var steps []journal.PlannedStep
 	after := []string{doesDeleteNode}
 	if facts.Etcd != nil && facts.Etcd.Member != nil {
@@ -166,11 +166,14 @@ func (p primaryPart) plan(_ journal.ActionRecord, facts PurgeFacts) ([]journal.P
 			Irreversible: true, Timeout: journal.Duration(removeEndpointTimeout),
 		})
 	}
-	return steps, nil
+	return journal.Plan{Steps: steps}, nil
 }
 
-func (primaryPart) gate(_ journal.ActionRecord, facts PurgeFacts) []string {
-	if facts.Etcd == nil || (facts.Etcd.Member == nil && facts.Etcd.Problem == "") {
+func (primaryPart) gate(_ journal.ActionRecord, facts PurgeFacts) []string { return facts.quorum() }
+
+// quorum returns the preflight that asks etcd, if there is anything to ask.
+func (f PurgeFacts) quorum() []string {
+	if f.Etcd == nil || (f.Etcd.Member == nil && f.Etcd.Problem == "") {
 		return nil
 	}
 	return []string{EtcdQuorumKept}

@@ -50,13 +50,19 @@ func (s *whole) askedThen(request journal.ActionRequested, happens func()) *runn
 
 func TestD5MembersThatDoNotAnswerHaveNoQuorum(t *testing.T) {
 	inWhole(t, func(t *testing.T, s *whole) { // the rest of the quorum, and the network
-		for _, silence := range []func(){func() { s.etcd.Kill(s.etcd.List()[1].ID) }, func() { s.etcd.Cut(true) }} {
-			r := s.askedThen(journal.ActionRequested{Manual: true}, silence)
+		for _, test := range []struct {
+			silence func()
+			called  string
+		}{
+			{func() { s.etcd.Kill(s.etcd.List()[1].ID) }, "etcd has no quorum now"},
+			{func() { s.etcd.Cut(true) }, "none counts as healthy, and etcd as one without quorum"},
+		} {
+			r := s.askedThen(journal.ActionRequested{Manual: true}, test.silence)
 			if err := r.wait(); err != nil {
 				t.Fatal(err)
 			}
 			s.wantAll()
-			if last := s.lastLine(); !strings.HasPrefix(last, "ended abandoned") || !strings.Contains(last, "none counts as healthy") || !strings.Contains(last, "--force") {
+			if last := s.lastLine(); !strings.HasPrefix(last, "ended abandoned") || !strings.Contains(last, test.called) || !strings.Contains(last, "--force") {
 				t.Errorf("the action %s", last)
 			}
 			s.etcd.Revive(s.etcd.List()[1].ID)
@@ -209,9 +215,11 @@ func TestD5AReplacementThatJoinedInTheMiddleKeepsItsMemberAndItsEndpoint(t *test
 }
 
 func TestD6TheMemberOfANodeDeletedByHandIsRemoved(t *testing.T) {
-	for name, known := range map[string]func(s *whole) *journal.NodeFacts{
-		"that EKCO observed before": func(s *whole) *journal.NodeFacts { return &s.node.Facts },
-		"that EKCO never saw":       func(*whole) *journal.NodeFacts { return nil },
+	for name, ask := range map[string]func(s *whole){
+		"that EKCO observed before": func(s *whole) { s.ask(journal.ActionRequested{Manual: true}) },
+		"of which no facts are known": func(s *whole) {
+			s.request(journal.NodeSubject("w1", s.node.UID), journal.ActionRequested{Kind: journal.ActionPurgeNode, Manual: true})
+		},
 	} {
 		for _, shape := range []string{"before 1.22", "since 1.22"} {
 			t.Run(name+", Kubernetes "+shape, func(t *testing.T) {
@@ -220,7 +228,7 @@ func TestD6TheMemberOfANodeDeletedByHandIsRemoved(t *testing.T) {
 						s.since122("w1", "p2", "p3")
 					}
 					s.cluster.RemoveNode("w1")
-					s.ask(journal.ActionRequested{Manual: true, Node: known(s)})
+					ask(s)
 					s.runToEnd(s.cfg())
 					s.wantTraces()
 					s.wantOthers()
@@ -322,7 +330,7 @@ func TestAWorkerHasNoStepsOfTheControlPlane(t *testing.T) {
 		node := s.cluster.AddNode("x1", journal.RoleWorker)
 		s.cluster.LoseNode("x1")
 		s.etcd.Cut(true)
-		s.request(journal.NodeSubject("x1", node.UID), journal.ActionRequested{Kind: journal.ActionPurgeNode})
+		s.requestPurge(node, journal.ActionRequested{})
 		s.runToEnd(s.cfg())
 		s.wantStory("requested", "planned 1", "started delete-node #1", "done delete-node #1", "ended done")
 	})

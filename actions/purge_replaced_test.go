@@ -129,8 +129,8 @@ func TestTheEntryOfAReplacementStaysListed(t *testing.T) {
 func TestNothingUnderTheNameIsTheLostNodesOnceItWasReplacedBeforeThePlan(t *testing.T) {
 	inWhole(t, func(t *testing.T, s *whole) {
 		s.cluster.ReplaceNode("w1")
-		before := s.state()
 		s.ask(journal.ActionRequested{Manual: true})
+		before := s.state()
 		s.runToEnd(s.cfg())
 		if got := s.state(); got != before || !s.nodeExists() {
 			t.Errorf("it went from %s to %s", before, got)

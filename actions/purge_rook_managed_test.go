@@ -96,7 +96,7 @@ func TestAPurgeOfAWorkerWarnsOfRookOnlyWhereThereIsOne(t *testing.T) {
 				test.world(s)
 				s.node = s.cluster.AddNode("w5", journal.RoleWorker)
 				s.cluster.LoseNode("w5")
-				s.request(journal.NodeSubject("w5", s.node.UID), journal.ActionRequested{Kind: journal.ActionPurgeNode, Manual: true})
+				s.requestPurge(s.node, journal.ActionRequested{Manual: true})
 				s.runToEnd(s.cfg())
 				s.wantWarning(actions.RookManaged, test.want)
 			})

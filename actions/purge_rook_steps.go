@@ -1,13 +1,17 @@
 package actions
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
+	"github.com/replicatedhq/ekco/internal/ceph"
 	"github.com/replicatedhq/ekco/internal/rook"
+	"github.com/replicatedhq/ekco/journal"
 )
 
 // removeDeployment removes the Deployment of the captured UID.
@@ -15,19 +19,13 @@ type removeDeployment storagePart
 
 // Prove implements [Step].
 func (s removeDeployment) Prove(ctx context.Context, step StepContext) (Proof, error) {
-	var captured rook.OSDDeployment
-	if err := step.Input(&captured); err != nil {
+	captured, now, err := s.find(ctx, step)
+	switch {
+	case err != nil:
 		return Proof{}, err
-	}
-	facts, err := purgeFacts(step.Action)
-	if err != nil {
-		return Proof{}, err
-	}
-	deployments, err := storagePart(s).deployments(ctx, facts.Node)
-	if err != nil {
-		return Proof{}, err
-	}
-	if slices.ContainsFunc(deployments, func(d rook.OSDDeployment) bool { return d.UID == captured.UID }) {
+	case now.kept != "":
+		return Proof{Done: true, Outputs: left(now.kept)}, nil
+	case now.there:
 		return Proof{Missing: stillThere(captured)}, nil
 	}
 	return Proof{Done: true}, nil
@@ -35,11 +33,81 @@ func (s removeDeployment) Prove(ctx context.Context, step StepContext) (Proof, e
 
 // Do implements [Step].
 func (s removeDeployment) Do(ctx context.Context, step StepContext) (json.RawMessage, error) {
-	var captured rook.OSDDeployment
-	if err := step.Input(&captured); err != nil {
+	captured, now, err := s.find(ctx, step)
+	if err != nil || now.kept != "" {
 		return nil, err
 	}
 	return nil, storagePart(s).remove(ctx, captured)
+}
+
+// Leaves implements [LeavingStep].
+func (s removeDeployment) Leaves(ctx context.Context, step StepContext) ([]journal.ActionLeft, error) {
+	return storagePart(s).leavesBound(ctx, step)
+}
+
+func (s removeDeployment) find(ctx context.Context, step StepContext) (captured rook.OSDDeployment, now foundDeployment, err error) {
+	if err := step.Input(&captured); err != nil {
+		return captured, foundDeployment{}, err
+	}
+	view, err := storagePart(s).lookAtRook(ctx, step.Action)
+	return captured, view.deployment(captured), err
+}
+
+// foundDeployment is a captured Deployment as it is now. kept says why one that is
+// there is not to be removed.
+type foundDeployment struct {
+	there bool
+	kept  string
+}
+
+// deployment returns what became of a Deployment: while it could not be removed,
+// Rook may have bound it to the machine that has the disk now.
+func (v storageView) deployment(captured rook.OSDDeployment) foundDeployment {
+	at := slices.IndexFunc(v.deployments, func(d rook.OSDDeployment) bool { return d.UID == captured.UID })
+	if at < 0 {
+		return foundDeployment{}
+	}
+	now := v.deployments[at]
+	why := cmp.Or(v.left[whatRuns(now)], v.boundElsewhere(now), v.elsewhere(ceph.Ref{ID: now.OSD, UUID: now.UUID}))
+	if why == "" {
+		return foundDeployment{there: true}
+	}
+	return foundDeployment{there: true, kept: leftBecause(whatRuns(now), why)}
+}
+
+// whatRuns names the OSD of a Deployment or, where that is not known, itself.
+func whatRuns(d rook.OSDDeployment) string {
+	if d.OSD == rook.UnknownOSD {
+		return "Deployment " + rook.Namespace + "/" + d.Name
+	}
+	return ceph.Names(d.OSD)
+}
+
+// lookAtRook reads what is left of the node without asking Ceph, which may not
+// answer: what a Deployment is bound to decides where its OSD runs.
+func (p storagePart) lookAtRook(ctx context.Context, record journal.ActionRecord) (storageView, error) {
+	view := storageView{left: record.Left}
+	var err error
+	if view.node, view.StorageFacts, err = lostStorage(record); err != nil {
+		return storageView{}, err
+	}
+	if view.deployments, err = p.allDeployments(ctx, view.node); err != nil {
+		return storageView{}, err
+	}
+	view.heirs, err = p.heirs(ctx, view.node)
+	return view, err
+}
+
+// leavesBound returns the OSDs of the captured Deployments that another machine
+// has now.
+func (p storagePart) leavesBound(ctx context.Context, step StepContext) (left []journal.ActionLeft, err error) {
+	view, err := p.lookAtRook(ctx, step.Action)
+	for _, d := range view.Deployments {
+		if why := view.elsewhere(ceph.Ref{ID: d.OSD, UUID: d.UUID}); why != "" && d.OSD != rook.UnknownOSD {
+			left = append(left, journal.ActionLeft{What: whatRuns(d), Reason: why})
+		}
+	}
+	return left, err
 }
 
 // remove scales a Deployment down, so that the OSD ends in order, and deletes it.
@@ -59,33 +127,56 @@ type removeFound storagePart
 
 // Prove implements [Step].
 func (s removeFound) Prove(ctx context.Context, step StepContext) (Proof, error) {
-	node, lost, err := lostStorage(step.Action)
-	if err != nil || len(lost.Deployments) == 0 {
-		return Proof{Done: err == nil}, err
-	}
-	deployments, err := storagePart(s).deployments(ctx, node)
-	if err != nil {
+	found, kept, err := s.find(ctx, step)
+	switch {
+	case err != nil:
 		return Proof{}, err
-	}
-	for _, found := range lost.Deployments {
-		if slices.ContainsFunc(deployments, func(d rook.OSDDeployment) bool { return d.UID == found.UID }) {
-			return Proof{Missing: stillThere(found)}, nil
-		}
+	case len(found) > 0:
+		return Proof{Missing: stillThere(found[0])}, nil
+	case len(kept) > 0:
+		return Proof{Done: true, Outputs: left(strings.Join(kept, "; "))}, nil
 	}
 	return Proof{Done: true}, nil
 }
 
 // Do implements [Step]. One that cannot be removed does not keep the others.
 func (s removeFound) Do(ctx context.Context, step StepContext) (json.RawMessage, error) {
-	_, lost, err := lostStorage(step.Action)
+	found, _, err := s.find(ctx, step)
 	if err != nil {
 		return nil, err
 	}
 	var failures []error
-	for _, found := range lost.Deployments {
-		failures = append(failures, storagePart(s).remove(ctx, found))
+	for _, d := range found {
+		failures = append(failures, storagePart(s).remove(ctx, d))
 	}
 	return nil, errors.Join(failures...)
+}
+
+// Leaves implements [LeavingStep].
+func (s removeFound) Leaves(ctx context.Context, step StepContext) ([]journal.ActionLeft, error) {
+	return storagePart(s).leavesBound(ctx, step)
+}
+
+// find returns the Deployments that are still to be removed, and why others are
+// kept.
+func (s removeFound) find(ctx context.Context, step StepContext) (found []rook.OSDDeployment, kept []string, err error) {
+	_, lost, err := lostStorage(step.Action)
+	if err != nil || len(lost.Deployments) == 0 {
+		return nil, nil, err
+	}
+	view, err := storagePart(s).lookAtRook(ctx, step.Action)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, d := range lost.Deployments {
+		switch now := view.deployment(d); {
+		case now.kept != "":
+			kept = append(kept, now.kept)
+		case now.there:
+			found = append(found, d)
+		}
+	}
+	return found, kept, nil
 }
 
 // removeEntry takes the node out of the CephCluster's list.
@@ -145,22 +236,21 @@ func (s removeEntry) find(ctx context.Context, step StepContext) (entry *rook.St
 	if err != nil || lost.Entry == nil {
 		return nil, "", err
 	}
-	replacement, err := node.replacement(ctx, s.api)
-	if err != nil {
-		return nil, "", err
-	}
 	now, err := s.Rook.StorageNode(ctx, node.names()...)
 	switch {
 	case err != nil:
 		return nil, "", fmt.Errorf("look for node %s in the CephCluster: %w", node.Name, err)
 	case now.Name == "":
 		return nil, "", nil
-	case replacement != "":
-		return nil, "node " + node.Name + " has been replaced; the entry is the new one's", nil
 	case now.UseAllNodes:
 		return nil, "useAllNodes is set", nil
 	case now.ClusterUID != lost.Entry.ClusterUID:
 		return nil, "the CephCluster is another one now", nil
 	}
-	return &now, "", nil
+	// The list is read before the Nodes: who is on it has joined before.
+	heirs, err := storagePart(s).heirs(ctx, node)
+	if err == nil && heirs.hostname != "" {
+		return nil, fmt.Sprintf("the entry %s in the CephCluster is left alone: %s has that hostname now", now.Name, heirs.hostname), nil
+	}
+	return &now, "", err
 }

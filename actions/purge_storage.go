@@ -22,6 +22,8 @@ type Rook interface {
 	DeleteDeployment(ctx context.Context, name, uid string) error
 	StorageNode(ctx context.Context, names ...string) (rook.StorageNode, error)
 	RemoveStorageNode(ctx context.Context, node rook.StorageNode) (removed json.RawMessage, err error)
+	AddStorageNode(ctx context.Context, node rook.StorageNode) error
+	OSDPods(ctx context.Context, node string) ([]rook.OSDPod, error)
 }
 
 // Storage is where a purge finds Ceph.
@@ -75,6 +77,21 @@ type OSDFacts struct {
 	ceph.Ref
 	// Gone is set when only the CRUSH map still had the OSD.
 	Gone bool `json:"gone,omitempty"`
+	// Out is set when the OSD was out already. Reweight is its weight, if it was
+	// neither out nor all in.
+	Out      bool    `json:"out,omitempty"`
+	Reweight float64 `json:"reweight,omitempty"`
+}
+
+// weight returns how much of its share the OSD was to hold.
+func (f OSDFacts) weight() float64 {
+	switch {
+	case f.Out || f.Gone:
+		return 0
+	case f.Reweight > 0:
+		return f.Reweight
+	}
+	return 1
 }
 
 // needsCeph reports whether anything is to be asked of Ceph.
@@ -111,12 +128,7 @@ func (p storagePart) capture(ctx context.Context, record journal.ActionRecord, f
 		facts.StorageLeft = p.left(ctx, record)
 		return nil
 	}
-	replacement, err := facts.Node.replacement(ctx, p.api)
-	if err != nil || replacement != "" {
-		// Whatever is under the name now may belong to the new node.
-		facts.Node.ReplacedBy = replacement
-		return err
-	}
+	var err error
 	facts.Storage, err = p.readRook(ctx, facts.Node)
 	switch {
 	case record.Request.Manual && errors.Is(err, kube.ErrForbidden):
@@ -126,7 +138,13 @@ func (p storagePart) capture(ctx context.Context, record journal.ActionRecord, f
 	case err != nil || facts.Storage == nil:
 		return err
 	}
-	return p.captureOSDs(ctx, record, facts)
+	heirs, err := p.heirs(ctx, facts.Node)
+	if err != nil || heirs.hostname != "" {
+		// Whatever is under the hostname now may belong to that node.
+		facts.Storage, facts.Node.HostnameOf = nil, heirs.hostname
+		return err
+	}
+	return p.captureOSDs(ctx, record, facts, heirs)
 }
 
 // readRook returns what Rook's objects say about the node, nil when there is no
@@ -155,11 +173,17 @@ func (p storagePart) readRook(ctx context.Context, node NodeIdentity) (*StorageF
 
 // deployments returns the Deployments of OSDs that are bound to the node.
 func (p storagePart) deployments(ctx context.Context, node NodeIdentity) ([]rook.OSDDeployment, error) {
+	all, err := p.allDeployments(ctx, node)
+	return slices.DeleteFunc(all, func(d rook.OSDDeployment) bool { return !node.binds(d) }), err
+}
+
+// allDeployments returns those of all OSDs of the cluster.
+func (p storagePart) allDeployments(ctx context.Context, node NodeIdentity) ([]rook.OSDDeployment, error) {
 	all, err := p.Rook.OSDDeployments(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("find the OSDs of node %s: %w", node.Name, err)
 	}
-	return slices.DeleteFunc(all, func(d rook.OSDDeployment) bool { return !node.binds(d) }), nil
+	return all, nil
 }
 
 // binds reports whether a Deployment is bound to the node.
@@ -170,7 +194,7 @@ func (n NodeIdentity) binds(d rook.OSDDeployment) bool {
 // captureOSDs finds the node's OSDs by their Deployments and in the CRUSH tree.
 // A manual purge goes on without the tree, since people purge a node when
 // storage is down as well; an automatic one waits.
-func (p storagePart) captureOSDs(ctx context.Context, record journal.ActionRecord, facts *PurgeFacts) error {
+func (p storagePart) captureOSDs(ctx context.Context, record journal.ActionRecord, facts *PurgeFacts, heirs heirs) error {
 	storage := facts.Storage
 	asking, cancel := context.WithTimeout(ctx, cephLook)
 	defer cancel()
@@ -183,8 +207,11 @@ func (p storagePart) captureOSDs(ctx context.Context, record journal.ActionRecor
 		return fmt.Errorf("find the OSDs of node %s: %w", facts.Node.Name, err)
 	}
 	osds := deployedOSDs(storage.Deployments)
-	if host, ok := tree.HostOfNode(facts.Node.hostname()); ok {
+	host, ok := tree.HostOfNode(facts.Node.hostname())
+	if ok {
 		storage.CrushHost = host.Name
+	}
+	if ok && heirs.crush == "" {
 		orphans, err := p.orphans(ctx, tree, host, facts.Node, osds)
 		if err != nil {
 			return err
@@ -260,6 +287,10 @@ func osdFacts(tree ceph.Tree, osds []ceph.Ref) []OSDFacts {
 				continue
 			}
 			facts.Gone = !now.Exists
+			facts.Out = now.Exists && !now.In()
+			if now.In() && now.Reweight < 1 {
+				facts.Reweight = now.Reweight
+			}
 			if now.UUID != "" {
 				facts.UUID = now.UUID
 			}

@@ -12,9 +12,10 @@ import (
 // when it sees one deleted while the node is still there. Without the OSD they
 // could only fail, for ever. One is the OSD's if it is bound to the node and has
 // the id and the UUID. Where a UUID is not known the id counts, unless another
-// OSD has it now. Nothing is the lost node's once its name is another's.
+// OSD has it now. Nothing is the lost node's once its name is another's, nor what
+// belongs to an OSD that another machine has.
 func (p storagePart) anew(ctx context.Context, view storageView, osds ...OSDFacts) ([]rook.OSDDeployment, error) {
-	if view.absent || view.replaced {
+	if view.absent || view.replaced() {
 		return nil, nil
 	}
 	deployments, err := p.deployments(ctx, view.node)
@@ -23,6 +24,9 @@ func (p storagePart) anew(ctx context.Context, view storageView, osds ...OSDFact
 	}
 	var found []rook.OSDDeployment
 	for _, osd := range osds {
+		if view.elsewhere(osd.Ref) != "" {
+			continue
+		}
 		for _, d := range deployments {
 			if d.OSD == osd.ID && sameOSD(d.UUID, osd, view.tree) {
 				found = append(found, d)

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/replicatedhq/ekco/internal/ceph"
 	"github.com/replicatedhq/ekco/internal/sidebyside"
@@ -79,7 +81,22 @@ func (p cephHealthy) Check(ctx context.Context, record journal.ActionRecord) Ver
 	if err != nil {
 		return Warn(fmt.Sprintf("cannot tell whether Ceph is healthy: %v", err))
 	}
-	return unhealthy(health, troubling(health), others)
+	troubles, why := p.unexplained(ctx, record, troubling(health))
+	return unhealthy(health, troubles, others, why)
+}
+
+// unexplained leaves out that copies are missing, for an automatic purge and where
+// Ceph cannot make them. Else why says what Ceph can do about it.
+func (p cephHealthy) unexplained(ctx context.Context, record journal.ActionRecord, troubles []ceph.Check) (left []ceph.Check, why string) {
+	degraded := func(c ceph.Check) bool { return c.Code == "PG_DEGRADED" }
+	if record.Request.Manual || !slices.ContainsFunc(troubles, degraded) {
+		return troubles, ""
+	}
+	stuck, why := whetherStuck(ctx, p.api, record)
+	if stuck {
+		return slices.DeleteFunc(troubles, degraded), ""
+	}
+	return troubles, why
 }
 
 // look asks for Ceph's health and for the OSDs that are down at once: of a lost
@@ -94,7 +111,7 @@ func (p cephHealthy) look(ctx context.Context, record journal.ActionRecord) (hea
 }
 
 // unhealthy: that the lost node's own OSDs are down is no news.
-func unhealthy(health ceph.Health, troubles []ceph.Check, others []int) Verdict {
+func unhealthy(health ceph.Health, troubles []ceph.Check, others []int, why string) Verdict {
 	var reasons []string
 	for _, check := range troubles {
 		switch {
@@ -107,6 +124,9 @@ func unhealthy(health ceph.Health, troubles []ceph.Check, others []int) Verdict 
 	}
 	if len(reasons) == 0 {
 		return Pass()
+	}
+	if why != "" {
+		reasons = append(reasons, why)
 	}
 	return Warn(fmt.Sprintf("Ceph says %s: %s", health.Status, strings.Join(reasons, "; ")))
 }
@@ -176,32 +196,66 @@ func (p osdSafeToDestroy) Check(ctx context.Context, record journal.ActionRecord
 	}
 	ctx, cancel := context.WithTimeout(ctx, cephLook)
 	defer cancel()
+	safety, inactive, err := p.ask(ctx, lost.ids())
+	switch {
+	case err == nil && safety.All():
+		return Pass()
+	case inactive > 0:
+		return mayBeLost(record, inactive, unsafe(lost, safety, err))
+	case err != nil || record.Request.Manual:
+		return Warn(unsafe(lost, safety, err))
+	}
+	return p.orStuck(ctx, record, safety)
+}
+
+// ask asks about the OSDs, and how many placement groups are not active.
+func (p osdSafeToDestroy) ask(ctx context.Context, osds []int) (safety ceph.Safety, inactive int, err error) {
 	health, err := p.api.Health(ctx)
 	if err == nil && !health.MgrActive {
 		err = fmt.Errorf("there is no active mgr: %w", ceph.ErrUnavailable)
 	}
-	var safety ceph.Safety
 	if err == nil {
-		safety, err = p.api.SafeToDestroy(ctx, lost.ids()...)
+		safety, err = p.api.SafeToDestroy(ctx, osds...)
 	}
-	var reason string
-	switch {
-	case err != nil:
-		reason = fmt.Sprintf("cannot tell whether %s may be destroyed: %v", ceph.Names(lost.ids()...), err)
-	case safety.All():
-		return Pass()
-	default:
-		reason = "Ceph does not call it safe: " + safety.Reason()
-	}
-	// Ceph calls an OSD safe only once everything is copied. As long as every
-	// placement group is active, OSDs that run have the data already.
-	inactive := health.Inactive()
-	if inactive == 0 {
-		return Warn(reason)
-	}
-	return WarnOfLoss(fmt.Sprintf("data may be lost: %s not active; %s", groups(inactive), reason), fmt.Sprintf(
-		"let Ceph recover, which this waits for, or go on knowingly with: ekco purge-node %s", record.Subject.Name))
+	return safety, health.Inactive(), err
 }
+
+func unsafe(lost StorageFacts, safety ceph.Safety, err error) string {
+	if err != nil {
+		return fmt.Sprintf("cannot tell whether %s may be destroyed: %v", ceph.Names(lost.ids()...), err)
+	}
+	return "Ceph does not call it safe: " + safety.Reason()
+}
+
+// mayBeLost: Ceph calls an OSD safe only once everything is copied. As long as
+// every placement group is active, OSDs that run have the data already.
+func mayBeLost(record journal.ActionRecord, inactive int, reason string) Verdict {
+	notActive := groups(inactive) + " not active"
+	return WarnOfLoss(fmt.Sprintf("data may be lost: %s; %s", notActive, reason), fmt.Sprintf(
+		"let Ceph recover, which this waits for, or go on knowingly with: ekco purge-node %s", record.Subject.Name)).
+		OnceLasting(peeringPasses, notActive)
+}
+
+// orStuck lets an automatic purge go on where Ceph never gets to call the OSDs
+// safe, once that has lasted: what the mgr says of placement groups is some
+// seconds old.
+func (p osdSafeToDestroy) orStuck(ctx context.Context, record journal.ActionRecord, safety ceph.Safety) Verdict {
+	stuck, why := whetherStuck(ctx, p.api, record)
+	if stuck {
+		cannot := "Ceph cannot recover by itself: " + why
+		return PassBecause(cannot).OnceLasting(peeringPasses, cannot)
+	}
+	reason := "Ceph does not call it safe: " + safety.Reason()
+	if why != "" {
+		reason += "; " + why
+	}
+	return Hold(reason)
+}
+
+// peeringPasses is how long placement groups that are not active may merely be
+// agreeing on who has their data, as they do whenever an OSD comes, goes or is
+// marked out.
+const peeringPasses = 30 * time.Second
 
 func groups(count int) string {
 	if count == 1 {
@@ -212,12 +266,21 @@ func groups(count int) string {
 
 type osdsDown storagePart
 
-// Check implements [Preflight].
+// Check implements [Preflight]. A person is warned before anything is gone, by
+// others if Ceph does not answer; what is done to the OSDs waits. Those of a node
+// that answers are stopped by then.
 func (p osdsDown) Check(ctx context.Context, record journal.ActionRecord) Verdict {
+	before := record.Request.Manual && !record.PastNoReturn
+	if before && (record.Request.Live || unanswered(record) != "") {
+		return Pass()
+	}
 	ctx, cancel := context.WithTimeout(ctx, cephLook)
 	defer cancel()
 	view, err := storagePart(p).look(ctx, record)
-	if err != nil {
+	switch {
+	case err != nil && before:
+		return Pass()
+	case err != nil:
 		return Hold(fmt.Sprintf("cannot tell whether the OSDs are down: %v", err))
 	}
 	var up []int
@@ -226,8 +289,11 @@ func (p osdsDown) Check(ctx context.Context, record journal.ActionRecord) Verdic
 			up = append(up, osd.ID)
 		}
 	}
-	if len(up) == 0 {
+	switch {
+	case len(up) == 0:
 		return Pass()
+	case before:
+		return Warn(fmt.Sprintf("%s still runs, so node %s is not quite dead; its OSDs are not touched until they are down: power the node off", ceph.Names(up...), view.node.Name))
 	}
 	return Hold(fmt.Sprintf("%s still runs, so its node is not quite dead; power node %s off, or stop the OSD", ceph.Names(up...), view.node.Name))
 }

@@ -16,11 +16,15 @@ type storageView struct {
 	StorageFacts
 	node NodeIdentity
 	tree ceph.Tree
-	// replaced is set when another Node has the name now; claimed holds the ids of
-	// OSDs that have a Deployment under that name which was not captured.
-	replaced bool
-	claimed  map[int]bool
+	// deployments are those of all OSDs of the cluster.
+	deployments []rook.OSDDeployment
+	heirs       heirs
+	// left says why OSDs were left alone before.
+	left map[string]string
 }
+
+// replaced reports whether another Node has the name or the hostname now.
+func (v storageView) replaced() bool { return v.heirs.hostname != "" }
 
 // foundOSDs is what the step find-osds leaves: the facts that could not be
 // captured.
@@ -36,8 +40,15 @@ type foundOSDs struct {
 	NoRook      bool                 `json:"no_rook,omitempty"`
 }
 
-// lostStorage returns the captured facts, completed by what was found later.
+// lostStorage returns the captured facts without the OSDs that are left alone.
 func lostStorage(record journal.ActionRecord) (NodeIdentity, StorageFacts, error) {
+	node, storage, err := capturedStorage(record)
+	storage.OSDs = slices.DeleteFunc(slices.Clone(storage.OSDs), func(osd OSDFacts) bool { return record.Left[ceph.Names(osd.ID)] != "" })
+	return node, storage, err
+}
+
+// capturedStorage returns the captured facts, completed by what was found later.
+func capturedStorage(record journal.ActionRecord) (NodeIdentity, StorageFacts, error) {
 	facts, err := purgeFacts(record)
 	if err != nil {
 		return NodeIdentity{}, StorageFacts{}, err
@@ -68,6 +79,7 @@ func (p storagePart) look(ctx context.Context, record journal.ActionRecord) (sto
 	if view.node, view.StorageFacts, err = lostStorage(record); err != nil {
 		return storageView{}, err
 	}
+	view.left = record.Left
 	if view.absent {
 		return view, nil
 	}
@@ -75,57 +87,33 @@ func (p storagePart) look(ctx context.Context, record journal.ActionRecord) (sto
 	var treeErr error
 	sidebyside.Run(
 		func() { view.tree, treeErr = p.Ceph.Tree(ctx) },
-		func() { view.replaced, view.claimed, err = p.replaced(ctx, view.node, view.Deployments) },
+		func() { view.deployments, err = p.allDeployments(ctx, view.node) },
 	)
 	switch {
 	case treeErr != nil && p.gone(ctx):
 		view.absent = true
+		return view, nil
 	case err != nil:
 		return storageView{}, err
 	case treeErr != nil:
 		return storageView{}, fmt.Errorf("read the CRUSH tree: %w", treeErr)
 	}
-	return view, nil
-}
-
-// replaced reports whether another Node has the name, and what it claims.
-func (p storagePart) replaced(ctx context.Context, node NodeIdentity, captured []rook.OSDDeployment) (bool, map[int]bool, error) {
-	replacement, err := node.replacement(ctx, p.api)
-	if err != nil || replacement == "" {
-		return false, nil, err
-	}
-	claimed, err := p.claims(ctx, node, captured)
-	return true, claimed, err
-}
-
-// claims returns the OSDs that have a Deployment under the node's name which was
-// not captured.
-func (p storagePart) claims(ctx context.Context, node NodeIdentity, captured []rook.OSDDeployment) (map[int]bool, error) {
-	deployments, err := p.deployments(ctx, node)
-	if err != nil {
-		return nil, err
-	}
-	claimed := make(map[int]bool)
-	for _, d := range deployments {
-		if !slices.ContainsFunc(captured, func(c rook.OSDDeployment) bool { return c.UID == d.UID }) {
-			claimed[d.OSD] = true
-		}
-	}
-	return claimed, nil
+	// A machine that joins is a Node before it has anything of Rook or Ceph.
+	view.heirs, err = p.heirs(ctx, view.node)
+	return view, err
 }
 
 // remains returns the OSD as it is now, if it is still to be removed. One of the
-// same id and another UUID is another OSD. One that runs, or is about to, on a
-// node that replaced the lost one has its disk, and stays; kept says so.
+// same id and another UUID is another OSD. One that another machine has now stays;
+// kept says why.
 func (v storageView) remains(osd OSDFacts) (now ceph.OSD, kept string, remains bool) {
 	now, there := v.tree.OSD(osd.ID)
 	switch {
 	case !there, now.IsOther(osd.Ref), osd.Gone && now.Exists:
 		return now, "", false
-	case v.replaced && (now.Up || v.claimed[osd.ID]):
-		return now, fmt.Sprintf("%s belongs to the node that replaced %s", ceph.Names(osd.ID), v.node.Name), false
 	}
-	return now, "", true
+	kept = v.elsewhere(osd.Ref)
+	return now, kept, kept == ""
 }
 
 // remaining returns the OSDs that are still to be removed.

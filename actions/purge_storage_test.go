@@ -114,15 +114,13 @@ func TestAnOSDThatRookRunsElsewhereIsNotTheNodesThoughItsCrushHostSaysSo(t *test
 		s.removeOSDs(12)
 		s.rook.AddOSD(12, "p2")
 		s.ask(journal.ActionRequested{})
-		r := s.start(s.cfg())
-		letPass(time.Hour)
+		s.runToEnd(s.cfg())
 		if _, ok := s.ceph.Snapshot().OSD(12); !ok || s.ceph.Count("osd-purge 12") != 0 {
 			t.Error("an OSD of another node was purged")
 		}
-		if reason := s.record().Stalled.Reason; !strings.Contains(reason, "osd.12") {
-			t.Errorf("stalled because %q", reason)
+		if got := s.lastLine(); !strings.Contains(got, "CRUSH host w1 is left alone: it still holds osd.12") {
+			t.Errorf("the purge %s", got)
 		}
-		r.halt()
 	})
 }
 
@@ -162,6 +160,38 @@ func TestAnOSDThatStillRunsIsNotPurgedAndSaysSo(t *testing.T) {
 		s.ceph.LoseHost("w1")
 		r.end()
 		s.wantTraces()
+	})
+}
+
+func TestAnAutomaticPurgeOfANodeWhoseOSDsRunDestroysNothing(t *testing.T) {
+	inWhole(t, func(t *testing.T, s *whole) {
+		s.ceph.ReturnHost("w1")
+		s.ask(journal.ActionRequested{})
+		r := s.start(s.cfg())
+		letPass(5 * time.Hour)
+		s.wantAll()
+		if hold := s.record().Holds["check"]; hold.Preflight != actions.OSDsDown {
+			t.Errorf("held by %+v", hold)
+		}
+		s.ceph.LoseHost("w1")
+		r.end()
+		s.wantTraces()
+	})
+}
+
+func TestAPersonIsToldThatOSDsOfALostNodeRunBeforeAnythingIsGone(t *testing.T) {
+	inWhole(t, func(t *testing.T, s *whole) {
+		s.ceph.ReturnHost("w1")
+		s.ask(journal.ActionRequested{Manual: true})
+		_, checks, err := actions.NewRunner(s.cfg()).Explain(t.Context(), s.record())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, check := range checks {
+			if check.Preflight == actions.OSDsDown && check.Verdict.Kind != actions.VerdictWarn {
+				t.Errorf("a person is told %+v", check.Verdict)
+			}
+		}
 	})
 }
 
@@ -216,6 +246,25 @@ func TestOSDsRestBetweenOutAndPurgeAsConfiguredAlsoAcrossARestart(t *testing.T) 
 		r.halt()
 		r = s.start(s.cfg())
 		letPass(time.Hour - time.Minute)
+		s.wantTraces("crush host [3 12 107]", "osd.3", "osd.12", "osd.107")
+		letPass(2 * time.Minute)
+		s.wantTraces()
+		r.end()
+	})
+}
+
+func TestOSDsRestAfterTheyAreOutHoweverLongAgoTheirPurgeWasAskedFor(t *testing.T) {
+	inWhole(t, func(t *testing.T, s *whole) {
+		s.wait = 2 * time.Hour
+		s.ceph.Outage(true)
+		s.ask(journal.ActionRequested{Manual: true})
+		r := s.start(s.cfg())
+		letPass(5 * time.Hour)
+		s.ceph.Outage(false)
+		letPass(2*time.Hour - time.Minute)
+		if s.ceph.Count("osd-out 3,12,107") != 1 {
+			t.Errorf("the OSDs are not out: %q", s.story())
+		}
 		s.wantTraces("crush host [3 12 107]", "osd.3", "osd.12", "osd.107")
 		letPass(2 * time.Minute)
 		s.wantTraces()

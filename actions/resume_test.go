@@ -134,6 +134,9 @@ func TestNothingIsDoneWhileTheJournalCannotBeWritten(t *testing.T) {
 		if !errors.Is(err, journal.ErrUnwritable) || !errors.Is(err, syscall.ENOSPC) {
 			t.Fatalf("Run returned %v", err)
 		}
+		if unrecorded, ok := errors.AsType[*actions.UnrecordedError](err); !ok || unrecorded.What != "a is done" {
+			t.Errorf("does not say what has happened: %v", err)
+		}
 		for range 3 {
 			if err := w.start(w.config(k.kinds())).wait(); !errors.Is(err, journal.ErrUnwritable) {
 				t.Fatalf("Run returned %v", err)

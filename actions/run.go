@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/replicatedhq/ekco/journal"
@@ -39,16 +40,25 @@ type run struct {
 	drafts   []journal.Draft
 	launches []func()
 
-	steps  []*stepState
+	steps []*stepState
+	// undo are the steps that take others back.
+	undo   []*stepState
 	byID   map[string]*stepState
 	groups map[string]*group
 	// said is what was recorded of the reasons of holds, by step.
 	said map[string]spoken
+	// found are the verdicts that have to last before they count.
+	found findings
 	// shared is the copy of the record that steps may read, or nil when the
 	// record has changed since.
 	shared *journal.ActionRecord
 	// unfit says why the action cannot be understood, or is empty.
 	unfit string
+
+	// gate is what the plan asks before anything is destroyed, gatePassed when this
+	// run last asked it and was let through.
+	gate       []string
+	gatePassed time.Time
 
 	planning attention
 	// resumed is set when an earlier run planned the action, deferred once a step
@@ -56,7 +66,9 @@ type run struct {
 	resumed, deferred bool
 	cancel            bool
 	// ending is set once the action shall end before its steps are done.
-	ending   *journal.ActionEnded
+	ending *journal.ActionEnded
+	// undoing is set once what the action did is being taken back.
+	undoing  bool
 	stopping bool
 }
 
@@ -70,18 +82,19 @@ type attention struct {
 }
 
 func (r *Runner) newRun(ctx context.Context, record journal.ActionRecord) (*run, error) {
-	past, err := readHistory(ctx, r.cfg.Store, record.ID)
+	past, err := r.readHistory(ctx, record.ID)
 	if err != nil {
 		return nil, err
 	}
 	a := &run{
-		Runner: r, record: snapshot(record), past: past, kind: r.cfg.Kinds[record.Kind],
+		Runner: r, record: r.taken(record), past: past, kind: r.cfg.Kinds[record.Kind],
 		log:     r.cfg.Log.With("action", record.ID, "kind", record.Kind, "object", record.Subject.Name),
 		ctx:     ctx,
 		results: make(chan func()),
 		byID:    make(map[string]*stepState),
 		groups:  make(map[string]*group),
 		said:    make(map[string]spoken),
+		found:   make(findings),
 		cancel:  record.Cancelling != nil,
 		resumed: record.Planned,
 		unfit:   unfit(record, r.cfg.Kinds),
@@ -112,7 +125,7 @@ func unfitPlan(record journal.ActionRecord, kind Kind) string {
 	if err := checkPlan(record.Plan); err != nil {
 		return "the plan cannot be carried out: " + err.Error()
 	}
-	for _, step := range record.Plan.Steps {
+	for _, step := range slices.Concat(record.Plan.Steps, record.Plan.Undo) {
 		if _, known := kind.Step(step.Does); !known && !record.Steps[step.ID].Done() {
 			return fmt.Sprintf("this EKCO does not know what step %q does (%s)", step.ID, step.Does)
 		}
@@ -253,5 +266,5 @@ func (a *run) cannotWrite(err error) error {
 	if a.stopping && a.work.Err() != nil {
 		return a.ctx.Err()
 	}
-	return fmt.Errorf("action %s: write down %d events: %w", a.record.ID, len(a.drafts), err)
+	return &UnrecordedError{Action: a.record.ID, What: happened(a.drafts), Err: err}
 }

@@ -16,8 +16,8 @@ type Config struct {
 	Kinds map[journal.ActionKind]Kind
 	// Preflights by the name that plans use. A step that lists a preflight which
 	// neither its kind nor this map has is held.
-	// One of the name [Mirrored] is asked before every irreversible step as well,
-	// whatever its plan lists.
+	// Those of [StandingPolicy] are asked before every step as well, one of the
+	// name [Mirrored] before every irreversible one, whatever their plans list.
 	Preflights map[string]Preflight
 	Retry      RetryPolicy
 	// Grace is how long a running effect may go on after Run was told to stop;
@@ -25,6 +25,8 @@ type Config struct {
 	Grace time.Duration
 	// Actor is named in the events; "" means "operator".
 	Actor string
+	// Now reads the clock that the journal's times are by; nil means time.Now.
+	Now func() time.Time
 }
 
 // actorOperator is the actor of what EKCO decides by itself.
@@ -41,6 +43,9 @@ func NewRunner(cfg Config) *Runner {
 	cfg.Retry = cfg.Retry.withDefaults()
 	cfg.Grace = cmp.Or(cfg.Grace, 8*time.Second)
 	cfg.Actor = cmp.Or(cfg.Actor, actorOperator)
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
 	return &Runner{cfg: cfg}
 }
 

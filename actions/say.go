@@ -12,11 +12,17 @@ func (a *run) say(payload journal.Payload) {
 	case journal.ActionPlanned:
 		a.log.Info("planned", "steps", len(p.Plan.Steps))
 	case journal.ActionWarned:
+		if p.Answer == journal.AnswerAutomatic {
+			a.log.Info("going on", "preflight", p.Preflight, "reason", p.Warning)
+			return
+		}
 		a.log.Warn("going on despite a warning", "preflight", p.Preflight, "warning", p.Warning, "answer", p.Answer)
 	case journal.ActionHeld:
 		a.log.Warn("held", "step", p.Step, "preflight", p.Preflight, "reason", p.Reason)
 	case journal.ActionReleased:
 		a.log.Info("no longer held", "step", p.Step, "preflight", p.Preflight)
+	case journal.ActionLeft:
+		a.log.Warn("left alone for good", "what", p.What, "reason", p.Reason)
 	case journal.StepStarted:
 		a.log.Info("step started", "step", p.Step, "attempt", p.Attempt)
 	case journal.StepDone:
@@ -36,5 +42,5 @@ func (a *run) sayFailed(p journal.StepFailed) {
 		return
 	}
 	a.log.Warn("step failed", "step", p.Step, "attempt", p.Attempt, "error", p.Error,
-		"next_try_in", time.Until(p.NextTry).Round(time.Millisecond))
+		"next_try_in", p.NextTry.Sub(a.cfg.Now()).Round(time.Millisecond))
 }

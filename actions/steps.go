@@ -1,8 +1,7 @@
 package actions
 
 import (
-	"slices"
-	"strings"
+	"fmt"
 	"time"
 
 	"github.com/replicatedhq/ekco/journal"
@@ -18,62 +17,61 @@ type stepState struct {
 	// failures count against the budget; exhausted is set when it is spent.
 	failures  int
 	exhausted bool
+	// next is when a step that failed is tried again.
+	next time.Time
 	// attempt is the number of the last attempt, startedSeq the event that
 	// started it, which is the cause of what follows.
 	attempt    int
 	startedSeq uint64
 }
 
-// group is the steps that share one list of preflights. They are looked at
-// together and, when a preflight holds, wait together.
+// group is the steps that share one list of preflights, and what they may do. They
+// are looked at together and, when a preflight holds, wait together.
 type group struct {
 	attention
+	// changes is set when its steps change something, irreversible when that cannot
+	// be undone.
+	changes, irreversible bool
 	// heldStep is the step under which the group's hold is recorded, or empty.
 	heldStep string
 }
 
-// Mirrored is the preflight that asks, before each irreversible step, whether
-// an EKCO that started elsewhere would know of the action. It is no part of
-// plans, so that it also guards those that were made before it existed.
-const Mirrored = "Mirrored"
-
-// guarded adds to the step's preflights what is asked of every such step.
-func (a *run) guarded(planned journal.PlannedStep) journal.PlannedStep {
-	if a.mustBeMirrored(a.record, planned) {
-		planned.Preflights = append(slices.Clip(planned.Preflights), Mirrored)
-	}
-	return planned
-}
-
-func (r *Runner) mustBeMirrored(record journal.ActionRecord, planned journal.PlannedStep) bool {
-	_, ok := r.cfg.Preflights[Mirrored]
-	return ok && planned.Irreversible && !record.Request.DryRun
-}
-
 // takePlan makes the run's view of the record's plan.
 func (a *run) takePlan() {
+	a.gate = gateOf(a.record.Plan)
 	for _, planned := range a.record.Plan.Steps {
-		planned = a.guarded(planned)
-		code, _ := a.kind.Step(planned.Does)
-		progress := a.record.Steps[planned.ID]
-		step := &stepState{
-			planned: planned, code: code, group: a.groupOf(planned),
-			failures: a.past.failures[planned.ID], attempt: progress.Attempts,
-			exhausted: a.record.Stalled != nil && (startedBefore(progress) || progress.LastError != "") &&
-				!progress.Open && !progress.Done() && progress.NextTry.IsZero(),
-		}
-		if _, held := a.record.Holds[planned.ID]; held {
-			step.group.heldStep = planned.ID
-		}
-		a.steps = append(a.steps, step)
-		a.byID[planned.ID] = step
+		a.steps = append(a.steps, a.stepOf(planned, changes(planned)))
+	}
+	for _, planned := range a.record.Plan.Undo {
+		// The gate is about what begins, not about the way back.
+		a.undo = append(a.undo, a.stepOf(planned, false))
 	}
 }
 
-func (a *run) groupOf(planned journal.PlannedStep) *group {
-	key := strings.Join(planned.Preflights, "\x00")
+// stepOf makes the run's view of a step.
+func (a *run) stepOf(planned journal.PlannedStep, changes bool) *stepState {
+	planned = a.guarded(a.record, planned)
+	code, _ := a.kind.Step(planned.Does)
+	progress := a.record.Steps[planned.ID]
+	step := &stepState{
+		planned: planned, code: code, group: a.groupOf(planned, changes),
+		failures: a.past.failures[planned.ID], attempt: progress.Attempts, next: progress.NextTry,
+		exhausted: a.record.Stalled != nil && (startedBefore(progress) || progress.LastError != "") &&
+			!progress.Open && !progress.Done() && progress.NextTry.IsZero(),
+	}
+	a.byID[planned.ID] = step
+	return step
+}
+
+// groupOf returns the group of a step, which waits if the step is on record as
+// held.
+func (a *run) groupOf(planned journal.PlannedStep, changes bool) *group {
+	key := fmt.Sprint(changes, planned.Irreversible, planned.Preflights)
 	if a.groups[key] == nil {
-		a.groups[key] = &group{}
+		a.groups[key] = &group{changes: changes, irreversible: planned.Irreversible}
+	}
+	if _, held := a.record.Holds[planned.ID]; held {
+		a.groups[key].heldStep = planned.ID
 	}
 	return a.groups[key]
 }
@@ -112,7 +110,7 @@ func (a *run) allDone() bool {
 
 func (a *run) busySteps() int {
 	busy := 0
-	for _, s := range a.steps {
+	for _, s := range a.byID {
 		if s.busy {
 			busy++
 		}

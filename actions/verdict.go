@@ -2,6 +2,7 @@ package actions
 
 import (
 	"context"
+	"time"
 
 	"github.com/replicatedhq/ekco/journal"
 )
@@ -24,7 +25,8 @@ func (f PreflightFunc) Check(ctx context.Context, record journal.ActionRecord) V
 // Verdict is a preflight's answer.
 type Verdict struct {
 	Kind VerdictKind
-	// Reason is for people. It is empty when the verdict is [VerdictPass].
+	// Reason is for people. With a [VerdictPass] it is empty, or why EKCO goes on
+	// although it was to wait; it is then put on record.
 	Reason string
 	// Advice is what a person can do when a [VerdictAbandon] comes too late, or
 	// about a Loss. It may be empty.
@@ -34,6 +36,11 @@ type Verdict struct {
 	// until somebody was told. What comes before the first colon of Reason says
 	// what is lost.
 	Loss bool
+	// Lasting is how long the verdict must have been the answer, look after look,
+	// before it counts; zero means that it counts at once. Until then the step
+	// waits, with Meanwhile as the reason.
+	Lasting   time.Duration
+	Meanwhile string
 }
 
 // VerdictKind is what follows from a verdict.
@@ -59,6 +66,10 @@ const (
 // Pass returns the verdict that nothing speaks against the step.
 func Pass() Verdict { return Verdict{Kind: VerdictPass} }
 
+// PassBecause returns the verdict that nothing speaks against the step any more,
+// for a reason that is put on record.
+func PassBecause(reason string) Verdict { return Verdict{Kind: VerdictPass, Reason: reason} }
+
 // Warn returns the verdict that a person should know the reason.
 func Warn(reason string) Verdict { return Verdict{Kind: VerdictWarn, Reason: reason} }
 
@@ -66,6 +77,14 @@ func Warn(reason string) Verdict { return Verdict{Kind: VerdictWarn, Reason: rea
 // can be done.
 func WarnOfLoss(reason, advice string) Verdict {
 	return Verdict{Kind: VerdictWarn, Reason: reason, Advice: advice, Loss: true}
+}
+
+// OnceLasting returns the verdict as one that counts only once it has lasted, for
+// what often passes by itself. Until then the step waits, with meanwhile as the
+// reason.
+func (v Verdict) OnceLasting(span time.Duration, meanwhile string) Verdict {
+	v.Lasting, v.Meanwhile = span, meanwhile
+	return v
 }
 
 // Hold returns the verdict that the step must wait.
@@ -81,6 +100,14 @@ func (v Verdict) tooLate() Verdict {
 		reason += ": " + v.Advice
 	}
 	return Hold(reason)
+}
+
+// held turns a verdict that does not let a step start into the hold it comes to.
+func (v Verdict) held() Verdict {
+	if v.Kind == VerdictHold {
+		return v
+	}
+	return Hold(v.Reason)
 }
 
 // Check is what a preflight answered.

@@ -76,7 +76,7 @@ func (a *run) toldOf(check Check) bool {
 		return true
 	}
 	// Somebody may have answered it since.
-	past, err := readHistory(a.work, a.cfg.Store, a.record.ID)
+	past, err := a.readHistory(a.work, a.record.ID)
 	if err != nil {
 		a.log.Warn("cannot read whether a warning was answered", "preflight", check.Preflight, "error", err)
 		return false
@@ -97,5 +97,5 @@ func (a *run) isAttended() bool {
 
 // noteDeferral remembers that a step was held by what it may wait for.
 func (a *run) noteDeferral(held journal.PlannedStep, preflight string) {
-	a.deferred = a.deferred || preflight == held.MayWaitFor
+	a.deferred = a.deferred || held.MayWait(preflight)
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/fsm"
+	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/internal/kube/kubesim"
 	"github.com/replicatedhq/ekco/journal"
 	"github.com/replicatedhq/ekco/journal/memory"
@@ -29,6 +30,8 @@ type world struct {
 	cluster *kubesim.Cluster
 	logged  strings.Builder
 	logMu   sync.Mutex
+	// beforeRequest, when set, is called before each request.
+	beforeRequest func()
 	// options, when set, are the parts of a purge as one incarnation reaches
 	// them; a nil fuse never burns. describe tells of what they reach.
 	options  func(f *fuse) []actions.PurgeOption
@@ -66,7 +69,7 @@ func (w *world) config(kinds map[journal.ActionKind]actions.Kind) actions.Config
 // the same answer.
 func policy(verdict actions.Verdict) map[string]actions.Preflight {
 	preflights := make(map[string]actions.Preflight)
-	for _, name := range actions.PurgePolicy() {
+	for _, name := range actions.StandingPolicy(journal.ActionRecord{}) {
 		preflights[name] = always(verdict)
 	}
 	return preflights
@@ -94,7 +97,25 @@ func (w *world) appendAbout(subject journal.Subject, actor string, payload journ
 // request puts a request on disk.
 func (w *world) request(subject journal.Subject, request journal.ActionRequested) {
 	w.t.Helper()
+	if w.beforeRequest != nil {
+		w.beforeRequest()
+	}
 	w.appendAbout(subject, "operator", request, journal.TypeActionRequested)
+}
+
+// requestPurge puts the request of a node's purge on disk as the machines write
+// it: with what was last observed of the node.
+func (w *world) requestPurge(node kube.Node, request journal.ActionRequested) {
+	w.t.Helper()
+	request.Kind = journal.ActionPurgeNode
+	if request.Node == nil {
+		facts := node.Facts
+		if now, err := w.cluster.Node(w.t.Context(), node.Name); err == nil && now.UID == node.UID {
+			facts = now.Facts
+		}
+		request.Node = &facts
+	}
+	w.request(journal.NodeSubject(node.Name, node.UID), request)
 }
 
 // record folds the open action from the journal, as a start does.
@@ -164,6 +185,8 @@ func tell(payload journal.Payload) string {
 		return fmt.Sprintf("held %q by %s", p.Step, p.Preflight)
 	case *journal.ActionReleased:
 		return fmt.Sprintf("released %q by %s", p.Step, p.Preflight)
+	case *journal.ActionLeft:
+		return fmt.Sprintf("left %s: %s", p.What, p.Reason)
 	case *journal.StepStarted:
 		return fmt.Sprintf("started %s #%d", p.Step, p.Attempt)
 	case *journal.StepDone:
@@ -290,7 +313,7 @@ const testKind journal.ActionKind = "test"
 
 // script is a Kind whose steps are told what to do.
 type script struct {
-	steps []journal.PlannedStep
+	steps, undo []journal.PlannedStep
 	// plan, do, and prove may be nil: then all goes well, and the proof is that
 	// do was called.
 	plan  func() error
@@ -309,7 +332,7 @@ func (k *script) Plan(context.Context, journal.ActionRecord) (journal.Plan, erro
 			return journal.Plan{}, err
 		}
 	}
-	return journal.Plan{Steps: k.steps}, nil
+	return journal.Plan{Steps: k.steps, Undo: k.undo}, nil
 }
 
 func (k *script) Step(does string) (actions.Step, bool)    { return k, does == "act" }

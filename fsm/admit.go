@@ -110,7 +110,7 @@ func admit(s *State, p Policy, now time.Time, request Request) (Admission, error
 // is not to be purged by somebody who wants that purge finished; --force tells.
 func (s *State) meant(nodes []*Node, request Request) *Node {
 	present := nodes[0]
-	if request.Force || !present.Present() || present.Unreachable() || s.openPurge(present.UID) != nil {
+	if request.Force || !present.mayAnswer() || s.openPurge(present.UID) != nil {
 		return present
 	}
 	for _, n := range nodes[1:] {
@@ -141,10 +141,8 @@ func (s *State) openPurge(nodeUID string) *journal.ActionRecord {
 // admitNew admits a purge of a node that has none open.
 func admitNew(v *view, n *Node, request Request) (Admission, error) {
 	role := n.Facts.Role
-	if ready, least := v.counts.ready(role), request.guarded(v.policy).minReady(role); n.Ready() && ready <= least && !request.Force {
-		return refuse(n, request, RuleReadyMinimums, fmt.Sprintf(
-			"the node is ready and one of %d ready %s nodes, and at least %d must stay; make it unready first, add another node, or use --force",
-			ready, role, least))
+	if others, least := v.counts.readyWithout(n), request.guarded(v.policy).minReady(role); n.mayBeReady() && others < least && !request.Force {
+		return refuse(n, request, RuleReadyMinimums, guardReason(n, others, least))
 	}
 	id := v.actionID(journal.ActionPurgeNode, n)
 	reason := request.Reason
@@ -156,13 +154,23 @@ func admitNew(v *view, n *Node, request Request) (Admission, error) {
 		Cause: max(n.FactsSeq, n.GoneSeq), Actor: request.Actor,
 		Payload: journal.ActionRequested{
 			Kind: request.Kind, Reason: reason, Manual: true, Force: request.Force,
-			Live: n.Present() && n.UnreachableSince.IsZero(), DryRun: request.DryRun || v.policy.DryRun,
+			Live: n.mayAnswer(), DryRun: request.DryRun || v.policy.DryRun,
 			Node: n.lastFacts(), MaintainRook: request.MaintainRook,
 		},
 	}}
 	plan := &nodePlan{node: n, state: n.State}
 	(&round{view: v}).move(plan, Purging)
 	return Admission{Action: id, Events: append(append(events, plan.events...), v.warned(n, id, request)...)}, nil
+}
+
+func guardReason(n *Node, others, least int) string {
+	role := n.Facts.Role
+	if n.Ready() {
+		return fmt.Sprintf("the node is ready and one of %d ready %s nodes, and at least %d must stay; make it unready first, add another node, or use --force",
+			others+1, role, least)
+	}
+	return fmt.Sprintf("the node comes and goes, %d other %s nodes are ready, and at least %d must stay; shut it down first, add another node, or use --force",
+		others, role, least)
 }
 
 // admitOpen answers a request for a node whose purge is open.

@@ -296,6 +296,30 @@ func TestAnUnknownNodeIsAnErrorWithNearNames(t *testing.T) {
 	}
 }
 
+func TestANameInCapitalsIsNearTheNodeThatIsMeant(t *testing.T) {
+	w := newWorld(t)
+	w.cluster("worker-1", "Db.Example")
+	for typed, want := range map[string]string{"WORKER-1": "worker-1", "Worker1": "worker-1", "db.example": "Db.Example"} {
+		_, err := w.admit(ask(typed))
+		if err == nil || !strings.Contains(err.Error(), "did you mean "+want+"?") {
+			t.Errorf("%s: %v", typed, err)
+		}
+	}
+}
+
+func TestAPurgedNodeIsNotWhatWasMeant(t *testing.T) {
+	w := newWorld(t)
+	w.cluster("worker-1", "worker-2")
+	w.s.Nodes[uidOf("worker-2")].State = Purged
+	_, admitErr := w.admit(ask("worker-22"))
+	_, pauseErr := Pause(w.s, w.now, "worker-22", "r", 0, "a")
+	for _, err := range []error{admitErr, pauseErr} {
+		if err == nil || !strings.Contains(err.Error(), "did you mean worker-1?") || strings.Contains(err.Error(), "or worker-2") {
+			t.Errorf("offers a purged node: %v", err)
+		}
+	}
+}
+
 func TestOnlyAPurgeCanBeAskedFor(t *testing.T) {
 	w := newWorld(t)
 	w.cluster("w1")

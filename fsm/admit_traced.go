@@ -3,7 +3,6 @@ package fsm
 import (
 	"fmt"
 	"iter"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -132,7 +131,7 @@ func (s *State) untraced(request Request) error {
 	unknown := s.unknownNode(request.Node)
 	if request.Traces != nil {
 		unknown.Places, unknown.Doubts = request.Traces.Places, request.Traces.Doubts
-		unknown.Near = Near(request.Node, both(maps.Keys(s.cached().byName), request.Traces.Names))
+		unknown.Near = Near(request.Node, both(s.namesLeft(), request.Traces.Names))
 	}
 	return unknown
 }
@@ -145,5 +144,18 @@ func both(names iter.Seq[string], others []string) iter.Seq[string] {
 }
 
 func (s *State) unknownNode(name string) *UnknownNodeError {
-	return &UnknownNodeError{Name: name, Near: Near(name, maps.Keys(s.cached().byName))}
+	return &UnknownNodeError{Name: name, Near: Near(name, s.namesLeft())}
+}
+
+// namesLeft yields the names that a person can mean: those of which not every
+// machine is purged.
+func (s *State) namesLeft() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for name, uids := range s.cached().byName {
+			left := slices.ContainsFunc(uids, func(uid string) bool { return s.Nodes[uid] != nil && s.Nodes[uid].State != Purged })
+			if left && !yield(name) {
+				return
+			}
+		}
+	}
 }

@@ -27,6 +27,7 @@ func (s *State) Apply(e journal.Event) {
 		return
 	}
 	s.fold(e, payload)
+	s.noteOperator(e)
 }
 
 // carry keeps an event that cannot be read from doing harm.
@@ -74,20 +75,16 @@ func (s *State) openUnreadable(e journal.Event) *journal.ActionRecord {
 
 func (s *State) fold(e journal.Event, payload journal.Payload) {
 	switch p := payload.(type) {
-	case *journal.JournalCreated:
-		s.Journal.ID = p.JournalID
-	case *journal.JournalSalvaged:
-		s.Journal.Salvaged, s.Journal.SalvagedAt = p, e.Time
-	case *journal.JournalAccepted:
-		s.Journal.Salvaged, s.Journal.SalvagedAt = nil, time.Time{}
 	case *journal.OperatorStarted:
 		s.foldStarted(e, p)
 	case *journal.OperatorStopped:
 		s.Operator.StoppedAt = e.Time
 		s.API.SettlingFrom = time.Time{}
+	case *journal.ClockJumped:
+		s.foldJumped(e, p)
 	case *journal.APILost:
 		if s.API.LostAt.IsZero() {
-			s.API.LostAt = e.Time
+			s.API.LostAt, s.API.Error = e.Time, p.Error
 		}
 	case *journal.APIRecovered:
 		s.API = APIState{SettlingFrom: e.Time}
@@ -114,14 +111,17 @@ func (s *State) fold(e journal.Event, payload journal.Payload) {
 	case *journal.PauseCleared:
 		delete(s.Pauses, pauseKey(e.Subject))
 	default:
-		s.foldAction(e, payload)
+		if !s.Journal.fold(e, payload) {
+			s.foldAction(e, payload)
+		}
 	}
 }
 
 // foldStarted begins a new watch. An outage that the last operator noted is
 // over or will be noticed again; until then settling keeps EKCO from acting.
 func (s *State) foldStarted(e journal.Event, p *journal.OperatorStarted) {
-	s.Operator = OperatorState{Version: p.Version, Host: p.Host, StartedAt: e.Time, DryRun: p.DryRun}
+	s.takeUpClock(e, p)
+	s.Operator = OperatorState{Version: p.Version, Host: p.Host, StartedAt: e.Time, DryRun: p.DryRun, Command: p.Command}
 	s.API = APIState{SettlingFrom: e.Time}
 	if p.ClusterUID != "" {
 		s.Journal.ClusterUID = p.ClusterUID

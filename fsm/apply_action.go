@@ -15,7 +15,7 @@ func (s *State) foldAction(e journal.Event, payload journal.Payload) {
 	case *journal.ActionAdopted:
 		s.foldAdopted(e, p)
 		return
-	case *journal.ActionRefused, *journal.JournalExported, *journal.JournalImported:
+	case *journal.ActionRefused:
 		return
 	}
 	rec := s.Actions[e.Action]
@@ -36,6 +36,11 @@ func (s *State) foldAction(e journal.Event, payload journal.Payload) {
 		s.stepAction(rec, actionHold)
 	case *journal.ActionReleased:
 		s.release(rec, p.Step)
+	case *journal.ActionLeft:
+		if rec.Left == nil {
+			rec.Left = map[string]string{}
+		}
+		rec.Left[p.What] = p.Reason
 	case *journal.StepStarted:
 		s.foldStepStarted(e, rec, p)
 	case *journal.StepDone:
@@ -48,10 +53,7 @@ func (s *State) foldAction(e journal.Event, payload journal.Payload) {
 	case *journal.ActionRetried:
 		s.foldRetried(rec)
 	case *journal.ActionCancelling:
-		if !rec.PastNoReturn {
-			rec.Cancelling = p
-			s.stepAction(rec, actionCancel)
-		}
+		s.foldCancelling(rec, p)
 	case *journal.ActionEnded:
 		s.foldEnded(e, rec, p)
 	case *journal.ActionWarned:
@@ -72,15 +74,20 @@ func (s *State) foldRequested(e journal.Event, p *journal.ActionRequested) {
 	})
 }
 
+// foldAdopted opens an action of another journal. One that this journal's own
+// mirror knows more of than the journal, which lost its newest events, goes on
+// as the mirror has it.
 func (s *State) foldAdopted(e journal.Event, p *journal.ActionAdopted) {
 	rec := p.Record
-	if rec.ID == "" || (e.Action != "" && e.Action != rec.ID) || rec.Ended != nil || s.Actions[rec.ID] != nil {
+	known := s.Actions[rec.ID] != nil && p.JournalID != s.Journal.ID
+	if rec.ID == "" || (e.Action != "" && e.Action != rec.ID) || rec.Ended != nil || known {
 		s.problem(e, "the adopted action %q has ended, has another id than the event or is open already", rec.ID)
 		return
 	}
 	rec.LastSeq = e.Seq
 	rec.Status = statusOf(&rec)
 	s.open(&rec)
+	countAnew(&rec, e.Time)
 	subject := rec.Subject
 	switch {
 	case subject.Kind != "Node" || subject.UID == "" || s.Nodes[subject.UID] != nil:
@@ -109,6 +116,8 @@ func (s *State) open(rec *journal.ActionRecord) {
 // needed when another journal's record is adopted.
 func statusOf(rec *journal.ActionRecord) journal.ActionStatus {
 	switch {
+	case rec.Stalled != nil && rec.Undoing():
+		return Stalled
 	case rec.Cancelling != nil && !rec.PastNoReturn:
 		return Cancelling
 	case rec.Stalled != nil:
@@ -139,6 +148,15 @@ func (s *State) release(rec *journal.ActionRecord, step string) {
 	if len(rec.Holds) == 0 && rec.Unreadable == "" {
 		s.stepAction(rec, actionRelease)
 	}
+}
+
+// foldCancelling ends what the action waited for: it goes no further forward.
+func (s *State) foldCancelling(rec *journal.ActionRecord, p *journal.ActionCancelling) {
+	if rec.PastNoReturn {
+		return
+	}
+	rec.Cancelling, rec.Stalled, rec.Holds = p, nil, nil
+	s.stepAction(rec, actionCancel)
 }
 
 func (s *State) foldStepStarted(e journal.Event, rec *journal.ActionRecord, p *journal.StepStarted) {
@@ -200,8 +218,12 @@ func (s *State) foldRetried(rec *journal.ActionRecord) {
 			rec.Steps[id] = step
 		}
 	}
-	if rec.Unreadable == "" {
-		s.stepAction(rec, actionRetry)
+	if rec.Unreadable != "" {
+		return
+	}
+	s.stepAction(rec, actionRetry)
+	if rec.Cancelling != nil {
+		s.stepAction(rec, actionCancel)
 	}
 }
 
@@ -212,6 +234,10 @@ func (s *State) foldEnded(e journal.Event, rec *journal.ActionRecord, p *journal
 	delete(s.Warnings, rec.ID)
 	delete(s.cached().shared, rec.ID)
 	n := s.Nodes[rec.Subject.UID]
+	if n != nil {
+		n.noteVain(e, rec, p)
+		n.forgetOutlived(rec.ID)
+	}
 	switch rec.Kind {
 	case journal.ActionPurgeNode:
 		s.nodesChanged()
@@ -249,12 +275,11 @@ func (n *Node) endClear(rec *journal.ActionRecord, outcome journal.Outcome) {
 }
 
 func plannedStep(rec *journal.ActionRecord, id string) *journal.PlannedStep {
-	for i := range rec.Plan.Steps {
-		if rec.Plan.Steps[i].ID == id {
-			return &rec.Plan.Steps[i]
-		}
+	step, planned := rec.Plan.Step(id)
+	if !planned {
+		return nil
 	}
-	return nil
+	return &step
 }
 
 func setStep(rec *journal.ActionRecord, id string, step journal.StepRecord) {

@@ -23,7 +23,9 @@ func (s *State) foldObserved(e journal.Event, p *journal.NodeObserved) {
 	case n.State == Purged:
 		return // a late list; what was purged never comes back under its UID
 	}
-	n.observe(e, p.NodeFacts)
+	former := n.UnreachableSince
+	n.observe(e, p)
+	s.noteOutlived(n, former)
 	s.replaceNamesakes(e, n)
 }
 
@@ -36,18 +38,19 @@ func (s *State) addNode(subject journal.Subject, state journal.NodeState, since 
 }
 
 // observe takes over new facts. The object exists, so it is not gone.
-func (n *Node) observe(e journal.Event, facts journal.NodeFacts) {
+func (n *Node) observe(e journal.Event, p *journal.NodeObserved) {
+	facts := p.NodeFacts
 	oldTaint, _ := n.Facts.Unreachable()
 	taint, unreachable := facts.Unreachable()
 	switch {
 	case !unreachable:
 		n.UnreachableSince = time.Time{}
+	case n.Facts.Flapping && !facts.Flapping:
+		n.UnreachableSince = e.Time.Add(-time.Duration(p.UnreachableFor)) // by what EKCO saw
 	case !n.UnreachableSince.IsZero() && (taint.IsZero() || taint.Equal(oldTaint)):
 		// still the same loss
-	case taint.IsZero() || taint.After(e.Time):
-		n.UnreachableSince = e.Time
 	default:
-		n.UnreachableSince = taint
+		n.UnreachableSince = e.Time
 	}
 	n.Facts, n.FactsSeq = facts, e.Seq
 	n.GoneAt, n.GoneReason, n.GoneSeq, n.ReplacedBy = time.Time{}, "", 0, ""
@@ -159,7 +162,7 @@ func (s *State) removeNode(uid string) {
 // forgetLoss drops what only mattered while the node was lost: a later loss
 // begins anew.
 func (s *State) forgetLoss(n *Node) {
-	n.LastPurge = nil
+	n.LastPurge, n.Vain = nil, nil
 	for _, pod := range n.Pods {
 		if s.Actions[pod.Action] == nil {
 			pod.Action, pod.Outcome = "", ""
@@ -190,4 +193,14 @@ func (s *State) foldTerminating(e journal.Event, p *journal.PodTerminating) {
 		n.Pods[pod.UID] = pod
 	}
 	pod.DeletionTimestamp, pod.Seq = p.DeletionTimestamp, e.Seq
+	pod.SeenAt, pod.Grace = e.Time, graceOf(e, p)
+}
+
+// graceOf returns how long the pod may take from now on, at most. Old events do
+// not say it: there, the deletion timestamp must do.
+func graceOf(e journal.Event, p *journal.PodTerminating) journal.Duration {
+	if p.GracePeriod != nil {
+		return *p.GracePeriod
+	}
+	return journal.Duration(max(0, p.DeletionTimestamp.Sub(e.Time)))
 }

@@ -3,6 +3,7 @@ package fsm
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/replicatedhq/ekco/journal"
@@ -19,12 +20,12 @@ type CheckResult struct {
 // CheckRule asks one rule whether the action may take its next step. What
 // holds an automatic action is a warning to a person's, except SafeMode and
 // OneAtATime, which hold both; Settling concerns automatic actions only. A rule
-// that is not known holds.
+// that is not known holds, and so does one about a node that is not known.
 func CheckRule(s *State, p Policy, now time.Time, name string, rec journal.ActionRecord) CheckResult {
 	if name == RuleOneAtATime {
 		return checkTurn(s, &rec)
 	}
-	v := look(s, p, now)
+	v := glance(s, p, now)
 	n := s.Nodes[rec.Subject.UID]
 	known := false
 	var result CheckResult
@@ -33,8 +34,11 @@ func CheckRule(s *State, p Policy, now time.Time, name string, rec journal.Actio
 			continue
 		}
 		known = true
-		concerned := (!rule.purgeOnly || rec.Kind == journal.ActionPurgeNode) && (rule.cluster || n != nil)
-		if concerned && rule.refuses(v, n) {
+		switch {
+		case rule.purgeOnly && rec.Kind != journal.ActionPurgeNode:
+		case n == nil && !rule.cluster:
+			result = result.and(unknownTo(rec))
+		case rule.refuses(v, n):
 			result = result.and(severity(rule, v, n, rec.Request.Manual))
 		}
 	}
@@ -42,6 +46,17 @@ func CheckRule(s *State, p Policy, now time.Time, name string, rec journal.Actio
 		return CheckResult{Hold: true, Reason: fmt.Sprintf("this EKCO does not know the preflight %q; run the version that planned the action", name)}
 	}
 	return result
+}
+
+// unknownTo is the answer of a rule about a node that has no machine. A person may
+// ask for a node that EKCO never saw, and is told so.
+func unknownTo(rec journal.ActionRecord) CheckResult {
+	if rec.Request.Manual {
+		return CheckResult{}
+	}
+	return CheckResult{Hold: true, Reason: fmt.Sprintf(
+		"node %s (uid %s) is none of those that EKCO has seen, so it cannot be told whether policy allows this; EKCO goes on when it sees the node",
+		rec.Subject.Name, rec.Subject.UID)}
 }
 
 // and joins the answers of two rules of one name, such as the two pauses.
@@ -91,10 +106,22 @@ func blocks(other, rec *journal.ActionRecord) bool {
 		// Its effect may be happening, whatever its status.
 	case other.Stalled != nil || other.Unreadable != "" || other.Cancelling != nil || deferred(other):
 		return false
-	case rec.Request.Manual && !other.Request.Manual && len(other.Holds) > 0 && len(other.Steps) == 0:
+	case rec.Request.Manual && !other.Request.Manual && len(other.Holds) > 0 && (len(other.Steps) == 0 || heldByPolicy(other)):
 		return false
 	}
 	return turnOrder(other, rec) < 0
+}
+
+// heldByPolicy reports whether nothing but rules of policy holds an action. What
+// EKCO began by itself can wait for them for days, and a person need not.
+func heldByPolicy(rec *journal.ActionRecord) bool {
+	for _, hold := range rec.Holds {
+		isRule := slices.ContainsFunc(rules(), func(r rule) bool { return r.name == hold.Preflight && r.name != RuleOneAtATime })
+		if !isRule {
+			return false
+		}
+	}
+	return len(rec.Holds) > 0
 }
 
 func turnOrder(a, b *journal.ActionRecord) int {

@@ -105,7 +105,7 @@ func TestRulesHoldAnAutomaticAction(t *testing.T) {
 	w := due(t, "w1")
 	w.decide()
 	rec := *w.s.Actions[w.open(journal.ActionPurgeNode, "w1")]
-	w.observe("w1", excluded, unreachableSince(epoch))
+	w.observe("w1", excluded, w.asLost("w1"))
 	w.p.MaxUnknown = MaxUnknown{}
 	w.p.MinReadyWorkers = 50
 	w.tell(journal.TypePauseSet, w.node("w1").Subject(), journal.PauseSet{Reason: "r"})
@@ -156,5 +156,20 @@ func TestRulesOfPurgesDoNotConcernClears(t *testing.T) {
 		if got := CheckRule(w.s, w.p, w.now, rule, rec); got != (CheckResult{}) {
 			t.Errorf("%s: got %+v, want a pass", rule, got)
 		}
+	}
+}
+
+func TestARuleThatDoesNotKnowTheNodeHoldsAnAutomaticAction(t *testing.T) {
+	w := newWorld(t)
+	w.cluster("w1")
+	rec := journal.ActionRecord{ID: "clear-w2-1", Kind: journal.ActionClearNode, Subject: journal.NodeSubject("w2", uidOf("w2"))}
+	for _, rule := range []string{RulePaused, RuleExcluded} {
+		if got := CheckRule(w.s, w.p, w.now, rule, rec); !got.Hold || !strings.Contains(got.Reason, "w2") {
+			t.Errorf("%s: got %+v, want a hold that names the node", rule, got)
+		}
+	}
+	rec.Request.Manual = true
+	if got := CheckRule(w.s, w.p, w.now, RuleExcluded, rec); got != (CheckResult{}) {
+		t.Errorf("a person's request for a node that nobody saw: got %+v, want a pass", got)
 	}
 }

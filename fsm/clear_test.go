@@ -1,6 +1,7 @@
 package fsm
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -174,4 +175,76 @@ func TestAnAdoptedClearKeepsItsPodsFromASecondOne(t *testing.T) {
 	w.terminating("w1", "b")
 	w.pass(time.Hour / 2)
 	w.wantDecided("action.requested w1: clear-node b")
+}
+
+func TestWhatWasBegunForALossThatHasEndedIsNotGoneOnWithForTheNext(t *testing.T) {
+	for name, lose := range map[string]func(w *world){
+		"the return was seen":     func(w *world) { w.observe("w1"); w.lose("w1") },
+		"the return was not seen": func(w *world) { w.lose("w1") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := lostWithPods(t)
+			w.p.PurgeDeadNodes = true
+			w.pass(time.Hour)
+			w.decide()
+			clearing, purging := w.open(journal.ActionClearNode, "w1"), w.open(journal.ActionPurgeNode, "w1")
+			lose(w)
+			w.wantDecided("action.cancelling w1", "action.cancelling w1", "node.transitioned w1: Purging to Clearing")
+			w.end(clearing, journal.OutcomeAbandoned)
+			w.end(purging, journal.OutcomeAbandoned)
+			w.wantDecided()
+			w.pass(5 * time.Minute)
+			w.wantDecided("action.requested w1: clear-node a b")
+			if left := w.node("w1").Outlived; len(left) != 0 {
+				t.Errorf("remembered are %q", left)
+			}
+		})
+	}
+}
+
+func TestOfALossThatHasEndedOnlyWhatCanBeGivenUpIsGivenUp(t *testing.T) {
+	w := due(t, "w1", "w2")
+	w.decide()
+	purging := w.open(journal.ActionPurgeNode, "w1")
+	w.plan(purging)
+	w.startStep(purging, "look")
+	w.act(purging, journal.TypeStepDone, journal.StepDone{Step: "look", Attempt: 1})
+	w.startStep(purging, "delete-node")
+	w.observe("w1")
+	w.lose("w1")
+	byHand := w.mustAdmit(ask("w2")).Action
+	w.observe("w2")
+	w.lose("w2")
+	w.decide()
+	for _, id := range []string{purging, byHand} {
+		if w.s.Actions[id].Cancelling != nil {
+			t.Errorf("%s is being cancelled", id)
+		}
+	}
+}
+
+func TestWhatIsSwitchedOffIsNotGoneOnWithUnlessItIsPastItsPointOfNoReturn(t *testing.T) {
+	w := lostWithPods(t)
+	w.p.PurgeDeadNodes = true
+	w.pass(time.Hour)
+	w.decide()
+	w.p.PurgeDeadNodes, w.p.ClearDeadNodes, w.p.Passive = false, false, true
+	w.wantDecided() // a command's own settings are not the operator's
+	w.p.Passive = false
+	d := w.wantDecided("action.cancelling w1", "action.cancelling w1")
+	for _, draft := range d.Events {
+		if reason := draft.Payload.(journal.ActionCancelling).Reason; !strings.Contains(reason, "_dead_nodes is off") {
+			t.Errorf("the reason is %q", reason)
+		}
+	}
+
+	w = due(t, "w1")
+	w.decide()
+	purging := w.open(journal.ActionPurgeNode, "w1")
+	w.plan(purging)
+	w.startStep(purging, "look")
+	w.act(purging, journal.TypeStepDone, journal.StepDone{Step: "look", Attempt: 1})
+	w.startStep(purging, "delete-node")
+	w.p.PurgeDeadNodes = false
+	w.wantDecided()
 }

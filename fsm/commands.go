@@ -73,15 +73,15 @@ func pauseSubject(s *State, node string) journal.Subject {
 }
 
 // Retry drafts a new retry budget for the open action, to be used at once. It
-// returns a *[RefusedError] for an action that is being cancelled or cannot be
-// read, and [ErrNoSuchAction] when it is not open.
+// returns a *[RefusedError] for an action that is being cancelled, unless it has
+// something to take back, or cannot be read, and [ErrNoSuchAction] when it is not open.
 func Retry(s *State, action, reason, actor string) ([]journal.Draft, error) {
 	rec, err := s.openAction("retry", action)
 	if err != nil {
 		return nil, err
 	}
 	switch {
-	case rec.Cancelling != nil:
+	case rec.Cancelling != nil && !rec.Undoing():
 		return nil, &RefusedError{Rule: RuleCancelling, Reason: action + " is being cancelled: " + rec.Cancelling.Reason}
 	case rec.Unreadable != "":
 		return nil, &RefusedError{Rule: RuleUnreadable, Reason: unreadableReason(rec)}

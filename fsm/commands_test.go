@@ -90,6 +90,44 @@ func TestAnActionIsCancelledOnceAndOnlyBeforeItsPointOfNoReturn(t *testing.T) {
 	}
 }
 
+func TestAnActionThatIsTakenBackCanStallAndBeRetried(t *testing.T) {
+	w := due(t, "w1")
+	w.decide()
+	id := w.open(journal.ActionPurgeNode, "w1")
+	w.act(id, journal.TypeActionPlanned, journal.ActionPlanned{Plan: journal.Plan{
+		Steps: []journal.PlannedStep{{ID: "unlist"}, {ID: "delete-node", Irreversible: true}},
+		Undo:  []journal.PlannedStep{{ID: "list", Undoes: "unlist"}},
+	}})
+	w.startStep(id, "unlist")
+	w.act(id, journal.TypeActionHeld, journal.ActionHeld{Step: "delete-node", Preflight: "X"})
+	w.act(id, journal.TypeActionStalled, journal.ActionStalled{Step: "unlist"})
+	w.act(id, journal.TypeActionCancelling, journal.ActionCancelling{Reason: "wrong node"})
+	rec := w.s.Actions[id]
+	if rec.Status != Cancelling || rec.Stalled != nil || len(rec.Holds) != 0 {
+		t.Errorf("it turns back, and is %s: %+v", rec.Status, rec)
+	}
+	w.startStep(id, "list")
+	w.act(id, journal.TypeActionStalled, journal.ActionStalled{Step: "list"})
+	if rec := w.s.Actions[id]; rec.Status != Stalled || rec.PastNoReturn {
+		t.Errorf("it cannot turn back, and is %s: %+v", rec.Status, rec)
+	}
+	drafts, err := Retry(w.s, id, "repaired", person)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.write(drafts...)
+	if rec := w.s.Actions[id]; rec.Status != Cancelling || rec.Stalled != nil || rec.Cancelling == nil {
+		t.Errorf("it turns back again, and is %s: %+v", rec.Status, rec)
+	}
+	w.act(id, journal.TypeStepDone, journal.StepDone{Step: "list", Attempt: 1})
+	if _, err := Retry(w.s, id, "", person); !errors.Is(err, ErrRefused) {
+		t.Errorf("retry with nothing left to take back: %v", err)
+	}
+	if len(w.s.Problems) > 0 {
+		t.Errorf("problems: %q", w.s.Problems)
+	}
+}
+
 func TestResumeNamesWhatIsPaused(t *testing.T) {
 	w := newWorld(t)
 	w.cluster("w1")

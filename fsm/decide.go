@@ -102,10 +102,11 @@ func (r *round) cancelObsolete() []journal.Draft {
 	var events []journal.Draft
 	for _, rec := range r.Actions {
 		n := r.Nodes[rec.Subject.UID]
-		if n == nil || rec.Cancelling != nil {
+		// A dry run leaves what is real to an operator that is none.
+		if n == nil || rec.Cancelling != nil || (r.policy.DryRun && !rec.Request.DryRun) {
 			continue
 		}
-		reason := obsolete(n, rec)
+		reason := cmp.Or(obsolete(n, rec), r.policy.switchedOff(rec))
 		if reason == "" {
 			continue
 		}
@@ -135,7 +136,7 @@ func (r *round) decideNode(n *Node) {
 		}
 	}
 	candidate := false
-	if n.Unreachable() {
+	if n.Unreachable() && !n.Facts.Flapping {
 		r.decideClear(plan)
 		candidate = r.mayPurge(n, open)
 	}
@@ -192,7 +193,8 @@ func (r *round) refused(n *Node, kind journal.ActionKind) *rule {
 	return nil
 }
 
-// actionID returns an id that is readable, and new among the open actions.
+// actionID returns an id that is readable, new among the open actions, and not
+// one that another journal gives an action of the same node.
 func (s *State) actionID(kind journal.ActionKind, n *Node) string {
 	verb := "act"
 	switch kind {
@@ -202,6 +204,9 @@ func (s *State) actionID(kind journal.ActionKind, n *Node) string {
 		verb = "purge"
 	}
 	base := fmt.Sprintf("%s-%s-%d", verb, n.Name, s.Seq)
+	if s.Journal.Mark != "" {
+		base += "-" + s.Journal.Mark
+	}
 	id := base
 	for i := 2; s.Actions[id] != nil; i++ {
 		id = fmt.Sprintf("%s-%d", base, i)

@@ -46,7 +46,7 @@ func (v *view) onlyPlayed(outcome journal.Outcome) bool {
 // enough, and the pod's own time must be over.
 func (r *round) podDue(n *Node, pod *Pod) time.Time {
 	nodeDue := n.UnreachableSince.Add(r.policy.ClearAfter)
-	podDue := pod.DeletionTimestamp.Add(r.policy.PodGrace)
+	podDue := pod.SeenAt.Add(time.Duration(pod.Grace) + r.policy.PodGrace)
 	if podDue.After(nodeDue) {
 		return podDue
 	}

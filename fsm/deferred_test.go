@@ -65,6 +65,10 @@ func TestAPurgeIsDeferredOnlyWhileNothingElseIsLeft(t *testing.T) {
 		"it waits for something else": {func(r *journal.ActionRecord) {
 			r.Holds["out"] = journal.ActionHeld{Step: "out", Preflight: RulePaused}
 		}, false},
+		"it waits for something else that it may": {func(r *journal.ActionRecord) {
+			r.Plan.Steps[1].MayAlsoWaitFor = []string{"StorageHealthy"}
+			r.Holds["out"] = journal.ActionHeld{Step: "out", Preflight: "StorageHealthy", Reason: "no answer"}
+		}, true},
 		"it waits for nothing":     {func(r *journal.ActionRecord) { clear(r.Holds) }, false},
 		"it stalled":               {func(r *journal.ActionRecord) { r.Stalled = &journal.ActionStalled{} }, false},
 		"a step is under way":      {func(r *journal.ActionRecord) { r.Steps["out"] = journal.StepRecord{Attempts: 1, Open: true} }, false},

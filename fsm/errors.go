@@ -78,16 +78,19 @@ func didYouMean(names []string) string {
 const maxNear = 3
 
 // Near returns the names that a person may have meant, the nearest first: at
-// most a third of the letters differ, or one name begins with the other.
+// most a third of the letters differ, or one name begins with the other. Upper
+// and lower case are the same.
 func Near(name string, known iter.Seq[string]) []string {
+	name = strings.ToLower(name)
 	type candidate struct {
 		name     string
 		distance int
 	}
 	var found []candidate
 	for other := range known {
-		distance := editDistance(name, other)
-		begins := len(name) > 1 && (strings.HasPrefix(other, name) || strings.HasPrefix(name, other))
+		lower := strings.ToLower(other)
+		distance := editDistance(name, lower)
+		begins := len(name) > 1 && (strings.HasPrefix(lower, name) || strings.HasPrefix(name, lower))
 		if begins || distance <= max(1, max(len(name), len(other))/3) {
 			found = append(found, candidate{other, distance})
 		}

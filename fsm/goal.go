@@ -2,6 +2,7 @@ package fsm
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/replicatedhq/ekco/journal"
 )
@@ -27,7 +28,13 @@ func obsolete(n *Node, rec *journal.ActionRecord) string {
 		return "" // what is left of the node must go too
 	case !n.GoneAt.IsZero():
 		return "the Node object is gone: " + n.GoneReason
-	case !n.Observed() || !n.UnreachableSince.IsZero() || rec.Request.Live:
+	case !n.Observed() || rec.Request.Live:
+		return ""
+	case n.Facts.Flapping:
+		return "the node comes and goes"
+	case !n.UnreachableSince.IsZero() && slices.Contains(n.Outlived, rec.ID):
+		return "the node was back meanwhile, and how long it is lost counts anew"
+	case !n.UnreachableSince.IsZero():
 		return ""
 	}
 	return "the node answers again"
@@ -51,6 +58,8 @@ func goal(n *Node, now journal.NodeState, open work) journal.NodeState {
 		return Clearing
 	case now == Clearing && len(n.Pods) == 0:
 		return Cleared
+	case now == Clearing && n.backsOff():
+		return Unknown
 	case (now == Clearing && n.podsToCome()) || now == Cleared:
 		return now
 	}

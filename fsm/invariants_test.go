@@ -1,6 +1,7 @@
 package fsm
 
 import (
+	"slices"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -48,7 +49,7 @@ func (h *history) decideAndCheck(t *rapid.T) {
 // checkRequest judges a request with arithmetic of its own.
 func (h *history) checkRequest(t *rapid.T, draft journal.Draft, request journal.ActionRequested) {
 	n := h.s.Nodes[draft.Subject.UID]
-	_, unreachable := n.Facts.Unreachable()
+	unreachable := tainted(n, "node.kubernetes.io/unreachable")
 	_, pausedAll := h.s.Pauses[""]
 	_, paused := h.s.Pauses[n.Name]
 	pausedAll = pausedAll && (h.s.Pauses[""].Until.IsZero() || h.now.Before(h.s.Pauses[""].Until))
@@ -71,7 +72,7 @@ func (h *history) checkRequest(t *rapid.T, draft journal.Draft, request journal.
 			continue
 		}
 		total++
-		if _, lost := other.Facts.Unreachable(); lost {
+		if tainted(other, "node.kubernetes.io/unreachable") {
 			unknown++
 		}
 		if other.Facts.Role == n.Facts.Role && len(other.Facts.Taints) == 0 {
@@ -85,10 +86,15 @@ func (h *history) checkRequest(t *rapid.T, draft journal.Draft, request journal.
 		h.checkPurge(t, draft.Action, n, ready)
 	}
 	for _, pod := range request.Pods {
-		if h.now.Sub(pod.DeletionTimestamp) < h.p.PodGrace || h.now.Sub(n.UnreachableSince) < h.p.ClearAfter {
+		seen := n.Pods[pod.UID]
+		if h.now.Sub(seen.SeenAt) < time.Duration(seen.Grace)+h.p.PodGrace || h.now.Sub(n.UnreachableSince) < h.p.ClearAfter {
 			t.Fatalf("%s takes on a pod that is not due", draft.Action)
 		}
 	}
+}
+
+func tainted(n *Node, key string) bool {
+	return slices.ContainsFunc(n.Facts.Taints, func(taint journal.Taint) bool { return taint.Key == key })
 }
 
 func (h *history) checkPurge(t *rapid.T, action string, n *Node, ready int) {

@@ -9,14 +9,13 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-func TestALostNodeIsUnknownSinceTheTimeOfItsTaint(t *testing.T) {
+func TestALostNodeIsUnknownSinceEKCOSawItLostWhateverItsTaintSays(t *testing.T) {
 	w := newWorld(t)
 	w.cluster("w1")
-	lostAt := w.now.Add(-time.Minute)
-	w.observe("w1", unreachableSince(lostAt))
+	w.observe("w1", unreachableSince(w.now.Add(-time.Minute)))
 	d := w.wantDecided("node.transitioned w1: Healthy to Unknown")
-	if got := w.node("w1").Since; !got.Equal(lostAt) {
-		t.Errorf("since: got %s, want %s", got, lostAt)
+	if got := w.node("w1").Since; !got.Equal(w.now) {
+		t.Errorf("since: got %s, want %s", got, w.now)
 	}
 	if got := d.Events[0].Cause; got != w.node("w1").FactsSeq {
 		t.Errorf("cause: got %d, want the fact %d", got, w.node("w1").FactsSeq)
@@ -203,4 +202,30 @@ func TestATransitionThatTheTableDoesNotAllowIsNotFolded(t *testing.T) {
 	if len(w.s.Problems) != 1 {
 		t.Errorf("problems: %q", w.s.Problems)
 	}
+}
+
+func TestANodeThatIsOnlyNotReadyIsNeitherLostNorClearedNorPurged(t *testing.T) {
+	w := newWorld(t)
+	w.cluster("w1", "w2", "w3")
+	w.p.MaxUnknown = MaxUnknown{}
+	for _, name := range []string{"w1", "w2"} {
+		w.observe(name, unready)
+		w.terminating(name, "pod-of-"+name)
+	}
+	w.pass(24 * time.Hour)
+	if d := w.wantDecided(); !d.Next.IsZero() {
+		t.Errorf("something is to be decided at %s", d.Next)
+	}
+	w.wantState("w1", Healthy)
+	if n := w.node("w1"); n.Unreachable() || n.Ready() || w.s.count().unreachable != 0 {
+		t.Errorf("unreachable: %v, ready: %v, counted: %+v", n.Unreachable(), n.Ready(), w.s.count())
+	}
+}
+
+func TestALostNodeWhoseKubeletAnswersAgainAndIsNotReadyHasReturned(t *testing.T) {
+	w := lostWithPods(t)
+	w.pass(6 * time.Minute)
+	w.decide()
+	w.observe("w1", unready)
+	w.wantDecided("action.cancelling w1", "node.transitioned w1: Clearing to Healthy")
 }

@@ -14,10 +14,10 @@ type Policy struct {
 	// ClearDeadNodes and PurgeDeadNodes switch automatic actions.
 	ClearDeadNodes bool
 	PurgeDeadNodes bool
-	// ClearAfter and PurgeAfter count from the time of the unreachable taint.
+	// ClearAfter and PurgeAfter count from when EKCO saw the node lost.
 	ClearAfter time.Duration
 	PurgeAfter time.Duration
-	// PodGrace is how long past its deletion timestamp a pod must be; 30 s.
+	// PodGrace is how long past its own time to end a pod must be; 30 s.
 	PodGrace time.Duration
 	// MinReadyPrimaries and MinReadyWorkers are what must be ready, without the
 	// node in question, for a purge of a node of that role.

@@ -103,7 +103,7 @@ func TestEachRuleRefusesInItsOrder(t *testing.T) {
 	node := w.node("w1").Subject()
 	w.tell(journal.TypeNodeGone, w.node("w2").Subject(), journal.NodeGone{Reason: "deleted"})
 	w.tell(journal.TypeNodeObserved, node, journal.NodeObserved{NodeFacts: journal.NodeFacts{
-		Role: journal.RoleWorker, Excluded: true, Taints: []journal.Taint{{Key: journal.TaintUnreachable, TimeAdded: epoch}},
+		Role: journal.RoleWorker, Excluded: true, Taints: w.node("w1").Facts.Taints,
 	}})
 	w.tell(journal.TypeJournalSalvaged, journal.JournalSubject, journal.JournalSalvaged{DamagedFile: "f"})
 	w.tell(journal.TypeAPILost, journal.ClusterSubject, journal.APILost{})
@@ -119,7 +119,7 @@ func TestEachRuleRefusesInItsOrder(t *testing.T) {
 		{"Settling", func() { w.pass(w.p.Settling) }},
 		{"Paused", func() { w.tell(journal.TypePauseCleared, journal.ClusterSubject, journal.PauseCleared{}) }},
 		{"Paused", func() { w.tell(journal.TypePauseCleared, node, journal.PauseCleared{}) }},
-		{"Excluded", func() { w.observe("w1", unreachableSince(epoch)) }},
+		{"Excluded", func() { w.observe("w1", w.asLost("w1")) }},
 		{"StormBrake", func() { w.p.MaxUnknown.Absolute = 1 }},
 		{"ReadyMinimums", func() { w.p.MinReadyWorkers = 0 }},
 		{"Cooldown", func() { w.pass(w.p.Cooldown) }},

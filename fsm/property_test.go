@@ -16,29 +16,35 @@ import (
 func TestRandomHistories(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		h := newHistory(t)
-		t.Repeat(map[string]func(*rapid.T){
-			"":              h.decideAndCheck,
-			"node observed": h.observeAny,
-			"node lost":     h.loseAny,
-			"node gone":     h.goneAny,
-			"node replaced": h.replaceAny,
-			"pod":           h.podAny,
-			"pod gone":      h.podGoneAny,
-			"operator":      h.operatorAny,
-			"pause":         h.pauseAny,
-			"resume":        h.resumeAny,
-			"person":        h.personAny,
-			"stranger":      h.strangerAny,
-			"command":       h.commandAny,
-			"runner":        h.runnerAny,
-			"runner again":  h.runnerAny,
-			"time":          h.timeAny,
-			"next":          h.untilNext,
-			"future":        h.futureAny,
-			"snapshot":      h.takeSnapshot,
-		})
+		moves := h.moves()
+		moves[""] = h.decideAndCheck
+		t.Repeat(moves)
 		h.checkReplay(t)
 	})
+}
+
+// moves are what can happen at random.
+func (h *history) moves() map[string]func(*rapid.T) {
+	return map[string]func(*rapid.T){
+		"node observed": h.observeAny,
+		"node lost":     h.loseAny,
+		"node gone":     h.goneAny,
+		"node replaced": h.replaceAny,
+		"pod":           h.podAny,
+		"pod gone":      h.podGoneAny,
+		"operator":      h.operatorAny,
+		"pause":         h.pauseAny,
+		"resume":        h.resumeAny,
+		"person":        h.personAny,
+		"stranger":      h.strangerAny,
+		"command":       h.commandAny,
+		"runner":        h.runnerAny,
+		"runner again":  h.runnerAny,
+		"time":          h.timeAny,
+		"next":          h.untilNext,
+		"future":        h.futureAny,
+		"snapshot":      h.takeSnapshot,
+	}
 }
 
 type history struct {
@@ -77,7 +83,7 @@ func (h *history) see(name string, options ...factsOption) {
 func anyNode(t *rapid.T) string { return rapid.SampledFrom(nodeNames).Draw(t, "node") }
 
 func (h *history) observeAny(t *rapid.T) {
-	options := rapid.SampledFrom([][]factsOption{nil, nil, {cordoned}, {excluded}}).Draw(t, "facts")
+	options := rapid.SampledFrom([][]factsOption{nil, nil, {cordoned}, {excluded}, {unready}}).Draw(t, "facts")
 	h.see(anyNode(t), options...)
 }
 

@@ -271,14 +271,14 @@ func TestASupersededPurgeCountsAsDoneOnlyIfTheNodeIsGone(t *testing.T) {
 	w.decide()
 	id := w.open(journal.ActionPurgeNode, "w1")
 	w.end(id, journal.OutcomeSuperseded)
-	w.wantDecided("node.transitioned w1: Purging to Unknown", "policy.refused Cluster: purge-node by Cooldown")
+	w.wantDecided("node.transitioned w1: Purging to Unknown", "policy.refused w1: purge-node by BackOff")
 	w.gone("w1", "deleted")
-	w.wantDecided("node.transitioned w1: Unknown to Purging", "node.transitioned w1: Purging to Purged", "policy.lifted Cluster: purge-node by Cooldown")
+	w.wantDecided("node.transitioned w1: Unknown to Purging", "node.transitioned w1: Purging to Purged", "policy.lifted w1: purge-node by BackOff")
 }
 
 func TestReasonsSayWhatWouldLiftThem(t *testing.T) {
 	w := due(t, "w1")
-	w.observe("w1", excluded, unreachableSince(epoch))
+	w.observe("w1", excluded, w.asLost("w1"))
 	d := w.decide()
 	refused := d.Events[len(d.Events)-1].Payload.(journal.PolicyRefused)
 	if refused.Rule != RuleExcluded || !strings.Contains(refused.Reason, "when the label is removed") {

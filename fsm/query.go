@@ -39,6 +39,15 @@ func (n *Node) Ready() bool { return n.Present() && n.Facts.Ready() }
 // taint.
 func (n *Node) Unreachable() bool { return n.Present() && !n.UnreachableSince.IsZero() }
 
+// mayAnswer reports whether the node is present and may be reachable now. Of one
+// that flaps nobody knows.
+func (n *Node) mayAnswer() bool {
+	return n.Present() && (n.UnreachableSince.IsZero() || n.Facts.Flapping)
+}
+
+// mayBeReady reports whether the node is ready, or may be.
+func (n *Node) mayBeReady() bool { return n.Ready() || n.Present() && n.Facts.Flapping }
+
 // finished reports whether the machine has come to an end.
 func (n *Node) finished() bool { return n.State == Purged || n.State == Gone }
 
@@ -87,7 +96,7 @@ func (s *State) own(rec *journal.ActionRecord) {
 		return
 	}
 	delete(shared, rec.ID)
-	rec.Steps, rec.Holds = maps.Clone(rec.Steps), maps.Clone(rec.Holds)
+	rec.Steps, rec.Holds, rec.Left = maps.Clone(rec.Steps), maps.Clone(rec.Holds), maps.Clone(rec.Left)
 }
 
 // KnownNodes returns copies of all node machines, by name. They share nothing
@@ -96,6 +105,7 @@ func (s *State) KnownNodes() []Node {
 	nodes := make([]Node, 0, len(s.Nodes))
 	for _, n := range s.Nodes {
 		clone := *n
+		clone.Outlived = slices.Clone(n.Outlived)
 		clone.Pods = make(map[string]*Pod, len(n.Pods))
 		for uid, pod := range n.Pods {
 			podClone := *pod

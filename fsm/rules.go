@@ -21,6 +21,8 @@ const (
 	RuleTriedBefore = "TriedBefore"
 	RuleOneAtATime  = "OneAtATime"
 	RuleCooldown    = "Cooldown"
+	// RuleBackOff: what was begun about the node was in vain; see [Vain].
+	RuleBackOff = "BackOff"
 )
 
 // Further reasons for which a person's request or command is refused.
@@ -54,7 +56,8 @@ type rule struct {
 	until func(v *view, n *Node) time.Time
 }
 
-// rules returns all rules in the order in which they are asked.
+// rules returns all rules in the order in which they are asked. Those about one
+// node come before OneAtATime, which a decision about another node makes true.
 func rules() []rule {
 	return []rule{
 		{
@@ -95,8 +98,9 @@ func rules() []rule {
 			until: func(v *view, n *Node) time.Time { return v.Pauses[n.Name].Until },
 		},
 		{
-			name:    RuleExcluded,
-			refuses: func(_ *view, n *Node) bool { return n.Facts.Excluded },
+			name: RuleExcluded,
+			// Of a Node that is gone nobody can remove the label.
+			refuses: func(_ *view, n *Node) bool { return n.Present() && n.Facts.Excluded },
 			reason: func(*view, *Node) string {
 				return "the node has the label ekco.kurl.sh/exclude"
 			},
@@ -127,6 +131,12 @@ func rules() []rule {
 				return fmt.Sprintf("%s ended as %s; EKCO purges the node by itself only after it was healthy in between, or at once with \"ekco purge-node %s\"",
 					n.LastPurge.Action, n.LastPurge.Outcome, n.Name)
 			},
+		},
+		{
+			name:    RuleBackOff,
+			refuses: func(v *view, n *Node) bool { return n.backsOff() && n.Vain.rests(v.now) },
+			reason:  func(_ *view, n *Node) string { return n.Vain.why() },
+			until:   func(_ *view, n *Node) time.Time { return n.Vain.until() },
 		},
 		{
 			name: RuleOneAtATime, cluster: true, purgeOnly: true,
@@ -183,6 +193,10 @@ func (v *view) cooldownEnds() time.Time {
 }
 
 func safeModeReason(s *State) string {
+	if s.Journal.Salvaged == nil {
+		return fmt.Sprintf("the journal lost its newest events, which was found at %s, so EKCO only observes; "+
+			"see \"ekco status\", then run \"ekco journal accept\"", stamp(s.Journal.OutdatedAt))
+	}
 	return fmt.Sprintf("the journal was damaged and salvaged at %s, so EKCO only observes; look at %s, then run \"ekco journal accept\"",
 		stamp(s.Journal.SalvagedAt), s.Journal.Salvaged.DamagedFile)
 }

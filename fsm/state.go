@@ -9,7 +9,7 @@ import (
 // FoldName names the JSON shape of [State] in snapshots. It changes whenever
 // an older snapshot could be misread, and whenever Apply learns to fold an
 // event that it held an action for before: only a replay takes that hold away.
-const FoldName = "ekco-state/2"
+const FoldName = "ekco-state/4"
 
 // State is everything EKCO knows: the journal, folded. It is plain data; its
 // JSON form is what snapshots keep. Only the loop goroutine touches it, and only
@@ -24,6 +24,7 @@ type State struct {
 	Journal JournalState `json:"journal"`
 	// Operator is the last operator that started.
 	Operator OperatorState `json:"operator"`
+	Clock    ClockState    `json:"clock,omitzero"`
 	API      APIState      `json:"api"`
 	// Nodes holds every node machine, by UID. The newest 1,000 Purged and Gone
 	// machines stay, so that a purge can be finished or explained after the
@@ -53,13 +54,25 @@ type State struct {
 type JournalState struct {
 	ID         string `json:"id,omitempty"`
 	ClusterUID string `json:"cluster_uid,omitempty"`
-	// Salvaged is set while the journal is in safe mode.
+	// Mark is the part of the journal that its actions' ids carry: the start of
+	// its id. Where the journal lost events, it goes on with another mark, since
+	// the numbers of the lost ones are given out again.
+	Mark string `json:"mark,omitempty"`
+	// Salvaged or Outdated, or both, are set while the journal is in safe mode.
 	Salvaged   *journal.JournalSalvaged `json:"salvaged,omitempty"`
 	SalvagedAt time.Time                `json:"salvaged_at,omitzero"`
+	Outdated   *journal.JournalOutdated `json:"outdated,omitempty"`
+	OutdatedAt time.Time                `json:"outdated_at,omitzero"`
+	// Accepted is the end of the lost events that were accepted last: a mirror
+	// that knows of no more than these is no longer news.
+	Accepted journal.Position `json:"accepted,omitzero"`
+	// Replaced tells of the file in whose place this journal was begun.
+	Replaced   *journal.JournalReplaced `json:"replaced,omitempty"`
+	ReplacedAt time.Time                `json:"replaced_at,omitzero"`
 }
 
 // SafeMode reports whether EKCO may only observe and explain.
-func (s JournalState) SafeMode() bool { return s.Salvaged != nil }
+func (s JournalState) SafeMode() bool { return s.Salvaged != nil || s.Outdated != nil }
 
 // OperatorState is the operator that wrote last.
 type OperatorState struct {
@@ -68,12 +81,33 @@ type OperatorState struct {
 	StartedAt time.Time `json:"started_at,omitzero"`
 	StoppedAt time.Time `json:"stopped_at,omitzero"`
 	DryRun    bool      `json:"dry_run,omitempty"`
+	// Command is set if it was no operator, but a command that worked without one.
+	Command string `json:"command,omitempty"`
+}
+
+// ClockState is what the journal says of the clock that its times are by.
+type ClockState struct {
+	// BootID names the boot of the machine that the last operator started in, and
+	// Zero is what EKCO's clock would have shown at that boot's beginning.
+	BootID string    `json:"boot_id,omitempty"`
+	Zero   time.Time `json:"zero,omitzero"`
+	// LastSeq is the last event that an operator wrote while it ran, LastAt its
+	// time. What commands write while none runs is by another reading of the clock.
+	LastSeq uint64    `json:"last_seq,omitempty"`
+	LastAt  time.Time `json:"last_at,omitzero"`
+	// Skew is how far the API server's clock was ahead when the last operator
+	// started; nil when that is not known, or the clock was moved since.
+	Skew *journal.Duration `json:"skew,omitempty"`
+	// JumpedAt is when the clock last jumped, Jump by how much.
+	JumpedAt time.Time        `json:"jumped_at,omitzero"`
+	Jump     journal.Duration `json:"jump,omitzero"`
 }
 
 // APIState is EKCO's view of the Kubernetes API.
 type APIState struct {
-	// LostAt is set during an outage.
+	// LostAt is set during an outage, Error to what a call met then.
 	LostAt time.Time `json:"lost_at,omitzero"`
+	Error  string    `json:"error,omitempty"`
 	// SettlingFrom is when observation last began or began again; zero while
 	// no operator observes.
 	SettlingFrom time.Time `json:"settling_from,omitzero"`
@@ -89,9 +123,9 @@ type Node struct {
 	// Facts are the last ones observed, FactsSeq the event that brought them.
 	Facts    journal.NodeFacts `json:"facts"`
 	FactsSeq uint64            `json:"facts_seq,omitempty"`
-	// UnreachableSince is when the node was lost: the time of its unreachable
-	// taint, never later than the event that told of it; zero while the node is
-	// reachable. Ages count from it.
+	// UnreachableSince is when EKCO saw the node lost, by EKCO's clock; zero while
+	// the node is reachable. Ages count from it. The time of the taint is by
+	// another clock, and only tells one loss from the next.
 	UnreachableSince time.Time `json:"unreachable_since,omitzero"`
 	// GoneAt is set once the object no longer exists, GoneSeq to the event that
 	// said so.
@@ -102,6 +136,10 @@ type Node struct {
 	ReplacedBy string `json:"replaced_by,omitempty"`
 	// LastPurge is the last purge that ended since the node was healthy.
 	LastPurge *EndedPurge `json:"last_purge,omitempty"`
+	// Outlived are the open actions that EKCO began for an earlier loss of the node.
+	Outlived []string `json:"outlived,omitempty"`
+	// Vain is set once EKCO acted on the node in vain.
+	Vain *Vain `json:"vain,omitempty"`
 	// Pods seen terminating on this node while it is unknown, by UID.
 	Pods map[string]*Pod `json:"pods,omitempty"`
 }
@@ -119,6 +157,11 @@ type Pod struct {
 	Name              string    `json:"name"`
 	UID               string    `json:"uid"`
 	DeletionTimestamp time.Time `json:"deletion_timestamp"`
+	// SeenAt is when EKCO saw that the pod has been asked to end, by EKCO's clock.
+	// Grace is the time that the pod has from then on: DeletionTimestamp is by
+	// another clock.
+	SeenAt time.Time        `json:"seen_at,omitzero"`
+	Grace  journal.Duration `json:"grace,omitzero"`
 	// Action is the clear-node that took this pod on, or empty. An ended one
 	// keeps its pods, so that they are not planned again, unless it was
 	// abandoned.

@@ -17,8 +17,14 @@ type view struct {
 	purge *journal.ActionRecord
 }
 
+// glance is a look without the open purge. It costs the same however many actions
+// are open.
+func glance(s *State, p Policy, now time.Time) *view {
+	return &view{State: s, policy: p, now: now, counts: s.count()}
+}
+
 func look(s *State, p Policy, now time.Time) *view {
-	v := &view{State: s, policy: p, now: now, counts: s.count()}
+	v := glance(s, p, now)
 	for _, rec := range s.Actions {
 		if rec.Kind == journal.ActionPurgeNode && !deferred(rec) && (v.purge == nil || requestOrder(rec, v.purge) < 0) {
 			v.purge = rec

@@ -117,10 +117,23 @@ func cordoned(f *journal.NodeFacts) {
 	f.Taints = append(f.Taints, journal.Taint{Key: journal.TaintUnschedulable, Effect: "NoSchedule"})
 }
 
+// unready is what a kubelet that answers has reported for long.
+func unready(f *journal.NodeFacts) {
+	for _, effect := range []string{"NoExecute", "NoSchedule"} {
+		f.Taints = append(f.Taints, journal.Taint{Key: "node.kubernetes.io/not-ready", Effect: effect, TimeAdded: epoch})
+	}
+}
+
 func unreachableSince(since time.Time) factsOption {
 	return func(f *journal.NodeFacts) {
 		f.Taints = append(f.Taints, journal.Taint{Key: journal.TaintUnreachable, Effect: "NoExecute", TimeAdded: since})
 	}
+}
+
+// asLost gives a node the unreachable taint that it was last seen with.
+func (w *world) asLost(name string) factsOption {
+	since, _ := w.node(name).Facts.Unreachable()
+	return unreachableSince(since)
 }
 
 func (w *world) observeUID(name, uid string, options ...factsOption) *Node {

@@ -2,6 +2,7 @@ package journal
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 )
 
@@ -61,6 +62,9 @@ type Plan struct {
 	// Facts are the captured facts, in the shape the action kind defines.
 	Facts json.RawMessage `json:"facts,omitempty"`
 	Steps []PlannedStep   `json:"steps"`
+	// Undo are the steps that take back what others did, if the action is cancelled
+	// before its point of no return; see [ActionRecord.ToUndo].
+	Undo []PlannedStep `json:"undo,omitempty"`
 }
 
 // PlannedStep is one step of a plan.
@@ -85,6 +89,17 @@ type PlannedStep struct {
 	// MayWaitFor names the preflight that the step may wait for as long as it
 	// takes; see [ActionRecord.Deferred].
 	MayWaitFor string `json:"may_wait_for,omitempty"`
+	// Undoes is the id of the step that this one takes back. Only those in
+	// [Plan.Undo] have it.
+	Undoes string `json:"undoes,omitempty"`
+	// MayAlsoWaitFor are further such preflights.
+	MayAlsoWaitFor []string `json:"may_also_wait_for,omitempty"`
+}
+
+// MayWait reports whether the step may wait for the preflight as long as it
+// takes.
+func (s PlannedStep) MayWait(preflight string) bool {
+	return preflight != "" && (preflight == s.MayWaitFor || slices.Contains(s.MayAlsoWaitFor, preflight))
 }
 
 // ActionPlanned carries the plan.
@@ -103,10 +118,14 @@ type ActionAdopted struct {
 type ActionWarned struct {
 	Preflight string `json:"preflight"`
 	Warning   string `json:"warning"`
-	// Answer is "yes" (asked on a terminal), "--yes", "--force" or
-	// "no terminal".
+	// Answer is "yes" (asked on a terminal), "--yes", "--force", "no terminal" or
+	// [AnswerAutomatic].
 	Answer string `json:"answer"`
 }
+
+// AnswerAutomatic is the answer where no person is concerned: EKCO goes on by
+// itself, for the reason that the warning gives.
+const AnswerAutomatic = "automatic"
 
 // ActionHeld says why an action waits. It is tried again without being asked.
 type ActionHeld struct {
@@ -121,6 +140,15 @@ type ActionHeld struct {
 type ActionReleased struct {
 	Preflight string `json:"preflight"`
 	Step      string `json:"step,omitempty"`
+}
+
+// ActionLeft says that something the action was to remove is another's now. The
+// action leaves it alone for good, whatever it looks like later.
+type ActionLeft struct {
+	// What names the thing, such as "osd.12".
+	What string `json:"what"`
+	// Reason says whose it is, and how that is known.
+	Reason string `json:"reason"`
 }
 
 // StepStarted is the intent: it is on disk before the effect begins.
@@ -168,8 +196,8 @@ type ActionJoined struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// ActionCancelling asks an action to stop. It has no effect on an action past
-// its point of no return.
+// ActionCancelling asks an action to stop, and to take back what it did as far as
+// its plan says how. It has no effect on an action past its point of no return.
 type ActionCancelling struct {
 	Reason string `json:"reason"`
 }
@@ -220,6 +248,8 @@ type ActionRecord struct {
 	Steps map[string]StepRecord `json:"steps,omitempty"`
 	// Holds are the holds in force, by step id ("" before the first step).
 	Holds map[string]ActionHeld `json:"holds,omitempty"`
+	// Left holds why things that the plan would remove are left alone, by name.
+	Left map[string]string `json:"left,omitempty"`
 	// Stalled is set while the retry budget is spent.
 	Stalled *ActionStalled `json:"stalled,omitempty"`
 	// Cancelling is set once somebody, or the node's return, asked it to stop.
@@ -261,7 +291,7 @@ func (r ActionRecord) Deferred() (ActionHeld, bool) {
 		progress := r.Steps[step.ID]
 		switch hold, held := r.Holds[step.ID]; {
 		case progress.Done():
-		case progress.Open, step.MayWaitFor == "", held && hold.Preflight != step.MayWaitFor:
+		case progress.Open, step.MayWaitFor == "", held && !step.MayWait(hold.Preflight):
 			return ActionHeld{}, false
 		case held:
 			waits = hold

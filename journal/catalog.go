@@ -16,13 +16,16 @@ const (
 	// The journal itself.
 	TypeJournalCreated  Type = "journal.created"
 	TypeJournalSalvaged Type = "journal.salvaged"
+	TypeJournalOutdated Type = "journal.outdated"
+	TypeJournalReplaced Type = "journal.replaced"
 	TypeJournalAccepted Type = "journal.accepted"
 	TypeJournalExported Type = "journal.exported"
 	TypeJournalImported Type = "journal.imported"
 
-	// The operator process and its view of the API server.
+	// The operator process, its clock, and its view of the API server.
 	TypeOperatorStarted Type = "operator.started"
 	TypeOperatorStopped Type = "operator.stopped"
+	TypeClockJumped     Type = "clock.jumped"
 	TypeAPILost         Type = "api.lost"
 	TypeAPIRecovered    Type = "api.recovered"
 
@@ -50,6 +53,7 @@ const (
 	TypeActionWarned     Type = "action.warned"
 	TypeActionHeld       Type = "action.held"
 	TypeActionReleased   Type = "action.released"
+	TypeActionLeft       Type = "action.left"
 	TypeStepStarted      Type = "step.started"
 	TypeStepDone         Type = "step.done"
 	TypeStepFailed       Type = "step.failed"
@@ -103,11 +107,14 @@ func Catalog() []CatalogEntry { return slices.Clone(catalog) }
 var catalog = []CatalogEntry{
 	entry[JournalCreated]("a new, empty journal was made"),
 	entry[JournalSalvaged]("a damaged journal was set aside and its readable prefix copied; safe mode begins"),
-	entry[JournalAccepted]("an administrator accepted a salvaged journal; safe mode ends"),
+	entry[JournalOutdated]("the mirror knows newer events of this journal than the file has; safe mode begins"),
+	entry[JournalReplaced]("this journal was begun in the place of a file that is not this cluster's journal and was set aside"),
+	entry[JournalAccepted]("an administrator accepted a salvaged or outdated journal; safe mode ends"),
 	entry[JournalExported]("old events were moved into a compressed export beside the journal"),
 	entry[JournalImported]("events of an export were written into this journal"),
 	entry[OperatorStarted]("the operator began to observe"),
 	entry[OperatorStopped]("the operator stopped on request"),
+	entry[ClockJumped]("the clock of EKCO's machine was set, or the machine slept; settling begins"),
 	entry[APILost]("the Kubernetes API stopped answering"),
 	entry[APIRecovered]("the Kubernetes API answers again; settling begins"),
 	entry[NodeObserved]("a Node's facts differ from the last ones written"),
@@ -127,6 +134,7 @@ var catalog = []CatalogEntry{
 	entry[ActionWarned]("a preflight warned and the action went on"),
 	entry[ActionHeld]("an action waits, with a reason"),
 	entry[ActionReleased]("the reason of the last hold no longer holds"),
+	entry[ActionLeft]("something that an action was to remove is another's now, and is left alone for good"),
 	entry[StepStarted]("a step's effect is about to happen"),
 	entry[StepDone]("a step's proof was observed"),
 	entry[StepFailed]("a step's effect or proof failed; it is tried again at next_try"),

@@ -13,9 +13,9 @@ type Event struct {
 	// Seq numbers the events of one journal from 1. No number is left out or
 	// used again; retention can move events out of the file.
 	Seq uint64 `json:"seq"`
-	// Time is when the event was appended, by the clock of the machine that
-	// appended it, in UTC with nanoseconds. It can go backwards when that clock
-	// is set back; Seq never does.
+	// Time is when the event was appended, by the clock of the EKCO that appended
+	// it, in UTC with nanoseconds. It can go backwards with clock.jumped, and from
+	// one writer to the next; Seq never does.
 	Time time.Time `json:"time"`
 	// Type and Version name the payload's shape; see [Catalog].
 	Type    Type `json:"type"`

@@ -20,8 +20,20 @@ func Bind(journalID, bound, uid string) (string, error) {
 	case uid == "":
 		return "", fmt.Errorf("bind journal %s to a cluster: the UID is empty", journalID)
 	case bound != "" && bound != uid:
-		return "", fmt.Errorf("journal %s is of cluster %s, this cluster is %s: %w; move the journal away or give another path",
-			journalID, bound, uid, ErrOtherCluster)
+		return "", &OtherClusterError{JournalID: journalID, Bound: bound, Asked: uid}
 	}
 	return uid, nil
 }
+
+// OtherClusterError says of which cluster a journal is, and which cluster it was
+// to be used for.
+type OtherClusterError struct{ JournalID, Bound, Asked string }
+
+// Error implements error.
+func (o *OtherClusterError) Error() string {
+	return fmt.Sprintf("journal %s is of cluster %s, this cluster is %s: %v; move the journal away or give another path",
+		o.JournalID, o.Bound, o.Asked, ErrOtherCluster)
+}
+
+// Unwrap returns [ErrOtherCluster].
+func (o *OtherClusterError) Unwrap() error { return ErrOtherCluster }

@@ -50,6 +50,6 @@ func (f NodeFacts) Equal(other NodeFacts) bool {
 			return false
 		}
 	}
-	return f.Role == other.Role && f.Excluded == other.Excluded && f.InternalIP == other.InternalIP &&
+	return f.Flapping == other.Flapping && f.Role == other.Role && f.Excluded == other.Excluded && f.InternalIP == other.InternalIP &&
 		f.Hostname == other.Hostname && f.CreatedAt.Equal(other.CreatedAt)
 }

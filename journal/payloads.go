@@ -25,6 +25,35 @@ type JournalSalvaged struct {
 	LostAtLeast uint64 `json:"lost_at_least"`
 }
 
+// JournalOutdated says that the file lost its newest events, for example
+// because an older copy of it was put back: its mirror in the cluster knows of
+// more. Safe mode begins with it.
+type JournalOutdated struct {
+	// LastSeq is the last event that the file is known to have kept: the file's
+	// last one, or, where the file went on without the lost events, 0, because
+	// nobody knows since when.
+	LastSeq uint64 `json:"last_seq"`
+	// Mirrored is where the journal had come to when the mirror was written, at
+	// MirroredAt.
+	Mirrored   Position  `json:"mirrored"`
+	MirroredAt time.Time `json:"mirrored_at,omitzero"`
+}
+
+// JournalReplaced says that this journal was begun in the place of a file that
+// is not the journal of this cluster.
+type JournalReplaced struct {
+	// File is where that file was set aside.
+	File string `json:"file"`
+	// Problem is why it could not be used.
+	Problem string `json:"problem"`
+	// JournalID, ClusterUID, LastSeq and LastTime are of the journal in it, if
+	// there is one.
+	JournalID  string    `json:"journal_id,omitempty"`
+	ClusterUID string    `json:"cluster_uid,omitempty"`
+	LastSeq    uint64    `json:"last_seq,omitempty"`
+	LastTime   time.Time `json:"last_time,omitzero"`
+}
+
 // JournalAccepted ends safe mode.
 type JournalAccepted struct {
 	Reason string `json:"reason,omitempty"`
@@ -58,16 +87,35 @@ type OperatorStarted struct {
 	Host    string `json:"host"`
 	PID     int    `json:"pid"`
 	DryRun  bool   `json:"dry_run,omitempty"`
+	// Command is the command that works because no operator runs, for example
+	// "purge-node worker-2"; empty for an operator.
+	Command string `json:"command,omitempty"`
 	// ClusterUID is the UID of namespace kube-system, empty when it may not be
 	// read. A journal belongs to the first cluster it saw.
 	ClusterUID string `json:"cluster_uid,omitempty"`
 	// Settings are the policy keys in force, by config key. Never secrets.
 	Settings map[string]string `json:"settings,omitempty"`
+	// BootID names the boot of the machine that EKCO runs on, and Uptime is what
+	// that boot's monotonic clock showed: within one boot they say how long EKCO
+	// was away, whatever was done to the clock.
+	BootID string   `json:"boot_id,omitempty"`
+	Uptime Duration `json:"uptime,omitzero"`
+	// ClockSkew is how far the API server's clock is ahead of EKCO's; nil when
+	// that is not known.
+	ClockSkew *Duration `json:"clock_skew,omitempty"`
 }
 
 // OperatorStopped says why the operator ended in order.
 type OperatorStopped struct {
 	Reason string `json:"reason"`
+}
+
+// ClockJumped says that the clock of EKCO's machine was moved, or that the
+// machine slept. The event's time is the first one by the clock as it is now.
+type ClockJumped struct {
+	// By is how far the clock went ahead of the time that has passed; less than
+	// zero when it was set back.
+	By Duration `json:"by"`
 }
 
 // APILost says how the API server failed to answer.
@@ -113,11 +161,20 @@ type NodeFacts struct {
 	Hostname   string `json:"hostname,omitempty"`
 	// CreatedAt is the object's creation time.
 	CreatedAt time.Time `json:"created_at,omitzero"`
+	// Flapping is set while the node is lost and comes back again and again. Only
+	// that it was lost is told then, and no return or further loss, until one of
+	// them lasts: since when it is lost does not count before.
+	Flapping bool `json:"flapping,omitempty"`
 }
 
 // NodeObserved carries a Node's facts. The subject holds its name and UID.
 type NodeObserved struct {
 	NodeFacts
+	// Flaps is how often the node was lost while it was flapping. It is set when
+	// that has ended.
+	Flaps int `json:"flaps,omitempty"`
+	// UnreachableFor is how long the loss has lasted by then.
+	UnreachableFor Duration `json:"unreachable_for,omitzero"`
 }
 
 // NodeGone says that a Node object no longer exists.
@@ -133,6 +190,9 @@ type PodTerminating struct {
 	// DeletionTimestamp is the API's: the time of the request plus the grace
 	// period.
 	DeletionTimestamp time.Time `json:"deletion_timestamp"`
+	// GracePeriod is the pod's own time to end, from the request on. Events of
+	// old versions do not have it.
+	GracePeriod *Duration `json:"grace_period,omitempty"`
 }
 
 // PodGone says that a pod seen terminating no longer exists, or that its node
@@ -153,7 +213,7 @@ type NodeTransitioned struct {
 	// Reason is for people.
 	Reason string `json:"reason"`
 	// Since is the time the new state's durations count from; for an unknown
-	// node the taint's time. Zero means the event's own time.
+	// node when EKCO saw it lost. Zero means the event's own time.
 	Since time.Time `json:"since,omitzero"`
 }
 

@@ -3,6 +3,7 @@ package journal
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"time"
 )
@@ -14,6 +15,10 @@ var (
 	// ErrDamaged is returned when a record or the chain is not as it was
 	// written.
 	ErrDamaged = errors.New("journal is damaged")
+	// ErrUnverified is returned by an opener that could not find out whether the
+	// file is sound, because what reads it was killed, took too long or could not
+	// read. That says nothing about the file, which was not touched.
+	ErrUnverified = errors.New("journal could not be verified")
 	// ErrNotAJournal is returned by an opener for a file that never was a
 	// journal. It was not touched.
 	ErrNotAJournal = errors.New("not an EKCO journal")
@@ -32,6 +37,17 @@ var (
 	// caller must not act. The store recovers by itself when the cause is gone.
 	ErrUnwritable = errors.New("journal cannot be written")
 )
+
+// UnwritableError says why events could not be put on disk. It is an
+// [ErrUnwritable].
+type UnwritableError struct{ Cause error }
+
+func (e *UnwritableError) Error() string {
+	return fmt.Sprintf("%v, nothing was recorded: %v; free space on its file system, or make it writable again", ErrUnwritable, e.Cause)
+}
+
+// Unwrap makes errors.Is hold for ErrUnwritable and for the cause.
+func (e *UnwritableError) Unwrap() []error { return []error{ErrUnwritable, e.Cause} }
 
 // Store is an append-only log of events. All methods are safe for concurrent
 // use. The suite in journaltest says what every implementation must do; a

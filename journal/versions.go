@@ -12,6 +12,12 @@ func (JournalCreated) eventVersion() int { return version1 }
 func (JournalSalvaged) eventType() Type   { return TypeJournalSalvaged }
 func (JournalSalvaged) eventVersion() int { return version1 }
 
+func (JournalOutdated) eventType() Type   { return TypeJournalOutdated }
+func (JournalOutdated) eventVersion() int { return version1 }
+
+func (JournalReplaced) eventType() Type   { return TypeJournalReplaced }
+func (JournalReplaced) eventVersion() int { return version1 }
+
 func (JournalAccepted) eventType() Type   { return TypeJournalAccepted }
 func (JournalAccepted) eventVersion() int { return version1 }
 
@@ -26,6 +32,9 @@ func (OperatorStarted) eventVersion() int { return version1 }
 
 func (OperatorStopped) eventType() Type   { return TypeOperatorStopped }
 func (OperatorStopped) eventVersion() int { return version1 }
+
+func (ClockJumped) eventType() Type   { return TypeClockJumped }
+func (ClockJumped) eventVersion() int { return version1 }
 
 func (APILost) eventType() Type   { return TypeAPILost }
 func (APILost) eventVersion() int { return version1 }
@@ -83,6 +92,9 @@ func (ActionHeld) eventVersion() int { return version1 }
 
 func (ActionReleased) eventType() Type   { return TypeActionReleased }
 func (ActionReleased) eventVersion() int { return version1 }
+
+func (ActionLeft) eventType() Type   { return TypeActionLeft }
+func (ActionLeft) eventVersion() int { return version1 }
 
 func (StepStarted) eventType() Type   { return TypeStepStarted }
 func (StepStarted) eventVersion() int { return version1 }

@@ -49,7 +49,8 @@ func (a *apiFacts) waiting() bool {
 	return a.outage != nil && (!a.outage.begun || a.outage.over)
 }
 
-func (a *apiFacts) due() apiChanges {
+// due returns what the journal lacks, with times by its clock.
+func (a *apiFacts) due(now func() time.Time) apiChanges {
 	var due apiChanges
 	if a.outage == nil {
 		return due
@@ -64,7 +65,7 @@ func (a *apiFacts) due() apiChanges {
 	if a.outage.over {
 		due.after = []journal.Draft{{
 			Type: journal.TypeAPIRecovered, Actor: ActorAPI, Subject: journal.ClusterSubject,
-			Payload: journal.APIRecovered{LostAt: a.outage.since.UTC()},
+			Payload: journal.APIRecovered{LostAt: now().Add(-time.Since(a.outage.since)).UTC()},
 		}}
 	}
 	return due

@@ -79,6 +79,21 @@ func line(d journal.Draft) string {
 		if since, ok := p.Unreachable(); ok {
 			parts = append(parts, "unreachable since", since.Format(time.TimeOnly))
 		}
+		if p.Excluded {
+			parts = append(parts, "excluded")
+		}
+		if slices.ContainsFunc(p.Taints, func(t journal.Taint) bool { return t.Key == journal.TaintUnschedulable }) {
+			parts = append(parts, "cordoned")
+		}
+		if p.Flapping {
+			parts = append(parts, "flapping")
+		}
+		if p.Flaps > 0 {
+			parts = append(parts, fmt.Sprintf("lost %d times", p.Flaps))
+		}
+		if p.UnreachableFor > 0 {
+			parts = append(parts, "for", time.Duration(p.UnreachableFor).Round(time.Second).String())
+		}
 	case journal.NodeGone:
 		parts = append(parts, p.Reason)
 	case journal.PodTerminating:

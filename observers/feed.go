@@ -48,6 +48,10 @@ type feed struct {
 	// failure is the last failure of this round, nil after a success.
 	failure error
 	synced  bool
+	// late ends a streamed list that takes too long; nil while there is none.
+	late *time.Timer
+	// pagesUntil is until when lists are read in pages.
+	pagesUntil time.Time
 }
 
 func newFeed(name string, source kube.Source, to sink, g *gate, m *monitor) *feed {
@@ -96,6 +100,7 @@ func (f *feed) round(ctx context.Context, reflector *cache.Reflector) error {
 	err := reflector.ListAndWatchWithContext(ctx)
 	f.mu.Lock()
 	f.endRound = nil
+	f.endPatience()
 	err = errors.Join(f.failure, err)
 	f.mu.Unlock()
 	if err == nil && ctx.Err() == nil {
@@ -107,12 +112,22 @@ func (f *feed) round(ctx context.Context, reflector *cache.Reflector) error {
 
 // delay is how long to wait after a round that ended with err.
 func (f *feed) delay(err error) time.Duration {
-	refused := kube.Sentinel(err)
-	if f.gate.mustPoll() && (err == nil || errors.Is(refused, kube.ErrForbidden) || errors.Is(refused, kube.ErrNotFound)) {
+	if f.gate.mustPoll() && !f.missed() && (err == nil || refused(err)) {
 		f.backoff.reset()
 		return f.gate.poll
 	}
 	return f.backoff.next()
+}
+
+// missed reports whether EKCO sees nothing because it is refused what it was
+// once given. A refusal can be as transient as any failure: an API server that
+// has just started refuses what it permits a moment later.
+func (f *feed) missed() bool { return f.essential && f.hasSynced() && f.gate.blind() }
+
+// refused reports whether err says that the source is not for EKCO to read.
+func refused(err error) bool {
+	kind := kube.Sentinel(err)
+	return errors.Is(kind, kube.ErrForbidden) || errors.Is(kind, kube.ErrNotFound)
 }
 
 func (f *feed) pause(ctx context.Context, delay time.Duration) {
@@ -166,8 +181,7 @@ func (f *feed) listFailed(ctx context.Context, err error) {
 	if ctx.Err() != nil {
 		return
 	}
-	refused := kube.Sentinel(err)
-	if errors.Is(refused, kube.ErrForbidden) || errors.Is(refused, kube.ErrNotFound) {
+	if refused(err) {
 		f.gate.refuseList(err)
 		// Nodes that were observed and no longer can be are as good as an outage.
 		if !f.essential || !f.hasSynced() {
@@ -185,11 +199,18 @@ func (f *feed) watch(ctx context.Context, options metav1.ListOptions) (watch.Int
 		f.note(err)
 		return nil, err
 	}
+	streamed := options.SendInitialEvents != nil
+	if streamed && !f.mayStream() {
+		return nil, errPages
+	}
 	opened, err := f.source.WatchWithContext(ctx, options)
 	switch {
 	case err == nil:
 		f.gate.permitWatch()
 		f.note(nil)
+		if streamed {
+			f.bePatient()
+		}
 		return opened, nil
 	case ctx.Err() != nil:
 	case errors.Is(kube.Sentinel(err), kube.ErrForbidden):
@@ -230,6 +251,7 @@ func (f *feed) hasSynced() bool {
 func (f *feed) caughtUp() {
 	f.mu.Lock()
 	f.synced, f.failure = true, nil
+	f.endPatience()
 	f.mu.Unlock()
 	f.monitor.synced(f)
 }

@@ -103,6 +103,13 @@ func (g *gate) mustPoll() bool {
 	return g.access != canWatch
 }
 
+// blind reports whether the resource cannot even be listed.
+func (g *gate) blind() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.access == canNothing
+}
+
 // absence says for people what is missing; "" when nothing is.
 func (g *gate) absence() string {
 	g.mu.Lock()

@@ -1,6 +1,7 @@
 package observers
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -20,6 +21,10 @@ type nodeFacts struct {
 	// listed: a whole list was seen.
 	listed  bool
 	pending pending
+	// flaps are the nodes that were lost lately, by name.
+	flaps map[string]*flaps
+	// settles is how long a node that flaps must be lost for that to be told.
+	settles time.Duration
 }
 
 // nodeChanges is a batch of differences.
@@ -32,12 +37,15 @@ type nodeChanges struct {
 	since time.Time
 }
 
-func newNodeFacts(known []kube.Node) nodeFacts {
+func newNodeFacts(known []kube.Node, settles time.Duration) nodeFacts {
 	recorded := make(map[string][]kube.Node, len(known))
 	for _, node := range known {
 		recorded[node.Name] = append(recorded[node.Name], node)
 	}
-	return nodeFacts{current: make(map[string]kube.Node), recorded: recorded}
+	return nodeFacts{
+		current: make(map[string]kube.Node), recorded: recorded,
+		flaps: make(map[string]*flaps), settles: cmp.Or(settles, defaultSettles),
+	}
 }
 
 // see takes a node as it is now.
@@ -47,6 +55,7 @@ func (n *nodeFacts) see(node kube.Node) {
 		return
 	}
 	n.current[node.Name] = node
+	n.follow(node)
 	n.pending.add(node.Name, change{at: happenedAt(before.Facts, node.Facts)})
 }
 
@@ -56,6 +65,7 @@ func (n *nodeFacts) lose(name, uid string) {
 		return
 	}
 	delete(n.current, name)
+	delete(n.flaps, name)
 	n.pending.add(name, change{at: time.Now()})
 }
 
@@ -70,6 +80,7 @@ func (n *nodeFacts) replace(nodes []kube.Node) {
 	for _, name := range slices.Sorted(maps.Keys(listed)) {
 		before, ok := n.current[name]
 		n.current[name] = listed[name]
+		n.follow(listed[name])
 		if !ok || before.UID != listed[name].UID || !before.Facts.Equal(listed[name].Facts) {
 			n.pending.add(name, how)
 		}
@@ -77,6 +88,7 @@ func (n *nodeFacts) replace(nodes []kube.Node) {
 	for name := range n.current {
 		if _, ok := listed[name]; !ok {
 			delete(n.current, name)
+			delete(n.flaps, name)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(n.recorded)) {
@@ -88,11 +100,14 @@ func (n *nodeFacts) replace(nodes []kube.Node) {
 
 // due returns what the journal lacks.
 func (n *nodeFacts) due() nodeChanges {
+	now := time.Now()
+	n.ripen(now)
 	changes := nodeChanges{taken: n.pending.take(), now: make(map[string]kube.Node)}
 	for _, name := range changes.taken.order {
 		how := changes.taken.changes[name]
-		drafts := n.difference(name, how)
+		drafts := n.difference(name, how, now)
 		if node, ok := n.current[name]; ok {
+			node.Facts = n.told(node, now).NodeFacts
 			changes.now[name] = node
 		}
 		if len(drafts) > 0 {
@@ -104,9 +119,10 @@ func (n *nodeFacts) due() nodeChanges {
 }
 
 // difference returns the drafts that bring the journal up to date on a name.
-func (n *nodeFacts) difference(name string, how change) []journal.Draft {
+func (n *nodeFacts) difference(name string, how change, at time.Time) []journal.Draft {
 	var drafts []journal.Draft
 	now, exists := n.current[name]
+	told := n.told(now, at)
 	recorded := false
 	for _, was := range n.recorded[name] {
 		switch {
@@ -117,11 +133,11 @@ func (n *nodeFacts) difference(name string, how change) []journal.Draft {
 		case was.UID != now.UID:
 			drafts = append(drafts, nodeGone(was, "replaced by uid "+now.UID))
 		default:
-			recorded = was.Facts.Equal(now.Facts)
+			recorded = was.Facts.Equal(told.NodeFacts)
 		}
 	}
 	if exists && !recorded {
-		drafts = append(drafts, nodeObserved(now))
+		drafts = append(drafts, nodeObserved(now, told))
 	}
 	return drafts
 }
@@ -137,11 +153,11 @@ func (n *nodeFacts) written(changes nodeChanges) {
 	}
 }
 
-func nodeObserved(node kube.Node) journal.Draft {
+func nodeObserved(node kube.Node, told journal.NodeObserved) journal.Draft {
 	return journal.Draft{
 		Type: journal.TypeNodeObserved, Actor: ActorNode,
 		Subject: journal.NodeSubject(node.Name, node.UID),
-		Payload: journal.NodeObserved{NodeFacts: node.Facts},
+		Payload: told,
 	}
 }
 

@@ -142,7 +142,7 @@ func TestNoListIsAsOfAnOldVersion(t *testing.T) {
 }
 
 func TestALateWordOfAnOldNodesEndSaysNothingOfTheNewOne(t *testing.T) {
-	facts := newNodeFacts(nil)
+	facts := newNodeFacts(nil, 0)
 	facts.replace([]kube.Node{knownNode("a", "2")})
 	facts.written(facts.due())
 	facts.lose("a", "1")

@@ -49,8 +49,14 @@ type Options struct {
 	Recorder Recorder
 	Known    Known
 	Log      *slog.Logger
+	// Now reads the clock that the journal's times are by; nil means time.Now.
+	Now func() time.Time
 	// PollInterval is how often to list what must not be watched; default 1m.
 	PollInterval time.Duration
+	// Settles is how long a node that flaps must be lost for that loss to be told;
+	// default 1m. It must be less than the time after which anything is done about
+	// a lost node.
+	Settles time.Duration
 	// Lag, when set, is told how long the oldest change of a batch took from
 	// happening in the cluster to being in the journal. The API's times have a
 	// resolution of one second; where it gives none, the time counts from when

@@ -25,6 +25,7 @@ type outbox struct {
 	recorder Recorder
 	log      *slog.Logger
 	lag      func(resource string, lag time.Duration)
+	now      func() time.Time
 	wake     chan struct{}
 	// listed is closed once the first list of nodes is in the journal.
 	listed chan struct{}
@@ -43,10 +44,14 @@ func newOutbox(options Options) *outbox {
 	if lag == nil {
 		lag = func(string, time.Duration) {}
 	}
+	now := options.Now
+	if now == nil {
+		now = time.Now
+	}
 	return &outbox{
-		recorder: options.Recorder, log: options.Log, lag: lag,
+		recorder: options.Recorder, log: options.Log, lag: lag, now: now,
 		wake: make(chan struct{}, 1), listed: make(chan struct{}),
-		nodes: newNodeFacts(options.Known.Nodes), pods: newPodFacts(options.Known),
+		nodes: newNodeFacts(options.Known.Nodes, options.Settles), pods: newPodFacts(options.Known),
 	}
 }
 
@@ -87,11 +92,15 @@ func (o *outbox) apiRecovered() {
 
 // run writes until ctx ends.
 func (o *outbox) run(ctx context.Context) {
+	ripe := time.NewTimer(0)
+	defer ripe.Stop()
 	for {
+		ripe.Reset(o.untilRipe())
 		select {
 		case <-ctx.Done():
 			return
 		case <-o.wake:
+		case <-ripe.C:
 		}
 		delay := gather
 		for {
@@ -104,6 +113,20 @@ func (o *outbox) run(ctx context.Context) {
 			delay = recordAgain
 		}
 	}
+}
+
+// idle is how long the writer sleeps when nothing becomes due by itself.
+const idle = time.Hour
+
+// untilRipe returns how long it takes until facts are due that nobody changes.
+func (o *outbox) untilRipe() time.Duration {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	next := o.nodes.next()
+	if next.IsZero() {
+		return idle
+	}
+	return max(0, time.Until(next))
 }
 
 func sleep(ctx context.Context, d time.Duration) bool {
@@ -139,7 +162,7 @@ func (b batch) drafts() []journal.Draft {
 // flush writes what is due in one batch, and reports whether that worked.
 func (o *outbox) flush(ctx context.Context) bool {
 	o.mu.Lock()
-	due := batch{nodes: o.nodes.due(), pods: o.pods.due(), api: o.api.due(), complete: o.nodes.listed}
+	due := batch{nodes: o.nodes.due(), pods: o.pods.due(), api: o.api.due(o.now), complete: o.nodes.listed}
 	o.mu.Unlock()
 	drafts := due.drafts()
 	if len(drafts) > 0 {

@@ -3,6 +3,7 @@ package observers
 import (
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/replicatedhq/ekco/journal"
@@ -104,21 +105,37 @@ func TestOutagesDuringAnUnwritableJournalAreOne(t *testing.T) {
 	})
 }
 
+func TestAnOutageIsDatedByTheJournalsClock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var api apiFacts
+		lost := time.Now()
+		api.lose(lost, "refused")
+		<-time.After(time.Minute)
+		api.recover()
+		due := api.due(func() time.Time { return time.Now().Add(3 * time.Hour) })
+		if got := due.after[0].Payload.(journal.APIRecovered).LostAt; !got.Equal(lost.Add(3 * time.Hour)) {
+			t.Errorf("it is on record since %s, want %s", got, lost.Add(3*time.Hour))
+		}
+	})
+}
+
 func TestAnOutageThatBeginsWhileTheEndOfTheLastIsWrittenIsAnother(t *testing.T) {
-	var api apiFacts
-	api.lose(time.Unix(1, 0), "first")
-	api.recover()
-	due := api.due()
-	api.lose(time.Unix(2, 0), "second")
-	api.written(due)
-	due = api.due()
-	if len(due.before) != 1 || due.before[0].Payload.(journal.APILost).Error != "second" || len(due.after) != 0 {
-		t.Fatalf("due is %+v, want the beginning of the second outage", due)
-	}
-	api.written(due)
-	api.recover()
-	due = api.due()
-	if len(due.after) != 1 || !due.after[0].Payload.(journal.APIRecovered).LostAt.Equal(time.Unix(2, 0)) {
-		t.Fatalf("due is %+v, want the end of the second outage", due)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		var api apiFacts
+		api.lose(time.Unix(1, 0), "first")
+		api.recover()
+		due := api.due(time.Now)
+		api.lose(time.Unix(2, 0), "second")
+		api.written(due)
+		due = api.due(time.Now)
+		if len(due.before) != 1 || due.before[0].Payload.(journal.APILost).Error != "second" || len(due.after) != 0 {
+			t.Fatalf("due is %+v, want the beginning of the second outage", due)
+		}
+		api.written(due)
+		api.recover()
+		due = api.due(time.Now)
+		if len(due.after) != 1 || !due.after[0].Payload.(journal.APIRecovered).LostAt.Equal(time.Unix(2, 0)) {
+			t.Fatalf("due is %+v, want the end of the second outage", due)
+		}
+	})
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/journal"
 )
 
@@ -26,7 +27,7 @@ type nodePods struct {
 	uid string
 	// listed: a whole list was seen. Before, absence means nothing.
 	listed   bool
-	current  map[string]journal.PodRef
+	current  map[string]kube.Pod
 	recorded map[string]recordedPod
 }
 
@@ -34,7 +35,7 @@ func (n *nodePods) watched() bool { return n.uid != "" }
 
 // recordedPod is a pod as the journal has it.
 type recordedPod struct {
-	journal.PodRef
+	kube.Pod
 	nodeUID string
 }
 
@@ -52,7 +53,7 @@ func newPodFacts(known Known) podFacts {
 	p := podFacts{nodes: make(map[string]*nodePods)}
 	for _, node := range known.Nodes {
 		for _, pod := range known.Pods[node.UID] {
-			p.node(node.Name).recorded[pod.UID] = recordedPod{PodRef: pod, nodeUID: node.UID}
+			p.node(node.Name).recorded[pod.UID] = recordedPod{Pod: kube.Pod{PodRef: pod}, nodeUID: node.UID}
 		}
 	}
 	return p
@@ -61,7 +62,7 @@ func newPodFacts(known Known) podFacts {
 func (p *podFacts) node(name string) *nodePods {
 	n := p.nodes[name]
 	if n == nil {
-		n = &nodePods{current: make(map[string]journal.PodRef), recorded: make(map[string]recordedPod)}
+		n = &nodePods{current: make(map[string]kube.Pod), recorded: make(map[string]recordedPod)}
 		p.nodes[name] = n
 	}
 	return n
@@ -89,7 +90,7 @@ func (p *podFacts) watch(want map[string]string) {
 }
 
 // see takes a pod as it is now; asked is when it was asked to end.
-func (p *podFacts) see(name string, pod journal.PodRef, asked time.Time) {
+func (p *podFacts) see(name string, pod kube.Pod, asked time.Time) {
 	if pod.DeletionTimestamp.IsZero() {
 		return
 	}
@@ -115,7 +116,7 @@ func (p *podFacts) lose(name, uid string) {
 }
 
 // replace takes a whole list of a node's pods.
-func (p *podFacts) replace(name string, pods []journal.PodRef) {
+func (p *podFacts) replace(name string, pods []kube.Pod) {
 	n := p.node(name)
 	n.listed = true
 	clear(n.current)
@@ -128,7 +129,7 @@ func (p *podFacts) replace(name string, pods []journal.PodRef) {
 }
 
 // replaceAll takes a whole list of all nodes' pods.
-func (p *podFacts) replaceAll(pods map[string][]journal.PodRef) {
+func (p *podFacts) replaceAll(pods map[string][]kube.Pod) {
 	p.everywhere = true
 	for name := range p.nodes {
 		if _, ok := pods[name]; !ok {
@@ -189,7 +190,7 @@ func (n *nodePods) difference(name string) ([]journal.Draft, map[string]recorded
 		return drafts, now
 	}
 	for _, uid := range slices.Sorted(maps.Keys(n.current)) {
-		pod := recordedPod{PodRef: n.current[uid], nodeUID: n.uid}
+		pod := recordedPod{Pod: n.current[uid], nodeUID: n.uid}
 		was, ok := now[uid]
 		if !ok || !was.DeletionTimestamp.Equal(pod.DeletionTimestamp) {
 			drafts = append(drafts, podTerminating(name, pod))
@@ -211,10 +212,11 @@ func (p *podFacts) written(changes podChanges) {
 }
 
 func podTerminating(node string, pod recordedPod) journal.Draft {
+	grace := journal.Duration(pod.Grace)
 	return journal.Draft{
 		Type: journal.TypePodTerminating, Actor: ActorPod,
 		Subject: journal.PodSubject(pod.Namespace, pod.Name, pod.UID, node),
-		Payload: journal.PodTerminating{NodeUID: pod.nodeUID, DeletionTimestamp: pod.DeletionTimestamp},
+		Payload: journal.PodTerminating{NodeUID: pod.nodeUID, DeletionTimestamp: pod.DeletionTimestamp, GracePeriod: &grace},
 	}
 }
 

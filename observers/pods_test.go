@@ -45,6 +45,25 @@ func TestPodsAreWatchedOnUnknownNodesOnly(t *testing.T) {
 	})
 }
 
+func TestTheTimeThatAPodWasGivenIsWritten(t *testing.T) {
+	watching(t, func(b *bench, _ *Options) {
+		b.put(node("a", "1"), pod("x/listed", "p", "a", terminating(time.Now())))
+	}, func(b *bench) {
+		b.SetUnknown(map[string]string{"a": "1"})
+		b.settle()
+		b.put(pod("x/watched", "q", "a", terminating(time.Now())))
+		b.settle()
+		for _, batch := range b.paper.batches {
+			for _, draft := range batch {
+				if p, ok := draft.Payload.(journal.PodTerminating); ok && (p.GracePeriod == nil || *p.GracePeriod != journal.Duration(30*time.Second)) {
+					b.Errorf("%s was given %v, want 30s", draft.Subject.Name, p.GracePeriod)
+				}
+			}
+		}
+		b.wrote("node.observed a 1 worker", "pod.terminating x/listed p on a 1 ends 00:00:30", "pod.terminating x/watched q on a 1 ends 00:00:30")
+	})
+}
+
 func TestAChangedDeletionTimeIsWrittenAndOtherChangesAreNot(t *testing.T) {
 	watching(t, func(b *bench, _ *Options) {
 		b.put(node("a", "1"), pod("x/p", "p", "a", terminating(time.Now())))

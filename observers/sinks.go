@@ -7,7 +7,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/replicatedhq/ekco/internal/kube"
-	"github.com/replicatedhq/ekco/journal"
 )
 
 // nodeSink takes Nodes.
@@ -55,8 +54,8 @@ func (s *podSink) seen(obj any) {
 		return
 	}
 	now := kube.PodOf(pod)
-	asked := askedToEnd(pod)
-	s.change(func() { s.out.pods.see(now.Node, now.PodRef, asked) })
+	asked := askedToEnd(now)
+	s.change(func() { s.out.pods.see(now.Node, now, asked) })
 }
 
 func (s *podSink) gone(obj any) {
@@ -66,11 +65,11 @@ func (s *podSink) gone(obj any) {
 }
 
 func (s *podSink) all(objs []any) {
-	byNode := make(map[string][]journal.PodRef)
+	byNode := make(map[string][]kube.Pod)
 	for _, obj := range objs {
 		if pod, ok := obj.(*corev1.Pod); ok && pod.DeletionTimestamp != nil {
 			now := kube.PodOf(pod)
-			byNode[now.Node] = append(byNode[now.Node], now.PodRef)
+			byNode[now.Node] = append(byNode[now.Node], now)
 		}
 	}
 	s.change(func() {
@@ -96,13 +95,9 @@ func (s *podSink) close() {
 
 // askedToEnd returns when a pod was asked to end: its deletion timestamp is
 // that plus the grace period.
-func askedToEnd(pod *corev1.Pod) time.Time {
-	if pod.DeletionTimestamp == nil {
+func askedToEnd(pod kube.Pod) time.Time {
+	if pod.DeletionTimestamp.IsZero() {
 		return time.Time{}
 	}
-	var grace time.Duration
-	if seconds := pod.DeletionGracePeriodSeconds; seconds != nil {
-		grace = time.Duration(*seconds) * time.Second
-	}
-	return pod.DeletionTimestamp.Add(-grace)
+	return pod.DeletionTimestamp.Add(-pod.Grace)
 }

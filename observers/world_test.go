@@ -46,6 +46,41 @@ type world struct {
 	forbidden map[string]bool
 	// failing holds errors of calls, in the same words.
 	failing map[string]error
+	// fault, when set, says what else is wrong with a call; "probe" is one too.
+	fault func(call string) fault
+}
+
+// fault is what a call meets on its way. The zero value is none.
+type fault struct {
+	// err is what the server, or the way to it, answers.
+	err error
+	// hangs: there is no answer within the time that a call has.
+	hangs bool
+	// mute: a watch is opened, and nothing comes until the server closes it.
+	mute bool
+}
+
+// callTimeout is what a client gives a call.
+const callTimeout = 10 * time.Second
+
+// meet has a call meet its fault, before it gets to the server.
+func (w *world) meet(ctx context.Context, call string) (fault, error) {
+	w.mu.Lock()
+	var met fault
+	if w.fault != nil {
+		met = w.fault(call)
+	}
+	w.mu.Unlock()
+	if !met.hangs {
+		return met, met.err
+	}
+	late := time.NewTimer(callTimeout)
+	defer late.Stop()
+	select {
+	case <-ctx.Done():
+	case <-late.C:
+	}
+	return met, fmt.Errorf("%w: %w", kube.ErrUnavailable, context.DeadlineExceeded)
 }
 
 type object interface {
@@ -70,11 +105,12 @@ func (w *world) Nodes() kube.Source { return worldSource{w, "nodes", ""} }
 
 func (w *world) PodsOn(node string) kube.Source { return worldSource{w, "pods", node} }
 
-func (w *world) Probe(context.Context) error {
+func (w *world) Probe(ctx context.Context) error {
+	_, err := w.meet(ctx, "probe")
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.probes++
-	return w.down
+	return cmp.Or(err, w.down)
 }
 
 // set runs f under the world's lock.
@@ -218,7 +254,10 @@ func (s worldSource) selected() []object {
 }
 
 // ListWithContext returns everything that is selected.
-func (s worldSource) ListWithContext(_ context.Context, options metav1.ListOptions) (runtime.Object, error) {
+func (s worldSource) ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	if _, err := s.world.meet(ctx, "list "+s.resource); err != nil {
+		return nil, err
+	}
 	s.world.mu.Lock()
 	defer s.world.mu.Unlock()
 	if s.resource == "nodes" {
@@ -243,7 +282,11 @@ func (s worldSource) ListWithContext(_ context.Context, options metav1.ListOptio
 }
 
 // WatchWithContext opens a watch after options.ResourceVersion.
-func (s worldSource) WatchWithContext(_ context.Context, options metav1.ListOptions) (watch.Interface, error) {
+func (s worldSource) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	met, err := s.world.meet(ctx, "watch "+s.resource)
+	if err != nil {
+		return nil, err
+	}
 	s.world.mu.Lock()
 	defer s.world.mu.Unlock()
 	streaming := options.SendInitialEvents != nil
@@ -254,6 +297,10 @@ func (s worldSource) WatchWithContext(_ context.Context, options metav1.ListOpti
 		return nil, err
 	}
 	opened := &worldWatch{source: s, events: make(chan watch.Event, 1<<14)}
+	if met.mute {
+		time.AfterFunc(time.Duration(*options.TimeoutSeconds)*time.Second, opened.Stop)
+		return opened, nil
+	}
 	after, _ := strconv.Atoi(options.ResourceVersion)
 	if streaming {
 		opened.stream()

@@ -14,10 +14,10 @@ const actorOperator = "operator"
 // AdoptOption qualifies the own journal.
 type AdoptOption func(*adoption)
 
-// Salvaged says that the own journal lost every event after seq, so that the
-// mirror can know more of its actions than the journal itself.
-func Salvaged(seq uint64) AdoptOption {
-	return func(a *adoption) { a.salvaged, a.lastSeq = true, seq }
+// Lost says that the own journal lost events, at the earliest the one after seq,
+// so that the mirror can know more of its actions than the journal itself.
+func Lost(seq uint64) AdoptOption {
+	return func(a *adoption) { a.lost, a.lastSeq = true, seq }
 }
 
 // EndedHere names actions that the own journal has ended. They are not adopted
@@ -35,7 +35,7 @@ type adoption struct {
 	content   Content
 	endedHere []string
 	own       []journal.ActionRecord
-	salvaged  bool
+	lost      bool
 	underWay  bool
 	lastSeq   uint64
 }
@@ -48,7 +48,9 @@ type adoption struct {
 //   - of an action that both have, the own record stays, except that a plan is
 //     taken over by a record that has none;
 //   - when another journal wrote the mirror last, own open actions that it says
-//     to have ended are ended as superseded.
+//     to have ended are ended as superseded;
+//   - when the own journal wrote the mirror and lost events since, its actions go
+//     on, and end, as the mirror has them, as far as the mirror knows more.
 //
 // An own action of which the mirror says nothing stays open, and each of its
 // steps is proved before it is repeated: the other EKCO may never have known of
@@ -67,47 +69,59 @@ func Adopt(content Content, own []journal.ActionRecord, ownJournalID, clusterUID
 	for _, option := range options {
 		option(&a)
 	}
-	if content.JournalID != ownJournalID {
-		return append(a.adopted(func(journal.ActionRecord) bool { return true }), a.superseded()...), nil
-	}
-	if a.salvaged {
-		return a.adopted(func(r journal.ActionRecord) bool { return r.LastSeq > a.lastSeq }), nil
+	switch {
+	case content.JournalID != ownJournalID:
+		a.lost = false
+		return append(a.adopted(), a.ended()...), nil
+	case a.lost:
+		return append(a.adopted(), a.ended()...), nil
 	}
 	return nil, nil
 }
 
 // adopted takes over those mirrored actions that are news.
-func (a adoption) adopted(news func(journal.ActionRecord) bool) (drafts []journal.Draft) {
+func (a adoption) adopted() (drafts []journal.Draft) {
 	for _, mirrored := range a.content.Actions {
-		if mirrored.Ended != nil || !news(mirrored) || slices.Contains(a.endedHere, mirrored.ID) {
+		if mirrored.Ended != nil || slices.Contains(a.endedHere, mirrored.ID) || (a.lost && mirrored.LastSeq <= a.lastSeq) {
 			continue
 		}
 		known := slices.IndexFunc(a.own, func(r journal.ActionRecord) bool { return r.ID == mirrored.ID })
 		switch {
 		case known < 0:
-			drafts = append(drafts, draft(mirrored, journal.TypeActionAdopted, journal.ActionAdopted{
-				Record: mirrored, JournalID: a.content.JournalID,
-			}))
+			drafts = append(drafts, a.adopt(mirrored))
 		case a.underWay: // it is planned, and ends, by itself
-		case mirrored.Planned && !a.own[known].Planned && a.own[known].Ended == nil:
+		case a.own[known].Ended != nil:
+		case a.lost && further(mirrored, a.own[known]):
+			drafts = append(drafts, a.adopt(untrimmed(mirrored, a.own[known])))
+		case !a.lost && mirrored.Planned && !a.own[known].Planned:
 			drafts = append(drafts, draft(mirrored, journal.TypeActionPlanned, journal.ActionPlanned{Plan: mirrored.Plan}))
 		}
 	}
 	return drafts
 }
 
-// superseded ends the own actions that the other EKCO finished.
-func (a adoption) superseded() (drafts []journal.Draft) {
+func (a adoption) adopt(record journal.ActionRecord) journal.Draft {
+	return draft(record, journal.TypeActionAdopted, journal.ActionAdopted{Record: record, JournalID: a.content.JournalID})
+}
+
+// ended ends the own actions that the mirror says to be over.
+func (a adoption) ended() (drafts []journal.Draft) {
 	for _, own := range a.own {
 		ended, ok := a.endedThere(own)
 		if a.underWay || own.Ended != nil || !ok || !settles(ended.Outcome, own) {
 			continue
 		}
-		drafts = append(drafts, draft(own, journal.TypeActionEnded, journal.ActionEnded{
+		payload := journal.ActionEnded{
 			Outcome: journal.OutcomeSuperseded,
 			Reason: fmt.Sprintf("journal %s took over, and the action ended there as %s at %s",
 				a.content.JournalID, ended.Outcome, ended.At.Format(time.RFC3339)),
-		}))
+		}
+		if a.lost {
+			payload.Outcome = ended.Outcome
+			payload.Reason = fmt.Sprintf("it ended as %s at %s, as the mirror says; the journal had lost that",
+				ended.Outcome, ended.At.Format(time.RFC3339))
+		}
+		drafts = append(drafts, draft(own, journal.TypeActionEnded, payload))
 	}
 	return drafts
 }

@@ -33,6 +33,13 @@ func endedThere(outcome journal.Outcome, ids ...string) mirror.Content {
 	return content
 }
 
+// ownEnded is the own journal's mirror of a time when it had ended the actions.
+func ownEnded(outcome journal.Outcome, ids ...string) mirror.Content {
+	content := endedThere(outcome, ids...)
+	content.JournalID = "own"
+	return content
+}
+
 // tell lists drafts as "type id".
 func tell(drafts []journal.Draft) []string {
 	var told []string
@@ -86,17 +93,32 @@ func TestAdoptionDependsOnWhoWroteTheMirrorAndWhatTheJournalHas(t *testing.T) {
 		"a salvaged journal takes back what it lost": {
 			mirrorOf("own", open("kept", 80), open("lost", 120)),
 			[]journal.ActionRecord{open("kept", 80)},
-			[]mirror.AdoptOption{mirror.Salvaged(100)},
+			[]mirror.AdoptOption{mirror.Lost(100)},
 			[]string{"action.adopted lost"},
 		},
 		"a salvaged journal keeps its ended actions ended": {
-			mirrorOf("own", open("finished", 80)), nil, []mirror.AdoptOption{mirror.Salvaged(100)}, nil,
+			mirrorOf("own", open("finished", 80)), nil, []mirror.AdoptOption{mirror.Lost(100)}, nil,
 		},
 		"a salvaged journal takes back a lost plan": {
 			mirrorOf("own", planned(open("a", 120))),
 			[]journal.ActionRecord{open("a", 80)},
-			[]mirror.AdoptOption{mirror.Salvaged(100)},
-			[]string{"action.planned a"},
+			[]mirror.AdoptOption{mirror.Lost(100)},
+			[]string{"action.adopted a"},
+		},
+		"a journal that lost events takes back what its action did since": {
+			mirrorOf("own", past),
+			[]journal.ActionRecord{planned(open("a", 2))},
+			[]mirror.AdoptOption{mirror.Lost(2)},
+			[]string{"action.adopted a"},
+		},
+		"a journal that lost events keeps what it knows more of": {
+			mirrorOf("own", planned(open("a", 9))), []journal.ActionRecord{past}, []mirror.AdoptOption{mirror.Lost(2)}, nil,
+		},
+		"a journal that lost events does not go on with what was cancelled": {
+			ownEnded(journal.OutcomeCancelled, "a"), open3, []mirror.AdoptOption{mirror.Lost(3)}, []string{"action.ended a"},
+		},
+		"a journal that lost events does not go back on what is past its point": {
+			ownEnded(journal.OutcomeCancelled, "a"), []journal.ActionRecord{past}, []mirror.AdoptOption{mirror.Lost(3)}, nil,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -157,5 +179,34 @@ func TestAdoptionFoldsIntoOpenActionsAndSupersededOnesEnd(t *testing.T) {
 	}
 	if len(state.Problems) > 0 {
 		t.Errorf("problems %q", state.Problems)
+	}
+}
+
+func TestWhatIsTakenBackFromATrimmedMirrorKeepsWhatTheJournalHasOfIt(t *testing.T) {
+	older := planned(open("a", 3))
+	older.Plan.Facts = []byte(`{"osds":[3]}`)
+	older.Request.Pods = []journal.PodRef{{Name: "web-0"}}
+	older.Steps = map[string]journal.StepRecord{"look": {DoneAt: time.Unix(1, 0), Outputs: []byte(`{"found":1}`)}}
+	mirrored := planned(open("a", 9))
+	mirrored.PastNoReturn = true
+	mirrored.Steps = map[string]journal.StepRecord{"look": {DoneAt: time.Unix(1, 0)}, "delete-node": {Open: true}}
+	drafts, err := mirror.Adopt(mirrorOf("own", mirrored), []journal.ActionRecord{older}, "own", "c1", mirror.Lost(5))
+	if err != nil || len(drafts) != 1 {
+		t.Fatalf("got %q, %v", tell(drafts), err)
+	}
+	got := drafts[0].Payload.(journal.ActionAdopted).Record
+	if !got.PastNoReturn || !got.Steps["delete-node"].Open || string(got.Steps["look"].Outputs) != `{"found":1}` ||
+		string(got.Plan.Facts) != `{"osds":[3]}` || len(got.Request.Pods) != 1 {
+		t.Errorf("taken back is %+v", got)
+	}
+}
+
+func TestAnActionThatTheJournalHadLostEndsAsItDid(t *testing.T) {
+	drafts, err := mirror.Adopt(ownEnded(journal.OutcomeCancelled, "a"), []journal.ActionRecord{open("a", 3)}, "own", "c1", mirror.Lost(3))
+	if err != nil || len(drafts) != 1 {
+		t.Fatalf("got %q, %v", tell(drafts), err)
+	}
+	if ended := drafts[0].Payload.(journal.ActionEnded); ended.Outcome != journal.OutcomeCancelled || !strings.Contains(ended.Reason, "had lost") {
+		t.Errorf("it ends as %+v", ended)
 	}
 }

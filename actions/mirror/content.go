@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/journal"
 )
 
@@ -16,11 +17,21 @@ const Format = 1
 // format this one does not read.
 var ErrOtherFormat = errors.New("the mirror has an unknown format")
 
-// Content is what the mirror holds: one JSON object.
+// errGarbage is returned for what never was a mirror, or is none any more. It is
+// nobody's, and may be replaced.
+var errGarbage = errors.New("it is not what an EKCO writes")
+
+// Content is what the mirror holds: one JSON object. Its first two members mean
+// the same in every format.
 type Content struct {
 	Format int `json:"format"`
+	// Version is the EKCO that wrote it; empty for one that does not say.
+	Version string `json:"version,omitempty"`
 	// JournalID is the journal that was mirrored.
 	JournalID string `json:"journal_id"`
+	// At is where that journal had come to, on disk; zero if it does not say. A
+	// file of that journal which lacks this event has lost its newest ones.
+	At journal.Position `json:"at,omitzero"`
 	// ClusterUID is the UID of namespace kube-system; empty when it could not
 	// be read.
 	ClusterUID string    `json:"cluster_uid,omitempty"`
@@ -45,15 +56,57 @@ type EndedAction struct {
 	At      time.Time       `json:"at"`
 }
 
-// parse reads what a mirror holds.
+// parse reads what a mirror holds. Its error wraps [ErrOtherFormat] for one that
+// a newer EKCO wrote, and then comes with what could be read all the same.
 func parse(raw []byte) (Content, error) {
-	var content Content
-	if err := json.Unmarshal(raw, &content); err != nil {
-		return Content{}, fmt.Errorf("read the mirror of open actions: %w", err)
+	content, err := heading(raw)
+	switch {
+	case err != nil:
+	case content.Format > Format:
+		return content, &otherFormatError{content}
+	case content.Format < Format:
+		err = fmt.Errorf("its format is %d, and there was none before %d", content.Format, Format)
+	default:
+		content = Content{}
+		err = json.Unmarshal(raw, &content)
 	}
-	if content.Format != Format {
-		return content, fmt.Errorf("read the mirror of open actions: format %d, this EKCO knows %d: %w",
-			content.Format, Format, ErrOtherFormat)
+	if err != nil {
+		return Content{}, fmt.Errorf("read the mirror of open actions: %w: %w", errGarbage, err)
 	}
 	return content, nil
 }
+
+// heading reads what a mirror of any format says of itself.
+func heading(raw []byte) (content Content, err error) {
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &members); err != nil {
+		return content, err
+	}
+	if err := json.Unmarshal(members["format"], &content.Format); err != nil {
+		return content, fmt.Errorf("its format: %w", err)
+	}
+	for name, field := range map[string]any{
+		"version": &content.Version, "journal_id": &content.JournalID, "written_at": &content.WrittenAt,
+	} {
+		_ = json.Unmarshal(members[name], field) // another format need not have it
+	}
+	return content, nil
+}
+
+// otherFormatError says which EKCO a mirror needs.
+type otherFormatError struct{ content Content }
+
+// Error implements error.
+func (o *otherFormatError) Error() string {
+	who, what := "a newer EKCO", "an EKCO that knows it"
+	if o.content.Version != "" {
+		who = "EKCO " + o.content.Version
+		what = who + " or a newer one"
+	}
+	return fmt.Sprintf("%v: ConfigMap %s is of format %d, which %s wrote, and this EKCO knows %d; it is left as it is. "+
+		"Run %s, which finishes what is open there; or delete that ConfigMap, if nothing of it is wanted any more",
+		ErrOtherFormat, kube.MirrorName, o.content.Format, who, Format, what)
+}
+
+// Unwrap returns [ErrOtherFormat].
+func (o *otherFormatError) Unwrap() error { return ErrOtherFormat }

@@ -19,6 +19,10 @@ import (
 // it was taken over (see [OnTakeover]), or [Mirror.Load] has been called again.
 var ErrOtherJournal = errors.New("another journal is mirrored")
 
+// ErrOutdated is for the function that [Judge] sets: the mirror knows newer
+// events of this journal than its file has.
+var ErrOutdated = errors.New("the journal lost its newest events")
+
 // Mirror writes the open actions to the cluster. Make one with [New], and let
 // one goroutine of its owner call [Mirror.Run]. The other methods are safe for
 // concurrent use.
@@ -28,8 +32,12 @@ type Mirror struct {
 	log       *slog.Logger
 	onFailure func(error)
 	takeOver  func(context.Context, Content) error
-	// endings and rival belong to the goroutine in Run.
+	judge     func(context.Context, Content) error
+	ekco      string
+	// endings, end and rival belong to the goroutine in Run. end is where the
+	// journal was last seen to have come to.
 	endings endings
+	end     journal.Position
 	rival   rival
 
 	mu sync.Mutex
@@ -40,6 +48,9 @@ type Mirror struct {
 	// version is the one that the next write replaces; only if known.
 	version string
 	known   bool
+	// covered is what the mirror in the cluster says of this journal's end, as far
+	// as is known.
+	covered journal.Position
 	// inherited is what a mirror that was loaded or taken over says to have ended.
 	inherited []EndedAction
 	// failing is why the newest content is not in the cluster, since when.
@@ -57,8 +68,19 @@ type Option func(*Mirror)
 // It must not block.
 func OnFailure(f func(error)) Option { return func(m *Mirror) { m.onFailure = f } }
 
-// Journal is where the mirror learns which actions have ended. Without it, an
-// EKCO whose actions were finished here cannot know, and goes through them again.
+// Version names the EKCO that writes the mirror.
+func Version(ekco string) Option { return func(m *Mirror) { m.ekco = ekco } }
+
+// Judge sets a function that is asked whether a mirror of this very journal may
+// be replaced, which somebody else than this Mirror wrote. Its error leaves the
+// mirror as it is.
+func Judge(f func(ctx context.Context, own Content) error) Option {
+	return func(m *Mirror) { m.judge = f }
+}
+
+// Journal is where the mirror learns how far the journal has come, and which
+// actions have ended. Without it, an EKCO whose actions were finished here cannot
+// know, and goes through them again.
 func Journal(store journal.Store) Option { return func(m *Mirror) { m.endings.store = store } }
 
 // OnTakeover sets a function that merges the open actions of another journal.
@@ -83,24 +105,77 @@ func New(api kube.API, journalID string, log *slog.Logger, options ...Option) *M
 	return m
 }
 
-// Load reads the mirror, and from then on lets this journal replace what it
-// read, whoever wrote it. It returns an error that wraps kube.ErrNotFound when
-// there is none, and [ErrOtherFormat] with what could be read when it is of
-// another format.
+// Read reads the mirror. It returns an error that wraps kube.ErrNotFound when
+// there is none, and one that wraps [ErrOtherFormat], with what could be read,
+// when a newer EKCO wrote it.
+func (m *Mirror) Read(ctx context.Context) (Content, error) {
+	content, _, err := m.read(ctx)
+	return content, err
+}
+
+// Load is Read, and from then on lets this journal replace what it read, whoever
+// wrote it, unless that was a newer EKCO.
 func (m *Mirror) Load(ctx context.Context) (Content, error) {
-	raw, version, err := m.api.ReadMirror(ctx)
+	content, version, err := m.read(ctx)
 	if err != nil && !errors.Is(err, kube.ErrNotFound) {
-		return Content{}, fmt.Errorf("load the mirror of open actions: %w", err)
+		return content, err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.version, m.known = version, true
-	if err != nil {
-		return Content{}, fmt.Errorf("load the mirror of open actions: %w", err)
-	}
-	content, err := parse(raw)
-	m.inherited = merge(content.Ended, m.inherited)
+	m.inherit(content)
 	return content, err
+}
+
+func (m *Mirror) read(ctx context.Context) (content Content, version string, err error) {
+	raw, version, err := m.api.ReadMirror(ctx)
+	if err == nil {
+		content, err = parse(raw)
+		return content, version, err
+	}
+	return content, "", fmt.Errorf("load the mirror of open actions: %w", err)
+}
+
+// inherit keeps what the mirror in the cluster says. It expects mu to be held.
+func (m *Mirror) inherit(content Content) {
+	m.inherited = merge(content.Ended, m.inherited)
+	if content.JournalID == m.journalID {
+		m.covered = content.At
+	}
+}
+
+// Covered is the event of this journal that the mirror in the cluster names.
+// While the journal has it, its hash can be compared at the next start.
+func (m *Mirror) Covered() journal.Position {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.covered
+}
+
+// Failing returns why the newest content is not in the cluster, or nil.
+func (m *Mirror) Failing() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.failing
+}
+
+// Refresh has the mirror written again, though no action has changed: with it,
+// a loss of what is on disk now will be noticed.
+func (m *Mirror) Refresh() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.wantedGen > 0 {
+		m.wantedGen++
+		m.signal()
+	}
+}
+
+// signal wakes Run.
+func (m *Mirror) signal() {
+	select {
+	case m.wake <- struct{}{}:
+	default:
+	}
 }
 
 // Update says which actions are open now. It returns at once; of several
@@ -113,14 +188,11 @@ func (m *Mirror) Update(open []journal.ActionRecord, clusterUID string) {
 		return
 	}
 	m.wanted = Content{
-		Format: Format, JournalID: m.journalID, ClusterUID: clusterUID,
+		Format: Format, Version: m.ekco, JournalID: m.journalID, ClusterUID: clusterUID,
 		WrittenAt: time.Now().UTC(), Actions: append([]journal.ActionRecord{}, open...),
 	}
 	m.wantedGen++
-	select {
-	case m.wake <- struct{}{}:
-	default:
-	}
+	m.signal()
 }
 
 // same reports whether two lists hold the same actions in the same state. Every

@@ -18,26 +18,22 @@ const Quiet = 2 * time.Minute
 type otherJournalError struct {
 	content Content
 	version string
-	// unread is set when the content is of a format that cannot be merged.
-	unread error
 }
 
 // Error implements error.
 func (o *otherJournalError) Error() string {
-	what := fmt.Sprintf("%v: the mirror is of journal %q, written %s; is a second EKCO running?",
-		ErrOtherJournal, o.content.JournalID, o.content.WrittenAt.Format(time.RFC3339))
-	if o.unread != nil {
-		return fmt.Sprintf("%s %v; stop one of the two, and start the other again", what, o.unread)
-	}
-	return fmt.Sprintf("%s It is taken over once it has not changed for %s", what, Quiet)
+	return fmt.Sprintf("%v: the mirror is of journal %q, written %s; is a second EKCO running? "+
+		"It is taken over once it has not changed for %s",
+		ErrOtherJournal, o.content.JournalID, o.content.WrittenAt.Format(time.RFC3339), Quiet)
 }
 
-// Unwrap returns [ErrOtherJournal], and why the mirror cannot be read if so.
-func (o *otherJournalError) Unwrap() []error {
-	if o.unread == nil {
-		return []error{ErrOtherJournal}
-	}
-	return []error{ErrOtherJournal, o.unread}
+// Unwrap returns [ErrOtherJournal].
+func (o *otherJournalError) Unwrap() error { return ErrOtherJournal }
+
+// stands reports whether the error is a mirror that is not this journal's to
+// replace, rather than a failure to write one.
+func stands(err error) bool {
+	return errors.Is(err, ErrOtherJournal) || errors.Is(err, ErrOtherFormat) || errors.Is(err, ErrOutdated)
 }
 
 // rival is the other journal's mirror as it was last seen, and since when. That
@@ -52,7 +48,7 @@ func (m *Mirror) considerTakeover(ctx context.Context, other otherJournalError) 
 	if m.rival.version != other.version {
 		m.rival = rival{version: other.version, since: time.Now()}
 	}
-	if m.takeOver == nil || other.unread != nil || time.Since(m.rival.since) < Quiet {
+	if m.takeOver == nil || time.Since(m.rival.since) < Quiet {
 		return &other
 	}
 	if err := m.takeOver(ctx, other.content); err != nil {
@@ -63,7 +59,7 @@ func (m *Mirror) considerTakeover(ctx context.Context, other otherJournalError) 
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.version, m.known = other.version, true
-	m.inherited = merge(other.content.Ended, m.inherited)
+	m.inherit(other.content)
 	return nil
 }
 
@@ -78,13 +74,14 @@ func (m *Mirror) note(err error) {
 }
 
 // Ready waits, as [Mirror.Sync] does, and says whether an irreversible step may
-// start as far as the mirror is concerned. It returns the reason against it:
-// another EKCO's mirror, for as long as it is in the way; and any other failure
-// to write until it has lasted for patience. From then on it returns nil, since
-// a cluster where the mirror cannot be written must be repaired all the same.
+// start as far as the mirror is concerned. It returns the reason against it: a
+// mirror that is not this journal's to replace, for as long as it is in the way;
+// and any other failure to write until it has lasted for patience. From then on
+// it returns nil, since a cluster where the mirror cannot be written must be
+// repaired all the same.
 func (m *Mirror) Ready(ctx context.Context, patience time.Duration) error {
 	err := m.Sync(ctx)
-	if err == nil || errors.Is(err, ErrOtherJournal) {
+	if err == nil || stands(err) {
 		return err
 	}
 	m.mu.Lock()
@@ -93,7 +90,7 @@ func (m *Mirror) Ready(ctx context.Context, patience time.Duration) error {
 	switch lasted := time.Since(since); {
 	case failing == nil: // it was too slow for ctx
 		return err
-	case errors.Is(failing, ErrOtherJournal):
+	case stands(failing):
 		return failing
 	case lasted < patience:
 		return fmt.Errorf("%w; the purge goes on without the mirror in %s", err, (patience - lasted).Round(time.Second))

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/journal"
 )
 
 // writeTimeout bounds one write with the reads it needs.
@@ -34,7 +35,8 @@ func (m *Mirror) write(ctx context.Context) error {
 
 // put replaces the mirror by the content, if it is this journal's to replace.
 func (m *Mirror) put(ctx context.Context, content Content, generation uint64) error {
-	raw, err := m.encoded(ctx, content)
+	content = m.completed(ctx, content)
+	raw, err := encode(content, maxSize)
 	if err != nil {
 		return err
 	}
@@ -55,21 +57,34 @@ func (m *Mirror) put(ctx context.Context, content Content, generation uint64) er
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.version, m.known, m.writtenGen = written, true, generation
+	m.version, m.known, m.writtenGen, m.covered = written, true, generation, content.At
 	return nil
 }
 
-// encoded adds what has ended. That cannot be read is no reason not to mirror
-// what is open.
-func (m *Mirror) encoded(ctx context.Context, content Content) ([]byte, error) {
-	if err := m.endings.catchUp(ctx); err != nil {
-		m.log.Warn("the mirror does not say which actions have ended", "error", err)
+// completed adds how far the journal has come on disk, and what has ended. That
+// either cannot be read is no reason not to mirror what is open.
+func (m *Mirror) completed(ctx context.Context, content Content) Content {
+	if err := m.look(ctx); err != nil {
+		m.log.Warn("the mirror does not say which actions have ended, or how far the journal has come", "error", err)
 	}
 	m.mu.Lock()
-	content.Ended = merge(m.endings.list, m.inherited)
-	m.mu.Unlock()
+	defer m.mu.Unlock()
+	content.Ended, content.At = merge(m.endings.list, m.inherited), m.end
 	content.WrittenAt = time.Now().UTC()
-	return encode(content, maxSize)
+	return content
+}
+
+// look reads the journal as far as it has not been read.
+func (m *Mirror) look(ctx context.Context) error {
+	if m.endings.store == nil {
+		return nil
+	}
+	end, err := journal.End(ctx, m.endings.store)
+	if err != nil {
+		return fmt.Errorf("read the journal's end: %w", err)
+	}
+	m.end = end
+	return m.endings.catchUp(ctx)
 }
 
 // pending returns the newest content if it is not in the cluster yet.
@@ -85,20 +100,25 @@ func (m *Mirror) base() (version string, known bool) {
 	return m.version, m.known
 }
 
-// ownVersion returns the version of the mirror in the cluster, if it is this
-// journal's or there is none, and ErrOtherJournal otherwise. What cannot be
-// read at all is nobody's.
+// ownVersion returns the version of the mirror in the cluster, if this journal
+// may replace it or there is none. What cannot be read at all is nobody's.
 func (m *Mirror) ownVersion(ctx context.Context) (string, error) {
-	raw, version, err := m.api.ReadMirror(ctx)
+	content, version, err := m.read(ctx)
 	switch {
-	case errors.Is(err, kube.ErrNotFound):
-		return "", nil
+	case errors.Is(err, kube.ErrNotFound), errors.Is(err, errGarbage):
+		return version, nil
 	case err != nil:
-		return "", fmt.Errorf("read the mirror of open actions before writing it: %w", err)
+		return "", fmt.Errorf("before writing it: %w", err)
+	case content.JournalID != m.journalID:
+		return "", &otherJournalError{content: content, version: version}
 	}
-	content, err := parse(raw)
-	if errors.Is(err, ErrOtherFormat) || (err == nil && content.JournalID != m.journalID) {
-		return "", &otherJournalError{content: content, version: version, unread: err}
+	if m.judge != nil {
+		if err := m.judge(ctx, content); err != nil {
+			return "", err
+		}
 	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.inherit(content)
 	return version, nil
 }

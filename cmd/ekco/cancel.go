@@ -12,10 +12,11 @@ func newCancelCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cancel ACTION",
 		Short: "Stop an action before its point of no return",
-		Long: `Asks an action to stop. A step that is under way is finished first. An action
-past its point of no return goes only forward and refuses.`,
-		Example:           `  ekco cancel purge-worker-2-57 --reason "the node is being repaired"`,
-		Args:              cobra.ExactArgs(1),
+		Long: `Asks an action to stop. A step that is under way is finished first, and what can
+be taken back is: the purge of a node that answers puts its storage entry and its
+OSDs back. An action past its point of no return goes only forward and refuses.`,
+		Example:           `  ekco cancel purge-worker-2-57-3f9a --reason "the node is being repaired"`,
+		Args:              actionArgument.required,
 		ValidArgsFunction: completeFirst(a.actionIDs),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			command.Action = args[0]

@@ -45,6 +45,7 @@ func TestACommandLineThatMakesNoSenseIsToldFromAFailure(t *testing.T) {
 		{"history", "--since", "yesterday"},
 		{"history", "--type", "moon.*"},
 		{"history", "--component", "moon"},
+		{"history", "--component", "node,moon"},
 		{"history", "--component", "node", "--type", "step.*"},
 		{"history", "--follow", "--reverse"},
 		{"history", "--limit", "-1"},
@@ -224,7 +225,7 @@ func TestTheShellIsOfferedNames(t *testing.T) {
 func written(t *testing.T, d *desk) string {
 	t.Helper()
 	path := filepath.Join(d.dir, "journal.db")
-	store, err := bolt.Open(path, bolt.Options{})
+	store, err := bolt.Open(t.Context(), path, bolt.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -272,7 +273,7 @@ func TestAMistypedJournalIsNotCreated(t *testing.T) {
 
 func TestAHolderThatDoesNotListenIsNamed(t *testing.T) {
 	d := newDesk(t, nil)
-	store, err := bolt.Open(written(t, d), bolt.Options{})
+	store, err := bolt.Open(t.Context(), written(t, d), bolt.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -282,10 +283,31 @@ func TestAHolderThatDoesNotListenIsNamed(t *testing.T) {
 		}
 	}()
 	for _, args := range [][]string{{"status"}, {"history"}, {"resume"}, {"journal", "verify"}} {
-		d.expect(d.types(args...), exitFailed, "", "pid "+strconv.Itoa(os.Getpid()))
+		d.expect(d.types(args...), exitFailed, "", "in use by pid "+strconv.Itoa(os.Getpid()))
+		d.expect(exitFailed, exitFailed, "", "which does not listen on the socket beside it")
 	}
+	d.expect(d.types("operator"), exitFailed, "", "end that one first")
+}
+
+func TestForAnOperatorThatHangsTheAdviceIsToRestartItsPod(t *testing.T) {
+	d := newDesk(t, nil)
+	store, err := bolt.Open(t.Context(), written(t, d), bolt.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
 	d.app.dial = func(context.Context, string) (operator, error) { return nil, api.ErrNoAnswer }
-	d.expect(d.types("status"), exitFailed, "", "pid "+strconv.Itoa(os.Getpid()))
+	for _, args := range [][]string{{"status"}, {"history"}, {"resume"}, {"purge-node", "worker-2"}, {"journal", "verify"}} {
+		d.expect(d.types(args...), exitFailed, "", "in use by pid "+strconv.Itoa(os.Getpid()))
+		d.expect(exitFailed, exitFailed, "", "restart its pod (kubectl -n kurl rollout restart deploy/ekc-operator)")
+		if strings.Contains(d.errOut.String(), "ask the running EKCO") {
+			t.Errorf("%v: sends people to one who does not answer: %s", args, d.errOut)
+		}
+	}
 }
 
 func TestTheHelpNamesEveryExitCode(t *testing.T) {

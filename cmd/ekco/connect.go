@@ -138,7 +138,7 @@ func (a *app) explainSilence(ctx context.Context, cfg config.Config, silence err
 	}
 	_, err = file.Status(ctx)
 	if errors.Is(err, journal.ErrLocked) {
-		return fmt.Errorf("%w; %w", silence, err)
+		return fmt.Errorf("%w; %w; %s", silence, err, restartPod)
 	}
 	if err := errors.Join(err, file.Close()); err != nil {
 		return fmt.Errorf("%w; %w", silence, err)
@@ -165,11 +165,15 @@ func (a *app) file(cfg config.Config) (*offline.Backend, error) {
 	return offline.New(cfg.Journal, []string{self, journalChildCommand}, verifyInChild(self)), nil
 }
 
+// restartPod is what to do about an operator that hangs.
+const restartPod = "restart its pod (kubectl -n kurl rollout restart deploy/ekc-operator): what is open goes on after that"
+
 // held explains an error of reading the file: an operator that has just
 // started, or one that does not serve its socket, holds it.
 func held(err error) error {
 	if errors.Is(err, journal.ErrLocked) {
-		return fmt.Errorf("the journal is held, and its holder does not listen on the socket beside it: %w", err)
+		return fmt.Errorf("%w, which does not listen on the socket beside it; an operator listens a moment after its start: "+
+			"try again, and if that does not help, %s", err, restartPod)
 	}
 	return err
 }

@@ -25,8 +25,11 @@ import (
 
 // TestMain lets the test binary stand in for ekco where it runs itself.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && (os.Args[1] == journalChildCommand || os.Args[1] == journalVerifyChildCommand) {
+	if len(os.Args) > 1 && os.Args[1] == journalChildCommand {
 		os.Exit(run(context.Background(), newApp(), os.Args[1:]))
+	}
+	if len(os.Args) > 1 && os.Args[1] == watched {
+		os.Exit(runWatched(os.Args[2:]))
 	}
 	goleak.VerifyTestMain(m)
 }

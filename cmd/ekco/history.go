@@ -30,13 +30,13 @@ first. Times are in UTC.
 
 --since and --until take a duration before now (90s, 24h, 7d), a date
 (2026-11-21) or a time (2026-11-21T08:00:00Z). --type takes names and patterns
-like "step.*", separated by commas. Components are node, action, policy,
-operator and journal.`,
+like "step.*", and --component families of types, separated by commas: node,
+action, policy, operator and journal.`,
 		Example: `  ekco history --node worker-2
   ekco history --since 1h -o tree
   ekco history --type 'action.*,step.failed' --follow
   ekco history --since all -o json | jq .type`,
-		Args: cobra.NoArgs,
+		Args: noArgument,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			flags.limited = cmd.Flags().Changed("limit")
 			query, err := flags.query(a.now())
@@ -58,7 +58,7 @@ operator and journal.`,
 func (a *app) showHistory(cmd *cobra.Command, flags historyFlags, query journal.Query) error {
 	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt)
 	defer stop()
-	return a.with(ctx, cmd, func(backend *connection) error {
+	return a.withWarned(ctx, cmd, func(backend *connection) error {
 		return a.showEvents(ctx, backend, flags, query)
 	})
 }
@@ -124,7 +124,9 @@ func (s *shown) events(ctx context.Context, query journal.Query, follow bool) er
 func (a *app) followHistory(ctx context.Context, show *shown, query journal.Query) error {
 	for {
 		query.After = show.last
+		settled := a.watchTrouble(ctx, show.backend.Backend)
 		err := show.events(ctx, query, true)
+		settled()
 		_, lost := errors.AsType[streamError](err)
 		if !lost || ctx.Err() != nil || !show.backend.running {
 			return err

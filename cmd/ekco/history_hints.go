@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/replicatedhq/ekco/fsm"
@@ -57,10 +56,7 @@ func (a *app) hintAtUnknown(ctx context.Context, backend api.Backend, flags hist
 		if found {
 			continue
 		}
-		hint := ""
-		if near := fsm.Near(asked.name, slices.Values(asked.known())); len(near) > 0 {
-			hint = "; did you mean " + strings.Join(near, " or ") + "?"
-		}
+		hint := didYouMean(fsm.Near(asked.name, slices.Values(asked.known())))
 		_, err = fmt.Fprintf(a.stderr, "The journal has nothing about %s %s%s\n", asked.what, view.Clean(asked.name), view.Clean(hint))
 		if err != nil {
 			return err

@@ -29,10 +29,10 @@ var components = map[string][]string{
 func componentNames() []string { return slices.Sorted(maps.Keys(components)) }
 
 type historyFlags struct {
-	node, component, action, since, until, output string
-	types                                         []string
-	follow, reverse                               bool
-	limit                                         int
+	node, action, since, until, output string
+	components, types                  []string
+	follow, reverse                    bool
+	limit                              int
 	// limited is set when a limit was given.
 	limited bool
 }
@@ -40,7 +40,7 @@ type historyFlags struct {
 func (f *historyFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.node, "node", "", "only what concerns this node")
-	flags.StringVar(&f.component, "component", "", "only this family of events: "+strings.Join(componentNames(), ", "))
+	flags.StringSliceVar(&f.components, "component", nil, "only these families of events: "+strings.Join(componentNames(), ", "))
 	flags.StringVar(&f.action, "action", "", "only this action")
 	flags.StringVar(&f.since, "since", "", "from this time on, or \"all\"")
 	flags.StringVar(&f.until, "until", "", "before this time")
@@ -53,7 +53,7 @@ func (f *historyFlags) register(cmd *cobra.Command) {
 
 // defaultWindow reports whether nothing limits what is shown.
 func (f historyFlags) defaultWindow() bool {
-	return f.node == "" && f.component == "" && f.action == "" && f.since == "" && f.until == "" && len(f.types) == 0 && f.limit == 0
+	return f.node == "" && len(f.components) == 0 && f.action == "" && f.since == "" && f.until == "" && len(f.types) == 0 && f.limit == 0
 }
 
 // newest reports whether the newest events are to be shown oldest first.
@@ -113,12 +113,12 @@ func moment(flag, text string, now time.Time) (time.Time, error) {
 // selectTypes returns the types that --component and --type agree on; none
 // means all.
 func (f historyFlags) selectTypes() ([]journal.Type, error) {
-	if f.component == "" && len(f.types) == 0 {
+	if len(f.components) == 0 && len(f.types) == 0 {
 		return nil, nil
 	}
-	families, known := components[f.component]
-	if !known && f.component != "" {
-		return nil, usagef("--component is %q: want one of %s", f.component, strings.Join(componentNames(), ", "))
+	families, err := f.families()
+	if err != nil {
+		return nil, err
 	}
 	var selected []journal.Type
 	for _, pattern := range orAny(f.types) {
@@ -129,7 +129,7 @@ func (f historyFlags) selectTypes() ([]journal.Type, error) {
 				return nil, usagef("--type is %q: it is no pattern: %w", pattern, err)
 			}
 			matched = matched || fits
-			if fits && (f.component == "" || slices.ContainsFunc(families, func(family string) bool { return strings.HasPrefix(string(t), family) })) {
+			if fits && slices.ContainsFunc(families, func(family string) bool { return strings.HasPrefix(string(t), family) }) {
 				selected = append(selected, t)
 			}
 		}
@@ -138,10 +138,26 @@ func (f historyFlags) selectTypes() ([]journal.Type, error) {
 		}
 	}
 	if len(selected) == 0 {
-		return nil, usagef("no type of event fits both --component %s and --type %s", f.component, strings.Join(f.types, ","))
+		return nil, usagef("no type of event fits both --component %s and --type %s", strings.Join(f.components, ","), strings.Join(f.types, ","))
 	}
 	slices.Sort(selected)
 	return slices.Compact(selected), nil
+}
+
+// families returns the beginnings of the names of the types that --component
+// asks for: of all, without it.
+func (f historyFlags) families() (families []string, err error) {
+	if len(f.components) == 0 {
+		return []string{""}, nil
+	}
+	for _, name := range f.components {
+		family, known := components[name]
+		if !known {
+			return nil, usagef("--component is %q: want one of %s, or several of them, separated by commas", name, strings.Join(componentNames(), ", "))
+		}
+		families = append(families, family...)
+	}
+	return families, nil
 }
 
 func orAny(patterns []string) []string {

@@ -15,6 +15,9 @@ import (
 )
 
 func TestHistoryAsksForWhatItsFlagsSay(t *testing.T) {
+	policyAndOperator := journal.Query{Types: []journal.Type{
+		"api.lost", "api.recovered", "operator.started", "operator.stopped", "pause.cleared", "pause.set", "policy.lifted", "policy.refused",
+	}}
 	for _, test := range []struct {
 		args []string
 		want journal.Query
@@ -30,6 +33,9 @@ func TestHistoryAsksForWhatItsFlagsSay(t *testing.T) {
 		{[]string{"--limit", "3"}, journal.Query{Reverse: true, Limit: 3}},
 		{[]string{"--type", "step.*,journal.created"}, journal.Query{Types: []journal.Type{"journal.created", "step.done", "step.failed", "step.started"}}},
 		{[]string{"--component", "policy"}, journal.Query{Types: []journal.Type{"pause.cleared", "pause.set", "policy.lifted", "policy.refused"}}},
+		{[]string{"--component", "policy,operator"}, policyAndOperator},
+		{[]string{"--component", "operator", "--component", "policy"}, policyAndOperator},
+		{[]string{"--component", "policy,node", "--type", "pause.*,pod.gone"}, journal.Query{Types: []journal.Type{"pause.cleared", "pause.set", "pod.gone"}}},
 		{[]string{"--component", "action", "--type", "*ed"}, journal.Query{Types: []journal.Type{
 			"action.adopted", "action.cancelling", "action.ended", "action.joined", "action.planned", "action.refused", "action.released", "action.requested",
 			"action.retried", "action.stalled", "action.warned", "step.failed", "step.started",

@@ -1,16 +1,13 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -27,7 +24,7 @@ func newJournalCommand(a *app) *cobra.Command {
 		Short: "Check, measure, export, import or accept the journal",
 		Example: `  ekco journal verify
   ekco journal export events.gz --since 24h`,
-		Args: cobra.NoArgs,
+		Args: noArgument,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newJournalVerifyCommand(a), newJournalStatCommand(a), newJournalExportCommand(a),
@@ -46,9 +43,9 @@ in a process of its own. The exit code is 1 if anything is wrong, and 3 if the
 file is not a journal of EKCO at all.`,
 		Example: `  ekco journal verify
   ekco journal verify --journal ./journal.db -o json`,
-		Args: cobra.NoArgs,
+		Args: noArgument,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.with(cmd.Context(), cmd, func(backend *connection) error {
+			return a.withWarned(cmd.Context(), cmd, func(backend *connection) error {
 				result, err := backend.Verify(cmd.Context())
 				if err != nil {
 					return err
@@ -82,47 +79,20 @@ func (a *app) showVerdict(result api.VerifyResult, output string) error {
 	return err
 }
 
-// journalVerifyChildCommand is the hidden command that checks a file in a
-// process of its own, so that a damaged one ends nothing else.
-const journalVerifyChildCommand = "journal-verify-child"
-
-func newJournalVerifyChildCommand() *cobra.Command {
-	return &cobra.Command{
-		Use: journalVerifyChildCommand, Hidden: true, Args: cobra.ExactArgs(1), SilenceErrors: true, SilenceUsage: true,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			report, err := bolt.Verify(args[0])
-			if errors.Is(err, journal.ErrLocked) {
-				return err
-			}
-			result := api.VerifyResult{OK: err == nil, Events: report.Events, FirstSeq: report.FirstSeq, LastSeq: report.LastSeq}
-			if err != nil {
-				result.Problem, result.NotAJournal = err.Error(), errors.Is(err, journal.ErrNotAJournal)
-			}
-			return json.NewEncoder(cmd.OutOrStdout()).Encode(result)
-		},
-	}
-}
-
 // verifyInChild checks a file with the given ekco binary.
 func verifyInChild(self string) func(ctx context.Context, path string) (api.VerifyResult, error) {
 	return func(ctx context.Context, path string) (api.VerifyResult, error) {
-		child := exec.CommandContext(ctx, self, journalVerifyChildCommand, path)
-		var stdout, stderr bytes.Buffer
-		child.Stdout, child.Stderr = &stdout, &stderr
-		runErr := child.Run()
-		var result api.VerifyResult
-		if err := json.Unmarshal(stdout.Bytes(), &result); err == nil && runErr == nil {
-			return result, nil
+		report, err := bolt.VerifyIn(ctx, []string{self, journalChildCommand}, path)
+		result := api.VerifyResult{OK: err == nil, Events: report.Events, FirstSeq: report.FirstSeq, LastSeq: report.LastSeq}
+		switch {
+		case errors.Is(err, journal.ErrDamaged):
+			result.Problem = err.Error()
+		case errors.Is(err, journal.ErrNotAJournal):
+			result.Problem, result.NotAJournal = err.Error(), true
+		case err != nil:
+			return api.VerifyResult{}, err
 		}
-		said := strings.TrimSpace(stderr.String())
-		if strings.Contains(said, journal.ErrLocked.Error()) {
-			return result, fmt.Errorf("%w: %s", journal.ErrLocked, said)
-		}
-		if ctx.Err() != nil {
-			return result, ctx.Err()
-		}
-		first, _, _ := strings.Cut(said, "\n")
-		return api.VerifyResult{Problem: fmt.Sprintf("the process that read %s ended early: %v: %s", path, runErr, first)}, nil
+		return result, nil
 	}
 }
 
@@ -133,13 +103,13 @@ func newJournalStatCommand(a *app) *cobra.Command {
 		Short: "Show the journal's size, range and identity",
 		Example: `  ekco journal stat
   ekco journal stat -o json`,
-		Args: cobra.NoArgs,
+		Args: noArgument,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.withStatus(cmd, func(status api.Status) error {
 				if output != "text" {
 					return view.Value(a.stdout, status.Journal, output)
 				}
-				return view.JournalStat(a.stdout, status.Journal)
+				return view.JournalStat(a.stdout, status.Journal, status.Now)
 			})
 		},
 	}
@@ -157,7 +127,7 @@ one event a line; "-" is standard output. A FILE that exists is not overwritten.
 Nothing is removed from the journal.`,
 		Example: `  ekco journal export events.gz
   ekco journal export - --node worker-2 --since 7d | zcat`,
-		Args: cobra.ExactArgs(1),
+		Args: outArgument.required,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			query, err := flags.query(a.now())
 			if err != nil {
@@ -166,7 +136,7 @@ Nothing is removed from the journal.`,
 			if flags.defaultWindow() {
 				query.Since = time.Time{}
 			}
-			return a.with(cmd.Context(), cmd, func(backend *connection) error {
+			return a.withWarned(cmd.Context(), cmd, func(backend *connection) error {
 				if args[0] == "-" {
 					return backend.Export(cmd.Context(), a.stdout, query)
 				}
@@ -202,20 +172,35 @@ func exportTo(path string, export func(io.Writer) error) error {
 		// Unlike a rename, a link never replaces what has come to be there.
 		err = os.Link(file.Name(), path)
 	}
-	return errors.Join(err, os.Remove(file.Name()))
+	return errors.Join(err, os.Remove(file.Name()), syncDirectory(filepath.Dir(path)))
+}
+
+// syncDirectory makes the names in a directory durable, where the file system can.
+func syncDirectory(name string) error {
+	directory, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	err = directory.Sync()
+	if errors.Is(err, syscall.EINVAL) {
+		err = nil
+	}
+	return errors.Join(err, directory.Close())
 }
 
 func newJournalAcceptCommand(a *app) *cobra.Command {
 	var request api.AcceptRequest
 	cmd := &cobra.Command{
 		Use:   "accept",
-		Short: "End safe mode after a damaged journal was set aside",
+		Short: "End safe mode after the journal was damaged, or lost its newest events",
 		Long: `Ends safe mode. EKCO is in it after it found the journal damaged, set the file
-aside and kept what was readable: it observes and explains, and does nothing
-else. Look at "ekco status" and "ekco history" before you accept: what was lost
-may have been the record of work that is half done.`,
+aside and kept what was readable; or after it found that the journal lacks events
+which its mirror in the cluster knows of, because an older copy was put back. It
+then observes and explains, and does nothing else. Look at "ekco status" and
+"ekco history" before you accept: what was lost may have been the record of work
+that is half done.`,
 		Example: `  ekco journal accept --reason "compared with the cluster, nothing is half done"`,
-		Args:    cobra.NoArgs,
+		Args:    noArgument,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.tell(cmd, func(backend *connection) (string, error) {
 				return "accepted; safe mode has ended", backend.Accept(cmd.Context(), request)

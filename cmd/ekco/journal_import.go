@@ -23,7 +23,7 @@ func newJournalImportCommand(a *app) *cobra.Command {
 		Long: `Reads an export that this journal's retention made, so that history shows its
 events again; "-" is standard input.`,
 		Example: `  ekco journal import journal-1-4096.ndjson.gz`,
-		Args:    cobra.ExactArgs(1),
+		Args:    inArgument.required,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			name, in := "standard input", a.stdin
 			from := name

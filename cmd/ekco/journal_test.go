@@ -3,15 +3,19 @@ package main
 import (
 	"bufio"
 	"compress/gzip"
+	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/replicatedhq/ekco/internal/api"
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/test/syscalls"
 )
 
 func TestAnExportNeverReplacesAFileAndLeavesNoPart(t *testing.T) {
@@ -123,4 +127,37 @@ func TestVerifySaysPlainlyThatAFileIsNoJournal(t *testing.T) {
 		t.Errorf("it says %q", said)
 	}
 	d.expect(d.types("journal", "verify", "--journal", path, "-o", "json"), exitNotAJournal, `"not_a_journal": true`, "")
+}
+
+// watched makes the test binary run ekco, and print which files it syncs and names.
+const watched = "watched"
+
+func runWatched(arguments []string) (code int) {
+	disk, err := syscalls.WatchDisk()
+	if err != nil {
+		panic(err)
+	}
+	calls, err := disk.During(func() error {
+		code = run(context.Background(), newApp(), arguments)
+		return nil
+	})
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(strings.Join(calls, "\n"))
+	return code
+}
+
+func TestAnExportIsOnDiskWhenTheCommandEnds(t *testing.T) {
+	d := newDesk(t, nil)
+	journal, export := written(t, d), filepath.Join(d.dir, "events.gz")
+	output, err := exec.CommandContext(t.Context(), "/proc/self/exe", watched, "journal", "export", export, "--journal", journal).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, output)
+	}
+	err = syscalls.InThatOrder(strings.Split(string(output), "\n"),
+		"fsync events.gz.part-", "link events.gz.part-", "fsync "+filepath.Base(d.dir))
+	if err != nil {
+		t.Error(err)
+	}
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"math"
 	"os/signal"
@@ -12,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/replicatedhq/ekco/internal/config"
+	"github.com/replicatedhq/ekco/journal"
 )
 
 func newOperatorCommand(a *app) *cobra.Command {
@@ -29,7 +31,7 @@ within 10 seconds; open actions are finished by the next start.`,
 
   # outside of the cluster, trying out what it would do
   ekco operator --kubeconfig /etc/kubernetes/admin.conf --journal ./journal.db --dry-run`,
-		Args: cobra.NoArgs,
+		Args: noArgument,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, log, err := a.load(cmd)
 			if err != nil {
@@ -52,16 +54,32 @@ func runOperator(ctx context.Context, cfg config.Config, log *slog.Logger) error
 	}
 	ctx, stopSignals := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer stopSignals()
+	if undone := cfg.Undone(); undone != "" {
+		log.Warn(undone)
+	}
+	err := operate(ctx, cfg, log)
+	if isStrange(err) && inOwnPod(cfg) {
+		if err = beginAnew(ctx, cfg, err, log); err == nil {
+			err = operate(ctx, cfg, log)
+		}
+	}
+	switch {
+	case errors.Is(err, journal.ErrLocked):
+		return fmt.Errorf("%w; only one EKCO can use it: end that one first", err)
+	case err != nil && !errors.Is(err, context.Canceled):
+		return err
+	}
+	log.Info("EKCO has stopped")
+	return nil
+}
+
+// operate runs until ctx ends, or the operator fails.
+func operate(ctx context.Context, cfg config.Config, log *slog.Logger) error {
 	_, done, stop, err := startRing(ctx, cfg, ringOptions{}, log)
 	if err != nil {
 		return err
 	}
 	log.Info("EKCO runs", "journal", cfg.Journal, "socket", cfg.Socket(), "dry_run", cfg.DryRun)
 	<-done
-	err = stop()
-	if errors.Is(err, context.Canceled) {
-		err = nil
-	}
-	log.Info("EKCO has stopped")
-	return err
+	return stop()
 }

@@ -20,7 +20,7 @@ It goes on observing. The pause is in the journal and survives restarts. Without
 NODE it concerns the whole cluster.`,
 		Example: `  ekco pause --reason "network maintenance" --for 2h
   ekco pause worker-2 --reason "disk swap"`,
-		Args:              cobra.MaximumNArgs(1),
+		Args:              nodeArgument.optional,
 		ValidArgsFunction: completeFirst(a.presentNodes),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if request.Reason == "" {
@@ -55,7 +55,7 @@ func newResumeCommand(a *app) *cobra.Command {
 node that was paused itself stays paused when the cluster is resumed.`,
 		Example: `  ekco resume
   ekco resume worker-2`,
-		Args:              cobra.MaximumNArgs(1),
+		Args:              nodeArgument.optional,
 		ValidArgsFunction: completeFirst(a.pausedNodes),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {

@@ -35,6 +35,12 @@ type follower struct {
 	// was last heard of.
 	waits bool
 	quiet time.Time
+	// step is the one that has begun last and not ended.
+	step string
+	// unrecorded is what was said to be missing in the journal, which was asked
+	// for last at asked.
+	unrecorded string
+	asked      time.Time
 }
 
 // told is one event, or the end of a stream.
@@ -145,6 +151,7 @@ func (f *follower) stream(ctx context.Context) error {
 			}
 		case <-tick.C:
 			f.live()
+			f.sayTrouble(ctx)
 			if f.deferred(ctx) {
 				return errDeferred
 			}
@@ -186,7 +193,9 @@ func (f *follower) show(ctx context.Context, event journal.Event) {
 	if err == nil {
 		switch p := payload.(type) {
 		case *journal.StepStarted:
-			f.doing = p.Step
+			f.doing, f.step = p.Step, p.Step
+		case *journal.StepDone, *journal.StepFailed:
+			f.step = ""
 		case *journal.ActionHeld:
 			f.doing, f.waits = "waiting for "+p.Preflight, true
 		case *journal.ActionStalled:

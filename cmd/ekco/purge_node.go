@@ -39,12 +39,15 @@ command shows what it found, and asks. A name of which nothing is left is an err
 What needs Ceph waits while Ceph does not answer, for days if need be; the rest is
 done, and the command ends with a warning.
 
+Nothing of a node that answers is destroyed before its OSDs have stopped. Until
+then "ekco cancel" puts its storage entry and its OSDs back.
+
 Exit codes: 0 the node is purged, or only waits for Ceph; 1 refused, failed or not finished; 2 the
 command line or the configuration makes no sense.`,
 		Example: `  ekco purge-node worker-2 --dry-run
   ekco purge-node worker-2
   ekco purge-node worker-2 --yes --no-wait`,
-		Args:              cobra.ExactArgs(1),
+		Args:              nodeArgument.required,
 		ValidArgsFunction: completeFirst(a.presentNodes),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			flags.node = args[0]
@@ -168,6 +171,9 @@ func (p *purger) run(ctx context.Context, request fsm.Request) error {
 		return interrupted(ctx, p.left(err), "nothing was changed")
 	}
 	if p.flags.dryRun {
+		if trouble := troubleOf(ctx, p.backend); trouble != "" {
+			p.warn("warning: %s. What has happened since is not considered.", trouble)
+		}
 		if p.flags.output != "text" {
 			return view.Value(p.app.stdout, explained, p.flags.output)
 		}
@@ -258,6 +264,9 @@ func (p *purger) ask(ctx context.Context, explained api.Explanation) error {
 	case p.flags.force:
 		answer = "--force"
 	case p.app.askable:
+		if err := p.refuseQuestion(ctx); err != nil {
+			return err
+		}
 		if err := p.confirm(ctx); err != nil {
 			return err
 		}

@@ -39,22 +39,37 @@ func timeCalls(metrics *api.Metrics, log *slog.Logger) outsideCalls {
 	return outsideCalls{ceph: logged("asked ceph", metrics.CephRan), etcd: logged("asked etcd", metrics.EtcdAnswered)}
 }
 
-// purgeParts connects a purge with etcd, kubeadm's ConfigMap and Ceph. Nothing
-// is sent before a purge.
-func purgeParts(cfg config.Config, restConfig *rest.Config, client *kube.Client, calls outsideCalls) ([]actions.PurgeOption, error) {
-	parts := []actions.PurgeOption{actions.PurgeControlPlane(actions.ControlPlane{
-		Kubeadm: client,
-		Etcd:    etcd.Dialer(etcd.Options{CertificatesDir: cfg.CertificatesDir, OnCall: calls.etcd}),
-	})}
-	installed, err := rook.NewClient(restConfig, rook.Options{UserAgent: "ekco/" + version.Get().Version})
+// outside is what a purge reaches beyond the Kubernetes API.
+type outside struct {
+	etcd etcd.Dial
+	rook rook.API
+	ceph ceph.API
+}
+
+// reachOutside returns clients. Nothing is sent before a purge, and nothing that
+// would change something by clients that only read.
+func reachOutside(cfg config.Config, readOnly bool, restConfig *rest.Config, calls outsideCalls) (outside, error) {
+	installed, err := rook.NewClient(restConfig, rook.Options{UserAgent: "ekco/" + version.Get().Version, ReadOnly: readOnly})
 	if err != nil {
-		return nil, err
+		return outside{}, err
 	}
-	return append(parts, actions.PurgeStorage(actions.Storage{
-		Ceph:        ceph.New(rook.NewRunner(installed), ceph.Options{OnCommand: calls.ceph}),
-		Rook:        installed,
-		UserManaged: cfg.RookStorageNodes != "",
-		OnlyAsked:   !cfg.MaintainRookStorageNodes,
-		Wait:        cfg.OSDPurgeWait,
-	})), nil
+	return outside{
+		etcd: etcd.Dialer(etcd.Options{CertificatesDir: cfg.CertificatesDir, OnCall: calls.etcd, ReadOnly: readOnly}),
+		rook: installed,
+		ceph: ceph.New(rook.NewRunner(installed), ceph.Options{OnCommand: calls.ceph, ReadOnly: readOnly}),
+	}, nil
+}
+
+// purgeParts connects a purge with etcd, kubeadm's ConfigMap and Ceph.
+func purgeParts(cfg config.Config, client *kube.Client, outside outside) []actions.PurgeOption {
+	return []actions.PurgeOption{
+		actions.PurgeControlPlane(actions.ControlPlane{Kubeadm: client, Etcd: outside.etcd}),
+		actions.PurgeStorage(actions.Storage{
+			Ceph:        outside.ceph,
+			Rook:        outside.rook,
+			UserManaged: cfg.RookStorageNodes != "",
+			OnlyAsked:   !cfg.MaintainRookStorageNodes,
+			Wait:        cfg.OSDPurgeWait,
+		}),
+	}
 }

@@ -87,7 +87,7 @@ func TestAHolderThatNeverListensIsNamed(t *testing.T) {
 // endedInFile makes a journal in which the purge ended, or did not yet.
 func endedInFile(t *testing.T, d *desk, outcome journal.Outcome) {
 	t.Helper()
-	store, err := bolt.Open(written(t, d), bolt.Options{})
+	store, err := bolt.Open(t.Context(), written(t, d), bolt.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -258,7 +258,7 @@ func TestADryRunForOneNodeServesNobody(t *testing.T) {
 // not listen yet.
 func (d *desk) holds() {
 	d.t.Helper()
-	store, err := bolt.Open(written(d.t, d), bolt.Options{})
+	store, err := bolt.Open(d.t.Context(), written(d.t, d), bolt.Options{})
 	if err != nil {
 		d.t.Fatal(err)
 	}
@@ -280,7 +280,7 @@ func TestAQuestionWaitsForAHolderThatDoesNotListenYet(t *testing.T) {
 
 			d.app.holderPatience = 0
 			d.dials()
-			d.expect(d.types(line...), exitFailed, "", "its holder does not listen")
+			d.expect(d.types(line...), exitFailed, "", "which does not listen")
 		})
 	}
 }

@@ -14,8 +14,8 @@ func newRetryCommand(a *app) *cobra.Command {
 		Short: "Give a stalled or held action a new budget, at once",
 		Long: `Tries a stalled action again, or a held one without waiting for its next check.
 "ekco status" shows the open actions and why they wait.`,
-		Example:           `  ekco retry purge-worker-2-57 --reason "the API server is back"`,
-		Args:              cobra.ExactArgs(1),
+		Example:           `  ekco retry purge-worker-2-57-3f9a --reason "the API server is back"`,
+		Args:              actionArgument.required,
 		ValidArgsFunction: completeFirst(a.actionIDs),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			command.Action = args[0]

@@ -10,10 +10,12 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
 	"github.com/replicatedhq/ekco/fsm"
 	"github.com/replicatedhq/ekco/internal/api"
+	"github.com/replicatedhq/ekco/internal/clock"
 	"github.com/replicatedhq/ekco/internal/config"
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/internal/ring"
@@ -34,6 +36,9 @@ type ringOptions struct {
 	DryRun bool
 }
 
+// readOnly reports whether nothing outside of the journal may change.
+func (o ringOptions) readOnly(cfg config.Config) bool { return cfg.DryRun || o.DryRun }
+
 // startRing opens the journal and starts a ring with its socket and, unless it
 // is a OneShot, its network port. stop ends it in order and returns the error
 // that it ended with. done is closed when it has ended by itself.
@@ -43,12 +48,17 @@ func startRing(ctx context.Context, cfg config.Config, options ringOptions, log 
 	}
 	// client-go writes what it has to say to klog.
 	klog.SetSlogLogger(log)
-	store, err := openJournal(cfg, log)
+	open := openPatiently
+	if options.OneShot {
+		open = openAtOnce
+	}
+	now := clock.New(clock.Machine())
+	store, err := open(ctx, cfg, now, log)
 	if err != nil {
 		return nil, nil, nil, err
 	}
 	metrics := api.NewMetrics()
-	running, err := newRing(ctx, cfg, options, store, metrics, log)
+	running, err := newRing(ctx, cfg, options, store, now, metrics, log)
 	if err != nil {
 		return nil, nil, nil, errors.Join(err, store.Close())
 	}
@@ -87,65 +97,66 @@ func noticeSilence() error {
 	return nil
 }
 
-// openJournal opens the journal, or what can be saved of it.
-func openJournal(cfg config.Config, log *slog.Logger) (*bolt.Store, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, fmt.Errorf("find the ekco binary, which verifies the journal in a child: %w", err)
-	}
-	options := bolt.Options{Child: []string{self, journalChildCommand}}
-	store, salvaged, err := bolt.OpenOrSalvage(cfg.Journal, options)
+func newRing(ctx context.Context, cfg config.Config, options ringOptions, store *bolt.Store, now *clock.Clock, metrics *api.Metrics, log *slog.Logger) (*ring.Ring, error) {
+	client, outside, err := options.reach(cfg, metrics, log)
 	if err != nil {
 		return nil, err
-	}
-	if salvaged != nil {
-		log.Error("the journal was damaged: EKCO observes and explains, and acts on nothing until \"ekco journal accept\"",
-			"problem", salvaged.Problem, "recovered", salvaged.Recovered, "set_aside", salvaged.DamagedFile)
-	}
-	return store, nil
-}
-
-func newRing(ctx context.Context, cfg config.Config, options ringOptions, store *bolt.Store, metrics *api.Metrics, log *slog.Logger) (*ring.Ring, error) {
-	restConfig, err := kube.Connect(cfg.Kubeconfig)
-	if err != nil {
-		return nil, err
-	}
-	build := version.Get()
-	client, err := kube.NewClient(restConfig, kube.Options{
-		Namespace: cfg.HostTaskNamespace, UserAgent: "ekco/" + build.Version, OnRequest: metrics.Requested,
-	})
-	if err != nil {
-		return nil, err
-	}
-	purge, err := purgeParts(cfg, restConfig, client, timeCalls(metrics, log))
-	if err != nil {
-		return nil, err
-	}
-	host, err := os.Hostname()
-	if err != nil {
-		host = "unknown"
 	}
 	ringConfig := ring.Config{
-		Store: store, Kube: client, Policy: cfg.Policy(), Log: log, Metrics: metrics,
-		Identity: journal.OperatorStarted{
-			Version: build.Version, Host: host, PID: os.Getpid(), Settings: cfg.Redacted(),
-		},
-		Observe: observe(client, cfg.ReconcileInterval, metrics.Observed, log),
-		Purge:   purge,
+		Store: store, Clock: now, Kube: client, Policy: cfg.Policy(), Log: log, Metrics: metrics,
+		Identity: identity(cfg),
+		Observe:  observe(client, now.Now, cfg, metrics.Observed, log),
+		Purge:    purgeParts(cfg, client, outside),
 	}
+	ringConfig.Policy.DryRun = options.readOnly(cfg)
 	if options.OneShot {
 		ringConfig.OnlyNode = options.Node
-		ringConfig.Policy.DryRun = ringConfig.Policy.DryRun || options.DryRun
+		ringConfig.Identity.Command = "purge-node " + options.Node
+	} else if undone := cfg.Undone(); undone != "" {
+		ringConfig.Without = []string{undone}
 	}
 	return ring.New(ctx, ringConfig)
 }
 
+// reach returns the clients of a ring, of which none changes anything in a dry run.
+func (o ringOptions) reach(cfg config.Config, metrics *api.Metrics, log *slog.Logger) (*kube.Client, outside, error) {
+	restConfig, client, err := newClient(cfg, o.readOnly(cfg), metrics)
+	if err != nil {
+		return nil, outside{}, err
+	}
+	beyond, err := reachOutside(cfg, o.readOnly(cfg), restConfig, timeCalls(metrics, log))
+	return client, beyond, err
+}
+
+func newClient(cfg config.Config, readOnly bool, metrics *api.Metrics) (*rest.Config, *kube.Client, error) {
+	restConfig, err := kube.Connect(cfg.Kubeconfig)
+	if err != nil {
+		return nil, nil, err
+	}
+	client, err := kube.NewClient(restConfig, kube.Options{
+		Namespace: cfg.HostTaskNamespace, UserAgent: "ekco/" + version.Get().Version, OnRequest: metrics.Requested, ReadOnly: readOnly,
+	})
+	return restConfig, client, err
+}
+
+// identity says who runs.
+func identity(cfg config.Config) journal.OperatorStarted {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	return journal.OperatorStarted{
+		Version: version.Get().Version, Host: host, PID: os.Getpid(), Settings: cfg.Redacted(),
+	}
+}
+
 // observe starts the observers on what the machines know.
-func observe(client *kube.Client, poll time.Duration, lag func(resource string, lag time.Duration), log *slog.Logger) ring.StartObservers {
+func observe(client *kube.Client, now func() time.Time, cfg config.Config, lag func(resource string, lag time.Duration), log *slog.Logger) ring.StartObservers {
 	return func(ctx context.Context, known []fsm.Node, recorder ring.Recorder) ring.Observers {
 		return observers.Start(ctx, observers.Options{
 			Cluster: client, Recorder: recorder, Known: knownOf(known), Log: log,
-			PollInterval: poll, Lag: lag,
+			PollInterval: cfg.ReconcileInterval, Lag: lag, Now: now,
+			Settles: min(cfg.ClearAfter, cfg.NodeUnreachableToleration) / 2,
 		})
 	}
 }
@@ -185,15 +196,24 @@ func listen(ctx context.Context, cfg config.Config, options ringOptions, running
 	if options.OneShot {
 		return services, nil
 	}
-	port, err := (&net.ListenConfig{}).Listen(ctx, "tcp", cfg.ListenAddress)
+	port, err := listenPort(ctx, cfg, log)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("listen on %s (listen_address): %w", cfg.ListenAddress, err), socket.Close())
+		return nil, errors.Join(err, socket.Close())
 	}
-	log.Info("serving /healthz, /readyz and /metrics", "address", port.Addr().String())
 	return append(services,
 		func(ctx context.Context) error { return api.ServeHTTP(ctx, port, running, metrics.Gatherer(), log) },
-		func(ctx context.Context) error { return keepHouse(ctx, cfg, running, store, metrics, log) },
+		(&house{cfg: cfg, needed: running.Needed, store: store, metrics: metrics, log: log}).keep,
 	), nil
+}
+
+// listenPort opens the network port.
+func listenPort(ctx context.Context, cfg config.Config, log *slog.Logger) (net.Listener, error) {
+	port, err := (&net.ListenConfig{}).Listen(ctx, "tcp", cfg.ListenAddress)
+	if err != nil {
+		return nil, fmt.Errorf("listen on %s (listen_address): %w", cfg.ListenAddress, err)
+	}
+	log.Info("serving /healthz, /readyz and /metrics", "address", port.Addr().String())
+	return port, nil
 }
 
 // runTogether runs the services until ctx ends or one of them ends, and then

@@ -37,7 +37,7 @@ journal of EKCO at all.`,
 		Example: `  ekco status
   ekco history --since 1h
   ekco purge-node worker-2`,
-		Args:          cobra.NoArgs,
+		Args:          noArgument,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		RunE: func(*cobra.Command, []string) error {
@@ -48,7 +48,7 @@ journal of EKCO at all.`,
 	root.PersistentPreRunE = a.checkLogLevel
 	root.PersistentFlags().String("config", "", "configuration file; default: config.yaml (or .yml, .json, .toml) in /etc/ekco, $HOME or the working directory")
 	config.RegisterFlags(root.PersistentFlags(), "log_level", "journal")
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.SetFlagErrorFunc(wrongFlag)
 	root.AddCommand(
 		newOperatorCommand(a),
 		newPurgeNodeCommand(a),
@@ -61,7 +61,6 @@ journal of EKCO at all.`,
 		newJournalCommand(a),
 		newVersionCommand(a),
 		newJournalChildCommand(),
-		newJournalVerifyChildCommand(),
 	)
 	addCompletionCommand(root)
 	complete(root, "log_level", func(*cobra.Command) []string { return []string{"debug", "info", "warn", "error"} })

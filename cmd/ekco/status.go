@@ -24,7 +24,7 @@ The exit code is 0 whatever the status is.`,
   ekco status --all
   ekco status -o json
   watch -n 2 ekco status`,
-		Args: cobra.NoArgs,
+		Args: noArgument,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.withStatus(cmd, func(status api.Status) error {
 				return view.Status(a.stdout, status, output, view.StatusOptions{Color: a.color(), All: all})

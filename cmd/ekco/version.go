@@ -16,7 +16,7 @@ func newVersionCommand(a *app) *cobra.Command {
 		Short: "Print the version",
 		Example: `  ekco version
   ekco version -o json`,
-		Args: cobra.NoArgs,
+		Args: noArgument,
 		RunE: func(*cobra.Command, []string) error {
 			if output == "text" {
 				_, err := fmt.Fprintln(a.stdout, version.Get())

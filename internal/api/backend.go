@@ -102,49 +102,107 @@ type CheckResult struct {
 
 // Status is everything `ekco status` shows.
 type Status struct {
-	Now      time.Time      `json:"now"`
+	Now time.Time `json:"now"`
+	// AsOf is set when what Nodes say need not be so any more: it was so then.
+	AsOf time.Time `json:"as_of,omitzero"`
+	// Starting is set while the process that answers has not seen the cluster.
+	Starting *Starting      `json:"starting,omitempty"`
 	Operator OperatorStatus `json:"operator"`
 	Journal  JournalStatus  `json:"journal"`
 	API      fsm.APIState   `json:"api"`
+	Clock    ClockStatus    `json:"clock,omitzero"`
 	Nodes    []NodeStatus   `json:"nodes"`
 	// Actions are the open ones, oldest first.
-	Actions  []journal.ActionRecord `json:"actions"`
-	Refusals []fsm.Refusal          `json:"refusals,omitempty"`
+	Actions []journal.ActionRecord `json:"actions"`
+	// Unrecorded is what open actions have come to, by id, that could not be
+	// written down; for people.
+	Unrecorded map[string]string `json:"unrecorded,omitempty"`
+	Refusals   []fsm.Refusal     `json:"refusals,omitempty"`
 	// Pauses by node name; "" pauses everything.
 	Pauses   map[string]fsm.PauseState `json:"pauses,omitempty"`
 	Problems []string                  `json:"problems,omitempty"`
-	// Absent lists what EKCO does without, for example a missing permission.
+	// Mirror is why the open actions are not mirrored in the cluster; empty if
+	// they are.
+	Mirror string `json:"mirror,omitempty"`
+	// Absent lists what EKCO does without, for example a missing permission, and
+	// what it does not do although it is switched on.
 	Absent []string `json:"absent,omitempty"`
 }
 
-// OperatorStatus is the running operator, or the last one that ran.
+// Starting is how far a process has come that has just started.
+type Starting struct {
+	// Since is when it started.
+	Since time.Time `json:"since"`
+	// To is what it tries to do, Error why it could not do that.
+	To    string `json:"to"`
+	Error string `json:"error,omitempty"`
+}
+
+// ClockStatus says what is wrong with the clock of EKCO's machine, or was.
+type ClockStatus struct {
+	// APIAhead is set when the clock and the Kubernetes API's were far apart at
+	// EKCO's start: how far that one was ahead.
+	APIAhead journal.Duration `json:"api_ahead,omitzero"`
+	// JumpedAt is when the clock last jumped, Jump by how much.
+	JumpedAt time.Time        `json:"jumped_at,omitzero"`
+	Jump     journal.Duration `json:"jump,omitzero"`
+}
+
+// OperatorStatus is the process that answers or, if nobody does, the last one
+// that saw the cluster.
 type OperatorStatus struct {
 	fsm.OperatorState
-	// Running is false when the answer was read from the file.
+	// Running is set when an operator answers.
 	Running bool `json:"running"`
-	PID     int  `json:"pid,omitempty"`
+	// PID is that of the process that answers: an operator or, where none runs, a
+	// command that does the work.
+	PID int `json:"pid,omitempty"`
 }
 
 // JournalStatus is the journal's size and position.
 type JournalStatus struct {
 	journal.Stat
+	// SafeMode tells of the damage that safe mode is because of, Outdated of the
+	// loss of the newest events that it is because of; either, or both.
 	SafeMode *journal.JournalSalvaged `json:"safe_mode,omitempty"`
-	// Writable says whether the last append succeeded; Error why not.
-	Writable bool   `json:"writable"`
-	Error    string `json:"error,omitempty"`
+	Outdated *journal.JournalOutdated `json:"outdated,omitempty"`
+	// Replaced tells of the file in whose place the journal was begun.
+	Replaced   *journal.JournalReplaced `json:"replaced,omitempty"`
+	ReplacedAt time.Time                `json:"replaced_at,omitzero"`
+	// Unopened is set while the journal cannot be opened and EKCO only observes.
+	// Of the journal itself only Path is known then.
+	Unopened *Unopened `json:"unopened,omitempty"`
+	// Writable says whether the last append succeeded; Error why not, and
+	// UnwritableSince when the first one failed, if that is known.
+	Writable        bool      `json:"writable"`
+	Error           string    `json:"error,omitempty"`
+	UnwritableSince time.Time `json:"unwritable_since,omitzero"`
+}
+
+// Unopened says since when and why the journal is not open, and when it is tried
+// again.
+type Unopened struct {
+	Since   time.Time `json:"since"`
+	Problem string    `json:"problem"`
+	NextTry time.Time `json:"next_try"`
 }
 
 // NodeStatus is one node machine.
 type NodeStatus struct {
-	Name             string            `json:"name"`
-	UID              string            `json:"uid"`
-	Role             journal.NodeRole  `json:"role"`
-	State            journal.NodeState `json:"state"`
-	Since            time.Time         `json:"since"`
-	Ready            bool              `json:"ready"`
-	Excluded         bool              `json:"excluded,omitempty"`
-	TerminatingPods  int               `json:"terminating_pods,omitempty"`
-	UnreachableSince time.Time         `json:"unreachable_since,omitzero"`
+	Name  string            `json:"name"`
+	UID   string            `json:"uid"`
+	Role  journal.NodeRole  `json:"role"`
+	State journal.NodeState `json:"state"`
+	Since time.Time         `json:"since"`
+	Ready bool              `json:"ready"`
+	// Taints are those that keep a present node from being ready.
+	Taints           []journal.Taint `json:"taints,omitempty"`
+	Excluded         bool            `json:"excluded,omitempty"`
+	TerminatingPods  int             `json:"terminating_pods,omitempty"`
+	UnreachableSince time.Time       `json:"unreachable_since,omitzero"`
+	// Flapping is set while the node is lost and comes back again and again; since
+	// when is not known then.
+	Flapping bool `json:"flapping,omitempty"`
 }
 
 // PauseRequest pauses everything, or one node.

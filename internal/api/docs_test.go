@@ -14,7 +14,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 )
 
-var update = flag.Bool("update", false, "write the table of metrics into docs/operations.md; when to alert is kept as it is")
+var update = flag.Bool("update", false, "write the table of metrics into docs/operations.md (when to alert is kept as it is), and what the golden journals fold to")
 
 const (
 	docs       = "../../docs/operations.md"

@@ -42,6 +42,7 @@ var identities = []struct {
 	{"journal-other-cluster", journal.ErrOtherCluster},
 	{"journal-other-format", journal.ErrOtherFormat},
 	{"journal-unwritable", journal.ErrUnwritable},
+	{"journal-unverified", journal.ErrUnverified},
 	{"unknown-event-type", journal.ErrUnknownType},
 	{"unknown-event-version", journal.ErrUnknownVersion},
 	{"deadline-exceeded", context.DeadlineExceeded},

@@ -12,12 +12,16 @@ import (
 )
 
 // StatusOf says what a folded state knows. Whoever serves it adds what only it
-// can know: whether an operator runs, the journal's size, what is absent.
+// can know: whether an operator runs and sees the cluster, the journal's size,
+// what is absent.
 func StatusOf(s *fsm.State, now time.Time) Status {
 	status := Status{
-		Now: now, API: s.API, Actions: s.OpenActions(),
+		Now: now, API: s.API, Clock: clockStatus(s.Clock), Actions: s.OpenActions(),
 		Operator: OperatorStatus{OperatorState: s.Operator},
-		Journal:  JournalStatus{SafeMode: s.Journal.Salvaged},
+		Journal: JournalStatus{
+			SafeMode: s.Journal.Salvaged, Outdated: s.Journal.Outdated,
+			Replaced: s.Journal.Replaced, ReplacedAt: s.Journal.ReplacedAt,
+		},
 		Refusals: slices.Clone(s.Refusals),
 		Pauses:   make(map[string]fsm.PauseState, len(s.Pauses)),
 		Problems: slices.Clone(s.Problems),
@@ -34,13 +38,40 @@ func StatusOf(s *fsm.State, now time.Time) Status {
 	return status
 }
 
+// LastSeen returns until when what the journal says of the cluster is known to
+// have been so.
+func LastSeen(s *fsm.State) time.Time {
+	switch {
+	case !s.API.LostAt.IsZero():
+		return s.API.LostAt
+	case s.Operator.StoppedAt.After(s.Operator.StartedAt):
+		return s.Operator.StoppedAt
+	}
+	return s.Time
+}
+
+func clockStatus(c fsm.ClockState) ClockStatus {
+	status := ClockStatus{JumpedAt: c.JumpedAt, Jump: c.Jump}
+	if c.Wrong() {
+		status.APIAhead = *c.Skew
+	}
+	return status
+}
+
 func nodeStatus(node *fsm.Node) NodeStatus {
 	since, _ := node.Facts.Unreachable()
-	return NodeStatus{
+	status := NodeStatus{
 		Name: node.Name, UID: node.UID, Role: node.Facts.Role, State: node.State, Since: node.Since,
 		Ready: node.GoneAt.IsZero() && node.Facts.Ready(), Excluded: node.Facts.Excluded,
 		TerminatingPods: len(node.Pods), UnreachableSince: since,
 	}
+	if node.GoneAt.IsZero() {
+		status.Taints = slices.Clone(node.Facts.Taints)
+	}
+	if status.Flapping = node.Facts.Flapping; status.Flapping {
+		status.UnreachableSince = time.Time{}
+	}
+	return status
 }
 
 // EventsOf reads a store as [Backend.Events] describes.

@@ -12,9 +12,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// maxNetworkConnections bounds how many connections the network port serves at
-// once; more wait.
-const maxNetworkConnections = 128
+// How many connections the network port has at once: that wait for a request,
+// and as many on which one is under way. Through a NodePort many clients can
+// have the address of a node, kubelet among them.
+const (
+	maxConnections       = 64
+	maxConnectionsOfEach = 32
+)
 
 // Health says whether EKCO does its work.
 type Health interface {
@@ -29,6 +33,8 @@ type Health interface {
 // /healthz answers 200 with an empty body while the process serves. /readyz
 // answers 200, or 503 with the reasons, as text or, if the request accepts
 // application/json, as {"ready": …, "reasons": […]}.
+//
+// Anybody can reach the port, so nobody can use it up: see [limit].
 func ServeHTTP(ctx context.Context, listener net.Listener, health Health, metrics prometheus.Gatherer, log *slog.Logger) error {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
@@ -38,7 +44,9 @@ func ServeHTTP(ctx context.Context, listener net.Listener, health Health, metric
 		MaxRequestsInFlight: 4,
 		Timeout:             20 * time.Second,
 	}))
+	limited := limit(listener, maxConnections, maxConnectionsOfEach)
 	server := &http.Server{
+		ConnState:         limited.follow,
 		Handler:           http.MaxBytesHandler(mux, 4<<10),
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       10 * time.Second,
@@ -47,18 +55,13 @@ func ServeHTTP(ctx context.Context, listener net.Listener, health Health, metric
 		MaxHeaderBytes:    16 << 10,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
-	return serveUntil(ctx, server, limit(listener, maxNetworkConnections))
+	return serveUntil(ctx, server, limited)
 }
 
-// readyPatience is how long the reasons may take. A probe that is told late is
-// told nothing.
-const readyPatience = 900 * time.Millisecond
-
 func readyz(health Health, log *slog.Logger) http.HandlerFunc {
+	shared := newSharedHealth(health)
 	return func(w http.ResponseWriter, r *http.Request) {
-		ctx, cancel := context.WithTimeout(r.Context(), readyPatience)
-		defer cancel()
-		reasons := health.Unready(ctx)
+		reasons := shared.Unready(r.Context())
 		status := http.StatusOK
 		if len(reasons) > 0 {
 			status = http.StatusServiceUnavailable

@@ -96,49 +96,6 @@ func TestNothingElseIsServedOnTheNetwork(t *testing.T) {
 	}
 }
 
-func TestAConnectionWaitsWhileTooManyAreOpen(t *testing.T) {
-	inner, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	listener := limit(inner, 1)
-	accepted := make(chan net.Conn)
-	go func() {
-		defer close(accepted)
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			accepted <- conn
-		}
-	}()
-	for range 2 {
-		conn, err := net.Dial("tcp", inner.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = conn.Close() }()
-	}
-	first := <-accepted
-	select {
-	case <-accepted:
-		t.Error("a second connection was accepted beyond the limit")
-	case <-time.After(20 * time.Millisecond):
-	}
-	if err := first.Close(); err != nil {
-		t.Fatal(err)
-	}
-	second := <-accepted
-	_ = second.Close()
-	if err := listener.Close(); err != nil {
-		t.Fatal(err)
-	}
-	for range accepted {
-		t.Error("a connection was accepted after Close")
-	}
-}
-
 // busyMetrics has something to say in every family.
 func busyMetrics(t *testing.T) *Metrics {
 	t.Helper()
@@ -180,6 +137,31 @@ func busyMetrics(t *testing.T) *Metrics {
 	state.Refusals = []fsm.Refusal{{Kind: journal.ActionPurgeNode, Rule: "Paused"}}
 	m.State(state)
 	return m
+}
+
+func TestAClockThatJumpsIsCountedAndDoesNotCountAsTheTimeOfAStep(t *testing.T) {
+	m := NewMetrics()
+	at := time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)
+	for i, said := range []struct {
+		after     time.Duration
+		eventType journal.Type
+		payload   string
+	}{
+		{0, journal.TypeStepStarted, `{"step":"delete-node","attempt":1}`},
+		{3*time.Hour + time.Second, journal.TypeClockJumped, `{"by":"3h0m0s"}`},
+		{3*time.Hour + 2*time.Second, journal.TypeStepDone, `{"step":"delete-node","attempt":1}`},
+	} {
+		m.Folded(journal.Event{Seq: uint64(i + 1), Time: at.Add(said.after), Type: said.eventType, Version: 1, Action: "a", Payload: []byte(said.payload)})
+	}
+	state, skew := fsm.NewState(), journal.Duration(-70*time.Minute)
+	state.Clock.Skew = &skew
+	m.State(state)
+	_, body := get(t, "GET", serveNetwork(t, fakeHealth{}, m)+"/metrics", "")
+	for _, line := range []string{"ekco_clock_jumps_total 1", "ekco_clock_skew_seconds -4200", `ekco_step_duration_seconds_sum{step="delete-node"} 2`} {
+		if !strings.Contains(body, line) {
+			t.Errorf("/metrics has no %q", line)
+		}
+	}
 }
 
 func TestMetricsCountWhatHappens(t *testing.T) {

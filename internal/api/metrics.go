@@ -39,6 +39,8 @@ type Metrics struct {
 	requests       *prometheus.CounterVec
 	cephSeconds    *prometheus.HistogramVec
 	etcdSeconds    *prometheus.HistogramVec
+	clockJumps     prometheus.Counter
+	clockSkew      prometheus.Gauge
 
 	tracked tracked
 	// whole keeps a scrape from seeing half of a state.
@@ -58,7 +60,7 @@ func NewMetrics() *Metrics {
 		holds:          gauges("ekco_holds", "Holds in force, by preflight.", "preflight"),
 		refusals:       gauges("ekco_refusals", "Policy's refusals in force, by kind of action and rule.", "kind", "rule"),
 		pauses:         gauge("ekco_pauses", "Pauses in force."),
-		safeMode:       gauge("ekco_safe_mode", "1 while a damaged journal was set aside and nothing is done until it is accepted."),
+		safeMode:       gauge("ekco_safe_mode", "1 while nothing is done because the journal was damaged, or lost its newest events, and is not accepted yet."),
 		sequence:       gauge("ekco_journal_sequence", "Sequence number of the last event."),
 		bytes:          gauge("ekco_journal_bytes", "Size of the journal's file."),
 		events:         counter("ekco_journal_events_total", "Events appended since the start."),
@@ -69,6 +71,8 @@ func NewMetrics() *Metrics {
 		requests:       counters("ekco_kubernetes_requests_total", "Requests to the Kubernetes API, by verb, resource and status code; code \"error\" for those without an answer.", "verb", "resource", "code"),
 		cephSeconds:    histograms("ekco_ceph_command_duration_seconds", "Time of one ceph command, with the exec into its pod, by command and result.", callBuckets, "command", "result"),
 		etcdSeconds:    histograms("ekco_etcd_call_duration_seconds", "Time of one question to the members of etcd, by call and result.", callBuckets, "call", "result"),
+		clockJumps:     counter("ekco_clock_jumps_total", "Times that the clock of EKCO's machine was set, or the machine slept."),
+		clockSkew:      gauge("ekco_clock_skew_seconds", "How far the Kubernetes API's clock was ahead of EKCO's when EKCO started; 0 when that is not known, or the clock was set since."),
 		tracked:        newTracked(),
 	}
 	build := gauges("ekco_build_info", "Always 1; says which EKCO this is.", "version", "git_sha")
@@ -76,7 +80,7 @@ func NewMetrics() *Metrics {
 	build.WithLabelValues(info.Version, info.GitSHA).Set(1)
 	m.registry.MustRegister(build, m.machines, m.openActions, m.actionsEnded, m.stepSeconds, m.stepFailures, m.holds,
 		m.refusals, m.pauses, m.safeMode, m.sequence, m.bytes, m.events, m.appendSeconds, m.appendFailures, m.lag,
-		m.mirrorFailures, m.requests, m.cephSeconds, m.etcdSeconds,
+		m.mirrorFailures, m.requests, m.cephSeconds, m.etcdSeconds, m.clockJumps, m.clockSkew,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -131,6 +135,9 @@ func (m *Metrics) Folded(event journal.Event) {
 		if took, known := m.tracked.end(event, p.Step); known && !p.DryRun {
 			m.stepSeconds.WithLabelValues(stepKind(p.Step)).Observe(took.Seconds())
 		}
+	case *journal.ClockJumped:
+		m.clockJumps.Inc()
+		m.tracked.moveClock(time.Duration(p.By))
 	case *journal.ActionEnded:
 		m.actionsEnded.WithLabelValues(string(m.tracked.close(event.Action)), string(p.Outcome)).Inc()
 	}
@@ -163,6 +170,10 @@ func (m *Metrics) State(s *fsm.State) {
 	m.safeMode.Set(0)
 	if s.Journal.SafeMode() {
 		m.safeMode.Set(1)
+	}
+	m.clockSkew.Set(0)
+	if skew := s.Clock.Skew; skew != nil {
+		m.clockSkew.Set(time.Duration(*skew).Seconds())
 	}
 	m.sequence.Set(float64(s.Seq))
 }

@@ -43,6 +43,15 @@ func (t tracked) end(event journal.Event, step string) (time.Duration, bool) {
 	return max(0, event.Time.Sub(began)), known
 }
 
+// moveClock brings the times to a clock that jumped.
+func (t tracked) moveClock(by time.Duration) {
+	for _, steps := range t.steps {
+		for step, began := range steps {
+			steps[step] = began.Add(by)
+		}
+	}
+}
+
 // close forgets an action and returns its kind.
 func (t tracked) close(action string) journal.ActionKind {
 	kind, known := t.kinds[action]

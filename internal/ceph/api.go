@@ -19,6 +19,9 @@ var (
 	ErrOtherOSD = errors.New("another OSD has this id")
 	// ErrUnavailable: Ceph gave no answer. Whether a change happened is unknown.
 	ErrUnavailable = errors.New("ceph does not answer")
+	// ErrReadOnly: a client that only reads was asked to change something. Nothing
+	// was run.
+	ErrReadOnly = errors.New("this EKCO only reads, as in a dry run; nothing was changed")
 	// ErrInvalid: an id or a name that cannot be one. Nothing was run.
 	ErrInvalid = errors.New("invalid argument for ceph")
 )
@@ -34,6 +37,11 @@ type API interface {
 	Health(ctx context.Context) (Health, error)
 	// Tree returns all OSDs and CRUSH hosts. It needs no mgr.
 	Tree(ctx context.Context) (Tree, error)
+	// Pools returns all pools. It needs no mgr.
+	Pools(ctx context.Context) ([]Pool, error)
+	// PGs returns all placement groups. It needs a mgr. It returns ErrAgain while
+	// the mgr does not know all of them.
+	PGs(ctx context.Context) ([]PG, error)
 	// Exists reports whether anything of the OSD is left in the OSD map or in
 	// the CRUSH map. Another OSD of the same id is not it. It needs no mgr.
 	Exists(ctx context.Context, osd Ref) (bool, error)
@@ -44,6 +52,12 @@ type API interface {
 	// Out marks OSDs out, so that their data moves elsewhere. Ids as in Down. It
 	// needs no mgr.
 	Out(ctx context.Context, ids ...int) error
+	// In takes back what Out did: the OSDs are to hold data again, all of their
+	// share. Ids as in Down. It needs no mgr.
+	In(ctx context.Context, ids ...int) error
+	// Reweight sets how much of its share an OSD is to hold, from 0, which is out,
+	// to 1. An unknown one is ErrNotFound. It needs no mgr.
+	Reweight(ctx context.Context, id int, weight float64) error
 	// SafeToDestroy asks whether these OSDs can all go without loss of data. OSDs
 	// that do not exist are safe. It needs a mgr.
 	SafeToDestroy(ctx context.Context, ids ...int) (Safety, error)

@@ -12,6 +12,20 @@ func (c *Client) Down(ctx context.Context, ids ...int) error { return c.mark(ctx
 // Out implements [API].
 func (c *Client) Out(ctx context.Context, ids ...int) error { return c.mark(ctx, "out", ids) }
 
+// In implements [API].
+func (c *Client) In(ctx context.Context, ids ...int) error { return c.mark(ctx, "in", ids) }
+
+// Reweight implements [API].
+func (c *Client) Reweight(ctx context.Context, id int, weight float64) error {
+	if err := checkID(id); err != nil {
+		return err
+	}
+	if !(weight >= 0 && weight <= 1) {
+		return fmt.Errorf("%w: %v is no weight of an OSD", ErrInvalid, weight)
+	}
+	return c.change(ctx, false, "osd", "reweight", strconv.Itoa(id), strconv.FormatFloat(weight, 'f', 5, 64))
+}
+
 func (c *Client) mark(ctx context.Context, how string, ids []int) error {
 	texts, err := arguments(ids)
 	if err != nil {

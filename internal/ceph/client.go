@@ -30,6 +30,9 @@ type Options struct {
 	// Program is how ceph is called, with options that come before all others;
 	// default "ceph".
 	Program []string
+	// ReadOnly makes every command that would change something end with
+	// ErrReadOnly.
+	ReadOnly bool
 	// OnCommand, if there is one, is told of each command that was run: which, from
 	// the look for the pod to the end, and how it failed. It is not told of one
 	// that ended because its caller had stopped waiting. It must not block.
@@ -120,6 +123,29 @@ func (c *Client) tree(ctx context.Context) (Tree, error) {
 
 func (c *Client) uuids(ctx context.Context) (map[int]string, error) {
 	return ask(ctx, c, command{args: []string{"osd", "dump"}}, parseUUIDs)
+}
+
+// Pools implements [API]. Its two commands run side by side, and the first is the
+// one that Tree gives.
+func (c *Client) Pools(ctx context.Context) ([]Pool, error) {
+	var dumped dumpedPools
+	var rules map[int]placement
+	var poolsErr, rulesErr error
+	sidebyside.Run(
+		func() { dumped, poolsErr = ask(ctx, c, command{args: []string{"osd", "dump"}}, parsePools) },
+		func() {
+			rules, rulesErr = ask(ctx, c, command{args: []string{"osd", "crush", "rule", "dump"}}, parseRules)
+		},
+	)
+	if err := cmp.Or(poolsErr, rulesErr); err != nil {
+		return nil, err
+	}
+	return joinPools(dumped.pools, dumped.ruleOf, rules), nil
+}
+
+// PGs implements [API].
+func (c *Client) PGs(ctx context.Context) ([]PG, error) {
+	return ask(ctx, c, command{args: []string{"pg", "dump", "pgs_brief"}, mgr: true}, parsePGs)
 }
 
 // Exists implements [API].

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -291,5 +292,23 @@ func TestAnAnswerThatIsNotJSONIsShown(t *testing.T) {
 	_, err := client.Health(t.Context())
 	if err == nil || !strings.Contains(err.Error(), `ceph status: read the answer "HEALTH OK"`) {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestOSDsAreMarkedInAgainWithTheirWeight(t *testing.T) {
+	client, s := scripted(t, map[string]answer{"osd in 3 12": {}, "osd reweight 12 0.80000": {}})
+	if err := client.In(t.Context(), 3, 12); err != nil {
+		t.Error(err)
+	}
+	if err := client.Reweight(t.Context(), 12, 0.8); err != nil {
+		t.Error(err)
+	}
+	for _, weight := range []float64{-0.1, 1.1, math.NaN()} {
+		if err := client.Reweight(t.Context(), 12, weight); !errors.Is(err, ErrInvalid) {
+			t.Errorf("weight %v: %v", weight, err)
+		}
+	}
+	if len(s.ran()) != 2 {
+		t.Errorf("ran %q", s.ran())
 	}
 }

@@ -37,7 +37,10 @@ func (c command) kind() string {
 // run runs a ceph command to its end, or to the end of its time. One that only
 // reads may be shared with others who ask the same.
 func (c *Client) run(ctx context.Context, command command) (answer []byte, err error) {
-	if command.changes {
+	switch {
+	case command.changes && c.options.ReadOnly:
+		return nil, fmt.Errorf("%s: %w", command, ErrReadOnly)
+	case command.changes:
 		return c.timed(ctx, command)
 	}
 	return c.reads.ask(ctx, command, func(ctx context.Context) ([]byte, error) { return c.timed(ctx, command) })

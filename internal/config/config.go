@@ -2,6 +2,7 @@ package config
 
 import (
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -25,6 +26,7 @@ type Config struct {
 
 	Journal          string
 	JournalRetention time.Duration
+	JournalMaxSize   Bytes
 
 	DryRun                    bool
 	NodeUnreachableToleration time.Duration
@@ -91,6 +93,21 @@ type Config struct {
 	EnableHAKotsadm bool
 }
 
+// Bytes is a size.
+type Bytes int64
+
+// String returns the size in the largest unit that it is a multiple of: 512Mi.
+func (b Bytes) String() string {
+	unit := 0
+	for ; b != 0 && b%1024 == 0 && unit+1 < len(byteUnits); unit++ {
+		b /= 1024
+	}
+	return strconv.FormatInt(int64(b), 10) + byteUnits[unit]
+}
+
+// byteUnits are those that Kubernetes writes, each 1024 of the one before.
+var byteUnits = []string{"", "Ki", "Mi", "Gi", "Ti"}
+
 // ImageOverride replaces the image Original by Override in new pods.
 type ImageOverride struct{ Original, Override string }
 
@@ -107,6 +124,7 @@ func Default() Config {
 
 		Journal:          "/var/lib/ekco/journal.db",
 		JournalRetention: 90 * 24 * time.Hour,
+		JournalMaxSize:   512 << 20,
 
 		NodeUnreachableToleration: policy.PurgeAfter,
 		ClearDeadNodes:            policy.ClearDeadNodes,

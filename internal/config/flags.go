@@ -59,6 +59,8 @@ func kindOf(field any) string {
 		return "int"
 	case *time.Duration:
 		return "duration"
+	case *Bytes:
+		return "size"
 	case *fsm.MaxUnknown:
 		return "number or percentage"
 	case *[]ImageOverride:

@@ -13,6 +13,9 @@ type key struct {
 	secret bool
 	// built says that the setting has an effect in this EKCO.
 	built bool
+	// does is what a setting that switches something on has EKCO do, in words
+	// that follow "it does not"; empty for others, and for those that are built.
+	does string
 }
 
 // keys lists every setting in the order of the documentation.
@@ -23,6 +26,7 @@ var keys = []key{
 
 	{name: "journal", built: true, field: func(c *Config) any { return &c.Journal }, check: notEmpty, help: "file of the journal; the operator's socket is beside it, with the extension .sock"},
 	{name: "journal_retention", built: true, field: func(c *Config) any { return &c.JournalRetention }, check: positive, help: "age at which events of finished actions are moved into a compressed export beside the journal"},
+	{name: "journal_max_size", built: true, field: func(c *Config) any { return &c.JournalMaxSize }, check: roomForAJournal, help: "size of the journal above which younger events are moved out too, the oldest first; 0 for no limit"},
 
 	{name: "dry_run", built: true, field: func(c *Config) any { return &c.DryRun }, help: "run everything except effects, and record what would have been done"},
 	{name: "node_unreachable_toleration", built: true, field: func(c *Config) any { return &c.NodeUnreachableToleration }, check: positive, help: "how long a node must be unreachable before it is purged, if purge_dead_nodes is true"},
@@ -34,7 +38,7 @@ var keys = []key{
 	{name: "min_ready_master_nodes", built: true, field: func(c *Config) any { return &c.MinReadyMasterNodes }, check: atLeastOne, help: "ready primaries that must be left for a primary to be purged"},
 	{name: "min_ready_worker_nodes", built: true, field: func(c *Config) any { return &c.MinReadyWorkerNodes }, help: "ready workers that must be left for a worker to be purged"},
 	{name: "max_unknown_nodes", built: true, field: func(c *Config) any { return &c.MaxUnknownNodes }, help: "unreachable nodes above which nothing destructive is started: a percentage of all nodes (rounded up) or a number"},
-	{name: "settling_time", built: true, field: func(c *Config) any { return &c.SettlingTime }, help: "how long EKCO watches after a start or an API outage before it decides anything"},
+	{name: "settling_time", built: true, field: func(c *Config) any { return &c.SettlingTime }, help: "how long EKCO watches after a start, an API outage or a jump of the clock before it decides anything"},
 	{name: "reconcile_interval", built: true, field: func(c *Config) any { return &c.ReconcileInterval }, check: positive, help: "how often to poll what may not be watched"},
 	{name: "reconcile_timeout", field: func(c *Config) any { return &c.ReconcileTimeout }, help: "limit of one poll; 0 means 15m"},
 	{name: "certificates_dir", built: true, field: func(c *Config) any { return &c.CertificatesDir }, help: "directory of the Kubernetes certificates; a purge reads those of etcd in it"},
@@ -43,21 +47,21 @@ var keys = []key{
 	{name: "maintain_rook_storage_nodes", built: true, field: func(c *Config) any { return &c.MaintainRookStorageNodes }, help: "remove a purged node from Rook and Ceph"},
 	{name: "osd_purge_wait", built: true, field: func(c *Config) any { return &c.OSDPurgeWait }, help: "how long a purge leaves a node's OSDs marked out, so that Ceph copies their data, before it removes them"},
 	{name: "rook_storage_nodes", built: true, field: func(c *Config) any { return &c.RookStorageNodes }, help: "the installer's list of storage nodes; if it is not empty, the list of the CephCluster is left alone"},
-	{name: "rook_storage_nodes_label", field: func(c *Config) any { return &c.RookStorageNodesLabel }, check: labelPair, help: "key=value; if set, only nodes with this label store Ceph data"},
-	{name: "reconcile_rook_mds_placement", field: func(c *Config) any { return &c.ReconcileRookMDSPlacement }, help: "keep the placement of Ceph's MDS right"},
-	{name: "reconcile_ceph_csi_resources", field: func(c *Config) any { return &c.ReconcileCephCSIResources }, help: "keep the resource requests of Ceph's CSI pods small"},
+	{name: "rook_storage_nodes_label", does: "keep Ceph's data on the nodes with the label", field: func(c *Config) any { return &c.RookStorageNodesLabel }, check: labelPair, help: "key=value; if set, only nodes with this label store Ceph data"},
+	{name: "reconcile_rook_mds_placement", does: "keep the placement of Ceph's MDS right", field: func(c *Config) any { return &c.ReconcileRookMDSPlacement }, help: "keep the placement of Ceph's MDS right"},
+	{name: "reconcile_ceph_csi_resources", does: "keep the resource requests of Ceph's CSI pods small", field: func(c *Config) any { return &c.ReconcileCephCSIResources }, help: "keep the resource requests of Ceph's CSI pods small"},
 	{name: "ceph_block_pool", field: func(c *Config) any { return &c.CephBlockPool }, help: "name of the managed CephBlockPool"},
 	{name: "ceph_filesystem", field: func(c *Config) any { return &c.CephFilesystem }, help: "name of the managed CephFilesystem"},
 	{name: "ceph_object_store", field: func(c *Config) any { return &c.CephObjectStore }, help: "name of the managed CephObjectStore"},
 	{name: "min_ceph_pool_replication", field: func(c *Config) any { return &c.MinCephPoolReplication }, help: "least replication of the managed pools"},
 	{name: "max_ceph_pool_replication", field: func(c *Config) any { return &c.MaxCephPoolReplication }, help: "highest replication of the managed pools"},
 	{name: "rook_priority_class", field: func(c *Config) any { return &c.RookPriorityClass }, help: "priority class of Rook 1.0 workloads; empty for none"},
-	{name: "rook_minimum_node_count", field: func(c *Config) any { return &c.RookMinimumNodeCount }, help: "nodes at which a Ceph cluster is made; active only above 2"},
+	{name: "rook_minimum_node_count", does: "make a Ceph cluster", field: func(c *Config) any { return &c.RookMinimumNodeCount }, help: "nodes at which a Ceph cluster is made; active only above 2"},
 	{name: "rook_ceph_image", field: func(c *Config) any { return &c.RookCephImage }, help: "Ceph image of a cluster that EKCO makes"},
 	{name: "rook_storage_class", field: func(c *Config) any { return &c.RookStorageClass }, help: "storage class that Rook provides"},
 	{name: "storage_migration_auth_token", field: func(c *Config) any { return &c.StorageMigrationAuthToken }, secret: true, help: "bearer token that approves the storage migration; empty for none"},
 
-	{name: "rotate_certs", field: func(c *Config) any { return &c.RotateCerts }, help: "renew certificates before they expire"},
+	{name: "rotate_certs", does: "renew certificates", field: func(c *Config) any { return &c.RotateCerts }, help: "renew certificates before they expire"},
 	{name: "rotate_certs_image", field: func(c *Config) any { return &c.RotateCertsImage }, help: "image of the pods that renew certificates"},
 	{name: "rotate_certs_namespace", field: func(c *Config) any { return &c.RotateCertsNamespace }, help: "namespace of the pods that renew certificates"},
 	{name: "rotate_certs_ttl", field: func(c *Config) any { return &c.RotateCertsTTL }, check: positive, help: "renew certificates that expire within this time"},
@@ -75,18 +79,18 @@ var keys = []key{
 
 	{name: "host_task_image", field: func(c *Config) any { return &c.HostTaskImage }, help: "image of pods that work on a host"},
 	{name: "host_task_namespace", built: true, field: func(c *Config) any { return &c.HostTaskNamespace }, help: "namespace of EKCO's own ConfigMap, and of pods that work on a host"},
-	{name: "enable_internal_load_balancer", field: func(c *Config) any { return &c.EnableInternalLoadBalancer }, help: "run HAProxy on every node in front of the API servers"},
+	{name: "enable_internal_load_balancer", does: "run the internal load balancer", field: func(c *Config) any { return &c.EnableInternalLoadBalancer }, help: "run HAProxy on every node in front of the API servers"},
 	{name: "internal_load_balancer_haproxy_image", field: func(c *Config) any { return &c.InternalLoadBalancerHAProxyImage }, help: "image of HAProxy"},
 	{name: "internal_load_balancer_port", field: func(c *Config) any { return &c.InternalLoadBalancerPort }, check: port, help: "port of the internal load balancer; read, not used"},
-	{name: "pod_image_overrides", field: func(c *Config) any { return &c.PodImageOverrides }, help: "original=override pairs, separated by commas, of images to replace in new pods"},
-	{name: "auto_approve_kubelet_csrs", field: func(c *Config) any { return &c.AutoApproveKubeletCSRs }, help: "approve the serving certificates that kubelets ask for"},
-	{name: "restart_failed_envoy_pods", field: func(c *Config) any { return &c.RestartFailedEnvoyPods }, help: "delete Envoy pods that stay unready"},
+	{name: "pod_image_overrides", does: "replace images in new pods", field: func(c *Config) any { return &c.PodImageOverrides }, help: "original=override pairs, separated by commas, of images to replace in new pods"},
+	{name: "auto_approve_kubelet_csrs", does: "approve the serving certificates that kubelets ask for", field: func(c *Config) any { return &c.AutoApproveKubeletCSRs }, help: "approve the serving certificates that kubelets ask for"},
+	{name: "restart_failed_envoy_pods", does: "delete Envoy pods that stay unready", field: func(c *Config) any { return &c.RestartFailedEnvoyPods }, help: "delete Envoy pods that stay unready"},
 	{name: "envoy_pods_not_ready_duration", field: func(c *Config) any { return &c.EnvoyPodsNotReadyDuration }, check: positive, help: "how long an Envoy pod must be unready before it is deleted"},
 
-	{name: "enable_ha_minio", field: func(c *Config) any { return &c.EnableHAMinio }, help: "grow MinIO to several replicas as nodes join"},
+	{name: "enable_ha_minio", does: "grow MinIO to several replicas", field: func(c *Config) any { return &c.EnableHAMinio }, help: "grow MinIO to several replicas as nodes join"},
 	{name: "minio_namespace", field: func(c *Config) any { return &c.MinioNamespace }, help: "namespace of MinIO; may be empty"},
 	{name: "minio_util_image", field: func(c *Config) any { return &c.MinioUtilImage }, help: "image of the pods that copy MinIO's data"},
-	{name: "enable_ha_kotsadm", field: func(c *Config) any { return &c.EnableHAKotsadm }, help: "grow kotsadm's database to several replicas as nodes join"},
+	{name: "enable_ha_kotsadm", does: "grow kotsadm's database to several replicas", field: func(c *Config) any { return &c.EnableHAKotsadm }, help: "grow kotsadm's database to several replicas as nodes join"},
 }
 
 // meaning returns the help text, which says so if the setting does nothing.
@@ -112,6 +116,16 @@ func Keys() []string {
 		names = append(names, k.name)
 	}
 	return names
+}
+
+// leastJournal keeps a limit from being so small that events leave all the time.
+const leastJournal = 16 << 20
+
+func roomForAJournal(value any) string {
+	if b, ok := value.(*Bytes); ok && *b != 0 && *b < leastJournal {
+		return "a size of at least 16Mi, like 512Mi or 2Gi, or 0 for no limit"
+	}
+	return ""
 }
 
 func positive(value any) string {

@@ -163,6 +163,10 @@ func TestABadValueIsNamedWithWhereItIsAndWhatIsExpected(t *testing.T) {
 		{"rook_storage_nodes_label: x", []string{"key=value"}},
 		{"internal_load_balancer_port: 70000", []string{"65535"}},
 		{`journal: ""`, []string{"not empty"}},
+		{"journal_max_size: big", []string{`"big"`, "like 512Mi"}},
+		{"journal_max_size: -1Gi", []string{"like 512Mi"}},
+		{"journal_max_size: 9999999999Ti", []string{"like 512Mi"}},
+		{"journal_max_size: 512", []string{"at least 16Mi"}},
 	} {
 		t.Run(test.line, func(t *testing.T) {
 			_, err := load(t, "config.yaml", "# first line\n"+test.line+"\n", nil)
@@ -175,6 +179,20 @@ func TestABadValueIsNamedWithWhereItIsAndWhatIsExpected(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestASizeIsReadAndWrittenWithItsUnit(t *testing.T) {
+	for text, want := range map[string]Bytes{
+		"512Mi": 512 << 20, "2Gi": 2 << 30, "16777217": 16<<20 + 1, "0": 0, "1Ti": 1 << 40, "20480Ki": 20 << 20,
+	} {
+		got, err := load(t, "config.yaml", "journal_max_size: "+text+"\n", nil)
+		if err != nil || got.JournalMaxSize != want {
+			t.Errorf("%s is read as %d (%v), want %d", text, got.JournalMaxSize, err, want)
+		}
+		if again, err := parseBytes(got.JournalMaxSize.String()); err != nil || again != want {
+			t.Errorf("%s is written as %s", text, got.JournalMaxSize)
+		}
 	}
 }
 

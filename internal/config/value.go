@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"math"
 	"net"
 	"slices"
 	"strconv"
@@ -34,6 +35,10 @@ func parse(text string, into any) error {
 		if *into, err = time.ParseDuration(strings.TrimSpace(text)); err != nil || *into < 0 {
 			return expectedError("a duration with a unit, like 90s, 5m or 1h")
 		}
+	case *Bytes:
+		if *into, err = parseBytes(strings.TrimSpace(text)); err != nil {
+			return expectedError("a size like 512Mi or 2Gi")
+		}
 	case *fsm.MaxUnknown:
 		if *into, err = fsm.ParseMaxUnknown(strings.TrimSpace(text)); err != nil {
 			return expectedError("a number of nodes like 3, or a percentage from 0% to 100%")
@@ -45,6 +50,21 @@ func parse(text string, into any) error {
 		return fmt.Errorf("cannot read a value into %T", into)
 	}
 	return nil
+}
+
+func parseBytes(text string) (Bytes, error) {
+	unit := int64(1)
+	for i, name := range byteUnits[1:] {
+		if digits, found := strings.CutSuffix(text, name); found {
+			text, unit = digits, 1<<(10*(i+1))
+			break
+		}
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 0 || n > math.MaxInt64/unit {
+		return 0, fmt.Errorf("read %q: not a size", text)
+	}
+	return Bytes(n * unit), nil
 }
 
 func parseOverrides(text string) ([]ImageOverride, error) {
@@ -73,6 +93,8 @@ func format(value any) string {
 		return strconv.Itoa(*value)
 	case *time.Duration:
 		return formatDuration(*value)
+	case *Bytes:
+		return value.String()
 	case *fsm.MaxUnknown:
 		return value.String()
 	case *[]ImageOverride:

@@ -24,16 +24,30 @@ var (
 	ErrUnhealthy = errors.New("etcd refuses the removal because it would endanger quorum")
 	// ErrUnavailable: no endpoint gave an answer that the cluster agrees on.
 	ErrUnavailable = errors.New("etcd is unavailable")
+	// ErrNoQuorum: a member answered that it cannot agree on anything with the
+	// others. It is an ErrUnavailable.
+	ErrNoQuorum = error(noQuorumError{})
+	// ErrReadOnly: a client that only reads was asked to change something. Nothing
+	// was sent.
+	ErrReadOnly = errors.New("this EKCO only reads, as in a dry run; nothing was changed")
 	// ErrCertificates: a certificate file is missing or unusable.
 	ErrCertificates = errors.New("cannot use the certificates for etcd")
 )
+
+type noQuorumError struct{}
+
+func (noQuorumError) Error() string { return "etcd has no quorum" }
+
+// Is makes errors.Is(ErrNoQuorum, ErrUnavailable) hold.
+func (noQuorumError) Is(target error) bool { return target == ErrUnavailable }
 
 // API is what EKCO asks of an etcd cluster. Implementations are safe for
 // concurrent use, and every call honours its context.
 type API interface {
 	// Members lists the members as the cluster agrees on them: the answer is
-	// linearizable, so without quorum there is none. It returns ErrUnavailable
-	// when no endpoint answered so, ErrCertificates when none could be asked.
+	// linearizable, so without quorum there is none. It returns ErrNoQuorum when
+	// an endpoint says that, ErrUnavailable when none answered, ErrCertificates
+	// when none could be asked.
 	Members(ctx context.Context) ([]Member, error)
 	// Health asks every client URL of the given members, all at once and each
 	// with a timeout of its own. There is one entry for each client URL, and one

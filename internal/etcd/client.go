@@ -19,8 +19,8 @@ import (
 
 // Defaults of [Options].
 const (
-	// DefaultCallTimeout is above the 7 s after which a member without a leader
-	// gives up by itself and says so.
+	// DefaultCallTimeout is well above the 7 s after which a member without a
+	// leader may give up by itself and say so.
 	DefaultCallTimeout   = 10 * time.Second
 	DefaultHealthTimeout = 5 * time.Second
 	DefaultTotalTimeout  = time.Minute
@@ -40,6 +40,8 @@ type Options struct {
 	HealthTimeout time.Duration
 	// TotalTimeout bounds one call of the API; default 1 min.
 	TotalTimeout time.Duration
+	// ReadOnly makes every removal end with ErrReadOnly.
+	ReadOnly bool
 	// OnCall, if there is one, is told of each call of the API. It must not block.
 	OnCall OnCall
 }
@@ -122,6 +124,9 @@ func (c *Client) Members(ctx context.Context) (members []Member, err error) {
 // RemoveMember implements [API]. The request goes once, to the endpoint that
 // was the first to list the members, and only if the list has the id.
 func (c *Client) RemoveMember(ctx context.Context, id ID) (err error) {
+	if c.options.ReadOnly {
+		return fmt.Errorf("remove etcd member %s: %w", id, ErrReadOnly)
+	}
 	defer c.options.told("remove-member", time.Now(), &err)
 	ctx, cancel := context.WithTimeout(ctx, c.options.TotalTimeout)
 	defer cancel()
@@ -207,12 +212,35 @@ func ask(ctx context.Context, endpoint string, credentials *tls.Config) line {
 	if err != nil {
 		return line{err: answered(endpoint, err)}
 	}
-	members, err := listMembers(ctx, client)
+	members, err := listInTime(ctx, client)
 	if err != nil {
+		err = explain(ctx, endpoint, credentials, err)
+		if leaderless(ctx, client, endpoint) {
+			err = rpctypes.ErrNoLeader
+		}
 		_ = client.Close()
-		return line{err: answered(endpoint, explain(ctx, endpoint, credentials, err))}
+		return line{err: answered(endpoint, err)}
 	}
 	return line{endpoint: endpoint, client: client, members: members}
+}
+
+// listInTime lists the members, and leaves some of the time to find out why that
+// cannot be done: a member without quorum answers late or never, and only what it
+// says of itself tells it from one that hangs.
+func listInTime(ctx context.Context, client *clientv3.Client) ([]Member, error) {
+	if deadline, ok := ctx.Deadline(); ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, time.Until(deadline)*4/5)
+		defer cancel()
+	}
+	return listMembers(ctx, client)
+}
+
+// leaderless reports whether the endpoint answers and knows no leader. An
+// election lasts a second or two, which it had before.
+func leaderless(ctx context.Context, client *clientv3.Client, endpoint string) bool {
+	status, err := client.Status(ctx, endpoint)
+	return err == nil && status.Leader == 0
 }
 
 // connect returns a client of one endpoint that does not repeat requests, nor

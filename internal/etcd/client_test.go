@@ -156,3 +156,16 @@ func TestWhatCallsTookIsToldWithTheirErrors(t *testing.T) {
 		t.Errorf("told of %v, want %v and %v", told, membersErr, removeErr)
 	}
 }
+
+func TestAClientThatOnlyReadsRemovesNoMember(t *testing.T) {
+	client, err := etcd.NewClient([]string{"https://127.0.0.1:1"}, etcd.Options{CertificatesDir: certificates(t), ReadOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := client.RemoveMember(t.Context(), 1); !errors.Is(err, etcd.ErrReadOnly) || errors.Is(err, etcd.ErrUnavailable) {
+		t.Errorf("a removal: %v, want ErrReadOnly alone", err)
+	}
+	if _, err := client.Members(t.Context()); !errors.Is(err, etcd.ErrUnavailable) {
+		t.Errorf("a question: %v, want that it is asked", err)
+	}
+}

@@ -3,6 +3,7 @@ package kube
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/replicatedhq/ekco/journal"
 )
@@ -45,6 +46,9 @@ type API interface {
 	// version, and returns the new version. It returns ErrConflict when the
 	// mirror is not of that version.
 	WriteMirror(ctx context.Context, content []byte, version string) (string, error)
+	// ServerTime returns what the API server's clock shows now, to a few seconds,
+	// and whether that is known. It asks nothing.
+	ServerTime() (now time.Time, known bool)
 	// RecordEvent writes a Kubernetes Event about the subject. Best effort: an
 	// error says that it was not written.
 	RecordEvent(ctx context.Context, about journal.Subject, note Note) error
@@ -61,6 +65,9 @@ type Pod struct {
 	journal.PodRef
 	// Node is the name of the node it is bound to.
 	Node string
+	// Grace is the time that the pod was given to end, from the request on; zero
+	// while nobody has asked it to.
+	Grace time.Duration
 }
 
 // Note is the content of a Kubernetes Event.

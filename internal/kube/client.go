@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
@@ -37,6 +39,8 @@ type Options struct {
 	Burst int
 	// OnRequest, when set, is called after each request. It must not block.
 	OnRequest OnRequest
+	// ReadOnly makes every call that would change something end with ErrReadOnly.
+	ReadOnly bool
 }
 
 // Client is the [API] of a real API server. It is safe for concurrent use.
@@ -45,6 +49,7 @@ type Client struct {
 	params      runtime.ParameterCodec
 	namespace   string
 	callTimeout time.Duration
+	serverClock *serverClock
 }
 
 var _ API = (*Client)(nil)
@@ -74,13 +79,18 @@ func NewClient(config *rest.Config, options Options) (*Client, error) {
 	if options.OnRequest != nil {
 		config.Wrap(options.OnRequest.wrap)
 	}
+	if options.ReadOnly {
+		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return ReadOnly(next, nil) })
+	}
+	serverClock := &serverClock{}
+	config.Wrap(serverClock.wrap)
 	core, err := rest.RESTClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("make a client for the Kubernetes API at %s: %w", config.Host, err)
 	}
 	return &Client{
 		core: core, params: runtime.NewParameterCodec(scheme),
-		namespace: options.Namespace, callTimeout: options.CallTimeout,
+		namespace: options.Namespace, callTimeout: options.CallTimeout, serverClock: serverClock,
 	}, nil
 }
 
@@ -98,8 +108,10 @@ func (o Options) withDefaults() Options {
 }
 
 // Probe asks the API server whether it is ready. Any authenticated account may
-// ask that. The error wraps ErrUnavailable unless ctx ended; a refusal is an
-// answer, and so no error.
+// ask that. One that calls itself unready is asked for a Node as well, which it
+// reads from etcd: a single check of its many can fail for days while it answers
+// everything else. The error wraps ErrUnavailable unless ctx ended; a refusal is
+// an answer, and so no error.
 func (c *Client) Probe(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, c.callTimeout)
 	defer cancel()
@@ -107,7 +119,16 @@ func (c *Client) Probe(ctx context.Context) error {
 	if known := Sentinel(err); errors.Is(known, ErrForbidden) || errors.Is(known, ErrNotFound) {
 		return nil
 	}
+	if apierrors.IsInternalError(err) && c.reads(ctx) {
+		return nil
+	}
 	return call{verb: "get", resource: "/readyz"}.fail(err)
+}
+
+// reads reports whether the API server reads Nodes.
+func (c *Client) reads(ctx context.Context) bool {
+	_, err := c.Nodes().ListWithContext(ctx, metav1.ListOptions{Limit: 1})
+	return err == nil
 }
 
 // ClusterUID returns the UID of namespace kube-system.

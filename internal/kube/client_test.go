@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -33,6 +35,8 @@ func TestErrorsHaveTheirSentinelAndSayWhatToDo(t *testing.T) {
 		"forbidden":        {apierrors.NewForbidden(nodes, "a", errors.New("no")), ErrForbidden, `needs verb "get" on nodes`},
 		"overloaded":       {apierrors.NewTooManyRequestsError("busy"), ErrUnavailable, "kube-apiserver"},
 		"broken":           {apierrors.NewInternalError(errors.New("etcd")), ErrUnavailable, "kube-apiserver"},
+		"etcd is down":     {apierrors.NewInternalError(errors.New("etcdserver: request timed out")), ErrUnavailable, "because etcd has no quorum"},
+		"etcd has no head": {apierrors.NewInternalError(errors.New("etcdserver: no leader")), ErrUnavailable, "because etcd has no quorum"},
 		"starting":         {apierrors.NewServiceUnavailable("starting"), ErrUnavailable, "kube-apiserver"},
 		"token too old":    {apierrors.NewUnauthorized("expired"), ErrUnavailable, "kube-apiserver"},
 		"hanging":          {hang, ErrUnavailable, "kube-apiserver"},
@@ -78,13 +82,38 @@ func TestAProbeAsksForReadinessAndTakesARefusalForAnAnswer(t *testing.T) {
 	}{
 		"ready":     {"ok", nil},
 		"forbidden": {apierrors.NewForbidden(nodes, "", nil), nil},
-		"not ready": {apierrors.NewInternalError(errors.New("etcd failed")), ErrUnavailable},
 		"hanging":   {hang, ErrUnavailable},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newServer(t, map[string]any{"GET /readyz": test.answer})
 			if err := s.client(Options{CallTimeout: soon}).Probe(t.Context()); !errors.Is(err, test.want) {
 				t.Errorf("error is %v, want %v", err, test.want)
+			}
+		})
+	}
+}
+
+func TestAnAPIServerThatCallsItselfUnreadyAnswersIfItReadsNodes(t *testing.T) {
+	unready := func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusInternalServerError)
+		_, _ = io.WriteString(w, "[+]ping ok\n[-]poststarthook/rbac/bootstrap-roles failed: reason withheld\nreadyz check failed\n")
+	}
+	for name, test := range map[string]struct {
+		nodes any
+		want  error
+	}{
+		"reads":        {&corev1.NodeList{}, nil},
+		"may not":      {apierrors.NewForbidden(nodes, "", nil), ErrUnavailable},
+		"without etcd": {apierrors.NewInternalError(errors.New("etcdserver: request timed out")), ErrUnavailable},
+		"hanging":      {hang, ErrUnavailable},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newServer(t, map[string]any{"GET /readyz": unready, "GET /api/v1/nodes": test.nodes})
+			if err := s.client(Options{CallTimeout: soon}).Probe(t.Context()); !errors.Is(err, test.want) {
+				t.Errorf("error is %v, want %v", err, test.want)
+			}
+			if asked := s.last(); asked.line != "GET /api/v1/nodes" || asked.query != "limit=1" {
+				t.Errorf("asked for %s?%s, want one Node, and not from a cache", asked.line, asked.query)
 			}
 		})
 	}

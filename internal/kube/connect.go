@@ -28,3 +28,10 @@ func Connect(kubeconfig string) (*rest.Config, error) {
 	}
 	return config, nil
 }
+
+// InPod reports whether this process runs in a pod whose service account can ask
+// the cluster that the pod is part of.
+func InPod() bool {
+	_, err := rest.InClusterConfig()
+	return err == nil
+}

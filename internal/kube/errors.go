@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
@@ -17,7 +18,7 @@ import (
 // client-go. It never returns ErrOtherUID for an error of client-go: the API
 // server reports that as a conflict.
 func Sentinel(err error) error {
-	for _, known := range []error{ErrNotFound, ErrForbidden, ErrOtherUID, ErrConflict, ErrUnavailable} {
+	for _, known := range []error{ErrNotFound, ErrForbidden, ErrOtherUID, ErrConflict, ErrReadOnly, ErrUnavailable} {
 		if errors.Is(err, known) {
 			return known
 		}
@@ -58,6 +59,13 @@ func unavailable(err error) bool {
 		utilnet.IsHTTP2ConnectionLost(err) || utilnet.IsProbableEOF(err)
 }
 
+// etcdWithoutQuorum reports whether the API server passes on what etcd says of
+// itself when too few of its members run or reach each other.
+func etcdWithoutQuorum(err error) bool {
+	text := err.Error()
+	return strings.Contains(text, "etcdserver: no leader") || strings.Contains(text, "etcdserver: request timed out")
+}
+
 // call names a request in errors.
 type call struct {
 	verb, resource string
@@ -84,6 +92,8 @@ func (c call) fail(err error) error {
 	case errors.Is(sentinel, ErrForbidden):
 		return fmt.Errorf("%s: %w: EKCO's service account needs verb %q on %s; grant it (the manifests rbac*.yaml have the rules): %w",
 			c, sentinel, c.verb, c.resource, err)
+	case errors.Is(sentinel, ErrUnavailable) && etcdWithoutQuorum(err):
+		return fmt.Errorf("%s: %w, because etcd has no quorum; bring members of etcd back: %w", c, sentinel, err)
 	case errors.Is(sentinel, ErrUnavailable):
 		return fmt.Errorf("%s: %w; check that kube-apiserver runs and can be reached: %w", c, sentinel, err)
 	case errors.Is(sentinel, ErrConflict):

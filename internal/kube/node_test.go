@@ -51,3 +51,33 @@ func TestAllNodesAreListedPageByPage(t *testing.T) {
 		t.Errorf("error is %v", err)
 	}
 }
+
+// lostNode is a Node as the API has it, with the taint or without.
+func lostNode(lost bool) *corev1.Node {
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "u"}}
+	if lost {
+		node.Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoExecute}}
+	}
+	return node
+}
+
+func TestANodeIsReadAnewEachTimeAndNotFromACacheOfTheAPIServer(t *testing.T) {
+	s := newServer(t, map[string]any{})
+	c := s.client(Options{})
+	for read, lost := range []bool{true, false, true} {
+		s.answer["GET /api/v1/nodes/a"] = lostNode(lost)
+		node, err := c.Node(t.Context(), "a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, unreachable := node.Facts.Unreachable(); unreachable != lost {
+			t.Errorf("read %d: unreachable is %v, want %v", read, unreachable, lost)
+		}
+		if got := s.last().query; got != "" {
+			t.Errorf("asked with %q: with a resourceVersion the API server may answer from its cache", got)
+		}
+	}
+	if got := len(s.requests); got != 3 {
+		t.Errorf("%d requests for 3 reads", got)
+	}
+}

@@ -2,6 +2,7 @@ package kube
 
 import (
 	"context"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -26,8 +27,16 @@ func PodOf(pod *corev1.Pod) Pod {
 			Namespace: pod.Namespace, Name: pod.Name, UID: string(pod.UID),
 			DeletionTimestamp: utc(pod.DeletionTimestamp),
 		},
-		Node: pod.Spec.NodeName,
+		Node:  pod.Spec.NodeName,
+		Grace: graceOf(pod),
 	}
+}
+
+func graceOf(pod *corev1.Pod) time.Duration {
+	if pod.DeletionTimestamp == nil || pod.DeletionGracePeriodSeconds == nil {
+		return 0
+	}
+	return time.Duration(*pod.DeletionGracePeriodSeconds) * time.Second
 }
 
 // slimPod drops from a Pod everything that PodOf, its grace period and a watch

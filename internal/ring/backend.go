@@ -6,7 +6,8 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"os"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/replicatedhq/ekco/fsm"
@@ -43,20 +44,30 @@ func (b *Backend) Status(ctx context.Context) (api.Status, error) {
 	}
 	var status api.Status
 	err = b.ring.do(ctx, func(s *fsm.State) {
-		status = api.StatusOf(s, time.Now())
+		status = api.StatusOf(s, b.ring.clock.Now())
+		status.Unrecorded = maps.Clone(b.ring.unrecorded)
+		status.Starting, status.API = b.ring.starting(s)
+		status.AsOf = status.API.LostAt
+		if status.Starting != nil {
+			status.AsOf = api.LastSeen(s)
+		}
+		status.Absent = slices.Clone(b.ring.cfg.Without)
 		if b.ring.observers != nil {
-			status.Absent = b.ring.observers.Absent()
+			status.Absent = append(status.Absent, b.ring.observers.Absent()...)
 		}
 	})
 	if err != nil {
 		return api.Status{}, err
 	}
-	status.Operator.Running = b.ring.cfg.OnlyNode == ""
-	status.Operator.PID = os.Getpid()
+	status.Operator = b.ring.process()
 	status.Journal.Stat = stat
+	if err := b.ring.mirror.Failing(); err != nil {
+		status.Mirror = err.Error()
+	}
 	status.Journal.Writable = true
-	if err := b.ring.store.unwritable(); err != nil {
-		status.Journal.Writable, status.Journal.Error = false, err.Error()
+	if trouble := b.ring.store.trouble(); trouble != nil {
+		status.Journal.Writable, status.Journal.Error, status.Journal.UnwritableSince = false, trouble.cause(), trouble.since
+		status.AsOf = earlier(status.AsOf, trouble.since)
 	}
 	return status, nil
 }
@@ -81,7 +92,7 @@ func (b *Backend) Request(ctx context.Context, request fsm.Request) (api.Admissi
 	}
 	var answer api.Admission
 	err = b.write(ctx, func(s *fsm.State) ([]journal.Draft, error) {
-		admission, err := fsm.Admit(s, b.ring.cfg.Policy, time.Now(), request)
+		admission, err := fsm.Admit(s, b.ring.cfg.Policy, b.ring.clock.Now(), request)
 		answer = api.Admission{
 			Action: admission.Action, Resumed: admission.Resumed,
 			AlreadyDone: admission.AlreadyDone, Message: admission.Message, FromSeq: s.Seq,
@@ -91,7 +102,7 @@ func (b *Backend) Request(ctx context.Context, request fsm.Request) (api.Admissi
 		}
 		return admission.Events, err
 	})
-	return answer, translate(err)
+	return answer, b.translate(ctx, err)
 }
 
 // Explain implements api.Backend.
@@ -107,19 +118,19 @@ func (b *Backend) Explain(ctx context.Context, request fsm.Request) (api.Explana
 	var open *journal.ActionRecord
 	var admitErr error
 	err = b.ring.do(ctx, func(s *fsm.State) {
-		admission, admitErr = fsm.Admit(s, b.ring.cfg.Policy, time.Now(), request)
+		admission, admitErr = fsm.Admit(s, b.ring.cfg.Policy, b.ring.clock.Now(), request)
 		if record, ok := s.Actions[admission.Action]; ok && admission.Resumed {
 			copied := *record
 			open = &copied
 		}
 	})
 	if err := errors.Join(err, admitErr); err != nil {
-		return api.Explanation{}, translate(err)
+		return api.Explanation{}, b.translate(ctx, err)
 	}
 	if admission.AlreadyDone {
 		return api.Explanation{Kind: request.Kind, AlreadyDone: true, Message: admission.Message}, nil
 	}
-	record, err := recordOf(admission, open)
+	record, err := recordOf(admission, open, b.ring.clock.Now())
 	if err != nil {
 		return api.Explanation{}, err
 	}
@@ -141,7 +152,7 @@ func (b *Backend) Explain(ctx context.Context, request fsm.Request) (api.Explana
 
 // recordOf returns the record of the action an admission is about, without
 // anything having been written.
-func recordOf(admission fsm.Admission, open *journal.ActionRecord) (journal.ActionRecord, error) {
+func recordOf(admission fsm.Admission, open *journal.ActionRecord, now time.Time) (journal.ActionRecord, error) {
 	if open != nil {
 		return *open, nil
 	}
@@ -149,7 +160,7 @@ func recordOf(admission fsm.Admission, open *journal.ActionRecord) (journal.Acti
 		if requested, ok := draft.Payload.(journal.ActionRequested); ok {
 			return journal.ActionRecord{
 				ID: admission.Action, Kind: requested.Kind, Subject: draft.Subject,
-				RequestedBy: draft.Actor, RequestedAt: time.Now(), Request: requested,
+				RequestedBy: draft.Actor, RequestedAt: now, Request: requested,
 			}, nil
 		}
 	}
@@ -159,7 +170,7 @@ func recordOf(admission fsm.Admission, open *journal.ActionRecord) (journal.Acti
 // Pause implements api.Backend.
 func (b *Backend) Pause(ctx context.Context, p api.PauseRequest) error {
 	return b.command(ctx, func(s *fsm.State) ([]journal.Draft, error) {
-		return fsm.Pause(s, time.Now(), p.Node, p.Reason, p.For, p.Actor)
+		return fsm.Pause(s, b.ring.clock.Now(), p.Node, p.Reason, p.For, p.Actor)
 	})
 }
 
@@ -192,7 +203,7 @@ func (b *Backend) Accept(ctx context.Context, a api.AcceptRequest) error {
 }
 
 func (b *Backend) command(ctx context.Context, decide func(*fsm.State) ([]journal.Draft, error)) error {
-	return translate(b.write(ctx, decide))
+	return b.translate(ctx, b.write(ctx, decide))
 }
 
 // write decides on the loop and appends there, so that nothing can change in
@@ -224,15 +235,45 @@ func (b *Backend) ready(ctx context.Context) error {
 	case <-b.ring.loopEnded:
 		return errStopped
 	case <-wait.Done():
-		return fmt.Errorf("the operator has not caught up with the cluster after %s: %w; see its log",
-			startPatience, api.ErrRefused)
+		return b.notStarted(ctx)
 	}
+}
+
+// notStarted returns why a ring has not seen the cluster, or nil if it has just
+// now.
+func (b *Backend) notStarted(ctx context.Context) error {
+	why := ""
+	if err := b.ring.do(ctx, func(s *fsm.State) { why = b.ring.notStarted(s) }); err != nil || why == "" {
+		return err
+	}
+	return fmt.Errorf("%s%w", why, hidden{api.ErrRefused})
+}
+
+// blind says why EKCO does not see what is so now, or returns nothing.
+func (b *Backend) blind(ctx context.Context) string {
+	why := ""
+	_ = b.ring.ask(ctx, func(s *fsm.State) {
+		why = b.ring.notStarted(s)
+		if trouble := b.ring.store.trouble(); trouble != nil && why == "" {
+			why = trouble.Error()
+		}
+		if why == "" && !s.API.LostAt.IsZero() {
+			why = fmt.Sprintf("the Kubernetes API has not answered since %s (%s)", stamp(s.API.LostAt), s.API.Error)
+		}
+	})
+	return why
 }
 
 const startPatience = 20 * time.Second
 
-// translate gives an error of the machines its identity on the socket.
-func translate(err error) error {
+// translate gives an error of the machines its identity on the socket. A node is
+// unknown only as far as EKCO sees.
+func (b *Backend) translate(ctx context.Context, err error) error {
+	if unknown, ok := errors.AsType[*fsm.UnknownNodeError](err); ok {
+		if why := b.blind(ctx); why != "" {
+			err = fmt.Errorf("node %q is not in the journal, and EKCO cannot see whether it has joined: %s%w", unknown.Name, why, hidden{err})
+		}
+	}
 	switch {
 	case err == nil:
 		return nil

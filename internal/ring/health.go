@@ -11,21 +11,22 @@ import (
 // writable and the observers have caught up. It returns nothing when it is.
 func (r *Ring) Unready(ctx context.Context) []string {
 	var reasons []string
-	synced := true
-	err := r.do(ctx, func(*fsm.State) { synced = r.observers == nil || r.observers.Synced() })
+	synced, why := true, ""
+	err := r.do(ctx, func(s *fsm.State) {
+		synced = r.observers == nil || r.observers.Synced()
+		why = r.notStarted(s)
+	})
 	if err != nil {
 		reasons = append(reasons, fmt.Sprintf("the loop does not answer: %v", err))
 	}
-	if err := r.store.unwritable(); err != nil {
-		reasons = append(reasons, err.Error())
+	if trouble := r.store.trouble(); trouble != nil && why == "" {
+		reasons = append(reasons, trouble.Error())
 	}
-	if !synced {
+	if !synced && why == "" {
 		reasons = append(reasons, "the Kubernetes API does not answer, or the nodes have not been listed yet")
 	}
-	select {
-	case <-r.identified:
-	default:
-		reasons = append(reasons, "EKCO has not caught up with the cluster yet")
+	if why != "" {
+		reasons = append(reasons, why)
 	}
 	return reasons
 }

@@ -8,10 +8,6 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// errDryRun is what a change of the cluster meets in a dry run. Nothing should
-// get that far; it is the last line.
-var errDryRun = errors.New("nothing is changed in a dry run")
-
 // watchedKube is the Kubernetes API with two duties: the observers learn of
 // every call that was not answered, and a dry run changes nothing.
 type watchedKube struct {
@@ -32,7 +28,7 @@ func (k *watchedKube) seen(err error) error {
 
 func (k *watchedKube) change(effect func() error) error {
 	if k.dryRun {
-		return errDryRun
+		return kube.ErrReadOnly // nothing should get that far
 	}
 	return k.seen(effect())
 }

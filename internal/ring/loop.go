@@ -2,6 +2,7 @@ package ring
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -24,7 +25,7 @@ func (r *Ring) tryToWrite(ctx context.Context) time.Duration {
 		return writeAgain
 	}
 	r.triedToWrite = time.Now()
-	if _, err := r.store.Append(ctx, r.announcement()); err != nil {
+	if _, err := r.store.Append(ctx, r.announcement(nil)); err != nil {
 		r.log.Debug("the journal still cannot be written", "error", err)
 		return writeAgain
 	}
@@ -56,27 +57,48 @@ func (r *Ring) loop(ctx context.Context, fatal chan<- error) {
 	defer r.running.Store(false)
 	timer := time.NewTimer(0)
 	defer timer.Stop()
+	look := time.NewTicker(lookAtClock)
+	defer look.Stop()
 	for {
+		var err error
 		select {
 		case <-ctx.Done():
 			return
+		case question := <-r.questions:
+			if err = r.answer(ctx, question); err == nil {
+				continue
+			}
 		case command := <-r.commands:
-			command(r.state)
+			err = r.answer(ctx, command)
+		case <-look.C:
+			if !r.drifted() {
+				continue
+			}
 		case ended := <-r.finished:
 			r.workerEnded(ended)
 		case <-r.wake:
 		case <-timer.C:
 		}
-		next, err := r.turn(ctx)
+		next := time.Duration(0)
+		if err == nil {
+			next, err = r.turn(ctx)
+		}
 		if err != nil {
 			fatal <- err
 			return
 		}
-		if r.store.unwritable() != nil {
+		if r.adrift == nil && r.store.trouble() != nil {
 			next = min(next, r.tryToWrite(ctx))
 		}
 		timer.Reset(next)
 	}
+}
+
+// answer runs what somebody asked the loop for, by the clock as it is now.
+func (r *Ring) answer(ctx context.Context, f func(*fsm.State)) error {
+	err := r.heedClock(ctx)
+	f(r.state)
+	return err
 }
 
 // idle is how long the loop sleeps when no deadline is known.
@@ -85,14 +107,17 @@ const idle = time.Hour
 // turn folds what is new, decides until there is nothing left to decide, and
 // returns how long the loop may sleep.
 func (r *Ring) turn(ctx context.Context) (time.Duration, error) {
-	if err := r.catchUp(ctx); err != nil {
+	if err := errors.Join(r.catchUp(ctx), r.heedClock(ctx)); err != nil {
 		return 0, err
 	}
+	if r.adrift != nil {
+		return decideAgain, nil //nolint:nilerr // nothing is decided until the jump is on record, which is tried again
+	}
 	for r.deciding {
-		decisions := fsm.Decide(r.state, r.cfg.Policy, time.Now())
+		decisions := fsm.Decide(r.state, r.cfg.Policy, r.clock.Now())
 		if len(decisions.Events) == 0 {
 			r.afterTurn(ctx)
-			return sleepUntil(decisions.Next), nil
+			return r.sleepUntil(decisions.Next), nil
 		}
 		if _, err := r.store.Append(ctx, decisions.Events...); err != nil {
 			r.log.Warn("cannot write down decisions; nothing is done until that works",
@@ -107,11 +132,11 @@ func (r *Ring) turn(ctx context.Context) (time.Duration, error) {
 	return idle, nil
 }
 
-func sleepUntil(next time.Time) time.Duration {
+func (r *Ring) sleepUntil(next time.Time) time.Duration {
 	if next.IsZero() {
 		return idle
 	}
-	return min(max(time.Until(next), 0), idle)
+	return min(max(next.Sub(r.clock.Now()), 0), idle)
 }
 
 // catchUp folds every event that the state has not seen.
@@ -124,10 +149,12 @@ func (r *Ring) catchUp(ctx context.Context) error {
 			return fmt.Errorf("read the journal after event %d: %w", r.state.Seq, err)
 		}
 		r.state.Apply(event)
+		delete(r.unrecorded, event.Action)
 		r.cfg.Metrics.Folded(event)
 		r.notes.about(event)
 		r.say(event)
 		r.signalWorkers(event)
+		r.said = r.said || ofPeople(event.Type)
 	}
 	return nil
 }
@@ -141,6 +168,7 @@ func (r *Ring) afterTurn(ctx context.Context) {
 	r.observers.SetUnknown(unknownNodes(r.state))
 	if r.mirrors() {
 		r.mirror.Update(r.state.OpenActions(), r.state.Journal.ClusterUID)
+		r.refreshMirror()
 	}
 	r.cfg.Metrics.State(r.state)
 	if r.state.Seq-r.lastSaved >= r.cfg.SnapshotEvery {
@@ -149,9 +177,29 @@ func (r *Ring) afterTurn(ctx context.Context) {
 }
 
 // mirrors says whether the mirror is this ring's to write: a dry run writes
-// nothing, and a ring for one command nothing before it was asked for something.
+// nothing, a ring for one command nothing before it was asked for something, and
+// in safe mode the mirror may know what the journal does not.
 func (r *Ring) mirrors() bool {
-	return !r.cfg.Policy.DryRun && (r.cfg.OnlyNode == "" || len(r.admitted) > 0)
+	return !r.cfg.Policy.DryRun && (r.cfg.OnlyNode == "" || len(r.admitted) > 0) && !r.state.Journal.SafeMode()
+}
+
+// refreshMirror has the mirror cover what people have said, so that a journal
+// that loses a pause is noticed as one that loses an action.
+func (r *Ring) refreshMirror() {
+	if r.said {
+		r.mirror.Refresh()
+	}
+	r.said = false
+}
+
+// ofPeople names the events that only people bring forth, and that nothing in the
+// cluster tells of.
+func ofPeople(event journal.Type) bool {
+	switch event {
+	case journal.TypePauseSet, journal.TypePauseCleared, journal.TypeJournalAccepted:
+		return true
+	}
+	return false
 }
 
 // unknownNodes returns the nodes whose pods are worth watching, by name.

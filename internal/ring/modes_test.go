@@ -115,6 +115,37 @@ func TestWhatADryRunPlayedTheRealOperatorDoes(t *testing.T) {
 	})
 }
 
+func TestSafeModeOutlivesEveryStartUntilItIsAccepted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.addPods()
+		w.tell(journal.JournalSubject, journal.TypeJournalSalvaged, journal.JournalSalvaged{DamagedFile: "journal.db.damaged-1"})
+		w.loseWorker()
+		for range 3 { // the first folds events, the others a snapshot
+			in := w.start(nil)
+			pass(time.Hour)
+			if status(t, in).Journal.SafeMode == nil {
+				t.Error("a start has ended safe mode")
+			}
+			if _, err := in.Backend(nil).Request(t.Context(), purge("worker-2")); !errors.Is(err, fsm.ErrRefused) {
+				t.Errorf("a purge in safe mode: %v, want refused", err)
+			}
+			if err := in.stop(); err != nil {
+				t.Error(err)
+			}
+		}
+		w.wantPodsDeleted(0)
+		in := w.start(nil)
+		pass(time.Minute)
+		w.command(in.Backend(nil).Accept(t.Context(), api.AcceptRequest{Reason: "the disk is new", Actor: "cli:root@test"}))
+		pass(time.Minute)
+		w.wantPodsDeleted(2)
+		if err := in.stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 func (w *world) mirror() string {
 	w.t.Helper()
 	content, _, err := w.cluster.ReadMirror(w.t.Context())
@@ -266,6 +297,58 @@ func TestRetentionKeepsTheLastFactsAndThePausesInForce(t *testing.T) {
 		}
 		if err := in.stop(); err != nil {
 			t.Error(err)
+		}
+	})
+}
+
+func TestAPurgeThatWasCancelledIsNotBegunAgainAfterItsEventsHaveLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.policy.PurgeDeadNodes = true
+		w.addPods()
+		in := w.start(nil)
+		pass(time.Minute)
+		w.loseWorker()
+		pass(w.policy.PurgeAfter - 10*time.Second)
+		w.visit() // its purge is held for two minutes
+		pass(time.Minute)
+		open := w.state().OpenActions()
+		if len(open) != 1 {
+			t.Fatalf("open are %+v", open)
+		}
+		if err := in.Backend(nil).Cancel(t.Context(), api.ActionCommand{Action: open[0].ID, Actor: "cli:root@test"}); err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Minute)
+		needed, err := in.Needed(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := in.stop(); err != nil {
+			t.Error(err)
+		}
+		left := fsm.NewState()
+		for _, event := range w.events(journal.Query{}) {
+			if needed(event) || event.Type == journal.TypeJournalCreated {
+				left.Apply(event)
+			}
+		}
+		node := left.NodeByName("worker-2")[0]
+		if node.LastPurge == nil || node.LastPurge.Outcome != journal.OutcomeCancelled {
+			t.Errorf("the last purge is %+v", node.LastPurge)
+		}
+		for uid, pod := range node.Pods {
+			if was := w.machine("worker-2").Pods[uid]; was == nil || pod.Action != was.Action || pod.Outcome != was.Outcome {
+				t.Errorf("of pod %s is left %+v, was %+v", pod.Name, pod, was)
+			}
+		}
+		if len(node.Pods) != len(w.machine("worker-2").Pods) {
+			t.Errorf("%d pods are left", len(node.Pods))
+		}
+		for _, draft := range fsm.Decide(left, w.policy, time.Now().Add(24*time.Hour)).Events {
+			if draft.Type == journal.TypeActionRequested {
+				t.Errorf("asked for again: %+v", draft)
+			}
 		}
 	})
 }

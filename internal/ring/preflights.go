@@ -2,8 +2,8 @@ package ring
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"time"
 
 	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/fsm"
@@ -34,10 +34,12 @@ type policyPreflight struct {
 // Check implements actions.Preflight.
 func (p policyPreflight) Check(ctx context.Context, record journal.ActionRecord) actions.Verdict {
 	var result fsm.CheckResult
-	err := p.ring.do(ctx, func(s *fsm.State) {
-		result = fsm.CheckRule(s, p.ring.cfg.Policy, time.Now(), p.rule, record)
+	var adrift error
+	err := p.ring.ask(ctx, func(s *fsm.State) {
+		adrift = p.ring.adrift
+		result = fsm.CheckRule(s, p.ring.cfg.Policy, p.ring.clock.Now(), p.rule, record)
 	})
-	switch {
+	switch err = errors.Join(err, adrift); {
 	case err != nil:
 		return actions.Hold(fmt.Sprintf("cannot check: %v", err))
 	case result.Hold:

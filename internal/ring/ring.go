@@ -12,6 +12,7 @@ import (
 	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/actions/mirror"
 	"github.com/replicatedhq/ekco/fsm"
+	"github.com/replicatedhq/ekco/internal/clock"
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/journal"
 )
@@ -25,6 +26,8 @@ type Config struct {
 	Kube   kube.API
 	Policy fsm.Policy
 	Log    *slog.Logger
+	// Clock is the one that Store stamps events by; nil means that of the process.
+	Clock *clock.Clock
 	// Identity says who runs, for operator.started.
 	Identity journal.OperatorStarted
 	// Observe starts the observers. See [Observers].
@@ -36,6 +39,9 @@ type Config struct {
 	// OnlyNode, when set, makes a ring that works for one command: it decides
 	// nothing by itself and runs just what is asked of it, about that node.
 	OnlyNode string
+	// Without says, for people, what is not done although somebody may count on
+	// it; the status shows it.
+	Without []string
 	// SnapshotEvery is the number of events between snapshots; 0 means 5,000.
 	SnapshotEvery uint64
 	// Metrics may be nil.
@@ -49,20 +55,30 @@ type Config struct {
 type Ring struct {
 	cfg    Config
 	log    *slog.Logger
+	clock  *clock.Clock
 	store  *watchedStore
 	kube   *watchedKube
 	runner *actions.Runner
 	tracer actions.Tracer
 	mirror *mirror.Mirror
+	// journalID is that of the store.
+	journalID string
 
 	commands chan func(*fsm.State)
-	wake     chan struct{}
-	finished chan workerResult
+	// questions change nothing, so that nothing is decided after them.
+	questions chan func(*fsm.State)
+	wake      chan struct{}
+	finished  chan workerResult
 	// identified is closed once the cluster is known to be the journal's and
 	// the mirror has been considered. Nothing is decided before.
 	identified chan struct{}
 	loopEnded  chan struct{}
 	running    atomic.Bool
+	// began is when the process did; awaits is what its start waits for, and
+	// announced is set once the journal tells of it.
+	began     time.Time
+	awaits    atomic.Pointer[awaited]
+	announced atomic.Bool
 
 	// Set by Run before the loop starts.
 	workersCtx    context.Context
@@ -77,10 +93,18 @@ type Ring struct {
 	// Owned by the loop goroutine.
 	state *fsm.State
 	// admitted are the actions that a ring for one command may run.
-	admitted  map[string]bool
-	workers   map[string]*worker
-	deciding  bool
+	admitted map[string]bool
+	workers  map[string]*worker
+	// unrecorded is what actions have come to that could not be written down.
+	unrecorded map[string]string
+	deciding   bool
+	// said is set while the mirror does not cover what people said.
+	said      bool
 	lastSaved uint64
+	// heedsClock is set once the machine's clock is compared with the own one,
+	// adrift while that is elsewhere and the journal does not say so.
+	heedsClock bool
+	adrift     error
 	// triedToWrite is when an unwritable journal was last tried.
 	triedToWrite time.Time
 	observers    Observers
@@ -102,16 +126,22 @@ func New(ctx context.Context, cfg Config) (*Ring, error) {
 	r := &Ring{
 		cfg:        cfg,
 		log:        cfg.Log,
+		clock:      cfg.Clock,
 		commands:   make(chan func(*fsm.State)),
+		questions:  make(chan func(*fsm.State)),
 		wake:       make(chan struct{}, 1),
 		finished:   make(chan workerResult),
 		identified: make(chan struct{}),
 		loopEnded:  make(chan struct{}),
 		workers:    make(map[string]*worker),
+		unrecorded: make(map[string]string),
 	}
 	if cfg.OnlyNode != "" {
 		r.cfg.Policy.Passive = true
 		r.admitted = make(map[string]bool)
+	}
+	if r.clock == nil {
+		r.clock = clock.New(clock.Process())
 	}
 	r.kube = &watchedKube{API: cfg.Kube, ring: r, dryRun: cfg.Policy.DryRun}
 	r.store = &watchedStore{Store: cfg.Store, metrics: cfg.Metrics, log: cfg.Log}
@@ -121,6 +151,8 @@ func New(ctx context.Context, cfg Config) (*Ring, error) {
 	}
 	r.state = state
 	r.lastSaved = state.Seq
+	r.clock.Continue(state.Clock.BootID, state.Clock.Zero)
+	r.began = r.clock.Now()
 	return r, r.prepare(ctx)
 }
 
@@ -130,8 +162,9 @@ func (r *Ring) prepare(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read the journal's identity: %w", err)
 	}
-	r.mirror = mirror.New(r.kube, stat.JournalID, r.log, mirror.OnFailure(r.cfg.Metrics.MirrorFailed),
-		mirror.Journal(r.cfg.Store), mirror.OnTakeover(r.takeOver))
+	r.journalID = stat.JournalID
+	r.mirror = mirror.New(r.kube, r.journalID, r.log, mirror.OnFailure(r.cfg.Metrics.MirrorFailed), mirror.Version(r.cfg.Identity.Version),
+		mirror.Journal(r.cfg.Store), mirror.OnTakeover(r.takeOver), mirror.Judge(r.compare))
 	r.notes = newNotes(r.kube, r.log)
 	r.tracer = actions.NewTracer(r.kube, r.log, r.cfg.Purge...)
 	r.runner = actions.NewRunner(actions.Config{
@@ -143,6 +176,7 @@ func (r *Ring) prepare(ctx context.Context) error {
 		},
 		Preflights: r.policyPreflights(),
 		Retry:      r.cfg.Retry,
+		Now:        r.clock.Now,
 		Grace:      r.cfg.Grace,
 	})
 	return nil
@@ -215,10 +249,24 @@ func (r *Ring) Identified() <-chan struct{} { return r.identified }
 var errStopped = errors.New("the operator is stopping; ask again when it runs")
 
 // do runs f on the loop goroutine with the folded state, and waits for it.
-func (r *Ring) do(ctx context.Context, f func(*fsm.State)) error {
+func (r *Ring) do(ctx context.Context, f func(*fsm.State)) error { return r.hand(ctx, r.commands, f) }
+
+// ask is do for an f that changes nothing. It sees all that is on disk. There are
+// many such questions before a destructive step, and deciding after each would
+// cost more than the answers.
+func (r *Ring) ask(ctx context.Context, f func(*fsm.State)) error {
+	var foldErr error
+	err := r.hand(ctx, r.questions, func(s *fsm.State) {
+		foldErr = r.catchUp(ctx)
+		f(s)
+	})
+	return errors.Join(err, foldErr, ctx.Err())
+}
+
+func (r *Ring) hand(ctx context.Context, to chan<- func(*fsm.State), f func(*fsm.State)) error {
 	done := make(chan struct{})
 	select {
-	case r.commands <- func(s *fsm.State) { defer close(done); f(s) }:
+	case to <- func(s *fsm.State) { defer close(done); f(s) }:
 		<-done
 		return nil
 	case <-r.loopEnded:

@@ -1,6 +1,7 @@
 package ring
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -98,30 +99,103 @@ func TestAJournalOfAnotherClusterEndsTheRun(t *testing.T) {
 		if err := w.store.BindCluster(t.Context(), "uid-of-elsewhere"); err != nil {
 			t.Fatal(err)
 		}
+		before := len(w.events(journal.Query{}))
 		in := w.start(nil)
 		err := <-in.ended
-		if err == nil {
-			t.Fatal("EKCO ran on the journal of another cluster")
+		other, ok := errors.AsType[*journal.OtherClusterError](err)
+		if !ok || other.Bound != "uid-of-elsewhere" || other.Asked == "" {
+			t.Fatalf("EKCO ran on the journal of another cluster: %v", err)
 		}
-		if got := w.events(journal.Query{Types: []journal.Type{journal.TypeOperatorStarted}}); len(got) != 0 {
-			t.Error("EKCO wrote into the journal of another cluster")
+		if got := w.events(journal.Query{}); len(got) != before {
+			t.Errorf("EKCO wrote into the journal of another cluster: %s", got[before].Type)
 		}
 	})
 }
 
 func TestNothingIsDecidedWhileTheAPIIsNotThereAtTheStart(t *testing.T) {
+	for _, returns := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t)
+			w.addPods()
+			// The journal knows a node that is lost, and of whose pods the time is
+			// up soon; then nobody looks for an hour.
+			in := w.start(nil)
+			pass(time.Minute)
+			w.loseWorker()
+			pass(time.Minute)
+			if err := in.stop(); err != nil {
+				t.Fatal(err)
+			}
+			w.policy.PurgeDeadNodes, w.policy.PurgeAfter = true, 30*time.Minute
+			w.cluster.Outage(true)
+			before, effects := w.state().Seq, len(w.cluster.Effects())
+			in = w.start(nil)
+			pass(time.Hour)
+			if reasons := in.Unready(t.Context()); len(reasons) == 0 {
+				t.Error("EKCO calls itself ready without an API")
+			}
+			if events := w.events(journal.Query{After: before}); len(events) != 0 || len(w.cluster.Effects()) != effects {
+				t.Errorf("without an API EKCO wrote %+v and did %+v", events, w.cluster.Effects()[effects:])
+			}
+
+			if returns {
+				w.cluster.ReturnNode("worker-2")
+			}
+			w.cluster.Outage(false)
+			pass(w.policy.Settling + time.Minute)
+			if reasons := in.Unready(t.Context()); len(reasons) != 0 {
+				t.Errorf("with the API back EKCO is not ready: %v", reasons)
+			}
+			requested := w.events(journal.Query{After: before, Types: []journal.Type{journal.TypeActionRequested}})
+			if returns && len(requested) != 0 {
+				t.Errorf("for a node that had come back meanwhile, EKCO decided %+v", requested)
+			}
+			if !returns && len(requested) == 0 {
+				t.Error("for a node that is still lost, EKCO decided nothing")
+			}
+			if err := in.stop(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestNothingIsDecidedBeforeTheObserversHaveSynced: the node that the journal has
+// as lost for hours is back, and the list that says so takes its time.
+func TestNothingIsDecidedBeforeTheObserversHaveSynced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		w.cluster.Outage(true)
+		w.policy.PurgeDeadNodes = true
+		w.addPods()
 		in := w.start(nil)
 		pass(time.Minute)
-		if reasons := in.Unready(t.Context()); len(reasons) == 0 {
-			t.Error("EKCO calls itself ready without an API")
-		}
-		w.cluster.Outage(false)
+		w.loseWorker()
 		pass(time.Minute)
-		if reasons := in.Unready(t.Context()); len(reasons) != 0 {
-			t.Errorf("with the API back EKCO is not ready: %v", reasons)
+		if err := in.stop(); err != nil {
+			t.Fatal(err)
+		}
+		pass(2 * time.Hour)
+		w.cluster.ReturnNode("worker-2")
+		last := w.state().Seq
+		w.unlisted = make(chan struct{})
+		w.policy.Settling = time.Hour // a decision shows as what it refuses
+		in = w.start(nil)
+		pass(10 * time.Minute)
+		for _, event := range w.events(journal.Query{After: last}) {
+			if event.Type != journal.TypeOperatorStarted {
+				t.Errorf("%s was decided by what an earlier EKCO saw", event.Type)
+			}
+		}
+		if reasons := in.Unready(t.Context()); len(reasons) == 0 {
+			t.Error("EKCO calls itself ready")
+		}
+		close(w.unlisted)
+		pass(10 * time.Minute)
+		if got := w.machine("worker-2").State; got != fsm.Healthy {
+			t.Errorf("the node is %s, want Healthy", got)
+		}
+		if asked := w.events(journal.Query{Types: []journal.Type{journal.TypeActionRequested}}); len(asked) != 0 {
+			t.Errorf("%s was asked for", asked[0].Action)
 		}
 		if err := in.stop(); err != nil {
 			t.Error(err)
@@ -196,30 +270,10 @@ func lifeOfANode(t *testing.T, w *world, arm func(*incarnation)) *incarnation {
 	}
 	checkIntentBeforeEffect(t, w)
 	checkReplay(t, w)
+	if lost := w.outdated(); len(lost) != 0 {
+		t.Errorf("a journal that lost nothing says that it lost %+v", lost)
+	}
 	return first
-}
-
-// checkIntentBeforeEffect compares the world's log with the journal: every
-// effect on an object has a step.started of its own.
-func checkIntentBeforeEffect(t *testing.T, w *world) {
-	t.Helper()
-	started := map[string]bool{}
-	for _, event := range w.events(journal.Query{Types: []journal.Type{journal.TypeStepStarted}}) {
-		payload, err := event.Decode()
-		if err != nil {
-			t.Fatal(err)
-		}
-		step := payload.(*journal.StepStarted).Step
-		if step == "delete-node" {
-			step += " " + event.Subject.Name
-		}
-		started[step] = true
-	}
-	for _, effect := range w.cluster.Effects() {
-		if effect.Name != "write-mirror" && !started[effect.Name] {
-			t.Errorf("%s happened and no step.started says so; there are %v", effect.Name, started)
-		}
-	}
 }
 
 // checkReplay expects a replay from the first event to equal the fold through

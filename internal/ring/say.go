@@ -3,6 +3,7 @@ package ring
 import (
 	"context"
 	"log/slog"
+	"time"
 
 	"github.com/replicatedhq/ekco/fsm"
 	"github.com/replicatedhq/ekco/journal"
@@ -44,6 +45,14 @@ func (r *Ring) say(event journal.Event) {
 		log.Info("paused", "by", event.Actor, "reason", p.Reason)
 	case *journal.PauseCleared:
 		log.Info("no longer paused", "by", event.Actor, "reason", p.Reason)
+	case *journal.OperatorStarted:
+		if r.state.Clock.Wrong() {
+			log.Warn("this machine's clock and the Kubernetes API's are far apart: every age counts anew; set the one that is wrong",
+				"the_api_is_ahead_by", time.Duration(*p.ClockSkew))
+		}
+	case *journal.ClockJumped:
+		log.Warn("the machine's clock was set, or the machine slept: ages stay as they are, and EKCO settles before it acts",
+			"by", time.Duration(p.By))
 	case *journal.APILost:
 		log.Warn("the Kubernetes API does not answer", "error", p.Error)
 	case *journal.APIRecovered:

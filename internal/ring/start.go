@@ -3,12 +3,10 @@ package ring
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
 
-	"github.com/replicatedhq/ekco/actions/mirror"
 	"github.com/replicatedhq/ekco/fsm"
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/journal"
@@ -40,12 +38,15 @@ type Recorder interface {
 type StartObservers func(ctx context.Context, known []fsm.Node, recorder Recorder) Observers
 
 // start brings the ring up in the order that keeps a wrong cluster, a lost
-// plan or an old list from doing harm: identity, mirror, operator.started,
-// observers, and only then decisions.
+// plan, a wrong clock or an old list from doing harm: identity, mirror, clock,
+// operator.started, observers, and only then decisions.
 func (r *Ring) start(ctx context.Context, fatal chan<- error) {
 	err := r.identify(ctx)
-	if err == nil && !r.cfg.Policy.DryRun && r.cfg.OnlyNode == "" {
-		err = r.adopt(ctx)
+	if err == nil {
+		err = r.consult(ctx)
+	}
+	if err == nil {
+		err = r.setClock(ctx)
 	}
 	if err == nil {
 		err = r.announce(ctx)
@@ -68,6 +69,7 @@ func (r *Ring) patiently(ctx context.Context, what string, f func(context.Contex
 	wait.InitialInterval, wait.MaxInterval = 200*time.Millisecond, 5*time.Second
 	_, err := backoff.Retry(ctx, func() (struct{}, error) {
 		err := f(ctx)
+		r.await(what, err)
 		if err != nil && ctx.Err() == nil && err.Error() != said {
 			said = err.Error()
 			r.log.Warn("still trying to "+what, "error", err)
@@ -97,71 +99,22 @@ func (r *Ring) identify(ctx context.Context) error {
 	})
 }
 
-// adopt takes over the open actions of an EKCO that kept another journal.
-func (r *Ring) adopt(ctx context.Context) error {
-	stat, err := r.cfg.Store.Stat(ctx)
-	if err != nil {
-		return fmt.Errorf("read the journal's identity: %w", err)
-	}
-	return r.patiently(ctx, "read the mirror of open actions", func(ctx context.Context) error {
-		content, err := r.mirror.Load(ctx)
-		switch {
-		case errors.Is(err, kube.ErrNotFound):
-			return nil
-		case errors.Is(err, kube.ErrForbidden):
-			r.log.Info("may not read the mirror of open actions; going on without it", "error", err)
-			return nil
-		case errors.Is(err, kube.ErrUnavailable):
-			return err
-		case err != nil:
-			r.log.Warn("cannot read the mirror of open actions; going on without it", "error", err)
-			return nil
-		}
-		err = r.adoptFrom(ctx, content, stat.JournalID)
-		if errors.Is(err, journal.ErrOtherCluster) {
-			r.log.Warn("the mirror of open actions is not used", "error", err)
-			return nil
-		}
-		return err
-	})
-}
-
-func (r *Ring) adoptFrom(ctx context.Context, content mirror.Content, journalID string, options ...mirror.AdoptOption) error {
-	ended, err := mirror.AlreadyEnded(ctx, r.cfg.Store, content)
-	if err != nil {
-		return err
-	}
-	options = append(options, mirror.EndedHere(ended...))
-	var own []journal.ActionRecord
-	err = r.do(ctx, func(s *fsm.State) {
-		own = s.OpenActions()
-		if salvaged := s.Journal.Salvaged; salvaged != nil {
-			options = append(options, mirror.Salvaged(salvaged.LastSeq))
-		}
-	})
-	if err != nil {
-		return err
-	}
-	drafts, err := mirror.Adopt(content, own, journalID, r.cfg.Identity.ClusterUID, options...)
-	if err != nil || len(drafts) == 0 {
-		return err
-	}
-	r.log.Info("taking over open actions from the mirror", "events", len(drafts))
-	_, err = r.store.Append(ctx, drafts...)
-	return err
-}
-
 // announce records who observes from now on.
 func (r *Ring) announce(ctx context.Context) error {
 	return r.patiently(ctx, "write to the journal", func(ctx context.Context) error {
-		_, err := r.store.Append(ctx, r.announcement())
+		_, err := r.store.Append(ctx, r.announcement(r.clockSkew()))
+		r.announced.Store(err == nil)
 		return err
 	})
 }
 
-func (r *Ring) announcement() journal.Draft {
+// announcement says who observes, and by which clock; skew is how far the API
+// server's is ahead, if that was looked at.
+func (r *Ring) announcement(skew *journal.Duration) journal.Draft {
 	identity := r.cfg.Identity
 	identity.DryRun = r.cfg.Policy.DryRun
+	boot, up := r.clock.Uptime()
+	identity.BootID, identity.Uptime, identity.ClockSkew = boot, journal.Duration(up), skew
 	return journal.Draft{
 		Type: journal.TypeOperatorStarted, Subject: journal.OperatorSubject, Actor: Actor, Payload: identity,
 	}
@@ -169,6 +122,7 @@ func (r *Ring) announcement() journal.Draft {
 
 // observe starts the observers and, once they have caught up, decisions.
 func (r *Ring) observe(ctx context.Context) error {
+	r.await(listing, nil)
 	var known []fsm.Node
 	err := r.do(ctx, func(s *fsm.State) { known = s.KnownNodes() })
 	if err != nil {

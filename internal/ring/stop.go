@@ -51,7 +51,11 @@ func (r *Ring) saveLast(ctx context.Context) {
 	}
 }
 
+// sayStopped records the end of what operator.started began.
 func (r *Ring) sayStopped(ctx context.Context, cause error) {
+	if !r.announced.Load() {
+		return
+	}
 	reason := "asked to stop"
 	if cause != nil {
 		reason = cause.Error()

@@ -51,7 +51,7 @@ func (b *Backend) traced(ctx context.Context, request fsm.Request) (fsm.Request,
 	if err != nil || known || request.Traces != nil {
 		return request, err
 	}
-	began := time.Now()
+	began := b.ring.clock.Now()
 	found := b.ring.tracer.Trace(ctx, request.Node, request.MaintainRook)
 	if ctx.Err() != nil {
 		return request, ctx.Err()

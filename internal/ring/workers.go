@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/replicatedhq/ekco/actions"
-	"github.com/replicatedhq/ekco/actions/mirror"
 	"github.com/replicatedhq/ekco/fsm"
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/journal"
@@ -16,6 +16,8 @@ import (
 // worker runs one open action.
 type worker struct {
 	signals chan actions.Signal
+	// stop ends it before its action is over, which then stays open.
+	stop context.CancelFunc
 	// restartAt is set after the worker ended early; it is started again then.
 	restartAt time.Time
 	ended     bool
@@ -62,10 +64,11 @@ func (r *Ring) mayRun(record journal.ActionRecord) bool {
 }
 
 func (r *Ring) startWorker(record journal.ActionRecord) {
-	w := &worker{signals: make(chan actions.Signal, signalBuffer)}
+	ctx, stop := context.WithCancel(r.workersCtx)
+	w := &worker{signals: make(chan actions.Signal, signalBuffer), stop: stop}
 	r.workers[record.ID] = w
-	ctx := r.workersCtx
 	r.workersWG.Go(func() {
+		defer stop()
 		err := r.runner.Run(ctx, record, w.signals)
 		select {
 		case r.finished <- workerResult{action: record.ID, err: err}:
@@ -84,15 +87,38 @@ func (r *Ring) workerEnded(result workerResult) {
 		delete(r.workers, result.action)
 		return
 	}
-	r.log.Warn("an action could not go on; it is taken up again", "action", result.action, "error", result.err)
+	r.sayEndedEarly(result)
 	w.ended = true
 	w.restartAt = time.Now().Add(restartDelay)
 	time.AfterFunc(restartDelay, r.wakeLoop)
 }
 
+// haltWorkers ends all workers, because safe mode has begun under them. Those
+// whose step is under way give it a moment, as at the end of the process.
+func (r *Ring) haltWorkers() {
+	for _, w := range r.workers {
+		w.stop()
+	}
+}
+
+// sayEndedEarly says that an action could not go on: once, as long as it is for
+// the same reason that nothing of it can be written down.
+func (r *Ring) sayEndedEarly(result workerResult) {
+	level := slog.LevelWarn
+	if unrecorded, ok := errors.AsType[*actions.UnrecordedError](result.err); ok {
+		if said, before := r.unrecorded[result.action]; before && said == unrecorded.What {
+			level = slog.LevelDebug
+		}
+		r.unrecorded[result.action] = unrecorded.What
+	}
+	r.log.Log(context.Background(), level, "an action could not go on; it is taken up again", "action", result.action, "error", result.err)
+}
+
 // signalWorkers tells workers what they cannot see in their own records.
 func (r *Ring) signalWorkers(event journal.Event) {
 	switch event.Type {
+	case journal.TypeJournalOutdated:
+		r.haltWorkers()
 	case journal.TypeActionCancelling:
 		r.signal(event.Action, actions.SignalCancel)
 	case journal.TypeActionRetried:
@@ -138,25 +164,21 @@ func (r *Ring) mirrored(ctx context.Context, _ journal.ActionRecord) actions.Ver
 	return actions.Pass()
 }
 
+// errSafeMode keeps the mirror as it is: it may be the only record of what the
+// journal lost.
+var errSafeMode = errors.New("nothing is mirrored in safe mode; look at \"ekco status\", then run \"ekco journal accept\"")
+
 func (r *Ring) updateMirror(ctx context.Context) error {
 	var foldErr error
 	err := r.do(ctx, func(s *fsm.State) {
 		foldErr = r.catchUp(ctx)
+		if s.Journal.SafeMode() {
+			foldErr = errors.Join(foldErr, errSafeMode)
+			return
+		}
 		r.mirror.Update(s.OpenActions(), s.Journal.ClusterUID)
 	})
 	return errors.Join(err, foldErr)
-}
-
-// takeOver merges what an EKCO that has gone quiet had open.
-func (r *Ring) takeOver(ctx context.Context, other mirror.Content) error {
-	stat, err := r.cfg.Store.Stat(ctx)
-	if err != nil {
-		return err
-	}
-	if err := r.adoptFrom(ctx, other, stat.JournalID, mirror.UnderWay()); err != nil {
-		return err
-	}
-	return r.updateMirror(ctx)
 }
 
 const mirrorPatience = 2 * time.Minute

@@ -6,11 +6,13 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/fsm"
+	"github.com/replicatedhq/ekco/internal/clock"
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/internal/kube/kubesim"
 	"github.com/replicatedhq/ekco/journal"
@@ -26,6 +28,8 @@ type life struct {
 	mu   sync.Mutex
 	dead bool
 	over context.CancelFunc
+	// ended is closed when the life is over.
+	ended <-chan struct{}
 }
 
 func (l *life) kill() {
@@ -52,9 +56,15 @@ type mortalStore struct {
 	killAt  int
 	before  bool
 	mu      sync.Mutex
+	// stalls, when set, says which drafts are not written before the life ends.
+	stalls func(drafts []journal.Draft) bool
 }
 
 func (s *mortalStore) Append(ctx context.Context, drafts ...journal.Draft) ([]journal.Event, error) {
+	if s.stalls != nil && s.stalls(drafts) {
+		<-s.life.ended
+		return nil, errDead
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.life.check(); err != nil {
@@ -83,14 +93,15 @@ func (s *mortalStore) SaveSnapshot(ctx context.Context, snapshot journal.Snapsho
 // mortalKube has no effects after its incarnation's death.
 type mortalKube struct {
 	kube.API
-	life *life
+	life  *life
+	world *world
 	// killAt is the effect, counted from 1, around which the process dies.
 	effects, killAt int
 	before          bool
 	mu              sync.Mutex
 }
 
-func (k *mortalKube) around(effect func() error) error {
+func (k *mortalKube) around(name string, effect func() error) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if err := k.life.check(); err != nil {
@@ -101,6 +112,7 @@ func (k *mortalKube) around(effect func() error) error {
 		k.life.kill()
 		return errDead
 	}
+	k.world.intend(name)
 	err := effect()
 	if k.effects == k.killAt {
 		k.life.kill()
@@ -110,15 +122,15 @@ func (k *mortalKube) around(effect func() error) error {
 }
 
 func (k *mortalKube) DeleteNode(ctx context.Context, name, uid string) error {
-	return k.around(func() error { return k.API.DeleteNode(ctx, name, uid) })
+	return k.around("delete-node "+name, func() error { return k.API.DeleteNode(ctx, name, uid) })
 }
 
 func (k *mortalKube) ForceDeletePod(ctx context.Context, namespace, name, uid string) error {
-	return k.around(func() error { return k.API.ForceDeletePod(ctx, namespace, name, uid) })
+	return k.around("delete-pod "+namespace+"/"+name, func() error { return k.API.ForceDeletePod(ctx, namespace, name, uid) })
 }
 
 func (k *mortalKube) WriteMirror(ctx context.Context, content []byte, version string) (written string, err error) {
-	err = k.around(func() error {
+	err = k.around("write-mirror", func() error {
 		written, err = k.API.WriteMirror(ctx, content, version)
 		return err
 	})
@@ -131,13 +143,28 @@ type world struct {
 	cluster *kubesim.Cluster
 	store   journal.Store
 	policy  fsm.Policy
+	// ahead is how far the machine's clock is, boot names its boot; booted is when
+	// that began.
+	ahead  atomic.Int64
+	boot   string
+	booted time.Time
+	// clock is that of the incarnation that started last.
+	clock atomic.Pointer[clock.Clock]
 	// purge are the parts of a purge beyond the Node object.
 	purge []actions.PurgeOption
 	// onlyNode makes rings that work for one command.
 	onlyNode string
+	// worksFor is the command that such a ring works for.
+	worksFor string
 	log      lockedBuffer
+	// unlisted, when set, keeps the observers from their first list until it is
+	// closed.
+	unlisted chan struct{}
 	// watcher observes for the ring that started last.
 	watcher *watcher
+	// unannounced are the effects that happened while their steps were not open
+	// on disk.
+	unannounced announcements
 }
 
 // lockedBuffer can be read while a ring logs to it.
@@ -160,7 +187,8 @@ func (b *lockedBuffer) String() string {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{t: t, cluster: kubesim.New(), store: memory.New(), policy: fsm.DefaultPolicy()}
+	w := &world{t: t, cluster: kubesim.New(), policy: fsm.DefaultPolicy(), boot: "boot-1", booted: time.Now()}
+	w.store = memory.New(memory.Clock(w.now))
 	for _, name := range []string{"primary-1", "primary-2", "primary-3"} {
 		w.cluster.AddNode(name, journal.RolePrimary)
 	}
@@ -168,6 +196,27 @@ func newWorld(t *testing.T) *world {
 		w.cluster.AddNode(name, journal.RoleWorker)
 	}
 	return w
+}
+
+// setClock puts the machine's clock ahead of what it should show.
+func (w *world) setClock(ahead time.Duration) { w.ahead.Store(int64(ahead)) }
+
+// reboot begins another boot of the machine, an hour of which has passed.
+func (w *world) reboot(name string) { w.boot, w.booted = name, time.Now().Add(-time.Hour) }
+
+func (w *world) source() clock.Source {
+	return clock.Source{
+		Wall: func() time.Time { return time.Now().Add(time.Duration(w.ahead.Load())) },
+		Boot: w.boot, Passed: func() time.Duration { return time.Since(w.booted) },
+	}
+}
+
+// now is the time by which the journal is written.
+func (w *world) now() time.Time {
+	if c := w.clock.Load(); c != nil {
+		return c.Now()
+	}
+	return w.source().Wall()
 }
 
 // incarnation is a running ring.
@@ -183,17 +232,18 @@ type incarnation struct {
 func (w *world) start(arm func(*incarnation)) *incarnation {
 	w.t.Helper()
 	ctx, cancel := context.WithCancel(w.t.Context())
-	life := &life{over: cancel}
+	life := &life{over: cancel, ended: ctx.Done()}
 	in := &incarnation{
 		life: life, store: &mortalStore{Store: w.store, life: life},
-		kube: &mortalKube{API: w.cluster, life: life}, ended: make(chan error, 1),
+		kube: &mortalKube{API: w.cluster, life: life, world: w}, ended: make(chan error, 1),
 	}
 	if arm != nil {
 		arm(in)
 	}
+	w.clock.Store(clock.New(w.source()))
 	ring, err := New(ctx, Config{
-		Store: in.store, Kube: in.kube, Policy: w.policy, Log: slog.New(slog.NewTextHandler(&w.log, nil)),
-		Identity: journal.OperatorStarted{Version: "v0.0.0", Host: "test", PID: 1},
+		Clock: w.clock.Load(), Store: in.store, Kube: in.kube, Policy: w.policy, Log: slog.New(slog.NewTextHandler(&w.log, nil)),
+		Identity: journal.OperatorStarted{Version: "v0.0.0", Host: "test", PID: 1, Command: w.worksFor},
 		Observe:  w.observe, OnlyNode: w.onlyNode, Purge: w.purge,
 	})
 	if err != nil {
@@ -282,6 +332,13 @@ func (w *world) observe(ctx context.Context, known []fsm.Node, recorder Recorder
 
 func (o *watcher) run(ctx context.Context) {
 	defer close(o.ended)
+	if o.world.unlisted != nil {
+		select {
+		case <-o.world.unlisted:
+		case <-ctx.Done():
+			return
+		}
+	}
 	synced := false
 	for {
 		nodes, pods, changed := o.world.cluster.Snapshot()
@@ -343,8 +400,9 @@ func (o *watcher) podFacts(pods []kube.Pod) (drafts []journal.Draft) {
 			continue
 		}
 		o.pods[pod.UID] = pod
+		grace := journal.Duration(pod.Grace)
 		drafts = append(drafts, podDraft(journal.TypePodTerminating, pod, journal.PodTerminating{
-			NodeUID: nodeUID, DeletionTimestamp: pod.DeletionTimestamp,
+			NodeUID: nodeUID, DeletionTimestamp: pod.DeletionTimestamp, GracePeriod: &grace,
 		}))
 	}
 	for uid, pod := range o.pods {

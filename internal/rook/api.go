@@ -50,6 +50,14 @@ type API interface {
 	// was captured. Whether EKCO may edit the list at all is for the caller to
 	// know.
 	RemoveStorageNode(ctx context.Context, node StorageNode) (removed json.RawMessage, err error)
+	// AddStorageNode takes back what RemoveStorageNode did: it puts the node's entry
+	// at the end of the list. There is nothing to do when the list is not in use,
+	// has such a node, or belongs to another CephCluster than the one that was
+	// captured.
+	AddStorageNode(ctx context.Context, node StorageNode) error
+	// OSDPods returns the pods of OSDs that have not ended on the Node of that name,
+	// sorted by name.
+	OSDPods(ctx context.Context, node string) ([]OSDPod, error)
 }
 
 // Installation is what is known about Rook in the cluster.
@@ -68,6 +76,13 @@ type Installation struct {
 // Pod names a container.
 type Pod struct {
 	Name, Container string
+}
+
+// OSDPod is a pod that runs an OSD.
+type OSDPod struct {
+	Name string
+	// OSD is the id, or UnknownOSD.
+	OSD int
 }
 
 // UnknownOSD is the id of an OSD whose Deployment does not say it.

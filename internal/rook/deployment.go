@@ -87,14 +87,20 @@ func (d deployment) osdUUID() string {
 func (d deployment) osd() OSDDeployment {
 	// A Deployment without replicas has one.
 	osd := OSDDeployment{
-		Name: d.Metadata.Name, UID: d.Metadata.UID, OSD: UnknownOSD, UUID: d.osdUUID(),
+		Name: d.Metadata.Name, UID: d.Metadata.UID, OSD: d.Metadata.osd(), UUID: d.osdUUID(),
 		Hostname: d.Spec.Template.Spec.NodeSelector[hostnameOfNode], Replicas: 1,
 	}
 	if d.Spec.Replicas != nil {
 		osd.Replicas = *d.Spec.Replicas
 	}
-	if id, err := strconv.ParseUint(d.Metadata.Labels[osdIDLabel], 10, 31); err == nil {
-		osd.OSD = int(id)
-	}
 	return osd
+}
+
+// osd returns the id of the OSD that the object is about, or UnknownOSD.
+func (m metadata) osd() int {
+	id, err := strconv.ParseUint(m.Labels[osdIDLabel], 10, 31)
+	if err != nil {
+		return UnknownOSD
+	}
+	return int(id)
 }

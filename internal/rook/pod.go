@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // Where ceph is found. Rook's operator has it in all versions; since 1.4 the
@@ -16,7 +17,10 @@ const (
 // pod is the part of a Pod that EKCO reads.
 type pod struct {
 	Metadata metadata `json:"metadata"`
-	Status   struct {
+	Spec     struct {
+		NodeName string `json:"nodeName"`
+	} `json:"spec"`
+	Status struct {
 		Phase      string `json:"phase"`
 		Conditions []struct {
 			Type   string `json:"type"`
@@ -68,4 +72,29 @@ func (c *Client) ToolsPod(ctx context.Context, version Version) (Pod, error) {
 		return a.Metadata.CreationTimestamp.Compare(b.Metadata.CreationTimestamp)
 	})
 	return Pod{Name: newest.Metadata.Name, Container: app}, nil
+}
+
+// ended reports whether none of the pod's containers runs, or ever will.
+func (p pod) ended() bool { return p.Status.Phase == "Succeeded" || p.Status.Phase == "Failed" }
+
+// OSDPods implements [API].
+func (c *Client) OSDPods(ctx context.Context, node string) ([]OSDPod, error) {
+	var list struct {
+		Items []pod `json:"items"`
+	}
+	err := c.get(ctx, pods, "", osdSelector, &list)
+	switch {
+	case absent(err):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	var found []OSDPod
+	for _, p := range list.Items {
+		if p.Spec.NodeName == node && !p.ended() {
+			found = append(found, OSDPod{Name: p.Metadata.Name, OSD: p.Metadata.osd()})
+		}
+	}
+	slices.SortFunc(found, func(a, b OSDPod) int { return strings.Compare(a.Name, b.Name) })
+	return found, nil
 }

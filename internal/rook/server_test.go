@@ -49,13 +49,18 @@ func newServer(t *testing.T, objects map[string]string) (*server, *Client) {
 	s := &server{t: t, objects: objects, failures: make(map[string]int)}
 	s.Server = httptest.NewServer(s)
 	t.Cleanup(s.Close)
+	return s, s.client(Options{})
+}
+
+func (s *server) client(options Options) *Client {
+	s.t.Helper()
 	transport := http.DefaultTransport.(*http.Transport).Clone()
-	t.Cleanup(transport.CloseIdleConnections)
-	client, err := NewClient(&rest.Config{Host: s.URL, Transport: transport}, Options{})
+	s.t.Cleanup(transport.CloseIdleConnections)
+	client, err := NewClient(&rest.Config{Host: s.URL, Transport: transport}, options)
 	if err != nil {
-		t.Fatal(err)
+		s.t.Fatal(err)
 	}
-	return s, client
+	return client
 }
 
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -69,6 +74,9 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if r.URL.Query().Has("resourceVersion") {
+		s.t.Errorf("%s %s may be answered from a cache", r.Method, r.URL)
+	}
 	s.requests = append(s.requests, r.Method+" "+r.URL.Path)
 	s.bodies = append(s.bodies, string(body))
 	if code := s.failures[r.Method+" "+r.URL.Path]; code != 0 {

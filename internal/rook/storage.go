@@ -101,6 +101,40 @@ func (c *Client) removeStorageNode(ctx context.Context, node StorageNode) (json.
 	return entry, nil
 }
 
+// AddStorageNode implements [API].
+func (c *Client) AddStorageNode(ctx context.Context, node StorageNode) error {
+	if node.Name == "" || len(node.Entry) == 0 {
+		return nil
+	}
+	for range writeTries {
+		if err := c.addStorageNode(ctx, node); !errors.Is(err, errMoved) {
+			return err
+		}
+	}
+	return fmt.Errorf("put node %s back on CephCluster %s/%s: %w: %w; it is tried again",
+		node.Name, Namespace, ClusterName, kube.ErrConflict, errMoved)
+}
+
+func (c *Client) addStorageNode(ctx context.Context, node StorageNode) error {
+	cluster, err := c.cephCluster(ctx)
+	switch {
+	case errors.Is(err, kube.ErrNotFound):
+		return nil
+	case err != nil:
+		return err
+	case node.ClusterUID != cluster.Metadata.UID || cluster.Spec.Storage.UseAllNodes:
+		return nil
+	}
+	if i, _ := cluster.find(node.Name); i >= 0 {
+		return nil
+	}
+	add := operation{Op: "add", Path: "/spec/storage/nodes/-", Value: node.Entry}
+	if cluster.Spec.Storage.Nodes == nil {
+		add = operation{Op: "add", Path: "/spec/storage/nodes", Value: []json.RawMessage{node.Entry}}
+	}
+	return c.patch(ctx, operation{Op: "test", Path: "/metadata/resourceVersion", Value: cluster.Metadata.ResourceVersion}, add)
+}
+
 // operation is one of a JSON patch.
 type operation struct {
 	Op    string `json:"op"`
@@ -112,11 +146,17 @@ type operation struct {
 // is still in use. It returns errMoved when it is not.
 func (c *Client) patchOut(ctx context.Context, clusterUID string, index int, entry json.RawMessage) error {
 	path := "/spec/storage/nodes/" + strconv.Itoa(index)
-	patch, err := json.Marshal([]operation{
-		{Op: "test", Path: "/metadata/uid", Value: clusterUID},
-		{Op: "test", Path: path, Value: entry},
-		{Op: "remove", Path: path},
-	})
+	return c.patch(ctx,
+		operation{Op: "test", Path: "/metadata/uid", Value: clusterUID},
+		operation{Op: "test", Path: path, Value: entry},
+		operation{Op: "remove", Path: path},
+	)
+}
+
+// patch changes the CephCluster. It returns errMoved when a test in the patch
+// fails.
+func (c *Client) patch(ctx context.Context, operations ...operation) error {
+	patch, err := json.Marshal(operations)
 	if err != nil {
 		return fmt.Errorf("patch CephCluster %s/%s: %w", Namespace, ClusterName, err)
 	}

@@ -3,12 +3,14 @@ package view
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
 	"sigs.k8s.io/yaml"
 
 	"github.com/replicatedhq/ekco/internal/api"
+	"github.com/replicatedhq/ekco/journal"
 )
 
 // Explanation writes what a request would do: the steps, the captured facts
@@ -30,8 +32,11 @@ func Explanation(w io.Writer, e api.Explanation, color bool) error {
 	out.WriteString("\nSTEPS\n")
 	for i, step := range e.Plan.Steps {
 		notes := []string{"at most " + Span(time.Duration(step.Timeout))}
-		if step.Irreversible {
+		switch {
+		case step.Irreversible:
 			notes = append(notes, "no return after this")
+		case slices.ContainsFunc(e.Plan.Undo, func(undo journal.PlannedStep) bool { return undo.Undoes == step.ID }):
+			notes = append(notes, "a cancel takes it back")
 		}
 		if len(step.Preflights) > 0 {
 			notes = append(notes, "checks "+strings.Join(step.Preflights, ", "))

@@ -16,7 +16,7 @@ func Sentence(e journal.Event) string {
 	if err != nil {
 		return Clean(unreadable(e, err))
 	}
-	for _, say := range []func(journal.Event, journal.Payload) string{sayJournal, sayNode, sayPolicy, sayAction, sayStep} {
+	for _, say := range []func(journal.Event, journal.Payload) string{sayJournal, sayClock, sayNode, sayPolicy, sayAction, sayStep} {
 		if text := say(e, payload); text != "" {
 			return Clean(text)
 		}
@@ -35,18 +35,26 @@ func sayJournal(e journal.Event, payload journal.Payload) string {
 	case *journal.JournalSalvaged:
 		return fmt.Sprintf("the journal was damaged (%s): %s up to #%d recovered, at least %d lost; the damaged file is %s; safe mode begins",
 			p.Problem, count(p.Recovered, "event"), p.LastSeq, p.LostAtLeast, p.DamagedFile)
+	case *journal.JournalOutdated:
+		return fmt.Sprintf("the journal lost its newest events: its mirror in the cluster knows of #%d%s, %s; safe mode begins",
+			p.Mirrored.Seq, writtenAt(p.MirroredAt), keptOf(p))
+	case *journal.JournalReplaced:
+		return fmt.Sprintf("what was at the journal's path is not the journal of this cluster (%s); it was set aside as %s, and this journal begun", p.Problem, p.File)
 	case *journal.JournalAccepted:
-		return e.Actor + " accepted the salvaged journal" + because(p.Reason) + "; safe mode ends"
+		return e.Actor + " accepted the journal" + because(p.Reason) + "; safe mode ends"
 	case *journal.JournalExported:
 		return fmt.Sprintf("%s from #%d to #%d moved to %s; %d of that range stay", count(p.Events, "event"), p.FirstSeq, p.LastSeq, p.File, p.Kept)
 	case *journal.JournalImported:
 		return fmt.Sprintf("%s from #%d to #%d imported from %s", count(p.Events, "event"), p.FirstSeq, p.LastSeq, p.File)
 	case *journal.OperatorStarted:
 		text := fmt.Sprintf("EKCO %s began to observe on %s (pid %d)", p.Version, p.Host, p.PID)
+		if p.Command != "" {
+			text += ", for the command " + p.Command + ", because no operator ran"
+		}
 		if p.DryRun {
 			text += "; it only records what it would do"
 		}
-		return text
+		return text + saySkew(p)
 	case *journal.OperatorStopped:
 		return "EKCO stopped" + because(p.Reason)
 	case *journal.APILost:
@@ -63,7 +71,7 @@ func sayJournal(e journal.Event, payload journal.Payload) string {
 func sayNode(e journal.Event, payload journal.Payload) string {
 	switch p := payload.(type) {
 	case *journal.NodeObserved:
-		return fmt.Sprintf("%s (%s) is %s", object(e.Subject), p.Role, condition(p.NodeFacts))
+		return fmt.Sprintf("%s (%s) %s", object(e.Subject), p.Role, observed(p))
 	case *journal.NodeTraced:
 		return fmt.Sprintf("%s asked for %s, which EKCO never saw; what is left of it: %s",
 			e.Actor, object(e.Subject), strings.Join(slices.Concat(p.Found, p.Doubts), "; "))
@@ -83,6 +91,18 @@ func sayNode(e journal.Event, payload journal.Payload) string {
 	return ""
 }
 
+// observed says what was seen of a node.
+func observed(p *journal.NodeObserved) string {
+	text := "is " + condition(p.NodeFacts)
+	if p.Flapping {
+		text = "comes and goes; recorded again when it stays, or stays away" + excluded(p.NodeFacts)
+	}
+	if p.Flaps > 0 {
+		text += fmt.Sprintf(", after it was lost %d times", p.Flaps)
+	}
+	return text
+}
+
 // condition says what a node's facts mean.
 func condition(f journal.NodeFacts) string {
 	text := "ready"
@@ -95,10 +115,14 @@ func condition(f journal.NodeFacts) string {
 		}
 		text = "not ready: " + strings.Join(words, ", ")
 	}
+	return text + excluded(f)
+}
+
+func excluded(f journal.NodeFacts) string {
 	if f.Excluded {
-		text += "; excluded from EKCO's care by its label"
+		return "; excluded from EKCO's care by its label"
 	}
-	return text
+	return ""
 }
 
 // taintWord says what the taints of a key mean. Kubernetes sets those of one

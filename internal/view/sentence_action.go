@@ -19,11 +19,16 @@ func sayAction(e journal.Event, payload journal.Payload) string {
 	case *journal.ActionAdopted:
 		return fmt.Sprintf("%s: taken over from journal %s, where %s had asked for it", e.Action, p.JournalID, p.Record.RequestedBy)
 	case *journal.ActionWarned:
+		if p.Answer == journal.AnswerAutomatic {
+			return fmt.Sprintf("%s: goes on by itself: %s (%s)", e.Action, p.Warning, p.Preflight)
+		}
 		return fmt.Sprintf("%s: goes on although %s warns (%s): %s", e.Action, p.Preflight, p.Answer, p.Warning)
 	case *journal.ActionHeld:
 		return fmt.Sprintf("%s: waits%s for %s%s", e.Action, before(p.Step), p.Preflight, because(p.Reason))
 	case *journal.ActionReleased:
 		return fmt.Sprintf("%s: %s no longer holds it%s", e.Action, p.Preflight, before(p.Step))
+	case *journal.ActionLeft:
+		return fmt.Sprintf("%s: leaves %s alone, for good%s", e.Action, p.What, because(p.Reason))
 	case *journal.ActionStalled:
 		return fmt.Sprintf("%s: stalled at %s%s; \"ekco retry\" or \"ekco cancel\" decides", e.Action, p.Step, because(p.Reason))
 	case *journal.ActionRetried:

@@ -4,12 +4,17 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/replicatedhq/ekco/internal/api"
 )
 
 // JournalStat writes a journal's size, range and identity.
-func JournalStat(w io.Writer, j api.JournalStatus) error {
+func JournalStat(w io.Writer, j api.JournalStatus, now time.Time) error {
+	if u := j.Unopened; u != nil {
+		_, err := fmt.Fprintf(w, "%s is not open since %s: %s\n", orDash(Clean(j.Path)), stamp(u.Since), Clean(u.Problem))
+		return err
+	}
 	rows := [][]cell{
 		{{text: "journal"}, {text: orDash(Clean(j.JournalID))}},
 		{{text: "format"}, {text: fmt.Sprint(j.Format)}},
@@ -24,8 +29,11 @@ func JournalStat(w io.Writer, j api.JournalStatus) error {
 	if j.SnapshotSeq != 0 {
 		rows = append(rows, []cell{{text: "snapshot"}, {text: fmt.Sprintf("at #%d", j.SnapshotSeq)}})
 	}
-	if j.SafeMode != nil {
+	if j.SafeMode != nil || j.Outdated != nil {
 		rows = append(rows, []cell{{text: "safe mode"}, {text: "yes; see ekco status"}})
+	}
+	if trouble := Unwritable(j, now); trouble != "" {
+		rows = append(rows, []cell{{text: "writable"}, {text: "no: " + trouble}})
 	}
 	_, err := io.WriteString(w, strings.Join(align(rows, style{}), "\n")+"\n")
 	return err

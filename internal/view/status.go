@@ -65,9 +65,12 @@ func statusText(status api.Status, options StatusOptions) string {
 			out.WriteString(line + "\n")
 		}
 	}
+	section(unopened(status, s)...)
 	section(safeMode(status, s)...)
 	section(operatorLines(status, s)...)
+	section(clockLines(status, s)...)
 	section(journalLines(status, s)...)
+	section(mirrorLines(status, s)...)
 	section(pauseLines(status, s)...)
 	section(nodeTable(status, options.All, s)...)
 	section(actionLines(status, s)...)
@@ -77,47 +80,25 @@ func statusText(status api.Status, options StatusOptions) string {
 	return out.String()
 }
 
-func safeMode(status api.Status, s style) []string {
-	salvaged := status.Journal.SafeMode
-	if salvaged == nil {
+// unopened says that there is no journal to act from.
+func unopened(status api.Status, s style) []string {
+	u := status.Journal.Unopened
+	if u == nil {
 		return nil
 	}
 	return []string{
-		s.paint(loud, "SAFE MODE: EKCO observes and explains, and does nothing else."),
-		fmt.Sprintf("  The journal was damaged (%s). %s recovered, at least %d lost. The damaged file is %s.",
-			Clean(salvaged.Problem), count(salvaged.Recovered, "event"), salvaged.LostAtLeast, Clean(salvaged.DamagedFile)),
-		"  When you have looked at it, let EKCO work again: ekco journal accept",
+		s.paint(loud, "THE JOURNAL IS NOT OPEN: EKCO observes, and does nothing else."),
+		fmt.Sprintf("  Since %s (%s): %s.", stamp(u.Since), age(status.Now.Sub(u.Since)), Clean(u.Problem)),
+		"  The file is left as it is. It is tried again at " + stamp(u.NextTry) + ", and EKCO then goes on by itself.",
 		"",
 	}
 }
 
-func operatorLines(status api.Status, s style) []string {
-	o := status.Operator
-	who := strings.TrimSpace(Clean(o.Version) + " on " + orDash(Clean(o.Host)))
-	var lines []string
-	switch {
-	case o.Running:
-		lines = append(lines, fmt.Sprintf("Operator: %s, %s (pid %d), up %s", s.paint(good, "running"), who, o.PID, age(status.Now.Sub(o.StartedAt))))
-	case o.StartedAt.IsZero():
-		lines = append(lines, "Operator: "+s.paint(bad, "not running")+"; none has ever written this journal")
-	case o.StoppedAt.After(o.StartedAt):
-		lines = append(lines, fmt.Sprintf("Operator: %s; %s stopped %s ago. This is what the journal says.",
-			s.paint(bad, "not running"), who, age(status.Now.Sub(o.StoppedAt))))
-	default:
-		lines = append(lines, fmt.Sprintf("Operator: %s; %s, started %s ago, did not stop in order. This is what the journal says.",
-			s.paint(bad, "not running"), who, age(status.Now.Sub(o.StartedAt))))
-	}
-	if o.DryRun {
-		lines = append(lines, "Dry run:  "+s.paint(doubtful, "nothing is changed, only recorded"))
-	}
-	if at := status.API.LostAt; !at.IsZero() {
-		lines = append(lines, "API:      "+s.paint(bad, "does not answer")+" since "+stamp(at)+" ("+age(status.Now.Sub(at))+")")
-	}
-	return lines
-}
-
 func journalLines(status api.Status, s style) []string {
 	j := status.Journal
+	if j.Unopened != nil {
+		return []string{"Journal:  " + s.paint(bad, "not open") + ", " + Clean(j.Path)}
+	}
 	line := fmt.Sprintf("Journal:  at #%d, %s, %s", j.LastSeq, count(j.Events, "event"), size(j.Bytes))
 	if j.FreeBytes > 0 {
 		line += " (" + size(j.FreeBytes) + " free)"
@@ -126,10 +107,32 @@ func journalLines(status api.Status, s style) []string {
 		line += ", " + Clean(j.Path)
 	}
 	lines := []string{line}
-	if !j.Writable && j.Error != "" {
-		lines = append(lines, "          "+s.paint(loud, "cannot be written, so nothing is done: ")+Clean(j.Error))
+	lines = append(lines, replacedLines(status)...)
+	if trouble := Unwritable(j, status.Now); trouble != "" {
+		lines = append(lines, "          "+s.paint(loud, trouble), "          "+freeSpace(status))
 	}
 	return lines
+}
+
+// freeSpace says what to do about a journal that cannot be written.
+func freeSpace(status api.Status) string {
+	if status.Operator.Running {
+		return "Nothing is done until it can. Free space on its file system, or make it writable again: EKCO goes on by itself."
+	}
+	return "Free space on its file system, or make it writable again."
+}
+
+// Unwritable says that the journal cannot be written, since when and why; empty
+// if it can.
+func Unwritable(j api.JournalStatus, now time.Time) string {
+	if j.Writable || j.Error == "" {
+		return ""
+	}
+	since := ""
+	if at := j.UnwritableSince; !at.IsZero() {
+		since = ", since " + stamp(at) + " (" + age(now.Sub(at)) + ")"
+	}
+	return "the journal cannot be written" + since + ": " + Clean(j.Error)
 }
 
 // age returns a duration to the second: nobody waits for hundredths.
@@ -203,6 +206,9 @@ func actionLines(status api.Status, s style) []string {
 		lines = append(lines, fmt.Sprintf("  %s: %s of %s, %s, %s, for %s, asked for by %s", Clean(action.ID), action.Kind,
 			Clean(object(action.Subject)), s.paint(toneOfAction(action.Status), Clean(string(action.Status))), progress(action),
 			age(status.Now.Sub(action.RequestedAt)), Clean(action.RequestedBy)))
+		if what := status.Unrecorded[action.ID]; what != "" {
+			lines = append(lines, "    "+s.paint(bad, "not recorded: ")+Clean(what))
+		}
 		for _, why := range Waits(action) {
 			lines = append(lines, "    "+why)
 		}
@@ -214,6 +220,9 @@ func actionLines(status api.Status, s style) []string {
 func progress(action journal.ActionRecord) string {
 	if !action.Planned {
 		return "not planned yet"
+	}
+	if action.Undoing() {
+		return "taking back what it did: " + Clean(wayBack(action)[0])
 	}
 	done, next := 0, ""
 	for _, step := range action.Plan.Steps {
@@ -251,6 +260,9 @@ func Waits(action journal.ActionRecord) []string {
 	}
 	if action.Cancelling != nil {
 		lines = append(lines, "is being cancelled"+because(Clean(action.Cancelling.Reason)))
+		if action.Undoing() {
+			lines = append(lines, "what it did is taken back first; still to do: "+Clean(strings.Join(wayBack(action), ", ")))
+		}
 	}
 	if action.Unreadable != "" {
 		lines = append(lines, "this EKCO cannot read it ("+Clean(action.Unreadable)+"); run the newer EKCO that wrote it")
@@ -261,6 +273,18 @@ func Waits(action journal.ActionRecord) []string {
 		}
 	}
 	return lines
+}
+
+// wayBack returns the ids of the steps that are left before a cancelled action
+// ends.
+func wayBack(action journal.ActionRecord) []string {
+	var ids []string
+	for _, step := range action.ToUndo() {
+		if !action.Steps[step.ID].Done() {
+			ids = append(ids, step.ID)
+		}
+	}
+	return ids
 }
 
 // undone returns the ids of the steps that are left.

@@ -88,8 +88,20 @@ func wholeStory(t *testing.T) []journal.Event {
 	s.tell(journal.OperatorSubject, "", "operator", 0, journal.TypeAPIRecovered, journal.APIRecovered{LostAt: began.Add(31 * time.Second)})
 	s.tell(journal.JournalSubject, "", "operator", 0, journal.TypeJournalExported, journal.JournalExported{File: "e.gz", FirstSeq: 1, LastSeq: 9, Events: 8, Kept: 1})
 	s.tell(journal.JournalSubject, "", admin, 0, journal.TypeJournalImported, journal.JournalImported{File: "e.gz", FirstSeq: 1, LastSeq: 9, Events: 8})
+	s.tell(journal.JournalSubject, "", "operator", 0, journal.TypeJournalOutdated, journal.JournalOutdated{
+		LastSeq: 80, Mirrored: journal.Position{Seq: 120}, MirroredAt: began.Add(-time.Hour),
+	})
+	s.tell(journal.JournalSubject, "", "operator", 0, journal.TypeJournalOutdated, journal.JournalOutdated{Mirrored: journal.Position{Seq: 120}})
+	s.tell(journal.JournalSubject, "", "journal", 0, journal.TypeJournalReplaced, journal.JournalReplaced{
+		File: "/d/journal.db.of-cluster-c2-x", Problem: "it is of cluster c2", JournalID: "j2", ClusterUID: "c2", LastSeq: 99,
+	})
 	s.tell(journal.JournalSubject, "", "operator", 0, journal.TypeJournalSalvaged, journal.JournalSalvaged{DamagedFile: "d", Problem: "page 7", Recovered: 12, LastSeq: 12, LostAtLeast: 3})
 	s.tell(journal.JournalSubject, "", admin, 0, journal.TypeJournalAccepted, journal.JournalAccepted{Reason: "looked at"})
 	s.tell(journal.OperatorSubject, "", "operator", 0, journal.TypeOperatorStopped, journal.OperatorStopped{Reason: "terminated"})
+	s.tell(unseen, "purge-worker-9-33", "operator", 0, journal.TypeActionLeft, journal.ActionLeft{What: "osd.12", Reason: "the CRUSH map has it on host worker-7 now"})
+	behind := journal.Duration(3 * time.Hour)
+	s.tell(journal.OperatorSubject, "", "operator", 0, journal.TypeOperatorStarted, journal.OperatorStarted{Version: "v0.29.0", Host: "primary-0", PID: 8, ClockSkew: &behind})
+	s.tell(journal.OperatorSubject, "", "operator", 0, journal.TypeClockJumped, journal.ClockJumped{By: behind})
+	s.tell(journal.OperatorSubject, "", "operator", 0, journal.TypeClockJumped, journal.ClockJumped{By: journal.Duration(-time.Minute)})
 	return s.events
 }

@@ -42,9 +42,11 @@ func toneOf(t journal.Type) tone {
 	case journal.TypeStepDone, journal.TypeActionEnded, journal.TypeAPIRecovered, journal.TypeActionReleased, journal.TypePolicyLifted:
 		return good
 	case journal.TypeActionWarned, journal.TypeActionHeld, journal.TypePolicyRefused, journal.TypeActionRefused, journal.TypePauseSet,
-		journal.TypeActionCancelling, journal.TypeNodeTraced:
+		journal.TypeActionCancelling, journal.TypeActionLeft, journal.TypeNodeTraced, journal.TypeJournalReplaced,
+		journal.TypeClockJumped:
 		return doubtful
-	case journal.TypeStepFailed, journal.TypeActionStalled, journal.TypeAPILost, journal.TypeJournalSalvaged:
+	case journal.TypeStepFailed, journal.TypeActionStalled, journal.TypeAPILost, journal.TypeJournalSalvaged,
+		journal.TypeJournalOutdated:
 		return bad
 	case journal.TypeNodeObserved, journal.TypePodTerminating, journal.TypePodGone:
 		return faint

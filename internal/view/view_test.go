@@ -128,6 +128,8 @@ func TestSentencesSayWhatIsSo(t *testing.T) {
 	}{
 		{journal.PodSubject("a", "b", "u", "w"), journal.TypePodTerminating, journal.PodTerminating{DeletionTimestamp: began.Add(time.Second)}, "is asked to end by"},
 		{journal.PodSubject("a", "b", "u", "w"), journal.TypePodTerminating, journal.PodTerminating{DeletionTimestamp: began.Add(-time.Second)}, "should have ended by"},
+		{node, journal.TypeNodeObserved, journal.NodeObserved{NodeFacts: journal.NodeFacts{Role: "worker", Flapping: true, Excluded: true}}, "(worker) comes and goes; recorded again when it stays, or stays away; excluded"},
+		{node, journal.TypeNodeObserved, journal.NodeObserved{NodeFacts: journal.NodeFacts{Role: "worker"}, Flaps: 1440}, "(worker) is ready, after it was lost 1440 times"},
 		{journal.ClusterSubject, journal.TypePolicyRefused, journal.PolicyRefused{Kind: journal.ActionClearNode, Rule: "Paused"}, "EKCO may not clear any node: Paused"},
 		{journal.ClusterSubject, journal.TypePolicyLifted, journal.PolicyLifted{Kind: journal.ActionClearNode, Rule: "Paused"}, "clear any node"},
 	} {
@@ -338,6 +340,24 @@ func TestStatusLooksAsItShould(t *testing.T) {
 			s.Operator.DryRun = true
 			return s
 		},
+		"unopened": func() api.Status {
+			s := presentStatus()
+			s.Journal = api.JournalStatus{Stat: journal.Stat{Path: "/journal.db"}, Unopened: &api.Unopened{
+				Since: began, Problem: "journal could not be verified: signal: killed", NextTry: began.Add(time.Hour),
+			}}
+			return s
+		},
+		"outdated": func() api.Status {
+			s := presentStatus()
+			s.Journal.Outdated = &journal.JournalOutdated{LastSeq: 80, Mirrored: journal.Position{Seq: 120}, MirroredAt: began}
+			return s
+		},
+		"replaced": func() api.Status {
+			s := presentStatus()
+			s.Journal.ReplacedAt, s.Mirror = began, "it is of format 2; run EKCO v9"
+			s.Journal.Replaced = &journal.JournalReplaced{File: "/d/journal.db.of-cluster-c2-x", Problem: "it is journal j2, of cluster c2"}
+			return s
+		},
 		"stopped": func() api.Status {
 			s := presentStatus()
 			s.Operator.Running, s.Operator.StoppedAt = false, began.Add(time.Minute)
@@ -346,6 +366,48 @@ func TestStatusLooksAsItShould(t *testing.T) {
 		"killed": func() api.Status {
 			s := presentStatus()
 			s.Operator.Running = false
+			return s
+		},
+		"starting": func() api.Status {
+			s := presentStatus()
+			s.Operator.StartedAt = s.Now.Add(-time.Minute)
+			s.Starting = &api.Starting{Since: s.Operator.StartedAt, To: "learn which cluster this is", Error: "connection refused"}
+			s.API.LostAt, s.API.Error = s.Operator.StartedAt, "connection refused"
+			s.AsOf = began
+			return s
+		},
+		"command": func() api.Status {
+			s := presentStatus()
+			s.Operator.Running, s.Operator.Command = false, "purge-node worker-2"
+			return s
+		},
+		"command.starting": func() api.Status {
+			s := presentStatus()
+			s.Operator.Running, s.Operator.Command = false, "purge-node worker-2"
+			s.Starting = &api.Starting{To: "list the nodes"}
+			s.AsOf = began
+			return s
+		},
+		"command.ended": func() api.Status {
+			s := presentStatus()
+			s.Operator = api.OperatorStatus{OperatorState: s.Operator.OperatorState}
+			s.Operator.Command, s.Operator.StoppedAt, s.AsOf = "purge-node worker-2", began.Add(time.Minute), began.Add(time.Minute)
+			return s
+		},
+		"command.killed": func() api.Status {
+			s := presentStatus()
+			s.Operator = api.OperatorStatus{OperatorState: s.Operator.OperatorState}
+			s.Operator.Command = "purge-node worker-2"
+			return s
+		},
+		"clock": func() api.Status {
+			s := presentStatus()
+			s.Clock = api.ClockStatus{APIAhead: journal.Duration(-70 * time.Minute), JumpedAt: s.Now.Add(-time.Minute), Jump: journal.Duration(3 * time.Hour)}
+			return s
+		},
+		"clock.yesterday": func() api.Status {
+			s := presentStatus()
+			s.Clock = api.ClockStatus{JumpedAt: s.Now.Add(-jumpShown), Jump: journal.Duration(3 * time.Hour)}
 			return s
 		},
 		"empty": func() api.Status { return api.Status{Now: began} },

@@ -155,7 +155,7 @@ func BenchmarkStart1M(b *testing.B) { benchmarkStart(b, 1_000_000) }
 func benchmarkStart(b *testing.B, count int) {
 	path := fixture(b, count)
 	for b.Loop() {
-		store, err := Open(path, inChild())
+		store, err := Open(b.Context(), path, inChild())
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -9,8 +9,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
-	"os/exec"
+	"slices"
 	"time"
 
 	"github.com/replicatedhq/ekco/journal"
@@ -19,23 +18,17 @@ import (
 // The work that is done in a child, by its first argument.
 const (
 	childVerify  = "verify"
+	childCheck   = "check"
 	childSalvage = "salvage"
 )
 
-// A child that takes longer than this is taken to hang.
-const (
-	childGrace         = 15 * time.Second
-	childBytesPerSec   = 4 << 20
-	childStderrToQuote = 2 << 10
-)
-
 // Child does, in a process of its own, the reading of a file that may be
-// damaged: "verify PATH" or "salvage PATH". The program that [Options].Child
+// damaged: "verify PATH", "check PATH" or "salvage PATH". The program that [Options].Child
 // names calls it with the arguments that this package adds, its standard output
 // and standard error, and exits with what it returns.
 func Child(arguments []string, stdout, stderr io.Writer) int {
 	if len(arguments) != 2 {
-		fmt.Fprintf(stderr, "usage: %s|%s PATH\n", childVerify, childSalvage)
+		fmt.Fprintf(stderr, "usage: %s|%s|%s PATH\n", childVerify, childCheck, childSalvage)
 		return 2
 	}
 	out := bufio.NewWriterSize(stdout, 1<<16)
@@ -43,6 +36,8 @@ func Child(arguments []string, stdout, stderr io.Writer) int {
 	switch path := arguments[1]; arguments[0] {
 	case childVerify:
 		err = json.NewEncoder(out).Encode(answerOf(verify(path, false)))
+	case childCheck:
+		err = json.NewEncoder(out).Encode(answerOf(Verify(path)))
 	case childSalvage:
 		err = scavenge(path, out)
 	default:
@@ -64,7 +59,7 @@ type answer struct {
 
 var errorKinds = map[string]error{
 	"damaged": journal.ErrDamaged, "format": journal.ErrOtherFormat,
-	"foreign": journal.ErrNotAJournal, "blank": errBlank,
+	"foreign": journal.ErrNotAJournal, "blank": errBlank, "locked": journal.ErrLocked,
 	"permission": fs.ErrPermission, "missing": fs.ErrNotExist,
 }
 
@@ -99,65 +94,56 @@ func (a answer) result() (Report, error) {
 }
 
 // inspect verifies the file before it is opened. It expects the lock to be
-// held.
-func inspect(ctx context.Context, path string, options Options) (Report, error) {
-	if len(options.Child) == 0 {
-		return verify(path, false)
+// held. Its error wraps [journal.ErrUnverified] where it says nothing about the
+// file.
+func inspect(ctx context.Context, path string, options Options) (report Report, err error) {
+	if len(options.Child) > 0 {
+		limit, err := childLimit(path)
+		if err != nil {
+			return report, err
+		}
+		report, err = ask(ctx, limit+options.Patience, append(slices.Clip(options.Child), childVerify, path))
+		return report, unlessFinding(ctx, err)
 	}
+	report, err = verify(path, false)
+	return report, unlessFinding(ctx, err)
+}
+
+// VerifyIn is [Verify] in a child, see [Options]. The error also wraps
+// [journal.ErrUnverified] when the child did not come to its end. It has no limit
+// but ctx.
+func VerifyIn(ctx context.Context, child []string, path string) (Report, error) {
+	report, err := ask(ctx, noLimit, append(slices.Clip(child), childCheck, path))
+	return report, unlessFinding(ctx, err)
+}
+
+// unlessFinding makes an error that says nothing about the file say so.
+func unlessFinding(ctx context.Context, err error) error {
+	if err == nil || ctx.Err() != nil || finding(err) {
+		return err
+	}
+	return fmt.Errorf("%w, and is left as it is: %w", journal.ErrUnverified, err)
+}
+
+// finding reports whether the error says what the file is.
+func finding(err error) bool {
+	for _, says := range []error{journal.ErrDamaged, journal.ErrOtherFormat, journal.ErrNotAJournal, journal.ErrLocked, errBlank} {
+		if errors.Is(err, says) {
+			return true
+		}
+	}
+	return false
+}
+
+// ask has a child verify a file.
+func ask(ctx context.Context, limit time.Duration, argv []string) (Report, error) {
 	var stdout bytes.Buffer
-	if err := runChild(ctx, options.Child, childVerify, path, &stdout); err != nil {
-		return Report{}, fmt.Errorf("verify journal %s: %w", path, err)
+	if err := runFor(ctx, limit, argv, &stdout); err != nil {
+		return Report{}, err
 	}
 	var a answer
 	if err := json.Unmarshal(stdout.Bytes(), &a); err != nil {
-		return Report{}, damaged("verify journal %s: its answer: %w", path, err)
+		return Report{}, fmt.Errorf("the process that reads the file gave no answer: %w", err)
 	}
 	return a.result()
-}
-
-// runChild does the work in a child. Its error wraps [journal.ErrDamaged] when
-// the child died of the file, not when it could not be started.
-func runChild(ctx context.Context, argv []string, work, path string, stdout io.Writer) error {
-	info, err := os.Stat(path)
-	if err != nil {
-		return err
-	}
-	return runFor(ctx, childLimit(info.Size()), append(argv[:len(argv):len(argv)], work, path), stdout)
-}
-
-func childLimit(size int64) time.Duration {
-	return childGrace + time.Duration(size/childBytesPerSec)*time.Second
-}
-
-func runFor(ctx context.Context, limit time.Duration, argv []string, stdout io.Writer) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("it did not end within %s", limit))
-	defer cancel()
-	command := exec.CommandContext(ctx, argv[0], argv[1:]...)
-	stderr := &quote{limit: childStderrToQuote}
-	command.Stdout, command.Stderr, command.WaitDelay = stdout, stderr, time.Second
-	if err := command.Start(); err != nil {
-		return fmt.Errorf("start the process for it: %w", err)
-	}
-	if err := command.Wait(); err != nil {
-		return damaged("the process for it died: %w%s", errors.Join(err, context.Cause(ctx)), stderr)
-	}
-	return nil
-}
-
-// quote keeps the first bytes of what a child says about its death.
-type quote struct {
-	limit int
-	text  []byte
-}
-
-func (q *quote) Write(p []byte) (int, error) {
-	q.text = append(q.text, p[:min(len(p), q.limit-len(q.text))]...)
-	return len(p), nil
-}
-
-func (q *quote) String() string {
-	if len(q.text) == 0 {
-		return ""
-	}
-	return fmt.Sprintf(": %q", q.text)
 }

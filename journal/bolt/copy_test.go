@@ -10,7 +10,7 @@ import (
 
 func TestACopyOfAJournalInUseVerifiesAndEndsWhereItDid(t *testing.T) {
 	dir := t.TempDir()
-	store, err := Open(filepath.Join(dir, "journal.db"), Options{})
+	store, err := Open(t.Context(), filepath.Join(dir, "journal.db"), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

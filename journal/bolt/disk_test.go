@@ -94,7 +94,7 @@ func underSizeLimit(arguments []string) int {
 // outlive appends until the disk refuses, checks that refused events leave no
 // trace, and that appending works again after relief.
 func outlive(path string, relieve func() error) error {
-	store, err := Open(path, Options{})
+	store, err := Open(context.Background(), path, Options{})
 	if err != nil {
 		return err
 	}
@@ -174,14 +174,14 @@ func onReadOnlyDisk(arguments []string) int {
 		return report(err)
 	}
 	path := filepath.Join(directory, "journal.db")
-	_, err := Open(path, Options{})
+	_, err := Open(context.Background(), path, Options{})
 	if !errors.Is(err, journal.ErrUnwritable) || !errors.Is(err, syscall.EROFS) {
 		return report(fmt.Errorf("open on a read-only disk: %w", err))
 	}
 	if err := remount(0); err != nil {
 		return report(err)
 	}
-	store, err := Open(path, Options{})
+	store, err := Open(context.Background(), path, Options{})
 	if err != nil {
 		return report(err)
 	}
@@ -208,7 +208,7 @@ func openAsNobody(arguments []string) int {
 			return report(err)
 		}
 	}
-	_, err := Open(arguments[0], Options{})
+	_, err := Open(context.Background(), arguments[0], Options{})
 	if !errors.Is(err, fs.ErrPermission) || !errors.Is(err, journal.ErrUnwritable) || !strings.Contains(err.Error(), arguments[0]) {
 		return report(fmt.Errorf("open in a directory of another user: %w", err))
 	}

@@ -138,12 +138,18 @@ func lookAround(path string) surroundings {
 	return s
 }
 
+// errOverwritten is said of a journal in which nothing of it is left.
+var errOverwritten = errors.New("nothing in it is of a journal any more")
+
 // judge decides about a file without content by what lies beside it, and names
-// the file that is not a journal.
-func (s surroundings) judge(path string, err error) error {
+// the file that is not a journal. In a path of EKCO's own a file that is none is
+// what became of the journal that was there.
+func (s surroundings) judge(path string, own bool, err error) error {
 	switch {
 	case errors.Is(err, errBlank) && s.traces:
 		return damaged("verify journal %s: %w", path, errBlank)
+	case errors.Is(err, journal.ErrNotAJournal) && s.traces && own:
+		return damaged("verify journal %s: %w", path, errOverwritten)
 	case errors.Is(err, errBlank), errors.Is(err, journal.ErrNotAJournal):
 		return fmt.Errorf("%s is %w; name another path or move the file away", path, journal.ErrNotAJournal)
 	}

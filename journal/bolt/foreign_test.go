@@ -79,10 +79,10 @@ func beside(t *testing.T, path string) []string {
 
 func TestAFileThatIsNotAJournalIsRefusedAndNotTouched(t *testing.T) {
 	openers := map[string]func(path string) error{
-		"OpenOrSalvage": func(path string) error { _, _, err := OpenOrSalvage(path, inChild()); return err },
-		"in process":    func(path string) error { _, _, err := OpenOrSalvage(path, Options{}); return err },
-		"Open":          func(path string) error { _, err := Open(path, inChild()); return err },
-		"read-only":     func(path string) error { _, err := Open(path, Options{ReadOnly: true}); return err },
+		"OpenOrSalvage": func(path string) error { _, _, err := OpenOrSalvage(t.Context(), path, inChild()); return err },
+		"in process":    func(path string) error { _, _, err := OpenOrSalvage(t.Context(), path, Options{}); return err },
+		"Open":          func(path string) error { _, err := Open(t.Context(), path, inChild()); return err },
+		"read-only":     func(path string) error { _, err := Open(t.Context(), path, Options{ReadOnly: true}); return err },
 		"Verify":        func(path string) error { _, err := Verify(path); return err },
 	}
 	for name, content := range foreignFiles(t) {
@@ -122,7 +122,7 @@ func TestADirectoryAndAPipeAreNoJournals(t *testing.T) {
 		} else if err := syscall.Mkfifo(path, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := OpenOrSalvage(path, inChild()); !errors.Is(err, journal.ErrNotAJournal) {
+		if _, _, err := OpenOrSalvage(t.Context(), path, inChild()); !errors.Is(err, journal.ErrNotAJournal) {
 			t.Errorf("open of %s: %v", path, err)
 		}
 		if _, err := os.Lstat(path + lockSuffix); !errors.Is(err, fs.ErrNotExist) {
@@ -150,7 +150,7 @@ func TestAJournalThatWasEmptiedIsDamagedWhereSomethingSaysItWasOne(t *testing.T)
 				if _, err := Verify(path); !errors.Is(err, journal.ErrDamaged) {
 					t.Errorf("verify says %v", err)
 				}
-				store, salvaged, err := OpenOrSalvage(path, inChild())
+				store, salvaged, err := OpenOrSalvage(t.Context(), path, inChild())
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -173,12 +173,30 @@ func TestAJournalWithoutMetaPagesIsKnownByItsRecords(t *testing.T) {
 	if err := os.WriteFile(path, content, fileMode); err != nil {
 		t.Fatal(err)
 	}
-	store, salvaged, err := OpenOrSalvage(path, inChild())
+	store, salvaged, err := OpenOrSalvage(t.Context(), path, inChild())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer mustClose(t, store)
 	if salvaged == nil || salvaged.Recovered == 0 {
 		t.Errorf("salvaged %+v", salvaged)
+	}
+}
+
+// A lock that lies there by chance must not have a command move a file away whose
+// path was mistyped.
+func TestACommandLeavesAForeignFileAloneEvenBesideALock(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "config")
+	content := []byte("apiVersion: v1\nkind: Config\nclusters: []\n")
+	for file, content := range map[string][]byte{path: content, path + lockSuffix: {}} {
+		if err := os.WriteFile(file, content, fileMode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, _, err := OpenOrSalvage(t.Context(), path, inChild()); !errors.Is(err, journal.ErrNotAJournal) {
+		t.Errorf("opening it: %v", err)
+	}
+	if now, err := os.ReadFile(path); err != nil || !bytes.Equal(now, content) {
+		t.Errorf("the file was touched: %v", err)
 	}
 }

@@ -17,7 +17,7 @@ func init() { children["append-forever"] = appendForever }
 
 // appendForever prints the number of each event after it was acknowledged.
 func appendForever(arguments []string) int {
-	store, err := Open(arguments[0], Options{})
+	store, err := Open(context.Background(), arguments[0], Options{})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1

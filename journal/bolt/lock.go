@@ -91,21 +91,21 @@ func release(file *os.File, readOnly bool) error {
 	return errors.Join(file.Truncate(0), file.Close())
 }
 
-// lockedError names who holds the lock on file.
+// lockedError names who holds the lock on file. What to do about that depends on
+// what the caller knows of the holder.
 func lockedError(path, file string) error {
-	const advice = "ask the running EKCO (ekco status, ekco history), or stop it"
 	var named holder
 	content, err := os.ReadFile(path + lockSuffix)
 	known := err == nil && json.Unmarshal(content, &named) == nil
 	pid := kernelHolder(file)
 	switch {
 	case known && (pid == 0 || pid == named.PID):
-		return fmt.Errorf("journal %s: %w by pid %d on host %s since %s; %s",
-			path, journal.ErrLocked, named.PID, named.Host, named.Since.Format(time.RFC3339), advice)
+		return fmt.Errorf("journal %s: %w by pid %d on host %s since %s",
+			path, journal.ErrLocked, named.PID, named.Host, named.Since.Format(time.RFC3339))
 	case pid != 0:
-		return fmt.Errorf("journal %s: %w by pid %d; %s", path, journal.ErrLocked, pid, advice)
+		return fmt.Errorf("journal %s: %w by pid %d", path, journal.ErrLocked, pid)
 	}
-	return fmt.Errorf("journal %s: %w by a process that is not visible from here; %s", path, journal.ErrLocked, advice)
+	return fmt.Errorf("journal %s: %w by a process that is not visible from here", path, journal.ErrLocked)
 }
 
 // kernelHolder returns the pid that holds a flock on the file, or 0.

@@ -42,7 +42,7 @@ func newPath(t testing.TB) string { return t.TempDir() + "/ekco/journal.db" }
 
 func mustOpen(t testing.TB, path string, options Options) *Store {
 	t.Helper()
-	store, err := Open(path, options)
+	store, err := Open(t.Context(), path, options)
 	if err != nil {
 		t.Fatal(err)
 	}

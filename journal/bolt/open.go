@@ -26,6 +26,12 @@ type Options struct {
 	// the arguments that follow. When it is set, damaged files are read only in
 	// that process, so that nothing in them can bring this one down.
 	Child []string
+	// OwnPath says that the path is the journal's beyond doubt, as it is in the
+	// operator's own pod. Where there was a journal, a file in which nothing of it
+	// is left is then not somebody else's, but what became of it.
+	OwnPath bool
+	// Patience is added to the time that the process may take.
+	Patience time.Duration
 	// Now replaces the clock, for tests.
 	Now func() time.Time
 }
@@ -34,24 +40,27 @@ const (
 	directoryMode = 0o700
 	fileMode      = 0o600
 	freshSuffix   = ".new"
+
+	ownDirectory = "EKCO needs a directory it may write, with mode 0700 and of its own user"
 )
 
 // Open opens the journal at path, and creates it, with its directory, when
-// there is none. The whole file is verified first.
+// there is none. The whole file is verified first; that ends when ctx does.
 //
 // The error wraps [journal.ErrLocked] when another process has the journal,
 // [journal.ErrDamaged] when verification failed (see [OpenOrSalvage]),
+// [journal.ErrUnverified] when it could not be verified,
 // [journal.ErrNotAJournal] when the file is something else, or has no content
 // and nothing beside it says that a journal was there,
 // [journal.ErrOtherFormat] when a newer EKCO wrote it, and
 // [journal.ErrUnwritable] when it cannot be created.
-func Open(path string, options Options) (*Store, error) {
+func Open(ctx context.Context, path string, options Options) (*Store, error) {
 	around := lookAround(path)
 	lock, err := prepare(path, options)
 	if err != nil {
 		return nil, err
 	}
-	store, err := openLocked(path, options, lock, around)
+	store, err := openLocked(ctx, path, options, lock, around)
 	if err != nil {
 		return nil, around.giveUp(path, lock, options.ReadOnly, err)
 	}
@@ -62,7 +71,7 @@ func Open(path string, options Options) (*Store, error) {
 func prepare(path string, options Options) (*os.File, error) {
 	if !options.ReadOnly {
 		if err := os.MkdirAll(filepath.Dir(path), directoryMode); err != nil {
-			return nil, fmt.Errorf("make the directory of journal %s: %w: %w", path, journal.ErrUnwritable, err)
+			return nil, fmt.Errorf("make the directory of journal %s: %w: %w; %s", path, journal.ErrUnwritable, err, ownDirectory)
 		}
 	}
 	lock, err := acquire(path, options.ReadOnly)
@@ -70,31 +79,46 @@ func prepare(path string, options Options) (*os.File, error) {
 		return nil, err
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w; EKCO needs a directory it may write, with mode 0700 and of its own user",
-			journal.ErrUnwritable, err)
+		return nil, fmt.Errorf("%w: %w; %s", journal.ErrUnwritable, err, ownDirectory)
 	}
 	return lock, nil
 }
 
 // openLocked expects the lock to be held. Until the file is known to be a
 // journal, nothing is changed.
-func openLocked(path string, options Options, lock *os.File, around surroundings) (*Store, error) {
+func openLocked(ctx context.Context, path string, options Options, lock *os.File, around surroundings) (*Store, error) {
 	exists, err := regular(path)
-	if err == nil && !exists && !options.ReadOnly {
+	switch {
+	case err != nil || exists:
+	case options.ReadOnly:
+		err = fmt.Errorf("open journal %s: %w", path, fs.ErrNotExist)
+	default:
 		err = createAnew(path, options)
 	}
 	if err == nil {
-		_, err = inspect(context.Background(), path, options)
+		_, err = inspect(ctx, path, options)
 	}
 	if err != nil {
-		return nil, around.judge(path, err)
+		return nil, around.judge(path, options.OwnPath, err)
 	}
 	if !options.ReadOnly {
-		if err := clean(path); err != nil {
+		if err := tidy(path); err != nil {
 			return nil, err
 		}
 	}
 	return start(path, options, lock)
+}
+
+// tidy brings a journal's directory to where an EKCO that was killed would have
+// brought it: what was not finished goes, and the names that were given are durable.
+func tidy(path string) error {
+	if err := clean(path); err != nil {
+		return err
+	}
+	if err := syncDirectory(filepath.Dir(path)); err != nil {
+		return fmt.Errorf("%w: sync the directory of journal %s: %w", journal.ErrUnwritable, path, err)
+	}
+	return nil
 }
 
 func createAnew(path string, options Options) error {
@@ -102,16 +126,6 @@ func createAnew(path string, options Options) error {
 		return err
 	}
 	return createIfMissing(path, options)
-}
-
-// clean removes what an interrupted creation or compaction left behind.
-func clean(path string) error {
-	for _, suffix := range []string{freshSuffix, compactSuffix, salvageSuffix, exportSuffix} {
-		if err := os.Remove(path + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("remove unfinished %s: %w: %w", path+suffix, journal.ErrUnwritable, err)
-		}
-	}
-	return nil
 }
 
 func createIfMissing(path string, options Options) error {
@@ -122,21 +136,21 @@ func createIfMissing(path string, options Options) error {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("open journal %s: %w", path, err)
 	}
-	if err := create(path, options.clock()); err != nil {
+	err = create(path+freshSuffix, options.clock())
+	if err == nil {
+		err = replace(path+freshSuffix, path)
+	}
+	if err != nil {
 		return fmt.Errorf("create journal %s: %w: %w", path, journal.ErrUnwritable, err)
 	}
 	return nil
 }
 
-// create builds a whole journal under another name before it gets its own.
-func create(path string, now func() time.Time) error {
+// create builds a whole journal, with what shall follow its first event. It is
+// for a file that gets its own name afterwards.
+func create(path string, now func() time.Time, rest ...journal.Draft) error {
 	id := newIdentity()
-	event, err := journal.CreatedDraft(id.JournalID).Event()
-	if err != nil {
-		return err
-	}
-	fresh := path + freshSuffix
-	db, err := openFile(fresh, false)
+	db, err := openFile(path, false)
 	if err != nil {
 		return err
 	}
@@ -149,15 +163,21 @@ func create(path string, now func() time.Time) error {
 			return err
 		}
 		end := appender{tables: t}
-		if err := end.append(&event, now()); err != nil {
-			return err
+		for _, draft := range append([]journal.Draft{journal.CreatedDraft(id.JournalID)}, rest...) {
+			event, err := draft.Event()
+			if err == nil {
+				err = end.append(&event, now())
+			}
+			if err != nil {
+				return err
+			}
 		}
 		return end.finish()
 	})
 	if err := errors.Join(err, db.Close()); err != nil {
-		return errors.Join(err, os.Remove(fresh))
+		return errors.Join(err, os.Remove(path))
 	}
-	return replace(fresh, path)
+	return nil
 }
 
 func newIdentity() identity {

@@ -2,6 +2,7 @@ package bolt
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -25,7 +26,7 @@ func init() {
 
 // holdJournal keeps a journal open until its standard input ends.
 func holdJournal(arguments []string) int {
-	store, err := Open(arguments[0], Options{})
+	store, err := Open(context.Background(), arguments[0], Options{})
 	return holdUntilTold(store, err)
 }
 
@@ -84,7 +85,7 @@ func TestASecondOpenerIsToldWhoHoldsTheJournal(t *testing.T) {
 				mustClose(t, mustOpen(t, path, Options{}))
 				child, _ := startChild(t, how, path)
 				begin := time.Now()
-				_, err := Open(path, Options{ReadOnly: readOnly})
+				_, err := Open(t.Context(), path, Options{ReadOnly: readOnly})
 				if !errors.Is(err, journal.ErrLocked) || !strings.Contains(err.Error(), fmt.Sprint("pid ", child.Process.Pid)) {
 					t.Errorf("open of a journal that pid %d holds: %v", child.Process.Pid, err)
 				}
@@ -119,7 +120,7 @@ func TestReadersShareAJournal(t *testing.T) {
 			t.Errorf("append to a journal opened read-only: %v", err)
 		}
 	}
-	if _, err := Open(path, Options{}); !errors.Is(err, journal.ErrLocked) {
+	if _, err := Open(t.Context(), path, Options{}); !errors.Is(err, journal.ErrLocked) {
 		t.Errorf("a writer came in beside readers: %v", err)
 	}
 }
@@ -174,7 +175,7 @@ func TestAFileOfAnotherFormatIsRefusedAndNotTouched(t *testing.T) {
 	if err := errors.Join(err, db.Close()); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := OpenOrSalvage(path, inChild()); !errors.Is(err, journal.ErrOtherFormat) {
+	if _, _, err := OpenOrSalvage(t.Context(), path, inChild()); !errors.Is(err, journal.ErrOtherFormat) {
 		t.Errorf("open of a future format: %v", err)
 	}
 }

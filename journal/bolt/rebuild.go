@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"time"
@@ -87,12 +88,18 @@ func (r *rebuilder) add(draft journal.Draft) error {
 	return r.append(&event, r.now())
 }
 
-// read takes a scavenger's lines until they end, for whatever reason, or stop making sense.
+// read takes a scavenger's lines until they end or stop making sense. That they
+// broke off for a reason which is not in the file is an error: there is more.
 func (r *rebuilder) read(lines io.Reader) error {
 	input := bufio.NewReaderSize(lines, 1<<16)
 	for {
 		line, err := input.ReadBytes('\n')
-		if err != nil || len(line) < 2 {
+		switch {
+		case errors.Is(err, io.EOF), errors.Is(err, journal.ErrDamaged):
+			return nil
+		case err != nil:
+			return fmt.Errorf("%w: what can be saved was not read to its end: %w", journal.ErrUnverified, err)
+		case len(line) < 2:
 			return nil
 		}
 		more, err := r.line(line[0], line[1:len(line)-1])

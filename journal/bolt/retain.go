@@ -20,10 +20,18 @@ const (
 	retainBlocks = 4
 )
 
+// youngest is how old an action's end must be for its events to leave because the
+// journal is too large. Until then they may matter to somebody, or to a rule.
+const youngest = 24 * time.Hour
+
 // RetainOptions say what may leave the journal.
 type RetainOptions struct {
-	// Before is the age limit: only older events leave.
+	// Before is the age limit: older events leave.
 	Before time.Time
+	// MaxBytes is the size limit, without free pages: when the journal has more
+	// content, younger events leave too, the oldest first, until it has three
+	// quarters of it. Zero is no limit.
+	MaxBytes int64
 	// Keep names events that the folded state needs when it is replayed without
 	// a snapshot. It may be nil.
 	Keep func(journal.Event) bool
@@ -35,7 +43,10 @@ type RetainOptions struct {
 //
 // An event leaves if it is older than Before, is covered by the snapshot, is
 // none of the journal's own, belongs to no action or to one that ended before
-// Before, and is not kept. The export holds all events of its range, also those
+// Before, and is not kept. Because of MaxBytes younger events leave as well, but
+// those of actions only if they ended a day ago, and never those by which others are
+// understood: that an action ended, that EKCO started or stopped, that its clock
+// jumped. The export holds all events of its range, also those
 // that stay, and is on disk before anything is deleted. Interrupted after that,
 // some events are in both places, and the next Retain moves them again. Space is
 // given back by [Store.Compact].
@@ -110,29 +121,83 @@ func (l *leaving) take(event journal.Event) {
 
 func (s *Store) leaving(ctx context.Context, options RetainOptions, snapshot uint64) (leaving, error) {
 	var found leaving
-	ended := make(map[string]bool)
-	query := journal.Query{Types: []journal.Type{journal.TypeActionEnded}, Until: options.Before, Before: snapshot + 1}
+	judge := leaver{options: options, ended: make(map[string]time.Time), young: s.now().Add(-youngest)}
+	var err error
+	if judge.excess, err = s.excess(ctx, options.MaxBytes); err != nil {
+		return found, err
+	}
+	query := journal.Query{Types: []journal.Type{journal.TypeActionEnded}, Before: snapshot + 1}
 	for event, err := range s.Read(ctx, query) {
 		if err != nil {
 			return found, err
 		}
-		ended[event.Action] = true
+		judge.ended[event.Action] = event.Time
 	}
 	for event, err := range s.Read(ctx, journal.Query{Before: snapshot + 1}) {
 		if err != nil {
 			return found, err
 		}
-		switch {
-		case !event.Time.Before(options.Before), strings.HasPrefix(string(event.Type), "journal."),
-			event.Action != "" && !ended[event.Action],
-			options.Keep != nil && options.Keep(event):
-			found.pending++
-		default:
+		if judge.leaves(event) {
 			found.take(event)
+		} else {
+			found.pending++
 		}
 	}
 	return found, nil
 }
+
+// excess returns how many bytes must leave because of the size limit.
+func (s *Store) excess(ctx context.Context, limit int64) (int64, error) {
+	if limit == 0 {
+		return 0, nil
+	}
+	stat, err := s.Stat(ctx)
+	content := stat.Bytes - stat.FreeBytes
+	if err != nil || content <= limit {
+		return 0, err
+	}
+	return content - limit/4*3, nil
+}
+
+// leaver judges events in their order.
+type leaver struct {
+	options RetainOptions
+	// ended is when actions ended.
+	ended map[string]time.Time
+	// young is when an action must have ended to leave before its time.
+	young time.Time
+	// excess is how many bytes have to leave yet.
+	excess int64
+}
+
+func (l *leaver) leaves(event journal.Event) bool {
+	ended, over := l.ended[event.Action]
+	switch {
+	case strings.HasPrefix(string(event.Type), "journal."),
+		event.Action != "" && !over,
+		l.options.Keep != nil && l.options.Keep(event):
+		return false
+	case event.Time.Before(l.options.Before) && ended.Before(l.options.Before): // zero is before
+	case l.excess <= 0, explains(event.Type), ended.After(l.young):
+		return false
+	}
+	l.excess -= int64(len(event.Record()) + recordOverhead)
+	return true
+}
+
+// explains reports whether events of the type say how to understand others: what is
+// over, for other EKCOs too, and by which clock the times are.
+func explains(t journal.Type) bool {
+	switch t {
+	case journal.TypeActionEnded, journal.TypeOperatorStarted, journal.TypeOperatorStopped, journal.TypeClockJumped:
+		return true
+	}
+	return false
+}
+
+// recordOverhead is what a record takes besides itself: its key, its place on its
+// page, and its part of the index.
+const recordOverhead = 48
 
 // exportRange writes a range of events to a file beside the journal, durably,
 // and returns its name.

@@ -236,7 +236,7 @@ func TestCompactionGivesSpaceBackAndKeepsEverything(t *testing.T) {
 		t.Error("events differ after compaction")
 	}
 	mustAppend(t, store, observed("after"))
-	if _, err := Open(path, Options{}); !errors.Is(err, journal.ErrLocked) {
+	if _, err := Open(t.Context(), path, Options{}); !errors.Is(err, journal.ErrLocked) {
 		t.Errorf("after compaction the journal is not locked: %v", err)
 	}
 	mustClose(t, store)
@@ -246,7 +246,7 @@ func TestCompactionGivesSpaceBackAndKeepsEverything(t *testing.T) {
 // retainForever appends, snapshots, retains and compacts without end.
 func retainForever(arguments []string) int {
 	ctx := context.Background()
-	store, err := Open(arguments[0], Options{})
+	store, err := Open(context.Background(), arguments[0], Options{})
 	if err != nil {
 		return report(err)
 	}

@@ -28,6 +28,7 @@ func story() []journal.Draft {
 		ID: "delete-node", Does: "delete-node", Preflights: []string{"NodeStillGone"}, Irreversible: true,
 		Timeout: journal.Duration(time.Minute),
 	}}}
+	skew, grace := journal.Duration(-1500*time.Millisecond), journal.Duration(30*time.Second)
 	facts, operator := says{actor: "observer/node"}, says{actor: "operator"}
 	clearing, purging := says{actor: "operator", action: "clear-1"}, says{actor: "operator", action: "purge-1"}
 	unseen := journal.NodeSubject("worker-3", journal.TracedUID("worker-3"))
@@ -85,6 +86,7 @@ func story() []journal.Draft {
 			Preflight: "NodeStillGone", Step: "delete-node", Reason: "the API does not answer",
 		}),
 		purging.of(node, journal.TypeActionReleased, journal.ActionReleased{Preflight: "NodeStillGone", Step: "delete-node"}),
+		purging.of(node, journal.TypeActionLeft, journal.ActionLeft{What: "osd.12", Reason: "the CRUSH map has it on host worker-3 now"}),
 		purging.of(node, journal.TypeStepStarted, journal.StepStarted{Step: "delete-node", Attempt: 1}),
 		purging.of(node, journal.TypeStepFailed, journal.StepFailed{
 			Step: "delete-node", Attempt: 1, Error: "conflict", NextTry: later,
@@ -121,8 +123,22 @@ func story() []journal.Draft {
 		operator.of(journal.JournalSubject, journal.TypeJournalSalvaged, journal.JournalSalvaged{
 			DamagedFile: "journal.db.damaged-20260102T030405Z", Problem: "a flipped byte", Recovered: 40, LastSeq: 40, LostAtLeast: 1,
 		}),
+		operator.of(journal.JournalSubject, journal.TypeJournalOutdated, journal.JournalOutdated{
+			LastSeq: 41, Mirrored: journal.Position{Seq: 44, Hash: journal.Hash{0x1f}}, MirroredAt: lost,
+		}),
+		operator.of(journal.JournalSubject, journal.TypeJournalReplaced, journal.JournalReplaced{
+			File: "journal.db.of-cluster-c2-20260102T030405Z", Problem: "journal belongs to another cluster",
+			JournalID: "j2", ClusterUID: "c2", LastSeq: 99, LastTime: lost,
+		}),
 		operator.of(journal.JournalSubject, journal.TypeJournalAccepted, journal.JournalAccepted{Reason: "looked at it"}),
 		operator.of(journal.OperatorSubject, journal.TypeOperatorStopped, journal.OperatorStopped{Reason: "terminated"}),
+		operator.of(journal.OperatorSubject, journal.TypeOperatorStarted, journal.OperatorStarted{
+			Version: "v1.0.0", Host: "primary", PID: 2, BootID: "boot-id", Uptime: journal.Duration(26 * time.Hour), ClockSkew: &skew,
+		}),
+		operator.of(journal.OperatorSubject, journal.TypeClockJumped, journal.ClockJumped{By: journal.Duration(-3 * time.Hour)}),
+		facts.of(pod, journal.TypePodTerminating, journal.PodTerminating{
+			NodeUID: "node-uid", DeletionTimestamp: lost, GracePeriod: &grace,
+		}),
 	}
 }
 

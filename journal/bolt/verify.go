@@ -49,7 +49,7 @@ func Verify(path string) (Report, error) {
 	if err == nil {
 		err = boltCheck(path)
 	}
-	return report, errors.Join(around.judge(path, err), release(lock, true))
+	return report, errors.Join(around.judge(path, false, err), release(lock, true))
 }
 
 // verify reads with [pages] only. A thorough one also compares the index with

@@ -194,10 +194,7 @@ func (s *Store) publish(a *appender, id identity) {
 	}
 }
 
-func unwritable(err error) error {
-	return fmt.Errorf("%w, nothing was recorded: %w; free space on its file system, or make it writable again: EKCO goes on by itself",
-		journal.ErrUnwritable, err)
-}
+func unwritable(err error) error { return &journal.UnwritableError{Cause: err} }
 
 // repair opens the file again after a failed commit, and takes back what that
 // commit may have left: bbolt can fail after its last page has reached the disk.

@@ -32,13 +32,22 @@ type Store struct {
 
 var _ journal.Store = (*Store)(nil)
 
+// Option changes how a store works.
+type Option func(*Store)
+
+// Clock replaces the clock that events are stamped by.
+func Clock(now func() time.Time) Option { return func(s *Store) { s.now = now } }
+
 // New returns a journal that holds its journal.created event and nothing else.
-func New() *Store {
+func New(options ...Option) *Store {
 	var id [16]byte
 	_, _ = rand.Read(id[:]) // never fails
 	s := &Store{
 		id: hex.EncodeToString(id[:]), now: time.Now,
 		grown: make(chan struct{}), closed: make(chan struct{}),
+	}
+	for _, option := range options {
+		option(s)
 	}
 	_, err := s.Append(context.Background(), journal.CreatedDraft(s.id))
 	if err != nil { // a new store refuses no valid draft
@@ -51,6 +60,12 @@ func New() *Store {
 // restart of the process would.
 func (s *Store) Reopen() *Store {
 	_ = s.Close() // closing twice is no failure here
+	return s.Copy()
+}
+
+// Copy returns another store with the content that this one has now, as a copy
+// of its file would.
+func (s *Store) Copy() *Store {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return &Store{
@@ -105,7 +120,7 @@ func (s *Store) writable(ctx context.Context) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case s.broken != nil:
-		return fmt.Errorf("%w: %w", journal.ErrUnwritable, s.broken)
+		return &journal.UnwritableError{Cause: s.broken}
 	}
 	return nil
 }

@@ -30,7 +30,7 @@ func writeStory(b *testing.B, path string, events int) {
 	b.Helper()
 	const span = 60 * 24 * time.Hour // within the default retention
 	s := &story{now: time.Now().Add(-span), pace: span / time.Duration(events), state: fsm.NewState()}
-	store, err := bolt.Open(path, bolt.Options{Now: func() time.Time { return s.now }})
+	store, err := bolt.Open(b.Context(), path, bolt.Options{Now: func() time.Time { return s.now }})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -142,9 +142,14 @@ func (c *Cluster) osdDir(id int) string { return filepath.Join(c.dir, fmt.Sprint
 func (c *Cluster) startOSDs(host string) {
 	c.t.Helper()
 	for _, id := range c.hosts[host] {
-		c.osds[id] = child.Start(c.t, "ceph-osd", "--conf", c.conf, "-i", strconv.Itoa(id),
-			"--crush-location=host="+host+" root=default", "-f")
+		c.startOSD(id, host)
 	}
+}
+
+func (c *Cluster) startOSD(id int, host string) {
+	c.t.Helper()
+	c.osds[id] = child.Start(c.t, "ceph-osd", "--conf", c.conf, "-i", strconv.Itoa(id),
+		"--crush-location=host="+host+" root=default", "-f")
 }
 
 // waitUp waits until at least so many OSDs are up, and the mgr is active.

@@ -11,7 +11,7 @@ import (
 // noticeLimit is how long the rest may take to notice a lost daemon.
 const noticeLimit = time.Minute
 
-// Hosts returns which OSDs the hosts were started with.
+// Hosts returns which OSDs the hosts were started with, or got since.
 func (c *Cluster) Hosts() map[string][]int {
 	hosts := make(map[string][]int, len(c.hosts))
 	for host, ids := range c.hosts {
@@ -49,6 +49,29 @@ func (c *Cluster) StartHost(host string) {
 	c.t.Helper()
 	expected := c.status().OSDMap.Up + len(c.hosts[host])
 	c.startOSDs(host)
+	c.waitUp(expected, false)
+}
+
+// StopOSD ends one OSD as a loss of power does, and waits until the monitor counts
+// it as down.
+func (c *Cluster) StopOSD(id int) {
+	c.t.Helper()
+	expected := c.status().OSDMap.Up - 1
+	c.osds[id].Kill()
+	delete(c.osds, id)
+	c.Eventually(noticeLimit, fmt.Sprintf("osd.%d is down", id), func() bool { return c.status().OSDMap.Up <= expected })
+}
+
+// MoveOSD starts a stopped OSD on another host, as when its disk was put into that
+// machine, and waits until it is up there.
+func (c *Cluster) MoveOSD(id int, host string) {
+	c.t.Helper()
+	for from, ids := range c.hosts {
+		c.hosts[from] = slices.DeleteFunc(ids, func(other int) bool { return other == id })
+	}
+	c.hosts[host] = append(c.hosts[host], id)
+	expected := c.status().OSDMap.Up + 1
+	c.startOSD(id, host)
 	c.waitUp(expected, false)
 }
 

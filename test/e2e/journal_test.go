@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -10,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/replicatedhq/ekco/fsm"
 	"github.com/replicatedhq/ekco/journal"
@@ -100,6 +103,12 @@ func TestAFullDiskStopsEKCOFromActingUntilThereIsSpace(t *testing.T) {
 		failures := o.metric("ekco_journal_append_failures_total")
 		return failures >= 4, fmt.Sprint(failures)
 	})
+	for _, command := range []string{"status", "history"} {
+		eventually(t, waitAction, "ekco "+command+" says so, since when and why", func() (bool, string) {
+			output, _ := o.ekco(command)
+			return strings.Contains(output, "the journal cannot be written, since ") && strings.Contains(output, "no space left on device"), output
+		})
+	}
 	if !c.podExists("stuck") {
 		t.Fatal("EKCO acted without a record")
 	}
@@ -173,4 +182,53 @@ func TestTheHistoryIsFollowedLive(t *testing.T) {
 		output := follow.Output.String()
 		return strings.Contains(output, string(journal.TypeNodeTransitioned)) && strings.Contains(output, "worker-1"), output
 	})
+}
+
+func TestAnOlderCopyOfTheJournalThatWasPutBackMeansSafeModeUntilItIsAccepted(t *testing.T) {
+	t.Parallel()
+	c, o := install(t, map[string]string{"purge_dead_nodes": "true"})
+	o.startReady()
+	o.running.Stop(grace)
+	older, err := os.ReadFile(o.journal)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.startReady()
+	o.mustEkco("pause", "--reason", "the rack is moved")
+	mirrored := func() (string, bool) {
+		mirror, err := c.client.CoreV1().ConfigMaps("kurl").Get(t.Context(), "ekco-journal", metav1.GetOptions{})
+		if err != nil {
+			return err.Error(), false
+		}
+		var content struct{ At journal.Position }
+		err = json.Unmarshal([]byte(mirror.Data["actions.json"]), &content)
+		return mirror.ResourceVersion, err == nil && content.At.Seq >= o.status().Journal.LastSeq
+	}
+	eventually(t, patience, "the mirror covers the pause", func() (bool, string) {
+		version, covers := mirrored()
+		return covers, version
+	})
+	o.running.Stop(grace)
+	version, _ := mirrored()
+
+	if err := os.WriteFile(o.journal, older, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o.startReady()
+	if output := o.mustEkco("status"); o.status().Journal.Outdated == nil || !strings.Contains(output, "lost its newest events") {
+		t.Fatalf("EKCO did not notice:\n%s", output)
+	}
+	c.node("lose", "worker-1")
+	o.waitRefusal(journal.ActionPurgeNode, fsm.RuleSafeMode)
+	if now, _ := mirrored(); now != version {
+		t.Error("the mirror was written in safe mode")
+	}
+	o.mustEkco("journal", "accept")
+	o.waitState("worker-1", fsm.Purged)
+	o.running.Stop(grace)
+	o.startReady()
+	if o.status().Journal.Outdated != nil {
+		t.Error("what was accepted is found again")
+	}
+	o.mustEkco("journal", "verify")
 }

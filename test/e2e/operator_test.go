@@ -105,11 +105,17 @@ func freeAddress(t *testing.T) string {
 
 func (o *operator) start(args ...string) *child.Process {
 	o.t.Helper()
+	return o.startAs(binaries.ekco, args...)
+}
+
+// startAs starts EKCO from the file of that name.
+func (o *operator) startAs(name string, args ...string) *child.Process {
+	o.t.Helper()
 	all := append([]string{
 		"operator", "--kubeconfig", o.kubeconfig, "--journal", o.journal,
 		"--config", o.config, "--listen_address", o.address, "--log_level", "debug",
 	}, args...)
-	o.running = child.Start(o.t, binaries.ekco, all...)
+	o.running = child.Start(o.t, name, all...)
 	return o.running
 }
 

@@ -187,6 +187,26 @@ func TestAnAPIOutageLongerThanTheTolerationDestroysNothing(t *testing.T) {
 	}
 }
 
+func TestAnOperatorStartedDuringAnAPIOutageSaysThatItsNewsIsOld(t *testing.T) {
+	t.Parallel()
+	_, g, o := installGated(t, nil)
+	o.startReady().Stop(patience)
+	g.cut(true)
+	o.start()
+	eventually(t, patience, "the status tells of the outage", func() (bool, string) {
+		output, _ := o.ekco("status")
+		return strings.Contains(output, "EKCO has not seen the cluster since it started") && strings.Contains(output, "The nodes as EKCO saw them last, at "), output
+	})
+	if output, code := o.ekco("purge-node", "worker-1"); code == 0 || !strings.Contains(output, "because the Kubernetes API has not answered since ") {
+		t.Errorf("purge-node during the outage: exit %d\n%s", code, output)
+	}
+	g.cut(false)
+	o.waitReady()
+	if s := o.status(); !s.AsOf.IsZero() || s.Starting != nil || !s.API.LostAt.IsZero() {
+		t.Errorf("after the outage the status is as of %s, starting %+v, API %+v", s.AsOf, s.Starting, s.API)
+	}
+}
+
 func TestAPauseSurvivesARestart(t *testing.T) {
 	t.Parallel()
 	c, o := install(t, nil)

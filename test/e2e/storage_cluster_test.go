@@ -27,7 +27,7 @@ type wholeCluster struct {
 // osdsOf says how many OSDs the hosts have. Workers 3 to 5 stay.
 var osdsOf = map[string]int{
 	"primary-3": 2, "primary-4": 3, "primary-5": 1, "worker-1": 1, "worker-2": 1, "worker-3": 1, "worker-4": 1, "worker-5": 1,
-	"worker-6": 1,
+	"worker-6": 1, "worker-7": 3, "worker-8": 1,
 }
 
 const (
@@ -44,7 +44,7 @@ const (
 func startWholeCluster(t *testing.T) *wholeCluster {
 	t.Helper()
 	exec := newBridge(t)
-	plane := startCluster(t, "--primaries", "5", "--workers", "6", "--exec-handler", exec.Program)
+	plane := startCluster(t, "--primaries", "5", "--workers", "8", "--exec-handler", exec.Program)
 	plane.applyShippedRBAC()
 	primaries := []string{"primary-1", "primary-2", "primary-3", "primary-4", "primary-5"}
 	members, relay := etcdtest.StartRelayed(t, binaries.controlplane, primaries...)

@@ -60,7 +60,7 @@ func (c execCall) String() string {
 
 // changes reports whether the command changes something.
 func (c execCall) changes() bool {
-	reads := [][]string{{"status"}, {"version"}, {"osd", "tree"}, {"osd", "dump"}, {"osd", "safe-to-destroy"}}
+	reads := [][]string{{"status"}, {"version"}, {"osd", "tree"}, {"osd", "dump"}, {"osd", "safe-to-destroy"}, {"osd", "crush", "rule", "dump"}, {"pg", "dump"}}
 	return !slices.ContainsFunc(reads, func(read []string) bool {
 		return len(c.Ceph) >= len(read) && slices.Equal(c.Ceph[:len(read)], read)
 	})

@@ -23,8 +23,10 @@ func TestTheWholePurge(t *testing.T) {
 	}{
 		{"Rook's objects are read and written under the shipped permissions", (*wholeCluster).rookUnderShippedPermissions},
 		{"a dead primary with three OSDs is removed from everything, after a dry run that changes nothing", (*wholeCluster).deadPrimary},
-		{"an automatic purge waits while data is degraded, and is done by itself when Ceph has recovered", (*wholeCluster).automatic},
+		{"an automatic purge of one of three hosts for three copies keeps its OSD while Ceph may recover, and comes to its end", (*wholeCluster).automatic},
+		{"a live node is put back by a cancel and purged once its OSD has stopped", (*wholeCluster).live},
 		{"without mgr or tools pod an automatic purge holds, and a manual one is finished when Ceph answers", (*wholeCluster).unanswered},
+		{"disks that move to another machine before Ceph answers are left alone, also when that machine reboots", (*wholeCluster).moved},
 		{"EKCO killed before and after every effect of one purge finishes it", (*wholeCluster).killedEverywhere},
 		{"a ceph command that outlives the killed EKCO does no harm", (*wholeCluster).lateCommand},
 	} {

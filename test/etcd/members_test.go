@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -123,6 +124,10 @@ func TestARemovalThatWouldLoseQuorumIsRefusedByTheProjectionAndByEtcd(t *testing
 	}
 	if _, err := client.Members(t.Context()); !errors.Is(err, etcd.ErrUnavailable) {
 		t.Errorf("without quorum the members are listed: %v", err)
+	}
+	client = c.Client("a", "b")
+	if _, err := client.Members(t.Context()); !errors.Is(err, etcd.ErrNoQuorum) || !strings.Contains(err.Error(), "etcd has no quorum") {
+		t.Errorf("etcd without quorum is called %v", err)
 	}
 	health := client.Health(t.Context(), members)
 	if slices.ContainsFunc(health, func(h etcd.EndpointHealth) bool { return h.Healthy }) {

@@ -10,11 +10,10 @@ import (
 	"io/fs"
 	"iter"
 	"os"
-	"path/filepath"
-	"time"
 
 	"github.com/replicatedhq/ekco/fsm"
 	"github.com/replicatedhq/ekco/internal/api"
+	"github.com/replicatedhq/ekco/internal/clock"
 	"github.com/replicatedhq/ekco/internal/ring"
 	"github.com/replicatedhq/ekco/journal"
 	"github.com/replicatedhq/ekco/journal/bolt"
@@ -27,6 +26,9 @@ type Backend struct {
 	options bolt.Options
 	verify  func(ctx context.Context, path string) (api.VerifyResult, error)
 	actor   string
+	// clock stamps what a command writes, by the clock of the last operator if that
+	// ran since the machine was booted.
+	clock *clock.Clock
 	// reader is the file, open for reading, or nil.
 	reader *bolt.Store
 }
@@ -36,7 +38,8 @@ var _ api.Backend = (*Backend)(nil)
 // New returns a backend of the journal at path. The child is the program, with
 // its first arguments, that runs [bolt.Child]; verify checks a whole file.
 func New(path string, child []string, verify func(ctx context.Context, path string) (api.VerifyResult, error)) *Backend {
-	return &Backend{path: path, options: bolt.Options{Child: child}, verify: verify, actor: api.LocalActor()}
+	now := clock.New(clock.Machine())
+	return &Backend{path: path, options: bolt.Options{Child: child, Now: now.Now}, verify: verify, actor: api.LocalActor(), clock: now}
 }
 
 // Close lets go of the journal.
@@ -50,7 +53,7 @@ func (b *Backend) Close() error {
 }
 
 // read opens the journal for reading.
-func (b *Backend) read() (*bolt.Store, error) {
+func (b *Backend) read(ctx context.Context) (*bolt.Store, error) {
 	if b.reader != nil {
 		return b.reader, nil
 	}
@@ -59,9 +62,9 @@ func (b *Backend) read() (*bolt.Store, error) {
 	}
 	options := b.options
 	options.ReadOnly = true
-	store, err := bolt.Open(b.path, options)
+	store, err := bolt.Open(ctx, b.path, options)
 	if err != nil {
-		return nil, advise(err)
+		return nil, Advise(b.path, err)
 	}
 	b.reader = store
 	return store, nil
@@ -72,26 +75,18 @@ func (b *Backend) exists() error {
 	if _, err := os.Stat(b.path); errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("no operator runs, and there is no journal at %s; name it with --journal: %w", b.path, err)
 	} else if err != nil {
-		return fmt.Errorf("open journal: %w", err)
+		return Advise(b.path, fmt.Errorf("open journal: %w", err))
 	}
 	return nil
 }
 
-// advise says what to do about a damaged file.
-func advise(err error) error {
-	if errors.Is(err, journal.ErrDamaged) {
-		return fmt.Errorf("%w; start the operator: it sets the file aside, keeps what is readable, and acts on nothing until \"ekco journal accept\"", err)
-	}
-	return err
-}
-
 // Status implements api.Backend, with what the journal says.
 func (b *Backend) Status(ctx context.Context) (api.Status, error) {
-	store, err := b.read() //nolint:contextcheck // opening verifies the whole file, which cannot be broken off
+	store, err := b.read(ctx)
 	if err != nil {
 		return api.Status{}, err
 	}
-	state, err := ring.Fold(ctx, store)
+	state, err := b.fold(ctx, store)
 	if err != nil {
 		return api.Status{}, err
 	}
@@ -99,8 +94,11 @@ func (b *Backend) Status(ctx context.Context) (api.Status, error) {
 	if err != nil {
 		return api.Status{}, fmt.Errorf("describe the journal: %w", err)
 	}
-	status := api.StatusOf(state, time.Now())
-	status.Journal.Stat, status.Journal.Writable = stat, true
+	status := api.StatusOf(state, b.clock.Now())
+	status.AsOf = api.LastSeen(state)
+	status.Journal.Stat = stat
+	status.Journal.Error = noRoom(b.path)
+	status.Journal.Writable = status.Journal.Error == ""
 	return status, nil
 }
 
@@ -108,7 +106,7 @@ func (b *Backend) Status(ctx context.Context) (api.Status, error) {
 // runs: the sequence then ends with ErrNoOperator.
 func (b *Backend) Events(ctx context.Context, query journal.Query, follow bool) iter.Seq2[journal.Event, error] {
 	return func(yield func(journal.Event, error) bool) {
-		store, err := b.read() //nolint:contextcheck // opening verifies the whole file, which cannot be broken off
+		store, err := b.read(ctx)
 		if err != nil {
 			yield(journal.Event{}, err)
 			return
@@ -137,7 +135,7 @@ func (b *Backend) Request(context.Context, fsm.Request) (api.Admission, error) {
 // Pause implements api.Backend.
 func (b *Backend) Pause(ctx context.Context, p api.PauseRequest) error {
 	return b.write(ctx, func(s *fsm.State) ([]journal.Draft, error) {
-		return fsm.Pause(s, time.Now(), p.Node, p.Reason, p.For, b.actor)
+		return fsm.Pause(s, b.clock.Now(), p.Node, p.Reason, p.For, b.actor)
 	})
 }
 
@@ -163,8 +161,8 @@ func (b *Backend) Accept(ctx context.Context, a api.AcceptRequest) error {
 
 // write decides on the folded state and appends, alone with the file.
 func (b *Backend) write(ctx context.Context, decide func(*fsm.State) ([]journal.Draft, error)) error {
-	return b.open(func(store *bolt.Store) error { //nolint:contextcheck // opening verifies the whole file, which cannot be broken off
-		state, err := ring.Fold(ctx, store)
+	return b.open(ctx, func(store *bolt.Store) error {
+		state, err := b.fold(ctx, store)
 		if err != nil {
 			return err
 		}
@@ -177,17 +175,27 @@ func (b *Backend) write(ctx context.Context, decide func(*fsm.State) ([]journal.
 	})
 }
 
+// fold returns what the journal says, and goes on by its clock.
+func (b *Backend) fold(ctx context.Context, store *bolt.Store) (*fsm.State, error) {
+	state, err := ring.Fold(ctx, store)
+	if err != nil {
+		return nil, err
+	}
+	b.clock.Continue(state.Clock.BootID, state.Clock.Zero)
+	return state, nil
+}
+
 // open opens the journal for writing.
-func (b *Backend) open(use func(*bolt.Store) error) error {
+func (b *Backend) open(ctx context.Context, use func(*bolt.Store) error) error {
 	if err := b.exists(); err != nil {
 		return err
 	}
 	if err := b.Close(); err != nil {
 		return err
 	}
-	store, err := bolt.Open(b.path, b.options)
+	store, err := bolt.Open(ctx, b.path, b.options)
 	if err != nil {
-		return advise(err)
+		return Advise(b.path, err)
 	}
 	return errors.Join(use(store), store.Close())
 }
@@ -197,12 +205,13 @@ func (b *Backend) Verify(ctx context.Context) (api.VerifyResult, error) {
 	if err := b.exists(); err != nil {
 		return api.VerifyResult{}, err
 	}
-	return b.verify(ctx, b.path)
+	result, err := b.verify(ctx, b.path)
+	return result, Advise(b.path, err)
 }
 
 // Export implements api.Backend.
 func (b *Backend) Export(ctx context.Context, w io.Writer, query journal.Query) error {
-	store, err := b.read() //nolint:contextcheck // opening verifies the whole file, which cannot be broken off
+	store, err := b.read(ctx)
 	if err != nil {
 		return err
 	}
@@ -211,26 +220,10 @@ func (b *Backend) Export(ctx context.Context, w io.Writer, query journal.Query) 
 
 // Import implements api.Backend.
 func (b *Backend) Import(ctx context.Context, from string, r io.Reader) (imported journal.JournalImported, err error) {
-	err = b.open(func(store *bolt.Store) error { //nolint:contextcheck // opening verifies the whole file, which cannot be broken off
+	err = b.open(ctx, func(store *bolt.Store) error {
 		var err error
-		imported, err = importFrom(ctx, store, filepath.Dir(b.path), from, r)
+		imported, err = Import(ctx, store, from, r)
 		return err
 	})
 	return imported, err
-}
-
-// importFrom keeps the export in a file in dir while it is imported, because it
-// is checked as a whole before anything of it is written.
-func importFrom(ctx context.Context, store *bolt.Store, dir, from string, r io.Reader) (imported journal.JournalImported, err error) {
-	file, err := os.CreateTemp(dir, ".import-*.ndjson")
-	if err != nil {
-		return imported, fmt.Errorf("keep the export until it is checked: %w", err)
-	}
-	defer func() { err = errors.Join(err, os.Remove(file.Name())) }()
-	_, err = io.Copy(file, r)
-	if err := errors.Join(err, file.Close()); err != nil {
-		return imported, fmt.Errorf("keep the export until it is checked: %w", err)
-	}
-	imported, err = store.Import(ctx, file.Name(), from)
-	return imported, WithoutPath(err, file.Name())
 }

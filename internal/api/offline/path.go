@@ -2,9 +2,9 @@ package offline
 
 import "strings"
 
-// WithoutPath returns err with a text that speaks of "the export" instead of the
+// withoutPath returns err with a text that speaks of "the export" instead of the
 // path where EKCO keeps a copy of it, which tells nobody anything. Nil stays nil.
-func WithoutPath(err error, path string) error {
+func withoutPath(err error, path string) error {
 	if err == nil {
 		return nil
 	}

@@ -3,6 +3,7 @@ package cephsim
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -69,6 +70,12 @@ func (c *Cluster) Health(ctx context.Context) (ceph.Health, error) {
 	health := c.health
 	health.MgrActive, health.Monitors, health.Quorum = !c.noMgr, 1, []string{"a"}
 	health.PGs = c.groups()
+	if !c.whole() {
+		health.Status = ceph.HealthWarn
+		health.Checks = append(slices.Clone(health.Checks), ceph.Check{
+			Code: "PG_DEGRADED", Severity: ceph.HealthWarn, Message: "Degraded data redundancy",
+		})
+	}
 	return health, nil
 }
 
@@ -86,7 +93,54 @@ func (c *Cluster) groups() map[string]int {
 			groups["active+clean"]++
 		}
 	}
+	for _, pg := range c.placed() {
+		groups[pg.State]++
+	}
 	return groups
+}
+
+// placed returns the placement groups of the pools. It expects mu to be held.
+func (c *Cluster) placed() []ceph.PG {
+	var pgs []ceph.PG
+	for _, pool := range c.pools {
+		pg := ceph.PG{ID: fmt.Sprintf("%d.0", pool.ID), Pool: pool.ID, State: "active+clean"}
+		for _, host := range slices.Sorted(maps.Keys(c.hosts)) {
+			for _, id := range c.on(host) {
+				if osd := c.osds[id]; osd.Up && osd.In() && len(pg.Acting) < pool.Size {
+					pg.Acting = append(pg.Acting, id)
+					break
+				}
+			}
+		}
+		switch {
+		case len(pg.Acting) < pool.MinSize:
+			pg.State = "undersized+degraded+peered"
+		case len(pg.Acting) < pool.Size:
+			pg.State = "active+undersized+degraded"
+		}
+		pgs = append(pgs, pg)
+	}
+	return pgs
+}
+
+// Pools implements [ceph.API].
+func (c *Cluster) Pools(ctx context.Context) ([]ceph.Pool, error) {
+	if err := c.reach(ctx, "Pools", false); err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.pools), nil
+}
+
+// PGs implements [ceph.API]. Only pools have them.
+func (c *Cluster) PGs(ctx context.Context) ([]ceph.PG, error) {
+	if err := c.reach(ctx, "PGs", true); err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.placed(), nil
 }
 
 // Tree implements [ceph.API].
@@ -123,11 +177,16 @@ func (c *Cluster) SafeToDestroy(ctx context.Context, ids ...int) (ceph.Safety, e
 	defer c.mu.Unlock()
 	var safe []int
 	for _, id := range ids {
-		if osd, ok := c.osds[id]; !ok || !osd.holding && !osd.degraded {
+		if osd, ok := c.osds[id]; !ok || !osd.holding && !osd.degraded && (osd.Up || c.whole()) {
 			safe = append(safe, id)
 		}
 	}
 	return ceph.NewSafety(ids, safe), nil
+}
+
+// whole reports whether every pool has all its copies. It expects mu to be held.
+func (c *Cluster) whole() bool {
+	return !slices.ContainsFunc(c.placed(), func(pg ceph.PG) bool { return pg.State != "active+clean" })
 }
 
 // Down implements [ceph.API]. Running OSDs mark themselves up again, at once.
@@ -145,6 +204,34 @@ func (c *Cluster) Out(ctx context.Context, ids ...int) error {
 			}
 		}
 		return changed, nil
+	})
+}
+
+// In implements [ceph.API].
+func (c *Cluster) In(ctx context.Context, ids ...int) error {
+	return c.effect(ctx, "In", "osd-in "+list(ids), false, func() (bool, error) {
+		changed := false
+		for _, id := range ids {
+			if osd, ok := c.osds[id]; ok && osd.Exists && osd.Reweight == 0 {
+				osd.Reweight, changed = 1, true
+			}
+		}
+		return changed, nil
+	})
+}
+
+// Reweight implements [ceph.API].
+func (c *Cluster) Reweight(ctx context.Context, id int, weight float64) error {
+	return c.effect(ctx, "Reweight", "osd-reweight "+strconv.Itoa(id), false, func() (bool, error) {
+		osd, ok := c.osds[id]
+		switch {
+		case !ok:
+			return false, fmt.Errorf("reweight osd.%d: %w", id, ceph.ErrNotFound)
+		case osd.Reweight == weight:
+			return false, nil
+		}
+		osd.Reweight = weight
+		return true, nil
 	})
 }
 

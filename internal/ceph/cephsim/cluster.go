@@ -16,14 +16,15 @@ const CallTimeout = ceph.DefaultTimeout + ceph.DefaultGrace
 // Cluster is a simulated Ceph. Make one with [New]. Its methods are safe for
 // concurrent use.
 //
-// The names of its effects are "osd-down 3" and "osd-out 3", several ids
-// separated by commas, "osd-purge 3" and "crush-rm node1".
+// The names of its effects are "osd-down 3", "osd-out 3" and "osd-in 3", several
+// ids separated by commas, "osd-reweight 3", "osd-purge 3" and "crush-rm node1".
 type Cluster struct {
 	sim.Controls
 
 	mu     sync.Mutex
 	hosts  map[string]bool
 	osds   map[int]*osd
+	pools  []ceph.Pool
 	uuids  int
 	health ceph.Health
 	calls  map[string]int

@@ -23,17 +23,53 @@ func (c *Cluster) AddHost(host string, ids ...int) []ceph.Ref {
 	return refs
 }
 
+// AddPool adds a pool with one placement group, whose copies are on different
+// hosts. It has as many of them as there are hosts with OSDs that are up and in,
+// at once and in whole; what it lacks is in the health and makes OSDs that are
+// down unsafe to destroy.
+func (c *Cluster) AddPool(name string, size, minSize int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.pools = append(c.pools, ceph.Pool{
+		ID: len(c.pools) + 1, Name: name, Size: size, MinSize: minSize, PGs: 1, Domain: ceph.DomainHost,
+	})
+}
+
 // LoseHost takes all OSDs of a host down.
 func (c *Cluster) LoseHost(host string) { c.power(host, false) }
 
 // ReturnHost brings them up again.
 func (c *Cluster) ReturnHost(host string) { c.power(host, true) }
 
+// MoveOSD starts an OSD on another host, as when its disk was put into that
+// machine. Whether it is in stays as it was.
+func (c *Cluster) MoveOSD(id int, host string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.hosts[host] = true
+	c.osds[id].Host, c.osds[id].Up = host, true
+}
+
 func (c *Cluster) power(host string, up bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, id := range c.on(host) {
 		c.osds[id].Up = up && c.osds[id].Exists
+	}
+}
+
+// StopOSD ends the process of an OSD, and StartOSD starts it. Unknown ones are
+// ignored.
+func (c *Cluster) StopOSD(id int) { c.run(id, false) }
+
+// StartOSD is the reverse of StopOSD.
+func (c *Cluster) StartOSD(id int) { c.run(id, true) }
+
+func (c *Cluster) run(id int, up bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if osd, ok := c.osds[id]; ok {
+		osd.Up = up && osd.Exists
 	}
 }
 
@@ -44,22 +80,26 @@ func (c *Cluster) RemoveOSD(id int) {
 	c.osds[id].Exists, c.osds[id].Up, c.osds[id].Reweight, c.osds[id].UUID = false, false, 0, ""
 }
 
-// Hold says whether data would be lost with these OSDs.
+// Hold says whether data would be lost with these OSDs. Unknown ones are ignored.
 func (c *Cluster) Hold(holding bool, ids ...int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, id := range ids {
-		c.osds[id].holding = holding
+		if osd, ok := c.osds[id]; ok {
+			osd.holding = holding
+		}
 	}
 }
 
 // Degrade says whether data of these OSDs is not yet copied as often as it should
-// be; other OSDs have it.
+// be; other OSDs have it. Unknown ones are ignored.
 func (c *Cluster) Degrade(degraded bool, ids ...int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, id := range ids {
-		c.osds[id].degraded = degraded
+		if osd, ok := c.osds[id]; ok {
+			osd.degraded = degraded
+		}
 	}
 }
 

@@ -56,7 +56,7 @@ func (v view) reach(ctx context.Context) error {
 		return fmt.Errorf("%w: no endpoint answers", etcd.ErrUnavailable)
 	}
 	if !c.hasQuorum() {
-		return fmt.Errorf("%w: etcdserver: no leader", etcd.ErrUnavailable)
+		return fmt.Errorf("%w: etcdserver: no leader", etcd.ErrNoQuorum)
 	}
 	return nil
 }

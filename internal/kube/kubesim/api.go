@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/internal/sim"
@@ -142,6 +143,9 @@ func (c *Cluster) WriteMirror(ctx context.Context, content []byte, version strin
 	}
 	return written, nil
 }
+
+// ServerTime implements [kube.API].
+func (c *Cluster) ServerTime() (time.Time, bool) { return c.now(), true }
 
 // RecordEvent implements [kube.API].
 func (c *Cluster) RecordEvent(ctx context.Context, about journal.Subject, note kube.Note) error {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/internal/sim"
@@ -32,6 +33,8 @@ type Cluster struct {
 	kubeadm kubeadmState
 	events  []Event
 	changed chan struct{}
+	// clockAhead is how far the API server's clock is ahead of time.Now.
+	clockAhead time.Duration
 }
 
 type pod struct {

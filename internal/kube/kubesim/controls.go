@@ -37,21 +37,59 @@ func (c *Cluster) AddNode(name string, role journal.NodeRole) kube.Node {
 	return node
 }
 
+// SetClusterUID makes it another cluster, as after it was installed anew.
+func (c *Cluster) SetClusterUID(uid string) {
+	c.change(func() { c.uid = uid })
+}
+
 // SetInternalIP gives a node an address.
 func (c *Cluster) SetInternalIP(name, ip string) {
 	c.change(func() { c.nodes[name].Facts.InternalIP = ip })
+}
+
+// SetHostname gives a node a hostname that is not its name.
+func (c *Cluster) SetHostname(name, hostname string) {
+	c.change(func() { c.nodes[name].Facts.Hostname = hostname })
+}
+
+// SetClock puts the API server's clock ahead of the test's, or behind it.
+func (c *Cluster) SetClock(ahead time.Duration) {
+	c.change(func() { c.clockAhead = ahead })
+}
+
+func (c *Cluster) now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return time.Now().Add(c.clockAhead).UTC()
 }
 
 // LoseNode taints a node as the node controller does when its kubelet is
 // silent. Its pods stay as they are; see [Cluster.TerminatePods].
 func (c *Cluster) LoseNode(name string) {
 	c.change(func() {
-		now := time.Now().UTC()
+		now := time.Now().Add(c.clockAhead).UTC()
 		c.nodes[name].Facts.Taints = []journal.Taint{
 			{Key: journal.TaintUnreachable, Effect: "NoExecute", TimeAdded: now},
 			{Key: journal.TaintUnreachable, Effect: "NoSchedule", TimeAdded: now},
 		}
 	})
+}
+
+// UnreadyNode taints a node as the node controller does when its kubelet answers
+// and reports that the node is not ready.
+func (c *Cluster) UnreadyNode(name string) {
+	c.change(func() {
+		now := time.Now().UTC()
+		c.nodes[name].Facts.Taints = []journal.Taint{
+			{Key: journal.TaintNotReady, Effect: "NoExecute", TimeAdded: now},
+			{Key: journal.TaintNotReady, Effect: "NoSchedule", TimeAdded: now},
+		}
+	})
+}
+
+// Exclude gives a node the label that keeps EKCO away, or takes it off.
+func (c *Cluster) Exclude(name string, excluded bool) {
+	c.change(func() { c.nodes[name].Facts.Excluded = excluded })
 }
 
 // ReturnNode takes the taints off again.
@@ -94,6 +132,7 @@ func (c *Cluster) TerminatePods(node string, deletion time.Time) []journal.PodRe
 		for _, pod := range c.pods {
 			if pod.Node == node && pod.DeletionTimestamp.IsZero() {
 				pod.DeletionTimestamp = deletion.UTC()
+				pod.Grace = max(0, deletion.Sub(time.Now().Add(c.clockAhead)))
 			}
 		}
 	})

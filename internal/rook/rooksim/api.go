@@ -74,14 +74,7 @@ func (r *Rook) OSDDeployments(ctx context.Context) ([]rook.OSDDeployment, error)
 	if err := sim.Reach(ctx, &r.APIServer, ListDeployments); err != nil {
 		return nil, err
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	var found []rook.OSDDeployment
-	for _, d := range r.deployments {
-		found = append(found, d)
-	}
-	slices.SortFunc(found, func(a, b rook.OSDDeployment) int { return strings.Compare(a.Name, b.Name) })
-	return found, nil
+	return r.Deployments(), nil
 }
 
 // ScaleDown implements [rook.API].
@@ -105,6 +98,38 @@ func (r *Rook) DeleteDeployment(ctx context.Context, name, uid string) error {
 			return false, err
 		}
 		delete(r.deployments, name)
+		return true, nil
+	})
+}
+
+// OSDPods implements [rook.API].
+func (r *Rook) OSDPods(ctx context.Context, node string) ([]rook.OSDPod, error) {
+	if err := sim.Reach(ctx, &r.APIServer, ListPods); err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var found []rook.OSDPod
+	for name, on := range r.pods {
+		if on.node == node {
+			found = append(found, rook.OSDPod{Name: name, OSD: on.osd})
+		}
+	}
+	slices.SortFunc(found, func(a, b rook.OSDPod) int { return strings.Compare(a.Name, b.Name) })
+	return found, nil
+}
+
+// AddStorageNode implements [rook.API].
+func (r *Rook) AddStorageNode(ctx context.Context, node rook.StorageNode) error {
+	if node.Name == "" {
+		return nil
+	}
+	return r.effect(ctx, PatchCephClusters, "add-storage-node "+node.Name, func() (bool, error) {
+		there := slices.ContainsFunc(r.nodes, func(l listed) bool { return l.name == node.Name })
+		if there || r.useAllNodes || r.clusterUID != node.ClusterUID || !r.installation.Present {
+			return false, nil
+		}
+		r.nodes = append(r.nodes, listed{node.Name, node.Entry})
 		return true, nil
 	})
 }

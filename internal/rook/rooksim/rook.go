@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/replicatedhq/ekco/internal/ceph"
@@ -20,8 +22,8 @@ type Exec func(ctx context.Context, pod rook.Pod, argv []string) (stdout, stderr
 // Rook is a simulated Rook. Make one with [New]. Its methods are safe for
 // concurrent use; its exported fields must be set before the first call.
 //
-// The names of its effects are "scale-down NAME", "delete-deployment NAME" and
-// "remove-storage-node NAME".
+// The names of its effects are "scale-down NAME", "delete-deployment NAME",
+// "remove-storage-node NAME" and "add-storage-node NAME".
 type Rook struct {
 	sim.APIServer
 	// OnExec answers for programs. Without it every exec fails.
@@ -33,8 +35,15 @@ type Rook struct {
 	useAllNodes  bool
 	nodes        []listed
 	deployments  map[string]rook.OSDDeployment
+	pods         map[string]podOf
 	uids         int
 	toolsPod     bool
+}
+
+// podOf is where a pod runs, and what.
+type podOf struct {
+	node string
+	osd  int
 }
 
 type listed struct {
@@ -50,7 +59,7 @@ func New() *Rook {
 		installation: rook.Installation{Present: true, Version: rook.Version{
 			Known: true, Major: 1, Minor: 10, Patch: 8, Text: "v1.10.8",
 		}},
-		clusterUID: ClusterUID, deployments: make(map[string]rook.OSDDeployment), toolsPod: true,
+		clusterUID: ClusterUID, deployments: make(map[string]rook.OSDDeployment), pods: make(map[string]podOf), toolsPod: true,
 	}
 }
 
@@ -75,6 +84,44 @@ func (r *Rook) AddOSDOf(osd ceph.Ref, hostname string) rook.OSDDeployment {
 	}
 	r.deployments[name] = added
 	return added
+}
+
+// BindOSD binds the Deployment of an OSD to another machine, as when Rook found
+// its disk there. The Deployment stays the same.
+func (r *Rook) BindOSD(id int, hostname string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	name := fmt.Sprintf("rook-ceph-osd-%d", id)
+	d := r.deployments[name]
+	d.Hostname = hostname
+	r.deployments[name] = d
+}
+
+// AddOSDPod adds the pod rook-ceph-osd-ID-0 on a Node. That it follows its
+// Deployment is for the test to see to.
+func (r *Rook) AddOSDPod(id int, node string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.pods[fmt.Sprintf("rook-ceph-osd-%d-0", id)] = podOf{node: node, osd: id}
+}
+
+// RemoveOSDPod removes the pod of an OSD.
+func (r *Rook) RemoveOSDPod(id int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.pods, fmt.Sprintf("rook-ceph-osd-%d-0", id))
+}
+
+// Entry returns the entry of a listed node as it is written.
+func (r *Rook) Entry(name string) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, node := range r.nodes {
+		if node.name == name {
+			return string(node.entry)
+		}
+	}
+	return ""
 }
 
 // RemoveOSD deletes the Deployment of an OSD behind everybody's back.
@@ -112,6 +159,18 @@ func (r *Rook) UseAllNodes(all bool) {
 // list stays.
 func (r *Rook) ReplaceCluster(uid string) {
 	sim.Set(&r.mu, &r.clusterUID, uid)
+}
+
+// Deployments returns those of all OSDs, sorted by name, also while nobody may
+// list them.
+func (r *Rook) Deployments() []rook.OSDDeployment {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var found []rook.OSDDeployment
+	for _, name := range slices.Sorted(maps.Keys(r.deployments)) {
+		found = append(found, r.deployments[name])
+	}
+	return found
 }
 
 // LoseToolsPod takes the tools pod away, or brings it back.

@@ -1,0 +1,75 @@
+package actions
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// leaves asks the candidates what is to be left alone, once for each kind of
+// step. What cannot be asked is not known to be another's: the step looks
+// itself before it removes anything.
+func leaves(ctx context.Context, contexts map[string]StepContext, batch []candidate) (left []journal.ActionLeft) {
+	asked := make(map[string]bool)
+	for _, c := range batch {
+		if code, ok := c.code.(LeavingStep); ok && !asked[c.planned.Does] {
+			asked[c.planned.Does] = true
+			left = append(left, leavesOf(ctx, code, contexts[c.planned.ID])...)
+		}
+	}
+	return left
+}
+
+func leavesOf(ctx context.Context, code LeavingStep, step StepContext) (left []journal.ActionLeft) {
+	var err error
+	defer func() {
+		if err != nil {
+			step.Log.Debug("cannot tell what is to be left alone", "error", err)
+		}
+	}()
+	defer catch(step.Log, "a look at what is to be left alone", &err)
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	defer cancel()
+	left, err = code.Leaves(ctx, step)
+	return left
+}
+
+// leave puts on record what is left alone from now on.
+func (a *run) leave(left []journal.ActionLeft) {
+	for _, l := range left {
+		if _, known := a.record.Left[l.What]; !known {
+			a.note(a.record.LastSeq, journal.TypeActionLeft, l)
+		}
+	}
+}
+
+// leftAlone says what the action left though it was planned or asked for, as its
+// record and these of its steps say.
+func (a *run) leftAlone(steps []*stepState) string {
+	var reasons []string
+	for _, s := range steps {
+		var outputs struct {
+			Left any `json:"left"`
+		}
+		progress := a.progress(s)
+		if len(progress.Outputs) == 0 || json.Unmarshal(progress.Outputs, &outputs) != nil {
+			continue
+		}
+		if why, ok := outputs.Left.(string); ok && !slices.Contains(reasons, why) {
+			reasons = append(reasons, why)
+		}
+	}
+	for _, what := range slices.Sorted(maps.Keys(a.record.Left)) {
+		if why := leftBecause(what, a.record.Left[what]); !slices.Contains(reasons, why) {
+			reasons = append(reasons, why)
+		}
+	}
+	return strings.Join(reasons, "; ")
+}
+
+// leftBecause says that something is left alone.
+func leftBecause(what, reason string) string { return what + " is left alone: " + reason }

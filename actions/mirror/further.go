@@ -1,0 +1,48 @@
+package mirror
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// further reports whether the first of two records of one action has come
+// further than the second.
+func further(one, other journal.ActionRecord) bool {
+	return slices.Compare(progress(one), progress(other)) > 0
+}
+
+// progress weighs what must not be forgotten first: that there is no way back,
+// and what is done.
+func progress(r journal.ActionRecord) []int {
+	done := 0
+	for _, step := range r.Steps {
+		done += count(step.Done())
+	}
+	return []int{count(r.PastNoReturn), done, len(r.Steps), count(r.Planned), count(r.Cancelling != nil)}
+}
+
+func count(is bool) int {
+	if is {
+		return 1
+	}
+	return 0
+}
+
+// untrimmed gives a mirrored record back what may have been left out of it to
+// save space, from an older record of the same action.
+func untrimmed(mirrored, older journal.ActionRecord) journal.ActionRecord {
+	mirrored.Request = older.Request
+	if older.Planned {
+		mirrored.Plan = older.Plan
+	}
+	steps := maps.Clone(mirrored.Steps)
+	for id, step := range older.Steps {
+		if _, known := steps[id]; known && step.Done() {
+			steps[id] = step
+		}
+	}
+	mirrored.Steps = steps
+	return mirrored
+}

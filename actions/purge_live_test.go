@@ -1,0 +1,334 @@
+package actions_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/internal/rook/rooksim"
+)
+
+// runs makes w1 a node that is well, with a kubelet that ends the OSDs' pods some
+// time after their Deployments; never, if that time is zero. Rook makes Deployments
+// again as long as it uses the node.
+func (s *whole) runs(stops time.Duration) {
+	s.answers()
+	for _, ref := range s.refs {
+		s.rook.AddOSDPod(ref.ID, "w1")
+	}
+	s.rook.AfterEffect = func(effect string) {
+		var id int
+		if _, err := fmt.Sscanf(effect, "delete-deployment rook-ceph-osd-%d", &id); err == nil && stops > 0 {
+			time.AfterFunc(stops, func() { s.stopped(id) })
+		}
+		time.AfterFunc(s.reconcile, s.reconciled)
+	}
+}
+
+// stopped ends the pod of an OSD, unless its Deployment is there again.
+func (s *whole) stopped(id int) {
+	if !slices.Contains(s.deployments(), fmt.Sprintf("rook-ceph-osd-%d", id)) {
+		s.ceph.StopOSD(id)
+		s.rook.RemoveOSDPod(id)
+	}
+}
+
+// reconciled is what Rook does for a node that it uses.
+func (s *whole) reconciled() {
+	node, err := s.rook.StorageNode(s.t.Context(), "w1")
+	if err != nil || (node.Name == "" && !node.UseAllNodes) || !s.nodeExists() {
+		return
+	}
+	for _, ref := range s.refs {
+		if !slices.Contains(s.deployments(), fmt.Sprintf("rook-ceph-osd-%d", ref.ID)) {
+			s.rook.AddOSDOf(ref, "w1")
+			s.rook.AddOSDPod(ref.ID, "w1")
+			s.ceph.StartOSD(ref.ID)
+		}
+	}
+}
+
+// wantRunning checks that everything of w1 is as it was before its purge.
+func (s *whole) wantRunning() {
+	s.t.Helper()
+	s.wantAll()
+	for _, ref := range s.refs {
+		if osd, _ := s.ceph.Snapshot().OSD(ref.ID); !osd.Up || osd.Reweight != 1 {
+			s.t.Errorf("osd.%d is %+v", ref.ID, osd)
+		}
+	}
+}
+
+const anEntry = `{"name":"w1","devices":[{"name":"sdb"}]}`
+
+func TestPurgingALiveNodeDestroysNothingBeforeItsOSDsAreSeenStopped(t *testing.T) {
+	inWhole(t, func(t *testing.T, s *whole) {
+		s.runs(0)
+		s.ask(live)
+		r := s.start(s.cfg())
+		letPass(20 * time.Minute)
+		if !s.nodeExists() || len(s.etcd.List()) != 3 || s.record().PastNoReturn {
+			t.Errorf("an OSD still runs, and left of the node are %q; %q", s.traces(), s.story())
+		}
+		for _, ref := range s.refs {
+			s.stopped(ref.ID)
+		}
+		r.end()
+		s.wantTraces()
+		s.wantOthers()
+	})
+}
+
+func TestALiveNodeIsPurgedInTheDocumentedOrder(t *testing.T) {
+	inWhole(t, func(t *testing.T, s *whole) {
+		s.runs(5 * time.Second)
+		var effects []string
+		note := func(effect string) {
+			if verb, _, _ := strings.Cut(effect, " "); !slices.Contains(effects, verb) {
+				effects = append(effects, verb)
+			}
+		}
+		s.ceph.BeforeEffect, s.rook.BeforeEffect, s.etcd.BeforeEffect, s.cluster.BeforeEffect = note, note, note, note
+		s.ask(live)
+		s.start(s.cfg()).end()
+		s.wantTraces()
+		want := []string{"remove-storage-node", "osd-out", "scale-down", "delete-deployment"}
+		if len(effects) < len(want) || !slices.Equal(effects[:len(want)], want) {
+			t.Errorf("it went %q, want first %q", effects, want)
+		}
+		if slices.Contains(effects, "osd-down") {
+			t.Error("OSDs that run were marked down, which makes them mark themselves up again")
+		}
+	})
+}
+
+func TestACancelBeforeTheStopRestoresTheEntryAndMarksTheOSDsIn(t *testing.T) {
+	for name, after := range map[string]string{
+		"after the entry": "remove-storage-node", "after out": "osd-out", "after the Deployments": "delete-deployment",
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWhole(t, func(t *testing.T, s *whole) {
+				s.rook.EditNode("w1", anEntry)
+				s.reconcile = 20 * time.Second
+				s.runs(5 * time.Second)
+				reacts, cancelled := s.rook.AfterEffect, false
+				var r *running
+				cancel := func(effect string) {
+					if strings.HasPrefix(effect, after) && !cancelled {
+						cancelled = true
+						s.cancelBy(r)
+					}
+				}
+				s.ceph.AfterEffect = cancel
+				s.rook.AfterEffect = func(effect string) { reacts(effect); cancel(effect) }
+				s.ask(live)
+				r = s.start(s.cfg())
+				r.end()
+				if s.lastLine() != "ended cancelled changed my mind" {
+					t.Errorf("it ended: %s", s.lastLine())
+				}
+				letPass(time.Minute) // for Rook
+				s.wantRunning()
+				if got := s.rook.Entry("w1"); got != anEntry {
+					t.Errorf("the entry is %s", got)
+				}
+			})
+		})
+	}
+}
+
+func TestAPersonIsNotToldThatALiveNodeIsNotQuiteDead(t *testing.T) {
+	inWhole(t, func(t *testing.T, s *whole) {
+		s.runs(0)
+		s.ask(live)
+		_, checks, err := actions.NewRunner(s.cfg()).Explain(t.Context(), s.record())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, check := range checks {
+			if check.Preflight == actions.OSDsDown && check.Verdict.Kind != actions.VerdictPass {
+				t.Errorf("a person is told %+v", check.Verdict)
+			}
+		}
+	})
+}
+
+func TestACancelWhileAnOSDDoesNotStopRestoresTheNode(t *testing.T) {
+	inWhole(t, func(t *testing.T, s *whole) {
+		s.reconcile = 20 * time.Second
+		s.runs(0)
+		s.ask(live)
+		r := s.start(s.cfg())
+		letPass(10 * time.Minute)
+		s.cancelBy(r)
+		r.end()
+		letPass(time.Minute)
+		s.wantRunning()
+	})
+}
+
+func TestALiveNodeThatRookUsesWithoutAListIsPurgedToo(t *testing.T) {
+	inWhole(t, func(t *testing.T, s *whole) {
+		s.rook.UseAllNodes(true)
+		s.reconcile = 30 * time.Second
+		s.runs(5 * time.Second)
+		s.ask(live)
+		s.start(s.cfg()).end()
+		s.wantTraces("storage entry")
+	})
+}
+
+func TestANodeThatIsLostDuringItsPurgeIsPurgedAllTheSame(t *testing.T) {
+	inWhole(t, func(t *testing.T, s *whole) {
+		s.runs(0)
+		s.rook.BeforeEffect = func(effect string) {
+			if strings.HasPrefix(effect, "remove-storage-node") {
+				s.lose()
+			}
+		}
+		s.ask(live)
+		s.start(s.cfg()).end()
+		s.wantTraces()
+	})
+}
+
+func TestWhatWasOutBeforeStaysOutAndWeightsAreKeptAfterACancel(t *testing.T) {
+	inWhole(t, func(t *testing.T, s *whole) {
+		s.reconcile = 20 * time.Second
+		s.runs(0)
+		if err := s.ceph.Out(t.Context(), 12); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.ceph.Reweight(t.Context(), 107, 0.8); err != nil {
+			t.Fatal(err)
+		}
+		s.ask(live)
+		r := s.start(s.cfg())
+		letPass(10 * time.Minute)
+		s.cancelBy(r)
+		r.end()
+		for id, want := range map[int]float64{3: 1, 12: 0, 107: 0.8} {
+			if osd, _ := s.ceph.Snapshot().OSD(id); osd.Reweight != want {
+				t.Errorf("osd.%d has weight %v, want %v", id, osd.Reweight, want)
+			}
+		}
+	})
+}
+
+func TestACancelPutsNoEntryThereThatIsNotTheNodes(t *testing.T) {
+	for name, test := range map[string]struct {
+		during func(s *whole)
+		listed bool
+		says   string
+	}{
+		"another Node has the name": {func(s *whole) { s.cluster.ReplaceNode("w1") }, false, "is that of node w1"},
+		"another CephCluster":       {func(s *whole) { s.rook.ReplaceCluster("uid-other") }, false, "the CephCluster is another one now"},
+		"all nodes are used now":    {func(s *whole) { s.rook.UseAllNodes(true) }, false, "useAllNodes is set"},
+		"somebody put it back":      {func(s *whole) { s.rook.ListNode("w1") }, true, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWhole(t, func(t *testing.T, s *whole) {
+				s.reconcile = time.Hour
+				s.runs(0)
+				s.ask(live)
+				r := s.start(s.cfg())
+				letPass(time.Minute)
+				test.during(s)
+				s.cancelBy(r)
+				r.end()
+				if listed := slices.Contains(s.rook.Nodes(), "w1"); listed != test.listed || s.rook.Count("add-storage-node w1") != 0 {
+					t.Errorf("it is listed: %v", listed)
+				}
+				if last := s.lastLine(); !strings.Contains(last, test.says) {
+					t.Errorf("it ended %q, which does not say %q", last, test.says)
+				}
+			})
+		})
+	}
+}
+
+func TestACancelWaitsForCephToMarkTheOSDsInAgain(t *testing.T) {
+	inWhole(t, func(t *testing.T, s *whole) {
+		s.reconcile = 20 * time.Second
+		s.runs(0)
+		s.ask(live)
+		r := s.start(s.cfg())
+		letPass(time.Minute)
+		s.ceph.Outage(true)
+		s.cancelBy(r)
+		letPass(24 * time.Hour)
+		if hold := s.record().Holds["in-osds"]; hold.Preflight != actions.CephAnswers {
+			t.Errorf("held by %+v; %q", s.record().Holds, s.story())
+		}
+		s.ceph.Outage(false)
+		r.end()
+		letPass(time.Minute)
+		s.wantRunning()
+	})
+}
+
+func TestALiveNodeKeepsEverythingWhileCephDoesNotAnswer(t *testing.T) {
+	inWhole(t, func(t *testing.T, s *whole) {
+		s.reconcile = 20 * time.Second
+		s.runs(5 * time.Second)
+		s.ceph.Outage(true)
+		s.ask(live)
+		r := s.start(s.cfg())
+		letPass(24 * time.Hour)
+		if !s.nodeExists() || len(s.deployments()) != 3 || s.record().PastNoReturn {
+			t.Errorf("left of the node are %q; %q", s.traces(), s.story())
+		}
+		s.ceph.Outage(false)
+		r.end()
+		s.wantTraces()
+	})
+}
+
+func TestALiveNodeOfWhichRookMayNotBeReadIsPurgedOnceItMay(t *testing.T) {
+	inWhole(t, func(t *testing.T, s *whole) {
+		s.reconcile = 20 * time.Second
+		s.runs(5 * time.Second)
+		s.rook.Forbid(readsOfRook...)
+		s.ask(live)
+		r := s.start(s.cfg())
+		letPass(time.Hour)
+		s.wantAllAllowed()
+		s.rook.Allow(readsOfRook...)
+		r.end()
+		s.wantTraces()
+	})
+}
+
+// wantAllAllowed is wantAll for when Rook may not be read.
+func (s *whole) wantAllAllowed() {
+	s.t.Helper()
+	s.rook.Allow(readsOfRook...)
+	s.wantAll()
+	s.rook.Forbid(readsOfRook...)
+}
+
+func TestALiveNodeWithoutOSDsButAnEntryIsUnlistedFirst(t *testing.T) {
+	inWhole(t, func(t *testing.T, s *whole) {
+		s.answers()
+		s.removeOSDs(3, 12, 107)
+		for _, ref := range s.refs {
+			s.ceph.StopOSD(ref.ID)
+			if err := s.ceph.Purge(t.Context(), ref); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s.rook.Forbid(rooksim.PatchCephClusters)
+		s.ask(live)
+		r := s.start(s.cfg())
+		letPass(time.Minute)
+		if !s.nodeExists() || s.ceph.Count("crush-rm w1") != 0 {
+			t.Errorf("it is listed, and left of the node are %q", s.traces())
+		}
+		s.rook.Allow(rooksim.PatchCephClusters)
+		r.end()
+		s.wantTraces()
+	})
+}

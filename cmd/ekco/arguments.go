@@ -1,0 +1,100 @@
+package main
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/replicatedhq/ekco/fsm"
+)
+
+// argument is the one that a command takes.
+type argument struct {
+	// is names it, for people who gave too many.
+	is string
+	// ask says what is missing without it.
+	ask string
+}
+
+var (
+	nodeArgument   = argument{is: "the node's name", ask: "give the node's name"}
+	actionArgument = argument{is: "the action's id", ask: `give the action's id, which "ekco status" shows`}
+	outArgument    = argument{is: "the name of the file to write", ask: "give the name of the file to write"}
+	inArgument     = argument{is: "the name of the file to read", ask: "give the name of the file to read"}
+)
+
+// required takes exactly this argument.
+func (a argument) required(cmd *cobra.Command, args []string) error {
+	switch len(args) {
+	case 1:
+		return nil
+	case 0:
+		return usagef("%s: %s %s", a.ask, cmd.Parent().CommandPath(), cmd.Use)
+	}
+	return usagef("%s takes one argument, %s; it was given %s", called(cmd), a.is, listed(args))
+}
+
+// optional takes this argument or none.
+func (a argument) optional(cmd *cobra.Command, args []string) error {
+	if len(args) < 2 {
+		return nil
+	}
+	return usagef("%s takes at most one argument, %s; it was given %s", called(cmd), a.is, listed(args))
+}
+
+// noArgument takes none. Of a command that consists of others, it is one that
+// does not exist.
+func noArgument(cmd *cobra.Command, args []string) error {
+	switch {
+	case len(args) == 0:
+		return nil
+	case cmd.HasAvailableSubCommands():
+		return unknownCommand(cmd, args[0])
+	}
+	return usagef("%s takes no argument; it was given %s", called(cmd), listed(args))
+}
+
+func unknownCommand(cmd *cobra.Command, name string) error {
+	of := ""
+	if cmd.HasParent() {
+		of = " of " + strconv.Quote(cmd.CommandPath())
+	}
+	var known []string
+	for _, child := range cmd.Commands() {
+		if child.IsAvailableCommand() {
+			known = append(known, child.Name())
+		}
+	}
+	return usagef("unknown command %q%s%s", name, of, didYouMean(fsm.Near(name, slices.Values(known))))
+}
+
+// wrongFlag is the error of a flag that a command does not have. What was typed
+// before it may be no command at all, and then the flag is nobody's.
+func wrongFlag(cmd *cobra.Command, err error) error {
+	if typed := cmd.Flags().Args(); len(typed) > 0 && cmd.HasAvailableSubCommands() {
+		return unknownCommand(cmd, typed[0])
+	}
+	return usageError{err}
+}
+
+func didYouMean(near []string) string {
+	if len(near) == 0 {
+		return ""
+	}
+	return "; did you mean " + strings.Join(near, " or ") + "?"
+}
+
+// called returns how a command is called by people.
+func called(cmd *cobra.Command) string {
+	return strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()+" ")
+}
+
+func listed(args []string) string {
+	quoted := make([]string, 0, len(args))
+	for _, arg := range args {
+		quoted = append(quoted, strconv.Quote(arg))
+	}
+	return strconv.Itoa(len(args)) + ": " + strings.Join(quoted, ", ")
+}

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/replicatedhq/ekco/internal/api"
+	"github.com/replicatedhq/ekco/internal/config"
+	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/bolt"
+)
+
+const smallJournal = 1 << 20
+
+// keptHouse keeps the house of a new journal until the test ends.
+func keptHouse(t *testing.T, keep func(journal.Event) bool) (*bolt.Store, *bytes.Buffer) {
+	t.Helper()
+	store, err := bolt.Open(t.Context(), filepath.Join(t.TempDir(), "journal.db"), bolt.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := config.Default()
+	cfg.JournalMaxSize = smallJournal
+	var log bytes.Buffer
+	h := &house{
+		cfg: cfg, store: store, metrics: api.NewMetrics(), log: slog.New(slog.NewTextHandler(&log, nil)),
+		needed: func(context.Context) (func(journal.Event) bool, error) { return keep, nil },
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- h.keep(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return store, &log
+}
+
+// flap appends what a node that comes and goes leaves in an hour, and a snapshot.
+func flap(t *testing.T, store *bolt.Store) {
+	t.Helper()
+	var drafts []journal.Draft
+	for i := range 1000 {
+		drafts = append(drafts, journal.Draft{
+			Type: journal.TypeNodeObserved, Subject: journal.NodeSubject("worker-1", "u1"), Actor: "observer/node",
+			Payload: journal.NodeObserved{NodeFacts: journal.NodeFacts{Role: journal.RoleWorker, Hostname: fmt.Sprint("worker-1-", i)}},
+		})
+	}
+	events, err := store.Append(t.Context(), drafts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	snapshot := journal.Snapshot{Seq: events[len(events)-1].Seq, Fold: "test", State: []byte("{}")}
+	if err := store.SaveSnapshot(t.Context(), snapshot); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func contentOf(t *testing.T, store *bolt.Store) int64 {
+	t.Helper()
+	stat, err := store.Stat(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return stat.Bytes - stat.FreeBytes
+}
+
+func TestAJournalThatGrowsFasterThanItAgesStaysWithinItsLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, log := keptHouse(t, nil)
+		most := int64(0)
+		for range 24 {
+			flap(t, store)
+			time.Sleep(2 * lookEvery)
+			most = max(most, contentOf(t, store))
+			time.Sleep(time.Hour - 2*lookEvery)
+		}
+		if most > smallJournal || most < smallJournal/2 {
+			t.Errorf("the journal had %d bytes of content, its limit is %d", most, smallJournal)
+		}
+		if log.Len() > 0 {
+			t.Errorf("it says\n%s", log)
+		}
+	})
+}
+
+func TestAJournalThatMayNotShrinkIsReadForItOnlyOnceAnHourAndThatIsSaid(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, log := keptHouse(t, func(journal.Event) bool { return true })
+		for range 10 {
+			flap(t, store)
+		}
+		time.Sleep(5*time.Hour + lookEvery/2)
+		if n := strings.Count(log.String(), "larger than journal_max_size"); n < 4 || n > 6 {
+			t.Errorf("in 5 hours it says so %d times:\n%s", n, log)
+		}
+	})
+}

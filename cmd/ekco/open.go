@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/replicatedhq/ekco/internal/api"
+	"github.com/replicatedhq/ekco/internal/api/offline"
+	"github.com/replicatedhq/ekco/internal/clock"
+	"github.com/replicatedhq/ekco/internal/config"
+	"github.com/replicatedhq/ekco/internal/ring"
+	"github.com/replicatedhq/ekco/journal/bolt"
+)
+
+// openAtOnce opens the journal for a command, or what can be saved of it.
+func openAtOnce(ctx context.Context, cfg config.Config, now *clock.Clock, log *slog.Logger) (*bolt.Store, error) {
+	store, err := tryToOpen(ctx, cfg, bolt.Options{Now: now.Now}, log)
+	if err != nil {
+		return nil, offline.Advise(cfg.Journal, err)
+	}
+	return store, nil
+}
+
+// openPatiently also waits for what may pass by itself, and observes meanwhile: an
+// operator that ended then would only be started again, and again.
+func openPatiently(ctx context.Context, cfg config.Config, now *clock.Clock, log *slog.Logger) (*bolt.Store, error) {
+	options := bolt.Options{OwnPath: inOwnPod(cfg), Now: now.Now}
+	store, err := tryToOpen(ctx, cfg, options, log)
+	if err == nil || !ring.MayPass(err) {
+		return store, err
+	}
+	onlooker, services, err := onlook(ctx, cfg, err, log)
+	if err != nil {
+		return nil, err
+	}
+	wait := func(ctx context.Context) error {
+		return onlooker.Wait(ctx, func(ctx context.Context, attempt int) (err error) {
+			options.Patience = time.Duration(attempt) * patience
+			store, err = tryToOpen(ctx, cfg, options, log)
+			return err
+		})
+	}
+	err = runTogether(ctx, append(services, wait)...)
+	if err != nil && store != nil {
+		return nil, errors.Join(err, store.Close())
+	}
+	return store, err
+}
+
+// patience is how much longer each attempt may take than the one before. A disk
+// can be slower than anybody thought.
+const patience = 15 * time.Second
+
+// tryToOpen opens the journal, or what can be saved of it.
+func tryToOpen(ctx context.Context, cfg config.Config, options bolt.Options, log *slog.Logger) (*bolt.Store, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("find the ekco binary, which verifies the journal in a child: %w", err)
+	}
+	options.Child = []string{self, journalChildCommand}
+	store, salvaged, err := bolt.OpenOrSalvage(ctx, cfg.Journal, options)
+	if err != nil {
+		return nil, err
+	}
+	if salvaged != nil {
+		log.Error("the journal was damaged: EKCO observes and explains, and acts on nothing until \"ekco journal accept\"",
+			"problem", salvaged.Problem, "recovered", salvaged.Recovered, "set_aside", salvaged.DamagedFile)
+	}
+	return store, nil
+}
+
+// onlook makes an onlooker, and what serves it. Without the socket, as on a disk
+// that is read-only, it is still seen by its port.
+func onlook(ctx context.Context, cfg config.Config, problem error, log *slog.Logger) (*ring.Onlooker, []service, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, nil, fmt.Errorf("find the ekco binary, which verifies the journal in a child: %w", err)
+	}
+	metrics := api.NewMetrics()
+	_, client, err := newClient(cfg, true, metrics)
+	if err != nil {
+		return nil, nil, err
+	}
+	onlooker := ring.NewOnlooker(ring.OnlookerConfig{
+		Path: cfg.Journal, Identity: identity(cfg), Log: log, Metrics: metrics, Verify: verifyInChild(self),
+		Observe: observe(client, time.Now, cfg, metrics.Observed, log),
+	}, problem)
+	port, err := listenPort(ctx, cfg, log)
+	if err != nil {
+		return nil, nil, err
+	}
+	services := []service{func(ctx context.Context) error {
+		return api.ServeHTTP(ctx, port, onlooker, metrics.Gatherer(), log)
+	}}
+	socket, err := api.Listen(ctx, cfg.Socket())
+	if err != nil {
+		log.Warn("no command can ask this EKCO", "error", err)
+		return onlooker, services, nil
+	}
+	return onlooker, append(services, func(ctx context.Context) error {
+		return api.Serve(ctx, socket, onlooker, log)
+	}), nil
+}

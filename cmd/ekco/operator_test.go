@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/replicatedhq/ekco/internal/api"
+	"github.com/replicatedhq/ekco/internal/config"
+)
+
+// unreachableAPI returns a kubeconfig for an API server that does not run.
+func unreachableAPI(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	content := `{apiVersion: v1, kind: Config, current-context: x,
+clusters: [{name: c, cluster: {server: "http://127.0.0.1:1"}}], users: [{name: u, user: {}}], contexts: [{name: x, context: {cluster: c, user: u}}]}`
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// startsOperator runs a real operator on the desk's journal until the function
+// it returns is called, which returns its log.
+func (d *desk) startsOperator(args ...string) (stop func() string) {
+	d.t.Helper()
+	own := newDesk(d.t, nil)
+	own.env = d.env
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan int, 1)
+	go func() {
+		ended <- own.typesUntil(ctx, append([]string{"operator", "--listen_address", "127.0.0.1:0"}, args...)...)
+	}()
+	d.app.dial = func(ctx context.Context, socket string) (operator, error) {
+		client, err := api.Dial(ctx, socket)
+		if err != nil {
+			return nil, err
+		}
+		return client, nil
+	}
+	deadline := time.Now().Add(20 * time.Second)
+	for {
+		client, err := d.app.dial(d.t.Context(), config.SocketOf(d.env["JOURNAL"]))
+		if err == nil {
+			client.Close()
+			break
+		}
+		if time.Now().After(deadline) || len(ended) > 0 {
+			cancel()
+			d.t.Fatalf("no operator answers: %v; exit code %d\n%s", err, <-ended, own.errOut)
+		}
+		<-time.After(20 * time.Millisecond)
+	}
+	var log string
+	stopped := false
+	stop = func() string {
+		if !stopped {
+			stopped = true
+			cancel()
+			if code := <-ended; code != exitDone {
+				d.t.Errorf("the operator ended with exit code %d:\n%s", code, own.errOut)
+			}
+			log = own.errOut.String()
+		}
+		return log
+	}
+	d.t.Cleanup(func() { stop() })
+	return stop
+}
+
+func TestWhatIsSwitchedOnAndNotDoneIsSaidOnceAtTheStartAndInTheStatus(t *testing.T) {
+	d := newDesk(t, nil)
+	stop := d.startsOperator("--kubeconfig", unreachableAPI(t), "--auto_approve_kubelet_csrs", "--restart_failed_envoy_pods=false")
+	const said = "it does not renew certificates (rotate_certs) or approve the serving certificates that kubelets ask for (auto_approve_kubelet_csrs)"
+	d.expect(d.types("status"), exitDone, "DOES WITHOUT\n  this version does not yet do all that is switched on: "+said, "")
+	log := stop()
+	warned := 0
+	for line := range strings.Lines(log) {
+		if strings.Contains(line, "rotate_certs") || strings.Contains(line, "auto_approve") {
+			warned++
+			if !strings.Contains(line, `"WARN"`) || !strings.Contains(line, said) {
+				t.Errorf("says %s", line)
+			}
+		}
+	}
+	if warned != 1 {
+		t.Errorf("warned %d times:\n%s", warned, log)
+	}
+}
+
+func TestTheStatusOfAnOperatorStartedWhileTheAPIIsDownSaysSo(t *testing.T) {
+	d := newDesk(t, nil)
+	written(t, d)
+	stop := d.startsOperator("--kubeconfig", unreachableAPI(t))
+	for _, want := range []string{
+		fmt.Sprintf("(pid %d), up ", os.Getpid()),
+		"\nAPI:      has not answered since ", "connection refused",
+		"EKCO has not seen the cluster since it started, and does nothing until the API answers.",
+		" ago):\nNODE", "worker-2",
+	} {
+		d.expect(d.types("status"), exitDone, want, "")
+	}
+	d.expect(d.types("status", "-o", "json"), exitDone, `"starting": {`, "")
+	stop()
+	d.expect(d.types("status"), exitDone, "The nodes as EKCO saw them last, at ", "")
+	d.expect(d.types("status"), exitDone, "v0.29.0 on h, started ", "")
+}

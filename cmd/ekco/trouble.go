@@ -1,0 +1,120 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/replicatedhq/ekco/internal/api"
+	"github.com/replicatedhq/ekco/internal/view"
+)
+
+// withWarned is with for a command that reads, and may show too little: it says
+// on standard error if the journal cannot be written.
+func (a *app) withWarned(ctx context.Context, cmd *cobra.Command, use func(*connection) error) error {
+	return a.with(ctx, cmd, func(backend *connection) error {
+		if trouble := troubleOf(ctx, backend); trouble != "" {
+			_, _ = fmt.Fprintf(a.stderr, "warning: %s. What has happened since is not recorded.\n", trouble)
+		}
+		return use(backend)
+	})
+}
+
+// troubleOf says that the journal cannot be written, since when and why; empty
+// if it can, or if nobody tells.
+func troubleOf(ctx context.Context, backend api.Backend) string {
+	status, err := backend.Status(ctx)
+	if err != nil {
+		return ""
+	}
+	return view.Unwritable(status.Journal, status.Now)
+}
+
+// watchTrouble says on standard error, until the function it returns is called,
+// when the journal cannot be written any more, and when it can again: whoever
+// follows it sees nothing meanwhile.
+func (a *app) watchTrouble(ctx context.Context, backend api.Backend) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		tick := time.NewTicker(troubleShows)
+		defer tick.Stop()
+		for before := troubleOf(ctx, backend) != ""; ; {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+			trouble := troubleOf(ctx, backend)
+			if now := trouble != ""; now != before && ctx.Err() == nil {
+				before = now
+				if !now {
+					trouble = "the journal can be written again"
+				}
+				_, _ = fmt.Fprintf(a.stderr, "ekco: %s\n", trouble)
+			}
+		}
+	})
+	return func() {
+		cancel()
+		watching.Wait()
+	}
+}
+
+const (
+	// troubleShows is how long an action must have been quiet before it is asked
+	// whether the journal can be written, and troubleAgain how often then.
+	troubleShows = 2 * time.Second
+	troubleAgain = 5 * time.Second
+)
+
+// sayTrouble says that an action is quiet because the journal cannot be written,
+// and what it has come to all the same: of that there is no event to show.
+func (f *follower) sayTrouble(ctx context.Context) {
+	now := f.app.now()
+	if now.Sub(f.quiet) < troubleShows || now.Sub(f.asked) < troubleAgain {
+		return
+	}
+	f.asked = now
+	status, err := f.backend.Status(ctx)
+	if err != nil {
+		return // the stream tells when the operator went away
+	}
+	trouble := view.Unwritable(status.Journal, status.Now)
+	if trouble == "" {
+		if f.unrecorded != "" {
+			f.clear()
+			f.say("%8s  the journal can be written again", view.Span(f.elapsed()))
+		}
+		f.unrecorded = ""
+		return
+	}
+	what := status.Unrecorded[f.action]
+	switch {
+	case what != "":
+		what += ", and that is not recorded"
+	case f.step != "":
+		what = f.step + " has begun, and what came of it is not recorded"
+	default:
+		what = "nothing more is recorded"
+	}
+	if what == f.unrecorded {
+		return
+	}
+	f.unrecorded = what
+	f.clear()
+	f.say("%8s  %s: %s", view.Span(f.elapsed()), what, trouble)
+	f.say("          nothing more is done until it can; free space on its file system, or make it writable again: the purge goes on by itself")
+}
+
+// refuseQuestion returns an error if nothing that a person answered could be
+// recorded.
+func (p *purger) refuseQuestion(ctx context.Context) error {
+	if trouble := troubleOf(ctx, p.backend); trouble != "" {
+		return fmt.Errorf("node %s is not purged: %s; nothing was changed; free space on its file system, or make it writable again", p.flags.node, trouble)
+	}
+	return nil
+}

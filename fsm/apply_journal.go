@@ -1,0 +1,36 @@
+package fsm
+
+import (
+	"time"
+
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// fold reports whether the event is one of the journal's own.
+func (s *JournalState) fold(e journal.Event, payload journal.Payload) bool {
+	switch p := payload.(type) {
+	case *journal.JournalCreated:
+		s.ID, s.Mark = p.JournalID, mark(p.JournalID)
+	case *journal.JournalReplaced:
+		s.Replaced, s.ReplacedAt = p, e.Time
+	case *journal.JournalSalvaged:
+		s.Salvaged, s.SalvagedAt = p, e.Time
+		s.Mark = mark(e.Hash.String())
+	case *journal.JournalOutdated:
+		s.Outdated, s.OutdatedAt = p, e.Time
+		s.Mark = mark(e.Hash.String())
+	case *journal.JournalAccepted:
+		if s.Outdated != nil {
+			s.Accepted = s.Outdated.Mirrored
+		}
+		s.Salvaged, s.SalvagedAt = nil, time.Time{}
+		s.Outdated, s.OutdatedAt = nil, time.Time{}
+	case *journal.JournalExported, *journal.JournalImported: // nothing that EKCO judges by
+	default:
+		return false
+	}
+	return true
+}
+
+// mark shortens what tells journals apart to what people can read out.
+func mark(id string) string { return id[:min(len(id), 4)] }

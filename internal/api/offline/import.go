@@ -1,0 +1,38 @@
+package offline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/bolt"
+)
+
+// Import imports what r gives. That is kept beside the journal meanwhile, because
+// an export is checked as a whole before anything of it is written.
+func Import(ctx context.Context, store *bolt.Store, from string, r io.Reader) (imported journal.JournalImported, err error) {
+	err = store.Beside(func(path string) error {
+		if err := spool(path, r); err != nil {
+			return err
+		}
+		imported, err = store.Import(ctx, path, from)
+		return withoutPath(err, path)
+	})
+	return imported, err
+}
+
+// spool writes what it reads into a file.
+func spool(path string, r io.Reader) error {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("keep the export until it is checked: %w", err)
+	}
+	_, err = io.Copy(file, r)
+	if err := errors.Join(err, file.Close()); err != nil {
+		return fmt.Errorf("keep the export until it is checked: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,25 @@
+package offline
+
+import (
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// leastRoom is what an event takes at most, but for very large ones.
+const leastRoom = 16 << 10
+
+// noRoom says why nothing could be written to the journal now, or returns
+// nothing. Whoever reads it does not try.
+func noRoom(path string) string {
+	var fs unix.Statfs_t
+	switch err := unix.Statfs(filepath.Dir(path), &fs); {
+	case err != nil:
+		return ""
+	case fs.Flags&unix.ST_RDONLY != 0:
+		return "its file system is read-only"
+	case int64(fs.Bfree)*fs.Bsize < leastRoom:
+		return "no space is left on its file system"
+	}
+	return ""
+}

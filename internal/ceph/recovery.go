@@ -1,0 +1,130 @@
+package ceph
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Stuck reports whether Ceph has done all it can about the loss of OSDs, and
+// waits for what it does not get: there are pools for which fewer hosts are left
+// than they want copies, and every placement group is active with as many copies
+// as there are hosts, and with at least min_size of them. Then why says so.
+//
+// Where it is not stuck, why says what is left to do, or nothing if no pool lacks
+// hosts. The hosts of all roots are counted, so that too many may count as left,
+// but never too few.
+func Stuck(tree Tree, pools []Pool, pgs []PG, lost []int) (stuck bool, why string) {
+	left := present(tree, lost)
+	var short []Pool
+	room := make(map[int]int, len(pools))
+	for _, pool := range pools {
+		places, known := left.placesFor(pool)
+		if !known || places >= pool.Size {
+			places = pool.Size
+		} else {
+			short = append(short, pool)
+		}
+		room[pool.ID] = places
+	}
+	if len(short) == 0 {
+		return false, ""
+	}
+	why = lacking(short, room[short[0].ID])
+	if busy := left.unsettled(pools, pgs, room); busy != "" {
+		return false, why + "; " + busy
+	}
+	return true, fmt.Sprintf("%s; all %d placement groups are active with as many copies as there can be, and at least min_size", why, len(pgs))
+}
+
+// lacking says that places are missing, in the words of the first pool.
+func lacking(short []Pool, places int) string {
+	others := ""
+	if more := len(short) - 1; more > 0 {
+		others = fmt.Sprintf(" (and %d more)", more)
+	}
+	return fmt.Sprintf("pool %s%s wants %d copies on different %ss, with only %d left", short[0].Name, others, short[0].Size, short[0].Domain, places)
+}
+
+// running are the OSDs that run, by id, of which those that take data count as
+// places for it.
+type running map[int]OSD
+
+// present returns the running OSDs that are not lost.
+func present(tree Tree, lost []int) running {
+	osds := make(running)
+	for _, osd := range tree.OSDs {
+		if osd.Exists && osd.Up && !slices.Contains(lost, osd.ID) {
+			osds[osd.ID] = osd
+		}
+	}
+	return osds
+}
+
+// placesFor counts the places for copies of a pool. It is not known how many there
+// are where copies are spread over what EKCO does not read.
+func (r running) placesFor(pool Pool) (count int, known bool) {
+	places := make(map[string]bool)
+	for _, osd := range r {
+		switch {
+		case !osd.In() || (pool.DeviceClass != "" && osd.DeviceClass != pool.DeviceClass):
+		case pool.Domain == DomainHost:
+			places[osd.Host] = true
+		default:
+			places[name(osd.ID)] = true
+		}
+	}
+	return len(places), pool.Domain == DomainHost || pool.Domain == DomainOSD
+}
+
+// unsettled says of a placement group that Ceph has something to do about it, or
+// that not all are known; empty if neither is so.
+func (r running) unsettled(pools []Pool, pgs []PG, room map[int]int) string {
+	known := make(map[int]int)
+	for _, pg := range pgs {
+		known[pg.Pool]++
+	}
+	for _, pool := range pools {
+		if known[pool.ID] != pool.PGs {
+			return fmt.Sprintf("of pool %s %d placement groups are known, and it has %d", pool.Name, known[pool.ID], pool.PGs)
+		}
+	}
+	for _, pg := range pgs {
+		i := slices.IndexFunc(pools, func(p Pool) bool { return p.ID == pg.Pool })
+		if i < 0 {
+			return fmt.Sprintf("the pool of placement group %s is not known", pg.ID)
+		}
+		if !r.settled(pg, pools[i], room[pg.Pool]) {
+			return fmt.Sprintf("placement group %s is %s on %s", pg.ID, pg.State, Names(pg.Acting...))
+		}
+	}
+	return ""
+}
+
+// settled reports whether nothing is to be done for a placement group with so
+// many places for its copies. What is not known to be rest is work.
+func (r running) settled(pg PG, pool Pool, places int) bool {
+	if places >= pool.Size {
+		return slices.Contains(cleanStates, pg.State)
+	}
+	states := strings.Split(pg.State, "+")
+	if !slices.Contains(states, "active") || !slices.Contains(states, "undersized") {
+		return false
+	}
+	atRest := func(state string) bool { return slices.Contains(restStates, state) }
+	if slices.ContainsFunc(states, func(state string) bool { return !atRest(state) }) {
+		return false
+	}
+	copies := make(map[int]bool)
+	for _, id := range pg.Acting {
+		if _, runs := r[id]; !runs {
+			return false // the mgr has not heard of a loss
+		}
+		copies[id] = true
+	}
+	return len(copies) >= max(pool.MinSize, places)
+}
+
+// restStates are those of a placement group that lacks copies and can have no
+// more of them.
+var restStates = []string{"active", "undersized", "degraded", "scrubbing", "deep", "snaptrim", "snaptrim_wait"}

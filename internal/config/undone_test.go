@@ -1,0 +1,59 @@
+package config
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+func TestWhatKURLSwitchesOnAndIsNotDoneIsOneSentenceThatNamesIt(t *testing.T) {
+	content, err := os.ReadFile("testdata/kurl.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := load(t, "config.yaml", string(content), map[string]string{
+		"ROOK_STORAGE_NODES_LABEL": "a=b", "ROOK_MINIMUM_NODE_COUNT": "3", "ENABLE_HA_MINIO": "true", "ENABLE_HA_KOTSADM": "true",
+		"ENABLE_INTERNAL_LOAD_BALANCER": "true", "RESTART_FAILED_ENVOY_PODS": "true",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := config.Undone()
+	for _, want := range []string{
+		"it does not keep Ceph's data", "renew certificates (rotate_certs)", "(reconcile_rook_mds_placement)", "(reconcile_ceph_csi_resources)",
+		"(restart_failed_envoy_pods)", "(auto_approve_kubelet_csrs)", "(enable_internal_load_balancer)", "(enable_ha_minio)",
+		" or grow kotsadm's database to several replicas (enable_ha_kotsadm)", "(pod_image_overrides)", "(rook_storage_nodes_label)",
+		"(rook_minimum_node_count)",
+	} {
+		if !strings.Contains(said, want) {
+			t.Errorf("does not say %q: %s", want, said)
+		}
+	}
+	if strings.ContainsAny(said, "\n") || strings.Contains(said, config.StorageMigrationAuthToken) || strings.Contains(said, "maintain_rook") {
+		t.Errorf("says too much: %s", said)
+	}
+}
+
+func TestWhatIsSwitchedOffIsNotCalledUndone(t *testing.T) {
+	config := Default()
+	if got, want := config.Undone(), "this version does not yet do all that is switched on: it does not renew certificates (rotate_certs) or delete Envoy pods that stay unready (restart_failed_envoy_pods)"; got != want {
+		t.Errorf("by default it says %q, want %q", got, want)
+	}
+	config.RotateCerts, config.RestartFailedEnvoyPods, config.RookMinimumNodeCount = false, false, 2
+	if got := config.Undone(); got != "" {
+		t.Errorf("with all switched off it says %q", got)
+	}
+}
+
+func TestEverySwitchWithoutEffectSaysWhatIsNotDone(t *testing.T) {
+	for _, k := range keys {
+		config := Default()
+		_, isSwitch := k.field(&config).(*bool)
+		if isSwitch && !k.built && k.does == "" {
+			t.Errorf("%s has no effect, and nothing says what is not done", k.name)
+		}
+		if k.built && k.does != "" {
+			t.Errorf("%s is built, and is still said not to be done", k.name)
+		}
+	}
+}

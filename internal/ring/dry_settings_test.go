@@ -1,0 +1,22 @@
+package ring
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestADryRunWithItsOwnSettingsWritesNothingIntoARealAction(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		if err := w.openClear().stop(); err != nil {
+			t.Fatal(err)
+		}
+		open, effects := w.state().OpenActions()[0], len(w.cluster.Effects())
+		w.policy.DryRun, w.policy.ClearDeadNodes = true, false
+		in := w.start(nil)
+		pass(time.Hour)
+		w.wantUntouched(open.ID, open.LastSeq, effects)
+		mustStop(t, in)
+	})
+}

@@ -1,0 +1,111 @@
+package ring
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/actions/mirror"
+	"github.com/replicatedhq/ekco/fsm"
+	"github.com/replicatedhq/ekco/internal/kube/kubesim"
+	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/memory"
+)
+
+// mirrored returns what the mirror holds.
+func (w *world) mirrored() mirror.Content {
+	w.t.Helper()
+	var content mirror.Content
+	if err := json.Unmarshal([]byte(w.mirror()), &content); err != nil {
+		w.t.Fatal(err)
+	}
+	return content
+}
+
+// deafStore tells nobody that something was appended.
+type deafStore struct{ journal.Store }
+
+func (deafStore) Follow(ctx context.Context, _ uint64) iter.Seq2[journal.Event, error] {
+	return func(func(journal.Event, error) bool) { <-ctx.Done() }
+}
+
+func TestMirroredPassesOnlyOnceTheActionIsThereAsTheJournalHasIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.store = deafStore{w.store}
+		// It cannot be planned, so it stays as it is.
+		w.cluster.Forbid(kubesim.GetNodes)
+		in := w.start(nil)
+		pass(time.Hour)
+		request := journal.Draft{
+			Type: journal.TypeActionRequested, Actor: Actor, Action: "purge-worker-2-1",
+			Subject: journal.NodeSubject("worker-2", w.machine("worker-2").UID),
+			Payload: journal.ActionRequested{Kind: journal.ActionPurgeNode, Reason: "test", Manual: true, Live: true},
+		}
+		if _, err := w.store.Append(t.Context(), request); err != nil {
+			t.Fatal(err)
+		}
+		record := w.state().OpenActions()[0]
+		if verdict := in.mirrored(t.Context(), record); verdict.Kind != actions.VerdictPass {
+			t.Errorf("the verdict is %+v", verdict)
+		}
+		if there := w.mirrored().Actions; !slices.ContainsFunc(there, func(r journal.ActionRecord) bool {
+			return r.ID == record.ID && r.LastSeq >= record.LastSeq
+		}) {
+			t.Errorf("the preflight passed, and the mirror holds %+v", there)
+		}
+		if err := in.stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// dieBeforeDone has an incarnation die with the purge's step open: its effect
+// has happened, and that it has is not on disk.
+func dieBeforeDone(in *incarnation) {
+	in.store.stalls = func(drafts []journal.Draft) bool {
+		return slices.ContainsFunc(drafts, func(d journal.Draft) bool { return d.Type == journal.TypeStepDone })
+	}
+}
+
+func TestAnOpenStepThatIsAdoptedIsProvedAndNotBegunAnew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.policy.ClearDeadNodes = false
+		first := w.start(dieBeforeDone)
+		pass(time.Minute)
+		w.loseWorker()
+		pass(time.Second)
+		if _, err := first.Backend(nil).Request(t.Context(), purge("worker-2")); err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Minute)
+		first.life.kill()
+		t.Logf("the first one ended: %v", soon(t, first.ended))
+		left := w.mirrored().Actions
+		if len(left) != 1 || !left[0].Steps["delete-node"].Open || w.cluster.Count("delete-node worker-2") != 1 {
+			t.Fatalf("the mirror holds %+v after %+v, want the one step open whose effect has happened", left, w.cluster.Effects())
+		}
+
+		w.store = memory.New() // it was on the disk that is lost
+		second := w.start(nil)
+		pass(time.Minute)
+		if n := w.cluster.Count("delete-node worker-2"); n != 1 {
+			t.Errorf("the Node was deleted %d times, want once", n)
+		}
+		if got := w.machine("worker-2").State; got != fsm.Purged {
+			t.Errorf("the node is %s, want Purged; open is %+v", got, w.state().OpenActions())
+		}
+		for _, event := range w.events(journal.Query{Types: []journal.Type{journal.TypeStepStarted}}) {
+			t.Errorf("a step was started anew: %s", event.Payload)
+		}
+		if err := second.stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}

@@ -1,0 +1,24 @@
+Operator: not running; a command does the work itself: purge-node worker-2, v0.29.0 on primary-0 (pid 7), for 1h
+Journal:  at #57, 50 events, 3.0 MiB (4.0 KiB free), /var/lib/ekco/journal.db
+Paused:   everything, by cli:root@primary-0 at 2026-11-21T01:00:00Z, until 2026-11-21T03:00:00Z: maintenance
+Paused:   node worker-2, by cli:root@primary-0 at 2026-11-21T01:00:00Z, until "ekco resume worker-2": disk swap
+
+NODE       ROLE     STATE    SINCE    READY  NOTES
+primary-0  primary  Healthy  1h ago   yes
+worker-2   worker   Purging  10m ago  no     unreachable since 2026-11-21T01:00:00Z, 2 terminating pods, excluded by its label
+
+OPEN ACTIONS
+  purge-worker-2-18: purge-node of node worker-2, Held, step 2/2: delete-node, for 1m30s, asked for by cli:root@primary-0
+    waits before delete-node for OneAtATime: purge-x runs; it goes on by itself when that is gone, or give it up: ekco cancel purge-worker-2-18
+    delete-node failed (attempt 2): timeout
+  clear-worker-2-9: clear-node of node worker-2, Stalled, not planned yet, for 1m, asked for by operator
+    stalled at delete-pod a/b: 5 attempts failed; repair the cause, then: ekco retry clear-worker-2-9
+
+POLICY REFUSES
+  purge node worker-2: StormBrake: too many (for 1h)
+
+PROBLEMS
+  event 9 could not be folded
+
+DOES WITHOUT
+  may not create events

@@ -1,0 +1,144 @@
+package bolt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// What is set aside by [Begin] has the journal's name, one of these, whose it is
+// and the time.
+const (
+	foreignSuffix  = ".of-cluster-"
+	unknownSuffix  = ".not-a-journal-"
+	asideFilesKept = 3
+)
+
+// Begin begins a new journal in the place of a file that is not the journal of
+// the cluster with this UID: a sound journal of another cluster, or a file with no
+// trace of a journal in it or beside it. That file is set aside under a name that
+// says whose it is, PATH.of-cluster-<UID>-<UTC time> or PATH.not-a-journal-<UTC
+// time>, and the new journal says so in its second event. Of files that were set
+// aside like this the newest three stay.
+//
+// Any other file is left alone, and so is what is no file; the error says what it
+// is. Begin is for who cannot be wrong about path and cluster: the operator in its
+// own pod.
+func Begin(ctx context.Context, path string, options Options, clusterUID string) (journal.JournalReplaced, error) {
+	around := lookAround(path)
+	lock, err := prepare(path, options)
+	if err != nil {
+		return journal.JournalReplaced{}, err
+	}
+	replaced, err := begin(ctx, path, options, clusterUID, around)
+	if err != nil {
+		err = fmt.Errorf("begin a new journal: %w", err)
+		return journal.JournalReplaced{}, around.giveUp(path, lock, false, err)
+	}
+	return replaced, release(lock, false)
+}
+
+// begin expects the lock to be held. Killed anywhere, it leaves the old file at
+// path, or the new journal and the old file set aside.
+func begin(ctx context.Context, path string, options Options, clusterUID string, around surroundings) (journal.JournalReplaced, error) {
+	found, prefix, err := strange(ctx, path, options, clusterUID, around)
+	if err != nil {
+		return found, err
+	}
+	if err := clean(path); err != nil {
+		return found, err
+	}
+	if found.File, err = asideName(path+prefix, options.clock()()); err != nil {
+		return found, err
+	}
+	err = create(path+freshSuffix, options.clock(), journal.Draft{
+		Type: journal.TypeJournalReplaced, Subject: journal.JournalSubject, Actor: "journal", Payload: found,
+	})
+	if err == nil {
+		err = setAside(path, found.File)
+	}
+	if err == nil {
+		err = replace(path+freshSuffix, path)
+	}
+	if err != nil {
+		return found, fmt.Errorf("%w: %w", journal.ErrUnwritable, err)
+	}
+	forget(path, found.File)
+	return found, nil
+}
+
+// strange says why the file at path is not the journal of the cluster, and how the
+// name under which it is set aside goes on.
+func strange(ctx context.Context, path string, options Options, clusterUID string, around surroundings) (found journal.JournalReplaced, prefix string, err error) {
+	if _, err := regular(path); err != nil {
+		return found, "", fmt.Errorf("%s: %w", path, err)
+	}
+	report, problem := inspect(ctx, path, options)
+	switch err := around.judge(path, options.OwnPath, problem); {
+	case errors.Is(err, journal.ErrNotAJournal):
+		found.Problem = "nothing in it is of a journal"
+		if errors.Is(problem, errBlank) {
+			found.Problem = errBlank.Error()
+		}
+		return found, unknownSuffix, nil
+	case err != nil:
+		return found, "", err
+	case report.ClusterUID == "" || clusterUID == "" || report.ClusterUID == clusterUID:
+		return found, "", fmt.Errorf("%s is journal %s of cluster %q, and this is cluster %q: it stays", path, report.JournalID, report.ClusterUID, clusterUID)
+	}
+	stat, err := statOf(ctx, path)
+	return journal.JournalReplaced{
+		Problem:   fmt.Sprintf("it is of cluster %s, and this is cluster %s", report.ClusterUID, clusterUID),
+		JournalID: report.JournalID, ClusterUID: report.ClusterUID, LastSeq: report.LastSeq, LastTime: stat.LastTime,
+	}, foreignSuffix + inName(report.ClusterUID) + "-", err
+}
+
+// statOf describes a verified file.
+func statOf(ctx context.Context, path string) (journal.Stat, error) {
+	store, err := start(path, Options{ReadOnly: true}, nil)
+	if err != nil {
+		return journal.Stat{}, err
+	}
+	stat, err := store.Stat(ctx)
+	return stat, errors.Join(err, store.Close())
+}
+
+// inName leaves of a UID what can be a part of a file's name. Those of Kubernetes
+// stay as they are.
+func inName(uid string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '-' || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' {
+			return r
+		}
+		return '_'
+	}, uid[:min(len(uid), 64)])
+}
+
+// asideNames are the ends of the names that [Begin] gives.
+var asideNames = regexp.MustCompile(`^\.(?:of-cluster-[0-9A-Za-z_-]+|not-a-journal)-([0-9]{8}T[0-9]{6}Z(?:-[0-9]+)?)$`)
+
+// forget removes files that were set aside, but for the one that was now and the
+// newest of the others. What cannot be removed is left: it does no harm.
+func forget(path, now string) {
+	entries, _ := os.ReadDir(filepath.Dir(path))
+	type aside struct{ name, at string }
+	var others []aside
+	for _, entry := range entries {
+		end, ok := strings.CutPrefix(entry.Name(), filepath.Base(path))
+		match := asideNames.FindStringSubmatch(end)
+		if ok && match != nil && entry.Name() != filepath.Base(now) {
+			others = append(others, aside{entry.Name(), match[1]})
+		}
+	}
+	slices.SortFunc(others, func(a, b aside) int { return strings.Compare(b.at, a.at) })
+	for _, old := range others[min(len(others), asideFilesKept-1):] {
+		_ = os.Remove(filepath.Join(filepath.Dir(path), old.name))
+	}
+}

@@ -1,0 +1,227 @@
+package bolt
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// inPod is how the operator in its pod opens its journal.
+func inPod(now time.Time) Options {
+	options := inChild()
+	options.OwnPath, options.Now = true, func() time.Time { return now }
+	return options
+}
+
+// ofCluster leaves a journal of that cluster at path, and returns its content.
+func ofCluster(t *testing.T, path, uid string) []byte {
+	t.Helper()
+	store := mustOpen(t, path, Options{})
+	mustAppend(t, store, observed("worker-1"))
+	if err := store.BindCluster(t.Context(), uid); err != nil {
+		t.Fatal(err)
+	}
+	mustClose(t, store)
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return content
+}
+
+// begun opens the journal at path, and returns what it says to have replaced.
+func begun(t *testing.T, path string) journal.JournalReplaced {
+	t.Helper()
+	store := mustOpen(t, path, inChild())
+	defer mustClose(t, store)
+	events := mustRead(t, store, journal.Query{})
+	if len(events) != 2 || events[0].Type != journal.TypeJournalCreated {
+		t.Fatalf("the new journal has %d events", len(events))
+	}
+	payload, err := events[1].Decode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return *payload.(*journal.JournalReplaced)
+}
+
+func TestTheJournalOfAClusterThatIsNoMoreIsSetAsideUnderItsName(t *testing.T) {
+	path, now := newPath(t), time.Date(2026, 5, 6, 7, 8, 9, 0, time.UTC)
+	content := ofCluster(t, path, "c-old")
+	old := mustVerify(t, path)
+	replaced, err := Begin(t.Context(), path, inPod(now), "c-new")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := path + ".of-cluster-c-old-20260506T070809Z"; replaced.File != want {
+		t.Errorf("it was set aside as %s, want %s", replaced.File, want)
+	}
+	if aside, err := os.ReadFile(replaced.File); err != nil || !bytes.Equal(aside, content) {
+		t.Errorf("what was set aside is not the old journal: %v", err)
+	}
+	if replaced.JournalID != old.JournalID || replaced.ClusterUID != "c-old" || replaced.LastSeq != old.LastSeq || replaced.LastTime.IsZero() {
+		t.Errorf("said of it is %+v", replaced)
+	}
+	if said := begun(t, path); said != replaced {
+		t.Errorf("the new journal says %+v, want %+v", said, replaced)
+	}
+	store := mustOpen(t, path, inChild())
+	if err := store.BindCluster(t.Context(), "c-new"); err != nil {
+		t.Errorf("the new journal cannot be used here: %v", err)
+	}
+	if stat, err := store.Stat(t.Context()); err != nil || stat.JournalID == old.JournalID {
+		t.Errorf("the new journal has the old one's id: %+v, %v", stat, err)
+	}
+}
+
+func TestAFileWithoutATraceOfAJournalIsSetAsideInTheOperatorsPod(t *testing.T) {
+	for name, content := range foreignFiles(t) {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "journal.db")
+			if err := os.WriteFile(path, content, fileMode); err != nil {
+				t.Fatal(err)
+			}
+			options := inPod(time.Date(2026, 5, 6, 7, 8, 9, 0, time.UTC))
+			if _, _, err := OpenOrSalvage(t.Context(), path, options); !errors.Is(err, journal.ErrNotAJournal) {
+				t.Fatalf("opening it: %v", err)
+			}
+			replaced, err := Begin(t.Context(), path, options, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := path + ".not-a-journal-20260506T070809Z"; replaced.File != want || replaced.Problem == "" {
+				t.Errorf("said of it is %+v, want the name %s", replaced, want)
+			}
+			if aside, err := os.ReadFile(replaced.File); err != nil || !bytes.Equal(aside, content) {
+				t.Errorf("what was set aside is not the file: %v", err)
+			}
+			if said := begun(t, path); said != replaced {
+				t.Errorf("the new journal says %+v, want %+v", said, replaced)
+			}
+		})
+	}
+}
+
+func TestAnyTraceOfAJournalIsDamageInTheOperatorsPod(t *testing.T) {
+	whole, _, _ := damageJournal(t)
+	onlyRecords := slices.Concat(bytes.Repeat([]byte("garbage "), 2*damagePage/8), whole[2*damagePage:])
+	for name, content := range foreignFiles(t) {
+		for trace, beside := range map[string]string{
+			"its lock": lockSuffix, "an earlier wreck": damagedSuffix + "20260102T030405Z",
+		} {
+			checkSalvagedInPod(t, name+" beside "+trace, content, beside)
+		}
+	}
+	checkSalvagedInPod(t, "records of a journal in garbage", onlyRecords, "")
+}
+
+// checkSalvagedInPod expects a file to be taken for a damaged journal.
+func checkSalvagedInPod(t *testing.T, name string, content []byte, beside string) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "journal.db")
+		if beside != "" {
+			if err := os.WriteFile(path+beside, nil, fileMode); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := os.WriteFile(path, content, fileMode); err != nil {
+			t.Fatal(err)
+		}
+		options := inPod(time.Now())
+		if _, err := Begin(t.Context(), path, options, ""); !errors.Is(err, journal.ErrDamaged) {
+			t.Errorf("to begin anew is answered with %v", err)
+		}
+		if now, err := os.ReadFile(path); err != nil || !bytes.Equal(now, content) {
+			t.Errorf("the file was touched: %v", err)
+		}
+		store, salvaged, err := OpenOrSalvage(t.Context(), path, options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		mustClose(t, store)
+		if salvaged == nil {
+			t.Error("it was not taken for a damaged journal")
+		}
+	})
+}
+
+func TestNoJournalIsSetAsideThatMayBeThisClusters(t *testing.T) {
+	bound, fresh, directory := newPath(t), newPath(t), t.TempDir()
+	content := ofCluster(t, bound, "c1")
+	mustClose(t, mustOpen(t, fresh, Options{}))
+	for name, test := range map[string]struct{ path, cluster string }{
+		"one of this cluster":              {bound, "c1"},
+		"when this cluster is not known":   {bound, ""},
+		"one that is of no cluster yet":    {fresh, "c1"},
+		"a directory, which is no file":    {directory, "c1"},
+		"where there is nothing":           {newPath(t), "c1"},
+		"one that another process has now": {locked(t), "c2"},
+	} {
+		if replaced, err := Begin(t.Context(), test.path, inPod(time.Now()), test.cluster); err == nil {
+			t.Errorf("%s was set aside: %+v", name, replaced)
+		}
+	}
+	if now, err := os.ReadFile(bound); err != nil || !bytes.Equal(now, content) {
+		t.Errorf("the journal of this cluster was touched: %v", err)
+	}
+}
+
+// locked is the path of a journal of cluster c1 that is open.
+func locked(t *testing.T) string {
+	t.Helper()
+	path := newPath(t)
+	ofCluster(t, path, "c1")
+	mustOpen(t, path, Options{})
+	return path
+}
+
+func TestOnlyTheNewestThreeFilesThatWereSetAsideStay(t *testing.T) {
+	path := newPath(t)
+	bystanders := []string{damagedSuffix + "20260101T000000Z", ".of-cluster-mine", ".not-a-journal-20260101T000000Z.txt"}
+	if err := os.MkdirAll(filepath.Dir(path), directoryMode); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range bystanders {
+		if err := os.WriteFile(path+name, nil, fileMode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var all []string
+	for i := range 5 {
+		ofCluster(t, path, fmt.Sprint("c", i))
+		// The clock of the last one is wrong: what was set aside now stays all the same.
+		now := time.Date(2026, 5, 1+i, 0, 0, 0, 0, time.UTC)
+		if i == 4 {
+			now = time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
+		}
+		replaced, err := Begin(t.Context(), path, inPod(now), "here")
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, filepath.Base(replaced.File))
+	}
+	var left []string
+	for _, name := range beside(t, path) {
+		if strings.Contains(name, ".of-cluster-c") {
+			left = append(left, name)
+		}
+	}
+	slices.Sort(left)
+	if want := []string{all[2], all[3], all[4]}; !slices.Equal(left, want) {
+		t.Errorf("left are %q, want %q", left, want)
+	}
+	for _, name := range bystanders {
+		if _, err := os.Stat(path + name); err != nil {
+			t.Errorf("%s is gone: %v", name, err)
+		}
+	}
+}

@@ -1,0 +1,192 @@
+package bolt
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/replicatedhq/ekco/journal"
+)
+
+func init() {
+	children["panic"] = func([]string) int { panic("a page makes no sense") }
+	children["panic-beside"] = panicBeside
+	children["own-group"] = ownGroup
+}
+
+// panicBeside panics where nobody can recover, as bbolt's own check may.
+func panicBeside([]string) int {
+	go func() { panic("a page makes no sense") }()
+	select {}
+}
+
+// ownGroup answers that the file is sound if a signal to the process group of its
+// parent would not reach it.
+func ownGroup(arguments []string) int {
+	if syscall.Getpgrp() != os.Getpid() {
+		return 1
+	}
+	return Child(arguments, os.Stdout, os.Stderr)
+}
+
+func shell(script string) []string { return []string{"/bin/sh", "-c", script} }
+
+func self(child string) []string { return []string{"/proc/self/exe", child} }
+
+// left returns the content of every file in the journal's directory but the lock.
+func left(t *testing.T, path string) map[string]string {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(filepath.Dir(path), "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := make(map[string]string)
+	for _, name := range names {
+		content, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[name] = string(content)
+	}
+	delete(files, path+lockSuffix)
+	return files
+}
+
+func TestAVerifierThatIsKilledOrGivesUpSaysNothingAboutTheJournal(t *testing.T) {
+	for name, child := range map[string][]string{
+		"killed by Ctrl-C":              shell("kill -INT $$"),
+		"killed by the kernel":          shell("kill -KILL $$"),
+		"asked to stop":                 shell("kill -TERM $$"),
+		"aborted":                       shell("kill -ABRT $$"),
+		"cannot read":                   shell("echo input/output error >&2; exit 1"),
+		"out of memory":                 shell("echo 'fatal error: runtime: out of memory' >&2; exit 2"),
+		"asked for what it cannot do":   shell("echo usage >&2; exit 2"),
+		"without an answer":             shell("exit 0"),
+		"with half an answer":           shell(`printf '{"report":{"pa'`),
+		"with an error of another kind": shell(`echo '{"problem":"read page 7: input/output error"}'`),
+		"that cannot be started":        {"/no/such/program"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := newPath(t)
+			store := mustOpen(t, path, Options{})
+			mustAppend(t, store, observedMany("a", 100)...)
+			mustClose(t, store)
+			before := left(t, path)
+			store, salvaged, err := OpenOrSalvage(t.Context(), path, Options{Child: child})
+			if !errors.Is(err, journal.ErrUnverified) || errors.Is(err, journal.ErrDamaged) || store != nil || salvaged != nil {
+				t.Errorf("opened %v, salvaged %v: %v", store, salvaged, err)
+			}
+			if after := left(t, path); len(after) != 1 || after[path] != before[path] {
+				t.Error("the journal was touched")
+			}
+			mustClose(t, mustOpen(t, path, inChild())) // and is free
+		})
+	}
+}
+
+func TestAVerifierThatDiesOfTheFileMeansDamage(t *testing.T) {
+	for name, child := range map[string][]string{
+		"a fault":                     shell("echo rotten >&2; kill -SEGV $$"),
+		"a page that cannot be had":   shell("kill -BUS $$"),
+		"a panic":                     self("panic"),
+		"a panic where nobody can be": self("panic-beside"),
+		"a fault of a Go program":     shell("echo 'unexpected fault address 0x7f' >&2; echo 'fatal error: fault' >&2; exit 2"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := newPath(t)
+			mustClose(t, mustOpen(t, path, Options{}))
+			if _, err := Open(t.Context(), path, Options{Child: child}); !errors.Is(err, journal.ErrDamaged) {
+				t.Errorf("open: %v", err)
+			}
+		})
+	}
+}
+
+func TestAVerifierThatHangsIsEndedAndSaysNothingAboutTheJournal(t *testing.T) {
+	begin := time.Now()
+	err := runFor(t.Context(), 50*time.Millisecond, shell("exec sleep 600"), io.Discard)
+	if err == nil || finding(err) || !strings.Contains(err.Error(), "did not end within 50ms") {
+		t.Errorf("a verifier that hangs: %v", err)
+	}
+	if took := time.Since(begin); took > time.Minute {
+		t.Errorf("it was ended after %s", took)
+	}
+	if small, large := limitFor(1<<20), limitFor(1<<30); large-small < time.Minute {
+		t.Errorf("a large file gets %s, a small one %s", large, small)
+	}
+}
+
+func TestAnOpenThatIsBrokenOffSaysNothingAboutTheJournal(t *testing.T) {
+	path := newPath(t)
+	mustClose(t, mustOpen(t, path, Options{}))
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	_, _, err := OpenOrSalvage(ctx, path, Options{Child: shell("exec sleep 600")})
+	if !errors.Is(err, context.DeadlineExceeded) || finding(err) {
+		t.Errorf("open: %v", err)
+	}
+	if len(left(t, path)) != 1 {
+		t.Error("the journal was touched")
+	}
+}
+
+func TestASignalToTheProcessGroupDoesNotReachAVerifier(t *testing.T) {
+	path := newPath(t)
+	mustClose(t, mustOpen(t, path, Options{}))
+	mustClose(t, mustOpen(t, path, Options{Child: self("own-group")}))
+}
+
+func TestASalvageThatIsKilledIsNotTakenForAllThatIsLeft(t *testing.T) {
+	content, _, _ := damageJournal(t)
+	content[strings.LastIndex(string(content), `"seq":1199,`)+30] ^= 1
+	path := filepath.Join(t.TempDir(), "journal.db")
+	if err := os.WriteFile(path, content, fileMode); err != nil {
+		t.Fatal(err)
+	}
+	for name, end := range map[string]string{"killed": "kill -KILL $$", "cannot read on": "exit 1"} {
+		t.Run(name, func(t *testing.T) {
+			exe, err := os.Executable()
+			if err != nil {
+				t.Fatal(err)
+			}
+			// The child that salvages gives the first 300 lines, and ends.
+			half := []string{"/bin/sh", "-c", `if [ "$1" = salvage ]; then "$0" ` + childArgument + ` "$@" | head -n 300; ` + end +
+				`; fi; exec "$0" ` + childArgument + ` "$@"`, exe}
+			store, salvaged, err := OpenOrSalvage(t.Context(), path, Options{Child: half})
+			if !errors.Is(err, journal.ErrUnverified) || store != nil || salvaged != nil {
+				t.Fatalf("opened %v, salvaged %+v: %v", store, salvaged, err)
+			}
+			if files := left(t, path); len(files) != 1 || !bytes.Equal([]byte(files[path]), content) {
+				t.Errorf("the damaged file was touched, or something left beside it")
+			}
+		})
+	}
+	store, salvaged, err := OpenOrSalvage(t.Context(), path, inChild())
+	if err != nil || salvaged == nil || salvaged.LastSeq != 1198 {
+		t.Fatalf("salvaged %+v: %v", salvaged, err)
+	}
+	mustClose(t, store)
+}
+
+func TestACheckThatIsKilledDoesNotFindDamage(t *testing.T) {
+	path := newPath(t)
+	mustClose(t, mustOpen(t, path, Options{}))
+	if _, err := VerifyIn(t.Context(), shell("kill -KILL $$"), path); !errors.Is(err, journal.ErrUnverified) || finding(err) {
+		t.Errorf("a check that is killed: %v", err)
+	}
+	if report, err := VerifyIn(t.Context(), self(childArgument), path); err != nil || report.Events != 1 {
+		t.Errorf("a check that comes to its end: %+v, %v", report, err)
+	}
+	store := mustOpen(t, path, Options{})
+	if _, err := VerifyIn(t.Context(), self(childArgument), path); !errors.Is(err, journal.ErrLocked) {
+		t.Errorf("a check of a journal in use: %v", err)
+	}
+	mustClose(t, store)
+}

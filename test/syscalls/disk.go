@@ -1,0 +1,113 @@
+package syscalls
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// Disk is what a power cut would take back: it knows which files and directories
+// have changes that were not synced.
+type Disk struct {
+	mu       sync.Mutex
+	unsynced map[string]bool
+	// sizes are those of files when they were last synced.
+	sizes map[string]int64
+	calls []string
+	// wrong are names that were given to what was not on disk.
+	wrong []string
+	fails func(Call) bool
+}
+
+// WatchDisk begins to watch this process.
+func WatchDisk() (*Disk, error) {
+	d := &Disk{unsynced: make(map[string]bool), sizes: make(map[string]int64)}
+	return d, Watch(d.see)
+}
+
+func (d *Disk) see(call Call) unix.Errno {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if text := call.String(); len(d.calls) == 0 || d.calls[len(d.calls)-1] != text {
+		d.calls = append(d.calls, text)
+	}
+	if d.fails != nil && d.fails(call) {
+		return unix.EIO
+	}
+	switch call.Name {
+	case "pwrite", "ftruncate":
+		d.unsynced[call.Path] = true
+	case "fsync":
+		delete(d.unsynced, call.Path)
+		d.sizes[call.Path] = sizeOf(call.Path)
+	case "rename":
+		if d.unsynced[call.Path] || d.sizes[call.Path] != sizeOf(call.Path) {
+			d.wrong = append(d.wrong, call.String())
+		}
+		delete(d.unsynced, call.Path)
+		d.unsynced[filepath.Dir(call.To)] = true
+	case "link":
+		d.unsynced[filepath.Dir(call.To)] = true
+	}
+	return 0
+}
+
+// sizeOf returns -1 for what is not there.
+func sizeOf(path string) int64 {
+	info, err := os.Stat(path)
+	if err != nil {
+		return -1
+	}
+	return info.Size()
+}
+
+// Fail lets the calls fail that are named so; nil ends that.
+func (d *Disk) Fail(named func(Call) bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.fails = named
+}
+
+// During returns the calls that f makes, those that repeat each other once. It is an
+// error if f leaves anything that a power cut could take back, other than in a file
+// that says who holds a lock.
+func (d *Disk) During(f func() error) ([]string, error) {
+	d.mu.Lock()
+	d.calls = nil
+	d.mu.Unlock()
+	if err := f(); err != nil {
+		return nil, err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, path := range slices.Sorted(maps.Keys(d.unsynced)) {
+		if !strings.HasSuffix(path, ".lock") && sizeOf(path) >= 0 {
+			return d.calls, fmt.Errorf("%s is not synced after\n%s", path, strings.Join(d.calls, "\n"))
+		}
+	}
+	if len(d.wrong) > 0 {
+		return d.calls, fmt.Errorf("what was not synced got a name: %s", d.wrong)
+	}
+	return d.calls, nil
+}
+
+// InThatOrder returns an error unless calls that begin like those wanted are among
+// those made, in that order.
+func InThatOrder(made []string, want ...string) error {
+	left := want
+	for _, call := range made {
+		if len(left) > 0 && strings.HasPrefix(call, left[0]) {
+			left = left[1:]
+		}
+	}
+	if len(left) > 0 {
+		return fmt.Errorf("no %q in its place: want %q among\n%s", left[0], want, strings.Join(made, "\n"))
+	}
+	return nil
+}

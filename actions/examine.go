@@ -133,16 +133,22 @@ func (r *Runner) ask(ctx context.Context, preflight Preflight, record journal.Ac
 
 // gravest returns the answer that decides: the first abandon, else the first
 // hold, else a pass. A warning holds an automatic action.
-func gravest(checks []Check, manual bool) Check {
+func gravest(checks []Check, record journal.ActionRecord) Check {
 	decisive := Check{Verdict: Pass()}
 	for _, check := range checks {
 		switch kind := check.Verdict.Kind; {
 		case kind == VerdictAbandon:
 			return check
-		case kind == VerdictPass, kind == VerdictWarn && manual:
+		case kind == VerdictPass, kind == VerdictWarn && warnsOnly(check.Preflight, record):
 		case decisive.Verdict.Kind == VerdictPass:
 			decisive = Check{check.Preflight, check.Verdict.held()}
 		}
 	}
 	return decisive
+}
+
+// warnsOnly reports whether an action goes on though the preflight warns: a person
+// stands behind it. One that only joined did so against policy, and nothing else.
+func warnsOnly(preflight string, record journal.ActionRecord) bool {
+	return record.Request.Manual || (record.Joined && isPolicy(preflight))
 }

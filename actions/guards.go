@@ -21,7 +21,7 @@ func PurgePolicy() []string {
 // SafeMode stops also what a person asked for.
 func StandingPolicy(record journal.ActionRecord) []string {
 	rules := []string{"SafeMode"}
-	if record.Request.Manual {
+	if record.ByPerson() {
 		return rules
 	}
 	return append(rules, PurgePolicy()...)

@@ -46,6 +46,73 @@ func TestEveryRuleOfPolicyStopsAnAutomaticActionBetweenAnyTwoSteps(t *testing.T)
 	}
 }
 
+// warned has a rule answer a person with a warning and EKCO with a hold, as fsm does.
+type warned struct{ by *dial }
+
+func (w warned) Check(ctx context.Context, record journal.ActionRecord) actions.Verdict {
+	verdict := w.by.Check(ctx, record)
+	if verdict.Kind == actions.VerdictHold && record.ByPerson() {
+		return actions.Warn(verdict.Reason)
+	}
+	return verdict
+}
+
+func TestPolicyWarnsWhereItHeldOnceAPersonHasJoined(t *testing.T) {
+	for name, restarted := range map[string]bool{"while it runs": false, "and EKCO restarts": true} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, w *world) {
+				dials, preflights := rules()
+				dials["StormBrake"].turn(actions.Hold("half the nodes are away"))
+				preflights["StormBrake"] = warned{dials["StormBrake"]}
+				held := step("a")
+				held.Preflights = []string{"StormBrake"}
+				k := &script{steps: []journal.PlannedStep{held}}
+				w.requestTest()
+				cfg := withPreflights(w.config(k.kinds()), preflights)
+				r := w.start(cfg)
+				letPass(6 * time.Hour)
+				if len(k.calls()) != 0 {
+					t.Fatalf("did %q though policy is against it", k.calls())
+				}
+				if restarted {
+					r.halt()
+				}
+				w.append("cli:me@here", journal.ActionJoined{Reason: "its rack is wanted"}, journal.TypeActionJoined)
+				if restarted {
+					r = w.start(cfg)
+				} else {
+					r.signals <- actions.SignalJoin
+				}
+				if took := r.end(); took > time.Second {
+					t.Errorf("it went on after %s", took)
+				}
+				if !slices.Contains(k.calls(), "a") || w.count("warned") != 1 {
+					t.Errorf("did %q; %q", k.calls(), w.story())
+				}
+			})
+		})
+	}
+}
+
+// What else warns holds what EKCO began by itself, also once a person has joined.
+func TestWhoJoinsLiftsNothingButPolicy(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		_, preflights := rules()
+		preflights["CephHealthy"] = always(actions.Warn("Ceph recovers"))
+		held := step("a")
+		held.Preflights = []string{"CephHealthy"}
+		k := &script{steps: []journal.PlannedStep{held}}
+		w.requestTest()
+		w.append("cli:me@here", journal.ActionJoined{}, journal.TypeActionJoined)
+		r := w.start(withPreflights(w.config(k.kinds()), preflights))
+		letPass(time.Hour)
+		if len(k.calls()) != 0 {
+			t.Errorf("did %q", k.calls())
+		}
+		r.halt()
+	})
+}
+
 func TestOfPolicyOnlySafeModeIsAskedBeforeThePlainStepsOfAPersonsAction(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		dials, preflights := rules()

@@ -22,7 +22,12 @@ func (a *run) heedWaiting(signals <-chan Signal) error {
 
 // heed acts on what others did.
 func (a *run) heed(signal Signal) error {
-	if signal == SignalRecheck {
+	switch signal {
+	case SignalJoin:
+		a.record.Joined, a.shared = true, nil
+		a.recheck()
+		return nil
+	case SignalRecheck:
 		a.recheck()
 		return nil
 	}

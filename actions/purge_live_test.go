@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -114,18 +115,17 @@ func TestACancelBeforeTheStopRestoresTheEntryAndMarksTheOSDsIn(t *testing.T) {
 				s.rook.EditNode("w1", anEntry)
 				s.reconcile = 20 * time.Second
 				s.runs(5 * time.Second)
-				reacts, cancelled := s.rook.AfterEffect, false
-				var r *running
+				var once sync.Once
+				reacts, r := s.rook.AfterEffect, s.ready()
 				cancel := func(effect string) {
-					if strings.HasPrefix(effect, after) && !cancelled {
-						cancelled = true
-						s.cancelBy(r)
+					if strings.HasPrefix(effect, after) {
+						once.Do(func() { s.cancelBy(r) })
 					}
 				}
 				s.ceph.AfterEffect = cancel
 				s.rook.AfterEffect = func(effect string) { reacts(effect); cancel(effect) }
 				s.ask(live)
-				r = s.start(s.cfg())
+				r.begin(s.cfg(), s.record())
 				r.end()
 				if s.lastLine() != "ended cancelled changed my mind" {
 					t.Errorf("it ended: %s", s.lastLine())

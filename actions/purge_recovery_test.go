@@ -3,6 +3,7 @@ package actions_test
 import (
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -28,8 +29,11 @@ func TestAnAutomaticPurgeOfOneOfThreeHostsWithThreeCopiesIsNotHeldForEver(t *tes
 			inWhole(t, func(t *testing.T, s *whole) {
 				s.wait = wait
 				s.ceph.AddPool("replicapool", 3, 2)
+				var mu sync.Mutex // two OSDs are purged side by side
 				var out, purged time.Time
 				s.ceph.AfterEffect = func(effect string) {
+					mu.Lock()
+					defer mu.Unlock()
 					switch {
 					case strings.HasPrefix(effect, "osd-out"):
 						out = time.Now()

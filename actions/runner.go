@@ -59,6 +59,8 @@ const (
 	SignalCancel Signal = iota + 1
 	// SignalRetry: action.retried was appended.
 	SignalRetry
+	// SignalJoin: action.joined was appended.
+	SignalJoin
 	// SignalRecheck: what the action may wait for has changed. What is held, by a
 	// preflight or because it cannot be planned, is looked at again at once. Steps
 	// that failed keep their rest, and an action that is not held goes on as it

@@ -53,12 +53,12 @@ func TestACancelTakesBackWhatWasBegunTheNewestFirst(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		k := undoable()
 		w.requestTest()
-		var r *running
+		r := w.ready()
 		k.during("c", func() {
 			w.cancelBy(r)
 			<-time.After(time.Second)
 		})
-		r = w.start(w.config(k.kinds()))
+		r.begin(w.config(k.kinds()), w.record())
 		r.end()
 		w.wantStory("requested", "planned 4", "started a #1", "done a #1", "started b #1", "done b #1", "started c #1", "cancelling",
 			"done c #1", "started undo b #1", "done undo b #1", "started undo a #1", "done undo a #1", "ended cancelled changed my mind")
@@ -106,12 +106,12 @@ func TestPastItsPointOfNoReturnNothingIsTakenBack(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		k := undoable()
 		w.requestTest()
-		var r *running
+		r := w.ready()
 		k.during("last", func() {
 			r.signals <- actions.SignalCancel
 			<-time.After(time.Second)
 		})
-		r = w.start(w.config(k.kinds()))
+		r.begin(w.config(k.kinds()), w.record())
 		r.end()
 		if w.count("started undo") != 0 || w.lastLine() != "ended done" {
 			t.Errorf("the journal says %q", w.story())
@@ -158,7 +158,7 @@ func TestWhatCannotBeTakenBackStallsAndARetryGoesOn(t *testing.T) {
 		var broken sync.Map
 		broken.Store("undo b", true)
 		w.requestTest()
-		var r *running
+		r := w.ready()
 		k.do = func(_ context.Context, id string) error {
 			if id == "c" {
 				w.cancelBy(r)
@@ -173,7 +173,7 @@ func TestWhatCannotBeTakenBackStallsAndARetryGoesOn(t *testing.T) {
 			_, is := broken.Load(id)
 			return !is && slices.Contains(k.calls(), id), nil
 		}
-		r = w.start(w.config(k.kinds()))
+		r.begin(w.config(k.kinds()), w.record())
 		letPass(5 * time.Hour)
 		record := w.record()
 		if record.Stalled == nil || record.Stalled.Step != "undo b" || record.Status != "Stalled" || !record.Undoing() {
@@ -200,12 +200,12 @@ func TestWhatIsTakenBackHasPreflightsOfItsOwn(t *testing.T) {
 		k.undo[1].Preflights = []string{"X"}
 		guard := answering(actions.Hold("no answer"))
 		w.requestTest()
-		var r *running
+		r := w.ready()
 		k.during("c", func() {
 			w.cancelBy(r)
 			<-time.After(time.Second)
 		})
-		r = w.start(w.guardedBy(k, guard))
+		r.begin(w.guardedBy(k, guard), w.record())
 		letPass(time.Hour)
 		if hold := w.record().Holds["undo b"]; hold.Preflight != "X" || w.count("started undo") != 0 {
 			t.Errorf("held by %+v; %q", hold, w.story())
@@ -315,13 +315,13 @@ func TestWhatIsTakenBackIsGuardedByTheMirrorToo(t *testing.T) {
 		mirrored := answering(actions.Pass())
 		cfg.Preflights[actions.Mirrored] = mirrored
 		w.requestTest()
-		var r *running
+		r := w.ready()
 		k.during("c", func() {
 			mirrored.turn(actions.Hold("another EKCO is at it"))
 			w.cancelBy(r)
 			<-time.After(time.Second)
 		})
-		r = w.start(cfg)
+		r.begin(cfg, w.record())
 		letPass(time.Hour)
 		if held := fmt.Sprint(w.record().Holds); !strings.Contains(held, "another EKCO") || w.count("started undo") != 0 {
 			t.Errorf("held by %s; %q", held, w.story())

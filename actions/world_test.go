@@ -248,14 +248,24 @@ type running struct {
 // start runs the folded action in a goroutine.
 func (w *world) start(cfg actions.Config) *running {
 	w.t.Helper()
-	ctx, stop := context.WithCancel(w.t.Context())
-	r := &running{t: w.t, signals: make(chan actions.Signal, 1), stop: stop, ended: make(chan struct{})}
-	record := w.record()
+	r := w.ready()
+	r.begin(cfg, w.record())
+	return r
+}
+
+// ready returns a Run that has not begun, for steps that signal their own.
+func (w *world) ready() *running {
+	return &running{t: w.t, signals: make(chan actions.Signal, 1), ended: make(chan struct{})}
+}
+
+// begin runs the action in a goroutine.
+func (r *running) begin(cfg actions.Config, record journal.ActionRecord) {
+	ctx, stop := context.WithCancel(r.t.Context())
+	r.stop = stop
 	go func() {
 		defer close(r.ended)
 		r.err = actions.NewRunner(cfg).Run(ctx, record, r.signals)
 	}()
-	return r
 }
 
 // wait waits for the end of the Run, a day of the bubble's time at most.

@@ -59,7 +59,7 @@ func (s *State) foldAction(e journal.Event, payload journal.Payload) {
 	case *journal.ActionWarned:
 		s.foldWarned(e, p)
 	case *journal.ActionJoined:
-		// kept in the journal only
+		rec.Joined = true
 	}
 }
 

@@ -18,7 +18,7 @@ type CheckResult struct {
 }
 
 // CheckRule asks one rule whether the action may take its next step. What
-// holds an automatic action is a warning to a person's, except SafeMode and
+// holds an automatic action is a warning to one that a person asked for or joined, except SafeMode and
 // OneAtATime, which hold both; Settling concerns automatic actions only. A rule
 // that is not known holds, and so does one about a node that is not known.
 func CheckRule(s *State, p Policy, now time.Time, name string, rec journal.ActionRecord) CheckResult {
@@ -39,7 +39,7 @@ func CheckRule(s *State, p Policy, now time.Time, name string, rec journal.Actio
 		case n == nil && !rule.cluster:
 			result = result.and(unknownTo(rec))
 		case rule.refuses(v, n):
-			result = result.and(severity(rule, v, n, rec.Request.Manual))
+			result = result.and(severity(rule, v, n, rec.ByPerson()))
 		}
 	}
 	if !known {
@@ -51,7 +51,7 @@ func CheckRule(s *State, p Policy, now time.Time, name string, rec journal.Actio
 // unknownTo is the answer of a rule about a node that has no machine. A person may
 // ask for a node that EKCO never saw, and is told so.
 func unknownTo(rec journal.ActionRecord) CheckResult {
-	if rec.Request.Manual {
+	if rec.ByPerson() {
 		return CheckResult{}
 	}
 	return CheckResult{Hold: true, Reason: fmt.Sprintf(
@@ -67,11 +67,11 @@ func (c CheckResult) and(other CheckResult) CheckResult {
 	return CheckResult{Warn: c.Warn || other.Warn, Hold: c.Hold || other.Hold, Reason: cmp.Or(other.Reason, c.Reason)}
 }
 
-func severity(r rule, v *view, n *Node, manual bool) CheckResult {
+func severity(r rule, v *view, n *Node, byPerson bool) CheckResult {
 	switch {
-	case manual && r.name == RuleSettling:
+	case byPerson && r.name == RuleSettling:
 		return CheckResult{}
-	case manual && r.name != RuleSafeMode:
+	case byPerson && r.name != RuleSafeMode:
 		return CheckResult{Warn: true, Reason: r.reason(v, n)}
 	}
 	return CheckResult{Hold: true, Reason: r.why(v, n)}
@@ -106,7 +106,7 @@ func blocks(other, rec *journal.ActionRecord) bool {
 		// Its effect may be happening, whatever its status.
 	case other.Stalled != nil || other.Unreadable != "" || other.Cancelling != nil || deferred(other):
 		return false
-	case rec.Request.Manual && !other.Request.Manual && len(other.Holds) > 0 && (len(other.Steps) == 0 || heldByPolicy(other)):
+	case rec.ByPerson() && !other.ByPerson() && len(other.Holds) > 0 && (len(other.Steps) == 0 || heldByPolicy(other)):
 		return false
 	}
 	return turnOrder(other, rec) < 0

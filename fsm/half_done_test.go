@@ -50,6 +50,40 @@ func TestAHalfDonePurgeThatOnlyPolicyHoldsKeepsNoPersonOut(t *testing.T) {
 	}
 }
 
+func TestAHalfDonePurgeThatAPersonJoinsIsHeldByPolicyNoMore(t *testing.T) {
+	w, id := halfDone(t)
+	for _, name := range []string{"x0", "x1", "x2", "x3", "x4", "x5", "x6", "x7", "x8", "p1"} {
+		w.lose(name)
+	}
+	w.p.PurgeDeadNodes = false
+	w.decide()
+	ask := func() CheckResult { return CheckRule(w.s, w.p, w.now, RuleStormBrake, *w.s.Actions[id]) }
+	if got := ask(); !got.Hold {
+		t.Fatalf("before anybody joined: %+v", got)
+	}
+	joined := w.mustAdmit(Request{Kind: journal.ActionPurgeNode, Node: "w1", UID: w.s.Actions[id].Subject.UID, Actor: "cli:root@p1", Force: true})
+	if !joined.Resumed || joined.Action != id {
+		t.Fatalf("admitted %+v, want %s resumed", joined, id)
+	}
+	if got := ask(); got.Hold || !got.Warn {
+		t.Errorf("joined by a person: %+v, want a warning", got)
+	}
+}
+
+func TestAPurgeThatAPersonJoinedIsNotCancelledBecauseItsSettingIsOff(t *testing.T) {
+	w := due(t, "w1")
+	w.decide()
+	id := w.open(journal.ActionPurgeNode, "w1")
+	w.plan(id)
+	w.startStep(id, "look")
+	w.mustAdmit(Request{Kind: journal.ActionPurgeNode, Node: "w1", Actor: "cli:root@p1"})
+	w.p.PurgeDeadNodes = false
+	w.decide()
+	if rec := w.s.Actions[id]; rec == nil || rec.Cancelling != nil {
+		t.Errorf("the purge is %+v", rec)
+	}
+}
+
 // The Node object is gone, so its label cannot be removed any more.
 func TestAHalfDonePurgeOfAGoneNodeDoesNotWaitForALabelOfIt(t *testing.T) {
 	w := due(t, "w1")

@@ -16,7 +16,7 @@ func (s *State) noteOutlived(n *Node, former time.Time) {
 	}
 	for _, id := range sortedKeys(s.Actions) {
 		rec := s.Actions[id]
-		if rec.Subject.UID == n.UID && !rec.Request.Manual && !slices.Contains(n.Outlived, id) {
+		if rec.Subject.UID == n.UID && !rec.ByPerson() && !slices.Contains(n.Outlived, id) {
 			n.Outlived = append(n.Outlived, id)
 		}
 	}
@@ -32,7 +32,7 @@ func (n *Node) forgetOutlived(action string) {
 // own, which are not the operator's.
 func (p Policy) switchedOff(rec *journal.ActionRecord) string {
 	switch {
-	case p.Passive, rec.Request.Manual, rec.PastNoReturn, rec.Unreadable != "":
+	case p.Passive, rec.ByPerson(), rec.PastNoReturn, rec.Unreadable != "":
 		return ""
 	case rec.Kind == journal.ActionClearNode && !p.ClearDeadNodes:
 		return "clear_dead_nodes is off"

@@ -36,7 +36,7 @@ func (n *Node) noteVain(e journal.Event, rec *journal.ActionRecord, ended *journ
 	case journal.OutcomeDone:
 		n.Vain = nil
 	case journal.OutcomeAbandoned, journal.OutcomeSuperseded:
-		if rec.Cancelling != nil || rec.Request.Manual {
+		if rec.Cancelling != nil || rec.ByPerson() {
 			return
 		}
 		times := 1

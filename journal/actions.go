@@ -190,8 +190,8 @@ type ActionRetried struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// ActionJoined says that somebody asked for what an open action of another does
-// already. It changes nothing but who is known to have wanted it, and why.
+// ActionJoined says that a person asked for what an open action of another does
+// already. It sets [ActionRecord.Joined].
 type ActionJoined struct {
 	Reason string `json:"reason,omitempty"`
 }
@@ -250,6 +250,9 @@ type ActionRecord struct {
 	Holds map[string]ActionHeld `json:"holds,omitempty"`
 	// Left holds why things that the plan would remove are left alone, by name.
 	Left map[string]string `json:"left,omitempty"`
+	// Joined is set once a person asked for what EKCO had begun by itself: policy
+	// warns then where it held.
+	Joined bool `json:"joined,omitempty"`
 	// Stalled is set while the retry budget is spent.
 	Stalled *ActionStalled `json:"stalled,omitempty"`
 	// Cancelling is set once somebody, or the node's return, asked it to stop.
@@ -278,6 +281,10 @@ type StepRecord struct {
 	// effect may or may not have happened.
 	Open bool `json:"open,omitempty"`
 }
+
+// ByPerson reports whether a person stands behind the action: policy, which keeps
+// EKCO from acting by itself, is a warning to it.
+func (r ActionRecord) ByPerson() bool { return r.Request.Manual || r.Joined }
 
 // Deferred returns a hold and true when an action is done but for steps that
 // may wait for as long as it takes, and do wait now. Such an action stands in

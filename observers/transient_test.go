@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -113,8 +114,11 @@ var faults = map[string]fault{
 // disturb has calls meet some of a few faults.
 func (b *bench) disturb(rng *rand.Rand, few []string) {
 	often := 0.3 + 0.6*rng.Float64()
+	var mu sync.Mutex // calls meet their faults side by side
 	b.set(func() {
 		b.fault = func(string) fault {
+			mu.Lock()
+			defer mu.Unlock()
 			if rng.Float64() > often {
 				return fault{}
 			}

@@ -123,6 +123,8 @@ func (r *Ring) signalWorkers(event journal.Event) {
 		r.signal(event.Action, actions.SignalCancel)
 	case journal.TypeActionRetried:
 		r.signal(event.Action, actions.SignalRetry)
+	case journal.TypeActionJoined:
+		r.signal(event.Action, actions.SignalJoin)
 	case journal.TypeActionWarned:
 		// It may be the answer that the action waits for.
 		r.signal(event.Action, actions.SignalRecheck)

@@ -30,6 +30,15 @@ func TestAnAnsweredWarningHasItsActionLookAgainAndNoOther(t *testing.T) {
 	}
 }
 
+func TestAnActionIsToldThatAPersonJoinedIt(t *testing.T) {
+	asked := &worker{signals: make(chan actions.Signal, 1)}
+	r := &Ring{workers: map[string]*worker{"purge-w1-1": asked}}
+	r.signalWorkers(journal.Event{Type: journal.TypeActionJoined, Action: "purge-w1-1"})
+	if len(asked.signals) != 1 || <-asked.signals != actions.SignalJoin {
+		t.Error("it was not told")
+	}
+}
+
 // purgeWaits leaves a purge of worker-2 waiting that a person asked for, and
 // returns its id.
 func (w *world) purgeWaits(in *incarnation, want journal.ActionStatus) string {

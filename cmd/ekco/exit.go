@@ -7,9 +7,9 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/replicatedhq/ekco/internal/api"
+	"github.com/replicatedhq/ekco/cmd/internal/api"
+	"github.com/replicatedhq/ekco/cmd/internal/view"
 	"github.com/replicatedhq/ekco/internal/config"
-	"github.com/replicatedhq/ekco/internal/view"
 )
 
 // Exit codes.

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/replicatedhq/ekco/cmd/internal/api"
+	"github.com/replicatedhq/ekco/cmd/internal/view"
 	"github.com/replicatedhq/ekco/fsm"
-	"github.com/replicatedhq/ekco/internal/api"
-	"github.com/replicatedhq/ekco/internal/view"
 	"github.com/replicatedhq/ekco/journal"
 )
 

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/replicatedhq/ekco/internal/api"
+	"github.com/replicatedhq/ekco/cmd/internal/api"
 	"github.com/replicatedhq/ekco/journal"
 	"github.com/replicatedhq/ekco/test/syscalls"
 )

@@ -8,11 +8,11 @@ import (
 	"os"
 	"time"
 
-	"github.com/replicatedhq/ekco/internal/api"
-	"github.com/replicatedhq/ekco/internal/api/offline"
+	"github.com/replicatedhq/ekco/cmd/internal/api"
+	"github.com/replicatedhq/ekco/cmd/internal/api/offline"
+	"github.com/replicatedhq/ekco/cmd/internal/ring"
 	"github.com/replicatedhq/ekco/internal/clock"
 	"github.com/replicatedhq/ekco/internal/config"
-	"github.com/replicatedhq/ekco/internal/ring"
 	"github.com/replicatedhq/ekco/journal/bolt"
 )
 

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/replicatedhq/ekco/internal/api"
+	"github.com/replicatedhq/ekco/cmd/internal/api"
 	"github.com/replicatedhq/ekco/internal/config"
 )
 

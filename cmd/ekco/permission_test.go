@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/replicatedhq/ekco/internal/api"
+	"github.com/replicatedhq/ekco/cmd/internal/api"
 )
 
 // asNobody runs f without the right to the files in dir, also where the tests

@@ -11,10 +11,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/replicatedhq/ekco/cmd/internal/api"
+	"github.com/replicatedhq/ekco/cmd/internal/view"
 	"github.com/replicatedhq/ekco/fsm"
-	"github.com/replicatedhq/ekco/internal/api"
 	"github.com/replicatedhq/ekco/internal/config"
-	"github.com/replicatedhq/ekco/internal/view"
 	"github.com/replicatedhq/ekco/journal"
 )
 

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/replicatedhq/ekco/internal/api"
+	"github.com/replicatedhq/ekco/cmd/internal/api"
 	"github.com/replicatedhq/ekco/internal/ceph"
 	"github.com/replicatedhq/ekco/internal/config"
 	"github.com/replicatedhq/ekco/internal/etcd"

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/replicatedhq/ekco/internal/api"
-	"github.com/replicatedhq/ekco/internal/api/offline"
+	"github.com/replicatedhq/ekco/cmd/internal/api"
+	"github.com/replicatedhq/ekco/cmd/internal/api/offline"
 	"github.com/replicatedhq/ekco/internal/config"
 	"github.com/replicatedhq/ekco/journal"
 )

@@ -6,7 +6,7 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/replicatedhq/ekco/internal/api"
+	"github.com/replicatedhq/ekco/cmd/internal/api"
 	"github.com/replicatedhq/ekco/internal/config"
 	"github.com/replicatedhq/ekco/journal"
 )

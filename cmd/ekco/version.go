@@ -5,8 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/replicatedhq/ekco/cmd/internal/view"
 	"github.com/replicatedhq/ekco/internal/version"
-	"github.com/replicatedhq/ekco/internal/view"
 )
 
 func newVersionCommand(a *app) *cobra.Command {

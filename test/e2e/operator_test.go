@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"github.com/replicatedhq/ekco/fsm"
-	"github.com/replicatedhq/ekco/internal/api"
 	"github.com/replicatedhq/ekco/journal"
 	"github.com/replicatedhq/ekco/test/child"
 )
@@ -180,19 +179,6 @@ func (o *operator) mustEkco(args ...string) string {
 		o.t.Fatalf("ekco %s: exit %d\n%s", strings.Join(args, " "), code, output)
 	}
 	return output
-}
-
-func (o *operator) status() api.Status {
-	o.t.Helper()
-	output, err := exec.Command(binaries.ekco, "status", "-o", "json", "--journal", o.journal, "--config", o.config).Output()
-	if err != nil {
-		o.t.Fatalf("ekco status: %v\n%s", err, output)
-	}
-	var status api.Status
-	if err := json.Unmarshal(output, &status); err != nil {
-		o.t.Fatalf("ekco status -o json: %v\n%s", err, output)
-	}
-	return status
 }
 
 // state returns the state of the youngest machine of that name.

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/replicatedhq/ekco/fsm"
-	"github.com/replicatedhq/ekco/internal/api"
 	"github.com/replicatedhq/ekco/journal"
 	"github.com/replicatedhq/ekco/test/child"
 )
@@ -109,7 +108,7 @@ func TestTwoThatAskTheOperatorAtOnceGetOnePurgeAndOneOutcome(t *testing.T) {
 	if c.nodeExists("worker-1") {
 		t.Error("the Node is still there")
 	}
-	o.wantOnePurge("worker-1", api.LocalActor(), journal.OutcomeDone)
+	o.wantOnePurge("worker-1", localActor(t), journal.OutcomeDone)
 
 	// A purge that does not come to its end fails for both of them.
 	h = g.holdAll(writesMirror)
@@ -125,7 +124,7 @@ func TestTwoThatAskTheOperatorAtOnceGetOnePurgeAndOneOutcome(t *testing.T) {
 	if !c.nodeExists("worker-2") {
 		t.Error("the Node was deleted by a purge that was cancelled")
 	}
-	o.wantOnePurge("worker-2", api.LocalActor(), journal.OutcomeCancelled)
+	o.wantOnePurge("worker-2", localActor(t), journal.OutcomeCancelled)
 }
 
 func TestOneOfTwoThatAskWithoutAnOperatorDoesTheWork(t *testing.T) {
@@ -147,7 +146,7 @@ func TestOneOfTwoThatAskWithoutAnOperatorDoesTheWork(t *testing.T) {
 	if strings.Contains(follower.Output.String(), saysAlone) {
 		t.Errorf("two did the work:\n%s", follower.Output.String())
 	}
-	o.wantOnePurge("worker-1", api.LocalActor(), journal.OutcomeDone)
+	o.wantOnePurge("worker-1", localActor(t), journal.OutcomeDone)
 
 	// The other one goes on when the one that does the work is killed.
 	h = g.holdAll(deletes("worker-2"))
@@ -160,7 +159,7 @@ func TestOneOfTwoThatAskWithoutAnOperatorDoesTheWork(t *testing.T) {
 	if c.nodeExists("worker-1") || c.nodeExists("worker-2") {
 		t.Error("a Node is still there")
 	}
-	o.wantOnePurge("worker-2", api.LocalActor(), journal.OutcomeDone)
+	o.wantOnePurge("worker-2", localActor(t), journal.OutcomeDone)
 	o.mustEkco("journal", "verify")
 }
 
@@ -178,7 +177,7 @@ func TestAnOperatorThatStartsWhileACommandPurgesNamesItAndFindsTheWorkDone(t *te
 	wantExits(t, 0, "node worker-1 is purged", command)
 	o.startReady()
 	o.waitState("worker-1", fsm.Purged)
-	o.wantOnePurge("worker-1", api.LocalActor(), journal.OutcomeDone)
+	o.wantOnePurge("worker-1", localActor(t), journal.OutcomeDone)
 }
 
 func TestAnOperatorAndACommandThatStartAtOnceShareOnePurge(t *testing.T) {
@@ -199,7 +198,7 @@ func TestAnOperatorAndACommandThatStartAtOnceShareOnePurge(t *testing.T) {
 		return get("http://" + o.address + "/readyz")
 	})
 	o.waitState("worker-1", fsm.Purged)
-	o.wantOnePurge("worker-1", api.LocalActor(), journal.OutcomeDone)
+	o.wantOnePurge("worker-1", localActor(t), journal.OutcomeDone)
 }
 
 func TestWhoAsksForWhatEKCOPurgesByItselfFollowsIt(t *testing.T) {

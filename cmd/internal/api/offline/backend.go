@@ -1,0 +1,229 @@
+// Package offline serves commands from the journal's file while no operator
+// runs.
+package offline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+
+	"github.com/replicatedhq/ekco/cmd/internal/api"
+	"github.com/replicatedhq/ekco/cmd/internal/ring"
+	"github.com/replicatedhq/ekco/fsm"
+	"github.com/replicatedhq/ekco/internal/clock"
+	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/bolt"
+)
+
+// Backend serves one command at a time from a file. From the first call to
+// [Backend.Close] it holds the journal, which keeps an operator from starting.
+type Backend struct {
+	path    string
+	options bolt.Options
+	verify  func(ctx context.Context, path string) (api.VerifyResult, error)
+	actor   string
+	// clock stamps what a command writes, by the clock of the last operator if that
+	// ran since the machine was booted.
+	clock *clock.Clock
+	// reader is the file, open for reading, or nil.
+	reader *bolt.Store
+}
+
+var _ api.Backend = (*Backend)(nil)
+
+// New returns a backend of the journal at path. The child is the program, with
+// its first arguments, that runs [bolt.Child]; verify checks a whole file.
+func New(path string, child []string, verify func(ctx context.Context, path string) (api.VerifyResult, error)) *Backend {
+	now := clock.New(clock.Machine())
+	return &Backend{path: path, options: bolt.Options{Child: child, Now: now.Now}, verify: verify, actor: api.LocalActor(), clock: now}
+}
+
+// Close lets go of the journal.
+func (b *Backend) Close() error {
+	if b.reader == nil {
+		return nil
+	}
+	reader := b.reader
+	b.reader = nil
+	return reader.Close()
+}
+
+// read opens the journal for reading.
+func (b *Backend) read(ctx context.Context) (*bolt.Store, error) {
+	if b.reader != nil {
+		return b.reader, nil
+	}
+	if err := b.exists(); err != nil {
+		return nil, err
+	}
+	options := b.options
+	options.ReadOnly = true
+	store, err := bolt.Open(ctx, b.path, options)
+	if err != nil {
+		return nil, Advise(b.path, err)
+	}
+	b.reader = store
+	return store, nil
+}
+
+// exists keeps a mistyped path from making a new journal.
+func (b *Backend) exists() error {
+	if _, err := os.Stat(b.path); errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("no operator runs, and there is no journal at %s; name it with --journal: %w", b.path, err)
+	} else if err != nil {
+		return Advise(b.path, fmt.Errorf("open journal: %w", err))
+	}
+	return nil
+}
+
+// Status implements api.Backend, with what the journal says.
+func (b *Backend) Status(ctx context.Context) (api.Status, error) {
+	store, err := b.read(ctx)
+	if err != nil {
+		return api.Status{}, err
+	}
+	state, err := b.fold(ctx, store)
+	if err != nil {
+		return api.Status{}, err
+	}
+	stat, err := store.Stat(ctx)
+	if err != nil {
+		return api.Status{}, fmt.Errorf("describe the journal: %w", err)
+	}
+	status := api.StatusOf(state, b.clock.Now())
+	status.AsOf = api.LastSeen(state)
+	status.Journal.Stat = stat
+	status.Journal.Error = noRoom(b.path)
+	status.Journal.Writable = status.Journal.Error == ""
+	return status, nil
+}
+
+// Events implements api.Backend. Nothing can be followed while no operator
+// runs: the sequence then ends with ErrNoOperator.
+func (b *Backend) Events(ctx context.Context, query journal.Query, follow bool) iter.Seq2[journal.Event, error] {
+	return func(yield func(journal.Event, error) bool) {
+		store, err := b.read(ctx)
+		if err != nil {
+			yield(journal.Event{}, err)
+			return
+		}
+		for event, err := range store.Read(ctx, query) {
+			if !yield(event, err) || err != nil {
+				return
+			}
+		}
+		if follow {
+			yield(journal.Event{}, fmt.Errorf("there is nothing to follow: %w", api.ErrNoOperator))
+		}
+	}
+}
+
+// Explain implements api.Backend: it needs a ring.
+func (b *Backend) Explain(context.Context, fsm.Request) (api.Explanation, error) {
+	return api.Explanation{}, fmt.Errorf("explain a request: %w", api.ErrNoOperator)
+}
+
+// Request implements api.Backend: it needs a ring.
+func (b *Backend) Request(context.Context, fsm.Request) (api.Admission, error) {
+	return api.Admission{}, fmt.Errorf("request an action: %w", api.ErrNoOperator)
+}
+
+// Pause implements api.Backend.
+func (b *Backend) Pause(ctx context.Context, p api.PauseRequest) error {
+	return b.write(ctx, func(s *fsm.State) ([]journal.Draft, error) {
+		return fsm.Pause(s, b.clock.Now(), p.Node, p.Reason, p.For, b.actor)
+	})
+}
+
+// Resume implements api.Backend.
+func (b *Backend) Resume(ctx context.Context, r api.ResumeRequest) error {
+	return b.write(ctx, func(s *fsm.State) ([]journal.Draft, error) { return fsm.Resume(s, r.Node, r.Reason, b.actor) })
+}
+
+// Retry implements api.Backend.
+func (b *Backend) Retry(ctx context.Context, c api.ActionCommand) error {
+	return b.write(ctx, func(s *fsm.State) ([]journal.Draft, error) { return fsm.Retry(s, c.Action, c.Reason, b.actor) })
+}
+
+// Cancel implements api.Backend.
+func (b *Backend) Cancel(ctx context.Context, c api.ActionCommand) error {
+	return b.write(ctx, func(s *fsm.State) ([]journal.Draft, error) { return fsm.Cancel(s, c.Action, c.Reason, b.actor) })
+}
+
+// Accept implements api.Backend.
+func (b *Backend) Accept(ctx context.Context, a api.AcceptRequest) error {
+	return b.write(ctx, func(s *fsm.State) ([]journal.Draft, error) { return fsm.Accept(s, a.Reason, b.actor) })
+}
+
+// write decides on the folded state and appends, alone with the file.
+func (b *Backend) write(ctx context.Context, decide func(*fsm.State) ([]journal.Draft, error)) error {
+	return b.open(ctx, func(store *bolt.Store) error {
+		state, err := b.fold(ctx, store)
+		if err != nil {
+			return err
+		}
+		drafts, err := decide(state)
+		if len(drafts) > 0 {
+			_, appendErr := store.Append(ctx, drafts...)
+			err = errors.Join(err, appendErr)
+		}
+		return err
+	})
+}
+
+// fold returns what the journal says, and goes on by its clock.
+func (b *Backend) fold(ctx context.Context, store *bolt.Store) (*fsm.State, error) {
+	state, err := ring.Fold(ctx, store)
+	if err != nil {
+		return nil, err
+	}
+	b.clock.Continue(state.Clock.BootID, state.Clock.Zero)
+	return state, nil
+}
+
+// open opens the journal for writing.
+func (b *Backend) open(ctx context.Context, use func(*bolt.Store) error) error {
+	if err := b.exists(); err != nil {
+		return err
+	}
+	if err := b.Close(); err != nil {
+		return err
+	}
+	store, err := bolt.Open(ctx, b.path, b.options)
+	if err != nil {
+		return Advise(b.path, err)
+	}
+	return errors.Join(use(store), store.Close())
+}
+
+// Verify implements api.Backend.
+func (b *Backend) Verify(ctx context.Context) (api.VerifyResult, error) {
+	if err := b.exists(); err != nil {
+		return api.VerifyResult{}, err
+	}
+	result, err := b.verify(ctx, b.path)
+	return result, Advise(b.path, err)
+}
+
+// Export implements api.Backend.
+func (b *Backend) Export(ctx context.Context, w io.Writer, query journal.Query) error {
+	store, err := b.read(ctx)
+	if err != nil {
+		return err
+	}
+	return api.ExportOf(ctx, store, w, query)
+}
+
+// Import implements api.Backend.
+func (b *Backend) Import(ctx context.Context, from string, r io.Reader) (imported journal.JournalImported, err error) {
+	err = b.open(ctx, func(store *bolt.Store) error {
+		var err error
+		imported, err = Import(ctx, store, from, r)
+		return err
+	})
+	return imported, err
+}

@@ -1,0 +1,217 @@
+package ring
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/cmd/internal/api"
+	"github.com/replicatedhq/ekco/fsm"
+	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/memory"
+)
+
+// salvaged is the journal as it is after the loss of its newest events to damage.
+func (w *world) salvaged() {
+	w.t.Helper()
+	events := w.events(journal.Query{})
+	last := events[len(events)-1].Seq
+	w.tell(journal.JournalSubject, journal.TypeJournalSalvaged, journal.JournalSalvaged{
+		DamagedFile: "journal.db.damaged", Problem: "page 7", Recovered: last, LastSeq: last, LostAtLeast: 1,
+	})
+}
+
+// older takes away from the mirror what an EKCO of v0.29.0 did not write there.
+func (w *world) older() {
+	w.t.Helper()
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(w.mirror()), &members); err != nil {
+		w.t.Fatal(err)
+	}
+	delete(members, "at")
+	delete(members, "version")
+	content, err := json.Marshal(members)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.cluster.SetMirror(content)
+}
+
+func TestAfterASalvageWhatWasOpenComesBackFromTheOwnMirror(t *testing.T) {
+	for name, mirrorOf := range map[string]func(w *world){"of this EKCO": func(*world) {}, "of v0.29.0": (*world).older} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				w.lostPurge()
+				w.salvaged()
+				mirrorOf(w)
+				mirrored := w.mirror()
+				for range 2 {
+					in := w.start(nil)
+					pass(time.Hour)
+					if err := in.stop(); err != nil {
+						t.Error(err)
+					}
+				}
+				open := w.state().OpenActions()
+				if len(open) != 1 || !open[0].PastNoReturn || w.mirror() != mirrored {
+					t.Fatalf("open is %+v, want the purge that the mirror knows", open)
+				}
+				if n := len(w.events(journal.Query{Types: []journal.Type{journal.TypeActionAdopted}})); n != 1 {
+					t.Errorf("it was adopted %d times", n)
+				}
+				in := w.start(nil)
+				pass(time.Minute)
+				w.accept(in)
+				pass(10 * time.Minute)
+				if err := in.stop(); err != nil {
+					t.Error(err)
+				}
+				in = w.start(nil)
+				pass(time.Minute)
+				if got := w.machine("worker-2").State; got != fsm.Purged || w.state().Journal.SafeMode() || w.mirror() == mirrored {
+					t.Errorf("once accepted the node is %s, safe mode %v", got, w.state().Journal.SafeMode())
+				}
+				if err := in.stop(); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
+func TestWhatAnotherEKCOHadOpenIsAdoptedBeforeAnythingElse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.openPurge()
+		w.store = memory.New()
+		in := w.start(nil)
+		pass(time.Second)
+		events := w.events(journal.Query{})
+		if len(events) < 2 || events[1].Type != journal.TypeActionAdopted {
+			t.Fatalf("the new journal has %d events, and the second is no adoption", len(events))
+		}
+		pass(10 * time.Minute)
+		if got := w.machine("worker-2").State; got != fsm.Purged {
+			t.Errorf("the node is %s", got)
+		}
+		if err := in.stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestWhatWasCancelledHereIsNotAdoptedFromAnEKCOThatHadItOpen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		in := w.start(nil)
+		pass(time.Minute)
+		w.cluster.SetMirror([]byte(`{"format":1,"journal_id":"visitor","actions":[]}`)) // holds the purge
+		w.loseWorker()
+		pass(time.Second)
+		admission, err := in.Backend(nil).Request(t.Context(), purge("worker-2"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Second)
+		open := w.state().OpenActions()
+		w.command(in.Backend(nil).Cancel(t.Context(), api.ActionCommand{Action: admission.Action, Actor: "cli:root@test"}))
+		pass(time.Minute)
+		if err := in.stop(); err != nil {
+			t.Error(err)
+		}
+		w.visit(open...)
+		in = w.start(nil)
+		pass(time.Hour)
+		if adopted := w.events(journal.Query{Types: []journal.Type{journal.TypeActionAdopted}}); len(adopted) != 0 {
+			t.Errorf("adopted again: %s", adopted[0].Payload)
+		}
+		if w.cluster.Count("delete-node worker-2") != 0 {
+			t.Error("the Node was deleted although the purge was cancelled")
+		}
+		if err := in.stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestAMirrorThatCannotBeReadKeepsEKCOFromNothing(t *testing.T) {
+	for _, garbage := range []string{"", "not json", "{}", `{"format":0}`, `{"format":1,"actions":"none"}`, "[1]"} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t)
+			w.policy.PurgeDeadNodes = true
+			w.cluster.SetMirror([]byte(garbage))
+			in := w.start(nil)
+			pass(time.Minute)
+			if reasons := in.Unready(t.Context()); len(reasons) != 0 {
+				t.Errorf("%q: EKCO is not ready: %q", garbage, reasons)
+			}
+			w.loseWorker()
+			pass(2 * time.Hour)
+			if got := w.machine("worker-2").State; got != fsm.Purged {
+				t.Errorf("%q: the node is %s", garbage, got)
+			}
+			if !strings.Contains(w.mirror(), `"journal_id"`) {
+				t.Errorf("%q: the mirror is %s", garbage, w.mirror())
+			}
+			if err := in.stop(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestTheMirrorOfANewerEKCOIsLeftAloneAndTheVersionThatItNeedsIsNamed(t *testing.T) {
+	for name, newer := range map[string]string{
+		"of another journal":    `{"format":2,"version":"v0.31.0","journal_id":"other","actions":[]}`,
+		"of this journal":       `{"format":2,"version":"v0.31.0","journal_id":"JOURNAL","actions":{"a":{}}}`,
+		"of which nothing fits": `{"format":2,"version":"v0.31.0","journal_id":["x"],"written_at":7,"actions":{"a":{}}}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				stat, err := w.store.Stat(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				newer := strings.ReplaceAll(newer, "JOURNAL", stat.JournalID)
+				w.cluster.SetMirror([]byte(newer))
+				in := w.start(nil)
+				pass(time.Minute)
+				w.loseWorker()
+				pass(time.Second)
+				if _, err := in.Backend(nil).Request(t.Context(), purge("worker-2")); err != nil {
+					t.Fatal(err)
+				}
+				pass(24 * time.Hour)
+				if w.mirror() != newer || w.cluster.Count("delete-node worker-2") != 0 {
+					t.Errorf("the mirror is %s; the Node was deleted %d times", w.mirror(), w.cluster.Count("delete-node worker-2"))
+				}
+				status, err := in.Backend(nil).Status(t.Context())
+				if err != nil || !strings.Contains(status.Mirror, "v0.31.0") {
+					t.Errorf("the status says %q, %v", status.Mirror, err)
+				}
+				open := w.state().OpenActions()
+				held := slices.ContainsFunc(open, func(r journal.ActionRecord) bool {
+					hold := r.Holds["delete-node"]
+					return hold.Preflight == actions.Mirrored && strings.Contains(hold.Reason, "v0.31.0")
+				})
+				if !held || !strings.Contains(w.log.String(), "v0.31.0") {
+					t.Errorf("open is %+v; the log:\n%s", open, w.log.String())
+				}
+				w.cluster.SetMirror(nil) // a person gave it up
+				pass(10 * time.Minute)
+				if got := w.machine("worker-2").State; got != fsm.Purged {
+					t.Errorf("without that mirror the node is %s", got)
+				}
+				if err := in.stop(); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}

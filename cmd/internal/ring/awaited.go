@@ -1,0 +1,121 @@
+package ring
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/replicatedhq/ekco/cmd/internal/api"
+	"github.com/replicatedhq/ekco/fsm"
+	"github.com/replicatedhq/ekco/internal/kube"
+)
+
+// awaited is what a ring that has just started is about to do, and why it cannot
+// yet.
+type awaited struct {
+	// what follows "still trying to".
+	what string
+	// err is why the last try failed, since when the first one did.
+	err   error
+	since time.Time
+}
+
+// listing is what a ring waits for last.
+const listing = "list the nodes"
+
+// await notes what the start has come to.
+func (r *Ring) await(what string, err error) {
+	now := &awaited{what: what, err: err, since: r.clock.Now()}
+	if before := r.awaits.Load(); before != nil && before.what == what && before.err != nil {
+		now.since = before.since
+	}
+	r.awaits.Store(now)
+}
+
+// started reports whether the ring has seen the cluster.
+func (r *Ring) started() bool {
+	select {
+	case <-r.identified:
+		return true
+	default:
+		return false
+	}
+}
+
+// starting returns how far the start has come, and an outage of the API that
+// the journal does not tell of yet; nil once the ring has seen the cluster.
+func (r *Ring) starting(s *fsm.State) (*api.Starting, fsm.APIState) {
+	if r.started() {
+		return nil, s.API
+	}
+	starting := &api.Starting{Since: r.began, To: listing}
+	outage := s.API
+	if !r.announced.Load() {
+		// What the journal says is of an earlier process.
+		outage = fsm.APIState{}
+	}
+	if a := r.awaits.Load(); a != nil {
+		starting.To = a.what
+		starting.Error = inShort(a.err)
+		if errors.Is(a.err, kube.ErrUnavailable) {
+			outage.LostAt, outage.Error = a.since, a.err.Error()
+		}
+	}
+	return starting, outage
+}
+
+// earlier returns the earlier of two times, of which zero is none.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// process returns who works.
+func (r *Ring) process() api.OperatorStatus {
+	id := r.cfg.Identity
+	return api.OperatorStatus{
+		Running: r.cfg.OnlyNode == "", PID: id.PID,
+		OperatorState: fsm.OperatorState{
+			Version: id.Version, Host: id.Host, StartedAt: r.began, DryRun: r.cfg.Policy.DryRun, Command: id.Command,
+		},
+	}
+}
+
+// inShort leaves out of an error what is said of the journal anyway.
+func inShort(err error) string {
+	if err == nil {
+		return ""
+	}
+	if _, unwritten := errors.AsType[*trouble](err); unwritten {
+		return unwritable
+	}
+	return err.Error()
+}
+
+// notStarted says why the ring has not seen the cluster, and what to do.
+func (r *Ring) notStarted(s *fsm.State) string {
+	starting, outage := r.starting(s)
+	if starting == nil {
+		return ""
+	}
+	trouble := r.store.trouble()
+	switch {
+	case trouble != nil && r.cfg.OnlyNode != "":
+		return "no operator runs, and this command can do nothing: " + trouble.what() + "; free space on its file system, or make it writable again, and ask again"
+	case trouble != nil:
+		return trouble.Error()
+	}
+	who := "the operator has not seen the cluster since it started at " + stamp(r.began)
+	if r.cfg.OnlyNode != "" {
+		who = "no operator runs, and this command cannot see the cluster"
+	}
+	switch {
+	case !outage.LostAt.IsZero():
+		return fmt.Sprintf("%s, because the Kubernetes API has not answered since %s (%s); ask again when it answers", who, stamp(outage.LostAt), outage.Error)
+	case starting.Error != "":
+		return fmt.Sprintf("%s: it tries to %s (%s); ask again when that works", who, starting.To, starting.Error)
+	}
+	return fmt.Sprintf("%s: it tries to %s; ask again", who, starting.To)
+}

@@ -1,0 +1,292 @@
+package ring
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/replicatedhq/ekco/cmd/internal/api"
+	"github.com/replicatedhq/ekco/fsm"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// Archive is what only a journal in a file can do.
+type Archive interface {
+	Export(ctx context.Context, w io.Writer, query journal.Query) error
+	Import(ctx context.Context, from string, r io.Reader) (journal.JournalImported, error)
+	VerifyNow(ctx context.Context) (api.VerifyResult, error)
+}
+
+// Backend serves commands from a ring.
+type Backend struct {
+	Archive
+	ring *Ring
+}
+
+var _ api.Backend = (*Backend)(nil)
+
+// Backend returns what the socket serves.
+func (r *Ring) Backend(archive Archive) *Backend { return &Backend{Archive: archive, ring: r} }
+
+// Verify implements api.Backend.
+func (b *Backend) Verify(ctx context.Context) (api.VerifyResult, error) { return b.VerifyNow(ctx) }
+
+// Status implements api.Backend.
+func (b *Backend) Status(ctx context.Context) (api.Status, error) {
+	stat, err := b.ring.cfg.Store.Stat(ctx)
+	if err != nil {
+		return api.Status{}, err
+	}
+	var status api.Status
+	err = b.ring.do(ctx, func(s *fsm.State) {
+		status = api.StatusOf(s, b.ring.clock.Now())
+		status.Unrecorded = maps.Clone(b.ring.unrecorded)
+		status.Starting, status.API = b.ring.starting(s)
+		status.AsOf = status.API.LostAt
+		if status.Starting != nil {
+			status.AsOf = api.LastSeen(s)
+		}
+		status.Absent = slices.Clone(b.ring.cfg.Without)
+		if b.ring.observers != nil {
+			status.Absent = append(status.Absent, b.ring.observers.Absent()...)
+		}
+	})
+	if err != nil {
+		return api.Status{}, err
+	}
+	status.Operator = b.ring.process()
+	status.Journal.Stat = stat
+	if err := b.ring.mirror.Failing(); err != nil {
+		status.Mirror = err.Error()
+	}
+	status.Journal.Writable = true
+	if trouble := b.ring.store.trouble(); trouble != nil {
+		status.Journal.Writable, status.Journal.Error, status.Journal.UnwritableSince = false, trouble.cause(), trouble.since
+		status.AsOf = earlier(status.AsOf, trouble.since)
+	}
+	return status, nil
+}
+
+// Events implements api.Backend.
+func (b *Backend) Events(ctx context.Context, query journal.Query, follow bool) iter.Seq2[journal.Event, error] {
+	return api.EventsOf(ctx, b.ring.cfg.Store, query, follow)
+}
+
+// Request implements api.Backend.
+func (b *Backend) Request(ctx context.Context, request fsm.Request) (api.Admission, error) {
+	if err := b.ready(ctx); err != nil {
+		return api.Admission{}, err
+	}
+	if only := b.ring.cfg.OnlyNode; only != "" && request.Node != only {
+		return api.Admission{}, fmt.Errorf("no operator runs, and a command that purges %s holds the journal; ask again when it has ended: %w",
+			only, api.ErrRefused)
+	}
+	request, err := b.traced(ctx, request)
+	if err != nil {
+		return api.Admission{}, err
+	}
+	var answer api.Admission
+	err = b.write(ctx, func(s *fsm.State) ([]journal.Draft, error) {
+		admission, err := fsm.Admit(s, b.ring.cfg.Policy, b.ring.clock.Now(), request)
+		answer = api.Admission{
+			Action: admission.Action, Resumed: admission.Resumed,
+			AlreadyDone: admission.AlreadyDone, Message: admission.Message, FromSeq: s.Seq,
+		}
+		if err == nil && b.ring.admitted != nil {
+			b.ring.admitted[admission.Action] = true
+		}
+		return admission.Events, err
+	})
+	return answer, b.translate(ctx, err)
+}
+
+// Explain implements api.Backend.
+func (b *Backend) Explain(ctx context.Context, request fsm.Request) (api.Explanation, error) {
+	if err := b.ready(ctx); err != nil {
+		return api.Explanation{}, err
+	}
+	request, err := b.traced(ctx, request)
+	if err != nil {
+		return api.Explanation{}, err
+	}
+	var admission fsm.Admission
+	var open *journal.ActionRecord
+	var admitErr error
+	err = b.ring.do(ctx, func(s *fsm.State) {
+		admission, admitErr = fsm.Admit(s, b.ring.cfg.Policy, b.ring.clock.Now(), request)
+		if record, ok := s.Actions[admission.Action]; ok && admission.Resumed {
+			copied := *record
+			open = &copied
+		}
+	})
+	if err := errors.Join(err, admitErr); err != nil {
+		return api.Explanation{}, b.translate(ctx, err)
+	}
+	if admission.AlreadyDone {
+		return api.Explanation{Kind: request.Kind, AlreadyDone: true, Message: admission.Message}, nil
+	}
+	record, err := recordOf(admission, open, b.ring.clock.Now())
+	if err != nil {
+		return api.Explanation{}, err
+	}
+	plan, checks, err := b.ring.runner.Explain(ctx, record)
+	if err != nil {
+		return api.Explanation{}, err
+	}
+	explanation := api.Explanation{Kind: record.Kind, Subject: record.Subject, Plan: plan, Message: admission.Message}
+	if admission.Resumed {
+		explanation.Resumes = admission.Action
+	}
+	for _, check := range checks {
+		explanation.Checks = append(explanation.Checks, api.CheckResult{
+			Preflight: check.Preflight, Verdict: api.Verdict(check.Verdict.Kind), Reason: check.Verdict.Reason,
+		})
+	}
+	return explanation, nil
+}
+
+// recordOf returns the record of the action an admission is about, without
+// anything having been written.
+func recordOf(admission fsm.Admission, open *journal.ActionRecord, now time.Time) (journal.ActionRecord, error) {
+	if open != nil {
+		return *open, nil
+	}
+	for _, draft := range admission.Events {
+		if requested, ok := draft.Payload.(journal.ActionRequested); ok {
+			return journal.ActionRecord{
+				ID: admission.Action, Kind: requested.Kind, Subject: draft.Subject,
+				RequestedBy: draft.Actor, RequestedAt: now, Request: requested,
+			}, nil
+		}
+	}
+	return journal.ActionRecord{}, fmt.Errorf("explain %s: the request led to no action", admission.Action)
+}
+
+// Pause implements api.Backend.
+func (b *Backend) Pause(ctx context.Context, p api.PauseRequest) error {
+	return b.command(ctx, func(s *fsm.State) ([]journal.Draft, error) {
+		return fsm.Pause(s, b.ring.clock.Now(), p.Node, p.Reason, p.For, p.Actor)
+	})
+}
+
+// Resume implements api.Backend.
+func (b *Backend) Resume(ctx context.Context, p api.ResumeRequest) error {
+	return b.command(ctx, func(s *fsm.State) ([]journal.Draft, error) {
+		return fsm.Resume(s, p.Node, p.Reason, p.Actor)
+	})
+}
+
+// Retry implements api.Backend.
+func (b *Backend) Retry(ctx context.Context, c api.ActionCommand) error {
+	return b.command(ctx, func(s *fsm.State) ([]journal.Draft, error) {
+		return fsm.Retry(s, c.Action, c.Reason, c.Actor)
+	})
+}
+
+// Cancel implements api.Backend.
+func (b *Backend) Cancel(ctx context.Context, c api.ActionCommand) error {
+	return b.command(ctx, func(s *fsm.State) ([]journal.Draft, error) {
+		return fsm.Cancel(s, c.Action, c.Reason, c.Actor)
+	})
+}
+
+// Accept implements api.Backend.
+func (b *Backend) Accept(ctx context.Context, a api.AcceptRequest) error {
+	return b.command(ctx, func(s *fsm.State) ([]journal.Draft, error) {
+		return fsm.Accept(s, a.Reason, a.Actor)
+	})
+}
+
+func (b *Backend) command(ctx context.Context, decide func(*fsm.State) ([]journal.Draft, error)) error {
+	return b.translate(ctx, b.write(ctx, decide))
+}
+
+// write decides on the loop and appends there, so that nothing can change in
+// between. An error with drafts, such as a refusal, is recorded all the same.
+func (b *Backend) write(ctx context.Context, decide func(*fsm.State) ([]journal.Draft, error)) error {
+	var result error
+	err := b.ring.do(ctx, func(s *fsm.State) {
+		if result = b.ring.catchUp(ctx); result != nil {
+			return
+		}
+		drafts, err := decide(s)
+		if len(drafts) > 0 {
+			_, appendErr := b.ring.store.Append(ctx, drafts...)
+			err = errors.Join(err, appendErr)
+		}
+		result = err
+	})
+	return errors.Join(err, result)
+}
+
+// ready waits a little for a ring that has just started, so that a command
+// typed early is not judged by an empty state.
+func (b *Backend) ready(ctx context.Context) error {
+	wait, cancel := context.WithTimeout(ctx, startPatience)
+	defer cancel()
+	select {
+	case <-b.ring.identified:
+		return nil
+	case <-b.ring.loopEnded:
+		return errStopped
+	case <-wait.Done():
+		return b.notStarted(ctx)
+	}
+}
+
+// notStarted returns why a ring has not seen the cluster, or nil if it has just
+// now.
+func (b *Backend) notStarted(ctx context.Context) error {
+	why := ""
+	if err := b.ring.do(ctx, func(s *fsm.State) { why = b.ring.notStarted(s) }); err != nil || why == "" {
+		return err
+	}
+	return fmt.Errorf("%s%w", why, hidden{api.ErrRefused})
+}
+
+// blind says why EKCO does not see what is so now, or returns nothing.
+func (b *Backend) blind(ctx context.Context) string {
+	why := ""
+	_ = b.ring.ask(ctx, func(s *fsm.State) {
+		why = b.ring.notStarted(s)
+		if trouble := b.ring.store.trouble(); trouble != nil && why == "" {
+			why = trouble.Error()
+		}
+		if why == "" && !s.API.LostAt.IsZero() {
+			why = fmt.Sprintf("the Kubernetes API has not answered since %s (%s)", stamp(s.API.LostAt), s.API.Error)
+		}
+	})
+	return why
+}
+
+const startPatience = 20 * time.Second
+
+// translate gives an error of the machines its identity on the socket. A node is
+// unknown only as far as EKCO sees.
+func (b *Backend) translate(ctx context.Context, err error) error {
+	if unknown, ok := errors.AsType[*fsm.UnknownNodeError](err); ok {
+		if why := b.blind(ctx); why != "" {
+			err = fmt.Errorf("node %q is not in the journal, and EKCO cannot see whether it has joined: %s%w", unknown.Name, why, hidden{err})
+		}
+	}
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, fsm.ErrRefused), errors.Is(err, fsm.ErrPastNoReturn), errors.Is(err, fsm.ErrNotInSafeMode):
+		return fmt.Errorf("%w%w", err, hidden{api.ErrRefused})
+	case errors.Is(err, fsm.ErrUnknownNode), errors.Is(err, fsm.ErrNoSuchAction), errors.Is(err, fsm.ErrNotPaused):
+		return fmt.Errorf("%w%w", err, hidden{api.ErrNotFound})
+	}
+	return err
+}
+
+// hidden gives an error an identity without adding to its text.
+type hidden struct{ error }
+
+func (hidden) Error() string   { return "" }
+func (h hidden) Unwrap() error { return h.error }

@@ -1,0 +1,98 @@
+package ring
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"time"
+
+	"github.com/replicatedhq/ekco/cmd/internal/api"
+	"github.com/replicatedhq/ekco/fsm"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+var (
+	_ api.Backend = (*Onlooker)(nil)
+	_ api.Health  = (*Onlooker)(nil)
+)
+
+// Unready implements api.Health.
+func (o *Onlooker) Unready(context.Context) []string {
+	return []string{o.refusal().Error()}
+}
+
+// Status implements api.Backend: what is seen now, and that nothing is done.
+func (o *Onlooker) Status(context.Context) (api.Status, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	status := api.StatusOf(o.state, time.Now())
+	status.Operator.Running, status.Operator.PID = true, os.Getpid()
+	unopened := o.unopened
+	status.Journal.Path, status.Journal.Unopened = o.cfg.Path, &unopened
+	if o.observers != nil {
+		status.Absent = o.observers.Absent()
+	}
+	return status, nil
+}
+
+// refusal is the answer to everything that needs a journal.
+func (o *Onlooker) refusal() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return fmt.Errorf("the journal is not open since %s, so EKCO only observes: %s; it is tried again at %s",
+		stamp(o.unopened.Since), o.unopened.Problem, stamp(o.unopened.NextTry))
+}
+
+func (o *Onlooker) refuse() error { return fmt.Errorf("%w: %w", api.ErrRefused, o.refusal()) }
+
+func stamp(at time.Time) string { return at.UTC().Format(time.RFC3339) }
+
+// Events implements api.Backend.
+func (o *Onlooker) Events(context.Context, journal.Query, bool) iter.Seq2[journal.Event, error] {
+	return func(yield func(journal.Event, error) bool) { yield(journal.Event{}, o.refuse()) }
+}
+
+// Explain implements api.Backend.
+func (o *Onlooker) Explain(context.Context, fsm.Request) (api.Explanation, error) {
+	return api.Explanation{}, o.refuse()
+}
+
+// Request implements api.Backend.
+func (o *Onlooker) Request(context.Context, fsm.Request) (api.Admission, error) {
+	return api.Admission{}, o.refuse()
+}
+
+// Pause implements api.Backend.
+func (o *Onlooker) Pause(context.Context, api.PauseRequest) error { return o.refuse() }
+
+// Resume implements api.Backend.
+func (o *Onlooker) Resume(context.Context, api.ResumeRequest) error { return o.refuse() }
+
+// Retry implements api.Backend.
+func (o *Onlooker) Retry(context.Context, api.ActionCommand) error { return o.refuse() }
+
+// Cancel implements api.Backend.
+func (o *Onlooker) Cancel(context.Context, api.ActionCommand) error { return o.refuse() }
+
+// Accept implements api.Backend.
+func (o *Onlooker) Accept(context.Context, api.AcceptRequest) error { return o.refuse() }
+
+// Export implements api.Backend.
+func (o *Onlooker) Export(context.Context, io.Writer, journal.Query) error { return o.refuse() }
+
+// Import implements api.Backend.
+func (o *Onlooker) Import(context.Context, string, io.Reader) (journal.JournalImported, error) {
+	return journal.JournalImported{}, o.refuse()
+}
+
+// Verify implements api.Backend: the file is nobody's now, so it can be checked.
+func (o *Onlooker) Verify(ctx context.Context) (api.VerifyResult, error) {
+	result, err := o.cfg.Verify(ctx, o.cfg.Path)
+	if errors.Is(err, journal.ErrLocked) {
+		return result, fmt.Errorf("the operator is reading it right now; ask again: %w", err)
+	}
+	return result, err
+}

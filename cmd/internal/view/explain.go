@@ -1,0 +1,82 @@
+package view
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/replicatedhq/ekco/cmd/internal/api"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// Explanation writes what a request would do: the steps, the captured facts
+// and the present answer of each preflight.
+func Explanation(w io.Writer, e api.Explanation, color bool) error {
+	s := style{color}
+	var out strings.Builder
+	if e.AlreadyDone {
+		fmt.Fprintf(&out, "Nothing is to be done: %s\n", Clean(e.Message))
+		_, err := io.WriteString(w, out.String())
+		return err
+	}
+	fmt.Fprintf(&out, "%s of %s (uid %s) would be:\n", e.Kind, Clean(object(e.Subject)), Clean(orDash(e.Subject.UID)))
+	if e.Resumes != "" {
+		fmt.Fprintf(&out, "the open action %s, resumed; %s\n", Clean(e.Resumes), Clean(e.Message))
+	} else if e.Message != "" {
+		fmt.Fprintf(&out, "%s\n", Clean(e.Message))
+	}
+	out.WriteString("\nSTEPS\n")
+	for i, step := range e.Plan.Steps {
+		notes := []string{"at most " + Span(time.Duration(step.Timeout))}
+		switch {
+		case step.Irreversible:
+			notes = append(notes, "no return after this")
+		case slices.ContainsFunc(e.Plan.Undo, func(undo journal.PlannedStep) bool { return undo.Undoes == step.ID }):
+			notes = append(notes, "a cancel takes it back")
+		}
+		if len(step.Preflights) > 0 {
+			notes = append(notes, "checks "+strings.Join(step.Preflights, ", "))
+		}
+		fmt.Fprintf(&out, "  %d. %s (%s)\n", i+1, Clean(step.ID), Clean(strings.Join(notes, "; ")))
+	}
+	if len(e.Plan.Facts) > 0 {
+		out.WriteString("\nCAPTURED FACTS\n")
+		facts, err := yaml.JSONToYAML(e.Plan.Facts)
+		if err != nil {
+			facts = append([]byte(nil), e.Plan.Facts...)
+		}
+		for line := range strings.Lines(string(facts)) {
+			out.WriteString("  " + Clean(strings.TrimSuffix(line, "\n")) + "\n")
+		}
+	}
+	out.WriteString("\nPREFLIGHTS NOW\n")
+	rows := make([][]cell, 0, len(e.Checks))
+	for _, check := range e.Checks {
+		rows = append(rows, []cell{
+			{text: "  " + Clean(check.Preflight)},
+			{text: Clean(string(check.Verdict)), tone: toneOfVerdict(check.Verdict)},
+			{text: Clean(check.Reason)},
+		})
+	}
+	for _, line := range align(rows, s) {
+		out.WriteString(line + "\n")
+	}
+	_, err := io.WriteString(w, out.String())
+	return err
+}
+
+func toneOfVerdict(v api.Verdict) tone {
+	switch v {
+	case api.VerdictPass:
+		return good
+	case api.VerdictWarn, api.VerdictHold:
+		return doubtful
+	case api.VerdictUnasked:
+		return faint
+	}
+	return bad
+}

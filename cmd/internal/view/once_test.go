@@ -1,0 +1,29 @@
+package view_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/replicatedhq/ekco/cmd/internal/view"
+)
+
+func TestALongCauseIsSaidOnce(t *testing.T) {
+	cause := "find a pod to run ceph in: " + strings.Repeat("none of the pods runs; ", 10) + "look at them"
+	var once view.Once
+	for _, step := range []struct{ text, want string }{
+		{"warning: CephHealthy: cannot tell whether Ceph is well: " + cause, "warning: CephHealthy: cannot tell whether Ceph is well: " + cause},
+		{"warning: OSDSafeToDestroy: cannot tell whether OSDs are safe: " + cause, "warning: OSDSafeToDestroy: cannot tell whether OSDs are safe: (as said above)"},
+		{"held before out-osds by CephAnswers: " + cause + "; it goes on by itself", "held before out-osds by CephAnswers: (as said above); it goes on by itself"},
+		{"warning: CephHealthy: another " + cause + "!", "warning: CephHealthy: another (as said above)!"},
+		{"step delete-node: done", "step delete-node: done"},
+		{"step delete-node: done", "step delete-node: done"},
+	} {
+		if got := once.Say(step.text); got != step.want {
+			t.Errorf("%q is said as %q, want %q", step.text, got, step.want)
+		}
+	}
+	var other view.Once
+	if got := other.Say("again: " + cause); got != "again: "+cause {
+		t.Errorf("who has heard nothing is told %q", got)
+	}
+}

@@ -1,0 +1,331 @@
+package view
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/replicatedhq/ekco/cmd/internal/api"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// StatusFormats returns the forms in which a status can be shown.
+func StatusFormats() []string { return []string{"table", "json", "yaml"} }
+
+// StatusOptions say how to show a status.
+type StatusOptions struct {
+	// Color allows colours.
+	Color bool
+	// All also shows, in a table, nodes that went away more than a day ago.
+	All bool
+}
+
+// Status writes a status in the given format.
+func Status(w io.Writer, status api.Status, format string, options StatusOptions) error {
+	switch format {
+	case "table":
+		_, err := io.WriteString(w, statusText(status, options))
+		return err
+	case "json", "yaml":
+		return Value(w, status, format)
+	}
+	return fmt.Errorf("unknown output %q: want one of %v", format, StatusFormats())
+}
+
+// Value writes any value as indented JSON, or as YAML.
+func Value(w io.Writer, value any, format string) error {
+	if format == "yaml" {
+		return writeYAML(w, value, false)
+	}
+	content, err := json.MarshalIndent(value, "", "  ")
+	if err != nil {
+		return fmt.Errorf("write as JSON: %w", err)
+	}
+	lines := strings.SplitAfter(string(content), "\n")
+	for i, line := range lines {
+		body, ended := strings.CutSuffix(line, "\n")
+		if lines[i] = string(escapeJSON([]byte(body))); ended {
+			lines[i] += "\n"
+		}
+	}
+	_, err = io.WriteString(w, strings.Join(lines, "")+"\n")
+	return err
+}
+
+// statusText shows first what is wrong, then what is.
+func statusText(status api.Status, options StatusOptions) string {
+	s := style{options.Color}
+	var out strings.Builder
+	section := func(lines ...string) {
+		for _, line := range lines {
+			out.WriteString(line + "\n")
+		}
+	}
+	section(unopened(status, s)...)
+	section(safeMode(status, s)...)
+	section(operatorLines(status, s)...)
+	section(clockLines(status, s)...)
+	section(journalLines(status, s)...)
+	section(mirrorLines(status, s)...)
+	section(pauseLines(status, s)...)
+	section(nodeTable(status, options.All, s)...)
+	section(actionLines(status, s)...)
+	section(refusalLines(status, s)...)
+	section(list("PROBLEMS", status.Problems)...)
+	section(list("DOES WITHOUT", status.Absent)...)
+	return out.String()
+}
+
+// unopened says that there is no journal to act from.
+func unopened(status api.Status, s style) []string {
+	u := status.Journal.Unopened
+	if u == nil {
+		return nil
+	}
+	return []string{
+		s.paint(loud, "THE JOURNAL IS NOT OPEN: EKCO observes, and does nothing else."),
+		fmt.Sprintf("  Since %s (%s): %s.", stamp(u.Since), age(status.Now.Sub(u.Since)), Clean(u.Problem)),
+		"  The file is left as it is. It is tried again at " + stamp(u.NextTry) + ", and EKCO then goes on by itself.",
+		"",
+	}
+}
+
+func journalLines(status api.Status, s style) []string {
+	j := status.Journal
+	if j.Unopened != nil {
+		return []string{"Journal:  " + s.paint(bad, "not open") + ", " + Clean(j.Path)}
+	}
+	line := fmt.Sprintf("Journal:  at #%d, %s, %s", j.LastSeq, count(j.Events, "event"), size(j.Bytes))
+	if j.FreeBytes > 0 {
+		line += " (" + size(j.FreeBytes) + " free)"
+	}
+	if j.Path != "" {
+		line += ", " + Clean(j.Path)
+	}
+	lines := []string{line}
+	lines = append(lines, replacedLines(status)...)
+	if trouble := Unwritable(j, status.Now); trouble != "" {
+		lines = append(lines, "          "+s.paint(loud, trouble), "          "+freeSpace(status))
+	}
+	return lines
+}
+
+// freeSpace says what to do about a journal that cannot be written.
+func freeSpace(status api.Status) string {
+	if status.Operator.Running {
+		return "Nothing is done until it can. Free space on its file system, or make it writable again: EKCO goes on by itself."
+	}
+	return "Free space on its file system, or make it writable again."
+}
+
+// Unwritable says that the journal cannot be written, since when and why; empty
+// if it can.
+func Unwritable(j api.JournalStatus, now time.Time) string {
+	if j.Writable || j.Error == "" {
+		return ""
+	}
+	since := ""
+	if at := j.UnwritableSince; !at.IsZero() {
+		since = ", since " + stamp(at) + " (" + age(now.Sub(at)) + ")"
+	}
+	return "the journal cannot be written" + since + ": " + Clean(j.Error)
+}
+
+// age returns a duration to the second: nobody waits for hundredths.
+func age(d time.Duration) string { return Span(d.Truncate(time.Second)) }
+
+func size(bytes int64) string {
+	switch {
+	case bytes >= 1<<30:
+		return fmt.Sprintf("%.1f GiB", float64(bytes)/(1<<30))
+	case bytes >= 1<<20:
+		return fmt.Sprintf("%.1f MiB", float64(bytes)/(1<<20))
+	case bytes >= 1<<10:
+		return fmt.Sprintf("%.1f KiB", float64(bytes)/(1<<10))
+	}
+	return fmt.Sprintf("%d B", bytes)
+}
+
+func pauseLines(status api.Status, s style) []string {
+	var lines []string
+	for _, node := range slices.Sorted(maps.Keys(status.Pauses)) {
+		pause := status.Pauses[node]
+		what, resume := "everything", "ekco resume"
+		if node != "" {
+			what, resume = "node "+Clean(node), "ekco resume "+Clean(node)
+		}
+		until := "until \"" + resume + "\""
+		if !pause.Until.IsZero() {
+			until = "until " + stamp(pause.Until)
+		}
+		lines = append(lines, fmt.Sprintf("Paused:   %s, by %s at %s, %s%s", s.paint(doubtful, what), Clean(pause.By),
+			stamp(pause.At), until, because(Clean(pause.Reason))))
+	}
+	return lines
+}
+
+// cell is a piece of a table; its tone does not count as width.
+type cell struct {
+	text string
+	tone tone
+}
+
+// align pads every column to its widest cell.
+func align(rows [][]cell, s style) []string {
+	var widths []int
+	for _, row := range rows {
+		for i, c := range row {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], len([]rune(c.text)))
+		}
+	}
+	lines := make([]string, 0, len(rows))
+	for _, row := range rows {
+		var line strings.Builder
+		for i, c := range row {
+			line.WriteString(s.paint(c.tone, c.text))
+			line.WriteString(strings.Repeat(" ", widths[i]-len([]rune(c.text))+2))
+		}
+		lines = append(lines, strings.TrimRight(line.String(), " "))
+	}
+	return lines
+}
+
+func actionLines(status api.Status, s style) []string {
+	if len(status.Actions) == 0 {
+		return []string{"", "No action is open."}
+	}
+	lines := []string{"", "OPEN ACTIONS"}
+	for _, action := range status.Actions {
+		lines = append(lines, fmt.Sprintf("  %s: %s of %s, %s, %s, for %s, asked for by %s", Clean(action.ID), action.Kind,
+			Clean(object(action.Subject)), s.paint(toneOfAction(action.Status), Clean(string(action.Status))), progress(action),
+			age(status.Now.Sub(action.RequestedAt)), Clean(action.RequestedBy)))
+		if what := status.Unrecorded[action.ID]; what != "" {
+			lines = append(lines, "    "+s.paint(bad, "not recorded: ")+Clean(what))
+		}
+		for _, why := range Waits(action) {
+			lines = append(lines, "    "+why)
+		}
+	}
+	return lines
+}
+
+// progress returns "step 2/3: delete-node".
+func progress(action journal.ActionRecord) string {
+	if !action.Planned {
+		return "not planned yet"
+	}
+	if action.Undoing() {
+		return "taking back what it did: " + Clean(wayBack(action)[0])
+	}
+	done, next := 0, ""
+	for _, step := range action.Plan.Steps {
+		switch {
+		case action.Steps[step.ID].Done():
+			done++
+		case next == "":
+			next = ": " + Clean(step.ID)
+		}
+	}
+	total := len(action.Plan.Steps)
+	return fmt.Sprintf("step %d/%d%s", min(done+1, total), total, next)
+}
+
+// Waits says, a line each, why an action does not go on and what an
+// administrator can do about it.
+func Waits(action journal.ActionRecord) []string {
+	var lines []string
+	if hold, deferred := action.Deferred(); deferred {
+		left, stay := undone(action), " stay open until "
+		if len(left) == 1 {
+			stay = " stays open until "
+		}
+		lines = append(lines, "all else is done; "+Clean(strings.Join(left, ", "))+stay+
+			Clean(hold.Preflight)+" no longer holds it, for days if need be, and keeps nothing else waiting")
+	}
+	for _, step := range slices.Sorted(maps.Keys(action.Holds)) {
+		hold := action.Holds[step]
+		lines = append(lines, fmt.Sprintf("waits%s for %s%s; it goes on by itself when that is gone%s", Clean(before(hold.Step)),
+			Clean(hold.Preflight), because(Clean(hold.Reason)), CancelHint(action)))
+	}
+	if action.Stalled != nil {
+		lines = append(lines, fmt.Sprintf("stalled at %s%s; repair the cause, then: ekco retry %s%s", Clean(action.Stalled.Step),
+			because(Clean(action.Stalled.Reason)), Clean(action.ID), CancelHint(action)))
+	}
+	if action.Cancelling != nil {
+		lines = append(lines, "is being cancelled"+because(Clean(action.Cancelling.Reason)))
+		if action.Undoing() {
+			lines = append(lines, "what it did is taken back first; still to do: "+Clean(strings.Join(wayBack(action), ", ")))
+		}
+	}
+	if action.Unreadable != "" {
+		lines = append(lines, "this EKCO cannot read it ("+Clean(action.Unreadable)+"); run the newer EKCO that wrote it")
+	}
+	for _, id := range slices.Sorted(maps.Keys(action.Steps)) {
+		if step := action.Steps[id]; step.LastError != "" && !step.Done() {
+			lines = append(lines, fmt.Sprintf("%s failed (attempt %d): %s", Clean(id), step.Attempts, Clean(step.LastError)))
+		}
+	}
+	return lines
+}
+
+// wayBack returns the ids of the steps that are left before a cancelled action
+// ends.
+func wayBack(action journal.ActionRecord) []string {
+	var ids []string
+	for _, step := range action.ToUndo() {
+		if !action.Steps[step.ID].Done() {
+			ids = append(ids, step.ID)
+		}
+	}
+	return ids
+}
+
+// undone returns the ids of the steps that are left.
+func undone(action journal.ActionRecord) []string {
+	var ids []string
+	for _, step := range action.Plan.Steps {
+		if !action.Steps[step.ID].Done() {
+			ids = append(ids, step.ID)
+		}
+	}
+	return ids
+}
+
+// CancelHint says, to be added to what an action waits for, how it can be given
+// up; empty past its point of no return.
+func CancelHint(action journal.ActionRecord) string {
+	if action.PastNoReturn || action.Cancelling != nil {
+		return ""
+	}
+	return ", or give it up: ekco cancel " + Clean(action.ID)
+}
+
+func refusalLines(status api.Status, s style) []string {
+	if len(status.Refusals) == 0 {
+		return nil
+	}
+	lines := []string{"", "POLICY REFUSES"}
+	for _, refusal := range status.Refusals {
+		lines = append(lines, fmt.Sprintf("  %s %s: %s%s (for %s)", verb(refusal.Kind), Clean(target(refusal.Subject)),
+			s.paint(doubtful, Clean(refusal.Rule)), because(Clean(refusal.Reason)), age(status.Now.Sub(refusal.Since))))
+	}
+	return lines
+}
+
+func list(title string, items []string) []string {
+	if len(items) == 0 {
+		return nil
+	}
+	lines := []string{"", title}
+	for _, item := range items {
+		lines = append(lines, "  "+Clean(item))
+	}
+	return lines
+}

@@ -1,0 +1,105 @@
+package view
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/replicatedhq/ekco/cmd/internal/api"
+	"github.com/replicatedhq/ekco/fsm"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// nodeTable shows the nodes, and says how many it leaves out.
+func nodeTable(status api.Status, all bool, s style) []string {
+	if len(status.Nodes) == 0 {
+		return []string{"", "No node has been seen yet."}
+	}
+	rows := [][]cell{{{text: "NODE"}, {text: "ROLE"}, {text: "STATE"}, {text: "SINCE"}, {text: "READY"}, {text: "NOTES"}}}
+	hidden := 0
+	for _, node := range status.Nodes {
+		if !all && longGone(node, status.Now) {
+			hidden++
+			continue
+		}
+		ready := "no"
+		if node.Ready {
+			ready = "yes"
+		}
+		rows = append(rows, []cell{
+			{text: Clean(node.Name)},
+			{text: Clean(orDash(string(node.Role)))},
+			{text: Clean(string(node.State)), tone: toneOfNode(node.State)},
+			{text: age(status.Now.Sub(node.Since)) + " ago"},
+			{text: ready},
+			{text: strings.Join(notes(node), ", ")},
+		})
+	}
+	lines := append([]string{""}, asOf(status, s)...)
+	if len(rows) > 1 {
+		lines = append(lines, align(rows, s)...)
+	}
+	if hidden > 0 {
+		lines = append(lines, s.paint(faint, fmt.Sprintf("%s purged or gone for more than a day: ekco status --all", count(hidden, "node"))))
+	}
+	return lines
+}
+
+// asOf says that what follows need not be so any more.
+func asOf(status api.Status, s style) []string {
+	at := status.AsOf
+	if at.IsZero() {
+		return nil
+	}
+	return []string{s.paint(doubtful, "The nodes as EKCO saw them last, at "+stamp(at)+" ("+ago(status, at)+" ago):")}
+}
+
+// notes say what an administrator should know of a node beside its state.
+func notes(node api.NodeStatus) []string {
+	var notes []string
+	if node.Flapping {
+		notes = append(notes, "comes and goes: left alone until it stays, or stays away")
+	}
+	if !node.UnreachableSince.IsZero() {
+		notes = append(notes, "unreachable since "+stamp(node.UnreachableSince))
+	}
+	for _, taint := range node.Taints {
+		if word := note(taint, node); word != "" && !slices.Contains(notes, word) {
+			notes = append(notes, word)
+		}
+	}
+	if node.TerminatingPods > 0 {
+		notes = append(notes, count(node.TerminatingPods, "terminating pod"))
+	}
+	if node.Excluded {
+		notes = append(notes, "excluded by its label")
+	}
+	if journal.IsTraced(node.UID) {
+		notes = append(notes, "never seen by EKCO, known by what was left of it")
+	}
+	return notes
+}
+
+// note says what a taint means that keeps a node from being ready.
+func note(taint journal.Taint, node api.NodeStatus) string {
+	switch taint.Key {
+	case journal.TaintUnschedulable:
+		return "cordoned"
+	case journal.TaintUnreachable:
+		if !node.UnreachableSince.IsZero() || node.Flapping {
+			return ""
+		}
+		return "unreachable"
+	case journal.TaintNotReady:
+		return "its kubelet reports that it is not ready"
+	case journal.TaintNetworkUnavailable:
+		return "its network is not set up"
+	}
+	return ""
+}
+
+// longGone reports whether a node is past what an administrator looks for.
+func longGone(node api.NodeStatus, now time.Time) bool {
+	return (node.State == fsm.Purged || node.State == fsm.Gone) && now.Sub(node.Since) > 24*time.Hour
+}

@@ -1,0 +1,62 @@
+package view
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/replicatedhq/ekco/cmd/internal/api"
+)
+
+// operatorLines say who works, and whether what the rest says is so now.
+func operatorLines(status api.Status, s style) []string {
+	lines := []string{"Operator: " + operator(status, s)}
+	if status.Operator.DryRun {
+		lines = append(lines, "Dry run:  "+s.paint(doubtful, "nothing is changed, only recorded"))
+	}
+	return append(lines, apiLines(status, s)...)
+}
+
+func operator(status api.Status, s style) string {
+	o := status.Operator
+	who := strings.TrimSpace(Clean(o.Version) + " on " + orDash(Clean(o.Host)))
+	none := s.paint(bad, "not running") + "; "
+	if o.Command != "" {
+		who = Clean(o.Command) + ", " + who
+	}
+	switch {
+	case o.Running:
+		return fmt.Sprintf("%s, %s (pid %d), up %s", s.paint(good, "running"), who, o.PID, ago(status, o.StartedAt))
+	case o.PID != 0 && o.Command != "":
+		return fmt.Sprintf("%sa command does the work itself: %s (pid %d), for %s", none, who, o.PID, ago(status, o.StartedAt))
+	case o.StartedAt.IsZero():
+		return none + "none has ever seen a cluster with this journal"
+	}
+	last, end := "", "did not stop in order"
+	if o.Command != "" {
+		last, end = "the last that saw the cluster was a command: ", "did not end in order"
+	}
+	if o.StoppedAt.After(o.StartedAt) {
+		return fmt.Sprintf("%s%s%s, stopped %s ago. This is what the journal says.", none, last, who, ago(status, o.StoppedAt))
+	}
+	return fmt.Sprintf("%s%s%s, started %s ago, %s. This is what the journal says.", none, last, who, ago(status, o.StartedAt), end)
+}
+
+func ago(status api.Status, at time.Time) string { return age(status.Now.Sub(at)) }
+
+// apiLines say why EKCO does not see the cluster.
+func apiLines(status api.Status, s style) []string {
+	var lines []string
+	at, starting := status.API.LostAt, status.Starting
+	if !at.IsZero() {
+		lines = append(lines, "API:      "+s.paint(bad, "has not answered")+" since "+stamp(at)+" ("+ago(status, at)+")"+because(Clean(status.API.Error)))
+	}
+	switch {
+	case starting != nil && !at.IsZero():
+		lines = append(lines, "          EKCO has not seen the cluster since it started, and does nothing until the API answers.")
+	case starting != nil:
+		lines = append(lines, "Starting: EKCO has not seen the cluster yet, and does nothing until it has. Now it tries to "+
+			Clean(starting.To)+because(Clean(starting.Error)))
+	}
+	return lines
+}

@@ -1,0 +1,20 @@
+package view
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/replicatedhq/ekco/cmd/internal/api"
+	"github.com/replicatedhq/ekco/fsm"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+func TestTheStatusSaysThatANodeWasNeverSeen(t *testing.T) {
+	status := api.Status{Now: began, Nodes: []api.NodeStatus{
+		{Name: "worker-9", UID: journal.TracedUID("worker-9"), State: fsm.Purging, Since: began},
+	}}
+	lines := nodeTable(status, false, style{})
+	if got := lines[len(lines)-1]; !strings.HasPrefix(got, "worker-9  -") || !strings.Contains(got, "never seen by EKCO") {
+		t.Errorf("the line is %q", got)
+	}
+}

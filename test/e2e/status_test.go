@@ -1,0 +1,79 @@
+package e2e
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"os/user"
+	"testing"
+	"time"
+
+	"github.com/replicatedhq/ekco/fsm"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// status is what the tests judge by of "ekco status -o json". It is stated anew
+// here, as whoever reads that output must state it.
+type status struct {
+	AsOf     time.Time            `json:"as_of"`
+	Starting *struct{ To string } `json:"starting"`
+	Journal  journalStatus        `json:"journal"`
+	API      struct {
+		LostAt time.Time `json:"lost_at"`
+	} `json:"api"`
+	Nodes    []nodeStatus           `json:"nodes"`
+	Actions  []journal.ActionRecord `json:"actions"`
+	Refusals []fsm.Refusal          `json:"refusals"`
+	Absent   []string               `json:"absent"`
+}
+
+type journalStatus struct {
+	JournalID string                   `json:"journal_id"`
+	LastSeq   uint64                   `json:"last_seq"`
+	SafeMode  *journal.JournalSalvaged `json:"safe_mode"`
+	Outdated  *journal.JournalOutdated `json:"outdated"`
+	Replaced  *journal.JournalReplaced `json:"replaced"`
+	Unopened  *struct {
+		NextTry time.Time `json:"next_try"`
+	} `json:"unopened"`
+}
+
+type nodeStatus struct {
+	Name             string            `json:"name"`
+	UID              string            `json:"uid"`
+	State            journal.NodeState `json:"state"`
+	Since            time.Time         `json:"since"`
+	Ready            bool              `json:"ready"`
+	UnreachableSince time.Time         `json:"unreachable_since"`
+}
+
+func (o *operator) status() status {
+	o.t.Helper()
+	output, err := exec.Command(binaries.ekco, "status", "-o", "json", "--journal", o.journal, "--config", o.config).Output()
+	if err != nil {
+		o.t.Fatalf("ekco status: %v\n%s", err, output)
+	}
+	var answer status
+	if err := json.Unmarshal(output, &answer); err != nil {
+		o.t.Fatalf("ekco status -o json: %v\n%s", err, output)
+	}
+	return answer
+}
+
+// localActor is how the journal names who runs these tests.
+func localActor(t testing.TB) string {
+	t.Helper()
+	me, err := user.Current()
+	if err != nil {
+		t.Fatal(err)
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	actor := "cli:" + me.Username + "@" + host
+	if sudo := os.Getenv("SUDO_USER"); sudo != "" {
+		actor += " (sudo by " + sudo + ")"
+	}
+	return actor
+}

@@ -34,7 +34,7 @@ test: build controlplane ## run every test, also end to end on a real control pl
 
 .PHONY: race
 race: ## run the tests of the rooms under the race detector
-	CGO_ENABLED=1 $(GO) test -race ./actions/... ./fsm/... ./journal/... ./observers/... ./internal/... ./cmd/...
+	CGO_ENABLED=1 $(GO) test -race -timeout 30m ./actions/... ./fsm/... ./journal/... ./observers/... ./internal/... ./cmd/...
 
 .PHONY: bench
 bench: build controlplane ## run the benchmarks behind docs/performance.md, or those named by BENCH

@@ -114,15 +114,17 @@ var faults = map[string]fault{
 // disturb has calls meet some of a few faults.
 func (b *bench) disturb(rng *rand.Rand, few []string) {
 	often := 0.3 + 0.6*rng.Float64()
-	var mu sync.Mutex // calls meet their faults side by side
+	// Calls meet their faults side by side, and some after this has returned.
+	var mu sync.Mutex
+	lots := rand.New(rand.NewPCG(rng.Uint64(), 0))
 	b.set(func() {
 		b.fault = func(string) fault {
 			mu.Lock()
 			defer mu.Unlock()
-			if rng.Float64() > often {
+			if lots.Float64() > often {
 				return fault{}
 			}
-			return faults[few[rng.IntN(len(few))]]
+			return faults[few[lots.IntN(len(few))]]
 		}
 	})
 	switch rng.IntN(3) {

@@ -66,21 +66,32 @@ func (s *whole) wantRunning() {
 const anEntry = `{"name":"w1","devices":[{"name":"sdb"}]}`
 
 func TestPurgingALiveNodeDestroysNothingBeforeItsOSDsAreSeenStopped(t *testing.T) {
-	inWhole(t, func(t *testing.T, s *whole) {
-		s.runs(0)
-		s.ask(live)
-		r := s.start(s.cfg())
-		letPass(20 * time.Minute)
-		if !s.nodeExists() || len(s.etcd.List()) != 3 || s.record().PastNoReturn {
-			t.Errorf("an OSD still runs, and left of the node are %q; %q", s.traces(), s.story())
-		}
-		for _, ref := range s.refs {
-			s.stopped(ref.ID)
-		}
-		r.end()
-		s.wantTraces()
-		s.wantOthers()
-	})
+	for name, seems := range map[string]func(s *whole, id int){
+		"by Ceph and by its pod": func(*whole, int) {},
+		"by its pod alone":       func(s *whole, id int) { s.ceph.StopOSD(id) },
+		"by Ceph alone":          func(s *whole, id int) { s.rook.RemoveOSDPod(id) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWhole(t, func(t *testing.T, s *whole) {
+				s.runs(0)
+				for _, ref := range s.refs {
+					seems(s, ref.ID)
+				}
+				s.ask(live)
+				r := s.start(s.cfg())
+				letPass(20 * time.Minute)
+				if !s.nodeExists() || len(s.etcd.List()) != 3 || s.record().PastNoReturn {
+					t.Fatalf("an OSD still runs, and left of the node are %q; %q", s.traces(), s.story())
+				}
+				for _, ref := range s.refs {
+					s.stopped(ref.ID)
+				}
+				r.end()
+				s.wantTraces()
+				s.wantOthers()
+			})
+		})
+	}
 }
 
 func TestALiveNodeIsPurgedInTheDocumentedOrder(t *testing.T) {

@@ -10,11 +10,18 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
+// everyRule lists what keeps EKCO from going on by itself. It is written out here,
+// so that a rule that is dropped from the list which is tested does not leave the
+// tests with it.
+var everyRule = []string{
+	"SafeMode", "APIUnreachable", "Settling", "Paused", "Excluded", "StormBrake", "ReadyMinimums", "OneAtATime",
+}
+
 // rules returns the preflights of policy, all of which pass until they are
 // turned.
 func rules() (dials map[string]*dial, preflights map[string]actions.Preflight) {
 	dials, preflights = map[string]*dial{}, map[string]actions.Preflight{}
-	for _, name := range actions.StandingPolicy(journal.ActionRecord{}) {
+	for _, name := range everyRule {
 		dials[name] = answering(actions.Pass())
 		preflights[name] = dials[name]
 	}
@@ -22,7 +29,7 @@ func rules() (dials map[string]*dial, preflights map[string]actions.Preflight) {
 }
 
 func TestEveryRuleOfPolicyStopsAnAutomaticActionBetweenAnyTwoSteps(t *testing.T) {
-	for _, rule := range actions.StandingPolicy(journal.ActionRecord{}) {
+	for _, rule := range everyRule {
 		t.Run(rule, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, w *world) {
 				dials, preflights := rules()
@@ -35,7 +42,7 @@ func TestEveryRuleOfPolicyStopsAnAutomaticActionBetweenAnyTwoSteps(t *testing.T)
 				for done := range 3 {
 					letPass(time.Minute)
 					if got := k.calls(); len(got) != done {
-						t.Errorf("did %q though %s is against it, want %d steps", got, rule, done)
+						t.Fatalf("did %q though %s is against it, want %d steps", got, rule, done)
 					}
 					dials[rule].turn(actions.Pass())
 					r.signals <- actions.SignalRecheck
@@ -137,7 +144,7 @@ func TestAnExplanationHasTheRulesThatAreAskedWhateverThePlanLists(t *testing.T) 
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, rule := range actions.StandingPolicy(w.record()) {
+		for _, rule := range everyRule {
 			at := slices.IndexFunc(checks, func(c actions.Check) bool { return c.Preflight == rule })
 			if at < 0 || (checks[at].Verdict.Kind == actions.VerdictHold) != (rule == "Paused") {
 				t.Errorf("%s is explained in %+v", rule, checks)

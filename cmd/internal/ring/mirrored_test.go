@@ -27,8 +27,14 @@ func (w *world) mirrored() mirror.Content {
 	return content
 }
 
-// deafStore tells nobody that something was appended.
+// deafStore tells nobody that something was appended, and takes a moment to be
+// read: who had the loop do something is served before the loop has gone on.
 type deafStore struct{ journal.Store }
+
+func (s deafStore) Read(ctx context.Context, query journal.Query) iter.Seq2[journal.Event, error] {
+	pass(time.Second)
+	return s.Store.Read(ctx, query)
+}
 
 func (deafStore) Follow(ctx context.Context, _ uint64) iter.Seq2[journal.Event, error] {
 	return func(func(journal.Event, error) bool) { <-ctx.Done() }
@@ -50,7 +56,7 @@ func TestMirroredPassesOnlyOnceTheActionIsThereAsTheJournalHasIt(t *testing.T) {
 		if _, err := w.store.Append(t.Context(), request); err != nil {
 			t.Fatal(err)
 		}
-		record := w.state().OpenActions()[0]
+		record := w.onlyOpen()
 		if verdict := in.mirrored(t.Context(), record); verdict.Kind != actions.VerdictPass {
 			t.Errorf("the verdict is %+v", verdict)
 		}

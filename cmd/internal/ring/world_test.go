@@ -270,6 +270,16 @@ func (w *world) state() *fsm.State {
 	return state
 }
 
+// onlyOpen returns the one action that is open.
+func (w *world) onlyOpen() journal.ActionRecord {
+	w.t.Helper()
+	open := w.state().OpenActions()
+	if len(open) != 1 {
+		w.t.Fatalf("open is %+v, want one action", open)
+	}
+	return open[0]
+}
+
 func (w *world) events(query journal.Query) []journal.Event {
 	w.t.Helper()
 	var events []journal.Event

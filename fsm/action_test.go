@@ -202,7 +202,11 @@ func TestWhatOpenActionsReturnedIsNeverChangedByTheFold(t *testing.T) {
 	w, id := purge(t)
 	w.startStep(id, "look")
 	w.act(id, journal.TypeActionHeld, journal.ActionHeld{Step: "delete-node"})
-	handedOut := w.s.OpenActions()[0]
+	open := w.s.OpenActions()
+	if len(open) != 1 {
+		t.Fatalf("open is %+v", open)
+	}
+	handedOut := open[0]
 	body, err := json.Marshal(handedOut)
 	if err != nil {
 		t.Fatal(err)

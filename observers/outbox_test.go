@@ -113,6 +113,9 @@ func TestAnOutageIsDatedByTheJournalsClock(t *testing.T) {
 		<-time.After(time.Minute)
 		api.recover()
 		due := api.due(func() time.Time { return time.Now().Add(3 * time.Hour) })
+		if len(due.after) != 1 {
+			t.Fatalf("due is %+v, want the end of the outage", due)
+		}
 		if got := due.after[0].Payload.(journal.APIRecovered).LostAt; !got.Equal(lost.Add(3 * time.Hour)) {
 			t.Errorf("it is on record since %s, want %s", got, lost.Add(3*time.Hour))
 		}

@@ -123,6 +123,15 @@ func (f *fakeOperator) Request(_ context.Context, r fsm.Request) (api.Admission,
 	return f.admitted, f.err
 }
 
+// request returns the first purge that was asked for.
+func (f *fakeOperator) request(t *testing.T) fsm.Request {
+	t.Helper()
+	if len(f.requests) == 0 {
+		t.Fatal("no purge was asked for")
+	}
+	return f.requests[0]
+}
+
 func (f *fakeOperator) word(w any) error {
 	f.words = append(f.words, w)
 	return f.err

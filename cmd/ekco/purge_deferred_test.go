@@ -62,7 +62,7 @@ func TestALongReasonIsSaidOnceAndTheTimeIsThatOfTheLastNews(t *testing.T) {
 	if got := strings.Count(d.errOut.String(), "none of the pods"); got != 10 {
 		t.Errorf("the reason was said %d times, want once:\n%s", got/10, d.errOut)
 	}
-	for _, warning := range op.requests[0].Warned {
+	for _, warning := range op.request(t).Warned {
 		if !strings.Contains(warning.Warning, cause) {
 			t.Errorf("on record is only %q", warning.Warning)
 		}

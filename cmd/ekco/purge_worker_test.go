@@ -157,7 +157,7 @@ func TestOnlyWhatTheSuccessorOfACommandWarnsOfAnewIsAsked(t *testing.T) {
 	want := []journal.ActionWarned{
 		{Preflight: "StormBrake", Warning: "mind it", Answer: "yes"}, {Preflight: "CephHealthy", Warning: "mind it", Answer: "yes"},
 	}
-	if diff := cmp.Diff(want, rest.requests[0].Warned); diff != "" {
+	if diff := cmp.Diff(want, rest.request(t).Warned); diff != "" {
 		t.Error(diff)
 	}
 

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/replicatedhq/ekco/journal"
 )
@@ -139,9 +140,15 @@ func TestAWatchOutlivesTheCallTimeout(t *testing.T) {
 	}
 	defer opened.Stop()
 	time.AfterFunc(3*soon, func() { close(later) })
-	event, ok := <-opened.ResultChan()
-	if !ok {
-		t.Fatal("the watch ended at the call timeout")
+	var event watch.Event
+	select {
+	case got, ok := <-opened.ResultChan():
+		if !ok {
+			t.Fatal("the watch ended at the call timeout")
+		}
+		event = got
+	case <-time.After(10 * time.Second):
+		t.Fatal("the watch tells nothing")
 	}
 	if diff := cmp.Diff(fullFacts(), NodeOf(event.Object.(*corev1.Node))); diff != "" {
 		t.Errorf("facts (-want +got):\n%s", diff)

@@ -67,7 +67,7 @@ func TestNoAcknowledgedEventIsLostToSIGKILL(t *testing.T) {
 		t.Errorf("only %d events in %d rounds", acknowledged, rounds)
 	}
 	store := mustOpen(t, path, inChild())
-	if got := mustRead(t, store, journal.Query{After: acknowledged - 1, Limit: 1}); got[0].Hash.String() != hash {
-		t.Errorf("event %d was acknowledged with hash %s, is stored with %s", acknowledged, hash, got[0].Hash)
+	if got := mustRead(t, store, journal.Query{After: acknowledged - 1, Limit: 1}); len(got) != 1 || got[0].Hash.String() != hash {
+		t.Errorf("event %d was acknowledged with hash %s, is stored as %+v", acknowledged, hash, got)
 	}
 }

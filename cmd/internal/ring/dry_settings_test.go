@@ -12,7 +12,7 @@ func TestADryRunWithItsOwnSettingsWritesNothingIntoARealAction(t *testing.T) {
 		if err := w.openClear().stop(); err != nil {
 			t.Fatal(err)
 		}
-		open, effects := w.state().OpenActions()[0], len(w.cluster.Effects())
+		open, effects := w.onlyOpen(), len(w.cluster.Effects())
 		w.policy.DryRun, w.policy.ClearDeadNodes = true, false
 		in := w.start(nil)
 		pass(time.Hour)

@@ -29,7 +29,7 @@ func TestAnOperatorInADryRunDoesNotGoOnWithARealPurge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.openPurge()
-		open, effects := w.state().OpenActions()[0], len(w.cluster.Effects())
+		open, effects := w.onlyOpen(), len(w.cluster.Effects())
 		w.policy.DryRun = true
 		in := w.start(nil)
 		pass(3 * time.Hour)
@@ -64,7 +64,7 @@ func TestNoOpenActionIsGoneOnWithInSafeModeUntilTheJournalIsAccepted(t *testing.
 				leaveOpen(w)
 				w.cluster.Allow("delete pods")
 				w.tell(journal.JournalSubject, journal.TypeJournalSalvaged, journal.JournalSalvaged{DamagedFile: "f"})
-				open, effects := w.state().OpenActions()[0], len(w.cluster.Effects())
+				open, effects := w.onlyOpen(), len(w.cluster.Effects())
 				in := w.start(nil)
 				pass(3 * time.Hour)
 				w.wantUntouched(open.ID, open.LastSeq, effects)

@@ -28,6 +28,18 @@ func (w *world) visit(open ...journal.ActionRecord) {
 	<-ended
 }
 
+// firstHold waits until an action is held, and returns what it is held by.
+func (w *world) firstHold(limit time.Duration) string {
+	w.t.Helper()
+	for began := time.Now(); time.Since(began) < limit; pass(time.Second) {
+		for _, event := range w.events(journal.Query{Types: []journal.Type{journal.TypeActionHeld}}) {
+			return string(event.Payload)
+		}
+	}
+	w.t.Fatalf("nothing is held within %s", limit)
+	return ""
+}
+
 func TestAPurgeAfterAnotherEKCOsVisitIsHeldThenGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -36,10 +48,7 @@ func TestAPurgeAfterAnotherEKCOsVisitIsHeldThenGoesOn(t *testing.T) {
 		pass(time.Minute)
 		w.visit()
 		w.loseWorker()
-		for len(w.events(journal.Query{Types: []journal.Type{journal.TypeActionHeld}})) == 0 {
-			pass(time.Second)
-		}
-		held := string(w.events(journal.Query{Types: []journal.Type{journal.TypeActionHeld}})[0].Payload)
+		held := w.firstHold(6 * time.Hour)
 		if !strings.Contains(held, "Mirrored") || !strings.Contains(held, "visitor") {
 			t.Errorf("held as %s", held)
 		}

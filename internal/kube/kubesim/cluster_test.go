@@ -160,7 +160,11 @@ func TestChangesAreAnnounced(t *testing.T) {
 	default:
 	}
 	c.AddNode("w1", journal.RoleWorker)
-	<-changed
+	select {
+	case <-changed:
+	default:
+		t.Fatal("announced no change")
+	}
 	want(t, c.RecordEvent(t.Context(), journal.NodeSubject("w1", ""), kube.Note{Reason: "X"}), nil)
 	if events := c.Events(); len(events) != 1 || events[0].Note.Reason != "X" {
 		t.Errorf("events %+v", events)

@@ -116,6 +116,11 @@ func TestCephIsNotStuckWhileItHasSomethingToDo(t *testing.T) {
 			osds[i].Up, osds[i].Reweight = true, 1
 		}
 	}
+	down := func(id int) func([]OSD) {
+		return func(osds []OSD) {
+			osds[slices.IndexFunc(osds, func(o OSD) bool { return o.ID == id })].Up = false
+		}
+	}
 	lost := []int{10, 11}
 	rest := "active+undersized+degraded"
 	for name, test := range map[string]struct {
@@ -129,6 +134,7 @@ func TestCephIsNotStuckWhileItHasSomethingToDo(t *testing.T) {
 		"without objects":                  {pool, pg("active+undersized", 9, 12), nil, lost, true},
 		"while it is scrubbed":             {pool, pg(rest+"+scrubbing+deep", 9, 12), nil, lost, true},
 		"one copy, min_size 2":             {pool, pg(rest, 9), nil, lost, false},
+		"one host, min_size 2":             {pool, pg(rest, 9), down(12), lost, false},
 		"one copy could be two":            {Pool{ID: 1, Size: 3, MinSize: 1, PGs: 1, Domain: DomainHost}, pg(rest, 9), nil, lost, false},
 		"one OSD twice":                    {pool, pg(rest, 9, 9), nil, lost, false},
 		"not active":                       {pool, pg("undersized+degraded+peered", 9, 12), nil, lost, false},
@@ -139,6 +145,7 @@ func TestCephIsNotStuckWhileItHasSomethingToDo(t *testing.T) {
 		"stale":                            {pool, pg("stale+"+rest, 9, 12), nil, lost, false},
 		"remapped to one OSD twice":        {pool, pg("active+clean+remapped", 12, 9, 12), nil, lost, false},
 		"the mgr has not heard of it":      {pool, pg(rest, 9, 10), nil, lost, false},
+		"nor of one of three":              {pool, pg(rest, 9, 10, 12), nil, lost, false},
 		"nor of anything":                  {pool, pg("active+clean", 9, 10, 12), nil, lost, false},
 		"a host is left":                   {pool, pg(rest, 9, 12), in(10), nil, false},
 		"that host is the lost one":        {pool, pg(rest, 9, 12), in(10), lost, true},

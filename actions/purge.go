@@ -159,16 +159,21 @@ func replacedNodeIsPurged(record journal.ActionRecord, live kube.Node) Verdict {
 }
 
 // Guards implements [Guardian]: the Node of a primary is the first that a purge
-// takes of the control plane, and the member follows it.
+// takes of the control plane, and the member follows it. That of a node that answers
+// stays as long as one of its OSDs runs, also if it was stopped before.
 func (purgeNode) Guards(record journal.ActionRecord, planned journal.PlannedStep) []string {
 	if planned.Does != doesDeleteNode {
 		return nil
 	}
+	var guards []string
+	if _, stops := record.Plan.Step(doesStopOSDs); stops {
+		guards = []string{OSDsDown}
+	}
 	facts, err := purgeFacts(record)
 	if err != nil {
-		return []string{EtcdQuorumKept} // it says so
+		return append(guards, EtcdQuorumKept) // it says so
 	}
-	return facts.quorum()
+	return append(guards, facts.quorum()...)
 }
 
 // Plan implements [Kind].

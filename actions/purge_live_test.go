@@ -321,6 +321,52 @@ func (s *whole) wantAllAllowed() {
 	s.rook.Forbid(readsOfRook...)
 }
 
+// runsAgain runs a purge whose OSDs had stopped when policy held it, and run again
+// when policy lets go.
+func (s *whole) runsAgain() *running {
+	s.rook.UseAllNodes(true)
+	s.reconcile = 10 * time.Minute
+	s.runs(5 * time.Second)
+	turn := answering(actions.Pass())
+	time.AfterFunc(4*time.Second, func() { turn.turn(actions.Hold("another purge comes first")) })
+	cfg := s.cfg()
+	cfg.Preflights["OneAtATime"] = turn
+	s.ask(live)
+	r := s.start(cfg)
+	letPass(time.Hour)
+	if s.count("done stop-osds") != 1 {
+		s.t.Fatalf("the OSDs did not stop: %q", s.story())
+	}
+	turn.turn(actions.Pass())
+	letPass(time.Hour)
+	if !s.nodeExists() {
+		s.t.Fatalf("its OSDs run, and the node is gone: %q", s.story())
+	}
+	return r
+}
+
+func TestALiveNodeWhoseOSDsRunAgainAfterTheyWereStoppedKeepsEverything(t *testing.T) {
+	inWhole(t, func(t *testing.T, s *whole) {
+		r := s.runsAgain()
+		s.wantAll()
+		if hold := s.record().Holds["delete-node"]; s.record().PastNoReturn || hold.Preflight != actions.OSDsDown || !strings.Contains(hold.Reason, "ekco cancel") {
+			t.Errorf("held by %+v; %q", s.record().Holds, s.story())
+		}
+		s.cancelBy(r)
+		r.end()
+		s.wantRunning()
+	})
+}
+
+func TestALiveNodeWhoseOSDsRanAgainGoesWhenTheyHaveStopped(t *testing.T) {
+	inWhole(t, func(t *testing.T, s *whole) {
+		r := s.runsAgain()
+		s.lose()
+		r.end()
+		s.wantTraces("storage entry")
+	})
+}
+
 func TestALiveNodeWithoutOSDsButAnEntryIsUnlistedFirst(t *testing.T) {
 	inWhole(t, func(t *testing.T, s *whole) {
 		s.answers()

@@ -268,9 +268,11 @@ type osdsDown storagePart
 
 // Check implements [Preflight]. A person is warned before anything is gone, by
 // others if Ceph does not answer; what is done to the OSDs waits. Those of a node
-// that answers are stopped by then.
+// that answers run until they are stopped; if one runs again then, as when Rook made
+// its Deployment anew, nothing is done that cannot be undone.
 func (p osdsDown) Check(ctx context.Context, record journal.ActionRecord) Verdict {
-	before := record.Request.Manual && !record.PastNoReturn
+	again := record.Request.Live && record.Steps[doesStopOSDs].Done()
+	before := record.Request.Manual && !record.PastNoReturn && !again
 	if before && (record.Request.Live || unanswered(record) != "") {
 		return Pass()
 	}
@@ -294,6 +296,8 @@ func (p osdsDown) Check(ctx context.Context, record journal.ActionRecord) Verdic
 		return Pass()
 	case before:
 		return Warn(fmt.Sprintf("%s still runs, so node %s is not quite dead; its OSDs are not touched until they are down: power the node off", ceph.Names(up...), view.node.Name))
+	case again && !record.PastNoReturn:
+		return Hold(fmt.Sprintf("%s runs again, though it had stopped; stop it, power node %s off, or take everything back with: ekco cancel %s", ceph.Names(up...), view.node.Name, record.ID))
 	}
 	return Hold(fmt.Sprintf("%s still runs, so its node is not quite dead; power node %s off, or stop the OSD", ceph.Names(up...), view.node.Name))
 }

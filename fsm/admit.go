@@ -199,7 +199,8 @@ func admitOpen(v *view, n *Node, open *journal.ActionRecord, request Request) (A
 			Payload: journal.ActionRetried{Reason: "its purge was asked for again"},
 		})
 	}
-	if request.Actor != open.RequestedBy && open.Stalled == nil {
+	// That a stalled one has a new budget says who asked, but not that a person is behind it.
+	if request.Actor != open.RequestedBy && (open.Stalled == nil || !open.ByPerson()) {
 		answer.Events = append(answer.Events, journal.Draft{
 			Type: journal.TypeActionJoined, Subject: open.Subject, Action: open.ID, Cause: open.LastSeq, Actor: request.Actor,
 			Payload: journal.ActionJoined{Reason: request.Reason},

@@ -148,7 +148,7 @@ func TestAStalledPurgeGetsANewBudgetWhenItIsAskedForAgain(t *testing.T) {
 	w.act(id, journal.TypeStepFailed, journal.StepFailed{Step: "look", Attempt: 1, Error: "no"})
 	w.act(id, journal.TypeActionStalled, journal.ActionStalled{Step: "look", Reason: "spent"})
 	admission := w.mustAdmit(ask("w1"))
-	if diff := cmp.Diff([]string{"action.retried w1"}, lines(admission.Events)); diff != "" {
+	if diff := cmp.Diff([]string{"action.retried w1", "action.joined w1"}, lines(admission.Events)); diff != "" {
 		t.Fatal(diff)
 	}
 	rec := w.s.Actions[id]

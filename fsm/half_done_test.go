@@ -70,6 +70,22 @@ func TestAHalfDonePurgeThatAPersonJoinsIsHeldByPolicyNoMore(t *testing.T) {
 	}
 }
 
+func TestAStalledPurgeThatAPersonAsksForAgainIsHeldByPolicyNoMore(t *testing.T) {
+	w, id := halfDone(t)
+	w.act(id, journal.TypeActionStalled, journal.ActionStalled{Step: "rest", Reason: "spent"})
+	for _, name := range []string{"x0", "x1", "x2", "x3", "x4", "x5", "x6", "x7", "x8", "p1"} {
+		w.lose(name)
+	}
+	w.decide()
+	joined := w.mustAdmit(Request{Kind: journal.ActionPurgeNode, Node: "w1", UID: w.s.Actions[id].Subject.UID, Actor: "cli:root@p1", Force: true})
+	if !joined.Resumed || w.s.Actions[id].Stalled != nil {
+		t.Fatalf("admitted %+v, want %s with a new budget", joined, id)
+	}
+	if got := CheckRule(w.s, w.p, w.now, RuleStormBrake, *w.s.Actions[id]); got.Hold || !got.Warn {
+		t.Errorf("asked for by a person: %+v, want a warning", got)
+	}
+}
+
 func TestAPurgeThatAPersonJoinedIsNotCancelledBecauseItsSettingIsOff(t *testing.T) {
 	w := due(t, "w1")
 	w.decide()

@@ -107,7 +107,7 @@ func TestALiveNodeIsPurgedInTheDocumentedOrder(t *testing.T) {
 		s.ask(live)
 		s.start(s.cfg()).end()
 		s.wantTraces()
-		want := []string{"remove-storage-node", "osd-out", "scale-down", "delete-deployment"}
+		want := []string{"remove-storage-node", "osd-out", "delete-deployment"}
 		if len(effects) < len(want) || !slices.Equal(effects[:len(want)], want) {
 			t.Errorf("it went %q, want first %q", effects, want)
 		}
@@ -387,5 +387,24 @@ func TestALiveNodeWithoutOSDsButAnEntryIsUnlistedFirst(t *testing.T) {
 		s.rook.Allow(rooksim.PatchCephClusters)
 		r.end()
 		s.wantTraces()
+	})
+}
+
+func TestACancelLeavesNoDeploymentScaledDownThatCouldNotBeDeleted(t *testing.T) {
+	inWhole(t, func(t *testing.T, s *whole) {
+		s.rook.UseAllNodes(true)
+		s.runs(5 * time.Second)
+		s.rook.Forbid(rooksim.DeleteDeployments)
+		s.ask(live)
+		r := s.start(s.cfg())
+		letPass(time.Hour)
+		s.cancelBy(r)
+		r.end()
+		s.wantRunning()
+		for _, d := range s.rook.Deployments() {
+			if d.Replicas != 1 {
+				t.Errorf("Deployment %s is left with %d replicas", d.Name, d.Replicas)
+			}
+		}
 	})
 }

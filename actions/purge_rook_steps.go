@@ -37,7 +37,7 @@ func (s removeDeployment) Do(ctx context.Context, step StepContext) (json.RawMes
 	if err != nil || now.kept != "" {
 		return nil, err
 	}
-	return nil, storagePart(s).remove(ctx, captured)
+	return nil, storagePart(s).remove(ctx, captured, step.Action.Request.Live)
 }
 
 // Leaves implements [LeavingStep].
@@ -86,7 +86,7 @@ func whatRuns(d rook.OSDDeployment) string {
 // lookAtRook reads what is left of the node without asking Ceph, which may not
 // answer: what a Deployment is bound to decides where its OSD runs.
 func (p storagePart) lookAtRook(ctx context.Context, record journal.ActionRecord) (storageView, error) {
-	view := storageView{left: record.Left}
+	view := storageView{left: record.Left, live: record.Request.Live}
 	var err error
 	if view.node, view.StorageFacts, err = lostStorage(record); err != nil {
 		return storageView{}, err
@@ -111,9 +111,13 @@ func (p storagePart) leavesBound(ctx context.Context, step StepContext) (left []
 }
 
 // remove scales a Deployment down, so that the OSD ends in order, and deletes it.
-func (p storagePart) remove(ctx context.Context, d rook.OSDDeployment) error {
-	if err := deleted(p.Rook.ScaleDown(ctx, d.Name, d.UID)); err != nil {
-		return err
+// That of a node that answers is only deleted, which its kubelet does in order: a
+// cancel finds it whole or gone, and Rook makes anew only what is gone.
+func (p storagePart) remove(ctx context.Context, d rook.OSDDeployment, live bool) error {
+	if !live {
+		if err := deleted(p.Rook.ScaleDown(ctx, d.Name, d.UID)); err != nil {
+			return err
+		}
 	}
 	return deleted(p.Rook.DeleteDeployment(ctx, d.Name, d.UID))
 }
@@ -147,7 +151,7 @@ func (s removeFound) Do(ctx context.Context, step StepContext) (json.RawMessage,
 	}
 	var failures []error
 	for _, d := range found {
-		failures = append(failures, storagePart(s).remove(ctx, d))
+		failures = append(failures, storagePart(s).remove(ctx, d, step.Action.Request.Live))
 	}
 	return nil, errors.Join(failures...)
 }

@@ -54,7 +54,7 @@ func (p storagePart) removeAnew(ctx context.Context, view storageView, osds ...O
 	}
 	var failures []error
 	for _, d := range found {
-		failures = append(failures, p.remove(ctx, d))
+		failures = append(failures, p.remove(ctx, d, view.live))
 	}
 	return errors.Join(failures...)
 }

@@ -21,6 +21,8 @@ type storageView struct {
 	heirs       heirs
 	// left says why OSDs were left alone before.
 	left map[string]string
+	// live is set when the node answers, see [storagePlan].
+	live bool
 }
 
 // replaced reports whether another Node has the name or the hostname now.
@@ -79,7 +81,7 @@ func (p storagePart) look(ctx context.Context, record journal.ActionRecord) (sto
 	if view.node, view.StorageFacts, err = lostStorage(record); err != nil {
 		return storageView{}, err
 	}
-	view.left = record.Left
+	view.left, view.live = record.Left, record.Request.Live
 	if view.absent {
 		return view, nil
 	}

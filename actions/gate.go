@@ -23,8 +23,9 @@ func gateOf(plan journal.Plan) []string {
 
 // askedBefore returns the preflights of a group's steps as they are asked now:
 // before the first step that changes something, and before the first that cannot
-// be undone, also those of the gate, unless they have just been asked. Days can
-// lie between the gate and those steps, and restarts.
+// be undone, also those of the gate, unless they have just been asked, and nothing
+// was changed since that can be undone. Days can lie between the gate and those
+// steps, and restarts.
 func (a *run) askedBefore(g *group, preflights []string) []string {
 	first := g.changes && !a.anyDone(func(s *stepState) bool { return s.group.changes })
 	final := g.irreversible && !a.anyDone(func(s *stepState) bool { return s.group.irreversible })

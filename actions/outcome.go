@@ -148,6 +148,9 @@ func (a *run) answerTo(v Verdict) string {
 
 // start notes the intent; the attempt begins once that is on disk.
 func (a *run) start(s *stepState) {
+	if s.group.changes && !s.group.irreversible {
+		a.gatePassed = time.Time{} // it was let through before this
+	}
 	s.attempt = a.progress(s).Attempts + 1
 	a.note(a.record.LastSeq, journal.TypeStepStarted, journal.StepStarted{Step: s.planned.ID, Attempt: s.attempt})
 	if a.record.Request.DryRun {

@@ -408,3 +408,21 @@ func TestACancelLeavesNoDeploymentScaledDownThatCouldNotBeDeleted(t *testing.T) 
 		}
 	})
 }
+
+func TestALiveNodeKeepsItselfWhilePlacementGroupsLackItsOSDsHoweverSoonTheyStopped(t *testing.T) {
+	inWhole(t, func(t *testing.T, s *whole) {
+		s.ceph.AddPool("replicapool", 3, 3)
+		s.reconcile = 20 * time.Second
+		s.runs(time.Second)
+		s.ask(live)
+		r := s.start(s.cfg())
+		letPass(20 * time.Second)
+		if s.count("done stop-osds") != 1 || !s.nodeExists() || s.record().PastNoReturn {
+			t.Fatalf("a placement group is not active since the OSDs stopped, and left of the node are %q; %q", s.traces(), s.story())
+		}
+		s.cancelBy(r)
+		r.end()
+		letPass(time.Minute)
+		s.wantRunning()
+	})
+}

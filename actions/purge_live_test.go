@@ -426,3 +426,30 @@ func TestALiveNodeKeepsItselfWhilePlacementGroupsLackItsOSDsHoweverSoonTheyStopp
 		s.wantRunning()
 	})
 }
+
+func TestACancelPutsNoEntryBackThatSomebodyElseTookAway(t *testing.T) {
+	inWhole(t, func(t *testing.T, s *whole) {
+		s.reconcile = time.Hour
+		s.runs(0)
+		cfg := s.cfg()
+		turn := answering(actions.Hold("another purge comes first"))
+		cfg.Preflights["OneAtATime"] = turn
+		s.ask(live)
+		r := s.start(cfg)
+		letPass(time.Minute)
+		entry, err := s.rook.StorageNode(t.Context(), "w1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.rook.RemoveStorageNode(t.Context(), entry); err != nil {
+			t.Fatal(err)
+		}
+		turn.turn(actions.Pass())
+		letPass(time.Hour)
+		s.cancelBy(r)
+		r.end()
+		if slices.Contains(s.rook.Nodes(), "w1") || !strings.Contains(s.lastLine(), "it was not listed") {
+			t.Errorf("w1 is listed again, which somebody else had taken off the list: %q", s.story())
+		}
+	})
+}

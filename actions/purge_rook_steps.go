@@ -205,15 +205,27 @@ func (s removeEntry) Prove(ctx context.Context, step StepContext) (Proof, error)
 
 // Do implements [Step].
 func (s removeEntry) Do(ctx context.Context, step StepContext) (json.RawMessage, error) {
-	entry, _, err := s.find(ctx, step)
-	if err != nil || entry == nil {
+	entry, kept, err := s.find(ctx, step)
+	switch {
+	case err != nil || kept != "":
 		return nil, err
+	case entry == nil:
+		return notListed(step), nil
 	}
 	removed, err := s.Rook.RemoveStorageNode(ctx, *entry)
 	if err != nil {
 		return nil, err
 	}
 	return removedEntry(removed)
+}
+
+// notListed puts on record that somebody else had taken the node off the list, unless
+// an earlier attempt may have been it.
+func notListed(step StepContext) json.RawMessage {
+	if so := step.Action.Steps[step.Planned.ID]; so.Attempts > 1 || so.LastError != "" {
+		return nil
+	}
+	return json.RawMessage(`{"unlisted":true}`)
 }
 
 // longestRemoved is how much of an entry is put on record, in bytes. What was

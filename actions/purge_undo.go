@@ -106,8 +106,9 @@ func (s restoreEntry) find(ctx context.Context, step StepContext) (entry *rook.S
 		return nil, "", err
 	}
 	var removal struct {
-		Left    string          `json:"left"`
-		Removed json.RawMessage `json:"removed"`
+		Left     string          `json:"left"`
+		Unlisted bool            `json:"unlisted"`
+		Removed  json.RawMessage `json:"removed"`
 	}
 	if _, err := step.Output(doesRemoveEntry, &removal); err != nil || removal.Left != "" {
 		return nil, "", err
@@ -122,6 +123,8 @@ func (s restoreEntry) find(ctx context.Context, step StepContext) (entry *rook.S
 		return nil, "", fmt.Errorf("look for node %s in the CephCluster: %w", node.Name, err)
 	case now.Name != "":
 		return nil, "", nil
+	case removal.Unlisted:
+		return nil, "it was not listed when it was to be removed", nil
 	case heirs.hostname != "":
 		return nil, "the hostname " + node.hostname() + " is that of " + heirs.hostname + " now", nil
 	case now.UseAllNodes:

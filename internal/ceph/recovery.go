@@ -46,15 +46,15 @@ func lacking(short []Pool, places int) string {
 	return fmt.Sprintf("pool %s%s wants %d copies on different %ss, with only %d left", short[0].Name, others, short[0].Size, short[0].Domain, places)
 }
 
-// running are the OSDs that run, by id, of which those that take data count as
-// places for it.
-type running map[int]OSD
+// remaining are the OSDs that are not lost, by id, of which those that take data, or
+// will when they run again, count as places for it.
+type remaining map[int]OSD
 
-// present returns the running OSDs that are not lost.
-func present(tree Tree, lost []int) running {
-	osds := make(running)
+// present returns the OSDs that are not lost.
+func present(tree Tree, lost []int) remaining {
+	osds := make(remaining)
 	for _, osd := range tree.OSDs {
-		if osd.Exists && osd.Up && !slices.Contains(lost, osd.ID) {
+		if osd.Exists && !slices.Contains(lost, osd.ID) {
 			osds[osd.ID] = osd
 		}
 	}
@@ -63,7 +63,7 @@ func present(tree Tree, lost []int) running {
 
 // placesFor counts the places for copies of a pool. It is not known how many there
 // are where copies are spread over what EKCO does not read.
-func (r running) placesFor(pool Pool) (count int, known bool) {
+func (r remaining) placesFor(pool Pool) (count int, known bool) {
 	places := make(map[string]bool)
 	for _, osd := range r {
 		switch {
@@ -79,7 +79,7 @@ func (r running) placesFor(pool Pool) (count int, known bool) {
 
 // unsettled says of a placement group that Ceph has something to do about it, or
 // that not all are known; empty if neither is so.
-func (r running) unsettled(pools []Pool, pgs []PG, room map[int]int) string {
+func (r remaining) unsettled(pools []Pool, pgs []PG, room map[int]int) string {
 	known := make(map[int]int)
 	for _, pg := range pgs {
 		known[pg.Pool]++
@@ -103,7 +103,7 @@ func (r running) unsettled(pools []Pool, pgs []PG, room map[int]int) string {
 
 // settled reports whether nothing is to be done for a placement group with so
 // many places for its copies. What is not known to be rest is work.
-func (r running) settled(pg PG, pool Pool, places int) bool {
+func (r remaining) settled(pg PG, pool Pool, places int) bool {
 	if places >= pool.Size {
 		return slices.Contains(cleanStates, pg.State)
 	}
@@ -117,7 +117,7 @@ func (r running) settled(pg PG, pool Pool, places int) bool {
 	}
 	copies := make(map[int]bool)
 	for _, id := range pg.Acting {
-		if _, runs := r[id]; !runs {
+		if !r[id].Up {
 			return false // the mgr has not heard of a loss
 		}
 		copies[id] = true

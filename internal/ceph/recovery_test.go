@@ -148,6 +148,8 @@ func TestCephIsNotStuckWhileItHasSomethingToDo(t *testing.T) {
 		"nor of one of three":              {pool, pg(rest, 9, 10, 12), nil, lost, false},
 		"nor of anything":                  {pool, pg("active+clean", 9, 10, 12), nil, lost, false},
 		"a host is left":                   {pool, pg(rest, 9, 12), in(10), nil, false},
+		"a host may be back soon":          {pool, pg(rest, 9, 12), func(o []OSD) { o[1].Reweight = 1 }, nil, false},
+		"its OSD does not serve yet":       {Pool{ID: 1, Size: 4, MinSize: 2, PGs: 1, Domain: DomainHost}, pg(rest, 9, 10, 12), func(o []OSD) { o[1].Reweight = 1 }, nil, false},
 		"that host is the lost one":        {pool, pg(rest, 9, 12), in(10), lost, true},
 		"as many hosts as copies":          {Pool{ID: 1, Size: 2, MinSize: 1, PGs: 1, Domain: DomainHost}, pg("active+clean", 9, 12), nil, lost, false},
 		"a placement group is not known":   {Pool{ID: 1, Size: 3, MinSize: 2, PGs: 2, Domain: DomainHost}, pg(rest, 9, 12), nil, lost, false},

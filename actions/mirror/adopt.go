@@ -2,6 +2,7 @@ package mirror
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -46,7 +47,7 @@ type adoption struct {
 //   - a mirror of the own, intact journal teaches nothing;
 //   - open actions that the own journal lacks are adopted;
 //   - of an action that both have, the own record stays, except that a plan is
-//     taken over by a record that has none;
+//     taken over by a record that has none, and what is left alone stays so;
 //   - when another journal wrote the mirror last, own open actions that it says
 //     to have ended are ended as superseded;
 //   - when the own journal wrote the mirror and lost events since, its actions go
@@ -95,6 +96,20 @@ func (a adoption) adopted() (drafts []journal.Draft) {
 			drafts = append(drafts, a.adopt(untrimmed(mirrored, a.own[known])))
 		case !a.lost && mirrored.Planned && !a.own[known].Planned:
 			drafts = append(drafts, draft(mirrored, journal.TypeActionPlanned, journal.ActionPlanned{Plan: mirrored.Plan}))
+			drafts = append(drafts, left(mirrored, a.own[known])...)
+		default:
+			drafts = append(drafts, left(mirrored, a.own[known])...)
+		}
+	}
+	return drafts
+}
+
+// left keeps what the mirrored action found to be another's: it stays so, though
+// nothing may show it any more.
+func left(mirrored, own journal.ActionRecord) (drafts []journal.Draft) {
+	for _, what := range slices.Sorted(maps.Keys(mirrored.Left)) {
+		if own.Left[what] == "" {
+			drafts = append(drafts, draft(mirrored, journal.TypeActionLeft, journal.ActionLeft{What: what, Reason: mirrored.Left[what]}))
 		}
 	}
 	return drafts

@@ -210,3 +210,30 @@ func TestAnActionThatTheJournalHadLostEndsAsItDid(t *testing.T) {
 		t.Errorf("it ends as %+v", ended)
 	}
 }
+
+func TestWhatAnActionLeavesAloneIsNotForgottenWithAJournal(t *testing.T) {
+	mirrored := planned(open("a", 9))
+	mirrored.Left = map[string]string{"osd.12": "Deployment rook-ceph/rook-ceph-osd-12 is bound to p9 now"}
+	for journalID, options := range map[string][]mirror.AdoptOption{"own": {mirror.Lost(5)}, "other": nil} {
+		store := memory.New()
+		own := planned(open("a", 3))
+		request := journal.Draft{Type: journal.TypeActionRequested, Subject: own.Subject, Action: own.ID, Actor: "operator", Payload: own.Request}
+		drafts, err := mirror.Adopt(mirrorOf(journalID, mirrored), []journal.ActionRecord{own}, "own", "c1", options...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := store.Append(t.Context(), append([]journal.Draft{request}, drafts...)...); err != nil {
+			t.Fatal(err)
+		}
+		state := fsm.NewState()
+		for event, err := range store.Read(t.Context(), journal.Query{}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			state.Apply(event)
+		}
+		if got := state.Actions["a"].Left; got["osd.12"] == "" || len(state.Problems) > 0 {
+			t.Errorf("from the mirror of journal %s: left alone are %v, with %q; problems %q", journalID, got, tell(drafts), state.Problems)
+		}
+	}
+}

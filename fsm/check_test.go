@@ -173,3 +173,23 @@ func TestARuleThatDoesNotKnowTheNodeHoldsAnAutomaticAction(t *testing.T) {
 		t.Errorf("a person's request for a node that nobody saw: got %+v, want a pass", got)
 	}
 }
+
+func TestAPersonsPurgeThatIsHeldKeepsItsTurn(t *testing.T) {
+	w := newWorld(t)
+	w.cluster("w1", "w2")
+	first := w.mustAdmit(ask("w1")).Action
+	w.pass(time.Second)
+	second := w.mustAdmit(ask("w2")).Action
+	w.act(first, journal.TypeActionHeld, journal.ActionHeld{Preflight: "CephAnswers"})
+	w.wantTurn(first, second)
+}
+
+func TestAnAutomaticPurgeThatIsHeldKeepsItsTurnBeforeAnotherAutomaticOne(t *testing.T) {
+	w, first, second := twoPurges(t)
+	w.act(first, journal.TypeActionHeld, journal.ActionHeld{Preflight: RuleReadyMinimums})
+	automatic := *w.s.Actions[second]
+	automatic.Request.Manual = false
+	if got := CheckRule(w.s, w.p, w.now, RuleOneAtATime, automatic); !got.Hold {
+		t.Error("two automatic purges run at once")
+	}
+}

@@ -131,3 +131,14 @@ func TestANodeThatFlapsIsPurgedByHandLikeOneThatMayAnswer(t *testing.T) {
 	w.observe("w1")
 	w.wantDecided()
 }
+
+func TestWhatWasBegunForALossIsAbandonedAlsoIfTheNodeFlapsDuringThatLoss(t *testing.T) {
+	w := due(t, "w1")
+	w.decide()
+	purge := w.open(journal.ActionPurgeNode, "w1")
+	w.observe("w1", w.asLost("w1"), flapping)
+	w.decide()
+	if w.s.Actions[purge].Cancelling == nil {
+		t.Error("the purge of a node that flaps goes on by itself")
+	}
+}

@@ -285,3 +285,32 @@ func TestReasonsSayWhatWouldLiftThem(t *testing.T) {
 		t.Errorf("refusal: %+v", refused)
 	}
 }
+
+func TestADryRunCancelsNothingThatIsReal(t *testing.T) {
+	w := due(t, "w1")
+	w.decide()
+	id := w.open(journal.ActionPurgeNode, "w1")
+	w.p.DryRun = true
+	w.observe("w1")
+	w.decide()
+	if rec := w.s.Actions[id]; rec == nil || rec.Cancelling != nil {
+		t.Errorf("the real purge is %+v", rec)
+	}
+	w.p.DryRun = false
+	w.decide()
+	if rec := w.s.Actions[id]; rec != nil && rec.Cancelling == nil {
+		t.Error("an operator that is none lets it go on")
+	}
+}
+
+func TestAnActionThatCannotBeReadIsNotCancelledBecauseItsSettingIsOff(t *testing.T) {
+	w := due(t, "w1")
+	w.decide()
+	id := w.open(journal.ActionPurgeNode, "w1")
+	w.s.Actions[id].Unreadable = "it is of a newer version"
+	w.p.PurgeDeadNodes = false
+	w.decide()
+	if rec := w.s.Actions[id]; rec == nil || rec.Cancelling != nil {
+		t.Errorf("the purge is %+v", rec)
+	}
+}

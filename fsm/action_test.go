@@ -330,3 +330,34 @@ func TestAnActionIDIsNewAmongTheOpenOnes(t *testing.T) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
+
+func TestAnAdoptedActionThatCouldNotBeTakenBackIsStalled(t *testing.T) {
+	w := newWorld(t)
+	w.cluster("w1")
+	rec := journal.ActionRecord{
+		ID: "x", Kind: journal.ActionPurgeNode, Subject: w.node("w1").Subject(), Planned: true,
+		Plan: journal.Plan{
+			Steps: []journal.PlannedStep{{ID: "unlist"}},
+			Undo:  []journal.PlannedStep{{ID: "list", Undoes: "unlist"}},
+		},
+		Steps:      map[string]journal.StepRecord{"unlist": {Attempts: 1, StartedAt: epoch, DoneAt: epoch}},
+		Cancelling: &journal.ActionCancelling{}, Stalled: &journal.ActionStalled{Step: "list"},
+	}
+	w.write(journal.Draft{Type: journal.TypeActionAdopted, Action: "x", Subject: rec.Subject, Payload: journal.ActionAdopted{Record: rec}})
+	if got := w.s.Actions["x"].Status; got != Stalled {
+		t.Errorf("it is %s, want %s", got, Stalled)
+	}
+}
+
+// The journal lost its newest events, and its mirror knows them.
+func TestAnOpenActionGoesOnAsTheMirrorOfTheSameJournalHasIt(t *testing.T) {
+	w := due(t, "w1")
+	w.decide()
+	id := w.open(journal.ActionPurgeNode, "w1")
+	further := *w.s.Actions[id]
+	further.PastNoReturn = true
+	w.act(id, journal.TypeActionAdopted, journal.ActionAdopted{Record: further, JournalID: w.s.Journal.ID})
+	if !w.s.Actions[id].PastNoReturn || len(w.s.Problems) > 0 {
+		t.Errorf("past its point of no return: %v; problems: %q", w.s.Actions[id].PastNoReturn, w.s.Problems)
+	}
+}

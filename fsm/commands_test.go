@@ -144,14 +144,22 @@ func TestResumeNamesWhatIsPaused(t *testing.T) {
 }
 
 func TestAcceptEndsSafeMode(t *testing.T) {
-	w := newWorld(t)
-	w.tell(journal.TypeJournalSalvaged, journal.JournalSubject, journal.JournalSalvaged{Problem: "p"})
-	drafts, err := Accept(w.s, "looked", person)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.write(drafts...)
-	if w.s.Journal.SafeMode() {
-		t.Error("still in safe mode")
+	for typ, payload := range map[journal.Type]journal.Payload{
+		journal.TypeJournalSalvaged: journal.JournalSalvaged{Problem: "p"},
+		journal.TypeJournalOutdated: journal.JournalOutdated{LastSeq: 1, Mirrored: journal.Position{Seq: 9}},
+	} {
+		w := newWorld(t)
+		w.tell(typ, journal.JournalSubject, payload)
+		if !w.s.Journal.SafeMode() {
+			t.Errorf("no safe mode after %s", typ)
+		}
+		drafts, err := Accept(w.s, "looked", person)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.write(drafts...)
+		if w.s.Journal.SafeMode() {
+			t.Errorf("still in safe mode after %s", typ)
+		}
 	}
 }

@@ -2,6 +2,7 @@ package fsm
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -333,10 +334,87 @@ func TestWhatAStartAppendsFirstIsNoSignOfTheLastOperator(t *testing.T) {
 	m.reboot("boot-2", 3*time.Hour)
 	m.skew = 0
 	rec := journal.ActionRecord{ID: "clear-1", Kind: journal.ActionClearNode, Subject: journal.NodeSubject("w2", "u2")}
-	m.write(journal.Draft{Type: journal.TypeActionAdopted, Subject: rec.Subject, Action: rec.ID, Actor: ActorOperator, Payload: journal.ActionAdopted{Record: rec}})
+	m.write(
+		journal.Draft{Type: journal.TypeJournalOutdated, Subject: journal.JournalSubject, Actor: ActorOperator, Payload: journal.JournalOutdated{}},
+		journal.Draft{Type: journal.TypeActionAdopted, Subject: rec.Subject, Action: rec.ID, Actor: ActorOperator, Payload: journal.ActionAdopted{Record: rec}},
+	)
 	m.start()
 	if age := m.now.Sub(m.node("w1").UnreachableSince); age != 0 {
 		t.Errorf("the node is lost for %s, it was seen lost in the last event", age)
+	}
+}
+
+func TestSmallStepsOfTheClockBetweenStartsAddUp(t *testing.T) {
+	m := newHost(t)
+	m.lose("w1")
+	m.decide()
+	for range 10 {
+		m.set(sameClock * 9 / 10)
+		m.start()
+	}
+	if age := m.now.Sub(m.node("w1").UnreachableSince); age >= sameClock {
+		t.Errorf("the node is lost for %s, and no time has passed", age)
+	}
+}
+
+// TestWhatObserversWriteIsASignOfTheOperator: an operator with nothing to decide
+// writes nothing itself.
+func TestWhatObserversWriteIsASignOfTheOperator(t *testing.T) {
+	m := newHost(t)
+	m.lose("w1")
+	m.decide()
+	m.pass(20 * time.Minute)
+	m.write(journal.Draft{
+		Type: journal.TypeNodeObserved, Subject: journal.NodeSubject("w2", uidOf("w2")), Actor: "observer/nodes",
+		Payload: journal.NodeObserved{NodeFacts: journal.NodeFacts{Role: journal.RoleWorker}},
+	})
+	m.reboot("boot-2", 3*time.Hour)
+	m.skew = 0
+	m.start()
+	if age := m.now.Sub(m.node("w1").UnreachableSince); age != 20*time.Minute {
+		t.Errorf("the node is lost for %s, want the 20m that EKCO watched", age)
+	}
+}
+
+func TestAJumpLeavesWhatOthersHoldAsItIs(t *testing.T) {
+	m := newHost(t)
+	m.lose("w1")
+	m.terminating("w1", "a")
+	m.decide()
+	m.pass(m.p.ClearAfter)
+	m.decide()
+	m.abandon(m.open(journal.ActionClearNode, "w1"))
+	purge := m.mustAdmit(ask("w2")).Action
+	m.plan(purge)
+	m.startStep(purge, "look")
+	nodes, open := m.s.KnownNodes(), m.s.OpenActions()
+	vain := nodes[slices.IndexFunc(nodes, func(n Node) bool { return n.Name == "w1" })].Vain
+	abandoned, started := vain.At, open[0].Steps["look"].StartedAt
+	m.jump(3 * time.Hour)
+	if !vain.At.Equal(abandoned) || !open[0].Steps["look"].StartedAt.Equal(started) {
+		t.Errorf("it moved with the clock: %s and %s", vain.At.Sub(abandoned), open[0].Steps["look"].StartedAt.Sub(started))
+	}
+}
+
+func TestAClockThatWasSetIsNoLongerKnownToBeWrong(t *testing.T) {
+	m := newHost(t)
+	m.skew = MaxSkew
+	m.start()
+	if !m.s.Clock.Wrong() {
+		t.Fatal("the clock is not known to be wrong")
+	}
+	m.jump(MaxSkew)
+	if m.s.Clock.Wrong() {
+		t.Error("it was set, and is still called wrong")
+	}
+}
+
+func TestNobodySettlesWhileNobodyObserves(t *testing.T) {
+	m := newHost(t)
+	m.operator(journal.TypeOperatorStopped, journal.OperatorStopped{})
+	m.jump(3 * time.Hour)
+	if from := m.s.API.SettlingFrom; !from.IsZero() {
+		t.Errorf("settling from %s", from)
 	}
 }
 

@@ -248,3 +248,17 @@ func TestWhatIsSwitchedOffIsNotGoneOnWithUnlessItIsPastItsPointOfNoReturn(t *tes
 	w.p.PurgeDeadNodes = false
 	w.wantDecided()
 }
+
+// Old events do not say how long a pod may take.
+func TestAPodWhoseTimeWasOverWhenItWasSeenHasItsGraceAllTheSame(t *testing.T) {
+	w := newWorld(t)
+	w.cluster("w1", "w2", "w3")
+	w.lose("w1")
+	w.decide()
+	w.pass(w.p.ClearAfter)
+	w.tell(journal.TypePodTerminating, journal.PodSubject("default", "a", "uid-a", "w1"),
+		journal.PodTerminating{NodeUID: uidOf("w1"), DeletionTimestamp: w.now.Add(-time.Hour)})
+	w.wantDecided()
+	w.pass(w.p.PodGrace)
+	w.wantDecided("action.requested w1: clear-node a", "node.transitioned w1: Unknown to Clearing")
+}

@@ -48,6 +48,10 @@ func TestAHalfDonePurgeThatOnlyPolicyHoldsKeepsNoPersonOut(t *testing.T) {
 	if got := turn(); !got.Hold {
 		t.Error("the purge of x0 goes on beside one that waits for Ceph")
 	}
+	w.act(id, journal.TypeActionHeld, journal.ActionHeld{Step: "rest", Preflight: RuleOneAtATime, Reason: "another comes first"})
+	if got := turn(); !got.Hold {
+		t.Error("the purge of x0 goes on beside one that waits for its turn only")
+	}
 }
 
 func TestAHalfDonePurgeThatAPersonJoinsIsHeldByPolicyNoMore(t *testing.T) {
@@ -116,5 +120,25 @@ func TestAHalfDonePurgeOfAGoneNodeDoesNotWaitForALabelOfIt(t *testing.T) {
 	w.pass(24 * time.Hour)
 	if got := CheckRule(w.s, w.p, w.now, RuleExcluded, *w.s.Actions[id]); got.Hold {
 		t.Errorf("it waits for ever: %s", got.Reason)
+	}
+}
+
+func TestANewNodeThatFlapsIsNotPurgedInPlaceOfTheOneThatIsHalfDone(t *testing.T) {
+	w, id := halfDone(t)
+	w.observeUID("w1", "uid-new", unreachableSince(w.now), flapping)
+	if admission := w.mustAdmit(ask("w1")); admission.Action != id || !admission.Resumed {
+		t.Errorf("admitted %+v, want %s resumed", admission, id)
+	}
+}
+
+func TestWhatAnActionLeavesAloneIsInItsRecordAfterARestart(t *testing.T) {
+	w, id := halfDone(t)
+	held := w.s.OpenActions()
+	w.act(id, journal.TypeActionLeft, journal.ActionLeft{What: "osd.1", Reason: "w2 has its disk"})
+	if got := w.s.Actions[id].Left["osd.1"]; got != "w2 has its disk" {
+		t.Errorf("of osd.1 the record says %q", got)
+	}
+	if len(held[0].Left) > 0 {
+		t.Errorf("a record that others hold was changed: %v", held[0].Left)
 	}
 }

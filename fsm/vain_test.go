@@ -187,3 +187,12 @@ func (h *history) endAll(outcome journal.Outcome) {
 		h.act(id, journal.TypeActionEnded, journal.ActionEnded{Outcome: outcome, Reason: "so it was drawn"})
 	}
 }
+
+func TestAPersonsPurgeThatWasAbandonedKeepsEKCOFromNothing(t *testing.T) {
+	w := lostWithPods(t)
+	purge := w.mustAdmit(ask("w1")).Action
+	w.abandon(purge)
+	if vain := w.node("w1").Vain; vain != nil {
+		t.Errorf("remembered is %+v", vain)
+	}
+}

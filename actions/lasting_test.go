@@ -129,3 +129,18 @@ func TestWhatAPersonHasAnsweredIsNotLookedAtForHalfAMinuteAgain(t *testing.T) {
 		s.wantTraces()
 	})
 }
+
+func TestWhatEKCOWentOnForOnceHasToLastAgain(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		cannot := "Ceph cannot recover by itself: no third host is left"
+		waiting := step("a")
+		waiting.Preflights = []string{"Stuck"}
+		k := &script{steps: []journal.PlannedStep{waiting}}
+		w.requestTest()
+		w.append("operator", journal.ActionWarned{Preflight: "Stuck", Warning: cannot, Answer: journal.AnswerAutomatic}, journal.TypeActionWarned)
+		stuck := always(actions.PassBecause(cannot).OnceLasting(30*time.Second, cannot))
+		if took := w.start(withPreflights(w.config(k.kinds()), map[string]actions.Preflight{"Stuck": stuck})).end(); took < 30*time.Second {
+			t.Errorf("it went on after %s", took)
+		}
+	})
+}

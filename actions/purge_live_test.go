@@ -453,3 +453,85 @@ func TestACancelPutsNoEntryBackThatSomebodyElseTookAway(t *testing.T) {
 		}
 	})
 }
+
+func TestALiveNodeIsNotDestroyedAsLongAsAnOSDRunsWhoseDeploymentAndPodAreGone(t *testing.T) {
+	inWhole(t, func(t *testing.T, s *whole) {
+		s.answers()
+		s.ask(live)
+		r := s.start(s.cfg())
+		letPass(20 * time.Minute)
+		if !s.nodeExists() || len(s.etcd.List()) != 3 || s.record().PastNoReturn {
+			t.Errorf("an OSD still runs, and left of the node are %q; %q", s.traces(), s.story())
+		}
+		for _, ref := range s.refs {
+			s.ceph.StopOSD(ref.ID)
+		}
+		r.end()
+		s.wantTraces()
+	})
+}
+
+func TestADeploymentThatRookMakesAgainBeforeItsOSDStoppedIsRemoved(t *testing.T) {
+	inWhole(t, func(t *testing.T, s *whole) {
+		s.runs(5 * time.Second)
+		var once sync.Once
+		reacts, again := s.rook.AfterEffect, s.refs[0]
+		s.rook.AfterEffect = func(effect string) {
+			reacts(effect)
+			if effect == fmt.Sprintf("delete-deployment rook-ceph-osd-%d", again.ID) {
+				once.Do(func() { time.AfterFunc(2*time.Second, func() { s.rook.AddOSDOf(again, "w1") }) })
+			}
+		}
+		s.ask(live)
+		r := s.start(s.cfg())
+		letPass(time.Hour)
+		s.wantTraces()
+		r.halt()
+	})
+}
+
+// An OSD that Ceph calls down comes up again as long as its pod is there.
+func TestALiveNodeIsNotDestroyedAsLongAsAPodOfItsOSDsHasNotEnded(t *testing.T) {
+	inWhole(t, func(t *testing.T, s *whole) {
+		s.runs(0)
+		s.rook.AddOSDPod(50, "w1") // another's, which holds nothing up
+		s.ask(live)
+		r := s.start(s.cfg())
+		letPass(time.Minute)
+		for _, ref := range s.refs {
+			s.ceph.StopOSD(ref.ID)
+		}
+		letPass(20 * time.Minute)
+		if !s.nodeExists() || s.record().PastNoReturn {
+			t.Errorf("pods of OSDs are there, and left of the node are %q; %q", s.traces(), s.story())
+		}
+		for _, ref := range s.refs {
+			s.rook.RemoveOSDPod(ref.ID)
+		}
+		r.end()
+		s.wantTraces()
+	})
+}
+
+func TestALiveNodeIsNotDestroyedAsLongAsADeploymentOfItsOSDsIsThereAgain(t *testing.T) {
+	inWhole(t, func(t *testing.T, s *whole) {
+		s.runs(0)
+		s.ask(live)
+		r := s.start(s.cfg())
+		letPass(time.Minute)
+		s.rook.Forbid(writesOfRook...)
+		s.rook.AddOSDOf(s.refs[0], "w1")
+		for _, ref := range s.refs {
+			s.ceph.StopOSD(ref.ID)
+			s.rook.RemoveOSDPod(ref.ID)
+		}
+		letPass(20 * time.Minute)
+		if !s.nodeExists() || s.record().PastNoReturn {
+			t.Errorf("a Deployment is there again, and left of the node are %q; %q", s.traces(), s.story())
+		}
+		s.rook.Allow(writesOfRook...)
+		s.retry(r)
+		r.end()
+		s.wantTraces()
+	})
+}

@@ -51,6 +51,9 @@ func (s *whole) wantLeft(in bool) {
 			s.t.Errorf("osd.%d of the lost node is left; %q", id, s.story())
 		}
 	}
+	if in && strings.Contains(s.lastLine(), "ceph osd in") {
+		s.t.Errorf("osd.12 was never marked out, and the purge %s", s.lastLine())
+	}
 	if s.nodeExists() || slices.Contains(s.rook.Nodes(), "w1") {
 		s.t.Errorf("left are %q", s.traces())
 	}
@@ -359,6 +362,23 @@ func TestAMemberThatAnswersAgainUnderANewNodeIsNotRemoved(t *testing.T) {
 		}
 		if got := s.lastLine(); !strings.Contains(got, "etcd member") {
 			t.Errorf("the purge %s", got)
+		}
+	})
+}
+
+func TestOSDsUnderTheNameThatCephHasForAHostnameWithDotsAreTheNodes(t *testing.T) {
+	inWhole(t, func(t *testing.T, s *whole) {
+		s.cluster.SetHostname("w1", "w1.lan")
+		for _, ref := range s.refs {
+			s.ceph.MoveOSD(ref.ID, "w1-lan")
+			s.ceph.StopOSD(ref.ID)
+		}
+		s.ask(journal.ActionRequested{Manual: true})
+		s.start(s.cfg()).end()
+		for _, ref := range s.refs {
+			if osd, ok := s.ceph.Snapshot().OSD(ref.ID); ok {
+				t.Errorf("osd.%d is left: %+v; %q", ref.ID, osd, s.story())
+			}
 		}
 	})
 }

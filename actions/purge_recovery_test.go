@@ -219,3 +219,23 @@ func TestAPurgeByHandWarnsOfACephThatIsStuckAndGoesOnAsItAlwaysDid(t *testing.T)
 		}
 	})
 }
+
+func TestACrushHostThatANewNodeOfTheNameHasIsKeptWhenItIsEmpty(t *testing.T) {
+	inWhole(t, func(t *testing.T, s *whole) {
+		s.ceph.AfterEffect = func(effect string) {
+			if strings.HasPrefix(effect, "osd-purge") {
+				s.ceph.SetHealth(warns(check("PG_DEGRADED", "5 pgs degraded")))
+			}
+		}
+		s.ask(journal.ActionRequested{})
+		r := s.start(s.cfg())
+		letPass(time.Hour)
+		s.wantTraces("crush host []")
+		s.cluster.AddNode("w1", journal.RoleWorker)
+		s.ceph.SetHealth(ceph.Health{Status: ceph.HealthOK})
+		r.end()
+		if s.ceph.Count("crush-rm w1") != 0 {
+			t.Errorf("the CRUSH host of the new node was removed; %q", s.story())
+		}
+	})
+}

@@ -96,6 +96,9 @@ func TestAdoptionDependsOnWhoWroteTheMirrorAndWhatTheJournalHas(t *testing.T) {
 			[]mirror.AdoptOption{mirror.Lost(100)},
 			[]string{"action.adopted lost"},
 		},
+		"a salvaged journal adopts from another one, whose numbers are its own": {
+			mirrorOf("other", open("a", 5)), nil, []mirror.AdoptOption{mirror.Lost(100)}, []string{"action.adopted a"},
+		},
 		"a salvaged journal keeps its ended actions ended": {
 			mirrorOf("own", open("finished", 80)), nil, []mirror.AdoptOption{mirror.Lost(100)}, nil,
 		},
@@ -186,16 +189,20 @@ func TestWhatIsTakenBackFromATrimmedMirrorKeepsWhatTheJournalHasOfIt(t *testing.
 	older := planned(open("a", 3))
 	older.Plan.Facts = []byte(`{"osds":[3]}`)
 	older.Request.Pods = []journal.PodRef{{Name: "web-0"}}
-	older.Steps = map[string]journal.StepRecord{"look": {DoneAt: time.Unix(1, 0), Outputs: []byte(`{"found":1}`)}}
+	older.Steps = map[string]journal.StepRecord{
+		"look": {DoneAt: time.Unix(1, 0), Outputs: []byte(`{"found":1}`)}, "unlist": {Attempts: 1, Open: true},
+	}
 	mirrored := planned(open("a", 9))
 	mirrored.PastNoReturn = true
-	mirrored.Steps = map[string]journal.StepRecord{"look": {DoneAt: time.Unix(1, 0)}, "delete-node": {Open: true}}
+	mirrored.Steps = map[string]journal.StepRecord{
+		"look": {DoneAt: time.Unix(1, 0)}, "unlist": {Attempts: 1, DoneAt: time.Unix(2, 0)}, "delete-node": {Open: true},
+	}
 	drafts, err := mirror.Adopt(mirrorOf("own", mirrored), []journal.ActionRecord{older}, "own", "c1", mirror.Lost(5))
 	if err != nil || len(drafts) != 1 {
 		t.Fatalf("got %q, %v", tell(drafts), err)
 	}
 	got := drafts[0].Payload.(journal.ActionAdopted).Record
-	if !got.PastNoReturn || !got.Steps["delete-node"].Open || string(got.Steps["look"].Outputs) != `{"found":1}` ||
+	if !got.PastNoReturn || !got.Steps["delete-node"].Open || !got.Steps["unlist"].Done() || string(got.Steps["look"].Outputs) != `{"found":1}` ||
 		string(got.Plan.Facts) != `{"osds":[3]}` || len(got.Request.Pods) != 1 {
 		t.Errorf("taken back is %+v", got)
 	}

@@ -304,3 +304,14 @@ func TestAMirrorOfAnUnknownFormatIsNotRead(t *testing.T) {
 		}
 	})
 }
+
+func TestAMirrorThatNobodyHasSaidAnythingToWritesNothing(t *testing.T) {
+	inBubble(t, func(t *testing.T, cluster *kubesim.Cluster) {
+		m := run(t, cluster, "j1")
+		m.Refresh()
+		letPass(time.Hour)
+		if got := cluster.Count("write-mirror"); got != 0 {
+			t.Errorf("%d writes", got)
+		}
+	})
+}

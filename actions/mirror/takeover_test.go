@@ -180,3 +180,37 @@ func TestAMirrorThatCannotBeWrittenHoldsIrreversibleStepsForABoundedTime(t *test
 		}
 	})
 }
+
+func TestAMirrorThatIsNotThisJournalsToReplaceHoldsIrreversibleStepsForEver(t *testing.T) {
+	const patience = 10 * time.Minute
+	outdated := mirror.Judge(func(context.Context, mirror.Content) error { return mirror.ErrOutdated })
+	for name, test := range map[string]struct {
+		writer  string
+		options []mirror.Option
+		want    error
+	}{
+		"it is another's":          {"j2", nil, mirror.ErrOtherJournal},
+		"it knows of newer events": {"j1", []mirror.Option{outdated}, mirror.ErrOutdated},
+		"and now nobody answers":   {"j2", nil, mirror.ErrOtherJournal},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, cluster *kubesim.Cluster) {
+				writer := run(t, cluster, test.writer)
+				writer.Update([]journal.ActionRecord{open("a", 1)}, "c1")
+				letPass(time.Second)
+				m := run(t, cluster, "j1", test.options...)
+				m.Update([]journal.ActionRecord{open("b", 2)}, "c1")
+				letPass(2 * patience)
+				if strings.HasPrefix(name, "and now") {
+					cluster.SetLatency(time.Minute)
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				if err := m.Ready(ctx, patience); !errors.Is(err, test.want) {
+					t.Errorf("got %v, want %v", err, test.want)
+				}
+				letPass(time.Hour)
+			})
+		})
+	}
+}

@@ -535,3 +535,22 @@ func TestALiveNodeIsNotDestroyedAsLongAsADeploymentOfItsOSDsIsThereAgain(t *test
 		s.wantTraces()
 	})
 }
+
+func TestACancelDoesNotMarkInAnOSDThatCephGaveTheIDSince(t *testing.T) {
+	inWhole(t, func(t *testing.T, s *whole) {
+		s.reconcile = time.Hour
+		s.runs(0)
+		s.ask(live)
+		r := s.start(s.cfg())
+		letPass(10 * time.Minute)
+		fresh := s.ceph.AddHost("p2", 12)[0]
+		if err := s.ceph.Out(t.Context(), 12); err != nil {
+			t.Fatal(err)
+		}
+		s.cancelBy(r)
+		r.end()
+		if osd, ok := s.ceph.Snapshot().OSD(12); !ok || osd.UUID != fresh.UUID || osd.In() {
+			t.Errorf("osd.12, which another marked out, is %+v; %q", osd, s.story())
+		}
+	})
+}

@@ -145,7 +145,11 @@ func TestCephIsNotStuckWhileItHasSomethingToDo(t *testing.T) {
 		"stale":                            {pool, pg("stale+"+rest, 9, 12), nil, lost, false},
 		"remapped to one OSD twice":        {pool, pg("active+clean+remapped", 12, 9, 12), nil, lost, false},
 		"the mgr has not heard of it":      {pool, pg(rest, 9, 10), nil, lost, false},
-		"nor of one of three":              {pool, pg(rest, 9, 10, 12), nil, lost, false},
+		"nor of another loss":              {pool, pg(rest, 9, 10), nil, nil, false},
+		"nor of one of three":              {pool, pg(rest, 9, 12, 10), nil, lost, false},
+		"lacks a copy, and no OSD for it":  {pool, pg("active+degraded", 9, 12), nil, lost, false},
+		"all copies wanted":                {Pool{ID: 1, Size: 3, MinSize: 3, PGs: 1, Domain: DomainHost}, pg(rest, 9, 12), nil, lost, false},
+		"a host is left that is out":       {pool, pg(rest, 9, 12), func(o []OSD) { o[1].Up = true }, nil, true},
 		"nor of anything":                  {pool, pg("active+clean", 9, 10, 12), nil, lost, false},
 		"a host is left":                   {pool, pg(rest, 9, 12), in(10), nil, false},
 		"a host may be back soon":          {pool, pg(rest, 9, 12), func(o []OSD) { o[1].Reweight = 1 }, nil, false},
@@ -181,5 +185,16 @@ func TestAPoolWithEnoughHostsMustBeCleanBeforeCephIsStuck(t *testing.T) {
 		if stuck != want || (!want && !strings.Contains(why, "placement group 2.0 is "+state)) {
 			t.Errorf("%s: stuck: %v, %q", state, stuck, why)
 		}
+	}
+}
+
+func TestAPlacementGroupOfAPoolThatIsNotKnownIsWork(t *testing.T) {
+	pools := []Pool{{ID: 1, Name: "p", Size: 3, MinSize: 2, PGs: 1, Domain: DomainHost}}
+	pgs := []PG{
+		{ID: "1.0", Pool: 1, State: "active+undersized+degraded", Acting: []int{9, 12}},
+		{ID: "7.0", Pool: 7, State: "active+undersized+degraded", Acting: []int{9, 12}},
+	}
+	if stuck, why := Stuck(threeHosts(nil), pools, pgs, []int{10, 11}); stuck || !strings.Contains(why, "7.0 is not known") {
+		t.Errorf("stuck: %v, %q", stuck, why)
 	}
 }

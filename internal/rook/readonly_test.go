@@ -50,3 +50,20 @@ func TestAClientThatOnlyReadsRunsProgramsOverEitherProtocol(t *testing.T) {
 		})
 	}
 }
+
+func TestOfWhatIsPostedOnlyAnExecIntoAPodRunsAProgram(t *testing.T) {
+	for path, want := range map[string]bool{
+		"/api/v1/namespaces/rook-ceph/pods/tools/exec":              true,
+		"/api/v1/namespaces/rook-ceph/pods":                         false,
+		"/api/v1/namespaces/rook-ceph/pods/tools/eviction":          false,
+		"/apis/apps/v1/namespaces/rook-ceph/deployments/tools/exec": false,
+	} {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://api"+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := isExec(request); got != want {
+			t.Errorf("%s: %v, want %v", path, got, want)
+		}
+	}
+}

@@ -112,3 +112,21 @@ func TestWithoutACephClusterThereIsNothingToCaptureOrRemove(t *testing.T) {
 		t.Errorf("a removal that is no longer permitted: %v", err)
 	}
 }
+
+func TestNothingIsTakenOffTheListOfACephClusterThatCameInBetween(t *testing.T) {
+	s, client := newServer(t, map[string]string{clusterPath: clusterOf(`{"useAllNodes":false,"nodes":[` + w1 + "," + w2 + `]}`)})
+	node, err := client.StorageNode(t.Context(), "w1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.before = func(objects map[string]string) {
+		objects[clusterPath] = strings.Replace(objects[clusterPath], `"uid":"`+node.ClusterUID+`"`, `"uid":"another"`, 1)
+		s.before = nil
+	}
+	if _, err := client.RemoveStorageNode(t.Context(), node); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.object(clusterPath); !strings.Contains(got, `"another"`) || !strings.Contains(got, w1) {
+		t.Errorf("the other CephCluster is %s", got)
+	}
+}

@@ -196,3 +196,26 @@ func TestOneMachineIsOneAddress(t *testing.T) {
 		t.Errorf("what has no address counts as %s and %s", a, b)
 	}
 }
+
+func TestConnectionsAreBoundedAllInAllAndOfEachAddress(t *testing.T) {
+	for name, test := range map[string]struct {
+		all, each int
+		address   func(i int) string
+	}{
+		"of one address": {100, 3, func(int) string { return "10.0.0.1" }},
+		"all in all":     {3, 100, func(i int) string { return fmt.Sprintf("10.0.0.%d", i) }},
+	} {
+		l := limit(nil, test.all, test.each)
+		for i := range 10 {
+			here, there := net.Pipe()
+			defer there.Close()
+			l.enter(&limitedConn{Conn: here, listener: l, from: origin(&net.TCPAddr{IP: net.ParseIP(test.address(i))})}, false)
+		}
+		if len(l.open) != 3 {
+			t.Errorf("%s: %d are open, want 3", name, len(l.open))
+		}
+		for c := range l.open {
+			_ = c.Conn.Close()
+		}
+	}
+}

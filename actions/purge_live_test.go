@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/internal/rook"
 	"github.com/replicatedhq/ekco/internal/rook/rooksim"
 )
 
@@ -552,5 +553,70 @@ func TestACancelDoesNotMarkInAnOSDThatCephGaveTheIDSince(t *testing.T) {
 		if osd, ok := s.ceph.Snapshot().OSD(12); !ok || osd.UUID != fresh.UUID || osd.In() {
 			t.Errorf("osd.12, which another marked out, is %+v; %q", osd, s.story())
 		}
+	})
+}
+
+// beforeTheEntry runs the purge of a live node until it waits for Ceph, before
+// anything is done.
+func (s *whole) beforeTheEntry() *running {
+	s.rook.EditNode("w1", anEntry)
+	s.reconcile = time.Hour
+	s.runs(0)
+	s.ceph.Outage(true)
+	s.ask(live)
+	r := s.start(s.cfg())
+	letPass(time.Hour)
+	return r
+}
+
+func TestACancelRestoresTheEntryAsItWasRemovedNotAsItWasCaptured(t *testing.T) {
+	const edited = `{"name":"w1","devices":[{"name":"sdc"}]}`
+	inWhole(t, func(t *testing.T, s *whole) {
+		r := s.beforeTheEntry()
+		s.rook.EditNode("w1", edited)
+		s.ceph.Outage(false)
+		letPass(time.Hour)
+		s.cancelBy(r)
+		r.end()
+		if got := s.rook.Entry("w1"); got != edited {
+			t.Errorf("the entry is %s, want %s; %q", got, edited, s.story())
+		}
+	})
+}
+
+func TestACancelRestoresNoEntryThatThePurgeDidNotRemove(t *testing.T) {
+	inWhole(t, func(t *testing.T, s *whole) {
+		r := s.beforeTheEntry()
+		s.rook.UseAllNodes(true)
+		s.ceph.Outage(false)
+		letPass(time.Hour)
+		s.rook.UseAllNodes(false)
+		node, err := s.rook.StorageNode(t.Context(), "w1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.rook.RemoveStorageNode(t.Context(), node); err != nil {
+			t.Fatal(err)
+		}
+		s.cancelBy(r)
+		r.end()
+		if slices.Contains(s.rook.Nodes(), "w1") {
+			t.Errorf("what a person took off the list is on it again; %q", s.story())
+		}
+	})
+}
+
+func TestACancelEndsWhenCephIsGoneForGood(t *testing.T) {
+	inWhole(t, func(t *testing.T, s *whole) {
+		s.reconcile = time.Hour
+		s.runs(0)
+		s.ask(live)
+		r := s.start(s.cfg())
+		letPass(10 * time.Minute)
+		s.ceph.Outage(true)
+		s.cancelBy(r)
+		letPass(time.Hour)
+		s.rook.SetInstallation(rook.Installation{Gone: true})
+		r.end()
 	})
 }

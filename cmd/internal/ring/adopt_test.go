@@ -215,3 +215,59 @@ func TestTheMirrorOfANewerEKCOIsLeftAloneAndTheVersionThatItNeedsIsNamed(t *test
 		})
 	}
 }
+
+// says changes a member of what the mirror holds.
+func (w *world) says(member, value string) {
+	w.t.Helper()
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(w.mirror()), &members); err != nil {
+		w.t.Fatal(err)
+	}
+	members[member] = json.RawMessage(`"` + value + `"`)
+	content, err := json.Marshal(members)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.cluster.SetMirror(content)
+}
+
+func TestARingForOneCommandLeavesTheMirrorOfAnEKCOThatMayLive(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.openPurge()
+		w.says("journal_id", "another")
+		mirrored := w.mirror()
+		w.onlyNode = "worker-2"
+		in := w.start(nil)
+		pass(time.Minute)
+		if _, err := in.Backend(nil).Request(t.Context(), purge("worker-2")); err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Minute)
+		if w.mirror() != mirrored || w.cluster.Count("delete-node worker-2") != 0 {
+			t.Errorf("beside another EKCO the node is deleted, or the mirror is %s", w.mirror())
+		}
+		if err := in.stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestAMirrorThatWasCopiedFromAnotherClusterKeepsNobodyFromStarting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.openPurge()
+		w.says("journal_id", "another")
+		w.says("cluster_uid", "elsewhere")
+		in := w.start(nil)
+		pass(time.Minute)
+		select {
+		case <-in.Identified():
+		default:
+			t.Error("it does not start")
+		}
+		if err := in.stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}

@@ -239,3 +239,24 @@ func TestACrushHostThatANewNodeOfTheNameHasIsKeptWhenItIsEmpty(t *testing.T) {
 		}
 	})
 }
+
+// Ceph says nothing of its health as long as the mgr has not heard of it.
+func TestAnAutomaticPurgeWaitsForOSDsThatAreNotSafeThoughCephIsCalledHealthy(t *testing.T) {
+	inWhole(t, func(t *testing.T, s *whole) {
+		s.ceph.AfterEffect = func(effect string) {
+			if strings.HasPrefix(effect, "osd-out") {
+				s.ceph.Degrade(true, 12)
+				s.ceph.SetHealth(ceph.Health{Status: ceph.HealthOK})
+			}
+		}
+		s.ask(journal.ActionRequested{})
+		r := s.start(s.cfg())
+		letPass(time.Hour)
+		if s.ceph.Count("osd-purge 12") != 0 {
+			t.Errorf("osd.12 is purged though Ceph does not call it safe; %q", s.story())
+		}
+		s.ceph.Degrade(false, 12)
+		r.end()
+		s.wantTraces()
+	})
+}

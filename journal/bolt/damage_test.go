@@ -263,3 +263,25 @@ func TestSalvageKeepsIdentityClusterAndSnapshot(t *testing.T) {
 		t.Errorf("the salvaged journal's snapshot is %d, %v", snapshot.Seq, err)
 	}
 }
+
+func TestADamagedJournalThatIsOnlyReadIsLeftAsItIs(t *testing.T) {
+	content, _, _ := damageJournal(t)
+	at := bytes.Index(content, []byte("node-3"))
+	content[at] ^= 1
+	path := newPath(t)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := OpenOrSalvage(t.Context(), path, Options{ReadOnly: true}); !errors.Is(err, journal.ErrDamaged) {
+		t.Errorf("got %v, want ErrDamaged", err)
+	}
+	if now, err := os.ReadFile(path); err != nil || !bytes.Equal(now, content) {
+		t.Errorf("the file was changed, or is gone: %v", err)
+	}
+	if entries, err := os.ReadDir(filepath.Dir(path)); err != nil || len(entries) != 1 {
+		t.Errorf("beside it are %v, %v", entries, err)
+	}
+}

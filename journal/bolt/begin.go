@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/bolt/internal/files"
 )
 
 // What is set aside by [Begin] has the journal's name, one of these, whose it is
@@ -42,7 +43,7 @@ func Begin(ctx context.Context, path string, options Options, clusterUID string)
 		err = fmt.Errorf("begin a new journal: %w", err)
 		return journal.JournalReplaced{}, around.giveUp(path, lock, false, err)
 	}
-	return replaced, release(lock, false)
+	return replaced, files.Release(lock, false)
 }
 
 // begin expects the lock to be held. Killed anywhere, it leaves the old file at
@@ -52,20 +53,20 @@ func begin(ctx context.Context, path string, options Options, clusterUID string,
 	if err != nil {
 		return found, err
 	}
-	if err := clean(path); err != nil {
+	if err := files.RemoveUnfinished(path); err != nil {
 		return found, err
 	}
-	if found.File, err = asideName(path+prefix, options.clock()()); err != nil {
+	if found.File, err = files.AsideName(path+prefix, options.clock()()); err != nil {
 		return found, err
 	}
-	err = create(path+freshSuffix, options.clock(), journal.Draft{
+	err = create(path+files.FreshSuffix, options.clock(), journal.Draft{
 		Type: journal.TypeJournalReplaced, Subject: journal.JournalSubject, Actor: "journal", Payload: found,
 	})
 	if err == nil {
-		err = setAside(path, found.File)
+		err = files.SetAside(path, found.File)
 	}
 	if err == nil {
-		err = replace(path+freshSuffix, path)
+		err = files.Replace(path+files.FreshSuffix, path)
 	}
 	if err != nil {
 		return found, fmt.Errorf("%w: %w", journal.ErrUnwritable, err)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/bolt/internal/files"
 )
 
 // inPod is how the operator in its pod opens its journal.
@@ -86,7 +87,7 @@ func TestAFileWithoutATraceOfAJournalIsSetAsideInTheOperatorsPod(t *testing.T) {
 	for name, content := range foreignFiles(t) {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "journal.db")
-			if err := os.WriteFile(path, content, fileMode); err != nil {
+			if err := os.WriteFile(path, content, files.FileMode); err != nil {
 				t.Fatal(err)
 			}
 			options := inPod(time.Date(2026, 5, 6, 7, 8, 9, 0, time.UTC))
@@ -115,7 +116,7 @@ func TestAnyTraceOfAJournalIsDamageInTheOperatorsPod(t *testing.T) {
 	onlyRecords := slices.Concat(bytes.Repeat([]byte("garbage "), 2*damagePage/8), whole[2*damagePage:])
 	for name, content := range foreignFiles(t) {
 		for trace, beside := range map[string]string{
-			"its lock": lockSuffix, "an earlier wreck": damagedSuffix + "20260102T030405Z",
+			"its lock": files.LockSuffix, "an earlier wreck": files.DamagedSuffix + "20260102T030405Z",
 		} {
 			checkSalvagedInPod(t, name+" beside "+trace, content, beside)
 		}
@@ -129,11 +130,11 @@ func checkSalvagedInPod(t *testing.T, name string, content []byte, beside string
 	t.Run(name, func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "journal.db")
 		if beside != "" {
-			if err := os.WriteFile(path+beside, nil, fileMode); err != nil {
+			if err := os.WriteFile(path+beside, nil, files.FileMode); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if err := os.WriteFile(path, content, fileMode); err != nil {
+		if err := os.WriteFile(path, content, files.FileMode); err != nil {
 			t.Fatal(err)
 		}
 		options := inPod(time.Now())
@@ -186,12 +187,12 @@ func locked(t *testing.T) string {
 
 func TestOnlyTheNewestThreeFilesThatWereSetAsideStay(t *testing.T) {
 	path := newPath(t)
-	bystanders := []string{damagedSuffix + "20260101T000000Z", ".of-cluster-mine", ".not-a-journal-20260101T000000Z.txt"}
-	if err := os.MkdirAll(filepath.Dir(path), directoryMode); err != nil {
+	bystanders := []string{files.DamagedSuffix + "20260101T000000Z", ".of-cluster-mine", ".not-a-journal-20260101T000000Z.txt"}
+	if err := os.MkdirAll(filepath.Dir(path), files.DirectoryMode); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range bystanders {
-		if err := os.WriteFile(path+name, nil, fileMode); err != nil {
+		if err := os.WriteFile(path+name, nil, files.FileMode); err != nil {
 			t.Fatal(err)
 		}
 	}

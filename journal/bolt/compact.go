@@ -9,12 +9,10 @@ import (
 	"go.etcd.io/bbolt"
 
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/bolt/internal/files"
 )
 
-const (
-	compactSuffix  = ".compact"
-	compactTxBytes = 4 << 20
-)
+const compactTxBytes = 4 << 20
 
 // Compact copies the journal into a new file without free pages, which then
 // takes the place of the old one, and returns both sizes in bytes. Appends and
@@ -32,7 +30,7 @@ func (s *Store) Compact(ctx context.Context) (before, after int64, err error) {
 }
 
 func (s *Store) compact() (before, after int64, err error) {
-	fresh := s.path + compactSuffix
+	fresh := s.path + files.CompactSuffix
 	if before, err = fileSize(s.path); err != nil {
 		return 0, 0, err
 	}
@@ -54,7 +52,7 @@ func (s *Store) compact() (before, after int64, err error) {
 func (s *Store) swap(fresh string) error {
 	s.file.Lock()
 	defer s.file.Unlock()
-	if err := replace(fresh, s.path); err != nil {
+	if err := files.Replace(fresh, s.path); err != nil {
 		return err
 	}
 	old := s.db
@@ -62,7 +60,7 @@ func (s *Store) swap(fresh string) error {
 	if err := old.Close(); err != nil {
 		return err
 	}
-	db, err := openFile(s.path, false)
+	db, err := files.OpenDB(s.path, false)
 	if err != nil {
 		return err
 	}
@@ -72,7 +70,7 @@ func (s *Store) swap(fresh string) error {
 
 // copyTo writes and syncs a new file.
 func copyTo(db *bbolt.DB, path string) error {
-	fresh, err := openFile(path, false)
+	fresh, err := files.OpenDB(path, false)
 	if err != nil {
 		return err
 	}

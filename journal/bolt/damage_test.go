@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/bolt/internal/files"
 )
 
 // damagePage is the page size of the files that the matrix damages.
@@ -113,8 +114,8 @@ func TestNoDamageIsSilent(t *testing.T) {
 				t.Parallel()
 				path := filepath.Join(t.TempDir(), "journal.db")
 				spoiled := spoil()
-				for file, content := range map[string][]byte{path: spoiled, path + lockSuffix: {}} {
-					if err := os.WriteFile(file, content, fileMode); err != nil {
+				for file, content := range map[string][]byte{path: spoiled, path + files.LockSuffix: {}} {
+					if err := os.WriteFile(file, content, files.FileMode); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -221,7 +222,7 @@ func TestADamagedBranchCostsNoEvent(t *testing.T) {
 			clear(content[page*damagePage : (page+1)*damagePage])
 		}
 	}
-	if err := os.WriteFile(path, content, fileMode); err != nil {
+	if err := os.WriteFile(path, content, files.FileMode); err != nil {
 		t.Fatal(err)
 	}
 	store, salvaged, err := OpenOrSalvage(t.Context(), path, inChild())
@@ -242,7 +243,7 @@ func TestSalvageKeepsIdentityClusterAndSnapshot(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "journal.db")
 	broken := strings.LastIndex(string(content), `"seq":1199,`) // near the end, far from the rest
 	content[broken+30] ^= 1
-	if err := os.WriteFile(path, content, fileMode); err != nil {
+	if err := os.WriteFile(path, content, files.FileMode); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Open(t.Context(), path, inChild()); !errors.Is(err, journal.ErrDamaged) {

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/bolt/internal/files"
 )
 
 // errBlank is what [recognise] says of a file that has no content: nobody can
@@ -124,14 +125,14 @@ type surroundings struct {
 }
 
 func lookAround(path string) surroundings {
-	_, err := os.Lstat(path + lockSuffix)
+	_, err := os.Lstat(path + files.LockSuffix)
 	s := surroundings{locked: !errors.Is(err, fs.ErrNotExist)}
 	s.traces = s.locked
 	entries, _ := os.ReadDir(filepath.Dir(path)) // what cannot be listed is no trace
 	for _, entry := range entries {
 		name := entry.Name()
-		if strings.HasPrefix(name, filepath.Base(path)+damagedSuffix) ||
-			(strings.HasPrefix(name, filepath.Base(exportBase(path))+"-") && strings.HasSuffix(name, exportEnding)) {
+		if strings.HasPrefix(name, filepath.Base(path)+files.DamagedSuffix) ||
+			(strings.HasPrefix(name, filepath.Base(files.ExportBase(path))+"-") && strings.HasSuffix(name, files.ExportEnding)) {
 			s.traces = true
 		}
 	}
@@ -160,9 +161,9 @@ func (s surroundings) judge(path string, own bool, err error) error {
 // that is not a journal nothing is left behind.
 func (s surroundings) giveUp(path string, lock *os.File, readOnly bool, err error) error {
 	if errors.Is(err, journal.ErrNotAJournal) && !readOnly && !s.locked {
-		err = errors.Join(err, os.Remove(path+lockSuffix))
+		err = errors.Join(err, os.Remove(path+files.LockSuffix))
 	}
-	return errors.Join(err, release(lock, readOnly))
+	return errors.Join(err, files.Release(lock, readOnly))
 }
 
 // regular refuses what is not even a file. Reading it could wait for ever.

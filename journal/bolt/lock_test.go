@@ -7,13 +7,14 @@ import (
 	"testing"
 
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/bolt/internal/files"
 )
 
 // tryLock locks the lock file as another process would, and lets it go with the
 // test. The file of the journal itself stays unlocked.
 func tryLock(t *testing.T, path string, how int) error {
 	t.Helper()
-	file, err := os.OpenFile(path+lockSuffix, os.O_RDWR|os.O_CREATE, fileMode)
+	file, err := os.OpenFile(path+files.LockSuffix, os.O_RDWR|os.O_CREATE, files.FileMode)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"go.etcd.io/bbolt"
-	bolterrors "go.etcd.io/bbolt/errors"
 
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/bolt/internal/files"
 )
 
 // Options say how to open a journal.
@@ -36,13 +36,7 @@ type Options struct {
 	Now func() time.Time
 }
 
-const (
-	directoryMode = 0o700
-	fileMode      = 0o600
-	freshSuffix   = ".new"
-
-	ownDirectory = "EKCO needs a directory it may write, with mode 0700 and of its own user"
-)
+const ownDirectory = "EKCO needs a directory it may write, with mode 0700 and of its own user"
 
 // Open opens the journal at path, and creates it, with its directory, when
 // there is none. The whole file is verified first; that ends when ctx does.
@@ -70,11 +64,11 @@ func Open(ctx context.Context, path string, options Options) (*Store, error) {
 // prepare makes the directory and takes the lock.
 func prepare(path string, options Options) (*os.File, error) {
 	if !options.ReadOnly {
-		if err := os.MkdirAll(filepath.Dir(path), directoryMode); err != nil {
+		if err := os.MkdirAll(filepath.Dir(path), files.DirectoryMode); err != nil {
 			return nil, fmt.Errorf("make the directory of journal %s: %w: %w; %s", path, journal.ErrUnwritable, err, ownDirectory)
 		}
 	}
-	lock, err := acquire(path, options.ReadOnly)
+	lock, err := files.Acquire(path, options.ReadOnly)
 	if errors.Is(err, journal.ErrLocked) {
 		return nil, err
 	}
@@ -112,17 +106,17 @@ func openLocked(ctx context.Context, path string, options Options, lock *os.File
 // tidy brings a journal's directory to where an EKCO that was killed would have
 // brought it: what was not finished goes, and the names that were given are durable.
 func tidy(path string) error {
-	if err := clean(path); err != nil {
+	if err := files.RemoveUnfinished(path); err != nil {
 		return err
 	}
-	if err := syncDirectory(filepath.Dir(path)); err != nil {
+	if err := files.SyncDirectory(filepath.Dir(path)); err != nil {
 		return fmt.Errorf("%w: sync the directory of journal %s: %w", journal.ErrUnwritable, path, err)
 	}
 	return nil
 }
 
 func createAnew(path string, options Options) error {
-	if err := clean(path); err != nil {
+	if err := files.RemoveUnfinished(path); err != nil {
 		return err
 	}
 	return createIfMissing(path, options)
@@ -136,9 +130,9 @@ func createIfMissing(path string, options Options) error {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("open journal %s: %w", path, err)
 	}
-	err = create(path+freshSuffix, options.clock())
+	err = create(path+files.FreshSuffix, options.clock())
 	if err == nil {
-		err = replace(path+freshSuffix, path)
+		err = files.Replace(path+files.FreshSuffix, path)
 	}
 	if err != nil {
 		return fmt.Errorf("create journal %s: %w: %w", path, journal.ErrUnwritable, err)
@@ -150,7 +144,7 @@ func createIfMissing(path string, options Options) error {
 // for a file that gets its own name afterwards.
 func create(path string, now func() time.Time, rest ...journal.Draft) error {
 	id := newIdentity()
-	db, err := openFile(path, false)
+	db, err := files.OpenDB(path, false)
 	if err != nil {
 		return err
 	}
@@ -184,35 +178,6 @@ func newIdentity() identity {
 	var random [16]byte
 	_, _ = rand.Read(random[:]) // never fails
 	return identity{Format: journal.Format, JournalID: hex.EncodeToString(random[:])}
-}
-
-// replace gives a synced file its final name, durably.
-func replace(from, to string) error {
-	if err := os.Rename(from, to); err != nil {
-		return err
-	}
-	return syncDirectory(filepath.Dir(to))
-}
-
-func syncDirectory(name string) error {
-	directory, err := os.Open(name)
-	if err != nil {
-		return err
-	}
-	return errors.Join(directory.Sync(), directory.Close())
-}
-
-func openFile(path string, readOnly bool) (*bbolt.DB, error) {
-	db, err := bbolt.Open(path, fileMode, &bbolt.Options{
-		ReadOnly: readOnly, Timeout: lockWait, FreelistType: bbolt.FreelistMapType,
-	})
-	if errors.Is(err, bolterrors.ErrTimeout) {
-		return nil, lockedError(path, path)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("open %s: %w", path, err)
-	}
-	return db, nil
 }
 
 func (o Options) clock() func() time.Time {

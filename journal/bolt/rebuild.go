@@ -13,6 +13,7 @@ import (
 	bolterrors "go.etcd.io/bbolt/errors"
 
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/bolt/internal/files"
 )
 
 // batchEvents is how many events a rebuilt file takes in one transaction.
@@ -33,7 +34,7 @@ type rebuilder struct {
 // rebuild writes and syncs a file of what feed puts into the rebuilder, and ends
 // it with the event that last makes.
 func rebuild(path string, now func() time.Time, feed func(*rebuilder) error, last func(*rebuilder) journal.Draft) error {
-	db, err := openFile(path, false)
+	db, err := files.OpenDB(path, false)
 	if err != nil {
 		return err
 	}

@@ -7,18 +7,15 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/bolt/internal/files"
 )
 
-const (
-	exportSuffix = ".export"
-	// retainBlocks bounds what one transaction deletes.
-	retainBlocks = 4
-)
+// retainBlocks bounds what one transaction deletes.
+const retainBlocks = 4
 
 // youngest is how old an action's end must be for its events to leave because the
 // journal is too large. Until then they may matter to somebody, or to a rule.
@@ -202,8 +199,8 @@ const recordOverhead = 48
 // exportRange writes a range of events to a file beside the journal, durably,
 // and returns its name.
 func (s *Store) exportRange(ctx context.Context, first, last uint64) (string, error) {
-	fresh := s.path + exportSuffix
-	file, err := os.OpenFile(fresh, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, fileMode)
+	fresh := s.path + files.ExportSuffix
+	file, err := os.OpenFile(fresh, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, files.FileMode)
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", journal.ErrUnwritable, err)
 	}
@@ -217,20 +214,15 @@ func (s *Store) exportRange(ctx context.Context, first, last uint64) (string, er
 	if err != nil {
 		return "", err
 	}
-	return name, replace(fresh, name)
+	return name, files.Replace(fresh, name)
 }
-
-// exportEnding ends the names of exports, which begin with exportBase.
-const exportEnding = ".ndjson.gz"
-
-func exportBase(path string) string { return strings.TrimSuffix(path, filepath.Ext(path)) }
 
 // exportName never takes the name of an older export.
 func (s *Store) exportName(first, last uint64) (string, error) {
 	for n := 1; ; n++ {
-		name := fmt.Sprintf("%s-%d-%d%s", exportBase(s.path), first, last, exportEnding)
+		name := fmt.Sprintf("%s-%d-%d%s", files.ExportBase(s.path), first, last, files.ExportEnding)
 		if n > 1 {
-			name = fmt.Sprintf("%s-%d-%d-%d%s", exportBase(s.path), first, last, n, exportEnding)
+			name = fmt.Sprintf("%s-%d-%d-%d%s", files.ExportBase(s.path), first, last, n, files.ExportEnding)
 		}
 		_, err := os.Lstat(name)
 		if errors.Is(err, fs.ErrNotExist) {

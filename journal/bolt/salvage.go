@@ -6,18 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
-	"time"
 
 	"github.com/replicatedhq/ekco/journal"
-)
-
-const (
-	salvageSuffix = ".salvage"
-	damagedSuffix = ".damaged-"
+	"github.com/replicatedhq/ekco/journal/bolt/internal/files"
 )
 
 // Salvage says what a damaged journal cost. The same is in the journal, as the
@@ -60,10 +53,10 @@ func openOrSalvage(ctx context.Context, path string, options Options, lock *os.F
 // salvage leaves a sound journal at path. Killed anywhere, it leaves the damaged
 // one there, or the new one.
 func salvage(ctx context.Context, path string, options Options, problem error) (*Salvage, error) {
-	if err := clean(path); err != nil {
+	if err := files.RemoveUnfinished(path); err != nil {
 		return nil, err
 	}
-	aside, err := asideName(path+damagedSuffix, options.clock()())
+	aside, err := files.AsideName(path+files.DamagedSuffix, options.clock()())
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +65,7 @@ func salvage(ctx context.Context, path string, options Options, problem error) (
 		lines := salvageLines(ctx, path, options)
 		return errors.Join(r.read(lines), lines.Close())
 	}
-	err = rebuild(path+salvageSuffix, options.clock(), feed, func(r *rebuilder) journal.Draft {
+	err = rebuild(path+files.SalvageSuffix, options.clock(), feed, func(r *rebuilder) journal.Draft {
 		found = r.finding(aside, problem)
 		return journal.Draft{
 			Type: journal.TypeJournalSalvaged, Subject: journal.JournalSubject, Actor: "journal", Payload: found,
@@ -84,10 +77,10 @@ func salvage(ctx context.Context, path string, options Options, problem error) (
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", journal.ErrUnwritable, err)
 	}
-	if err := setAside(path, aside); err != nil {
+	if err := files.SetAside(path, aside); err != nil {
 		return nil, fmt.Errorf("set the damaged file aside: %w: %w", journal.ErrUnwritable, err)
 	}
-	if err := replace(path+salvageSuffix, path); err != nil {
+	if err := files.Replace(path+files.SalvageSuffix, path); err != nil {
 		return nil, fmt.Errorf("%w: %w", journal.ErrUnwritable, err)
 	}
 	return &Salvage{JournalSalvaged: found}, nil
@@ -129,40 +122,4 @@ func scavengeAside(ctx context.Context, path string, options Options, to io.Writ
 		return err
 	}
 	return runFor(ctx, limit+options.Patience, append(slices.Clip(options.Child), childSalvage, path), to)
-}
-
-// asideTime is how the time is written in the name of a file that is set aside.
-const asideTime = "20060102T150405Z"
-
-// asideName returns a name that is not taken, with the time after prefix.
-func asideName(prefix string, now time.Time) (string, error) {
-	base := prefix + now.UTC().Format(asideTime)
-	for name, n := base, 2; ; name, n = fmt.Sprintf("%s-%d", base, n), n+1 {
-		_, err := os.Lstat(name)
-		if errors.Is(err, fs.ErrNotExist) {
-			return name, nil
-		}
-		if err != nil {
-			return "", err
-		}
-	}
-}
-
-// setAside gives the file a second name, durably, so that at no moment it has none.
-// Where the file system has no links, the content is copied.
-func setAside(path, aside string) error {
-	if os.Link(path, aside) == nil {
-		return syncDirectory(filepath.Dir(aside))
-	}
-	from, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer from.Close()
-	to, err := os.OpenFile(aside, os.O_WRONLY|os.O_CREATE|os.O_EXCL, fileMode)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(to, from)
-	return errors.Join(err, to.Sync(), to.Close(), syncDirectory(filepath.Dir(aside)))
 }

@@ -12,6 +12,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/bolt/internal/files"
 )
 
 // Store is a [journal.Store] in a bbolt file. One goroutine, which Close ends,
@@ -44,7 +45,7 @@ var _ journal.Store = (*Store)(nil)
 
 // start expects a verified file.
 func start(path string, options Options, lock *os.File) (*Store, error) {
-	db, err := openFile(path, options.ReadOnly)
+	db, err := files.OpenDB(path, options.ReadOnly)
 	if err != nil {
 		return nil, err
 	}
@@ -184,7 +185,7 @@ func (s *Store) Close() error {
 		if s.db != nil {
 			err = s.db.Close()
 		}
-		if err = errors.Join(err, release(s.lock, s.readOnly)); err != nil {
+		if err = errors.Join(err, files.Release(s.lock, s.readOnly)); err != nil {
 			err = fmt.Errorf("close journal %s: %w", s.path, err)
 		}
 	})

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/bolt/internal/files"
 )
 
 func init() {
@@ -47,16 +48,16 @@ func left(t *testing.T, path string) map[string]string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	files := make(map[string]string)
+	contents := make(map[string]string)
 	for _, name := range names {
 		content, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		files[name] = string(content)
+		contents[name] = string(content)
 	}
-	delete(files, path+lockSuffix)
-	return files
+	delete(contents, path+files.LockSuffix)
+	return contents
 }
 
 func TestAVerifierThatIsKilledOrGivesUpSaysNothingAboutTheJournal(t *testing.T) {
@@ -147,7 +148,7 @@ func TestASalvageThatIsKilledIsNotTakenForAllThatIsLeft(t *testing.T) {
 	content, _, _ := damageJournal(t)
 	content[strings.LastIndex(string(content), `"seq":1199,`)+30] ^= 1
 	path := filepath.Join(t.TempDir(), "journal.db")
-	if err := os.WriteFile(path, content, fileMode); err != nil {
+	if err := os.WriteFile(path, content, files.FileMode); err != nil {
 		t.Fatal(err)
 	}
 	for name, end := range map[string]string{"killed": "kill -KILL $$", "cannot read on": "exit 1"} {
@@ -163,7 +164,7 @@ func TestASalvageThatIsKilledIsNotTakenForAllThatIsLeft(t *testing.T) {
 			if !errors.Is(err, journal.ErrUnverified) || store != nil || salvaged != nil {
 				t.Fatalf("opened %v, salvaged %+v: %v", store, salvaged, err)
 			}
-			if files := left(t, path); len(files) != 1 || !bytes.Equal([]byte(files[path]), content) {
+			if contents := left(t, path); len(contents) != 1 || !bytes.Equal([]byte(contents[path]), content) {
 				t.Errorf("the damaged file was touched, or something left beside it")
 			}
 		})

@@ -10,6 +10,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/bolt/internal/files"
 )
 
 // Report is what verification found.
@@ -38,7 +39,7 @@ type Report struct {
 // Damage can crash the process inside of bbolt; see [Child].
 func Verify(path string) (Report, error) {
 	around := lookAround(path)
-	lock, err := acquire(path, true)
+	lock, err := files.Acquire(path, true)
 	if err != nil {
 		return Report{}, err
 	}
@@ -49,7 +50,7 @@ func Verify(path string) (Report, error) {
 	if err == nil {
 		err = boltCheck(path)
 	}
-	return report, errors.Join(around.judge(path, false, err), release(lock, true))
+	return report, errors.Join(around.judge(path, false, err), files.Release(lock, true))
 }
 
 // verify reads with [pages] only. A thorough one also compares the index with
@@ -212,7 +213,7 @@ func asDamage(err error) error {
 
 // boltCheck lets bbolt check its own pages.
 func boltCheck(path string) error {
-	db, err := openFile(path, true)
+	db, err := files.OpenDB(path, true)
 	if err != nil {
 		return err
 	}

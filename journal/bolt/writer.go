@@ -9,6 +9,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/bolt/internal/files"
 )
 
 // Bounds of what one transaction takes from concurrent callers.
@@ -208,7 +209,7 @@ func (s *Store) repair() error {
 			return err
 		}
 	}
-	db, err := openFile(s.path, false)
+	db, err := files.OpenDB(s.path, false)
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/replicatedhq/ekco/journal"
 	"github.com/replicatedhq/ekco/journal/bolt/internal/files"
+	"github.com/replicatedhq/ekco/journal/bolt/internal/layout"
 )
 
 // BenchmarkSingleAppend alternates a durable append with bbolt's own
@@ -50,7 +51,7 @@ func onePut(db *bbolt.DB, number uint64, value []byte) error {
 		if err != nil {
 			return err
 		}
-		return bucket.Put(key(number), value)
+		return bucket.Put(layout.Key(number), value)
 	})
 }
 

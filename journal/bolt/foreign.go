@@ -13,6 +13,7 @@ import (
 
 	"github.com/replicatedhq/ekco/journal"
 	"github.com/replicatedhq/ekco/journal/bolt/internal/files"
+	"github.com/replicatedhq/ekco/journal/bolt/internal/layout"
 )
 
 // errBlank is what [recognise] says of a file that has no content: nobody can
@@ -42,7 +43,7 @@ func recognise(path string, problem error, buckets map[string][]byte) error {
 		return errors.Join(problem, err)
 	case ours:
 		return problem
-	case len(buckets) > 0 && buckets[string(recordsBucket)] == nil:
+	case len(buckets) > 0 && buckets[string(layout.RecordsBucket)] == nil:
 		return journal.ErrNotAJournal // another program's database
 	case s.anyMagic():
 		return problem
@@ -59,7 +60,7 @@ func recognise(path string, problem error, buckets map[string][]byte) error {
 
 // anything reports whether a page of the file holds anything of EKCO's.
 func (s *scavenger) anything() (bool, error) {
-	s.gaps = make(map[uint64][]gap)
+	s.gaps = make(map[uint64][]layout.Gap)
 	for id := uint64(2); id < s.meta.end; id++ {
 		if err := s.collectPage(id); err != nil {
 			return false, err

@@ -2,8 +2,6 @@ package bolt
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -15,6 +13,7 @@ import (
 
 	"github.com/replicatedhq/ekco/journal"
 	"github.com/replicatedhq/ekco/journal/bolt/internal/files"
+	"github.com/replicatedhq/ekco/journal/bolt/internal/layout"
 )
 
 // Options say how to open a journal.
@@ -143,41 +142,35 @@ func createIfMissing(path string, options Options) error {
 // create builds a whole journal, with what shall follow its first event. It is
 // for a file that gets its own name afterwards.
 func create(path string, now func() time.Time, rest ...journal.Draft) error {
-	id := newIdentity()
+	id := layout.NewIdentity()
 	db, err := files.OpenDB(path, false)
 	if err != nil {
 		return err
 	}
 	err = db.Update(func(tx *bbolt.Tx) error {
-		if err := createTables(tx, id); err != nil {
+		if err := layout.CreateTables(tx, id); err != nil {
 			return err
 		}
-		t, err := tablesOf(tx)
+		t, err := layout.TablesOf(tx)
 		if err != nil {
 			return err
 		}
-		end := appender{tables: t}
+		end := layout.Appender{Tables: t}
 		for _, draft := range append([]journal.Draft{journal.CreatedDraft(id.JournalID)}, rest...) {
 			event, err := draft.Event()
 			if err == nil {
-				err = end.append(&event, now())
+				err = end.Append(&event, now())
 			}
 			if err != nil {
 				return err
 			}
 		}
-		return end.finish()
+		return end.Finish()
 	})
 	if err := errors.Join(err, db.Close()); err != nil {
 		return errors.Join(err, os.Remove(path))
 	}
 	return nil
-}
-
-func newIdentity() identity {
-	var random [16]byte
-	_, _ = rand.Read(random[:]) // never fails
-	return identity{Format: journal.Format, JournalID: hex.EncodeToString(random[:])}
 }
 
 func (o Options) clock() func() time.Time {

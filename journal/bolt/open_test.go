@@ -18,6 +18,7 @@ import (
 
 	"github.com/replicatedhq/ekco/journal"
 	"github.com/replicatedhq/ekco/journal/bolt/internal/files"
+	"github.com/replicatedhq/ekco/journal/bolt/internal/layout"
 )
 
 func init() {
@@ -171,7 +172,7 @@ func TestAFileOfAnotherFormatIsRefusedAndNotTouched(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = db.Update(func(tx *bbolt.Tx) error {
-		return putSealed(tx.Bucket(metaBucket), identityKey, identity{Format: journal.Format + 1, JournalID: "future"})
+		return layout.PutSealed(tx.Bucket(layout.MetaBucket), layout.IdentityKey, layout.Identity{Format: journal.Format + 1, JournalID: "future"})
 	})
 	if err := errors.Join(err, db.Close()); err != nil {
 		t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/replicatedhq/ekco/journal"
 	"github.com/replicatedhq/ekco/journal/bolt/internal/files"
+	"github.com/replicatedhq/ekco/journal/bolt/rescue"
 )
 
 const compactTxBytes = 4 << 20
@@ -37,7 +38,7 @@ func (s *Store) compact() (before, after int64, err error) {
 	if err := copyTo(s.db, fresh); err != nil {
 		return 0, 0, fmt.Errorf("%w: %w", journal.ErrUnwritable, errors.Join(err, os.Remove(fresh)))
 	}
-	if _, err := verify(fresh, false); err != nil {
+	if err := rescue.Sound(fresh); err != nil {
 		return 0, 0, errors.Join(fmt.Errorf("the copy is not sound, the journal was left as it is: %w", err), os.Remove(fresh))
 	}
 	if err := s.swap(fresh); err != nil {

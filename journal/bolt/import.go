@@ -95,7 +95,7 @@ func (s *Store) place(end layout.Head, line []byte) (p placed, err error) {
 	p.record = line
 	seq := p.event.Seq
 	if seq == 0 || !json.Valid(line) || !bytes.Equal(p.event.Record(), line) {
-		return p, damaged("the line of event %d is not a record", seq)
+		return p, fmt.Errorf("the line of event %d is not a record: %w", seq, journal.ErrDamaged)
 	}
 	return p, s.view(func(tx *bbolt.Tx) error {
 		t, err := layout.TablesOf(tx)

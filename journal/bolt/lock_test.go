@@ -8,6 +8,7 @@ import (
 
 	"github.com/replicatedhq/ekco/journal"
 	"github.com/replicatedhq/ekco/journal/bolt/internal/files"
+	"github.com/replicatedhq/ekco/journal/bolt/rescue"
 )
 
 // tryLock locks the lock file as another process would, and lets it go with the
@@ -61,7 +62,7 @@ func TestNobodyOpensAJournalWhoseLockFileIsHeld(t *testing.T) {
 		"a writer":   func() error { _, err := Open(t.Context(), path, Options{}); return err },
 		"a reader":   func() error { _, err := Open(t.Context(), path, Options{ReadOnly: true}); return err },
 		"a salvager": func() error { _, _, err := OpenOrSalvage(t.Context(), path, inChild()); return err },
-		"a verifier": func() error { _, err := Verify(path); return err },
+		"a verifier": func() error { _, err := rescue.Verify(path); return err },
 	} {
 		if err := open(); !errors.Is(err, journal.ErrLocked) {
 			t.Errorf("%s: %v", name, err)

@@ -14,6 +14,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 	"github.com/replicatedhq/ekco/journal/bolt/internal/files"
 	"github.com/replicatedhq/ekco/journal/bolt/internal/layout"
+	"github.com/replicatedhq/ekco/journal/bolt/rescue"
 )
 
 // Options say how to open a journal.
@@ -21,7 +22,7 @@ type Options struct {
 	// ReadOnly opens for inspection. Several readers may share a journal that
 	// no EKCO is writing.
 	ReadOnly bool
-	// Child is the program, with its first arguments, that runs [Child] with
+	// Child is the program, with its first arguments, that runs [rescue.Child] with
 	// the arguments that follow. When it is set, damaged files are read only in
 	// that process, so that nothing in them can bring this one down.
 	Child []string
@@ -48,14 +49,14 @@ const ownDirectory = "EKCO needs a directory it may write, with mode 0700 and of
 // [journal.ErrOtherFormat] when a newer EKCO wrote it, and
 // [journal.ErrUnwritable] when it cannot be created.
 func Open(ctx context.Context, path string, options Options) (*Store, error) {
-	around := lookAround(path)
+	around := rescue.LookAround(path)
 	lock, err := prepare(path, options)
 	if err != nil {
 		return nil, err
 	}
 	store, err := openLocked(ctx, path, options, lock, around)
 	if err != nil {
-		return nil, around.giveUp(path, lock, options.ReadOnly, err)
+		return nil, around.GiveUp(path, lock, options.ReadOnly, err)
 	}
 	return store, nil
 }
@@ -79,8 +80,8 @@ func prepare(path string, options Options) (*os.File, error) {
 
 // openLocked expects the lock to be held. Until the file is known to be a
 // journal, nothing is changed.
-func openLocked(ctx context.Context, path string, options Options, lock *os.File, around surroundings) (*Store, error) {
-	exists, err := regular(path)
+func openLocked(ctx context.Context, path string, options Options, lock *os.File, around rescue.Surroundings) (*Store, error) {
+	exists, err := rescue.Regular(path)
 	switch {
 	case err != nil || exists:
 	case options.ReadOnly:
@@ -89,10 +90,10 @@ func openLocked(ctx context.Context, path string, options Options, lock *os.File
 		err = createAnew(path, options)
 	}
 	if err == nil {
-		_, err = inspect(ctx, path, options)
+		_, err = rescue.Inspect(ctx, path, options.reading())
 	}
 	if err != nil {
-		return nil, around.judge(path, options.OwnPath, err)
+		return nil, around.Judge(path, options.OwnPath, err)
 	}
 	if !options.ReadOnly {
 		if err := tidy(path); err != nil {
@@ -178,4 +179,9 @@ func (o Options) clock() func() time.Time {
 		return time.Now
 	}
 	return o.Now
+}
+
+// reading is how the file is read before it is known to be sound.
+func (o Options) reading() rescue.Options {
+	return rescue.Options{Child: o.Child, Patience: o.Patience, Now: o.clock()}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/replicatedhq/ekco/journal"
 	"github.com/replicatedhq/ekco/journal/bolt/internal/layout"
+	"github.com/replicatedhq/ekco/journal/bolt/rescue"
 )
 
 // SaveSnapshot implements [journal.Store].
@@ -107,6 +108,16 @@ func fillStat(tx *bbolt.Tx, stat *journal.Stat) error {
 	}
 	stat.SnapshotSeq = snapshot.Seq
 	return fillSize(tx, stat)
+}
+
+// fillSize tells how large the file is and how much of it is in no page of use.
+func fillSize(tx *bbolt.Tx, stat *journal.Stat) error {
+	size, free, err := rescue.Space(stat.Path)
+	if err != nil {
+		return err
+	}
+	stat.Bytes, stat.FreeBytes = size, free+max(0, size-tx.Size())
+	return nil
 }
 
 // fillBounds finds the first and last events and counts by the gaps.

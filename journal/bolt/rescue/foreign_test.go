@@ -1,4 +1,4 @@
-package bolt
+package rescue_test
 
 import (
 	"bytes"
@@ -14,13 +14,15 @@ import (
 	"go.etcd.io/bbolt"
 
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/bolt"
 	"github.com/replicatedhq/ekco/journal/bolt/internal/files"
+	"github.com/replicatedhq/ekco/journal/bolt/rescue"
 )
 
 // foreignFiles are what a mistyped path can lead to.
 func foreignFiles(t *testing.T) map[string][]byte {
 	t.Helper()
-	export, err := os.ReadFile(goldenEvents)
+	export, err := os.ReadFile("../../../testdata/journals/format-1.ndjson")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,11 +82,17 @@ func beside(t *testing.T, path string) []string {
 
 func TestAFileThatIsNotAJournalIsRefusedAndNotTouched(t *testing.T) {
 	openers := map[string]func(path string) error{
-		"OpenOrSalvage": func(path string) error { _, _, err := OpenOrSalvage(t.Context(), path, inChild()); return err },
-		"in process":    func(path string) error { _, _, err := OpenOrSalvage(t.Context(), path, Options{}); return err },
-		"Open":          func(path string) error { _, err := Open(t.Context(), path, inChild()); return err },
-		"read-only":     func(path string) error { _, err := Open(t.Context(), path, Options{ReadOnly: true}); return err },
-		"Verify":        func(path string) error { _, err := Verify(path); return err },
+		"OpenOrSalvage": func(path string) error { _, _, err := bolt.OpenOrSalvage(t.Context(), path, inChild()); return err },
+		"in process": func(path string) error {
+			_, _, err := bolt.OpenOrSalvage(t.Context(), path, bolt.Options{})
+			return err
+		},
+		"Open": func(path string) error { _, err := bolt.Open(t.Context(), path, inChild()); return err },
+		"read-only": func(path string) error {
+			_, err := bolt.Open(t.Context(), path, bolt.Options{ReadOnly: true})
+			return err
+		},
+		"Verify": func(path string) error { _, err := rescue.Verify(path); return err },
 	}
 	for name, content := range foreignFiles(t) {
 		for how, open := range openers {
@@ -123,7 +131,7 @@ func TestADirectoryAndAPipeAreNoJournals(t *testing.T) {
 		} else if err := syscall.Mkfifo(path, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := OpenOrSalvage(t.Context(), path, inChild()); !errors.Is(err, journal.ErrNotAJournal) {
+		if _, _, err := bolt.OpenOrSalvage(t.Context(), path, inChild()); !errors.Is(err, journal.ErrNotAJournal) {
 			t.Errorf("open of %s: %v", path, err)
 		}
 		if _, err := os.Lstat(path + files.LockSuffix); !errors.Is(err, fs.ErrNotExist) {
@@ -148,10 +156,10 @@ func TestAJournalThatWasEmptiedIsDamagedWhereSomethingSaysItWasOne(t *testing.T)
 						t.Fatal(err)
 					}
 				}
-				if _, err := Verify(path); !errors.Is(err, journal.ErrDamaged) {
+				if _, err := rescue.Verify(path); !errors.Is(err, journal.ErrDamaged) {
 					t.Errorf("verify says %v", err)
 				}
-				store, salvaged, err := OpenOrSalvage(t.Context(), path, inChild())
+				store, salvaged, err := bolt.OpenOrSalvage(t.Context(), path, inChild())
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -174,7 +182,7 @@ func TestAJournalWithoutMetaPagesIsKnownByItsRecords(t *testing.T) {
 	if err := os.WriteFile(path, content, files.FileMode); err != nil {
 		t.Fatal(err)
 	}
-	store, salvaged, err := OpenOrSalvage(t.Context(), path, inChild())
+	store, salvaged, err := bolt.OpenOrSalvage(t.Context(), path, inChild())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,7 +202,7 @@ func TestACommandLeavesAForeignFileAloneEvenBesideALock(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, _, err := OpenOrSalvage(t.Context(), path, inChild()); !errors.Is(err, journal.ErrNotAJournal) {
+	if _, _, err := bolt.OpenOrSalvage(t.Context(), path, inChild()); !errors.Is(err, journal.ErrNotAJournal) {
 		t.Errorf("opening it: %v", err)
 	}
 	if now, err := os.ReadFile(path); err != nil || !bytes.Equal(now, content) {

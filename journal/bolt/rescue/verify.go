@@ -1,4 +1,4 @@
-package bolt
+package rescue
 
 import (
 	"bytes"
@@ -39,19 +39,27 @@ type Report struct {
 //
 // Damage can crash the process inside of bbolt; see [Child].
 func Verify(path string) (Report, error) {
-	around := lookAround(path)
+	around := LookAround(path)
 	lock, err := files.Acquire(path, true)
 	if err != nil {
 		return Report{}, err
 	}
 	report := Report{Path: path}
-	if _, err = regular(path); err == nil {
+	if _, err = Regular(path); err == nil {
 		report, err = verify(path, true)
 	}
 	if err == nil {
 		err = boltCheck(path)
 	}
-	return report, errors.Join(around.judge(path, false, err), files.Release(lock, true))
+	return report, errors.Join(around.Judge(path, false, err), files.Release(lock, true))
+}
+
+// Sound checks what every opening checks, in this process and without a lock: all
+// that [Verify] does, except that of the index only the checksums are compared, and
+// that bbolt's own check is left out.
+func Sound(path string) error {
+	_, err := verify(path, false)
+	return err
 }
 
 // verify reads with [pages] only. A thorough one also compares the index with

@@ -79,7 +79,7 @@ func begin(ctx context.Context, path string, options Options, clusterUID string,
 // strange says why the file at path is not the journal of the cluster, and how the
 // name under which it is set aside goes on.
 func strange(ctx context.Context, path string, options Options, clusterUID string, around rescue.Surroundings) (found journal.JournalReplaced, prefix string, err error) {
-	if _, err := rescue.Regular(path); err != nil {
+	if _, err := files.Regular(path); err != nil {
 		return found, "", fmt.Errorf("%s: %w", path, err)
 	}
 	report, problem := rescue.Inspect(ctx, path, options.reading())

@@ -81,7 +81,7 @@ func prepare(path string, options Options) (*os.File, error) {
 // openLocked expects the lock to be held. Until the file is known to be a
 // journal, nothing is changed.
 func openLocked(ctx context.Context, path string, options Options, lock *os.File, around rescue.Surroundings) (*Store, error) {
-	exists, err := rescue.Regular(path)
+	exists, err := files.Regular(path)
 	switch {
 	case err != nil || exists:
 	case options.ReadOnly:

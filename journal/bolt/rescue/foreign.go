@@ -167,18 +167,3 @@ func (s Surroundings) GiveUp(path string, lock *os.File, readOnly bool, err erro
 	}
 	return errors.Join(err, files.Release(lock, readOnly))
 }
-
-// Regular reports whether there is a file, and refuses what is none, such as a pipe:
-// reading it could wait for ever.
-func Regular(path string) (exists bool, err error) {
-	info, err := os.Stat(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return false, nil
-	case err != nil:
-		return false, fmt.Errorf("open journal %s: %w", path, err)
-	case !info.Mode().IsRegular():
-		return true, journal.ErrNotAJournal
-	}
-	return true, nil
-}

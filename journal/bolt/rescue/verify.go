@@ -45,7 +45,7 @@ func Verify(path string) (Report, error) {
 		return Report{}, err
 	}
 	report := Report{Path: path}
-	if _, err = Regular(path); err == nil {
+	if _, err = files.Regular(path); err == nil {
 		report, err = verify(path, true)
 	}
 	if err == nil {

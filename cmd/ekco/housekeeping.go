@@ -12,6 +12,7 @@ import (
 	"github.com/replicatedhq/ekco/internal/config"
 	"github.com/replicatedhq/ekco/journal"
 	"github.com/replicatedhq/ekco/journal/bolt"
+	"github.com/replicatedhq/ekco/journal/bolt/rescue"
 )
 
 // When the house is kept.
@@ -118,7 +119,7 @@ func newJournalChildCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: journalChildCommand, Hidden: true, DisableFlagParsing: true, SilenceErrors: true, SilenceUsage: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if code := bolt.Child(args, cmd.OutOrStdout(), cmd.ErrOrStderr()); code != 0 {
+			if code := rescue.Child(args, cmd.OutOrStdout(), cmd.ErrOrStderr()); code != 0 {
 				return exitError(code)
 			}
 			return nil

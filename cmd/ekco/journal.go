@@ -15,7 +15,7 @@ import (
 	"github.com/replicatedhq/ekco/cmd/internal/api"
 	"github.com/replicatedhq/ekco/cmd/internal/view"
 	"github.com/replicatedhq/ekco/journal"
-	"github.com/replicatedhq/ekco/journal/bolt"
+	"github.com/replicatedhq/ekco/journal/bolt/rescue"
 )
 
 func newJournalCommand(a *app) *cobra.Command {
@@ -82,7 +82,7 @@ func (a *app) showVerdict(result api.VerifyResult, output string) error {
 // verifyInChild checks a file with the given ekco binary.
 func verifyInChild(self string) func(ctx context.Context, path string) (api.VerifyResult, error) {
 	return func(ctx context.Context, path string) (api.VerifyResult, error) {
-		report, err := bolt.VerifyIn(ctx, []string{self, journalChildCommand}, path)
+		report, err := rescue.VerifyIn(ctx, []string{self, journalChildCommand}, path)
 		result := api.VerifyResult{OK: err == nil, Events: report.Events, FirstSeq: report.FirstSeq, LastSeq: report.LastSeq}
 		switch {
 		case errors.Is(err, journal.ErrDamaged):

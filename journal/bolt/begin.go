@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/bolt/internal/files"
+	"github.com/replicatedhq/ekco/journal/bolt/rescue"
 )
 
 // What is set aside by [Begin] has the journal's name, one of these, whose it is
@@ -32,7 +34,7 @@ const (
 // is. Begin is for who cannot be wrong about path and cluster: the operator in its
 // own pod.
 func Begin(ctx context.Context, path string, options Options, clusterUID string) (journal.JournalReplaced, error) {
-	around := lookAround(path)
+	around := rescue.LookAround(path)
 	lock, err := prepare(path, options)
 	if err != nil {
 		return journal.JournalReplaced{}, err
@@ -40,32 +42,32 @@ func Begin(ctx context.Context, path string, options Options, clusterUID string)
 	replaced, err := begin(ctx, path, options, clusterUID, around)
 	if err != nil {
 		err = fmt.Errorf("begin a new journal: %w", err)
-		return journal.JournalReplaced{}, around.giveUp(path, lock, false, err)
+		return journal.JournalReplaced{}, around.GiveUp(path, lock, false, err)
 	}
-	return replaced, release(lock, false)
+	return replaced, files.Release(lock, false)
 }
 
 // begin expects the lock to be held. Killed anywhere, it leaves the old file at
 // path, or the new journal and the old file set aside.
-func begin(ctx context.Context, path string, options Options, clusterUID string, around surroundings) (journal.JournalReplaced, error) {
+func begin(ctx context.Context, path string, options Options, clusterUID string, around rescue.Surroundings) (journal.JournalReplaced, error) {
 	found, prefix, err := strange(ctx, path, options, clusterUID, around)
 	if err != nil {
 		return found, err
 	}
-	if err := clean(path); err != nil {
+	if err := files.RemoveUnfinished(path); err != nil {
 		return found, err
 	}
-	if found.File, err = asideName(path+prefix, options.clock()()); err != nil {
+	if found.File, err = files.AsideName(path+prefix, options.clock()()); err != nil {
 		return found, err
 	}
-	err = create(path+freshSuffix, options.clock(), journal.Draft{
+	err = create(path+files.FreshSuffix, options.clock(), journal.Draft{
 		Type: journal.TypeJournalReplaced, Subject: journal.JournalSubject, Actor: "journal", Payload: found,
 	})
 	if err == nil {
-		err = setAside(path, found.File)
+		err = files.SetAside(path, found.File)
 	}
 	if err == nil {
-		err = replace(path+freshSuffix, path)
+		err = files.Replace(path+files.FreshSuffix, path)
 	}
 	if err != nil {
 		return found, fmt.Errorf("%w: %w", journal.ErrUnwritable, err)
@@ -76,16 +78,16 @@ func begin(ctx context.Context, path string, options Options, clusterUID string,
 
 // strange says why the file at path is not the journal of the cluster, and how the
 // name under which it is set aside goes on.
-func strange(ctx context.Context, path string, options Options, clusterUID string, around surroundings) (found journal.JournalReplaced, prefix string, err error) {
-	if _, err := regular(path); err != nil {
+func strange(ctx context.Context, path string, options Options, clusterUID string, around rescue.Surroundings) (found journal.JournalReplaced, prefix string, err error) {
+	if _, err := files.Regular(path); err != nil {
 		return found, "", fmt.Errorf("%s: %w", path, err)
 	}
-	report, problem := inspect(ctx, path, options)
-	switch err := around.judge(path, options.OwnPath, problem); {
+	report, problem := rescue.Inspect(ctx, path, options.reading())
+	switch err := around.Judge(path, options.OwnPath, problem); {
 	case errors.Is(err, journal.ErrNotAJournal):
 		found.Problem = "nothing in it is of a journal"
-		if errors.Is(problem, errBlank) {
-			found.Problem = errBlank.Error()
+		if errors.Is(problem, rescue.ErrBlank) {
+			found.Problem = rescue.ErrBlank.Error()
 		}
 		return found, unknownSuffix, nil
 	case err != nil:

@@ -2,7 +2,6 @@ package bolt
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/bolt/internal/files"
 )
 
 // inPod is how the operator in its pod opens its journal.
@@ -82,78 +82,6 @@ func TestTheJournalOfAClusterThatIsNoMoreIsSetAsideUnderItsName(t *testing.T) {
 	}
 }
 
-func TestAFileWithoutATraceOfAJournalIsSetAsideInTheOperatorsPod(t *testing.T) {
-	for name, content := range foreignFiles(t) {
-		t.Run(name, func(t *testing.T) {
-			path := filepath.Join(t.TempDir(), "journal.db")
-			if err := os.WriteFile(path, content, fileMode); err != nil {
-				t.Fatal(err)
-			}
-			options := inPod(time.Date(2026, 5, 6, 7, 8, 9, 0, time.UTC))
-			if _, _, err := OpenOrSalvage(t.Context(), path, options); !errors.Is(err, journal.ErrNotAJournal) {
-				t.Fatalf("opening it: %v", err)
-			}
-			replaced, err := Begin(t.Context(), path, options, "")
-			if err != nil {
-				t.Fatal(err)
-			}
-			if want := path + ".not-a-journal-20260506T070809Z"; replaced.File != want || replaced.Problem == "" {
-				t.Errorf("said of it is %+v, want the name %s", replaced, want)
-			}
-			if aside, err := os.ReadFile(replaced.File); err != nil || !bytes.Equal(aside, content) {
-				t.Errorf("what was set aside is not the file: %v", err)
-			}
-			if said := begun(t, path); said != replaced {
-				t.Errorf("the new journal says %+v, want %+v", said, replaced)
-			}
-		})
-	}
-}
-
-func TestAnyTraceOfAJournalIsDamageInTheOperatorsPod(t *testing.T) {
-	whole, _, _ := damageJournal(t)
-	onlyRecords := slices.Concat(bytes.Repeat([]byte("garbage "), 2*damagePage/8), whole[2*damagePage:])
-	for name, content := range foreignFiles(t) {
-		for trace, beside := range map[string]string{
-			"its lock": lockSuffix, "an earlier wreck": damagedSuffix + "20260102T030405Z",
-		} {
-			checkSalvagedInPod(t, name+" beside "+trace, content, beside)
-		}
-	}
-	checkSalvagedInPod(t, "records of a journal in garbage", onlyRecords, "")
-}
-
-// checkSalvagedInPod expects a file to be taken for a damaged journal.
-func checkSalvagedInPod(t *testing.T, name string, content []byte, beside string) {
-	t.Helper()
-	t.Run(name, func(t *testing.T) {
-		path := filepath.Join(t.TempDir(), "journal.db")
-		if beside != "" {
-			if err := os.WriteFile(path+beside, nil, fileMode); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := os.WriteFile(path, content, fileMode); err != nil {
-			t.Fatal(err)
-		}
-		options := inPod(time.Now())
-		if _, err := Begin(t.Context(), path, options, ""); !errors.Is(err, journal.ErrDamaged) {
-			t.Errorf("to begin anew is answered with %v", err)
-		}
-		if now, err := os.ReadFile(path); err != nil || !bytes.Equal(now, content) {
-			t.Errorf("the file was touched: %v", err)
-		}
-		store, salvaged, err := OpenOrSalvage(t.Context(), path, options)
-		if err != nil {
-			t.Fatal(err)
-		}
-		mustClose(t, store)
-		if salvaged == nil {
-			t.Error("it was not taken for a damaged journal")
-		}
-	})
-}
-
 func TestNoJournalIsSetAsideThatMayBeThisClusters(t *testing.T) {
 	bound, fresh, directory := newPath(t), newPath(t), t.TempDir()
 	content := ofCluster(t, bound, "c1")
@@ -186,12 +114,12 @@ func locked(t *testing.T) string {
 
 func TestOnlyTheNewestThreeFilesThatWereSetAsideStay(t *testing.T) {
 	path := newPath(t)
-	bystanders := []string{damagedSuffix + "20260101T000000Z", ".of-cluster-mine", ".not-a-journal-20260101T000000Z.txt"}
-	if err := os.MkdirAll(filepath.Dir(path), directoryMode); err != nil {
+	bystanders := []string{files.DamagedSuffix + "20260101T000000Z", ".of-cluster-mine", ".not-a-journal-20260101T000000Z.txt"}
+	if err := os.MkdirAll(filepath.Dir(path), files.DirectoryMode); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range bystanders {
-		if err := os.WriteFile(path+name, nil, fileMode); err != nil {
+		if err := os.WriteFile(path+name, nil, files.FileMode); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -210,7 +138,7 @@ func TestOnlyTheNewestThreeFilesThatWereSetAsideStay(t *testing.T) {
 		all = append(all, filepath.Base(replaced.File))
 	}
 	var left []string
-	for _, name := range beside(t, path) {
+	for _, name := range names(t, filepath.Dir(path)) {
 		if strings.Contains(name, ".of-cluster-c") {
 			left = append(left, name)
 		}

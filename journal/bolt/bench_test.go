@@ -12,6 +12,8 @@ import (
 	"go.etcd.io/bbolt"
 
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/bolt/internal/files"
+	"github.com/replicatedhq/ekco/journal/bolt/internal/layout"
 )
 
 // BenchmarkSingleAppend alternates a durable append with bbolt's own
@@ -20,7 +22,7 @@ func BenchmarkSingleAppend(b *testing.B) {
 	store := mustOpen(b, newPath(b), Options{})
 	draft := observed("node-1")
 	size := len(mustAppend(b, store, draft)[0].Record())
-	db, err := bbolt.Open(filepath.Join(b.TempDir(), "plain.db"), fileMode, nil)
+	db, err := bbolt.Open(filepath.Join(b.TempDir(), "plain.db"), files.FileMode, nil)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -49,7 +51,7 @@ func onePut(db *bbolt.DB, number uint64, value []byte) error {
 		if err != nil {
 			return err
 		}
-		return bucket.Put(key(number), value)
+		return bucket.Put(layout.Key(number), value)
 	})
 }
 

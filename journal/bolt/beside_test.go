@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/replicatedhq/ekco/journal/bolt/internal/files"
 )
 
 func init() { children["beside"] = besideForever }
@@ -57,7 +59,7 @@ func TestWhatAKilledCheckOrImportLeftIsRemovedAtTheNextOpening(t *testing.T) {
 	earlier := []string{".verify-123", ".import-456", ".import-789.ndjson"}
 	others := []string{".import-notes", ".verify-123.txt", "other.db.beside-1", "verify-1"}
 	for _, name := range append(earlier, others...) {
-		if err := os.MkdirAll(filepath.Join(directory, name, "inner"), directoryMode); err != nil {
+		if err := os.MkdirAll(filepath.Join(directory, name, "inner"), files.DirectoryMode); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -79,7 +81,7 @@ func TestNothingIsLeftBesideAJournalThatSomethingFailedBeside(t *testing.T) {
 	store := mustOpen(t, path, Options{})
 	broken := errors.New("broken off")
 	err := store.Beside(func(path string) error {
-		return errors.Join(os.WriteFile(path, []byte("half"), fileMode), broken)
+		return errors.Join(os.WriteFile(path, []byte("half"), files.FileMode), broken)
 	})
 	if !errors.Is(err, broken) {
 		t.Errorf("it failed with %v", err)

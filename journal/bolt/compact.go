@@ -9,12 +9,11 @@ import (
 	"go.etcd.io/bbolt"
 
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/bolt/internal/files"
+	"github.com/replicatedhq/ekco/journal/bolt/rescue"
 )
 
-const (
-	compactSuffix  = ".compact"
-	compactTxBytes = 4 << 20
-)
+const compactTxBytes = 4 << 20
 
 // Compact copies the journal into a new file without free pages, which then
 // takes the place of the old one, and returns both sizes in bytes. Appends and
@@ -32,14 +31,14 @@ func (s *Store) Compact(ctx context.Context) (before, after int64, err error) {
 }
 
 func (s *Store) compact() (before, after int64, err error) {
-	fresh := s.path + compactSuffix
+	fresh := s.path + files.CompactSuffix
 	if before, err = fileSize(s.path); err != nil {
 		return 0, 0, err
 	}
 	if err := copyTo(s.db, fresh); err != nil {
 		return 0, 0, fmt.Errorf("%w: %w", journal.ErrUnwritable, errors.Join(err, os.Remove(fresh)))
 	}
-	if _, err := verify(fresh, false); err != nil {
+	if err := rescue.Sound(fresh); err != nil {
 		return 0, 0, errors.Join(fmt.Errorf("the copy is not sound, the journal was left as it is: %w", err), os.Remove(fresh))
 	}
 	if err := s.swap(fresh); err != nil {
@@ -54,7 +53,7 @@ func (s *Store) compact() (before, after int64, err error) {
 func (s *Store) swap(fresh string) error {
 	s.file.Lock()
 	defer s.file.Unlock()
-	if err := replace(fresh, s.path); err != nil {
+	if err := files.Replace(fresh, s.path); err != nil {
 		return err
 	}
 	old := s.db
@@ -62,7 +61,7 @@ func (s *Store) swap(fresh string) error {
 	if err := old.Close(); err != nil {
 		return err
 	}
-	db, err := openFile(s.path, false)
+	db, err := files.OpenDB(s.path, false)
 	if err != nil {
 		return err
 	}
@@ -72,7 +71,7 @@ func (s *Store) swap(fresh string) error {
 
 // copyTo writes and syncs a new file.
 func copyTo(db *bbolt.DB, path string) error {
-	fresh, err := openFile(path, false)
+	fresh, err := files.OpenDB(path, false)
 	if err != nil {
 		return err
 	}

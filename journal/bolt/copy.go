@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"go.etcd.io/bbolt"
+
+	"github.com/replicatedhq/ekco/journal/bolt/internal/files"
 )
 
 // CopyFile writes the file as it is on disk, damage included, to another path,
@@ -16,7 +18,7 @@ func (s *Store) CopyFile(ctx context.Context, path string) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("copy journal %s: %w", s.path, err)
 	}
-	err := s.view(func(tx *bbolt.Tx) error { return tx.CopyFile(path, fileMode) })
+	err := s.view(func(tx *bbolt.Tx) error { return tx.CopyFile(path, files.FileMode) })
 	if err != nil {
 		return fmt.Errorf("copy journal %s to %s: %w", s.path, path, err)
 	}

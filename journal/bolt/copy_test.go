@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/bolt/rescue"
 )
 
 func TestACopyOfAJournalInUseVerifiesAndEndsWhereItDid(t *testing.T) {
@@ -26,7 +27,7 @@ func TestACopyOfAJournalInUseVerifiesAndEndsWhereItDid(t *testing.T) {
 	if err := store.CopyFile(t.Context(), duplicate); err != nil {
 		t.Fatal(err)
 	}
-	report, err := Verify(duplicate)
+	report, err := rescue.Verify(duplicate)
 	if err != nil {
 		t.Fatal(err)
 	}

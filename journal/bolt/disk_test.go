@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/bolt/rescue"
 )
 
 func init() {
@@ -126,7 +127,7 @@ func outlive(path string, relieve func() error) error {
 	if err := errors.Join(checkEnd(store, last+1), store.Close()); err != nil {
 		return err
 	}
-	_, err = Verify(path)
+	_, err = rescue.Verify(path)
 	return err
 }
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/bolt/internal/files"
 	"github.com/replicatedhq/ekco/test/syscalls"
 )
 
@@ -127,7 +128,7 @@ func spoil(path string) error {
 		return err
 	}
 	content[strings.LastIndex(string(content), `"seq":2990,`)+30] ^= 1
-	return os.WriteFile(path, content, fileMode)
+	return os.WriteFile(path, content, files.FileMode)
 }
 
 func TestRetentionWhoseExportFailsDeletesNothing(t *testing.T) { underWatch(t, "failed-export") }

@@ -16,6 +16,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/bolt/internal/layout"
 )
 
 // ErrNotOfThisJournal is returned when an export does not fit the journal it is
@@ -54,13 +55,13 @@ type placed struct {
 	event  journal.Event
 	// there is set when the journal has the record.
 	there bool
-	gap   gap
+	gap   layout.Gap
 }
 
 // eachOf checks the records of an export one after the other.
 func (s *Store) eachOf(ctx context.Context, file string, visit func(placed) error) error {
-	var end head
-	var open gap
+	var end layout.Head
+	var open layout.Gap
 	for line, err := range lines(file) {
 		if err == nil {
 			err = ctx.Err()
@@ -72,36 +73,36 @@ func (s *Store) eachOf(ctx context.Context, file string, visit func(placed) erro
 		if err != nil {
 			return err
 		}
-		if open.Last > end.seq && next.event.Seq != end.seq+1 {
-			return fmt.Errorf("it ends at %d within the gap to %d: %w", end.seq, open.Last, ErrNotOfThisJournal)
+		if open.Last > end.Seq && next.event.Seq != end.Seq+1 {
+			return fmt.Errorf("it ends at %d within the gap to %d: %w", end.Seq, open.Last, ErrNotOfThisJournal)
 		}
-		end, open = head{seq: next.event.Seq, hash: next.event.Hash}, next.gap
+		end, open = layout.Head{Seq: next.event.Seq, Hash: next.event.Hash}, next.gap
 		if err := visit(next); err != nil {
 			return err
 		}
 	}
-	if open.Last > end.seq {
-		return fmt.Errorf("it ends at %d within the gap to %d: %w", end.seq, open.Last, ErrNotOfThisJournal)
+	if open.Last > end.Seq {
+		return fmt.Errorf("it ends at %d within the gap to %d: %w", end.Seq, open.Last, ErrNotOfThisJournal)
 	}
 	return nil
 }
 
 // place checks one record against the one before it and against the journal.
-func (s *Store) place(end head, line []byte) (p placed, err error) {
+func (s *Store) place(end layout.Head, line []byte) (p placed, err error) {
 	if p.event, err = journal.ParseRecord(line); err != nil {
 		return p, err
 	}
 	p.record = line
 	seq := p.event.Seq
 	if seq == 0 || !json.Valid(line) || !bytes.Equal(p.event.Record(), line) {
-		return p, damaged("the line of event %d is not a record", seq)
+		return p, fmt.Errorf("the line of event %d is not a record: %w", seq, journal.ErrDamaged)
 	}
 	return p, s.view(func(tx *bbolt.Tx) error {
-		t, err := tablesOf(tx)
+		t, err := layout.TablesOf(tx)
 		if err != nil {
 			return err
 		}
-		if stored := t.records.Get(key(seq)); stored != nil {
+		if stored := t.Records.Get(layout.Key(seq)); stored != nil {
 			p.there = true
 			if !bytes.Equal(stored, line) {
 				return fmt.Errorf("event %d is another one here: %w", seq, ErrNotOfThisJournal)
@@ -113,9 +114,9 @@ func (s *Store) place(end head, line []byte) (p placed, err error) {
 }
 
 // fits checks a record that the journal does not have.
-func (p *placed) fits(t tables, end head) error {
+func (p *placed) fits(t layout.Tables, end layout.Head) error {
 	seq := p.event.Seq
-	missing, ok, err := gapAt(t.gaps, seq)
+	missing, ok, err := layout.GapAt(t.Gaps, seq)
 	if err != nil {
 		return err
 	}
@@ -123,12 +124,12 @@ func (p *placed) fits(t tables, end head) error {
 		return fmt.Errorf("event %d lies beyond the journal's end: %w", seq, ErrNotOfThisJournal)
 	}
 	p.gap = missing
-	if end.seq+1 != seq {
+	if end.Seq+1 != seq {
 		if end, err = endBefore(t, seq); err != nil {
 			return err
 		}
 	}
-	if _, err := journal.CheckRecord(end.hash, p.record); err != nil {
+	if _, err := journal.CheckRecord(end.Hash, p.record); err != nil {
 		return fmt.Errorf("event %d: %w: %w", seq, err, ErrNotOfThisJournal)
 	}
 	if seq == missing.Last && p.event.Hash != missing.LastHash {
@@ -138,20 +139,20 @@ func (p *placed) fits(t tables, end head) error {
 }
 
 // endBefore returns what event seq follows, from the journal.
-func endBefore(t tables, seq uint64) (head, error) {
-	record := t.records.Get(key(seq - 1))
+func endBefore(t layout.Tables, seq uint64) (layout.Head, error) {
+	record := t.Records.Get(layout.Key(seq - 1))
 	if record == nil {
-		before, ok, err := gapAt(t.gaps, seq-1)
+		before, ok, err := layout.GapAt(t.Gaps, seq-1)
 		if err != nil {
-			return head{}, err
+			return layout.Head{}, err
 		}
 		if ok && before.Last == seq-1 {
-			return head{seq: seq - 1, hash: before.LastHash}, nil
+			return layout.Head{Seq: seq - 1, Hash: before.LastHash}, nil
 		}
-		return head{}, fmt.Errorf("it begins with event %d, within a gap: %w", seq, ErrNotOfThisJournal)
+		return layout.Head{}, fmt.Errorf("it begins with event %d, within a gap: %w", seq, ErrNotOfThisJournal)
 	}
 	hash, err := journal.RecordHash(record)
-	return head{seq: seq - 1, hash: hash}, err
+	return layout.Head{Seq: seq - 1, Hash: hash}, err
 }
 
 // fill writes the missing events, a block's worth in a transaction.
@@ -161,7 +162,7 @@ func (s *Store) fill(ctx context.Context, file string, imported *journal.Journal
 		if len(batch) == 0 {
 			return nil
 		}
-		err := s.submit(ctx, &write{change: func(a *appender) error { return a.restore(batch) }})
+		err := s.submit(ctx, &write{change: func(a *layout.Appender) error { return restore(a, batch) }})
 		batch = nil
 		return err
 	}
@@ -173,7 +174,7 @@ func (s *Store) fill(ctx context.Context, file string, imported *journal.Journal
 			imported.FirstSeq = next.event.Seq
 		}
 		imported.LastSeq = next.event.Seq
-		if len(batch) > 0 && blockOf(batch[0].event.Seq) != blockOf(next.event.Seq) {
+		if len(batch) > 0 && layout.BlockOf(batch[0].event.Seq) != layout.BlockOf(next.event.Seq) {
 			if err := flush(); err != nil {
 				return err
 			}
@@ -185,27 +186,27 @@ func (s *Store) fill(ctx context.Context, file string, imported *journal.Journal
 }
 
 // restore puts events of one block back, and shrinks their gaps from the front.
-func (a *appender) restore(batch []placed) error {
+func restore(a *layout.Appender, batch []placed) error {
 	for _, p := range batch {
 		seq := p.event.Seq
-		if err := a.records.Put(key(seq), p.record); err != nil {
+		if err := a.Records.Put(layout.Key(seq), p.record); err != nil {
 			return err
 		}
-		missing, ok, err := gapAt(a.gaps, seq)
+		missing, ok, err := layout.GapAt(a.Gaps, seq)
 		if err != nil || !ok {
 			return errors.Join(err, fmt.Errorf("event %d is no longer missing", seq))
 		}
 		if seq == missing.Last {
-			err = a.gaps.Delete(key(seq))
+			err = a.Gaps.Delete(layout.Key(seq))
 		} else {
 			missing.First = seq + 1
-			err = putSealed(a.gaps, key(missing.Last), missing)
+			err = layout.PutSealed(a.Gaps, layout.Key(missing.Last), missing)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	return a.reindex(blockOf(batch[0].event.Seq))
+	return a.Reindex(layout.BlockOf(batch[0].event.Seq))
 }
 
 // lines yields the lines of a file, which may be compressed.

@@ -7,13 +7,15 @@ import (
 	"testing"
 
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/bolt/internal/files"
+	"github.com/replicatedhq/ekco/journal/bolt/rescue"
 )
 
 // tryLock locks the lock file as another process would, and lets it go with the
 // test. The file of the journal itself stays unlocked.
 func tryLock(t *testing.T, path string, how int) error {
 	t.Helper()
-	file, err := os.OpenFile(path+lockSuffix, os.O_RDWR|os.O_CREATE, fileMode)
+	file, err := os.OpenFile(path+files.LockSuffix, os.O_RDWR|os.O_CREATE, files.FileMode)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +62,7 @@ func TestNobodyOpensAJournalWhoseLockFileIsHeld(t *testing.T) {
 		"a writer":   func() error { _, err := Open(t.Context(), path, Options{}); return err },
 		"a reader":   func() error { _, err := Open(t.Context(), path, Options{ReadOnly: true}); return err },
 		"a salvager": func() error { _, _, err := OpenOrSalvage(t.Context(), path, inChild()); return err },
-		"a verifier": func() error { _, err := Verify(path); return err },
+		"a verifier": func() error { _, err := rescue.Verify(path); return err },
 	} {
 		if err := open(); !errors.Is(err, journal.ErrLocked) {
 			t.Errorf("%s: %v", name, err)

@@ -1,6 +1,7 @@
 package bolt
 
 import (
+	"bytes"
 	"os"
 	"testing"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/bolt/rescue"
 	"github.com/replicatedhq/ekco/journal/journaltest"
 )
 
@@ -17,7 +19,7 @@ const childArgument = "journal-child"
 
 // children are other programs that tests run in a process of their own.
 var children = map[string]func(arguments []string) int{
-	childArgument: func(arguments []string) int { return Child(arguments, os.Stdout, os.Stderr) },
+	childArgument: func(arguments []string) int { return rescue.Child(arguments, os.Stdout, os.Stderr) },
 }
 
 func TestMain(m *testing.M) {
@@ -57,9 +59,9 @@ func mustClose(t testing.TB, store *Store) {
 	}
 }
 
-func mustVerify(t testing.TB, path string) Report {
+func mustVerify(t testing.TB, path string) rescue.Report {
 	t.Helper()
-	report, err := Verify(path)
+	report, err := rescue.Verify(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,6 +106,8 @@ func mustRead(t testing.TB, store journal.Store, query journal.Query) []journal.
 	}
 	return events
 }
+
+func sameRecord(a, b journal.Event) bool { return bytes.Equal(a.Record(), b.Record()) }
 
 func TestABoltStoreIsAJournal(t *testing.T) {
 	journaltest.Run(t, func(t *testing.T) journal.Store {

@@ -2,8 +2,6 @@ package bolt
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,9 +10,11 @@ import (
 	"time"
 
 	"go.etcd.io/bbolt"
-	bolterrors "go.etcd.io/bbolt/errors"
 
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/bolt/internal/files"
+	"github.com/replicatedhq/ekco/journal/bolt/internal/layout"
+	"github.com/replicatedhq/ekco/journal/bolt/rescue"
 )
 
 // Options say how to open a journal.
@@ -22,7 +22,7 @@ type Options struct {
 	// ReadOnly opens for inspection. Several readers may share a journal that
 	// no EKCO is writing.
 	ReadOnly bool
-	// Child is the program, with its first arguments, that runs [Child] with
+	// Child is the program, with its first arguments, that runs [rescue.Child] with
 	// the arguments that follow. When it is set, damaged files are read only in
 	// that process, so that nothing in them can bring this one down.
 	Child []string
@@ -36,13 +36,7 @@ type Options struct {
 	Now func() time.Time
 }
 
-const (
-	directoryMode = 0o700
-	fileMode      = 0o600
-	freshSuffix   = ".new"
-
-	ownDirectory = "EKCO needs a directory it may write, with mode 0700 and of its own user"
-)
+const ownDirectory = "EKCO needs a directory it may write, with mode 0700 and of its own user"
 
 // Open opens the journal at path, and creates it, with its directory, when
 // there is none. The whole file is verified first; that ends when ctx does.
@@ -55,14 +49,14 @@ const (
 // [journal.ErrOtherFormat] when a newer EKCO wrote it, and
 // [journal.ErrUnwritable] when it cannot be created.
 func Open(ctx context.Context, path string, options Options) (*Store, error) {
-	around := lookAround(path)
+	around := rescue.LookAround(path)
 	lock, err := prepare(path, options)
 	if err != nil {
 		return nil, err
 	}
 	store, err := openLocked(ctx, path, options, lock, around)
 	if err != nil {
-		return nil, around.giveUp(path, lock, options.ReadOnly, err)
+		return nil, around.GiveUp(path, lock, options.ReadOnly, err)
 	}
 	return store, nil
 }
@@ -70,11 +64,11 @@ func Open(ctx context.Context, path string, options Options) (*Store, error) {
 // prepare makes the directory and takes the lock.
 func prepare(path string, options Options) (*os.File, error) {
 	if !options.ReadOnly {
-		if err := os.MkdirAll(filepath.Dir(path), directoryMode); err != nil {
+		if err := os.MkdirAll(filepath.Dir(path), files.DirectoryMode); err != nil {
 			return nil, fmt.Errorf("make the directory of journal %s: %w: %w; %s", path, journal.ErrUnwritable, err, ownDirectory)
 		}
 	}
-	lock, err := acquire(path, options.ReadOnly)
+	lock, err := files.Acquire(path, options.ReadOnly)
 	if errors.Is(err, journal.ErrLocked) {
 		return nil, err
 	}
@@ -86,8 +80,8 @@ func prepare(path string, options Options) (*os.File, error) {
 
 // openLocked expects the lock to be held. Until the file is known to be a
 // journal, nothing is changed.
-func openLocked(ctx context.Context, path string, options Options, lock *os.File, around surroundings) (*Store, error) {
-	exists, err := regular(path)
+func openLocked(ctx context.Context, path string, options Options, lock *os.File, around rescue.Surroundings) (*Store, error) {
+	exists, err := files.Regular(path)
 	switch {
 	case err != nil || exists:
 	case options.ReadOnly:
@@ -96,10 +90,10 @@ func openLocked(ctx context.Context, path string, options Options, lock *os.File
 		err = createAnew(path, options)
 	}
 	if err == nil {
-		_, err = inspect(ctx, path, options)
+		_, err = rescue.Inspect(ctx, path, options.reading())
 	}
 	if err != nil {
-		return nil, around.judge(path, options.OwnPath, err)
+		return nil, around.Judge(path, options.OwnPath, err)
 	}
 	if !options.ReadOnly {
 		if err := tidy(path); err != nil {
@@ -112,17 +106,17 @@ func openLocked(ctx context.Context, path string, options Options, lock *os.File
 // tidy brings a journal's directory to where an EKCO that was killed would have
 // brought it: what was not finished goes, and the names that were given are durable.
 func tidy(path string) error {
-	if err := clean(path); err != nil {
+	if err := files.RemoveUnfinished(path); err != nil {
 		return err
 	}
-	if err := syncDirectory(filepath.Dir(path)); err != nil {
+	if err := files.SyncDirectory(filepath.Dir(path)); err != nil {
 		return fmt.Errorf("%w: sync the directory of journal %s: %w", journal.ErrUnwritable, path, err)
 	}
 	return nil
 }
 
 func createAnew(path string, options Options) error {
-	if err := clean(path); err != nil {
+	if err := files.RemoveUnfinished(path); err != nil {
 		return err
 	}
 	return createIfMissing(path, options)
@@ -136,9 +130,9 @@ func createIfMissing(path string, options Options) error {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("open journal %s: %w", path, err)
 	}
-	err = create(path+freshSuffix, options.clock())
+	err = create(path+files.FreshSuffix, options.clock())
 	if err == nil {
-		err = replace(path+freshSuffix, path)
+		err = files.Replace(path+files.FreshSuffix, path)
 	}
 	if err != nil {
 		return fmt.Errorf("create journal %s: %w: %w", path, journal.ErrUnwritable, err)
@@ -149,30 +143,30 @@ func createIfMissing(path string, options Options) error {
 // create builds a whole journal, with what shall follow its first event. It is
 // for a file that gets its own name afterwards.
 func create(path string, now func() time.Time, rest ...journal.Draft) error {
-	id := newIdentity()
-	db, err := openFile(path, false)
+	id := layout.NewIdentity()
+	db, err := files.OpenDB(path, false)
 	if err != nil {
 		return err
 	}
 	err = db.Update(func(tx *bbolt.Tx) error {
-		if err := createTables(tx, id); err != nil {
+		if err := layout.CreateTables(tx, id); err != nil {
 			return err
 		}
-		t, err := tablesOf(tx)
+		t, err := layout.TablesOf(tx)
 		if err != nil {
 			return err
 		}
-		end := appender{tables: t}
+		end := layout.Appender{Tables: t}
 		for _, draft := range append([]journal.Draft{journal.CreatedDraft(id.JournalID)}, rest...) {
 			event, err := draft.Event()
 			if err == nil {
-				err = end.append(&event, now())
+				err = end.Append(&event, now())
 			}
 			if err != nil {
 				return err
 			}
 		}
-		return end.finish()
+		return end.Finish()
 	})
 	if err := errors.Join(err, db.Close()); err != nil {
 		return errors.Join(err, os.Remove(path))
@@ -180,44 +174,14 @@ func create(path string, now func() time.Time, rest ...journal.Draft) error {
 	return nil
 }
 
-func newIdentity() identity {
-	var random [16]byte
-	_, _ = rand.Read(random[:]) // never fails
-	return identity{Format: journal.Format, JournalID: hex.EncodeToString(random[:])}
-}
-
-// replace gives a synced file its final name, durably.
-func replace(from, to string) error {
-	if err := os.Rename(from, to); err != nil {
-		return err
-	}
-	return syncDirectory(filepath.Dir(to))
-}
-
-func syncDirectory(name string) error {
-	directory, err := os.Open(name)
-	if err != nil {
-		return err
-	}
-	return errors.Join(directory.Sync(), directory.Close())
-}
-
-func openFile(path string, readOnly bool) (*bbolt.DB, error) {
-	db, err := bbolt.Open(path, fileMode, &bbolt.Options{
-		ReadOnly: readOnly, Timeout: lockWait, FreelistType: bbolt.FreelistMapType,
-	})
-	if errors.Is(err, bolterrors.ErrTimeout) {
-		return nil, lockedError(path, path)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("open %s: %w", path, err)
-	}
-	return db, nil
-}
-
 func (o Options) clock() func() time.Time {
 	if o.Now == nil {
 		return time.Now
 	}
 	return o.Now
+}
+
+// reading is how the file is read before it is known to be sound.
+func (o Options) reading() rescue.Options {
+	return rescue.Options{Child: o.Child, Patience: o.Patience, Now: o.clock()}
 }

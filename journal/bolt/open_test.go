@@ -17,6 +17,8 @@ import (
 	"go.etcd.io/bbolt"
 
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/bolt/internal/files"
+	"github.com/replicatedhq/ekco/journal/bolt/internal/layout"
 )
 
 func init() {
@@ -32,7 +34,7 @@ func holdJournal(arguments []string) int {
 
 // holdBolt keeps only bbolt's own lock, as a foreign tool would.
 func holdBolt(arguments []string) int {
-	db, err := bbolt.Open(arguments[0], fileMode, nil)
+	db, err := bbolt.Open(arguments[0], files.FileMode, nil)
 	return holdUntilTold(db, err)
 }
 
@@ -129,7 +131,7 @@ func TestAMissingDirectoryIsMadeForItsOwnerOnly(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a", "b", "journal.db")
 	mustOpen(t, path, Options{})
 	for name, want := range map[string]fs.FileMode{
-		filepath.Dir(path): fs.ModeDir | 0o700, path: 0o600, path + lockSuffix: 0o600,
+		filepath.Dir(path): fs.ModeDir | 0o700, path: 0o600, path + files.LockSuffix: 0o600,
 	} {
 		info, err := os.Stat(name)
 		if err != nil {
@@ -165,12 +167,12 @@ func TestWhatWasAppendedIsThereAfterReopening(t *testing.T) {
 func TestAFileOfAnotherFormatIsRefusedAndNotTouched(t *testing.T) {
 	path := newPath(t)
 	mustClose(t, mustOpen(t, path, Options{}))
-	db, err := openFile(path, false)
+	db, err := files.OpenDB(path, false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	err = db.Update(func(tx *bbolt.Tx) error {
-		return putSealed(tx.Bucket(metaBucket), identityKey, identity{Format: journal.Format + 1, JournalID: "future"})
+		return layout.PutSealed(tx.Bucket(layout.MetaBucket), layout.IdentityKey, layout.Identity{Format: journal.Format + 1, JournalID: "future"})
 	})
 	if err := errors.Join(err, db.Close()); err != nil {
 		t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/bolt/internal/layout"
 )
 
 // TestARefusedAppendThatReachedTheDiskIsTakenBack plays the one failure in which
@@ -15,21 +16,21 @@ import (
 func TestARefusedAppendThatReachedTheDiskIsTakenBack(t *testing.T) {
 	path := newPath(t)
 	store := mustOpen(t, path, Options{})
-	mustAppend(t, store, observedMany("a", blockSize-10)...)
+	mustAppend(t, store, observedMany("a", layout.BlockSize-10)...)
 	err := store.submit(t.Context(), &write{exclusive: func() error {
 		err := store.db.Update(func(tx *bbolt.Tx) error {
-			t, err := tablesOf(tx)
+			t, err := layout.TablesOf(tx)
 			if err != nil {
 				return err
 			}
-			a := &appender{tables: t, head: store.end, tail: append(tail(nil), store.tail...)}
+			a := &layout.Appender{Tables: t, Head: store.end, Tail: append(layout.Tail(nil), store.tail...)}
 			for range 20 { // also ends an index block
 				event, err := observed("refused").Event()
-				if err := errors.Join(err, a.append(&event, store.now())); err != nil {
+				if err := errors.Join(err, a.Append(&event, store.now())); err != nil {
 					return err
 				}
 			}
-			return a.finish()
+			return a.Finish()
 		})
 		return unwritable(errors.Join(err, errors.New("input/output error")))
 	}})
@@ -37,8 +38,8 @@ func TestARefusedAppendThatReachedTheDiskIsTakenBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	events := mustAppend(t, store, observedMany("b", 30)...)
-	if events[0].Seq != blockSize-8 {
-		t.Errorf("the next event is %d, want %d", events[0].Seq, blockSize-8)
+	if events[0].Seq != layout.BlockSize-8 {
+		t.Errorf("the next event is %d, want %d", events[0].Seq, layout.BlockSize-8)
 	}
 	if got := mustRead(t, store, journal.Query{Node: "refused"}); len(got) != 0 {
 		t.Errorf("%d refused events are there", len(got))

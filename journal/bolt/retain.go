@@ -7,18 +7,18 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
+	"go.etcd.io/bbolt"
+
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/bolt/internal/files"
+	"github.com/replicatedhq/ekco/journal/bolt/internal/layout"
 )
 
-const (
-	exportSuffix = ".export"
-	// retainBlocks bounds what one transaction deletes.
-	retainBlocks = 4
-)
+// retainBlocks bounds what one transaction deletes.
+const retainBlocks = 4
 
 // youngest is how old an action's end must be for its events to leave because the
 // journal is too large. Until then they may matter to somebody, or to a rule.
@@ -86,7 +86,7 @@ func (s *Store) retain(ctx context.Context, options RetainOptions) (exported jou
 // piece is a run of events that lie in one block. It continues the piece before
 // it when no event between them stays.
 type piece struct {
-	gap
+	layout.Gap
 	continues bool
 }
 
@@ -110,13 +110,13 @@ func (l *leaving) take(event journal.Event) {
 	l.last = event.Seq
 	continues := false
 	if n := len(l.pieces); n > 0 && l.pieces[n-1].Last+1 == event.Seq {
-		if blockOf(l.pieces[n-1].Last) == blockOf(event.Seq) {
+		if layout.BlockOf(l.pieces[n-1].Last) == layout.BlockOf(event.Seq) {
 			l.pieces[n-1].Last, l.pieces[n-1].LastHash = event.Seq, event.Hash
 			return
 		}
 		continues = true
 	}
-	l.pieces = append(l.pieces, piece{gap{First: event.Seq, Last: event.Seq, LastHash: event.Hash}, continues})
+	l.pieces = append(l.pieces, piece{layout.Gap{First: event.Seq, Last: event.Seq, LastHash: event.Hash}, continues})
 }
 
 func (s *Store) leaving(ctx context.Context, options RetainOptions, snapshot uint64) (leaving, error) {
@@ -202,8 +202,8 @@ const recordOverhead = 48
 // exportRange writes a range of events to a file beside the journal, durably,
 // and returns its name.
 func (s *Store) exportRange(ctx context.Context, first, last uint64) (string, error) {
-	fresh := s.path + exportSuffix
-	file, err := os.OpenFile(fresh, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, fileMode)
+	fresh := s.path + files.ExportSuffix
+	file, err := os.OpenFile(fresh, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, files.FileMode)
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", journal.ErrUnwritable, err)
 	}
@@ -217,20 +217,15 @@ func (s *Store) exportRange(ctx context.Context, first, last uint64) (string, er
 	if err != nil {
 		return "", err
 	}
-	return name, replace(fresh, name)
+	return name, files.Replace(fresh, name)
 }
-
-// exportEnding ends the names of exports, which begin with exportBase.
-const exportEnding = ".ndjson.gz"
-
-func exportBase(path string) string { return strings.TrimSuffix(path, filepath.Ext(path)) }
 
 // exportName never takes the name of an older export.
 func (s *Store) exportName(first, last uint64) (string, error) {
 	for n := 1; ; n++ {
-		name := fmt.Sprintf("%s-%d-%d%s", exportBase(s.path), first, last, exportEnding)
+		name := fmt.Sprintf("%s-%d-%d%s", files.ExportBase(s.path), first, last, files.ExportEnding)
 		if n > 1 {
-			name = fmt.Sprintf("%s-%d-%d-%d%s", exportBase(s.path), first, last, n, exportEnding)
+			name = fmt.Sprintf("%s-%d-%d-%d%s", files.ExportBase(s.path), first, last, n, files.ExportEnding)
 		}
 		_, err := os.Lstat(name)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -246,13 +241,13 @@ func (s *Store) exportName(first, last uint64) (string, error) {
 // they leave.
 func (s *Store) delete(ctx context.Context, pieces []piece) error {
 	for len(pieces) > 0 {
-		end := blockOf(pieces[0].First) + retainBlocks
+		end := layout.BlockOf(pieces[0].First) + retainBlocks
 		n := 0
-		for n < len(pieces) && blockOf(pieces[n].First) < end {
+		for n < len(pieces) && layout.BlockOf(pieces[n].First) < end {
 			n++
 		}
 		batch := pieces[:n]
-		if err := s.submit(ctx, &write{change: func(a *appender) error { return a.remove(batch) }}); err != nil {
+		if err := s.submit(ctx, &write{change: func(a *layout.Appender) error { return remove(a, batch) }}); err != nil {
 			return err
 		}
 		pieces = pieces[n:]
@@ -260,22 +255,43 @@ func (s *Store) delete(ctx context.Context, pieces []piece) error {
 	return nil
 }
 
-func (a *appender) remove(pieces []piece) error {
+// remove deletes the pieces, and notes the gaps that they leave.
+func remove(a *layout.Appender, pieces []piece) error {
 	for i, piece := range pieces {
 		for seq := piece.First; seq <= piece.Last; seq++ {
-			if err := a.records.Delete(key(seq)); err != nil {
+			if err := a.Records.Delete(layout.Key(seq)); err != nil {
 				return err
 			}
 		}
-		if err := putGap(a.gaps, piece); err != nil {
+		if err := putGap(a.Gaps, piece); err != nil {
 			return err
 		}
-		if i+1 < len(pieces) && blockOf(pieces[i+1].First) == blockOf(piece.First) {
+		if i+1 < len(pieces) && layout.BlockOf(pieces[i+1].First) == layout.BlockOf(piece.First) {
 			continue
 		}
-		if err := a.reindex(blockOf(piece.First)); err != nil {
+		if err := a.Reindex(layout.BlockOf(piece.First)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// putGap stores a gap. A piece that continues the one before it, from the same
+// retention, joins it; gaps of different retentions stay apart, so that each
+// export leads to a hash that the journal remembers.
+func putGap(gaps *bbolt.Bucket, piece piece) error {
+	missing := piece.Gap
+	if piece.continues {
+		before, ok, err := layout.GapAt(gaps, missing.First-1)
+		if err != nil {
+			return err
+		}
+		if ok {
+			missing.First = before.First
+			if err := gaps.Delete(layout.Key(before.Last)); err != nil {
+				return err
+			}
+		}
+	}
+	return layout.PutSealed(gaps, layout.Key(missing.Last), missing)
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/bolt/internal/files"
 	"github.com/replicatedhq/ekco/journal/journaltest"
 )
 
@@ -104,7 +105,7 @@ func checkExport(t *testing.T, exported journal.JournalExported, all []journal.E
 	if err != nil {
 		t.Fatal(err)
 	}
-	if info.Mode() != fileMode {
+	if info.Mode() != files.FileMode {
 		t.Errorf("the export has mode %s", info.Mode())
 	}
 	var want []byte
@@ -182,7 +183,7 @@ func TestImportRefusesWhatDoesNotFit(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "export.ndjson")
-			if err := os.WriteFile(file, append(bytes.Join(content, []byte("\n")), '\n'), fileMode); err != nil {
+			if err := os.WriteFile(file, append(bytes.Join(content, []byte("\n")), '\n'), files.FileMode); err != nil {
 				t.Fatal(err)
 			}
 			_, err := store.Import(t.Context(), file, "")

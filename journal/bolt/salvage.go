@@ -1,23 +1,13 @@
 package bolt
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"os"
-	"path/filepath"
-	"slices"
-	"time"
 
 	"github.com/replicatedhq/ekco/journal"
-)
-
-const (
-	salvageSuffix = ".salvage"
-	damagedSuffix = ".damaged-"
+	"github.com/replicatedhq/ekco/journal/bolt/rescue"
 )
 
 // Salvage says what a damaged journal cost. The same is in the journal, as the
@@ -32,137 +22,27 @@ type Salvage struct {
 // was sound. Nothing of the damaged file is ever overwritten, and a file that
 // never was a journal is left alone, with [journal.ErrNotAJournal].
 func OpenOrSalvage(ctx context.Context, path string, options Options) (*Store, *Salvage, error) {
-	around := lookAround(path)
+	around := rescue.LookAround(path)
 	lock, err := prepare(path, options)
 	if err != nil {
 		return nil, nil, err
 	}
 	store, salvaged, err := openOrSalvage(ctx, path, options, lock, around)
 	if err != nil {
-		return nil, nil, around.giveUp(path, lock, options.ReadOnly, err)
+		return nil, nil, around.GiveUp(path, lock, options.ReadOnly, err)
 	}
 	return store, salvaged, nil
 }
 
-func openOrSalvage(ctx context.Context, path string, options Options, lock *os.File, around surroundings) (*Store, *Salvage, error) {
+func openOrSalvage(ctx context.Context, path string, options Options, lock *os.File, around rescue.Surroundings) (*Store, *Salvage, error) {
 	store, err := openLocked(ctx, path, options, lock, around)
 	if err == nil || !errors.Is(err, journal.ErrDamaged) || options.ReadOnly {
 		return store, nil, err
 	}
-	salvaged, salvageErr := salvage(ctx, path, options, err)
+	found, salvageErr := rescue.Salvage(ctx, path, options.reading(), err)
 	if salvageErr != nil {
 		return nil, nil, fmt.Errorf("salvage journal %s: %w, after: %w", path, salvageErr, err)
 	}
 	store, err = openLocked(ctx, path, options, lock, around)
-	return store, salvaged, err
-}
-
-// salvage leaves a sound journal at path. Killed anywhere, it leaves the damaged
-// one there, or the new one.
-func salvage(ctx context.Context, path string, options Options, problem error) (*Salvage, error) {
-	if err := clean(path); err != nil {
-		return nil, err
-	}
-	aside, err := asideName(path+damagedSuffix, options.clock()())
-	if err != nil {
-		return nil, err
-	}
-	var found journal.JournalSalvaged
-	feed := func(r *rebuilder) error {
-		lines := salvageLines(ctx, path, options)
-		return errors.Join(r.read(lines), lines.Close())
-	}
-	err = rebuild(path+salvageSuffix, options.clock(), feed, func(r *rebuilder) journal.Draft {
-		found = r.finding(aside, problem)
-		return journal.Draft{
-			Type: journal.TypeJournalSalvaged, Subject: journal.JournalSubject, Actor: "journal", Payload: found,
-		}
-	})
-	if errors.Is(err, journal.ErrUnverified) {
-		return nil, err
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", journal.ErrUnwritable, err)
-	}
-	if err := setAside(path, aside); err != nil {
-		return nil, fmt.Errorf("set the damaged file aside: %w: %w", journal.ErrUnwritable, err)
-	}
-	if err := replace(path+salvageSuffix, path); err != nil {
-		return nil, fmt.Errorf("%w: %w", journal.ErrUnwritable, err)
-	}
-	return &Salvage{JournalSalvaged: found}, nil
-}
-
-// stream is the output of a scavenger; closing it waits for its end.
-type stream struct {
-	*io.PipeReader
-	ended <-chan struct{}
-}
-
-func (s stream) Close() error {
-	err := s.PipeReader.Close()
-	<-s.ended
-	return err
-}
-
-// salvageLines streams what [scavenge] finds. The reader ends with an error when
-// the process for it ends early. If that is [journal.ErrDamaged], it died of the
-// file, and what came until then is all that can be had.
-func salvageLines(ctx context.Context, path string, options Options) io.ReadCloser {
-	reader, writer := io.Pipe()
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		writer.CloseWithError(scavengeAside(ctx, path, options, writer))
-	}()
-	return stream{PipeReader: reader, ended: ended}
-}
-
-// scavengeAside runs [scavenge] in a child, if there is a program for it.
-func scavengeAside(ctx context.Context, path string, options Options, to io.Writer) error {
-	if len(options.Child) == 0 {
-		out := bufio.NewWriterSize(to, 1<<16)
-		return errors.Join(scavenge(path, out), out.Flush())
-	}
-	limit, err := childLimit(path)
-	if err != nil {
-		return err
-	}
-	return runFor(ctx, limit+options.Patience, append(slices.Clip(options.Child), childSalvage, path), to)
-}
-
-// asideTime is how the time is written in the name of a file that is set aside.
-const asideTime = "20060102T150405Z"
-
-// asideName returns a name that is not taken, with the time after prefix.
-func asideName(prefix string, now time.Time) (string, error) {
-	base := prefix + now.UTC().Format(asideTime)
-	for name, n := base, 2; ; name, n = fmt.Sprintf("%s-%d", base, n), n+1 {
-		_, err := os.Lstat(name)
-		if errors.Is(err, fs.ErrNotExist) {
-			return name, nil
-		}
-		if err != nil {
-			return "", err
-		}
-	}
-}
-
-// setAside gives the file a second name, durably, so that at no moment it has none.
-// Where the file system has no links, the content is copied.
-func setAside(path, aside string) error {
-	if os.Link(path, aside) == nil {
-		return syncDirectory(filepath.Dir(aside))
-	}
-	from, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer from.Close()
-	to, err := os.OpenFile(aside, os.O_WRONLY|os.O_CREATE|os.O_EXCL, fileMode)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(to, from)
-	return errors.Join(err, to.Sync(), to.Close(), syncDirectory(filepath.Dir(aside)))
+	return store, &Salvage{JournalSalvaged: found}, err
 }

@@ -9,6 +9,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/bolt/internal/layout"
 )
 
 // Bounds of what a read does in one transaction, which it holds without running
@@ -24,8 +25,8 @@ type scan struct {
 	query journal.Query
 	// low and high are the sequence numbers still to be looked at, inclusive.
 	low, high uint64
-	terms     []term
-	types     []term
+	terms     []layout.Term
+	types     []layout.Term
 	// since and until bound the time in nanoseconds, inclusive.
 	since, until int64
 	yielded      int
@@ -47,14 +48,14 @@ func newScan(query journal.Query, last uint64) *scan {
 		s.until = nanos(query.Until)
 	}
 	for tag, value := range map[byte]string{
-		termNode: query.Node, termKind: query.Kind, termName: query.Name, termUID: query.UID, termAction: query.Action,
+		layout.TermNode: query.Node, layout.TermKind: query.Kind, layout.TermName: query.Name, layout.TermUID: query.UID, layout.TermAction: query.Action,
 	} {
 		if value != "" {
-			s.terms = append(s.terms, newTerm(tag, value))
+			s.terms = append(s.terms, layout.NewTerm(tag, value))
 		}
 	}
 	for _, t := range query.Types {
-		s.types = append(s.types, newTerm(termType, string(t)))
+		s.types = append(s.types, layout.NewTerm(layout.TermType, string(t)))
 	}
 	return s
 }
@@ -81,17 +82,17 @@ func (s *scan) indexed() bool {
 
 // postings is one block of the index, stored or still in memory.
 type postings interface {
-	find(term) []uint64
-	span() (earliest, latest int64)
+	Find(layout.Term) []uint64
+	Span() (earliest, latest int64)
 }
 
 // chunk collects some of the events still wanted. It is called until done.
-func (s *scan) chunk(tx *bbolt.Tx, unfinished tail) ([]journal.Event, error) {
-	t, err := tablesOf(tx)
+func (s *scan) chunk(tx *bbolt.Tx, unfinished layout.Tail) ([]journal.Event, error) {
+	t, err := layout.TablesOf(tx)
 	if err != nil {
 		return nil, err
 	}
-	c := collector{scan: s, records: t.records}
+	c := collector{scan: s, records: t.Records}
 	if !s.indexed() {
 		err := c.all()
 		return c.events, err
@@ -100,7 +101,7 @@ func (s *scan) chunk(tx *bbolt.Tx, unfinished tail) ([]journal.Event, error) {
 		if s.done() || c.full() {
 			break
 		}
-		if err := s.block(&c, t.index, unfinished); err != nil {
+		if err := s.block(&c, t.Index, unfinished); err != nil {
 			return nil, err
 		}
 	}
@@ -108,10 +109,10 @@ func (s *scan) chunk(tx *bbolt.Tx, unfinished tail) ([]journal.Event, error) {
 }
 
 // block looks at the next block, or at what is left of it.
-func (s *scan) block(c *collector, index *bbolt.Bucket, unfinished tail) error {
-	number := blockOf(s.low)
+func (s *scan) block(c *collector, index *bbolt.Bucket, unfinished layout.Tail) error {
+	number := layout.BlockOf(s.low)
 	if s.query.Reverse {
-		number = blockOf(s.high)
+		number = layout.BlockOf(s.high)
 	}
 	found, err := s.open(number, index, unfinished)
 	if err != nil {
@@ -131,23 +132,23 @@ func (s *scan) block(c *collector, index *bbolt.Bucket, unfinished tail) error {
 		}
 	}
 	if !s.query.Reverse {
-		s.low = max(s.low, lastOf(number)+1)
+		s.low = max(s.low, layout.LastOf(number)+1)
 	} else {
-		s.high = min(s.high, firstOf(number)-1)
+		s.high = min(s.high, layout.FirstOf(number)-1)
 	}
 	return nil
 }
 
 // open returns nil for a block all of whose events were moved out.
-func (s *scan) open(number uint64, index *bbolt.Bucket, unfinished tail) (postings, error) {
-	if len(unfinished) > 0 && number == blockOf(unfinished[0].seq) {
+func (s *scan) open(number uint64, index *bbolt.Bucket, unfinished layout.Tail) (postings, error) {
+	if len(unfinished) > 0 && number == layout.BlockOf(unfinished[0].Seq) {
 		return unfinished, nil
 	}
-	stored := index.Get(key(number))
+	stored := index.Get(layout.Key(number))
 	if stored == nil {
 		return nil, nil
 	}
-	decoded, err := decodeBlock(number, stored)
+	decoded, err := layout.DecodeBlock(number, stored)
 	if err != nil {
 		return nil, err
 	}
@@ -156,11 +157,11 @@ func (s *scan) open(number uint64, index *bbolt.Bucket, unfinished tail) (postin
 
 // candidates lists, in the query's order, what may match.
 func (s *scan) candidates(number uint64, found postings) []uint64 {
-	earliest, latest := found.span()
+	earliest, latest := found.Span()
 	if latest < s.since || earliest > s.until {
 		return nil
 	}
-	low, high := max(s.low, firstOf(number)), min(s.high, lastOf(number))
+	low, high := max(s.low, layout.FirstOf(number)), min(s.high, layout.LastOf(number))
 	var seqs []uint64
 	if len(s.terms)+len(s.types) == 0 {
 		for seq := low; seq <= high; seq++ {
@@ -179,7 +180,7 @@ func (s *scan) candidates(number uint64, found postings) []uint64 {
 func (s *scan) narrow(found postings) []uint64 {
 	var lists [][]uint64
 	for _, t := range s.terms {
-		list := found.find(t)
+		list := found.Find(t)
 		if len(list) == 0 {
 			return nil
 		}
@@ -188,7 +189,7 @@ func (s *scan) narrow(found postings) []uint64 {
 	if len(s.types) > 0 {
 		var union []uint64
 		for _, t := range s.types {
-			union = append(union, found.find(t)...)
+			union = append(union, found.Find(t)...)
 		}
 		slices.Sort(union)
 		lists = append(lists, slices.Compact(union))
@@ -218,7 +219,7 @@ func (c *collector) full() bool {
 
 // take adds the event if it is there and matches.
 func (c *collector) take(seq uint64) error {
-	if record := c.records.Get(key(seq)); record != nil {
+	if record := c.records.Get(layout.Key(seq)); record != nil {
 		if err := c.add(seq, record); err != nil {
 			return err
 		}
@@ -259,16 +260,16 @@ func (c *collector) all() error {
 	if c.scan.query.Reverse {
 		from, step = c.scan.high, cursor.Prev
 	}
-	k, record := cursor.Seek(key(from))
+	k, record := cursor.Seek(layout.Key(from))
 	switch {
-	case !c.scan.query.Reverse || string(k) == string(key(from)):
+	case !c.scan.query.Reverse || string(k) == string(layout.Key(from)):
 	case k == nil: // a gap, and nothing after it
 		k, record = cursor.Last()
 	default: // Seek went past a gap
 		k, record = cursor.Prev()
 	}
 	for ; k != nil && !c.full() && !c.scan.done(); k, record = step() {
-		seq, err := number(k)
+		seq, err := layout.Number(k)
 		if err != nil {
 			return err
 		}

@@ -3,63 +3,22 @@ package bolt
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
-	"time"
 
 	"go.etcd.io/bbolt"
 
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/bolt/internal/layout"
+	"github.com/replicatedhq/ekco/journal/bolt/rescue"
 )
-
-// snapshotHead describes the snapshot whose state is stored beside it.
-type snapshotHead struct {
-	Seq         uint64    `json:"seq"`
-	Fold        string    `json:"fold"`
-	Time        time.Time `json:"time"`
-	StateSHA256 string    `json:"state_sha256"`
-}
-
-func sum(state []byte) string {
-	digest := sha256.Sum256(state)
-	return hex.EncodeToString(digest[:])
-}
-
-// readSnapshot returns [journal.ErrNoSnapshot] when there is none, and a state
-// that lives as long as the transaction.
-func readSnapshot(get func(key []byte) []byte) (journal.Snapshot, error) {
-	stored := get(snapshotHeadKey)
-	if stored == nil {
-		return journal.Snapshot{}, journal.ErrNoSnapshot
-	}
-	var described snapshotHead
-	if err := unseal("snapshot", stored, &described); err != nil {
-		return journal.Snapshot{}, err
-	}
-	state := get(snapshotStateKey)
-	if got := sum(state); got != described.StateSHA256 {
-		return journal.Snapshot{}, fmt.Errorf("state of the snapshot has SHA-256 %s, want %s: %w", got, described.StateSHA256, journal.ErrDamaged)
-	}
-	return journal.Snapshot{Seq: described.Seq, Fold: described.Fold, Time: described.Time, State: state}, nil
-}
-
-func putSnapshot(bucket *bbolt.Bucket, snapshot journal.Snapshot) error {
-	if err := bucket.Put(snapshotStateKey, snapshot.State); err != nil {
-		return err
-	}
-	return putSealed(bucket, snapshotHeadKey, snapshotHead{
-		Seq: snapshot.Seq, Fold: snapshot.Fold, Time: snapshot.Time.UTC().Round(0), StateSHA256: sum(snapshot.State),
-	})
-}
 
 // SaveSnapshot implements [journal.Store].
 func (s *Store) SaveSnapshot(ctx context.Context, snapshot journal.Snapshot) error {
-	err := s.submit(ctx, &write{change: func(a *appender) error {
-		if snapshot.Seq > a.seq {
-			return refuse("the journal ends at %d", a.seq)
+	err := s.submit(ctx, &write{change: func(a *layout.Appender) error {
+		if snapshot.Seq > a.Seq {
+			return refuse("the journal ends at %d", a.Seq)
 		}
-		return putSnapshot(a.snapshot, snapshot)
+		return layout.PutSnapshot(a.Snapshot, snapshot)
 	}})
 	if err != nil {
 		return fmt.Errorf("save snapshot at %d in journal %s: %w", snapshot.Seq, s.path, err)
@@ -73,11 +32,11 @@ func (s *Store) Snapshot(ctx context.Context) (snapshot journal.Snapshot, err er
 		return journal.Snapshot{}, err
 	}
 	err = s.view(func(tx *bbolt.Tx) error {
-		t, err := tablesOf(tx)
+		t, err := layout.TablesOf(tx)
 		if err != nil {
 			return err
 		}
-		snapshot, err = readSnapshot(t.snapshot.Get)
+		snapshot, err = layout.ReadSnapshot(t.Snapshot.Get)
 		snapshot.State = bytes.Clone(snapshot.State)
 		return err
 	})
@@ -102,15 +61,15 @@ func (s *Store) BindCluster(ctx context.Context, uid string) error {
 	if bound == id.ClusterUID {
 		return nil
 	}
-	err = s.submit(ctx, &write{change: func(a *appender) error {
-		var current identity
-		if err := unseal("identity", a.meta.Get(identityKey), &current); err != nil {
+	err = s.submit(ctx, &write{change: func(a *layout.Appender) error {
+		var current layout.Identity
+		if err := layout.Unseal("identity", a.Meta.Get(layout.IdentityKey), &current); err != nil {
 			return err
 		}
 		if current.ClusterUID, err = journal.Bind(current.JournalID, current.ClusterUID, uid); err != nil {
 			return refusal{err}
 		}
-		return putSealed(a.meta, identityKey, current)
+		return layout.PutSealed(a.Meta, layout.IdentityKey, current)
 	}})
 	if err != nil {
 		return fmt.Errorf("bind journal %s: %w", s.path, err)
@@ -125,7 +84,7 @@ func (s *Store) Stat(ctx context.Context) (journal.Stat, error) {
 	}
 	s.mu.RLock()
 	stat := journal.Stat{
-		JournalID: s.id.JournalID, Format: s.id.Format, ClusterUID: s.id.ClusterUID, LastSeq: s.end.seq, Path: s.path,
+		JournalID: s.id.JournalID, Format: s.id.Format, ClusterUID: s.id.ClusterUID, LastSeq: s.end.Seq, Path: s.path,
 	}
 	s.mu.RUnlock()
 	err := s.view(func(tx *bbolt.Tx) error { return fillStat(tx, &stat) })
@@ -136,14 +95,14 @@ func (s *Store) Stat(ctx context.Context) (journal.Stat, error) {
 }
 
 func fillStat(tx *bbolt.Tx, stat *journal.Stat) error {
-	t, err := tablesOf(tx)
+	t, err := layout.TablesOf(tx)
 	if err != nil {
 		return err
 	}
 	if err := fillBounds(t, stat); err != nil {
 		return err
 	}
-	snapshot, err := readSnapshotHead(t.snapshot.Get)
+	snapshot, err := layout.ReadSnapshotHead(t.Snapshot.Get)
 	if err != nil {
 		return err
 	}
@@ -151,17 +110,19 @@ func fillStat(tx *bbolt.Tx, stat *journal.Stat) error {
 	return fillSize(tx, stat)
 }
 
-func readSnapshotHead(get func(key []byte) []byte) (described snapshotHead, err error) {
-	stored := get(snapshotHeadKey)
-	if stored == nil {
-		return snapshotHead{}, nil
+// fillSize tells how large the file is and how much of it is in no page of use.
+func fillSize(tx *bbolt.Tx, stat *journal.Stat) error {
+	size, free, err := rescue.Space(stat.Path)
+	if err != nil {
+		return err
 	}
-	return described, unseal("snapshot", stored, &described)
+	stat.Bytes, stat.FreeBytes = size, free+max(0, size-tx.Size())
+	return nil
 }
 
 // fillBounds finds the first and last events and counts by the gaps.
-func fillBounds(t tables, stat *journal.Stat) error {
-	k, record := t.records.Cursor().First()
+func fillBounds(t layout.Tables, stat *journal.Stat) error {
+	k, record := t.Records.Cursor().First()
 	if k == nil {
 		return nil
 	}
@@ -169,14 +130,14 @@ func fillBounds(t tables, stat *journal.Stat) error {
 	if err != nil {
 		return err
 	}
-	last, err := journal.ParseRecord(t.records.Get(key(stat.LastSeq)))
+	last, err := journal.ParseRecord(t.Records.Get(layout.Key(stat.LastSeq)))
 	if err != nil {
 		return err
 	}
 	stat.FirstSeq, stat.FirstTime, stat.LastTime, stat.Events = first.Seq, first.Time, last.Time, stat.LastSeq
-	return t.gaps.ForEach(func(_, value []byte) error {
-		var missing gap
-		if err := unseal("gap", value, &missing); err != nil {
+	return t.Gaps.ForEach(func(_, value []byte) error {
+		var missing layout.Gap
+		if err := layout.Unseal("gap", value, &missing); err != nil {
 			return err
 		}
 		stat.Events -= missing.Last - missing.First + 1

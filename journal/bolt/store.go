@@ -12,6 +12,8 @@ import (
 	"go.etcd.io/bbolt"
 
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/bolt/internal/files"
+	"github.com/replicatedhq/ekco/journal/bolt/internal/layout"
 )
 
 // Store is a [journal.Store] in a bbolt file. One goroutine, which Close ends,
@@ -29,9 +31,9 @@ type Store struct {
 
 	// mu guards what follows, which the writer publishes after each commit.
 	mu    sync.RWMutex
-	end   head
-	tail  tail
-	id    identity
+	end   layout.Head
+	tail  layout.Tail
+	id    layout.Identity
 	grown chan struct{}
 
 	writes  chan *write
@@ -44,7 +46,7 @@ var _ journal.Store = (*Store)(nil)
 
 // start expects a verified file.
 func start(path string, options Options, lock *os.File) (*Store, error) {
-	db, err := openFile(path, options.ReadOnly)
+	db, err := files.OpenDB(path, options.ReadOnly)
 	if err != nil {
 		return nil, err
 	}
@@ -62,19 +64,19 @@ func start(path string, options Options, lock *os.File) (*Store, error) {
 
 // load reads what the store keeps in memory.
 func (s *Store) load(tx *bbolt.Tx) error {
-	t, err := tablesOf(tx)
+	t, err := layout.TablesOf(tx)
 	if err != nil {
 		return err
 	}
-	var id identity
-	if err := unseal("identity", t.meta.Get(identityKey), &id); err != nil {
+	var id layout.Identity
+	if err := layout.Unseal("identity", t.Meta.Get(layout.IdentityKey), &id); err != nil {
 		return err
 	}
-	end, err := decodeHead(t.meta.Get(headKey))
+	end, err := layout.DecodeHead(t.Meta.Get(layout.HeadKey))
 	if err != nil {
 		return err
 	}
-	unfinished, err := entriesOf(t.records, blockOf(end.seq+1), end.seq)
+	unfinished, err := layout.EntriesOf(t.Records, layout.BlockOf(end.Seq+1), end.Seq)
 	if err != nil {
 		return err
 	}
@@ -106,7 +108,7 @@ func (s *Store) isClosing() bool {
 
 // published returns the end of the journal as readers may see it, and a channel
 // that is closed when there is more.
-func (s *Store) published() (head, tail, <-chan struct{}) {
+func (s *Store) published() (layout.Head, layout.Tail, <-chan struct{}) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.end, s.tail, s.grown
@@ -116,7 +118,7 @@ func (s *Store) published() (head, tail, <-chan struct{}) {
 func (s *Store) Read(ctx context.Context, query journal.Query) iter.Seq2[journal.Event, error] {
 	return func(yield func(journal.Event, error) bool) {
 		end, _, _ := s.published()
-		for progress := newScan(query, end.seq); ; {
+		for progress := newScan(query, end.Seq); ; {
 			events, err := s.chunk(ctx, progress)
 			if err != nil {
 				yield(journal.Event{}, fmt.Errorf("read journal %s: %w", s.path, err))
@@ -151,7 +153,7 @@ func (s *Store) Follow(ctx context.Context, after uint64) iter.Seq2[journal.Even
 	return func(yield func(journal.Event, error) bool) {
 		for {
 			end, _, grown := s.published()
-			for event, err := range s.Read(ctx, journal.Query{After: after, Before: end.seq + 1}) {
+			for event, err := range s.Read(ctx, journal.Query{After: after, Before: end.Seq + 1}) {
 				if ctx.Err() != nil {
 					return
 				}
@@ -184,7 +186,7 @@ func (s *Store) Close() error {
 		if s.db != nil {
 			err = s.db.Close()
 		}
-		if err = errors.Join(err, release(s.lock, s.readOnly)); err != nil {
+		if err = errors.Join(err, files.Release(s.lock, s.readOnly)); err != nil {
 			err = fmt.Errorf("close journal %s: %w", s.path, err)
 		}
 	})

@@ -9,6 +9,8 @@ import (
 	"go.etcd.io/bbolt"
 
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/bolt/internal/files"
+	"github.com/replicatedhq/ekco/journal/bolt/internal/layout"
 )
 
 // Bounds of what one transaction takes from concurrent callers.
@@ -22,7 +24,7 @@ const (
 type write struct {
 	events []journal.Event
 	// change runs in a transaction of its own.
-	change func(*appender) error
+	change func(*layout.Appender) error
 	// exclusive runs without a transaction, while nobody else uses the file.
 	exclusive func() error
 	result    chan error
@@ -135,19 +137,19 @@ func (s *Store) serve(group []*write, damaged bool) error {
 	if group[0].exclusive != nil {
 		return group[0].exclusive()
 	}
-	return s.commit(func(a *appender) error {
+	return s.commit(func(a *layout.Appender) error {
 		if group[0].change != nil {
 			return group[0].change(a)
 		}
 		now := s.now()
 		for _, w := range group {
 			for i := range w.events {
-				if err := a.append(&w.events[i], now); err != nil {
+				if err := a.Append(&w.events[i], now); err != nil {
 					return err
 				}
 			}
 		}
-		return a.finish()
+		return a.Finish()
 	})
 }
 
@@ -159,18 +161,18 @@ func (r refusal) Unwrap() error { return r.error }
 func refuse(format string, args ...any) error { return refusal{fmt.Errorf(format, args...)} }
 
 // commit runs fn in a transaction and publishes its outcome.
-func (s *Store) commit(fn func(*appender) error) error {
+func (s *Store) commit(fn func(*layout.Appender) error) error {
 	// The tail may grow in place: readers see no more of it than was published.
-	a := &appender{head: s.end, tail: s.tail}
-	var id identity
+	a := &layout.Appender{Head: s.end, Tail: s.tail}
+	var id layout.Identity
 	err := s.db.Update(func(tx *bbolt.Tx) (err error) {
-		if a.tables, err = tablesOf(tx); err != nil {
+		if a.Tables, err = layout.TablesOf(tx); err != nil {
 			return err
 		}
 		if err := fn(a); err != nil {
 			return err
 		}
-		return unseal("identity", a.meta.Get(identityKey), &id)
+		return layout.Unseal("identity", a.Meta.Get(layout.IdentityKey), &id)
 	})
 	var refused refusal
 	switch {
@@ -183,11 +185,11 @@ func (s *Store) commit(fn func(*appender) error) error {
 	return nil
 }
 
-func (s *Store) publish(a *appender, id identity) {
+func (s *Store) publish(a *layout.Appender, id layout.Identity) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	grew := a.seq > s.end.seq
-	s.end, s.tail, s.id = a.head, a.tail, id
+	grew := a.Seq > s.end.Seq
+	s.end, s.tail, s.id = a.Head, a.Tail, id
 	if grew {
 		close(s.grown)
 		s.grown = make(chan struct{})
@@ -208,7 +210,7 @@ func (s *Store) repair() error {
 			return err
 		}
 	}
-	db, err := openFile(s.path, false)
+	db, err := files.OpenDB(s.path, false)
 	if err != nil {
 		return err
 	}
@@ -223,35 +225,35 @@ func (s *Store) repair() error {
 func (s *Store) takeBack(db *bbolt.DB) error {
 	clean := false
 	err := db.View(func(tx *bbolt.Tx) error {
-		t, err := tablesOf(tx)
+		t, err := layout.TablesOf(tx)
 		if err != nil {
 			return err
 		}
-		clean = bytes.Equal(t.meta.Get(headKey), s.end.encode())
+		clean = bytes.Equal(t.Meta.Get(layout.HeadKey), s.end.Encode())
 		return nil
 	})
 	if err != nil || clean {
 		return err
 	}
 	return db.Update(func(tx *bbolt.Tx) error {
-		t, err := tablesOf(tx)
+		t, err := layout.TablesOf(tx)
 		if err != nil {
 			return err
 		}
-		if err := deleteAfter(t.records, s.end.seq+1); err != nil {
+		if err := deleteAfter(t.Records, s.end.Seq+1); err != nil {
 			return err
 		}
-		if err := deleteAfter(t.index, blockOf(s.end.seq+1)); err != nil {
+		if err := deleteAfter(t.Index, layout.BlockOf(s.end.Seq+1)); err != nil {
 			return err
 		}
-		return t.meta.Put(headKey, s.end.encode())
+		return t.Meta.Put(layout.HeadKey, s.end.Encode())
 	})
 }
 
 // deleteAfter deletes the keys from first on.
 func deleteAfter(bucket *bbolt.Bucket, first uint64) error {
 	cursor := bucket.Cursor()
-	for k, _ := cursor.Seek(key(first)); k != nil; k, _ = cursor.Seek(key(first)) {
+	for k, _ := cursor.Seek(layout.Key(first)); k != nil; k, _ = cursor.Seek(layout.Key(first)) {
 		if err := bucket.Delete(k); err != nil {
 			return err
 		}

@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/replicatedhq/ekco/journal/bolt"
+	"github.com/replicatedhq/ekco/journal/bolt/rescue"
 	"github.com/replicatedhq/ekco/test/child"
 )
 
@@ -67,7 +68,7 @@ func TestAPodThatFindsTheJournalOfAnEarlierClusterIsReady(t *testing.T) {
 	if replaced == nil || replaced.ClusterUID != "uid-of-the-old-cluster" || !strings.HasPrefix(replaced.File, o.journal+".of-cluster-uid-of-the-old-cluster-") {
 		t.Fatalf("the status tells of %+v", replaced)
 	}
-	if _, err := bolt.Verify(replaced.File); err != nil {
+	if _, err := rescue.Verify(replaced.File); err != nil {
 		t.Errorf("what was set aside: %v", err)
 	}
 	if shown := o.mustEkco("status"); !strings.Contains(shown, replaced.File) {

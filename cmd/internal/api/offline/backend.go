@@ -36,7 +36,7 @@ type Backend struct {
 var _ api.Backend = (*Backend)(nil)
 
 // New returns a backend of the journal at path. The child is the program, with
-// its first arguments, that runs [bolt.Child]; verify checks a whole file.
+// its first arguments, that runs rescue.Child; verify checks a whole file.
 func New(path string, child []string, verify func(ctx context.Context, path string) (api.VerifyResult, error)) *Backend {
 	now := clock.New(clock.Machine())
 	return &Backend{path: path, options: bolt.Options{Child: child, Now: now.Now}, verify: verify, actor: api.LocalActor(), clock: now}

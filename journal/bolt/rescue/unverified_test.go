@@ -1,10 +1,9 @@
-package bolt
+package rescue_test
 
 import (
 	"bytes"
 	"context"
 	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,6 +12,9 @@ import (
 	"time"
 
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/bolt"
+	"github.com/replicatedhq/ekco/journal/bolt/internal/files"
+	"github.com/replicatedhq/ekco/journal/bolt/rescue"
 )
 
 func init() {
@@ -33,7 +35,7 @@ func ownGroup(arguments []string) int {
 	if syscall.Getpgrp() != os.Getpid() {
 		return 1
 	}
-	return Child(arguments, os.Stdout, os.Stderr)
+	return rescue.Child(arguments, os.Stdout, os.Stderr)
 }
 
 func shell(script string) []string { return []string{"/bin/sh", "-c", script} }
@@ -47,16 +49,16 @@ func left(t *testing.T, path string) map[string]string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	files := make(map[string]string)
+	contents := make(map[string]string)
 	for _, name := range names {
 		content, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		files[name] = string(content)
+		contents[name] = string(content)
 	}
-	delete(files, path+lockSuffix)
-	return files
+	delete(contents, path+files.LockSuffix)
+	return contents
 }
 
 func TestAVerifierThatIsKilledOrGivesUpSaysNothingAboutTheJournal(t *testing.T) {
@@ -75,11 +77,11 @@ func TestAVerifierThatIsKilledOrGivesUpSaysNothingAboutTheJournal(t *testing.T) 
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := newPath(t)
-			store := mustOpen(t, path, Options{})
+			store := mustOpen(t, path, bolt.Options{})
 			mustAppend(t, store, observedMany("a", 100)...)
 			mustClose(t, store)
 			before := left(t, path)
-			store, salvaged, err := OpenOrSalvage(t.Context(), path, Options{Child: child})
+			store, salvaged, err := bolt.OpenOrSalvage(t.Context(), path, bolt.Options{Child: child})
 			if !errors.Is(err, journal.ErrUnverified) || errors.Is(err, journal.ErrDamaged) || store != nil || salvaged != nil {
 				t.Errorf("opened %v, salvaged %v: %v", store, salvaged, err)
 			}
@@ -101,35 +103,21 @@ func TestAVerifierThatDiesOfTheFileMeansDamage(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := newPath(t)
-			mustClose(t, mustOpen(t, path, Options{}))
-			if _, err := Open(t.Context(), path, Options{Child: child}); !errors.Is(err, journal.ErrDamaged) {
+			mustClose(t, mustOpen(t, path, bolt.Options{}))
+			if _, err := bolt.Open(t.Context(), path, bolt.Options{Child: child}); !errors.Is(err, journal.ErrDamaged) {
 				t.Errorf("open: %v", err)
 			}
 		})
 	}
 }
 
-func TestAVerifierThatHangsIsEndedAndSaysNothingAboutTheJournal(t *testing.T) {
-	begin := time.Now()
-	err := runFor(t.Context(), 50*time.Millisecond, shell("exec sleep 600"), io.Discard)
-	if err == nil || finding(err) || !strings.Contains(err.Error(), "did not end within 50ms") {
-		t.Errorf("a verifier that hangs: %v", err)
-	}
-	if took := time.Since(begin); took > time.Minute {
-		t.Errorf("it was ended after %s", took)
-	}
-	if small, large := limitFor(1<<20), limitFor(1<<30); large-small < time.Minute {
-		t.Errorf("a large file gets %s, a small one %s", large, small)
-	}
-}
-
 func TestAnOpenThatIsBrokenOffSaysNothingAboutTheJournal(t *testing.T) {
 	path := newPath(t)
-	mustClose(t, mustOpen(t, path, Options{}))
+	mustClose(t, mustOpen(t, path, bolt.Options{}))
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	_, _, err := OpenOrSalvage(ctx, path, Options{Child: shell("exec sleep 600")})
-	if !errors.Is(err, context.DeadlineExceeded) || finding(err) {
+	_, _, err := bolt.OpenOrSalvage(ctx, path, bolt.Options{Child: shell("exec sleep 600")})
+	if !errors.Is(err, context.DeadlineExceeded) || rescue.Finding(err) {
 		t.Errorf("open: %v", err)
 	}
 	if len(left(t, path)) != 1 {
@@ -139,15 +127,15 @@ func TestAnOpenThatIsBrokenOffSaysNothingAboutTheJournal(t *testing.T) {
 
 func TestASignalToTheProcessGroupDoesNotReachAVerifier(t *testing.T) {
 	path := newPath(t)
-	mustClose(t, mustOpen(t, path, Options{}))
-	mustClose(t, mustOpen(t, path, Options{Child: self("own-group")}))
+	mustClose(t, mustOpen(t, path, bolt.Options{}))
+	mustClose(t, mustOpen(t, path, bolt.Options{Child: self("own-group")}))
 }
 
 func TestASalvageThatIsKilledIsNotTakenForAllThatIsLeft(t *testing.T) {
 	content, _, _ := damageJournal(t)
 	content[strings.LastIndex(string(content), `"seq":1199,`)+30] ^= 1
 	path := filepath.Join(t.TempDir(), "journal.db")
-	if err := os.WriteFile(path, content, fileMode); err != nil {
+	if err := os.WriteFile(path, content, files.FileMode); err != nil {
 		t.Fatal(err)
 	}
 	for name, end := range map[string]string{"killed": "kill -KILL $$", "cannot read on": "exit 1"} {
@@ -159,16 +147,16 @@ func TestASalvageThatIsKilledIsNotTakenForAllThatIsLeft(t *testing.T) {
 			// The child that salvages gives the first 300 lines, and ends.
 			half := []string{"/bin/sh", "-c", `if [ "$1" = salvage ]; then "$0" ` + childArgument + ` "$@" | head -n 300; ` + end +
 				`; fi; exec "$0" ` + childArgument + ` "$@"`, exe}
-			store, salvaged, err := OpenOrSalvage(t.Context(), path, Options{Child: half})
+			store, salvaged, err := bolt.OpenOrSalvage(t.Context(), path, bolt.Options{Child: half})
 			if !errors.Is(err, journal.ErrUnverified) || store != nil || salvaged != nil {
 				t.Fatalf("opened %v, salvaged %+v: %v", store, salvaged, err)
 			}
-			if files := left(t, path); len(files) != 1 || !bytes.Equal([]byte(files[path]), content) {
+			if contents := left(t, path); len(contents) != 1 || !bytes.Equal([]byte(contents[path]), content) {
 				t.Errorf("the damaged file was touched, or something left beside it")
 			}
 		})
 	}
-	store, salvaged, err := OpenOrSalvage(t.Context(), path, inChild())
+	store, salvaged, err := bolt.OpenOrSalvage(t.Context(), path, inChild())
 	if err != nil || salvaged == nil || salvaged.LastSeq != 1198 {
 		t.Fatalf("salvaged %+v: %v", salvaged, err)
 	}
@@ -177,15 +165,15 @@ func TestASalvageThatIsKilledIsNotTakenForAllThatIsLeft(t *testing.T) {
 
 func TestACheckThatIsKilledDoesNotFindDamage(t *testing.T) {
 	path := newPath(t)
-	mustClose(t, mustOpen(t, path, Options{}))
-	if _, err := VerifyIn(t.Context(), shell("kill -KILL $$"), path); !errors.Is(err, journal.ErrUnverified) || finding(err) {
+	mustClose(t, mustOpen(t, path, bolt.Options{}))
+	if _, err := rescue.VerifyIn(t.Context(), shell("kill -KILL $$"), path); !errors.Is(err, journal.ErrUnverified) || rescue.Finding(err) {
 		t.Errorf("a check that is killed: %v", err)
 	}
-	if report, err := VerifyIn(t.Context(), self(childArgument), path); err != nil || report.Events != 1 {
+	if report, err := rescue.VerifyIn(t.Context(), self(childArgument), path); err != nil || report.Events != 1 {
 		t.Errorf("a check that comes to its end: %+v, %v", report, err)
 	}
-	store := mustOpen(t, path, Options{})
-	if _, err := VerifyIn(t.Context(), self(childArgument), path); !errors.Is(err, journal.ErrLocked) {
+	store := mustOpen(t, path, bolt.Options{})
+	if _, err := rescue.VerifyIn(t.Context(), self(childArgument), path); !errors.Is(err, journal.ErrLocked) {
 		t.Errorf("a check of a journal in use: %v", err)
 	}
 	mustClose(t, store)

@@ -1,4 +1,4 @@
-package bolt
+package rescue
 
 import (
 	"bufio"
@@ -12,11 +12,13 @@ import (
 	"strings"
 
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/bolt/internal/files"
+	"github.com/replicatedhq/ekco/journal/bolt/internal/layout"
 )
 
-// errBlank is what [recognise] says of a file that has no content: nobody can
-// tell by the file alone whether it ever was a journal.
-var errBlank = errors.New("the file is empty, or all of its bytes are zero")
+// ErrBlank is said of a file that has no content: nobody can tell by the file alone
+// whether it ever was a journal, see [Surroundings.Judge].
+var ErrBlank = errors.New("the file is empty, or all of its bytes are zero")
 
 // recognise tells a damaged journal from a file that never was one, given what
 // verification says and the buckets it found, if any. It returns the problem as
@@ -41,7 +43,7 @@ func recognise(path string, problem error, buckets map[string][]byte) error {
 		return errors.Join(problem, err)
 	case ours:
 		return problem
-	case len(buckets) > 0 && buckets[string(recordsBucket)] == nil:
+	case len(buckets) > 0 && buckets[string(layout.RecordsBucket)] == nil:
 		return journal.ErrNotAJournal // another program's database
 	case s.anyMagic():
 		return problem
@@ -51,14 +53,14 @@ func recognise(path string, problem error, buckets map[string][]byte) error {
 	case err != nil:
 		return errors.Join(problem, err)
 	case blank:
-		return errBlank
+		return ErrBlank
 	}
 	return journal.ErrNotAJournal
 }
 
 // anything reports whether a page of the file holds anything of EKCO's.
 func (s *scavenger) anything() (bool, error) {
-	s.gaps = make(map[uint64][]gap)
+	s.gaps = make(map[uint64][]layout.Gap)
 	for id := uint64(2); id < s.meta.end; id++ {
 		if err := s.collectPage(id); err != nil {
 			return false, err
@@ -113,9 +115,9 @@ func isBlank(file *os.File) (bool, error) {
 	}
 }
 
-// surroundings is what lies beside a journal's path before anybody takes the
+// Surroundings is what lies beside a journal's path before anybody takes the
 // lock.
-type surroundings struct {
+type Surroundings struct {
 	// locked is set when there is a lock file: a journal was open here.
 	locked bool
 	// traces is set when a lock file, an export or a file that was set aside
@@ -123,15 +125,16 @@ type surroundings struct {
 	traces bool
 }
 
-func lookAround(path string) surroundings {
-	_, err := os.Lstat(path + lockSuffix)
-	s := surroundings{locked: !errors.Is(err, fs.ErrNotExist)}
+// LookAround is called before the lock is taken, which leaves a trace itself.
+func LookAround(path string) Surroundings {
+	_, err := os.Lstat(path + files.LockSuffix)
+	s := Surroundings{locked: !errors.Is(err, fs.ErrNotExist)}
 	s.traces = s.locked
 	entries, _ := os.ReadDir(filepath.Dir(path)) // what cannot be listed is no trace
 	for _, entry := range entries {
 		name := entry.Name()
-		if strings.HasPrefix(name, filepath.Base(path)+damagedSuffix) ||
-			(strings.HasPrefix(name, filepath.Base(exportBase(path))+"-") && strings.HasSuffix(name, exportEnding)) {
+		if strings.HasPrefix(name, filepath.Base(path)+files.DamagedSuffix) ||
+			(strings.HasPrefix(name, filepath.Base(files.ExportBase(path))+"-") && strings.HasSuffix(name, files.ExportEnding)) {
 			s.traces = true
 		}
 	}
@@ -141,40 +144,26 @@ func lookAround(path string) surroundings {
 // errOverwritten is said of a journal in which nothing of it is left.
 var errOverwritten = errors.New("nothing in it is of a journal any more")
 
-// judge decides about a file without content by what lies beside it, and names
+// Judge decides about a file without content by what lies beside it, and names
 // the file that is not a journal. In a path of EKCO's own a file that is none is
 // what became of the journal that was there.
-func (s surroundings) judge(path string, own bool, err error) error {
+func (s Surroundings) Judge(path string, own bool, err error) error {
 	switch {
-	case errors.Is(err, errBlank) && s.traces:
-		return damaged("verify journal %s: %w", path, errBlank)
+	case errors.Is(err, ErrBlank) && s.traces:
+		return damaged("verify journal %s: %w", path, ErrBlank)
 	case errors.Is(err, journal.ErrNotAJournal) && s.traces && own:
 		return damaged("verify journal %s: %w", path, errOverwritten)
-	case errors.Is(err, errBlank), errors.Is(err, journal.ErrNotAJournal):
+	case errors.Is(err, ErrBlank), errors.Is(err, journal.ErrNotAJournal):
 		return fmt.Errorf("%s is %w; name another path or move the file away", path, journal.ErrNotAJournal)
 	}
 	return err
 }
 
-// giveUp releases the lock of a journal that could not be opened. Beside a file
+// GiveUp releases the lock of a journal that could not be opened. Beside a file
 // that is not a journal nothing is left behind.
-func (s surroundings) giveUp(path string, lock *os.File, readOnly bool, err error) error {
+func (s Surroundings) GiveUp(path string, lock *os.File, readOnly bool, err error) error {
 	if errors.Is(err, journal.ErrNotAJournal) && !readOnly && !s.locked {
-		err = errors.Join(err, os.Remove(path+lockSuffix))
+		err = errors.Join(err, os.Remove(path+files.LockSuffix))
 	}
-	return errors.Join(err, release(lock, readOnly))
-}
-
-// regular refuses what is not even a file. Reading it could wait for ever.
-func regular(path string) (exists bool, err error) {
-	info, err := os.Stat(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return false, nil
-	case err != nil:
-		return false, fmt.Errorf("open journal %s: %w", path, err)
-	case !info.Mode().IsRegular():
-		return true, journal.ErrNotAJournal
-	}
-	return true, nil
+	return errors.Join(err, files.Release(lock, readOnly))
 }

@@ -1,4 +1,4 @@
-package bolt
+package rescue_test
 
 import (
 	"bytes"
@@ -14,12 +14,15 @@ import (
 	"go.etcd.io/bbolt"
 
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/bolt"
+	"github.com/replicatedhq/ekco/journal/bolt/internal/files"
+	"github.com/replicatedhq/ekco/journal/bolt/rescue"
 )
 
 // foreignFiles are what a mistyped path can lead to.
 func foreignFiles(t *testing.T) map[string][]byte {
 	t.Helper()
-	export, err := os.ReadFile(goldenEvents)
+	export, err := os.ReadFile("../../../testdata/journals/format-1.ndjson")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +41,7 @@ func foreignFiles(t *testing.T) map[string][]byte {
 func otherDatabase(t *testing.T) []byte {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "other.db")
-	db, err := bbolt.Open(path, fileMode, nil)
+	db, err := bbolt.Open(path, files.FileMode, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,17 +82,23 @@ func beside(t *testing.T, path string) []string {
 
 func TestAFileThatIsNotAJournalIsRefusedAndNotTouched(t *testing.T) {
 	openers := map[string]func(path string) error{
-		"OpenOrSalvage": func(path string) error { _, _, err := OpenOrSalvage(t.Context(), path, inChild()); return err },
-		"in process":    func(path string) error { _, _, err := OpenOrSalvage(t.Context(), path, Options{}); return err },
-		"Open":          func(path string) error { _, err := Open(t.Context(), path, inChild()); return err },
-		"read-only":     func(path string) error { _, err := Open(t.Context(), path, Options{ReadOnly: true}); return err },
-		"Verify":        func(path string) error { _, err := Verify(path); return err },
+		"OpenOrSalvage": func(path string) error { _, _, err := bolt.OpenOrSalvage(t.Context(), path, inChild()); return err },
+		"in process": func(path string) error {
+			_, _, err := bolt.OpenOrSalvage(t.Context(), path, bolt.Options{})
+			return err
+		},
+		"Open": func(path string) error { _, err := bolt.Open(t.Context(), path, inChild()); return err },
+		"read-only": func(path string) error {
+			_, err := bolt.Open(t.Context(), path, bolt.Options{ReadOnly: true})
+			return err
+		},
+		"Verify": func(path string) error { _, err := rescue.Verify(path); return err },
 	}
 	for name, content := range foreignFiles(t) {
 		for how, open := range openers {
 			t.Run(name+", "+how, func(t *testing.T) {
 				path := filepath.Join(t.TempDir(), "config")
-				leftover := path + freshSuffix // of its owner, not of EKCO
+				leftover := path + files.FreshSuffix // of its owner, not of EKCO
 				for file, content := range map[string][]byte{path: content, leftover: []byte("mine")} {
 					if err := os.WriteFile(file, content, 0o640); err != nil {
 						t.Fatal(err)
@@ -105,7 +114,7 @@ func TestAFileThatIsNotAJournalIsRefusedAndNotTouched(t *testing.T) {
 				if now, err := os.ReadFile(path); err != nil || !bytes.Equal(now, content) {
 					t.Errorf("the file was touched: %v", err)
 				}
-				if names := beside(t, path); !slices.Equal(names, []string{"config", "config" + freshSuffix}) {
+				if names := beside(t, path); !slices.Equal(names, []string{"config", "config" + files.FreshSuffix}) {
 					t.Errorf("the directory has %q", names)
 				}
 			})
@@ -122,10 +131,10 @@ func TestADirectoryAndAPipeAreNoJournals(t *testing.T) {
 		} else if err := syscall.Mkfifo(path, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := OpenOrSalvage(t.Context(), path, inChild()); !errors.Is(err, journal.ErrNotAJournal) {
+		if _, _, err := bolt.OpenOrSalvage(t.Context(), path, inChild()); !errors.Is(err, journal.ErrNotAJournal) {
 			t.Errorf("open of %s: %v", path, err)
 		}
-		if _, err := os.Lstat(path + lockSuffix); !errors.Is(err, fs.ErrNotExist) {
+		if _, err := os.Lstat(path + files.LockSuffix); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("a lock lies beside %s: %v", path, err)
 		}
 	}
@@ -133,9 +142,9 @@ func TestADirectoryAndAPipeAreNoJournals(t *testing.T) {
 
 func TestAJournalThatWasEmptiedIsDamagedWhereSomethingSaysItWasOne(t *testing.T) {
 	for trace, name := range map[string]string{
-		"its lock":         "journal.db" + lockSuffix,
-		"an export":        "journal-1-400" + exportEnding,
-		"an earlier wreck": "journal.db" + damagedSuffix + "20260102T030405Z",
+		"its lock":         "journal.db" + files.LockSuffix,
+		"an export":        "journal-1-400" + files.ExportEnding,
+		"an earlier wreck": "journal.db" + files.DamagedSuffix + "20260102T030405Z",
 	} {
 		for kind, content := range map[string][]byte{
 			"empty": {}, "zeroed": make([]byte, 100_000), "cut within its first bytes": {0, 0, 0, 0, 0, 0, 0, 0, 4, 0},
@@ -143,14 +152,14 @@ func TestAJournalThatWasEmptiedIsDamagedWhereSomethingSaysItWasOne(t *testing.T)
 			t.Run(kind+", beside "+trace, func(t *testing.T) {
 				path := filepath.Join(t.TempDir(), "journal.db")
 				for file, content := range map[string][]byte{path: content, filepath.Join(filepath.Dir(path), name): {}} {
-					if err := os.WriteFile(file, content, fileMode); err != nil {
+					if err := os.WriteFile(file, content, files.FileMode); err != nil {
 						t.Fatal(err)
 					}
 				}
-				if _, err := Verify(path); !errors.Is(err, journal.ErrDamaged) {
+				if _, err := rescue.Verify(path); !errors.Is(err, journal.ErrDamaged) {
 					t.Errorf("verify says %v", err)
 				}
-				store, salvaged, err := OpenOrSalvage(t.Context(), path, inChild())
+				store, salvaged, err := bolt.OpenOrSalvage(t.Context(), path, inChild())
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -170,10 +179,10 @@ func TestAJournalWithoutMetaPagesIsKnownByItsRecords(t *testing.T) {
 	content, _, _ := damageJournal(t)
 	copy(content, bytes.Repeat([]byte("garbage "), 2*damagePage/8))
 	path := filepath.Join(t.TempDir(), "journal.db")
-	if err := os.WriteFile(path, content, fileMode); err != nil {
+	if err := os.WriteFile(path, content, files.FileMode); err != nil {
 		t.Fatal(err)
 	}
-	store, salvaged, err := OpenOrSalvage(t.Context(), path, inChild())
+	store, salvaged, err := bolt.OpenOrSalvage(t.Context(), path, inChild())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,12 +197,12 @@ func TestAJournalWithoutMetaPagesIsKnownByItsRecords(t *testing.T) {
 func TestACommandLeavesAForeignFileAloneEvenBesideALock(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "config")
 	content := []byte("apiVersion: v1\nkind: Config\nclusters: []\n")
-	for file, content := range map[string][]byte{path: content, path + lockSuffix: {}} {
-		if err := os.WriteFile(file, content, fileMode); err != nil {
+	for file, content := range map[string][]byte{path: content, path + files.LockSuffix: {}} {
+		if err := os.WriteFile(file, content, files.FileMode); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, _, err := OpenOrSalvage(t.Context(), path, inChild()); !errors.Is(err, journal.ErrNotAJournal) {
+	if _, _, err := bolt.OpenOrSalvage(t.Context(), path, inChild()); !errors.Is(err, journal.ErrNotAJournal) {
 		t.Errorf("opening it: %v", err)
 	}
 	if now, err := os.ReadFile(path); err != nil || !bytes.Equal(now, content) {

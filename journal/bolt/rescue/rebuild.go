@@ -1,4 +1,4 @@
-package bolt
+package rescue
 
 import (
 	"bufio"
@@ -13,6 +13,8 @@ import (
 	bolterrors "go.etcd.io/bbolt/errors"
 
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/bolt/internal/files"
+	"github.com/replicatedhq/ekco/journal/bolt/internal/layout"
 )
 
 // batchEvents is how many events a rebuilt file takes in one transaction.
@@ -22,9 +24,9 @@ const batchEvents = 4096
 type rebuilder struct {
 	db *bbolt.DB
 	tx *bbolt.Tx
-	appender
+	layout.Appender
 	now       func() time.Time
-	id        identity
+	id        layout.Identity
 	pending   int
 	recovered uint64
 	lost      uint64
@@ -33,12 +35,12 @@ type rebuilder struct {
 // rebuild writes and syncs a file of what feed puts into the rebuilder, and ends
 // it with the event that last makes.
 func rebuild(path string, now func() time.Time, feed func(*rebuilder) error, last func(*rebuilder) journal.Draft) error {
-	db, err := openFile(path, false)
+	db, err := files.OpenDB(path, false)
 	if err != nil {
 		return err
 	}
 	db.NoSync = true // synced once, at the end
-	r := &rebuilder{db: db, now: now, id: newIdentity()}
+	r := &rebuilder{db: db, now: now, id: layout.NewIdentity()}
 	err = errors.Join(r.run(feed, last), db.Sync(), db.Close())
 	if err != nil {
 		return errors.Join(err, os.Remove(path))
@@ -55,23 +57,23 @@ func (r *rebuilder) run(feed func(*rebuilder) error, last func(*rebuilder) journ
 			err = errors.Join(err, rollback)
 		}
 	}()
-	if err := createTables(r.tx, r.id); err != nil {
+	if err := layout.CreateTables(r.tx, r.id); err != nil {
 		return err
 	}
-	if r.tables, err = tablesOf(r.tx); err != nil {
+	if r.Tables, err = layout.TablesOf(r.tx); err != nil {
 		return err
 	}
 	if err := feed(r); err != nil {
 		return err
 	}
-	if r.seq == 0 {
+	if r.Seq == 0 {
 		if err := r.add(journal.CreatedDraft(r.id.JournalID)); err != nil {
 			return err
 		}
 	}
 	for _, step := range []func() error{
-		func() error { return r.add(last(r)) }, r.finish,
-		func() error { return putSealed(r.meta, identityKey, r.id) }, r.tx.Commit,
+		func() error { return r.add(last(r)) }, r.Finish,
+		func() error { return layout.PutSealed(r.Meta, layout.IdentityKey, r.id) }, r.tx.Commit,
 	} {
 		if err := step(); err != nil {
 			return err
@@ -85,7 +87,7 @@ func (r *rebuilder) add(draft journal.Draft) error {
 	if err != nil {
 		return err
 	}
-	return r.append(&event, r.now())
+	return r.Append(&event, r.now())
 }
 
 // read takes a scavenger's lines until they end or stop making sense. That they
@@ -120,10 +122,10 @@ func (r *rebuilder) line(letter byte, content []byte) (more bool, err error) {
 		return r.record(content)
 	case lineSnapshot:
 		var snapshot journal.Snapshot
-		if json.Unmarshal(content, &snapshot) != nil || snapshot.Seq > r.seq {
+		if json.Unmarshal(content, &snapshot) != nil || snapshot.Seq > r.Seq {
 			return false, nil
 		}
-		return true, putSnapshot(r.snapshot, snapshot)
+		return true, layout.PutSnapshot(r.Snapshot, snapshot)
 	case lineEnd:
 		var last scavenged
 		if json.Unmarshal(content, &last) == nil {
@@ -134,22 +136,22 @@ func (r *rebuilder) line(letter byte, content []byte) (more bool, err error) {
 }
 
 func (r *rebuilder) gap(content []byte) (bool, error) {
-	var missing gap
-	if json.Unmarshal(content, &missing) != nil || missing.First != r.seq+1 {
+	var missing layout.Gap
+	if json.Unmarshal(content, &missing) != nil || missing.First != r.Seq+1 {
 		return false, nil
 	}
-	if err := r.leap(missing); err != nil {
+	if err := r.Leap(missing); err != nil {
 		return false, err
 	}
-	return true, putSealed(r.gaps, key(missing.Last), missing)
+	return true, layout.PutSealed(r.Gaps, layout.Key(missing.Last), missing)
 }
 
 func (r *rebuilder) record(content []byte) (bool, error) {
 	event, err := journal.ParseRecord(content)
-	if err != nil || event.Seq != r.seq+1 {
+	if err != nil || event.Seq != r.Seq+1 {
 		return false, nil
 	}
-	if _, err := journal.CheckRecord(r.hash, content); err != nil {
+	if _, err := journal.CheckRecord(r.Hash, content); err != nil {
 		return false, nil
 	}
 	if created, err := event.Decode(); err == nil && event.Seq == 1 {
@@ -157,7 +159,7 @@ func (r *rebuilder) record(content []byte) (bool, error) {
 			r.id.JournalID = payload.JournalID
 		}
 	}
-	if err := r.put(event.Seq, content, event); err != nil {
+	if err := r.Put(event.Seq, content, event); err != nil {
 		return false, err
 	}
 	r.recovered++
@@ -170,14 +172,14 @@ func (r *rebuilder) commitSome() error {
 		return nil
 	}
 	r.pending = 0
-	err := errors.Join(r.finish(), r.tx.Commit())
+	err := errors.Join(r.Finish(), r.tx.Commit())
 	if err != nil {
 		return err
 	}
 	if r.tx, err = r.db.Begin(true); err != nil {
 		return err
 	}
-	r.tables, err = tablesOf(r.tx)
+	r.Tables, err = layout.TablesOf(r.tx)
 	return err
 }
 
@@ -187,7 +189,7 @@ func (r *rebuilder) finding(aside string, problem error) journal.JournalSalvaged
 		DamagedFile: aside, Problem: problem.Error(), Recovered: r.recovered, LostAtLeast: r.lost,
 	}
 	if r.recovered > 0 {
-		found.LastSeq = r.seq
+		found.LastSeq = r.Seq
 	}
 	return found
 }

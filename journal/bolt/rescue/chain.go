@@ -1,4 +1,4 @@
-package bolt
+package rescue
 
 import (
 	"bytes"
@@ -6,15 +6,16 @@ import (
 	"strconv"
 
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/bolt/internal/layout"
 )
 
 // chain checks records one after the other.
 type chain struct {
 	// gaps are those still ahead.
-	gaps     []gap
+	gaps     []layout.Gap
 	thorough bool
 
-	head   head
+	head   layout.Head
 	first  uint64
 	events uint64
 	// blocks lists the index blocks that the records call for; their bytes are
@@ -22,7 +23,7 @@ type chain struct {
 	blocks []indexed
 	// open is the block that the last record is in, unless it is complete.
 	open    *indexed
-	entries []entry
+	entries []layout.Entry
 }
 
 type indexed struct {
@@ -32,45 +33,45 @@ type indexed struct {
 
 // next checks the record that is stored after those before it.
 func (c *chain) next(seq uint64, record []byte) error {
-	for len(c.gaps) > 0 && c.gaps[0].First == c.head.seq+1 {
-		c.head = head{seq: c.gaps[0].Last, hash: c.gaps[0].LastHash}
+	for len(c.gaps) > 0 && c.gaps[0].First == c.head.Seq+1 {
+		c.head = layout.Head{Seq: c.gaps[0].Last, Hash: c.gaps[0].LastHash}
 		c.gaps = c.gaps[1:]
 	}
-	if seq != c.head.seq+1 {
-		return damaged("event %d follows event %d", seq, c.head.seq)
+	if seq != c.head.Seq+1 {
+		return damaged("event %d follows event %d", seq, c.head.Seq)
 	}
-	hash, err := journal.CheckRecord(c.head.hash, record)
+	hash, err := journal.CheckRecord(c.head.Hash, record)
 	if err != nil {
 		return fmt.Errorf("event %d: %w", seq, err)
 	}
 	if !states(record, seq) {
 		return damaged("the record at %d is of another event", seq)
 	}
-	if c.open != nil && c.open.number != blockOf(seq) {
+	if c.open != nil && c.open.number != layout.BlockOf(seq) {
 		c.endBlock() // retention moved the block's last events out
 	}
-	c.advance(head{seq: seq, hash: hash})
+	c.advance(layout.Head{Seq: seq, Hash: hash})
 	if c.thorough {
 		event, err := journal.ParseRecord(record)
 		if err != nil {
 			return err
 		}
-		c.entries = append(c.entries, newEntry(event))
+		c.entries = append(c.entries, layout.NewEntry(event))
 	}
-	if seq == lastOf(blockOf(seq)) {
+	if seq == layout.LastOf(layout.BlockOf(seq)) {
 		c.endBlock()
 	}
 	return nil
 }
 
-func (c *chain) advance(to head) {
+func (c *chain) advance(to layout.Head) {
 	if c.first == 0 {
-		c.first = to.seq
+		c.first = to.Seq
 	}
 	c.events++
 	c.head = to
 	if c.open == nil {
-		c.open = &indexed{number: blockOf(to.seq)}
+		c.open = &indexed{number: layout.BlockOf(to.Seq)}
 	}
 }
 
@@ -78,7 +79,7 @@ func (c *chain) advance(to head) {
 func (c *chain) endBlock() {
 	block := *c.open
 	if c.thorough {
-		block.bytes = encodeBlock(block.number, c.entries)
+		block.bytes = layout.EncodeBlock(block.number, c.entries)
 	}
 	c.blocks = append(c.blocks, block)
 	c.open, c.entries = nil, nil

@@ -1,4 +1,4 @@
-package bolt
+package rescue_test
 
 import (
 	"errors"
@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/bolt/rescue"
 )
 
 func TestEventsOfAFutureEkcoAreCarriedAlong(t *testing.T) {
@@ -20,16 +21,16 @@ func TestEventsOfAFutureEkcoAreCarriedAlong(t *testing.T) {
 		Payload: []byte(`{"b":[1, 2],"a":"<"}`),
 	}
 	path := filepath.Join(t.TempDir(), "journal.db")
-	written := func(r *rebuilder) error {
+	written := func(r *rescue.Rebuilder) error {
 		for _, record := range [][]byte{created.Seal(journal.Hash{}), future.Seal(created.Hash)} {
-			if fits, err := r.record(record); err != nil || !fits {
+			if fits, err := r.Record(record); err != nil || !fits {
 				t.Fatalf("%s fits: %t, %v", record, fits, err)
 			}
 		}
 		return nil
 	}
-	end := func(*rebuilder) journal.Draft { return observed("node-2") }
-	if err := rebuild(path, time.Now, written, end); err != nil {
+	end := func(*rescue.Rebuilder) journal.Draft { return observed("node-2") }
+	if err := rescue.Rebuild(path, time.Now, written, end); err != nil {
 		t.Fatal(err)
 	}
 	store := mustOpen(t, path, inChild())

@@ -1,4 +1,4 @@
-package bolt
+package rescue
 
 import (
 	"bufio"
@@ -21,6 +21,17 @@ const (
 	childCheck   = "check"
 	childSalvage = "salvage"
 )
+
+// Options say how a file that may be damaged is read.
+type Options struct {
+	// Child is the program, with its first arguments, that runs [Child] with the
+	// arguments that follow. Without one the file is read in this process.
+	Child []string
+	// Patience is added to the time that the process may take.
+	Patience time.Duration
+	// Now is the clock of [Salvage], which needs one.
+	Now func() time.Time
+}
 
 // Child does, in a process of its own, the reading of a file that may be
 // damaged: "verify PATH", "check PATH" or "salvage PATH". The program that [Options].Child
@@ -59,7 +70,7 @@ type answer struct {
 
 var errorKinds = map[string]error{
 	"damaged": journal.ErrDamaged, "format": journal.ErrOtherFormat,
-	"foreign": journal.ErrNotAJournal, "blank": errBlank, "locked": journal.ErrLocked,
+	"foreign": journal.ErrNotAJournal, "blank": ErrBlank, "locked": journal.ErrLocked,
 	"permission": fs.ErrPermission, "missing": fs.ErrNotExist,
 }
 
@@ -93,10 +104,10 @@ func (a answer) result() (Report, error) {
 	return a.Report, carried{text: a.Problem, kind: errorKinds[a.Kind]}
 }
 
-// inspect verifies the file before it is opened. It expects the lock to be
+// Inspect verifies the file before it is opened. It expects the lock to be
 // held. Its error wraps [journal.ErrUnverified] where it says nothing about the
 // file.
-func inspect(ctx context.Context, path string, options Options) (report Report, err error) {
+func Inspect(ctx context.Context, path string, options Options) (report Report, err error) {
 	if len(options.Child) > 0 {
 		limit, err := childLimit(path)
 		if err != nil {
@@ -127,7 +138,7 @@ func unlessFinding(ctx context.Context, err error) error {
 
 // finding reports whether the error says what the file is.
 func finding(err error) bool {
-	for _, says := range []error{journal.ErrDamaged, journal.ErrOtherFormat, journal.ErrNotAJournal, journal.ErrLocked, errBlank} {
+	for _, says := range []error{journal.ErrDamaged, journal.ErrOtherFormat, journal.ErrNotAJournal, journal.ErrLocked, ErrBlank} {
 		if errors.Is(err, says) {
 			return true
 		}

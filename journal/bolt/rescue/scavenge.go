@@ -1,4 +1,4 @@
-package bolt
+package rescue
 
 import (
 	"bufio"
@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/bolt/internal/layout"
 )
 
 // A scavenger's output is lines, each of one letter and its content.
@@ -38,7 +39,7 @@ func scavenge(path string, out *bufio.Writer) error {
 		return err
 	}
 	defer file.Close()
-	s := scavenger{pages: &pages{File: file}, out: out, gaps: make(map[uint64][]gap)}
+	s := scavenger{pages: &pages{File: file}, out: out, gaps: make(map[uint64][]layout.Gap)}
 	if err := s.size(); err != nil {
 		return err
 	}
@@ -51,8 +52,8 @@ func scavenge(path string, out *bufio.Writer) error {
 type scavenger struct {
 	*pages
 	out        *bufio.Writer
-	identities []identity
-	gaps       map[uint64][]gap // by their first event
+	identities []layout.Identity
+	gaps       map[uint64][]layout.Gap // by their first event
 	records    []place
 	snapshots  []journal.Snapshot
 }
@@ -86,7 +87,7 @@ func (s *scavenger) collect() error {
 	}
 	// Of gaps that begin together, the longest is the newest.
 	for _, gaps := range s.gaps {
-		slices.SortFunc(gaps, func(a, b gap) int { return cmp.Compare(b.Last, a.Last) })
+		slices.SortFunc(gaps, func(a, b layout.Gap) int { return cmp.Compare(b.Last, a.Last) })
 	}
 	slices.SortFunc(s.records, func(a, b place) int { return cmp.Compare(a.seq, b.seq) })
 	return nil
@@ -133,7 +134,7 @@ func (s *scavenger) inlined(value []byte, offset int64) {
 
 // numbered reports whether the element is a record or a gap.
 func (s *scavenger) numbered(e element, offset int64) bool {
-	seq, err := number(e.key)
+	seq, err := layout.Number(e.key)
 	if err != nil {
 		return false
 	}
@@ -141,8 +142,8 @@ func (s *scavenger) numbered(e element, offset int64) bool {
 		s.records = append(s.records, place{seq: seq, offset: offset, length: len(e.value)})
 		return true
 	}
-	var missing gap
-	if unseal("gap", e.value, &missing) != nil || missing.Last != seq || missing.First > missing.Last {
+	var missing layout.Gap
+	if layout.Unseal("gap", e.value, &missing) != nil || missing.Last != seq || missing.First > missing.Last {
 		return false
 	}
 	s.gaps[missing.First] = append(s.gaps[missing.First], missing)
@@ -150,11 +151,11 @@ func (s *scavenger) numbered(e element, offset int64) bool {
 }
 
 func (s *scavenger) named(values map[string][]byte) {
-	var id identity
-	if unseal("identity", values[string(identityKey)], &id) == nil && id.JournalID != "" {
+	var id layout.Identity
+	if layout.Unseal("identity", values[string(layout.IdentityKey)], &id) == nil && id.JournalID != "" {
 		s.identities = append(s.identities, id)
 	}
-	snapshot, err := readSnapshot(func(key []byte) []byte { return values[string(key)] })
+	snapshot, err := layout.ReadSnapshot(func(key []byte) []byte { return values[string(key)] })
 	if err == nil {
 		snapshot.State = bytes.Clone(snapshot.State)
 		s.snapshots = append(s.snapshots, snapshot)
@@ -166,7 +167,7 @@ func (s *scavenger) write() error {
 	if err := s.writeIdentity(); err != nil {
 		return err
 	}
-	var end head
+	var end layout.Head
 	for {
 		next, err := s.next(end)
 		if err != nil {
@@ -177,10 +178,10 @@ func (s *scavenger) write() error {
 		}
 		end = next
 	}
-	if err := s.writeSnapshot(end.seq); err != nil {
+	if err := s.writeSnapshot(end.Seq); err != nil {
 		return err
 	}
-	return s.line(lineEnd, scavenged{LostAtLeast: s.lostAfter(end.seq)})
+	return s.line(lineEnd, scavenged{LostAtLeast: s.lostAfter(end.Seq)})
 }
 
 // lostAfter counts from the highest event seen anywhere in the file.
@@ -200,10 +201,10 @@ func (s *scavenger) lostAfter(last uint64) uint64 {
 
 // next writes what follows end and returns the new end, or the old one when
 // nothing follows.
-func (s *scavenger) next(end head) (head, error) {
-	for _, missing := range s.gaps[end.seq+1] {
+func (s *scavenger) next(end layout.Head) (layout.Head, error) {
+	for _, missing := range s.gaps[end.Seq+1] {
 		if s.goesOn(missing) {
-			return head{seq: missing.Last, hash: missing.LastHash}, s.line(lineGap, missing)
+			return layout.Head{Seq: missing.Last, Hash: missing.LastHash}, s.line(lineGap, missing)
 		}
 	}
 	record, next, err := s.find(end)
@@ -218,28 +219,28 @@ func (s *scavenger) next(end head) (head, error) {
 
 // goesOn reports whether something follows the gap; a gap that was since joined
 // with another one may lead nowhere.
-func (s *scavenger) goesOn(missing gap) bool {
+func (s *scavenger) goesOn(missing layout.Gap) bool {
 	if len(s.gaps[missing.Last+1]) > 0 {
 		return true
 	}
-	_, _, err := s.find(head{seq: missing.Last, hash: missing.LastHash})
+	_, _, err := s.find(layout.Head{Seq: missing.Last, Hash: missing.LastHash})
 	return err == nil
 }
 
 // find returns the record that follows end.
-func (s *scavenger) find(end head) ([]byte, head, error) {
-	seq := end.seq + 1
+func (s *scavenger) find(end layout.Head) ([]byte, layout.Head, error) {
+	seq := end.Seq + 1
 	i, _ := slices.BinarySearchFunc(s.records, seq, func(p place, seq uint64) int { return cmp.Compare(p.seq, seq) })
 	for ; i < len(s.records) && s.records[i].seq == seq; i++ {
 		record := make([]byte, s.records[i].length)
 		if _, err := s.ReadAt(record, s.records[i].offset); err != nil {
 			return nil, end, err
 		}
-		if hash, err := journal.CheckRecord(end.hash, record); err == nil && states(record, seq) {
-			return record, head{seq: seq, hash: hash}, nil
+		if hash, err := journal.CheckRecord(end.Hash, record); err == nil && states(record, seq) {
+			return record, layout.Head{Seq: seq, Hash: hash}, nil
 		}
 	}
-	return nil, end, damaged("no record follows event %d", end.seq)
+	return nil, end, damaged("no record follows event %d", end.Seq)
 }
 
 // writeIdentity prefers the identity that knows its cluster.

@@ -1,7 +1,6 @@
-package bolt
+package rescue_test
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -16,6 +15,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/bolt"
+	"github.com/replicatedhq/ekco/journal/bolt/internal/files"
+	"github.com/replicatedhq/ekco/journal/bolt/rescue"
 )
 
 // damagePage is the page size of the files that the matrix damages.
@@ -26,7 +28,7 @@ var damagePage = os.Getpagesize()
 func damageJournal(t *testing.T) (content []byte, events, moved []journal.Event) {
 	t.Helper()
 	path := newPath(t)
-	store := mustOpen(t, path, Options{})
+	store := mustOpen(t, path, bolt.Options{})
 	for i := range 15 {
 		mustAppend(t, store, observedMany(fmt.Sprintf("node-%d", i%7), 80)...)
 	}
@@ -38,7 +40,7 @@ func damageJournal(t *testing.T) (content []byte, events, moved []journal.Event)
 		t.Fatal(err)
 	}
 	moved = mustRead(t, store, journal.Query{After: 399, Before: 701})
-	if _, err := store.Retain(t.Context(), RetainOptions{
+	if _, err := store.Retain(t.Context(), bolt.RetainOptions{
 		Before: time.Now(), Keep: func(event journal.Event) bool { return event.Seq < 400 || event.Seq > 700 },
 	}); err != nil {
 		t.Fatal(err)
@@ -113,12 +115,12 @@ func TestNoDamageIsSilent(t *testing.T) {
 				t.Parallel()
 				path := filepath.Join(t.TempDir(), "journal.db")
 				spoiled := spoil()
-				for file, content := range map[string][]byte{path: spoiled, path + lockSuffix: {}} {
-					if err := os.WriteFile(file, content, fileMode); err != nil {
+				for file, content := range map[string][]byte{path: spoiled, path + files.LockSuffix: {}} {
+					if err := os.WriteFile(file, content, files.FileMode); err != nil {
 						t.Fatal(err)
 					}
 				}
-				store, salvaged, err := OpenOrSalvage(t.Context(), path, inChild())
+				store, salvaged, err := bolt.OpenOrSalvage(t.Context(), path, inChild())
 				if err != nil {
 					t.Fatalf("could not be opened: %v", err)
 				}
@@ -140,10 +142,8 @@ func TestNoDamageIsSilent(t *testing.T) {
 	}
 }
 
-func sameRecord(a, b journal.Event) bool { return bytes.Equal(a.Record(), b.Record()) }
-
 // checkFine wants every event, in every way of reading.
-func checkFine(t *testing.T, store *Store, want []journal.Event) {
+func checkFine(t *testing.T, store *bolt.Store, want []journal.Event) {
 	t.Helper()
 	if !slices.EqualFunc(mustRead(t, store, journal.Query{}), want, sameRecord) {
 		t.Error("events differ without a word")
@@ -164,7 +164,7 @@ func checkFine(t *testing.T, store *Store, want []journal.Event) {
 
 // checkSalvaged wants a prefix, an event that says so, and the damaged file.
 // Events that had been moved out may come back from pages that were free.
-func checkSalvaged(t *testing.T, store *Store, salvaged *Salvage, spoiled []byte, want, moved []journal.Event) {
+func checkSalvaged(t *testing.T, store *bolt.Store, salvaged *bolt.Salvage, spoiled []byte, want, moved []journal.Event) {
 	t.Helper()
 	got := mustRead(t, store, journal.Query{})
 	last := got[len(got)-1]
@@ -208,7 +208,7 @@ func checkPrefix(t *testing.T, got, want, moved []journal.Event) {
 
 func TestADamagedBranchCostsNoEvent(t *testing.T) {
 	path := newPath(t)
-	store := mustOpen(t, path, Options{})
+	store := mustOpen(t, path, bolt.Options{})
 	mustAppend(t, store, observedMany("a", 2000)...)
 	want := mustRead(t, store, journal.Query{})
 	mustClose(t, store)
@@ -217,14 +217,14 @@ func TestADamagedBranchCostsNoEvent(t *testing.T) {
 		t.Fatal(err)
 	}
 	for page := 2; page < len(content)/damagePage; page++ {
-		if content[page*damagePage+8] == branchPage {
+		if content[page*damagePage+8] == rescue.BranchPage {
 			clear(content[page*damagePage : (page+1)*damagePage])
 		}
 	}
-	if err := os.WriteFile(path, content, fileMode); err != nil {
+	if err := os.WriteFile(path, content, files.FileMode); err != nil {
 		t.Fatal(err)
 	}
-	store, salvaged, err := OpenOrSalvage(t.Context(), path, inChild())
+	store, salvaged, err := bolt.OpenOrSalvage(t.Context(), path, inChild())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -242,13 +242,13 @@ func TestSalvageKeepsIdentityClusterAndSnapshot(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "journal.db")
 	broken := strings.LastIndex(string(content), `"seq":1199,`) // near the end, far from the rest
 	content[broken+30] ^= 1
-	if err := os.WriteFile(path, content, fileMode); err != nil {
+	if err := os.WriteFile(path, content, files.FileMode); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(t.Context(), path, inChild()); !errors.Is(err, journal.ErrDamaged) {
+	if _, err := bolt.Open(t.Context(), path, inChild()); !errors.Is(err, journal.ErrDamaged) {
 		t.Fatalf("open of a damaged journal: %v", err)
 	}
-	store, salvaged, err := OpenOrSalvage(t.Context(), path, inChild())
+	store, salvaged, err := bolt.OpenOrSalvage(t.Context(), path, inChild())
 	if err != nil {
 		t.Fatal(err)
 	}

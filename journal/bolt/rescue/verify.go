@@ -1,4 +1,4 @@
-package bolt
+package rescue
 
 import (
 	"bytes"
@@ -10,6 +10,8 @@ import (
 	"go.etcd.io/bbolt"
 
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/bolt/internal/files"
+	"github.com/replicatedhq/ekco/journal/bolt/internal/layout"
 )
 
 // Report is what verification found.
@@ -37,19 +39,27 @@ type Report struct {
 //
 // Damage can crash the process inside of bbolt; see [Child].
 func Verify(path string) (Report, error) {
-	around := lookAround(path)
-	lock, err := acquire(path, true)
+	around := LookAround(path)
+	lock, err := files.Acquire(path, true)
 	if err != nil {
 		return Report{}, err
 	}
 	report := Report{Path: path}
-	if _, err = regular(path); err == nil {
+	if _, err = files.Regular(path); err == nil {
 		report, err = verify(path, true)
 	}
 	if err == nil {
 		err = boltCheck(path)
 	}
-	return report, errors.Join(around.judge(path, false, err), release(lock, true))
+	return report, errors.Join(around.Judge(path, false, err), files.Release(lock, true))
+}
+
+// Sound checks what every opening checks, in this process and without a lock: all
+// that [Verify] does, except that of the index only the checksums are compared, and
+// that bbolt's own check is left out.
+func Sound(path string) error {
+	_, err := verify(path, false)
+	return err
 }
 
 // verify reads with [pages] only. A thorough one also compares the index with
@@ -74,8 +84,8 @@ type verifier struct {
 	report   *Report
 	thorough bool
 	buckets  map[string][]byte
-	gaps     []gap
-	head     head
+	gaps     []layout.Gap
+	head     layout.Head
 	chain    chain
 }
 
@@ -84,7 +94,7 @@ func (v *verifier) run() error {
 	if v.buckets, err = v.tree.buckets(); err != nil {
 		return err
 	}
-	want := []string{string(gapsBucket), string(indexBucket), string(metaBucket), string(recordsBucket), string(snapshotBucket)}
+	want := []string{string(layout.GapsBucket), string(layout.IndexBucket), string(layout.MetaBucket), string(layout.RecordsBucket), string(layout.SnapshotBucket)}
 	if got := slices.Sorted(maps.Keys(v.buckets)); !slices.Equal(got, want) {
 		return damaged("the buckets are %q, want %q", got, want)
 	}
@@ -107,30 +117,30 @@ func (v *verifier) values(name []byte) (map[string][]byte, error) {
 }
 
 func (v *verifier) checkMeta() error {
-	meta, err := v.values(metaBucket)
+	meta, err := v.values(layout.MetaBucket)
 	if err != nil {
 		return err
 	}
-	var id identity
-	if err := unseal("identity", meta[string(identityKey)], &id); err != nil {
+	var id layout.Identity
+	if err := layout.Unseal("identity", meta[string(layout.IdentityKey)], &id); err != nil {
 		return err
 	}
 	if id.Format != journal.Format {
 		return fmt.Errorf("format is %d, this EKCO reads %d: %w; use the EKCO that wrote it", id.Format, journal.Format, journal.ErrOtherFormat)
 	}
 	v.report.Format, v.report.JournalID, v.report.ClusterUID = id.Format, id.JournalID, id.ClusterUID
-	v.head, err = decodeHead(meta[string(headKey)])
-	v.report.LastSeq = v.head.seq
+	v.head, err = layout.DecodeHead(meta[string(layout.HeadKey)])
+	v.report.LastSeq = v.head.Seq
 	return err
 }
 
 func (v *verifier) checkGaps() error {
-	err := v.each(string(gapsBucket), v.buckets[string(gapsBucket)], func(k, value []byte) error {
-		var missing gap
-		if err := unseal("gap", value, &missing); err != nil {
+	err := v.each(string(layout.GapsBucket), v.buckets[string(layout.GapsBucket)], func(k, value []byte) error {
+		var missing layout.Gap
+		if err := layout.Unseal("gap", value, &missing); err != nil {
 			return err
 		}
-		if !bytes.Equal(k, key(missing.Last)) || missing.First > missing.Last {
+		if !bytes.Equal(k, layout.Key(missing.Last)) || missing.First > missing.Last {
 			return damaged("gap %d to %d is stored under %x", missing.First, missing.Last, k)
 		}
 		v.gaps = append(v.gaps, missing)
@@ -142,8 +152,8 @@ func (v *verifier) checkGaps() error {
 
 func (v *verifier) checkRecords() error {
 	v.chain = chain{gaps: v.gaps, thorough: v.thorough}
-	err := v.each(string(recordsBucket), v.buckets[string(recordsBucket)], func(k, record []byte) error {
-		seq, err := number(k)
+	err := v.each(string(layout.RecordsBucket), v.buckets[string(layout.RecordsBucket)], func(k, record []byte) error {
+		seq, err := layout.Number(k)
 		if err != nil {
 			return err
 		}
@@ -154,19 +164,19 @@ func (v *verifier) checkRecords() error {
 	}
 	v.report.FirstSeq, v.report.Events = v.chain.first, v.chain.events
 	if v.chain.head != v.head || len(v.chain.gaps) > 0 {
-		return damaged("the last event is %d, the journal should end at %d", v.chain.head.seq, v.head.seq)
+		return damaged("the last event is %d, the journal should end at %d", v.chain.head.Seq, v.head.Seq)
 	}
 	return nil
 }
 
 func (v *verifier) checkIndex() error {
 	due := v.chain.blocks
-	err := v.each(string(indexBucket), v.buckets[string(indexBucket)], func(k, value []byte) error {
-		stored, err := number(k)
+	err := v.each(string(layout.IndexBucket), v.buckets[string(layout.IndexBucket)], func(k, value []byte) error {
+		stored, err := layout.Number(k)
 		if err != nil {
 			return err
 		}
-		if _, err := checkBlock(stored, value); err != nil {
+		if _, err := layout.CheckBlock(stored, value); err != nil {
 			return err
 		}
 		if len(due) == 0 || due[0].number != stored {
@@ -185,19 +195,19 @@ func (v *verifier) checkIndex() error {
 }
 
 func (v *verifier) checkSnapshot() error {
-	values, err := v.values(snapshotBucket)
+	values, err := v.values(layout.SnapshotBucket)
 	if err != nil {
 		return err
 	}
-	snapshot, err := readSnapshot(func(key []byte) []byte { return values[string(key)] })
+	snapshot, err := layout.ReadSnapshot(func(key []byte) []byte { return values[string(key)] })
 	if errors.Is(err, journal.ErrNoSnapshot) && len(values) == 0 {
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("snapshot: %w", asDamage(err))
 	}
-	if snapshot.Seq > v.head.seq {
-		return damaged("the snapshot is of %d, the journal ends at %d", snapshot.Seq, v.head.seq)
+	if snapshot.Seq > v.head.Seq {
+		return damaged("the snapshot is of %d, the journal ends at %d", snapshot.Seq, v.head.Seq)
 	}
 	v.report.SnapshotSeq = snapshot.Seq
 	return nil
@@ -212,7 +222,7 @@ func asDamage(err error) error {
 
 // boltCheck lets bbolt check its own pages.
 func boltCheck(path string) error {
-	db, err := openFile(path, true)
+	db, err := files.OpenDB(path, true)
 	if err != nil {
 		return err
 	}

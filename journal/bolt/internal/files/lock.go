@@ -1,4 +1,4 @@
-package bolt
+package files
 
 import (
 	"bufio"
@@ -19,7 +19,8 @@ import (
 // journal is replaced by another file. The kernel releases it when its holder
 // dies, however that happens.
 const (
-	lockSuffix = ".lock"
+	// LockSuffix follows the journal's name in that of its lock.
+	LockSuffix = ".lock"
 	lockWait   = 400 * time.Millisecond
 	lockRetry  = 20 * time.Millisecond
 )
@@ -32,14 +33,14 @@ type holder struct {
 	Since time.Time `json:"since"`
 }
 
-// acquire locks the journal at path for this process: alone, or together with
+// Acquire locks the journal at path for this process: alone, or together with
 // other readers. It gives up with [journal.ErrLocked] after less than a second.
-func acquire(path string, readOnly bool) (*os.File, error) {
+func Acquire(path string, readOnly bool) (*os.File, error) {
 	flags, how := os.O_RDWR|os.O_CREATE, syscall.LOCK_EX
 	if readOnly {
 		flags, how = os.O_RDONLY, syscall.LOCK_SH
 	}
-	file, err := os.OpenFile(path+lockSuffix, flags, 0o600)
+	file, err := os.OpenFile(path+LockSuffix, flags, 0o600)
 	if readOnly && errors.Is(err, fs.ErrNotExist) {
 		return nil, nil // nobody has ever written here
 	}
@@ -49,7 +50,7 @@ func acquire(path string, readOnly bool) (*os.File, error) {
 	if err := flock(file, how); err != nil {
 		defer file.Close()
 		if errors.Is(err, syscall.EWOULDBLOCK) {
-			return nil, lockedError(path, path+lockSuffix)
+			return nil, lockedError(path, path+LockSuffix)
 		}
 		return nil, fmt.Errorf("lock journal %s: %w", path, err)
 	}
@@ -79,9 +80,9 @@ func writeHolder(file *os.File) {
 	_, _ = file.WriteAt(append(record, '\n'), 0)
 }
 
-// release empties the lock file and gives it up; the file stays, because
+// Release empties the lock file and gives it up; the file stays, because
 // removing it would let two processes lock two files of one name.
-func release(file *os.File, readOnly bool) error {
+func Release(file *os.File, readOnly bool) error {
 	if file == nil {
 		return nil
 	}
@@ -95,7 +96,7 @@ func release(file *os.File, readOnly bool) error {
 // what the caller knows of the holder.
 func lockedError(path, file string) error {
 	var named holder
-	content, err := os.ReadFile(path + lockSuffix)
+	content, err := os.ReadFile(path + LockSuffix)
 	known := err == nil && json.Unmarshal(content, &named) == nil
 	pid := kernelHolder(file)
 	switch {

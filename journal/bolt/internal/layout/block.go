@@ -1,4 +1,4 @@
-package bolt
+package layout
 
 import (
 	"bytes"
@@ -12,62 +12,69 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// blockSize is how many consecutive sequence numbers an index block covers.
-const blockSize = 1024
+// BlockSize is how many consecutive sequence numbers an index block covers.
+const BlockSize = 1024
 
-func blockOf(seq uint64) uint64   { return (seq - 1) / blockSize }
-func firstOf(block uint64) uint64 { return block*blockSize + 1 }
-func lastOf(block uint64) uint64  { return (block + 1) * blockSize }
+// BlockOf is the number of the block that an event is in.
+func BlockOf(seq uint64) uint64 { return (seq - 1) / BlockSize }
 
-// term is the hash of one searchable property of an event. Different
+// FirstOf is the lowest sequence number of a block.
+func FirstOf(block uint64) uint64 { return block*BlockSize + 1 }
+
+// LastOf is the highest sequence number of a block.
+func LastOf(block uint64) uint64 { return (block + 1) * BlockSize }
+
+// Term is the hash of one searchable property of an event. Different
 // properties can share a term: what an index finds must still be matched.
-type term uint32
+type Term uint32
 
+// The tags of terms, by the property they are of.
 const (
-	termNode   = 'n'
-	termKind   = 'k'
-	termName   = 'm'
-	termUID    = 'u'
-	termAction = 'a'
-	termType   = 't'
+	TermNode   = 'n'
+	TermKind   = 'k'
+	TermName   = 'm'
+	TermUID    = 'u'
+	TermAction = 'a'
+	TermType   = 't'
 )
 
-// newTerm is 32-bit FNV-1a over the tag and the value.
-func newTerm(tag byte, value string) term {
+// NewTerm is 32-bit FNV-1a over the tag and the value.
+func NewTerm(tag byte, value string) Term {
 	const prime = 16777619
 	hash := (uint32(2166136261) ^ uint32(tag)) * prime
 	for i := range len(value) {
 		hash = (hash ^ uint32(value[i])) * prime
 	}
-	return term(hash)
+	return Term(hash)
 }
 
-// entry is what the index keeps of one event.
-type entry struct {
-	seq   uint64
+// Entry is what the index keeps of one event.
+type Entry struct {
+	Seq   uint64
 	nanos int64
-	terms [6]term
+	terms [6]Term
 	count int
 }
 
-func newEntry(event journal.Event) entry {
-	e := entry{seq: event.Seq, nanos: event.Time.UnixNano()}
+// NewEntry returns what the index keeps of the event.
+func NewEntry(event journal.Event) Entry {
+	e := Entry{Seq: event.Seq, nanos: event.Time.UnixNano()}
 	add := func(tag byte, value string) {
 		if value != "" {
-			e.terms[e.count] = newTerm(tag, value)
+			e.terms[e.count] = NewTerm(tag, value)
 			e.count++
 		}
 	}
-	add(termNode, event.Subject.Node)
-	add(termKind, event.Subject.Kind)
-	add(termName, event.Subject.Name)
-	add(termUID, event.Subject.UID)
-	add(termAction, event.Action)
-	add(termType, string(event.Type))
+	add(TermNode, event.Subject.Node)
+	add(TermKind, event.Subject.Kind)
+	add(TermName, event.Subject.Name)
+	add(TermUID, event.Subject.UID)
+	add(TermAction, event.Action)
+	add(TermType, string(event.Type))
 	return e
 }
 
-func (e entry) has(wanted term) bool { return slices.Contains(e.terms[:e.count], wanted) }
+func (e Entry) has(wanted Term) bool { return slices.Contains(e.terms[:e.count], wanted) }
 
 // The bytes of a block, little endian: magic, events, block number, earliest
 // and latest time in nanoseconds since 1970, number of terms, number of
@@ -78,8 +85,8 @@ const (
 	blockHeaderSize = 40
 )
 
-// block is a decoded view of the stored bytes, which it does not copy.
-type block struct {
+// Block is a decoded view of the stored bytes, which it does not copy.
+type Block struct {
 	number           uint64
 	events           uint32
 	earliest, latest int64
@@ -88,14 +95,14 @@ type block struct {
 	postings         []byte
 }
 
-// encodeBlock returns the bytes for events of one block in order.
-func encodeBlock(number uint64, entries []entry) []byte {
+// EncodeBlock returns the bytes for events of one block in order.
+func EncodeBlock(number uint64, entries []Entry) []byte {
 	pairs := make([]uint64, 0, len(entries)*6)
 	earliest, latest := int64(math.MaxInt64), int64(math.MinInt64)
 	for _, e := range entries {
 		earliest, latest = min(earliest, e.nanos), max(latest, e.nanos)
 		for _, t := range e.terms[:e.count] {
-			pairs = append(pairs, uint64(t)<<16|(e.seq-firstOf(number)))
+			pairs = append(pairs, uint64(t)<<16|(e.Seq-FirstOf(number)))
 		}
 	}
 	slices.Sort(pairs)
@@ -120,12 +127,12 @@ func encodeBlock(number uint64, entries []entry) []byte {
 	return append(b, sum[:]...)
 }
 
-// decodeBlock checks lengths only, which makes every lookup safe.
-func decodeBlock(number uint64, b []byte) (block, error) {
+// DecodeBlock checks lengths only, which makes every lookup safe.
+func DecodeBlock(number uint64, b []byte) (Block, error) {
 	if len(b) < blockHeaderSize+sha256.Size || string(b[:len(blockMagic)]) != blockMagic {
-		return block{}, fmt.Errorf("index block %d has no header: %w", number, journal.ErrDamaged)
+		return Block{}, fmt.Errorf("index block %d has no header: %w", number, journal.ErrDamaged)
 	}
-	decoded := block{
+	decoded := Block{
 		events: binary.LittleEndian.Uint32(b[4:]), number: binary.LittleEndian.Uint64(b[8:]),
 		earliest: int64(binary.LittleEndian.Uint64(b[16:])), latest: int64(binary.LittleEndian.Uint64(b[24:])),
 	}
@@ -133,27 +140,27 @@ func decodeBlock(number uint64, b []byte) (block, error) {
 	postings := 2 * int(binary.LittleEndian.Uint32(b[36:]))
 	body := b[blockHeaderSize : len(b)-sha256.Size]
 	if decoded.number != number || len(body) != 2*terms+postings {
-		return block{}, fmt.Errorf("index block %d has a wrong header: %w", number, journal.ErrDamaged)
+		return Block{}, fmt.Errorf("index block %d has a wrong header: %w", number, journal.ErrDamaged)
 	}
 	decoded.terms, decoded.ends, decoded.postings = body[:terms], body[terms:2*terms], body[2*terms:]
 	return decoded, nil
 }
 
-// checkBlock compares the block's checksum with its content.
-func checkBlock(number uint64, b []byte) (block, error) {
-	decoded, err := decodeBlock(number, b)
+// CheckBlock compares the block's checksum with its content.
+func CheckBlock(number uint64, b []byte) (Block, error) {
+	decoded, err := DecodeBlock(number, b)
 	if err != nil {
-		return block{}, err
+		return Block{}, err
 	}
 	content := len(b) - sha256.Size
 	if sum := sha256.Sum256(b[:content]); !bytes.Equal(sum[:], b[content:]) {
-		return block{}, fmt.Errorf("index block %d does not have its checksum: %w", number, journal.ErrDamaged)
+		return Block{}, fmt.Errorf("index block %d does not have its checksum: %w", number, journal.ErrDamaged)
 	}
 	return decoded, nil
 }
 
-// find returns the sequence numbers that have the term, in order.
-func (b block) find(wanted term) []uint64 {
+// Find returns the sequence numbers that have the term, in order.
+func (b Block) Find(wanted Term) []uint64 {
 	count := len(b.terms) / 4
 	at := sort.Search(count, func(i int) bool { return b.term(i) >= wanted })
 	if at == count || b.term(at) != wanted {
@@ -168,31 +175,35 @@ func (b block) find(wanted term) []uint64 {
 	}
 	found := make([]uint64, 0, to-from)
 	for i := from; i < to; i++ {
-		found = append(found, firstOf(b.number)+uint64(binary.LittleEndian.Uint16(b.postings[2*i:])))
+		found = append(found, FirstOf(b.number)+uint64(binary.LittleEndian.Uint16(b.postings[2*i:])))
 	}
 	return found
 }
 
-func (b block) term(i int) term { return term(binary.LittleEndian.Uint32(b.terms[4*i:])) }
-func (b block) end(i int) int   { return int(binary.LittleEndian.Uint32(b.ends[4*i:])) }
+func (b Block) term(i int) Term { return Term(binary.LittleEndian.Uint32(b.terms[4*i:])) }
+func (b Block) end(i int) int   { return int(binary.LittleEndian.Uint32(b.ends[4*i:])) }
 
-func (b block) span() (earliest, latest int64) { return b.earliest, b.latest }
+// Span returns the times between which the events of the block lie, in nanoseconds
+// since 1970.
+func (b Block) Span() (earliest, latest int64) { return b.earliest, b.latest }
 
-// tail is the index of the last, unfinished block. It only grows, so a copy of
+// Tail is the index of the last, unfinished block. It only grows, so a copy of
 // the slice stays valid.
-type tail []entry
+type Tail []Entry
 
-func (t tail) find(wanted term) []uint64 {
+// Find returns the sequence numbers that have the term, in order.
+func (t Tail) Find(wanted Term) []uint64 {
 	var found []uint64
 	for _, e := range t {
 		if e.has(wanted) {
-			found = append(found, e.seq)
+			found = append(found, e.Seq)
 		}
 	}
 	return found
 }
 
-func (t tail) span() (earliest, latest int64) {
+// Span is as that of a [Block].
+func (t Tail) Span() (earliest, latest int64) {
 	earliest, latest = math.MaxInt64, math.MinInt64
 	for _, e := range t {
 		earliest, latest = min(earliest, e.nanos), max(latest, e.nanos)

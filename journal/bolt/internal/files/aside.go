@@ -1,0 +1,47 @@
+package files
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// asideTime is how the time is written in the name of a file that is set aside.
+const asideTime = "20060102T150405Z"
+
+// AsideName returns a name that is not taken, with the time after prefix.
+func AsideName(prefix string, now time.Time) (string, error) {
+	base := prefix + now.UTC().Format(asideTime)
+	for name, n := base, 2; ; name, n = fmt.Sprintf("%s-%d", base, n), n+1 {
+		_, err := os.Lstat(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			return name, nil
+		}
+		if err != nil {
+			return "", err
+		}
+	}
+}
+
+// SetAside gives the file a second name, durably, so that at no moment it has none.
+// Where the file system has no links, the content is copied.
+func SetAside(path, aside string) error {
+	if os.Link(path, aside) == nil {
+		return SyncDirectory(filepath.Dir(aside))
+	}
+	from, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	to, err := os.OpenFile(aside, os.O_WRONLY|os.O_CREATE|os.O_EXCL, FileMode)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(to, from)
+	return errors.Join(err, to.Sync(), to.Close(), SyncDirectory(filepath.Dir(aside)))
+}

@@ -1,0 +1,41 @@
+package files
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// besideNames are those that EKCO gave directories beside a journal, and a file, up
+// to v0.29.0. They do not say of which journal they are, so they are matched exactly.
+var besideNames = regexp.MustCompile(`^\.(verify|import)-[0-9]+$|^\.import-[0-9]+\.ndjson$`)
+
+// RemoveUnfinished removes what was left unfinished when an EKCO that had this journal was
+// killed. It expects the lock to be held.
+func RemoveUnfinished(path string) error {
+	for _, suffix := range []string{FreshSuffix, CompactSuffix, SalvageSuffix, ExportSuffix} {
+		if err := os.Remove(path + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("remove unfinished %s: %w: %w", path+suffix, journal.ErrUnwritable, err)
+		}
+	}
+	entries, err := os.ReadDir(filepath.Dir(path))
+	if err != nil {
+		return nil //nolint:nilerr // a directory that cannot be listed is no reason not to open the journal
+	}
+	for _, entry := range entries {
+		name := entry.Name()
+		if !strings.HasPrefix(name, BesidePrefix(path)) && !besideNames.MatchString(name) {
+			continue
+		}
+		if err := os.RemoveAll(filepath.Join(filepath.Dir(path), name)); err != nil {
+			return fmt.Errorf("remove unfinished %s: %w: %w", name, journal.ErrUnwritable, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,60 @@
+package layout
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// Appender puts events at the end of a journal within one transaction.
+type Appender struct {
+	Tables
+	Head
+	// Tail is the index of the unfinished block.
+	Tail Tail
+}
+
+// Append gives the event its number, time and hash, and writes it.
+func (a *Appender) Append(event *journal.Event, now time.Time) error {
+	event.Seq = a.Seq + 1
+	event.Time = now.UTC().Round(0)
+	return a.Put(event.Seq, event.Seal(a.Hash), *event)
+}
+
+// Put writes a record that has its place already.
+func (a *Appender) Put(seq uint64, record []byte, event journal.Event) error {
+	if err := a.Records.Put(Key(seq), record); err != nil {
+		return fmt.Errorf("put event %d: %w", seq, err)
+	}
+	a.Head = Head{Seq: seq, Hash: event.Hash}
+	a.Tail = append(a.Tail, NewEntry(event))
+	if seq == LastOf(BlockOf(seq)) {
+		return a.endBlock()
+	}
+	return nil
+}
+
+// endBlock stores the index of the block that the tail is of.
+func (a *Appender) endBlock() error {
+	block := BlockOf(a.Tail[0].Seq)
+	if err := a.Index.Put(Key(block), EncodeBlock(block, a.Tail)); err != nil {
+		return fmt.Errorf("put index block %d: %w", block, err)
+	}
+	a.Tail = nil
+	return nil
+}
+
+// Leap passes over events that were moved out.
+func (a *Appender) Leap(missing Gap) error {
+	a.Head = Head{Seq: missing.Last, Hash: missing.LastHash}
+	if len(a.Tail) > 0 && BlockOf(a.Tail[0].Seq) != BlockOf(missing.Last+1) {
+		return a.endBlock()
+	}
+	return nil
+}
+
+// Finish writes the new end of the journal.
+func (a *Appender) Finish() error {
+	return a.Meta.Put(HeadKey, a.Encode())
+}

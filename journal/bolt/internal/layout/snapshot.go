@@ -1,0 +1,63 @@
+package layout
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"time"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// SnapshotHead describes the snapshot whose state is stored beside it.
+type SnapshotHead struct {
+	Seq         uint64    `json:"seq"`
+	Fold        string    `json:"fold"`
+	Time        time.Time `json:"time"`
+	StateSHA256 string    `json:"state_sha256"`
+}
+
+func sum(state []byte) string {
+	digest := sha256.Sum256(state)
+	return hex.EncodeToString(digest[:])
+}
+
+// ReadSnapshot returns [journal.ErrNoSnapshot] when there is none, and a state
+// that lives as long as the transaction.
+func ReadSnapshot(get func(key []byte) []byte) (journal.Snapshot, error) {
+	stored := get(snapshotHeadKey)
+	if stored == nil {
+		return journal.Snapshot{}, journal.ErrNoSnapshot
+	}
+	var described SnapshotHead
+	if err := Unseal("snapshot", stored, &described); err != nil {
+		return journal.Snapshot{}, err
+	}
+	state := get(snapshotStateKey)
+	if got := sum(state); got != described.StateSHA256 {
+		return journal.Snapshot{}, fmt.Errorf("state of the snapshot has SHA-256 %s, want %s: %w", got, described.StateSHA256, journal.ErrDamaged)
+	}
+	return journal.Snapshot{Seq: described.Seq, Fold: described.Fold, Time: described.Time, State: state}, nil
+}
+
+// ReadSnapshotHead describes the snapshot, or returns the zero value when there is
+// none. The state is not checked.
+func ReadSnapshotHead(get func(key []byte) []byte) (described SnapshotHead, err error) {
+	stored := get(snapshotHeadKey)
+	if stored == nil {
+		return SnapshotHead{}, nil
+	}
+	return described, Unseal("snapshot", stored, &described)
+}
+
+// PutSnapshot replaces the snapshot.
+func PutSnapshot(bucket *bbolt.Bucket, snapshot journal.Snapshot) error {
+	if err := bucket.Put(snapshotStateKey, snapshot.State); err != nil {
+		return err
+	}
+	return PutSealed(bucket, snapshotHeadKey, SnapshotHead{
+		Seq: snapshot.Seq, Fold: snapshot.Fold, Time: snapshot.Time.UTC().Round(0), StateSHA256: sum(snapshot.State),
+	})
+}

@@ -1,0 +1,91 @@
+package rescue
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/bolt/internal/files"
+)
+
+// Salvage leaves a sound journal at path, and the damaged one under another name
+// beside it. Killed anywhere, it leaves the damaged one there, or the new one. It
+// expects the lock to be held, and the problem to be what verification found. What is
+// returned is also the last event of the new journal.
+//
+// The error wraps [journal.ErrUnverified] when the damaged file was not read to its
+// end, and [journal.ErrUnwritable] when the new one could not be made.
+func Salvage(ctx context.Context, path string, options Options, problem error) (found journal.JournalSalvaged, err error) {
+	if err := files.RemoveUnfinished(path); err != nil {
+		return found, err
+	}
+	aside, err := files.AsideName(path+files.DamagedSuffix, options.Now())
+	if err != nil {
+		return found, err
+	}
+	feed := func(r *rebuilder) error {
+		lines := salvageLines(ctx, path, options)
+		return errors.Join(r.read(lines), lines.Close())
+	}
+	err = rebuild(path+files.SalvageSuffix, options.Now, feed, func(r *rebuilder) journal.Draft {
+		found = r.finding(aside, problem)
+		return journal.Draft{
+			Type: journal.TypeJournalSalvaged, Subject: journal.JournalSubject, Actor: "journal", Payload: found,
+		}
+	})
+	if errors.Is(err, journal.ErrUnverified) {
+		return found, err
+	}
+	if err != nil {
+		return found, fmt.Errorf("%w: %w", journal.ErrUnwritable, err)
+	}
+	if err := files.SetAside(path, aside); err != nil {
+		return found, fmt.Errorf("set the damaged file aside: %w: %w", journal.ErrUnwritable, err)
+	}
+	if err := files.Replace(path+files.SalvageSuffix, path); err != nil {
+		return found, fmt.Errorf("%w: %w", journal.ErrUnwritable, err)
+	}
+	return found, nil
+}
+
+// stream is the output of a scavenger; closing it waits for its end.
+type stream struct {
+	*io.PipeReader
+	ended <-chan struct{}
+}
+
+func (s stream) Close() error {
+	err := s.PipeReader.Close()
+	<-s.ended
+	return err
+}
+
+// salvageLines streams what [scavenge] finds. The reader ends with an error when
+// the process for it ends early. If that is [journal.ErrDamaged], it died of the
+// file, and what came until then is all that can be had.
+func salvageLines(ctx context.Context, path string, options Options) io.ReadCloser {
+	reader, writer := io.Pipe()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		writer.CloseWithError(scavengeAside(ctx, path, options, writer))
+	}()
+	return stream{PipeReader: reader, ended: ended}
+}
+
+// scavengeAside runs [scavenge] in a child, if there is a program for it.
+func scavengeAside(ctx context.Context, path string, options Options, to io.Writer) error {
+	if len(options.Child) == 0 {
+		out := bufio.NewWriterSize(to, 1<<16)
+		return errors.Join(scavenge(path, out), out.Flush())
+	}
+	limit, err := childLimit(path)
+	if err != nil {
+		return err
+	}
+	return runFor(ctx, limit+options.Patience, append(slices.Clip(options.Child), childSalvage, path), to)
+}

@@ -18,9 +18,10 @@
 //     what was seen, source by source, the outage ends.
 //   - An outage has ended only when everything was looked at anew.
 //   - What is absent is quiet. Where a watch is forbidden, EKCO polls; where even a
-//     list is, it says so once, lists it in [Observers.Absent], looks again at each
-//     poll, and says when that changes.
+//     list is, or where there is nothing to ask, it says so once, lists it in
+//     [Observers.Absent], looks again at each poll, and says when that changes.
 //
 // [Watch] is for objects of the Kubernetes API. At rest it makes no requests but
 // the renewal of a watch that the API server ended after five to ten minutes.
+// [Poll] is for what has no watch.
 package observers

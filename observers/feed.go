@@ -114,7 +114,7 @@ func (f *Feed) round(ctx context.Context, reflector *cache.Reflector) error {
 func (f *Feed) delay(err error) time.Duration {
 	if f.gate.mustPoll() && !f.missed() && (err == nil || refused(err)) {
 		f.backoff.reset()
-		return f.gate.poll
+		return f.gate.interval()
 	}
 	return f.backoff.next()
 }
@@ -127,7 +127,7 @@ func (f *Feed) missed() bool { return f.essential && f.hasSynced() && f.gate.bli
 // refused reports whether err says that the source is not for EKCO to read.
 func refused(err error) bool {
 	kind := kube.Sentinel(err)
-	return errors.Is(kind, kube.ErrForbidden) || errors.Is(kind, kube.ErrNotFound)
+	return errors.Is(kind, kube.ErrForbidden) || errors.Is(kind, kube.ErrNotFound) || errors.Is(err, ErrAbsent)
 }
 
 func (f *Feed) pause(ctx context.Context, delay time.Duration) {
@@ -196,7 +196,7 @@ func (f *Feed) listFailed(ctx context.Context, err error) {
 		// Something essential that was observed and no longer can be is as good as an outage.
 		if !f.essential || !f.hasSynced() {
 			f.note(err)
-			f.monitor.synced(f)
+			f.monitor.synced(f, time.Now())
 			return
 		}
 	}
@@ -263,5 +263,5 @@ func (f *Feed) caughtUp() {
 	f.synced, f.failure = true, nil
 	f.endPatience()
 	f.mu.Unlock()
-	f.monitor.synced(f)
+	f.monitor.synced(f, time.Now())
 }

@@ -40,6 +40,8 @@ type monitor struct {
 	// suspected is a failure outside of the readers, zero when there is none.
 	suspected health
 	lost      bool
+	// lostAt is when the last outage was declared.
+	lostAt time.Time
 	// answered is the outcome of the last probe of this investigation, outdated
 	// is set when a reader has learned better since.
 	answered, outdated bool
@@ -101,12 +103,13 @@ func (m *monitor) failing(r reader, err error) {
 }
 
 // synced notes that a reader has taken a whole look, or that it cannot for lack
-// of permission, which is an answer too.
-func (m *monitor) synced(r reader) {
+// of permission, which is an answer too. A look that began before the outage says
+// nothing of its end.
+func (m *monitor) synced(r reader, began time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if h := m.readers[r]; h != nil && (h.failing() || h.stale) {
-		*h = health{}
+		*h = health{stale: h.stale && began.Before(m.lostAt)}
 		m.outdated = m.outdated || !m.answered
 		m.signal()
 	}
@@ -267,7 +270,7 @@ func (m *monitor) judge() {
 	if err == nil || time.Since(since) < lostAfter {
 		return
 	}
-	m.lost = true
+	m.lost, m.lostAt = true, time.Now()
 	m.log.Error("the Kubernetes API does not answer; nothing is begun until it does", "since", since, "error", err)
 	m.outages.begin(since, err.Error())
 	for _, h := range m.readers {

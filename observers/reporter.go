@@ -2,6 +2,7 @@ package observers
 
 import (
 	"log/slog"
+	"time"
 
 	"github.com/replicatedhq/ekco/internal/kube"
 )
@@ -12,12 +13,13 @@ type Reporter struct {
 	monitor   *monitor
 	gate      *gate
 	log       *slog.Logger
+	poll      time.Duration
 	essential bool
 }
 
 func newReporter(source Source, o *Observers, options Options) *Reporter {
 	return &Reporter{
-		outbox: o.outbox, monitor: o.monitor, log: options.Log,
+		outbox: o.outbox, monitor: o.monitor, log: options.Log, poll: options.PollInterval,
 		gate:      newGate(source.Name(), options.PollInterval, options.Log),
 		essential: essential(source),
 	}

@@ -104,15 +104,16 @@ var faults = map[string]observerstest.Fault{
 // disturb has calls meet some of a few faults.
 func disturb(b *bench, rng *rand.Rand, few []string) {
 	often := 0.3 + 0.6*rng.Float64()
-	var mu sync.Mutex // calls meet their faults side by side
+	var mu sync.Mutex                                // calls meet their faults side by side,
+	theirs := rand.New(rand.NewPCG(rng.Uint64(), 0)) // and beside what follows here
 	b.Set(func() {
 		b.Fault = func(string) observerstest.Fault {
 			mu.Lock()
 			defer mu.Unlock()
-			if rng.Float64() > often {
+			if theirs.Float64() > often {
 				return observerstest.Fault{}
 			}
-			return faults[few[rng.IntN(len(few))]]
+			return faults[few[theirs.IntN(len(few))]]
 		}
 	})
 	switch rng.IntN(3) {

@@ -90,8 +90,8 @@ func earlier(a, b time.Time) time.Time {
 // carry takes note of whether the node is reachable, beside what was seen of it
 // before.
 func carry(before, now node) node {
-	_, lost := now.Facts.Unreachable()
-	if before.UID == now.UID {
+	_, lost := now.facts.Unreachable()
+	if before.uid == now.uid {
 		now.flaps = before.flaps
 	}
 	if now.flaps == nil {
@@ -100,7 +100,7 @@ func carry(before, now node) node {
 		}
 		now.flaps = &flaps{}
 	}
-	now.flaps.turn(lost, lostAt(now.Facts), time.Now())
+	now.flaps.turn(lost, lostAt(now.facts), time.Now())
 	return now
 }
 
@@ -108,7 +108,7 @@ func carry(before, now node) node {
 // if nothing changes. While it flaps, that is its loss, at once, and no return and
 // no further loss: neither lasts.
 func judge(was *node, now node, at time.Time, settles time.Duration) (told node, again time.Time) {
-	told = node{Node: now.Node}
+	told = node{uid: now.uid, facts: now.facts}
 	f := now.flaps
 	if f == nil {
 		return told, time.Time{}
@@ -117,17 +117,17 @@ func judge(was *node, now node, at time.Time, settles time.Duration) (told node,
 		f.on = false
 	}
 	if !f.on {
-		if was != nil && was.Facts.Flapping && f.times > 0 { // zero is one of an EKCO before this one
+		if was != nil && was.facts.Flapping && f.times > 0 { // zero is one of an EKCO before this one
 			told.flaps = &flaps{times: f.times, lostFor: f.presentLoss(at)}
 		}
 		return told, time.Time{}
 	}
 	if was != nil {
-		if _, lost := was.Facts.Unreachable(); lost {
-			told.Facts.Taints = lostLike(was.Facts, now.Facts)
+		if _, lost := was.facts.Unreachable(); lost {
+			told.facts.Taints = lostLike(was.facts, now.facts)
 		}
 	}
-	_, told.Facts.Flapping = told.Facts.Unreachable()
+	_, told.facts.Flapping = told.facts.Unreachable()
 	return told, f.ends(settles)
 }
 

@@ -39,7 +39,7 @@ func New(options Options) observers.Source {
 			Judge: func(was *node, now node, at time.Time) (node, time.Time) { return judge(was, now, at, settles) },
 			Known: func(yield func(string, node) bool) {
 				for _, known := range options.Known {
-					if !yield(known.Name, node{Node: known}) {
+					if !yield(known.Name, node{uid: known.UID, facts: known.Facts}) {
 						return
 					}
 				}
@@ -48,9 +48,11 @@ func New(options Options) observers.Source {
 	})
 }
 
-// node is what is known of a node.
+// node is what is known of a node; its name is the key. There are thousands, each
+// of them here twice, so that it is kept small.
 type node struct {
-	kube.Node
+	uid   string
+	facts journal.NodeFacts
 	// flaps is how it came and went lately, nil when it did not. In what the journal
 	// is told, it is set only when flapping has ended.
 	flaps *flaps
@@ -61,26 +63,27 @@ func read(obj runtime.Object) (name string, n node, ok bool) {
 	if !ok {
 		return "", node{}, false
 	}
-	return o.Name, node{Node: kube.NodeOf(o)}, true
+	now := kube.NodeOf(o)
+	return now.Name, node{uid: now.UID, facts: now.Facts}, true
 }
 
-func uid(n node) string { return n.UID }
+func uid(n node) string { return n.uid }
 
-func equal(a, b node) bool { return a.Facts.Equal(b.Facts) }
+func equal(a, b node) bool { return a.facts.Equal(b.facts) }
 
-func observed(_ string, n node) journal.Draft {
-	payload := journal.NodeObserved{NodeFacts: n.Facts}
+func observed(name string, n node) journal.Draft {
+	payload := journal.NodeObserved{NodeFacts: n.facts}
 	if n.flaps != nil {
 		payload.Flaps, payload.UnreachableFor = n.flaps.times, n.flaps.lostFor
 	}
 	return journal.Draft{
-		Type: journal.TypeNodeObserved, Actor: Actor, Subject: journal.NodeSubject(n.Name, n.UID), Payload: payload,
+		Type: journal.TypeNodeObserved, Actor: Actor, Subject: journal.NodeSubject(name, n.uid), Payload: payload,
 	}
 }
 
-func gone(_ string, n node, reason string) journal.Draft {
+func gone(name string, n node, reason string) journal.Draft {
 	return journal.Draft{
-		Type: journal.TypeNodeGone, Actor: Actor, Subject: journal.NodeSubject(n.Name, n.UID),
+		Type: journal.TypeNodeGone, Actor: Actor, Subject: journal.NodeSubject(name, n.uid),
 		Payload: journal.NodeGone{Reason: reason},
 	}
 }
@@ -89,8 +92,8 @@ func gone(_ string, n node, reason string) journal.Draft {
 // word, else now.
 func happenedAt(before, after node) time.Time {
 	newest := time.Time{}
-	for _, taint := range after.Facts.Taints {
-		if taint.TimeAdded.After(newest) && !slices.Contains(before.Facts.Taints, taint) {
+	for _, taint := range after.facts.Taints {
+		if taint.TimeAdded.After(newest) && !slices.Contains(before.facts.Taints, taint) {
 			newest = taint.TimeAdded
 		}
 	}

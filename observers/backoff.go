@@ -1,6 +1,7 @@
 package observers
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"time"
 )
@@ -11,12 +12,16 @@ const (
 )
 
 // backoff yields growing delays with jitter. The zero value is ready for use.
-type backoff struct{ last time.Duration }
+type backoff struct {
+	last time.Duration
+	// most is the longest delay; zero is maxDelay.
+	most time.Duration
+}
 
 func (b *backoff) reset() { b.last = 0 }
 
 // next returns a delay between half and all of the present bound.
 func (b *backoff) next() time.Duration {
-	b.last = min(max(2*b.last, firstDelay), maxDelay)
+	b.last = min(max(2*b.last, firstDelay), cmp.Or(b.most, maxDelay))
 	return b.last/2 + rand.N(b.last/2)
 }

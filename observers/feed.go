@@ -25,20 +25,20 @@ const listPage = 500
 // A round that lasted this long was good; the next failure is a new one.
 const goodRound = time.Minute
 
-// feed keeps a sink up to date with one source, by watching where that is
+// Feed keeps a sink up to date with one source, by watching where that is
 // permitted and by polling where it is not. It is run by one goroutine.
 //
 // client-go's Reflector does a round: list, then watch until the watch cannot
 // be resumed. The feed repeats rounds, and decides when, because the Reflector
 // would repeat a forbidden watch, or one of an API server that is away, without
 // telling anybody.
-type feed struct {
+type Feed struct {
 	name    string
 	source  kube.Source
-	sink    sink
+	sink    Sink
 	gate    *gate
 	monitor *monitor
-	// essential marks the feed without which EKCO sees nothing.
+	// essential marks a feed without which EKCO sees nothing.
 	essential bool
 	retryNow  chan struct{}
 	backoff   backoff
@@ -54,12 +54,12 @@ type feed struct {
 	pagesUntil time.Time
 }
 
-func newFeed(name string, source kube.Source, to sink, g *gate, m *monitor) *feed {
-	return &feed{name: name, source: source, sink: to, gate: g, monitor: m, retryNow: make(chan struct{}, 1)}
+func newFeed(name string, source kube.Source, to Sink, g *gate, m *monitor) *Feed {
+	return &Feed{name: name, source: source, sink: to, gate: g, monitor: m, retryNow: make(chan struct{}, 1)}
 }
 
-// run repeats rounds until ctx ends.
-func (f *feed) run(ctx context.Context) {
+// Run keeps the sink up to date until ctx ends. It is called once.
+func (f *Feed) Run(ctx context.Context) {
 	f.monitor.join(f)
 	defer f.monitor.leave(f)
 	reflector := f.newReflector()
@@ -73,10 +73,10 @@ func (f *feed) run(ctx context.Context) {
 	}
 }
 
-func (f *feed) newReflector() *cache.Reflector {
+func (f *Feed) newReflector() *cache.Reflector {
 	reflector := cache.NewReflectorWithOptions(
 		&cache.ListWatch{ListWithContextFunc: f.list, WatchFuncWithContext: f.watch},
-		f.sink.example(), &store{feed: f},
+		f.sink.Example(), &store{feed: f},
 		cache.ReflectorOptions{
 			Name: "ekco/" + f.name,
 			// Used only for a stream that the server ends with "too many requests".
@@ -87,7 +87,7 @@ func (f *feed) newReflector() *cache.Reflector {
 }
 
 // round lists and watches until that fails or is ended by restart.
-func (f *feed) round(ctx context.Context, reflector *cache.Reflector) error {
+func (f *Feed) round(ctx context.Context, reflector *cache.Reflector) error {
 	ctx, end := context.WithCancel(ctx)
 	defer end()
 	f.mu.Lock()
@@ -111,10 +111,10 @@ func (f *feed) round(ctx context.Context, reflector *cache.Reflector) error {
 }
 
 // delay is how long to wait after a round that ended with err.
-func (f *feed) delay(err error) time.Duration {
+func (f *Feed) delay(err error) time.Duration {
 	if f.gate.mustPoll() && !f.missed() && (err == nil || refused(err)) {
 		f.backoff.reset()
-		return f.gate.poll
+		return f.gate.interval()
 	}
 	return f.backoff.next()
 }
@@ -122,15 +122,15 @@ func (f *feed) delay(err error) time.Duration {
 // missed reports whether EKCO sees nothing because it is refused what it was
 // once given. A refusal can be as transient as any failure: an API server that
 // has just started refuses what it permits a moment later.
-func (f *feed) missed() bool { return f.essential && f.hasSynced() && f.gate.blind() }
+func (f *Feed) missed() bool { return f.essential && f.hasSynced() && f.gate.blind() }
 
 // refused reports whether err says that the source is not for EKCO to read.
 func refused(err error) bool {
 	kind := kube.Sentinel(err)
-	return errors.Is(kind, kube.ErrForbidden) || errors.Is(kind, kube.ErrNotFound)
+	return errors.Is(kind, kube.ErrForbidden) || errors.Is(kind, kube.ErrNotFound) || errors.Is(err, ErrAbsent)
 }
 
-func (f *feed) pause(ctx context.Context, delay time.Duration) {
+func (f *Feed) pause(ctx context.Context, delay time.Duration) {
 	timer := time.NewTimer(delay)
 	defer timer.Stop()
 	select {
@@ -141,8 +141,18 @@ func (f *feed) pause(ctx context.Context, delay time.Duration) {
 	}
 }
 
+// Look has a feed that must poll look at once. One that watches sees everything
+// anyway.
+func (f *Feed) Look() {
+	if f.gate.mustPoll() {
+		f.hurry()
+	}
+}
+
+func (f *Feed) isEssential() bool { return f.essential }
+
 // hurry ends the pause before the next round.
-func (f *feed) hurry() {
+func (f *Feed) hurry() {
 	select {
 	case f.retryNow <- struct{}{}:
 	default:
@@ -150,7 +160,7 @@ func (f *feed) hurry() {
 }
 
 // restart ends the present round, if any, and begins a new one at once.
-func (f *feed) restart() {
+func (f *Feed) restart() {
 	f.mu.Lock()
 	end := f.endRound
 	f.mu.Unlock()
@@ -164,7 +174,7 @@ func (f *feed) restart() {
 // (version ""). What EKCO concludes from it must not be older than the journal,
 // and a page of the version that the Reflector saw last, which it would ask for,
 // is exactly that old version: polling would never see a change.
-func (f *feed) list(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+func (f *Feed) list(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 	if options.Continue == "" {
 		options.ResourceVersion, options.ResourceVersionMatch = "", ""
 	}
@@ -177,16 +187,16 @@ func (f *feed) list(ctx context.Context, options metav1.ListOptions) (runtime.Ob
 	return list, nil
 }
 
-func (f *feed) listFailed(ctx context.Context, err error) {
+func (f *Feed) listFailed(ctx context.Context, err error) {
 	if ctx.Err() != nil {
 		return
 	}
 	if refused(err) {
 		f.gate.refuseList(err)
-		// Nodes that were observed and no longer can be are as good as an outage.
+		// Something essential that was observed and no longer can be is as good as an outage.
 		if !f.essential || !f.hasSynced() {
 			f.note(err)
-			f.monitor.synced(f)
+			f.monitor.synced(f, time.Now())
 			return
 		}
 	}
@@ -194,7 +204,7 @@ func (f *feed) listFailed(ctx context.Context, err error) {
 }
 
 // watch opens a watch for the Reflector, unless it is known to be forbidden.
-func (f *feed) watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+func (f *Feed) watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	if err := f.gate.watchRefused(); err != nil {
 		f.note(err)
 		return nil, err
@@ -230,28 +240,28 @@ type unresumable struct{ text string }
 
 func (e unresumable) Error() string { return e.text }
 
-func (f *feed) failed(err error) {
+func (f *Feed) failed(err error) {
 	f.note(err)
 	f.monitor.failing(f, err)
 }
 
-func (f *feed) note(err error) {
+func (f *Feed) note(err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.failure = err
 }
 
-func (f *feed) hasSynced() bool {
+func (f *Feed) hasSynced() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.synced
 }
 
 // caughtUp is called after the sink was given a whole list.
-func (f *feed) caughtUp() {
+func (f *Feed) caughtUp() {
 	f.mu.Lock()
 	f.synced, f.failure = true, nil
 	f.endPatience()
 	f.mu.Unlock()
-	f.monitor.synced(f)
+	f.monitor.synced(f, time.Now())
 }

@@ -1,6 +1,7 @@
 package observers
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -21,21 +22,42 @@ const (
 )
 
 // gate remembers what EKCO may do with a resource, and says each change once.
-// All watches of a resource share it.
+// All feeds of a source share it.
 type gate struct {
 	resource string
-	poll     time.Duration
 	log      *slog.Logger
 
-	mu     sync.Mutex
+	mu sync.Mutex
+	// poll is how often to look where watching is not permitted, or impossible.
+	poll time.Duration
+	// verb is what is done with the resource when it is looked at.
+	verb   string
 	access access
 	why    error
+	// failure is why the last look said nothing, nil after one that did; said is how
+	// loud that was said.
+	failure error
+	said    slog.Level
 	// noWatchUntil is when to ask for a watch again.
 	noWatchUntil time.Time
 }
 
 func newGate(resource string, poll time.Duration, log *slog.Logger) *gate {
-	return &gate{resource: resource, poll: poll, log: log}
+	return &gate{resource: resource, poll: poll, verb: "listed", log: log}
+}
+
+// polls says that the resource has no watch, and how often it is read.
+func (g *gate) polls(interval time.Duration) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.poll, g.verb = interval, "read"
+}
+
+// interval is how often to look where that is not watching.
+func (g *gate) interval() time.Duration {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.poll
 }
 
 // watchRefused returns the last refusal while it is too early to ask again.
@@ -66,19 +88,36 @@ func (g *gate) refuseList(err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.access != canNothing {
-		g.log.Info("cannot be listed: not observed until that changes", "resource", g.resource, "interval", g.poll, "error", err)
+		g.log.Info("cannot be "+g.verb+": not observed until that changes", "resource", g.resource, "interval", g.poll, "error", err)
 	}
-	g.access, g.why = canNothing, err
+	g.access, g.why, g.failure = canNothing, err, nil
+}
+
+// failList notes that a look failed in a way that says nothing of permissions. It
+// says so once, until a look says something.
+func (g *gate) failList(err error, level slog.Level) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.failure == nil {
+		g.said = level
+		g.log.Log(context.Background(), level, "cannot be "+g.verb+": tried again with growing pauses",
+			"resource", g.resource, "at_least_every", g.poll, "error", err)
+	}
+	g.failure = err
 }
 
 // permitList notes that a list succeeded.
 func (g *gate) permitList() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if g.failure != nil {
+		g.failure = nil
+		g.log.Log(context.Background(), min(g.said, slog.LevelInfo), "can be "+g.verb+" again", "resource", g.resource)
+	}
 	if g.access != canNothing {
 		return
 	}
-	g.log.Info("can be listed now: observed from now on", "resource", g.resource)
+	g.log.Info("can be "+g.verb+" now: observed from now on", "resource", g.resource)
 	g.access = canList
 	if g.noWatchUntil.IsZero() {
 		g.access, g.why = canWatch, nil
@@ -114,6 +153,9 @@ func (g *gate) blind() bool {
 func (g *gate) absence() string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if g.failure != nil {
+		return fmt.Sprintf("%s: cannot be %s; tried again at least every %s (%v)", g.resource, g.verb, g.poll, g.failure)
+	}
 	switch g.access {
 	case canList:
 		return fmt.Sprintf("%s: watch is forbidden; polled every %s instead (%v)", g.resource, g.poll, g.why)

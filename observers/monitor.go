@@ -21,67 +21,78 @@ const (
 )
 
 // monitor finds out whether the API server answers. It is told of failures by
-// the feeds and by whoever calls the API, and then asks the API server itself
+// its readers and by whoever calls the API, and then asks the API server itself
 // until it is certain: either all is well again, or there is an outage.
 //
-// An outage begins when for lostAfter the nodes could not be observed, or
-// something else failed and the API server does not answer a probe. It ends
-// when the API server answers and every feed has read a whole list anew.
+// An outage begins when for lostAfter something essential could not be observed,
+// or something else failed and the API server does not answer a probe. It ends
+// when the API server answers and every reader has taken a whole look anew.
 type monitor struct {
-	probe func(context.Context) error
-	out   *outbox
-	log   *slog.Logger
-	wake  chan struct{}
+	probe   func(context.Context) error
+	outages *outages
+	log     *slog.Logger
+	wake    chan struct{}
 	// asked is when the last probe was sent. Only run uses it.
 	asked time.Time
 
-	mu    sync.Mutex
-	feeds map[*feed]*health
-	// suspected is a failure outside of the feeds, zero when there is none.
+	mu      sync.Mutex
+	readers map[reader]*health
+	// suspected is a failure outside of the readers, zero when there is none.
 	suspected health
 	lost      bool
+	// lostAt is when the last outage was declared.
+	lostAt time.Time
 	// answered is the outcome of the last probe of this investigation, outdated
-	// is set when a feed has learned better since.
+	// is set when a reader has learned better since.
 	answered, outdated bool
 }
 
-// health of a feed. The zero value is a feed that works.
+// reader is what reads from the API server again and again.
+type reader interface {
+	// isEssential: without it EKCO sees nothing.
+	isEssential() bool
+	// hurry ends a pause, restart has it take a whole look anew.
+	hurry()
+	restart()
+}
+
+// health of a reader. The zero value is one that works.
 type health struct {
 	failingSince time.Time
 	err          error
-	// stale: it has not read a list since the outage began.
+	// stale: it has not taken a whole look since the outage began.
 	stale bool
 }
 
 func (h health) failing() bool { return !h.failingSince.IsZero() }
 
-func newMonitor(probe func(context.Context) error, out *outbox, log *slog.Logger) *monitor {
-	return &monitor{probe: probe, out: out, log: log, wake: make(chan struct{}, 1), feeds: make(map[*feed]*health)}
+func newMonitor(probe func(context.Context) error, out *outages, log *slog.Logger) *monitor {
+	return &monitor{probe: probe, outages: out, log: log, wake: make(chan struct{}, 1), readers: make(map[reader]*health)}
 }
 
-func (m *monitor) join(f *feed) {
+func (m *monitor) join(r reader) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.feeds[f] = &health{}
+	m.readers[r] = &health{}
 }
 
-func (m *monitor) leave(f *feed) {
+func (m *monitor) leave(r reader) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	delete(m.feeds, f)
+	delete(m.readers, r)
 	m.signal()
 }
 
-// failing notes that a feed got no answer.
-func (m *monitor) failing(f *feed, err error) {
+// failing notes that a reader got no answer.
+func (m *monitor) failing(r reader, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	h := m.feeds[f]
+	h := m.readers[r]
 	if h == nil {
 		return
 	}
 	h.err = err
-	if m.lost && m.answered && !f.essential {
+	if m.lost && m.answered && !r.isEssential() {
 		h.stale = false // it had its try; it must not hold up the others
 	}
 	if !h.failing() {
@@ -91,13 +102,14 @@ func (m *monitor) failing(f *feed, err error) {
 	m.signal()
 }
 
-// synced notes that a feed has read a whole list, or that it cannot for lack of
-// permission, which is an answer too.
-func (m *monitor) synced(f *feed) {
+// synced notes that a reader has taken a whole look, or that it cannot for lack
+// of permission, which is an answer too. A look that began before the outage says
+// nothing of its end.
+func (m *monitor) synced(r reader, began time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if h := m.feeds[f]; h != nil && (h.failing() || h.stale) {
-		*h = health{}
+	if h := m.readers[r]; h != nil && (h.failing() || h.stale) {
+		*h = health{stale: h.stale && began.Before(m.lostAt)}
 		m.outdated = m.outdated || !m.answered
 		m.signal()
 	}
@@ -146,7 +158,7 @@ func (m *monitor) troubled() bool {
 	if m.lost || m.suspected.failing() {
 		return true
 	}
-	for _, h := range m.feeds {
+	for _, h := range m.readers {
 		if h.failing() {
 			return true
 		}
@@ -211,7 +223,7 @@ func (m *monitor) slower(pace time.Duration) time.Duration {
 	return min(2*pace, probeLost)
 }
 
-// ask probes once. When the API server answers after it did not, every feed
+// ask probes once. When the API server answers after it did not, every reader
 // that waits tries again at once.
 func (m *monitor) ask(ctx context.Context) {
 	m.asked = time.Now()
@@ -236,12 +248,12 @@ func (m *monitor) ask(ctx context.Context) {
 	if !back {
 		return
 	}
-	for f, h := range m.feeds {
+	for r, h := range m.readers {
 		switch {
 		case h.failing():
-			f.hurry()
+			r.hurry()
 		case h.stale:
-			f.restart()
+			r.restart()
 		}
 	}
 }
@@ -258,24 +270,24 @@ func (m *monitor) judge() {
 	if err == nil || time.Since(since) < lostAfter {
 		return
 	}
-	m.lost = true
+	m.lost, m.lostAt = true, time.Now()
 	m.log.Error("the Kubernetes API does not answer; nothing is begun until it does", "since", since, "error", err)
-	m.out.apiLost(since, err)
-	for _, h := range m.feeds {
+	m.outages.begin(since, err.Error())
+	for _, h := range m.readers {
 		h.stale = true
 	}
 	m.answered = false // the next answer begins the recovery
 }
 
 // worst returns the oldest failure that can make an outage. That of an
-// inessential feed makes one only through the probe it leads to.
+// inessential reader makes one only through the probe it leads to.
 func (m *monitor) worst() (time.Time, error) {
 	var worst health
 	if !m.answered {
 		worst = m.suspected
 	}
-	for f, h := range m.feeds {
-		if f.essential && h.failing() && (!worst.failing() || h.failingSince.Before(worst.failingSince)) {
+	for r, h := range m.readers {
+		if r.isEssential() && h.failing() && (!worst.failing() || h.failingSince.Before(worst.failingSince)) {
 			worst = *h
 		}
 	}
@@ -286,12 +298,12 @@ func (m *monitor) judgeRecovery() {
 	if !m.answered {
 		return
 	}
-	for _, h := range m.feeds {
+	for _, h := range m.readers {
 		if h.stale {
 			return
 		}
 	}
 	m.lost = false
 	m.log.Info("the Kubernetes API answers again and everything has been read anew")
-	m.out.apiRecovered()
+	m.outages.end()
 }

@@ -3,7 +3,6 @@ package observers
 import (
 	"context"
 	"log/slog"
-	"sync"
 	"time"
 
 	"github.com/replicatedhq/ekco/journal"
@@ -18,25 +17,24 @@ const (
 	recordAgain = time.Second
 )
 
-// outbox holds the facts and writes what the journal does not have yet. Its
-// mutex is held for memory operations only, never while the journal is written,
-// so a slow disk holds up no watch.
+// outbox writes what the journal does not have yet of what the sources see.
+// Nothing is locked while the journal is written, so a slow disk holds up no
+// source.
 type outbox struct {
 	recorder Recorder
 	log      *slog.Logger
 	lag      func(resource string, lag time.Duration)
-	now      func() time.Time
+	outages  *outages
+	sources  []Source
 	wake     chan struct{}
-	// listed is closed once the first list of nodes is in the journal.
-	listed chan struct{}
+	// looked is closed once the first look of each essential source is in the
+	// journal.
+	looked chan struct{}
 
-	mu    sync.Mutex
-	nodes nodeFacts
-	pods  podFacts
-	api   apiFacts
-
-	// failing is set while the journal cannot be written. Only run uses it.
+	// Only run uses what follows. failing is set while the journal cannot be
+	// written, again is when something becomes due although nothing changes.
 	failing bool
+	again   time.Time
 }
 
 func newOutbox(options Options) *outbox {
@@ -48,46 +46,20 @@ func newOutbox(options Options) *outbox {
 	if now == nil {
 		now = time.Now
 	}
-	return &outbox{
-		recorder: options.Recorder, log: options.Log, lag: lag, now: now,
-		wake: make(chan struct{}, 1), listed: make(chan struct{}),
-		nodes: newNodeFacts(options.Known.Nodes, options.Settles), pods: newPodFacts(options.Known),
+	o := &outbox{
+		recorder: options.Recorder, log: options.Log, lag: lag, sources: options.Sources,
+		outages: newOutages(now), wake: make(chan struct{}, 1), looked: make(chan struct{}),
 	}
+	o.outages.differ.Report(o.changed)
+	return o
 }
 
-// change applies a change of the facts and has the difference written, if there
-// may be one.
-func (o *outbox) change(f func()) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	f()
-	if !o.mayBeDue() {
-		return
-	}
+// changed has the difference written, if there is one.
+func (o *outbox) changed() {
 	select {
 	case o.wake <- struct{}{}:
 	default:
 	}
-}
-
-func (o *outbox) mayBeDue() bool {
-	if o.nodes.pending.any() || o.pods.pending.any() || o.api.waiting() {
-		return true
-	}
-	select {
-	case <-o.listed:
-		return false
-	default:
-		return o.nodes.listed
-	}
-}
-
-func (o *outbox) apiLost(since time.Time, err error) {
-	o.change(func() { o.api.lose(since, err.Error()) })
-}
-
-func (o *outbox) apiRecovered() {
-	o.change(func() { o.api.recover() })
 }
 
 // run writes until ctx ends.
@@ -120,13 +92,10 @@ const idle = time.Hour
 
 // untilRipe returns how long it takes until facts are due that nobody changes.
 func (o *outbox) untilRipe() time.Duration {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	next := o.nodes.next()
-	if next.IsZero() {
+	if o.again.IsZero() {
 		return idle
 	}
-	return max(0, time.Until(next))
+	return max(0, time.Until(o.again))
 }
 
 func sleep(ctx context.Context, d time.Duration) bool {
@@ -140,46 +109,17 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// batch is a set of differences taken together.
-type batch struct {
-	nodes nodeChanges
-	pods  podChanges
-	api   apiChanges
-	// complete: the nodes' list is part of this batch or an earlier one.
-	complete bool
-}
-
-// drafts in an order that tells the story: an outage begins, what was seen, an
-// outage ends.
-func (b batch) drafts() []journal.Draft {
-	var drafts []journal.Draft
-	drafts = append(drafts, b.api.before...)
-	drafts = append(drafts, b.nodes.drafts...)
-	drafts = append(drafts, b.pods.drafts...)
-	return append(drafts, b.api.after...)
-}
-
 // flush writes what is due in one batch, and reports whether that worked.
 func (o *outbox) flush(ctx context.Context) bool {
-	o.mu.Lock()
-	due := batch{nodes: o.nodes.due(), pods: o.pods.due(), api: o.api.due(o.now), complete: o.nodes.listed}
-	o.mu.Unlock()
-	drafts := due.drafts()
-	if len(drafts) > 0 {
+	due := o.collect(time.Now())
+	if drafts := due.drafts(); len(drafts) > 0 {
 		if err := o.recorder.Record(ctx, drafts...); err != nil {
-			o.mu.Lock()
-			o.nodes.pending.restore(due.nodes.taken)
-			o.pods.pending.restore(due.pods.taken)
-			o.mu.Unlock()
+			due.refused()
 			o.refused(ctx, len(drafts), err)
 			return false
 		}
 	}
-	o.mu.Lock()
-	o.nodes.written(due.nodes)
-	o.pods.written(due.pods)
-	o.api.written(due.api)
-	o.mu.Unlock()
+	due.written()
 	o.recorded(due)
 	return true
 }
@@ -193,23 +133,68 @@ func (o *outbox) refused(ctx context.Context, events int, err error) {
 		"events", events, "every", recordAgain, "error", err)
 }
 
-func (o *outbox) recorded(due batch) {
+func (o *outbox) recorded(due collected) {
 	if o.failing {
 		o.failing = false
 		o.log.Info("facts are written to the journal again")
 	}
-	if since := due.nodes.since; !since.IsZero() {
-		o.lag("nodes", max(0, time.Since(since)))
+	o.again = time.Time{}
+	complete := true
+	for i, batch := range due.batches {
+		if !batch.Since.IsZero() {
+			o.lag(o.sources[i].Name(), max(0, time.Since(batch.Since)))
+		}
+		o.again = oldest(o.again, batch.Again)
+		complete = complete && (batch.Looked || !essential(o.sources[i]))
 	}
-	if since := due.pods.since; !since.IsZero() {
-		o.lag("pods", max(0, time.Since(since)))
-	}
-	if !due.complete {
+	if !complete {
 		return
 	}
 	select {
-	case <-o.listed:
+	case <-o.looked:
 	default:
-		close(o.listed)
+		close(o.looked)
+	}
+}
+
+// collected are differences that are written together.
+type collected struct {
+	outages       Batch
+	before, after []journal.Draft
+	batches       []Batch
+}
+
+// collect asks for outages first: when one has ended, all that was read anew until
+// then is in the sources' batches.
+func (o *outbox) collect(at time.Time) collected {
+	var all collected
+	all.outages, all.before, all.after = o.outages.due(at)
+	for _, source := range o.sources {
+		all.batches = append(all.batches, source.Due(at))
+	}
+	return all
+}
+
+// drafts in an order that tells the story: an outage begins, what was seen, source
+// by source, an outage ends.
+func (c collected) drafts() []journal.Draft {
+	drafts := c.before[:len(c.before):len(c.before)]
+	for _, batch := range c.batches {
+		drafts = append(drafts, batch.Drafts...)
+	}
+	return append(drafts, c.after...)
+}
+
+func (c collected) written() {
+	c.outages.Written()
+	for _, batch := range c.batches {
+		batch.Written()
+	}
+}
+
+func (c collected) refused() {
+	c.outages.Refused()
+	for _, batch := range c.batches {
+		batch.Refused()
 	}
 }

@@ -12,10 +12,10 @@ type pending struct {
 // change says when and how a difference came about. Of several changes of a key
 // the first time counts, and the last way.
 type change struct {
-	// at is zero for a difference found by a list.
+	// at is zero for a difference found by a whole look.
 	at time.Time
-	// firstList: it was found by the first list after a start.
-	firstList bool
+	// firstLook: it was found by the first whole look after a start.
+	firstLook bool
 }
 
 func (p *pending) any() bool { return len(p.order) > 0 }

@@ -7,32 +7,45 @@ import (
 	"github.com/replicatedhq/ekco/internal/kube"
 )
 
-// sink takes what a feed sees.
-type sink interface {
-	// example is an object of the type the sink takes.
-	example() runtime.Object
-	// seen: the object exists and is as given.
-	seen(obj any)
-	// gone: the object no longer exists.
-	gone(obj any)
-	// all: exactly these objects exist.
-	all(objs []any)
+// Sink takes what a [Feed] sees. The feed calls it from one goroutine at a time.
+type Sink interface {
+	// Example is an object of the type the sink takes.
+	Example() runtime.Object
+	// Seen: the object exists and is as given.
+	Seen(obj runtime.Object)
+	// Gone: the object no longer exists.
+	Gone(obj runtime.Object)
+	// All: exactly these objects exist.
+	All(objs []runtime.Object)
 }
 
 // store makes a sink what a Reflector writes to. It keeps no objects, only the
 // facts the sink draws from them. A delete that was missed shows in the next
 // list, so there are no tombstones (cache.DeletedFinalStateUnknown).
-type store struct{ feed *feed }
+type store struct{ feed *Feed }
 
 var _ cache.TransformingStore = (*store)(nil)
 
-func (s *store) Add(obj any) error    { s.feed.sink.seen(obj); return nil }
-func (s *store) Update(obj any) error { s.feed.sink.seen(obj); return nil }
-func (s *store) Delete(obj any) error { s.feed.sink.gone(obj); return nil }
+func (s *store) Add(obj any) error    { return s.pass(obj, s.feed.sink.Seen) }
+func (s *store) Update(obj any) error { return s.pass(obj, s.feed.sink.Seen) }
+func (s *store) Delete(obj any) error { return s.pass(obj, s.feed.sink.Gone) }
 func (s *store) Resync() error        { return nil }
 
+func (s *store) pass(obj any, to func(runtime.Object)) error {
+	if o, ok := obj.(runtime.Object); ok {
+		to(o)
+	}
+	return nil
+}
+
 func (s *store) Replace(objs []any, _ string) error {
-	s.feed.sink.all(objs)
+	all := make([]runtime.Object, 0, len(objs))
+	for _, obj := range objs {
+		if o, ok := obj.(runtime.Object); ok {
+			all = append(all, o)
+		}
+	}
+	s.feed.sink.All(all)
 	s.feed.caughtUp()
 	return nil
 }

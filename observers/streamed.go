@@ -19,14 +19,14 @@ const (
 var errPages = errors.New("lists are read in pages for now")
 
 // mayStream reports whether a list may be streamed now.
-func (f *feed) mayStream() bool {
+func (f *Feed) mayStream() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return time.Now().After(f.pagesUntil)
 }
 
 // bePatient gives a streamed list the time it may take.
-func (f *feed) bePatient() {
+func (f *Feed) bePatient() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.endPatience()
@@ -34,7 +34,7 @@ func (f *feed) bePatient() {
 }
 
 // endPatience expects mu to be held.
-func (f *feed) endPatience() {
+func (f *Feed) endPatience() {
 	if f.late != nil {
 		f.late.Stop()
 		f.late = nil
@@ -43,7 +43,7 @@ func (f *feed) endPatience() {
 
 // streamedTooLong begins a new round, which reads pages. It may come a moment
 // after the list was complete; then the list is read once more.
-func (f *feed) streamedTooLong() {
+func (f *Feed) streamedTooLong() {
 	f.mu.Lock()
 	f.pagesUntil = time.Now().Add(streamAgain)
 	f.mu.Unlock()

@@ -8,21 +8,18 @@ import (
 	"net"
 	"os"
 	"sync"
-	"time"
 
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
 	"github.com/replicatedhq/ekco/cmd/internal/api"
 	"github.com/replicatedhq/ekco/cmd/internal/ring"
-	"github.com/replicatedhq/ekco/fsm"
 	"github.com/replicatedhq/ekco/internal/clock"
 	"github.com/replicatedhq/ekco/internal/config"
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/internal/version"
 	"github.com/replicatedhq/ekco/journal"
 	"github.com/replicatedhq/ekco/journal/bolt"
-	"github.com/replicatedhq/ekco/observers"
 )
 
 // ringOptions say what a ring is for.
@@ -148,32 +145,6 @@ func identity(cfg config.Config) journal.OperatorStarted {
 	return journal.OperatorStarted{
 		Version: version.Get().Version, Host: host, PID: os.Getpid(), Settings: cfg.Redacted(),
 	}
-}
-
-// observe starts the observers on what the machines know.
-func observe(client *kube.Client, now func() time.Time, cfg config.Config, lag func(resource string, lag time.Duration), log *slog.Logger) ring.StartObservers {
-	return func(ctx context.Context, known []fsm.Node, recorder ring.Recorder) ring.Observers {
-		return observers.Start(ctx, observers.Options{
-			Cluster: client, Recorder: recorder, Known: knownOf(known), Log: log,
-			PollInterval: cfg.ReconcileInterval, Lag: lag, Now: now,
-			Settles: min(cfg.ClearAfter, cfg.NodeUnreachableToleration) / 2,
-		})
-	}
-}
-
-func knownOf(nodes []fsm.Node) observers.Known {
-	known := observers.Known{Pods: make(map[string][]journal.PodRef)}
-	for _, node := range nodes {
-		if node.Present() {
-			known.Nodes = append(known.Nodes, kube.Node{Name: node.Name, UID: node.UID, Facts: node.Facts})
-		}
-		for _, pod := range node.Pods {
-			known.Pods[node.UID] = append(known.Pods[node.UID], journal.PodRef{
-				Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, DeletionTimestamp: pod.DeletionTimestamp,
-			})
-		}
-	}
-	return known
 }
 
 // service is something that runs until its context ends.

@@ -165,7 +165,7 @@ func (r *Ring) afterTurn(ctx context.Context) {
 		return
 	}
 	r.startWorkers()
-	r.observers.SetUnknown(unknownNodes(r.state))
+	r.observers.Follow(things(r.state))
 	if r.mirrors() {
 		r.mirror.Update(r.state.OpenActions(), r.state.Journal.ClusterUID)
 		r.refreshMirror()
@@ -200,20 +200,6 @@ func ofPeople(event journal.Type) bool {
 		return true
 	}
 	return false
-}
-
-// unknownNodes returns the nodes whose pods are worth watching, by name.
-func unknownNodes(s *fsm.State) map[string]string {
-	unknown := make(map[string]string)
-	for uid, node := range s.Nodes {
-		switch node.State {
-		case fsm.Unknown, fsm.Clearing, fsm.Cleared, fsm.Purging:
-			if _, unreachable := node.Facts.Unreachable(); unreachable && node.GoneAt.IsZero() {
-				unknown[node.Name] = uid
-			}
-		}
-	}
-	return unknown
 }
 
 // saveSnapshot keeps the folded state, so that the next start is quick. Losing

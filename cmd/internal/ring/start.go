@@ -3,6 +3,7 @@ package ring
 import (
 	"context"
 	"errors"
+	"iter"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
@@ -10,12 +11,13 @@ import (
 	"github.com/replicatedhq/ekco/fsm"
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/observers"
 )
 
 // Observers is what the ring needs of running observers.
 type Observers interface {
-	// SetUnknown says which nodes' pods to watch: UID by name.
-	SetUnknown(nodes map[string]string)
+	// Follow hands them what the machines know. It is called in the loop.
+	Follow(things iter.Seq[observers.Thing])
 	// WaitSynced returns once the first lists have been recorded.
 	WaitSynced(ctx context.Context) error
 	// Synced reports whether the journal is up to date with the cluster now.
@@ -128,13 +130,13 @@ func (r *Ring) observe(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	observers := r.cfg.Observe(r.observersCtx, known, r.store)
-	r.watching.Store(&observers)
-	err = r.do(ctx, func(*fsm.State) { r.observers = observers })
+	running := r.cfg.Observe(r.observersCtx, known, r.store)
+	r.watching.Store(&running)
+	err = r.do(ctx, func(*fsm.State) { r.observers = running })
 	if err != nil {
 		return err
 	}
-	if err := observers.WaitSynced(ctx); err != nil {
+	if err := running.WaitSynced(ctx); err != nil {
 		return err
 	}
 	return r.do(ctx, func(*fsm.State) { r.deciding = true })

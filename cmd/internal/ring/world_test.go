@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"iter"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -17,6 +18,8 @@ import (
 	"github.com/replicatedhq/ekco/internal/kube/kubesim"
 	"github.com/replicatedhq/ekco/journal"
 	"github.com/replicatedhq/ekco/journal/memory"
+	"github.com/replicatedhq/ekco/observers"
+	"github.com/replicatedhq/ekco/observers/pods"
 )
 
 // errDead is what a killed incarnation's calls return.
@@ -432,10 +435,10 @@ func podDraft(kind journal.Type, pod kube.Pod, payload journal.Payload) journal.
 	}
 }
 
-func (o *watcher) SetUnknown(nodes map[string]string) {
+func (o *watcher) Follow(things iter.Seq[observers.Thing]) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.unknown = nodes
+	o.unknown = pods.Lost(things)
 	select {
 	case o.changed <- struct{}{}:
 	default:

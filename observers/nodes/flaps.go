@@ -1,10 +1,9 @@
-package observers
+package nodes
 
 import (
 	"slices"
 	"time"
 
-	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/journal"
 )
 
@@ -21,7 +20,6 @@ const defaultSettles = time.Minute
 
 // flaps is how one node comes and goes, by what is seen of it.
 type flaps struct {
-	uid string
 	// lost is what it is since the given time.
 	lost  bool
 	since time.Time
@@ -33,6 +31,8 @@ type flaps struct {
 	// led to it.
 	on    bool
 	times int
+	// lostFor is how long a loss has lasted that ended the flapping.
+	lostFor journal.Duration
 }
 
 // again reports whether a loss is another one than the last that was seen: the
@@ -65,7 +65,7 @@ func lostAt(facts journal.NodeFacts) time.Time {
 	var first time.Time
 	for _, taint := range facts.Taints {
 		if taint.Key == journal.TaintUnreachable {
-			first = oldest(first, taint.TimeAdded)
+			first = earlier(first, taint.TimeAdded)
 		}
 	}
 	return first
@@ -79,63 +79,56 @@ func (f *flaps) ends(settles time.Duration) time.Time {
 	return f.since.Add(flapCalm)
 }
 
-// follow takes note of whether the node is reachable.
-func (n *nodeFacts) follow(node kube.Node) {
-	_, lost := node.Facts.Unreachable()
-	f := n.flaps[node.Name]
-	if f == nil || f.uid != node.UID {
-		delete(n.flaps, node.Name)
+// earlier returns the earlier of two times, not counting zero.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || (!b.IsZero() && b.Before(a)) {
+		return b
+	}
+	return a
+}
+
+// carry takes note of whether the node is reachable, beside what was seen of it
+// before.
+func carry(before, now node) node {
+	_, lost := now.facts.Unreachable()
+	if before.uid == now.uid {
+		now.flaps = before.flaps
+	}
+	if now.flaps == nil {
 		if !lost {
-			return
+			return now
 		}
-		f = &flaps{uid: node.UID}
-		n.flaps[node.Name] = f
+		now.flaps = &flaps{}
 	}
-	f.turn(lost, lostAt(node.Facts), time.Now())
+	now.flaps.turn(lost, lostAt(now.facts), time.Now())
+	return now
 }
 
-// ripen makes due what is so for long enough.
-func (n *nodeFacts) ripen(now time.Time) {
-	for name, f := range n.flaps {
-		if f.on && !now.Before(f.ends(n.settles)) {
-			f.on = false
-			n.pending.add(name, change{})
-		}
+// judge returns what the journal is to be told of a node, and when flapping ends
+// if nothing changes. While it flaps, that is its loss, at once, and no return and
+// no further loss: neither lasts.
+func judge(was *node, now node, at time.Time, settles time.Duration) (told node, again time.Time) {
+	told = node{uid: now.uid, facts: now.facts}
+	f := now.flaps
+	if f == nil {
+		return told, time.Time{}
 	}
-}
-
-// next returns when something becomes due by itself, zero for never.
-func (n *nodeFacts) next() time.Time {
-	var next time.Time
-	for _, f := range n.flaps {
-		if f.on {
-			next = oldest(next, f.ends(n.settles))
-		}
+	if f.on && !at.Before(f.ends(settles)) {
+		f.on = false
 	}
-	return next
-}
-
-// told returns what the journal is to be told of a node. While it flaps, that is
-// its loss, at once, and no return and no further loss: neither lasts.
-func (n *nodeFacts) told(node kube.Node, now time.Time) journal.NodeObserved {
-	was, recorded := n.recordedAs(node)
-	f := n.flaps[node.Name]
-	if f == nil || f.uid != node.UID {
-		return journal.NodeObserved{NodeFacts: node.Facts}
-	}
-	observed := journal.NodeObserved{NodeFacts: node.Facts}
 	if !f.on {
-		if recorded && was.Flapping && f.times > 0 { // zero is one of an EKCO before this one
-			observed.Flaps = f.times
-			observed.UnreachableFor = unreachableFor(f, now)
+		if was != nil && was.facts.Flapping && f.times > 0 { // zero is one of an EKCO before this one
+			told.flaps = &flaps{times: f.times, lostFor: f.presentLoss(at)}
 		}
-		return observed
+		return told, time.Time{}
 	}
-	if _, lost := was.Unreachable(); recorded && lost {
-		observed.Taints = lostLike(was, node.Facts)
+	if was != nil {
+		if _, lost := was.facts.Unreachable(); lost {
+			told.facts.Taints = lostLike(was.facts, now.facts)
+		}
 	}
-	_, observed.Flapping = observed.Unreachable()
-	return observed
+	_, told.facts.Flapping = told.facts.Unreachable()
+	return told, f.ends(settles)
 }
 
 // lostLike returns the taints of a loss that is on record, with those that a person
@@ -151,19 +144,10 @@ func lostLike(was, now journal.NodeFacts) []journal.Taint {
 	return taints
 }
 
-func unreachableFor(f *flaps, now time.Time) journal.Duration {
+// presentLoss returns how long the node has been lost, zero if it is not.
+func (f *flaps) presentLoss(at time.Time) journal.Duration {
 	if !f.lost {
 		return 0
 	}
-	return journal.Duration(now.Sub(f.since))
-}
-
-// recordedAs returns the facts that the journal has of the node.
-func (n *nodeFacts) recordedAs(node kube.Node) (journal.NodeFacts, bool) {
-	for _, was := range n.recorded[node.Name] {
-		if was.UID == node.UID {
-			return was.Facts, true
-		}
-	}
-	return journal.NodeFacts{}, false
+	return journal.Duration(at.Sub(f.since))
 }

@@ -1,4 +1,4 @@
-package observers
+package observerstest
 
 import (
 	"cmp"
@@ -8,7 +8,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -17,62 +16,64 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/replicatedhq/ekco/internal/kube"
 )
 
-var errRefused = fmt.Errorf("%w: connection refused", kube.ErrUnavailable)
+// ErrRefused is what a call gets while the server is away.
+var ErrRefused = fmt.Errorf("%w: connection refused", kube.ErrUnavailable)
 
-// world is an API server with nodes and pods, which answers as a real one does:
-// lists have a version, and a watch begins after one and misses nothing.
-type world struct {
+// World is an API server with nodes, pods and ConfigMaps, which answers as a real
+// one does: lists have a version, and a watch begins after one and misses nothing.
+// Its fields may be changed in [World.Set].
+type World struct {
 	mu      sync.Mutex
 	version int
 	objects map[string]object
 	log     []logged
 	watches map[*worldWatch]struct{}
 	calls   []string
-	probes  int
-	// asOf holds the versions that lists of nodes were asked for.
-	asOf []string
 
-	// streams: lists can be streamed by a watch, as from Kubernetes 1.34.
-	streams bool
-	// down is what every call returns; nil while the server answers.
-	down error
-	// forbidden holds "watch nodes", "list pods" and so on.
-	forbidden map[string]bool
-	// failing holds errors of calls, in the same words.
-	failing map[string]error
-	// fault, when set, says what else is wrong with a call; "probe" is one too.
-	fault func(call string) fault
+	// Probes counts the probes.
+	Probes int
+	// AsOf holds the versions that lists of nodes were asked for.
+	AsOf []string
+	// Streams: lists can be streamed by a watch, as from Kubernetes 1.34.
+	Streams bool
+	// Down is what every call returns; nil while the server answers.
+	Down error
+	// Forbidden holds "watch nodes", "list pods" and so on.
+	Forbidden map[string]bool
+	// Failing holds errors of calls, in the same words.
+	Failing map[string]error
+	// Fault, when set, says what else is wrong with a call; "probe" is one too.
+	Fault func(call string) Fault
 }
 
-// fault is what a call meets on its way. The zero value is none.
-type fault struct {
-	// err is what the server, or the way to it, answers.
-	err error
-	// hangs: there is no answer within the time that a call has.
-	hangs bool
-	// mute: a watch is opened, and nothing comes until the server closes it.
-	mute bool
+// Fault is what a call meets on its way. The zero value is none.
+type Fault struct {
+	// Err is what the server, or the way to it, answers.
+	Err error
+	// Hangs: there is no answer within the time that a call has.
+	Hangs bool
+	// Mute: a watch is opened, and nothing comes until the server closes it.
+	Mute bool
 }
 
 // callTimeout is what a client gives a call.
 const callTimeout = 10 * time.Second
 
 // meet has a call meet its fault, before it gets to the server.
-func (w *world) meet(ctx context.Context, call string) (fault, error) {
+func (w *World) meet(ctx context.Context, call string) (Fault, error) {
 	w.mu.Lock()
-	var met fault
-	if w.fault != nil {
-		met = w.fault(call)
+	var met Fault
+	if w.Fault != nil {
+		met = w.Fault(call)
 	}
 	w.mu.Unlock()
-	if !met.hangs {
-		return met, met.err
+	if !met.Hangs {
+		return met, met.Err
 	}
 	late := time.NewTimer(callTimeout)
 	defer late.Stop()
@@ -94,42 +95,67 @@ type logged struct {
 	object  object
 }
 
-func newWorld() *world {
-	return &world{
+func newWorld() *World {
+	return &World{
 		objects: make(map[string]object), watches: make(map[*worldWatch]struct{}),
-		forbidden: make(map[string]bool), failing: make(map[string]error),
+		Forbidden: make(map[string]bool), Failing: make(map[string]error),
 	}
 }
 
-func (w *world) Nodes() kube.Source { return worldSource{w, "nodes", ""} }
+// Nodes is the source of all nodes.
+func (w *World) Nodes() kube.Source { return worldSource{w, "nodes", ""} }
 
-func (w *world) PodsOn(node string) kube.Source { return worldSource{w, "pods", node} }
+// PodsOn is the source of the pods on a node, of all pods for "".
+func (w *World) PodsOn(node string) kube.Source { return worldSource{w, "pods", node} }
 
-func (w *world) Probe(ctx context.Context) error {
+// ConfigMaps is the source of all ConfigMaps.
+func (w *World) ConfigMaps() kube.Source { return worldSource{w, "configmaps", ""} }
+
+// Get reads one object as the server has it.
+func (w *World) Get(ctx context.Context, resource, name string) (runtime.Object, error) {
+	if _, err := w.meet(ctx, "get "+resource); err != nil {
+		return nil, err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := w.admit("get", resource); err != nil {
+		return nil, err
+	}
+	for _, o := range (worldSource{w, resource, ""}).selected() {
+		if o.GetName() == name {
+			return o, nil
+		}
+	}
+	return nil, apierrors.NewNotFound(schema.GroupResource{Resource: resource}, name)
+}
+
+// Probe answers while the server does.
+func (w *World) Probe(ctx context.Context) error {
 	_, err := w.meet(ctx, "probe")
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.probes++
-	return cmp.Or(err, w.down)
+	w.Probes++
+	return cmp.Or(err, w.Down)
 }
 
-// set runs f under the world's lock.
-func (w *world) set(f func()) {
+// Set runs f under the world's lock.
+func (w *World) Set(f func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	f()
 }
 
-// fall makes the API server go away, and every watch with it.
-func (w *world) fall(err error) {
-	w.set(func() { w.down = err })
-	w.breakWatches()
+// Fall makes the API server go away, and every watch with it.
+func (w *World) Fall(err error) {
+	w.Set(func() { w.Down = err })
+	w.BreakWatches()
 }
 
-func (w *world) rise() { w.set(func() { w.down = nil }) }
+// Rise has the API server answer again.
+func (w *World) Rise() { w.Set(func() { w.Down = nil }) }
 
-// breakWatches closes every open watch.
-func (w *world) breakWatches() {
+// BreakWatches closes every open watch.
+func (w *World) BreakWatches() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for open := range w.watches {
@@ -137,8 +163,8 @@ func (w *world) breakWatches() {
 	}
 }
 
-// breakStreams ends every open watch with an error.
-func (w *world) breakStreams() {
+// BreakStreams ends every open watch with an error.
+func (w *World) BreakStreams() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	lost := apierrors.NewInternalError(errors.New("http2: client connection lost")).Status()
@@ -147,11 +173,11 @@ func (w *world) breakStreams() {
 	}
 }
 
-// forget makes old versions unavailable, as etcd's compaction does.
-func (w *world) forget() { w.set(func() { w.log = nil; w.version += 10 }) }
+// Forget makes old versions unavailable, as etcd's compaction does.
+func (w *World) Forget() { w.Set(func() { w.log = nil; w.version += 10 }) }
 
-// open counts the open watches of a resource.
-func (w *world) open(resource string) int {
+// Open counts the open watches of a resource.
+func (w *World) Open(resource string) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	count := 0
@@ -163,8 +189,8 @@ func (w *world) open(resource string) int {
 	return count
 }
 
-// takeCalls returns the calls since the last time.
-func (w *world) takeCalls() []string {
+// TakeCalls returns the calls since the last time.
+func (w *World) TakeCalls() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	calls := w.calls
@@ -172,10 +198,21 @@ func (w *world) takeCalls() []string {
 	return calls
 }
 
+// Count says how often a call is among those made.
+func Count(calls []string, call string) int {
+	count := 0
+	for _, made := range calls {
+		if made == call {
+			count++
+		}
+	}
+	return count
+}
+
 func keyOf(o object) string { return fmt.Sprintf("%T/%s/%s", o, o.GetNamespace(), o.GetName()) }
 
-// put creates or changes objects.
-func (w *world) put(objects ...object) {
+// Put creates or changes objects.
+func (w *World) Put(objects ...object) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, o := range objects {
@@ -188,8 +225,8 @@ func (w *world) put(objects ...object) {
 	}
 }
 
-// remove deletes objects.
-func (w *world) remove(objects ...object) {
+// Remove deletes objects.
+func (w *World) Remove(objects ...object) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, o := range objects {
@@ -198,7 +235,7 @@ func (w *world) remove(objects ...object) {
 	}
 }
 
-func (w *world) tell(kind watch.EventType, o object) {
+func (w *World) tell(kind watch.EventType, o object) {
 	w.version++
 	o = o.DeepCopyObject().(object)
 	o.SetResourceVersion(strconv.Itoa(w.version))
@@ -213,22 +250,22 @@ func (w *world) tell(kind watch.EventType, o object) {
 }
 
 // admit counts a call and returns its error.
-func (w *world) admit(verb, resource string) error {
+func (w *World) admit(verb, resource string) error {
 	call := verb + " " + resource
 	w.calls = append(w.calls, call)
 	switch {
-	case w.down != nil:
-		return w.down
-	case w.failing[call] != nil:
-		return w.failing[call]
-	case w.forbidden[call]:
+	case w.Down != nil:
+		return w.Down
+	case w.Failing[call] != nil:
+		return w.Failing[call]
+	case w.Forbidden[call]:
 		return apierrors.NewForbidden(schema.GroupResource{Resource: resource}, "", errors.New("RBAC says no"))
 	}
 	return nil
 }
 
 type worldSource struct {
-	world    *world
+	world    *World
 	resource string
 	node     string
 }
@@ -239,6 +276,8 @@ func (s worldSource) selects(o object) bool {
 		return s.resource == "nodes"
 	case *corev1.Pod:
 		return s.resource == "pods" && (s.node == "" || o.Spec.NodeName == s.node)
+	case *corev1.ConfigMap:
+		return s.resource == "configmaps"
 	}
 	return false
 }
@@ -261,24 +300,25 @@ func (s worldSource) ListWithContext(ctx context.Context, options metav1.ListOpt
 	s.world.mu.Lock()
 	defer s.world.mu.Unlock()
 	if s.resource == "nodes" {
-		s.world.asOf = append(s.world.asOf, options.ResourceVersion)
+		s.world.AsOf = append(s.world.AsOf, options.ResourceVersion)
 	}
 	if err := s.world.admit("list", s.resource); err != nil {
 		return nil, err
 	}
 	meta := metav1.ListMeta{ResourceVersion: strconv.Itoa(s.world.version)}
-	if s.resource == "pods" {
-		list := &corev1.PodList{ListMeta: meta}
-		for _, o := range s.selected() {
-			list.Items = append(list.Items, *o.(*corev1.Pod))
-		}
-		return list, nil
-	}
-	list := &corev1.NodeList{ListMeta: meta}
+	pods, configs := &corev1.PodList{ListMeta: meta}, &corev1.ConfigMapList{ListMeta: meta}
+	nodes := &corev1.NodeList{ListMeta: meta}
 	for _, o := range s.selected() {
-		list.Items = append(list.Items, *o.(*corev1.Node))
+		switch o := o.(type) {
+		case *corev1.Node:
+			nodes.Items = append(nodes.Items, *o)
+		case *corev1.Pod:
+			pods.Items = append(pods.Items, *o)
+		case *corev1.ConfigMap:
+			configs.Items = append(configs.Items, *o)
+		}
 	}
-	return list, nil
+	return map[string]runtime.Object{"nodes": nodes, "pods": pods, "configmaps": configs}[s.resource], nil
 }
 
 // WatchWithContext opens a watch after options.ResourceVersion.
@@ -290,14 +330,14 @@ func (s worldSource) WatchWithContext(ctx context.Context, options metav1.ListOp
 	s.world.mu.Lock()
 	defer s.world.mu.Unlock()
 	streaming := options.SendInitialEvents != nil
-	if streaming && !s.world.streams {
+	if streaming && !s.world.Streams {
 		return nil, apierrors.NewBadRequest("sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled")
 	}
 	if err := s.world.admit("watch", s.resource); err != nil {
 		return nil, err
 	}
 	opened := &worldWatch{source: s, events: make(chan watch.Event, 1<<14)}
-	if met.mute {
+	if met.Mute {
 		time.AfterFunc(time.Duration(*options.TimeoutSeconds)*time.Second, opened.Stop)
 		return opened, nil
 	}
@@ -329,11 +369,7 @@ func (w *worldWatch) stream() {
 	for _, o := range w.source.selected() {
 		w.events <- watch.Event{Type: watch.Added, Object: o}
 	}
-	mark := &corev1.Node{}
-	var bookmark object = mark
-	if w.source.resource == "pods" {
-		bookmark = &corev1.Pod{}
-	}
+	bookmark := map[string]object{"nodes": &corev1.Node{}, "pods": &corev1.Pod{}, "configmaps": &corev1.ConfigMap{}}[w.source.resource]
 	bookmark.SetResourceVersion(strconv.Itoa(w.source.world.version))
 	bookmark.SetAnnotations(map[string]string{metav1.InitialEventsAnnotationKey: "true"})
 	w.events <- watch.Event{Type: watch.Bookmark, Object: bookmark}
@@ -358,59 +394,5 @@ func (w *worldWatch) close() {
 		w.ended = true
 		close(w.events)
 		delete(w.source.world.watches, w)
-	}
-}
-
-// node returns a ready worker.
-func node(name, uid string, changes ...func(*corev1.Node)) *corev1.Node {
-	n := &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{
-			Name: name, UID: types.UID(uid),
-			CreationTimestamp: metav1.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
-		},
-		Status: corev1.NodeStatus{Addresses: []corev1.NodeAddress{
-			{Type: corev1.NodeInternalIP, Address: "10.0.0.1"}, {Type: corev1.NodeHostName, Address: name},
-		}},
-	}
-	for _, change := range changes {
-		change(n)
-	}
-	return n
-}
-
-// unreachable adds the taint of a lost node.
-func unreachable(since time.Time) func(*corev1.Node) {
-	return func(n *corev1.Node) {
-		added := metav1.NewTime(since)
-		n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{
-			Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoExecute, TimeAdded: &added,
-		})
-	}
-}
-
-// heartbeat changes what EKCO does not judge by.
-func heartbeat(n *corev1.Node) {
-	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, LastHeartbeatTime: metav1.Now()}}
-}
-
-// pod returns a running pod; name is "namespace/name".
-func pod(name, uid, node string, changes ...func(*corev1.Pod)) *corev1.Pod {
-	namespace, name, _ := strings.Cut(name, "/")
-	p := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID(uid)},
-		Spec:       corev1.PodSpec{NodeName: node},
-	}
-	for _, change := range changes {
-		change(p)
-	}
-	return p
-}
-
-// terminating asks the pod to end at that time, with a grace of 30 s.
-func terminating(asked time.Time) func(*corev1.Pod) {
-	return func(p *corev1.Pod) {
-		grace := int64(30)
-		at := metav1.NewTime(asked.Add(30 * time.Second))
-		p.DeletionTimestamp, p.DeletionGracePeriodSeconds = &at, &grace
 	}
 }

@@ -1,0 +1,105 @@
+package nodes
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/observers"
+)
+
+// Actor is under whom facts of nodes are recorded.
+const Actor = "observer/node"
+
+// Options of [New].
+type Options struct {
+	// Nodes is the source of all Nodes.
+	Nodes kube.Source
+	// Known are the nodes that the journal says exist, without those recorded as
+	// gone. More than one of a name can only come from an old journal.
+	Known []kube.Node
+	// Settles is how long a node that flaps must be lost for that loss to be told;
+	// default 1m. It must be less than the time after which anything is done about
+	// a lost node.
+	Settles time.Duration
+}
+
+// New returns the source of facts of nodes, without which EKCO sees nothing.
+func New(options Options) observers.Source {
+	settles := cmp.Or(options.Settles, defaultSettles)
+	return observers.Watch(observers.Watched[node]{
+		Name: "nodes", From: options.Nodes, Object: &corev1.Node{}, Read: read, Essential: true,
+		Noun: observers.Noun[node]{
+			Observed: observed, Gone: gone, Equal: equal, UID: uid, HappenedAt: happenedAt, Carry: carry,
+			Judge: func(was *node, now node, at time.Time) (node, time.Time) { return judge(was, now, at, settles) },
+			Known: func(yield func(string, node) bool) {
+				for _, known := range options.Known {
+					if !yield(known.Name, node{uid: known.UID, facts: known.Facts}) {
+						return
+					}
+				}
+			},
+		},
+	})
+}
+
+// node is what is known of a node; its name is the key. There are thousands, each
+// of them here twice, so that it is kept small.
+type node struct {
+	uid   string
+	facts journal.NodeFacts
+	// flaps is how it came and went lately, nil when it did not. In what the journal
+	// is told, it is set only when flapping has ended.
+	flaps *flaps
+}
+
+func read(obj runtime.Object) (name string, n node, ok bool) {
+	o, ok := obj.(*corev1.Node)
+	if !ok {
+		return "", node{}, false
+	}
+	now := kube.NodeOf(o)
+	return now.Name, node{uid: now.UID, facts: now.Facts}, true
+}
+
+func uid(n node) string { return n.uid }
+
+func equal(a, b node) bool { return a.facts.Equal(b.facts) }
+
+func observed(name string, n node) journal.Draft {
+	payload := journal.NodeObserved{NodeFacts: n.facts}
+	if n.flaps != nil {
+		payload.Flaps, payload.UnreachableFor = n.flaps.times, n.flaps.lostFor
+	}
+	return journal.Draft{
+		Type: journal.TypeNodeObserved, Actor: Actor, Subject: journal.NodeSubject(name, n.uid), Payload: payload,
+	}
+}
+
+func gone(name string, n node, reason string) journal.Draft {
+	return journal.Draft{
+		Type: journal.TypeNodeGone, Actor: Actor, Subject: journal.NodeSubject(name, n.uid),
+		Payload: journal.NodeGone{Reason: reason},
+	}
+}
+
+// happenedAt returns when facts changed: when a taint was added, by the API's
+// word, else now.
+func happenedAt(before, after node) time.Time {
+	newest := time.Time{}
+	for _, taint := range after.facts.Taints {
+		if taint.TimeAdded.After(newest) && !slices.Contains(before.facts.Taints, taint) {
+			newest = taint.TimeAdded
+		}
+	}
+	now := time.Now()
+	if newest.IsZero() || newest.After(now) {
+		return now
+	}
+	return newest
+}

@@ -1,0 +1,132 @@
+package observerstest
+
+import (
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/observers"
+	"github.com/replicatedhq/ekco/observers/nodes"
+	"github.com/replicatedhq/ekco/observers/pods"
+)
+
+// Bench is one run of observers in a world.
+type Bench struct {
+	*testing.T
+	*World
+	*observers.Observers
+	Paper *Paper
+	// Said is what was logged, Lags what was told of lags, by source.
+	Said *strings.Builder
+	Lags map[string]time.Duration
+	// Settles is what the source of nodes is told, and KnownNodes and KnownPods what
+	// the sources of [Everything] are.
+	Settles    time.Duration
+	KnownNodes []kube.Node
+	KnownPods  []pods.Known
+	// Sources returns what is observed; default is [Bench.Everything].
+	Sources func() []observers.Source
+}
+
+// Everything returns the sources of nodes and pods.
+func (b *Bench) Everything() []observers.Source {
+	return []observers.Source{
+		nodes.New(nodes.Options{Nodes: b.Nodes(), Known: b.KnownNodes, Settles: b.Settles}),
+		pods.New(pods.Options{On: b.PodsOn, Known: b.KnownPods}),
+	}
+}
+
+// Watching runs a test in which the observers have started. Its time is
+// simulated and begins at midnight, 1 January 2000.
+func Watching(t *testing.T, prepare func(*Bench, *observers.Options), test func(*Bench)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		b := &Bench{T: t, World: newWorld(), Paper: &Paper{}, Said: &strings.Builder{}, Lags: map[string]time.Duration{}}
+		b.Sources = b.Everything
+		options := observers.Options{
+			Probe: b.Probe, Recorder: b.Paper,
+			Log: slog.New(slog.NewTextHandler(b.Said, nil)),
+			Lag: func(resource string, lag time.Duration) { b.Lags[resource] = lag },
+		}
+		if prepare != nil {
+			prepare(b, &options)
+		}
+		options.Sources = b.Sources()
+		b.Observers = observers.Start(t.Context(), options)
+		defer b.Stop()
+		b.Settle()
+		test(b)
+	})
+}
+
+// SetUnknown says on which nodes pods are watched: UID by name.
+func (b *Bench) SetUnknown(nodes map[string]string) {
+	b.Follow(func(yield func(observers.Thing) bool) {
+		facts := &journal.NodeFacts{Taints: []journal.Taint{{Key: journal.TaintUnreachable}}}
+		for name, uid := range nodes {
+			if !yield(observers.Thing{Subject: journal.NodeSubject(name, uid), State: "Unknown", Facts: facts}) {
+				return
+			}
+		}
+	})
+}
+
+// Settle lets everything happen that is due within a tenth of a second.
+func (b *Bench) Settle() { b.Pass(100 * time.Millisecond) }
+
+// Pass lets simulated time pass.
+func (b *Bench) Pass(d time.Duration) {
+	<-time.After(d)
+	synctest.Wait()
+}
+
+// Wrote checks what was written since the last call.
+func (b *Bench) Wrote(want ...string) {
+	b.Helper()
+	if diff := cmp.Diff(want, b.Paper.Take()); diff != "" {
+		b.Fatalf("written facts (-want +got):\n%s", diff)
+	}
+}
+
+// Called checks how often something was asked of the API since the last call.
+func (b *Bench) Called(want map[string]int) {
+	b.Helper()
+	got := map[string]int{}
+	for _, call := range b.TakeCalls() {
+		got[call]++
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		b.Fatalf("API calls (-want +got):\n%s", diff)
+	}
+}
+
+// Logged counts how often the text was logged.
+func (b *Bench) Logged(text string) int { return strings.Count(b.Said.String(), text) }
+
+// ReadyAfter waits until the observers are in sync with the cluster.
+func (b *Bench) ReadyAfter(limit time.Duration) {
+	b.Helper()
+	began := time.Now()
+	for !b.Synced() {
+		if time.Since(began) > limit {
+			b.Fatalf("the API answers, and EKCO is not ready after %s:\n%s", limit, b.Said)
+		}
+		b.Pass(time.Second)
+	}
+}
+
+// Named returns n distinct names.
+func Named(prefix string, n int) []string {
+	names := make([]string, n)
+	for i := range names {
+		names[i] = fmt.Sprintf("%s-%04d", prefix, i)
+	}
+	return names
+}

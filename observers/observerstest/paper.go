@@ -1,0 +1,105 @@
+package observerstest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// Paper is a Recorder that keeps what it is given.
+type Paper struct {
+	mu   sync.Mutex
+	read int
+
+	// Batches are what was written, and Tries the calls of Record.
+	Batches [][]journal.Draft
+	Tries   int
+	// Broken is what Record returns, nil while the journal can be written.
+	Broken error
+	// Slow is how long Record takes.
+	Slow time.Duration
+}
+
+// Record keeps the drafts, if they can be written.
+func (p *Paper) Record(ctx context.Context, drafts ...journal.Draft) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.Tries++
+	if p.Slow > 0 {
+		<-time.After(p.Slow)
+	}
+	if p.Broken != nil {
+		return p.Broken
+	}
+	for _, draft := range drafts {
+		if _, _, err := draft.Encode(); err != nil {
+			return err
+		}
+	}
+	p.Batches = append(p.Batches, slices.Clone(drafts))
+	return nil
+}
+
+// BreakWith has Record return an error from now on, nil for none.
+func (p *Paper) BreakWith(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.Broken = err
+}
+
+// Take returns what was written since the last time, one line a fact.
+func (p *Paper) Take() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var lines []string
+	for _, batch := range p.Batches[p.read:] {
+		for _, draft := range batch {
+			lines = append(lines, Line(draft))
+		}
+	}
+	p.read = len(p.Batches)
+	return lines
+}
+
+// Line is a draft on one line.
+func Line(d journal.Draft) string {
+	parts := []string{string(d.Type), d.Subject.Name, d.Subject.UID}
+	switch p := d.Payload.(type) {
+	case journal.NodeObserved:
+		parts = append(parts, string(p.Role))
+		if since, ok := p.Unreachable(); ok {
+			parts = append(parts, "unreachable since", since.Format(time.TimeOnly))
+		}
+		if p.Excluded {
+			parts = append(parts, "excluded")
+		}
+		if slices.ContainsFunc(p.Taints, func(t journal.Taint) bool { return t.Key == journal.TaintUnschedulable }) {
+			parts = append(parts, "cordoned")
+		}
+		if p.Flapping {
+			parts = append(parts, "flapping")
+		}
+		if p.Flaps > 0 {
+			parts = append(parts, fmt.Sprintf("lost %d times", p.Flaps))
+		}
+		if p.UnreachableFor > 0 {
+			parts = append(parts, "for", time.Duration(p.UnreachableFor).Round(time.Second).String())
+		}
+	case journal.NodeGone:
+		parts = append(parts, p.Reason)
+	case journal.PodTerminating:
+		parts = append(parts, "on", d.Subject.Node, p.NodeUID, "ends", p.DeletionTimestamp.Format(time.TimeOnly))
+	case journal.PodGone:
+		parts = append(parts, "from", d.Subject.Node, p.NodeUID)
+	case journal.APILost:
+		parts = append(parts, p.Error)
+	case journal.APIRecovered:
+		parts = append(parts, "lost at", p.LostAt.Format(time.TimeOnly))
+	}
+	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), " ")
+}

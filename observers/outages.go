@@ -1,0 +1,119 @@
+package observers
+
+import (
+	"time"
+
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// ActorAPI records the outages of the Kubernetes API.
+const ActorAPI = "observer/api"
+
+// outages are what the journal is told of the Kubernetes API's outages. Those
+// that follow one another while the journal cannot be written are recorded as
+// one.
+type outages struct {
+	differ *Differ[outage]
+	// now is the clock that the journal's times are by.
+	now func() time.Time
+}
+
+// outage is one outage, or those that make one.
+type outage struct {
+	// first is the one that the journal may lack, last the newest.
+	first, last loss
+	over        bool
+}
+
+// loss is how an outage began.
+type loss struct {
+	number int
+	since  time.Time
+	err    string
+}
+
+// theAPI is the key of the one thing that can be lost.
+const theAPI = "api"
+
+func newOutages(now func() time.Time) *outages {
+	o := &outages{now: now}
+	o.differ = NewDiffer(o.tell, nil)
+	return o
+}
+
+func (o *outages) begin(since time.Time, err string) {
+	o.differ.Change(func(facts *Facts[outage]) {
+		latest, ok := facts.Now[theAPI]
+		if ok && !latest.over {
+			return
+		}
+		begun := loss{number: latest.last.number + 1, since: since, err: err}
+		if !ok || recordedAsOver(facts, latest) {
+			latest.first = begun
+		}
+		latest.last, latest.over = begun, false
+		facts.Now[theAPI] = latest
+		facts.Touch(theAPI, time.Time{})
+	})
+}
+
+func recordedAsOver(facts *Facts[outage], o outage) bool {
+	for _, was := range facts.Recorded[theAPI] {
+		if was.over && was.last.number == o.last.number {
+			return true
+		}
+	}
+	return false
+}
+
+func (o *outages) end() {
+	o.differ.Change(func(facts *Facts[outage]) {
+		if latest, ok := facts.Now[theAPI]; ok && !latest.over {
+			latest.over = true
+			facts.Now[theAPI] = latest
+			facts.Touch(theAPI, time.Time{})
+		}
+	})
+}
+
+// tell implements [Tell].
+func (o *outages) tell(d Difference[outage]) Telling[outage] {
+	now := *d.Now
+	begun := false
+	if len(d.Was) > 0 {
+		was := d.Was[0]
+		switch {
+		case !was.over: // it goes on, or has ended, since it began
+			now.first, begun = was.first, true
+		case was.last.number == now.last.number: // all is told
+			return Telling[outage]{Told: d.Was}
+		case was.last.number >= now.first.number: // that one ended meanwhile
+			now.first = now.last
+		}
+	}
+	telling := Telling[outage]{Told: []outage{now}}
+	if !begun {
+		telling.Drafts = append(telling.Drafts, journal.Draft{
+			Type: journal.TypeAPILost, Actor: ActorAPI, Subject: journal.ClusterSubject,
+			Payload: journal.APILost{Error: now.first.err},
+		})
+	}
+	if now.over {
+		telling.Drafts = append(telling.Drafts, journal.Draft{
+			Type: journal.TypeAPIRecovered, Actor: ActorAPI, Subject: journal.ClusterSubject,
+			Payload: journal.APIRecovered{LostAt: o.now().Add(-time.Since(now.first.since)).UTC()},
+		})
+	}
+	return telling
+}
+
+// due returns the drafts in two halves: what was seen meanwhile goes between them.
+func (o *outages) due(at time.Time) (batch Batch, before, after []journal.Draft) {
+	batch = o.differ.Due(at)
+	for i, draft := range batch.Drafts {
+		if draft.Type == journal.TypeAPIRecovered {
+			return batch, batch.Drafts[:i], batch.Drafts[i:]
+		}
+	}
+	return batch, batch.Drafts, nil
+}

@@ -1,0 +1,4 @@
+package pods
+
+// MaxWatches is up to how many nodes have a watch of their own.
+const MaxWatches = maxWatches

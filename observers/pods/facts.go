@@ -1,0 +1,212 @@
+package pods
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/observers"
+)
+
+// facts compares the terminating pods of watched nodes with the journal's, node by
+// node. Pods that nobody has asked to end are not kept.
+type facts struct {
+	differ *observers.Differ[*onNode]
+	// everywhere: a list of the pods of all nodes was seen and is kept up to date,
+	// so that a node that becomes watched is known already. The differ guards it.
+	everywhere bool
+}
+
+// onNode are the terminating pods of one node, by UID.
+type onNode struct {
+	// uid of the node, empty while it is not watched.
+	uid string
+	// listed: a whole list was seen. Before, absence means nothing.
+	listed bool
+	pods   map[string]kube.Pod
+}
+
+func (n *onNode) watched() bool { return n.uid != "" }
+
+type compared = observers.Facts[*onNode]
+
+func newFacts(known []Known) facts {
+	return facts{differ: observers.NewDiffer(tell, func(yield func(string, *onNode) bool) {
+		for _, node := range known {
+			was := &onNode{uid: node.NodeUID, pods: make(map[string]kube.Pod)}
+			for _, pod := range node.Terminating {
+				was.pods[pod.UID] = kube.Pod{PodRef: pod}
+			}
+			if len(was.pods) > 0 && !yield(node.Node, was) {
+				return
+			}
+		}
+	}).InOrder()}
+}
+
+// at returns the pods of a node, to be changed.
+func at(all *compared, name string) *onNode {
+	n := all.Now[name]
+	if n == nil {
+		n = &onNode{pods: make(map[string]kube.Pod)}
+		all.Now[name] = n
+	}
+	return n
+}
+
+// watch sets the nodes whose pods are reported: UID by name.
+func (f *facts) watch(all *compared, want map[string]string) {
+	for name, n := range all.Now {
+		if n.watched() && want[name] != n.uid {
+			f.unwatch(all, name, n)
+		}
+	}
+	for name := range all.Recorded {
+		if _, ok := want[name]; !ok {
+			all.Touch(name, time.Time{})
+		}
+	}
+	for name, uid := range want {
+		if n := at(all, name); !n.watched() {
+			n.uid, n.listed = uid, f.everywhere
+			all.Touch(name, time.Time{})
+		}
+	}
+}
+
+func (f *facts) unwatch(all *compared, name string, n *onNode) {
+	n.uid, n.listed = "", false
+	if !f.everywhere {
+		clear(n.pods)
+	}
+	forgetEmpty(all, name)
+	all.Touch(name, time.Time{})
+}
+
+// forgetEmpty keeps nothing of a node that is not watched and has no pods.
+func forgetEmpty(all *compared, name string) {
+	if n := all.Now[name]; n != nil && !n.watched() && len(n.pods) == 0 {
+		delete(all.Now, name)
+	}
+}
+
+// see takes a pod as it is now; asked is when it was asked to end.
+func see(all *compared, pod kube.Pod, asked time.Time) {
+	if pod.DeletionTimestamp.IsZero() {
+		return
+	}
+	n := at(all, pod.Node)
+	before, ok := n.pods[pod.UID]
+	if ok && before.DeletionTimestamp.Equal(pod.DeletionTimestamp) {
+		return
+	}
+	n.pods[pod.UID] = pod
+	all.Touch(pod.Node, asked)
+}
+
+// lose takes the news that a pod no longer exists.
+func lose(all *compared, name, uid string) {
+	n := all.Now[name]
+	if n == nil {
+		return
+	}
+	if _, ok := n.pods[uid]; ok {
+		delete(n.pods, uid)
+		forgetEmpty(all, name)
+		all.Touch(name, time.Now())
+	}
+}
+
+// replace takes a whole list of a node's pods.
+func replace(all *compared, name string, pods []kube.Pod) {
+	n := at(all, name)
+	n.listed = true
+	clear(n.pods)
+	for _, pod := range pods {
+		if !pod.DeletionTimestamp.IsZero() {
+			n.pods[pod.UID] = pod
+		}
+	}
+	forgetEmpty(all, name)
+	all.Touch(name, time.Time{})
+}
+
+// replaceAll takes a whole list of all nodes' pods.
+func (f *facts) replaceAll(all *compared, pods map[string][]kube.Pod) {
+	f.everywhere = true
+	for _, name := range slices.Collect(maps.Keys(all.Now)) {
+		if _, ok := pods[name]; !ok {
+			replace(all, name, nil)
+		}
+	}
+	for name, on := range pods {
+		replace(all, name, on)
+	}
+}
+
+// narrow says that only watched nodes' pods are kept up to date from now on.
+func (f *facts) narrow(all *compared) {
+	f.everywhere = false
+	maps.DeleteFunc(all.Now, func(_ string, n *onNode) bool { return !n.watched() })
+}
+
+// tell implements [observers.Tell]. The pods of a node that is not watched, or not
+// the one that was, are gone as far as anybody looks.
+func tell(d observers.Difference[*onNode]) observers.Telling[*onNode] {
+	now := &onNode{}
+	if d.Now != nil {
+		now = *d.Now
+	}
+	var telling observers.Telling[*onNode]
+	told := &onNode{uid: now.uid, pods: make(map[string]kube.Pod)}
+	for _, was := range d.Was {
+		for _, uid := range slices.Sorted(maps.Keys(was.pods)) {
+			_, exists := now.pods[uid]
+			if was.uid != now.uid || now.listed && !exists {
+				telling.Drafts = append(telling.Drafts, gone(d.Key, was.uid, was.pods[uid]))
+			} else {
+				told.pods[uid] = was.pods[uid]
+			}
+		}
+	}
+	if now.watched() {
+		telling.Drafts = append(telling.Drafts, now.news(d.Key, told)...)
+	}
+	if len(told.pods) > 0 {
+		telling.Told = []*onNode{told}
+	}
+	return telling
+}
+
+// news tells of the pods that were not told of yet, or not as they are.
+func (n *onNode) news(name string, told *onNode) []journal.Draft {
+	var drafts []journal.Draft
+	for _, uid := range slices.Sorted(maps.Keys(n.pods)) {
+		pod := n.pods[uid]
+		was, ok := told.pods[uid]
+		if !ok || !was.DeletionTimestamp.Equal(pod.DeletionTimestamp) {
+			drafts = append(drafts, terminating(name, n.uid, pod))
+			told.pods[uid] = pod
+		}
+	}
+	return drafts
+}
+
+func terminating(node, nodeUID string, pod kube.Pod) journal.Draft {
+	grace := journal.Duration(pod.Grace)
+	return journal.Draft{
+		Type: journal.TypePodTerminating, Actor: Actor,
+		Subject: journal.PodSubject(pod.Namespace, pod.Name, pod.UID, node),
+		Payload: journal.PodTerminating{NodeUID: nodeUID, DeletionTimestamp: pod.DeletionTimestamp, GracePeriod: &grace},
+	}
+}
+
+func gone(node, nodeUID string, pod kube.Pod) journal.Draft {
+	return journal.Draft{
+		Type: journal.TypePodGone, Actor: Actor,
+		Subject: journal.PodSubject(pod.Namespace, pod.Name, pod.UID, node),
+		Payload: journal.PodGone{NodeUID: nodeUID},
+	}
+}

@@ -1,0 +1,177 @@
+package pods
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/observers"
+)
+
+// maxWatches is up to how many nodes have a watch of their own. Beyond, one
+// watch of all pods serves all nodes: by then most of the cluster's pods are of
+// interest anyway, and one stream costs less than hundreds. Each open watch
+// takes about 35 KiB and four goroutines here (measured), and a place in the API
+// server's cache of watchers. What is kept is the same, the terminating pods.
+const maxWatches = 50
+
+// watches keeps one feed for each lost node, or one for all. It is used by one
+// goroutine.
+type watches struct {
+	on      func(node string) kube.Source
+	facts   *facts
+	to      *observers.Reporter
+	feeds   map[string]watch
+	running sync.WaitGroup
+}
+
+// watch is a running feed.
+type watch struct {
+	*observers.Feed
+	nodeUID string
+	sink    *sink
+	stop    context.CancelFunc
+}
+
+// allNodes is the key of the feed for all nodes.
+const allNodes = ""
+
+func newWatches(on func(node string) kube.Source, facts *facts, to *observers.Reporter) *watches {
+	return &watches{on: on, facts: facts, to: to, feeds: make(map[string]watch)}
+}
+
+// wait waits until no feed runs any more.
+func (w *watches) wait() { w.running.Wait() }
+
+func (w *watches) look() {
+	for _, feed := range w.feeds {
+		feed.Look()
+	}
+}
+
+// arrange brings the feeds in line with the nodes wanted.
+func (w *watches) arrange(ctx context.Context, want map[string]string) {
+	wide := w.wide(len(want))
+	for name, feed := range w.feeds {
+		uid, wanted := want[name]
+		if keep := wide && name == allNodes || !wide && wanted && uid == feed.nodeUID; !keep {
+			w.stop(name)
+		}
+	}
+	w.facts.differ.Change(func(all *compared) {
+		if !wide {
+			w.facts.narrow(all)
+		}
+		w.facts.watch(all, want)
+	})
+	if wide {
+		w.start(ctx, allNodes, "")
+		return
+	}
+	for name, uid := range want {
+		w.start(ctx, name, uid)
+	}
+}
+
+// wide reports whether to watch all pods at once. It changes back only at half
+// the bound, so that nodes that come and go do not make it change all the time.
+func (w *watches) wide(lost int) bool {
+	if _, already := w.feeds[allNodes]; already {
+		return lost > maxWatches/2
+	}
+	return lost > maxWatches
+}
+
+func (w *watches) start(ctx context.Context, node, uid string) {
+	if _, ok := w.feeds[node]; ok {
+		return
+	}
+	name := "pods"
+	if node != allNodes {
+		name = "pods on " + node
+	}
+	ctx, stop := context.WithCancel(ctx)
+	to := &sink{facts: w.facts, node: node}
+	feed := w.to.Feed(name, w.on(node), to)
+	w.feeds[node] = watch{Feed: feed, nodeUID: uid, sink: to, stop: stop}
+	w.running.Go(func() { feed.Run(ctx) })
+}
+
+func (w *watches) stop(node string) {
+	feed := w.feeds[node]
+	feed.stop()
+	feed.sink.close()
+	delete(w.feeds, node)
+}
+
+// sink takes the Pods of one node, or of all nodes.
+type sink struct {
+	facts *facts
+	// node is empty for all nodes.
+	node string
+	// closed sinks take nothing more; the differ guards it.
+	closed bool
+}
+
+var _ observers.Sink = (*sink)(nil)
+
+// Example implements [observers.Sink].
+func (s *sink) Example() runtime.Object { return &corev1.Pod{} }
+
+// Seen implements [observers.Sink].
+func (s *sink) Seen(obj runtime.Object) {
+	if pod, ok := obj.(*corev1.Pod); ok {
+		now := kube.PodOf(pod)
+		s.change(func(all *compared) { see(all, now, askedToEnd(now)) })
+	}
+}
+
+// Gone implements [observers.Sink].
+func (s *sink) Gone(obj runtime.Object) {
+	if pod, ok := obj.(*corev1.Pod); ok {
+		s.change(func(all *compared) { lose(all, pod.Spec.NodeName, string(pod.UID)) })
+	}
+}
+
+// All implements [observers.Sink].
+func (s *sink) All(objs []runtime.Object) {
+	byNode := make(map[string][]kube.Pod)
+	for _, obj := range objs {
+		if pod, ok := obj.(*corev1.Pod); ok && pod.DeletionTimestamp != nil {
+			now := kube.PodOf(pod)
+			byNode[now.Node] = append(byNode[now.Node], now)
+		}
+	}
+	s.change(func(all *compared) {
+		if s.node == allNodes {
+			s.facts.replaceAll(all, byNode)
+			return
+		}
+		replace(all, s.node, byNode[s.node])
+	})
+}
+
+func (s *sink) change(f func(*compared)) {
+	s.facts.differ.Change(func(all *compared) {
+		if !s.closed {
+			f(all)
+		}
+	})
+}
+
+func (s *sink) close() {
+	s.facts.differ.Change(func(*compared) { s.closed = true })
+}
+
+// askedToEnd returns when a pod was asked to end: its deletion timestamp is
+// that plus the grace period.
+func askedToEnd(pod kube.Pod) time.Time {
+	if pod.DeletionTimestamp.IsZero() {
+		return time.Time{}
+	}
+	return pod.DeletionTimestamp.Add(-pod.Grace)
+}

@@ -1,0 +1,43 @@
+package observers
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/replicatedhq/ekco/internal/kube"
+)
+
+// Reporter is what a running source reports to. Each source has one.
+type Reporter struct {
+	outbox    *outbox
+	monitor   *monitor
+	gate      *gate
+	log       *slog.Logger
+	poll      time.Duration
+	essential bool
+}
+
+func newReporter(source Source, o *Observers, options Options) *Reporter {
+	return &Reporter{
+		outbox: o.outbox, monitor: o.monitor, log: options.Log, poll: options.PollInterval,
+		gate:      newGate(source.Name(), options.PollInterval, options.Log),
+		essential: essential(source),
+	}
+}
+
+func essential(source Source) bool {
+	e, ok := source.(Essential)
+	return ok && e.Essential()
+}
+
+// Changed has the source asked for what is due.
+func (r *Reporter) Changed() { r.outbox.changed() }
+
+// Feed returns a feed that keeps the sink up to date with one part of what the
+// source sees, under a name for people. All feeds of a source share what is known
+// of EKCO's permissions.
+func (r *Reporter) Feed(name string, from kube.Source, to Sink) *Feed {
+	feed := newFeed(name, from, to, r.gate, r.monitor)
+	feed.essential = r.essential
+	return feed
+}

@@ -55,7 +55,7 @@ func (a *run) lasting(checks []Check) []Check {
 		if check.Verdict.Kind != VerdictWarn || !judged[i].Verdict.young() {
 			continue
 		}
-		if told, _ := a.past.warned.answered(check.Preflight, check.Verdict.Reason); told {
+		if told, _ := a.answered(check); told {
 			judged[i] = check
 		}
 	}

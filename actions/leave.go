@@ -42,7 +42,7 @@ func leavesOf(ctx context.Context, code LeavingStep, step StepContext) (left []j
 func (a *run) leave(left []journal.ActionLeft) {
 	for _, l := range left {
 		if _, known := a.record.Left[l.What]; !known {
-			a.note(a.record.LastSeq, journal.TypeActionLeft, l)
+			a.note(a.record.LastSeq, journal.TypeActionLeft, &l)
 		}
 	}
 }

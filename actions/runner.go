@@ -49,25 +49,6 @@ func NewRunner(cfg Config) *Runner {
 	return &Runner{cfg: cfg}
 }
 
-// Signal tells a running action of what others did. It carries nothing: the
-// runner reads the journal, or looks at the world.
-type Signal int
-
-// The signals.
-const (
-	// SignalCancel: action.cancelling was appended.
-	SignalCancel Signal = iota + 1
-	// SignalRetry: action.retried was appended.
-	SignalRetry
-	// SignalJoin: action.joined was appended.
-	SignalJoin
-	// SignalRecheck: what the action may wait for has changed. What is held, by a
-	// preflight or because it cannot be planned, is looked at again at once. Steps
-	// that failed keep their rest, and an action that is not held goes on as it
-	// is, so it does no harm to send one too many.
-	SignalRecheck
-)
-
 // Run runs an action, or resumes one, and returns nil when action.ended is on
 // disk. At most one Run per action may be under way.
 //
@@ -78,16 +59,13 @@ const (
 // both cases a later Run with the newly folded record takes up the action where
 // it was.
 //
-// signals may be nil, and must not be closed.
-func (r *Runner) Run(ctx context.Context, record journal.ActionRecord, signals <-chan Signal) error {
+// What others append to the action after the record was folded is to be told in the
+// inbox, which may be nil.
+func (r *Runner) Run(ctx context.Context, record journal.ActionRecord, inbox *Inbox) error {
 	if record.Ended != nil {
 		return nil
 	}
-	a, err := r.newRun(ctx, record)
-	if err != nil {
-		return err
-	}
-	return a.toItsEnd(signals) //nolint:contextcheck // a run has three contexts, which end at different times
+	return r.newRun(ctx, record).toItsEnd(inbox) //nolint:contextcheck // a run has three contexts, which end at different times
 }
 
 // preflight finds a check by name.

@@ -14,8 +14,7 @@ type stepState struct {
 	group   *group
 	// busy is set while the step is looked at or under way.
 	busy bool
-	// failures count against the budget; exhausted is set when it is spent.
-	failures  int
+	// exhausted is set when the budget is spent.
 	exhausted bool
 	// next is when a step that failed is tried again.
 	next time.Time
@@ -55,7 +54,7 @@ func (a *run) stepOf(planned journal.PlannedStep, changes bool) *stepState {
 	progress := a.record.Steps[planned.ID]
 	step := &stepState{
 		planned: planned, code: code, group: a.groupOf(planned, changes),
-		failures: a.past.failures[planned.ID], attempt: progress.Attempts, next: progress.NextTry,
+		attempt: progress.Attempts, next: progress.NextTry,
 		exhausted: a.record.Stalled != nil && (startedBefore(progress) || progress.LastError != "") &&
 			!progress.Open && !progress.Done() && progress.NextTry.IsZero(),
 	}

@@ -50,7 +50,7 @@ func TestALossThatNobodyWasToldOfHoldsAPurgeThatGoesOnWithoutItsPerson(t *testin
 					t.Errorf("held by %+v; %q", hold, s.story())
 				}
 				s.answer(hold.Reason)
-				r.signals <- actions.SignalRecheck
+				s.tell(r, journal.TypeActionWarned)
 				r.end()
 				s.wantTraces()
 			})

@@ -238,11 +238,11 @@ func (w *world) count(prefix string) int {
 
 // running is a Run under way.
 type running struct {
-	t       testing.TB
-	signals chan actions.Signal
-	stop    context.CancelFunc
-	err     error
-	ended   chan struct{}
+	t     testing.TB
+	inbox *actions.Inbox
+	stop  context.CancelFunc
+	err   error
+	ended chan struct{}
 }
 
 // start runs the folded action in a goroutine.
@@ -255,7 +255,7 @@ func (w *world) start(cfg actions.Config) *running {
 
 // ready returns a Run that has not begun, for steps that signal their own.
 func (w *world) ready() *running {
-	return &running{t: w.t, signals: make(chan actions.Signal, 1), ended: make(chan struct{})}
+	return &running{t: w.t, inbox: actions.NewInbox(), ended: make(chan struct{})}
 }
 
 // begin runs the action in a goroutine.
@@ -264,8 +264,26 @@ func (r *running) begin(cfg actions.Config, record journal.ActionRecord) {
 	r.stop = stop
 	go func() {
 		defer close(r.ended)
-		r.err = actions.NewRunner(cfg).Run(ctx, record, r.signals)
+		r.err = actions.NewRunner(cfg).Run(ctx, record, r.inbox)
 	}()
+}
+
+// tell tells the Run of the newest event of that type, as the loop does.
+func (w *world) tell(r *running, kind journal.Type) {
+	w.t.Helper()
+	query := journal.Query{Action: actionID, Types: []journal.Type{kind}, Reverse: true, Limit: 1}
+	for event, err := range w.store.Read(w.t.Context(), query) {
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		payload, err := event.Decode()
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		r.inbox.Tell(event, payload)
+		return
+	}
+	w.t.Fatalf("no %s to tell of", kind)
 }
 
 // wait waits for the end of the Run, a day of the bubble's time at most.
@@ -298,7 +316,7 @@ func (r *running) halt() {
 // retry has an administrator give the action a new budget.
 func (w *world) retry(r *running) {
 	w.append("cli:me@here", journal.ActionRetried{}, journal.TypeActionRetried)
-	r.signals <- actions.SignalRetry
+	w.tell(r, journal.TypeActionRetried)
 }
 
 // runToEnd runs the folded action, which must end.

@@ -16,7 +16,7 @@ const maxSize = 900 << 10
 // encode writes the content within limit bytes. To get there it leaves out,
 // one after the other and only as far as needed: the ended actions, the outputs and errors of
 // done steps, the plan's detail of done steps, the request's pods of planned
-// actions, and at last whole actions, clear-node before purge-node and young
+// actions, the answered warnings, and at last whole actions, clear-node before purge-node and young
 // before old. What was left out is said in the content.
 func encode(content Content, limit int) ([]byte, error) {
 	raw, err := json.Marshal(content)
@@ -82,6 +82,11 @@ var trims = []trim{
 		if r.Planned {
 			r.Request.Pods = nil
 		}
+		return r
+	}},
+	// Without them, a person is asked once more.
+	{"warnings that were answered", func(r journal.ActionRecord) journal.ActionRecord {
+		r.Warned = nil
 		return r
 	}},
 }

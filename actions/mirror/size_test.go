@@ -81,6 +81,22 @@ func TestPlanDetailsOfDoneStepsGoNextAndOpenStepsKeepTheirs(t *testing.T) {
 	}
 }
 
+func TestAnsweredWarningsGoBeforeAWholeAction(t *testing.T) {
+	small := bulky("a", journal.ActionPurgeNode, 10, 5, 1000)
+	long := strings.Repeat("x", 100<<10)
+	for i := range 32 {
+		small.Warned = append(small.Warned, journal.Warning{Preflight: "P", Text: fmt.Sprint(i, long)})
+	}
+	_, cluster := mirrored(t, small)
+	got := content(t, cluster)
+	if len(got.LeftOut) != 0 || len(got.Actions) != 1 || len(got.Actions[0].Warned) != 0 {
+		t.Errorf("left out %q", got.LeftOut)
+	}
+	if len(got.Actions[0].Plan.Steps[9].Input) < 1000 {
+		t.Error("an open step lost its input")
+	}
+}
+
 func TestWhatFindsNoSpaceIsNamedAndPurgesComeFirst(t *testing.T) {
 	clearing := bulky("clear", journal.ActionClearNode, 60, 0, 10_000)
 	purging := bulky("purge", journal.ActionPurgeNode, 60, 0, 10_000)

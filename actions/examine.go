@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/replicatedhq/ekco/internal/sidebyside"
+	"github.com/replicatedhq/ekco/internal/parallel"
 	"github.com/replicatedhq/ekco/journal"
 )
 
@@ -63,7 +63,7 @@ func (r *Runner) examine(ctx context.Context, kind Kind, contexts map[string]Ste
 	if unproved {
 		first := contexts[batch[0].planned.ID]
 		// Both ask others the same, and at the same moment they share the answer.
-		sidebyside.Run(
+		parallel.Run(
 			func() { result.checks, result.err = r.check(ctx, kind, first.Action, preflights) },
 			func() { result.left = leaves(ctx, contexts, batch) },
 		)

@@ -6,7 +6,7 @@ import (
 	"log/slog"
 	"runtime/debug"
 
-	"github.com/replicatedhq/ekco/internal/sidebyside"
+	"github.com/replicatedhq/ekco/internal/parallel"
 )
 
 // panicError is a panic of a kind's code. It fails what panicked and nothing
@@ -20,14 +20,14 @@ func (e *panicError) Error() string {
 
 // catch makes a panic the function's error. Defer it. The stack is logged and
 // does not go into the journal. It covers only goroutines that hand their panics
-// on, as those of package sidebyside do.
+// on, as those of package parallel do.
 func catch(log *slog.Logger, during string, err *error) {
 	value := recover()
 	if value == nil {
 		return
 	}
 	stack := debug.Stack()
-	if elsewhere, ok := value.(*sidebyside.PanicError); ok {
+	if elsewhere, ok := value.(*parallel.PanicError); ok {
 		value, stack = elsewhere.Value, elsewhere.Stack
 	}
 	*err = &panicError{value}

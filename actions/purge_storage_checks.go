@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/replicatedhq/ekco/internal/ceph"
-	"github.com/replicatedhq/ekco/internal/sidebyside"
+	"github.com/replicatedhq/ekco/internal/parallel"
 	"github.com/replicatedhq/ekco/journal"
 )
 
@@ -103,7 +103,7 @@ func (p cephHealthy) unexplained(ctx context.Context, record journal.ActionRecor
 // node nearly always both are needed.
 func (p cephHealthy) look(ctx context.Context, record journal.ActionRecord) (health ceph.Health, others []int, err error) {
 	var healthErr, othersErr error
-	sidebyside.Run(
+	parallel.Run(
 		func() { health, healthErr = p.api.Health(ctx) },
 		func() { others, othersErr = p.othersDown(ctx, record) },
 	)

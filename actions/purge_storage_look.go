@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"github.com/replicatedhq/ekco/internal/ceph"
+	"github.com/replicatedhq/ekco/internal/parallel"
 	"github.com/replicatedhq/ekco/internal/rook"
-	"github.com/replicatedhq/ekco/internal/sidebyside"
 	"github.com/replicatedhq/ekco/journal"
 )
 
@@ -85,7 +85,7 @@ func (p storagePart) look(ctx context.Context, record journal.ActionRecord) (sto
 	}
 	// Ceph is asked at once, as others do that look at the same moment.
 	var treeErr error
-	sidebyside.Run(
+	parallel.Run(
 		func() { view.tree, treeErr = p.Ceph.Tree(ctx) },
 		func() { view.deployments, err = p.allDeployments(ctx, view.node) },
 	)

@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/replicatedhq/ekco/internal/ceph"
-	"github.com/replicatedhq/ekco/internal/sidebyside"
+	"github.com/replicatedhq/ekco/internal/parallel"
 	"github.com/replicatedhq/ekco/journal"
 )
 
@@ -22,7 +22,7 @@ func whetherStuck(ctx context.Context, api ceph.API, record journal.ActionRecord
 	var pools []ceph.Pool
 	var pgs []ceph.PG
 	var treeErr, poolsErr, pgsErr error
-	sidebyside.Run(
+	parallel.Run(
 		func() { tree, treeErr = api.Tree(ctx) },
 		func() { pools, poolsErr = api.Pools(ctx) },
 		func() { pgs, pgsErr = api.PGs(ctx) },

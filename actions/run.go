@@ -261,7 +261,7 @@ func (a *run) committed(payload journal.Payload, seq uint64) {
 	case *journal.ActionStalled:
 		a.stalledSeq = seq
 	}
-	a.say(payload)
+	a.logEvent(payload)
 }
 
 // cannotWrite names the error that ends the run. When the grace ran out while

@@ -6,8 +6,8 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// say logs an event that is on disk.
-func (a *run) say(payload journal.Payload) {
+// logEvent logs an event that is on disk.
+func (a *run) logEvent(payload journal.Payload) {
 	switch p := payload.(type) {
 	case *journal.ActionPlanned:
 		a.log.Info("planned", "steps", len(p.Plan.Steps))
@@ -28,7 +28,7 @@ func (a *run) say(payload journal.Payload) {
 	case *journal.StepDone:
 		a.log.Info("step done", "step", p.Step, "attempt", p.Attempt, "already_done", p.AlreadyDone, "dry_run", p.DryRun)
 	case *journal.StepFailed:
-		a.sayFailed(p)
+		a.logFailed(p)
 	case *journal.ActionStalled:
 		a.log.Error("stalled; ekco retry or ekco cancel decide", "step", p.Step, "reason", p.Reason)
 	case *journal.ActionEnded:
@@ -36,7 +36,7 @@ func (a *run) say(payload journal.Payload) {
 	}
 }
 
-func (a *run) sayFailed(p *journal.StepFailed) {
+func (a *run) logFailed(p *journal.StepFailed) {
 	if p.NextTry.IsZero() {
 		a.log.Error("step failed for the last time", "step", p.Step, "attempt", p.Attempt, "error", p.Error)
 		return

@@ -1,4 +1,4 @@
-package sidebyside
+package parallel
 
 import (
 	"fmt"

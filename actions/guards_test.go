@@ -14,7 +14,7 @@ import (
 // turned.
 func rules() (dials map[string]*dial, preflights map[string]actions.Preflight) {
 	dials, preflights = map[string]*dial{}, map[string]actions.Preflight{}
-	for _, name := range actions.StandingPolicy(journal.ActionRecord{}) {
+	for _, name := range standing() {
 		dials[name] = answering(actions.Pass())
 		preflights[name] = dials[name]
 	}
@@ -22,7 +22,7 @@ func rules() (dials map[string]*dial, preflights map[string]actions.Preflight) {
 }
 
 func TestEveryRuleOfPolicyStopsAnAutomaticActionBetweenAnyTwoSteps(t *testing.T) {
-	for _, rule := range actions.StandingPolicy(journal.ActionRecord{}) {
+	for _, rule := range standing() {
 		t.Run(rule, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, w *world) {
 				dials, preflights := rules()
@@ -137,7 +137,7 @@ func TestAnExplanationHasTheRulesThatAreAskedWhateverThePlanLists(t *testing.T) 
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, rule := range actions.StandingPolicy(w.record()) {
+		for _, rule := range standing() {
 			at := slices.IndexFunc(checks, func(c actions.Check) bool { return c.Preflight == rule })
 			if at < 0 || (checks[at].Verdict.Kind == actions.VerdictHold) != (rule == "Paused") {
 				t.Errorf("%s is explained in %+v", rule, checks)

@@ -31,7 +31,7 @@ func (a *run) examined(g *group, batch []*stepState, found examination) {
 		return
 	}
 	checks := a.heldForLoss(a.lasting(found.checks))
-	decisive := gravest(checks, a.record)
+	decisive := a.kind.gravest(checks, a.record)
 	if decisive.Verdict.Kind == VerdictAbandon {
 		if a.mayAbandon(found) {
 			a.endEarly(journal.ActionEnded{Outcome: journal.OutcomeAbandoned, Reason: decisive.Verdict.Reason})

@@ -18,10 +18,10 @@ func (e *panicError) Error() string {
 	return fmt.Sprintf("a defect of EKCO: panic: %v; the log has the stack, please report it", e.value)
 }
 
-// catch makes a panic the function's error. Defer it. The stack is logged and
+// Catch makes a panic the function's error. Defer it. The stack is logged and
 // does not go into the journal. It covers only goroutines that hand their panics
 // on, as those of package parallel do.
-func catch(log *slog.Logger, during string, err *error) {
+func Catch(log *slog.Logger, during string, err *error) {
 	value := recover()
 	if value == nil {
 		return

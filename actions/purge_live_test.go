@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/actions/purge"
 	"github.com/replicatedhq/ekco/internal/rook/rooksim"
 )
 
@@ -149,7 +150,7 @@ func TestAPersonIsNotToldThatALiveNodeIsNotQuiteDead(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, check := range checks {
-			if check.Preflight == actions.OSDsDown && check.Verdict.Kind != actions.VerdictPass {
+			if check.Preflight == purge.OSDsDown && check.Verdict.Kind != actions.VerdictPass {
 				t.Errorf("a person is told %+v", check.Verdict)
 			}
 		}
@@ -260,7 +261,7 @@ func TestACancelWaitsForCephToMarkTheOSDsInAgain(t *testing.T) {
 		s.ceph.Outage(true)
 		s.cancelBy(r)
 		letPass(24 * time.Hour)
-		if hold := s.record().Holds["in-osds"]; hold.Preflight != actions.CephAnswers {
+		if hold := s.record().Holds["in-osds"]; hold.Preflight != purge.CephAnswers {
 			t.Errorf("held by %+v; %q", s.record().Holds, s.story())
 		}
 		s.ceph.Outage(false)

@@ -22,7 +22,7 @@ const maxConcurrent = 16
 type run struct {
 	*Runner
 	log    *slog.Logger
-	kind   Kind
+	kind   *Definition
 	record journal.ActionRecord
 
 	// ctx is the caller's. look ends with it, or once the action is to end
@@ -84,7 +84,7 @@ type attention struct {
 
 func (r *Runner) newRun(ctx context.Context, record journal.ActionRecord) *run {
 	a := &run{
-		Runner: r, record: r.taken(record), kind: r.cfg.Kinds[record.Kind],
+		Runner: r, record: r.taken(record), kind: r.kinds[record.Kind],
 		log:     r.cfg.Log.With("action", record.ID, "kind", record.Kind, "object", record.Subject.Name),
 		ctx:     ctx,
 		results: make(chan func()),
@@ -94,7 +94,7 @@ func (r *Runner) newRun(ctx context.Context, record journal.ActionRecord) *run {
 		found:   make(findings),
 		cancel:  record.Cancelling != nil,
 		resumed: record.Planned,
-		unfit:   unfit(record, r.cfg.Kinds),
+		unfit:   unfit(record, r.kinds[record.Kind]),
 	}
 	if record.Planned && a.unfit == "" {
 		a.takePlan()
@@ -106,24 +106,24 @@ func (r *Runner) newRun(ctx context.Context, record journal.ActionRecord) *run {
 }
 
 // unfit says why this EKCO must not touch an action, or returns "".
-func unfit(record journal.ActionRecord, kinds map[journal.ActionKind]Kind) string {
+func unfit(record journal.ActionRecord, kind *Definition) string {
 	switch {
 	case record.Unreadable != "":
 		return "this EKCO cannot read the action: " + record.Unreadable
-	case kinds[record.Kind] == nil:
+	case kind == nil:
 		return fmt.Sprintf("this EKCO does not know actions of kind %q", record.Kind)
 	case record.Planned:
-		return unfitPlan(record, kinds[record.Kind])
+		return unfitPlan(record, kind)
 	}
 	return ""
 }
 
-func unfitPlan(record journal.ActionRecord, kind Kind) string {
+func unfitPlan(record journal.ActionRecord, kind *Definition) string {
 	if err := checkPlan(record.Plan); err != nil {
 		return "the plan cannot be carried out: " + err.Error()
 	}
 	for _, step := range slices.Concat(record.Plan.Steps, record.Plan.Undo) {
-		if _, known := kind.Step(step.Does); !known && !record.Steps[step.ID].Done() {
+		if _, known := kind.step(step.Does); !known && !record.Steps[step.ID].Done() {
 			return fmt.Sprintf("this EKCO does not know what step %q does (%s)", step.ID, step.Does)
 		}
 	}

@@ -13,10 +13,11 @@ import (
 type Config struct {
 	Store journal.Store
 	Log   *slog.Logger
-	Kinds map[journal.ActionKind]Kind
+	// Kinds are what it can do.
+	Kinds []Definition
 	// Preflights by the name that plans use. A step that lists a preflight which
 	// neither its kind nor this map has is held.
-	// Those of [StandingPolicy] are asked before every step as well, one of the
+	// [SafeMode] and the Rules of a kind are asked before every step as well, one of the
 	// name [Mirrored] before every irreversible one, whatever their plans list.
 	Preflights map[string]Preflight
 	Retry      RetryPolicy
@@ -35,7 +36,8 @@ const actorOperator = "operator"
 // Runner runs actions. It is safe for concurrent use, and keeps nothing
 // between two calls: everything is in the journal.
 type Runner struct {
-	cfg Config
+	cfg   Config
+	kinds map[journal.ActionKind]*Definition
 }
 
 // NewRunner returns a runner.
@@ -46,7 +48,11 @@ func NewRunner(cfg Config) *Runner {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	return &Runner{cfg: cfg}
+	kinds := make(map[journal.ActionKind]*Definition, len(cfg.Kinds))
+	for i := range cfg.Kinds {
+		kinds[cfg.Kinds[i].Kind] = &cfg.Kinds[i]
+	}
+	return &Runner{cfg: cfg, kinds: kinds}
 }
 
 // Run runs an action, or resumes one, and returns nil when action.ended is on
@@ -69,8 +75,8 @@ func (r *Runner) Run(ctx context.Context, record journal.ActionRecord, inbox *In
 }
 
 // preflight finds a check by name.
-func (r *Runner) preflight(kind Kind, name string) (Preflight, bool) {
-	if p, ok := kind.Preflights()[name]; ok {
+func (r *Runner) preflight(kind *Definition, name string) (Preflight, bool) {
+	if p, ok := kind.Preflights[name]; ok {
 		return p, true
 	}
 	p, ok := r.cfg.Preflights[name]

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/actions/nodes"
+	"github.com/replicatedhq/ekco/actions/purge"
 	"github.com/replicatedhq/ekco/fsm"
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/internal/kube/kubesim"
@@ -34,12 +36,12 @@ type world struct {
 	beforeRequest func()
 	// options, when set, are the parts of a purge as one incarnation reaches
 	// them; a nil fuse never burns. describe tells of what they reach.
-	options  func(f *fuse) []actions.PurgeOption
+	options  func(f *fuse) []purge.Option
 	describe func() string
 }
 
 // parts returns the parts of a purge beyond the Node.
-func (w *world) parts(f *fuse) []actions.PurgeOption {
+func (w *world) parts(f *fuse) []purge.Option {
 	if w.options == nil {
 		return nil
 	}
@@ -57,7 +59,7 @@ func (w *world) Write(p []byte) (int, error) {
 	return w.logged.Write(p)
 }
 
-func (w *world) config(kinds map[journal.ActionKind]actions.Kind) actions.Config {
+func (w *world) config(kinds []actions.Definition) actions.Config {
 	return actions.Config{
 		Store: w.store, Kinds: kinds,
 		Log:        slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: slog.LevelDebug})),
@@ -69,11 +71,14 @@ func (w *world) config(kinds map[journal.ActionKind]actions.Kind) actions.Config
 // the same answer.
 func policy(verdict actions.Verdict) map[string]actions.Preflight {
 	preflights := make(map[string]actions.Preflight)
-	for _, name := range actions.StandingPolicy(journal.ActionRecord{}) {
+	for _, name := range standing() {
 		preflights[name] = always(verdict)
 	}
 	return preflights
 }
+
+// standing lists the rules of policy, which every kind of the tests obeys.
+func standing() []string { return append([]string{actions.SafeMode}, purge.Rules()...) }
 
 func always(verdict actions.Verdict) actions.Preflight {
 	return actions.PreflightFunc(func(context.Context, journal.ActionRecord) actions.Verdict { return verdict })
@@ -339,7 +344,7 @@ func letPass(d time.Duration) {
 
 const testKind journal.ActionKind = "test"
 
-// script is a Kind whose steps are told what to do.
+// script is an action whose steps are told what to do.
 type script struct {
 	steps, undo []journal.PlannedStep
 	// plan, do, and prove may be nil: then all goes well, and the proof is that
@@ -354,7 +359,7 @@ type script struct {
 	most   int
 }
 
-func (k *script) Plan(context.Context, journal.ActionRecord) (journal.Plan, error) {
+func (k *script) makePlan(context.Context, journal.ActionRecord) (journal.Plan, error) {
 	if k.plan != nil {
 		if err := k.plan(); err != nil {
 			return journal.Plan{}, err
@@ -362,9 +367,6 @@ func (k *script) Plan(context.Context, journal.ActionRecord) (journal.Plan, erro
 	}
 	return journal.Plan{Steps: k.steps, Undo: k.undo}, nil
 }
-
-func (k *script) Step(does string) (actions.Step, bool)    { return k, does == "act" }
-func (k *script) Preflights() map[string]actions.Preflight { return nil }
 
 func (k *script) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
 	k.mu.Lock()
@@ -397,8 +399,15 @@ func (k *script) calls() []string {
 	return slices.Clone(k.called)
 }
 
-func (k *script) kinds() map[journal.ActionKind]actions.Kind {
-	return map[journal.ActionKind]actions.Kind{testKind: k}
+func (k *script) definition() actions.Definition {
+	return actions.Definition{
+		Kind: testKind, Rules: purge.Rules(), AskedLast: []string{nodes.StillGone},
+		Plan: k.makePlan, Steps: map[string]actions.Step{"act": k},
+	}
+}
+
+func (k *script) kinds() []actions.Definition {
+	return []actions.Definition{k.definition()}
 }
 
 func step(id string, after ...string) journal.PlannedStep {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/replicatedhq/ekco/actions/mirror"
 	"github.com/replicatedhq/ekco/internal/kube/kubesim"
 	"github.com/replicatedhq/ekco/journal"
 )
@@ -34,7 +35,7 @@ func bulky(id string, kind journal.ActionKind, steps, done, bytes int) journal.A
 func mirrored(t *testing.T, actions ...journal.ActionRecord) (raw []byte, cluster *kubesim.Cluster) {
 	t.Helper()
 	cluster = kubesim.New()
-	m := run(t, cluster, "j1")
+	m := run(t, cluster, "j1", mirror.Expendable(journal.ActionClearNode))
 	m.Update(actions, "c1")
 	if err := m.Sync(t.Context()); err != nil {
 		t.Fatal(err)

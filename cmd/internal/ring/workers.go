@@ -150,11 +150,11 @@ func (r *Ring) tellWorker(event journal.Event) {
 
 // mirrored makes sure, before each irreversible step, that another EKCO would
 // know of the action.
-func (r *Ring) mirrored(ctx context.Context, _ journal.ActionRecord) actions.Verdict {
+func (r *Ring) mirrored(ctx context.Context, record journal.ActionRecord) actions.Verdict {
 	if err := r.updateMirror(ctx); err != nil {
 		return actions.Hold(fmt.Sprintf("cannot check: %v", err))
 	}
-	err := r.mirror.Ready(ctx, mirrorPatience)
+	err := r.mirror.Ready(ctx, r.noun(record.Kind), mirrorPatience)
 	// Without the permission there is no mirror, and EKCO works without.
 	if err != nil && !errors.Is(err, kube.ErrForbidden) {
 		return actions.Hold(err.Error())
@@ -180,3 +180,23 @@ func (r *Ring) updateMirror(ctx context.Context) error {
 }
 
 const mirrorPatience = 2 * time.Minute
+
+// noun is what people call an action of that kind.
+func (r *Ring) noun(kind journal.ActionKind) string {
+	for _, known := range r.kinds {
+		if known.Kind == kind {
+			return known.Noun
+		}
+	}
+	return "action"
+}
+
+// expendable are the kinds of action that EKCO asks for anew by itself.
+func (r *Ring) expendable() (kinds []journal.ActionKind) {
+	for _, known := range r.kinds {
+		if known.Expendable {
+			kinds = append(kinds, known.Kind)
+		}
+	}
+	return kinds
+}

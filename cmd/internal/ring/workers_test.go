@@ -54,7 +54,7 @@ func (w *world) purgeWaits(in *incarnation, want journal.ActionStatus) string {
 	w.t.Helper()
 	w.loseWorker()
 	pass(time.Second)
-	admission, err := in.Backend(nil).Request(w.t.Context(), purge("worker-2"))
+	admission, err := in.Backend(nil).Request(w.t.Context(), askPurge("worker-2"))
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package actions
+package purge
 
 import (
 	"context"
@@ -6,7 +6,9 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"time"
 
+	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/journal"
 )
@@ -33,12 +35,12 @@ type Tracer struct {
 type tracingPart interface {
 	// trace looks with the eyes of capture, so that what is traced is what a
 	// purge would remove. The facts hold the node alone.
-	trace(ctx context.Context, record journal.ActionRecord, facts PurgeFacts) Traced
+	trace(ctx context.Context, record journal.ActionRecord, facts Facts) Traced
 }
 
-// NewTracer returns a tracer that looks where a purge of [NewPurgeNode] with the
+// NewTracer returns a tracer that looks where a purge of [New] with the
 // same options would remove something.
-func NewTracer(api kube.API, log *slog.Logger, options ...PurgeOption) Tracer {
+func NewTracer(api kube.API, log *slog.Logger, options ...Option) Tracer {
 	tracer := Tracer{log: log}
 	for _, part := range partsOf(api, options).ordered() {
 		if tracing, ok := part.(tracingPart); ok {
@@ -52,7 +54,10 @@ func NewTracer(api kube.API, log *slog.Logger, options ...PurgeOption) Tracer {
 // things have an empty name.
 var nodeName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`)
 
-const longestNodeName = 253
+const (
+	longestNodeName = 253
+	traceTimeout    = time.Minute
+)
 
 // Trace looks for traces of exactly that name, in all places at once, for at
 // most a minute. It changes nothing. A place that does not answer is no error:
@@ -61,7 +66,7 @@ func (t Tracer) Trace(ctx context.Context, name string, maintainRook *bool) Trac
 	if len(name) > longestNodeName || !nodeName.MatchString(name) {
 		return Traced{NodeTraced: journal.NodeTraced{Doubts: []string{"no Node can have this name"}}}
 	}
-	ctx, cancel := context.WithTimeout(ctx, planTimeout)
+	ctx, cancel := context.WithTimeout(ctx, traceTimeout)
 	defer cancel()
 	uid := journal.TracedUID(name)
 	// Forced, an etcd member that cannot be told from others is named.
@@ -73,7 +78,7 @@ func (t Tracer) Trace(ctx context.Context, name string, maintainRook *bool) Trac
 	var looking sync.WaitGroup
 	for i, part := range t.parts {
 		looking.Go(func() {
-			looks[i] = t.look(ctx, part, record, PurgeFacts{Node: NodeIdentity{Name: name, UID: uid}})
+			looks[i] = t.look(ctx, part, record, Facts{Node: NodeIdentity{Name: name, UID: uid}})
 		})
 	}
 	looking.Wait()
@@ -88,14 +93,14 @@ func (t Tracer) Trace(ctx context.Context, name string, maintainRook *bool) Trac
 }
 
 // look takes a panic of the part for a place that could not be asked.
-func (t Tracer) look(ctx context.Context, part tracingPart, record journal.ActionRecord, facts PurgeFacts) (traced Traced) {
+func (t Tracer) look(ctx context.Context, part tracingPart, record journal.ActionRecord, facts Facts) (traced Traced) {
 	var failure error
 	defer func() {
 		if failure != nil {
 			traced = Traced{NodeTraced: journal.NodeTraced{Doubts: []string{"a place could not be asked: " + failure.Error()}}}
 		}
 	}()
-	defer catch(t.log.With("node", record.Subject.Name), "a look for what is left of a node", &failure)
+	defer actions.Catch(t.log.With("node", record.Subject.Name), "a look for what is left of a node", &failure)
 	return part.trace(ctx, record, facts)
 }
 
@@ -105,16 +110,16 @@ const NodeWasSeen = "NodeWasSeen"
 
 type nodeWasSeen struct{}
 
-// Check implements [Preflight].
-func (nodeWasSeen) Check(_ context.Context, record journal.ActionRecord) Verdict {
-	facts, err := purgeFacts(record)
+// Check implements [actions.Preflight].
+func (nodeWasSeen) Check(_ context.Context, record journal.ActionRecord) actions.Verdict {
+	facts, err := factsOf(record)
 	if err != nil {
-		return Hold(err.Error())
+		return actions.Hold(err.Error())
 	}
 	found := append(facts.Storage.found(), facts.primaryFound()...)
 	if len(found) == 0 {
 		found = []string{"nothing that EKCO would remove"}
 	}
 	reason := "EKCO never saw node " + facts.Node.Name + "; what is left of it: " + strings.Join(append(found, facts.Storage.doubts()...), "; ")
-	return Warn(reason + "; make sure that the name is right, and that the machine is off")
+	return actions.Warn(reason + "; make sure that the name is right, and that the machine is off")
 }

@@ -1,4 +1,4 @@
-package actions
+package purge
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/internal/ceph"
 	"github.com/replicatedhq/ekco/journal"
 )
@@ -16,24 +17,24 @@ import (
 // changes nothing: its proof is its output.
 type findOSDs storagePart
 
-// Do implements [Step].
-func (findOSDs) Do(context.Context, StepContext) (json.RawMessage, error) { return nil, nil }
+// Do implements [actions.Step].
+func (findOSDs) Do(context.Context, actions.StepContext) (json.RawMessage, error) { return nil, nil }
 
-// Prove implements [Step].
-func (s findOSDs) Prove(ctx context.Context, step StepContext) (Proof, error) {
+// Prove implements [actions.Step].
+func (s findOSDs) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
 	found, err := storagePart(s).findAll(ctx, step.Action)
 	if err != nil {
-		return Proof{}, err
+		return actions.Proof{}, err
 	}
 	outputs, err := json.Marshal(found)
 	if err != nil {
-		return Proof{}, fmt.Errorf("write down what was found: %w", err)
+		return actions.Proof{}, fmt.Errorf("write down what was found: %w", err)
 	}
-	return Proof{Done: true, Outputs: outputs}, nil
+	return actions.Proof{Done: true, Outputs: outputs}, nil
 }
 
-// Leaves implements [LeavingStep].
-func (s findOSDs) Leaves(ctx context.Context, step StepContext) ([]journal.ActionLeft, error) {
+// Leaves implements [actions.LeavingStep].
+func (s findOSDs) Leaves(ctx context.Context, step actions.StepContext) ([]journal.ActionLeft, error) {
 	return storagePart(s).leaves(ctx, step)
 }
 
@@ -103,22 +104,22 @@ func (p storagePart) find(ctx context.Context, view storageView) (foundOSDs, err
 // only marked out, and stopped later.
 type outOSDs storagePart
 
-// Prove implements [Step].
-func (s outOSDs) Prove(ctx context.Context, step StepContext) (Proof, error) {
+// Prove implements [actions.Step].
+func (s outOSDs) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
 	view, err := storagePart(s).look(ctx, step.Action)
 	if err != nil {
-		return Proof{}, err
+		return actions.Proof{}, err
 	}
 	for _, osd := range view.remaining() {
 		if osd.Exists && osd.In() {
-			return Proof{Missing: ceph.Names(osd.ID) + " is still in"}, nil
+			return actions.Proof{Missing: ceph.Names(osd.ID) + " is still in"}, nil
 		}
 	}
-	return Proof{Done: true}, nil
+	return actions.Proof{Done: true}, nil
 }
 
-// Do implements [Step].
-func (s outOSDs) Do(ctx context.Context, step StepContext) (json.RawMessage, error) {
+// Do implements [actions.Step].
+func (s outOSDs) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
 	view, err := storagePart(s).look(ctx, step.Action)
 	if err != nil {
 		return nil, err
@@ -140,8 +141,8 @@ func (s outOSDs) Do(ctx context.Context, step StepContext) (json.RawMessage, err
 	return nil, s.Ceph.Out(ctx, ids...)
 }
 
-// Leaves implements [LeavingStep].
-func (s outOSDs) Leaves(ctx context.Context, step StepContext) ([]journal.ActionLeft, error) {
+// Leaves implements [actions.LeavingStep].
+func (s outOSDs) Leaves(ctx context.Context, step actions.StepContext) ([]journal.ActionLeft, error) {
 	return storagePart(s).leaves(ctx, step)
 }
 
@@ -153,42 +154,42 @@ type waitInput struct {
 	Wait journal.Duration `json:"wait"`
 }
 
-// Do implements [Step].
-func (waitOSDs) Do(context.Context, StepContext) (json.RawMessage, error) { return nil, nil }
+// Do implements [actions.Step].
+func (waitOSDs) Do(context.Context, actions.StepContext) (json.RawMessage, error) { return nil, nil }
 
-// Prove implements [Step].
-func (waitOSDs) Prove(_ context.Context, step StepContext) (Proof, error) {
+// Prove implements [actions.Step].
+func (waitOSDs) Prove(_ context.Context, step actions.StepContext) (actions.Proof, error) {
 	var planned waitInput
 	if err := step.Input(&planned); err != nil {
-		return Proof{}, err
+		return actions.Proof{}, err
 	}
 	until := step.Action.Steps[doesOutOSDs].DoneAt.Add(time.Duration(planned.Wait))
 	if time.Now().Before(until) {
-		return Proof{Missing: "waiting until " + until.UTC().Format(time.RFC3339)}, nil
+		return actions.Proof{Missing: "waiting until " + until.UTC().Format(time.RFC3339)}, nil
 	}
-	return Proof{Done: true}, nil
+	return actions.Proof{Done: true}, nil
 }
 
 // purgeOSD removes one captured OSD, and its Deployment if Rook made it again.
 type purgeOSD storagePart
 
-// Prove implements [Step].
-func (s purgeOSD) Prove(ctx context.Context, step StepContext) (Proof, error) {
+// Prove implements [actions.Step].
+func (s purgeOSD) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
 	found, err := s.find(ctx, step)
 	switch {
 	case err != nil:
-		return Proof{}, err
+		return actions.Proof{}, err
 	case found.remains:
-		return Proof{Missing: "Ceph still has the OSD"}, nil
+		return actions.Proof{Missing: "Ceph still has the OSD"}, nil
 	case found.kept != "":
-		return Proof{Done: true, Outputs: left(found.kept)}, nil
+		return actions.Proof{Done: true, Outputs: left(found.kept)}, nil
 	}
 	missing, err := storagePart(s).missingAnew(ctx, found.view, found.captured)
-	return Proof{Done: err == nil && missing == "", Missing: missing}, err
+	return actions.Proof{Done: err == nil && missing == "", Missing: missing}, err
 }
 
-// Do implements [Step].
-func (s purgeOSD) Do(ctx context.Context, step StepContext) (json.RawMessage, error) {
+// Do implements [actions.Step].
+func (s purgeOSD) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
 	found, err := s.find(ctx, step)
 	if err != nil || found.kept != "" {
 		return nil, err
@@ -211,7 +212,7 @@ type foundOSD struct {
 }
 
 // find returns the OSD of the step.
-func (s purgeOSD) find(ctx context.Context, step StepContext) (found foundOSD, err error) {
+func (s purgeOSD) find(ctx context.Context, step actions.StepContext) (found foundOSD, err error) {
 	if err := step.Input(&found.captured); err != nil {
 		return foundOSD{}, err
 	}
@@ -229,7 +230,7 @@ func (s purgeOSD) find(ctx context.Context, step StepContext) (found foundOSD, e
 	found.captured = found.view.OSDs[at]
 	var why string
 	if found.now, why, found.remains = found.view.remains(found.captured); why != "" {
-		found.kept = leftBecause(ceph.Names(found.captured.ID), why)
+		found.kept = actions.LeftBecause(ceph.Names(found.captured.ID), why)
 	}
 	return found, nil
 }
@@ -238,13 +239,13 @@ func (s purgeOSD) find(ctx context.Context, step StepContext) (found foundOSD, e
 func (v storageView) whyLeft(osd OSDFacts) string {
 	name := ceph.Names(osd.ID)
 	if why, left := v.left[name]; left {
-		return leftBecause(name, why)
+		return actions.LeftBecause(name, why)
 	}
 	return name + " is not the node's any more, or is gone"
 }
 
-// Leaves implements [LeavingStep].
-func (s purgeOSD) Leaves(ctx context.Context, step StepContext) ([]journal.ActionLeft, error) {
+// Leaves implements [actions.LeavingStep].
+func (s purgeOSD) Leaves(ctx context.Context, step actions.StepContext) ([]journal.ActionLeft, error) {
 	return storagePart(s).leaves(ctx, step)
 }
 
@@ -260,20 +261,20 @@ func purgeOne(ctx context.Context, api ceph.API, osd ceph.OSD) error {
 // purgeFoundOSDs removes the OSDs that were found only after the plan.
 type purgeFoundOSDs storagePart
 
-// Prove implements [Step].
-func (s purgeFoundOSDs) Prove(ctx context.Context, step StepContext) (Proof, error) {
+// Prove implements [actions.Step].
+func (s purgeFoundOSDs) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
 	osds, err := s.find(ctx, step)
 	switch {
 	case err != nil:
-		return Proof{}, err
+		return actions.Proof{}, err
 	case len(osds) > 0:
-		return Proof{Missing: "Ceph still has " + ceph.Names(osds[0].ID)}, nil
+		return actions.Proof{Missing: "Ceph still has " + ceph.Names(osds[0].ID)}, nil
 	}
-	return Proof{Done: true}, nil
+	return actions.Proof{Done: true}, nil
 }
 
-// Do implements [Step]. One OSD that cannot be purged does not keep the others.
-func (s purgeFoundOSDs) Do(ctx context.Context, step StepContext) (json.RawMessage, error) {
+// Do implements [actions.Step]. One OSD that cannot be purged does not keep the others.
+func (s purgeFoundOSDs) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
 	osds, err := s.find(ctx, step)
 	if err != nil {
 		return nil, err
@@ -285,14 +286,14 @@ func (s purgeFoundOSDs) Do(ctx context.Context, step StepContext) (json.RawMessa
 	return nil, errors.Join(failures...)
 }
 
-// Leaves implements [LeavingStep].
-func (s purgeFoundOSDs) Leaves(ctx context.Context, step StepContext) ([]journal.ActionLeft, error) {
+// Leaves implements [actions.LeavingStep].
+func (s purgeFoundOSDs) Leaves(ctx context.Context, step actions.StepContext) ([]journal.ActionLeft, error) {
 	return storagePart(s).leaves(ctx, step)
 }
 
 // find returns those that no other step removes.
-func (s purgeFoundOSDs) find(ctx context.Context, step StepContext) ([]ceph.OSD, error) {
-	facts, err := purgeFacts(step.Action)
+func (s purgeFoundOSDs) find(ctx context.Context, step actions.StepContext) ([]ceph.OSD, error) {
+	facts, err := factsOf(step.Action)
 	if err != nil {
 		return nil, err
 	}

@@ -1,10 +1,11 @@
-package actions
+package purge
 
 import (
 	"context"
 	"encoding/json"
 	"fmt"
 
+	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/internal/ceph"
 )
 
@@ -12,25 +13,25 @@ import (
 // so it looks once more for Deployments that Rook made again.
 type removeCrushHost storagePart
 
-// Prove implements [Step].
-func (s removeCrushHost) Prove(ctx context.Context, step StepContext) (Proof, error) {
+// Prove implements [actions.Step].
+func (s removeCrushHost) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
 	view, err := storagePart(s).look(ctx, step.Action)
 	if err != nil {
-		return Proof{}, err
+		return actions.Proof{}, err
 	}
 	host, there := view.tree.Host(view.CrushHost)
 	switch why := view.hostKept(host); {
 	case !there:
 		missing, err := storagePart(s).missingAnew(ctx, view, view.OSDs...)
-		return Proof{Done: err == nil && missing == "", Missing: missing}, err
+		return actions.Proof{Done: err == nil && missing == "", Missing: missing}, err
 	case why != "":
-		return Proof{Done: true, Outputs: left(leftBecause("CRUSH host "+host.Name, why))}, nil
+		return actions.Proof{Done: true, Outputs: left(actions.LeftBecause("CRUSH host "+host.Name, why))}, nil
 	}
-	return Proof{Missing: "the CRUSH map still has host " + host.Name}, nil
+	return actions.Proof{Missing: "the CRUSH map still has host " + host.Name}, nil
 }
 
-// Do implements [Step].
-func (s removeCrushHost) Do(ctx context.Context, step StepContext) (json.RawMessage, error) {
+// Do implements [actions.Step].
+func (s removeCrushHost) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
 	view, err := storagePart(s).look(ctx, step.Action)
 	if err != nil {
 		return nil, err

@@ -5,27 +5,61 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"slices"
 
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Kind is what one kind of action does. It must be safe for concurrent use.
-type Kind interface {
+// Definition is one kind of action, as data: what a capability registers. Its
+// functions must be safe for concurrent use.
+type Definition struct {
+	// Kind names it in the journal.
+	Kind journal.ActionKind
+	// Noun is what people call it in a sentence: "the purge goes on".
+	Noun string
+	// Rules names the preflights by which policy judges what EKCO began by itself,
+	// before each step. What keeps EKCO from beginning keeps it from going on, too.
+	// They judge by what EKCO knows already; the caller gives them to [Config].
+	// [SafeMode] is asked besides, whoever began.
+	Rules []string
+	// AskedLast names further preflights that are asked when all others have
+	// answered, since what they look at may change meanwhile.
+	AskedLast []string
+	// Expendable is set when EKCO asks for the action anew by itself, should all
+	// records of it be lost.
+	Expendable bool
+
 	// Plan captures every fact the action needs and lists its steps. It changes
 	// nothing. An error holds the action, visibly, and Plan is called again.
-	Plan(ctx context.Context, record journal.ActionRecord) (journal.Plan, error)
-	// Step returns the code for planned steps with that Does.
-	Step(does string) (Step, bool)
-	// Preflights returns the checks that belong to the kind, by name. They take
+	Plan func(ctx context.Context, record journal.ActionRecord) (journal.Plan, error)
+	// Steps is the code of the planned steps, by their Does.
+	Steps map[string]Step
+	// Preflights are the checks that belong to the kind, by name. They take
 	// precedence over those of [Config].
-	Preflights() map[string]Preflight
+	Preflights map[string]Preflight
+	// Guards, unless nil, lists preflights that are asked before a step whether or not
+	// its plan lists them, since that may be of a version that did not ask them.
+	Guards func(record journal.ActionRecord, planned journal.PlannedStep) []string
 }
 
-// Guardian is a [Kind] with preflights that are asked before steps whether or not
-// their plans list them, since those may be of a version that did not ask them.
-type Guardian interface {
-	Kind
-	Guards(record journal.ActionRecord, planned journal.PlannedStep) []string
+// step returns the code for planned steps with that Does.
+func (d *Definition) step(does string) (Step, bool) {
+	if code, ok := d.Steps[does]; ok {
+		return code, true
+	}
+	return gateStep{}, does == doesGate
+}
+
+// isPolicy reports whether a preflight judges by what EKCO knows already.
+func (d *Definition) isPolicy(name string) bool {
+	return name == SafeMode || slices.Contains(d.Rules, name)
+}
+
+// askedLast reports whether a preflight is asked when all others have answered:
+// what looks at something that may change meanwhile, and the rules of policy, which
+// take no time.
+func (d *Definition) askedLast(name string) bool {
+	return slices.Contains(d.AskedLast, name) || d.isPolicy(name)
 }
 
 // Step is an effect and its proof. Both must honour ctx, must bear being called

@@ -1,4 +1,4 @@
-package actions
+package purge
 
 import (
 	"context"
@@ -24,11 +24,11 @@ type planeView struct {
 }
 
 // look reads the control plane, and captures what kubeadm knew of the node.
-func (p primaryPart) look(ctx context.Context, facts *PurgeFacts) (planeView, error) {
+func (p primaryPart) look(ctx context.Context, facts *Facts) (planeView, error) {
 	var view planeView
 	config, err := p.plane.Kubeadm.KubeadmConfig(ctx)
 	if err != nil && !errors.Is(err, kube.ErrNotFound) {
-		return view, fmt.Errorf("read kubeadm's endpoints: %w", missing(err, "get", "configmaps in kube-system"))
+		return view, fmt.Errorf("read kubeadm's endpoints: %w", kube.Lacking(err, "get", "configmaps in kube-system"))
 	}
 	view.kubeadm = err == nil
 	if view.kubeadm {
@@ -60,7 +60,7 @@ func (p primaryPart) look(ctx context.Context, facts *PurgeFacts) (planeView, er
 func (p primaryPart) annotated(ctx context.Context) (map[string]kubeadm.Endpoint, error) {
 	pods, err := p.plane.Kubeadm.APIServerPods(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("find the API servers: %w", missing(err, "list", "pods in kube-system"))
+		return nil, fmt.Errorf("find the API servers: %w", kube.Lacking(err, "list", "pods in kube-system"))
 	}
 	listed := make(map[string]kubeadm.Endpoint, len(pods))
 	for _, pod := range pods {
@@ -75,7 +75,7 @@ func (p primaryPart) annotated(ctx context.Context) (map[string]kubeadm.Endpoint
 func (p primaryPart) others(ctx context.Context, lost NodeIdentity) ([]kube.Node, error) {
 	nodes, err := p.api.ListNodes(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("find the other primaries: %w", missing(err, "list", "nodes"))
+		return nil, fmt.Errorf("find the other primaries: %w", kube.Lacking(err, "list", "nodes"))
 	}
 	return slices.DeleteFunc(nodes, func(n kube.Node) bool { return n.UID == lost.UID }), nil
 }

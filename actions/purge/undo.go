@@ -1,4 +1,4 @@
-package actions
+package purge
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/internal/ceph"
 	"github.com/replicatedhq/ekco/internal/rook"
 )
@@ -14,20 +15,20 @@ import (
 // with the weight that it had.
 type inOSDs storagePart
 
-// Prove implements [Step].
-func (s inOSDs) Prove(ctx context.Context, step StepContext) (Proof, error) {
+// Prove implements [actions.Step].
+func (s inOSDs) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
 	osds, err := s.find(ctx, step)
 	switch {
 	case err != nil:
-		return Proof{}, err
+		return actions.Proof{}, err
 	case len(osds) > 0:
-		return Proof{Missing: ceph.Names(osds[0].ID) + " is still out"}, nil
+		return actions.Proof{Missing: ceph.Names(osds[0].ID) + " is still out"}, nil
 	}
-	return Proof{Done: true}, nil
+	return actions.Proof{Done: true}, nil
 }
 
-// Do implements [Step].
-func (s inOSDs) Do(ctx context.Context, step StepContext) (json.RawMessage, error) {
+// Do implements [actions.Step].
+func (s inOSDs) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
 	osds, err := s.find(ctx, step)
 	if err != nil || len(osds) == 0 {
 		return nil, err
@@ -49,7 +50,7 @@ func (s inOSDs) Do(ctx context.Context, step StepContext) (json.RawMessage, erro
 
 // find returns the captured OSDs that were in and are out, whoever has them now: it
 // was this purge that marked them out.
-func (s inOSDs) find(ctx context.Context, step StepContext) (osds []OSDFacts, err error) {
+func (s inOSDs) find(ctx context.Context, step actions.StepContext) (osds []OSDFacts, err error) {
 	_, captured, err := capturedStorage(step.Action)
 	if err != nil || captured.absent {
 		return nil, err
@@ -75,22 +76,22 @@ func (s inOSDs) find(ctx context.Context, step StepContext) (osds []OSDFacts, er
 // it was removed. The Deployments of the OSDs are for Rook to make again then.
 type restoreEntry storagePart
 
-// Prove implements [Step].
-func (s restoreEntry) Prove(ctx context.Context, step StepContext) (Proof, error) {
+// Prove implements [actions.Step].
+func (s restoreEntry) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
 	entry, kept, err := s.find(ctx, step)
 	switch {
 	case err != nil:
-		return Proof{}, err
+		return actions.Proof{}, err
 	case kept != "":
-		return Proof{Done: true, Outputs: left("the node's entry in the CephCluster was not put back: " + kept)}, nil
+		return actions.Proof{Done: true, Outputs: left("the node's entry in the CephCluster was not put back: " + kept)}, nil
 	case entry == nil:
-		return Proof{Done: true}, nil
+		return actions.Proof{Done: true}, nil
 	}
-	return Proof{Missing: "the CephCluster does not list the node"}, nil
+	return actions.Proof{Missing: "the CephCluster does not list the node"}, nil
 }
 
-// Do implements [Step].
-func (s restoreEntry) Do(ctx context.Context, step StepContext) (json.RawMessage, error) {
+// Do implements [actions.Step].
+func (s restoreEntry) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
 	entry, _, err := s.find(ctx, step)
 	if err != nil || entry == nil {
 		return nil, err
@@ -100,7 +101,7 @@ func (s restoreEntry) Do(ctx context.Context, step StepContext) (json.RawMessage
 
 // find returns the entry that is to be put back, nil if there is none; kept says
 // why one is not.
-func (s restoreEntry) find(ctx context.Context, step StepContext) (entry *rook.StorageNode, kept string, err error) {
+func (s restoreEntry) find(ctx context.Context, step actions.StepContext) (entry *rook.StorageNode, kept string, err error) {
 	node, captured, err := capturedStorage(step.Action)
 	if err != nil || captured.Entry == nil {
 		return nil, "", err

@@ -1,8 +1,9 @@
-package actions
+package purge
 
 import (
 	"context"
 
+	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/journal"
 )
 
@@ -18,14 +19,14 @@ func (p storagePart) gone(ctx context.Context) bool {
 // gone for good.
 type unlessGone struct {
 	part  storagePart
-	check Preflight
+	check actions.Preflight
 }
 
-// Check implements [Preflight].
-func (p unlessGone) Check(ctx context.Context, record journal.ActionRecord) Verdict {
+// Check implements [actions.Preflight].
+func (p unlessGone) Check(ctx context.Context, record journal.ActionRecord) actions.Verdict {
 	verdict := p.check.Check(ctx, record)
-	if verdict.Kind != VerdictPass && p.part.gone(ctx) {
-		return Pass()
+	if verdict.Kind != actions.VerdictPass && p.part.gone(ctx) {
+		return actions.Pass()
 	}
 	return verdict
 }

@@ -1,9 +1,10 @@
-package actions
+package purge
 
 import (
 	"context"
 	"fmt"
 
+	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/journal"
 )
 
@@ -40,14 +41,14 @@ func (p storagePart) left(ctx context.Context, record journal.ActionRecord) stri
 
 type rookManaged struct{}
 
-// Check implements [Preflight].
-func (rookManaged) Check(_ context.Context, record journal.ActionRecord) Verdict {
-	facts, err := purgeFacts(record)
+// Check implements [actions.Preflight].
+func (rookManaged) Check(_ context.Context, record journal.ActionRecord) actions.Verdict {
+	facts, err := factsOf(record)
 	switch {
 	case err != nil:
-		return Hold(err.Error())
+		return actions.Hold(err.Error())
 	case facts.StorageLeft != "":
-		return Warn(facts.StorageLeft)
+		return actions.Warn(facts.StorageLeft)
 	}
-	return Pass()
+	return actions.Pass()
 }

@@ -1,8 +1,9 @@
-package actions
+package purge
 
 import (
 	"time"
 
+	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/journal"
 )
 
@@ -36,7 +37,7 @@ const (
 )
 
 // plan orders the node's part of Ceph.
-func (p storagePart) plan(record journal.ActionRecord, facts PurgeFacts) (journal.Plan, error) {
+func (p storagePart) plan(record journal.ActionRecord, facts Facts) (journal.Plan, error) {
 	if facts.Storage == nil {
 		return journal.Plan{}, nil
 	}
@@ -55,7 +56,7 @@ func (p storagePart) plan(record journal.ActionRecord, facts PurgeFacts) (journa
 // OSD runs, which says that the node lives. A manual one is: its steps for Ceph
 // wait, and what is wrong is asked here so that a person knows before anything is
 // gone.
-func (storagePart) gate(record journal.ActionRecord, facts PurgeFacts) []string {
+func (storagePart) gate(record journal.ActionRecord, facts Facts) []string {
 	switch {
 	case facts.StorageLeft != "":
 		return []string{RookManaged}
@@ -69,8 +70,8 @@ func (storagePart) gate(record journal.ActionRecord, facts PurgeFacts) []string 
 	return []string{CephAnswers, OSDsDown}
 }
 
-func (p storagePart) steps() map[string]Step {
-	return map[string]Step{
+func (p storagePart) steps() map[string]actions.Step {
+	return map[string]actions.Step{
 		doesRemoveEntry: removeEntry(p), doesRemoveDeployment: removeDeployment(p), doesRemoveFound: removeFound(p),
 		doesFindOSDs: findOSDs(p), doesOutOSDs: outOSDs(p), doesWaitOSDs: waitOSDs{}, doesStopOSDs: stopOSDs(p),
 		doesPurgeOSD: purgeOSD(p), doesPurgeFoundOSDs: purgeFoundOSDs(p), doesRemoveCrushHost: removeCrushHost(p),
@@ -78,8 +79,8 @@ func (p storagePart) steps() map[string]Step {
 	}
 }
 
-func (p storagePart) preflights() map[string]Preflight {
-	return map[string]Preflight{
+func (p storagePart) preflights() map[string]actions.Preflight {
+	return map[string]actions.Preflight{
 		RookManaged: rookManaged{}, CephAnswers: unlessGone{p, cephAnswers(p)}, CephHealthy: unlessGone{p, cephHealthy{p.Ceph}},
 		OSDSafeToDestroy: unlessGone{p, osdSafeToDestroy{p.Ceph}}, OSDsDown: osdsDown(p),
 	}

@@ -1,10 +1,11 @@
-package actions
+package purge
 
 import (
 	"context"
 	"fmt"
 	"slices"
 
+	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/internal/ceph"
 	"github.com/replicatedhq/ekco/internal/parallel"
 	"github.com/replicatedhq/ekco/internal/rook"
@@ -49,7 +50,7 @@ func lostStorage(record journal.ActionRecord) (NodeIdentity, StorageFacts, error
 
 // capturedStorage returns the captured facts, completed by what was found later.
 func capturedStorage(record journal.ActionRecord) (NodeIdentity, StorageFacts, error) {
-	facts, err := purgeFacts(record)
+	facts, err := factsOf(record)
 	if err != nil {
 		return NodeIdentity{}, StorageFacts{}, err
 	}
@@ -57,7 +58,7 @@ func capturedStorage(record journal.ActionRecord) (NodeIdentity, StorageFacts, e
 		return facts.Node, StorageFacts{}, nil
 	}
 	var found foundOSDs
-	later, err := StepContext{Action: record}.Output(doesFindOSDs, &found)
+	later, err := actions.StepContext{Action: record}.Output(doesFindOSDs, &found)
 	if err != nil {
 		return NodeIdentity{}, StorageFacts{}, err
 	}

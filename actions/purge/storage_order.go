@@ -1,4 +1,4 @@
-package actions
+package purge
 
 import (
 	"encoding/json"
@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/replicatedhq/ekco/actions/nodes"
 	"github.com/replicatedhq/ekco/internal/ceph"
 	"github.com/replicatedhq/ekco/journal"
 )
@@ -146,7 +147,7 @@ func (p *storagePlan) found(after []string) []string {
 		return after
 	}
 	return p.add(p.patient(journal.PlannedStep{
-		Does: doesFindOSDs, After: after, Preflights: []string{CephAnswers, NodeStillGone}, Timeout: journal.Duration(askCephTimeout),
+		Does: doesFindOSDs, After: after, Preflights: []string{CephAnswers, nodes.StillGone}, Timeout: journal.Duration(askCephTimeout),
 	}))
 }
 
@@ -238,4 +239,15 @@ func reversibleFirst(steps []journal.PlannedStep) {
 			steps[i].After = union(step.After, last)
 		}
 	}
+}
+
+// union returns the names, and then those of the others that are not among them.
+func union(names, others []string) []string {
+	all := slices.Clip(names)
+	for _, name := range others {
+		if !slices.Contains(all, name) {
+			all = append(all, name)
+		}
+	}
+	return all
 }

@@ -1,4 +1,4 @@
-package actions
+package purge
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/internal/ceph"
 	"github.com/replicatedhq/ekco/internal/kube"
 )
@@ -15,26 +16,26 @@ import (
 // meanwhile, as it does where it takes every node, is removed.
 type stopOSDs storagePart
 
-// Prove implements [Step].
-func (s stopOSDs) Prove(ctx context.Context, step StepContext) (Proof, error) {
+// Prove implements [actions.Step].
+func (s stopOSDs) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
 	view, err := storagePart(s).look(ctx, step.Action)
 	if err != nil {
-		return Proof{}, err
+		return actions.Proof{}, err
 	}
 	for _, osd := range view.remaining() {
 		if osd.Up {
-			return Proof{Missing: ceph.Names(osd.ID) + " still runs"}, nil
+			return actions.Proof{Missing: ceph.Names(osd.ID) + " still runs"}, nil
 		}
 	}
 	missing, err := storagePart(s).missingAnew(ctx, view, view.OSDs...)
 	if err == nil && missing == "" {
 		missing, err = s.ending(ctx, view)
 	}
-	return Proof{Done: err == nil && missing == "", Missing: missing}, err
+	return actions.Proof{Done: err == nil && missing == "", Missing: missing}, err
 }
 
-// Do implements [Step].
-func (s stopOSDs) Do(ctx context.Context, step StepContext) (json.RawMessage, error) {
+// Do implements [actions.Step].
+func (s stopOSDs) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
 	view, err := storagePart(s).look(ctx, step.Action)
 	if err != nil {
 		return nil, err
@@ -51,7 +52,7 @@ func (s stopOSDs) ending(ctx context.Context, view storageView) (string, error) 
 	case errors.Is(err, kube.ErrNotFound):
 		return "", nil
 	case err != nil:
-		return "", fmt.Errorf("read node %s: %w", view.node.Name, missing(err, "get", "nodes"))
+		return "", fmt.Errorf("read node %s: %w", view.node.Name, kube.Lacking(err, "get", "nodes"))
 	case live.UID != view.node.UID:
 		return "", nil
 	}
@@ -60,7 +61,7 @@ func (s stopOSDs) ending(ctx context.Context, view storageView) (string, error) 
 	}
 	pods, err := s.Rook.OSDPods(ctx, view.node.Name)
 	if err != nil {
-		return "", fmt.Errorf("find the pods of OSDs on node %s: %w", view.node.Name, missing(err, "list", "pods in rook-ceph"))
+		return "", fmt.Errorf("find the pods of OSDs on node %s: %w", view.node.Name, kube.Lacking(err, "list", "pods in rook-ceph"))
 	}
 	for _, pod := range pods {
 		for _, osd := range view.remaining() {

@@ -1,4 +1,4 @@
-package actions
+package purge
 
 import (
 	"context"
@@ -40,10 +40,10 @@ type Storage struct {
 	Wait time.Duration
 }
 
-// PurgeStorage makes a purge remove the node's OSDs, its CRUSH host and its
+// WithStorage makes a purge remove the node's OSDs, its CRUSH host and its
 // entry in the CephCluster.
-func PurgeStorage(storage Storage) PurgeOption {
-	return func(parts *purgeParts) {
+func WithStorage(storage Storage) Option {
+	return func(parts *parts) {
 		api := parts.node.(nodePart).api
 		parts.storage = storagePart{Storage: storage, api: api}
 	}
@@ -123,7 +123,7 @@ type storagePart struct {
 	api kube.API
 }
 
-func (p storagePart) capture(ctx context.Context, record journal.ActionRecord, facts *PurgeFacts) error {
+func (p storagePart) capture(ctx context.Context, record journal.ActionRecord, facts *Facts) error {
 	if !p.wanted(record) {
 		facts.StorageLeft = p.left(ctx, record)
 		return nil
@@ -194,7 +194,7 @@ func (n NodeIdentity) binds(d rook.OSDDeployment) bool {
 // captureOSDs finds the node's OSDs by their Deployments and in the CRUSH tree.
 // A manual purge goes on without the tree, since people purge a node when
 // storage is down as well; an automatic one waits.
-func (p storagePart) captureOSDs(ctx context.Context, record journal.ActionRecord, facts *PurgeFacts, heirs heirs) error {
+func (p storagePart) captureOSDs(ctx context.Context, record journal.ActionRecord, facts *Facts, heirs heirs) error {
 	storage := facts.Storage
 	asking, cancel := context.WithTimeout(ctx, cephLook)
 	defer cancel()

@@ -1,4 +1,4 @@
-package actions
+package purge
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/internal/etcd"
 	"github.com/replicatedhq/ekco/journal"
 )
@@ -18,51 +19,51 @@ const EtcdQuorumKept = "EtcdQuorumKept"
 
 type etcdQuorumKept struct{ dial etcd.Dial }
 
-// Check implements [Preflight].
-func (p etcdQuorumKept) Check(ctx context.Context, record journal.ActionRecord) Verdict {
-	facts, err := purgeFacts(record)
+// Check implements [actions.Preflight].
+func (p etcdQuorumKept) Check(ctx context.Context, record journal.ActionRecord) actions.Verdict {
+	facts, err := factsOf(record)
 	switch {
 	case err != nil:
-		return Hold(err.Error())
+		return actions.Hold(err.Error())
 	case facts.Etcd == nil:
-		return Pass()
+		return actions.Pass()
 	case facts.Etcd.Problem != "":
-		return Warn("no etcd member is removed: " + facts.Etcd.Problem)
+		return actions.Warn("no etcd member is removed: " + facts.Etcd.Problem)
 	case facts.Etcd.Member == nil:
-		return Pass()
+		return actions.Pass()
 	}
 	projected, err := p.project(ctx, facts)
 	switch {
 	case errors.Is(err, etcd.ErrNoMember), errors.Is(err, etcd.ErrOtherMember):
-		return Pass()
+		return actions.Pass()
 	case errors.Is(err, etcd.ErrNoQuorum):
 		return quorumLost(record, fmt.Sprintf("etcd has no quorum now, so it cannot agree to remove a member (%v). Bring a member back first.", err))
 	case err != nil && record.Request.Force:
-		return Warn(fmt.Sprintf("cannot tell whether etcd keeps its quorum: %v", err))
+		return actions.Warn(fmt.Sprintf("cannot tell whether etcd keeps its quorum: %v", err))
 	case errors.Is(err, etcd.ErrUnavailable) && ctx.Err() == nil:
 		return quorumLost(record, fmt.Sprintf("No member of etcd answers, so none counts as healthy, and etcd as one without quorum (%v). Bring one back first.", err))
 	case err != nil:
-		return Hold(fmt.Sprintf("cannot tell whether etcd keeps its quorum: %v", err))
+		return actions.Hold(fmt.Sprintf("cannot tell whether etcd keeps its quorum: %v", err))
 	case projected.Keeps:
-		return Pass()
+		return actions.Pass()
 	}
 	return quorumLost(record, projected.Reason)
 }
 
 // quorumLost is the answer when too few voters would answer for a quorum.
-func quorumLost(record journal.ActionRecord, reason string) Verdict {
+func quorumLost(record journal.ActionRecord, reason string) actions.Verdict {
 	switch {
 	case record.Request.Manual && record.Request.Force:
-		return Warn(reason)
+		return actions.Warn(reason)
 	case record.Request.Manual && !record.PastNoReturn:
-		return Abandon(reason + " --force goes on all the same.")
+		return actions.Abandon(reason + " --force goes on all the same.")
 	}
-	return Hold(reason)
+	return actions.Hold(reason)
 }
 
 // project asks the members that would remain first: a dead one costs a timeout,
 // and its being healthy can only make the answer better.
-func (p etcdQuorumKept) project(ctx context.Context, facts PurgeFacts) (etcd.Projection, error) {
+func (p etcdQuorumKept) project(ctx context.Context, facts Facts) (etcd.Projection, error) {
 	api, err := p.dial(facts.Etcd.Endpoints)
 	if err != nil {
 		return etcd.Projection{}, err

@@ -1,4 +1,4 @@
-package actions
+package purge
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-func (p storagePart) trace(ctx context.Context, record journal.ActionRecord, facts PurgeFacts) Traced {
+func (p storagePart) trace(ctx context.Context, record journal.ActionRecord, facts Facts) Traced {
 	var traced Traced
 	err := p.capture(ctx, record, &facts)
 	switch {
@@ -94,7 +94,7 @@ func (f *StorageFacts) doubts() (doubts []string) {
 	return doubts
 }
 
-func (p primaryPart) trace(ctx context.Context, record journal.ActionRecord, facts PurgeFacts) Traced {
+func (p primaryPart) trace(ctx context.Context, record journal.ActionRecord, facts Facts) Traced {
 	var traced Traced
 	switch err := p.find(ctx, record, &facts); {
 	case errors.Is(err, errNoPrimaries):
@@ -121,7 +121,7 @@ func (p primaryPart) trace(ctx context.Context, record journal.ActionRecord, fac
 // primaries returns the names that etcd and kubeadm know, or none: they are only
 // a help.
 func (p primaryPart) primaries(ctx context.Context) []string {
-	plane, err := p.look(ctx, &PurgeFacts{})
+	plane, err := p.look(ctx, &Facts{})
 	if err != nil {
 		return nil
 	}
@@ -144,7 +144,7 @@ func (p primaryPart) primaries(ctx context.Context) []string {
 
 // primaryFound says what a purge would remove from the control plane. That a
 // pod of an API server is left is no trace: Kubernetes removes it by itself.
-func (f PurgeFacts) primaryFound() (found []string) {
+func (f Facts) primaryFound() (found []string) {
 	if f.Etcd != nil && f.Etcd.Member != nil {
 		found = append(found, "etcd member "+f.Etcd.Member.String())
 	}

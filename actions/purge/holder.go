@@ -1,10 +1,11 @@
-package actions
+package purge
 
 import (
 	"context"
 	"fmt"
 	"slices"
 
+	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/internal/ceph"
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/internal/rook"
@@ -29,7 +30,7 @@ type heirs struct {
 func (p storagePart) heirs(ctx context.Context, lost NodeIdentity) (heirs, error) {
 	nodes, err := p.api.ListNodes(ctx)
 	if err != nil {
-		return heirs{}, fmt.Errorf("find out who has the hostname of node %s: %w", lost.Name, missing(err, "list", "nodes"))
+		return heirs{}, fmt.Errorf("find out who has the hostname of node %s: %w", lost.Name, kube.Lacking(err, "list", "nodes"))
 	}
 	var found heirs
 	for _, node := range nodes {
@@ -126,7 +127,7 @@ func (v storageView) leaves() (left []journal.ActionLeft) {
 }
 
 // leaves looks for OSDs that the steps of storage are to leave alone.
-func (p storagePart) leaves(ctx context.Context, step StepContext) ([]journal.ActionLeft, error) {
+func (p storagePart) leaves(ctx context.Context, step actions.StepContext) ([]journal.ActionLeft, error) {
 	view, err := p.look(ctx, step.Action)
 	return view.leaves(), err
 }

@@ -1,4 +1,4 @@
-package actions
+package purge
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/journal"
 )
@@ -19,7 +20,7 @@ const (
 // nodePart is the Node object's part of a purge.
 type nodePart struct{ api kube.API }
 
-func (p nodePart) capture(ctx context.Context, record journal.ActionRecord, facts *PurgeFacts) error {
+func (p nodePart) capture(ctx context.Context, record journal.ActionRecord, facts *Facts) error {
 	facts.Node = NodeIdentity{Name: record.Subject.Name, UID: record.Subject.UID}
 	if known := record.Request.Node; known != nil {
 		facts.Node.remember(*known)
@@ -29,7 +30,7 @@ func (p nodePart) capture(ctx context.Context, record journal.ActionRecord, fact
 	case errors.Is(err, kube.ErrNotFound):
 		return nil
 	case err != nil:
-		return fmt.Errorf("read node %s: %w", record.Subject.Name, missing(err, "get", "nodes"))
+		return fmt.Errorf("read node %s: %w", record.Subject.Name, kube.Lacking(err, "get", "nodes"))
 	case live.UID != record.Subject.UID:
 		facts.Node.ReplacedBy = live.UID
 		return nil
@@ -43,18 +44,18 @@ func (n *NodeIdentity) remember(facts journal.NodeFacts) {
 	n.Role, n.InternalIP, n.Hostname = facts.Role, facts.InternalIP, facts.Hostname
 }
 
-func (nodePart) plan(_ journal.ActionRecord, facts PurgeFacts) (journal.Plan, error) {
+func (nodePart) plan(_ journal.ActionRecord, facts Facts) (journal.Plan, error) {
 	return journal.Plan{Steps: []journal.PlannedStep{{
 		ID: doesDeleteNode, Does: doesDeleteNode, Preflights: guarded(nil, facts.quorum()...),
 		Irreversible: true, Timeout: journal.Duration(deleteNodeTimeout),
 	}}}, nil
 }
 
-func (nodePart) gate(journal.ActionRecord, PurgeFacts) []string { return nil }
-func (nodePart) preflights() map[string]Preflight               { return nil }
+func (nodePart) gate(journal.ActionRecord, Facts) []string { return nil }
+func (nodePart) preflights() map[string]actions.Preflight  { return nil }
 
-func (p nodePart) steps() map[string]Step {
-	return map[string]Step{doesDeleteNode: deleteNode(p)}
+func (p nodePart) steps() map[string]actions.Step {
+	return map[string]actions.Step{doesDeleteNode: deleteNode(p)}
 }
 
 // notLookedAt says what the purge leaves because the name was another Node's when
@@ -79,30 +80,30 @@ func (n NodeIdentity) notLookedAt() json.RawMessage {
 // deleteNode deletes the Node of the captured UID.
 type deleteNode struct{ api kube.API }
 
-// Atomic implements [AtomicStep]: a Node that still exists was not deleted.
+// Atomic implements [actions.AtomicStep]: a Node that still exists was not deleted.
 func (deleteNode) Atomic() bool { return true }
 
-// Prove implements [Step].
-func (s deleteNode) Prove(ctx context.Context, step StepContext) (Proof, error) {
-	var facts PurgeFacts
+// Prove implements [actions.Step].
+func (s deleteNode) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
+	var facts Facts
 	if err := step.Facts(&facts); err != nil {
-		return Proof{}, err
+		return actions.Proof{}, err
 	}
 	live, err := s.api.Node(ctx, facts.Node.Name)
 	switch {
 	case errors.Is(err, kube.ErrNotFound):
-		return Proof{Done: true, Outputs: facts.Node.notLookedAt()}, nil
+		return actions.Proof{Done: true, Outputs: facts.Node.notLookedAt()}, nil
 	case err != nil:
-		return Proof{}, fmt.Errorf("read node %s: %w", facts.Node.Name, missing(err, "get", "nodes"))
+		return actions.Proof{}, fmt.Errorf("read node %s: %w", facts.Node.Name, kube.Lacking(err, "get", "nodes"))
 	case live.UID != facts.Node.UID:
-		return Proof{Done: true, Outputs: facts.Node.notLookedAt()}, nil
+		return actions.Proof{Done: true, Outputs: facts.Node.notLookedAt()}, nil
 	}
-	return Proof{Missing: fmt.Sprintf("node %s still exists; look for finalizers on it", facts.Node.Name)}, nil
+	return actions.Proof{Missing: fmt.Sprintf("node %s still exists; look for finalizers on it", facts.Node.Name)}, nil
 }
 
-// Do implements [Step].
-func (s deleteNode) Do(ctx context.Context, step StepContext) (json.RawMessage, error) {
-	var facts PurgeFacts
+// Do implements [actions.Step].
+func (s deleteNode) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
+	var facts Facts
 	if err := step.Facts(&facts); err != nil {
 		return nil, err
 	}
@@ -110,8 +111,8 @@ func (s deleteNode) Do(ctx context.Context, step StepContext) (json.RawMessage, 
 		// Without its UID there is no saying which Node was meant.
 		return nil, nil
 	}
-	if err := deleted(s.api.DeleteNode(ctx, facts.Node.Name, facts.Node.UID)); err != nil {
-		return nil, fmt.Errorf("delete node %s: %w", facts.Node.Name, missing(err, "delete", "nodes"))
+	if err := kube.Deleted(s.api.DeleteNode(ctx, facts.Node.Name, facts.Node.UID)); err != nil {
+		return nil, fmt.Errorf("delete node %s: %w", facts.Node.Name, kube.Lacking(err, "delete", "nodes"))
 	}
 	return nil, nil
 }

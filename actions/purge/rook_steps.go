@@ -1,4 +1,4 @@
-package actions
+package purge
 
 import (
 	"cmp"
@@ -9,7 +9,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/internal/ceph"
+	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/internal/rook"
 	"github.com/replicatedhq/ekco/journal"
 )
@@ -17,22 +19,22 @@ import (
 // removeDeployment removes the Deployment of the captured UID.
 type removeDeployment storagePart
 
-// Prove implements [Step].
-func (s removeDeployment) Prove(ctx context.Context, step StepContext) (Proof, error) {
+// Prove implements [actions.Step].
+func (s removeDeployment) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
 	captured, now, err := s.find(ctx, step)
 	switch {
 	case err != nil:
-		return Proof{}, err
+		return actions.Proof{}, err
 	case now.kept != "":
-		return Proof{Done: true, Outputs: left(now.kept)}, nil
+		return actions.Proof{Done: true, Outputs: left(now.kept)}, nil
 	case now.there:
-		return Proof{Missing: stillThere(captured)}, nil
+		return actions.Proof{Missing: stillThere(captured)}, nil
 	}
-	return Proof{Done: true}, nil
+	return actions.Proof{Done: true}, nil
 }
 
-// Do implements [Step].
-func (s removeDeployment) Do(ctx context.Context, step StepContext) (json.RawMessage, error) {
+// Do implements [actions.Step].
+func (s removeDeployment) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
 	captured, now, err := s.find(ctx, step)
 	if err != nil || now.kept != "" {
 		return nil, err
@@ -40,12 +42,12 @@ func (s removeDeployment) Do(ctx context.Context, step StepContext) (json.RawMes
 	return nil, storagePart(s).remove(ctx, captured)
 }
 
-// Leaves implements [LeavingStep].
-func (s removeDeployment) Leaves(ctx context.Context, step StepContext) ([]journal.ActionLeft, error) {
+// Leaves implements [actions.LeavingStep].
+func (s removeDeployment) Leaves(ctx context.Context, step actions.StepContext) ([]journal.ActionLeft, error) {
 	return storagePart(s).leavesBound(ctx, step)
 }
 
-func (s removeDeployment) find(ctx context.Context, step StepContext) (captured rook.OSDDeployment, now foundDeployment, err error) {
+func (s removeDeployment) find(ctx context.Context, step actions.StepContext) (captured rook.OSDDeployment, now foundDeployment, err error) {
 	if err := step.Input(&captured); err != nil {
 		return captured, foundDeployment{}, err
 	}
@@ -72,7 +74,7 @@ func (v storageView) deployment(captured rook.OSDDeployment) foundDeployment {
 	if why == "" {
 		return foundDeployment{there: true}
 	}
-	return foundDeployment{there: true, kept: leftBecause(whatRuns(now), why)}
+	return foundDeployment{there: true, kept: actions.LeftBecause(whatRuns(now), why)}
 }
 
 // whatRuns names the OSD of a Deployment or, where that is not known, itself.
@@ -100,7 +102,7 @@ func (p storagePart) lookAtRook(ctx context.Context, record journal.ActionRecord
 
 // leavesBound returns the OSDs of the captured Deployments that another machine
 // has now.
-func (p storagePart) leavesBound(ctx context.Context, step StepContext) (left []journal.ActionLeft, err error) {
+func (p storagePart) leavesBound(ctx context.Context, step actions.StepContext) (left []journal.ActionLeft, err error) {
 	view, err := p.lookAtRook(ctx, step.Action)
 	for _, d := range view.Deployments {
 		if why := view.elsewhere(ceph.Ref{ID: d.OSD, UUID: d.UUID}); why != "" && d.OSD != rook.UnknownOSD {
@@ -112,10 +114,10 @@ func (p storagePart) leavesBound(ctx context.Context, step StepContext) (left []
 
 // remove scales a Deployment down, so that the OSD ends in order, and deletes it.
 func (p storagePart) remove(ctx context.Context, d rook.OSDDeployment) error {
-	if err := deleted(p.Rook.ScaleDown(ctx, d.Name, d.UID)); err != nil {
+	if err := kube.Deleted(p.Rook.ScaleDown(ctx, d.Name, d.UID)); err != nil {
 		return err
 	}
-	return deleted(p.Rook.DeleteDeployment(ctx, d.Name, d.UID))
+	return kube.Deleted(p.Rook.DeleteDeployment(ctx, d.Name, d.UID))
 }
 
 func stillThere(d rook.OSDDeployment) string {
@@ -125,22 +127,22 @@ func stillThere(d rook.OSDDeployment) string {
 // removeFound removes the Deployments that were found only after the plan.
 type removeFound storagePart
 
-// Prove implements [Step].
-func (s removeFound) Prove(ctx context.Context, step StepContext) (Proof, error) {
+// Prove implements [actions.Step].
+func (s removeFound) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
 	found, kept, err := s.find(ctx, step)
 	switch {
 	case err != nil:
-		return Proof{}, err
+		return actions.Proof{}, err
 	case len(found) > 0:
-		return Proof{Missing: stillThere(found[0])}, nil
+		return actions.Proof{Missing: stillThere(found[0])}, nil
 	case len(kept) > 0:
-		return Proof{Done: true, Outputs: left(strings.Join(kept, "; "))}, nil
+		return actions.Proof{Done: true, Outputs: left(strings.Join(kept, "; "))}, nil
 	}
-	return Proof{Done: true}, nil
+	return actions.Proof{Done: true}, nil
 }
 
-// Do implements [Step]. One that cannot be removed does not keep the others.
-func (s removeFound) Do(ctx context.Context, step StepContext) (json.RawMessage, error) {
+// Do implements [actions.Step]. One that cannot be removed does not keep the others.
+func (s removeFound) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
 	found, _, err := s.find(ctx, step)
 	if err != nil {
 		return nil, err
@@ -152,14 +154,14 @@ func (s removeFound) Do(ctx context.Context, step StepContext) (json.RawMessage,
 	return nil, errors.Join(failures...)
 }
 
-// Leaves implements [LeavingStep].
-func (s removeFound) Leaves(ctx context.Context, step StepContext) ([]journal.ActionLeft, error) {
+// Leaves implements [actions.LeavingStep].
+func (s removeFound) Leaves(ctx context.Context, step actions.StepContext) ([]journal.ActionLeft, error) {
 	return storagePart(s).leavesBound(ctx, step)
 }
 
 // find returns the Deployments that are still to be removed, and why others are
 // kept.
-func (s removeFound) find(ctx context.Context, step StepContext) (found []rook.OSDDeployment, kept []string, err error) {
+func (s removeFound) find(ctx context.Context, step actions.StepContext) (found []rook.OSDDeployment, kept []string, err error) {
 	_, lost, err := lostStorage(step.Action)
 	if err != nil || len(lost.Deployments) == 0 {
 		return nil, nil, err
@@ -182,25 +184,25 @@ func (s removeFound) find(ctx context.Context, step StepContext) (found []rook.O
 // removeEntry takes the node out of the CephCluster's list.
 type removeEntry storagePart
 
-// Atomic implements [AtomicStep]: the list is patched in one call.
+// Atomic implements [actions.AtomicStep]: the list is patched in one call.
 func (removeEntry) Atomic() bool { return true }
 
-// Prove implements [Step].
-func (s removeEntry) Prove(ctx context.Context, step StepContext) (Proof, error) {
+// Prove implements [actions.Step].
+func (s removeEntry) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
 	entry, kept, err := s.find(ctx, step)
 	switch {
 	case err != nil:
-		return Proof{}, err
+		return actions.Proof{}, err
 	case kept != "":
-		return Proof{Done: true, Outputs: left(kept)}, nil
+		return actions.Proof{Done: true, Outputs: left(kept)}, nil
 	case entry == nil:
-		return Proof{Done: true}, nil
+		return actions.Proof{Done: true}, nil
 	}
-	return Proof{Missing: "the CephCluster still lists the node"}, nil
+	return actions.Proof{Missing: "the CephCluster still lists the node"}, nil
 }
 
-// Do implements [Step].
-func (s removeEntry) Do(ctx context.Context, step StepContext) (json.RawMessage, error) {
+// Do implements [actions.Step].
+func (s removeEntry) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
 	entry, _, err := s.find(ctx, step)
 	if err != nil || entry == nil {
 		return nil, err
@@ -231,7 +233,7 @@ func removedEntry(entry json.RawMessage) (json.RawMessage, error) {
 
 // find returns the node's entry, nil when there is none to remove; kept says
 // why one is left.
-func (s removeEntry) find(ctx context.Context, step StepContext) (entry *rook.StorageNode, kept string, err error) {
+func (s removeEntry) find(ctx context.Context, step actions.StepContext) (entry *rook.StorageNode, kept string, err error) {
 	node, lost, err := lostStorage(step.Action)
 	if err != nil || lost.Entry == nil {
 		return nil, "", err

@@ -1,4 +1,4 @@
-package actions
+package purge
 
 import (
 	"cmp"
@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/internal/ceph"
 	"github.com/replicatedhq/ekco/internal/parallel"
 	"github.com/replicatedhq/ekco/journal"
@@ -28,9 +29,9 @@ const (
 
 type cephAnswers storagePart
 
-// Check implements [Preflight]. Where Rook could not be read, it asks that
+// Check implements [actions.Preflight]. Where Rook could not be read, it asks that
 // first: without Rook there is no Ceph to wait for.
-func (p cephAnswers) Check(ctx context.Context, record journal.ActionRecord) Verdict {
+func (p cephAnswers) Check(ctx context.Context, record journal.ActionRecord) actions.Verdict {
 	ctx, cancel := context.WithTimeout(ctx, cephLook)
 	defer cancel()
 	node, lost, err := lostStorage(record)
@@ -41,24 +42,24 @@ func (p cephAnswers) Check(ctx context.Context, record journal.ActionRecord) Ver
 	}
 	switch {
 	case err != nil:
-		return Hold(err.Error())
+		return actions.Hold(err.Error())
 	case lost.absent:
-		return Pass()
+		return actions.Pass()
 	}
 	health, err := p.Ceph.Health(ctx)
 	switch {
 	case err != nil:
-		return Hold(err.Error())
+		return actions.Hold(err.Error())
 	case !health.MgrActive:
-		return Hold("Ceph has no active mgr, and without one it answers nothing about OSDs; check that a rook-ceph-mgr pod runs")
+		return actions.Hold("Ceph has no active mgr, and without one it answers nothing about OSDs; check that a rook-ceph-mgr pod runs")
 	}
-	return Pass()
+	return actions.Pass()
 }
 
 // unanswered says why Ceph did not answer when a manual purge was planned, until
 // it was asked again. It saves a person two further timeouts.
 func unanswered(record journal.ActionRecord) string {
-	facts, err := purgeFacts(record)
+	facts, err := factsOf(record)
 	if err != nil || facts.Storage == nil || record.Steps[doesFindOSDs].Done() {
 		return ""
 	}
@@ -67,19 +68,19 @@ func unanswered(record journal.ActionRecord) string {
 
 type cephHealthy struct{ api ceph.API }
 
-// Check implements [Preflight].
-func (p cephHealthy) Check(ctx context.Context, record journal.ActionRecord) Verdict {
+// Check implements [actions.Preflight].
+func (p cephHealthy) Check(ctx context.Context, record journal.ActionRecord) actions.Verdict {
 	if why := unanswered(record); why != "" {
-		return Warn("cannot tell whether Ceph is healthy: " + why)
+		return actions.Warn("cannot tell whether Ceph is healthy: " + why)
 	}
 	if _, lost, err := lostStorage(record); err == nil && lost.absent {
-		return Pass()
+		return actions.Pass()
 	}
 	ctx, cancel := context.WithTimeout(ctx, cephLook)
 	defer cancel()
 	health, others, err := p.look(ctx, record)
 	if err != nil {
-		return Warn(fmt.Sprintf("cannot tell whether Ceph is healthy: %v", err))
+		return actions.Warn(fmt.Sprintf("cannot tell whether Ceph is healthy: %v", err))
 	}
 	troubles, why := p.unexplained(ctx, record, troubling(health))
 	return unhealthy(health, troubles, others, why)
@@ -111,7 +112,7 @@ func (p cephHealthy) look(ctx context.Context, record journal.ActionRecord) (hea
 }
 
 // unhealthy: that the lost node's own OSDs are down is no news.
-func unhealthy(health ceph.Health, troubles []ceph.Check, others []int, why string) Verdict {
+func unhealthy(health ceph.Health, troubles []ceph.Check, others []int, why string) actions.Verdict {
 	var reasons []string
 	for _, check := range troubles {
 		switch {
@@ -123,12 +124,12 @@ func unhealthy(health ceph.Health, troubles []ceph.Check, others []int, why stri
 		}
 	}
 	if len(reasons) == 0 {
-		return Pass()
+		return actions.Pass()
 	}
 	if why != "" {
 		reasons = append(reasons, why)
 	}
-	return Warn(fmt.Sprintf("Ceph says %s: %s", health.Status, strings.Join(reasons, "; ")))
+	return actions.Warn(fmt.Sprintf("Ceph says %s: %s", health.Status, strings.Join(reasons, "; ")))
 }
 
 // othersDown returns the OSDs that hold data, are down and are not the node's.
@@ -183,27 +184,27 @@ func troubling(health ceph.Health) []ceph.Check {
 
 type osdSafeToDestroy struct{ api ceph.API }
 
-// Check implements [Preflight].
-func (p osdSafeToDestroy) Check(ctx context.Context, record journal.ActionRecord) Verdict {
+// Check implements [actions.Preflight].
+func (p osdSafeToDestroy) Check(ctx context.Context, record journal.ActionRecord) actions.Verdict {
 	_, lost, err := lostStorage(record)
 	switch why := unanswered(record); {
 	case err != nil:
-		return Hold(err.Error())
+		return actions.Hold(err.Error())
 	case why != "":
-		return Warn("cannot tell whether the node's OSDs may be destroyed: " + why)
+		return actions.Warn("cannot tell whether the node's OSDs may be destroyed: " + why)
 	case len(lost.OSDs) == 0:
-		return Pass()
+		return actions.Pass()
 	}
 	ctx, cancel := context.WithTimeout(ctx, cephLook)
 	defer cancel()
 	safety, inactive, err := p.ask(ctx, lost.ids())
 	switch {
 	case err == nil && safety.All():
-		return Pass()
+		return actions.Pass()
 	case inactive > 0:
 		return mayBeLost(record, inactive, unsafe(lost, safety, err))
 	case err != nil || record.Request.Manual:
-		return Warn(unsafe(lost, safety, err))
+		return actions.Warn(unsafe(lost, safety, err))
 	}
 	return p.orStuck(ctx, record, safety)
 }
@@ -229,9 +230,9 @@ func unsafe(lost StorageFacts, safety ceph.Safety, err error) string {
 
 // mayBeLost: Ceph calls an OSD safe only once everything is copied. As long as
 // every placement group is active, OSDs that run have the data already.
-func mayBeLost(record journal.ActionRecord, inactive int, reason string) Verdict {
+func mayBeLost(record journal.ActionRecord, inactive int, reason string) actions.Verdict {
 	notActive := groups(inactive) + " not active"
-	return WarnOfLoss(fmt.Sprintf("data may be lost: %s; %s", notActive, reason), fmt.Sprintf(
+	return actions.WarnOfLoss(fmt.Sprintf("data may be lost: %s; %s", notActive, reason), fmt.Sprintf(
 		"let Ceph recover, which this waits for, or go on knowingly with: ekco purge-node %s", record.Subject.Name)).
 		OnceLasting(peeringPasses, notActive)
 }
@@ -239,17 +240,17 @@ func mayBeLost(record journal.ActionRecord, inactive int, reason string) Verdict
 // orStuck lets an automatic purge go on where Ceph never gets to call the OSDs
 // safe, once that has lasted: what the mgr says of placement groups is some
 // seconds old.
-func (p osdSafeToDestroy) orStuck(ctx context.Context, record journal.ActionRecord, safety ceph.Safety) Verdict {
+func (p osdSafeToDestroy) orStuck(ctx context.Context, record journal.ActionRecord, safety ceph.Safety) actions.Verdict {
 	stuck, why := whetherStuck(ctx, p.api, record)
 	if stuck {
 		cannot := "Ceph cannot recover by itself: " + why
-		return PassBecause(cannot).OnceLasting(peeringPasses, cannot)
+		return actions.PassBecause(cannot).OnceLasting(peeringPasses, cannot)
 	}
 	reason := "Ceph does not call it safe: " + safety.Reason()
 	if why != "" {
 		reason += "; " + why
 	}
-	return Hold(reason)
+	return actions.Hold(reason)
 }
 
 // peeringPasses is how long placement groups that are not active may merely be
@@ -266,22 +267,22 @@ func groups(count int) string {
 
 type osdsDown storagePart
 
-// Check implements [Preflight]. A person is warned before anything is gone, by
+// Check implements [actions.Preflight]. A person is warned before anything is gone, by
 // others if Ceph does not answer; what is done to the OSDs waits. Those of a node
 // that answers are stopped by then.
-func (p osdsDown) Check(ctx context.Context, record journal.ActionRecord) Verdict {
+func (p osdsDown) Check(ctx context.Context, record journal.ActionRecord) actions.Verdict {
 	before := record.Request.Manual && !record.PastNoReturn
 	if before && (record.Request.Live || unanswered(record) != "") {
-		return Pass()
+		return actions.Pass()
 	}
 	ctx, cancel := context.WithTimeout(ctx, cephLook)
 	defer cancel()
 	view, err := storagePart(p).look(ctx, record)
 	switch {
 	case err != nil && before:
-		return Pass()
+		return actions.Pass()
 	case err != nil:
-		return Hold(fmt.Sprintf("cannot tell whether the OSDs are down: %v", err))
+		return actions.Hold(fmt.Sprintf("cannot tell whether the OSDs are down: %v", err))
 	}
 	var up []int
 	for _, osd := range view.remaining() {
@@ -291,9 +292,9 @@ func (p osdsDown) Check(ctx context.Context, record journal.ActionRecord) Verdic
 	}
 	switch {
 	case len(up) == 0:
-		return Pass()
+		return actions.Pass()
 	case before:
-		return Warn(fmt.Sprintf("%s still runs, so node %s is not quite dead; its OSDs are not touched until they are down: power the node off", ceph.Names(up...), view.node.Name))
+		return actions.Warn(fmt.Sprintf("%s still runs, so node %s is not quite dead; its OSDs are not touched until they are down: power the node off", ceph.Names(up...), view.node.Name))
 	}
-	return Hold(fmt.Sprintf("%s still runs, so its node is not quite dead; power node %s off, or stop the OSD", ceph.Names(up...), view.node.Name))
+	return actions.Hold(fmt.Sprintf("%s still runs, so its node is not quite dead; power node %s off, or stop the OSD", ceph.Names(up...), view.node.Name))
 }

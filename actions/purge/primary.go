@@ -1,4 +1,4 @@
-package actions
+package purge
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/internal/etcd"
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/internal/kubeadm"
@@ -30,10 +31,10 @@ type ControlPlane struct {
 	Etcd etcd.Dial
 }
 
-// PurgeControlPlane makes a purge remove the etcd member and the kubeadm
+// WithControlPlane makes a purge remove the etcd member and the kubeadm
 // endpoint of a primary. Workers are not concerned.
-func PurgeControlPlane(plane ControlPlane) PurgeOption {
-	return func(parts *purgeParts) {
+func WithControlPlane(plane ControlPlane) Option {
+	return func(parts *parts) {
 		api := parts.node.(nodePart).api
 		parts.primary = primaryPart{api: api, plane: plane}
 	}
@@ -70,7 +71,7 @@ type primaryPart struct {
 // where to ask for etcd.
 var errNoPrimaries = errors.New("no primary is known")
 
-func (p primaryPart) capture(ctx context.Context, record journal.ActionRecord, facts *PurgeFacts) error {
+func (p primaryPart) capture(ctx context.Context, record journal.ActionRecord, facts *Facts) error {
 	if err := p.find(ctx, record, facts); !errors.Is(err, errNoPrimaries) {
 		return err
 	}
@@ -78,7 +79,7 @@ func (p primaryPart) capture(ctx context.Context, record journal.ActionRecord, f
 }
 
 // find is capture that tells with errNoPrimaries that etcd was not asked.
-func (p primaryPart) find(ctx context.Context, record journal.ActionRecord, facts *PurgeFacts) error {
+func (p primaryPart) find(ctx context.Context, record journal.ActionRecord, facts *Facts) error {
 	if !facts.Node.mayBePrimary() {
 		return nil
 	}
@@ -110,7 +111,7 @@ func (p primaryPart) find(ctx context.Context, record journal.ActionRecord, fact
 
 // captureMember finds the node's etcd member. With --force a member that cannot
 // be told from others is left alone; without, the purge waits.
-func (p primaryPart) captureMember(ctx context.Context, record journal.ActionRecord, facts *PurgeFacts, endpoints, peers []string, others []kube.Node) error {
+func (p primaryPart) captureMember(ctx context.Context, record journal.ActionRecord, facts *Facts, endpoints, peers []string, others []kube.Node) error {
 	api, err := p.plane.Etcd(endpoints)
 	if err != nil {
 		return fmt.Errorf("find the etcd member of node %s: %w", facts.Node.Name, err)
@@ -150,7 +151,7 @@ func remaining(endpoints []string, members []etcd.Member, gone etcd.Member) []st
 	return endpoints
 }
 
-func (p primaryPart) plan(_ journal.ActionRecord, facts PurgeFacts) (journal.Plan, error) {
+func (p primaryPart) plan(_ journal.ActionRecord, facts Facts) (journal.Plan, error) {
 	var steps []journal.PlannedStep
 	after := []string{doesDeleteNode}
 	if facts.Etcd != nil && facts.Etcd.Member != nil {
@@ -169,20 +170,20 @@ func (p primaryPart) plan(_ journal.ActionRecord, facts PurgeFacts) (journal.Pla
 	return journal.Plan{Steps: steps}, nil
 }
 
-func (primaryPart) gate(_ journal.ActionRecord, facts PurgeFacts) []string { return facts.quorum() }
+func (primaryPart) gate(_ journal.ActionRecord, facts Facts) []string { return facts.quorum() }
 
 // quorum returns the preflight that asks etcd, if there is anything to ask.
-func (f PurgeFacts) quorum() []string {
+func (f Facts) quorum() []string {
 	if f.Etcd == nil || (f.Etcd.Member == nil && f.Etcd.Problem == "") {
 		return nil
 	}
 	return []string{EtcdQuorumKept}
 }
 
-func (p primaryPart) steps() map[string]Step {
-	return map[string]Step{doesRemoveMember: removeMember(p), doesRemoveEndpoint: removeEndpoint(p)}
+func (p primaryPart) steps() map[string]actions.Step {
+	return map[string]actions.Step{doesRemoveMember: removeMember(p), doesRemoveEndpoint: removeEndpoint(p)}
 }
 
-func (p primaryPart) preflights() map[string]Preflight {
-	return map[string]Preflight{EtcdQuorumKept: etcdQuorumKept{p.plane.Etcd}}
+func (p primaryPart) preflights() map[string]actions.Preflight {
+	return map[string]actions.Preflight{EtcdQuorumKept: etcdQuorumKept{p.plane.Etcd}}
 }

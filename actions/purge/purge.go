@@ -1,4 +1,6 @@
-package actions
+// Package purge removes a lost node from the cluster for good, with all that it
+// leaves in Rook, Ceph, etcd and kubeadm's configuration.
+package purge
 
 import (
 	"context"
@@ -8,14 +10,16 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/actions/nodes"
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// PurgeFacts is what a purge captures before anything is touched, and keeps in
+// Facts is what a purge captures before anything is touched, and keeps in
 // its plan. Each part of the purge adds its own; a part that has nothing to do
 // adds nothing.
-type PurgeFacts struct {
+type Facts struct {
 	Node    NodeIdentity  `json:"node"`
 	Storage *StorageFacts `json:"storage,omitempty"`
 	Kubeadm *KubeadmFacts `json:"kubeadm,omitempty"`
@@ -69,111 +73,113 @@ func (n NodeIdentity) replacement(ctx context.Context, api kube.API) (uid string
 	case errors.Is(err, kube.ErrNotFound):
 		return "", nil
 	case err != nil:
-		return "", fmt.Errorf("read node %s: %w", n.Name, missing(err, "get", "nodes"))
+		return "", fmt.Errorf("read node %s: %w", n.Name, kube.Lacking(err, "get", "nodes"))
 	case live.UID == n.UID:
 		return "", nil
 	}
 	return live.UID, nil
 }
 
-// purgePart is one concern of a purge. The parts capture their facts, then plan
-// their steps, in the order in which [NewPurgeNode] has them.
-type purgePart interface {
+// part is one concern of a purge. The parts capture their facts, then plan
+// their steps, in the order in which [New] has them.
+type part interface {
 	// capture adds to the facts. It changes nothing.
-	capture(ctx context.Context, record journal.ActionRecord, facts *PurgeFacts) error
+	capture(ctx context.Context, record journal.ActionRecord, facts *Facts) error
 	// plan returns the part's steps, and those that take them back.
-	plan(record journal.ActionRecord, facts PurgeFacts) (journal.Plan, error)
+	plan(record journal.ActionRecord, facts Facts) (journal.Plan, error)
 	// gate lists what is asked about the part before the first step of all.
-	gate(record journal.ActionRecord, facts PurgeFacts) []string
+	gate(record journal.ActionRecord, facts Facts) []string
 	// steps returns the code of the part's steps, by what they do.
-	steps() map[string]Step
+	steps() map[string]actions.Step
 	// preflights returns the part's checks, by name.
-	preflights() map[string]Preflight
+	preflights() map[string]actions.Preflight
 }
 
-// purgeNode removes a node for good.
-type purgeNode struct {
-	parts  []purgePart
-	checks map[string]Preflight
-	code   map[string]Step
-}
+// definition removes a node for good.
+type definition struct{ parts []part }
 
-// PurgeOption adds a part to a purge.
-type PurgeOption func(*purgeParts)
+// Option adds a part to a purge.
+type Option func(*parts)
 
-// purgeParts are the parts of a purge, in the order of its plan.
-type purgeParts struct{ storage, node, primary purgePart }
+// parts are the parts of a purge, in the order of its plan.
+type parts struct{ storage, node, primary part }
 
-func partsOf(api kube.API, options []PurgeOption) purgeParts {
-	parts := purgeParts{node: nodePart{api}}
+func partsOf(api kube.API, options []Option) parts {
+	all := parts{node: nodePart{api}}
 	for _, option := range options {
-		option(&parts)
+		option(&all)
 	}
-	return parts
+	return all
 }
 
 // ordered returns the parts that there are.
-func (p purgeParts) ordered() []purgePart {
-	return slices.DeleteFunc([]purgePart{p.storage, p.node, p.primary}, func(part purgePart) bool { return part == nil })
+func (p parts) ordered() []part {
+	return slices.DeleteFunc([]part{p.storage, p.node, p.primary}, func(part part) bool { return part == nil })
 }
 
-// NewPurgeNode returns the kind that removes a lost node from the cluster. Its
-// plan is assembled from parts: the Node object, and what the options add. What
-// is not added does not exist for the purge. A subject whose UID
-// [journal.IsTraced] has no Node object, and may have been a primary.
+// Rules names the preflights by which policy judges a purge. They are not of this
+// package.
+func Rules() []string {
+	return []string{"APIUnreachable", "Settling", "Paused", "Excluded", "StormBrake", "ReadyMinimums", "OneAtATime"}
+}
+
+// New returns the action that removes a lost node from the cluster. Its plan is
+// assembled from parts: the Node object, and what the options add. What is not
+// added does not exist for the purge. A subject whose UID [journal.IsTraced] has no
+// Node object, and may have been a primary.
 //
 // A Node of the same name and another UID is never touched, nor what belongs to
-// it. The preflights in [PurgePolicy] are not of this package; the caller gives
-// them to [Config].
-func NewPurgeNode(api kube.API, options ...PurgeOption) Kind {
-	kind := purgeNode{
-		checks: map[string]Preflight{
-			NodeStillGone: nodeStillGone{api: api, replaced: replacedNodeIsPurged},
-			NodeWasSeen:   nodeWasSeen{},
-		},
-		code: map[string]Step{doesCheck: checkStep{}},
+// it.
+func New(api kube.API, options ...Option) actions.Definition {
+	d := definition{parts: partsOf(api, options).ordered()}
+	steps := make(map[string]actions.Step)
+	checks := map[string]actions.Preflight{
+		nodes.StillGone: nodes.Watch{API: api, Replaced: replacedNodeIsPurged},
+		NodeWasSeen:     nodeWasSeen{},
 	}
-	for _, part := range partsOf(api, options).ordered() {
-		kind.parts = append(kind.parts, part)
-		maps.Copy(kind.code, part.steps())
-		maps.Copy(kind.checks, part.preflights())
+	for _, part := range d.parts {
+		maps.Copy(steps, part.steps())
+		maps.Copy(checks, part.preflights())
 	}
-	return kind
+	return actions.Definition{
+		Kind: journal.ActionPurgeNode, Noun: "purge", Rules: Rules(), AskedLast: []string{nodes.StillGone},
+		Plan: d.plan, Steps: steps, Preflights: checks, Guards: guards,
+	}
 }
 
 // guarded returns the preflights of an irreversible step: those every such step
 // has, between the ones given first and the ones given last.
 func guarded(first []string, last ...string) []string {
-	all := append(append([]string{}, first...), NodeStillGone)
-	return append(append(all, PurgePolicy()...), last...)
+	all := append(append([]string{}, first...), nodes.StillGone)
+	return append(append(all, Rules()...), last...)
 }
 
 // replacedNodeIsPurged: the Node that was to be purged no longer exists. Of a
 // node that EKCO never saw nobody can say that it is not the one which has the
 // name now, so its purge does not begin.
-func replacedNodeIsPurged(record journal.ActionRecord, live kube.Node) Verdict {
+func replacedNodeIsPurged(record journal.ActionRecord, live kube.Node) actions.Verdict {
 	if journal.IsTraced(record.Subject.UID) && !record.PastNoReturn {
-		return Abandon(fmt.Sprintf("a node %s has joined (uid %s), and what is left under the name may be its own", live.Name, live.UID))
+		return actions.Abandon(fmt.Sprintf("a node %s has joined (uid %s), and what is left under the name may be its own", live.Name, live.UID))
 	}
-	return Pass()
+	return actions.Pass()
 }
 
-// Guards implements [Guardian]: the Node of a primary is the first that a purge
-// takes of the control plane, and the member follows it.
-func (purgeNode) Guards(record journal.ActionRecord, planned journal.PlannedStep) []string {
+// guards has the member's quorum asked before its Node is deleted, which is the
+// first that a purge takes of the control plane.
+func guards(record journal.ActionRecord, planned journal.PlannedStep) []string {
 	if planned.Does != doesDeleteNode {
 		return nil
 	}
-	facts, err := purgeFacts(record)
+	facts, err := factsOf(record)
 	if err != nil {
 		return []string{EtcdQuorumKept} // it says so
 	}
 	return facts.quorum()
 }
 
-// Plan implements [Kind].
-func (k purgeNode) Plan(ctx context.Context, record journal.ActionRecord) (journal.Plan, error) {
-	facts, err := k.capture(ctx, record)
+// plan makes one plan of what the parts have to do.
+func (d definition) plan(ctx context.Context, record journal.ActionRecord) (journal.Plan, error) {
+	facts, err := d.capture(ctx, record)
 	if err != nil {
 		return journal.Plan{}, err
 	}
@@ -183,7 +189,7 @@ func (k purgeNode) Plan(ctx context.Context, record journal.ActionRecord) (journ
 	if traced {
 		gate = []string{NodeWasSeen}
 	}
-	for _, part := range k.parts {
+	for _, part := range d.parts {
 		own, err := part.plan(record, facts)
 		if err != nil {
 			return journal.Plan{}, err
@@ -196,7 +202,7 @@ func (k purgeNode) Plan(ctx context.Context, record journal.ActionRecord) (journ
 		reversibleFirst(plan.Steps)
 	}
 	if len(plan.Steps) > 1 || len(gate) > 0 {
-		plan.Steps = behindGate(plan.Steps, gate)
+		plan.Steps = actions.BehindGate(plan.Steps, guarded(nil, gate...))
 	}
 	if plan.Facts, err = json.Marshal(facts); err != nil {
 		return journal.Plan{}, fmt.Errorf("write down the facts of node %s: %w", record.Subject.Name, err)
@@ -205,13 +211,13 @@ func (k purgeNode) Plan(ctx context.Context, record journal.ActionRecord) (journ
 }
 
 // capture captures who the node was, and then all that belonged to it.
-func (k purgeNode) capture(ctx context.Context, record journal.ActionRecord) (facts PurgeFacts, err error) {
-	for _, part := range k.parts {
+func (d definition) capture(ctx context.Context, record journal.ActionRecord) (facts Facts, err error) {
+	for _, part := range d.parts {
 		if node, ok := part.(nodePart); ok {
 			err = node.capture(ctx, record, &facts)
 		}
 	}
-	for _, part := range k.parts {
+	for _, part := range d.parts {
 		if _, ok := part.(nodePart); !ok && err == nil {
 			err = part.capture(ctx, record, &facts)
 		}
@@ -219,17 +225,11 @@ func (k purgeNode) capture(ctx context.Context, record journal.ActionRecord) (fa
 	return facts, err
 }
 
-// Step implements [Kind].
-func (k purgeNode) Step(does string) (Step, bool) { s, ok := k.code[does]; return s, ok }
-
-// Preflights implements [Kind].
-func (k purgeNode) Preflights() map[string]Preflight { return k.checks }
-
-// purgeFacts decodes the facts of a purge, also for preflights.
-func purgeFacts(record journal.ActionRecord) (PurgeFacts, error) {
-	var facts PurgeFacts
+// factsOf decodes the facts of a purge, also for preflights.
+func factsOf(record journal.ActionRecord) (Facts, error) {
+	var facts Facts
 	if err := json.Unmarshal(record.Plan.Facts, &facts); err != nil {
-		return PurgeFacts{}, fmt.Errorf("read the facts of action %s: %w", record.ID, err)
+		return Facts{}, fmt.Errorf("read the facts of action %s: %w", record.ID, err)
 	}
 	return facts, nil
 }

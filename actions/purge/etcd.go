@@ -1,4 +1,4 @@
-package actions
+package purge
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/internal/etcd"
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/internal/kubeadm"
@@ -22,26 +23,26 @@ const (
 // removeMember removes the captured etcd member by its id.
 type removeMember primaryPart
 
-// Atomic implements [AtomicStep]: a member that is listed was not removed.
+// Atomic implements [actions.AtomicStep]: a member that is listed was not removed.
 func (removeMember) Atomic() bool { return true }
 
-// Prove implements [Step]. A member of the id that turned out to be another
+// Prove implements [actions.Step]. A member of the id that turned out to be another
 // node's is not the one that was meant.
-func (s removeMember) Prove(ctx context.Context, step StepContext) (Proof, error) {
+func (s removeMember) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
 	_, _, err := s.find(ctx, step)
 	switch {
 	case errors.Is(err, etcd.ErrNoMember):
-		return Proof{Done: true}, nil
+		return actions.Proof{Done: true}, nil
 	case errors.Is(err, etcd.ErrOtherMember):
-		return Proof{Done: true, Outputs: left(err.Error())}, nil
+		return actions.Proof{Done: true, Outputs: left(err.Error())}, nil
 	case err != nil:
-		return Proof{}, err
+		return actions.Proof{}, err
 	}
-	return Proof{Missing: "etcd still lists the member"}, nil
+	return actions.Proof{Missing: "etcd still lists the member"}, nil
 }
 
-// Do implements [Step].
-func (s removeMember) Do(ctx context.Context, step StepContext) (json.RawMessage, error) {
+// Do implements [actions.Step].
+func (s removeMember) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
 	api, member, err := s.find(ctx, step)
 	switch {
 	case errors.Is(err, etcd.ErrNoMember), errors.Is(err, etcd.ErrOtherMember):
@@ -56,8 +57,8 @@ func (s removeMember) Do(ctx context.Context, step StepContext) (json.RawMessage
 }
 
 // find returns the captured member as it is now.
-func (s removeMember) find(ctx context.Context, step StepContext) (etcd.API, etcd.Member, error) {
-	facts, err := purgeFacts(step.Action)
+func (s removeMember) find(ctx context.Context, step actions.StepContext) (etcd.API, etcd.Member, error) {
+	facts, err := factsOf(step.Action)
 	if err != nil {
 		return nil, etcd.Member{}, err
 	}
@@ -82,7 +83,7 @@ func (s removeMember) find(ctx context.Context, step StepContext) (etcd.API, etc
 // nobody can say that it was ever the lost one's.
 //
 // kubeadm adds a member after the Node, and the Nodes are read after the members.
-func (s removeMember) disown(ctx context.Context, api etcd.API, facts PurgeFacts, members []etcd.Member, member etcd.Member) error {
+func (s removeMember) disown(ctx context.Context, api etcd.API, facts Facts, members []etcd.Member, member etcd.Member) error {
 	node := facts.Node
 	another := slices.ContainsFunc(members, func(m etcd.Member) bool { return m.ID != member.ID && m.Name == node.Name })
 	switch {

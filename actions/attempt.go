@@ -23,7 +23,7 @@ type attemptResult struct {
 // ends. Waiting for the proof changes nothing, so that it also ends with waiting.
 // In a dry run it causes nothing, and returns [errDryRun].
 func attempt(work, waiting context.Context, code Step, step StepContext) (result attemptResult) {
-	defer catch(step.Log, "an attempt", &result.err)
+	defer Catch(step.Log, "an attempt", &result.err)
 	if step.Action.Request.DryRun {
 		return attemptResult{err: fmt.Errorf("step %s of %s: %w", step.Planned.ID, step.Action.ID, errDryRun)}
 	}

@@ -9,15 +9,17 @@ import (
 	"time"
 
 	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/actions/clear"
+	"github.com/replicatedhq/ekco/actions/purge"
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/internal/kube/kubesim"
 	"github.com/replicatedhq/ekco/journal"
 )
 
-func productKinds(w *world) map[journal.ActionKind]actions.Kind {
-	return map[journal.ActionKind]actions.Kind{
-		journal.ActionClearNode: actions.NewClearNode(w.cluster),
-		journal.ActionPurgeNode: actions.NewPurgeNode(w.cluster, w.parts(nil)...),
+func productKinds(w *world) []actions.Definition {
+	return []actions.Definition{
+		clear.New(w.cluster),
+		purge.New(w.cluster, w.parts(nil)...),
 	}
 }
 

@@ -1,6 +1,7 @@
 package actions
 
 import (
+	"slices"
 	"time"
 
 	"github.com/replicatedhq/ekco/journal"
@@ -26,6 +27,10 @@ func (r *Runner) taken(record journal.ActionRecord) journal.ActionRecord {
 			step.NextTry = time.Now().Add(min(rest, r.cfg.Retry.Max))
 		}
 		record.Steps[id] = step
+	}
+	record.Warned = slices.Clone(record.Warned)
+	for i := range record.Warned {
+		record.Warned[i].At = r.here(record.Warned[i].At)
 	}
 	return record
 }

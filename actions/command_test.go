@@ -29,7 +29,7 @@ func TestACancelBeforeThePointOfNoReturnLetsRunningStepsFinishAndEndsTheAction(t
 				r := w.start(w.config(k.kinds()))
 				letPass(time.Second)
 				w.cancel(actor, "changed my mind")
-				r.signals <- actions.SignalCancel
+				w.tell(r, journal.TypeActionCancelling)
 				r.end()
 				w.wantStory("requested", "planned 2", "started a #1", "cancelling", "done a #1", want)
 			})
@@ -61,7 +61,7 @@ func TestACancelAfterThePointOfNoReturnIsIgnored(t *testing.T) {
 		r := w.start(w.config(k.kinds()))
 		letPass(time.Second)
 		w.cancel("cli:me@here", "too late")
-		r.signals <- actions.SignalCancel
+		w.tell(r, journal.TypeActionCancelling)
 		r.end()
 		w.wantStory("requested", "planned 2", "started a #1", "cancelling", "done a #1", "started b #1", "done b #1", "ended done")
 	})
@@ -74,7 +74,7 @@ func TestACancelInterruptsPlanningAndHolds(t *testing.T) {
 		r := w.start(w.config(k.kinds()))
 		letPass(time.Minute)
 		w.cancel("cli:me@here", "no use")
-		r.signals <- actions.SignalCancel
+		w.tell(r, journal.TypeActionCancelling)
 		r.end()
 		if got := w.lastLine(); got != "ended cancelled no use" {
 			t.Errorf("the action %s", got)
@@ -138,7 +138,7 @@ func TestAStalledActionStaysStalledAfterARestartAndCanBeCancelled(t *testing.T) 
 			t.Errorf("it went on by itself: %q", w.story()[before:])
 		}
 		w.cancel("cli:me@here", "give up")
-		r.signals <- actions.SignalCancel
+		w.tell(r, journal.TypeActionCancelling)
 		r.end()
 		if got := w.lastLine(); got != "ended cancelled give up" {
 			t.Errorf("the action %s", got)
@@ -172,7 +172,7 @@ func TestARetryThatWasAskedForBeforeTheActionStalledDoesNotUnstallIt(t *testing.
 		r := w.start(w.config(k.kinds()))
 		letPass(time.Hour)
 		before := len(w.story())
-		r.signals <- actions.SignalRetry
+		w.tell(r, journal.TypeActionRetried)
 		letPass(time.Hour)
 		r.halt()
 		if got := len(w.story()); got != before {
@@ -214,7 +214,7 @@ func TestACancelThatComesBeforeAPreflightAnsweredWinsOverTheStep(t *testing.T) {
 			r := w.start(cfg)
 			letPass(time.Second) // the runner is busy writing down that b is done
 			w.cancel("cli:me@here", "in time")
-			r.signals <- actions.SignalCancel
+			w.tell(r, journal.TypeActionCancelling)
 			close(answer)
 			synctest.Wait()
 			close(gate)

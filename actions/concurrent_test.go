@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/actions/purge"
 	"github.com/replicatedhq/ekco/fsm"
 	"github.com/replicatedhq/ekco/journal"
 )
@@ -53,7 +54,7 @@ func TestOneRunnerRunsTheActionsOfManyNodesAtOnce(t *testing.T) {
 
 func TestPolicyKnowsEveryRuleThatAPurgeListsAsItsOwn(t *testing.T) {
 	record := journal.ActionRecord{ID: "p", Kind: journal.ActionPurgeNode, Subject: testSubject}
-	for _, name := range actions.PurgePolicy() {
+	for _, name := range purge.Rules() {
 		result := fsm.CheckRule(fsm.NewState(), fsm.Policy{}, time.Now(), name, record)
 		if strings.Contains(result.Reason, "does not know") {
 			t.Errorf("%s: %s", name, result.Reason)

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/actions/clear"
+	"github.com/replicatedhq/ekco/actions/purge"
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/journal"
 )
@@ -121,9 +123,9 @@ func (w *world) live(at int) (*fuse, error) {
 	defer kill()
 	f := &fuse{at: at, kill: kill, lock: make(chan struct{}, 1)}
 	api := mortalAPI{w.cluster, f}
-	cfg := w.config(map[journal.ActionKind]actions.Kind{
-		journal.ActionClearNode: actions.NewClearNode(api),
-		journal.ActionPurgeNode: actions.NewPurgeNode(api, w.parts(f)...),
+	cfg := w.config([]actions.Definition{
+		clear.New(api),
+		purge.New(api, w.parts(f)...),
 	})
 	cfg.Store = mortalStore{w.store, f}
 	return f, actions.NewRunner(cfg).Run(ctx, w.record(), nil)
@@ -168,9 +170,9 @@ func scenes() map[string]scene {
 			w.cluster.SetLatency(time.Second)
 			lostNode(w, 18)
 		}, points: 40},
-		"purge": {set: func(w *world) { purge(w, journal.ActionRequested{}) }, points: 8},
+		"purge": {set: func(w *world) { purged(w, journal.ActionRequested{}) }, points: 8},
 		"manual purge of a live node": {set: func(w *world) {
-			purge(w, journal.ActionRequested{Manual: true, Live: true})
+			purged(w, journal.ActionRequested{Manual: true, Live: true})
 			w.cluster.ReturnNode("w1")
 		}, points: 8},
 		"manual purge of a live primary with OSDs": {set: func(w *world) {
@@ -354,7 +356,7 @@ func (w *world) again(request journal.Event) {
 
 func TestTheDeadDoNotActOnAnotherJournal(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
-		purge(w, journal.ActionRequested{})
+		purged(w, journal.ActionRequested{})
 		life, err := w.live(1)
 		if err == nil || life.where != "before append action.planned" {
 			t.Errorf("killed %s: %v", life.where, err)

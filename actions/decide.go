@@ -33,7 +33,7 @@ func (a *run) decide() (wake time.Time) {
 	}
 	a.release("")
 	if a.allDone() {
-		a.note(a.record.LastSeq, journal.TypeActionEnded, journal.ActionEnded{Outcome: a.success(), Reason: a.leftAlone(a.steps)})
+		a.note(a.record.LastSeq, journal.TypeActionEnded, &journal.ActionEnded{Outcome: a.success(), Reason: a.leftAlone(a.steps)})
 		return time.Time{}
 	}
 	return a.startDue(time.Now(), a.steps)
@@ -57,11 +57,7 @@ func (a *run) considerCancel() {
 		return
 	}
 	ended := journal.ActionEnded{Outcome: journal.OutcomeCancelled}
-	if a.past.cancelling != nil && a.record.Cancelling == nil {
-		fold(&a.record, *a.past.cancelling, time.Now())
-		a.shared = nil
-	}
-	if a.past.cancelling != nil && a.past.cancellingBy == actorOperator {
+	if a.record.CancellingBy == actorOperator {
 		ended.Outcome = journal.OutcomeAbandoned
 	}
 	if a.record.Cancelling != nil {
@@ -103,7 +99,7 @@ func (a *run) planMade(made journal.Plan, err error) {
 		a.hold("", HoldPlan, err.Error())
 	default:
 		a.release("")
-		a.note(a.record.LastSeq, journal.TypeActionPlanned, journal.ActionPlanned{Plan: made})
+		a.note(a.record.LastSeq, journal.TypeActionPlanned, &journal.ActionPlanned{Plan: made})
 		a.takePlan()
 	}
 }

@@ -4,8 +4,9 @@
 // at the step that was open.
 //
 // A [Runner] runs one action at a time per call of [Runner.Run]. What an action
-// does is a [Kind]: it makes a plan, once, and knows the [Step] for each entry
-// of the plan. A [Preflight] says whether a step may start now.
+// does is a [Definition], which a capability registers: it makes a plan, once, and has
+// the [Step] for each entry of the plan. A [Preflight] says whether a step may start
+// now. The capabilities are in the folders of their names; this package knows none.
 //
 // When to act is not decided here; package fsm does that.
 package actions

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/actions/purge"
 	"github.com/replicatedhq/ekco/fsm"
 )
 
@@ -22,14 +22,15 @@ const (
 func TestTheDocsSayWhatToDoAtEveryHoldAndRefusal(t *testing.T) {
 	holds, refusals := firstCells(t, purgePage, holdsHeading), firstCells(t, purgePage, refusalsHeading)
 	policy := firstCells(t, "../docs/operations.md", "EKCO does nothing")
-	ofActions, ofPolicy := namesIn(t, "../actions"), namesIn(t, "../fsm")
+	ofActions, ofPolicy := namesOfActions(t), namesIn(t, "../fsm")
 	if len(ofActions) < 10 || len(ofPolicy) < 10 {
 		t.Errorf("the code has only %q and %q", ofActions, ofPolicy)
 	}
 	for _, name := range ofActions {
 		// These only warn, and only a person's purge has them.
-		onlyWarns := name == actions.NodeWasSeen || name == actions.RookManaged
-		if !onlyWarns && !strings.Contains(holds, "`"+name+"`") {
+		onlyWarns := name == purge.NodeWasSeen || name == purge.RookManaged
+		rule := slices.Contains(ofPolicy, name) // looked for below
+		if !onlyWarns && !rule && !strings.Contains(holds, "`"+name+"`") {
 			t.Errorf("the page of the purge does not say what to do at %s", name)
 		}
 	}
@@ -46,13 +47,22 @@ func TestTheDocsSayWhatToDoAtEveryHoldAndRefusal(t *testing.T) {
 }
 
 func TestEveryPreflightOfAPurgeIsAConstant(t *testing.T) {
-	known := namesIn(t, "../actions")
-	purge := actions.NewPurgeNode(nil, actions.PurgeStorage(actions.Storage{}), actions.PurgeControlPlane(actions.ControlPlane{}))
-	for name := range purge.Preflights() {
+	known := namesOfActions(t)
+	node := purge.New(nil, purge.WithStorage(purge.Storage{}), purge.WithControlPlane(purge.ControlPlane{}))
+	for name := range node.Preflights {
 		if !slices.Contains(known, name) {
 			t.Errorf("preflight %s is no constant, so that nobody compares it with the docs", name)
 		}
 	}
+}
+
+// namesOfActions returns those of the engine and of every action.
+func namesOfActions(t *testing.T) (found []string) {
+	t.Helper()
+	for _, folder := range []string{"../actions", "../actions/nodes", "../actions/clear", "../actions/purge"} {
+		found = append(found, namesIn(t, folder)...)
+	}
+	return found
 }
 
 // namesIn returns what preflights, holds and rules of a package are called: its

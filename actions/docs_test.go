@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/actions/purge"
 	"github.com/replicatedhq/ekco/journal"
 )
 
@@ -47,15 +48,15 @@ func TestTheDocsKnowEveryStepAndEveryPreflightOfAPurge(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !strings.Contains(page, "| `"+actions.RookManaged+"`") {
-			t.Errorf("preflight %s is not in the table", actions.RookManaged)
+		if !strings.Contains(page, "| `"+purge.RookManaged+"`") {
+			t.Errorf("preflight %s is not in the table", purge.RookManaged)
 		}
 		for _, step := range plan.Steps {
 			if !strings.Contains(page, "| `"+step.Does) {
 				t.Errorf("step %s is not in the table", step.Does)
 			}
 		}
-		policy := actions.StandingPolicy(journal.ActionRecord{})
+		policy := standing()
 		checks = append(checks, actions.Check{Preflight: actions.Mirrored})
 		for _, check := range checks {
 			isPolicy := false

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/actions/purge"
 	"github.com/replicatedhq/ekco/internal/kube/kubesim"
 	"github.com/replicatedhq/ekco/journal"
 )
@@ -55,7 +56,7 @@ func TestAnExplanationHasPlanAndChecksAndChangesNothing(t *testing.T) {
 			t.Errorf("the plan is %+v", plan)
 		}
 		want := []actions.Check{{Preflight: "NodeStillGone", Verdict: answersAgain}}
-		for _, name := range append(actions.PurgePolicy(), "SafeMode") {
+		for _, name := range append(purge.Rules(), "SafeMode") {
 			verdict := actions.Pass()
 			if name == "StormBrake" {
 				verdict = actions.Hold("too many")

@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/actions/clear"
 	"github.com/replicatedhq/ekco/actions/mirror"
+	"github.com/replicatedhq/ekco/actions/purge"
 	"github.com/replicatedhq/ekco/fsm"
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/internal/kube/kubesim"
@@ -53,12 +55,12 @@ func (w *world) liveMirrored(at int) {
 	defer kill()
 	f := &fuse{at: at, kill: kill, lock: make(chan struct{}, 1)}
 	api := mortalAPI{w.cluster, f}
-	cfg := w.config(map[journal.ActionKind]actions.Kind{
-		journal.ActionClearNode: actions.NewClearNode(api), journal.ActionPurgeNode: actions.NewPurgeNode(api, w.parts(f)...),
+	cfg := w.config([]actions.Definition{
+		clear.New(api), purge.New(api, w.parts(f)...),
 	})
 	cfg.Store = mirroredStore{mortalStore{w.store, f}, w, m}
 	cfg.Preflights[actions.Mirrored] = actions.PreflightFunc(func(ctx context.Context, _ journal.ActionRecord) actions.Verdict {
-		if err := m.Ready(ctx, time.Minute); err != nil {
+		if err := m.Ready(ctx, "purge", time.Minute); err != nil {
 			return actions.Hold(err.Error())
 		}
 		return actions.Pass()

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/replicatedhq/ekco/internal/sidebyside"
+	"github.com/replicatedhq/ekco/internal/parallel"
 	"github.com/replicatedhq/ekco/journal"
 )
 
@@ -43,7 +43,7 @@ type proofResult struct {
 
 // examine proves the candidates that were started before, then runs the
 // preflights, which all share, for those that remain.
-func (r *Runner) examine(ctx context.Context, kind Kind, contexts map[string]StepContext, batch []candidate, preflights []string) examination {
+func (r *Runner) examine(ctx context.Context, kind *Definition, contexts map[string]StepContext, batch []candidate, preflights []string) examination {
 	result := examination{proofs: make(map[string]proofResult)}
 	var mu sync.Mutex
 	var proving sync.WaitGroup
@@ -63,7 +63,7 @@ func (r *Runner) examine(ctx context.Context, kind Kind, contexts map[string]Ste
 	if unproved {
 		first := contexts[batch[0].planned.ID]
 		// Both ask others the same, and at the same moment they share the answer.
-		sidebyside.Run(
+		parallel.Run(
 			func() { result.checks, result.err = r.check(ctx, kind, first.Action, preflights) },
 			func() { result.left = leaves(ctx, contexts, batch) },
 		)
@@ -72,7 +72,7 @@ func (r *Runner) examine(ctx context.Context, kind Kind, contexts map[string]Ste
 }
 
 func prove(ctx context.Context, code Step, step StepContext) (result proofResult) {
-	defer catch(step.Log, "a look whether it happened", &result.err)
+	defer Catch(step.Log, "a look whether it happened", &result.err)
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
 	proof, err := code.Prove(ctx, step)
@@ -85,14 +85,14 @@ func prove(ctx context.Context, code Step, step StepContext) (result proofResult
 // check runs preflights and returns their answers in the order of the names. All
 // of them are asked, so that the gravest answer counts and people see every one.
 // First those that ask others, all at once, which take as long as the slowest;
-// then, also at once, those of [askedLast], so that their answers are new when
+// then, also at once, those of [Definition.askedLast], so that their answers are new when
 // the step starts. An error says that one could not be asked.
-func (r *Runner) check(ctx context.Context, kind Kind, record journal.ActionRecord, names []string) ([]Check, error) {
+func (r *Runner) check(ctx context.Context, kind *Definition, record journal.ActionRecord, names []string) ([]Check, error) {
 	checks, failures := make([]Check, len(names)), make([]error, len(names))
 	for _, last := range []bool{false, true} {
 		var asking sync.WaitGroup
 		for i, name := range names {
-			if askedLast(name) != last {
+			if kind.askedLast(name) != last {
 				continue
 			}
 			asking.Go(func() { checks[i], failures[i] = r.checkOne(ctx, kind, record, name) })
@@ -105,14 +105,7 @@ func (r *Runner) check(ctx context.Context, kind Kind, record journal.ActionReco
 	return checks, nil
 }
 
-// askedLast reports whether a preflight is asked when all others have answered:
-// the live look at the Node, which may return meanwhile, and the rules of
-// policy, which judge what EKCO knows already and take no time.
-func askedLast(name string) bool {
-	return name == NodeStillGone || isPolicy(name)
-}
-
-func (r *Runner) checkOne(ctx context.Context, kind Kind, record journal.ActionRecord, name string) (Check, error) {
+func (r *Runner) checkOne(ctx context.Context, kind *Definition, record journal.ActionRecord, name string) (Check, error) {
 	preflight, ok := r.preflight(kind, name)
 	if !ok {
 		return Check{name, Hold("this EKCO has no such check; run the version that planned the action")}, nil
@@ -125,7 +118,7 @@ func (r *Runner) checkOne(ctx context.Context, kind Kind, record journal.ActionR
 }
 
 func (r *Runner) ask(ctx context.Context, preflight Preflight, record journal.ActionRecord) (verdict Verdict, err error) {
-	defer catch(r.cfg.Log.With("action", record.ID), "a preflight", &err)
+	defer Catch(r.cfg.Log.With("action", record.ID), "a preflight", &err)
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
 	return preflight.Check(ctx, record), nil
@@ -133,13 +126,13 @@ func (r *Runner) ask(ctx context.Context, preflight Preflight, record journal.Ac
 
 // gravest returns the answer that decides: the first abandon, else the first
 // hold, else a pass. A warning holds an automatic action.
-func gravest(checks []Check, record journal.ActionRecord) Check {
+func (d *Definition) gravest(checks []Check, record journal.ActionRecord) Check {
 	decisive := Check{Verdict: Pass()}
 	for _, check := range checks {
 		switch kind := check.Verdict.Kind; {
 		case kind == VerdictAbandon:
 			return check
-		case kind == VerdictPass, kind == VerdictWarn && warnsOnly(check.Preflight, record):
+		case kind == VerdictPass, kind == VerdictWarn && d.warnsOnly(check.Preflight, record):
 		case decisive.Verdict.Kind == VerdictPass:
 			decisive = Check{check.Preflight, check.Verdict.held()}
 		}
@@ -149,6 +142,6 @@ func gravest(checks []Check, record journal.ActionRecord) Check {
 
 // warnsOnly reports whether an action goes on though the preflight warns: a person
 // stands behind it. One that only joined did so against policy, and nothing else.
-func warnsOnly(preflight string, record journal.ActionRecord) bool {
-	return record.Request.Manual || (record.Joined && isPolicy(preflight))
+func (d *Definition) warnsOnly(preflight string, record journal.ActionRecord) bool {
+	return record.Request.Manual || (record.Joined && d.isPolicy(preflight))
 }

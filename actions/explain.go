@@ -14,7 +14,7 @@ import (
 // listed. It writes nothing and changes nothing: [Mirrored], which writes, comes
 // last, with [VerdictUnasked]. The record may be one that was never requested.
 func (r *Runner) Explain(ctx context.Context, record journal.ActionRecord) (journal.Plan, []Check, error) {
-	kind, ok := r.cfg.Kinds[record.Kind]
+	kind, ok := r.kinds[record.Kind]
 	if !ok {
 		return journal.Plan{}, nil, fmt.Errorf("explain action %s: this EKCO does not know actions of kind %q", record.ID, record.Kind)
 	}
@@ -29,7 +29,7 @@ func (r *Runner) Explain(ctx context.Context, record journal.ActionRecord) (jour
 	var names []string
 	mirrored := false
 	for _, step := range record.Plan.Steps {
-		for _, name := range r.guarded(record, step).Preflights {
+		for _, name := range r.guarded(kind, record, step).Preflights {
 			if name == Mirrored {
 				mirrored = true
 			} else if !slices.Contains(names, name) {
@@ -50,7 +50,7 @@ func (r *Runner) Explain(ctx context.Context, record journal.ActionRecord) (jour
 const unaskedMirror = "asked before each step that cannot be undone; not now, since asking writes the open actions down for another EKCO"
 
 // plan asks the kind for its plan and checks it.
-func (r *Runner) plan(ctx context.Context, kind Kind, record journal.ActionRecord) (journal.Plan, error) {
+func (r *Runner) plan(ctx context.Context, kind *Definition, record journal.ActionRecord) (journal.Plan, error) {
 	ctx, cancel := context.WithTimeout(ctx, planTimeout)
 	defer cancel()
 	plan, err := r.askForPlan(ctx, kind, record)
@@ -63,8 +63,8 @@ func (r *Runner) plan(ctx context.Context, kind Kind, record journal.ActionRecor
 	return plan, nil
 }
 
-func (r *Runner) askForPlan(ctx context.Context, kind Kind, record journal.ActionRecord) (plan journal.Plan, err error) {
-	defer catch(r.cfg.Log.With("action", record.ID), "planning", &err)
+func (r *Runner) askForPlan(ctx context.Context, kind *Definition, record journal.ActionRecord) (plan journal.Plan, err error) {
+	defer Catch(r.cfg.Log.With("action", record.ID), "planning", &err)
 	return kind.Plan(ctx, record)
 }
 

@@ -9,10 +9,7 @@ import (
 // Guards lists what is asked before each step of a planned action, whether or not
 // its plan lists it, and what is asked besides as long as nothing is destroyed.
 func (r *Runner) Guards(ctx context.Context, record journal.ActionRecord) (always, first map[string][]string, err error) {
-	a, err := r.newRun(ctx, record)
-	if err != nil {
-		return nil, nil, err
-	}
+	a := r.newRun(ctx, record)
 	always, first = map[string][]string{}, map[string][]string{}
 	for id, s := range a.byID {
 		always[id] = s.planned.Preflights

@@ -14,7 +14,7 @@ const gateCounts = 10 * time.Second
 // gateOf returns what the plan's gate asks, nothing if the plan has none.
 func gateOf(plan journal.Plan) []string {
 	for _, step := range plan.Steps {
-		if step.Does == doesCheck {
+		if step.Does == doesGate {
 			return step.Preflights
 		}
 	}
@@ -40,11 +40,11 @@ func (a *run) anyDone(those func(*stepState) bool) bool {
 	return slices.ContainsFunc(a.steps, func(s *stepState) bool { return those(s) && a.progress(s).Done() })
 }
 
-// changes reports whether a planned step changes something: a purge asks policy
-// before those, and before no other but the gate.
-func changes(planned journal.PlannedStep) bool {
+// changes reports whether a planned step changes something: plans with a gate ask
+// policy before those, and before no other but the gate.
+func (d *Definition) changes(planned journal.PlannedStep) bool {
 	asked := func(rule string) bool { return slices.Contains(planned.Preflights, rule) }
-	return planned.Does != doesCheck && !slices.ContainsFunc(PurgePolicy(), func(rule string) bool { return !asked(rule) })
+	return planned.Does != doesGate && !slices.ContainsFunc(d.Rules, func(rule string) bool { return !asked(rule) })
 }
 
 // passed notes that these answers let steps start.

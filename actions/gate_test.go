@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/actions/purge"
 	"github.com/replicatedhq/ekco/internal/kube/kubesim"
 	"github.com/replicatedhq/ekco/journal"
 )
@@ -57,7 +58,7 @@ func TestTheGateIsAskedAgainBeforeTheFirstStepThatDestroysHoweverMuchLaterThatIs
 						return
 					}
 					for step, hold := range s.record().Holds {
-						if hold.Preflight != actions.EtcdQuorumKept {
+						if hold.Preflight != purge.EtcdQuorumKept {
 							t.Errorf("%s is held by %+v", step, hold)
 						}
 					}
@@ -103,7 +104,7 @@ func TestQuorumIsAskedBeforeTheNodeOfAPrimaryIsDeletedAlsoWhenItsOSDsAreGoneForD
 			inWhole(t, func(t *testing.T, s *whole) {
 				s.cluster.Forbid(kubesim.DeleteNodes)
 				s.ask(request)
-				s.dropGuard("delete-node", actions.EtcdQuorumKept) // as in plans of older versions
+				s.dropGuard("delete-node", purge.EtcdQuorumKept) // as in plans of older versions
 				r := s.start(s.cfg())
 				letPass(72 * time.Hour)
 				s.wantTraces("node", "etcd member", "kubeadm endpoint")
@@ -112,7 +113,7 @@ func TestQuorumIsAskedBeforeTheNodeOfAPrimaryIsDeletedAlsoWhenItsOSDsAreGoneForD
 				s.retry(r)
 				letPass(time.Hour)
 				s.wantTraces("node", "etcd member", "kubeadm endpoint")
-				if hold := s.record().Holds["delete-node"]; hold.Preflight != actions.EtcdQuorumKept {
+				if hold := s.record().Holds["delete-node"]; hold.Preflight != purge.EtcdQuorumKept {
 					t.Errorf("held by %+v", hold)
 				}
 				s.etcd.Revive(other.ID)

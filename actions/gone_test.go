@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/actions/nodes"
+	"github.com/replicatedhq/ekco/actions/purge"
 	"github.com/replicatedhq/ekco/internal/kube/kubesim"
 	"github.com/replicatedhq/ekco/journal"
 )
@@ -49,7 +51,7 @@ func TestAReadyNodeWarnsThePersonWhoAsksForItsPurge(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				want := actions.Check{Preflight: actions.NodeStillGone, Verdict: test.want}
+				want := actions.Check{Preflight: nodes.StillGone, Verdict: test.want}
 				if !slices.Contains(checks, want) {
 					t.Errorf("the preflights say %+v, want %+v among them", checks, want)
 				}
@@ -109,23 +111,22 @@ func TestTheLiveNodeIsJudgedWhateverIsOnRecordOfIt(t *testing.T) {
 
 func TestTheNodeIsReadAnewBeforeEachStepThatFollowsAtOnce(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
-		node := purge(w, journal.ActionRequested{})
+		node := purged(w, journal.ActionRequested{})
 		w.append("operator", journal.ActionPlanned{Plan: journal.Plan{Steps: []journal.PlannedStep{
-			{ID: "a", Does: "act", Preflights: []string{actions.NodeStillGone}},
-			{ID: "b", Does: "act", After: []string{"a"}, Preflights: []string{actions.NodeStillGone}},
+			{ID: "a", Does: "act", Preflights: []string{nodes.StillGone}},
+			{ID: "b", Does: "act", After: []string{"a"}, Preflights: []string{nodes.StillGone}},
 		}}}, journal.TypeActionPlanned)
 		k := &script{do: func(context.Context, string) error { w.cluster.ReturnNode(node.Name); return nil }}
-		w.runToEnd(w.config(map[journal.ActionKind]actions.Kind{journal.ActionPurgeNode: guardedScript{k, productKinds(w)[journal.ActionPurgeNode]}}))
+		w.runToEnd(w.config([]actions.Definition{k.guardedAs(purge.New(w.cluster))}))
 		if got := k.calls(); !slices.Equal(got, []string{"a"}) {
 			t.Errorf("did %q, though the node answers since the first step", got)
 		}
 	})
 }
 
-// guardedScript is a script with the preflights of a kind of the product.
-type guardedScript struct {
-	*script
-	kind actions.Kind
+// guardedAs is the script as an action of that definition.
+func (k *script) guardedAs(kind actions.Definition) actions.Definition {
+	own := k.definition()
+	own.Kind, own.Preflights = kind.Kind, kind.Preflights
+	return own
 }
-
-func (k guardedScript) Preflights() map[string]actions.Preflight { return k.kind.Preflights() }

@@ -45,7 +45,7 @@ func TestEveryRuleOfPolicyStopsAnAutomaticActionBetweenAnyTwoSteps(t *testing.T)
 						t.Fatalf("did %q though %s is against it, want %d steps", got, rule, done)
 					}
 					dials[rule].turn(actions.Pass())
-					r.signals <- actions.SignalRecheck
+					r.inbox.Recheck()
 				}
 				r.end()
 			})
@@ -88,7 +88,7 @@ func TestPolicyWarnsWhereItHeldOnceAPersonHasJoined(t *testing.T) {
 				if restarted {
 					r = w.start(cfg)
 				} else {
-					r.signals <- actions.SignalJoin
+					w.tell(r, journal.TypeActionJoined)
 				}
 				if took := r.end(); took > time.Second {
 					t.Errorf("it went on after %s", took)

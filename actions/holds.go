@@ -40,14 +40,14 @@ func (a *run) hold(step, preflight, reason string) {
 		return
 	}
 	a.said[step] = said
-	a.note(a.record.LastSeq, journal.TypeActionHeld, journal.ActionHeld{Preflight: preflight, Step: step, Reason: reason})
+	a.note(a.record.LastSeq, journal.TypeActionHeld, &journal.ActionHeld{Preflight: preflight, Step: step, Reason: reason})
 }
 
 // release ends the hold of the step, if there is one.
 func (a *run) release(step string) {
 	delete(a.said, step)
 	if held, ok := a.record.Holds[step]; ok {
-		a.note(a.record.LastSeq, journal.TypeActionReleased, journal.ActionReleased{Preflight: held.Preflight, Step: step})
+		a.note(a.record.LastSeq, journal.TypeActionReleased, &journal.ActionReleased{Preflight: held.Preflight, Step: step})
 	}
 }
 

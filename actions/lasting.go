@@ -55,7 +55,7 @@ func (a *run) lasting(checks []Check) []Check {
 		if check.Verdict.Kind != VerdictWarn || !judged[i].Verdict.young() {
 			continue
 		}
-		if told, _ := a.past.warned.answered(check.Preflight, check.Verdict.Reason); told {
+		if told, _ := a.answered(check); told {
 			judged[i] = check
 		}
 	}
@@ -68,7 +68,7 @@ func (v Verdict) young() bool { return v.Kind == VerdictHold && v.Lasting > 0 }
 // outlast asks preflights again whose answers count only once they have lasted,
 // until they have or are others, so that a person is told no more than an action
 // would be.
-func (r *Runner) outlast(ctx context.Context, kind Kind, record journal.ActionRecord, checks []Check) ([]Check, error) {
+func (r *Runner) outlast(ctx context.Context, kind *Definition, record journal.ActionRecord, checks []Check) ([]Check, error) {
 	found, judged := make(findings), slices.Clone(checks)
 	for i, check := range checks {
 		judged[i] = found.judge(check, time.Now())

@@ -29,7 +29,7 @@ func TestAFindingCountsOnlyIfItWasTheAnswerAllTheTime(t *testing.T) {
 			found, began := make(findings), time.Unix(0, 0)
 			var last Check
 			for _, look := range test.looks {
-				last = found.judge(Check{Preflight: OSDSafeToDestroy, Verdict: look.verdict}, began.Add(look.after))
+				last = found.judge(Check{Preflight: "P", Verdict: look.verdict}, began.Add(look.after))
 			}
 			if counts := !last.Verdict.young(); counts != test.counts {
 				t.Errorf("it counts: %v, want %v: %+v", counts, test.counts, last)

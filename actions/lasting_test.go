@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/actions/purge"
 	"github.com/replicatedhq/ekco/journal"
 )
 
@@ -45,7 +46,7 @@ func TestALossIsToldOnceItHasLastedForHalfAMinute(t *testing.T) {
 		s.ask(journal.ActionRequested{Manual: true})
 		r := s.start(s.cfg())
 		letPass(29 * time.Second)
-		if hold := s.record().Holds["purge-osd 3"]; hold.Preflight != actions.OSDSafeToDestroy || s.count(lossWarned) != 0 {
+		if hold := s.record().Holds["purge-osd 3"]; hold.Preflight != purge.OSDSafeToDestroy || s.count(lossWarned) != 0 {
 			t.Errorf("after 29 s it is held by %+v; %q", hold, s.story())
 		}
 		r.end()
@@ -97,7 +98,7 @@ func TestAPersonIsAskedAboutALossOnlyOnceItHasLasted(t *testing.T) {
 					t.Fatal(err)
 				}
 				for _, check := range checks {
-					if check.Preflight == actions.OSDSafeToDestroy && check.Verdict.Kind != test.want {
+					if check.Preflight == purge.OSDSafeToDestroy && check.Verdict.Kind != test.want {
 						t.Errorf("a person is told %+v", check.Verdict)
 					}
 				}
@@ -119,7 +120,7 @@ func TestWhatAPersonHasAnsweredIsNotLookedAtForHalfAMinuteAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, check := range checks {
-			if check.Preflight == actions.OSDSafeToDestroy {
+			if check.Preflight == purge.OSDSafeToDestroy {
 				s.answer(check.Verdict.Reason)
 			}
 		}

@@ -31,7 +31,7 @@ func leavesOf(ctx context.Context, code LeavingStep, step StepContext) (left []j
 			step.Log.Debug("cannot tell what is to be left alone", "error", err)
 		}
 	}()
-	defer catch(step.Log, "a look at what is to be left alone", &err)
+	defer Catch(step.Log, "a look at what is to be left alone", &err)
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
 	left, err = code.Leaves(ctx, step)
@@ -42,7 +42,7 @@ func leavesOf(ctx context.Context, code LeavingStep, step StepContext) (left []j
 func (a *run) leave(left []journal.ActionLeft) {
 	for _, l := range left {
 		if _, known := a.record.Left[l.What]; !known {
-			a.note(a.record.LastSeq, journal.TypeActionLeft, l)
+			a.note(a.record.LastSeq, journal.TypeActionLeft, &l)
 		}
 	}
 }
@@ -64,12 +64,12 @@ func (a *run) leftAlone(steps []*stepState) string {
 		}
 	}
 	for _, what := range slices.Sorted(maps.Keys(a.record.Left)) {
-		if why := leftBecause(what, a.record.Left[what]); !slices.Contains(reasons, why) {
+		if why := LeftBecause(what, a.record.Left[what]); !slices.Contains(reasons, why) {
 			reasons = append(reasons, why)
 		}
 	}
 	return strings.Join(reasons, "; ")
 }
 
-// leftBecause says that something is left alone.
-func leftBecause(what, reason string) string { return what + " is left alone: " + reason }
+// LeftBecause says that something is left alone.
+func LeftBecause(what, reason string) string { return what + " is left alone: " + reason }

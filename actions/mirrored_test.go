@@ -26,7 +26,7 @@ func TestEveryIrreversibleStepWaitsUntilTheActionIsMirrored(t *testing.T) {
 		w.wantStory("requested", "planned 3", "started a #1", "done a #1", `held "b" by Mirrored`)
 		mirrored.turn(actions.Pass())
 		before := mirrored.called()
-		r.signals <- actions.SignalRecheck
+		r.inbox.Recheck()
 		r.end()
 		if got := mirrored.called() - before; got != 2 {
 			t.Errorf("asked %d times, want once for each irreversible step", got)

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"strconv"
 
-	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/actions/purge"
 	"github.com/replicatedhq/ekco/internal/ceph"
 	"github.com/replicatedhq/ekco/internal/etcd"
 	"github.com/replicatedhq/ekco/internal/kube"
@@ -65,7 +65,7 @@ func (m mortalCeph) CrushRemove(ctx context.Context, host string) error {
 
 // mortalRook is Rook as one incarnation reaches it.
 type mortalRook struct {
-	actions.Rook
+	purge.Rook
 	fuse *fuse
 }
 
@@ -136,7 +136,7 @@ func (m mortalEtcd) RemoveMember(ctx context.Context, id etcd.ID) error {
 
 // mortalKubeadm is kubeadm's ConfigMap as one incarnation reaches it.
 type mortalKubeadm struct {
-	actions.Kubeadm
+	purge.Kubeadm
 	fuse *fuse
 }
 

@@ -31,7 +31,7 @@ func (a *run) examined(g *group, batch []*stepState, found examination) {
 		return
 	}
 	checks := a.heldForLoss(a.lasting(found.checks))
-	decisive := gravest(checks, a.record)
+	decisive := a.kind.gravest(checks, a.record)
 	if decisive.Verdict.Kind == VerdictAbandon {
 		if a.mayAbandon(found) {
 			a.endEarly(journal.ActionEnded{Outcome: journal.OutcomeAbandoned, Reason: decisive.Verdict.Reason})
@@ -68,7 +68,7 @@ func (a *run) recordProved(batch []*stepState, found examination) (rest []*stepS
 		if s.group.heldStep == s.planned.ID {
 			a.unblock(s.group)
 		}
-		a.note(s.startedSeq, journal.TypeStepDone, journal.StepDone{
+		a.note(s.startedSeq, journal.TypeStepDone, &journal.StepDone{
 			Step: s.planned.ID, Attempt: s.attempt, Outputs: proof.Outputs, AlreadyDone: true,
 		})
 	}
@@ -119,14 +119,12 @@ func (a *run) unblock(g *group) {
 // warn records the warnings that are not on record with an answer yet, and why
 // EKCO goes on. Nobody is here to ask, so the action goes on.
 func (a *run) warn(checks []Check) {
-	now := time.Now()
 	for _, check := range checks {
 		answer := a.answerTo(check.Verdict)
-		if answer == "" || !a.past.warned.isNews(check.Preflight, check.Verdict.Reason, now) {
+		if answer == "" || !a.isNews(check) {
 			continue
 		}
-		a.past.warned.add(check.Preflight, check.Verdict.Reason, now)
-		a.note(a.record.LastSeq, journal.TypeActionWarned, journal.ActionWarned{
+		a.note(a.record.LastSeq, journal.TypeActionWarned, &journal.ActionWarned{
 			Preflight: check.Preflight, Warning: check.Verdict.Reason, Answer: answer,
 		})
 	}
@@ -152,9 +150,9 @@ func (a *run) start(s *stepState) {
 		a.gatePassed = time.Time{} // it was let through before this
 	}
 	s.attempt = a.progress(s).Attempts + 1
-	a.note(a.record.LastSeq, journal.TypeStepStarted, journal.StepStarted{Step: s.planned.ID, Attempt: s.attempt})
+	a.note(a.record.LastSeq, journal.TypeStepStarted, &journal.StepStarted{Step: s.planned.ID, Attempt: s.attempt})
 	if a.record.Request.DryRun {
-		a.note(a.record.LastSeq, journal.TypeStepDone, journal.StepDone{Step: s.planned.ID, Attempt: s.attempt, DryRun: true})
+		a.note(a.record.LastSeq, journal.TypeStepDone, &journal.StepDone{Step: s.planned.ID, Attempt: s.attempt, DryRun: true})
 		return
 	}
 	s.busy = true
@@ -191,12 +189,12 @@ func (a *run) attempted(s *stepState, result attemptResult) {
 	s.busy = false
 	switch {
 	case result.err == nil:
-		a.note(s.startedSeq, journal.TypeStepDone, journal.StepDone{
+		a.note(s.startedSeq, journal.TypeStepDone, &journal.StepDone{
 			Step: s.planned.ID, Attempt: s.attempt, Outputs: result.outputs,
 		})
 	case a.stopping:
 	case a.ending != nil && !a.undoing:
-		a.note(s.startedSeq, journal.TypeStepFailed, journal.StepFailed{
+		a.note(s.startedSeq, journal.TypeStepFailed, &journal.StepFailed{
 			Step: s.planned.ID, Attempt: s.attempt, Error: givenUp(result.err),
 		})
 	default:
@@ -207,17 +205,17 @@ func (a *run) attempted(s *stepState, result attemptResult) {
 // failed notes a failure, and stalls the action when the step's budget is
 // spent. The other steps go on.
 func (a *run) failed(s *stepState, err error) {
-	s.failures++
-	failure := journal.StepFailed{Step: s.planned.ID, Attempt: s.attempt, Error: err.Error()}
-	s.exhausted = s.failures >= a.cfg.Retry.Budget
+	failures := a.progress(s).Failures + 1
+	failure := &journal.StepFailed{Step: s.planned.ID, Attempt: s.attempt, Error: err.Error()}
+	s.exhausted = failures >= a.cfg.Retry.Budget
 	if !s.exhausted {
-		rest := a.cfg.Retry.afterFailure(s.failures)
+		rest := a.cfg.Retry.afterFailure(failures)
 		s.next, failure.NextTry = time.Now().Add(rest), a.cfg.Now().Add(rest).UTC()
 	}
 	a.note(s.startedSeq, journal.TypeStepFailed, failure)
 	if s.exhausted && a.record.Stalled == nil {
-		a.note(a.record.LastSeq, journal.TypeActionStalled, journal.ActionStalled{
-			Step: s.planned.ID, Reason: fmt.Sprintf("failed %d times: %v", s.failures, err),
+		a.note(a.record.LastSeq, journal.TypeActionStalled, &journal.ActionStalled{
+			Step: s.planned.ID, Reason: fmt.Sprintf("failed %d times: %v", failures, err),
 		})
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"log/slog"
 	"runtime/debug"
 
-	"github.com/replicatedhq/ekco/internal/sidebyside"
+	"github.com/replicatedhq/ekco/internal/parallel"
 )
 
 // panicError is a panic of a kind's code. It fails what panicked and nothing
@@ -18,16 +18,16 @@ func (e *panicError) Error() string {
 	return fmt.Sprintf("a defect of EKCO: panic: %v; the log has the stack, please report it", e.value)
 }
 
-// catch makes a panic the function's error. Defer it. The stack is logged and
+// Catch makes a panic the function's error. Defer it. The stack is logged and
 // does not go into the journal. It covers only goroutines that hand their panics
-// on, as those of package sidebyside do.
-func catch(log *slog.Logger, during string, err *error) {
+// on, as those of package parallel do.
+func Catch(log *slog.Logger, during string, err *error) {
 	value := recover()
 	if value == nil {
 		return
 	}
 	stack := debug.Stack()
-	if elsewhere, ok := value.(*sidebyside.PanicError); ok {
+	if elsewhere, ok := value.(*parallel.PanicError); ok {
 		value, stack = elsewhere.Value, elsewhere.Stack
 	}
 	*err = &panicError{value}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/actions/purge"
 	"github.com/replicatedhq/ekco/internal/ceph"
 	"github.com/replicatedhq/ekco/journal"
 )
@@ -35,10 +36,10 @@ func (d *defectiveCeph) Tree(ctx context.Context) (ceph.Tree, error) {
 // defective puts the defects between the purge and its Ceph.
 func (s *whole) defective() *defectiveCeph {
 	defects := &defectiveCeph{API: s.ceph}
-	s.options = func(*fuse) []actions.PurgeOption {
-		return []actions.PurgeOption{
-			actions.PurgeStorage(actions.Storage{Ceph: defects, Rook: s.rook}),
-			actions.PurgeControlPlane(actions.ControlPlane{Kubeadm: s.cluster, Etcd: s.etcd.Dial}),
+	s.options = func(*fuse) []purge.Option {
+		return []purge.Option{
+			purge.WithStorage(purge.Storage{Ceph: defects, Rook: s.rook}),
+			purge.WithControlPlane(purge.ControlPlane{Kubeadm: s.cluster, Etcd: s.etcd.Dial}),
 		}
 	}
 	return defects

@@ -62,5 +62,5 @@ func allDone(done map[string]bool, ids []string) bool {
 	return true
 }
 
-// planTimeout bounds one call of [Kind.Plan].
+// planTimeout bounds one call of [Definition.Plan].
 const planTimeout = time.Minute

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/actions/purge"
 	"github.com/replicatedhq/ekco/internal/rook"
 	"github.com/replicatedhq/ekco/journal"
 )
@@ -165,7 +166,7 @@ func (s *whole) write(plan journal.Plan, always, first map[string][]string) stri
 		line("input", string(step.Input))
 	}
 	if strings.Contains(text.String(), "policy") {
-		fmt.Fprintf(&text, "\npolicy: %s\n", strings.Join(actions.PurgePolicy(), ", "))
+		fmt.Fprintf(&text, "\npolicy: %s\n", strings.Join(purge.Rules(), ", "))
 	}
 	return text.String()
 }
@@ -182,7 +183,7 @@ func (s *whole) flags(step journal.PlannedStep) []string {
 		flags = append(flags, "undoes "+step.Undoes)
 	}
 	for _, kind := range productKinds(s.world) {
-		if code, known := kind.Step(step.Does); known {
+		if code, known := kind.Steps[step.Does]; known {
 			if atomic, ok := code.(actions.AtomicStep); ok && atomic.Atomic() {
 				flags = append(flags, "atomic")
 			}
@@ -196,7 +197,7 @@ func (s *whole) flags(step journal.PlannedStep) []string {
 
 // shortened says policy where all of it is listed together.
 func shortened(guards []string) []string {
-	policy := actions.PurgePolicy()
+	policy := purge.Rules()
 	for i := range guards {
 		if i+len(policy) <= len(guards) && slices.Equal(guards[i:i+len(policy)], policy) {
 			return slices.Concat(guards[:i], []string{"policy"}, guards[i+len(policy):])

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/actions/purge"
 	"github.com/replicatedhq/ekco/internal/ceph"
 	"github.com/replicatedhq/ekco/journal"
 )
@@ -31,10 +31,10 @@ func troubles() map[string]struct {
 		preflight, reason string
 		set               func(s *whole, on bool)
 	}{
-		"degraded data": {actions.CephHealthy, "PG_DEGRADED", func(s *whole, on bool) {
+		"degraded data": {purge.CephHealthy, "PG_DEGRADED", func(s *whole, on bool) {
 			s.ceph.SetHealth(health(on, lostOSDs, check("PG_DEGRADED", "5 pgs degraded")))
 		}},
-		"OSDs down elsewhere": {actions.CephHealthy, "osd.20", func(s *whole, on bool) {
+		"OSDs down elsewhere": {purge.CephHealthy, "osd.20", func(s *whole, on bool) {
 			s.ceph.SetHealth(health(on, lostOSDs))
 			if on {
 				s.ceph.LoseHost("p2")
@@ -42,7 +42,7 @@ func troubles() map[string]struct {
 				s.ceph.ReturnHost("p2")
 			}
 		}},
-		"data on the lost OSDs alone": {actions.OSDSafeToDestroy, "data may be lost", func(s *whole, on bool) {
+		"data on the lost OSDs alone": {purge.OSDSafeToDestroy, "data may be lost", func(s *whole, on bool) {
 			s.ceph.Hold(on, 12)
 		}},
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/internal/rook"
+	"github.com/replicatedhq/ekco/actions/purge"
 	"github.com/replicatedhq/ekco/internal/rook/rooksim"
 )
 
@@ -161,7 +162,7 @@ func TestAPersonIsNotToldThatALiveNodeIsNotQuiteDead(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, check := range checks {
-			if check.Preflight == actions.OSDsDown && check.Verdict.Kind != actions.VerdictPass {
+			if check.Preflight == purge.OSDsDown && check.Verdict.Kind != actions.VerdictPass {
 				t.Errorf("a person is told %+v", check.Verdict)
 			}
 		}
@@ -272,7 +273,7 @@ func TestACancelWaitsForCephToMarkTheOSDsInAgain(t *testing.T) {
 		s.ceph.Outage(true)
 		s.cancelBy(r)
 		letPass(24 * time.Hour)
-		if hold := s.record().Holds["in-osds"]; hold.Preflight != actions.CephAnswers {
+		if hold := s.record().Holds["in-osds"]; hold.Preflight != purge.CephAnswers {
 			t.Errorf("held by %+v; %q", s.record().Holds, s.story())
 		}
 		s.ceph.Outage(false)
@@ -350,7 +351,7 @@ func TestALiveNodeWhoseOSDsRunAgainAfterTheyWereStoppedKeepsEverything(t *testin
 	inWhole(t, func(t *testing.T, s *whole) {
 		r := s.runsAgain()
 		s.wantAll()
-		if hold := s.record().Holds["delete-node"]; s.record().PastNoReturn || hold.Preflight != actions.OSDsDown || !strings.Contains(hold.Reason, "ekco cancel") {
+		if hold := s.record().Holds["delete-node"]; s.record().PastNoReturn || hold.Preflight != purge.OSDsDown || !strings.Contains(hold.Reason, "ekco cancel") {
 			t.Errorf("held by %+v; %q", s.record().Holds, s.story())
 		}
 		s.cancelBy(r)

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/actions/purge"
 	"github.com/replicatedhq/ekco/journal"
 )
 
@@ -95,7 +95,7 @@ func TestAClusterThatKubeadmDidNotMakeHasNoStepsOfTheControlPlane(t *testing.T) 
 		s.ask(journal.ActionRequested{Manual: true})
 		s.runToEnd(s.cfg())
 		s.wantTraces("etcd member")
-		if s.count("held")+s.count("warned "+actions.EtcdQuorumKept)+s.count("started remove-etcd-member") != 0 || s.lastLine() != "ended done" {
+		if s.count("held")+s.count("warned "+purge.EtcdQuorumKept)+s.count("started remove-etcd-member") != 0 || s.lastLine() != "ended done" {
 			t.Errorf("the story is %q", s.story())
 		}
 	})

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/actions/purge"
 	"github.com/replicatedhq/ekco/internal/etcd"
 	"github.com/replicatedhq/ekco/journal"
 )
@@ -77,7 +78,7 @@ func TestD5MembersThatDoNotAnswerHaveNoQuorum(t *testing.T) {
 					r.halt()
 					return
 				}
-				if hold := s.record().Holds["check"]; hold.Preflight != actions.EtcdQuorumKept {
+				if hold := s.record().Holds["check"]; hold.Preflight != purge.EtcdQuorumKept {
 					t.Errorf("held by %+v", hold)
 				}
 				s.etcd.Cut(false)
@@ -97,12 +98,12 @@ func TestMembersThatCannotBeAskedAreWaitedFor(t *testing.T) {
 			}
 			return s.etcd.Dial(endpoints)
 		}
-		s.options = func(f *fuse) []actions.PurgeOption {
-			return append(s.purgeOptions(f), actions.PurgeControlPlane(actions.ControlPlane{Kubeadm: s.cluster, Etcd: dial}))
+		s.options = func(f *fuse) []purge.Option {
+			return append(s.purgeOptions(f), purge.WithControlPlane(purge.ControlPlane{Kubeadm: s.cluster, Etcd: dial}))
 		}
 		r := s.askedThen(journal.ActionRequested{Manual: true}, func() { missing.Store(true) })
 		s.wantAll()
-		if hold := s.record().Holds["check"]; hold.Preflight != actions.EtcdQuorumKept || !strings.Contains(hold.Reason, "cannot tell") {
+		if hold := s.record().Holds["check"]; hold.Preflight != purge.EtcdQuorumKept || !strings.Contains(hold.Reason, "cannot tell") {
 			t.Errorf("held by %+v", hold)
 		}
 		missing.Store(false)
@@ -118,7 +119,7 @@ func TestD5Q27AnAutomaticPurgeThatWouldLoseQuorumHoldsUntilAMemberIsBack(t *test
 		r := s.start(s.cfg())
 		letPass(10 * time.Hour)
 		s.wantAll()
-		if hold := s.record().Holds["check"]; hold.Preflight != actions.EtcdQuorumKept {
+		if hold := s.record().Holds["check"]; hold.Preflight != purge.EtcdQuorumKept {
 			t.Errorf("held by %+v", hold)
 		}
 		s.etcd.Revive(other.ID)
@@ -154,7 +155,7 @@ func TestQuorumIsCheckedAgainBeforeTheMemberIsRemoved(t *testing.T) {
 		s.ask(journal.ActionRequested{Manual: true})
 		r := s.start(s.cfg())
 		letPass(time.Hour)
-		if hold := s.record().Holds["remove-etcd-member"]; hold.Preflight != actions.EtcdQuorumKept || strings.Contains(hold.Reason, "--force") {
+		if hold := s.record().Holds["remove-etcd-member"]; hold.Preflight != purge.EtcdQuorumKept || strings.Contains(hold.Reason, "--force") {
 			t.Errorf("held by %+v; %q", hold, s.story())
 		}
 		if got := s.etcd.Count("remove-member " + s.member.ID.String()); got != 0 {

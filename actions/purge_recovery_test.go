@@ -8,11 +8,12 @@ import (
 	"time"
 
 	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/actions/purge"
 	"github.com/replicatedhq/ekco/internal/ceph"
 	"github.com/replicatedhq/ekco/journal"
 )
 
-const stuckWarned = "warned " + actions.OSDSafeToDestroy + ": Ceph cannot recover by itself: "
+const stuckWarned = "warned " + purge.OSDSafeToDestroy + ": Ceph cannot recover by itself: "
 
 // outThen runs f when the OSDs have been marked out.
 func (s *whole) outThen(f func()) {
@@ -67,7 +68,7 @@ func TestAnAutomaticPurgeThatAnOlderEKCOHeldBeforeItsFirstStepGoesOnWhenCephIsSt
 		if err != nil {
 			t.Fatal(err)
 		}
-		plan.Steps[0].Preflights = append(plan.Steps[0].Preflights, actions.CephHealthy, actions.OSDSafeToDestroy)
+		plan.Steps[0].Preflights = append(plan.Steps[0].Preflights, purge.CephHealthy, purge.OSDSafeToDestroy)
 		for i := range plan.Steps {
 			plan.Steps[i].MayAlsoWaitFor = nil
 		}
@@ -214,7 +215,7 @@ func TestAPurgeByHandWarnsOfACephThatIsStuckAndGoesOnAsItAlwaysDid(t *testing.T)
 			t.Errorf("it took %s", took)
 		}
 		s.wantTraces()
-		if s.count("warned "+actions.CephHealthy) != 1 || s.count("warned "+actions.OSDSafeToDestroy+": Ceph does not call it safe") != 1 {
+		if s.count("warned "+purge.CephHealthy) != 1 || s.count("warned "+purge.OSDSafeToDestroy+": Ceph does not call it safe") != 1 {
 			t.Errorf("the warnings are %q", s.story())
 		}
 	})

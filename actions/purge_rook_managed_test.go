@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/actions/purge"
 	"github.com/replicatedhq/ekco/internal/rook"
 	"github.com/replicatedhq/ekco/internal/rook/rooksim"
 	"github.com/replicatedhq/ekco/journal"
@@ -41,7 +41,7 @@ func TestAPurgeHasAPartInRookIfItIsManagedOrAskedFor(t *testing.T) {
 				s.runToEnd(s.cfg())
 				if test.goes {
 					s.wantTraces()
-					s.wantWarning(actions.RookManaged, "")
+					s.wantWarning(purge.RookManaged, "")
 					return
 				}
 				if left := s.storageTraces(); !slices.Equal(left, before) {
@@ -50,8 +50,8 @@ func TestAPurgeHasAPartInRookIfItIsManagedOrAskedFor(t *testing.T) {
 				if s.nodeExists() {
 					t.Error("the Node is left")
 				}
-				s.wantWarning(actions.RookManaged, "give purge-node --maintain_rook_storage_nodes")
-				traced := actions.NewTracer(s.cluster, s.config(nil).Log, s.purgeOptions(nil)...)
+				s.wantWarning(purge.RookManaged, "give purge-node --maintain_rook_storage_nodes")
+				traced := purge.NewTracer(s.cluster, s.config(nil).Log, s.purgeOptions(nil)...)
 				if found := traced.Trace(t.Context(), "w1", &yes).Found; len(found) != 3 {
 					t.Errorf("found afterwards, when asked to look: %v", found)
 				}
@@ -98,7 +98,7 @@ func TestAPurgeOfAWorkerWarnsOfRookOnlyWhereThereIsOne(t *testing.T) {
 				s.cluster.LoseNode("w5")
 				s.requestPurge(s.node, journal.ActionRequested{Manual: true})
 				s.runToEnd(s.cfg())
-				s.wantWarning(actions.RookManaged, test.want)
+				s.wantWarning(purge.RookManaged, test.want)
 			})
 		})
 	}
@@ -113,6 +113,6 @@ func TestAnAutomaticPurgeIsNotHeldBecauseRookIsNotManaged(t *testing.T) {
 		if took := time.Since(began); took > time.Minute {
 			t.Errorf("took %s", took)
 		}
-		s.wantWarning(actions.RookManaged, "")
+		s.wantWarning(purge.RookManaged, "")
 	})
 }

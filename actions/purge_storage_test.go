@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/actions/purge"
 	"github.com/replicatedhq/ekco/internal/rook"
 	"github.com/replicatedhq/ekco/internal/rook/rooksim"
 	"github.com/replicatedhq/ekco/journal"
@@ -151,7 +152,7 @@ func TestAnOSDThatStillRunsIsNotPurgedAndSaysSo(t *testing.T) {
 		if s.ceph.Count("osd-down 3,12,107") != 0 || s.ceph.Count("osd-out 3,12,107") != 0 {
 			t.Error("OSDs that run were marked down and out")
 		}
-		if hold.Preflight != actions.OSDsDown || !strings.Contains(hold.Reason, "osd.3, osd.12, osd.107 still runs") {
+		if hold.Preflight != purge.OSDsDown || !strings.Contains(hold.Reason, "osd.3, osd.12, osd.107 still runs") {
 			t.Errorf("held by %+v", hold)
 		}
 		if _, deferred := s.record().Deferred(); deferred {
@@ -170,7 +171,7 @@ func TestAnAutomaticPurgeOfANodeWhoseOSDsRunDestroysNothing(t *testing.T) {
 		r := s.start(s.cfg())
 		letPass(5 * time.Hour)
 		s.wantAll()
-		if hold := s.record().Holds["check"]; hold.Preflight != actions.OSDsDown {
+		if hold := s.record().Holds["check"]; hold.Preflight != purge.OSDsDown {
 			t.Errorf("held by %+v", hold)
 		}
 		s.ceph.LoseHost("w1")
@@ -188,7 +189,7 @@ func TestAPersonIsToldThatOSDsOfALostNodeRunBeforeAnythingIsGone(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, check := range checks {
-			if check.Preflight == actions.OSDsDown && check.Verdict.Kind != actions.VerdictWarn {
+			if check.Preflight == purge.OSDsDown && check.Verdict.Kind != actions.VerdictWarn {
 				t.Errorf("a person is told %+v", check.Verdict)
 			}
 		}

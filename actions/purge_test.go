@@ -9,13 +9,15 @@ import (
 	"time"
 
 	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/actions/nodes"
+	"github.com/replicatedhq/ekco/actions/purge"
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/internal/kube/kubesim"
 	"github.com/replicatedhq/ekco/journal"
 )
 
 // purge asks to purge a lost node.
-func purge(w *world, request journal.ActionRequested) kube.Node {
+func purged(w *world, request journal.ActionRequested) kube.Node {
 	node := w.cluster.AddNode("w1", journal.RolePrimary)
 	w.cluster.LoseNode("w1")
 	w.requestPurge(node, request)
@@ -30,9 +32,9 @@ func (w *world) nodeExists() bool {
 	return err == nil
 }
 
-func (w *world) facts() actions.PurgeFacts {
+func (w *world) facts() purge.Facts {
 	w.t.Helper()
-	var facts actions.PurgeFacts
+	var facts purge.Facts
 	for _, event := range w.events() {
 		payload, err := event.Decode()
 		if err != nil {
@@ -49,14 +51,14 @@ func (w *world) facts() actions.PurgeFacts {
 
 func TestAPurgeCapturesWhoTheNodeWasAndDeletesIt(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
-		node := purge(w, journal.ActionRequested{})
+		node := purged(w, journal.ActionRequested{})
 		w.cluster.SetInternalIP("w1", "10.9.9.9") // what is seen now counts more than what was
 		w.runToEnd(w.config(productKinds(w)))
 		w.wantStory("requested", "planned 1", "started delete-node #1", "done delete-node #1", "ended done")
 		if w.nodeExists() {
 			t.Error("the node still exists")
 		}
-		want := actions.NodeIdentity{
+		want := purge.NodeIdentity{
 			Name: "w1", UID: node.UID, Role: journal.RolePrimary,
 			InternalIP: "10.9.9.9", Hostname: "w1", Present: true,
 		}
@@ -68,10 +70,10 @@ func TestAPurgeCapturesWhoTheNodeWasAndDeletesIt(t *testing.T) {
 
 func TestAPurgeOfANodeThatIsGoneTakesItsFactsFromTheRequestAndIsDone(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
-		node := purge(w, journal.ActionRequested{Manual: true})
+		node := purged(w, journal.ActionRequested{Manual: true})
 		w.cluster.RemoveNode("w1")
 		w.runToEnd(w.config(productKinds(w)))
-		want := actions.NodeIdentity{
+		want := purge.NodeIdentity{
 			Name: "w1", UID: node.UID, Role: journal.RolePrimary, Hostname: "w1", InternalIP: node.Facts.InternalIP,
 		}
 		if got := w.facts().Node; got != want {
@@ -89,7 +91,7 @@ func TestANodeReplacedUnderTheSameNameIsNeverDeleted(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, w *world) {
-				purge(w, request)
+				purged(w, request)
 				w.cluster.ReplaceNode("w1")
 				w.runToEnd(w.config(productKinds(w)))
 				if !w.nodeExists() || !strings.HasPrefix(w.lastLine(), "ended done another Node had the name w1") {
@@ -123,7 +125,7 @@ func TestANodeThatCameBackIsNotPurgedUnlessItWasLiveWhenAPersonAsked(t *testing.
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, w *world) {
-				purge(w, test.request)
+				purged(w, test.request)
 				w.cluster.ReturnNode("w1")
 				w.runToEnd(w.config(productKinds(w)))
 				if w.nodeExists() == test.purged {
@@ -139,7 +141,7 @@ func TestANodeThatCameBackIsNotPurgedUnlessItWasLiveWhenAPersonAsked(t *testing.
 
 func TestANodeThatComesBackWhileItsDeletionFailsIsNotPurged(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
-		purge(w, journal.ActionRequested{})
+		purged(w, journal.ActionRequested{})
 		w.cluster.Forbid(kubesim.DeleteNodes)
 		r := w.start(w.config(productKinds(w)))
 		letPass(3 * time.Second)
@@ -156,7 +158,7 @@ func TestEveryRuleOfPolicyHoldsAPurge(t *testing.T) {
 	for _, rule := range []string{"APIUnreachable", "Settling", "Paused", "Excluded", "StormBrake", "ReadyMinimums", "OneAtATime"} {
 		t.Run(rule, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, w *world) {
-				purge(w, journal.ActionRequested{})
+				purged(w, journal.ActionRequested{})
 				rules := policy(actions.Pass())
 				guard := answering(actions.Hold("not now"))
 				rules[rule] = guard
@@ -177,7 +179,7 @@ func TestEveryRuleOfPolicyHoldsAPurge(t *testing.T) {
 
 func TestAnOutageWhilePlanningHoldsThePurge(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
-		purge(w, journal.ActionRequested{})
+		purged(w, journal.ActionRequested{})
 		w.cluster.Outage(true)
 		r := w.start(w.config(productKinds(w)))
 		letPass(time.Hour)
@@ -191,7 +193,7 @@ func TestAnOutageWhilePlanningHoldsThePurge(t *testing.T) {
 
 func TestAMissingPermissionStallsThePurgeAndIsNamed(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
-		purge(w, journal.ActionRequested{})
+		purged(w, journal.ActionRequested{})
 		w.cluster.Forbid(kubesim.DeleteNodes)
 		r := w.start(w.config(productKinds(w)))
 		letPass(time.Hour)
@@ -204,13 +206,13 @@ func TestAMissingPermissionStallsThePurgeAndIsNamed(t *testing.T) {
 
 func TestAPurgeIsIrreversibleAndGuardedByTheLiveRead(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
-		purge(w, journal.ActionRequested{})
+		purged(w, journal.ActionRequested{})
 		plan, _, err := actions.NewRunner(w.config(productKinds(w))).Explain(w.t.Context(), w.record())
 		if err != nil {
 			t.Fatal(err)
 		}
 		step := plan.Steps[len(plan.Steps)-1]
-		if !step.Irreversible || !slices.Contains(step.Preflights, actions.NodeStillGone) || step.Timeout != journal.Duration(time.Minute) {
+		if !step.Irreversible || !slices.Contains(step.Preflights, nodes.StillGone) || step.Timeout != journal.Duration(time.Minute) {
 			t.Errorf("the step is %+v", step)
 		}
 	})

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/actions/purge"
 	"github.com/replicatedhq/ekco/journal"
 )
 
@@ -25,7 +25,7 @@ func TestD1WhatNeedsCephStaysOpenForDaysAndIsFinishedWhenCephAnswers(t *testing.
 					r.halt()
 				}
 				s.wantTraces("crush host [3 12 107]", "osd.3", "osd.12", "osd.107")
-				if hold, deferred := s.record().Deferred(); !deferred || hold.Preflight != actions.CephAnswers {
+				if hold, deferred := s.record().Deferred(); !deferred || hold.Preflight != purge.CephAnswers {
 					t.Errorf("not deferred: %q", s.story())
 				}
 				broken(s, false)

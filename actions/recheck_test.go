@@ -19,7 +19,7 @@ func TestARecheckEndsAHoldWhoseCauseIsGoneAtOnce(t *testing.T) {
 		r := w.start(w.guardedBy(k, guard))
 		letPass(10 * time.Minute)
 		guard.turn(actions.Pass())
-		r.signals <- actions.SignalRecheck
+		r.inbox.Recheck()
 		if took := r.end(); took > 100*time.Millisecond {
 			t.Errorf("the action went on after %s, want at once", took)
 		}
@@ -41,7 +41,7 @@ func TestARecheckDuringALookIsFollowedByAnotherLook(t *testing.T) {
 		w.requestTest()
 		r := w.start(w.guardedBy(k, slow))
 		letPass(time.Second)
-		r.signals <- actions.SignalRecheck
+		r.inbox.Recheck()
 		if took := r.end(); took > 1500*time.Millisecond {
 			t.Errorf("the action went on after %s, want right after the look that was under way", took)
 		}
@@ -56,7 +56,7 @@ func TestARecheckOfWhatIsStillHeldIsOneLookAndNoEvent(t *testing.T) {
 		r := w.start(w.guardedBy(k, guard))
 		letPass(10 * time.Minute)
 		before := guard.called()
-		r.signals <- actions.SignalRecheck
+		r.inbox.Recheck()
 		synctest.Wait()
 		if got := guard.called() - before; got != 1 {
 			t.Errorf("%d looks, want 1", got)
@@ -83,10 +83,10 @@ func TestARecheckPlansAgainAtOnceAndLeavesFailedStepsTheirRest(t *testing.T) {
 		r := w.start(w.config(k.kinds()))
 		letPass(10 * time.Minute)
 		broken.Store(false)
-		r.signals <- actions.SignalRecheck
+		r.inbox.Recheck()
 		letPass(100 * time.Millisecond)
 		w.wantStory("requested", `held "" by Plan`, `released "" by Plan`, "planned 1", "started a #1", "failed a #1")
-		r.signals <- actions.SignalRecheck
+		r.inbox.Recheck()
 		letPass(100 * time.Millisecond)
 		if got := w.count("started a"); got != 1 {
 			t.Errorf("%d attempts: a recheck is no retry", got)

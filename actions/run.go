@@ -22,9 +22,8 @@ const maxConcurrent = 16
 type run struct {
 	*Runner
 	log    *slog.Logger
-	kind   Kind
+	kind   *Definition
 	record journal.ActionRecord
-	past   history
 
 	// ctx is the caller's. look ends with it, or once the action is to end
 	// early. work outlives it by the grace, for running effects and the journal.
@@ -61,6 +60,8 @@ type run struct {
 	gatePassed time.Time
 
 	planning attention
+	// stalledSeq is the event by which this run stalled the action last, or 0.
+	stalledSeq uint64
 	// resumed is set when an earlier run planned the action, deferred once a step
 	// was held by what it may wait for; see [run.isAttended].
 	resumed, deferred bool
@@ -81,13 +82,9 @@ type attention struct {
 	next  time.Time
 }
 
-func (r *Runner) newRun(ctx context.Context, record journal.ActionRecord) (*run, error) {
-	past, err := r.readHistory(ctx, record.ID)
-	if err != nil {
-		return nil, err
-	}
+func (r *Runner) newRun(ctx context.Context, record journal.ActionRecord) *run {
 	a := &run{
-		Runner: r, record: r.taken(record), past: past, kind: r.cfg.Kinds[record.Kind],
+		Runner: r, record: r.taken(record), kind: r.kinds[record.Kind],
 		log:     r.cfg.Log.With("action", record.ID, "kind", record.Kind, "object", record.Subject.Name),
 		ctx:     ctx,
 		results: make(chan func()),
@@ -97,7 +94,7 @@ func (r *Runner) newRun(ctx context.Context, record journal.ActionRecord) (*run,
 		found:   make(findings),
 		cancel:  record.Cancelling != nil,
 		resumed: record.Planned,
-		unfit:   unfit(record, r.cfg.Kinds),
+		unfit:   unfit(record, r.kinds[record.Kind]),
 	}
 	if record.Planned && a.unfit == "" {
 		a.takePlan()
@@ -105,28 +102,28 @@ func (r *Runner) newRun(ctx context.Context, record journal.ActionRecord) (*run,
 	for step := range record.Holds {
 		a.said[step] = spoken{at: time.Now()}
 	}
-	return a, nil
+	return a
 }
 
 // unfit says why this EKCO must not touch an action, or returns "".
-func unfit(record journal.ActionRecord, kinds map[journal.ActionKind]Kind) string {
+func unfit(record journal.ActionRecord, kind *Definition) string {
 	switch {
 	case record.Unreadable != "":
 		return "this EKCO cannot read the action: " + record.Unreadable
-	case kinds[record.Kind] == nil:
+	case kind == nil:
 		return fmt.Sprintf("this EKCO does not know actions of kind %q", record.Kind)
 	case record.Planned:
-		return unfitPlan(record, kinds[record.Kind])
+		return unfitPlan(record, kind)
 	}
 	return ""
 }
 
-func unfitPlan(record journal.ActionRecord, kind Kind) string {
+func unfitPlan(record journal.ActionRecord, kind *Definition) string {
 	if err := checkPlan(record.Plan); err != nil {
 		return "the plan cannot be carried out: " + err.Error()
 	}
 	for _, step := range slices.Concat(record.Plan.Steps, record.Plan.Undo) {
-		if _, known := kind.Step(step.Does); !known && !record.Steps[step.ID].Done() {
+		if _, known := kind.step(step.Does); !known && !record.Steps[step.ID].Done() {
 			return fmt.Sprintf("this EKCO does not know what step %q does (%s)", step.ID, step.Does)
 		}
 	}
@@ -135,7 +132,7 @@ func unfitPlan(record journal.ActionRecord, kind Kind) string {
 
 // toItsEnd takes turns until the action has ended, ctx has, or the journal
 // cannot be written. No goroutine outlives it.
-func (a *run) toItsEnd(signals <-chan Signal) error {
+func (a *run) toItsEnd(inbox *Inbox) error {
 	a.work, a.stopWork = context.WithCancel(context.WithoutCancel(a.ctx))
 	a.look, a.stopLooking = context.WithCancel(a.ctx)
 	defer a.abandonWork()
@@ -157,14 +154,10 @@ func (a *run) toItsEnd(signals <-chan Signal) error {
 		select {
 		case apply := <-a.results:
 			// A cancel that came first must win over the step it would let start.
-			if err := a.heedWaiting(signals); err != nil {
-				return err
-			}
+			a.hear(inbox)
 			a.take(apply)
-		case signal := <-signals:
-			if err := a.heed(signal); err != nil {
-				return err
-			}
+		case <-inbox.woken():
+			a.hear(inbox)
 		case <-timer.C:
 		case <-stop:
 			a.stopping, stop = true, nil
@@ -229,7 +222,15 @@ func (a *run) note(cause uint64, kind journal.Type, payload journal.Payload) {
 		Type: kind, Subject: a.record.Subject, Action: a.record.ID,
 		Cause: cause, Actor: a.cfg.Actor, Payload: payload,
 	})
-	fold(&a.record, payload, time.Now())
+	a.fold(journal.Event{Seq: a.record.LastSeq, Time: time.Now(), Actor: a.cfg.Actor}, payload)
+}
+
+// fold brings the record up to an event. The journal may hold events that make no
+// sense, which the loop reports; the run writes none.
+func (a *run) fold(event journal.Event, payload journal.Payload) {
+	if err := a.record.Fold(event, payload); err != nil {
+		a.log.Debug("an event makes no sense", "error", err)
+	}
 	a.shared = nil
 }
 
@@ -254,10 +255,13 @@ func (a *run) commit() error {
 
 func (a *run) committed(payload journal.Payload, seq uint64) {
 	a.record.LastSeq = seq
-	if started, ok := payload.(journal.StepStarted); ok {
-		a.byID[started.Step].startedSeq = seq
+	switch p := payload.(type) {
+	case *journal.StepStarted:
+		a.byID[p.Step].startedSeq = seq
+	case *journal.ActionStalled:
+		a.stalledSeq = seq
 	}
-	a.say(payload)
+	a.logEvent(payload)
 }
 
 // cannotWrite names the error that ends the run. When the grace ran out while

@@ -13,10 +13,11 @@ import (
 type Config struct {
 	Store journal.Store
 	Log   *slog.Logger
-	Kinds map[journal.ActionKind]Kind
+	// Kinds are what it can do.
+	Kinds []Definition
 	// Preflights by the name that plans use. A step that lists a preflight which
 	// neither its kind nor this map has is held.
-	// Those of [StandingPolicy] are asked before every step as well, one of the
+	// [SafeMode] and the Rules of a kind are asked before every step as well, one of the
 	// name [Mirrored] before every irreversible one, whatever their plans list.
 	Preflights map[string]Preflight
 	Retry      RetryPolicy
@@ -35,7 +36,8 @@ const actorOperator = "operator"
 // Runner runs actions. It is safe for concurrent use, and keeps nothing
 // between two calls: everything is in the journal.
 type Runner struct {
-	cfg Config
+	cfg   Config
+	kinds map[journal.ActionKind]*Definition
 }
 
 // NewRunner returns a runner.
@@ -46,27 +48,12 @@ func NewRunner(cfg Config) *Runner {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	return &Runner{cfg: cfg}
+	kinds := make(map[journal.ActionKind]*Definition, len(cfg.Kinds))
+	for i := range cfg.Kinds {
+		kinds[cfg.Kinds[i].Kind] = &cfg.Kinds[i]
+	}
+	return &Runner{cfg: cfg, kinds: kinds}
 }
-
-// Signal tells a running action of what others did. It carries nothing: the
-// runner reads the journal, or looks at the world.
-type Signal int
-
-// The signals.
-const (
-	// SignalCancel: action.cancelling was appended.
-	SignalCancel Signal = iota + 1
-	// SignalRetry: action.retried was appended.
-	SignalRetry
-	// SignalJoin: action.joined was appended.
-	SignalJoin
-	// SignalRecheck: what the action may wait for has changed. What is held, by a
-	// preflight or because it cannot be planned, is looked at again at once. Steps
-	// that failed keep their rest, and an action that is not held goes on as it
-	// is, so it does no harm to send one too many.
-	SignalRecheck
-)
 
 // Run runs an action, or resumes one, and returns nil when action.ended is on
 // disk. At most one Run per action may be under way.
@@ -78,21 +65,18 @@ const (
 // both cases a later Run with the newly folded record takes up the action where
 // it was.
 //
-// signals may be nil, and must not be closed.
-func (r *Runner) Run(ctx context.Context, record journal.ActionRecord, signals <-chan Signal) error {
+// What others append to the action after the record was folded is to be told in the
+// inbox, which may be nil.
+func (r *Runner) Run(ctx context.Context, record journal.ActionRecord, inbox *Inbox) error {
 	if record.Ended != nil {
 		return nil
 	}
-	a, err := r.newRun(ctx, record)
-	if err != nil {
-		return err
-	}
-	return a.toItsEnd(signals) //nolint:contextcheck // a run has three contexts, which end at different times
+	return r.newRun(ctx, record).toItsEnd(inbox) //nolint:contextcheck // a run has three contexts, which end at different times
 }
 
 // preflight finds a check by name.
-func (r *Runner) preflight(kind Kind, name string) (Preflight, bool) {
-	if p, ok := kind.Preflights()[name]; ok {
+func (r *Runner) preflight(kind *Definition, name string) (Preflight, bool) {
+	if p, ok := kind.Preflights[name]; ok {
 		return p, true
 	}
 	p, ok := r.cfg.Preflights[name]

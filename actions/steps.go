@@ -14,8 +14,7 @@ type stepState struct {
 	group   *group
 	// busy is set while the step is looked at or under way.
 	busy bool
-	// failures count against the budget; exhausted is set when it is spent.
-	failures  int
+	// exhausted is set when the budget is spent.
 	exhausted bool
 	// next is when a step that failed is tried again.
 	next time.Time
@@ -40,7 +39,7 @@ type group struct {
 func (a *run) takePlan() {
 	a.gate = gateOf(a.record.Plan)
 	for _, planned := range a.record.Plan.Steps {
-		a.steps = append(a.steps, a.stepOf(planned, changes(planned)))
+		a.steps = append(a.steps, a.stepOf(planned, a.kind.changes(planned)))
 	}
 	for _, planned := range a.record.Plan.Undo {
 		// The gate is about what begins, not about the way back.
@@ -50,12 +49,12 @@ func (a *run) takePlan() {
 
 // stepOf makes the run's view of a step.
 func (a *run) stepOf(planned journal.PlannedStep, changes bool) *stepState {
-	planned = a.guarded(a.record, planned)
-	code, _ := a.kind.Step(planned.Does)
+	planned = a.guarded(a.kind, a.record, planned)
+	code, _ := a.kind.step(planned.Does)
 	progress := a.record.Steps[planned.ID]
 	step := &stepState{
 		planned: planned, code: code, group: a.groupOf(planned, changes),
-		failures: a.past.failures[planned.ID], attempt: progress.Attempts, next: progress.NextTry,
+		attempt: progress.Attempts, next: progress.NextTry,
 		exhausted: a.record.Stalled != nil && (startedBefore(progress) || progress.LastError != "") &&
 			!progress.Open && !progress.Done() && progress.NextTry.IsZero(),
 	}

@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/journal"
 )
 
@@ -71,7 +70,7 @@ func TestACancelledActionStillWaitsForTheProofOfWhatItDid(t *testing.T) {
 		r := w.start(w.config(k.kinds()))
 		letPass(time.Second)
 		w.cancel("cli:me@here", "enough")
-		r.signals <- actions.SignalCancel
+		w.tell(r, journal.TypeActionCancelling)
 		r.end()
 		w.wantStory("requested", "planned 2", "started a #1", "cancelling", "done a #1", "ended cancelled enough")
 	})

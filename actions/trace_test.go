@@ -10,14 +10,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/actions/purge"
 	"github.com/replicatedhq/ekco/internal/etcd"
 	"github.com/replicatedhq/ekco/internal/rook"
 	"github.com/replicatedhq/ekco/journal"
 )
 
 // trace looks for a node that EKCO never saw.
-func (s *whole) trace(name string) actions.Traced {
-	return actions.NewTracer(s.cluster, s.config(nil).Log, s.options(nil)...).Trace(s.t.Context(), name, nil)
+func (s *whole) trace(name string) purge.Traced {
+	return purge.NewTracer(s.cluster, s.config(nil).Log, s.options(nil)...).Trace(s.t.Context(), name, nil)
 }
 
 // listEndpoint adds a node to the ClusterStatus.
@@ -75,7 +76,7 @@ func TestANameThatLeftNothingHasNoTraces(t *testing.T) {
 		s.etcd.AddUnstarted("10.9.0.9")
 		traced := s.trace("w8")
 		slices.Sort(traced.Names)
-		want := actions.Traced{
+		want := purge.Traced{
 			Places: []string{"Rook", "Ceph", "kubeadm's endpoints", "etcd"},
 			Names:  []string{"p2", "p2", "p3", "p3", "w1", "w1"},
 		}
@@ -97,18 +98,18 @@ func TestAClusterWithoutRookIsNoDoubt(t *testing.T) {
 func TestOnlyWhatThereIsIsAPlaceToLook(t *testing.T) {
 	for name, test := range map[string]struct {
 		leave func(s *whole)
-		want  actions.Traced
+		want  purge.Traced
 	}{
 		"no kubeadm-config and no API server": {
 			func(*whole) {},
-			actions.Traced{
+			purge.Traced{
 				Places:     []string{"Rook", "Ceph"},
 				NodeTraced: journal.NodeTraced{Doubts: []string{"etcd was not asked: no primary is known"}},
 			},
 		},
 		"no kubeadm-config": {
 			func(s *whole) { s.cluster.AddAPIServer("p2", "10.9.0.2:6443") },
-			actions.Traced{Places: []string{"Rook", "Ceph", "etcd"}},
+			purge.Traced{Places: []string{"Rook", "Ceph", "etcd"}},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -200,10 +201,10 @@ func TestThePlanForAnUnseenNodeSaysSo(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if first := plan.Steps[0]; first.ID != "check" || !slices.Contains(first.Preflights, actions.NodeWasSeen) {
+		if first := plan.Steps[0]; first.ID != "check" || !slices.Contains(first.Preflights, purge.NodeWasSeen) {
 			t.Errorf("the first step is %+v", first)
 		}
-		at := slices.IndexFunc(checks, func(c actions.Check) bool { return c.Preflight == actions.NodeWasSeen })
+		at := slices.IndexFunc(checks, func(c actions.Check) bool { return c.Preflight == purge.NodeWasSeen })
 		if at < 0 || checks[at].Verdict.Kind != actions.VerdictWarn {
 			t.Fatalf("the checks are %+v", checks)
 		}
@@ -212,7 +213,7 @@ func TestThePlanForAnUnseenNodeSaysSo(t *testing.T) {
 				t.Errorf("%q does not say %q", checks[at].Verdict.Reason, want)
 			}
 		}
-		if !strings.Contains(read(t, purgePage), "| `"+actions.NodeWasSeen+"`") {
+		if !strings.Contains(read(t, purgePage), "| `"+purge.NodeWasSeen+"`") {
 			t.Error("the docs do not know the preflight")
 		}
 	})

@@ -49,14 +49,14 @@ func (a *run) beginUndo() {
 		s.group = a.groupOf(s.planned, false)
 	}
 	if a.record.Cancelling == nil {
-		a.note(a.record.LastSeq, journal.TypeActionCancelling, journal.ActionCancelling{Reason: a.ending.Reason})
+		a.note(a.record.LastSeq, journal.TypeActionCancelling, &journal.ActionCancelling{Reason: a.ending.Reason})
 	}
 }
 
 // endedEarly adds to the end what was not taken back, and why.
-func (a *run) endedEarly() journal.ActionEnded {
+func (a *run) endedEarly() *journal.ActionEnded {
 	ended := *a.ending
 	reasons := slices.DeleteFunc([]string{ended.Reason, a.leftAlone(a.undo)}, func(reason string) bool { return reason == "" })
 	ended.Reason = strings.Join(reasons, "; ")
-	return ended
+	return &ended
 }

@@ -34,7 +34,7 @@ func undoes(id, undone string) journal.PlannedStep {
 func (w *world) cancelBy(r *running) {
 	w.append("cli:me@here", journal.ActionCancelling{Reason: "changed my mind"}, journal.TypeActionCancelling)
 	if r != nil {
-		r.signals <- actions.SignalCancel
+		w.tell(r, journal.TypeActionCancelling)
 	}
 }
 
@@ -108,7 +108,7 @@ func TestPastItsPointOfNoReturnNothingIsTakenBack(t *testing.T) {
 		w.requestTest()
 		r := w.ready()
 		k.during("last", func() {
-			r.signals <- actions.SignalCancel
+			w.cancelBy(r)
 			<-time.After(time.Second)
 		})
 		r.begin(w.config(k.kinds()), w.record())

@@ -34,11 +34,11 @@ func happened(drafts []journal.Draft) string {
 	var what []string
 	for _, draft := range drafts {
 		switch p := draft.Payload.(type) {
-		case journal.StepDone:
+		case *journal.StepDone:
 			if !p.DryRun {
 				what = append(what, p.Step+" is done")
 			}
-		case journal.StepFailed:
+		case *journal.StepFailed:
 			what = append(what, p.Step+" failed: "+p.Error)
 		}
 	}

@@ -1,6 +1,7 @@
 package actions
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -11,38 +12,27 @@ import (
 // somebody watches.
 const attended = 10 * time.Minute
 
-// warnings are those of an action that were recorded with an answer, by
-// preflight and gist: what was answered is not what a preflight says next.
-type warnings map[warningKey]recordedWarning
-
-type warningKey struct{ preflight, gist string }
-
-type recordedWarning struct {
-	text string
-	at   time.Time
-}
-
-func (w warnings) add(preflight, text string, at time.Time) {
-	w[warningKey{preflight, gist(text)}] = recordedWarning{text, at}
-}
-
 // isNews reports whether a warning is to be recorded: at once if it was not yet,
 // and after a while if only its numbers are others. A warning is met only when a
 // step starts, so the budget of retries bounds how many there are.
-func (w warnings) isNews(preflight, text string, now time.Time) bool {
-	before, is := w[warningKey{preflight, gist(text)}]
-	return !is || (before.text != text && now.Sub(before.at) >= numbersRest)
+func (a *run) isNews(check Check) bool {
+	for _, before := range slices.Backward(a.record.Warned) {
+		if before.Preflight == check.Preflight && gist(before.Text) == gist(check.Verdict.Reason) {
+			return before.Text != check.Verdict.Reason && time.Since(before.At) >= numbersRest
+		}
+	}
+	return true
 }
 
 // answered reports whether a warning that begins alike was answered. What comes
 // after the first colon are details, which change while the action goes on.
 // another is set when only others of the preflight were.
-func (w warnings) answered(preflight, text string) (answered, another bool) {
-	for key := range w {
-		if key.preflight != preflight {
+func (a *run) answered(check Check) (answered, another bool) {
+	for _, before := range a.record.Warned {
+		if before.Preflight != check.Preflight {
 			continue
 		}
-		if opening(key.gist) == opening(gist(text)) {
+		if opening(gist(before.Text)) == opening(gist(check.Verdict.Reason)) {
 			return true, false
 		}
 		another = true
@@ -71,21 +61,8 @@ func (a *run) heldForLoss(checks []Check) []Check {
 // toldOf reports whether a person was told of a warning, or is told when it is
 // recorded.
 func (a *run) toldOf(check Check) bool {
-	answered, another := a.past.warned.answered(check.Preflight, check.Verdict.Reason)
-	if answered || a.record.Request.Force || (!another && a.isAttended()) {
-		return true
-	}
-	// Somebody may have answered it since.
-	past, err := a.readHistory(a.work, a.record.ID)
-	if err != nil {
-		a.log.Warn("cannot read whether a warning was answered", "preflight", check.Preflight, "error", err)
-		return false
-	}
-	for key, recorded := range past.warned {
-		a.past.warned[key] = recorded
-	}
-	answered, _ = a.past.warned.answered(check.Preflight, check.Verdict.Reason)
-	return answered
+	answered, another := a.answered(check)
+	return answered || a.record.Request.Force || (!another && a.isAttended())
 }
 
 // isAttended reports whether the person who asked for the action still watches

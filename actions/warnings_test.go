@@ -8,10 +8,11 @@ import (
 	"time"
 
 	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/actions/purge"
 	"github.com/replicatedhq/ekco/journal"
 )
 
-const lossWarned = "warned " + actions.OSDSafeToDestroy + ": data may be lost: "
+const lossWarned = "warned " + purge.OSDSafeToDestroy + ": data may be lost: "
 
 // answersLater has the purge asked for while Ceph is away, and lets Ceph answer a
 // day later that data is on the node's OSDs alone.
@@ -29,7 +30,7 @@ func (s *whole) answersLater(request journal.ActionRequested) *running {
 // answer records what a person said to the present warning of the hold.
 func (s *whole) answer(reason string) {
 	warning, _, _ := strings.Cut(reason, "; nobody has been told")
-	s.append("cli:me@here", journal.ActionWarned{Preflight: actions.OSDSafeToDestroy, Warning: warning, Answer: "yes"}, journal.TypeActionWarned)
+	s.append("cli:me@here", journal.ActionWarned{Preflight: purge.OSDSafeToDestroy, Warning: warning, Answer: "yes"}, journal.TypeActionWarned)
 }
 
 var lostData = []string{"crush host [3 12 107]", "osd.3", "osd.12", "osd.107"}
@@ -46,11 +47,11 @@ func TestALossThatNobodyWasToldOfHoldsAPurgeThatGoesOnWithoutItsPerson(t *testin
 				letPass(time.Hour)
 				s.wantTraces(lostData...)
 				hold := s.record().Holds["purge-osd 3"]
-				if hold.Preflight != actions.OSDSafeToDestroy || !strings.Contains(hold.Reason, "ekco purge-node w1") || s.count(lossWarned) != 0 {
+				if hold.Preflight != purge.OSDSafeToDestroy || !strings.Contains(hold.Reason, "ekco purge-node w1") || s.count(lossWarned) != 0 {
 					t.Errorf("held by %+v; %q", hold, s.story())
 				}
 				s.answer(hold.Reason)
-				r.signals <- actions.SignalRecheck
+				s.tell(r, journal.TypeActionWarned)
 				r.end()
 				s.wantTraces()
 			})
@@ -68,7 +69,7 @@ func TestDataThatOtherOSDsHaveDoesNotHoldAPurgeThatGoesOnWithoutItsPerson(t *tes
 		s.ceph.Outage(false)
 		r.end()
 		s.wantTraces()
-		if s.count("warned "+actions.OSDSafeToDestroy+": Ceph does not call it safe: ") != 1 {
+		if s.count("warned "+purge.OSDSafeToDestroy+": Ceph does not call it safe: ") != 1 {
 			t.Errorf("that Ceph does not call it safe is not recorded once: %q", s.story())
 		}
 	})

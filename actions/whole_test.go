@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/actions/purge"
 	"github.com/replicatedhq/ekco/internal/ceph"
 	"github.com/replicatedhq/ekco/internal/ceph/cephsim"
 	"github.com/replicatedhq/ekco/internal/etcd"
@@ -85,9 +86,9 @@ func (s *whole) lose() {
 }
 
 // purgeOptions are the product's parts as one incarnation reaches them.
-func (s *whole) purgeOptions(f *fuse) []actions.PurgeOption {
-	storage := actions.Storage{Ceph: s.ceph, Rook: s.rook, Wait: s.wait, UserManaged: s.userManaged, OnlyAsked: s.unmanaged}
-	plane := actions.ControlPlane{Kubeadm: s.cluster, Etcd: s.etcd.Dial}
+func (s *whole) purgeOptions(f *fuse) []purge.Option {
+	storage := purge.Storage{Ceph: s.ceph, Rook: s.rook, Wait: s.wait, UserManaged: s.userManaged, OnlyAsked: s.unmanaged}
+	plane := purge.ControlPlane{Kubeadm: s.cluster, Etcd: s.etcd.Dial}
 	if f != nil {
 		storage.Ceph, storage.Rook = mortalCeph{s.ceph, f}, mortalRook{s.rook, f}
 		plane.Kubeadm = mortalKubeadm{s.cluster, f}
@@ -96,7 +97,7 @@ func (s *whole) purgeOptions(f *fuse) []actions.PurgeOption {
 			return mortalEtcd{api, f}, err
 		}
 	}
-	return []actions.PurgeOption{actions.PurgeStorage(storage), actions.PurgeControlPlane(plane)}
+	return []purge.Option{purge.WithStorage(storage), purge.WithControlPlane(plane)}
 }
 
 func (s *whole) ask(request journal.ActionRequested) {

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/actions/nodes"
+	"github.com/replicatedhq/ekco/actions/purge"
 	"github.com/replicatedhq/ekco/fsm"
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/internal/kube/kubesim"
@@ -34,12 +36,12 @@ type world struct {
 	beforeRequest func()
 	// options, when set, are the parts of a purge as one incarnation reaches
 	// them; a nil fuse never burns. describe tells of what they reach.
-	options  func(f *fuse) []actions.PurgeOption
+	options  func(f *fuse) []purge.Option
 	describe func() string
 }
 
 // parts returns the parts of a purge beyond the Node.
-func (w *world) parts(f *fuse) []actions.PurgeOption {
+func (w *world) parts(f *fuse) []purge.Option {
 	if w.options == nil {
 		return nil
 	}
@@ -57,7 +59,7 @@ func (w *world) Write(p []byte) (int, error) {
 	return w.logged.Write(p)
 }
 
-func (w *world) config(kinds map[journal.ActionKind]actions.Kind) actions.Config {
+func (w *world) config(kinds []actions.Definition) actions.Config {
 	return actions.Config{
 		Store: w.store, Kinds: kinds,
 		Log:        slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: slog.LevelDebug})),
@@ -69,11 +71,14 @@ func (w *world) config(kinds map[journal.ActionKind]actions.Kind) actions.Config
 // the same answer.
 func policy(verdict actions.Verdict) map[string]actions.Preflight {
 	preflights := make(map[string]actions.Preflight)
-	for _, name := range actions.StandingPolicy(journal.ActionRecord{}) {
+	for _, name := range standing() {
 		preflights[name] = always(verdict)
 	}
 	return preflights
 }
+
+// standing lists the rules of policy, which every kind of the tests obeys.
+func standing() []string { return append([]string{actions.SafeMode}, purge.Rules()...) }
 
 func always(verdict actions.Verdict) actions.Preflight {
 	return actions.PreflightFunc(func(context.Context, journal.ActionRecord) actions.Verdict { return verdict })
@@ -238,11 +243,11 @@ func (w *world) count(prefix string) int {
 
 // running is a Run under way.
 type running struct {
-	t       testing.TB
-	signals chan actions.Signal
-	stop    context.CancelFunc
-	err     error
-	ended   chan struct{}
+	t     testing.TB
+	inbox *actions.Inbox
+	stop  context.CancelFunc
+	err   error
+	ended chan struct{}
 }
 
 // start runs the folded action in a goroutine.
@@ -255,7 +260,7 @@ func (w *world) start(cfg actions.Config) *running {
 
 // ready returns a Run that has not begun, for steps that signal their own.
 func (w *world) ready() *running {
-	return &running{t: w.t, signals: make(chan actions.Signal, 1), ended: make(chan struct{})}
+	return &running{t: w.t, inbox: actions.NewInbox(), ended: make(chan struct{})}
 }
 
 // begin runs the action in a goroutine.
@@ -264,8 +269,26 @@ func (r *running) begin(cfg actions.Config, record journal.ActionRecord) {
 	r.stop = stop
 	go func() {
 		defer close(r.ended)
-		r.err = actions.NewRunner(cfg).Run(ctx, record, r.signals)
+		r.err = actions.NewRunner(cfg).Run(ctx, record, r.inbox)
 	}()
+}
+
+// tell tells the Run of the newest event of that type, as the loop does.
+func (w *world) tell(r *running, kind journal.Type) {
+	w.t.Helper()
+	query := journal.Query{Action: actionID, Types: []journal.Type{kind}, Reverse: true, Limit: 1}
+	for event, err := range w.store.Read(w.t.Context(), query) {
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		payload, err := event.Decode()
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		r.inbox.Tell(event, payload)
+		return
+	}
+	w.t.Fatalf("no %s to tell of", kind)
 }
 
 // wait waits for the end of the Run, a day of the bubble's time at most.
@@ -298,7 +321,7 @@ func (r *running) halt() {
 // retry has an administrator give the action a new budget.
 func (w *world) retry(r *running) {
 	w.append("cli:me@here", journal.ActionRetried{}, journal.TypeActionRetried)
-	r.signals <- actions.SignalRetry
+	w.tell(r, journal.TypeActionRetried)
 }
 
 // runToEnd runs the folded action, which must end.
@@ -321,7 +344,7 @@ func letPass(d time.Duration) {
 
 const testKind journal.ActionKind = "test"
 
-// script is a Kind whose steps are told what to do.
+// script is an action whose steps are told what to do.
 type script struct {
 	steps, undo []journal.PlannedStep
 	// plan, do, and prove may be nil: then all goes well, and the proof is that
@@ -336,7 +359,7 @@ type script struct {
 	most   int
 }
 
-func (k *script) Plan(context.Context, journal.ActionRecord) (journal.Plan, error) {
+func (k *script) makePlan(context.Context, journal.ActionRecord) (journal.Plan, error) {
 	if k.plan != nil {
 		if err := k.plan(); err != nil {
 			return journal.Plan{}, err
@@ -344,9 +367,6 @@ func (k *script) Plan(context.Context, journal.ActionRecord) (journal.Plan, erro
 	}
 	return journal.Plan{Steps: k.steps, Undo: k.undo}, nil
 }
-
-func (k *script) Step(does string) (actions.Step, bool)    { return k, does == "act" }
-func (k *script) Preflights() map[string]actions.Preflight { return nil }
 
 func (k *script) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
 	k.mu.Lock()
@@ -379,8 +399,15 @@ func (k *script) calls() []string {
 	return slices.Clone(k.called)
 }
 
-func (k *script) kinds() map[journal.ActionKind]actions.Kind {
-	return map[journal.ActionKind]actions.Kind{testKind: k}
+func (k *script) definition() actions.Definition {
+	return actions.Definition{
+		Kind: testKind, Rules: purge.Rules(), AskedLast: []string{nodes.StillGone},
+		Plan: k.makePlan, Steps: map[string]actions.Step{"act": k},
+	}
+}
+
+func (k *script) kinds() []actions.Definition {
+	return []actions.Definition{k.definition()}
 }
 
 func step(id string, after ...string) journal.PlannedStep {

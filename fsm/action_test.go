@@ -33,7 +33,7 @@ func TestTheRecordHoldsAllThatAnActionIsResumedFrom(t *testing.T) {
 	w.startStep(id, "look")
 	w.pass(time.Second)
 	w.act(id, journal.TypeStepFailed, journal.StepFailed{Step: "look", Attempt: 1, Error: "no", NextTry: w.now.Add(time.Second)})
-	failed := journal.StepRecord{Attempts: 1, StartedAt: at, LastError: "no", NextTry: w.now.Add(time.Second)}
+	failed := journal.StepRecord{Attempts: 1, Failures: 1, StartedAt: at, LastError: "no", NextTry: w.now.Add(time.Second)}
 	if diff := cmp.Diff(failed, w.s.Actions[id].Steps["look"]); diff != "" {
 		t.Fatal(diff)
 	}

@@ -1,8 +1,6 @@
 package fsm
 
 import (
-	"time"
-
 	"github.com/replicatedhq/ekco/journal"
 )
 
@@ -24,42 +22,53 @@ func (s *State) foldAction(e journal.Event, payload journal.Payload) {
 		return
 	}
 	s.own(rec)
-	rec.LastSeq = e.Seq
-	switch p := payload.(type) {
+	held, cancelling := waits(rec), rec.Cancelling != nil
+	if err := rec.Fold(e, payload); err != nil {
+		s.problem(e, "%v", err)
+	}
+	s.stepFor(rec, payload)
+	if held && !waits(rec) {
+		s.stepAction(rec, actionRelease)
+	}
+	if cancelling && rec.Cancelling == nil {
+		s.stepAction(rec, actionProceed)
+	}
+	if rec.Ended != nil {
+		s.close(e, rec)
+	}
+}
+
+// waits reports whether something holds the action.
+func waits(rec *journal.ActionRecord) bool { return len(rec.Holds) > 0 || rec.Unreadable != "" }
+
+// stepFor moves the status for what an event says outright.
+func (s *State) stepFor(rec *journal.ActionRecord, payload journal.Payload) {
+	switch payload.(type) {
 	case *journal.ActionPlanned:
-		s.foldPlanned(e, rec, p)
+		s.stepAction(rec, actionPlan)
 	case *journal.ActionHeld:
-		if rec.Holds == nil {
-			rec.Holds = map[string]journal.ActionHeld{}
-		}
-		rec.Holds[p.Step] = *p
 		s.stepAction(rec, actionHold)
-	case *journal.ActionReleased:
-		s.release(rec, p.Step)
-	case *journal.ActionLeft:
-		if rec.Left == nil {
-			rec.Left = map[string]string{}
-		}
-		rec.Left[p.What] = p.Reason
-	case *journal.StepStarted:
-		s.foldStepStarted(e, rec, p)
-	case *journal.StepDone:
-		s.foldStepDone(e, rec, p)
-	case *journal.StepFailed:
-		s.foldStepFailed(e, rec, p)
 	case *journal.ActionStalled:
-		rec.Stalled = p
 		s.stepAction(rec, actionStall)
 	case *journal.ActionRetried:
-		s.foldRetried(rec)
+		s.stepRetried(rec)
 	case *journal.ActionCancelling:
-		s.foldCancelling(rec, p)
+		if rec.Cancelling != nil {
+			s.stepAction(rec, actionCancel)
+		}
 	case *journal.ActionEnded:
-		s.foldEnded(e, rec, p)
-	case *journal.ActionWarned:
-		s.foldWarned(e, p)
-	case *journal.ActionJoined:
-		rec.Joined = true
+		s.stepAction(rec, actionEnd)
+	}
+}
+
+// stepRetried: what cannot be read stays held, and what is cancelled stays so.
+func (s *State) stepRetried(rec *journal.ActionRecord) {
+	if rec.Unreadable != "" {
+		return
+	}
+	s.stepAction(rec, actionRetry)
+	if rec.Cancelling != nil {
+		s.stepAction(rec, actionCancel)
 	}
 }
 
@@ -68,10 +77,9 @@ func (s *State) foldRequested(e journal.Event, p *journal.ActionRequested) {
 		s.problem(e, "the action id %q is empty or in use", e.Action)
 		return
 	}
-	s.open(&journal.ActionRecord{
-		ID: e.Action, Kind: p.Kind, Subject: e.Subject, Status: Requested,
-		RequestedBy: e.Actor, RequestedAt: e.Time, Request: *p, LastSeq: e.Seq,
-	})
+	rec := journal.OpenedBy(e, p)
+	rec.Status = Requested
+	s.open(&rec)
 }
 
 // foldAdopted opens an action of another journal. One that this journal's own
@@ -84,7 +92,7 @@ func (s *State) foldAdopted(e journal.Event, p *journal.ActionAdopted) {
 		s.problem(e, "the adopted action %q has ended, has another id than the event or is open already", rec.ID)
 		return
 	}
-	rec.LastSeq = e.Seq
+	rec = rec.Adopted(e)
 	rec.Status = statusOf(&rec)
 	s.open(&rec)
 	countAnew(&rec, e.Time)
@@ -130,108 +138,10 @@ func statusOf(rec *journal.ActionRecord) journal.ActionStatus {
 	return Requested
 }
 
-func (s *State) foldPlanned(e journal.Event, rec *journal.ActionRecord, p *journal.ActionPlanned) {
-	if rec.Planned {
-		s.problem(e, "the action %s is planned already", rec.ID)
-		return
-	}
-	rec.Planned, rec.Plan = true, p.Plan
-	s.stepAction(rec, actionPlan)
-}
-
-// release ends the hold of one step, and the action's when it was the last.
-func (s *State) release(rec *journal.ActionRecord, step string) {
-	if _, held := rec.Holds[step]; !held {
-		return
-	}
-	delete(rec.Holds, step)
-	if len(rec.Holds) == 0 && rec.Unreadable == "" {
-		s.stepAction(rec, actionRelease)
-	}
-}
-
-// foldCancelling ends what the action waited for: it goes no further forward.
-func (s *State) foldCancelling(rec *journal.ActionRecord, p *journal.ActionCancelling) {
-	if rec.PastNoReturn {
-		return
-	}
-	rec.Cancelling, rec.Stalled, rec.Holds = p, nil, nil
-	s.stepAction(rec, actionCancel)
-}
-
-func (s *State) foldStepStarted(e journal.Event, rec *journal.ActionRecord, p *journal.StepStarted) {
-	planned := plannedStep(rec, p.Step)
-	if planned == nil {
-		s.problem(e, "the plan of %s has no step %q", rec.ID, p.Step)
-	}
-	s.release(rec, p.Step)
-	s.release(rec, "")
-	step := rec.Steps[p.Step]
-	if step.StartedAt.IsZero() {
-		step.StartedAt = e.Time
-	}
-	step.Attempts, step.Open, step.NextTry = p.Attempt, true, time.Time{}
-	setStep(rec, p.Step, step)
-	if planned != nil && planned.Irreversible {
-		s.passNoReturn(rec)
-	}
-}
-
-// passNoReturn makes the action go only forward. A cancel that came too late
-// is void.
-func (s *State) passNoReturn(rec *journal.ActionRecord) {
-	rec.PastNoReturn = true
-	if rec.Cancelling != nil {
-		rec.Cancelling = nil
-		s.stepAction(rec, actionProceed)
-	}
-}
-
-func (s *State) foldStepDone(e journal.Event, rec *journal.ActionRecord, p *journal.StepDone) {
-	if plannedStep(rec, p.Step) == nil {
-		s.problem(e, "the plan of %s has no step %q", rec.ID, p.Step)
-	}
-	s.release(rec, p.Step)
-	step := rec.Steps[p.Step]
-	step.Attempts, step.DoneAt, step.Outputs = max(step.Attempts, p.Attempt), e.Time, p.Outputs
-	step.Open, step.LastError, step.NextTry = false, "", time.Time{}
-	setStep(rec, p.Step, step)
-}
-
-func (s *State) foldStepFailed(e journal.Event, rec *journal.ActionRecord, p *journal.StepFailed) {
-	if plannedStep(rec, p.Step) == nil {
-		s.problem(e, "the plan of %s has no step %q", rec.ID, p.Step)
-	}
-	step := rec.Steps[p.Step]
-	step.Attempts = max(step.Attempts, p.Attempt)
-	step.Open, step.LastError, step.NextTry = false, p.Error, p.NextTry
-	setStep(rec, p.Step, step)
-}
-
-// foldRetried gives every step that is not done its whole budget again: its
-// attempts count from 0, and its next try is at once.
-func (s *State) foldRetried(rec *journal.ActionRecord) {
-	rec.Stalled, rec.Holds = nil, nil
-	for id, step := range rec.Steps {
-		if !step.Done() {
-			step.Attempts, step.NextTry = 0, time.Time{}
-			rec.Steps[id] = step
-		}
-	}
-	if rec.Unreadable != "" {
-		return
-	}
-	s.stepAction(rec, actionRetry)
-	if rec.Cancelling != nil {
-		s.stepAction(rec, actionCancel)
-	}
-}
-
-func (s *State) foldEnded(e journal.Event, rec *journal.ActionRecord, p *journal.ActionEnded) {
-	s.stepAction(rec, actionEnd)
-	rec.Ended, rec.EndedAt = p, e.Time
+// close forgets an action that has ended, but for what its node keeps of it.
+func (s *State) close(e journal.Event, rec *journal.ActionRecord) {
+	p := rec.Ended
 	delete(s.Actions, rec.ID)
-	delete(s.Warnings, rec.ID)
 	delete(s.cached().shared, rec.ID)
 	n := s.Nodes[rec.Subject.UID]
 	if n != nil {
@@ -272,19 +182,4 @@ func (n *Node) endClear(rec *journal.ActionRecord, outcome journal.Outcome) {
 			pod.Outcome = outcome
 		}
 	}
-}
-
-func plannedStep(rec *journal.ActionRecord, id string) *journal.PlannedStep {
-	step, planned := rec.Plan.Step(id)
-	if !planned {
-		return nil
-	}
-	return &step
-}
-
-func setStep(rec *journal.ActionRecord, id string, step journal.StepRecord) {
-	if rec.Steps == nil {
-		rec.Steps = map[string]journal.StepRecord{}
-	}
-	rec.Steps[id] = step
 }

@@ -1,6 +1,7 @@
 package fsm
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -151,6 +152,10 @@ func (s *State) past(m moved) {
 	}
 	for _, rec := range s.Actions {
 		m.to(&rec.RequestedAt)
+		rec.Warned = slices.Clone(rec.Warned) // others may hold the former ones
+		for i := range rec.Warned {
+			m.to(&rec.Warned[i].At)
+		}
 	}
 	s.steps(func(step *journal.StepRecord) { m.to(&step.StartedAt) })
 	for i := range s.Refusals {

@@ -9,7 +9,7 @@ import (
 // FoldName names the JSON shape of [State] in snapshots. It changes whenever
 // an older snapshot could be misread, and whenever Apply learns to fold an
 // event that it held an action for before: only a replay takes that hold away.
-const FoldName = "ekco-state/4"
+const FoldName = "ekco-state/5"
 
 // State is everything EKCO knows: the journal, folded. It is plain data; its
 // JSON form is what snapshots keep. Only the loop goroutine touches it, and only
@@ -35,9 +35,6 @@ type State struct {
 	// Actions holds the open actions, by id. What decisions still need of an
 	// ended one is kept with its node.
 	Actions map[string]*journal.ActionRecord `json:"actions,omitempty"`
-	// Warnings are those that people and EKCO went past in the open actions, by id,
-	// newest last, at most 32 of each.
-	Warnings map[string][]Warning `json:"warnings,omitempty"`
 	// LastPurgeEndedAt starts the cooldown.
 	LastPurgeEndedAt time.Time `json:"last_purge_ended_at,omitzero"`
 	// Pauses in force, by node name; "" pauses everything.

@@ -43,19 +43,20 @@ func TestAWarningIsRecordedOnceForEachPersonHoweverOftenThePurgeIsAskedForAgain(
 		}
 	}
 	w.end(first.Action, journal.OutcomeDone)
-	if len(w.s.Warnings) != 0 {
-		t.Errorf("the warnings of an action that ended are kept: %v", w.s.Warnings)
+	if len(w.s.Actions) != 0 {
+		t.Errorf("the warnings of an action that ended are kept: %v", w.s.Actions)
 	}
 }
 
 func TestOnlyTheLastWarningsOfAnActionAreRemembered(t *testing.T) {
 	w := due(t, "w1")
 	var id string
-	for i := range 3 * maxWarnings {
+	const most = 32
+	for i := range 3 * most {
 		id = w.mustAdmit(askWarned("cli:a@h", fmt.Sprint(i))).Action
 	}
-	kept := w.s.Warnings[id]
-	if len(kept) != maxWarnings || kept[maxWarnings-1].Text != fmt.Sprint(3*maxWarnings-1) {
+	kept := w.s.Actions[id].Warned
+	if len(kept) != most || kept[most-1].Text != fmt.Sprint(3*most-1) {
 		t.Errorf("kept %d warnings: %v", len(kept), kept)
 	}
 }

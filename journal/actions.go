@@ -255,8 +255,13 @@ type ActionRecord struct {
 	Joined bool `json:"joined,omitempty"`
 	// Stalled is set while the retry budget is spent.
 	Stalled *ActionStalled `json:"stalled,omitempty"`
-	// Cancelling is set once somebody, or the node's return, asked it to stop.
-	Cancelling *ActionCancelling `json:"cancelling,omitempty"`
+	// Cancelling is set once somebody, or the node's return, asked it to stop;
+	// CancellingBy is the actor, or empty in the record of a version that kept none.
+	Cancelling   *ActionCancelling `json:"cancelling,omitempty"`
+	CancellingBy string            `json:"cancelling_by,omitempty"`
+	// Warned are the warnings that somebody was told of and went past, newest last,
+	// at most 32.
+	Warned []Warning `json:"warned,omitempty"`
 	// PastNoReturn is set once an irreversible step has started.
 	PastNoReturn bool `json:"past_no_return,omitempty"`
 	// Ended and EndedAt are set once the action is over.
@@ -271,7 +276,9 @@ type ActionRecord struct {
 
 // StepRecord is the progress of one step.
 type StepRecord struct {
-	Attempts  int             `json:"attempts"`
+	Attempts int `json:"attempts"`
+	// Failures count against the retry budget: those since the last action.retried.
+	Failures  int             `json:"failures,omitempty"`
 	StartedAt time.Time       `json:"started_at,omitzero"`
 	DoneAt    time.Time       `json:"done_at,omitzero"`
 	Outputs   json.RawMessage `json:"outputs,omitempty"`
@@ -280,6 +287,26 @@ type StepRecord struct {
 	// Open is set between step.started and step.done or step.failed: the
 	// effect may or may not have happened.
 	Open bool `json:"open,omitempty"`
+}
+
+// Warning is one that is on record with an answer.
+type Warning struct {
+	Preflight string `json:"preflight"`
+	Text      string `json:"text"`
+	// Actor answered it, at the time At.
+	Actor string    `json:"actor"`
+	At    time.Time `json:"at,omitzero"`
+}
+
+// repeats reports whether both are the same word to the same person, whenever.
+func (w Warning) repeats(other Warning) bool {
+	w.At = other.At
+	return w == other
+}
+
+// HasWarned reports whether the actor went past that very warning before.
+func (r ActionRecord) HasWarned(actor string, p ActionWarned) bool {
+	return slices.ContainsFunc(r.Warned, Warning{Preflight: p.Preflight, Text: p.Warning, Actor: actor}.repeats)
 }
 
 // ByPerson reports whether a person stands behind the action: policy, which keeps

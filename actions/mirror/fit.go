@@ -15,10 +15,10 @@ const maxSize = 900 << 10
 
 // encode writes the content within limit bytes. To get there it leaves out,
 // one after the other and only as far as needed: the ended actions, the outputs and errors of
-// done steps, the plan's detail of done steps, the request's pods of planned
-// actions, and at last whole actions, clear-node before purge-node and young
-// before old. What was left out is said in the content.
-func encode(content Content, limit int) ([]byte, error) {
+// done steps, the plan's detail of done steps, what the request of a planned action
+// lists, the answered warnings, and at last whole actions, expendable ones before
+// others and young before old. What was left out is said in the content.
+func encode(content Content, limit int, expendable []journal.ActionKind) ([]byte, error) {
 	raw, err := json.Marshal(content)
 	if err != nil {
 		return nil, fmt.Errorf("encode the mirror: %w", err)
@@ -36,7 +36,7 @@ func encode(content Content, limit int) ([]byte, error) {
 		return raw, nil
 	}
 	content.Actions = slices.Clone(content.Actions)
-	slices.SortStableFunc(content.Actions, byWeight)
+	slices.SortStableFunc(content.Actions, byWeight(expendable))
 	for _, t := range trims {
 		for i := range content.Actions {
 			content.Actions[i] = t.trim(content.Actions[i])
@@ -78,24 +78,25 @@ var trims = []trim{
 		}
 		return r
 	}},
-	{"requested pods of planned actions", func(r journal.ActionRecord) journal.ActionRecord {
+	{"what requests of planned actions list", func(r journal.ActionRecord) journal.ActionRecord {
 		if r.Planned {
 			r.Request.Pods = nil
 		}
 		return r
 	}},
+	// Without them, a person is asked once more.
+	{"warnings that were answered", func(r journal.ActionRecord) journal.ActionRecord {
+		r.Warned = nil
+		return r
+	}},
 }
 
 // byWeight puts first what must not be lost.
-func byWeight(x, y journal.ActionRecord) int {
-	return cmp.Or(cmp.Compare(rank(x.Kind), rank(y.Kind)), x.RequestedAt.Compare(y.RequestedAt), cmp.Compare(x.ID, y.ID))
-}
-
-func rank(kind journal.ActionKind) int {
-	if kind == journal.ActionClearNode {
-		return 1
+func byWeight(expendable []journal.ActionKind) func(x, y journal.ActionRecord) int {
+	rank := func(r journal.ActionRecord) int { return count(slices.Contains(expendable, r.Kind)) }
+	return func(x, y journal.ActionRecord) int {
+		return cmp.Or(cmp.Compare(rank(x), rank(y)), x.RequestedAt.Compare(y.RequestedAt), cmp.Compare(x.ID, y.ID))
 	}
-	return 0
 }
 
 // leaveOut keeps, in order, the actions that find space.

@@ -44,5 +44,8 @@ func untrimmed(mirrored, older journal.ActionRecord) journal.ActionRecord {
 		}
 	}
 	mirrored.Steps = steps
+	if len(mirrored.Warned) == 0 {
+		mirrored.Warned = older.Warned
+	}
 	return mirrored
 }

@@ -34,6 +34,8 @@ type Mirror struct {
 	takeOver  func(context.Context, Content) error
 	judge     func(context.Context, Content) error
 	ekco      string
+	// expendable are the kinds of [Expendable].
+	expendable []journal.ActionKind
 	// endings, end and rival belong to the goroutine in Run. end is where the
 	// journal was last seen to have come to.
 	endings endings
@@ -70,6 +72,12 @@ func OnFailure(f func(error)) Option { return func(m *Mirror) { m.onFailure = f 
 
 // Version names the EKCO that writes the mirror.
 func Version(ekco string) Option { return func(m *Mirror) { m.ekco = ekco } }
+
+// Expendable names the kinds of action that EKCO asks for anew by itself. Where the
+// mirror has no space for all, others come first.
+func Expendable(kinds ...journal.ActionKind) Option {
+	return func(m *Mirror) { m.expendable = kinds }
+}
 
 // Judge sets a function that is asked whether a mirror of this very journal may
 // be replaced, which somebody else than this Mirror wrote. Its error leaves the

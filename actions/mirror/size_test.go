@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/replicatedhq/ekco/actions/mirror"
 	"github.com/replicatedhq/ekco/internal/kube/kubesim"
 	"github.com/replicatedhq/ekco/journal"
 )
@@ -34,7 +35,7 @@ func bulky(id string, kind journal.ActionKind, steps, done, bytes int) journal.A
 func mirrored(t *testing.T, actions ...journal.ActionRecord) (raw []byte, cluster *kubesim.Cluster) {
 	t.Helper()
 	cluster = kubesim.New()
-	m := run(t, cluster, "j1")
+	m := run(t, cluster, "j1", mirror.Expendable(journal.ActionClearNode))
 	m.Update(actions, "c1")
 	if err := m.Sync(t.Context()); err != nil {
 		t.Fatal(err)
@@ -78,6 +79,22 @@ func TestPlanDetailsOfDoneStepsGoNextAndOpenStepsKeepTheirs(t *testing.T) {
 	steps := got.Actions[0].Plan.Steps
 	if len(steps) != 120 || len(steps[79].Input) != 0 || len(steps[80].Input) < 10_000 {
 		t.Errorf("%d steps; input of the last done one %d bytes, of the first open one %d", len(steps), len(steps[79].Input), len(steps[80].Input))
+	}
+}
+
+func TestAnsweredWarningsGoBeforeAWholeAction(t *testing.T) {
+	small := bulky("a", journal.ActionPurgeNode, 10, 5, 1000)
+	long := strings.Repeat("x", 100<<10)
+	for i := range 32 {
+		small.Warned = append(small.Warned, journal.Warning{Preflight: "P", Text: fmt.Sprint(i, long)})
+	}
+	_, cluster := mirrored(t, small)
+	got := content(t, cluster)
+	if len(got.LeftOut) != 0 || len(got.Actions) != 1 || len(got.Actions[0].Warned) != 0 {
+		t.Errorf("left out %q", got.LeftOut)
+	}
+	if len(got.Actions[0].Plan.Steps[9].Input) < 1000 {
+		t.Error("an open step lost its input")
 	}
 }
 

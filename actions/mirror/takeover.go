@@ -9,7 +9,7 @@ import (
 
 // Quiet is how long another journal's mirror must stay unchanged, while it is
 // in the way, before it is taken over. Nothing but the Recreate strategy keeps
-// two EKCOs from running at once, and during node loss they may. Of two that
+// two EKCOs from running at once, and while a machine is lost they may. Of two that
 // live, the one that wrote last goes on and the other holds back; one that ran
 // only for a while does not stand in the way for longer than this.
 const Quiet = 2 * time.Minute
@@ -78,8 +78,8 @@ func (m *Mirror) note(err error) {
 // mirror that is not this journal's to replace, for as long as it is in the way;
 // and any other failure to write until it has lasted for patience. From then on
 // it returns nil, since a cluster where the mirror cannot be written must be
-// repaired all the same.
-func (m *Mirror) Ready(ctx context.Context, patience time.Duration) error {
+// repaired all the same. What is the noun for the action in the reason.
+func (m *Mirror) Ready(ctx context.Context, what string, patience time.Duration) error {
 	err := m.Sync(ctx)
 	if err == nil || stands(err) {
 		return err
@@ -93,7 +93,7 @@ func (m *Mirror) Ready(ctx context.Context, patience time.Duration) error {
 	case stands(failing):
 		return failing
 	case lasted < patience:
-		return fmt.Errorf("%w; the purge goes on without the mirror in %s", err, (patience - lasted).Round(time.Second))
+		return fmt.Errorf("%w; the %s goes on without the mirror in %s", err, what, (patience - lasted).Round(time.Second))
 	}
 	return nil
 }

@@ -78,7 +78,7 @@ func TestARunningOperatorTakesOverAMirrorWhoseWriterIsQuiet(t *testing.T) {
 		synctest.Wait()
 		visitor(t, cluster)
 		o.has("ours", 2)
-		if err := o.Ready(t.Context(), time.Second); !errors.Is(err, mirror.ErrOtherJournal) || !strings.Contains(err.Error(), `journal "visitor"`) {
+		if err := o.Ready(t.Context(), "purge", time.Second); !errors.Is(err, mirror.ErrOtherJournal) || !strings.Contains(err.Error(), `journal "visitor"`) {
 			t.Errorf("beside another EKCO an irreversible step may start: %v", err)
 		}
 		letPass(mirror.Quiet / 2)
@@ -89,7 +89,7 @@ func TestARunningOperatorTakesOverAMirrorWhoseWriterIsQuiet(t *testing.T) {
 		if got := content(t, cluster); got.JournalID != "own" || ids(got.Actions) != "ours@2 theirs@9" {
 			t.Errorf("the mirror is of %s and holds %q, want what both had open", got.JournalID, ids(got.Actions))
 		}
-		if err := o.Ready(t.Context(), time.Second); err != nil {
+		if err := o.Ready(t.Context(), "purge", time.Second); err != nil {
 			t.Errorf("after the takeover an irreversible step may not start: %v", err)
 		}
 	})
@@ -104,7 +104,7 @@ func TestAMirrorWhoseWriterIsAliveIsNotTakenOver(t *testing.T) {
 			synctest.Wait()
 			o.has("ours", uint64(i+1))
 			letPass(mirror.Quiet / 2)
-			if err := o.Ready(t.Context(), time.Second); !errors.Is(err, mirror.ErrOtherJournal) {
+			if err := o.Ready(t.Context(), "purge", time.Second); !errors.Is(err, mirror.ErrOtherJournal) {
 				t.Fatalf("turn %d: an irreversible step may start beside another EKCO: %v", i, err)
 			}
 		}
@@ -158,15 +158,15 @@ func TestAMirrorThatCannotBeWrittenHoldsIrreversibleStepsForABoundedTime(t *test
 		m := run(t, cluster, "j1")
 		m.Update([]journal.ActionRecord{open("a", 1)}, "c1")
 		synctest.Wait()
-		if err := m.Ready(t.Context(), patience); !errors.Is(err, kube.ErrForbidden) || !strings.Contains(err.Error(), "in 10m0s") {
+		if err := m.Ready(t.Context(), "purge", patience); !errors.Is(err, kube.ErrForbidden) || !strings.Contains(err.Error(), "in 10m0s") {
 			t.Errorf("at first: %v", err)
 		}
 		letPass(patience - time.Second)
-		if err := m.Ready(t.Context(), patience); !errors.Is(err, kube.ErrForbidden) {
+		if err := m.Ready(t.Context(), "purge", patience); !errors.Is(err, kube.ErrForbidden) {
 			t.Errorf("before the end of patience: %v", err)
 		}
 		letPass(time.Second)
-		if err := m.Ready(t.Context(), patience); err != nil {
+		if err := m.Ready(t.Context(), "purge", patience); err != nil {
 			t.Errorf("after the end of patience: %v", err)
 		}
 		cluster.Allow(kubesim.UpdateConfigMaps)
@@ -175,7 +175,7 @@ func TestAMirrorThatCannotBeWrittenHoldsIrreversibleStepsForABoundedTime(t *test
 		}
 		cluster.Forbid(kubesim.UpdateConfigMaps)
 		m.Update([]journal.ActionRecord{open("a", 2)}, "c1")
-		if err := m.Ready(t.Context(), patience); !errors.Is(err, kube.ErrForbidden) {
+		if err := m.Ready(t.Context(), "purge", patience); !errors.Is(err, kube.ErrForbidden) {
 			t.Errorf("patience does not begin anew: %v", err)
 		}
 	})
@@ -206,7 +206,7 @@ func TestAMirrorThatIsNotThisJournalsToReplaceHoldsIrreversibleStepsForEver(t *t
 				}
 				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 				defer cancel()
-				if err := m.Ready(ctx, patience); !errors.Is(err, test.want) {
+				if err := m.Ready(ctx, "purge", patience); !errors.Is(err, test.want) {
 					t.Errorf("got %v, want %v", err, test.want)
 				}
 				letPass(time.Hour)

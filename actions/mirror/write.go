@@ -36,7 +36,7 @@ func (m *Mirror) write(ctx context.Context) error {
 // put replaces the mirror by the content, if it is this journal's to replace.
 func (m *Mirror) put(ctx context.Context, content Content, generation uint64) error {
 	content = m.completed(ctx, content)
-	raw, err := encode(content, maxSize)
+	raw, err := encode(content, maxSize, m.expendable)
 	if err != nil {
 		return err
 	}

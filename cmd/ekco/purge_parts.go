@@ -7,7 +7,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/actions/purge"
 	"github.com/replicatedhq/ekco/cmd/internal/api"
 	"github.com/replicatedhq/ekco/internal/ceph"
 	"github.com/replicatedhq/ekco/internal/config"
@@ -61,10 +61,10 @@ func reachOutside(cfg config.Config, readOnly bool, restConfig *rest.Config, cal
 }
 
 // purgeParts connects a purge with etcd, kubeadm's ConfigMap and Ceph.
-func purgeParts(cfg config.Config, client *kube.Client, outside outside) []actions.PurgeOption {
-	return []actions.PurgeOption{
-		actions.PurgeControlPlane(actions.ControlPlane{Kubeadm: client, Etcd: outside.etcd}),
-		actions.PurgeStorage(actions.Storage{
+func purgeParts(cfg config.Config, client *kube.Client, outside outside) []purge.Option {
+	return []purge.Option{
+		purge.WithControlPlane(purge.ControlPlane{Kubeadm: client, Etcd: outside.etcd}),
+		purge.WithStorage(purge.Storage{
 			Ceph:        outside.ceph,
 			Rook:        outside.rook,
 			UserManaged: cfg.RookStorageNodes != "",

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/replicatedhq/ekco/internal/sidebyside"
+	"github.com/replicatedhq/ekco/internal/parallel"
 )
 
 // Defaults of [Options]. They keep a command that hangs, as some do without a
@@ -103,7 +103,7 @@ func (c *Client) Tree(ctx context.Context) (Tree, error) {
 	var tree Tree
 	var uuids map[int]string
 	var treeErr, uuidsErr error
-	sidebyside.Run(
+	parallel.Run(
 		func() { tree, treeErr = c.tree(ctx) },
 		func() { uuids, uuidsErr = c.uuids(ctx) },
 	)
@@ -131,7 +131,7 @@ func (c *Client) Pools(ctx context.Context) ([]Pool, error) {
 	var dumped dumpedPools
 	var rules map[int]placement
 	var poolsErr, rulesErr error
-	sidebyside.Run(
+	parallel.Run(
 		func() { dumped, poolsErr = ask(ctx, c, command{args: []string{"osd", "dump"}}, parsePools) },
 		func() {
 			rules, rulesErr = ask(ctx, c, command{args: []string{"osd", "crush", "rule", "dump"}}, parseRules)

@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/replicatedhq/ekco/internal/sidebyside"
+	"github.com/replicatedhq/ekco/internal/parallel"
 )
 
 // defective is a Runner with a defect.
@@ -22,7 +22,7 @@ func TestAPanicWhileCephIsAskedReachesEveryoneWhoWaitsForTheAnswer(t *testing.T)
 		var asking sync.WaitGroup
 		for range 3 {
 			asking.Go(func() {
-				caught := sidebyside.Catch(func() { _, _ = client.Tree(t.Context()) })
+				caught := parallel.Catch(func() { _, _ = client.Tree(t.Context()) })
 				if caught == nil || caught.Value != "a defect" || !strings.Contains(string(caught.Stack), "defective.Run") {
 					t.Errorf("caught %v", caught)
 				}
@@ -45,7 +45,7 @@ func TestThePanicOfAQuestionThatEveryoneLeftReachesTheLast(t *testing.T) {
 		client := New(defectiveAtItsEnd{}, Options{})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if caught := sidebyside.Catch(func() { _, _ = client.Health(ctx) }); caught == nil {
+		if caught := parallel.Catch(func() { _, _ = client.Health(ctx) }); caught == nil {
 			t.Error("nothing was caught")
 		}
 	})

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/replicatedhq/ekco/internal/sidebyside"
+	"github.com/replicatedhq/ekco/internal/parallel"
 )
 
 // linger is how long a question waits for others to ask the same. Preflights
@@ -33,7 +33,7 @@ type question struct {
 	err     error
 	// panicked is raised again where the answer is awaited: as an error it would
 	// pass for a Ceph that does not answer, which a person may decide to ignore.
-	panicked *sidebyside.PanicError
+	panicked *parallel.PanicError
 }
 
 // ask returns what run returns, for a command that only reads. When nobody waits
@@ -79,7 +79,7 @@ func (s *shared) join(ctx context.Context, text string, run func(context.Context
 			q.err = context.Cause(asking)
 			return
 		}
-		q.panicked = sidebyside.Catch(func() { q.answer, q.err = run(asking) })
+		q.panicked = parallel.Catch(func() { q.answer, q.err = run(asking) })
 	}()
 	return q
 }

@@ -14,7 +14,7 @@ import (
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
 
-	"github.com/replicatedhq/ekco/internal/sidebyside"
+	"github.com/replicatedhq/ekco/internal/parallel"
 )
 
 // Defaults of [Options].
@@ -152,7 +152,7 @@ type line struct {
 	client   *clientv3.Client
 	members  []Member
 	err      error
-	panicked *sidebyside.PanicError
+	panicked *parallel.PanicError
 }
 
 // hangUp closes the connection, if there is one. That it was cancelled meanwhile
@@ -176,11 +176,11 @@ func (c *Client) reach(ctx context.Context) (line, error) {
 	for _, endpoint := range c.endpoints {
 		go func() {
 			var got line
-			got.panicked = sidebyside.Catch(func() { got = ask(ctx, endpoint, credentials) })
+			got.panicked = parallel.Catch(func() { got = ask(ctx, endpoint, credentials) })
 			lines <- got
 		}()
 	}
-	var panicked *sidebyside.PanicError
+	var panicked *parallel.PanicError
 	var first line
 	var failures []error
 	for range c.endpoints {

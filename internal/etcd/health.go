@@ -8,7 +8,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"github.com/replicatedhq/ekco/internal/sidebyside"
+	"github.com/replicatedhq/ekco/internal/parallel"
 )
 
 // Health implements [API]. It takes no longer than the health timeout and
@@ -21,7 +21,7 @@ func (c *Client) Health(ctx context.Context, members []Member) []EndpointHealth 
 	defer cancel()
 	credentials, err := loadTLS(c.options.CertificatesDir)
 	all := Unasked(members)
-	var asking sidebyside.Group
+	var asking parallel.Group
 	for i := range all {
 		switch {
 		case all[i].Endpoint == "":

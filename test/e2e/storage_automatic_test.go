@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/actions/purge"
 	"github.com/replicatedhq/ekco/journal"
 )
 
@@ -24,7 +24,7 @@ func (w *wholeCluster) automatic(t *testing.T) {
 	}
 	w.lose(node)
 	eventually(t, patience, "the purge waits for Ceph alone", func() (bool, string) {
-		return w.waitsAlone(o, node, actions.CephHealthy), o.mustEkco("status")
+		return w.waitsAlone(o, node, purge.CephHealthy), o.mustEkco("status")
 	})
 	w.want(t, before.withoutKubernetes(node))
 

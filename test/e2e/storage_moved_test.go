@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/actions/purge"
 	"github.com/replicatedhq/ekco/journal"
 	"github.com/replicatedhq/ekco/test/child"
 	"github.com/replicatedhq/ekco/test/kurl"
@@ -73,7 +73,7 @@ func (w *wholeCluster) waitLeft(o *operator, node string, osd int) {
 			return decode[*journal.ActionLeft](w.t, e).What == fmt.Sprintf("osd.%d", osd)
 		}), o.mustEkco("status")
 	})
-	w.waitHeld(o, actions.CephAnswers)
+	w.waitHeld(o, purge.CephAnswers)
 }
 
 // wantSaid checks how the purge speaks at its end of the OSDs that it left.

@@ -6,7 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/actions/nodes"
+	"github.com/replicatedhq/ekco/actions/purge"
 	"github.com/replicatedhq/ekco/fsm"
 	"github.com/replicatedhq/ekco/journal"
 )
@@ -56,7 +57,7 @@ func (w *wholeCluster) deadPrimary(t *testing.T) {
 		"remove-storage-entry", "remove-osd-deployment rook-ceph-osd-12", "out-osds", "purge-osd 11", "purge-osd 12", "purge-osd 13",
 		"remove-crush-host", "delete-node", "remove-etcd-member", "remove-kubeadm-endpoint",
 		before.OSDs[12], before.Nodes[node], "osdsPerDevice", w.etcd.IP(node),
-		actions.NodeStillGone, actions.EtcdQuorumKept, actions.CephAnswers, actions.CephHealthy, actions.OSDSafeToDestroy, actions.OSDsDown,
+		nodes.StillGone, purge.EtcdQuorumKept, purge.CephAnswers, purge.CephHealthy, purge.OSDSafeToDestroy, purge.OSDsDown,
 	} {
 		if !strings.Contains(output, says) {
 			t.Errorf("the dry run does not say %q:\n%s", says, output)

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/actions/purge"
 	"github.com/replicatedhq/ekco/journal"
 	"github.com/replicatedhq/ekco/test/child"
 	"github.com/replicatedhq/ekco/test/kurl"
@@ -33,7 +33,7 @@ func (w *wholeCluster) holdsAutomatically(t *testing.T, before world, nodes ...s
 	mark := w.exec.mark()
 	w.waitHeld(o, "Plan")
 	w.moveTools(toolsNode)
-	w.waitHeld(o, actions.CephAnswers)
+	w.waitHeld(o, purge.CephAnswers)
 	w.want(t, before)
 	if changed := w.exec.changes(mark); len(changed) > 0 {
 		t.Errorf("a purge that is held changed Ceph: %q", changed)
@@ -111,14 +111,14 @@ func (w *wholeCluster) waitDeferred(o *operator, node, step string) {
 	eventually(w.t, patience, "the purge of "+node+" waits for Ceph alone", func() (bool, string) {
 		for _, action := range o.status().Actions {
 			hold, deferred := action.Deferred()
-			if action.Subject.Name == node && deferred && hold.Preflight == actions.CephAnswers {
+			if action.Subject.Name == node && deferred && hold.Preflight == purge.CephAnswers {
 				return true, ""
 			}
 		}
 		return false, o.mustEkco("status")
 	})
 	shown := o.mustEkco("status")
-	for _, says := range []string{node, step, actions.CephAnswers} {
+	for _, says := range []string{node, step, purge.CephAnswers} {
 		if !strings.Contains(shown, says) {
 			w.t.Errorf("status does not say %q:\n%s", says, shown)
 		}

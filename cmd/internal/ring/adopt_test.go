@@ -113,7 +113,7 @@ func TestWhatWasCancelledHereIsNotAdoptedFromAnEKCOThatHadItOpen(t *testing.T) {
 		w.cluster.SetMirror([]byte(`{"format":1,"journal_id":"visitor","actions":[]}`)) // holds the purge
 		w.loseWorker()
 		pass(time.Second)
-		admission, err := in.Backend(nil).Request(t.Context(), purge("worker-2"))
+		admission, err := in.Backend(nil).Request(t.Context(), askPurge("worker-2"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -184,7 +184,7 @@ func TestTheMirrorOfANewerEKCOIsLeftAloneAndTheVersionThatItNeedsIsNamed(t *test
 				pass(time.Minute)
 				w.loseWorker()
 				pass(time.Second)
-				if _, err := in.Backend(nil).Request(t.Context(), purge("worker-2")); err != nil {
+				if _, err := in.Backend(nil).Request(t.Context(), askPurge("worker-2")); err != nil {
 					t.Fatal(err)
 				}
 				pass(24 * time.Hour)
@@ -240,7 +240,7 @@ func TestARingForOneCommandLeavesTheMirrorOfAnEKCOThatMayLive(t *testing.T) {
 		w.onlyNode = "worker-2"
 		in := w.start(nil)
 		pass(time.Minute)
-		if _, err := in.Backend(nil).Request(t.Context(), purge("worker-2")); err != nil {
+		if _, err := in.Backend(nil).Request(t.Context(), askPurge("worker-2")); err != nil {
 			t.Fatal(err)
 		}
 		pass(time.Minute)

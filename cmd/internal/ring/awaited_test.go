@@ -120,8 +120,8 @@ func TestAPurgeThatCannotBePlannedForWantOfTheAPISaysThat(t *testing.T) {
 			w := afterAnEarlierOne(t)
 			w.onlyNode = test.onlyNode
 			in := w.start(nil)
-			_, requestErr := in.Backend(nil).Request(t.Context(), purge("worker-2"))
-			_, explainErr := in.Backend(nil).Explain(t.Context(), purge("worker-2"))
+			_, requestErr := in.Backend(nil).Request(t.Context(), askPurge("worker-2"))
+			_, explainErr := in.Backend(nil).Explain(t.Context(), askPurge("worker-2"))
 			for _, err := range []error{requestErr, explainErr} {
 				if err == nil || !errors.Is(err, api.ErrRefused) || !strings.HasPrefix(err.Error(), test.want) || !strings.Contains(err.Error(), "unavailable") {
 					t.Errorf("got %v, want %s", err, test.want)

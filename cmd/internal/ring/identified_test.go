@@ -24,9 +24,9 @@ func asking(t *testing.T, in *incarnation, explain bool) <-chan answer {
 	go func() {
 		var a answer
 		if explain {
-			a.explained, a.err = in.Backend(nil).Explain(t.Context(), purge("worker-2"))
+			a.explained, a.err = in.Backend(nil).Explain(t.Context(), askPurge("worker-2"))
 		} else {
-			a.admitted, a.err = in.Backend(nil).Request(t.Context(), purge("worker-2"))
+			a.admitted, a.err = in.Backend(nil).Request(t.Context(), askPurge("worker-2"))
 		}
 		answered <- a
 	}()

@@ -87,7 +87,7 @@ func TestAnOpenStepThatIsAdoptedIsProvedAndNotBegunAnew(t *testing.T) {
 		pass(time.Minute)
 		w.loseWorker()
 		pass(time.Second)
-		if _, err := first.Backend(nil).Request(t.Context(), purge("worker-2")); err != nil {
+		if _, err := first.Backend(nil).Request(t.Context(), askPurge("worker-2")); err != nil {
 			t.Fatal(err)
 		}
 		pass(time.Minute)

@@ -29,7 +29,7 @@ func (w *world) openPurge() {
 		w.cluster.Forbid(kubesim.DeleteNodes)
 	})
 	pass(time.Minute)
-	_, err := in.Backend(nil).Request(w.t.Context(), purge("worker-2"))
+	_, err := in.Backend(nil).Request(w.t.Context(), askPurge("worker-2"))
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -43,7 +43,7 @@ func (w *world) openPurge() {
 	}
 }
 
-func purge(node string) fsm.Request {
+func askPurge(node string) fsm.Request {
 	return fsm.Request{Kind: journal.ActionPurgeNode, Node: node, Actor: "cli:root@test"}
 }
 
@@ -127,7 +127,7 @@ func TestSafeModeOutlivesEveryStartUntilItIsAccepted(t *testing.T) {
 			if status(t, in).Journal.SafeMode == nil {
 				t.Error("a start has ended safe mode")
 			}
-			if _, err := in.Backend(nil).Request(t.Context(), purge("worker-2")); !errors.Is(err, fsm.ErrRefused) {
+			if _, err := in.Backend(nil).Request(t.Context(), askPurge("worker-2")); !errors.Is(err, fsm.ErrRefused) {
 				t.Errorf("a purge in safe mode: %v, want refused", err)
 			}
 			if err := in.stop(); err != nil {
@@ -171,17 +171,17 @@ func TestARingForOneCommandRunsOnlyWhatItIsAsked(t *testing.T) {
 			t.Fatal("the open purge went on before anybody asked")
 		}
 		backend := in.Backend(nil)
-		if _, err := backend.Explain(t.Context(), purge("worker-2")); err != nil {
+		if _, err := backend.Explain(t.Context(), askPurge("worker-2")); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := backend.Request(t.Context(), purge("worker-1")); !errors.Is(err, api.ErrRefused) {
+		if _, err := backend.Request(t.Context(), askPurge("worker-1")); !errors.Is(err, api.ErrRefused) {
 			t.Errorf("a purge of another node: %v, want refused", err)
 		}
 		pass(time.Minute)
 		if n := w.cluster.Count("delete-node worker-2"); n != 0 {
 			t.Fatal("explaining the purge made it go on")
 		}
-		admission, err := backend.Request(t.Context(), purge("worker-2"))
+		admission, err := backend.Request(t.Context(), askPurge("worker-2"))
 		if err != nil || !admission.Resumed {
 			t.Fatalf("asked for: %+v, %v, want resumed", admission, err)
 		}

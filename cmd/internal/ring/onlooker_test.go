@@ -62,7 +62,7 @@ func TestAnEKCOWithoutAJournalObservesAndActsOnNothing(t *testing.T) {
 		if reasons := o.Unready(t.Context()); len(reasons) != 1 || !strings.Contains(reasons[0], "killed") {
 			t.Errorf("it is unready for %q", reasons)
 		}
-		_, err = o.Request(t.Context(), purge("worker-2"))
+		_, err = o.Request(t.Context(), askPurge("worker-2"))
 		if !errors.Is(err, api.ErrRefused) || !strings.Contains(err.Error(), "the journal is not open since") {
 			t.Errorf("a purge is answered by %v", err)
 		}

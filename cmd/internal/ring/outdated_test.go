@@ -67,7 +67,7 @@ func TestAJournalThatLostItsNewestEventsKeepsItsOpenPurgeAndWaitsForAPerson(t *t
 			if err != nil || status.Journal.Outdated == nil {
 				t.Fatalf("the status tells of no loss: %+v, %v", status.Journal, err)
 			}
-			if _, err := in.Backend(nil).Request(t.Context(), purge("worker-1")); !errors.Is(err, api.ErrRefused) || !strings.Contains(err.Error(), "ekco journal accept") {
+			if _, err := in.Backend(nil).Request(t.Context(), askPurge("worker-1")); !errors.Is(err, api.ErrRefused) || !strings.Contains(err.Error(), "ekco journal accept") {
 				t.Errorf("a purge in safe mode: %v", err)
 			}
 			if err := in.stop(); err != nil {
@@ -144,7 +144,7 @@ func TestAnActionThatWasCancelledInTheLostEventsIsNotCarriedOut(t *testing.T) {
 		w.cluster.SetMirror([]byte(`{"format":1,"journal_id":"visitor","actions":[]}`)) // holds the purge
 		w.loseWorker()
 		pass(time.Second)
-		admission, err := in.Backend(nil).Request(t.Context(), purge("worker-2"))
+		admission, err := in.Backend(nil).Request(t.Context(), askPurge("worker-2"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -230,7 +230,7 @@ func TestACommandOnAnOldJournalChangesNothing(t *testing.T) {
 		mirrored, deleted := w.mirror(), w.cluster.Count("delete-node worker-2")
 		w.onlyNode = "worker-2"
 		in := w.start(nil)
-		if _, err := in.Backend(nil).Request(t.Context(), purge("worker-2")); !errors.Is(err, api.ErrRefused) || !strings.Contains(err.Error(), "ekco journal accept") {
+		if _, err := in.Backend(nil).Request(t.Context(), askPurge("worker-2")); !errors.Is(err, api.ErrRefused) || !strings.Contains(err.Error(), "ekco journal accept") {
 			t.Errorf("the purge is answered with %v", err)
 		}
 		pass(time.Hour)
@@ -255,7 +255,7 @@ func TestOfTwoThatGoOnWithCopiesOfOneJournalOneStopsAtOnce(t *testing.T) {
 
 		w.loseWorker()
 		pass(time.Second)
-		if _, err := in.Backend(nil).Request(t.Context(), purge("worker-2")); err != nil {
+		if _, err := in.Backend(nil).Request(t.Context(), askPurge("worker-2")); err != nil {
 			t.Fatal(err)
 		}
 		pass(10 * time.Minute)
@@ -282,7 +282,7 @@ func TestAWorkerWhoseActionWasFinishedWithACopyOfTheJournalStops(t *testing.T) {
 		w.cluster.SetMirror([]byte(`{"format":1,"journal_id":"visitor","actions":[]}`)) // holds the purge
 		w.loseWorker()
 		pass(time.Second)
-		if _, err := in.Backend(nil).Request(t.Context(), purge("worker-2")); err != nil {
+		if _, err := in.Backend(nil).Request(t.Context(), askPurge("worker-2")); err != nil {
 			t.Fatal(err)
 		}
 		pass(10 * time.Second)

@@ -17,7 +17,7 @@ func TestARefusalIsRecordedWhenThePersonWasRefused(t *testing.T) {
 		in := w.start(nil)
 		pass(time.Minute)
 		backend := in.Backend(nil)
-		request := purge("worker-2")
+		request := askPurge("worker-2")
 		refusals := journal.Query{Types: []journal.Type{journal.TypeActionRefused}}
 		if _, err := backend.Explain(t.Context(), request); !errors.Is(err, fsm.ErrRefused) {
 			t.Fatalf("explained: %v, want refused", err)

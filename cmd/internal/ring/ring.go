@@ -10,7 +10,9 @@ import (
 	"time"
 
 	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/actions/clear"
 	"github.com/replicatedhq/ekco/actions/mirror"
+	"github.com/replicatedhq/ekco/actions/purge"
 	"github.com/replicatedhq/ekco/fsm"
 	"github.com/replicatedhq/ekco/internal/clock"
 	"github.com/replicatedhq/ekco/internal/kube"
@@ -33,7 +35,7 @@ type Config struct {
 	// Observe starts the observers. See [Observers].
 	Observe StartObservers
 	// Purge are the parts of a purge beyond the Node object.
-	Purge []actions.PurgeOption
+	Purge []purge.Option
 	// Retry overrides the runner's back-off; zero means its defaults.
 	Retry actions.RetryPolicy
 	// OnlyNode, when set, makes a ring that works for one command: it decides
@@ -59,7 +61,9 @@ type Ring struct {
 	store  *watchedStore
 	kube   *watchedKube
 	runner *actions.Runner
-	tracer actions.Tracer
+	tracer purge.Tracer
+	// kinds are the actions that it can run.
+	kinds  []actions.Definition
 	mirror *mirror.Mirror
 	// journalID is that of the store.
 	journalID string
@@ -163,17 +167,15 @@ func (r *Ring) prepare(ctx context.Context) error {
 		return fmt.Errorf("read the journal's identity: %w", err)
 	}
 	r.journalID = stat.JournalID
+	r.kinds = []actions.Definition{clear.New(r.kube), purge.New(r.kube, r.cfg.Purge...)}
 	r.mirror = mirror.New(r.kube, r.journalID, r.log, mirror.OnFailure(r.cfg.Metrics.MirrorFailed), mirror.Version(r.cfg.Identity.Version),
-		mirror.Journal(r.cfg.Store), mirror.OnTakeover(r.takeOver), mirror.Judge(r.compare))
+		mirror.Journal(r.cfg.Store), mirror.OnTakeover(r.takeOver), mirror.Judge(r.compare), mirror.Expendable(r.expendable()...))
 	r.notes = newNotes(r.kube, r.log)
-	r.tracer = actions.NewTracer(r.kube, r.log, r.cfg.Purge...)
+	r.tracer = purge.NewTracer(r.kube, r.log, r.cfg.Purge...)
 	r.runner = actions.NewRunner(actions.Config{
-		Store: r.store,
-		Log:   r.log,
-		Kinds: map[journal.ActionKind]actions.Kind{
-			journal.ActionClearNode: actions.NewClearNode(r.kube),
-			journal.ActionPurgeNode: actions.NewPurgeNode(r.kube, r.cfg.Purge...),
-		},
+		Store:      r.store,
+		Log:        r.log,
+		Kinds:      r.kinds,
 		Preflights: r.policyPreflights(),
 		Retry:      r.cfg.Retry,
 		Now:        r.clock.Now,

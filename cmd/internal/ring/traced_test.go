@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/actions/purge"
 	"github.com/replicatedhq/ekco/cmd/internal/api"
 	"github.com/replicatedhq/ekco/fsm"
 	"github.com/replicatedhq/ekco/internal/etcd"
@@ -36,7 +36,7 @@ func newUnseen(t *testing.T) *unseen {
 	u.member = u.etcd.Add("primary-9", "10.8.0.9")
 	u.etcd.Kill(u.member.ID)
 	u.cluster.SetKubeadmConfig(status + "apiVersion: kubeadm.k8s.io/v1beta2\nkind: ClusterStatus\n")
-	u.purge = []actions.PurgeOption{actions.PurgeControlPlane(actions.ControlPlane{Kubeadm: u.cluster, Etcd: u.etcd.Dial})}
+	u.purge = []purge.Option{purge.WithControlPlane(purge.ControlPlane{Kubeadm: u.cluster, Etcd: u.etcd.Dial})}
 	return u
 }
 
@@ -59,12 +59,12 @@ func TestANodeGoneBeforeEKCOCameIsPurgedOnceByItsTraces(t *testing.T) {
 				in := u.start(nil)
 				pass(time.Minute)
 				backend := in.Backend(nil)
-				explained, err := backend.Explain(t.Context(), purge("primary-9"))
+				explained, err := backend.Explain(t.Context(), askPurge("primary-9"))
 				if err != nil || explained.Subject.UID != journal.TracedUID("primary-9") || !strings.Contains(explained.Message, "etcd member primary-9") {
 					t.Fatalf("explained as %+v, %v", explained, err)
 				}
 				warned := slices.ContainsFunc(explained.Checks, func(c api.CheckResult) bool {
-					return c.Preflight == actions.NodeWasSeen && c.Verdict == api.VerdictWarn
+					return c.Preflight == purge.NodeWasSeen && c.Verdict == api.VerdictWarn
 				})
 				if !warned {
 					t.Errorf("the checks are %+v", explained.Checks)
@@ -74,7 +74,7 @@ func TestANodeGoneBeforeEKCOCameIsPurgedOnceByItsTraces(t *testing.T) {
 				}
 				u.etcd.SetLatency(10 * time.Second)
 				asked := time.Now()
-				if admitted, err := backend.Request(t.Context(), purge("primary-9")); err != nil || admitted.Action == "" {
+				if admitted, err := backend.Request(t.Context(), askPurge("primary-9")); err != nil || admitted.Action == "" {
 					t.Fatalf("admitted %+v, %v", admitted, err)
 				}
 				if took := time.Since(asked); took > time.Second {
@@ -86,7 +86,7 @@ func TestANodeGoneBeforeEKCOCameIsPurgedOnceByItsTraces(t *testing.T) {
 					t.Errorf("the machine is %+v; the member is there: %v", got, u.hasMember())
 				}
 				written := len(u.about("primary-9"))
-				again, err := backend.Request(t.Context(), purge("primary-9"))
+				again, err := backend.Request(t.Context(), askPurge("primary-9"))
 				if err != nil || !again.AlreadyDone || len(u.about("primary-9")) != written {
 					t.Errorf("asked again: %+v, %v", again, err)
 				}
@@ -104,7 +104,7 @@ func TestATypoTouchesNothingAndIsTold(t *testing.T) {
 		in := u.start(nil)
 		pass(time.Minute)
 		backend := in.Backend(nil)
-		request := purge("primary-8")
+		request := askPurge("primary-8")
 		request.Force = true
 		request.Traces = &fsm.Traces{NodeTraced: journal.NodeTraced{Found: []string{"what the caller made up"}}}
 		_, explainErr := backend.Explain(t.Context(), request)
@@ -134,7 +134,7 @@ func TestAnEKCOWithAnEmptyJournalFinishesThePurgeOfAnUnseenNode(t *testing.T) {
 		u.etcd.AfterEffect = func(string) { in.life.kill() }
 		in = u.start(nil)
 		pass(time.Minute)
-		if _, err := in.Backend(nil).Request(t.Context(), purge("primary-9")); err != nil {
+		if _, err := in.Backend(nil).Request(t.Context(), askPurge("primary-9")); err != nil {
 			t.Fatal(err)
 		}
 		if err := <-in.ended; err != nil {
@@ -166,10 +166,10 @@ func TestAPurgedNodeIsLookedForAgainWhenItIsAskedForAgain(t *testing.T) {
 		pass(time.Minute)
 		backend := in.Backend(nil)
 		for round := range 2 {
-			if _, err := backend.Explain(t.Context(), purge("primary-9")); err != nil {
+			if _, err := backend.Explain(t.Context(), askPurge("primary-9")); err != nil {
 				t.Fatal(err)
 			}
-			if admitted, err := backend.Request(t.Context(), purge("primary-9")); err != nil || admitted.AlreadyDone {
+			if admitted, err := backend.Request(t.Context(), askPurge("primary-9")); err != nil || admitted.AlreadyDone {
 				t.Fatalf("round %d: admitted %+v, %v", round, admitted, err)
 			}
 			pass(time.Minute)
@@ -177,7 +177,7 @@ func TestAPurgedNodeIsLookedForAgainWhenItIsAskedForAgain(t *testing.T) {
 				t.Fatalf("round %d: the machine is %+v; the member is there: %v", round, got, u.hasMember())
 			}
 			// What was seen before the purge ended tells nothing any more.
-			again, err := backend.Request(t.Context(), purge("primary-9"))
+			again, err := backend.Request(t.Context(), askPurge("primary-9"))
 			if err != nil || !again.AlreadyDone || !strings.Contains(again.Message, "no trace of it in kubeadm's endpoints or etcd") {
 				t.Errorf("round %d: asked again: %+v, %v", round, again, err)
 			}

@@ -27,7 +27,7 @@ func TestWhatHappenedOnAFullDiskIsToldAlthoughItIsNotRecorded(t *testing.T) {
 		}
 		in := w.start(nil)
 		pass(time.Minute)
-		admitted, err := in.Backend(nil).Request(t.Context(), purge("worker-2"))
+		admitted, err := in.Backend(nil).Request(t.Context(), askPurge("worker-2"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -46,9 +46,9 @@ func TestWhatHappenedOnAFullDiskIsToldAlthoughItIsNotRecorded(t *testing.T) {
 			t.Errorf("the nodes are of %s, and of the journal it says %+v", got.AsOf, j)
 		}
 		since := "the journal cannot be written, since " + stamp(j.UnwritableSince) + ": no space left on device"
-		_, unknownErr := in.Backend(nil).Explain(t.Context(), purge("worker-9"))
+		_, unknownErr := in.Backend(nil).Explain(t.Context(), askPurge("worker-9"))
 		pauseErr := in.Backend(nil).Pause(t.Context(), api.PauseRequest{Reason: "r", Actor: "a"})
-		_, requestErr := in.Backend(nil).Request(t.Context(), purge("worker-1"))
+		_, requestErr := in.Backend(nil).Request(t.Context(), askPurge("worker-1"))
 		for _, err := range []error{unknownErr, pauseErr, requestErr} {
 			if err == nil || !strings.Contains(err.Error(), since) {
 				t.Errorf("got %v, want %s", err, since)

@@ -13,9 +13,15 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
+// listener is who is told of what others did; see [actions.Inbox].
+type listener interface {
+	Tell(event journal.Event, payload journal.Payload)
+	Recheck()
+}
+
 // worker runs one open action.
 type worker struct {
-	signals chan actions.Signal
+	inbox listener
 	// stop ends it before its action is over, which then stays open.
 	stop context.CancelFunc
 	// restartAt is set after the worker ended early; it is started again then.
@@ -31,10 +37,6 @@ type workerResult struct {
 // restartDelay is how long an action rests after its worker had to give up,
 // for example because the journal could not be written.
 const restartDelay = 2 * time.Second
-
-// signalBuffer holds more signals than people send; a full buffer means the
-// worker has a signal of that kind waiting already.
-const signalBuffer = 8
 
 // startWorkers gives every open action without one a worker.
 func (r *Ring) startWorkers() {
@@ -65,11 +67,12 @@ func (r *Ring) mayRun(record journal.ActionRecord) bool {
 
 func (r *Ring) startWorker(record journal.ActionRecord) {
 	ctx, stop := context.WithCancel(r.workersCtx)
-	w := &worker{signals: make(chan actions.Signal, signalBuffer), stop: stop}
+	inbox := actions.NewInbox()
+	w := &worker{inbox: inbox, stop: stop}
 	r.workers[record.ID] = w
 	r.workersWG.Go(func() {
 		defer stop()
-		err := r.runner.Run(ctx, record, w.signals)
+		err := r.runner.Run(ctx, record, inbox)
 		select {
 		case r.finished <- workerResult{action: record.ID, err: err}:
 		case <-r.loopEnded:
@@ -119,46 +122,39 @@ func (r *Ring) signalWorkers(event journal.Event) {
 	switch event.Type {
 	case journal.TypeJournalOutdated:
 		r.haltWorkers()
-	case journal.TypeActionCancelling:
-		r.signal(event.Action, actions.SignalCancel)
-	case journal.TypeActionRetried:
-		r.signal(event.Action, actions.SignalRetry)
-	case journal.TypeActionJoined:
-		r.signal(event.Action, actions.SignalJoin)
-	case journal.TypeActionWarned:
-		// It may be the answer that the action waits for.
-		r.signal(event.Action, actions.SignalRecheck)
+	case journal.TypeActionCancelling, journal.TypeActionRetried, journal.TypeActionJoined, journal.TypeActionWarned:
+		r.tellWorker(event)
 	case journal.TypeNodeObserved, journal.TypeNodeGone, journal.TypeActionEnded, journal.TypePolicyLifted,
 		journal.TypePauseCleared, journal.TypeAPIRecovered:
 		// What a held action waits for may be there.
-		for id, w := range r.workers {
-			// Half of the buffer is for what people say.
-			if len(w.signals) < signalBuffer/2 {
-				r.signal(id, actions.SignalRecheck)
-			}
+		for _, w := range r.workers {
+			w.inbox.Recheck()
 		}
 	}
 }
 
-// signal sends without waiting: a full buffer holds a signal that does as well.
-func (r *Ring) signal(action string, signal actions.Signal) {
-	w := r.workers[action]
+// tellWorker hands an event on to the worker of its action. One that cannot be read
+// has made the action unreadable.
+func (r *Ring) tellWorker(event journal.Event) {
+	w := r.workers[event.Action]
 	if w == nil {
 		return
 	}
-	select {
-	case w.signals <- signal:
-	default:
+	payload, err := event.Decode()
+	if err != nil {
+		w.inbox.Recheck()
+		return
 	}
+	w.inbox.Tell(event, payload)
 }
 
 // mirrored makes sure, before each irreversible step, that another EKCO would
 // know of the action.
-func (r *Ring) mirrored(ctx context.Context, _ journal.ActionRecord) actions.Verdict {
+func (r *Ring) mirrored(ctx context.Context, record journal.ActionRecord) actions.Verdict {
 	if err := r.updateMirror(ctx); err != nil {
 		return actions.Hold(fmt.Sprintf("cannot check: %v", err))
 	}
-	err := r.mirror.Ready(ctx, mirrorPatience)
+	err := r.mirror.Ready(ctx, r.noun(record.Kind), mirrorPatience)
 	// Without the permission there is no mirror, and EKCO works without.
 	if err != nil && !errors.Is(err, kube.ErrForbidden) {
 		return actions.Hold(err.Error())
@@ -184,3 +180,23 @@ func (r *Ring) updateMirror(ctx context.Context) error {
 }
 
 const mirrorPatience = 2 * time.Minute
+
+// noun is what people call an action of that kind.
+func (r *Ring) noun(kind journal.ActionKind) string {
+	for _, known := range r.kinds {
+		if known.Kind == kind {
+			return known.Noun
+		}
+	}
+	return "action"
+}
+
+// expendable are the kinds of action that EKCO asks for anew by itself.
+func (r *Ring) expendable() (kinds []journal.ActionKind) {
+	for _, known := range r.kinds {
+		if known.Expendable {
+			kinds = append(kinds, known.Kind)
+		}
+	}
+	return kinds
+}

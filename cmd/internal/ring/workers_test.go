@@ -5,36 +5,45 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/cmd/internal/api"
 	"github.com/replicatedhq/ekco/fsm"
 	"github.com/replicatedhq/ekco/internal/kube/kubesim"
 	"github.com/replicatedhq/ekco/journal"
 )
 
+// ear keeps what it is told.
+type ear struct{ told []journal.Payload }
+
+func (e *ear) Tell(_ journal.Event, payload journal.Payload) { e.told = append(e.told, payload) }
+func (e *ear) Recheck()                                      { e.told = append(e.told, nil) }
+
 func TestAnAnsweredWarningHasItsActionLookAgainAndNoOther(t *testing.T) {
-	asked := &worker{signals: make(chan actions.Signal, 1)}
-	other := &worker{signals: make(chan actions.Signal, 1)}
-	r := &Ring{workers: map[string]*worker{"purge-w1-1": asked, "purge-w2-2": other}}
-	r.signalWorkers(journal.Event{Type: journal.TypeActionWarned, Action: "purge-w1-1"})
-	select {
-	case signal := <-asked.signals:
-		if signal != actions.SignalRecheck {
-			t.Errorf("it was told %v", signal)
-		}
-	default:
-		t.Error("it was told nothing")
+	asked, other := new(ear), new(ear)
+	r := &Ring{workers: map[string]*worker{"purge-w1-1": {inbox: asked}, "purge-w2-2": {inbox: other}}}
+	r.signalWorkers(journal.Event{
+		Type: journal.TypeActionWarned, Version: 1, Action: "purge-w1-1", Payload: []byte(`{"preflight":"P","warning":"w","answer":"yes"}`),
+	})
+	want := journal.ActionWarned{Preflight: "P", Warning: "w", Answer: "yes"}
+	if warned, ok := asked.only().(*journal.ActionWarned); !ok || *warned != want {
+		t.Errorf("it was told %v", asked.told)
 	}
-	if len(other.signals) != 0 {
+	if len(other.told) != 0 {
 		t.Error("another action was told as well")
 	}
 }
 
+func (e *ear) only() journal.Payload {
+	if len(e.told) != 1 {
+		return nil
+	}
+	return e.told[0]
+}
+
 func TestAnActionIsToldThatAPersonJoinedIt(t *testing.T) {
-	asked := &worker{signals: make(chan actions.Signal, 1)}
-	r := &Ring{workers: map[string]*worker{"purge-w1-1": asked}}
-	r.signalWorkers(journal.Event{Type: journal.TypeActionJoined, Action: "purge-w1-1"})
-	if len(asked.signals) != 1 || <-asked.signals != actions.SignalJoin {
+	asked := new(ear)
+	r := &Ring{workers: map[string]*worker{"purge-w1-1": {inbox: asked}}}
+	r.signalWorkers(journal.Event{Type: journal.TypeActionJoined, Version: 1, Action: "purge-w1-1", Payload: []byte(`{}`)})
+	if _, ok := asked.only().(*journal.ActionJoined); !ok {
 		t.Error("it was not told")
 	}
 }
@@ -45,7 +54,7 @@ func (w *world) purgeWaits(in *incarnation, want journal.ActionStatus) string {
 	w.t.Helper()
 	w.loseWorker()
 	pass(time.Second)
-	admission, err := in.Backend(nil).Request(w.t.Context(), purge("worker-2"))
+	admission, err := in.Backend(nil).Request(w.t.Context(), askPurge("worker-2"))
 	if err != nil {
 		w.t.Fatal(err)
 	}

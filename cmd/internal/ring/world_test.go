@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/actions/purge"
 	"github.com/replicatedhq/ekco/fsm"
 	"github.com/replicatedhq/ekco/internal/clock"
 	"github.com/replicatedhq/ekco/internal/kube"
@@ -154,7 +154,7 @@ type world struct {
 	// clock is that of the incarnation that started last.
 	clock atomic.Pointer[clock.Clock]
 	// purge are the parts of a purge beyond the Node object.
-	purge []actions.PurgeOption
+	purge []purge.Option
 	// onlyNode makes rings that work for one command.
 	onlyNode string
 	// worksFor is the command that such a ring works for.

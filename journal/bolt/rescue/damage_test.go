@@ -1,6 +1,7 @@
 package rescue_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -275,7 +276,7 @@ func TestADamagedJournalThatIsOnlyReadIsLeftAsItIs(t *testing.T) {
 	if err := os.WriteFile(path, content, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := OpenOrSalvage(t.Context(), path, Options{ReadOnly: true}); !errors.Is(err, journal.ErrDamaged) {
+	if _, _, err := bolt.OpenOrSalvage(t.Context(), path, bolt.Options{ReadOnly: true}); !errors.Is(err, journal.ErrDamaged) {
 		t.Errorf("got %v, want ErrDamaged", err)
 	}
 	if now, err := os.ReadFile(path); err != nil || !bytes.Equal(now, content) {

@@ -1,0 +1,139 @@
+package actions
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"slices"
+
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// Definition is one kind of action, as data: what a capability registers. Its
+// functions must be safe for concurrent use.
+type Definition struct {
+	// Kind names it in the journal.
+	Kind journal.ActionKind
+	// Noun is what people call it in a sentence: "the purge goes on".
+	Noun string
+	// Rules names the preflights by which policy judges what EKCO began by itself,
+	// before each step. What keeps EKCO from beginning keeps it from going on, too.
+	// They judge by what EKCO knows already; the caller gives them to [Config].
+	// [SafeMode] is asked besides, whoever began.
+	Rules []string
+	// AskedLast names further preflights that are asked when all others have
+	// answered, since what they look at may change meanwhile.
+	AskedLast []string
+	// Expendable is set when EKCO asks for the action anew by itself, should all
+	// records of it be lost.
+	Expendable bool
+
+	// Plan captures every fact the action needs and lists its steps. It changes
+	// nothing. An error holds the action, visibly, and Plan is called again.
+	Plan func(ctx context.Context, record journal.ActionRecord) (journal.Plan, error)
+	// Steps is the code of the planned steps, by their Does.
+	Steps map[string]Step
+	// Preflights are the checks that belong to the kind, by name. They take
+	// precedence over those of [Config].
+	Preflights map[string]Preflight
+	// Guards, unless nil, lists preflights that are asked before a step whether or not
+	// its plan lists them, since that may be of a version that did not ask them.
+	Guards func(record journal.ActionRecord, planned journal.PlannedStep) []string
+}
+
+// step returns the code for planned steps with that Does.
+func (d *Definition) step(does string) (Step, bool) {
+	if code, ok := d.Steps[does]; ok {
+		return code, true
+	}
+	return gateStep{}, does == doesGate
+}
+
+// isPolicy reports whether a preflight judges by what EKCO knows already.
+func (d *Definition) isPolicy(name string) bool {
+	return name == SafeMode || slices.Contains(d.Rules, name)
+}
+
+// askedLast reports whether a preflight is asked when all others have answered:
+// what looks at something that may change meanwhile, and the rules of policy, which
+// take no time.
+func (d *Definition) askedLast(name string) bool {
+	return slices.Contains(d.AskedLast, name) || d.isPolicy(name)
+}
+
+// Step is an effect and its proof. Both must honour ctx, must bear being called
+// again after they happened, and must be safe for concurrent use.
+type Step interface {
+	// Prove looks whether the effect has happened. It changes nothing.
+	Prove(ctx context.Context, step StepContext) (Proof, error)
+	// Do causes the effect. Finding it already there is no error.
+	Do(ctx context.Context, step StepContext) (outputs json.RawMessage, err error)
+}
+
+// AtomicStep is a [Step] that can say of itself that its effect is a single
+// call which Prove sees completely: while Prove denies it, nothing has happened.
+// An action can still be abandoned after its point of no return while every
+// irreversible step that was started is of this kind and is denied.
+type AtomicStep interface {
+	Step
+	Atomic() bool
+}
+
+// LeavingStep is a [Step] that can tell whether something it would remove is
+// another's now. It is asked together with the step's preflights, also while one
+// of them holds the step. What it names is on record before the step starts, and
+// stays in [journal.ActionRecord.Left] for the rest of the action.
+type LeavingStep interface {
+	Step
+	// Leaves changes nothing. What is on record already may be among its answers.
+	Leaves(ctx context.Context, step StepContext) ([]journal.ActionLeft, error)
+}
+
+// Proof is what a look at the world says about a step's effect.
+type Proof struct {
+	// Done is set when the effect is there.
+	Done bool
+	// Missing says, for people, what is not there yet.
+	Missing string
+	// Outputs are kept with the step when Do returned none.
+	Outputs json.RawMessage
+}
+
+// StepContext is what a step may know.
+type StepContext struct {
+	// Action is the action's record when the step was looked at. Read-only.
+	Action  journal.ActionRecord
+	Planned journal.PlannedStep
+	// Log carries the ids of the action and of the step.
+	Log *slog.Logger
+}
+
+// Input decodes what the plan gives the step.
+func (c StepContext) Input(into any) error {
+	if err := json.Unmarshal(c.Planned.Input, into); err != nil {
+		return fmt.Errorf("read the input of step %q: %w", c.Planned.ID, err)
+	}
+	return nil
+}
+
+// Facts decodes the facts that the plan captured.
+func (c StepContext) Facts(into any) error {
+	if err := json.Unmarshal(c.Action.Plan.Facts, into); err != nil {
+		return fmt.Errorf("read the facts of action %s: %w", c.Action.ID, err)
+	}
+	return nil
+}
+
+// Output decodes what an earlier step left, and reports whether it left
+// anything.
+func (c StepContext) Output(step string, into any) (bool, error) {
+	outputs := c.Action.Steps[step].Outputs
+	if len(outputs) == 0 {
+		return false, nil
+	}
+	if err := json.Unmarshal(outputs, into); err != nil {
+		return false, fmt.Errorf("read the outputs of step %q: %w", step, err)
+	}
+	return true, nil
+}

@@ -1,0 +1,77 @@
+package purge
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/internal/ceph"
+)
+
+// removeCrushHost removes the node's host from the CRUSH map. It is the last step,
+// so it looks once more for Deployments that Rook made again.
+type removeCrushHost storagePart
+
+// Prove implements [actions.Step].
+func (s removeCrushHost) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
+	view, err := storagePart(s).look(ctx, step.Action)
+	if err != nil {
+		return actions.Proof{}, err
+	}
+	host, there := view.tree.Host(view.CrushHost)
+	switch why := view.hostKept(host); {
+	case !there:
+		missing, err := storagePart(s).missingAnew(ctx, view, view.OSDs...)
+		return actions.Proof{Done: err == nil && missing == "", Missing: missing}, err
+	case why != "":
+		return actions.Proof{Done: true, Outputs: left(actions.LeftBecause("CRUSH host "+host.Name, why))}, nil
+	}
+	return actions.Proof{Missing: "the CRUSH map still has host " + host.Name}, nil
+}
+
+// Do implements [actions.Step].
+func (s removeCrushHost) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
+	view, err := storagePart(s).look(ctx, step.Action)
+	if err != nil {
+		return nil, err
+	}
+	if err := storagePart(s).removeAnew(ctx, view, view.OSDs...); err != nil {
+		return nil, err
+	}
+	host, there := view.tree.Host(view.CrushHost)
+	if !there || view.hostKept(host) != "" {
+		return nil, nil
+	}
+	if len(host.OSDs) > 0 {
+		return nil, fmt.Errorf("remove CRUSH host %s: %w: %s there was not found to be the node's: it came later, or it runs; remove what is left there, then: ekco retry %s",
+			host.Name, ceph.ErrHostNotEmpty, ceph.Names(host.OSDs...), step.Action.ID)
+	}
+	return nil, s.Ceph.CrushRemove(ctx, host.Name)
+}
+
+// hostKept says why the CRUSH host is another's too, or returns "": another Node
+// has it, or there are only OSDs in it that other machines have.
+func (v storageView) hostKept(host ceph.Host) string {
+	if node := v.heirs.crush; node != "" {
+		return fmt.Sprintf("it belongs to %s now", node)
+	}
+	if len(host.OSDs) == 0 {
+		return ""
+	}
+	for _, id := range host.OSDs {
+		if v.left[ceph.Names(id)] == "" && v.elsewhere(v.ref(id)) == "" {
+			return ""
+		}
+	}
+	return fmt.Sprintf("it still holds %s, which is not the lost node's; once it is empty, remove it with: ceph osd crush rm %s",
+		ceph.Names(host.OSDs...), host.Name)
+}
+
+// ref names an OSD of the tree.
+func (v storageView) ref(id int) ceph.Ref {
+	if osd, ok := v.tree.OSD(id); ok {
+		return osd.Ref
+	}
+	return ceph.Ref{ID: id}
+}

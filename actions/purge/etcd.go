@@ -1,0 +1,133 @@
+package purge
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/internal/etcd"
+	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/internal/kubeadm"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+const (
+	doesRemoveMember    = "remove-etcd-member"
+	removeMemberTimeout = 90 * time.Second
+)
+
+// removeMember removes the captured etcd member by its id.
+type removeMember primaryPart
+
+// Atomic implements [actions.AtomicStep]: a member that is listed was not removed.
+func (removeMember) Atomic() bool { return true }
+
+// Prove implements [actions.Step]. A member of the id that turned out to be another
+// node's is not the one that was meant.
+func (s removeMember) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
+	_, _, err := s.find(ctx, step)
+	switch {
+	case errors.Is(err, etcd.ErrNoMember):
+		return actions.Proof{Done: true}, nil
+	case errors.Is(err, etcd.ErrOtherMember):
+		return actions.Proof{Done: true, Outputs: left(err.Error())}, nil
+	case err != nil:
+		return actions.Proof{}, err
+	}
+	return actions.Proof{Missing: "etcd still lists the member"}, nil
+}
+
+// Do implements [actions.Step].
+func (s removeMember) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
+	api, member, err := s.find(ctx, step)
+	switch {
+	case errors.Is(err, etcd.ErrNoMember), errors.Is(err, etcd.ErrOtherMember):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	if err := api.RemoveMember(ctx, member.ID); err != nil && !errors.Is(err, etcd.ErrNoMember) {
+		return nil, err
+	}
+	return nil, nil
+}
+
+// find returns the captured member as it is now.
+func (s removeMember) find(ctx context.Context, step actions.StepContext) (etcd.API, etcd.Member, error) {
+	facts, err := factsOf(step.Action)
+	if err != nil {
+		return nil, etcd.Member{}, err
+	}
+	api, err := s.plane.Etcd(facts.Etcd.Endpoints)
+	if err != nil {
+		return nil, etcd.Member{}, fmt.Errorf("connect to etcd: %w", err)
+	}
+	members, err := api.Members(ctx)
+	if err != nil {
+		return nil, etcd.Member{}, err
+	}
+	member, err := etcd.Confirm(members, *facts.Etcd.Member, facts.Node.Name)
+	if err != nil {
+		return nil, etcd.Member{}, err
+	}
+	return api, member, s.disown(ctx, api, facts, members, member)
+}
+
+// disown returns ErrOtherMember when the member may be that of a Node that has
+// joined: it had not started when it was captured, and a Node has its address
+// now; or a Node has the name, no other member has it, and the member answers, or
+// nobody can say that it was ever the lost one's.
+//
+// kubeadm adds a member after the Node, and the Nodes are read after the members.
+func (s removeMember) disown(ctx context.Context, api etcd.API, facts Facts, members []etcd.Member, member etcd.Member) error {
+	node := facts.Node
+	another := slices.ContainsFunc(members, func(m etcd.Member) bool { return m.ID != member.ID && m.Name == node.Name })
+	switch {
+	case facts.Etcd.Member.Name == "" && another:
+		return fmt.Errorf("%w: another has the name %s, and %s may be of a node that joins", etcd.ErrOtherMember, node.Name, member)
+	case facts.Etcd.Member.Name == "":
+		return s.disownUnstarted(ctx, node, member)
+	case another:
+		return nil
+	}
+	joined, err := node.replacement(ctx, s.api)
+	switch {
+	case err != nil || joined == "":
+		return err
+	case !journal.IsTraced(node.UID) && !answers(api.Health(ctx, []etcd.Member{member})):
+		return nil
+	}
+	return fmt.Errorf("%w: a node %s has joined (uid %s), and %s may be its own", etcd.ErrOtherMember, node.Name, joined, member)
+}
+
+func (s removeMember) disownUnstarted(ctx context.Context, lost NodeIdentity, member etcd.Member) error {
+	others, err := primaryPart(s).others(ctx, lost)
+	if err != nil {
+		return err
+	}
+	for _, other := range others {
+		if member.At(kubeadm.EtcdPeerURLs(internalIPs([]kube.Node{other}))) {
+			return fmt.Errorf("%w: node %s (uid %s) has its address %s now, and %s may be its own",
+				etcd.ErrOtherMember, other.Name, other.UID, other.Facts.InternalIP, member)
+		}
+	}
+	return nil
+}
+
+// answers reports whether a member runs: it answers at one of its addresses.
+func answers(health []etcd.EndpointHealth) bool {
+	return slices.ContainsFunc(health, func(e etcd.EndpointHealth) bool { return e.Healthy })
+}
+
+// left is the output of a step that leaves something alone, and says why.
+func left(why string) json.RawMessage {
+	outputs, err := json.Marshal(map[string]string{"left": why})
+	if err != nil {
+		return nil
+	}
+	return outputs
+}

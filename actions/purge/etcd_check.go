@@ -1,0 +1,87 @@
+package purge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/internal/etcd"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// EtcdQuorumKept is the preflight that projects the members of etcd after the
+// removal. It holds an automatic purge, ends a manual one before its point of no
+// return, and warns a forced one. Members that do not answer have no quorum; if
+// they cannot be asked, as for want of certificates, a manual purge is held too.
+const EtcdQuorumKept = "EtcdQuorumKept"
+
+type etcdQuorumKept struct{ dial etcd.Dial }
+
+// Check implements [actions.Preflight].
+func (p etcdQuorumKept) Check(ctx context.Context, record journal.ActionRecord) actions.Verdict {
+	facts, err := factsOf(record)
+	switch {
+	case err != nil:
+		return actions.Hold(err.Error())
+	case facts.Etcd == nil:
+		return actions.Pass()
+	case facts.Etcd.Problem != "":
+		return actions.Warn("no etcd member is removed: " + facts.Etcd.Problem)
+	case facts.Etcd.Member == nil:
+		return actions.Pass()
+	}
+	projected, err := p.project(ctx, facts)
+	switch {
+	case errors.Is(err, etcd.ErrNoMember), errors.Is(err, etcd.ErrOtherMember):
+		return actions.Pass()
+	case errors.Is(err, etcd.ErrNoQuorum):
+		return quorumLost(record, fmt.Sprintf("etcd has no quorum now, so it cannot agree to remove a member (%v). Bring a member back first.", err))
+	case err != nil && record.Request.Force:
+		return actions.Warn(fmt.Sprintf("cannot tell whether etcd keeps its quorum: %v", err))
+	case errors.Is(err, etcd.ErrUnavailable) && ctx.Err() == nil:
+		return quorumLost(record, fmt.Sprintf("No member of etcd answers, so none counts as healthy, and etcd as one without quorum (%v). Bring one back first.", err))
+	case err != nil:
+		return actions.Hold(fmt.Sprintf("cannot tell whether etcd keeps its quorum: %v", err))
+	case projected.Keeps:
+		return actions.Pass()
+	}
+	return quorumLost(record, projected.Reason)
+}
+
+// quorumLost is the answer when too few voters would answer for a quorum.
+func quorumLost(record journal.ActionRecord, reason string) actions.Verdict {
+	switch {
+	case record.Request.Manual && record.Request.Force:
+		return actions.Warn(reason)
+	case record.Request.Manual && !record.PastNoReturn:
+		return actions.Abandon(reason + " --force goes on all the same.")
+	}
+	return actions.Hold(reason)
+}
+
+// project asks the members that would remain first: a dead one costs a timeout,
+// and its being healthy can only make the answer better.
+func (p etcdQuorumKept) project(ctx context.Context, facts Facts) (etcd.Projection, error) {
+	api, err := p.dial(facts.Etcd.Endpoints)
+	if err != nil {
+		return etcd.Projection{}, err
+	}
+	members, err := api.Members(ctx)
+	if err != nil {
+		return etcd.Projection{}, err
+	}
+	member, err := etcd.Confirm(members, *facts.Etcd.Member, facts.Node.Name)
+	if err != nil {
+		return etcd.Projection{}, err
+	}
+	others := slices.DeleteFunc(slices.Clone(members), func(m etcd.Member) bool { return m.ID == member.ID })
+	health := api.Health(ctx, others)
+	projected := etcd.ProjectRemoval(members, health, member.ID)
+	if projected.Keeps {
+		return projected, nil
+	}
+	health = append(health, api.Health(ctx, []etcd.Member{member})...)
+	return etcd.ProjectRemoval(members, health, member.ID), nil
+}

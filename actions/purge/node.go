@@ -1,0 +1,118 @@
+package purge
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+const (
+	doesDeleteNode    = "delete-node"
+	deleteNodeTimeout = time.Minute
+)
+
+// nodePart is the Node object's part of a purge.
+type nodePart struct{ api kube.API }
+
+func (p nodePart) capture(ctx context.Context, record journal.ActionRecord, facts *Facts) error {
+	facts.Node = NodeIdentity{Name: record.Subject.Name, UID: record.Subject.UID}
+	if known := record.Request.Node; known != nil {
+		facts.Node.remember(*known)
+	}
+	live, err := p.api.Node(ctx, record.Subject.Name)
+	switch {
+	case errors.Is(err, kube.ErrNotFound):
+		return nil
+	case err != nil:
+		return fmt.Errorf("read node %s: %w", record.Subject.Name, kube.Lacking(err, "get", "nodes"))
+	case live.UID != record.Subject.UID:
+		facts.Node.ReplacedBy = live.UID
+		return nil
+	}
+	facts.Node.Present = true
+	facts.Node.remember(live.Facts)
+	return nil
+}
+
+func (n *NodeIdentity) remember(facts journal.NodeFacts) {
+	n.Role, n.InternalIP, n.Hostname = facts.Role, facts.InternalIP, facts.Hostname
+}
+
+func (nodePart) plan(_ journal.ActionRecord, facts Facts) (journal.Plan, error) {
+	return journal.Plan{Steps: []journal.PlannedStep{{
+		ID: doesDeleteNode, Does: doesDeleteNode, Preflights: guarded(nil, facts.quorum()...),
+		Irreversible: true, Timeout: journal.Duration(deleteNodeTimeout),
+	}}}, nil
+}
+
+func (nodePart) gate(journal.ActionRecord, Facts) []string { return nil }
+func (nodePart) preflights() map[string]actions.Preflight  { return nil }
+
+func (p nodePart) steps() map[string]actions.Step {
+	return map[string]actions.Step{doesDeleteNode: deleteNode(p)}
+}
+
+// notLookedAt says what the purge leaves because the name was another Node's when
+// it was planned; nothing if it was not.
+func (n NodeIdentity) notLookedAt() json.RawMessage {
+	what := "OSDs with their Deployments, the CRUSH host, the entry in the CephCluster"
+	if n.ReplacedBy != "" && n.mayBePrimary() {
+		what += ", the etcd member, the endpoint in kubeadm-config"
+	}
+	var whose string
+	switch {
+	case n.ReplacedBy != "":
+		whose = fmt.Sprintf("another Node had the name %s before the purge was planned (uid %s), so nothing under the name was removed", n.Name, n.ReplacedBy)
+	case n.HostnameOf != "":
+		whose = fmt.Sprintf("%s had the hostname %s before the purge was planned, so nothing under it was removed", n.HostnameOf, n.hostname())
+	default:
+		return nil
+	}
+	return left(whose + ": " + what + "; look whether something of the old machine is among them, and remove it by hand")
+}
+
+// deleteNode deletes the Node of the captured UID.
+type deleteNode struct{ api kube.API }
+
+// Atomic implements [actions.AtomicStep]: a Node that still exists was not deleted.
+func (deleteNode) Atomic() bool { return true }
+
+// Prove implements [actions.Step].
+func (s deleteNode) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
+	var facts Facts
+	if err := step.Facts(&facts); err != nil {
+		return actions.Proof{}, err
+	}
+	live, err := s.api.Node(ctx, facts.Node.Name)
+	switch {
+	case errors.Is(err, kube.ErrNotFound):
+		return actions.Proof{Done: true, Outputs: facts.Node.notLookedAt()}, nil
+	case err != nil:
+		return actions.Proof{}, fmt.Errorf("read node %s: %w", facts.Node.Name, kube.Lacking(err, "get", "nodes"))
+	case live.UID != facts.Node.UID:
+		return actions.Proof{Done: true, Outputs: facts.Node.notLookedAt()}, nil
+	}
+	return actions.Proof{Missing: fmt.Sprintf("node %s still exists; look for finalizers on it", facts.Node.Name)}, nil
+}
+
+// Do implements [actions.Step].
+func (s deleteNode) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
+	var facts Facts
+	if err := step.Facts(&facts); err != nil {
+		return nil, err
+	}
+	if facts.Node.UID == "" || journal.IsTraced(facts.Node.UID) {
+		// Without its UID there is no saying which Node was meant.
+		return nil, nil
+	}
+	if err := kube.Deleted(s.api.DeleteNode(ctx, facts.Node.Name, facts.Node.UID)); err != nil {
+		return nil, fmt.Errorf("delete node %s: %w", facts.Node.Name, kube.Lacking(err, "delete", "nodes"))
+	}
+	return nil, nil
+}

@@ -1,0 +1,306 @@
+package purge
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/internal/ceph"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// findOSDs completes what could not be captured because Ceph did not answer. It
+// changes nothing: its proof is its output.
+type findOSDs storagePart
+
+// Do implements [actions.Step].
+func (findOSDs) Do(context.Context, actions.StepContext) (json.RawMessage, error) { return nil, nil }
+
+// Prove implements [actions.Step].
+func (s findOSDs) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
+	found, err := storagePart(s).findAll(ctx, step.Action)
+	if err != nil {
+		return actions.Proof{}, err
+	}
+	outputs, err := json.Marshal(found)
+	if err != nil {
+		return actions.Proof{}, fmt.Errorf("write down what was found: %w", err)
+	}
+	return actions.Proof{Done: true, Outputs: outputs}, nil
+}
+
+// Leaves implements [actions.LeavingStep].
+func (s findOSDs) Leaves(ctx context.Context, step actions.StepContext) ([]journal.ActionLeft, error) {
+	return storagePart(s).leaves(ctx, step)
+}
+
+// findAll finds the OSDs and, where Rook could not be read, what it knows.
+func (p storagePart) findAll(ctx context.Context, record journal.ActionRecord) (foundOSDs, error) {
+	node, lost, err := lostStorage(record)
+	if err != nil {
+		return foundOSDs{}, err
+	}
+	var read *StorageFacts
+	if lost.RookUnread != "" {
+		if read, err = p.readRook(ctx, node); err != nil {
+			return foundOSDs{}, err
+		}
+		if read == nil {
+			return foundOSDs{NoRook: true}, nil
+		}
+	}
+	view, err := p.look(ctx, record)
+	switch {
+	case err != nil:
+		return foundOSDs{}, err
+	case view.absent:
+		return foundOSDs{NoRook: true}, nil
+	}
+	if read == nil || view.replaced() {
+		// What Rook has under the name of a replacement is the replacement's.
+		return p.find(ctx, view)
+	}
+	view.OSDs = osdFacts(view.tree, deployedOSDs(read.Deployments))
+	found, err := p.find(ctx, view)
+	found.Deployments, found.Entry = read.Deployments, read.Entry
+	return found, err
+}
+
+// find returns the captured OSDs that are still the node's and, unless another
+// node has its name, those under its CRUSH host that are down and have no
+// Deployment.
+func (p storagePart) find(ctx context.Context, view storageView) (foundOSDs, error) {
+	var found foundOSDs
+	host, hasHost := view.tree.HostOfNode(view.node.hostname())
+	var osds []ceph.Ref
+	for _, lost := range view.OSDs {
+		switch osd, there := view.tree.OSD(lost.ID); {
+		case !there:
+		case osd.IsOther(lost.Ref), view.elsewhere(lost.Ref) != "":
+			found.Left = append(found.Left, lost.ID)
+		default:
+			osds = append(osds, lost.Ref)
+		}
+	}
+	if hasHost {
+		found.CrushHost = host.Name
+	}
+	if hasHost && view.heirs.crush == "" {
+		orphans, err := p.orphans(ctx, view.tree, host, view.node, view.refs())
+		if err != nil {
+			return foundOSDs{}, err
+		}
+		osds = append(osds, stopped(view.tree, orphans)...)
+	}
+	found.OSDs = osdFacts(view.tree, osds)
+	return found, nil
+}
+
+// outOSDs marks the OSDs down and out. Those of a node that answers run: they are
+// only marked out, and stopped later.
+type outOSDs storagePart
+
+// Prove implements [actions.Step].
+func (s outOSDs) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
+	view, err := storagePart(s).look(ctx, step.Action)
+	if err != nil {
+		return actions.Proof{}, err
+	}
+	for _, osd := range view.remaining() {
+		if osd.Exists && osd.In() {
+			return actions.Proof{Missing: ceph.Names(osd.ID) + " is still in"}, nil
+		}
+	}
+	return actions.Proof{Done: true}, nil
+}
+
+// Do implements [actions.Step].
+func (s outOSDs) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
+	view, err := storagePart(s).look(ctx, step.Action)
+	if err != nil {
+		return nil, err
+	}
+	var ids []int
+	for _, osd := range view.remaining() {
+		if osd.Exists {
+			ids = append(ids, osd.ID)
+		}
+	}
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	if !step.Action.Request.Live {
+		if err := s.Ceph.Down(ctx, ids...); err != nil {
+			return nil, err
+		}
+	}
+	return nil, s.Ceph.Out(ctx, ids...)
+}
+
+// Leaves implements [actions.LeavingStep].
+func (s outOSDs) Leaves(ctx context.Context, step actions.StepContext) ([]journal.ActionLeft, error) {
+	return storagePart(s).leaves(ctx, step)
+}
+
+// waitOSDs lets time pass since the OSDs were marked out.
+type waitOSDs struct{}
+
+// waitInput is how long, as it was configured when the purge was planned.
+type waitInput struct {
+	Wait journal.Duration `json:"wait"`
+}
+
+// Do implements [actions.Step].
+func (waitOSDs) Do(context.Context, actions.StepContext) (json.RawMessage, error) { return nil, nil }
+
+// Prove implements [actions.Step].
+func (waitOSDs) Prove(_ context.Context, step actions.StepContext) (actions.Proof, error) {
+	var planned waitInput
+	if err := step.Input(&planned); err != nil {
+		return actions.Proof{}, err
+	}
+	until := step.Action.Steps[doesOutOSDs].DoneAt.Add(time.Duration(planned.Wait))
+	if time.Now().Before(until) {
+		return actions.Proof{Missing: "waiting until " + until.UTC().Format(time.RFC3339)}, nil
+	}
+	return actions.Proof{Done: true}, nil
+}
+
+// purgeOSD removes one captured OSD, and its Deployment if Rook made it again.
+type purgeOSD storagePart
+
+// Prove implements [actions.Step].
+func (s purgeOSD) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
+	found, err := s.find(ctx, step)
+	switch {
+	case err != nil:
+		return actions.Proof{}, err
+	case found.remains:
+		return actions.Proof{Missing: "Ceph still has the OSD"}, nil
+	case found.kept != "":
+		return actions.Proof{Done: true, Outputs: left(found.kept)}, nil
+	}
+	missing, err := storagePart(s).missingAnew(ctx, found.view, found.captured)
+	return actions.Proof{Done: err == nil && missing == "", Missing: missing}, err
+}
+
+// Do implements [actions.Step].
+func (s purgeOSD) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
+	found, err := s.find(ctx, step)
+	if err != nil || found.kept != "" {
+		return nil, err
+	}
+	if found.remains {
+		if err := purgeOne(ctx, s.Ceph, found.now); err != nil {
+			return nil, err
+		}
+	}
+	return nil, storagePart(s).removeAnew(ctx, found.view, found.captured)
+}
+
+// foundOSD is a captured OSD as it is now. kept says why it is not to be removed.
+type foundOSD struct {
+	view     storageView
+	captured OSDFacts
+	now      ceph.OSD
+	kept     string
+	remains  bool
+}
+
+// find returns the OSD of the step.
+func (s purgeOSD) find(ctx context.Context, step actions.StepContext) (found foundOSD, err error) {
+	if err := step.Input(&found.captured); err != nil {
+		return foundOSD{}, err
+	}
+	if found.view, err = storagePart(s).look(ctx, step.Action); err != nil {
+		return foundOSD{}, err
+	}
+	at := slices.IndexFunc(found.view.OSDs, func(o OSDFacts) bool { return o.ID == found.captured.ID })
+	switch {
+	case found.view.absent:
+		return found, nil
+	case at < 0:
+		found.kept = found.view.whyLeft(found.captured)
+		return found, nil
+	}
+	found.captured = found.view.OSDs[at]
+	var why string
+	if found.now, why, found.remains = found.view.remains(found.captured); why != "" {
+		found.kept = actions.LeftBecause(ceph.Names(found.captured.ID), why)
+	}
+	return found, nil
+}
+
+// whyLeft says why an OSD is not, or no longer, among those of the node.
+func (v storageView) whyLeft(osd OSDFacts) string {
+	name := ceph.Names(osd.ID)
+	if why, left := v.left[name]; left {
+		return actions.LeftBecause(name, why)
+	}
+	return name + " is not the node's any more, or is gone"
+}
+
+// Leaves implements [actions.LeavingStep].
+func (s purgeOSD) Leaves(ctx context.Context, step actions.StepContext) ([]journal.ActionLeft, error) {
+	return storagePart(s).leaves(ctx, step)
+}
+
+// purgeOne purges an OSD. That its id belongs to another one now means that it
+// is gone.
+func purgeOne(ctx context.Context, api ceph.API, osd ceph.OSD) error {
+	if err := api.Purge(ctx, osd.Ref); err != nil && !errors.Is(err, ceph.ErrOtherOSD) {
+		return err
+	}
+	return nil
+}
+
+// purgeFoundOSDs removes the OSDs that were found only after the plan.
+type purgeFoundOSDs storagePart
+
+// Prove implements [actions.Step].
+func (s purgeFoundOSDs) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
+	osds, err := s.find(ctx, step)
+	switch {
+	case err != nil:
+		return actions.Proof{}, err
+	case len(osds) > 0:
+		return actions.Proof{Missing: "Ceph still has " + ceph.Names(osds[0].ID)}, nil
+	}
+	return actions.Proof{Done: true}, nil
+}
+
+// Do implements [actions.Step]. One OSD that cannot be purged does not keep the others.
+func (s purgeFoundOSDs) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
+	osds, err := s.find(ctx, step)
+	if err != nil {
+		return nil, err
+	}
+	var failures []error
+	for _, osd := range osds {
+		failures = append(failures, purgeOne(ctx, s.Ceph, osd))
+	}
+	return nil, errors.Join(failures...)
+}
+
+// Leaves implements [actions.LeavingStep].
+func (s purgeFoundOSDs) Leaves(ctx context.Context, step actions.StepContext) ([]journal.ActionLeft, error) {
+	return storagePart(s).leaves(ctx, step)
+}
+
+// find returns those that no other step removes.
+func (s purgeFoundOSDs) find(ctx context.Context, step actions.StepContext) ([]ceph.OSD, error) {
+	facts, err := factsOf(step.Action)
+	if err != nil {
+		return nil, err
+	}
+	view, err := storagePart(s).look(ctx, step.Action)
+	if err != nil {
+		return nil, err
+	}
+	captured := facts.Storage.ids()
+	return slices.DeleteFunc(view.remaining(), func(o ceph.OSD) bool { return slices.Contains(captured, o.ID) }), nil
+}

@@ -1,0 +1,189 @@
+package purge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/internal/etcd"
+	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/internal/kubeadm"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// Kubeadm is what a purge asks about what kubeadm left in the cluster.
+// [kube.Client] implements it.
+type Kubeadm interface {
+	// KubeadmConfig returns ErrNotFound where there is no such ConfigMap.
+	KubeadmConfig(ctx context.Context) (kube.KubeadmConfig, error)
+	// WriteClusterStatus returns ErrConflict when the ConfigMap is not of that
+	// version.
+	WriteClusterStatus(ctx context.Context, clusterStatus, version string) (string, error)
+	APIServerPods(ctx context.Context) ([]kube.APIServerPod, error)
+}
+
+// ControlPlane is where the control plane keeps its members.
+type ControlPlane struct {
+	Kubeadm Kubeadm
+	// Etcd connects to the etcd members at the endpoints.
+	Etcd etcd.Dial
+}
+
+// WithControlPlane makes a purge remove the etcd member and the kubeadm
+// endpoint of a primary. Workers are not concerned.
+func WithControlPlane(plane ControlPlane) Option {
+	return func(parts *parts) {
+		api := parts.node.(nodePart).api
+		parts.primary = primaryPart{api: api, plane: plane}
+	}
+}
+
+// KubeadmFacts is what kubeadm knew of the node.
+type KubeadmFacts struct {
+	// Endpoint is where the node's API server listened, nil when it is not known.
+	Endpoint *kubeadm.Endpoint `json:"endpoint,omitempty"`
+	// Edit is set when the ClusterStatus lists the node, or is malformed, or
+	// cannot be understood.
+	Edit bool `json:"edit,omitempty"`
+}
+
+// EtcdFacts is what etcd knew of the node.
+type EtcdFacts struct {
+	// Member is the node's, nil when it has none.
+	Member *etcd.Member `json:"member,omitempty"`
+	// Endpoints are client URLs of the members that remain.
+	Endpoints []string `json:"endpoints,omitempty"`
+	// Problem says why no member is removed although one could be meant.
+	Problem string `json:"problem,omitempty"`
+	// Unasked is set when the problem is that nobody knows where to ask etcd.
+	Unasked bool `json:"unasked,omitempty"`
+}
+
+// primaryPart is what a primary is beyond a worker.
+type primaryPart struct {
+	api   kube.API
+	plane ControlPlane
+}
+
+// errNoPrimaries says that kubeadm did not make the cluster, so that nobody knows
+// where to ask for etcd.
+var errNoPrimaries = errors.New("no primary is known")
+
+func (p primaryPart) capture(ctx context.Context, record journal.ActionRecord, facts *Facts) error {
+	if err := p.find(ctx, record, facts); !errors.Is(err, errNoPrimaries) {
+		return err
+	}
+	return nil
+}
+
+// find is capture that tells with errNoPrimaries that etcd was not asked.
+func (p primaryPart) find(ctx context.Context, record journal.ActionRecord, facts *Facts) error {
+	if !facts.Node.mayBePrimary() {
+		return nil
+	}
+	replacement, err := facts.Node.replacement(ctx, p.api)
+	if err != nil || replacement != "" {
+		// Whatever is under the name now belongs to the new node.
+		facts.Node.ReplacedBy = replacement
+		return err
+	}
+	plane, err := p.look(ctx, facts)
+	switch {
+	case err != nil:
+		return err
+	case !plane.found():
+		return errNoPrimaries
+	}
+	own := plane.ownAddresses(facts.Node)
+	others := plane.otherAddresses(facts.Node.Name, own)
+	if len(others) == 0 {
+		err := fmt.Errorf("find the etcd members: no other primary than %s is known; its purge would leave no control plane", facts.Node.Name)
+		if !record.Request.Force {
+			return err
+		}
+		facts.Etcd = &EtcdFacts{Problem: err.Error(), Unasked: true}
+		return nil
+	}
+	return p.captureMember(ctx, record, facts, kubeadm.EtcdClientURLs(others), kubeadm.EtcdPeerURLs(own), plane.others)
+}
+
+// captureMember finds the node's etcd member. With --force a member that cannot
+// be told from others is left alone; without, the purge waits.
+func (p primaryPart) captureMember(ctx context.Context, record journal.ActionRecord, facts *Facts, endpoints, peers []string, others []kube.Node) error {
+	api, err := p.plane.Etcd(endpoints)
+	if err != nil {
+		return fmt.Errorf("find the etcd member of node %s: %w", facts.Node.Name, err)
+	}
+	members, err := api.Members(ctx)
+	if err != nil {
+		return fmt.Errorf("find the etcd member of node %s: %w", facts.Node.Name, err)
+	}
+	facts.Etcd = &EtcdFacts{}
+	member, err := etcd.Match(members, facts.Node.Name, peers, kubeadm.EtcdPeerURLs(internalIPs(others)))
+	switch {
+	case errors.Is(err, etcd.ErrNoMember):
+		return nil
+	case err != nil && record.Request.Force:
+		facts.Etcd.Problem = err.Error()
+		return nil
+	case err != nil:
+		return fmt.Errorf("find the etcd member of node %s: %w", facts.Node.Name, err)
+	}
+	facts.Etcd.Member = &member
+	facts.Etcd.Endpoints = remaining(endpoints, members, member)
+	return nil
+}
+
+// remaining adds the client URLs of the other voters to the endpoints.
+func remaining(endpoints []string, members []etcd.Member, gone etcd.Member) []string {
+	for _, m := range members {
+		if m.ID == gone.ID || m.Learner {
+			continue
+		}
+		for _, url := range m.ClientURLs {
+			if !slices.Contains(endpoints, url) {
+				endpoints = append(endpoints, url)
+			}
+		}
+	}
+	return endpoints
+}
+
+func (p primaryPart) plan(_ journal.ActionRecord, facts Facts) (journal.Plan, error) {
+	var steps []journal.PlannedStep
+	after := []string{doesDeleteNode}
+	if facts.Etcd != nil && facts.Etcd.Member != nil {
+		steps = append(steps, journal.PlannedStep{
+			ID: doesRemoveMember, Does: doesRemoveMember, After: after, Preflights: guarded(nil, EtcdQuorumKept),
+			Irreversible: true, Timeout: journal.Duration(removeMemberTimeout),
+		})
+		after = []string{doesRemoveMember}
+	}
+	if facts.Kubeadm != nil && facts.Kubeadm.Edit {
+		steps = append(steps, journal.PlannedStep{
+			ID: doesRemoveEndpoint, Does: doesRemoveEndpoint, After: after, Preflights: guarded(nil),
+			Irreversible: true, Timeout: journal.Duration(removeEndpointTimeout),
+		})
+	}
+	return journal.Plan{Steps: steps}, nil
+}
+
+func (primaryPart) gate(_ journal.ActionRecord, facts Facts) []string { return facts.quorum() }
+
+// quorum returns the preflight that asks etcd, if there is anything to ask.
+func (f Facts) quorum() []string {
+	if f.Etcd == nil || (f.Etcd.Member == nil && f.Etcd.Problem == "") {
+		return nil
+	}
+	return []string{EtcdQuorumKept}
+}
+
+func (p primaryPart) steps() map[string]actions.Step {
+	return map[string]actions.Step{doesRemoveMember: removeMember(p), doesRemoveEndpoint: removeEndpoint(p)}
+}
+
+func (p primaryPart) preflights() map[string]actions.Preflight {
+	return map[string]actions.Preflight{EtcdQuorumKept: etcdQuorumKept{p.plane.Etcd}}
+}

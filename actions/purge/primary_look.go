@@ -1,0 +1,125 @@
+package purge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/internal/kubeadm"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// planeView is what Kubernetes knows of the control plane.
+type planeView struct {
+	// kubeadm is set when kubeadm made the cluster.
+	kubeadm bool
+	// listed is where API servers listen, by node: as the ClusterStatus says or,
+	// where there is none, as their pods do.
+	listed map[string]kubeadm.Endpoint
+	// others are all Nodes but the one that is lost.
+	others []kube.Node
+}
+
+// look reads the control plane, and captures what kubeadm knew of the node.
+func (p primaryPart) look(ctx context.Context, facts *Facts) (planeView, error) {
+	var view planeView
+	config, err := p.plane.Kubeadm.KubeadmConfig(ctx)
+	if err != nil && !errors.Is(err, kube.ErrNotFound) {
+		return view, fmt.Errorf("read kubeadm's endpoints: %w", kube.Lacking(err, "get", "configmaps in kube-system"))
+	}
+	view.kubeadm = err == nil
+	if view.kubeadm {
+		facts.Kubeadm = &KubeadmFacts{}
+		view.listed, err = kubeadm.Endpoints(config.ClusterStatus)
+		if err == nil {
+			edit, editErr := kubeadm.RemoveEndpoint(config.ClusterStatus, facts.Node.Name)
+			facts.Kubeadm.Edit = editErr != nil || edit.Changed()
+		} else {
+			// The step will say so, when nothing depends on it any more.
+			facts.Kubeadm.Edit = true
+		}
+	}
+	if len(view.listed) == 0 {
+		if view.listed, err = p.annotated(ctx); err != nil {
+			return view, err
+		}
+	}
+	if own, ok := view.listed[facts.Node.Name]; ok && facts.Kubeadm != nil {
+		facts.Kubeadm.Endpoint = &own
+	}
+	if view.found() {
+		view.others, err = p.others(ctx, facts.Node)
+	}
+	return view, err
+}
+
+// annotated returns what the pods of API servers say.
+func (p primaryPart) annotated(ctx context.Context) (map[string]kubeadm.Endpoint, error) {
+	pods, err := p.plane.Kubeadm.APIServerPods(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("find the API servers: %w", kube.Lacking(err, "list", "pods in kube-system"))
+	}
+	listed := make(map[string]kubeadm.Endpoint, len(pods))
+	for _, pod := range pods {
+		if endpoint, err := kubeadm.ParseAdvertiseAddress(pod.AdvertiseEndpoint); err == nil {
+			listed[pod.Node] = endpoint
+		}
+	}
+	return listed, nil
+}
+
+// others returns all Nodes but the lost one; one that has its name now is another.
+func (p primaryPart) others(ctx context.Context, lost NodeIdentity) ([]kube.Node, error) {
+	nodes, err := p.api.ListNodes(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("find the other primaries: %w", kube.Lacking(err, "list", "nodes"))
+	}
+	return slices.DeleteFunc(nodes, func(n kube.Node) bool { return n.UID == lost.UID }), nil
+}
+
+// found reports whether there is a trace of kubeadm. Where there is none, no etcd
+// is looked for: kubeadm did not make the cluster.
+func (v planeView) found() bool { return v.kubeadm || len(v.listed) > 0 }
+
+// ownAddresses are all that the lost node may have had.
+func (v planeView) ownAddresses(lost NodeIdentity) []string {
+	return distinct(lost.InternalIP, v.listed[lost.Name].AdvertiseAddress)
+}
+
+// otherAddresses are those of the other primaries. Those that kubeadm does not
+// list come last, by their Nodes: not every pod of an API server has labels and
+// annotation.
+func (v planeView) otherAddresses(lost string, own []string) []string {
+	var addresses, unlisted []string
+	for _, node := range slices.Sorted(maps.Keys(v.listed)) {
+		if node != lost {
+			addresses = append(addresses, v.listed[node].AdvertiseAddress)
+		}
+	}
+	for _, node := range v.others {
+		if v.listed[node.Name].AdvertiseAddress == "" && node.Facts.Role == journal.RolePrimary {
+			unlisted = append(unlisted, node.Facts.InternalIP)
+		}
+	}
+	return slices.DeleteFunc(distinct(append(addresses, unlisted...)...), func(address string) bool { return slices.Contains(own, address) })
+}
+
+func internalIPs(nodes []kube.Node) (addresses []string) {
+	for _, node := range nodes {
+		addresses = append(addresses, node.Facts.InternalIP)
+	}
+	return distinct(addresses...)
+}
+
+// distinct returns the addresses without empty and repeated ones, in order.
+func distinct(addresses ...string) (once []string) {
+	for _, address := range addresses {
+		if address != "" && !slices.Contains(once, address) {
+			once = append(once, address)
+		}
+	}
+	return once
+}

@@ -1,0 +1,241 @@
+// Package purge removes a lost node from the cluster for good, with all that it
+// leaves in Rook, Ceph, etcd and kubeadm's configuration.
+package purge
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/actions/nodes"
+	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// Facts is what a purge captures before anything is touched, and keeps in
+// its plan. Each part of the purge adds its own; a part that has nothing to do
+// adds nothing.
+type Facts struct {
+	Node    NodeIdentity  `json:"node"`
+	Storage *StorageFacts `json:"storage,omitempty"`
+	Kubeadm *KubeadmFacts `json:"kubeadm,omitempty"`
+	Etcd    *EtcdFacts    `json:"etcd,omitempty"`
+	// StorageLeft says why nothing was looked for in Rook, if there may be
+	// something. Only a manual purge has it.
+	StorageLeft string `json:"storage_left,omitempty"`
+}
+
+// NodeIdentity is who the node was. When the Node was already gone as the purge
+// was planned, role and addresses are those that EKCO saw last, or empty.
+type NodeIdentity struct {
+	Name       string           `json:"name"`
+	UID        string           `json:"uid"`
+	Role       journal.NodeRole `json:"role,omitempty"`
+	InternalIP string           `json:"internal_ip,omitempty"`
+	Hostname   string           `json:"hostname,omitempty"`
+	// Present is set when the Node still existed.
+	Present bool `json:"present,omitempty"`
+	// ReplacedBy is the UID of the Node that had the name by then. Nothing is
+	// captured of what is under the name, since it may be the new Node's.
+	ReplacedBy string `json:"replaced_by,omitempty"`
+	// HostnameOf is the Node that had the hostname by then. Nothing is captured of
+	// what Rook and Ceph have under it.
+	HostnameOf string `json:"hostname_of,omitempty"`
+}
+
+// hostname is the value of the label kubernetes.io/hostname.
+func (n NodeIdentity) hostname() string {
+	if n.Hostname != "" {
+		return n.Hostname
+	}
+	return n.Name
+}
+
+// names returns the names under which Rook may know the node.
+func (n NodeIdentity) names() []string {
+	if n.hostname() == n.Name {
+		return []string{n.Name}
+	}
+	return []string{n.hostname(), n.Name}
+}
+
+// mayBePrimary reports whether the node was a primary, or nobody knows.
+func (n NodeIdentity) mayBePrimary() bool { return n.Role != journal.RoleWorker }
+
+// replacement returns the Node that has the name now, if it is another one.
+func (n NodeIdentity) replacement(ctx context.Context, api kube.API) (uid string, err error) {
+	live, err := api.Node(ctx, n.Name)
+	switch {
+	case errors.Is(err, kube.ErrNotFound):
+		return "", nil
+	case err != nil:
+		return "", fmt.Errorf("read node %s: %w", n.Name, kube.Lacking(err, "get", "nodes"))
+	case live.UID == n.UID:
+		return "", nil
+	}
+	return live.UID, nil
+}
+
+// part is one concern of a purge. The parts capture their facts, then plan
+// their steps, in the order in which [New] has them.
+type part interface {
+	// capture adds to the facts. It changes nothing.
+	capture(ctx context.Context, record journal.ActionRecord, facts *Facts) error
+	// plan returns the part's steps, and those that take them back.
+	plan(record journal.ActionRecord, facts Facts) (journal.Plan, error)
+	// gate lists what is asked about the part before the first step of all.
+	gate(record journal.ActionRecord, facts Facts) []string
+	// steps returns the code of the part's steps, by what they do.
+	steps() map[string]actions.Step
+	// preflights returns the part's checks, by name.
+	preflights() map[string]actions.Preflight
+}
+
+// definition removes a node for good.
+type definition struct{ parts []part }
+
+// Option adds a part to a purge.
+type Option func(*parts)
+
+// parts are the parts of a purge, in the order of its plan.
+type parts struct{ storage, node, primary part }
+
+func partsOf(api kube.API, options []Option) parts {
+	all := parts{node: nodePart{api}}
+	for _, option := range options {
+		option(&all)
+	}
+	return all
+}
+
+// ordered returns the parts that there are.
+func (p parts) ordered() []part {
+	return slices.DeleteFunc([]part{p.storage, p.node, p.primary}, func(part part) bool { return part == nil })
+}
+
+// Rules names the preflights by which policy judges a purge. They are not of this
+// package.
+func Rules() []string {
+	return []string{"APIUnreachable", "Settling", "Paused", "Excluded", "StormBrake", "ReadyMinimums", "OneAtATime"}
+}
+
+// New returns the action that removes a lost node from the cluster. Its plan is
+// assembled from parts: the Node object, and what the options add. What is not
+// added does not exist for the purge. A subject whose UID [journal.IsTraced] has no
+// Node object, and may have been a primary.
+//
+// A Node of the same name and another UID is never touched, nor what belongs to
+// it.
+func New(api kube.API, options ...Option) actions.Definition {
+	d := definition{parts: partsOf(api, options).ordered()}
+	steps := make(map[string]actions.Step)
+	checks := map[string]actions.Preflight{
+		nodes.StillGone: nodes.Watch{API: api, Replaced: replacedNodeIsPurged},
+		NodeWasSeen:     nodeWasSeen{},
+	}
+	for _, part := range d.parts {
+		maps.Copy(steps, part.steps())
+		maps.Copy(checks, part.preflights())
+	}
+	return actions.Definition{
+		Kind: journal.ActionPurgeNode, Noun: "purge", Rules: Rules(), AskedLast: []string{nodes.StillGone},
+		Plan: d.plan, Steps: steps, Preflights: checks, Guards: guards,
+	}
+}
+
+// guarded returns the preflights of an irreversible step: those every such step
+// has, between the ones given first and the ones given last.
+func guarded(first []string, last ...string) []string {
+	all := append(append([]string{}, first...), nodes.StillGone)
+	return append(append(all, Rules()...), last...)
+}
+
+// replacedNodeIsPurged: the Node that was to be purged no longer exists. Of a
+// node that EKCO never saw nobody can say that it is not the one which has the
+// name now, so its purge does not begin.
+func replacedNodeIsPurged(record journal.ActionRecord, live kube.Node) actions.Verdict {
+	if journal.IsTraced(record.Subject.UID) && !record.PastNoReturn {
+		return actions.Abandon(fmt.Sprintf("a node %s has joined (uid %s), and what is left under the name may be its own", live.Name, live.UID))
+	}
+	return actions.Pass()
+}
+
+// guards has the member's quorum asked before the Node of a primary is deleted,
+// which is the first that a purge takes of the control plane; the member follows it.
+// The Node of a machine that answers stays as long as one of its OSDs runs, also if
+// it was stopped before.
+func guards(record journal.ActionRecord, planned journal.PlannedStep) []string {
+	if planned.Does != doesDeleteNode {
+		return nil
+	}
+	var guards []string
+	if _, stops := record.Plan.Step(doesStopOSDs); stops {
+		guards = []string{OSDsDown}
+	}
+	facts, err := factsOf(record)
+	if err != nil {
+		return append(guards, EtcdQuorumKept) // it says so
+	}
+	return append(guards, facts.quorum()...)
+}
+
+// plan makes one plan of what the parts have to do.
+func (d definition) plan(ctx context.Context, record journal.ActionRecord) (journal.Plan, error) {
+	facts, err := d.capture(ctx, record)
+	if err != nil {
+		return journal.Plan{}, err
+	}
+	var plan journal.Plan
+	var gate []string
+	traced := journal.IsTraced(record.Subject.UID)
+	if traced {
+		gate = []string{NodeWasSeen}
+	}
+	for _, part := range d.parts {
+		own, err := part.plan(record, facts)
+		if err != nil {
+			return journal.Plan{}, err
+		}
+		plan.Steps = append(plan.Steps, own.Steps...)
+		plan.Undo = append(plan.Undo, own.Undo...)
+		gate = append(gate, part.gate(record, facts)...)
+	}
+	if record.Request.Live {
+		reversibleFirst(plan.Steps)
+	}
+	if len(plan.Steps) > 1 || len(gate) > 0 {
+		plan.Steps = actions.BehindGate(plan.Steps, guarded(nil, gate...))
+	}
+	if plan.Facts, err = json.Marshal(facts); err != nil {
+		return journal.Plan{}, fmt.Errorf("write down the facts of node %s: %w", record.Subject.Name, err)
+	}
+	return plan, nil
+}
+
+// capture captures who the node was, and then all that belonged to it.
+func (d definition) capture(ctx context.Context, record journal.ActionRecord) (facts Facts, err error) {
+	for _, part := range d.parts {
+		if node, ok := part.(nodePart); ok {
+			err = node.capture(ctx, record, &facts)
+		}
+	}
+	for _, part := range d.parts {
+		if _, ok := part.(nodePart); !ok && err == nil {
+			err = part.capture(ctx, record, &facts)
+		}
+	}
+	return facts, err
+}
+
+// factsOf decodes the facts of a purge, also for preflights.
+func factsOf(record journal.ActionRecord) (Facts, error) {
+	var facts Facts
+	if err := json.Unmarshal(record.Plan.Facts, &facts); err != nil {
+		return Facts{}, fmt.Errorf("read the facts of action %s: %w", record.ID, err)
+	}
+	return facts, nil
+}

@@ -1,0 +1,274 @@
+package purge
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/internal/ceph"
+	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/internal/rook"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// removeDeployment removes the Deployment of the captured UID.
+type removeDeployment storagePart
+
+// Prove implements [actions.Step].
+func (s removeDeployment) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
+	captured, now, err := s.find(ctx, step)
+	switch {
+	case err != nil:
+		return actions.Proof{}, err
+	case now.kept != "":
+		return actions.Proof{Done: true, Outputs: left(now.kept)}, nil
+	case now.there:
+		return actions.Proof{Missing: stillThere(captured)}, nil
+	}
+	return actions.Proof{Done: true}, nil
+}
+
+// Do implements [actions.Step].
+func (s removeDeployment) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
+	captured, now, err := s.find(ctx, step)
+	if err != nil || now.kept != "" {
+		return nil, err
+	}
+	return nil, storagePart(s).remove(ctx, captured, step.Action.Request.Live)
+}
+
+// Leaves implements [actions.LeavingStep].
+func (s removeDeployment) Leaves(ctx context.Context, step actions.StepContext) ([]journal.ActionLeft, error) {
+	return storagePart(s).leavesBound(ctx, step)
+}
+
+func (s removeDeployment) find(ctx context.Context, step actions.StepContext) (captured rook.OSDDeployment, now foundDeployment, err error) {
+	if err := step.Input(&captured); err != nil {
+		return captured, foundDeployment{}, err
+	}
+	view, err := storagePart(s).lookAtRook(ctx, step.Action)
+	return captured, view.deployment(captured), err
+}
+
+// foundDeployment is a captured Deployment as it is now. kept says why one that is
+// there is not to be removed.
+type foundDeployment struct {
+	there bool
+	kept  string
+}
+
+// deployment returns what became of a Deployment: while it could not be removed,
+// Rook may have bound it to the machine that has the disk now.
+func (v storageView) deployment(captured rook.OSDDeployment) foundDeployment {
+	at := slices.IndexFunc(v.deployments, func(d rook.OSDDeployment) bool { return d.UID == captured.UID })
+	if at < 0 {
+		return foundDeployment{}
+	}
+	now := v.deployments[at]
+	why := cmp.Or(v.left[whatRuns(now)], v.boundElsewhere(now), v.elsewhere(ceph.Ref{ID: now.OSD, UUID: now.UUID}))
+	if why == "" {
+		return foundDeployment{there: true}
+	}
+	return foundDeployment{there: true, kept: actions.LeftBecause(whatRuns(now), why)}
+}
+
+// whatRuns names the OSD of a Deployment or, where that is not known, itself.
+func whatRuns(d rook.OSDDeployment) string {
+	if d.OSD == rook.UnknownOSD {
+		return "Deployment " + rook.Namespace + "/" + d.Name
+	}
+	return ceph.Names(d.OSD)
+}
+
+// lookAtRook reads what is left of the node without asking Ceph, which may not
+// answer: what a Deployment is bound to decides where its OSD runs.
+func (p storagePart) lookAtRook(ctx context.Context, record journal.ActionRecord) (storageView, error) {
+	view := storageView{left: record.Left, live: record.Request.Live}
+	var err error
+	if view.node, view.StorageFacts, err = lostStorage(record); err != nil {
+		return storageView{}, err
+	}
+	if view.deployments, err = p.allDeployments(ctx, view.node); err != nil {
+		return storageView{}, err
+	}
+	view.heirs, err = p.heirs(ctx, view.node)
+	return view, err
+}
+
+// leavesBound returns the OSDs of the captured Deployments that another machine
+// has now.
+func (p storagePart) leavesBound(ctx context.Context, step actions.StepContext) (left []journal.ActionLeft, err error) {
+	view, err := p.lookAtRook(ctx, step.Action)
+	for _, d := range view.Deployments {
+		if why := view.elsewhere(ceph.Ref{ID: d.OSD, UUID: d.UUID}); why != "" && d.OSD != rook.UnknownOSD {
+			left = append(left, journal.ActionLeft{What: whatRuns(d), Reason: why})
+		}
+	}
+	return left, err
+}
+
+// remove scales a Deployment down, so that the OSD ends in order, and deletes it.
+// That of a node that answers is only deleted, which its kubelet does in order: a
+// cancel finds it whole or gone, and Rook makes anew only what is gone.
+func (p storagePart) remove(ctx context.Context, d rook.OSDDeployment, live bool) error {
+	if !live {
+		if err := kube.Deleted(p.Rook.ScaleDown(ctx, d.Name, d.UID)); err != nil {
+			return err
+		}
+	}
+	return kube.Deleted(p.Rook.DeleteDeployment(ctx, d.Name, d.UID))
+}
+
+func stillThere(d rook.OSDDeployment) string {
+	return fmt.Sprintf("Deployment rook-ceph/%s still exists; look for finalizers on it", d.Name)
+}
+
+// removeFound removes the Deployments that were found only after the plan.
+type removeFound storagePart
+
+// Prove implements [actions.Step].
+func (s removeFound) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
+	found, kept, err := s.find(ctx, step)
+	switch {
+	case err != nil:
+		return actions.Proof{}, err
+	case len(found) > 0:
+		return actions.Proof{Missing: stillThere(found[0])}, nil
+	case len(kept) > 0:
+		return actions.Proof{Done: true, Outputs: left(strings.Join(kept, "; "))}, nil
+	}
+	return actions.Proof{Done: true}, nil
+}
+
+// Do implements [actions.Step]. One that cannot be removed does not keep the others.
+func (s removeFound) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
+	found, _, err := s.find(ctx, step)
+	if err != nil {
+		return nil, err
+	}
+	var failures []error
+	for _, d := range found {
+		failures = append(failures, storagePart(s).remove(ctx, d, step.Action.Request.Live))
+	}
+	return nil, errors.Join(failures...)
+}
+
+// Leaves implements [actions.LeavingStep].
+func (s removeFound) Leaves(ctx context.Context, step actions.StepContext) ([]journal.ActionLeft, error) {
+	return storagePart(s).leavesBound(ctx, step)
+}
+
+// find returns the Deployments that are still to be removed, and why others are
+// kept.
+func (s removeFound) find(ctx context.Context, step actions.StepContext) (found []rook.OSDDeployment, kept []string, err error) {
+	_, lost, err := lostStorage(step.Action)
+	if err != nil || len(lost.Deployments) == 0 {
+		return nil, nil, err
+	}
+	view, err := storagePart(s).lookAtRook(ctx, step.Action)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, d := range lost.Deployments {
+		switch now := view.deployment(d); {
+		case now.kept != "":
+			kept = append(kept, now.kept)
+		case now.there:
+			found = append(found, d)
+		}
+	}
+	return found, kept, nil
+}
+
+// removeEntry takes the node out of the CephCluster's list.
+type removeEntry storagePart
+
+// Atomic implements [actions.AtomicStep]: the list is patched in one call.
+func (removeEntry) Atomic() bool { return true }
+
+// Prove implements [actions.Step].
+func (s removeEntry) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
+	entry, kept, err := s.find(ctx, step)
+	switch {
+	case err != nil:
+		return actions.Proof{}, err
+	case kept != "":
+		return actions.Proof{Done: true, Outputs: left(kept)}, nil
+	case entry == nil:
+		return actions.Proof{Done: true}, nil
+	}
+	return actions.Proof{Missing: "the CephCluster still lists the node"}, nil
+}
+
+// Do implements [actions.Step].
+func (s removeEntry) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
+	entry, kept, err := s.find(ctx, step)
+	switch {
+	case err != nil || kept != "":
+		return nil, err
+	case entry == nil:
+		return notListed(step), nil
+	}
+	removed, err := s.Rook.RemoveStorageNode(ctx, *entry)
+	if err != nil {
+		return nil, err
+	}
+	return removedEntry(removed)
+}
+
+// notListed puts on record that somebody else had taken the node off the list, unless
+// an earlier attempt may have been it.
+func notListed(step actions.StepContext) json.RawMessage {
+	if so := step.Action.Steps[step.Planned.ID]; so.Attempts > 1 || so.LastError != "" {
+		return nil
+	}
+	return json.RawMessage(`{"unlisted":true}`)
+}
+
+// longestRemoved is how much of an entry is put on record, in bytes. What was
+// captured of a longer one is in the plan.
+const longestRemoved = 4 << 10
+
+// removedEntry puts on record what was removed: it may have been edited since it
+// was captured.
+func removedEntry(entry json.RawMessage) (json.RawMessage, error) {
+	if len(entry) == 0 || len(entry) > longestRemoved {
+		return nil, nil
+	}
+	outputs, err := json.Marshal(map[string]json.RawMessage{"removed": entry})
+	if err != nil {
+		return nil, fmt.Errorf("write down the removed entry of the CephCluster: %w", err)
+	}
+	return outputs, nil
+}
+
+// find returns the node's entry, nil when there is none to remove; kept says
+// why one is left.
+func (s removeEntry) find(ctx context.Context, step actions.StepContext) (entry *rook.StorageNode, kept string, err error) {
+	node, lost, err := lostStorage(step.Action)
+	if err != nil || lost.Entry == nil {
+		return nil, "", err
+	}
+	now, err := s.Rook.StorageNode(ctx, node.names()...)
+	switch {
+	case err != nil:
+		return nil, "", fmt.Errorf("look for node %s in the CephCluster: %w", node.Name, err)
+	case now.Name == "":
+		return nil, "", nil
+	case now.UseAllNodes:
+		return nil, "useAllNodes is set", nil
+	case now.ClusterUID != lost.Entry.ClusterUID:
+		return nil, "the CephCluster is another one now", nil
+	}
+	// The list is read before the Nodes: who is on it has joined before.
+	heirs, err := storagePart(s).heirs(ctx, node)
+	if err == nil && heirs.hostname != "" {
+		return nil, fmt.Sprintf("the entry %s in the CephCluster is left alone: %s has that hostname now", now.Name, heirs.hostname), nil
+	}
+	return &now, "", err
+}

@@ -1,0 +1,302 @@
+package purge
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/replicatedhq/ekco/internal/ceph"
+	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/internal/rook"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// Rook is what a purge asks of Rook's objects; a [rook.API] is one.
+type Rook interface {
+	Detect(ctx context.Context) (rook.Installation, error)
+	OSDDeployments(ctx context.Context) ([]rook.OSDDeployment, error)
+	ScaleDown(ctx context.Context, name, uid string) error
+	DeleteDeployment(ctx context.Context, name, uid string) error
+	StorageNode(ctx context.Context, names ...string) (rook.StorageNode, error)
+	RemoveStorageNode(ctx context.Context, node rook.StorageNode) (removed json.RawMessage, err error)
+	AddStorageNode(ctx context.Context, node rook.StorageNode) error
+	OSDPods(ctx context.Context, node string) ([]rook.OSDPod, error)
+}
+
+// Storage is where a purge finds Ceph.
+type Storage struct {
+	Ceph ceph.API
+	Rook Rook
+	// UserManaged is set when the list of storage nodes is the installer's: EKCO
+	// then leaves it alone.
+	UserManaged bool
+	// OnlyAsked is set when Rook is not managed: only a purge that asks for it has
+	// a part in it then.
+	OnlyAsked bool
+	// Wait is how long a purge waits between marking OSDs out and purging them.
+	Wait time.Duration
+}
+
+// WithStorage makes a purge remove the node's OSDs, its CRUSH host and its
+// entry in the CephCluster.
+func WithStorage(storage Storage) Option {
+	return func(parts *parts) {
+		api := parts.node.(nodePart).api
+		parts.storage = storagePart{Storage: storage, api: api}
+	}
+}
+
+// StorageFacts is what Rook and Ceph knew of the node.
+type StorageFacts struct {
+	// OSDs are the node's, sorted by id.
+	OSDs []OSDFacts `json:"osds,omitempty"`
+	// Deployments are those of the OSDs.
+	Deployments []rook.OSDDeployment `json:"deployments,omitempty"`
+	// CrushHost is the node's host in the CRUSH map, empty when it has none.
+	CrushHost string `json:"crush_host,omitempty"`
+	// TreeUnread says why the CRUSH tree could not be read. OSDs then have the
+	// UUIDs that their Deployments say, or none, and there may be more of them;
+	// both are found when Ceph answers.
+	TreeUnread string `json:"tree_unread,omitempty"`
+	// RookUnread says why Rook's objects may not be read. Deployments and Entry are
+	// then found when they may.
+	RookUnread string `json:"rook_unread,omitempty"`
+	// Entry is the node's in the CephCluster, nil when none is to be removed;
+	// EntryKept then says why.
+	Entry     *rook.StorageNode `json:"entry,omitempty"`
+	EntryKept string            `json:"entry_kept,omitempty"`
+	// absent is set when it turned out that there is no Rook.
+	absent bool
+}
+
+// OSDFacts is one OSD of the node.
+type OSDFacts struct {
+	ceph.Ref
+	// Gone is set when only the CRUSH map still had the OSD.
+	Gone bool `json:"gone,omitempty"`
+	// Out is set when the OSD was out already. Reweight is its weight, if it was
+	// neither out nor all in.
+	Out      bool    `json:"out,omitempty"`
+	Reweight float64 `json:"reweight,omitempty"`
+}
+
+// weight returns how much of its share the OSD was to hold.
+func (f OSDFacts) weight() float64 {
+	switch {
+	case f.Out || f.Gone:
+		return 0
+	case f.Reweight > 0:
+		return f.Reweight
+	}
+	return 1
+}
+
+// needsCeph reports whether anything is to be asked of Ceph.
+func (f *StorageFacts) needsCeph() bool {
+	return f != nil && (len(f.OSDs) > 0 || f.CrushHost != "" || f.TreeUnread != "")
+}
+
+// ids returns the OSDs' ids.
+func (f *StorageFacts) ids() []int {
+	ids := make([]int, len(f.OSDs))
+	for i, osd := range f.OSDs {
+		ids[i] = osd.ID
+	}
+	return ids
+}
+
+// refs returns the OSDs as Ceph knows them.
+func (f *StorageFacts) refs() []ceph.Ref {
+	refs := make([]ceph.Ref, len(f.OSDs))
+	for i, osd := range f.OSDs {
+		refs[i] = osd.Ref
+	}
+	return refs
+}
+
+// storagePart is the node's part of Ceph.
+type storagePart struct {
+	Storage
+	api kube.API
+}
+
+func (p storagePart) capture(ctx context.Context, record journal.ActionRecord, facts *Facts) error {
+	if !p.wanted(record) {
+		facts.StorageLeft = p.left(ctx, record)
+		return nil
+	}
+	var err error
+	facts.Storage, err = p.readRook(ctx, facts.Node)
+	switch {
+	case record.Request.Manual && errors.Is(err, kube.ErrForbidden):
+		// There may be OSDs. What is known of them is found when it may be read.
+		facts.Storage = &StorageFacts{RookUnread: err.Error(), TreeUnread: err.Error()}
+		return nil
+	case err != nil || facts.Storage == nil:
+		return err
+	}
+	heirs, err := p.heirs(ctx, facts.Node)
+	if err != nil || heirs.hostname != "" {
+		// Whatever is under the hostname now may belong to that node.
+		facts.Storage, facts.Node.HostnameOf = nil, heirs.hostname
+		return err
+	}
+	return p.captureOSDs(ctx, record, facts, heirs)
+}
+
+// readRook returns what Rook's objects say about the node, nil when there is no
+// Rook.
+func (p storagePart) readRook(ctx context.Context, node NodeIdentity) (*StorageFacts, error) {
+	installation, err := p.Rook.Detect(ctx)
+	if err != nil || !installation.Present {
+		return nil, err
+	}
+	var facts StorageFacts
+	entry, err := p.Rook.StorageNode(ctx, node.names()...)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("look for node %s in the CephCluster: %w", node.Name, err)
+	case entry.Name == "":
+	case p.UserManaged:
+		facts.EntryKept = "the list is the installer's (rook_storage_nodes)"
+	case entry.UseAllNodes:
+		facts.EntryKept = "useAllNodes is set"
+	default:
+		facts.Entry = &entry
+	}
+	facts.Deployments, err = p.deployments(ctx, node)
+	return &facts, err
+}
+
+// deployments returns the Deployments of OSDs that are bound to the node.
+func (p storagePart) deployments(ctx context.Context, node NodeIdentity) ([]rook.OSDDeployment, error) {
+	all, err := p.allDeployments(ctx, node)
+	return slices.DeleteFunc(all, func(d rook.OSDDeployment) bool { return !node.binds(d) }), err
+}
+
+// allDeployments returns those of all OSDs of the cluster.
+func (p storagePart) allDeployments(ctx context.Context, node NodeIdentity) ([]rook.OSDDeployment, error) {
+	all, err := p.Rook.OSDDeployments(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("find the OSDs of node %s: %w", node.Name, err)
+	}
+	return all, nil
+}
+
+// binds reports whether a Deployment is bound to the node.
+func (n NodeIdentity) binds(d rook.OSDDeployment) bool {
+	return d.Hostname != "" && slices.Contains(n.names(), d.Hostname)
+}
+
+// captureOSDs finds the node's OSDs by their Deployments and in the CRUSH tree.
+// A manual purge goes on without the tree, since people purge a node when
+// storage is down as well; an automatic one waits.
+func (p storagePart) captureOSDs(ctx context.Context, record journal.ActionRecord, facts *Facts, heirs heirs) error {
+	storage := facts.Storage
+	asking, cancel := context.WithTimeout(ctx, cephLook)
+	defer cancel()
+	tree, err := p.Ceph.Tree(asking)
+	switch {
+	case err == nil:
+	case record.Request.Manual:
+		storage.TreeUnread = err.Error()
+	default:
+		return fmt.Errorf("find the OSDs of node %s: %w", facts.Node.Name, err)
+	}
+	osds := deployedOSDs(storage.Deployments)
+	host, ok := tree.HostOfNode(facts.Node.hostname())
+	if ok {
+		storage.CrushHost = host.Name
+	}
+	if ok && heirs.crush == "" {
+		orphans, err := p.orphans(ctx, tree, host, facts.Node, osds)
+		if err != nil {
+			return err
+		}
+		osds = append(osds, stopped(tree, orphans)...)
+	}
+	storage.OSDs = osdFacts(tree, osds)
+	return nil
+}
+
+// deployedOSDs returns the OSDs that have a Deployment.
+func deployedOSDs(deployments []rook.OSDDeployment) (osds []ceph.Ref) {
+	for _, d := range deployments {
+		if d.OSD != rook.UnknownOSD {
+			osds = append(osds, ceph.Ref{ID: d.OSD, UUID: d.UUID})
+		}
+	}
+	return osds
+}
+
+// cephLook bounds a question to Ceph that only a look needs. A command that hangs
+// ends before, so that it is ceph that says why.
+const cephLook = ceph.DefaultTimeout + ceph.DefaultGrace + 4*time.Second
+
+// orphans returns the OSDs under the host that are not among the known ones and
+// have no Deployment. One that is not bound to the node speaks for another
+// machine, whichever: the CRUSH map does not tell which there are. Rook writes
+// dashes for dots there, and a disk that was moved is still under its old host.
+func (p storagePart) orphans(ctx context.Context, tree ceph.Tree, host ceph.Host, node NodeIdentity, known []ceph.Ref) ([]ceph.Ref, error) {
+	var orphans []ceph.Ref
+	for _, id := range host.OSDs {
+		ref := ceph.Ref{ID: id}
+		if osd, ok := tree.OSD(id); ok {
+			ref = osd.Ref
+		}
+		if !hasOSD(known, ref) {
+			orphans = append(orphans, ref)
+		}
+	}
+	if len(orphans) == 0 {
+		return nil, nil
+	}
+	deployments, err := p.Rook.OSDDeployments(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("find out which machines the OSDs of CRUSH host %s belong to: %w", host.Name, err)
+	}
+	elsewhere := deployedOSDs(slices.DeleteFunc(deployments, node.binds))
+	return slices.DeleteFunc(orphans, func(osd ceph.Ref) bool { return hasOSD(elsewhere, osd) }), nil
+}
+
+// stopped returns the OSDs that do not run. One without a Deployment that runs
+// is somebody's, and not the lost node's.
+func stopped(tree ceph.Tree, osds []ceph.Ref) []ceph.Ref {
+	return slices.DeleteFunc(slices.Clone(osds), func(ref ceph.Ref) bool {
+		now, _ := tree.OSD(ref.ID)
+		return now.Up
+	})
+}
+
+// hasOSD reports whether the OSD is among them, as far as UUIDs are known.
+func hasOSD(osds []ceph.Ref, osd ceph.Ref) bool {
+	return slices.ContainsFunc(osds, func(o ceph.Ref) bool { return o.ID == osd.ID && !o.IsOther(osd) })
+}
+
+// osdFacts returns what the tree says about the OSDs, by id. One whose id belongs
+// to another OSD now is gone, and left out.
+func osdFacts(tree ceph.Tree, osds []ceph.Ref) []OSDFacts {
+	var all []OSDFacts
+	for _, ref := range osds {
+		facts := OSDFacts{Ref: ref}
+		if now, ok := tree.OSD(ref.ID); ok {
+			if now.IsOther(ref) {
+				continue
+			}
+			facts.Gone = !now.Exists
+			facts.Out = now.Exists && !now.In()
+			if now.In() && now.Reweight < 1 {
+				facts.Reweight = now.Reweight
+			}
+			if now.UUID != "" {
+				facts.UUID = now.UUID
+			}
+		}
+		all = append(all, facts)
+	}
+	slices.SortFunc(all, func(a, b OSDFacts) int { return a.ID - b.ID })
+	return slices.CompactFunc(all, func(a, b OSDFacts) bool { return a.ID == b.ID })
+}

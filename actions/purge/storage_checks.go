@@ -1,0 +1,304 @@
+package purge
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/internal/ceph"
+	"github.com/replicatedhq/ekco/internal/parallel"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// The preflights of storage.
+const (
+	// CephAnswers holds what needs Ceph until monitors and mgr answer, and what
+	// needs Rook until its objects may be read.
+	CephAnswers = "CephAnswers"
+	// CephHealthy warns when Ceph has other troubles than the loss of the node.
+	CephHealthy = "CephHealthy"
+	// OSDSafeToDestroy warns when data may be on the node's OSDs alone.
+	OSDSafeToDestroy = "OSDSafeToDestroy"
+	// OSDsDown holds the purge of OSDs that run.
+	OSDsDown = "OSDsDown"
+)
+
+type cephAnswers storagePart
+
+// Check implements [actions.Preflight]. Where Rook could not be read, it asks that
+// first: without Rook there is no Ceph to wait for.
+func (p cephAnswers) Check(ctx context.Context, record journal.ActionRecord) actions.Verdict {
+	ctx, cancel := context.WithTimeout(ctx, cephLook)
+	defer cancel()
+	node, lost, err := lostStorage(record)
+	if err == nil && lost.RookUnread != "" && !record.Steps[doesFindOSDs].Done() {
+		var read *StorageFacts
+		read, err = storagePart(p).readRook(ctx, node)
+		lost.absent = read == nil
+	}
+	switch {
+	case err != nil:
+		return actions.Hold(err.Error())
+	case lost.absent:
+		return actions.Pass()
+	}
+	health, err := p.Ceph.Health(ctx)
+	switch {
+	case err != nil:
+		return actions.Hold(err.Error())
+	case !health.MgrActive:
+		return actions.Hold("Ceph has no active mgr, and without one it answers nothing about OSDs; check that a rook-ceph-mgr pod runs")
+	}
+	return actions.Pass()
+}
+
+// unanswered says why Ceph did not answer when a manual purge was planned, until
+// it was asked again. It saves a person two further timeouts.
+func unanswered(record journal.ActionRecord) string {
+	facts, err := factsOf(record)
+	if err != nil || facts.Storage == nil || record.Steps[doesFindOSDs].Done() {
+		return ""
+	}
+	return facts.Storage.TreeUnread
+}
+
+type cephHealthy struct{ api ceph.API }
+
+// Check implements [actions.Preflight].
+func (p cephHealthy) Check(ctx context.Context, record journal.ActionRecord) actions.Verdict {
+	if why := unanswered(record); why != "" {
+		return actions.Warn("cannot tell whether Ceph is healthy: " + why)
+	}
+	if _, lost, err := lostStorage(record); err == nil && lost.absent {
+		return actions.Pass()
+	}
+	ctx, cancel := context.WithTimeout(ctx, cephLook)
+	defer cancel()
+	health, others, err := p.look(ctx, record)
+	if err != nil {
+		return actions.Warn(fmt.Sprintf("cannot tell whether Ceph is healthy: %v", err))
+	}
+	troubles, why := p.unexplained(ctx, record, troubling(health))
+	return unhealthy(health, troubles, others, why)
+}
+
+// unexplained leaves out that copies are missing, for an automatic purge and where
+// Ceph cannot make them. Else why says what Ceph can do about it.
+func (p cephHealthy) unexplained(ctx context.Context, record journal.ActionRecord, troubles []ceph.Check) (left []ceph.Check, why string) {
+	degraded := func(c ceph.Check) bool { return c.Code == "PG_DEGRADED" }
+	if record.Request.Manual || !slices.ContainsFunc(troubles, degraded) {
+		return troubles, ""
+	}
+	stuck, why := whetherStuck(ctx, p.api, record)
+	if stuck {
+		return slices.DeleteFunc(troubles, degraded), ""
+	}
+	return troubles, why
+}
+
+// look asks for Ceph's health and for the OSDs that are down at once: of a lost
+// node nearly always both are needed.
+func (p cephHealthy) look(ctx context.Context, record journal.ActionRecord) (health ceph.Health, others []int, err error) {
+	var healthErr, othersErr error
+	parallel.Run(
+		func() { health, healthErr = p.api.Health(ctx) },
+		func() { others, othersErr = p.othersDown(ctx, record) },
+	)
+	return health, others, cmp.Or(healthErr, othersErr)
+}
+
+// unhealthy: that the lost node's own OSDs are down is no news.
+func unhealthy(health ceph.Health, troubles []ceph.Check, others []int, why string) actions.Verdict {
+	var reasons []string
+	for _, check := range troubles {
+		switch {
+		case !downCodes[check.Code]:
+			reasons = append(reasons, fmt.Sprintf("%s (%s)", check.Message, check.Code))
+		case len(others) > 0:
+			reasons = append(reasons, "on other nodes "+ceph.Names(others...)+" is down")
+			others = nil
+		}
+	}
+	if len(reasons) == 0 {
+		return actions.Pass()
+	}
+	if why != "" {
+		reasons = append(reasons, why)
+	}
+	return actions.Warn(fmt.Sprintf("Ceph says %s: %s", health.Status, strings.Join(reasons, "; ")))
+}
+
+// othersDown returns the OSDs that hold data, are down and are not the node's.
+func (p cephHealthy) othersDown(ctx context.Context, record journal.ActionRecord) ([]int, error) {
+	_, lost, err := lostStorage(record)
+	if err != nil {
+		return nil, err
+	}
+	tree, err := p.api.Tree(ctx)
+	if err != nil {
+		return nil, err
+	}
+	own := make(map[int]bool)
+	for _, id := range lost.ids() {
+		own[id] = true
+	}
+	var others []int
+	for _, osd := range tree.OSDs {
+		if osd.Exists && !osd.Up && osd.In() && !own[osd.ID] {
+			others = append(others, osd.ID)
+		}
+	}
+	return others, nil
+}
+
+// downCodes say that OSDs are down.
+var downCodes = map[string]bool{
+	"OSD_DOWN": true, "OSD_HOST_DOWN": true, "OSD_CHASSIS_DOWN": true, "OSD_RACK_DOWN": true,
+	"OSD_ROW_DOWN": true, "OSD_DATACENTER_DOWN": true, "OSD_ROOT_DOWN": true,
+}
+
+// harmless are troubles that say nothing about the safety of data. What is not
+// listed counts.
+var harmless = map[string]bool{
+	"AUTH_INSECURE_GLOBAL_ID_RECLAIM": true, "AUTH_INSECURE_GLOBAL_ID_RECLAIM_ALLOWED": true,
+	"DASHBOARD_DEBUG": true, "MON_CLOCK_SKEW": true, "MON_DISK_LOW": true, "MON_DOWN": true, "MON_MSGR2_NOT_ENABLED": true,
+	"OSD_NO_DOWN_OUT_INTERVAL": true, "OSD_UPGRADE_FINISHED": true, "PG_NOT_DEEP_SCRUBBED": true, "PG_NOT_SCRUBBED": true,
+	"POOL_APP_NOT_ENABLED": true, "POOL_NO_REDUNDANCY": true, "POOL_PG_NUM_NOT_POWER_OF_TWO": true,
+	"POOL_TOO_FEW_PGS": true, "POOL_TOO_MANY_PGS": true, "RECENT_CRASH": true, "RECENT_MGR_MODULE_CRASH": true,
+	"TELEMETRY_CHANGED": true, "TOO_FEW_OSDS": true, "TOO_FEW_PGS": true, "TOO_MANY_PGS": true,
+}
+
+func troubling(health ceph.Health) []ceph.Check {
+	var troubles []ceph.Check
+	for _, check := range health.Checks {
+		if !check.Muted && (!harmless[check.Code] || check.Severity == ceph.HealthErr) {
+			troubles = append(troubles, check)
+		}
+	}
+	return troubles
+}
+
+type osdSafeToDestroy struct{ api ceph.API }
+
+// Check implements [actions.Preflight].
+func (p osdSafeToDestroy) Check(ctx context.Context, record journal.ActionRecord) actions.Verdict {
+	_, lost, err := lostStorage(record)
+	switch why := unanswered(record); {
+	case err != nil:
+		return actions.Hold(err.Error())
+	case why != "":
+		return actions.Warn("cannot tell whether the node's OSDs may be destroyed: " + why)
+	case len(lost.OSDs) == 0:
+		return actions.Pass()
+	}
+	ctx, cancel := context.WithTimeout(ctx, cephLook)
+	defer cancel()
+	safety, inactive, err := p.ask(ctx, lost.ids())
+	switch {
+	case err == nil && safety.All():
+		return actions.Pass()
+	case inactive > 0:
+		return mayBeLost(record, inactive, unsafe(lost, safety, err))
+	case err != nil || record.Request.Manual:
+		return actions.Warn(unsafe(lost, safety, err))
+	}
+	return p.orStuck(ctx, record, safety)
+}
+
+// ask asks about the OSDs, and how many placement groups are not active.
+func (p osdSafeToDestroy) ask(ctx context.Context, osds []int) (safety ceph.Safety, inactive int, err error) {
+	health, err := p.api.Health(ctx)
+	if err == nil && !health.MgrActive {
+		err = fmt.Errorf("there is no active mgr: %w", ceph.ErrUnavailable)
+	}
+	if err == nil {
+		safety, err = p.api.SafeToDestroy(ctx, osds...)
+	}
+	return safety, health.Inactive(), err
+}
+
+func unsafe(lost StorageFacts, safety ceph.Safety, err error) string {
+	if err != nil {
+		return fmt.Sprintf("cannot tell whether %s may be destroyed: %v", ceph.Names(lost.ids()...), err)
+	}
+	return "Ceph does not call it safe: " + safety.Reason()
+}
+
+// mayBeLost: Ceph calls an OSD safe only once everything is copied. As long as
+// every placement group is active, OSDs that run have the data already.
+func mayBeLost(record journal.ActionRecord, inactive int, reason string) actions.Verdict {
+	notActive := groups(inactive) + " not active"
+	return actions.WarnOfLoss(fmt.Sprintf("data may be lost: %s; %s", notActive, reason), fmt.Sprintf(
+		"let Ceph recover, which this waits for, or go on knowingly with: ekco purge-node %s", record.Subject.Name)).
+		OnceLasting(peeringPasses, notActive)
+}
+
+// orStuck lets an automatic purge go on where Ceph never gets to call the OSDs
+// safe, once that has lasted: what the mgr says of placement groups is some
+// seconds old.
+func (p osdSafeToDestroy) orStuck(ctx context.Context, record journal.ActionRecord, safety ceph.Safety) actions.Verdict {
+	stuck, why := whetherStuck(ctx, p.api, record)
+	if stuck {
+		cannot := "Ceph cannot recover by itself: " + why
+		return actions.PassBecause(cannot).OnceLasting(peeringPasses, cannot)
+	}
+	reason := "Ceph does not call it safe: " + safety.Reason()
+	if why != "" {
+		reason += "; " + why
+	}
+	return actions.Hold(reason)
+}
+
+// peeringPasses is how long placement groups that are not active may merely be
+// agreeing on who has their data, as they do whenever an OSD comes, goes or is
+// marked out.
+const peeringPasses = 30 * time.Second
+
+func groups(count int) string {
+	if count == 1 {
+		return "1 placement group is"
+	}
+	return fmt.Sprintf("%d placement groups are", count)
+}
+
+type osdsDown storagePart
+
+// Check implements [actions.Preflight]. A person is warned before anything is gone, by
+// others if Ceph does not answer; what is done to the OSDs waits. Those of a node
+// that answers run until they are stopped; if one runs again then, as when Rook made
+// its Deployment anew, nothing is done that cannot be undone.
+func (p osdsDown) Check(ctx context.Context, record journal.ActionRecord) actions.Verdict {
+	again := record.Request.Live && record.Steps[doesStopOSDs].Done()
+	before := record.Request.Manual && !record.PastNoReturn && !again
+	if before && (record.Request.Live || unanswered(record) != "") {
+		return actions.Pass()
+	}
+	ctx, cancel := context.WithTimeout(ctx, cephLook)
+	defer cancel()
+	view, err := storagePart(p).look(ctx, record)
+	switch {
+	case err != nil && before:
+		return actions.Pass()
+	case err != nil:
+		return actions.Hold(fmt.Sprintf("cannot tell whether the OSDs are down: %v", err))
+	}
+	var up []int
+	for _, osd := range view.remaining() {
+		if osd.Up {
+			up = append(up, osd.ID)
+		}
+	}
+	switch {
+	case len(up) == 0:
+		return actions.Pass()
+	case before:
+		return actions.Warn(fmt.Sprintf("%s still runs, so node %s is not quite dead; its OSDs are not touched until they are down: power the node off", ceph.Names(up...), view.node.Name))
+	case again && !record.PastNoReturn:
+		return actions.Hold(fmt.Sprintf("%s runs again, though it had stopped; stop it, power node %s off, or take everything back with: ekco cancel %s", ceph.Names(up...), view.node.Name, record.ID))
+	}
+	return actions.Hold(fmt.Sprintf("%s still runs, so its node is not quite dead; power node %s off, or stop the OSD", ceph.Names(up...), view.node.Name))
+}

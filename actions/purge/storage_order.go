@@ -1,0 +1,253 @@
+package purge
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/replicatedhq/ekco/actions/nodes"
+	"github.com/replicatedhq/ekco/internal/ceph"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// storagePlan is a plan in the making. Its methods add steps after others, and
+// return those that the next ones come after.
+type storagePlan struct {
+	*StorageFacts
+	// live is set when the node answers: what is done to it before its OSDs are
+	// seen stopped can be taken back.
+	live, manual bool
+	wait         time.Duration
+	steps, undo  []journal.PlannedStep
+}
+
+// lost is the order for a node that is dead. Nothing of it waits for the Node
+// object or the control plane, nor they for it.
+func (p *storagePlan) lost() error {
+	if p.Entry != nil {
+		p.entry(nil)
+	}
+	after, err := p.deployments(nil)
+	if err != nil || !p.needsCeph() {
+		return err
+	}
+	after = p.found(after)
+	if p.RookUnread != "" {
+		p.entry(after)
+		after = p.foundDeployments(after)
+	}
+	if after, err = p.out(after, OSDsDown); err != nil {
+		return err
+	}
+	return p.purge(after)
+}
+
+// stopped is the order for a node that answers. Until its own kubelet has stopped
+// the OSDs, everything can be taken back: they are marked out while they still
+// run, and their Deployments go when Rook does not make them anew any more. The
+// rest of the purge comes after all that; see [reversibleFirst].
+func (p *storagePlan) stopped() error {
+	after := p.found(nil)
+	if p.Entry != nil || p.RookUnread != "" {
+		after = p.entry(after)
+	}
+	after, err := p.out(after)
+	if err != nil {
+		return err
+	}
+	if after, err = p.deployments(after); err != nil {
+		return err
+	}
+	if p.RookUnread != "" {
+		after = p.foundDeployments(after)
+	}
+	if p.hasOSDs() {
+		after = p.add(p.patient(journal.PlannedStep{
+			Does: doesStopOSDs, After: after, Preflights: guarded([]string{CephAnswers}), Timeout: journal.Duration(stopOSDsTimeout),
+		}))
+	}
+	return p.purge(after)
+}
+
+// hasOSDs reports whether there are OSDs, or may be.
+func (p *storagePlan) hasOSDs() bool { return len(p.OSDs) > 0 || p.TreeUnread != "" }
+
+// add adds a step, whose id is what it does unless it has one.
+func (p *storagePlan) add(step journal.PlannedStep) []string {
+	if step.ID == "" {
+		step.ID = step.Does
+	}
+	step.After = slices.Clone(step.After)
+	p.steps = append(p.steps, step)
+	return []string{step.ID}
+}
+
+// undoes adds the step that takes another back.
+func (p *storagePlan) undoes(undone, does string, preflights []string, timeout time.Duration) {
+	if p.live {
+		p.undo = append(p.undo, journal.PlannedStep{
+			ID: does, Does: does, Undoes: undone, Preflights: preflights, Timeout: journal.Duration(timeout),
+		})
+	}
+}
+
+// patient has a step wait for Ceph as long as it takes.
+func (p *storagePlan) patient(step journal.PlannedStep) journal.PlannedStep {
+	step.MayWaitFor, step.MayAlsoWaitFor = CephAnswers, p.mayAlsoWaitFor(step.Preflights)
+	return step
+}
+
+// mayAlsoWaitFor: an automatic purge waits until Ceph has recovered, and keeps no
+// other one waiting. By hand these only warn, or wait for a person.
+func (p *storagePlan) mayAlsoWaitFor(preflights []string) []string {
+	if p.manual {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(preflights), func(name string) bool { return name != CephHealthy && name != OSDSafeToDestroy })
+}
+
+// entry takes the node off Rook's list. Where Rook could not be read, the entry is
+// found first.
+func (p *storagePlan) entry(after []string) []string {
+	step := journal.PlannedStep{
+		Does: doesRemoveEntry, After: after, Preflights: guarded(nil),
+		Irreversible: !p.live, Timeout: journal.Duration(removeEntryTimeout),
+	}
+	if p.RookUnread != "" {
+		step.Preflights = guarded([]string{CephAnswers})
+		step = p.patient(step)
+	}
+	p.undoes(doesRemoveEntry, doesRestoreEntry, nil, removeEntryTimeout)
+	return p.add(step)
+}
+
+// deployments removes the OSDs' Deployments.
+func (p *storagePlan) deployments(after []string) (removed []string, err error) {
+	for _, d := range p.Deployments {
+		input, err := json.Marshal(d)
+		if err != nil {
+			return nil, fmt.Errorf("write down Deployment %s: %w", d.Name, err)
+		}
+		removed = append(removed, p.add(journal.PlannedStep{
+			ID: doesRemoveDeployment + " " + d.Name, Does: doesRemoveDeployment, Input: input,
+			After: after, Preflights: guarded(nil),
+			Irreversible: !p.live, Timeout: journal.Duration(removeDeploymentTimeout),
+		})...)
+	}
+	if len(removed) == 0 {
+		return after, nil
+	}
+	return removed, nil
+}
+
+// found completes the facts where Ceph did not answer when they were captured.
+func (p *storagePlan) found(after []string) []string {
+	if p.TreeUnread == "" {
+		return after
+	}
+	return p.add(p.patient(journal.PlannedStep{
+		Does: doesFindOSDs, After: after, Preflights: []string{CephAnswers, nodes.StillGone}, Timeout: journal.Duration(askCephTimeout),
+	}))
+}
+
+// foundDeployments removes the Deployments that find-osds finds.
+func (p *storagePlan) foundDeployments(after []string) []string {
+	return p.add(p.patient(journal.PlannedStep{
+		Does: doesRemoveFound, After: after, Preflights: guarded([]string{CephAnswers}),
+		Irreversible: !p.live, Timeout: journal.Duration(removeFoundTimeout),
+	}))
+}
+
+// out marks the OSDs out, and lets Ceph copy their data for as long as is
+// configured.
+func (p *storagePlan) out(after []string, checks ...string) ([]string, error) {
+	if !p.hasOSDs() {
+		return after, nil
+	}
+	after = p.add(p.patient(journal.PlannedStep{
+		Does: doesOutOSDs, After: after, Preflights: guarded([]string{CephAnswers}, checks...),
+		Irreversible: !p.live, Timeout: journal.Duration(changeCephTimeout),
+	}))
+	p.undoes(doesOutOSDs, doesInOSDs, []string{CephAnswers}, changeCephTimeout)
+	if p.wait <= 0 {
+		return after, nil
+	}
+	input, err := json.Marshal(waitInput{Wait: journal.Duration(p.wait)})
+	if err != nil {
+		return nil, fmt.Errorf("write down the wait: %w", err)
+	}
+	return p.add(p.patient(journal.PlannedStep{
+		Does: doesWaitOSDs, Input: input, After: after, Timeout: journal.Duration(p.wait + waitOSDsSlack),
+	})), nil
+}
+
+// purge removes the OSDs and then their host from Ceph.
+func (p *storagePlan) purge(after []string) error {
+	var purged []string
+	irreversibly := func(step journal.PlannedStep) []string {
+		step.Irreversible, step.Timeout = true, journal.Duration(changeCephTimeout)
+		return p.add(p.patient(step))
+	}
+	checks := guarded([]string{CephAnswers}, OSDsDown, CephHealthy, OSDSafeToDestroy)
+	for _, osd := range p.OSDs {
+		input, err := json.Marshal(osd)
+		if err != nil {
+			return fmt.Errorf("write down %s: %w", ceph.Names(osd.ID), err)
+		}
+		id := fmt.Sprintf("%s %d", doesPurgeOSD, osd.ID)
+		purged = append(purged, irreversibly(journal.PlannedStep{ID: id, Does: doesPurgeOSD, Input: input, After: after, Preflights: checks})...)
+	}
+	if p.TreeUnread != "" {
+		purged = append(purged, irreversibly(journal.PlannedStep{Does: doesPurgeFoundOSDs, After: after, Preflights: checks})...)
+	}
+	if p.CrushHost != "" || p.TreeUnread != "" {
+		irreversibly(journal.PlannedStep{Does: doesRemoveCrushHost, After: purged, Preflights: guarded([]string{CephAnswers}, p.recovered()...)})
+	}
+	return nil
+}
+
+// recovered lists what a host without OSDs waits for. A person who asked for the
+// purge was warned before.
+func (p *storagePlan) recovered() []string {
+	if p.manual {
+		return nil
+	}
+	return []string{CephHealthy}
+}
+
+// reversibleFirst has nothing begin that cannot be undone before everything is
+// done that can be.
+func reversibleFirst(steps []journal.PlannedStep) {
+	followed := make(map[string]bool)
+	irreversible := make(map[string]bool)
+	for _, step := range steps {
+		irreversible[step.ID] = step.Irreversible
+		for _, id := range step.After {
+			followed[id] = followed[id] || !step.Irreversible
+		}
+	}
+	var last []string
+	for _, step := range steps {
+		if !step.Irreversible && !followed[step.ID] {
+			last = append(last, step.ID)
+		}
+	}
+	for i, step := range steps {
+		behind := func(id string) bool { return irreversible[id] }
+		if step.Irreversible && !slices.ContainsFunc(step.After, behind) {
+			steps[i].After = union(step.After, last)
+		}
+	}
+}
+
+// union returns the names, and then those of the others that are not among them.
+func union(names, others []string) []string {
+	all := slices.Clip(names)
+	for _, name := range others {
+		if !slices.Contains(all, name) {
+			all = append(all, name)
+		}
+	}
+	return all
+}

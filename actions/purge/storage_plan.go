@@ -1,0 +1,87 @@
+package purge
+
+import (
+	"time"
+
+	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// What the steps of storage do, which is also the beginning of their ids.
+const (
+	doesRemoveEntry      = "remove-storage-entry"
+	doesRemoveDeployment = "remove-osd-deployment"
+	doesFindOSDs         = "find-osds"
+	doesRemoveFound      = "remove-found-deployments"
+	doesOutOSDs          = "out-osds"
+	doesWaitOSDs         = "wait-osds"
+	doesStopOSDs         = "stop-osds"
+	doesPurgeOSD         = "purge-osd"
+	doesPurgeFoundOSDs   = "purge-found-osds"
+	doesRemoveCrushHost  = "remove-crush-host"
+	// These take back what others did.
+	doesInOSDs       = "in-osds"
+	doesRestoreEntry = "restore-storage-entry"
+)
+
+// The timeouts of those steps. One command to Ceph may take 16 s, see package
+// ceph, and a step needs several.
+const (
+	removeEntryTimeout      = time.Minute
+	removeDeploymentTimeout = time.Minute
+	removeFoundTimeout      = 2 * time.Minute
+	askCephTimeout          = 2 * time.Minute
+	stopOSDsTimeout         = 2 * time.Minute
+	changeCephTimeout       = 4 * time.Minute
+	waitOSDsSlack           = time.Minute
+)
+
+// plan orders the node's part of Ceph.
+func (p storagePart) plan(record journal.ActionRecord, facts Facts) (journal.Plan, error) {
+	if facts.Storage == nil {
+		return journal.Plan{}, nil
+	}
+	plan := storagePlan{StorageFacts: facts.Storage, live: record.Request.Live, manual: record.Request.Manual, wait: p.Wait}
+	order := plan.lost
+	if plan.live {
+		order = plan.stopped
+	}
+	if err := order(); err != nil {
+		return journal.Plan{}, err
+	}
+	return journal.Plan{Steps: plan.steps, Undo: plan.undo}, nil
+}
+
+// gate: an automatic purge is not begun while Ceph does not answer, nor while an
+// OSD runs, which says that the node lives. A manual one is: its steps for Ceph
+// wait, and what is wrong is asked here so that a person knows before anything is
+// gone.
+func (storagePart) gate(record journal.ActionRecord, facts Facts) []string {
+	switch {
+	case facts.StorageLeft != "":
+		return []string{RookManaged}
+	case !facts.Storage.needsCeph():
+		return nil
+	case record.Request.Live:
+		return []string{CephHealthy, OSDSafeToDestroy}
+	case record.Request.Manual:
+		return []string{OSDsDown, CephHealthy, OSDSafeToDestroy}
+	}
+	return []string{CephAnswers, OSDsDown}
+}
+
+func (p storagePart) steps() map[string]actions.Step {
+	return map[string]actions.Step{
+		doesRemoveEntry: removeEntry(p), doesRemoveDeployment: removeDeployment(p), doesRemoveFound: removeFound(p),
+		doesFindOSDs: findOSDs(p), doesOutOSDs: outOSDs(p), doesWaitOSDs: waitOSDs{}, doesStopOSDs: stopOSDs(p),
+		doesPurgeOSD: purgeOSD(p), doesPurgeFoundOSDs: purgeFoundOSDs(p), doesRemoveCrushHost: removeCrushHost(p),
+		doesInOSDs: inOSDs(p), doesRestoreEntry: restoreEntry(p),
+	}
+}
+
+func (p storagePart) preflights() map[string]actions.Preflight {
+	return map[string]actions.Preflight{
+		RookManaged: rookManaged{}, CephAnswers: unlessGone{p, cephAnswers(p)}, CephHealthy: unlessGone{p, cephHealthy{p.Ceph}},
+		OSDSafeToDestroy: unlessGone{p, osdSafeToDestroy{p.Ceph}}, OSDsDown: osdsDown(p),
+	}
+}

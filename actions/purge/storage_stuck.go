@@ -1,0 +1,34 @@
+package purge
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	"github.com/replicatedhq/ekco/internal/ceph"
+	"github.com/replicatedhq/ekco/internal/parallel"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// whetherStuck reports whether Ceph can do no more about the loss of the node's
+// OSDs, see [ceph.Stuck]. Where that cannot be told it is not stuck, and why says
+// so.
+func whetherStuck(ctx context.Context, api ceph.API, record journal.ActionRecord) (stuck bool, why string) {
+	_, lost, err := lostStorage(record)
+	if err != nil {
+		return false, err.Error()
+	}
+	var tree ceph.Tree
+	var pools []ceph.Pool
+	var pgs []ceph.PG
+	var treeErr, poolsErr, pgsErr error
+	parallel.Run(
+		func() { tree, treeErr = api.Tree(ctx) },
+		func() { pools, poolsErr = api.Pools(ctx) },
+		func() { pgs, pgsErr = api.PGs(ctx) },
+	)
+	if err := cmp.Or(treeErr, poolsErr, pgsErr); err != nil {
+		return false, fmt.Sprintf("cannot tell whether it can recover by itself: %v", err)
+	}
+	return ceph.Stuck(tree, pools, pgs, lost.ids())
+}

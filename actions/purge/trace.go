@@ -1,0 +1,125 @@
+package purge
+
+import (
+	"context"
+	"log/slog"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// Traced is what a look for a node has come to that has only a name.
+type Traced struct {
+	journal.NodeTraced
+	// Places says where was looked. A place that could not be asked is among the
+	// doubts instead.
+	Places []string
+	// Names are names of other machines that were met there, when nothing was
+	// found: one of them may have been meant.
+	Names []string
+}
+
+// Tracer looks for what is left of nodes that EKCO never saw. It is safe for
+// concurrent use.
+type Tracer struct {
+	log   *slog.Logger
+	parts []tracingPart
+}
+
+// tracingPart is a part of a purge that can look for a node by its name.
+type tracingPart interface {
+	// trace looks with the eyes of capture, so that what is traced is what a
+	// purge would remove. The facts hold the node alone.
+	trace(ctx context.Context, record journal.ActionRecord, facts Facts) Traced
+}
+
+// NewTracer returns a tracer that looks where a purge of [New] with the
+// same options would remove something.
+func NewTracer(api kube.API, log *slog.Logger, options ...Option) Tracer {
+	tracer := Tracer{log: log}
+	for _, part := range partsOf(api, options).ordered() {
+		if tracing, ok := part.(tracingPart); ok {
+			tracer.parts = append(tracer.parts, tracing)
+		}
+	}
+	return tracer
+}
+
+// nodeName is what a Node can be called. Nothing else is looked for: some
+// things have an empty name.
+var nodeName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`)
+
+const (
+	longestNodeName = 253
+	traceTimeout    = time.Minute
+)
+
+// Trace looks for traces of exactly that name, in all places at once, for at
+// most a minute. It changes nothing. A place that does not answer is no error:
+// it is among the doubts. maintainRook is that of [journal.ActionRequested].
+func (t Tracer) Trace(ctx context.Context, name string, maintainRook *bool) Traced {
+	if len(name) > longestNodeName || !nodeName.MatchString(name) {
+		return Traced{NodeTraced: journal.NodeTraced{Doubts: []string{"no Node can have this name"}}}
+	}
+	ctx, cancel := context.WithTimeout(ctx, traceTimeout)
+	defer cancel()
+	uid := journal.TracedUID(name)
+	// Forced, an etcd member that cannot be told from others is named.
+	record := journal.ActionRecord{
+		Kind: journal.ActionPurgeNode, Subject: journal.NodeSubject(name, uid),
+		Request: journal.ActionRequested{Kind: journal.ActionPurgeNode, Manual: true, Force: true, MaintainRook: maintainRook},
+	}
+	looks := make([]Traced, len(t.parts))
+	var looking sync.WaitGroup
+	for i, part := range t.parts {
+		looking.Go(func() {
+			looks[i] = t.look(ctx, part, record, Facts{Node: NodeIdentity{Name: name, UID: uid}})
+		})
+	}
+	looking.Wait()
+	var all Traced
+	for _, look := range looks {
+		all.Found = append(all.Found, look.Found...)
+		all.Doubts = append(all.Doubts, look.Doubts...)
+		all.Places = append(all.Places, look.Places...)
+		all.Names = append(all.Names, look.Names...)
+	}
+	return all
+}
+
+// look takes a panic of the part for a place that could not be asked.
+func (t Tracer) look(ctx context.Context, part tracingPart, record journal.ActionRecord, facts Facts) (traced Traced) {
+	var failure error
+	defer func() {
+		if failure != nil {
+			traced = Traced{NodeTraced: journal.NodeTraced{Doubts: []string{"a place could not be asked: " + failure.Error()}}}
+		}
+	}()
+	defer actions.Catch(t.log.With("node", record.Subject.Name), "a look for what is left of a node", &failure)
+	return part.trace(ctx, record, facts)
+}
+
+// NodeWasSeen is the preflight that warns of a purge of a node that EKCO never
+// saw, with all that is known of it. Only such a purge has it.
+const NodeWasSeen = "NodeWasSeen"
+
+type nodeWasSeen struct{}
+
+// Check implements [actions.Preflight].
+func (nodeWasSeen) Check(_ context.Context, record journal.ActionRecord) actions.Verdict {
+	facts, err := factsOf(record)
+	if err != nil {
+		return actions.Hold(err.Error())
+	}
+	found := append(facts.Storage.found(), facts.primaryFound()...)
+	if len(found) == 0 {
+		found = []string{"nothing that EKCO would remove"}
+	}
+	reason := "EKCO never saw node " + facts.Node.Name + "; what is left of it: " + strings.Join(append(found, facts.Storage.doubts()...), "; ")
+	return actions.Warn(reason + "; make sure that the name is right, and that the machine is off")
+}

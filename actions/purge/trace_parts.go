@@ -1,0 +1,159 @@
+package purge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/replicatedhq/ekco/internal/ceph"
+	"github.com/replicatedhq/ekco/internal/kubeadm"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+func (p storagePart) trace(ctx context.Context, record journal.ActionRecord, facts Facts) Traced {
+	var traced Traced
+	err := p.capture(ctx, record, &facts)
+	switch {
+	case err != nil:
+		traced.Doubts = []string{fmt.Sprintf("Rook could not be asked: %v", err)}
+	case facts.StorageLeft != "":
+		traced.Doubts = []string{facts.StorageLeft}
+		return traced
+	case facts.Storage == nil:
+		// Without Rook there is no place to look.
+		return traced
+	case facts.Storage.RookUnread == "":
+		traced.Places = []string{"Rook"}
+	}
+	if err == nil && facts.Storage != nil && facts.Storage.TreeUnread == "" {
+		traced.Places = append(traced.Places, "Ceph")
+	}
+	traced.Found = facts.Storage.found()
+	traced.Doubts = append(traced.Doubts, facts.Storage.doubts()...)
+	if len(traced.Found)+len(traced.Doubts) == 0 {
+		traced.Names = p.hosts(ctx)
+	}
+	return traced
+}
+
+// hosts returns the names in the CRUSH map, or none: they are only a help.
+func (p storagePart) hosts(ctx context.Context) (names []string) {
+	tree, err := p.Ceph.Tree(ctx)
+	if err != nil {
+		return nil
+	}
+	for _, host := range tree.Hosts {
+		names = append(names, host.Name)
+	}
+	return names
+}
+
+// found says what a purge would remove.
+func (f *StorageFacts) found() (found []string) {
+	if f == nil {
+		return nil
+	}
+	if f.Entry != nil {
+		found = append(found, "an entry in the CephCluster")
+	}
+	if len(f.Deployments) > 0 {
+		var names []string
+		for _, d := range f.Deployments {
+			names = append(names, d.Name)
+		}
+		found = append(found, "Deployment "+strings.Join(names, ", "))
+	}
+	switch {
+	case f.CrushHost != "" && len(f.OSDs) > 0:
+		found = append(found, "CRUSH host "+f.CrushHost+" with "+ceph.Names(f.ids()...))
+	case f.CrushHost != "":
+		found = append(found, "CRUSH host "+f.CrushHost+", which is empty")
+	}
+	return found
+}
+
+// doubts says what could not be told, and what a purge would leave.
+func (f *StorageFacts) doubts() (doubts []string) {
+	if f == nil {
+		return nil
+	}
+	if f.EntryKept != "" {
+		doubts = append(doubts, "the CephCluster lists the name, and a purge leaves that: "+f.EntryKept)
+	}
+	switch {
+	case f.RookUnread != "":
+		doubts = append(doubts, "Rook could not be asked: "+f.RookUnread)
+	case f.TreeUnread != "":
+		doubts = append(doubts, "Ceph could not be asked: "+f.TreeUnread)
+	}
+	return doubts
+}
+
+func (p primaryPart) trace(ctx context.Context, record journal.ActionRecord, facts Facts) Traced {
+	var traced Traced
+	switch err := p.find(ctx, record, &facts); {
+	case errors.Is(err, errNoPrimaries):
+		traced.Doubts = []string{fmt.Sprintf("etcd was not asked: %v", err)}
+	case err != nil:
+		traced.Doubts = []string{fmt.Sprintf("the control plane could not be asked: %v", err)}
+	}
+	if facts.Kubeadm != nil {
+		traced.Places = append(traced.Places, "kubeadm's endpoints")
+	}
+	switch {
+	case facts.Etcd != nil && facts.Etcd.Unasked:
+		traced.Doubts = append(traced.Doubts, "etcd could not be asked: "+facts.Etcd.Problem)
+	case facts.Etcd != nil:
+		traced.Places = append(traced.Places, "etcd")
+	}
+	traced.Found = facts.primaryFound()
+	if len(traced.Found)+len(traced.Doubts) == 0 {
+		traced.Names = p.primaries(ctx)
+	}
+	return traced
+}
+
+// primaries returns the names that etcd and kubeadm know, or none: they are only
+// a help.
+func (p primaryPart) primaries(ctx context.Context) []string {
+	plane, err := p.look(ctx, &Facts{})
+	if err != nil {
+		return nil
+	}
+	names := slices.Sorted(maps.Keys(plane.listed))
+	api, err := p.plane.Etcd(kubeadm.EtcdClientURLs(plane.otherAddresses("", nil)))
+	if err != nil {
+		return names
+	}
+	members, err := api.Members(ctx)
+	if err != nil {
+		return names
+	}
+	for _, member := range members {
+		if member.Name != "" && !slices.Contains(names, member.Name) {
+			names = append(names, member.Name)
+		}
+	}
+	return names
+}
+
+// primaryFound says what a purge would remove from the control plane. That a
+// pod of an API server is left is no trace: Kubernetes removes it by itself.
+func (f Facts) primaryFound() (found []string) {
+	if f.Etcd != nil && f.Etcd.Member != nil {
+		found = append(found, "etcd member "+f.Etcd.Member.String())
+	}
+	if f.Etcd != nil && f.Etcd.Problem != "" && !f.Etcd.Unasked {
+		found = append(found, "an etcd member that must be told from another first: "+f.Etcd.Problem)
+	}
+	if f.Kubeadm != nil && f.Kubeadm.Edit && f.Kubeadm.Endpoint != nil {
+		address := net.JoinHostPort(f.Kubeadm.Endpoint.AdvertiseAddress, strconv.Itoa(f.Kubeadm.Endpoint.BindPort))
+		found = append(found, "endpoint "+address+" in kubeadm's ClusterStatus")
+	}
+	return found
+}

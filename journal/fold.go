@@ -1,0 +1,170 @@
+package journal
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// This is the one statement of what the events of an action make of its record.
+// The loop folds with it what is on disk, and a runner what it is about to append.
+
+// OpenedBy returns the record of the action that e requests. It has no status: that
+// is package fsm's.
+func OpenedBy(e Event, p *ActionRequested) ActionRecord {
+	return ActionRecord{
+		ID: e.Action, Kind: p.Kind, Subject: e.Subject,
+		RequestedBy: e.Actor, RequestedAt: e.Time, Request: *p, LastSeq: e.Seq,
+	}
+}
+
+// Adopted returns the record as it is opened by e in a journal that takes it over.
+// What failed elsewhere does not count against the budget here.
+func (r ActionRecord) Adopted(e Event) ActionRecord {
+	steps := make(map[string]StepRecord, len(r.Steps))
+	for id, step := range r.Steps {
+		step.Failures = 0
+		steps[id] = step
+	}
+	if r.Steps != nil {
+		r.Steps = steps
+	}
+	r.LastSeq = e.Seq
+	return r
+}
+
+// Fold brings the record up to what e says, whose payload is p, a pointer as
+// [Event.Decode] returns it. Payloads that do not concern an open action change
+// nothing but LastSeq. Its error says what makes no sense in e; what does is
+// folded all the same.
+//
+// The status is not its business. The maps are changed in place, nothing else that
+// a copy of the record shares is.
+func (r *ActionRecord) Fold(e Event, p Payload) error {
+	r.LastSeq = e.Seq
+	switch p := p.(type) {
+	case *ActionPlanned:
+		if r.Planned {
+			return fmt.Errorf("the action %s is planned already", r.ID)
+		}
+		r.Planned, r.Plan = true, p.Plan
+	case *ActionHeld:
+		put(&r.Holds, p.Step, *p)
+	case *ActionReleased:
+		delete(r.Holds, p.Step)
+	case *ActionLeft:
+		put(&r.Left, p.What, p.Reason)
+	case *ActionWarned:
+		r.foldWarned(e, p)
+	case *ActionStalled:
+		r.Stalled = p
+	case *ActionRetried:
+		r.foldRetried()
+	case *ActionJoined:
+		r.Joined = true
+	case *ActionCancelling:
+		r.foldCancelling(e, p)
+	case *ActionEnded:
+		r.Ended, r.EndedAt = p, e.Time
+	default:
+		return r.foldStep(e, p)
+	}
+	return nil
+}
+
+func (r *ActionRecord) foldStep(e Event, p Payload) error {
+	switch p := p.(type) {
+	case *StepStarted:
+		return r.foldStarted(e, p)
+	case *StepDone:
+		return r.foldDone(e, p)
+	case *StepFailed:
+		return r.foldFailed(p)
+	}
+	return nil
+}
+
+// maxWarned is how many warnings of one action are remembered.
+const maxWarned = 32
+
+// foldWarned remembers a warning once for each who was told of it, newest last.
+func (r *ActionRecord) foldWarned(e Event, p *ActionWarned) {
+	warning := Warning{Preflight: p.Preflight, Text: p.Warning, Actor: e.Actor, At: e.Time}
+	warned := append(slices.DeleteFunc(slices.Clone(r.Warned), warning.repeats), warning)
+	r.Warned = warned[max(0, len(warned)-maxWarned):]
+}
+
+// foldRetried gives every step that is not done its whole budget again: its
+// attempts count from 0, and its next try is at once.
+func (r *ActionRecord) foldRetried() {
+	r.Stalled, r.Holds = nil, nil
+	for id, step := range r.Steps {
+		if !step.Done() {
+			step.Attempts, step.Failures, step.NextTry = 0, 0, time.Time{}
+			r.Steps[id] = step
+		}
+	}
+}
+
+// foldCancelling ends what the action waited for: it goes no further forward.
+func (r *ActionRecord) foldCancelling(e Event, p *ActionCancelling) {
+	if r.PastNoReturn {
+		return
+	}
+	r.Cancelling, r.CancellingBy = p, e.Actor
+	r.Stalled, r.Holds = nil, nil
+}
+
+// foldStarted ends the step's hold, and a cancel that came too late.
+func (r *ActionRecord) foldStarted(e Event, p *StepStarted) error {
+	delete(r.Holds, p.Step)
+	delete(r.Holds, "")
+	step := r.Steps[p.Step]
+	if step.StartedAt.IsZero() {
+		step.StartedAt = e.Time
+	}
+	step.Attempts, step.Open, step.NextTry = p.Attempt, true, time.Time{}
+	put(&r.Steps, p.Step, step)
+	planned, is := r.Plan.Step(p.Step)
+	if !is {
+		return r.notPlanned(p.Step)
+	}
+	if planned.Irreversible {
+		r.PastNoReturn, r.Cancelling, r.CancellingBy = true, nil, ""
+	}
+	return nil
+}
+
+func (r *ActionRecord) foldDone(e Event, p *StepDone) error {
+	delete(r.Holds, p.Step)
+	step := r.Steps[p.Step]
+	step.Attempts, step.DoneAt, step.Outputs = max(step.Attempts, p.Attempt), e.Time, p.Outputs
+	step.Open, step.Failures, step.LastError, step.NextTry = false, 0, "", time.Time{}
+	put(&r.Steps, p.Step, step)
+	return r.notPlanned(p.Step)
+}
+
+func (r *ActionRecord) foldFailed(p *StepFailed) error {
+	step := r.Steps[p.Step]
+	step.Attempts = max(step.Attempts, p.Attempt)
+	step.Failures++
+	step.Open, step.LastError, step.NextTry = false, p.Error, p.NextTry
+	put(&r.Steps, p.Step, step)
+	return r.notPlanned(p.Step)
+}
+
+// notPlanned says so of a step that the plan does not have.
+func (r *ActionRecord) notPlanned(step string) error {
+	if _, is := r.Plan.Step(step); is {
+		return nil
+	}
+	return fmt.Errorf("the plan of %s has no step %q", r.ID, step)
+}
+
+// put sets an entry of a map that may not be there yet.
+func put[V any](m *map[string]V, key string, value V) {
+	if *m == nil {
+		*m = make(map[string]V)
+	}
+	(*m)[key] = value
+}

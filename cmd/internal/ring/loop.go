@@ -148,15 +148,20 @@ func (r *Ring) catchUp(ctx context.Context) error {
 			}
 			return fmt.Errorf("read the journal after event %d: %w", r.state.Seq, err)
 		}
-		r.state.Apply(event)
-		delete(r.unrecorded, event.Action)
-		r.cfg.Metrics.Folded(event)
-		r.notes.about(event)
-		r.say(event)
-		r.signalWorkers(event)
-		r.said = r.said || ofPeople(event.Type)
+		r.take(event.Decoded())
 	}
 	return nil
+}
+
+// take folds one event, and hands it on to those who look at each.
+func (r *Ring) take(event journal.Decoded) {
+	r.state.ApplyDecoded(event)
+	delete(r.unrecorded, event.Action)
+	r.cfg.Metrics.Folded(event)
+	r.notes.about(event)
+	r.say(event)
+	r.signalWorkers(event.Event)
+	r.said = r.said || ofPeople(event.Type)
 }
 
 // afterTurn passes the new state on to those who act on it.

@@ -39,7 +39,7 @@ func newNotes(api kube.API, log *slog.Logger) *notes {
 }
 
 // about queues the note that belongs to an event, if one does.
-func (n *notes) about(event journal.Event) {
+func (n *notes) about(event journal.Decoded) {
 	note, ok := noteFor(event)
 	if !ok || event.Subject.Kind != "Node" {
 		return
@@ -82,12 +82,8 @@ func (n *notes) write(ctx context.Context, next pendingNote) error {
 }
 
 // noteFor says how an event of the journal reads as a Kubernetes Event.
-func noteFor(event journal.Event) (kube.Note, bool) {
-	payload, err := event.Decode()
-	if err != nil {
-		return kube.Note{}, false
-	}
-	switch p := payload.(type) {
+func noteFor(event journal.Decoded) (kube.Note, bool) {
+	switch p := event.Body.(type) {
 	case *journal.NodeTransitioned:
 		return kube.Note{
 			Reason: "Node" + string(p.To), Warning: p.To != fsm.Healthy,

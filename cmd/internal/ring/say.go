@@ -12,16 +12,12 @@ import (
 // say logs what an administrator looks for in the log of a bad night: what
 // became of nodes, what was decided, and what keeps EKCO from acting. The
 // runner logs its own steps.
-func (r *Ring) say(event journal.Event) {
-	payload, err := event.Decode()
-	if err != nil {
-		return
-	}
+func (r *Ring) say(event journal.Decoded) {
 	log := r.log.With("seq", event.Seq, "node", event.Subject.Node)
 	if event.Action != "" {
 		log = log.With("action", event.Action)
 	}
-	switch p := payload.(type) {
+	switch p := event.Body.(type) {
 	case *journal.NodeTransitioned:
 		level := slog.LevelWarn
 		if p.To == fsm.Healthy || p.To == fsm.Cleared || p.To == fsm.Purged {

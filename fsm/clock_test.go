@@ -265,9 +265,9 @@ func TestAStartWithAClockThatIsWrongCountsFromZero(t *testing.T) {
 		skew time.Duration
 		zero bool
 	}{
-		"EKCO is ahead":  {-MaxSkew, true},
-		"EKCO is behind": {MaxSkew, true},
-		"close enough":   {MaxSkew - 1, false},
+		"EKCO is ahead":  {-journal.MaxSkew, true},
+		"EKCO is behind": {journal.MaxSkew, true},
+		"close enough":   {journal.MaxSkew - 1, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := newHost(t)

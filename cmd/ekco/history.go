@@ -16,7 +16,7 @@ import (
 )
 
 func newHistoryCommand(a *app) *cobra.Command {
-	var flags historyFlags
+	flags := historyFlags{words: a.words}
 	cmd := &cobra.Command{
 		Use:   "history",
 		Short: "Show what happened, newest last",
@@ -28,10 +28,9 @@ last 24 hours, and says on standard error if there is more; --since all shows
 everything. --limit N shows the newest N events, or with --reverse the newest
 first. Times are in UTC.
 
---since and --until take a duration before now (90s, 24h, 7d), a date
-(2026-11-21) or a time (2026-11-21T08:00:00Z). --type takes names and patterns
-like "step.*", and --component families of types, separated by commas: node,
-action, policy, operator and journal.`,
+` + wrapped(`--since and --until take a duration before now (90s, 24h, 7d), a date (2026-11-21)
+or a time (2026-11-21T08:00:00Z). --type takes names and patterns like "step.*",
+and --component families of types, separated by commas: `+inWords(a.words.Components())+`.`),
 		Example: `  ekco history --node worker-2
   ekco history --since 1h -o tree
   ekco history --type 'action.*,step.failed' --follow
@@ -50,7 +49,7 @@ action, policy, operator and journal.`,
 	complete(cmd, "node", a.nodeNames)
 	complete(cmd, "action", a.actionsOfHistory)
 	complete(cmd, "type", eventTypes)
-	complete(cmd, "component", func(*cobra.Command) []string { return componentNames() })
+	complete(cmd, "component", func(*cobra.Command) []string { return flags.componentNames() })
 	return cmd
 }
 
@@ -70,7 +69,9 @@ func (a *app) showEvents(ctx context.Context, backend *connection, flags history
 	if err := a.hintAtUnknown(ctx, backend, flags); err != nil {
 		return err
 	}
-	printer, err := view.NewHistory(a.stdout, flags.output, view.Options{Color: a.color(), Live: flags.follow, Lookup: lookup(ctx, backend)})
+	printer, err := view.NewHistory(a.stdout, flags.output, view.Options{
+		Color: a.color(), Live: flags.follow, Lookup: lookup(ctx, backend), Words: a.words,
+	})
 	if err != nil {
 		return usageError{err}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/replicatedhq/ekco/cmd/internal/api"
 	"github.com/replicatedhq/ekco/cmd/internal/view"
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/words"
 )
 
 // signOfLife is how often a terminal is shown that something goes on.
@@ -189,23 +190,21 @@ func (f *follower) read(ctx context.Context, events chan<- told) {
 func (f *follower) show(ctx context.Context, event journal.Event) {
 	f.clear()
 	f.quiet = f.app.now()
-	payload, err := event.Decode()
-	if err == nil {
-		switch p := payload.(type) {
-		case *journal.StepStarted:
-			f.doing, f.step = p.Step, p.Step
-		case *journal.StepDone, *journal.StepFailed:
-			f.step = ""
-		case *journal.ActionHeld:
-			f.doing, f.waits = "waiting for "+p.Preflight, true
-		case *journal.ActionStalled:
-			f.doing = "stalled"
-		case *journal.ActionEnded:
-			f.outcome = p
-		}
+	decoded := event.Decoded()
+	switch p := decoded.Body.(type) {
+	case *journal.StepStarted:
+		f.doing, f.step = p.Step, p.Step
+	case *journal.StepDone, *journal.StepFailed:
+		f.step = ""
+	case *journal.ActionHeld:
+		f.doing, f.waits = "waiting for "+p.Preflight, true
+	case *journal.ActionStalled:
+		f.doing = "stalled"
+	case *journal.ActionEnded:
+		f.outcome = p
 	}
-	text := strings.TrimPrefix(view.Sentence(event), view.Clean(f.action)+": ")
-	f.say("%8s  %s", view.Span(f.elapsed()), text)
+	text := strings.TrimPrefix(view.Sentence(f.app.words, decoded), view.Clean(f.action)+": ")
+	f.say("%8s  %s", words.Span(f.elapsed()), text)
 	switch event.Type {
 	case journal.TypeActionHeld:
 		f.say("          it goes on by itself when that is gone%s", f.cancelHint(ctx))
@@ -245,7 +244,7 @@ func (f *follower) deferred(ctx context.Context) bool {
 			continue
 		}
 		f.clear()
-		f.say("node %s is purged but for what waits, after %s", f.flags.node, view.Span(f.quiet.Sub(f.began).Round(100*time.Millisecond)))
+		f.say("node %s is purged but for what waits, after %s", f.flags.node, words.Span(f.quiet.Sub(f.began).Round(100*time.Millisecond)))
 		for _, why := range view.Waits(action) {
 			f.warn("warning: %s", why)
 		}
@@ -269,7 +268,7 @@ func (f *follower) live() {
 		return
 	}
 	f.shown = true
-	_, _ = fmt.Fprintf(f.app.stderr, "\r\x1b[K%8s  … %s", view.Span(f.elapsed().Round(time.Second)), view.Clean(f.doing))
+	_, _ = fmt.Fprintf(f.app.stderr, "\r\x1b[K%8s  … %s", words.Span(f.elapsed().Round(time.Second)), view.Clean(f.doing))
 }
 
 // clear removes the sign of life.
@@ -283,7 +282,7 @@ func (f *follower) clear() {
 // conclude says how the action ended; only done is success.
 func (f *follower) conclude() error {
 	if f.outcome.Outcome == journal.OutcomeDone {
-		f.say("node %s is purged, after %s", f.flags.node, view.Span(f.elapsed()))
+		f.say("node %s is purged, after %s", f.flags.node, words.Span(f.elapsed()))
 		if f.outcome.Reason != "" {
 			f.warn("warning: something was left alone: %s", f.outcome.Reason)
 		}

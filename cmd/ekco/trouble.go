@@ -10,6 +10,7 @@ import (
 
 	"github.com/replicatedhq/ekco/cmd/internal/api"
 	"github.com/replicatedhq/ekco/cmd/internal/view"
+	"github.com/replicatedhq/ekco/journal/words"
 )
 
 // withWarned is with for a command that reads, and may show too little: it says
@@ -87,7 +88,7 @@ func (f *follower) sayTrouble(ctx context.Context) {
 	if trouble == "" {
 		if f.unrecorded != "" {
 			f.clear()
-			f.say("%8s  the journal can be written again", view.Span(f.elapsed()))
+			f.say("%8s  the journal can be written again", words.Span(f.elapsed()))
 		}
 		f.unrecorded = ""
 		return
@@ -106,7 +107,7 @@ func (f *follower) sayTrouble(ctx context.Context) {
 	}
 	f.unrecorded = what
 	f.clear()
-	f.say("%8s  %s: %s", view.Span(f.elapsed()), what, trouble)
+	f.say("%8s  %s: %s", words.Span(f.elapsed()), what, trouble)
 	f.say("          nothing more is done until it can; free space on its file system, or make it writable again: the purge goes on by itself")
 }
 

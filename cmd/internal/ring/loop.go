@@ -158,8 +158,8 @@ func (r *Ring) take(event journal.Decoded) {
 	r.state.ApplyDecoded(event)
 	delete(r.unrecorded, event.Action)
 	r.cfg.Metrics.Folded(event)
-	r.notes.about(event)
-	r.say(event)
+	r.events.record(event)
+	r.logEvent(event)
 	r.signalWorkers(event.Event)
 	r.said = r.said || ofPeople(event.Type)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/replicatedhq/ekco/internal/clock"
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/words"
 )
 
 // Actor is the name under which the loop's own decisions are recorded.
@@ -44,6 +45,9 @@ type Config struct {
 	Without []string
 	// SnapshotEvery is the number of events between snapshots; 0 means 5,000.
 	SnapshotEvery uint64
+	// Words are the words for all events, in the log and in Kubernetes Events; nil
+	// means the engine's own.
+	Words *words.Vocabulary
 	// Metrics may be nil.
 	Metrics Metrics
 	// Grace is how long a running step may go on after Run was told to stop;
@@ -109,7 +113,7 @@ type Ring struct {
 	triedToWrite time.Time
 	observers    Observers
 	lastLook     lastLook
-	notes        *notes
+	events       *eventRecorder
 }
 
 // New folds the journal and returns a ring ready to run.
@@ -122,6 +126,9 @@ func New(ctx context.Context, cfg Config) (*Ring, error) {
 	}
 	if cfg.Metrics == nil {
 		cfg.Metrics = noMetrics{}
+	}
+	if cfg.Words == nil {
+		cfg.Words = words.New()
 	}
 	r := &Ring{
 		cfg:        cfg,
@@ -165,7 +172,7 @@ func (r *Ring) prepare(ctx context.Context) error {
 	r.journalID = stat.JournalID
 	r.mirror = mirror.New(r.kube, r.journalID, r.log, mirror.OnFailure(r.cfg.Metrics.MirrorFailed), mirror.Version(r.cfg.Identity.Version),
 		mirror.Journal(r.cfg.Store), mirror.OnTakeover(r.takeOver), mirror.Judge(r.compare))
-	r.notes = newNotes(r.kube, r.log)
+	r.events = newEventRecorder(r.kube, r.cfg.Words, r.log)
 	r.tracer = actions.NewTracer(r.kube, r.log, r.cfg.Purge...)
 	r.runner = actions.NewRunner(actions.Config{
 		Store: r.store,
@@ -221,7 +228,7 @@ func (r *Ring) Run(ctx context.Context) error {
 	serving.Go(func() { r.follow(loopCtx, after, fatal) })
 	serving.Go(func() { r.loop(loopCtx, fatal) })
 	serving.Go(func() { r.mirror.Run(loopCtx) })
-	serving.Go(func() { r.notes.run(loopCtx) })
+	serving.Go(func() { r.events.run(loopCtx) })
 
 	var starting sync.WaitGroup
 	startCtx, stopStarting := context.WithCancel(ctx)

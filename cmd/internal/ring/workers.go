@@ -128,14 +128,18 @@ func (r *Ring) signalWorkers(event journal.Event) {
 	case journal.TypeActionWarned:
 		// It may be the answer that the action waits for.
 		r.signal(event.Action, actions.SignalRecheck)
-	case journal.TypeNodeObserved, journal.TypeNodeGone, journal.TypeActionEnded, journal.TypePolicyLifted,
-		journal.TypePauseCleared, journal.TypeAPIRecovered:
-		// What a held action waits for may be there.
-		for id, w := range r.workers {
-			// Half of the buffer is for what people say.
-			if len(w.signals) < signalBuffer/2 {
-				r.signal(id, actions.SignalRecheck)
-			}
+	}
+	if r.cfg.Words.Wakes(event.Type) {
+		r.recheckAll()
+	}
+}
+
+// recheckAll has every action look whether what holds it is there still.
+func (r *Ring) recheckAll() {
+	for id, w := range r.workers {
+		// Half of the buffer is for what people say.
+		if len(w.signals) < signalBuffer/2 {
+			r.signal(id, actions.SignalRecheck)
 		}
 	}
 }

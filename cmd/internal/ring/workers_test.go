@@ -15,7 +15,7 @@ import (
 func TestAnAnsweredWarningHasItsActionLookAgainAndNoOther(t *testing.T) {
 	asked := &worker{signals: make(chan actions.Signal, 1)}
 	other := &worker{signals: make(chan actions.Signal, 1)}
-	r := &Ring{workers: map[string]*worker{"purge-w1-1": asked, "purge-w2-2": other}}
+	r := &Ring{cfg: Config{Words: vocabulary}, workers: map[string]*worker{"purge-w1-1": asked, "purge-w2-2": other}}
 	r.signalWorkers(journal.Event{Type: journal.TypeActionWarned, Action: "purge-w1-1"})
 	select {
 	case signal := <-asked.signals:
@@ -32,7 +32,7 @@ func TestAnAnsweredWarningHasItsActionLookAgainAndNoOther(t *testing.T) {
 
 func TestAnActionIsToldThatAPersonJoinedIt(t *testing.T) {
 	asked := &worker{signals: make(chan actions.Signal, 1)}
-	r := &Ring{workers: map[string]*worker{"purge-w1-1": asked}}
+	r := &Ring{cfg: Config{Words: vocabulary}, workers: map[string]*worker{"purge-w1-1": asked}}
 	r.signalWorkers(journal.Event{Type: journal.TypeActionJoined, Action: "purge-w1-1"})
 	if len(asked.signals) != 1 || <-asked.signals != actions.SignalJoin {
 		t.Error("it was not told")

@@ -11,6 +11,7 @@ import (
 
 	"github.com/replicatedhq/ekco/cmd/internal/api"
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/words"
 )
 
 // Explanation writes what a request would do: the steps, the captured facts
@@ -23,7 +24,7 @@ func Explanation(w io.Writer, e api.Explanation, color bool) error {
 		_, err := io.WriteString(w, out.String())
 		return err
 	}
-	fmt.Fprintf(&out, "%s of %s (uid %s) would be:\n", e.Kind, Clean(object(e.Subject)), Clean(orDash(e.Subject.UID)))
+	fmt.Fprintf(&out, "%s of %s (uid %s) would be:\n", e.Kind, Clean(words.Object(e.Subject)), Clean(orDash(e.Subject.UID)))
 	if e.Resumes != "" {
 		fmt.Fprintf(&out, "the open action %s, resumed; %s\n", Clean(e.Resumes), Clean(e.Message))
 	} else if e.Message != "" {
@@ -31,7 +32,7 @@ func Explanation(w io.Writer, e api.Explanation, color bool) error {
 	}
 	out.WriteString("\nSTEPS\n")
 	for i, step := range e.Plan.Steps {
-		notes := []string{"at most " + Span(time.Duration(step.Timeout))}
+		notes := []string{"at most " + words.Span(time.Duration(step.Timeout))}
 		switch {
 		case step.Irreversible:
 			notes = append(notes, "no return after this")

@@ -9,6 +9,7 @@ import (
 	"github.com/replicatedhq/ekco/cmd/internal/api"
 	"github.com/replicatedhq/ekco/fsm"
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/words"
 )
 
 // nodeTable shows the nodes, and says how many it leaves out.
@@ -41,7 +42,7 @@ func nodeTable(status api.Status, all bool, s style) []string {
 		lines = append(lines, align(rows, s)...)
 	}
 	if hidden > 0 {
-		lines = append(lines, s.paint(faint, fmt.Sprintf("%s purged or gone for more than a day: ekco status --all", count(hidden, "node"))))
+		lines = append(lines, s.paint(faint, fmt.Sprintf("%s purged or gone for more than a day: ekco status --all", words.Count(hidden, "node"))))
 	}
 	return lines
 }
@@ -52,7 +53,7 @@ func asOf(status api.Status, s style) []string {
 	if at.IsZero() {
 		return nil
 	}
-	return []string{s.paint(doubtful, "The nodes as EKCO saw them last, at "+stamp(at)+" ("+ago(status, at)+" ago):")}
+	return []string{s.paint(doubtful, "The nodes as EKCO saw them last, at "+words.Stamp(at)+" ("+ago(status, at)+" ago):")}
 }
 
 // notes say what an administrator should know of a node beside its state.
@@ -62,7 +63,7 @@ func notes(node api.NodeStatus) []string {
 		notes = append(notes, "comes and goes: left alone until it stays, or stays away")
 	}
 	if !node.UnreachableSince.IsZero() {
-		notes = append(notes, "unreachable since "+stamp(node.UnreachableSince))
+		notes = append(notes, "unreachable since "+words.Stamp(node.UnreachableSince))
 	}
 	for _, taint := range node.Taints {
 		if word := note(taint, node); word != "" && !slices.Contains(notes, word) {
@@ -70,7 +71,7 @@ func notes(node api.NodeStatus) []string {
 		}
 	}
 	if node.TerminatingPods > 0 {
-		notes = append(notes, count(node.TerminatingPods, "terminating pod"))
+		notes = append(notes, words.Count(node.TerminatingPods, "terminating pod"))
 	}
 	if node.Excluded {
 		notes = append(notes, "excluded by its label")

@@ -143,3 +143,17 @@ func (v *Vocabulary) Types(component string) []journal.Type {
 	}
 	return types
 }
+
+// WorkerLine returns what the worker that wrote the event logs of it, if anything.
+// Only the engine has such events.
+func WorkerLine(e journal.Event, payload journal.Payload) (Line, bool) {
+	for _, rows := range [][]Row{actionRows, stepRows} {
+		for _, row := range rows {
+			if row.Type == e.Type && row.ByWorker && row.Log != nil {
+				line := row.Log(e, payload)
+				return line, line.Message != ""
+			}
+		}
+	}
+	return Line{}, false
+}

@@ -161,7 +161,7 @@ func (r *Ring) take(event journal.Decoded) {
 	r.events.record(event)
 	r.logEvent(event)
 	r.signalWorkers(event.Event)
-	r.said = r.said || ofPeople(event.Type)
+	r.unmirrored = r.unmirrored || ofPeople(event.Type)
 }
 
 // afterTurn passes the new state on to those who act on it.
@@ -191,10 +191,10 @@ func (r *Ring) mirrors() bool {
 // refreshMirror has the mirror cover what people have said, so that a journal
 // that loses a pause is noticed as one that loses an action.
 func (r *Ring) refreshMirror() {
-	if r.said {
+	if r.unmirrored {
 		r.mirror.Refresh()
 	}
-	r.said = false
+	r.unmirrored = false
 }
 
 // ofPeople names the events that only people bring forth, and that nothing in the

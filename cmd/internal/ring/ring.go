@@ -102,9 +102,9 @@ type Ring struct {
 	// unrecorded is what actions have come to that could not be written down.
 	unrecorded map[string]string
 	deciding   bool
-	// said is set while the mirror does not cover what people said.
-	said      bool
-	lastSaved uint64
+	// unmirrored is set while the mirror does not cover what people said.
+	unmirrored bool
+	lastSaved  uint64
 	// heedsClock is set once the machine's clock is compared with the own one,
 	// adrift while that is elsewhere and the journal does not say so.
 	heedsClock bool

@@ -87,7 +87,7 @@ func (r *Ring) workerEnded(result workerResult) {
 		delete(r.workers, result.action)
 		return
 	}
-	r.sayEndedEarly(result)
+	r.logEndedEarly(result)
 	w.ended = true
 	w.restartAt = time.Now().Add(restartDelay)
 	time.AfterFunc(restartDelay, r.wakeLoop)
@@ -101,9 +101,9 @@ func (r *Ring) haltWorkers() {
 	}
 }
 
-// sayEndedEarly says that an action could not go on: once, as long as it is for
+// logEndedEarly says that an action could not go on: once, as long as it is for
 // the same reason that nothing of it can be written down.
-func (r *Ring) sayEndedEarly(result workerResult) {
+func (r *Ring) logEndedEarly(result workerResult) {
 	level := slog.LevelWarn
 	if unrecorded, ok := errors.AsType[*actions.UnrecordedError](result.err); ok {
 		if said, before := r.unrecorded[result.action]; before && said == unrecorded.What {

@@ -32,17 +32,17 @@ func Explanation(w io.Writer, e api.Explanation, color bool) error {
 	}
 	out.WriteString("\nSTEPS\n")
 	for i, step := range e.Plan.Steps {
-		notes := []string{"at most " + words.Span(time.Duration(step.Timeout))}
+		conditions := []string{"at most " + words.Span(time.Duration(step.Timeout))}
 		switch {
 		case step.Irreversible:
-			notes = append(notes, "no return after this")
+			conditions = append(conditions, "no return after this")
 		case slices.ContainsFunc(e.Plan.Undo, func(undo journal.PlannedStep) bool { return undo.Undoes == step.ID }):
-			notes = append(notes, "a cancel takes it back")
+			conditions = append(conditions, "a cancel takes it back")
 		}
 		if len(step.Preflights) > 0 {
-			notes = append(notes, "checks "+strings.Join(step.Preflights, ", "))
+			conditions = append(conditions, "checks "+strings.Join(step.Preflights, ", "))
 		}
-		fmt.Fprintf(&out, "  %d. %s (%s)\n", i+1, Clean(step.ID), Clean(strings.Join(notes, "; ")))
+		fmt.Fprintf(&out, "  %d. %s (%s)\n", i+1, Clean(step.ID), Clean(strings.Join(conditions, "; ")))
 	}
 	if len(e.Plan.Facts) > 0 {
 		out.WriteString("\nCAPTURED FACTS\n")

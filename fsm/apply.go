@@ -12,22 +12,25 @@ import (
 // maxProblems bounds State.Problems.
 const maxProblems = 20
 
-// Apply folds the event into the state. It takes every event and never
+// Apply decodes the event and folds it; see [State.ApplyDecoded].
+func (s *State) Apply(e journal.Event) { s.ApplyDecoded(e.Decoded()) }
+
+// ApplyDecoded folds the event into the state. It takes every event and never
 // panics: one that this EKCO does not understand holds the action it belongs
 // to, or else is carried along; one that makes no sense in this state is noted
-// in Problems. Events at or below Seq are folded already and are skipped.
-func (s *State) Apply(e journal.Event) {
-	if e.Seq <= s.Seq {
+// in Problems. Events at or below Seq are folded already and are skipped. The
+// state may keep what the event says, which must not change afterwards.
+func (s *State) ApplyDecoded(d journal.Decoded) {
+	if d.Seq <= s.Seq {
 		return
 	}
-	s.Seq, s.Time = e.Seq, e.Time
-	payload, err := e.Decode()
-	if err != nil {
-		s.carry(e, err)
+	s.Seq, s.Time = d.Seq, d.Time
+	if d.Err != nil {
+		s.carry(d.Event, d.Err)
 		return
 	}
-	s.fold(e, payload)
-	s.noteOperator(e)
+	s.fold(d.Event, d.Body)
+	s.noteOperator(d.Event)
 }
 
 // carry keeps an event that cannot be read from doing harm.

@@ -8,21 +8,13 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// MaxSkew is how far EKCO's clock and the API server's may be apart at a start
-// for the ages on record to be believed.
-const MaxSkew = 30 * time.Second
-
 // sameClock is how far two readings of one clock may be apart: between them lies
 // what an append takes.
 const sameClock = time.Second
 
 // Wrong reports whether the clock and the API server's are far apart, as far as
 // that is known.
-func (c ClockState) Wrong() bool { return farApart(c.Skew) }
-
-func farApart(skew *journal.Duration) bool {
-	return skew != nil && time.Duration(*skew).Abs() >= MaxSkew
-}
+func (c ClockState) Wrong() bool { return journal.FarApart(c.Skew) }
 
 // foldJumped brings every time to the clock as it is now, so that nothing is
 // older or younger than it was a moment ago, and begins to settle anew.
@@ -58,7 +50,7 @@ func (s *State) takeUpClock(e journal.Event, p *journal.OperatorStarted) {
 		away := e.Time.Sub(s.Clock.LastAt)
 		s.ages(s.Clock.LastSeq, later(away))
 	}
-	if farApart(p.ClockSkew) {
+	if journal.FarApart(p.ClockSkew) {
 		s.ages(e.Seq, func(time.Time) time.Time { return e.Time })
 	}
 	s.past(notAfter(e.Time))

@@ -266,9 +266,9 @@ func TestAStartWithAClockThatIsWrongCountsFromZero(t *testing.T) {
 		skew time.Duration
 		zero bool
 	}{
-		"EKCO is ahead":  {-MaxSkew, true},
-		"EKCO is behind": {MaxSkew, true},
-		"close enough":   {MaxSkew - 1, false},
+		"EKCO is ahead":  {-journal.MaxSkew, true},
+		"EKCO is behind": {journal.MaxSkew, true},
+		"close enough":   {journal.MaxSkew - 1, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := newHost(t)
@@ -398,12 +398,12 @@ func TestAJumpLeavesWhatOthersHoldAsItIs(t *testing.T) {
 
 func TestAClockThatWasSetIsNoLongerKnownToBeWrong(t *testing.T) {
 	m := newHost(t)
-	m.skew = MaxSkew
+	m.skew = journal.MaxSkew
 	m.start()
 	if !m.s.Clock.Wrong() {
 		t.Fatal("the clock is not known to be wrong")
 	}
-	m.jump(MaxSkew)
+	m.jump(journal.MaxSkew)
 	if m.s.Clock.Wrong() {
 		t.Error("it was set, and is still called wrong")
 	}

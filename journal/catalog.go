@@ -71,6 +71,9 @@ type Payload interface {
 	eventVersion() int
 }
 
+// TypeOf returns the event type that the payload belongs to.
+func TypeOf(p Payload) Type { return p.eventType() }
+
 var (
 	// ErrUnknownType is returned when an event's type is not in the catalogue.
 	ErrUnknownType = errors.New("unknown event type")

@@ -13,6 +13,7 @@ import (
 
 	"github.com/replicatedhq/ekco/cmd/internal/api"
 	"github.com/replicatedhq/ekco/internal/config"
+	"github.com/replicatedhq/ekco/journal/words"
 )
 
 // app is what the commands need of the world around them.
@@ -24,6 +25,8 @@ type app struct {
 	env                                     func(string) (string, bool)
 	configDirs                              []string
 	now                                     func() time.Time
+	// words are the words for events and actions.
+	words *words.Vocabulary
 	// deferredPatience is how long a purge must have been quiet before it counts
 	// as one that waits for days.
 	deferredPatience time.Duration
@@ -52,6 +55,7 @@ func newApp() *app {
 		env:            os.LookupEnv,
 		configDirs:     config.SearchDirs(),
 		now:            time.Now,
+		words:          vocabulary(),
 
 		deferredPatience: 10 * time.Second,
 		holderPatience:   15 * time.Second,

@@ -16,7 +16,7 @@ import (
 )
 
 func newHistoryCommand(a *app) *cobra.Command {
-	var flags historyFlags
+	flags := historyFlags{words: a.words}
 	cmd := &cobra.Command{
 		Use:   "history",
 		Short: "Show what happened, newest last",
@@ -28,10 +28,9 @@ last 24 hours, and says on standard error if there is more; --since all shows
 everything. --limit N shows the newest N events, or with --reverse the newest
 first. Times are in UTC.
 
---since and --until take a duration before now (90s, 24h, 7d), a date
-(2026-11-21) or a time (2026-11-21T08:00:00Z). --type takes names and patterns
-like "step.*", and --component families of types, separated by commas: node,
-action, policy, operator and journal.`,
+` + wrapped(`--since and --until take a duration before now (90s, 24h, 7d), a date (2026-11-21)
+or a time (2026-11-21T08:00:00Z). --type takes names and patterns like "step.*",
+and --component families of types, separated by commas: `+inWords(a.words.Components())+`.`),
 		Example: `  ekco history --node worker-2
   ekco history --since 1h -o tree
   ekco history --type 'action.*,step.failed' --follow
@@ -50,7 +49,7 @@ action, policy, operator and journal.`,
 	complete(cmd, "node", a.nodeNames)
 	complete(cmd, "action", a.actionsOfHistory)
 	complete(cmd, "type", eventTypes)
-	complete(cmd, "component", func(*cobra.Command) []string { return componentNames() })
+	complete(cmd, "component", func(*cobra.Command) []string { return flags.componentNames() })
 	return cmd
 }
 
@@ -70,19 +69,21 @@ func (a *app) showEvents(ctx context.Context, backend *connection, flags history
 	if err := a.hintAtUnknown(ctx, backend, flags); err != nil {
 		return err
 	}
-	printer, err := view.NewHistory(a.stdout, flags.output, view.Options{Color: a.color(), Live: flags.follow, Lookup: lookup(ctx, backend)})
+	printer, err := view.NewHistory(a.stdout, flags.output, view.Options{
+		Color: a.color(), Live: flags.follow, Lookup: lookup(ctx, backend), Words: a.words,
+	})
 	if err != nil {
 		return usageError{err}
 	}
-	show := &shown{backend: backend, printer: printer, last: query.After}
+	stream := &historyStream{backend: backend, printer: printer, last: query.After}
 	if flags.newest() {
-		err = eachOfNewest(ctx, backend, query, show.event)
+		err = eachOfNewest(ctx, backend, query, stream.event)
 	} else {
-		err = show.events(ctx, query, false)
+		err = stream.events(ctx, query, false)
 	}
 	if err == nil && flags.follow {
 		query.Limit, query.Reverse = 0, false
-		err = a.followHistory(ctx, show, query)
+		err = a.followHistory(ctx, stream, query)
 	}
 	if err != nil {
 		return err
@@ -90,14 +91,14 @@ func (a *app) showEvents(ctx context.Context, backend *connection, flags history
 	return printer.Flush()
 }
 
-// shown is how far a history has been shown.
-type shown struct {
+// historyStream shows the events that a backend streams, and knows how far it has come.
+type historyStream struct {
 	backend *connection
 	printer view.History
 	last    uint64
 }
 
-func (s *shown) event(event journal.Event) error {
+func (s *historyStream) event(event journal.Event) error {
 	s.last = max(s.last, event.Seq)
 	return s.printer.Event(event)
 }
@@ -107,7 +108,7 @@ type streamError struct{ error }
 
 func (e streamError) Unwrap() error { return e.error }
 
-func (s *shown) events(ctx context.Context, query journal.Query, follow bool) error {
+func (s *historyStream) events(ctx context.Context, query journal.Query, follow bool) error {
 	for event, err := range s.backend.Events(ctx, query, follow) {
 		if err != nil {
 			return streamError{err}
@@ -121,26 +122,26 @@ func (s *shown) events(ctx context.Context, query journal.Query, follow bool) er
 
 // followHistory shows what happens from now on, also across restarts of the
 // operator.
-func (a *app) followHistory(ctx context.Context, show *shown, query journal.Query) error {
+func (a *app) followHistory(ctx context.Context, stream *historyStream, query journal.Query) error {
 	for {
-		query.After = show.last
-		settled := a.watchTrouble(ctx, show.backend.Backend)
-		err := show.events(ctx, query, true)
+		query.After = stream.last
+		settled := a.watchTrouble(ctx, stream.backend.Backend)
+		err := stream.events(ctx, query, true)
 		settled()
 		_, lost := errors.AsType[streamError](err)
-		if !lost || ctx.Err() != nil || !show.backend.running {
+		if !lost || ctx.Err() != nil || !stream.backend.running {
 			return err
 		}
 		_, _ = fmt.Fprintf(a.stderr, "ekco: lost the operator: %s; waiting for it to come back\n", view.Clean(err.Error()))
-		back, dialErr := awaitOperator(ctx, show.backend.again)
+		back, dialErr := awaitOperator(ctx, stream.backend.again)
 		switch {
 		case ctx.Err() != nil:
 			return nil //nolint:nilerr // whoever watched went away
 		case dialErr != nil:
 			return fmt.Errorf("no operator came back within %s: %w", returnPatience, dialErr)
 		}
-		show.backend.close()
-		show.backend.Backend, show.backend.close = back, back.Close
+		stream.backend.close()
+		stream.backend.Backend, stream.backend.close = back, back.Close
 		_, _ = fmt.Fprintln(a.stderr, "ekco: an operator answers again")
 	}
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"maps"
 	"path"
 	"slices"
 	"strconv"
@@ -12,23 +11,14 @@ import (
 
 	"github.com/replicatedhq/ekco/cmd/internal/view"
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/words"
 )
 
 // window is how far back history goes when nothing else limits it.
 const window = 24 * time.Hour
 
-// components are the families of event types, by the beginnings of their names.
-var components = map[string][]string{
-	"node":     {"node.", "pod."},
-	"action":   {"action.", "step."},
-	"policy":   {"policy.", "pause."},
-	"operator": {"operator.", "api."},
-	"journal":  {"journal."},
-}
-
-func componentNames() []string { return slices.Sorted(maps.Keys(components)) }
-
 type historyFlags struct {
+	words                              *words.Vocabulary
 	node, action, since, until, output string
 	components, types                  []string
 	follow, reverse                    bool
@@ -40,7 +30,7 @@ type historyFlags struct {
 func (f *historyFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.node, "node", "", "only what concerns this node")
-	flags.StringSliceVar(&f.components, "component", nil, "only these families of events: "+strings.Join(componentNames(), ", "))
+	flags.StringSliceVar(&f.components, "component", nil, "only these families of events: "+strings.Join(f.componentNames(), ", "))
 	flags.StringVar(&f.action, "action", "", "only this action")
 	flags.StringVar(&f.since, "since", "", "from this time on, or \"all\"")
 	flags.StringVar(&f.until, "until", "", "before this time")
@@ -116,7 +106,7 @@ func (f historyFlags) selectTypes() ([]journal.Type, error) {
 	if len(f.components) == 0 && len(f.types) == 0 {
 		return nil, nil
 	}
-	families, err := f.families()
+	family, err := f.family()
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +119,7 @@ func (f historyFlags) selectTypes() ([]journal.Type, error) {
 				return nil, usagef("--type is %q: it is no pattern: %w", pattern, err)
 			}
 			matched = matched || fits
-			if fits && slices.ContainsFunc(families, func(family string) bool { return strings.HasPrefix(string(t), family) }) {
+			if fits && slices.Contains(family, t) {
 				selected = append(selected, t)
 			}
 		}
@@ -144,20 +134,23 @@ func (f historyFlags) selectTypes() ([]journal.Type, error) {
 	return slices.Compact(selected), nil
 }
 
-// families returns the beginnings of the names of the types that --component
-// asks for: of all, without it.
-func (f historyFlags) families() (families []string, err error) {
+// componentNames returns what --component may be, sorted.
+func (f historyFlags) componentNames() []string {
+	return slices.Sorted(slices.Values(f.words.Components()))
+}
+
+// family returns the types that --component asks for: all, without it.
+func (f historyFlags) family() (family []journal.Type, err error) {
 	if len(f.components) == 0 {
-		return []string{""}, nil
+		return journal.Types(), nil
 	}
 	for _, name := range f.components {
-		family, known := components[name]
-		if !known {
-			return nil, usagef("--component is %q: want one of %s, or several of them, separated by commas", name, strings.Join(componentNames(), ", "))
+		if !slices.Contains(f.words.Components(), name) {
+			return nil, usagef("--component is %q: want one of %s, or several of them, separated by commas", name, strings.Join(f.componentNames(), ", "))
 		}
-		families = append(families, family...)
+		family = append(family, f.words.Types(name)...)
 	}
-	return families, nil
+	return family, nil
 }
 
 func orAny(patterns []string) []string {

@@ -11,6 +11,7 @@ import (
 	"github.com/replicatedhq/ekco/cmd/internal/api"
 	"github.com/replicatedhq/ekco/cmd/internal/view"
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/words"
 )
 
 // signOfLife is how often a terminal is shown that something goes on.
@@ -25,16 +26,16 @@ var (
 // follower shows an action as it goes on.
 type follower struct {
 	*purger
-	action  string
-	began   time.Time
-	last    uint64
-	outcome *journal.ActionEnded
-	doing   string
-	shown   bool // a sign of life is on the terminal's last line
-	// waits is set while the action may be one that only waits; quiet is when it
+	action    string
+	began     time.Time
+	last      uint64
+	outcome   *journal.ActionEnded
+	doing     string
+	signShown bool // a sign of life is on the terminal's last line
+	// waits is set while the action may be one that only waits; lastNews is when it
 	// was last heard of.
-	waits bool
-	quiet time.Time
+	waits    bool
+	lastNews time.Time
 	// step is the one that has begun last and not ended.
 	step string
 	// unrecorded is what was said to be missing in the journal, which was asked
@@ -43,15 +44,15 @@ type follower struct {
 	asked      time.Time
 }
 
-// told is one event, or the end of a stream.
-type told struct {
+// streamed is one event, or the end of a stream.
+type streamed struct {
 	event journal.Event
 	err   error
 }
 
 // follow shows the action until it is over.
 func (p *purger) follow(ctx context.Context, admitted api.Admission) error {
-	f := &follower{purger: p, action: admitted.Action, began: p.app.now(), last: admitted.FromSeq, doing: "waiting", quiet: p.app.now()}
+	f := &follower{purger: p, action: admitted.Action, began: p.app.now(), last: admitted.FromSeq, doing: "waiting", lastNews: p.app.now()}
 	if admitted.Resumed {
 		f.showPresent(ctx)
 	}
@@ -63,7 +64,7 @@ func (p *purger) follow(ctx context.Context, admitted api.Admission) error {
 	}()
 	for {
 		err := f.stream(ctx)
-		f.clear()
+		f.clearSign()
 		switch {
 		case errors.Is(err, errOver):
 			return f.conclude()
@@ -123,7 +124,7 @@ func (f *follower) showPresent(ctx context.Context) {
 		}
 		f.waits = len(action.Holds) > 0
 		for _, why := range view.Waits(action) {
-			f.say("         %s", why)
+			f.print("         %s", why)
 		}
 	}
 }
@@ -131,7 +132,7 @@ func (f *follower) showPresent(ctx context.Context) {
 // stream shows events until the action is over or the stream ends.
 func (f *follower) stream(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
-	events := make(chan told)
+	events := make(chan streamed)
 	var reading sync.WaitGroup
 	reading.Go(func() { f.read(ctx, events) })
 	defer reading.Wait()
@@ -150,8 +151,8 @@ func (f *follower) stream(ctx context.Context) error {
 				return errOver
 			}
 		case <-tick.C:
-			f.live()
-			f.sayTrouble(ctx)
+			f.showSign()
+			f.printTrouble(ctx)
 			if f.deferred(ctx) {
 				return errDeferred
 			}
@@ -164,8 +165,8 @@ func (f *follower) stream(ctx context.Context) error {
 }
 
 // read hands over the action's events, and at last why there are no more.
-func (f *follower) read(ctx context.Context, events chan<- told) {
-	hand := func(next told) bool {
+func (f *follower) read(ctx context.Context, events chan<- streamed) {
+	hand := func(next streamed) bool {
 		select {
 		case events <- next:
 			return true
@@ -175,42 +176,40 @@ func (f *follower) read(ctx context.Context, events chan<- told) {
 	}
 	for event, err := range f.backend.Events(ctx, journal.Query{Action: f.action, After: f.last}, true) {
 		if err != nil {
-			hand(told{err: err})
+			hand(streamed{err: err})
 			return
 		}
-		if !hand(told{event: event}) {
+		if !hand(streamed{event: event}) {
 			return
 		}
 	}
-	hand(told{err: errors.New("the stream of events ended")})
+	hand(streamed{err: errors.New("the stream of events ended")})
 }
 
 // show prints one event of the action.
 func (f *follower) show(ctx context.Context, event journal.Event) {
-	f.clear()
-	f.quiet = f.app.now()
-	payload, err := event.Decode()
-	if err == nil {
-		switch p := payload.(type) {
-		case *journal.StepStarted:
-			f.doing, f.step = p.Step, p.Step
-		case *journal.StepDone, *journal.StepFailed:
-			f.step = ""
-		case *journal.ActionHeld:
-			f.doing, f.waits = "waiting for "+p.Preflight, true
-		case *journal.ActionStalled:
-			f.doing = "stalled"
-		case *journal.ActionEnded:
-			f.outcome = p
-		}
+	f.clearSign()
+	f.lastNews = f.app.now()
+	decoded := event.Decoded()
+	switch p := decoded.Body.(type) {
+	case *journal.StepStarted:
+		f.doing, f.step = p.Step, p.Step
+	case *journal.StepDone, *journal.StepFailed:
+		f.step = ""
+	case *journal.ActionHeld:
+		f.doing, f.waits = "waiting for "+p.Preflight, true
+	case *journal.ActionStalled:
+		f.doing = "stalled"
+	case *journal.ActionEnded:
+		f.outcome = p
 	}
-	text := strings.TrimPrefix(view.Sentence(event), view.Clean(f.action)+": ")
-	f.say("%8s  %s", view.Span(f.elapsed()), text)
+	text := strings.TrimPrefix(view.Sentence(f.app.words, decoded), view.Clean(f.action)+": ")
+	f.print("%8s  %s", words.Span(f.elapsed()), text)
 	switch event.Type {
 	case journal.TypeActionHeld:
-		f.say("          it goes on by itself when that is gone%s", f.cancelHint(ctx))
+		f.print("          it goes on by itself when that is gone%s", f.cancelHint(ctx))
 	case journal.TypeActionStalled:
-		f.say("          repair the cause, then: ekco retry %s", f.action)
+		f.print("          repair the cause, then: ekco retry %s", f.action)
 	}
 }
 
@@ -232,7 +231,7 @@ func (f *follower) cancelHint(ctx context.Context) string {
 // deferred reports whether all that is left of the action waits for something
 // that may take days, and if so says what becomes of it.
 func (f *follower) deferred(ctx context.Context) bool {
-	if !f.waits || f.app.now().Sub(f.quiet) < f.app.deferredPatience {
+	if !f.waits || f.app.now().Sub(f.lastNews) < f.app.deferredPatience {
 		return false
 	}
 	status, err := f.backend.Status(ctx)
@@ -244,8 +243,8 @@ func (f *follower) deferred(ctx context.Context) bool {
 		if action.ID != f.action || !deferred {
 			continue
 		}
-		f.clear()
-		f.say("node %s is purged but for what waits, after %s", f.flags.node, view.Span(f.quiet.Sub(f.began).Round(100*time.Millisecond)))
+		f.clearSign()
+		f.print("node %s is purged but for what waits, after %s", f.flags.node, words.Span(f.lastNews.Sub(f.began).Round(100*time.Millisecond)))
 		for _, why := range view.Waits(action) {
 			f.warn("warning: %s", why)
 		}
@@ -263,19 +262,19 @@ func (f *follower) elapsed() time.Duration {
 	return f.app.now().Sub(f.began).Round(100 * time.Millisecond)
 }
 
-// live shows a person that something goes on.
-func (f *follower) live() {
+// showSign shows a person that something goes on.
+func (f *follower) showSign() {
 	if !f.app.stderrTerminal {
 		return
 	}
-	f.shown = true
-	_, _ = fmt.Fprintf(f.app.stderr, "\r\x1b[K%8s  … %s", view.Span(f.elapsed().Round(time.Second)), view.Clean(f.doing))
+	f.signShown = true
+	_, _ = fmt.Fprintf(f.app.stderr, "\r\x1b[K%8s  … %s", words.Span(f.elapsed().Round(time.Second)), view.Clean(f.doing))
 }
 
-// clear removes the sign of life.
-func (f *follower) clear() {
-	if f.shown {
-		f.shown = false
+// clearSign removes the sign of life.
+func (f *follower) clearSign() {
+	if f.signShown {
+		f.signShown = false
 		_, _ = fmt.Fprint(f.app.stderr, "\r\x1b[K")
 	}
 }
@@ -283,7 +282,7 @@ func (f *follower) clear() {
 // conclude says how the action ended; only done is success.
 func (f *follower) conclude() error {
 	if f.outcome.Outcome == journal.OutcomeDone {
-		f.say("node %s is purged, after %s", f.flags.node, view.Span(f.elapsed()))
+		f.print("node %s is purged, after %s", f.flags.node, words.Span(f.elapsed()))
 		if f.outcome.Reason != "" {
 			f.warn("warning: something was left alone: %s", f.outcome.Reason)
 		}
@@ -298,7 +297,7 @@ func (f *follower) conclude() error {
 
 // interrupted says what becomes of the work.
 func (f *follower) interrupted() error {
-	f.clear()
+	f.clearSign()
 	if f.alone {
 		f.warn("interrupted; %s stays open, and the next purge-node or operator resumes it", f.action)
 	} else {

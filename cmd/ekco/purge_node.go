@@ -88,14 +88,14 @@ type purger struct {
 	// answered are the warnings that were shown, with what was said to each. It
 	// outlives the process that gave them: nothing is asked twice.
 	answered []journal.ActionWarned
-	// shown is the UID of the machine that was shown first under the name. No
+	// subjectUID is the UID of the machine that was shown first under the name. No
 	// other is asked for, whoever does the work: it may have joined since.
-	shown string
-	// pen is where standard error goes through, to be held during a question.
-	pen *pen
-	// told and warned are what standard output and standard error have said: each
+	subjectUID string
+	// prompt is where standard error goes through, to be held during a question.
+	prompt *promptOutput
+	// printed and warned are what standard output and standard error have said: each
 	// may be read without the other.
-	told, warned view.Once
+	printed, warned view.Once
 }
 
 // purgeNode finds who does the work, and has it done.
@@ -103,9 +103,9 @@ func (a *app) purgeNode(cmd *cobra.Command, flags purgeFlags) (err error) {
 	if flags.output != "text" && !flags.dryRun {
 		return usagef("-o %s needs --dry-run; for the events of a purge see: ekco history --action ACTION --follow -o json", flags.output)
 	}
-	pen := &pen{w: a.stderr}
+	prompt := &promptOutput{w: a.stderr}
 	own := *a
-	own.stderr = pen
+	own.stderr = prompt
 	a = &own
 	cfg, log, err := a.load(cmd)
 	if err != nil {
@@ -114,7 +114,7 @@ func (a *app) purgeNode(cmd *cobra.Command, flags purgeFlags) (err error) {
 	ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	p := &purger{
-		app: a, flags: flags, pen: pen,
+		app: a, flags: flags, prompt: prompt,
 		again:      func(ctx context.Context) (operator, error) { return a.reach(ctx, cfg) },
 		recordedAs: func(ctx context.Context, action string) (operator, bool, error) { return a.recorded(ctx, cfg, action) },
 	}
@@ -180,17 +180,17 @@ func (p *purger) run(ctx context.Context, request fsm.Request) error {
 		return view.Explanation(p.app.stdout, explained, p.app.color())
 	}
 	if explained.AlreadyDone {
-		p.say("%s", explained.Message)
+		p.print("%s", explained.Message)
 		return nil
 	}
 	if err := p.ask(ctx, explained); err != nil {
 		return err
 	}
 	request.Warned = p.answered
-	if p.shown == "" {
-		p.shown = explained.Subject.UID
+	if p.subjectUID == "" {
+		p.subjectUID = explained.Subject.UID
 	}
-	request.UID = p.shown
+	request.UID = p.subjectUID
 	admitted, err := patiently(ctx, p, "the purge to be recorded", func(ctx context.Context) (api.Admission, error) {
 		return p.backend.Request(ctx, request)
 	})
@@ -198,15 +198,15 @@ func (p *purger) run(ctx context.Context, request fsm.Request) error {
 	case err != nil:
 		return interrupted(ctx, p.left(err), "the purge may have been recorded; see: ekco status")
 	case admitted.AlreadyDone:
-		p.say("%s", admitted.Message)
+		p.print("%s", admitted.Message)
 		return nil
 	case admitted.Resumed:
-		p.say("resuming %s: %s", admitted.Action, admitted.Message)
+		p.print("resuming %s: %s", admitted.Action, admitted.Message)
 	default:
-		p.say("%s: purging node %s", admitted.Action, p.flags.node)
+		p.print("%s: purging node %s", admitted.Action, p.flags.node)
 	}
 	if p.flags.noWait {
-		p.say("the operator goes on; follow it with: ekco history --action %s --follow", admitted.Action)
+		p.print("the operator goes on; follow it with: ekco history --action %s --follow", admitted.Action)
 		return nil
 	}
 	return p.follow(ctx, admitted)
@@ -285,7 +285,7 @@ const verdictAbandon = api.Verdict("abandon")
 
 // confirm asks, and returns an error unless the answer is yes.
 func (p *purger) confirm(ctx context.Context) error {
-	answer, err := p.pen.ask(ctx, p.app.stdin, fmt.Sprintf("Purge node %s all the same? [y/N] ", view.Clean(p.flags.node)))
+	answer, err := p.prompt.ask(ctx, p.app.stdin, fmt.Sprintf("Purge node %s all the same? [y/N] ", view.Clean(p.flags.node)))
 	switch {
 	case ctx.Err() != nil:
 		return interrupted(ctx, ctx.Err(), "nothing was changed")
@@ -295,11 +295,11 @@ func (p *purger) confirm(ctx context.Context) error {
 	return fmt.Errorf("node %s is not purged: the question was not answered with yes; nothing was changed", p.flags.node)
 }
 
-// say prints a line. That nobody reads it must not end a purge.
-func (p *purger) say(format string, args ...any) {
-	_, _ = fmt.Fprintln(p.app.stdout, p.told.Say(view.Clean(fmt.Sprintf(format, args...))))
+// print prints a line. That nobody reads it must not end a purge.
+func (p *purger) print(format string, args ...any) {
+	_, _ = fmt.Fprintln(p.app.stdout, p.printed.Shorten(view.Clean(fmt.Sprintf(format, args...))))
 }
 
 func (p *purger) warn(format string, args ...any) {
-	_, _ = fmt.Fprintln(p.app.stderr, p.warned.Say(view.Clean(fmt.Sprintf(format, args...))))
+	_, _ = fmt.Fprintln(p.app.stderr, p.warned.Shorten(view.Clean(fmt.Sprintf(format, args...))))
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/replicatedhq/ekco/internal/version"
 )
 
-// outsideCalls are told what ceph and etcd took.
+// outsideCalls are attrs what ceph and etcd took.
 type outsideCalls struct {
 	ceph ceph.OnCommand
 	etcd etcd.OnCall
@@ -29,11 +29,11 @@ func timeCalls(metrics *api.Metrics, log *slog.Logger) outsideCalls {
 	logged := func(message string, count func(string, time.Duration, error)) func(string, time.Duration, error) {
 		return func(kind string, took time.Duration, err error) {
 			count(kind, took, err)
-			told := []slog.Attr{slog.String("call", kind), slog.Duration("took", took)}
+			attrs := []slog.Attr{slog.String("call", kind), slog.Duration("took", took)}
 			if err != nil {
-				told = append(told, slog.Any("error", err))
+				attrs = append(attrs, slog.Any("error", err))
 			}
-			log.LogAttrs(context.Background(), slog.LevelDebug, message, told...)
+			log.LogAttrs(context.Background(), slog.LevelDebug, message, attrs...)
 		}
 	}
 	return outsideCalls{ceph: logged("asked ceph", metrics.CephRan), etcd: logged("asked etcd", metrics.EtcdAnswered)}

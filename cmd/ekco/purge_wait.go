@@ -9,8 +9,8 @@ import (
 // silence is how long a person is left without a sign of life.
 const silence = 2 * time.Second
 
-// answered is what a question led to.
-type answered[T any] struct {
+// answer is what a question led to.
+type answer[T any] struct {
 	value T
 	err   error
 }
@@ -18,10 +18,10 @@ type answered[T any] struct {
 // patiently asks, and says every 2 s on a terminal, or once elsewhere, that the
 // answer is awaited. It returns only when the question has, which must heed ctx.
 func patiently[T any](ctx context.Context, p *purger, awaited string, ask func(context.Context) (T, error)) (T, error) {
-	answers := make(chan answered[T], 1)
+	answers := make(chan answer[T], 1)
 	go func() {
 		value, err := ask(ctx)
-		answers <- answered[T]{value, err}
+		answers <- answer[T]{value, err}
 	}()
 	began := time.Now()
 	tick := time.NewTicker(silence)

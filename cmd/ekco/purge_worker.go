@@ -67,7 +67,7 @@ func (p *purger) engageNow(ctx context.Context, cfg config.Config, log *slog.Log
 	if p.flags.dryRun {
 		p.warn("No operator runs; this command looks at the cluster itself, and changes nothing there.")
 	} else {
-		p.say("No operator runs; this command does the work itself.")
+		p.print("No operator runs; this command does the work itself.")
 	}
 	return stop, nil
 }

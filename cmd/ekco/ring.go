@@ -104,6 +104,7 @@ func newRing(ctx context.Context, cfg config.Config, options ringOptions, store 
 		Identity: identity(cfg),
 		Observe:  observe(client, now.Now, cfg, metrics.Observed, log),
 		Purge:    purgeParts(cfg, client, outside),
+		Words:    vocabulary(),
 	}
 	ringConfig.Policy.DryRun = options.readOnly(cfg)
 	if options.OneShot {

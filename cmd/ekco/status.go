@@ -27,7 +27,7 @@ The exit code is 0 whatever the status is.`,
 		Args: noArgument,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.withStatus(cmd, func(status api.Status) error {
-				return view.Status(a.stdout, status, output, view.StatusOptions{Color: a.color(), All: all})
+				return view.Status(a.stdout, status, output, view.StatusOptions{Color: a.color(), All: all, Words: a.words})
 			})
 		},
 	}

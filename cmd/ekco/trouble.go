@@ -10,6 +10,7 @@ import (
 
 	"github.com/replicatedhq/ekco/cmd/internal/api"
 	"github.com/replicatedhq/ekco/cmd/internal/view"
+	"github.com/replicatedhq/ekco/journal/words"
 )
 
 // withWarned is with for a command that reads, and may show too little: it says
@@ -71,11 +72,11 @@ const (
 	troubleAgain = 5 * time.Second
 )
 
-// sayTrouble says that an action is quiet because the journal cannot be written,
+// printTrouble says that an action is quiet because the journal cannot be written,
 // and what it has come to all the same: of that there is no event to show.
-func (f *follower) sayTrouble(ctx context.Context) {
+func (f *follower) printTrouble(ctx context.Context) {
 	now := f.app.now()
-	if now.Sub(f.quiet) < troubleShows || now.Sub(f.asked) < troubleAgain {
+	if now.Sub(f.lastNews) < troubleShows || now.Sub(f.asked) < troubleAgain {
 		return
 	}
 	f.asked = now
@@ -86,8 +87,8 @@ func (f *follower) sayTrouble(ctx context.Context) {
 	trouble := view.Unwritable(status.Journal, status.Now)
 	if trouble == "" {
 		if f.unrecorded != "" {
-			f.clear()
-			f.say("%8s  the journal can be written again", view.Span(f.elapsed()))
+			f.clearSign()
+			f.print("%8s  the journal can be written again", words.Span(f.elapsed()))
 		}
 		f.unrecorded = ""
 		return
@@ -105,9 +106,9 @@ func (f *follower) sayTrouble(ctx context.Context) {
 		return
 	}
 	f.unrecorded = what
-	f.clear()
-	f.say("%8s  %s: %s", view.Span(f.elapsed()), what, trouble)
-	f.say("          nothing more is done until it can; free space on its file system, or make it writable again: the purge goes on by itself")
+	f.clearSign()
+	f.print("%8s  %s: %s", words.Span(f.elapsed()), what, trouble)
+	f.print("          nothing more is done until it can; free space on its file system, or make it writable again: the purge goes on by itself")
 }
 
 // refuseQuestion returns an error if nothing that a person answered could be

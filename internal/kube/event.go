@@ -15,6 +15,9 @@ import (
 // maxNote is the API's limit for an event's message, in bytes.
 const maxNote = 1024
 
+// HasEvents reports whether RecordEvent writes Events about such an object.
+func HasEvents(about journal.Subject) bool { return about.Kind == "Node" || about.Kind == "Pod" }
+
 // RecordEvent writes a Kubernetes Event about a Node (into namespace default,
 // where kubectl describe looks for it) or a Pod (into its own). Other subjects
 // are refused. ErrForbidden is usual: kURL's RBAC does not grant events.

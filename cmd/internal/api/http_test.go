@@ -111,7 +111,7 @@ func busyMetrics(t *testing.T) *Metrics {
 		m.Folded(journal.Event{
 			Seq: seq, Time: at.Add(after), Type: eventType, Version: 1, Action: action,
 			Subject: journal.NodeSubject("w", "u"), Payload: body,
-		})
+		}.Decoded())
 	}
 	fold(0, "purge-w-1", journal.ActionRequested{Kind: journal.ActionPurgeNode}, journal.TypeActionRequested)
 	fold(0, "purge-w-1", journal.StepStarted{Step: "delete-pod a/b", Attempt: 1}, journal.TypeStepStarted)
@@ -151,7 +151,7 @@ func TestAClockThatJumpsIsCountedAndDoesNotCountAsTheTimeOfAStep(t *testing.T) {
 		{3*time.Hour + time.Second, journal.TypeClockJumped, `{"by":"3h0m0s"}`},
 		{3*time.Hour + 2*time.Second, journal.TypeStepDone, `{"step":"delete-node","attempt":1}`},
 	} {
-		m.Folded(journal.Event{Seq: uint64(i + 1), Time: at.Add(said.after), Type: said.eventType, Version: 1, Action: "a", Payload: []byte(said.payload)})
+		m.Folded(journal.Event{Seq: uint64(i + 1), Time: at.Add(said.after), Type: said.eventType, Version: 1, Action: "a", Payload: []byte(said.payload)}.Decoded())
 	}
 	state, skew := fsm.NewState(), journal.Duration(-70*time.Minute)
 	state.Clock.Skew = &skew

@@ -116,23 +116,19 @@ func (m *Metrics) Observed(resource string, lag time.Duration) {
 func (m *Metrics) MirrorFailed(error) { m.mirrorFailures.Inc() }
 
 // Folded counts what one event says. It is called once for each new event.
-func (m *Metrics) Folded(event journal.Event) {
+func (m *Metrics) Folded(event journal.Decoded) {
 	m.sequence.Set(float64(event.Seq))
-	payload, err := event.Decode()
-	if err != nil {
-		return
-	}
-	switch p := payload.(type) {
+	switch p := event.Body.(type) {
 	case *journal.ActionRequested:
 		m.tracked.kinds[event.Action] = p.Kind
 	case *journal.ActionAdopted:
 		m.tracked.kinds[event.Action] = p.Record.Kind
 	case *journal.StepStarted:
-		m.tracked.begin(event, p.Step)
+		m.tracked.begin(event.Event, p.Step)
 	case *journal.StepFailed:
 		m.stepFailures.WithLabelValues(stepKind(p.Step)).Inc()
 	case *journal.StepDone:
-		if took, known := m.tracked.end(event, p.Step); known && !p.DryRun {
+		if took, known := m.tracked.end(event.Event, p.Step); known && !p.DryRun {
 			m.stepSeconds.WithLabelValues(stepKind(p.Step)).Observe(took.Seconds())
 		}
 	case *journal.ClockJumped:

@@ -8,7 +8,7 @@
 // gets a copy of the action's record when it starts, and signals after that.
 //
 // Run starts every goroutine and returns only after the last of them ended, in
-// this order: observers, workers, mirror, notes, loop, follower.
+// this order: observers, workers, mirror, Kubernetes Events, loop, follower.
 //
 // A panic of what an action runs is contained by package actions. One in these
 // goroutines themselves is not: a loop that failed in the middle of a fold could

@@ -148,15 +148,20 @@ func (r *Ring) catchUp(ctx context.Context) error {
 			}
 			return fmt.Errorf("read the journal after event %d: %w", r.state.Seq, err)
 		}
-		r.state.Apply(event)
-		delete(r.unrecorded, event.Action)
-		r.cfg.Metrics.Folded(event)
-		r.notes.about(event)
-		r.say(event)
-		r.signalWorkers(event)
-		r.said = r.said || ofPeople(event.Type)
+		r.take(event.Decoded())
 	}
 	return nil
+}
+
+// take folds one event, and hands it on to those who look at each.
+func (r *Ring) take(event journal.Decoded) {
+	r.state.ApplyDecoded(event)
+	delete(r.unrecorded, event.Action)
+	r.cfg.Metrics.Folded(event)
+	r.events.record(event)
+	r.logEvent(event)
+	r.signalWorkers(event)
+	r.unmirrored = r.unmirrored || ofPeople(event.Type)
 }
 
 // afterTurn passes the new state on to those who act on it.
@@ -186,10 +191,10 @@ func (r *Ring) mirrors() bool {
 // refreshMirror has the mirror cover what people have said, so that a journal
 // that loses a pause is noticed as one that loses an action.
 func (r *Ring) refreshMirror() {
-	if r.said {
+	if r.unmirrored {
 		r.mirror.Refresh()
 	}
-	r.said = false
+	r.unmirrored = false
 }
 
 // ofPeople names the events that only people bring forth, and that nothing in the

@@ -12,7 +12,7 @@ type Metrics interface {
 	// Appended is called after each append.
 	Appended(events int, took time.Duration, err error)
 	// Folded is called for each event, on the loop goroutine.
-	Folded(event journal.Event)
+	Folded(event journal.Decoded)
 	// State is called with the state after each turn, on the loop goroutine. It
 	// must not keep it.
 	State(s *fsm.State)
@@ -23,6 +23,6 @@ type Metrics interface {
 type noMetrics struct{}
 
 func (noMetrics) Appended(int, time.Duration, error) {}
-func (noMetrics) Folded(journal.Event)               {}
+func (noMetrics) Folded(journal.Decoded)             {}
 func (noMetrics) State(*fsm.State)                   {}
 func (noMetrics) MirrorFailed(error)                 {}

@@ -17,6 +17,7 @@ import (
 	"github.com/replicatedhq/ekco/internal/clock"
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/words"
 )
 
 // Actor is the name under which the loop's own decisions are recorded.
@@ -46,6 +47,9 @@ type Config struct {
 	Without []string
 	// SnapshotEvery is the number of events between snapshots; 0 means 5,000.
 	SnapshotEvery uint64
+	// Words are the words for all events, in the log and in Kubernetes Events; nil
+	// means the engine's own.
+	Words *words.Vocabulary
 	// Metrics may be nil.
 	Metrics Metrics
 	// Grace is how long a running step may go on after Run was told to stop;
@@ -102,9 +106,9 @@ type Ring struct {
 	// unrecorded is what actions have come to that could not be written down.
 	unrecorded map[string]string
 	deciding   bool
-	// said is set while the mirror does not cover what people said.
-	said      bool
-	lastSaved uint64
+	// unmirrored is set while the mirror does not cover what people said.
+	unmirrored bool
+	lastSaved  uint64
 	// heedsClock is set once the machine's clock is compared with the own one,
 	// adrift while that is elsewhere and the journal does not say so.
 	heedsClock bool
@@ -113,7 +117,7 @@ type Ring struct {
 	triedToWrite time.Time
 	observers    Observers
 	lastLook     lastLook
-	notes        *notes
+	events       *eventRecorder
 }
 
 // New folds the journal and returns a ring ready to run.
@@ -126,6 +130,9 @@ func New(ctx context.Context, cfg Config) (*Ring, error) {
 	}
 	if cfg.Metrics == nil {
 		cfg.Metrics = noMetrics{}
+	}
+	if cfg.Words == nil {
+		cfg.Words = words.New()
 	}
 	r := &Ring{
 		cfg:        cfg,
@@ -170,7 +177,7 @@ func (r *Ring) prepare(ctx context.Context) error {
 	r.kinds = []actions.Definition{clear.New(r.kube), purge.New(r.kube, r.cfg.Purge...)}
 	r.mirror = mirror.New(r.kube, r.journalID, r.log, mirror.OnFailure(r.cfg.Metrics.MirrorFailed), mirror.Version(r.cfg.Identity.Version),
 		mirror.Journal(r.cfg.Store), mirror.OnTakeover(r.takeOver), mirror.Judge(r.compare), mirror.Expendable(r.expendable()...))
-	r.notes = newNotes(r.kube, r.log)
+	r.events = newEventRecorder(r.kube, r.cfg.Words, r.log)
 	r.tracer = purge.NewTracer(r.kube, r.log, r.cfg.Purge...)
 	r.runner = actions.NewRunner(actions.Config{
 		Store:      r.store,
@@ -223,7 +230,7 @@ func (r *Ring) Run(ctx context.Context) error {
 	serving.Go(func() { r.follow(loopCtx, after, fatal) })
 	serving.Go(func() { r.loop(loopCtx, fatal) })
 	serving.Go(func() { r.mirror.Run(loopCtx) })
-	serving.Go(func() { r.notes.run(loopCtx) })
+	serving.Go(func() { r.events.run(loopCtx) })
 
 	var starting sync.WaitGroup
 	startCtx, stopStarting := context.WithCancel(ctx)

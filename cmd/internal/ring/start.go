@@ -66,14 +66,14 @@ func (r *Ring) start(ctx context.Context, fatal chan<- error) {
 
 // patiently repeats f until it succeeds, fails for good, or ctx ends.
 func (r *Ring) patiently(ctx context.Context, what string, f func(context.Context) error) error {
-	said := ""
+	failure := ""
 	wait := backoff.NewExponentialBackOff()
 	wait.InitialInterval, wait.MaxInterval = 200*time.Millisecond, 5*time.Second
 	_, err := backoff.Retry(ctx, func() (struct{}, error) {
 		err := f(ctx)
 		r.await(what, err)
-		if err != nil && ctx.Err() == nil && err.Error() != said {
-			said = err.Error()
+		if err != nil && ctx.Err() == nil && err.Error() != failure {
+			failure = err.Error()
 			r.log.Warn("still trying to "+what, "error", err)
 		}
 		return struct{}{}, err

@@ -26,7 +26,7 @@ func (r *Ring) shutDown(ctx context.Context, cause error) {
 	}
 	r.stopWorkers()
 	r.workersWG.Wait()
-	r.sayStopped(ctx, cause)
+	r.recordStopped(ctx, cause)
 	r.saveLast(ctx)
 }
 
@@ -51,8 +51,8 @@ func (r *Ring) saveLast(ctx context.Context) {
 	}
 }
 
-// sayStopped records the end of what operator.started began.
-func (r *Ring) sayStopped(ctx context.Context, cause error) {
+// recordStopped records the end of what operator.started began.
+func (r *Ring) recordStopped(ctx context.Context, cause error) {
 	if !r.announced.Load() {
 		return
 	}

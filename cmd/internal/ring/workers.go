@@ -90,7 +90,7 @@ func (r *Ring) workerEnded(result workerResult) {
 		delete(r.workers, result.action)
 		return
 	}
-	r.sayEndedEarly(result)
+	r.logEndedEarly(result)
 	w.ended = true
 	w.restartAt = time.Now().Add(restartDelay)
 	time.AfterFunc(restartDelay, r.wakeLoop)
@@ -104,9 +104,9 @@ func (r *Ring) haltWorkers() {
 	}
 }
 
-// sayEndedEarly says that an action could not go on: once, as long as it is for
+// logEndedEarly says that an action could not go on: once, as long as it is for
 // the same reason that nothing of it can be written down.
-func (r *Ring) sayEndedEarly(result workerResult) {
+func (r *Ring) logEndedEarly(result workerResult) {
 	level := slog.LevelWarn
 	if unrecorded, ok := errors.AsType[*actions.UnrecordedError](result.err); ok {
 		if said, before := r.unrecorded[result.action]; before && said == unrecorded.What {
@@ -118,14 +118,14 @@ func (r *Ring) sayEndedEarly(result workerResult) {
 }
 
 // signalWorkers tells workers what they cannot see in their own records.
-func (r *Ring) signalWorkers(event journal.Event) {
+func (r *Ring) signalWorkers(event journal.Decoded) {
 	switch event.Type {
 	case journal.TypeJournalOutdated:
 		r.haltWorkers()
 	case journal.TypeActionCancelling, journal.TypeActionRetried, journal.TypeActionJoined, journal.TypeActionWarned:
 		r.tellWorker(event)
-	case journal.TypeNodeObserved, journal.TypeNodeGone, journal.TypeActionEnded, journal.TypePolicyLifted,
-		journal.TypePauseCleared, journal.TypeAPIRecovered:
+	}
+	if r.cfg.Words.Wakes(event.Type) {
 		// What a held action waits for may be there.
 		for _, w := range r.workers {
 			w.inbox.Recheck()
@@ -135,17 +135,15 @@ func (r *Ring) signalWorkers(event journal.Event) {
 
 // tellWorker hands an event on to the worker of its action. One that cannot be read
 // has made the action unreadable.
-func (r *Ring) tellWorker(event journal.Event) {
+func (r *Ring) tellWorker(event journal.Decoded) {
 	w := r.workers[event.Action]
-	if w == nil {
-		return
-	}
-	payload, err := event.Decode()
-	if err != nil {
+	switch {
+	case w == nil:
+	case event.Err != nil:
 		w.inbox.Recheck()
-		return
+	default:
+		w.inbox.Tell(event.Event, event.Body)
 	}
-	w.inbox.Tell(event, payload)
 }
 
 // mirrored makes sure, before each irreversible step, that another EKCO would

@@ -19,10 +19,10 @@ func (e *ear) Recheck()                                      { e.told = append(e
 
 func TestAnAnsweredWarningHasItsActionLookAgainAndNoOther(t *testing.T) {
 	asked, other := new(ear), new(ear)
-	r := &Ring{workers: map[string]*worker{"purge-w1-1": {inbox: asked}, "purge-w2-2": {inbox: other}}}
+	r := &Ring{cfg: Config{Words: vocabulary}, workers: map[string]*worker{"purge-w1-1": {inbox: asked}, "purge-w2-2": {inbox: other}}}
 	r.signalWorkers(journal.Event{
 		Type: journal.TypeActionWarned, Version: 1, Action: "purge-w1-1", Payload: []byte(`{"preflight":"P","warning":"w","answer":"yes"}`),
-	})
+	}.Decoded())
 	want := journal.ActionWarned{Preflight: "P", Warning: "w", Answer: "yes"}
 	if warned, ok := asked.only().(*journal.ActionWarned); !ok || *warned != want {
 		t.Errorf("it was told %v", asked.told)
@@ -41,8 +41,8 @@ func (e *ear) only() journal.Payload {
 
 func TestAnActionIsToldThatAPersonJoinedIt(t *testing.T) {
 	asked := new(ear)
-	r := &Ring{workers: map[string]*worker{"purge-w1-1": {inbox: asked}}}
-	r.signalWorkers(journal.Event{Type: journal.TypeActionJoined, Version: 1, Action: "purge-w1-1", Payload: []byte(`{}`)})
+	r := &Ring{cfg: Config{Words: vocabulary}, workers: map[string]*worker{"purge-w1-1": {inbox: asked}}}
+	r.signalWorkers(journal.Event{Type: journal.TypeActionJoined, Version: 1, Action: "purge-w1-1", Payload: []byte(`{}`)}.Decoded())
 	if _, ok := asked.only().(*journal.ActionJoined); !ok {
 		t.Error("it was not told")
 	}

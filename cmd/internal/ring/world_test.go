@@ -247,7 +247,7 @@ func (w *world) start(arm func(*incarnation)) *incarnation {
 	ring, err := New(ctx, Config{
 		Clock: w.clock.Load(), Store: in.store, Kube: in.kube, Policy: w.policy, Log: slog.New(slog.NewTextHandler(&w.log, nil)),
 		Identity: journal.OperatorStarted{Version: "v0.0.0", Host: "test", PID: 1, Command: w.worksFor},
-		Observe:  w.observe, OnlyNode: w.onlyNode, Purge: w.purge,
+		Observe:  w.observe, OnlyNode: w.onlyNode, Purge: w.purge, Words: vocabulary,
 	})
 	if err != nil {
 		w.t.Fatal(err)

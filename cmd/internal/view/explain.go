@@ -11,6 +11,7 @@ import (
 
 	"github.com/replicatedhq/ekco/cmd/internal/api"
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/words"
 )
 
 // Explanation writes what a request would do: the steps, the captured facts
@@ -23,7 +24,7 @@ func Explanation(w io.Writer, e api.Explanation, color bool) error {
 		_, err := io.WriteString(w, out.String())
 		return err
 	}
-	fmt.Fprintf(&out, "%s of %s (uid %s) would be:\n", e.Kind, Clean(object(e.Subject)), Clean(orDash(e.Subject.UID)))
+	fmt.Fprintf(&out, "%s of %s (uid %s) would be:\n", e.Kind, Clean(words.Object(e.Subject)), Clean(orDash(e.Subject.UID)))
 	if e.Resumes != "" {
 		fmt.Fprintf(&out, "the open action %s, resumed; %s\n", Clean(e.Resumes), Clean(e.Message))
 	} else if e.Message != "" {
@@ -31,17 +32,17 @@ func Explanation(w io.Writer, e api.Explanation, color bool) error {
 	}
 	out.WriteString("\nSTEPS\n")
 	for i, step := range e.Plan.Steps {
-		notes := []string{"at most " + Span(time.Duration(step.Timeout))}
+		conditions := []string{"at most " + words.Span(time.Duration(step.Timeout))}
 		switch {
 		case step.Irreversible:
-			notes = append(notes, "no return after this")
+			conditions = append(conditions, "no return after this")
 		case slices.ContainsFunc(e.Plan.Undo, func(undo journal.PlannedStep) bool { return undo.Undoes == step.ID }):
-			notes = append(notes, "a cancel takes it back")
+			conditions = append(conditions, "a cancel takes it back")
 		}
 		if len(step.Preflights) > 0 {
-			notes = append(notes, "checks "+strings.Join(step.Preflights, ", "))
+			conditions = append(conditions, "checks "+strings.Join(step.Preflights, ", "))
 		}
-		fmt.Fprintf(&out, "  %d. %s (%s)\n", i+1, Clean(step.ID), Clean(strings.Join(notes, "; ")))
+		fmt.Fprintf(&out, "  %d. %s (%s)\n", i+1, Clean(step.ID), Clean(strings.Join(conditions, "; ")))
 	}
 	if len(e.Plan.Facts) > 0 {
 		out.WriteString("\nCAPTURED FACTS\n")

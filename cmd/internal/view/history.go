@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/words"
 )
 
 var historyFormats = []string{"table", "wide", "json", "yaml", "tree"}
@@ -38,13 +39,15 @@ type Options struct {
 	// Lookup returns the event of a sequence number, if there is one; a tree
 	// asks it for the cause of an action. It may be nil.
 	Lookup func(seq uint64) (journal.Event, bool)
+	// Words are the words for the events.
+	Words *words.Vocabulary
 }
 
 // NewHistory returns a History of the given format that writes to w.
 func NewHistory(w io.Writer, format string, options Options) (History, error) {
 	switch format {
 	case "table", "wide":
-		return &historyTable{w: w, style: style{options.Color}, wide: format == "wide", headed: options.NoHeader}, nil
+		return &historyTable{w: w, style: style{options.Color}, words: options.Words, wide: format == "wide", headed: options.NoHeader}, nil
 	case "json":
 		return historyJSON{w}, nil
 	case "yaml":
@@ -59,6 +62,7 @@ func NewHistory(w io.Writer, format string, options Options) (History, error) {
 type historyTable struct {
 	w      io.Writer
 	style  style
+	words  *words.Vocabulary
 	wide   bool
 	headed bool
 }
@@ -76,7 +80,7 @@ func (h *historyTable) Event(e journal.Event) error {
 		}
 	}
 	kind := fmt.Sprintf("%-17s", Clean(string(e.Type)))
-	row := fmt.Sprintf("%7d  %-20s  %s  ", e.Seq, stamp(e.Time), h.style.paint(toneOf(e.Type), kind))
+	row := fmt.Sprintf("%7d  %-20s  %s  ", e.Seq, words.Stamp(e.Time), h.style.paint(h.words.Tone(e.Type), kind))
 	if h.wide {
 		cause := "-"
 		if e.Cause != 0 {
@@ -84,7 +88,7 @@ func (h *historyTable) Event(e journal.Event) error {
 		}
 		row += fmt.Sprintf("%-20s  %-7s  %-28s  %-36s  ", Clean(e.Actor), cause, orDash(Clean(subject(e.Subject))), orDash(Clean(e.Subject.UID)))
 	}
-	_, err := fmt.Fprintln(h.w, row+Sentence(e))
+	_, err := fmt.Fprintln(h.w, row+Sentence(h.words, e.Decoded()))
 	return err
 }
 
@@ -96,13 +100,6 @@ func subject(s journal.Subject) string {
 		return s.Kind
 	}
 	return s.Kind + "/" + s.Name
-}
-
-func orDash(text string) string {
-	if text == "" {
-		return "-"
-	}
-	return text
 }
 
 type historyJSON struct{ w io.Writer }

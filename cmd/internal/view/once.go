@@ -15,9 +15,9 @@ const (
 	asBefore   = "(as said above)"
 )
 
-// Say returns the text with what was said before left out. A cause begins after
+// Shorten returns the text with what was said before left out. A cause begins after
 // a colon and ends with the text in which it was said first.
-func (o *Once) Say(text string) string {
+func (o *Once) Shorten(text string) string {
 	longest := ""
 	for _, cause := range o.causes {
 		if len(cause) > len(longest) && strings.Contains(text, cause) {

@@ -18,12 +18,12 @@ func TestALongCauseIsSaidOnce(t *testing.T) {
 		{"step delete-node: done", "step delete-node: done"},
 		{"step delete-node: done", "step delete-node: done"},
 	} {
-		if got := once.Say(step.text); got != step.want {
+		if got := once.Shorten(step.text); got != step.want {
 			t.Errorf("%q is said as %q, want %q", step.text, got, step.want)
 		}
 	}
 	var other view.Once
-	if got := other.Say("again: " + cause); got != "again: "+cause {
+	if got := other.Shorten("again: " + cause); got != "again: "+cause {
 		t.Errorf("who has heard nothing is told %q", got)
 	}
 }

@@ -7,12 +7,13 @@ import (
 	"time"
 
 	"github.com/replicatedhq/ekco/cmd/internal/api"
+	"github.com/replicatedhq/ekco/journal/words"
 )
 
 // JournalStat writes a journal's size, range and identity.
 func JournalStat(w io.Writer, j api.JournalStatus, now time.Time) error {
 	if u := j.Unopened; u != nil {
-		_, err := fmt.Fprintf(w, "%s is not open since %s: %s\n", orDash(Clean(j.Path)), stamp(u.Since), Clean(u.Problem))
+		_, err := fmt.Fprintf(w, "%s is not open since %s: %s\n", orDash(Clean(j.Path)), words.Stamp(u.Since), Clean(u.Problem))
 		return err
 	}
 	rows := [][]cell{
@@ -24,7 +25,7 @@ func JournalStat(w io.Writer, j api.JournalStatus, now time.Time) error {
 		{{text: "events"}, {text: fmt.Sprintf("%d, #%d to #%d", j.Events, j.FirstSeq, j.LastSeq)}},
 	}
 	if !j.FirstTime.IsZero() {
-		rows = append(rows, []cell{{text: "time"}, {text: stamp(j.FirstTime) + " to " + stamp(j.LastTime)}})
+		rows = append(rows, []cell{{text: "time"}, {text: words.Stamp(j.FirstTime) + " to " + words.Stamp(j.LastTime)}})
 	}
 	if j.SnapshotSeq != 0 {
 		rows = append(rows, []cell{{text: "snapshot"}, {text: fmt.Sprintf("at #%d", j.SnapshotSeq)}})

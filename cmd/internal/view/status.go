@@ -11,6 +11,7 @@ import (
 
 	"github.com/replicatedhq/ekco/cmd/internal/api"
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/words"
 )
 
 // StatusFormats returns the forms in which a status can be shown.
@@ -22,6 +23,8 @@ type StatusOptions struct {
 	Color bool
 	// All also shows, in a table, nodes that went away more than a day ago.
 	All bool
+	// Words are the words for actions.
+	Words *words.Vocabulary
 }
 
 // Status writes a status in the given format.
@@ -74,7 +77,7 @@ func statusText(status api.Status, options StatusOptions) string {
 	section(pauseLines(status, s)...)
 	section(nodeTable(status, options.All, s)...)
 	section(actionLines(status, s)...)
-	section(refusalLines(status, s)...)
+	section(refusalLines(status, options.Words, s)...)
 	section(list("PROBLEMS", status.Problems)...)
 	section(list("DOES WITHOUT", status.Absent)...)
 	return out.String()
@@ -88,8 +91,8 @@ func unopened(status api.Status, s style) []string {
 	}
 	return []string{
 		s.paint(loud, "THE JOURNAL IS NOT OPEN: EKCO observes, and does nothing else."),
-		fmt.Sprintf("  Since %s (%s): %s.", stamp(u.Since), age(status.Now.Sub(u.Since)), Clean(u.Problem)),
-		"  The file is left as it is. It is tried again at " + stamp(u.NextTry) + ", and EKCO then goes on by itself.",
+		fmt.Sprintf("  Since %s (%s): %s.", words.Stamp(u.Since), age(status.Now.Sub(u.Since)), Clean(u.Problem)),
+		"  The file is left as it is. It is tried again at " + words.Stamp(u.NextTry) + ", and EKCO then goes on by itself.",
 		"",
 	}
 }
@@ -99,7 +102,7 @@ func journalLines(status api.Status, s style) []string {
 	if j.Unopened != nil {
 		return []string{"Journal:  " + s.paint(bad, "not open") + ", " + Clean(j.Path)}
 	}
-	line := fmt.Sprintf("Journal:  at #%d, %s, %s", j.LastSeq, count(j.Events, "event"), size(j.Bytes))
+	line := fmt.Sprintf("Journal:  at #%d, %s, %s", j.LastSeq, words.Count(j.Events, "event"), size(j.Bytes))
 	if j.FreeBytes > 0 {
 		line += " (" + size(j.FreeBytes) + " free)"
 	}
@@ -130,13 +133,13 @@ func Unwritable(j api.JournalStatus, now time.Time) string {
 	}
 	since := ""
 	if at := j.UnwritableSince; !at.IsZero() {
-		since = ", since " + stamp(at) + " (" + age(now.Sub(at)) + ")"
+		since = ", since " + words.Stamp(at) + " (" + age(now.Sub(at)) + ")"
 	}
 	return "the journal cannot be written" + since + ": " + Clean(j.Error)
 }
 
 // age returns a duration to the second: nobody waits for hundredths.
-func age(d time.Duration) string { return Span(d.Truncate(time.Second)) }
+func age(d time.Duration) string { return words.Span(d.Truncate(time.Second)) }
 
 func size(bytes int64) string {
 	switch {
@@ -160,10 +163,10 @@ func pauseLines(status api.Status, s style) []string {
 		}
 		until := "until \"" + resume + "\""
 		if !pause.Until.IsZero() {
-			until = "until " + stamp(pause.Until)
+			until = "until " + words.Stamp(pause.Until)
 		}
 		lines = append(lines, fmt.Sprintf("Paused:   %s, by %s at %s, %s%s", s.paint(doubtful, what), Clean(pause.By),
-			stamp(pause.At), until, because(Clean(pause.Reason))))
+			words.Stamp(pause.At), until, words.Because(Clean(pause.Reason))))
 	}
 	return lines
 }
@@ -204,7 +207,7 @@ func actionLines(status api.Status, s style) []string {
 	lines := []string{"", "OPEN ACTIONS"}
 	for _, action := range status.Actions {
 		lines = append(lines, fmt.Sprintf("  %s: %s of %s, %s, %s, for %s, asked for by %s", Clean(action.ID), action.Kind,
-			Clean(object(action.Subject)), s.paint(toneOfAction(action.Status), Clean(string(action.Status))), progress(action),
+			Clean(words.Object(action.Subject)), s.paint(toneOfAction(action.Status), Clean(string(action.Status))), progress(action),
 			age(status.Now.Sub(action.RequestedAt)), Clean(action.RequestedBy)))
 		if what := status.Unrecorded[action.ID]; what != "" {
 			lines = append(lines, "    "+s.paint(bad, "not recorded: ")+Clean(what))
@@ -251,15 +254,15 @@ func Waits(action journal.ActionRecord) []string {
 	}
 	for _, step := range slices.Sorted(maps.Keys(action.Holds)) {
 		hold := action.Holds[step]
-		lines = append(lines, fmt.Sprintf("waits%s for %s%s; it goes on by itself when that is gone%s", Clean(before(hold.Step)),
-			Clean(hold.Preflight), because(Clean(hold.Reason)), CancelHint(action)))
+		lines = append(lines, fmt.Sprintf("waits%s for %s%s; it goes on by itself when that is gone%s", Clean(words.Before(hold.Step)),
+			Clean(hold.Preflight), words.Because(Clean(hold.Reason)), CancelHint(action)))
 	}
 	if action.Stalled != nil {
 		lines = append(lines, fmt.Sprintf("stalled at %s%s; repair the cause, then: ekco retry %s%s", Clean(action.Stalled.Step),
-			because(Clean(action.Stalled.Reason)), Clean(action.ID), CancelHint(action)))
+			words.Because(Clean(action.Stalled.Reason)), Clean(action.ID), CancelHint(action)))
 	}
 	if action.Cancelling != nil {
-		lines = append(lines, "is being cancelled"+because(Clean(action.Cancelling.Reason)))
+		lines = append(lines, "is being cancelled"+words.Because(Clean(action.Cancelling.Reason)))
 		if action.Undoing() {
 			lines = append(lines, "what it did is taken back first; still to do: "+Clean(strings.Join(wayBack(action), ", ")))
 		}
@@ -307,14 +310,14 @@ func CancelHint(action journal.ActionRecord) string {
 	return ", or give it up: ekco cancel " + Clean(action.ID)
 }
 
-func refusalLines(status api.Status, s style) []string {
+func refusalLines(status api.Status, v *words.Vocabulary, s style) []string {
 	if len(status.Refusals) == 0 {
 		return nil
 	}
 	lines := []string{"", "POLICY REFUSES"}
 	for _, refusal := range status.Refusals {
-		lines = append(lines, fmt.Sprintf("  %s %s: %s%s (for %s)", verb(refusal.Kind), Clean(target(refusal.Subject)),
-			s.paint(doubtful, Clean(refusal.Rule)), because(Clean(refusal.Reason)), age(status.Now.Sub(refusal.Since))))
+		lines = append(lines, fmt.Sprintf("  %s %s: %s%s (for %s)", Clean(v.Verb(refusal.Kind)), Clean(v.Target(refusal.Kind, refusal.Subject)),
+			s.paint(doubtful, Clean(refusal.Rule)), words.Because(Clean(refusal.Reason)), age(status.Now.Sub(refusal.Since))))
 	}
 	return lines
 }

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/replicatedhq/ekco/cmd/internal/api"
-	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/words"
 )
 
 func safeMode(status api.Status, s style) []string {
@@ -16,31 +16,16 @@ func safeMode(status api.Status, s style) []string {
 	lines := []string{s.paint(loud, "SAFE MODE: EKCO observes and explains, and does nothing else.")}
 	if salvaged != nil {
 		lines = append(lines, fmt.Sprintf("  The journal was damaged (%s). %s recovered, at least %d lost. The damaged file is %s.",
-			Clean(salvaged.Problem), count(salvaged.Recovered, "event"), salvaged.LostAtLeast, Clean(salvaged.DamagedFile)))
+			Clean(salvaged.Problem), words.Count(salvaged.Recovered, "event"), salvaged.LostAtLeast, Clean(salvaged.DamagedFile)))
 	}
 	if outdated != nil {
 		lines = append(lines,
 			fmt.Sprintf("  The journal lost its newest events: ConfigMap ekco-journal knows of #%d%s, %s.",
-				outdated.Mirrored.Seq, writtenAt(outdated.MirroredAt), keptOf(outdated)),
+				outdated.Mirrored.Seq, words.WrittenAt(outdated.MirroredAt), words.KeptOf(outdated)),
 			"  An older copy of the file was put back, its disk lost what it had confirmed, or another EKCO runs on a copy of it.",
 			"  What the ConfigMap says to be open was taken over; pauses that were set since are lost.")
 	}
 	return append(lines, "  When you have looked at it, let EKCO work again: ekco journal accept", "")
-}
-
-func writtenAt(at time.Time) string {
-	if at.IsZero() {
-		return ""
-	}
-	return ", written at " + stamp(at)
-}
-
-// keptOf says what a journal that lost its newest events still has.
-func keptOf(outdated *journal.JournalOutdated) string {
-	if outdated.LastSeq == 0 {
-		return "which the file does not have"
-	}
-	return fmt.Sprintf("and the file ended at #%d", outdated.LastSeq)
 }
 
 // replacedFor is how long the status tells of a file that was set aside.
@@ -52,7 +37,7 @@ func replacedLines(status api.Status) []string {
 		return nil
 	}
 	return []string{
-		fmt.Sprintf("          begun at %s: what was there is not the journal of this cluster (%s)", stamp(at), Clean(replaced.Problem)),
+		fmt.Sprintf("          begun at %s: what was there is not the journal of this cluster (%s)", words.Stamp(at), Clean(replaced.Problem)),
 		"          and was set aside as " + Clean(replaced.File),
 	}
 }

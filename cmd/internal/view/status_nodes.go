@@ -9,6 +9,7 @@ import (
 	"github.com/replicatedhq/ekco/cmd/internal/api"
 	"github.com/replicatedhq/ekco/fsm"
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/words"
 )
 
 // nodeTable shows the nodes, and says how many it leaves out.
@@ -33,7 +34,7 @@ func nodeTable(status api.Status, all bool, s style) []string {
 			{text: Clean(string(node.State)), tone: toneOfNode(node.State)},
 			{text: age(status.Now.Sub(node.Since)) + " ago"},
 			{text: ready},
-			{text: strings.Join(notes(node), ", ")},
+			{text: strings.Join(remarks(node), ", ")},
 		})
 	}
 	lines := append([]string{""}, asOf(status, s)...)
@@ -41,7 +42,7 @@ func nodeTable(status api.Status, all bool, s style) []string {
 		lines = append(lines, align(rows, s)...)
 	}
 	if hidden > 0 {
-		lines = append(lines, s.paint(faint, fmt.Sprintf("%s purged or gone for more than a day: ekco status --all", count(hidden, "node"))))
+		lines = append(lines, s.paint(faint, fmt.Sprintf("%s purged or gone for more than a day: ekco status --all", words.Count(hidden, "node"))))
 	}
 	return lines
 }
@@ -52,37 +53,37 @@ func asOf(status api.Status, s style) []string {
 	if at.IsZero() {
 		return nil
 	}
-	return []string{s.paint(doubtful, "The nodes as EKCO saw them last, at "+stamp(at)+" ("+ago(status, at)+" ago):")}
+	return []string{s.paint(doubtful, "The nodes as EKCO saw them last, at "+words.Stamp(at)+" ("+ago(status, at)+" ago):")}
 }
 
-// notes say what an administrator should know of a node beside its state.
-func notes(node api.NodeStatus) []string {
-	var notes []string
+// remarks say what an administrator should know of a node beside its state.
+func remarks(node api.NodeStatus) []string {
+	var remarks []string
 	if node.Flapping {
-		notes = append(notes, "comes and goes: left alone until it stays, or stays away")
+		remarks = append(remarks, "comes and goes: left alone until it stays, or stays away")
 	}
 	if !node.UnreachableSince.IsZero() {
-		notes = append(notes, "unreachable since "+stamp(node.UnreachableSince))
+		remarks = append(remarks, "unreachable since "+words.Stamp(node.UnreachableSince))
 	}
 	for _, taint := range node.Taints {
-		if word := note(taint, node); word != "" && !slices.Contains(notes, word) {
-			notes = append(notes, word)
+		if word := taintRemark(taint, node); word != "" && !slices.Contains(remarks, word) {
+			remarks = append(remarks, word)
 		}
 	}
 	if node.TerminatingPods > 0 {
-		notes = append(notes, count(node.TerminatingPods, "terminating pod"))
+		remarks = append(remarks, words.Count(node.TerminatingPods, "terminating pod"))
 	}
 	if node.Excluded {
-		notes = append(notes, "excluded by its label")
+		remarks = append(remarks, "excluded by its label")
 	}
 	if journal.IsTraced(node.UID) {
-		notes = append(notes, "never seen by EKCO, known by what was left of it")
+		remarks = append(remarks, "never seen by EKCO, known by what was left of it")
 	}
-	return notes
+	return remarks
 }
 
-// note says what a taint means that keeps a node from being ready.
-func note(taint journal.Taint, node api.NodeStatus) string {
+// taintRemark says what a taint means that keeps a node from being ready.
+func taintRemark(taint journal.Taint, node api.NodeStatus) string {
 	switch taint.Key {
 	case journal.TaintUnschedulable:
 		return "cordoned"

@@ -8,6 +8,7 @@ import (
 	"github.com/replicatedhq/ekco/cmd/internal/api"
 	"github.com/replicatedhq/ekco/fsm"
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/words"
 )
 
 // shown returns the line of the status that tells of a node with these taints.
@@ -21,7 +22,7 @@ func shownFacts(t *testing.T, facts journal.NodeFacts) string {
 	state := fsm.NewState()
 	state.Nodes["u"] = &fsm.Node{Name: "worker-2", UID: "u", State: fsm.Healthy, Since: began, Facts: facts}
 	var out bytes.Buffer
-	if err := Status(&out, api.StatusOf(state, began), "table", StatusOptions{}); err != nil {
+	if err := Status(&out, api.StatusOf(state, began), "table", StatusOptions{Words: vocabulary}); err != nil {
 		t.Fatal(err)
 	}
 	for line := range strings.Lines(out.String()) {
@@ -54,7 +55,7 @@ func TestACordonedNodeSaysSoBesideWhatElseIsWrong(t *testing.T) {
 		journal.Taint{Key: journal.TaintUnreachable, Effect: "NoExecute", TimeAdded: began},
 		journal.Taint{Key: journal.TaintUnschedulable, Effect: "NoSchedule"},
 	)
-	if want := "unreachable since " + stamp(began) + ", cordoned\n"; !strings.HasSuffix(line, want) {
+	if want := "unreachable since " + words.Stamp(began) + ", cordoned\n"; !strings.HasSuffix(line, want) {
 		t.Errorf("the line does not end in %q: %q", want, line)
 	}
 	if line := shown(t); !strings.HasSuffix(line, "yes\n") {

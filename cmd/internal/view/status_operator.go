@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/replicatedhq/ekco/cmd/internal/api"
+	"github.com/replicatedhq/ekco/journal/words"
 )
 
 // operatorLines say who works, and whether what the rest says is so now.
@@ -49,14 +50,14 @@ func apiLines(status api.Status, s style) []string {
 	var lines []string
 	at, starting := status.API.LostAt, status.Starting
 	if !at.IsZero() {
-		lines = append(lines, "API:      "+s.paint(bad, "has not answered")+" since "+stamp(at)+" ("+ago(status, at)+")"+because(Clean(status.API.Error)))
+		lines = append(lines, "API:      "+s.paint(bad, "has not answered")+" since "+words.Stamp(at)+" ("+ago(status, at)+")"+words.Because(Clean(status.API.Error)))
 	}
 	switch {
 	case starting != nil && !at.IsZero():
 		lines = append(lines, "          EKCO has not seen the cluster since it started, and does nothing until the API answers.")
 	case starting != nil:
 		lines = append(lines, "Starting: EKCO has not seen the cluster yet, and does nothing until it has. Now it tries to "+
-			Clean(starting.To)+because(Clean(starting.Error)))
+			Clean(starting.To)+words.Because(Clean(starting.Error)))
 	}
 	return lines
 }

@@ -6,8 +6,13 @@ import (
 	"time"
 
 	"github.com/replicatedhq/ekco/fsm"
+	"github.com/replicatedhq/ekco/fsm/node"
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/words"
 )
+
+// vocabulary has the words of nodes, as the product has.
+var vocabulary = words.New(node.Words)
 
 var began = time.Date(2026, 11, 21, 1, 0, 0, 0, time.UTC)
 

@@ -5,19 +5,18 @@ import (
 
 	"github.com/replicatedhq/ekco/fsm"
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// tone is what a piece of text means to the reader; it becomes a colour on a
-// terminal and nothing elsewhere.
-type tone int
+type tone = words.Tone
 
 const (
-	normal tone = iota
-	good
-	doubtful
-	bad
-	faint
-	loud
+	normal   = words.Normal
+	good     = words.Good
+	doubtful = words.Doubtful
+	bad      = words.Bad
+	faint    = words.Faint
+	loud     = words.Loud
 )
 
 // style paints, or does not.
@@ -34,24 +33,6 @@ func (s style) paint(t tone, plain string) string {
 		return plain
 	}
 	return colors.EscapeSeq() + plain + text.Reset.EscapeSeq()
-}
-
-// toneOf returns what an event of the type means.
-func toneOf(t journal.Type) tone {
-	switch t {
-	case journal.TypeStepDone, journal.TypeActionEnded, journal.TypeAPIRecovered, journal.TypeActionReleased, journal.TypePolicyLifted:
-		return good
-	case journal.TypeActionWarned, journal.TypeActionHeld, journal.TypePolicyRefused, journal.TypeActionRefused, journal.TypePauseSet,
-		journal.TypeActionCancelling, journal.TypeActionLeft, journal.TypeNodeTraced, journal.TypeJournalReplaced,
-		journal.TypeClockJumped:
-		return doubtful
-	case journal.TypeStepFailed, journal.TypeActionStalled, journal.TypeAPILost, journal.TypeJournalSalvaged,
-		journal.TypeJournalOutdated:
-		return bad
-	case journal.TypeNodeObserved, journal.TypePodTerminating, journal.TypePodGone:
-		return faint
-	}
-	return normal
 }
 
 func toneOfNode(state journal.NodeState) tone {

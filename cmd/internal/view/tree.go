@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/words"
 )
 
 // tree shows each action as a branch with its steps, where it began, and every
@@ -17,6 +18,7 @@ import (
 type tree struct {
 	w      io.Writer
 	style  style
+	words  *words.Vocabulary
 	live   bool
 	lookup func(uint64) (journal.Event, bool)
 	// open are the branches that may grow, by action.
@@ -38,7 +40,7 @@ func newTree(w io.Writer, options Options) *tree {
 	if lookup == nil {
 		lookup = func(uint64) (journal.Event, bool) { return journal.Event{}, false }
 	}
-	return &tree{w: w, style: style{options.Color}, live: options.Live, lookup: lookup, open: make(map[string]*branch)}
+	return &tree{w: w, style: style{options.Color}, words: options.Words, live: options.Live, lookup: lookup, open: make(map[string]*branch)}
 }
 
 // branch is what is remembered of one action.
@@ -65,9 +67,10 @@ type twig struct {
 
 // Event shows an event that belongs to no action, unless an open action comes
 // before it, and remembers others until their action ends.
-func (t *tree) Event(e journal.Event) error {
+func (t *tree) Event(event journal.Event) error {
+	e := event.Decoded()
 	if e.Action == "" {
-		line := fmt.Sprintf("%s  %s\n", stamp(e.Time), t.style.paint(toneOf(e.Type), Sentence(e)))
+		line := fmt.Sprintf("%s  %s\n", words.Stamp(e.Time), t.style.paint(t.words.Tone(e.Type), Sentence(t.words, e)))
 		if t.live || len(t.kept) == 0 {
 			_, err := io.WriteString(t.w, line)
 			return err
@@ -84,7 +87,9 @@ func (t *tree) Event(e journal.Event) error {
 		t.open[e.Action] = b
 		t.kept = append(t.kept, item{branch: b})
 	}
-	b.add(e)
+	if !b.add(e) {
+		b.remark(e, t.words)
+	}
 	if e.Type != journal.TypeActionEnded {
 		return nil
 	}
@@ -132,22 +137,18 @@ func (t *tree) Flush() error {
 	return nil
 }
 
-// add remembers one event of the action.
-func (b *branch) add(e journal.Event) {
+// add remembers one event of the action. It reports whether the event is part of
+// the branch's shape; one that is not is worth a line of its own.
+func (b *branch) add(e journal.Decoded) bool {
 	b.last = e.Time
-	payload, err := e.Decode()
-	if err != nil {
-		b.note(e, doubtful)
-		return
-	}
-	switch p := payload.(type) {
+	switch p := e.Body.(type) {
 	case *journal.ActionRequested:
 		b.title = string(p.Kind) + " " + e.Subject.Name
-		b.origin = "asked for by " + e.Actor + manner(*p) + because(own(p.Reason, e.Actor))
+		b.origin = "asked for by " + e.Actor + words.Manner(p) + words.Because(words.OwnReason(p.Reason, e.Actor))
 		b.began, b.cause = e.Time, e.Cause
 	case *journal.ActionAdopted:
 		b.title = string(p.Record.Kind) + " " + p.Record.Subject.Name
-		b.origin = "asked for by " + p.Record.RequestedBy + " at " + stamp(p.Record.RequestedAt) + ", taken over from journal " + p.JournalID
+		b.origin = "asked for by " + p.Record.RequestedBy + " at " + words.Stamp(p.Record.RequestedAt) + ", taken over from journal " + p.JournalID
 		b.began = p.Record.RequestedAt
 	case *journal.ActionPlanned:
 		// The steps show themselves.
@@ -157,24 +158,30 @@ func (b *branch) add(e journal.Event) {
 		s := b.step(p.Step, e.Time)
 		s.result, s.tone, s.took = "done", good, e.Time.Sub(s.began)
 		if p.AlreadyDone || p.DryRun {
-			s.detail = strings.Trim(proof(*p), " ()")
+			s.detail = strings.Trim(words.Proof(p), " ()")
 		}
 	case *journal.StepFailed:
 		s := b.step(p.Step, e.Time)
 		s.result, s.tone, s.took, s.detail = "failed", bad, e.Time.Sub(s.began), "last error: "+p.Error
 	case *journal.ActionEnded:
-		b.outcome, b.tone = string(p.Outcome)+because(p.Reason), doubtful
+		b.outcome, b.tone = string(p.Outcome)+words.Because(p.Reason), doubtful
 		if p.Outcome == journal.OutcomeDone || p.Outcome == journal.OutcomeDryRun {
 			b.tone = good
 		}
 	default:
-		b.note(e, toneOf(e.Type))
+		return false
 	}
+	return true
 }
 
-func (b *branch) note(e journal.Event, t tone) {
-	text := strings.TrimPrefix(Sentence(e), Clean(b.id)+": ")
-	b.twigs = append(b.twigs, &twig{name: text, tone: t, began: e.Time})
+// remark adds what the event says as a line of its own.
+func (b *branch) remark(e journal.Decoded, v *words.Vocabulary) {
+	tone := v.Tone(e.Type)
+	if e.Err != nil {
+		tone = doubtful
+	}
+	text := strings.TrimPrefix(Sentence(v, e), Clean(b.id)+": ")
+	b.twigs = append(b.twigs, &twig{name: text, tone: tone, began: e.Time})
 }
 
 // step returns the twig of the step, and makes it where it first shows up.
@@ -195,16 +202,16 @@ func (t *tree) write(kept item) error {
 		return err
 	}
 	b := kept.branch
-	result := t.style.paint(doubtful, "open for "+Span(b.last.Sub(b.began)))
+	result := t.style.paint(doubtful, "open for "+words.Span(b.last.Sub(b.began)))
 	if b.outcome != "" {
-		result = t.style.paint(b.tone, Clean(b.outcome)) + " after " + Span(b.last.Sub(b.began))
+		result = t.style.paint(b.tone, Clean(b.outcome)) + " after " + words.Span(b.last.Sub(b.began))
 	}
 	var out strings.Builder
-	fmt.Fprintf(&out, "%s  %s: %s  [%s]\n", stamp(b.first), Clean(b.title), result, Clean(b.id))
+	fmt.Fprintf(&out, "%s  %s: %s  [%s]\n", words.Stamp(b.first), Clean(b.title), result, Clean(b.id))
 	fmt.Fprintf(&out, "   %s\n", Clean(b.origin))
 	if b.cause != 0 {
 		if cause, found := t.lookup(b.cause); found {
-			fmt.Fprintf(&out, "   because of #%d: %s\n", b.cause, Sentence(cause))
+			fmt.Fprintf(&out, "   because of #%d: %s\n", b.cause, Sentence(t.words, cause.Decoded()))
 		} else {
 			fmt.Fprintf(&out, "   because of #%d\n", b.cause)
 		}
@@ -236,7 +243,7 @@ func (t *tree) line(s *twig, width int) string {
 	}
 	line := fmt.Sprintf("%-*s  %s", width, Clean(s.name), t.style.paint(s.tone, fmt.Sprintf("%-6s", s.result)))
 	if s.result != "open" {
-		line += "  " + Span(s.took)
+		line += "  " + words.Span(s.took)
 	}
 	if s.attempts > 1 {
 		line += fmt.Sprintf("  %d attempts", s.attempts)

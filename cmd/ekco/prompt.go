@@ -10,65 +10,65 @@ import (
 	"sync"
 )
 
-// pen writes for several, such as a log and a command. While a question waits
-// for its answer it keeps what others write.
-type pen struct {
+// promptOutput is output for several, such as a log and a command, with a prompt.
+// While a question waits for its answer it keeps what others write.
+type promptOutput struct {
 	w io.Writer
 
 	mu     sync.Mutex
 	asking bool
-	kept   tail
+	held   backlog
 }
 
-// mostKept is how many of the bytes are shown that were written while a question
+// mostHeld is how many of the bytes are shown that were written while a question
 // waited: the person may have gone home.
-const mostKept = 256 << 10
+const mostHeld = 256 << 10
 
-// tail keeps the end of what is written to it.
-type tail struct {
+// backlog keeps the end of what is written to it.
+type backlog struct {
 	content []byte
 	left    int // bytes left out
 }
 
 // add keeps at most twice as much as is shown, so that not every write moves
 // all of it.
-func (t *tail) add(content []byte) {
-	t.content = append(t.content, content...)
-	if len(t.content) > 2*mostKept {
-		t.trim()
+func (b *backlog) add(content []byte) {
+	b.content = append(b.content, content...)
+	if len(b.content) > 2*mostHeld {
+		b.trim()
 	}
 }
 
 // trim leaves out what is too much, in whole lines if there are any.
-func (t *tail) trim() {
-	cut := len(t.content) - mostKept
+func (b *backlog) trim() {
+	cut := len(b.content) - mostHeld
 	if cut <= 0 {
 		return
 	}
-	if end := bytes.IndexByte(t.content[cut-1:], '\n'); end >= 0 && cut+end < len(t.content) {
+	if end := bytes.IndexByte(b.content[cut-1:], '\n'); end >= 0 && cut+end < len(b.content) {
 		cut += end
 	}
-	t.left += cut
-	t.content = bytes.Clone(t.content[cut:])
+	b.left += cut
+	b.content = bytes.Clone(b.content[cut:])
 }
 
 // flush writes what was kept, and begins anew. That nobody reads it is no
 // failure.
-func (t *tail) flush(w io.Writer) {
-	t.trim()
-	if t.left > 0 {
-		_, _ = fmt.Fprintf(w, "(%d bytes that were written while the question waited are left out)\n", t.left)
+func (b *backlog) flush(w io.Writer) {
+	b.trim()
+	if b.left > 0 {
+		_, _ = fmt.Fprintf(w, "(%d bytes that were written while the question waited are left out)\n", b.left)
 	}
-	_, _ = w.Write(t.content)
-	*t = tail{}
+	_, _ = w.Write(b.content)
+	*b = backlog{}
 }
 
 // Write implements io.Writer.
-func (p *pen) Write(content []byte) (int, error) {
+func (p *promptOutput) Write(content []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.asking {
-		p.kept.add(content)
+		p.held.add(content)
 		return len(content), nil
 	}
 	return p.w.Write(content)
@@ -77,17 +77,17 @@ func (p *pen) Write(content []byte) (int, error) {
 // ask puts a question and returns the line that answers it, in lower case and
 // without blanks around it. It returns ctx's error when that ends first; a read
 // of in may go on then.
-func (p *pen) ask(ctx context.Context, in io.Reader, question string) (string, error) {
+func (p *promptOutput) ask(ctx context.Context, in io.Reader, question string) (string, error) {
 	if err := p.begin(question); err != nil {
 		return "", err
 	}
-	answers := make(chan answered[string], 1)
+	answers := make(chan answer[string], 1)
 	go func() {
 		line, err := bufio.NewReader(in).ReadString('\n')
 		if line != "" {
 			err = nil
 		}
-		answers <- answered[string]{strings.ToLower(strings.TrimSpace(line)), err}
+		answers <- answer[string]{strings.ToLower(strings.TrimSpace(line)), err}
 	}()
 	select {
 	case a := <-answers:
@@ -98,7 +98,7 @@ func (p *pen) ask(ctx context.Context, in io.Reader, question string) (string, e
 	}
 }
 
-func (p *pen) begin(question string) error {
+func (p *promptOutput) begin(question string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if _, err := io.WriteString(p.w, question); err != nil {
@@ -109,10 +109,10 @@ func (p *pen) begin(question string) error {
 }
 
 // end writes what was kept meanwhile.
-func (p *pen) end(err error) error {
+func (p *promptOutput) end(err error) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.asking = false
-	p.kept.flush(p.w)
+	p.held.flush(p.w)
 	return err
 }

@@ -9,12 +9,12 @@ import (
 	"testing"
 )
 
-// heldBack returns what a pen writes for others around a question that waits
+// heldBack returns what a promptOutput writes for others around a question that waits
 // while each of the texts is written.
 func heldBack(t *testing.T, texts ...string) string {
 	t.Helper()
 	var out bytes.Buffer
-	p := &pen{w: &out}
+	p := &promptOutput{w: &out}
 	if err := p.begin("sure? "); err != nil {
 		t.Fatal(err)
 	}
@@ -22,8 +22,8 @@ func heldBack(t *testing.T, texts ...string) string {
 		if n, err := io.WriteString(p, text); n != len(text) || err != nil {
 			t.Fatalf("wrote %d of %d bytes: %v", n, len(text), err)
 		}
-		if len(p.kept.content) > 2*mostKept {
-			t.Fatalf("%d bytes are kept", len(p.kept.content))
+		if len(p.held.content) > 2*mostHeld {
+			t.Fatalf("%d bytes are held", len(p.held.content))
 		}
 	}
 	if err := p.end(nil); err != nil {
@@ -40,7 +40,7 @@ func TestWhatIsWrittenDuringAQuestionIsShownAfterIt(t *testing.T) {
 	if got := heldBack(t, "one\n", "two\n"); got != "one\ntwo\n" {
 		t.Errorf("shown: %q", got)
 	}
-	if got := heldBack(t, strings.Repeat("x", mostKept)); got != strings.Repeat("x", mostKept) {
+	if got := heldBack(t, strings.Repeat("x", mostHeld)); got != strings.Repeat("x", mostHeld) {
 		t.Errorf("%d bytes are shown of as many as are kept", len(got))
 	}
 }
@@ -57,20 +57,20 @@ func TestOfALongLogDuringAQuestionTheEndIsShownInWholeLines(t *testing.T) {
 	if want := fmt.Sprintf("(%d bytes that were written while the question waited are left out)", left); note != want {
 		t.Errorf("noted %q, want %q", note, want)
 	}
-	if len(rest) > mostKept || len(rest) < mostKept-len(lines[0]) {
-		t.Errorf("%d bytes are shown, want about %d", len(rest), mostKept)
+	if len(rest) > mostHeld || len(rest) < mostHeld-len(lines[0]) {
+		t.Errorf("%d bytes are shown, want about %d", len(rest), mostHeld)
 	}
 	if !strings.HasPrefix(rest, "a line of") || !strings.HasSuffix(rest, lines[len(lines)-1]) {
 		t.Errorf("shown from %.40q to %q", rest, rest[len(rest)-40:])
 	}
-	if got := heldBack(t, strings.Repeat("x", 3*mostKept-1)+"\n"); len(got) > mostKept+100 || !strings.HasPrefix(got, fmt.Sprintf("(%d bytes", 2*mostKept)) {
+	if got := heldBack(t, strings.Repeat("x", 3*mostHeld-1)+"\n"); len(got) > mostHeld+100 || !strings.HasPrefix(got, fmt.Sprintf("(%d bytes", 2*mostHeld)) {
 		t.Errorf("of one long line %d bytes are shown: %.40q", len(got), got)
 	}
 }
 
 func TestAPenWritesAtOnceWhileNothingIsAsked(t *testing.T) {
 	var out bytes.Buffer
-	p := &pen{w: &out}
+	p := &promptOutput{w: &out}
 	if _, err := p.ask(context.Background(), strings.NewReader("y\n"), "sure? "); err != nil {
 		t.Fatal(err)
 	}

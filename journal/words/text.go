@@ -1,4 +1,4 @@
-package view
+package words
 
 import (
 	"strconv"
@@ -11,7 +11,8 @@ import (
 // stampLayout is how times are shown: in UTC, as in the logs of Kubernetes.
 const stampLayout = "2006-01-02T15:04:05Z"
 
-func stamp(at time.Time) string { return at.UTC().Format(stampLayout) }
+// Stamp returns a time to the second.
+func Stamp(at time.Time) string { return at.UTC().Format(stampLayout) }
 
 // Span returns a duration with the precision people want: 0.41s, 12.3s, 5m10s,
 // 26h3m, 3d4h.
@@ -45,8 +46,8 @@ func trimZero(text, zero, short string) string {
 	return text
 }
 
-// count returns "1 event", "2 events".
-func count[N int | uint64](n N, what string) string {
+// Count returns "1 event", "2 events".
+func Count[N int | uint64](n N, what string) string {
 	text := strconv.FormatUint(uint64(n), 10) + " " + what
 	if n != 1 {
 		text += "s"
@@ -54,16 +55,16 @@ func count[N int | uint64](n N, what string) string {
 	return text
 }
 
-// because returns ": reason", or nothing without one.
-func because(reason string) string {
+// Because returns ": reason", or nothing without one.
+func Because(reason string) string {
 	if reason == "" {
 		return ""
 	}
 	return ": " + reason
 }
 
-// object names a subject in a sentence.
-func object(s journal.Subject) string {
+// Object names a subject in a sentence.
+func Object(s journal.Subject) string {
 	switch {
 	case s.Kind == "Cluster" || s.Kind == "":
 		return "everything"
@@ -71,12 +72,4 @@ func object(s journal.Subject) string {
 		return strings.ToLower(s.Kind)
 	}
 	return strings.ToLower(s.Kind) + " " + s.Name
-}
-
-// target names what an action may not be done to.
-func target(s journal.Subject) string {
-	if s.Kind == journal.ClusterSubject.Kind {
-		return "any node"
-	}
-	return object(s)
 }

@@ -1,0 +1,28 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/replicatedhq/ekco/journal"
+)
+
+func TestEveryTypeOfTheCatalogueHasARowOfWords(t *testing.T) {
+	v := vocabulary()
+	for _, entry := range journal.Catalog() {
+		if !v.Has(entry.Type) {
+			t.Errorf("%s has no row: it is listed, field by field, and neither logged nor coloured", entry.Type)
+		}
+	}
+}
+
+func TestEveryKindOfActionHasAVerb(t *testing.T) {
+	v := vocabulary()
+	for kind, want := range map[journal.ActionKind]string{journal.ActionClearNode: "clear", journal.ActionPurgeNode: "purge"} {
+		if got := v.Verb(kind); got != want {
+			t.Errorf("the verb of %s is %q, want %q", kind, got, want)
+		}
+		if got := v.Target(kind, journal.ClusterSubject); got != "any node" {
+			t.Errorf("%s is done to %q, want \"any node\"", kind, got)
+		}
+	}
+}

@@ -1,0 +1,36 @@
+package main
+
+import "strings"
+
+// helpWidth is how many characters a line of help has at most.
+const helpWidth = 80
+
+// wrapped breaks a paragraph of help into lines.
+func wrapped(paragraph string) string {
+	var text strings.Builder
+	room := 0
+	for _, word := range strings.Fields(paragraph) {
+		switch {
+		case text.Len() == 0:
+			room = helpWidth
+		case len(word) < room:
+			text.WriteByte(' ')
+			room--
+		default:
+			text.WriteByte('\n')
+			room = helpWidth
+		}
+		text.WriteString(word)
+		room -= len(word)
+	}
+	return text.String()
+}
+
+// inWords returns "a, b and c".
+func inWords(names []string) string {
+	if len(names) < 2 {
+		return strings.Join(names, "")
+	}
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " and " + names[last]
+}

@@ -1,0 +1,76 @@
+package ring
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/words"
+)
+
+// eventRecorder writes Kubernetes Events for what people watch an object for. It
+// is best effort: a full queue or a missing permission costs only the Event,
+// never time; the journal has it all.
+type eventRecorder struct {
+	kube  kube.API
+	words *words.Vocabulary
+	log   *slog.Logger
+	queue chan words.Note
+}
+
+const (
+	eventQueue   = 256
+	eventTimeout = 5 * time.Second
+	// forbiddenRest is how long Kubernetes Events are dropped after a Forbidden:
+	// kURL's RBAC does not let EKCO create them, and that may change.
+	forbiddenRest = 10 * time.Minute
+)
+
+func newEventRecorder(api kube.API, v *words.Vocabulary, log *slog.Logger) *eventRecorder {
+	return &eventRecorder{kube: api, words: v, log: log, queue: make(chan words.Note, eventQueue)}
+}
+
+// record queues the Kubernetes Event that belongs to an event, if one does.
+func (r *eventRecorder) record(event journal.Decoded) {
+	note, said := r.words.Note(event)
+	if !said || !kube.HasEvents(note.About) {
+		return
+	}
+	if journal.IsTraced(note.About.UID) {
+		note.About.UID = "" // it says nothing outside of the journal
+	}
+	select {
+	case r.queue <- note:
+	default:
+	}
+}
+
+func (r *eventRecorder) run(ctx context.Context) {
+	var restUntil time.Time
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case next := <-r.queue:
+			if time.Now().Before(restUntil) {
+				continue
+			}
+			if errors.Is(r.write(ctx, next), kube.ErrForbidden) {
+				restUntil = time.Now().Add(forbiddenRest)
+			}
+		}
+	}
+}
+
+func (r *eventRecorder) write(ctx context.Context, next words.Note) error {
+	ctx, cancel := context.WithTimeout(ctx, eventTimeout)
+	defer cancel()
+	err := r.kube.RecordEvent(ctx, next.About, kube.Note{Reason: next.Reason, Message: next.Message, Warning: next.Warning})
+	if err != nil {
+		r.log.Debug("a Kubernetes Event was not written", "node", next.About.Name, "error", err)
+	}
+	return err
+}

@@ -1,0 +1,22 @@
+package ring
+
+import (
+	"context"
+
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// logEvent logs what an administrator looks for in the log of a bad night: what
+// became of nodes, what was decided, and what keeps EKCO from acting. The runner
+// logs its own steps.
+func (r *Ring) logEvent(event journal.Decoded) {
+	line, said := r.cfg.Words.Line(event)
+	if !said {
+		return
+	}
+	log := r.log.With("seq", event.Seq, "node", event.Subject.Node)
+	if event.Action != "" {
+		log = log.With("action", event.Action)
+	}
+	log.Log(context.Background(), line.Level, line.Message, line.Attrs...)
+}

@@ -1,0 +1,131 @@
+// Package node is what EKCO says of nodes and of the pods on them.
+package node
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/replicatedhq/ekco/fsm"
+	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/words"
+)
+
+// Words are the words for nodes, for the pods on them, and for what is done to
+// them.
+var Words = words.Component{
+	Name: "node",
+	Actions: []words.Action{
+		{Kind: journal.ActionClearNode, Verb: "clear", Noun: "node"},
+		{Kind: journal.ActionPurgeNode, Verb: "purge", Noun: "node"},
+	},
+	Rows: []words.Row{
+		{Type: journal.TypeNodeObserved, Tone: words.Faint, Wakes: true, Sentence: words.Of(func(e journal.Event, p *journal.NodeObserved) string {
+			return fmt.Sprintf("%s (%s) %s", words.Object(e.Subject), p.Role, observed(p))
+		})},
+		{Type: journal.TypeNodeGone, Wakes: true, Sentence: words.Of(func(e journal.Event, p *journal.NodeGone) string {
+			return words.Object(e.Subject) + " is gone" + words.Because(p.Reason)
+		})},
+		{
+			Type: journal.TypeNodeTraced, Tone: words.Doubtful,
+			Sentence: words.Of(func(e journal.Event, p *journal.NodeTraced) string {
+				return fmt.Sprintf("%s asked for %s, which EKCO never saw; what is left of it: %s",
+					e.Actor, words.Object(e.Subject), strings.Join(slices.Concat(p.Found, p.Doubts), "; "))
+			}),
+			Log: words.Of(func(e journal.Event, p *journal.NodeTraced) words.Line {
+				return words.Warn("asked for a node that EKCO never saw", "by", e.Actor, "found", p.Found, "doubts", p.Doubts)
+			}),
+		},
+		{
+			Type: journal.TypeNodeTransitioned,
+			Sentence: words.Of(func(e journal.Event, p *journal.NodeTransitioned) string {
+				return fmt.Sprintf("%s: %s → %s%s", words.Object(e.Subject), p.From, p.To, words.Because(p.Reason))
+			}),
+			Log:        words.Of(logTransition),
+			Kubernetes: words.Of(transitionNote),
+		},
+		{Type: journal.TypePodTerminating, Tone: words.Faint, Sentence: words.Of(terminating)},
+		{Type: journal.TypePodGone, Tone: words.Faint, Sentence: words.Of(func(e journal.Event, _ *journal.PodGone) string {
+			return fmt.Sprintf("%s on node %s is gone or no longer concerns EKCO", words.Object(e.Subject), e.Subject.Node)
+		})},
+	},
+}
+
+func logTransition(_ journal.Event, p *journal.NodeTransitioned) words.Line {
+	line := words.Warn("node is "+string(p.To), "before", p.From, "reason", p.Reason)
+	if p.To == fsm.Healthy || p.To == fsm.Cleared || p.To == fsm.Purged {
+		line = words.Info(line.Message, line.Attrs...)
+	}
+	return line
+}
+
+func transitionNote(_ journal.Event, p *journal.NodeTransitioned) words.Note {
+	return words.Note{
+		Reason: "Node" + string(p.To), Warning: p.To != fsm.Healthy,
+		Message: fmt.Sprintf("%s -> %s: %s", p.From, p.To, p.Reason),
+	}
+}
+
+func terminating(e journal.Event, p *journal.PodTerminating) string {
+	asked := "should have ended by"
+	if p.DeletionTimestamp.After(e.Time) {
+		asked = "is asked to end by"
+	}
+	return fmt.Sprintf("%s on unreachable node %s %s %s", words.Object(e.Subject), e.Subject.Node, asked, words.Stamp(p.DeletionTimestamp))
+}
+
+// observed says what was seen of a node.
+func observed(p *journal.NodeObserved) string {
+	text := "is " + condition(p.NodeFacts)
+	if p.Flapping {
+		text = "comes and goes; recorded again when it stays, or stays away" + excluded(p.NodeFacts)
+	}
+	if p.Flaps > 0 {
+		text += fmt.Sprintf(", after it was lost %d times", p.Flaps)
+	}
+	return text
+}
+
+// condition says what a node's facts mean.
+func condition(f journal.NodeFacts) string {
+	text := "ready"
+	if !f.Ready() {
+		var meanings []string
+		for _, taint := range f.Taints {
+			if meaning := taintMeaning(taint.Key, f); !slices.Contains(meanings, meaning) {
+				meanings = append(meanings, meaning)
+			}
+		}
+		text = "not ready: " + strings.Join(meanings, ", ")
+	}
+	return text + excluded(f)
+}
+
+func excluded(f journal.NodeFacts) string {
+	if f.Excluded {
+		return "; excluded from EKCO's care by its label"
+	}
+	return ""
+}
+
+// taintMeaning says what the taints of a key mean. Kubernetes sets those of one
+// loss one after the other, so their effects tell the observations apart.
+func taintMeaning(key string, f journal.NodeFacts) string {
+	var effects []string
+	for _, taint := range f.Taints {
+		if taint.Key == key {
+			effects = append(effects, taint.Effect)
+		}
+	}
+	meaning := strings.TrimPrefix(key, "node.kubernetes.io/")
+	switch key {
+	case journal.TaintUnschedulable:
+		return "cordoned"
+	case journal.TaintUnreachable:
+		if since, _ := f.Unreachable(); !since.IsZero() {
+			meaning = "unreachable since " + words.Stamp(since)
+		}
+	}
+	slices.Sort(effects)
+	return meaning + " (" + strings.Join(slices.Compact(effects), ", ") + ")"
+}

@@ -1,0 +1,127 @@
+package words
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// actionRows are the words for the life of an action, from its plan to its end.
+var actionRows = []Row{
+	{
+		Type: journal.TypeActionPlanned, ByWorker: true,
+		Sentence: Of(func(e journal.Event, p *journal.ActionPlanned) string {
+			return fmt.Sprintf("%s: planned, %s%s", e.Action, Count(len(p.Plan.Steps), "step"), Because(stepNames(p.Plan)))
+		}),
+		Log: Of(func(_ journal.Event, p *journal.ActionPlanned) Line {
+			return Info("planned", "steps", len(p.Plan.Steps))
+		}),
+	},
+	{Type: journal.TypeActionWarned, Tone: Doubtful, ByWorker: true, Sentence: Of(warned), Log: Of(logWarned)},
+	{
+		Type: journal.TypeActionHeld, Tone: Doubtful, ByWorker: true,
+		Sentence: Of(func(e journal.Event, p *journal.ActionHeld) string {
+			return fmt.Sprintf("%s: waits%s for %s%s", e.Action, Before(p.Step), p.Preflight, Because(p.Reason))
+		}),
+		Log: Of(func(_ journal.Event, p *journal.ActionHeld) Line {
+			return Warn("held", "step", p.Step, "preflight", p.Preflight, "reason", p.Reason)
+		}),
+		Kubernetes: Of(func(e journal.Event, p *journal.ActionHeld) Note {
+			return Note{Reason: "ActionHeld", Warning: true, Message: fmt.Sprintf("%s waits for %s: %s", e.Action, p.Preflight, p.Reason)}
+		}),
+	},
+	{
+		Type: journal.TypeActionReleased, Tone: Good, ByWorker: true,
+		Sentence: Of(func(e journal.Event, p *journal.ActionReleased) string {
+			return fmt.Sprintf("%s: %s no longer holds it%s", e.Action, p.Preflight, Before(p.Step))
+		}),
+		Log: Of(func(_ journal.Event, p *journal.ActionReleased) Line {
+			return Info("no longer held", "step", p.Step, "preflight", p.Preflight)
+		}),
+	},
+	{
+		Type: journal.TypeActionLeft, Tone: Doubtful, ByWorker: true,
+		Sentence: Of(func(e journal.Event, p *journal.ActionLeft) string {
+			return fmt.Sprintf("%s: leaves %s alone, for good%s", e.Action, p.What, Because(p.Reason))
+		}),
+		Log: Of(func(_ journal.Event, p *journal.ActionLeft) Line {
+			return Warn("left alone for good", "what", p.What, "reason", p.Reason)
+		}),
+	},
+	{
+		Type: journal.TypeActionStalled, Tone: Bad, ByWorker: true,
+		Sentence: Of(func(e journal.Event, p *journal.ActionStalled) string {
+			return fmt.Sprintf("%s: stalled at %s%s; \"ekco retry\" or \"ekco cancel\" decides", e.Action, p.Step, Because(p.Reason))
+		}),
+		Log: Of(func(_ journal.Event, p *journal.ActionStalled) Line {
+			return Error("stalled; ekco retry or ekco cancel decide", "step", p.Step, "reason", p.Reason)
+		}),
+		Kubernetes: Of(func(e journal.Event, p *journal.ActionStalled) Note {
+			return Note{
+				Reason: "ActionStalled", Warning: true,
+				Message: fmt.Sprintf("%s gave up at step %s: %s; see ekco retry, ekco cancel", e.Action, p.Step, p.Reason),
+			}
+		}),
+	},
+	{Type: journal.TypeActionRetried, Sentence: Of(func(e journal.Event, p *journal.ActionRetried) string {
+		return fmt.Sprintf("%s: %s gave it a new budget%s", e.Action, e.Actor, Because(p.Reason))
+	})},
+	{Type: journal.TypeActionJoined, Sentence: Of(func(e journal.Event, p *journal.ActionJoined) string {
+		return fmt.Sprintf("%s: %s asked for the same and follows it%s", e.Action, e.Actor, Because(p.Reason))
+	})},
+	{Type: journal.TypeActionCancelling, Tone: Doubtful, Sentence: Of(func(e journal.Event, p *journal.ActionCancelling) string {
+		return fmt.Sprintf("%s: %s asked it to stop%s", e.Action, e.Actor, Because(p.Reason))
+	})},
+	{
+		Type: journal.TypeActionEnded, Tone: Good, ByWorker: true, Wakes: true,
+		Sentence: Of(func(e journal.Event, p *journal.ActionEnded) string {
+			return fmt.Sprintf("%s: ended, %s%s", e.Action, p.Outcome, Because(p.Reason))
+		}),
+		Log: Of(func(_ journal.Event, p *journal.ActionEnded) Line {
+			return Info("ended", "outcome", p.Outcome, "reason", p.Reason)
+		}),
+		Kubernetes: Of(func(e journal.Event, p *journal.ActionEnded) Note {
+			return Note{
+				Reason: "ActionEnded", Warning: p.Outcome != journal.OutcomeDone,
+				Message: fmt.Sprintf("%s ended: %s %s", e.Action, p.Outcome, p.Reason),
+			}
+		}),
+	},
+}
+
+func warned(e journal.Event, p *journal.ActionWarned) string {
+	if p.Answer == journal.AnswerAutomatic {
+		return fmt.Sprintf("%s: goes on by itself: %s (%s)", e.Action, p.Warning, p.Preflight)
+	}
+	return fmt.Sprintf("%s: goes on although %s warns (%s): %s", e.Action, p.Preflight, p.Answer, p.Warning)
+}
+
+func logWarned(_ journal.Event, p *journal.ActionWarned) Line {
+	if p.Answer == journal.AnswerAutomatic {
+		return Info("going on", "preflight", p.Preflight, "reason", p.Warning)
+	}
+	return Warn("going on despite a warning", "preflight", p.Preflight, "warning", p.Warning, "answer", p.Answer)
+}
+
+// maxStepsNamed is how many steps of a plan a sentence names.
+const maxStepsNamed = 4
+
+func stepNames(plan journal.Plan) string {
+	var names []string
+	for i, step := range plan.Steps {
+		if i == maxStepsNamed {
+			return strings.Join(names, ", ") + fmt.Sprintf(" and %d more", len(plan.Steps)-i)
+		}
+		names = append(names, step.ID)
+	}
+	return strings.Join(names, ", ")
+}
+
+// Before says before which step something is so, if before any.
+func Before(step string) string {
+	if step == "" {
+		return ""
+	}
+	return " before " + step
+}

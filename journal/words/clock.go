@@ -1,0 +1,45 @@
+package words
+
+import (
+	"time"
+
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// clockRows are the words for the clock of EKCO's machine.
+var clockRows = []Row{
+	{
+		Type: journal.TypeClockJumped, Tone: Doubtful,
+		Sentence: Of(func(_ journal.Event, p *journal.ClockJumped) string {
+			return "the clock of EKCO's machine " + Jumped(p.By) + WhyJumped(p.By) + "; ages are as they were, and settling begins"
+		}),
+		Log: Of(func(_ journal.Event, p *journal.ClockJumped) Line {
+			return Warn("the machine's clock was set, or the machine slept: ages stay as they are, and EKCO settles before it acts",
+				"by", time.Duration(p.By))
+		}),
+	},
+}
+
+// Jumped says by how much a clock jumped.
+func Jumped(by journal.Duration) string {
+	if by < 0 {
+		return "was set back by " + Span(-time.Duration(by))
+	}
+	return "went " + Span(time.Duration(by)) + " forward"
+}
+
+// WhyJumped is to be added to that.
+func WhyJumped(by journal.Duration) string {
+	if by < 0 {
+		return ""
+	}
+	return ", because it was set or the machine slept"
+}
+
+// Apart says how far a clock is from the API server's.
+func Apart(apiAhead journal.Duration) string {
+	if behind := time.Duration(apiAhead); behind > 0 {
+		return Span(behind) + " behind the Kubernetes API's"
+	}
+	return Span(-time.Duration(apiAhead)) + " ahead of the Kubernetes API's"
+}

@@ -1,0 +1,51 @@
+package words
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// journalRows are the words for what becomes of the journal itself.
+var journalRows = []Row{
+	{Type: journal.TypeJournalCreated, Sentence: Of(func(_ journal.Event, p *journal.JournalCreated) string {
+		return fmt.Sprintf("journal %s of format %d was created", p.JournalID, p.Format)
+	})},
+	{Type: journal.TypeJournalSalvaged, Tone: Bad, Sentence: Of(func(_ journal.Event, p *journal.JournalSalvaged) string {
+		return fmt.Sprintf("the journal was damaged (%s): %s up to #%d recovered, at least %d lost; the damaged file is %s; safe mode begins",
+			p.Problem, Count(p.Recovered, "event"), p.LastSeq, p.LostAtLeast, p.DamagedFile)
+	})},
+	{Type: journal.TypeJournalOutdated, Tone: Bad, Sentence: Of(func(_ journal.Event, p *journal.JournalOutdated) string {
+		return fmt.Sprintf("the journal lost its newest events: its mirror in the cluster knows of #%d%s, %s; safe mode begins",
+			p.Mirrored.Seq, WrittenAt(p.MirroredAt), KeptOf(p))
+	})},
+	{Type: journal.TypeJournalReplaced, Tone: Doubtful, Sentence: Of(func(_ journal.Event, p *journal.JournalReplaced) string {
+		return fmt.Sprintf("what was at the journal's path is not the journal of this cluster (%s); it was set aside as %s, and this journal begun", p.Problem, p.File)
+	})},
+	{Type: journal.TypeJournalAccepted, Sentence: Of(func(e journal.Event, p *journal.JournalAccepted) string {
+		return e.Actor + " accepted the journal" + Because(p.Reason) + "; safe mode ends"
+	})},
+	{Type: journal.TypeJournalExported, Sentence: Of(func(_ journal.Event, p *journal.JournalExported) string {
+		return fmt.Sprintf("%s from #%d to #%d moved to %s; %d of that range stay", Count(p.Events, "event"), p.FirstSeq, p.LastSeq, p.File, p.Kept)
+	})},
+	{Type: journal.TypeJournalImported, Sentence: Of(func(_ journal.Event, p *journal.JournalImported) string {
+		return fmt.Sprintf("%s from #%d to #%d imported from %s", Count(p.Events, "event"), p.FirstSeq, p.LastSeq, p.File)
+	})},
+}
+
+// WrittenAt is to be added to what is said of a mirror; empty if nobody knows.
+func WrittenAt(at time.Time) string {
+	if at.IsZero() {
+		return ""
+	}
+	return ", written at " + Stamp(at)
+}
+
+// KeptOf says what a journal that lost its newest events still has.
+func KeptOf(outdated *journal.JournalOutdated) string {
+	if outdated.LastSeq == 0 {
+		return "which the file does not have"
+	}
+	return fmt.Sprintf("and the file ended at #%d", outdated.LastSeq)
+}

@@ -1,0 +1,64 @@
+package words
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// requestRows are the words for how an action begins.
+func (v *Vocabulary) requestRows() []Row {
+	return []Row{
+		{
+			Type: journal.TypeActionRequested,
+			Sentence: Of(func(e journal.Event, p *journal.ActionRequested) string {
+				return fmt.Sprintf("%s: %s of %s asked for by %s%s%s", e.Action, p.Kind, Object(e.Subject), e.Actor, Manner(p), Because(OwnReason(p.Reason, e.Actor)))
+			}),
+			Log: Of(func(e journal.Event, p *journal.ActionRequested) Line {
+				return Info("action requested", "kind", p.Kind, "by", e.Actor, "reason", p.Reason)
+			}),
+		},
+		{
+			Type: journal.TypeActionRefused, Tone: Doubtful,
+			Sentence: Of(func(e journal.Event, p *journal.ActionRefused) string {
+				return fmt.Sprintf("%s asked to %s %s and was refused: %s%s", e.Actor, v.Verb(p.Kind), Object(e.Subject), p.Rule, Because(p.Reason))
+			}),
+			Log: Of(func(e journal.Event, p *journal.ActionRefused) Line {
+				return Warn("action refused", "kind", p.Kind, "by", e.Actor, "rule", p.Rule, "reason", p.Reason)
+			}),
+		},
+		{Type: journal.TypeActionAdopted, Sentence: Of(func(e journal.Event, p *journal.ActionAdopted) string {
+			return fmt.Sprintf("%s: taken over from journal %s, where %s had asked for it", e.Action, p.JournalID, p.Record.RequestedBy)
+		})},
+	}
+}
+
+// OwnReason leaves out a reason that only repeats who asked.
+func OwnReason(reason, actor string) string {
+	if reason == "asked for by "+actor {
+		return ""
+	}
+	return reason
+}
+
+// Manner says how an action was asked for, to be added to what is said of that.
+func Manner(p *journal.ActionRequested) string {
+	var words []string
+	if p.Force {
+		words = append(words, "forced")
+	}
+	if p.Live {
+		words = append(words, "while the node answers")
+	}
+	if p.DryRun {
+		words = append(words, "as a dry run")
+	}
+	if len(p.Pods) > 0 {
+		words = append(words, "for "+Count(len(p.Pods), "pod"))
+	}
+	if len(words) == 0 {
+		return ""
+	}
+	return ", " + strings.Join(words, ", ")
+}

@@ -1,0 +1,65 @@
+package words
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// stepRows are the words for the steps of an action.
+var stepRows = []Row{
+	{
+		Type: journal.TypeStepStarted, ByWorker: true,
+		Sentence: Of(func(e journal.Event, p *journal.StepStarted) string {
+			return fmt.Sprintf("%s: %s begins%s", e.Action, p.Step, attempt(p.Attempt))
+		}),
+		Log: Of(func(_ journal.Event, p *journal.StepStarted) Line {
+			return Info("step started", "step", p.Step, "attempt", p.Attempt)
+		}),
+	},
+	{
+		Type: journal.TypeStepDone, Tone: Good, ByWorker: true,
+		Sentence: Of(func(e journal.Event, p *journal.StepDone) string {
+			return fmt.Sprintf("%s: %s is done%s", e.Action, p.Step, Proof(p))
+		}),
+		Log: Of(func(_ journal.Event, p *journal.StepDone) Line {
+			return Info("step done", "step", p.Step, "attempt", p.Attempt, "already_done", p.AlreadyDone, "dry_run", p.DryRun)
+		}),
+	},
+	{Type: journal.TypeStepFailed, Tone: Bad, ByWorker: true, Sentence: Of(failed), Log: Of(logFailed)},
+}
+
+func failed(e journal.Event, p *journal.StepFailed) string {
+	next := "no try is left"
+	if !p.NextTry.IsZero() {
+		next = "next try in " + Span(p.NextTry.Sub(e.Time))
+	}
+	return fmt.Sprintf("%s: %s failed%s%s; %s", e.Action, p.Step, attempt(p.Attempt), Because(p.Error), next)
+}
+
+func logFailed(e journal.Event, p *journal.StepFailed) Line {
+	if p.NextTry.IsZero() {
+		return Error("step failed for the last time", "step", p.Step, "attempt", p.Attempt, "error", p.Error)
+	}
+	return Warn("step failed", "step", p.Step, "attempt", p.Attempt, "error", p.Error,
+		"next_try_in", p.NextTry.Sub(e.Time).Round(time.Millisecond))
+}
+
+func attempt(n int) string {
+	if n <= 1 {
+		return ""
+	}
+	return fmt.Sprintf(" (attempt %d)", n)
+}
+
+// Proof says how a step came to be done, to be added to that it is.
+func Proof(p *journal.StepDone) string {
+	switch {
+	case p.DryRun:
+		return " (dry run: nothing was changed)"
+	case p.AlreadyDone:
+		return " (it had happened already)"
+	}
+	return attempt(p.Attempt)
+}

@@ -1,0 +1,159 @@
+package words
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// Vocabulary is the words for all events. It does not change, so that it may be
+// used by several at once.
+type Vocabulary struct {
+	components []Component
+	rows       map[journal.Type]Row
+	actions    map[journal.ActionKind]Action
+}
+
+// New returns the words of the capabilities and of the engine. It panics if two
+// rows are about one type.
+func New(capabilities ...Component) *Vocabulary {
+	v := &Vocabulary{rows: make(map[journal.Type]Row), actions: make(map[journal.ActionKind]Action)}
+	for _, component := range slices.Concat(capabilities, v.engine()) {
+		v.components = append(v.components, component)
+		for _, row := range component.Rows {
+			if _, twice := v.rows[row.Type]; twice {
+				panic(fmt.Sprintf("two rows of words for %s", row.Type))
+			}
+			v.rows[row.Type] = row
+		}
+		for _, action := range component.Actions {
+			v.actions[action.Kind] = action
+		}
+	}
+	return v
+}
+
+// engine returns the tables of the events that the engine writes or reads by
+// itself.
+func (v *Vocabulary) engine() []Component {
+	return []Component{
+		{Name: "action", Rows: slices.Concat(v.requestRows(), actionRows, stepRows)},
+		{Name: "policy", Rows: v.policyRows()},
+		{Name: "operator", Rows: operatorRows},
+		{Name: "journal", Rows: journalRows},
+		{Rows: clockRows},
+	}
+}
+
+// Sentence says in one line what the event says. One without words of its own
+// has its type, subject and fields listed; one that this EKCO cannot read is
+// quoted.
+func (v *Vocabulary) Sentence(e journal.Decoded) string {
+	if e.Err != nil {
+		return fmt.Sprintf("%s of version %d about %s: %s (%v)", e.Type, e.Version, Object(e.Subject), e.Payload, e.Err)
+	}
+	if say := v.rows[e.Type].Sentence; say != nil {
+		if text := say(e.Event, e.Body); text != "" {
+			return text
+		}
+	}
+	return listed(e.Event)
+}
+
+// Tone returns what an event of the type means.
+func (v *Vocabulary) Tone(t journal.Type) Tone { return v.rows[t].Tone }
+
+// Line returns what the loop logs of the event, if anything.
+func (v *Vocabulary) Line(e journal.Decoded) (Line, bool) {
+	row := v.rows[e.Type]
+	if row.Log == nil || row.ByWorker || e.Err != nil {
+		return Line{}, false
+	}
+	line := row.Log(e.Event, e.Body)
+	return line, line.Message != ""
+}
+
+// Note returns the Kubernetes Event that goes with the event, if there is one.
+func (v *Vocabulary) Note(e journal.Decoded) (Note, bool) {
+	row := v.rows[e.Type]
+	if row.Kubernetes == nil || e.Err != nil {
+		return Note{}, false
+	}
+	note := row.Kubernetes(e.Event, e.Body)
+	if note.About == (journal.Subject{}) {
+		note.About = e.Subject
+	}
+	return note, note.Message != ""
+}
+
+// Wakes reports whether what held actions wait for may be there with an event of
+// the type.
+func (v *Vocabulary) Wakes(t journal.Type) bool { return v.rows[t].Wakes }
+
+// Has reports whether there is a row for the type.
+func (v *Vocabulary) Has(t journal.Type) bool {
+	_, known := v.rows[t]
+	return known
+}
+
+// Verb returns what an action does: "clear" for clear-node. A kind that nobody
+// has words for is its own verb.
+func (v *Vocabulary) Verb(kind journal.ActionKind) string {
+	if action, known := v.actions[kind]; known {
+		return action.Verb
+	}
+	return string(kind)
+}
+
+// Target names what an action may not be done to.
+func (v *Vocabulary) Target(kind journal.ActionKind, subject journal.Subject) string {
+	if subject.Kind != journal.ClusterSubject.Kind {
+		return Object(subject)
+	}
+	if action, known := v.actions[kind]; known {
+		return "any " + action.Noun
+	}
+	return "anything"
+}
+
+// Components returns the names of the components: those of the capabilities, then
+// the engine's.
+func (v *Vocabulary) Components() []string {
+	var names []string
+	for _, component := range v.components {
+		if component.Name != "" {
+			names = append(names, component.Name)
+		}
+	}
+	return names
+}
+
+// Types returns the types of a component's events; none if there is no such
+// component.
+func (v *Vocabulary) Types(component string) []journal.Type {
+	var types []journal.Type
+	for _, c := range v.components {
+		if component == "" || c.Name != component {
+			continue
+		}
+		for _, row := range c.Rows {
+			types = append(types, row.Type)
+		}
+	}
+	return types
+}
+
+// WorkerLine returns what the worker that wrote the event logs of it, if anything.
+// Only the engine has such events.
+func WorkerLine(e journal.Event, payload journal.Payload) (Line, bool) {
+	for _, rows := range [][]Row{actionRows, stepRows} {
+		for _, row := range rows {
+			if row.Type == e.Type && row.ByWorker && row.Log != nil {
+				line := row.Log(e, payload)
+				return line, line.Message != ""
+			}
+		}
+	}
+	return Line{}, false
+}

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"iter"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -16,7 +17,7 @@ import (
 // what is absent.
 func StatusOf(s *fsm.State, now time.Time) Status {
 	status := Status{
-		Now: now, API: s.API, Clock: clockStatus(s.Clock), Actions: s.OpenActions(),
+		Now: now, API: s.API, Clock: clockStatus(s.Clock), Actions: shown(s.OpenActions()),
 		Operator: OperatorStatus{OperatorState: s.Operator},
 		Journal: JournalStatus{
 			SafeMode: s.Journal.Salvaged, Outdated: s.Journal.Outdated,
@@ -99,4 +100,19 @@ func EventsOf(ctx context.Context, store journal.Store, query journal.Query, fol
 			}
 		}
 	}
+}
+
+// shown leaves out of the open actions what only those who carry them out go by.
+// History has all of it.
+func shown(open []journal.ActionRecord) []journal.ActionRecord {
+	for i := range open {
+		open[i].Warned, open[i].CancellingBy = nil, ""
+		steps := maps.Clone(open[i].Steps)
+		for id, step := range steps {
+			step.Failures = 0
+			steps[id] = step
+		}
+		open[i].Steps = steps
+	}
+	return open
 }

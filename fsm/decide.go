@@ -152,14 +152,14 @@ func (r *round) decideNode(n *Node) {
 }
 
 // move takes one step of the machine towards target. It reports false, and
-// does nothing, when the machine has no such step.
+// does nothing, when the table has no way there.
 func (r *round) move(plan *nodePlan, target journal.NodeState) bool {
-	event, next := hop(plan.state, target)
-	if to, ok := r.leadNode(plan.state, event); !ok || to != next {
+	step := r.cached().node.ways[way{string(plan.state), string(target)}]
+	if step == nil {
 		return false
 	}
-	plan.events = append(plan.events, transition(r.view, plan.node, plan.state, next, event))
-	plan.state = next
+	plan.events = append(plan.events, transition(r.view, plan.node, plan.state, step))
+	plan.state = journal.NodeState(step.To)
 	return true
 }
 

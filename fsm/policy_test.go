@@ -69,7 +69,7 @@ func TestEachRuleRefusesInItsOrder(t *testing.T) {
 	w := due(t, "w1", "w2")
 	w.p.MaxUnknown = MaxUnknown{Absolute: 0}
 	w.p.MinReadyWorkers = 100
-	w.s.LastPurgeEndedAt = w.now
+	w.s.EndedAt[journal.ActionPurgeNode] = w.now
 	node := w.node("w1").Subject()
 	w.tell(journal.TypeNodeGone, w.node("w2").Subject(), journal.NodeGone{Reason: "deleted"})
 	w.tell(journal.TypeNodeObserved, node, journal.NodeObserved{NodeFacts: journal.NodeFacts{

@@ -9,7 +9,7 @@ import (
 // FoldName names the JSON shape of [State] in snapshots. It changes whenever
 // an older snapshot could be misread, and whenever Apply learns to fold an
 // event that it held an action for before: only a replay takes that hold away.
-const FoldName = "ekco-state/4"
+const FoldName = "ekco-state/5"
 
 // State is everything EKCO knows: the journal, folded. It is plain data; its
 // JSON form is what snapshots keep. Only the loop goroutine touches it, and only
@@ -38,8 +38,8 @@ type State struct {
 	// Warnings are those that people and EKCO went past in the open actions, by id,
 	// newest last, at most 32 of each.
 	Warnings map[string][]Warning `json:"warnings,omitempty"`
-	// LastPurgeEndedAt starts the cooldown.
-	LastPurgeEndedAt time.Time `json:"last_purge_ended_at,omitzero"`
+	// EndedAt is when the last action of each kind that has a cooldown ended.
+	EndedAt map[journal.ActionKind]time.Time `json:"ended_at,omitempty"`
 	// Pauses in force, by node name; "" pauses everything.
 	Pauses map[string]PauseState `json:"pauses,omitempty"`
 	// Refusals in force.

@@ -17,7 +17,7 @@ import (
 var update = flag.Bool("update", false, "write the table of metrics into docs/operations.md (when to alert is kept as it is), and what the golden journals fold to")
 
 const (
-	docs       = "../../docs/operations.md"
+	docs       = "../../../docs/operations.md"
 	tableStart = "<!-- metrics: all but \"alert when\" written by `go test ./cmd/internal/api -update` -->\n"
 	tableEnd   = "<!-- end of metrics -->\n"
 )

@@ -15,7 +15,7 @@ import (
 	"github.com/replicatedhq/ekco/journal/bolt"
 )
 
-const journals = "../../testdata/journals"
+const journals = "../../../testdata/journals"
 
 // TestGoldenJournalsFoldToTheSameState replays what earlier versions wrote, from
 // the export and from the file, and compares what an administrator is told.

@@ -9,7 +9,7 @@ import (
 
 // Request is a person's wish.
 type Request struct {
-	// Kind must be ActionPurgeNode: nothing else can be asked for.
+	// Kind must be one that a person may ask for.
 	Kind journal.ActionKind
 	Node string
 	// UID, when set, is that of the machine which the person was shown under the
@@ -78,8 +78,8 @@ func Admit(s *State, p Policy, now time.Time, request Request) (Admission, error
 }
 
 func admit(s *State, p Policy, now time.Time, request Request) (Admission, error) {
-	if request.Kind != journal.ActionPurgeNode {
-		return Admission{}, &RefusedError{Rule: RuleKind, Reason: fmt.Sprintf("%q cannot be asked for, only %s", request.Kind, journal.ActionPurgeNode)}
+	if kind := s.kind(request.Kind); kind == nil || !kind.Manual {
+		return Admission{}, &RefusedError{Rule: RuleKind, Reason: fmt.Sprintf("%q cannot be asked for, only %s", request.Kind, manualKinds())}
 	}
 	nodes := s.NodeByName(request.Node)
 	if len(nodes) == 0 {

@@ -148,12 +148,12 @@ func (s *State) close(e journal.Event, rec *journal.ActionRecord) {
 		n.noteVain(e, rec, p)
 		n.forgetOutlived(rec.ID)
 	}
+	if s.obeys(rec, RuleCooldown) && startsCooldown(rec, p.Outcome) {
+		s.EndedAt[rec.Kind] = e.Time
+	}
 	switch rec.Kind {
 	case journal.ActionPurgeNode:
 		s.nodesChanged()
-		if startsCooldown(rec, p.Outcome) {
-			s.LastPurgeEndedAt = e.Time
-		}
 		if n != nil && !n.purged() {
 			n.LastPurge = &EndedPurge{Action: rec.ID, Outcome: p.Outcome, Seq: e.Seq}
 		}
@@ -164,7 +164,7 @@ func (s *State) close(e journal.Event, rec *journal.ActionRecord) {
 	}
 }
 
-// startsCooldown: a purge does, unless it ended before it did anything.
+// startsCooldown: an action does, unless it ended before it did anything.
 func startsCooldown(rec *journal.ActionRecord, outcome journal.Outcome) bool {
 	stopped := outcome == journal.OutcomeCancelled || outcome == journal.OutcomeAbandoned
 	return !stopped || len(rec.Steps) > 0

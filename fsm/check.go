@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/replicatedhq/ekco/journal"
@@ -20,43 +21,47 @@ type CheckResult struct {
 // CheckRule asks one rule whether the action may take its next step. What
 // holds an automatic action is a warning to one that a person asked for or joined, except SafeMode and
 // OneAtATime, which hold both; Settling concerns automatic actions only. A rule
-// that is not known holds, and so does one about a node that is not known.
+// that the action's kind does not list passes. One that is not known holds, and so
+// does every rule to which the kind or the subject is not known.
 func CheckRule(s *State, p Policy, now time.Time, name string, rec journal.ActionRecord) CheckResult {
-	if name == RuleOneAtATime {
-		return checkTurn(s, &rec)
+	kind := s.kind(rec.Kind)
+	asked := slices.DeleteFunc(rules(), func(r rule) bool { return r.name != name })
+	switch {
+	case len(asked) == 0:
+		return CheckResult{Hold: true, Reason: fmt.Sprintf("this EKCO does not know the preflight %q; run the version that planned the action", name)}
+	case kind == nil:
+		return CheckResult{Hold: true, Reason: fmt.Sprintf(
+			"this EKCO does not know actions of kind %q, so it cannot be told whether policy allows this; run the version that began the action", rec.Kind)}
+	case !kind.obeys(name):
+		return CheckResult{}
+	case name == RuleOneAtATime:
+		return checkTurn(s, kind, &rec)
 	}
 	v := glance(s, p, now)
 	n := s.Nodes[rec.Subject.UID]
-	known := false
 	var result CheckResult
-	for _, rule := range rules() {
-		if rule.name != name {
-			continue
-		}
-		known = true
+	for _, rule := range asked {
 		switch {
-		case rule.purgeOnly && rec.Kind != journal.ActionPurgeNode:
 		case n == nil && !rule.cluster:
-			result = result.and(unknownTo(rec))
-		case rule.refuses(v, n):
-			result = result.and(severity(rule, v, n, rec.ByPerson()))
+			result = result.and(unknownTo(kind, rec))
+		case rule.refuses(v, n, kind):
+			result = result.and(severity(rule, v, n, kind, rec.ByPerson()))
 		}
-	}
-	if !known {
-		return CheckResult{Hold: true, Reason: fmt.Sprintf("this EKCO does not know the preflight %q; run the version that planned the action", name)}
 	}
 	return result
 }
 
-// unknownTo is the answer of a rule about a node that has no machine. A person may
-// ask for a node that EKCO never saw, and is told so.
-func unknownTo(rec journal.ActionRecord) CheckResult {
-	if rec.ByPerson() {
+// unknownTo is the answer of a rule about one thing where there is none. A person
+// may ask for a node that EKCO never saw, and is told so; what is none of the kind's
+// things was never asked for.
+func unknownTo(kind *ActionKind, rec journal.ActionRecord) CheckResult {
+	noun := strings.ToLower(rec.Subject.Kind)
+	if rec.ByPerson() && noun == kind.Machine {
 		return CheckResult{}
 	}
 	return CheckResult{Hold: true, Reason: fmt.Sprintf(
-		"node %s (uid %s) is none of those that EKCO has seen, so it cannot be told whether policy allows this; EKCO goes on when it sees the node",
-		rec.Subject.Name, rec.Subject.UID)}
+		"%s %s (uid %s) is none of those that EKCO has seen, so it cannot be told whether policy allows this; EKCO goes on when it sees the %s",
+		noun, rec.Subject.Name, rec.Subject.UID, kind.Machine)}
 }
 
 // and joins the answers of two rules of one name, such as the two pauses.
@@ -67,23 +72,20 @@ func (c CheckResult) and(other CheckResult) CheckResult {
 	return CheckResult{Warn: c.Warn || other.Warn, Hold: c.Hold || other.Hold, Reason: cmp.Or(other.Reason, c.Reason)}
 }
 
-func severity(r rule, v *view, n *Node, byPerson bool) CheckResult {
+func severity(r rule, v *view, n *Node, kind *ActionKind, byPerson bool) CheckResult {
 	switch {
 	case byPerson && r.name == RuleSettling:
 		return CheckResult{}
 	case byPerson && r.name != RuleSafeMode:
-		return CheckResult{Warn: true, Reason: r.reason(v, n)}
+		return CheckResult{Warn: true, Reason: r.reason(v, n, kind)}
 	}
-	return CheckResult{Hold: true, Reason: r.why(v, n)}
+	return CheckResult{Hold: true, Reason: r.why(v, n, kind)}
 }
 
-// checkTurn lets one purge run at a time: of those that want to, the one with
-// an open step; without one, the one that is under way; else the one that was
+// checkTurn lets one action of a kind run at a time: of those that want to, the one
+// with an open step; without one, the one that is under way; else the one that was
 // requested first.
-func checkTurn(s *State, rec *journal.ActionRecord) CheckResult {
-	if rec.Kind != journal.ActionPurgeNode {
-		return CheckResult{}
-	}
+func checkTurn(s *State, kind *ActionKind, rec *journal.ActionRecord) CheckResult {
 	var first *journal.ActionRecord
 	for _, other := range s.Actions {
 		if blocks(other, rec) && (first == nil || requestOrder(other, first) < 0) {
@@ -94,13 +96,13 @@ func checkTurn(s *State, rec *journal.ActionRecord) CheckResult {
 		return CheckResult{}
 	}
 	return CheckResult{Hold: true, Reason: fmt.Sprintf(
-		"%s of node %s comes first, and only one node is purged at a time; this goes on when it has ended or stalled",
-		first.ID, first.Subject.Name)}
+		"%s of %s %s comes first, and %s; this goes on when it has ended or stalled",
+		first.ID, kind.Machine, first.Subject.Name, kind.Turn)}
 }
 
 func blocks(other, rec *journal.ActionRecord) bool {
 	switch {
-	case other.ID == rec.ID || other.Kind != journal.ActionPurgeNode:
+	case other.ID == rec.ID || other.Kind != rec.Kind:
 		return false
 	case hasOpenStep(other):
 		// Its effect may be happening, whatever its status.

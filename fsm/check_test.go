@@ -1,6 +1,7 @@
 package fsm
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -191,5 +192,58 @@ func TestAnAutomaticPurgeThatIsHeldKeepsItsTurnBeforeAnotherAutomaticOne(t *test
 	automatic.Request.Manual = false
 	if got := CheckRule(w.s, w.p, w.now, RuleOneAtATime, automatic); !got.Hold {
 		t.Error("two automatic purges run at once")
+	}
+}
+
+// every is the name of every rule.
+func every() []string {
+	var names []string
+	for _, rule := range rules() {
+		names = append(names, rule.name)
+	}
+	return append(names, RuleOneAtATime)
+}
+
+func TestNoRulePassesAnActionOfAKindThatIsNotKnown(t *testing.T) {
+	w := newWorld(t)
+	w.cluster("w1")
+	for _, manual := range []bool{false, true} {
+		rec := journal.ActionRecord{ID: "light-lamp-1", Kind: "light-lamp", Subject: w.node("w1").Subject()}
+		rec.Request.Manual = manual
+		for _, rule := range every() {
+			if got := CheckRule(w.s, w.p, w.now, rule, rec); !got.Hold || !strings.Contains(got.Reason, "light-lamp") {
+				t.Errorf("%s, manual %v: got %+v, want a hold that names the kind", rule, manual, got)
+			}
+		}
+	}
+}
+
+func TestNoRuleAboutOneThingPassesAnActionWhoseSubjectIsNone(t *testing.T) {
+	w := newWorld(t)
+	w.cluster("w1")
+	for _, manual := range []bool{false, true} {
+		rec := journal.ActionRecord{
+			ID: "purge-lamp-1", Kind: journal.ActionPurgeNode, Subject: journal.Subject{Kind: "Lamp", Name: "hall", UID: "lamp-1"},
+		}
+		rec.Request.Manual = manual
+		for _, rule := range []string{RulePaused, RuleExcluded, RuleReadyMinimums, RuleTriedBefore, RuleBackOff} {
+			if got := CheckRule(w.s, w.p, w.now, rule, rec); !got.Hold || !strings.Contains(got.Reason, "lamp hall") {
+				t.Errorf("%s, manual %v: got %+v, want a hold that names the lamp", rule, manual, got)
+			}
+		}
+	}
+}
+
+func TestEachKindObeysOnlyRulesThatExist(t *testing.T) {
+	known := every()
+	for _, kind := range Kinds() {
+		for _, rule := range kind.Rules {
+			if !slices.Contains(known, rule) {
+				t.Errorf("%s obeys %s, which is no rule", kind.Name, rule)
+			}
+		}
+		if kind.obeys(RuleOneAtATime) && kind.Turn == "" {
+			t.Errorf("%s has its turn and does not say so", kind.Name)
+		}
 	}
 }

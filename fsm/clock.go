@@ -110,7 +110,9 @@ func (s *State) ages(upTo uint64, m moved) {
 			m.to(&pod.SeenAt)
 		}
 	}
-	m.to(&s.LastPurgeEndedAt)
+	for kind, at := range s.EndedAt {
+		s.EndedAt[kind] = m(at)
+	}
 	s.steps(func(step *journal.StepRecord) { m.to(&step.DoneAt) })
 	for key, pause := range s.Pauses {
 		if pause.Seq <= upTo {

@@ -24,7 +24,7 @@ type Decisions struct {
 // nothing. Once its events are folded, deciding again at the same time decides
 // nothing more.
 func Decide(s *State, p Policy, now time.Time) Decisions {
-	r := &round{view: look(s, p, now), rules: rules(), open: map[string]work{}, wanted: map[refusalKey]wanted{}}
+	r := &round{view: look(s, p, now), open: map[string]work{}, wanted: map[refusalKey]wanted{}}
 	r.readActions()
 	pauses := r.endPauses()
 	cancels := r.cancelObsolete()
@@ -41,7 +41,8 @@ func Decide(s *State, p Policy, now time.Time) Decisions {
 // round is one Decide.
 type round struct {
 	*view
-	rules []rule
+	// rules are those of each kind that was asked about, in their order.
+	rules map[journal.ActionKind][]rule
 	// open is what is open on each node, by UID.
 	open map[string]work
 	// plan is the node being looked at. Few are worth keeping.
@@ -106,7 +107,7 @@ func (r *round) cancelObsolete() []journal.Draft {
 		if n == nil || rec.Cancelling != nil || (r.policy.DryRun && !rec.Request.DryRun) {
 			continue
 		}
-		reason := cmp.Or(obsolete(n, rec), r.policy.switchedOff(rec))
+		reason := cmp.Or(obsolete(n, rec), r.switchedOff(rec))
 		if reason == "" {
 			continue
 		}
@@ -152,14 +153,14 @@ func (r *round) decideNode(n *Node) {
 }
 
 // move takes one step of the machine towards target. It reports false, and
-// does nothing, when the machine has no such step.
+// does nothing, when the table has no way there.
 func (r *round) move(plan *nodePlan, target journal.NodeState) bool {
-	event, next := hop(plan.state, target)
-	if to, ok := r.leadNode(plan.state, event); !ok || to != next {
+	step := r.cached().node.ways[way{string(plan.state), string(target)}]
+	if step == nil {
 		return false
 	}
-	plan.events = append(plan.events, transition(r.view, plan.node, plan.state, next, event))
-	plan.state = next
+	plan.events = append(plan.events, transition(r.view, plan.node, plan.state, step))
+	plan.state = journal.NodeState(step.To)
 	return true
 }
 
@@ -179,13 +180,11 @@ func compareNodes(a, b *Node) int {
 
 // refused returns the first rule that keeps EKCO from acting on the node, and
 // notes the refusal; nil when it may act.
-func (r *round) refused(n *Node, kind journal.ActionKind) *rule {
-	for i := range r.rules {
-		rule := &r.rules[i]
-		if rule.purgeOnly && kind != journal.ActionPurgeNode {
-			continue
-		}
-		if rule.refuses(r.view, n) {
+func (r *round) refused(n *Node, kind *ActionKind) *rule {
+	rules := r.rulesOf(kind)
+	for i := range rules {
+		rule := &rules[i]
+		if rule.refuses(r.view, n, kind) {
 			r.refuse(rule, n, kind)
 			return rule
 		}
@@ -193,17 +192,24 @@ func (r *round) refused(n *Node, kind journal.ActionKind) *rule {
 	return nil
 }
 
+// rulesOf returns the rules that the kind obeys, in the order in which they are
+// asked.
+func (r *round) rulesOf(kind *ActionKind) []rule {
+	if of, ok := r.rules[kind.Name]; ok {
+		return of
+	}
+	if r.rules == nil {
+		r.rules = map[journal.ActionKind][]rule{}
+	}
+	of := slices.DeleteFunc(rules(), func(rule rule) bool { return !kind.obeys(rule.name) })
+	r.rules[kind.Name] = of
+	return of
+}
+
 // actionID returns an id that is readable, new among the open actions, and not
 // one that another journal gives an action of the same node.
 func (s *State) actionID(kind journal.ActionKind, n *Node) string {
-	verb := "act"
-	switch kind {
-	case journal.ActionClearNode:
-		verb = "clear"
-	case journal.ActionPurgeNode:
-		verb = "purge"
-	}
-	base := fmt.Sprintf("%s-%s-%d", verb, n.Name, s.Seq)
+	base := fmt.Sprintf("%s-%s-%d", s.kind(kind).Verb, n.Name, s.Seq)
 	if s.Journal.Mark != "" {
 		base += "-" + s.Journal.Mark
 	}

@@ -27,7 +27,7 @@ func (r *round) decideClear(plan *nodePlan) {
 		}
 		due = append(due, pod)
 	}
-	if len(due) == 0 || r.refused(n, journal.ActionClearNode) != nil {
+	if len(due) == 0 || r.refused(n, r.kind(journal.ActionClearNode)) != nil {
 		return
 	}
 	plan.events = append(plan.events, r.requestClear(n, due))
@@ -85,7 +85,7 @@ func (r *round) mayPurge(n *Node, open work) bool {
 		r.at(at)
 		return false
 	}
-	return r.refused(n, journal.ActionPurgeNode) == nil
+	return r.refused(n, r.kind(journal.ActionPurgeNode)) == nil
 }
 
 // choosePurge asks for the purge of the candidate that is lost for longest.
@@ -108,10 +108,10 @@ func (r *round) choosePurge() {
 		},
 	})
 	r.move(chosen, Purging)
-	r.purge = &journal.ActionRecord{ID: id, Kind: journal.ActionPurgeNode}
+	r.first[journal.ActionPurgeNode] = &journal.ActionRecord{ID: id, Kind: journal.ActionPurgeNode}
 	for _, plan := range r.candidates {
 		if plan != chosen {
-			r.refused(plan.node, journal.ActionPurgeNode)
+			r.refused(plan.node, r.kind(journal.ActionPurgeNode))
 		}
 		if len(plan.events) > 0 {
 			r.plans = append(r.plans, plan)

@@ -7,8 +7,8 @@
 // Two machines are tables ([NodeTable], [ActionTable]); looplab/fsm checks each
 // transition against them. A node's machine is not driven event by event:
 // Decide compares where the node's facts and open actions say it belongs with
-// where it is, and drafts the steps between. A decision that was lost, or made
-// by an older EKCO, is made good that way.
+// where it is, and drafts the transitions by which the table leads there. A
+// decision that was lost, or made by an older EKCO, is made good that way.
 //
 // Policy is one ordered list of rules. [Decide] asks it before EKCO starts
 // something by itself, [CheckRule] before each step of an action, and [Admit]

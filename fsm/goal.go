@@ -3,6 +3,7 @@ package fsm
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/replicatedhq/ekco/journal"
 )
@@ -96,69 +97,51 @@ func (n *Node) podsToCome() bool {
 	return false
 }
 
-// hop returns the first step of the machine from one state towards another.
-func hop(from, to journal.NodeState) (event string, next journal.NodeState) {
-	switch to {
-	case Healthy:
-		return nodeReturned, Healthy
-	case Unknown:
-		if from == Healthy || from == Gone {
-			return nodeLost, Unknown
-		}
-		return nodeStopped, Unknown
-	case Clearing:
-		if from == Healthy || from == Gone {
-			return nodeLost, Unknown
-		}
-		return nodeClear, Clearing
-	case Cleared:
-		return nodeCleared, Cleared
-	case Purged:
-		if from == Purging {
-			return nodePurged, Purged
-		}
-		return nodePurge, Purging
-	case Purging:
-		return nodePurge, Purging
+// transition drafts the event of one transition of the node's machine.
+func transition(v *view, n *Node, from journal.NodeState, step *Transition) journal.Draft {
+	told := step.told(n, from, v.now)
+	return journal.Draft{
+		Type: journal.TypeNodeTransitioned, Subject: n.Subject(), Cause: told.cause, Actor: ActorOperator,
+		Payload: journal.NodeTransitioned{
+			From: from, To: journal.NodeState(step.To), Event: step.Event, Since: told.since, Reason: told.reason,
+		},
 	}
-	return nodeGone, Gone
 }
 
-// transition drafts one step of the node's machine.
-func transition(v *view, n *Node, from, to journal.NodeState, event string) journal.Draft {
-	p := journal.NodeTransitioned{From: from, To: to, Event: event}
-	cause := n.FactsSeq
-	switch event {
-	case nodeLost:
-		p.Since = n.UnreachableSince
-		if p.Since.After(v.now) {
-			p.Since = v.now
-		}
-		p.Reason = "the node has the taint " + journal.TaintUnreachable
-		if !n.Observed() {
-			p.Reason = "an adopted action says that the node was lost"
-		}
-	case nodeReturned:
-		p.Reason = "the node no longer has the taint " + journal.TaintUnreachable
-	case nodeClear:
-		p.Reason, cause = "a clear-node action is open", 0
-	case nodeCleared:
-		p.Reason, cause = "no terminating pod is left", 0
-	case nodePurge:
-		p.Reason, cause = "a purge-node action is open", 0
-	case nodePurged:
-		p.Reason, cause = fmt.Sprintf("%s is %s", n.LastPurge.Action, n.LastPurge.Outcome), n.LastPurge.Seq
-	case nodeStopped:
-		p.Reason, p.Since, cause = stopReason(n, from), n.UnreachableSince, 0
-		if from == Purging && n.LastPurge != nil {
-			cause = n.LastPurge.Seq
-		}
-	case nodeGone:
-		p.Reason, cause = goneReason(n), n.GoneSeq
+func toldLost(n *Node, _ journal.NodeState, now time.Time) telling {
+	told := telling{reason: "the node has the taint " + journal.TaintUnreachable, since: n.UnreachableSince, cause: n.FactsSeq}
+	if told.since.After(now) {
+		told.since = now
 	}
-	return journal.Draft{
-		Type: journal.TypeNodeTransitioned, Subject: n.Subject(), Cause: cause, Actor: ActorOperator, Payload: p,
+	if !n.Observed() {
+		told.reason = "an adopted action says that the node was lost"
 	}
+	return told
+}
+
+func toldReturned(n *Node, _ journal.NodeState, _ time.Time) telling {
+	return telling{reason: "the node no longer has the taint " + journal.TaintUnreachable, cause: n.FactsSeq}
+}
+
+// toldOpen is for what follows from the actions that are open, and has no one cause.
+func toldOpen(reason string) func(*Node, journal.NodeState, time.Time) telling {
+	return func(*Node, journal.NodeState, time.Time) telling { return telling{reason: reason} }
+}
+
+func toldPurged(n *Node, _ journal.NodeState, _ time.Time) telling {
+	return telling{reason: fmt.Sprintf("%s is %s", n.LastPurge.Action, n.LastPurge.Outcome), cause: n.LastPurge.Seq}
+}
+
+func toldStopped(n *Node, from journal.NodeState, _ time.Time) telling {
+	told := telling{reason: stopReason(n, from), since: n.UnreachableSince}
+	if from == Purging && n.LastPurge != nil {
+		told.cause = n.LastPurge.Seq
+	}
+	return told
+}
+
+func toldGone(n *Node, _ journal.NodeState, _ time.Time) telling {
+	return telling{reason: goneReason(n), cause: n.GoneSeq}
 }
 
 func stopReason(n *Node, from journal.NodeState) string {

@@ -105,7 +105,7 @@ func (h *history) checkPurge(t *rapid.T, action string, n *Node, ready int) {
 	if ready < least {
 		t.Fatalf("%s leaves %d ready nodes of its role, the minimum is %d", action, ready, least)
 	}
-	if since := h.s.LastPurgeEndedAt; !since.IsZero() && h.now.Before(since.Add(h.p.Cooldown)) {
+	if since := h.s.EndedAt[journal.ActionPurgeNode]; !since.IsZero() && h.now.Before(since.Add(h.p.Cooldown)) {
 		t.Fatalf("%s within the cooldown", action)
 	}
 	for id, rec := range h.s.Actions {

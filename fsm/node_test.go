@@ -175,21 +175,35 @@ func TestAFinishedMachineWithAnOpenActionIsNotForgotten(t *testing.T) {
 	}
 }
 
-func TestEveryHopTheDecisionsTakeIsInTheTable(t *testing.T) {
+func TestTheWayOfANodeFollowsFromTheTable(t *testing.T) {
 	s := NewState()
+	// The first transition of the way from one state, in the order of all, towards
+	// another; "" for the ways that no goal asks for.
 	all := []journal.NodeState{Healthy, Unknown, Clearing, Cleared, Purging, Purged, Gone}
-	unused := map[[2]journal.NodeState]bool{
-		{Cleared, Unknown}: true, {Unknown, Cleared}: true, {Healthy, Cleared}: true, {Purging, Cleared}: true, {Gone, Cleared}: true,
+	want := map[journal.NodeState][]string{
+		Healthy:  {"", "lost", "lost", "", "purge", "purge", "gone"},
+		Unknown:  {"returned", "", "clear", "", "purge", "purge", "gone"},
+		Clearing: {"returned", "stopped", "", "cleared", "purge", "purge", "gone"},
+		Cleared:  {"returned", "", "clear", "", "purge", "purge", "gone"},
+		Purging:  {"returned", "stopped", "clear", "", "", "purged", "gone"},
+		Gone:     {"returned", "lost", "lost", "", "purge", "purge", ""},
 	}
-	for _, from := range all {
-		for _, to := range all {
-			if from == to || from == Purged || unused[[2]journal.NodeState{from, to}] {
+	for from, events := range want {
+		for i, event := range events {
+			if event == "" {
 				continue
 			}
-			event, next := hop(from, to)
-			if got, ok := s.leadNode(from, event); !ok || got != next {
-				t.Errorf("from %s towards %s: %q should lead to %s, the table says %s, %v", from, to, event, next, got, ok)
+			step := s.cached().node.ways[way{string(from), string(all[i])}]
+			if step == nil || step.Event != event {
+				t.Errorf("from %s towards %s the table leads by %+v, want %q", from, all[i], step, event)
+			} else if to, ok := s.leadNode(from, event); !ok || string(to) != step.To || step.told == nil {
+				t.Errorf("from %s %q should lead to %s and tell why, the machine says %s, %v", from, event, step.To, to, ok)
 			}
+		}
+	}
+	for _, to := range all {
+		if step := s.cached().node.ways[way{string(Purged), string(to)}]; step != nil {
+			t.Errorf("%s is final, and %q leads to %s", Purged, step.Event, to)
 		}
 	}
 }

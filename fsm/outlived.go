@@ -30,14 +30,13 @@ func (n *Node) forgetOutlived(action string) {
 // switchedOff says which setting an action that EKCO began by itself is against, or
 // "" if there is none. A command that works without an operator has settings of its
 // own, which are not the operator's.
-func (p Policy) switchedOff(rec *journal.ActionRecord) string {
+func (v *view) switchedOff(rec *journal.ActionRecord) string {
+	kind := v.kind(rec.Kind)
 	switch {
-	case p.Passive, rec.ByPerson(), rec.PastNoReturn, rec.Unreadable != "":
+	case v.policy.Passive, rec.ByPerson(), rec.PastNoReturn, rec.Unreadable != "":
 		return ""
-	case rec.Kind == journal.ActionClearNode && !p.ClearDeadNodes:
-		return "clear_dead_nodes is off"
-	case rec.Kind == journal.ActionPurgeNode && !p.PurgeDeadNodes:
-		return "purge_dead_nodes is off"
+	case kind == nil || kind.SwitchedOff == nil:
+		return ""
 	}
-	return ""
+	return kind.SwitchedOff(v.policy)
 }

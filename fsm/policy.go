@@ -1,9 +1,7 @@
 package fsm
 
 import (
-	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/replicatedhq/ekco/journal"
@@ -81,25 +79,10 @@ func (m MaxUnknown) Limit(total int) int {
 	return (total*m.Percent + 99) / 100
 }
 
-// String returns the form that [ParseMaxUnknown] reads.
+// String returns the form that an administrator writes.
 func (m MaxUnknown) String() string {
 	if m.IsPercent {
 		return strconv.Itoa(m.Percent) + "%"
 	}
 	return strconv.Itoa(m.Absolute)
-}
-
-// ParseMaxUnknown reads "55%" or "3".
-func ParseMaxUnknown(text string) (MaxUnknown, error) {
-	digits, isPercent := strings.CutSuffix(text, "%")
-	number, err := strconv.ParseUint(digits, 10, 31)
-	switch {
-	case err != nil:
-		return MaxUnknown{}, fmt.Errorf("read %q: want a number of nodes like 3, or a percentage like 55%%", text)
-	case isPercent && number > 100:
-		return MaxUnknown{}, fmt.Errorf("read %q: want a percentage from 0%% to 100%%", text)
-	case isPercent:
-		return MaxUnknown{Percent: int(number), IsPercent: true}, nil
-	}
-	return MaxUnknown{Absolute: int(number)}, nil
 }

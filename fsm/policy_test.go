@@ -10,41 +10,11 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-func TestMaxUnknownNodesIsReadAndRoundedUp(t *testing.T) {
-	for text, limits := range map[string]map[int]int{
-		"55%":  {0: 0, 1: 1, 2: 2, 3: 2, 10: 6, 1000: 550},
-		"100%": {7: 7},
-		"0%":   {7: 0},
-		"3":    {1: 3, 1000: 3},
-	} {
-		limit, err := ParseMaxUnknown(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if limit.String() != text {
-			t.Errorf("%q is written as %q", text, limit)
-		}
-		for total, want := range limits {
-			if got := limit.Limit(total); got != want {
-				t.Errorf("%s of %d nodes: got %d, want %d", text, total, got, want)
-			}
-		}
-	}
-	for _, text := range []string{"", "%", "101%", "-1", "1.5", "many", "3 nodes"} {
-		if got, err := ParseMaxUnknown(text); err == nil {
-			t.Errorf("%q is read as %v", text, got)
-		}
-	}
-}
-
 // storm is a world of 1,000 workers of which 500 are lost, each with a
-// terminating pod.
-func storm(t failer, limit string) *world {
+// terminating pod, and the storm brake at a percentage.
+func storm(t failer, limit int) *world {
 	w := newWorld(t)
-	var err error
-	if w.p.MaxUnknown, err = ParseMaxUnknown(limit); err != nil {
-		t.Fatal(err)
-	}
+	w.p.MaxUnknown = MaxUnknown{Percent: limit, IsPercent: true}
 	for i := range 1000 {
 		w.observe(fmt.Sprintf("w%04d", i))
 	}
@@ -57,7 +27,7 @@ func storm(t failer, limit string) *world {
 }
 
 func TestAStormOf500Of1000NodesIsOneRefusalForEachKind(t *testing.T) {
-	w := storm(t, "49%")
+	w := storm(t, 49)
 	w.pass(2 * time.Hour)
 	d := w.decide()
 	if len(d.Events) != 502 {
@@ -88,7 +58,7 @@ func TestAStormOf500Of1000NodesIsOneRefusalForEachKind(t *testing.T) {
 }
 
 func TestHalfTheClusterIsBelowTheDefaultBrake(t *testing.T) {
-	w := storm(t, "55%")
+	w := storm(t, 55)
 	w.pass(6 * time.Minute)
 	if d := w.decide(); len(d.Events) != 1500 {
 		t.Errorf("got %d events, want 500 clears with two transitions each", len(d.Events))
@@ -99,7 +69,7 @@ func TestEachRuleRefusesInItsOrder(t *testing.T) {
 	w := due(t, "w1", "w2")
 	w.p.MaxUnknown = MaxUnknown{Absolute: 0}
 	w.p.MinReadyWorkers = 100
-	w.s.LastPurgeEndedAt = w.now
+	w.s.EndedAt[journal.ActionPurgeNode] = w.now
 	node := w.node("w1").Subject()
 	w.tell(journal.TypeNodeGone, w.node("w2").Subject(), journal.NodeGone{Reason: "deleted"})
 	w.tell(journal.TypeNodeObserved, node, journal.NodeObserved{NodeFacts: journal.NodeFacts{

@@ -58,7 +58,7 @@ func TestAPurgeEndsInPurgedAlsoWhenItsNodeIsSeenToGo(t *testing.T) {
 	w.wantState("w1", Purging)
 	w.end(id, journal.OutcomeDone)
 	w.wantDecided("node.transitioned w1: Purging to Purged")
-	if !w.s.LastPurgeEndedAt.Equal(w.now) {
+	if !w.s.EndedAt[journal.ActionPurgeNode].Equal(w.now) {
 		t.Error("the cooldown does not start")
 	}
 }

@@ -17,12 +17,13 @@ type refusalKey struct {
 type wanted struct {
 	rule *rule
 	node *Node
+	kind *ActionKind
 }
 
 // refuse notes that the rule keeps EKCO from acting on the node. A rule about
 // the whole cluster is noted once, with the node whose facts are the oldest.
-func (r *round) refuse(rule *rule, n *Node, kind journal.ActionKind) {
-	key := refusalKey{n.Subject(), kind}
+func (r *round) refuse(rule *rule, n *Node, kind *ActionKind) {
+	key := refusalKey{n.Subject(), kind.Name}
 	if rule.cluster {
 		key.subject = journal.ClusterSubject
 	}
@@ -30,9 +31,9 @@ func (r *round) refuse(rule *rule, n *Node, kind journal.ActionKind) {
 	if ok && known.node.FactsSeq < n.FactsSeq {
 		return
 	}
-	r.wanted[key] = wanted{rule, n}
+	r.wanted[key] = wanted{rule, n, kind}
 	if rule.until != nil {
-		r.at(rule.until(r.view, n))
+		r.at(rule.until(r.view, n, kind))
 	}
 }
 
@@ -59,7 +60,7 @@ func (r *round) refusalEvents() []journal.Draft {
 	for key, now := range r.wanted {
 		events = append(events, journal.Draft{
 			Type: journal.TypePolicyRefused, Subject: key.subject, Cause: now.node.FactsSeq, Actor: ActorOperator,
-			Payload: journal.PolicyRefused{Kind: key.kind, Rule: now.rule.name, Reason: now.rule.why(r.view, now.node)},
+			Payload: journal.PolicyRefused{Kind: key.kind, Rule: now.rule.name, Reason: now.rule.why(r.view, now.node, now.kind)},
 		})
 	}
 	slices.SortFunc(events, compareRefusals)

@@ -27,7 +27,7 @@ const (
 
 // Further reasons for which a person's request or command is refused.
 const (
-	// RuleKind: only a purge-node can be asked for.
+	// RuleKind: an action of that kind cannot be asked for.
 	RuleKind = "Kind"
 	// RuleCancelling: the action is being cancelled.
 	RuleCancelling = "Cancelling"
@@ -43,17 +43,15 @@ type rule struct {
 	// cluster marks rules whose answer is the same for every node: their
 	// refusal is recorded once, for the cluster. They get a nil node.
 	cluster bool
-	// purgeOnly marks rules that do not concern clearing.
-	purgeOnly bool
-	refuses   func(v *view, n *Node) bool
+	refuses func(v *view, n *Node, k *ActionKind) bool
 	// reason is asked only when the rule refuses.
-	reason func(v *view, n *Node) string
+	reason func(v *view, n *Node, k *ActionKind) string
 	// lifted says what lets EKCO go on, where the reason does not. It does not
 	// concern a person, who may go on all the same.
 	lifted string
 	// until returns when the rule stops to refuse by itself; nil or a zero
 	// time means never.
-	until func(v *view, n *Node) time.Time
+	until func(v *view, n *Node, k *ActionKind) time.Time
 }
 
 // rules returns all rules in the order in which they are asked. Those about one
@@ -62,107 +60,112 @@ func rules() []rule {
 	return []rule{
 		{
 			name: RuleSafeMode, cluster: true,
-			refuses: func(v *view, _ *Node) bool { return v.Journal.SafeMode() },
-			reason:  func(v *view, _ *Node) string { return safeModeReason(v.State) },
+			refuses: func(v *view, _ *Node, _ *ActionKind) bool { return v.Journal.SafeMode() },
+			reason:  func(v *view, _ *Node, _ *ActionKind) string { return safeModeReason(v.State) },
 		},
 		{
 			name: RuleAPIUnreachable, cluster: true,
-			refuses: func(v *view, _ *Node) bool { return !v.API.LostAt.IsZero() },
-			reason: func(v *view, _ *Node) string {
+			refuses: func(v *view, _ *Node, _ *ActionKind) bool { return !v.API.LostAt.IsZero() },
+			reason: func(v *view, _ *Node, _ *ActionKind) string {
 				return fmt.Sprintf("the Kubernetes API has not answered since %s, so what EKCO knows may be old", stamp(v.API.LostAt))
 			},
 			lifted: "EKCO goes on when it answers again",
 		},
 		{
 			name: RuleSettling, cluster: true,
-			refuses: func(v *view, _ *Node) bool { return v.settling() },
-			reason:  func(v *view, _ *Node) string { return settlingReason(v) },
-			until:   func(v *view, _ *Node) time.Time { return v.settledAt() },
+			refuses: func(v *view, _ *Node, _ *ActionKind) bool { return v.settling() },
+			reason:  func(v *view, _ *Node, _ *ActionKind) string { return settlingReason(v) },
+			until:   func(v *view, _ *Node, _ *ActionKind) time.Time { return v.settledAt() },
 		},
 		{
 			name: RulePaused, cluster: true,
-			refuses: func(v *view, _ *Node) bool { _, paused := v.pause(""); return paused },
-			reason: func(v *view, _ *Node) string {
+			refuses: func(v *view, _ *Node, _ *ActionKind) bool { _, paused := v.pause(""); return paused },
+			reason: func(v *view, _ *Node, _ *ActionKind) string {
 				pause, _ := v.pause("")
 				return pauseReason("EKCO is", pause, "ekco resume")
 			},
-			until: func(v *view, _ *Node) time.Time { return v.Pauses[""].Until },
+			until: func(v *view, _ *Node, _ *ActionKind) time.Time { return v.Pauses[""].Until },
 		},
 		{
 			name:    RulePaused,
-			refuses: func(v *view, n *Node) bool { _, paused := v.pause(n.Name); return paused },
-			reason: func(v *view, n *Node) string {
+			refuses: func(v *view, n *Node, _ *ActionKind) bool { _, paused := v.pause(n.Name); return paused },
+			reason: func(v *view, n *Node, _ *ActionKind) string {
 				pause, _ := v.pause(n.Name)
 				return pauseReason("the node is", pause, "ekco resume "+n.Name)
 			},
-			until: func(v *view, n *Node) time.Time { return v.Pauses[n.Name].Until },
+			until: func(v *view, n *Node, _ *ActionKind) time.Time { return v.Pauses[n.Name].Until },
 		},
 		{
 			name: RuleExcluded,
 			// Of a Node that is gone nobody can remove the label.
-			refuses: func(_ *view, n *Node) bool { return n.Present() && n.Facts.Excluded },
-			reason: func(*view, *Node) string {
+			refuses: func(_ *view, n *Node, _ *ActionKind) bool { return n.Present() && n.Facts.Excluded },
+			reason: func(*view, *Node, *ActionKind) string {
 				return "the node has the label ekco.kurl.sh/exclude"
 			},
 			lifted: "EKCO acts on it when the label is removed",
 		},
 		{
 			name: RuleStormBrake, cluster: true,
-			refuses: func(v *view, _ *Node) bool { return v.counts.unreachable > v.policy.MaxUnknown.Limit(v.counts.total) },
-			reason: func(v *view, _ *Node) string {
+			refuses: func(v *view, _ *Node, _ *ActionKind) bool {
+				return v.counts.unreachable > v.policy.MaxUnknown.Limit(v.counts.total)
+			},
+			reason: func(v *view, _ *Node, _ *ActionKind) string {
 				return fmt.Sprintf("%d of %d nodes are unreachable and max_unknown_nodes (%s) allows %d",
 					v.counts.unreachable, v.counts.total, v.policy.MaxUnknown, v.policy.MaxUnknown.Limit(v.counts.total))
 			},
 			lifted: "EKCO goes on when enough nodes are back",
 		},
 		{
-			name: RuleReadyMinimums, purgeOnly: true,
-			refuses: func(v *view, n *Node) bool { return v.counts.readyWithout(n) < v.policy.minReady(n.Facts.Role) },
-			reason: func(v *view, n *Node) string {
+			name: RuleReadyMinimums,
+			refuses: func(v *view, n *Node, _ *ActionKind) bool {
+				return v.counts.readyWithout(n) < v.policy.minReady(n.Facts.Role)
+			},
+			reason: func(v *view, n *Node, _ *ActionKind) string {
 				return fmt.Sprintf("without the node %d %s nodes are ready, the minimum is %d",
 					v.counts.readyWithout(n), n.Facts.Role, v.policy.minReady(n.Facts.Role))
 			},
 			lifted: "EKCO goes on when more are ready",
 		},
 		{
-			name: RuleTriedBefore, purgeOnly: true,
-			refuses: func(v *view, n *Node) bool { return v.purgeTried(n) },
-			reason: func(_ *view, n *Node) string {
+			name:    RuleTriedBefore,
+			refuses: func(v *view, n *Node, _ *ActionKind) bool { return v.purgeTried(n) },
+			reason: func(_ *view, n *Node, _ *ActionKind) string {
 				return fmt.Sprintf("%s ended as %s; EKCO purges the node by itself only after it was healthy in between, or at once with \"ekco purge-node %s\"",
 					n.LastPurge.Action, n.LastPurge.Outcome, n.Name)
 			},
 		},
 		{
 			name:    RuleBackOff,
-			refuses: func(v *view, n *Node) bool { return n.backsOff() && n.Vain.rests(v.now) },
-			reason:  func(_ *view, n *Node) string { return n.Vain.why() },
-			until:   func(_ *view, n *Node) time.Time { return n.Vain.until() },
+			refuses: func(v *view, n *Node, _ *ActionKind) bool { return n.backsOff() && n.Vain.rests(v.now) },
+			reason:  func(_ *view, n *Node, _ *ActionKind) string { return n.Vain.why() },
+			until:   func(_ *view, n *Node, _ *ActionKind) time.Time { return n.Vain.until() },
 		},
 		{
-			name: RuleOneAtATime, cluster: true, purgeOnly: true,
-			refuses: func(v *view, _ *Node) bool { return v.purge != nil },
-			reason: func(v *view, _ *Node) string {
-				return fmt.Sprintf("%s is open, and only one node is purged at a time", v.purge.ID)
+			name: RuleOneAtATime, cluster: true,
+			refuses: func(v *view, _ *Node, k *ActionKind) bool { return v.first[k.Name] != nil },
+			reason: func(v *view, _ *Node, k *ActionKind) string {
+				return fmt.Sprintf("%s is open, and %s", v.first[k.Name].ID, k.Turn)
 			},
 			lifted: "EKCO goes on when it has ended",
 		},
 		{
-			name: RuleCooldown, cluster: true, purgeOnly: true,
-			refuses: func(v *view, _ *Node) bool { return v.now.Before(v.cooldownEnds()) },
-			reason: func(v *view, _ *Node) string {
-				return fmt.Sprintf("the last purge ended at %s; the next one may start at %s", stamp(v.cooldownEnds().Add(-v.policy.Cooldown)), stamp(v.cooldownEnds()))
+			name: RuleCooldown, cluster: true,
+			refuses: func(v *view, _ *Node, k *ActionKind) bool { return v.now.Before(v.cooldownEnds(k)) },
+			reason: func(v *view, _ *Node, k *ActionKind) string {
+				return fmt.Sprintf("the last %s ended at %s; the next one may start at %s",
+					k.Verb, stamp(v.cooldownEnds(k).Add(-v.policy.Cooldown)), stamp(v.cooldownEnds(k)))
 			},
-			until: func(v *view, _ *Node) time.Time { return v.cooldownEnds() },
+			until: func(v *view, _ *Node, k *ActionKind) time.Time { return v.cooldownEnds(k) },
 		},
 	}
 }
 
 // why says why the rule refuses EKCO, and what would lift that.
-func (r rule) why(v *view, n *Node) string {
+func (r rule) why(v *view, n *Node, k *ActionKind) string {
 	if r.lifted == "" {
-		return r.reason(v, n)
+		return r.reason(v, n, k)
 	}
-	return r.reason(v, n) + "; " + r.lifted
+	return r.reason(v, n, k) + "; " + r.lifted
 }
 
 // purgeTried reports whether EKCO must not purge the node by itself again: a
@@ -172,12 +175,12 @@ func (v *view) purgeTried(n *Node) bool {
 		(n.LastPurge.Outcome == journal.OutcomeDryRun || n.LastPurge.Outcome == journal.OutcomeCancelled)
 }
 
-// cooldownEnds counts from the end of the last purge. A deferred one did its
-// last destructive step when it did its last step.
-func (v *view) cooldownEnds() time.Time {
-	last := v.LastPurgeEndedAt
+// cooldownEnds counts from the end of the last action of the kind. A deferred one
+// did its last destructive step when it did its last step.
+func (v *view) cooldownEnds(k *ActionKind) time.Time {
+	last := v.EndedAt[k.Name]
 	for _, rec := range v.Actions {
-		if rec.Kind != journal.ActionPurgeNode || !deferred(rec) {
+		if rec.Kind != k.Name || !deferred(rec) {
 			continue
 		}
 		for _, step := range rec.Steps {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/replicatedhq/ekco/journal"
 )
@@ -18,6 +19,7 @@ func NewState() *State {
 		Nodes:   map[string]*Node{},
 		Actions: map[string]*journal.ActionRecord{},
 		Pauses:  map[string]PauseState{},
+		EndedAt: map[journal.ActionKind]time.Time{},
 	}
 }
 
@@ -60,6 +62,9 @@ func (s *State) dropNil() {
 	}
 	if s.Pauses == nil {
 		s.Pauses = map[string]PauseState{}
+	}
+	if s.EndedAt == nil {
+		s.EndedAt = map[journal.ActionKind]time.Time{}
 	}
 	for uid, n := range s.Nodes {
 		if n == nil {

@@ -35,8 +35,8 @@ type State struct {
 	// Actions holds the open actions, by id. What decisions still need of an
 	// ended one is kept with its node.
 	Actions map[string]*journal.ActionRecord `json:"actions,omitempty"`
-	// LastPurgeEndedAt starts the cooldown.
-	LastPurgeEndedAt time.Time `json:"last_purge_ended_at,omitzero"`
+	// EndedAt is when the last action of each kind that has a cooldown ended.
+	EndedAt map[journal.ActionKind]time.Time `json:"ended_at,omitempty"`
 	// Pauses in force, by node name; "" pauses everything.
 	Pauses map[string]PauseState `json:"pauses,omitempty"`
 	// Refusals in force.

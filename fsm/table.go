@@ -1,8 +1,11 @@
 package fsm
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
+	"time"
 
 	"github.com/looplab/fsm"
 
@@ -33,6 +36,19 @@ type Transition struct {
 	To    string
 	// When says, for people, what makes the event happen.
 	When string
+	// told says what the event of one node tells; nil where the event is not
+	// drafted from the table.
+	told func(n *Node, from journal.NodeState, now time.Time) telling
+}
+
+// telling is what an event of a transition tells besides the transition itself.
+type telling struct {
+	reason string
+	// since is when the new state's durations count from; zero means the event's
+	// own time.
+	since time.Time
+	// cause is the event that led to the transition, 0 if there is not just one.
+	cause uint64
 }
 
 // Events of the node machine.
@@ -58,14 +74,14 @@ func NodeTable() Table {
 			{nodeTraced, string(Gone), "a person asked for a node that nobody knows, and something is left of it"},
 		},
 		Transitions: []Transition{
-			{nodeLost, names(Healthy, Gone), string(Unknown), "the node has the unreachable taint"},
-			{nodeClear, names(Unknown, Cleared, Purging), string(Clearing), "a clear-node action is open"},
-			{nodeCleared, names(Clearing), string(Cleared), "no clear-node action is open and no terminating pod is left"},
-			{nodeStopped, names(Clearing, Purging), string(Unknown), "the action ended and the node stays as it was: dry run, cancelled, abandoned"},
-			{nodePurge, names(Healthy, Unknown, Clearing, Cleared, Gone), string(Purging), "a purge-node action is open"},
-			{nodePurged, names(Purging), string(Purged), "the purge is done"},
-			{nodeReturned, names(Unknown, Clearing, Cleared, Purging, Gone), string(Healthy), "the unreachable taint is gone, and no purge is past its point of no return"},
-			{nodeGone, names(Healthy, Unknown, Clearing, Cleared, Purging), string(Gone), "the Node object is gone and EKCO did not purge it"},
+			{nodeLost, names(Healthy, Gone), string(Unknown), "the node has the unreachable taint", toldLost},
+			{nodeClear, names(Unknown, Cleared, Purging), string(Clearing), "a clear-node action is open", toldOpen("a clear-node action is open")},
+			{nodeCleared, names(Clearing), string(Cleared), "no clear-node action is open and no terminating pod is left", toldOpen("no terminating pod is left")},
+			{nodeStopped, names(Clearing, Purging), string(Unknown), "the action ended and the node stays as it was: dry run, cancelled, abandoned", toldStopped},
+			{nodePurge, names(Healthy, Unknown, Clearing, Cleared, Gone), string(Purging), "a purge-node action is open", toldOpen("a purge-node action is open")},
+			{nodePurged, names(Purging), string(Purged), "the purge is done", toldPurged},
+			{nodeReturned, names(Unknown, Clearing, Cleared, Purging, Gone), string(Healthy), "the unreachable taint is gone, and no purge is past its point of no return", toldReturned},
+			{nodeGone, names(Healthy, Unknown, Clearing, Cleared, Purging), string(Gone), "the Node object is gone and EKCO did not purge it", toldGone},
 		},
 	}
 }
@@ -87,14 +103,14 @@ func ActionTable() Table {
 	return Table{
 		Name: "action", Initial: string(Requested), Finals: []string{string(Ended)},
 		Transitions: []Transition{
-			{actionPlan, names(Requested), string(Running), "its steps and captured facts are fixed"},
-			{actionHold, names(Requested, Running), string(Held), "a preflight failed"},
-			{actionRelease, names(Held), string(Running), "no preflight holds it any more"},
-			{actionStall, names(Requested, Running, Held, Cancelling), string(Stalled), "its retry budget is spent"},
-			{actionRetry, names(Held, Stalled), string(Running), "an administrator gave it a new budget"},
-			{actionCancel, names(Requested, Running, Held, Stalled), string(Cancelling), "it shall stop before its point of no return"},
-			{actionProceed, names(Cancelling), string(Running), "the point of no return came before the cancel took hold"},
-			{actionEnd, names(Requested, Running, Held, Stalled, Cancelling), string(Ended), "it is over"},
+			{actionPlan, names(Requested), string(Running), "its steps and captured facts are fixed", nil},
+			{actionHold, names(Requested, Running), string(Held), "a preflight failed", nil},
+			{actionRelease, names(Held), string(Running), "no preflight holds it any more", nil},
+			{actionStall, names(Requested, Running, Held, Cancelling), string(Stalled), "its retry budget is spent", nil},
+			{actionRetry, names(Held, Stalled), string(Running), "an administrator gave it a new budget", nil},
+			{actionCancel, names(Requested, Running, Held, Stalled), string(Cancelling), "it shall stop before its point of no return", nil},
+			{actionProceed, names(Cancelling), string(Running), "the point of no return came before the cancel took hold", nil},
+			{actionEnd, names(Requested, Running, Held, Stalled, Cancelling), string(Ended), "it is over", nil},
 		},
 	}
 }
@@ -109,14 +125,55 @@ func names[S ~string](states ...S) []string {
 
 // machine asks looplab/fsm where an event leads from a state. It has no
 // callbacks, so asking has no effect.
-type machine struct{ fsm *fsm.FSM }
+type machine struct {
+	fsm *fsm.FSM
+	// ways holds the first transition from one state towards another.
+	ways map[way]*Transition
+}
+
+// way is where a machine is and where it belongs.
+type way struct{ from, to string }
 
 func newMachine(table Table) machine {
 	events := make(fsm.Events, len(table.Transitions))
 	for i, t := range table.Transitions {
 		events[i] = fsm.EventDesc{Name: t.Event, Src: t.From, Dst: t.To}
 	}
-	return machine{fsm.NewFSM(table.Initial, events, fsm.Callbacks{})}
+	return machine{fsm.NewFSM(table.Initial, events, fsm.Callbacks{}), table.ways()}
+}
+
+// ways finds the shortest way between any two states, and keeps its first
+// transition. Of ways of one length, the one whose transitions come first in the
+// table counts. A state that cannot be reached has none.
+func (t Table) ways() map[way]*Transition {
+	ways := map[way]*Transition{}
+	for _, from := range t.states() {
+		reached := []string{from}
+		for len(reached) > 0 {
+			at := reached[0]
+			reached = reached[1:]
+			for i := range t.Transitions {
+				next := &t.Transitions[i]
+				key := way{from, next.To}
+				if next.To == from || ways[key] != nil || !slices.Contains(next.From, at) {
+					continue
+				}
+				ways[key] = cmp.Or(ways[way{from, at}], next)
+				reached = append(reached, next.To)
+			}
+		}
+	}
+	return ways
+}
+
+// states returns every state that can be left.
+func (t Table) states() []string {
+	var all []string
+	for _, transition := range t.Transitions {
+		all = append(all, transition.From...)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // lead returns the state that event leads to, and whether it may happen in

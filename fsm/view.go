@@ -12,12 +12,12 @@ type view struct {
 	policy Policy
 	now    time.Time
 	counts counts
-	// purge is the open purge-node that was requested first, or nil. One that is
-	// deferred stands in nobody's way.
-	purge *journal.ActionRecord
+	// first are the open actions that were requested first, by kind, for kinds of
+	// which one runs at a time. One that is deferred stands in nobody's way.
+	first map[journal.ActionKind]*journal.ActionRecord
 }
 
-// glance is a look without the open purge. It costs the same however many actions
+// glance is a look without the open actions. It costs the same however many actions
 // are open.
 func glance(s *State, p Policy, now time.Time) *view {
 	return &view{State: s, policy: p, now: now, counts: s.count()}
@@ -25,9 +25,13 @@ func glance(s *State, p Policy, now time.Time) *view {
 
 func look(s *State, p Policy, now time.Time) *view {
 	v := glance(s, p, now)
+	v.first = map[journal.ActionKind]*journal.ActionRecord{}
 	for _, rec := range s.Actions {
-		if rec.Kind == journal.ActionPurgeNode && !deferred(rec) && (v.purge == nil || requestOrder(rec, v.purge) < 0) {
-			v.purge = rec
+		if !s.obeys(rec, RuleOneAtATime) || deferred(rec) {
+			continue
+		}
+		if first := v.first[rec.Kind]; first == nil || requestOrder(rec, first) < 0 {
+			v.first[rec.Kind] = rec
 		}
 	}
 	return v

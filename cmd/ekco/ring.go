@@ -100,7 +100,7 @@ func newRing(ctx context.Context, cfg config.Config, options ringOptions, store 
 		return nil, err
 	}
 	ringConfig := ring.Config{
-		Store: store, Clock: now, Kube: client, Policy: cfg.Policy(), Log: log, Metrics: metrics,
+		Store: store, Clock: now, Kube: client, Policy: policyOf(cfg), Log: log, Metrics: metrics,
 		Identity: identity(cfg),
 		Observe:  observe(client, now.Now, cfg, metrics.Observed, log),
 		Purge:    purgeParts(cfg, client, outside),

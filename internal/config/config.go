@@ -5,8 +5,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/replicatedhq/ekco/fsm"
 )
 
 // Config is every setting of EKCO, after defaults. The comment of a key is its
@@ -37,7 +35,7 @@ type Config struct {
 	PurgeCooldown             time.Duration
 	MinReadyMasterNodes       int
 	MinReadyWorkerNodes       int
-	MaxUnknownNodes           fsm.MaxUnknown
+	MaxUnknownNodes           MaxUnknown
 	SettlingTime              time.Duration
 	ReconcileInterval         time.Duration
 	ReconcileTimeout          time.Duration
@@ -117,7 +115,6 @@ func (o ImageOverride) String() string { return o.Original + "=" + o.Override }
 // Default returns the settings that hold when nothing is configured. They are
 // those of the operator's flags; kURL writes others into its file.
 func Default() Config {
-	policy := fsm.DefaultPolicy()
 	return Config{
 		LogLevel:      "info",
 		ListenAddress: ":8080",
@@ -126,16 +123,14 @@ func Default() Config {
 		JournalRetention: 90 * 24 * time.Hour,
 		JournalMaxSize:   512 << 20,
 
-		NodeUnreachableToleration: policy.PurgeAfter,
-		ClearDeadNodes:            policy.ClearDeadNodes,
-		ClearAfter:                policy.ClearAfter,
-		PodTerminationGrace:       policy.PodGrace,
-		PurgeDeadNodes:            policy.PurgeDeadNodes,
-		PurgeCooldown:             policy.Cooldown,
-		MinReadyMasterNodes:       policy.MinReadyPrimaries,
-		MinReadyWorkerNodes:       policy.MinReadyWorkers,
-		MaxUnknownNodes:           policy.MaxUnknown,
-		SettlingTime:              policy.Settling,
+		NodeUnreachableToleration: time.Hour,
+		ClearDeadNodes:            true,
+		ClearAfter:                5 * time.Minute,
+		PodTerminationGrace:       30 * time.Second,
+		PurgeCooldown:             10 * time.Minute,
+		MinReadyMasterNodes:       2,
+		MaxUnknownNodes:           MaxUnknown{Percent: 55, IsPercent: true},
+		SettlingTime:              15 * time.Second,
 		ReconcileInterval:         time.Minute,
 		ReconcileTimeout:          15 * time.Minute,
 		CertificatesDir:           "/etc/kubernetes/pki",
@@ -171,24 +166,6 @@ func Default() Config {
 		EnvoyPodsNotReadyDuration:        5 * time.Minute,
 
 		RookStorageClass: "distributed",
-	}
-}
-
-// Policy returns the part of the settings that decisions depend on.
-func (c Config) Policy() fsm.Policy {
-	return fsm.Policy{
-		ClearDeadNodes:    c.ClearDeadNodes,
-		PurgeDeadNodes:    c.PurgeDeadNodes,
-		ClearAfter:        c.ClearAfter,
-		PurgeAfter:        c.NodeUnreachableToleration,
-		PodGrace:          c.PodTerminationGrace,
-		MinReadyPrimaries: c.MinReadyMasterNodes,
-		MinReadyWorkers:   c.MinReadyWorkerNodes,
-		MaxUnknown:        c.MaxUnknownNodes,
-		Settling:          c.SettlingTime,
-		Cooldown:          c.PurgeCooldown,
-		DryRun:            c.DryRun,
-		MaintainRook:      c.MaintainRookStorageNodes,
 	}
 }
 

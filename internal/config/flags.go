@@ -4,8 +4,6 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
-
-	"github.com/replicatedhq/ekco/fsm"
 )
 
 // flagValue keeps a flag's text; [Load] judges it together with the rest of
@@ -61,7 +59,7 @@ func kindOf(field any) string {
 		return "duration"
 	case *Bytes:
 		return "size"
-	case *fsm.MaxUnknown:
+	case *MaxUnknown:
 		return "number or percentage"
 	case *[]ImageOverride:
 		return "pairs"

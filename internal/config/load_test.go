@@ -12,8 +12,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
 	"golang.org/x/sys/unix"
-
-	"github.com/replicatedhq/ekco/fsm"
 )
 
 // load loads a file of the given name and content, with an environment.
@@ -73,9 +71,6 @@ func TestWithoutAFileTheDefaultsOfTheOperatorHold(t *testing.T) {
 	}
 	if diff := cmp.Diff(Default(), got); diff != "" {
 		t.Error(diff)
-	}
-	if diff := cmp.Diff(fsm.DefaultPolicy(), got.Policy()); diff != "" {
-		t.Errorf("policy: %s", diff)
 	}
 }
 
@@ -406,7 +401,7 @@ func FuzzTheReader(f *testing.F) {
 				t.Errorf("%s was read and does not read back: %v", k.name, err)
 			}
 		}
-		if config.Policy().MinReadyPrimaries < 1 {
+		if config.MinReadyMasterNodes < 1 {
 			t.Error("a policy without a primary was let through")
 		}
 	})

@@ -8,8 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/replicatedhq/ekco/fsm"
 )
 
 // expectedError says what a value should have been, in words.
@@ -39,8 +37,8 @@ func parse(text string, into any) error {
 		if *into, err = parseBytes(strings.TrimSpace(text)); err != nil {
 			return expectedError("a size like 512Mi or 2Gi")
 		}
-	case *fsm.MaxUnknown:
-		if *into, err = fsm.ParseMaxUnknown(strings.TrimSpace(text)); err != nil {
+	case *MaxUnknown:
+		if *into, err = parseMaxUnknown(strings.TrimSpace(text)); err != nil {
 			return expectedError("a number of nodes like 3, or a percentage from 0% to 100%")
 		}
 	case *[]ImageOverride:
@@ -95,7 +93,7 @@ func format(value any) string {
 		return formatDuration(*value)
 	case *Bytes:
 		return value.String()
-	case *fsm.MaxUnknown:
+	case *MaxUnknown:
 		return value.String()
 	case *[]ImageOverride:
 		texts := make([]string, 0, len(*value))

@@ -1,0 +1,49 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/replicatedhq/ekco/fsm"
+	"github.com/replicatedhq/ekco/internal/config"
+)
+
+func TestWithoutAConfigurationTheDefaultPolicyHolds(t *testing.T) {
+	if diff := cmp.Diff(fsm.DefaultPolicy(), policyOf(config.Default())); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestMaxUnknownNodesIsReadAndRoundedUp(t *testing.T) {
+	read := func(text string) (config.Config, error) {
+		return config.Load(config.Sources{Dirs: []string{t.TempDir()}, Env: func(name string) (string, bool) {
+			return text, name == "MAX_UNKNOWN_NODES"
+		}})
+	}
+	for text, limits := range map[string]map[int]int{
+		"55%":  {0: 0, 1: 1, 2: 2, 3: 2, 10: 6, 1000: 550},
+		"100%": {7: 7},
+		"0%":   {7: 0},
+		"3":    {1: 3, 1000: 3},
+	} {
+		cfg, err := read(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		limit := policyOf(cfg).MaxUnknown
+		if limit.String() != text || cfg.MaxUnknownNodes.String() != text {
+			t.Errorf("%q is written as %q and %q", text, limit, cfg.MaxUnknownNodes)
+		}
+		for total, want := range limits {
+			if got := limit.Limit(total); got != want {
+				t.Errorf("%s of %d nodes: got %d, want %d", text, total, got, want)
+			}
+		}
+	}
+	for _, text := range []string{"%", "101%", "-1", "1.5", "many", "3 nodes"} {
+		if got, err := read(text); err == nil {
+			t.Errorf("%q is read as %v", text, got.MaxUnknownNodes)
+		}
+	}
+}

@@ -1,0 +1,38 @@
+package config
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// MaxUnknown is a limit of nodes: a number, or a percentage of all nodes.
+type MaxUnknown struct {
+	Percent  int
+	Absolute int
+	// IsPercent says which of the two counts.
+	IsPercent bool
+}
+
+// String returns the form that the file takes.
+func (m MaxUnknown) String() string {
+	if m.IsPercent {
+		return strconv.Itoa(m.Percent) + "%"
+	}
+	return strconv.Itoa(m.Absolute)
+}
+
+// parseMaxUnknown reads "55%" or "3".
+func parseMaxUnknown(text string) (MaxUnknown, error) {
+	digits, isPercent := strings.CutSuffix(text, "%")
+	number, err := strconv.ParseUint(digits, 10, 31)
+	switch {
+	case err != nil:
+		return MaxUnknown{}, fmt.Errorf("read %q: want a number of nodes like 3, or a percentage like 55%%", text)
+	case isPercent && number > 100:
+		return MaxUnknown{}, fmt.Errorf("read %q: want a percentage from 0%% to 100%%", text)
+	case isPercent:
+		return MaxUnknown{Percent: int(number), IsPercent: true}, nil
+	}
+	return MaxUnknown{Absolute: int(number)}, nil
+}

@@ -48,8 +48,11 @@ func (o *outages) begin(since time.Time, err string) {
 			return
 		}
 		begun := loss{number: latest.last.number + 1, since: since, err: err}
-		if !ok || recordedAsOver(facts, latest) {
+		switch told := toldUntil(facts); {
+		case !ok || told >= latest.last.number:
 			latest.first = begun
+		case told >= latest.first.number: // the end of the first was being written
+			latest.first = latest.last
 		}
 		latest.last, latest.over = begun, false
 		facts.Now[theAPI] = latest
@@ -57,13 +60,14 @@ func (o *outages) begin(since time.Time, err string) {
 	})
 }
 
-func recordedAsOver(facts *Facts[outage], o outage) bool {
+// toldUntil returns the number of the last outage whose end is on record.
+func toldUntil(facts *Facts[outage]) int {
 	for _, was := range facts.Recorded[theAPI] {
-		if was.over && was.last.number == o.last.number {
-			return true
+		if was.over {
+			return was.last.number
 		}
 	}
-	return false
+	return 0
 }
 
 func (o *outages) end() {

@@ -40,7 +40,7 @@ type Polled[V any] struct {
 
 // Poll returns a source that asks again and again. After a failure it asks again
 // soon, then less and less often down to the interval. Nothing is concluded from a
-// failure: what the journal has stays.
+// failure: what the journal has stays. It is never [Essential].
 func Poll[V any](what Polled[V]) Source {
 	if what.Timeout == 0 {
 		what.Timeout = defaultPollTimeout

@@ -63,6 +63,7 @@ type Batch struct {
 	Again time.Time
 	// Looked: a whole look was taken; it is part of this batch or an earlier one.
 	Looked bool
-	// Written takes note that the drafts are durable, Refused that none of them is.
+	// Written takes note that the drafts are durable, Refused that none of them is and
+	// that they must be offered again. Both must be set.
 	Written, Refused func()
 }

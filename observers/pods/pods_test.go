@@ -206,15 +206,17 @@ func TestPodsThatMustNotBeWatchedAreLookedAtWhenAsked(t *testing.T) {
 
 func TestANodeIsLostWhenItIsUnreachableAndItsMachineFollowsThat(t *testing.T) {
 	lost := &journal.NodeFacts{Taints: []journal.Taint{{Key: journal.TaintUnreachable}}}
-	thing := func(name string, state journal.NodeState, facts any) observers.Thing {
-		return observers.Thing{Subject: journal.NodeSubject(name, "uid-"+name), State: string(state), Facts: facts}
+	thing := func(name string, state journal.NodeState, data any) observers.Thing {
+		return observers.Thing{Subject: journal.NodeSubject(name, "uid-"+name), State: string(state), Data: data}
 	}
+	other := thing("other", fsm.Unknown, lost)
+	other.Subject.Kind = "Lamp"
 	gone := thing("gone", fsm.Unknown, lost)
 	gone.Gone = true
 	got := pods.Lost(slices.Values([]observers.Thing{
 		thing("unknown", fsm.Unknown, lost), thing("clearing", fsm.Clearing, lost), thing("cleared", fsm.Cleared, lost),
 		thing("purging", fsm.Purging, lost), thing("back", fsm.Unknown, &journal.NodeFacts{}), gone,
-		thing("unnoticed", fsm.Healthy, lost), thing("purged", fsm.Purged, lost), thing("lamp", "Unknown", nil),
+		thing("unnoticed", fsm.Healthy, lost), thing("purged", fsm.Purged, lost), thing("unseen", fsm.Unknown, nil), other,
 	}))
 	want := map[string]string{"unknown": "uid-unknown", "clearing": "uid-clearing", "cleared": "uid-cleared", "purging": "uid-purging"}
 	if diff := cmp.Diff(want, got); diff != "" {

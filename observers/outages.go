@@ -82,33 +82,38 @@ func (o *outages) end() {
 
 // tell implements [Tell].
 func (o *outages) tell(d Difference[outage]) Telling[outage] {
-	now := *d.Now
-	begun := false
-	if len(d.Was) > 0 {
-		was := d.Was[0]
-		switch {
-		case !was.over: // it goes on, or has ended, since it began
-			now.first, begun = was.first, true
-		case was.last.number == now.last.number: // all is told
+	now, begun := *d.Now, false
+	for _, was := range d.Was {
+		if was.over && was.last.number == now.last.number {
 			return Telling[outage]{Told: d.Was}
-		case was.last.number >= now.first.number: // that one ended meanwhile
-			now.first = now.last
 		}
+		now.first, begun = untold(was, now)
 	}
 	telling := Telling[outage]{Told: []outage{now}}
 	if !begun {
-		telling.Drafts = append(telling.Drafts, journal.Draft{
-			Type: journal.TypeAPILost, Actor: ActorAPI, Subject: journal.ClusterSubject,
-			Payload: journal.APILost{Error: now.first.err},
-		})
+		telling.Drafts = append(telling.Drafts, draftOf(journal.TypeAPILost, journal.APILost{Error: now.first.err}))
 	}
 	if now.over {
-		telling.Drafts = append(telling.Drafts, journal.Draft{
-			Type: journal.TypeAPIRecovered, Actor: ActorAPI, Subject: journal.ClusterSubject,
-			Payload: journal.APIRecovered{LostAt: o.now().Add(-time.Since(now.first.since)).UTC()},
-		})
+		lostAt := o.now().Add(-time.Since(now.first.since)).UTC()
+		telling.Drafts = append(telling.Drafts, draftOf(journal.TypeAPIRecovered, journal.APIRecovered{LostAt: lostAt}))
 	}
 	return telling
+}
+
+// untold returns how the outage began of which the journal lacks something, and
+// whether it has its beginning.
+func untold(was, now outage) (first loss, begun bool) {
+	switch {
+	case !was.over:
+		return was.first, true
+	case was.last.number >= now.first.number: // that one ended meanwhile
+		return now.last, false
+	}
+	return now.first, false
+}
+
+func draftOf(kind journal.Type, payload journal.Payload) journal.Draft {
+	return journal.Draft{Type: kind, Actor: ActorAPI, Subject: journal.ClusterSubject, Payload: payload}
 }
 
 // due returns the drafts in two halves: what was seen meanwhile goes between them.

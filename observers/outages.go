@@ -48,8 +48,11 @@ func (o *outages) begin(since time.Time, err string) {
 			return
 		}
 		begun := loss{number: latest.last.number + 1, since: since, err: err}
-		if !ok || recordedAsOver(facts, latest) {
+		switch told := toldUntil(facts); {
+		case !ok || told >= latest.last.number:
 			latest.first = begun
+		case told >= latest.first.number: // the end of the first was being written
+			latest.first = latest.last
 		}
 		latest.last, latest.over = begun, false
 		facts.Now[theAPI] = latest
@@ -57,13 +60,14 @@ func (o *outages) begin(since time.Time, err string) {
 	})
 }
 
-func recordedAsOver(facts *Facts[outage], o outage) bool {
+// toldUntil returns the number of the last outage whose end is on record.
+func toldUntil(facts *Facts[outage]) int {
 	for _, was := range facts.Recorded[theAPI] {
-		if was.over && was.last.number == o.last.number {
-			return true
+		if was.over {
+			return was.last.number
 		}
 	}
-	return false
+	return 0
 }
 
 func (o *outages) end() {
@@ -78,33 +82,38 @@ func (o *outages) end() {
 
 // tell implements [Tell].
 func (o *outages) tell(d Difference[outage]) Telling[outage] {
-	now := *d.Now
-	begun := false
-	if len(d.Was) > 0 {
-		was := d.Was[0]
-		switch {
-		case !was.over: // it goes on, or has ended, since it began
-			now.first, begun = was.first, true
-		case was.last.number == now.last.number: // all is told
+	now, begun := *d.Now, false
+	for _, was := range d.Was {
+		if was.over && was.last.number == now.last.number {
 			return Telling[outage]{Told: d.Was}
-		case was.last.number >= now.first.number: // that one ended meanwhile
-			now.first = now.last
 		}
+		now.first, begun = untold(was, now)
 	}
 	telling := Telling[outage]{Told: []outage{now}}
 	if !begun {
-		telling.Drafts = append(telling.Drafts, journal.Draft{
-			Type: journal.TypeAPILost, Actor: ActorAPI, Subject: journal.ClusterSubject,
-			Payload: journal.APILost{Error: now.first.err},
-		})
+		telling.Drafts = append(telling.Drafts, draftOf(journal.TypeAPILost, journal.APILost{Error: now.first.err}))
 	}
 	if now.over {
-		telling.Drafts = append(telling.Drafts, journal.Draft{
-			Type: journal.TypeAPIRecovered, Actor: ActorAPI, Subject: journal.ClusterSubject,
-			Payload: journal.APIRecovered{LostAt: o.now().Add(-time.Since(now.first.since)).UTC()},
-		})
+		lostAt := o.now().Add(-time.Since(now.first.since)).UTC()
+		telling.Drafts = append(telling.Drafts, draftOf(journal.TypeAPIRecovered, journal.APIRecovered{LostAt: lostAt}))
 	}
 	return telling
+}
+
+// untold returns how the outage began of which the journal lacks something, and
+// whether it has its beginning.
+func untold(was, now outage) (first loss, begun bool) {
+	switch {
+	case !was.over:
+		return was.first, true
+	case was.last.number >= now.first.number: // that one ended meanwhile
+		return now.last, false
+	}
+	return now.first, false
+}
+
+func draftOf(kind journal.Type, payload journal.Payload) journal.Draft {
+	return journal.Draft{Type: kind, Actor: ActorAPI, Subject: journal.ClusterSubject, Payload: payload}
 }
 
 // due returns the drafts in two halves: what was seen meanwhile goes between them.

@@ -115,3 +115,31 @@ func TestAnOutageThatBeginsWhileTheEndOfTheLastCannotBeWrittenIsTheSame(t *testi
 		o.wrote("recovered since 1s")
 	})
 }
+
+func TestOutagesThatFollowOneOnRecordAreOneSinceTheFirstOfThem(t *testing.T) {
+	withOutages(t, func(o *outageTest) {
+		o.begin(o.at(1), "first")
+		o.end()
+		o.wrote("lost first", "recovered since 1s")
+		o.begin(o.at(2), "second")
+		o.end()
+		o.begin(o.at(3), "third")
+		o.end()
+		o.wrote("lost second", "recovered since 2s")
+	})
+}
+
+func TestOutagesThatFollowOneWhoseEndWasBeingWrittenAreOneSinceTheFirstOfThem(t *testing.T) {
+	withOutages(t, func(o *outageTest) {
+		o.begin(o.at(1), "first")
+		o.end()
+		o.take("lost first", "recovered since 1s")
+		o.begin(o.at(2), "second")
+		o.end()
+		o.taken.Written()
+		o.begin(o.at(3), "third")
+		o.end()
+		o.wrote("lost second", "recovered since 2s")
+		o.wrote()
+	})
+}

@@ -3,6 +3,7 @@ package observers
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/replicatedhq/ekco/journal"
@@ -51,6 +52,9 @@ func newOutbox(options Options) *outbox {
 		outages: newOutages(now), wake: make(chan struct{}, 1), looked: make(chan struct{}),
 	}
 	o.outages.differ.Report(o.changed)
+	if !slices.ContainsFunc(o.sources, essential) {
+		close(o.looked)
+	}
 	return o
 }
 

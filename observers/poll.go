@@ -40,7 +40,7 @@ type Polled[V any] struct {
 
 // Poll returns a source that asks again and again. After a failure it asks again
 // soon, then less and less often down to the interval. Nothing is concluded from a
-// failure: what the journal has stays.
+// failure: what the journal has stays. It is never [Essential].
 func Poll[V any](what Polled[V]) Source {
 	if what.Timeout == 0 {
 		what.Timeout = defaultPollTimeout
@@ -134,18 +134,21 @@ func around(d time.Duration) time.Duration {
 	return d - d/10 + rand.N(d/5+1)
 }
 
+// underWay notes how to end the question that is under way, nil for none.
+func (p *polled[V]) underWay(end context.CancelFunc) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.endAsk = end
+}
+
 // ask asks once, and reports whether that failed.
 func (p *polled[V]) ask(ctx context.Context, to *Reporter) (failed bool) {
 	asking, end := context.WithTimeout(ctx, p.what.Timeout)
 	defer end()
-	p.mu.Lock()
-	p.endAsk = end
-	p.mu.Unlock()
+	p.underWay(end)
 	began := time.Now()
 	answer, err := p.what.Ask(asking)
-	p.mu.Lock()
-	p.endAsk = nil
-	p.mu.Unlock()
+	p.underWay(nil)
 	switch {
 	case ctx.Err() != nil || errors.Is(asking.Err(), context.Canceled):
 		return false

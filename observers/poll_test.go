@@ -182,6 +182,19 @@ func TestWhatIsNotThereToBeAskedIsQuietlyAwaited(t *testing.T) {
 	}
 }
 
+func TestWhatFailsAndIsThenAbsentIsListedAsAbsent(t *testing.T) {
+	k := burning()
+	k.err = errors.New("exit status 1")
+	asking(t, k, nil, func(b *bench) {
+		k.change(func() { k.err = observers.ErrAbsent })
+		b.Pass(every)
+		want := []string{"lamps: not observed; tried again every 10m0s (not there)"}
+		if diff := cmp.Diff(want, b.Absent()); diff != "" {
+			b.Errorf("Absent (-want +got):\n%s", diff)
+		}
+	})
+}
+
 func TestPolledFactsWaitForAJournalThatCannotBeWrittenAndTheNewestWins(t *testing.T) {
 	k := burning()
 	asking(t, k, nil, func(b *bench) {
@@ -301,6 +314,12 @@ func TestAPollOfTheAPIWithoutAnAnswerLeadsToAProbeAndIsNoOutage(t *testing.T) {
 }
 
 func TestAnAnswerFromBeforeAnOutageDoesNotEndIt(t *testing.T) {
+	t.Run("it comes before the API answers again", func(t *testing.T) { answerFromBefore(t, 10*time.Second) })
+	t.Run("it is still under way then", func(t *testing.T) { answerFromBefore(t, 50*time.Second) })
+}
+
+// answerFromBefore has an outage begin while a question is under way.
+func answerFromBefore(t *testing.T, takes time.Duration) {
 	k := burning()
 	watching(t, func(b *bench, _ *observers.Options) {
 		b.Sources = func() []observers.Source {
@@ -311,7 +330,7 @@ func TestAnAnswerFromBeforeAnOutageDoesNotEndIt(t *testing.T) {
 		b.Put(node("a", "1"))
 	}, func(b *bench) {
 		b.Paper.Take()
-		k.change(func() { k.takes = 10 * time.Second })
+		k.change(func() { k.takes = takes })
 		b.Look("lamps")
 		synctest.Wait()
 		b.Fall(observerstest.ErrRefused)
@@ -321,5 +340,8 @@ func TestAnAnswerFromBeforeAnOutageDoesNotEndIt(t *testing.T) {
 		b.Rise()
 		b.Pass(20 * time.Second)
 		b.Wrote("node.observed desk 1 dark", "api.recovered lost at 00:00:00")
+		if got := b.Logged("cannot be read"); got > 0 {
+			b.Errorf("an answer that is not waited for is said to be a failure:\n%s", b.Said)
+		}
 	})
 }

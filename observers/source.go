@@ -46,9 +46,9 @@ type Follower interface {
 type Thing struct {
 	Subject journal.Subject
 	State   string
-	// Facts point to the last ones observed, in the type that the journal has for
-	// them; nil for none.
-	Facts any
+	// Data is what the machine keeps of it. A source asks it by an interface of its
+	// own for what it wants to know, and does not change it.
+	Data any
 	// Gone: its object no longer exists.
 	Gone bool
 }
@@ -63,6 +63,7 @@ type Batch struct {
 	Again time.Time
 	// Looked: a whole look was taken; it is part of this batch or an earlier one.
 	Looked bool
-	// Written takes note that the drafts are durable, Refused that none of them is.
+	// Written takes note that the drafts are durable, Refused that none of them is and
+	// that they must be offered again. Both must be set.
 	Written, Refused func()
 }

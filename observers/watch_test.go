@@ -81,6 +81,16 @@ func TestAThirdNounThatMustNotBeWatchedIsPolledAndLookedAtWhenAsked(t *testing.T
 	})
 }
 
+func TestWithoutAnythingEssentialThereIsNothingToWaitFor(t *testing.T) {
+	watching(t, func(b *bench, _ *observers.Options) {
+		b.Sources = func() []observers.Source { return nil }
+	}, func(b *bench) {
+		if err := b.WaitSynced(b.Context()); err != nil || !b.Synced() {
+			b.Errorf("synced %t, %v", b.Synced(), err)
+		}
+	})
+}
+
 func TestAskingAWatchToLookCostsNothing(t *testing.T) {
 	watchingLamps(t, nil, func(b *bench) { b.Put(lampObject("desk", "1", "yes")) }, func(b *bench) {
 		b.TakeCalls()
@@ -101,12 +111,13 @@ func TestABatchTellsTheStoryInTheOrderOfTheSources(t *testing.T) {
 		b.Put(node("a", "1"), lampObject("desk", "2", "yes"))
 	}, func(b *bench) {
 		b.Paper.Take()
-		b.Pass(50 * time.Minute) // the keeper has been asked not long ago
+		b.Pass(50 * time.Minute)
 		b.Paper.BreakWith(errors.New("disk full"))
+		asked.change(func() { asked.err = observerstest.ErrRefused })
 		b.Fall(observerstest.ErrRefused)
 		b.Pass(10 * time.Second)
 		b.Put(node("a", "1", unreachable(time.Now())), lampObject("desk", "2", "no"))
-		asked.change(func() { asked.lamps["moon"] = lamp{"9", false} })
+		asked.change(func() { asked.lamps["moon"], asked.err = lamp{"9", false}, nil })
 		b.Rise()
 		b.Pass(20 * time.Second)
 		b.Paper.BreakWith(nil)

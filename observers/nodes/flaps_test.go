@@ -175,3 +175,22 @@ func TestANodeThatFlapsWhileTheJournalCannotBeWrittenIsToldAsItIsThen(t *testing
 		b.Wrote("node.observed a 1 worker unreachable since 00:05:02 flapping")
 	})
 }
+
+func TestANodeThatNoLongerFlapsIsNotComparedAgainAndAgain(t *testing.T) {
+	source := &asked{}
+	watching(t, func(b *bench, _ *observers.Options) {
+		b.Sources = func() []observers.Source {
+			source.Essential = b.Everything()[0].(observers.Essential)
+			return []observers.Source{source}
+		}
+		b.Put(node("a", "1"))
+	}, func(b *bench) {
+		flap(b, 5, 10*time.Second, time.Minute)
+		b.Pass(nodes.FlapCalm)
+		before := source.times
+		b.Pass(59 * time.Minute)
+		if source.times > before {
+			b.Errorf("asked %d times for what is due, when nothing can be", source.times-before)
+		}
+	})
+}

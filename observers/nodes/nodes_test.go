@@ -105,6 +105,14 @@ func TestOnlyWhatHappenedWhileEKCOWasAwayIsWrittenAtStart(t *testing.T) {
 	})
 }
 
+func TestAClusterWithoutNodesIsSynced(t *testing.T) {
+	watching(t, nil, func(b *bench) {
+		if !b.Synced() {
+			b.Error("not synced, although the journal is up to date")
+		}
+	})
+}
+
 func TestNothingIsWrittenAtStartWhenNothingHappened(t *testing.T) {
 	watching(t, func(b *bench, _ *observers.Options) {
 		b.KnownNodes = []kube.Node{observerstest.KnownNode("a", "1")}

@@ -71,7 +71,7 @@ func (b *Bench) SetUnknown(nodes map[string]string) {
 	b.Follow(func(yield func(observers.Thing) bool) {
 		facts := &journal.NodeFacts{Taints: []journal.Taint{{Key: journal.TaintUnreachable}}}
 		for name, uid := range nodes {
-			if !yield(observers.Thing{Subject: journal.NodeSubject(name, uid), State: "Unknown", Facts: facts}) {
+			if !yield(observers.Thing{Subject: journal.NodeSubject(name, uid), State: "Unknown", Data: facts}) {
 				return
 			}
 		}

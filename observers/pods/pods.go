@@ -72,15 +72,20 @@ func (s *Source) Follow(things iter.Seq[observers.Thing]) { s.set(Lost(things)) 
 func Lost(things iter.Seq[observers.Thing]) map[string]string {
 	lost := make(map[string]string)
 	for thing := range things {
-		facts, ok := thing.Facts.(*journal.NodeFacts)
-		if !ok || thing.Gone || !noticed(thing.State) {
+		node, ok := thing.Data.(reachability)
+		if !ok || thing.Subject.Kind != "Node" || thing.Gone || !noticed(thing.State) {
 			continue
 		}
-		if _, unreachable := facts.Unreachable(); unreachable {
+		if _, unreachable := node.Unreachable(); unreachable {
 			lost[thing.Subject.Name] = thing.Subject.UID
 		}
 	}
 	return lost
+}
+
+// reachability is what is asked of a node's machine; [journal.NodeFacts] have it.
+type reachability interface {
+	Unreachable() (since time.Time, unreachable bool)
 }
 
 // noticed reports whether a node's machine is in a state that follows its loss.

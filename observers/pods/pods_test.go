@@ -3,12 +3,14 @@ package pods_test
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/replicatedhq/ekco/fsm"
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/journal"
 	"github.com/replicatedhq/ekco/observers"
@@ -142,6 +144,22 @@ func TestOnlyTheDifferenceToTheKnownPodsIsWritten(t *testing.T) {
 	})
 }
 
+func TestWhatHappenedOnManyNodesIsToldNodeByNode(t *testing.T) {
+	var want []string
+	watching(t, func(b *bench, _ *observers.Options) {
+		for _, name := range observerstest.Named("node", 20) {
+			b.KnownPods = append(b.KnownPods, pods.Known{Node: name, NodeUID: "u", Terminating: []journal.PodRef{
+				{Namespace: "x", Name: "p", UID: "p-" + name}, {Namespace: "x", Name: "q", UID: "q-" + name},
+			}})
+			want = append(want, "pod.gone x/p p-"+name+" from "+name+" u", "pod.gone x/q q-"+name+" from "+name+" u")
+		}
+	}, func(b *bench) {
+		b.SetUnknown(nil)
+		b.Settle()
+		b.Wrote(want...)
+	})
+}
+
 func TestAForbiddenPodWatchIsPolled(t *testing.T) {
 	watching(t, func(b *bench, _ *observers.Options) {
 		b.Put(node("a", "1"), node("b", "2"))
@@ -166,6 +184,44 @@ func TestAForbiddenPodWatchIsPolled(t *testing.T) {
 			b.Errorf("%d pod watches after the permission came, want 2", got)
 		}
 	})
+}
+
+func TestPodsThatMustNotBeWatchedAreLookedAtWhenAsked(t *testing.T) {
+	watching(t, func(b *bench, _ *observers.Options) {
+		b.Put(node("a", "1"))
+		b.Forbidden["watch pods"] = true
+	}, func(b *bench) {
+		b.Paper.Take()
+		b.Look("pods") // nobody has said where yet
+		b.SetUnknown(map[string]string{"a": "1"})
+		b.Settle()
+		b.Put(pod("x/p", "p", "a", terminating(time.Now())))
+		b.Settle()
+		b.Wrote()
+		b.Look("pods")
+		b.Settle()
+		b.Wrote("pod.terminating x/p p on a 1 ends 00:00:30")
+	})
+}
+
+func TestANodeIsLostWhenItIsUnreachableAndItsMachineFollowsThat(t *testing.T) {
+	lost := &journal.NodeFacts{Taints: []journal.Taint{{Key: journal.TaintUnreachable}}}
+	thing := func(name string, state journal.NodeState, data any) observers.Thing {
+		return observers.Thing{Subject: journal.NodeSubject(name, "uid-"+name), State: string(state), Data: data}
+	}
+	other := thing("other", fsm.Unknown, lost)
+	other.Subject.Kind = "Lamp"
+	gone := thing("gone", fsm.Unknown, lost)
+	gone.Gone = true
+	got := pods.Lost(slices.Values([]observers.Thing{
+		thing("unknown", fsm.Unknown, lost), thing("clearing", fsm.Clearing, lost), thing("cleared", fsm.Cleared, lost),
+		thing("purging", fsm.Purging, lost), thing("back", fsm.Unknown, &journal.NodeFacts{}), gone,
+		thing("unnoticed", fsm.Healthy, lost), thing("purged", fsm.Purged, lost), thing("unseen", fsm.Unknown, nil), other,
+	}))
+	want := map[string]string{"unknown": "uid-unknown", "clearing": "uid-clearing", "cleared": "uid-cleared", "purging": "uid-purging"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("lost (-want +got):\n%s", diff)
+	}
 }
 
 func TestManyUnknownNodesShareOneWatch(t *testing.T) {

@@ -15,7 +15,7 @@ func things(s *fsm.State) iter.Seq[observers.Thing] {
 		for uid, node := range s.Nodes {
 			thing := observers.Thing{
 				Subject: journal.NodeSubject(node.Name, uid), State: string(node.State),
-				Facts: &node.Facts, Gone: !node.GoneAt.IsZero(),
+				Data: &node.Facts, Gone: !node.GoneAt.IsZero(),
 			}
 			if !yield(thing) {
 				return

@@ -64,7 +64,7 @@ func (r *Ring) mayRun(record journal.ActionRecord) bool {
 }
 
 func (r *Ring) startWorker(record journal.ActionRecord) {
-	ctx, stop := context.WithCancel(r.workersCtx)
+	ctx, stop := context.WithCancel(actions.Watched(r.workersCtx, r.progress.report))
 	w := &worker{signals: make(chan actions.Signal, signalBuffer), stop: stop}
 	r.workers[record.ID] = w
 	r.workersWG.Go(func() {
@@ -79,6 +79,7 @@ func (r *Ring) startWorker(record journal.ActionRecord) {
 
 // workerEnded forgets a worker, or arms its restart.
 func (r *Ring) workerEnded(result workerResult) {
+	r.progress.forget(result.action)
 	w := r.workers[result.action]
 	if w == nil {
 		return

@@ -130,7 +130,7 @@ func (r *Ring) signalWorkers(event journal.Event) {
 		// It may be the answer that the action waits for.
 		r.signal(event.Action, actions.SignalRecheck)
 	}
-	if r.cfg.Words.Wakes(event.Type) {
+	if r.cfg.Words.Wakes(event) {
 		r.recheckAll()
 	}
 }

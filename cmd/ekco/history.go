@@ -75,7 +75,10 @@ func (a *app) showEvents(ctx context.Context, backend *connection, flags history
 	if err != nil {
 		return usageError{err}
 	}
-	stream := &historyStream{backend: backend, printer: printer, last: query.After}
+	stream := &historyStream{
+		backend: backend, printer: printer, last: query.After,
+		sign: &signOfLife{w: a.stderr, terminal: a.stderrTerminal && a.stdoutTerminal},
+	}
 	if flags.newest() {
 		err = eachOfNewest(ctx, backend, query, stream.event)
 	} else {
@@ -96,11 +99,12 @@ type historyStream struct {
 	backend *connection
 	printer view.History
 	last    uint64
+	sign    *signOfLife
 }
 
 func (s *historyStream) event(event journal.Event) error {
 	s.last = max(s.last, event.Seq)
-	return s.printer.Event(event)
+	return s.sign.away(func() error { return s.printer.Event(event) })
 }
 
 // streamError is an error of reading, not of showing.
@@ -125,8 +129,10 @@ func (s *historyStream) events(ctx context.Context, query journal.Query, follow 
 func (a *app) followHistory(ctx context.Context, stream *historyStream, query journal.Query) error {
 	for {
 		query.After = stream.last
-		settled := a.watchTrouble(ctx, stream.backend.Backend)
+		settled := a.watchTrouble(ctx, stream.backend.Backend, stream.sign)
+		unwatched := watchProgress(ctx, stream.backend.Backend, query.Action, stream.sign)
 		err := stream.events(ctx, query, true)
+		unwatched()
 		settled()
 		_, lost := errors.AsType[streamError](err)
 		if !lost || ctx.Err() != nil || !stream.backend.running {

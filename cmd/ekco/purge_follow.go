@@ -14,8 +14,8 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// signOfLife is how often a terminal is shown that something goes on.
-const signOfLife = time.Second
+// signAgain is how often a terminal is shown that something goes on.
+const signAgain = time.Second
 
 // What ends the following of an action.
 var (
@@ -26,18 +26,21 @@ var (
 // follower shows an action as it goes on.
 type follower struct {
 	*purger
-	action    string
-	began     time.Time
-	last      uint64
-	outcome   *journal.ActionEnded
-	doing     string
-	signShown bool // a sign of life is on the terminal's last line
+	action  string
+	began   time.Time
+	last    uint64
+	outcome *journal.ActionEnded
+	doing   string
+	sign    *signOfLife
 	// waits is set while the action may be one that only waits; lastNews is when it
 	// was last heard of.
 	waits    bool
 	lastNews time.Time
 	// step is the one that has begun last and not ended.
 	step string
+	// progress is how far it has come, asked for last at progressAsked.
+	progress      string
+	progressAsked time.Time
 	// unrecorded is what was said to be missing in the journal, which was asked
 	// for last at asked.
 	unrecorded string
@@ -52,7 +55,10 @@ type streamed struct {
 
 // follow shows the action until it is over.
 func (p *purger) follow(ctx context.Context, admitted api.Admission) error {
-	f := &follower{purger: p, action: admitted.Action, began: p.app.now(), last: admitted.FromSeq, doing: "waiting", lastNews: p.app.now()}
+	f := &follower{
+		purger: p, action: admitted.Action, began: p.app.now(), last: admitted.FromSeq, doing: "waiting", lastNews: p.app.now(),
+		sign: &signOfLife{w: p.app.stderr, terminal: p.app.stderrTerminal},
+	}
 	if admitted.Resumed {
 		f.showPresent(ctx)
 	}
@@ -64,7 +70,7 @@ func (p *purger) follow(ctx context.Context, admitted api.Admission) error {
 	}()
 	for {
 		err := f.stream(ctx)
-		f.clearSign()
+		f.sign.clear()
 		switch {
 		case errors.Is(err, errOver):
 			return f.conclude()
@@ -137,7 +143,7 @@ func (f *follower) stream(ctx context.Context) error {
 	reading.Go(func() { f.read(ctx, events) })
 	defer reading.Wait()
 	defer cancel()
-	tick := time.NewTicker(signOfLife)
+	tick := time.NewTicker(signAgain)
 	defer tick.Stop()
 	for {
 		select {
@@ -151,6 +157,7 @@ func (f *follower) stream(ctx context.Context) error {
 				return errOver
 			}
 		case <-tick.C:
+			f.lookAtProgress(ctx)
 			f.showSign()
 			f.printTrouble(ctx)
 			if f.deferred(ctx) {
@@ -188,7 +195,7 @@ func (f *follower) read(ctx context.Context, events chan<- streamed) {
 
 // show prints one event of the action.
 func (f *follower) show(ctx context.Context, event journal.Event) {
-	f.clearSign()
+	f.sign.clear()
 	f.lastNews = f.app.now()
 	decoded := event.Decoded()
 	switch p := decoded.Body.(type) {
@@ -243,7 +250,7 @@ func (f *follower) deferred(ctx context.Context) bool {
 		if action.ID != f.action || !deferred {
 			continue
 		}
-		f.clearSign()
+		f.sign.clear()
 		f.print("node %s is purged but for what waits, after %s", f.flags.node, words.Span(f.lastNews.Sub(f.began).Round(100*time.Millisecond)))
 		for _, why := range view.Waits(action) {
 			f.warn("warning: %s", why)
@@ -264,19 +271,11 @@ func (f *follower) elapsed() time.Duration {
 
 // showSign shows a person that something goes on.
 func (f *follower) showSign() {
-	if !f.app.stderrTerminal {
-		return
+	doing := f.doing
+	if f.progress != "" {
+		doing = f.progress
 	}
-	f.signShown = true
-	_, _ = fmt.Fprintf(f.app.stderr, "\r\x1b[K%8s  … %s", words.Span(f.elapsed().Round(time.Second)), view.Clean(f.doing))
-}
-
-// clearSign removes the sign of life.
-func (f *follower) clearSign() {
-	if f.signShown {
-		f.signShown = false
-		_, _ = fmt.Fprint(f.app.stderr, "\r\x1b[K")
-	}
+	f.sign.show(fmt.Sprintf("%8s  … %s", words.Span(f.elapsed().Round(time.Second)), doing))
 }
 
 // conclude says how the action ended; only done is success.
@@ -297,7 +296,7 @@ func (f *follower) conclude() error {
 
 // interrupted says what becomes of the work.
 func (f *follower) interrupted() error {
-	f.clearSign()
+	f.sign.clear()
 	if f.alone {
 		f.warn("interrupted; %s stays open, and the next purge-node or operator resumes it", f.action)
 	} else {

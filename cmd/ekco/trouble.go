@@ -37,7 +37,7 @@ func troubleOf(ctx context.Context, backend api.Backend) string {
 // watchTrouble says on standard error, until the function it returns is called,
 // when the journal cannot be written any more, and when it can again: whoever
 // follows it sees nothing meanwhile.
-func (a *app) watchTrouble(ctx context.Context, backend api.Backend) (stop func()) {
+func (a *app) watchTrouble(ctx context.Context, backend api.Backend, sign *signOfLife) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var watching sync.WaitGroup
 	watching.Go(func() {
@@ -55,7 +55,10 @@ func (a *app) watchTrouble(ctx context.Context, backend api.Backend) (stop func(
 				if !now {
 					trouble = "the journal can be written again"
 				}
-				_, _ = fmt.Fprintf(a.stderr, "ekco: %s\n", trouble)
+				_ = sign.away(func() error {
+					_, err := fmt.Fprintf(a.stderr, "ekco: %s\n", trouble)
+					return err
+				})
 			}
 		}
 	})
@@ -87,7 +90,7 @@ func (f *follower) printTrouble(ctx context.Context) {
 	trouble := view.Unwritable(status.Journal, status.Now)
 	if trouble == "" {
 		if f.unrecorded != "" {
-			f.clearSign()
+			f.sign.clear()
 			f.print("%8s  the journal can be written again", words.Span(f.elapsed()))
 		}
 		f.unrecorded = ""
@@ -106,7 +109,7 @@ func (f *follower) printTrouble(ctx context.Context) {
 		return
 	}
 	f.unrecorded = what
-	f.clearSign()
+	f.sign.clear()
 	f.print("%8s  %s: %s", words.Span(f.elapsed()), what, trouble)
 	f.print("          nothing more is done until it can; free space on its file system, or make it writable again: the purge goes on by itself")
 }

@@ -10,6 +10,10 @@ import (
 // is nil is silence there; without a Sentence the event's fields are listed.
 type Row struct {
 	Type journal.Type
+	// About is the kind of the subjects that the row is for. Where things of several
+	// kinds share a type of event, it comes before the row for them all, which has
+	// none.
+	About string
 	// Sentence says in one line what the event says.
 	Sentence func(journal.Event, journal.Payload) string
 	Tone     Tone

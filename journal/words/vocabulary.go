@@ -11,21 +11,28 @@ import (
 // used by several at once.
 type Vocabulary struct {
 	components []Component
-	rows       map[journal.Type]Row
+	rows       map[key]Row
 	actions    map[journal.ActionKind]Action
 }
 
+// key is what a row is found by.
+type key struct {
+	eventType journal.Type
+	about     string
+}
+
 // New returns the words of the capabilities and of the engine. It panics if two
-// rows are about one type.
+// rows are for the same events.
 func New(capabilities ...Component) *Vocabulary {
-	v := &Vocabulary{rows: make(map[journal.Type]Row), actions: make(map[journal.ActionKind]Action)}
+	v := &Vocabulary{rows: make(map[key]Row), actions: make(map[journal.ActionKind]Action)}
 	for _, component := range slices.Concat(capabilities, v.engine()) {
 		v.components = append(v.components, component)
 		for _, row := range component.Rows {
-			if _, twice := v.rows[row.Type]; twice {
-				panic(fmt.Sprintf("two rows of words for %s", row.Type))
+			at := key{row.Type, row.About}
+			if _, twice := v.rows[at]; twice {
+				panic(fmt.Sprintf("two rows of words for %s of %q", row.Type, row.About))
 			}
-			v.rows[row.Type] = row
+			v.rows[at] = row
 		}
 		for _, action := range component.Actions {
 			v.actions[action.Kind] = action
@@ -46,6 +53,14 @@ func (v *Vocabulary) engine() []Component {
 	}
 }
 
+// row returns the words for the event; none if nobody has any.
+func (v *Vocabulary) row(e journal.Event) Row {
+	if row, own := v.rows[key{e.Type, e.Subject.Kind}]; own {
+		return row
+	}
+	return v.rows[key{eventType: e.Type}]
+}
+
 // Sentence says in one line what the event says. One without words of its own
 // has its type, subject and fields listed; one that this EKCO cannot read is
 // quoted.
@@ -53,7 +68,7 @@ func (v *Vocabulary) Sentence(e journal.Decoded) string {
 	if e.Err != nil {
 		return fmt.Sprintf("%s of version %d about %s: %s (%v)", e.Type, e.Version, Object(e.Subject), e.Payload, e.Err)
 	}
-	if say := v.rows[e.Type].Sentence; say != nil {
+	if say := v.row(e.Event).Sentence; say != nil {
 		if text := say(e.Event, e.Body); text != "" {
 			return text
 		}
@@ -61,12 +76,12 @@ func (v *Vocabulary) Sentence(e journal.Decoded) string {
 	return listed(e.Event)
 }
 
-// Tone returns what an event of the type means.
-func (v *Vocabulary) Tone(t journal.Type) Tone { return v.rows[t].Tone }
+// Tone returns what the event means.
+func (v *Vocabulary) Tone(e journal.Event) Tone { return v.row(e).Tone }
 
 // Line returns what the loop logs of the event, if anything.
 func (v *Vocabulary) Line(e journal.Decoded) (Line, bool) {
-	row := v.rows[e.Type]
+	row := v.row(e.Event)
 	if row.Log == nil || row.ByWorker || e.Err != nil {
 		return Line{}, false
 	}
@@ -76,7 +91,7 @@ func (v *Vocabulary) Line(e journal.Decoded) (Line, bool) {
 
 // Note returns the Kubernetes Event that goes with the event, if there is one.
 func (v *Vocabulary) Note(e journal.Decoded) (Note, bool) {
-	row := v.rows[e.Type]
+	row := v.row(e.Event)
 	if row.Kubernetes == nil || e.Err != nil {
 		return Note{}, false
 	}
@@ -87,13 +102,12 @@ func (v *Vocabulary) Note(e journal.Decoded) (Note, bool) {
 	return note, note.Message != ""
 }
 
-// Wakes reports whether what held actions wait for may be there with an event of
-// the type.
-func (v *Vocabulary) Wakes(t journal.Type) bool { return v.rows[t].Wakes }
+// Wakes reports whether what held actions wait for may be there with the event.
+func (v *Vocabulary) Wakes(e journal.Event) bool { return v.row(e).Wakes }
 
-// Has reports whether there is a row for the type.
+// Has reports whether there is a row for the type, whatever it is about.
 func (v *Vocabulary) Has(t journal.Type) bool {
-	_, known := v.rows[t]
+	_, known := v.rows[key{eventType: t}]
 	return known
 }
 
@@ -130,7 +144,7 @@ func (v *Vocabulary) Components() []string {
 }
 
 // Types returns the types of a component's events; none if there is no such
-// component.
+// component. One that it shares with things of other kinds stands for theirs too.
 func (v *Vocabulary) Types(component string) []journal.Type {
 	var types []journal.Type
 	for _, c := range v.components {

@@ -48,7 +48,7 @@ func TestWhatACapabilityBringsShowsUpWithoutAnEditOfTheEngine(t *testing.T) {
 	if note, said := v.Note(out); !said || note != (Note{Reason: "LampOut", Message: "it went out", Warning: true, About: hall}) {
 		t.Errorf("the Kubernetes Event is %+v", note)
 	}
-	if v.Tone(out.Type) != Bad || !v.Wakes(out.Type) {
+	if v.Tone(out.Event) != Bad || !v.Wakes(out.Event) {
 		t.Error("it has no tone, or wakes nobody")
 	}
 	if got := v.Components(); !slices.Equal(got, []string{"lamp", "action", "policy", "operator", "journal"}) {
@@ -60,6 +60,20 @@ func TestWhatACapabilityBringsShowsUpWithoutAnEditOfTheEngine(t *testing.T) {
 	refused := event(t, journal.TypePolicyRefused, journal.ClusterSubject, journal.PolicyRefused{Kind: "light-lamp", Rule: "Paused"})
 	if got := v.Sentence(refused); got != "EKCO may not light any lamp: Paused" {
 		t.Errorf("policy says %q", got)
+	}
+}
+
+func TestWordsForThingsOfOneKindComeBeforeThoseForAll(t *testing.T) {
+	rows := []Row{
+		{Type: journal.TypeNodeGone, Sentence: Of(func(journal.Event, *journal.NodeGone) string { return "gone" })},
+		{Type: journal.TypeNodeGone, About: "Lamp", Tone: Bad, Sentence: Of(func(journal.Event, *journal.NodeGone) string { return "dark" })},
+	}
+	v := New(Component{Rows: rows})
+	for kind, want := range map[string]string{"Lamp": "dark", "Node": "gone", "": "gone"} {
+		e := event(t, journal.TypeNodeGone, journal.Subject{Kind: kind}, journal.NodeGone{})
+		if got := v.Sentence(e); got != want || (v.Tone(e.Event) == Bad) != (kind == "Lamp") {
+			t.Errorf("%q: %q", kind, got)
+		}
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"iter"
 	"time"
 
+	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/fsm"
 	"github.com/replicatedhq/ekco/journal"
 )
@@ -117,7 +118,10 @@ type Status struct {
 	// Unrecorded is what open actions have come to, by id, that could not be
 	// written down; for people.
 	Unrecorded map[string]string `json:"unrecorded,omitempty"`
-	Refusals   []fsm.Refusal     `json:"refusals,omitempty"`
+	// Progress is how far steps under way have come that report it, by action and
+	// step. It is what they said last, and in no journal.
+	Progress map[string]map[string]actions.Progress `json:"progress,omitempty"`
+	Refusals []fsm.Refusal                          `json:"refusals,omitempty"`
 	// Pauses by node name; "" pauses everything.
 	Pauses   map[string]fsm.PauseState `json:"pauses,omitempty"`
 	Problems []string                  `json:"problems,omitempty"`

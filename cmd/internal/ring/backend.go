@@ -45,6 +45,7 @@ func (b *Backend) Status(ctx context.Context) (api.Status, error) {
 	var status api.Status
 	err = b.ring.do(ctx, func(s *fsm.State) {
 		status = api.StatusOf(s, b.ring.clock.Now())
+		status.Progress = b.ring.progress.present()
 		status.Unrecorded = maps.Clone(b.ring.unrecorded)
 		status.Starting, status.API = b.ring.starting(s)
 		status.AsOf = status.API.LostAt

@@ -158,6 +158,7 @@ func (r *Ring) take(event journal.Decoded) {
 	r.state.ApplyDecoded(event)
 	delete(r.unrecorded, event.Action)
 	r.cfg.Metrics.Folded(event)
+	r.progress.ended(event)
 	r.events.record(event)
 	r.logEvent(event)
 	r.signalWorkers(event)

@@ -95,6 +95,8 @@ type Ring struct {
 	stopObservers context.CancelFunc
 	workersWG     sync.WaitGroup
 
+	// progress is what steps report.
+	progress progress
 	// watching is what observes, once that has begun.
 	watching atomic.Pointer[Observers]
 

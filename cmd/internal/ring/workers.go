@@ -66,7 +66,7 @@ func (r *Ring) mayRun(record journal.ActionRecord) bool {
 }
 
 func (r *Ring) startWorker(record journal.ActionRecord) {
-	ctx, stop := context.WithCancel(r.workersCtx)
+	ctx, stop := context.WithCancel(actions.Watched(r.workersCtx, r.progress.report))
 	inbox := actions.NewInbox()
 	w := &worker{inbox: inbox, stop: stop}
 	r.workers[record.ID] = w
@@ -82,6 +82,7 @@ func (r *Ring) startWorker(record journal.ActionRecord) {
 
 // workerEnded forgets a worker, or arms its restart.
 func (r *Ring) workerEnded(result workerResult) {
+	r.progress.forget(result.action)
 	w := r.workers[result.action]
 	if w == nil {
 		return
@@ -125,7 +126,7 @@ func (r *Ring) signalWorkers(event journal.Decoded) {
 	case journal.TypeActionCancelling, journal.TypeActionRetried, journal.TypeActionJoined, journal.TypeActionWarned:
 		r.tellWorker(event)
 	}
-	if r.cfg.Words.Wakes(event.Type) {
+	if r.cfg.Words.Wakes(event.Event) {
 		// What a held action waits for may be there.
 		for _, w := range r.workers {
 			w.inbox.Recheck()

@@ -80,7 +80,7 @@ func (h *historyTable) Event(e journal.Event) error {
 		}
 	}
 	kind := fmt.Sprintf("%-17s", Clean(string(e.Type)))
-	row := fmt.Sprintf("%7d  %-20s  %s  ", e.Seq, words.Stamp(e.Time), h.style.paint(h.words.Tone(e.Type), kind))
+	row := fmt.Sprintf("%7d  %-20s  %s  ", e.Seq, words.Stamp(e.Time), h.style.paint(h.words.Tone(e), kind))
 	if h.wide {
 		cause := "-"
 		if e.Cause != 0 {

@@ -207,20 +207,20 @@ func actionLines(status api.Status, s style) []string {
 	lines := []string{"", "OPEN ACTIONS"}
 	for _, action := range status.Actions {
 		lines = append(lines, fmt.Sprintf("  %s: %s of %s, %s, %s, for %s, asked for by %s", Clean(action.ID), action.Kind,
-			Clean(words.Object(action.Subject)), s.paint(toneOfAction(action.Status), Clean(string(action.Status))), progress(action),
+			Clean(words.Object(action.Subject)), s.paint(toneOfAction(action.Status), Clean(string(action.Status))), planStep(action),
 			age(status.Now.Sub(action.RequestedAt)), Clean(action.RequestedBy)))
 		if what := status.Unrecorded[action.ID]; what != "" {
 			lines = append(lines, "    "+s.paint(bad, "not recorded: ")+Clean(what))
 		}
-		for _, why := range Waits(action) {
-			lines = append(lines, "    "+why)
+		for _, line := range slices.Concat(Progress(status, action.ID), Waits(action)) {
+			lines = append(lines, "    "+line)
 		}
 	}
 	return lines
 }
 
-// progress returns "step 2/3: delete-node".
-func progress(action journal.ActionRecord) string {
+// planStep returns "step 2/3: delete-node".
+func planStep(action journal.ActionRecord) string {
 	if !action.Planned {
 		return "not planned yet"
 	}

@@ -24,7 +24,7 @@ func turningBack() journal.ActionRecord {
 
 func TestAnActionThatTurnsBackSaysWhatIsStillToBeTakenBack(t *testing.T) {
 	action := turningBack()
-	if got, want := progress(action), "taking back what it did: list"; got != want {
+	if got, want := planStep(action), "taking back what it did: list"; got != want {
 		t.Errorf("its progress is %q, want %q", got, want)
 	}
 	said := strings.Join(Waits(action), "\n")

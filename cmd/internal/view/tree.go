@@ -70,7 +70,7 @@ type twig struct {
 func (t *tree) Event(event journal.Event) error {
 	e := event.Decoded()
 	if e.Action == "" {
-		line := fmt.Sprintf("%s  %s\n", words.Stamp(e.Time), t.style.paint(t.words.Tone(e.Type), Sentence(t.words, e)))
+		line := fmt.Sprintf("%s  %s\n", words.Stamp(e.Time), t.style.paint(t.words.Tone(event), Sentence(t.words, e)))
 		if t.live || len(t.kept) == 0 {
 			_, err := io.WriteString(t.w, line)
 			return err
@@ -176,7 +176,7 @@ func (b *branch) add(e journal.Decoded) bool {
 
 // remark adds what the event says as a line of its own.
 func (b *branch) remark(e journal.Decoded, v *words.Vocabulary) {
-	tone := v.Tone(e.Type)
+	tone := v.Tone(e.Event)
 	if e.Err != nil {
 		tone = doubtful
 	}

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// halfway returns an operator in the middle of a purge, whose step reports how
+// far it has come.
+func halfway(t *testing.T) *fakeOperator {
+	t.Helper()
+	op := purging(t, journal.OutcomeDone)
+	op.live, op.followed = op.live[:4], make(chan struct{})
+	op.status.Actions = []journal.ActionRecord{{ID: purgeID}}
+	op.status.Progress = map[string]map[string]actions.Progress{
+		purgeID: {"delete-node": {Done: 1240, Total: 10_000, Unit: "objects"}},
+	}
+	return op
+}
+
+// shows runs a command on a terminal until its last line says something.
+func (d *desk) shows(want string, args ...string) {
+	d.t.Helper()
+	d.app.stderrTerminal, d.app.stdoutTerminal = true, true
+	ctx, cancel := context.WithTimeout(d.t.Context(), bound)
+	defer cancel()
+	seen := make(chan struct{}, 1)
+	d.app.stderr = writerFunc(func(content []byte) (int, error) {
+		if strings.Contains(string(content), want) {
+			select {
+			case seen <- struct{}{}:
+			default:
+			}
+			cancel()
+		}
+		return len(content), nil
+	})
+	d.typesUntil(ctx, args...)
+	if len(seen) == 0 {
+		d.t.Errorf("%s never shows %q", strings.Join(args, " "), want)
+	}
+}
+
+func TestOnATerminalProgressIsShown(t *testing.T) {
+	const want = eraseLine + "… delete-node: 1,240 of 10,000 objects"
+	newDesk(t, halfway(t)).shows(strings.TrimPrefix(want, eraseLine), "purge-node", "worker-2")
+	newDesk(t, halfway(t)).shows(want, "history", "--follow", "--action", purgeID)
+}
+
+func TestASignOfLifeIsGoneWhenSomethingIsPrinted(t *testing.T) {
+	var screen strings.Builder
+	sign := &signOfLife{w: &screen, terminal: true}
+	sign.clear()
+	sign.show("one")
+	sign.show("two")
+	if err := sign.away(func() error { _, err := screen.WriteString("line\n"); return err }); err != nil {
+		t.Fatal(err)
+	}
+	sign.clear()
+	if got, want := screen.String(), eraseLine+"one"+eraseLine+"two"+eraseLine+"line\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	elsewhere := &signOfLife{w: &screen}
+	screen.Reset()
+	elsewhere.show("three")
+	elsewhere.clear()
+	if screen.Len() != 0 {
+		t.Errorf("where nothing can be overwritten: %q", screen.String())
+	}
+}

@@ -1,0 +1,69 @@
+package ring
+
+import (
+	"maps"
+	"sync"
+
+	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// progress is how far the steps under way have come, by action and step, as they
+// last reported. Nothing is decided by it, so it is no part of the state.
+type progress struct {
+	mu      sync.Mutex
+	actions map[string]map[string]actions.Progress
+}
+
+// report implements [actions.Watcher].
+func (p *progress) report(action, step string, now actions.Progress) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.actions == nil {
+		p.actions = make(map[string]map[string]actions.Progress)
+	}
+	if p.actions[action] == nil {
+		p.actions[action] = make(map[string]actions.Progress)
+	}
+	p.actions[action][step] = now
+}
+
+// ended forgets what a step reported that has ended.
+func (p *progress) ended(event journal.Decoded) {
+	switch said := event.Body.(type) {
+	case *journal.StepDone:
+		p.forgetStep(event.Action, said.Step)
+	case *journal.StepFailed:
+		p.forgetStep(event.Action, said.Step)
+	}
+}
+
+func (p *progress) forgetStep(action, step string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.actions[action], step)
+}
+
+// forget forgets an action that nobody works on.
+func (p *progress) forget(action string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.actions, action)
+}
+
+// present returns a copy; nil if there is nothing to tell.
+func (p *progress) present() map[string]map[string]actions.Progress {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var present map[string]map[string]actions.Progress
+	for action, steps := range p.actions {
+		if len(steps) == 0 {
+			continue
+		}
+		if present == nil {
+			present = make(map[string]map[string]actions.Progress)
+		}
+		present[action] = maps.Clone(steps)
+	}
+	return present
+}

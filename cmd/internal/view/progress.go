@@ -1,0 +1,48 @@
+package view
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/cmd/internal/api"
+	"github.com/replicatedhq/ekco/journal/words"
+)
+
+// Progress says how far the steps of an action have come that report it, one
+// line each: "copy-objects: 1,240 of 10,000 objects, 3.1 GiB, 4m left".
+func Progress(status api.Status, action string) []string {
+	steps := status.Progress[action]
+	lines := make([]string, 0, len(steps))
+	for _, step := range slices.Sorted(maps.Keys(steps)) {
+		lines = append(lines, Clean(step+": "+progressOf(steps[step])))
+	}
+	return lines
+}
+
+func progressOf(p actions.Progress) string {
+	text := grouped(p.Done)
+	if p.Total > 0 {
+		text += " of " + grouped(p.Total)
+	}
+	text += " " + p.Unit
+	if p.Bytes > 0 {
+		text += ", " + size(p.Bytes)
+	}
+	if p.Left > 0 {
+		text += fmt.Sprintf(", %s left", words.Span(time.Duration(p.Left).Round(time.Second)))
+	}
+	return text
+}
+
+// grouped returns a number with its thousands apart: 10,000.
+func grouped(n int64) string {
+	text := strconv.FormatInt(n, 10)
+	for at := len(text) - 3; at > 0; at -= 3 {
+		text = text[:at] + "," + text[at:]
+	}
+	return text
+}

@@ -89,7 +89,7 @@ const maxWarned = 32
 
 // foldWarned remembers a warning once for each who was told of it, newest last.
 func (r *ActionRecord) foldWarned(e Event, p *ActionWarned) {
-	warning := Warning{Preflight: p.Preflight, Text: p.Warning, Actor: e.Actor, At: e.Time}
+	warning := Warning{Preflight: p.Preflight, Key: p.Key, Text: p.Warning, Actor: e.Actor, At: e.Time}
 	warned := append(slices.DeleteFunc(slices.Clone(r.Warned), warning.repeats), warning)
 	r.Warned = warned[max(0, len(warned)-maxWarned):]
 }

@@ -43,7 +43,7 @@ func (p etcdQuorumKept) Check(ctx context.Context, record journal.ActionRecord) 
 	case errors.Is(err, etcd.ErrUnavailable) && ctx.Err() == nil:
 		return quorumLost(record, "unanswered", fmt.Sprintf("No member of etcd answers, so none counts as healthy, and etcd as one without quorum (%v). Bring one back first.", err))
 	case err != nil:
-		return actions.Hold(fmt.Sprintf("cannot tell whether etcd keeps its quorum: %v", err)).About("unknown")
+		return actions.Hold(fmt.Sprintf("cannot tell whether etcd keeps its quorum: %v", err)).About("unknown: " + keyOf(err))
 	case projected.Keeps:
 		return actions.Pass()
 	}

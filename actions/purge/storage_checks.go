@@ -3,7 +3,6 @@ package purge
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,7 +11,6 @@ import (
 	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/internal/ceph"
 	"github.com/replicatedhq/ekco/internal/parallel"
-	"github.com/replicatedhq/ekco/internal/rook"
 	"github.com/replicatedhq/ekco/journal"
 )
 
@@ -44,26 +42,18 @@ func (p cephAnswers) Check(ctx context.Context, record journal.ActionRecord) act
 	}
 	switch {
 	case err != nil:
-		return actions.Hold(err.Error()).About(actions.KeyOf(err))
+		return actions.Hold(err.Error()).About(keyOf(err))
 	case lost.absent:
 		return actions.Pass()
 	}
 	health, err := p.Ceph.Health(ctx)
 	switch {
 	case err != nil:
-		return actions.Hold(err.Error()).About(unansweredKey(err))
+		return actions.Hold(err.Error()).About(keyOf(err))
 	case !health.MgrActive:
 		return actions.Hold("Ceph has no active mgr, and without one it answers nothing about OSDs; check that a rook-ceph-mgr pod runs").About("no mgr")
 	}
 	return actions.Pass()
-}
-
-// unansweredKey tells the want of a pod to ask in from any other silence.
-func unansweredKey(err error) string {
-	if errors.Is(err, rook.ErrNoToolsPod) {
-		return "no tools pod"
-	}
-	return "silent"
 }
 
 // unanswered says why Ceph did not answer when a manual purge was planned, until
@@ -296,7 +286,7 @@ func (p osdsDown) Check(ctx context.Context, record journal.ActionRecord) action
 	case err != nil && before:
 		return actions.Pass()
 	case err != nil:
-		return actions.Hold(fmt.Sprintf("cannot tell whether the OSDs are down: %v", err)).About("unknown")
+		return actions.Hold(fmt.Sprintf("cannot tell whether the OSDs are down: %v", err)).About("unknown: " + keyOf(err))
 	}
 	var up []int
 	for _, osd := range view.remaining() {

@@ -21,7 +21,7 @@ func (a *run) decide() (wake time.Time) {
 	case a.stopping || a.record.Ended != nil:
 		return time.Time{}
 	case a.unfit != "":
-		a.hold("", HoldReadable, a.unfit)
+		a.hold("", Check{HoldReadable, Hold(a.unfit)})
 		return time.Time{}
 	}
 	a.considerCancel()
@@ -81,7 +81,7 @@ func (a *run) makePlan() (wake time.Time) {
 	if now := time.Now(); now.Before(a.planning.next) {
 		return a.planning.next
 	}
-	a.planning.look()
+	a.planning.begin()
 	record, look := snapshot(a.record), a.look
 	a.async(func() func() {
 		made, err := a.plan(look, a.kind, record)
@@ -96,7 +96,7 @@ func (a *run) planMade(made journal.Plan, err error) {
 	case a.stopping || a.ending != nil || a.look.Err() != nil:
 	case err != nil:
 		a.planning.wait(a.cfg.Retry)
-		a.hold("", HoldPlan, err.Error())
+		a.hold("", Check{HoldPlan, Hold(err.Error()).About(KeyOf(err))})
 	default:
 		a.release("")
 		a.note(a.record.LastSeq, journal.TypeActionPlanned, &journal.ActionPlanned{Plan: made})
@@ -135,7 +135,7 @@ func (a *run) startDue(now time.Time, steps []*stepState) (wake time.Time) {
 
 // lookAt examines a batch of one group.
 func (a *run) lookAt(g *group, batch []*stepState) {
-	g.look()
+	g.begin()
 	candidates := make([]candidate, len(batch))
 	contexts := make(map[string]StepContext, len(batch))
 	for i, s := range batch {
@@ -153,8 +153,8 @@ func (a *run) lookAt(g *group, batch []*stepState) {
 	})
 }
 
-// look begins a try.
-func (t *attention) look() { t.busy, t.again = true, false }
+// begin begins a try.
+func (t *attention) begin() { t.busy, t.again = true, false }
 
 // wait lets the next try rest, longer each time.
 func (t *attention) wait(policy RetryPolicy) {

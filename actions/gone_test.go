@@ -25,6 +25,7 @@ const liveWarning = "node w1 answers and is ready; purging it removes a node tha
 
 // answersAgain also says what to do when it is too late to give the purge up.
 var answersAgain = actions.Verdict{
+	Key:  "answers",
 	Kind: actions.VerdictAbandon, Reason: "node w1 answers again",
 	Advice: "power the node off, and join it anew once it is purged",
 }
@@ -35,8 +36,8 @@ func TestAReadyNodeWarnsThePersonWhoAsksForItsPurge(t *testing.T) {
 		lost    bool
 		want    actions.Verdict
 	}{
-		"a ready node":                      {journal.ActionRequested{Manual: true, Live: true}, false, actions.Warn(liveWarning)},
-		"a ready node, forced":              {journal.ActionRequested{Manual: true, Live: true, Force: true}, false, actions.Warn(liveWarning)},
+		"a ready node":                      {journal.ActionRequested{Manual: true, Live: true}, false, actions.Warn(liveWarning).About("answers")},
+		"a ready node, forced":              {journal.ActionRequested{Manual: true, Live: true, Force: true}, false, actions.Warn(liveWarning).About("answers")},
 		"a node that was lost since":        {journal.ActionRequested{Manual: true, Live: true}, true, actions.Pass()},
 		"a lost node that answers again":    {journal.ActionRequested{Manual: true}, false, answersAgain},
 		"an automatic purge is never asked": {journal.ActionRequested{Live: true}, false, answersAgain},

@@ -40,7 +40,7 @@ func (d *dial) Check(context.Context, journal.ActionRecord) actions.Verdict {
 	defer d.mu.Unlock()
 	d.calls++
 	if d.verdict.Kind == actions.VerdictHold {
-		return actions.Hold(fmt.Sprintf("%s (%d)", d.verdict.Reason, d.calls))
+		return actions.Hold(fmt.Sprintf("%s (%d)", d.verdict.Reason, d.calls)).About(d.verdict.Reason)
 	}
 	return d.verdict
 }
@@ -107,11 +107,14 @@ func TestAHoldSaysItsNewReasonWhenThatChanges(t *testing.T) {
 }
 
 func TestAReasonThatKeepsChangingIsRecordedNowAndThen(t *testing.T) {
-	for name, reason := range map[string]func(call int) string{
-		"numbers": func(call int) string {
-			return fmt.Sprintf("osd.%d: %s ago, at 10.0.0.1:%d", call, time.Duration(call)*time.Second, call)
+	for name, verdict := range map[string]func(call int) actions.Verdict{
+		"details": func(call int) actions.Verdict {
+			return actions.Hold(fmt.Sprintf("osd.%d: %s ago, at 10.0.0.1:%d", call, time.Duration(call)*time.Second, call))
 		},
-		"two texts": func(call int) string { return []string{"it is raining", "it is snowing"}[call%2] },
+		"two keys": func(call int) actions.Verdict {
+			said := []string{"it is raining", "it is snowing"}[call%2]
+			return actions.Hold(said).About(said)
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, w *world) {
@@ -121,7 +124,7 @@ func TestAReasonThatKeepsChangingIsRecordedNowAndThen(t *testing.T) {
 				r := w.start(withPreflights(w.config(k.kinds()), map[string]actions.Preflight{
 					"X": actions.PreflightFunc(func(context.Context, journal.ActionRecord) actions.Verdict {
 						calls++
-						return actions.Hold(reason(calls))
+						return verdict(calls)
 					}),
 				}))
 				letPass(24 * time.Hour)

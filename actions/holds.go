@@ -1,20 +1,18 @@
 package actions
 
 import (
-	"strings"
 	"time"
-	"unicode"
 
 	"github.com/replicatedhq/ekco/journal"
 )
 
 // Between two records of one hold whose reason changes: at first none, then
-// firstRest, doubled each time up to lastRest. If only numbers change, which many
-// reasons have, it is numbersRest at least.
+// firstRest, doubled each time up to lastRest. If only details change, as counts do
+// that many reasons have, it is detailsRest at least.
 const (
 	firstRest   = time.Minute
 	lastRest    = time.Hour
-	numbersRest = 15 * time.Minute
+	detailsRest = 15 * time.Minute
 )
 
 // spoken is when the reason of a hold was last recorded, and how often it had
@@ -27,20 +25,21 @@ type spoken struct {
 // hold records that the step, or with "" the whole action, waits: at once if
 // another preflight holds it than before, and now and then if the reason is
 // another one.
-func (a *run) hold(step, preflight, reason string) {
-	held, is := a.record.Holds[step]
+func (a *run) hold(step string, check Check) {
+	before, is := a.record.Holds[step]
+	held := journal.ActionHeld{Preflight: check.Preflight, Step: step, Reason: check.Verdict.Reason, Key: check.Verdict.Key}
 	said := a.said[step]
 	switch {
-	case !is || held.Preflight != preflight:
+	case !is || before.Preflight != held.Preflight:
 		said = spoken{at: time.Now()}
-	case said.worthSaying(held.Reason, reason):
+	case said.worthSaying(before, held):
 		said = spoken{at: time.Now(), changes: said.changes + 1}
 	default:
-		a.log.Debug("still held", "step", step, "preflight", preflight, "reason", reason)
+		a.log.Debug("still held", "step", step, "preflight", held.Preflight, "reason", held.Reason)
 		return
 	}
 	a.said[step] = said
-	a.note(a.record.LastSeq, journal.TypeActionHeld, &journal.ActionHeld{Preflight: preflight, Step: step, Reason: reason})
+	a.note(a.record.LastSeq, journal.TypeActionHeld, &held)
 }
 
 // release ends the hold of the step, if there is one.
@@ -51,8 +50,10 @@ func (a *run) release(step string) {
 	}
 }
 
-func (s spoken) worthSaying(before, now string) bool {
-	if before == now {
+// worthSaying compares two holds by one preflight. One that was recorded before there
+// were keys has none, so the first key after it counts as another.
+func (s spoken) worthSaying(before, now journal.ActionHeld) bool {
+	if before.Reason == now.Reason {
 		return false
 	}
 	var rest time.Duration
@@ -62,21 +63,8 @@ func (s spoken) worthSaying(before, now string) bool {
 			rest = min(2*rest, lastRest)
 		}
 	}
-	if gist(before) == gist(now) {
-		rest = max(rest, numbersRest)
+	if before.Key == now.Key {
+		rest = max(rest, detailsRest)
 	}
 	return time.Since(s.at) >= rest
-}
-
-// gist returns a reason without its numbers, which may have letters in them, as
-// times, durations and addresses do.
-func gist(reason string) string {
-	number := false
-	return strings.Map(func(r rune) rune {
-		number = unicode.IsDigit(r) || number && (unicode.IsLetter(r) || r == '.' || r == ':')
-		if number {
-			return -1
-		}
-		return r
-	}, reason)
 }

@@ -13,12 +13,12 @@ type Inbox struct {
 	wake chan struct{}
 
 	mu      sync.Mutex
-	told    []told
+	news    []news
 	recheck bool
 }
 
-// told is an event of the action, and its payload as it was decoded.
-type told struct {
+// news is an event of the action, and its payload as it was decoded.
+type news struct {
 	event   journal.Event
 	payload journal.Payload
 }
@@ -31,7 +31,7 @@ func NewInbox() *Inbox { return &Inbox{wake: make(chan struct{}, 1)} }
 // action.warned; any other only has it look again. The run may have written the event
 // itself.
 func (b *Inbox) Tell(event journal.Event, payload journal.Payload) {
-	b.put(func() { b.told = append(b.told, told{event, payload}) })
+	b.put(func() { b.news = append(b.news, news{event, payload}) })
 }
 
 // Recheck says that what the action may wait for has changed. What is held, by a
@@ -59,13 +59,13 @@ func (b *Inbox) woken() <-chan struct{} {
 }
 
 // take empties the inbox.
-func (b *Inbox) take() (news []told, recheck bool) {
+func (b *Inbox) take() (unread []news, recheck bool) {
 	if b == nil {
 		return nil, false
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	news, recheck = b.told, b.recheck
-	b.told, b.recheck = nil, false
-	return news, recheck
+	unread, recheck = b.news, b.recheck
+	b.news, b.recheck = nil, false
+	return unread, recheck
 }

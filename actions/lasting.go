@@ -16,11 +16,10 @@ const unseen = time.Minute
 // findings are the verdicts that count only once they have lasted, by preflight.
 type findings map[string]finding
 
-// finding is what a preflight answers again and again. What it says is compared
-// as far as [opening] goes.
+// finding is what a preflight answers again and again.
 type finding struct {
 	kind        VerdictKind
-	says        string
+	key         string
 	since, seen time.Time
 }
 
@@ -32,16 +31,16 @@ func (f findings) judge(check Check, now time.Time) Check {
 		delete(f, check.Preflight)
 		return check
 	}
-	found := finding{kind: v.Kind, says: opening(gist(v.Reason)), since: now, seen: now}
+	found := finding{kind: v.Kind, key: v.Key, since: now, seen: now}
 	before, is := f[check.Preflight]
-	if is && before.kind == found.kind && before.says == found.says && now.Sub(before.seen) <= unseen {
+	if is && before.kind == found.kind && before.key == found.key && now.Sub(before.seen) <= unseen {
 		found.since = before.since
 	}
 	f[check.Preflight] = found
 	if now.Sub(found.since) >= v.Lasting {
 		return check
 	}
-	check.Verdict = Hold(fmt.Sprintf("%s; this counts only once it has lasted %s, and often it passes before", v.Meanwhile, v.Lasting))
+	check.Verdict = Hold(fmt.Sprintf("%s; this counts only once it has lasted %s, and often it passes before", v.Meanwhile, v.Lasting)).About("not yet " + v.Key)
 	check.Verdict.Lasting = v.Lasting
 	return check
 }

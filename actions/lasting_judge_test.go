@@ -13,7 +13,7 @@ type look struct {
 
 func TestAFindingCountsOnlyIfItWasTheAnswerAllTheTime(t *testing.T) {
 	const span = 30 * time.Second
-	lost := WarnOfLoss("data may be lost: 12 placement groups are not active", "wait").OnceLasting(span, "peering")
+	lost := WarnOfLoss("inactive", "data may be lost: 12 placement groups are not active", "wait").OnceLasting(span, "peering")
 	for name, test := range map[string]struct {
 		looks  []look
 		counts bool
@@ -21,8 +21,8 @@ func TestAFindingCountsOnlyIfItWasTheAnswerAllTheTime(t *testing.T) {
 		"it was":                  {[]look{{0, lost}, {span / 2, lost}, {span, lost}}, true},
 		"not for long enough":     {[]look{{0, lost}, {span - 1, lost}}, false},
 		"not in between":          {[]look{{0, lost}, {span / 2, Pass()}, {span, lost}}, false},
-		"another one before":      {[]look{{0, WarnOfLoss("no quorum: 1 of 3", "").OnceLasting(span, "")}, {span, lost}}, false},
-		"of another kind before":  {[]look{{0, PassBecause(lost.Reason).OnceLasting(span, "")}, {span, lost}}, false},
+		"another one before":      {[]look{{0, WarnOfLoss("quorum", "no quorum: 1 of 3", "").OnceLasting(span, "")}, {span, lost}}, false},
+		"of another kind before":  {[]look{{0, PassBecause(lost.Reason).About(lost.Key).OnceLasting(span, "")}, {span, lost}}, false},
 		"nobody looked meanwhile": {[]look{{0, lost}, {unseen + 1, lost}}, false},
 	} {
 		t.Run(name, func(t *testing.T) {

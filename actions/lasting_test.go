@@ -121,7 +121,7 @@ func TestWhatAPersonHasAnsweredIsNotLookedAtForHalfAMinuteAgain(t *testing.T) {
 		}
 		for _, check := range checks {
 			if check.Preflight == purge.OSDSafeToDestroy {
-				s.answer(check.Verdict.Reason)
+				s.answer(journal.ActionHeld{Preflight: check.Preflight, Key: check.Verdict.Key, Reason: check.Verdict.Reason})
 			}
 		}
 		if took := s.start(s.cfg()).end(); took > 5*time.Second {

@@ -8,8 +8,8 @@ import (
 
 // hear acts on everything that others did meanwhile.
 func (a *run) hear(inbox *Inbox) {
-	news, recheck := inbox.take()
-	for _, n := range news {
+	unread, recheck := inbox.take()
+	for _, n := range unread {
 		a.heed(n.event, n.payload)
 	}
 	if recheck {

@@ -106,7 +106,7 @@ func (a *run) block(g *group, first *stepState, decisive Check) {
 		g.tries = 0 // whether it lasts is seen only by looking often
 	}
 	g.wait(a.cfg.Retry)
-	a.hold(g.heldStep, decisive.Preflight, decisive.Verdict.Reason)
+	a.hold(g.heldStep, decisive)
 }
 
 func (a *run) unblock(g *group) {
@@ -125,7 +125,7 @@ func (a *run) warn(checks []Check) {
 			continue
 		}
 		a.note(a.record.LastSeq, journal.TypeActionWarned, &journal.ActionWarned{
-			Preflight: check.Preflight, Warning: check.Verdict.Reason, Answer: answer,
+			Preflight: check.Preflight, Key: check.Verdict.Key, Warning: check.Verdict.Reason, Answer: answer,
 		})
 	}
 }

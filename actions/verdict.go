@@ -2,6 +2,7 @@ package actions
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/replicatedhq/ekco/journal"
@@ -28,13 +29,18 @@ type Verdict struct {
 	// Reason is for people. With a [VerdictPass] it is empty, or why EKCO goes on
 	// although it was to wait; it is then put on record.
 	Reason string
+	// Key names what Reason is about, and stays while its details change: counts, times,
+	// what others say. What a person answered, what is on record and what has lasted
+	// are compared by preflight and key, never by Reason. It may be empty for a
+	// preflight that has one thing to say.
+	Key string
 	// Advice is what a person can do when a [VerdictAbandon] comes too late, or
 	// about a Loss. It may be empty.
 	Advice string
 	// Loss is set with a [VerdictWarn] about something that cannot be had back. It
 	// holds also a manual action that goes on without the person who asked for it,
-	// until somebody was told. What comes before the first colon of Reason says
-	// what is lost.
+	// until somebody was told. It must have a key: what was answered before there were
+	// keys is no answer to it.
 	Loss bool
 	// Lasting is how long the verdict must have been the answer, look after look,
 	// before it counts; zero means that it counts at once. Until then the step
@@ -74,9 +80,15 @@ func PassBecause(reason string) Verdict { return Verdict{Kind: VerdictPass, Reas
 func Warn(reason string) Verdict { return Verdict{Kind: VerdictWarn, Reason: reason} }
 
 // WarnOfLoss returns the verdict that a person must know the reason, and what
-// can be done.
-func WarnOfLoss(reason, advice string) Verdict {
-	return Verdict{Kind: VerdictWarn, Reason: reason, Advice: advice, Loss: true}
+// can be done. The key says what is lost.
+func WarnOfLoss(key, reason, advice string) Verdict {
+	return Verdict{Kind: VerdictWarn, Key: key, Reason: reason, Advice: advice, Loss: true}
+}
+
+// About returns the verdict with that key.
+func (v Verdict) About(key string) Verdict {
+	v.Key = key
+	return v
 }
 
 // OnceLasting returns the verdict as one that counts only once it has lasted, for
@@ -99,7 +111,7 @@ func (v Verdict) tooLate() Verdict {
 	if v.Advice != "" {
 		reason += ": " + v.Advice
 	}
-	return Hold(reason)
+	return Hold(reason).About(v.Key)
 }
 
 // held turns a verdict that does not let a step start into the hold it comes to.
@@ -107,7 +119,22 @@ func (v Verdict) held() Verdict {
 	if v.Kind == VerdictHold {
 		return v
 	}
-	return Hold(v.Reason)
+	return Hold(v.Reason).About(v.Key)
+}
+
+// KeyOf returns the key of an error: that which the first in its tree has a method Key
+// for, else none. What its message says does not count.
+func KeyOf(err error) string {
+	if keyed, ok := errors.AsType[keyedError](err); ok {
+		return keyed.Key()
+	}
+	return ""
+}
+
+// keyedError is an error that names what it is about.
+type keyedError interface {
+	error
+	Key() string
 }
 
 // Check is what a preflight answered.

@@ -2,7 +2,6 @@ package actions
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/replicatedhq/ekco/journal"
@@ -12,37 +11,36 @@ import (
 // somebody watches.
 const attended = 10 * time.Minute
 
-// isNews reports whether a warning is to be recorded: at once if it was not yet,
-// and after a while if only its numbers are others. A warning is met only when a
-// step starts, so the budget of retries bounds how many there are.
+// isNews reports whether a warning is to be recorded: at once if it is about
+// something that was not recorded yet, and after a while if only its details are
+// others. A warning is met only when a step starts, so the budget of retries bounds
+// how many there are.
 func (a *run) isNews(check Check) bool {
 	for _, before := range slices.Backward(a.record.Warned) {
-		if before.Preflight == check.Preflight && gist(before.Text) == gist(check.Verdict.Reason) {
-			return before.Text != check.Verdict.Reason && time.Since(before.At) >= numbersRest
+		if sameWarning(before, check) {
+			return before.Text != check.Verdict.Reason && time.Since(before.At) >= detailsRest
 		}
 	}
 	return true
 }
 
-// answered reports whether a warning that begins alike was answered. What comes
-// after the first colon are details, which change while the action goes on.
-// another is set when only others of the preflight were.
-func (a *run) answered(check Check) (answered, another bool) {
-	for _, before := range a.record.Warned {
-		if before.Preflight != check.Preflight {
-			continue
-		}
-		if opening(gist(before.Text)) == opening(gist(check.Verdict.Reason)) {
-			return true, false
-		}
-		another = true
-	}
-	return false, another
+// sameWarning reports whether a warning on record is about what the check says now.
+// One of a version before keys has none: it is the same as what has no key now, and
+// another than everything that has one, so that whoever must be told is told again.
+func sameWarning(before journal.Warning, check Check) bool {
+	return before.Preflight == check.Preflight && before.Key == check.Verdict.Key
 }
 
-func opening(text string) string {
-	first, _, _ := strings.Cut(text, ":")
-	return first
+// answered reports whether a warning about the same was answered. another is set
+// when only others of the preflight were.
+func (a *run) answered(check Check) (answered, another bool) {
+	for _, before := range a.record.Warned {
+		if sameWarning(before, check) {
+			return true, false
+		}
+		another = another || before.Preflight == check.Preflight
+	}
+	return false, another
 }
 
 // heldForLoss makes a hold of each warning of a loss that nobody was told of, in
@@ -52,7 +50,7 @@ func (a *run) heldForLoss(checks []Check) []Check {
 	for i, check := range checks {
 		judged[i] = check
 		if v := check.Verdict; v.Kind == VerdictWarn && v.Loss && a.record.Request.Manual && !a.toldOf(check) {
-			judged[i].Verdict = Hold(v.Reason + "; nobody has been told of this: " + v.Advice)
+			judged[i].Verdict = Hold(v.Reason + "; nobody has been told of this: " + v.Advice).About(v.Key)
 		}
 	}
 	return judged

@@ -1,6 +1,7 @@
 package actions_test
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -28,9 +29,9 @@ func (s *whole) answersLater(request journal.ActionRequested) *running {
 }
 
 // answer records what a person said to the present warning of the hold.
-func (s *whole) answer(reason string) {
-	warning, _, _ := strings.Cut(reason, "; nobody has been told")
-	s.append("cli:me@here", journal.ActionWarned{Preflight: purge.OSDSafeToDestroy, Warning: warning, Answer: "yes"}, journal.TypeActionWarned)
+func (s *whole) answer(hold journal.ActionHeld) {
+	warning, _, _ := strings.Cut(hold.Reason, "; nobody has been told")
+	s.append("cli:me@here", journal.ActionWarned{Preflight: hold.Preflight, Key: hold.Key, Warning: warning, Answer: "yes"}, journal.TypeActionWarned)
 }
 
 var lostData = []string{"crush host [3 12 107]", "osd.3", "osd.12", "osd.107"}
@@ -50,7 +51,7 @@ func TestALossThatNobodyWasToldOfHoldsAPurgeThatGoesOnWithoutItsPerson(t *testin
 				if hold.Preflight != purge.OSDSafeToDestroy || !strings.Contains(hold.Reason, "ekco purge-node w1") || s.count(lossWarned) != 0 {
 					t.Errorf("held by %+v; %q", hold, s.story())
 				}
-				s.answer(hold.Reason)
+				s.answer(hold)
 				s.tell(r, journal.TypeActionWarned)
 				r.end()
 				s.wantTraces()
@@ -142,6 +143,7 @@ func TestALossThatWasAnsweredDoesNotHoldThePurgeAfterARestart(t *testing.T) {
 func TestAWarningThatSaysSomethingElseIsRecordedAnew(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		said := []string{"cannot tell: no answer", "1 of 3 is left", "2 of 3 are left", "1 of 3 are left", "it is gone for good", "cannot tell: no answer"}
+		keys := []string{"unknown", "one", "some", "some", "gone", "unknown"}
 		k := &script{}
 		for i := range said {
 			step := guarded(string(rune('a'+i)), "Doubts")
@@ -153,7 +155,7 @@ func TestAWarningThatSaysSomethingElseIsRecordedAnew(t *testing.T) {
 		asked := 0
 		doubts := actions.PreflightFunc(func(context.Context, journal.ActionRecord) actions.Verdict {
 			asked++
-			return actions.Warn(said[asked-1])
+			return actions.Warn(said[asked-1]).About(keys[asked-1])
 		})
 		cfg := withPreflights(w.config(k.kinds()), map[string]actions.Preflight{"Doubts": doubts})
 		w.request(testSubject, journal.ActionRequested{Kind: testKind, Manual: true})
@@ -167,6 +169,71 @@ func TestAWarningThatSaysSomethingElseIsRecordedAnew(t *testing.T) {
 		want := []string{said[0], said[1], said[2], said[4]}
 		if !slices.Equal(got, want) {
 			t.Errorf("recorded %q, want %q", got, want)
+		}
+	})
+}
+
+// Versions before keys recorded the words alone. They are no answer to a loss, however
+// alike the words are.
+func TestAnAnswerOfAVersionBeforeKeysIsNoneToALoss(t *testing.T) {
+	inWhole(t, func(t *testing.T, s *whole) {
+		r := s.answersLater(journal.ActionRequested{Manual: true})
+		hold := s.record().Holds["purge-osd 3"]
+		if hold.Key == "" {
+			t.Fatalf("the hold of a loss has no key: %+v", hold)
+		}
+		keyed := hold
+		hold.Key = ""
+		s.answer(hold)
+		s.tell(r, journal.TypeActionWarned)
+		letPass(time.Hour)
+		s.wantTraces(lostData...)
+		s.answer(keyed)
+		s.tell(r, journal.TypeActionWarned)
+		r.end()
+		s.wantTraces()
+	})
+}
+
+func TestAnAnswerIsComparedByItsKeyWhateverTheWords(t *testing.T) {
+	for name, test := range map[string]struct {
+		answered journal.ActionWarned
+		says     actions.Verdict
+		news     bool
+	}{
+		"the key, in other words":           {journal.ActionWarned{Key: "k", Warning: "it rains"}, actions.Warn("it pours").About("k"), false},
+		"the words, with another key":       {journal.ActionWarned{Key: "k", Warning: "it rains"}, actions.Warn("it rains").About("l"), true},
+		"no key then and none now":          {journal.ActionWarned{Warning: "it rains"}, actions.Warn("it pours"), false},
+		"no key then, one now":              {journal.ActionWarned{Warning: "it rains"}, actions.Warn("it rains").About("k"), true},
+		"a key then, none now":              {journal.ActionWarned{Key: "k", Warning: "it rains"}, actions.Warn("it rains"), true},
+		"a key of another preflight's, too": {journal.ActionWarned{Preflight: "Y", Key: "k", Warning: "it rains"}, actions.Warn("it rains").About("k"), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, w *world) {
+				k := &script{steps: []journal.PlannedStep{guarded("a", "X")}}
+				w.request(testSubject, journal.ActionRequested{Kind: testKind, Manual: true})
+				test.answered.Preflight, test.answered.Answer = cmp.Or(test.answered.Preflight, "X"), "yes"
+				w.append("cli:me@here", test.answered, journal.TypeActionWarned)
+				w.runToEnd(w.guardedBy(k, always(test.says)))
+				if got := w.count("warned X: "+test.says.Reason+" (no terminal)") == 1; got != test.news {
+					t.Errorf("recorded anew: %v, want %v; %q", got, test.news, w.story())
+				}
+			})
+		})
+	}
+}
+
+func TestAHoldThatHadNoKeySaysItsReasonAtOnceWhereItHasOneNow(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		k := &script{steps: []journal.PlannedStep{guarded("a", "X")}}
+		w.requestTest()
+		w.append("operator", journal.ActionPlanned{Plan: journal.Plan{Steps: k.steps}}, journal.TypeActionPlanned)
+		w.append("operator", journal.ActionHeld{Preflight: "X", Step: "a", Reason: "3 are missing"}, journal.TypeActionHeld)
+		r := w.start(w.guardedBy(k, always(actions.Hold("2 are missing").About("missing"))))
+		letPass(time.Minute)
+		r.halt()
+		if held := w.record().Holds["a"]; held.Reason != "2 are missing" || held.Key != "missing" {
+			t.Errorf("held by %+v", held)
 		}
 	})
 }

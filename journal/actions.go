@@ -118,6 +118,10 @@ type ActionAdopted struct {
 type ActionWarned struct {
 	Preflight string `json:"preflight"`
 	Warning   string `json:"warning"`
+	// Key names what the warning is about. Who answered it answered every warning of
+	// the preflight with that key. It is empty for a preflight that warns of one thing
+	// only, and in events of versions before keys.
+	Key string `json:"key,omitempty"`
 	// Answer is "yes" (asked on a terminal), "--yes", "--force", "no terminal" or
 	// [AnswerAutomatic].
 	Answer string `json:"answer"`
@@ -134,6 +138,8 @@ type ActionHeld struct {
 	// Step is the step that waits.
 	Step   string `json:"step,omitempty"`
 	Reason string `json:"reason"`
+	// Key names what the reason is about, like that of [ActionWarned].
+	Key string `json:"key,omitempty"`
 }
 
 // ActionReleased ends a hold.
@@ -292,6 +298,7 @@ type StepRecord struct {
 // Warning is one that is on record with an answer.
 type Warning struct {
 	Preflight string `json:"preflight"`
+	Key       string `json:"key,omitempty"`
 	Text      string `json:"text"`
 	// Actor answered it, at the time At.
 	Actor string    `json:"actor"`
@@ -306,7 +313,7 @@ func (w Warning) repeats(other Warning) bool {
 
 // HasWarned reports whether the actor went past that very warning before.
 func (r ActionRecord) HasWarned(actor string, p ActionWarned) bool {
-	return slices.ContainsFunc(r.Warned, Warning{Preflight: p.Preflight, Text: p.Warning, Actor: actor}.repeats)
+	return slices.ContainsFunc(r.Warned, Warning{Preflight: p.Preflight, Key: p.Key, Text: p.Warning, Actor: actor}.repeats)
 }
 
 // ByPerson reports whether a person stands behind the action: policy, which keeps

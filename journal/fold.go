@@ -89,9 +89,22 @@ const maxWarned = 32
 
 // foldWarned remembers a warning once for each who was told of it, newest last.
 func (r *ActionRecord) foldWarned(e Event, p *ActionWarned) {
-	warning := Warning{Preflight: p.Preflight, Text: p.Warning, Actor: e.Actor, At: e.Time}
+	warning := Warning{Preflight: p.Preflight, Key: p.Key, Text: p.Warning, Actor: e.Actor, At: e.Time}
 	warned := append(slices.DeleteFunc(slices.Clone(r.Warned), warning.repeats), warning)
-	r.Warned = warned[max(0, len(warned)-maxWarned):]
+	if len(warned) > maxWarned {
+		at := leastNeeded(warned)
+		warned = slices.Delete(warned, at, at+1)
+	}
+	r.Warned = warned
+}
+
+// leastNeeded returns the oldest warning that is about the same as the newest, else the
+// oldest of all: that details keep changing makes no other answer forgotten.
+func leastNeeded(warned []Warning) int {
+	return max(0, slices.IndexFunc(warned, func(w Warning) bool {
+		last := warned[len(warned)-1]
+		return w != last && w.Preflight == last.Preflight && w.Key == last.Key
+	}))
 }
 
 // foldRetried gives every step that is not done its whole budget again: its

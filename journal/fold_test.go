@@ -53,6 +53,16 @@ func TestARecordDoesNotGrowWithItsWarningsNorChangeThoseOfItsCopies(t *testing.T
 	}
 }
 
+func TestAnAnswerIsNotForgottenBecauseTheDetailsOfAnotherWarningChange(t *testing.T) {
+	r := folded(t, ActionRecord{}, &ActionWarned{Preflight: "OSDSafeToDestroy", Key: "data", Warning: "data may be lost"})
+	for i := range 3 * maxWarned {
+		r = folded(t, r, &ActionWarned{Preflight: "CephHealthy", Key: "PG_DEGRADED", Warning: fmt.Sprint(i, " objects")})
+	}
+	if len(r.Warned) != maxWarned || r.Warned[0].Key != "data" {
+		t.Errorf("kept %d warnings: %v", len(r.Warned), r.Warned)
+	}
+}
+
 func TestFailuresCountSinceTheLastRetry(t *testing.T) {
 	failed := func(step string) *StepFailed { return &StepFailed{Step: step, Attempt: 1, Error: "no"} }
 	r := folded(t, ActionRecord{}, planOfTwo, failed("a"), failed("a"), failed("b"))

@@ -21,7 +21,8 @@ const (
 )
 
 // Rules names the preflights by which policy judges whether EKCO clears a node by
-// itself.
+// itself. The last two let everything pass but a purge; they are asked all the same,
+// as they always were.
 func Rules() []string {
 	return []string{"APIUnreachable", "Settling", "Paused", "Excluded", "StormBrake", "ReadyMinimums", "OneAtATime"}
 }

@@ -36,6 +36,19 @@ func stands(err error) bool {
 	return errors.Is(err, ErrOtherJournal) || errors.Is(err, ErrOtherFormat) || errors.Is(err, ErrOutdated)
 }
 
+// Key names what is in the way of a mirror that is not ready.
+func Key(err error) string {
+	switch {
+	case errors.Is(err, ErrOtherJournal):
+		return "other journal"
+	case errors.Is(err, ErrOtherFormat):
+		return "other format"
+	case errors.Is(err, ErrOutdated):
+		return "outdated"
+	}
+	return "unwritten"
+}
+
 // rival is the other journal's mirror as it was last seen, and since when. That
 // is by the own clock: another machine's may be wrong.
 type rival struct {

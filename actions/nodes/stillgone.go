@@ -33,7 +33,8 @@ func (p Watch) Check(ctx context.Context, record journal.ActionRecord) actions.V
 	case errors.Is(err, kube.ErrNotFound):
 		return actions.Pass()
 	case err != nil:
-		return actions.Hold(fmt.Sprintf("cannot tell whether node %s is still gone: %v", subject.Name, kube.Lacking(err, "get", "nodes")))
+		err = kube.Lacking(err, "get", "nodes")
+		return actions.Hold(fmt.Sprintf("cannot tell whether node %s is still gone: %v", subject.Name, err)).About("unknown " + actions.KeyOf(err))
 	case live.UID != subject.UID:
 		return p.Replaced(record, live)
 	}
@@ -41,7 +42,7 @@ func (p Watch) Check(ctx context.Context, record journal.ActionRecord) actions.V
 		return actions.Pass()
 	}
 	if record.Request.Manual && record.Request.Live {
-		return actions.Warn(fmt.Sprintf("node %s answers and is %s; purging it removes a node that works", subject.Name, readiness(live.Facts)))
+		return actions.Warn(fmt.Sprintf("node %s answers and is %s; purging it removes a node that works", subject.Name, readiness(live.Facts))).About("answers")
 	}
 	return answersAgain(subject.Name)
 }
@@ -49,7 +50,7 @@ func (p Watch) Check(ctx context.Context, record journal.ActionRecord) actions.V
 // answersAgain is the verdict about a node that is back. One of which a part is
 // removed already is of no use.
 func answersAgain(node string) actions.Verdict {
-	back := actions.Abandon(fmt.Sprintf("node %s answers again", node))
+	back := actions.Abandon(fmt.Sprintf("node %s answers again", node)).About("answers")
 	back.Advice = "power the node off, and join it anew once it is purged"
 	return back
 }

@@ -28,7 +28,7 @@ func (p etcdQuorumKept) Check(ctx context.Context, record journal.ActionRecord) 
 	case facts.Etcd == nil:
 		return actions.Pass()
 	case facts.Etcd.Problem != "":
-		return actions.Warn("no etcd member is removed: " + facts.Etcd.Problem)
+		return actions.Warn("no etcd member is removed: " + facts.Etcd.Problem).About("no member")
 	case facts.Etcd.Member == nil:
 		return actions.Pass()
 	}
@@ -37,28 +37,28 @@ func (p etcdQuorumKept) Check(ctx context.Context, record journal.ActionRecord) 
 	case errors.Is(err, etcd.ErrNoMember), errors.Is(err, etcd.ErrOtherMember):
 		return actions.Pass()
 	case errors.Is(err, etcd.ErrNoQuorum):
-		return quorumLost(record, fmt.Sprintf("etcd has no quorum now, so it cannot agree to remove a member (%v). Bring a member back first.", err))
+		return quorumLost(record, "no quorum", fmt.Sprintf("etcd has no quorum now, so it cannot agree to remove a member (%v). Bring a member back first.", err))
 	case err != nil && record.Request.Force:
-		return actions.Warn(fmt.Sprintf("cannot tell whether etcd keeps its quorum: %v", err))
+		return actions.Warn(fmt.Sprintf("cannot tell whether etcd keeps its quorum: %v", err)).About("unknown")
 	case errors.Is(err, etcd.ErrUnavailable) && ctx.Err() == nil:
-		return quorumLost(record, fmt.Sprintf("No member of etcd answers, so none counts as healthy, and etcd as one without quorum (%v). Bring one back first.", err))
+		return quorumLost(record, "unanswered", fmt.Sprintf("No member of etcd answers, so none counts as healthy, and etcd as one without quorum (%v). Bring one back first.", err))
 	case err != nil:
-		return actions.Hold(fmt.Sprintf("cannot tell whether etcd keeps its quorum: %v", err))
+		return actions.Hold(fmt.Sprintf("cannot tell whether etcd keeps its quorum: %v", err)).About("unknown: " + keyOf(err))
 	case projected.Keeps:
 		return actions.Pass()
 	}
-	return quorumLost(record, projected.Reason)
+	return quorumLost(record, "too few", projected.Reason)
 }
 
 // quorumLost is the answer when too few voters would answer for a quorum.
-func quorumLost(record journal.ActionRecord, reason string) actions.Verdict {
+func quorumLost(record journal.ActionRecord, key, reason string) actions.Verdict {
 	switch {
 	case record.Request.Manual && record.Request.Force:
-		return actions.Warn(reason)
+		return actions.Warn(reason).About(key)
 	case record.Request.Manual && !record.PastNoReturn:
-		return actions.Abandon(reason + " --force goes on all the same.")
+		return actions.Abandon(reason + " --force goes on all the same.").About(key)
 	}
-	return actions.Hold(reason)
+	return actions.Hold(reason).About(key)
 }
 
 // project asks the members that would remain first: a dead one costs a timeout,

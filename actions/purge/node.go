@@ -51,6 +51,8 @@ func (nodePart) plan(_ journal.ActionRecord, facts Facts) (journal.Plan, error) 
 	}}}, nil
 }
 
+func (nodePart) name() string { return "node" }
+
 func (nodePart) gate(journal.ActionRecord, Facts) []string { return nil }
 func (nodePart) preflights() map[string]actions.Preflight  { return nil }
 

@@ -83,6 +83,8 @@ func (n NodeIdentity) replacement(ctx context.Context, api kube.API) (uid string
 // part is one concern of a purge. The parts capture their facts, then plan
 // their steps, in the order in which [New] has them.
 type part interface {
+	// name says which part it is, in the keys of errors.
+	name() string
 	// capture adds to the facts. It changes nothing.
 	capture(ctx context.Context, record journal.ActionRecord, facts *Facts) error
 	// plan returns the part's steps, and those that take them back.
@@ -220,12 +222,12 @@ func (d definition) plan(ctx context.Context, record journal.ActionRecord) (jour
 func (d definition) capture(ctx context.Context, record journal.ActionRecord) (facts Facts, err error) {
 	for _, part := range d.parts {
 		if node, ok := part.(nodePart); ok {
-			err = node.capture(ctx, record, &facts)
+			err = keyed("node", node.capture(ctx, record, &facts))
 		}
 	}
 	for _, part := range d.parts {
 		if _, ok := part.(nodePart); !ok && err == nil {
-			err = part.capture(ctx, record, &facts)
+			err = keyed(part.name(), part.capture(ctx, record, &facts))
 		}
 	}
 	return facts, err

@@ -42,16 +42,16 @@ func (p cephAnswers) Check(ctx context.Context, record journal.ActionRecord) act
 	}
 	switch {
 	case err != nil:
-		return actions.Hold(err.Error())
+		return actions.Hold(err.Error()).About(keyOf(err))
 	case lost.absent:
 		return actions.Pass()
 	}
 	health, err := p.Ceph.Health(ctx)
 	switch {
 	case err != nil:
-		return actions.Hold(err.Error())
+		return actions.Hold(err.Error()).About(keyOf(err))
 	case !health.MgrActive:
-		return actions.Hold("Ceph has no active mgr, and without one it answers nothing about OSDs; check that a rook-ceph-mgr pod runs")
+		return actions.Hold("Ceph has no active mgr, and without one it answers nothing about OSDs; check that a rook-ceph-mgr pod runs").About("no mgr")
 	}
 	return actions.Pass()
 }
@@ -71,7 +71,7 @@ type cephHealthy struct{ api ceph.API }
 // Check implements [actions.Preflight].
 func (p cephHealthy) Check(ctx context.Context, record journal.ActionRecord) actions.Verdict {
 	if why := unanswered(record); why != "" {
-		return actions.Warn("cannot tell whether Ceph is healthy: " + why)
+		return actions.Warn("cannot tell whether Ceph is healthy: " + why).About("unknown")
 	}
 	if _, lost, err := lostStorage(record); err == nil && lost.absent {
 		return actions.Pass()
@@ -80,7 +80,7 @@ func (p cephHealthy) Check(ctx context.Context, record journal.ActionRecord) act
 	defer cancel()
 	health, others, err := p.look(ctx, record)
 	if err != nil {
-		return actions.Warn(fmt.Sprintf("cannot tell whether Ceph is healthy: %v", err))
+		return actions.Warn(fmt.Sprintf("cannot tell whether Ceph is healthy: %v", err)).About("unknown")
 	}
 	troubles, why := p.unexplained(ctx, record, troubling(health))
 	return unhealthy(health, troubles, others, why)
@@ -113,8 +113,9 @@ func (p cephHealthy) look(ctx context.Context, record journal.ActionRecord) (hea
 
 // unhealthy: that the lost node's own OSDs are down is no news.
 func unhealthy(health ceph.Health, troubles []ceph.Check, others []int, why string) actions.Verdict {
-	var reasons []string
+	var reasons, codes []string
 	for _, check := range troubles {
+		codes = append(codes, check.Code)
 		switch {
 		case !downCodes[check.Code]:
 			reasons = append(reasons, fmt.Sprintf("%s (%s)", check.Message, check.Code))
@@ -129,7 +130,7 @@ func unhealthy(health ceph.Health, troubles []ceph.Check, others []int, why stri
 	if why != "" {
 		reasons = append(reasons, why)
 	}
-	return actions.Warn(fmt.Sprintf("Ceph says %s: %s", health.Status, strings.Join(reasons, "; ")))
+	return actions.Warn(fmt.Sprintf("Ceph says %s: %s", health.Status, strings.Join(reasons, "; "))).About(strings.Join(slices.Sorted(slices.Values(codes)), " "))
 }
 
 // othersDown returns the OSDs that hold data, are down and are not the node's.
@@ -191,7 +192,7 @@ func (p osdSafeToDestroy) Check(ctx context.Context, record journal.ActionRecord
 	case err != nil:
 		return actions.Hold(err.Error())
 	case why != "":
-		return actions.Warn("cannot tell whether the node's OSDs may be destroyed: " + why)
+		return actions.Warn("cannot tell whether the node's OSDs may be destroyed: " + why).About("unknown")
 	case len(lost.OSDs) == 0:
 		return actions.Pass()
 	}
@@ -202,9 +203,11 @@ func (p osdSafeToDestroy) Check(ctx context.Context, record journal.ActionRecord
 	case err == nil && safety.All():
 		return actions.Pass()
 	case inactive > 0:
-		return mayBeLost(record, inactive, unsafe(lost, safety, err))
+		why, _ := unsafe(lost, safety, err)
+		return mayBeLost(record, inactive, why)
 	case err != nil || record.Request.Manual:
-		return actions.Warn(unsafe(lost, safety, err))
+		why, key := unsafe(lost, safety, err)
+		return actions.Warn(why).About(key)
 	}
 	return p.orStuck(ctx, record, safety)
 }
@@ -221,18 +224,19 @@ func (p osdSafeToDestroy) ask(ctx context.Context, osds []int) (safety ceph.Safe
 	return safety, health.Inactive(), err
 }
 
-func unsafe(lost StorageFacts, safety ceph.Safety, err error) string {
+// unsafe says why the OSDs may not be destroyed, with the key of that.
+func unsafe(lost StorageFacts, safety ceph.Safety, err error) (why, key string) {
 	if err != nil {
-		return fmt.Sprintf("cannot tell whether %s may be destroyed: %v", ceph.Names(lost.ids()...), err)
+		return fmt.Sprintf("cannot tell whether %s may be destroyed: %v", ceph.Names(lost.ids()...), err), "unknown"
 	}
-	return "Ceph does not call it safe: " + safety.Reason()
+	return "Ceph does not call it safe: " + safety.Reason(), "unsafe"
 }
 
 // mayBeLost: Ceph calls an OSD safe only once everything is copied. As long as
 // every placement group is active, OSDs that run have the data already.
 func mayBeLost(record journal.ActionRecord, inactive int, reason string) actions.Verdict {
 	notActive := groups(inactive) + " not active"
-	return actions.WarnOfLoss(fmt.Sprintf("data may be lost: %s; %s", notActive, reason), fmt.Sprintf(
+	return actions.WarnOfLoss("data", fmt.Sprintf("data may be lost: %s; %s", notActive, reason), fmt.Sprintf(
 		"let Ceph recover, which this waits for, or go on knowingly with: ekco purge-node %s", record.Subject.Name)).
 		OnceLasting(peeringPasses, notActive)
 }
@@ -244,13 +248,13 @@ func (p osdSafeToDestroy) orStuck(ctx context.Context, record journal.ActionReco
 	stuck, why := whetherStuck(ctx, p.api, record)
 	if stuck {
 		cannot := "Ceph cannot recover by itself: " + why
-		return actions.PassBecause(cannot).OnceLasting(peeringPasses, cannot)
+		return actions.PassBecause(cannot).About("stuck").OnceLasting(peeringPasses, cannot)
 	}
 	reason := "Ceph does not call it safe: " + safety.Reason()
 	if why != "" {
 		reason += "; " + why
 	}
-	return actions.Hold(reason)
+	return actions.Hold(reason).About("unsafe")
 }
 
 // peeringPasses is how long placement groups that are not active may merely be
@@ -284,7 +288,7 @@ func (p osdsDown) Check(ctx context.Context, record journal.ActionRecord) action
 	case err != nil && before:
 		return actions.Pass()
 	case err != nil:
-		return actions.Hold(fmt.Sprintf("cannot tell whether the OSDs are down: %v", err))
+		return actions.Hold(fmt.Sprintf("cannot tell whether the OSDs are down: %v", err)).About("unknown: " + keyOf(err))
 	}
 	var up []int
 	for _, osd := range view.remaining() {
@@ -296,9 +300,9 @@ func (p osdsDown) Check(ctx context.Context, record journal.ActionRecord) action
 	case len(up) == 0:
 		return actions.Pass()
 	case before:
-		return actions.Warn(fmt.Sprintf("%s still runs, so node %s is not quite dead; its OSDs are not touched until they are down: power the node off", ceph.Names(up...), view.node.Name))
+		return actions.Warn(fmt.Sprintf("%s still runs, so node %s is not quite dead; its OSDs are not touched until they are down: power the node off", ceph.Names(up...), view.node.Name)).About("running")
 	case again && !record.PastNoReturn:
-		return actions.Hold(fmt.Sprintf("%s runs again, though it had stopped; stop it, power node %s off, or take everything back with: ekco cancel %s", ceph.Names(up...), view.node.Name, record.ID))
+		return actions.Hold(fmt.Sprintf("%s runs again, though it had stopped; stop it, power node %s off, or take everything back with: ekco cancel %s", ceph.Names(up...), view.node.Name, record.ID)).About("running again")
 	}
-	return actions.Hold(fmt.Sprintf("%s still runs, so its node is not quite dead; power node %s off, or stop the OSD", ceph.Names(up...), view.node.Name))
+	return actions.Hold(fmt.Sprintf("%s still runs, so its node is not quite dead; power node %s off, or stop the OSD", ceph.Names(up...), view.node.Name)).About("running")
 }

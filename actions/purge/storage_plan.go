@@ -70,6 +70,8 @@ func (storagePart) gate(record journal.ActionRecord, facts Facts) []string {
 	return []string{CephAnswers, OSDsDown}
 }
 
+func (storagePart) name() string { return "storage" }
+
 func (p storagePart) steps() map[string]actions.Step {
 	return map[string]actions.Step{
 		doesRemoveEntry: removeEntry(p), doesRemoveDeployment: removeDeployment(p), doesRemoveFound: removeFound(p),

@@ -236,7 +236,7 @@ func (p *purger) refused(ctx context.Context, request fsm.Request) error {
 }
 
 // ask shows what the preflights have against the purge. It asks only a person,
-// and only about warnings of preflights that were not answered yet.
+// and only about what was not answered yet.
 func (p *purger) ask(ctx context.Context, explained api.Explanation) error {
 	var warned []journal.ActionWarned
 	refused := false
@@ -244,8 +244,9 @@ func (p *purger) ask(ctx context.Context, explained api.Explanation) error {
 		switch check.Verdict {
 		case api.VerdictWarn:
 			p.warn("warning: %s: %s", check.Preflight, check.Reason)
-			if !slices.ContainsFunc(p.answered, func(w journal.ActionWarned) bool { return w.Preflight == check.Preflight }) {
-				warned = append(warned, journal.ActionWarned{Preflight: check.Preflight, Warning: check.Reason})
+			same := func(w journal.ActionWarned) bool { return w.Preflight == check.Preflight && w.Key == check.Key }
+			if !slices.ContainsFunc(p.answered, same) {
+				warned = append(warned, journal.ActionWarned{Preflight: check.Preflight, Key: check.Key, Warning: check.Reason})
 			}
 		case api.VerdictHold:
 			p.warn("note: the purge will wait: %s: %s", check.Preflight, check.Reason)

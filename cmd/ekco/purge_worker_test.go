@@ -138,7 +138,7 @@ func TestWhatACommandLeftUndoneIsTakenOver(t *testing.T) {
 
 // warning returns what a preflight warns of.
 func warning(preflight string) api.CheckResult {
-	return api.CheckResult{Preflight: preflight, Verdict: api.VerdictWarn, Reason: "mind it"}
+	return api.CheckResult{Preflight: preflight, Verdict: api.VerdictWarn, Reason: "mind it", Key: "k"}
 }
 
 func TestOnlyWhatTheSuccessorOfACommandWarnsOfAnewIsAsked(t *testing.T) {
@@ -155,7 +155,7 @@ func TestOnlyWhatTheSuccessorOfACommandWarnsOfAnewIsAsked(t *testing.T) {
 		t.Errorf("asked %d times, want once of each command:\n%s", asked, d.errOut)
 	}
 	want := []journal.ActionWarned{
-		{Preflight: "StormBrake", Warning: "mind it", Answer: "yes"}, {Preflight: "CephHealthy", Warning: "mind it", Answer: "yes"},
+		{Preflight: "StormBrake", Key: "k", Warning: "mind it", Answer: "yes"}, {Preflight: "CephHealthy", Key: "k", Warning: "mind it", Answer: "yes"},
 	}
 	if diff := cmp.Diff(want, rest.request(t).Warned); diff != "" {
 		t.Error(diff)
@@ -168,6 +168,17 @@ func TestOnlyWhatTheSuccessorOfACommandWarnsOfAnewIsAsked(t *testing.T) {
 	d.expect(d.types("purge-node", "worker-2"), exitDone, "is purged", "")
 	if shown := strings.Count(d.errOut.String(), "warning: StormBrake"); shown != 2 {
 		t.Errorf("shown %d times, want once for each command:\n%s", shown, d.errOut)
+	}
+
+	other := warning("StormBrake")
+	other.Key = "l"
+	rest.explained.Checks, rest.requests = []api.CheckResult{other}, nil
+	d.dials(first)
+	d.works(rest, 0, nil)
+	d.app.stdin = &typing{answers: []string{"y\n", "yes\n"}}
+	d.expect(d.types("purge-node", "worker-2"), exitDone, "is purged", "")
+	if asked := strings.Count(d.errOut.String(), "Purge node worker-2 all the same?"); asked != 2 {
+		t.Errorf("asked %d times, though the same preflight warns of something else:\n%s", asked, d.errOut)
 	}
 }
 

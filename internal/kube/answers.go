@@ -9,10 +9,27 @@ import (
 // error as it is.
 func Lacking(err error, verb, resource string) error {
 	if errors.Is(err, ErrForbidden) {
-		return fmt.Errorf("EKCO's service account lacks the permission to %s %s: %w", verb, resource, err)
+		return &lackingError{verb, resource, err}
 	}
 	return err
 }
+
+// lackingError is a permission that EKCO does not have.
+type lackingError struct {
+	verb, resource string
+	cause          error
+}
+
+// Error implements error.
+func (e *lackingError) Error() string {
+	return fmt.Sprintf("EKCO's service account lacks the permission to %s %s: %v", e.verb, e.resource, e.cause)
+}
+
+// Unwrap returns the answer of the API.
+func (e *lackingError) Unwrap() error { return e.cause }
+
+// Key names the permission.
+func (e *lackingError) Key() string { return "forbidden: " + e.verb + " " + e.resource }
 
 // Deleted takes a deletion that found its object already gone for a success.
 func Deleted(err error) error {

@@ -99,6 +99,8 @@ type CheckResult struct {
 	Preflight string  `json:"preflight"`
 	Verdict   Verdict `json:"verdict"`
 	Reason    string  `json:"reason,omitempty"`
+	// Key names what the reason is about; it goes into the answer.
+	Key string `json:"key,omitempty"`
 }
 
 // Status is everything `ekco status` shows.

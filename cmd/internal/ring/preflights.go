@@ -41,7 +41,7 @@ func (p policyPreflight) Check(ctx context.Context, record journal.ActionRecord)
 	})
 	switch err = errors.Join(err, adrift); {
 	case err != nil:
-		return actions.Hold(fmt.Sprintf("cannot check: %v", err))
+		return actions.Hold(fmt.Sprintf("cannot check: %v", err)).About("unchecked")
 	case result.Hold:
 		return actions.Hold(result.Reason)
 	case result.Warn:

@@ -43,7 +43,7 @@ func TestWhatAStepReportsIsInTheStatusUntilItEnds(t *testing.T) {
 		pass(time.Minute)
 		w.loseWorker()
 		pass(time.Second)
-		admitted, err := in.Backend(nil).Request(t.Context(), purge("worker-2"))
+		admitted, err := in.Backend(nil).Request(t.Context(), askPurge("worker-2"))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/actions/mirror"
 	"github.com/replicatedhq/ekco/fsm"
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/journal"
@@ -151,12 +152,12 @@ func (r *Ring) tellWorker(event journal.Decoded) {
 // know of the action.
 func (r *Ring) mirrored(ctx context.Context, record journal.ActionRecord) actions.Verdict {
 	if err := r.updateMirror(ctx); err != nil {
-		return actions.Hold(fmt.Sprintf("cannot check: %v", err))
+		return actions.Hold(fmt.Sprintf("cannot check: %v", err)).About("unchecked")
 	}
 	err := r.mirror.Ready(ctx, r.noun(record.Kind), mirrorPatience)
 	// Without the permission there is no mirror, and EKCO works without.
 	if err != nil && !errors.Is(err, kube.ErrForbidden) {
-		return actions.Hold(err.Error())
+		return actions.Hold(err.Error()).About(mirror.Key(err))
 	}
 	return actions.Pass()
 }

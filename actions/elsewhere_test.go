@@ -10,6 +10,7 @@ import (
 	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/actions/mirror"
 	"github.com/replicatedhq/ekco/fsm"
+	fsmnode "github.com/replicatedhq/ekco/fsm/node"
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/internal/kube/kubesim"
 	"github.com/replicatedhq/ekco/journal"
@@ -85,7 +86,7 @@ func (w *world) moveElsewhere() bool {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	drafts, err := mirror.Adopt(content, fsm.NewState().OpenActions(), "second", kubesim.ClusterUID)
+	drafts, err := mirror.Adopt(content, fsm.NewState(fsmnode.Capability()).OpenActions(), "second", kubesim.ClusterUID)
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/replicatedhq/ekco/fsm"
+	fsmnode "github.com/replicatedhq/ekco/fsm/node"
 	"github.com/replicatedhq/ekco/journal"
 	"github.com/replicatedhq/ekco/journal/memory"
 )
@@ -37,7 +38,7 @@ func TestARunSeesItsRecordAsTheJournalFoldsIt(t *testing.T) {
 	subject := journal.NodeSubject("w1", "uid")
 	request := journal.ActionRequested{Kind: journal.ActionPurgeNode}
 	own := journal.ActionRecord{ID: "a-1", Kind: request.Kind, Subject: subject, RequestedBy: "operator", Request: request}
-	store, state := memory.New(), fsm.NewState()
+	store, state := memory.New(), fsm.NewState(fsmnode.Capability())
 	put := func(kind journal.Type, payload journal.Payload) {
 		t.Helper()
 		events, err := store.Append(t.Context(), journal.Draft{

@@ -15,6 +15,7 @@ import (
 
 	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/fsm"
+	fsmnode "github.com/replicatedhq/ekco/fsm/node"
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/internal/kube/kubesim"
 	"github.com/replicatedhq/ekco/journal"
@@ -133,7 +134,7 @@ func (w *world) record() journal.ActionRecord {
 // folded folds the journal.
 func (w *world) folded() *fsm.State {
 	w.t.Helper()
-	state := fsm.NewState()
+	state := fsm.NewState(fsmnode.Capability())
 	for event, err := range w.store.Read(w.t.Context(), journal.Query{}) {
 		if err != nil {
 			w.t.Fatal(err)

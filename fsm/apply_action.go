@@ -20,7 +20,7 @@ func (s *State) foldAction(e journal.Event, payload journal.Payload) {
 	}
 	rec := s.Actions[e.Action]
 	if rec == nil {
-		s.problem(e, "no action %q is open", e.Action)
+		s.Problem(e, "no action %q is open", e.Action)
 		return
 	}
 	s.own(rec)
@@ -65,7 +65,7 @@ func (s *State) foldAction(e journal.Event, payload journal.Payload) {
 
 func (s *State) foldRequested(e journal.Event, p *journal.ActionRequested) {
 	if e.Action == "" || s.Actions[e.Action] != nil {
-		s.problem(e, "the action id %q is empty or in use", e.Action)
+		s.Problem(e, "the action id %q is empty or in use", e.Action)
 		return
 	}
 	s.open(&journal.ActionRecord{
@@ -81,35 +81,22 @@ func (s *State) foldAdopted(e journal.Event, p *journal.ActionAdopted) {
 	rec := p.Record
 	known := s.Actions[rec.ID] != nil && p.JournalID != s.Journal.ID
 	if rec.ID == "" || (e.Action != "" && e.Action != rec.ID) || rec.Ended != nil || known {
-		s.problem(e, "the adopted action %q has ended, has another id than the event or is open already", rec.ID)
+		s.Problem(e, "the adopted action %q has ended, has another id than the event or is open already", rec.ID)
 		return
 	}
 	rec.LastSeq = e.Seq
 	rec.Status = statusOf(&rec)
 	s.open(&rec)
 	countAnew(&rec, e.Time)
-	subject := rec.Subject
-	switch {
-	case subject.Kind != "Node" || subject.UID == "" || s.Nodes[subject.UID] != nil:
-	case journal.IsTraced(subject.UID):
-		s.addTraced(e, subject)
-	default:
-		s.addNode(subject, Unknown, e.Time)
+	if s.Things[Key(rec.Subject)] == nil {
+		s.adoptThing(e, rec.Subject)
 	}
 }
 
-// open adds the action and ties the pods it shall free to it.
+// open adds the action.
 func (s *State) open(rec *journal.ActionRecord) {
 	s.Actions[rec.ID] = rec
-	n := s.Nodes[rec.Subject.UID]
-	if n == nil || rec.Kind != journal.ActionClearNode {
-		return
-	}
-	for _, ref := range rec.Request.Pods {
-		if pod := n.Pods[ref.UID]; pod != nil {
-			pod.Action, pod.Outcome = rec.ID, ""
-		}
-	}
+	s.openedOf(rec)
 }
 
 // statusOf derives the status of an action from the rest of its record. It is
@@ -132,7 +119,7 @@ func statusOf(rec *journal.ActionRecord) journal.ActionStatus {
 
 func (s *State) foldPlanned(e journal.Event, rec *journal.ActionRecord, p *journal.ActionPlanned) {
 	if rec.Planned {
-		s.problem(e, "the action %s is planned already", rec.ID)
+		s.Problem(e, "the action %s is planned already", rec.ID)
 		return
 	}
 	rec.Planned, rec.Plan = true, p.Plan
@@ -162,7 +149,7 @@ func (s *State) foldCancelling(rec *journal.ActionRecord, p *journal.ActionCance
 func (s *State) foldStepStarted(e journal.Event, rec *journal.ActionRecord, p *journal.StepStarted) {
 	planned := plannedStep(rec, p.Step)
 	if planned == nil {
-		s.problem(e, "the plan of %s has no step %q", rec.ID, p.Step)
+		s.Problem(e, "the plan of %s has no step %q", rec.ID, p.Step)
 	}
 	s.release(rec, p.Step)
 	s.release(rec, "")
@@ -189,7 +176,7 @@ func (s *State) passNoReturn(rec *journal.ActionRecord) {
 
 func (s *State) foldStepDone(e journal.Event, rec *journal.ActionRecord, p *journal.StepDone) {
 	if plannedStep(rec, p.Step) == nil {
-		s.problem(e, "the plan of %s has no step %q", rec.ID, p.Step)
+		s.Problem(e, "the plan of %s has no step %q", rec.ID, p.Step)
 	}
 	s.release(rec, p.Step)
 	step := rec.Steps[p.Step]
@@ -200,7 +187,7 @@ func (s *State) foldStepDone(e journal.Event, rec *journal.ActionRecord, p *jour
 
 func (s *State) foldStepFailed(e journal.Event, rec *journal.ActionRecord, p *journal.StepFailed) {
 	if plannedStep(rec, p.Step) == nil {
-		s.problem(e, "the plan of %s has no step %q", rec.ID, p.Step)
+		s.Problem(e, "the plan of %s has no step %q", rec.ID, p.Step)
 	}
 	step := rec.Steps[p.Step]
 	step.Attempts = max(step.Attempts, p.Attempt)
@@ -232,46 +219,17 @@ func (s *State) foldEnded(e journal.Event, rec *journal.ActionRecord, p *journal
 	rec.Ended, rec.EndedAt = p, e.Time
 	delete(s.Actions, rec.ID)
 	delete(s.Warnings, rec.ID)
-	delete(s.cached().shared, rec.ID)
-	n := s.Nodes[rec.Subject.UID]
-	if n != nil {
-		n.noteVain(e, rec, p)
-		n.forgetOutlived(rec.ID)
-	}
+	delete(s.cache.shared, rec.ID)
 	if s.obeys(rec, RuleCooldown) && startsCooldown(rec, p.Outcome) {
 		s.EndedAt[rec.Kind] = e.Time
 	}
-	switch rec.Kind {
-	case journal.ActionPurgeNode:
-		s.nodesChanged()
-		if n != nil && !n.purged() {
-			n.LastPurge = &EndedPurge{Action: rec.ID, Outcome: p.Outcome, Seq: e.Seq}
-		}
-	case journal.ActionClearNode:
-		if n != nil {
-			n.endClear(rec, p.Outcome)
-		}
-	}
+	s.endedOf(e, rec, p)
 }
 
 // startsCooldown: an action does, unless it ended before it did anything.
 func startsCooldown(rec *journal.ActionRecord, outcome journal.Outcome) bool {
 	stopped := outcome == journal.OutcomeCancelled || outcome == journal.OutcomeAbandoned
 	return !stopped || len(rec.Steps) > 0
-}
-
-// endClear notes at the pods how their action ended. Those of an abandoned one
-// are free again: the node came back, and if it is lost anew they count anew.
-func (n *Node) endClear(rec *journal.ActionRecord, outcome journal.Outcome) {
-	for _, pod := range n.Pods {
-		switch {
-		case pod.Action != rec.ID:
-		case outcome == journal.OutcomeAbandoned:
-			pod.Action = ""
-		default:
-			pod.Outcome = outcome
-		}
-	}
 }
 
 func plannedStep(rec *journal.ActionRecord, id string) *journal.PlannedStep {

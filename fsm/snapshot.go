@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/replicatedhq/ekco/journal"
@@ -13,10 +15,12 @@ import (
 // must be replayed instead.
 var ErrOtherFold = errors.New("snapshot has another shape")
 
-// NewState returns what is known of an empty journal.
-func NewState() *State {
+// NewState returns what is known of an empty journal, to an EKCO that can do what the
+// capabilities say.
+func NewState(capabilities ...Capability) *State {
 	return &State{
-		Nodes:   map[string]*Node{},
+		cache:   newCache(capabilities),
+		Things:  map[string]*Thing{},
 		Actions: map[string]*journal.ActionRecord{},
 		Pauses:  map[string]PauseState{},
 		EndedAt: map[journal.ActionKind]time.Time{},
@@ -26,7 +30,7 @@ func NewState() *State {
 // Snapshot returns the state as plain data. Its time is the time of the last
 // event folded.
 func (s *State) Snapshot() (journal.Snapshot, error) {
-	body, err := json.Marshal(s)
+	body, err := json.Marshal(stored{State: s, Things: s.storedThings()})
 	if err != nil {
 		return journal.Snapshot{}, fmt.Errorf("snapshot state at event %d: %w", s.Seq, err)
 	}
@@ -35,13 +39,13 @@ func (s *State) Snapshot() (journal.Snapshot, error) {
 
 // LoadState returns the state that the snapshot was taken of. It returns
 // [ErrOtherFold] when the snapshot has another shape than this EKCO's.
-func LoadState(snapshot journal.Snapshot) (*State, error) {
+func LoadState(snapshot journal.Snapshot, capabilities ...Capability) (*State, error) {
 	if snapshot.Fold != FoldName {
 		return nil, fmt.Errorf("load snapshot of event %d: it is %q, this EKCO reads %q; replay the journal instead: %w",
 			snapshot.Seq, snapshot.Fold, FoldName, ErrOtherFold)
 	}
-	s := NewState()
-	if err := json.Unmarshal(snapshot.State, s); err != nil {
+	s := NewState(capabilities...)
+	if err := json.Unmarshal(snapshot.State, &stored{State: s, Things: &storedThings{s: s}}); err != nil {
 		return nil, fmt.Errorf("load snapshot of event %d: %w", snapshot.Seq, err)
 	}
 	if s.Seq != snapshot.Seq {
@@ -54,9 +58,6 @@ func LoadState(snapshot journal.Snapshot) (*State, error) {
 // dropNil makes sure that no map holds a nil pointer or is itself nil, which
 // JSON can express and the fold does not expect.
 func (s *State) dropNil() {
-	if s.Nodes == nil {
-		s.Nodes = map[string]*Node{}
-	}
 	if s.Actions == nil {
 		s.Actions = map[string]*journal.ActionRecord{}
 	}
@@ -66,20 +67,78 @@ func (s *State) dropNil() {
 	if s.EndedAt == nil {
 		s.EndedAt = map[journal.ActionKind]time.Time{}
 	}
-	for uid, n := range s.Nodes {
-		if n == nil {
-			delete(s.Nodes, uid)
-			continue
-		}
-		for podUID, pod := range n.Pods {
-			if pod == nil {
-				delete(n.Pods, podUID)
-			}
-		}
-	}
 	for id, rec := range s.Actions {
 		if rec == nil {
 			delete(s.Actions, id)
 		}
 	}
+}
+
+// stored is a snapshot's JSON form.
+type stored struct {
+	*State
+	Things *storedThings `json:"things,omitempty"`
+}
+
+// storedThings are things by machine, then by key: what a thing's data is follows from
+// its machine.
+type storedThings struct {
+	s  *State
+	of map[string]map[string]*Thing
+}
+
+func (s *State) storedThings() *storedThings {
+	of := map[string]map[string]*Thing{}
+	for key, t := range s.Things {
+		name := t.Machine()
+		if of[name] == nil {
+			of[name] = map[string]*Thing{}
+		}
+		of[name][key] = t
+	}
+	return &storedThings{of: of}
+}
+
+// MarshalJSON implements json.Marshaler.
+func (t *storedThings) MarshalJSON() ([]byte, error) { return json.Marshal(t.of) }
+
+// UnmarshalJSON implements json.Unmarshaler. A snapshot with things of a machine that
+// this EKCO does not have is another fold's.
+func (t *storedThings) UnmarshalJSON(body []byte) error {
+	var of map[string]map[string]json.RawMessage
+	if err := json.Unmarshal(body, &of); err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(of)) {
+		m := t.s.cache.machines[name]
+		if m == nil {
+			return fmt.Errorf("the machine %q is not known: %w", name, ErrOtherFold)
+		}
+		for _, key := range slices.Sorted(maps.Keys(of[name])) {
+			if err := t.load(m, key, of[name][key]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (t *storedThings) load(m *machine, key string, body json.RawMessage) error {
+	if string(body) == "null" {
+		return nil
+	}
+	thing := &Thing{machine: m}
+	thing.Data = m.New(thing)
+	data := thing.Data
+	if err := json.Unmarshal(body, thing); err != nil {
+		return err
+	}
+	thing.Data = data // a null would have taken it away
+	maps.DeleteFunc(thing.Last, func(_ journal.ActionKind, last *Ending) bool { return last == nil })
+	if loader, ok := m.Machine.(Loader); ok {
+		loader.Loaded(thing)
+	}
+	t.s.Things[key] = thing
+	t.s.cache.index(key, thing)
+	return nil
 }

@@ -28,16 +28,16 @@ func (s *State) foldWarned(e journal.Event, p *journal.ActionWarned) {
 	s.Warnings[e.Action] = append(known[max(0, len(known)+1-maxWarnings):], warning)
 }
 
-// warned records the warnings of the request that the same person has not gone
-// past before, as somebody does who asks for an open purge again.
-func (s *State) warned(n *Node, action string, request Request) []journal.Draft {
+// Warned records the warnings that the same person has not gone past before, as
+// somebody does who asks for an open action again.
+func (s *State) Warned(subject journal.Subject, action, actor string, warnings []journal.ActionWarned) []journal.Draft {
 	var events []journal.Draft
-	for _, warning := range request.Warned {
-		if slices.Contains(s.Warnings[action], Warning{Preflight: warning.Preflight, Text: warning.Warning, Actor: request.Actor}) {
+	for _, warning := range warnings {
+		if slices.Contains(s.Warnings[action], Warning{Preflight: warning.Preflight, Text: warning.Warning, Actor: actor}) {
 			continue
 		}
 		events = append(events, journal.Draft{
-			Type: journal.TypeActionWarned, Subject: n.Subject(), Action: action, Actor: request.Actor, Payload: warning,
+			Type: journal.TypeActionWarned, Subject: subject, Action: action, Actor: actor, Payload: warning,
 		})
 	}
 	return events

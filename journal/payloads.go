@@ -201,8 +201,11 @@ type PodGone struct {
 	NodeUID string `json:"node_uid"`
 }
 
-// NodeState is a state of the node machine; package fsm owns its transitions.
-type NodeState string
+// State is a state of a machine; package fsm owns the transitions.
+type State string
+
+// NodeState is a state of the node machine.
+type NodeState = State
 
 // NodeTransitioned is a step of the node machine, decided from facts.
 type NodeTransitioned struct {
@@ -214,6 +217,19 @@ type NodeTransitioned struct {
 	Reason string `json:"reason"`
 	// Since is the time the new state's durations count from; for an unknown
 	// node when EKCO saw it lost. Zero means the event's own time.
+	Since time.Time `json:"since,omitzero"`
+}
+
+// ThingTransitioned is a step of a machine, decided from facts.
+type ThingTransitioned struct {
+	From State `json:"from"`
+	To   State `json:"to"`
+	// Event is the machine's event that led from From to To.
+	Event string `json:"event"`
+	// Reason is for people.
+	Reason string `json:"reason"`
+	// Since is the time the new state's durations count from. Zero means the
+	// event's own time.
 	Since time.Time `json:"since,omitzero"`
 }
 

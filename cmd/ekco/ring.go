@@ -15,7 +15,7 @@ import (
 
 	"github.com/replicatedhq/ekco/cmd/internal/api"
 	"github.com/replicatedhq/ekco/cmd/internal/ring"
-	"github.com/replicatedhq/ekco/fsm"
+	fsmnode "github.com/replicatedhq/ekco/fsm/node"
 	"github.com/replicatedhq/ekco/internal/clock"
 	"github.com/replicatedhq/ekco/internal/config"
 	"github.com/replicatedhq/ekco/internal/kube"
@@ -152,7 +152,7 @@ func identity(cfg config.Config) journal.OperatorStarted {
 
 // observe starts the observers on what the machines know.
 func observe(client *kube.Client, now func() time.Time, cfg config.Config, lag func(resource string, lag time.Duration), log *slog.Logger) ring.StartObservers {
-	return func(ctx context.Context, known []fsm.Node, recorder ring.Recorder) ring.Observers {
+	return func(ctx context.Context, known []fsmnode.Node, recorder ring.Recorder) ring.Observers {
 		return observers.Start(ctx, observers.Options{
 			Cluster: client, Recorder: recorder, Known: knownOf(known), Log: log,
 			PollInterval: cfg.ReconcileInterval, Lag: lag, Now: now,
@@ -161,7 +161,7 @@ func observe(client *kube.Client, now func() time.Time, cfg config.Config, lag f
 	}
 }
 
-func knownOf(nodes []fsm.Node) observers.Known {
+func knownOf(nodes []fsmnode.Node) observers.Known {
 	known := observers.Known{Pods: make(map[string][]journal.PodRef)}
 	for _, node := range nodes {
 		if node.Present() {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/replicatedhq/ekco/fsm"
+	fsmnode "github.com/replicatedhq/ekco/fsm/node"
 	"github.com/replicatedhq/ekco/journal"
 )
 
@@ -205,11 +206,11 @@ func ofPeople(event journal.Type) bool {
 // unknownNodes returns the nodes whose pods are worth watching, by name.
 func unknownNodes(s *fsm.State) map[string]string {
 	unknown := make(map[string]string)
-	for uid, node := range s.Nodes {
+	for node := range fsmnode.All(s) {
 		switch node.State {
-		case fsm.Unknown, fsm.Clearing, fsm.Cleared, fsm.Purging:
+		case fsmnode.Unknown, fsmnode.Clearing, fsmnode.Cleared, fsmnode.Purging:
 			if _, unreachable := node.Facts.Unreachable(); unreachable && node.GoneAt.IsZero() {
-				unknown[node.Name] = uid
+				unknown[node.Name] = node.UID
 			}
 		}
 	}

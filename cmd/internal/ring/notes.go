@@ -7,7 +7,7 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/replicatedhq/ekco/fsm"
+	fsmnode "github.com/replicatedhq/ekco/fsm/node"
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/journal"
 )
@@ -90,7 +90,7 @@ func noteFor(event journal.Event) (kube.Note, bool) {
 	switch p := payload.(type) {
 	case *journal.NodeTransitioned:
 		return kube.Note{
-			Reason: "Node" + string(p.To), Warning: p.To != fsm.Healthy,
+			Reason: "Node" + string(p.To), Warning: p.To != fsmnode.Healthy,
 			Message: fmt.Sprintf("%s -> %s: %s", p.From, p.To, p.Reason),
 		}, true
 	case *journal.PolicyRefused:

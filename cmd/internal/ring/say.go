@@ -5,7 +5,7 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/replicatedhq/ekco/fsm"
+	fsmnode "github.com/replicatedhq/ekco/fsm/node"
 	"github.com/replicatedhq/ekco/journal"
 )
 
@@ -24,7 +24,7 @@ func (r *Ring) say(event journal.Event) {
 	switch p := payload.(type) {
 	case *journal.NodeTransitioned:
 		level := slog.LevelWarn
-		if p.To == fsm.Healthy || p.To == fsm.Cleared || p.To == fsm.Purged {
+		if p.To == fsmnode.Healthy || p.To == fsmnode.Cleared || p.To == fsmnode.Purged {
 			level = slog.LevelInfo
 		}
 		log.Log(context.Background(), level, "node is "+string(p.To), "before", p.From, "reason", p.Reason)

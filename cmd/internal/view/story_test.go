@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/replicatedhq/ekco/fsm"
+	fsmnode "github.com/replicatedhq/ekco/fsm/node"
 	"github.com/replicatedhq/ekco/journal"
 )
 
@@ -46,7 +46,7 @@ func wholeStory(t *testing.T) []journal.Event {
 	s.tell(journal.OperatorSubject, "", "operator", 0, journal.TypeOperatorStarted, journal.OperatorStarted{Version: "v0.29.0", Host: "primary-0", PID: 7})
 	s.tell(node, "", "observer/node", 0, journal.TypeNodeObserved, journal.NodeObserved{NodeFacts: journal.NodeFacts{Role: journal.RoleWorker}})
 	s.tell(node, "", "observer/node", 0, journal.TypeNodeObserved, journal.NodeObserved{NodeFacts: lost})
-	s.tell(node, "", "operator", 4, journal.TypeNodeTransitioned, journal.NodeTransitioned{From: fsm.Healthy, To: fsm.Unknown, Event: "lost", Reason: "unreachable since 2026-11-21T00:59:00Z"})
+	s.tell(node, "", "operator", 4, journal.TypeNodeTransitioned, journal.NodeTransitioned{From: fsmnode.Healthy, To: fsmnode.Unknown, Event: "lost", Reason: "unreachable since 2026-11-21T00:59:00Z"})
 	s.tell(pod, "", "observer/pod", 0, journal.TypePodTerminating, journal.PodTerminating{NodeUID: "uid-w2", DeletionTimestamp: began.Add(30 * time.Second)})
 	s.tell(node, "", "operator", 4, journal.TypePolicyRefused, journal.PolicyRefused{Kind: journal.ActionClearNode, Rule: "StormBrake", Reason: "4 of 6 nodes are unknown"})
 	s.tell(node, "", "operator", 4, journal.TypePolicyLifted, journal.PolicyLifted{Kind: journal.ActionClearNode, Rule: "StormBrake"})

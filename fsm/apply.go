@@ -103,16 +103,6 @@ func (s *State) fold(e journal.Event, payload journal.Payload) {
 	}
 }
 
-// foldThing asks the machines whether the event is theirs.
-func (s *State) foldThing(e journal.Event, payload journal.Payload) bool {
-	for _, capability := range s.cache.capabilities {
-		if m := capability.Machine; m != nil && m.Fold(s, e, payload) {
-			return true
-		}
-	}
-	return false
-}
-
 // foldStarted begins a new watch. An outage that the last operator noted is
 // over or will be noticed again; until then settling keeps EKCO from acting.
 func (s *State) foldStarted(e journal.Event, p *journal.OperatorStarted) {

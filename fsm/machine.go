@@ -1,6 +1,7 @@
 package fsm
 
 import (
+	"encoding/json"
 	"time"
 
 	"github.com/replicatedhq/ekco/journal"
@@ -15,8 +16,8 @@ type Capability struct {
 }
 
 // Machine is what the engine asks about the things of one sort. It keeps nothing: all
-// that it knows is in the things. Only Fold and the methods of [ActionFolder],
-// [Adopter] and [Loader] may change anything.
+// that it knows is in the things. Only Fold and the methods of [Observing],
+// [ActionFolder], [Adopter] and [Loader] may change anything.
 type Machine interface {
 	// Name is also the column in status and the label in metrics.
 	Name() string
@@ -24,7 +25,7 @@ type Machine interface {
 	Table() Table
 	// New returns what [Thing.Data] begins as, a pointer.
 	New(t *Thing) any
-	// Fold folds an event of the machine's own, and reports whether it is one.
+	// Fold folds an event of a type of the machine's own, and reports whether it is one.
 	Fold(s *State, e journal.Event, payload journal.Payload) bool
 	// Goal says where the facts say that the thing belongs when it is in the given
 	// state. The way there is the table's.
@@ -36,7 +37,20 @@ type Machine interface {
 	Request(t *Thing, kind *ActionKind, w *World) (request journal.ActionRequested, cause uint64)
 	// Obsolete says why an open action about the thing has lost its reason, or "".
 	Obsolete(t *Thing, rec *journal.ActionRecord) string
-	// Transitioned is the event of a transition.
+}
+
+// Observing is a [Machine] whose facts come as thing.observed and thing.gone, which the
+// engine folds.
+type Observing interface {
+	// Observed takes over facts. The thing exists, so it is not gone.
+	Observed(t *Thing, e journal.Event, facts json.RawMessage) error
+	// Gone takes over that the thing no longer exists.
+	Gone(t *Thing, e journal.Event, reason string)
+}
+
+// Transitioner is a [Machine] with an event type of its own for its transitions, which
+// its Fold folds by [State.Enter]. Those of others are thing.transitioned.
+type Transitioner interface {
 	Transitioned(p journal.ThingTransitioned) (journal.Type, journal.Payload)
 }
 
@@ -98,4 +112,12 @@ type machine struct {
 func newMachine(m Machine) *machine {
 	table := m.Table()
 	return &machine{m, table, newChecker(table)}
+}
+
+// transitioned is the event of a transition.
+func (m *machine) transitioned(p journal.ThingTransitioned) (journal.Type, journal.Payload) {
+	if own, ok := m.Machine.(Transitioner); ok {
+		return own.Transitioned(p)
+	}
+	return journal.TypeThingTransitioned, p
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/replicatedhq/ekco/journal"
@@ -27,6 +28,12 @@ func NewState(capabilities ...Capability) *State {
 	}
 }
 
+// foldName names the shape of the state together with the machines: what the machines of
+// another list would have made of the events is not in it.
+func (s *State) foldName() string {
+	return strings.Join(append([]string{FoldName}, sortedKeys(s.cache.machines)...), " ")
+}
+
 // Snapshot returns the state as plain data. Its time is the time of the last
 // event folded.
 func (s *State) Snapshot() (journal.Snapshot, error) {
@@ -34,17 +41,17 @@ func (s *State) Snapshot() (journal.Snapshot, error) {
 	if err != nil {
 		return journal.Snapshot{}, fmt.Errorf("snapshot state at event %d: %w", s.Seq, err)
 	}
-	return journal.Snapshot{Seq: s.Seq, Fold: FoldName, Time: s.Time, State: body}, nil
+	return journal.Snapshot{Seq: s.Seq, Fold: s.foldName(), Time: s.Time, State: body}, nil
 }
 
 // LoadState returns the state that the snapshot was taken of. It returns
 // [ErrOtherFold] when the snapshot has another shape than this EKCO's.
 func LoadState(snapshot journal.Snapshot, capabilities ...Capability) (*State, error) {
-	if snapshot.Fold != FoldName {
-		return nil, fmt.Errorf("load snapshot of event %d: it is %q, this EKCO reads %q; replay the journal instead: %w",
-			snapshot.Seq, snapshot.Fold, FoldName, ErrOtherFold)
-	}
 	s := NewState(capabilities...)
+	if name := s.foldName(); snapshot.Fold != name {
+		return nil, fmt.Errorf("load snapshot of event %d: it is %q, this EKCO reads %q; replay the journal instead: %w",
+			snapshot.Seq, snapshot.Fold, name, ErrOtherFold)
+	}
 	if err := json.Unmarshal(snapshot.State, &stored{State: s, Things: &storedThings{s: s}}); err != nil {
 		return nil, fmt.Errorf("load snapshot of event %d: %w", snapshot.Seq, err)
 	}

@@ -6,7 +6,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// FoldName names the JSON shape of [State] in snapshots. It changes whenever
+// FoldName names, together with the machines, the JSON shape of [State] in snapshots. It changes whenever
 // an older snapshot could be misread, and whenever Apply learns to fold an
 // event that it held an action for before: only a replay takes that hold away.
 const FoldName = "ekco-state/6"

@@ -220,19 +220,6 @@ type NodeTransitioned struct {
 	Since time.Time `json:"since,omitzero"`
 }
 
-// ThingTransitioned is a step of a machine, decided from facts.
-type ThingTransitioned struct {
-	From State `json:"from"`
-	To   State `json:"to"`
-	// Event is the machine's event that led from From to To.
-	Event string `json:"event"`
-	// Reason is for people.
-	Reason string `json:"reason"`
-	// Since is the time the new state's durations count from. Zero means the
-	// event's own time.
-	Since time.Time `json:"since,omitzero"`
-}
-
 // PolicyRefused says that EKCO would act on the subject and may not.
 type PolicyRefused struct {
 	// Kind is the action that is refused, ActionClearNode or ActionPurgeNode.

@@ -96,7 +96,7 @@ func foldTransition(s *fsm.State, e journal.Event, p *journal.NodeTransitioned) 
 		s.Problem(e, "no such node is known")
 		return
 	}
-	if !s.Enter(e, n.Thing, journal.ThingTransitioned(*p)) {
+	if !s.Enter(e, n.Thing, journal.ThingTransitioned{Machine: Machine, From: p.From, To: p.To, Event: p.Event, Reason: p.Reason, Since: p.Since}) {
 		return
 	}
 	switch p.To {

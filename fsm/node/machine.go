@@ -69,7 +69,9 @@ func (machine) Request(t *fsm.Thing, kind *fsm.ActionKind, w *fsm.World) (journa
 func (machine) Obsolete(t *fsm.Thing, rec *journal.ActionRecord) string { return obsolete(of(t), rec) }
 
 func (machine) Transitioned(p journal.ThingTransitioned) (journal.Type, journal.Payload) {
-	return journal.TypeNodeTransitioned, journal.NodeTransitioned(p)
+	return journal.TypeNodeTransitioned, journal.NodeTransitioned{
+		From: p.From, To: p.To, Event: p.Event, Reason: p.Reason, Since: p.Since,
+	}
 }
 
 // Opened ties the pods that a clear-node shall free to it.

@@ -87,6 +87,12 @@ func sayNode(e journal.Event, payload journal.Payload) string {
 		return fmt.Sprintf("%s on node %s is gone or no longer concerns EKCO", object(e.Subject), e.Subject.Node)
 	case *journal.NodeTransitioned:
 		return fmt.Sprintf("%s: %s → %s%s", object(e.Subject), p.From, p.To, because(p.Reason))
+	case *journal.ThingObserved:
+		return fmt.Sprintf("%s is now %s", object(e.Subject), p.Facts)
+	case *journal.ThingGone:
+		return object(e.Subject) + " is gone" + because(p.Reason)
+	case *journal.ThingTransitioned:
+		return fmt.Sprintf("%s: %s → %s%s", object(e.Subject), p.From, p.To, because(p.Reason))
 	}
 	return ""
 }

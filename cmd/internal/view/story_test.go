@@ -103,5 +103,9 @@ func wholeStory(t *testing.T) []journal.Event {
 	s.tell(journal.OperatorSubject, "", "operator", 0, journal.TypeOperatorStarted, journal.OperatorStarted{Version: "v0.29.0", Host: "primary-0", PID: 8, ClockSkew: &behind})
 	s.tell(journal.OperatorSubject, "", "operator", 0, journal.TypeClockJumped, journal.ClockJumped{By: behind})
 	s.tell(journal.OperatorSubject, "", "operator", 0, journal.TypeClockJumped, journal.ClockJumped{By: journal.Duration(-time.Minute)})
+	lamp := journal.Subject{Kind: "Lamp", Name: "hall", UID: "lamp-1"}
+	s.tell(lamp, "", "observer/lamp", 0, journal.TypeThingObserved, journal.ThingObserved{Machine: "lamp", Facts: []byte(`{"lit":false}`)})
+	s.tell(lamp, "", "operator", 0, journal.TypeThingTransitioned, journal.ThingTransitioned{Machine: "lamp", From: "Burning", To: "Dark", Event: "went out", Reason: "it does not burn"})
+	s.tell(lamp, "", "observer/lamp", 0, journal.TypeThingGone, journal.ThingGone{Machine: "lamp", Reason: "deleted"})
 	return s.events
 }

@@ -61,7 +61,7 @@ func (s *State) openUnreadable(e journal.Event) *journal.ActionRecord {
 	rec := &journal.ActionRecord{
 		ID: e.Action, Subject: e.Subject, Status: Requested, RequestedBy: e.Actor, RequestedAt: e.Time,
 	}
-	// The kind is a hint only: it lets a purge count as one.
+	// The kind is a hint only: by it the action counts as one of them.
 	var hint struct {
 		Kind journal.ActionKind `json:"kind"`
 	}

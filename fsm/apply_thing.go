@@ -99,6 +99,7 @@ func (s *State) endedOf(e journal.Event, rec *journal.ActionRecord, ended *journ
 		return
 	}
 	t.noteVain(e, rec, ended)
+	t.noteChange(e, rec, ended)
 	if folder, ok := t.machine.Machine.(ActionFolder); ok && !folder.Ended(s, t, rec, ended) {
 		return
 	}

@@ -37,6 +37,7 @@ func CheckRule(s *State, p Policy, now time.Time, name string, rec journal.Actio
 		return checkTurn(s, kind, &rec)
 	}
 	w := glance(s, p, now)
+	w.change = rec.Request.Change
 	t := s.Things[Key(rec.Subject)]
 	var result CheckResult
 	for i := range s.cache.rules {

@@ -111,6 +111,12 @@ func (s *State) ages(upTo uint64, m moved) {
 			m.to(&vain.At)
 			t.Vain = &vain
 		}
+		for key, contest := range t.Contests {
+			moved := *contest // here too
+			m.to(&moved.Last)
+			m.to(&moved.Before)
+			t.Contests[key] = &moved
+		}
 		if aging, ok := t.machine.Machine.(Aging); ok {
 			aging.Ages(t, m.to)
 		}

@@ -66,13 +66,13 @@ type thingPlan struct {
 // waiting is an action that the thing being looked at may begin when it is its turn.
 type waiting struct {
 	kind *ActionKind
-	rank time.Time
+	want Want
 }
 
 // candidate is a thing that waits for its turn.
 type candidate struct {
 	plan *thingPlan
-	rank time.Time
+	want Want
 }
 
 // at makes sure that the next Decide is not later than t.
@@ -149,7 +149,7 @@ func (r *round) decideThing(t *Thing, want func(Want)) {
 		if r.candidates == nil {
 			r.candidates = map[journal.ActionKind][]candidate{}
 		}
-		r.candidates[waits.kind.Name] = append(r.candidates[waits.kind.Name], candidate{&kept, waits.rank})
+		r.candidates[waits.kind.Name] = append(r.candidates[waits.kind.Name], candidate{&kept, waits.want})
 	}
 }
 
@@ -193,20 +193,21 @@ func (r *round) want(want Want) {
 		return
 	}
 	kind := r.Kind(want.Kind)
+	r.change = want.Change
 	switch {
 	case kind == nil || r.refused(r.plan.thing, kind) != nil:
 	case kind.obeys(RuleOneAtATime):
-		r.waits = append(r.waits, waiting{kind, want.Rank})
+		r.waits = append(r.waits, waiting{kind, want})
 	default:
-		r.request(&r.plan, kind)
+		r.request(&r.plan, kind, want)
 	}
 }
 
 // request asks for the action, and moves the thing to where it belongs then.
-func (r *round) request(plan *thingPlan, kind *ActionKind) {
+func (r *round) request(plan *thingPlan, kind *ActionKind, want Want) {
 	t := plan.thing
 	request, cause := t.machine.Request(t, kind, r.World)
-	request.Kind, request.DryRun = kind.Name, r.Policy.DryRun
+	request.Kind, request.DryRun, request.Change = kind.Name, r.Policy.DryRun, want.Change
 	rec := &journal.ActionRecord{
 		ID: r.ActionID(kind, t.Subject), Kind: kind.Name, Subject: t.Subject, Status: Requested,
 		RequestedBy: ActorOperator, RequestedAt: r.Now, Request: request,
@@ -226,11 +227,12 @@ func (r *round) takeTurns() {
 	for _, name := range slices.Sorted(maps.Keys(r.candidates)) {
 		candidates, kind := r.candidates[name], r.Kind(name)
 		chosen := slices.MinFunc(candidates, func(a, b candidate) int {
-			return cmp.Or(a.rank.Compare(b.rank), compareThings(a.plan.thing, b.plan.thing))
+			return cmp.Or(a.want.Rank.Compare(b.want.Rank), compareThings(a.plan.thing, b.plan.thing))
 		})
-		r.request(chosen.plan, kind)
+		r.request(chosen.plan, kind, chosen.want)
 		for _, other := range candidates {
 			if other.plan != chosen.plan {
+				r.change = other.want.Change
 				r.refused(other.plan.thing, kind)
 			}
 		}

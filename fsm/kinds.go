@@ -32,7 +32,9 @@ type ActionKind struct {
 }
 
 // obeys reports whether the rule concerns the kind.
-func (k *ActionKind) obeys(rule string) bool { return slices.Contains(k.Rules, rule) }
+func (k *ActionKind) obeys(rule string) bool {
+	return rule == RuleContested || slices.Contains(k.Rules, rule)
+}
 
 // Kind returns what is known of a kind of action, or nil.
 func (s *State) Kind(name journal.ActionKind) *ActionKind { return s.cache.kinds[name] }

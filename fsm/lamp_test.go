@@ -69,7 +69,10 @@ func (lamp) Goal(t *Thing, _ journal.State, w *World) journal.State {
 
 func (lamp) Wants(t *Thing, w *World, want func(Want)) {
 	if !lit(t) && t.GoneSeq == 0 && len(w.Open(t)) == 0 {
-		want(Want{Kind: lampKind, Due: t.Since.Add(time.Minute), Rank: t.Since})
+		want(Want{
+			Kind: lampKind, Due: t.Since.Add(time.Minute), Rank: t.Since,
+			Change: &journal.Change{Key: "switch", Field: "the switch of lamp " + t.Name, From: "off", To: "on"},
+		})
 	}
 }
 

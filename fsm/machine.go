@@ -61,6 +61,9 @@ type Want struct {
 	Due time.Time
 	// Rank orders those of a kind of which one runs at a time: the earliest first.
 	Rank time.Time
+	// Change is what it would change, where somebody else may change it back; nil
+	// where nobody does. It becomes part of the request.
+	Change *journal.Change
 }
 
 // ActionFolder is a [Machine] that keeps with its things what becomes of actions.

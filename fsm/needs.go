@@ -46,6 +46,11 @@ func (s *State) Needs() Needs {
 		for _, last := range t.Last {
 			needs.Action(last.Action)
 		}
+		for _, contest := range t.Contests {
+			if s.Time.Before(contest.until().Add(contestWindow)) {
+				needs.Action(contest.Action)
+			}
+		}
 		if needing, ok := t.machine.Machine.(Needing); ok {
 			needing.Needs(t, &needs)
 		}

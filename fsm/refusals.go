@@ -18,6 +18,8 @@ type wanted struct {
 	rule  *Rule
 	thing *Thing
 	kind  *ActionKind
+	// change is what would be changed, if that was in question.
+	change *journal.Change
 }
 
 // refuse notes that the rule keeps EKCO from acting on the thing. A rule about
@@ -31,7 +33,7 @@ func (r *round) refuse(rule *Rule, t *Thing, kind *ActionKind) {
 	if ok && known.thing.FactsSeq < t.FactsSeq {
 		return
 	}
-	r.wanted[key] = wanted{rule, t, kind}
+	r.wanted[key] = wanted{rule, t, kind, r.change}
 	if rule.Until != nil {
 		r.at(rule.Until(r.World, t, kind))
 	}
@@ -58,6 +60,7 @@ func (r *round) refusalEvents() []journal.Draft {
 		}
 	}
 	for key, now := range r.wanted {
+		r.change = now.change
 		events = append(events, journal.Draft{
 			Type: journal.TypePolicyRefused, Subject: key.subject, Cause: now.thing.FactsSeq, Actor: ActorOperator,
 			Payload: journal.PolicyRefused{Kind: key.kind, Rule: now.rule.Name, Reason: now.rule.why(r.World, now.thing, now.kind)},

@@ -18,6 +18,9 @@ const (
 	RuleCooldown       = "Cooldown"
 	// RuleBackOff: what was begun about the thing was in vain; see [Vain].
 	RuleBackOff = "BackOff"
+	// RuleContested: somebody else keeps undoing what EKCO would do; see [Contest].
+	// Every kind obeys it.
+	RuleContested = "Contested"
 )
 
 // Further reasons for which a person's request or command is refused.
@@ -100,6 +103,12 @@ func lastRules() []Rule {
 			Refuses: func(w *World, t *Thing, _ *ActionKind) bool { return t.BacksOff() && t.Vain.rests(w.Now) },
 			Reason:  func(_ *World, t *Thing, _ *ActionKind) string { return t.Vain.why(t.Machine()) },
 			Until:   func(_ *World, t *Thing, _ *ActionKind) time.Time { return t.Vain.until() },
+		},
+		{
+			Name:    RuleContested,
+			Refuses: func(w *World, t *Thing, _ *ActionKind) bool { return w.contest(t, w.change) != nil },
+			Reason:  func(w *World, t *Thing, _ *ActionKind) string { return w.contest(t, w.change).why(w.change) },
+			Until:   func(w *World, t *Thing, _ *ActionKind) time.Time { return w.contest(t, w.change).until() },
 		},
 		{
 			Name: RuleOneAtATime, Cluster: true,

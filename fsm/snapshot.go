@@ -142,6 +142,7 @@ func (t *storedThings) load(m *machine, key string, body json.RawMessage) error 
 	}
 	thing.Data = data // a null would have taken it away
 	maps.DeleteFunc(thing.Last, func(_ journal.ActionKind, last *Ending) bool { return last == nil })
+	maps.DeleteFunc(thing.Contests, func(_ string, c *Contest) bool { return c == nil })
 	if loader, ok := m.Machine.(Loader); ok {
 		loader.Loaded(thing)
 	}

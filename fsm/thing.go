@@ -24,6 +24,8 @@ type Thing struct {
 	Last map[journal.ActionKind]*Ending `json:"last,omitempty"`
 	// Vain is set once EKCO acted on it in vain.
 	Vain *Vain `json:"vain,omitempty"`
+	// Contests are the changes that EKCO made of it, by their keys.
+	Contests map[string]*Contest `json:"contests,omitempty"`
 	// Data is what its machine keeps of it, of the type that [Machine.New] returns.
 	Data any `json:"data,omitempty"`
 

@@ -48,7 +48,7 @@ func (t *Thing) noteVain(e journal.Event, rec *journal.ActionRecord, ended *jour
 }
 
 // BacksOff reports whether the last action about the thing was in vain, and
-// nothing that is known of the node has changed since.
+// nothing that is known of it has changed since.
 func (t *Thing) BacksOff() bool { return t.Vain != nil && t.Vain.FactsSeq == t.FactsSeq }
 
 // until returns when EKCO may ask for an action about the thing again.

@@ -12,6 +12,8 @@ type World struct {
 	*State
 	Policy Policy
 	Now    time.Time
+	// change is what the want or action in question would change, or nil.
+	change *journal.Change
 	// open are the open actions about each thing, by its key.
 	open map[string][]*journal.ActionRecord
 	// first are the open actions that were requested first, by kind, for kinds of
@@ -48,7 +50,7 @@ func (w *World) wait(rec *journal.ActionRecord) {
 // Open returns the open actions about the thing, in no order.
 func (w *World) Open(t *Thing) []*journal.ActionRecord { return w.open[Key(t.Subject)] }
 
-// pause returns the pause in force under that key ("" for all nodes). One
+// pause returns the pause in force under that key ("" for everything). One
 // that ran out is not in force, even if its end is not recorded yet.
 func (w *World) pause(key string) (PauseState, bool) {
 	pause, ok := w.Pauses[key]

@@ -103,7 +103,7 @@ func Known(s *fsm.State) []Node {
 	nodes := make([]Node, 0, len(s.Things))
 	for n := range All(s) {
 		clone, thing := *n, *n.Thing
-		thing.Data, thing.Last = nil, maps.Clone(thing.Last)
+		thing.Data, thing.Last, thing.Contests = nil, maps.Clone(thing.Last), maps.Clone(thing.Contests)
 		clone.Thing = &thing
 		clone.Outlived = slices.Clone(n.Outlived)
 		clone.Pods = make(map[string]*Pod, len(n.Pods))

@@ -1,11 +1,11 @@
 package fsm
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
 	"strings"
 	"time"
 
@@ -112,32 +112,42 @@ func (t *storedThings) MarshalJSON() ([]byte, error) { return json.Marshal(t.of)
 // UnmarshalJSON implements json.Unmarshaler. A snapshot with things of a machine that
 // this EKCO does not have is another fold's.
 func (t *storedThings) UnmarshalJSON(body []byte) error {
-	var of map[string]map[string]json.RawMessage
-	if err := json.Unmarshal(body, &of); err != nil {
-		return err
-	}
-	for _, name := range slices.Sorted(maps.Keys(of)) {
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	return members(decoder, func(name string) error {
 		m := t.s.cache.machines[name]
 		if m == nil {
 			return fmt.Errorf("the machine %q is not known: %w", name, ErrOtherFold)
 		}
-		for _, key := range slices.Sorted(maps.Keys(of[name])) {
-			if err := t.load(m, key, of[name][key]); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+		return members(decoder, func(key string) error { return t.load(decoder, m, key) })
+	})
 }
 
-func (t *storedThings) load(m *machine, key string, body json.RawMessage) error {
-	if string(body) == "null" {
-		return nil
+// members reads an object, or null, and calls read where each member's value is next.
+func members(decoder *json.Decoder, read func(name string) error) error {
+	switch opening, err := decoder.Token(); {
+	case err != nil || opening == nil:
+		return err
+	case opening != json.Delim('{'):
+		return fmt.Errorf("read things: got %v, want an object", opening)
 	}
+	for decoder.More() {
+		name, err := decoder.Token()
+		if err != nil {
+			return err
+		}
+		if err := read(fmt.Sprint(name)); err != nil {
+			return err
+		}
+	}
+	_, err := decoder.Token()
+	return err
+}
+
+func (t *storedThings) load(decoder *json.Decoder, m *machine, key string) error {
 	thing := &Thing{machine: m}
 	thing.Data = m.New(thing)
-	data := thing.Data
-	if err := json.Unmarshal(body, thing); err != nil {
+	data, read := thing.Data, thing
+	if err := decoder.Decode(&read); err != nil || read == nil {
 		return err
 	}
 	thing.Data = data // a null would have taken it away

@@ -12,6 +12,7 @@ import (
 
 	"github.com/replicatedhq/ekco/actions/purge"
 	"github.com/replicatedhq/ekco/fsm"
+	fsmnode "github.com/replicatedhq/ekco/fsm/node"
 )
 
 const (
@@ -39,7 +40,7 @@ func TestTheDocsSayWhatToDoAtEveryHoldAndRefusal(t *testing.T) {
 			t.Errorf("no page says what to do at %s", name)
 		}
 	}
-	for _, rule := range []string{fsm.RuleSafeMode, fsm.RuleReadyMinimums, fsm.RuleOneAtATime} {
+	for _, rule := range []string{fsm.RuleSafeMode, fsmnode.RuleReadyMinimums, fsm.RuleOneAtATime} {
 		if !strings.Contains(refusals, "`"+rule+"`") {
 			t.Errorf("the page of the purge does not say what to do when %s refuses one", rule)
 		}

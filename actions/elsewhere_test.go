@@ -12,6 +12,7 @@ import (
 	"github.com/replicatedhq/ekco/actions/mirror"
 	"github.com/replicatedhq/ekco/actions/purge"
 	"github.com/replicatedhq/ekco/fsm"
+	fsmnode "github.com/replicatedhq/ekco/fsm/node"
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/internal/kube/kubesim"
 	"github.com/replicatedhq/ekco/journal"
@@ -87,7 +88,7 @@ func (w *world) moveElsewhere() bool {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	drafts, err := mirror.Adopt(content, fsm.NewState().OpenActions(), "second", kubesim.ClusterUID)
+	drafts, err := mirror.Adopt(content, fsm.NewState(fsmnode.Capability()).OpenActions(), "second", kubesim.ClusterUID)
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/replicatedhq/ekco/actions/nodes"
 	"github.com/replicatedhq/ekco/actions/purge"
 	"github.com/replicatedhq/ekco/fsm"
+	fsmnode "github.com/replicatedhq/ekco/fsm/node"
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/internal/kube/kubesim"
 	"github.com/replicatedhq/ekco/journal"
@@ -138,7 +139,7 @@ func (w *world) record() journal.ActionRecord {
 // folded folds the journal.
 func (w *world) folded() *fsm.State {
 	w.t.Helper()
-	state := fsm.NewState()
+	state := fsm.NewState(fsmnode.Capability())
 	for event, err := range w.store.Read(w.t.Context(), journal.Query{}) {
 		if err != nil {
 			w.t.Fatal(err)

@@ -37,7 +37,7 @@ func (s *State) ApplyDecoded(d journal.Decoded) {
 func (s *State) carry(e journal.Event, err error) {
 	understood := !errors.Is(err, journal.ErrUnknownType) && !errors.Is(err, journal.ErrUnknownVersion)
 	if understood {
-		s.problem(e, "%v", err)
+		s.Problem(e, "%v", err)
 	}
 	if e.Action == "" {
 		return
@@ -64,7 +64,7 @@ func (s *State) openUnreadable(e journal.Event) *journal.ActionRecord {
 	rec := &journal.ActionRecord{
 		ID: e.Action, Subject: e.Subject, Status: Requested, RequestedBy: e.Actor, RequestedAt: e.Time,
 	}
-	// The kind is a hint only: it lets a purge count as one.
+	// The kind is a hint only: by it the action counts as one of them.
 	var hint struct {
 		Kind journal.ActionKind `json:"kind"`
 	}
@@ -91,20 +91,6 @@ func (s *State) fold(e journal.Event, payload journal.Payload) {
 		}
 	case *journal.APIRecovered:
 		s.API = APIState{SettlingFrom: e.Time}
-	case *journal.NodeObserved:
-		s.foldObserved(e, p)
-	case *journal.NodeGone:
-		s.foldGone(e, p)
-	case *journal.NodeTraced:
-		s.foldTraced(e)
-	case *journal.NodeTransitioned:
-		s.foldTransition(e, p)
-	case *journal.PodTerminating:
-		s.foldTerminating(e, p)
-	case *journal.PodGone:
-		if n := s.Nodes[p.NodeUID]; n != nil {
-			delete(n.Pods, e.Subject.UID)
-		}
 	case *journal.PolicyRefused:
 		s.foldRefused(e, p)
 	case *journal.PolicyLifted:
@@ -114,7 +100,7 @@ func (s *State) fold(e journal.Event, payload journal.Payload) {
 	case *journal.PauseCleared:
 		delete(s.Pauses, pauseKey(e.Subject))
 	default:
-		if !s.Journal.fold(e, payload) {
+		if !s.Journal.fold(e, payload) && !s.foldThing(e, payload) {
 			s.foldAction(e, payload)
 		}
 	}
@@ -131,13 +117,13 @@ func (s *State) foldStarted(e journal.Event, p *journal.OperatorStarted) {
 	}
 }
 
-// pauseKey is the node's name, or "" for the pause of everything. A node's
-// pause is by name: it outlives the machine.
+// pauseKey is the thing's name, or "" for the pause of everything. A thing's
+// pause is by name: it outlives the thing.
 func pauseKey(subject journal.Subject) string {
-	if subject.Kind == "Node" {
-		return subject.Name
+	if subject.Kind == journal.ClusterSubject.Kind {
+		return ""
 	}
-	return ""
+	return subject.Name
 }
 
 func (s *State) foldRefused(e journal.Event, p *journal.PolicyRefused) {
@@ -156,7 +142,8 @@ func (s *State) dropRefusal(subject journal.Subject, kind journal.ActionKind) {
 	}
 }
 
-func (s *State) problem(e journal.Event, format string, args ...any) {
+// Problem notes that the event could not be folded.
+func (s *State) Problem(e journal.Event, format string, args ...any) {
 	text := fmt.Sprintf("event %d (%s of %s %s): ", e.Seq, e.Type, e.Subject.Kind, e.Subject.Name) +
 		fmt.Sprintf(format, args...)
 	s.Problems = append(s.Problems, text)

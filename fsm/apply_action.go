@@ -18,13 +18,13 @@ func (s *State) foldAction(e journal.Event, payload journal.Payload) {
 	}
 	rec := s.Actions[e.Action]
 	if rec == nil {
-		s.problem(e, "no action %q is open", e.Action)
+		s.Problem(e, "no action %q is open", e.Action)
 		return
 	}
 	s.own(rec)
 	held, cancelling := waits(rec), rec.Cancelling != nil
 	if err := rec.Fold(e, payload); err != nil {
-		s.problem(e, "%v", err)
+		s.Problem(e, "%v", err)
 	}
 	s.stepFor(rec, payload)
 	if held && !waits(rec) {
@@ -74,7 +74,7 @@ func (s *State) stepRetried(rec *journal.ActionRecord) {
 
 func (s *State) foldRequested(e journal.Event, p *journal.ActionRequested) {
 	if e.Action == "" || s.Actions[e.Action] != nil {
-		s.problem(e, "the action id %q is empty or in use", e.Action)
+		s.Problem(e, "the action id %q is empty or in use", e.Action)
 		return
 	}
 	rec := journal.OpenedBy(e, p)
@@ -89,35 +89,22 @@ func (s *State) foldAdopted(e journal.Event, p *journal.ActionAdopted) {
 	rec := p.Record
 	known := s.Actions[rec.ID] != nil && p.JournalID != s.Journal.ID
 	if rec.ID == "" || (e.Action != "" && e.Action != rec.ID) || rec.Ended != nil || known {
-		s.problem(e, "the adopted action %q has ended, has another id than the event or is open already", rec.ID)
+		s.Problem(e, "the adopted action %q has ended, has another id than the event or is open already", rec.ID)
 		return
 	}
 	rec = rec.Adopted(e)
 	rec.Status = statusOf(&rec)
 	s.open(&rec)
 	countAnew(&rec, e.Time)
-	subject := rec.Subject
-	switch {
-	case subject.Kind != "Node" || subject.UID == "" || s.Nodes[subject.UID] != nil:
-	case journal.IsTraced(subject.UID):
-		s.addTraced(e, subject)
-	default:
-		s.addNode(subject, Unknown, e.Time)
+	if s.Things[Key(rec.Subject)] == nil {
+		s.adoptThing(e, rec.Subject)
 	}
 }
 
-// open adds the action and ties the pods it shall free to it.
+// open adds the action.
 func (s *State) open(rec *journal.ActionRecord) {
 	s.Actions[rec.ID] = rec
-	n := s.Nodes[rec.Subject.UID]
-	if n == nil || rec.Kind != journal.ActionClearNode {
-		return
-	}
-	for _, ref := range rec.Request.Pods {
-		if pod := n.Pods[ref.UID]; pod != nil {
-			pod.Action, pod.Outcome = rec.ID, ""
-		}
-	}
+	s.openedOf(rec)
 }
 
 // statusOf derives the status of an action from the rest of its record. It is
@@ -138,48 +125,19 @@ func statusOf(rec *journal.ActionRecord) journal.ActionStatus {
 	return Requested
 }
 
-// close forgets an action that has ended, but for what its node keeps of it.
+// close forgets an action that has ended, but for what its machine keeps of it.
 func (s *State) close(e journal.Event, rec *journal.ActionRecord) {
 	p := rec.Ended
 	delete(s.Actions, rec.ID)
-	delete(s.cached().shared, rec.ID)
-	n := s.Nodes[rec.Subject.UID]
-	if n != nil {
-		n.noteVain(e, rec, p)
-		n.forgetOutlived(rec.ID)
-	}
+	delete(s.cache.shared, rec.ID)
 	if s.obeys(rec, RuleCooldown) && startsCooldown(rec, p.Outcome) {
 		s.EndedAt[rec.Kind] = e.Time
 	}
-	switch rec.Kind {
-	case journal.ActionPurgeNode:
-		s.nodesChanged()
-		if n != nil && !n.purged() {
-			n.LastPurge = &EndedPurge{Action: rec.ID, Outcome: p.Outcome, Seq: e.Seq}
-		}
-	case journal.ActionClearNode:
-		if n != nil {
-			n.endClear(rec, p.Outcome)
-		}
-	}
+	s.endedOf(e, rec, p)
 }
 
 // startsCooldown: an action does, unless it ended before it did anything.
 func startsCooldown(rec *journal.ActionRecord, outcome journal.Outcome) bool {
 	stopped := outcome == journal.OutcomeCancelled || outcome == journal.OutcomeAbandoned
 	return !stopped || len(rec.Steps) > 0
-}
-
-// endClear notes at the pods how their action ended. Those of an abandoned one
-// are free again: the node came back, and if it is lost anew they count anew.
-func (n *Node) endClear(rec *journal.ActionRecord, outcome journal.Outcome) {
-	for _, pod := range n.Pods {
-		switch {
-		case pod.Action != rec.ID:
-		case outcome == journal.OutcomeAbandoned:
-			pod.Action = ""
-		default:
-			pod.Outcome = outcome
-		}
-	}
 }

@@ -24,10 +24,9 @@ type CheckResult struct {
 // that the action's kind does not list passes. One that is not known holds, and so
 // does every rule to which the kind or the subject is not known.
 func CheckRule(s *State, p Policy, now time.Time, name string, rec journal.ActionRecord) CheckResult {
-	kind := s.kind(rec.Kind)
-	asked := slices.DeleteFunc(rules(), func(r rule) bool { return r.name != name })
+	kind := s.Kind(rec.Kind)
 	switch {
-	case len(asked) == 0:
+	case !s.knowsRule(name):
 		return CheckResult{Hold: true, Reason: fmt.Sprintf("this EKCO does not know the preflight %q; run the version that planned the action", name)}
 	case kind == nil:
 		return CheckResult{Hold: true, Reason: fmt.Sprintf(
@@ -37,26 +36,33 @@ func CheckRule(s *State, p Policy, now time.Time, name string, rec journal.Actio
 	case name == RuleOneAtATime:
 		return checkTurn(s, kind, &rec)
 	}
-	v := glance(s, p, now)
-	n := s.Nodes[rec.Subject.UID]
+	w := glance(s, p, now)
+	w.change = rec.Request.Change
+	t := s.Things[Key(rec.Subject)]
 	var result CheckResult
-	for _, rule := range asked {
+	for i := range s.cache.rules {
+		rule := &s.cache.rules[i]
 		switch {
-		case n == nil && !rule.cluster:
-			result = result.and(unknownTo(kind, rec))
-		case rule.refuses(v, n, kind):
-			result = result.and(severity(rule, v, n, kind, rec.ByPerson()))
+		case rule.Name != name:
+		case (t == nil || t.Machine() != kind.Machine) && !rule.Cluster:
+			result = result.and(s.unknownTo(kind, rec))
+		case rule.Refuses(w, t, kind):
+			result = result.and(severity(rule, w, t, kind, rec.ByPerson()))
 		}
 	}
 	return result
 }
 
+func (s *State) knowsRule(name string) bool {
+	return slices.ContainsFunc(s.cache.rules, func(r Rule) bool { return r.Name == name })
+}
+
 // unknownTo is the answer of a rule about one thing where there is none. A person
-// may ask for a node that EKCO never saw, and is told so; what is none of the kind's
+// may ask for a thing that EKCO never saw where its machine allows it, and is told so; what is none of the kind's
 // things was never asked for.
-func unknownTo(kind *ActionKind, rec journal.ActionRecord) CheckResult {
+func (s *State) unknownTo(kind *ActionKind, rec journal.ActionRecord) CheckResult {
 	noun := strings.ToLower(rec.Subject.Kind)
-	if rec.ByPerson() && noun == kind.Machine {
+	if _, unseen := s.cache.machines[kind.Machine].Machine.(Adopter); rec.ByPerson() && unseen && noun == kind.Machine {
 		return CheckResult{}
 	}
 	return CheckResult{Hold: true, Reason: fmt.Sprintf(
@@ -72,14 +78,14 @@ func (c CheckResult) and(other CheckResult) CheckResult {
 	return CheckResult{Warn: c.Warn || other.Warn, Hold: c.Hold || other.Hold, Reason: cmp.Or(other.Reason, c.Reason)}
 }
 
-func severity(r rule, v *view, n *Node, kind *ActionKind, byPerson bool) CheckResult {
+func severity(r *Rule, w *World, t *Thing, kind *ActionKind, byPerson bool) CheckResult {
 	switch {
-	case byPerson && r.name == RuleSettling:
+	case byPerson && r.Name == RuleSettling:
 		return CheckResult{}
-	case byPerson && r.name != RuleSafeMode:
-		return CheckResult{Warn: true, Reason: r.reason(v, n, kind)}
+	case byPerson && r.Name != RuleSafeMode:
+		return CheckResult{Warn: true, Reason: r.Reason(w, t, kind)}
 	}
-	return CheckResult{Hold: true, Reason: r.why(v, n, kind)}
+	return CheckResult{Hold: true, Reason: r.why(w, t, kind)}
 }
 
 // checkTurn lets one action of a kind run at a time: of those that want to, the one
@@ -88,7 +94,7 @@ func severity(r rule, v *view, n *Node, kind *ActionKind, byPerson bool) CheckRe
 func checkTurn(s *State, kind *ActionKind, rec *journal.ActionRecord) CheckResult {
 	var first *journal.ActionRecord
 	for _, other := range s.Actions {
-		if blocks(other, rec) && (first == nil || requestOrder(other, first) < 0) {
+		if s.blocks(other, rec) && (first == nil || RequestOrder(other, first) < 0) {
 			first = other
 		}
 	}
@@ -100,7 +106,7 @@ func checkTurn(s *State, kind *ActionKind, rec *journal.ActionRecord) CheckResul
 		first.ID, kind.Machine, first.Subject.Name, kind.Turn)}
 }
 
-func blocks(other, rec *journal.ActionRecord) bool {
+func (s *State) blocks(other, rec *journal.ActionRecord) bool {
 	switch {
 	case other.ID == rec.ID || other.Kind != rec.Kind:
 		return false
@@ -108,7 +114,7 @@ func blocks(other, rec *journal.ActionRecord) bool {
 		// Its effect may be happening, whatever its status.
 	case other.Stalled != nil || other.Unreadable != "" || other.Cancelling != nil || deferred(other):
 		return false
-	case rec.ByPerson() && !other.ByPerson() && len(other.Holds) > 0 && (len(other.Steps) == 0 || heldByPolicy(other)):
+	case rec.ByPerson() && !other.ByPerson() && len(other.Holds) > 0 && (len(other.Steps) == 0 || s.heldByPolicy(other)):
 		return false
 	}
 	return turnOrder(other, rec) < 0
@@ -116,10 +122,9 @@ func blocks(other, rec *journal.ActionRecord) bool {
 
 // heldByPolicy reports whether nothing but rules of policy holds an action. What
 // EKCO began by itself can wait for them for days, and a person need not.
-func heldByPolicy(rec *journal.ActionRecord) bool {
+func (s *State) heldByPolicy(rec *journal.ActionRecord) bool {
 	for _, hold := range rec.Holds {
-		isRule := slices.ContainsFunc(rules(), func(r rule) bool { return r.name == hold.Preflight && r.name != RuleOneAtATime })
-		if !isRule {
+		if hold.Preflight == RuleOneAtATime || !s.knowsRule(hold.Preflight) {
 			return false
 		}
 	}
@@ -130,7 +135,7 @@ func turnOrder(a, b *journal.ActionRecord) int {
 	return cmp.Or(
 		firstIf(hasOpenStep(a), hasOpenStep(b)),
 		firstIf(underWay(a), underWay(b)),
-		requestOrder(a, b),
+		RequestOrder(a, b),
 	)
 }
 

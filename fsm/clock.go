@@ -96,18 +96,22 @@ func notAfter(now time.Time) moved {
 }
 
 // ages moves the times from which is counted whether something destructive may
-// be done: since when a node is lost, a pod asked to end, a step done, an action
-// in vain, and a pause in force that was set no later than by the given event.
+// be done: those of the machines, since when a step is done, an action in vain, and a pause in force that was set no later than by the given event.
 func (s *State) ages(upTo uint64, m moved) {
-	for _, n := range s.Nodes {
-		m.to(&n.UnreachableSince)
-		if n.Vain != nil {
-			vain := *n.Vain // others may hold the former one
+	for _, t := range s.Things {
+		if t.Vain != nil {
+			vain := *t.Vain // others may hold the former one
 			m.to(&vain.At)
-			n.Vain = &vain
+			t.Vain = &vain
 		}
-		for _, pod := range n.Pods {
-			m.to(&pod.SeenAt)
+		for key, contest := range t.Contests {
+			moved := *contest // here too
+			m.to(&moved.Last)
+			m.to(&moved.Before)
+			t.Contests[key] = &moved
+		}
+		if aging, ok := t.machine.Machine.(Aging); ok {
+			aging.Ages(t, m.to)
 		}
 	}
 	for kind, at := range s.EndedAt {
@@ -140,9 +144,11 @@ func (s *State) past(m moved) {
 	} {
 		m.to(t)
 	}
-	for _, n := range s.Nodes {
-		m.to(&n.Since)
-		m.to(&n.GoneAt)
+	for _, t := range s.Things {
+		m.to(&t.Since)
+		if aging, ok := t.machine.Machine.(Aging); ok {
+			aging.Past(t, m.to)
+		}
 	}
 	for _, rec := range s.Actions {
 		m.to(&rec.RequestedAt)

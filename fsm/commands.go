@@ -8,46 +8,48 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Pause drafts a pause of the named node, or of everything when node is empty.
+// Pause drafts a pause of the named thing, or of everything when the name is empty.
 // It ends by itself after the given time; 0 means never. A pause that is in
-// force already is replaced. It returns an *[UnknownNodeError] for a name that
+// force already is replaced. It returns an error for a name that
 // the journal does not know.
-func Pause(s *State, now time.Time, node, reason string, after time.Duration, actor string) ([]journal.Draft, error) {
+func Pause(s *State, now time.Time, name, reason string, after time.Duration, actor string) ([]journal.Draft, error) {
 	if after < 0 {
 		return nil, fmt.Errorf("pause for %s: want a time that is not negative", after)
 	}
-	if node != "" && len(s.NodeByName(node)) == 0 {
-		return nil, s.unknownNode(node)
+	if err := s.unknown(name); err != nil {
+		return nil, err
 	}
 	payload := journal.PauseSet{Reason: reason}
 	if after > 0 {
 		payload.Until = now.Add(after).UTC()
 	}
 	return []journal.Draft{{
-		Type: journal.TypePauseSet, Subject: pauseSubject(s, node), Actor: actor, Payload: payload,
+		Type: journal.TypePauseSet, Subject: pauseSubject(s, name), Actor: actor, Payload: payload,
 	}}, nil
 }
 
-// Resume drafts the end of the pause of the named node, or of the pause of
+// Resume drafts the end of the pause of the named thing, or of the pause of
 // everything. It returns [ErrNotPaused] when there is none.
-func Resume(s *State, node, reason, actor string) ([]journal.Draft, error) {
-	pause, paused := s.Pauses[node]
+func Resume(s *State, name, reason, actor string) ([]journal.Draft, error) {
+	pause, paused := s.Pauses[name]
 	switch {
 	case paused:
-	case node == "":
-		return nil, fmt.Errorf("resume EKCO: %w%s", ErrNotPaused, pausedNodes(s))
-	case len(s.NodeByName(node)) == 0:
-		return nil, s.unknownNode(node)
-	default:
-		return nil, fmt.Errorf("resume node %s: %w%s", node, ErrNotPaused, pausedNodes(s))
+	case name == "":
+		return nil, fmt.Errorf("resume EKCO: %w%s", ErrNotPaused, pausedNames(s))
+	}
+	if err := s.unknown(name); err != nil {
+		return nil, err
+	}
+	if !paused {
+		return nil, fmt.Errorf("resume %s %s: %w%s", s.named(name).Machine(), name, ErrNotPaused, pausedNames(s))
 	}
 	return []journal.Draft{{
-		Type: journal.TypePauseCleared, Subject: pauseSubject(s, node), Cause: pause.Seq, Actor: actor,
+		Type: journal.TypePauseCleared, Subject: pauseSubject(s, name), Cause: pause.Seq, Actor: actor,
 		Payload: journal.PauseCleared{Reason: reason},
 	}}, nil
 }
 
-func pausedNodes(s *State) string {
+func pausedNames(s *State) string {
 	if len(s.Pauses) == 0 {
 		return "; nothing is"
 	}
@@ -61,15 +63,47 @@ func pausedNodes(s *State) string {
 	return text
 }
 
-// pauseSubject is the reverse of pauseKey.
-func pauseSubject(s *State, node string) journal.Subject {
-	if node == "" {
+// pauseSubject is the reverse of pauseKey. Of a thing that is no longer known, the
+// first machine's kind of subject is as good as any.
+func pauseSubject(s *State, name string) journal.Subject {
+	if name == "" {
 		return journal.ClusterSubject
 	}
-	if nodes := s.NodeByName(node); len(nodes) > 0 {
-		return nodes[0].Subject()
+	if t := s.named(name); t != nil {
+		return t.Subject
 	}
-	return journal.NodeSubject(node, "")
+	for _, capability := range s.cache.capabilities {
+		if pausable, ok := capability.Machine.(Pausable); ok {
+			return pausable.Nobody(name)
+		}
+	}
+	return journal.Subject{Kind: "Thing", Name: name}
+}
+
+// named returns the thing that a name means, or nil.
+func (s *State) named(name string) *Thing {
+	for _, capability := range s.cache.capabilities {
+		if pausable, ok := capability.Machine.(Pausable); ok {
+			if t := pausable.Meant(s, name); t != nil {
+				return t
+			}
+		}
+	}
+	return nil
+}
+
+// unknown returns the error for a name that nothing has that could be paused; nil for
+// "", which means everything.
+func (s *State) unknown(name string) error {
+	if name == "" || s.named(name) != nil {
+		return nil
+	}
+	for _, capability := range s.cache.capabilities {
+		if pausable, ok := capability.Machine.(Pausable); ok {
+			return pausable.Unknown(s, name)
+		}
+	}
+	return fmt.Errorf("%w: %q", ErrUnknown, name)
 }
 
 // Retry drafts a new retry budget for the open action, to be used at once. It
@@ -84,7 +118,7 @@ func Retry(s *State, action, reason, actor string) ([]journal.Draft, error) {
 	case rec.Cancelling != nil && !rec.Undoing():
 		return nil, &RefusedError{Rule: RuleCancelling, Reason: action + " is being cancelled: " + rec.Cancelling.Reason}
 	case rec.Unreadable != "":
-		return nil, &RefusedError{Rule: RuleUnreadable, Reason: unreadableReason(rec)}
+		return nil, &RefusedError{Rule: RuleUnreadable, Reason: UnreadableReason(rec)}
 	}
 	return []journal.Draft{{
 		Type: journal.TypeActionRetried, Subject: rec.Subject, Action: rec.ID, Cause: rec.LastSeq, Actor: actor,
@@ -118,7 +152,7 @@ func (s *State) openAction(verb, id string) (*journal.ActionRecord, error) {
 	if rec := s.Actions[id]; rec != nil {
 		return rec, nil
 	}
-	return nil, fmt.Errorf("%s %q: %w%s", verb, id, ErrNoSuchAction, didYouMean(Near(id, maps.Keys(s.Actions))))
+	return nil, fmt.Errorf("%s %q: %w%s", verb, id, ErrNoSuchAction, DidYouMean(Near(id, maps.Keys(s.Actions))))
 }
 
 // Accept drafts the end of safe mode. It returns [ErrNotInSafeMode] when EKCO

@@ -3,6 +3,7 @@ package fsm
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -24,75 +25,73 @@ type Decisions struct {
 // nothing. Once its events are folded, deciding again at the same time decides
 // nothing more.
 func Decide(s *State, p Policy, now time.Time) Decisions {
-	r := &round{view: look(s, p, now), open: map[string]work{}, wanted: map[refusalKey]wanted{}}
-	r.readActions()
+	r := &round{World: Look(s, p, now), wanted: map[refusalKey]wanted{}}
 	pauses := r.endPauses()
 	cancels := r.cancelObsolete()
-	for _, n := range s.Nodes {
-		r.decideNode(n)
+	want := r.want // once, not for each thing
+	for _, t := range s.Things {
+		r.decideThing(t, want)
 	}
-	r.choosePurge()
+	r.takeTurns()
 	return Decisions{
-		Events: slices.Concat(pauses, cancels, r.nodeEvents(), r.refusalEvents()),
+		Events: slices.Concat(pauses, cancels, r.thingEvents(), r.refusalEvents()),
 		Next:   r.next,
 	}
 }
 
 // round is one Decide.
 type round struct {
-	*view
+	*World
 	// rules are those of each kind that was asked about, in their order.
-	rules map[journal.ActionKind][]rule
-	// open is what is open on each node, by UID.
-	open map[string]work
-	// plan is the node being looked at. Few are worth keeping.
-	plan nodePlan
-	// plans are the nodes something happens to.
-	plans []*nodePlan
-	// candidates may be purged, one of them at a time.
-	candidates []*nodePlan
+	rules map[journal.ActionKind][]*Rule
+	// plan is the thing being looked at, waits whether it waits for its turn. Few
+	// are worth keeping.
+	plan  thingPlan
+	waits []waiting
+	// plans are the things something happens to.
+	plans []*thingPlan
+	// candidates may do what only one at a time may, by kind.
+	candidates map[journal.ActionKind][]candidate
 	wanted     map[refusalKey]wanted
 	next       time.Time
 }
 
-// nodePlan is what this round decides about one node.
-type nodePlan struct {
-	node   *Node
-	state  journal.NodeState
+// thingPlan is what this round decides about one thing.
+type thingPlan struct {
+	thing  *Thing
+	state  journal.State
 	events []journal.Draft
+}
+
+// waiting is an action that the thing being looked at may begin when it is its turn.
+type waiting struct {
+	kind *ActionKind
+	want Want
+}
+
+// candidate is a thing that waits for its turn.
+type candidate struct {
+	plan *thingPlan
+	want Want
 }
 
 // at makes sure that the next Decide is not later than t.
 func (r *round) at(t time.Time) {
-	if t.After(r.now) && (r.next.IsZero() || t.Before(r.next)) {
+	if t.After(r.Now) && (r.next.IsZero() || t.Before(r.next)) {
 		r.next = t
-	}
-}
-
-func (r *round) readActions() {
-	for _, rec := range r.Actions {
-		uid := rec.Subject.UID
-		open := r.open[uid]
-		switch rec.Kind {
-		case journal.ActionClearNode:
-			open.clears++
-		case journal.ActionPurgeNode:
-			open.purges = append(open.purges, rec)
-		}
-		r.open[uid] = open
 	}
 }
 
 func (r *round) endPauses() []journal.Draft {
 	var events []journal.Draft
 	for key, pause := range r.Pauses {
-		if !pause.over(r.now) {
+		if !pause.over(r.Now) {
 			r.at(pause.Until)
 			continue
 		}
 		events = append(events, journal.Draft{
 			Type: journal.TypePauseCleared, Subject: pauseSubject(r.State, key), Cause: pause.Seq, Actor: ActorOperator,
-			Payload: journal.PauseCleared{Reason: "it ran out at " + stamp(pause.Until)},
+			Payload: journal.PauseCleared{Reason: "it ran out at " + Stamp(pause.Until)},
 		})
 	}
 	slices.SortFunc(events, func(a, b journal.Draft) int { return cmp.Compare(a.Subject.Name, b.Subject.Name) })
@@ -102,18 +101,18 @@ func (r *round) endPauses() []journal.Draft {
 func (r *round) cancelObsolete() []journal.Draft {
 	var events []journal.Draft
 	for _, rec := range r.Actions {
-		n := r.Nodes[rec.Subject.UID]
+		t := r.Things[Key(rec.Subject)]
 		// A dry run leaves what is real to an operator that is none.
-		if n == nil || rec.Cancelling != nil || (r.policy.DryRun && !rec.Request.DryRun) {
+		if t == nil || rec.Cancelling != nil || (r.Policy.DryRun && !rec.Request.DryRun) {
 			continue
 		}
-		reason := cmp.Or(obsolete(n, rec), r.switchedOff(rec))
+		reason := cmp.Or(t.machine.Obsolete(t, rec), r.switchedOff(rec))
 		if reason == "" {
 			continue
 		}
 		events = append(events, journal.Draft{
 			Type: journal.TypeActionCancelling, Subject: rec.Subject, Action: rec.ID,
-			Cause: max(n.FactsSeq, n.GoneSeq), Actor: ActorOperator,
+			Cause: t.Newest(), Actor: ActorOperator,
 			Payload: journal.ActionCancelling{Reason: reason},
 		})
 	}
@@ -121,52 +120,128 @@ func (r *round) cancelObsolete() []journal.Draft {
 	return events
 }
 
-// decideNode moves the node's machine to where its facts say it belongs and,
-// if the node is lost, sees what may be done about it.
-func (r *round) decideNode(n *Node) {
-	open := r.open[n.UID]
-	target := goal(n, n.State, open)
-	if target == n.State && !n.Unreachable() {
+// switchedOff says which setting an action that EKCO began by itself is against, or
+// "" if there is none. A command that works without an operator has settings of its
+// own, which are not the operator's.
+func (w *World) switchedOff(rec *journal.ActionRecord) string {
+	kind := w.Kind(rec.Kind)
+	switch {
+	case w.Policy.Passive, rec.ByPerson(), rec.PastNoReturn, rec.Unreadable != "":
+		return ""
+	case kind == nil || kind.SwitchedOff == nil:
+		return ""
+	}
+	return kind.SwitchedOff(w.Policy)
+}
+
+// decideThing moves the thing to where its facts say it belongs, and sees what may be
+// done of what it wants.
+func (r *round) decideThing(t *Thing, want func(Want)) {
+	r.plan, r.waits = thingPlan{thing: t, state: t.State}, r.waits[:0]
+	r.settle(&r.plan)
+	t.machine.Wants(t, r.World, want)
+	if len(r.waits) == 0 && len(r.plan.events) == 0 {
 		return
 	}
-	plan := &r.plan
-	*plan = nodePlan{node: n, state: n.State}
-	for ; target != plan.state; target = goal(n, plan.state, open) {
-		if !r.move(plan, target) {
-			break
+	kept := r.plan
+	r.plans = append(r.plans, &kept)
+	for _, waits := range r.waits {
+		if r.candidates == nil {
+			r.candidates = map[journal.ActionKind][]candidate{}
+		}
+		r.candidates[waits.kind.Name] = append(r.candidates[waits.kind.Name], candidate{&kept, waits.want})
+	}
+}
+
+// settle moves the thing along its table until it is where it belongs, or until the
+// table has no way there.
+func (r *round) settle(plan *thingPlan) {
+	t := plan.thing
+	for {
+		goal := t.machine.Goal(t, plan.state, r.World)
+		if goal == plan.state {
+			return
+		}
+		draft, to, ok := r.Towards(t, plan.state, goal)
+		if !ok {
+			return
+		}
+		plan.events, plan.state = append(plan.events, draft), to
+	}
+}
+
+// Towards drafts the first transition by which the table leads from one state towards
+// another, and returns where it leads. It reports false when there is no way.
+func (w *World) Towards(t *Thing, from, goal journal.State) (draft journal.Draft, to journal.State, ok bool) {
+	step := t.machine.ways[way{string(from), string(goal)}]
+	if step == nil {
+		return journal.Draft{}, from, false
+	}
+	told := step.Tells(t, from, w.Now)
+	to = journal.State(step.To)
+	typ, payload := t.machine.transitioned(journal.ThingTransitioned{
+		Machine: t.Machine(), From: from, To: to, Event: step.Event, Since: told.Since, Reason: told.Reason,
+	})
+	return journal.Draft{Type: typ, Subject: t.Subject, Cause: told.Cause, Actor: ActorOperator, Payload: payload}, to, true
+}
+
+// want asks for what the thing being looked at wants if it is due and no rule is
+// against it. Of a kind of which one runs at a time it only notes it.
+func (r *round) want(want Want) {
+	if r.Now.Before(want.Due) {
+		r.at(want.Due)
+		return
+	}
+	kind := r.Kind(want.Kind)
+	r.change = want.Change
+	switch {
+	case kind == nil || r.refused(r.plan.thing, kind) != nil:
+	case kind.obeys(RuleOneAtATime):
+		r.waits = append(r.waits, waiting{kind, want})
+	default:
+		r.request(&r.plan, kind, want)
+	}
+}
+
+// request asks for the action, and moves the thing to where it belongs then.
+func (r *round) request(plan *thingPlan, kind *ActionKind, want Want) {
+	t := plan.thing
+	request, cause := t.machine.Request(t, kind, r.World)
+	request.Kind, request.DryRun, request.Change = kind.Name, r.Policy.DryRun, want.Change
+	rec := &journal.ActionRecord{
+		ID: r.ActionID(kind, t.Subject), Kind: kind.Name, Subject: t.Subject, Status: Requested,
+		RequestedBy: ActorOperator, RequestedAt: r.Now, Request: request,
+	}
+	plan.events = append(plan.events, journal.Draft{
+		Type: journal.TypeActionRequested, Subject: t.Subject, Action: rec.ID, Cause: cause, Actor: ActorOperator, Payload: request,
+	})
+	key := Key(t.Subject)
+	r.open[key] = append(r.open[key], rec)
+	r.wait(rec)
+	r.settle(plan)
+}
+
+// takeTurns asks, of each kind of which one runs at a time, for the action of the
+// candidate that comes first. The others must wait for it.
+func (r *round) takeTurns() {
+	for _, name := range slices.Sorted(maps.Keys(r.candidates)) {
+		candidates, kind := r.candidates[name], r.Kind(name)
+		chosen := slices.MinFunc(candidates, func(a, b candidate) int {
+			return cmp.Or(a.want.Rank.Compare(b.want.Rank), compareThings(a.plan.thing, b.plan.thing))
+		})
+		r.request(chosen.plan, kind, chosen.want)
+		for _, other := range candidates {
+			if other.plan != chosen.plan {
+				r.change = other.want.Change
+				r.refused(other.plan.thing, kind)
+			}
 		}
 	}
-	candidate := false
-	if n.Unreachable() && !n.Facts.Flapping {
-		r.decideClear(plan)
-		candidate = r.mayPurge(n, open)
-	}
-	if !candidate && len(plan.events) == 0 {
-		return
-	}
-	kept := *plan
-	if candidate {
-		r.candidates = append(r.candidates, &kept)
-	} else {
-		r.plans = append(r.plans, &kept)
-	}
 }
 
-// move takes one step of the machine towards target. It reports false, and
-// does nothing, when the table has no way there.
-func (r *round) move(plan *nodePlan, target journal.NodeState) bool {
-	step := r.cached().node.ways[way{string(plan.state), string(target)}]
-	if step == nil {
-		return false
-	}
-	plan.events = append(plan.events, transition(r.view, plan.node, plan.state, step))
-	plan.state = journal.NodeState(step.To)
-	return true
-}
-
-// nodeEvents returns what the plans hold, in the order of the nodes' names.
-func (r *round) nodeEvents() []journal.Draft {
-	slices.SortFunc(r.plans, func(a, b *nodePlan) int { return compareNodes(a.node, b.node) })
+// thingEvents returns what the plans hold, in the order of the things' names.
+func (r *round) thingEvents() []journal.Draft {
+	slices.SortFunc(r.plans, func(a, b *thingPlan) int { return compareThings(a.thing, b.thing) })
 	var events []journal.Draft
 	for _, plan := range r.plans {
 		events = append(events, plan.events...)
@@ -174,18 +249,12 @@ func (r *round) nodeEvents() []journal.Draft {
 	return events
 }
 
-func compareNodes(a, b *Node) int {
-	return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.UID, b.UID))
-}
-
-// refused returns the first rule that keeps EKCO from acting on the node, and
+// refused returns the first rule that keeps EKCO from acting on the thing, and
 // notes the refusal; nil when it may act.
-func (r *round) refused(n *Node, kind *ActionKind) *rule {
-	rules := r.rulesOf(kind)
-	for i := range rules {
-		rule := &rules[i]
-		if rule.refuses(r.view, n, kind) {
-			r.refuse(rule, n, kind)
+func (r *round) refused(t *Thing, kind *ActionKind) *Rule {
+	for _, rule := range r.rulesOf(kind) {
+		if rule.Refuses(r.World, t, kind) {
+			r.refuse(rule, t, kind)
 			return rule
 		}
 	}
@@ -194,22 +263,27 @@ func (r *round) refused(n *Node, kind *ActionKind) *rule {
 
 // rulesOf returns the rules that the kind obeys, in the order in which they are
 // asked.
-func (r *round) rulesOf(kind *ActionKind) []rule {
+func (r *round) rulesOf(kind *ActionKind) []*Rule {
 	if of, ok := r.rules[kind.Name]; ok {
 		return of
 	}
 	if r.rules == nil {
-		r.rules = map[journal.ActionKind][]rule{}
+		r.rules = map[journal.ActionKind][]*Rule{}
 	}
-	of := slices.DeleteFunc(rules(), func(rule rule) bool { return !kind.obeys(rule.name) })
+	var of []*Rule
+	for i := range r.cache.rules {
+		if rule := &r.cache.rules[i]; kind.obeys(rule.Name) {
+			of = append(of, rule)
+		}
+	}
 	r.rules[kind.Name] = of
 	return of
 }
 
-// actionID returns an id that is readable, new among the open actions, and not
-// one that another journal gives an action of the same node.
-func (s *State) actionID(kind journal.ActionKind, n *Node) string {
-	base := fmt.Sprintf("%s-%s-%d", s.kind(kind).Verb, n.Name, s.Seq)
+// ActionID returns an id that is readable, new among the open actions, and not
+// one that another journal gives an action of the same thing.
+func (s *State) ActionID(kind *ActionKind, subject journal.Subject) string {
+	base := fmt.Sprintf("%s-%s-%d", kind.Verb, subject.Name, s.Seq)
 	if s.Journal.Mark != "" {
 		base += "-" + s.Journal.Mark
 	}

@@ -1,4 +1,4 @@
-package fsm
+package fsm_test
 
 import (
 	"flag"
@@ -8,6 +8,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/replicatedhq/ekco/fsm"
+	"github.com/replicatedhq/ekco/fsm/node"
 )
 
 var update = flag.Bool("update", false, "write docs/machines.md anew")
@@ -35,16 +38,16 @@ func TestTheDiagramsInTheDocsAreTheTables(t *testing.T) {
 
 func machinesPage() string {
 	return "# Machines\n\n" +
-		"Generated from the tables in `fsm/table.go` by `go test ./fsm -run Diagrams -update`. Do not edit.\n\n" +
+		"Generated from the tables in `fsm/node/table.go` and `fsm/table.go` by `go test ./fsm -run Diagrams -update`. Do not edit.\n\n" +
 		"## A node\n\nIts identity is the UID: a Node of the same name with another UID is another machine.\n" +
 		"A node that EKCO never saw has none; `traced:` and its name stand for it.\n\n" +
-		mermaid(NodeTable()) +
+		mermaid(node.Table()) +
 		"\n## An action\n\n" +
-		mermaid(ActionTable())
+		mermaid(fsm.ActionTable())
 }
 
 // mermaid draws the table and lists what makes each event happen.
-func mermaid(table Table) string {
+func mermaid(table fsm.Table) string {
 	var b strings.Builder
 	b.WriteString("```mermaid\nstateDiagram-v2\n")
 	fmt.Fprintf(&b, "    [*] --> %s\n", table.Initial)
@@ -70,7 +73,7 @@ func mermaid(table Table) string {
 }
 
 func TestEveryStateOfATableCanBeReachedAndLeft(t *testing.T) {
-	for _, table := range []Table{NodeTable(), ActionTable()} {
+	for _, table := range []fsm.Table{node.Table(), fsm.ActionTable()} {
 		reached, left := map[string]bool{table.Initial: true}, map[string]bool{}
 		for _, final := range table.Finals {
 			left[final] = true

@@ -15,9 +15,8 @@ var (
 	ErrRefused = errors.New("refused")
 	// ErrNotRefused: what refused a request a moment ago does so no more.
 	ErrNotRefused = errors.New("what refused the request has just gone away; ask again")
-	// ErrUnknownNode: the journal knows no node of the name; see
-	// [UnknownNodeError].
-	ErrUnknownNode = errors.New("unknown node")
+	// ErrUnknown: the journal knows no thing of the name.
+	ErrUnknown = errors.New("unknown")
 	// ErrNoSuchAction: no action of the id is open.
 	ErrNoSuchAction = errors.New("no such open action")
 	// ErrPastNoReturn: the action goes only forward.
@@ -37,37 +36,8 @@ func (e *RefusedError) Error() string { return fmt.Sprintf("refused by %s: %s", 
 // Is makes errors.Is(err, ErrRefused) hold.
 func (e *RefusedError) Is(target error) bool { return target == ErrRefused }
 
-// UnknownNodeError says that the journal knows no node of the name, and which
-// known names are near. It is an [ErrUnknownNode].
-type UnknownNodeError struct {
-	Name string
-	Near []string
-	// Alias is the node that the name means elsewhere, if there is one.
-	Alias string
-	// Places says where was looked for traces, without success; Doubts what
-	// could not be asked there.
-	Places, Doubts []string
-}
-
-func (e *UnknownNodeError) Error() string {
-	text := fmt.Sprintf("unknown node %q: ", e.Name)
-	if e.Alias != "" {
-		return text + fmt.Sprintf("it is the hostname of node %s, or cannot be told from it in Ceph", e.Alias) + didYouMean(e.Near)
-	}
-	text += "neither the cluster nor the journal has it"
-	if len(e.Places) > 0 {
-		text += ", and no trace of it was found in " + strings.Join(e.Places, " or ")
-	}
-	for _, doubt := range e.Doubts {
-		text += "; " + doubt
-	}
-	return text + didYouMean(e.Near)
-}
-
-// Is makes errors.Is(err, ErrUnknownNode) hold.
-func (e *UnknownNodeError) Is(target error) bool { return target == ErrUnknownNode }
-
-func didYouMean(names []string) string {
+// DidYouMean asks for the names, if there are any.
+func DidYouMean(names []string) string {
 	if len(names) == 0 {
 		return ""
 	}

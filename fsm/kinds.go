@@ -1,6 +1,7 @@
 package fsm
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -30,53 +31,32 @@ type ActionKind struct {
 	SwitchedOff func(p Policy) string
 }
 
-// Kinds returns every kind of action that is known here.
-func Kinds() []ActionKind {
-	careful := []string{RuleSafeMode, RuleAPIUnreachable, RuleSettling, RulePaused, RuleExcluded, RuleStormBrake, RuleBackOff}
-	return []ActionKind{
-		{
-			Name: journal.ActionClearNode, Verb: "clear", Machine: "node", Rules: careful,
-			SwitchedOff: func(p Policy) string { return unless(p.ClearDeadNodes, "clear_dead_nodes is off") },
-		},
-		{
-			Name: journal.ActionPurgeNode, Verb: "purge", Machine: "node", Manual: true,
-			Rules:   append(slices.Clone(careful), RuleReadyMinimums, RuleTriedBefore, RuleOneAtATime, RuleCooldown),
-			Domains: []string{"nodes", "control-plane", "storage"},
-			Turn:    "only one node is purged at a time",
-			SwitchedOff: func(p Policy) string {
-				return unless(p.PurgeDeadNodes, "purge_dead_nodes is off")
-			},
-		},
-	}
-}
-
-func unless(ok bool, text string) string {
-	if ok {
-		return ""
-	}
-	return text
-}
-
 // obeys reports whether the rule concerns the kind.
-func (k *ActionKind) obeys(rule string) bool { return slices.Contains(k.Rules, rule) }
+func (k *ActionKind) obeys(rule string) bool {
+	return rule == RuleContested || slices.Contains(k.Rules, rule)
+}
 
-// kind returns what is known of a kind of action, or nil.
-func (s *State) kind(name journal.ActionKind) *ActionKind { return s.cached().kinds[name] }
+// Kind returns what is known of a kind of action, or nil.
+func (s *State) Kind(name journal.ActionKind) *ActionKind { return s.cache.kinds[name] }
 
 // obeys reports whether a rule concerns the action. An action of a kind that is not
 // known obeys none here; [CheckRule] holds it.
 func (s *State) obeys(rec *journal.ActionRecord, rule string) bool {
-	kind := s.kind(rec.Kind)
+	kind := s.Kind(rec.Kind)
 	return kind != nil && kind.obeys(rule)
 }
 
-// manualKinds names what a person may ask for.
-func manualKinds() string {
-	var names []string
-	for _, kind := range Kinds() {
-		if kind.Manual {
-			names = append(names, string(kind.Name))
+// MayAsk returns the error for a kind of action that a person may not ask for.
+func (s *State) MayAsk(kind journal.ActionKind) error {
+	if known := s.Kind(kind); known != nil && known.Manual {
+		return nil
+	}
+	var manual []string
+	for name, known := range s.cache.kinds {
+		if known.Manual {
+			manual = append(manual, string(name))
 		}
 	}
-	return strings.Join(names, " or ")
+	slices.Sort(manual)
+	return &RefusedError{Rule: RuleKind, Reason: fmt.Sprintf("%q cannot be asked for, only %s", kind, strings.Join(manual, " or "))}
 }

@@ -1,88 +1,38 @@
 package fsm
 
 import (
-	"strconv"
+	"maps"
 	"time"
-
-	"github.com/replicatedhq/ekco/journal"
 )
 
 // Policy is the part of the configuration that decisions depend on.
 type Policy struct {
-	// ClearDeadNodes and PurgeDeadNodes switch automatic actions.
-	ClearDeadNodes bool
-	PurgeDeadNodes bool
-	// ClearAfter and PurgeAfter count from when EKCO saw the node lost.
-	ClearAfter time.Duration
-	PurgeAfter time.Duration
-	// PodGrace is how long past its own time to end a pod must be; 30 s.
-	PodGrace time.Duration
-	// MinReadyPrimaries and MinReadyWorkers are what must be ready, without the
-	// node in question, for a purge of a node of that role.
-	MinReadyPrimaries int
-	MinReadyWorkers   int
-	// MaxUnknown is the storm brake.
-	MaxUnknown MaxUnknown
 	// Settling is how long EKCO must have watched without a break.
 	Settling time.Duration
-	// Cooldown is the least time between two automatic purges.
+	// Cooldown is the least time between two actions of a kind that obeys
+	// [RuleCooldown] and that EKCO starts by itself.
 	Cooldown time.Duration
 	// DryRun marks every action EKCO starts by itself as a dry run.
 	DryRun bool
-	// MaintainRook is whether a purge has a part in Rook unless a person says
-	// otherwise.
-	MaintainRook bool
 	// Passive lets machines follow their facts and starts nothing by itself; nor
 	// are refusals judged then. It is how a command works without an operator.
 	Passive bool
+	// Of holds what only one machine's decisions depend on, by the machine's name, in
+	// the type that the machine defines.
+	Of map[string]any
 }
 
-// MaxUnknown bounds how many nodes may be unknown while EKCO destroys
-// anything: an absolute number, or a percentage of all nodes, rounded up.
-type MaxUnknown struct {
-	Percent  int
-	Absolute int
-	// IsPercent says which of the two counts.
-	IsPercent bool
-}
-
-// DefaultPolicy returns what holds without any configuration.
+// DefaultPolicy returns what holds without any configuration, but for the machines.
 func DefaultPolicy() Policy {
-	return Policy{
-		ClearDeadNodes:    true,
-		ClearAfter:        5 * time.Minute,
-		PurgeAfter:        time.Hour,
-		PodGrace:          30 * time.Second,
-		MinReadyPrimaries: 2,
-		MaxUnknown:        MaxUnknown{Percent: 55, IsPercent: true},
-		Settling:          15 * time.Second,
-		Cooldown:          10 * time.Minute,
-	}
+	return Policy{Settling: 15 * time.Second, Cooldown: 10 * time.Minute}
 }
 
-// minReady returns the minimum for the role, 0 for a role that is not known.
-func (p Policy) minReady(role journal.NodeRole) int {
-	switch role {
-	case journal.RolePrimary:
-		return p.MinReadyPrimaries
-	case journal.RoleWorker:
-		return p.MinReadyWorkers
+// With returns the policy with what one machine's decisions depend on.
+func (p Policy) With(machine string, of any) Policy {
+	p.Of = maps.Clone(p.Of)
+	if p.Of == nil {
+		p.Of = map[string]any{}
 	}
-	return 0
-}
-
-// Limit returns how many of total nodes may be unknown.
-func (m MaxUnknown) Limit(total int) int {
-	if !m.IsPercent {
-		return m.Absolute
-	}
-	return (total*m.Percent + 99) / 100
-}
-
-// String returns the form that an administrator writes.
-func (m MaxUnknown) String() string {
-	if m.IsPercent {
-		return strconv.Itoa(m.Percent) + "%"
-	}
-	return strconv.Itoa(m.Absolute)
+	p.Of[machine] = of
+	return p
 }

@@ -15,32 +15,34 @@ type refusalKey struct {
 
 // wanted is a refusal that holds in this round.
 type wanted struct {
-	rule *rule
-	node *Node
-	kind *ActionKind
+	rule  *Rule
+	thing *Thing
+	kind  *ActionKind
+	// change is what would be changed, if that was in question.
+	change *journal.Change
 }
 
-// refuse notes that the rule keeps EKCO from acting on the node. A rule about
-// the whole cluster is noted once, with the node whose facts are the oldest.
-func (r *round) refuse(rule *rule, n *Node, kind *ActionKind) {
-	key := refusalKey{n.Subject(), kind.Name}
-	if rule.cluster {
+// refuse notes that the rule keeps EKCO from acting on the thing. A rule about
+// the whole cluster is noted once, with the thing whose facts are the oldest.
+func (r *round) refuse(rule *Rule, t *Thing, kind *ActionKind) {
+	key := refusalKey{t.Subject, kind.Name}
+	if rule.Cluster {
 		key.subject = journal.ClusterSubject
 	}
 	known, ok := r.wanted[key]
-	if ok && known.node.FactsSeq < n.FactsSeq {
+	if ok && known.thing.FactsSeq < t.FactsSeq {
 		return
 	}
-	r.wanted[key] = wanted{rule, n, kind}
-	if rule.until != nil {
-		r.at(rule.until(r.view, n, kind))
+	r.wanted[key] = wanted{rule, t, kind, r.change}
+	if rule.Until != nil {
+		r.at(rule.Until(r.World, t, kind))
 	}
 }
 
 // refusalEvents compares the refusals that hold with the ones on record. Only
 // the rule counts: a reason whose numbers change is not worth an event.
 func (r *round) refusalEvents() []journal.Draft {
-	if r.policy.Passive {
+	if r.Policy.Passive {
 		return nil
 	}
 	var events []journal.Draft
@@ -53,14 +55,15 @@ func (r *round) refusalEvents() []journal.Draft {
 				Type: journal.TypePolicyLifted, Subject: old.Subject, Cause: old.Seq, Actor: ActorOperator,
 				Payload: journal.PolicyLifted{Kind: old.Kind, Rule: old.Rule},
 			})
-		case now.rule.name == old.Rule:
+		case now.rule.Name == old.Rule:
 			delete(r.wanted, key)
 		}
 	}
 	for key, now := range r.wanted {
+		r.change = now.change
 		events = append(events, journal.Draft{
-			Type: journal.TypePolicyRefused, Subject: key.subject, Cause: now.node.FactsSeq, Actor: ActorOperator,
-			Payload: journal.PolicyRefused{Kind: key.kind, Rule: now.rule.name, Reason: now.rule.why(r.view, now.node, now.kind)},
+			Type: journal.TypePolicyRefused, Subject: key.subject, Cause: now.thing.FactsSeq, Actor: ActorOperator,
+			Payload: journal.PolicyRefused{Kind: key.kind, Rule: now.rule.Name, Reason: now.rule.why(r.World, now.thing, now.kind)},
 		})
 	}
 	slices.SortFunc(events, compareRefusals)

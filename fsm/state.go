@@ -6,10 +6,10 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// FoldName names the JSON shape of [State] in snapshots. It changes whenever
+// FoldName names, together with the machines, the JSON shape of [State] in snapshots. It changes whenever
 // an older snapshot could be misread, and whenever Apply learns to fold an
 // event that it held an action for before: only a replay takes that hold away.
-const FoldName = "ekco-state/5"
+const FoldName = "ekco-state/6"
 
 // State is everything EKCO knows: the journal, folded. It is plain data; its
 // JSON form is what snapshots keep. Only the loop goroutine touches it, and only
@@ -26,18 +26,18 @@ type State struct {
 	Operator OperatorState `json:"operator"`
 	Clock    ClockState    `json:"clock,omitzero"`
 	API      APIState      `json:"api"`
-	// Nodes holds every node machine, by UID. The newest 1,000 Purged and Gone
-	// machines stay, so that a purge can be finished or explained after the
-	// object is gone.
-	Nodes map[string]*Node `json:"nodes,omitempty"`
-	// Finished lists the UIDs of the Purged and Gone machines, oldest first.
+	// Things holds what the machines are about, by [Key]. The newest 1,000 that came
+	// to their end stay, so that what was done can be finished or explained after the
+	// object is gone. Snapshots keep them by machine.
+	Things map[string]*Thing `json:"-"`
+	// Finished lists the keys of those that came to their end, oldest first.
 	Finished []string `json:"finished,omitempty"`
 	// Actions holds the open actions, by id. What decisions still need of an
-	// ended one is kept with its node.
+	// ended one is kept with its thing.
 	Actions map[string]*journal.ActionRecord `json:"actions,omitempty"`
 	// EndedAt is when the last action of each kind that has a cooldown ended.
 	EndedAt map[journal.ActionKind]time.Time `json:"ended_at,omitempty"`
-	// Pauses in force, by node name; "" pauses everything.
+	// Pauses in force, by the name of the thing; "" pauses everything.
 	Pauses map[string]PauseState `json:"pauses,omitempty"`
 	// Refusals in force.
 	Refusals []Refusal `json:"refusals,omitempty"`
@@ -110,65 +110,6 @@ type APIState struct {
 	SettlingFrom time.Time `json:"settling_from,omitzero"`
 }
 
-// Node is one node machine. Its identity is the UID.
-type Node struct {
-	Name string `json:"name"`
-	UID  string `json:"uid"`
-	// State is what the machine recorded, Since when its durations count from.
-	State journal.NodeState `json:"state"`
-	Since time.Time         `json:"since"`
-	// Facts are the last ones observed, FactsSeq the event that brought them.
-	Facts    journal.NodeFacts `json:"facts"`
-	FactsSeq uint64            `json:"facts_seq,omitempty"`
-	// UnreachableSince is when EKCO saw the node lost, by EKCO's clock; zero while
-	// the node is reachable. Ages count from it. The time of the taint is by
-	// another clock, and only tells one loss from the next.
-	UnreachableSince time.Time `json:"unreachable_since,omitzero"`
-	// GoneAt is set once the object no longer exists, GoneSeq to the event that
-	// said so.
-	GoneAt     time.Time `json:"gone_at,omitzero"`
-	GoneReason string    `json:"gone_reason,omitempty"`
-	GoneSeq    uint64    `json:"gone_seq,omitempty"`
-	// ReplacedBy is the UID of the node that now has this one's name.
-	ReplacedBy string `json:"replaced_by,omitempty"`
-	// LastPurge is the last purge that ended since the node was healthy.
-	LastPurge *EndedPurge `json:"last_purge,omitempty"`
-	// Outlived are the open actions that EKCO began for an earlier loss of the node.
-	Outlived []string `json:"outlived,omitempty"`
-	// Vain is set once EKCO acted on the node in vain.
-	Vain *Vain `json:"vain,omitempty"`
-	// Pods seen terminating on this node while it is unknown, by UID.
-	Pods map[string]*Pod `json:"pods,omitempty"`
-}
-
-// EndedPurge is how a purge of a node ended.
-type EndedPurge struct {
-	Action  string          `json:"action"`
-	Outcome journal.Outcome `json:"outcome"`
-	Seq     uint64          `json:"seq"`
-}
-
-// Pod is a terminating pod of an unknown node.
-type Pod struct {
-	Namespace         string    `json:"namespace"`
-	Name              string    `json:"name"`
-	UID               string    `json:"uid"`
-	DeletionTimestamp time.Time `json:"deletion_timestamp"`
-	// SeenAt is when EKCO saw that the pod has been asked to end, by EKCO's clock.
-	// Grace is the time that the pod has from then on: DeletionTimestamp is by
-	// another clock.
-	SeenAt time.Time        `json:"seen_at,omitzero"`
-	Grace  journal.Duration `json:"grace,omitzero"`
-	// Action is the clear-node that took this pod on, or empty. An ended one
-	// keeps its pods, so that they are not planned again, unless it was
-	// abandoned.
-	Action string `json:"action,omitempty"`
-	// Outcome is how Action ended; empty while it is open.
-	Outcome journal.Outcome `json:"outcome,omitempty"`
-	// Seq is the event that last told of the pod.
-	Seq uint64 `json:"seq"`
-}
-
 // PauseState is an administrator's word to leave something alone.
 type PauseState struct {
 	Reason string    `json:"reason"`
@@ -188,24 +129,6 @@ type Refusal struct {
 	Since   time.Time          `json:"since"`
 	Seq     uint64             `json:"seq"`
 }
-
-// The states of the node machine.
-const (
-	// Healthy: the node is not marked unreachable (it may still be unready).
-	Healthy journal.NodeState = "Healthy"
-	// Unknown: the node has the unreachable taint, and no action is open.
-	Unknown journal.NodeState = "Unknown"
-	// Clearing: a clear-node action is open.
-	Clearing journal.NodeState = "Clearing"
-	// Cleared: no terminating pod that EKCO may free is left.
-	Cleared journal.NodeState = "Cleared"
-	// Purging: a purge-node action is open.
-	Purging journal.NodeState = "Purging"
-	// Purged: EKCO removed the node.
-	Purged journal.NodeState = "Purged"
-	// Gone: somebody else deleted the Node object.
-	Gone journal.NodeState = "Gone"
-)
 
 // The states of the action machine.
 const (

@@ -17,8 +17,11 @@ type Table struct {
 	Name    string
 	Initial string
 	// Entrances are states other than Initial in which a machine can begin.
-	Entrances   []Entrance
-	Finals      []string
+	Entrances []Entrance
+	Finals    []string
+	// Over are the states in which a thing has come to an end, for now or for good.
+	// The newest 1,000 such things are kept.
+	Over        []string
 	Transitions []Transition
 }
 
@@ -36,54 +39,19 @@ type Transition struct {
 	To    string
 	// When says, for people, what makes the event happen.
 	When string
-	// told says what the event of one node tells; nil where the event is not
-	// drafted from the table.
-	told func(n *Node, from journal.NodeState, now time.Time) telling
+	// Tells says what the event of a thing's transition tells; nil where the event
+	// is not drafted from the table.
+	Tells func(t *Thing, from journal.State, now time.Time) Telling
 }
 
-// telling is what an event of a transition tells besides the transition itself.
-type telling struct {
-	reason string
-	// since is when the new state's durations count from; zero means the event's
+// Telling is what the event of a transition tells besides the transition itself.
+type Telling struct {
+	Reason string
+	// Since is when the new state's durations count from; zero means the event's
 	// own time.
-	since time.Time
-	// cause is the event that led to the transition, 0 if there is not just one.
-	cause uint64
-}
-
-// Events of the node machine.
-const (
-	nodeAdopted  = "adopted"
-	nodeTraced   = "traced"
-	nodeLost     = "lost"
-	nodeReturned = "returned"
-	nodeClear    = "clear"
-	nodeCleared  = "cleared"
-	nodePurge    = "purge"
-	nodePurged   = "purged"
-	nodeStopped  = "stopped"
-	nodeGone     = "gone"
-)
-
-// NodeTable returns the machine of a node.
-func NodeTable() Table {
-	return Table{
-		Name: "node", Initial: string(Healthy), Finals: []string{string(Purged)},
-		Entrances: []Entrance{
-			{nodeAdopted, string(Unknown), "an action is adopted for a node that the journal does not know"},
-			{nodeTraced, string(Gone), "a person asked for a node that nobody knows, and something is left of it"},
-		},
-		Transitions: []Transition{
-			{nodeLost, names(Healthy, Gone), string(Unknown), "the node has the unreachable taint", toldLost},
-			{nodeClear, names(Unknown, Cleared, Purging), string(Clearing), "a clear-node action is open", toldOpen("a clear-node action is open")},
-			{nodeCleared, names(Clearing), string(Cleared), "no clear-node action is open and no terminating pod is left", toldOpen("no terminating pod is left")},
-			{nodeStopped, names(Clearing, Purging), string(Unknown), "the action ended and the node stays as it was: dry run, cancelled, abandoned", toldStopped},
-			{nodePurge, names(Healthy, Unknown, Clearing, Cleared, Gone), string(Purging), "a purge-node action is open", toldOpen("a purge-node action is open")},
-			{nodePurged, names(Purging), string(Purged), "the purge is done", toldPurged},
-			{nodeReturned, names(Unknown, Clearing, Cleared, Purging, Gone), string(Healthy), "the unreachable taint is gone, and no purge is past its point of no return", toldReturned},
-			{nodeGone, names(Healthy, Unknown, Clearing, Cleared, Purging), string(Gone), "the Node object is gone and EKCO did not purge it", toldGone},
-		},
-	}
+	Since time.Time
+	// Cause is the event that led to the transition, 0 if there is not just one.
+	Cause uint64
 }
 
 // Events of the action machine.
@@ -103,19 +71,20 @@ func ActionTable() Table {
 	return Table{
 		Name: "action", Initial: string(Requested), Finals: []string{string(Ended)},
 		Transitions: []Transition{
-			{actionPlan, names(Requested), string(Running), "its steps and captured facts are fixed", nil},
-			{actionHold, names(Requested, Running), string(Held), "a preflight failed", nil},
-			{actionRelease, names(Held), string(Running), "no preflight holds it any more", nil},
-			{actionStall, names(Requested, Running, Held, Cancelling), string(Stalled), "its retry budget is spent", nil},
-			{actionRetry, names(Held, Stalled), string(Running), "an administrator gave it a new budget", nil},
-			{actionCancel, names(Requested, Running, Held, Stalled), string(Cancelling), "it shall stop before its point of no return", nil},
-			{actionProceed, names(Cancelling), string(Running), "the point of no return came before the cancel took hold", nil},
-			{actionEnd, names(Requested, Running, Held, Stalled, Cancelling), string(Ended), "it is over", nil},
+			{actionPlan, Names(Requested), string(Running), "its steps and captured facts are fixed", nil},
+			{actionHold, Names(Requested, Running), string(Held), "a preflight failed", nil},
+			{actionRelease, Names(Held), string(Running), "no preflight holds it any more", nil},
+			{actionStall, Names(Requested, Running, Held, Cancelling), string(Stalled), "its retry budget is spent", nil},
+			{actionRetry, Names(Held, Stalled), string(Running), "an administrator gave it a new budget", nil},
+			{actionCancel, Names(Requested, Running, Held, Stalled), string(Cancelling), "it shall stop before its point of no return", nil},
+			{actionProceed, Names(Cancelling), string(Running), "the point of no return came before the cancel took hold", nil},
+			{actionEnd, Names(Requested, Running, Held, Stalled, Cancelling), string(Ended), "it is over", nil},
 		},
 	}
 }
 
-func names[S ~string](states ...S) []string {
+// Names writes states for a table.
+func Names[S ~string](states ...S) []string {
 	out := make([]string, len(states))
 	for i, state := range states {
 		out[i] = string(state)
@@ -123,9 +92,9 @@ func names[S ~string](states ...S) []string {
 	return out
 }
 
-// machine asks looplab/fsm where an event leads from a state. It has no
+// checker asks looplab/fsm where an event leads from a state. It has no
 // callbacks, so asking has no effect.
-type machine struct {
+type checker struct {
 	fsm *fsm.FSM
 	// ways holds the first transition from one state towards another.
 	ways map[way]*Transition
@@ -134,12 +103,12 @@ type machine struct {
 // way is where a machine is and where it belongs.
 type way struct{ from, to string }
 
-func newMachine(table Table) machine {
+func newChecker(table Table) checker {
 	events := make(fsm.Events, len(table.Transitions))
 	for i, t := range table.Transitions {
 		events[i] = fsm.EventDesc{Name: t.Event, Src: t.From, Dst: t.To}
 	}
-	return machine{fsm.NewFSM(table.Initial, events, fsm.Callbacks{}), table.ways()}
+	return checker{fsm.NewFSM(table.Initial, events, fsm.Callbacks{}), table.ways()}
 }
 
 // ways finds the shortest way between any two states, and keeps its first
@@ -178,7 +147,7 @@ func (t Table) states() []string {
 
 // lead returns the state that event leads to, and whether it may happen in
 // from.
-func (m machine) lead(from, event string) (string, bool) {
+func (m checker) lead(from, event string) (string, bool) {
 	m.fsm.SetState(from)
 	err := m.fsm.Event(context.Background(), event)
 	if errors.As(err, new(fsm.NoTransitionError)) {
@@ -187,17 +156,11 @@ func (m machine) lead(from, event string) (string, bool) {
 	return m.fsm.Current(), err == nil
 }
 
-// leadNode is lead for the node machine.
-func (s *State) leadNode(from journal.NodeState, event string) (journal.NodeState, bool) {
-	to, ok := s.cached().node.lead(string(from), event)
-	return journal.NodeState(to), ok
-}
-
 // stepAction moves the action's status if its machine lets the event happen,
 // and leaves it alone otherwise: a hold, for example, is noted on a stalled
 // action without ending the stall.
 func (s *State) stepAction(rec *journal.ActionRecord, event string) {
-	if to, ok := s.cached().action.lead(string(rec.Status), event); ok {
+	if to, ok := s.cache.action.lead(string(rec.Status), event); ok {
 		rec.Status = journal.ActionStatus(to)
 	}
 }

@@ -8,14 +8,14 @@ import (
 )
 
 // After an action that was in vain EKCO rests for firstBackOff before it asks
-// for one about the node again, and twice as long each time, up to lastBackOff.
+// for one about the thing again, and twice as long each time, up to lastBackOff.
 const (
 	firstBackOff = time.Minute
 	lastBackOff  = time.Hour
 )
 
-// Vain is what EKCO began about a node and did not come to its end, although
-// nothing that it knows of the node has changed: a live read did not find what the
+// Vain is what EKCO began about a thing and did not come to its end, although
+// nothing that it knows of it has changed: a live read did not find what the
 // watch says, or another EKCO was at work.
 type Vain struct {
 	// Action was the last one. It ended At as Outcome, for Reason.
@@ -24,34 +24,34 @@ type Vain struct {
 	Reason  string          `json:"reason"`
 	At      time.Time       `json:"at"`
 	// Times is how many there were in a row, while FactsSeq was the event with the
-	// node's facts.
+	// thing's facts.
 	Times    int    `json:"times"`
 	FactsSeq uint64 `json:"facts_seq"`
 }
 
 // noteVain notes whether an action was in vain. One that was cancelled ended
 // because of new facts, or because a person wished it.
-func (n *Node) noteVain(e journal.Event, rec *journal.ActionRecord, ended *journal.ActionEnded) {
+func (t *Thing) noteVain(e journal.Event, rec *journal.ActionRecord, ended *journal.ActionEnded) {
 	switch ended.Outcome {
 	case journal.OutcomeDone:
-		n.Vain = nil
+		t.Vain = nil
 	case journal.OutcomeAbandoned, journal.OutcomeSuperseded:
 		if rec.Cancelling != nil || rec.ByPerson() {
 			return
 		}
 		times := 1
-		if n.backsOff() {
-			times += n.Vain.Times
+		if t.BacksOff() {
+			times += t.Vain.Times
 		}
-		n.Vain = &Vain{Action: rec.ID, Outcome: ended.Outcome, Reason: ended.Reason, At: e.Time, Times: times, FactsSeq: n.FactsSeq}
+		t.Vain = &Vain{Action: rec.ID, Outcome: ended.Outcome, Reason: ended.Reason, At: e.Time, Times: times, FactsSeq: t.FactsSeq}
 	}
 }
 
-// backsOff reports whether the last action about the node was in vain, and
-// nothing that is known of the node has changed since.
-func (n *Node) backsOff() bool { return n.Vain != nil && n.Vain.FactsSeq == n.FactsSeq }
+// BacksOff reports whether the last action about the thing was in vain, and
+// nothing that is known of it has changed since.
+func (t *Thing) BacksOff() bool { return t.Vain != nil && t.Vain.FactsSeq == t.FactsSeq }
 
-// until returns when EKCO may ask for an action about the node again.
+// until returns when EKCO may ask for an action about the thing again.
 func (v *Vain) until() time.Time {
 	rest := firstBackOff
 	for i := 1; i < v.Times && rest < lastBackOff; i++ {
@@ -64,7 +64,7 @@ func (v *Vain) until() time.Time {
 // to before the abandonment makes nobody wait.
 func (v *Vain) rests(now time.Time) bool { return !now.Before(v.At) && now.Before(v.until()) }
 
-func (v *Vain) why() string {
-	return fmt.Sprintf("%s ended as %s at %s (%s), and what EKCO observes of the node has not changed since; EKCO tries again when it changes, or at %s",
-		v.Action, v.Outcome, stamp(v.At), v.Reason, stamp(v.until()))
+func (v *Vain) why(noun string) string {
+	return fmt.Sprintf("%s ended as %s at %s (%s), and what EKCO observes of the %s has not changed since; EKCO tries again when it changes, or at %s",
+		v.Action, v.Outcome, Stamp(v.At), v.Reason, noun, Stamp(v.until()))
 }

@@ -38,6 +38,21 @@ type ActionRequested struct {
 	// Node is what EKCO last knew of the node, for when the Node object is gone
 	// before the action is planned. Nil when EKCO never saw it.
 	Node *NodeFacts `json:"node,omitempty"`
+	// Input is what the kind needs to be planned, in the shape it defines. That of
+	// clear-node and purge-node has fields of its own, above.
+	Input json.RawMessage `json:"input,omitempty"`
+	// Change is what the action shall change, where somebody else may change it back.
+	Change *Change `json:"change,omitempty"`
+}
+
+// Change is a value that EKCO wants otherwise.
+type Change struct {
+	// Key tells one change of a thing from its others, whatever the words.
+	Key string `json:"key"`
+	// Field names what is changed, From and To its values, for people.
+	Field string `json:"field"`
+	From  string `json:"from"`
+	To    string `json:"to"`
 }
 
 // PodRef names a pod beyond doubt.

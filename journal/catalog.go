@@ -38,12 +38,17 @@ const (
 	// What a look for a node that nobody knows has found.
 	TypeNodeTraced Type = "node.traced"
 
+	// Facts about things whose machine has no event type of its own.
+	TypeThingObserved Type = "thing.observed"
+	TypeThingGone     Type = "thing.gone"
+
 	// Decisions of the machines and of policy.
-	TypeNodeTransitioned Type = "node.transitioned"
-	TypePolicyRefused    Type = "policy.refused"
-	TypePolicyLifted     Type = "policy.lifted"
-	TypePauseSet         Type = "pause.set"
-	TypePauseCleared     Type = "pause.cleared"
+	TypeThingTransitioned Type = "thing.transitioned"
+	TypeNodeTransitioned  Type = "node.transitioned"
+	TypePolicyRefused     Type = "policy.refused"
+	TypePolicyLifted      Type = "policy.lifted"
+	TypePauseSet          Type = "pause.set"
+	TypePauseCleared      Type = "pause.cleared"
 
 	// The life of an action.
 	TypeActionRequested  Type = "action.requested"
@@ -125,6 +130,9 @@ var catalog = []CatalogEntry{
 	entry[PodTerminating]("a pod on an unknown node has a deletion timestamp"),
 	entry[PodGone]("a pod on an unknown node, seen terminating, no longer exists"),
 	entry[NodeTraced]("a person asked for a node that EKCO never saw, and something is left of it"),
+	entry[ThingObserved]("the facts of a thing differ from the last ones written"),
+	entry[ThingGone]("a thing no longer exists"),
+	entry[ThingTransitioned]("a thing's machine changed state"),
 	entry[NodeTransitioned]("a node's machine changed state"),
 	entry[PolicyRefused]("policy does not let EKCO act on the subject now"),
 	entry[PolicyLifted]("the reason of an earlier policy.refused no longer holds"),

@@ -201,8 +201,11 @@ type PodGone struct {
 	NodeUID string `json:"node_uid"`
 }
 
-// NodeState is a state of the node machine; package fsm owns its transitions.
-type NodeState string
+// State is a state of a machine; package fsm owns the transitions.
+type State string
+
+// NodeState is a state of the node machine.
+type NodeState = State
 
 // NodeTransitioned is a step of the node machine, decided from facts.
 type NodeTransitioned struct {

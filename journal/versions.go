@@ -57,6 +57,15 @@ func (PodGone) eventVersion() int { return version1 }
 func (NodeTraced) eventType() Type   { return TypeNodeTraced }
 func (NodeTraced) eventVersion() int { return version1 }
 
+func (ThingObserved) eventType() Type   { return TypeThingObserved }
+func (ThingObserved) eventVersion() int { return version1 }
+
+func (ThingGone) eventType() Type   { return TypeThingGone }
+func (ThingGone) eventVersion() int { return version1 }
+
+func (ThingTransitioned) eventType() Type   { return TypeThingTransitioned }
+func (ThingTransitioned) eventVersion() int { return version1 }
+
 func (NodeTransitioned) eventType() Type   { return TypeNodeTransitioned }
 func (NodeTransitioned) eventVersion() int { return version1 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/replicatedhq/ekco/actions/mirror"
 	"github.com/replicatedhq/ekco/fsm"
+	fsmnode "github.com/replicatedhq/ekco/fsm/node"
 	"github.com/replicatedhq/ekco/journal"
 	"github.com/replicatedhq/ekco/journal/memory"
 )
@@ -169,7 +170,7 @@ func TestAdoptionFoldsIntoOpenActionsAndSupersededOnesEnd(t *testing.T) {
 	if _, err := store.Append(t.Context(), append([]journal.Draft{request}, drafts...)...); err != nil {
 		t.Fatal(err)
 	}
-	state := fsm.NewState()
+	state := fsm.NewState(fsmnode.Capability())
 	for event, err := range store.Read(t.Context(), journal.Query{}) {
 		if err != nil {
 			t.Fatal(err)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/replicatedhq/ekco/cmd/internal/api"
 	"github.com/replicatedhq/ekco/fsm"
+	fsmnode "github.com/replicatedhq/ekco/fsm/node"
 	"github.com/replicatedhq/ekco/journal"
 	"github.com/replicatedhq/ekco/journal/bolt"
 )
@@ -161,7 +162,7 @@ func TestStatusSucceedsWhateverTheStatusIs(t *testing.T) {
 		t.Errorf("got %s (%v)", d.out, err)
 	}
 	d.expect(d.types("status", "-o", "yaml"), exitDone, "safe_mode:", "")
-	op.status.Nodes = []api.NodeStatus{{Name: "old", State: fsm.Purged, Since: noon.Add(-25 * time.Hour)}}
+	op.status.Nodes = []api.NodeStatus{{Name: "old", State: fsmnode.Purged, Since: noon.Add(-25 * time.Hour)}}
 	d.expect(d.types("status"), exitDone, "1 node purged or gone", "")
 	d.expect(d.types("status", "--all"), exitDone, "old", "")
 }
@@ -196,7 +197,7 @@ func TestTheShellIsOfferedNames(t *testing.T) {
 	op := &fakeOperator{past: []journal.Event{
 		event(t, 1, "clear-worker-0-1", journal.TypeActionEnded, journal.ActionEnded{}), event(t, 2, "clear-worker-1-1", journal.TypeActionEnded, journal.ActionEnded{}),
 	}, status: api.Status{
-		Nodes:   []api.NodeStatus{{Name: "worker-0", State: fsm.Purged}, {Name: "worker-0", State: fsm.Gone}, {Name: "worker-1"}, {Name: "worker-2"}},
+		Nodes:   []api.NodeStatus{{Name: "worker-0", State: fsmnode.Purged}, {Name: "worker-0", State: fsmnode.Gone}, {Name: "worker-1"}, {Name: "worker-2"}},
 		Actions: []journal.ActionRecord{{ID: purgeID}},
 		Pauses:  map[string]fsm.PauseState{"": {}, "worker-2": {}},
 	}}

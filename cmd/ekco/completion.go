@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/replicatedhq/ekco/cmd/internal/api"
-	"github.com/replicatedhq/ekco/fsm"
+	fsmnode "github.com/replicatedhq/ekco/fsm/node"
 	"github.com/replicatedhq/ekco/journal"
 )
 
@@ -70,7 +70,7 @@ func (a *app) nodeNames(cmd *cobra.Command) []string {
 
 // presentNodes leaves out the nodes that are no more.
 func (a *app) presentNodes(cmd *cobra.Command) []string {
-	return nodeNames(a.ask(cmd), func(node api.NodeStatus) bool { return node.State != fsm.Purged && node.State != fsm.Gone })
+	return nodeNames(a.ask(cmd), func(node api.NodeStatus) bool { return node.State != fsmnode.Purged && node.State != fsmnode.Gone })
 }
 
 // nodeNames returns each name once: several nodes may have had it.

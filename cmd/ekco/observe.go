@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/replicatedhq/ekco/cmd/internal/ring"
-	"github.com/replicatedhq/ekco/fsm"
+	fsmnode "github.com/replicatedhq/ekco/fsm/node"
 	"github.com/replicatedhq/ekco/internal/config"
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/journal"
@@ -17,7 +17,7 @@ import (
 
 // observe starts the observers on what the machines know.
 func observe(client *kube.Client, now func() time.Time, cfg config.Config, lag func(resource string, lag time.Duration), log *slog.Logger) ring.StartObservers {
-	return func(ctx context.Context, known []fsm.Node, recorder ring.Recorder) ring.Observers {
+	return func(ctx context.Context, known []fsmnode.Node, recorder ring.Recorder) ring.Observers {
 		return observers.Start(ctx, observers.Options{
 			Sources: sources(client, cfg, known), Probe: client.Probe, Recorder: recorder, Log: log,
 			PollInterval: cfg.ReconcileInterval, Lag: lag, Now: now,
@@ -26,7 +26,7 @@ func observe(client *kube.Client, now func() time.Time, cfg config.Config, lag f
 }
 
 // sources are what is observed, in the order in which it is told.
-func sources(client *kube.Client, cfg config.Config, known []fsm.Node) []observers.Source {
+func sources(client *kube.Client, cfg config.Config, known []fsmnode.Node) []observers.Source {
 	return []observers.Source{
 		nodes.New(nodes.Options{
 			Nodes: client.Nodes(), Known: knownNodes(known),
@@ -36,7 +36,7 @@ func sources(client *kube.Client, cfg config.Config, known []fsm.Node) []observe
 	}
 }
 
-func knownNodes(machines []fsm.Node) []kube.Node {
+func knownNodes(machines []fsmnode.Node) []kube.Node {
 	var known []kube.Node
 	for _, node := range machines {
 		if node.Present() {
@@ -46,7 +46,7 @@ func knownNodes(machines []fsm.Node) []kube.Node {
 	return known
 }
 
-func knownPods(machines []fsm.Node) []pods.Known {
+func knownPods(machines []fsmnode.Node) []pods.Known {
 	var known []pods.Known
 	for _, node := range machines {
 		if !node.Present() {

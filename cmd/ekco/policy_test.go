@@ -6,11 +6,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/replicatedhq/ekco/fsm"
+	fsmnode "github.com/replicatedhq/ekco/fsm/node"
 	"github.com/replicatedhq/ekco/internal/config"
 )
 
 func TestWithoutAConfigurationTheDefaultPolicyHolds(t *testing.T) {
-	if diff := cmp.Diff(fsm.DefaultPolicy(), policyOf(config.Default())); diff != "" {
+	if diff := cmp.Diff(fsmnode.DefaultPolicy().In(fsm.DefaultPolicy()), policyOf(config.Default())); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -31,7 +32,7 @@ func TestMaxUnknownNodesIsReadAndRoundedUp(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		limit := policyOf(cfg).MaxUnknown
+		limit := policyOf(cfg).Of[fsmnode.Machine].(fsmnode.Policy).MaxUnknown
 		if limit.String() != text || cfg.MaxUnknownNodes.String() != text {
 			t.Errorf("%q is written as %q and %q", text, limit, cfg.MaxUnknownNodes)
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/replicatedhq/ekco/cmd/internal/api"
 	"github.com/replicatedhq/ekco/cmd/internal/view"
 	"github.com/replicatedhq/ekco/fsm"
+	fsmnode "github.com/replicatedhq/ekco/fsm/node"
 	"github.com/replicatedhq/ekco/internal/config"
 	"github.com/replicatedhq/ekco/journal"
 )
@@ -143,8 +144,8 @@ func (p *purger) runOnce(ctx context.Context, cfg config.Config, log *slog.Logge
 
 // request returns what is asked for. Minimums, and whether Rook is managed, count
 // only if they were given to this command; else the operator's own do.
-func (f purgeFlags) request(cfg config.Config) fsm.Request {
-	request := fsm.Request{
+func (f purgeFlags) request(cfg config.Config) fsmnode.Request {
+	request := fsmnode.Request{
 		Kind: journal.ActionPurgeNode, Node: f.node, Reason: f.reason, Force: f.force, Actor: api.LocalActor(),
 	}
 	if slices.Contains(cfg.Explicit, "min_ready_master_nodes") {
@@ -160,7 +161,7 @@ func (f purgeFlags) request(cfg config.Config) fsm.Request {
 }
 
 // run explains, asks, requests and follows.
-func (p *purger) run(ctx context.Context, request fsm.Request) error {
+func (p *purger) run(ctx context.Context, request fsmnode.Request) error {
 	explained, err := patiently(ctx, p, "the preflights", func(ctx context.Context) (api.Explanation, error) {
 		return p.backend.Explain(ctx, request)
 	})
@@ -215,7 +216,7 @@ func (p *purger) run(ctx context.Context, request fsm.Request) error {
 // left returns errWorkerLeft for an error of a command that was asked as it
 // ended. An answer is an answer, whatever became of the one who gave it.
 func (p *purger) left(err error) error {
-	for _, answer := range []error{api.ErrRefused, api.ErrNotFound, api.ErrInvalid, api.ErrForbidden, fsm.ErrRefused, fsm.ErrUnknownNode} {
+	for _, answer := range []error{api.ErrRefused, api.ErrNotFound, api.ErrInvalid, api.ErrForbidden, fsm.ErrRefused, fsmnode.ErrUnknownNode} {
 		if errors.Is(err, answer) {
 			return err
 		}
@@ -227,7 +228,7 @@ func (p *purger) left(err error) error {
 }
 
 // refused has a refusal recorded, and returns it.
-func (p *purger) refused(ctx context.Context, request fsm.Request) error {
+func (p *purger) refused(ctx context.Context, request fsmnode.Request) error {
 	request.Refused = true
 	_, err := patiently(ctx, p, "the refusal to be recorded", func(ctx context.Context) (api.Admission, error) {
 		return p.backend.Request(ctx, request)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/replicatedhq/ekco/cmd/internal/api"
 	"github.com/replicatedhq/ekco/fsm"
+	fsmnode "github.com/replicatedhq/ekco/fsm/node"
 	"github.com/replicatedhq/ekco/internal/config"
 	"github.com/replicatedhq/ekco/journal"
 )
@@ -89,7 +90,7 @@ func TestPurgeNodePassesOnWhatWasAskedFor(t *testing.T) {
 	d.expect(d.types("purge-node", "worker-2", "--force", "--reason", "broken", "--rook_version=1.4.3", "--maintain_rook_storage_nodes",
 		"--min_ready_master_nodes=1", "--min_ready_worker_nodes", "0", "--certificates_dir=/pki"), exitDone, "", "")
 	least, none, three, yes := 1, 0, 3, true
-	want := []fsm.Request{{
+	want := []fsmnode.Request{{
 		Kind: journal.ActionPurgeNode, Node: "worker-2", UID: "u2", Reason: "broken", Force: true, Actor: api.LocalActor(),
 		MinReadyPrimaries: &least, MinReadyWorkers: &none, MaintainRook: &yes,
 	}}
@@ -103,7 +104,7 @@ func TestPurgeNodePassesOnWhatWasAskedFor(t *testing.T) {
 	op.requests = nil
 	d.env["MIN_READY_WORKER_NODES"] = "3"
 	d.expect(d.types("purge-node", "worker-2"), exitDone, "", "")
-	want = []fsm.Request{{Kind: journal.ActionPurgeNode, Node: "worker-2", UID: "u2", Actor: api.LocalActor(), MinReadyWorkers: &three}}
+	want = []fsmnode.Request{{Kind: journal.ActionPurgeNode, Node: "worker-2", UID: "u2", Actor: api.LocalActor(), MinReadyWorkers: &three}}
 	if diff := cmp.Diff(want, op.requests); diff != "" {
 		t.Error(diff)
 	}
@@ -280,7 +281,7 @@ func TestPurgeNodeOfAPurgedNodeIsDoneAlready(t *testing.T) {
 func TestARefusalAndAnUnknownNodeFail(t *testing.T) {
 	for _, err := range []error{
 		&fsm.RefusedError{Rule: "ReadyMinimums", Reason: "2 of 2"},
-		&fsm.UnknownNodeError{Name: "worker-22", Near: []string{"worker-2"}},
+		&fsmnode.UnknownNodeError{Name: "worker-22", Near: []string{"worker-2"}},
 	} {
 		d := newDesk(t, &fakeOperator{err: err})
 		d.expect(d.types("purge-node", "worker-22"), exitFailed, "", err.Error())

@@ -7,14 +7,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/replicatedhq/ekco/cmd/internal/api"
-	"github.com/replicatedhq/ekco/fsm"
+	fsmnode "github.com/replicatedhq/ekco/fsm/node"
 	"github.com/replicatedhq/ekco/internal/config"
 	"github.com/replicatedhq/ekco/journal"
 )
 
 func TestPurgeNodeOfANameWithoutATraceFailsAndAsksForNothing(t *testing.T) {
 	op := purging(t, journal.OutcomeDone)
-	op.err = &fsm.UnknownNodeError{
+	op.err = &fsmnode.UnknownNodeError{
 		Name: "worker-8", Near: []string{"worker-2"}, Places: []string{"Rook", "etcd"},
 		Doubts: []string{"Ceph could not be asked: no mgr"},
 	}
@@ -52,7 +52,7 @@ func TestPurgeNodeOfANodeThatWasNeverSeenAsksFirst(t *testing.T) {
 				}
 				return
 			}
-			want := []fsm.Request{{
+			want := []fsmnode.Request{{
 				Kind: journal.ActionPurgeNode, Node: "worker-9", UID: "traced:worker-9", Actor: api.LocalActor(),
 				Warned: []journal.ActionWarned{{Preflight: "NodeWasSeen", Warning: op.explained.Checks[0].Reason, Answer: "yes"}},
 			}}

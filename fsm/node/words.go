@@ -1,4 +1,3 @@
-// Package node is what EKCO says of nodes and of the pods on them.
 package node
 
 import (
@@ -6,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/replicatedhq/ekco/fsm"
 	"github.com/replicatedhq/ekco/journal"
 	"github.com/replicatedhq/ekco/journal/words"
 )
@@ -53,7 +51,7 @@ var Words = words.Component{
 
 func logTransition(_ journal.Event, p *journal.NodeTransitioned) words.Line {
 	line := words.Warn("node is "+string(p.To), "before", p.From, "reason", p.Reason)
-	if p.To == fsm.Healthy || p.To == fsm.Cleared || p.To == fsm.Purged {
+	if p.To == Healthy || p.To == Cleared || p.To == Purged {
 		line = words.Info(line.Message, line.Attrs...)
 	}
 	return line
@@ -61,7 +59,7 @@ func logTransition(_ journal.Event, p *journal.NodeTransitioned) words.Line {
 
 func transitionNote(_ journal.Event, p *journal.NodeTransitioned) words.Note {
 	return words.Note{
-		Reason: "Node" + string(p.To), Warning: p.To != fsm.Healthy,
+		Reason: "Node" + string(p.To), Warning: p.To != Healthy,
 		Message: fmt.Sprintf("%s -> %s: %s", p.From, p.To, p.Reason),
 	}
 }
@@ -78,7 +76,7 @@ func terminating(e journal.Event, p *journal.PodTerminating) string {
 func observed(p *journal.NodeObserved) string {
 	text := "is " + condition(p.NodeFacts)
 	if p.Flapping {
-		text = "comes and goes; recorded again when it stays, or stays away" + excluded(p.NodeFacts)
+		text = "comes and goes; recorded again when it stays, or stays away" + exclusion(p.NodeFacts)
 	}
 	if p.Flaps > 0 {
 		text += fmt.Sprintf(", after it was lost %d times", p.Flaps)
@@ -98,10 +96,10 @@ func condition(f journal.NodeFacts) string {
 		}
 		text = "not ready: " + strings.Join(meanings, ", ")
 	}
-	return text + excluded(f)
+	return text + exclusion(f)
 }
 
-func excluded(f journal.NodeFacts) string {
+func exclusion(f journal.NodeFacts) string {
 	if f.Excluded {
 		return "; excluded from EKCO's care by its label"
 	}

@@ -17,11 +17,16 @@ import (
 	"github.com/replicatedhq/ekco/journal/bolt/internal/files"
 )
 
-var update = flag.Bool("update", false, "write the golden journal of the present format anew")
+var (
+	update       = flag.Bool("update", false, "write the golden journal of the present format anew")
+	updateThings = flag.Bool("update-things", false, "write the golden journal of the event types that came later anew")
+)
 
 const (
 	goldenJournal = "../../testdata/journals/format-1.db"
 	goldenEvents  = "../../testdata/journals/format-1.ndjson"
+	// goldenThings holds the event types that came after the first release of format 1.
+	goldenThings = "../../testdata/journals/things.ndjson"
 )
 
 func TestTheGoldenJournalOfFormat1IsStillRead(t *testing.T) {
@@ -39,7 +44,7 @@ func TestTheGoldenJournalOfFormat1IsStillRead(t *testing.T) {
 	mustVerify(t, path)
 	store := mustOpen(t, path, inChild())
 	got := mustRead(t, store, journal.Query{})
-	want := readGolden(t)
+	want := readGolden(t, goldenEvents)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("events differ (-want +got):\n%s", diff)
 	}
@@ -53,9 +58,12 @@ func TestTheGoldenJournalOfFormat1IsStillRead(t *testing.T) {
 	mustAppend(t, store, observed("goes-on"))
 }
 
-func TestTheGoldenJournalHoldsEveryTypeOfFormat1(t *testing.T) {
+func TestTheGoldenJournalsHoldEveryTypeOfFormat1(t *testing.T) {
+	if *updateThings {
+		writeThings(t)
+	}
 	var seen []journal.Type
-	for _, event := range readGolden(t) {
+	for _, event := range slices.Concat(readGolden(t, goldenEvents), readGolden(t, goldenThings)) {
 		payload, err := event.Decode()
 		if err != nil {
 			t.Error(err)
@@ -69,13 +77,13 @@ func TestTheGoldenJournalHoldsEveryTypeOfFormat1(t *testing.T) {
 	}
 	slices.Sort(seen)
 	if diff := cmp.Diff(journal.Types(), slices.Compact(seen)); diff != "" {
-		t.Errorf("types in the golden journal (-catalogue +golden):\n%s", diff)
+		t.Errorf("types in the golden journals (-catalogue +golden):\n%s", diff)
 	}
 }
 
-func readGolden(t *testing.T) (events []journal.Event) {
+func readGolden(t *testing.T, name string) (events []journal.Event) {
 	t.Helper()
-	file, err := os.Open(goldenEvents)
+	file, err := os.Open(name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,5 +128,29 @@ func writeGolden(t *testing.T) {
 		if err := os.WriteFile(name, content, 0o644); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+func writeThings(t *testing.T) {
+	t.Helper()
+	now := time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)
+	store := mustOpen(t, newPath(t), Options{Now: func() time.Time { now = now.Add(time.Minute); return now }})
+	lamp := journal.Subject{Kind: "Lamp", Name: "hall", UID: "lamp-1"}
+	for _, payload := range []journal.Draft{
+		{Type: journal.TypeThingObserved, Payload: journal.ThingObserved{Machine: "lamp", Facts: []byte(`{"nodes":2}`)}},
+		{Type: journal.TypeThingTransitioned, Payload: journal.ThingTransitioned{
+			Machine: "lamp", From: "Off", To: "Due", Event: "missed", Reason: "2 nodes are ready", Since: now,
+		}},
+		{Type: journal.TypeThingGone, Payload: journal.ThingGone{Machine: "lamp", Reason: "deleted"}},
+	} {
+		payload.Subject, payload.Actor = lamp, "observer/lamp"
+		mustAppend(t, store, payload)
+	}
+	var exported bytes.Buffer
+	if _, err := journal.Export(t.Context(), store, &exported, journal.Query{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(goldenThings, exported.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -50,6 +50,7 @@ func (v *Vocabulary) engine() []Component {
 		{Name: "operator", Rows: operatorRows},
 		{Name: "journal", Rows: journalRows},
 		{Rows: clockRows},
+		{Rows: thingRows},
 	}
 }
 

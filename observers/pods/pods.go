@@ -73,19 +73,17 @@ func Lost(things iter.Seq[observers.Thing]) map[string]string {
 	lost := make(map[string]string)
 	for thing := range things {
 		node, ok := thing.Data.(reachability)
-		if !ok || thing.Subject.Kind != "Node" || thing.Gone || !noticed(thing.State) {
-			continue
-		}
-		if _, unreachable := node.Unreachable(); unreachable {
+		if ok && thing.Subject.Kind == "Node" && !thing.Gone && noticed(thing.State) && node.Lost() {
 			lost[thing.Subject.Name] = thing.Subject.UID
 		}
 	}
 	return lost
 }
 
-// reachability is what is asked of a node's machine; [journal.NodeFacts] have it.
+// reachability is what is asked of what a node's machine keeps.
 type reachability interface {
-	Unreachable() (since time.Time, unreachable bool)
+	// Lost reports whether the node is unreachable by its last facts.
+	Lost() bool
 }
 
 // noticed reports whether a node's machine is in a state that follows its loss.

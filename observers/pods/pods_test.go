@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/replicatedhq/ekco/fsm"
+	fsmnode "github.com/replicatedhq/ekco/fsm/node"
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/journal"
 	"github.com/replicatedhq/ekco/observers"
@@ -205,18 +205,18 @@ func TestPodsThatMustNotBeWatchedAreLookedAtWhenAsked(t *testing.T) {
 }
 
 func TestANodeIsLostWhenItIsUnreachableAndItsMachineFollowsThat(t *testing.T) {
-	lost := &journal.NodeFacts{Taints: []journal.Taint{{Key: journal.TaintUnreachable}}}
+	lost := &fsmnode.Node{Facts: journal.NodeFacts{Taints: []journal.Taint{{Key: journal.TaintUnreachable}}}}
 	thing := func(name string, state journal.NodeState, data any) observers.Thing {
 		return observers.Thing{Subject: journal.NodeSubject(name, "uid-"+name), State: string(state), Data: data}
 	}
-	other := thing("other", fsm.Unknown, lost)
+	other := thing("other", fsmnode.Unknown, lost)
 	other.Subject.Kind = "Lamp"
-	gone := thing("gone", fsm.Unknown, lost)
+	gone := thing("gone", fsmnode.Unknown, lost)
 	gone.Gone = true
 	got := pods.Lost(slices.Values([]observers.Thing{
-		thing("unknown", fsm.Unknown, lost), thing("clearing", fsm.Clearing, lost), thing("cleared", fsm.Cleared, lost),
-		thing("purging", fsm.Purging, lost), thing("back", fsm.Unknown, &journal.NodeFacts{}), gone,
-		thing("unnoticed", fsm.Healthy, lost), thing("purged", fsm.Purged, lost), thing("unseen", fsm.Unknown, nil), other,
+		thing("unknown", fsmnode.Unknown, lost), thing("clearing", fsmnode.Clearing, lost), thing("cleared", fsmnode.Cleared, lost),
+		thing("purging", fsmnode.Purging, lost), thing("back", fsmnode.Unknown, &fsmnode.Node{}), gone,
+		thing("unnoticed", fsmnode.Healthy, lost), thing("purged", fsmnode.Purged, lost), thing("unseen", fsmnode.Unknown, nil), other,
 	}))
 	want := map[string]string{"unknown": "uid-unknown", "clearing": "uid-clearing", "cleared": "uid-cleared", "purging": "uid-purging"}
 	if diff := cmp.Diff(want, got); diff != "" {

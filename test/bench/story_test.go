@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/replicatedhq/ekco/fsm"
+	fsmnode "github.com/replicatedhq/ekco/fsm/node"
 	"github.com/replicatedhq/ekco/journal"
 	"github.com/replicatedhq/ekco/journal/bolt"
 )
@@ -29,7 +30,7 @@ type story struct {
 func writeStory(b *testing.B, path string, events int) {
 	b.Helper()
 	const span = 60 * 24 * time.Hour // within the default retention
-	s := &story{now: time.Now().Add(-span), pace: span / time.Duration(events), state: fsm.NewState()}
+	s := &story{now: time.Now().Add(-span), pace: span / time.Duration(events), state: fsm.NewState(fsmnode.Capability())}
 	store, err := bolt.Open(b.Context(), path, bolt.Options{Now: func() time.Time { return s.now }})
 	if err != nil {
 		b.Fatal(err)
@@ -92,13 +93,13 @@ func (s *story) episode(number int) []journal.Draft {
 		say("observer/node", "", node, journal.TypeNodeObserved, journal.NodeObserved{NodeFacts: facts})
 	}
 	say("observer/node", "", node, journal.TypeNodeObserved, journal.NodeObserved{NodeFacts: lost})
-	say("operator", "", node, journal.TypeNodeTransitioned, journal.NodeTransitioned{From: fsm.Healthy, To: fsm.Unknown, Event: "lost", Reason: "the node is unreachable", Since: s.now.UTC()})
+	say("operator", "", node, journal.TypeNodeTransitioned, journal.NodeTransitioned{From: fsmnode.Healthy, To: fsmnode.Unknown, Event: "lost", Reason: "the node is unreachable", Since: s.now.UTC()})
 	pods := s.pods(number)
 	for _, pod := range pods {
 		say("observer/pod", "", podOn(pod, name), journal.TypePodTerminating, journal.PodTerminating{NodeUID: node.UID, DeletionTimestamp: pod.DeletionTimestamp})
 	}
 	say("operator", action, node, journal.TypeActionRequested, journal.ActionRequested{Kind: journal.ActionClearNode, Reason: "2 pods hang in termination", Pods: pods})
-	say("operator", "", node, journal.TypeNodeTransitioned, journal.NodeTransitioned{From: fsm.Unknown, To: fsm.Clearing, Event: "clear", Reason: "a clear-node action is open"})
+	say("operator", "", node, journal.TypeNodeTransitioned, journal.NodeTransitioned{From: fsmnode.Unknown, To: fsmnode.Clearing, Event: "clear", Reason: "a clear-node action is open"})
 	say("operator", action, node, journal.TypeActionPlanned, journal.ActionPlanned{Plan: planOf(pods)})
 	for _, pod := range pods {
 		step := "delete-pod " + pod.Namespace + "/" + pod.Name
@@ -107,9 +108,9 @@ func (s *story) episode(number int) []journal.Draft {
 		say("observer/pod", "", podOn(pod, name), journal.TypePodGone, journal.PodGone{NodeUID: node.UID})
 	}
 	say("operator", action, node, journal.TypeActionEnded, journal.ActionEnded{Outcome: journal.OutcomeDone})
-	say("operator", "", node, journal.TypeNodeTransitioned, journal.NodeTransitioned{From: fsm.Clearing, To: fsm.Cleared, Event: "cleared"})
+	say("operator", "", node, journal.TypeNodeTransitioned, journal.NodeTransitioned{From: fsmnode.Clearing, To: fsmnode.Cleared, Event: "cleared"})
 	say("observer/node", "", node, journal.TypeNodeObserved, journal.NodeObserved{NodeFacts: facts})
-	say("operator", "", node, journal.TypeNodeTransitioned, journal.NodeTransitioned{From: fsm.Cleared, To: fsm.Healthy, Event: "returned", Reason: "the node answers again"})
+	say("operator", "", node, journal.TypeNodeTransitioned, journal.NodeTransitioned{From: fsmnode.Cleared, To: fsmnode.Healthy, Event: "returned", Reason: "the node answers again"})
 	return drafts
 }
 

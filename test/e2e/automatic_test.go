@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/replicatedhq/ekco/fsm"
+	fsmnode "github.com/replicatedhq/ekco/fsm/node"
 	"github.com/replicatedhq/ekco/journal"
 )
 
@@ -82,14 +83,14 @@ func TestTheStormBrakeHoldsEverythingUntilNodesReturn(t *testing.T) {
 		c.node("lose", node)
 	}
 	for _, node := range lost {
-		o.waitState(node, fsm.Unknown)
+		o.waitState(node, fsmnode.Unknown)
 	}
 	o.waitRefusal(journal.ActionClearNode, fsm.RulePaused)
 	o.waitRefusal(journal.ActionPurgeNode, fsm.RulePaused)
 	o.mustEkco("resume")
 
 	for _, kind := range []journal.ActionKind{journal.ActionClearNode, journal.ActionPurgeNode} {
-		refusal := o.waitRefusal(kind, fsm.RuleStormBrake)
+		refusal := o.waitRefusal(kind, fsmnode.RuleStormBrake)
 		if want := "3 of 6 nodes are unreachable and max_unknown_nodes (1) allows 1"; !strings.Contains(refusal.Reason, want) {
 			t.Errorf("the reason is %q, want %q in it", refusal.Reason, want)
 		}
@@ -100,11 +101,11 @@ func TestTheStormBrakeHoldsEverythingUntilNodesReturn(t *testing.T) {
 	if n := len(o.events("--type", "action.*")); n != 0 {
 		t.Errorf("%d events of actions above the brake", n)
 	}
-	braked := o.waitRefused(journal.ActionPurgeNode, fsm.RuleStormBrake)
+	braked := o.waitRefused(journal.ActionPurgeNode, fsmnode.RuleStormBrake)
 
 	c.node("return", "worker-2")
 	c.node("return", "primary-3")
-	o.waitState("worker-1", fsm.Purged)
+	o.waitState("worker-1", fsmnode.Purged)
 	eventually(t, patience, "the pod is freed", func() (bool, string) { return !c.podExists("stuck"), "" })
 	// With one of the two still lost, two of six were too many.
 	enough := max(o.seenBack("worker-2", braked), o.seenBack("primary-3", braked))
@@ -130,7 +131,7 @@ func TestTwoLostNodesArePurgedOneAfterTheOtherWithFreshCounts(t *testing.T) {
 	// Not in the order of their names.
 	for _, node := range []string{"worker-2", "worker-1"} {
 		c.node("lose", node)
-		o.waitState(node, fsm.Unknown)
+		o.waitState(node, fsmnode.Unknown)
 	}
 	eventually(t, patience, "both are lost for long enough", func() (bool, string) {
 		due := 0
@@ -156,13 +157,13 @@ func TestTwoLostNodesArePurgedOneAfterTheOtherWithFreshCounts(t *testing.T) {
 		return false, "no worker-3"
 	})
 	h.pass()
-	o.waitState("worker-2", fsm.Purged)
-	refusal := o.waitRefusal(journal.ActionPurgeNode, fsm.RuleReadyMinimums)
+	o.waitState("worker-2", fsmnode.Purged)
+	refusal := o.waitRefusal(journal.ActionPurgeNode, fsmnode.RuleReadyMinimums)
 	if want := "without the node 0 worker nodes are ready, the minimum is 1"; !strings.Contains(refusal.Reason, want) {
 		t.Errorf("the reason is %q, want %q in it", refusal.Reason, want)
 	}
 	c.kubectl("uncordon", "worker-3")
-	o.waitState("worker-1", fsm.Purged)
+	o.waitState("worker-1", fsmnode.Purged)
 
 	asked, ended := o.purges()
 	if len(asked) != 2 {
@@ -192,7 +193,7 @@ func TestBetweenTwoAutomaticPurgesIsTheCooldown(t *testing.T) {
 	// Also across a restart: the time is in the journal.
 	o.running.Kill()
 	o.startReady()
-	o.waitState("worker-2", fsm.Purged)
+	o.waitState("worker-2", fsmnode.Purged)
 
 	asked, ended := o.purges()
 	if rest := asked["worker-2"].Time.Sub(ended["worker-1"].Time); rest < cooldown {
@@ -210,18 +211,18 @@ func TestAPurgeThatTheMinimumsForbidDoesNotKeepPodsFromBeingFreed(t *testing.T) 
 		return r.Method == http.MethodDelete && strings.HasSuffix(r.URL.Path, "/pods/stuck")
 	})
 	c.node("lose", "worker-1")
-	refused := o.waitRefusal(journal.ActionPurgeNode, fsm.RuleReadyMinimums)
+	refused := o.waitRefusal(journal.ActionPurgeNode, fsmnode.RuleReadyMinimums)
 	if refused.Subject.Name != "worker-1" {
 		t.Errorf("refused is %+v, want the purge of worker-1", refused)
 	}
 	h.await(t)
 	h.pass()
-	o.waitState("worker-1", fsm.Cleared)
+	o.waitState("worker-1", fsmnode.Cleared)
 	if c.podExists("stuck") || !c.nodeExists("worker-1") {
 		t.Error("want the pod freed and the Node kept")
 	}
 	if asked, _ := o.purges(); len(asked) != 0 {
 		t.Errorf("purges were asked for: %v", asked)
 	}
-	o.waitRefusal(journal.ActionPurgeNode, fsm.RuleReadyMinimums)
+	o.waitRefusal(journal.ActionPurgeNode, fsmnode.RuleReadyMinimums)
 }

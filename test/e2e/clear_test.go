@@ -4,7 +4,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/replicatedhq/ekco/fsm"
+	fsmnode "github.com/replicatedhq/ekco/fsm/node"
 	"github.com/replicatedhq/ekco/journal"
 )
 
@@ -16,7 +16,7 @@ func TestThePodsOfALostWorkerAreFreedUnderTheShippedPermissions(t *testing.T) {
 	c.runPods("worker-2", "kept")
 
 	c.node("lose", "worker-1")
-	o.waitState("worker-1", fsm.Cleared)
+	o.waitState("worker-1", fsmnode.Cleared)
 
 	for _, pod := range []string{"lost-a", "lost-b", "lost-c"} {
 		if c.podExists(pod) {
@@ -49,9 +49,9 @@ func TestANodeThatReturnsIsLeftAlone(t *testing.T) {
 	c.runPods("worker-1", "survivor")
 
 	c.node("lose", "worker-1")
-	o.waitState("worker-1", fsm.Unknown)
+	o.waitState("worker-1", fsmnode.Unknown)
 	c.node("return", "worker-1")
-	o.waitState("worker-1", fsm.Healthy)
+	o.waitState("worker-1", fsmnode.Healthy)
 
 	if got := o.outcomes("worker-1"); len(got) != 0 {
 		t.Errorf("actions ran on a node that came back: %v", got)
@@ -71,7 +71,7 @@ func TestEKCOWorksWithNothingButNodesAndPods(t *testing.T) {
 
 	c.node("lose", "worker-3")
 	eventuallyGone(t, c, "worker-3")
-	o.waitState("worker-3", fsm.Purged)
+	o.waitState("worker-3", fsmnode.Purged)
 	o.checkRecorded("worker-3")
 
 	if absent := o.status().Absent; len(absent) == 0 {
@@ -93,8 +93,8 @@ func TestWhatHappenedWhileEKCOWasAwayBecomesEvents(t *testing.T) {
 	c.waitUnreachable("worker-3")
 
 	o.startReady()
-	o.waitState("worker-2", fsm.Gone)
-	o.waitState("worker-3", fsm.Unknown)
+	o.waitState("worker-2", fsmnode.Gone)
+	o.waitState("worker-3", fsmnode.Unknown)
 	uids := map[string]bool{}
 	for _, n := range o.status().Nodes {
 		if n.Name == "worker-1" {

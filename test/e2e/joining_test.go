@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/replicatedhq/ekco/fsm"
+	fsmnode "github.com/replicatedhq/ekco/fsm/node"
 	"github.com/replicatedhq/ekco/internal/etcd"
 )
 
@@ -65,7 +65,7 @@ func TestALearnerAndAMemberThatJoinsAtTheOldAddressSurviveThePurgesOfDeadPrimari
 	k.etcd.Add("primary-1", "primary-8", k.etcd.FreeIP(), true).Start("primary-1", "primary-2")
 	k.register("primary-9", k.etcd.IP("primary-3"))
 	joining := k.etcd.Add("primary-1", "primary-9", k.etcd.IP("primary-3"), false)
-	o.waitState("primary-3", fsm.Unknown)
+	o.waitState("primary-3", fsmnode.Unknown)
 
 	output, code := o.ekco("purge-node", "primary-3")
 	if code != 1 || !strings.Contains(output, "another node has its address now") || !k.nodeExists("primary-3") {
@@ -79,7 +79,7 @@ func TestALearnerAndAMemberThatJoinsAtTheOldAddressSurviveThePurgesOfDeadPrimari
 
 	k.node("lose", "primary-2")
 	k.etcd.Kill("primary-2")
-	o.waitState("primary-2", fsm.Unknown)
+	o.waitState("primary-2", fsmnode.Unknown)
 	o.mustEkco("purge-node", "primary-2")
 	k.wantMembers("primary-1", "primary-8", "primary-9")
 	o.checkRecorded("primary-2")

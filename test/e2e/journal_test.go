@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/replicatedhq/ekco/fsm"
+	fsmnode "github.com/replicatedhq/ekco/fsm/node"
 	"github.com/replicatedhq/ekco/journal"
 	"github.com/replicatedhq/ekco/test/child"
 )
@@ -43,7 +44,7 @@ func TestADamagedJournalMeansSafeModeUntilItIsAccepted(t *testing.T) {
 		t.Errorf("a purge in safe mode: exit %d, want not 0 and what to do:\n%s", code, output)
 	}
 	o.mustEkco("journal", "accept")
-	o.waitState("worker-1", fsm.Cleared)
+	o.waitState("worker-1", fsmnode.Cleared)
 	if c.podExists("stuck") {
 		t.Error("after accept the pod is still stuck")
 	}
@@ -115,7 +116,7 @@ func TestAFullDiskStopsEKCOFromActingUntilThereIsSpace(t *testing.T) {
 	if err := os.Remove(filler); err != nil {
 		t.Fatal(err)
 	}
-	o.waitState("worker-1", fsm.Cleared)
+	o.waitState("worker-1", fsmnode.Cleared)
 	if c.podExists("stuck") {
 		t.Error("with space again the pod is still stuck")
 	}
@@ -224,7 +225,7 @@ func TestAnOlderCopyOfTheJournalThatWasPutBackMeansSafeModeUntilItIsAccepted(t *
 		t.Error("the mirror was written in safe mode")
 	}
 	o.mustEkco("journal", "accept")
-	o.waitState("worker-1", fsm.Purged)
+	o.waitState("worker-1", fsmnode.Purged)
 	o.running.Stop(grace)
 	o.startReady()
 	if o.status().Journal.Outdated != nil {

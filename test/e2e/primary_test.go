@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/replicatedhq/ekco/fsm"
+	fsmnode "github.com/replicatedhq/ekco/fsm/node"
 	"github.com/replicatedhq/ekco/test/child"
 	etcdtest "github.com/replicatedhq/ekco/test/etcd"
 )
@@ -136,7 +136,7 @@ func TestAPurgeOfAPrimaryLeavesNoTraceOfIt(t *testing.T) {
 			o.startReady()
 			k.node("lose", "primary-3")
 			k.etcd.Kill("primary-3")
-			o.waitState("primary-3", fsm.Unknown)
+			o.waitState("primary-3", fsmnode.Unknown)
 
 			output := o.mustEkco("purge-node", "primary-3")
 			if k.nodeExists("primary-3") {
@@ -169,7 +169,7 @@ func TestAPurgeThatWouldCostQuorumIsRefusedBeforeAnythingIsDestroyed(t *testing.
 	k.node("lose", "primary-3")
 	// Two of three members are gone: with either removed, one of two remains.
 	k.etcd.Kill("primary-2", "primary-3")
-	o.waitState("primary-3", fsm.Unknown)
+	o.waitState("primary-3", fsmnode.Unknown)
 	output, code := o.ekco("purge-node", "primary-3")
 	if code == 0 {
 		t.Errorf("the purge went through:\n%s", output)
@@ -192,7 +192,7 @@ func TestAPurgeOfAPrimaryWithoutCertificatesTouchesNothing(t *testing.T) {
 	o := newOperator(t, k.kubeconfigFor("kurl/ekco", nil), map[string]string{"certificates_dir": empty})
 	o.startReady()
 	k.node("lose", "primary-3")
-	o.waitState("primary-3", fsm.Unknown)
+	o.waitState("primary-3", fsmnode.Unknown)
 	asked := child.Start(t, binaries.ekco, "purge-node", "primary-3", "--journal", o.journal, "--config", o.config)
 	eventually(t, waitAction, "the command names the file that is missing", func() (bool, string) {
 		output := asked.Output.String()

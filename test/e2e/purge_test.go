@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/replicatedhq/ekco/fsm"
+	fsmnode "github.com/replicatedhq/ekco/fsm/node"
 	"github.com/replicatedhq/ekco/journal"
 	"github.com/replicatedhq/ekco/test/child"
 )
@@ -27,7 +28,7 @@ func TestAPurgeByHandRemovesTheNodeAndASecondOneHasNothingToDo(t *testing.T) {
 	c, o := install(t, nil)
 	o.startReady()
 	c.node("lose", "worker-1")
-	o.waitState("worker-1", fsm.Unknown)
+	o.waitState("worker-1", fsmnode.Unknown)
 
 	output := o.mustEkco("purge-node", "worker-1")
 	if c.nodeExists("worker-1") {
@@ -89,7 +90,7 @@ func TestEKCOKilledAnywhereInAPurgeFinishesItAfterwards(t *testing.T) {
 			o := newOperator(t, c.kubeconfigFor("kurl/ekco", g), nil)
 			p := o.startReady()
 			c.node("lose", "worker-1")
-			o.waitState("worker-1", fsm.Unknown)
+			o.waitState("worker-1", fsmnode.Unknown)
 			o.mustEkco("purge-node", "worker-1", "--dry-run")
 
 			h := g.holdNth(place.skip, place.afterEffect, place.matches)
@@ -110,7 +111,7 @@ func TestEKCOKilledAnywhereInAPurgeFinishesItAfterwards(t *testing.T) {
 			if c.nodeExists("worker-1") {
 				t.Errorf("the node is still there:\n%s", output)
 			}
-			o.waitState("worker-1", fsm.Purged)
+			o.waitState("worker-1", fsmnode.Purged)
 			o.checkRecorded("worker-1")
 			if got := o.outcomes("worker-1")[journal.ActionPurgeNode]; len(got) != 1 || got[0] != journal.OutcomeDone {
 				t.Errorf("purges of the node ended %v, want one, done", got)
@@ -128,7 +129,7 @@ func TestAnEKCOWithAnEmptyJournalAdoptsAnOpenPurge(t *testing.T) {
 	c, g, first := installGated(t, nil)
 	p := first.startReady()
 	c.node("lose", "worker-1")
-	first.waitState("worker-1", fsm.Unknown)
+	first.waitState("worker-1", fsmnode.Unknown)
 	h := g.holdNth(0, true, deletes("worker-1"))
 	child.Start(t, binaries.ekco, "purge-node", "worker-1", "--no-wait", "--journal", first.journal, "--config", first.config)
 	h.await(t)
@@ -157,7 +158,7 @@ func TestAnAutomaticPurgeHappensOnlyWhenSwitchedOnAndKeepsTheMinimums(t *testing
 	eventuallyGone(t, c, "worker-1")
 
 	c.node("lose", "worker-2")
-	if refusal := o.waitRefusal(journal.ActionPurgeNode, fsm.RuleReadyMinimums); refusal.Subject.Name != "worker-2" {
+	if refusal := o.waitRefusal(journal.ActionPurgeNode, fsmnode.RuleReadyMinimums); refusal.Subject.Name != "worker-2" {
 		t.Errorf("refused is %+v, want the purge of worker-2", refusal)
 	}
 	if !c.nodeExists("worker-2") {
@@ -178,10 +179,10 @@ func TestAnAPIOutageLongerThanTheTolerationDestroysNothing(t *testing.T) {
 		return time.Since(lost) > 5*time.Second, ""
 	})
 	g.cut(false)
-	o.waitState("worker-1", fsm.Unknown)
+	o.waitState("worker-1", fsmnode.Unknown)
 	o.waitRefusal(journal.ActionPurgeNode, fsm.RuleSettling)
 	c.node("return", "worker-1")
-	o.waitState("worker-1", fsm.Healthy)
+	o.waitState("worker-1", fsmnode.Healthy)
 	if !c.nodeExists("worker-1") {
 		t.Error("the node was purged although EKCO had not watched it")
 	}
@@ -221,7 +222,7 @@ func TestAPauseSurvivesARestart(t *testing.T) {
 		t.Error("EKCO acted although it was paused")
 	}
 	o.mustEkco("resume")
-	o.waitState("worker-1", fsm.Cleared)
+	o.waitState("worker-1", fsmnode.Cleared)
 	if c.podExists("stuck") {
 		t.Error("after the resume the pod is still stuck")
 	}

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/replicatedhq/ekco/fsm"
+	fsmnode "github.com/replicatedhq/ekco/fsm/node"
 	"github.com/replicatedhq/ekco/journal"
 )
 
@@ -13,7 +13,7 @@ import (
 // begun for it ended in one of these ways.
 func wantLeftAlone(c *cluster, o *operator, node string, kind journal.ActionKind, outcomes ...journal.Outcome) {
 	c.t.Helper()
-	o.waitState(node, fsm.Healthy)
+	o.waitState(node, fsmnode.Healthy)
 	if !c.nodeExists(node) {
 		c.t.Errorf("%s was deleted although it came back", node)
 	}
@@ -48,7 +48,7 @@ func TestANodeThatReturnsWhileItIsClearedIsLeftAlone(t *testing.T) {
 
 	// Cleared: what is done is done, and nothing else happens.
 	c.node("lose", "worker-2")
-	o.waitState("worker-2", fsm.Cleared)
+	o.waitState("worker-2", fsmnode.Cleared)
 	c.node("return", "worker-2")
 	wantLeftAlone(c, o, "worker-2", journal.ActionClearNode, journal.OutcomeDone)
 
@@ -58,7 +58,7 @@ func TestANodeThatReturnsWhileItIsClearedIsLeftAlone(t *testing.T) {
 	})
 	c.node("lose", "worker-1")
 	h.await(t)
-	o.waitState("worker-1", fsm.Clearing)
+	o.waitState("worker-1", fsmnode.Clearing)
 	c.node("return", "worker-1")
 	o.waitEnded("worker-1", journal.ActionClearNode)
 	h.pass()
@@ -76,7 +76,7 @@ func TestANodeThatReturnsBeforeThePointOfNoReturnIsNotPurged(t *testing.T) {
 	h := g.holdAll(writesMirror)
 	c.node("lose", "worker-1")
 	h.await(t)
-	o.waitState("worker-1", fsm.Purging)
+	o.waitState("worker-1", fsmnode.Purging)
 	c.node("return", "worker-1")
 	o.waitEnded("worker-1", journal.ActionPurgeNode)
 	h.pass()
@@ -84,16 +84,16 @@ func TestANodeThatReturnsBeforeThePointOfNoReturnIsNotPurged(t *testing.T) {
 
 	// Lost again, it is purged; and joined again, it is another machine.
 	c.node("lose", "worker-1")
-	o.waitState("worker-1", fsm.Purged)
+	o.waitState("worker-1", fsmnode.Purged)
 	c.node("add", "worker-1", "--role", "worker")
-	o.waitState("worker-1", fsm.Healthy)
+	o.waitState("worker-1", fsmnode.Healthy)
 	states := make(map[journal.NodeState]string)
 	for _, n := range o.status().Nodes {
 		if n.Name == "worker-1" {
 			states[n.State] = n.UID
 		}
 	}
-	if len(states) != 2 || states[fsm.Purged] == "" || states[fsm.Healthy] == "" || states[fsm.Purged] == states[fsm.Healthy] {
+	if len(states) != 2 || states[fsmnode.Purged] == "" || states[fsmnode.Healthy] == "" || states[fsmnode.Purged] == states[fsmnode.Healthy] {
 		t.Errorf("the machines of that name are %v, want one purged and one healthy", states)
 	}
 	if got := o.outcomes("worker-1")[journal.ActionPurgeNode]; len(got) != 2 || got[1] != journal.OutcomeDone {
@@ -114,7 +114,7 @@ func TestANodeThatReturnsAfterThePointOfNoReturnHoldsItsPurge(t *testing.T) {
 	o := newOperator(t, c.kubeconfigFor("kurl/ekco", g), map[string]string{"maintain_rook_storage_nodes": "true"})
 	o.startReady()
 	c.node("lose", "worker-1")
-	o.waitState("worker-1", fsm.Unknown)
+	o.waitState("worker-1", fsmnode.Unknown)
 	h := g.holdAll(deletes("worker-1"))
 	o.mustEkco("purge-node", "worker-1", "--no-wait")
 	h.await(t)

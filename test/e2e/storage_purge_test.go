@@ -8,7 +8,7 @@ import (
 
 	"github.com/replicatedhq/ekco/actions/nodes"
 	"github.com/replicatedhq/ekco/actions/purge"
-	"github.com/replicatedhq/ekco/fsm"
+	fsmnode "github.com/replicatedhq/ekco/fsm/node"
 	"github.com/replicatedhq/ekco/journal"
 )
 
@@ -112,6 +112,6 @@ func (w *wholeCluster) waitLost(o *operator, node string) {
 	w.t.Helper()
 	eventually(w.t, patience, node+" is lost", func() (bool, string) {
 		state := o.state(node)
-		return slices.Contains([]journal.NodeState{fsm.Unknown, fsm.Clearing, fsm.Cleared}, state), string(state)
+		return slices.Contains([]journal.NodeState{fsmnode.Unknown, fsmnode.Clearing, fsmnode.Cleared}, state), string(state)
 	})
 }

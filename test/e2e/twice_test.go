@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/replicatedhq/ekco/fsm"
+	fsmnode "github.com/replicatedhq/ekco/fsm/node"
 	"github.com/replicatedhq/ekco/journal"
 	"github.com/replicatedhq/ekco/test/child"
 )
@@ -97,8 +97,8 @@ func TestTwoThatAskTheOperatorAtOnceGetOnePurgeAndOneOutcome(t *testing.T) {
 	for _, node := range []string{"worker-1", "worker-2"} {
 		c.node("lose", node)
 	}
-	o.waitState("worker-1", fsm.Unknown)
-	o.waitState("worker-2", fsm.Unknown)
+	o.waitState("worker-1", fsmnode.Unknown)
+	o.waitState("worker-2", fsmnode.Unknown)
 
 	h := g.holdAll(deletes("worker-1"))
 	first, second := waitSplit(t, o.ask("worker-1"), o.ask("worker-1"), saysBegins, saysResumes)
@@ -176,7 +176,7 @@ func TestAnOperatorThatStartsWhileACommandPurgesNamesItAndFindsTheWorkDone(t *te
 	h.pass()
 	wantExits(t, 0, "node worker-1 is purged", command)
 	o.startReady()
-	o.waitState("worker-1", fsm.Purged)
+	o.waitState("worker-1", fsmnode.Purged)
 	o.wantOnePurge("worker-1", localActor(t), journal.OutcomeDone)
 }
 
@@ -197,7 +197,7 @@ func TestAnOperatorAndACommandThatStartAtOnceShareOnePurge(t *testing.T) {
 		}
 		return get("http://" + o.address + "/readyz")
 	})
-	o.waitState("worker-1", fsm.Purged)
+	o.waitState("worker-1", fsmnode.Purged)
 	o.wantOnePurge("worker-1", localActor(t), journal.OutcomeDone)
 }
 

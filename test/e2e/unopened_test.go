@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/replicatedhq/ekco/fsm"
+	fsmnode "github.com/replicatedhq/ekco/fsm/node"
 )
 
 func TestAnEKCOWhoseVerifierIsKilledObservesLeavesTheJournalAloneAndGoesOn(t *testing.T) {
@@ -32,7 +32,7 @@ func TestAnEKCOWhoseVerifierIsKilledObservesLeavesTheJournalAloneAndGoesOn(t *te
 	}
 	c.runPods("worker-1", "stuck")
 	c.node("lose", "worker-1")
-	o.waitState("worker-1", fsm.Unknown)
+	o.waitState("worker-1", fsmnode.Unknown)
 	if text := o.mustEkco("status"); !strings.Contains(text, "NOT OPEN") || !strings.Contains(text, "signal: killed") {
 		t.Errorf("status says\n%s", text)
 	}
@@ -63,7 +63,7 @@ func TestAnEKCOWhoseVerifierIsKilledObservesLeavesTheJournalAloneAndGoesOn(t *te
 
 	spare()
 	o.waitReady()
-	o.waitState("worker-1", fsm.Cleared)
+	o.waitState("worker-1", fsmnode.Cleared)
 	if c.podExists("stuck") {
 		t.Error("with its journal EKCO did not free the pod")
 	}

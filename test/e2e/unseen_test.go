@@ -6,7 +6,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/replicatedhq/ekco/fsm"
+	fsmnode "github.com/replicatedhq/ekco/fsm/node"
 )
 
 func TestAPrimaryDeletedByHandBeforeEKCOCameIsPurgedAndATypoIsNot(t *testing.T) {
@@ -64,7 +64,7 @@ func TestAPrimaryDeletedByHandBeforeEKCOCameIsPurgedAndATypoIsNot(t *testing.T) 
 	if !strings.Contains(output, "warning: NodeWasSeen") || !strings.Contains(output, "which EKCO never saw") {
 		t.Errorf("the command says:\n%s", output)
 	}
-	o.waitState("primary-3", fsm.Purged)
+	o.waitState("primary-3", fsmnode.Purged)
 	o.checkRecorded("primary-3")
 	recorded := len(o.events("--node", "primary-3"))
 	if again := o.mustEkco("purge-node", "primary-3"); !strings.Contains(again, "already") {

@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"github.com/replicatedhq/ekco/fsm"
+	fsmnode "github.com/replicatedhq/ekco/fsm/node"
 	"github.com/replicatedhq/ekco/journal"
 )
 
@@ -30,7 +31,7 @@ var identities = []struct {
 	{"invalid", ErrInvalid},
 	{"forbidden", ErrForbidden},
 	{"policy-refused", fsm.ErrRefused},
-	{"unknown-node", fsm.ErrUnknownNode},
+	{"unknown-node", fsmnode.ErrUnknownNode},
 	{"no-such-action", fsm.ErrNoSuchAction},
 	{"past-no-return", fsm.ErrPastNoReturn},
 	{"not-paused", fsm.ErrNotPaused},

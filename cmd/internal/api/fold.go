@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/replicatedhq/ekco/fsm"
+	fsmnode "github.com/replicatedhq/ekco/fsm/node"
 	"github.com/replicatedhq/ekco/journal"
 )
 
@@ -30,7 +31,7 @@ func StatusOf(s *fsm.State, now time.Time) Status {
 	for node, pause := range s.Pauses {
 		status.Pauses[node] = pause
 	}
-	for _, node := range s.Nodes {
+	for node := range fsmnode.All(s) {
 		status.Nodes = append(status.Nodes, nodeStatus(node))
 	}
 	slices.SortFunc(status.Nodes, func(a, b NodeStatus) int {
@@ -59,7 +60,7 @@ func clockStatus(c fsm.ClockState) ClockStatus {
 	return status
 }
 
-func nodeStatus(node *fsm.Node) NodeStatus {
+func nodeStatus(node *fsmnode.Node) NodeStatus {
 	since, _ := node.Facts.Unreachable()
 	status := NodeStatus{
 		Name: node.Name, UID: node.UID, Role: node.Facts.Role, State: node.State, Since: node.Since,

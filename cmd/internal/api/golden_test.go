@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/replicatedhq/ekco/fsm"
+	fsmnode "github.com/replicatedhq/ekco/fsm/node"
 	"github.com/replicatedhq/ekco/journal"
 	"github.com/replicatedhq/ekco/journal/bolt"
 )
@@ -107,7 +108,7 @@ func stored(t *testing.T, name string) (events []journal.Event) {
 // statusAfter is the status, as JSON, that the events fold to.
 func statusAfter(t *testing.T, events []journal.Event) []byte {
 	t.Helper()
-	state := fsm.NewState()
+	state := fsm.NewState(fsmnode.Capability())
 	for _, event := range events {
 		state.Apply(event)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"github.com/replicatedhq/ekco/fsm"
+	fsmnode "github.com/replicatedhq/ekco/fsm/node"
 	"github.com/replicatedhq/ekco/journal"
 )
 
@@ -127,9 +128,9 @@ func busyMetrics(t *testing.T) *Metrics {
 	m.Requested("get", "nodes", 200)
 	m.CephRan("osd purge", time.Second, nil)
 	m.EtcdAnswered("members", time.Second, nil)
-	state := fsm.NewState()
+	state := fsm.NewState(fsmnode.Capability())
 	state.Seq = seq
-	state.Nodes["u"] = &fsm.Node{Name: "w", State: fsm.Unknown}
+	state.Add(fsmnode.Machine, journal.NodeSubject("w", "u"), fsmnode.Unknown, time.Time{})
 	state.Actions["a"] = &journal.ActionRecord{
 		ID: "a", Kind: journal.ActionClearNode, Status: fsm.Held,
 		Holds: map[string]journal.ActionHeld{"": {Preflight: "StormBrake"}},
@@ -153,7 +154,7 @@ func TestAClockThatJumpsIsCountedAndDoesNotCountAsTheTimeOfAStep(t *testing.T) {
 	} {
 		m.Folded(journal.Event{Seq: uint64(i + 1), Time: at.Add(said.after), Type: said.eventType, Version: 1, Action: "a", Payload: []byte(said.payload)}.Decoded())
 	}
-	state, skew := fsm.NewState(), journal.Duration(-70*time.Minute)
+	state, skew := fsm.NewState(fsmnode.Capability()), journal.Duration(-70*time.Minute)
 	state.Clock.Skew = &skew
 	m.State(state)
 	_, body := get(t, "GET", serveNetwork(t, fakeHealth{}, m)+"/metrics", "")

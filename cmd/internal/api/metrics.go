@@ -146,8 +146,8 @@ func (m *Metrics) State(s *fsm.State) {
 	for _, vector := range []*prometheus.GaugeVec{m.machines, m.openActions, m.holds, m.refusals} {
 		vector.Reset()
 	}
-	for _, node := range s.Nodes {
-		m.machines.WithLabelValues("node", string(node.State)).Inc()
+	for _, thing := range s.Things {
+		m.machines.WithLabelValues(thing.Machine(), string(thing.State)).Inc()
 	}
 	for id, action := range s.Actions {
 		if action.Status == fsm.Ended {

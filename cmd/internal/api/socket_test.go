@@ -22,6 +22,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/replicatedhq/ekco/fsm"
+	fsmnode "github.com/replicatedhq/ekco/fsm/node"
 	"github.com/replicatedhq/ekco/journal"
 )
 
@@ -30,7 +31,7 @@ func TestEveryMethodGoesThroughTheSocket(t *testing.T) {
 	at := time.Date(2026, 11, 21, 1, 2, 3, 4, time.UTC)
 	backend := &fakeBackend{
 		status: Status{
-			Now: at, Nodes: []NodeStatus{{Name: "w", State: fsm.Unknown, Since: at}},
+			Now: at, Nodes: []NodeStatus{{Name: "w", State: fsmnode.Unknown, Since: at}},
 			Pauses: map[string]fsm.PauseState{"": {Reason: "r", At: at}},
 		},
 		explained: Explanation{Kind: journal.ActionPurgeNode, Checks: []CheckResult{{Preflight: "P", Verdict: VerdictWarn, Reason: "r"}}},
@@ -45,7 +46,7 @@ func TestEveryMethodGoesThroughTheSocket(t *testing.T) {
 	status, err := client.Status(ctx)
 	expect(t, "status", backend.status, status, err)
 
-	request := fsm.Request{
+	request := fsmnode.Request{
 		Kind: journal.ActionPurgeNode, Node: "w", Reason: "r", Force: true, DryRun: true,
 		Warned: []journal.ActionWarned{{Preflight: "P", Warning: "w", Answer: "yes"}}, Actor: "cli:forged@elsewhere",
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/cmd/internal/api"
-	"github.com/replicatedhq/ekco/fsm"
+	fsmnode "github.com/replicatedhq/ekco/fsm/node"
 	"github.com/replicatedhq/ekco/journal"
 	"github.com/replicatedhq/ekco/journal/memory"
 )
@@ -73,7 +73,7 @@ func TestAfterASalvageWhatWasOpenComesBackFromTheOwnMirror(t *testing.T) {
 				}
 				in = w.start(nil)
 				pass(time.Minute)
-				if got := w.machine("worker-2").State; got != fsm.Purged || w.state().Journal.SafeMode() || w.mirror() == mirrored {
+				if got := w.machine("worker-2").State; got != fsmnode.Purged || w.state().Journal.SafeMode() || w.mirror() == mirrored {
 					t.Errorf("once accepted the node is %s, safe mode %v", got, w.state().Journal.SafeMode())
 				}
 				if err := in.stop(); err != nil {
@@ -96,7 +96,7 @@ func TestWhatAnotherEKCOHadOpenIsAdoptedBeforeAnythingElse(t *testing.T) {
 			t.Fatalf("the new journal has %d events, and the second is no adoption", len(events))
 		}
 		pass(10 * time.Minute)
-		if got := w.machine("worker-2").State; got != fsm.Purged {
+		if got := w.machine("worker-2").State; got != fsmnode.Purged {
 			t.Errorf("the node is %s", got)
 		}
 		if err := in.stop(); err != nil {
@@ -152,7 +152,7 @@ func TestAMirrorThatCannotBeReadKeepsEKCOFromNothing(t *testing.T) {
 			}
 			w.loseWorker()
 			pass(2 * time.Hour)
-			if got := w.machine("worker-2").State; got != fsm.Purged {
+			if got := w.machine("worker-2").State; got != fsmnode.Purged {
 				t.Errorf("%q: the node is %s", garbage, got)
 			}
 			if !strings.Contains(w.mirror(), `"journal_id"`) {
@@ -205,7 +205,7 @@ func TestTheMirrorOfANewerEKCOIsLeftAloneAndTheVersionThatItNeedsIsNamed(t *test
 				}
 				w.cluster.SetMirror(nil) // a person gave it up
 				pass(10 * time.Minute)
-				if got := w.machine("worker-2").State; got != fsm.Purged {
+				if got := w.machine("worker-2").State; got != fsmnode.Purged {
 					t.Errorf("without that mirror the node is %s", got)
 				}
 				if err := in.stop(); err != nil {

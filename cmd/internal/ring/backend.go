@@ -12,6 +12,7 @@ import (
 
 	"github.com/replicatedhq/ekco/cmd/internal/api"
 	"github.com/replicatedhq/ekco/fsm"
+	fsmnode "github.com/replicatedhq/ekco/fsm/node"
 	"github.com/replicatedhq/ekco/journal"
 )
 
@@ -79,7 +80,7 @@ func (b *Backend) Events(ctx context.Context, query journal.Query, follow bool) 
 }
 
 // Request implements api.Backend.
-func (b *Backend) Request(ctx context.Context, request fsm.Request) (api.Admission, error) {
+func (b *Backend) Request(ctx context.Context, request fsmnode.Request) (api.Admission, error) {
 	if err := b.ready(ctx); err != nil {
 		return api.Admission{}, err
 	}
@@ -93,7 +94,7 @@ func (b *Backend) Request(ctx context.Context, request fsm.Request) (api.Admissi
 	}
 	var answer api.Admission
 	err = b.write(ctx, func(s *fsm.State) ([]journal.Draft, error) {
-		admission, err := fsm.Admit(s, b.ring.cfg.Policy, b.ring.clock.Now(), request)
+		admission, err := fsmnode.Admit(s, b.ring.cfg.Policy, b.ring.clock.Now(), request)
 		answer = api.Admission{
 			Action: admission.Action, Resumed: admission.Resumed,
 			AlreadyDone: admission.AlreadyDone, Message: admission.Message, FromSeq: s.Seq,
@@ -107,7 +108,7 @@ func (b *Backend) Request(ctx context.Context, request fsm.Request) (api.Admissi
 }
 
 // Explain implements api.Backend.
-func (b *Backend) Explain(ctx context.Context, request fsm.Request) (api.Explanation, error) {
+func (b *Backend) Explain(ctx context.Context, request fsmnode.Request) (api.Explanation, error) {
 	if err := b.ready(ctx); err != nil {
 		return api.Explanation{}, err
 	}
@@ -115,11 +116,11 @@ func (b *Backend) Explain(ctx context.Context, request fsm.Request) (api.Explana
 	if err != nil {
 		return api.Explanation{}, err
 	}
-	var admission fsm.Admission
+	var admission fsmnode.Admission
 	var open *journal.ActionRecord
 	var admitErr error
 	err = b.ring.do(ctx, func(s *fsm.State) {
-		admission, admitErr = fsm.Admit(s, b.ring.cfg.Policy, b.ring.clock.Now(), request)
+		admission, admitErr = fsmnode.Admit(s, b.ring.cfg.Policy, b.ring.clock.Now(), request)
 		if record, ok := s.Actions[admission.Action]; ok && admission.Resumed {
 			copied := *record
 			open = &copied
@@ -153,7 +154,7 @@ func (b *Backend) Explain(ctx context.Context, request fsm.Request) (api.Explana
 
 // recordOf returns the record of the action an admission is about, without
 // anything having been written.
-func recordOf(admission fsm.Admission, open *journal.ActionRecord, now time.Time) (journal.ActionRecord, error) {
+func recordOf(admission fsmnode.Admission, open *journal.ActionRecord, now time.Time) (journal.ActionRecord, error) {
 	if open != nil {
 		return *open, nil
 	}
@@ -270,7 +271,7 @@ const startPatience = 20 * time.Second
 // translate gives an error of the machines its identity on the socket. A node is
 // unknown only as far as EKCO sees.
 func (b *Backend) translate(ctx context.Context, err error) error {
-	if unknown, ok := errors.AsType[*fsm.UnknownNodeError](err); ok {
+	if unknown, ok := errors.AsType[*fsmnode.UnknownNodeError](err); ok {
 		if why := b.blind(ctx); why != "" {
 			err = fmt.Errorf("node %q is not in the journal, and EKCO cannot see whether it has joined: %s%w", unknown.Name, why, hidden{err})
 		}
@@ -280,7 +281,7 @@ func (b *Backend) translate(ctx context.Context, err error) error {
 		return nil
 	case errors.Is(err, fsm.ErrRefused), errors.Is(err, fsm.ErrPastNoReturn), errors.Is(err, fsm.ErrNotInSafeMode):
 		return fmt.Errorf("%w%w", err, hidden{api.ErrRefused})
-	case errors.Is(err, fsm.ErrUnknownNode), errors.Is(err, fsm.ErrNoSuchAction), errors.Is(err, fsm.ErrNotPaused):
+	case errors.Is(err, fsmnode.ErrUnknownNode), errors.Is(err, fsm.ErrNoSuchAction), errors.Is(err, fsm.ErrNotPaused):
 		return fmt.Errorf("%w%w", err, hidden{api.ErrNotFound})
 	}
 	return err

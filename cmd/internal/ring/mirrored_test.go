@@ -11,7 +11,7 @@ import (
 
 	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/actions/mirror"
-	"github.com/replicatedhq/ekco/fsm"
+	fsmnode "github.com/replicatedhq/ekco/fsm/node"
 	"github.com/replicatedhq/ekco/internal/kube/kubesim"
 	"github.com/replicatedhq/ekco/journal"
 	"github.com/replicatedhq/ekco/journal/memory"
@@ -104,7 +104,7 @@ func TestAnOpenStepThatIsAdoptedIsProvedAndNotBegunAnew(t *testing.T) {
 		if n := w.cluster.Count("delete-node worker-2"); n != 1 {
 			t.Errorf("the Node was deleted %d times, want once", n)
 		}
-		if got := w.machine("worker-2").State; got != fsm.Purged {
+		if got := w.machine("worker-2").State; got != fsmnode.Purged {
 			t.Errorf("the node is %s, want Purged; open is %+v", got, w.state().OpenActions())
 		}
 		for _, event := range w.events(journal.Query{Types: []journal.Type{journal.TypeStepStarted}}) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/replicatedhq/ekco/cmd/internal/api"
 	"github.com/replicatedhq/ekco/fsm"
+	fsmnode "github.com/replicatedhq/ekco/fsm/node"
 	"github.com/replicatedhq/ekco/internal/kube/kubesim"
 	"github.com/replicatedhq/ekco/journal"
 	"github.com/replicatedhq/ekco/journal/memory"
@@ -43,8 +44,8 @@ func (w *world) openPurge() {
 	}
 }
 
-func askPurge(node string) fsm.Request {
-	return fsm.Request{Kind: journal.ActionPurgeNode, Node: node, Actor: "cli:root@test"}
+func askPurge(node string) fsmnode.Request {
+	return fsmnode.Request{Kind: journal.ActionPurgeNode, Node: node, Actor: "cli:root@test"}
 }
 
 func TestADryRunTouchesNoOpenActionAndNothingOutside(t *testing.T) {
@@ -186,7 +187,7 @@ func TestARingForOneCommandRunsOnlyWhatItIsAsked(t *testing.T) {
 			t.Fatalf("asked for: %+v, %v, want resumed", admission, err)
 		}
 		pass(5 * time.Minute)
-		if got := w.machine("worker-2").State; got != fsm.Purged {
+		if got := w.machine("worker-2").State; got != fsmnode.Purged {
 			t.Errorf("the node is %s, want Purged", got)
 		}
 		if err := in.stop(); err != nil {
@@ -327,15 +328,15 @@ func TestAPurgeThatWasCancelledIsNotBegunAgainAfterItsEventsHaveLeft(t *testing.
 		if err := in.stop(); err != nil {
 			t.Error(err)
 		}
-		left := fsm.NewState()
+		left := fsm.NewState(fsmnode.Capability())
 		for _, event := range w.events(journal.Query{}) {
 			if needed(event) || event.Type == journal.TypeJournalCreated {
 				left.Apply(event)
 			}
 		}
-		node := left.NodeByName("worker-2")[0]
-		if node.LastPurge == nil || node.LastPurge.Outcome != journal.OutcomeCancelled {
-			t.Errorf("the last purge is %+v", node.LastPurge)
+		node := fsmnode.ByName(left, "worker-2")[0]
+		if last := node.Last[journal.ActionPurgeNode]; last == nil || last.Outcome != journal.OutcomeCancelled {
+			t.Errorf("the last purge is %+v", last)
 		}
 		for uid, pod := range node.Pods {
 			if was := w.machine("worker-2").Pods[uid]; was == nil || pod.Action != was.Action || pod.Outcome != was.Outcome {
@@ -345,7 +346,7 @@ func TestAPurgeThatWasCancelledIsNotBegunAgainAfterItsEventsHaveLeft(t *testing.
 		if len(node.Pods) != len(w.machine("worker-2").Pods) {
 			t.Errorf("%d pods are left", len(node.Pods))
 		}
-		for _, draft := range fsm.Decide(left, w.policy, time.Now().Add(24*time.Hour)).Events {
+		for _, draft := range fsm.Decide(left, w.policy.whole(), time.Now().Add(24*time.Hour)).Events {
 			if draft.Type == journal.TypeActionRequested {
 				t.Errorf("asked for again: %+v", draft)
 			}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/replicatedhq/ekco/cmd/internal/api"
 	"github.com/replicatedhq/ekco/fsm"
+	fsmnode "github.com/replicatedhq/ekco/fsm/node"
 	"github.com/replicatedhq/ekco/journal"
 )
 
@@ -45,7 +46,7 @@ type OnlookerConfig struct {
 // NewOnlooker returns an onlooker; problem is why the journal could not be opened.
 func NewOnlooker(cfg OnlookerConfig, problem error) *Onlooker {
 	return &Onlooker{
-		cfg: cfg, state: fsm.NewState(),
+		cfg: cfg, state: fsm.NewState(fsmnode.Capability()),
 		unopened: api.Unopened{Since: time.Now(), Problem: problem.Error()},
 	}
 }

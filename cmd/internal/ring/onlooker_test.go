@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/replicatedhq/ekco/cmd/internal/api"
-	"github.com/replicatedhq/ekco/fsm"
+	fsmnode "github.com/replicatedhq/ekco/fsm/node"
 	"github.com/replicatedhq/ekco/journal"
 )
 
@@ -53,7 +53,7 @@ func TestAnEKCOWithoutAJournalObservesAndActsOnNothing(t *testing.T) {
 		for _, node := range status.Nodes {
 			states[node.Name] = node.State
 		}
-		if len(states) != 6 || states["worker-1"] != fsm.Healthy || states["worker-2"] != fsm.Unknown {
+		if len(states) != 6 || states["worker-1"] != fsmnode.Healthy || states["worker-2"] != fsmnode.Unknown {
 			t.Errorf("it sees %v", states)
 		}
 		if u := status.Journal.Unopened; u == nil || !strings.Contains(u.Problem, "killed") || !u.NextTry.After(status.Now) {

@@ -10,6 +10,7 @@ import (
 	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/cmd/internal/api"
 	"github.com/replicatedhq/ekco/fsm"
+	fsmnode "github.com/replicatedhq/ekco/fsm/node"
 	"github.com/replicatedhq/ekco/journal"
 	"github.com/replicatedhq/ekco/journal/memory"
 )
@@ -92,7 +93,7 @@ func TestAJournalThatLostItsNewestEventsKeepsItsOpenPurgeAndWaitsForAPerson(t *t
 		pass(time.Minute)
 		w.accept(in)
 		pass(10 * time.Minute)
-		if got := w.machine("worker-2").State; got != fsm.Purged {
+		if got := w.machine("worker-2").State; got != fsmnode.Purged {
 			t.Errorf("after the journal was accepted the node is %s", got)
 		}
 		if w.mirror() == mirrored {
@@ -127,7 +128,7 @@ func TestAJournalThatWasAcceptedWhileNoOperatorRanIsTakenOver(t *testing.T) {
 		w.tell(journal.JournalSubject, journal.TypeJournalAccepted, journal.JournalAccepted{})
 		in = w.start(nil)
 		pass(10 * time.Minute)
-		if got := w.machine("worker-2").State; got != fsm.Purged || len(w.outdated()) != 1 || w.mirror() == mirrored {
+		if got := w.machine("worker-2").State; got != fsmnode.Purged || len(w.outdated()) != 1 || w.mirror() == mirrored {
 			t.Errorf("the node is %s, lost are %+v", got, w.outdated())
 		}
 		if err := in.stop(); err != nil {
@@ -290,7 +291,7 @@ func TestAWorkerWhoseActionWasFinishedWithACopyOfTheJournalStops(t *testing.T) {
 		other := elsewhere.start(nil)
 		pass(10 * time.Minute)
 		state := w.state()
-		if elsewhere.machine("worker-2").State != fsm.Purged || !state.Journal.SafeMode() {
+		if elsewhere.machine("worker-2").State != fsmnode.Purged || !state.Journal.SafeMode() {
 			t.Fatalf("elsewhere the node is %s, here safe mode is %v", elsewhere.machine("worker-2").State, state.Journal.SafeMode())
 		}
 		running := -1

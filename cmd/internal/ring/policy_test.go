@@ -9,6 +9,7 @@ import (
 
 	"github.com/replicatedhq/ekco/cmd/internal/api"
 	"github.com/replicatedhq/ekco/fsm"
+	fsmnode "github.com/replicatedhq/ekco/fsm/node"
 	"github.com/replicatedhq/ekco/internal/kube/kubesim"
 	"github.com/replicatedhq/ekco/journal"
 )
@@ -53,7 +54,7 @@ func objections() map[string]objection {
 		"everything paused": pausing(""),
 		"the node paused":   pausing("worker-2"),
 		"a storm": {
-			fsm.RuleStormBrake,
+			fsmnode.RuleStormBrake,
 			func(w *world, _ *incarnation) {
 				for _, name := range others {
 					w.cluster.LoseNode(name)
@@ -66,7 +67,7 @@ func objections() map[string]objection {
 			},
 		},
 		"the node excluded": {
-			fsm.RuleExcluded,
+			fsmnode.RuleExcluded,
 			func(w *world, _ *incarnation) { w.cluster.Exclude("worker-2", true) },
 			func(w *world, _ *incarnation) { w.cluster.Exclude("worker-2", false) },
 		},
@@ -189,7 +190,7 @@ func TestANodeThatIsOnlyNotReadyIsLeftAlone(t *testing.T) {
 				t.Errorf("it did %s", effect.Name)
 			}
 		}
-		if n := w.machine("worker-2"); n.State != fsm.Healthy {
+		if n := w.machine("worker-2"); n.State != fsmnode.Healthy {
 			t.Errorf("the node is %s", n.State)
 		}
 		if err := in.stop(); err != nil {

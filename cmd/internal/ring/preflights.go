@@ -7,13 +7,14 @@ import (
 
 	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/fsm"
+	fsmnode "github.com/replicatedhq/ekco/fsm/node"
 	"github.com/replicatedhq/ekco/journal"
 )
 
 // policyRules are the preflights that judge by the folded state.
 var policyRules = []string{
-	fsm.RuleSafeMode, fsm.RuleAPIUnreachable, fsm.RuleSettling, fsm.RulePaused, fsm.RuleExcluded,
-	fsm.RuleStormBrake, fsm.RuleReadyMinimums, fsm.RuleOneAtATime,
+	fsm.RuleSafeMode, fsm.RuleAPIUnreachable, fsm.RuleSettling, fsm.RulePaused, fsmnode.RuleExcluded,
+	fsmnode.RuleStormBrake, fsmnode.RuleReadyMinimums, fsm.RuleOneAtATime,
 }
 
 func (r *Ring) policyPreflights() map[string]actions.Preflight {

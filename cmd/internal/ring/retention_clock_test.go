@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/replicatedhq/ekco/fsm"
+	fsmnode "github.com/replicatedhq/ekco/fsm/node"
 	"github.com/replicatedhq/ekco/journal"
 )
 
@@ -28,7 +29,7 @@ func TestAJumpThatRetentionMovedOutMakesNoLossOlder(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		folded := fsm.NewState()
+		folded := fsm.NewState(fsmnode.Capability())
 		for _, event := range w.events(journal.Query{}) {
 			if strings.HasPrefix(string(event.Type), "journal.") || keep(event) {
 				folded.Apply(event)
@@ -44,7 +45,7 @@ func TestAJumpThatRetentionMovedOutMakesNoLossOlder(t *testing.T) {
 		whole := w.state()
 		folded.Apply(started)
 		age := func(s *fsm.State) time.Duration {
-			return time.Since(s.NodeByName("worker-2")[0].UnreachableSince).Round(time.Second)
+			return time.Since(fsmnode.ByName(s, "worker-2")[0].UnreachableSince).Round(time.Second)
 		}
 		t.Logf("by the whole journal lost for %s, by what retention leaves for %s (purge_after %s)", age(whole), age(folded), w.policy.PurgeAfter)
 		if age(folded) > age(whole)+time.Minute {

@@ -14,6 +14,7 @@ import (
 	"github.com/replicatedhq/ekco/actions/mirror"
 	"github.com/replicatedhq/ekco/actions/purge"
 	"github.com/replicatedhq/ekco/fsm"
+	fsmnode "github.com/replicatedhq/ekco/fsm/node"
 	"github.com/replicatedhq/ekco/internal/clock"
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/journal"
@@ -195,11 +196,11 @@ func (r *Ring) prepare(ctx context.Context) error {
 
 // Fold returns the state of the journal: its snapshot and every event since.
 func Fold(ctx context.Context, store journal.Store) (*fsm.State, error) {
-	state := fsm.NewState()
+	state := fsm.NewState(fsmnode.Capability())
 	snapshot, err := store.Snapshot(ctx)
 	switch {
 	case err == nil:
-		loaded, err := fsm.LoadState(snapshot)
+		loaded, err := fsm.LoadState(snapshot, fsmnode.Capability())
 		if err == nil {
 			state = loaded
 		} else if !errors.Is(err, fsm.ErrOtherFold) {

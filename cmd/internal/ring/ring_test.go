@@ -11,6 +11,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/replicatedhq/ekco/fsm"
+	fsmnode "github.com/replicatedhq/ekco/fsm/node"
 	"github.com/replicatedhq/ekco/journal"
 )
 
@@ -39,7 +40,7 @@ func TestTheLifeOfALostNode(t *testing.T) {
 		w.loseWorker()
 
 		pass(time.Second)
-		if got := w.machine("worker-2").State; got != fsm.Unknown {
+		if got := w.machine("worker-2").State; got != fsmnode.Unknown {
 			t.Errorf("after a second the node is %s, want Unknown", got)
 		}
 		// 5 min of deletion timestamp and 30 s more.
@@ -53,14 +54,14 @@ func TestTheLifeOfALostNode(t *testing.T) {
 				t.Errorf("%s: deleted %d times at %s, want once", pod, n, time.Since(lost))
 			}
 		}
-		if got := w.machine("worker-2").State; got != fsm.Cleared {
+		if got := w.machine("worker-2").State; got != fsmnode.Cleared {
 			t.Errorf("the node is %s, want Cleared", got)
 		}
 		pass(time.Hour)
 		if n := w.cluster.Count("delete-node worker-2"); n != 1 {
 			t.Errorf("the Node was deleted %d times, want once", n)
 		}
-		if got := w.machine("worker-2").State; got != fsm.Purged {
+		if got := w.machine("worker-2").State; got != fsmnode.Purged {
 			t.Errorf("the node is %s, want Purged", got)
 		}
 		if n := w.cluster.Count("delete-pod default/kept"); n != 0 {
@@ -191,7 +192,7 @@ func TestNothingIsDecidedBeforeTheObserversHaveSynced(t *testing.T) {
 		}
 		close(w.unlisted)
 		pass(10 * time.Minute)
-		if got := w.machine("worker-2").State; got != fsm.Healthy {
+		if got := w.machine("worker-2").State; got != fsmnode.Healthy {
 			t.Errorf("the node is %s, want Healthy", got)
 		}
 		if asked := w.events(journal.Query{Types: []journal.Type{journal.TypeActionRequested}}); len(asked) != 0 {
@@ -258,7 +259,7 @@ func lifeOfANode(t *testing.T, w *world, arm func(*incarnation)) *incarnation {
 	if err := last.stop(); err != nil {
 		t.Errorf("stop: %v", err)
 	}
-	if got := w.machine("worker-2").State; got != fsm.Purged {
+	if got := w.machine("worker-2").State; got != fsmnode.Purged {
 		t.Errorf("the node ends %s, want Purged", got)
 	}
 	if open := w.state().OpenActions(); len(open) != 0 {
@@ -280,7 +281,7 @@ func lifeOfANode(t *testing.T, w *world, arm func(*incarnation)) *incarnation {
 // the snapshot.
 func checkReplay(t *testing.T, w *world) {
 	t.Helper()
-	replayed := fsm.NewState()
+	replayed := fsm.NewState(fsmnode.Capability())
 	for _, event := range w.events(journal.Query{}) {
 		replayed.Apply(event)
 	}

@@ -6,7 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/replicatedhq/ekco/fsm"
+	fsmnode "github.com/replicatedhq/ekco/fsm/node"
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/journal"
 )
@@ -52,7 +52,7 @@ func TestAWatchThatLagsBehindTheLiveReadCostsFewActionsAndFewWrites(t *testing.T
 		if got := len(w.events(requested)); got < 20 || got > 60 {
 			t.Errorf("%d actions in a day, want two an hour and a few more", got)
 		}
-		if n := w.machine("worker-2"); n.State != fsm.Unknown {
+		if n := w.machine("worker-2"); n.State != fsmnode.Unknown {
 			t.Errorf("the node is %s, want Unknown: nothing is open", n.State)
 		}
 		w.cluster.ReturnNode("worker-2")

@@ -9,6 +9,7 @@ import (
 	"github.com/cenkalti/backoff/v5"
 
 	"github.com/replicatedhq/ekco/fsm"
+	fsmnode "github.com/replicatedhq/ekco/fsm/node"
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/journal"
 	"github.com/replicatedhq/ekco/observers"
@@ -37,7 +38,7 @@ type Recorder interface {
 
 // StartObservers starts observers that write to the recorder. Known are the
 // machines as folded; what happened since becomes events.
-type StartObservers func(ctx context.Context, known []fsm.Node, recorder Recorder) Observers
+type StartObservers func(ctx context.Context, known []fsmnode.Node, recorder Recorder) Observers
 
 // start brings the ring up in the order that keeps a wrong cluster, a lost
 // plan, a wrong clock or an old list from doing harm: identity, mirror, clock,
@@ -125,8 +126,8 @@ func (r *Ring) announcement(skew *journal.Duration) journal.Draft {
 // observe starts the observers and, once they have caught up, decisions.
 func (r *Ring) observe(ctx context.Context) error {
 	r.await(listing, nil)
-	var known []fsm.Node
-	err := r.do(ctx, func(s *fsm.State) { known = s.KnownNodes() })
+	var known []fsmnode.Node
+	err := r.do(ctx, func(s *fsm.State) { known = fsmnode.Known(s) })
 	if err != nil {
 		return err
 	}

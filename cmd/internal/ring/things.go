@@ -4,7 +4,6 @@ import (
 	"iter"
 
 	"github.com/replicatedhq/ekco/fsm"
-	"github.com/replicatedhq/ekco/journal"
 	"github.com/replicatedhq/ekco/observers"
 )
 
@@ -12,11 +11,8 @@ import (
 // It may be read only in the loop, and while the state does not change.
 func things(s *fsm.State) iter.Seq[observers.Thing] {
 	return func(yield func(observers.Thing) bool) {
-		for uid, node := range s.Nodes {
-			thing := observers.Thing{
-				Subject: journal.NodeSubject(node.Name, uid), State: string(node.State),
-				Data: &node.Facts, Gone: !node.GoneAt.IsZero(),
-			}
+		for _, t := range s.Things {
+			thing := observers.Thing{Subject: t.Subject, State: string(t.State), Data: t.Data, Gone: t.GoneSeq != 0}
 			if !yield(thing) {
 				return
 			}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/replicatedhq/ekco/fsm"
+	fsmnode "github.com/replicatedhq/ekco/fsm/node"
 )
 
 // lookAgain is how long what was found of a node counts. A person is shown it,
@@ -18,17 +19,17 @@ type lastLook struct {
 	name      string
 	rook      string
 	began, at time.Time
-	traces    fsm.Traces
+	traces    fsmnode.Traces
 }
 
 // tells reports whether the look still says what is left of the node, of which a
 // purge ended at the given time, if one ever did, and looked where is asked to.
-func (l lastLook) tells(request fsm.Request, purged time.Time) bool {
+func (l lastLook) tells(request fsmnode.Request, purged time.Time) bool {
 	return l.name == request.Node && l.rook == askedRook(request) && time.Since(l.at) < lookAgain && l.began.After(purged)
 }
 
 // askedRook returns what the request says about Rook, empty for nothing.
-func askedRook(request fsm.Request) string {
+func askedRook(request fsmnode.Request) string {
 	if request.MaintainRook == nil {
 		return ""
 	}
@@ -38,11 +39,11 @@ func askedRook(request fsm.Request) string {
 // traced adds to a request about a node that nobody knows, or that is purged,
 // what a look for its traces has come to. It looks outside of the loop: a place
 // that does not answer takes its time.
-func (b *Backend) traced(ctx context.Context, request fsm.Request) (fsm.Request, error) {
+func (b *Backend) traced(ctx context.Context, request fsmnode.Request) (fsmnode.Request, error) {
 	request.Traces = nil
 	known := false
 	err := b.ring.do(ctx, func(s *fsm.State) {
-		purged, needed := s.NeedsTraces(request.Node)
+		purged, needed := fsmnode.NeedsTraces(s, request.Node)
 		known = !needed
 		if last := b.ring.lastLook; last.tells(request, purged) {
 			request.Traces = &last.traces
@@ -56,7 +57,7 @@ func (b *Backend) traced(ctx context.Context, request fsm.Request) (fsm.Request,
 	if ctx.Err() != nil {
 		return request, ctx.Err()
 	}
-	request.Traces = &fsm.Traces{NodeTraced: found.NodeTraced, Places: found.Places, Names: found.Names}
+	request.Traces = &fsmnode.Traces{NodeTraced: found.NodeTraced, Places: found.Places, Names: found.Names}
 	if len(found.Found) == 0 {
 		return request, nil
 	}

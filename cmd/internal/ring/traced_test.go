@@ -10,7 +10,7 @@ import (
 
 	"github.com/replicatedhq/ekco/actions/purge"
 	"github.com/replicatedhq/ekco/cmd/internal/api"
-	"github.com/replicatedhq/ekco/fsm"
+	fsmnode "github.com/replicatedhq/ekco/fsm/node"
 	"github.com/replicatedhq/ekco/internal/etcd"
 	"github.com/replicatedhq/ekco/internal/etcd/etcdsim"
 	"github.com/replicatedhq/ekco/journal"
@@ -82,7 +82,7 @@ func TestANodeGoneBeforeEKCOCameIsPurgedOnceByItsTraces(t *testing.T) {
 				}
 				u.etcd.SetLatency(0)
 				pass(5 * time.Minute)
-				if got := u.machine("primary-9"); got.State != fsm.Purged || u.hasMember() {
+				if got := u.machine("primary-9"); got.State != fsmnode.Purged || u.hasMember() {
 					t.Errorf("the machine is %+v; the member is there: %v", got, u.hasMember())
 				}
 				written := len(u.about("primary-9"))
@@ -106,16 +106,16 @@ func TestATypoTouchesNothingAndIsTold(t *testing.T) {
 		backend := in.Backend(nil)
 		request := askPurge("primary-8")
 		request.Force = true
-		request.Traces = &fsm.Traces{NodeTraced: journal.NodeTraced{Found: []string{"what the caller made up"}}}
+		request.Traces = &fsmnode.Traces{NodeTraced: journal.NodeTraced{Found: []string{"what the caller made up"}}}
 		_, explainErr := backend.Explain(t.Context(), request)
 		_, requestErr := backend.Request(t.Context(), request)
 		for _, err := range []error{explainErr, requestErr} {
-			if !errors.Is(err, fsm.ErrUnknownNode) || !errors.Is(err, api.ErrNotFound) || !strings.Contains(err.Error(), "etcd; did you mean primary-1") {
+			if !errors.Is(err, fsmnode.ErrUnknownNode) || !errors.Is(err, api.ErrNotFound) || !strings.Contains(err.Error(), "etcd; did you mean primary-1") {
 				t.Errorf("got %v", err)
 			}
 		}
 		u.etcd.Cut(true)
-		if _, err := backend.Request(t.Context(), request); !errors.Is(err, fsm.ErrUnknownNode) || !strings.Contains(err.Error(), "could not be asked") {
+		if _, err := backend.Request(t.Context(), request); !errors.Is(err, fsmnode.ErrUnknownNode) || !strings.Contains(err.Error(), "could not be asked") {
 			t.Errorf("with an etcd that does not answer: %v", err)
 		}
 		if got := u.about("primary-8"); len(got) != 0 || len(u.etcd.Effects()) != 0 {
@@ -140,14 +140,14 @@ func TestAnEKCOWithAnEmptyJournalFinishesThePurgeOfAnUnseenNode(t *testing.T) {
 		if err := <-in.ended; err != nil {
 			t.Errorf("the ring that was killed: %v", err)
 		}
-		if u.machine("primary-9").State != fsm.Purging || u.hasMember() {
+		if u.machine("primary-9").State != fsmnode.Purging || u.hasMember() {
 			t.Fatalf("the machine is %+v; the member is there: %v", u.machine("primary-9"), u.hasMember())
 		}
 		u.store = memory.New()
 		next := u.start(nil)
 		pass(10 * time.Minute)
 		got := u.machine("primary-9")
-		if got.State != fsm.Purged || got.UID != journal.TracedUID("primary-9") {
+		if got.State != fsmnode.Purged || got.UID != journal.TracedUID("primary-9") {
 			t.Errorf("the machine is %+v", got)
 		}
 		if n := u.etcd.Count("remove-member " + u.member.ID.String()); n != 1 {
@@ -173,7 +173,7 @@ func TestAPurgedNodeIsLookedForAgainWhenItIsAskedForAgain(t *testing.T) {
 				t.Fatalf("round %d: admitted %+v, %v", round, admitted, err)
 			}
 			pass(time.Minute)
-			if got := u.machine("primary-9"); got.State != fsm.Purged || u.hasMember() {
+			if got := u.machine("primary-9"); got.State != fsmnode.Purged || u.hasMember() {
 				t.Fatalf("round %d: the machine is %+v; the member is there: %v", round, got, u.hasMember())
 			}
 			// What was seen before the purge ended tells nothing any more.

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/replicatedhq/ekco/cmd/internal/api"
-	"github.com/replicatedhq/ekco/fsm"
+	fsmnode "github.com/replicatedhq/ekco/fsm/node"
 	"github.com/replicatedhq/ekco/journal"
 	"github.com/replicatedhq/ekco/journal/memory"
 )
@@ -54,7 +54,7 @@ func TestWhatHappenedOnAFullDiskIsToldAlthoughItIsNotRecorded(t *testing.T) {
 				t.Errorf("got %v, want %s", err, since)
 			}
 		}
-		if !errors.Is(unknownErr, fsm.ErrUnknownNode) || !errors.Is(pauseErr, journal.ErrUnwritable) {
+		if !errors.Is(unknownErr, fsmnode.ErrUnknownNode) || !errors.Is(pauseErr, journal.ErrUnwritable) {
 			t.Errorf("%v; %v", unknownErr, pauseErr)
 		}
 		if reasons := in.Unready(t.Context()); len(reasons) != 1 || !strings.Contains(reasons[0], since) {
@@ -66,7 +66,7 @@ func TestWhatHappenedOnAFullDiskIsToldAlthoughItIsNotRecorded(t *testing.T) {
 		if got := status(t, in); len(got.Unrecorded) != 0 || !got.Journal.Writable || !got.AsOf.IsZero() || len(got.Actions) != 0 {
 			t.Errorf("with space again: %+v", got)
 		}
-		if n := w.machine("worker-2"); n.State != fsm.Purged || w.cluster.Count("delete-node worker-2") != 1 {
+		if n := w.machine("worker-2"); n.State != fsmnode.Purged || w.cluster.Count("delete-node worker-2") != 1 {
 			t.Errorf("worker-2 is %s, deleted %d times", n.State, w.cluster.Count("delete-node worker-2"))
 		}
 		if err := in.stop(); err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/replicatedhq/ekco/actions/purge"
 	"github.com/replicatedhq/ekco/fsm"
+	fsmnode "github.com/replicatedhq/ekco/fsm/node"
 	"github.com/replicatedhq/ekco/internal/clock"
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/internal/kube/kubesim"
@@ -140,12 +141,25 @@ func (k *mortalKube) WriteMirror(ctx context.Context, content []byte, version st
 	return written, err
 }
 
+// policy is the engine's, and that of nodes.
+type policy struct {
+	enginePolicy
+	nodePolicy
+}
+
+type (
+	enginePolicy = fsm.Policy
+	nodePolicy   = fsmnode.Policy
+)
+
+func (p policy) whole() fsm.Policy { return p.In(p.enginePolicy) }
+
 // world is a simulated cluster and a journal that outlive every incarnation.
 type world struct {
 	t       *testing.T
 	cluster *kubesim.Cluster
 	store   journal.Store
-	policy  fsm.Policy
+	policy  policy
 	// ahead is how far the machine's clock is, boot names its boot; booted is when
 	// that began.
 	ahead  atomic.Int64
@@ -190,7 +204,7 @@ func (b *lockedBuffer) String() string {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{t: t, cluster: kubesim.New(), policy: fsm.DefaultPolicy(), boot: "boot-1", booted: time.Now()}
+	w := &world{t: t, cluster: kubesim.New(), policy: policy{fsm.DefaultPolicy(), fsmnode.DefaultPolicy()}, boot: "boot-1", booted: time.Now()}
 	w.store = memory.New(memory.Clock(w.now))
 	for _, name := range []string{"primary-1", "primary-2", "primary-3"} {
 		w.cluster.AddNode(name, journal.RolePrimary)
@@ -245,7 +259,7 @@ func (w *world) start(arm func(*incarnation)) *incarnation {
 	}
 	w.clock.Store(clock.New(w.source()))
 	ring, err := New(ctx, Config{
-		Clock: w.clock.Load(), Store: in.store, Kube: in.kube, Policy: w.policy, Log: slog.New(slog.NewTextHandler(&w.log, nil)),
+		Clock: w.clock.Load(), Store: in.store, Kube: in.kube, Policy: w.policy.whole(), Log: slog.New(slog.NewTextHandler(&w.log, nil)),
 		Identity: journal.OperatorStarted{Version: "v0.0.0", Host: "test", PID: 1, Command: w.worksFor},
 		Observe:  w.observe, OnlyNode: w.onlyNode, Purge: w.purge, Words: vocabulary,
 	})
@@ -295,11 +309,11 @@ func (w *world) events(query journal.Query) []journal.Event {
 	return events
 }
 
-func (w *world) machine(name string) *fsm.Node {
+func (w *world) machine(name string) *fsmnode.Node {
 	w.t.Helper()
-	nodes := w.state().NodeByName(name)
+	nodes := fsmnode.ByName(w.state(), name)
 	if len(nodes) == 0 {
-		return &fsm.Node{}
+		return &fsmnode.Node{}
 	}
 	return nodes[0]
 }
@@ -322,7 +336,7 @@ type watcher struct {
 	pods  map[string]kube.Pod
 }
 
-func (w *world) observe(ctx context.Context, known []fsm.Node, recorder Recorder) Observers {
+func (w *world) observe(ctx context.Context, known []fsmnode.Node, recorder Recorder) Observers {
 	ctx, stop := context.WithCancel(ctx)
 	o := &watcher{
 		world: w, recorder: recorder, stop: stop, ended: make(chan struct{}), synced: make(chan struct{}),

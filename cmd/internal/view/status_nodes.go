@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/replicatedhq/ekco/cmd/internal/api"
-	"github.com/replicatedhq/ekco/fsm"
+	fsmnode "github.com/replicatedhq/ekco/fsm/node"
 	"github.com/replicatedhq/ekco/journal"
 	"github.com/replicatedhq/ekco/journal/words"
 )
@@ -102,5 +102,5 @@ func taintRemark(taint journal.Taint, node api.NodeStatus) string {
 
 // longGone reports whether a node is past what an administrator looks for.
 func longGone(node api.NodeStatus, now time.Time) bool {
-	return (node.State == fsm.Purged || node.State == fsm.Gone) && now.Sub(node.Since) > 24*time.Hour
+	return (node.State == fsmnode.Purged || node.State == fsmnode.Gone) && now.Sub(node.Since) > 24*time.Hour
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/replicatedhq/ekco/cmd/internal/api"
 	"github.com/replicatedhq/ekco/fsm"
+	fsmnode "github.com/replicatedhq/ekco/fsm/node"
 	"github.com/replicatedhq/ekco/journal"
 	"github.com/replicatedhq/ekco/journal/words"
 )
@@ -19,8 +20,9 @@ func shown(t *testing.T, taints ...journal.Taint) string {
 
 func shownFacts(t *testing.T, facts journal.NodeFacts) string {
 	t.Helper()
-	state := fsm.NewState()
-	state.Nodes["u"] = &fsm.Node{Name: "worker-2", UID: "u", State: fsm.Healthy, Since: began, Facts: facts}
+	state := fsm.NewState(fsmnode.Capability())
+	state.Add(fsmnode.Machine, journal.NodeSubject("worker-2", "u"), fsmnode.Healthy, began)
+	fsmnode.Of(state, "u").Facts = facts
 	var out bytes.Buffer
 	if err := Status(&out, api.StatusOf(state, began), "table", StatusOptions{Words: vocabulary}); err != nil {
 		t.Fatal(err)

@@ -5,14 +5,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/replicatedhq/ekco/fsm"
-	"github.com/replicatedhq/ekco/fsm/node"
+	fsmnode "github.com/replicatedhq/ekco/fsm/node"
 	"github.com/replicatedhq/ekco/journal"
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
 // vocabulary has the words of nodes, as the product has.
-var vocabulary = words.New(node.Words)
+var vocabulary = words.New(fsmnode.Words)
 
 var began = time.Date(2026, 11, 21, 1, 0, 0, 0, time.UTC)
 
@@ -51,7 +50,7 @@ func wholeStory(t *testing.T) []journal.Event {
 	s.tell(journal.OperatorSubject, "", "operator", 0, journal.TypeOperatorStarted, journal.OperatorStarted{Version: "v0.29.0", Host: "primary-0", PID: 7})
 	s.tell(node, "", "observer/node", 0, journal.TypeNodeObserved, journal.NodeObserved{NodeFacts: journal.NodeFacts{Role: journal.RoleWorker}})
 	s.tell(node, "", "observer/node", 0, journal.TypeNodeObserved, journal.NodeObserved{NodeFacts: lost})
-	s.tell(node, "", "operator", 4, journal.TypeNodeTransitioned, journal.NodeTransitioned{From: fsm.Healthy, To: fsm.Unknown, Event: "lost", Reason: "unreachable since 2026-11-21T00:59:00Z"})
+	s.tell(node, "", "operator", 4, journal.TypeNodeTransitioned, journal.NodeTransitioned{From: fsmnode.Healthy, To: fsmnode.Unknown, Event: "lost", Reason: "unreachable since 2026-11-21T00:59:00Z"})
 	s.tell(pod, "", "observer/pod", 0, journal.TypePodTerminating, journal.PodTerminating{NodeUID: "uid-w2", DeletionTimestamp: began.Add(30 * time.Second)})
 	s.tell(node, "", "operator", 4, journal.TypePolicyRefused, journal.PolicyRefused{Kind: journal.ActionClearNode, Rule: "StormBrake", Reason: "4 of 6 nodes are unknown"})
 	s.tell(node, "", "operator", 4, journal.TypePolicyLifted, journal.PolicyLifted{Kind: journal.ActionClearNode, Rule: "StormBrake"})
@@ -108,5 +107,9 @@ func wholeStory(t *testing.T) []journal.Event {
 	s.tell(journal.OperatorSubject, "", "operator", 0, journal.TypeOperatorStarted, journal.OperatorStarted{Version: "v0.29.0", Host: "primary-0", PID: 8, ClockSkew: &behind})
 	s.tell(journal.OperatorSubject, "", "operator", 0, journal.TypeClockJumped, journal.ClockJumped{By: behind})
 	s.tell(journal.OperatorSubject, "", "operator", 0, journal.TypeClockJumped, journal.ClockJumped{By: journal.Duration(-time.Minute)})
+	lamp := journal.Subject{Kind: "Lamp", Name: "hall", UID: "lamp-1"}
+	s.tell(lamp, "", "observer/lamp", 0, journal.TypeThingObserved, journal.ThingObserved{Machine: "lamp", Facts: []byte(`{"lit":false}`)})
+	s.tell(lamp, "", "operator", 0, journal.TypeThingTransitioned, journal.ThingTransitioned{Machine: "lamp", From: "Burning", To: "Dark", Event: "went out", Reason: "it does not burn"})
+	s.tell(lamp, "", "observer/lamp", 0, journal.TypeThingGone, journal.ThingGone{Machine: "lamp", Reason: "deleted"})
 	return s.events
 }

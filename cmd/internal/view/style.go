@@ -4,6 +4,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 
 	"github.com/replicatedhq/ekco/fsm"
+	fsmnode "github.com/replicatedhq/ekco/fsm/node"
 	"github.com/replicatedhq/ekco/journal"
 	"github.com/replicatedhq/ekco/journal/words"
 )
@@ -37,13 +38,13 @@ func (s style) paint(t tone, plain string) string {
 
 func toneOfNode(state journal.NodeState) tone {
 	switch state {
-	case fsm.Healthy:
+	case fsmnode.Healthy:
 		return good
-	case fsm.Unknown, fsm.Purging:
+	case fsmnode.Unknown, fsmnode.Purging:
 		return bad
-	case fsm.Clearing, fsm.Cleared:
+	case fsmnode.Clearing, fsmnode.Cleared:
 		return doubtful
-	case fsm.Purged, fsm.Gone:
+	case fsmnode.Purged, fsmnode.Gone:
 		return faint
 	}
 	return normal

@@ -16,6 +16,7 @@ import (
 
 	"github.com/replicatedhq/ekco/cmd/internal/api"
 	"github.com/replicatedhq/ekco/fsm"
+	fsmnode "github.com/replicatedhq/ekco/fsm/node"
 	"github.com/replicatedhq/ekco/journal"
 )
 
@@ -142,10 +143,10 @@ func TestSentencesSayWhatIsSo(t *testing.T) {
 func TestNodesThatWentAwayLongAgoAreHidden(t *testing.T) {
 	now := began.Add(48 * time.Hour)
 	status := api.Status{Now: now, Nodes: []api.NodeStatus{
-		{Name: "worker-1", State: fsm.Unknown, Since: began},
-		{Name: "worker-2", State: fsm.Purged, Since: began},
-		{Name: "worker-3", State: fsm.Gone, Since: began},
-		{Name: "worker-4", State: fsm.Purged, Since: now.Add(-time.Hour)},
+		{Name: "worker-1", State: fsmnode.Unknown, Since: began},
+		{Name: "worker-2", State: fsmnode.Purged, Since: began},
+		{Name: "worker-3", State: fsmnode.Gone, Since: began},
+		{Name: "worker-4", State: fsmnode.Purged, Since: now.Add(-time.Hour)},
 	}}
 	for _, test := range []struct {
 		all           bool
@@ -306,8 +307,8 @@ func presentStatus() api.Status {
 			LastSeq: 57, Events: 50, Bytes: 3 << 20, FreeBytes: 4096, Path: "/var/lib/ekco/journal.db",
 		}},
 		Nodes: []api.NodeStatus{
-			{Name: "primary-0", Role: journal.RolePrimary, State: fsm.Healthy, Since: began, Ready: true},
-			{Name: "worker-2", Role: journal.RoleWorker, State: fsm.Purging, Since: began.Add(50 * time.Minute), TerminatingPods: 2, Excluded: true, UnreachableSince: began},
+			{Name: "primary-0", Role: journal.RolePrimary, State: fsmnode.Healthy, Since: began, Ready: true},
+			{Name: "worker-2", Role: journal.RoleWorker, State: fsmnode.Purging, Since: began.Add(50 * time.Minute), TerminatingPods: 2, Excluded: true, UnreachableSince: began},
 		},
 		Actions: []journal.ActionRecord{
 			{

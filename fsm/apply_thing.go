@@ -1,0 +1,111 @@
+package fsm
+
+import "github.com/replicatedhq/ekco/journal"
+
+// foldThing folds what is about things: the generic events here, those of a type of its
+// own in the machine.
+func (s *State) foldThing(e journal.Event, payload journal.Payload) bool {
+	switch p := payload.(type) {
+	case *journal.ThingObserved:
+		s.foldThingObserved(e, p)
+		return true
+	case *journal.ThingGone:
+		s.foldThingGone(e, p)
+		return true
+	case *journal.ThingTransitioned:
+		if t := s.thingOf(e, p.Machine); t != nil {
+			s.Enter(e, t, *p)
+		}
+		return true
+	}
+	for _, capability := range s.cache.capabilities {
+		if m := capability.Machine; m != nil && m.Fold(s, e, payload) {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *State) foldThingObserved(e journal.Event, p *journal.ThingObserved) {
+	m := s.cache.machines[p.Machine]
+	if m == nil {
+		s.Problem(e, "there is no machine %q", p.Machine)
+		return
+	}
+	observing, ok := m.Machine.(Observing)
+	if key := Key(e.Subject); !ok || key == "/" || s.Things[key] != nil && s.Things[key].Machine() != p.Machine {
+		s.Problem(e, "a thing without name, or one that the machine %q does not observe", p.Machine)
+		return
+	}
+	t := s.Things[Key(e.Subject)]
+	if t == nil {
+		t = s.Add(p.Machine, e.Subject, journal.State(m.table.Initial), e.Time)
+	}
+	s.Changed(p.Machine)
+	if err := observing.Observed(t, e, p.Facts); err != nil {
+		s.Problem(e, "%v", err)
+		return
+	}
+	t.FactsSeq, t.GoneSeq = e.Seq, 0
+}
+
+func (s *State) foldThingGone(e journal.Event, p *journal.ThingGone) {
+	t := s.thingOf(e, p.Machine)
+	if t == nil || t.GoneSeq != 0 {
+		return
+	}
+	t.GoneSeq = e.Seq
+	s.Changed(p.Machine)
+	if observing, ok := t.machine.Machine.(Observing); ok {
+		observing.Gone(t, e, p.Reason)
+	}
+}
+
+// thingOf returns the thing that the event is about, or notes that there is none.
+func (s *State) thingOf(e journal.Event, machine string) *Thing {
+	t := s.Things[Key(e.Subject)]
+	if t == nil || t.Machine() != machine {
+		s.Problem(e, "the machine %q knows no such thing", machine)
+		return nil
+	}
+	return t
+}
+
+// adoptThing adds the thing of an adopted action of which nothing else is known, if
+// there is a machine for it.
+func (s *State) adoptThing(e journal.Event, subject journal.Subject) {
+	for _, capability := range s.cache.capabilities {
+		if adopter, ok := capability.Machine.(Adopter); ok && adopter.Adopt(s, e, subject) {
+			return
+		}
+	}
+}
+
+// openedOf tells the machine of the action's thing that it is open.
+func (s *State) openedOf(rec *journal.ActionRecord) {
+	t := s.Things[Key(rec.Subject)]
+	if t == nil {
+		return
+	}
+	if folder, ok := t.machine.Machine.(ActionFolder); ok {
+		folder.Opened(s, t, rec)
+	}
+}
+
+// endedOf keeps with the action's thing how it ended.
+func (s *State) endedOf(e journal.Event, rec *journal.ActionRecord, ended *journal.ActionEnded) {
+	t := s.Things[Key(rec.Subject)]
+	if t == nil {
+		return
+	}
+	t.noteVain(e, rec, ended)
+	t.noteChange(e, rec, ended)
+	if folder, ok := t.machine.Machine.(ActionFolder); ok && !folder.Ended(s, t, rec, ended) {
+		return
+	}
+	if t.Last == nil {
+		t.Last = map[journal.ActionKind]*Ending{}
+	}
+	s.Changed(t.Machine())
+	t.Last[rec.Kind] = &Ending{Action: rec.ID, Outcome: ended.Outcome, Seq: e.Seq}
+}

@@ -1,0 +1,85 @@
+package fsm
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// What EKCO changed twice within contestWindow and somebody changed back each time, it
+// changes again only after that time; and then only after twice as long each time, up
+// to lastContestPause.
+const (
+	contestWindow    = time.Hour
+	lastContestPause = 24 * time.Hour
+)
+
+// Contest is what EKCO did about one change of a thing, which may have been undone.
+type Contest struct {
+	// Action was the last that made the change, at Last; the one before it did at
+	// Before, if there was one.
+	Action string    `json:"action"`
+	Last   time.Time `json:"last"`
+	Before time.Time `json:"before,omitzero"`
+	// Pauses is how often EKCO has waited since, and made the change all the same.
+	Pauses int `json:"pauses,omitempty"`
+}
+
+// noteChange notes that an action made its change.
+func (t *Thing) noteChange(e journal.Event, rec *journal.ActionRecord, ended *journal.ActionEnded) {
+	change := rec.Request.Change
+	if change == nil || ended.Outcome != journal.OutcomeDone {
+		return
+	}
+	if t.Contests == nil {
+		t.Contests = map[string]*Contest{}
+	}
+	next := &Contest{Action: rec.ID, Last: e.Time}
+	if former := t.Contests[change.Key]; former != nil {
+		next.Before = former.Last
+		if former.contested() && e.Time.Before(former.until().Add(contestWindow)) {
+			next.Pauses = former.Pauses + 1
+		}
+	}
+	t.Contests[change.Key] = next
+}
+
+// contested reports whether the change was made again so soon that somebody must have
+// undone it.
+func (c *Contest) contested() bool {
+	return c.Pauses > 0 || (!c.Before.IsZero() && c.Last.Sub(c.Before) <= contestWindow)
+}
+
+// until returns when EKCO may make the change again.
+func (c *Contest) until() time.Time {
+	pause := contestWindow
+	for i := 0; i < c.Pauses && pause < lastContestPause; i++ {
+		pause *= 2
+	}
+	return c.Last.Add(min(pause, lastContestPause))
+}
+
+// contest returns what stands against making the change now, or nil.
+func (w *World) contest(t *Thing, change *journal.Change) *Contest {
+	if change == nil {
+		return nil
+	}
+	c := t.Contests[change.Key]
+	if c == nil || !c.contested() || !w.Now.Before(c.until()) {
+		return nil
+	}
+	return c
+}
+
+func (c *Contest) why(change *journal.Change) string {
+	return fmt.Sprintf("somebody else keeps changing %s back to %s: EKCO set it to %s again at %s (%s); find out who does, or EKCO sets it again at %s",
+		change.Field, orNothing(change.From), orNothing(change.To), Stamp(c.Last), c.Action, Stamp(c.until()))
+}
+
+func orNothing(value string) string {
+	if value == "" {
+		return "nothing"
+	}
+	return value
+}

@@ -1,0 +1,115 @@
+package fsm
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// light lets EKCO light the lamp, which must be due.
+func (h *house) light() {
+	h.t.Helper()
+	h.write(Decide(h.s, h.p, h.now).Events...)
+	if len(h.s.Actions) != 1 {
+		h.t.Fatalf("%d actions are open, refused: %+v", len(h.s.Actions), h.s.Refusals)
+	}
+	rec := h.s.OpenActions()[0]
+	h.observe("hall", `{"lit":true}`)
+	h.write(journal.Draft{Type: journal.TypeActionEnded, Subject: rec.Subject, Action: rec.ID, Payload: journal.ActionEnded{Outcome: journal.OutcomeDone}})
+	h.write(Decide(h.s, h.p, h.now).Events...)
+}
+
+// putOut lets somebody put the lamp out, and time pass until EKCO would light it.
+func (h *house) putOut(after time.Duration) {
+	h.t.Helper()
+	h.now = h.now.Add(after - time.Minute)
+	h.observe("hall", `{"lit":false}`)
+	h.write(Decide(h.s, h.p, h.now).Events...)
+	h.now = h.now.Add(time.Minute)
+}
+
+// wantContested wants EKCO to hold back, and returns when it tries again.
+func (h *house) wantContested(pause time.Duration) {
+	h.t.Helper()
+	last := h.s.Things["Lamp/hall"].Contests["switch"].Last
+	d := Decide(h.s, h.p, h.now)
+	h.write(d.Events...)
+	if len(h.s.Actions) != 0 || len(h.s.Refusals) != 1 || h.s.Refusals[0].Rule != RuleContested {
+		h.t.Fatalf("open are %v, refused %+v", h.s.Actions, h.s.Refusals)
+	}
+	for _, word := range []string{"the switch of lamp hall", "off", "on", Stamp(d.Next)} {
+		if !strings.Contains(h.s.Refusals[0].Reason, word) {
+			h.t.Errorf("the reason does not name %q: %s", word, h.s.Refusals[0].Reason)
+		}
+	}
+	if !d.Next.Equal(last.Add(pause)) {
+		h.t.Fatalf("tries again %s after the last time, want %s", d.Next.Sub(last), pause)
+	}
+	h.now = d.Next
+}
+
+func TestWhatSomebodyUndoesTwiceWithinAnHourIsHeldAndTriedAgainWithGrowingPauses(t *testing.T) {
+	h := newHouse(t)
+	h.p.Cooldown = 0
+	h.observe("hall", `{"lit":true}`)
+	h.putOut(time.Hour)
+	h.light()
+	h.putOut(20 * time.Minute)
+	h.light()
+	h.putOut(20 * time.Minute)
+	for _, hours := range []int{1, 2, 4, 8, 16, 24, 24} {
+		h.wantContested(time.Duration(hours) * time.Hour)
+		h.light()
+		h.putOut(5 * time.Minute)
+	}
+}
+
+func TestWhatIsUndoneNowAndThenIsDoneAgainAtOnce(t *testing.T) {
+	h := newHouse(t)
+	h.p.Cooldown = 0
+	h.observe("hall", `{"lit":true}`)
+	for range 5 {
+		h.putOut(70 * time.Minute)
+		h.light()
+	}
+}
+
+func TestAContestIsOverOnceNobodyUndoesAnyMore(t *testing.T) {
+	h := newHouse(t)
+	h.p.Cooldown = 0
+	h.observe("hall", `{"lit":true}`)
+	for range 2 {
+		h.putOut(20 * time.Minute)
+		h.light()
+	}
+	h.putOut(20 * time.Minute)
+	h.wantContested(time.Hour)
+	h.light()
+	h.putOut(10 * time.Hour)
+	for range 2 {
+		h.light()
+		h.putOut(5 * time.Minute)
+	}
+	h.wantContested(time.Hour)
+}
+
+func TestAContestOutlivesASnapshot(t *testing.T) {
+	h := newHouse(t)
+	h.p.Cooldown = 0
+	h.observe("hall", `{"lit":true}`)
+	for range 2 {
+		h.putOut(20 * time.Minute)
+		h.light()
+	}
+	snapshot, err := h.s.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if h.s, err = LoadState(snapshot, lamps()); err != nil {
+		t.Fatal(err)
+	}
+	h.putOut(20 * time.Minute)
+	h.wantContested(time.Hour)
+}

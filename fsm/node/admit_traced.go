@@ -1,0 +1,160 @@
+package node
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/replicatedhq/ekco/fsm"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// Traces is what a look for a node has come to that neither the cluster nor
+// the journal knows.
+type Traces struct {
+	journal.NodeTraced
+	// Places says where was looked, Names are names of other machines that were
+	// met there.
+	Places, Names []string
+}
+
+// admitTraced answers a request for a name without a machine, or with purged
+// ones only. What was traced of it becomes one: gone, and perhaps a primary.
+func admitTraced(s *fsm.State, p fsm.Policy, now time.Time, request Request) (Admission, error) {
+	if known := alias(s, request.Node); known != nil {
+		return Admission{}, &UnknownNodeError{Name: request.Node, Alias: known.Name, Near: []string{known.Name}}
+	}
+	traces := request.Traces
+	if traces == nil || len(traces.Found) == 0 {
+		return Admission{}, untraced(s, request)
+	}
+	n := of(s.New(Machine, journal.NodeSubject(request.Node, journal.TracedUID(request.Node)), Gone, now))
+	n.GoneAt, n.GoneReason = now, neverSeen
+	if request.UID != "" && request.UID != n.UID {
+		return refuse(n, request, RuleReplaced, fmt.Sprintf(
+			"of the node with uid %s nothing is known; what is left under its name may be another one's; look again, then ask again", request.UID))
+	}
+	if s.Journal.SafeMode() {
+		return refuse(n, request, fsm.RuleSafeMode, fsm.SafeModeReason(s))
+	}
+	admission, err := admitNew(fsm.Look(s, p, now), n, request)
+	if err != nil {
+		return admission, err
+	}
+	traced := journal.Draft{
+		Type: journal.TypeNodeTraced, Subject: n.Subject, Action: admission.Action, Actor: request.Actor,
+		Payload: traces.NodeTraced,
+	}
+	admission.Events = slices.Insert(admission.Events, 0, traced)
+	admission.Message = fmt.Sprintf("EKCO never saw node %s; what is left of it: %s", n.Name, strings.Join(traces.Found, "; "))
+	return admission, nil
+}
+
+// NeedsTraces reports whether only a look for traces can tell what there is to
+// purge under the name: it has no machine, or none but purged ones. since is
+// when the last one was purged, and zero if there is none: an older look tells
+// nothing.
+func NeedsTraces(s *fsm.State, name string) (since time.Time, needed bool) {
+	nodes := ByName(s, name)
+	if len(nodes) == 0 {
+		return time.Time{}, true
+	}
+	for _, n := range nodes {
+		if n.State == Purged && n.Since.After(since) {
+			since = n.Since
+		}
+	}
+	return since, tracesTell(s, nodes[0])
+}
+
+// tracesTell reports whether the machine that a name means has come to its end
+// by a purge, so that what is found under the name now is of another one, or
+// was left behind.
+func tracesTell(s *fsm.State, n *Node) bool { return n.State == Purged && !s.HasOpen(n.UID) }
+
+// admitPurged answers a request for a name whose machine n is purged. What is
+// found of the name all the same becomes a machine that EKCO never saw.
+func admitPurged(s *fsm.State, p fsm.Policy, now time.Time, n *Node, request Request) (Admission, error) {
+	if request.Traces != nil && len(request.Traces.Found) > 0 && alias(s, request.Node) == nil {
+		admission, err := admitTraced(s, p, now, request)
+		if err == nil {
+			admission.Message = fmt.Sprintf("node %s (%s) is purged since %s, and EKCO saw no other of the name; what is left all the same: %s",
+				n.Name, identity(n), fsm.Stamp(n.Since), strings.Join(request.Traces.Found, "; "))
+		}
+		return admission, err
+	}
+	message := fmt.Sprintf("node %s (%s) is purged already, since %s", n.Name, identity(n), fsm.Stamp(n.Since))
+	if looked := request.Traces; looked != nil {
+		message += looked.nothing()
+	}
+	return Admission{AlreadyDone: true, Message: message}, nil
+}
+
+// nothing says where a look has found nothing just now, and what it could not
+// see.
+func (t Traces) nothing() string {
+	text := ""
+	if len(t.Places) > 0 {
+		text = "; EKCO looked again just now, and found no trace of it in " + strings.Join(t.Places, " or ")
+	}
+	for _, doubt := range t.Doubts {
+		text += "; " + doubt
+	}
+	return text
+}
+
+// alias returns the machine whose hostname the name is, or whose hostname it
+// cannot be told from in Ceph, where Rook writes dashes for dots. What is found
+// under the name is that machine's. One that EKCO purged has left nothing.
+func alias(s *fsm.State, name string) *Node {
+	for _, uid := range sortedKeys(s.Things) {
+		n := Of(s, uid)
+		if n == nil || n.Name == name || n.State == Purged || n.purged() {
+			continue
+		}
+		for _, own := range []string{n.Name, n.Facts.Hostname} {
+			if own != "" && dashed(own) == dashed(name) {
+				return n
+			}
+		}
+	}
+	return nil
+}
+
+func dashed(name string) string { return strings.ReplaceAll(name, ".", "-") }
+
+// untraced returns the error for a name of which there is no trace.
+func untraced(s *fsm.State, request Request) error {
+	unknown := unknownNode(s, request.Node)
+	if request.Traces != nil {
+		unknown.Places, unknown.Doubts = request.Traces.Places, request.Traces.Doubts
+		unknown.Near = fsm.Near(request.Node, both(namesLeft(s), request.Traces.Names))
+	}
+	return unknown
+}
+
+// both yields every name once.
+func both(names iter.Seq[string], others []string) iter.Seq[string] {
+	all := append(slices.Collect(names), others...)
+	slices.Sort(all)
+	return slices.Values(slices.Compact(all))
+}
+
+func unknownNode(s *fsm.State, name string) *UnknownNodeError {
+	return &UnknownNodeError{Name: name, Near: fsm.Near(name, namesLeft(s))}
+}
+
+// namesLeft yields the names that a person can mean: those of which not every
+// machine is purged.
+func namesLeft(s *fsm.State) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for name, things := range s.ByName(Machine) {
+			left := slices.ContainsFunc(things, func(t *fsm.Thing) bool { return t.State != Purged })
+			if left && !yield(name) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,63 @@
+package node
+
+import (
+	"github.com/replicatedhq/ekco/fsm"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// counts are the numbers of nodes that rules judge by.
+type counts struct {
+	// total counts the nodes that are present, unreachable those of them that
+	// are lost.
+	total, unreachable int
+	// The ready nodes of each role.
+	readyPrimaries, readyWorkers int
+}
+
+// countsOf counts the nodes, once for as long as none of them changes.
+func countsOf(s *fsm.State) counts {
+	return s.Sum(Machine, func() any {
+		c := counts{}
+		for n := range All(s) {
+			c.add(n)
+		}
+		return c
+	}).(counts)
+}
+
+func (c *counts) add(n *Node) {
+	if !n.Present() {
+		return
+	}
+	c.total++
+	if n.Unreachable() {
+		c.unreachable++
+	}
+	switch {
+	case !n.Ready():
+	case n.Facts.Role == journal.RolePrimary:
+		c.readyPrimaries++
+	case n.Facts.Role == journal.RoleWorker:
+		c.readyWorkers++
+	}
+}
+
+// ready returns how many nodes of the role are ready.
+func (c counts) ready(role journal.NodeRole) int {
+	switch role {
+	case journal.RolePrimary:
+		return c.readyPrimaries
+	case journal.RoleWorker:
+		return c.readyWorkers
+	}
+	return 0
+}
+
+// readyWithout returns how many nodes of n's role are ready, not counting n.
+func (c counts) readyWithout(n *Node) int {
+	ready := c.ready(n.Facts.Role)
+	if n.Ready() {
+		ready--
+	}
+	return ready
+}

@@ -1,0 +1,154 @@
+package node
+
+import (
+	"time"
+
+	"github.com/replicatedhq/ekco/fsm"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+func foldObserved(s *fsm.State, e journal.Event, p *journal.NodeObserved) {
+	s.Changed(Machine)
+	if e.Subject.UID == "" || e.Subject.Name == "" || journal.IsTraced(e.Subject.UID) {
+		s.Problem(e, "a node without name, or without a uid of its own")
+		return
+	}
+	n := Of(s, e.Subject.UID)
+	switch {
+	case n == nil:
+		n = add(s, e.Subject, Healthy, e.Time)
+	case n.State == Purged:
+		return // a late list; what was purged never comes back under its UID
+	}
+	former := n.UnreachableSince
+	n.observe(e, p)
+	noteOutlived(s, n, former)
+	replaceNamesakes(s, e, n)
+}
+
+func add(s *fsm.State, subject journal.Subject, state journal.State, since time.Time) *Node {
+	return of(s.Add(Machine, journal.NodeSubject(subject.Name, subject.UID), state, since))
+}
+
+// observe takes over new facts. The object exists, so it is not gone.
+func (n *Node) observe(e journal.Event, p *journal.NodeObserved) {
+	facts := p.NodeFacts
+	oldTaint, _ := n.Facts.Unreachable()
+	taint, unreachable := facts.Unreachable()
+	switch {
+	case !unreachable:
+		n.UnreachableSince = time.Time{}
+	case n.Facts.Flapping && !facts.Flapping:
+		n.UnreachableSince = e.Time.Add(-time.Duration(p.UnreachableFor)) // by what EKCO saw
+	case !n.UnreachableSince.IsZero() && (taint.IsZero() || taint.Equal(oldTaint)):
+		// still the same loss
+	default:
+		n.UnreachableSince = e.Time
+	}
+	n.Facts, n.FactsSeq = facts, e.Seq
+	n.GoneAt, n.GoneReason, n.GoneSeq, n.ReplacedBy = time.Time{}, "", 0, ""
+}
+
+// replaceNamesakes marks every other machine of n's name as replaced: a name
+// belongs to one object at a time. If a namesake is the younger object, it is
+// n that a late list brought back.
+func replaceNamesakes(s *fsm.State, e journal.Event, n *Node) {
+	for _, uid := range s.Named(Machine, n.Name) {
+		other := Of(s, uid)
+		if other == nil || other == n {
+			continue
+		}
+		if other.Present() && other.Facts.CreatedAt.After(n.Facts.CreatedAt) && !n.Facts.CreatedAt.IsZero() {
+			n.replaced(e, other)
+			return
+		}
+		other.replaced(e, n)
+	}
+}
+
+func (n *Node) replaced(e journal.Event, by *Node) {
+	if n.ReplacedBy == "" {
+		n.ReplacedBy = by.UID
+	}
+	n.gone(e, "replaced by uid "+by.UID)
+}
+
+func (n *Node) gone(e journal.Event, reason string) {
+	if n.GoneAt.IsZero() {
+		n.GoneAt, n.GoneReason, n.GoneSeq = e.Time, reason, e.Seq
+	}
+}
+
+func foldGone(s *fsm.State, e journal.Event, p *journal.NodeGone) {
+	s.Changed(Machine)
+	n := Of(s, e.Subject.UID)
+	if n == nil {
+		s.Problem(e, "no such node is known")
+		return
+	}
+	n.gone(e, p.Reason)
+}
+
+func foldTransition(s *fsm.State, e journal.Event, p *journal.NodeTransitioned) {
+	s.Changed(Machine)
+	n := Of(s, e.Subject.UID)
+	if n == nil {
+		s.Problem(e, "no such node is known")
+		return
+	}
+	if !s.Enter(e, n.Thing, journal.ThingTransitioned{Machine: Machine, From: p.From, To: p.To, Event: p.Event, Reason: p.Reason, Since: p.Since}) {
+		return
+	}
+	switch p.To {
+	case Healthy:
+		forgetLoss(s, n)
+	case Purged, Gone:
+		n.Pods = nil
+	}
+}
+
+// forgetLoss drops what only mattered while the node was lost: a later loss
+// begins anew.
+func forgetLoss(s *fsm.State, n *Node) {
+	n.Last, n.Vain = nil, nil
+	for _, pod := range n.Pods {
+		if s.Actions[pod.Action] == nil {
+			pod.Action, pod.Outcome = "", ""
+		}
+	}
+}
+
+func foldTerminating(s *fsm.State, e journal.Event, p *journal.PodTerminating) {
+	n := Of(s, p.NodeUID)
+	switch {
+	case n == nil:
+		s.Problem(e, "its node (uid %q) is not known", p.NodeUID)
+		return
+	case e.Subject.UID == "" || p.DeletionTimestamp.IsZero():
+		s.Problem(e, "a terminating pod without uid or deletion timestamp")
+		return
+	case n.finished():
+		return
+	}
+	pod := n.Pods[e.Subject.UID]
+	if pod == nil {
+		namespace, name := splitPodName(e.Subject.Name)
+		pod = &Pod{Namespace: namespace, Name: name, UID: e.Subject.UID}
+		pod.Action = openClearOf(s, n.UID, pod.UID)
+		if n.Pods == nil {
+			n.Pods = map[string]*Pod{}
+		}
+		n.Pods[pod.UID] = pod
+	}
+	pod.DeletionTimestamp, pod.Seq = p.DeletionTimestamp, e.Seq
+	pod.SeenAt, pod.Grace = e.Time, graceOf(e, p)
+}
+
+// graceOf returns how long the pod may take from now on, at most. Old events do
+// not say it: there, the deletion timestamp must do.
+func graceOf(e journal.Event, p *journal.PodTerminating) journal.Duration {
+	if p.GracePeriod != nil {
+		return *p.GracePeriod
+	}
+	return journal.Duration(max(0, p.DeletionTimestamp.Sub(e.Time)))
+}

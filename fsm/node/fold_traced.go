@@ -1,0 +1,39 @@
+package node
+
+import (
+	"github.com/replicatedhq/ekco/fsm"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// neverSeen is why the machine of a node that was only traced is gone.
+const neverSeen = "EKCO never saw its Node object"
+
+// foldTraced opens the machine of a node that EKCO never saw. One that has come
+// to its end begins anew: its name left traces again.
+func foldTraced(s *fsm.State, e journal.Event) {
+	former := Of(s, e.Subject.UID)
+	switch {
+	case e.Subject.Name == "" || e.Subject.UID != journal.TracedUID(e.Subject.Name):
+		s.Problem(e, "%q is not the uid of a traced node", e.Subject.UID)
+		return
+	case former != nil && (!former.finished() || s.HasOpen(former.UID)):
+		s.Problem(e, "the node is traced already")
+		return
+	case former != nil:
+		s.Remove(former.UID)
+	}
+	addTraced(s, e, e.Subject)
+}
+
+// addTraced adds a machine that is Gone from its beginning, and whose role
+// nobody knows. If the name belongs to a Node now, that is another machine.
+func addTraced(s *fsm.State, e journal.Event, subject journal.Subject) {
+	n := add(s, subject, Gone, e.Time)
+	n.gone(e, neverSeen)
+	for _, uid := range s.Named(Machine, n.Name) {
+		if other := Of(s, uid); other != nil && other.Present() {
+			n.ReplacedBy = other.UID
+		}
+	}
+	s.ForgetFinished()
+}

@@ -1,0 +1,156 @@
+package node
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/replicatedhq/ekco/fsm"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// obsolete says why an action has lost its reason, or "" if it has not: the
+// node answers again, is gone, or is another one now. An action past its point
+// of no return never loses it, nor does one that may be past it in an event
+// that cannot be read.
+func obsolete(n *Node, rec *journal.ActionRecord) string {
+	manualPurge := rec.Kind == journal.ActionPurgeNode && rec.Request.Manual
+	switch {
+	case rec.PastNoReturn, rec.Unreadable != "":
+		return ""
+	case n.ReplacedBy != "":
+		return "another node has the name now, with uid " + n.ReplacedBy
+	case !n.GoneAt.IsZero() && manualPurge:
+		return "" // what is left of the node must go too
+	case !n.GoneAt.IsZero():
+		return "the Node object is gone: " + n.GoneReason
+	case !n.Observed() || rec.Request.Live:
+		return ""
+	case n.Facts.Flapping:
+		return "the node comes and goes"
+	case !n.UnreachableSince.IsZero() && slices.Contains(n.Outlived, rec.ID):
+		return "the node was back meanwhile, and how long it is lost counts anew"
+	case !n.UnreachableSince.IsZero():
+		return ""
+	}
+	return "the node answers again"
+}
+
+// goal is the state the node's machine belongs in, given its facts and the actions
+// that are open on it, when it is in state now.
+func goal(n *Node, now journal.State, open []*journal.ActionRecord) journal.State {
+	switch {
+	case now == Purged || n.purged():
+		return Purged
+	case purging(n, open):
+		return Purging
+	case !n.GoneAt.IsZero():
+		return Gone
+	case !n.Observed() && !clearing(open):
+		return Unknown
+	case n.Observed() && n.UnreachableSince.IsZero():
+		return Healthy
+	case clearing(open):
+		return Clearing
+	case now == Clearing && len(n.Pods) == 0:
+		return Cleared
+	case now == Clearing && n.BacksOff():
+		return Unknown
+	case (now == Clearing && n.podsToCome()) || now == Cleared:
+		return now
+	}
+	return Unknown
+}
+
+func clearing(open []*journal.ActionRecord) bool {
+	return slices.ContainsFunc(open, func(rec *journal.ActionRecord) bool { return rec.Kind == journal.ActionClearNode })
+}
+
+// lastPurge is the last purge that ended since the node was healthy, or nil.
+func (n *Node) lastPurge() *fsm.Ending { return n.Last[journal.ActionPurgeNode] }
+
+// purged reports whether a purge removed the node.
+func (n *Node) purged() bool {
+	last := n.lastPurge()
+	if last == nil {
+		return false
+	}
+	superseded := last.Outcome == journal.OutcomeSuperseded && !n.GoneAt.IsZero()
+	return last.Outcome == journal.OutcomeDone || superseded
+}
+
+func purging(n *Node, open []*journal.ActionRecord) bool {
+	for _, rec := range open {
+		if rec.Kind == journal.ActionPurgeNode && obsolete(n, rec) == "" {
+			return true
+		}
+	}
+	return false
+}
+
+// podsToCome reports whether any terminating pod is still to be freed, or was
+// freed and is about to disappear.
+func (n *Node) podsToCome() bool {
+	for _, pod := range n.Pods {
+		left := pod.Outcome == journal.OutcomeDryRun || pod.Outcome == journal.OutcomeCancelled
+		if !left {
+			return true
+		}
+	}
+	return false
+}
+
+func toldLost(t *fsm.Thing, _ journal.State, now time.Time) fsm.Telling {
+	n := of(t)
+	told := fsm.Telling{Reason: "the node has the taint " + journal.TaintUnreachable, Since: n.UnreachableSince, Cause: n.FactsSeq}
+	if told.Since.After(now) {
+		told.Since = now
+	}
+	if !n.Observed() {
+		told.Reason = "an adopted action says that the node was lost"
+	}
+	return told
+}
+
+func toldReturned(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
+	n := of(t)
+	return fsm.Telling{Reason: "the node no longer has the taint " + journal.TaintUnreachable, Cause: n.FactsSeq}
+}
+
+// toldOpen is for what follows from the actions that are open, and has no one cause.
+func toldOpen(reason string) func(*fsm.Thing, journal.State, time.Time) fsm.Telling {
+	return func(*fsm.Thing, journal.State, time.Time) fsm.Telling { return fsm.Telling{Reason: reason} }
+}
+
+func toldPurged(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
+	n := of(t)
+	return fsm.Telling{Reason: fmt.Sprintf("%s is %s", n.lastPurge().Action, n.lastPurge().Outcome), Cause: n.lastPurge().Seq}
+}
+
+func toldStopped(t *fsm.Thing, from journal.State, _ time.Time) fsm.Telling {
+	n := of(t)
+	told := fsm.Telling{Reason: stopReason(n, from), Since: n.UnreachableSince}
+	if from == Purging && n.lastPurge() != nil {
+		told.Cause = n.lastPurge().Seq
+	}
+	return told
+}
+
+func toldGone(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
+	n := of(t)
+	return fsm.Telling{Reason: goneReason(n), Cause: n.GoneSeq}
+}
+
+func stopReason(n *Node, from journal.State) string {
+	if from == Purging && n.lastPurge() != nil {
+		return fmt.Sprintf("%s ended as %s", n.lastPurge().Action, n.lastPurge().Outcome)
+	}
+	return "the action ended and left the node as it was"
+}
+
+func goneReason(n *Node) string {
+	if n.ReplacedBy != "" {
+		return n.GoneReason
+	}
+	return "deleted by somebody else: " + n.GoneReason
+}

@@ -1,0 +1,35 @@
+package node
+
+import (
+	"slices"
+
+	"github.com/replicatedhq/ekco/fsm"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// kinds returns the kinds of action that are about nodes.
+func kinds() []fsm.ActionKind {
+	careful := []string{fsm.RuleSafeMode, fsm.RuleAPIUnreachable, fsm.RuleSettling, fsm.RulePaused, RuleExcluded, RuleStormBrake, fsm.RuleBackOff}
+	return []fsm.ActionKind{
+		{
+			Name: journal.ActionClearNode, Verb: "clear", Machine: Machine, Rules: careful,
+			SwitchedOff: func(p fsm.Policy) string { return unless(policyOf(p).ClearDeadNodes, "clear_dead_nodes is off") },
+		},
+		{
+			Name: journal.ActionPurgeNode, Verb: "purge", Machine: Machine, Manual: true,
+			Rules:   append(slices.Clone(careful), RuleReadyMinimums, RuleTriedBefore, fsm.RuleOneAtATime, fsm.RuleCooldown),
+			Domains: []string{"nodes", "control-plane", "storage"},
+			Turn:    "only one node is purged at a time",
+			SwitchedOff: func(p fsm.Policy) string {
+				return unless(policyOf(p).PurgeDeadNodes, "purge_dead_nodes is off")
+			},
+		},
+	}
+}
+
+func unless(ok bool, text string) string {
+	if ok {
+		return ""
+	}
+	return text
+}

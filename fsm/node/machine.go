@@ -1,0 +1,165 @@
+package node
+
+import (
+	"maps"
+	"time"
+
+	"github.com/replicatedhq/ekco/fsm"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// Machine is the name of the machine.
+const Machine = "node"
+
+// Capability returns what EKCO can do about nodes.
+func Capability() fsm.Capability {
+	return fsm.Capability{Machine: machine{}, Kinds: kinds(), Rules: rules()}
+}
+
+// machine implements [fsm.Machine] and all of its options.
+type machine struct{}
+
+func (machine) Name() string { return Machine }
+
+func (machine) Table() fsm.Table { return Table() }
+
+func (machine) New(t *fsm.Thing) any { return &Node{Thing: t} }
+
+func (machine) Fold(s *fsm.State, e journal.Event, payload journal.Payload) bool {
+	switch p := payload.(type) {
+	case *journal.NodeObserved:
+		foldObserved(s, e, p)
+	case *journal.NodeGone:
+		foldGone(s, e, p)
+	case *journal.NodeTraced:
+		foldTraced(s, e)
+	case *journal.NodeTransitioned:
+		foldTransition(s, e, p)
+	case *journal.PodTerminating:
+		foldTerminating(s, e, p)
+	case *journal.PodGone:
+		if n := Of(s, p.NodeUID); n != nil {
+			delete(n.Pods, e.Subject.UID)
+		}
+	default:
+		return false
+	}
+	return true
+}
+
+func (machine) Goal(t *fsm.Thing, at journal.State, w *fsm.World) journal.State {
+	return goal(of(t), at, w.Open(t))
+}
+
+func (machine) Wants(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
+	n := of(t)
+	if n.Unreachable() && !n.Facts.Flapping {
+		wantsClear(n, w, want)
+		wantsPurge(n, w, want)
+	}
+}
+
+func (machine) Request(t *fsm.Thing, kind *fsm.ActionKind, w *fsm.World) (journal.ActionRequested, uint64) {
+	if kind.Name == journal.ActionClearNode {
+		return requestClear(of(t), w)
+	}
+	return requestPurge(of(t))
+}
+
+func (machine) Obsolete(t *fsm.Thing, rec *journal.ActionRecord) string { return obsolete(of(t), rec) }
+
+func (machine) Transitioned(p journal.ThingTransitioned) (journal.Type, journal.Payload) {
+	return journal.TypeNodeTransitioned, journal.NodeTransitioned{
+		From: p.From, To: p.To, Event: p.Event, Reason: p.Reason, Since: p.Since,
+	}
+}
+
+// Opened ties the pods that a clear-node shall free to it.
+func (machine) Opened(_ *fsm.State, t *fsm.Thing, rec *journal.ActionRecord) {
+	if rec.Kind != journal.ActionClearNode {
+		return
+	}
+	n := of(t)
+	for _, ref := range rec.Request.Pods {
+		if pod := n.Pods[ref.UID]; pod != nil {
+			pod.Action, pod.Outcome = rec.ID, ""
+		}
+	}
+}
+
+// Ended notes at the node's pods how their action ended. Of purges, the one that
+// removed the node stays the last.
+func (machine) Ended(_ *fsm.State, t *fsm.Thing, rec *journal.ActionRecord, ended *journal.ActionEnded) bool {
+	n := of(t)
+	n.forgetOutlived(rec.ID)
+	if rec.Kind == journal.ActionClearNode {
+		n.endClear(rec, ended.Outcome)
+	}
+	return rec.Kind == journal.ActionPurgeNode && !n.purged()
+}
+
+// endClear notes at the pods how their action ended. Those of an abandoned one
+// are free again: the node came back, and if it is lost anew they count anew.
+func (n *Node) endClear(rec *journal.ActionRecord, outcome journal.Outcome) {
+	for _, pod := range n.Pods {
+		switch {
+		case pod.Action != rec.ID:
+		case outcome == journal.OutcomeAbandoned:
+			pod.Action = ""
+		default:
+			pod.Outcome = outcome
+		}
+	}
+}
+
+// Adopt adds the machine of a node that only an adopted action tells of.
+func (machine) Adopt(s *fsm.State, e journal.Event, subject journal.Subject) bool {
+	switch {
+	case subject.Kind != "Node" || subject.UID == "":
+		return false
+	case journal.IsTraced(subject.UID):
+		addTraced(s, e, subject)
+	default:
+		add(s, subject, Unknown, e.Time)
+	}
+	return true
+}
+
+func (machine) Meant(s *fsm.State, name string) *fsm.Thing {
+	if nodes := ByName(s, name); len(nodes) > 0 {
+		return nodes[0].Thing
+	}
+	return nil
+}
+
+func (machine) Nobody(name string) journal.Subject { return journal.NodeSubject(name, "") }
+
+func (machine) Unknown(s *fsm.State, name string) error { return unknownNode(s, name) }
+
+// Loaded drops pods that are none.
+func (machine) Loaded(t *fsm.Thing) {
+	maps.DeleteFunc(of(t).Pods, func(_ string, pod *Pod) bool { return pod == nil })
+}
+
+// Ages visits since when a node is lost, and its pods asked to end.
+func (machine) Ages(t *fsm.Thing, visit func(*time.Time)) {
+	n := of(t)
+	visit(&n.UnreachableSince)
+	for _, pod := range n.Pods {
+		visit(&pod.SeenAt)
+	}
+}
+
+func (machine) Past(t *fsm.Thing, visit func(*time.Time)) { visit(&of(t).GoneAt) }
+
+// Needs adds what is known of the node's pods, and since when it is lost.
+func (machine) Needs(t *fsm.Thing, needs *fsm.Needs) {
+	n := of(t)
+	if n.Unreachable() {
+		needs.Since(n.FactsSeq)
+	}
+	for _, pod := range n.Pods {
+		needs.Since(pod.Seq)
+		needs.Action(pod.Action)
+	}
+}

@@ -1,0 +1,151 @@
+package node
+
+import (
+	"cmp"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/replicatedhq/ekco/fsm"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// Observed reports whether the node's facts are known. They are not for a node
+// that EKCO knows only from an adopted action.
+func (n *Node) Observed() bool { return n.FactsSeq != 0 }
+
+// lastFacts returns a copy of what was last observed, or nil.
+func (n *Node) lastFacts() *journal.NodeFacts {
+	if !n.Observed() {
+		return nil
+	}
+	facts := n.Facts
+	facts.Taints = slices.Clone(facts.Taints)
+	return &facts
+}
+
+// Present reports whether the Node object exists, as far as EKCO knows. A node
+// is not present once its purge is done, even before it is seen to go.
+func (n *Node) Present() bool {
+	return n.Observed() && n.GoneAt.IsZero() && n.State != Purged && !n.purged()
+}
+
+// Ready reports whether the node is present and ready as kURL counts it.
+func (n *Node) Ready() bool { return n.Present() && n.Facts.Ready() }
+
+// Unreachable reports whether the node is present and has the unreachable
+// taint.
+func (n *Node) Unreachable() bool { return n.Present() && !n.UnreachableSince.IsZero() }
+
+// Lost reports whether the node is unreachable by its last facts, so that pods may
+// be stuck on it.
+func (n *Node) Lost() bool {
+	_, unreachable := n.Facts.Unreachable()
+	return unreachable
+}
+
+// mayAnswer reports whether the node is present and may be reachable now. Of one
+// that flaps nobody knows.
+func (n *Node) mayAnswer() bool {
+	return n.Present() && (n.UnreachableSince.IsZero() || n.Facts.Flapping)
+}
+
+// mayBeReady reports whether the node is ready, or may be.
+func (n *Node) mayBeReady() bool { return n.Ready() || n.Present() && n.Facts.Flapping }
+
+// finished reports whether the machine has come to an end.
+func (n *Node) finished() bool { return n.State == Purged || n.State == Gone }
+
+// of returns the thing as a node.
+func of(t *fsm.Thing) *Node { return t.Data.(*Node) }
+
+// Of returns the node of the UID, or nil.
+func Of(s *fsm.State, uid string) *Node {
+	t := s.Things[uid]
+	if t == nil || t.Machine() != Machine {
+		return nil
+	}
+	return of(t)
+}
+
+// All yields every node, in no order.
+func All(s *fsm.State) iter.Seq[*Node] {
+	return func(yield func(*Node) bool) {
+		for _, t := range s.Things {
+			if n, is := t.Data.(*Node); is && !yield(n) {
+				return
+			}
+		}
+	}
+}
+
+// ByName returns the machines of that name: the present one first, then
+// the ones with an open action, then the others, the last seen first.
+func ByName(s *fsm.State, name string) []*Node {
+	var nodes []*Node
+	for _, uid := range s.Named(Machine, name) {
+		if n := Of(s, uid); n != nil {
+			nodes = append(nodes, n)
+		}
+	}
+	rank := func(n *Node) int {
+		switch {
+		case n.Present():
+			return 0
+		case s.HasOpen(n.UID):
+			return 1
+		}
+		return 2
+	}
+	slices.SortFunc(nodes, func(a, b *Node) int {
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(b.FactsSeq, a.FactsSeq), cmp.Compare(a.UID, b.UID))
+	})
+	return nodes
+}
+
+// Known returns copies of all node machines, by name. They share nothing
+// with the state that the fold changes.
+func Known(s *fsm.State) []Node {
+	nodes := make([]Node, 0, len(s.Things))
+	for n := range All(s) {
+		clone, thing := *n, *n.Thing
+		thing.Data, thing.Last, thing.Contests = nil, maps.Clone(thing.Last), maps.Clone(thing.Contests)
+		clone.Thing = &thing
+		clone.Outlived = slices.Clone(n.Outlived)
+		clone.Pods = make(map[string]*Pod, len(n.Pods))
+		for uid, pod := range n.Pods {
+			podClone := *pod
+			clone.Pods[uid] = &podClone
+		}
+		nodes = append(nodes, clone)
+	}
+	slices.SortFunc(nodes, func(a, b Node) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.UID, b.UID)) })
+	return nodes
+}
+
+// openClearOf returns the open clear-node that was asked to free the pod. It
+// matters when the action was adopted before the pod was seen.
+func openClearOf(s *fsm.State, nodeUID, podUID string) string {
+	found := ""
+	for id, rec := range s.Actions {
+		if rec.Kind != journal.ActionClearNode || rec.Subject.UID != nodeUID || (found != "" && id > found) {
+			continue
+		}
+		if slices.ContainsFunc(rec.Request.Pods, func(p journal.PodRef) bool { return p.UID == podUID }) {
+			found = id
+		}
+	}
+	return found
+}
+
+// splitPodName splits "namespace/name".
+func splitPodName(name string) (namespace, pod string) {
+	namespace, pod, found := strings.Cut(name, "/")
+	if !found {
+		return "", name
+	}
+	return namespace, pod
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

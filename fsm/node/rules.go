@@ -1,0 +1,80 @@
+package node
+
+import (
+	"fmt"
+
+	"github.com/replicatedhq/ekco/fsm"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// The rules that only actions about nodes obey.
+const (
+	RuleExcluded      = "Excluded"
+	RuleStormBrake    = "StormBrake"
+	RuleReadyMinimums = "ReadyMinimums"
+	// RuleTriedBefore: a purge of the node ended as a dry run or was cancelled.
+	RuleTriedBefore = "TriedBefore"
+	// RuleReplaced is why a person's request is refused: the name belongs to another
+	// node than the one that was shown.
+	RuleReplaced = "Replaced"
+)
+
+func rules() []fsm.Rule {
+	return []fsm.Rule{
+		{
+			Name: RuleExcluded,
+			// Of a Node that is gone nobody can remove the label.
+			Refuses: func(_ *fsm.World, t *fsm.Thing, _ *fsm.ActionKind) bool {
+				n := of(t)
+				return n.Present() && n.Facts.Excluded
+			},
+			Reason: func(*fsm.World, *fsm.Thing, *fsm.ActionKind) string {
+				return "the node has the label ekco.kurl.sh/exclude"
+			},
+			Lifted: "EKCO acts on it when the label is removed",
+		},
+		{
+			Name: RuleStormBrake, Cluster: true,
+			Refuses: func(w *fsm.World, _ *fsm.Thing, _ *fsm.ActionKind) bool {
+				c := countsOf(w.State)
+				return c.unreachable > policyOf(w.Policy).MaxUnknown.Limit(c.total)
+			},
+			Reason: func(w *fsm.World, _ *fsm.Thing, _ *fsm.ActionKind) string {
+				c, limit := countsOf(w.State), policyOf(w.Policy).MaxUnknown
+				return fmt.Sprintf("%d of %d nodes are unreachable and max_unknown_nodes (%s) allows %d",
+					c.unreachable, c.total, limit, limit.Limit(c.total))
+			},
+			Lifted: "EKCO goes on when enough nodes are back",
+		},
+		{
+			Name: RuleReadyMinimums,
+			Refuses: func(w *fsm.World, t *fsm.Thing, _ *fsm.ActionKind) bool {
+				n := of(t)
+				return countsOf(w.State).readyWithout(n) < policyOf(w.Policy).minReady(n.Facts.Role)
+			},
+			Reason: func(w *fsm.World, t *fsm.Thing, _ *fsm.ActionKind) string {
+				n := of(t)
+				return fmt.Sprintf("without the node %d %s nodes are ready, the minimum is %d",
+					countsOf(w.State).readyWithout(n), n.Facts.Role, policyOf(w.Policy).minReady(n.Facts.Role))
+			},
+			Lifted: "EKCO goes on when more are ready",
+		},
+		{
+			Name:    RuleTriedBefore,
+			Refuses: func(w *fsm.World, t *fsm.Thing, _ *fsm.ActionKind) bool { return purgeTried(w, of(t)) },
+			Reason: func(_ *fsm.World, t *fsm.Thing, _ *fsm.ActionKind) string {
+				last := of(t).lastPurge()
+				return fmt.Sprintf("%s ended as %s; EKCO purges the node by itself only after it was healthy in between, or at once with \"ekco purge-node %s\"",
+					last.Action, last.Outcome, t.Name)
+			},
+		},
+	}
+}
+
+// purgeTried reports whether EKCO must not purge the node by itself again: a
+// cancel was somebody's will, and for a dry run another one has nothing to show.
+func purgeTried(w *fsm.World, n *Node) bool {
+	last := n.lastPurge()
+	return last != nil && !onlyPlayed(w, last.Outcome) &&
+		(last.Outcome == journal.OutcomeDryRun || last.Outcome == journal.OutcomeCancelled)
+}

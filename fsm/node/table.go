@@ -1,0 +1,40 @@
+package node
+
+import (
+	"github.com/replicatedhq/ekco/fsm"
+)
+
+// Events of the node machine.
+const (
+	eventAdopted  = "adopted"
+	eventTraced   = "traced"
+	eventLost     = "lost"
+	eventReturned = "returned"
+	eventClear    = "clear"
+	eventCleared  = "cleared"
+	eventPurge    = "purge"
+	eventPurged   = "purged"
+	eventStopped  = "stopped"
+	eventGone     = "gone"
+)
+
+// Table returns the machine of a node.
+func Table() fsm.Table {
+	return fsm.Table{
+		Name: Machine, Initial: string(Healthy), Finals: []string{string(Purged)}, Over: fsm.Names(Purged, Gone),
+		Entrances: []fsm.Entrance{
+			{Event: eventAdopted, To: string(Unknown), When: "an action is adopted for a node that the journal does not know"},
+			{Event: eventTraced, To: string(Gone), When: "a person asked for a node that nobody knows, and something is left of it"},
+		},
+		Transitions: []fsm.Transition{
+			{Event: eventLost, From: fsm.Names(Healthy, Gone), To: string(Unknown), When: "the node has the unreachable taint", Tells: toldLost},
+			{Event: eventClear, From: fsm.Names(Unknown, Cleared, Purging), To: string(Clearing), When: "a clear-node action is open", Tells: toldOpen("a clear-node action is open")},
+			{Event: eventCleared, From: fsm.Names(Clearing), To: string(Cleared), When: "no clear-node action is open and no terminating pod is left", Tells: toldOpen("no terminating pod is left")},
+			{Event: eventStopped, From: fsm.Names(Clearing, Purging), To: string(Unknown), When: "the action ended and the node stays as it was: dry run, cancelled, abandoned", Tells: toldStopped},
+			{Event: eventPurge, From: fsm.Names(Healthy, Unknown, Clearing, Cleared, Gone), To: string(Purging), When: "a purge-node action is open", Tells: toldOpen("a purge-node action is open")},
+			{Event: eventPurged, From: fsm.Names(Purging), To: string(Purged), When: "the purge is done", Tells: toldPurged},
+			{Event: eventReturned, From: fsm.Names(Unknown, Clearing, Cleared, Purging, Gone), To: string(Healthy), When: "the unreachable taint is gone, and no purge is past its point of no return", Tells: toldReturned},
+			{Event: eventGone, From: fsm.Names(Healthy, Unknown, Clearing, Cleared, Purging), To: string(Gone), When: "the Node object is gone and EKCO did not purge it", Tells: toldGone},
+		},
+	}
+}

@@ -1,0 +1,96 @@
+package node
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/replicatedhq/ekco/fsm"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// wantsClear wants a clear-node with all pods that are due. An earlier one that is
+// still open, or an open or refused purge, does not stand in the way.
+func wantsClear(n *Node, w *fsm.World, want func(fsm.Want)) {
+	if len(n.Pods) == 0 {
+		return
+	}
+	p, due := policyOf(w.Policy), false
+	if !p.ClearDeadNodes {
+		return
+	}
+	for _, pod := range n.Pods {
+		if pod.Action != "" && !onlyPlayed(w, pod.Outcome) {
+			continue
+		}
+		if at := podDue(n, pod, &p); w.Now.Before(at) {
+			want(fsm.Want{Kind: journal.ActionClearNode, Due: at})
+		} else {
+			due = true
+		}
+	}
+	if due {
+		want(fsm.Want{Kind: journal.ActionClearNode})
+	}
+}
+
+// onlyPlayed reports whether an outcome is that of a dry run, and this is none:
+// what was only tried on is then still to be done.
+func onlyPlayed(w *fsm.World, outcome journal.Outcome) bool {
+	return outcome == journal.OutcomeDryRun && !w.Policy.DryRun
+}
+
+// podDue returns when the pod may be freed: its node must be lost for long
+// enough, and the pod's own time must be over.
+func podDue(n *Node, pod *Pod, p *Policy) time.Time {
+	nodeDue := n.UnreachableSince.Add(p.ClearAfter)
+	podDue := pod.SeenAt.Add(time.Duration(pod.Grace) + p.PodGrace)
+	if podDue.After(nodeDue) {
+		return podDue
+	}
+	return nodeDue
+}
+
+func requestClear(n *Node, w *fsm.World) (journal.ActionRequested, uint64) {
+	var due []*Pod
+	p := policyOf(w.Policy)
+	for _, pod := range n.Pods {
+		if (pod.Action == "" || onlyPlayed(w, pod.Outcome)) && !w.Now.Before(podDue(n, pod, &p)) {
+			due = append(due, pod)
+		}
+	}
+	slices.SortFunc(due, func(a, b *Pod) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.UID, b.UID))
+	})
+	request := journal.ActionRequested{
+		Reason: fmt.Sprintf("the node is unreachable since %s and %d of its pods are terminating for too long",
+			fsm.Stamp(n.UnreachableSince), len(due)),
+	}
+	cause := n.FactsSeq
+	for _, pod := range due {
+		cause = max(cause, pod.Seq)
+		request.Pods = append(request.Pods, journal.PodRef{
+			Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, DeletionTimestamp: pod.DeletionTimestamp,
+		})
+	}
+	return request, cause
+}
+
+// wantsPurge wants a purge, of all such nodes the one first that is lost for longest.
+func wantsPurge(n *Node, w *fsm.World, want func(fsm.Want)) {
+	p := policyOf(w.Policy)
+	if !p.PurgeDeadNodes || slices.ContainsFunc(w.Open(n.Thing), isPurge) {
+		return
+	}
+	want(fsm.Want{Kind: journal.ActionPurgeNode, Due: n.UnreachableSince.Add(p.PurgeAfter), Rank: n.UnreachableSince})
+}
+
+func isPurge(rec *journal.ActionRecord) bool { return rec.Kind == journal.ActionPurgeNode }
+
+func requestPurge(n *Node) (journal.ActionRequested, uint64) {
+	return journal.ActionRequested{
+		Reason: "the node is unreachable since " + fsm.Stamp(n.UnreachableSince),
+		Node:   n.lastFacts(),
+	}, n.FactsSeq
+}

@@ -1,0 +1,164 @@
+package fsm
+
+import (
+	"cmp"
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// Thing is what a machine is about: a node, for example. Its identity is its
+// subject's [Key].
+type Thing struct {
+	journal.Subject `json:"subject"`
+	// State is what the machine recorded, Since when its durations count from.
+	State journal.State `json:"state"`
+	Since time.Time     `json:"since"`
+	// FactsSeq is the event that brought its last facts, GoneSeq the one that said
+	// that it no longer exists. Zero means that there was none.
+	FactsSeq uint64 `json:"facts_seq,omitempty"`
+	GoneSeq  uint64 `json:"gone_seq,omitempty"`
+	// Last is how the last action of each kind ended, as far as that matters.
+	Last map[journal.ActionKind]*Ending `json:"last,omitempty"`
+	// Vain is set once EKCO acted on it in vain.
+	Vain *Vain `json:"vain,omitempty"`
+	// Contests are the changes that EKCO made of it, by their keys.
+	Contests map[string]*Contest `json:"contests,omitempty"`
+	// Data is what its machine keeps of it, of the type that [Machine.New] returns.
+	Data any `json:"data,omitempty"`
+
+	machine *machine
+}
+
+// Ending is how an action ended.
+type Ending struct {
+	Action  string          `json:"action"`
+	Outcome journal.Outcome `json:"outcome"`
+	Seq     uint64          `json:"seq"`
+}
+
+// Key tells the subjects of machines apart: the UID where there is one.
+func Key(subject journal.Subject) string {
+	if subject.UID != "" {
+		return subject.UID
+	}
+	return subject.Kind + "/" + subject.Name
+}
+
+// Machine returns the name of the thing's machine.
+func (t *Thing) Machine() string { return t.machine.Name() }
+
+// Newest returns the event that last told of the thing's facts or its end.
+func (t *Thing) Newest() uint64 { return max(t.FactsSeq, t.GoneSeq) }
+
+// over reports whether the thing has come to an end.
+func (t *Thing) over() bool { return slices.Contains(t.machine.table.Over, string(t.State)) }
+
+func compareThings(a, b *Thing) int {
+	return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.UID, b.UID), cmp.Compare(a.Kind, b.Kind))
+}
+
+// New returns a thing of the named machine that is not part of the state.
+func (s *State) New(machine string, subject journal.Subject, state journal.State, since time.Time) *Thing {
+	t := &Thing{Subject: subject, State: state, Since: since, machine: s.cache.machine(machine)}
+	t.Data = t.machine.New(t)
+	return t
+}
+
+// Add adds a thing of the named machine.
+func (s *State) Add(machine string, subject journal.Subject, state journal.State, since time.Time) *Thing {
+	t := s.New(machine, subject, state, since)
+	key := Key(subject)
+	s.Things[key] = t
+	s.cache.index(key, t)
+	s.Changed(machine)
+	if t.over() {
+		s.Finished = append(s.Finished, key)
+	}
+	return t
+}
+
+// Remove forgets a thing.
+func (s *State) Remove(key string) {
+	t := s.Things[key]
+	if t == nil {
+		return
+	}
+	delete(s.Things, key)
+	s.Finished = slices.DeleteFunc(s.Finished, func(other string) bool { return other == key })
+	s.cache.unindex(key, t)
+	s.Changed(t.Machine())
+}
+
+// Named returns the keys of the machine's things of a name, in the order in which
+// they were first seen. Nobody may change it.
+func (s *State) Named(machine, name string) []string { return s.cache.named[thingName{machine, name}] }
+
+// ByName yields the machine's things by their names, in no order.
+func (s *State) ByName(machine string) iter.Seq2[string, []*Thing] {
+	return func(yield func(string, []*Thing) bool) {
+		for of, keys := range s.cache.named {
+			if of.machine != machine {
+				continue
+			}
+			var things []*Thing
+			for _, key := range keys {
+				things = append(things, s.Things[key])
+			}
+			if !yield(of.name, things) {
+				return
+			}
+		}
+	}
+}
+
+// HasOpen reports whether an action about the thing is open.
+func (s *State) HasOpen(key string) bool {
+	for _, rec := range s.Actions {
+		if Key(rec.Subject) == key {
+			return true
+		}
+	}
+	return false
+}
+
+// maxFinished is how many things that came to their end are kept.
+const maxFinished = 1000
+
+// ForgetFinished drops the things that came to their end first, above the limit.
+// One with an open action stays.
+func (s *State) ForgetFinished() {
+	for i := 0; len(s.Finished) > maxFinished && i < len(s.Finished); {
+		if key := s.Finished[i]; s.HasOpen(key) {
+			i++
+		} else {
+			s.Remove(key)
+		}
+	}
+}
+
+// Enter moves a thing as the event of a transition says, and reports whether its
+// table allows that.
+func (s *State) Enter(e journal.Event, t *Thing, p journal.ThingTransitioned) bool {
+	s.Changed(t.Machine())
+	to, ok := t.machine.lead(string(p.From), p.Event)
+	if !ok || to != string(p.To) || t.State != p.From {
+		s.Problem(e, "%q cannot lead from %s to %s; the %s is %s", p.Event, p.From, p.To, t.Machine(), t.State)
+		return false
+	}
+	key, was := Key(t.Subject), t.over()
+	t.State, t.Since = p.To, p.Since
+	if t.Since.IsZero() {
+		t.Since = e.Time
+	}
+	switch is := t.over(); {
+	case is && !was:
+		s.Finished = append(s.Finished, key)
+		s.ForgetFinished()
+	case was && !is:
+		s.Finished = slices.DeleteFunc(s.Finished, func(other string) bool { return other == key })
+	}
+	return true
+}

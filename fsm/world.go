@@ -1,0 +1,77 @@
+package fsm
+
+import (
+	"time"
+
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// World is one look at the state: what machines and rules judge by. It must not be
+// changed.
+type World struct {
+	*State
+	Policy Policy
+	Now    time.Time
+	// change is what the want or action in question would change, or nil.
+	change *journal.Change
+	// open are the open actions about each thing, by its key.
+	open map[string][]*journal.ActionRecord
+	// first are the open actions that were requested first, by kind, for kinds of
+	// which one runs at a time. One that is deferred stands in nobody's way.
+	first map[journal.ActionKind]*journal.ActionRecord
+}
+
+// glance is a look without the open actions. It costs the same however many there are.
+func glance(s *State, p Policy, now time.Time) *World { return &World{State: s, Policy: p, Now: now} }
+
+// Look returns the world as it is.
+func Look(s *State, p Policy, now time.Time) *World {
+	w := glance(s, p, now)
+	w.open = map[string][]*journal.ActionRecord{}
+	w.first = map[journal.ActionKind]*journal.ActionRecord{}
+	for _, rec := range s.Actions {
+		key := Key(rec.Subject)
+		w.open[key] = append(w.open[key], rec)
+		w.wait(rec)
+	}
+	return w
+}
+
+// wait notes the action as one that others of its kind wait for.
+func (w *World) wait(rec *journal.ActionRecord) {
+	if !w.obeys(rec, RuleOneAtATime) || deferred(rec) {
+		return
+	}
+	if first := w.first[rec.Kind]; first == nil || RequestOrder(rec, first) < 0 {
+		w.first[rec.Kind] = rec
+	}
+}
+
+// Open returns the open actions about the thing, in no order.
+func (w *World) Open(t *Thing) []*journal.ActionRecord { return w.open[Key(t.Subject)] }
+
+// pause returns the pause in force under that key ("" for everything). One
+// that ran out is not in force, even if its end is not recorded yet.
+func (w *World) pause(key string) (PauseState, bool) {
+	pause, ok := w.Pauses[key]
+	if !ok || pause.over(w.Now) {
+		return PauseState{}, false
+	}
+	return pause, true
+}
+
+func (p PauseState) over(now time.Time) bool { return !p.Until.IsZero() && !now.Before(p.Until) }
+
+// settledAt returns when destructive work may begin, as far as settling goes;
+// zero when no operator observes.
+func (w *World) settledAt() time.Time {
+	if w.API.SettlingFrom.IsZero() {
+		return time.Time{}
+	}
+	return w.API.SettlingFrom.Add(w.Policy.Settling)
+}
+
+func (w *World) settling() bool {
+	at := w.settledAt()
+	return at.IsZero() || w.Now.Before(at)
+}

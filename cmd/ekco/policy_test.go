@@ -32,7 +32,7 @@ func TestMaxUnknownNodesIsReadAndRoundedUp(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		limit := policyOf(cfg).Of[fsmnode.Machine].(fsmnode.Policy).MaxUnknown
+		limit := policyOf(cfg).Of[fsmnode.Machine].(*fsmnode.Policy).MaxUnknown
 		if limit.String() != text || cfg.MaxUnknownNodes.String() != text {
 			t.Errorf("%q is written as %q and %q", text, limit, cfg.MaxUnknownNodes)
 		}

@@ -51,13 +51,15 @@ func DefaultPolicy() Policy {
 }
 
 // In returns the engine's policy with that of nodes.
-func (p Policy) In(engine fsm.Policy) fsm.Policy { return engine.With(Machine, p) }
+func (p Policy) In(engine fsm.Policy) fsm.Policy { return engine.With(Machine, &p) }
 
 // policyOf returns what the policy says of nodes. A policy that says nothing of them
-// starts nothing.
-func policyOf(p fsm.Policy) Policy {
-	of, _ := p.Of[Machine].(Policy)
-	return of
+// starts nothing. Nobody may change it: it is asked for once for each node.
+func policyOf(p fsm.Policy) *Policy {
+	if of, ok := p.Of[Machine].(*Policy); ok {
+		return of
+	}
+	return &Policy{}
 }
 
 // minReady returns the minimum for the role, 0 for a role that is not known.

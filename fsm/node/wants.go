@@ -24,7 +24,7 @@ func wantsClear(n *Node, w *fsm.World, want func(fsm.Want)) {
 		if pod.Action != "" && !onlyPlayed(w, pod.Outcome) {
 			continue
 		}
-		if at := podDue(n, pod, &p); w.Now.Before(at) {
+		if at := podDue(n, pod, p); w.Now.Before(at) {
 			want(fsm.Want{Kind: journal.ActionClearNode, Due: at})
 		} else {
 			due = true
@@ -56,7 +56,7 @@ func requestClear(n *Node, w *fsm.World) (journal.ActionRequested, uint64) {
 	var due []*Pod
 	p := policyOf(w.Policy)
 	for _, pod := range n.Pods {
-		if (pod.Action == "" || onlyPlayed(w, pod.Outcome)) && !w.Now.Before(podDue(n, pod, &p)) {
+		if (pod.Action == "" || onlyPlayed(w, pod.Outcome)) && !w.Now.Before(podDue(n, pod, p)) {
 			due = append(due, pod)
 		}
 	}

@@ -69,14 +69,19 @@ func Watching(t *testing.T, prepare func(*Bench, *observers.Options), test func(
 // SetUnknown says on which nodes pods are watched: UID by name.
 func (b *Bench) SetUnknown(nodes map[string]string) {
 	b.Follow(func(yield func(observers.Thing) bool) {
-		facts := &journal.NodeFacts{Taints: []journal.Taint{{Key: journal.TaintUnreachable}}}
 		for name, uid := range nodes {
-			if !yield(observers.Thing{Subject: journal.NodeSubject(name, uid), State: "Unknown", Data: facts}) {
+			if !yield(observers.Thing{Subject: journal.NodeSubject(name, uid), State: "Unknown", Data: lostNode{}}) {
 				return
 			}
 		}
 	})
 }
+
+// lostNode is what a machine keeps of a node that is lost.
+type lostNode struct{}
+
+// Lost says that it is.
+func (lostNode) Lost() bool { return true }
 
 // Settle lets everything happen that is due within a tenth of a second.
 func (b *Bench) Settle() { b.Pass(100 * time.Millisecond) }

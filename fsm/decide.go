@@ -43,7 +43,12 @@ func Decide(s *State, p Policy, now time.Time) Decisions {
 type round struct {
 	*World
 	// rules are those of each kind that was asked about, in their order.
-	rules map[journal.ActionKind][]*Rule
+	rules map[journal.ActionKind][]askedRule
+	// lately is the kind that was asked about last, and its rules.
+	lately struct {
+		kind  *ActionKind
+		rules []askedRule
+	}
 	// plan is the thing being looked at, waits whether it waits for its turn. Few
 	// are worth keeping.
 	plan  thingPlan
@@ -54,6 +59,12 @@ type round struct {
 	candidates map[journal.ActionKind][]candidate
 	wanted     map[refusalKey]wanted
 	next       time.Time
+}
+
+// askedRule is a rule with its answer, where that is the same for every thing.
+type askedRule struct {
+	*Rule
+	asked, refuses bool
 }
 
 // thingPlan is what this round decides about one thing.
@@ -218,6 +229,7 @@ func (r *round) request(plan *thingPlan, kind *ActionKind, want Want) {
 	key := Key(t.Subject)
 	r.open[key] = append(r.open[key], rec)
 	r.wait(rec)
+	r.askAnew()
 	r.settle(plan)
 }
 
@@ -252,29 +264,53 @@ func (r *round) thingEvents() []journal.Draft {
 // refused returns the first rule that keeps EKCO from acting on the thing, and
 // notes the refusal; nil when it may act.
 func (r *round) refused(t *Thing, kind *ActionKind) *Rule {
-	for _, rule := range r.rulesOf(kind) {
-		if rule.Refuses(r.World, t, kind) {
-			r.refuse(rule, t, kind)
-			return rule
+	rules := r.rulesOf(kind)
+	for i := range rules {
+		if rule := &rules[i]; rule.against(r.World, t, kind) {
+			r.refuse(rule.Rule, t, kind)
+			return rule.Rule
 		}
 	}
 	return nil
 }
 
+// against asks the rule, once in a round if its answer is the same for every thing.
+func (a *askedRule) against(w *World, t *Thing, kind *ActionKind) bool {
+	if !a.Cluster {
+		return a.Refuses(w, t, kind)
+	}
+	if !a.asked {
+		a.asked, a.refuses = true, a.Refuses(w, t, kind)
+	}
+	return a.refuses
+}
+
+// askAnew forgets the answers: what was just requested may change them.
+func (r *round) askAnew() { r.rules, r.lately.kind = nil, nil }
+
 // rulesOf returns the rules that the kind obeys, in the order in which they are
 // asked.
-func (r *round) rulesOf(kind *ActionKind) []*Rule {
-	if of, ok := r.rules[kind.Name]; ok {
-		return of
+func (r *round) rulesOf(kind *ActionKind) []askedRule {
+	if r.lately.kind == kind {
+		return r.lately.rules
 	}
-	if r.rules == nil {
-		r.rules = map[journal.ActionKind][]*Rule{}
+	of, known := r.rules[kind.Name]
+	if !known {
+		of = r.listRules(kind)
 	}
-	var of []*Rule
+	r.lately.kind, r.lately.rules = kind, of
+	return of
+}
+
+func (r *round) listRules(kind *ActionKind) []askedRule {
+	var of []askedRule
 	for i := range r.cache.rules {
 		if rule := &r.cache.rules[i]; kind.obeys(rule.Name) {
-			of = append(of, rule)
+			of = append(of, askedRule{Rule: rule})
 		}
+	}
+	if r.rules == nil {
+		r.rules = map[journal.ActionKind][]askedRule{}
 	}
 	r.rules[kind.Name] = of
 	return of

@@ -37,7 +37,7 @@ func (s *State) foldName() string {
 // Snapshot returns the state as plain data. Its time is the time of the last
 // event folded.
 func (s *State) Snapshot() (journal.Snapshot, error) {
-	body, err := json.Marshal(stored{State: s, Things: s.storedThings()})
+	body, err := json.Marshal(saved{State: s, Things: s.byMachine()})
 	if err != nil {
 		return journal.Snapshot{}, fmt.Errorf("snapshot state at event %d: %w", s.Seq, err)
 	}
@@ -52,7 +52,7 @@ func LoadState(snapshot journal.Snapshot, capabilities ...Capability) (*State, e
 		return nil, fmt.Errorf("load snapshot of event %d: it is %q, this EKCO reads %q; replay the journal instead: %w",
 			snapshot.Seq, snapshot.Fold, name, ErrOtherFold)
 	}
-	if err := json.Unmarshal(snapshot.State, &stored{State: s, Things: &storedThings{s: s}}); err != nil {
+	if err := json.Unmarshal(snapshot.State, &loaded{State: s, Things: &storedThings{s: s}}); err != nil {
 		return nil, fmt.Errorf("load snapshot of event %d: %w", snapshot.Seq, err)
 	}
 	if s.Seq != snapshot.Seq {
@@ -81,20 +81,23 @@ func (s *State) dropNil() {
 	}
 }
 
-// stored is a snapshot's JSON form.
-type stored struct {
+// saved is a snapshot's JSON form. Its things are by machine, then by key: what a
+// thing's data is follows from its machine.
+type saved struct {
 	*State
-	Things *storedThings `json:"things,omitempty"`
+	Things map[string]map[string]*Thing `json:"things,omitempty"`
 }
 
-// storedThings are things by machine, then by key: what a thing's data is follows from
-// its machine.
-type storedThings struct {
-	s  *State
-	of map[string]map[string]*Thing
+// loaded reads the same form.
+type loaded struct {
+	*State
+	Things *storedThings `json:"things"`
 }
 
-func (s *State) storedThings() *storedThings {
+// storedThings reads things into a state.
+type storedThings struct{ s *State }
+
+func (s *State) byMachine() map[string]map[string]*Thing {
 	of := map[string]map[string]*Thing{}
 	for key, t := range s.Things {
 		name := t.Machine()
@@ -103,11 +106,8 @@ func (s *State) storedThings() *storedThings {
 		}
 		of[name][key] = t
 	}
-	return &storedThings{of: of}
+	return of
 }
-
-// MarshalJSON implements json.Marshaler.
-func (t *storedThings) MarshalJSON() ([]byte, error) { return json.Marshal(t.of) }
 
 // UnmarshalJSON implements json.Unmarshaler. A snapshot with things of a machine that
 // this EKCO does not have is another fold's.

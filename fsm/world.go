@@ -12,6 +12,11 @@ type World struct {
 	*State
 	Policy Policy
 	Now    time.Time
+	// policyOf is what Policy says of the things that were asked about last.
+	policyOf struct {
+		machine string
+		policy  any
+	}
 	// change is what the want or action in question would change, or nil.
 	change *journal.Change
 	// open are the open actions about each thing, by its key.
@@ -45,6 +50,14 @@ func (w *World) wait(rec *journal.ActionRecord) {
 	if first := w.first[rec.Kind]; first == nil || RequestOrder(rec, first) < 0 {
 		w.first[rec.Kind] = rec
 	}
+}
+
+// PolicyOf returns what the policy says of the machine's things, or nil.
+func (w *World) PolicyOf(machine string) any {
+	if w.policyOf.machine != machine {
+		w.policyOf.machine, w.policyOf.policy = machine, w.Policy.Of[machine]
+	}
+	return w.policyOf.policy
 }
 
 // Open returns the open actions about the thing, in no order.

@@ -142,7 +142,7 @@ func openPurge(s *fsm.State, nodeUID string) *journal.ActionRecord {
 // admitNew admits a purge of a node that has none open.
 func admitNew(w *fsm.World, n *Node, request Request) (Admission, error) {
 	role := n.Facts.Role
-	if others, least := countsOf(w.State).readyWithout(n), request.guarded(*policyOf(w.Policy)).minReady(role); n.mayBeReady() && others < least && !request.Force {
+	if others, least := countsOf(w.State).readyWithout(n), request.guarded(*policyOf(w)).minReady(role); n.mayBeReady() && others < least && !request.Force {
 		return refuse(n, request, RuleReadyMinimums, guardReason(n, others, least))
 	}
 	id := w.ActionID(w.Kind(request.Kind), n.Subject)
@@ -191,7 +191,7 @@ func admitOpen(w *fsm.World, n *Node, open *journal.ActionRecord, request Reques
 	}
 	answer := Admission{Action: open.ID, Resumed: true, Message: fmt.Sprintf("%s of %s, requested by %s, goes on",
 		open.ID, fsm.Stamp(open.RequestedAt), open.RequestedBy)}
-	if request.otherRook(open, *policyOf(w.Policy)) {
+	if request.otherRook(open, *policyOf(w)) {
 		answer.Message += "; it goes on as it began, and maintain_rook_storage_nodes as given now counts only for a purge that begins: ask again when this one has ended"
 	}
 	if open.Stalled != nil {

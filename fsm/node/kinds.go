@@ -13,7 +13,9 @@ func kinds() []fsm.ActionKind {
 	return []fsm.ActionKind{
 		{
 			Name: journal.ActionClearNode, Verb: "clear", Machine: Machine, Rules: careful,
-			SwitchedOff: func(p fsm.Policy) string { return unless(policyOf(p).ClearDeadNodes, "clear_dead_nodes is off") },
+			SwitchedOff: func(p fsm.Policy) string {
+				return unless(nodePolicy(p.Of[Machine]).ClearDeadNodes, "clear_dead_nodes is off")
+			},
 		},
 		{
 			Name: journal.ActionPurgeNode, Verb: "purge", Machine: Machine, Manual: true,
@@ -21,7 +23,7 @@ func kinds() []fsm.ActionKind {
 			Domains: []string{"nodes", "control-plane", "storage"},
 			Turn:    "only one node is purged at a time",
 			SwitchedOff: func(p fsm.Policy) string {
-				return unless(policyOf(p).PurgeDeadNodes, "purge_dead_nodes is off")
+				return unless(nodePolicy(p.Of[Machine]).PurgeDeadNodes, "purge_dead_nodes is off")
 			},
 		},
 	}

@@ -53,11 +53,14 @@ func DefaultPolicy() Policy {
 // In returns the engine's policy with that of nodes.
 func (p Policy) In(engine fsm.Policy) fsm.Policy { return engine.With(Machine, &p) }
 
-// policyOf returns what the policy says of nodes. A policy that says nothing of them
-// starts nothing. Nobody may change it: it is asked for once for each node.
-func policyOf(p fsm.Policy) *Policy {
-	if of, ok := p.Of[Machine].(*Policy); ok {
-		return of
+// policyOf returns what the policy says of nodes. Nobody may change it: it is asked
+// for once for each node.
+func policyOf(w *fsm.World) *Policy { return nodePolicy(w.PolicyOf(Machine)) }
+
+// nodePolicy returns the policy of nodes. One that says nothing of them starts nothing.
+func nodePolicy(of any) *Policy {
+	if p, ok := of.(*Policy); ok {
+		return p
 	}
 	return &Policy{}
 }

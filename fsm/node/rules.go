@@ -37,10 +37,10 @@ func rules() []fsm.Rule {
 			Name: RuleStormBrake, Cluster: true,
 			Refuses: func(w *fsm.World, _ *fsm.Thing, _ *fsm.ActionKind) bool {
 				c := countsOf(w.State)
-				return c.unreachable > policyOf(w.Policy).MaxUnknown.Limit(c.total)
+				return c.unreachable > policyOf(w).MaxUnknown.Limit(c.total)
 			},
 			Reason: func(w *fsm.World, _ *fsm.Thing, _ *fsm.ActionKind) string {
-				c, limit := countsOf(w.State), policyOf(w.Policy).MaxUnknown
+				c, limit := countsOf(w.State), policyOf(w).MaxUnknown
 				return fmt.Sprintf("%d of %d nodes are unreachable and max_unknown_nodes (%s) allows %d",
 					c.unreachable, c.total, limit, limit.Limit(c.total))
 			},
@@ -50,12 +50,12 @@ func rules() []fsm.Rule {
 			Name: RuleReadyMinimums,
 			Refuses: func(w *fsm.World, t *fsm.Thing, _ *fsm.ActionKind) bool {
 				n := of(t)
-				return countsOf(w.State).readyWithout(n) < policyOf(w.Policy).minReady(n.Facts.Role)
+				return countsOf(w.State).readyWithout(n) < policyOf(w).minReady(n.Facts.Role)
 			},
 			Reason: func(w *fsm.World, t *fsm.Thing, _ *fsm.ActionKind) string {
 				n := of(t)
 				return fmt.Sprintf("without the node %d %s nodes are ready, the minimum is %d",
-					countsOf(w.State).readyWithout(n), n.Facts.Role, policyOf(w.Policy).minReady(n.Facts.Role))
+					countsOf(w.State).readyWithout(n), n.Facts.Role, policyOf(w).minReady(n.Facts.Role))
 			},
 			Lifted: "EKCO goes on when more are ready",
 		},

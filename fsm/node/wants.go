@@ -16,7 +16,7 @@ func wantsClear(n *Node, w *fsm.World, want func(fsm.Want)) {
 	if len(n.Pods) == 0 {
 		return
 	}
-	p, due := policyOf(w.Policy), false
+	p, due := policyOf(w), false
 	if !p.ClearDeadNodes {
 		return
 	}
@@ -54,7 +54,7 @@ func podDue(n *Node, pod *Pod, p *Policy) time.Time {
 
 func requestClear(n *Node, w *fsm.World) (journal.ActionRequested, uint64) {
 	var due []*Pod
-	p := policyOf(w.Policy)
+	p := policyOf(w)
 	for _, pod := range n.Pods {
 		if (pod.Action == "" || onlyPlayed(w, pod.Outcome)) && !w.Now.Before(podDue(n, pod, p)) {
 			due = append(due, pod)
@@ -79,7 +79,7 @@ func requestClear(n *Node, w *fsm.World) (journal.ActionRequested, uint64) {
 
 // wantsPurge wants a purge, of all such nodes the one first that is lost for longest.
 func wantsPurge(n *Node, w *fsm.World, want func(fsm.Want)) {
-	p := policyOf(w.Policy)
+	p := policyOf(w)
 	if !p.PurgeDeadNodes || slices.ContainsFunc(w.Open(n.Thing), isPurge) {
 		return
 	}

@@ -71,3 +71,59 @@ func TestAnOSDThatWasOnAnotherMachineAsTheOthersWereFoundIsNotAmongThem(t *testi
 		s.wantLeft(true)
 	})
 }
+
+// waits are the points at which a purge by hand waits for a mgr before it has done
+// anything to osd.12 that cannot be undone.
+var waits = map[string]struct {
+	until func(s *whole) *running
+	in    bool
+}{
+	"before OSDs are marked out": {func(s *whole) *running {
+		s.rook.BeforeEffect = func(string) { s.ceph.LoseMgr(true) }
+		s.ask(journal.ActionRequested{Manual: true})
+		r := s.start(s.cfg())
+		letPass(time.Hour)
+		return r
+	}, true},
+	"before captured OSDs are purged": {(*whole).waitsForMgr, false},
+	"before found OSDs are purged": {func(s *whole) *running {
+		s.removeOSDs(3, 12, 107)
+		s.ceph.Outage(true)
+		time.AfterFunc(time.Minute, func() { s.ceph.Outage(false) })
+		return s.waitsForMgr()
+	}, false},
+}
+
+func TestADiskThatWasSeenOnAnotherMachineIsLeftAloneForGoodWhereverThePurgeWaits(t *testing.T) {
+	for when, wait := range waits {
+		t.Run(when, func(t *testing.T) {
+			inWhole(t, func(t *testing.T, s *whole) {
+				r := wait.until(s)
+				s.rook.AddOSDOf(s.ref(12), "p9")
+				letPass(time.Hour)
+				r.halt()
+				// While no EKCO looks, every trace of the other machine goes.
+				s.removeOSDs(12)
+				s.ceph.LoseMgr(false)
+				s.runToEnd(s.cfg())
+				s.wantLeft(wait.in)
+				s.wantSaid()
+			})
+		})
+	}
+}
+
+func TestTheDeploymentOfAnOSDThatIsLeftAloneForGoodIsLeftToo(t *testing.T) {
+	inWhole(t, func(t *testing.T, s *whole) {
+		r := s.waitsForMgr()
+		s.rook.AddOSDOf(s.ref(12), "p9")
+		letPass(time.Hour)
+		s.rook.BindOSD(12, "w1")
+		s.ceph.LoseMgr(false)
+		r.end()
+		s.wantLeft(false)
+		if on := s.deployments(); len(on) != 1 {
+			t.Errorf("on w1 are %q; %q", on, s.story())
+		}
+	})
+}

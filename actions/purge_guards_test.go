@@ -1,11 +1,16 @@
 package actions_test
 
 import (
+	"encoding/json"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/actions/purge"
+	"github.com/replicatedhq/ekco/internal/ceph"
+	"github.com/replicatedhq/ekco/internal/kube/kubesim"
 	"github.com/replicatedhq/ekco/journal"
 )
 
@@ -126,4 +131,106 @@ func TestTheDeploymentOfAnOSDThatIsLeftAloneForGoodIsLeftToo(t *testing.T) {
 			t.Errorf("on w1 are %q; %q", on, s.story())
 		}
 	})
+}
+
+func TestOneStepAlonePurgesAnOSD(t *testing.T) {
+	inWhole(t, func(t *testing.T, s *whole) {
+		s.removeOSDs(107)
+		s.ceph.Outage(true)
+		s.ask(journal.ActionRequested{Manual: true})
+		r := s.start(s.cfg())
+		letPass(time.Hour)
+		s.ceph.SetLatency(time.Second) // so that steps look side by side
+		s.ceph.Outage(false)
+		r.end()
+		s.wantTraces()
+		if got := s.ceph.Calls("Purge"); got != len(s.refs) {
+			t.Errorf("Ceph was told %d times to purge %d OSDs; %q", got, len(s.refs), s.story())
+		}
+	})
+}
+
+// planFacts plans the purge that was asked for, with these facts and a gate that asks
+// for neither Ceph nor quorum, as in plans of older versions.
+func (s *whole) planFacts(facts string) {
+	s.t.Helper()
+	plan, _, err := actions.NewRunner(s.cfg()).Explain(s.t.Context(), s.record())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	plan.Facts = json.RawMessage(facts)
+	for i := range plan.Steps {
+		if plan.Steps[i].Preflights = without(plan.Steps[i].Preflights, purge.EtcdQuorumKept); plan.Steps[i].ID == "check" {
+			plan.Steps[i].Preflights = purge.Rules()
+		}
+	}
+	s.append("operator", journal.ActionPlanned{Plan: plan}, journal.TypeActionPlanned)
+}
+
+func TestAPurgeWhoseFactsCannotBeReadTouchesNothingAndTakesNothingForDone(t *testing.T) {
+	for name, request := range asking {
+		t.Run(name, func(t *testing.T) {
+			inWhole(t, func(t *testing.T, s *whole) {
+				s.ask(request)
+				s.planFacts(`"of another version"`)
+				r := s.start(s.cfg())
+				letPass(5 * time.Hour)
+				s.wantAll()
+				if done := s.count("done") - s.count("done check"); done != 0 {
+					t.Errorf("%d steps are done: %q", done, s.story())
+				}
+				if hold := s.record().Holds["delete-node"]; hold.Preflight != purge.EtcdQuorumKept {
+					t.Errorf("held by %+v; %q", s.record().Holds, s.story())
+				}
+				r.halt()
+			})
+		})
+	}
+}
+
+func TestAPersonIsToldAtOnceThatNobodyCanSayWithoutAMgrWhetherOSDsAreSafe(t *testing.T) {
+	inWhole(t, func(t *testing.T, s *whole) {
+		s.ceph.LoseMgr(true)
+		s.ask(journal.ActionRequested{Manual: true})
+		began := time.Now()
+		_, checks, err := actions.NewRunner(s.cfg()).Explain(t.Context(), s.record())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(began); took > time.Second {
+			t.Errorf("that took %s", took)
+		}
+		at := slices.IndexFunc(checks, func(c actions.Check) bool { return c.Preflight == purge.OSDSafeToDestroy })
+		if at < 0 || checks[at].Verdict.Kind != actions.VerdictWarn || !strings.Contains(checks[at].Verdict.Reason, "no active mgr") {
+			t.Errorf("a person is told %+v", checks)
+		}
+	})
+}
+
+func TestNoOSDIsTouchedWhileNobodyCanSayWhoHasTheHostname(t *testing.T) {
+	inWhole(t, func(t *testing.T, s *whole) {
+		r := s.waitsForMgr()
+		s.cluster.Forbid(kubesim.ListNodes)
+		s.replaced()
+		for _, ref := range s.refs {
+			s.rook.AddOSDOf(ref, "w1")
+		}
+		s.ceph.LoseMgr(false)
+		letPass(time.Hour)
+		s.wantOSDs(s.refs)
+		s.cluster.Allow(kubesim.ListNodes)
+		s.retry(r)
+		r.end()
+		s.wantOSDs(s.refs)
+	})
+}
+
+// wantOSDs checks that Ceph still has these OSDs.
+func (s *whole) wantOSDs(refs []ceph.Ref) {
+	s.t.Helper()
+	for _, ref := range refs {
+		if osd, ok := s.ceph.Snapshot().OSD(ref.ID); !ok || osd.UUID != ref.UUID {
+			s.t.Errorf("osd.%d is %+v; %q", ref.ID, osd, s.story())
+		}
+	}
 }

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/replicatedhq/ekco/actions"
-	"github.com/replicatedhq/ekco/internal/rook"
 	"github.com/replicatedhq/ekco/actions/purge"
+	"github.com/replicatedhq/ekco/internal/rook"
 	"github.com/replicatedhq/ekco/internal/rook/rooksim"
 )
 

@@ -263,3 +263,15 @@ func TestAPodWhoseTimeWasOverWhenItWasSeenHasItsGraceAllTheSame(t *testing.T) {
 	w.pass(w.p.PodGrace)
 	w.wantDecided("action.requested w1: clear-node a", "node.transitioned w1: Unknown to Clearing")
 }
+
+func TestOtherNewsOfALostNodeEndNothingThatWasBegunForItsLoss(t *testing.T) {
+	w := lostWithPods(t)
+	w.pass(time.Hour)
+	w.decide()
+	clearing, since := w.open(journal.ActionClearNode, "w1"), w.node("w1").UnreachableSince
+	w.observe("w1", unreachableSince(since), func(facts *journal.NodeFacts) { facts.InternalIP = "10.9.9.9" })
+	w.wantDecided()
+	if left := w.node("w1").Outlived; len(left) != 0 || w.open(journal.ActionClearNode, "w1") != clearing {
+		t.Errorf("outlived are %q", left)
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/replicatedhq/ekco/cmd/internal/api"
 	"github.com/replicatedhq/ekco/fsm"
 	fsmnode "github.com/replicatedhq/ekco/fsm/node"
 	"github.com/replicatedhq/ekco/journal"
@@ -53,4 +54,41 @@ func TestAJumpThatRetentionMovedOutMakesNoLossOlder(t *testing.T) {
 		}
 		mustStop(t, in)
 	})
+}
+
+func TestRetentionKeepsAJumpOfTheClockAfterAllThatAnAgeCountsFrom(t *testing.T) {
+	for name, test := range map[string]struct {
+		before, after func(w *world, in *incarnation)
+	}{
+		"a pause": {func(w *world, in *incarnation) {
+			w.command(in.Backend(nil).Pause(w.t.Context(), api.PauseRequest{For: 10 * time.Hour, Actor: "cli:root@test"}))
+		}, func(w *world, _ *incarnation) { w.cluster.Exclude("worker-1", true) }},
+		"a pod of a node of which there are newer facts": {
+			func(w *world, _ *incarnation) { w.addPods(); w.loseWorker() },
+			func(w *world, _ *incarnation) { w.cluster.Exclude("worker-2", true) },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				in := w.start(nil)
+				pass(time.Minute)
+				test.before(w, in)
+				pass(time.Minute)
+				w.setClock(-3 * time.Hour)
+				pass(time.Minute)
+				test.after(w, in)
+				pass(time.Minute)
+				keep, err := in.Needed(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				jumps := w.events(journal.Query{Types: []journal.Type{journal.TypeClockJumped}})
+				if len(jumps) != 1 || !keep(jumps[0]) {
+					t.Errorf("of %d jumps one may leave the journal", len(jumps))
+				}
+				mustStop(t, in)
+			})
+		})
+	}
 }

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/replicatedhq/ekco/cmd/internal/api"
-	"github.com/replicatedhq/ekco/fsm"
+	fsmnode "github.com/replicatedhq/ekco/fsm/node"
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/internal/kube/kubesim"
 	"github.com/replicatedhq/ekco/journal"
@@ -61,7 +61,7 @@ func TestNothingBeginsBeforeTheMirrorWasReadThatTheAPIDoesNotAnswerFor(t *testin
 		}
 		now.Store(false)
 		pass(10 * time.Minute)
-		if got := w.machine("worker-2").State; got != fsm.Purged {
+		if got := w.machine("worker-2").State; got != fsmnode.Purged {
 			t.Errorf("the node is %s", got)
 		}
 		mustStop(t, in)

@@ -39,7 +39,9 @@ func TestThreeCopiesOnThreeHostsAreStuckWhenOneIsLostAndOnlyThen(t *testing.T) {
 	must(t, api.Out(t.Context(), lost...))
 	c.Eventually(settleLimit, "Ceph is stuck", func() bool { is, _ := stuck(t, api, lost...); return is })
 	_, why := stuck(t, api, lost...)
-	if !strings.HasPrefix(why, "pool replicapool wants 3 copies on different hosts, with only 2 left; all 8 placement groups are active") {
+	// A mgr that starts slowly has made a pool of its own before it hears that it shall not.
+	if !strings.HasPrefix(why, "pool replicapool wants 3 copies on different hosts, with only 2 left; all ") ||
+		!strings.Contains(why, " placement groups are active") {
 		t.Errorf("it says %q", why)
 	}
 	safety, err := api.SafeToDestroy(t.Context(), lost...)
@@ -69,7 +71,7 @@ func TestThreeCopiesOnThreeHostsAreStuckWhenOneIsLostAndOnlyThen(t *testing.T) {
 	c.Eventually(settleLimit, "placement groups are not active", func() bool {
 		health, err := api.Health(t.Context())
 		must(t, err)
-		return health.Inactive() == 8
+		return health.Inactive() >= 8
 	})
 	if is, why := stuck(t, api, c.Hosts()["node1"]...); is {
 		t.Errorf("with one copy and min_size 2 it passes for stuck: %q", why)

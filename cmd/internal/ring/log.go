@@ -10,7 +10,7 @@ import (
 // became of nodes, what was decided, and what keeps EKCO from acting. The runner
 // logs its own steps.
 func (r *Ring) logEvent(event journal.Decoded) {
-	line, said := r.cfg.Words.Line(event)
+	line, said := r.words.Line(event)
 	if !said {
 		return
 	}

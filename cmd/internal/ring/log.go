@@ -2,6 +2,7 @@ package ring
 
 import (
 	"context"
+	"strings"
 
 	"github.com/replicatedhq/ekco/journal"
 )
@@ -15,6 +16,9 @@ func (r *Ring) logEvent(event journal.Decoded) {
 		return
 	}
 	log := r.log.With("seq", event.Seq, "node", event.Subject.Node)
+	if event.Subject.Node == "" && event.Subject.Name != "" {
+		log = r.log.With("seq", event.Seq, strings.ToLower(event.Subject.Kind), event.Subject.Name)
+	}
 	if event.Action != "" {
 		log = log.With("action", event.Action)
 	}

@@ -179,6 +179,11 @@ type world struct {
 	// unlisted, when set, keeps the observers from their first list until it is
 	// closed.
 	unlisted chan struct{}
+	// list, starts and metrics, when set, replace what rings can do, what observes for
+	// them, and what measures.
+	list    func() Capabilities
+	starts  StartObservers
+	metrics Metrics
 	// known are the nodes that the journal knew when the last ring began to observe.
 	known []fsmnode.Node
 	// watcher observes for the ring that started last.
@@ -263,7 +268,7 @@ func (w *world) start(arm func(*incarnation)) *incarnation {
 	}
 	w.clock.Store(clock.New(w.source()))
 	ring, err := New(ctx, Config{
-		Clock: w.clock.Load(), Store: in.store, Kube: in.kube, Policy: w.policy.whole(), Log: slog.New(slog.NewTextHandler(&w.log, nil)),
+		Clock: w.clock.Load(), Store: in.store, Kube: in.kube, Policy: w.policy.whole(), Log: w.logger(), Metrics: w.metrics,
 		Identity: journal.OperatorStarted{Version: "v0.0.0", Host: "test", PID: 1, Command: w.worksFor},
 		Observe:  w.observe, OnlyNode: w.onlyNode, Traced: w.purge, Capabilities: w.capabilities(),
 	})
@@ -274,6 +279,8 @@ func (w *world) start(arm func(*incarnation)) *incarnation {
 	go func() { in.ended <- ring.Run(ctx) }()
 	return in
 }
+
+func (w *world) logger() *slog.Logger { return slog.New(slog.NewTextHandler(&w.log, nil)) }
 
 // stop ends the incarnation in order and returns what Run returned.
 func (in *incarnation) stop() error {
@@ -340,9 +347,17 @@ type watcher struct {
 	pods  map[string]kube.Pod
 }
 
-// capabilities are the product's, but for their sources: the [watcher] observes.
+// capabilities are the product's, unless the test has others.
 func (w *world) capabilities() Capabilities {
-	return Capabilities{{
+	if w.list != nil {
+		return w.list()
+	}
+	return Capabilities{w.nodes()}
+}
+
+// nodes is the product's capability, but for its sources: the [watcher] observes.
+func (w *world) nodes() Capability {
+	return Capability{
 		Fsm: fsmnode.Capability(), Words: fsmnode.Words,
 		Actions: func(api kube.API) []actions.Definition {
 			return []actions.Definition{clear.New(api), purge.New(api, w.purge...)}
@@ -351,10 +366,13 @@ func (w *world) capabilities() Capabilities {
 			w.known = fsmnode.Known(s)
 			return nil
 		},
-	}}
+	}
 }
 
-func (w *world) observe(ctx context.Context, _ []observers.Source, recorder Recorder) Observers {
+func (w *world) observe(ctx context.Context, sources []observers.Source, recorder Recorder) Observers {
+	if w.starts != nil {
+		return w.starts(ctx, sources, recorder)
+	}
 	ctx, stop := context.WithCancel(ctx)
 	o := &watcher{
 		world: w, recorder: recorder, stop: stop, ended: make(chan struct{}), synced: make(chan struct{}),

@@ -55,7 +55,7 @@ func newApp() *app {
 		env:            os.LookupEnv,
 		configDirs:     config.SearchDirs(),
 		now:            time.Now,
-		words:          vocabulary(),
+		words:          capabilities(cluster{}).Vocabulary(),
 
 		deferredPatience: 10 * time.Second,
 		holderPatience:   15 * time.Second,

@@ -1,10 +1,22 @@
 package main
 
 import (
-	"github.com/replicatedhq/ekco/fsm/node"
-	"github.com/replicatedhq/ekco/journal/words"
+	"github.com/replicatedhq/ekco/cmd/internal/ring"
+	"github.com/replicatedhq/ekco/internal/config"
+	"github.com/replicatedhq/ekco/internal/kube"
 )
 
-// vocabulary returns the words for all that this EKCO can do: those of each
-// capability, and the engine's own.
-func vocabulary() *words.Vocabulary { return words.New(node.Words) }
+// cluster is what capabilities are made with. Without clients they fold a journal,
+// have their words and their policy, and can neither observe nor act.
+type cluster struct {
+	cfg     config.Config
+	kube    *kube.Client
+	outside outside
+}
+
+// capabilities is the one list of what this EKCO can do.
+func capabilities(c cluster) ring.Capabilities {
+	return ring.Capabilities{
+		nodesOf(c),
+	}
+}

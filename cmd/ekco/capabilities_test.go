@@ -7,7 +7,7 @@ import (
 )
 
 func TestEveryTypeOfTheCatalogueHasARowOfWords(t *testing.T) {
-	v := vocabulary()
+	v := capabilities(cluster{}).Vocabulary()
 	for _, entry := range journal.Catalog() {
 		if !v.Has(entry.Type) {
 			t.Errorf("%s has no row: it is listed, field by field, and neither logged nor coloured", entry.Type)
@@ -16,7 +16,7 @@ func TestEveryTypeOfTheCatalogueHasARowOfWords(t *testing.T) {
 }
 
 func TestEveryKindOfActionHasAVerb(t *testing.T) {
-	v := vocabulary()
+	v := capabilities(cluster{}).Vocabulary()
 	for kind, want := range map[journal.ActionKind]string{journal.ActionClearNode: "clear", journal.ActionPurgeNode: "purge"} {
 		if got := v.Verb(kind); got != want {
 			t.Errorf("the verb of %s is %q, want %q", kind, got, want)

@@ -162,7 +162,7 @@ func (a *app) file(cfg config.Config) (*offline.Backend, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find the ekco binary, which reads the journal in a child: %w", err)
 	}
-	return offline.New(cfg.Journal, []string{self, journalChildCommand}, verifyInChild(self)), nil
+	return offline.New(cfg.Journal, capabilities(cluster{}).Machines(), []string{self, journalChildCommand}, verifyInChild(self)), nil
 }
 
 // restartPod is what to do about an operator that hangs.

@@ -178,7 +178,7 @@ func newDesk(t *testing.T, running *fakeOperator) *desk {
 	d.app = &app{
 		stdin: strings.NewReader(""), stdout: d.out, stderr: d.errOut,
 		env: func(name string) (string, bool) { text, ok := d.env[name]; return text, ok },
-		now: func() time.Time { return noon }, words: vocabulary(),
+		now: func() time.Time { return noon }, words: capabilities(cluster{}).Vocabulary(),
 		dial: func(context.Context, string) (operator, error) {
 			if running == nil {
 				return nil, api.ErrNoOperator

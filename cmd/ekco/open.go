@@ -87,7 +87,7 @@ func onlook(ctx context.Context, cfg config.Config, problem error, log *slog.Log
 	}
 	onlooker := ring.NewOnlooker(ring.OnlookerConfig{
 		Path: cfg.Journal, Identity: identity(cfg), Log: log, Metrics: metrics, Verify: verifyInChild(self),
-		Observe: observe(client, time.Now, cfg, metrics.Observed, log),
+		Capabilities: capabilities(cluster{cfg: cfg, kube: client}), Observe: observe(client, time.Now, cfg, metrics.Observed, log),
 	}, problem)
 	port, err := listenPort(ctx, cfg, log)
 	if err != nil {

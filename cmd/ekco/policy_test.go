@@ -11,9 +11,13 @@ import (
 )
 
 func TestWithoutAConfigurationTheDefaultPolicyHolds(t *testing.T) {
-	if diff := cmp.Diff(fsmnode.DefaultPolicy().In(fsm.DefaultPolicy()), policyOf(config.Default())); diff != "" {
+	if diff := cmp.Diff(fsmnode.DefaultPolicy().In(fsm.DefaultPolicy()), wholePolicy(config.Default())); diff != "" {
 		t.Error(diff)
 	}
+}
+
+func wholePolicy(cfg config.Config) fsm.Policy {
+	return capabilities(cluster{cfg: cfg}).Policy(policyOf(cfg))
 }
 
 func TestMaxUnknownNodesIsReadAndRoundedUp(t *testing.T) {
@@ -32,7 +36,7 @@ func TestMaxUnknownNodesIsReadAndRoundedUp(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		limit := policyOf(cfg).Of[fsmnode.Machine].(*fsmnode.Policy).MaxUnknown
+		limit := wholePolicy(cfg).Of[fsmnode.Machine].(*fsmnode.Policy).MaxUnknown
 		if limit.String() != text || cfg.MaxUnknownNodes.String() != text {
 			t.Errorf("%q is written as %q and %q", text, limit, cfg.MaxUnknownNodes)
 		}

@@ -12,7 +12,6 @@ import (
 	"github.com/replicatedhq/ekco/internal/ceph"
 	"github.com/replicatedhq/ekco/internal/config"
 	"github.com/replicatedhq/ekco/internal/etcd"
-	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/internal/rook"
 	"github.com/replicatedhq/ekco/internal/version"
 )
@@ -61,15 +60,15 @@ func reachOutside(cfg config.Config, readOnly bool, restConfig *rest.Config, cal
 }
 
 // purgeParts connects a purge with etcd, kubeadm's ConfigMap and Ceph.
-func purgeParts(cfg config.Config, client *kube.Client, outside outside) []purge.Option {
+func purgeParts(c cluster) []purge.Option {
 	return []purge.Option{
-		purge.WithControlPlane(purge.ControlPlane{Kubeadm: client, Etcd: outside.etcd}),
+		purge.WithControlPlane(purge.ControlPlane{Kubeadm: c.kube, Etcd: c.outside.etcd}),
 		purge.WithStorage(purge.Storage{
-			Ceph:        outside.ceph,
-			Rook:        outside.rook,
-			UserManaged: cfg.RookStorageNodes != "",
-			OnlyAsked:   !cfg.MaintainRookStorageNodes,
-			Wait:        cfg.OSDPurgeWait,
+			Ceph:        c.outside.ceph,
+			Rook:        c.outside.rook,
+			UserManaged: c.cfg.RookStorageNodes != "",
+			OnlyAsked:   !c.cfg.MaintainRookStorageNodes,
+			Wait:        c.cfg.OSDPurgeWait,
 		}),
 	}
 }

@@ -72,18 +72,18 @@ func TestInADryRunNoClientOfTheOutsideChangesAnything(t *testing.T) {
 // changes asks each client for a change, and returns the errors.
 func changes(t *testing.T, cfg config.Config, options ringOptions) map[string]error {
 	t.Helper()
-	client, clients, err := options.reach(cfg, api.NewMetrics(), slog.New(slog.DiscardHandler))
+	reached, err := options.reach(cfg, api.NewMetrics(), slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
-	member, err := clients.etcd([]string{"https://127.0.0.1:1"})
+	member, err := reached.outside.etcd([]string{"https://127.0.0.1:1"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return map[string]error{
-		"kube": client.DeleteNode(t.Context(), "w1", "u"),
-		"rook": clients.rook.DeleteDeployment(t.Context(), "rook-ceph-osd-1", "u"),
-		"ceph": clients.ceph.Out(t.Context(), 1),
+		"kube": reached.kube.DeleteNode(t.Context(), "w1", "u"),
+		"rook": reached.outside.rook.DeleteDeployment(t.Context(), "rook-ceph-osd-1", "u"),
+		"ceph": reached.outside.ceph.Out(t.Context(), 1),
 		"etcd": member.RemoveMember(t.Context(), 1),
 	}
 }

@@ -95,16 +95,17 @@ func noticeSilence() error {
 }
 
 func newRing(ctx context.Context, cfg config.Config, options ringOptions, store *bolt.Store, now *clock.Clock, metrics *api.Metrics, log *slog.Logger) (*ring.Ring, error) {
-	client, outside, err := options.reach(cfg, metrics, log)
+	reached, err := options.reach(cfg, metrics, log)
 	if err != nil {
 		return nil, err
 	}
 	ringConfig := ring.Config{
-		Store: store, Clock: now, Kube: client, Policy: policyOf(cfg), Log: log, Metrics: metrics,
+		Store: store, Clock: now, Kube: reached.kube, Policy: policyOf(cfg), Log: log, Metrics: metrics,
 		Identity: identity(cfg),
-		Observe:  observe(client, now.Now, cfg, metrics.Observed, log),
-		Purge:    purgeParts(cfg, client, outside),
-		Words:    vocabulary(),
+		Observe:  observe(reached.kube, now.Now, cfg, metrics.Observed, log),
+		Traced:   purgeParts(reached),
+
+		Capabilities: capabilities(reached),
 	}
 	ringConfig.Policy.DryRun = options.readOnly(cfg)
 	if options.OneShot {
@@ -117,13 +118,13 @@ func newRing(ctx context.Context, cfg config.Config, options ringOptions, store 
 }
 
 // reach returns the clients of a ring, of which none changes anything in a dry run.
-func (o ringOptions) reach(cfg config.Config, metrics *api.Metrics, log *slog.Logger) (*kube.Client, outside, error) {
+func (o ringOptions) reach(cfg config.Config, metrics *api.Metrics, log *slog.Logger) (cluster, error) {
 	restConfig, client, err := newClient(cfg, o.readOnly(cfg), metrics)
 	if err != nil {
-		return nil, outside{}, err
+		return cluster{}, err
 	}
 	beyond, err := reachOutside(cfg, o.readOnly(cfg), restConfig, timeCalls(metrics, log))
-	return client, beyond, err
+	return cluster{cfg: cfg, kube: client, outside: beyond}, err
 }
 
 func newClient(cfg config.Config, readOnly bool, metrics *api.Metrics) (*rest.Config, *kube.Client, error) {

@@ -15,24 +15,25 @@ import (
 // maxNote is the API's limit for an event's message, in bytes.
 const maxNote = 1024
 
-// HasEvents reports whether RecordEvent writes Events about such an object.
-func HasEvents(about journal.Subject) bool { return about.Kind == "Node" || about.Kind == "Pod" }
+// HasEvents reports whether RecordEvent writes Events about such an object: not about
+// all of the cluster, nor about EKCO itself.
+func HasEvents(about journal.Subject) bool { return about.Kind != "" && about.Name != "" }
 
-// RecordEvent writes a Kubernetes Event about a Node (into namespace default,
-// where kubectl describe looks for it) or a Pod (into its own). Other subjects
-// are refused. ErrForbidden is usual: kURL's RBAC does not grant events.
+// RecordEvent writes a Kubernetes Event about an object: into its namespace if its
+// name tells one ("namespace/name"), else into namespace default, where kubectl
+// describe looks for those of a Node. Subjects that are no object are refused.
+// ErrForbidden is usual: kURL's RBAC does not grant events.
 func (c *Client) RecordEvent(ctx context.Context, about journal.Subject, note Note) error {
-	target := corev1.ObjectReference{
-		APIVersion: "v1", Kind: about.Kind, Name: about.Name, UID: types.UID(about.UID),
+	if !HasEvents(about) {
+		return fmt.Errorf("create event about %q: only objects have events", about.Kind)
+	}
+	target := corev1.ObjectReference{Kind: about.Kind, Name: about.Name, UID: types.UID(about.UID)}
+	if about.Kind == "Node" || about.Kind == "Pod" {
+		target.APIVersion = "v1" // of others EKCO keeps no group
 	}
 	namespace := metav1.NamespaceDefault
-	switch about.Kind {
-	case "Node":
-	case "Pod":
-		namespace, target.Name, _ = strings.Cut(about.Name, "/")
-		target.Namespace = namespace
-	default:
-		return fmt.Errorf("create event about %s %s: only nodes and pods have events", about.Kind, about.Name)
+	if in, name, namespaced := strings.Cut(about.Name, "/"); namespaced {
+		namespace, target.Namespace, target.Name = in, in, name
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.callTimeout)
 	defer cancel()

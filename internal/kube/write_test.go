@@ -111,6 +111,13 @@ func TestAnEventIsWrittenWhereKubectlLooksForIt(t *testing.T) {
 	if event.InvolvedObject.Name != "p" || event.InvolvedObject.Namespace != "x" || event.Type != "Normal" || event.Message != "short" {
 		t.Errorf("the event is %+v", event)
 	}
+	if err := c.RecordEvent(t.Context(), journal.Subject{Kind: "Lamp", Name: "desk", UID: "l"}, Note{Message: "short"}); err != nil {
+		t.Fatal(err)
+	}
+	event = s.last().body.(*corev1.Event)
+	if about := event.InvolvedObject; about.Kind != "Lamp" || about.Name != "desk" || about.APIVersion != "" || event.Namespace != "default" {
+		t.Errorf("the event is %+v", event)
+	}
 	if err := c.RecordEvent(t.Context(), journal.ClusterSubject, Note{}); err == nil {
 		t.Error("an event about the cluster was written")
 	}

@@ -48,7 +48,7 @@ func (b *Bench) Everything() []observers.Source {
 func Watching(t *testing.T, prepare func(*Bench, *observers.Options), test func(*Bench)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		b := &Bench{T: t, World: newWorld(), Paper: &Paper{}, Said: &strings.Builder{}, Lags: map[string]time.Duration{}}
+		b := &Bench{T: t, World: NewWorld(), Paper: &Paper{}, Said: &strings.Builder{}, Lags: map[string]time.Duration{}}
 		b.Sources = b.Everything
 		options := observers.Options{
 			Probe: b.Probe, Recorder: b.Paper,

@@ -95,7 +95,8 @@ type logged struct {
 	object  object
 }
 
-func newWorld() *World {
+// NewWorld returns an empty world whose API server answers.
+func NewWorld() *World {
 	return &World{
 		objects: make(map[string]object), watches: make(map[*worldWatch]struct{}),
 		Forbidden: make(map[string]bool), Failing: make(map[string]error),

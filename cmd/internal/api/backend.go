@@ -116,6 +116,8 @@ type Status struct {
 	API      fsm.APIState   `json:"api"`
 	Clock    ClockStatus    `json:"clock,omitzero"`
 	Nodes    []NodeStatus   `json:"nodes"`
+	// Things are those of all machines but nodes'.
+	Things []ThingStatus `json:"things,omitempty"`
 	// Actions are the open ones, oldest first.
 	Actions []journal.ActionRecord `json:"actions"`
 	// Unrecorded is what open actions have come to, by id, that could not be
@@ -210,6 +212,17 @@ type NodeStatus struct {
 	// Flapping is set while the node is lost and comes back again and again; since
 	// when is not known then.
 	Flapping bool `json:"flapping,omitempty"`
+}
+
+// ThingStatus is what a machine is about, where that is no node.
+type ThingStatus struct {
+	Machine string        `json:"machine"`
+	Name    string        `json:"name"`
+	UID     string        `json:"uid,omitempty"`
+	State   journal.State `json:"state"`
+	Since   time.Time     `json:"since"`
+	// Gone: it no longer exists.
+	Gone bool `json:"gone,omitempty"`
 }
 
 // PauseRequest pauses everything, or one node.

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"maps"
@@ -37,7 +38,23 @@ func StatusOf(s *fsm.State, now time.Time) Status {
 	slices.SortFunc(status.Nodes, func(a, b NodeStatus) int {
 		return strings.Compare(a.Name+"\x00"+a.UID, b.Name+"\x00"+b.UID)
 	})
+	status.Things = thingsOf(s)
 	return status
+}
+
+// thingsOf returns what is no node, by machine and name.
+func thingsOf(s *fsm.State) (things []ThingStatus) {
+	for _, t := range s.Things {
+		if t.Machine() != fsmnode.Machine {
+			things = append(things, ThingStatus{
+				Machine: t.Machine(), Name: t.Name, UID: t.UID, State: t.State, Since: t.Since, Gone: t.GoneSeq != 0,
+			})
+		}
+	}
+	slices.SortFunc(things, func(a, b ThingStatus) int {
+		return cmp.Or(cmp.Compare(a.Machine, b.Machine), cmp.Compare(a.Name, b.Name), cmp.Compare(a.UID, b.UID))
+	})
+	return things
 }
 
 // LastSeen returns until when what the journal says of the cluster is known to

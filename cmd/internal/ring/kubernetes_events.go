@@ -70,7 +70,7 @@ func (r *eventRecorder) write(ctx context.Context, next words.Note) error {
 	defer cancel()
 	err := r.kube.RecordEvent(ctx, next.About, kube.Note{Reason: next.Reason, Message: next.Message, Warning: next.Warning})
 	if err != nil {
-		r.log.Debug("a Kubernetes Event was not written", "node", next.About.Name, "error", err)
+		r.log.Debug("a Kubernetes Event was not written", "kind", next.About.Kind, "name", next.About.Name, "error", err)
 	}
 	return err
 }

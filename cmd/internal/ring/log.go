@@ -2,6 +2,7 @@ package ring
 
 import (
 	"context"
+	"strings"
 
 	"github.com/replicatedhq/ekco/journal"
 )
@@ -10,11 +11,14 @@ import (
 // became of nodes, what was decided, and what keeps EKCO from acting. The runner
 // logs its own steps.
 func (r *Ring) logEvent(event journal.Decoded) {
-	line, said := r.cfg.Words.Line(event)
+	line, said := r.words.Line(event)
 	if !said {
 		return
 	}
 	log := r.log.With("seq", event.Seq, "node", event.Subject.Node)
+	if event.Subject.Node == "" && event.Subject.Name != "" {
+		log = r.log.With("seq", event.Seq, strings.ToLower(event.Subject.Kind), event.Subject.Name)
+	}
 	if event.Action != "" {
 		log = log.With("action", event.Action)
 	}

@@ -12,7 +12,6 @@ import (
 
 	"github.com/replicatedhq/ekco/cmd/internal/api"
 	"github.com/replicatedhq/ekco/fsm"
-	fsmnode "github.com/replicatedhq/ekco/fsm/node"
 	"github.com/replicatedhq/ekco/journal"
 )
 
@@ -36,7 +35,9 @@ type OnlookerConfig struct {
 	Path string
 	// Identity says who runs.
 	Identity journal.OperatorStarted
-	Observe  StartObservers
+	// Capabilities are what it could do, of which it observes and shows the things.
+	Capabilities Capabilities
+	Observe      StartObservers
 	// Verify checks the file for "journal verify".
 	Verify  func(ctx context.Context, path string) (api.VerifyResult, error)
 	Log     *slog.Logger
@@ -46,7 +47,7 @@ type OnlookerConfig struct {
 // NewOnlooker returns an onlooker; problem is why the journal could not be opened.
 func NewOnlooker(cfg OnlookerConfig, problem error) *Onlooker {
 	return &Onlooker{
-		cfg: cfg, state: fsm.NewState(fsmnode.Capability()),
+		cfg: cfg, state: fsm.NewState(cfg.Capabilities.Machines()...),
 		unopened: api.Unopened{Since: time.Now(), Problem: problem.Error()},
 	}
 }
@@ -97,7 +98,10 @@ func (o *Onlooker) observe(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	observers := o.cfg.Observe(ctx, nil, o)
+	o.mu.Lock()
+	sources := o.cfg.Capabilities.sources(o.state)
+	o.mu.Unlock()
+	observers := o.cfg.Observe(ctx, sources, o)
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.observers = observers

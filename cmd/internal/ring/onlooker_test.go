@@ -22,7 +22,7 @@ var errKilled = fmt.Errorf("%w: signal: killed", journal.ErrUnverified)
 func (w *world) onlook(open func(context.Context, int) error) (*Onlooker, <-chan error) {
 	o := NewOnlooker(OnlookerConfig{
 		Path: "/journal.db", Identity: journal.OperatorStarted{Version: "v0.0.0", Host: "test", PID: 1},
-		Observe: w.observe, Log: slog.New(slog.NewTextHandler(&w.log, nil)), Metrics: noMetrics{},
+		Capabilities: w.capabilities(), Observe: w.observe, Log: slog.New(slog.NewTextHandler(&w.log, nil)), Metrics: noMetrics{},
 	}, errKilled)
 	ended := make(chan error, 1)
 	go func() { ended <- o.Wait(w.t.Context(), open) }()

@@ -7,20 +7,17 @@ import (
 
 	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/fsm"
-	fsmnode "github.com/replicatedhq/ekco/fsm/node"
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// policyRules are the preflights that judge by the folded state.
-var policyRules = []string{
-	fsm.RuleSafeMode, fsm.RuleAPIUnreachable, fsm.RuleSettling, fsm.RulePaused, fsmnode.RuleExcluded,
-	fsmnode.RuleStormBrake, fsmnode.RuleReadyMinimums, fsm.RuleOneAtATime,
-}
-
+// policyPreflights are the checks of which each judges by the folded state: the
+// rules that any kind of action lists, and those that the engine asks for all.
 func (r *Ring) policyPreflights() map[string]actions.Preflight {
-	preflights := make(map[string]actions.Preflight, len(policyRules))
-	for _, rule := range policyRules {
-		preflights[rule] = policyPreflight{ring: r, rule: rule}
+	preflights := map[string]actions.Preflight{actions.SafeMode: policyPreflight{ring: r, rule: actions.SafeMode}}
+	for _, kind := range r.kinds {
+		for _, rule := range kind.Rules {
+			preflights[rule] = policyPreflight{ring: r, rule: rule}
+		}
 	}
 	preflights[actions.Mirrored] = actions.PreflightFunc(r.mirrored)
 	return preflights

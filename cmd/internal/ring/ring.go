@@ -10,11 +10,9 @@ import (
 	"time"
 
 	"github.com/replicatedhq/ekco/actions"
-	"github.com/replicatedhq/ekco/actions/clear"
 	"github.com/replicatedhq/ekco/actions/mirror"
 	"github.com/replicatedhq/ekco/actions/purge"
 	"github.com/replicatedhq/ekco/fsm"
-	fsmnode "github.com/replicatedhq/ekco/fsm/node"
 	"github.com/replicatedhq/ekco/internal/clock"
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/journal"
@@ -26,8 +24,11 @@ const Actor = "operator"
 
 // Config is what a ring is made of.
 type Config struct {
-	Store  journal.Store
-	Kube   kube.API
+	Store journal.Store
+	Kube  kube.API
+	// Capabilities are what it can do.
+	Capabilities Capabilities
+	// Policy is the engine's; the capabilities bring theirs.
 	Policy fsm.Policy
 	Log    *slog.Logger
 	// Clock is the one that Store stamps events by; nil means that of the process.
@@ -36,8 +37,8 @@ type Config struct {
 	Identity journal.OperatorStarted
 	// Observe starts the observers. See [Observers].
 	Observe StartObservers
-	// Purge are the parts of a purge beyond the Node object.
-	Purge []purge.Option
+	// Traced is where it is looked for what is left of a node that nobody knows.
+	Traced []purge.Option
 	// Retry overrides the runner's back-off; zero means its defaults.
 	Retry actions.RetryPolicy
 	// OnlyNode, when set, makes a ring that works for one command: it decides
@@ -48,9 +49,6 @@ type Config struct {
 	Without []string
 	// SnapshotEvery is the number of events between snapshots; 0 means 5,000.
 	SnapshotEvery uint64
-	// Words are the words for all events, in the log and in Kubernetes Events; nil
-	// means the engine's own.
-	Words *words.Vocabulary
 	// Metrics may be nil.
 	Metrics Metrics
 	// Grace is how long a running step may go on after Run was told to stop;
@@ -65,6 +63,7 @@ type Ring struct {
 	clock  *clock.Clock
 	store  *watchedStore
 	kube   *watchedKube
+	words  *words.Vocabulary
 	runner *actions.Runner
 	tracer purge.Tracer
 	// kinds are the actions that it can run.
@@ -134,13 +133,12 @@ func New(ctx context.Context, cfg Config) (*Ring, error) {
 	if cfg.Metrics == nil {
 		cfg.Metrics = noMetrics{}
 	}
-	if cfg.Words == nil {
-		cfg.Words = words.New()
-	}
+	cfg.Policy = cfg.Capabilities.Policy(cfg.Policy)
 	r := &Ring{
 		cfg:        cfg,
 		log:        cfg.Log,
 		clock:      cfg.Clock,
+		words:      cfg.Capabilities.Vocabulary(),
 		commands:   make(chan func(*fsm.State)),
 		questions:  make(chan func(*fsm.State)),
 		wake:       make(chan struct{}, 1),
@@ -159,7 +157,7 @@ func New(ctx context.Context, cfg Config) (*Ring, error) {
 	}
 	r.kube = &watchedKube{API: cfg.Kube, ring: r, dryRun: cfg.Policy.DryRun}
 	r.store = &watchedStore{Store: cfg.Store, metrics: cfg.Metrics, log: cfg.Log}
-	state, err := Fold(ctx, cfg.Store)
+	state, err := Fold(ctx, cfg.Store, cfg.Capabilities.Machines()...)
 	if err != nil {
 		return nil, err
 	}
@@ -177,11 +175,14 @@ func (r *Ring) prepare(ctx context.Context) error {
 		return fmt.Errorf("read the journal's identity: %w", err)
 	}
 	r.journalID = stat.JournalID
-	r.kinds = []actions.Definition{clear.New(r.kube), purge.New(r.kube, r.cfg.Purge...)}
+	r.kinds = r.cfg.Capabilities.definitions(r.kube)
+	if err := r.cfg.Capabilities.check(r.kinds); err != nil {
+		return err
+	}
 	r.mirror = mirror.New(r.kube, r.journalID, r.log, mirror.OnFailure(r.cfg.Metrics.MirrorFailed), mirror.Version(r.cfg.Identity.Version),
 		mirror.Journal(r.cfg.Store), mirror.OnTakeover(r.takeOver), mirror.Judge(r.compare), mirror.Expendable(r.expendable()...))
-	r.events = newEventRecorder(r.kube, r.cfg.Words, r.log)
-	r.tracer = purge.NewTracer(r.kube, r.log, r.cfg.Purge...)
+	r.events = newEventRecorder(r.kube, r.words, r.log)
+	r.tracer = purge.NewTracer(r.kube, r.log, r.cfg.Traced...)
 	r.runner = actions.NewRunner(actions.Config{
 		Store:      r.store,
 		Log:        r.log,
@@ -195,12 +196,12 @@ func (r *Ring) prepare(ctx context.Context) error {
 }
 
 // Fold returns the state of the journal: its snapshot and every event since.
-func Fold(ctx context.Context, store journal.Store) (*fsm.State, error) {
-	state := fsm.NewState(fsmnode.Capability())
+func Fold(ctx context.Context, store journal.Store, capabilities ...fsm.Capability) (*fsm.State, error) {
+	state := fsm.NewState(capabilities...)
 	snapshot, err := store.Snapshot(ctx)
 	switch {
 	case err == nil:
-		loaded, err := fsm.LoadState(snapshot, fsmnode.Capability())
+		loaded, err := fsm.LoadState(snapshot, capabilities...)
 		if err == nil {
 			state = loaded
 		} else if !errors.Is(err, fsm.ErrOtherFold) {

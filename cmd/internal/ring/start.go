@@ -9,7 +9,6 @@ import (
 	"github.com/cenkalti/backoff/v5"
 
 	"github.com/replicatedhq/ekco/fsm"
-	fsmnode "github.com/replicatedhq/ekco/fsm/node"
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/journal"
 	"github.com/replicatedhq/ekco/observers"
@@ -36,9 +35,9 @@ type Recorder interface {
 	Record(ctx context.Context, drafts ...journal.Draft) error
 }
 
-// StartObservers starts observers that write to the recorder. Known are the
-// machines as folded; what happened since becomes events.
-type StartObservers func(ctx context.Context, known []fsmnode.Node, recorder Recorder) Observers
+// StartObservers starts observers of the sources that write to the recorder. The
+// sources know what the journal does; what happened since becomes events.
+type StartObservers func(ctx context.Context, sources []observers.Source, recorder Recorder) Observers
 
 // start brings the ring up in the order that keeps a wrong cluster, a lost
 // plan, a wrong clock or an old list from doing harm: identity, mirror, clock,
@@ -126,12 +125,12 @@ func (r *Ring) announcement(skew *journal.Duration) journal.Draft {
 // observe starts the observers and, once they have caught up, decisions.
 func (r *Ring) observe(ctx context.Context) error {
 	r.await(listing, nil)
-	var known []fsmnode.Node
-	err := r.do(ctx, func(s *fsm.State) { known = fsmnode.Known(s) })
+	var sources []observers.Source
+	err := r.do(ctx, func(s *fsm.State) { sources = r.cfg.Capabilities.sources(s) })
 	if err != nil {
 		return err
 	}
-	running := r.cfg.Observe(r.observersCtx, known, r.store)
+	running := r.cfg.Observe(r.observersCtx, sources, r.store)
 	r.watching.Store(&running)
 	err = r.do(ctx, func(*fsm.State) { r.observers = running })
 	if err != nil {

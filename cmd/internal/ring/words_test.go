@@ -29,7 +29,7 @@ var vocabulary = words.New(node.Words)
 // empty event of each type, to who writes the log and the Kubernetes Events.
 func TestTheLogAndTheKubernetesEventsReadAsTheyShould(t *testing.T) {
 	var log bytes.Buffer
-	r := &Ring{cfg: Config{Words: vocabulary}, state: fsm.NewState(), log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{
+	r := &Ring{words: vocabulary, state: fsm.NewState(), log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{
 		Level: slog.LevelDebug,
 		ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
 			if a.Key == slog.TimeKey {

@@ -127,7 +127,7 @@ func (r *Ring) signalWorkers(event journal.Decoded) {
 	case journal.TypeActionCancelling, journal.TypeActionRetried, journal.TypeActionJoined, journal.TypeActionWarned:
 		r.tellWorker(event)
 	}
-	if r.cfg.Words.Wakes(event.Event) {
+	if r.words.Wakes(event.Event) {
 		// What a held action waits for may be there.
 		for _, w := range r.workers {
 			w.inbox.Recheck()

@@ -19,7 +19,7 @@ func (e *ear) Recheck()                                      { e.told = append(e
 
 func TestAnAnsweredWarningHasItsActionLookAgainAndNoOther(t *testing.T) {
 	asked, other := new(ear), new(ear)
-	r := &Ring{cfg: Config{Words: vocabulary}, workers: map[string]*worker{"purge-w1-1": {inbox: asked}, "purge-w2-2": {inbox: other}}}
+	r := &Ring{words: vocabulary, workers: map[string]*worker{"purge-w1-1": {inbox: asked}, "purge-w2-2": {inbox: other}}}
 	r.signalWorkers(journal.Event{
 		Type: journal.TypeActionWarned, Version: 1, Action: "purge-w1-1", Payload: []byte(`{"preflight":"P","warning":"w","answer":"yes"}`),
 	}.Decoded())
@@ -41,7 +41,7 @@ func (e *ear) only() journal.Payload {
 
 func TestAnActionIsToldThatAPersonJoinedIt(t *testing.T) {
 	asked := new(ear)
-	r := &Ring{cfg: Config{Words: vocabulary}, workers: map[string]*worker{"purge-w1-1": {inbox: asked}}}
+	r := &Ring{words: vocabulary, workers: map[string]*worker{"purge-w1-1": {inbox: asked}}}
 	r.signalWorkers(journal.Event{Type: journal.TypeActionJoined, Version: 1, Action: "purge-w1-1", Payload: []byte(`{}`)}.Decoded())
 	if _, ok := asked.only().(*journal.ActionJoined); !ok {
 		t.Error("it was not told")

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/actions/clear"
 	"github.com/replicatedhq/ekco/actions/purge"
 	"github.com/replicatedhq/ekco/fsm"
 	fsmnode "github.com/replicatedhq/ekco/fsm/node"
@@ -177,6 +179,13 @@ type world struct {
 	// unlisted, when set, keeps the observers from their first list until it is
 	// closed.
 	unlisted chan struct{}
+	// list, starts and metrics, when set, replace what rings can do, what observes for
+	// them, and what measures.
+	list    func() Capabilities
+	starts  StartObservers
+	metrics Metrics
+	// known are the nodes that the journal knew when the last ring began to observe.
+	known []fsmnode.Node
 	// watcher observes for the ring that started last.
 	watcher *watcher
 	// unannounced are the effects that happened while their steps were not open
@@ -259,9 +268,9 @@ func (w *world) start(arm func(*incarnation)) *incarnation {
 	}
 	w.clock.Store(clock.New(w.source()))
 	ring, err := New(ctx, Config{
-		Clock: w.clock.Load(), Store: in.store, Kube: in.kube, Policy: w.policy.whole(), Log: slog.New(slog.NewTextHandler(&w.log, nil)),
+		Clock: w.clock.Load(), Store: in.store, Kube: in.kube, Policy: w.policy.whole(), Log: w.logger(), Metrics: w.metrics,
 		Identity: journal.OperatorStarted{Version: "v0.0.0", Host: "test", PID: 1, Command: w.worksFor},
-		Observe:  w.observe, OnlyNode: w.onlyNode, Purge: w.purge, Words: vocabulary,
+		Observe:  w.observe, OnlyNode: w.onlyNode, Traced: w.purge, Capabilities: w.capabilities(),
 	})
 	if err != nil {
 		w.t.Fatal(err)
@@ -270,6 +279,8 @@ func (w *world) start(arm func(*incarnation)) *incarnation {
 	go func() { in.ended <- ring.Run(ctx) }()
 	return in
 }
+
+func (w *world) logger() *slog.Logger { return slog.New(slog.NewTextHandler(&w.log, nil)) }
 
 // stop ends the incarnation in order and returns what Run returned.
 func (in *incarnation) stop() error {
@@ -280,7 +291,7 @@ func (in *incarnation) stop() error {
 // state returns the fold of the journal.
 func (w *world) state() *fsm.State {
 	w.t.Helper()
-	state, err := Fold(w.t.Context(), w.store)
+	state, err := Fold(w.t.Context(), w.store, w.capabilities().Machines()...)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -336,13 +347,38 @@ type watcher struct {
 	pods  map[string]kube.Pod
 }
 
-func (w *world) observe(ctx context.Context, known []fsmnode.Node, recorder Recorder) Observers {
+// capabilities are the product's, unless the test has others.
+func (w *world) capabilities() Capabilities {
+	if w.list != nil {
+		return w.list()
+	}
+	return Capabilities{w.nodes()}
+}
+
+// nodes is the product's capability, but for its sources: the [watcher] observes.
+func (w *world) nodes() Capability {
+	return Capability{
+		Fsm: fsmnode.Capability(), Words: fsmnode.Words,
+		Actions: func(api kube.API) []actions.Definition {
+			return []actions.Definition{clear.New(api), purge.New(api, w.purge...)}
+		},
+		Sources: func(s *fsm.State) []observers.Source {
+			w.known = fsmnode.Known(s)
+			return nil
+		},
+	}
+}
+
+func (w *world) observe(ctx context.Context, sources []observers.Source, recorder Recorder) Observers {
+	if w.starts != nil {
+		return w.starts(ctx, sources, recorder)
+	}
 	ctx, stop := context.WithCancel(ctx)
 	o := &watcher{
 		world: w, recorder: recorder, stop: stop, ended: make(chan struct{}), synced: make(chan struct{}),
 		changed: make(chan struct{}, 1), nodes: map[string]kube.Node{}, pods: map[string]kube.Pod{},
 	}
-	for _, node := range known {
+	for _, node := range w.known {
 		if node.Present() {
 			o.nodes[node.UID] = kube.Node{Name: node.Name, UID: node.UID, Facts: node.Facts}
 		}

@@ -76,6 +76,7 @@ func statusText(status api.Status, options StatusOptions) string {
 	section(mirrorLines(status, s)...)
 	section(pauseLines(status, s)...)
 	section(nodeTable(status, options.All, s)...)
+	section(thingTable(status, options.All, s)...)
 	section(actionLines(status, s)...)
 	section(refusalLines(status, options.Words, s)...)
 	section(list("PROBLEMS", status.Problems)...)

@@ -23,10 +23,12 @@ import (
 // Backend serves one command at a time from a file. From the first call to
 // [Backend.Close] it holds the journal, which keeps an operator from starting.
 type Backend struct {
-	path    string
-	options bolt.Options
-	verify  func(ctx context.Context, path string) (api.VerifyResult, error)
-	actor   string
+	path string
+	// machines are those that the journal is folded with.
+	machines []fsm.Capability
+	options  bolt.Options
+	verify   func(ctx context.Context, path string) (api.VerifyResult, error)
+	actor    string
 	// clock stamps what a command writes, by the clock of the last operator if that
 	// ran since the machine was booted.
 	clock *clock.Clock
@@ -36,11 +38,12 @@ type Backend struct {
 
 var _ api.Backend = (*Backend)(nil)
 
-// New returns a backend of the journal at path. The child is the program, with
-// its first arguments, that runs rescue.Child; verify checks a whole file.
-func New(path string, child []string, verify func(ctx context.Context, path string) (api.VerifyResult, error)) *Backend {
+// New returns a backend of the journal at path, which the machines fold. The child is
+// the program, with its first arguments, that runs rescue.Child; verify checks a
+// whole file.
+func New(path string, machines []fsm.Capability, child []string, verify func(ctx context.Context, path string) (api.VerifyResult, error)) *Backend {
 	now := clock.New(clock.Machine())
-	return &Backend{path: path, options: bolt.Options{Child: child, Now: now.Now}, verify: verify, actor: api.LocalActor(), clock: now}
+	return &Backend{path: path, machines: machines, options: bolt.Options{Child: child, Now: now.Now}, verify: verify, actor: api.LocalActor(), clock: now}
 }
 
 // Close lets go of the journal.
@@ -178,7 +181,7 @@ func (b *Backend) write(ctx context.Context, decide func(*fsm.State) ([]journal.
 
 // fold returns what the journal says, and goes on by its clock.
 func (b *Backend) fold(ctx context.Context, store *bolt.Store) (*fsm.State, error) {
-	state, err := ring.Fold(ctx, store)
+	state, err := ring.Fold(ctx, store, b.machines...)
 	if err != nil {
 		return nil, err
 	}

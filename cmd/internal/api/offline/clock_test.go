@@ -41,7 +41,7 @@ func TestACommandWritesByTheClockOfTheOperatorOfTheSameBoot(t *testing.T) {
 	if err := store.Close(); err != nil {
 		t.Fatal(err)
 	}
-	backend := offline.New(path, nil, verify)
+	backend := offline.New(path, nil, nil, verify)
 	if err := backend.Pause(t.Context(), api.PauseRequest{Reason: "r", For: time.Hour, Actor: "cli:me@here"}); err != nil {
 		t.Fatal(err)
 	}

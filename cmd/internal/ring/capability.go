@@ -1,0 +1,107 @@
+package ring
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/fsm"
+	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/words"
+	"github.com/replicatedhq/ekco/observers"
+)
+
+// Capability is what an EKCO can do about things of one sort, on each floor of the
+// house. It may have nothing on a floor.
+type Capability struct {
+	// Fsm is the machine of the things, with the kinds of action and the rules.
+	Fsm fsm.Capability
+	// Policy is what the configuration says of them, in the type that the machine
+	// defines; nil for nothing.
+	Policy any
+	// Words are how its events read.
+	Words words.Component
+	// Actions are what is done for each kind of action. The API refuses changes in a
+	// dry run, and what it does not answer is noticed as an outage. Clients of
+	// anything else are the capability's own, and must refuse changes by themselves.
+	Actions func(api kube.API) []actions.Definition
+	// Sources are what is observed, which begins with what the journal knows. The
+	// state must neither be changed nor kept. Facts are told in the order of the
+	// sources.
+	Sources func(s *fsm.State) []observers.Source
+}
+
+// Capabilities are all that an EKCO can do. Their order is that in which they are
+// shown, and asked for decisions.
+type Capabilities []Capability
+
+// Machines returns their parts that fold the journal and decide.
+func (all Capabilities) Machines() []fsm.Capability {
+	machines := make([]fsm.Capability, 0, len(all))
+	for _, c := range all {
+		machines = append(machines, c.Fsm)
+	}
+	return machines
+}
+
+// Vocabulary returns the words for all events: theirs, and the engine's own.
+func (all Capabilities) Vocabulary() *words.Vocabulary {
+	components := make([]words.Component, 0, len(all))
+	for _, c := range all {
+		components = append(components, c.Words)
+	}
+	return words.New(components...)
+}
+
+// Policy returns the engine's policy with what is theirs.
+func (all Capabilities) Policy(engine fsm.Policy) fsm.Policy {
+	for _, c := range all {
+		if c.Policy != nil {
+			engine = engine.With(c.Fsm.Machine.Name(), c.Policy)
+		}
+	}
+	return engine
+}
+
+func (all Capabilities) definitions(api kube.API) (definitions []actions.Definition) {
+	for _, c := range all {
+		if c.Actions != nil {
+			definitions = append(definitions, c.Actions(api)...)
+		}
+	}
+	return definitions
+}
+
+func (all Capabilities) sources(s *fsm.State) (sources []observers.Source) {
+	for _, c := range all {
+		if c.Sources != nil {
+			sources = append(sources, c.Sources(s)...)
+		}
+	}
+	return sources
+}
+
+// check reports a kind of action that can be decided on and not carried out, or the
+// reverse: neither would show before an action of it waits for ever.
+func (all Capabilities) check(definitions []actions.Definition) error {
+	for _, c := range all {
+		for _, kind := range c.Fsm.Kinds {
+			if !slices.ContainsFunc(definitions, func(d actions.Definition) bool { return d.Kind == kind.Name }) {
+				return fmt.Errorf("actions of kind %q can be decided on, and nothing says what they do", kind.Name)
+			}
+		}
+	}
+	for _, d := range definitions {
+		if !all.decide(d.Kind) {
+			return fmt.Errorf("nothing decides on actions of kind %q", d.Kind)
+		}
+	}
+	return nil
+}
+
+func (all Capabilities) decide(name journal.ActionKind) bool {
+	return slices.ContainsFunc(all, func(c Capability) bool {
+		return slices.ContainsFunc(c.Fsm.Kinds, func(kind fsm.ActionKind) bool { return kind.Name == name })
+	})
+}

@@ -1,0 +1,80 @@
+package ring
+
+import (
+	"go/scanner"
+	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// ofCapabilities are words of what EKCO can do, which its engines do not know.
+var ofCapabilities = regexp.MustCompile(`(?i)node|pod|purge|ceph|osd|etcd|rook|kubeadm|minio`)
+
+// engines are the folders of the engines, with the words that each may say all the same.
+var engines = map[string][]string{
+	"fsm":       nil,
+	"actions":   nil,
+	"observers": nil,
+	// A field of action.requested, which takes the most space in the mirror.
+	"actions/mirror": {"Pods"},
+}
+
+func TestNoEngineNamesWhatItIsUsedFor(t *testing.T) {
+	for folder, known := range engines {
+		for name, source := range sources(t, folder) {
+			for _, found := range nounsIn(name, source, known) {
+				t.Error(found)
+			}
+		}
+	}
+}
+
+func TestANounIsFoundInCodeAndNotInComments(t *testing.T) {
+	source := "package x\n\n// Pods and nodes.\nvar nodes = 1 // a pod\n\nvar s = \"the Pods\"\n\nvar Pods = 2\n"
+	if got := strings.Join(nounsIn("x.go", []byte(source), []string{"Pods"}), " "); got != `x.go:4:5: nodes x.go:6:9: "the Pods"` {
+		t.Errorf("found %s", got)
+	}
+}
+
+// sources returns the product's Go files of a folder.
+func sources(t *testing.T, folder string) map[string][]byte {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join("../../..", folder, "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := make(map[string][]byte)
+	for _, name := range names {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		if found[name], err = os.ReadFile(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(found) < 5 {
+		t.Fatalf("%s has only %d files", folder, len(found))
+	}
+	return found
+}
+
+// nounsIn returns the names and texts of Go source, outside of comments, that name
+// something of a capability.
+func nounsIn(name string, source []byte, known []string) (found []string) {
+	files := token.NewFileSet()
+	var words scanner.Scanner
+	words.Init(files.AddFile(name, -1, len(source)), source, nil, 0)
+	for {
+		at, kind, text := words.Scan()
+		if kind == token.EOF {
+			return found
+		}
+		if ofCapabilities.MatchString(text) && !slices.Contains(known, text) {
+			found = append(found, files.Position(at).String()+": "+text)
+		}
+	}
+}

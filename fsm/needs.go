@@ -58,7 +58,7 @@ func (s *State) Needs() Needs {
 		}
 		for _, contest := range t.Contests {
 			if s.Time.Before(contest.until().Add(contestWindow)) {
-				needs.Action(contest.Action)
+				needs.ended(contest.Action, contest.FactsSeq)
 			}
 		}
 		if needing, ok := t.machine.Machine.(Needing); ok {

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/replicatedhq/ekco/fsm"
 	"github.com/replicatedhq/ekco/journal"
 )
@@ -33,4 +35,28 @@ func TestACancelledPurgeIsRememberedWhateverLeftTheJournalSince(t *testing.T) {
 	w.decide()
 	w.retain()
 	w.wantDecided("node.transitioned w1: Healthy to Unknown", "policy.refused w1: purge-node by TriedBefore")
+}
+
+func TestAPauseAndALossOfANodeOutliveWhatLeavesTheJournal(t *testing.T) {
+	w := newWorld(t)
+	w.cluster("w1", "w2", "w3")
+	for _, node := range []string{"", "w2"} {
+		drafts, err := fsm.Pause(w.s, w.now, node, "why", 0, person)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.write(drafts...)
+	}
+	w.gone("w3", "deleted")
+	w.lose("w1")
+	w.terminating("w1", "d/pod")
+	w.decide()
+	pauses := w.s.Pauses
+	w.retain()
+	if diff := cmp.Diff(pauses, w.s.Pauses); diff != "" {
+		t.Error(diff)
+	}
+	if w.node("w3").Present() || len(w.node("w1").Pods) != 1 {
+		t.Errorf("w3 %+v, w1 %+v", w.node("w3"), w.node("w1"))
+	}
 }

@@ -107,5 +107,5 @@ func (s *State) endedOf(e journal.Event, rec *journal.ActionRecord, ended *journ
 		t.Last = map[journal.ActionKind]*Ending{}
 	}
 	s.Changed(t.Machine())
-	t.Last[rec.Kind] = &Ending{Action: rec.ID, Outcome: ended.Outcome, Seq: e.Seq}
+	t.Last[rec.Kind] = &Ending{Action: rec.ID, Outcome: ended.Outcome, Seq: e.Seq, FactsSeq: t.FactsSeq}
 }

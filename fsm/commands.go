@@ -32,21 +32,25 @@ func Pause(s *State, now time.Time, name, reason string, after time.Duration, ac
 // everything. It returns [ErrNotPaused] when there is none.
 func Resume(s *State, name, reason, actor string) ([]journal.Draft, error) {
 	pause, paused := s.Pauses[name]
-	switch {
-	case paused:
-	case name == "":
-		return nil, fmt.Errorf("resume EKCO: %w%s", ErrNotPaused, pausedNames(s))
-	}
-	if err := s.unknown(name); err != nil {
-		return nil, err
-	}
 	if !paused {
-		return nil, fmt.Errorf("resume %s %s: %w%s", s.named(name).Machine(), name, ErrNotPaused, pausedNames(s))
+		return nil, s.notPaused(name)
 	}
 	return []journal.Draft{{
 		Type: journal.TypePauseCleared, Subject: pauseSubject(s, name), Cause: pause.Seq, Actor: actor,
 		Payload: journal.PauseCleared{Reason: reason},
 	}}, nil
+}
+
+// notPaused is why there is no pause to end: also a name that nothing has any more
+// can be paused, see [pauseKey].
+func (s *State) notPaused(name string) error {
+	if name == "" {
+		return fmt.Errorf("resume EKCO: %w%s", ErrNotPaused, pausedNames(s))
+	}
+	if err := s.unknown(name); err != nil {
+		return err
+	}
+	return fmt.Errorf("resume %s %s: %w%s", s.named(name).Machine(), name, ErrNotPaused, pausedNames(s))
 }
 
 func pausedNames(s *State) string {

@@ -24,6 +24,8 @@ type Contest struct {
 	Before time.Time `json:"before,omitzero"`
 	// Pauses is how often EKCO has waited since, and made the change all the same.
 	Pauses int `json:"pauses,omitempty"`
+	// FactsSeq is the event that had brought the thing's facts when Action ended.
+	FactsSeq uint64 `json:"facts_seq,omitempty"`
 }
 
 // noteChange notes that an action made its change.
@@ -35,12 +37,10 @@ func (t *Thing) noteChange(e journal.Event, rec *journal.ActionRecord, ended *jo
 	if t.Contests == nil {
 		t.Contests = map[string]*Contest{}
 	}
-	next := &Contest{Action: rec.ID, Last: e.Time}
+	next := &Contest{Action: rec.ID, Last: e.Time, Pauses: change.Pauses, FactsSeq: t.FactsSeq}
 	if former := t.Contests[change.Key]; former != nil {
 		next.Before = former.Last
-		if former.contested() && e.Time.Before(former.until().Add(contestWindow)) {
-			next.Pauses = former.Pauses + 1
-		}
+		next.Pauses = max(next.Pauses, former.pausesBy(e.Time))
 	}
 	t.Contests[change.Key] = next
 }
@@ -49,6 +49,25 @@ func (t *Thing) noteChange(e journal.Event, rec *journal.ActionRecord, ended *jo
 // undone it.
 func (c *Contest) contested() bool {
 	return c.Pauses > 0 || (!c.Before.IsZero() && c.Last.Sub(c.Before) <= contestWindow)
+}
+
+// pausesBy returns the pauses that EKCO has waited when it makes the change once more.
+func (c *Contest) pausesBy(at time.Time) int {
+	if c == nil || !c.contested() || !at.Before(c.until().Add(contestWindow)) {
+		return 0
+	}
+	return c.Pauses + 1
+}
+
+// request puts on record, with the change that is asked for, how often EKCO has waited
+// to make it: the events that tell so may have left the journal by the next time.
+func (t *Thing) request(change *journal.Change, now time.Time) *journal.Change {
+	if change == nil {
+		return nil
+	}
+	asked := *change
+	asked.Pauses = t.Contests[change.Key].pausesBy(now)
+	return &asked
 }
 
 // until returns when EKCO may make the change again.

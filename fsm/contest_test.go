@@ -113,3 +113,37 @@ func TestAContestOutlivesASnapshot(t *testing.T) {
 	h.putOut(20 * time.Minute)
 	h.wantContested(time.Hour)
 }
+
+// retain folds again what the state needs of a journal whose older events, of more than
+// a day ago, have left, and lets time pass until EKCO
+// would light the lamp.
+func (h *house) retain() {
+	h.t.Helper()
+	needs := h.s.Needs()
+	h.s = NewState(lamps())
+	for _, e := range h.events {
+		if e.Seq == 1 || h.now.Sub(e.Time) < 24*time.Hour || needs.Keeps(e) {
+			h.s.Apply(e)
+		}
+	}
+	h.s.Problems = nil // transitions whose beginning has left
+	h.write(Decide(h.s, h.p, h.now).Events...)
+	h.now = h.now.Add(time.Minute)
+}
+
+func TestAContestOutlivesWhatLeavesTheJournal(t *testing.T) {
+	h := newHouse(t)
+	h.p.Cooldown = 0
+	h.observe("hall", `{"lit":true}`)
+	h.putOut(time.Hour)
+	h.light()
+	h.putOut(20 * time.Minute)
+	h.light()
+	h.putOut(20 * time.Minute)
+	for _, hours := range []int{1, 2, 4, 8, 16, 24, 24, 24} {
+		h.retain()
+		h.wantContested(time.Duration(hours) * time.Hour)
+		h.light()
+		h.putOut(5 * time.Minute)
+	}
+}

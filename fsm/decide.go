@@ -218,7 +218,7 @@ func (r *round) want(want Want) {
 func (r *round) request(plan *thingPlan, kind *ActionKind, want Want) {
 	t := plan.thing
 	request, cause := t.machine.Request(t, kind, r.World)
-	request.Kind, request.DryRun, request.Change = kind.Name, r.Policy.DryRun, want.Change
+	request.Kind, request.DryRun, request.Change = kind.Name, r.Policy.DryRun, t.request(want.Change, r.Now)
 	rec := &journal.ActionRecord{
 		ID: r.ActionID(kind, t.Subject), Kind: kind.Name, Subject: t.Subject, Status: Requested,
 		RequestedBy: ActorOperator, RequestedAt: r.Now, Request: request,

@@ -108,6 +108,8 @@ type house struct {
 	s   *State
 	p   Policy
 	now time.Time
+	// events are the whole journal.
+	events []journal.Event
 }
 
 func newHouse(t *testing.T) *house {
@@ -123,10 +125,12 @@ func (h *house) write(drafts ...journal.Draft) {
 		if err != nil {
 			h.t.Fatal(err)
 		}
-		h.s.Apply(journal.Event{
+		e := journal.Event{
 			Seq: h.s.Seq + 1, Time: h.now, Type: draft.Type, Version: version, Subject: draft.Subject,
 			Action: draft.Action, Cause: draft.Cause, Actor: draft.Actor, Payload: body,
-		})
+		}
+		h.events = append(h.events, e)
+		h.s.Apply(e)
 	}
 	if len(h.s.Problems) > 0 {
 		h.t.Fatalf("problems: %q", h.s.Problems)

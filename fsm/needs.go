@@ -31,6 +31,16 @@ func (n *Needs) Action(id string) {
 	}
 }
 
+// ended adds all events of an action that has ended, and the facts by which the journal
+// knew its thing then: of one that is not known, no end is kept. Ages may count from
+// these facts.
+func (n *Needs) ended(action string, facts uint64) {
+	n.Action(action)
+	if facts != 0 {
+		n.Since(facts)
+	}
+}
+
 // Needing is a [Machine] whose things come of more than their last facts and their
 // last actions.
 type Needing interface {
@@ -44,11 +54,11 @@ func (s *State) Needs() Needs {
 		needs.Event(t.FactsSeq)
 		needs.Event(t.GoneSeq)
 		for _, last := range t.Last {
-			needs.Action(last.Action)
+			needs.ended(last.Action, last.FactsSeq)
 		}
 		for _, contest := range t.Contests {
 			if s.Time.Before(contest.until().Add(contestWindow)) {
-				needs.Action(contest.Action)
+				needs.ended(contest.Action, contest.FactsSeq)
 			}
 		}
 		if needing, ok := t.machine.Machine.(Needing); ok {

@@ -37,6 +37,8 @@ type Ending struct {
 	Action  string          `json:"action"`
 	Outcome journal.Outcome `json:"outcome"`
 	Seq     uint64          `json:"seq"`
+	// FactsSeq is the event that had brought the thing's last facts by then.
+	FactsSeq uint64 `json:"facts_seq,omitempty"`
 }
 
 // Key tells the subjects of machines apart: the UID where there is one.

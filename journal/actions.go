@@ -53,6 +53,8 @@ type Change struct {
 	Field string `json:"field"`
 	From  string `json:"from"`
 	To    string `json:"to"`
+	// Pauses is how often EKCO has waited, because somebody keeps changing it back.
+	Pauses int `json:"pauses,omitempty"`
 }
 
 // PodRef names a pod beyond doubt.

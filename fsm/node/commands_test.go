@@ -38,6 +38,20 @@ func TestAPauseIsEndedByResume(t *testing.T) {
 	}
 }
 
+func TestAPauseOfANodeThatIsForgottenCanBeEnded(t *testing.T) {
+	w := newWorld(t)
+	w.cluster("w1")
+	w.tell(journal.TypePauseSet, journal.NodeSubject("w99", "uid-w99"), journal.PauseSet{Reason: "why"})
+	drafts, err := fsm.Resume(w.s, "w99", "over", person)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.write(drafts...)
+	if len(w.s.Pauses) != 0 {
+		t.Errorf("pauses: %v", w.s.Pauses)
+	}
+}
+
 func TestCommandsOnWhatIsNotThereAreErrors(t *testing.T) {
 	w := due(t, "w1")
 	w.decide()

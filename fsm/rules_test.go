@@ -1,0 +1,78 @@
+package fsm
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// torch is another machine, with things like those of lamps.
+type torch struct{ lamp }
+
+func (torch) Name() string { return "torch" }
+
+func TestARuleAboutThingsOfOneMachineHoldsAnActionAboutThoseOfAnother(t *testing.T) {
+	h := newHouse(t)
+	h.s = NewState(lamps(), Capability{Machine: torch{}})
+	hall := journal.Subject{Kind: "Torch", Name: "hall"}
+	h.write(journal.Draft{
+		Type: journal.TypeThingObserved, Subject: hall, Actor: "observer/torch",
+		Payload: journal.ThingObserved{Machine: "torch", Facts: json.RawMessage(`{"lit":false}`)},
+	})
+	rec := journal.ActionRecord{ID: "light-hall-1", Kind: lampKind, Subject: hall}
+	for _, name := range []string{RulePaused, "Daylight", RuleBackOff} {
+		if got := CheckRule(h.s, h.p, h.now, name, rec); !got.Hold || !strings.Contains(got.Reason, "torch hall") {
+			t.Errorf("%s: got %+v, want a hold that names the torch", name, got)
+		}
+	}
+}
+
+func TestAStepWaitsWhileItsChangeIsContested(t *testing.T) {
+	h := newHouse(t)
+	h.p.Cooldown = 0
+	h.observe("hall", `{"lit":true}`)
+	for range 2 {
+		h.putOut(20 * time.Minute)
+		h.light()
+	}
+	rec := journal.ActionRecord{ID: "light-hall-1", Kind: lampKind, Subject: subject("hall")}
+	for key, holds := range map[string]bool{"switch": true, "dimmer": false} {
+		rec.Request.Change = &journal.Change{Key: key}
+		if got := CheckRule(h.s, h.p, h.now, RuleContested, rec); got.Hold != holds {
+			t.Errorf("%s: got %+v", key, got)
+		}
+	}
+}
+
+func TestWhatIsSaidOfAnotherMachinesThingOrOfNoneChangesNothing(t *testing.T) {
+	for name, test := range map[string]struct {
+		subject journal.Subject
+		payload journal.Payload
+	}{
+		"another's facts":      {subject("hall"), journal.ThingObserved{Machine: "torch", Facts: json.RawMessage(`{"lit":true}`)}},
+		"another's end":        {subject("hall"), journal.ThingGone{Machine: "torch"}},
+		"another's transition": {subject("hall"), journal.ThingTransitioned{Machine: "torch", From: "Burning", To: "Dark", Event: "out"}},
+		"a thing without name": {journal.Subject{}, journal.ThingObserved{Machine: "lamp", Facts: json.RawMessage(`{"lit":true}`)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHouse(t)
+			h.s = NewState(lamps(), Capability{Machine: torch{}})
+			h.observe("hall", `{"lit":false}`)
+			draft := journal.Draft{Type: journal.TypeOf(test.payload), Subject: test.subject, Payload: test.payload}
+			body, version, err := draft.Encode()
+			if err != nil {
+				t.Fatal(err)
+			}
+			h.s.Apply(journal.Event{
+				Seq: h.s.Seq + 1, Time: h.now, Type: draft.Type, Version: version, Subject: draft.Subject, Payload: body,
+			})
+			lamp := h.s.Things["Lamp/hall"]
+			if len(h.s.Problems) != 1 || len(h.s.Things) != 1 || lit(lamp) || lamp.GoneSeq != 0 || lamp.State != "Burning" {
+				t.Errorf("problems %q, things %v, the lamp %+v", h.s.Problems, h.s.Things, lamp)
+			}
+		})
+	}
+}

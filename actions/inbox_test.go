@@ -36,3 +36,16 @@ func TestARunWithoutAnInboxIsToldNothing(t *testing.T) {
 		t.Error("there is something in no inbox")
 	}
 }
+
+func TestWhatIsPutIntoAnInboxIsReadInItsOrder(t *testing.T) {
+	inbox := NewInbox()
+	for seq := range uint64(5) {
+		inbox.Tell(journal.Event{Seq: seq}, &journal.ActionRetried{})
+	}
+	unread, _ := inbox.take()
+	for i, n := range unread {
+		if n.event.Seq != uint64(i) {
+			t.Errorf("event %d comes as number %d", n.event.Seq, i)
+		}
+	}
+}

@@ -14,7 +14,10 @@ import (
 
 // Table is a machine as data: what it is drawn from and checked by.
 type Table struct {
-	Name    string
+	Name string
+	// Title heads its page for people, About says there what its identity is.
+	Title, About string
+
 	Initial string
 	// Entrances are states other than Initial in which a machine can begin.
 	Entrances []Entrance
@@ -69,7 +72,7 @@ const (
 // ActionTable returns the machine of an action.
 func ActionTable() Table {
 	return Table{
-		Name: "action", Initial: string(Requested), Finals: []string{string(Ended)},
+		Name: "action", Title: "An action", Initial: string(Requested), Finals: []string{string(Ended)},
 		Transitions: []Transition{
 			{actionPlan, Names(Requested), string(Running), "its steps and captured facts are fixed", nil},
 			{actionHold, Names(Requested, Running), string(Held), "a preflight failed", nil},

@@ -1,6 +1,9 @@
 package main
 
 import (
+	"log/slog"
+
+	"github.com/replicatedhq/ekco/cmd/internal/api"
 	"github.com/replicatedhq/ekco/cmd/internal/ring"
 	"github.com/replicatedhq/ekco/internal/config"
 	"github.com/replicatedhq/ekco/internal/kube"
@@ -14,9 +17,21 @@ type cluster struct {
 	outside outside
 }
 
-// capabilities is the one list of what this EKCO can do.
+// capabilities is the one list of what this EKCO can do; docs/capabilities.md says what
+// a further line takes.
 func capabilities(c cluster) ring.Capabilities {
 	return ring.Capabilities{
 		nodesOf(c),
 	}
+}
+
+// reach returns what the capabilities of a ring are made with. None of its clients
+// changes anything in a dry run; each new one must be told of that here.
+func (o ringOptions) reach(cfg config.Config, metrics *api.Metrics, log *slog.Logger) (cluster, error) {
+	restConfig, client, err := newClient(cfg, o.readOnly(cfg), metrics)
+	if err != nil {
+		return cluster{}, err
+	}
+	beyond, err := reachOutside(cfg, o.readOnly(cfg), restConfig, timeCalls(metrics, log))
+	return cluster{cfg: cfg, kube: client, outside: beyond}, err
 }

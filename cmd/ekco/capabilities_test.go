@@ -15,6 +15,17 @@ func TestEveryTypeOfTheCatalogueHasARowOfWords(t *testing.T) {
 	}
 }
 
+func TestEveryKindOfActionOfTheListHasAVerb(t *testing.T) {
+	v := capabilities(cluster{}).Vocabulary()
+	for _, machine := range capabilities(cluster{}).Machines() {
+		for _, kind := range machine.Kinds {
+			if v.Verb(kind.Name) == string(kind.Name) {
+				t.Errorf("nobody has a word for what %s does", kind.Name)
+			}
+		}
+	}
+}
+
 func TestEveryKindOfActionHasAVerb(t *testing.T) {
 	v := capabilities(cluster{}).Vocabulary()
 	for kind, want := range map[journal.ActionKind]string{journal.ActionClearNode: "clear", journal.ActionPurgeNode: "purge"} {

@@ -117,16 +117,6 @@ func newRing(ctx context.Context, cfg config.Config, options ringOptions, store 
 	return ring.New(ctx, ringConfig)
 }
 
-// reach returns the clients of a ring, of which none changes anything in a dry run.
-func (o ringOptions) reach(cfg config.Config, metrics *api.Metrics, log *slog.Logger) (cluster, error) {
-	restConfig, client, err := newClient(cfg, o.readOnly(cfg), metrics)
-	if err != nil {
-		return cluster{}, err
-	}
-	beyond, err := reachOutside(cfg, o.readOnly(cfg), restConfig, timeCalls(metrics, log))
-	return cluster{cfg: cfg, kube: client, outside: beyond}, err
-}
-
 func newClient(cfg config.Config, readOnly bool, metrics *api.Metrics) (*rest.Config, *kube.Client, error) {
 	restConfig, err := kube.Connect(cfg.Kubeconfig)
 	if err != nil {

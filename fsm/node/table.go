@@ -21,7 +21,10 @@ const (
 // Table returns the machine of a node.
 func Table() fsm.Table {
 	return fsm.Table{
-		Name: Machine, Initial: string(Healthy), Finals: []string{string(Purged)}, Over: fsm.Names(Purged, Gone),
+		Name: Machine, Title: "A node",
+		About: "Its identity is the UID: a Node of the same name with another UID is another machine.\n" +
+			"A node that EKCO never saw has none; `traced:` and its name stand for it.",
+		Initial: string(Healthy), Finals: []string{string(Purged)}, Over: fsm.Names(Purged, Gone),
 		Entrances: []fsm.Entrance{
 			{Event: eventAdopted, To: string(Unknown), When: "an action is adopted for a node that the journal does not know"},
 			{Event: eventTraced, To: string(Gone), When: "a person asked for a node that nobody knows, and something is left of it"},

@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -500,4 +502,24 @@ func TestEKCODoesNotFightOverALamp(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+func TestTheDocsWalkThroughWhatIsInTheFile(t *testing.T) {
+	page, err := os.ReadFile("../../../docs/capabilities.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	source, err := os.ReadFile("lamp_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := regexp.MustCompile("`(lamp[A-Za-z]*|lightLamp|renewBulb)`").FindAllSubmatch(page, -1)
+	if len(named) < 10 {
+		t.Errorf("the page names only %d parts", len(named))
+	}
+	for _, name := range named {
+		if !regexp.MustCompile(`(?m)^(func|type|var) ` + string(name[1]) + `\b`).Match(source) {
+			t.Errorf("there is no %s", name[1])
+		}
+	}
 }

@@ -19,8 +19,9 @@ import (
 	"github.com/replicatedhq/ekco/observers"
 )
 
-// This file is a whole capability: lamps that shall burn while there are at least two
-// nodes. A real one has the same parts in fsm/lamp, observers/lamp and actions/lamp.
+// This file is a whole capability, through which docs/capabilities.md walks: lamps that
+// shall burn while there are at least two nodes. A real one has the same parts in
+// fsm/lamp, observers/lamp and actions/lamp.
 
 // lamps is the capability: one entry in the list.
 func lamps(home lampHome, policy lampPolicy) Capability {

@@ -1,4 +1,4 @@
-package fsm_test
+package main
 
 import (
 	"flag"
@@ -10,17 +10,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/replicatedhq/ekco/fsm"
-	"github.com/replicatedhq/ekco/fsm/node"
 )
 
 var update = flag.Bool("update", false, "write docs/machines.md anew")
 
-const diagramFile = "../docs/machines.md"
+const diagramFile = "../../docs/machines.md"
 
 func TestTheDiagramsInTheDocsAreTheTables(t *testing.T) {
 	want := machinesPage()
 	if *update {
-		if err := os.MkdirAll("../docs", 0o755); err != nil {
+		if err := os.MkdirAll("../../docs", 0o755); err != nil {
 			t.Fatal(err)
 		}
 		if err := os.WriteFile(diagramFile, []byte(want), 0o644); err != nil {
@@ -29,21 +28,34 @@ func TestTheDiagramsInTheDocsAreTheTables(t *testing.T) {
 	}
 	got, err := os.ReadFile(diagramFile)
 	if err != nil {
-		t.Fatalf("%v; run go test ./fsm -run Diagrams -update", err)
+		t.Fatalf("%v; run go test ./cmd/ekco -run Diagrams -update", err)
 	}
 	if diff := cmp.Diff(want, string(got)); diff != "" {
-		t.Errorf("docs/machines.md is not what the tables say; run go test ./fsm -run Diagrams -update\n%s", diff)
+		t.Errorf("docs/machines.md is not what the tables say; run go test ./cmd/ekco -run Diagrams -update\n%s", diff)
 	}
 }
 
 func machinesPage() string {
-	return "# Machines\n\n" +
-		"Generated from the tables in `fsm/node/table.go` and `fsm/table.go` by `go test ./fsm -run Diagrams -update`. Do not edit.\n\n" +
-		"## A node\n\nIts identity is the UID: a Node of the same name with another UID is another machine.\n" +
-		"A node that EKCO never saw has none; `traced:` and its name stand for it.\n\n" +
-		mermaid(node.Table()) +
-		"\n## An action\n\n" +
-		mermaid(fsm.ActionTable())
+	page := "# Machines\n\n" +
+		"Generated from the tables of the capabilities and `fsm/table.go` by `go test ./cmd/ekco -run Diagrams -update`. Do not edit.\n"
+	for _, table := range tables() {
+		page += "\n## " + table.Title + "\n\n"
+		if table.About != "" {
+			page += table.About + "\n\n"
+		}
+		page += mermaid(table)
+	}
+	return page
+}
+
+// tables are those of all machines that this EKCO has.
+func tables() (all []fsm.Table) {
+	for _, machine := range capabilities(cluster{}).Machines() {
+		if machine.Machine != nil {
+			all = append(all, machine.Machine.Table())
+		}
+	}
+	return append(all, fsm.ActionTable())
 }
 
 // mermaid draws the table and lists what makes each event happen.
@@ -73,7 +85,7 @@ func mermaid(table fsm.Table) string {
 }
 
 func TestEveryStateOfATableCanBeReachedAndLeft(t *testing.T) {
-	for _, table := range []fsm.Table{node.Table(), fsm.ActionTable()} {
+	for _, table := range tables() {
 		reached, left := map[string]bool{table.Initial: true}, map[string]bool{}
 		for _, final := range table.Finals {
 			left[final] = true

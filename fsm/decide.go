@@ -114,7 +114,7 @@ func (r *round) cancelObsolete() []journal.Draft {
 	for _, rec := range r.Actions {
 		t := r.Things[Key(rec.Subject)]
 		// A dry run leaves what is real to an operator that is none.
-		if t == nil || rec.Cancelling != nil || (r.Policy.DryRun && !rec.Request.DryRun) {
+		if t == nil || rec.Cancelling != nil || goesOn(rec) || (r.Policy.DryRun && !rec.Request.DryRun) {
 			continue
 		}
 		reason := cmp.Or(t.machine.Obsolete(t, rec), r.switchedOff(rec))
@@ -131,13 +131,17 @@ func (r *round) cancelObsolete() []journal.Draft {
 	return events
 }
 
+// goesOn reports whether nothing takes an action's reason away any more: it is past its
+// point of no return, or may be, in an event that cannot be read.
+func goesOn(rec *journal.ActionRecord) bool { return rec.PastNoReturn || rec.Unreadable != "" }
+
 // switchedOff says which setting an action that EKCO began by itself is against, or
 // "" if there is none. A command that works without an operator has settings of its
 // own, which are not the operator's.
 func (w *World) switchedOff(rec *journal.ActionRecord) string {
 	kind := w.Kind(rec.Kind)
 	switch {
-	case w.Policy.Passive, rec.ByPerson(), rec.PastNoReturn, rec.Unreadable != "":
+	case w.Policy.Passive, rec.ByPerson():
 		return ""
 	case kind == nil || kind.SwitchedOff == nil:
 		return ""

@@ -205,6 +205,31 @@ func TestAMachineOfAnotherSortRunsOnTheEngineAlone(t *testing.T) {
 	h.decided("thing.transitioned yard: Dark to Broken", "policy.lifted ")
 }
 
+func TestNoMachineCancelsWhatIsPastItsPointOfNoReturn(t *testing.T) {
+	for name, past := range map[string]bool{"before it": false, "past it": true} {
+		t.Run(name, func(t *testing.T) {
+			h := newHouse(t)
+			h.observe("hall", `{"lit":false}`)
+			h.decided("thing.transitioned hall: Burning to Dark")
+			h.now = h.now.Add(time.Minute)
+			h.decided("action.requested hall", "thing.transitioned hall: Dark to Lighting")
+			act := func(payload journal.Payload) {
+				h.write(journal.Draft{
+					Type: journal.TypeOf(payload), Subject: subject("hall"), Action: h.s.OpenActions()[0].ID, Payload: payload,
+				})
+			}
+			act(journal.ActionPlanned{Plan: journal.Plan{Steps: []journal.PlannedStep{{ID: "switch", Irreversible: past}}}})
+			act(journal.StepStarted{Step: "switch", Attempt: 1})
+			h.observe("hall", `{"lit":true}`)
+			if !past {
+				h.decided("action.cancelling hall", "thing.transitioned hall: Lighting to Burning")
+				return
+			}
+			h.decided("thing.transitioned hall: Lighting to Burning")
+		})
+	}
+}
+
 func TestASnapshotKeepsThingsOfEveryMachineAndIsReadByNoOtherList(t *testing.T) {
 	h := newHouse(t)
 	h.observe("hall", `{"lit":false}`)

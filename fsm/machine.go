@@ -35,7 +35,8 @@ type Machine interface {
 	// Request says what exactly is asked for, and which event led to it. It is called
 	// for what is due and what no rule refuses.
 	Request(t *Thing, kind *ActionKind, w *World) (request journal.ActionRequested, cause uint64)
-	// Obsolete says why an open action about the thing has lost its reason, or "".
+	// Obsolete says why an open action about the thing has lost its reason, or "". What
+	// is past its point of no return goes on all the same.
 	Obsolete(t *Thing, rec *journal.ActionRecord) string
 }
 

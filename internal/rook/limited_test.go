@@ -52,8 +52,13 @@ func (f flood) overSPDY(t *testing.T) http.HandlerFunc {
 			return
 		}
 		streams := make(chan httpstream.Stream, 3)
-		connection := spdy.NewResponseUpgrader().UpgradeResponse(w, r, func(stream httpstream.Stream, _ <-chan struct{}) error {
-			streams <- stream
+		// As in a kubelet: who writes before the client has heard that all its streams
+		// are there fills the client's queue, behind which it waits to hear it.
+		connection := spdy.NewResponseUpgrader().UpgradeResponse(w, r, func(stream httpstream.Stream, replied <-chan struct{}) error {
+			go func() {
+				<-replied
+				streams <- stream
+			}()
 			return nil
 		})
 		if connection == nil {

@@ -99,8 +99,11 @@ func TestPurgingALiveNodeDestroysNothingBeforeItsOSDsAreSeenStopped(t *testing.T
 func TestALiveNodeIsPurgedInTheDocumentedOrder(t *testing.T) {
 	inWhole(t, func(t *testing.T, s *whole) {
 		s.runs(5 * time.Second)
+		var mu sync.Mutex // what does not depend on one another is done side by side
 		var effects []string
 		note := func(effect string) {
+			mu.Lock()
+			defer mu.Unlock()
 			if verb, _, _ := strings.Cut(effect, " "); !slices.Contains(effects, verb) {
 				effects = append(effects, verb)
 			}

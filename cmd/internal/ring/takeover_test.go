@@ -52,6 +52,7 @@ func TestTheFirstMirrorAfterATakeoverHasWhatWasTakenOver(t *testing.T) {
 		w.cluster.Forbid(kubesim.GetNodes) // it stays as it is
 		w.visit(visiting)
 		written := 0
+		synctest.Wait() // nothing has an effect while it is set
 		w.cluster.AfterEffect = func(effect string) {
 			content, _, err := w.cluster.ReadMirror(t.Context())
 			var now mirror.Content
@@ -66,6 +67,7 @@ func TestTheFirstMirrorAfterATakeoverHasWhatWasTakenOver(t *testing.T) {
 		}
 		w.tell(journal.ClusterSubject, journal.TypePauseSet, journal.PauseSet{Reason: "test"}) // which is mirrored
 		pass(time.Hour)
+		synctest.Wait()
 		if written == 0 {
 			t.Error("nothing was taken over")
 		}

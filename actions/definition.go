@@ -90,6 +90,8 @@ type LeavingStep interface {
 	Leaves(ctx context.Context, step StepContext) ([]journal.ActionLeft, error)
 }
 
+	watcher Watcher
+
 // Proof is what a look at the world says about a step's effect.
 type Proof struct {
 	// Done is set when the effect is there.

@@ -1,10 +1,6 @@
 package actions
 
-import (
-	"context"
-
-	"github.com/replicatedhq/ekco/journal"
-)
+import "github.com/replicatedhq/ekco/journal"
 
 // Progress is how far a step has come with what takes its time. It is for people
 // who watch: it is in no event, and a restart forgets it.
@@ -24,18 +20,10 @@ type Progress struct {
 // is called by several steps at once.
 type Watcher func(action, step string, progress Progress)
 
-type watcherKey struct{}
-
-// Watched returns a context for [Runner.Run] under which steps report to the
-// watcher.
-func Watched(ctx context.Context, watcher Watcher) context.Context {
-	return context.WithValue(ctx, watcherKey{}, watcher)
-}
-
 // Report tells whoever watches the action how far the step has come, as often as
-// the step likes. ctx is the one that Do or Prove was given.
-func (c StepContext) Report(ctx context.Context, progress Progress) {
-	if watcher, watched := ctx.Value(watcherKey{}).(Watcher); watched {
-		watcher(c.Action.ID, c.Planned.ID, progress)
+// the step likes.
+func (c StepContext) Report(progress Progress) {
+	if c.watcher != nil {
+		c.watcher(c.Action.ID, c.Planned.ID, progress)
 	}
 }

@@ -1,51 +1,60 @@
-package actions
+package actions_test
 
 import (
 	"context"
 	"encoding/json"
-	"log/slog"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/journal"
 )
 
 // copying is a step that reports each object.
 type copying struct{ copied int64 }
 
-func (c *copying) Do(ctx context.Context, step StepContext) (json.RawMessage, error) {
+func (c *copying) Do(_ context.Context, step actions.StepContext) (json.RawMessage, error) {
 	for c.copied < 2 {
 		c.copied++
-		step.Report(ctx, Progress{Done: c.copied, Total: 2, Unit: "objects"})
+		step.Report(actions.Progress{Done: c.copied, Total: 2, Unit: "objects"})
 	}
 	return nil, nil
 }
 
-func (c *copying) Prove(context.Context, StepContext) (Proof, error) {
-	return Proof{Done: c.copied == 2}, nil
+func (c *copying) Prove(context.Context, actions.StepContext) (actions.Proof, error) {
+	return actions.Proof{Done: c.copied == 2}, nil
+}
+
+// copies runs an action that copies, with this watcher.
+func copies(w *world, watcher actions.Watcher) {
+	k := &script{steps: []journal.PlannedStep{step("copy-objects")}}
+	definition := k.definition()
+	definition.Steps = map[string]actions.Step{"act": &copying{}}
+	w.requestTest()
+	cfg := w.config([]actions.Definition{definition})
+	cfg.Watcher = watcher
+	w.runToEnd(cfg)
+	if !w.ended() {
+		w.t.Errorf("it did not end: %s", w.lastLine())
+	}
 }
 
 func TestAStepReportsHowFarItHasComeToWhoWatches(t *testing.T) {
-	step := StepContext{
-		Action:  journal.ActionRecord{ID: "move-1"},
-		Planned: journal.PlannedStep{ID: "copy-objects"}, Log: slog.New(slog.DiscardHandler),
-	}
-	var got []Progress
-	watched := Watched(t.Context(), func(action, id string, progress Progress) {
-		if action != "move-1" || id != "copy-objects" {
-			t.Errorf("reported by %s of %s", id, action)
+	inBubble(t, func(t *testing.T, w *world) {
+		var got []actions.Progress
+		copies(w, func(action, id string, progress actions.Progress) {
+			if action != actionID || id != "copy-objects" {
+				t.Errorf("reported by %s of %s", id, action)
+			}
+			got = append(got, progress)
+		})
+		if diff := cmp.Diff([]actions.Progress{{Done: 1, Total: 2, Unit: "objects"}, {Done: 2, Total: 2, Unit: "objects"}}, got); diff != "" {
+			t.Error(diff)
 		}
-		got = append(got, progress)
 	})
-	// The runner cuts the work off from what ends the action.
-	if result := attempt(context.WithoutCancel(watched), t.Context(), &copying{}, step); result.err != nil {
-		t.Fatal(result.err)
-	}
-	if diff := cmp.Diff([]Progress{{Done: 1, Total: 2, Unit: "objects"}, {Done: 2, Total: 2, Unit: "objects"}}, got); diff != "" {
-		t.Error(diff)
-	}
-	if result := attempt(t.Context(), t.Context(), &copying{}, step); result.err != nil {
-		t.Errorf("a step that nobody watches fails: %v", result.err)
-	}
+}
+
+func TestAStepThatNobodyWatchesReportsToNobody(t *testing.T) {
+	inBubble(t, func(_ *testing.T, w *world) { copies(w, nil) })
 }

@@ -20,7 +20,9 @@ type Config struct {
 	// [SafeMode] and the Rules of a kind are asked before every step as well, one of the
 	// name [Mirrored] before every irreversible one, whatever their plans list.
 	Preflights map[string]Preflight
-	Retry      RetryPolicy
+	// Watcher is told what steps report; nil for nobody.
+	Watcher Watcher
+	Retry   RetryPolicy
 	// Grace is how long a running effect may go on after Run was told to stop;
 	// 0 means 8 s. A step that only waits for its proof gets none.
 	Grace time.Duration

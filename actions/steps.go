@@ -123,7 +123,7 @@ func (a *run) contextOf(planned journal.PlannedStep) StepContext {
 		shared := snapshot(a.record)
 		a.shared = &shared
 	}
-	return StepContext{Action: *a.shared, Planned: planned, Log: a.log.With("step", planned.ID)}
+	return StepContext{Action: *a.shared, Planned: planned, Log: a.log.With("step", planned.ID), watcher: a.cfg.Watcher}
 }
 
 // earlier returns the earlier of two times, where zero means never.

@@ -2,6 +2,7 @@ package ring
 
 import (
 	"context"
+	"encoding/json"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -10,36 +11,48 @@ import (
 
 	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/internal/kube"
-	"github.com/replicatedhq/ekco/journal"
 )
 
-// reporting is a cluster in which a node is deleted by a step that reports how far
-// it has come.
+// reporting is a step that reports how far it has come.
 type reporting struct {
-	kube.API
-	ring func() *Ring
+	actions.Step
+	ring *Ring
 	// reported is what the ring knew right after that.
 	reported map[string]map[string]actions.Progress
 }
 
 var half = actions.Progress{Done: 1, Total: 2, Unit: "objects"}
 
-func (r *reporting) DeleteNode(ctx context.Context, name, uid string) error {
-	step := actions.StepContext{Action: journal.ActionRecord{ID: "some-purge"}, Planned: journal.PlannedStep{ID: "delete-node"}}
-	step.Report(ctx, half)
-	r.reported = r.ring().progress.present()
-	return r.API.DeleteNode(ctx, name, uid)
+func (r *reporting) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
+	step.Report(half)
+	r.reported = r.ring.progress.present()
+	return r.Step.Do(ctx, step)
+}
+
+// deleting has the nodes of purges deleted by a step that reports.
+func (r *reporting) deleting(nodes Capability) Capability {
+	plain := nodes.Actions
+	nodes.Actions = func(api kube.API) []actions.Definition {
+		definitions := plain(api)
+		for _, d := range definitions {
+			if step, ok := d.Steps["delete-node"]; ok {
+				r.Step = step
+				d.Steps["delete-node"] = r
+			}
+		}
+		return definitions
+	}
+	return nodes
 }
 
 func TestWhatAStepReportsIsInTheStatusUntilItEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.policy.ClearDeadNodes = false
-		var reports *reporting
-		in := w.start(func(in *incarnation) {
-			reports = &reporting{API: w.cluster, ring: func() *Ring { return in.Ring }}
-			in.kube.API = reports
-		})
+		reports := new(reporting)
+		w.list = func() Capabilities { return Capabilities{reports.deleting(w.nodes())} }
+		in := w.start(nil)
+		reports.ring = in.Ring
 		pass(time.Minute)
 		w.loseWorker()
 		pass(time.Second)
@@ -47,7 +60,7 @@ func TestWhatAStepReportsIsInTheStatusUntilItEnds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		in.progress.report(admitted.Action, "delete-node", half)
+		in.progress.report("some-purge", "delete-node", half)
 		pass(time.Minute)
 		deleting := map[string]actions.Progress{"delete-node": half}
 		status, err := in.Backend(nil).Status(t.Context())
@@ -61,7 +74,7 @@ func TestWhatAStepReportsIsInTheStatusUntilItEnds(t *testing.T) {
 		if err := in.stop(); err != nil {
 			t.Error(err)
 		}
-		if diff := cmp.Diff(deleting, reports.reported["some-purge"]); diff != "" {
+		if diff := cmp.Diff(deleting, reports.reported[admitted.Action]); diff != "" {
 			t.Errorf("what the step reports does not reach the ring: %s", diff)
 		}
 	})

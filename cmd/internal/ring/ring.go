@@ -187,6 +187,7 @@ func (r *Ring) prepare(ctx context.Context) error {
 		Store:      r.store,
 		Log:        r.log,
 		Kinds:      r.kinds,
+		Watcher:    r.progress.report,
 		Preflights: r.policyPreflights(),
 		Retry:      r.cfg.Retry,
 		Now:        r.clock.Now,

@@ -67,7 +67,7 @@ func (r *Ring) mayRun(record journal.ActionRecord) bool {
 }
 
 func (r *Ring) startWorker(record journal.ActionRecord) {
-	ctx, stop := context.WithCancel(actions.Watched(r.workersCtx, r.progress.report))
+	ctx, stop := context.WithCancel(r.workersCtx)
 	inbox := actions.NewInbox()
 	w := &worker{inbox: inbox, stop: stop}
 	r.workers[record.ID] = w

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/replicatedhq/ekco/actions"
-	"github.com/replicatedhq/ekco/actions/purge"
 	"github.com/replicatedhq/ekco/fsm"
 	fsmnode "github.com/replicatedhq/ekco/fsm/node"
 	"github.com/replicatedhq/ekco/journal"
@@ -55,7 +54,7 @@ func TestOneRunnerRunsTheActionsOfManyNodesAtOnce(t *testing.T) {
 
 func TestPolicyKnowsEveryRuleThatAPurgeListsAsItsOwn(t *testing.T) {
 	record := journal.ActionRecord{ID: "p", Kind: journal.ActionPurgeNode, Subject: testSubject}
-	for _, name := range purge.Rules() {
+	for _, name := range purgeRules() {
 		result := fsm.CheckRule(fsm.NewState(fsmnode.Capability()), fsm.Policy{}, time.Now(), name, record)
 		if strings.Contains(result.Reason, "does not know") {
 			t.Errorf("%s: %s", name, result.Reason)

@@ -5,23 +5,17 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"slices"
 
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Definition is one kind of action, as data: what a capability registers. Its
-// functions must be safe for concurrent use.
+// Definition is what is done for one kind of action, as data: what a capability
+// registers. Its functions must be safe for concurrent use.
 type Definition struct {
 	// Kind names it in the journal.
 	Kind journal.ActionKind
 	// Noun is what people call it in a sentence: "the purge goes on".
 	Noun string
-	// Rules names the preflights by which policy judges what EKCO began by itself,
-	// before each step. What keeps EKCO from beginning keeps it from going on, too.
-	// They judge by what EKCO knows already; the caller gives them to [Config].
-	// [SafeMode] is asked besides, whoever began.
-	Rules []string
 	// AskedLast names further preflights that are asked when all others have
 	// answered, since what they look at may change meanwhile.
 	AskedLast []string
@@ -48,18 +42,6 @@ func (d *Definition) step(does string) (Step, bool) {
 		return code, true
 	}
 	return gateStep{}, does == doesGate
-}
-
-// isPolicy reports whether a preflight judges by what EKCO knows already.
-func (d *Definition) isPolicy(name string) bool {
-	return name == SafeMode || slices.Contains(d.Rules, name)
-}
-
-// askedLast reports whether a preflight is asked when all others have answered:
-// what looks at something that may change meanwhile, and the rules of policy, which
-// take no time.
-func (d *Definition) askedLast(name string) bool {
-	return slices.Contains(d.AskedLast, name) || d.isPolicy(name)
 }
 
 // Step is an effect and its proof. Both must honour ctx, must bear being called
@@ -90,8 +72,6 @@ type LeavingStep interface {
 	Leaves(ctx context.Context, step StepContext) ([]journal.ActionLeft, error)
 }
 
-	watcher Watcher
-
 // Proof is what a look at the world says about a step's effect.
 type Proof struct {
 	// Done is set when the effect is there.
@@ -109,6 +89,8 @@ type StepContext struct {
 	Planned journal.PlannedStep
 	// Log carries the ids of the action and of the step.
 	Log *slog.Logger
+
+	watcher Watcher
 }
 
 // Input decodes what the plan gives the step.

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/replicatedhq/ekco/actions"
-	"github.com/replicatedhq/ekco/actions/purge"
 	"github.com/replicatedhq/ekco/internal/kube/kubesim"
 	"github.com/replicatedhq/ekco/journal"
 )
@@ -56,7 +55,7 @@ func TestAnExplanationHasPlanAndChecksAndChangesNothing(t *testing.T) {
 			t.Errorf("the plan is %+v", plan)
 		}
 		want := []actions.Check{{Preflight: "NodeStillGone", Verdict: answersAgain}}
-		for _, name := range append(purge.Rules(), "SafeMode") {
+		for _, name := range append(purgeRules(), "SafeMode") {
 			verdict := actions.Pass()
 			if name == "StormBrake" {
 				verdict = actions.Hold("too many")
@@ -81,7 +80,7 @@ func TestAnExplanationOfAnOpenActionShowsThePlanItHas(t *testing.T) {
 		interrupted(w, guarded("a", "X"))
 		cfg := w.guardedBy(k, always(actions.Pass()))
 		plan, checks, err := actions.NewRunner(cfg).Explain(w.t.Context(), w.record())
-		if err != nil || len(plan.Steps) != 1 || len(checks) != 1 {
+		if err != nil || len(plan.Steps) != 1 || len(checks) != 1+len(standing()) || checks[0].Preflight != "X" {
 			t.Errorf("got %v, %v, %v", plan, checks, err)
 		}
 	})

@@ -43,7 +43,7 @@ type proofResult struct {
 
 // examine proves the candidates that were started before, then runs the
 // preflights, which all share, for those that remain.
-func (r *Runner) examine(ctx context.Context, kind *Definition, contexts map[string]StepContext, batch []candidate, preflights []string) examination {
+func (r *Runner) examine(ctx context.Context, kind *Kind, contexts map[string]StepContext, batch []candidate, preflights []string) examination {
 	result := examination{proofs: make(map[string]proofResult)}
 	var mu sync.Mutex
 	var proving sync.WaitGroup
@@ -87,7 +87,7 @@ func prove(ctx context.Context, code Step, step StepContext) (result proofResult
 // First those that ask others, all at once, which take as long as the slowest;
 // then, also at once, those of [Definition.askedLast], so that their answers are new when
 // the step starts. An error says that one could not be asked.
-func (r *Runner) check(ctx context.Context, kind *Definition, record journal.ActionRecord, names []string) ([]Check, error) {
+func (r *Runner) check(ctx context.Context, kind *Kind, record journal.ActionRecord, names []string) ([]Check, error) {
 	checks, failures := make([]Check, len(names)), make([]error, len(names))
 	for _, last := range []bool{false, true} {
 		var asking sync.WaitGroup
@@ -105,7 +105,7 @@ func (r *Runner) check(ctx context.Context, kind *Definition, record journal.Act
 	return checks, nil
 }
 
-func (r *Runner) checkOne(ctx context.Context, kind *Definition, record journal.ActionRecord, name string) (Check, error) {
+func (r *Runner) checkOne(ctx context.Context, kind *Kind, record journal.ActionRecord, name string) (Check, error) {
 	preflight, ok := r.preflight(kind, name)
 	if !ok {
 		return Check{name, Hold("this EKCO has no such check; run the version that planned the action")}, nil
@@ -126,13 +126,13 @@ func (r *Runner) ask(ctx context.Context, preflight Preflight, record journal.Ac
 
 // gravest returns the answer that decides: the first abandon, else the first
 // hold, else a pass. A warning holds an automatic action.
-func (d *Definition) gravest(checks []Check, record journal.ActionRecord) Check {
+func (k *Kind) gravest(checks []Check, record journal.ActionRecord) Check {
 	decisive := Check{Verdict: Pass()}
 	for _, check := range checks {
 		switch kind := check.Verdict.Kind; {
 		case kind == VerdictAbandon:
 			return check
-		case kind == VerdictPass, kind == VerdictWarn && d.warnsOnly(check.Preflight, record):
+		case kind == VerdictPass, kind == VerdictWarn && k.warnsOnly(check.Preflight, record):
 		case decisive.Verdict.Kind == VerdictPass:
 			decisive = Check{check.Preflight, check.Verdict.held()}
 		}
@@ -142,6 +142,6 @@ func (d *Definition) gravest(checks []Check, record journal.ActionRecord) Check 
 
 // warnsOnly reports whether an action goes on though the preflight warns: a person
 // stands behind it. One that only joined did so against policy, and nothing else.
-func (d *Definition) warnsOnly(preflight string, record journal.ActionRecord) bool {
-	return record.Request.Manual || (record.Joined && d.isPolicy(preflight))
+func (k *Kind) warnsOnly(preflight string, record journal.ActionRecord) bool {
+	return record.Request.Manual || (record.Joined && k.isPolicy(preflight))
 }

@@ -50,11 +50,13 @@ func (r *Runner) Explain(ctx context.Context, record journal.ActionRecord) (jour
 const unaskedMirror = "asked before each step that cannot be undone; not now, since asking writes the open actions down for another EKCO"
 
 // plan asks the kind for its plan and checks it.
-func (r *Runner) plan(ctx context.Context, kind *Definition, record journal.ActionRecord) (journal.Plan, error) {
+func (r *Runner) plan(ctx context.Context, kind *Kind, record journal.ActionRecord) (journal.Plan, error) {
 	ctx, cancel := context.WithTimeout(ctx, planTimeout)
 	defer cancel()
 	plan, err := r.askForPlan(ctx, kind, record)
 	if err == nil {
+		kind.askPolicy(plan.Steps)
+		kind.askPolicy(plan.Undo)
 		err = checkPlan(plan)
 	}
 	if err != nil {
@@ -63,7 +65,7 @@ func (r *Runner) plan(ctx context.Context, kind *Definition, record journal.Acti
 	return plan, nil
 }
 
-func (r *Runner) askForPlan(ctx context.Context, kind *Definition, record journal.ActionRecord) (plan journal.Plan, err error) {
+func (r *Runner) askForPlan(ctx context.Context, kind *Kind, record journal.ActionRecord) (plan journal.Plan, err error) {
 	defer Catch(r.cfg.Log.With("action", record.ID), "planning", &err)
 	return kind.Plan(ctx, record)
 }

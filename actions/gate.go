@@ -42,9 +42,9 @@ func (a *run) anyDone(those func(*stepState) bool) bool {
 
 // changes reports whether a planned step changes something: plans with a gate ask
 // policy before those, and before no other but the gate.
-func (d *Definition) changes(planned journal.PlannedStep) bool {
+func (k *Kind) changes(planned journal.PlannedStep) bool {
 	asked := func(rule string) bool { return slices.Contains(planned.Preflights, rule) }
-	return planned.Does != doesGate && !slices.ContainsFunc(d.Rules, func(rule string) bool { return !asked(rule) })
+	return planned.Does != doesGate && !slices.ContainsFunc(k.Rules, func(rule string) bool { return !asked(rule) })
 }
 
 // passed notes that these answers let steps start.

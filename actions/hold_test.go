@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 	"testing"
@@ -45,8 +46,9 @@ func (d *dial) Check(context.Context, journal.ActionRecord) actions.Verdict {
 	return d.verdict
 }
 
+// withPreflights adds to the config's preflights, in which all of policy passes.
 func withPreflights(cfg actions.Config, preflights map[string]actions.Preflight) actions.Config {
-	cfg.Preflights = preflights
+	maps.Copy(cfg.Preflights, preflights)
 	return cfg
 }
 

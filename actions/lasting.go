@@ -67,7 +67,7 @@ func (v Verdict) young() bool { return v.Kind == VerdictHold && v.Lasting > 0 }
 // outlast asks preflights again whose answers count only once they have lasted,
 // until they have or are others, so that a person is told no more than an action
 // would be.
-func (r *Runner) outlast(ctx context.Context, kind *Definition, record journal.ActionRecord, checks []Check) ([]Check, error) {
+func (r *Runner) outlast(ctx context.Context, kind *Kind, record journal.ActionRecord, checks []Check) ([]Check, error) {
 	found, judged := make(findings), slices.Clone(checks)
 	for i, check := range checks {
 		judged[i] = found.judge(check, time.Now())

@@ -14,7 +14,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/replicatedhq/ekco/actions"
-	"github.com/replicatedhq/ekco/actions/purge"
 	"github.com/replicatedhq/ekco/internal/rook"
 	"github.com/replicatedhq/ekco/journal"
 )
@@ -166,7 +165,7 @@ func (s *whole) write(plan journal.Plan, always, first map[string][]string) stri
 		line("input", string(step.Input))
 	}
 	if strings.Contains(text.String(), "policy") {
-		fmt.Fprintf(&text, "\npolicy: %s\n", strings.Join(purge.Rules(), ", "))
+		fmt.Fprintf(&text, "\npolicy: %s\n", strings.Join(purgeRules(), ", "))
 	}
 	return text.String()
 }
@@ -197,7 +196,7 @@ func (s *whole) flags(step journal.PlannedStep) []string {
 
 // shortened says policy where all of it is listed together.
 func shortened(guards []string) []string {
-	policy := purge.Rules()
+	policy := purgeRules()
 	for i := range guards {
 		if i+len(policy) <= len(guards) && slices.Equal(guards[i:i+len(policy)], policy) {
 			return slices.Concat(guards[:i], []string{"policy"}, guards[i+len(policy):])

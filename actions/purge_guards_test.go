@@ -161,7 +161,7 @@ func (s *whole) planFacts(facts string) {
 	plan.Facts = json.RawMessage(facts)
 	for i := range plan.Steps {
 		if plan.Steps[i].Preflights = without(plan.Steps[i].Preflights, purge.EtcdQuorumKept); plan.Steps[i].ID == "check" {
-			plan.Steps[i].Preflights = purge.Rules()
+			plan.Steps[i].Preflights = purgeRules()
 		}
 	}
 	s.append("operator", journal.ActionPlanned{Plan: plan}, journal.TypeActionPlanned)

@@ -22,7 +22,7 @@ const maxConcurrent = 16
 type run struct {
 	*Runner
 	log    *slog.Logger
-	kind   *Definition
+	kind   *Kind
 	record journal.ActionRecord
 
 	// ctx is the caller's. look ends with it, or once the action is to end
@@ -106,7 +106,7 @@ func (r *Runner) newRun(ctx context.Context, record journal.ActionRecord) *run {
 }
 
 // unfit says why this EKCO must not touch an action, or returns "".
-func unfit(record journal.ActionRecord, kind *Definition) string {
+func unfit(record journal.ActionRecord, kind *Kind) string {
 	switch {
 	case record.Unreadable != "":
 		return "this EKCO cannot read the action: " + record.Unreadable
@@ -118,7 +118,7 @@ func unfit(record journal.ActionRecord, kind *Definition) string {
 	return ""
 }
 
-func unfitPlan(record journal.ActionRecord, kind *Definition) string {
+func unfitPlan(record journal.ActionRecord, kind *Kind) string {
 	if err := checkPlan(record.Plan); err != nil {
 		return "the plan cannot be carried out: " + err.Error()
 	}

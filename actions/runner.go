@@ -14,11 +14,12 @@ type Config struct {
 	Store journal.Store
 	Log   *slog.Logger
 	// Kinds are what it can do.
-	Kinds []Definition
+	Kinds []Kind
 	// Preflights by the name that plans use. A step that lists a preflight which
 	// neither its kind nor this map has is held.
-	// [SafeMode] and the Rules of a kind are asked before every step as well, one of the
-	// name [Mirrored] before every irreversible one, whatever their plans list.
+	// [SafeMode] and the Rules of a kind are asked before every step as well, whatever
+	// their plans list. So is [Mirrored], unless it is missing here, before every
+	// irreversible one.
 	Preflights map[string]Preflight
 	// Watcher is told what steps report; nil for nobody.
 	Watcher Watcher
@@ -39,7 +40,7 @@ const actorOperator = "operator"
 // between two calls: everything is in the journal.
 type Runner struct {
 	cfg   Config
-	kinds map[journal.ActionKind]*Definition
+	kinds map[journal.ActionKind]*Kind
 }
 
 // NewRunner returns a runner.
@@ -50,7 +51,7 @@ func NewRunner(cfg Config) *Runner {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	kinds := make(map[journal.ActionKind]*Definition, len(cfg.Kinds))
+	kinds := make(map[journal.ActionKind]*Kind, len(cfg.Kinds))
 	for i := range cfg.Kinds {
 		kinds[cfg.Kinds[i].Kind] = &cfg.Kinds[i]
 	}
@@ -77,7 +78,7 @@ func (r *Runner) Run(ctx context.Context, record journal.ActionRecord, inbox *In
 }
 
 // preflight finds a check by name.
-func (r *Runner) preflight(kind *Definition, name string) (Preflight, bool) {
+func (r *Runner) preflight(kind *Kind, name string) (Preflight, bool) {
 	if p, ok := kind.Preflights[name]; ok {
 		return p, true
 	}

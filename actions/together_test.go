@@ -7,7 +7,6 @@ import (
 
 	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/actions/nodes"
-	"github.com/replicatedhq/ekco/actions/purge"
 	"github.com/replicatedhq/ekco/journal"
 )
 
@@ -33,7 +32,7 @@ func TestPreflightsAreAskedSideBySideAndAnswerInTheirOrder(t *testing.T) {
 		if took := time.Since(began); took != time.Second {
 			t.Errorf("%d preflights of a second each took %s", len(checks), took)
 		}
-		for i, name := range append([]string{nodes.StillGone}, purge.Rules()...) {
+		for i, name := range append([]string{nodes.StillGone}, purgeRules()...) {
 			if checks[i].Preflight != name {
 				t.Errorf("answer %d is of %s, want %s", i, checks[i].Preflight, name)
 			}

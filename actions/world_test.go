@@ -62,10 +62,35 @@ func (w *world) Write(p []byte) (int, error) {
 
 func (w *world) config(kinds []actions.Definition) actions.Config {
 	return actions.Config{
-		Store: w.store, Kinds: kinds,
+		Store: w.store, Kinds: joined(kinds),
 		Log:        slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		Preflights: policy(actions.Pass()),
 	}
+}
+
+// joined returns the kinds as the product's wiring joins them. Those of the tests obey
+// what purges do.
+func joined(definitions []actions.Definition) []actions.Kind {
+	kinds := make([]actions.Kind, 0, len(definitions))
+	for _, definition := range definitions {
+		rules := standingOf(definition.Kind)
+		if rules == nil {
+			rules = purgeRules()
+		}
+		kinds = append(kinds, actions.Kind{Definition: definition, Rules: rules})
+	}
+	return kinds
+}
+
+func purgeRules() []string { return standingOf(journal.ActionPurgeNode) }
+
+// standingOf returns the rules that are asked before each step of a product's kind.
+func standingOf(kind journal.ActionKind) []string {
+	standing, err := fsm.Standing(fsmnode.Capability())
+	if err != nil {
+		panic(err)
+	}
+	return standing[kind]
 }
 
 // policy returns the preflights that the product's wiring supplies, all with
@@ -79,7 +104,7 @@ func policy(verdict actions.Verdict) map[string]actions.Preflight {
 }
 
 // standing lists the rules of policy, which every kind of the tests obeys.
-func standing() []string { return append([]string{actions.SafeMode}, purge.Rules()...) }
+func standing() []string { return append([]string{actions.SafeMode}, purgeRules()...) }
 
 func always(verdict actions.Verdict) actions.Preflight {
 	return actions.PreflightFunc(func(context.Context, journal.ActionRecord) actions.Verdict { return verdict })
@@ -402,7 +427,7 @@ func (k *script) calls() []string {
 
 func (k *script) definition() actions.Definition {
 	return actions.Definition{
-		Kind: testKind, Rules: purge.Rules(), AskedLast: []string{nodes.StillGone},
+		Kind: testKind, AskedLast: []string{nodes.StillGone},
 		Plan: k.makePlan, Steps: map[string]actions.Step{"act": k},
 	}
 }

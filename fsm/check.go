@@ -3,7 +3,6 @@ package fsm
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -26,7 +25,7 @@ type CheckResult struct {
 func CheckRule(s *State, p Policy, now time.Time, name string, rec journal.ActionRecord) CheckResult {
 	kind := s.Kind(rec.Kind)
 	switch {
-	case !s.knowsRule(name):
+	case s.cache.rule(name) == nil:
 		return CheckResult{Hold: true, Reason: fmt.Sprintf("this EKCO does not know the preflight %q; run the version that planned the action", name)}
 	case kind == nil:
 		return CheckResult{Hold: true, Reason: fmt.Sprintf(
@@ -51,10 +50,6 @@ func CheckRule(s *State, p Policy, now time.Time, name string, rec journal.Actio
 		}
 	}
 	return result
-}
-
-func (s *State) knowsRule(name string) bool {
-	return slices.ContainsFunc(s.cache.rules, func(r Rule) bool { return r.Name == name })
 }
 
 // unknownTo is the answer of a rule about one thing where there is none. A person
@@ -124,7 +119,7 @@ func (s *State) blocks(other, rec *journal.ActionRecord) bool {
 // EKCO began by itself can wait for them for days, and a person need not.
 func (s *State) heldByPolicy(rec *journal.ActionRecord) bool {
 	for _, hold := range rec.Holds {
-		if hold.Preflight == RuleOneAtATime || !s.knowsRule(hold.Preflight) {
+		if hold.Preflight == RuleOneAtATime || s.cache.rule(hold.Preflight) == nil {
 			return false
 		}
 	}

@@ -16,8 +16,9 @@ type ActionKind struct {
 	Verb string
 	// Machine names the machine of the things that its actions are about.
 	Machine string
-	// Rules are the rules of policy that it obeys. Those that it does not list do
-	// not concern it.
+	// Rules are the rules of policy that it obeys besides [RuleSafeMode] and
+	// [RuleContested], which every kind does. Those that it does not list do not
+	// concern it. This is the only place that says so: see [Standing].
 	Rules []string
 	// Domains are what no other action may change while a step of this one does.
 	Domains []string
@@ -33,7 +34,7 @@ type ActionKind struct {
 
 // obeys reports whether the rule concerns the kind.
 func (k *ActionKind) obeys(rule string) bool {
-	return rule == RuleContested || slices.Contains(k.Rules, rule)
+	return rule == RuleSafeMode || rule == RuleContested || slices.Contains(k.Rules, rule)
 }
 
 // Kind returns what is known of a kind of action, or nil.

@@ -10,6 +10,7 @@ import (
 // The rules of policy, by the name under which refusals and preflights know
 // them.
 const (
+	// RuleSafeMode: the journal lost something. Every kind obeys it.
 	RuleSafeMode       = "SafeMode"
 	RuleAPIUnreachable = "APIUnreachable"
 	RuleSettling       = "Settling"
@@ -40,6 +41,9 @@ type Rule struct {
 	// Cluster marks rules whose answer is the same for every thing: their refusal is
 	// recorded once, for the cluster. They may get a nil thing.
 	Cluster bool
+	// ToBegin marks rules that are only about beginning: what has begun goes on. All
+	// others are asked again before each step.
+	ToBegin bool
 	Refuses func(w *World, t *Thing, k *ActionKind) bool
 	// Reason is asked only when the rule refuses.
 	Reason func(w *World, t *Thing, k *ActionKind) string
@@ -99,7 +103,7 @@ func firstRules() []Rule {
 func lastRules() []Rule {
 	return []Rule{
 		{
-			Name:    RuleBackOff,
+			Name: RuleBackOff, ToBegin: true,
 			Refuses: func(w *World, t *Thing, _ *ActionKind) bool { return t.BacksOff() && t.Vain.rests(w.Now) },
 			Reason:  func(_ *World, t *Thing, _ *ActionKind) string { return t.Vain.why(t.Machine()) },
 			Until:   func(_ *World, t *Thing, _ *ActionKind) time.Time { return t.Vain.until() },
@@ -119,7 +123,7 @@ func lastRules() []Rule {
 			Lifted: "EKCO goes on when it has ended",
 		},
 		{
-			Name: RuleCooldown, Cluster: true,
+			Name: RuleCooldown, Cluster: true, ToBegin: true,
 			Refuses: func(w *World, _ *Thing, k *ActionKind) bool { return w.Now.Before(w.cooldownEnds(k)) },
 			Reason: func(w *World, _ *Thing, k *ActionKind) string {
 				return fmt.Sprintf("the last %s ended at %s; the next one may start at %s",

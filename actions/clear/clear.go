@@ -20,13 +20,6 @@ const (
 	deletePodTimeout = 30 * time.Second
 )
 
-// Rules names the preflights by which policy judges whether EKCO clears a node by
-// itself. The last two let everything pass but a purge; they are asked all the same,
-// as they always were.
-func Rules() []string {
-	return []string{"APIUnreachable", "Settling", "Paused", "Excluded", "StormBrake", "ReadyMinimums", "OneAtATime"}
-}
-
 // New returns the action that force-deletes the requested pods of a lost node, each
 // in a step of its own, so that one pod that cannot be deleted does not stop the
 // others. Before each batch the Node is read live: once it answers again, or
@@ -34,7 +27,7 @@ func Rules() []string {
 // later are another action's.
 func New(api kube.API) actions.Definition {
 	return actions.Definition{
-		Kind: journal.ActionClearNode, Noun: "clearing", Rules: Rules(), AskedLast: []string{nodes.StillGone}, Expendable: true,
+		Kind: journal.ActionClearNode, Noun: "clearing", AskedLast: []string{nodes.StillGone}, Expendable: true,
 		Plan:       plan,
 		Steps:      map[string]actions.Step{doesDeletePod: deletePod{api}},
 		Preflights: map[string]actions.Preflight{nodes.StillGone: nodes.Watch{API: api, Replaced: replacedNodeRunsPods}},

@@ -119,12 +119,6 @@ func (p parts) ordered() []part {
 	return slices.DeleteFunc([]part{p.storage, p.node, p.primary}, func(part part) bool { return part == nil })
 }
 
-// Rules names the preflights by which policy judges a purge. They are not of this
-// package.
-func Rules() []string {
-	return []string{"APIUnreachable", "Settling", "Paused", "Excluded", "StormBrake", "ReadyMinimums", "OneAtATime"}
-}
-
 // New returns the action that removes a lost node from the cluster. Its plan is
 // assembled from parts: the Node object, and what the options add. What is not
 // added does not exist for the purge. A subject whose UID [journal.IsTraced] has no
@@ -144,7 +138,7 @@ func New(api kube.API, options ...Option) actions.Definition {
 		maps.Copy(checks, part.preflights())
 	}
 	return actions.Definition{
-		Kind: journal.ActionPurgeNode, Noun: "purge", Rules: Rules(), AskedLast: []string{nodes.StillGone},
+		Kind: journal.ActionPurgeNode, Noun: "purge", AskedLast: []string{nodes.StillGone},
 		Plan: d.plan, Steps: steps, Preflights: checks, Guards: guards,
 	}
 }
@@ -153,7 +147,7 @@ func New(api kube.API, options ...Option) actions.Definition {
 // has, between the ones given first and the ones given last.
 func guarded(first []string, last ...string) []string {
 	all := append(append([]string{}, first...), nodes.StillGone)
-	return append(append(all, Rules()...), last...)
+	return append(append(all, actions.Policy), last...)
 }
 
 // replacedNodeIsPurged: the Node that was to be purged no longer exists. Of a

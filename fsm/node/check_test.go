@@ -234,16 +234,19 @@ func TestNoRuleAboutOneThingPassesAnActionWhoseSubjectIsNone(t *testing.T) {
 	}
 }
 
-func TestEachKindObeysOnlyRulesThatExist(t *testing.T) {
-	known := every()
-	for _, kind := range kinds() {
-		for _, rule := range kind.Rules {
-			if !slices.Contains(known, rule) {
-				t.Errorf("%s obeys %s, which is no rule", kind.Name, rule)
-			}
-		}
-		if slices.Contains(kind.Rules, fsm.RuleOneAtATime) && kind.Turn == "" {
-			t.Errorf("%s has its turn and does not say so", kind.Name)
+// The lists are written out here, so that a rule that a kind no longer obeys is missed.
+func TestTheRulesThatAreAskedBeforeEachStepAboutANode(t *testing.T) {
+	standing, err := fsm.Standing(Capability())
+	if err != nil {
+		t.Fatal(err)
+	}
+	clears := []string{"APIUnreachable", "Settling", "Paused", "Excluded", "StormBrake"}
+	for kind, want := range map[journal.ActionKind][]string{
+		journal.ActionClearNode: clears,
+		journal.ActionPurgeNode: append(clears, "ReadyMinimums", "OneAtATime"),
+	} {
+		if got := standing[kind]; !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", kind, got, want)
 		}
 	}
 }

@@ -9,7 +9,7 @@ import (
 
 // kinds returns the kinds of action that are about nodes.
 func kinds() []fsm.ActionKind {
-	careful := []string{fsm.RuleSafeMode, fsm.RuleAPIUnreachable, fsm.RuleSettling, fsm.RulePaused, RuleExcluded, RuleStormBrake, fsm.RuleBackOff}
+	careful := []string{fsm.RuleAPIUnreachable, fsm.RuleSettling, fsm.RulePaused, RuleExcluded, RuleStormBrake, fsm.RuleBackOff}
 	return []fsm.ActionKind{
 		{
 			Name: journal.ActionClearNode, Verb: "clear", Machine: Machine, Rules: careful,

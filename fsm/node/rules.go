@@ -60,7 +60,7 @@ func rules() []fsm.Rule {
 			Lifted: "EKCO goes on when more are ready",
 		},
 		{
-			Name:    RuleTriedBefore,
+			Name: RuleTriedBefore, ToBegin: true,
 			Refuses: func(w *fsm.World, t *fsm.Thing, _ *fsm.ActionKind) bool { return purgeTried(w, of(t)) },
 			Reason: func(_ *fsm.World, t *fsm.Thing, _ *fsm.ActionKind) string {
 				last := of(t).lastPurge()

@@ -2,6 +2,7 @@ package ring
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/replicatedhq/ekco/actions"
@@ -64,6 +65,35 @@ func (all Capabilities) Policy(engine fsm.Policy) fsm.Policy {
 	return engine
 }
 
+// kinds joins what is done for each kind of action with the rules that it obeys. One
+// that can be decided on and not carried out, or the reverse, is an error: neither would
+// show before an action of it waits for ever.
+func (all Capabilities) kinds(api kube.API) ([]actions.Kind, error) {
+	rules, err := fsm.Standing(all.Machines()...)
+	if err != nil {
+		return nil, err
+	}
+	var kinds []actions.Kind
+	done := make(map[journal.ActionKind]bool, len(rules))
+	for _, definition := range all.definitions(api) {
+		standing, decided := rules[definition.Kind]
+		switch {
+		case !decided:
+			return nil, fmt.Errorf("nothing decides on actions of kind %q", definition.Kind)
+		case done[definition.Kind]:
+			return nil, fmt.Errorf("actions of kind %q are defined twice", definition.Kind)
+		}
+		done[definition.Kind] = true
+		kinds = append(kinds, actions.Kind{Definition: definition, Rules: standing})
+	}
+	for _, kind := range slices.Sorted(maps.Keys(rules)) {
+		if !done[kind] {
+			return nil, fmt.Errorf("actions of kind %q can be decided on, and nothing says what they do", kind)
+		}
+	}
+	return kinds, nil
+}
+
 func (all Capabilities) definitions(api kube.API) (definitions []actions.Definition) {
 	for _, c := range all {
 		if c.Actions != nil {
@@ -80,28 +110,4 @@ func (all Capabilities) sources(s *fsm.State) (sources []observers.Source) {
 		}
 	}
 	return sources
-}
-
-// check reports a kind of action that can be decided on and not carried out, or the
-// reverse: neither would show before an action of it waits for ever.
-func (all Capabilities) check(definitions []actions.Definition) error {
-	for _, c := range all {
-		for _, kind := range c.Fsm.Kinds {
-			if !slices.ContainsFunc(definitions, func(d actions.Definition) bool { return d.Kind == kind.Name }) {
-				return fmt.Errorf("actions of kind %q can be decided on, and nothing says what they do", kind.Name)
-			}
-		}
-	}
-	for _, d := range definitions {
-		if !all.decide(d.Kind) {
-			return fmt.Errorf("nothing decides on actions of kind %q", d.Kind)
-		}
-	}
-	return nil
-}
-
-func (all Capabilities) decide(name journal.ActionKind) bool {
-	return slices.ContainsFunc(all, func(c Capability) bool {
-		return slices.ContainsFunc(c.Fsm.Kinds, func(kind fsm.ActionKind) bool { return kind.Name == name })
-	})
 }

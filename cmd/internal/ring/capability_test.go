@@ -1,28 +1,47 @@
 package ring
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/fsm"
+	"github.com/replicatedhq/ekco/internal/kube"
 )
 
+// switches is a machine that is only there.
+type switches struct{ lampMachine }
+
+func (switches) Name() string { return "switch" }
+
 func TestAKindOfActionThatIsOnOneFloorOnlyIsAMistake(t *testing.T) {
-	decided := Capability{Fsm: fsm.Capability{Kinds: []fsm.ActionKind{{Name: "light-lamp"}}}}
-	done := []actions.Definition{{Kind: "light-lamp"}}
+	light := fsm.ActionKind{Name: "light-lamp", Machine: "switch", Rules: []string{fsm.RulePaused, fsm.RuleBackOff}}
+	done := actions.Definition{Kind: "light-lamp"}
+	with := func(kinds []fsm.ActionKind, definitions ...actions.Definition) Capability {
+		return Capability{
+			Fsm:     fsm.Capability{Machine: switches{}, Kinds: kinds},
+			Actions: func(kube.API) []actions.Definition { return definitions },
+		}
+	}
+	both := []fsm.ActionKind{light}
 	for name, test := range map[string]struct {
-		all  Capabilities
-		done []actions.Definition
-		ok   bool
+		all Capabilities
+		ok  bool
 	}{
-		"on both":        {Capabilities{decided}, done, true},
-		"only decided":   {Capabilities{decided}, nil, false},
-		"only done":      {Capabilities{{}}, done, false},
-		"none whatever":  {Capabilities{{}}, nil, true},
-		"nothing at all": {nil, nil, true},
+		"on both":        {Capabilities{with(both, done)}, true},
+		"only decided":   {Capabilities{with(both)}, false},
+		"only done":      {Capabilities{with(nil, done)}, false},
+		"done twice":     {Capabilities{with(both, done, done)}, false},
+		"decided twice":  {Capabilities{with([]fsm.ActionKind{light, light}, done)}, false},
+		"none whatever":  {Capabilities{{}}, true},
+		"nothing at all": {nil, true},
 	} {
-		if err := test.all.check(test.done); (err == nil) != test.ok {
+		kinds, err := test.all.kinds(nil)
+		if (err == nil) != test.ok {
 			t.Errorf("%s: %v", name, err)
+		}
+		if name == "on both" && (len(kinds) != 1 || !slices.Equal(kinds[0].Rules, []string{fsm.RulePaused})) {
+			t.Errorf("the runner gets %+v", kinds)
 		}
 	}
 }

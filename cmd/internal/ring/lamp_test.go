@@ -203,10 +203,10 @@ func (lampMachine) Obsolete(t *fsm.Thing, rec *journal.ActionRecord) string {
 	return ""
 }
 
-// lampKinds are the two kinds of action as data: the rules that keep EKCO from
-// beginning one, and what no other action may change meanwhile.
+// lampKinds are the two kinds of action as data: the rules that keep EKCO from beginning
+// one, and most of them from going on, and what no other action may change meanwhile.
 func lampKinds() []fsm.ActionKind {
-	rules := []string{fsm.RuleSafeMode, fsm.RuleAPIUnreachable, fsm.RuleSettling, fsm.RulePaused, ruleDaylight, fsm.RuleBackOff}
+	rules := []string{fsm.RuleAPIUnreachable, fsm.RuleSettling, fsm.RulePaused, ruleDaylight, fsm.RuleBackOff}
 	off := func(p fsm.Policy) string {
 		if lampPolicyOf(p).Off {
 			return "light_lamps is off"
@@ -345,12 +345,9 @@ type lampPlan struct {
 	Bulb string `json:"bulb"`
 }
 
-// lampRulesAskedAgain are asked again before each step of what EKCO began by itself.
-var lampRulesAskedAgain = []string{fsm.RuleAPIUnreachable, fsm.RuleSettling, fsm.RulePaused, ruleDaylight}
-
 func lightLamp(home lampHome) actions.Definition {
 	return actions.Definition{
-		Kind: kindLight, Noun: "lighting", Rules: lampRulesAskedAgain, Expendable: true,
+		Kind: kindLight, Noun: "lighting", Expendable: true,
 		Plan: func(_ context.Context, record journal.ActionRecord) (journal.Plan, error) {
 			return journal.Plan{Steps: []journal.PlannedStep{{
 				ID: doesSwitchOn, Does: doesSwitchOn, Preflights: []string{checkStillThere}, Timeout: lampStepTimeout,
@@ -367,7 +364,7 @@ func lightLamp(home lampHome) actions.Definition {
 
 func renewBulb(home lampHome) actions.Definition {
 	return actions.Definition{
-		Kind: kindRenew, Noun: "renewal", Rules: append([]string{fsm.RuleOneAtATime}, lampRulesAskedAgain...),
+		Kind: kindRenew, Noun: "renewal",
 		Plan: func(ctx context.Context, record journal.ActionRecord) (journal.Plan, error) {
 			lamp, err := home.Lamp(ctx, record.Subject.Name)
 			if err != nil {

@@ -10,14 +10,12 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// policyPreflights are the checks of which each judges by the folded state: the
-// rules that any kind of action lists, and those that the engine asks for all.
+// policyPreflights are the checks of which each judges by the folded state: all rules,
+// since a plan may be of a version that asked others, and whether the action is mirrored.
 func (r *Ring) policyPreflights() map[string]actions.Preflight {
-	preflights := map[string]actions.Preflight{actions.SafeMode: policyPreflight{ring: r, rule: actions.SafeMode}}
-	for _, kind := range r.kinds {
-		for _, rule := range kind.Rules {
-			preflights[rule] = policyPreflight{ring: r, rule: rule}
-		}
+	preflights := make(map[string]actions.Preflight)
+	for _, rule := range r.state.RuleNames() {
+		preflights[rule] = policyPreflight{ring: r, rule: rule}
 	}
 	preflights[actions.Mirrored] = actions.PreflightFunc(r.mirrored)
 	return preflights

@@ -67,7 +67,7 @@ type Ring struct {
 	runner *actions.Runner
 	tracer purge.Tracer
 	// kinds are the actions that it can run.
-	kinds  []actions.Definition
+	kinds  []actions.Kind
 	mirror *mirror.Mirror
 	// journalID is that of the store.
 	journalID string
@@ -175,8 +175,7 @@ func (r *Ring) prepare(ctx context.Context) error {
 		return fmt.Errorf("read the journal's identity: %w", err)
 	}
 	r.journalID = stat.JournalID
-	r.kinds = r.cfg.Capabilities.definitions(r.kube)
-	if err := r.cfg.Capabilities.check(r.kinds); err != nil {
+	if r.kinds, err = r.cfg.Capabilities.kinds(r.kube); err != nil {
 		return err
 	}
 	r.mirror = mirror.New(r.kube, r.journalID, r.log, mirror.OnFailure(r.cfg.Metrics.MirrorFailed), mirror.Version(r.cfg.Identity.Version),
@@ -187,8 +186,8 @@ func (r *Ring) prepare(ctx context.Context) error {
 		Store:      r.store,
 		Log:        r.log,
 		Kinds:      r.kinds,
-		Watcher:    r.progress.report,
 		Preflights: r.policyPreflights(),
+		Watcher:    r.progress.report,
 		Retry:      r.cfg.Retry,
 		Now:        r.clock.Now,
 		Grace:      r.cfg.Grace,

@@ -1,0 +1,77 @@
+package fsm
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// Standing returns, for each kind of action, the rules that are asked again before each
+// step of what EKCO began by itself: those that the kind lists, but for the ones that
+// are only about beginning. It returns an error for a kind that could obey nothing:
+// twice there, of a machine or with a rule that there is not, or one that has its turn
+// and does not say so.
+func Standing(capabilities ...Capability) (map[journal.ActionKind][]string, error) {
+	cache, standing := newCache(capabilities), map[journal.ActionKind][]string{}
+	for _, capability := range capabilities {
+		for _, kind := range capability.Kinds {
+			if _, twice := standing[kind.Name]; twice {
+				return nil, fmt.Errorf("actions of kind %q are there twice; each kind belongs to one capability", kind.Name)
+			}
+			if err := cache.fits(&kind); err != nil {
+				return nil, err
+			}
+			standing[kind.Name] = cache.standing(&kind)
+		}
+	}
+	return standing, nil
+}
+
+// fits reports what the kind refers to and is not there: no rule would hold its actions
+// back then, without a word.
+func (c *cache) fits(kind *ActionKind) error {
+	if c.machines[kind.Machine] == nil {
+		return fmt.Errorf("actions of kind %q are about things of the machine %q, which there is not", kind.Name, kind.Machine)
+	}
+	for _, name := range kind.Rules {
+		if c.rule(name) == nil {
+			return fmt.Errorf("actions of kind %q obey the rule %q, which there is not", kind.Name, name)
+		}
+	}
+	if (kind.Turn != "") != slices.Contains(kind.Rules, RuleOneAtATime) {
+		return fmt.Errorf("actions of kind %q obey %s or say so by their turn, and must do both", kind.Name, RuleOneAtATime)
+	}
+	return nil
+}
+
+func (c *cache) standing(kind *ActionKind) []string {
+	var names []string
+	for _, name := range kind.Rules {
+		if !c.rule(name).ToBegin {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// rule returns a rule of the name, or nil.
+func (c *cache) rule(name string) *Rule {
+	for i := range c.rules {
+		if c.rules[i].Name == name {
+			return &c.rules[i]
+		}
+	}
+	return nil
+}
+
+// RuleNames returns the names of all rules, each once.
+func (s *State) RuleNames() []string {
+	var names []string
+	for _, rule := range s.cache.rules {
+		if !slices.Contains(names, rule.Name) {
+			names = append(names, rule.Name)
+		}
+	}
+	return names
+}

@@ -1,0 +1,66 @@
+package fsm
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/replicatedhq/ekco/journal"
+)
+
+func TestStandingRulesAreThoseOfTheKindThatAreNotOnlyAboutBeginning(t *testing.T) {
+	standing, err := Standing(lamps())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := standing[lampKind]; !slices.Equal(got, []string{RuleSettling, RulePaused, "Daylight", RuleOneAtATime}) {
+		t.Errorf("asked again are %q", got)
+	}
+}
+
+func TestAKindOfActionThatNoRuleCouldHoldBackIsAMistake(t *testing.T) {
+	for want, spoil := range map[string]func(*ActionKind){
+		`the machine "lantern"`: func(k *ActionKind) { k.Machine = "lantern" },
+		`the rule "Daylihgt"`:   func(k *ActionKind) { k.Rules = []string{"Daylihgt"} },
+		"must do both":          func(k *ActionKind) { k.Turn = "" },
+		"obey OneAtATime or":    func(k *ActionKind) { k.Rules = []string{RulePaused} },
+	} {
+		all := lamps()
+		spoil(&all.Kinds[0])
+		if _, err := Standing(all); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want an error with %s", err, want)
+		}
+	}
+	twice := lamps()
+	twice.Machine = torch{}
+	if _, err := Standing(lamps(), twice); err == nil || !strings.Contains(err.Error(), "twice") {
+		t.Errorf("a kind that is there twice: got %v", err)
+	}
+}
+
+func TestEveryKindObeysSafeModeWhateverItLists(t *testing.T) {
+	h := newHouse(t)
+	h.observe("hall", `{"lit":false}`)
+	rec := journal.ActionRecord{ID: "light-hall-1", Kind: lampKind, Subject: subject("hall")}
+	h.write(journal.Draft{Type: journal.TypeJournalSalvaged, Subject: journal.JournalSubject, Payload: journal.JournalSalvaged{DamagedFile: "f"}})
+	for _, manual := range []bool{false, true} {
+		rec.Request.Manual = manual
+		if got := CheckRule(h.s, h.p, h.now, RuleSafeMode, rec); !got.Hold || !strings.Contains(got.Reason, "accept") {
+			t.Errorf("manual %v: got %+v, want a hold", manual, got)
+		}
+	}
+}
+
+func TestLampsAreLitOneAtATimeToo(t *testing.T) {
+	h := newHouse(t)
+	first := journal.ActionRecord{ID: "light-hall-1", Kind: lampKind, Subject: subject("hall"), RequestedAt: h.now}
+	second := journal.ActionRecord{ID: "light-desk-2", Kind: lampKind, Subject: subject("desk"), RequestedAt: h.now.Add(1)}
+	other := journal.ActionRecord{ID: "wash-1", Kind: "wash", Subject: subject("hall"), RequestedAt: h.now.Add(-1)}
+	h.s.Actions = map[string]*journal.ActionRecord{first.ID: &first, second.ID: &second, other.ID: &other}
+	if got := CheckRule(h.s, h.p, h.now, RuleOneAtATime, second); !got.Hold || !strings.Contains(got.Reason, first.ID) {
+		t.Errorf("the second: got %+v, want it to wait for %s", got, first.ID)
+	}
+	if got := CheckRule(h.s, h.p, h.now, RuleOneAtATime, first); got.Hold {
+		t.Errorf("the first: got %+v, want it to run", got)
+	}
+}

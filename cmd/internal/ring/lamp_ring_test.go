@@ -504,6 +504,44 @@ func TestEKCODoesNotFightOverALamp(t *testing.T) {
 	})
 }
 
+func TestWhatEKCOHasBegunDoesNotGoOnWhileItsChangeIsContested(t *testing.T) {
+	inAHouse(t, func(h *house) {
+		in := h.live(nil) // with one node, so that no lamp is lit
+		pass(time.Minute)
+		if err := in.stop(); err != nil {
+			h.t.Fatal(err)
+		}
+		subject := journal.Subject{Kind: lampKind, Name: "desk", UID: "uid-desk"}
+		tell := func(action string, payload journal.Payload) {
+			if _, err := h.store.Append(h.t.Context(), journal.Draft{
+				Type: journal.TypeOf(payload), Subject: subject, Action: action, Actor: Actor, Payload: payload,
+			}); err != nil {
+				h.t.Fatal(err)
+			}
+		}
+		request := journal.ActionRequested{Kind: kindLight, Change: &journal.Change{
+			Key: "switch", Field: "the switch of lamp desk", From: "off", To: "on",
+		}}
+		for _, action := range []string{"light-desk-1", "light-desk-2"} {
+			tell(action, request)
+			tell(action, journal.ActionEnded{Outcome: journal.OutcomeDone})
+		}
+		tell("light-desk-3", request)
+		in = h.live(nil)
+		pass(50 * time.Minute)
+		h.did()
+		if held := h.heldBy(); !slices.Equal(held, []string{fsm.RuleContested}) {
+			t.Errorf("held by %q", held)
+		}
+		h.says("the status", h.status(in, "table"), "somebody else keeps changing the switch of lamp desk back to off")
+		pass(15 * time.Minute)
+		h.did("switch-on desk")
+		if err := in.stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 func TestTheDocsWalkThroughWhatIsInTheFile(t *testing.T) {
 	page, err := os.ReadFile("../../../docs/capabilities.md")
 	if err != nil {

@@ -96,9 +96,9 @@ func (s *State) fold(e journal.Event, payload journal.Payload) {
 	case *journal.PolicyLifted:
 		s.dropRefusal(e.Subject, p.Kind)
 	case *journal.PauseSet:
-		s.Pauses[pauseKey(e.Subject)] = PauseState{Reason: p.Reason, By: e.Actor, At: e.Time, Until: p.Until, Seq: e.Seq}
+		s.Pauses[PauseKey(e.Subject)] = PauseState{Reason: p.Reason, By: e.Actor, At: e.Time, Until: p.Until, Seq: e.Seq}
 	case *journal.PauseCleared:
-		delete(s.Pauses, pauseKey(e.Subject))
+		delete(s.Pauses, PauseKey(e.Subject))
 	default:
 		if !s.Journal.fold(e, payload) && !s.foldThing(e, payload) {
 			s.foldAction(e, payload)
@@ -115,15 +115,6 @@ func (s *State) foldStarted(e journal.Event, p *journal.OperatorStarted) {
 	if p.ClusterUID != "" {
 		s.Journal.ClusterUID = p.ClusterUID
 	}
-}
-
-// pauseKey is the thing's name, or "" for the pause of everything. A thing's
-// pause is by name: it outlives the thing.
-func pauseKey(subject journal.Subject) string {
-	if subject.Kind == journal.ClusterSubject.Kind {
-		return ""
-	}
-	return subject.Name
 }
 
 func (s *State) foldRefused(e journal.Event, p *journal.PolicyRefused) {

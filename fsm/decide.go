@@ -105,7 +105,7 @@ func (r *round) endPauses() []journal.Draft {
 			Payload: journal.PauseCleared{Reason: "it ran out at " + Stamp(pause.Until)},
 		})
 	}
-	slices.SortFunc(events, func(a, b journal.Draft) int { return cmp.Compare(a.Subject.Name, b.Subject.Name) })
+	slices.SortFunc(events, func(a, b journal.Draft) int { return cmp.Compare(PauseKey(a.Subject), PauseKey(b.Subject)) })
 	return events
 }
 

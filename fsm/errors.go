@@ -17,6 +17,8 @@ var (
 	ErrNotRefused = errors.New("what refused the request has just gone away; ask again")
 	// ErrUnknown: the journal knows no thing of the name.
 	ErrUnknown = errors.New("unknown")
+	// ErrAmbiguous: several things have the name.
+	ErrAmbiguous = errors.New("several things have that name")
 	// ErrNoSuchAction: no action of the id is open.
 	ErrNoSuchAction = errors.New("no such open action")
 	// ErrPastNoReturn: the action goes only forward.

@@ -86,7 +86,8 @@ type Adopter interface {
 type Pausable interface {
 	// Meant returns which of the things of a name a person means, or nil.
 	Meant(s *State, name string) *Thing
-	// Nobody is the subject of a name that nothing has any more.
+	// Nobody is the subject of a name that nothing has any more. Its kind is that of
+	// all the machine's things.
 	Nobody(name string) journal.Subject
 	// Unknown is the error for a name that nothing ever had.
 	Unknown(s *State, name string) error

@@ -90,12 +90,13 @@ func firstRules() []Rule {
 		},
 		{
 			Name:    RulePaused,
-			Refuses: func(w *World, t *Thing, _ *ActionKind) bool { _, paused := w.pause(t.Name); return paused },
+			Refuses: func(w *World, t *Thing, _ *ActionKind) bool { _, paused := w.pause(PauseKey(t.Subject)); return paused },
 			Reason: func(w *World, t *Thing, _ *ActionKind) string {
-				pause, _ := w.pause(t.Name)
-				return pauseReason("the "+t.Machine()+" is", pause, "ekco resume "+t.Name)
+				key := PauseKey(t.Subject)
+				pause, _ := w.pause(key)
+				return pauseReason("the "+t.Machine()+" is", pause, "ekco resume "+w.pauseWord(key))
 			},
-			Until: func(w *World, t *Thing, _ *ActionKind) time.Time { return w.Pauses[t.Name].Until },
+			Until: func(w *World, t *Thing, _ *ActionKind) time.Time { return w.Pauses[PauseKey(t.Subject)].Until },
 		},
 	}
 }

@@ -9,7 +9,7 @@ import (
 // FoldName names, together with the machines, the JSON shape of [State] in snapshots. It changes whenever
 // an older snapshot could be misread, and whenever Apply learns to fold an
 // event that it held an action for before: only a replay takes that hold away.
-const FoldName = "ekco-state/6"
+const FoldName = "ekco-state/7"
 
 // State is everything EKCO knows: the journal, folded. It is plain data; its
 // JSON form is what snapshots keep. Only the loop goroutine touches it, and only
@@ -37,7 +37,7 @@ type State struct {
 	Actions map[string]*journal.ActionRecord `json:"actions,omitempty"`
 	// EndedAt is when the last action of each kind that has a cooldown ended.
 	EndedAt map[journal.ActionKind]time.Time `json:"ended_at,omitempty"`
-	// Pauses in force, by the name of the thing; "" pauses everything.
+	// Pauses in force, by [PauseKey]; "" pauses everything.
 	Pauses map[string]PauseState `json:"pauses,omitempty"`
 	// Refusals in force.
 	Refusals []Refusal `json:"refusals,omitempty"`

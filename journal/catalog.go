@@ -136,7 +136,7 @@ var catalog = []CatalogEntry{
 	entry[NodeTransitioned]("a node's machine changed state"),
 	entry[PolicyRefused]("policy does not let EKCO act on the subject now"),
 	entry[PolicyLifted]("the reason of an earlier policy.refused no longer holds"),
-	entry[PauseSet]("an administrator paused EKCO, or one node"),
+	entry[PauseSet]("an administrator paused EKCO, or one thing"),
 	entry[PauseCleared]("a pause was ended or ran out"),
 	entry[ActionRequested]("an action was decided by the operator or asked for by a person"),
 	entry[ActionRefused]("a requested action was refused"),

@@ -236,8 +236,8 @@ type PolicyLifted struct {
 	Rule string     `json:"rule"`
 }
 
-// PauseSet stops EKCO from starting actions: on one node when the subject is
-// a Node, else on all.
+// PauseSet stops EKCO from starting actions: about what has the subject's kind and name,
+// or about everything when the subject is the cluster.
 type PauseSet struct {
 	Reason string `json:"reason"`
 	// Until is when the pause ends by itself; zero means never.

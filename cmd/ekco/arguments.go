@@ -20,6 +20,7 @@ type argument struct {
 
 var (
 	nodeArgument   = argument{is: "the node's name", ask: "give the node's name"}
+	nameArgument   = argument{is: "the name of what it is about"}
 	actionArgument = argument{is: "the action's id", ask: `give the action's id, which "ekco status" shows`}
 	outArgument    = argument{is: "the name of the file to write", ask: "give the name of the file to write"}
 	inArgument     = argument{is: "the name of the file to read", ask: "give the name of the file to read"}

@@ -31,8 +31,8 @@ func TestAMissingArgumentIsAskedForByWhatItIs(t *testing.T) {
 		{"cancel", `give the action's id, which "ekco status" shows: ekco cancel ACTION`},
 		{"journal export", "give the name of the file to write: ekco journal export FILE"},
 		{"journal import", "give the name of the file to read: ekco journal import FILE"},
-		{"pause a b --reason r", `pause takes at most one argument, the node's name; it was given 2: "a", "b"`},
-		{"resume a b", `resume takes at most one argument, the node's name; it was given 2: "a", "b"`},
+		{"pause a b --reason r", `pause takes at most one argument, the name of what it is about; it was given 2: "a", "b"`},
+		{"resume a b", `resume takes at most one argument, the name of what it is about; it was given 2: "a", "b"`},
 		{"status worker-2", `status takes no argument; it was given 1: "worker-2"`},
 		{"journal accept all", `journal accept takes no argument; it was given 1: "all"`},
 	} {

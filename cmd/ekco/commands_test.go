@@ -174,9 +174,9 @@ func TestWordsArePassedOn(t *testing.T) {
 		out  string
 	}{
 		{[]string{"pause", "--reason", "r", "--for", "2h"}, api.PauseRequest{Reason: "r", For: 2 * time.Hour}, "paused everything until 2026-11-21T14:00:00Z"},
-		{[]string{"pause", "w", "--reason", "r"}, api.PauseRequest{Node: "w", Reason: "r"}, "paused node w until"},
+		{[]string{"pause", "w", "--reason", "r"}, api.PauseRequest{Name: "w", Reason: "r"}, "paused w until"},
 		{[]string{"resume"}, api.ResumeRequest{}, "resumed everything"},
-		{[]string{"resume", "w"}, api.ResumeRequest{Node: "w"}, "resumed node w"},
+		{[]string{"resume", "w"}, api.ResumeRequest{Name: "w"}, "resumed w"},
 		{[]string{"retry", "a", "--reason", "r"}, []any{"retry", api.ActionCommand{Action: "a", Reason: "r"}}, "a is tried again"},
 		{[]string{"cancel", "a"}, []any{"cancel", api.ActionCommand{Action: "a"}}, "a is asked to stop"},
 		{[]string{"journal", "accept", "--reason", "r"}, api.AcceptRequest{Reason: "r"}, "accepted"},
@@ -199,12 +199,12 @@ func TestTheShellIsOfferedNames(t *testing.T) {
 	}, status: api.Status{
 		Nodes:   []api.NodeStatus{{Name: "worker-0", State: fsmnode.Purged}, {Name: "worker-0", State: fsmnode.Gone}, {Name: "worker-1"}, {Name: "worker-2"}},
 		Actions: []journal.ActionRecord{{ID: purgeID}},
-		Pauses:  map[string]fsm.PauseState{"": {}, "worker-2": {}},
+		Pauses:  map[string]fsm.PauseState{"": {}, "worker-1": {}, "lamp/worker-1": {}, "lamp/hall": {}, "worker-2": {}},
 	}}
 	d := newDesk(t, op)
 	for _, test := range []struct{ args, want string }{
 		{"purge-node|", "worker-1\nworker-2\n:"},
-		{"resume|", "worker-2\n:"},
+		{"resume|", "hall\nlamp/worker-1\nnode/worker-1\nworker-2\n:"},
 		{"retry|", purgeID},
 		{"cancel|", purgeID},
 		{"history|--node|", "worker-0\nworker-1"},

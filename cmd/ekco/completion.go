@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/replicatedhq/ekco/cmd/internal/api"
+	"github.com/replicatedhq/ekco/cmd/internal/view"
 	fsmnode "github.com/replicatedhq/ekco/fsm/node"
 	"github.com/replicatedhq/ekco/journal"
 )
@@ -85,14 +86,13 @@ func nodeNames(status api.Status, wanted func(api.NodeStatus) bool) []string {
 	return slices.Compact(names)
 }
 
-func (a *app) pausedNodes(cmd *cobra.Command) []string {
+func (a *app) pausedNames(cmd *cobra.Command) []string {
 	var names []string
-	for node := range a.ask(cmd).Pauses {
-		if node != "" {
-			names = append(names, node)
+	for _, pause := range view.PausesOf(a.ask(cmd)) {
+		if pause.Word != "" {
+			names = append(names, pause.Word)
 		}
 	}
-	slices.Sort(names)
 	return names
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/replicatedhq/ekco/cmd/internal/api"
 	"github.com/replicatedhq/ekco/cmd/internal/view"
+	"github.com/replicatedhq/ekco/fsm"
 	"github.com/replicatedhq/ekco/internal/config"
 )
 
@@ -48,7 +49,7 @@ func conclude(stderr io.Writer, err error) int {
 		_, _ = fmt.Fprintln(stderr, "Run \"ekco --help\", or a command with --help, for what is possible.")
 		return exitUsage
 	}
-	if errors.Is(err, config.ErrInvalid) || errors.Is(err, api.ErrInvalid) {
+	if errors.Is(err, config.ErrInvalid) || errors.Is(err, api.ErrInvalid) || errors.Is(err, fsm.ErrAmbiguous) {
 		return exitUsage
 	}
 	return exitFailed

@@ -13,14 +13,16 @@ import (
 func newPauseCommand(a *app) *cobra.Command {
 	var request api.PauseRequest
 	cmd := &cobra.Command{
-		Use:   "pause [NODE]",
-		Short: "Keep EKCO from starting anything, on all nodes or on one",
+		Use:   "pause [NAME]",
+		Short: "Keep EKCO from starting anything, or anything about one node",
 		Long: `Keeps EKCO from starting actions by itself until "ekco resume", or for a time.
 It goes on observing. The pause is in the journal and survives restarts. Without
-NODE it concerns the whole cluster.`,
+NAME it concerns the whole cluster. NAME is that of a node, or of anything else that
+can be paused; where several things have it, say which, as in node/NAME.`,
 		Example: `  ekco pause --reason "network maintenance" --for 2h
-  ekco pause worker-2 --reason "disk swap"`,
-		Args:              nodeArgument.optional,
+  ekco pause worker-2 --reason "disk swap"
+  ekco pause node/worker-2 --reason "disk swap"`,
+		Args:              nameArgument.optional,
 		ValidArgsFunction: completeFirst(a.presentNodes),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if request.Reason == "" {
@@ -30,14 +32,14 @@ NODE it concerns the whole cluster.`,
 				return usagef("--for is %s: want a duration above zero, like 2h", request.For)
 			}
 			if len(args) == 1 {
-				request.Node = args[0]
+				request.Name = args[0]
 			}
 			return a.tell(cmd, func(backend *connection) (string, error) {
 				until := "until \"ekco resume\""
 				if request.For > 0 {
 					until = "until " + a.now().Add(request.For).UTC().Format(time.RFC3339)
 				}
-				return fmt.Sprintf("paused %s %s", nodeOrAll(request.Node), until), backend.Pause(cmd.Context(), request)
+				return fmt.Sprintf("paused %s %s", nameOrAll(request.Name), until), backend.Pause(cmd.Context(), request)
 			})
 		},
 	}
@@ -49,20 +51,22 @@ NODE it concerns the whole cluster.`,
 func newResumeCommand(a *app) *cobra.Command {
 	var request api.ResumeRequest
 	cmd := &cobra.Command{
-		Use:   "resume [NODE]",
+		Use:   "resume [NAME]",
 		Short: "End a pause",
-		Long: `Ends the pause of the whole cluster, or the one of NODE. The two are apart: a
-node that was paused itself stays paused when the cluster is resumed.`,
+		Long: `Ends the pause of the whole cluster, or the one of NAME. The two are apart: a
+node that was paused itself stays paused when the cluster is resumed. Where several
+things of that name are paused, say which, as in node/NAME.`,
 		Example: `  ekco resume
-  ekco resume worker-2`,
-		Args:              nodeArgument.optional,
-		ValidArgsFunction: completeFirst(a.pausedNodes),
+  ekco resume worker-2
+  ekco resume node/worker-2`,
+		Args:              nameArgument.optional,
+		ValidArgsFunction: completeFirst(a.pausedNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
-				request.Node = args[0]
+				request.Name = args[0]
 			}
 			return a.tell(cmd, func(backend *connection) (string, error) {
-				return "resumed " + nodeOrAll(request.Node), backend.Resume(cmd.Context(), request)
+				return "resumed " + nameOrAll(request.Name), backend.Resume(cmd.Context(), request)
 			})
 		},
 	}
@@ -70,11 +74,11 @@ node that was paused itself stays paused when the cluster is resumed.`,
 	return cmd
 }
 
-func nodeOrAll(node string) string {
-	if node == "" {
+func nameOrAll(name string) string {
+	if name == "" {
 		return "everything"
 	}
-	return "node " + view.Clean(node)
+	return view.Clean(name)
 }
 
 // tell gives the operator, or the journal, a word, and says that it was taken.

@@ -282,7 +282,7 @@ func TestAStartWithAClockThatIsWrongCountsFromZero(t *testing.T) {
 			m.decide()
 			m.skew = test.skew
 			m.start()
-			age, left := m.now.Sub(m.node("w1").UnreachableSince), m.s.Pauses["w2"].Until.Sub(m.now)
+			age, left := m.now.Sub(m.node("w1").UnreachableSince), m.s.Pauses["node/w2"].Until.Sub(m.now)
 			wantAge, wantLeft := 20*time.Minute, 100*time.Minute
 			if test.zero {
 				wantAge, wantLeft = 0, 2*time.Hour

@@ -17,14 +17,14 @@ const person = "cli:root@h"
 func TestAPauseIsEndedByResume(t *testing.T) {
 	w := newWorld(t)
 	w.cluster("w1")
-	for _, node := range []string{"", "w1"} {
+	for node, key := range map[string]string{"": "", "w1": "node/w1", "node/w1": "node/w1", "Node/w1": "node/w1"} {
 		drafts, err := fsm.Pause(w.s, w.now, node, "why", time.Hour, person)
 		if err != nil {
 			t.Fatal(err)
 		}
 		w.write(drafts...)
 		want := fsm.PauseState{Reason: "why", By: person, At: w.now, Until: w.now.Add(time.Hour), Seq: w.s.Seq}
-		if diff := cmp.Diff(want, w.s.Pauses[node]); diff != "" {
+		if diff := cmp.Diff(want, w.s.Pauses[key]); diff != "" {
 			t.Error(diff)
 		}
 		drafts, err = fsm.Resume(w.s, node, "over", person)

@@ -53,9 +53,9 @@ func (h *history) checkRequest(t *rapid.T, draft journal.Draft, request journal.
 	n := Of(h.s, draft.Subject.UID)
 	unreachable := tainted(n, "node.kubernetes.io/unreachable")
 	_, pausedAll := h.s.Pauses[""]
-	_, paused := h.s.Pauses[n.Name]
+	_, paused := h.s.Pauses[fsm.PauseKey(n.Subject)]
 	pausedAll = pausedAll && (h.s.Pauses[""].Until.IsZero() || h.now.Before(h.s.Pauses[""].Until))
-	paused = paused && (h.s.Pauses[n.Name].Until.IsZero() || h.now.Before(h.s.Pauses[n.Name].Until))
+	paused = paused && (h.s.Pauses[fsm.PauseKey(n.Subject)].Until.IsZero() || h.now.Before(h.s.Pauses[fsm.PauseKey(n.Subject)].Until))
 	switch {
 	case !unreachable || !n.GoneAt.IsZero():
 		t.Fatalf("%s of a node that came back or is gone", draft.Action)

@@ -127,7 +127,8 @@ type Status struct {
 	// step. It is what they said last, and in no journal.
 	Progress map[string]map[string]actions.Progress `json:"progress,omitempty"`
 	Refusals []fsm.Refusal                          `json:"refusals,omitempty"`
-	// Pauses by node name; "" pauses everything.
+	// Pauses by the name of the node, of anything else by what it is and its name, like
+	// "lamp/hall"; "" pauses everything.
 	Pauses   map[string]fsm.PauseState `json:"pauses,omitempty"`
 	Problems []string                  `json:"problems,omitempty"`
 	// Mirror is why the open actions are not mirrored in the cluster; empty if
@@ -225,17 +226,19 @@ type ThingStatus struct {
 	Gone bool `json:"gone,omitempty"`
 }
 
-// PauseRequest pauses everything, or one node.
+// PauseRequest pauses everything, or the one thing that a person calls so: see
+// [fsm.Pause]. On the socket it is a node, which it once had to be: an EKCO that does
+// not know another name for it would pause everything.
 type PauseRequest struct {
-	Node   string        `json:"node,omitempty"`
+	Name   string        `json:"node,omitempty"`
 	Reason string        `json:"reason"`
 	For    time.Duration `json:"for,omitempty"`
 	Actor  string        `json:"actor"`
 }
 
-// ResumeRequest ends a pause.
+// ResumeRequest ends a pause, see [fsm.Resume].
 type ResumeRequest struct {
-	Node   string `json:"node,omitempty"`
+	Name   string `json:"node,omitempty"`
 	Reason string `json:"reason,omitempty"`
 	Actor  string `json:"actor"`
 }

@@ -29,8 +29,8 @@ func StatusOf(s *fsm.State, now time.Time) Status {
 		Pauses:   make(map[string]fsm.PauseState, len(s.Pauses)),
 		Problems: slices.Clone(s.Problems),
 	}
-	for node, pause := range s.Pauses {
-		status.Pauses[node] = pause
+	for key, pause := range s.Pauses {
+		status.Pauses[strings.TrimPrefix(key, nodePause)] = pause
 	}
 	for node := range fsmnode.All(s) {
 		status.Nodes = append(status.Nodes, nodeStatus(node))
@@ -41,6 +41,9 @@ func StatusOf(s *fsm.State, now time.Time) Status {
 	status.Things = thingsOf(s)
 	return status
 }
+
+// nodePause begins the keys of pauses of nodes, which a status calls by their names.
+const nodePause = fsmnode.Machine + "/"
 
 // thingsOf returns what is no node, by machine and name.
 func thingsOf(s *fsm.State) (things []ThingStatus) {

@@ -123,3 +123,19 @@ func statusAfter(t *testing.T, events []journal.Event) []byte {
 	}
 	return []byte(out.String())
 }
+
+// TestAnOldPauseOfANodeIsOfNothingElse: the journals of earlier versions pause nodes by
+// name, and the pause that they tell of is that of the node alone.
+func TestAnOldPauseOfANodeIsOfNothingElse(t *testing.T) {
+	s := fsm.NewState(fsmnode.Capability())
+	for _, event := range exported(t, "v0.29.0") {
+		s.Apply(event)
+	}
+	pause, paused := s.Pauses[fsm.PauseKey(journal.NodeSubject("worker-1", ""))]
+	if !paused || pause.Reason != "new disk" || len(s.Pauses) != 1 {
+		t.Errorf("paused are %+v", s.Pauses)
+	}
+	if _, paused := s.Pauses[fsm.PauseKey(journal.Subject{Kind: "MinIO", Name: "worker-1"})]; paused {
+		t.Error("what is no node is paused too")
+	}
+}

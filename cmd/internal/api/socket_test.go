@@ -63,9 +63,9 @@ func TestEveryMethodGoesThroughTheSocket(t *testing.T) {
 		want any
 	}{
 		{"pause", func() error {
-			return client.Pause(ctx, PauseRequest{Node: "w", Reason: "r", For: time.Hour, Actor: "forged"})
-		}, PauseRequest{Node: "w", Reason: "r", For: time.Hour, Actor: actor}},
-		{"resume", func() error { return client.Resume(ctx, ResumeRequest{Node: "w", Reason: "r", Actor: "forged"}) }, ResumeRequest{Node: "w", Reason: "r", Actor: actor}},
+			return client.Pause(ctx, PauseRequest{Name: "w", Reason: "r", For: time.Hour, Actor: "forged"})
+		}, PauseRequest{Name: "w", Reason: "r", For: time.Hour, Actor: actor}},
+		{"resume", func() error { return client.Resume(ctx, ResumeRequest{Name: "w", Reason: "r", Actor: "forged"}) }, ResumeRequest{Name: "w", Reason: "r", Actor: actor}},
 		{"retry", func() error { return client.Retry(ctx, ActionCommand{Action: "a", Actor: "forged"}) }, ActionCommand{Action: "a", Actor: actor}},
 		{"cancel", func() error { return client.Cancel(ctx, ActionCommand{Action: "b", Actor: "forged"}) }, ActionCommand{Action: "b", Actor: actor}},
 		{"accept", func() error { return client.Accept(ctx, AcceptRequest{Reason: "r", Actor: "forged"}) }, AcceptRequest{Reason: "r", Actor: actor}},

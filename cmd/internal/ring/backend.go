@@ -172,14 +172,14 @@ func recordOf(admission fsmnode.Admission, open *journal.ActionRecord, now time.
 // Pause implements api.Backend.
 func (b *Backend) Pause(ctx context.Context, p api.PauseRequest) error {
 	return b.command(ctx, func(s *fsm.State) ([]journal.Draft, error) {
-		return fsm.Pause(s, b.ring.clock.Now(), p.Node, p.Reason, p.For, p.Actor)
+		return fsm.Pause(s, b.ring.clock.Now(), p.Name, p.Reason, p.For, p.Actor)
 	})
 }
 
 // Resume implements api.Backend.
 func (b *Backend) Resume(ctx context.Context, p api.ResumeRequest) error {
 	return b.command(ctx, func(s *fsm.State) ([]journal.Draft, error) {
-		return fsm.Resume(s, p.Node, p.Reason, p.Actor)
+		return fsm.Resume(s, p.Name, p.Reason, p.Actor)
 	})
 }
 
@@ -281,7 +281,9 @@ func (b *Backend) translate(ctx context.Context, err error) error {
 		return nil
 	case errors.Is(err, fsm.ErrRefused), errors.Is(err, fsm.ErrPastNoReturn), errors.Is(err, fsm.ErrNotInSafeMode):
 		return fmt.Errorf("%w%w", err, hidden{api.ErrRefused})
-	case errors.Is(err, fsmnode.ErrUnknownNode), errors.Is(err, fsm.ErrNoSuchAction), errors.Is(err, fsm.ErrNotPaused):
+	case errors.Is(err, fsm.ErrAmbiguous):
+		return fmt.Errorf("%w%w", err, hidden{api.ErrInvalid})
+	case errors.Is(err, fsmnode.ErrUnknownNode), errors.Is(err, fsm.ErrUnknown), errors.Is(err, fsm.ErrNoSuchAction), errors.Is(err, fsm.ErrNotPaused):
 		return fmt.Errorf("%w%w", err, hidden{api.ErrNotFound})
 	}
 	return err

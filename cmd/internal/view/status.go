@@ -154,24 +154,6 @@ func size(bytes int64) string {
 	return fmt.Sprintf("%d B", bytes)
 }
 
-func pauseLines(status api.Status, s style) []string {
-	var lines []string
-	for _, node := range slices.Sorted(maps.Keys(status.Pauses)) {
-		pause := status.Pauses[node]
-		what, resume := "everything", "ekco resume"
-		if node != "" {
-			what, resume = "node "+Clean(node), "ekco resume "+Clean(node)
-		}
-		until := "until \"" + resume + "\""
-		if !pause.Until.IsZero() {
-			until = "until " + words.Stamp(pause.Until)
-		}
-		lines = append(lines, fmt.Sprintf("Paused:   %s, by %s at %s, %s%s", s.paint(doubtful, what), Clean(pause.By),
-			words.Stamp(pause.At), until, words.Because(Clean(pause.Reason))))
-	}
-	return lines
-}
-
 // cell is a piece of a table; its tone does not count as width.
 type cell struct {
 	text string

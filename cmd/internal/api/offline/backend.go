@@ -139,13 +139,13 @@ func (b *Backend) Request(context.Context, fsmnode.Request) (api.Admission, erro
 // Pause implements api.Backend.
 func (b *Backend) Pause(ctx context.Context, p api.PauseRequest) error {
 	return b.write(ctx, func(s *fsm.State) ([]journal.Draft, error) {
-		return fsm.Pause(s, b.clock.Now(), p.Node, p.Reason, p.For, b.actor)
+		return fsm.Pause(s, b.clock.Now(), p.Name, p.Reason, p.For, b.actor)
 	})
 }
 
 // Resume implements api.Backend.
 func (b *Backend) Resume(ctx context.Context, r api.ResumeRequest) error {
-	return b.write(ctx, func(s *fsm.State) ([]journal.Draft, error) { return fsm.Resume(s, r.Node, r.Reason, b.actor) })
+	return b.write(ctx, func(s *fsm.State) ([]journal.Draft, error) { return fsm.Resume(s, r.Name, r.Reason, b.actor) })
 }
 
 // Retry implements api.Backend.

@@ -1,0 +1,222 @@
+package fsm
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// PauseKey is under what [State.Pauses] keeps the pause of a subject: what it is and its
+// name, like "node/worker-2"; "" for the pause of everything. A thing's pause is by
+// name: it outlives the thing.
+func PauseKey(subject journal.Subject) string {
+	if subject.Kind == journal.ClusterSubject.Kind {
+		return ""
+	}
+	return strings.ToLower(subject.Kind) + "/" + subject.Name
+}
+
+// Pause drafts a pause of the thing that a person calls so: "worker-2", or where things
+// of several machines have the name, "node/worker-2". The empty word means everything.
+// It ends by itself after the given time; 0 means never. A pause that is in force
+// already is replaced. It returns an error for a name that the journal does not know,
+// and [ErrAmbiguous] for one that several things have.
+func Pause(s *State, now time.Time, word, reason string, after time.Duration, actor string) ([]journal.Draft, error) {
+	if after < 0 {
+		return nil, fmt.Errorf("pause for %s: want a time that is not negative", after)
+	}
+	subject, err := s.toPause(word)
+	if err != nil {
+		return nil, err
+	}
+	payload := journal.PauseSet{Reason: reason}
+	if after > 0 {
+		payload.Until = now.Add(after).UTC()
+	}
+	return []journal.Draft{{Type: journal.TypePauseSet, Subject: subject, Actor: actor, Payload: payload}}, nil
+}
+
+// Resume drafts the end of a pause: of that of everything for the empty word, else of
+// that of the thing which a person calls so, as for [Pause]. It returns [ErrNotPaused]
+// when there is none, and [ErrAmbiguous] when there are several.
+func Resume(s *State, word, reason, actor string) ([]journal.Draft, error) {
+	key, err := s.toResume(word)
+	if err != nil {
+		return nil, err
+	}
+	return []journal.Draft{{
+		Type: journal.TypePauseCleared, Subject: pauseSubject(s, key), Cause: s.Pauses[key].Seq, Actor: actor,
+		Payload: journal.PauseCleared{Reason: reason},
+	}}, nil
+}
+
+// toPause returns what a word means.
+func (s *State) toPause(word string) (journal.Subject, error) {
+	if word == "" {
+		return journal.ClusterSubject, nil
+	}
+	switch meant := s.meant(word); len(meant) {
+	case 0:
+		return journal.Subject{}, s.unknown(word)
+	case 1:
+		return meant[0].Subject, nil
+	default:
+		var keys []string
+		for _, t := range meant {
+			keys = append(keys, PauseKey(t.Subject))
+		}
+		return journal.Subject{}, ambiguous("pause", word, keys)
+	}
+}
+
+// toResume returns the key of the pause that a word means. Also a name that nothing has
+// any more can be paused.
+func (s *State) toResume(word string) (string, error) {
+	var keys []string
+	for _, key := range sortedKeys(s.Pauses) {
+		if s.calls(word, key) {
+			keys = append(keys, key)
+		}
+	}
+	switch len(keys) {
+	case 0:
+		return "", s.notPaused(word)
+	case 1:
+		return keys[0], nil
+	}
+	return "", ambiguous("resume", word, keys)
+}
+
+// calls reports whether a person's word means the pause of the key.
+func (s *State) calls(word, key string) bool {
+	if word == "" || key == "" {
+		return word == key
+	}
+	of, name, _ := strings.Cut(key, "/")
+	said, rest, both := strings.Cut(word, "/")
+	if word == name || both && rest == name && strings.EqualFold(said, of) {
+		return true
+	}
+	machine := s.pausable(said)
+	return both && machine != nil && key == PauseKey(machine.Nobody(rest))
+}
+
+func ambiguous(command, word string, keys []string) error {
+	var choices []string
+	for _, key := range keys {
+		choices = append(choices, fmt.Sprintf("\"ekco %s %s\"", command, key))
+	}
+	return fmt.Errorf("%s %s: %w; say which: %s", command, word, ErrAmbiguous, strings.Join(choices, " or "))
+}
+
+// notPaused is why there is no pause to end.
+func (s *State) notPaused(word string) error {
+	what := "EKCO"
+	if word != "" {
+		meant := s.meant(word)
+		if len(meant) == 0 {
+			return s.unknown(word)
+		}
+		if what = word; len(meant) == 1 {
+			what = meant[0].Machine() + " " + meant[0].Name
+		}
+	}
+	return fmt.Errorf("resume %s: %w%s", what, ErrNotPaused, s.pausedNames())
+}
+
+func (s *State) pausedNames() string {
+	if len(s.Pauses) == 0 {
+		return "; nothing is"
+	}
+	text := "; paused:"
+	for _, key := range sortedKeys(s.Pauses) {
+		if key == "" {
+			text += " everything"
+		} else {
+			text += " " + s.pauseWord(key)
+		}
+	}
+	return text
+}
+
+// pauseWord returns what to call the pause of a key: by the name, unless another has it.
+func (s *State) pauseWord(key string) string {
+	_, name, _ := strings.Cut(key, "/")
+	for other := range s.Pauses {
+		if other != key && s.calls(name, other) {
+			return key
+		}
+	}
+	return name
+}
+
+// pauseSubject is the reverse of [PauseKey].
+func pauseSubject(s *State, key string) journal.Subject {
+	if key == "" {
+		return journal.ClusterSubject
+	}
+	of, name, _ := strings.Cut(key, "/")
+	for _, machine := range s.pausables() {
+		nobody := machine.Nobody(name)
+		if PauseKey(nobody) != key {
+			continue
+		}
+		if t := machine.Meant(s, name); t != nil {
+			return t.Subject
+		}
+		return nobody
+	}
+	return journal.Subject{Kind: of, Name: name} // of what this EKCO does not know
+}
+
+// meant returns the things that a person's word means.
+func (s *State) meant(word string) (things []*Thing) {
+	machines, name := s.readWord(word)
+	for _, machine := range machines {
+		if t := machine.Meant(s, name); t != nil {
+			things = append(things, t)
+		}
+	}
+	return things
+}
+
+// unknown returns the error for a word that means nothing which could be paused.
+func (s *State) unknown(word string) error {
+	if machines, name := s.readWord(word); len(machines) > 0 {
+		return machines[0].Unknown(s, name)
+	}
+	return fmt.Errorf("%w: %q", ErrUnknown, word)
+}
+
+// readWord returns whose things a person's word may mean, and their name.
+func (s *State) readWord(word string) (machines []Pausable, name string) {
+	if said, rest, both := strings.Cut(word, "/"); both {
+		if machine := s.pausable(said); machine != nil {
+			return []Pausable{machine}, rest
+		}
+	}
+	return s.pausables(), word
+}
+
+// pausables returns the machines whose things a person can pause.
+func (s *State) pausables() (machines []Pausable) {
+	for _, capability := range s.cache.capabilities {
+		if machine, ok := capability.Machine.(Pausable); ok {
+			machines = append(machines, machine)
+		}
+	}
+	return machines
+}
+
+// pausable returns the one that is called so, or whose things are; or nil.
+func (s *State) pausable(called string) Pausable {
+	for _, capability := range s.cache.capabilities {
+		machine, ok := capability.Machine.(Pausable)
+		if ok && (strings.EqualFold(called, capability.Machine.Name()) || strings.EqualFold(called, machine.Nobody("").Kind)) {
+			return machine
+		}
+	}
+	return nil
+}

@@ -90,11 +90,10 @@ func firstRules() []Rule {
 		},
 		{
 			Name:    RulePaused,
-			Refuses: func(w *World, t *Thing, _ *ActionKind) bool { _, paused := w.pause(PauseKey(t.Subject)); return paused },
+			Refuses: func(w *World, t *Thing, _ *ActionKind) bool { _, paused := w.pauseOf(t); return paused },
 			Reason: func(w *World, t *Thing, _ *ActionKind) string {
-				key := PauseKey(t.Subject)
-				pause, _ := w.pause(key)
-				return pauseReason("the "+t.Machine()+" is", pause, "ekco resume "+w.pauseWord(key))
+				pause, _ := w.pauseOf(t)
+				return pauseReason("the "+t.Machine()+" is", pause, "ekco resume "+w.pauseWord(PauseKey(t.Subject)))
 			},
 			Until: func(w *World, t *Thing, _ *ActionKind) time.Time { return w.Pauses[PauseKey(t.Subject)].Until },
 		},

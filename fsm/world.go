@@ -73,6 +73,14 @@ func (w *World) pause(key string) (PauseState, bool) {
 	return pause, true
 }
 
+// pauseOf returns the pause in force of the thing itself.
+func (w *World) pauseOf(t *Thing) (PauseState, bool) {
+	if len(w.Pauses) == 0 {
+		return PauseState{}, false // for thousands of things
+	}
+	return w.pause(PauseKey(t.Subject))
+}
+
 func (p PauseState) over(now time.Time) bool { return !p.Until.IsZero() && !now.Before(p.Until) }
 
 // settledAt returns when destructive work may begin, as far as settling goes;

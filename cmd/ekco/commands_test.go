@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -191,6 +192,14 @@ func TestWordsArePassedOn(t *testing.T) {
 		op.err = errors.New("no such thing")
 		d.expect(d.types(test.args...), exitFailed, "", "ekco: no such thing")
 	}
+}
+
+func TestANameThatSeveralThingsHaveIsAWrongCommandLine(t *testing.T) {
+	op := &fakeOperator{err: fmt.Errorf("pause minio: %w; say which", fsm.ErrAmbiguous)}
+	d := newDesk(t, op)
+	d.expect(d.types("pause", "minio", "--reason", "r"), exitUsage, "", "say which")
+	op.err = fmt.Errorf("pause minio: say which%w", api.ErrInvalid) // as the socket has it
+	d.expect(d.types("pause", "minio", "--reason", "r"), exitUsage, "", "say which")
 }
 
 func TestTheShellIsOfferedNames(t *testing.T) {

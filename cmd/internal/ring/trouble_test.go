@@ -2,6 +2,7 @@ package ring
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"syscall"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/replicatedhq/ekco/cmd/internal/api"
+	"github.com/replicatedhq/ekco/fsm"
 	fsmnode "github.com/replicatedhq/ekco/fsm/node"
 	"github.com/replicatedhq/ekco/journal"
 	"github.com/replicatedhq/ekco/journal/memory"
@@ -73,4 +75,11 @@ func TestWhatHappenedOnAFullDiskIsToldAlthoughItIsNotRecorded(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+func TestANameThatSeveralThingsHaveIsAnInvalidRequest(t *testing.T) {
+	err := new(Backend).translate(t.Context(), fmt.Errorf("pause minio: %w", fsm.ErrAmbiguous))
+	if !errors.Is(err, api.ErrInvalid) || !errors.Is(err, fsm.ErrAmbiguous) || strings.Contains(err.Error(), api.ErrInvalid.Error()) {
+		t.Errorf("got %v", err)
+	}
 }

@@ -70,6 +70,11 @@ func (a *run) considerCancel() {
 // [run.windUp].
 func (a *run) endEarly(ended journal.ActionEnded) {
 	a.ending = &ended
+	for _, g := range a.groups {
+		if !g.busy {
+			a.leaveTurn(g)
+		}
+	}
 	a.stopLooking()
 }
 

@@ -1,6 +1,7 @@
 package actions
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -55,9 +56,11 @@ func (r *Runner) plan(ctx context.Context, kind *Kind, record journal.ActionReco
 	defer cancel()
 	plan, err := r.askForPlan(ctx, kind, record)
 	if err == nil {
-		kind.askPolicy(plan.Steps)
-		kind.askPolicy(plan.Undo)
-		err = checkPlan(plan)
+		for _, steps := range [][]journal.PlannedStep{plan.Steps, plan.Undo} {
+			kind.askPolicy(steps)
+			kind.fillDomains(steps)
+		}
+		err = cmp.Or(checkPlan(plan), kind.checkDomains(plan))
 	}
 	if err != nil {
 		return journal.Plan{}, fmt.Errorf("plan %s of %s: %w", record.Kind, record.Subject.Name, err)

@@ -16,6 +16,8 @@ type Kind struct {
 	// [SafeMode] is asked besides, whoever began, and fsm.RuleContested about what
 	// carries a change.
 	Rules []string
+	// Domains are what its steps may take, as [fsm.Standing] has them; see [NoDomains].
+	Domains []string
 }
 
 // Policy stands among the preflights of a step that a [Definition] plans for the rules

@@ -12,48 +12,77 @@ import (
 
 // examined acts on what a look at a batch has found.
 func (a *run) examined(g *group, batch []*stepState, found examination) {
+	free(g, batch)
+	rest, checks := a.mayStart(g, batch, found)
+	if len(rest) == 0 {
+		a.leaveTurn(g)
+		return
+	}
+	start := func() {
+		a.unblock(g)
+		a.passed(checks)
+		a.warn(checks)
+		for _, s := range rest {
+			a.startUnlessUnknown(s, found.proofs[s.planned.ID].err)
+		}
+	}
+	startable := slices.DeleteFunc(slices.Clone(rest), func(s *stepState) bool { return found.proofs[s.planned.ID].err != nil })
+	if a.takesTurns(g) && len(startable) > 0 {
+		a.takeTurn(g, startable, start)
+		return
+	}
+	start()
+}
+
+// free notes that nothing is under way of the group.
+func free(g *group, batch []*stepState) {
 	g.busy = false
 	for _, s := range batch {
 		s.busy = false
 	}
+}
+
+// mayStart returns the steps of the batch against which nothing speaks, with what
+// their preflights said. Of the others it notes why they do not start.
+func (a *run) mayStart(g *group, batch []*stepState, found examination) ([]*stepState, []Check) {
 	if a.stopping || a.look.Err() != nil {
-		return
+		return nil, nil
 	}
 	a.leave(found.left)
 	rest := a.recordProved(batch, found)
 	if len(rest) == 0 {
-		return
+		return nil, nil
 	}
 	if found.err != nil {
 		for _, s := range rest {
 			a.failed(s, found.err)
 		}
-		return
+		return nil, nil
 	}
 	checks := a.heldForLoss(a.lasting(found.checks))
 	decisive := a.kind.gravest(checks, a.record)
 	if decisive.Verdict.Kind == VerdictAbandon {
 		if a.mayAbandon(found) {
 			a.endEarly(journal.ActionEnded{Outcome: journal.OutcomeAbandoned, Reason: decisive.Verdict.Reason})
-			return
+			return nil, nil
 		}
 		decisive.Verdict = decisive.Verdict.tooLate()
 	}
 	if decisive.Verdict.Kind == VerdictHold {
 		a.noteDeferral(rest[0].planned, decisive.Preflight)
 		a.block(g, rest[0], decisive)
+		return nil, nil
+	}
+	return rest, checks
+}
+
+// startUnlessUnknown starts a step, unless it could not be told whether it has happened.
+func (a *run) startUnlessUnknown(s *stepState, unknown error) {
+	if unknown != nil {
+		a.failed(s, unknown)
 		return
 	}
-	a.unblock(g)
-	a.passed(checks)
-	a.warn(checks)
-	for _, s := range rest {
-		if err := found.proofs[s.planned.ID].err; err != nil {
-			a.failed(s, err)
-			continue
-		}
-		a.start(s)
-	}
+	a.start(s)
 }
 
 // recordProved notes the steps whose effect is there already, and returns the
@@ -113,7 +142,7 @@ func (a *run) unblock(g *group) {
 	if g.heldStep != "" {
 		a.release(g.heldStep)
 	}
-	g.heldStep, g.attention = "", attention{busy: g.busy}
+	g.heldStep, g.attention, g.turnFrom = "", attention{busy: g.busy}, time.Time{}
 }
 
 // warn records the warnings that are not on record with an answer yet, and why

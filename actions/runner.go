@@ -23,6 +23,9 @@ type Config struct {
 	Preflights map[string]Preflight
 	// Watcher is told what steps report; nil for nobody.
 	Watcher Watcher
+	// Domains lets steps of different actions take turns; nil where there is only one
+	// action at a time.
+	Domains Domains
 	Retry   RetryPolicy
 	// Grace is how long a running effect may go on after Run was told to stop;
 	// 0 means 8 s. A step that only waits for its proof gets none.

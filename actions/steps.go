@@ -24,7 +24,7 @@ type stepState struct {
 	startedSeq uint64
 }
 
-// group is the steps that share one list of preflights, and what they may do. They
+// group is the steps that share one list of preflights, and what they may change. They
 // are looked at together and, when a preflight holds, wait together.
 type group struct {
 	attention
@@ -33,6 +33,11 @@ type group struct {
 	changes, irreversible bool
 	// heldStep is the step under which the group's hold is recorded, or empty.
 	heldStep string
+	// domains are what each of its steps takes; claimed is the step under which they
+	// were asked for, or empty, turnFrom since when that has to wait.
+	domains  []string
+	claimed  string
+	turnFrom time.Time
 }
 
 // takePlan makes the run's view of the record's plan.
@@ -65,9 +70,9 @@ func (a *run) stepOf(planned journal.PlannedStep, changes bool) *stepState {
 // groupOf returns the group of a step, which waits if the step is on record as
 // held.
 func (a *run) groupOf(planned journal.PlannedStep, changes bool) *group {
-	key := fmt.Sprint(changes, planned.Irreversible, planned.Preflights)
+	key := fmt.Sprint(changes, planned.Irreversible, planned.Preflights, planned.Domains)
 	if a.groups[key] == nil {
-		a.groups[key] = &group{changes: changes, irreversible: planned.Irreversible}
+		a.groups[key] = &group{changes: changes, irreversible: planned.Irreversible, domains: planned.Domains}
 	}
 	if _, held := a.record.Holds[planned.ID]; held {
 		a.groups[key].heldStep = planned.ID

@@ -73,19 +73,19 @@ func (w *world) config(kinds []actions.Definition) actions.Config {
 func joined(definitions []actions.Definition) []actions.Kind {
 	kinds := make([]actions.Kind, 0, len(definitions))
 	for _, definition := range definitions {
-		rules := standingOf(definition.Kind)
-		if rules == nil {
-			rules = purgeRules()
+		terms := standingOf(definition.Kind)
+		if terms.Rules == nil {
+			terms.Rules = purgeRules()
 		}
-		kinds = append(kinds, actions.Kind{Definition: definition, Rules: rules})
+		kinds = append(kinds, actions.Kind{Definition: definition, Rules: terms.Rules, Domains: terms.Domains})
 	}
 	return kinds
 }
 
-func purgeRules() []string { return standingOf(journal.ActionPurgeNode) }
+func purgeRules() []string { return standingOf(journal.ActionPurgeNode).Rules }
 
-// standingOf returns the rules that are asked before each step of a product's kind.
-func standingOf(kind journal.ActionKind) []string {
+// standingOf returns the terms of a product's kind.
+func standingOf(kind journal.ActionKind) fsm.Terms {
 	standing, err := fsm.Standing(fsmnode.Capability())
 	if err != nil {
 		panic(err)

@@ -157,7 +157,10 @@ func (s *State) past(m moved) {
 			m.to(&rec.Warned[i].At)
 		}
 	}
-	s.steps(func(step *journal.StepRecord) { m.to(&step.StartedAt) })
+	s.steps(func(step *journal.StepRecord) {
+		m.to(&step.StartedAt)
+		m.to(&step.KeptFrom)
+	})
 	for i := range s.Refusals {
 		m.to(&s.Refusals[i].Since)
 	}
@@ -184,6 +187,7 @@ func countAnew(rec *journal.ActionRecord, now time.Time) {
 	m.to(&rec.RequestedAt)
 	for id, step := range rec.Steps {
 		m.to(&step.StartedAt)
+		m.to(&step.KeptFrom)
 		if step.Done() {
 			step.DoneAt = now
 		}

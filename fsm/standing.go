@@ -7,13 +7,20 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Standing returns, for each kind of action, the rules that are asked again before each
-// step of what EKCO began by itself: those that the kind lists, but for the ones that
-// are only about beginning. It returns an error for a kind that could obey nothing:
+// Terms are those on which the steps of a kind of action run.
+type Terms struct {
+	// Rules are asked again before each step of what EKCO began by itself: those that
+	// the kind lists, but for the ones that are only about beginning.
+	Rules []string
+	// Domains are what its steps may take.
+	Domains []string
+}
+
+// Standing returns the terms of each kind of action. It returns an error for a kind that could obey nothing:
 // twice there, of a machine or with a rule that there is not, or one that has its turn
 // and does not say so.
-func Standing(capabilities ...Capability) (map[journal.ActionKind][]string, error) {
-	cache, standing := newCache(capabilities), map[journal.ActionKind][]string{}
+func Standing(capabilities ...Capability) (map[journal.ActionKind]Terms, error) {
+	cache, standing := newCache(capabilities), map[journal.ActionKind]Terms{}
 	for _, capability := range capabilities {
 		for _, kind := range capability.Kinds {
 			if _, twice := standing[kind.Name]; twice {
@@ -22,7 +29,7 @@ func Standing(capabilities ...Capability) (map[journal.ActionKind][]string, erro
 			if err := cache.fits(&kind); err != nil {
 				return nil, err
 			}
-			standing[kind.Name] = cache.standing(&kind)
+			standing[kind.Name] = Terms{Rules: cache.standing(&kind), Domains: kind.Domains}
 		}
 	}
 	return standing, nil

@@ -13,7 +13,7 @@ func TestStandingRulesAreThoseOfTheKindThatAreNotOnlyAboutBeginning(t *testing.T
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := standing[lampKind]; !slices.Equal(got, []string{RuleSettling, RulePaused, "Daylight", RuleOneAtATime}) {
+	if got := standing[lampKind].Rules; !slices.Equal(got, []string{RuleSettling, RulePaused, "Daylight", RuleOneAtATime}) {
 		t.Errorf("asked again are %q", got)
 	}
 }

@@ -111,6 +111,12 @@ type PlannedStep struct {
 	Undoes string `json:"undoes,omitempty"`
 	// MayAlsoWaitFor are further such preflights.
 	MayAlsoWaitFor []string `json:"may_also_wait_for,omitempty"`
+	// Domains are what the step takes for itself while it is under way: no step of
+	// another action that takes one of them is under way meanwhile.
+	Domains []string `json:"domains,omitempty"`
+	// KeepsDomains makes it keep them between a failed attempt and the next, until
+	// its proof is observed, for at most Timeout in one go.
+	KeepsDomains bool `json:"keeps_domains,omitempty"`
 }
 
 // MayWait reports whether the step may wait for the preflight as long as it
@@ -200,6 +206,9 @@ type StepFailed struct {
 	// NextTry is when the step is attempted again; zero when the retry budget
 	// is spent.
 	NextTry time.Time `json:"next_try,omitzero"`
+	// Waits is set when the attempt did what could be done, and the rest has to wait
+	// for something. It does not count against the budget.
+	Waits bool `json:"waits,omitempty"`
 }
 
 // ActionStalled says that an action's retry budget is spent.
@@ -310,6 +319,8 @@ type StepRecord struct {
 	// Open is set between step.started and step.done or step.failed: the
 	// effect may or may not have happened.
 	Open bool `json:"open,omitempty"`
+	// KeptFrom is since when a step keeps its domains; see [PlannedStep.KeepsDomains].
+	KeptFrom time.Time `json:"kept_from,omitzero"`
 }
 
 // Warning is one that is on record with an answer.

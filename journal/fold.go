@@ -137,8 +137,9 @@ func (r *ActionRecord) foldStarted(e Event, p *StepStarted) error {
 		step.StartedAt = e.Time
 	}
 	step.Attempts, step.Open, step.NextTry = p.Attempt, true, time.Time{}
-	put(&r.Steps, p.Step, step)
 	planned, is := r.Plan.Step(p.Step)
+	step.keepFrom(planned, e.Time)
+	put(&r.Steps, p.Step, step)
 	if !is {
 		return r.notPlanned(p.Step)
 	}
@@ -160,7 +161,9 @@ func (r *ActionRecord) foldDone(e Event, p *StepDone) error {
 func (r *ActionRecord) foldFailed(p *StepFailed) error {
 	step := r.Steps[p.Step]
 	step.Attempts = max(step.Attempts, p.Attempt)
-	step.Failures++
+	if !p.Waits {
+		step.Failures++
+	}
 	step.Open, step.LastError, step.NextTry = false, p.Error, p.NextTry
 	put(&r.Steps, p.Step, step)
 	return r.notPlanned(p.Step)

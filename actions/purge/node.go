@@ -51,7 +51,8 @@ func (nodePart) plan(_ journal.ActionRecord, facts Facts) (journal.Plan, error) 
 	}}}, nil
 }
 
-func (nodePart) name() string { return "node" }
+func (nodePart) name() string   { return "node" }
+func (nodePart) domain() string { return journal.DomainNodes }
 
 func (nodePart) gate(journal.ActionRecord, Facts) []string { return nil }
 func (nodePart) preflights() map[string]actions.Preflight  { return nil }

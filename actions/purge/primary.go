@@ -180,7 +180,8 @@ func (f Facts) quorum() []string {
 	return []string{EtcdQuorumKept}
 }
 
-func (primaryPart) name() string { return "control plane" }
+func (primaryPart) name() string   { return "control plane" }
+func (primaryPart) domain() string { return journal.DomainControlPlane }
 
 func (p primaryPart) steps() map[string]actions.Step {
 	return map[string]actions.Step{doesRemoveMember: removeMember(p), doesRemoveEndpoint: removeEndpoint(p)}

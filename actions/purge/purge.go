@@ -85,6 +85,8 @@ func (n NodeIdentity) replacement(ctx context.Context, api kube.API) (uid string
 type part interface {
 	// name says which part it is, in the keys of errors.
 	name() string
+	// domain is what its steps take, unless they say otherwise.
+	domain() string
 	// capture adds to the facts. It changes nothing.
 	capture(ctx context.Context, record journal.ActionRecord, facts *Facts) error
 	// plan returns the part's steps, and those that take them back.
@@ -196,8 +198,8 @@ func (d definition) plan(ctx context.Context, record journal.ActionRecord) (jour
 		if err != nil {
 			return journal.Plan{}, err
 		}
-		plan.Steps = append(plan.Steps, own.Steps...)
-		plan.Undo = append(plan.Undo, own.Undo...)
+		plan.Steps = append(plan.Steps, takingDomain(part.domain(), own.Steps)...)
+		plan.Undo = append(plan.Undo, takingDomain(part.domain(), own.Undo)...)
 		gate = append(gate, part.gate(record, facts)...)
 	}
 	if record.Request.Live {
@@ -210,6 +212,16 @@ func (d definition) plan(ctx context.Context, record journal.ActionRecord) (jour
 		return journal.Plan{}, fmt.Errorf("write down the facts of node %s: %w", record.Subject.Name, err)
 	}
 	return plan, nil
+}
+
+// takingDomain has each step take the domain that does not say what it takes.
+func takingDomain(domain string, steps []journal.PlannedStep) []journal.PlannedStep {
+	for i := range steps {
+		if steps[i].Domains == nil {
+			steps[i].Domains = []string{domain}
+		}
+	}
+	return steps
 }
 
 // capture captures who the node was, and then all that belonged to it.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/actions/nodes"
 	"github.com/replicatedhq/ekco/internal/ceph"
 	"github.com/replicatedhq/ekco/journal"
@@ -148,6 +149,7 @@ func (p *storagePlan) found(after []string) []string {
 	}
 	return p.add(p.patient(journal.PlannedStep{
 		Does: doesFindOSDs, After: after, Preflights: []string{CephAnswers, nodes.StillGone}, Timeout: journal.Duration(askCephTimeout),
+		Domains: actions.NoDomains,
 	}))
 }
 
@@ -179,6 +181,7 @@ func (p *storagePlan) out(after []string, checks ...string) ([]string, error) {
 	}
 	return p.add(p.patient(journal.PlannedStep{
 		Does: doesWaitOSDs, Input: input, After: after, Timeout: journal.Duration(p.wait + waitOSDsSlack),
+		Domains: actions.NoDomains,
 	})), nil
 }
 

@@ -70,7 +70,8 @@ func (storagePart) gate(record journal.ActionRecord, facts Facts) []string {
 	return []string{CephAnswers, OSDsDown}
 }
 
-func (storagePart) name() string { return "storage" }
+func (storagePart) name() string   { return "storage" }
+func (storagePart) domain() string { return journal.DomainStorage }
 
 func (p storagePart) steps() map[string]actions.Step {
 	return map[string]actions.Step{

@@ -245,7 +245,7 @@ func TestTheRulesThatAreAskedBeforeEachStepAboutANode(t *testing.T) {
 		journal.ActionClearNode: clears,
 		journal.ActionPurgeNode: append(clears, "ReadyMinimums", "OneAtATime"),
 	} {
-		if got := standing[kind]; !slices.Equal(got, want) {
+		if got := standing[kind].Rules; !slices.Equal(got, want) {
 			t.Errorf("%s: %q, want %q", kind, got, want)
 		}
 	}

@@ -20,7 +20,7 @@ func kinds() []fsm.ActionKind {
 		{
 			Name: journal.ActionPurgeNode, Verb: "purge", Machine: Machine, Manual: true,
 			Rules:   append(slices.Clone(careful), RuleReadyMinimums, RuleTriedBefore, fsm.RuleOneAtATime, fsm.RuleCooldown),
-			Domains: []string{"nodes", "control-plane", "storage"},
+			Domains: []string{journal.DomainNodes, journal.DomainControlPlane, journal.DomainStorage},
 			Turn:    "only one node is purged at a time",
 			SwitchedOff: func(p fsm.Policy) string {
 				return unless(nodePolicy(p.Of[Machine]).PurgeDeadNodes, "purge_dead_nodes is off")

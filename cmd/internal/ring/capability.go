@@ -65,18 +65,18 @@ func (all Capabilities) Policy(engine fsm.Policy) fsm.Policy {
 	return engine
 }
 
-// kinds joins what is done for each kind of action with the rules that it obeys. One
+// kinds joins what is done for each kind of action with the terms on which it runs. One
 // that can be decided on and not carried out, or the reverse, is an error: neither would
 // show before an action of it waits for ever.
 func (all Capabilities) kinds(api kube.API) ([]actions.Kind, error) {
-	rules, err := fsm.Standing(all.Machines()...)
+	terms, err := fsm.Standing(all.Machines()...)
 	if err != nil {
 		return nil, err
 	}
 	var kinds []actions.Kind
-	done := make(map[journal.ActionKind]bool, len(rules))
+	done := make(map[journal.ActionKind]bool, len(terms))
 	for _, definition := range all.definitions(api) {
-		standing, decided := rules[definition.Kind]
+		of, decided := terms[definition.Kind]
 		switch {
 		case !decided:
 			return nil, fmt.Errorf("nothing decides on actions of kind %q", definition.Kind)
@@ -84,9 +84,9 @@ func (all Capabilities) kinds(api kube.API) ([]actions.Kind, error) {
 			return nil, fmt.Errorf("actions of kind %q are defined twice", definition.Kind)
 		}
 		done[definition.Kind] = true
-		kinds = append(kinds, actions.Kind{Definition: definition, Rules: standing})
+		kinds = append(kinds, actions.Kind{Definition: definition, Rules: of.Rules, Domains: of.Domains})
 	}
-	for _, kind := range slices.Sorted(maps.Keys(rules)) {
+	for _, kind := range slices.Sorted(maps.Keys(terms)) {
 		if !done[kind] {
 			return nil, fmt.Errorf("actions of kind %q can be decided on, and nothing says what they do", kind)
 		}

@@ -159,6 +159,7 @@ func (r *Ring) take(event journal.Decoded) {
 	delete(r.unrecorded, event.Action)
 	r.cfg.Metrics.Folded(event)
 	r.progress.ended(event)
+	r.noteBegun(event)
 	r.events.record(event)
 	r.logEvent(event)
 	r.signalWorkers(event)
@@ -171,6 +172,7 @@ func (r *Ring) afterTurn(ctx context.Context) {
 		return
 	}
 	r.startWorkers()
+	r.callNext()
 	r.observers.Follow(things(r.state))
 	if r.mirrors() {
 		r.mirror.Update(r.state.OpenActions(), r.state.Journal.ClusterUID)

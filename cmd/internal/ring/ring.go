@@ -105,6 +105,8 @@ type Ring struct {
 	// admitted are the actions that a ring for one command may run.
 	admitted map[string]bool
 	workers  map[string]*worker
+	// domains is what steps take for themselves, and which wait for that.
+	domains fsm.Domains
 	// unrecorded is what actions have come to that could not be written down.
 	unrecorded map[string]string
 	deciding   bool
@@ -188,6 +190,7 @@ func (r *Ring) prepare(ctx context.Context) error {
 		Kinds:      r.kinds,
 		Preflights: r.policyPreflights(),
 		Watcher:    r.progress.report,
+		Domains:    turns{r},
 		Retry:      r.cfg.Retry,
 		Now:        r.clock.Now,
 		Grace:      r.cfg.Grace,

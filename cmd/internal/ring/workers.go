@@ -84,6 +84,7 @@ func (r *Ring) startWorker(record journal.ActionRecord) {
 // workerEnded forgets a worker, or arms its restart.
 func (r *Ring) workerEnded(result workerResult) {
 	r.progress.forget(result.action)
+	r.domains.Leave(result.action, "")
 	w := r.workers[result.action]
 	if w == nil {
 		return

@@ -1,0 +1,114 @@
+package actions
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/replicatedhq/ekco/fsm"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// Domains lets the steps of different actions take turns where they change the same.
+// [fsm.Domains] judges; whoever owns the state asks it. It must be safe for concurrent
+// use.
+type Domains interface {
+	// Take lets the steps have their domains, or says what stands in their way; whoever
+	// has to wait is told by [Inbox.Recheck] when its turn has come. An error says that
+	// it cannot be told.
+	Take(ctx context.Context, claim fsm.Claim) (taken fsm.Taken, ok bool, err error)
+	// Leave takes back what was asked for or let, if nothing came of it.
+	Leave(action, step string)
+}
+
+// NoDomains is for planned steps that change nothing which others might change, or
+// take so long that nobody may have to wait for them. A step whose plan says nothing
+// takes all domains of its kind.
+var NoDomains = []string{}
+
+// HoldDomains is the hold of a step that waits for another action's.
+const HoldDomains = "Domains"
+
+// quietTurn is how long a step waits for its turn before that is put on record: most
+// waits are for a step that takes a moment.
+const quietTurn = 3 * time.Second
+
+// fillDomains fills in what steps take that do not say so themselves.
+func (k *Kind) fillDomains(steps []journal.PlannedStep) {
+	for i := range steps {
+		if steps[i].Domains == nil && steps[i].Does != doesGate {
+			steps[i].Domains = k.Domains
+		}
+	}
+}
+
+// checkDomains reports what a step takes that its kind is not known to change.
+func (k *Kind) checkDomains(plan journal.Plan) error {
+	for _, step := range slices.Concat(plan.Steps, plan.Undo) {
+		for _, domain := range step.Domains {
+			if !slices.Contains(k.Domains, domain) {
+				return fmt.Errorf("step %q takes the domain %q, which is none of its kind's", step.ID, domain)
+			}
+		}
+	}
+	return nil
+}
+
+// takesTurns reports whether the steps of the group must be let in before they start.
+func (a *run) takesTurns(g *group) bool {
+	return a.cfg.Domains != nil && len(g.domains) > 0 && !a.record.Request.DryRun
+}
+
+// takeTurn asks for the domains of steps that may start otherwise. The answer comes at
+// once, so that what their preflights said is still true then.
+func (a *run) takeTurn(g *group, steps []*stepState, start func()) {
+	claim := fsm.Claim{Action: a.record.ID, Domains: g.domains}
+	g.busy = true
+	for _, s := range steps {
+		s.busy = true
+		claim.Steps = append(claim.Steps, s.planned.ID)
+	}
+	if g.claimed != claim.Steps[0] {
+		a.leaveTurn(g)
+		g.claimed = claim.Steps[0]
+	}
+	look := a.look
+	a.async(func() func() {
+		taken, ok, err := a.cfg.Domains.Take(look, claim)
+		return func() {
+			free(g, steps)
+			switch {
+			case a.stopping, a.look.Err() != nil:
+				a.leaveTurn(g)
+			case err != nil:
+				a.block(g, steps[0], Check{HoldDomains, Hold("cannot tell whether another action changes the same: " + err.Error()).About("unchecked")})
+			case !ok:
+				a.waitTurn(g, steps[0], taken)
+			default:
+				g.claimed = "" // what starts has it from now on
+				start()
+			}
+		}
+	})
+}
+
+// waitTurn makes the group wait for another action's step, at first without a word.
+func (a *run) waitTurn(g *group, first *stepState, taken fsm.Taken) {
+	if g.turnFrom.IsZero() {
+		g.turnFrom = time.Now()
+	}
+	if g.heldStep == "" && time.Since(g.turnFrom) < quietTurn {
+		g.wait(a.cfg.Retry)
+		return
+	}
+	a.block(g, first, Check{HoldDomains, Hold(taken.Reason()).About(taken.By)})
+}
+
+// leaveTurn gives up what the group has asked for, if it has.
+func (a *run) leaveTurn(g *group) {
+	if g.claimed != "" {
+		a.cfg.Domains.Leave(a.record.ID, g.claimed)
+	}
+	g.claimed, g.turnFrom = "", time.Time{}
+}

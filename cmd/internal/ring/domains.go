@@ -1,0 +1,47 @@
+package ring
+
+import (
+	"context"
+	"errors"
+
+	"github.com/replicatedhq/ekco/fsm"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// turns asks the loop, which owns the state, who may change what now.
+type turns struct{ ring *Ring }
+
+// Take implements actions.Domains.
+func (t turns) Take(ctx context.Context, claim fsm.Claim) (taken fsm.Taken, ok bool, err error) {
+	var adrift error
+	err = t.ring.ask(ctx, func(s *fsm.State) {
+		if adrift = t.ring.adrift; adrift == nil {
+			taken, ok = t.ring.domains.Take(s, t.ring.clock.Now(), claim)
+		}
+	})
+	if err = errors.Join(err, adrift); err != nil {
+		return fsm.Taken{}, false, err
+	}
+	return taken, ok, nil
+}
+
+// Leave implements actions.Domains. When the loop has ended, nobody else asks.
+func (t turns) Leave(action, step string) {
+	_ = t.ring.do(context.Background(), func(*fsm.State) { t.ring.domains.Leave(action, step) })
+}
+
+// noteBegun notes that what was let in is on record.
+func (r *Ring) noteBegun(event journal.Decoded) {
+	if began, ok := event.Body.(*journal.StepStarted); ok {
+		r.domains.Began(event.Action, began.Step)
+	}
+}
+
+// callNext tells the actions whose turn has come.
+func (r *Ring) callNext() {
+	for _, action := range r.domains.Called(r.state, r.clock.Now()) {
+		if w := r.workers[action]; w != nil {
+			w.inbox.Recheck()
+		}
+	}
+}

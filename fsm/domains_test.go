@@ -1,0 +1,324 @@
+package fsm
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// turn is what one action of a test has to do, step after step.
+type turn struct {
+	rec   *journal.ActionRecord
+	steps []*turnStep
+	// asks is when it asks next, waits since when it was told to wait.
+	asks, waits time.Time
+}
+
+type turnStep struct {
+	journal.PlannedStep
+	takes time.Duration
+	fails int
+	ends  time.Time
+}
+
+// crowd is actions that take turns.
+type crowd struct {
+	t       fataler
+	s       *State
+	domains Domains
+	now     time.Time
+	turns   []*turn
+}
+
+type fataler interface {
+	Helper()
+	Fatalf(format string, args ...any)
+}
+
+var domainsStart = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+func newCrowd(t fataler) *crowd { return &crowd{t: t, s: NewState(), now: domainsStart} }
+
+// add adds an action that was requested as many seconds before the others begin.
+func (c *crowd) add(id string, person bool, before int, steps ...*turnStep) *turn {
+	rec := &journal.ActionRecord{ID: id, RequestedAt: c.now.Add(-time.Duration(before) * time.Second), Planned: true}
+	rec.Request.Manual = person
+	for i, step := range steps {
+		step.ID = fmt.Sprintf("step-%d", i)
+		rec.Plan.Steps = append(rec.Plan.Steps, step.PlannedStep)
+	}
+	c.s.Actions[id] = rec
+	next := &turn{rec: rec, steps: steps}
+	c.turns = append(c.turns, next)
+	return next
+}
+
+func takes(d time.Duration, domains ...string) *turnStep {
+	return &turnStep{PlannedStep: journal.PlannedStep{Domains: domains, Timeout: journal.Duration(time.Minute)}, takes: d}
+}
+
+func (c *crowd) fold(x *turn, p journal.Payload) {
+	c.t.Helper()
+	if err := x.rec.Fold(journal.Event{Time: c.now}, p); err != nil {
+		c.t.Fatalf("%s: %v", x.rec.ID, err)
+	}
+}
+
+// ask has the action ask for its next step, and begin it if it is let in.
+func (c *crowd) ask(x *turn) (Taken, bool) {
+	c.t.Helper()
+	step := x.steps[0]
+	taken, ok := c.domains.Take(c.s, c.now, Claim{Action: x.rec.ID, Steps: []string{step.ID}, Domains: step.Domains})
+	if !ok {
+		if x.waits.IsZero() {
+			x.waits = c.now
+		}
+		return taken, false
+	}
+	c.fold(x, &journal.StepStarted{Step: step.ID, Attempt: 1})
+	c.domains.Began(x.rec.ID, step.ID)
+	step.ends, x.waits = c.now.Add(step.takes), time.Time{}
+	return taken, true
+}
+
+// end ends the step that the action has begun.
+func (c *crowd) end(x *turn) {
+	c.t.Helper()
+	step := x.steps[0]
+	step.ends = time.Time{}
+	if step.fails > 0 {
+		step.fails--
+		c.fold(x, &journal.StepFailed{Step: step.ID, Attempt: 1})
+		return
+	}
+	c.fold(x, &journal.StepDone{Step: step.ID, Attempt: 1})
+	if x.steps = x.steps[1:]; len(x.steps) == 0 {
+		delete(c.s.Actions, x.rec.ID)
+		c.turns = slices.DeleteFunc(c.turns, func(other *turn) bool { return other == x })
+	}
+}
+
+func (c *crowd) turnOf(id string) *turn {
+	return c.turns[slices.IndexFunc(c.turns, func(x *turn) bool { return x.rec.ID == id })]
+}
+
+// apart fails the test if two actions have one domain.
+func (c *crowd) apart() {
+	c.t.Helper()
+	owner := map[string]string{}
+	for _, x := range c.turns {
+		for domain := range x.rec.Occupies(c.now) {
+			if other := owner[domain]; other != "" {
+				c.t.Fatalf("%s and %s both have %s", other, x.rec.ID, domain)
+			}
+			owner[domain] = x.rec.ID
+		}
+	}
+}
+
+// overtaken fails the test if one that was let in has overtaken who waited before it.
+func (c *crowd) overtaken(in *turn, domains []string, held bool) {
+	c.t.Helper()
+	for _, other := range c.turns {
+		if other == in || other.waits.IsZero() || held || shared(other.steps[0].Domains, domains) == "" {
+			continue
+		}
+		if c.s.comesFirst(c.now, other.rec.ID, other.waits, in.rec.ID, c.now) {
+			c.t.Fatalf("%s was let in before %s, which waits since %s and comes first", in.rec.ID, other.rec.ID, other.waits)
+		}
+	}
+}
+
+func TestNoSetOfActionsWaitsForItself(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := newCrowd(t)
+		for i := range rapid.IntRange(2, 6).Draw(t, "actions") {
+			var steps []*turnStep
+			for range rapid.IntRange(1, 4).Draw(t, "steps") {
+				step := takes(time.Duration(rapid.IntRange(1, 8).Draw(t, "takes"))*time.Second,
+					rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"a", "b", "c"}), 0, 3, rapid.ID).Draw(t, "domains")...)
+				step.fails = rapid.IntRange(0, 2).Draw(t, "fails")
+				step.KeepsDomains = rapid.Bool().Draw(t, "keeps")
+				step.Timeout = journal.Duration(rapid.IntRange(1, 30).Draw(t, "timeout")) * journal.Duration(time.Second)
+				steps = append(steps, step)
+			}
+			c.add(fmt.Sprintf("action-%d", i), rapid.Bool().Draw(t, "person"), rapid.IntRange(0, 3).Draw(t, "before"), steps...)
+		}
+		end := c.now.Add(2 * time.Hour)
+		for len(c.turns) > 0 {
+			if !c.now.Before(end) {
+				t.Fatalf("%d actions are not done after two hours, the first is %s", len(c.turns), c.turns[0].rec.ID)
+			}
+			c.tick(t)
+		}
+	})
+}
+
+// tick lets a second pass, in which EKCO may be started anew.
+func (c *crowd) tick(t *rapid.T) {
+	c.now = c.now.Add(time.Second)
+	if rapid.IntRange(0, 50).Draw(t, "restart") == 0 {
+		c.domains = Domains{}
+		for _, x := range c.turns {
+			x.waits = time.Time{}
+		}
+	}
+	for _, x := range slices.Clone(c.turns) {
+		if ends := x.steps[0].ends; !ends.IsZero() && !c.now.Before(ends) {
+			c.end(x)
+		}
+	}
+	called := c.domains.Called(c.s, c.now)
+	for _, x := range rapid.Permutation(slices.Clone(c.turns)).Draw(t, "order") {
+		step := x.steps[0]
+		if !step.ends.IsZero() || (c.now.Before(x.asks) && !slices.Contains(called, x.rec.ID)) {
+			continue
+		}
+		x.asks = c.now.Add(time.Duration(rapid.IntRange(1, 30).Draw(t, "asks again")) * time.Second)
+		held := len(step.Domains) > 0 && has(x.rec.Occupies(c.now), step.Domains)
+		if _, in := c.ask(x); in {
+			c.overtaken(x, step.Domains, held)
+		}
+		c.apart()
+	}
+}
+
+func (c *crowd) wantIn(x *turn) {
+	c.t.Helper()
+	if taken, in := c.ask(x); !in {
+		c.t.Fatalf("%s has to wait: %s", x.rec.ID, taken.Reason())
+	}
+}
+
+func (c *crowd) wantOut(x *turn, reason string) {
+	c.t.Helper()
+	if taken, in := c.ask(x); in || taken.Reason() != reason {
+		c.t.Fatalf("%s: let in %t, %q, want %q", x.rec.ID, in, taken.Reason(), reason)
+	}
+}
+
+func TestAStepTakesAllItsDomainsOrNone(t *testing.T) {
+	c := newCrowd(t)
+	move := c.add("move-minio", false, 3, takes(time.Minute, "storage"))
+	purge := c.add("purge-w1", false, 2, takes(time.Minute, "nodes", "storage"))
+	join := c.add("join-w2", true, 1, takes(time.Minute, "nodes"))
+	c.wantIn(move)
+	c.wantOut(purge, "move-minio changes the storage (step step-0); this goes on when that step has ended")
+	c.wantIn(join) // a person, whom nobody has let in before
+	c.end(move)
+	c.wantOut(purge, "join-w2 changes the nodes (step step-0); this goes on when that step has ended")
+	c.end(join)
+	c.wantIn(purge)
+}
+
+func TestWhoWaitsIsNotOvertakenByALaterOne(t *testing.T) {
+	c := newCrowd(t)
+	first := c.add("first", false, 9, takes(time.Minute, "storage"))
+	second := c.add("second", false, 8, takes(time.Minute, "storage", "nodes"))
+	third := c.add("third", false, 7, takes(time.Minute, "nodes"))
+	c.wantIn(first)
+	c.wantOut(second, "first changes the storage (step step-0); this goes on when that step has ended")
+	c.wantOut(third, "second comes first: it waits to change the nodes too; this goes on after it")
+	c.domains.Leave("second", "") // something else holds it now
+	c.wantIn(third)
+}
+
+func TestAPersonComesFirstAndWhoHasWaitedLongAsWell(t *testing.T) {
+	c := newCrowd(t)
+	busy := c.add("busy", false, 9, takes(time.Minute, "storage"))
+	old := c.add("old", false, 8, takes(time.Minute, "storage"))
+	person := c.add("person", true, 0, takes(time.Minute, "storage"))
+	c.wantIn(busy)
+	c.wantOut(old, "busy changes the storage (step step-0); this goes on when that step has ended")
+	c.wantOut(person, "busy changes the storage (step step-0); this goes on when that step has ended")
+	c.end(busy)
+	for range waitedLong / time.Minute {
+		c.wantOut(old, "person comes first: it waits to change the storage too; this goes on after it")
+		c.now = c.now.Add(time.Minute)
+		// That person was let in, and there is the next one.
+		c.domains.wait(c.now, Claim{"person", []string{"step-0"}, []string{"storage"}})
+	}
+	c.wantIn(old)
+}
+
+func TestAStepThatKeepsItsDomainsHasThemBetweenItsTriesWithinItsTimeout(t *testing.T) {
+	c := newCrowd(t)
+	cut := takes(time.Second, "storage")
+	cut.KeepsDomains, cut.fails = true, 9
+	cutOver := c.add("cut-over", false, 9, cut)
+	purge := c.add("purge-w1", false, 8, takes(time.Minute, "storage"))
+	c.wantIn(cutOver)
+	c.now = c.now.Add(time.Second)
+	c.end(cutOver)
+	const has = "cut-over changes the storage (step step-0); this goes on when that step has ended"
+	c.wantOut(purge, has)
+	c.wantIn(cutOver) // although somebody waits
+	c.end(cutOver)
+	c.now = c.now.Add(58 * time.Second)
+	c.wantOut(purge, has)
+	c.now = c.now.Add(time.Second)
+	c.wantIn(purge)
+}
+
+func TestAStepThatFailsOtherwiseLetsOthersIn(t *testing.T) {
+	c := newCrowd(t)
+	step := takes(time.Second, "storage")
+	step.fails = 1
+	failing := c.add("failing", false, 9, step)
+	purge := c.add("purge-w1", false, 8, takes(time.Minute, "storage"))
+	c.wantIn(failing)
+	c.end(failing)
+	c.wantIn(purge)
+}
+
+func TestWhoWasLetInHasItsDomainsBeforeTheStartIsOnRecord(t *testing.T) {
+	c := newCrowd(t)
+	c.add("first", false, 9, takes(time.Minute, "storage"))
+	second := c.add("second", false, 8, takes(time.Minute, "storage"))
+	if _, in := c.domains.Take(c.s, c.now, Claim{"first", []string{"step-0"}, []string{"storage"}}); !in {
+		t.Fatal("it has to wait")
+	}
+	c.wantOut(second, "first changes the storage (step step-0); this goes on when that step has ended")
+	c.domains.Leave("first", "step-0")
+	c.wantIn(second)
+}
+
+func TestAnOpenStepHasItsDomainsAfterARestartAndADryRunHasNone(t *testing.T) {
+	c := newCrowd(t)
+	first := c.add("first", false, 9, takes(time.Minute, "storage"))
+	second := c.add("second", false, 8, takes(time.Minute, "storage"))
+	c.wantIn(first)
+	c.domains = Domains{}
+	c.wantOut(second, "first changes the storage (step step-0); this goes on when that step has ended")
+	first.rec.Request.DryRun = true
+	c.wantIn(second)
+}
+
+func TestWhoWaitsIsCalledOnceWhenItsTurnHasComeAndLosesItsPlaceIfItDoesNotAsk(t *testing.T) {
+	c := newCrowd(t)
+	first := c.add("first", false, 9, takes(time.Minute, "storage"))
+	second := c.add("second", false, 8, takes(time.Minute, "storage"))
+	third := c.add("third", false, 7, takes(time.Minute, "storage"))
+	c.wantIn(first)
+	c.ask(second)
+	c.ask(third)
+	if called := c.domains.Called(c.s, c.now); len(called) != 0 {
+		t.Errorf("called %q while the domain is taken", called)
+	}
+	c.end(first)
+	if called := c.domains.Called(c.s, c.now); !slices.Equal(called, []string{"second"}) {
+		t.Errorf("called %q, want the second alone", called)
+	}
+	if called := c.domains.Called(c.s, c.now); len(called) != 0 {
+		t.Errorf("called again: %q", called)
+	}
+	c.now = c.now.Add(placeKept)
+	c.wantOut(third, "second comes first: it waits to change the storage too; this goes on after it")
+	c.now = c.now.Add(time.Second)
+	c.wantIn(third)
+}

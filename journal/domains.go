@@ -1,0 +1,52 @@
+package journal
+
+import "time"
+
+// The domains that steps of more than one capability may change.
+const (
+	// DomainNodes is which Nodes there are.
+	DomainNodes = "nodes"
+	// DomainControlPlane is etcd's members and what kubeadm says of the primaries.
+	DomainControlPlane = "control-plane"
+	// DomainStorage is where the cluster's data lies, and in how many copies.
+	DomainStorage = "storage"
+)
+
+// Occupies returns the domains that steps of the action have for themselves at the
+// given time, each once, with the step that has it: of those that are under way, and of
+// those that keep theirs until their proof. A dry run changes nothing and has none.
+func (r ActionRecord) Occupies(now time.Time) map[string]string {
+	if r.Request.DryRun {
+		return nil
+	}
+	var occupied map[string]string
+	for _, steps := range [][]PlannedStep{r.Plan.Steps, r.Plan.Undo} {
+		for _, step := range steps {
+			if len(step.Domains) == 0 || !r.Steps[step.ID].occupies(step, now) {
+				continue
+			}
+			for _, domain := range step.Domains {
+				put(&occupied, domain, step.ID)
+			}
+		}
+	}
+	return occupied
+}
+
+// occupies reports whether the step has its domains for itself.
+func (s StepRecord) occupies(planned PlannedStep, now time.Time) bool {
+	return s.Open || (!s.Done() && s.keeps(planned, now))
+}
+
+// keeps reports whether the step is within the time for which it may keep its domains.
+func (s StepRecord) keeps(planned PlannedStep, now time.Time) bool {
+	return planned.KeepsDomains && !s.KeptFrom.IsZero() && now.Before(s.KeptFrom.Add(time.Duration(planned.Timeout)))
+}
+
+// keepFrom notes that an attempt begins, which keeps the domains from then on unless
+// one before it does already: who fails again and again lets others in between.
+func (s *StepRecord) keepFrom(planned PlannedStep, now time.Time) {
+	if planned.KeepsDomains && !s.keeps(planned, now) {
+		s.KeptFrom = now
+	}
+}

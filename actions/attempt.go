@@ -75,8 +75,13 @@ const (
 )
 
 func awaitProof(ctx context.Context, code Step, step StepContext) (Proof, error) {
+	return await(ctx, func(ctx context.Context) (Proof, error) { return code.Prove(ctx, step) })
+}
+
+// await looks until it sees the proof.
+func await(ctx context.Context, look func(context.Context) (Proof, error)) (Proof, error) {
 	for rest := firstLook; ; rest = min(2*rest, lastLook) {
-		proof, err := code.Prove(ctx, step)
+		proof, err := look(ctx)
 		if err != nil {
 			return Proof{}, fmt.Errorf("look whether it happened: %w", err)
 		}

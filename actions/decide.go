@@ -119,7 +119,7 @@ func (a *run) startDue(now time.Time, steps []*stepState) (wake time.Time) {
 		if !a.ready(s) {
 			continue
 		}
-		if from := later(s.next, s.group.next); now.Before(from) {
+		if from := later(later(s.next, s.waits.next), s.group.next); now.Before(from) {
 			wake = earlier(wake, from)
 			continue
 		}
@@ -144,7 +144,7 @@ func (a *run) lookAt(g *group, batch []*stepState) {
 	candidates := make([]candidate, len(batch))
 	contexts := make(map[string]StepContext, len(batch))
 	for i, s := range batch {
-		s.busy = true
+		s.busy, s.waits.again = true, false
 		candidates[i] = candidate{
 			planned: s.planned, code: s.code,
 			prove: startedBefore(a.progress(s)) && !a.record.Request.DryRun,

@@ -78,6 +78,9 @@ type Proof struct {
 	Done bool
 	// Missing says, for people, what is not there yet.
 	Missing string
+	// Waits is set when nothing can be done about what is missing for now. The step is
+	// then held, under [HoldItems], until it can.
+	Waits bool
 	// Outputs are kept with the step when Do returned none.
 	Outputs json.RawMessage
 }

@@ -61,6 +61,10 @@ func (a *run) recheck() {
 	for _, g := range a.groups {
 		g.hurry()
 	}
+	for _, s := range a.byID {
+		s.waits.busy = s.busy
+		s.waits.hurry()
+	}
 }
 
 // retry gives everything that failed or waits a new budget, at once.
@@ -74,7 +78,7 @@ func (a *run) retry(event journal.Event, p *journal.ActionRetried) {
 	clear(a.said)
 	a.planning = attention{busy: a.planning.busy}
 	for _, s := range a.byID {
-		s.exhausted, s.next = false, time.Time{}
+		s.exhausted, s.next, s.waits = false, time.Time{}, attention{}
 		s.group.heldStep, s.group.attention = "", attention{busy: s.group.busy}
 	}
 }

@@ -68,6 +68,9 @@ func (a *run) mayStart(g *group, batch []*stepState, found examination) ([]*step
 		}
 		decisive.Verdict = decisive.Verdict.tooLate()
 	}
+	if rest = a.putAside(rest, found); len(rest) == 0 {
+		return nil, nil
+	}
 	if decisive.Verdict.Kind == VerdictHold {
 		a.noteDeferral(rest[0].planned, decisive.Preflight)
 		a.block(g, rest[0], decisive)
@@ -100,6 +103,22 @@ func (a *run) recordProved(batch []*stepState, found examination) (rest []*stepS
 		a.note(s.startedSeq, journal.TypeStepDone, &journal.StepDone{
 			Step: s.planned.ID, Attempt: s.attempt, Outputs: proof.Outputs, AlreadyDone: true,
 		})
+	}
+	return rest
+}
+
+// putAside holds the steps of which all that is left has to wait, and returns the
+// others.
+func (a *run) putAside(batch []*stepState, found examination) (rest []*stepState) {
+	for _, s := range batch {
+		proof := found.proofs[s.planned.ID]
+		if !proof.Waits {
+			rest = append(rest, s)
+			continue
+		}
+		s.waits.wait(a.cfg.Retry)
+		a.noteDeferral(s.planned, HoldItems)
+		a.hold(s.planned.ID, Check{HoldItems, Hold(proof.Missing)})
 	}
 	return rest
 }
@@ -178,6 +197,10 @@ func (a *run) start(s *stepState) {
 	if s.group.changes && !s.group.irreversible {
 		a.gatePassed = time.Time{} // it was let through before this
 	}
+	if s.waits.tries > 0 {
+		a.release(s.planned.ID)
+		s.waits = attention{}
+	}
 	s.attempt = a.progress(s).Attempts + 1
 	a.note(a.record.LastSeq, journal.TypeStepStarted, &journal.StepStarted{Step: s.planned.ID, Attempt: s.attempt})
 	if a.record.Request.DryRun {
@@ -234,6 +257,12 @@ func (a *run) attempted(s *stepState, result attemptResult) {
 // failed notes a failure, and stalls the action when the step's budget is
 // spent. The other steps go on.
 func (a *run) failed(s *stepState, err error) {
+	if errors.As(err, new(*WaitingError)) {
+		a.note(s.startedSeq, journal.TypeStepFailed, &journal.StepFailed{
+			Step: s.planned.ID, Attempt: s.attempt, Error: err.Error(), Waits: true, NextTry: a.cfg.Now().UTC(),
+		})
+		return
+	}
 	failures := a.progress(s).Failures + 1
 	failure := &journal.StepFailed{Step: s.planned.ID, Attempt: s.attempt, Error: err.Error()}
 	s.exhausted = failures >= a.cfg.Retry.Budget

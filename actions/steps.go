@@ -16,8 +16,10 @@ type stepState struct {
 	busy bool
 	// exhausted is set when the budget is spent.
 	exhausted bool
-	// next is when a step that failed is tried again.
-	next time.Time
+	// next is when a step that failed is tried again, waits when one of which all that
+	// is left has to wait is looked at again.
+	next  time.Time
+	waits attention
 	// attempt is the number of the last attempt, startedSeq the event that
 	// started it, which is the cause of what follows.
 	attempt    int

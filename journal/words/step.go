@@ -31,6 +31,9 @@ var stepRows = []Row{
 }
 
 func failed(e journal.Event, p *journal.StepFailed) string {
+	if p.Waits {
+		return fmt.Sprintf("%s: %s did what could be done%s", e.Action, p.Step, Because(p.Error))
+	}
 	next := "no try is left"
 	if !p.NextTry.IsZero() {
 		next = "next try in " + Span(p.NextTry.Sub(e.Time))
@@ -39,6 +42,9 @@ func failed(e journal.Event, p *journal.StepFailed) string {
 }
 
 func logFailed(e journal.Event, p *journal.StepFailed) Line {
+	if p.Waits {
+		return Info("step waits with the rest", "step", p.Step, "attempt", p.Attempt, "left", p.Error)
+	}
 	if p.NextTry.IsZero() {
 		return Error("step failed for the last time", "step", p.Step, "attempt", p.Attempt, "error", p.Error)
 	}

@@ -21,6 +21,7 @@ level=INFO msg="step started" step=s attempt=2
 level=INFO msg="step done" step=s attempt=2 already_done=true dry_run=true
 level=WARN msg="step failed" step=s attempt=3 error=e next_try_in=1.235s
 level=ERROR msg="step failed for the last time" step=s attempt=3 error=e
+level=INFO msg="step waits with the rest" step=s attempt=3 left=e
 level=ERROR msg="stalled; ekco retry or ekco cancel decide" step=s reason=r
 level=INFO msg=ended outcome=done reason=r
 `
@@ -50,6 +51,7 @@ func TestWhatAWorkerLogsReadsAsItShould(t *testing.T) {
 		journal.StepDone{Step: "s", Attempt: 2, AlreadyDone: true, DryRun: true},
 		journal.StepFailed{Step: "s", Attempt: 3, Error: "e", NextTry: at.Add(1234567 * time.Microsecond)},
 		journal.StepFailed{Step: "s", Attempt: 3, Error: "e"},
+		journal.StepFailed{Step: "s", Attempt: 3, Error: "e", NextTry: at, Waits: true},
 		journal.ActionStalled{Step: "s", Reason: "r"},
 		journal.ActionEnded{Outcome: journal.OutcomeDone, Reason: "r"},
 	} {

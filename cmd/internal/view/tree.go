@@ -163,6 +163,9 @@ func (b *branch) add(e journal.Decoded) bool {
 	case *journal.StepFailed:
 		s := b.step(p.Step, e.Time)
 		s.result, s.tone, s.took, s.detail = "failed", bad, e.Time.Sub(s.began), "last error: "+p.Error
+		if p.Waits {
+			s.result, s.tone, s.detail = "waits", doubtful, p.Error
+		}
 	case *journal.ActionEnded:
 		b.outcome, b.tone = string(p.Outcome)+words.Because(p.Reason), doubtful
 		if p.Outcome == journal.OutcomeDone || p.Outcome == journal.OutcomeDryRun {

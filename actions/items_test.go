@@ -1,0 +1,303 @@
+package actions_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// fleet is nodes on which something is to be set.
+type fleet struct {
+	mu    sync.Mutex
+	set   map[string]bool
+	acted []string
+	most  int
+	now   int
+	// off are nodes that cannot be reached for now, hangs those whose work never ends,
+	// fails what the work on a node meets.
+	off   map[string]bool
+	hangs map[string]bool
+	fails map[string]error
+}
+
+func newFleet() *fleet {
+	return &fleet{set: map[string]bool{}, off: map[string]bool{}, hangs: map[string]bool{}, fails: map[string]error{}}
+}
+
+func (f *fleet) with(change func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	change()
+}
+
+func (f *fleet) step(bound int) actions.Items[string] {
+	return actions.Items[string]{
+		Unit: "nodes", Bound: bound, Timeout: 10 * time.Second,
+		List: func(step actions.StepContext) (names []string, err error) { return names, step.Input(&names) },
+		Name: func(node string) string { return node },
+		Waits: func(_ context.Context, _ actions.StepContext, node string) (why string, err error) {
+			f.with(func() {
+				if f.off[node] {
+					why = "it is not ready"
+				}
+			})
+			return why, nil
+		},
+		Look: func(_ context.Context, _ actions.StepContext, node string) (proof actions.Proof, err error) {
+			f.with(func() { proof.Done = f.set[node] })
+			return proof, nil
+		},
+		Act: f.act,
+	}
+}
+
+func (f *fleet) act(ctx context.Context, _ actions.StepContext, node string) (json.RawMessage, error) {
+	var hangs bool
+	var err error
+	f.with(func() {
+		f.acted = append(f.acted, node)
+		f.now++
+		f.most = max(f.most, f.now)
+		hangs, err = f.hangs[node], f.fails[node]
+	})
+	defer f.with(func() { f.now-- })
+	if hangs {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	select {
+	case <-time.After(time.Second):
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if err != nil {
+		return nil, err
+	}
+	f.with(func() { f.set[node] = true })
+	return json.RawMessage(`{"on":"` + node + `"}`), nil
+}
+
+func (f *fleet) times(node string) (n int) {
+	f.with(func() {
+		for _, acted := range f.acted {
+			if acted == node {
+				n++
+			}
+		}
+	})
+	return n
+}
+
+// onFleet runs an action of one step over so many nodes.
+func (w *world) onFleet(step actions.Step, nodes int) actions.Config {
+	w.t.Helper()
+	names := make([]string, nodes)
+	for i := range names {
+		names[i] = fmt.Sprintf("n%02d", i+1)
+	}
+	input, err := json.Marshal(names)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	kind := (&script{steps: []journal.PlannedStep{{
+		ID: "set", Does: "act", Input: input, Irreversible: true, MayWaitFor: actions.HoldItems, Timeout: journal.Duration(10 * time.Minute),
+	}}}).definition()
+	kind.Steps = map[string]actions.Step{"act": step}
+	return w.config([]actions.Definition{kind})
+}
+
+func (w *world) outcomes() (names []string) {
+	w.t.Helper()
+	for _, event := range w.events() {
+		payload, err := event.Decode()
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		done, ok := payload.(*journal.StepDone)
+		if !ok {
+			continue
+		}
+		var outcomes actions.Outcomes
+		if err := json.Unmarshal(done.Outputs, &outcomes); err != nil {
+			w.t.Fatal(err)
+		}
+		for _, name := range slices.Sorted(maps.Keys(outcomes.Items)) {
+			names = append(names, fmt.Sprintf("%s %s %t", name, outcomes.Items[name].Outputs, outcomes.Items[name].AlreadyDone))
+		}
+	}
+	return names
+}
+
+func TestManyItemsAreDoneSideBySideWithinTheBound(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		f := newFleet()
+		f.set["n02"] = true
+		w.requestTest()
+		took := w.start(w.onFleet(f.step(3), 10)).end()
+		if took > 4*time.Second || f.most != 3 {
+			t.Errorf("it took %s with %d at once, want 3 s and 3", took, f.most)
+		}
+		w.wantStory("requested", "planned 1", "started set #1", "done set #1", "ended done")
+		got := w.outcomes()
+		if len(got) != 10 || got[0] != `n01 {"on":"n01"} false` || got[1] != "n02  true" {
+			t.Errorf("outcomes are %q", got)
+		}
+	})
+}
+
+func TestOneItemThatHangsOrFailsHoldsUpNoOtherAndIsTriedAgainAlone(t *testing.T) {
+	tests := map[string]func(f *fleet, on bool){
+		"hangs": func(f *fleet, on bool) { f.hangs["n03"] = on },
+		"fails": func(f *fleet, on bool) {
+			f.fails["n03"] = nil
+			if on {
+				f.fails["n03"] = errors.New("disk full")
+			}
+		},
+	}
+	for name, turn := range tests {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, w *world) {
+				f := newFleet()
+				turn(f, true)
+				w.requestTest()
+				r := w.start(w.onFleet(f.step(2), 6))
+				letPass(5 * time.Second)
+				if len(f.set) != 5 {
+					t.Errorf("after 5 s %d of 6 are done, want all but one", len(f.set))
+				}
+				letPass(20 * time.Second)
+				if failed := w.count("failed set"); failed == 0 {
+					t.Error("the attempt has not failed")
+				}
+				if why := w.record().Steps["set"].LastError; !strings.HasPrefix(why, "1 of 6 nodes are not done: n03: ") {
+					t.Errorf("the error is %q", why)
+				}
+				f.with(func() { turn(f, false) })
+				r.end()
+				if f.times("n01") != 1 || f.times("n03") < 2 {
+					t.Errorf("n01 was done %d times, n03 %d times", f.times("n01"), f.times("n03"))
+				}
+			})
+		})
+	}
+}
+
+func TestWhatIsLeftAndHasToWaitHoldsTheStepAndIsFinishedWhenItCanBe(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		f := newFleet()
+		f.off["n02"] = true
+		w.requestTest()
+		r := w.start(w.onFleet(f.step(0), 3))
+		letPass(72 * time.Hour)
+		w.wantStory("requested", "planned 1", "started set #1", "failed set #1", `held "set" by Items`)
+		record := w.record()
+		hold, deferred := record.Deferred()
+		if !deferred || hold.Reason != "1 of 3 nodes are not done: n02 waits: it is not ready" {
+			t.Errorf("it waits for %+v, deferred %t: others wait for it", hold, deferred)
+		}
+		if failures := record.Steps["set"].Failures; failures != 0 {
+			t.Errorf("waiting counts as %d failures", failures)
+		}
+		f.with(func() { f.off["n02"] = false })
+		r.inbox.Recheck()
+		if took := r.end(); took > 2*time.Second {
+			t.Errorf("it was finished after %s, want at once", took)
+		}
+		w.wantStory("requested", "planned 1", "started set #1", "failed set #1", `held "set" by Items`,
+			`released "set" by Items`, "started set #2", "done set #2", "ended done")
+		if f.times("n01") != 1 || f.times("n02") != 1 {
+			t.Errorf("n01 was done %d times, n02 %d times", f.times("n01"), f.times("n02"))
+		}
+	})
+}
+
+func TestAWaitOutlivesARestartAndARetryLooksAtOnce(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		f := newFleet()
+		f.off["n02"] = true
+		w.requestTest()
+		cfg := w.onFleet(f.step(0), 3)
+		r := w.start(cfg)
+		letPass(time.Hour)
+		r.halt()
+		r = w.start(cfg)
+		letPass(time.Hour)
+		w.wantStory("requested", "planned 1", "started set #1", "failed set #1", `held "set" by Items`)
+		f.with(func() { f.off["n02"] = false })
+		w.retry(r)
+		if took := r.end(); took > 2*time.Second {
+			t.Errorf("it was finished %s after the retry, want at once", took)
+		}
+	})
+}
+
+func TestAKillAmongManyItemsRepeatsNoneThatIsDone(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		f := newFleet()
+		w.requestTest()
+		cfg := w.onFleet(f.step(2), 8)
+		cfg.Grace = time.Nanosecond
+		r := w.start(cfg)
+		letPass(2500 * time.Millisecond)
+		r.halt()
+		done := len(f.set)
+		w.start(cfg).end()
+		if done != 4 || len(f.set) != 8 || f.times("n01") != 1 {
+			t.Errorf("%d were done before, %d after, n01 %d times", done, len(f.set), f.times("n01"))
+		}
+	})
+}
+
+func TestAnItemThatPanicsFailsAloneAndTwoOfOneNameAreAnError(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		f := newFleet()
+		step := f.step(0)
+		act := step.Act
+		step.Act = func(ctx context.Context, c actions.StepContext, node string) (json.RawMessage, error) {
+			if node == "n01" {
+				panic("no such node")
+			}
+			return act(ctx, c, node)
+		}
+		w.requestTest()
+		r := w.start(w.onFleet(step, 3))
+		letPass(10 * time.Second)
+		if why := w.record().Steps["set"].LastError; !strings.Contains(why, "n01: ") || strings.Contains(why, "n02") {
+			t.Errorf("the error is %q", why)
+		}
+		r.halt()
+	})
+	step := newFleet().step(0)
+	step.List = func(actions.StepContext) ([]string, error) { return []string{"a", "a"}, nil }
+	if _, err := step.Prove(t.Context(), actions.StepContext{Log: slog.New(slog.DiscardHandler), Planned: journal.PlannedStep{ID: "set"}}); err == nil {
+		t.Error("two items of one name are one")
+	}
+}
+
+func TestAStepOverItemsReportsHowFarItHasCome(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var got []int64
+		watched := actions.Watched(t.Context(), func(_, _ string, p actions.Progress) { got = append(got, p.Done) })
+		if _, err := newFleet().step(1).Do(watched, actions.StepContext{Log: slog.New(slog.DiscardHandler), Planned: journal.PlannedStep{ID: "set", Input: json.RawMessage(`["a","b"]`)}}); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff([]int64{1, 2}, got); diff != "" {
+			t.Error(diff)
+		}
+	})
+}

@@ -23,6 +23,8 @@ type cache struct {
 	shared map[string]bool
 	// sums is what machines summed up of their things, as long as none changes.
 	sums map[string]any
+	// counts are how many things of a machine there are, as long as none changes.
+	counts map[string]count
 }
 
 type thingName struct{ machine, name string }
@@ -36,6 +38,7 @@ func newCache(capabilities []Capability) *cache {
 		named:        map[thingName][]string{},
 		shared:       map[string]bool{},
 		sums:         map[string]any{},
+		counts:       map[string]count{},
 	}
 	var own []Rule
 	for _, capability := range capabilities {
@@ -85,5 +88,8 @@ func (s *State) Sum(machine string, sum func() any) any {
 	return known
 }
 
-// Changed makes the next [State.Sum] of the machine count anew.
-func (s *State) Changed(machine string) { delete(s.cache.sums, machine) }
+// Changed makes the next [State.Sum] and [State.Count] of the machine count anew.
+func (s *State) Changed(machine string) {
+	delete(s.cache.sums, machine)
+	delete(s.cache.counts, machine)
+}

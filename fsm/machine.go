@@ -100,6 +100,14 @@ type Loader interface {
 	Loaded(t *Thing)
 }
 
+// Counted is a [Machine] whose things the machines of others count, which know no more
+// of it than its name.
+type Counted interface {
+	// Counts reports whether the thing exists, and whether it is ready for what others
+	// would do with it.
+	Counts(t *Thing) (present, ready bool)
+}
+
 // Aging is a [Machine] whose things hold times by EKCO's clock.
 type Aging interface {
 	// Ages visits the times from which is counted whether something destructive may be

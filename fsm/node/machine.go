@@ -47,6 +47,12 @@ func (machine) Fold(s *fsm.State, e journal.Event, payload journal.Payload) bool
 	return true
 }
 
+// Counts tells the machines of others how many nodes there are, and how many are ready.
+func (machine) Counts(t *fsm.Thing) (present, ready bool) {
+	n := of(t)
+	return n.Present(), n.Ready()
+}
+
 func (machine) Goal(t *fsm.Thing, at journal.State, w *fsm.World) journal.State {
 	return goal(of(t), at, w.Open(t))
 }

@@ -157,7 +157,8 @@ func (lampMachine) Goal(t *fsm.Thing, _ journal.State, w *fsm.World) journal.Sta
 
 func (lampMachine) Wants(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 	lamp, policy := lampOf(t), lampPolicyOf(w.Policy)
-	if t.GoneSeq != 0 || len(w.Open(t)) > 0 || nodesIn(w) < policy.Nodes {
+	nodes, _ := w.Count("node") // another machine, of which it knows the name alone
+	if t.GoneSeq != 0 || len(w.Open(t)) > 0 || nodes < policy.Nodes {
 		return
 	}
 	switch {
@@ -175,16 +176,6 @@ func (lampMachine) Wants(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 func lampAsked(t *fsm.Thing, kind journal.ActionKind) bool {
 	last := t.Last[kind]
 	return last == nil || t.FactsSeq > last.Seq
-}
-
-// nodesIn counts the things of another machine, of which it knows the name alone.
-func nodesIn(w *fsm.World) (nodes int) {
-	for _, t := range w.Things {
-		if t.Machine() == "node" && t.GoneSeq == 0 {
-			nodes++
-		}
-	}
-	return nodes
 }
 
 func (lampMachine) Request(t *fsm.Thing, kind *fsm.ActionKind, _ *fsm.World) (journal.ActionRequested, uint64) {

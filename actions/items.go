@@ -68,7 +68,7 @@ var errNotYet = errors.New("its effect does not show")
 
 // Prove implements [Step]: it is done when every item is.
 func (s Items[I]) Prove(ctx context.Context, step StepContext) (Proof, error) {
-	results, err := s.each(ctx, step, s.look)
+	results, err := s.each(ctx, step, s.look, func(Progress) {})
 	if err != nil {
 		return Proof{}, err
 	}
@@ -83,7 +83,7 @@ func (s Items[I]) Prove(ctx context.Context, step StepContext) (Proof, error) {
 // Do implements [Step]. Its error says of what is not done why not. It is a
 // [WaitingError] if that only has to wait.
 func (s Items[I]) Do(ctx context.Context, step StepContext) (json.RawMessage, error) {
-	results, err := s.each(ctx, step, s.finish)
+	results, err := s.each(ctx, step, s.finish, step.Report)
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +107,9 @@ type WaitingError struct {
 func (e *WaitingError) Error() string { return e.For }
 
 // each works on all items, and reports how far it has come.
-func (s Items[I]) each(ctx context.Context, step StepContext, work func(context.Context, StepContext, I) itemResult) (map[string]itemResult, error) {
+func (s Items[I]) each(
+	ctx context.Context, step StepContext, work func(context.Context, StepContext, I) itemResult, report func(Progress),
+) (map[string]itemResult, error) {
 	items, err := s.List(step)
 	if err != nil {
 		return nil, fmt.Errorf("list the %s of step %s: %w", s.Unit, step.Planned.ID, err)
@@ -121,7 +123,7 @@ func (s Items[I]) each(ctx context.Context, step StepContext, work func(context.
 		results[s.Name(item)] = result
 		if result.waits == "" && result.err == nil {
 			done++
-			step.Report(ctx, Progress{Done: done, Total: int64(len(items)), Unit: s.Unit})
+			report(Progress{Done: done, Total: int64(len(items)), Unit: s.Unit})
 		}
 	})
 	if len(results) < len(items) {

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -290,12 +289,12 @@ func TestAnItemThatPanicsFailsAloneAndTwoOfOneNameAreAnError(t *testing.T) {
 }
 
 func TestAStepOverItemsReportsHowFarItHasCome(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
 		var got []int64
-		watched := actions.Watched(t.Context(), func(_, _ string, p actions.Progress) { got = append(got, p.Done) })
-		if _, err := newFleet().step(1).Do(watched, actions.StepContext{Log: slog.New(slog.DiscardHandler), Planned: journal.PlannedStep{ID: "set", Input: json.RawMessage(`["a","b"]`)}}); err != nil {
-			t.Fatal(err)
-		}
+		cfg := w.onFleet(newFleet().step(1), 2)
+		cfg.Watcher = func(_, _ string, p actions.Progress) { got = append(got, p.Done) }
+		w.requestTest()
+		w.start(cfg).end()
 		if diff := cmp.Diff([]int64{1, 2}, got); diff != "" {
 			t.Error(diff)
 		}

@@ -42,7 +42,7 @@ func TestTheOperatorBeginsAnewWhereAReinstalledClusterLeftItsJournal(t *testing.
 		t.Fatal("the journal of another cluster is no reason to begin anew")
 	}
 	var log bytes.Buffer
-	if err := beginAnew(t.Context(), config.Config{Journal: path}, strange, slog.New(slog.NewTextHandler(&log, nil))); err != nil {
+	if err := beginAnew(t.Context(), config.Config{General: config.General{Journal: path}}, strange, slog.New(slog.NewTextHandler(&log, nil))); err != nil {
 		t.Fatal(err)
 	}
 	aside, err := filepath.Glob(path + ".of-cluster-c-old-*")

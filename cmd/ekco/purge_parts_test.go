@@ -58,7 +58,7 @@ func TestInADryRunNoClientOfTheOutsideChangesAnything(t *testing.T) {
 		{false, ringOptions{OneShot: true, Node: "w1", DryRun: true}, true},
 	} {
 		t.Run(fmt.Sprintf("%v %+v", test.configured, test.options), func(t *testing.T) {
-			cfg := config.Config{Kubeconfig: kubeconfig, DryRun: test.configured}
+			cfg := config.Config{General: config.General{Kubeconfig: kubeconfig, DryRun: test.configured}}
 			for name, err := range changes(t, cfg, test.options) {
 				refused := errors.Is(err, kube.ErrReadOnly) || errors.Is(err, ceph.ErrReadOnly) || errors.Is(err, etcd.ErrReadOnly)
 				if err == nil || refused != test.readOnly {

@@ -255,7 +255,7 @@ func TestWhatACommandRefusesIsRefused(t *testing.T) {
 
 // A dry run that served others would make a dry run of what they ask for.
 func TestADryRunForOneNodeServesNobody(t *testing.T) {
-	socket := config.Config{Journal: t.TempDir() + "/" + strconv.Itoa(os.Getpid()) + ".db"}
+	socket := config.Config{General: config.General{Journal: t.TempDir() + "/" + strconv.Itoa(os.Getpid()) + ".db"}}
 	services, err := listen(t.Context(), socket, ringOptions{OneShot: true, Node: "worker-2", DryRun: true}, nil, nil, nil, slog.New(slog.DiscardHandler))
 	if err != nil || len(services) != 0 {
 		t.Errorf("got %d services and %v", len(services), err)

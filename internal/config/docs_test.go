@@ -22,13 +22,12 @@ func keyTable() string {
 	var out strings.Builder
 	out.WriteString("| key | default | type | meaning |\n|---|---|---|---|\n")
 	defaults := Default()
-	for _, k := range keys {
-		field := k.field(&defaults)
-		byDefault := "`" + format(field) + "`"
-		if format(field) == "" {
+	for _, k := range defaults.keys() {
+		byDefault := "`" + format(k.value) + "`"
+		if format(k.value) == "" {
 			byDefault = "(empty)"
 		}
-		fmt.Fprintf(&out, "| `%s` | %s | %s | %s |\n", k.name, byDefault, kindOf(field), k.meaning())
+		fmt.Fprintf(&out, "| `%s` | %s | %s | %s |\n", k.name, byDefault, kindOf(k.value), k.meaning())
 	}
 	return out.String()
 }

@@ -36,33 +36,29 @@ func RegisterPurgeNodeFlags(flags *pflag.FlagSet) {
 // Names that are no keys are ignored.
 func RegisterFlags(flags *pflag.FlagSet, names ...string) {
 	defaults := Default()
+	byName := defaults.keysByName()
 	for _, name := range names {
-		k, known := keysByName[name]
+		k, known := byName[name]
 		if !known || flags.Lookup(name) != nil {
 			continue
 		}
-		field := k.field(&defaults)
-		flag := flags.VarPF(&flagValue{key: name, text: format(field), kind: kindOf(field)}, name, "", k.meaning())
+		flag := flags.VarPF(&flagValue{key: name, text: format(k.value), kind: kindOf(k.value)}, name, "", k.meaning())
 		if flag.Value.Type() == "bool" {
 			flag.NoOptDefVal = "true"
 		}
 	}
 }
 
-func kindOf(field any) string {
-	switch field.(type) {
+func kindOf(value any) string {
+	switch value := value.(type) {
 	case *bool:
 		return "bool"
 	case *int:
 		return "int"
 	case *time.Duration:
 		return "duration"
-	case *Bytes:
-		return "size"
-	case *MaxUnknown:
-		return "number or percentage"
-	case *[]ImageOverride:
-		return "pairs"
+	case ownType:
+		return value.kind()
 	}
 	return "string"
 }

@@ -87,7 +87,7 @@ func (from Sources) file(config *Config) ([]setting, error) {
 
 func (from Sources) environment() []setting {
 	var settings []setting
-	for _, k := range keys {
+	for _, k := range new(Config).keys() {
 		variable := strings.ToUpper(k.name)
 		if text, ok := from.Env(variable); ok && text != "" {
 			settings = append(settings, setting{name: k.name, text: text, origin: "environment variable " + variable, explicit: true})
@@ -112,9 +112,10 @@ func (from Sources) flags() []setting {
 // apply reads the settings in order, so that the last of a key counts, and
 // judges only that one. It returns which keys were set.
 func (c *Config) apply(settings []setting, wanted func(string) bool) (map[string]bool, []error) {
+	known := c.keysByName()
 	last := make(map[string]setting, len(settings))
 	for _, s := range settings {
-		if _, known := keysByName[s.name]; !known {
+		if _, is := known[s.name]; !is {
 			c.UnknownKeys = append(c.UnknownKeys, s.name)
 			continue
 		}
@@ -123,7 +124,7 @@ func (c *Config) apply(settings []setting, wanted func(string) bool) (map[string
 	slices.Sort(c.UnknownKeys)
 	set := make(map[string]bool, len(last))
 	var problems []error
-	for _, k := range keys {
+	for _, k := range c.keys() {
 		s, given := last[k.name]
 		if !given || !wanted(k.name) {
 			continue
@@ -132,7 +133,7 @@ func (c *Config) apply(settings []setting, wanted func(string) bool) (map[string
 		if s.explicit {
 			c.Explicit = append(c.Explicit, k.name)
 		}
-		if problem := k.take(c, s); problem != nil {
+		if problem := k.take(s); problem != nil {
 			problems = append(problems, problem)
 		}
 	}
@@ -140,10 +141,10 @@ func (c *Config) apply(settings []setting, wanted func(string) bool) (map[string
 }
 
 // take sets one key, or says what is wrong with its value.
-func (k key) take(c *Config, s setting) error {
+func (k key) take(s setting) error {
 	err := error(expectedError(s.problem))
 	if s.problem == "" {
-		err = k.read(s.text, k.field(c))
+		err = k.read(s.text)
 	}
 	if err == nil {
 		return nil

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"reflect"
 	"runtime"
 	"strings"
 	"testing"
@@ -347,31 +348,53 @@ func TestOnlyTheKeysAskedForAreJudged(t *testing.T) {
 func TestEveryKeyHasAFlagWhoseDefaultReadsBack(t *testing.T) {
 	flags := pflag.NewFlagSet("operator", pflag.ContinueOnError)
 	RegisterOperatorFlags(flags)
-	for _, k := range keys {
-		flag := flags.Lookup(k.name)
+	for _, name := range Keys() {
+		flag := flags.Lookup(name)
 		if flag == nil {
-			t.Errorf("%s has no flag", k.name)
+			t.Errorf("%s has no flag", name)
 			continue
 		}
 		config := Default()
-		if err := k.read(flag.DefValue, k.field(&config)); err != nil {
-			t.Errorf("%s: default %q: %v", k.name, flag.DefValue, err)
+		if err := config.keysByName()[name].read(flag.DefValue); err != nil {
+			t.Errorf("%s: default %q: %v", name, flag.DefValue, err)
 		}
 		if diff := cmp.Diff(Default(), config); diff != "" {
-			t.Errorf("%s: default does not read back: %s", k.name, diff)
+			t.Errorf("%s: default does not read back: %s", name, diff)
 		}
 	}
 }
 
 func TestNoTwoKeysShareAField(t *testing.T) {
-	var config Config
 	seen := make(map[any]string)
-	for _, k := range keys {
-		field := k.field(&config)
-		if other, twice := seen[field]; twice {
+	for _, k := range new(Config).keys() {
+		if other, twice := seen[k.value]; twice {
 			t.Errorf("%s and %s share a field", k.name, other)
 		}
-		seen[field] = k.name
+		seen[k.value] = k.name
+	}
+}
+
+func TestEverySettingHasAKeyAndAFieldOfItsOwn(t *testing.T) {
+	var config Config
+	keyed, named, fields := make(map[any]bool), make(map[string]bool), make(map[string]bool)
+	for _, k := range config.keys() {
+		if named[k.name] {
+			t.Errorf("two keys are called %s", k.name)
+		}
+		keyed[k.value], named[k.name] = true, true
+	}
+	for _, s := range config.sections() {
+		section := reflect.ValueOf(s).Elem()
+		for i := range section.NumField() {
+			field := section.Type().Field(i)
+			if !keyed[section.Field(i).Addr().Interface()] {
+				t.Errorf("no key sets %s.%s", section.Type(), field.Name)
+			}
+			if fields[field.Name] {
+				t.Errorf("two sections have a field %s", field.Name)
+			}
+			fields[field.Name] = true
+		}
 	}
 }
 
@@ -395,9 +418,10 @@ func FuzzTheReader(f *testing.F) {
 		if len(problems) > 0 {
 			return
 		}
-		for _, k := range keys {
-			again := Default()
-			if err := k.read(format(k.field(&config)), k.field(&again)); err != nil && set[k.name] {
+		again := Default()
+		byName := again.keysByName()
+		for _, k := range config.keys() {
+			if err := byName[k.name].read(format(k.value)); err != nil && set[k.name] {
 				t.Errorf("%s was read and does not read back: %v", k.name, err)
 			}
 		}

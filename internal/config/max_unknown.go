@@ -22,6 +22,15 @@ func (m MaxUnknown) String() string {
 	return strconv.Itoa(m.Absolute)
 }
 
+func (*MaxUnknown) kind() string { return "number or percentage" }
+
+func (m *MaxUnknown) read(text string) (err error) {
+	if *m, err = parseMaxUnknown(strings.TrimSpace(text)); err != nil {
+		return expectedError("a number of nodes like 3, or a percentage from 0% to 100%")
+	}
+	return nil
+}
+
 // parseMaxUnknown reads "55%" or "3".
 func parseMaxUnknown(text string) (MaxUnknown, error) {
 	digits, isPercent := strings.CutSuffix(text, "%")

@@ -2,19 +2,16 @@ package config
 
 import (
 	"fmt"
+	"reflect"
 	"strings"
 )
-
-// alwaysOffBelow is what rook_minimum_node_count must be above to switch
-// anything on.
-const alwaysOffBelow = 3
 
 // Undone says in one sentence what is switched on and not done by this EKCO,
 // with the settings that ask for it. It is empty when there is nothing.
 func (c Config) Undone() string {
 	var undone []string
-	for _, k := range keys {
-		if k.does != "" && switchedOn(k.field(&c)) {
+	for _, k := range c.keys() {
+		if k.does != "" && k.switchedOn() {
 			undone = append(undone, fmt.Sprintf("%s (%s)", k.does, k.name))
 		}
 	}
@@ -24,19 +21,12 @@ func (c Config) Undone() string {
 	return "this version does not yet do all that is switched on: it does not " + inWords(undone)
 }
 
-// switchedOn reports whether a value switches on what its setting is about.
-func switchedOn(field any) bool {
-	switch value := field.(type) {
-	case *bool:
-		return *value
-	case *int:
-		return *value >= alwaysOffBelow
-	case *string:
-		return *value != ""
-	case *[]ImageOverride:
-		return len(*value) > 0
+// switchedOn reports whether the value switches on what its setting is about.
+func (k key) switchedOn() bool {
+	if k.on != nil {
+		return k.on()
 	}
-	return false
+	return !reflect.ValueOf(k.value).Elem().IsZero()
 }
 
 // inWords returns "a, b or c".

@@ -46,9 +46,8 @@ func TestWhatIsSwitchedOffIsNotCalledUndone(t *testing.T) {
 }
 
 func TestEverySwitchWithoutEffectSaysWhatIsNotDone(t *testing.T) {
-	for _, k := range keys {
-		config := Default()
-		_, isSwitch := k.field(&config).(*bool)
+	for _, k := range new(Config).keys() {
+		_, isSwitch := k.value.(*bool)
 		if isSwitch && !k.built && k.does == "" {
 			t.Errorf("%s has no effect, and nothing says what is not done", k.name)
 		}

@@ -2,7 +2,6 @@ package config
 
 import (
 	"fmt"
-	"math"
 	"net"
 	"slices"
 	"strconv"
@@ -14,6 +13,16 @@ import (
 type expectedError string
 
 func (e expectedError) Error() string { return "want " + string(e) }
+
+// ownType is a pointer to a value that is none of Go's own types.
+type ownType interface {
+	// String returns the text that read reads back.
+	String() string
+	// read takes the value from text, or says in an [expectedError] what was wanted.
+	read(text string) error
+	// kind names the type in the documentation.
+	kind() string
+}
 
 // parse reads text into the value that into points to.
 func parse(text string, into any) error {
@@ -33,51 +42,12 @@ func parse(text string, into any) error {
 		if *into, err = time.ParseDuration(strings.TrimSpace(text)); err != nil || *into < 0 {
 			return expectedError("a duration with a unit, like 90s, 5m or 1h")
 		}
-	case *Bytes:
-		if *into, err = parseBytes(strings.TrimSpace(text)); err != nil {
-			return expectedError("a size like 512Mi or 2Gi")
-		}
-	case *MaxUnknown:
-		if *into, err = parseMaxUnknown(strings.TrimSpace(text)); err != nil {
-			return expectedError("a number of nodes like 3, or a percentage from 0% to 100%")
-		}
-	case *[]ImageOverride:
-		*into, err = parseOverrides(text)
-		return err
+	case ownType:
+		return into.read(text)
 	default:
 		return fmt.Errorf("cannot read a value into %T", into)
 	}
 	return nil
-}
-
-func parseBytes(text string) (Bytes, error) {
-	unit := int64(1)
-	for i, name := range byteUnits[1:] {
-		if digits, found := strings.CutSuffix(text, name); found {
-			text, unit = digits, 1<<(10*(i+1))
-			break
-		}
-	}
-	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || n < 0 || n > math.MaxInt64/unit {
-		return 0, fmt.Errorf("read %q: not a size", text)
-	}
-	return Bytes(n * unit), nil
-}
-
-func parseOverrides(text string) ([]ImageOverride, error) {
-	if strings.TrimSpace(text) == "" {
-		return nil, nil
-	}
-	var overrides []ImageOverride
-	for entry := range strings.SplitSeq(text, ",") {
-		original, override, _ := strings.Cut(strings.TrimSpace(entry), "=")
-		if original == "" || override == "" || strings.Contains(override, "=") {
-			return nil, expectedError(fmt.Sprintf("original=override pairs separated by commas, each with exactly one =; %q is none", entry))
-		}
-		overrides = append(overrides, ImageOverride{Original: original, Override: override})
-	}
-	return overrides, nil
 }
 
 // format returns the text that parse reads back.
@@ -91,16 +61,8 @@ func format(value any) string {
 		return strconv.Itoa(*value)
 	case *time.Duration:
 		return formatDuration(*value)
-	case *Bytes:
+	case ownType:
 		return value.String()
-	case *MaxUnknown:
-		return value.String()
-	case *[]ImageOverride:
-		texts := make([]string, 0, len(*value))
-		for _, override := range *value {
-			texts = append(texts, override.String())
-		}
-		return strings.Join(texts, ",")
 	}
 	return fmt.Sprint(value)
 }
@@ -120,6 +82,13 @@ func formatDuration(d time.Duration) string {
 func atLeastOne(value any) string {
 	if n, ok := value.(*int); ok && *n < 1 {
 		return "a whole number of at least 1"
+	}
+	return ""
+}
+
+func positive(value any) string {
+	if d, ok := value.(*time.Duration); ok && *d <= 0 {
+		return "a duration above zero, like 5m"
 	}
 	return ""
 }
@@ -171,10 +140,10 @@ func address(value any) string {
 
 // read parses and checks one value. What the key demands says more than what
 // its type demands, so it is what an error names when both fail.
-func (k key) read(text string, into any) error {
-	err := parse(text, into)
+func (k key) read(text string) error {
+	err := parse(text, k.value)
 	if k.check != nil {
-		if expected := k.check(into); expected != "" {
+		if expected := k.check(k.value); expected != "" {
 			return expectedError(expected)
 		}
 	}

@@ -1,0 +1,93 @@
+package config
+
+import "time"
+
+// Certificates are the settings of certificates that EKCO renews.
+type Certificates struct {
+	RotateCerts                 bool
+	RotateCertsImage            string
+	RotateCertsNamespace        string
+	RotateCertsTTL              time.Duration
+	RotateCertsCheckInterval    time.Duration
+	RegistryCertNamespace       string
+	RegistryCertSecret          string
+	KurlProxyCertNamespace      string
+	KurlProxyCertSecret         string
+	KotsadmKubeletCertNamespace string
+	KotsadmKubeletCertSecret    string
+	ContourNamespace            string
+	ContourCertNamespace        string
+	ContourCertSecret           string
+	EnvoyCertSecret             string
+}
+
+func (c *Certificates) keys() []key {
+	return []key{
+		{
+			name: "rotate_certs", value: &c.RotateCerts, byDefault: "true", does: "renew certificates",
+			help: "renew certificates before they expire",
+		},
+		{
+			name: "rotate_certs_image", value: &c.RotateCertsImage, byDefault: "replicated/ekco:latest",
+			help: "image of the pods that renew certificates",
+		},
+		{
+			name: "rotate_certs_namespace", value: &c.RotateCertsNamespace, byDefault: "kurl",
+			help: "namespace of the pods that renew certificates",
+		},
+		{
+			name: "rotate_certs_ttl", value: &c.RotateCertsTTL, byDefault: "720h", check: positive,
+			help: "renew certificates that expire within this time",
+		},
+		{
+			name: "rotate_certs_check_interval", value: &c.RotateCertsCheckInterval, byDefault: "24h", check: positive,
+			help: "how often certificates are looked at",
+		},
+		{
+			name: "registry_cert_namespace", value: &c.RegistryCertNamespace, byDefault: "kurl",
+			help: "namespace of the registry",
+		},
+		{
+			name: "registry_cert_secret", value: &c.RegistryCertSecret, byDefault: "registry-pki",
+			help: "secret of the registry's certificate",
+		},
+		{
+			name: "kurl_proxy_cert_namespace", value: &c.KurlProxyCertNamespace, byDefault: "default",
+			help: "namespace of the kURL proxy",
+		},
+		{
+			name: "kurl_proxy_cert_secret", value: &c.KurlProxyCertSecret, byDefault: "kotsadm-tls",
+			help: "secret of the kURL proxy's certificate",
+		},
+		{
+			name: "kotsadm_kubelet_cert_namespace", value: &c.KotsadmKubeletCertNamespace, byDefault: "default",
+			help: "namespace of kotsadm",
+		},
+		{
+			name: "kotsadm_kubelet_cert_secret", value: &c.KotsadmKubeletCertSecret, byDefault: "default",
+			help: "secret of kotsadm's kubelet client certificate",
+		},
+		{
+			name: "contour_namespace", value: &c.ContourNamespace, byDefault: "projectcontour",
+			help: "namespace of Contour",
+		},
+		{
+			name: "contour_cert_namespace", value: &c.ContourCertNamespace, byDefault: "projectcontour",
+			help: "old name of contour_namespace, used if that is not set",
+		},
+		{
+			name: "contour_cert_secret", value: &c.ContourCertSecret, byDefault: "contourcert",
+			help: "secret of Contour's certificate",
+		},
+		{
+			name: "envoy_cert_secret", value: &c.EnvoyCertSecret, byDefault: "envoycert",
+			help: "secret of Envoy's certificate",
+		},
+	}
+}
+
+func (c *Certificates) settle(set map[string]bool) {
+	if !set["contour_namespace"] && set["contour_cert_namespace"] {
+		c.ContourNamespace = c.ContourCertNamespace
+	}
+}

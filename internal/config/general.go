@@ -1,0 +1,57 @@
+package config
+
+import "time"
+
+// General are the settings of EKCO itself.
+type General struct {
+	LogLevel         string
+	Kubeconfig       string
+	ListenAddress    string
+	Journal          string
+	JournalRetention time.Duration
+	JournalMaxSize   Bytes
+	DryRun           bool
+}
+
+func (g *General) keys() []key {
+	return []key{
+		{
+			name: "log_level", value: &g.LogLevel, byDefault: "info", built: true, check: oneOf("debug", "info", "warn", "error"),
+			help: "least severe level that is logged: debug, info, warn or error",
+		},
+		{
+			name: "kubeconfig", value: &g.Kubeconfig, built: true,
+			help: "kubeconfig to use outside of a cluster; empty means the pod's service account",
+		},
+		{
+			name: "listen_address", value: &g.ListenAddress, byDefault: ":8080", built: true, check: address,
+			help: "address of /healthz, /readyz and /metrics",
+		},
+		{
+			name: "journal", value: &g.Journal, byDefault: "/var/lib/ekco/journal.db", built: true, check: notEmpty,
+			help: "file of the journal; the operator's socket is beside it, with the extension .sock",
+		},
+		{
+			name: "journal_retention", value: &g.JournalRetention, byDefault: "2160h", built: true, check: positive,
+			help: "age at which events of finished actions are moved into a compressed export beside the journal",
+		},
+		{
+			name: "journal_max_size", value: &g.JournalMaxSize, byDefault: "512Mi", built: true, check: roomForAJournal,
+			help: "size of the journal above which younger events are moved out too, the oldest first; 0 for no limit",
+		},
+		{
+			name: "dry_run", value: &g.DryRun, built: true,
+			help: "run everything except effects, and record what would have been done",
+		},
+	}
+}
+
+// leastJournal keeps a limit from being so small that events leave all the time.
+const leastJournal = 16 << 20
+
+func roomForAJournal(value any) string {
+	if b, ok := value.(*Bytes); ok && *b != 0 && *b < leastJournal {
+		return "a size of at least 16Mi, like 512Mi or 2Gi, or 0 for no limit"
+	}
+	return ""
+}

@@ -1,0 +1,25 @@
+package config
+
+// LoadBalancer are the settings of the load balancer in front of the API servers.
+type LoadBalancer struct {
+	EnableInternalLoadBalancer       bool
+	InternalLoadBalancerHAProxyImage string
+	InternalLoadBalancerPort         int
+}
+
+func (l *LoadBalancer) keys() []key {
+	return []key{
+		{
+			name: "enable_internal_load_balancer", value: &l.EnableInternalLoadBalancer, does: "run the internal load balancer",
+			help: "run HAProxy on every node in front of the API servers",
+		},
+		{
+			name: "internal_load_balancer_haproxy_image", value: &l.InternalLoadBalancerHAProxyImage, byDefault: "haproxy:lts-alpine",
+			help: "image of HAProxy",
+		},
+		{
+			name: "internal_load_balancer_port", value: &l.InternalLoadBalancerPort, byDefault: "6444", check: port,
+			help: "port of the internal load balancer; read, not used",
+		},
+	}
+}

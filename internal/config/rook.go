@@ -1,0 +1,97 @@
+package config
+
+import "time"
+
+// Rook are the settings of Rook's storage.
+type Rook struct {
+	RookVersion               string
+	MaintainRookStorageNodes  bool
+	OSDPurgeWait              time.Duration
+	RookStorageNodes          string
+	RookStorageNodesLabel     string
+	ReconcileRookMDSPlacement bool
+	ReconcileCephCSIResources bool
+	CephBlockPool             string
+	CephFilesystem            string
+	CephObjectStore           string
+	MinCephPoolReplication    int
+	MaxCephPoolReplication    int
+	RookPriorityClass         string
+	RookMinimumNodeCount      int
+	RookCephImage             string
+	RookStorageClass          string
+	StorageMigrationAuthToken string
+}
+
+func (r *Rook) keys() []key {
+	return []key{
+		{
+			name: "rook_version", value: &r.RookVersion, built: true,
+			help: "accepted for compatibility and ignored",
+		},
+		{
+			name: "maintain_rook_storage_nodes", value: &r.MaintainRookStorageNodes, built: true,
+			help: "remove a purged node from Rook and Ceph",
+		},
+		{
+			name: "osd_purge_wait", value: &r.OSDPurgeWait, built: true,
+			help: "how long a purge leaves a node's OSDs marked out, so that Ceph copies their data, before it removes them",
+		},
+		{
+			name: "rook_storage_nodes", value: &r.RookStorageNodes, built: true,
+			help: "the installer's list of storage nodes; if it is not empty, the list of the CephCluster is left alone",
+		},
+		{
+			name: "rook_storage_nodes_label", value: &r.RookStorageNodesLabel, does: "keep Ceph's data on the nodes with the label", check: labelPair,
+			help: "key=value; if set, only nodes with this label store Ceph data",
+		},
+		{
+			name: "reconcile_rook_mds_placement", value: &r.ReconcileRookMDSPlacement, does: "keep the placement of Ceph's MDS right",
+			help: "keep the placement of Ceph's MDS right",
+		},
+		{
+			name: "reconcile_ceph_csi_resources", value: &r.ReconcileCephCSIResources, does: "keep the resource requests of Ceph's CSI pods small",
+			help: "keep the resource requests of Ceph's CSI pods small",
+		},
+		{
+			name: "ceph_block_pool", value: &r.CephBlockPool, byDefault: "replicapool",
+			help: "name of the managed CephBlockPool",
+		},
+		{
+			name: "ceph_filesystem", value: &r.CephFilesystem, byDefault: "rook-shared-fs",
+			help: "name of the managed CephFilesystem",
+		},
+		{
+			name: "ceph_object_store", value: &r.CephObjectStore, byDefault: "replicated",
+			help: "name of the managed CephObjectStore",
+		},
+		{
+			name: "min_ceph_pool_replication", value: &r.MinCephPoolReplication, byDefault: "1",
+			help: "least replication of the managed pools",
+		},
+		{
+			name: "max_ceph_pool_replication", value: &r.MaxCephPoolReplication, byDefault: "3",
+			help: "highest replication of the managed pools",
+		},
+		{
+			name: "rook_priority_class", value: &r.RookPriorityClass, byDefault: "node-critical",
+			help: "priority class of Rook 1.0 workloads; empty for none",
+		},
+		{
+			name: "rook_minimum_node_count", value: &r.RookMinimumNodeCount, does: "make a Ceph cluster", on: func() bool { return r.RookMinimumNodeCount > 2 },
+			help: "nodes at which a Ceph cluster is made; active only above 2",
+		},
+		{
+			name: "rook_ceph_image", value: &r.RookCephImage,
+			help: "Ceph image of a cluster that EKCO makes",
+		},
+		{
+			name: "rook_storage_class", value: &r.RookStorageClass, byDefault: "distributed",
+			help: "storage class that Rook provides",
+		},
+		{
+			name: "storage_migration_auth_token", value: &r.StorageMigrationAuthToken, secret: true,
+			help: "bearer token that approves the storage migration; empty for none",
+		},
+	}
+}

@@ -32,7 +32,7 @@ func lostNode(w *world, pods int) kube.Node {
 	}
 	w.cluster.LoseNode("w1")
 	request := journal.ActionRequested{
-		Kind: journal.ActionClearNode, Pods: w.cluster.TerminatePods("w1", time.Now().Add(-time.Minute)),
+		Kind: journal.ActionClearNode, Input: journal.ClearInput{Pods: w.cluster.TerminatePods("w1", time.Now().Add(-time.Minute))},
 	}
 	w.request(journal.NodeSubject("w1", node.UID), request)
 	return node
@@ -227,7 +227,7 @@ func TestTwoPodsOfOneNameAreTwoSteps(t *testing.T) {
 		present := w.cluster.ReplacePod("default", "web-0", "w1")
 		w.cluster.LoseNode("w1")
 		w.request(journal.NodeSubject("w1", node.UID), journal.ActionRequested{
-			Kind: journal.ActionClearNode, Pods: []journal.PodRef{old.PodRef, present.PodRef, present.PodRef},
+			Kind: journal.ActionClearNode, Input: journal.ClearInput{Pods: []journal.PodRef{old.PodRef, present.PodRef, present.PodRef}},
 		})
 		w.runToEnd(w.config(productKinds(w)))
 		synctest.Wait()

@@ -25,7 +25,7 @@ func TestOneRunnerRunsTheActionsOfManyNodesAtOnce(t *testing.T) {
 			}
 			w.cluster.LoseNode(name)
 			request := journal.ActionRequested{
-				Kind: journal.ActionClearNode, Pods: w.cluster.TerminatePods(name, time.Now().Add(-time.Minute)),
+				Kind: journal.ActionClearNode, Input: journal.ClearInput{Pods: w.cluster.TerminatePods(name, time.Now().Add(-time.Minute))},
 			}
 			records = append(records, journal.ActionRecord{
 				ID: "clear-" + name, Kind: request.Kind, Subject: journal.NodeSubject(name, node.UID), Request: request,

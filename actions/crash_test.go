@@ -172,7 +172,7 @@ func scenes() map[string]scene {
 		}, points: 40},
 		"purge": {set: func(w *world) { purged(w, journal.ActionRequested{}) }, points: 8},
 		"manual purge of a live node": {set: func(w *world) {
-			purged(w, journal.ActionRequested{Manual: true, Live: true})
+			purged(w, journal.ActionRequested{Manual: true, Input: journal.PurgeInput{Live: true}})
 			w.cluster.ReturnNode("w1")
 		}, points: 8},
 		"manual purge of a live primary with OSDs": {set: func(w *world) {

@@ -36,11 +36,11 @@ func TestAReadyNodeWarnsThePersonWhoAsksForItsPurge(t *testing.T) {
 		lost    bool
 		want    actions.Verdict
 	}{
-		"a ready node":                      {journal.ActionRequested{Manual: true, Live: true}, false, actions.Warn(liveWarning).About("answers")},
-		"a ready node, forced":              {journal.ActionRequested{Manual: true, Live: true, Force: true}, false, actions.Warn(liveWarning).About("answers")},
-		"a node that was lost since":        {journal.ActionRequested{Manual: true, Live: true}, true, actions.Pass()},
+		"a ready node":                      {journal.ActionRequested{Manual: true, Input: journal.PurgeInput{Live: true}}, false, actions.Warn(liveWarning).About("answers")},
+		"a ready node, forced":              {journal.ActionRequested{Manual: true, Input: journal.PurgeInput{Live: true}, Force: true}, false, actions.Warn(liveWarning).About("answers")},
+		"a node that was lost since":        {journal.ActionRequested{Manual: true, Input: journal.PurgeInput{Live: true}}, true, actions.Pass()},
 		"a lost node that answers again":    {journal.ActionRequested{Manual: true}, false, answersAgain},
-		"an automatic purge is never asked": {journal.ActionRequested{Live: true}, false, answersAgain},
+		"an automatic purge is never asked": {journal.ActionRequested{Input: journal.PurgeInput{Live: true}}, false, answersAgain},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, w *world) {
@@ -63,7 +63,7 @@ func TestAReadyNodeWarnsThePersonWhoAsksForItsPurge(t *testing.T) {
 
 func TestTheWarningAboutAReadyNodeIsRecordedAndThePurgeGoesOn(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
-		livePurge(w, journal.ActionRequested{Manual: true, Live: true})
+		livePurge(w, journal.ActionRequested{Manual: true, Input: journal.PurgeInput{Live: true}})
 		w.runToEnd(w.config(productKinds(w)))
 		if w.nodeExists() || w.count("warned NodeStillGone: "+liveWarning+" (no terminal)") != 1 {
 			t.Errorf("the node exists: %v\n%s", w.nodeExists(), strings.Join(w.story(), "\n"))
@@ -91,9 +91,11 @@ func TestTheLiveNodeIsJudgedWhateverIsOnRecordOfIt(t *testing.T) {
 							t.Fatal(err)
 						}
 						w.cluster.AddPod("default", "web-0", "w1")
-						w.request(journal.NodeSubject("w1", node.UID), journal.ActionRequested{
-							Kind: kind, Node: &known.Facts, Pods: w.cluster.TerminatePods("w1", time.Now().Add(-time.Minute)),
-						})
+						inputs := map[journal.ActionKind]any{
+							journal.ActionClearNode: journal.ClearInput{Pods: w.cluster.TerminatePods("w1", time.Now().Add(-time.Minute))},
+							journal.ActionPurgeNode: journal.PurgeInput{Node: &known.Facts},
+						}
+						w.request(journal.NodeSubject("w1", node.UID), journal.ActionRequested{Kind: kind, Input: inputs[kind]})
 						conditions[live](w.cluster, "w1")
 						w.runToEnd(w.config(productKinds(w)))
 						want := map[bool]string{true: "ended done", false: "ended abandoned node w1 answers again"}[live == "lost"]

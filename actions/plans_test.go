@@ -37,7 +37,7 @@ var byHand = journal.ActionRequested{Manual: true}
 var shapes = map[string]shape{
 	"clear-node": {
 		about:   "The pods of a lost worker are freed.",
-		request: journal.ActionRequested{Kind: journal.ActionClearNode, Pods: []journal.PodRef{{Namespace: "default", Name: "web-0", UID: "uid-web-0"}, {Namespace: "default", Name: "web-1", UID: "uid-web-1"}}},
+		request: journal.ActionRequested{Kind: journal.ActionClearNode, Input: journal.ClearInput{Pods: []journal.PodRef{{Namespace: "default", Name: "web-0", UID: "uid-web-0"}, {Namespace: "default", Name: "web-1", UID: "uid-web-1"}}}},
 		lost:    (*whole).lostWorker,
 	},
 	"worker":                          {about: "A lost worker without OSDs, by itself.", lost: (*whole).lostWorker},
@@ -61,7 +61,7 @@ var shapes = map[string]shape{
 	"traced-of-which-nothing-is-left": {about: "A node that EKCO never saw, and of which nothing is left.", request: byHand, lost: func(*whole) journal.Subject { return journal.NodeSubject("w8", journal.TracedUID("w8")) }},
 }
 
-var live = journal.ActionRequested{Manual: true, Live: true}
+var live = journal.ActionRequested{Manual: true, Input: journal.PurgeInput{Live: true}}
 
 func withoutRook(s *whole) { s.rook.SetInstallation(rook.Installation{}) }
 

@@ -107,7 +107,7 @@ func TestALiveNodeWhoseRookCouldNotBeSeenIsUnlistedBeforeItsOSDsGo(t *testing.T)
 	inWhole(t, func(t *testing.T, s *whole) {
 		s.cluster.ReturnNode("w1")
 		s.rook.Forbid(readsOfRook...)
-		s.ask(journal.ActionRequested{Manual: true, Live: true})
+		s.ask(journal.ActionRequested{Manual: true, Input: journal.PurgeInput{Live: true}})
 		r := s.start(s.cfg())
 		letPass(time.Hour)
 		s.rook.BeforeEffect = func(effect string) {

@@ -172,7 +172,7 @@ func TestALivePrimaryOfTwoCanBePurgedByHand(t *testing.T) {
 		s.etcd.Forget(s.etcd.List()[1].ID)
 		s.etcd.Revive(s.member.ID)
 		s.cluster.ReturnNode("w1")
-		s.ask(journal.ActionRequested{Manual: true, Live: true})
+		s.ask(journal.ActionRequested{Manual: true, Input: journal.PurgeInput{Live: true}})
 		s.runToEnd(s.cfg())
 		s.wantTraces()
 	})
@@ -341,7 +341,7 @@ func TestAWorkerDeletedByHandIsKnownToHaveBeenOne(t *testing.T) {
 	inWhole(t, func(t *testing.T, s *whole) {
 		s.etcd.Cut(true)
 		s.request(journal.NodeSubject("x1", "uid-x1"), journal.ActionRequested{
-			Kind: journal.ActionPurgeNode, Manual: true, Node: &journal.NodeFacts{Role: journal.RoleWorker},
+			Kind: journal.ActionPurgeNode, Manual: true, Input: journal.PurgeInput{Node: &journal.NodeFacts{Role: journal.RoleWorker}},
 		})
 		s.runToEnd(s.cfg())
 		if s.lastLine() != "ended done" {

@@ -37,7 +37,7 @@ func TestAPurgeHasAPartInRookIfItIsManagedOrAskedFor(t *testing.T) {
 			inWhole(t, func(t *testing.T, s *whole) {
 				s.unmanaged = test.unmanaged
 				before := s.storageTraces()
-				s.ask(journal.ActionRequested{Manual: true, MaintainRook: test.asked})
+				s.ask(journal.ActionRequested{Manual: true, Input: journal.PurgeInput{MaintainRook: test.asked}})
 				s.runToEnd(s.cfg())
 				if test.goes {
 					s.wantTraces()

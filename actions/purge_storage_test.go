@@ -349,7 +349,7 @@ func TestALiveNodeIsUnlistedBeforeItsOSDsGoSoThatRookDoesNotMakeThemAnew(t *test
 				t.Errorf("%s while the node is listed", effect)
 			}
 		}
-		s.ask(journal.ActionRequested{Manual: true, Live: true})
+		s.ask(journal.ActionRequested{Manual: true, Input: journal.PurgeInput{Live: true}})
 		s.runToEnd(s.cfg())
 		s.wantTraces()
 	})

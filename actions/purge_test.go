@@ -87,7 +87,7 @@ func TestAPurgeOfANodeThatIsGoneTakesItsFactsFromTheRequestAndIsDone(t *testing.
 
 func TestANodeReplacedUnderTheSameNameIsNeverDeleted(t *testing.T) {
 	for name, request := range map[string]journal.ActionRequested{
-		"automatic": {}, "manual": {Manual: true}, "manual and live": {Manual: true, Live: true, Force: true},
+		"automatic": {}, "manual": {Manual: true}, "manual and live": {Manual: true, Force: true, Input: journal.PurgeInput{Live: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, w *world) {
@@ -105,7 +105,7 @@ func TestANodeReplacedUnderTheSameNameIsNeverDeleted(t *testing.T) {
 func TestAPurgeWithoutAUIDDeletesNothing(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		w.cluster.AddNode("w1", journal.RoleWorker)
-		w.request(journal.NodeSubject("w1", ""), journal.ActionRequested{Kind: journal.ActionPurgeNode, Manual: true, Live: true})
+		w.request(journal.NodeSubject("w1", ""), journal.ActionRequested{Kind: journal.ActionPurgeNode, Manual: true, Input: journal.PurgeInput{Live: true}})
 		w.runToEnd(w.config(productKinds(w)))
 		if !w.nodeExists() || len(w.cluster.Effects()) != 0 {
 			t.Errorf("effects %v", w.cluster.Effects())
@@ -121,7 +121,7 @@ func TestANodeThatCameBackIsNotPurgedUnlessItWasLiveWhenAPersonAsked(t *testing.
 		"automatic":                  {journal.ActionRequested{}, false},
 		"manual":                     {journal.ActionRequested{Manual: true}, false},
 		"manual and forced":          {journal.ActionRequested{Manual: true, Force: true}, false},
-		"manual and live when asked": {journal.ActionRequested{Manual: true, Live: true}, true},
+		"manual and live when asked": {journal.ActionRequested{Manual: true, Input: journal.PurgeInput{Live: true}}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, w *world) {

@@ -139,13 +139,15 @@ func (w *world) request(subject journal.Subject, request journal.ActionRequested
 func (w *world) requestPurge(node kube.Node, request journal.ActionRequested) {
 	w.t.Helper()
 	request.Kind = journal.ActionPurgeNode
-	if request.Node == nil {
+	input := journal.PurgeInputOf(request)
+	if input.Node == nil {
 		facts := node.Facts
 		if now, err := w.cluster.Node(w.t.Context(), node.Name); err == nil && now.UID == node.UID {
 			facts = now.Facts
 		}
-		request.Node = &facts
+		input.Node = &facts
 	}
+	request.Input = input
 	w.request(journal.NodeSubject(node.Name, node.UID), request)
 }
 

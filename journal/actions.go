@@ -21,26 +21,15 @@ type ActionRequested struct {
 	Kind ActionKind `json:"kind"`
 	// Reason is for people: why the action is wanted.
 	Reason string `json:"reason"`
-	// Pods are the pods that a clear-node shall free.
-	Pods []PodRef `json:"pods,omitempty"`
 	// Force lets a manual action go past preflights that may be forced.
 	Force bool `json:"force,omitempty"`
 	// Manual is set when a person asked.
 	Manual bool `json:"manual,omitempty"`
-	// Live is set when the node answered when a person asked for its purge: its
-	// being reachable then is no reason to abandon the purge.
-	Live bool `json:"live,omitempty"`
-	// MaintainRook says whether a purge has a part in Rook and Ceph, if a person
-	// said so. Nil leaves it to the setting maintain_rook_storage_nodes.
-	MaintainRook *bool `json:"maintain_rook_storage_nodes,omitempty"`
 	// DryRun actions record each step without its effect.
 	DryRun bool `json:"dry_run,omitempty"`
-	// Node is what EKCO last knew of the node, for when the Node object is gone
-	// before the action is planned. Nil when EKCO never saw it.
-	Node *NodeFacts `json:"node,omitempty"`
-	// Input is what the kind needs to be planned, in the shape it defines. That of
-	// clear-node and purge-node has fields of its own, above.
-	Input json.RawMessage `json:"input,omitempty"`
+	// Input is what the kind needs to be planned, in a type of the kind's own, or a
+	// [json.RawMessage] of it; nil if it needs nothing. [InputOf] reads it.
+	Input any `json:"input,omitempty"`
 	// Change is what the action shall change, where somebody else may change it back.
 	Change *Change `json:"change,omitempty"`
 }

@@ -77,6 +77,8 @@ func shape(of reflect.Type) string {
 	switch {
 	case of == reflect.TypeFor[json.RawMessage]():
 		return "any"
+	case of.Kind() == reflect.Interface:
+		return "any"
 	case of.Implements(reflect.TypeFor[encoding.TextMarshaler]()) && of.Kind() == reflect.Struct:
 		return "time"
 	case of.Implements(reflect.TypeFor[encoding.TextMarshaler]()):

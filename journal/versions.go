@@ -4,6 +4,7 @@ package journal
 
 const (
 	version1 = 1
+	version2 = 2
 )
 
 func (JournalCreated) eventType() Type   { return TypeJournalCreated }
@@ -81,8 +82,10 @@ func (PauseSet) eventVersion() int { return version1 }
 func (PauseCleared) eventType() Type   { return TypePauseCleared }
 func (PauseCleared) eventVersion() int { return version1 }
 
-func (ActionRequested) eventType() Type   { return TypeActionRequested }
-func (ActionRequested) eventVersion() int { return version1 }
+func (ActionRequested) eventType() Type { return TypeActionRequested }
+
+// Version 1 had the members of the inputs of clear-node and purge-node among its own.
+func (ActionRequested) eventVersion() int { return version2 }
 
 func (ActionRefused) eventType() Type   { return TypeActionRefused }
 func (ActionRefused) eventVersion() int { return version1 }
@@ -90,8 +93,10 @@ func (ActionRefused) eventVersion() int { return version1 }
 func (ActionPlanned) eventType() Type   { return TypeActionPlanned }
 func (ActionPlanned) eventVersion() int { return version1 }
 
-func (ActionAdopted) eventType() Type   { return TypeActionAdopted }
-func (ActionAdopted) eventVersion() int { return version1 }
+func (ActionAdopted) eventType() Type { return TypeActionAdopted }
+
+// Version 1 had a request of that version in its record.
+func (ActionAdopted) eventVersion() int { return version2 }
 
 func (ActionWarned) eventType() Type   { return TypeActionWarned }
 func (ActionWarned) eventVersion() int { return version1 }

@@ -42,9 +42,10 @@ func replacedNodeRunsPods(_ journal.ActionRecord, live kube.Node) actions.Verdic
 
 // plan has a step for each pod that was requested.
 func plan(_ context.Context, record journal.ActionRecord) (journal.Plan, error) {
-	made := journal.Plan{Steps: make([]journal.PlannedStep, 0, len(record.Request.Pods))}
-	seen := make(map[string]bool, len(record.Request.Pods))
-	for _, pod := range record.Request.Pods {
+	pods := journal.ClearInputOf(record.Request).Pods
+	made := journal.Plan{Steps: make([]journal.PlannedStep, 0, len(pods))}
+	seen := make(map[string]bool, len(pods))
+	for _, pod := range pods {
 		input, err := json.Marshal(pod)
 		if err != nil {
 			return journal.Plan{}, fmt.Errorf("write down pod %s/%s: %w", pod.Namespace, pod.Name, err)

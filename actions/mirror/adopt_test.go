@@ -189,7 +189,7 @@ func TestAdoptionFoldsIntoOpenActionsAndSupersededOnesEnd(t *testing.T) {
 func TestWhatIsTakenBackFromATrimmedMirrorKeepsWhatTheJournalHasOfIt(t *testing.T) {
 	older := planned(open("a", 3))
 	older.Plan.Facts = []byte(`{"osds":[3]}`)
-	older.Request.Pods = []journal.PodRef{{Name: "web-0"}}
+	older.Request.Input = journal.ClearInput{Pods: []journal.PodRef{{Name: "web-0"}}}
 	older.Warned = []journal.Warning{{Preflight: "P"}}
 	older.Steps = map[string]journal.StepRecord{
 		"look": {DoneAt: time.Unix(1, 0), Outputs: []byte(`{"found":1}`)}, "unlist": {Attempts: 1, Open: true},
@@ -205,7 +205,7 @@ func TestWhatIsTakenBackFromATrimmedMirrorKeepsWhatTheJournalHasOfIt(t *testing.
 	}
 	got := drafts[0].Payload.(journal.ActionAdopted).Record
 	if !got.PastNoReturn || !got.Steps["delete-node"].Open || !got.Steps["unlist"].Done() || string(got.Steps["look"].Outputs) != `{"found":1}` ||
-		string(got.Plan.Facts) != `{"osds":[3]}` || len(got.Request.Pods) != 1 || len(got.Warned) != 1 {
+		string(got.Plan.Facts) != `{"osds":[3]}` || len(journal.ClearInputOf(got.Request).Pods) != 1 || len(got.Warned) != 1 {
 		t.Errorf("taken back is %+v", got)
 	}
 }

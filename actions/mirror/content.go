@@ -4,14 +4,28 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Format is the number of the mirror's format.
-const Format = 1
+// Format is the number of the mirror's newest format. Up to the oldest, what is in the
+// input of a request stood beside its other members: an EKCO that knows only that one
+// would not see what was asked for, and leaves a newer mirror alone.
+const (
+	Format       = 2
+	oldestFormat = 1
+)
+
+// formatOf returns the oldest format in which nothing of the actions is missed.
+func formatOf(open []journal.ActionRecord) int {
+	if slices.ContainsFunc(open, func(r journal.ActionRecord) bool { return r.Request.Input != nil }) {
+		return Format
+	}
+	return oldestFormat
+}
 
 // ErrOtherFormat is returned when the mirror was written by an EKCO whose
 // format this one does not read.
@@ -64,8 +78,8 @@ func parse(raw []byte) (Content, error) {
 	case err != nil:
 	case content.Format > Format:
 		return content, &otherFormatError{content}
-	case content.Format < Format:
-		err = fmt.Errorf("its format is %d, and there was none before %d", content.Format, Format)
+	case content.Format < oldestFormat:
+		err = fmt.Errorf("its format is %d, and there was none before %d", content.Format, oldestFormat)
 	default:
 		content = Content{}
 		err = json.Unmarshal(raw, &content)

@@ -80,7 +80,7 @@ var trims = []trim{
 	}},
 	{"what requests of planned actions list", func(r journal.ActionRecord) journal.ActionRecord {
 		if r.Planned {
-			r.Request.Pods = nil
+			r.Request = r.Request.Shortened()
 		}
 		return r
 	}},

@@ -196,7 +196,7 @@ func (m *Mirror) Update(open []journal.ActionRecord, clusterUID string) {
 		return
 	}
 	m.wanted = Content{
-		Format: Format, Version: m.ekco, JournalID: m.journalID, ClusterUID: clusterUID,
+		Format: formatOf(open), Version: m.ekco, JournalID: m.journalID, ClusterUID: clusterUID,
 		WrittenAt: time.Now().UTC(), Actions: append([]journal.ActionRecord{}, open...),
 	}
 	m.wantedGen++

@@ -297,7 +297,7 @@ func TestAMirrorThatWasEditedOrRemovedIsWrittenAgain(t *testing.T) {
 
 func TestAMirrorOfAnUnknownFormatIsNotRead(t *testing.T) {
 	inBubble(t, func(t *testing.T, cluster *kubesim.Cluster) {
-		cluster.SetMirror([]byte(`{"format":2,"journal_id":"j9","actions":[]}`))
+		cluster.SetMirror([]byte(`{"format":3,"journal_id":"j9","actions":[]}`))
 		m := run(t, cluster, "j1")
 		if loaded, err := m.Load(t.Context()); !errors.Is(err, mirror.ErrOtherFormat) || loaded.JournalID != "j9" {
 			t.Errorf("loaded %+v, %v", loaded, err)

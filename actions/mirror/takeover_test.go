@@ -142,7 +142,7 @@ func TestAMirrorOfAnUnknownFormatIsNeverTakenOver(t *testing.T) {
 		o := startOperator(t, cluster, "own")
 		o.has("ours", 1)
 		synctest.Wait()
-		cluster.SetMirror([]byte(`{"format":2,"journal_id":"j9","actions":[]}`))
+		cluster.SetMirror([]byte(`{"format":3,"journal_id":"j9","actions":[]}`))
 		o.has("ours", 2)
 		letPass(time.Hour)
 		if err := o.Sync(t.Context()); !errors.Is(err, mirror.ErrOtherFormat) || len(o.took) != 0 {

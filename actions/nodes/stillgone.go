@@ -41,7 +41,7 @@ func (p Watch) Check(ctx context.Context, record journal.ActionRecord) actions.V
 	if _, unreachable := live.Facts.Unreachable(); unreachable {
 		return actions.Pass()
 	}
-	if record.Request.Manual && record.Request.Live {
+	if record.Request.Manual && journal.PurgeInputOf(record.Request).Live {
 		return actions.Warn(fmt.Sprintf("node %s answers and is %s; purging it removes a node that works", subject.Name, readiness(live.Facts))).About("answers")
 	}
 	return answersAgain(subject.Name)

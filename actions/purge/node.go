@@ -22,7 +22,7 @@ type nodePart struct{ api kube.API }
 
 func (p nodePart) capture(ctx context.Context, record journal.ActionRecord, facts *Facts) error {
 	facts.Node = NodeIdentity{Name: record.Subject.Name, UID: record.Subject.UID}
-	if known := record.Request.Node; known != nil {
+	if known := journal.PurgeInputOf(record.Request).Node; known != nil {
 		facts.Node.remember(*known)
 	}
 	live, err := p.api.Node(ctx, record.Subject.Name)

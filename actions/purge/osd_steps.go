@@ -133,7 +133,7 @@ func (s outOSDs) Do(ctx context.Context, step actions.StepContext) (json.RawMess
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	if !step.Action.Request.Live {
+	if !journal.PurgeInputOf(step.Action.Request).Live {
 		if err := s.Ceph.Down(ctx, ids...); err != nil {
 			return nil, err
 		}

@@ -202,7 +202,7 @@ func (d definition) plan(ctx context.Context, record journal.ActionRecord) (jour
 		plan.Undo = append(plan.Undo, takingDomain(part.domain(), own.Undo)...)
 		gate = append(gate, part.gate(record, facts)...)
 	}
-	if record.Request.Live {
+	if journal.PurgeInputOf(record.Request).Live {
 		reversibleFirst(plan.Steps)
 	}
 	if len(plan.Steps) > 1 || len(gate) > 0 {

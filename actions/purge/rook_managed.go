@@ -14,7 +14,7 @@ const RookManaged = "RookManaged"
 
 // wanted reports whether the purge has a part in Rook.
 func (p storagePart) wanted(record journal.ActionRecord) bool {
-	if asked := record.Request.MaintainRook; asked != nil {
+	if asked := journal.PurgeInputOf(record.Request).MaintainRook; asked != nil {
 		return *asked
 	}
 	return !p.OnlyAsked

@@ -39,7 +39,7 @@ func (s removeDeployment) Do(ctx context.Context, step actions.StepContext) (jso
 	if err != nil || now.kept != "" {
 		return nil, err
 	}
-	return nil, storagePart(s).remove(ctx, captured, step.Action.Request.Live)
+	return nil, storagePart(s).remove(ctx, captured, journal.PurgeInputOf(step.Action.Request).Live)
 }
 
 // Leaves implements [actions.LeavingStep].
@@ -88,7 +88,7 @@ func whatRuns(d rook.OSDDeployment) string {
 // lookAtRook reads what is left of the node without asking Ceph, which may not
 // answer: what a Deployment is bound to decides where its OSD runs.
 func (p storagePart) lookAtRook(ctx context.Context, record journal.ActionRecord) (storageView, error) {
-	view := storageView{left: record.Left, live: record.Request.Live}
+	view := storageView{left: record.Left, live: journal.PurgeInputOf(record.Request).Live}
 	var err error
 	if view.node, view.StorageFacts, err = lostStorage(record); err != nil {
 		return storageView{}, err
@@ -153,7 +153,7 @@ func (s removeFound) Do(ctx context.Context, step actions.StepContext) (json.Raw
 	}
 	var failures []error
 	for _, d := range found {
-		failures = append(failures, storagePart(s).remove(ctx, d, step.Action.Request.Live))
+		failures = append(failures, storagePart(s).remove(ctx, d, journal.PurgeInputOf(step.Action.Request).Live))
 	}
 	return nil, errors.Join(failures...)
 }

@@ -276,9 +276,9 @@ type osdsDown storagePart
 // that answers run until they are stopped; if one runs again then, as when Rook made
 // its Deployment anew, nothing is done that cannot be undone.
 func (p osdsDown) Check(ctx context.Context, record journal.ActionRecord) actions.Verdict {
-	again := record.Request.Live && record.Steps[doesStopOSDs].Done()
+	again := journal.PurgeInputOf(record.Request).Live && record.Steps[doesStopOSDs].Done()
 	before := record.Request.Manual && !record.PastNoReturn && !again
-	if before && (record.Request.Live || unanswered(record) != "") {
+	if before && (journal.PurgeInputOf(record.Request).Live || unanswered(record) != "") {
 		return actions.Pass()
 	}
 	ctx, cancel := context.WithTimeout(ctx, cephLook)

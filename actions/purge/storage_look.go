@@ -82,7 +82,7 @@ func (p storagePart) look(ctx context.Context, record journal.ActionRecord) (sto
 	if view.node, view.StorageFacts, err = lostStorage(record); err != nil {
 		return storageView{}, err
 	}
-	view.left, view.live = record.Left, record.Request.Live
+	view.left, view.live = record.Left, journal.PurgeInputOf(record.Request).Live
 	if view.absent {
 		return view, nil
 	}

@@ -41,7 +41,7 @@ func (p storagePart) plan(record journal.ActionRecord, facts Facts) (journal.Pla
 	if facts.Storage == nil {
 		return journal.Plan{}, nil
 	}
-	plan := storagePlan{StorageFacts: facts.Storage, live: record.Request.Live, manual: record.Request.Manual, wait: p.Wait}
+	plan := storagePlan{StorageFacts: facts.Storage, live: journal.PurgeInputOf(record.Request).Live, manual: record.Request.Manual, wait: p.Wait}
 	order := plan.lost
 	if plan.live {
 		order = plan.stopped
@@ -62,7 +62,7 @@ func (storagePart) gate(record journal.ActionRecord, facts Facts) []string {
 		return []string{RookManaged}
 	case !facts.Storage.needsCeph():
 		return nil
-	case record.Request.Live:
+	case journal.PurgeInputOf(record.Request).Live:
 		return []string{CephHealthy, OSDSafeToDestroy}
 	case record.Request.Manual:
 		return []string{OSDsDown, CephHealthy, OSDSafeToDestroy}

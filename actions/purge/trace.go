@@ -61,7 +61,7 @@ const (
 
 // Trace looks for traces of exactly that name, in all places at once, for at
 // most a minute. It changes nothing. A place that does not answer is no error:
-// it is among the doubts. maintainRook is that of [journal.ActionRequested].
+// it is among the doubts. maintainRook is that of [journal.PurgeInput].
 func (t Tracer) Trace(ctx context.Context, name string, maintainRook *bool) Traced {
 	if len(name) > longestNodeName || !nodeName.MatchString(name) {
 		return Traced{NodeTraced: journal.NodeTraced{Doubts: []string{"no Node can have this name"}}}
@@ -72,7 +72,9 @@ func (t Tracer) Trace(ctx context.Context, name string, maintainRook *bool) Trac
 	// Forced, an etcd member that cannot be told from others is named.
 	record := journal.ActionRecord{
 		Kind: journal.ActionPurgeNode, Subject: journal.NodeSubject(name, uid),
-		Request: journal.ActionRequested{Kind: journal.ActionPurgeNode, Manual: true, Force: true, MaintainRook: maintainRook},
+		Request: journal.ActionRequested{
+			Kind: journal.ActionPurgeNode, Manual: true, Force: true, Input: journal.PurgeInput{MaintainRook: maintainRook},
+		},
 	}
 	looks := make([]Traced, len(t.parts))
 	var looking sync.WaitGroup

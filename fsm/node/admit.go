@@ -155,8 +155,8 @@ func admitNew(w *fsm.World, n *Node, request Request) (Admission, error) {
 		Cause: max(n.FactsSeq, n.GoneSeq), Actor: request.Actor,
 		Payload: journal.ActionRequested{
 			Kind: request.Kind, Reason: reason, Manual: true, Force: request.Force,
-			Live: n.mayAnswer(), DryRun: request.DryRun || w.Policy.DryRun,
-			Node: n.lastFacts(), MaintainRook: request.MaintainRook,
+			DryRun: request.DryRun || w.Policy.DryRun,
+			Input:  journal.PurgeInput{Live: n.mayAnswer(), MaintainRook: request.MaintainRook, Node: n.lastFacts()},
 		},
 	}}
 	if moved, _, ok := w.Towards(n.Thing, n.State, Purging); ok {
@@ -216,7 +216,7 @@ func admitOpen(w *fsm.World, n *Node, open *journal.ActionRecord, request Reques
 // open purge began with, as far as that is on record.
 func (r Request) otherRook(open *journal.ActionRecord, p Policy) bool {
 	began := p.MaintainRook
-	if asked := open.Request.MaintainRook; asked != nil {
+	if asked := journal.PurgeInputOf(open.Request).MaintainRook; asked != nil {
 		began = *asked
 	}
 	return r.MaintainRook != nil && *r.MaintainRook != began

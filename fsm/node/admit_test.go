@@ -82,7 +82,7 @@ func TestTheManualGuardKeepsTheMinimumOfReadyNodes(t *testing.T) {
 	forced := ask("p1")
 	forced.Force = true
 	id := w.mustAdmit(forced).Action
-	if request := w.s.Actions[id].Request; !request.Force || !request.Manual || !request.Live {
+	if request := w.s.Actions[id].Request; !request.Force || !request.Manual || !journal.PurgeInputOf(request).Live {
 		t.Errorf("request: %+v", request)
 	}
 	w.wantDecided()
@@ -352,7 +352,7 @@ func TestWhatIsSaidOfRookIsOnRecordAndCountsOnlyForAPurgeThatBegins(t *testing.T
 	request := ask("w1")
 	request.MaintainRook = &yes
 	admission := w.mustAdmit(request)
-	if said := w.s.Actions[admission.Action].Request.MaintainRook; said == nil || !*said {
+	if said := journal.PurgeInputOf(w.s.Actions[admission.Action].Request).MaintainRook; said == nil || !*said {
 		t.Errorf("on record: %v", said)
 	}
 	for name, test := range map[string]struct {

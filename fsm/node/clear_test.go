@@ -166,7 +166,7 @@ func TestAnAdoptedClearKeepsItsPodsFromASecondOne(t *testing.T) {
 	w.cluster("w2", "w3", "w4")
 	rec := journal.ActionRecord{
 		ID: "clear-w1-77", Kind: journal.ActionClearNode, Subject: journal.NodeSubject("w1", uidOf("w1")), RequestedAt: w.now,
-		Request: journal.ActionRequested{Kind: journal.ActionClearNode, Pods: []journal.PodRef{{Namespace: "default", Name: "a", UID: uidOf("a")}}},
+		Request: journal.ActionRequested{Kind: journal.ActionClearNode, Input: journal.ClearInput{Pods: []journal.PodRef{{Namespace: "default", Name: "a", UID: uidOf("a")}}}},
 		Planned: true, Status: fsm.Running,
 	}
 	w.write(journal.Draft{Type: journal.TypeActionAdopted, Subject: rec.Subject, Action: rec.ID, Actor: fsm.ActorOperator, Payload: journal.ActionAdopted{Record: rec}})

@@ -125,7 +125,7 @@ func TestANodeThatFlapsIsPurgedByHandLikeOneThatMayAnswer(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.write(admission.Events...)
-	if rec := w.s.Actions[admission.Action]; !rec.Request.Live {
+	if rec := w.s.Actions[admission.Action]; !journal.PurgeInputOf(rec.Request).Live {
 		t.Errorf("it is taken for dead: %+v", rec.Request)
 	}
 	w.wantDecided()

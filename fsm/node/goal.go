@@ -24,7 +24,7 @@ func obsolete(n *Node, rec *journal.ActionRecord) string {
 		return "" // what is left of the node must go too
 	case !n.GoneAt.IsZero():
 		return "the Node object is gone: " + n.GoneReason
-	case !n.Observed() || rec.Request.Live:
+	case !n.Observed() || journal.PurgeInputOf(rec.Request).Live:
 		return ""
 	case n.Facts.Flapping:
 		return "the node comes and goes"

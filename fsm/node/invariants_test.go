@@ -87,7 +87,7 @@ func (h *history) checkRequest(t *rapid.T, draft journal.Draft, request journal.
 	if request.Kind == journal.ActionPurgeNode {
 		h.checkPurge(t, draft.Action, n, ready)
 	}
-	for _, pod := range request.Pods {
+	for _, pod := range journal.ClearInputOf(request).Pods {
 		seen := n.Pods[pod.UID]
 		if h.now.Sub(seen.SeenAt) < time.Duration(seen.Grace)+h.p.PodGrace || h.now.Sub(n.UnreachableSince) < h.p.ClearAfter {
 			t.Fatalf("%s takes on a pod that is not due", draft.Action)

@@ -86,7 +86,7 @@ func (machine) Opened(_ *fsm.State, t *fsm.Thing, rec *journal.ActionRecord) {
 		return
 	}
 	n := of(t)
-	for _, ref := range rec.Request.Pods {
+	for _, ref := range journal.ClearInputOf(rec.Request).Pods {
 		if pod := n.Pods[ref.UID]; pod != nil {
 			pod.Action, pod.Outcome = rec.ID, ""
 		}

@@ -132,7 +132,7 @@ func openClearOf(s *fsm.State, nodeUID, podUID string) string {
 		if rec.Kind != journal.ActionClearNode || rec.Subject.UID != nodeUID || (found != "" && id > found) {
 			continue
 		}
-		if slices.ContainsFunc(rec.Request.Pods, func(p journal.PodRef) bool { return p.UID == podUID }) {
+		if slices.ContainsFunc(journal.ClearInputOf(rec.Request).Pods, func(p journal.PodRef) bool { return p.UID == podUID }) {
 			found = id
 		}
 	}

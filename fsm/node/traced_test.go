@@ -48,7 +48,7 @@ func TestANodeThatNobodyKnowsIsPurgedByItsTraces(t *testing.T) {
 	if n.Present() || n.Facts.Role != "" || n.State != Purging {
 		t.Errorf("the machine is %+v", n)
 	}
-	if asked := w.s.Actions[admission.Action].Request; asked.Live || asked.Node != nil || !asked.Manual {
+	if asked := w.s.Actions[admission.Action].Request; asked.Input != nil && asked.Input != (journal.PurgeInput{}) || !asked.Manual {
 		t.Errorf("requested as %+v", asked)
 	}
 	w.wantDecided()

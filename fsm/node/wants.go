@@ -63,18 +63,19 @@ func requestClear(n *Node, w *fsm.World) (journal.ActionRequested, uint64) {
 	slices.SortFunc(due, func(a, b *Pod) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.UID, b.UID))
 	})
-	request := journal.ActionRequested{
-		Reason: fmt.Sprintf("the node is unreachable since %s and %d of its pods are terminating for too long",
-			fsm.Stamp(n.UnreachableSince), len(due)),
-	}
+	var input journal.ClearInput
 	cause := n.FactsSeq
 	for _, pod := range due {
 		cause = max(cause, pod.Seq)
-		request.Pods = append(request.Pods, journal.PodRef{
+		input.Pods = append(input.Pods, journal.PodRef{
 			Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, DeletionTimestamp: pod.DeletionTimestamp,
 		})
 	}
-	return request, cause
+	return journal.ActionRequested{
+		Reason: fmt.Sprintf("the node is unreachable since %s and %d of its pods are terminating for too long",
+			fsm.Stamp(n.UnreachableSince), len(due)),
+		Input: input,
+	}, cause
 }
 
 // wantsPurge wants a purge, of all such nodes the one first that is lost for longest.
@@ -91,6 +92,6 @@ func isPurge(rec *journal.ActionRecord) bool { return rec.Kind == journal.Action
 func requestPurge(n *Node) (journal.ActionRequested, uint64) {
 	return journal.ActionRequested{
 		Reason: "the node is unreachable since " + fsm.Stamp(n.UnreachableSince),
-		Node:   n.lastFacts(),
+		Input:  journal.PurgeInput{Node: n.lastFacts()},
 	}, n.FactsSeq
 }

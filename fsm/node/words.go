@@ -14,8 +14,8 @@ import (
 var Words = words.Component{
 	Name: "node",
 	Actions: []words.Action{
-		{Kind: journal.ActionClearNode, Verb: "clear", Noun: "node"},
-		{Kind: journal.ActionPurgeNode, Verb: "purge", Noun: "node"},
+		{Kind: journal.ActionClearNode, Verb: "clear", Noun: "node", Asked: askedToClear},
+		{Kind: journal.ActionPurgeNode, Verb: "purge", Noun: "node", Asked: askedToPurge},
 	},
 	Rows: []words.Row{
 		{Type: journal.TypeNodeObserved, Tone: words.Faint, Wakes: true, Sentence: words.Of(func(e journal.Event, p *journal.NodeObserved) string {
@@ -47,6 +47,20 @@ var Words = words.Component{
 			return fmt.Sprintf("%s on node %s is gone or no longer concerns EKCO", words.Object(e.Subject), e.Subject.Node)
 		})},
 	},
+}
+
+func askedToClear(p *journal.ActionRequested) []string {
+	if pods := len(journal.ClearInputOf(*p).Pods); pods > 0 {
+		return []string{"for " + words.Count(pods, "pod")}
+	}
+	return nil
+}
+
+func askedToPurge(p *journal.ActionRequested) []string {
+	if journal.PurgeInputOf(*p).Live {
+		return []string{"while the node answers"}
+	}
+	return nil
 }
 
 func logTransition(_ journal.Event, p *journal.NodeTransitioned) words.Line {

@@ -246,7 +246,7 @@ func lines(drafts []journal.Draft) []string {
 			text += fmt.Sprintf(": %s to %s", p.From, p.To)
 		case journal.ActionRequested:
 			text += fmt.Sprintf(": %s", p.Kind)
-			for _, pod := range p.Pods {
+			for _, pod := range journal.ClearInputOf(p).Pods {
 				text += " " + pod.Name
 			}
 		case journal.PolicyRefused:

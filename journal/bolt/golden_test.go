@@ -20,6 +20,7 @@ import (
 var (
 	update       = flag.Bool("update", false, "write the golden journal of the present format anew")
 	updateThings = flag.Bool("update-things", false, "write the golden journal of the event types that came later anew")
+	updateInputs = flag.Bool("update-inputs", false, "write the golden journal of version 2 of requests anew")
 )
 
 const (
@@ -27,6 +28,8 @@ const (
 	goldenEvents  = "../../testdata/journals/format-1.ndjson"
 	// goldenThings holds the event types that came after the first release of format 1.
 	goldenThings = "../../testdata/journals/things.ndjson"
+	// goldenInputs holds version 2 of the events with a request.
+	goldenInputs = "../../testdata/journals/inputs.ndjson"
 )
 
 func TestTheGoldenJournalOfFormat1IsStillRead(t *testing.T) {
@@ -58,15 +61,25 @@ func TestTheGoldenJournalOfFormat1IsStillRead(t *testing.T) {
 	mustAppend(t, store, observed("goes-on"))
 }
 
-func TestTheGoldenJournalsHoldEveryTypeOfFormat1(t *testing.T) {
+func TestTheGoldenJournalsHoldEveryTypeOfFormat1InItsVersion(t *testing.T) {
 	if *updateThings {
-		writeThings(t)
+		writeEvents(t, goldenThings, things())
+	}
+	if *updateInputs {
+		writeEvents(t, goldenInputs, inputs())
+	}
+	version := make(map[journal.Type]int)
+	for _, entry := range journal.Catalog() {
+		version[entry.Type] = entry.Version
 	}
 	var seen []journal.Type
-	for _, event := range slices.Concat(readGolden(t, goldenEvents), readGolden(t, goldenThings)) {
+	for _, event := range slices.Concat(readGolden(t, goldenEvents), readGolden(t, goldenThings), readGolden(t, goldenInputs)) {
 		payload, err := event.Decode()
 		if err != nil {
 			t.Error(err)
+			continue
+		}
+		if event.Version != version[event.Type] {
 			continue
 		}
 		again, err := json.Marshal(payload)
@@ -131,26 +144,66 @@ func writeGolden(t *testing.T) {
 	}
 }
 
-func writeThings(t *testing.T) {
-	t.Helper()
-	now := time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)
-	store := mustOpen(t, newPath(t), Options{Now: func() time.Time { now = now.Add(time.Minute); return now }})
+// goldenTime is when the golden events begin.
+var goldenTime = time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)
+
+func things() []journal.Draft {
 	lamp := journal.Subject{Kind: "Lamp", Name: "hall", UID: "lamp-1"}
-	for _, payload := range []journal.Draft{
+	drafts := []journal.Draft{
 		{Type: journal.TypeThingObserved, Payload: journal.ThingObserved{Machine: "lamp", Facts: []byte(`{"nodes":2}`)}},
 		{Type: journal.TypeThingTransitioned, Payload: journal.ThingTransitioned{
-			Machine: "lamp", From: "Off", To: "Due", Event: "missed", Reason: "2 nodes are ready", Since: now,
+			Machine: "lamp", From: "Off", To: "Due", Event: "missed", Reason: "2 nodes are ready", Since: goldenTime.Add(time.Minute),
 		}},
 		{Type: journal.TypeThingGone, Payload: journal.ThingGone{Machine: "lamp", Reason: "deleted"}},
-	} {
-		payload.Subject, payload.Actor = lamp, "observer/lamp"
-		mustAppend(t, store, payload)
+	}
+	for i := range drafts {
+		drafts[i].Subject, drafts[i].Actor = lamp, "observer/lamp"
+	}
+	return drafts
+}
+
+// inputs are requests of all kinds, and one that was adopted.
+func inputs() []journal.Draft {
+	yes, node := true, journal.NodeSubject("worker-1", "uid-1")
+	pods := []journal.PodRef{{Namespace: "default", Name: "web-0", UID: "pod-uid", DeletionTimestamp: goldenTime}}
+	purge := journal.ActionRequested{
+		Kind: journal.ActionPurgeNode, Reason: "its disk is dead", Force: true, Manual: true, DryRun: true,
+		Input: journal.PurgeInput{Live: true, MaintainRook: &yes, Node: &journal.NodeFacts{
+			Role: journal.RoleWorker, InternalIP: "10.0.0.5", Hostname: "worker-1", CreatedAt: goldenTime,
+			Taints: []journal.Taint{{Key: journal.TaintUnreachable, Effect: "NoExecute", TimeAdded: goldenTime}},
+		}},
+	}
+	return []journal.Draft{
+		{Type: journal.TypeActionRequested, Subject: node, Action: "clear-worker-1-1", Actor: "operator", Payload: journal.ActionRequested{
+			Kind: journal.ActionClearNode, Reason: "unreachable for 5m", Input: journal.ClearInput{Pods: pods},
+		}},
+		{Type: journal.TypeActionRequested, Subject: node, Action: "purge-worker-1-2", Actor: "cli:root@primary-1", Payload: purge},
+		{Type: journal.TypeActionRequested, Subject: journal.Subject{Kind: "Lamp", Name: "hall", UID: "lamp-1"}, Action: "light-hall-3", Actor: "operator", Payload: journal.ActionRequested{
+			Kind: "light-lamp", Reason: "2 nodes are ready", Input: json.RawMessage(`{"watts":40}`),
+			Change: &journal.Change{Key: "burns", Field: "burns", From: "false", To: "true"},
+		}},
+		{Type: journal.TypeActionAdopted, Subject: node, Action: "purge-worker-1-7-abcd", Actor: "operator", Payload: journal.ActionAdopted{
+			JournalID: "other", Record: journal.ActionRecord{
+				ID: "purge-worker-1-7-abcd", Kind: purge.Kind, Subject: node, Status: "Requested",
+				RequestedBy: "cli:root@primary-1", RequestedAt: goldenTime, Request: purge, LastSeq: 9,
+			},
+		}},
+	}
+}
+
+// writeEvents makes an export anew.
+func writeEvents(t *testing.T, name string, drafts []journal.Draft) {
+	t.Helper()
+	now := goldenTime
+	store := mustOpen(t, newPath(t), Options{Now: func() time.Time { now = now.Add(time.Minute); return now }})
+	for _, draft := range drafts {
+		mustAppend(t, store, draft)
 	}
 	var exported bytes.Buffer
 	if _, err := journal.Export(t.Context(), store, &exported, journal.Query{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(goldenThings, exported.Bytes(), 0o644); err != nil {
+	if err := os.WriteFile(name, exported.Bytes(), 0o644); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -52,7 +52,7 @@ func story() []journal.Draft {
 		}),
 		operator.of(node, journal.TypePolicyLifted, journal.PolicyLifted{Kind: journal.ActionClearNode, Rule: "Settling"}),
 		clearing.of(node, journal.TypeActionRequested, journal.ActionRequested{
-			Kind: journal.ActionClearNode, Reason: "unreachable for 5m", Pods: []journal.PodRef{ref},
+			Kind: journal.ActionClearNode, Reason: "unreachable for 5m", Input: journal.ClearInput{Pods: []journal.PodRef{ref}},
 		}),
 		operator.of(node, journal.TypeNodeTransitioned, journal.NodeTransitioned{
 			From: "Unknown", To: "Clearing", Event: "clear", Reason: "its pods are freed",

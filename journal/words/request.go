@@ -13,7 +13,7 @@ func (v *Vocabulary) requestRows() []Row {
 		{
 			Type: journal.TypeActionRequested,
 			Sentence: Of(func(e journal.Event, p *journal.ActionRequested) string {
-				return fmt.Sprintf("%s: %s of %s asked for by %s%s%s", e.Action, p.Kind, Object(e.Subject), e.Actor, Manner(p), Because(OwnReason(p.Reason, e.Actor)))
+				return fmt.Sprintf("%s: %s of %s asked for by %s%s%s", e.Action, p.Kind, Object(e.Subject), e.Actor, v.Manner(p), Because(OwnReason(p.Reason, e.Actor)))
 			}),
 			Log: Of(func(e journal.Event, p *journal.ActionRequested) Line {
 				return Info("action requested", "kind", p.Kind, "by", e.Actor, "reason", p.Reason)
@@ -43,19 +43,16 @@ func OwnReason(reason, actor string) string {
 }
 
 // Manner says how an action was asked for, to be added to what is said of that.
-func Manner(p *journal.ActionRequested) string {
+func (v *Vocabulary) Manner(p *journal.ActionRequested) string {
 	var words []string
 	if p.Force {
 		words = append(words, "forced")
 	}
-	if p.Live {
-		words = append(words, "while the node answers")
+	if own := v.actions[p.Kind].Asked; own != nil {
+		words = append(words, own(p)...)
 	}
 	if p.DryRun {
 		words = append(words, "as a dry run")
-	}
-	if len(p.Pods) > 0 {
-		words = append(words, "for "+Count(len(p.Pods), "pod"))
 	}
 	if len(words) == 0 {
 		return ""

@@ -100,4 +100,6 @@ type Action struct {
 	Kind journal.ActionKind
 	// Verb is "clear" for clear-node, Noun what that is done to: "node".
 	Verb, Noun string
+	// Asked says how it was asked for, as far as that is the kind's own; it may be nil.
+	Asked func(*journal.ActionRequested) []string
 }

@@ -98,7 +98,7 @@ func (s *story) episode(number int) []journal.Draft {
 	for _, pod := range pods {
 		say("observer/pod", "", podOn(pod, name), journal.TypePodTerminating, journal.PodTerminating{NodeUID: node.UID, DeletionTimestamp: pod.DeletionTimestamp})
 	}
-	say("operator", action, node, journal.TypeActionRequested, journal.ActionRequested{Kind: journal.ActionClearNode, Reason: "2 pods hang in termination", Pods: pods})
+	say("operator", action, node, journal.TypeActionRequested, journal.ActionRequested{Kind: journal.ActionClearNode, Reason: "2 pods hang in termination", Input: journal.ClearInput{Pods: pods}})
 	say("operator", "", node, journal.TypeNodeTransitioned, journal.NodeTransitioned{From: fsmnode.Unknown, To: fsmnode.Clearing, Event: "clear", Reason: "a clear-node action is open"})
 	say("operator", action, node, journal.TypeActionPlanned, journal.ActionPlanned{Plan: planOf(pods)})
 	for _, pod := range pods {

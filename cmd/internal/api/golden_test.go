@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -45,7 +46,8 @@ func TestGoldenJournalsFoldToTheSameState(t *testing.T) {
 }
 
 // TestStoredEventsKeepTheirBytes: an event that is read and written again is the
-// same record, so that a payload's new field does not change what is stored.
+// same record, so that a payload's new field does not change what is stored. What
+// becomes of one of an older version is said by the tests of package journal.
 func TestStoredEventsKeepTheirBytes(t *testing.T) {
 	for _, event := range exported(t, "v0.29.0") {
 		payload, err := event.Decode()
@@ -53,10 +55,17 @@ func TestStoredEventsKeepTheirBytes(t *testing.T) {
 			t.Errorf("event %d: %v", event.Seq, err)
 			continue
 		}
-		if again, err := json.Marshal(payload); err != nil || !bytes.Equal(again, event.Payload) {
+		if again, err := json.Marshal(payload); err != nil || present(event) && !bytes.Equal(again, event.Payload) {
 			t.Errorf("event %d (%s) is now encoded as %s, was %s (%v)", event.Seq, event.Type, again, event.Payload, err)
 		}
 	}
+}
+
+// present reports whether the event is of the version that is written now.
+func present(event journal.Event) bool {
+	return slices.ContainsFunc(journal.Catalog(), func(entry journal.CatalogEntry) bool {
+		return entry.Type == event.Type && entry.Version == event.Version
+	})
 }
 
 // exported returns the events of a golden journal's export.

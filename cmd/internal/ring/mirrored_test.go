@@ -51,7 +51,7 @@ func TestMirroredPassesOnlyOnceTheActionIsThereAsTheJournalHasIt(t *testing.T) {
 		request := journal.Draft{
 			Type: journal.TypeActionRequested, Actor: Actor, Action: "purge-worker-2-1",
 			Subject: journal.NodeSubject("worker-2", w.machine("worker-2").UID),
-			Payload: journal.ActionRequested{Kind: journal.ActionPurgeNode, Reason: "test", Manual: true, Live: true},
+			Payload: journal.ActionRequested{Kind: journal.ActionPurgeNode, Reason: "test", Manual: true, Input: journal.PurgeInput{Live: true}},
 		}
 		if _, err := w.store.Append(t.Context(), request); err != nil {
 			t.Fatal(err)

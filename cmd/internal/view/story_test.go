@@ -54,7 +54,7 @@ func wholeStory(t *testing.T) []journal.Event {
 	s.tell(pod, "", "observer/pod", 0, journal.TypePodTerminating, journal.PodTerminating{NodeUID: "uid-w2", DeletionTimestamp: began.Add(30 * time.Second)})
 	s.tell(node, "", "operator", 4, journal.TypePolicyRefused, journal.PolicyRefused{Kind: journal.ActionClearNode, Rule: "StormBrake", Reason: "4 of 6 nodes are unknown"})
 	s.tell(node, "", "operator", 4, journal.TypePolicyLifted, journal.PolicyLifted{Kind: journal.ActionClearNode, Rule: "StormBrake"})
-	s.tell(node, clear, "operator", 5, journal.TypeActionRequested, journal.ActionRequested{Kind: journal.ActionClearNode, Reason: "the node has been unreachable for 5m", Pods: []journal.PodRef{{Name: "web-0"}}})
+	s.tell(node, clear, "operator", 5, journal.TypeActionRequested, journal.ActionRequested{Kind: journal.ActionClearNode, Reason: "the node has been unreachable for 5m", Input: journal.ClearInput{Pods: []journal.PodRef{{Name: "web-0"}}}})
 	s.tell(node, clear, "operator", 9, journal.TypeActionPlanned, journal.ActionPlanned{Plan: journal.Plan{Steps: []journal.PlannedStep{{ID: "delete-pod default/web-0"}}}})
 	s.tell(node, clear, "operator", 10, journal.TypeStepStarted, journal.StepStarted{Step: "delete-pod default/web-0", Attempt: 1})
 	s.tell(node, clear, "operator", 11, journal.TypeStepDone, journal.StepDone{Step: "delete-pod default/web-0", Attempt: 1, AlreadyDone: true})
@@ -63,7 +63,7 @@ func wholeStory(t *testing.T) []journal.Event {
 	s.tell(journal.ClusterSubject, "", admin, 0, journal.TypePauseSet, journal.PauseSet{Reason: "maintenance", Until: began.Add(time.Hour)})
 	s.tell(journal.ClusterSubject, "", admin, 0, journal.TypePauseCleared, journal.PauseCleared{})
 	s.tell(node, "", admin, 0, journal.TypeActionRefused, journal.ActionRefused{Kind: journal.ActionPurgeNode, Rule: "ReadyMinimums", Reason: "the node is ready"})
-	s.tell(node, purge, admin, 5, journal.TypeActionRequested, journal.ActionRequested{Kind: journal.ActionPurgeNode, Reason: "asked for by " + admin, Manual: true, Force: true, Live: true})
+	s.tell(node, purge, admin, 5, journal.TypeActionRequested, journal.ActionRequested{Kind: journal.ActionPurgeNode, Reason: "asked for by " + admin, Manual: true, Force: true, Input: journal.PurgeInput{Live: true}})
 	s.tell(node, purge, "operator", 18, journal.TypeActionPlanned, journal.ActionPlanned{Plan: journal.Plan{Steps: []journal.PlannedStep{
 		{ID: "a"}, {ID: "b"}, {ID: "c"}, {ID: "d"}, {ID: "delete-node"},
 	}}})

@@ -87,7 +87,7 @@ func (t *tree) Event(event journal.Event) error {
 		t.open[e.Action] = b
 		t.kept = append(t.kept, item{branch: b})
 	}
-	if !b.add(e) {
+	if !b.add(e, t.words) {
 		b.remark(e, t.words)
 	}
 	if e.Type != journal.TypeActionEnded {
@@ -139,12 +139,12 @@ func (t *tree) Flush() error {
 
 // add remembers one event of the action. It reports whether the event is part of
 // the branch's shape; one that is not is worth a line of its own.
-func (b *branch) add(e journal.Decoded) bool {
+func (b *branch) add(e journal.Decoded, vocabulary *words.Vocabulary) bool {
 	b.last = e.Time
 	switch p := e.Body.(type) {
 	case *journal.ActionRequested:
 		b.title = string(p.Kind) + " " + e.Subject.Name
-		b.origin = "asked for by " + e.Actor + words.Manner(p) + words.Because(words.OwnReason(p.Reason, e.Actor))
+		b.origin = "asked for by " + e.Actor + vocabulary.Manner(p) + words.Because(words.OwnReason(p.Reason, e.Actor))
 		b.began, b.cause = e.Time, e.Cause
 	case *journal.ActionAdopted:
 		b.title = string(p.Record.Kind) + " " + p.Record.Subject.Name

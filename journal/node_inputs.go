@@ -1,0 +1,35 @@
+package journal
+
+// ClearInput is the input of a clear-node.
+type ClearInput struct {
+	// Pods are the pods that it shall free.
+	Pods []PodRef `json:"pods,omitempty"`
+}
+
+// ClearInputOf returns the input of a clear-node.
+func ClearInputOf(request ActionRequested) ClearInput {
+	input, _ := request.Input.(ClearInput)
+	return input
+}
+
+// Shortened returns the input without the pods, each of which has a step in the plan.
+func (ClearInput) Shortened() any { return nil }
+
+// PurgeInput is the input of a purge-node.
+type PurgeInput struct {
+	// Live is set when the node answered when a person asked for its purge: its
+	// being reachable then is no reason to abandon the purge.
+	Live bool `json:"live,omitempty"`
+	// MaintainRook says whether a purge has a part in Rook and Ceph, if a person
+	// said so. Nil leaves it to the setting maintain_rook_storage_nodes.
+	MaintainRook *bool `json:"maintain_rook_storage_nodes,omitempty"`
+	// Node is what EKCO last knew of the node, for when the Node object is gone
+	// before the action is planned. Nil when EKCO never saw it.
+	Node *NodeFacts `json:"node,omitempty"`
+}
+
+// PurgeInputOf returns the input of a purge-node.
+func PurgeInputOf(request ActionRequested) PurgeInput {
+	input, _ := request.Input.(PurgeInput)
+	return input
+}

@@ -128,7 +128,7 @@ func TestAnEventFromTheFutureHoldsTheActionItBelongsTo(t *testing.T) {
 func TestARequestFromTheFutureIsSeenAndHeld(t *testing.T) {
 	w := due(t, "w1")
 	w.s.Apply(journal.Event{
-		Seq: w.s.Seq + 1, Type: journal.TypeActionRequested, Version: 2, Action: "purge-w1-x",
+		Seq: w.s.Seq + 1, Type: journal.TypeActionRequested, Version: 3, Action: "purge-w1-x",
 		Subject: w.node("w1").Subject, Payload: json.RawMessage(`{"kind":"purge-node"}`),
 	})
 	if rec := w.s.Actions["purge-w1-x"]; rec == nil || rec.Status != fsm.Held || rec.Kind != journal.ActionPurgeNode {

@@ -2,6 +2,7 @@ package ring
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -25,15 +26,23 @@ func (w *world) salvaged() {
 	})
 }
 
-// older takes away from the mirror what an EKCO of v0.29.0 did not write there.
+// older makes of the mirror what an EKCO of v0.29.0 wrote there: no position and no
+// version, and what a request needs beside its other members.
 func (w *world) older() {
 	w.t.Helper()
-	var members map[string]json.RawMessage
+	var members map[string]any
 	if err := json.Unmarshal([]byte(w.mirror()), &members); err != nil {
 		w.t.Fatal(err)
 	}
+	members["format"] = 1
 	delete(members, "at")
 	delete(members, "version")
+	for _, action := range members["actions"].([]any) {
+		request := action.(map[string]any)["request"].(map[string]any)
+		input, _ := request["input"].(map[string]any)
+		maps.Copy(request, input)
+		delete(request, "input")
+	}
 	content, err := json.Marshal(members)
 	if err != nil {
 		w.t.Fatal(err)
@@ -85,15 +94,29 @@ func TestAfterASalvageWhatWasOpenComesBackFromTheOwnMirror(t *testing.T) {
 }
 
 func TestWhatAnotherEKCOHadOpenIsAdoptedBeforeAnythingElse(t *testing.T) {
+	for name, mirrorOf := range map[string]func(w *world){"this EKCO": func(*world) {}, "v0.29.0": (*world).older} {
+		t.Run("by "+name, func(t *testing.T) { adoptedFirst(t, mirrorOf) })
+	}
+}
+
+func adoptedFirst(t *testing.T, mirrorOf func(w *world)) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.openPurge()
+		mirrorOf(w)
 		w.store = memory.New()
 		in := w.start(nil)
 		pass(time.Second)
 		events := w.events(journal.Query{})
 		if len(events) < 2 || events[1].Type != journal.TypeActionAdopted {
 			t.Fatalf("the new journal has %d events, and the second is no adoption", len(events))
+		}
+		adopted, err := events[1].Decode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if input := journal.PurgeInputOf(adopted.(*journal.ActionAdopted).Record.Request); input.Node == nil || input.Node.Role == "" {
+			t.Errorf("the request is adopted with %+v", input)
 		}
 		pass(10 * time.Minute)
 		if got := w.machine("worker-2").State; got != fsmnode.Purged {

@@ -282,6 +282,13 @@ func diesUnscrewing(in *incarnation) {
 	}
 }
 
+// diesPlanning has an incarnation die before a plan is in the journal.
+func diesPlanning(in *incarnation) {
+	in.store.stalls = func(drafts []journal.Draft) bool {
+		return slices.ContainsFunc(drafts, func(d journal.Draft) bool { return d.Type == journal.TypeActionPlanned })
+	}
+}
+
 // halfRenewed ends with the lamp's bulb out, and nobody alive.
 func (h *house) halfRenewed() {
 	h.t.Helper()
@@ -352,6 +359,37 @@ func TestABulbIsRenewedThroughADeathInTheMiddle(t *testing.T) {
 			t.Errorf("a replay differs from the live state: %v %v\n%s\n%s", err, gotErr, want.State, got.State)
 		}
 	})
+}
+
+// TestABulbThatWasTakenOutBeforeThePlanIsKnownFromTheRequest: the request is read by
+// another incarnation than the one that wrote it, and from the mirror by another EKCO.
+func TestABulbThatWasTakenOutBeforeThePlanIsKnownFromTheRequest(t *testing.T) {
+	for _, file := range []string{"journal.db", "another.db"} {
+		t.Run(file, func(t *testing.T) {
+			inAHouse(t, func(h *house) {
+				h.put("desk", lampFacts{UID: "uid-desk", Worn: true, Bulb: "E27"})
+				h.server.Put(observerstest.Node("b", "uid-b"))
+				in := h.live(diesPlanning)
+				pass(5 * time.Minute)
+				in.life.kill()
+				h.t.Logf("the first one ended: %v", <-in.ended)
+				if open := h.onlyOpen(); open.Planned {
+					t.Fatalf("the action is planned: %+v", open)
+				}
+				h.put("desk", lampFacts{UID: "uid-desk", Worn: true})
+				h.closeJournal()
+				h.openJournal(file)
+				in = h.live(nil)
+				pass(20 * time.Minute)
+				if lamp, err := h.Lamp(t.Context(), "desk"); err != nil || lamp.Bulb != "E27" {
+					t.Errorf("%v: the lamp is %+v; the size of the bulb was known to the request alone", err, lamp)
+				}
+				if err := in.stop(); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
 }
 
 // TestCrashMatrixOfALamp kills EKCO before and after each append of a bulb's renewal,

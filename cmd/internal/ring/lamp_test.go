@@ -1,6 +1,7 @@
 package ring
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -178,12 +179,17 @@ func lampAsked(t *fsm.Thing, kind journal.ActionKind) bool {
 	return last == nil || t.FactsSeq > last.Seq
 }
 
+// renewInput is what a renew-bulb is asked for with: the bulb that was seen, for when
+// somebody takes it out before the action is planned.
+type renewInput struct {
+	Bulb string `json:"bulb"`
+}
+
 func (lampMachine) Request(t *fsm.Thing, kind *fsm.ActionKind, _ *fsm.World) (journal.ActionRequested, uint64) {
-	reason := "it does not burn"
 	if kind.Name == kindRenew {
-		reason = "its bulb is worn"
+		return journal.ActionRequested{Reason: "its bulb is worn", Input: renewInput{Bulb: lampOf(t).Bulb}}, t.FactsSeq
 	}
-	return journal.ActionRequested{Reason: reason}, t.FactsSeq
+	return journal.ActionRequested{Reason: "it does not burn"}, t.FactsSeq
 }
 
 // Obsolete leaves what has begun to its end: its own effect is no reason to stop it.
@@ -361,7 +367,11 @@ func renewBulb(home lampHome) actions.Definition {
 			if err != nil {
 				return journal.Plan{}, fmt.Errorf("read lamp %s: %w", record.Subject.Name, err)
 			}
-			facts, err := json.Marshal(lampPlan{Bulb: lamp.Bulb})
+			asked, err := journal.InputOf[renewInput](record.Request)
+			if err != nil {
+				return journal.Plan{}, err
+			}
+			facts, err := json.Marshal(lampPlan{Bulb: cmp.Or(lamp.Bulb, asked.Bulb)})
 			return journal.Plan{Facts: facts, Steps: []journal.PlannedStep{
 				{ID: doesUnscrew, Does: doesUnscrew, Irreversible: true, Preflights: []string{checkStillThere}, Timeout: lampStepTimeout},
 				{ID: doesScrewIn, Does: doesScrewIn, After: []string{doesUnscrew}, Timeout: lampStepTimeout},

@@ -11,12 +11,12 @@ import (
 func InputOf[T any](request ActionRequested) (input T, err error) {
 	switch in := request.Input.(type) {
 	case nil:
-	case T:
-		return in, nil
 	case json.RawMessage:
 		if err := json.Unmarshal(in, &input); err != nil {
 			return input, fmt.Errorf("read the input of a %s: %w", request.Kind, err)
 		}
+	case T:
+		return in, nil
 	default:
 		return input, fmt.Errorf("the input of a %s is %T, want %T", request.Kind, in, input)
 	}

@@ -179,15 +179,15 @@ func lampAsked(t *fsm.Thing, kind journal.ActionKind) bool {
 	return last == nil || t.FactsSeq > last.Seq
 }
 
-// renewInput is what a renew-bulb is asked for with: the bulb that was seen, for when
+// lampInput is what a renew-bulb is asked for with: the bulb that was seen, for when
 // somebody takes it out before the action is planned.
-type renewInput struct {
+type lampInput struct {
 	Bulb string `json:"bulb"`
 }
 
 func (lampMachine) Request(t *fsm.Thing, kind *fsm.ActionKind, _ *fsm.World) (journal.ActionRequested, uint64) {
 	if kind.Name == kindRenew {
-		return journal.ActionRequested{Reason: "its bulb is worn", Input: renewInput{Bulb: lampOf(t).Bulb}}, t.FactsSeq
+		return journal.ActionRequested{Reason: "its bulb is worn", Input: lampInput{Bulb: lampOf(t).Bulb}}, t.FactsSeq
 	}
 	return journal.ActionRequested{Reason: "it does not burn"}, t.FactsSeq
 }
@@ -367,7 +367,7 @@ func renewBulb(home lampHome) actions.Definition {
 			if err != nil {
 				return journal.Plan{}, fmt.Errorf("read lamp %s: %w", record.Subject.Name, err)
 			}
-			asked, err := journal.InputOf[renewInput](record.Request)
+			asked, err := journal.InputOf[lampInput](record.Request)
 			if err != nil {
 				return journal.Plan{}, err
 			}

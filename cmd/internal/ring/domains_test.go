@@ -1,0 +1,148 @@
+package ring
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/observers/observerstest"
+)
+
+// slowly is a house in which it takes its time to turn a lamp.
+type slowly struct {
+	*house
+
+	mu        sync.Mutex
+	now, most int
+}
+
+func (s *slowly) Turn(ctx context.Context, name, effect string, change func(*lampFacts)) error {
+	s.mu.Lock()
+	s.now++
+	s.most = max(s.most, s.now)
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.now--
+	}()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(20 * time.Second):
+	}
+	return s.house.Turn(ctx, name, effect, change)
+}
+
+// inASlowHouse has two dark lamps, both of which shall burn.
+func inASlowHouse(t *testing.T, test func(h *house, s *slowly)) {
+	inAHouse(t, func(h *house) {
+		s := &slowly{house: h}
+		h.list = func() Capabilities {
+			return Capabilities{h.nodes(), lamps(s, lampPolicy{Nodes: 2, After: time.Minute})}
+		}
+		h.put("hall", lampFacts{UID: "uid-hall", Bulb: "E27"})
+		test(h, s)
+	})
+}
+
+// waiting returns the open actions that wait for another's step.
+func (h *house) waiting() (waiting []journal.ActionRecord) {
+	h.t.Helper()
+	for _, rec := range h.state().OpenActions() {
+		for _, hold := range rec.Holds {
+			if hold.Preflight == actions.HoldDomains {
+				waiting = append(waiting, rec)
+			}
+		}
+	}
+	return waiting
+}
+
+func TestStepsThatChangeTheSameTakeTurns(t *testing.T) {
+	inASlowHouse(t, func(h *house, s *slowly) {
+		in := h.live(nil)
+		h.server.Put(observerstest.Node("b", "uid-b"))
+		pass(75 * time.Second) // the first has begun after a minute
+		if waiting := h.waiting(); len(waiting) != 1 {
+			t.Errorf("waiting are %d actions, want one; open are %d", len(waiting), len(h.state().OpenActions()))
+		}
+		h.says("the status", h.status(in, "table"), "changes the lamps (step switch-on)")
+		pass(40 * time.Second)
+		h.is("desk", lampBurning)
+		h.is("hall", lampBurning)
+		if s.most != 1 {
+			t.Errorf("%d lamps were turned at once", s.most)
+		}
+		if gap := h.between(journal.TypeStepDone, journal.TypeStepStarted); gap > 100*time.Millisecond {
+			t.Errorf("the second began %s after the first had ended, want at once", gap)
+		}
+		if tree := h.history("tree"); strings.Count(tree, actions.HoldDomains) == 0 {
+			t.Errorf("the history does not tell of the wait:\n%s", tree)
+		}
+		if err := in.stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestAStepThatADeathLeftOpenStillHasItsDomains(t *testing.T) {
+	inASlowHouse(t, func(h *house, s *slowly) {
+		in := h.live(nil)
+		h.server.Put(observerstest.Node("b", "uid-b"))
+		pass(75 * time.Second)
+		first := h.begun()
+		in.life.kill()
+		t.Logf("the first one ended: %v", <-in.ended)
+		in = h.live(nil)
+		pass(5 * time.Second)
+		if again := h.begun(); again != first {
+			t.Errorf("%s has begun, and %s was left open", again, first)
+		}
+		pass(2 * time.Minute)
+		h.is("desk", lampBurning)
+		h.is("hall", lampBurning)
+		if s.most != 1 {
+			t.Errorf("%d lamps were turned at once", s.most)
+		}
+		if err := in.stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// begun returns the one action with an open step.
+func (h *house) begun() (id string) {
+	h.t.Helper()
+	for _, rec := range h.state().OpenActions() {
+		if rec.Steps[doesSwitchOn].Open {
+			if id != "" {
+				h.t.Errorf("%s and %s have both begun", id, rec.ID)
+			}
+			id = rec.ID
+		}
+	}
+	if id == "" {
+		h.t.Errorf("none of %d open actions has begun", len(h.state().OpenActions()))
+	}
+	return id
+}
+
+// between returns the time from the first event of one type to the last of another.
+func (h *house) between(first, last journal.Type) time.Duration {
+	h.t.Helper()
+	var from, to time.Time
+	for _, event := range h.events(journal.Query{}) {
+		if event.Type == first && from.IsZero() {
+			from = event.Time
+		}
+		if event.Type == last {
+			to = event.Time
+		}
+	}
+	return to.Sub(from)
+}

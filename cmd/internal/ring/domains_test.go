@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/fsm"
+	"github.com/replicatedhq/ekco/internal/clock"
 	"github.com/replicatedhq/ekco/journal"
 	"github.com/replicatedhq/ekco/observers/observerstest"
 )
@@ -166,4 +168,27 @@ func (h *house) between(first, last journal.Type) time.Duration {
 		}
 	}
 	return to.Sub(from)
+}
+
+func TestOnlyWhoseTurnHasComeIsCalled(t *testing.T) {
+	asked, other := new(ear), new(ear)
+	r := &Ring{state: fsm.NewState(), clock: clock.New(clock.Process()), workers: map[string]*worker{"asked": {inbox: asked}, "other": {inbox: other}}}
+	for _, id := range []string{"before", "asked", "other"} {
+		r.state.Actions[id] = &journal.ActionRecord{ID: id, RequestedAt: r.clock.Now()}
+	}
+	claim := func(action string) fsm.Claim {
+		return fsm.Claim{Action: action, Steps: []string{"s"}, Domains: []string{"storage"}}
+	}
+	for _, id := range []string{"before", "asked", "other"} {
+		r.domains.Take(r.state, r.clock.Now(), claim(id))
+	}
+	r.callNext()
+	if len(asked.told) != 0 || len(other.told) != 0 {
+		t.Error("somebody was called while the domain is taken")
+	}
+	r.domains.Leave("before", "")
+	r.callNext()
+	if len(asked.told) != 1 || len(other.told) != 0 {
+		t.Errorf("the next was called %d times, the one after it %d times", len(asked.told), len(other.told))
+	}
 }

@@ -10,15 +10,15 @@ import (
 func (a *run) hear(inbox *Inbox) {
 	unread, recheck := inbox.take()
 	for _, n := range unread {
-		a.heed(n.event, n.payload)
+		a.actOn(n.event, n.payload)
 	}
 	if recheck {
 		a.recheck()
 	}
 }
 
-// heed acts on an event of the action that is on disk.
-func (a *run) heed(event journal.Event, payload journal.Payload) {
+// actOn acts on an event of the action that is on disk.
+func (a *run) actOn(event journal.Event, payload journal.Payload) {
 	switch p := payload.(type) {
 	case *journal.ActionCancelling:
 		a.cancelled(event, p)

@@ -19,31 +19,31 @@ const lookAtClock = 10 * time.Second
 // same boot.
 func (r *Ring) setClock(ctx context.Context) error {
 	return r.patiently(ctx, "write to the journal", func(ctx context.Context) error {
-		var heedErr error
+		var followErr error
 		err := r.do(ctx, func(*fsm.State) {
-			r.heedsClock = true
-			if heedErr = r.heedClock(ctx); heedErr == nil {
-				heedErr = r.adrift
+			r.followsClock = true
+			if followErr = r.followClock(ctx); followErr == nil {
+				followErr = r.adrift
 			}
 		})
 		if err != nil {
 			return err
 		}
-		return heedErr
+		return followErr
 	})
 }
 
 // drifted reports whether the machine's clock is elsewhere.
 func (r *Ring) drifted() bool {
-	return r.heedsClock && r.clock.Drift().Abs() >= clock.Tolerance
+	return r.followsClock && r.clock.Drift().Abs() >= clock.Tolerance
 }
 
-// heedClock compares the machine's clock with the own one, which counts what
+// followClock compares the machine's clock with the own one, which counts what
 // passes. If the machine's was set, or the machine slept, that is put on record,
 // and both the clock and all times that the loop knows are moved together. As
 // long as it cannot be recorded, the ring is adrift, and nothing is decided. The
 // error is fatal.
-func (r *Ring) heedClock(ctx context.Context) error {
+func (r *Ring) followClock(ctx context.Context) error {
 	if !r.drifted() {
 		r.adrift = nil
 		return nil

@@ -96,7 +96,7 @@ func (r *Ring) loop(ctx context.Context, fatal chan<- error) {
 
 // answer runs what somebody asked the loop for, by the clock as it is now.
 func (r *Ring) answer(ctx context.Context, f func(*fsm.State)) error {
-	err := r.heedClock(ctx)
+	err := r.followClock(ctx)
 	f(r.state)
 	return err
 }
@@ -107,7 +107,7 @@ const idle = time.Hour
 // turn folds what is new, decides until there is nothing left to decide, and
 // returns how long the loop may sleep.
 func (r *Ring) turn(ctx context.Context) (time.Duration, error) {
-	if err := errors.Join(r.catchUp(ctx), r.heedClock(ctx)); err != nil {
+	if err := errors.Join(r.catchUp(ctx), r.followClock(ctx)); err != nil {
 		return 0, err
 	}
 	if r.adrift != nil {

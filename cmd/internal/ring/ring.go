@@ -113,9 +113,9 @@ type Ring struct {
 	// unmirrored is set while the mirror does not cover what people said.
 	unmirrored bool
 	lastSaved  uint64
-	// heedsClock is set once the machine's clock is compared with the own one,
+	// followsClock is set once the machine's clock is compared with the own one,
 	// adrift while that is elsewhere and the journal does not say so.
-	heedsClock bool
+	followsClock bool
 	adrift     error
 	// triedToWrite is when an unwritable journal was last tried.
 	triedToWrite time.Time

@@ -77,7 +77,7 @@ func severity(r *Rule, w *World, t *Thing, kind *ActionKind, byPerson bool) Chec
 	switch {
 	case byPerson && r.Name == RuleSettling:
 		return CheckResult{}
-	case byPerson && r.Name != RuleSafeMode:
+	case byPerson && !r.Firm:
 		return CheckResult{Warn: true, Reason: r.Reason(w, t, kind)}
 	}
 	return CheckResult{Hold: true, Reason: r.why(w, t, kind)}

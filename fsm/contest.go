@@ -51,6 +51,12 @@ func (c *Contest) contested() bool {
 	return c.Pauses > 0 || (!c.Before.IsZero() && c.Last.Sub(c.Before) <= contestWindow)
 }
 
+// Until returns when EKCO may make the change again, and whether somebody keeps undoing
+// it.
+func (c *Contest) Until(now time.Time) (until time.Time, contested bool) {
+	return c.until(), c.contested() && now.Before(c.until())
+}
+
 // pausesBy returns the pauses that EKCO has waited when it makes the change once more.
 func (c *Contest) pausesBy(at time.Time) int {
 	if c == nil || !c.contested() || !at.Before(c.until().Add(contestWindow)) {
@@ -85,7 +91,10 @@ func (w *World) contest(t *Thing, change *journal.Change) *Contest {
 		return nil
 	}
 	c := t.Contests[change.Key]
-	if c == nil || !c.contested() || !w.Now.Before(c.until()) {
+	if c == nil {
+		return nil
+	}
+	if _, contested := c.Until(w.Now); !contested {
 		return nil
 	}
 	return c

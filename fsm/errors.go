@@ -38,6 +38,26 @@ func (e *RefusedError) Error() string { return fmt.Sprintf("refused by %s: %s", 
 // Is makes errors.Is(err, ErrRefused) hold.
 func (e *RefusedError) Is(target error) bool { return target == ErrRefused }
 
+// UnknownError says that there is no thing of the name, as far as EKCO sees, and which
+// known names are near. It is an [ErrUnknown].
+type UnknownError struct {
+	// Machine is that of the things.
+	Machine, Name string
+	Near          []string
+}
+
+func (e *UnknownError) Error() string {
+	return fmt.Sprintf("unknown %s %q: EKCO sees none of the name%s", e.Machine, e.Name, DidYouMean(e.Near))
+}
+
+// Is makes errors.Is(err, ErrUnknown) hold.
+func (e *UnknownError) Is(target error) bool { return target == ErrUnknown }
+
+// Unseen says the same where EKCO does not see what is there now.
+func (e *UnknownError) Unseen() string {
+	return fmt.Sprintf("%s %q is not in the journal, and EKCO cannot see whether there is one now", e.Machine, e.Name)
+}
+
 // DidYouMean asks for the names, if there are any.
 func DidYouMean(names []string) string {
 	if len(names) == 0 {

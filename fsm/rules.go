@@ -32,6 +32,10 @@ const (
 	RuleCancelling = "Cancelling"
 	// RuleUnreadable: a newer EKCO wrote an event of the action.
 	RuleUnreadable = "Unreadable"
+	// RuleReplaced: the name belongs to another thing than the one that was shown.
+	RuleReplaced = "Replaced"
+	// RuleInput: what else was said makes no sense.
+	RuleInput = "Input"
 )
 
 // Rule is one check of whether EKCO may act by itself. It judges a thing and a kind of
@@ -44,6 +48,8 @@ type Rule struct {
 	// ToBegin marks rules that are only about beginning: what has begun goes on. All
 	// others are asked again before each step.
 	ToBegin bool
+	// Firm marks rules that a person does not go past either. The others warn one.
+	Firm    bool
 	Refuses func(w *World, t *Thing, k *ActionKind) bool
 	// Reason is asked only when the rule refuses.
 	Reason func(w *World, t *Thing, k *ActionKind) string
@@ -61,7 +67,7 @@ type Rule struct {
 func firstRules() []Rule {
 	return []Rule{
 		{
-			Name: RuleSafeMode, Cluster: true,
+			Name: RuleSafeMode, Cluster: true, Firm: true,
 			Refuses: func(w *World, _ *Thing, _ *ActionKind) bool { return w.Journal.SafeMode() },
 			Reason:  func(w *World, _ *Thing, _ *ActionKind) string { return SafeModeReason(w.State) },
 		},

@@ -70,8 +70,8 @@ func TestFlagsAreSpelledBothWays(t *testing.T) {
 	d := newDesk(t, op)
 	d.expect(d.types("--log-level", "debug", "purge-node", "worker-2", "--dry_run"), exitDone, "node_uid: u2", "")
 	d.expect(d.types("purge-node", "worker-2", "--no_wait", "--min-ready-master-nodes=1"), exitDone, "the operator goes on", "")
-	if got := op.request(t).MinReadyPrimaries; got == nil || *got != 1 {
-		t.Errorf("--min-ready-master-nodes was passed on as %v", got)
+	if got := string(op.request(t).Input); got != `{"min_ready_primaries":1}` {
+		t.Errorf("--min-ready-master-nodes was passed on as %s", got)
 	}
 	for _, test := range [][]string{{"purge-node", "--no-wait"}, {"purge-node", "--min_ready_master_nodes"}, {"operator", "--clear_after"}} {
 		d.expect(d.types(test[0], "--help"), exitDone, test[1], "")

@@ -18,7 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/replicatedhq/ekco/cmd/internal/api"
-	fsmnode "github.com/replicatedhq/ekco/fsm/node"
+	"github.com/replicatedhq/ekco/fsm"
 	"github.com/replicatedhq/ekco/internal/config"
 	"github.com/replicatedhq/ekco/journal"
 )
@@ -39,7 +39,7 @@ var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 // fakeOperator answers from its fields and records what it is asked.
 type fakeOperator struct {
 	mu        sync.Mutex
-	requests  []fsmnode.Request
+	requests  []fsm.Request
 	queries   []journal.Query
 	words     []any
 	explained api.Explanation
@@ -110,7 +110,7 @@ func (f *fakeOperator) Events(ctx context.Context, query journal.Query, follow b
 	}
 }
 
-func (f *fakeOperator) Explain(ctx context.Context, _ fsmnode.Request) (api.Explanation, error) {
+func (f *fakeOperator) Explain(ctx context.Context, _ fsm.Request) (api.Explanation, error) {
 	if f.slow {
 		<-ctx.Done()
 		return f.explained, ctx.Err()
@@ -118,13 +118,13 @@ func (f *fakeOperator) Explain(ctx context.Context, _ fsmnode.Request) (api.Expl
 	return f.explained, errors.Join(f.err, f.askErr)
 }
 
-func (f *fakeOperator) Request(_ context.Context, r fsmnode.Request) (api.Admission, error) {
+func (f *fakeOperator) Request(_ context.Context, r fsm.Request) (api.Admission, error) {
 	f.requests = append(f.requests, r)
 	return f.admitted, f.err
 }
 
 // request returns the first purge that was asked for.
-func (f *fakeOperator) request(t *testing.T) fsmnode.Request {
+func (f *fakeOperator) request(t *testing.T) fsm.Request {
 	t.Helper()
 	if len(f.requests) == 0 {
 		t.Fatal("no purge was asked for")

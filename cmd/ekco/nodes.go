@@ -1,10 +1,13 @@
 package main
 
 import (
+	"log/slog"
+
 	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/actions/clear"
 	"github.com/replicatedhq/ekco/actions/purge"
 	"github.com/replicatedhq/ekco/cmd/internal/ring"
+	"github.com/replicatedhq/ekco/cmd/internal/traces"
 	"github.com/replicatedhq/ekco/fsm"
 	fsmnode "github.com/replicatedhq/ekco/fsm/node"
 	"github.com/replicatedhq/ekco/internal/config"
@@ -24,6 +27,7 @@ func nodesOf(c cluster) ring.Capability {
 		Actions: func(api kube.API) []actions.Definition {
 			return []actions.Definition{clear.New(api), purge.New(api, purgeParts(c)...)}
 		},
+		Lookout: func(api kube.API, log *slog.Logger) ring.Lookout { return traces.New(api, log, purgeParts(c)...) },
 		Sources: func(s *fsm.State) []observers.Source { return nodeSources(c, fsmnode.Known(s)) },
 	}
 }

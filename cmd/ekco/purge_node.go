@@ -144,7 +144,7 @@ func (p *purger) runOnce(ctx context.Context, cfg config.Config, log *slog.Logge
 
 // request returns what is asked for. Minimums, and whether Rook is managed, count
 // only if they were given to this command; else the operator's own do.
-func (f purgeFlags) request(cfg config.Config) fsmnode.Request {
+func (f purgeFlags) request(cfg config.Config) fsm.Request {
 	request := fsmnode.Request{
 		Kind: journal.ActionPurgeNode, Node: f.node, Reason: f.reason, Force: f.force, Actor: api.LocalActor(),
 	}
@@ -157,11 +157,11 @@ func (f purgeFlags) request(cfg config.Config) fsmnode.Request {
 	if slices.Contains(cfg.Explicit, "maintain_rook_storage_nodes") {
 		request.MaintainRook = &cfg.MaintainRookStorageNodes
 	}
-	return request
+	return request.Asked()
 }
 
 // run explains, asks, requests and follows.
-func (p *purger) run(ctx context.Context, request fsmnode.Request) error {
+func (p *purger) run(ctx context.Context, request fsm.Request) error {
 	explained, err := patiently(ctx, p, "the preflights", func(ctx context.Context) (api.Explanation, error) {
 		return p.backend.Explain(ctx, request)
 	})
@@ -216,7 +216,7 @@ func (p *purger) run(ctx context.Context, request fsmnode.Request) error {
 // left returns errWorkerLeft for an error of a command that was asked as it
 // ended. An answer is an answer, whatever became of the one who gave it.
 func (p *purger) left(err error) error {
-	for _, answer := range []error{api.ErrRefused, api.ErrNotFound, api.ErrInvalid, api.ErrForbidden, fsm.ErrRefused, fsmnode.ErrUnknownNode} {
+	for _, answer := range []error{api.ErrRefused, api.ErrNotFound, api.ErrInvalid, api.ErrForbidden, fsm.ErrRefused, fsm.ErrUnknown} {
 		if errors.Is(err, answer) {
 			return err
 		}
@@ -228,7 +228,7 @@ func (p *purger) left(err error) error {
 }
 
 // refused has a refusal recorded, and returns it.
-func (p *purger) refused(ctx context.Context, request fsmnode.Request) error {
+func (p *purger) refused(ctx context.Context, request fsm.Request) error {
 	request.Refused = true
 	_, err := patiently(ctx, p, "the refusal to be recorded", func(ctx context.Context) (api.Admission, error) {
 		return p.backend.Request(ctx, request)

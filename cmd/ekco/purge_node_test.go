@@ -90,10 +90,10 @@ func TestPurgeNodePassesOnWhatWasAskedFor(t *testing.T) {
 	d.expect(d.types("purge-node", "worker-2", "--force", "--reason", "broken", "--rook_version=1.4.3", "--maintain_rook_storage_nodes",
 		"--min_ready_master_nodes=1", "--min_ready_worker_nodes", "0", "--certificates_dir=/pki"), exitDone, "", "")
 	least, none, three, yes := 1, 0, 3, true
-	want := []fsmnode.Request{{
+	want := []fsm.Request{fsmnode.Request{
 		Kind: journal.ActionPurgeNode, Node: "worker-2", UID: "u2", Reason: "broken", Force: true, Actor: api.LocalActor(),
-		MinReadyPrimaries: &least, MinReadyWorkers: &none, MaintainRook: &yes,
-	}}
+		Input: fsmnode.Input{MinReadyPrimaries: &least, MinReadyWorkers: &none, MaintainRook: &yes},
+	}.Asked()}
 	if diff := cmp.Diff(want, op.requests); diff != "" {
 		t.Error(diff)
 	}
@@ -104,7 +104,9 @@ func TestPurgeNodePassesOnWhatWasAskedFor(t *testing.T) {
 	op.requests = nil
 	d.env["MIN_READY_WORKER_NODES"] = "3"
 	d.expect(d.types("purge-node", "worker-2"), exitDone, "", "")
-	want = []fsmnode.Request{{Kind: journal.ActionPurgeNode, Node: "worker-2", UID: "u2", Actor: api.LocalActor(), MinReadyWorkers: &three}}
+	want = []fsm.Request{fsmnode.Request{
+		Kind: journal.ActionPurgeNode, Node: "worker-2", UID: "u2", Actor: api.LocalActor(), Input: fsmnode.Input{MinReadyWorkers: &three},
+	}.Asked()}
 	if diff := cmp.Diff(want, op.requests); diff != "" {
 		t.Error(diff)
 	}

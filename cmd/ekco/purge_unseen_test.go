@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/replicatedhq/ekco/cmd/internal/api"
+	"github.com/replicatedhq/ekco/fsm"
 	fsmnode "github.com/replicatedhq/ekco/fsm/node"
 	"github.com/replicatedhq/ekco/internal/config"
 	"github.com/replicatedhq/ekco/journal"
@@ -52,8 +53,8 @@ func TestPurgeNodeOfANodeThatWasNeverSeenAsksFirst(t *testing.T) {
 				}
 				return
 			}
-			want := []fsmnode.Request{{
-				Kind: journal.ActionPurgeNode, Node: "worker-9", UID: "traced:worker-9", Actor: api.LocalActor(),
+			want := []fsm.Request{{
+				Kind: journal.ActionPurgeNode, Name: "worker-9", UID: "traced:worker-9", Actor: api.LocalActor(),
 				Warned: []journal.ActionWarned{{Preflight: "NodeWasSeen", Warning: op.explained.Checks[0].Reason, Answer: "yes"}},
 			}}
 			if diff := cmp.Diff(want, op.requests); diff != "" {

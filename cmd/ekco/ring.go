@@ -103,13 +103,12 @@ func newRing(ctx context.Context, cfg config.Config, options ringOptions, store 
 		Store: store, Clock: now, Kube: reached.kube, Policy: policyOf(cfg), Log: log, Metrics: metrics,
 		Identity: identity(cfg),
 		Observe:  observe(reached.kube, now.Now, cfg, metrics.Observed, log),
-		Traced:   purgeParts(reached),
 
 		Capabilities: capabilities(reached),
 	}
 	ringConfig.Policy.DryRun = options.readOnly(cfg)
 	if options.OneShot {
-		ringConfig.OnlyNode = options.Node
+		ringConfig.Only = ring.Only{Kind: journal.ActionPurgeNode, Name: options.Node}
 		ringConfig.Identity.Command = "purge-node " + options.Node
 	} else if undone := cfg.Undone(); undone != "" {
 		ringConfig.Without = []string{undone}

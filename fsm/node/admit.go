@@ -1,6 +1,7 @@
 package node
 
 import (
+	"encoding/json"
 	"fmt"
 	"time"
 
@@ -8,7 +9,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Request is a person's wish.
+// Request is a person's wish to purge a node.
 type Request struct {
 	// Kind must be one that a person may ask for.
 	Kind journal.ActionKind
@@ -25,18 +26,24 @@ type Request struct {
 	// answers; each becomes an action.warned, unless the action has it already
 	// from the same person.
 	Warned []journal.ActionWarned
-	// MinReadyPrimaries and MinReadyWorkers, when set, stand in for the policy's
-	// minimums in the guard of ready nodes.
-	MinReadyPrimaries, MinReadyWorkers *int
-	// MaintainRook, when set, stands in for the setting
-	// maintain_rook_storage_nodes in this purge.
-	MaintainRook *bool
+	Input
 	// Refused says that the person was refused without a record, and asks for
 	// the record alone: nothing is admitted.
 	Refused bool
 	// Traces is what was found of a node that nobody knows; nil when nobody
 	// looked. It is found where the request is answered, never sent.
-	Traces *Traces `json:"-"`
+	Traces *Traces
+}
+
+// Input is what else a person may say of a purge.
+type Input struct {
+	// MinReadyPrimaries and MinReadyWorkers, when set, stand in for the policy's
+	// minimums in the guard of ready nodes.
+	MinReadyPrimaries *int `json:"min_ready_primaries,omitempty"`
+	MinReadyWorkers   *int `json:"min_ready_workers,omitempty"`
+	// MaintainRook, when set, stands in for the setting
+	// maintain_rook_storage_nodes in this purge.
+	MaintainRook *bool `json:"maintain_rook_storage_nodes,omitempty"`
 }
 
 // guarded returns the policy that guards ready nodes from the request.
@@ -50,38 +57,53 @@ func (r Request) guarded(p Policy) Policy {
 	return p
 }
 
-// Admission is the answer to a request.
-type Admission struct {
-	// Events are to be appended as one batch, also when the request is refused.
-	Events []journal.Draft
-	// Action is the id of the action that does what was asked.
-	Action string
-	// Resumed is set when that action was open already.
-	Resumed bool
-	// AlreadyDone is set when there is nothing to do; Message says why.
-	AlreadyDone bool
-	// Message is for the person, and may be empty.
-	Message string
+// Asked returns the request as the engine takes it.
+func (r Request) Asked() fsm.Request {
+	asked := fsm.Request{
+		Kind: r.Kind, Name: r.Node, UID: r.UID, Actor: r.Actor, Reason: r.Reason,
+		Force: r.Force, DryRun: r.DryRun, Warned: r.Warned, Refused: r.Refused,
+	}
+	if r.Traces != nil {
+		asked.Seen = r.Traces
+	}
+	if r.Input != (Input{}) {
+		content, err := json.Marshal(r.Input)
+		if err != nil {
+			panic(err) // no value of this type cannot be encoded
+		}
+		asked.Input = content
+	}
+	return asked
 }
 
-// Admit answers a person's request to purge a node. It changes nothing.
-//
-// It returns a *[fsm.RefusedError] with the event that records the refusal, an
-// *[UnknownNodeError] without any when the name has neither a machine nor traces,
-// or [fsm.ErrNotRefused]. Storm brake, pause, exclusion and the minimums without the
-// node do not refuse a person: they are warnings that [fsm.CheckRule] gives.
-func Admit(s *fsm.State, p fsm.Policy, now time.Time, request Request) (Admission, error) {
-	admission, err := admit(s, p, now, request)
-	if err == nil && request.Refused {
-		return Admission{}, fsm.ErrNotRefused
+// ReadRequest returns what the engine was asked.
+func ReadRequest(asked fsm.Request) (Request, error) {
+	r := Request{
+		Kind: asked.Kind, Node: asked.Name, UID: asked.UID, Actor: asked.Actor, Reason: asked.Reason,
+		Force: asked.Force, DryRun: asked.DryRun, Warned: asked.Warned, Refused: asked.Refused,
 	}
-	return admission, err
+	r.Traces, _ = asked.Seen.(*Traces)
+	if len(asked.Input) > 0 {
+		if err := json.Unmarshal(asked.Input, &r.Input); err != nil {
+			return r, &fsm.RefusedError{Rule: fsm.RuleInput, Reason: fmt.Sprintf("read what was said of the purge of node %s: %v", asked.Name, err)}
+		}
+	}
+	return r, nil
 }
 
-func admit(s *fsm.State, p fsm.Policy, now time.Time, request Request) (Admission, error) {
-	if err := s.MayAsk(request.Kind); err != nil {
-		return Admission{}, err
+// Admit answers a person's request to purge a node; see [fsm.Admit]. Of a name that has
+// neither a machine nor traces it returns an *[UnknownNodeError]. Storm brake, pause,
+// exclusion and the minimums without the node do not refuse a person: they are warnings
+// that [fsm.CheckRule] gives.
+func (machine) Admit(s *fsm.State, p fsm.Policy, now time.Time, asked fsm.Request) (fsm.Admission, error) {
+	request, err := ReadRequest(asked)
+	if err != nil {
+		return fsm.Admission{}, err
 	}
+	return admit(s, p, now, request)
+}
+
+func admit(s *fsm.State, p fsm.Policy, now time.Time, request Request) (fsm.Admission, error) {
 	nodes := ByName(s, request.Node)
 	if len(nodes) == 0 {
 		return admitTraced(s, p, now, request)
@@ -97,7 +119,7 @@ func admit(s *fsm.State, p fsm.Policy, now time.Time, request Request) (Admissio
 	open := openPurge(s, n.UID)
 	switch {
 	case n.State == Purged, n.purged():
-		return Admission{AlreadyDone: true, Message: fmt.Sprintf("node %s (%s) is purged already", n.Name, identity(n))}, nil
+		return fsm.Admission{AlreadyDone: true, Message: fmt.Sprintf("node %s (%s) is purged already", n.Name, identity(n))}, nil
 	case s.Journal.SafeMode():
 		return refuse(n, request, fsm.RuleSafeMode, fsm.SafeModeReason(s))
 	case open == nil:
@@ -125,22 +147,11 @@ func meant(s *fsm.State, nodes []*Node, request Request) *Node {
 // openPurge returns the open purge of the node; one that is being cancelled
 // only if there is no other.
 func openPurge(s *fsm.State, nodeUID string) *journal.ActionRecord {
-	var found *journal.ActionRecord
-	for _, rec := range s.Actions {
-		if rec.Kind != journal.ActionPurgeNode || rec.Subject.UID != nodeUID {
-			continue
-		}
-		better := found == nil || (found.Cancelling != nil && rec.Cancelling == nil) ||
-			((found.Cancelling == nil) == (rec.Cancelling == nil) && fsm.RequestOrder(rec, found) < 0)
-		if better {
-			found = rec
-		}
-	}
-	return found
+	return s.OpenOf(nodeUID, journal.ActionPurgeNode)
 }
 
 // admitNew admits a purge of a node that has none open.
-func admitNew(w *fsm.World, n *Node, request Request) (Admission, error) {
+func admitNew(w *fsm.World, n *Node, request Request) (fsm.Admission, error) {
 	role := n.Facts.Role
 	if others, least := countsOf(w.State).readyWithout(n), request.guarded(*policyOf(w)).minReady(role); n.mayBeReady() && others < least && !request.Force {
 		return refuse(n, request, RuleReadyMinimums, guardReason(n, others, least))
@@ -162,7 +173,7 @@ func admitNew(w *fsm.World, n *Node, request Request) (Admission, error) {
 	if moved, _, ok := w.Towards(n.Thing, n.State, Purging); ok {
 		events = append(events, moved)
 	}
-	return Admission{Action: id, Events: append(events, w.Warned(n.Subject, id, request.Actor, request.Warned)...)}, nil
+	return fsm.Admission{Action: id, Events: append(events, w.Warned(n.Subject, id, request.Actor, request.Warned)...)}, nil
 }
 
 func guardReason(n *Node, others, least int) string {
@@ -176,40 +187,15 @@ func guardReason(n *Node, others, least int) string {
 }
 
 // admitOpen answers a request for a node whose purge is open.
-func admitOpen(w *fsm.World, n *Node, open *journal.ActionRecord, request Request) (Admission, error) {
-	dryRun := request.DryRun || w.Policy.DryRun
-	switch {
-	case !dryRun && takesOver(open):
-		return takeOver(w, n, open, request)
-	case open.Unreadable != "":
-		return refuse(n, request, fsm.RuleUnreadable, fsm.UnreadableReason(open))
-	case open.Cancelling != nil:
-		return refuse(n, request, fsm.RuleCancelling, open.ID+" is being cancelled; ask again when it has ended")
-	case open.Request.DryRun != dryRun:
-		return refuse(n, request, fsm.RuleOneAtATime, fmt.Sprintf(
-			"%s is open and is %s; ask again when it has ended, or run \"ekco cancel %s\" first", open.ID, dryRunWord(open.Request.DryRun), open.ID))
+func admitOpen(w *fsm.World, n *Node, open *journal.ActionRecord, request Request) (fsm.Admission, error) {
+	say := fsm.Resuming{
+		Retried: "its purge was asked for again",
+		Anew:    func() (fsm.Admission, error) { return admitNew(w, n, request) },
 	}
-	answer := Admission{Action: open.ID, Resumed: true, Message: fmt.Sprintf("%s of %s, requested by %s, goes on",
-		open.ID, fsm.Stamp(open.RequestedAt), open.RequestedBy)}
 	if request.otherRook(open, *policyOf(w)) {
-		answer.Message += "; it goes on as it began, and maintain_rook_storage_nodes as given now counts only for a purge that begins: ask again when this one has ended"
+		say.Note = "; it goes on as it began, and maintain_rook_storage_nodes as given now counts only for a purge that begins: ask again when this one has ended"
 	}
-	if open.Stalled != nil {
-		answer.Message += " with a new retry budget"
-		answer.Events = append(answer.Events, journal.Draft{
-			Type: journal.TypeActionRetried, Subject: open.Subject, Action: open.ID, Cause: open.LastSeq, Actor: request.Actor,
-			Payload: journal.ActionRetried{Reason: "its purge was asked for again"},
-		})
-	}
-	// That a stalled one has a new budget says who asked, but not that a person is behind it.
-	if request.Actor != open.RequestedBy && (open.Stalled == nil || !open.ByPerson()) {
-		answer.Events = append(answer.Events, journal.Draft{
-			Type: journal.TypeActionJoined, Subject: open.Subject, Action: open.ID, Cause: open.LastSeq, Actor: request.Actor,
-			Payload: journal.ActionJoined{Reason: request.Reason},
-		})
-	}
-	answer.Events = append(answer.Events, w.Warned(n.Subject, open.ID, request.Actor, request.Warned)...)
-	return answer, nil
+	return w.AdmitOpen(n.Thing, open, request.Asked(), say)
 }
 
 // otherRook reports whether the request says otherwise about Rook than what the
@@ -222,27 +208,6 @@ func (r Request) otherRook(open *journal.ActionRecord, p Policy) bool {
 	return r.MaintainRook != nil && *r.MaintainRook != began
 }
 
-// takesOver reports whether a person's request replaces the open purge: EKCO
-// asked for that one by itself, policy holds it, and nothing of it is done. A
-// person may go on where policy holds EKCO.
-func takesOver(open *journal.ActionRecord) bool {
-	return !open.Request.Manual && open.Status == fsm.Held && len(open.Steps) == 0 && open.Unreadable == ""
-}
-
-func takeOver(w *fsm.World, n *Node, open *journal.ActionRecord, request Request) (Admission, error) {
-	answer, err := admitNew(w, n, request)
-	if err != nil {
-		return answer, err
-	}
-	cancel := journal.Draft{
-		Type: journal.TypeActionCancelling, Subject: open.Subject, Action: open.ID, Cause: open.LastSeq, Actor: request.Actor,
-		Payload: journal.ActionCancelling{Reason: "replaced by " + answer.Action + ", which " + request.Actor + " asked for"},
-	}
-	answer.Events = append([]journal.Draft{cancel}, answer.Events...)
-	answer.Message = answer.Action + " replaces " + open.ID + ", which was held"
-	return answer, nil
-}
-
 // identity tells a machine from others of its name.
 func identity(n *Node) string {
 	if journal.IsTraced(n.UID) {
@@ -251,17 +216,6 @@ func identity(n *Node) string {
 	return "uid " + n.UID
 }
 
-func dryRunWord(dryRun bool) string {
-	if dryRun {
-		return "a dry run"
-	}
-	return "not a dry run"
-}
-
-func refuse(n *Node, request Request, rule, reason string) (Admission, error) {
-	event := journal.Draft{
-		Type: journal.TypeActionRefused, Subject: n.Subject, Cause: max(n.FactsSeq, n.GoneSeq), Actor: request.Actor,
-		Payload: journal.ActionRefused{Kind: request.Kind, Rule: rule, Reason: reason},
-	}
-	return Admission{Events: []journal.Draft{event}}, &fsm.RefusedError{Rule: rule, Reason: reason}
+func refuse(n *Node, request Request, rule, reason string) (fsm.Admission, error) {
+	return fsm.Refuse(n.Thing, request.Asked(), rule, reason)
 }

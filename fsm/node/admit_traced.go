@@ -22,13 +22,13 @@ type Traces struct {
 
 // admitTraced answers a request for a name without a machine, or with purged
 // ones only. What was traced of it becomes one: gone, and perhaps a primary.
-func admitTraced(s *fsm.State, p fsm.Policy, now time.Time, request Request) (Admission, error) {
+func admitTraced(s *fsm.State, p fsm.Policy, now time.Time, request Request) (fsm.Admission, error) {
 	if known := alias(s, request.Node); known != nil {
-		return Admission{}, &UnknownNodeError{Name: request.Node, Alias: known.Name, Near: []string{known.Name}}
+		return fsm.Admission{}, &UnknownNodeError{Name: request.Node, Alias: known.Name, Near: []string{known.Name}}
 	}
 	traces := request.Traces
 	if traces == nil || len(traces.Found) == 0 {
-		return Admission{}, untraced(s, request)
+		return fsm.Admission{}, untraced(s, request)
 	}
 	n := of(s.New(Machine, journal.NodeSubject(request.Node, journal.TracedUID(request.Node)), Gone, now))
 	n.GoneAt, n.GoneReason = now, neverSeen
@@ -76,7 +76,7 @@ func tracesTell(s *fsm.State, n *Node) bool { return n.State == Purged && !s.Has
 
 // admitPurged answers a request for a name whose machine n is purged. What is
 // found of the name all the same becomes a machine that EKCO never saw.
-func admitPurged(s *fsm.State, p fsm.Policy, now time.Time, n *Node, request Request) (Admission, error) {
+func admitPurged(s *fsm.State, p fsm.Policy, now time.Time, n *Node, request Request) (fsm.Admission, error) {
 	if request.Traces != nil && len(request.Traces.Found) > 0 && alias(s, request.Node) == nil {
 		admission, err := admitTraced(s, p, now, request)
 		if err == nil {
@@ -89,7 +89,7 @@ func admitPurged(s *fsm.State, p fsm.Policy, now time.Time, n *Node, request Req
 	if looked := request.Traces; looked != nil {
 		message += looked.nothing()
 	}
-	return Admission{AlreadyDone: true, Message: message}, nil
+	return fsm.Admission{AlreadyDone: true, Message: message}, nil
 }
 
 // nothing says where a look has found nothing just now, and what it could not

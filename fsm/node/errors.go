@@ -38,5 +38,12 @@ func (e *UnknownNodeError) Error() string {
 	return text + fsm.DidYouMean(e.Near)
 }
 
-// Is makes errors.Is(err, ErrUnknownNode) hold.
-func (e *UnknownNodeError) Is(target error) bool { return target == ErrUnknownNode }
+// Is makes errors.Is(err, ErrUnknownNode) hold, and so for fsm.ErrUnknown.
+func (e *UnknownNodeError) Is(target error) bool {
+	return target == ErrUnknownNode || target == fsm.ErrUnknown
+}
+
+// Unseen says the same where EKCO does not see what is there now.
+func (e *UnknownNodeError) Unseen() string {
+	return fmt.Sprintf("node %q is not in the journal, and EKCO cannot see whether it has joined", e.Name)
+}

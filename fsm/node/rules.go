@@ -16,7 +16,7 @@ const (
 	RuleTriedBefore = "TriedBefore"
 	// RuleReplaced is why a person's request is refused: the name belongs to another
 	// node than the one that was shown.
-	RuleReplaced = "Replaced"
+	RuleReplaced = fsm.RuleReplaced
 )
 
 func rules() []fsm.Rule {

@@ -246,7 +246,7 @@ func TestATraceThatMakesNoSenseOpensNoMachine(t *testing.T) {
 }
 
 func TestTracesAreFoundByWhoAnswersAndNeverSentByWhoAsks(t *testing.T) {
-	body, err := json.Marshal(askTraced("w8", "CRUSH host w8"))
+	body, err := json.Marshal(askTraced("w8", "CRUSH host w8").Asked())
 	if err != nil || strings.Contains(string(body), "CRUSH") {
 		t.Errorf("sent as %s, %v", body, err)
 	}

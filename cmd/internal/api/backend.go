@@ -9,7 +9,6 @@ import (
 
 	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/fsm"
-	fsmnode "github.com/replicatedhq/ekco/fsm/node"
 	"github.com/replicatedhq/ekco/journal"
 )
 
@@ -18,7 +17,7 @@ import (
 var (
 	// ErrRefused: policy does not admit the request; the message says why.
 	ErrRefused = errors.New("refused")
-	// ErrNotFound: there is no such node, action or pause; the message lists
+	// ErrNotFound: there is no such thing, action or pause; the message lists
 	// near names.
 	ErrNotFound = errors.New("not found")
 	// ErrInvalid: the request makes no sense; the message says what is expected.
@@ -34,10 +33,10 @@ type Backend interface {
 	Events(ctx context.Context, query journal.Query, follow bool) iter.Seq2[journal.Event, error]
 	// Explain says what a request would do: its plan and the present answer of
 	// each preflight. It changes nothing and writes nothing.
-	Explain(ctx context.Context, request fsmnode.Request) (Explanation, error)
+	Explain(ctx context.Context, request fsm.Request) (Explanation, error)
 	// Request asks for an action. It returns as soon as the action is on disk;
 	// Events shows how it goes on.
-	Request(ctx context.Context, request fsmnode.Request) (Admission, error)
+	Request(ctx context.Context, request fsm.Request) (Admission, error)
 	Pause(ctx context.Context, request PauseRequest) error
 	Resume(ctx context.Context, request ResumeRequest) error
 	Retry(ctx context.Context, request ActionCommand) error

@@ -16,7 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	fsmnode "github.com/replicatedhq/ekco/fsm/node"
+	"github.com/replicatedhq/ekco/fsm"
 	"github.com/replicatedhq/ekco/journal"
 )
 
@@ -124,12 +124,12 @@ func (c *Client) Status(ctx context.Context) (Status, error) {
 }
 
 // Explain implements [Backend].
-func (c *Client) Explain(ctx context.Context, request fsmnode.Request) (Explanation, error) {
+func (c *Client) Explain(ctx context.Context, request fsm.Request) (Explanation, error) {
 	return ask[Explanation](ctx, c, pathExplain, request)
 }
 
 // Request implements [Backend].
-func (c *Client) Request(ctx context.Context, request fsmnode.Request) (Admission, error) {
+func (c *Client) Request(ctx context.Context, request fsm.Request) (Admission, error) {
 	return ask[Admission](ctx, c, pathRequest, request)
 }
 

@@ -6,7 +6,6 @@ import (
 	"net/http"
 
 	"github.com/replicatedhq/ekco/fsm"
-	fsmnode "github.com/replicatedhq/ekco/fsm/node"
 	"github.com/replicatedhq/ekco/journal"
 )
 
@@ -31,7 +30,7 @@ var identities = []struct {
 	{"invalid", ErrInvalid},
 	{"forbidden", ErrForbidden},
 	{"policy-refused", fsm.ErrRefused},
-	{"unknown-node", fsmnode.ErrUnknownNode},
+	{"unknown", fsm.ErrUnknown},
 	{"no-such-action", fsm.ErrNoSuchAction},
 	{"past-no-return", fsm.ErrPastNoReturn},
 	{"not-paused", fsm.ErrNotPaused},

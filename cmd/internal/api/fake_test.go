@@ -15,7 +15,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	fsmnode "github.com/replicatedhq/ekco/fsm/node"
+	"github.com/replicatedhq/ekco/fsm"
 	"github.com/replicatedhq/ekco/journal"
 )
 
@@ -92,11 +92,11 @@ func (f *fakeBackend) Events(ctx context.Context, query journal.Query, follow bo
 	}
 }
 
-func (f *fakeBackend) Explain(_ context.Context, r fsmnode.Request) (Explanation, error) {
+func (f *fakeBackend) Explain(_ context.Context, r fsm.Request) (Explanation, error) {
 	return f.explained, f.ask(r)
 }
 
-func (f *fakeBackend) Request(_ context.Context, r fsmnode.Request) (Admission, error) {
+func (f *fakeBackend) Request(_ context.Context, r fsm.Request) (Admission, error) {
 	return f.admitted, f.ask(r)
 }
 func (f *fakeBackend) Pause(_ context.Context, r PauseRequest) error   { return f.ask(r) }

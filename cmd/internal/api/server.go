@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	fsmnode "github.com/replicatedhq/ekco/fsm/node"
+	"github.com/replicatedhq/ekco/fsm"
 )
 
 // stopPatience is how long calls that are under way may take to end.
@@ -78,7 +78,7 @@ func (s *server) routes() http.Handler {
 	handle(pathPing, call(func(context.Context, nothing, string) (nothing, error) { return nothing{}, nil }, s))
 	handle(pathStatus, call(func(ctx context.Context, _ nothing, _ string) (Status, error) { return s.backend.Status(ctx) }, s))
 	handle(pathVerify, call(func(ctx context.Context, _ nothing, _ string) (VerifyResult, error) { return s.backend.Verify(ctx) }, s))
-	ofRequest := func(r *fsmnode.Request) *string { return &r.Actor }
+	ofRequest := func(r *fsm.Request) *string { return &r.Actor }
 	ofAction := func(r *ActionCommand) *string { return &r.Actor }
 	handle(pathExplain, named(s, ofRequest, s.backend.Explain))
 	handle(pathRequest, named(s, ofRequest, s.backend.Request))

@@ -46,8 +46,8 @@ func TestEveryMethodGoesThroughTheSocket(t *testing.T) {
 	status, err := client.Status(ctx)
 	expect(t, "status", backend.status, status, err)
 
-	request := fsmnode.Request{
-		Kind: journal.ActionPurgeNode, Node: "w", Reason: "r", Force: true, DryRun: true,
+	request := fsm.Request{
+		Kind: journal.ActionPurgeNode, Name: "w", Input: []byte(`{"min_ready_workers":1}`), Reason: "r", Force: true, DryRun: true,
 		Warned: []journal.ActionWarned{{Preflight: "P", Warning: "w", Answer: "yes"}}, Actor: "cli:forged@elsewhere",
 	}
 	explained, err := client.Explain(ctx, request)

@@ -46,7 +46,7 @@ func (r *Ring) consult(ctx context.Context) error {
 
 // adopts says whether this ring goes on with what another EKCO had open. One
 // that tries out, or works for one command, does not.
-func (r *Ring) adopts() bool { return !r.cfg.Policy.DryRun && r.cfg.OnlyNode == "" }
+func (r *Ring) adopts() bool { return !r.cfg.Policy.DryRun && !r.cfg.forCommand() }
 
 // readMirror reads the mirror, which a ring that adopts it may replace.
 func (r *Ring) readMirror(ctx context.Context) (mirror.Content, error) {

@@ -76,7 +76,7 @@ func earlier(a, b time.Time) time.Time {
 func (r *Ring) process() api.OperatorStatus {
 	id := r.cfg.Identity
 	return api.OperatorStatus{
-		Running: r.cfg.OnlyNode == "", PID: id.PID,
+		Running: !r.cfg.forCommand(), PID: id.PID,
 		OperatorState: fsm.OperatorState{
 			Version: id.Version, Host: id.Host, StartedAt: r.began, DryRun: r.cfg.Policy.DryRun, Command: id.Command,
 		},
@@ -102,13 +102,13 @@ func (r *Ring) notStarted(s *fsm.State) string {
 	}
 	trouble := r.store.trouble()
 	switch {
-	case trouble != nil && r.cfg.OnlyNode != "":
+	case trouble != nil && r.cfg.forCommand():
 		return "no operator runs, and this command can do nothing: " + trouble.what() + "; free space on its file system, or make it writable again, and ask again"
 	case trouble != nil:
 		return trouble.Error()
 	}
 	who := "the operator has not seen the cluster since it started at " + stamp(r.began)
-	if r.cfg.OnlyNode != "" {
+	if r.cfg.forCommand() {
 		who = "no operator runs, and this command cannot see the cluster"
 	}
 	switch {

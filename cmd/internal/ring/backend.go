@@ -12,7 +12,6 @@ import (
 
 	"github.com/replicatedhq/ekco/cmd/internal/api"
 	"github.com/replicatedhq/ekco/fsm"
-	fsmnode "github.com/replicatedhq/ekco/fsm/node"
 	"github.com/replicatedhq/ekco/journal"
 )
 
@@ -80,21 +79,21 @@ func (b *Backend) Events(ctx context.Context, query journal.Query, follow bool) 
 }
 
 // Request implements api.Backend.
-func (b *Backend) Request(ctx context.Context, request fsmnode.Request) (api.Admission, error) {
+func (b *Backend) Request(ctx context.Context, request fsm.Request) (api.Admission, error) {
 	if err := b.ready(ctx); err != nil {
 		return api.Admission{}, err
 	}
-	if only := b.ring.cfg.OnlyNode; only != "" && request.Node != only {
-		return api.Admission{}, fmt.Errorf("no operator runs, and a command that purges %s holds the journal; ask again when it has ended: %w",
-			only, api.ErrRefused)
+	if only := b.ring.cfg.Only; b.ring.cfg.forCommand() && (Only{request.Kind, request.Name}) != only {
+		return api.Admission{}, fmt.Errorf("no operator runs, and a command that %ss %s holds the journal; ask again when it has ended: %w",
+			b.ring.words.Verb(only.Kind), only.Name, api.ErrRefused)
 	}
-	request, err := b.traced(ctx, request)
+	request, err := b.lookedFor(ctx, request)
 	if err != nil {
 		return api.Admission{}, err
 	}
 	var answer api.Admission
 	err = b.write(ctx, func(s *fsm.State) ([]journal.Draft, error) {
-		admission, err := fsmnode.Admit(s, b.ring.cfg.Policy, b.ring.clock.Now(), request)
+		admission, err := fsm.Admit(s, b.ring.cfg.Policy, b.ring.clock.Now(), request)
 		answer = api.Admission{
 			Action: admission.Action, Resumed: admission.Resumed,
 			AlreadyDone: admission.AlreadyDone, Message: admission.Message, FromSeq: s.Seq,
@@ -108,19 +107,19 @@ func (b *Backend) Request(ctx context.Context, request fsmnode.Request) (api.Adm
 }
 
 // Explain implements api.Backend.
-func (b *Backend) Explain(ctx context.Context, request fsmnode.Request) (api.Explanation, error) {
+func (b *Backend) Explain(ctx context.Context, request fsm.Request) (api.Explanation, error) {
 	if err := b.ready(ctx); err != nil {
 		return api.Explanation{}, err
 	}
-	request, err := b.traced(ctx, request)
+	request, err := b.lookedFor(ctx, request)
 	if err != nil {
 		return api.Explanation{}, err
 	}
-	var admission fsmnode.Admission
+	var admission fsm.Admission
 	var open *journal.ActionRecord
 	var admitErr error
 	err = b.ring.do(ctx, func(s *fsm.State) {
-		admission, admitErr = fsmnode.Admit(s, b.ring.cfg.Policy, b.ring.clock.Now(), request)
+		admission, admitErr = fsm.Admit(s, b.ring.cfg.Policy, b.ring.clock.Now(), request)
 		if record, ok := s.Actions[admission.Action]; ok && admission.Resumed {
 			copied := *record
 			open = &copied
@@ -154,7 +153,7 @@ func (b *Backend) Explain(ctx context.Context, request fsmnode.Request) (api.Exp
 
 // recordOf returns the record of the action an admission is about, without
 // anything having been written.
-func recordOf(admission fsmnode.Admission, open *journal.ActionRecord, now time.Time) (journal.ActionRecord, error) {
+func recordOf(admission fsm.Admission, open *journal.ActionRecord, now time.Time) (journal.ActionRecord, error) {
 	if open != nil {
 		return *open, nil
 	}
@@ -268,12 +267,18 @@ func (b *Backend) blind(ctx context.Context) string {
 
 const startPatience = 20 * time.Second
 
-// translate gives an error of the machines its identity on the socket. A node is
+// notSeen is an error that is one only as far as EKCO sees.
+type notSeen interface {
+	error
+	Unseen() string
+}
+
+// translate gives an error of the machines its identity on the socket. A thing is
 // unknown only as far as EKCO sees.
 func (b *Backend) translate(ctx context.Context, err error) error {
-	if unknown, ok := errors.AsType[*fsmnode.UnknownNodeError](err); ok {
+	if unknown, ok := errors.AsType[notSeen](err); ok {
 		if why := b.blind(ctx); why != "" {
-			err = fmt.Errorf("node %q is not in the journal, and EKCO cannot see whether it has joined: %s%w", unknown.Name, why, hidden{err})
+			err = fmt.Errorf("%s: %s%w", unknown.Unseen(), why, hidden{err})
 		}
 	}
 	switch {
@@ -283,7 +288,7 @@ func (b *Backend) translate(ctx context.Context, err error) error {
 		return fmt.Errorf("%w%w", err, hidden{api.ErrRefused})
 	case errors.Is(err, fsm.ErrAmbiguous):
 		return fmt.Errorf("%w%w", err, hidden{api.ErrInvalid})
-	case errors.Is(err, fsmnode.ErrUnknownNode), errors.Is(err, fsm.ErrUnknown), errors.Is(err, fsm.ErrNoSuchAction), errors.Is(err, fsm.ErrNotPaused):
+	case errors.Is(err, fsm.ErrUnknown), errors.Is(err, fsm.ErrNoSuchAction), errors.Is(err, fsm.ErrNotPaused):
 		return fmt.Errorf("%w%w", err, hidden{api.ErrNotFound})
 	}
 	return err

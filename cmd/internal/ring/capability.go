@@ -2,6 +2,7 @@ package ring
 
 import (
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 
@@ -27,6 +28,9 @@ type Capability struct {
 	// dry run, and what it does not answer is noticed as an outage. Clients of
 	// anything else are the capability's own, and must refuse changes by themselves.
 	Actions func(api kube.API) []actions.Definition
+	// Lookout looks for what requests are about that the journal does not know; nil
+	// where there is nothing to be looked for.
+	Lookout func(api kube.API, log *slog.Logger) Lookout
 	// Sources are what is observed, which begins with what the journal knows. The
 	// state must neither be changed nor kept. Facts are told in the order of the
 	// sources.

@@ -188,7 +188,7 @@ func (r *Ring) afterTurn(ctx context.Context) {
 // nothing, a ring for one command nothing before it was asked for something, and
 // in safe mode the mirror may know what the journal does not.
 func (r *Ring) mirrors() bool {
-	return !r.cfg.Policy.DryRun && (r.cfg.OnlyNode == "" || len(r.admitted) > 0) && !r.state.Journal.SafeMode()
+	return !r.cfg.Policy.DryRun && (!r.cfg.forCommand() || len(r.admitted) > 0) && !r.state.Journal.SafeMode()
 }
 
 // refreshMirror has the mirror cover what people have said, so that a journal

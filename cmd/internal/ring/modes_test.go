@@ -44,8 +44,8 @@ func (w *world) openPurge() {
 	}
 }
 
-func askPurge(node string) fsmnode.Request {
-	return fsmnode.Request{Kind: journal.ActionPurgeNode, Node: node, Actor: "cli:root@test"}
+func askPurge(node string) fsm.Request {
+	return fsmnode.Request{Kind: journal.ActionPurgeNode, Node: node, Actor: "cli:root@test"}.Asked()
 }
 
 func TestADryRunTouchesNoOpenActionAndNothingOutside(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/replicatedhq/ekco/cmd/internal/api"
-	fsmnode "github.com/replicatedhq/ekco/fsm/node"
+	"github.com/replicatedhq/ekco/fsm"
 	"github.com/replicatedhq/ekco/journal"
 )
 
@@ -56,12 +56,12 @@ func (o *Onlooker) Events(context.Context, journal.Query, bool) iter.Seq2[journa
 }
 
 // Explain implements api.Backend.
-func (o *Onlooker) Explain(context.Context, fsmnode.Request) (api.Explanation, error) {
+func (o *Onlooker) Explain(context.Context, fsm.Request) (api.Explanation, error) {
 	return api.Explanation{}, o.refuse()
 }
 
 // Request implements api.Backend.
-func (o *Onlooker) Request(context.Context, fsmnode.Request) (api.Admission, error) {
+func (o *Onlooker) Request(context.Context, fsm.Request) (api.Admission, error) {
 	return api.Admission{}, o.refuse()
 }
 

@@ -29,8 +29,7 @@ func TestARefusalIsRecordedWhenThePersonWasRefused(t *testing.T) {
 		if got := w.events(refusals); len(got) != 1 || got[0].Subject.Name != "worker-2" {
 			t.Errorf("recorded %v, want one refusal", got)
 		}
-		none := 0
-		request.MinReadyWorkers = &none
+		request.Input = []byte(`{"min_ready_workers":0}`)
 		if _, err := backend.Request(t.Context(), request); !errors.Is(err, fsm.ErrNotRefused) {
 			t.Errorf("requested when nothing refuses any more: %v", err)
 		}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/actions/mirror"
-	"github.com/replicatedhq/ekco/actions/purge"
 	"github.com/replicatedhq/ekco/fsm"
 	"github.com/replicatedhq/ekco/internal/clock"
 	"github.com/replicatedhq/ekco/internal/kube"
@@ -37,13 +36,11 @@ type Config struct {
 	Identity journal.OperatorStarted
 	// Observe starts the observers. See [Observers].
 	Observe StartObservers
-	// Traced is where it is looked for what is left of a node that nobody knows.
-	Traced []purge.Option
 	// Retry overrides the runner's back-off; zero means its defaults.
 	Retry actions.RetryPolicy
-	// OnlyNode, when set, makes a ring that works for one command: it decides
-	// nothing by itself and runs just what is asked of it, about that node.
-	OnlyNode string
+	// Only, when set, makes a ring that works for one command: it decides nothing by
+	// itself and runs just what is asked of it.
+	Only Only
 	// Without says, for people, what is not done although somebody may count on
 	// it; the status shows it.
 	Without []string
@@ -56,6 +53,16 @@ type Config struct {
 	Grace time.Duration
 }
 
+// Only is what a ring for one command works on: actions of a kind about the thing of a
+// name.
+type Only struct {
+	Kind journal.ActionKind
+	Name string
+}
+
+// forCommand reports whether the ring works for one command.
+func (c *Config) forCommand() bool { return c.Only != Only{} }
+
 // Ring is a running EKCO. Make one with [New], then call [Ring.Run] once.
 type Ring struct {
 	cfg    Config
@@ -65,7 +72,8 @@ type Ring struct {
 	kube   *watchedKube
 	words  *words.Vocabulary
 	runner *actions.Runner
-	tracer purge.Tracer
+	// looks are how to look for what requests are about, by the kind of action.
+	looks map[journal.ActionKind]Lookout
 	// kinds are the actions that it can run.
 	kinds  []actions.Kind
 	mirror *mirror.Mirror
@@ -150,7 +158,7 @@ func New(ctx context.Context, cfg Config) (*Ring, error) {
 		workers:    make(map[string]*worker),
 		unrecorded: make(map[string]string),
 	}
-	if cfg.OnlyNode != "" {
+	if cfg.forCommand() {
 		r.cfg.Policy.Passive = true
 		r.admitted = make(map[string]bool)
 	}
@@ -183,7 +191,7 @@ func (r *Ring) prepare(ctx context.Context) error {
 	r.mirror = mirror.New(r.kube, r.journalID, r.log, mirror.OnFailure(r.cfg.Metrics.MirrorFailed), mirror.Version(r.cfg.Identity.Version),
 		mirror.Journal(r.cfg.Store), mirror.OnTakeover(r.takeOver), mirror.Judge(r.compare), mirror.Expendable(r.expendable()...))
 	r.events = newEventRecorder(r.kube, r.words, r.log)
-	r.tracer = purge.NewTracer(r.kube, r.log, r.cfg.Traced...)
+	r.looks = r.lookouts()
 	r.runner = actions.NewRunner(actions.Config{
 		Store:      r.store,
 		Log:        r.log,

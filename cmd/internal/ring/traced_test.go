@@ -106,7 +106,7 @@ func TestATypoTouchesNothingAndIsTold(t *testing.T) {
 		backend := in.Backend(nil)
 		request := askPurge("primary-8")
 		request.Force = true
-		request.Traces = &fsmnode.Traces{NodeTraced: journal.NodeTraced{Found: []string{"what the caller made up"}}}
+		request.Seen = &fsmnode.Traces{NodeTraced: journal.NodeTraced{Found: []string{"what the caller made up"}}}
 		_, explainErr := backend.Explain(t.Context(), request)
 		_, requestErr := backend.Request(t.Context(), request)
 		for _, err := range []error{explainErr, requestErr} {

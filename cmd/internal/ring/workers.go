@@ -60,7 +60,7 @@ func (r *Ring) mayRun(record journal.ActionRecord) bool {
 		return false
 	case r.cfg.Policy.DryRun && !record.Request.DryRun:
 		return false
-	case r.cfg.OnlyNode != "":
+	case r.cfg.forCommand():
 		return r.admitted[record.ID]
 	}
 	return true

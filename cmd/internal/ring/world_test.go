@@ -14,6 +14,7 @@ import (
 	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/actions/clear"
 	"github.com/replicatedhq/ekco/actions/purge"
+	"github.com/replicatedhq/ekco/cmd/internal/traces"
 	"github.com/replicatedhq/ekco/fsm"
 	fsmnode "github.com/replicatedhq/ekco/fsm/node"
 	"github.com/replicatedhq/ekco/internal/clock"
@@ -270,7 +271,7 @@ func (w *world) start(arm func(*incarnation)) *incarnation {
 	ring, err := New(ctx, Config{
 		Clock: w.clock.Load(), Store: in.store, Kube: in.kube, Policy: w.policy.whole(), Log: w.logger(), Metrics: w.metrics,
 		Identity: journal.OperatorStarted{Version: "v0.0.0", Host: "test", PID: 1, Command: w.worksFor},
-		Observe:  w.observe, OnlyNode: w.onlyNode, Traced: w.purge, Capabilities: w.capabilities(),
+		Observe:  w.observe, Only: w.only(), Capabilities: w.capabilities(),
 	})
 	if err != nil {
 		w.t.Fatal(err)
@@ -278,6 +279,14 @@ func (w *world) start(arm func(*incarnation)) *incarnation {
 	in.Ring = ring
 	go func() { in.ended <- ring.Run(ctx) }()
 	return in
+}
+
+// only is what a ring for one command works on.
+func (w *world) only() Only {
+	if w.onlyNode == "" {
+		return Only{}
+	}
+	return Only{Kind: journal.ActionPurgeNode, Name: w.onlyNode}
 }
 
 func (w *world) logger() *slog.Logger { return slog.New(slog.NewTextHandler(&w.log, nil)) }
@@ -362,6 +371,7 @@ func (w *world) nodes() Capability {
 		Actions: func(api kube.API) []actions.Definition {
 			return []actions.Definition{clear.New(api), purge.New(api, w.purge...)}
 		},
+		Lookout: func(api kube.API, log *slog.Logger) Lookout { return traces.New(api, log, w.purge...) },
 		Sources: func(s *fsm.State) []observers.Source {
 			w.known = fsmnode.Known(s)
 			return nil

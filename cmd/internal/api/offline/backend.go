@@ -14,7 +14,6 @@ import (
 	"github.com/replicatedhq/ekco/cmd/internal/api"
 	"github.com/replicatedhq/ekco/cmd/internal/ring"
 	"github.com/replicatedhq/ekco/fsm"
-	fsmnode "github.com/replicatedhq/ekco/fsm/node"
 	"github.com/replicatedhq/ekco/internal/clock"
 	"github.com/replicatedhq/ekco/journal"
 	"github.com/replicatedhq/ekco/journal/bolt"
@@ -127,12 +126,12 @@ func (b *Backend) Events(ctx context.Context, query journal.Query, follow bool) 
 }
 
 // Explain implements api.Backend: it needs a ring.
-func (b *Backend) Explain(context.Context, fsmnode.Request) (api.Explanation, error) {
+func (b *Backend) Explain(context.Context, fsm.Request) (api.Explanation, error) {
 	return api.Explanation{}, fmt.Errorf("explain a request: %w", api.ErrNoOperator)
 }
 
 // Request implements api.Backend: it needs a ring.
-func (b *Backend) Request(context.Context, fsmnode.Request) (api.Admission, error) {
+func (b *Backend) Request(context.Context, fsm.Request) (api.Admission, error) {
 	return api.Admission{}, fmt.Errorf("request an action: %w", api.ErrNoOperator)
 }
 

@@ -1,0 +1,131 @@
+package fsm
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// Admitter is a [Machine] that answers requests by itself, for example because one may
+// be about what EKCO never saw. Those to the others are answered here.
+type Admitter interface {
+	Admit(s *State, p Policy, now time.Time, request Request) (Admission, error)
+}
+
+// Asked is a [Machine] that has a say in what a person asks for.
+type Asked interface {
+	// Asked judges the request's input, and completes with it what is asked for. A
+	// *[RefusedError] is recorded.
+	Asked(t *Thing, w *World, request Request, asked *journal.ActionRequested) error
+}
+
+// Admit answers a person's request. It changes nothing.
+//
+// It returns a *[RefusedError], with the event that records the refusal where there is
+// a thing to record it of, an [ErrUnknown] without any, or [ErrNotRefused]. Rules that
+// are not firm do not refuse a person: they are warnings that [CheckRule] gives.
+func Admit(s *State, p Policy, now time.Time, request Request) (Admission, error) {
+	admission, err := admit(s, p, now, request)
+	if err == nil && request.Refused {
+		return Admission{}, ErrNotRefused
+	}
+	return admission, err
+}
+
+func admit(s *State, p Policy, now time.Time, request Request) (Admission, error) {
+	if err := s.MayAsk(request.Kind); err != nil {
+		return Admission{}, err
+	}
+	kind := s.Kind(request.Kind)
+	m := s.cache.machine(kind.Machine)
+	if own, ok := m.Machine.(Admitter); ok {
+		return own.Admit(s, p, now, request)
+	}
+	t := s.present(kind.Machine, request.Name)
+	if t == nil {
+		return Admission{}, &UnknownError{Machine: kind.Machine, Name: request.Name, Near: Near(request.Name, s.namesPresent(kind.Machine))}
+	}
+	if request.UID != "" && request.UID != t.UID {
+		return Refuse(t, request, RuleReplaced, fmt.Sprintf(
+			"the name means another %s now (uid %s) than a moment ago (uid %s); look again, then ask again", t.Machine(), t.UID, request.UID))
+	}
+	w := Look(s, p, now)
+	anew := func() (Admission, error) { return w.admitNew(t, kind, request) }
+	switch open := s.OpenOf(Key(t.Subject), kind.Name); {
+	case s.Journal.SafeMode():
+		return Refuse(t, request, RuleSafeMode, SafeModeReason(s))
+	case open != nil:
+		return w.AdmitOpen(t, open, request, Resuming{Retried: "it was asked for again", Anew: anew})
+	}
+	return anew()
+}
+
+// present returns the thing of the name that was seen last and is still there, or nil.
+func (s *State) present(machine, name string) (present *Thing) {
+	for _, key := range s.Named(machine, name) {
+		if t := s.Things[key]; t.GoneSeq == 0 && !t.over() {
+			present = t
+		}
+	}
+	return present
+}
+
+// namesPresent yields the names of the machine's things that are still there.
+func (s *State) namesPresent(machine string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for name := range s.ByName(machine) {
+			if s.present(machine, name) != nil && !yield(name) {
+				return
+			}
+		}
+	}
+}
+
+// admitNew admits an action about a thing of which none of the kind is open.
+func (w *World) admitNew(t *Thing, kind *ActionKind, request Request) (Admission, error) {
+	for i := range w.cache.rules {
+		if rule := &w.cache.rules[i]; rule.Firm && kind.obeys(rule.Name) && rule.Refuses(w, t, kind) {
+			return Refuse(t, request, rule.Name, rule.Reason(w, t, kind))
+		}
+	}
+	asked, cause := t.machine.Request(t, kind, w)
+	if err := w.complete(t, request, &asked); err != nil {
+		if refused, ok := errors.AsType[*RefusedError](err); ok {
+			return Refuse(t, request, refused.Rule, refused.Reason)
+		}
+		return Admission{}, err
+	}
+	asked.Kind, asked.Manual, asked.Force, asked.DryRun = kind.Name, true, request.Force, request.DryRun || w.Policy.DryRun
+	if asked.Reason = request.Reason; asked.Reason == "" {
+		asked.Reason = "asked for by " + request.Actor
+	}
+	id := w.ActionID(kind, t.Subject)
+	events := []journal.Draft{{
+		Type: journal.TypeActionRequested, Subject: t.Subject, Action: id, Cause: cause, Actor: request.Actor, Payload: asked,
+	}}
+	return Admission{Action: id, Events: append(events, w.Warned(t.Subject, id, request.Actor, request.Warned)...)}, nil
+}
+
+// complete has the machine judge the person's input.
+func (w *World) complete(t *Thing, request Request, asked *journal.ActionRequested) error {
+	machine, ok := t.machine.Machine.(Asked)
+	switch {
+	case ok:
+		return machine.Asked(t, w, request, asked)
+	case len(request.Input) > 0:
+		return &RefusedError{Rule: RuleInput, Reason: fmt.Sprintf("there is nothing to say of %s but what it is about", request.Kind)}
+	}
+	return nil
+}
+
+// Refuse answers a request that is refused, with the event that records it.
+func Refuse(t *Thing, request Request, rule, reason string) (Admission, error) {
+	event := journal.Draft{
+		Type: journal.TypeActionRefused, Subject: t.Subject, Cause: t.Newest(), Actor: request.Actor,
+		Payload: journal.ActionRefused{Kind: request.Kind, Rule: rule, Reason: reason},
+	}
+	return Admission{Events: []journal.Draft{event}}, &RefusedError{Rule: rule, Reason: reason}
+}

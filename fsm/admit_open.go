@@ -1,0 +1,96 @@
+package fsm
+
+import (
+	"fmt"
+
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// OpenOf returns the open action of the kind about the thing of the key, or nil; one
+// that is being cancelled only if there is no other.
+func (s *State) OpenOf(key string, kind journal.ActionKind) *journal.ActionRecord {
+	var found *journal.ActionRecord
+	for _, rec := range s.Actions {
+		if rec.Kind != kind || Key(rec.Subject) != key {
+			continue
+		}
+		better := found == nil || (found.Cancelling != nil && rec.Cancelling == nil) ||
+			((found.Cancelling == nil) == (rec.Cancelling == nil) && RequestOrder(rec, found) < 0)
+		if better {
+			found = rec
+		}
+	}
+	return found
+}
+
+// Resuming is what a machine has to say about a request for what is open.
+type Resuming struct {
+	// Note is added to the message that it goes on.
+	Note string
+	// Retried is why one that stalled gets a new budget, for the record.
+	Retried string
+	// Anew admits an action in the place of the open one.
+	Anew func() (Admission, error)
+}
+
+// AdmitOpen answers a request for what the open action does already.
+func (w *World) AdmitOpen(t *Thing, open *journal.ActionRecord, request Request, say Resuming) (Admission, error) {
+	dryRun := request.DryRun || w.Policy.DryRun
+	switch {
+	case !dryRun && takesOver(open):
+		return takeOver(open, request, say.Anew)
+	case open.Unreadable != "":
+		return Refuse(t, request, RuleUnreadable, UnreadableReason(open))
+	case open.Cancelling != nil:
+		return Refuse(t, request, RuleCancelling, open.ID+" is being cancelled; ask again when it has ended")
+	case open.Request.DryRun != dryRun:
+		return Refuse(t, request, RuleOneAtATime, fmt.Sprintf(
+			"%s is open and is %s; ask again when it has ended, or run \"ekco cancel %s\" first", open.ID, dryRunWord(open.Request.DryRun), open.ID))
+	}
+	answer := Admission{Action: open.ID, Resumed: true, Message: fmt.Sprintf("%s of %s, requested by %s, goes on%s",
+		open.ID, Stamp(open.RequestedAt), open.RequestedBy, say.Note)}
+	if open.Stalled != nil {
+		answer.Message += " with a new retry budget"
+		answer.Events = append(answer.Events, journal.Draft{
+			Type: journal.TypeActionRetried, Subject: open.Subject, Action: open.ID, Cause: open.LastSeq, Actor: request.Actor,
+			Payload: journal.ActionRetried{Reason: say.Retried},
+		})
+	}
+	// That a stalled one has a new budget says who asked, but not that a person is behind it.
+	if request.Actor != open.RequestedBy && (open.Stalled == nil || !open.ByPerson()) {
+		answer.Events = append(answer.Events, journal.Draft{
+			Type: journal.TypeActionJoined, Subject: open.Subject, Action: open.ID, Cause: open.LastSeq, Actor: request.Actor,
+			Payload: journal.ActionJoined{Reason: request.Reason},
+		})
+	}
+	answer.Events = append(answer.Events, w.Warned(t.Subject, open.ID, request.Actor, request.Warned)...)
+	return answer, nil
+}
+
+// takesOver reports whether a person's request replaces the open action: EKCO
+// asked for that one by itself, policy holds it, and nothing of it is done. A
+// person may go on where policy holds EKCO.
+func takesOver(open *journal.ActionRecord) bool {
+	return !open.Request.Manual && open.Status == Held && len(open.Steps) == 0 && open.Unreadable == ""
+}
+
+func takeOver(open *journal.ActionRecord, request Request, anew func() (Admission, error)) (Admission, error) {
+	answer, err := anew()
+	if err != nil {
+		return answer, err
+	}
+	cancel := journal.Draft{
+		Type: journal.TypeActionCancelling, Subject: open.Subject, Action: open.ID, Cause: open.LastSeq, Actor: request.Actor,
+		Payload: journal.ActionCancelling{Reason: "replaced by " + answer.Action + ", which " + request.Actor + " asked for"},
+	}
+	answer.Events = append([]journal.Draft{cancel}, answer.Events...)
+	answer.Message = answer.Action + " replaces " + open.ID + ", which was held"
+	return answer, nil
+}
+
+func dryRunWord(dryRun bool) string {
+	if dryRun {
+		return "a dry run"
+	}
+	return "not a dry run"
+}

@@ -12,7 +12,8 @@ import (
 // Words are the words for nodes, for the pods on them, and for what is done to
 // them.
 var Words = words.Component{
-	Name: "node",
+	Name:        "node",
+	APIVersions: map[string]string{"Node": "v1", "Pod": "v1"},
 	Actions: []words.Action{
 		{Kind: journal.ActionClearNode, Verb: "clear", Noun: "node", Asked: askedToClear},
 		{Kind: journal.ActionPurgeNode, Verb: "purge", Noun: "node", Asked: askedToPurge},

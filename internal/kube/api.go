@@ -75,4 +75,6 @@ type Note struct {
 	// Reason is a short CamelCase word, Message a sentence.
 	Reason, Message string
 	Warning         bool
+	// APIVersion is the object's; empty if it is not known.
+	APIVersion string
 }

@@ -27,10 +27,7 @@ func (c *Client) RecordEvent(ctx context.Context, about journal.Subject, note No
 	if !HasEvents(about) {
 		return fmt.Errorf("create event about %q: only objects have events", about.Kind)
 	}
-	target := corev1.ObjectReference{Kind: about.Kind, Name: about.Name, UID: types.UID(about.UID)}
-	if about.Kind == "Node" || about.Kind == "Pod" {
-		target.APIVersion = "v1" // of others EKCO keeps no group
-	}
+	target := corev1.ObjectReference{APIVersion: note.APIVersion, Kind: about.Kind, Name: about.Name, UID: types.UID(about.UID)}
 	namespace := metav1.NamespaceDefault
 	if in, name, namespaced := strings.Cut(about.Name, "/"); namespaced {
 		namespace, target.Namespace, target.Name = in, in, name

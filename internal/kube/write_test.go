@@ -89,7 +89,7 @@ func TestAnEventIsWrittenWhereKubectlLooksForIt(t *testing.T) {
 		"POST /api/v1/namespaces/x/events":       &corev1.Event{},
 	})
 	c := s.client(Options{})
-	note := Note{Reason: "NodeCleared", Message: strings.Repeat("ä", 600), Warning: true}
+	note := Note{Reason: "NodeCleared", Message: strings.Repeat("ä", 600), Warning: true, APIVersion: "v1"}
 	if err := c.RecordEvent(t.Context(), journal.NodeSubject("a", "u"), note); err != nil {
 		t.Fatal(err)
 	}

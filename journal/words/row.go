@@ -83,6 +83,9 @@ type Note struct {
 	Warning bool
 	// About is the object; zero means the subject of the journal's event.
 	About journal.Subject
+	// APIVersion is the object's, if its kind is one of the Kubernetes API's; see
+	// [Component.APIVersions].
+	APIVersion string
 }
 
 // Component is one table of rows.
@@ -91,6 +94,13 @@ type Component struct {
 	// without one are in no component.
 	Name string
 	Rows []Row
+	// Machine names the machine of the component's things where the engine's own types
+	// of events tell of them: those about its things, and about what is done to them,
+	// are the component's too. Whoever puts components together knows it.
+	Machine string
+	// APIVersions are those of the kinds that subjects have, for Kubernetes Events
+	// about them: "v1" for a Node. Kinds that no API has are left out.
+	APIVersions map[string]string
 	// Actions are what is done to the component's things.
 	Actions []Action
 }

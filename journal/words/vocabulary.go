@@ -2,6 +2,7 @@ package words
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/replicatedhq/ekco/journal"
@@ -13,6 +14,8 @@ type Vocabulary struct {
 	components []Component
 	rows       map[key]Row
 	actions    map[journal.ActionKind]Action
+	// apiVersions are those of the kinds of object, where they are known.
+	apiVersions map[string]string
 }
 
 // key is what a row is found by.
@@ -24,7 +27,7 @@ type key struct {
 // New returns the words of the capabilities and of the engine. It panics if two
 // rows are for the same events.
 func New(capabilities ...Component) *Vocabulary {
-	v := &Vocabulary{rows: make(map[key]Row), actions: make(map[journal.ActionKind]Action)}
+	v := &Vocabulary{rows: make(map[key]Row), actions: make(map[journal.ActionKind]Action), apiVersions: make(map[string]string)}
 	for _, component := range slices.Concat(capabilities, v.engine()) {
 		v.components = append(v.components, component)
 		for _, row := range component.Rows {
@@ -37,6 +40,7 @@ func New(capabilities ...Component) *Vocabulary {
 		for _, action := range component.Actions {
 			v.actions[action.Kind] = action
 		}
+		maps.Copy(v.apiVersions, component.APIVersions)
 	}
 	return v
 }
@@ -47,9 +51,8 @@ func (v *Vocabulary) engine() []Component {
 	return []Component{
 		{Name: "action", Rows: slices.Concat(v.requestRows(), actionRows, stepRows)},
 		{Name: "policy", Rows: v.policyRows()},
-		{Name: "operator", Rows: operatorRows},
+		{Name: "operator", Rows: slices.Concat(operatorRows, clockRows)},
 		{Name: "journal", Rows: journalRows},
-		{Rows: clockRows},
 		{Rows: thingRows},
 	}
 }
@@ -100,6 +103,7 @@ func (v *Vocabulary) Note(e journal.Decoded) (Note, bool) {
 	if note.About == (journal.Subject{}) {
 		note.About = e.Subject
 	}
+	note.APIVersion = v.apiVersions[note.About.Kind]
 	return note, note.Message != ""
 }
 
@@ -142,21 +146,6 @@ func (v *Vocabulary) Components() []string {
 		}
 	}
 	return names
-}
-
-// Types returns the types of a component's events; none if there is no such
-// component. One that it shares with things of other kinds stands for theirs too.
-func (v *Vocabulary) Types(component string) []journal.Type {
-	var types []journal.Type
-	for _, c := range v.components {
-		if component == "" || c.Name != component {
-			continue
-		}
-		for _, row := range c.Rows {
-			types = append(types, row.Type)
-		}
-	}
-	return types
 }
 
 // WorkerLine returns what the worker that wrote the event logs of it, if anything.

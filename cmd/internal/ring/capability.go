@@ -54,7 +54,11 @@ func (all Capabilities) Machines() []fsm.Capability {
 func (all Capabilities) Vocabulary() *words.Vocabulary {
 	components := make([]words.Component, 0, len(all))
 	for _, c := range all {
-		components = append(components, c.Words)
+		own := c.Words
+		if _, observing := c.Fsm.Machine.(fsm.Observing); observing {
+			own.Machine = c.Fsm.Machine.Name()
+		}
+		components = append(components, own)
 	}
 	return words.New(components...)
 }

@@ -68,7 +68,7 @@ func (r *eventRecorder) run(ctx context.Context) {
 func (r *eventRecorder) write(ctx context.Context, next words.Note) error {
 	ctx, cancel := context.WithTimeout(ctx, eventTimeout)
 	defer cancel()
-	err := r.kube.RecordEvent(ctx, next.About, kube.Note{Reason: next.Reason, Message: next.Message, Warning: next.Warning})
+	err := r.kube.RecordEvent(ctx, next.About, kube.Note{Reason: next.Reason, Message: next.Message, Warning: next.Warning, APIVersion: next.APIVersion})
 	if err != nil {
 		r.log.Debug("a Kubernetes Event was not written", "kind", next.About.Kind, "name", next.About.Name, "error", err)
 	}

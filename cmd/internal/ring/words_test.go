@@ -15,7 +15,6 @@ import (
 
 	"github.com/replicatedhq/ekco/fsm"
 	"github.com/replicatedhq/ekco/fsm/node"
-	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/journal"
 	"github.com/replicatedhq/ekco/journal/words"
 )
@@ -47,7 +46,10 @@ func TestTheLogAndTheKubernetesEventsReadAsTheyShould(t *testing.T) {
 		events.record(decoded)
 		select {
 		case note := <-events.queue:
-			fmt.Fprintf(&recorded, "%d %s: %+v %+v\n", event.Seq, event.Type, note.About, kube.Note{Reason: note.Reason, Message: note.Message, Warning: note.Warning})
+			fmt.Fprintf(&recorded, "%d %s: %+v {Reason:%s Message:%s Warning:%t}\n", event.Seq, event.Type, note.About, note.Reason, note.Message, note.Warning)
+			if note.APIVersion != "v1" {
+				t.Errorf("the note of event %d is about version %q of a %s", event.Seq, note.APIVersion, note.About.Kind)
+			}
 		default:
 		}
 	}

@@ -34,6 +34,8 @@ type Backend interface {
 	// Explain says what a request would do: its plan and the present answer of
 	// each preflight. It changes nothing and writes nothing.
 	Explain(ctx context.Context, request fsm.Request) (Explanation, error)
+	// ExplainThing says why things are as they are, and what keeps EKCO from acting.
+	ExplainThing(ctx context.Context, request ThingRequest) ([]ThingExplanation, error)
 	// Request asks for an action. It returns as soon as the action is on disk;
 	// Events shows how it goes on.
 	Request(ctx context.Context, request fsm.Request) (Admission, error)

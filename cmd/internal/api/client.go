@@ -128,6 +128,11 @@ func (c *Client) Explain(ctx context.Context, request fsm.Request) (Explanation,
 	return ask[Explanation](ctx, c, pathExplain, request)
 }
 
+// ExplainThing implements [Backend].
+func (c *Client) ExplainThing(ctx context.Context, request ThingRequest) ([]ThingExplanation, error) {
+	return ask[[]ThingExplanation](ctx, c, pathThing, request)
+}
+
 // Request implements [Backend].
 func (c *Client) Request(ctx context.Context, request fsm.Request) (Admission, error) {
 	return ask[Admission](ctx, c, pathRequest, request)

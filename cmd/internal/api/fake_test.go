@@ -42,6 +42,7 @@ type fakeBackend struct {
 
 	status    Status
 	explained Explanation
+	things    []ThingExplanation
 	admitted  Admission
 	imported  journal.JournalImported
 	verified  VerifyResult
@@ -94,6 +95,10 @@ func (f *fakeBackend) Events(ctx context.Context, query journal.Query, follow bo
 
 func (f *fakeBackend) Explain(_ context.Context, r fsm.Request) (Explanation, error) {
 	return f.explained, f.ask(r)
+}
+
+func (f *fakeBackend) ExplainThing(_ context.Context, r ThingRequest) ([]ThingExplanation, error) {
+	return f.things, f.ask(r)
 }
 
 func (f *fakeBackend) Request(_ context.Context, r fsm.Request) (Admission, error) {

@@ -78,6 +78,9 @@ func (s *server) routes() http.Handler {
 	handle(pathPing, call(func(context.Context, nothing, string) (nothing, error) { return nothing{}, nil }, s))
 	handle(pathStatus, call(func(ctx context.Context, _ nothing, _ string) (Status, error) { return s.backend.Status(ctx) }, s))
 	handle(pathVerify, call(func(ctx context.Context, _ nothing, _ string) (VerifyResult, error) { return s.backend.Verify(ctx) }, s))
+	handle(pathThing, call(func(ctx context.Context, in ThingRequest, _ string) ([]ThingExplanation, error) {
+		return s.backend.ExplainThing(ctx, in)
+	}, s))
 	ofRequest := func(r *fsm.Request) *string { return &r.Actor }
 	ofAction := func(r *ActionCommand) *string { return &r.Actor }
 	handle(pathExplain, named(s, ofRequest, s.backend.Explain))

@@ -35,10 +35,14 @@ func TestEveryMethodGoesThroughTheSocket(t *testing.T) {
 			Pauses: map[string]fsm.PauseState{"": {Reason: "r", At: at}},
 		},
 		explained: Explanation{Kind: journal.ActionPurgeNode, Checks: []CheckResult{{Preflight: "P", Verdict: VerdictWarn, Reason: "r"}}},
-		admitted:  Admission{Action: "purge-w-1", Resumed: true, FromSeq: 7},
-		imported:  journal.JournalImported{Events: 3},
-		verified:  VerifyResult{OK: true, Events: 9},
-		exported:  "gzip",
+		things: []ThingExplanation{{
+			Machine: "lamp", State: "Dark", Since: at, FactsSeq: 3, Refusals: []fsm.Refusal{{Rule: "R"}},
+			Contests: []ContestStatus{{Key: "switch", Until: at}}, Last: map[journal.ActionKind]fsm.Ending{"light-lamp": {Action: "a"}},
+		}},
+		admitted: Admission{Action: "purge-w-1", Resumed: true, FromSeq: 7},
+		imported: journal.JournalImported{Events: 3},
+		verified: VerifyResult{OK: true, Events: 9},
+		exported: "gzip",
 	}
 	client := dial(t, serve(t, backend))
 	actor := LocalActor()
@@ -52,6 +56,10 @@ func TestEveryMethodGoesThroughTheSocket(t *testing.T) {
 	}
 	explained, err := client.Explain(ctx, request)
 	expect(t, "explain", backend.explained, explained, err)
+	about := ThingRequest{Kind: "lamp", Name: "hall"}
+	things, err := client.ExplainThing(ctx, about)
+	expect(t, "explain a thing", backend.things, things, err)
+	expect(t, "thing as asked", about, backend.last(), nil)
 	admitted, err := client.Request(ctx, request)
 	expect(t, "request", backend.admitted, admitted, err)
 	request.Actor = actor

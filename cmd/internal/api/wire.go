@@ -15,6 +15,7 @@ const (
 	pathStatus  = "/v1/status"
 	pathEvents  = "/v1/events"
 	pathExplain = "/v1/explain"
+	pathThing   = "/v1/explain-thing"
 	pathRequest = "/v1/request"
 	pathPause   = "/v1/pause"
 	pathResume  = "/v1/resume"

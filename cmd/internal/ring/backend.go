@@ -106,6 +106,12 @@ func (b *Backend) Request(ctx context.Context, request fsm.Request) (api.Admissi
 	return answer, b.translate(ctx, err)
 }
 
+// ExplainThing implements api.Backend.
+func (b *Backend) ExplainThing(ctx context.Context, request api.ThingRequest) (things []api.ThingExplanation, err error) {
+	asked := b.ring.ask(ctx, func(s *fsm.State) { things, err = api.ExplainThings(s, b.ring.clock.Now(), request) })
+	return things, errors.Join(asked, err)
+}
+
 // Explain implements api.Backend.
 func (b *Backend) Explain(ctx context.Context, request fsm.Request) (api.Explanation, error) {
 	if err := b.ready(ctx); err != nil {

@@ -2,6 +2,7 @@ package ring
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -490,9 +491,14 @@ func TestARuleOfLampsHoldsThemAndIsExplained(t *testing.T) {
 		if n := h.measured("ekco_refusals", ruleDaylight); n != 1 {
 			t.Errorf("measured are %v refusals", n)
 		}
-		h.says("the explanation", h.explained(in, kindRenew),
-			"renew-bulb of lamp desk", "1. unscrew (", "no return after this", "2. screw-in", "bulb: E27",
-			checkStillThere, "pass", ruleDaylight, "there is daylight")
+		h.overTheSocket(in, func(client *api.Client) {
+			h.says("the explanation", h.explained(client, api.ThingRequest{Kind: "lamp", Name: "desk"}),
+				"lamp desk (uid uid-desk)", "State:    Dark, since", "Because:  of #", "lamp desk is dark", "No action is open",
+				"POLICY REFUSES", "light lamp desk: Daylight: there is daylight")
+			h.says("what a person would bring about", h.wouldRenew(client),
+				"renew-bulb of lamp desk", "1. unscrew (", "no return after this", "2. screw-in", "bulb: E27",
+				checkStillThere, "pass", ruleDaylight, "warn", "there is daylight")
+		})
 		h.put("desk", lampFacts{UID: "uid-desk", Bulb: "E27"})
 		pass(5 * time.Minute)
 		h.did("switch-on desk")
@@ -502,27 +508,153 @@ func TestARuleOfLampsHoldsThemAndIsExplained(t *testing.T) {
 	})
 }
 
-// explained says what an action would do, as an administrator is told.
-func (h *house) explained(in *incarnation, kind journal.ActionKind) string {
+// overTheSocket asks as a person's command does. No simulated time passes meanwhile.
+func (h *house) overTheSocket(in *incarnation, ask func(*api.Client)) {
 	h.t.Helper()
-	record := journal.ActionRecord{
-		ID: "try", Kind: kind, Subject: journal.Subject{Kind: lampKind, Name: "desk", UID: "uid-desk"}, RequestedBy: Actor,
-	}
-	plan, checks, err := in.runner.Explain(h.t.Context(), record)
+	ctx, stop := context.WithCancel(h.t.Context())
+	listener, err := api.Listen(ctx, filepath.Join(h.dir, "journal.sock"))
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	explanation := api.Explanation{Kind: kind, Subject: record.Subject, Plan: plan}
-	for _, check := range checks {
-		explanation.Checks = append(explanation.Checks, api.CheckResult{
-			Preflight: check.Preflight, Verdict: api.Verdict(check.Verdict.Kind), Reason: check.Verdict.Reason,
-		})
+	var serving sync.WaitGroup
+	serving.Go(func() {
+		if err := api.Serve(ctx, listener, in.Backend(nil), h.logger()); err != nil {
+			h.t.Errorf("serve: %v", err)
+		}
+	})
+	defer serving.Wait()
+	defer stop()
+	client, err := api.Dial(ctx, filepath.Join(h.dir, "journal.sock"))
+	if err != nil {
+		h.t.Error(err)
+		return
+	}
+	defer client.Close()
+	ask(client)
+}
+
+// explained says why a thing is as it is, as an administrator is told.
+func (h *house) explained(client *api.Client, about api.ThingRequest) string {
+	h.t.Helper()
+	things, err := client.ExplainThing(h.t.Context(), about)
+	if err != nil {
+		h.t.Error(err)
+		return ""
+	}
+	var out strings.Builder
+	err = view.Things(&out, things, view.Options{Words: h.capabilities().Vocabulary(), Lookup: func(seq uint64) (journal.Event, bool) {
+		found := h.events(journal.Query{After: seq - 1, Limit: 1})
+		return found[0], true
+	}})
+	if err != nil {
+		h.t.Error(err)
+	}
+	return out.String()
+}
+
+// askRenew is a person's wish for a new bulb in the lamp on the desk.
+func askRenew(input string) fsm.Request {
+	return fsm.Request{Kind: kindRenew, Name: "desk", Input: []byte(input)}
+}
+
+// wouldRenew says what a person who asks for a new bulb would bring about.
+func (h *house) wouldRenew(client *api.Client) string {
+	h.t.Helper()
+	explanation, err := client.Explain(h.t.Context(), askRenew(""))
+	if err != nil {
+		h.t.Error(err)
+		return ""
 	}
 	var out strings.Builder
 	if err := view.Explanation(&out, explanation, false); err != nil {
-		h.t.Fatal(err)
+		h.t.Error(err)
 	}
 	return out.String()
+}
+
+func TestAPersonAsksForABulbAndIsRefusedWhatMustNotBe(t *testing.T) {
+	inAHouse(t, func(h *house) {
+		h.put("bare", lampFacts{UID: "uid-bare"})
+		in := h.live(nil)
+		pass(time.Minute)
+		h.overTheSocket(in, func(client *api.Client) {
+			for name, test := range map[string]struct {
+				request fsm.Request
+				want    error
+				says    string
+				records string
+			}{
+				"a kind that is not manual": {fsm.Request{Kind: kindLight, Name: "desk"}, fsm.ErrRefused, `"light-lamp" cannot be asked for, only purge-node or renew-bulb`, ""},
+				"an unknown lamp":           {fsm.Request{Kind: kindRenew, Name: "desc"}, api.ErrNotFound, `unknown lamp "desc": EKCO sees none of the name; did you mean desk?`, ""},
+				"a thing of another sort":   {fsm.Request{Kind: kindRenew, Name: "a"}, fsm.ErrUnknown, `unknown lamp "a"`, ""},
+				"a rule that is firm":       {fsm.Request{Kind: kindRenew, Name: "bare"}, fsm.ErrRefused, "refused by Bulb: there is no bulb in it", "bare"},
+				"another lamp than shown":   {fsm.Request{Kind: kindRenew, Name: "desk", UID: "uid-old"}, fsm.ErrRefused, "refused by Replaced", "desk"},
+				"a bulb of no size":         {askRenew(`{"size":"E99"}`), fsm.ErrRefused, `no bulb of size "E99"`, "desk"},
+			} {
+				seq := h.state().Seq
+				_, err := client.Request(h.t.Context(), test.request)
+				if !errors.Is(err, test.want) || !strings.Contains(err.Error(), test.says) {
+					t.Errorf("%s: %v", name, err)
+				}
+				var recorded string
+				for _, event := range h.events(journal.Query{After: seq, Types: []journal.Type{journal.TypeActionRefused}}) {
+					recorded += event.Subject.Name
+				}
+				if recorded != test.records {
+					t.Errorf("%s: a refusal of %q is recorded, want %q", name, recorded, test.records)
+				}
+			}
+		})
+		h.did()
+		if err := in.stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestAPersonsBulbIsScrewedInWhateverOnlyKeepsEKCOFromIt(t *testing.T) {
+	inAHouse(t, func(h *house) {
+		h.put("desk", lampFacts{UID: "uid-desk", Bulb: "E27", Daylight: true})
+		in := h.live(diesUnscrewing)
+		pass(time.Minute)
+		request := askRenew(`{"size":"E14"}`)
+		var action string
+		h.overTheSocket(in, func(client *api.Client) {
+			admitted, err := client.Request(h.t.Context(), request)
+			again, againErr := client.Request(h.t.Context(), request)
+			if err != nil || againErr != nil || admitted.Resumed || !again.Resumed || again.Action != admitted.Action {
+				t.Errorf("admitted %+v, %v; again %+v, %v", admitted, err, again, againErr)
+			}
+			action = admitted.Action
+		})
+		pass(time.Minute)
+		h.says("the explanation", h.explainedOf(in, action), "lamp desk (uid uid-desk)", "State:    Renewing", "OPEN ACTIONS", action, "asked for by cli:")
+		in.life.kill()
+		t.Logf("the first one ended: %v", <-in.ended)
+		h.closeJournal()
+		h.openJournal("journal.db")
+		in = h.live(nil)
+		pass(5 * time.Minute)
+		h.did("unscrew desk", "screw-in desk")
+		if lamp, err := h.Lamp(h.t.Context(), "desk"); err != nil || lamp.Bulb != "E14" {
+			t.Errorf("%v: the lamp is %+v", err, lamp)
+		}
+		h.says("the explanation", h.explainedOf(in, ""), "No action is open", "LAST ACTIONS", action+": done")
+		if err := in.stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// explainedOf asks over the socket for the lamp on the desk, or for an action's thing.
+func (h *house) explainedOf(in *incarnation, action string) (text string) {
+	h.t.Helper()
+	about := api.ThingRequest{Kind: "Lamp", Name: "desk"}
+	if action != "" {
+		about = api.ThingRequest{Action: action}
+	}
+	h.overTheSocket(in, func(client *api.Client) { text = h.explained(client, about) })
+	return text
 }
 
 func TestEKCODoesNotFightOverALamp(t *testing.T) {
@@ -536,6 +668,7 @@ func TestEKCODoesNotFightOverALamp(t *testing.T) {
 		pass(5 * time.Minute)
 		h.did("switch-on desk", "switch-on desk")
 		h.says("the status", h.status(in, "table"), "light lamp desk: "+fsm.RuleContested, "the switch of lamp desk back to off")
+		h.says("the explanation", h.explainedOf(in, ""), fsm.RuleContested, "CONTESTED", "switch: somebody else undoes it; last set by light-desk-")
 		if err := in.stop(); err != nil {
 			t.Error(err)
 		}

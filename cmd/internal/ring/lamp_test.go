@@ -183,6 +183,8 @@ func lampAsked(t *fsm.Thing, kind journal.ActionKind) bool {
 // somebody takes it out before the action is planned.
 type lampInput struct {
 	Bulb string `json:"bulb"`
+	// Size is that of the new one, if a person wants another.
+	Size string `json:"size,omitempty"`
 }
 
 func (lampMachine) Request(t *fsm.Thing, kind *fsm.ActionKind, _ *fsm.World) (journal.ActionRequested, uint64) {
@@ -200,6 +202,22 @@ func (lampMachine) Obsolete(t *fsm.Thing, rec *journal.ActionRecord) string {
 	return ""
 }
 
+// Asked implements [fsm.Asked]: a person may ask for a bulb of another size.
+func (lampMachine) Asked(t *fsm.Thing, _ *fsm.World, request fsm.Request, asked *journal.ActionRequested) error {
+	if len(request.Input) == 0 {
+		return nil
+	}
+	input := lampInput{Bulb: lampOf(t).Bulb}
+	if err := json.Unmarshal(request.Input, &input); err != nil {
+		return &fsm.RefusedError{Rule: fsm.RuleInput, Reason: fmt.Sprintf("read what was said of the bulb: %v", err)}
+	}
+	if input.Size != "E14" && input.Size != "E27" {
+		return &fsm.RefusedError{Rule: fsm.RuleInput, Reason: fmt.Sprintf("there is no bulb of size %q; ask for E14 or E27", input.Size)}
+	}
+	asked.Input = input
+	return nil
+}
+
 // lampKinds are the two kinds of action as data: the rules that keep EKCO from beginning
 // one, and most of them from going on, and what no other action may change meanwhile.
 func lampKinds() []fsm.ActionKind {
@@ -213,14 +231,17 @@ func lampKinds() []fsm.ActionKind {
 	return []fsm.ActionKind{
 		{Name: kindLight, Verb: "light", Machine: lampName, Rules: rules, Domains: []string{"lamps"}, SwitchedOff: off},
 		{
-			Name: kindRenew, Verb: "renew", Machine: lampName, Rules: append([]string{fsm.RuleOneAtATime}, rules...),
+			Name: kindRenew, Verb: "renew", Machine: lampName, Manual: true, Rules: append([]string{fsm.RuleOneAtATime, ruleBulb}, rules...),
 			Domains: []string{"lamps", "ladder"}, Turn: "there is one ladder", SwitchedOff: off,
 		},
 	}
 }
 
-// ruleDaylight: lamps are left alone by day.
+// ruleDaylight: lamps are left alone by day. A person is only warned.
 const ruleDaylight = "Daylight"
+
+// ruleBulb: where no bulb is, none is renewed; that is firm.
+const ruleBulb = "Bulb"
 
 // lampRules are the rules that only lamps obey.
 func lampRules() []fsm.Rule {
@@ -229,6 +250,10 @@ func lampRules() []fsm.Rule {
 		Refuses: func(_ *fsm.World, t *fsm.Thing, _ *fsm.ActionKind) bool { return lampOf(t).Daylight },
 		Reason:  func(*fsm.World, *fsm.Thing, *fsm.ActionKind) string { return "there is daylight" },
 		Lifted:  "EKCO acts on it when it is dark",
+	}, {
+		Name: ruleBulb, Firm: true, ToBegin: true,
+		Refuses: func(_ *fsm.World, t *fsm.Thing, _ *fsm.ActionKind) bool { return lampOf(t).Bulb == "" },
+		Reason:  func(*fsm.World, *fsm.Thing, *fsm.ActionKind) string { return "there is no bulb in it" },
 	}}
 }
 
@@ -371,9 +396,9 @@ func renewBulb(home lampHome) actions.Definition {
 			if err != nil {
 				return journal.Plan{}, err
 			}
-			facts, err := json.Marshal(lampPlan{Bulb: cmp.Or(lamp.Bulb, asked.Bulb)})
+			facts, err := json.Marshal(lampPlan{Bulb: cmp.Or(asked.Size, lamp.Bulb, asked.Bulb)})
 			return journal.Plan{Facts: facts, Steps: []journal.PlannedStep{
-				{ID: doesUnscrew, Does: doesUnscrew, Irreversible: true, Preflights: []string{checkStillThere}, Timeout: lampStepTimeout},
+				{ID: doesUnscrew, Does: doesUnscrew, Irreversible: true, Preflights: []string{checkStillThere, actions.Policy}, Timeout: lampStepTimeout},
 				{ID: doesScrewIn, Does: doesScrewIn, After: []string{doesUnscrew}, Timeout: lampStepTimeout},
 			}}, err
 		},

@@ -60,6 +60,13 @@ func (o *Onlooker) Explain(context.Context, fsm.Request) (api.Explanation, error
 	return api.Explanation{}, o.refuse()
 }
 
+// ExplainThing implements api.Backend, with what is seen now.
+func (o *Onlooker) ExplainThing(_ context.Context, request api.ThingRequest) ([]api.ThingExplanation, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return api.ExplainThings(o.state, time.Now(), request)
+}
+
 // Request implements api.Backend.
 func (o *Onlooker) Request(context.Context, fsm.Request) (api.Admission, error) {
 	return api.Admission{}, o.refuse()

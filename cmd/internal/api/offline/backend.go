@@ -130,6 +130,19 @@ func (b *Backend) Explain(context.Context, fsm.Request) (api.Explanation, error)
 	return api.Explanation{}, fmt.Errorf("explain a request: %w", api.ErrNoOperator)
 }
 
+// ExplainThing implements api.Backend, with what the journal says.
+func (b *Backend) ExplainThing(ctx context.Context, request api.ThingRequest) ([]api.ThingExplanation, error) {
+	store, err := b.read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	state, err := b.fold(ctx, store)
+	if err != nil {
+		return nil, err
+	}
+	return api.ExplainThings(state, b.clock.Now(), request)
+}
+
 // Request implements api.Backend: it needs a ring.
 func (b *Backend) Request(context.Context, fsm.Request) (api.Admission, error) {
 	return api.Admission{}, fmt.Errorf("request an action: %w", api.ErrNoOperator)

@@ -1,0 +1,151 @@
+package api
+
+import (
+	"cmp"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/replicatedhq/ekco/fsm"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// ThingRequest names what is to be explained.
+type ThingRequest struct {
+	// Kind is what the things' machine or their kind is called, in upper or lower case,
+	// and Name their name.
+	Kind string `json:"kind,omitempty"`
+	Name string `json:"name,omitempty"`
+	// Action, when set, stands for the thing that the open action is about.
+	Action string `json:"action,omitempty"`
+}
+
+// ThingExplanation says why a thing is as it is, and what keeps EKCO from acting on it.
+type ThingExplanation struct {
+	Now     time.Time       `json:"now"`
+	Machine string          `json:"machine"`
+	Subject journal.Subject `json:"subject"`
+	State   journal.State   `json:"state"`
+	Since   time.Time       `json:"since"`
+	// FactsSeq is the event with its last facts, GoneSeq the one that said that it no
+	// longer exists; 0 means that there was none.
+	FactsSeq uint64 `json:"facts_seq,omitempty"`
+	GoneSeq  uint64 `json:"gone_seq,omitempty"`
+	// Actions are the open ones about it, Refusals what keeps EKCO from others.
+	Actions  []journal.ActionRecord `json:"actions"`
+	Refusals []fsm.Refusal          `json:"refusals"`
+	// Contests are what EKCO changed, and somebody else keeps changing back.
+	Contests []ContestStatus `json:"contests,omitempty"`
+	// Last is how the last action of each kind ended, as far as that matters.
+	Last map[journal.ActionKind]fsm.Ending `json:"last,omitempty"`
+}
+
+// ContestStatus is a change that EKCO leaves alone for a time.
+type ContestStatus struct {
+	// Key names the change, Action made it last, at Last.
+	Key    string    `json:"key"`
+	Action string    `json:"action"`
+	Last   time.Time `json:"last"`
+	// Until is when EKCO may make it again.
+	Until time.Time `json:"until"`
+}
+
+// ExplainThings explains the things that are meant, those seen last first. Things of one
+// name can differ in their UIDs.
+func ExplainThings(s *fsm.State, now time.Time, request ThingRequest) ([]ThingExplanation, error) {
+	meant := func(t *fsm.Thing) bool { return t.Name == request.Name && isOf(t, request.Kind) }
+	if request.Action != "" {
+		record := s.Actions[request.Action]
+		if record == nil {
+			return nil, noAction(s, request.Action)
+		}
+		request.Kind, request.Name = record.Subject.Kind, record.Subject.Name
+		meant = func(t *fsm.Thing) bool { return fsm.Key(t.Subject) == fsm.Key(record.Subject) }
+	}
+	var found []ThingExplanation
+	for _, t := range s.Things {
+		if meant(t) {
+			found = append(found, explainThing(s, now, t))
+		}
+	}
+	if len(found) == 0 {
+		return nil, unknownThing(s, request)
+	}
+	slices.SortFunc(found, func(a, b ThingExplanation) int {
+		return cmp.Or(cmp.Compare(b.FactsSeq, a.FactsSeq), cmp.Compare(a.Subject.UID, b.Subject.UID))
+	})
+	return found, nil
+}
+
+func isOf(t *fsm.Thing, kind string) bool {
+	return strings.EqualFold(kind, t.Machine()) || strings.EqualFold(kind, t.Kind)
+}
+
+func explainThing(s *fsm.State, now time.Time, t *fsm.Thing) ThingExplanation {
+	explained := ThingExplanation{
+		Now: now, Machine: t.Machine(), Subject: t.Subject, State: t.State, Since: t.Since, FactsSeq: t.FactsSeq, GoneSeq: t.GoneSeq,
+		Actions: []journal.ActionRecord{}, Refusals: []fsm.Refusal{},
+	}
+	for _, record := range shown(s.OpenActions()) {
+		if fsm.Key(record.Subject) == fsm.Key(t.Subject) {
+			explained.Actions = append(explained.Actions, record)
+		}
+	}
+	for _, refusal := range s.Refusals {
+		if concerns(s, refusal, t) {
+			explained.Refusals = append(explained.Refusals, refusal)
+		}
+	}
+	for key, contest := range t.Contests {
+		if until, contested := contest.Until(now); contested {
+			explained.Contests = append(explained.Contests, ContestStatus{Key: key, Action: contest.Action, Last: contest.Last, Until: until})
+		}
+	}
+	slices.SortFunc(explained.Contests, func(a, b ContestStatus) int { return cmp.Compare(a.Key, b.Key) })
+	for kind, ending := range t.Last {
+		if explained.Last == nil {
+			explained.Last = map[journal.ActionKind]fsm.Ending{}
+		}
+		explained.Last[kind] = *ending
+	}
+	return explained
+}
+
+// concerns reports whether a refusal keeps EKCO from acting on the thing.
+func concerns(s *fsm.State, refusal fsm.Refusal, t *fsm.Thing) bool {
+	if refusal.Subject != journal.ClusterSubject {
+		return fsm.Key(refusal.Subject) == fsm.Key(t.Subject)
+	}
+	kind := s.Kind(refusal.Kind)
+	return kind != nil && kind.Machine == t.Machine() && t.GoneSeq == 0
+}
+
+// unknownThing is the error for a name that nothing has.
+func unknownThing(s *fsm.State, request ThingRequest) error {
+	near := fsm.DidYouMean(fsm.Near(request.Kind+"/"+request.Name, thingNames(s)))
+	return fmt.Errorf("EKCO knows no %s %s%s%w", request.Kind, request.Name, near, hidden{ErrNotFound})
+}
+
+func thingNames(s *fsm.State) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for _, t := range s.Things {
+			if !yield(t.Machine() + "/" + t.Name) {
+				return
+			}
+		}
+	}
+}
+
+func noAction(s *fsm.State, id string) error {
+	near := fsm.DidYouMean(fsm.Near(id, maps.Keys(s.Actions)))
+	return fmt.Errorf("explain %q: %w%s%w", id, fsm.ErrNoSuchAction, near, hidden{ErrNotFound})
+}
+
+// hidden gives an error an identity without adding to its text.
+type hidden struct{ error }
+
+func (hidden) Error() string   { return "" }
+func (h hidden) Unwrap() error { return h.error }

@@ -19,11 +19,13 @@ type argument struct {
 }
 
 var (
-	nodeArgument   = argument{is: "the node's name", ask: "give the node's name"}
-	nameArgument   = argument{is: "the name of what it is about"}
-	actionArgument = argument{is: "the action's id", ask: `give the action's id, which "ekco status" shows`}
-	outArgument    = argument{is: "the name of the file to write", ask: "give the name of the file to write"}
-	inArgument     = argument{is: "the name of the file to read", ask: "give the name of the file to read"}
+	nodeArgument          = argument{is: "the node's name", ask: "give the node's name"}
+	actionArgument        = argument{is: "the action's id", ask: `give the action's id, which "ekco status" shows`}
+	thingOrActionArgument = argument{is: "KIND/NAME or an action's id", ask: "give KIND/NAME, such as node/worker-2, or an open action's id"}
+	thingArgument         = argument{is: "KIND/NAME", ask: "give KIND/NAME, such as node/worker-2"}
+	outArgument           = argument{is: "the name of the file to write", ask: "give the name of the file to write"}
+	inArgument            = argument{is: "the name of the file to read", ask: "give the name of the file to read"}
+	nameArgument          = argument{is: "the name of what it is about"}
 )
 
 // required takes exactly this argument.

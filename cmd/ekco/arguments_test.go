@@ -33,6 +33,10 @@ func TestAMissingArgumentIsAskedForByWhatItIs(t *testing.T) {
 		{"journal import", "give the name of the file to read: ekco journal import FILE"},
 		{"pause a b --reason r", `pause takes at most one argument, the name of what it is about; it was given 2: "a", "b"`},
 		{"resume a b", `resume takes at most one argument, the name of what it is about; it was given 2: "a", "b"`},
+		{"history worker-2", `history takes KIND/NAME, such as node/worker-2; it was given "worker-2"`},
+		{"history lamp/a lamp/b", `history takes at most one argument, KIND/NAME; it was given 2: "lamp/a", "lamp/b"`},
+		{"explain", "give KIND/NAME, such as node/worker-2, or an open action's id: ekco explain KIND/NAME|ACTION"},
+		{"explain lamp/", `explain takes KIND/NAME, such as node/worker-2; it was given "lamp/"`},
 		{"status worker-2", `status takes no argument; it was given 1: "worker-2"`},
 		{"journal accept all", `journal accept takes no argument; it was given 1: "all"`},
 	} {

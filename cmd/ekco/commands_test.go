@@ -108,7 +108,7 @@ func TestHelpListsWhatIsBuiltAndNothingElse(t *testing.T) {
 		}
 		listed = append(listed, fields[0])
 	}
-	want := []string{"cancel", "completion", "help", "history", "journal", "operator", "pause", "purge-node", "resume", "retry", "status", "version"}
+	want := []string{"cancel", "completion", "explain", "help", "history", "journal", "operator", "pause", "purge-node", "resume", "retry", "status", "version"}
 	if diff := cmp.Diff(want, listed); diff != "" {
 		t.Error(diff)
 	}
@@ -207,6 +207,7 @@ func TestTheShellIsOfferedNames(t *testing.T) {
 		event(t, 1, "clear-worker-0-1", journal.TypeActionEnded, journal.ActionEnded{}), event(t, 2, "clear-worker-1-1", journal.TypeActionEnded, journal.ActionEnded{}),
 	}, status: api.Status{
 		Nodes:   []api.NodeStatus{{Name: "worker-0", State: fsmnode.Purged}, {Name: "worker-0", State: fsmnode.Gone}, {Name: "worker-1"}, {Name: "worker-2"}},
+		Things:  []api.ThingStatus{{Machine: "lamp", Name: "hall", Gone: true}, {Machine: "lamp", Name: "hall"}},
 		Actions: []journal.ActionRecord{{ID: purgeID}},
 		Pauses:  map[string]fsm.PauseState{"": {}, "worker-1": {}, "lamp/worker-1": {}, "lamp/hall": {}, "worker-2": {}},
 	}}
@@ -217,6 +218,8 @@ func TestTheShellIsOfferedNames(t *testing.T) {
 		{"retry|", purgeID},
 		{"cancel|", purgeID},
 		{"history|--node|", "worker-0\nworker-1"},
+		{"history|", "lamp/hall\nnode/worker-0\nnode/worker-1\nnode/worker-2\n:"},
+		{"explain|", "lamp/hall\nnode/worker-0\nnode/worker-1\nnode/worker-2\n" + purgeID + "\n:"},
 		{"history|--action|", purgeID + "\nclear-worker-1-1\nclear-worker-0-1\n:"},
 		{"journal|export|--action|", purgeID + "\nclear-worker-1-1\nclear-worker-0-1\n:"},
 		{"history|--type|", "step.done"},

@@ -43,9 +43,13 @@ type fakeOperator struct {
 	queries   []journal.Query
 	words     []any
 	explained api.Explanation
-	admitted  api.Admission
-	status    api.Status
-	verified  api.VerifyResult
+	// things are the explained ones, about what was asked; thingErr is the answer.
+	things   []api.ThingExplanation
+	about    []api.ThingRequest
+	thingErr error
+	admitted api.Admission
+	status   api.Status
+	verified api.VerifyResult
 	// importedFrom is what the last import was said to come from.
 	importedFrom string
 	err          error
@@ -116,6 +120,11 @@ func (f *fakeOperator) Explain(ctx context.Context, _ fsm.Request) (api.Explanat
 		return f.explained, ctx.Err()
 	}
 	return f.explained, errors.Join(f.err, f.askErr)
+}
+
+func (f *fakeOperator) ExplainThing(_ context.Context, r api.ThingRequest) ([]api.ThingExplanation, error) {
+	f.about = append(f.about, r)
+	return f.things, errors.Join(f.err, f.thingErr)
 }
 
 func (f *fakeOperator) Request(_ context.Context, r fsm.Request) (api.Admission, error) {

@@ -18,12 +18,14 @@ import (
 func newHistoryCommand(a *app) *cobra.Command {
 	flags := historyFlags{words: a.words}
 	cmd := &cobra.Command{
-		Use:   "history",
+		Use:   "history [KIND/NAME]",
 		Short: "Show what happened, newest last",
 		Long: `Shows what EKCO saw, decided and did, one line an event, newest last; -o tree
 groups each action's steps with their durations and outcomes, and names its cause.
+With KIND/NAME it shows what is about that thing alone; --node also shows what is
+about the pods on the node.
 
-Without --node, --component, --action, --type, --since and --limit it shows the
+Without KIND/NAME, --node, --component, --action, --type, --since and --limit it shows the
 last 24 hours, and says on standard error if there is more; --since all shows
 everything. --limit N shows the newest N events, or with --reverse the newest
 first. Times are in UTC.
@@ -32,11 +34,18 @@ first. Times are in UTC.
 or a time (2026-11-21T08:00:00Z). --type takes names and patterns like "step.*",
 and --component families of types, separated by commas: `+inWords(a.words.Components())+`.`),
 		Example: `  ekco history --node worker-2
+  ekco history node/worker-2
   ekco history --since 1h -o tree
   ekco history --type 'action.*,step.failed' --follow
   ekco history --since all -o json | jq .type`,
-		Args: noArgument,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		Args:              thingArgument.optional,
+		ValidArgsFunction: completeFirst(a.thingNames),
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if len(args) > 0 {
+				if flags.thing, err = readThing(cmd, args[0]); err != nil {
+					return err
+				}
+			}
 			flags.limited = cmd.Flags().Changed("limit")
 			query, err := flags.query(a.now())
 			if err != nil {
@@ -76,11 +85,11 @@ func (a *app) showEvents(ctx context.Context, backend *connection, flags history
 		return usageError{err}
 	}
 	stream := &historyStream{
-		backend: backend, printer: printer, last: query.After,
+		backend: backend, selects: flags.selects, printer: printer, last: query.After,
 		sign: &signOfLife{w: a.stderr, terminal: a.stderrTerminal && a.stdoutTerminal},
 	}
 	if flags.newest() {
-		err = eachOfNewest(ctx, backend, query, stream.event)
+		err = eachOfNewest(ctx, flags.selects(ctx, backend), query, stream.event)
 	} else {
 		err = stream.events(ctx, query, false)
 	}
@@ -97,6 +106,8 @@ func (a *app) showEvents(ctx context.Context, backend *connection, flags history
 // historyStream shows the events that a backend streams, and knows how far it has come.
 type historyStream struct {
 	backend *connection
+	// selects returns the backend that leaves out what is not asked for.
+	selects func(context.Context, api.Backend) selecting
 	printer view.History
 	last    uint64
 	sign    *signOfLife
@@ -113,7 +124,7 @@ type streamError struct{ error }
 func (e streamError) Unwrap() error { return e.error }
 
 func (s *historyStream) events(ctx context.Context, query journal.Query, follow bool) error {
-	for event, err := range s.backend.Events(ctx, query, follow) {
+	for event, err := range s.selects(ctx, s.backend.Backend).Events(ctx, query, follow) {
 		if err != nil {
 			return streamError{err}
 		}

@@ -29,27 +29,40 @@ func (a *app) hintAtOlder(ctx context.Context, backend api.Backend, flags histor
 	return nil
 }
 
-// hintAtUnknown says on standard error that the journal does not know a node or
-// an action that history is asked about.
+// hintAtUnknown says on standard error that the journal does not know a node, a
+// thing or an action that history is asked about.
 func (a *app) hintAtUnknown(ctx context.Context, backend api.Backend, flags historyFlags) error {
+	about := ""
+	if flags.thing != (api.ThingRequest{}) {
+		about = flags.thing.Kind + "/" + flags.thing.Name
+	}
+	ofThing := historyFlags{thing: flags.thing}.selects(ctx, backend)
 	for _, asked := range []struct {
 		what, name string
+		from       api.Backend
 		query      journal.Query
 		known      func() []string
 	}{
-		{"node", flags.node, journal.Query{Node: flags.node, Limit: 1}, func() []string {
+		{"node", flags.node, backend, journal.Query{Node: flags.node, Limit: 1}, func() []string {
 			status, err := backend.Status(ctx)
 			if err != nil {
 				return nil // what is near is only a hint
 			}
 			return nodeNames(status, func(api.NodeStatus) bool { return true })
 		}},
-		{"action", flags.action, journal.Query{Action: flags.action, Limit: 1}, func() []string { return actionsKnown(ctx, backend) }},
+		{"action", flags.action, backend, journal.Query{Action: flags.action, Limit: 1}, func() []string { return actionsKnown(ctx, backend) }},
+		{"thing", about, ofThing, journal.Query{Name: flags.thing.Name, Limit: 1}, func() []string {
+			status, err := backend.Status(ctx)
+			if err != nil {
+				return nil
+			}
+			return thingNames(status)
+		}},
 	} {
 		if asked.name == "" {
 			continue
 		}
-		found, err := hasAny(backend.Events(ctx, asked.query, false))
+		found, err := hasAny(asked.from.Events(ctx, asked.query, false))
 		if err != nil {
 			return err
 		}

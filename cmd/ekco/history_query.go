@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/replicatedhq/ekco/cmd/internal/api"
 	"github.com/replicatedhq/ekco/cmd/internal/view"
 	"github.com/replicatedhq/ekco/journal"
 	"github.com/replicatedhq/ekco/journal/words"
@@ -18,7 +19,9 @@ import (
 const window = 24 * time.Hour
 
 type historyFlags struct {
-	words                              *words.Vocabulary
+	words *words.Vocabulary
+	// thing is what history is asked about; zero for everything.
+	thing                              api.ThingRequest
 	node, action, since, until, output string
 	components, types                  []string
 	follow, reverse                    bool
@@ -43,7 +46,7 @@ func (f *historyFlags) register(cmd *cobra.Command) {
 
 // defaultWindow reports whether nothing limits what is shown.
 func (f historyFlags) defaultWindow() bool {
-	return f.node == "" && len(f.components) == 0 && f.action == "" && f.since == "" && f.until == "" && len(f.types) == 0 && f.limit == 0
+	return f.node == "" && f.thing == (api.ThingRequest{}) && len(f.components) == 0 && f.action == "" && f.since == "" && f.until == "" && len(f.types) == 0 && f.limit == 0
 }
 
 // newest reports whether the newest events are to be shown oldest first.
@@ -51,7 +54,7 @@ func (f historyFlags) newest() bool { return f.limit > 0 && !f.reverse }
 
 // query returns what the flags ask for.
 func (f historyFlags) query(now time.Time) (journal.Query, error) {
-	query := journal.Query{Node: f.node, Action: f.action, Reverse: f.reverse, Limit: f.limit}
+	query := journal.Query{Node: f.node, Name: f.thing.Name, Action: f.action, Reverse: f.reverse, Limit: f.limit}
 	switch {
 	case f.limit < 0, f.limited && f.limit == 0:
 		return query, usagef("--limit is %d: want a number above zero", f.limit)

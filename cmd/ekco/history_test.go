@@ -16,7 +16,7 @@ import (
 
 func TestHistoryAsksForWhatItsFlagsSay(t *testing.T) {
 	policyAndOperator := journal.Query{Types: []journal.Type{
-		"api.lost", "api.recovered", "operator.started", "operator.stopped", "pause.cleared", "pause.set", "policy.lifted", "policy.refused",
+		"api.lost", "api.recovered", "clock.jumped", "operator.started", "operator.stopped", "pause.cleared", "pause.set", "policy.lifted", "policy.refused",
 	}}
 	for _, test := range []struct {
 		args []string

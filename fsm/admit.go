@@ -40,9 +40,10 @@ func admit(s *State, p Policy, now time.Time, request Request) (Admission, error
 		return Admission{}, err
 	}
 	kind := s.Kind(request.Kind)
-	m := s.cache.machine(kind.Machine)
-	if own, ok := m.Machine.(Admitter); ok {
-		return own.Admit(s, p, now, request)
+	if m := s.cache.machines[kind.Machine]; m != nil {
+		if own, ok := m.Machine.(Admitter); ok {
+			return own.Admit(s, p, now, request)
+		}
 	}
 	t := s.present(kind.Machine, request.Name)
 	if t == nil {

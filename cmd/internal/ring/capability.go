@@ -54,13 +54,24 @@ func (all Capabilities) Machines() []fsm.Capability {
 func (all Capabilities) Vocabulary() *words.Vocabulary {
 	components := make([]words.Component, 0, len(all))
 	for _, c := range all {
-		own := c.Words
-		if _, observing := c.Fsm.Machine.(fsm.Observing); observing {
-			own.Machine = c.Fsm.Machine.Name()
-		}
-		components = append(components, own)
+		components = append(components, c.words())
 	}
 	return words.New(components...)
+}
+
+// words are the capability's own, with what the rest of it says already.
+func (c Capability) words() words.Component {
+	own := c.Words
+	if _, observing := c.Fsm.Machine.(fsm.Observing); observing {
+		own.Machine = c.Fsm.Machine.Name()
+	}
+	own.Actions = slices.Clip(own.Actions)
+	for _, kind := range c.Fsm.Kinds {
+		if !slices.ContainsFunc(own.Actions, func(a words.Action) bool { return a.Kind == kind.Name }) {
+			own.Actions = append(own.Actions, words.Action{Kind: kind.Name, Verb: kind.Verb, Noun: kind.Machine})
+		}
+	}
+	return own
 }
 
 // Policy returns the engine's policy with what is theirs.

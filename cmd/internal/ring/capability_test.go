@@ -7,6 +7,8 @@ import (
 	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/fsm"
 	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/words"
 )
 
 // switches is a machine that is only there.
@@ -43,5 +45,21 @@ func TestAKindOfActionThatIsOnOneFloorOnlyIsAMistake(t *testing.T) {
 		if name == "on both" && (len(kinds) != 1 || !slices.Equal(kinds[0].Rules, []string{fsm.RulePaused})) {
 			t.Errorf("the runner gets %+v", kinds)
 		}
+	}
+}
+
+func TestWhatACapabilityDoesHasWordsWithoutSayingThemTwice(t *testing.T) {
+	own := []words.Action{{Kind: kindRenew, Verb: "renew the bulb of", Noun: "lamp"}}
+	lamp := Capability{Fsm: fsm.Capability{Machine: lampMachine{}, Kinds: lampKinds()}, Words: words.Component{Name: "lamp", Actions: own}}
+	v := Capabilities{lamp}.Vocabulary()
+	if light, renew := v.Verb(kindLight), v.Verb(kindRenew); light != "light" || renew != "renew the bulb of" {
+		t.Errorf("EKCO may %s and %s", light, renew)
+	}
+	event := journal.Decoded{Event: journal.Event{Type: journal.TypeThingGone}, Body: &journal.ThingGone{Machine: lampName}}
+	if !v.Belongs("lamp", event, nil) {
+		t.Error("what the engine tells of lamps is none of theirs")
+	}
+	if len(lamp.Words.Actions) != 1 {
+		t.Errorf("the capability's own words are %+v now", lamp.Words.Actions)
 	}
 }

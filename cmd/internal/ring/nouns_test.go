@@ -21,6 +21,13 @@ var engines = map[string][]string{
 	"observers": nil,
 	// A field of action.requested, which takes the most space in the mirror.
 	"actions/mirror": {"Pods"},
+	// Methods of the Kubernetes client that the ring stands before, the field of every
+	// event's subject by which history is searched, and what the ring's start, and its
+	// health, are said to wait for.
+	"cmd/internal/ring": {
+		"Node", "node", "Pod", "pod", "DeleteNode", "ForceDeletePod", `"node"`,
+		`"list the nodes"`, `"the Kubernetes API does not answer, or the nodes have not been listed yet"`,
+	},
 }
 
 func TestNoEngineNamesWhatItIsUsedFor(t *testing.T) {

@@ -104,3 +104,17 @@ func taintRemark(taint journal.Taint, node api.NodeStatus) string {
 func longGone(node api.NodeStatus, now time.Time) bool {
 	return (node.State == fsmnode.Purged || node.State == fsmnode.Gone) && now.Sub(node.Since) > 24*time.Hour
 }
+
+func toneOfNode(state journal.NodeState) tone {
+	switch state {
+	case fsmnode.Healthy:
+		return good
+	case fsmnode.Unknown, fsmnode.Purging:
+		return bad
+	case fsmnode.Clearing, fsmnode.Cleared:
+		return doubtful
+	case fsmnode.Purged, fsmnode.Gone:
+		return faint
+	}
+	return normal
+}

@@ -4,7 +4,6 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 
 	"github.com/replicatedhq/ekco/fsm"
-	fsmnode "github.com/replicatedhq/ekco/fsm/node"
 	"github.com/replicatedhq/ekco/journal"
 	"github.com/replicatedhq/ekco/journal/words"
 )
@@ -34,20 +33,6 @@ func (s style) paint(t tone, plain string) string {
 		return plain
 	}
 	return colors.EscapeSeq() + plain + text.Reset.EscapeSeq()
-}
-
-func toneOfNode(state journal.NodeState) tone {
-	switch state {
-	case fsmnode.Healthy:
-		return good
-	case fsmnode.Unknown, fsmnode.Purging:
-		return bad
-	case fsmnode.Clearing, fsmnode.Cleared:
-		return doubtful
-	case fsmnode.Purged, fsmnode.Gone:
-		return faint
-	}
-	return normal
 }
 
 func toneOfAction(status journal.ActionStatus) tone {

@@ -48,6 +48,14 @@ var identities = []struct {
 	{"deadline-exceeded", context.DeadlineExceeded},
 }
 
+// Hidden gives an error that wraps it the identity of another without adding to its text.
+func Hidden(identity error) error { return hidden{identity} }
+
+type hidden struct{ error }
+
+func (hidden) Error() string   { return "" }
+func (h hidden) Unwrap() error { return h.error }
+
 // wireError is an error on its way through the socket.
 type wireError struct {
 	Message string   `json:"message"`

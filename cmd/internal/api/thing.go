@@ -126,26 +126,19 @@ func concerns(s *fsm.State, refusal fsm.Refusal, t *fsm.Thing) bool {
 // unknownThing is the error for a name that nothing has.
 func unknownThing(s *fsm.State, request ThingRequest) error {
 	near := fsm.DidYouMean(fsm.Near(request.Kind+"/"+request.Name, thingNames(s)))
-	return fmt.Errorf("EKCO knows no %s %s%s%w", request.Kind, request.Name, near, hidden{ErrNotFound})
+	return fmt.Errorf("EKCO knows no %s %s%s%w", request.Kind, request.Name, near, Hidden(ErrNotFound))
 }
 
+// thingNames yields each name once.
 func thingNames(s *fsm.State) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for _, t := range s.Things {
-			if !yield(t.Machine() + "/" + t.Name) {
-				return
-			}
-		}
+	names := map[string]bool{}
+	for _, t := range s.Things {
+		names[t.Machine()+"/"+t.Name] = true
 	}
+	return maps.Keys(names)
 }
 
 func noAction(s *fsm.State, id string) error {
 	near := fsm.DidYouMean(fsm.Near(id, maps.Keys(s.Actions)))
-	return fmt.Errorf("explain %q: %w%s%w", id, fsm.ErrNoSuchAction, near, hidden{ErrNotFound})
+	return fmt.Errorf("explain %q: %w%s%w", id, fsm.ErrNoSuchAction, near, Hidden(ErrNotFound))
 }
-
-// hidden gives an error an identity without adding to its text.
-type hidden struct{ error }
-
-func (hidden) Error() string   { return "" }
-func (h hidden) Unwrap() error { return h.error }

@@ -253,7 +253,7 @@ func (b *Backend) notStarted(ctx context.Context) error {
 	if err := b.ring.do(ctx, func(s *fsm.State) { why = b.ring.notStarted(s) }); err != nil || why == "" {
 		return err
 	}
-	return fmt.Errorf("%s%w", why, hidden{api.ErrRefused})
+	return fmt.Errorf("%s%w", why, api.Hidden(api.ErrRefused))
 }
 
 // blind says why EKCO does not see what is so now, or returns nothing.
@@ -284,24 +284,18 @@ type notSeen interface {
 func (b *Backend) translate(ctx context.Context, err error) error {
 	if unknown, ok := errors.AsType[notSeen](err); ok {
 		if why := b.blind(ctx); why != "" {
-			err = fmt.Errorf("%s: %s%w", unknown.Unseen(), why, hidden{err})
+			err = fmt.Errorf("%s: %s%w", unknown.Unseen(), why, api.Hidden(err))
 		}
 	}
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, fsm.ErrRefused), errors.Is(err, fsm.ErrPastNoReturn), errors.Is(err, fsm.ErrNotInSafeMode):
-		return fmt.Errorf("%w%w", err, hidden{api.ErrRefused})
+		return fmt.Errorf("%w%w", err, api.Hidden(api.ErrRefused))
 	case errors.Is(err, fsm.ErrAmbiguous):
-		return fmt.Errorf("%w%w", err, hidden{api.ErrInvalid})
+		return fmt.Errorf("%w%w", err, api.Hidden(api.ErrInvalid))
 	case errors.Is(err, fsm.ErrUnknown), errors.Is(err, fsm.ErrNoSuchAction), errors.Is(err, fsm.ErrNotPaused):
-		return fmt.Errorf("%w%w", err, hidden{api.ErrNotFound})
+		return fmt.Errorf("%w%w", err, api.Hidden(api.ErrNotFound))
 	}
 	return err
 }
-
-// hidden gives an error an identity without adding to its text.
-type hidden struct{ error }
-
-func (hidden) Error() string   { return "" }
-func (h hidden) Unwrap() error { return h.error }

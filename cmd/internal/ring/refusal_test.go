@@ -2,10 +2,12 @@ package ring
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/replicatedhq/ekco/cmd/internal/api"
 	"github.com/replicatedhq/ekco/fsm"
 	"github.com/replicatedhq/ekco/journal"
 )
@@ -35,6 +37,30 @@ func TestARefusalIsRecordedWhenThePersonWasRefused(t *testing.T) {
 		}
 		if open := w.state().OpenActions(); len(open) != 0 {
 			t.Errorf("admitted %v", open)
+		}
+		if err := in.stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestARingForOneCommandTakesNothingElse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.onlyNode = "worker-2"
+		in := w.start(nil)
+		pass(time.Minute)
+		before := w.state().Seq
+		another := askPurge("worker-2")
+		another.Kind = journal.ActionClearNode
+		for name, request := range map[string]fsm.Request{"another node": askPurge("worker-1"), "another kind": another} {
+			_, err := in.Backend(nil).Request(t.Context(), request)
+			if !errors.Is(err, api.ErrRefused) || !strings.Contains(err.Error(), "a command that purges worker-2 holds the journal; ask again when it has ended") {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		if after := w.state().Seq; after != before {
+			t.Errorf("%d events were written", after-before)
 		}
 		if err := in.stop(); err != nil {
 			t.Error(err)

@@ -103,10 +103,6 @@ func (c *crowd) end(x *turn) {
 	}
 }
 
-func (c *crowd) turnOf(id string) *turn {
-	return c.turns[slices.IndexFunc(c.turns, func(x *turn) bool { return x.rec.ID == id })]
-}
-
 // apart fails the test if two actions have one domain.
 func (c *crowd) apart() {
 	c.t.Helper()

@@ -124,7 +124,7 @@ type Ring struct {
 	// followsClock is set once the machine's clock is compared with the own one,
 	// adrift while that is elsewhere and the journal does not say so.
 	followsClock bool
-	adrift     error
+	adrift       error
 	// triedToWrite is when an unwritable journal was last tried.
 	triedToWrite time.Time
 	observers    Observers

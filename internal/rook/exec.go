@@ -1,6 +1,7 @@
 package rook
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -35,7 +36,8 @@ const (
 // error.
 func (c *Client) Exec(ctx context.Context, pod Pod, argv []string) (stdout, stderr []byte, exitCode int, err error) {
 	this := call{"create", "pods/exec", pod.Name}
-	executor, err := c.executor(c.execURL(pod, argv))
+	unsent := &unsent{}
+	executor, err := c.executor(c.execURL(pod, argv), unsent)
 	if err != nil {
 		return nil, nil, 0, this.fail(err)
 	}
@@ -56,7 +58,7 @@ func (c *Client) Exec(ctx context.Context, pod Pod, argv []string) (stdout, stde
 		return out.kept.Bytes(), problems.kept.Bytes(), exit.Code, nil
 	case err != nil:
 		c.refusal.forget()
-		return nil, nil, 0, this.fail(err)
+		return nil, nil, 0, this.fail(cmp.Or(unsent.err, err))
 	}
 	return out.kept.Bytes(), problems.kept.Bytes(), 0, nil
 }
@@ -70,12 +72,13 @@ func (c *Client) execURL(pod Pod, argv []string) *url.URL {
 	return request.URL()
 }
 
-func (c *Client) executor(at *url.URL) (remotecommand.Executor, error) {
+func (c *Client) executor(at *url.URL, unsent *unsent) (remotecommand.Executor, error) {
 	transport, upgrader, err := spdy.RoundTripperFor(c.config)
 	if err != nil {
 		return nil, err
 	}
-	overSPDY, err := remotecommand.NewSPDYExecutorForTransports(transport, outspoken{upgrader}, "POST", at)
+	unsent.next = transport
+	overSPDY, err := remotecommand.NewSPDYExecutorForTransports(unsent, outspoken{upgrader}, "POST", at)
 	if err != nil {
 		return nil, err
 	}
@@ -94,6 +97,22 @@ func (c *Client) executor(at *url.URL) (remotecommand.Executor, error) {
 		}
 		return refused
 	})
+}
+
+// unsent keeps the error of a request over SPDY that had no answer, where client-go
+// keeps only the text.
+type unsent struct {
+	next http.RoundTripper
+	err  error
+}
+
+// RoundTrip implements [http.RoundTripper].
+func (u *unsent) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := u.next.RoundTrip(request)
+	if err != nil {
+		u.err = &url.Error{Op: request.Method, URL: request.URL.Path, Err: err}
+	}
+	return response, err
 }
 
 // outspoken keeps what the API server says when it refuses SPDY, where client-go

@@ -160,7 +160,9 @@ func (r *Ring) take(event journal.Decoded) {
 	r.cfg.Metrics.Folded(event)
 	r.progress.ended(event)
 	r.noteBegun(event)
-	r.events.record(event)
+	if !r.cfg.Policy.DryRun {
+		r.events.record(event)
+	}
 	r.logEvent(event)
 	r.signalWorkers(event)
 	r.unmirrored = r.unmirrored || ofPeople(event.Type)

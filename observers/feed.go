@@ -60,6 +60,7 @@ func newFeed(name string, source kube.Source, to Sink, g *gate, m *monitor) *Fee
 
 // Run keeps the sink up to date until ctx ends. It is called once.
 func (f *Feed) Run(ctx context.Context) {
+	ctx = kube.Unreported(ctx) // the monitor hears of failures from the feed
 	f.monitor.join(f)
 	defer f.monitor.leave(f)
 	reflector := f.newReflector()

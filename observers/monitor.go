@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+
+	"github.com/replicatedhq/ekco/internal/kube"
 )
 
 const (
@@ -229,7 +231,7 @@ func (m *monitor) ask(ctx context.Context) {
 	m.asked = time.Now()
 	probing, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	err := m.probe(probing)
+	err := m.probe(kube.Unreported(probing))
 	if ctx.Err() != nil {
 		return
 	}

@@ -145,6 +145,9 @@ func (p *polled[V]) underWay(end context.CancelFunc) {
 func (p *polled[V]) ask(ctx context.Context, to *Reporter) (failed bool) {
 	asking, end := context.WithTimeout(ctx, p.what.Timeout)
 	defer end()
+	if p.what.OfAPI {
+		asking = kube.Unreported(asking) // the monitor hears of failures from here
+	}
 	p.underWay(end)
 	began := time.Now()
 	answer, err := p.what.Ask(asking)

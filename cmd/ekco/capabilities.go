@@ -26,9 +26,11 @@ func capabilities(c cluster) ring.Capabilities {
 }
 
 // reach returns what the capabilities of a ring are made with. None of its clients
-// changes anything in a dry run; each new one must be told of that here.
-func (o ringOptions) reach(cfg config.Config, metrics *api.Metrics, log *slog.Logger) (cluster, error) {
-	restConfig, client, err := newClient(cfg, o.readOnly(cfg), metrics)
+// changes anything in a dry run. Those of the Kubernetes API need not be told, nor to
+// report what it does not answer: the terms do that. One of anything else must be
+// told here.
+func (o ringOptions) reach(cfg config.Config, unanswered func(error), metrics *api.Metrics, log *slog.Logger) (cluster, error) {
+	restConfig, client, err := newClient(cfg, kube.Terms{ReadOnly: o.readOnly(cfg), Unanswered: unanswered}, metrics)
 	if err != nil {
 		return cluster{}, err
 	}

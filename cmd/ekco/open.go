@@ -13,6 +13,7 @@ import (
 	"github.com/replicatedhq/ekco/cmd/internal/ring"
 	"github.com/replicatedhq/ekco/internal/clock"
 	"github.com/replicatedhq/ekco/internal/config"
+	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/journal/bolt"
 )
 
@@ -81,7 +82,7 @@ func onlook(ctx context.Context, cfg config.Config, problem error, log *slog.Log
 		return nil, nil, fmt.Errorf("find the ekco binary, which verifies the journal in a child: %w", err)
 	}
 	metrics := api.NewMetrics()
-	_, client, err := newClient(cfg, true, metrics)
+	_, client, err := newClient(cfg, kube.Terms{ReadOnly: true}, metrics)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -45,10 +45,10 @@ type outside struct {
 	ceph ceph.API
 }
 
-// reachOutside returns clients. Nothing is sent before a purge, and nothing that
-// would change something by clients that only read.
+// reachOutside returns clients, of which those that are not the Kubernetes API's are
+// told whether they only read. Nothing is sent before a purge.
 func reachOutside(cfg config.Config, readOnly bool, restConfig *rest.Config, calls outsideCalls) (outside, error) {
-	installed, err := rook.NewClient(restConfig, rook.Options{UserAgent: "ekco/" + version.Get().Version, ReadOnly: readOnly})
+	installed, err := rook.NewClient(restConfig, rook.Options{UserAgent: "ekco/" + version.Get().Version})
 	if err != nil {
 		return outside{}, err
 	}

@@ -95,14 +95,15 @@ func noticeSilence() error {
 }
 
 func newRing(ctx context.Context, cfg config.Config, options ringOptions, store *bolt.Store, now *clock.Clock, metrics *api.Metrics, log *slog.Logger) (*ring.Ring, error) {
-	reached, err := options.reach(cfg, metrics, log)
+	unanswered := &ring.Unanswered{}
+	reached, err := options.reach(cfg, unanswered.Report, metrics, log)
 	if err != nil {
 		return nil, err
 	}
 	ringConfig := ring.Config{
 		Store: store, Clock: now, Kube: reached.kube, Policy: policyOf(cfg), Log: log, Metrics: metrics,
-		Identity: identity(cfg),
-		Observe:  observe(reached.kube, now.Now, cfg, metrics.Observed, log),
+		Unanswered: unanswered, Identity: identity(cfg),
+		Observe: observe(reached.kube, now.Now, cfg, metrics.Observed, log),
 
 		Capabilities: capabilities(reached),
 	}
@@ -116,13 +117,13 @@ func newRing(ctx context.Context, cfg config.Config, options ringOptions, store 
 	return ring.New(ctx, ringConfig)
 }
 
-func newClient(cfg config.Config, readOnly bool, metrics *api.Metrics) (*rest.Config, *kube.Client, error) {
-	restConfig, err := kube.Connect(cfg.Kubeconfig)
+func newClient(cfg config.Config, terms kube.Terms, metrics *api.Metrics) (*rest.Config, *kube.Client, error) {
+	restConfig, err := kube.Connect(cfg.Kubeconfig, terms)
 	if err != nil {
 		return nil, nil, err
 	}
 	client, err := kube.NewClient(restConfig, kube.Options{
-		Namespace: cfg.HostTaskNamespace, UserAgent: "ekco/" + version.Get().Version, OnRequest: metrics.Requested, ReadOnly: readOnly,
+		Namespace: cfg.HostTaskNamespace, UserAgent: "ekco/" + version.Get().Version, OnRequest: metrics.Requested,
 	})
 	return restConfig, client, err
 }

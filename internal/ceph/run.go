@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/replicatedhq/ekco/internal/kube"
 )
 
 // mgrHint ends the message about a command that the mgr answers.
@@ -105,6 +107,9 @@ func (r result) lacksTimeout() bool {
 // exec starts the command once. With guard, timeout(1) ends it inside of the pod,
 // before the context ends the exec from outside.
 func (c *Client) exec(ctx context.Context, command command, guard bool) (r result, err error) {
+	if !command.changes {
+		ctx = kube.Question(ctx)
+	}
 	r.stdout, r.stderr, r.exitCode, err = c.runner.Run(ctx, c.argv(command, guard))
 	if err != nil && guard && strings.Contains(err.Error(), notFoundInPod) {
 		return result{exitCode: exitNoProgram}, nil

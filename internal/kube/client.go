@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -39,8 +38,6 @@ type Options struct {
 	Burst int
 	// OnRequest, when set, is called after each request. It must not block.
 	OnRequest OnRequest
-	// ReadOnly makes every call that would change something end with ErrReadOnly.
-	ReadOnly bool
 }
 
 // Client is the [API] of a real API server. It is safe for concurrent use.
@@ -78,9 +75,6 @@ func NewClient(config *rest.Config, options Options) (*Client, error) {
 	}
 	if options.OnRequest != nil {
 		config.Wrap(options.OnRequest.wrap)
-	}
-	if options.ReadOnly {
-		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return ReadOnly(next, nil) })
 	}
 	serverClock := &serverClock{}
 	config.Wrap(serverClock.wrap)

@@ -225,10 +225,10 @@ func TestRequestsAreCountedInTheWordsOfRBAC(t *testing.T) {
 
 func TestConnectSaysHowToReachACluster(t *testing.T) {
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")
-	if _, err := Connect(""); !errors.Is(err, rest.ErrNotInCluster) || !strings.Contains(err.Error(), "--kubeconfig") {
+	if _, err := Connect("", Terms{}); !errors.Is(err, rest.ErrNotInCluster) || !strings.Contains(err.Error(), "--kubeconfig") {
 		t.Errorf("outside of a cluster: %v", err)
 	}
-	if _, err := Connect(t.TempDir() + "/none"); err == nil || !strings.Contains(err.Error(), "/none") {
+	if _, err := Connect(t.TempDir()+"/none", Terms{}); err == nil || !strings.Contains(err.Error(), "/none") {
 		t.Errorf("without the file: %v", err)
 	}
 }

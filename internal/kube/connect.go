@@ -10,8 +10,18 @@ import (
 
 // Connect returns how to reach the API server: by the kubeconfig at that path,
 // or, when the path is empty, as the service account of the pod EKCO runs in.
-// It sends nothing.
-func Connect(kubeconfig string) (*rest.Config, error) {
+// It sends nothing. Every client of EKCO's is made from what it returns, and so
+// keeps to the terms.
+func Connect(kubeconfig string, terms Terms) (*rest.Config, error) {
+	config, err := reach(kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	terms.Bind(config)
+	return config, nil
+}
+
+func reach(kubeconfig string) (*rest.Config, error) {
 	if kubeconfig == "" {
 		config, err := rest.InClusterConfig()
 		if errors.Is(err, rest.ErrNotInCluster) {

@@ -44,9 +44,7 @@ func Sentinel(err error) error {
 func unavailable(err error) bool {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) {
-		code := status.Status().Code
-		return code >= http.StatusInternalServerError ||
-			code == http.StatusTooManyRequests || code == http.StatusUnauthorized
+		return noAnswer(int(status.Status().Code))
 	}
 	if errors.Is(err, context.Canceled) {
 		return false
@@ -57,6 +55,12 @@ func unavailable(err error) bool {
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
 		utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) ||
 		utilnet.IsHTTP2ConnectionLost(err) || utilnet.IsProbableEOF(err)
+}
+
+// noAnswer reports whether a status says that the API server cannot answer now.
+func noAnswer(code int) bool {
+	return code >= http.StatusInternalServerError ||
+		code == http.StatusTooManyRequests || code == http.StatusUnauthorized
 }
 
 // etcdWithoutQuorum reports whether the API server passes on what etcd says of

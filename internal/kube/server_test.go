@@ -107,11 +107,15 @@ func (s *server) last() request {
 	return s.requests[len(s.requests)-1]
 }
 
-func (s *server) client(options Options) *Client {
+func (s *server) client(options Options) *Client { return s.bound(Terms{}, options) }
+
+func (s *server) bound(terms Terms, options Options) *Client {
 	s.t.Helper()
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	s.t.Cleanup(transport.CloseIdleConnections)
-	c, err := NewClient(&rest.Config{Host: s.URL, Transport: transport}, options)
+	config := &rest.Config{Host: s.URL, Transport: transport}
+	terms.Bind(config)
+	c, err := NewClient(config, options)
 	if err != nil {
 		s.t.Fatal(err)
 	}

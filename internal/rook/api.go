@@ -29,7 +29,8 @@ type API interface {
 	ToolsPod(ctx context.Context, version Version) (Pod, error)
 	// Exec runs argv in a pod, without a shell, and waits for it. The error is
 	// nil when the program ran to its end, whatever its exit code. When ctx ends,
-	// Exec does; the program in the pod may go on.
+	// Exec does; the program in the pod may go on. Where nothing may change, it
+	// returns kube.ErrReadOnly unless ctx is a kube.Question.
 	Exec(ctx context.Context, pod Pod, argv []string) (stdout, stderr []byte, exitCode int, err error)
 	// OSDDeployments returns the Deployments of all OSDs of the cluster, sorted by
 	// name. None when Rook is not there.

@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/http"
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -27,9 +25,6 @@ type Options struct {
 	// CallTimeout bounds one request, queueing included; default 10 s. An exec is
 	// bounded by its context alone.
 	CallTimeout time.Duration
-	// ReadOnly makes every call that would change an object end with
-	// kube.ErrReadOnly. Programs are run all the same.
-	ReadOnly bool
 }
 
 // Client is the [API] of Rook in a real cluster.
@@ -59,20 +54,11 @@ func NewClient(config *rest.Config, options Options) (*Client, error) {
 	if options.UserAgent != "" {
 		config.UserAgent = options.UserAgent
 	}
-	if options.ReadOnly {
-		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return kube.ReadOnly(next, isExec) })
-	}
 	client, err := rest.UnversionedRESTClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("make a client for Rook at %s: %w", config.Host, err)
 	}
 	return &Client{rest: client, config: config, callTimeout: options.CallTimeout, refusal: &refusal{now: time.Now}}, nil
-}
-
-// isExec reports whether a request runs a program in a pod.
-func isExec(request *http.Request) bool {
-	inPods := strings.Contains(request.URL.Path, "/"+strings.Join(pods.path(), "/")+"/")
-	return request.Method == http.MethodPost && inPods && strings.HasSuffix(request.URL.Path, "/exec")
 }
 
 // group is the API group of Rook's own objects.

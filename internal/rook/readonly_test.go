@@ -3,8 +3,10 @@ package rook
 import (
 	"errors"
 	"net/http"
+	"slices"
 	"testing"
 
+	"github.com/replicatedhq/ekco/internal/ceph"
 	"github.com/replicatedhq/ekco/internal/kube"
 )
 
@@ -13,7 +15,7 @@ func TestAClientThatOnlyReadsChangesNoObjectOfRook(t *testing.T) {
 		onePath:     osdOf("rook-ceph-osd-3", "u3", "3", "w1"),
 		clusterPath: clusterOf(`{"useAllNodes":false,"nodes":[` + w1 + "," + w2 + `]}`),
 	})
-	client := s.client(Options{ReadOnly: true})
+	client := s.bound(readOnly, Options{})
 	node, err := client.StorageNode(t.Context(), "w1")
 	if err != nil || node.Name != "w1" {
 		t.Fatalf("read %+v, %v", node, err)
@@ -35,15 +37,12 @@ func TestAClientThatOnlyReadsChangesNoObjectOfRook(t *testing.T) {
 	}
 }
 
-func TestAClientThatOnlyReadsRunsProgramsOverEitherProtocol(t *testing.T) {
-	run := func([]string) (string, string, int) { return "out", "", 0 }
-	for name, exec := range map[string]http.HandlerFunc{
-		"WebSocket": overWebSocket(t, run), "SPDY": byMethod(forbidden, overSPDY(t, run)),
-	} {
+func TestAClientThatOnlyReadsRunsProgramsThatAreQuestionsOverEitherProtocol(t *testing.T) {
+	for name, serve := range protocols {
 		t.Run(name, func(t *testing.T) {
 			s, _ := newServer(t, nil)
-			s.exec = exec
-			stdout, _, _, err := s.client(Options{ReadOnly: true}).Exec(t.Context(), toolsPod, []string{"ceph", "status"})
+			s.exec = serve(t, func([]string) (string, string, int) { return "out", "", 0 })
+			stdout, _, _, err := s.bound(readOnly, Options{}).Exec(kube.Question(t.Context()), toolsPod, []string{"ceph", "status"})
 			if err != nil || string(stdout) != "out" {
 				t.Errorf("%q, %v", stdout, err)
 			}
@@ -51,19 +50,52 @@ func TestAClientThatOnlyReadsRunsProgramsOverEitherProtocol(t *testing.T) {
 	}
 }
 
-func TestOfWhatIsPostedOnlyAnExecIntoAPodRunsAProgram(t *testing.T) {
-	for path, want := range map[string]bool{
-		"/api/v1/namespaces/rook-ceph/pods/tools/exec":              true,
-		"/api/v1/namespaces/rook-ceph/pods":                         false,
-		"/api/v1/namespaces/rook-ceph/pods/tools/eviction":          false,
-		"/apis/apps/v1/namespaces/rook-ceph/deployments/tools/exec": false,
-	} {
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://api"+path, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := isExec(request); got != want {
-			t.Errorf("%s: %v, want %v", path, got, want)
-		}
+func TestAClientThatOnlyReadsRunsNoProgramOfWhichNobodySaysThatItIsAQuestion(t *testing.T) {
+	for name, serve := range protocols {
+		t.Run(name, func(t *testing.T) {
+			s, _ := newServer(t, nil)
+			s.exec = serve(t, func(argv []string) (string, string, int) {
+				t.Errorf("%q was run", argv)
+				return "", "", 0
+			})
+			client := s.bound(readOnly, Options{})
+			if name == "SPDY" {
+				client.refusal.remember()
+			}
+			_, _, _, err := client.Exec(t.Context(), toolsPod, []string{"ceph", "osd", "purge", "1"})
+			if !errors.Is(err, kube.ErrReadOnly) || errors.Is(err, kube.ErrUnavailable) {
+				t.Errorf("%v, want ErrReadOnly alone", err)
+			}
+		})
 	}
+}
+
+// A client of ceph that was not told that nothing may change asks and changes
+// nothing, because the terms are those of the API through which it runs.
+func TestInADryRunCephIsAskedAndNotChangedWhoeverForgot(t *testing.T) {
+	s, _ := newServer(t, map[string]string{
+		clusterPath: emptyCluster, deploymentPath + "/rook-ceph-operator": operatorOf("rook/ceph:v1.10.8"),
+		podPath + "?app=rook-ceph-tools": `{"items":[` + podOf("tools", "2026-01-01T00:00:00Z", "Running", "True", "") + `]}`,
+	})
+	s.exec = overWebSocket(t, func(argv []string) (string, string, int) {
+		if !slices.Contains(argv, "version") {
+			t.Errorf("%q was run", argv)
+		}
+		return `{"version":"ceph version 16.2.10 (0) pacific (stable)"}`, "", 0
+	})
+	client := ceph.New(NewRunner(s.bound(readOnly, Options{})), ceph.Options{})
+	if _, err := client.Version(t.Context()); err != nil {
+		t.Errorf("a question: %v", err)
+	}
+	if err := client.Out(t.Context(), 1); !errors.Is(err, kube.ErrReadOnly) {
+		t.Errorf("a change: %v", err)
+	}
+}
+
+var readOnly = kube.Terms{ReadOnly: true}
+
+// protocols are how an exec is served.
+var protocols = map[string]func(*testing.T, program) http.HandlerFunc{
+	"WebSocket": overWebSocket,
+	"SPDY":      func(t *testing.T, run program) http.HandlerFunc { return byMethod(forbidden, overSPDY(t, run)) },
 }

@@ -13,6 +13,8 @@ import (
 	"go.uber.org/goleak"
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	"k8s.io/client-go/rest"
+
+	"github.com/replicatedhq/ekco/internal/kube"
 )
 
 // The heartbeat of client-go's WebSocket ends at its first beat, up to 5 s after
@@ -52,11 +54,15 @@ func newServer(t *testing.T, objects map[string]string) (*server, *Client) {
 	return s, s.client(Options{})
 }
 
-func (s *server) client(options Options) *Client {
+func (s *server) client(options Options) *Client { return s.bound(kube.Terms{}, options) }
+
+func (s *server) bound(terms kube.Terms, options Options) *Client {
 	s.t.Helper()
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	s.t.Cleanup(transport.CloseIdleConnections)
-	client, err := NewClient(&rest.Config{Host: s.URL, Transport: transport}, options)
+	config := &rest.Config{Host: s.URL, Transport: transport}
+	terms.Bind(config)
+	client, err := NewClient(config, options)
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -24,9 +24,10 @@ type Capability struct {
 	Policy any
 	// Words are how its events read.
 	Words words.Component
-	// Actions are what is done for each kind of action. The API refuses changes in a
-	// dry run, and what it does not answer is noticed as an outage. Clients of
-	// anything else are the capability's own, and must refuse changes by themselves.
+	// Actions are what is done for each kind of action. Every client of the Kubernetes
+	// API refuses changes in a dry run, and what the API does not answer is noticed as
+	// an outage (see kube.Terms). Clients of anything else must refuse changes by
+	// themselves.
 	Actions func(api kube.API) []actions.Definition
 	// Lookout looks for what requests are about that the journal does not know; nil
 	// where there is nothing to be looked for.

@@ -1,13 +1,11 @@
 package ring
 
 import (
-	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/replicatedhq/ekco/cmd/internal/api"
-	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/journal"
 )
 
@@ -80,30 +78,4 @@ func TestNoOpenActionIsGoneOnWithInSafeModeUntilTheJournalIsAccepted(t *testing.
 			})
 		})
 	}
-}
-
-func TestInADryRunTheClusterRefusesEveryChangeWhoeverAsksForIt(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		w.addPods()
-		w.policy.DryRun = true
-		in := w.start(nil)
-		pass(time.Minute)
-		for name, change := range map[string]func(kube.API) error{
-			"DeleteNode":     func(c kube.API) error { return c.DeleteNode(t.Context(), "worker-1", "uid-worker-1-4") },
-			"ForceDeletePod": func(c kube.API) error { return c.ForceDeletePod(t.Context(), "default", "web-0", "uid-web-0-7") },
-			"WriteMirror":    func(c kube.API) error { _, err := c.WriteMirror(t.Context(), nil, ""); return err },
-			"RecordEvent":    func(c kube.API) error { return c.RecordEvent(t.Context(), journal.ClusterSubject, kube.Note{}) },
-		} {
-			if err := change(in.Ring.kube); !errors.Is(err, kube.ErrReadOnly) {
-				t.Errorf("%s: %v, want that it is refused", name, err)
-			}
-		}
-		if effects := w.cluster.Effects(); len(effects) != 0 {
-			t.Errorf("it did %+v", effects)
-		}
-		if err := in.stop(); err != nil {
-			t.Error(err)
-		}
-	})
 }

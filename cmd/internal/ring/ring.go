@@ -24,7 +24,11 @@ const Actor = "operator"
 // Config is what a ring is made of.
 type Config struct {
 	Store journal.Store
-	Kube  kube.API
+	// Kube, and every other client, refuses changes in a dry run, and reports to
+	// Unanswered. See kube.Terms.
+	Kube kube.API
+	// Unanswered is where the clients tell what the API did not answer. It may be nil.
+	Unanswered *Unanswered
 	// Capabilities are what it can do.
 	Capabilities Capabilities
 	// Policy is the engine's; the capabilities bring theirs.
@@ -69,7 +73,7 @@ type Ring struct {
 	log    *slog.Logger
 	clock  *clock.Clock
 	store  *watchedStore
-	kube   *watchedKube
+	kube   kube.API
 	words  *words.Vocabulary
 	runner *actions.Runner
 	// looks are how to look for what requests are about, by the kind of action.
@@ -105,8 +109,6 @@ type Ring struct {
 
 	// progress is what steps report.
 	progress progress
-	// watching is what observes, once that has begun.
-	watching atomic.Pointer[Observers]
 
 	// Owned by the loop goroutine.
 	state *fsm.State
@@ -143,11 +145,15 @@ func New(ctx context.Context, cfg Config) (*Ring, error) {
 	if cfg.Metrics == nil {
 		cfg.Metrics = noMetrics{}
 	}
+	if cfg.Unanswered == nil {
+		cfg.Unanswered = &Unanswered{}
+	}
 	cfg.Policy = cfg.Capabilities.Policy(cfg.Policy)
 	r := &Ring{
 		cfg:        cfg,
 		log:        cfg.Log,
 		clock:      cfg.Clock,
+		kube:       cfg.Kube,
 		words:      cfg.Capabilities.Vocabulary(),
 		commands:   make(chan func(*fsm.State)),
 		questions:  make(chan func(*fsm.State)),
@@ -165,7 +171,6 @@ func New(ctx context.Context, cfg Config) (*Ring, error) {
 	if r.clock == nil {
 		r.clock = clock.New(clock.Process())
 	}
-	r.kube = &watchedKube{API: cfg.Kube, ring: r, dryRun: cfg.Policy.DryRun}
 	r.store = &watchedStore{Store: cfg.Store, metrics: cfg.Metrics, log: cfg.Log}
 	state, err := Fold(ctx, cfg.Store, cfg.Capabilities.Machines()...)
 	if err != nil {

@@ -131,7 +131,7 @@ func (r *Ring) observe(ctx context.Context) error {
 		return err
 	}
 	running := r.cfg.Observe(r.observersCtx, sources, r.store)
-	r.watching.Store(&running)
+	r.cfg.Unanswered.observers.Store(&running)
 	err = r.do(ctx, func(*fsm.State) { r.observers = running })
 	if err != nil {
 		return err

@@ -189,6 +189,8 @@ type world struct {
 	known []fsmnode.Node
 	// watcher observes for the ring that started last.
 	watcher *watcher
+	// unanswered is where clients tell that ring of what was not answered.
+	unanswered Unanswered
 	// unannounced are the effects that happened while their steps were not open
 	// on disk.
 	unannounced announcements
@@ -271,7 +273,7 @@ func (w *world) start(arm func(*incarnation)) *incarnation {
 	ring, err := New(ctx, Config{
 		Clock: w.clock.Load(), Store: in.store, Kube: in.kube, Policy: w.policy.whole(), Log: w.logger(), Metrics: w.metrics,
 		Identity: journal.OperatorStarted{Version: "v0.0.0", Host: "test", PID: 1, Command: w.worksFor},
-		Observe:  w.observe, Only: w.only(), Capabilities: w.capabilities(),
+		Observe:  w.observe, Only: w.only(), Unanswered: &w.unanswered, Capabilities: w.capabilities(),
 	})
 	if err != nil {
 		w.t.Fatal(err)

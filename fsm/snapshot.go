@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"strings"
 	"time"
@@ -52,7 +53,7 @@ func LoadState(snapshot journal.Snapshot, capabilities ...Capability) (*State, e
 		return nil, fmt.Errorf("load snapshot of event %d: it is %q, this EKCO reads %q; replay the journal instead: %w",
 			snapshot.Seq, snapshot.Fold, name, ErrOtherFold)
 	}
-	if err := json.Unmarshal(snapshot.State, &loaded{State: s, Things: &storedThings{s: s}}); err != nil {
+	if err := s.read(snapshot.State); err != nil {
 		return nil, fmt.Errorf("load snapshot of event %d: %w", snapshot.Seq, err)
 	}
 	if s.Seq != snapshot.Seq {
@@ -81,61 +82,75 @@ func (s *State) dropNil() {
 	}
 }
 
-// saved is a snapshot's JSON form. Its things are by machine, then by key: what a
-// thing's data is follows from its machine.
+// saved is a snapshot's JSON form. Its things are by machine, since what a thing's data
+// is follows from that, in the order of their keys. They stand beside the rest of the
+// state, so that each is read once, as it comes.
 type saved struct {
-	*State
-	Things map[string]map[string]*Thing `json:"things,omitempty"`
+	State  *State              `json:"state"`
+	Things map[string][]*Thing `json:"things,omitempty"`
 }
 
-// loaded reads the same form.
-type loaded struct {
-	*State
-	Things *storedThings `json:"things"`
-}
-
-// storedThings reads things into a state.
-type storedThings struct{ s *State }
-
-func (s *State) byMachine() map[string]map[string]*Thing {
-	of := map[string]map[string]*Thing{}
-	for key, t := range s.Things {
-		name := t.Machine()
-		if of[name] == nil {
-			of[name] = map[string]*Thing{}
-		}
-		of[name][key] = t
+func (s *State) byMachine() map[string][]*Thing {
+	of := map[string][]*Thing{}
+	for _, key := range sortedKeys(s.Things) {
+		t := s.Things[key]
+		of[t.Machine()] = append(of[t.Machine()], t)
 	}
 	return of
 }
 
-// UnmarshalJSON implements json.Unmarshaler. A snapshot with things of a machine that
-// this EKCO does not have is another fold's.
-func (t *storedThings) UnmarshalJSON(body []byte) error {
+// read reads what saved is written as. A snapshot with things of a machine that this
+// EKCO does not have is another fold's.
+func (s *State) read(body []byte) error {
 	decoder := json.NewDecoder(bytes.NewReader(body))
-	return members(decoder, func(name string) error {
-		m := t.s.cache.machines[name]
-		if m == nil {
-			return fmt.Errorf("the machine %q is not known: %w", name, ErrOtherFold)
+	err := members(decoder, func(name string) error {
+		switch name {
+		case "state":
+			return decoder.Decode(s)
+		case "things":
+			return members(decoder, func(of string) error { return s.readThings(decoder, of) })
 		}
-		return members(decoder, func(key string) error { return t.load(decoder, m, key) })
+		return fmt.Errorf("%q is no part of a state", name)
 	})
+	if err != nil {
+		return err
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("the state does not end where it should")
+	}
+	return nil
+}
+
+func (s *State) readThings(decoder *json.Decoder, of string) error {
+	m := s.cache.machines[of]
+	if m == nil {
+		return fmt.Errorf("the machine %q is not known: %w", of, ErrOtherFold)
+	}
+	return each(decoder, '[', func() error { return s.readThing(decoder, m) })
 }
 
 // members reads an object, or null, and calls read where each member's value is next.
 func members(decoder *json.Decoder, read func(name string) error) error {
-	switch opening, err := decoder.Token(); {
-	case err != nil || opening == nil:
-		return err
-	case opening != json.Delim('{'):
-		return fmt.Errorf("read things: got %v, want an object", opening)
-	}
-	for decoder.More() {
+	return each(decoder, '{', func() error {
 		name, err := decoder.Token()
 		if err != nil {
 			return err
 		}
-		if err := read(fmt.Sprint(name)); err != nil {
+		return read(fmt.Sprint(name))
+	})
+}
+
+// each reads what begins like that, or null, and calls read where each of its parts is
+// next.
+func each(decoder *json.Decoder, begins json.Delim, read func() error) error {
+	switch opening, err := decoder.Token(); {
+	case err != nil || opening == nil:
+		return err
+	case opening != begins:
+		return fmt.Errorf("got %v, want %v", opening, begins)
+	}
+	for decoder.More() {
+		if err := read(); err != nil {
 			return err
 		}
 	}
@@ -143,7 +158,7 @@ func members(decoder *json.Decoder, read func(name string) error) error {
 	return err
 }
 
-func (t *storedThings) load(decoder *json.Decoder, m *machine, key string) error {
+func (s *State) readThing(decoder *json.Decoder, m *machine) error {
 	thing := &Thing{machine: m}
 	thing.Data = m.New(thing)
 	data, read := thing.Data, thing
@@ -156,7 +171,8 @@ func (t *storedThings) load(decoder *json.Decoder, m *machine, key string) error
 	if loader, ok := m.Machine.(Loader); ok {
 		loader.Loaded(thing)
 	}
-	t.s.Things[key] = thing
-	t.s.cache.index(key, thing)
+	key := Key(thing.Subject)
+	s.Things[key] = thing
+	s.cache.index(key, thing)
 	return nil
 }

@@ -11,25 +11,27 @@ import (
 
 // Thing is what a machine is about: a node, for example. Its identity is its
 // subject's [Key].
+//
+// What each decision looks at of each thing comes first, so that it is fetched at once.
 type Thing struct {
-	journal.Subject `json:"subject"`
+	machine *machine
+	// Data is what its machine keeps of it, of the type that [Machine.New] returns.
+	Data any `json:"data,omitempty"`
+	// Last is how the last action of each kind ended, as far as that matters.
+	Last map[journal.ActionKind]*Ending `json:"last,omitempty"`
 	// State is what the machine recorded, Since when its durations count from.
 	State journal.State `json:"state"`
 	Since time.Time     `json:"since"`
+
+	journal.Subject `json:"subject"`
 	// FactsSeq is the event that brought its last facts, GoneSeq the one that said
 	// that it no longer exists. Zero means that there was none.
 	FactsSeq uint64 `json:"facts_seq,omitempty"`
 	GoneSeq  uint64 `json:"gone_seq,omitempty"`
-	// Last is how the last action of each kind ended, as far as that matters.
-	Last map[journal.ActionKind]*Ending `json:"last,omitempty"`
 	// Vain is set once EKCO acted on it in vain.
 	Vain *Vain `json:"vain,omitempty"`
 	// Contests are the changes that EKCO made of it, by their keys.
 	Contests map[string]*Contest `json:"contests,omitempty"`
-	// Data is what its machine keeps of it, of the type that [Machine.New] returns.
-	Data any `json:"data,omitempty"`
-
-	machine *machine
 }
 
 // Ending is how an action ended.

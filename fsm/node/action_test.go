@@ -287,7 +287,7 @@ func TestASnapshotKeepsEveryField(t *testing.T) {
 }
 
 func TestANullInASnapshotIsNoTrap(t *testing.T) {
-	state := `{"seq":1,"things":{"node":{"a":null,"b":{"subject":{"kind":"Node","name":"b","uid":"b","node":"b"},"state":"Healthy","data":{"pods":{"p":null}}},"c":{"data":null}}},"actions":{"x":null},"pauses":null}`
+	state := `{"state":{"seq":1,"actions":{"x":null},"pauses":null},"things":{"node":[null,{"subject":{"kind":"Node","name":"b","uid":"b","node":"b"},"state":"Healthy","data":{"pods":{"p":null}}},{"data":null}]}}`
 	s, err := fsm.LoadState(journal.Snapshot{Seq: 1, Fold: fsm.FoldName + " node", State: []byte(state)}, Capability())
 	if err != nil {
 		t.Fatal(err)

@@ -27,23 +27,25 @@ const (
 
 // Node is a thing of the node machine, and what the machine keeps of it. Its identity
 // is the UID.
+//
+// What each decision looks at of each node comes first, so that it is fetched at once.
 type Node struct {
 	*fsm.Thing `json:"-"`
-	// Facts are the last ones observed.
-	Facts journal.NodeFacts `json:"facts"`
 	// UnreachableSince is when EKCO saw the node lost, by EKCO's clock; zero while
 	// the node is reachable. Ages count from it. The time of the taint is by
 	// another clock, and only tells one loss from the next.
 	UnreachableSince time.Time `json:"unreachable_since,omitzero"`
 	// GoneAt is set once the object no longer exists.
-	GoneAt     time.Time `json:"gone_at,omitzero"`
-	GoneReason string    `json:"gone_reason,omitempty"`
+	GoneAt time.Time `json:"gone_at,omitzero"`
+	// Pods seen terminating on this node while it is unknown, by UID.
+	Pods map[string]*Pod `json:"pods,omitempty"`
+	// Facts are the last ones observed.
+	Facts      journal.NodeFacts `json:"facts"`
+	GoneReason string            `json:"gone_reason,omitempty"`
 	// ReplacedBy is the UID of the node that now has this one's name.
 	ReplacedBy string `json:"replaced_by,omitempty"`
 	// Outlived are the open actions that EKCO began for an earlier loss of the node.
 	Outlived []string `json:"outlived,omitempty"`
-	// Pods seen terminating on this node while it is unknown, by UID.
-	Pods map[string]*Pod `json:"pods,omitempty"`
 }
 
 // Pod is a terminating pod of an unknown node.

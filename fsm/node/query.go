@@ -36,7 +36,7 @@ func (n *Node) Ready() bool { return n.Present() && n.Facts.Ready() }
 
 // Unreachable reports whether the node is present and has the unreachable
 // taint.
-func (n *Node) Unreachable() bool { return n.Present() && !n.UnreachableSince.IsZero() }
+func (n *Node) Unreachable() bool { return !n.UnreachableSince.IsZero() && n.Present() }
 
 // Lost reports whether the node is unreachable by its last facts, so that pods may
 // be stuck on it.

@@ -16,19 +16,24 @@ func wantsClear(n *Node, w *fsm.World, want func(fsm.Want)) {
 	if len(n.Pods) == 0 {
 		return
 	}
-	p, due := policyOf(w), false
+	p := policyOf(w)
 	if !p.ClearDeadNodes {
 		return
 	}
+	due, next := false, time.Time{}
 	for _, pod := range n.Pods {
 		if pod.Action != "" && !onlyPlayed(w, pod.Outcome) {
 			continue
 		}
-		if at := podDue(n, pod, p); w.Now.Before(at) {
-			want(fsm.Want{Kind: journal.ActionClearNode, Due: at})
-		} else {
+		switch at := podDue(n, pod, p); {
+		case !w.Now.Before(at):
 			due = true
+		case next.IsZero() || at.Before(next):
+			next = at
 		}
+	}
+	if !next.IsZero() {
+		want(fsm.Want{Kind: journal.ActionClearNode, Due: next})
 	}
 	if due {
 		want(fsm.Want{Kind: journal.ActionClearNode})

@@ -230,8 +230,7 @@ func (r *round) request(plan *thingPlan, kind *ActionKind, want Want) {
 	plan.events = append(plan.events, journal.Draft{
 		Type: journal.TypeActionRequested, Subject: t.Subject, Action: rec.ID, Cause: cause, Actor: ActorOperator, Payload: request,
 	})
-	key := Key(t.Subject)
-	r.open[key] = append(r.open[key], rec)
+	r.open[t] = append(r.open[t], rec)
 	r.wait(rec)
 	r.askAnew()
 	r.settle(plan)

@@ -19,8 +19,8 @@ type World struct {
 	}
 	// change is what the want or action in question would change, or nil.
 	change *journal.Change
-	// open are the open actions about each thing, by its key.
-	open map[string][]*journal.ActionRecord
+	// open are the open actions about each thing of the state.
+	open map[*Thing][]*journal.ActionRecord
 	// first are the open actions that were requested first, by kind, for kinds of
 	// which one runs at a time. One that is deferred stands in nobody's way.
 	first map[journal.ActionKind]*journal.ActionRecord
@@ -32,11 +32,12 @@ func glance(s *State, p Policy, now time.Time) *World { return &World{State: s, 
 // Look returns the world as it is.
 func Look(s *State, p Policy, now time.Time) *World {
 	w := glance(s, p, now)
-	w.open = map[string][]*journal.ActionRecord{}
+	w.open = map[*Thing][]*journal.ActionRecord{}
 	w.first = map[journal.ActionKind]*journal.ActionRecord{}
 	for _, rec := range s.Actions {
-		key := Key(rec.Subject)
-		w.open[key] = append(w.open[key], rec)
+		if t := s.Things[Key(rec.Subject)]; t != nil {
+			w.open[t] = append(w.open[t], rec)
+		}
 		w.wait(rec)
 	}
 	return w
@@ -60,8 +61,8 @@ func (w *World) PolicyOf(machine string) any {
 	return w.policyOf.policy
 }
 
-// Open returns the open actions about the thing, in no order.
-func (w *World) Open(t *Thing) []*journal.ActionRecord { return w.open[Key(t.Subject)] }
+// Open returns the open actions about a thing of the state, in no order.
+func (w *World) Open(t *Thing) []*journal.ActionRecord { return w.open[t] }
 
 // pause returns the pause in force under that key ("" for everything). One
 // that ran out is not in force, even if its end is not recorded yet.

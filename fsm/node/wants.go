@@ -20,12 +20,12 @@ func wantsClear(n *Node, w *fsm.World, want func(fsm.Want)) {
 	if !p.ClearDeadNodes {
 		return
 	}
-	due, next := false, time.Time{}
+	due, next, nodeDue := false, time.Time{}, nodeDue(n, p)
 	for _, pod := range n.Pods {
 		if pod.Action != "" && !onlyPlayed(w, pod.Outcome) {
 			continue
 		}
-		switch at := podDue(n, pod, p); {
+		switch at := podDue(pod, nodeDue, p); {
 		case !w.Now.Before(at):
 			due = true
 		case next.IsZero() || at.Before(next):
@@ -46,10 +46,12 @@ func onlyPlayed(w *fsm.World, outcome journal.Outcome) bool {
 	return outcome == journal.OutcomeDryRun && !w.Policy.DryRun
 }
 
+// nodeDue returns when the node is lost for long enough for its pods to be freed.
+func nodeDue(n *Node, p *Policy) time.Time { return n.UnreachableSince.Add(p.ClearAfter) }
+
 // podDue returns when the pod may be freed: its node must be lost for long
 // enough, and the pod's own time must be over.
-func podDue(n *Node, pod *Pod, p *Policy) time.Time {
-	nodeDue := n.UnreachableSince.Add(p.ClearAfter)
+func podDue(pod *Pod, nodeDue time.Time, p *Policy) time.Time {
 	podDue := pod.SeenAt.Add(time.Duration(pod.Grace) + p.PodGrace)
 	if podDue.After(nodeDue) {
 		return podDue
@@ -58,17 +60,17 @@ func podDue(n *Node, pod *Pod, p *Policy) time.Time {
 }
 
 func requestClear(n *Node, w *fsm.World) (journal.ActionRequested, uint64) {
-	var due []*Pod
 	p := policyOf(w)
+	due, nodeDue := make([]*Pod, 0, len(n.Pods)), nodeDue(n, p)
 	for _, pod := range n.Pods {
-		if (pod.Action == "" || onlyPlayed(w, pod.Outcome)) && !w.Now.Before(podDue(n, pod, p)) {
+		if (pod.Action == "" || onlyPlayed(w, pod.Outcome)) && !w.Now.Before(podDue(pod, nodeDue, p)) {
 			due = append(due, pod)
 		}
 	}
 	slices.SortFunc(due, func(a, b *Pod) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.UID, b.UID))
 	})
-	var input journal.ClearInput
+	input := journal.ClearInput{Pods: make([]journal.PodRef, 0, len(due))}
 	cause := n.FactsSeq
 	for _, pod := range due {
 		cause = max(cause, pod.Seq)

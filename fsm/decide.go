@@ -42,13 +42,9 @@ func Decide(s *State, p Policy, now time.Time) Decisions {
 // round is one Decide.
 type round struct {
 	*World
-	// rules are those of each kind that was asked about, in their order.
-	rules map[journal.ActionKind][]askedRule
-	// lately is the kind that was asked about last, and its rules.
-	lately struct {
-		kind  *ActionKind
-		rules []askedRule
-	}
+	// kinds are those that were asked about. There are few, so that looking through
+	// them takes less than looking one up.
+	kinds []askedKind
 	// plan is the thing being looked at, waits whether it waits for its turn. Few
 	// are worth keeping.
 	plan  thingPlan
@@ -61,10 +57,20 @@ type round struct {
 	next       time.Time
 }
 
+// askedKind is a kind of action with the rules that it obeys, in the order in which they
+// are asked.
+type askedKind struct {
+	kind  *ActionKind
+	rules []askedRule
+}
+
 // askedRule is a rule with its answer, where that is the same for every thing.
 type askedRule struct {
 	*Rule
 	asked, refuses bool
+	// noted is the thing with which its refusal was noted, if the rule is about the
+	// cluster.
+	noted *Thing
 }
 
 // thingPlan is what this round decides about one thing.
@@ -207,7 +213,7 @@ func (r *round) want(want Want) {
 		r.at(want.Due)
 		return
 	}
-	kind := r.Kind(want.Kind)
+	kind := r.kind(want.Kind)
 	r.change = want.Change
 	switch {
 	case kind == nil || r.refused(r.plan.thing, kind) != nil:
@@ -270,7 +276,7 @@ func (r *round) refused(t *Thing, kind *ActionKind) *Rule {
 	rules := r.rulesOf(kind)
 	for i := range rules {
 		if rule := &rules[i]; rule.against(r.World, t, kind) {
-			r.refuse(rule.Rule, t, kind)
+			r.refuse(rule, t, kind)
 			return rule.Rule
 		}
 	}
@@ -289,34 +295,39 @@ func (a *askedRule) against(w *World, t *Thing, kind *ActionKind) bool {
 }
 
 // askAnew forgets the answers: what was just requested may change them.
-func (r *round) askAnew() { r.rules, r.lately.kind = nil, nil }
-
-// rulesOf returns the rules that the kind obeys, in the order in which they are
-// asked.
-func (r *round) rulesOf(kind *ActionKind) []askedRule {
-	if r.lately.kind == kind {
-		return r.lately.rules
-	}
-	of, known := r.rules[kind.Name]
-	if !known {
-		of = r.listRules(kind)
-	}
-	r.lately.kind, r.lately.rules = kind, of
-	return of
-}
-
-func (r *round) listRules(kind *ActionKind) []askedRule {
-	var of []askedRule
-	for i := range r.cache.rules {
-		if rule := &r.cache.rules[i]; kind.obeys(rule.Name) {
-			of = append(of, askedRule{Rule: rule})
+func (r *round) askAnew() {
+	for _, of := range r.kinds {
+		for i := range of.rules {
+			of.rules[i] = askedRule{Rule: of.rules[i].Rule}
 		}
 	}
-	if r.rules == nil {
-		r.rules = map[journal.ActionKind][]askedRule{}
+}
+
+// kind returns the kind of that name, or nil.
+func (r *round) kind(name journal.ActionKind) *ActionKind {
+	for _, of := range r.kinds {
+		if of.kind.Name == name {
+			return of.kind
+		}
 	}
-	r.rules[kind.Name] = of
-	return of
+	return r.Kind(name)
+}
+
+// rulesOf returns the rules that the kind obeys.
+func (r *round) rulesOf(kind *ActionKind) []askedRule {
+	for _, of := range r.kinds {
+		if of.kind == kind {
+			return of.rules
+		}
+	}
+	var rules []askedRule
+	for i := range r.cache.rules {
+		if rule := &r.cache.rules[i]; kind.obeys(rule.Name) {
+			rules = append(rules, askedRule{Rule: rule})
+		}
+	}
+	r.kinds = append(r.kinds, askedKind{kind, rules})
+	return rules
 }
 
 // ActionID returns an id that is readable, new among the open actions, and not

@@ -24,7 +24,10 @@ type wanted struct {
 
 // refuse notes that the rule keeps EKCO from acting on the thing. A rule about
 // the whole cluster is noted once, with the thing whose facts are the oldest.
-func (r *round) refuse(rule *Rule, t *Thing, kind *ActionKind) {
+func (r *round) refuse(rule *askedRule, t *Thing, kind *ActionKind) {
+	if rule.noted != nil && rule.noted.FactsSeq < t.FactsSeq {
+		return
+	}
 	key := refusalKey{t.Subject, kind.Name}
 	if rule.Cluster {
 		key.subject = journal.ClusterSubject
@@ -33,7 +36,10 @@ func (r *round) refuse(rule *Rule, t *Thing, kind *ActionKind) {
 	if ok && known.thing.FactsSeq < t.FactsSeq {
 		return
 	}
-	r.wanted[key] = wanted{rule, t, kind, r.change}
+	r.wanted[key] = wanted{rule.Rule, t, kind, r.change}
+	if rule.Cluster {
+		rule.noted = t
+	}
 	if rule.Until != nil {
 		r.at(rule.Until(r.World, t, kind))
 	}

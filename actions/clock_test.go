@@ -7,7 +7,6 @@ import (
 
 	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/journal"
-	"github.com/replicatedhq/ekco/journal/memory"
 )
 
 // by returns a configuration whose journal is written by a clock that is ahead
@@ -21,28 +20,10 @@ func TestAClockSetBackKeepsNoFailedStepFromItsNextTry(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		k := &script{}
 		interrupted(w, step("a"))
-		w.append("operator", journal.StepFailed{Step: "a", Attempt: 1, Error: "no", NextTry: time.Now().Add(3 * time.Hour)}, journal.TypeStepFailed)
-		if took := w.start(w.config(k.kinds())).end(); took > 2*time.Minute {
+		w.Append("operator", journal.StepFailed{Step: "a", Attempt: 1, Error: "no", NextTry: time.Now().Add(3 * time.Hour)}, journal.TypeStepFailed)
+		if took := w.Start(w.Config(k.kinds())).End(); took > 2*time.Minute {
 			t.Errorf("it was tried again after %s, the longest rest is 2m", took)
 		}
-	})
-}
-
-func TestAClockSetBackMakesNoOSDRestForLonger(t *testing.T) {
-	inWhole(t, func(t *testing.T, s *whole) {
-		s.wait = 2 * time.Hour
-		const ahead = 3 * time.Hour
-		s.store = memory.New(memory.Clock(func() time.Time { return time.Now().Add(ahead) }))
-		s.ask(journal.ActionRequested{})
-		r := s.start(by(s.cfg(), ahead))
-		letPass(time.Hour)
-		r.halt()
-		r = s.start(by(s.cfg(), 0))
-		letPass(s.wait - time.Minute)
-		s.wantTraces("crush host [3 12 107]", "osd.3", "osd.12", "osd.107")
-		letPass(2 * time.Minute)
-		s.wantTraces()
-		r.end()
 	})
 }
 
@@ -60,10 +41,10 @@ func TestATimeOnRecordIsByTheJournalsClockAndARestIsNot(t *testing.T) {
 				}
 				w.requestTest()
 				failed := time.Now()
-				if took := w.start(by(w.config(k.kinds()), ahead)).end(); took > 10*time.Second {
+				if took := w.Start(by(w.Config(k.kinds()), ahead)).End(); took > 10*time.Second {
 					t.Errorf("the second try came after %s", took)
 				}
-				for _, event := range w.events() {
+				for _, event := range w.Events() {
 					payload, err := event.Decode()
 					if err != nil {
 						t.Fatal(err)

@@ -9,11 +9,12 @@ import (
 	"time"
 
 	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/actions/actionstest"
 	"github.com/replicatedhq/ekco/journal"
 )
 
 func (w *world) cancel(actor, reason string) {
-	w.append(actor, journal.ActionCancelling{Reason: reason}, journal.TypeActionCancelling)
+	w.Append(actor, journal.ActionCancelling{Reason: reason}, journal.TypeActionCancelling)
 }
 
 func TestACancelBeforeThePointOfNoReturnLetsRunningStepsFinishAndEndsTheAction(t *testing.T) {
@@ -26,12 +27,12 @@ func TestACancelBeforeThePointOfNoReturnLetsRunningStepsFinishAndEndsTheAction(t
 				k := &script{steps: []journal.PlannedStep{step("a"), step("b", "a")}}
 				k.do = func(context.Context, string) error { <-time.After(10 * time.Second); return nil }
 				w.requestTest()
-				r := w.start(w.config(k.kinds()))
-				letPass(time.Second)
+				r := w.Start(w.Config(k.kinds()))
+				w.Pass(time.Second)
 				w.cancel(actor, "changed my mind")
-				w.tell(r, journal.TypeActionCancelling)
-				r.end()
-				w.wantStory("requested", "planned 2", "started a #1", "cancelling", "done a #1", want)
+				w.Tell(r, journal.TypeActionCancelling)
+				r.End()
+				w.WantStory("requested", "planned 2", "started a #1", "cancelling", "done a #1", want)
 			})
 		})
 	}
@@ -44,8 +45,8 @@ func TestACancelOnRecordIsHeededAfterARestart(t *testing.T) {
 				k := &script{steps: []journal.PlannedStep{step("a")}}
 				w.requestTest()
 				w.cancel(actor, "enough")
-				w.runToEnd(w.config(k.kinds()))
-				w.wantStory("requested", "cancelling", want)
+				w.RunToEnd(w.Config(k.kinds()))
+				w.WantStory("requested", "cancelling", want)
 			})
 		})
 	}
@@ -58,12 +59,12 @@ func TestACancelAfterThePointOfNoReturnIsIgnored(t *testing.T) {
 		k := &script{steps: []journal.PlannedStep{a, step("b", "a")}}
 		k.do = func(context.Context, string) error { <-time.After(10 * time.Second); return nil }
 		w.requestTest()
-		r := w.start(w.config(k.kinds()))
-		letPass(time.Second)
+		r := w.Start(w.Config(k.kinds()))
+		w.Pass(time.Second)
 		w.cancel("cli:me@here", "too late")
-		w.tell(r, journal.TypeActionCancelling)
-		r.end()
-		w.wantStory("requested", "planned 2", "started a #1", "cancelling", "done a #1", "started b #1", "done b #1", "ended done")
+		w.Tell(r, journal.TypeActionCancelling)
+		r.End()
+		w.WantStory("requested", "planned 2", "started a #1", "cancelling", "done a #1", "started b #1", "done b #1", "ended done")
 	})
 }
 
@@ -71,12 +72,12 @@ func TestACancelInterruptsPlanningAndHolds(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		k := &script{plan: func() error { return errBroken }}
 		w.requestTest()
-		r := w.start(w.config(k.kinds()))
-		letPass(time.Minute)
+		r := w.Start(w.Config(k.kinds()))
+		w.Pass(time.Minute)
 		w.cancel("cli:me@here", "no use")
-		w.tell(r, journal.TypeActionCancelling)
-		r.end()
-		if got := w.lastLine(); got != "ended cancelled no use" {
+		w.Tell(r, journal.TypeActionCancelling)
+		r.End()
+		if got := w.LastLine(); got != "ended cancelled no use" {
 			t.Errorf("the action %s", got)
 		}
 	})
@@ -100,21 +101,21 @@ func TestASpentBudgetStallsTheActionUntilARetryGivesItANewOne(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		k, fixed := stalledWorld(w)
 		w.requestTest()
-		r := w.start(w.config(k.kinds()))
-		letPass(time.Hour)
-		if got := w.lastLine(); got != "stalled bad" {
+		r := w.Start(w.Config(k.kinds()))
+		w.Pass(time.Hour)
+		if got := w.LastLine(); got != "stalled bad" {
 			t.Fatalf("after an hour the journal ends with %q", got)
 		}
-		if w.count("failed bad") != 10 || w.count("failed bad #10 for good") != 1 || w.count("done good") != 1 {
-			t.Errorf("the journal says %q", w.story())
+		if w.Count("failed bad") != 10 || w.Count("failed bad #10 for good") != 1 || w.Count("done good") != 1 {
+			t.Errorf("the journal says %q", w.Story())
 		}
-		if stalled := w.record().Stalled; stalled == nil || !strings.Contains(stalled.Reason, errBroken.Error()) {
+		if stalled := w.Record().Stalled; stalled == nil || !strings.Contains(stalled.Reason, errBroken.Error()) {
 			t.Errorf("stalled for %v", stalled)
 		}
 		fixed.Store(true)
-		w.retry(r)
-		took := r.end()
-		if got := w.lastLine(); got != "ended done" {
+		w.Retry(r)
+		took := r.End()
+		if got := w.LastLine(); got != "ended done" {
 			t.Errorf("the action %s", got)
 		}
 		if took > time.Second {
@@ -127,20 +128,20 @@ func TestAStalledActionStaysStalledAfterARestartAndCanBeCancelled(t *testing.T) 
 	inBubble(t, func(t *testing.T, w *world) {
 		k, fixed := stalledWorld(w)
 		w.requestTest()
-		r := w.start(w.config(k.kinds()))
-		letPass(time.Hour)
-		r.halt()
-		before := len(w.story())
+		r := w.Start(w.Config(k.kinds()))
+		w.Pass(time.Hour)
+		r.Halt()
+		before := len(w.Story())
 		fixed.Store(true)
-		r = w.start(w.config(k.kinds()))
-		letPass(time.Hour)
-		if got := len(w.story()); got != before {
-			t.Errorf("it went on by itself: %q", w.story()[before:])
+		r = w.Start(w.Config(k.kinds()))
+		w.Pass(time.Hour)
+		if got := len(w.Story()); got != before {
+			t.Errorf("it went on by itself: %q", w.Story()[before:])
 		}
 		w.cancel("cli:me@here", "give up")
-		w.tell(r, journal.TypeActionCancelling)
-		r.end()
-		if got := w.lastLine(); got != "ended cancelled give up" {
+		w.Tell(r, journal.TypeActionCancelling)
+		r.End()
+		if got := w.LastLine(); got != "ended cancelled give up" {
 			t.Errorf("the action %s", got)
 		}
 	})
@@ -151,14 +152,14 @@ func TestTheBudgetSurvivesRestarts(t *testing.T) {
 		k, _ := stalledWorld(w)
 		w.requestTest()
 		for range 100 { // more than the budget allows, and no more than anybody waits for
-			if w.count("stalled") != 0 {
+			if w.Count("stalled") != 0 {
 				break
 			}
-			r := w.start(w.config(k.kinds()))
-			letPass(30 * time.Second)
-			r.halt()
+			r := w.Start(w.Config(k.kinds()))
+			w.Pass(30 * time.Second)
+			r.Halt()
 		}
-		if got := w.count("failed bad"); got != 10 {
+		if got := w.Count("failed bad"); got != 10 {
 			t.Errorf("%d failures before the action stalled, want 10", got)
 		}
 	})
@@ -168,58 +169,60 @@ func TestARetryThatWasAskedForBeforeTheActionStalledDoesNotUnstallIt(t *testing.
 	inBubble(t, func(t *testing.T, w *world) {
 		k, _ := stalledWorld(w)
 		w.requestTest()
-		w.append("cli:me@here", journal.ActionRetried{}, journal.TypeActionRetried)
-		r := w.start(w.config(k.kinds()))
-		letPass(time.Hour)
-		before := len(w.story())
-		w.tell(r, journal.TypeActionRetried)
-		letPass(time.Hour)
-		r.halt()
-		if got := len(w.story()); got != before {
-			t.Errorf("it went on: %q", w.story()[before:])
+		w.Append("cli:me@here", journal.ActionRetried{}, journal.TypeActionRetried)
+		r := w.Start(w.Config(k.kinds()))
+		w.Pass(time.Hour)
+		before := len(w.Story())
+		w.Tell(r, journal.TypeActionRetried)
+		w.Pass(time.Hour)
+		r.Halt()
+		if got := len(w.Story()); got != before {
+			t.Errorf("it went on: %q", w.Story()[before:])
 		}
 	})
 }
 
 func TestARetryChecksAHoldAtOnce(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
-		guard := answering(actions.Hold("not yet"))
+		guard := actionstest.Answering(actions.Hold("not yet"))
 		k := &script{steps: []journal.PlannedStep{guarded("a", "X")}}
 		w.requestTest()
-		r := w.start(w.guardedBy(k, guard))
-		letPass(10 * time.Minute)
-		guard.turn(actions.Pass())
-		w.retry(r)
-		if took := r.end(); took > 100*time.Millisecond {
+		r := w.Start(w.guardedBy(k, guard))
+		w.Pass(10 * time.Minute)
+		guard.Turn(actions.Pass())
+		w.Retry(r)
+		if took := r.End(); took > 100*time.Millisecond {
 			t.Errorf("the retry took %s, want at once", took)
 		}
 	})
 }
 
 func TestACancelThatComesBeforeAPreflightAnsweredWinsOverTheStep(t *testing.T) {
+	t.Parallel()
 	for range 20 {
-		inBubble(t, func(t *testing.T, w *world) {
+		actionstest.InBubble(t, func(bare *actionstest.World) {
+			w := &world{bare}
 			a := guarded("a", "X")
 			a.Irreversible = true
 			k := &script{steps: []journal.PlannedStep{a, step("b")}}
 			w.requestTest()
 			answer, gate := make(chan struct{}), make(chan struct{})
-			cfg := withPreflights(w.config(k.kinds()), map[string]actions.Preflight{
+			cfg := actionstest.With(w.Config(k.kinds()), map[string]actions.Preflight{
 				"X": actions.PreflightFunc(func(context.Context, journal.ActionRecord) actions.Verdict {
 					<-answer
 					return actions.Pass()
 				}),
 			})
-			cfg.Store = gatedStore{Store: w.store, kind: journal.TypeStepDone, gate: gate}
-			r := w.start(cfg)
-			letPass(time.Second) // the runner is busy writing down that b is done
+			cfg.Store = gatedStore{Store: w.Store, kind: journal.TypeStepDone, gate: gate}
+			r := w.Start(cfg)
+			w.Pass(time.Second) // the runner is busy writing down that b is done
 			w.cancel("cli:me@here", "in time")
-			w.tell(r, journal.TypeActionCancelling)
+			w.Tell(r, journal.TypeActionCancelling)
 			close(answer)
 			synctest.Wait()
 			close(gate)
-			r.end()
-			w.wantStory("requested", "planned 2", "started b #1", "cancelling", "done b #1", "ended cancelled in time")
+			r.End()
+			w.WantStory("requested", "planned 2", "started b #1", "cancelling", "done b #1", "ended cancelled in time")
 		})
 	}
 }
@@ -228,13 +231,13 @@ func TestARetryGivesTheWholeBudgetAgain(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		k, _ := stalledWorld(w)
 		w.requestTest()
-		r := w.start(w.config(k.kinds()))
-		letPass(time.Hour)
-		w.retry(r)
-		letPass(time.Hour)
-		r.halt()
-		if w.count("failed bad") != 20 || w.count("stalled") != 2 {
-			t.Errorf("%d failures and %d stalls, want 20 and 2", w.count("failed bad"), w.count("stalled"))
+		r := w.Start(w.Config(k.kinds()))
+		w.Pass(time.Hour)
+		w.Retry(r)
+		w.Pass(time.Hour)
+		r.Halt()
+		if w.Count("failed bad") != 20 || w.Count("stalled") != 2 {
+			t.Errorf("%d failures and %d stalls, want 20 and 2", w.Count("failed bad"), w.Count("stalled"))
 		}
 	})
 }

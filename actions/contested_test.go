@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/actions/actionstest"
 	"github.com/replicatedhq/ekco/fsm"
 	"github.com/replicatedhq/ekco/journal"
 )
@@ -15,22 +16,22 @@ func change() *journal.Change {
 
 func TestAStepThatWouldMakeAContestedChangeWaitsThoughNoKindListsTheRule(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
-		contested := answering(actions.Hold("somebody else keeps changing the replicas of w1 back"))
+		contested := actionstest.Answering(actions.Hold("somebody else keeps changing the replicas of w1 back"))
 		k := &script{steps: []journal.PlannedStep{step("a"), step("b", "a")}}
-		w.request(testSubject, journal.ActionRequested{Kind: testKind, Change: change()})
-		r := w.start(withPreflights(w.config(k.kinds()), map[string]actions.Preflight{fsm.RuleContested: contested}))
-		letPass(time.Hour)
+		w.Request(testSubject, journal.ActionRequested{Kind: testKind, Change: change()})
+		r := w.Start(actionstest.With(w.Config(k.kinds()), map[string]actions.Preflight{fsm.RuleContested: contested}))
+		w.Pass(time.Hour)
 		if got := k.calls(); len(got) != 0 {
 			t.Errorf("did %q though its change is contested", got)
 		}
-		if hold := w.record().Holds["a"]; hold.Preflight != fsm.RuleContested {
+		if hold := w.Record().Holds["a"]; hold.Preflight != fsm.RuleContested {
 			t.Errorf("held by %+v", hold)
 		}
-		contested.turn(actions.Pass())
-		r.inbox.Recheck()
-		r.end()
-		if !w.ended() {
-			t.Errorf("it ends with %s", w.lastLine())
+		contested.Turn(actions.Pass())
+		r.Inbox.Recheck()
+		r.End()
+		if !w.Ended() {
+			t.Errorf("it ends with %s", w.LastLine())
 		}
 	})
 }
@@ -42,12 +43,12 @@ func TestAContestIsAskedOnlyAboutWhatEKCOChangesByItself(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, w *world) {
-				contested := answering(actions.Hold("contested"))
+				contested := actionstest.Answering(actions.Hold("contested"))
 				k := &script{steps: []journal.PlannedStep{step("a")}}
-				w.request(testSubject, request)
-				w.runToEnd(withPreflights(w.config(k.kinds()), map[string]actions.Preflight{fsm.RuleContested: contested}))
-				if contested.called() > 0 || !w.ended() {
-					t.Errorf("asked %d times; %s", contested.called(), w.lastLine())
+				w.Request(testSubject, request)
+				w.RunToEnd(actionstest.With(w.Config(k.kinds()), map[string]actions.Preflight{fsm.RuleContested: contested}))
+				if contested.Called() > 0 || !w.Ended() {
+					t.Errorf("asked %d times; %s", contested.Called(), w.LastLine())
 				}
 			})
 		})
@@ -58,13 +59,13 @@ func TestARuleThatNobodyCanAnswerHoldsWhatEKCOBegan(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		k := &script{steps: []journal.PlannedStep{step("a")}}
 		w.requestTest()
-		cfg := w.config(k.kinds())
+		cfg := w.Config(k.kinds())
 		delete(cfg.Preflights, fsm.RulePaused)
-		r := w.start(cfg)
-		letPass(time.Hour)
+		r := w.Start(cfg)
+		w.Pass(time.Hour)
 		if got := k.calls(); len(got) != 0 {
 			t.Errorf("did %q though nobody answers whether it is paused", got)
 		}
-		r.halt()
+		r.Halt()
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/actions/actionstest"
 	"github.com/replicatedhq/ekco/fsm"
 	"github.com/replicatedhq/ekco/journal"
 )
@@ -55,7 +56,7 @@ func (d *doorkeeper) saw() (asked, left []string) {
 
 // atDoor lets the script, whose kind changes storage and nodes, past a doorkeeper.
 func (w *world) atDoor(d *doorkeeper, k *script) actions.Config {
-	cfg := w.config(k.kinds())
+	cfg := w.Config(k.kinds())
 	cfg.Domains, cfg.Kinds[0].Domains = d, []string{"storage", "nodes"}
 	return cfg
 }
@@ -71,27 +72,27 @@ func TestAStepWaitsForItsDomainsAndStartsWhenItIsCalled(t *testing.T) {
 		door := &doorkeeper{closed: true}
 		k := &script{steps: []journal.PlannedStep{step("a"), taking("b", "nodes"), taking("c")}}
 		w.requestTest()
-		r := w.start(w.atDoor(door, k))
-		letPass(2 * time.Second)
-		w.wantStory("requested", "planned 3", "started c #1", "done c #1") // a short wait is not worth an event
-		letPass(10 * time.Minute)
-		if got := w.record().Holds["a"]; got.Preflight != actions.HoldDomains || !strings.Contains(got.Reason, "move-minio-1 changes the storage (step cut-over)") {
+		r := w.Start(w.atDoor(door, k))
+		w.Pass(2 * time.Second)
+		w.WantStory("requested", "planned 3", "started c #1", "done c #1") // a short wait is not worth an event
+		w.Pass(10 * time.Minute)
+		if got := w.Record().Holds["a"]; got.Preflight != actions.HoldDomains || !strings.Contains(got.Reason, "move-minio-1 changes the storage (step cut-over)") {
 			t.Errorf("step a is held by %+v", got)
 		}
-		if w.count("held") != 2 {
-			t.Errorf("held %d times: want once for each step", w.count("held"))
+		if w.Count("held") != 2 {
+			t.Errorf("held %d times: want once for each step", w.Count("held"))
 		}
 		door.set(false, nil)
-		r.inbox.Recheck()
-		if took := r.end(); took > time.Second {
+		r.Inbox.Recheck()
+		if took := r.End(); took > time.Second {
 			t.Errorf("the action went on after %s, want at once", took)
 		}
 		asked, _ := door.saw()
 		if !slices.Contains(asked, "a takes storage+nodes") || !slices.Contains(asked, "b takes nodes") || slices.Contains(asked, "c takes ") {
 			t.Errorf("asked were %q", asked)
 		}
-		if w.lastLine() != "ended done" {
-			t.Errorf("it %s", w.lastLine())
+		if w.LastLine() != "ended done" {
+			t.Errorf("it %s", w.LastLine())
 		}
 	})
 }
@@ -100,47 +101,47 @@ func TestNothingStartsWhileItCannotBeToldWhoChangesTheSame(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		door := &doorkeeper{err: errors.New("the loop is stuck")}
 		w.requestTest()
-		r := w.start(w.atDoor(door, &script{steps: []journal.PlannedStep{step("a")}}))
-		letPass(time.Minute)
-		w.wantStory("requested", "planned 1", `held "a" by Domains`)
-		if reason := w.record().Holds["a"].Reason; !strings.HasSuffix(reason, "the loop is stuck") {
+		r := w.Start(w.atDoor(door, &script{steps: []journal.PlannedStep{step("a")}}))
+		w.Pass(time.Minute)
+		w.WantStory("requested", "planned 1", `held "a" by Domains`)
+		if reason := w.Record().Holds["a"].Reason; !strings.HasSuffix(reason, "the loop is stuck") {
 			t.Errorf("held: %s", reason)
 		}
 		door.set(false, nil)
-		r.end()
+		r.End()
 	})
 }
 
 func TestWhoNoLongerWaitsForItsDomainsGivesUpItsPlace(t *testing.T) {
-	tests := map[string]func(w *world, r *running, guard *dial){
-		"held by a preflight": func(_ *world, r *running, guard *dial) {
-			guard.turn(actions.Hold("something else"))
-			r.inbox.Recheck()
+	tests := map[string]func(w *world, r *actionstest.Running, guard *actionstest.Dial){
+		"held by a preflight": func(_ *world, r *actionstest.Running, guard *actionstest.Dial) {
+			guard.Turn(actions.Hold("something else"))
+			r.Inbox.Recheck()
 		},
-		"cancelled": func(w *world, r *running, _ *dial) {
-			w.append("cli:me@here", journal.ActionCancelling{}, journal.TypeActionCancelling)
-			w.tell(r, journal.TypeActionCancelling)
+		"cancelled": func(w *world, r *actionstest.Running, _ *actionstest.Dial) {
+			w.Append("cli:me@here", journal.ActionCancelling{}, journal.TypeActionCancelling)
+			w.Tell(r, journal.TypeActionCancelling)
 		},
 	}
 	for name, happens := range tests {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, w *world) {
-				door, guard := &doorkeeper{closed: true}, answering(actions.Pass())
+				door, guard := &doorkeeper{closed: true}, actionstest.Answering(actions.Pass())
 				k := &script{steps: []journal.PlannedStep{guarded("a", "X")}}
 				cfg := w.guardedBy(k, guard)
 				cfg.Domains, cfg.Kinds[0].Domains = door, []string{"storage"}
 				w.requestTest()
-				r := w.start(cfg)
-				letPass(time.Minute)
+				r := w.Start(cfg)
+				w.Pass(time.Minute)
 				if _, left := door.saw(); len(left) != 0 {
 					t.Errorf("it left while it waits: %q", left)
 				}
 				happens(w, r, guard)
-				letPass(time.Second)
+				w.Pass(time.Second)
 				if _, left := door.saw(); !slices.Equal(left, []string{"a"}) {
 					t.Errorf("left %q, want a", left)
 				}
-				r.halt()
+				r.Halt()
 			})
 		})
 	}
@@ -153,12 +154,12 @@ func TestAStepThatWasLetInAndDoesNotStartLeaves(t *testing.T) {
 		cfg := w.atDoor(&doorkeeper{}, k)
 		cfg.Domains = door
 		w.requestTest()
-		r := w.start(cfg)
+		r := w.Start(cfg)
 		<-door.entered
-		r.stop()
+		r.Stop()
 		synctest.Wait()
 		close(door.entered)
-		r.halt()
+		r.Halt()
 		if len(k.calls()) != 0 || !slices.Equal(door.left, []string{"a"}) {
 			t.Errorf("did %q, left %q", k.calls(), door.left)
 		}
@@ -182,8 +183,8 @@ func (d *slowDoor) Leave(_, step string) { d.left = append(d.left, step) }
 func TestADryRunTakesNoDomains(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		door := &doorkeeper{closed: true}
-		w.request(testSubject, journal.ActionRequested{Kind: testKind, DryRun: true})
-		w.start(w.atDoor(door, &script{steps: []journal.PlannedStep{step("a")}})).end()
+		w.Request(testSubject, journal.ActionRequested{Kind: testKind, DryRun: true})
+		w.Start(w.atDoor(door, &script{steps: []journal.PlannedStep{step("a")}})).End()
 		if asked, _ := door.saw(); len(asked) != 0 {
 			t.Errorf("it asked: %q", asked)
 		}
@@ -193,12 +194,12 @@ func TestADryRunTakesNoDomains(t *testing.T) {
 func TestAPlanTakesNoDomainThatItsKindDoesNotChange(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		w.requestTest()
-		r := w.start(w.atDoor(&doorkeeper{}, &script{steps: []journal.PlannedStep{taking("a", "sotrage")}}))
-		letPass(time.Second)
-		if reason := w.record().Holds[""].Reason; !strings.Contains(reason, `step "a" takes the domain "sotrage"`) {
+		r := w.Start(w.atDoor(&doorkeeper{}, &script{steps: []journal.PlannedStep{taking("a", "sotrage")}}))
+		w.Pass(time.Second)
+		if reason := w.Record().Holds[""].Reason; !strings.Contains(reason, `step "a" takes the domain "sotrage"`) {
 			t.Errorf("held: %s", reason)
 		}
-		r.halt()
+		r.Halt()
 	})
 }
 
@@ -206,7 +207,7 @@ func TestStepsAreAskedForTogetherOnlyIfTheyTakeTheSame(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		door := &doorkeeper{}
 		w.requestTest()
-		w.start(w.atDoor(door, &script{steps: []journal.PlannedStep{taking("a", "nodes"), taking("b", "storage"), taking("c", "nodes")}})).end()
+		w.Start(w.atDoor(door, &script{steps: []journal.PlannedStep{taking("a", "nodes"), taking("b", "storage"), taking("c", "nodes")}})).End()
 		asked, _ := door.saw()
 		slices.Sort(asked)
 		if want := []string{"a+c takes nodes", "b takes storage"}; !slices.Equal(asked, want) {

@@ -6,41 +6,42 @@ import (
 	"time"
 
 	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/actions/actionstest"
 	"github.com/replicatedhq/ekco/journal"
 )
 
 func TestWhatAsksLessThanTheGateIsNotTakenForIt(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
-		looks, gate := answering(actions.Hold("not yet")), answering(actions.Pass())
+		looks, gate := actionstest.Answering(actions.Hold("not yet")), actionstest.Answering(actions.Pass())
 		destroys := step("destroys", "looks")
 		destroys.Irreversible = true
 		k := &script{}
 		k.steps = actions.BehindGate([]journal.PlannedStep{guarded("looks", "X"), destroys}, []string{"Y"})
 		w.requestTest()
-		r := w.start(withPreflights(w.config(k.kinds()), map[string]actions.Preflight{"X": looks, "Y": gate}))
-		letPass(6 * time.Hour)
-		gate.turn(actions.Hold("quorum would be lost"))
-		looks.turn(actions.Pass())
-		letPass(time.Hour)
-		if hold := w.record().Holds["destroys"]; slices.Contains(k.calls(), "destroys") || hold.Preflight != "Y" {
-			t.Errorf("hours after the gate it did %q, held by %+v; %q", k.calls(), hold, w.story())
+		r := w.Start(actionstest.With(w.Config(k.kinds()), map[string]actions.Preflight{"X": looks, "Y": gate}))
+		w.Pass(6 * time.Hour)
+		gate.Turn(actions.Hold("quorum would be lost"))
+		looks.Turn(actions.Pass())
+		w.Pass(time.Hour)
+		if hold := w.Record().Holds["destroys"]; slices.Contains(k.calls(), "destroys") || hold.Preflight != "Y" {
+			t.Errorf("hours after the gate it did %q, held by %+v; %q", k.calls(), hold, w.Story())
 		}
-		gate.turn(actions.Pass())
-		r.end()
+		gate.Turn(actions.Pass())
+		r.End()
 	})
 }
 
 func TestWhetherAnAnswerLastsIsLookedAtOftenHoweverLongTheStepWasHeldBefore(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
-		x := answering(actions.Hold("not yet"))
+		x := actionstest.Answering(actions.Hold("not yet"))
 		k := &script{steps: []journal.PlannedStep{guarded("a", "X")}}
 		w.requestTest()
-		r := w.start(w.guardedBy(k, x))
-		letPass(6 * time.Hour)
-		before := x.called()
-		x.turn(actions.PassBecause("it cannot recover").OnceLasting(40*time.Second, "it cannot recover"))
-		r.end()
-		if asked := x.called() - before; asked < 5 {
+		r := w.Start(w.guardedBy(k, x))
+		w.Pass(6 * time.Hour)
+		before := x.Called()
+		x.Turn(actions.PassBecause("it cannot recover").OnceLasting(40*time.Second, "it cannot recover"))
+		r.End()
+		if asked := x.Called() - before; asked < 5 {
 			t.Errorf("in 40s it was asked %d times", asked)
 		}
 	})

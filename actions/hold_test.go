@@ -4,107 +4,69 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/actions/actionstest"
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// dial is a preflight whose answer can be turned, and which counts its calls.
-type dial struct {
-	mu      sync.Mutex
-	verdict actions.Verdict
-	calls   int
-}
-
-func answering(verdict actions.Verdict) *dial { return &dial{verdict: verdict} }
-
-func (d *dial) turn(verdict actions.Verdict) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.verdict = verdict
-}
-
-func (d *dial) called() int {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.calls
-}
-
-func (d *dial) Check(context.Context, journal.ActionRecord) actions.Verdict {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.calls++
-	if d.verdict.Kind == actions.VerdictHold {
-		return actions.Hold(fmt.Sprintf("%s (%d)", d.verdict.Reason, d.calls)).About(d.verdict.Reason)
-	}
-	return d.verdict
-}
-
-// withPreflights adds to the config's preflights, in which all of policy passes.
-func withPreflights(cfg actions.Config, preflights map[string]actions.Preflight) actions.Config {
-	maps.Copy(cfg.Preflights, preflights)
-	return cfg
-}
-
 // guardedBy is a config in which the guard is preflight X of the script.
 func (w *world) guardedBy(k *script, guard actions.Preflight) actions.Config {
-	return withPreflights(w.config(k.kinds()), map[string]actions.Preflight{"X": guard})
+	return actionstest.With(w.Config(k.kinds()), map[string]actions.Preflight{"X": guard})
 }
 
 func TestAHoldIsRecordedOncePerPreflightAndReasonHoweverOftenItIsCheckedAgain(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
-		x, y := answering(actions.Hold("not yet")), answering(actions.Pass())
+		x, y := actionstest.Answering(actions.Hold("not yet")), actionstest.Answering(actions.Pass())
 		k := &script{steps: []journal.PlannedStep{guarded("a", "X", "Y")}}
 		w.requestTest()
-		r := w.start(withPreflights(w.config(k.kinds()), map[string]actions.Preflight{"X": x, "Y": y}))
-		letPass(10 * time.Minute)
-		if x.called() < 15 || x.called() > 30 {
-			t.Errorf("%d checks in 10m, want one each 5s to 30s", x.called())
+		r := w.Start(actionstest.With(w.Config(k.kinds()), map[string]actions.Preflight{"X": x, "Y": y}))
+		w.Pass(10 * time.Minute)
+		if x.Called() < 15 || x.Called() > 30 {
+			t.Errorf("%d checks in 10m, want one each 5s to 30s", x.Called())
 		}
-		w.wantStory("requested", "planned 1", `held "a" by X`)
-		x.turn(actions.Pass())
-		y.turn(actions.Hold("now this"))
-		letPass(time.Minute)
-		w.wantStory("requested", "planned 1", `held "a" by X`, `held "a" by Y`)
-		y.turn(actions.Pass())
-		r.end()
-		w.wantStory("requested", "planned 1", `held "a" by X`, `held "a" by Y`, `released "a" by Y`,
+		w.WantStory("requested", "planned 1", `held "a" by X`)
+		x.Turn(actions.Pass())
+		y.Turn(actions.Hold("now this"))
+		w.Pass(time.Minute)
+		w.WantStory("requested", "planned 1", `held "a" by X`, `held "a" by Y`)
+		y.Turn(actions.Pass())
+		r.End()
+		w.WantStory("requested", "planned 1", `held "a" by X`, `held "a" by Y`, `released "a" by Y`,
 			"started a #1", "done a #1", "ended done")
 	})
 }
 
 func TestAHoldSaysItsNewReasonWhenThatChanges(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
-		guard := answering(actions.Hold("the disk is full"))
+		guard := actionstest.Answering(actions.Hold("the disk is full"))
 		k := &script{steps: []journal.PlannedStep{guarded("a", "X")}}
 		cfg := w.guardedBy(k, guard)
 		w.requestTest()
 		reason := func() string {
-			r := w.start(cfg)
-			letPass(time.Minute)
-			r.halt()
-			return w.record().Holds["a"].Reason
+			r := w.Start(cfg)
+			w.Pass(time.Minute)
+			r.Halt()
+			return w.Record().Holds["a"].Reason
 		}
 		for _, why := range []string{"the disk is full", "the disk is gone", "the machine is gone"} {
-			guard.turn(actions.Hold(why))
+			guard.Turn(actions.Hold(why))
 			if got := reason(); !strings.HasPrefix(got, why) {
 				t.Errorf("after a restart the hold says %q, want %q", got, why)
 			}
 		}
-		r := w.start(cfg)
-		letPass(time.Minute)
-		guard.turn(actions.Hold("a bird has nested in it"))
-		letPass(time.Minute)
-		if got := w.record().Holds["a"].Reason; !strings.HasPrefix(got, "a bird") {
+		r := w.Start(cfg)
+		w.Pass(time.Minute)
+		guard.Turn(actions.Hold("a bird has nested in it"))
+		w.Pass(time.Minute)
+		if got := w.Record().Holds["a"].Reason; !strings.HasPrefix(got, "a bird") {
 			t.Errorf("the hold says %q", got)
 		}
-		r.halt()
+		r.Halt()
 	})
 }
 
@@ -123,15 +85,15 @@ func TestAReasonThatKeepsChangingIsRecordedNowAndThen(t *testing.T) {
 				calls := 0
 				k := &script{steps: []journal.PlannedStep{guarded("a", "X")}}
 				w.requestTest()
-				r := w.start(withPreflights(w.config(k.kinds()), map[string]actions.Preflight{
+				r := w.Start(actionstest.With(w.Config(k.kinds()), map[string]actions.Preflight{
 					"X": actions.PreflightFunc(func(context.Context, journal.ActionRecord) actions.Verdict {
 						calls++
 						return verdict(calls)
 					}),
 				}))
-				letPass(24 * time.Hour)
-				r.halt()
-				if got := w.count(`held "a" by X`); got < 20 || got > 35 || calls < 2000 {
+				w.Pass(24 * time.Hour)
+				r.Halt()
+				if got := w.Count(`held "a" by X`); got < 20 || got > 35 || calls < 2000 {
 					t.Errorf("recorded %d times in a day of %d checks", got, calls)
 				}
 			})
@@ -141,44 +103,44 @@ func TestAReasonThatKeepsChangingIsRecordedNowAndThen(t *testing.T) {
 
 func TestPreflightsRunAgainBeforeEachRepeatOfAStep(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
-		guard := answering(actions.Pass())
+		guard := actionstest.Answering(actions.Pass())
 		k := &script{steps: []journal.PlannedStep{guarded("a", "X")}}
-		k.do = func(context.Context, string) error { guard.turn(actions.Hold("changed my mind")); return errBroken }
+		k.do = func(context.Context, string) error { guard.Turn(actions.Hold("changed my mind")); return errBroken }
 		k.prove = func(context.Context, string) (bool, error) { return false, nil }
 		w.requestTest()
-		r := w.start(w.guardedBy(k, guard))
-		letPass(time.Minute)
-		r.stop()
-		if err := r.wait(); !errors.Is(err, context.Canceled) {
+		r := w.Start(w.guardedBy(k, guard))
+		w.Pass(time.Minute)
+		r.Stop()
+		if err := r.Wait(); !errors.Is(err, context.Canceled) {
 			t.Fatal(err)
 		}
-		w.wantStory("requested", "planned 1", "started a #1", "failed a #1", `held "a" by X`)
+		w.WantStory("requested", "planned 1", "started a #1", "failed a #1", `held "a" by X`)
 	})
 }
 
 func TestAHeldStepDoesNotStopOthers(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
-		guard := answering(actions.Hold("not yet"))
+		guard := actionstest.Answering(actions.Hold("not yet"))
 		k := &script{steps: []journal.PlannedStep{guarded("a", "X"), step("b")}}
 		w.requestTest()
-		r := w.start(w.guardedBy(k, guard))
-		letPass(time.Second)
-		if w.count(`held "a" by X`) != 1 || w.count("done b #1") != 1 {
-			t.Errorf("the journal says %q", w.story())
+		r := w.Start(w.guardedBy(k, guard))
+		w.Pass(time.Second)
+		if w.Count(`held "a" by X`) != 1 || w.Count("done b #1") != 1 {
+			t.Errorf("the journal says %q", w.Story())
 		}
-		guard.turn(actions.Pass())
-		r.end()
+		guard.Turn(actions.Pass())
+		r.End()
 	})
 }
 
 func TestAnEffectThatIsThereNeedsNoPreflight(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
-		guard := answering(actions.Pass())
+		guard := actionstest.Answering(actions.Pass())
 		k := &script{steps: []journal.PlannedStep{guarded("a", "X")}}
-		k.do = func(context.Context, string) error { guard.turn(actions.Hold("no")); return errBroken }
+		k.do = func(context.Context, string) error { guard.Turn(actions.Hold("no")); return errBroken }
 		w.requestTest() // the proof is that do was called
-		w.runToEnd(w.guardedBy(k, guard))
-		w.wantStory("requested", "planned 1", "started a #1", "failed a #1", "done a #1 already", "ended done")
+		w.RunToEnd(w.guardedBy(k, guard))
+		w.WantStory("requested", "planned 1", "started a #1", "failed a #1", "done a #1 already", "ended done")
 	})
 }
 
@@ -186,10 +148,10 @@ func TestAPreflightNobodyKnowsHolds(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		k := &script{steps: []journal.PlannedStep{guarded("a", "FromTheFuture")}}
 		w.requestTest()
-		r := w.start(w.config(k.kinds()))
-		letPass(time.Minute)
-		r.halt()
-		w.wantStory("requested", "planned 1", `held "a" by FromTheFuture`)
+		r := w.Start(w.Config(k.kinds()))
+		w.Pass(time.Minute)
+		r.Halt()
+		w.WantStory("requested", "planned 1", `held "a" by FromTheFuture`)
 	})
 }
 
@@ -197,37 +159,37 @@ func TestAnAbandonEndsTheActionBeforeAnyEffect(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		k := &script{steps: []journal.PlannedStep{guarded("a", "X", "Y")}}
 		w.requestTest()
-		w.runToEnd(withPreflights(w.config(k.kinds()), map[string]actions.Preflight{
-			"X": always(actions.Hold("not yet")), "Y": always(actions.Abandon("no reason left")),
+		w.RunToEnd(actionstest.With(w.Config(k.kinds()), map[string]actions.Preflight{
+			"X": actionstest.Always(actions.Hold("not yet")), "Y": actionstest.Always(actions.Abandon("no reason left")),
 		}))
-		w.wantStory("requested", "planned 1", "ended abandoned no reason left")
+		w.WantStory("requested", "planned 1", "ended abandoned no reason left")
 	})
 }
 
 func TestPastThePointOfNoReturnAnAbandonHolds(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
-		guard := answering(actions.Pass())
+		guard := actionstest.Answering(actions.Pass())
 		a := guarded("a", "X")
 		a.Irreversible = true
 		k := &script{steps: []journal.PlannedStep{a}}
 		tries := 0
 		k.do = func(context.Context, string) error {
 			if tries++; tries == 1 {
-				guard.turn(actions.Verdict{Kind: actions.VerdictAbandon, Reason: "no reason left", Advice: "pull the plug"})
+				guard.Turn(actions.Verdict{Kind: actions.VerdictAbandon, Reason: "no reason left", Advice: "pull the plug"})
 				return errBroken
 			}
 			return nil
 		}
 		k.prove = func(context.Context, string) (bool, error) { return tries == 2, nil }
 		w.requestTest()
-		r := w.start(w.guardedBy(k, guard))
-		letPass(time.Minute)
-		w.wantStory("requested", "planned 1", "started a #1", "failed a #1", `held "a" by X`)
-		if reason := w.record().Holds["a"].Reason; !strings.Contains(reason, "past its point of no return") || !strings.HasSuffix(reason, ": pull the plug") {
+		r := w.Start(w.guardedBy(k, guard))
+		w.Pass(time.Minute)
+		w.WantStory("requested", "planned 1", "started a #1", "failed a #1", `held "a" by X`)
+		if reason := w.Record().Holds["a"].Reason; !strings.Contains(reason, "past its point of no return") || !strings.HasSuffix(reason, ": pull the plug") {
 			t.Errorf("the hold says %q", reason)
 		}
-		guard.turn(actions.Pass())
-		r.end()
+		guard.Turn(actions.Pass())
+		r.End()
 	})
 }
 
@@ -244,15 +206,15 @@ func TestWarningsOfAManualActionAreRecordedOnceAndItGoesOn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, w *world) {
 				k := &script{steps: []journal.PlannedStep{guarded("a", "X"), guarded("b", "X")}}
-				w.request(testSubject, test.request)
+				w.Request(testSubject, test.request)
 				if test.answered {
-					w.append("cli:me@here", journal.ActionWarned{Preflight: "X", Warning: "careful", Answer: "yes"}, journal.TypeActionWarned)
+					w.Append("cli:me@here", journal.ActionWarned{Preflight: "X", Warning: "careful", Answer: "yes"}, journal.TypeActionWarned)
 				}
-				w.runToEnd(w.guardedBy(k, always(actions.Warn("careful"))))
-				if got := w.count("warned"); got != 1 || w.count(test.want) != 1 {
-					t.Errorf("the journal says %q, want one %q", w.story(), test.want)
+				w.RunToEnd(w.guardedBy(k, actionstest.Always(actions.Warn("careful"))))
+				if got := w.Count("warned"); got != 1 || w.Count(test.want) != 1 {
+					t.Errorf("the journal says %q, want one %q", w.Story(), test.want)
 				}
-				if got := w.lastLine(); got != "ended done" {
+				if got := w.LastLine(); got != "ended done" {
 					t.Errorf("the action %s", got)
 				}
 			})
@@ -264,27 +226,27 @@ func TestAWarningHoldsAnAutomaticAction(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		k := &script{steps: []journal.PlannedStep{guarded("a", "X")}}
 		w.requestTest()
-		r := w.start(w.guardedBy(k, always(actions.Warn("careful"))))
+		r := w.Start(w.guardedBy(k, actionstest.Always(actions.Warn("careful"))))
 		synctest.Wait()
-		r.halt()
-		w.wantStory("requested", "planned 1", `held "a" by X`)
+		r.Halt()
+		w.WantStory("requested", "planned 1", `held "a" by X`)
 	})
 }
 
 func TestAHoldOnRecordIsReleasedByTheNextRunWithoutBeingRepeated(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
-		guard := answering(actions.Hold("not yet"))
+		guard := actionstest.Answering(actions.Hold("not yet"))
 		k := &script{steps: []journal.PlannedStep{guarded("a", "X")}}
 		cfg := w.guardedBy(k, guard)
 		w.requestTest()
 		for range 3 {
-			r := w.start(cfg)
-			letPass(time.Minute)
-			r.halt()
+			r := w.Start(cfg)
+			w.Pass(time.Minute)
+			r.Halt()
 		}
-		guard.turn(actions.Pass())
-		w.runToEnd(cfg)
-		w.wantStory("requested", "planned 1", `held "a" by X`, `released "a" by X`, "started a #1", "done a #1", "ended done")
+		guard.Turn(actions.Pass())
+		w.RunToEnd(cfg)
+		w.WantStory("requested", "planned 1", `held "a" by X`, `released "a" by X`, "started a #1", "done a #1", "ended done")
 	})
 }
 
@@ -299,16 +261,16 @@ func TestWhatThisEKCODoesNotUnderstandIsHeldAndUntouched(t *testing.T) {
 			inBubble(t, func(t *testing.T, w *world) {
 				k := &script{steps: []journal.PlannedStep{step("a")}}
 				w.requestTest()
-				w.append("operator", journal.ActionPlanned{Plan: journal.Plan{Steps: k.steps}}, journal.TypeActionPlanned)
-				record := w.record()
+				w.Append("operator", journal.ActionPlanned{Plan: journal.Plan{Steps: k.steps}}, journal.TypeActionPlanned)
+				record := w.Record()
 				change(&record)
-				ctx, stop := context.WithTimeout(w.t.Context(), time.Hour)
+				ctx, stop := context.WithTimeout(w.T.Context(), time.Hour)
 				defer stop()
 				err := newRunner(w, k).Run(ctx, record, nil)
 				if !errors.Is(err, context.DeadlineExceeded) {
 					t.Errorf("Run returned %v", err)
 				}
-				w.wantStory("requested", "planned 1", `held "" by Readable`)
+				w.WantStory("requested", "planned 1", `held "" by Readable`)
 				if len(k.calls()) != 0 {
 					t.Errorf("it did %q", k.calls())
 				}

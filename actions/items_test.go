@@ -103,28 +103,28 @@ func (f *fleet) times(node string) (n int) {
 
 // onFleet runs an action of one step over so many nodes.
 func (w *world) onFleet(step actions.Step, nodes int) actions.Config {
-	w.t.Helper()
+	w.T.Helper()
 	names := make([]string, nodes)
 	for i := range names {
 		names[i] = fmt.Sprintf("n%02d", i+1)
 	}
 	input, err := json.Marshal(names)
 	if err != nil {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
 	kind := (&script{steps: []journal.PlannedStep{{
 		ID: "set", Does: "act", Input: input, Irreversible: true, MayWaitFor: actions.HoldItems, Timeout: journal.Duration(10 * time.Minute),
 	}}}).definition()
 	kind.Steps = map[string]actions.Step{"act": step}
-	return w.config([]actions.Definition{kind})
+	return w.Config([]actions.Definition{kind})
 }
 
 func (w *world) outcomes() (names []string) {
-	w.t.Helper()
-	for _, event := range w.events() {
+	w.T.Helper()
+	for _, event := range w.Events() {
 		payload, err := event.Decode()
 		if err != nil {
-			w.t.Fatal(err)
+			w.T.Fatal(err)
 		}
 		done, ok := payload.(*journal.StepDone)
 		if !ok {
@@ -132,7 +132,7 @@ func (w *world) outcomes() (names []string) {
 		}
 		var outcomes actions.Outcomes
 		if err := json.Unmarshal(done.Outputs, &outcomes); err != nil {
-			w.t.Fatal(err)
+			w.T.Fatal(err)
 		}
 		for _, name := range slices.Sorted(maps.Keys(outcomes.Items)) {
 			names = append(names, fmt.Sprintf("%s %s %t", name, outcomes.Items[name].Outputs, outcomes.Items[name].AlreadyDone))
@@ -146,11 +146,11 @@ func TestManyItemsAreDoneSideBySideWithinTheBound(t *testing.T) {
 		f := newFleet()
 		f.set["n02"] = true
 		w.requestTest()
-		took := w.start(w.onFleet(f.step(3), 10)).end()
+		took := w.Start(w.onFleet(f.step(3), 10)).End()
 		if took > 4*time.Second || f.most != 3 {
 			t.Errorf("it took %s with %d at once, want 3 s and 3", took, f.most)
 		}
-		w.wantStory("requested", "planned 1", "started set #1", "done set #1", "ended done")
+		w.WantStory("requested", "planned 1", "started set #1", "done set #1", "ended done")
 		got := w.outcomes()
 		if len(got) != 10 || got[0] != `n01 {"on":"n01"} false` || got[1] != "n02  true" {
 			t.Errorf("outcomes are %q", got)
@@ -174,20 +174,20 @@ func TestOneItemThatHangsOrFailsHoldsUpNoOtherAndIsTriedAgainAlone(t *testing.T)
 				f := newFleet()
 				turn(f, true)
 				w.requestTest()
-				r := w.start(w.onFleet(f.step(2), 6))
-				letPass(5 * time.Second)
+				r := w.Start(w.onFleet(f.step(2), 6))
+				w.Pass(5 * time.Second)
 				if len(f.set) != 5 {
 					t.Errorf("after 5 s %d of 6 are done, want all but one", len(f.set))
 				}
-				letPass(20 * time.Second)
-				if failed := w.count("failed set"); failed == 0 {
+				w.Pass(20 * time.Second)
+				if failed := w.Count("failed set"); failed == 0 {
 					t.Error("the attempt has not failed")
 				}
-				if why := w.record().Steps["set"].LastError; !strings.HasPrefix(why, "1 of 6 nodes are not done: n03: ") {
+				if why := w.Record().Steps["set"].LastError; !strings.HasPrefix(why, "1 of 6 nodes are not done: n03: ") {
 					t.Errorf("the error is %q", why)
 				}
 				f.with(func() { turn(f, false) })
-				r.end()
+				r.End()
 				if f.times("n01") != 1 || f.times("n03") < 2 {
 					t.Errorf("n01 was done %d times, n03 %d times", f.times("n01"), f.times("n03"))
 				}
@@ -201,10 +201,10 @@ func TestWhatIsLeftAndHasToWaitHoldsTheStepAndIsFinishedWhenItCanBe(t *testing.T
 		f := newFleet()
 		f.off["n02"] = true
 		w.requestTest()
-		r := w.start(w.onFleet(f.step(0), 3))
-		letPass(72 * time.Hour)
-		w.wantStory("requested", "planned 1", "started set #1", "failed set #1", `held "set" by Items`)
-		record := w.record()
+		r := w.Start(w.onFleet(f.step(0), 3))
+		w.Pass(72 * time.Hour)
+		w.WantStory("requested", "planned 1", "started set #1", "failed set #1", `held "set" by Items`)
+		record := w.Record()
 		hold, deferred := record.Deferred()
 		if !deferred || hold.Reason != "1 of 3 nodes are not done: n02 waits: it is not ready" {
 			t.Errorf("it waits for %+v, deferred %t: others wait for it", hold, deferred)
@@ -213,11 +213,11 @@ func TestWhatIsLeftAndHasToWaitHoldsTheStepAndIsFinishedWhenItCanBe(t *testing.T
 			t.Errorf("waiting counts as %d failures", failures)
 		}
 		f.with(func() { f.off["n02"] = false })
-		r.inbox.Recheck()
-		if took := r.end(); took > 2*time.Second {
+		r.Inbox.Recheck()
+		if took := r.End(); took > 2*time.Second {
 			t.Errorf("it was finished after %s, want at once", took)
 		}
-		w.wantStory("requested", "planned 1", "started set #1", "failed set #1", `held "set" by Items`,
+		w.WantStory("requested", "planned 1", "started set #1", "failed set #1", `held "set" by Items`,
 			`released "set" by Items`, "started set #2", "done set #2", "ended done")
 		if f.times("n01") != 1 || f.times("n02") != 1 {
 			t.Errorf("n01 was done %d times, n02 %d times", f.times("n01"), f.times("n02"))
@@ -231,15 +231,15 @@ func TestAWaitOutlivesARestartAndARetryLooksAtOnce(t *testing.T) {
 		f.off["n02"] = true
 		w.requestTest()
 		cfg := w.onFleet(f.step(0), 3)
-		r := w.start(cfg)
-		letPass(time.Hour)
-		r.halt()
-		r = w.start(cfg)
-		letPass(time.Hour)
-		w.wantStory("requested", "planned 1", "started set #1", "failed set #1", `held "set" by Items`)
+		r := w.Start(cfg)
+		w.Pass(time.Hour)
+		r.Halt()
+		r = w.Start(cfg)
+		w.Pass(time.Hour)
+		w.WantStory("requested", "planned 1", "started set #1", "failed set #1", `held "set" by Items`)
 		f.with(func() { f.off["n02"] = false })
-		w.retry(r)
-		if took := r.end(); took > 2*time.Second {
+		w.Retry(r)
+		if took := r.End(); took > 2*time.Second {
 			t.Errorf("it was finished %s after the retry, want at once", took)
 		}
 	})
@@ -251,11 +251,11 @@ func TestAKillAmongManyItemsRepeatsNoneThatIsDone(t *testing.T) {
 		w.requestTest()
 		cfg := w.onFleet(f.step(2), 8)
 		cfg.Grace = time.Nanosecond
-		r := w.start(cfg)
-		letPass(2500 * time.Millisecond)
-		r.halt()
+		r := w.Start(cfg)
+		w.Pass(2500 * time.Millisecond)
+		r.Halt()
 		done := len(f.set)
-		w.start(cfg).end()
+		w.Start(cfg).End()
 		if done != 4 || len(f.set) != 8 || f.times("n01") != 1 {
 			t.Errorf("%d were done before, %d after, n01 %d times", done, len(f.set), f.times("n01"))
 		}
@@ -274,12 +274,12 @@ func TestAnItemThatPanicsFailsAloneAndTwoOfOneNameAreAnError(t *testing.T) {
 			return act(ctx, c, node)
 		}
 		w.requestTest()
-		r := w.start(w.onFleet(step, 3))
-		letPass(10 * time.Second)
-		if why := w.record().Steps["set"].LastError; !strings.Contains(why, "n01: ") || strings.Contains(why, "n02") {
+		r := w.Start(w.onFleet(step, 3))
+		w.Pass(10 * time.Second)
+		if why := w.Record().Steps["set"].LastError; !strings.Contains(why, "n01: ") || strings.Contains(why, "n02") {
 			t.Errorf("the error is %q", why)
 		}
-		r.halt()
+		r.Halt()
 	})
 	step := newFleet().step(0)
 	step.List = func(actions.StepContext) ([]string, error) { return []string{"a", "a"}, nil }
@@ -294,7 +294,7 @@ func TestAStepOverItemsReportsHowFarItHasCome(t *testing.T) {
 		cfg := w.onFleet(newFleet().step(1), 2)
 		cfg.Watcher = func(_, _ string, p actions.Progress) { got = append(got, p.Done) }
 		w.requestTest()
-		w.start(cfg).end()
+		w.Start(cfg).End()
 		if diff := cmp.Diff([]int64{1, 2}, got); diff != "" {
 			t.Error(diff)
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/actions/actionstest"
 	"github.com/replicatedhq/ekco/journal"
 )
 
@@ -20,7 +21,7 @@ func boom() {
 
 func TestAPanicFailsItsStepAndNothingElse(t *testing.T) {
 	started := func(w *world) {
-		w.append("operator", journal.StepStarted{Step: "a", Attempt: 1}, journal.TypeStepStarted)
+		w.Append("operator", journal.StepStarted{Step: "a", Attempt: 1}, journal.TypeStepStarted)
 	}
 	for name, test := range map[string]struct {
 		before func(w *world)
@@ -34,7 +35,7 @@ func TestAPanicFailsItsStepAndNothingElse(t *testing.T) {
 				return nil
 			}
 			k.prove = func(_ context.Context, id string) (bool, error) { return id == "b", nil }
-			return always(actions.Pass())
+			return actionstest.Always(actions.Pass())
 		}},
 		"in a proof": {set: func(k *script) actions.Preflight {
 			k.prove = func(_ context.Context, id string) (bool, error) {
@@ -43,7 +44,7 @@ func TestAPanicFailsItsStepAndNothingElse(t *testing.T) {
 				}
 				return true, nil
 			}
-			return always(actions.Pass())
+			return actionstest.Always(actions.Pass())
 		}},
 		"in the proof of a step that was open": {before: started, set: func(k *script) actions.Preflight {
 			k.prove = func(_ context.Context, id string) (bool, error) {
@@ -52,7 +53,7 @@ func TestAPanicFailsItsStepAndNothingElse(t *testing.T) {
 				}
 				return true, nil
 			}
-			return always(actions.Pass())
+			return actionstest.Always(actions.Pass())
 		}},
 		"in a preflight": {set: func(*script) actions.Preflight {
 			return actions.PreflightFunc(func(context.Context, journal.ActionRecord) actions.Verdict { boom(); return actions.Pass() })
@@ -64,23 +65,23 @@ func TestAPanicFailsItsStepAndNothingElse(t *testing.T) {
 				cfg := w.guardedBy(k, test.set(k))
 				w.requestTest()
 				if test.before != nil {
-					w.append("operator", journal.ActionPlanned{Plan: journal.Plan{Steps: k.steps}}, journal.TypeActionPlanned)
+					w.Append("operator", journal.ActionPlanned{Plan: journal.Plan{Steps: k.steps}}, journal.TypeActionPlanned)
 					test.before(w)
 				}
 				for range 3 { // a restart gives no new budget
-					r := w.start(cfg)
-					letPass(time.Hour)
-					r.halt()
+					r := w.Start(cfg)
+					w.Pass(time.Hour)
+					r.Halt()
 				}
-				if got := w.count("failed a"); got != 10 || w.count("stalled") != 1 || w.count("done b") != 1 {
-					t.Errorf("%d failures; %q", got, w.story())
+				if got := w.Count("failed a"); got != 10 || w.Count("stalled") != 1 || w.Count("done b") != 1 {
+					t.Errorf("%d failures; %q", got, w.Story())
 				}
-				failure := w.record().Steps["a"].LastError
+				failure := w.Record().Steps["a"].LastError
 				if !strings.Contains(failure, "interface conversion") || strings.Contains(failure, "goroutine") {
 					t.Errorf("recorded %q", failure)
 				}
-				if !strings.Contains(w.logged.String(), "actions_test.boom") || strings.Contains(w.logged.String(), "debug.Stack") {
-					t.Errorf("the stack in the log is not the panic's:\n%s", w.logged.String())
+				if !strings.Contains(w.Logged(), "actions_test.boom") || strings.Contains(w.Logged(), "debug.Stack") {
+					t.Errorf("the stack in the log is not the panic's:\n%s", w.Logged())
 				}
 			})
 		})
@@ -98,13 +99,13 @@ func TestAPanicWhilePlanningIsAVisibleHold(t *testing.T) {
 			return nil
 		}}
 		w.requestTest()
-		r := w.start(w.config(k.kinds()))
-		letPass(time.Hour)
-		if hold := w.record().Holds[""]; hold.Preflight != actions.HoldPlan || !strings.Contains(hold.Reason, "panic") {
+		r := w.Start(w.Config(k.kinds()))
+		w.Pass(time.Hour)
+		if hold := w.Record().Holds[""]; hold.Preflight != actions.HoldPlan || !strings.Contains(hold.Reason, "panic") {
 			t.Errorf("held %+v", hold)
 		}
 		broken.Store(false)
-		r.end()
+		r.End()
 	})
 }
 
@@ -112,10 +113,10 @@ func TestAPanicOfAPreflightIsAnErrorOfADryRun(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		k := &script{steps: []journal.PlannedStep{guarded("a", "X")}}
 		w.requestTest()
-		cfg := withPreflights(w.config(k.kinds()), map[string]actions.Preflight{
+		cfg := actionstest.With(w.Config(k.kinds()), map[string]actions.Preflight{
 			"X": actions.PreflightFunc(func(context.Context, journal.ActionRecord) actions.Verdict { boom(); return actions.Pass() }),
 		})
-		if _, _, err := actions.NewRunner(cfg).Explain(t.Context(), w.record()); err == nil || !strings.Contains(err.Error(), "X") {
+		if _, _, err := actions.NewRunner(cfg).Explain(t.Context(), w.Record()); err == nil || !strings.Contains(err.Error(), "X") {
 			t.Errorf("explained with %v", err)
 		}
 	})

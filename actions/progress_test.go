@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/actions/actionstest"
 	"github.com/replicatedhq/ekco/journal"
 )
 
@@ -32,11 +33,11 @@ func copies(w *world, watcher actions.Watcher) {
 	definition := k.definition()
 	definition.Steps = map[string]actions.Step{"act": &copying{}}
 	w.requestTest()
-	cfg := w.config([]actions.Definition{definition})
+	cfg := w.Config([]actions.Definition{definition})
 	cfg.Watcher = watcher
-	w.runToEnd(cfg)
-	if !w.ended() {
-		w.t.Errorf("it did not end: %s", w.lastLine())
+	w.RunToEnd(cfg)
+	if !w.Ended() {
+		w.T.Errorf("it did not end: %s", w.LastLine())
 	}
 }
 
@@ -44,7 +45,7 @@ func TestAStepReportsHowFarItHasComeToWhoWatches(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		var got []actions.Progress
 		copies(w, func(action, id string, progress actions.Progress) {
-			if action != actionID || id != "copy-objects" {
+			if action != actionstest.ActionID || id != "copy-objects" {
 				t.Errorf("reported by %s of %s", id, action)
 			}
 			got = append(got, progress)

@@ -8,22 +8,23 @@ import (
 	"time"
 
 	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/actions/actionstest"
 	"github.com/replicatedhq/ekco/journal"
 )
 
 func TestARecheckEndsAHoldWhoseCauseIsGoneAtOnce(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
-		guard := answering(actions.Hold("another action is under way"))
+		guard := actionstest.Answering(actions.Hold("another action is under way"))
 		k := &script{steps: []journal.PlannedStep{guarded("a", "X")}}
 		w.requestTest()
-		r := w.start(w.guardedBy(k, guard))
-		letPass(10 * time.Minute)
-		guard.turn(actions.Pass())
-		r.inbox.Recheck()
-		if took := r.end(); took > 100*time.Millisecond {
+		r := w.Start(w.guardedBy(k, guard))
+		w.Pass(10 * time.Minute)
+		guard.Turn(actions.Pass())
+		r.Inbox.Recheck()
+		if took := r.End(); took > 100*time.Millisecond {
 			t.Errorf("the action went on after %s, want at once", took)
 		}
-		w.wantStory("requested", "planned 1", `held "a" by X`, `released "a" by X`, "started a #1", "done a #1", "ended done")
+		w.WantStory("requested", "planned 1", `held "a" by X`, `released "a" by X`, "started a #1", "done a #1", "ended done")
 	})
 }
 
@@ -39,10 +40,10 @@ func TestARecheckDuringALookIsFollowedByAnotherLook(t *testing.T) {
 		})
 		k := &script{steps: []journal.PlannedStep{guarded("a", "X")}}
 		w.requestTest()
-		r := w.start(w.guardedBy(k, slow))
-		letPass(time.Second)
-		r.inbox.Recheck()
-		if took := r.end(); took > 1500*time.Millisecond {
+		r := w.Start(w.guardedBy(k, slow))
+		w.Pass(time.Second)
+		r.Inbox.Recheck()
+		if took := r.End(); took > 1500*time.Millisecond {
 			t.Errorf("the action went on after %s, want right after the look that was under way", took)
 		}
 	})
@@ -50,19 +51,19 @@ func TestARecheckDuringALookIsFollowedByAnotherLook(t *testing.T) {
 
 func TestARecheckOfWhatIsStillHeldIsOneLookAndNoEvent(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
-		guard := answering(actions.Hold("not yet"))
+		guard := actionstest.Answering(actions.Hold("not yet"))
 		k := &script{steps: []journal.PlannedStep{guarded("a", "X")}}
 		w.requestTest()
-		r := w.start(w.guardedBy(k, guard))
-		letPass(10 * time.Minute)
-		before := guard.called()
-		r.inbox.Recheck()
+		r := w.Start(w.guardedBy(k, guard))
+		w.Pass(10 * time.Minute)
+		before := guard.Called()
+		r.Inbox.Recheck()
 		synctest.Wait()
-		if got := guard.called() - before; got != 1 {
+		if got := guard.Called() - before; got != 1 {
 			t.Errorf("%d looks, want 1", got)
 		}
-		w.wantStory("requested", "planned 1", `held "a" by X`)
-		r.halt()
+		w.WantStory("requested", "planned 1", `held "a" by X`)
+		r.Halt()
 	})
 }
 
@@ -80,17 +81,17 @@ func TestARecheckPlansAgainAtOnceAndLeavesFailedStepsTheirRest(t *testing.T) {
 		k.do = func(context.Context, string) error { return errBroken }
 		k.prove = func(context.Context, string) (bool, error) { return false, nil }
 		w.requestTest()
-		r := w.start(w.config(k.kinds()))
-		letPass(10 * time.Minute)
+		r := w.Start(w.Config(k.kinds()))
+		w.Pass(10 * time.Minute)
 		broken.Store(false)
-		r.inbox.Recheck()
-		letPass(100 * time.Millisecond)
-		w.wantStory("requested", `held "" by Plan`, `released "" by Plan`, "planned 1", "started a #1", "failed a #1")
-		r.inbox.Recheck()
-		letPass(100 * time.Millisecond)
-		if got := w.count("started a"); got != 1 {
+		r.Inbox.Recheck()
+		w.Pass(100 * time.Millisecond)
+		w.WantStory("requested", `held "" by Plan`, `released "" by Plan`, "planned 1", "started a #1", "failed a #1")
+		r.Inbox.Recheck()
+		w.Pass(100 * time.Millisecond)
+		if got := w.Count("started a"); got != 1 {
 			t.Errorf("%d attempts: a recheck is no retry", got)
 		}
-		r.halt()
+		r.Halt()
 	})
 }

@@ -9,14 +9,15 @@ import (
 	"time"
 
 	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/actions/actionstest"
 	"github.com/replicatedhq/ekco/journal"
 )
 
 // interrupted puts an action on disk whose first step is open.
 func interrupted(w *world, steps ...journal.PlannedStep) {
 	w.requestTest()
-	w.append("operator", journal.ActionPlanned{Plan: journal.Plan{Steps: steps}}, journal.TypeActionPlanned)
-	w.append("operator", journal.StepStarted{Step: steps[0].ID, Attempt: 1}, journal.TypeStepStarted)
+	w.Append("operator", journal.ActionPlanned{Plan: journal.Plan{Steps: steps}}, journal.TypeActionPlanned)
+	w.Append("operator", journal.StepStarted{Step: steps[0].ID, Attempt: 1}, journal.TypeStepStarted)
 }
 
 func TestAnOpenStepIsProvedAndNotRepeatedWhenItHasHappened(t *testing.T) {
@@ -24,8 +25,8 @@ func TestAnOpenStepIsProvedAndNotRepeatedWhenItHasHappened(t *testing.T) {
 		k := &script{plan: func() error { t.Error("it was planned again"); return nil }}
 		k.prove = func(context.Context, string) (bool, error) { return true, nil }
 		interrupted(w, step("a"), step("b", "a"))
-		w.runToEnd(w.config(k.kinds()))
-		w.wantStory("requested", "planned 2", "started a #1", "done a #1 already", "started b #1", "done b #1", "ended done")
+		w.RunToEnd(w.Config(k.kinds()))
+		w.WantStory("requested", "planned 2", "started a #1", "done a #1 already", "started b #1", "done b #1", "ended done")
 		if got := k.calls(); !slices.Equal(got, []string{"b"}) {
 			t.Errorf("did %q", got)
 		}
@@ -36,8 +37,8 @@ func TestAnOpenStepIsRepeatedWhenItsProofIsDenied(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		k := &script{} // the proof is that do was called
 		interrupted(w, step("a"))
-		w.runToEnd(w.config(k.kinds()))
-		w.wantStory("requested", "planned 1", "started a #1", "started a #2", "done a #2", "ended done")
+		w.RunToEnd(w.Config(k.kinds()))
+		w.WantStory("requested", "planned 1", "started a #1", "started a #2", "done a #2", "ended done")
 	})
 }
 
@@ -52,12 +53,12 @@ func TestAnOpenStepWhoseProofCannotBeHadIsNotRepeatedBlindly(t *testing.T) {
 			return true, nil
 		}
 		interrupted(w, step("a"))
-		w.runToEnd(w.config(k.kinds()))
+		w.RunToEnd(w.Config(k.kinds()))
 		if len(k.calls()) != 0 {
 			t.Errorf("did %q", k.calls())
 		}
-		if w.count("failed a #1") == 0 || w.count("done a #1 already") != 1 {
-			t.Errorf("the journal says %q", w.story())
+		if w.Count("failed a #1") == 0 || w.Count("done a #1 already") != 1 {
+			t.Errorf("the journal says %q", w.Story())
 		}
 	})
 }
@@ -67,13 +68,13 @@ func TestAStopLetsARunningStepFinishWithinTheGrace(t *testing.T) {
 		k := &script{steps: []journal.PlannedStep{step("a"), step("b", "a")}}
 		k.do = func(context.Context, string) error { <-time.After(7 * time.Second); return nil }
 		w.requestTest()
-		r := w.start(w.config(k.kinds()))
-		letPass(time.Second)
-		r.stop()
-		if err := r.wait(); !errors.Is(err, context.Canceled) {
+		r := w.Start(w.Config(k.kinds()))
+		w.Pass(time.Second)
+		r.Stop()
+		if err := r.Wait(); !errors.Is(err, context.Canceled) {
 			t.Errorf("Run returned %v", err)
 		}
-		w.wantStory("requested", "planned 2", "started a #1", "done a #1")
+		w.WantStory("requested", "planned 2", "started a #1", "done a #1")
 	})
 }
 
@@ -87,18 +88,18 @@ func TestAStepThatOutlastsTheGraceIsLeftOpenAndNotFailed(t *testing.T) {
 				k := &script{steps: []journal.PlannedStep{step("a")}}
 				k.do = func(ctx context.Context, _ string) error { return do(ctx) }
 				w.requestTest()
-				r := w.start(w.config(k.kinds()))
-				letPass(time.Second)
+				r := w.Start(w.Config(k.kinds()))
+				w.Pass(time.Second)
 				begin := time.Now()
-				r.stop()
-				if err := r.wait(); !errors.Is(err, context.Canceled) {
+				r.Stop()
+				if err := r.Wait(); !errors.Is(err, context.Canceled) {
 					t.Errorf("Run returned %v", err)
 				}
 				if took := time.Since(begin); took > 8*time.Second {
 					t.Errorf("stopping took %s, want the grace of 8s at most", took)
 				}
-				w.wantStory("requested", "planned 1", "started a #1")
-				if !w.record().Steps["a"].Open {
+				w.WantStory("requested", "planned 1", "started a #1")
+				if !w.Record().Steps["a"].Open {
 					t.Error("the step is not open")
 				}
 			})
@@ -110,11 +111,11 @@ func TestAStopEndsAnIdleRunAtOnce(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		k := &script{steps: []journal.PlannedStep{guarded("a", "X")}}
 		w.requestTest()
-		r := w.start(w.guardedBy(k, always(actions.Hold("no"))))
-		letPass(time.Minute)
+		r := w.Start(w.guardedBy(k, actionstest.Always(actions.Hold("no"))))
+		w.Pass(time.Minute)
 		begin := time.Now()
-		r.stop()
-		if err := r.wait(); !errors.Is(err, context.Canceled) || time.Since(begin) > 0 {
+		r.Stop()
+		if err := r.Wait(); !errors.Is(err, context.Canceled) || time.Since(begin) > 0 {
 			t.Errorf("Run returned %v after %s", err, time.Since(begin))
 		}
 	})
@@ -125,12 +126,12 @@ func TestNothingIsDoneWhileTheJournalCannotBeWritten(t *testing.T) {
 		k := &script{steps: []journal.PlannedStep{step("a"), step("b", "a")}}
 		k.do = func(_ context.Context, id string) error {
 			if id == "a" {
-				w.store.Break(syscall.ENOSPC)
+				w.Store.Break(syscall.ENOSPC)
 			}
 			return nil
 		}
 		w.requestTest()
-		err := w.start(w.config(k.kinds())).wait()
+		err := w.Start(w.Config(k.kinds())).Wait()
 		if !errors.Is(err, journal.ErrUnwritable) || !errors.Is(err, syscall.ENOSPC) {
 			t.Fatalf("Run returned %v", err)
 		}
@@ -138,15 +139,15 @@ func TestNothingIsDoneWhileTheJournalCannotBeWritten(t *testing.T) {
 			t.Errorf("does not say what has happened: %v", err)
 		}
 		for range 3 {
-			if err := w.start(w.config(k.kinds())).wait(); !errors.Is(err, journal.ErrUnwritable) {
+			if err := w.Start(w.Config(k.kinds())).Wait(); !errors.Is(err, journal.ErrUnwritable) {
 				t.Fatalf("Run returned %v", err)
 			}
 		}
 		if got := k.calls(); !slices.Equal(got, []string{"a"}) {
 			t.Errorf("did %q without a record", got)
 		}
-		w.store.Break(nil)
-		w.runToEnd(w.config(k.kinds()))
-		w.wantStory("requested", "planned 2", "started a #1", "done a #1 already", "started b #1", "done b #1", "ended done")
+		w.Store.Break(nil)
+		w.RunToEnd(w.Config(k.kinds()))
+		w.WantStory("requested", "planned 2", "started a #1", "done a #1 already", "started b #1", "done b #1", "ended done")
 	})
 }

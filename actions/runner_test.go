@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/replicatedhq/ekco/actions/actionstest"
 	"github.com/replicatedhq/ekco/journal"
 )
 
@@ -17,8 +18,8 @@ func TestAnActionIsPlannedOnceAndItsStepsRunInTheOrderOfTheirDependencies(t *tes
 	inBubble(t, func(t *testing.T, w *world) {
 		k := &script{steps: []journal.PlannedStep{step("third", "second"), step("first"), step("second", "first")}}
 		w.requestTest()
-		w.runToEnd(w.config(k.kinds()))
-		w.wantStory("requested", "planned 3",
+		w.RunToEnd(w.Config(k.kinds()))
+		w.WantStory("requested", "planned 3",
 			"started first #1", "done first #1", "started second #1", "done second #1",
 			"started third #1", "done third #1", "ended done")
 	})
@@ -28,13 +29,13 @@ func TestAStepIsOnDiskAsStartedBeforeItsEffect(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		k := &script{steps: []journal.PlannedStep{step("a"), step("b"), step("c", "a")}}
 		k.do = func(_ context.Context, id string) error {
-			if !slices.Contains(w.story(), "started "+id+" #1") {
+			if !slices.Contains(w.Story(), "started "+id+" #1") {
 				t.Errorf("the effect of %s began without a record", id)
 			}
 			return nil
 		}
 		w.requestTest()
-		w.runToEnd(w.config(k.kinds()))
+		w.RunToEnd(w.Config(k.kinds()))
 		if got := len(k.calls()); got != 3 {
 			t.Errorf("%d effects, want 3", got)
 		}
@@ -47,11 +48,11 @@ func TestAStepIsDoneOnlyOnceItsProofIsObserved(t *testing.T) {
 		k := &script{steps: []journal.PlannedStep{step("a")}}
 		k.prove = func(context.Context, string) (bool, error) { return time.Since(begin) > 10*time.Second, nil }
 		w.requestTest()
-		r := w.start(w.config(k.kinds()))
-		letPass(9 * time.Second)
-		w.wantStory("requested", "planned 1", "started a #1")
-		r.end()
-		w.wantStory("requested", "planned 1", "started a #1", "done a #1", "ended done")
+		r := w.Start(w.Config(k.kinds()))
+		w.Pass(9 * time.Second)
+		w.WantStory("requested", "planned 1", "started a #1")
+		r.End()
+		w.WantStory("requested", "planned 1", "started a #1", "done a #1", "ended done")
 	})
 }
 
@@ -65,8 +66,8 @@ func TestAPlanningErrorIsAVisibleHoldAndIsRetried(t *testing.T) {
 			return nil
 		}}
 		w.requestTest()
-		w.runToEnd(w.config(k.kinds()))
-		w.wantStory("requested", `held "" by Plan`, `released "" by Plan`, "planned 1", "started a #1", "done a #1", "ended done")
+		w.RunToEnd(w.Config(k.kinds()))
+		w.WantStory("requested", `held "" by Plan`, `released "" by Plan`, "planned 1", "started a #1", "done a #1", "ended done")
 	})
 }
 
@@ -80,13 +81,13 @@ func TestAPlanThatCanNeverBeFinishedIsNotBegun(t *testing.T) {
 			inBubble(t, func(t *testing.T, w *world) {
 				k := &script{steps: steps}
 				w.requestTest()
-				r := w.start(w.config(k.kinds()))
+				r := w.Start(w.Config(k.kinds()))
 				synctest.Wait()
-				r.stop()
-				if err := r.wait(); !errors.Is(err, context.Canceled) {
+				r.Stop()
+				if err := r.Wait(); !errors.Is(err, context.Canceled) {
 					t.Errorf("Run returned %v", err)
 				}
-				w.wantStory("requested", `held "" by Plan`)
+				w.WantStory("requested", `held "" by Plan`)
 			})
 		})
 	}
@@ -95,8 +96,8 @@ func TestAPlanThatCanNeverBeFinishedIsNotBegun(t *testing.T) {
 func TestAPlanWithoutStepsIsDoneAtOnce(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		w.requestTest()
-		w.runToEnd(w.config((&script{}).kinds()))
-		w.wantStory("requested", "planned 0", "ended done")
+		w.RunToEnd(w.Config((&script{}).kinds()))
+		w.WantStory("requested", "planned 0", "ended done")
 	})
 }
 
@@ -114,14 +115,14 @@ func TestAStepThatFailsIsTriedAgainAndHasNoHandInOthers(t *testing.T) {
 		}
 		k.prove = func(_ context.Context, id string) (bool, error) { return id == "good" || tries >= 3, nil }
 		w.requestTest()
-		w.runToEnd(w.config(k.kinds()))
-		if story := w.story(); slices.Index(story, "done good #1") > slices.Index(story, "failed bad #1")+1 {
+		w.RunToEnd(w.Config(k.kinds()))
+		if story := w.Story(); slices.Index(story, "done good #1") > slices.Index(story, "failed bad #1")+1 {
 			t.Errorf("the good step waited for the bad one: %q", story)
 		}
-		if got := w.count("failed bad"); got != 2 {
+		if got := w.Count("failed bad"); got != 2 {
 			t.Errorf("%d failures, want 2", got)
 		}
-		if got := w.lastLine(); got != "ended done" {
+		if got := w.LastLine(); got != "ended done" {
 			t.Errorf("the action %s", got)
 		}
 	})
@@ -134,10 +135,10 @@ func TestRestsBetweenAttemptsGrowAndAreOnRecord(t *testing.T) {
 		k.do = func(context.Context, string) error { at = append(at, time.Now()); return errBroken }
 		k.prove = func(context.Context, string) (bool, error) { return false, nil }
 		w.requestTest()
-		r := w.start(w.config(k.kinds()))
-		letPass(time.Hour)
-		r.stop()
-		if err := r.wait(); !errors.Is(err, context.Canceled) {
+		r := w.Start(w.Config(k.kinds()))
+		w.Pass(time.Hour)
+		r.Stop()
+		if err := r.Wait(); !errors.Is(err, context.Canceled) {
 			t.Fatal(err)
 		}
 		if len(at) != 10 {
@@ -166,8 +167,8 @@ func TestTheDeadlineOfAStepIsAFailure(t *testing.T) {
 		k.prove = func(context.Context, string) (bool, error) { return tries == 2, nil }
 		w.requestTest()
 		begin := time.Now()
-		w.runToEnd(w.config(k.kinds()))
-		w.wantStory("requested", "planned 1", "started a #1", "failed a #1", "started a #2", "done a #2", "ended done")
+		w.RunToEnd(w.Config(k.kinds()))
+		w.WantStory("requested", "planned 1", "started a #1", "failed a #1", "started a #2", "done a #2", "ended done")
 		if took := time.Since(begin); took < time.Minute || took > time.Minute+2*time.Second {
 			t.Errorf("took %s, want the timeout of 1m and a rest", took)
 		}
@@ -179,7 +180,7 @@ func TestTheDeadlineOfAStepIsAFailure(t *testing.T) {
 
 // failure returns the text of the first failure.
 func (w *world) failure() string {
-	for _, event := range w.events() {
+	for _, event := range w.Events() {
 		if payload, err := event.Decode(); err == nil {
 			if failed, ok := payload.(*journal.StepFailed); ok {
 				return failed.Error
@@ -196,18 +197,18 @@ func TestManyStepsRunSixteenAtOnceAndShareTheirAppends(t *testing.T) {
 			k.steps = append(k.steps, step(fmt.Sprint(i)))
 		}
 		w.requestTest()
-		counting := &countingStore{Store: w.store}
-		cfg := w.config(k.kinds())
+		counting := &actionstest.CountingStore{Store: w.Store}
+		cfg := w.Config(k.kinds())
 		cfg.Store = counting
 		begin := time.Now()
-		w.runToEnd(cfg)
+		w.RunToEnd(cfg)
 		if k.most != 16 {
 			t.Errorf("%d steps ran at once, want 16", k.most)
 		}
 		if took := time.Since(begin); took > 8*time.Second {
 			t.Errorf("took %s, want 7 rounds of 1s", took)
 		}
-		if got := counting.appends.Load(); got > 40 {
+		if got := counting.Appends(); got > 40 {
 			t.Errorf("%d appends for 100 steps", got)
 		}
 	})
@@ -224,13 +225,13 @@ func TestEveryLogLineOfAnActionCarriesItsID(t *testing.T) {
 		}}
 		k.prove = func(context.Context, string) (bool, error) { return tries == 2, nil }
 		w.requestTest()
-		w.runToEnd(w.config(k.kinds()))
-		lines := strings.Split(strings.TrimSpace(w.logged.String()), "\n")
+		w.RunToEnd(w.Config(k.kinds()))
+		lines := strings.Split(strings.TrimSpace(w.Logged()), "\n")
 		if len(lines) < 6 {
 			t.Fatalf("only %d lines: %q", len(lines), lines)
 		}
 		for _, line := range lines {
-			if !strings.Contains(line, "action="+actionID) {
+			if !strings.Contains(line, "action="+actionstest.ActionID) {
 				t.Errorf("no action id: %s", line)
 			}
 			if strings.Contains(line, `msg="step `) && !strings.Contains(line, "step=a") {
@@ -244,11 +245,11 @@ func TestAnEndedActionIsNotRunAgain(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		k := &script{steps: []journal.PlannedStep{step("a")}}
 		w.requestTest()
-		record := w.record()
+		record := w.Record()
 		record.Ended = &journal.ActionEnded{Outcome: journal.OutcomeDone}
-		if err := newRunner(w, k).Run(w.t.Context(), record, nil); err != nil {
+		if err := newRunner(w, k).Run(w.T.Context(), record, nil); err != nil {
 			t.Fatal(err)
 		}
-		w.wantStory("requested")
+		w.WantStory("requested")
 	})
 }

@@ -19,18 +19,18 @@ func TestAStopLeavesAStepThatOnlyWaitsForItsProofOpenAtOnce(t *testing.T) {
 				k := &script{steps: []journal.PlannedStep{step("a")}}
 				k.prove = func(ctx context.Context, _ string) (bool, error) { return prove(ctx) }
 				w.requestTest()
-				r := w.start(w.config(k.kinds()))
-				letPass(10 * time.Second)
+				r := w.Start(w.Config(k.kinds()))
+				w.Pass(10 * time.Second)
 				begin := time.Now()
-				r.stop()
-				if err := r.wait(); !errors.Is(err, context.Canceled) {
+				r.Stop()
+				if err := r.Wait(); !errors.Is(err, context.Canceled) {
 					t.Errorf("Run returned %v", err)
 				}
 				if took := time.Since(begin); took > 0 {
 					t.Errorf("stopping took %s, want none: nothing is being changed", took)
 				}
-				w.wantStory("requested", "planned 1", "started a #1")
-				if !w.record().Steps["a"].Open {
+				w.WantStory("requested", "planned 1", "started a #1")
+				if !w.Record().Steps["a"].Open {
 					t.Error("the step is not open")
 				}
 			})
@@ -45,17 +45,17 @@ func TestAnEffectThatEndsWithinTheGraceIsLookedAtOnce(t *testing.T) {
 		k.do = func(context.Context, string) error { <-time.After(5 * time.Second); return nil }
 		k.prove = func(context.Context, string) (bool, error) { looks++; return false, nil }
 		w.requestTest()
-		r := w.start(w.config(k.kinds()))
-		letPass(time.Second)
+		r := w.Start(w.Config(k.kinds()))
+		w.Pass(time.Second)
 		begin := time.Now()
-		r.stop()
-		if err := r.wait(); !errors.Is(err, context.Canceled) {
+		r.Stop()
+		if err := r.Wait(); !errors.Is(err, context.Canceled) {
 			t.Errorf("Run returned %v", err)
 		}
 		if took := time.Since(begin); took != 4*time.Second || looks != 1 {
 			t.Errorf("stopping took %s with %d looks, want the effect's 4s and one look", took, looks)
 		}
-		if !w.record().Steps["a"].Open {
+		if !w.Record().Steps["a"].Open {
 			t.Error("the step is not open")
 		}
 	})
@@ -67,11 +67,11 @@ func TestACancelledActionStillWaitsForTheProofOfWhatItDid(t *testing.T) {
 		k := &script{steps: []journal.PlannedStep{step("a"), step("b", "a")}}
 		k.prove = func(context.Context, string) (bool, error) { return time.Since(begin) > 10*time.Second, nil }
 		w.requestTest()
-		r := w.start(w.config(k.kinds()))
-		letPass(time.Second)
+		r := w.Start(w.Config(k.kinds()))
+		w.Pass(time.Second)
 		w.cancel("cli:me@here", "enough")
-		w.tell(r, journal.TypeActionCancelling)
-		r.end()
-		w.wantStory("requested", "planned 2", "started a #1", "cancelling", "done a #1", "ended cancelled enough")
+		w.Tell(r, journal.TypeActionCancelling)
+		r.End()
+		w.WantStory("requested", "planned 2", "started a #1", "cancelling", "done a #1", "ended cancelled enough")
 	})
 }

@@ -7,28 +7,29 @@ import (
 	"time"
 
 	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/actions/actionstest"
 )
 
 func TestWhatLosesItsReasonAgainOnItsWayBackIsTakenBackAllTheSame(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		k := undoable()
 		k.undo[1].Preflights = []string{"X"}
-		guard := answering(actions.Abandon("it is back"))
+		guard := actionstest.Answering(actions.Abandon("it is back"))
 		w.requestTest()
-		r := w.ready()
+		r := w.Ready()
 		k.during("c", func() {
-			w.cancelBy(r)
+			w.Cancel(r)
 			<-time.After(time.Second)
 		})
-		r.begin(w.guardedBy(k, guard), w.record())
-		letPass(time.Hour)
-		if w.ended() || w.count("started undo") != 0 || w.record().Holds["undo b"].Preflight != "X" {
-			t.Errorf("the journal says %q", w.story())
+		r.Begin(w.guardedBy(k, guard), w.Record())
+		w.Pass(time.Hour)
+		if w.Ended() || w.Count("started undo") != 0 || w.Record().Holds["undo b"].Preflight != "X" {
+			t.Errorf("the journal says %q", w.Story())
 		}
-		guard.turn(actions.Pass())
-		r.end()
-		if w.count("done undo b") != 1 || w.count("done undo a") != 1 || w.lastLine() != "ended cancelled changed my mind" {
-			t.Errorf("the journal says %q", w.story())
+		guard.Turn(actions.Pass())
+		r.End()
+		if w.Count("done undo b") != 1 || w.Count("done undo a") != 1 || w.LastLine() != "ended cancelled changed my mind" {
+			t.Errorf("the journal says %q", w.Story())
 		}
 	})
 }
@@ -58,16 +59,16 @@ func TestAnActionWithAWayBackIsNotAbandonedPastItsPointOfNoReturnThoughNothingHa
 				}
 				definition := k.definition()
 				definition.Steps = map[string]actions.Step{"act": atomicScript{k}}
-				guard := answering(actions.Pass())
+				guard := actionstest.Answering(actions.Pass())
 				w.requestTest()
-				cfg := withPreflights(w.config([]actions.Definition{definition}), map[string]actions.Preflight{"X": guard})
-				r := w.start(cfg)
-				letPass(5 * time.Second)
-				guard.turn(actions.Abandon("it is back"))
-				letPass(time.Hour)
-				r.halt()
-				if w.count("failed last") == 0 || w.ended() == back {
-					t.Errorf("the journal says %q", w.story())
+				cfg := actionstest.With(w.Config([]actions.Definition{definition}), map[string]actions.Preflight{"X": guard})
+				r := w.Start(cfg)
+				w.Pass(5 * time.Second)
+				guard.Turn(actions.Abandon("it is back"))
+				w.Pass(time.Hour)
+				r.Halt()
+				if w.Count("failed last") == 0 || w.Ended() == back {
+					t.Errorf("the journal says %q", w.Story())
 				}
 			})
 		})
@@ -78,17 +79,17 @@ func TestTheWayBackDoesNotWaitForWhatTheWayThereWaitedFor(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		k := undoable()
 		k.steps[1].Preflights, k.undo[0].Preflights = []string{"X"}, []string{"X"}
-		guard := answering(actions.Hold("not yet"))
+		guard := actionstest.Answering(actions.Hold("not yet"))
 		w.requestTest()
-		r := w.start(w.guardedBy(k, guard))
-		letPass(time.Hour)
-		for asked := guard.called(); guard.called() == asked; {
-			letPass(100 * time.Millisecond)
+		r := w.Start(w.guardedBy(k, guard))
+		w.Pass(time.Hour)
+		for asked := guard.Called(); guard.Called() == asked; {
+			w.Pass(100 * time.Millisecond)
 		}
-		guard.turn(actions.Pass()) // it has just been asked, and rests
-		w.cancelBy(r)
-		if took := r.end(); took > time.Second || w.count("done undo a") != 1 {
-			t.Errorf("it turned back after %s: %q", took, w.story())
+		guard.Turn(actions.Pass()) // it has just been asked, and rests
+		w.Cancel(r)
+		if took := r.End(); took > time.Second || w.Count("done undo a") != 1 {
+			t.Errorf("it turned back after %s: %q", took, w.Story())
 		}
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/actions/actionstest"
 	"github.com/replicatedhq/ekco/journal"
 )
 
@@ -30,14 +31,6 @@ func undoes(id, undone string) journal.PlannedStep {
 	return s
 }
 
-// cancelBy has a person cancel the action.
-func (w *world) cancelBy(r *running) {
-	w.append("cli:me@here", journal.ActionCancelling{Reason: "changed my mind"}, journal.TypeActionCancelling)
-	if r != nil {
-		w.tell(r, journal.TypeActionCancelling)
-	}
-}
-
 // during calls f once, while the step is under way.
 func (k *script) during(id string, f func()) {
 	var once sync.Once
@@ -53,14 +46,14 @@ func TestACancelTakesBackWhatWasBegunTheNewestFirst(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		k := undoable()
 		w.requestTest()
-		r := w.ready()
+		r := w.Ready()
 		k.during("c", func() {
-			w.cancelBy(r)
+			w.Cancel(r)
 			<-time.After(time.Second)
 		})
-		r.begin(w.config(k.kinds()), w.record())
-		r.end()
-		w.wantStory("requested", "planned 4", "started a #1", "done a #1", "started b #1", "done b #1", "started c #1", "cancelling",
+		r.Begin(w.Config(k.kinds()), w.Record())
+		r.End()
+		w.WantStory("requested", "planned 4", "started a #1", "done a #1", "started b #1", "done b #1", "started c #1", "cancelling",
 			"done c #1", "started undo b #1", "done undo b #1", "started undo a #1", "done undo a #1", "ended cancelled changed my mind")
 	})
 }
@@ -70,11 +63,11 @@ func TestWhatWasNotBegunIsNotTakenBack(t *testing.T) {
 		k := undoable()
 		k.steps[1].Preflights = []string{"X"}
 		w.requestTest()
-		r := w.start(w.guardedBy(k, answering(actions.Hold("not yet"))))
-		letPass(time.Minute)
-		w.cancelBy(r)
-		r.end()
-		w.wantStory("requested", "planned 4", "started a #1", "done a #1", `held "b" by X`, "cancelling",
+		r := w.Start(w.guardedBy(k, actionstest.Answering(actions.Hold("not yet"))))
+		w.Pass(time.Minute)
+		w.Cancel(r)
+		r.End()
+		w.WantStory("requested", "planned 4", "started a #1", "done a #1", `held "b" by X`, "cancelling",
 			"started undo a #1", "done undo a #1", "ended cancelled changed my mind")
 	})
 }
@@ -92,12 +85,12 @@ func TestAStepThatFailedWasBegun(t *testing.T) {
 			return id != "b" && slices.Contains(k.calls(), id), nil
 		}
 		w.requestTest()
-		r := w.start(w.config(k.kinds()))
-		letPass(5 * time.Hour)
-		w.cancelBy(r)
-		r.end()
-		if w.count("stalled") != 1 || w.count("done undo b") != 1 || w.count("done undo a") != 1 || !w.ended() {
-			t.Errorf("the journal says %q", w.story())
+		r := w.Start(w.Config(k.kinds()))
+		w.Pass(5 * time.Hour)
+		w.Cancel(r)
+		r.End()
+		if w.Count("stalled") != 1 || w.Count("done undo b") != 1 || w.Count("done undo a") != 1 || !w.Ended() {
+			t.Errorf("the journal says %q", w.Story())
 		}
 	})
 }
@@ -106,15 +99,15 @@ func TestPastItsPointOfNoReturnNothingIsTakenBack(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		k := undoable()
 		w.requestTest()
-		r := w.ready()
+		r := w.Ready()
 		k.during("last", func() {
-			w.cancelBy(r)
+			w.Cancel(r)
 			<-time.After(time.Second)
 		})
-		r.begin(w.config(k.kinds()), w.record())
-		r.end()
-		if w.count("started undo") != 0 || w.lastLine() != "ended done" {
-			t.Errorf("the journal says %q", w.story())
+		r.Begin(w.Config(k.kinds()), w.Record())
+		r.End()
+		if w.Count("started undo") != 0 || w.LastLine() != "ended done" {
+			t.Errorf("the journal says %q", w.Story())
 		}
 	})
 }
@@ -123,13 +116,13 @@ func TestAnActionThatLosesItsReasonTakesBackWhatItDidAndSaysSoFirst(t *testing.T
 	inBubble(t, func(t *testing.T, w *world) {
 		k := undoable()
 		k.steps[1].Preflights = []string{"X"}
-		guard := answering(actions.Hold("not yet"))
+		guard := actionstest.Answering(actions.Hold("not yet"))
 		w.requestTest()
-		r := w.start(w.guardedBy(k, guard))
-		letPass(time.Minute)
-		guard.turn(actions.Abandon("it is back"))
-		r.end()
-		w.wantStory("requested", "planned 4", "started a #1", "done a #1", `held "b" by X`, "cancelling",
+		r := w.Start(w.guardedBy(k, guard))
+		w.Pass(time.Minute)
+		guard.Turn(actions.Abandon("it is back"))
+		r.End()
+		w.WantStory("requested", "planned 4", "started a #1", "done a #1", `held "b" by X`, "cancelling",
 			"started undo a #1", "done undo a #1", "ended abandoned it is back")
 	})
 }
@@ -141,13 +134,13 @@ func TestACancelDoesNotWaitForTheProofOfWhatIsTakenBack(t *testing.T) {
 			return id != "c" && slices.Contains(k.calls(), id), nil
 		}
 		w.requestTest()
-		r := w.start(w.config(k.kinds()))
-		letPass(10 * time.Second)
-		w.cancelBy(r)
-		if took := r.end(); took > time.Second {
+		r := w.Start(w.Config(k.kinds()))
+		w.Pass(10 * time.Second)
+		w.Cancel(r)
+		if took := r.End(); took > time.Second {
 			t.Errorf("it turned back after %s", took)
 		}
-		w.wantStory("requested", "planned 4", "started a #1", "done a #1", "started b #1", "done b #1", "started c #1", "cancelling",
+		w.WantStory("requested", "planned 4", "started a #1", "done a #1", "started b #1", "done b #1", "started c #1", "cancelling",
 			"failed c #1 for good", "started undo b #1", "done undo b #1", "started undo a #1", "done undo a #1", "ended cancelled changed my mind")
 	})
 }
@@ -158,10 +151,10 @@ func TestWhatCannotBeTakenBackStallsAndARetryGoesOn(t *testing.T) {
 		var broken sync.Map
 		broken.Store("undo b", true)
 		w.requestTest()
-		r := w.ready()
+		r := w.Ready()
 		k.do = func(_ context.Context, id string) error {
 			if id == "c" {
-				w.cancelBy(r)
+				w.Cancel(r)
 				<-time.After(time.Second)
 			}
 			if _, is := broken.Load(id); is {
@@ -173,23 +166,23 @@ func TestWhatCannotBeTakenBackStallsAndARetryGoesOn(t *testing.T) {
 			_, is := broken.Load(id)
 			return !is && slices.Contains(k.calls(), id), nil
 		}
-		r.begin(w.config(k.kinds()), w.record())
-		letPass(5 * time.Hour)
-		record := w.record()
+		r.Begin(w.Config(k.kinds()), w.Record())
+		w.Pass(5 * time.Hour)
+		record := w.Record()
 		if record.Stalled == nil || record.Stalled.Step != "undo b" || record.Status != "Stalled" || !record.Undoing() {
 			t.Errorf("the action is %s, stalled %+v", record.Status, record.Stalled)
 		}
-		r.halt()
-		r = w.start(w.config(k.kinds()))
-		letPass(time.Hour)
-		if w.count("started undo a") != 0 {
-			t.Errorf("it went on past what it could not take back: %q", w.story())
+		r.Halt()
+		r = w.Start(w.Config(k.kinds()))
+		w.Pass(time.Hour)
+		if w.Count("started undo a") != 0 {
+			t.Errorf("it went on past what it could not take back: %q", w.Story())
 		}
 		broken.Delete("undo b")
-		w.retry(r)
-		r.end()
-		if w.count("done undo b") != 1 || w.count("done undo a") != 1 || w.lastLine() != "ended cancelled changed my mind" {
-			t.Errorf("the journal says %q", w.story())
+		w.Retry(r)
+		r.End()
+		if w.Count("done undo b") != 1 || w.Count("done undo a") != 1 || w.LastLine() != "ended cancelled changed my mind" {
+			t.Errorf("the journal says %q", w.Story())
 		}
 	})
 }
@@ -198,23 +191,23 @@ func TestWhatIsTakenBackHasPreflightsOfItsOwn(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		k := undoable()
 		k.undo[1].Preflights = []string{"X"}
-		guard := answering(actions.Hold("no answer"))
+		guard := actionstest.Answering(actions.Hold("no answer"))
 		w.requestTest()
-		r := w.ready()
+		r := w.Ready()
 		k.during("c", func() {
-			w.cancelBy(r)
+			w.Cancel(r)
 			<-time.After(time.Second)
 		})
-		r.begin(w.guardedBy(k, guard), w.record())
-		letPass(time.Hour)
-		if hold := w.record().Holds["undo b"]; hold.Preflight != "X" || w.count("started undo") != 0 {
-			t.Errorf("held by %+v; %q", hold, w.story())
+		r.Begin(w.guardedBy(k, guard), w.Record())
+		w.Pass(time.Hour)
+		if hold := w.Record().Holds["undo b"]; hold.Preflight != "X" || w.Count("started undo") != 0 {
+			t.Errorf("held by %+v; %q", hold, w.Story())
 		}
-		r.halt()
-		guard.turn(actions.Pass())
-		w.runToEnd(w.guardedBy(k, guard))
-		if w.count(`released "undo b" by X`) != 1 || w.count("done undo a") != 1 {
-			t.Errorf("the journal says %q", w.story())
+		r.Halt()
+		guard.Turn(actions.Pass())
+		w.RunToEnd(w.guardedBy(k, guard))
+		if w.Count(`released "undo b" by X`) != 1 || w.Count("done undo a") != 1 {
+			t.Errorf("the journal says %q", w.Story())
 		}
 	})
 }
@@ -223,13 +216,13 @@ func TestADryRunHasNothingToTakeBack(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		k := undoable()
 		k.steps[2].Preflights = []string{"X"}
-		w.request(testSubject, journal.ActionRequested{Kind: testKind, DryRun: true})
-		r := w.start(w.guardedBy(k, answering(actions.Hold("not yet"))))
-		letPass(time.Minute)
-		w.cancelBy(r)
-		r.end()
-		if w.count("started undo") != 0 || w.lastLine() != "ended cancelled changed my mind" {
-			t.Errorf("the journal says %q", w.story())
+		w.Request(testSubject, journal.ActionRequested{Kind: testKind, DryRun: true})
+		r := w.Start(w.guardedBy(k, actionstest.Answering(actions.Hold("not yet"))))
+		w.Pass(time.Minute)
+		w.Cancel(r)
+		r.End()
+		if w.Count("started undo") != 0 || w.LastLine() != "ended cancelled changed my mind" {
+			t.Errorf("the journal says %q", w.Story())
 		}
 	})
 }
@@ -250,45 +243,47 @@ func TestAPlanThatCannotBeTakenBackAsItSaysIsNotCarriedOut(t *testing.T) {
 				k := undoable()
 				spoil(k)
 				w.requestTest()
-				r := w.start(w.config(k.kinds()))
-				letPass(time.Minute)
+				r := w.Start(w.Config(k.kinds()))
+				w.Pass(time.Minute)
 				if len(k.calls()) != 0 && k.undo[0].Does == "act" {
 					t.Errorf("it did %q", k.calls())
 				}
-				r.halt()
+				r.Halt()
 			})
 		})
 	}
 }
 
 func TestAnActionKilledAtAnyPointOfItsWayBackTakesEverythingBack(t *testing.T) {
+	t.Parallel()
 	want := []string{"a", "b", "c", "undo b", "undo a"}
 	run := func(t *testing.T, at int) (points int) {
-		inBubble(t, func(t *testing.T, w *world) {
+		actionstest.InBubble(t, func(bare *actionstest.World) {
+			t, w := bare.T, &world{bare}
 			k := undoable()
 			k.steps[3].Preflights = []string{"X"}
-			cfg := w.guardedBy(k, answering(actions.Hold("not yet")))
+			cfg := w.guardedBy(k, actionstest.Answering(actions.Hold("not yet")))
 			w.requestTest()
-			r := w.start(cfg)
-			letPass(time.Minute)
-			r.halt()
-			w.cancelBy(nil)
+			r := w.Start(cfg)
+			w.Pass(time.Minute)
+			r.Halt()
+			w.Cancel(nil)
 			for _, fatal := range []int{at, 0} {
-				if w.ended() {
+				if w.Ended() {
 					break
 				}
 				ctx, kill := context.WithTimeout(t.Context(), time.Hour)
-				f := &fuse{at: fatal, kill: kill, lock: make(chan struct{}, 1)}
+				f := actionstest.NewFuse(fatal, kill)
 				mortal := cfg
-				mortal.Store = mortalStore{w.store, f}
-				err := actions.NewRunner(mortal).Run(ctx, w.record(), nil)
+				mortal.Store = f.Store(w.Store)
+				err := actions.NewRunner(mortal).Run(ctx, w.Record(), nil)
 				kill()
-				if points += f.passed; fatal == 0 && err != nil {
+				if points += f.Passed(); fatal == 0 && err != nil {
 					t.Fatalf("the last incarnation ended with %v", err)
 				}
 			}
-			if !w.ended() || w.lastLine() != "ended cancelled changed my mind" {
-				t.Errorf("killed at point %d: %q", at, w.story())
+			if !w.Ended() || w.LastLine() != "ended cancelled changed my mind" {
+				t.Errorf("killed at point %d: %q", at, w.Story())
 			}
 			if got := compact(k.calls()); !slices.Equal(got, want) {
 				t.Errorf("killed at point %d it did %q", at, got)
@@ -311,22 +306,22 @@ func compact(calls []string) []string { return slices.Compact(calls) }
 func TestWhatIsTakenBackIsGuardedByTheMirrorToo(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		k := undoable()
-		cfg := w.config(k.kinds())
-		mirrored := answering(actions.Pass())
+		cfg := w.Config(k.kinds())
+		mirrored := actionstest.Answering(actions.Pass())
 		cfg.Preflights[actions.Mirrored] = mirrored
 		w.requestTest()
-		r := w.ready()
+		r := w.Ready()
 		k.during("c", func() {
-			mirrored.turn(actions.Hold("another EKCO is at it"))
-			w.cancelBy(r)
+			mirrored.Turn(actions.Hold("another EKCO is at it"))
+			w.Cancel(r)
 			<-time.After(time.Second)
 		})
-		r.begin(cfg, w.record())
-		letPass(time.Hour)
-		if held := fmt.Sprint(w.record().Holds); !strings.Contains(held, "another EKCO") || w.count("started undo") != 0 {
-			t.Errorf("held by %s; %q", held, w.story())
+		r.Begin(cfg, w.Record())
+		w.Pass(time.Hour)
+		if held := fmt.Sprint(w.Record().Holds); !strings.Contains(held, "another EKCO") || w.Count("started undo") != 0 {
+			t.Errorf("held by %s; %q", held, w.Story())
 		}
-		mirrored.turn(actions.Pass())
-		r.end()
+		mirrored.Turn(actions.Pass())
+		r.End()
 	})
 }

@@ -1,0 +1,116 @@
+package actionstest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/actions/mirror"
+	"github.com/replicatedhq/ekco/fsm"
+	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/internal/kube/kubesim"
+	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/memory"
+)
+
+func (s Scene) finishedElsewhere(t *testing.T) (problems []string) {
+	want, points := s.undisturbed(t)
+	for at := 1; at <= points; at++ {
+		s.play(t, func(w *World, stage Stage) {
+			if stage.Cluster == nil {
+				stage.Cluster = kubesim.New()
+			}
+			stage.liveMirrored(w, at)
+			if !stage.moveElsewhere(w) {
+				problems = append(problems, fmt.Sprintf("killed at point %d of %d, it is not adopted", at, points))
+				return
+			}
+			w.RunToEnd(w.Config(stage.Kinds(nil)))
+			if got := stage.end(w); got != want {
+				problems = append(problems, fmt.Sprintf("killed at point %d of %d, it ends elsewhere as %s, want %s; %q", at, points, got, want, w.Story()))
+			}
+		})
+	}
+	return problems
+}
+
+// startMirror mirrors a journal until the function it returns is called.
+func (s Stage) startMirror(w *World, id string) (*mirror.Mirror, func()) {
+	m := mirror.New(s.Cluster, id, slog.New(slog.DiscardHandler))
+	ctx, stop := context.WithCancel(w.T.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		m.Run(ctx)
+	}()
+	return m, func() { stop(); <-ended }
+}
+
+// mirroredStore tells the mirror what has become of the open actions, as the
+// loop does after each append that it learns of.
+type mirroredStore struct {
+	journal.Store
+	world  *World
+	mirror *mirror.Mirror
+}
+
+func (s mirroredStore) Append(ctx context.Context, drafts ...journal.Draft) ([]journal.Event, error) {
+	events, err := s.Store.Append(ctx, drafts...)
+	if err == nil {
+		s.mirror.Update(s.world.Folded().OpenActions(), kubesim.ClusterUID)
+	}
+	return events, err
+}
+
+// liveMirrored is one incarnation that mirrors what it does, and dies at a crash
+// point.
+func (s Stage) liveMirrored(w *World, at int) {
+	w.T.Helper()
+	m, stop := s.startMirror(w, "first")
+	defer stop()
+	ctx, kill := context.WithTimeout(w.T.Context(), 24*time.Hour)
+	defer kill()
+	f := NewFuse(at, kill)
+	cfg := w.Config(s.Kinds(f))
+	cfg.Store = mirroredStore{f.Store(w.Store), w, m}
+	cfg.Preflights[actions.Mirrored] = actions.PreflightFunc(func(ctx context.Context, _ journal.ActionRecord) actions.Verdict {
+		if err := m.Ready(ctx, "action", time.Minute); err != nil {
+			return actions.Hold(err.Error())
+		}
+		return actions.Pass()
+	})
+	// Whether a request is mirrored before its EKCO dies is chance.
+	m.Update(w.Folded().OpenActions(), kubesim.ClusterUID)
+	if err := m.Sync(ctx); err != nil {
+		w.T.Error(err)
+	}
+	_ = actions.NewRunner(cfg).Run(ctx, w.Record(), nil) // dead or done
+}
+
+// moveElsewhere is an EKCO that starts on another node with an empty journal.
+// It reports whether the mirror gave it the action.
+func (s Stage) moveElsewhere(w *World) bool {
+	w.T.Helper()
+	w.Store = memory.New()
+	m, stop := s.startMirror(w, "second")
+	defer stop()
+	content, err := m.Load(w.T.Context())
+	if errors.Is(err, kube.ErrNotFound) {
+		return false
+	}
+	if err != nil {
+		w.T.Fatal(err)
+	}
+	drafts, err := mirror.Adopt(content, fsm.NewState().OpenActions(), "second", kubesim.ClusterUID)
+	if err != nil {
+		w.T.Fatal(err)
+	}
+	if _, err := w.Store.Append(w.T.Context(), drafts...); err != nil {
+		w.T.Fatal(err)
+	}
+	return len(drafts) > 0
+}

@@ -1,0 +1,102 @@
+package actionstest
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/replicatedhq/ekco/journal"
+)
+
+var errDead = errors.New("the process is dead")
+
+// Fuse kills one incarnation of the process at its n-th crash point: right before
+// or after an append or an effect. From then on every call of that incarnation
+// fails and has no effect. A nil fuse never burns.
+type Fuse struct {
+	at   int
+	kill context.CancelFunc
+
+	// lock is a channel of one, since the holder may wait for the bubble's time,
+	// which stands still while a goroutine waits for a mutex.
+	lock   chan struct{}
+	passed int
+	where  string
+	dead   bool
+}
+
+// NewFuse returns one that burns at that crash point, never at 0, and then calls
+// kill.
+func NewFuse(at int, kill context.CancelFunc) *Fuse {
+	return &Fuse{at: at, kill: kill, lock: make(chan struct{}, 1)}
+}
+
+// Passed returns how many crash points were passed, and Where the one at which it
+// burnt.
+func (f *Fuse) Passed() int { return f.passed }
+
+// Where names the crash point at which it burnt.
+func (f *Fuse) Where() string { return f.where }
+
+// Around runs an effect between two crash points, unless the process is dead.
+func (f *Fuse) Around(what string, do func() error) error {
+	if f == nil {
+		return do()
+	}
+	f.lock <- struct{}{}
+	defer func() { <-f.lock }()
+	if f.burn("before " + what) {
+		return errDead
+	}
+	err := do()
+	if f.burn("after " + what) {
+		return errDead
+	}
+	return err
+}
+
+func (f *Fuse) burn(where string) bool {
+	if f.dead {
+		return true
+	}
+	f.passed++
+	if f.passed == f.at {
+		f.dead, f.where = true, where
+		f.kill()
+	}
+	return f.dead
+}
+
+// Alive returns an error when the process is dead. It belongs before each call that
+// only reads.
+func (f *Fuse) Alive() error {
+	if f == nil {
+		return nil
+	}
+	f.lock <- struct{}{}
+	defer func() { <-f.lock }()
+	if f.dead {
+		return errDead
+	}
+	return nil
+}
+
+// Store is the journal as the incarnation reaches it.
+func (f *Fuse) Store(store journal.Store) journal.Store { return mortalStore{store, f} }
+
+type mortalStore struct {
+	journal.Store
+	fuse *Fuse
+}
+
+func (s mortalStore) Append(ctx context.Context, drafts ...journal.Draft) (events []journal.Event, err error) {
+	types := make([]string, len(drafts))
+	for i, draft := range drafts {
+		types[i] = string(draft.Type)
+	}
+	err = s.fuse.Around("append "+strings.Join(types, "+"), func() (err error) {
+		events, err = s.Store.Append(ctx, drafts...)
+		return err
+	})
+	return events, err
+}

@@ -1,0 +1,71 @@
+package actionstest
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// Mortal returns the kinds as the incarnation runs them: each effect of a step is
+// between two crash points. Steps that make several calls need more: clients whose
+// every call goes through [Fuse.Around].
+func (f *Fuse) Mortal(kinds ...actions.Definition) []actions.Definition {
+	mortal := make([]actions.Definition, len(kinds))
+	for i, kind := range kinds {
+		plan := kind.Plan
+		kind.Plan = func(ctx context.Context, record journal.ActionRecord) (journal.Plan, error) {
+			if err := f.Alive(); err != nil {
+				return journal.Plan{}, err
+			}
+			return plan(ctx, record)
+		}
+		steps := make(map[string]actions.Step, len(kind.Steps))
+		for does, step := range kind.Steps {
+			steps[does] = mortalStep{step, f}
+		}
+		kind.Steps = steps
+		mortal[i] = kind
+	}
+	return mortal
+}
+
+// mortalStep is a step as one incarnation runs it.
+type mortalStep struct {
+	actions.Step
+	fuse *Fuse
+}
+
+func (s mortalStep) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
+	if err := s.fuse.Alive(); err != nil {
+		return actions.Proof{}, err
+	}
+	return s.Step.Prove(ctx, step)
+}
+
+func (s mortalStep) Do(ctx context.Context, step actions.StepContext) (outputs json.RawMessage, err error) {
+	err = s.fuse.Around(step.Planned.ID, func() (err error) {
+		outputs, err = s.Step.Do(ctx, step)
+		return err
+	})
+	return outputs, err
+}
+
+// Atomic is what the step says of itself.
+func (s mortalStep) Atomic() bool {
+	atomic, ok := s.Step.(actions.AtomicStep)
+	return ok && atomic.Atomic()
+}
+
+// Leaves is what the step says.
+func (s mortalStep) Leaves(ctx context.Context, step actions.StepContext) ([]journal.ActionLeft, error) {
+	leaving, ok := s.Step.(actions.LeavingStep)
+	if !ok {
+		return nil, nil
+	}
+	if err := s.fuse.Alive(); err != nil {
+		return nil, err
+	}
+	return leaving.Leaves(ctx, step)
+}

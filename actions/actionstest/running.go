@@ -1,0 +1,111 @@
+package actionstest
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// Running is a Run under way.
+type Running struct {
+	// Inbox is what the Run is told by.
+	Inbox *actions.Inbox
+
+	t      testing.TB
+	cancel context.CancelFunc
+	err    error
+	ended  chan struct{}
+}
+
+// Start runs the folded action in a goroutine.
+func (w *World) Start(cfg actions.Config) *Running {
+	w.T.Helper()
+	r := w.Ready()
+	r.Begin(cfg, w.Record())
+	return r
+}
+
+// Ready returns a Run that has not begun, for steps that signal their own.
+func (w *World) Ready() *Running {
+	return &Running{t: w.T, Inbox: actions.NewInbox(), ended: make(chan struct{})}
+}
+
+// Begin runs the action in a goroutine.
+func (r *Running) Begin(cfg actions.Config, record journal.ActionRecord) {
+	ctx, stop := context.WithCancel(r.t.Context())
+	r.cancel = stop
+	go func() {
+		defer close(r.ended)
+		r.err = actions.NewRunner(cfg).Run(ctx, record, r.Inbox)
+	}()
+}
+
+// Tell tells the Run of the newest event of that type, as the loop does.
+func (w *World) Tell(r *Running, kind journal.Type) {
+	w.T.Helper()
+	query := journal.Query{Action: ActionID, Types: []journal.Type{kind}, Reverse: true, Limit: 1}
+	for event, err := range w.Store.Read(w.T.Context(), query) {
+		if err != nil {
+			w.T.Fatal(err)
+		}
+		r.Inbox.Tell(event, w.decoded(event))
+		return
+	}
+	w.T.Fatalf("no %s to tell of", kind)
+}
+
+// Wait waits for the end of the Run, a day of the bubble's time at most.
+func (r *Running) Wait() error {
+	defer r.cancel()
+	select {
+	case <-r.ended:
+		return r.err
+	case <-time.After(24 * time.Hour):
+		return errors.New("the action has not ended within a day")
+	}
+}
+
+// End waits for the end of the action, and returns how long that took.
+func (r *Running) End() time.Duration {
+	r.t.Helper()
+	began := time.Now()
+	if err := r.Wait(); err != nil {
+		r.t.Fatalf("the action did not end: %v", err)
+	}
+	return time.Since(began)
+}
+
+// Stop has the Run stop, and does not wait for it.
+func (r *Running) Stop() { r.cancel() }
+
+// Halt stops the Run in the middle of its action.
+func (r *Running) Halt() {
+	r.Stop()
+	_ = r.Wait() // it was stopped, as asked
+}
+
+// Retry has an administrator give the action a new budget.
+func (w *World) Retry(r *Running) {
+	w.T.Helper()
+	w.Append("cli:me@here", journal.ActionRetried{}, journal.TypeActionRetried)
+	w.Tell(r, journal.TypeActionRetried)
+}
+
+// Cancel has a person cancel the action; nil where no Run is under way.
+func (w *World) Cancel(r *Running) {
+	w.T.Helper()
+	w.Append("cli:me@here", journal.ActionCancelling{Reason: "changed my mind"}, journal.TypeActionCancelling)
+	if r != nil {
+		w.Tell(r, journal.TypeActionCancelling)
+	}
+}
+
+// RunToEnd runs the folded action, which must end.
+func (w *World) RunToEnd(cfg actions.Config) {
+	w.T.Helper()
+	w.Start(cfg).End()
+}

@@ -1,0 +1,185 @@
+package actionstest
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// Scene is an action whose every interruption is tried.
+type Scene struct {
+	// Set prepares what the action is about, and puts the request on disk.
+	Set func(w *World) Stage
+	// Points is the least number of crash points that an undisturbed run has.
+	Points int
+	// Once is set when the action cannot be asked for again, as when it is cancelled.
+	Once bool
+}
+
+// Stage is what a scene plays on.
+type Stage struct {
+	// Kinds are the actions as one incarnation of the process runs them; see
+	// [Fuse.Mortal].
+	Kinds func(f *Fuse) []actions.Definition
+	// Outcome puts into words what the world has come to, and how often it changed.
+	Outcome func() string
+	// Cluster is where the mirror is kept; nil means one that has nothing else.
+	Cluster kube.API
+}
+
+// Scenes is the crash matrix of a capability: its actions, by name.
+type Scenes map[string]Scene
+
+// Run tries everything.
+func (s Scenes) Run(t *testing.T) {
+	t.Run("killed at any point, it ends as if it had not been", s.KilledAtAnyPoint)
+	t.Run("killed twice, it ends as if it had not been", s.KilledTwice)
+	t.Run("done again, it changes nothing more", s.DoneAgain)
+	t.Run("killed at any point, it is finished elsewhere from the mirror", s.FinishedElsewhere)
+}
+
+// KilledAtAnyPoint kills the process before and after each append and each effect,
+// restarts it, and compares the end with that of an undisturbed run.
+func (s Scenes) KilledAtAnyPoint(t *testing.T) { s.each(t, Scene.killedAtAnyPoint) }
+
+// KilledTwice kills also the second process, at a sample of the pairs of points.
+func (s Scenes) KilledTwice(t *testing.T) { s.each(t, Scene.killedTwice) }
+
+// DoneAgain asks for the same once more after it is done, killed at any point both
+// times.
+func (s Scenes) DoneAgain(t *testing.T) {
+	repeated := make(Scenes)
+	for name, scene := range s {
+		if !scene.Once {
+			repeated[name] = scene
+		}
+	}
+	repeated.each(t, Scene.doneAgain)
+}
+
+// FinishedElsewhere kills the process at any point and has another finish the
+// action, whose journal is empty but for what it adopts from the mirror.
+func (s Scenes) FinishedElsewhere(t *testing.T) { s.each(t, Scene.finishedElsewhere) }
+
+// each reports what is wrong with each scene, side by side.
+func (s Scenes) each(t *testing.T, try func(s Scene, t *testing.T) []string) {
+	t.Helper()
+	t.Parallel()
+	for name, scene := range s {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, problem := range try(scene, t) {
+				t.Error(problem)
+			}
+		})
+	}
+}
+
+// play sets the stage in a bubble.
+func (s Scene) play(t *testing.T, act func(w *World, stage Stage)) {
+	t.Helper()
+	InBubble(t, func(w *World) { act(w, s.Set(w)) })
+}
+
+// undisturbed returns the end of the scene without a crash, and its number of crash
+// points.
+func (s Scene) undisturbed(t *testing.T) (end string, points int) {
+	t.Helper()
+	s.play(t, func(w *World, stage Stage) {
+		life, err := stage.Live(w, 0)
+		if err != nil {
+			w.T.Fatal(err)
+		}
+		end, points = stage.end(w), life.Passed()
+	})
+	if points < s.Points {
+		t.Fatalf("only %d crash points, want at least %d", points, s.Points)
+	}
+	return end, points
+}
+
+// Live runs one incarnation from the folded journal to its end, or to its death at
+// a crash point; at 0 it lives on.
+func (s Stage) Live(w *World, at int) (*Fuse, error) {
+	w.T.Helper()
+	ctx, kill := context.WithTimeout(w.T.Context(), 24*time.Hour)
+	defer kill()
+	f := NewFuse(at, kill)
+	cfg := w.Config(s.Kinds(f))
+	cfg.Store = f.Store(w.Store)
+	return f, actions.NewRunner(cfg).Run(ctx, w.Record(), nil)
+}
+
+// end is what the world and the action have come to.
+func (s Stage) end(w *World) string { return s.Outcome() + ", " + w.LastLine() }
+
+func (s Scene) killedAtAnyPoint(t *testing.T) (problems []string) {
+	want, points := s.undisturbed(t)
+	for at := 1; at <= points; at++ {
+		s.play(t, func(w *World, stage Stage) {
+			stage.crashAndResume(w, at, 0)
+			if got := stage.end(w); got != want {
+				problems = append(problems, fmt.Sprintf("killed at point %d of %d, it ends as %s, want %s; %q", at, points, got, want, w.Story()))
+			}
+		})
+	}
+	return problems
+}
+
+// crashAndResume kills a first and a second incarnation, and lets a third one
+// finish.
+func (s Stage) crashAndResume(w *World, first, second int) {
+	w.T.Helper()
+	for _, at := range []int{first, second, 0} {
+		if w.Ended() {
+			return
+		}
+		life, err := s.Live(w, at)
+		if at == 0 && err != nil {
+			w.T.Fatalf("the last incarnation ended with %v", err)
+		}
+		if at != 0 && life.dead && err == nil && !w.Ended() {
+			w.T.Fatalf("killed %s, it claims to have ended", life.where)
+		}
+	}
+}
+
+func (s Scene) killedTwice(t *testing.T) (problems []string) {
+	want, points := s.undisturbed(t)
+	stride := max(1, points/12)
+	for first := 1; first <= points; first += stride {
+		for second := 1; second <= points; second += stride {
+			s.play(t, func(w *World, stage Stage) {
+				stage.crashAndResume(w, first, second)
+				if got := stage.end(w); got != want {
+					problems = append(problems, fmt.Sprintf("killed at points %d and %d, it ends as %s, want %s", first, second, got, want))
+				}
+			})
+		}
+	}
+	return problems
+}
+
+func (s Scene) doneAgain(t *testing.T) (problems []string) {
+	_, points := s.undisturbed(t)
+	for at := 1; at <= points; at++ {
+		s.play(t, func(w *World, stage Stage) {
+			request := w.Events()[0]
+			stage.crashAndResume(w, at, 0)
+			// What was left alone the first time is not looked for again.
+			before, _, _ := strings.Cut(stage.end(w), "ended done")
+			w.Request(request.Subject, *w.decoded(request).(*journal.ActionRequested))
+			stage.crashAndResume(w, at, 0)
+			if got, _, _ := strings.Cut(stage.end(w), "ended done"); got != before {
+				problems = append(problems, fmt.Sprintf("done again, it went from %s to %s", before, got))
+			}
+		})
+	}
+	return problems
+}

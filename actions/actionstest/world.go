@@ -1,0 +1,137 @@
+package actionstest
+
+import (
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/fsm"
+	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/memory"
+)
+
+// ActionID is the id of the action that a test is about.
+const ActionID = "a-1"
+
+// World is the journal of one action, which outlives the runners in a test.
+type World struct {
+	T     *testing.T
+	Store *memory.Store
+	// BeforeRequest, when set, is called before each request.
+	BeforeRequest func()
+	// Terms are those of the kinds, as [fsm.Standing] has them. A kind without any obeys
+	// [Rules].
+	Terms map[journal.ActionKind]fsm.Terms
+
+	logMu  sync.Mutex
+	logged strings.Builder
+}
+
+// NewWorld returns a world with a new journal. It is made in a bubble of
+// [testing/synctest].
+func NewWorld(t *testing.T) *World { return &World{T: t, Store: memory.New()} }
+
+// InBubble runs a test, or a part of one, with a fake clock.
+func InBubble(t *testing.T, test func(w *World)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		t.Helper()
+		test(NewWorld(t))
+	})
+}
+
+// Pass lets the bubble's time go on until everything has reacted to it.
+func (*World) Pass(d time.Duration) {
+	<-time.After(d)
+	synctest.Wait()
+}
+
+// Write implements io.Writer for the log.
+func (w *World) Write(p []byte) (int, error) {
+	w.logMu.Lock()
+	defer w.logMu.Unlock()
+	return w.logged.Write(p)
+}
+
+// Logged returns what was logged.
+func (w *World) Logged() string {
+	w.logMu.Lock()
+	defer w.logMu.Unlock()
+	return w.logged.String()
+}
+
+// Config is that of a runner of these kinds. All of policy passes.
+func (w *World) Config(definitions []actions.Definition) actions.Config {
+	rules, kinds := Rules(), make([]actions.Kind, 0, len(definitions))
+	for _, definition := range definitions {
+		terms, known := w.Terms[definition.Kind]
+		if !known {
+			terms.Rules = Rules()
+		}
+		rules = append(rules, terms.Rules...)
+		kinds = append(kinds, actions.Kind{Definition: definition, Rules: terms.Rules, Domains: terms.Domains})
+	}
+	return actions.Config{
+		Store: w.Store, Kinds: kinds,
+		Log:        slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		Preflights: Policy(actions.Pass(), rules...),
+	}
+}
+
+// Append puts an event of the action about node w1 on disk.
+func (w *World) Append(actor string, payload journal.Payload, kind journal.Type) {
+	w.T.Helper()
+	w.AppendAbout(journal.NodeSubject("w1", ""), actor, payload, kind)
+}
+
+// AppendAbout puts an event of the action on disk.
+func (w *World) AppendAbout(subject journal.Subject, actor string, payload journal.Payload, kind journal.Type) {
+	w.T.Helper()
+	_, err := w.Store.Append(w.T.Context(), journal.Draft{
+		Type: kind, Subject: subject, Action: ActionID, Actor: actor, Payload: payload,
+	})
+	if err != nil {
+		w.T.Fatal(err)
+	}
+}
+
+// Request puts a request on disk.
+func (w *World) Request(subject journal.Subject, request journal.ActionRequested) {
+	w.T.Helper()
+	if w.BeforeRequest != nil {
+		w.BeforeRequest()
+	}
+	w.AppendAbout(subject, "operator", request, journal.TypeActionRequested)
+}
+
+// Record folds the open action from the journal, as a start does.
+func (w *World) Record() journal.ActionRecord {
+	w.T.Helper()
+	for _, record := range w.Folded().OpenActions() {
+		if record.ID == ActionID {
+			return record
+		}
+	}
+	w.T.Fatalf("action %s is not open", ActionID)
+	return journal.ActionRecord{}
+}
+
+// Folded folds the journal.
+func (w *World) Folded() *fsm.State {
+	w.T.Helper()
+	state := fsm.NewState()
+	for event, err := range w.Store.Read(w.T.Context(), journal.Query{}) {
+		if err != nil {
+			w.T.Fatal(err)
+		}
+		state.Apply(event)
+	}
+	if len(state.Problems) > 0 {
+		w.T.Fatalf("the journal does not fold: %q", state.Problems)
+	}
+	return state
+}

@@ -1,0 +1,120 @@
+// Package nodestest is a world of simulated nodes for tests of actions about them.
+package nodestest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/replicatedhq/ekco/actions/actionstest"
+	"github.com/replicatedhq/ekco/fsm"
+	fsmnode "github.com/replicatedhq/ekco/fsm/node"
+	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/internal/kube/kubesim"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// World is the journal of an action and a cluster, which both outlive the runners
+// in a test.
+type World struct {
+	*actionstest.World
+	Cluster *kubesim.Cluster
+}
+
+// New adds a cluster without nodes. Actions obey what the machine of nodes says.
+func New(w *actionstest.World) *World {
+	w.Terms = terms()
+	return &World{World: w, Cluster: kubesim.New()}
+}
+
+// Rules are those that a kind of action obeys.
+func Rules(kind journal.ActionKind) []string { return terms()[kind].Rules }
+
+func terms() map[journal.ActionKind]fsm.Terms {
+	standing, err := fsm.Standing(fsmnode.Capability())
+	if err != nil {
+		panic(err)
+	}
+	return standing
+}
+
+// Watch fails the test when an effect happens whose step was not started on disk
+// before.
+func (w *World) Watch() { w.Cluster.BeforeEffect = w.MustBeOnRecord }
+
+// MustBeOnRecord fails the test when the step of an effect on nodes or pods is not
+// open on disk.
+func (w *World) MustBeOnRecord(effect string) {
+	if strings.HasPrefix(effect, "delete-node ") {
+		effect = "delete-node"
+	}
+	if effect != writeMirror {
+		w.MustBeStarted(effect)
+	}
+}
+
+// writeMirror is an effect that is no step's.
+const writeMirror = "write-mirror"
+
+// NodeExists reports whether node w1 does.
+func (w *World) NodeExists() bool {
+	w.T.Helper()
+	_, err := w.Cluster.Node(w.T.Context(), "w1")
+	if err != nil && !errors.Is(err, kube.ErrNotFound) {
+		w.T.Fatal(err)
+	}
+	return err == nil
+}
+
+// PodsLeft counts the pods.
+func (w *World) PodsLeft() int {
+	_, pods, _ := w.Cluster.Snapshot()
+	return len(pods)
+}
+
+// Outcome is what the cluster has come to, and how often it was changed.
+func (w *World) Outcome() string {
+	nodes, pods, _ := w.Cluster.Snapshot()
+	changes := 0
+	for _, effect := range w.Cluster.Effects() {
+		if effect.Changed && effect.Name != writeMirror {
+			changes++
+		}
+	}
+	names := make([]string, len(nodes))
+	for i, node := range nodes {
+		names[i] = node.Name
+	}
+	return fmt.Sprintf("nodes %v, pods %v, %d changes", names, pods, changes)
+}
+
+// Mortal is a cluster as the incarnation with that fuse reaches it.
+func Mortal(api kube.API, fuse *actionstest.Fuse) kube.API { return mortal{api, fuse} }
+
+type mortal struct {
+	kube.API
+	fuse *actionstest.Fuse
+}
+
+func (m mortal) Node(ctx context.Context, name string) (kube.Node, error) {
+	if err := m.fuse.Alive(); err != nil {
+		return kube.Node{}, err
+	}
+	return m.API.Node(ctx, name)
+}
+
+func (m mortal) Pod(ctx context.Context, namespace, name string) (kube.Pod, error) {
+	if err := m.fuse.Alive(); err != nil {
+		return kube.Pod{}, err
+	}
+	return m.API.Pod(ctx, namespace, name)
+}
+
+func (m mortal) DeleteNode(ctx context.Context, name, uid string) error {
+	return m.fuse.Around("delete-node "+name, func() error { return m.API.DeleteNode(ctx, name, uid) })
+}
+
+func (m mortal) ForceDeletePod(ctx context.Context, namespace, name, uid string) error {
+	return m.fuse.Around("delete-pod "+name, func() error { return m.API.ForceDeletePod(ctx, namespace, name, uid) })
+}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/bolt/bolttest"
 	"github.com/replicatedhq/ekco/journal/bolt/internal/files"
 )
 
@@ -25,11 +26,11 @@ func inPod(now time.Time) Options {
 func ofCluster(t *testing.T, path, uid string) []byte {
 	t.Helper()
 	store := mustOpen(t, path, Options{})
-	mustAppend(t, store, observed("worker-1"))
+	bolttest.MustAppend(t, store, bolttest.Observed("worker-1"))
 	if err := store.BindCluster(t.Context(), uid); err != nil {
 		t.Fatal(err)
 	}
-	mustClose(t, store)
+	bolttest.MustClose(t, store)
 	content, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -41,8 +42,8 @@ func ofCluster(t *testing.T, path, uid string) []byte {
 func begun(t *testing.T, path string) journal.JournalReplaced {
 	t.Helper()
 	store := mustOpen(t, path, inChild())
-	defer mustClose(t, store)
-	events := mustRead(t, store, journal.Query{})
+	defer bolttest.MustClose(t, store)
+	events := bolttest.MustRead(t, store, journal.Query{})
 	if len(events) != 2 || events[0].Type != journal.TypeJournalCreated {
 		t.Fatalf("the new journal has %d events", len(events))
 	}
@@ -54,9 +55,9 @@ func begun(t *testing.T, path string) journal.JournalReplaced {
 }
 
 func TestTheJournalOfAClusterThatIsNoMoreIsSetAsideUnderItsName(t *testing.T) {
-	path, now := newPath(t), time.Date(2026, 5, 6, 7, 8, 9, 0, time.UTC)
+	path, now := bolttest.NewPath(t), time.Date(2026, 5, 6, 7, 8, 9, 0, time.UTC)
 	content := ofCluster(t, path, "c-old")
-	old := mustVerify(t, path)
+	old := bolttest.MustVerify(t, path)
 	replaced, err := Begin(t.Context(), path, inPod(now), "c-new")
 	if err != nil {
 		t.Fatal(err)
@@ -83,15 +84,15 @@ func TestTheJournalOfAClusterThatIsNoMoreIsSetAsideUnderItsName(t *testing.T) {
 }
 
 func TestNoJournalIsSetAsideThatMayBeThisClusters(t *testing.T) {
-	bound, fresh, directory := newPath(t), newPath(t), t.TempDir()
+	bound, fresh, directory := bolttest.NewPath(t), bolttest.NewPath(t), t.TempDir()
 	content := ofCluster(t, bound, "c1")
-	mustClose(t, mustOpen(t, fresh, Options{}))
+	bolttest.MustClose(t, mustOpen(t, fresh, Options{}))
 	for name, test := range map[string]struct{ path, cluster string }{
 		"one of this cluster":              {bound, "c1"},
 		"when this cluster is not known":   {bound, ""},
 		"one that is of no cluster yet":    {fresh, "c1"},
 		"a directory, which is no file":    {directory, "c1"},
-		"where there is nothing":           {newPath(t), "c1"},
+		"where there is nothing":           {bolttest.NewPath(t), "c1"},
 		"one that another process has now": {locked(t), "c2"},
 	} {
 		if replaced, err := Begin(t.Context(), test.path, inPod(time.Now()), test.cluster); err == nil {
@@ -106,14 +107,14 @@ func TestNoJournalIsSetAsideThatMayBeThisClusters(t *testing.T) {
 // locked is the path of a journal of cluster c1 that is open.
 func locked(t *testing.T) string {
 	t.Helper()
-	path := newPath(t)
+	path := bolttest.NewPath(t)
 	ofCluster(t, path, "c1")
 	mustOpen(t, path, Options{})
 	return path
 }
 
 func TestOnlyTheNewestThreeFilesThatWereSetAsideStay(t *testing.T) {
-	path := newPath(t)
+	path := bolttest.NewPath(t)
 	bystanders := []string{files.DamagedSuffix + "20260101T000000Z", ".of-cluster-mine", ".not-a-journal-20260101T000000Z.txt"}
 	if err := os.MkdirAll(filepath.Dir(path), files.DirectoryMode); err != nil {
 		t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/bolt/bolttest"
 	"github.com/replicatedhq/ekco/journal/bolt/internal/files"
 	"github.com/replicatedhq/ekco/journal/bolt/internal/layout"
 )
@@ -19,9 +20,9 @@ import (
 // BenchmarkSingleAppend alternates a durable append with bbolt's own
 // transaction of one put of the same size, so that both see the same disk.
 func BenchmarkSingleAppend(b *testing.B) {
-	store := mustOpen(b, newPath(b), Options{})
-	draft := observed("node-1")
-	size := len(mustAppend(b, store, draft)[0].Record())
+	store := mustOpen(b, bolttest.NewPath(b), Options{})
+	draft := bolttest.Observed("node-1")
+	size := len(bolttest.MustAppend(b, store, draft)[0].Record())
 	db, err := bbolt.Open(filepath.Join(b.TempDir(), "plain.db"), files.FileMode, nil)
 	if err != nil {
 		b.Fatal(err)
@@ -56,8 +57,8 @@ func onePut(db *bbolt.DB, number uint64, value []byte) error {
 }
 
 func BenchmarkBatchOf100(b *testing.B) {
-	store := mustOpen(b, newPath(b), Options{})
-	drafts := observedMany("node-1", 100)
+	store := mustOpen(b, bolttest.NewPath(b), Options{})
+	drafts := bolttest.ObservedMany("node-1", 100)
 	for b.Loop() {
 		if _, err := store.Append(context.Background(), drafts...); err != nil {
 			b.Fatal(err)
@@ -68,12 +69,12 @@ func BenchmarkBatchOf100(b *testing.B) {
 
 // BenchmarkSixteenWriters shows how concurrent callers share transactions.
 func BenchmarkSixteenWriters(b *testing.B) {
-	store := mustOpen(b, newPath(b), Options{})
+	store := mustOpen(b, bolttest.NewPath(b), Options{})
 	var group sync.WaitGroup
 	for range 16 {
 		group.Go(func() {
 			for range b.N {
-				if _, err := store.Append(context.Background(), observed("node-1")); err != nil {
+				if _, err := store.Append(context.Background(), bolttest.Observed("node-1")); err != nil {
 					b.Error(err)
 					return
 				}
@@ -108,16 +109,16 @@ func fixture(b *testing.B, count int) string {
 	for appended := 1; appended < count; {
 		drafts := make([]journal.Draft, min(1000, count-appended))
 		for i := range drafts {
-			drafts[i] = observed(fmt.Sprintf("node-%d", (appended+i)*7919%1000))
+			drafts[i] = bolttest.Observed(fmt.Sprintf("node-%d", (appended+i)*7919%1000))
 		}
-		mustAppend(b, store, drafts...)
+		bolttest.MustAppend(b, store, drafts...)
 		appended += len(drafts)
 	}
 	snapshot := journal.Snapshot{Seq: uint64(count - 100), Fold: "bench", State: make([]byte, 1<<20)}
 	if err := store.SaveSnapshot(context.Background(), snapshot); err != nil {
 		b.Fatal(err)
 	}
-	mustClose(b, store)
+	bolttest.MustClose(b, store)
 	fixtures.paths[count] = path
 	return path
 }
@@ -165,17 +166,17 @@ func benchmarkStart(b *testing.B, count int) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		if got := len(mustRead(b, store, journal.Query{After: snapshot.Seq})); got != 100 {
+		if got := len(bolttest.MustRead(b, store, journal.Query{After: snapshot.Seq})); got != 100 {
 			b.Fatalf("%d events after the snapshot", got)
 		}
-		mustClose(b, store)
+		bolttest.MustClose(b, store)
 	}
 }
 
 func BenchmarkNodeHistoryIn1M(b *testing.B) {
 	store := mustOpen(b, fixture(b, 1_000_000), Options{})
 	for b.Loop() {
-		if got := len(mustRead(b, store, journal.Query{Node: "node-17"})); got < 990 || got > 1010 {
+		if got := len(bolttest.MustRead(b, store, journal.Query{Node: "node-17"})); got < 990 || got > 1010 {
 			b.Fatalf("history has %d events", got)
 		}
 	}
@@ -184,7 +185,7 @@ func BenchmarkNodeHistoryIn1M(b *testing.B) {
 func BenchmarkNewestTenOfANodeIn1M(b *testing.B) {
 	store := mustOpen(b, fixture(b, 1_000_000), Options{})
 	for b.Loop() {
-		if got := len(mustRead(b, store, journal.Query{Node: "node-17", Reverse: true, Limit: 10})); got != 10 {
+		if got := len(bolttest.MustRead(b, store, journal.Query{Node: "node-17", Reverse: true, Limit: 10})); got != 10 {
 			b.Fatalf("history has %d events", got)
 		}
 	}
@@ -193,6 +194,6 @@ func BenchmarkNewestTenOfANodeIn1M(b *testing.B) {
 func BenchmarkVerify100k(b *testing.B) {
 	path := fixture(b, 100_000)
 	for b.Loop() {
-		mustVerify(b, path)
+		bolttest.MustVerify(b, path)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/replicatedhq/ekco/journal/bolt/bolttest"
 	"github.com/replicatedhq/ekco/journal/bolt/internal/files"
 )
 
@@ -45,9 +46,9 @@ func names(t *testing.T, directory string) []string {
 }
 
 func TestWhatAKilledCheckOrImportLeftIsRemovedAtTheNextOpening(t *testing.T) {
-	path := newPath(t)
+	path := bolttest.NewPath(t)
 	directory := filepath.Dir(path)
-	mustClose(t, mustOpen(t, path, Options{}))
+	bolttest.MustClose(t, mustOpen(t, path, Options{}))
 	child, lines := startChild(t, "beside", path)
 	if err := child.Process.Kill(); err != nil {
 		t.Fatal(err)
@@ -64,11 +65,11 @@ func TestWhatAKilledCheckOrImportLeftIsRemovedAtTheNextOpening(t *testing.T) {
 		}
 	}
 	before := names(t, directory)
-	mustClose(t, mustOpen(t, path, Options{ReadOnly: true}))
+	bolttest.MustClose(t, mustOpen(t, path, Options{ReadOnly: true}))
 	if got := names(t, directory); !slices.Equal(got, before) {
 		t.Errorf("a reader removed something: of %v it left %v", before, got)
 	}
-	mustClose(t, mustOpen(t, path, inChild()))
+	bolttest.MustClose(t, mustOpen(t, path, inChild()))
 	want := append([]string{"journal.db", "journal.db.lock"}, others...)
 	slices.Sort(want)
 	if got := names(t, directory); !slices.Equal(got, want) {
@@ -77,7 +78,7 @@ func TestWhatAKilledCheckOrImportLeftIsRemovedAtTheNextOpening(t *testing.T) {
 }
 
 func TestNothingIsLeftBesideAJournalThatSomethingFailedBeside(t *testing.T) {
-	path := newPath(t)
+	path := bolttest.NewPath(t)
 	store := mustOpen(t, path, Options{})
 	broken := errors.New("broken off")
 	err := store.Beside(func(path string) error {

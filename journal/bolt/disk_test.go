@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/bolt/bolttest"
 	"github.com/replicatedhq/ekco/journal/bolt/rescue"
 )
 
@@ -70,7 +71,7 @@ func mountTiny(directory string) error {
 }
 
 func TestAFileSizeLimitRefusesEventsUntilItIsLifted(t *testing.T) {
-	command := exec.CommandContext(t.Context(), "/proc/self/exe", "size-limit", newPath(t))
+	command := exec.CommandContext(t.Context(), "/proc/self/exe", "size-limit", bolttest.NewPath(t))
 	if output, err := command.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, output)
 	}
@@ -107,7 +108,7 @@ func outlive(path string, relieve func() error) error {
 		return fmt.Errorf("the message does not name the journal: %w", err)
 	}
 	for range 3 {
-		if _, err := store.Append(context.Background(), observedMany("refused", 50)...); !errors.Is(err, journal.ErrUnwritable) {
+		if _, err := store.Append(context.Background(), bolttest.ObservedMany("refused", 50)...); !errors.Is(err, journal.ErrUnwritable) {
 			return fmt.Errorf("the disk is still full, append says: %w", err)
 		}
 	}
@@ -117,7 +118,7 @@ func outlive(path string, relieve func() error) error {
 	if err := relieve(); err != nil {
 		return err
 	}
-	events, err := store.Append(context.Background(), observed("relieved"))
+	events, err := store.Append(context.Background(), bolttest.Observed("relieved"))
 	if err != nil {
 		return fmt.Errorf("there is space again, append says: %w", err)
 	}
@@ -133,7 +134,7 @@ func outlive(path string, relieve func() error) error {
 
 func appendUntilRefused(store *Store) (last uint64, err error) {
 	for range 10_000 {
-		events, err := store.Append(context.Background(), observedMany("node", 50)...)
+		events, err := store.Append(context.Background(), bolttest.ObservedMany("node", 50)...)
 		if err != nil {
 			return last, err
 		}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/bolt/bolttest"
 	"github.com/replicatedhq/ekco/journal/bolt/internal/files"
 	"github.com/replicatedhq/ekco/test/syscalls"
 )
@@ -24,7 +25,7 @@ func init() {
 
 func underWatch(t *testing.T, child string) {
 	t.Helper()
-	command := exec.CommandContext(t.Context(), "/proc/self/exe", child, newPath(t))
+	command := exec.CommandContext(t.Context(), "/proc/self/exe", child, bolttest.NewPath(t))
 	if output, err := command.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, output)
 	}
@@ -48,7 +49,7 @@ func whatReturnsIsOnDisk(path string) error {
 			return err
 		}, []string{"fsync journal.db.new", "rename journal.db.new to journal.db", base}},
 		{"append", func() error {
-			_, err := store.Append(ctx, observedMany("a", 3000)...)
+			_, err := store.Append(ctx, bolttest.ObservedMany("a", 3000)...)
 			return err
 		}, []string{"pwrite journal.db", "fsync journal.db", "pwrite journal.db", "fsync journal.db"}},
 		{"bind", func() error { return store.BindCluster(ctx, "cluster") }, []string{"fsync journal.db"}},
@@ -68,7 +69,7 @@ func whatReturnsIsOnDisk(path string) error {
 			return err
 		}, []string{"fsync journal.db.compact", "rename journal.db.compact to journal.db", base}},
 		{"append after compaction", func() error {
-			_, err := store.Append(ctx, observed("a"))
+			_, err := store.Append(ctx, bolttest.Observed("a"))
 			return err
 		}, []string{"pwrite journal.db", "fsync journal.db"}},
 		{"salvage", func() error {
@@ -85,7 +86,7 @@ func whatReturnsIsOnDisk(path string) error {
 			"rename journal.db.salvage to journal.db", base,
 		}},
 		{"append after salvage", func() error {
-			_, err := store.Append(ctx, observed("a"))
+			_, err := store.Append(ctx, bolttest.Observed("a"))
 			return err
 		}, []string{"pwrite journal.db", "fsync journal.db"}},
 		{"begin anew", func() error {
@@ -139,7 +140,7 @@ func aFailedExportDeletesNothing(path string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := store.Append(ctx, observedMany("a", 3000)...); err != nil {
+	if _, err := store.Append(ctx, bolttest.ObservedMany("a", 3000)...); err != nil {
 		return err
 	}
 	if err := store.SaveSnapshot(ctx, journal.Snapshot{Seq: 3000, Fold: "test", State: []byte("{}")}); err != nil {
@@ -193,12 +194,12 @@ func aFailedSyncIsAnError(path string) error {
 		return err
 	}
 	disk.Fail(syncs("journal.db"))
-	if _, err := store.Append(ctx, observed("refused")); !errors.Is(err, journal.ErrUnwritable) {
+	if _, err := store.Append(ctx, bolttest.Observed("refused")); !errors.Is(err, journal.ErrUnwritable) {
 		return fmt.Errorf("when the journal cannot be synced, an append says: %w", err)
 	}
 	disk.Fail(nil)
 	if _, err := disk.During(func() error {
-		_, err := store.Append(ctx, observed("a"))
+		_, err := store.Append(ctx, bolttest.Observed("a"))
 		return err
 	}); err != nil {
 		return err

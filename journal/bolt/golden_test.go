@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/bolt/bolttest"
 	"github.com/replicatedhq/ekco/journal/bolt/internal/files"
 )
 
@@ -44,9 +45,9 @@ func TestTheGoldenJournalOfFormat1IsStillRead(t *testing.T) {
 	if err := os.WriteFile(path, content, files.FileMode); err != nil {
 		t.Fatal(err)
 	}
-	mustVerify(t, path)
+	bolttest.MustVerify(t, path)
 	store := mustOpen(t, path, inChild())
-	got := mustRead(t, store, journal.Query{})
+	got := bolttest.MustRead(t, store, journal.Query{})
 	want := readGolden(t, goldenEvents)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("events differ (-want +got):\n%s", diff)
@@ -58,7 +59,7 @@ func TestTheGoldenJournalOfFormat1IsStillRead(t *testing.T) {
 	if stat, err := store.Stat(t.Context()); err != nil || stat.ClusterUID != "cluster-uid" {
 		t.Errorf("stat is %+v, %v", stat, err)
 	}
-	mustAppend(t, store, observed("goes-on"))
+	bolttest.MustAppend(t, store, bolttest.Observed("goes-on"))
 }
 
 func TestTheGoldenJournalsHoldEveryTypeOfFormat1InItsVersion(t *testing.T) {
@@ -116,10 +117,10 @@ func readGolden(t *testing.T, name string) (events []journal.Event) {
 func writeGolden(t *testing.T) {
 	t.Helper()
 	now := time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)
-	path := newPath(t)
+	path := bolttest.NewPath(t)
 	store := mustOpen(t, path, Options{Now: func() time.Time { now = now.Add(time.Minute); return now }})
 	for _, draft := range story() {
-		mustAppend(t, store, draft)
+		bolttest.MustAppend(t, store, draft)
 	}
 	snapshot := journal.Snapshot{Seq: 3, Fold: "golden", Time: now, State: []byte(`{"golden":true}`)}
 	if err := store.SaveSnapshot(t.Context(), snapshot); err != nil {
@@ -132,7 +133,7 @@ func writeGolden(t *testing.T) {
 	if _, err := journal.Export(t.Context(), store, &exported, journal.Query{}); err != nil {
 		t.Fatal(err)
 	}
-	mustClose(t, store)
+	bolttest.MustClose(t, store)
 	content, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -195,9 +196,9 @@ func inputs() []journal.Draft {
 func writeEvents(t *testing.T, name string, drafts []journal.Draft) {
 	t.Helper()
 	now := goldenTime
-	store := mustOpen(t, newPath(t), Options{Now: func() time.Time { now = now.Add(time.Minute); return now }})
+	store := mustOpen(t, bolttest.NewPath(t), Options{Now: func() time.Time { now = now.Add(time.Minute); return now }})
 	for _, draft := range drafts {
-		mustAppend(t, store, draft)
+		bolttest.MustAppend(t, store, draft)
 	}
 	var exported bytes.Buffer
 	if _, err := journal.Export(t.Context(), store, &exported, journal.Query{}); err != nil {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/bolt/bolttest"
 )
 
 func init() { children["append-forever"] = appendForever }
@@ -24,7 +25,7 @@ func appendForever(arguments []string) int {
 	}
 	fmt.Println("open")
 	for i := 0; ; i++ {
-		events, err := store.Append(context.Background(), observedMany("node", 1+i%40)...)
+		events, err := store.Append(context.Background(), bolttest.ObservedMany("node", 1+i%40)...)
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
@@ -35,7 +36,7 @@ func appendForever(arguments []string) int {
 
 func TestNoAcknowledgedEventIsLostToSIGKILL(t *testing.T) {
 	const rounds = 60
-	path := newPath(t)
+	path := bolttest.NewPath(t)
 	random := rand.New(rand.NewPCG(3, 4))
 	var acknowledged uint64
 	var hash string
@@ -57,7 +58,7 @@ func TestNoAcknowledgedEventIsLostToSIGKILL(t *testing.T) {
 				time.AfterFunc(time.Duration(random.IntN(10_000))*time.Microsecond, func() { _ = child.Process.Kill() })
 			}
 		}
-		report := mustVerify(t, path)
+		report := bolttest.MustVerify(t, path)
 		if report.LastSeq < acknowledged || report.Events != report.LastSeq {
 			t.Fatalf("round %d: the journal ends at %d with %d events, %d were acknowledged",
 				round, report.LastSeq, report.Events, acknowledged)
@@ -67,7 +68,7 @@ func TestNoAcknowledgedEventIsLostToSIGKILL(t *testing.T) {
 		t.Errorf("only %d events in %d rounds", acknowledged, rounds)
 	}
 	store := mustOpen(t, path, inChild())
-	if got := mustRead(t, store, journal.Query{After: acknowledged - 1, Limit: 1}); len(got) != 1 || got[0].Hash.String() != hash {
+	if got := bolttest.MustRead(t, store, journal.Query{After: acknowledged - 1, Limit: 1}); len(got) != 1 || got[0].Hash.String() != hash {
 		t.Errorf("event %d was acknowledged with hash %s, is stored as %+v", acknowledged, hash, got)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/bolt/bolttest"
 	"github.com/replicatedhq/ekco/journal/bolt/internal/files"
 	"github.com/replicatedhq/ekco/journal/bolt/rescue"
 )
@@ -25,9 +26,9 @@ func tryLock(t *testing.T, path string, how int) error {
 
 // The lock that bbolt takes on its file does not last while the file is replaced.
 func TestAWriterHoldsTheLockFileAlsoWhileTheJournalIsReplaced(t *testing.T) {
-	path := newPath(t)
+	path := bolttest.NewPath(t)
 	store := mustOpen(t, path, Options{})
-	mustAppend(t, store, observedMany("a", 100)...)
+	bolttest.MustAppend(t, store, bolttest.ObservedMany("a", 100)...)
 	for name, change := range map[string]func() error{
 		"after opening":    func() error { return nil },
 		"after compaction": func() error { _, _, err := store.Compact(t.Context()); return err },
@@ -41,20 +42,20 @@ func TestAWriterHoldsTheLockFileAlsoWhileTheJournalIsReplaced(t *testing.T) {
 			}
 		}
 	}
-	mustClose(t, store)
+	bolttest.MustClose(t, store)
 	reader := mustOpen(t, path, Options{ReadOnly: true})
 	if err := tryLock(t, path, syscall.LOCK_EX); !errors.Is(err, syscall.EWOULDBLOCK) {
 		t.Errorf("beside a reader a writer gets the lock (%v)", err)
 	}
-	mustClose(t, reader)
+	bolttest.MustClose(t, reader)
 	if err := tryLock(t, path, syscall.LOCK_EX); err != nil {
 		t.Errorf("a closed journal is still locked: %v", err)
 	}
 }
 
 func TestNobodyOpensAJournalWhoseLockFileIsHeld(t *testing.T) {
-	path := newPath(t)
-	mustClose(t, mustOpen(t, path, Options{}))
+	path := bolttest.NewPath(t)
+	bolttest.MustClose(t, mustOpen(t, path, Options{}))
 	if err := tryLock(t, path, syscall.LOCK_EX); err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/bolt/bolttest"
 	"github.com/replicatedhq/ekco/journal/bolt/internal/files"
 	"github.com/replicatedhq/ekco/journal/bolt/internal/layout"
 )
@@ -83,8 +84,8 @@ func TestASecondOpenerIsToldWhoHoldsTheJournal(t *testing.T) {
 	for _, how := range []string{"hold", "hold-bolt"} {
 		for _, readOnly := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, read-only %t", how, readOnly), func(t *testing.T) {
-				path := newPath(t)
-				mustClose(t, mustOpen(t, path, Options{}))
+				path := bolttest.NewPath(t)
+				bolttest.MustClose(t, mustOpen(t, path, Options{}))
 				child, _ := startChild(t, how, path)
 				begin := time.Now()
 				_, err := Open(t.Context(), path, Options{ReadOnly: readOnly})
@@ -100,25 +101,25 @@ func TestASecondOpenerIsToldWhoHoldsTheJournal(t *testing.T) {
 }
 
 func TestAJournalIsFreeAfterItsHolderWasKilled(t *testing.T) {
-	path := newPath(t)
+	path := bolttest.NewPath(t)
 	child, lines := startChild(t, "hold", path)
 	if err := child.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	_, _ = io.Copy(io.Discard, lines) // ends with the process
-	mustAppend(t, mustOpen(t, path, inChild()), observed("a"))
+	bolttest.MustAppend(t, mustOpen(t, path, inChild()), bolttest.Observed("a"))
 }
 
 func TestReadersShareAJournal(t *testing.T) {
-	path := newPath(t)
-	mustClose(t, mustOpen(t, path, Options{}))
+	path := bolttest.NewPath(t)
+	bolttest.MustClose(t, mustOpen(t, path, Options{}))
 	first := mustOpen(t, path, Options{ReadOnly: true})
 	second := mustOpen(t, path, Options{ReadOnly: true})
 	for _, store := range []*Store{first, second} {
-		if got := len(mustRead(t, store, journal.Query{})); got != 1 {
+		if got := len(bolttest.MustRead(t, store, journal.Query{})); got != 1 {
 			t.Errorf("read %d events", got)
 		}
-		if _, err := store.Append(t.Context(), observed("a")); !errors.Is(err, journal.ErrUnwritable) {
+		if _, err := store.Append(t.Context(), bolttest.Observed("a")); !errors.Is(err, journal.ErrUnwritable) {
 			t.Errorf("append to a journal opened read-only: %v", err)
 		}
 	}
@@ -144,29 +145,29 @@ func TestAMissingDirectoryIsMadeForItsOwnerOnly(t *testing.T) {
 }
 
 func TestWhatWasAppendedIsThereAfterReopening(t *testing.T) {
-	path := newPath(t)
+	path := bolttest.NewPath(t)
 	store := mustOpen(t, path, Options{})
 	for i := range 13 { // ends in, at and after the end of index blocks
-		mustAppend(t, store, observedMany(fmt.Sprint("node-", i), []int{1, 511, 1022, 1, 1}[i%5])...)
-		want := mustRead(t, store, journal.Query{})
-		mustClose(t, store)
+		bolttest.MustAppend(t, store, bolttest.ObservedMany(fmt.Sprint("node-", i), []int{1, 511, 1022, 1, 1}[i%5])...)
+		want := bolttest.MustRead(t, store, journal.Query{})
+		bolttest.MustClose(t, store)
 		store = mustOpen(t, path, inChild())
-		got := mustRead(t, store, journal.Query{})
-		if len(got) != len(want) || !sameRecord(got[len(got)-1], want[len(want)-1]) {
+		got := bolttest.MustRead(t, store, journal.Query{})
+		if len(got) != len(want) || !bolttest.SameRecord(got[len(got)-1], want[len(want)-1]) {
 			t.Fatalf("after reopening the journal has %d events, want %d", len(got), len(want))
 		}
 		query := journal.Query{Node: fmt.Sprint("node-", i)}
-		if got := len(mustRead(t, store, query)); got != []int{1, 511, 1022, 1, 1}[i%5] {
+		if got := len(bolttest.MustRead(t, store, query)); got != []int{1, 511, 1022, 1, 1}[i%5] {
 			t.Errorf("the index finds %d events", got)
 		}
 	}
-	mustClose(t, store)
-	mustVerify(t, path)
+	bolttest.MustClose(t, store)
+	bolttest.MustVerify(t, path)
 }
 
 func TestAFileOfAnotherFormatIsRefusedAndNotTouched(t *testing.T) {
-	path := newPath(t)
-	mustClose(t, mustOpen(t, path, Options{}))
+	path := bolttest.NewPath(t)
+	bolttest.MustClose(t, mustOpen(t, path, Options{}))
 	db, err := files.OpenDB(path, false)
 	if err != nil {
 		t.Fatal(err)
@@ -185,13 +186,13 @@ func TestAFileOfAnotherFormatIsRefusedAndNotTouched(t *testing.T) {
 func TestTimesThatRunBackwardsAreFoundByTime(t *testing.T) {
 	base := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	now := base
-	path := newPath(t)
+	path := bolttest.NewPath(t)
 	store := mustOpen(t, path, Options{Now: func() time.Time { return now }})
 	for i := range 2500 {
 		now = base.Add(time.Duration(i*7919%2500) * time.Minute)
-		mustAppend(t, store, observed("a"))
+		bolttest.MustAppend(t, store, bolttest.Observed("a"))
 	}
-	all := mustRead(t, store, journal.Query{})
+	all := bolttest.MustRead(t, store, journal.Query{})
 	for hour := 0; hour < 42; hour += 5 {
 		query := journal.Query{Since: base.Add(time.Duration(hour) * time.Hour), Until: base.Add(time.Duration(hour+2) * time.Hour)}
 		want := 0
@@ -200,7 +201,7 @@ func TestTimesThatRunBackwardsAreFoundByTime(t *testing.T) {
 				want++
 			}
 		}
-		if got := len(mustRead(t, store, query)); got != want || want == 0 {
+		if got := len(bolttest.MustRead(t, store, query)); got != want || want == 0 {
 			t.Errorf("hour %d: found %d events, want %d", hour, got, want)
 		}
 	}

@@ -5,15 +5,16 @@ import (
 	"time"
 
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/bolt/bolttest"
 )
 
 // A mirror names an event of the journal. That the journal lost its newest events
 // must never be said of one that lost none, whatever EKCO did to its file.
 func TestAPositionStaysOnTheChainWhateverEKCODoesToTheFile(t *testing.T) {
-	path := newPath(t)
+	path := bolttest.NewPath(t)
 	store, now := agedJournal(t, path)
 	var positions []journal.Position
-	for _, event := range mustRead(t, store, journal.Query{}) {
+	for _, event := range bolttest.MustRead(t, store, journal.Query{}) {
 		positions = append(positions, journal.Position{Seq: event.Seq, Hash: event.Hash})
 	}
 	check := func(after string) {
@@ -34,7 +35,7 @@ func TestAPositionStaysOnTheChainWhateverEKCODoesToTheFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	check("compaction")
-	mustClose(t, store)
+	bolttest.MustClose(t, store)
 	store = mustOpen(t, path, inChild())
 	check("a restart")
 	if _, err := store.Import(t.Context(), exported.File, ""); err != nil {

@@ -7,6 +7,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/bolt/bolttest"
 	"github.com/replicatedhq/ekco/journal/bolt/internal/layout"
 )
 
@@ -14,9 +15,9 @@ import (
 // bbolt says no and the transaction is there all the same: the sync of the last
 // page.
 func TestARefusedAppendThatReachedTheDiskIsTakenBack(t *testing.T) {
-	path := newPath(t)
+	path := bolttest.NewPath(t)
 	store := mustOpen(t, path, Options{})
-	mustAppend(t, store, observedMany("a", layout.BlockSize-10)...)
+	bolttest.MustAppend(t, store, bolttest.ObservedMany("a", layout.BlockSize-10)...)
 	err := store.submit(t.Context(), &write{exclusive: func() error {
 		err := store.db.Update(func(tx *bbolt.Tx) error {
 			t, err := layout.TablesOf(tx)
@@ -25,7 +26,7 @@ func TestARefusedAppendThatReachedTheDiskIsTakenBack(t *testing.T) {
 			}
 			a := &layout.Appender{Tables: t, Head: store.end, Tail: append(layout.Tail(nil), store.tail...)}
 			for range 20 { // also ends an index block
-				event, err := observed("refused").Event()
+				event, err := bolttest.Observed("refused").Event()
 				if err := errors.Join(err, a.Append(&event, store.now())); err != nil {
 					return err
 				}
@@ -37,13 +38,13 @@ func TestARefusedAppendThatReachedTheDiskIsTakenBack(t *testing.T) {
 	if !errors.Is(err, journal.ErrUnwritable) {
 		t.Fatal(err)
 	}
-	events := mustAppend(t, store, observedMany("b", 30)...)
+	events := bolttest.MustAppend(t, store, bolttest.ObservedMany("b", 30)...)
 	if events[0].Seq != layout.BlockSize-8 {
 		t.Errorf("the next event is %d, want %d", events[0].Seq, layout.BlockSize-8)
 	}
-	if got := mustRead(t, store, journal.Query{Node: "refused"}); len(got) != 0 {
+	if got := bolttest.MustRead(t, store, journal.Query{Node: "refused"}); len(got) != 0 {
 		t.Errorf("%d refused events are there", len(got))
 	}
-	mustClose(t, store)
-	mustVerify(t, path)
+	bolttest.MustClose(t, store)
+	bolttest.MustVerify(t, path)
 }

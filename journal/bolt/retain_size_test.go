@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/bolt/bolttest"
 )
 
 // content returns how many bytes of the file are in use.
@@ -21,9 +22,9 @@ func content(t *testing.T, store *Store) int64 {
 }
 
 func TestAJournalThatIsTooLargeGivesUpItsOldestEventsBeforeTheirTime(t *testing.T) {
-	path := newPath(t)
+	path := bolttest.NewPath(t)
 	store, now := agedJournal(t, path) // the events of 30 hours
-	all := mustRead(t, store, journal.Query{})
+	all := bolttest.MustRead(t, store, journal.Query{})
 	limit := content(t, store) * 3 / 4
 	exported, err := store.Retain(t.Context(), RetainOptions{Before: now.Add(-90 * 24 * time.Hour), MaxBytes: limit})
 	if err != nil {
@@ -33,7 +34,7 @@ func TestAJournalThatIsTooLargeGivesUpItsOldestEventsBeforeTheirTime(t *testing.
 		t.Errorf("the journal has %d bytes of content, want three quarters of %d", got, limit)
 	}
 	checkExport(t, exported, all)
-	left := mustRead(t, store, journal.Query{Before: uint64(len(all)) + 1})
+	left := bolttest.MustRead(t, store, journal.Query{Before: uint64(len(all)) + 1})
 	if gone := exported.Events - exported.Kept; int(gone) != len(all)-len(left) || gone < 500 {
 		t.Errorf("%d of %d events left, the export says %d", len(all)-len(left), len(all), gone)
 	}
@@ -46,21 +47,21 @@ func TestAJournalThatIsTooLargeGivesUpItsOldestEventsBeforeTheirTime(t *testing.
 			want = append(want, event)
 		}
 	}
-	if !slices.EqualFunc(left, want, sameRecord) {
+	if !slices.EqualFunc(left, want, bolttest.SameRecord) {
 		t.Errorf("%d events are left, want %d: the oldest leave, and none of actions that are open or ended today, or that ended", len(left), len(want))
 	}
 	again, err := store.Retain(t.Context(), RetainOptions{Before: now.Add(-90 * 24 * time.Hour), MaxBytes: limit})
 	if err != nil || again.Events != 0 {
 		t.Errorf("a second retention moved %+v, %v", again, err)
 	}
-	mustClose(t, store)
-	mustVerify(t, path)
+	bolttest.MustClose(t, store)
+	bolttest.MustVerify(t, path)
 }
 
 func TestTheSizeLimitTakesNothingThatIsKept(t *testing.T) {
-	store, now := agedJournal(t, newPath(t))
+	store, now := agedJournal(t, bolttest.NewPath(t))
 	facts := func() (facts []journal.Event) {
-		for _, event := range mustRead(t, store, journal.Query{}) {
+		for _, event := range bolttest.MustRead(t, store, journal.Query{}) {
 			if event.Type == journal.TypeNodeObserved {
 				facts = append(facts, event)
 			}
@@ -75,22 +76,22 @@ func TestTheSizeLimitTakesNothingThatIsKept(t *testing.T) {
 	if err != nil || exported.Events == exported.Kept {
 		t.Fatalf("it moved %+v, %v", exported, err)
 	}
-	if got := facts(); !slices.EqualFunc(got, want, sameRecord) {
+	if got := facts(); !slices.EqualFunc(got, want, bolttest.SameRecord) {
 		t.Errorf("%d of %d kept events are left", len(got), len(want))
 	}
 }
 
 func TestTheSizeLimitTakesNothingByWhichOtherEventsAreUnderstood(t *testing.T) {
-	path := newPath(t)
+	path := bolttest.NewPath(t)
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	store := mustOpen(t, path, Options{Now: func() time.Time { return now }})
-	kept := mustAppend(t, store,
+	kept := bolttest.MustAppend(t, store,
 		journal.Draft{Type: journal.TypeOperatorStarted, Subject: journal.OperatorSubject, Actor: "operator", Payload: journal.OperatorStarted{}},
 		journal.Draft{Type: journal.TypeClockJumped, Subject: journal.OperatorSubject, Actor: "operator", Payload: journal.ClockJumped{By: journal.Duration(time.Hour)}},
 		ended("done"),
 		journal.Draft{Type: journal.TypeOperatorStopped, Subject: journal.OperatorSubject, Actor: "operator", Payload: journal.OperatorStopped{}},
 	)
-	mustAppend(t, store, observedMany("a", 1000)...)
+	bolttest.MustAppend(t, store, bolttest.ObservedMany("a", 1000)...)
 	if err := store.SaveSnapshot(t.Context(), journal.Snapshot{Seq: 1000, Fold: "test", State: []byte("{}")}); err != nil {
 		t.Fatal(err)
 	}
@@ -98,8 +99,8 @@ func TestTheSizeLimitTakesNothingByWhichOtherEventsAreUnderstood(t *testing.T) {
 	if _, err := store.Retain(t.Context(), RetainOptions{Before: now.Add(-90 * 24 * time.Hour), MaxBytes: 1000}); err != nil {
 		t.Fatal(err)
 	}
-	left := mustRead(t, store, journal.Query{After: 1, Before: 1000})
-	if !slices.EqualFunc(left, kept, sameRecord) {
+	left := bolttest.MustRead(t, store, journal.Query{After: 1, Before: 1000})
+	if !slices.EqualFunc(left, kept, bolttest.SameRecord) {
 		t.Errorf("left are %d events, want the %d", len(left), len(kept))
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/bolt/bolttest"
 	"github.com/replicatedhq/ekco/journal/bolt/internal/files"
 	"github.com/replicatedhq/ekco/journal/journaltest"
 )
@@ -41,12 +42,12 @@ func agedJournal(t *testing.T, path string) (store *Store, now time.Time) {
 	t.Helper()
 	now = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	store = mustOpen(t, path, Options{Now: func() time.Time { return now }})
-	mustAppend(t, store, requested("open"), requested("late"))
+	bolttest.MustAppend(t, store, requested("open"), requested("late"))
 	for i := range 30 {
 		now = now.Add(time.Hour)
-		mustAppend(t, store, append(observedMany(fmt.Sprint("node-", i%5), 100), requested(fmt.Sprint("done-", i)), ended(fmt.Sprint("done-", i)))...)
+		bolttest.MustAppend(t, store, append(bolttest.ObservedMany(fmt.Sprint("node-", i%5), 100), requested(fmt.Sprint("done-", i)), ended(fmt.Sprint("done-", i)))...)
 	}
-	mustAppend(t, store, ended("late"))
+	bolttest.MustAppend(t, store, ended("late"))
 	snapshot := journal.Snapshot{Seq: 2900, Fold: "test", State: []byte("{}")}
 	if err := store.SaveSnapshot(t.Context(), snapshot); err != nil {
 		t.Fatal(err)
@@ -55,16 +56,16 @@ func agedJournal(t *testing.T, path string) (store *Store, now time.Time) {
 }
 
 func TestRetentionMovesOldEventsOfFinishedActions(t *testing.T) {
-	path := newPath(t)
+	path := bolttest.NewPath(t)
 	store, now := agedJournal(t, path)
-	all := mustRead(t, store, journal.Query{})
+	all := bolttest.MustRead(t, store, journal.Query{})
 	keep := func(event journal.Event) bool { return event.Subject.Name == "node-4" }
 	before := now.Add(-5 * time.Hour)
 	exported, err := store.Retain(t.Context(), RetainOptions{Before: before, Keep: keep})
 	if err != nil {
 		t.Fatal(err)
 	}
-	left := mustRead(t, store, journal.Query{Before: uint64(len(all)) + 1})
+	left := bolttest.MustRead(t, store, journal.Query{Before: uint64(len(all)) + 1})
 	var want []journal.Event
 	for _, event := range all {
 		old := event.Time.Before(before) && event.Seq <= 2900
@@ -72,7 +73,7 @@ func TestRetentionMovesOldEventsOfFinishedActions(t *testing.T) {
 			want = append(want, event)
 		}
 	}
-	if !slices.EqualFunc(left, want, sameRecord) {
+	if !slices.EqualFunc(left, want, bolttest.SameRecord) {
 		t.Errorf("%d events are left, want %d", len(left), len(want))
 	}
 	if got := int(exported.Events - exported.Kept); got != len(all)-len(left) || exported.Kept == 0 {
@@ -84,15 +85,15 @@ func TestRetentionMovesOldEventsOfFinishedActions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := len(mustRead(t, store, journal.Query{})); stat.Events != uint64(got) {
+	if got := len(bolttest.MustRead(t, store, journal.Query{})); stat.Events != uint64(got) {
 		t.Errorf("stat counts %d events, there are %d", stat.Events, got)
 	}
 	again, err := store.Retain(t.Context(), RetainOptions{Before: before, Keep: keep})
 	if err != nil || again.Events != 0 {
 		t.Errorf("a second retention moved %+v, %v", again, err)
 	}
-	mustClose(t, store)
-	if report := mustVerify(t, path); report.Gaps == 0 {
+	bolttest.MustClose(t, store)
+	if report := bolttest.MustVerify(t, path); report.Gaps == 0 {
 		t.Error("the journal has no gaps")
 	}
 	journaltest.CheckQueries(t, mustOpen(t, path, inChild()))
@@ -127,16 +128,16 @@ func checkExport(t *testing.T, exported journal.JournalExported, all []journal.E
 }
 
 func TestRetentionNeedsASnapshot(t *testing.T) {
-	store := mustOpen(t, newPath(t), Options{})
+	store := mustOpen(t, bolttest.NewPath(t), Options{})
 	if _, err := store.Retain(t.Context(), RetainOptions{Before: time.Now().Add(time.Hour)}); !errors.Is(err, journal.ErrNoSnapshot) {
 		t.Errorf("retention without a snapshot: %v", err)
 	}
 }
 
 func TestImportPutsBackWhatRetentionMoved(t *testing.T) {
-	path := newPath(t)
+	path := bolttest.NewPath(t)
 	store, now := agedJournal(t, path)
-	all := mustRead(t, store, journal.Query{})
+	all := bolttest.MustRead(t, store, journal.Query{})
 	var files []string
 	for _, age := range []time.Duration{20 * time.Hour, 5 * time.Hour} {
 		exported, err := store.Retain(t.Context(), RetainOptions{Before: now.Add(-age)})
@@ -151,28 +152,28 @@ func TestImportPutsBackWhatRetentionMoved(t *testing.T) {
 			t.Fatalf("import of %s: %+v, %v", file, imported, err)
 		}
 	}
-	if got := mustRead(t, store, journal.Query{Before: uint64(len(all)) + 1}); !slices.EqualFunc(got, all, sameRecord) {
+	if got := bolttest.MustRead(t, store, journal.Query{Before: uint64(len(all)) + 1}); !slices.EqualFunc(got, all, bolttest.SameRecord) {
 		t.Errorf("after the import there are %d events, want %d", len(got), len(all))
 	}
 	if imported, err := store.Import(t.Context(), files[0], ""); err != nil || imported.Events != 0 {
 		t.Errorf("a second import: %+v, %v", imported, err)
 	}
 	journaltest.CheckQueries(t, store)
-	mustClose(t, store)
-	if report := mustVerify(t, path); report.Gaps != 0 {
+	bolttest.MustClose(t, store)
+	if report := bolttest.MustVerify(t, path); report.Gaps != 0 {
 		t.Errorf("%d gaps are left", report.Gaps)
 	}
 }
 
 func TestImportRefusesWhatDoesNotFit(t *testing.T) {
-	store, now := agedJournal(t, newPath(t))
+	store, now := agedJournal(t, bolttest.NewPath(t))
 	exported, err := store.Retain(t.Context(), RetainOptions{Before: now.Add(-5 * time.Hour)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	whole := readAllLines(t, exported.File)
-	other := mustAppend(t, mustOpen(t, newPath(t), Options{}), observedMany("foreign", 3)...)
-	before := mustRead(t, store, journal.Query{})
+	other := bolttest.MustAppend(t, mustOpen(t, bolttest.NewPath(t), Options{}), bolttest.ObservedMany("foreign", 3)...)
+	before := bolttest.MustRead(t, store, journal.Query{})
 	for name, content := range map[string][][]byte{
 		"an export that ends early":      whole[:len(whole)-50],
 		"an export that begins late":     whole[50:],
@@ -190,7 +191,7 @@ func TestImportRefusesWhatDoesNotFit(t *testing.T) {
 			if !errors.Is(err, ErrNotOfThisJournal) && !errors.Is(err, journal.ErrDamaged) {
 				t.Errorf("import: %v", err)
 			}
-			if !slices.EqualFunc(mustRead(t, store, journal.Query{}), before, sameRecord) {
+			if !slices.EqualFunc(bolttest.MustRead(t, store, journal.Query{}), before, bolttest.SameRecord) {
 				t.Error("the refused import left something")
 			}
 		})
@@ -220,12 +221,12 @@ func changed(whole [][]byte, at int) [][]byte {
 }
 
 func TestCompactionGivesSpaceBackAndKeepsEverything(t *testing.T) {
-	path := newPath(t)
+	path := bolttest.NewPath(t)
 	store, now := agedJournal(t, path)
 	if _, err := store.Retain(t.Context(), RetainOptions{Before: now}); err != nil {
 		t.Fatal(err)
 	}
-	want := mustRead(t, store, journal.Query{})
+	want := bolttest.MustRead(t, store, journal.Query{})
 	before, after, err := store.Compact(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -233,15 +234,15 @@ func TestCompactionGivesSpaceBackAndKeepsEverything(t *testing.T) {
 	if after >= before/2 {
 		t.Errorf("the file shrank from %d to %d bytes only", before, after)
 	}
-	if !slices.EqualFunc(mustRead(t, store, journal.Query{}), want, sameRecord) {
+	if !slices.EqualFunc(bolttest.MustRead(t, store, journal.Query{}), want, bolttest.SameRecord) {
 		t.Error("events differ after compaction")
 	}
-	mustAppend(t, store, observed("after"))
+	bolttest.MustAppend(t, store, bolttest.Observed("after"))
 	if _, err := Open(t.Context(), path, Options{}); !errors.Is(err, journal.ErrLocked) {
 		t.Errorf("after compaction the journal is not locked: %v", err)
 	}
-	mustClose(t, store)
-	mustVerify(t, path)
+	bolttest.MustClose(t, store)
+	bolttest.MustVerify(t, path)
 }
 
 // retainForever appends, snapshots, retains and compacts without end.
@@ -253,7 +254,7 @@ func retainForever(arguments []string) int {
 	}
 	fmt.Println("open")
 	for {
-		events, err := store.Append(ctx, observedMany("node", 700)...)
+		events, err := store.Append(ctx, bolttest.ObservedMany("node", 700)...)
 		if err != nil {
 			return report(err)
 		}
@@ -273,7 +274,7 @@ func retainForever(arguments []string) int {
 }
 
 func TestNothingIsLostWhenRetentionOrCompactionIsKilled(t *testing.T) {
-	path := newPath(t)
+	path := bolttest.NewPath(t)
 	random := rand.New(rand.NewPCG(5, 6))
 	var acknowledged uint64
 	for range 20 {
@@ -291,7 +292,7 @@ func TestNothingIsLostWhenRetentionOrCompactionIsKilled(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		mustVerify(t, path)
+		bolttest.MustVerify(t, path)
 	}
 	seen := make(map[uint64]string)
 	note := func(event journal.Event) {
@@ -314,7 +315,7 @@ func TestNothingIsLostWhenRetentionOrCompactionIsKilled(t *testing.T) {
 			note(event)
 		}
 	}
-	for _, event := range mustRead(t, mustOpen(t, path, inChild()), journal.Query{}) {
+	for _, event := range bolttest.MustRead(t, mustOpen(t, path, inChild()), journal.Query{}) {
 		note(event)
 	}
 	for seq := uint64(1); seq <= acknowledged; seq++ {

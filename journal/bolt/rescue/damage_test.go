@@ -17,6 +17,7 @@ import (
 
 	"github.com/replicatedhq/ekco/journal"
 	"github.com/replicatedhq/ekco/journal/bolt"
+	"github.com/replicatedhq/ekco/journal/bolt/bolttest"
 	"github.com/replicatedhq/ekco/journal/bolt/internal/files"
 	"github.com/replicatedhq/ekco/journal/bolt/rescue"
 )
@@ -28,10 +29,10 @@ var damagePage = os.Getpagesize()
 // a cluster, a gap and free pages, together with its events and those moved out.
 func damageJournal(t *testing.T) (content []byte, events, moved []journal.Event) {
 	t.Helper()
-	path := newPath(t)
+	path := bolttest.NewPath(t)
 	store := mustOpen(t, path, bolt.Options{})
 	for i := range 15 {
-		mustAppend(t, store, observedMany(fmt.Sprintf("node-%d", i%7), 80)...)
+		bolttest.MustAppend(t, store, bolttest.ObservedMany(fmt.Sprintf("node-%d", i%7), 80)...)
 	}
 	if err := store.BindCluster(t.Context(), "cluster-uid"); err != nil {
 		t.Fatal(err)
@@ -40,17 +41,17 @@ func damageJournal(t *testing.T) (content []byte, events, moved []journal.Event)
 	if err := store.SaveSnapshot(t.Context(), snapshot); err != nil {
 		t.Fatal(err)
 	}
-	moved = mustRead(t, store, journal.Query{After: 399, Before: 701})
+	moved = bolttest.MustRead(t, store, journal.Query{After: 399, Before: 701})
 	if _, err := store.Retain(t.Context(), bolt.RetainOptions{
 		Before: time.Now(), Keep: func(event journal.Event) bool { return event.Seq < 400 || event.Seq > 700 },
 	}); err != nil {
 		t.Fatal(err)
 	}
 	for range 10 {
-		mustAppend(t, store, observed("node-3"))
+		bolttest.MustAppend(t, store, bolttest.Observed("node-3"))
 	}
-	events = mustRead(t, store, journal.Query{})
-	mustClose(t, store)
+	events = bolttest.MustRead(t, store, journal.Query{})
+	bolttest.MustClose(t, store)
 	content, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -125,7 +126,7 @@ func TestNoDamageIsSilent(t *testing.T) {
 				if err != nil {
 					t.Fatalf("could not be opened: %v", err)
 				}
-				defer mustClose(t, store)
+				defer bolttest.MustClose(t, store)
 				if salvaged == nil {
 					fine.Add(1)
 					checkFine(t, store, events)
@@ -133,7 +134,7 @@ func TestNoDamageIsSilent(t *testing.T) {
 					detected.Add(1)
 					checkSalvaged(t, store, salvaged, spoiled, events, moved)
 				}
-				mustAppend(t, store, observed("after"))
+				bolttest.MustAppend(t, store, bolttest.Observed("after"))
 			})
 		}
 	})
@@ -146,7 +147,7 @@ func TestNoDamageIsSilent(t *testing.T) {
 // checkFine wants every event, in every way of reading.
 func checkFine(t *testing.T, store *bolt.Store, want []journal.Event) {
 	t.Helper()
-	if !slices.EqualFunc(mustRead(t, store, journal.Query{}), want, sameRecord) {
+	if !slices.EqualFunc(bolttest.MustRead(t, store, journal.Query{}), want, bolttest.SameRecord) {
 		t.Error("events differ without a word")
 	}
 	for node := range 7 {
@@ -157,7 +158,7 @@ func checkFine(t *testing.T, store *bolt.Store, want []journal.Event) {
 				matching++
 			}
 		}
-		if got := len(mustRead(t, store, query)); got != matching {
+		if got := len(bolttest.MustRead(t, store, query)); got != matching {
 			t.Errorf("the index finds %d events of %s, want %d", got, query.Node, matching)
 		}
 	}
@@ -167,7 +168,7 @@ func checkFine(t *testing.T, store *bolt.Store, want []journal.Event) {
 // Events that had been moved out may come back from pages that were free.
 func checkSalvaged(t *testing.T, store *bolt.Store, salvaged *bolt.Salvage, spoiled []byte, want, moved []journal.Event) {
 	t.Helper()
-	got := mustRead(t, store, journal.Query{})
+	got := bolttest.MustRead(t, store, journal.Query{})
 	last := got[len(got)-1]
 	payload, err := last.Decode()
 	if err != nil {
@@ -196,11 +197,11 @@ func checkSalvaged(t *testing.T, store *bolt.Store, salvaged *bolt.Salvage, spoi
 func checkPrefix(t *testing.T, got, want, moved []journal.Event) {
 	t.Helper()
 	for _, event := range got {
-		if len(want) > 0 && sameRecord(event, want[0]) {
+		if len(want) > 0 && bolttest.SameRecord(event, want[0]) {
 			want = want[1:]
 			continue
 		}
-		if !slices.ContainsFunc(moved, func(m journal.Event) bool { return sameRecord(event, m) }) {
+		if !slices.ContainsFunc(moved, func(m journal.Event) bool { return bolttest.SameRecord(event, m) }) {
 			t.Errorf("salvaged event %d differs", event.Seq)
 			return
 		}
@@ -208,11 +209,11 @@ func checkPrefix(t *testing.T, got, want, moved []journal.Event) {
 }
 
 func TestADamagedBranchCostsNoEvent(t *testing.T) {
-	path := newPath(t)
+	path := bolttest.NewPath(t)
 	store := mustOpen(t, path, bolt.Options{})
-	mustAppend(t, store, observedMany("a", 2000)...)
-	want := mustRead(t, store, journal.Query{})
-	mustClose(t, store)
+	bolttest.MustAppend(t, store, bolttest.ObservedMany("a", 2000)...)
+	want := bolttest.MustRead(t, store, journal.Query{})
+	bolttest.MustClose(t, store)
 	content, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -229,11 +230,11 @@ func TestADamagedBranchCostsNoEvent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer mustClose(t, store)
+	defer bolttest.MustClose(t, store)
 	if salvaged == nil || salvaged.Recovered != 2001 || salvaged.LostAtLeast != 0 {
 		t.Errorf("salvaged %+v, want all of 2001 events", salvaged)
 	}
-	if !slices.EqualFunc(mustRead(t, store, journal.Query{})[:2001], want, sameRecord) {
+	if !slices.EqualFunc(bolttest.MustRead(t, store, journal.Query{})[:2001], want, bolttest.SameRecord) {
 		t.Error("events differ")
 	}
 }
@@ -253,7 +254,7 @@ func TestSalvageKeepsIdentityClusterAndSnapshot(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer mustClose(t, store)
+	defer bolttest.MustClose(t, store)
 	if salvaged.LastSeq != 1198 || salvaged.LostAtLeast != 1212-1198 {
 		t.Errorf("salvaged %+v", salvaged)
 	}
@@ -269,7 +270,7 @@ func TestADamagedJournalThatIsOnlyReadIsLeftAsItIs(t *testing.T) {
 	content, _, _ := damageJournal(t)
 	at := bytes.Index(content, []byte("node-3"))
 	content[at] ^= 1
-	path := newPath(t)
+	path := bolttest.NewPath(t)
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/replicatedhq/ekco/journal"
 	"github.com/replicatedhq/ekco/journal/bolt"
+	"github.com/replicatedhq/ekco/journal/bolt/bolttest"
 	"github.com/replicatedhq/ekco/journal/bolt/internal/files"
 	"github.com/replicatedhq/ekco/journal/bolt/rescue"
 )
@@ -163,7 +164,7 @@ func TestAJournalThatWasEmptiedIsDamagedWhereSomethingSaysItWasOne(t *testing.T)
 				if err != nil {
 					t.Fatal(err)
 				}
-				defer mustClose(t, store)
+				defer bolttest.MustClose(t, store)
 				if salvaged == nil || salvaged.Recovered != 0 {
 					t.Fatalf("salvaged %+v", salvaged)
 				}
@@ -186,7 +187,7 @@ func TestAJournalWithoutMetaPagesIsKnownByItsRecords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer mustClose(t, store)
+	defer bolttest.MustClose(t, store)
 	if salvaged == nil || salvaged.Recovered == 0 {
 		t.Errorf("salvaged %+v", salvaged)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/bolt/bolttest"
 	"github.com/replicatedhq/ekco/journal/bolt/rescue"
 )
 
@@ -29,7 +30,7 @@ func TestEventsOfAFutureEkcoAreCarriedAlong(t *testing.T) {
 		}
 		return nil
 	}
-	end := func(*rescue.Rebuilder) journal.Draft { return observed("node-2") }
+	end := func(*rescue.Rebuilder) journal.Draft { return bolttest.Observed("node-2") }
 	if err := rescue.Rebuild(path, time.Now, written, end); err != nil {
 		t.Fatal(err)
 	}
@@ -37,13 +38,13 @@ func TestEventsOfAFutureEkcoAreCarriedAlong(t *testing.T) {
 	if _, _, err := store.Compact(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	got := mustRead(t, store, journal.Query{Node: "node-1", Types: []journal.Type{"future.thing"}})
-	if len(got) != 1 || !sameRecord(got[0], future) {
+	got := bolttest.MustRead(t, store, journal.Query{Node: "node-1", Types: []journal.Type{"future.thing"}})
+	if len(got) != 1 || !bolttest.SameRecord(got[0], future) {
 		t.Fatalf("read %+v", got)
 	}
 	if _, err := got[0].Decode(); !errors.Is(err, journal.ErrUnknownType) {
 		t.Errorf("decode: %v", err)
 	}
-	mustClose(t, store)
-	mustVerify(t, path)
+	bolttest.MustClose(t, store)
+	bolttest.MustVerify(t, path)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/replicatedhq/ekco/journal"
 	"github.com/replicatedhq/ekco/journal/bolt"
+	"github.com/replicatedhq/ekco/journal/bolt/bolttest"
 	"github.com/replicatedhq/ekco/journal/bolt/internal/files"
 )
 
@@ -18,8 +19,8 @@ import (
 func begun(t *testing.T, path string) journal.JournalReplaced {
 	t.Helper()
 	store := mustOpen(t, path, inChild())
-	defer mustClose(t, store)
-	events := mustRead(t, store, journal.Query{})
+	defer bolttest.MustClose(t, store)
+	events := bolttest.MustRead(t, store, journal.Query{})
 	if len(events) != 2 || events[0].Type != journal.TypeJournalCreated {
 		t.Fatalf("the new journal has %d events", len(events))
 	}
@@ -95,7 +96,7 @@ func checkSalvagedInPod(t *testing.T, name string, content []byte, beside string
 		if err != nil {
 			t.Fatal(err)
 		}
-		mustClose(t, store)
+		bolttest.MustClose(t, store)
 		if salvaged == nil {
 			t.Error("it was not taken for a damaged journal")
 		}

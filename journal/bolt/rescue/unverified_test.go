@@ -13,6 +13,7 @@ import (
 
 	"github.com/replicatedhq/ekco/journal"
 	"github.com/replicatedhq/ekco/journal/bolt"
+	"github.com/replicatedhq/ekco/journal/bolt/bolttest"
 	"github.com/replicatedhq/ekco/journal/bolt/internal/files"
 	"github.com/replicatedhq/ekco/journal/bolt/rescue"
 )
@@ -76,10 +77,10 @@ func TestAVerifierThatIsKilledOrGivesUpSaysNothingAboutTheJournal(t *testing.T) 
 		"that cannot be started":        {"/no/such/program"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			path := newPath(t)
+			path := bolttest.NewPath(t)
 			store := mustOpen(t, path, bolt.Options{})
-			mustAppend(t, store, observedMany("a", 100)...)
-			mustClose(t, store)
+			bolttest.MustAppend(t, store, bolttest.ObservedMany("a", 100)...)
+			bolttest.MustClose(t, store)
 			before := left(t, path)
 			store, salvaged, err := bolt.OpenOrSalvage(t.Context(), path, bolt.Options{Child: child})
 			if !errors.Is(err, journal.ErrUnverified) || errors.Is(err, journal.ErrDamaged) || store != nil || salvaged != nil {
@@ -88,7 +89,7 @@ func TestAVerifierThatIsKilledOrGivesUpSaysNothingAboutTheJournal(t *testing.T) 
 			if after := left(t, path); len(after) != 1 || after[path] != before[path] {
 				t.Error("the journal was touched")
 			}
-			mustClose(t, mustOpen(t, path, inChild())) // and is free
+			bolttest.MustClose(t, mustOpen(t, path, inChild())) // and is free
 		})
 	}
 }
@@ -102,8 +103,8 @@ func TestAVerifierThatDiesOfTheFileMeansDamage(t *testing.T) {
 		"a fault of a Go program":     shell("echo 'unexpected fault address 0x7f' >&2; echo 'fatal error: fault' >&2; exit 2"),
 	} {
 		t.Run(name, func(t *testing.T) {
-			path := newPath(t)
-			mustClose(t, mustOpen(t, path, bolt.Options{}))
+			path := bolttest.NewPath(t)
+			bolttest.MustClose(t, mustOpen(t, path, bolt.Options{}))
 			if _, err := bolt.Open(t.Context(), path, bolt.Options{Child: child}); !errors.Is(err, journal.ErrDamaged) {
 				t.Errorf("open: %v", err)
 			}
@@ -112,8 +113,8 @@ func TestAVerifierThatDiesOfTheFileMeansDamage(t *testing.T) {
 }
 
 func TestAnOpenThatIsBrokenOffSaysNothingAboutTheJournal(t *testing.T) {
-	path := newPath(t)
-	mustClose(t, mustOpen(t, path, bolt.Options{}))
+	path := bolttest.NewPath(t)
+	bolttest.MustClose(t, mustOpen(t, path, bolt.Options{}))
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	_, _, err := bolt.OpenOrSalvage(ctx, path, bolt.Options{Child: shell("exec sleep 600")})
@@ -126,9 +127,9 @@ func TestAnOpenThatIsBrokenOffSaysNothingAboutTheJournal(t *testing.T) {
 }
 
 func TestASignalToTheProcessGroupDoesNotReachAVerifier(t *testing.T) {
-	path := newPath(t)
-	mustClose(t, mustOpen(t, path, bolt.Options{}))
-	mustClose(t, mustOpen(t, path, bolt.Options{Child: self("own-group")}))
+	path := bolttest.NewPath(t)
+	bolttest.MustClose(t, mustOpen(t, path, bolt.Options{}))
+	bolttest.MustClose(t, mustOpen(t, path, bolt.Options{Child: self("own-group")}))
 }
 
 func TestASalvageThatIsKilledIsNotTakenForAllThatIsLeft(t *testing.T) {
@@ -145,8 +146,8 @@ func TestASalvageThatIsKilledIsNotTakenForAllThatIsLeft(t *testing.T) {
 				t.Fatal(err)
 			}
 			// The child that salvages gives the first 300 lines, and ends.
-			half := []string{"/bin/sh", "-c", `if [ "$1" = salvage ]; then "$0" ` + childArgument + ` "$@" | head -n 300; ` + end +
-				`; fi; exec "$0" ` + childArgument + ` "$@"`, exe}
+			half := []string{"/bin/sh", "-c", `if [ "$1" = salvage ]; then "$0" ` + bolttest.ChildArgument + ` "$@" | head -n 300; ` + end +
+				`; fi; exec "$0" ` + bolttest.ChildArgument + ` "$@"`, exe}
 			store, salvaged, err := bolt.OpenOrSalvage(t.Context(), path, bolt.Options{Child: half})
 			if !errors.Is(err, journal.ErrUnverified) || store != nil || salvaged != nil {
 				t.Fatalf("opened %v, salvaged %+v: %v", store, salvaged, err)
@@ -160,21 +161,21 @@ func TestASalvageThatIsKilledIsNotTakenForAllThatIsLeft(t *testing.T) {
 	if err != nil || salvaged == nil || salvaged.LastSeq != 1198 {
 		t.Fatalf("salvaged %+v: %v", salvaged, err)
 	}
-	mustClose(t, store)
+	bolttest.MustClose(t, store)
 }
 
 func TestACheckThatIsKilledDoesNotFindDamage(t *testing.T) {
-	path := newPath(t)
-	mustClose(t, mustOpen(t, path, bolt.Options{}))
+	path := bolttest.NewPath(t)
+	bolttest.MustClose(t, mustOpen(t, path, bolt.Options{}))
 	if _, err := rescue.VerifyIn(t.Context(), shell("kill -KILL $$"), path); !errors.Is(err, journal.ErrUnverified) || rescue.Finding(err) {
 		t.Errorf("a check that is killed: %v", err)
 	}
-	if report, err := rescue.VerifyIn(t.Context(), self(childArgument), path); err != nil || report.Events != 1 {
+	if report, err := rescue.VerifyIn(t.Context(), self(bolttest.ChildArgument), path); err != nil || report.Events != 1 {
 		t.Errorf("a check that comes to its end: %+v, %v", report, err)
 	}
 	store := mustOpen(t, path, bolt.Options{})
-	if _, err := rescue.VerifyIn(t.Context(), self(childArgument), path); !errors.Is(err, journal.ErrLocked) {
+	if _, err := rescue.VerifyIn(t.Context(), self(bolttest.ChildArgument), path); !errors.Is(err, journal.ErrLocked) {
 		t.Errorf("a check of a journal in use: %v", err)
 	}
-	mustClose(t, store)
+	bolttest.MustClose(t, store)
 }

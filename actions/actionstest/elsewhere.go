@@ -29,7 +29,7 @@ func (s Scene) finishedElsewhere(t *testing.T) (problems []string) {
 				problems = append(problems, fmt.Sprintf("killed at point %d of %d, it is not adopted", at, points))
 				return
 			}
-			w.RunToEnd(w.Config(stage.Kinds(nil)))
+			w.RunToEnd(stage.config(w, nil))
 			if got := stage.end(w); got != want {
 				problems = append(problems, fmt.Sprintf("killed at point %d of %d, it ends elsewhere as %s, want %s; %q", at, points, got, want, w.Story()))
 			}
@@ -75,7 +75,7 @@ func (s Stage) liveMirrored(w *World, at int) {
 	ctx, kill := context.WithTimeout(w.T.Context(), 24*time.Hour)
 	defer kill()
 	f := NewFuse(at, kill)
-	cfg := w.Config(s.Kinds(f))
+	cfg := s.config(w, f)
 	cfg.Store = mirroredStore{f.Store(w.Store), w, m}
 	cfg.Preflights[actions.Mirrored] = actions.PreflightFunc(func(ctx context.Context, _ journal.ActionRecord) actions.Verdict {
 		if err := m.Ready(ctx, "action", time.Minute); err != nil {

@@ -3,6 +3,7 @@ package actionstest
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -111,9 +112,16 @@ func (s Stage) Live(w *World, at int) (*Fuse, error) {
 	ctx, kill := context.WithTimeout(w.T.Context(), 24*time.Hour)
 	defer kill()
 	f := NewFuse(at, kill)
-	cfg := w.Config(s.Kinds(f))
+	cfg := s.config(w, f)
 	cfg.Store = f.Store(w.Store)
 	return f, actions.NewRunner(cfg).Run(ctx, w.Record(), nil)
+}
+
+// config is that of one incarnation, whose log nobody reads.
+func (s Stage) config(w *World, f *Fuse) actions.Config {
+	cfg := w.Config(s.Kinds(f))
+	cfg.Log = slog.New(slog.DiscardHandler)
+	return cfg
 }
 
 // end is what the world and the action have come to.

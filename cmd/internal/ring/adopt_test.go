@@ -62,9 +62,7 @@ func TestAfterASalvageWhatWasOpenComesBackFromTheOwnMirror(t *testing.T) {
 				for range 2 {
 					in := w.start(nil)
 					pass(time.Hour)
-					if err := in.stop(); err != nil {
-						t.Error(err)
-					}
+					w.stop(in)
 				}
 				open := w.state().OpenActions()
 				if len(open) != 1 || !open[0].PastNoReturn || w.mirror() != mirrored {
@@ -73,21 +71,15 @@ func TestAfterASalvageWhatWasOpenComesBackFromTheOwnMirror(t *testing.T) {
 				if n := len(w.events(journal.Query{Types: []journal.Type{journal.TypeActionAdopted}})); n != 1 {
 					t.Errorf("it was adopted %d times", n)
 				}
-				in := w.start(nil)
-				pass(time.Minute)
+				in := w.started()
 				w.accept(in)
 				pass(10 * time.Minute)
-				if err := in.stop(); err != nil {
-					t.Error(err)
-				}
-				in = w.start(nil)
-				pass(time.Minute)
+				w.stop(in)
+				in = w.started()
 				if got := w.machine("worker-2").State; got != fsmnode.Purged || w.state().Journal.SafeMode() || w.mirror() == mirrored {
 					t.Errorf("once accepted the node is %s, safe mode %v", got, w.state().Journal.SafeMode())
 				}
-				if err := in.stop(); err != nil {
-					t.Error(err)
-				}
+				w.stop(in)
 			})
 		})
 	}
@@ -122,31 +114,19 @@ func adoptedFirst(t *testing.T, mirrorOf func(w *world)) {
 		if got := w.machine("worker-2").State; got != fsmnode.Purged {
 			t.Errorf("the node is %s", got)
 		}
-		if err := in.stop(); err != nil {
-			t.Error(err)
-		}
+		w.stop(in)
 	})
 }
 
 func TestWhatWasCancelledHereIsNotAdoptedFromAnEKCOThatHadItOpen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		in := w.start(nil)
-		pass(time.Minute)
-		w.cluster.SetMirror([]byte(`{"format":1,"journal_id":"visitor","actions":[]}`)) // holds the purge
-		w.loseWorker()
-		pass(time.Second)
-		admission, err := in.Backend(nil).Request(t.Context(), askPurge("worker-2"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		in, action := w.heldPurge()
 		pass(time.Second)
 		open := w.state().OpenActions()
-		w.command(in.Backend(nil).Cancel(t.Context(), api.ActionCommand{Action: admission.Action, Actor: "cli:root@test"}))
+		w.command(in.Backend(nil).Cancel(t.Context(), api.ActionCommand{Action: action, Actor: "cli:root@test"}))
 		pass(time.Minute)
-		if err := in.stop(); err != nil {
-			t.Error(err)
-		}
+		w.stop(in)
 		w.visit(open...)
 		in = w.start(nil)
 		pass(time.Hour)
@@ -156,9 +136,7 @@ func TestWhatWasCancelledHereIsNotAdoptedFromAnEKCOThatHadItOpen(t *testing.T) {
 		if w.cluster.Count("delete-node worker-2") != 0 {
 			t.Error("the Node was deleted although the purge was cancelled")
 		}
-		if err := in.stop(); err != nil {
-			t.Error(err)
-		}
+		w.stop(in)
 	})
 }
 
@@ -168,8 +146,7 @@ func TestAMirrorThatCannotBeReadKeepsEKCOFromNothing(t *testing.T) {
 			w := newWorld(t)
 			w.policy.PurgeDeadNodes = true
 			w.cluster.SetMirror([]byte(garbage))
-			in := w.start(nil)
-			pass(time.Minute)
+			in := w.started()
 			if reasons := in.Unready(t.Context()); len(reasons) != 0 {
 				t.Errorf("%q: EKCO is not ready: %q", garbage, reasons)
 			}
@@ -181,9 +158,7 @@ func TestAMirrorThatCannotBeReadKeepsEKCOFromNothing(t *testing.T) {
 			if !strings.Contains(w.mirror(), `"journal_id"`) {
 				t.Errorf("%q: the mirror is %s", garbage, w.mirror())
 			}
-			if err := in.stop(); err != nil {
-				t.Error(err)
-			}
+			w.stop(in)
 		})
 	}
 }
@@ -203,8 +178,7 @@ func TestTheMirrorOfANewerEKCOIsLeftAloneAndTheVersionThatItNeedsIsNamed(t *test
 				}
 				newer := strings.ReplaceAll(newer, "JOURNAL", stat.JournalID)
 				w.cluster.SetMirror([]byte(newer))
-				in := w.start(nil)
-				pass(time.Minute)
+				in := w.started()
 				w.loseWorker()
 				pass(time.Second)
 				if _, err := in.Backend(nil).Request(t.Context(), askPurge("worker-2")); err != nil {
@@ -231,9 +205,7 @@ func TestTheMirrorOfANewerEKCOIsLeftAloneAndTheVersionThatItNeedsIsNamed(t *test
 				if got := w.machine("worker-2").State; got != fsmnode.Purged {
 					t.Errorf("without that mirror the node is %s", got)
 				}
-				if err := in.stop(); err != nil {
-					t.Error(err)
-				}
+				w.stop(in)
 			})
 		})
 	}
@@ -261,8 +233,7 @@ func TestARingForOneCommandLeavesTheMirrorOfAnEKCOThatMayLive(t *testing.T) {
 		w.says("journal_id", "another")
 		mirrored := w.mirror()
 		w.onlyNode = "worker-2"
-		in := w.start(nil)
-		pass(time.Minute)
+		in := w.started()
 		if _, err := in.Backend(nil).Request(t.Context(), askPurge("worker-2")); err != nil {
 			t.Fatal(err)
 		}
@@ -270,9 +241,7 @@ func TestARingForOneCommandLeavesTheMirrorOfAnEKCOThatMayLive(t *testing.T) {
 		if w.mirror() != mirrored || w.cluster.Count("delete-node worker-2") != 0 {
 			t.Errorf("beside another EKCO the node is deleted, or the mirror is %s", w.mirror())
 		}
-		if err := in.stop(); err != nil {
-			t.Error(err)
-		}
+		w.stop(in)
 	})
 }
 
@@ -282,15 +251,12 @@ func TestAMirrorThatWasCopiedFromAnotherClusterKeepsNobodyFromStarting(t *testin
 		w.openPurge()
 		w.says("journal_id", "another")
 		w.says("cluster_uid", "elsewhere")
-		in := w.start(nil)
-		pass(time.Minute)
+		in := w.started()
 		select {
 		case <-in.Identified():
 		default:
 			t.Error("it does not start")
 		}
-		if err := in.stop(); err != nil {
-			t.Error(err)
-		}
+		w.stop(in)
 	})
 }

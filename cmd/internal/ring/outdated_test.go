@@ -33,15 +33,42 @@ func (w *world) outdated() (found []journal.JournalOutdated) {
 	return found
 }
 
+// started starts the ring and lets it come to rest.
+func (w *world) started() *incarnation {
+	w.t.Helper()
+	in := w.start(nil)
+	pass(time.Minute)
+	return in
+}
+
+// stop stops the ring, which must have come to no harm.
+func (w *world) stop(in *incarnation) {
+	w.t.Helper()
+	if err := in.stop(); err != nil {
+		w.t.Error(err)
+	}
+}
+
+// heldPurge has a person ask for the purge of worker-2, which is held because another
+// EKCO has the mirror, and returns its action.
+func (w *world) heldPurge() (in *incarnation, action string) {
+	w.t.Helper()
+	in = w.started()
+	w.cluster.SetMirror([]byte(`{"format":1,"journal_id":"visitor","actions":[]}`))
+	w.loseWorker()
+	pass(time.Second)
+	admission, err := in.Backend(nil).Request(w.t.Context(), askPurge("worker-2"))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return in, admission.Action
+}
+
 // lostPurge leaves a journal of before the purge of worker-2, which is open and
 // past its point of no return, as only the mirror knows.
 func (w *world) lostPurge() {
 	w.t.Helper()
-	in := w.start(nil)
-	pass(time.Minute)
-	if err := in.stop(); err != nil {
-		w.t.Fatal(err)
-	}
+	w.stop(w.started())
 	old := w.copied()
 	w.openPurge()
 	w.store = old
@@ -71,9 +98,7 @@ func TestAJournalThatLostItsNewestEventsKeepsItsOpenPurgeAndWaitsForAPerson(t *t
 			if _, err := in.Backend(nil).Request(t.Context(), askPurge("worker-1")); !errors.Is(err, api.ErrRefused) || !strings.Contains(err.Error(), "ekco journal accept") {
 				t.Errorf("a purge in safe mode: %v", err)
 			}
-			if err := in.stop(); err != nil {
-				t.Error(err)
-			}
+			w.stop(in)
 		}
 		lost := w.outdated()
 		if len(lost) != 1 || lost[0].Mirrored.Seq <= lost[0].LastSeq || lost[0].MirroredAt.IsZero() {
@@ -89,8 +114,7 @@ func TestAJournalThatLostItsNewestEventsKeepsItsOpenPurgeAndWaitsForAPerson(t *t
 			t.Fatalf("open is %+v, want the purge past its point of no return", open)
 		}
 
-		in := w.start(nil)
-		pass(time.Minute)
+		in := w.started()
 		w.accept(in)
 		pass(10 * time.Minute)
 		if got := w.machine("worker-2").State; got != fsmnode.Purged {
@@ -99,17 +123,12 @@ func TestAJournalThatLostItsNewestEventsKeepsItsOpenPurgeAndWaitsForAPerson(t *t
 		if w.mirror() == mirrored {
 			t.Error("after the journal was accepted the mirror is not written")
 		}
-		if err := in.stop(); err != nil {
-			t.Error(err)
-		}
-		in = w.start(nil)
-		pass(time.Minute)
+		w.stop(in)
+		in = w.started()
 		if w.state().Journal.SafeMode() || len(w.outdated()) != 1 {
 			t.Error("what was accepted is found again")
 		}
-		if err := in.stop(); err != nil {
-			t.Error(err)
-		}
+		w.stop(in)
 		checkIntentBeforeEffect(t, w)
 		checkReplay(t, w)
 	})
@@ -119,11 +138,8 @@ func TestAJournalThatWasAcceptedWhileNoOperatorRanIsTakenOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.lostPurge()
-		in := w.start(nil)
-		pass(time.Minute)
-		if err := in.stop(); err != nil {
-			t.Error(err)
-		}
+		in := w.started()
+		w.stop(in)
 		mirrored := w.mirror()
 		w.tell(journal.JournalSubject, journal.TypeJournalAccepted, journal.JournalAccepted{})
 		in = w.start(nil)
@@ -131,36 +147,23 @@ func TestAJournalThatWasAcceptedWhileNoOperatorRanIsTakenOver(t *testing.T) {
 		if got := w.machine("worker-2").State; got != fsmnode.Purged || len(w.outdated()) != 1 || w.mirror() == mirrored {
 			t.Errorf("the node is %s, lost are %+v", got, w.outdated())
 		}
-		if err := in.stop(); err != nil {
-			t.Error(err)
-		}
+		w.stop(in)
 	})
 }
 
 func TestAnActionThatWasCancelledInTheLostEventsIsNotCarriedOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		in := w.start(nil)
-		pass(time.Minute)
-		w.cluster.SetMirror([]byte(`{"format":1,"journal_id":"visitor","actions":[]}`)) // holds the purge
-		w.loseWorker()
-		pass(time.Second)
-		admission, err := in.Backend(nil).Request(t.Context(), askPurge("worker-2"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		in, action := w.heldPurge()
 		pass(5 * time.Second)
 		old := w.copied()
-		if err := in.Backend(nil).Cancel(t.Context(), api.ActionCommand{Action: admission.Action, Actor: "cli:root@test"}); err != nil {
+		if err := in.Backend(nil).Cancel(t.Context(), api.ActionCommand{Action: action, Actor: "cli:root@test"}); err != nil {
 			t.Fatal(err)
 		}
 		pass(10 * time.Minute)
-		if err := in.stop(); err != nil {
-			t.Error(err)
-		}
+		w.stop(in)
 		w.store = old
-		in = w.start(nil)
-		pass(time.Minute)
+		in = w.started()
 		if open := w.state().OpenActions(); len(open) != 0 {
 			t.Errorf("open is %+v, want nothing: it was cancelled", open)
 		}
@@ -169,9 +172,7 @@ func TestAnActionThatWasCancelledInTheLostEventsIsNotCarriedOut(t *testing.T) {
 		if n := w.cluster.Count("delete-node worker-2"); n != 0 {
 			t.Error("the Node was deleted although the purge had been cancelled")
 		}
-		if err := in.stop(); err != nil {
-			t.Error(err)
-		}
+		w.stop(in)
 	})
 }
 
@@ -192,9 +193,7 @@ func TestAJournalThatWentOnWithoutItsNewestEventsIsNoticed(t *testing.T) {
 		if open := w.state().OpenActions(); len(open) != 1 || !w.state().Journal.SafeMode() || w.mirror() != mirrored {
 			t.Errorf("safe mode is %v, open is %+v", w.state().Journal.SafeMode(), open)
 		}
-		if err := in.stop(); err != nil {
-			t.Error(err)
-		}
+		w.stop(in)
 	})
 }
 
@@ -202,8 +201,7 @@ func TestAPauseThatAnOlderJournalForgotIsNotPassedOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.policy.PurgeDeadNodes = true
-		in := w.start(nil)
-		pass(time.Minute)
+		in := w.started()
 		old := w.copied()
 		if err := in.Backend(nil).Pause(t.Context(), api.PauseRequest{Reason: "new switch", Actor: "cli:root@test"}); err != nil {
 			t.Fatal(err)
@@ -218,9 +216,7 @@ func TestAPauseThatAnOlderJournalForgotIsNotPassedOver(t *testing.T) {
 		if n := len(w.cluster.Effects()); !w.state().Journal.SafeMode() || w.cluster.Count("delete-node worker-2") != 0 {
 			t.Errorf("safe mode is %v, %d effects", w.state().Journal.SafeMode(), n)
 		}
-		if err := in.stop(); err != nil {
-			t.Error(err)
-		}
+		w.stop(in)
 	})
 }
 
@@ -235,9 +231,7 @@ func TestACommandOnAnOldJournalChangesNothing(t *testing.T) {
 			t.Errorf("the purge is answered with %v", err)
 		}
 		pass(time.Hour)
-		if err := in.stop(); err != nil {
-			t.Error(err)
-		}
+		w.stop(in)
 		if w.mirror() != mirrored || w.cluster.Count("delete-node worker-2") != deleted {
 			t.Error("the command changed the mirror or the cluster")
 		}
@@ -247,8 +241,7 @@ func TestACommandOnAnOldJournalChangesNothing(t *testing.T) {
 func TestOfTwoThatGoOnWithCopiesOfOneJournalOneStopsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		in := w.start(nil)
-		pass(time.Minute)
+		in := w.started()
 		elsewhere := &world{t: t, cluster: w.cluster, store: w.copied(), policy: w.policy}
 		other := elsewhere.start(nil)
 		pass(time.Minute)
@@ -267,25 +260,15 @@ func TestOfTwoThatGoOnWithCopiesOfOneJournalOneStopsAtOnce(t *testing.T) {
 		if w.mirror() != mirrored || w.cluster.Count("delete-node worker-2") != 0 {
 			t.Error("the one in safe mode wrote the mirror or deleted the Node")
 		}
-		for _, in := range []*incarnation{in, other} {
-			if err := in.stop(); err != nil {
-				t.Error(err)
-			}
-		}
+		w.stop(in)
+		w.stop(other)
 	})
 }
 
 func TestAWorkerWhoseActionWasFinishedWithACopyOfTheJournalStops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		in := w.start(nil)
-		pass(time.Minute)
-		w.cluster.SetMirror([]byte(`{"format":1,"journal_id":"visitor","actions":[]}`)) // holds the purge
-		w.loseWorker()
-		pass(time.Second)
-		if _, err := in.Backend(nil).Request(t.Context(), askPurge("worker-2")); err != nil {
-			t.Fatal(err)
-		}
+		in, _ := w.heldPurge()
 		pass(10 * time.Second)
 		elsewhere := &world{t: t, cluster: w.cluster, store: w.copied(), policy: w.policy}
 		other := elsewhere.start(nil)
@@ -299,19 +282,15 @@ func TestAWorkerWhoseActionWasFinishedWithACopyOfTheJournalStops(t *testing.T) {
 		if len(state.OpenActions()) != 0 || len(state.Problems) != 0 || running != 0 {
 			t.Errorf("open is %+v, %d workers run, problems are %q", state.OpenActions(), running, state.Problems)
 		}
-		for _, in := range []*incarnation{in, other} {
-			if err := in.stop(); err != nil {
-				t.Error(err)
-			}
-		}
+		w.stop(in)
+		w.stop(other)
 	})
 }
 
 func TestTheEventThatTheMirrorNamesStaysInTheJournal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		in := w.start(nil)
-		pass(time.Minute)
+		in := w.started()
 		backend := in.Backend(nil) // whose words are no facts that stay anyway
 		w.command(backend.Pause(t.Context(), api.PauseRequest{Reason: "test", Actor: "cli:root@test"}))
 		w.command(backend.Resume(t.Context(), api.ResumeRequest{Actor: "cli:root@test"}))
@@ -326,9 +305,7 @@ func TestTheEventThatTheMirrorNamesStaysInTheJournal(t *testing.T) {
 				t.Errorf("event %d may leave the journal, or is another one: %+v", event.Seq, event)
 			}
 		}
-		if err := in.stop(); err != nil {
-			t.Error(err)
-		}
+		w.stop(in)
 	})
 }
 
@@ -337,15 +314,12 @@ func TestNothingIsMirroredInSafeMode(t *testing.T) {
 		w := newWorld(t)
 		w.lostPurge()
 		mirrored := w.mirror()
-		in := w.start(nil)
-		pass(time.Minute)
+		in := w.started()
 		verdict := in.mirrored(t.Context(), journal.ActionRecord{})
 		pass(time.Minute)
 		if verdict.Kind != actions.Hold("").Kind || w.mirror() != mirrored {
 			t.Errorf("asked before a step, the mirror answers %+v and was written", verdict)
 		}
-		if err := in.stop(); err != nil {
-			t.Error(err)
-		}
+		w.stop(in)
 	})
 }

@@ -33,13 +33,17 @@ func (s *State) foldThingObserved(e journal.Event, p *journal.ThingObserved) {
 		return
 	}
 	observing, ok := m.Machine.(Observing)
-	if key := Key(e.Subject); !ok || key == "/" || s.Things[key] != nil && s.Things[key].Machine() != p.Machine {
+	t := s.Things[Key(e.Subject)]
+	switch {
+	case !ok || Key(e.Subject) == "/":
 		s.Problem(e, "a thing without name, or one that the machine %q does not observe", p.Machine)
 		return
-	}
-	t := s.Things[Key(e.Subject)]
-	if t == nil {
+	case t == nil:
 		t = s.Add(p.Machine, e.Subject, journal.State(m.table.Initial), e.Time)
+		t.AddedSeq = e.Seq
+	case t.Machine() != p.Machine:
+		s.Problem(e, "the machine %q tells of what is a thing of the machine %q; its things need subjects of their own", p.Machine, t.Machine())
+		return
 	}
 	s.Changed(p.Machine)
 	if err := observing.Observed(t, e, p.Facts); err != nil {
@@ -107,5 +111,5 @@ func (s *State) endedOf(e journal.Event, rec *journal.ActionRecord, ended *journ
 		t.Last = map[journal.ActionKind]*Ending{}
 	}
 	s.Changed(t.Machine())
-	t.Last[rec.Kind] = &Ending{Action: rec.ID, Outcome: ended.Outcome, Seq: e.Seq, FactsSeq: t.FactsSeq}
+	t.Last[rec.Kind] = &Ending{Action: rec.ID, Outcome: ended.Outcome, Seq: e.Seq, At: e.Time, FactsSeq: t.FactsSeq}
 }

@@ -104,8 +104,13 @@ func (s *State) ages(upTo uint64, m moved) {
 			m.to(&vain.At)
 			t.Vain = &vain
 		}
+		for kind, last := range t.Last {
+			moved := *last // here too
+			m.to(&moved.At)
+			t.Last[kind] = &moved
+		}
 		for key, contest := range t.Contests {
-			moved := *contest // here too
+			moved := *contest
 			m.to(&moved.Last)
 			m.to(&moved.Before)
 			t.Contests[key] = &moved

@@ -2,6 +2,7 @@ package fsm
 
 import (
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/replicatedhq/ekco/journal"
@@ -110,4 +111,16 @@ func orNothing(value string) string {
 		return "nothing"
 	}
 	return value
+}
+
+// takeOverContests takes over what EKCO changed of the things that had the name before:
+// who deletes and creates an object undoes a change of it, too.
+func (t *Thing) takeOverContests(s *State) {
+	keys := s.Named(t.Machine(), t.Name)
+	if len(keys) == 0 || Key(t.Subject) == keys[len(keys)-1] {
+		return
+	}
+	if former := s.Things[keys[len(keys)-1]]; former != nil && former.Kind == t.Kind {
+		t.Contests = maps.Clone(former.Contests)
+	}
 }

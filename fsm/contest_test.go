@@ -1,6 +1,8 @@
 package fsm
 
 import (
+	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -126,7 +128,9 @@ func (h *house) retain() {
 			h.s.Apply(e)
 		}
 	}
-	h.s.Problems = nil // transitions whose beginning has left
+	if len(h.s.Problems) != 0 {
+		h.t.Errorf("problems: %q", h.s.Problems)
+	}
 	h.write(Decide(h.s, h.p, h.now).Events...)
 	h.now = h.now.Add(time.Minute)
 }
@@ -145,5 +149,29 @@ func TestAContestOutlivesWhatLeavesTheJournal(t *testing.T) {
 		h.wantContested(time.Duration(hours) * time.Hour)
 		h.light()
 		h.putOut(5 * time.Minute)
+	}
+}
+
+func TestWhoDeletesAndCreatesAThingUndoesTheChangeOfIt(t *testing.T) {
+	h := newHouse(t)
+	h.p.Cooldown = 0
+	for i := range 3 {
+		hall := journal.Subject{Kind: "Lamp", Name: "hall", UID: fmt.Sprint("uid-", i)}
+		h.write(journal.Draft{
+			Type: journal.TypeThingObserved, Subject: hall, Actor: "observer/lamp",
+			Payload: journal.ThingObserved{Machine: "lamp", Facts: json.RawMessage(`{"lit":false}`)},
+		})
+		h.write(Decide(h.s, h.p, h.now).Events...)
+		h.now = h.now.Add(time.Minute)
+		if i == 2 {
+			h.decided("policy.refused hall by Contested")
+			return
+		}
+		h.decided("action.requested hall", "thing.transitioned hall: Dark to Lighting")
+		h.write(
+			journal.Draft{Type: journal.TypeActionEnded, Subject: hall, Action: h.s.OpenActions()[0].ID, Payload: journal.ActionEnded{Outcome: journal.OutcomeDone}},
+			journal.Draft{Type: journal.TypeThingGone, Subject: hall, Actor: "observer/lamp", Payload: journal.ThingGone{Machine: "lamp"}},
+		)
+		h.write(Decide(h.s, h.p, h.now).Events...)
 	}
 }

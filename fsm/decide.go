@@ -216,7 +216,9 @@ func (r *round) want(want Want) {
 	kind := r.kind(want.Kind)
 	r.change = want.Change
 	switch {
-	case kind == nil || r.refused(r.plan.thing, kind) != nil:
+	case kind == nil:
+		r.refuse(&askedRule{Rule: &unknownKind}, r.plan.thing, &ActionKind{Name: want.Kind})
+	case r.refused(r.plan.thing, kind) != nil:
 	case kind.obeys(RuleOneAtATime):
 		r.waits = append(r.waits, waiting{kind, want})
 	default:

@@ -51,8 +51,9 @@ type Needing interface {
 func (s *State) Needs() Needs {
 	needs := Needs{Events: map[uint64]bool{}, Actions: map[string]bool{}, ClockFrom: s.Seq}
 	for _, t := range s.Things {
-		needs.Event(t.FactsSeq)
-		needs.Event(t.GoneSeq)
+		for _, seq := range []uint64{t.AddedSeq, t.FactsSeq, t.GoneSeq, t.EnteredSeq} {
+			needs.Event(seq)
+		}
 		for _, last := range t.Last {
 			needs.ended(last.Action, last.FactsSeq)
 		}

@@ -140,6 +140,14 @@ func lastRules() []Rule {
 	}
 }
 
+// unknownKind refuses what a machine wants and nothing in the list is able to do.
+var unknownKind = Rule{
+	Name: RuleKind,
+	Reason: func(_ *World, t *Thing, k *ActionKind) string {
+		return fmt.Sprintf("the %s wants an action of kind %q, and this EKCO has none of that kind; it is a defect of EKCO", t.Machine(), k.Name)
+	},
+}
+
 // why says why the rule refuses EKCO, and what would lift that.
 func (r Rule) why(w *World, t *Thing, k *ActionKind) string {
 	if r.Lifted == "" {

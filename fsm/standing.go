@@ -20,6 +20,9 @@ type Terms struct {
 // twice there, of a machine or with a rule that there is not, or one that has its turn
 // and does not say so.
 func Standing(capabilities ...Capability) (map[journal.ActionKind]Terms, error) {
+	if err := distinct(capabilities); err != nil {
+		return nil, err
+	}
 	cache, standing := newCache(capabilities), map[journal.ActionKind]Terms{}
 	for _, capability := range capabilities {
 		for _, kind := range capability.Kinds {
@@ -33,6 +36,33 @@ func Standing(capabilities ...Capability) (map[journal.ActionKind]Terms, error) 
 		}
 	}
 	return standing, nil
+}
+
+// distinct reports machines or rules of one name: of those the last one, or each of them,
+// would be asked about things of another. A machine without a title has no page.
+func distinct(capabilities []Capability) error {
+	machines, rules := map[string]bool{}, map[string]bool{}
+	for _, rule := range slices.Concat(firstRules(), lastRules()) {
+		rules[rule.Name] = true
+	}
+	for _, capability := range capabilities {
+		if m := capability.Machine; m != nil {
+			if machines[m.Name()] {
+				return fmt.Errorf("there are two machines %q; each needs a name of its own", m.Name())
+			}
+			if m.Table().Title == "" {
+				return fmt.Errorf("the table of the machine %q has no title for its page", m.Name())
+			}
+			machines[m.Name()] = true
+		}
+		for _, rule := range capability.Rules {
+			if rules[rule.Name] {
+				return fmt.Errorf("there are two rules %q; each needs a name of its own", rule.Name)
+			}
+			rules[rule.Name] = true
+		}
+	}
+	return nil
 }
 
 // fits reports what the kind refers to and is not there: no rule would hold its actions

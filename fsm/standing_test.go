@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/replicatedhq/ekco/journal"
 )
@@ -32,9 +33,43 @@ func TestAKindOfActionThatNoRuleCouldHoldBackIsAMistake(t *testing.T) {
 		}
 	}
 	twice := lamps()
-	twice.Machine = torch{}
+	twice.Machine, twice.Rules = torch{}, nil
 	if _, err := Standing(lamps(), twice); err == nil || !strings.Contains(err.Error(), "twice") {
 		t.Errorf("a kind that is there twice: got %v", err)
+	}
+}
+
+func TestMachinesAndRulesHaveNamesOfTheirOwn(t *testing.T) {
+	named := lamps()
+	named.Machine, named.Kinds = torch{}, nil
+	for want, all := range map[string][]Capability{
+		`two machines "lamp"`:  {lamps(), {Machine: lamp{}}},
+		`two rules "Daylight"`: {lamps(), named},
+		`two rules "Settling"`: {{Machine: lamp{}, Rules: []Rule{{Name: RuleSettling}}}},
+		"no title":             {{Machine: untitled{}}},
+	} {
+		if _, err := Standing(all...); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want an error with %s", err, want)
+		}
+	}
+}
+
+// untitled is a machine that has no page.
+type untitled struct{ lamp }
+
+func (untitled) Table() Table { return Table{Name: "untitled", Initial: "Dark"} }
+
+func TestAWantOfAKindThatThereIsNotIsRefusedAloud(t *testing.T) {
+	h := newHouse(t)
+	without := lamps()
+	without.Kinds = nil
+	h.s = NewState(without)
+	h.observe("hall", `{"lit":false}`)
+	h.write(Decide(h.s, h.p, h.now).Events...)
+	h.now = h.now.Add(time.Minute)
+	h.decided("policy.refused hall by Kind")
+	if reason := h.s.Refusals[0].Reason; !strings.Contains(reason, `"light-lamp"`) {
+		t.Errorf("refused: %s", reason)
 	}
 }
 

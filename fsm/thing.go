@@ -28,6 +28,10 @@ type Thing struct {
 	// that it no longer exists. Zero means that there was none.
 	FactsSeq uint64 `json:"facts_seq,omitempty"`
 	GoneSeq  uint64 `json:"gone_seq,omitempty"`
+	// AddedSeq is the event of the generic types that told of it first, EnteredSeq the
+	// last of its transitions; zero if there was none.
+	AddedSeq   uint64 `json:"added_seq,omitempty"`
+	EnteredSeq uint64 `json:"entered_seq,omitempty"`
 	// Vain is set once EKCO acted on it in vain.
 	Vain *Vain `json:"vain,omitempty"`
 	// Contests are the changes that EKCO made of it, by their keys.
@@ -39,6 +43,7 @@ type Ending struct {
 	Action  string          `json:"action"`
 	Outcome journal.Outcome `json:"outcome"`
 	Seq     uint64          `json:"seq"`
+	At      time.Time       `json:"at,omitzero"`
 	// FactsSeq is the event that had brought the thing's last facts by then.
 	FactsSeq uint64 `json:"facts_seq,omitempty"`
 }
@@ -75,6 +80,7 @@ func (s *State) New(machine string, subject journal.Subject, state journal.State
 func (s *State) Add(machine string, subject journal.Subject, state journal.State, since time.Time) *Thing {
 	t := s.New(machine, subject, state, since)
 	key := Key(subject)
+	t.takeOverContests(s)
 	s.Things[key] = t
 	s.cache.index(key, t)
 	s.Changed(machine)
@@ -148,12 +154,14 @@ func (s *State) ForgetFinished() {
 func (s *State) Enter(e journal.Event, t *Thing, p journal.ThingTransitioned) bool {
 	s.Changed(t.Machine())
 	to, ok := t.machine.lead(string(p.From), p.Event)
-	if !ok || to != string(p.To) || t.State != p.From {
+	// What led to the first transition on record may have left the journal.
+	known := t.State == p.From || t.EnteredSeq == 0
+	if !ok || to != string(p.To) || !known {
 		s.Problem(e, "%q cannot lead from %s to %s; the %s is %s", p.Event, p.From, p.To, t.Machine(), t.State)
 		return false
 	}
 	key, was := Key(t.Subject), t.over()
-	t.State, t.Since = p.To, p.Since
+	t.State, t.Since, t.EnteredSeq = p.To, p.Since, e.Seq
 	if t.Since.IsZero() {
 		t.Since = e.Time
 	}

@@ -114,7 +114,8 @@ func lampTells(reason string) func(*fsm.Thing, journal.State, time.Time) fsm.Tel
 func (lampMachine) Table() fsm.Table {
 	present := fsm.Names(lampDark, lampLighting, lampRenewing, lampBurning)
 	return fsm.Table{
-		Name: lampName, Initial: string(lampDark), Over: fsm.Names(lampRemoved),
+		Name: lampName, Title: "A lamp", About: "Its identity is the UID of the ConfigMap; the porch lamp has none.",
+		Initial: string(lampDark), Over: fsm.Names(lampRemoved),
 		Transitions: []fsm.Transition{
 			{Event: "light", From: fsm.Names(lampDark, lampBurning), To: string(lampLighting), When: "a light-lamp action is open", Tells: lampTells("it is being lit")},
 			{Event: "renew", From: fsm.Names(lampDark, lampBurning), To: string(lampRenewing), When: "a renew-bulb action is open", Tells: lampTells("its bulb is being renewed")},
@@ -163,21 +164,29 @@ func (lampMachine) Wants(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 		return
 	}
 	switch {
-	case lamp.Worn && lampAsked(t, kindRenew):
-		want(fsm.Want{Kind: kindRenew, Due: t.Since.Add(policy.After), Rank: t.Since})
-	case !lamp.Worn && !lamp.Lit && lampAsked(t, kindLight):
-		want(fsm.Want{Kind: kindLight, Due: t.Since.Add(policy.After), Rank: t.Since, Change: &journal.Change{
-			Key: "switch", Field: "the switch of lamp " + t.Name, From: "off", To: "on",
-		}})
+	case lamp.Worn:
+		lampWants(t, w, want, kindRenew, &journal.Change{Key: "bulb", Field: "the bulb of lamp " + t.Name, From: "worn", To: "new"})
+	case !lamp.Lit:
+		lampWants(t, w, want, kindLight, &journal.Change{Key: "switch", Field: "the switch of lamp " + t.Name, From: "off", To: "on"})
 	}
 }
 
-// lampAsked reports whether anything was seen of the lamp since the last such action:
-// what that has changed need not be seen yet, and a dry run changes nothing.
-func lampAsked(t *fsm.Thing, kind journal.ActionKind) bool {
-	last := t.Last[kind]
-	return last == nil || t.FactsSeq > last.Seq
+// lampWants wants an action when the lamp has been as it is for long enough. What the
+// last one has changed need not be seen yet, or was undone before anybody saw it.
+func lampWants(t *fsm.Thing, w *fsm.World, want func(fsm.Want), kind journal.ActionKind, change *journal.Change) {
+	again, may := t.Again(kind, w.Policy, lampRest)
+	if !may {
+		return
+	}
+	due := t.Since.Add(lampPolicyOf(w.Policy).After)
+	if due.Before(again) {
+		due = again
+	}
+	want(fsm.Want{Kind: kind, Due: due, Rank: t.Since, Change: change})
 }
+
+// lampRest is longer than it takes until the porch is asked.
+const lampRest = time.Minute
 
 // lampInput is what a renew-bulb is asked for with: the bulb that was seen, for when
 // somebody takes it out before the action is planned.

@@ -1,0 +1,38 @@
+package fsm
+
+import (
+	"testing"
+	"time"
+
+	"github.com/replicatedhq/ekco/journal"
+)
+
+func TestWhatWasDoneIsWantedAgainOnceSomethingNewWasSeenOrAfterARest(t *testing.T) {
+	h := newHouse(t)
+	const rest = time.Minute
+	ended := h.now.Add(-time.Hour)
+	for name, test := range map[string]struct {
+		last   *Ending
+		facts  uint64
+		dryRun bool
+		due    time.Time
+		may    bool
+	}{
+		"never done":                           {may: true},
+		"something new was seen":               {last: &Ending{Outcome: journal.OutcomeDone, Seq: 5, At: ended}, facts: 6, may: true},
+		"nothing new was seen":                 {last: &Ending{Outcome: journal.OutcomeDone, Seq: 5, At: ended}, facts: 4, due: ended.Add(rest), may: true},
+		"it was only played":                   {last: &Ending{Outcome: journal.OutcomeDryRun, Seq: 5, At: ended}, facts: 4, may: true},
+		"it was only played and still is":      {last: &Ending{Outcome: journal.OutcomeDryRun, Seq: 5, At: ended}, facts: 4, dryRun: true},
+		"played, and something new was seen":   {last: &Ending{Outcome: journal.OutcomeDryRun, Seq: 5, At: ended}, facts: 6, dryRun: true, may: true},
+		"done, nothing new, and now a dry run": {last: &Ending{Outcome: journal.OutcomeDone, Seq: 5, At: ended}, facts: 4, dryRun: true, due: ended.Add(rest), may: true},
+	} {
+		thing := h.s.New("lamp", subject("hall"), "Dark", h.now)
+		thing.FactsSeq = test.facts
+		if test.last != nil {
+			thing.Last = map[journal.ActionKind]*Ending{lampKind: test.last}
+		}
+		if due, may := thing.Again(lampKind, Policy{DryRun: test.dryRun}, rest); !due.Equal(test.due) || may != test.may {
+			t.Errorf("%s: due %s, may %t", name, due, may)
+		}
+	}
+}

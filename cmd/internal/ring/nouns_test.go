@@ -16,11 +16,10 @@ var ofCapabilities = regexp.MustCompile(`(?i)node|pod|purge|ceph|osd|etcd|rook|k
 
 // engines are the folders of the engines, with the words that each may say all the same.
 var engines = map[string][]string{
-	"fsm":       nil,
-	"actions":   nil,
-	"observers": nil,
-	// A field of action.requested, which takes the most space in the mirror.
-	"actions/mirror": {"Pods"},
+	"fsm":            nil,
+	"actions":        nil,
+	"actions/mirror": nil,
+	"observers":      nil,
 	// Methods of the Kubernetes client that the ring stands before, the field of every
 	// event's subject by which history is searched, and what the ring's start, and its
 	// health, are said to wait for.

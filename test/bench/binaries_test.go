@@ -22,6 +22,19 @@ func ekcoBinary(b *testing.B) string {
 	return path
 }
 
+// compared measures the binary, and then, where EKCO_BASELINE names another, that one in
+// the same cluster: figures of two runs on a busy machine say little of each other.
+func compared(b *testing.B, name string, measure func(b *testing.B)) {
+	b.Helper()
+	b.Run(name, measure)
+	if baseline := os.Getenv("EKCO_BASELINE"); baseline != "" {
+		b.Run(name+"/Baseline", func(b *testing.B) {
+			b.Setenv("EKCO_BINARY", baseline)
+			measure(b)
+		})
+	}
+}
+
 // controlplaneBinary returns the path of the control plane, building it on
 // first use.
 func controlplaneBinary(b *testing.B) string {

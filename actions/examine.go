@@ -12,8 +12,14 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// lookTimeout bounds a single look at the world: a proof or a preflight.
+// lookTimeout bounds a single look at the world: a proof, unless its step is patient, or
+// a preflight.
 const lookTimeout = 30 * time.Second
+
+// patientStep is a [Step] that says itself how long a look may take.
+type patientStep interface {
+	lookTime(planned journal.PlannedStep) time.Duration
+}
 
 // candidate is a step that may start, as it was when it was looked at.
 type candidate struct {
@@ -73,7 +79,11 @@ func (r *Runner) examine(ctx context.Context, kind *Kind, contexts map[string]St
 
 func prove(ctx context.Context, code Step, step StepContext) (result proofResult) {
 	defer Catch(step.Log, "a look whether it happened", &result.err)
-	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	timeout := lookTimeout
+	if patient, is := code.(patientStep); is {
+		timeout = patient.lookTime(step.Planned)
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	proof, err := code.Prove(ctx, step)
 	if err != nil {

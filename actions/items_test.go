@@ -300,3 +300,48 @@ func TestAStepOverItemsReportsHowFarItHasCome(t *testing.T) {
 		}
 	})
 }
+
+func TestAnAttemptThatMustWaitAfterALookThatSawSomethingToDoGoesInNoCircle(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		f := newFleet()
+		step, asked := f.step(0), 0
+		step.Waits = func(_ context.Context, _ actions.StepContext, node string) (why string, err error) {
+			f.with(func() {
+				if asked++; node == "n02" && asked%2 == 1 {
+					why = "it is not ready"
+				}
+			})
+			return why, nil
+		}
+		f.set["n01"] = true
+		w.requestTest()
+		r := w.Start(w.onFleet(step, 2))
+		w.Pass(time.Hour)
+		if started := w.Count("started set"); started < 10 || started > 200 {
+			t.Errorf("it was started %d times within an hour, want now and then", started)
+		}
+		r.Halt()
+	})
+}
+
+func TestALookAtManyItemsHasTheTimeOfTheStep(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		f := newFleet()
+		f.off["n02"] = true
+		step := f.step(10)
+		look := step.Look
+		step.Look = func(ctx context.Context, c actions.StepContext, node string) (actions.Proof, error) {
+			select {
+			case <-time.After(5 * time.Second):
+			case <-ctx.Done():
+				return actions.Proof{}, ctx.Err()
+			}
+			return look(ctx, c, node)
+		}
+		w.requestTest()
+		r := w.Start(w.onFleet(step, 99))
+		w.Pass(24 * time.Hour)
+		w.WantStory("requested", "planned 1", "started set #1", "failed set #1", `held "set" by Items`)
+		r.Halt()
+	})
+}

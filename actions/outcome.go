@@ -116,6 +116,7 @@ func (a *run) putAside(batch []*stepState, found examination) (rest []*stepState
 			rest = append(rest, s)
 			continue
 		}
+		s.waited = 0
 		s.waits.wait(a.cfg.Retry)
 		a.noteDeferral(s.planned, HoldItems)
 		a.hold(s.planned.ID, Check{HoldItems, Hold(proof.Missing)})
@@ -254,15 +255,29 @@ func (a *run) attempted(s *stepState, result attemptResult) {
 	}
 }
 
+// mustWait notes that all that is left has to wait. The next look, which comes at once,
+// puts the step aside. If that sees something to do where the attempt saw nothing, the
+// attempts that follow rest in between: else they would fill the journal.
+func (a *run) mustWait(s *stepState, err error) {
+	rest := time.Duration(0)
+	if s.waited > 0 {
+		rest = a.cfg.Retry.afterHold(s.waited)
+	}
+	s.waited++
+	s.next = time.Now().Add(rest)
+	a.note(s.startedSeq, journal.TypeStepFailed, &journal.StepFailed{
+		Step: s.planned.ID, Attempt: s.attempt, Error: err.Error(), Waits: true, NextTry: a.cfg.Now().Add(rest).UTC(),
+	})
+}
+
 // failed notes a failure, and stalls the action when the step's budget is
 // spent. The other steps go on.
 func (a *run) failed(s *stepState, err error) {
 	if errors.As(err, new(*WaitingError)) {
-		a.note(s.startedSeq, journal.TypeStepFailed, &journal.StepFailed{
-			Step: s.planned.ID, Attempt: s.attempt, Error: err.Error(), Waits: true, NextTry: a.cfg.Now().UTC(),
-		})
+		a.mustWait(s, err)
 		return
 	}
+	s.waited = 0
 	failures := a.progress(s).Failures + 1
 	failure := &journal.StepFailed{Step: s.planned.ID, Attempt: s.attempt, Error: err.Error()}
 	s.exhausted = failures >= a.cfg.Retry.Budget

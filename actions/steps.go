@@ -20,6 +20,9 @@ type stepState struct {
 	// is left has to wait is looked at again.
 	next  time.Time
 	waits attention
+	// waited is how many attempts in a row had to wait though the look before them saw
+	// something to do.
+	waited int
 	// attempt is the number of the last attempt, startedSeq the event that
 	// started it, which is the cause of what follows.
 	attempt    int

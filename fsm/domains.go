@@ -3,6 +3,7 @@ package fsm
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -119,20 +120,56 @@ func (d *Domains) Called(s *State, now time.Time) []string {
 	}
 	d.tidy(s, now)
 	var called []string
-	for _, w := range d.waiting {
-		if w.called {
-			continue
-		}
-		if _, free := d.free(s, now, w.Claim); !free {
-			continue
-		}
-		if _, next := d.isNext(s, now, w.Claim); next {
+	taken, before := d.taken(s, now), map[string]ahead{}
+	for _, w := range d.inOrder(s, now) {
+		free := !slices.ContainsFunc(w.Domains, func(domain string) bool { return taken[domain].of(w.Action) || before[domain].of(w.Action) })
+		if free && !w.called {
 			w.called = true
 			called = append(called, w.Action)
+		}
+		for _, domain := range w.Domains {
+			before[domain] = before[domain].and(w.Action)
 		}
 	}
 	slices.Sort(called)
 	return slices.Compact(called)
+}
+
+// ahead are the actions that come before in a domain: one of them, and whether there
+// are others.
+type ahead struct {
+	one    string
+	others bool
+}
+
+func (a ahead) and(action string) ahead {
+	return ahead{one: cmp.Or(a.one, action), others: a.others || (a.one != "" && a.one != action)}
+}
+
+// of reports whether another than this action is among them.
+func (a ahead) of(action string) bool { return a.others || (a.one != "" && a.one != action) }
+
+// taken returns by domain who has it. It is for those who ask about many claims.
+func (d *Domains) taken(s *State, now time.Time) map[string]ahead {
+	taken := map[string]ahead{}
+	for _, rec := range s.Actions {
+		for domain := range rec.Occupies(now) {
+			taken[domain] = taken[domain].and(rec.ID)
+		}
+	}
+	for _, let := range d.let {
+		for _, domain := range let.Domains {
+			taken[domain] = taken[domain].and(let.Action)
+		}
+	}
+	return taken
+}
+
+// inOrder returns who waits, who comes first before the others.
+func (d *Domains) inOrder(s *State, now time.Time) []*waitingClaim {
+	return slices.SortedFunc(maps.Values(d.waiting), func(a, b *waitingClaim) int {
+		return cmp.Or(s.inTurn(now, a.Action, a.since, b.Action, b.since), cmp.Compare(a.Steps[0], b.Steps[0]))
+	})
 }
 
 // Began notes that the start of a step is on record: from then on the state says what
@@ -191,17 +228,22 @@ func (d *Domains) isNext(s *State, now time.Time, claim Claim) (Taken, bool) {
 	return first(before)
 }
 
-// comesFirst orders two open actions that wait: persons, and who has waited as long as
-// one should, then by their requests.
+// comesFirst reports whether of two actions that wait the one comes before the other.
 func (s *State) comesFirst(now time.Time, one string, since time.Time, other string, otherSince time.Time) bool {
+	return s.inTurn(now, one, since, other, otherSince) < 0
+}
+
+// inTurn orders two open actions that wait: persons, and who has waited as long as one
+// should, then by their requests.
+func (s *State) inTurn(now time.Time, one string, since time.Time, other string, otherSince time.Time) int {
 	a, b := s.Actions[one], s.Actions[other]
 	if a == nil || b == nil {
-		return false
+		return 0
 	}
 	urgent := func(rec *journal.ActionRecord, since time.Time) bool {
 		return rec.ByPerson() || now.Sub(since) >= waitedLong
 	}
-	return cmp.Or(firstIf(urgent(a, since), urgent(b, otherSince)), RequestOrder(a, b)) < 0
+	return cmp.Or(firstIf(urgent(a, since), urgent(b, otherSince)), RequestOrder(a, b))
 }
 
 func (d *Domains) wait(now time.Time, claim Claim) {

@@ -318,3 +318,46 @@ func TestWhoWaitsIsCalledOnceWhenItsTurnHasComeAndLosesItsPlaceIfItDoesNotAsk(t 
 	c.now = c.now.Add(time.Second)
 	c.wantIn(third)
 }
+
+func TestWhoIsCalledIsWhoWouldBeLetIn(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := newCrowd(t)
+		domains := func() []string {
+			return rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"a", "b", "c", "d"}), 1, 3, rapid.ID).Draw(t, "domains")
+		}
+		for i := range rapid.IntRange(1, 6).Draw(t, "actions") {
+			x := c.add(fmt.Sprintf("action-%d", i), rapid.Bool().Draw(t, "person"), rapid.IntRange(0, 2).Draw(t, "before"), takes(time.Minute, domains()...))
+			if rapid.Bool().Draw(t, "begun") {
+				c.ask(x)
+			}
+			for step := range rapid.IntRange(0, 2).Draw(t, "waits") {
+				c.now = c.now.Add(time.Duration(rapid.IntRange(0, 70).Draw(t, "later")) * time.Second)
+				c.domains.wait(c.now, Claim{x.rec.ID, []string{fmt.Sprint("further-", step)}, domains()})
+			}
+		}
+		var want []string
+		c.domains.tidy(c.s, c.now)
+		for _, w := range c.domains.waiting {
+			_, free := c.domains.free(c.s, c.now, w.Claim)
+			if _, next := c.domains.isNext(c.s, c.now, w.Claim); free && next {
+				want = append(want, w.Action)
+			}
+		}
+		slices.Sort(want)
+		if got := c.domains.Called(c.s, c.now); !slices.Equal(got, slices.Compact(want)) {
+			t.Fatalf("called %q, want %q", got, want)
+		}
+	})
+}
+
+func TestEachActionIsLookedAtOnceHoweverManyWait(t *testing.T) {
+	c := newCrowd(t)
+	for i := range 200 {
+		other := fmt.Sprintf("domain-%d", i)
+		c.wantIn(c.add(fmt.Sprintf("busy-%d", i), false, 0, takes(time.Minute, other)))
+		c.domains.wait(c.now, Claim{c.add(fmt.Sprintf("waits-%d", i), false, 0, takes(time.Minute, other)).rec.ID, []string{"step-0"}, []string{other}})
+	}
+	if allocated := testing.AllocsPerRun(1, func() { c.domains.Called(c.s, c.now) }); allocated > 5_000 {
+		t.Errorf("it takes %.0f allocations to see that nobody is called, and 400 actions are open", allocated)
+	}
+}

@@ -69,10 +69,16 @@ func DidYouMean(names []string) string {
 // maxNear is how many near names an error lists.
 const maxNear = 3
 
+// longestName is longer than any name in a cluster, with its kind, and any action's id.
+const longestName = 512
+
 // Near returns the names that a person may have meant, the nearest first: at
 // most a third of the letters differ, or one name begins with the other. Upper
-// and lower case are the same.
+// and lower case are the same. Nothing is near to what no name is as long as.
 func Near(name string, known iter.Seq[string]) []string {
+	if len(name) > longestName {
+		return nil // to compare it would keep the loop busy for minutes
+	}
 	name = strings.ToLower(name)
 	type candidate struct {
 		name     string

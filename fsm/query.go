@@ -22,6 +22,17 @@ func (s *State) OpenActions() []journal.ActionRecord {
 	return open
 }
 
+// OpenAction returns the open action of that id, and whether there is one. As those of
+// [State.OpenActions] it stays as it is.
+func (s *State) OpenAction(id string) (journal.ActionRecord, bool) {
+	rec := s.Actions[id]
+	if rec == nil {
+		return journal.ActionRecord{}, false
+	}
+	s.cache.shared[id] = true
+	return *rec, true
+}
+
 // own makes sure that nobody else holds the maps of the record.
 func (s *State) own(rec *journal.ActionRecord) {
 	shared := s.cache.shared

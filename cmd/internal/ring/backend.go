@@ -126,9 +126,8 @@ func (b *Backend) Explain(ctx context.Context, request fsm.Request) (api.Explana
 	var admitErr error
 	err = b.ring.do(ctx, func(s *fsm.State) {
 		admission, admitErr = fsm.Admit(s, b.ring.cfg.Policy, b.ring.clock.Now(), request)
-		if record, ok := s.Actions[admission.Action]; ok && admission.Resumed {
-			copied := *record
-			open = &copied
+		if record, ok := s.OpenAction(admission.Action); ok && admission.Resumed {
+			open = &record
 		}
 	})
 	if err := errors.Join(err, admitErr); err != nil {

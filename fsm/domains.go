@@ -60,6 +60,8 @@ type Taken struct {
 	// By is the action, Step the step that has the domain, "" if By waits for it too.
 	By, Step string
 	Domain   string
+	// Rests is why the step does not go on by itself, or "".
+	Rests string
 }
 
 // Reason says so for people.
@@ -67,7 +69,22 @@ func (t Taken) Reason() string {
 	if t.Step == "" {
 		return fmt.Sprintf("%s comes first: it waits to change %s too; this goes on after it", t.By, words(t.Domain))
 	}
+	if t.Rests != "" {
+		return fmt.Sprintf("%s changes %s (step %s) and does not go on by itself: %s; this goes on when that step has ended",
+			t.By, words(t.Domain), t.Step, t.Rests)
+	}
 	return fmt.Sprintf("%s changes %s (step %s); this goes on when that step has ended", t.By, words(t.Domain), t.Step)
+}
+
+// rests says why an open action does not go on by itself, or returns "".
+func (s *State) rests(rec *journal.ActionRecord) string {
+	switch {
+	case rec.Unreadable != "":
+		return UnreadableReason(rec)
+	case s.Kind(rec.Kind) == nil:
+		return fmt.Sprintf("this EKCO does not know actions of kind %q; run the version that began it", rec.Kind)
+	}
+	return ""
 }
 
 func words(domain string) string { return "the " + strings.ReplaceAll(domain, "-", " ") }
@@ -200,13 +217,13 @@ func (d *Domains) free(s *State, now time.Time, claim Claim) (Taken, bool) {
 		occupied := rec.Occupies(now)
 		for _, domain := range claim.Domains {
 			if step := occupied[domain]; step != "" {
-				taken = append(taken, Taken{rec.ID, step, domain})
+				taken = append(taken, Taken{By: rec.ID, Step: step, Domain: domain, Rests: s.rests(rec)})
 			}
 		}
 	}
 	for _, let := range d.let {
 		if domain := shared(let.Domains, claim.Domains); domain != "" && let.Action != claim.Action {
-			taken = append(taken, Taken{let.Action, let.Steps[0], domain})
+			taken = append(taken, Taken{By: let.Action, Step: let.Steps[0], Domain: domain})
 		}
 	}
 	return first(taken)

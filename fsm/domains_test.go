@@ -42,11 +42,11 @@ type fataler interface {
 
 var domainsStart = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-func newCrowd(t fataler) *crowd { return &crowd{t: t, s: NewState(), now: domainsStart} }
+func newCrowd(t fataler) *crowd { return &crowd{t: t, s: NewState(lamps()), now: domainsStart} }
 
 // add adds an action that was requested as many seconds before the others begin.
 func (c *crowd) add(id string, person bool, before int, steps ...*turnStep) *turn {
-	rec := &journal.ActionRecord{ID: id, RequestedAt: c.now.Add(-time.Duration(before) * time.Second), Planned: true}
+	rec := &journal.ActionRecord{ID: id, Kind: lampKind, RequestedAt: c.now.Add(-time.Duration(before) * time.Second), Planned: true}
 	rec.Request.Manual = person
 	for i, step := range steps {
 		step.ID = fmt.Sprintf("step-%d", i)
@@ -317,6 +317,18 @@ func TestWhoWaitsIsCalledOnceWhenItsTurnHasComeAndLosesItsPlaceIfItDoesNotAsk(t 
 	c.wantOut(third, "second comes first: it waits to change the storage too; this goes on after it")
 	c.now = c.now.Add(time.Second)
 	c.wantIn(third)
+}
+
+func TestWhoWaitsForAnActionThatNobodyRunsIsToldSo(t *testing.T) {
+	c := newCrowd(t)
+	first := c.add("first", false, 9, takes(time.Minute, "storage"))
+	second := c.add("second", false, 8, takes(time.Minute, "storage"))
+	c.wantIn(first)
+	first.rec.Unreadable = "event 7"
+	const rests = "first changes the storage (step step-0) and does not go on by itself: %s; this goes on when that step has ended"
+	c.wantOut(second, fmt.Sprintf(rests, "this EKCO does not understand all of first (event 7); run the version that wrote it"))
+	first.rec.Unreadable, first.rec.Kind = "", "move-minio"
+	c.wantOut(second, fmt.Sprintf(rests, `this EKCO does not know actions of kind "move-minio"; run the version that began it`))
 }
 
 func TestWhoIsCalledIsWhoWouldBeLetIn(t *testing.T) {

@@ -1,6 +1,7 @@
 package ring
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -17,12 +18,22 @@ func (t turns) Take(ctx context.Context, claim fsm.Claim) (taken fsm.Taken, ok b
 	err = t.ring.ask(ctx, func(s *fsm.State) {
 		if adrift = t.ring.adrift; adrift == nil {
 			taken, ok = t.ring.domains.Take(s, t.ring.clock.Now(), claim)
+			taken.Rests = cmp.Or(taken.Rests, t.ring.rests(taken))
 		}
 	})
 	if err = errors.Join(err, adrift); err != nil {
 		return fsm.Taken{}, false, err
 	}
 	return taken, ok, nil
+}
+
+// rests says why this ring does not go on with the step that stands in the way, or
+// returns "".
+func (r *Ring) rests(taken fsm.Taken) string {
+	if taken.Step == "" || !r.cfg.forCommand() || r.admitted[taken.By] {
+		return ""
+	}
+	return "no operator runs, and a command goes on with its own action alone; start the operator"
 }
 
 // Leave implements actions.Domains. When the loop has ended, nobody else asks.

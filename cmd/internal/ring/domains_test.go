@@ -192,3 +192,17 @@ func TestOnlyWhoseTurnHasComeIsCalled(t *testing.T) {
 		t.Errorf("the next was called %d times, the one after it %d times", len(asked.told), len(other.told))
 	}
 }
+
+func TestACommandSaysThatNobodyGoesOnWithWhatItWaitsFor(t *testing.T) {
+	r := &Ring{cfg: Config{Only: Only{Name: "w2"}}, admitted: map[string]bool{"own": true}}
+	for taken, says := range map[fsm.Taken]bool{
+		{By: "left-open", Step: "s"}: true, {By: "own", Step: "s"}: false, {By: "waits-too"}: false, {}: false,
+	} {
+		if why := r.rests(taken); strings.Contains(why, "no operator runs") != says {
+			t.Errorf("%+v: %q", taken, why)
+		}
+	}
+	if why := (&Ring{}).rests(fsm.Taken{By: "left-open", Step: "s"}); why != "" {
+		t.Errorf("an operator says %q", why)
+	}
+}

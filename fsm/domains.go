@@ -13,8 +13,10 @@ import (
 
 // Domains lets steps that change the same take turns. A step takes all its domains at
 // once and has them until its end, or until its proof where its plan says so; an action
-// with no such step has none, whatever else it does. So nobody who has a domain waits
-// for another, and no two actions can wait for each other.
+// with no such step has none, whatever else it does. So no step that has a domain waits
+// for another action, and no two actions can wait for each other. A step that could
+// begin beside one of its own action waits for its turn all the same: else an action of
+// many steps would let nobody in before its last one.
 //
 // Who has what is in the state, since that a step began is on disk. Domains itself
 // holds only what lies before: who was let in and has not begun yet, and who waits. A
@@ -99,7 +101,7 @@ func (d *Domains) Take(s *State, now time.Time, claim Claim) (taken Taken, ok bo
 	}
 	d.tidy(s, now)
 	taken, free := d.free(s, now, claim)
-	if free && !has(rec.Occupies(now), claim.Domains) {
+	if free && !has(rec.Retains(now, claim.Steps), claim.Domains) {
 		taken, free = d.isNext(s, now, claim)
 	}
 	if !free {

@@ -1,6 +1,9 @@
 package journal
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // The domains that steps of more than one capability may change.
 const (
@@ -16,21 +19,36 @@ const (
 // given time, each once, with the step that has it: of those that are under way, and of
 // those that keep theirs until their proof. A dry run changes nothing and has none.
 func (r ActionRecord) Occupies(now time.Time) map[string]string {
+	return r.domains(func(step StepRecord, planned PlannedStep) bool { return step.occupies(planned, now) })
+}
+
+// Retains returns those of the domains that it occupies which are no new ones to these
+// steps, when they start: what they have themselves, and what any step keeps until its
+// proof. To an action that turns back none is new: nobody ends what it left open.
+func (r ActionRecord) Retains(now time.Time, steps []string) map[string]string {
+	return r.domains(func(step StepRecord, planned PlannedStep) bool {
+		own := slices.Contains(steps, planned.ID) || r.Cancelling != nil
+		return (own && step.occupies(planned, now)) || (!step.Done() && step.keeps(planned, now))
+	})
+}
+
+// domains returns the domains of those steps, each once, with the step.
+func (r ActionRecord) domains(those func(StepRecord, PlannedStep) bool) map[string]string {
 	if r.Request.DryRun {
 		return nil
 	}
-	var occupied map[string]string
+	var domains map[string]string
 	for _, steps := range [][]PlannedStep{r.Plan.Steps, r.Plan.Undo} {
 		for _, step := range steps {
-			if len(step.Domains) == 0 || !r.Steps[step.ID].occupies(step, now) {
+			if len(step.Domains) == 0 || !those(r.Steps[step.ID], step) {
 				continue
 			}
 			for _, domain := range step.Domains {
-				put(&occupied, domain, step.ID)
+				put(&domains, domain, step.ID)
 			}
 		}
 	}
-	return occupied
+	return domains
 }
 
 // occupies reports whether the step has its domains for itself.

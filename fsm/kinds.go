@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/replicatedhq/ekco/journal"
 )
@@ -22,6 +23,9 @@ type ActionKind struct {
 	Rules []string
 	// Domains are what no other action may change while a step of this one does.
 	Domains []string
+	// Cooldown is the least time between two of its actions that EKCO begins by itself,
+	// where it obeys [RuleCooldown]; zero means that of the policy.
+	Cooldown time.Duration
 	// Manual says that a person may ask for it.
 	Manual bool
 	// Turn says, for people, that only one of its actions runs at a time. It belongs
@@ -35,6 +39,14 @@ type ActionKind struct {
 // obeys reports whether the rule concerns the kind.
 func (k *ActionKind) obeys(rule string) bool {
 	return rule == RuleSafeMode || rule == RuleContested || slices.Contains(k.Rules, rule)
+}
+
+// cooldown returns the least time between two actions of the kind.
+func (p Policy) cooldown(k *ActionKind) time.Duration {
+	if k.Cooldown != 0 {
+		return k.Cooldown
+	}
+	return p.Cooldown
 }
 
 // Kind returns what is known of a kind of action, or nil.

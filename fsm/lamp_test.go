@@ -112,8 +112,10 @@ type house struct {
 	events []journal.Event
 }
 
-func newHouse(t *testing.T) *house {
-	h := &house{t: t, s: NewState(lamps()), p: Policy{Cooldown: time.Hour}, now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
+func newHouse(t *testing.T) *house { return newHouseOf(t, lamps()) }
+
+func newHouseOf(t *testing.T, lamps Capability) *house {
+	h := &house{t: t, s: NewState(lamps), p: Policy{Cooldown: time.Hour}, now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
 	h.write(journal.Draft{Type: journal.TypeOperatorStarted, Subject: journal.OperatorSubject, Payload: journal.OperatorStarted{Version: "1"}})
 	return h
 }

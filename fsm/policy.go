@@ -10,7 +10,7 @@ type Policy struct {
 	// Settling is how long EKCO must have watched without a break.
 	Settling time.Duration
 	// Cooldown is the least time between two actions of a kind that obeys
-	// [RuleCooldown] and that EKCO starts by itself.
+	// [RuleCooldown], has none of its own, and that EKCO starts by itself.
 	Cooldown time.Duration
 	// DryRun marks every action EKCO starts by itself as a dry run.
 	DryRun bool

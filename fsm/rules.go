@@ -133,7 +133,7 @@ func lastRules() []Rule {
 			Refuses: func(w *World, _ *Thing, k *ActionKind) bool { return w.Now.Before(w.cooldownEnds(k)) },
 			Reason: func(w *World, _ *Thing, k *ActionKind) string {
 				return fmt.Sprintf("the last %s ended at %s; the next one may start at %s",
-					k.Verb, Stamp(w.cooldownEnds(k).Add(-w.Policy.Cooldown)), Stamp(w.cooldownEnds(k)))
+					k.Verb, Stamp(w.cooldownEnds(k).Add(-w.Policy.cooldown(k))), Stamp(w.cooldownEnds(k)))
 			},
 			Until: func(w *World, _ *Thing, k *ActionKind) time.Time { return w.cooldownEnds(k) },
 		},
@@ -173,7 +173,7 @@ func (w *World) cooldownEnds(k *ActionKind) time.Time {
 	if last.IsZero() {
 		return time.Time{}
 	}
-	return last.Add(w.Policy.Cooldown)
+	return last.Add(w.Policy.cooldown(k))
 }
 
 // SafeModeReason says why EKCO only observes.

@@ -76,3 +76,26 @@ func TestWhatIsSaidOfAnotherMachinesThingOrOfNoneChangesNothing(t *testing.T) {
 		})
 	}
 }
+
+func TestACooldownIsThatOfTheKindWhereItHasOne(t *testing.T) {
+	for own, want := range map[time.Duration]time.Duration{0: time.Hour, 10 * time.Second: 10 * time.Second} {
+		of := lamps()
+		of.Kinds[0].Cooldown = own
+		h := newHouseOf(t, of)
+		h.observe("yard", `{"lit":false}`)
+		h.write(Decide(h.s, h.p, h.now).Events...)
+		h.now = h.now.Add(time.Second)
+		h.observe("hall", `{"lit":false}`)
+		h.write(Decide(h.s, h.p, h.now).Events...)
+		h.now = h.now.Add(time.Hour)
+		h.write(Decide(h.s, h.p, h.now).Events...)
+		rec := h.s.OpenActions()[0]
+		h.observe("yard", `{"lit":true}`)
+		h.write(journal.Draft{Type: journal.TypeActionEnded, Subject: rec.Subject, Action: rec.ID, Payload: journal.ActionEnded{Outcome: journal.OutcomeDone}})
+		d := Decide(h.s, h.p, h.now)
+		h.write(d.Events...)
+		if at := h.now.Add(want); len(h.s.Refusals) != 1 || !d.Next.Equal(at) || !strings.Contains(h.s.Refusals[0].Reason, Stamp(at)) {
+			t.Errorf("%s: decides again at %s, want %s; refused are %+v", own, d.Next, at, h.s.Refusals)
+		}
+	}
+}

@@ -101,7 +101,12 @@ func (w *World) contest(t *Thing, change *journal.Change) *Contest {
 	return c
 }
 
-func (c *Contest) why(change *journal.Change) string {
+// why says why EKCO does not make the change for now.
+func (c *Contest) why(t *Thing, change *journal.Change) string {
+	if own, ok := t.machine.Machine.(Disputing); ok {
+		what, advice := own.Disputed(t, change)
+		return fmt.Sprintf("%s, the last time after %s of %s; %s; EKCO tries again at %s", what, c.Action, Stamp(c.Last), advice, Stamp(c.until()))
+	}
 	return fmt.Sprintf("somebody else keeps changing %s back to %s: EKCO set it to %s again at %s (%s); find out who does, or EKCO sets it again at %s",
 		change.Field, orNothing(change.From), orNothing(change.To), Stamp(c.Last), c.Action, Stamp(c.until()))
 }

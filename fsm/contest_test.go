@@ -175,3 +175,31 @@ func TestWhoDeletesAndCreatesAThingUndoesTheChangeOfIt(t *testing.T) {
 		h.write(Decide(h.s, h.p, h.now).Events...)
 	}
 }
+
+// bulb is a lamp whose bulbs burn out: nobody switches it off.
+type bulb struct{ lamp }
+
+func (bulb) Disputed(t *Thing, _ *journal.Change) (what, advice string) {
+	return "the bulb of lamp " + t.Name + " burns out each time", "look at the wires"
+}
+
+func TestAMachineSaysInItsOwnWordsWhatUndoesItsChanges(t *testing.T) {
+	own := lamps()
+	own.Machine = bulb{}
+	h := newHouseOf(t, own)
+	h.p.Cooldown = 0
+	h.observe("hall", `{"lit":true}`)
+	for range 2 {
+		h.putOut(20 * time.Minute)
+		h.light()
+	}
+	h.putOut(20 * time.Minute)
+	d := Decide(h.s, h.p, h.now)
+	h.write(d.Events...)
+	contest := h.s.Things["Lamp/hall"].Contests["switch"]
+	want := "the bulb of lamp hall burns out each time, the last time after " + contest.Action + " of " + Stamp(contest.Last) +
+		"; look at the wires; EKCO tries again at " + Stamp(d.Next)
+	if len(h.s.Refusals) != 1 || h.s.Refusals[0].Reason != want {
+		t.Errorf("refused are %+v\nwant %s", h.s.Refusals, want)
+	}
+}

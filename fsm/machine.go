@@ -67,6 +67,14 @@ type Want struct {
 	Change *journal.Change
 }
 
+// Disputing is a [Machine] that says in its own words what undoes its changes: "somebody
+// else keeps changing" is not what a person can make sense of where nobody does.
+type Disputing interface {
+	// Disputed says what comes of the change each time that EKCO makes it, and what a
+	// person can do about it.
+	Disputed(t *Thing, change *journal.Change) (what, advice string)
+}
+
 // ActionFolder is a [Machine] that keeps with its things what becomes of actions.
 type ActionFolder interface {
 	// Opened is told of an action that was requested or adopted.

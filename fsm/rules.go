@@ -117,7 +117,7 @@ func lastRules() []Rule {
 		{
 			Name:    RuleContested,
 			Refuses: func(w *World, t *Thing, _ *ActionKind) bool { return w.contest(t, w.change) != nil },
-			Reason:  func(w *World, t *Thing, _ *ActionKind) string { return w.contest(t, w.change).why(w.change) },
+			Reason:  func(w *World, t *Thing, _ *ActionKind) string { return w.contest(t, w.change).why(t, w.change) },
 			Until:   func(w *World, t *Thing, _ *ActionKind) time.Time { return w.contest(t, w.change).until() },
 		},
 		{

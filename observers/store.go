@@ -52,9 +52,13 @@ func (s *store) Replace(objs []any, _ string) error {
 
 // Transformer reduces each object of a streamed list as it arrives.
 func (s *store) Transformer() cache.TransformFunc {
+	slim := kube.Slim
+	if own, ok := s.feed.source.(kube.Slimmer); ok {
+		slim = own.Slim
+	}
 	return func(obj any) (any, error) {
 		if o, ok := obj.(runtime.Object); ok {
-			kube.Slim(o)
+			slim(o)
 		}
 		return obj, nil
 	}

@@ -130,7 +130,7 @@ var clients = map[string]client{
 				return c.kube.RecordEvent(ctx, journal.NodeSubject("w1", "u"), kube.Note{})
 			},
 		},
-		reads: []string{"APIServerPods", "ClusterUID", "KubeadmConfig", "ListNodes", "Node", "Nodes", "Pod", "PodsOn", "Probe", "ReadMirror", "ServerTime"},
+		reads: []string{"APIServerPods", "ClusterUID", "KubeadmConfig", "ListNodes", "Node", "Nodes", "Pod", "PodsLabelled", "PodsOn", "Probe", "ReadMirror", "ServerTime"},
 		asks:  func(ctx context.Context, c cluster) error { _, err := c.kube.KubeadmConfig(ctx); return err },
 	},
 	"outside.rook": {

@@ -32,7 +32,7 @@ type API interface {
 	// DeleteNode deletes the Node of that name and UID. It returns ErrNotFound
 	// when there is none of the name, ErrOtherUID when it is another one.
 	DeleteNode(ctx context.Context, name, uid string) error
-	// Pod reads a Pod.
+	// Pod reads a Pod, with its status.
 	Pod(ctx context.Context, namespace, name string) (Pod, error)
 	// ForceDeletePod deletes the Pod of that name and UID with grace period 0.
 	// Errors as DeleteNode.
@@ -68,6 +68,38 @@ type Pod struct {
 	// Grace is the time that the pod was given to end, from the request on; zero
 	// while nobody has asked it to.
 	Grace time.Duration
+	// Controller is the kind of what makes another in its place: "DaemonSet", or
+	// nothing. Where it and Status are not asked for, both are empty; see
+	// [PodWithStatusOf].
+	Controller string
+	Status     PodStatus
+}
+
+// PodStatus is what a Pod's kubelet says of it, with times by its clock.
+type PodStatus struct {
+	// Phase is "Running", for example.
+	Phase string
+	// NotReadySince is since when the pod's containers are not all ready, though they
+	// were not asked to end; zero while they are, or while that is not known.
+	NotReadySince time.Time
+	Containers    []Container
+}
+
+// Container is a container of a Pod. One that does not run has no RunningSince.
+type Container struct {
+	Name         string
+	Ready        bool
+	RunningSince time.Time
+}
+
+// Container returns the container of that name, and whether there is one.
+func (s PodStatus) Container(name string) (Container, bool) {
+	for _, c := range s.Containers {
+		if c.Name == name {
+			return c, true
+		}
+	}
+	return Container{}, false
 }
 
 // Note is the content of a Kubernetes Event.

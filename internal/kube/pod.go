@@ -16,7 +16,7 @@ func (c *Client) Pod(ctx context.Context, namespace, name string) (Pod, error) {
 	if err := c.get(ctx, "pods", namespace, name, &pod); err != nil {
 		return Pod{}, err
 	}
-	return PodOf(&pod), nil
+	return PodWithStatusOf(&pod), nil
 }
 
 // PodOf returns what EKCO knows of a Pod. Its DeletionTimestamp is zero while
@@ -31,6 +31,37 @@ func PodOf(pod *corev1.Pod) Pod {
 		Grace: graceOf(pod),
 	}
 }
+
+// PodWithStatusOf is PodOf with the pod's controller and status.
+func PodWithStatusOf(pod *corev1.Pod) Pod {
+	p := PodOf(pod)
+	p.Status = statusOf(pod)
+	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
+		p.Controller = owner.Kind
+	}
+	return p
+}
+
+func statusOf(pod *corev1.Pod) PodStatus {
+	status := PodStatus{Phase: string(pod.Status.Phase)}
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.ContainersReady && c.Status == corev1.ConditionFalse && c.Reason == containersNotReady {
+			status.NotReadySince = c.LastTransitionTime.UTC()
+		}
+	}
+	for _, c := range pod.Status.ContainerStatuses {
+		container := Container{Name: c.Name, Ready: c.Ready}
+		if c.State.Running != nil {
+			container.RunningSince = c.State.Running.StartedAt.UTC()
+		}
+		status.Containers = append(status.Containers, container)
+	}
+	return status
+}
+
+// containersNotReady is the kubelet's reason for a pod that runs and is not ready. Of
+// one that has ended it gives another.
+const containersNotReady = "ContainersNotReady"
 
 func graceOf(pod *corev1.Pod) time.Duration {
 	if pod.DeletionTimestamp == nil || pod.DeletionGracePeriodSeconds == nil {
@@ -50,4 +81,23 @@ func slimPod(pod *corev1.Pod) {
 	}
 	pod.Spec = corev1.PodSpec{NodeName: pod.Spec.NodeName}
 	pod.Status = corev1.PodStatus{}
+}
+
+// slimPodWithStatus is slimPod for those who want to know of what kind the pod's
+// controller is, and its status.
+func slimPodWithStatus(pod *corev1.Pod) {
+	owners, whole := pod.OwnerReferences, pod.Status
+	slimPod(pod)
+	pod.OwnerReferences = owners
+	pod.Status.Phase = whole.Phase
+	for _, c := range whole.Conditions {
+		if c.Type == corev1.ContainersReady {
+			pod.Status.Conditions = []corev1.PodCondition{c}
+		}
+	}
+	for _, c := range whole.ContainerStatuses {
+		pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, corev1.ContainerStatus{
+			Name: c.Name, Ready: c.Ready, State: corev1.ContainerState{Running: c.State.Running},
+		})
+	}
 }

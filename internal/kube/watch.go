@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
@@ -14,6 +15,12 @@ import (
 
 // Source lists and watches objects of one resource.
 type Source = cache.ListerWatcherWithContext
+
+// Slimmer is a [Source] that knows itself what its objects must hold.
+type Slimmer interface {
+	// Slim drops the rest from an object, or from each in a list of them.
+	Slim(obj runtime.Object)
+}
 
 // Nodes is the source of all Nodes. Objects of its lists hold only what
 // [NodeOf] needs; those of its watches are whole.
@@ -27,9 +34,32 @@ func (c *Client) Nodes() Source {
 func (c *Client) PodsOn(node string) Source {
 	s := &source{client: c, resource: "pods", newList: func() runtime.Object { return &corev1.PodList{} }}
 	if node != "" {
-		s.selector = fields.OneTermEqualSelector("spec.nodeName", node).String()
+		s.fields = fields.OneTermEqualSelector("spec.nodeName", node).String()
 	}
 	return s
+}
+
+// PodsLabelled is the source of the Pods in a namespace that have the label. Objects of
+// its lists hold only what [PodWithStatusOf] needs; those of its watches are whole.
+func (c *Client) PodsLabelled(namespace, label, value string) Source {
+	return &source{
+		client: c, resource: "pods", newList: func() runtime.Object { return &corev1.PodList{} },
+		namespace: namespace, labels: labels.Set{label: value}.String(), slim: SlimWithStatus,
+	}
+}
+
+// SlimWithStatus is [Slim], and leaves Pods what PodWithStatusOf needs.
+func SlimWithStatus(obj runtime.Object) {
+	switch o := obj.(type) {
+	case *corev1.Pod:
+		slimPodWithStatus(o)
+	case *corev1.PodList:
+		for i := range o.Items {
+			slimPodWithStatus(&o.Items[i])
+		}
+	default:
+		Slim(obj)
+	}
 }
 
 // Slim drops from a Node or Pod, or from each in a list of them, what NodeOf or
@@ -54,22 +84,38 @@ func Slim(obj runtime.Object) {
 type source struct {
 	client   *Client
 	resource string
-	selector string
 	newList  func() runtime.Object
+	// namespace is empty for all of them, or for what is in none.
+	namespace string
+	// fields and labels select; empty selects everything.
+	fields, labels string
+	// slim is what Slim does; nil is [Slim].
+	slim func(runtime.Object)
+}
+
+var _ Slimmer = (*source)(nil)
+
+// Slim implements [Slimmer].
+func (s *source) Slim(obj runtime.Object) {
+	if s.slim == nil {
+		Slim(obj)
+		return
+	}
+	s.slim(obj)
 }
 
 // ListWithContext reads one page.
 func (s *source) ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.client.callTimeout)
 	defer cancel()
-	options.FieldSelector = s.selector
+	options.FieldSelector, options.LabelSelector = s.fields, s.labels
 	list := s.newList()
-	err := s.client.core.Get().Resource(s.resource).
+	err := s.client.core.Get().NamespaceIfScoped(s.namespace, s.namespace != "").Resource(s.resource).
 		VersionedParams(&options, s.client.params).Do(ctx).Into(list)
 	if err != nil {
 		return nil, call{verb: "list", resource: s.resource}.fail(err)
 	}
-	Slim(list)
+	s.Slim(list)
 	return list, nil
 }
 
@@ -79,9 +125,9 @@ func (s *source) ListWithContext(ctx context.Context, options metav1.ListOptions
 func (s *source) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	late := time.AfterFunc(s.client.callTimeout, cancel)
-	options.FieldSelector = s.selector
+	options.FieldSelector, options.LabelSelector = s.fields, s.labels
 	options.Watch = true
-	opened, err := s.client.core.Get().Resource(s.resource).
+	opened, err := s.client.core.Get().NamespaceIfScoped(s.namespace, s.namespace != "").Resource(s.resource).
 		VersionedParams(&options, s.client.params).Watch(ctx)
 	if !late.Stop() {
 		if err == nil {

@@ -104,13 +104,23 @@ func NewWorld() *World {
 }
 
 // Nodes is the source of all nodes.
-func (w *World) Nodes() kube.Source { return worldSource{w, "nodes", ""} }
+func (w *World) Nodes() kube.Source { return worldSource{world: w, resource: "nodes"} }
 
 // PodsOn is the source of the pods on a node, of all pods for "".
-func (w *World) PodsOn(node string) kube.Source { return worldSource{w, "pods", node} }
+func (w *World) PodsOn(node string) kube.Source {
+	return worldSource{world: w, resource: "pods", node: node}
+}
+
+// PodsLabelled is the source of the pods in a namespace that have the label. Lists hold
+// what a real one's do.
+func (w *World) PodsLabelled(namespace, label, value string) kube.Source {
+	return slimming{worldSource{world: w, resource: "pods", wants: func(pod *corev1.Pod) bool {
+		return pod.Namespace == namespace && pod.Labels[label] == value
+	}}}
+}
 
 // ConfigMaps is the source of all ConfigMaps.
-func (w *World) ConfigMaps() kube.Source { return worldSource{w, "configmaps", ""} }
+func (w *World) ConfigMaps() kube.Source { return worldSource{world: w, resource: "configmaps"} }
 
 // Get reads one object as the server has it.
 func (w *World) Get(ctx context.Context, resource, name string) (runtime.Object, error) {
@@ -122,7 +132,7 @@ func (w *World) Get(ctx context.Context, resource, name string) (runtime.Object,
 	if err := w.admit("get", resource); err != nil {
 		return nil, err
 	}
-	for _, o := range (worldSource{w, resource, ""}).selected() {
+	for _, o := range (worldSource{world: w, resource: resource}).selected() {
 		if o.GetName() == name {
 			return o, nil
 		}
@@ -269,6 +279,23 @@ type worldSource struct {
 	world    *World
 	resource string
 	node     string
+	// wants, when set, says which pods are of the source.
+	wants func(*corev1.Pod) bool
+}
+
+// slimming is a source whose lists hold the status of pods.
+type slimming struct{ worldSource }
+
+var _ kube.Slimmer = slimming{}
+
+func (slimming) Slim(obj runtime.Object) { kube.SlimWithStatus(obj) }
+
+func (s slimming) ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	list, err := s.worldSource.ListWithContext(ctx, options)
+	if err == nil {
+		s.Slim(list)
+	}
+	return list, err
 }
 
 func (s worldSource) selects(o object) bool {
@@ -276,7 +303,7 @@ func (s worldSource) selects(o object) bool {
 	case *corev1.Node:
 		return s.resource == "nodes"
 	case *corev1.Pod:
-		return s.resource == "pods" && (s.node == "" || o.Spec.NodeName == s.node)
+		return s.resource == "pods" && (s.node == "" || o.Spec.NodeName == s.node) && (s.wants == nil || s.wants(o))
 	case *corev1.ConfigMap:
 		return s.resource == "configmaps"
 	}

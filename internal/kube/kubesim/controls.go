@@ -125,6 +125,11 @@ func (c *Cluster) AddPod(namespace, name, node string) kube.Pod {
 	return added
 }
 
+// SetPodStatus has the kubelet say that of a pod.
+func (c *Cluster) SetPodStatus(namespace, name string, status kube.PodStatus) {
+	c.change(func() { c.pods[namespace+"/"+name].Status = status })
+}
+
 // TerminatePods asks every pod of a node to end, with the given deletion
 // timestamp, and returns those pods sorted by name.
 func (c *Cluster) TerminatePods(node string, deletion time.Time) []journal.PodRef {

@@ -15,8 +15,6 @@ type Certificates struct {
 	KurlProxyCertSecret         string
 	KotsadmKubeletCertNamespace string
 	KotsadmKubeletCertSecret    string
-	ContourNamespace            string
-	ContourCertNamespace        string
 	ContourCertSecret           string
 	EnvoyCertSecret             string
 }
@@ -68,14 +66,6 @@ func (c *Certificates) keys() []key {
 			help: "secret of kotsadm's kubelet client certificate",
 		},
 		{
-			name: "contour_namespace", value: &c.ContourNamespace, byDefault: "projectcontour",
-			help: "namespace of Contour",
-		},
-		{
-			name: "contour_cert_namespace", value: &c.ContourCertNamespace, byDefault: "projectcontour",
-			help: "old name of contour_namespace, used if that is not set",
-		},
-		{
 			name: "contour_cert_secret", value: &c.ContourCertSecret, byDefault: "contourcert",
 			help: "secret of Contour's certificate",
 		},
@@ -83,11 +73,5 @@ func (c *Certificates) keys() []key {
 			name: "envoy_cert_secret", value: &c.EnvoyCertSecret, byDefault: "envoycert",
 			help: "secret of Envoy's certificate",
 		},
-	}
-}
-
-func (c *Certificates) settle(set map[string]bool) {
-	if !set["contour_namespace"] && set["contour_cert_namespace"] {
-		c.ContourNamespace = c.ContourCertNamespace
 	}
 }

@@ -2,14 +2,24 @@ package config
 
 import "time"
 
-// Envoy are the settings of Envoy's pods.
+// Envoy are the settings of Envoy's pods, and where they and Contour are.
 type Envoy struct {
+	ContourNamespace          string
+	ContourCertNamespace      string
 	RestartFailedEnvoyPods    bool
 	EnvoyPodsNotReadyDuration time.Duration
 }
 
 func (e *Envoy) keys() []key {
 	return []key{
+		{
+			name: "contour_namespace", value: &e.ContourNamespace, byDefault: "projectcontour",
+			help: "namespace of Contour",
+		},
+		{
+			name: "contour_cert_namespace", value: &e.ContourCertNamespace, byDefault: "projectcontour",
+			help: "old name of contour_namespace, used if that is not set",
+		},
 		{
 			name: "restart_failed_envoy_pods", value: &e.RestartFailedEnvoyPods, byDefault: "true", does: "delete Envoy pods that stay unready",
 			help: "delete Envoy pods that stay unready",
@@ -18,5 +28,11 @@ func (e *Envoy) keys() []key {
 			name: "envoy_pods_not_ready_duration", value: &e.EnvoyPodsNotReadyDuration, byDefault: "5m", check: positive,
 			help: "how long an Envoy pod must be unready before it is deleted",
 		},
+	}
+}
+
+func (e *Envoy) settle(set map[string]bool) {
+	if !set["contour_namespace"] && set["contour_cert_namespace"] {
+		e.ContourNamespace = e.ContourCertNamespace
 	}
 }

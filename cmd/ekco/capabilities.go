@@ -22,6 +22,7 @@ type cluster struct {
 func capabilities(c cluster) ring.Capabilities {
 	return ring.Capabilities{
 		nodesOf(c),
+		envoyOf(c),
 	}
 }
 

@@ -2,16 +2,19 @@ package main
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/replicatedhq/ekco/fsm"
+	fsmenvoy "github.com/replicatedhq/ekco/fsm/envoy"
 	fsmnode "github.com/replicatedhq/ekco/fsm/node"
 	"github.com/replicatedhq/ekco/internal/config"
 )
 
 func TestWithoutAConfigurationTheDefaultPolicyHolds(t *testing.T) {
-	if diff := cmp.Diff(fsmnode.DefaultPolicy().In(fsm.DefaultPolicy()), wholePolicy(config.Default())); diff != "" {
+	want := fsmnode.DefaultPolicy().In(fsm.DefaultPolicy()).With(fsmenvoy.Machine, fsmenvoy.Policy{Restart: true, After: 5 * time.Minute})
+	if diff := cmp.Diff(want, wholePolicy(config.Default())); diff != "" {
 		t.Error(diff)
 	}
 }

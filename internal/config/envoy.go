@@ -14,19 +14,19 @@ func (e *Envoy) keys() []key {
 	return []key{
 		{
 			name: "contour_namespace", value: &e.ContourNamespace, byDefault: "projectcontour",
-			help: "namespace of Contour",
+			help: "namespace of Contour", built: true,
 		},
 		{
 			name: "contour_cert_namespace", value: &e.ContourCertNamespace, byDefault: "projectcontour",
-			help: "old name of contour_namespace, used if that is not set",
+			help: "old name of contour_namespace, used if that is not set", built: true,
 		},
 		{
-			name: "restart_failed_envoy_pods", value: &e.RestartFailedEnvoyPods, byDefault: "true", does: "delete Envoy pods that stay unready",
-			help: "delete Envoy pods that stay unready",
+			name: "restart_failed_envoy_pods", value: &e.RestartFailedEnvoyPods, byDefault: "true",
+			help: "delete Envoy pods that stay unready", built: true,
 		},
 		{
 			name: "envoy_pods_not_ready_duration", value: &e.EnvoyPodsNotReadyDuration, byDefault: "5m", check: positive,
-			help: "how long an Envoy pod must be unready before it is deleted",
+			help: "how long an Envoy pod must be unready before it is deleted", built: true,
 		},
 	}
 }

@@ -21,7 +21,7 @@ func TestWhatKURLSwitchesOnAndIsNotDoneIsOneSentenceThatNamesIt(t *testing.T) {
 	said := config.Undone()
 	for _, want := range []string{
 		"it does not keep Ceph's data", "renew certificates (rotate_certs)", "(reconcile_rook_mds_placement)", "(reconcile_ceph_csi_resources)",
-		"(restart_failed_envoy_pods)", "(auto_approve_kubelet_csrs)", "(enable_internal_load_balancer)", "(enable_ha_minio)",
+		"(auto_approve_kubelet_csrs)", "(enable_internal_load_balancer)", "(enable_ha_minio)",
 		" or grow kotsadm's database to several replicas (enable_ha_kotsadm)", "(pod_image_overrides)", "(rook_storage_nodes_label)",
 		"(rook_minimum_node_count)",
 	} {
@@ -36,10 +36,10 @@ func TestWhatKURLSwitchesOnAndIsNotDoneIsOneSentenceThatNamesIt(t *testing.T) {
 
 func TestWhatIsSwitchedOffIsNotCalledUndone(t *testing.T) {
 	config := Default()
-	if got, want := config.Undone(), "this version does not yet do all that is switched on: it does not renew certificates (rotate_certs) or delete Envoy pods that stay unready (restart_failed_envoy_pods)"; got != want {
+	if got, want := config.Undone(), "this version does not yet do all that is switched on: it does not renew certificates (rotate_certs)"; got != want {
 		t.Errorf("by default it says %q, want %q", got, want)
 	}
-	config.RotateCerts, config.RestartFailedEnvoyPods, config.RookMinimumNodeCount = false, false, 2
+	config.RotateCerts, config.RookMinimumNodeCount = false, 2
 	if got := config.Undone(); got != "" {
 		t.Errorf("with all switched off it says %q", got)
 	}

@@ -22,6 +22,7 @@ type status struct {
 		LostAt time.Time `json:"lost_at"`
 	} `json:"api"`
 	Nodes    []nodeStatus           `json:"nodes"`
+	Things   []thingStatus          `json:"things"`
 	Actions  []journal.ActionRecord `json:"actions"`
 	Refusals []fsm.Refusal          `json:"refusals"`
 	Absent   []string               `json:"absent"`
@@ -36,6 +37,12 @@ type journalStatus struct {
 	Unopened  *struct {
 		NextTry time.Time `json:"next_try"`
 	} `json:"unopened"`
+}
+
+type thingStatus struct {
+	Machine string        `json:"machine"`
+	Name    string        `json:"name"`
+	State   journal.State `json:"state"`
 }
 
 type nodeStatus struct {

@@ -1,0 +1,80 @@
+// Package envoy replaces an Envoy pod that stays unready.
+package envoy
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+const (
+	doesDeletePod    = "delete-pod"
+	deletePodTimeout = 30 * time.Second
+)
+
+// New returns the action that force-deletes the pod, just after a live look at it. That
+// another one comes is its controller's business: if there is none that works, EKCO sees
+// that the next pod is unready.
+func New(api kube.API) actions.Definition {
+	return actions.Definition{
+		Kind: journal.ActionRestartEnvoy, Noun: "restart", AskedLast: []string{StillUnready}, Expendable: true,
+		Plan:       plan,
+		Steps:      map[string]actions.Step{doesDeletePod: deletePod{api}},
+		Preflights: map[string]actions.Preflight{StillUnready: stillUnready{api}},
+	}
+}
+
+func plan(_ context.Context, record journal.ActionRecord) (journal.Plan, error) {
+	pod, err := journal.InputOf[journal.EnvoyPod](record.Request)
+	if err != nil {
+		return journal.Plan{}, err
+	}
+	input, err := json.Marshal(pod)
+	if err != nil {
+		return journal.Plan{}, fmt.Errorf("write down pod %s: %w", pod, err)
+	}
+	return journal.Plan{Facts: input, Steps: []journal.PlannedStep{{
+		ID: doesDeletePod + " " + pod.String(), Does: doesDeletePod, Input: input, Domains: actions.NoDomains,
+		Preflights: []string{StillUnready}, Timeout: journal.Duration(deletePodTimeout),
+	}}}, nil
+}
+
+// deletePod force-deletes the pod of one UID.
+type deletePod struct{ api kube.API }
+
+// Prove implements [actions.Step]. A pod that has a finalizer stays, and is asked to end:
+// more cannot be done about it.
+func (s deletePod) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
+	var pod journal.EnvoyPod
+	if err := step.Input(&pod); err != nil {
+		return actions.Proof{}, err
+	}
+	live, err := s.api.Pod(ctx, pod.Namespace, pod.Name)
+	switch {
+	case errors.Is(err, kube.ErrNotFound):
+		return actions.Proof{Done: true}, nil
+	case err != nil:
+		return actions.Proof{}, fmt.Errorf("read pod %s: %w", pod, kube.Lacking(err, "get", "pods"))
+	case live.UID != pod.UID, !live.DeletionTimestamp.IsZero():
+		return actions.Proof{Done: true}, nil
+	}
+	return actions.Proof{Missing: fmt.Sprintf("pod %s still exists", pod)}, nil
+}
+
+// Do implements [actions.Step].
+func (s deletePod) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
+	var pod journal.EnvoyPod
+	if err := step.Input(&pod); err != nil {
+		return nil, err
+	}
+	if err := kube.Deleted(s.api.ForceDeletePod(ctx, pod.Namespace, pod.Name, pod.UID)); err != nil {
+		return nil, fmt.Errorf("force-delete pod %s: %w", pod, kube.Lacking(err, "delete", "pods"))
+	}
+	return nil, nil
+}

@@ -1,0 +1,71 @@
+package envoy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/internal/envoy"
+	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// StillUnready is the preflight that reads the pod and its Node live, and abandons the
+// action unless the pod is unready as it was all the time. If it is gone, all is done.
+const StillUnready = "EnvoyStillUnready"
+
+type stillUnready struct{ api kube.API }
+
+// Check implements [actions.Preflight].
+func (p stillUnready) Check(ctx context.Context, record journal.ActionRecord) actions.Verdict {
+	pod, err := journal.InputOf[journal.EnvoyPod](record.Request)
+	if err != nil {
+		return actions.Hold(err.Error()).About("input")
+	}
+	live, err := p.api.Pod(ctx, pod.Namespace, pod.Name)
+	switch {
+	case errors.Is(err, kube.ErrNotFound), err == nil && live.UID != pod.UID:
+		return actions.Pass()
+	case err != nil:
+		return unknown(fmt.Sprintf("pod %s is still unready", pod), kube.Lacking(err, "get", "pods"))
+	}
+	if verdict := compare(pod, live); verdict.Kind != actions.VerdictPass {
+		return verdict
+	}
+	return p.reaches(ctx, live.Node)
+}
+
+// compare judges the pod as it is now.
+func compare(pod journal.EnvoyPod, live kube.Pod) actions.Verdict {
+	since, unready := envoy.Unready(live)
+	switch {
+	case !live.DeletionTimestamp.IsZero():
+		return actions.Abandon(fmt.Sprintf("somebody asked pod %s to end", pod)).About("ends")
+	case !unready:
+		return actions.Abandon(fmt.Sprintf("pod %s is ready, or its containers do not run", pod)).About("ready")
+	case !since.Equal(pod.Since):
+		return actions.Abandon(fmt.Sprintf("pod %s was ready or started anew meanwhile", pod)).About("anew")
+	}
+	return actions.Pass()
+}
+
+// reaches judges the pod's node. What is known of a pod on a lost one is as old as its
+// loss, and a pod that comes in its place could not start there.
+func (p stillUnready) reaches(ctx context.Context, name string) actions.Verdict {
+	node, err := p.api.Node(ctx, name)
+	switch {
+	case errors.Is(err, kube.ErrNotFound):
+		return actions.Abandon(fmt.Sprintf("node %s is gone", name)).About("node")
+	case err != nil:
+		return unknown(fmt.Sprintf("node %s is reachable", name), kube.Lacking(err, "get", "nodes"))
+	}
+	if _, unreachable := node.Facts.Unreachable(); unreachable {
+		return actions.Abandon(fmt.Sprintf("node %s is lost", name)).About("node")
+	}
+	return actions.Pass()
+}
+
+func unknown(what string, err error) actions.Verdict {
+	return actions.Hold(fmt.Sprintf("cannot tell whether %s: %v", what, err)).About("unknown " + actions.KeyOf(err))
+}

@@ -1,0 +1,29 @@
+package envoy
+
+import (
+	"time"
+
+	"github.com/replicatedhq/ekco/fsm"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// cooldown is the least time between two restarts, so that a cluster whose Envoys all
+// hang does not lose them all at once.
+const cooldown = 10 * time.Second
+
+// kinds returns the kinds of action that are about Envoy.
+func kinds() []fsm.ActionKind {
+	return []fsm.ActionKind{{
+		Name: journal.ActionRestartEnvoy, Verb: "restart-envoy", Machine: Machine,
+		Rules: []string{
+			fsm.RuleAPIUnreachable, fsm.RuleSettling, fsm.RulePaused, fsm.RuleBackOff, fsm.RuleOneAtATime, fsm.RuleCooldown,
+		},
+		Cooldown: cooldown, Turn: "only one Envoy pod is replaced at a time",
+		SwitchedOff: func(p fsm.Policy) string {
+			if policyOf(p).Restart {
+				return ""
+			}
+			return "restart_failed_envoy_pods is off"
+		},
+	}}
+}

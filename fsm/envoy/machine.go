@@ -1,0 +1,97 @@
+package envoy
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/replicatedhq/ekco/fsm"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// Capability returns what EKCO can do about Envoy.
+func Capability() fsm.Capability {
+	return fsm.Capability{Machine: machine{}, Kinds: kinds()}
+}
+
+// machine implements [fsm.Machine] and those of its options that are below.
+type machine struct{}
+
+var (
+	_ fsm.Observing = machine{}
+	_ fsm.Adopter   = machine{}
+	_ fsm.Aging     = machine{}
+	_ fsm.Needing   = machine{}
+	_ fsm.Disputing = machine{}
+)
+
+func (machine) Name() string { return Machine }
+
+func (machine) Table() fsm.Table { return Table() }
+
+func (machine) New(*fsm.Thing) any { return &Envoy{} }
+
+// Fold has nothing to fold: Envoy has no event types of its own.
+func (machine) Fold(*fsm.State, journal.Event, journal.Payload) bool { return false }
+
+// Observed takes over the pod. Facts are written when they differ from the last, so
+// that each time something about it began anew.
+func (machine) Observed(t *fsm.Thing, e journal.Event, facts json.RawMessage) error {
+	now := Envoy{SeenAt: e.Time}
+	if err := json.Unmarshal(facts, &now.Pod); err != nil {
+		return fmt.Errorf("read the facts of an Envoy pod: %w", err)
+	}
+	*of(t) = now
+	return nil
+}
+
+func (machine) Gone(*fsm.Thing, journal.Event, string) {}
+
+func (machine) Goal(t *fsm.Thing, _ journal.State, w *fsm.World) journal.State {
+	switch {
+	case len(w.Open(t)) > 0:
+		return Restarting
+	case !observed(t):
+		return Ready
+	case lost(w, of(t).Pod.Node):
+		return NodeLost
+	}
+	return Unready
+}
+
+// Adopt adds the thing of an adopted action. What is not known of the pod, a live look
+// tells.
+func (machine) Adopt(s *fsm.State, e journal.Event, subject journal.Subject) bool {
+	if subject.Kind != Kind || subject.Name == "" {
+		return false
+	}
+	s.Add(Machine, subject, Unready, e.Time)
+	return true
+}
+
+// Ages visits since when a pod is seen unready.
+func (machine) Ages(t *fsm.Thing, visit func(*time.Time)) { visit(&of(t).SeenAt) }
+
+func (machine) Past(*fsm.Thing, func(*time.Time)) {}
+
+// Needs adds since when a pod is seen unready.
+func (machine) Needs(t *fsm.Thing, needs *fsm.Needs) {
+	if observed(t) {
+		needs.Since(t.FactsSeq)
+	}
+}
+
+// node is the name of the machine of nodes, of which nothing else is known here than
+// what their data can say of itself.
+const node = "node"
+
+// lost reports whether the node is unreachable, or not known.
+func lost(w *fsm.World, name string) bool {
+	for _, key := range w.Named(node, name) {
+		t := w.Things[key]
+		if data, ok := t.Data.(interface{ Lost() bool }); ok && t.GoneSeq == 0 && !data.Lost() {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,37 @@
+package envoy
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/replicatedhq/ekco/fsm"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// Table returns the machine of Envoy on a node.
+func Table() fsm.Table {
+	return fsm.Table{
+		Name: Machine, Title: "Envoy",
+		About: "Envoy on one node. Its pods come and go; where Envoy is no DaemonSet, each of its pods has a machine of its own.\n" +
+			"There is none as long as no pod was unready.",
+		Initial: string(Unready), Over: fsm.Names(Ready),
+		Transitions: []fsm.Transition{
+			{Event: "restart", From: fsm.Names(Unready, NodeLost, Ready), To: string(Restarting), When: "a restart-envoy action is open", Tells: tells("its pod is being replaced")},
+			{Event: "ready", From: fsm.Names(Unready, NodeLost, Restarting), To: string(Ready), When: "the pod is ready again, or is gone", Tells: tells("no pod of it is known to be unready")},
+			{Event: "node-lost", From: fsm.Names(Unready, Restarting), To: string(NodeLost), When: "the node is unreachable or not known", Tells: tells("its node is lost, and what is known of the pod is as old as that")},
+			{Event: "node-back", From: fsm.Names(NodeLost), To: string(Unready), When: "the node answers again", Tells: tells("its node answers again; how long the pod is unready counts anew")},
+			{Event: "stopped", From: fsm.Names(Restarting), To: string(Unready), When: "the action ended and the pod stays as it was: dry run, cancelled, abandoned", Tells: tells("the action ended and left the pod as it was")},
+			{Event: "unready", From: fsm.Names(Ready), To: string(Unready), When: "a pod is unready", Tells: toldUnready},
+		},
+	}
+}
+
+func tells(reason string) func(*fsm.Thing, journal.State, time.Time) fsm.Telling {
+	return func(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
+		return fsm.Telling{Reason: reason, Cause: t.Newest()}
+	}
+}
+
+func toldUnready(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
+	return fsm.Telling{Reason: fmt.Sprintf("pod %s is unready", of(t).Pod), Cause: t.FactsSeq}
+}

@@ -1,0 +1,38 @@
+package envoy
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/words"
+)
+
+// Words are the words for Envoy and for what is done to its pods.
+var Words = words.Component{
+	Name:    Machine,
+	Actions: []words.Action{{Kind: journal.ActionRestartEnvoy, Verb: "restart", Noun: "envoy"}},
+	Rows: []words.Row{
+		{Type: journal.TypeThingObserved, About: Kind, Tone: words.Faint, Wakes: true, Sentence: words.Of(seen)},
+		{Type: journal.TypeThingGone, About: Kind, Tone: words.Faint, Wakes: true, Sentence: words.Of(func(e journal.Event, p *journal.ThingGone) string {
+			return fmt.Sprintf("the pod of %s is no longer unready%s", words.Object(e.Subject), words.Because(p.Reason))
+		})},
+		{
+			Type: journal.TypeThingTransitioned, About: Kind,
+			Sentence: words.Of(func(e journal.Event, p *journal.ThingTransitioned) string {
+				return fmt.Sprintf("%s: %s → %s%s", words.Object(e.Subject), p.From, p.To, words.Because(p.Reason))
+			}),
+			Log: words.Of(func(_ journal.Event, p *journal.ThingTransitioned) words.Line {
+				return words.Info("Envoy is "+string(p.To), "before", p.From, "reason", p.Reason)
+			}),
+		},
+	},
+}
+
+func seen(e journal.Event, p *journal.ThingObserved) string {
+	var pod journal.EnvoyPod
+	if err := json.Unmarshal(p.Facts, &pod); err != nil {
+		return ""
+	}
+	return fmt.Sprintf("the pod of %s, %s, runs and is not ready since %s by its node's clock", words.Object(e.Subject), pod, words.Stamp(pod.Since))
+}

@@ -1,0 +1,270 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	fsmenvoy "github.com/replicatedhq/ekco/fsm/envoy"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+const contourNamespace = "projectcontour"
+
+// envoyAllows is envoy_pods_not_ready_duration in these tests.
+const envoyAllows = 4 * time.Second
+
+// installEnvoy has Envoy on six nodes, and an EKCO that gives its pods some seconds.
+func installEnvoy(t *testing.T, keys map[string]string) (*cluster, *operator) {
+	t.Helper()
+	all := map[string]string{"restart_failed_envoy_pods": "true", "envoy_pods_not_ready_duration": envoyAllows.String()}
+	for key, value := range keys {
+		all[key] = value
+	}
+	c, o := install(t, all)
+	c.kubectl("apply", "-f", "testdata/envoy.yaml")
+	eventually(t, patience, "Envoy runs on six nodes", func() (bool, string) {
+		pods := c.envoyPods()
+		return len(pods) == 6, fmt.Sprint(len(pods))
+	})
+	return c, o
+}
+
+// envoyPods returns the pods that run, by their nodes.
+func (c *cluster) envoyPods() map[string]corev1.Pod {
+	c.t.Helper()
+	list, err := c.client.CoreV1().Pods(contourNamespace).List(context.WithoutCancel(c.t.Context()), metav1.ListOptions{LabelSelector: "app=envoy"})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	pods := map[string]corev1.Pod{}
+	for _, pod := range list.Items {
+		if pod.Status.Phase == corev1.PodRunning && pod.DeletionTimestamp == nil {
+			pods[pod.Spec.NodeName] = pod
+		}
+	}
+	return pods
+}
+
+// hang has the kubelet of a node say that its Envoy is not ready, since then by its own
+// clock, and returns the pod. Ready stays as it is, or the simulated kubelet would make all
+// of it ready again.
+func (c *cluster) hang(node string, since time.Time) corev1.Pod {
+	c.t.Helper()
+	pod := c.envoyPods()[node]
+	status := pod.Status
+	for i := range status.ContainerStatuses {
+		status.ContainerStatuses[i].Ready = status.ContainerStatuses[i].Name == "shutdown-manager"
+		status.ContainerStatuses[i].State.Running.StartedAt = metav1.NewTime(since)
+	}
+	for i := range status.Conditions {
+		if status.Conditions[i].Type == corev1.ContainersReady {
+			status.Conditions[i].Status, status.Conditions[i].Reason = corev1.ConditionFalse, "ContainersNotReady"
+			status.Conditions[i].LastTransitionTime = metav1.NewTime(since)
+		}
+	}
+	c.patchStatus(pod, status)
+	return pod
+}
+
+// recover has the kubelet say that all containers are ready.
+func (c *cluster) recover(node string) {
+	c.t.Helper()
+	pod := c.envoyPods()[node]
+	status := pod.Status
+	for i := range status.ContainerStatuses {
+		status.ContainerStatuses[i].Ready = true
+	}
+	for i := range status.Conditions {
+		if status.Conditions[i].Type == corev1.ContainersReady {
+			status.Conditions[i].Status, status.Conditions[i].Reason = corev1.ConditionTrue, ""
+			status.Conditions[i].LastTransitionTime = metav1.Now()
+		}
+	}
+	c.patchStatus(pod, status)
+}
+
+func (c *cluster) patchStatus(pod corev1.Pod, status corev1.PodStatus) {
+	c.t.Helper()
+	patch, err := json.Marshal(map[string]any{"status": map[string]any{
+		"containerStatuses": status.ContainerStatuses, "conditions": status.Conditions,
+	}})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	if _, err := c.client.CoreV1().Pods(contourNamespace).Patch(c.t.Context(), pod.Name, types.MergePatchType, patch, metav1.PatchOptions{}, "status"); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// waitReplaced waits until another pod runs in the place of that one.
+func (c *cluster) waitReplaced(pod corev1.Pod) {
+	c.t.Helper()
+	eventually(c.t, patience, "another Envoy runs on "+pod.Spec.NodeName, func() (bool, string) {
+		now, runs := c.envoyPods()[pod.Spec.NodeName]
+		return runs && now.UID != pod.UID, now.Name
+	})
+}
+
+// envoyState returns the state of Envoy on a node; "" while EKCO knows nothing of it.
+func (o *operator) envoyState(node string) journal.State {
+	o.t.Helper()
+	for _, thing := range o.status().Things {
+		if thing.Machine == fsmenvoy.Machine && thing.Name == node {
+			return thing.State
+		}
+	}
+	return ""
+}
+
+func (o *operator) waitEnvoy(node string, want journal.State) {
+	o.t.Helper()
+	eventually(o.t, patience, fmt.Sprintf("Envoy on %s is %s", node, want), func() (bool, string) {
+		state := o.envoyState(node)
+		return state == want, string(state)
+	})
+}
+
+// deletions returns when each Envoy pod was deleted by EKCO, in order.
+func (o *operator) deletions() []time.Time {
+	o.t.Helper()
+	var at []time.Time
+	for _, event := range o.events("--component", fsmenvoy.Machine, "--type", string(journal.TypeStepStarted)) {
+		at = append(at, event.Time)
+	}
+	return at
+}
+
+func TestAnEnvoyPodThatStaysUnreadyIsReplacedUnderTheShippedPermissions(t *testing.T) {
+	t.Parallel()
+	c, o := installEnvoy(t, nil)
+	o.startReady()
+	began := time.Now()
+	hung := c.hang("worker-1", began.Add(-time.Hour)) // by its own clock for an hour
+	c.hang("worker-2", began)
+	o.waitEnvoy("worker-2", fsmenvoy.Unready)
+	c.recover("worker-2")
+	o.waitEnvoy("worker-2", fsmenvoy.Ready)
+	others := c.envoyPods()
+
+	c.waitReplaced(hung)
+	took := time.Since(began)
+	o.waitEnvoy("worker-1", fsmenvoy.Ready)
+	if took < envoyAllows {
+		t.Errorf("replaced after %s, want at least %s", took, envoyAllows)
+	}
+	t.Logf("a pod that is unready is replaced after %s of %s", took, envoyAllows)
+	for node, pod := range c.envoyPods() {
+		if node != "worker-1" && pod.UID != others[node].UID {
+			t.Errorf("the Envoy on %s was replaced, too", node)
+		}
+	}
+	o.checkRecorded("worker-1")
+	if got := o.outcomes("worker-1")[journal.ActionRestartEnvoy]; !slices.Equal(got, []journal.Outcome{journal.OutcomeDone}) {
+		t.Errorf("restarts of Envoy on worker-1 ended %v", got)
+	}
+	if got := o.outcomes("worker-2")[journal.ActionRestartEnvoy]; len(got) != 0 {
+		t.Errorf("restarts of Envoy on worker-2, which was ready again, ended %v", got)
+	}
+	if absent := o.status().Absent; slices.ContainsFunc(absent, func(s string) bool { return strings.Contains(s, "envoy") }) {
+		t.Errorf("status lists as absent %q", absent)
+	}
+	for _, shows := range []struct{ what, part string }{
+		{o.mustEkco("status"), "envoy    worker-1  Ready"},
+		{o.mustEkco("history", "envoy/worker-1", "-o", "tree"), "delete-pod " + contourNamespace + "/" + hung.Name},
+	} {
+		if !strings.Contains(shows.what, shows.part) {
+			t.Errorf("%q is not in\n%s", shows.part, shows.what)
+		}
+	}
+}
+
+func TestOfManyEnvoyPodsOneIsReplacedInTenSeconds(t *testing.T) {
+	t.Parallel()
+	c, o := installEnvoy(t, nil)
+	o.startReady()
+	var hung []corev1.Pod
+	for _, node := range []string{"worker-1", "worker-2", "worker-3"} {
+		hung = append(hung, c.hang(node, time.Now()))
+	}
+	for _, pod := range hung {
+		c.waitReplaced(pod)
+	}
+	at := o.deletions()
+	for i := 1; i < len(at); i++ {
+		if between := at[i].Sub(at[i-1]); between < 10*time.Second {
+			t.Errorf("two restarts %s apart", between)
+		}
+	}
+	if len(at) != 3 {
+		t.Errorf("%d restarts, want 3", len(at))
+	}
+}
+
+func TestAnEnvoyThatNeverBecomesReadyIsNotReplacedForEver(t *testing.T) {
+	t.Parallel()
+	c, o := installEnvoy(t, nil)
+	o.startReady()
+	for range 2 {
+		c.waitReplaced(c.hang("worker-1", time.Now()))
+		o.waitEnvoy("worker-1", fsmenvoy.Ready)
+	}
+	third := c.hang("worker-1", time.Now())
+	refusal := o.waitRefusal(journal.ActionRestartEnvoy, "Contested")
+	if !strings.HasPrefix(refusal.Reason, "Envoy on worker-1 becomes unready again each time that EKCO replaces its pod") {
+		t.Errorf("the reason is %q", refusal.Reason)
+	}
+	if now := c.envoyPods()["worker-1"]; now.UID != third.UID {
+		t.Error("it was replaced for the third time")
+	}
+	if status := o.mustEkco("status"); !strings.Contains(status, "restart envoy worker-1") {
+		t.Errorf("the status does not say it:\n%s", status)
+	}
+}
+
+func TestAnEnvoyPodOnALostNodeIsLeftToThatNode(t *testing.T) {
+	t.Parallel()
+	c, o := installEnvoy(t, map[string]string{"envoy_pods_not_ready_duration": "15s", "clear_after": "1h", "node_unreachable_toleration": "2h"})
+	o.startReady()
+	hung := c.hang("worker-1", time.Now().Add(-time.Hour))
+	o.waitEnvoy("worker-1", fsmenvoy.Unready)
+	c.node("lose", "worker-1")
+	o.waitEnvoy("worker-1", fsmenvoy.NodeLost)
+	lost := time.Now()
+	// Another one that hangs later is replaced: by then, the first would have been, too.
+	other := c.hang("worker-2", time.Now())
+	c.waitReplaced(other)
+	if now, err := c.client.CoreV1().Pods(contourNamespace).Get(t.Context(), hung.Name, metav1.GetOptions{}); err != nil || now.UID != hung.UID || now.DeletionTimestamp != nil {
+		t.Errorf("after %s: %v, the pod on the lost node is %+v", time.Since(lost), err, now.ObjectMeta)
+	}
+	if got := o.outcomes("worker-1")[journal.ActionRestartEnvoy]; len(got) != 0 {
+		t.Errorf("restarts on the lost node ended %v", got)
+	}
+	c.node("return", "worker-1")
+	o.waitEnvoy("worker-1", fsmenvoy.Ready)
+}
+
+func TestARestartOfEnvoyIsOnlyPlayedInADryRunAndNotWantedWhereItIsSwitchedOff(t *testing.T) {
+	t.Parallel()
+	c, o := installEnvoy(t, nil)
+	p := o.startReady("--dry-run")
+	hung := c.hang("worker-1", time.Now())
+	eventually(t, patience, "a restart was played through", func() (bool, string) {
+		got := o.outcomes("worker-1")[journal.ActionRestartEnvoy]
+		return slices.Equal(got, []journal.Outcome{journal.OutcomeDryRun}), fmt.Sprint(got)
+	})
+	p.Stop(grace)
+	o.startReady("--restart_failed_envoy_pods=false")
+	o.waitEnvoy("worker-1", fsmenvoy.Ready)
+	if now := c.envoyPods()["worker-1"]; now.UID != hung.UID {
+		t.Error("the pod was replaced")
+	}
+}

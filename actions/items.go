@@ -77,7 +77,7 @@ func (s Items[I]) Prove(ctx context.Context, step StepContext) (Proof, error) {
 	if left != "" {
 		return Proof{Missing: left, Waits: waits}, nil
 	}
-	outputs, err := outcomesOf(results)
+	outputs, err := outcomesOf(step, results)
 	return Proof{Done: true, Outputs: outputs}, err
 }
 
@@ -87,31 +87,35 @@ func (Items[I]) lookTime(planned journal.PlannedStep) time.Duration {
 	return max(time.Duration(planned.Timeout), lookTimeout)
 }
 
-// Do implements [Step]. Its error says of what is not done why not. It is a
-// [WaitingError] if that only has to wait.
+// Do implements [Step]. Its error is an [UnfinishedError].
 func (s Items[I]) Do(ctx context.Context, step StepContext) (json.RawMessage, error) {
 	results, err := s.each(ctx, step, s.finish, step.Report)
 	if err != nil {
 		return nil, err
 	}
-	switch left, waits := s.left(results); {
-	case waits:
-		return nil, &WaitingError{For: left}
-	case left != "":
-		return nil, errors.New(left)
+	outputs, err := outcomesOf(step, results)
+	if err != nil {
+		return nil, err
 	}
-	return outcomesOf(results)
+	if left, waits := s.left(results); left != "" {
+		return nil, &UnfinishedError{Left: left, Waits: waits, Outputs: outputs}
+	}
+	return outputs, nil
 }
 
-// WaitingError says that a step did what could be done, and that the rest has to wait.
-// It does not count against the budget of retries.
-type WaitingError struct {
-	// For says what is left, and for what it waits.
-	For string
+// UnfinishedError says what a step has left to do.
+type UnfinishedError struct {
+	// Left says, for people, what is left, and why.
+	Left string
+	// Waits is set when all of that has to wait: the attempt does not count against the
+	// budget of retries then.
+	Waits bool
+	// Outputs are those of the part that is done. They are kept with the step.
+	Outputs json.RawMessage
 }
 
 // Error implements error.
-func (e *WaitingError) Error() string { return e.For }
+func (e *UnfinishedError) Error() string { return e.Left }
 
 // each works on all items, and reports how far it has come.
 func (s Items[I]) each(
@@ -220,10 +224,23 @@ func (s Items[I]) left(results map[string]itemResult) (left string, waits bool) 
 	return fmt.Sprintf("%d of %d %s are not done: %s", count, len(results), s.Unit, strings.Join(reasons, "; ")), waits
 }
 
-func outcomesOf(results map[string]itemResult) (json.RawMessage, error) {
+// outcomesOf returns the outcomes of what is done. What an earlier attempt did keeps that
+// attempt's outcome: this one only found it done.
+func outcomesOf(step StepContext, results map[string]itemResult) (json.RawMessage, error) {
+	var former Outcomes
+	if _, err := step.Output(step.Planned.ID, &former); err != nil {
+		return nil, err
+	}
 	outcomes := Outcomes{Items: make(map[string]Outcome, len(results))}
 	for name, result := range results {
-		outcomes.Items[name] = result.Outcome
+		before, known := former.Items[name]
+		switch {
+		case result.waits != "" || result.err != nil:
+		case known && result.AlreadyDone:
+			outcomes.Items[name] = before
+		default:
+			outcomes.Items[name] = result.Outcome
+		}
 	}
 	return json.Marshal(outcomes)
 }

@@ -188,6 +188,9 @@ func TestOneItemThatHangsOrFailsHoldsUpNoOtherAndIsTriedAgainAlone(t *testing.T)
 				}
 				f.with(func() { turn(f, false) })
 				r.End()
+				if got := w.outcomes(); len(got) != 6 || got[0] != `n01 {"on":"n01"} false` || got[2] != `n03 {"on":"n03"} false` {
+					t.Errorf("outcomes are %q", got)
+				}
 				if f.times("n01") != 1 || f.times("n03") < 2 {
 					t.Errorf("n01 was done %d times, n03 %d times", f.times("n01"), f.times("n03"))
 				}

@@ -1,7 +1,9 @@
 package actions
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -266,20 +268,30 @@ func (a *run) mustWait(s *stepState, err error) {
 	s.waited++
 	s.next = time.Now().Add(rest)
 	a.note(s.startedSeq, journal.TypeStepFailed, &journal.StepFailed{
-		Step: s.planned.ID, Attempt: s.attempt, Error: err.Error(), Waits: true, NextTry: a.cfg.Now().Add(rest).UTC(),
+		Step: s.planned.ID, Attempt: s.attempt, Error: err.Error(), Outputs: a.newOutputs(s, err), Waits: true, NextTry: a.cfg.Now().Add(rest).UTC(),
 	})
+}
+
+// newOutputs returns the outputs of what a failed attempt did, if there are others than on
+// record.
+func (a *run) newOutputs(s *stepState, err error) json.RawMessage {
+	unfinished, is := errors.AsType[*UnfinishedError](err)
+	if !is || bytes.Equal(unfinished.Outputs, a.progress(s).Outputs) {
+		return nil
+	}
+	return unfinished.Outputs
 }
 
 // failed notes a failure, and stalls the action when the step's budget is
 // spent. The other steps go on.
 func (a *run) failed(s *stepState, err error) {
-	if errors.As(err, new(*WaitingError)) {
+	if unfinished, is := errors.AsType[*UnfinishedError](err); is && unfinished.Waits {
 		a.mustWait(s, err)
 		return
 	}
 	s.waited = 0
 	failures := a.progress(s).Failures + 1
-	failure := &journal.StepFailed{Step: s.planned.ID, Attempt: s.attempt, Error: err.Error()}
+	failure := &journal.StepFailed{Step: s.planned.ID, Attempt: s.attempt, Error: err.Error(), Outputs: a.newOutputs(s, err)}
 	s.exhausted = failures >= a.cfg.Retry.Budget
 	if !s.exhausted {
 		rest := a.cfg.Retry.afterFailure(failures)

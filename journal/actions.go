@@ -195,6 +195,9 @@ type StepFailed struct {
 	// NextTry is when the step is attempted again; zero when the retry budget
 	// is spent.
 	NextTry time.Time `json:"next_try,omitzero"`
+	// Outputs are what is known of the result so far, where the step is about many things.
+	// Nil leaves what an earlier attempt knew.
+	Outputs json.RawMessage `json:"outputs,omitempty"`
 	// Waits is set when the attempt did what could be done, and the rest has to wait
 	// for something. It does not count against the budget.
 	Waits bool `json:"waits,omitempty"`

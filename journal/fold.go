@@ -165,6 +165,9 @@ func (r *ActionRecord) foldFailed(p *StepFailed) error {
 		step.Failures++
 	}
 	step.Open, step.LastError, step.NextTry = false, p.Error, p.NextTry
+	if len(p.Outputs) > 0 {
+		step.Outputs = p.Outputs
+	}
 	put(&r.Steps, p.Step, step)
 	return r.notPlanned(p.Step)
 }

@@ -72,7 +72,7 @@ func (a *run) endEarly(ended journal.ActionEnded) {
 	a.ending = &ended
 	for _, g := range a.groups {
 		if !g.busy {
-			a.leaveTurn(g)
+			a.leaveDomains(g)
 		}
 	}
 	a.stopLooking()

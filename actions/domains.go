@@ -30,9 +30,9 @@ var NoDomains = []string{}
 // HoldDomains is the hold of a step that waits for another action's.
 const HoldDomains = "Domains"
 
-// quietTurn is how long a step waits for its turn before that is put on record: most
+// quietWait is how long a step waits for its turn before that is put on record: most
 // waits are for a step that takes a moment.
-const quietTurn = 3 * time.Second
+const quietWait = 3 * time.Second
 
 // fillDomains fills in what steps take that do not say so themselves.
 func (k *Kind) fillDomains(steps []journal.PlannedStep) {
@@ -55,14 +55,14 @@ func (k *Kind) checkDomains(plan journal.Plan) error {
 	return nil
 }
 
-// takesTurns reports whether the steps of the group must be let in before they start.
-func (a *run) takesTurns(g *group) bool {
+// takesDomains reports whether the steps of the group must be let in before they start.
+func (a *run) takesDomains(g *group) bool {
 	return a.cfg.Domains != nil && len(g.domains) > 0 && !a.record.Request.DryRun
 }
 
-// takeTurn asks for the domains of steps that may start otherwise. The answer comes at
+// takeDomains asks for the domains of steps that may start otherwise. The answer comes at
 // once, so that what their preflights said is still true then.
-func (a *run) takeTurn(g *group, steps []*stepState, start func()) {
+func (a *run) takeDomains(g *group, steps []*stepState, start func()) {
 	claim := fsm.Claim{Action: a.record.ID, Domains: g.domains}
 	g.busy = true
 	for _, s := range steps {
@@ -70,7 +70,7 @@ func (a *run) takeTurn(g *group, steps []*stepState, start func()) {
 		claim.Steps = append(claim.Steps, s.planned.ID)
 	}
 	if g.claimed != claim.Steps[0] {
-		a.leaveTurn(g)
+		a.leaveDomains(g)
 		g.claimed = claim.Steps[0]
 	}
 	look := a.look
@@ -80,11 +80,11 @@ func (a *run) takeTurn(g *group, steps []*stepState, start func()) {
 			free(g, steps)
 			switch {
 			case a.stopping, a.look.Err() != nil:
-				a.leaveTurn(g)
+				a.leaveDomains(g)
 			case err != nil:
 				a.block(g, steps[0], Check{HoldDomains, Hold("cannot tell whether another action changes the same: " + err.Error()).About("unchecked")})
 			case !ok:
-				a.waitTurn(g, steps[0], taken)
+				a.waitForDomains(g, steps[0], taken)
 			default:
 				g.claimed = "" // what starts has it from now on
 				start()
@@ -93,22 +93,22 @@ func (a *run) takeTurn(g *group, steps []*stepState, start func()) {
 	})
 }
 
-// waitTurn makes the group wait for another action's step, at first without a word.
-func (a *run) waitTurn(g *group, first *stepState, taken fsm.Taken) {
-	if g.turnFrom.IsZero() {
-		g.turnFrom = time.Now()
+// waitForDomains makes the group wait for another action's step, at first without a word.
+func (a *run) waitForDomains(g *group, first *stepState, taken fsm.Taken) {
+	if g.waitsFrom.IsZero() {
+		g.waitsFrom = time.Now()
 	}
-	if g.heldStep == "" && time.Since(g.turnFrom) < quietTurn {
+	if g.heldStep == "" && time.Since(g.waitsFrom) < quietWait {
 		g.wait(a.cfg.Retry)
 		return
 	}
 	a.block(g, first, Check{HoldDomains, Hold(taken.Reason()).About(taken.By)})
 }
 
-// leaveTurn gives up what the group has asked for, if it has.
-func (a *run) leaveTurn(g *group) {
+// leaveDomains gives up what the group has asked for, if it has.
+func (a *run) leaveDomains(g *group) {
 	if g.claimed != "" {
 		a.cfg.Domains.Leave(a.record.ID, g.claimed)
 	}
-	g.claimed, g.turnFrom = "", time.Time{}
+	g.claimed, g.waitsFrom = "", time.Time{}
 }

@@ -17,7 +17,7 @@ func (a *run) examined(g *group, batch []*stepState, found examination) {
 	free(g, batch)
 	rest, checks := a.mayStart(g, batch, found)
 	if len(rest) == 0 {
-		a.leaveTurn(g)
+		a.leaveDomains(g)
 		return
 	}
 	start := func() {
@@ -29,8 +29,8 @@ func (a *run) examined(g *group, batch []*stepState, found examination) {
 		}
 	}
 	startable := slices.DeleteFunc(slices.Clone(rest), func(s *stepState) bool { return found.proofs[s.planned.ID].err != nil })
-	if a.takesTurns(g) && len(startable) > 0 {
-		a.takeTurn(g, startable, start)
+	if a.takesDomains(g) && len(startable) > 0 {
+		a.takeDomains(g, startable, start)
 		return
 	}
 	start()
@@ -164,7 +164,7 @@ func (a *run) unblock(g *group) {
 	if g.heldStep != "" {
 		a.release(g.heldStep)
 	}
-	g.heldStep, g.attention, g.turnFrom = "", attention{busy: g.busy}, time.Time{}
+	g.heldStep, g.attention, g.waitsFrom = "", attention{busy: g.busy}, time.Time{}
 }
 
 // warn records the warnings that are not on record with an answer yet, and why

@@ -39,10 +39,10 @@ type group struct {
 	// heldStep is the step under which the group's hold is recorded, or empty.
 	heldStep string
 	// domains are what each of its steps takes; claimed is the step under which they
-	// were asked for, or empty, turnFrom since when that has to wait.
-	domains  []string
-	claimed  string
-	turnFrom time.Time
+	// were asked for, or empty, waitsFrom since when that has to wait.
+	domains   []string
+	claimed   string
+	waitsFrom time.Time
 }
 
 // takePlan makes the run's view of the record's plan.

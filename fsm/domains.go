@@ -68,6 +68,9 @@ type Taken struct {
 
 // Reason says so for people.
 func (t Taken) Reason() string {
+	if t.By == "" {
+		return "the action is not open, as far as EKCO knows, so it cannot be told whether another changes the same"
+	}
 	if t.Step == "" {
 		return fmt.Sprintf("%s comes first: it waits to change %s too; this goes on after it", t.By, words(t.Domain))
 	}
@@ -95,9 +98,12 @@ func words(domain string) string { return "the " + strings.ReplaceAll(domain, "-
 // place. Whoever was let in must start the steps, of which [Domains.Began] is told, or
 // [Domains.Leave].
 func (d *Domains) Take(s *State, now time.Time, claim Claim) (taken Taken, ok bool) {
-	rec := s.Actions[claim.Action]
-	if rec == nil || len(claim.Domains) == 0 || len(claim.Steps) == 0 {
+	if len(claim.Domains) == 0 || len(claim.Steps) == 0 {
 		return Taken{}, true
+	}
+	rec := s.Actions[claim.Action]
+	if rec == nil {
+		return Taken{}, false // nobody passes for not being known
 	}
 	d.tidy(s, now)
 	taken, free := d.free(s, now, claim)

@@ -3,6 +3,7 @@ package fsm
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -429,5 +430,13 @@ func TestEachActionIsLookedAtOnceHoweverManyWait(t *testing.T) {
 	}
 	if allocated := testing.AllocsPerRun(1, func() { c.domains.Called(c.s, c.now) }); allocated > 5_000 {
 		t.Errorf("it takes %.0f allocations to see that nobody is called, and 400 actions are open", allocated)
+	}
+}
+
+func TestAnActionThatIsNotOpenIsNotLetIn(t *testing.T) {
+	c := newCrowd(t)
+	taken, in := c.domains.Take(c.s, c.now, Claim{"unknown", []string{"step-0"}, []string{"storage"}})
+	if in || !strings.Contains(taken.Reason(), "not open") {
+		t.Errorf("let in %t, %q", in, taken.Reason())
 	}
 }

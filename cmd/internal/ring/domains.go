@@ -9,16 +9,16 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// turns asks the loop, which owns the state, who may change what now.
-type turns struct{ ring *Ring }
+// domainKeeper asks the loop, which owns the state, who may change what now.
+type domainKeeper struct{ ring *Ring }
 
 // Take implements actions.Domains.
-func (t turns) Take(ctx context.Context, claim fsm.Claim) (taken fsm.Taken, ok bool, err error) {
+func (k domainKeeper) Take(ctx context.Context, claim fsm.Claim) (taken fsm.Taken, ok bool, err error) {
 	var adrift error
-	err = t.ring.ask(ctx, func(s *fsm.State) {
-		if adrift = t.ring.adrift; adrift == nil {
-			taken, ok = t.ring.domains.Take(s, t.ring.clock.Now(), claim)
-			taken.Rests = cmp.Or(taken.Rests, t.ring.rests(taken))
+	err = k.ring.ask(ctx, func(s *fsm.State) {
+		if adrift = k.ring.adrift; adrift == nil {
+			taken, ok = k.ring.domains.Take(s, k.ring.clock.Now(), claim)
+			taken.Rests = cmp.Or(taken.Rests, k.ring.rests(taken))
 		}
 	})
 	if err = errors.Join(err, adrift); err != nil {
@@ -37,8 +37,8 @@ func (r *Ring) rests(taken fsm.Taken) string {
 }
 
 // Leave implements actions.Domains. When the loop has ended, nobody else asks.
-func (t turns) Leave(action, step string) {
-	_ = t.ring.do(context.Background(), func(*fsm.State) { t.ring.domains.Leave(action, step) })
+func (k domainKeeper) Leave(action, step string) {
+	_ = k.ring.do(context.Background(), func(*fsm.State) { k.ring.domains.Leave(action, step) })
 }
 
 // noteBegun notes that what was let in is on record.

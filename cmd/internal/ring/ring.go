@@ -203,7 +203,7 @@ func (r *Ring) prepare(ctx context.Context) error {
 		Kinds:      r.kinds,
 		Preflights: r.policyPreflights(),
 		Watcher:    r.progress.report,
-		Domains:    turns{r},
+		Domains:    domainKeeper{r},
 		Retry:      r.cfg.Retry,
 		Now:        r.clock.Now,
 		Grace:      r.cfg.Grace,

@@ -23,6 +23,9 @@ type Contest struct {
 	Action string    `json:"action"`
 	Last   time.Time `json:"last"`
 	Before time.Time `json:"before,omitzero"`
+	// To is what the change was to. One to another value is a wish of EKCO's own, and
+	// says nothing of others.
+	To string `json:"to,omitempty"`
 	// Pauses is how often EKCO has waited since, and made the change all the same.
 	Pauses int `json:"pauses,omitempty"`
 	// FactsSeq is the event that had brought the thing's facts when Action ended.
@@ -32,18 +35,39 @@ type Contest struct {
 // noteChange notes that an action made its change.
 func (t *Thing) noteChange(e journal.Event, rec *journal.ActionRecord, ended *journal.ActionEnded) {
 	change := rec.Request.Change
-	if change == nil || ended.Outcome != journal.OutcomeDone {
+	if change == nil || rec.Request.DryRun || !changed(rec, ended) {
 		return
 	}
 	if t.Contests == nil {
 		t.Contests = map[string]*Contest{}
 	}
-	next := &Contest{Action: rec.ID, Last: e.Time, Pauses: change.Pauses, FactsSeq: t.FactsSeq}
-	if former := t.Contests[change.Key]; former != nil {
+	next := &Contest{Action: rec.ID, Last: e.Time, To: change.To, Pauses: change.Pauses, FactsSeq: t.FactsSeq}
+	if former := t.contestOf(change); former != nil {
 		next.Before = former.Last
 		next.Pauses = max(next.Pauses, former.pausesBy(e.Time))
 	}
 	t.Contests[change.Key] = next
+}
+
+// changed reports whether an action made its change: also one that then waited for what
+// follows from it, and was ended because somebody undid it meanwhile.
+func changed(rec *journal.ActionRecord, ended *journal.ActionEnded) bool {
+	if ended.Outcome == journal.OutcomeAbandoned {
+		for _, step := range rec.Steps {
+			if step.Done() {
+				return true
+			}
+		}
+	}
+	return ended.Outcome == journal.OutcomeDone
+}
+
+// contestOf returns what EKCO did about the change to this value, or nil.
+func (t *Thing) contestOf(change *journal.Change) *Contest {
+	if c := t.Contests[change.Key]; c != nil && c.To == change.To {
+		return c
+	}
+	return nil
 }
 
 // contested reports whether the change was made again so soon that somebody must have
@@ -73,7 +97,7 @@ func (t *Thing) request(change *journal.Change, now time.Time) *journal.Change {
 		return nil
 	}
 	asked := *change
-	asked.Pauses = t.Contests[change.Key].pausesBy(now)
+	asked.Pauses = t.contestOf(change).pausesBy(now)
 	return &asked
 }
 
@@ -91,7 +115,7 @@ func (w *World) contest(t *Thing, change *journal.Change) *Contest {
 	if change == nil {
 		return nil
 	}
-	c := t.Contests[change.Key]
+	c := t.contestOf(change)
 	if c == nil {
 		return nil
 	}

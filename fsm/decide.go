@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/replicatedhq/ekco/journal"
@@ -335,7 +336,7 @@ func (r *round) rulesOf(kind *ActionKind) []askedRule {
 // ActionID returns an id that is readable, new among the open actions, and not
 // one that another journal gives an action of the same thing.
 func (s *State) ActionID(kind *ActionKind, subject journal.Subject) string {
-	base := fmt.Sprintf("%s-%s-%d", kind.Verb, subject.Name, s.Seq)
+	base := fmt.Sprintf("%s-%s-%d", kind.Verb, strings.ReplaceAll(subject.Name, "/", "-"), s.Seq)
 	if s.Journal.Mark != "" {
 		base += "-" + s.Journal.Mark
 	}

@@ -40,7 +40,7 @@ func TestAStepWaitsWhileItsChangeIsContested(t *testing.T) {
 	}
 	rec := journal.ActionRecord{ID: "light-hall-1", Kind: lampKind, Subject: subject("hall")}
 	for key, holds := range map[string]bool{"switch": true, "dimmer": false} {
-		rec.Request.Change = &journal.Change{Key: key}
+		rec.Request.Change = &journal.Change{Key: key, To: "on"}
 		if got := CheckRule(h.s, h.p, h.now, RuleContested, rec); got.Hold != holds {
 			t.Errorf("%s: got %+v", key, got)
 		}

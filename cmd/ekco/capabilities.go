@@ -14,6 +14,7 @@ import (
 type cluster struct {
 	cfg     config.Config
 	kube    *kube.Client
+	objects kube.Objects
 	outside outside
 }
 
@@ -35,6 +36,10 @@ func (o ringOptions) reach(cfg config.Config, unanswered func(error), metrics *a
 	if err != nil {
 		return cluster{}, err
 	}
+	objects, err := kube.NewObjects(restConfig, kubeOptions(cfg, metrics))
+	if err != nil {
+		return cluster{}, err
+	}
 	beyond, err := reachOutside(cfg, o.readOnly(cfg), restConfig, timeCalls(metrics, log))
-	return cluster{cfg: cfg, kube: client, outside: beyond}, err
+	return cluster{cfg: cfg, kube: client, objects: objects, outside: beyond}, err
 }

@@ -133,6 +133,21 @@ var clients = map[string]client{
 		reads: []string{"APIServerPods", "ClusterUID", "KubeadmConfig", "ListNodes", "Node", "Nodes", "Pod", "PodsLabelled", "PodsOn", "Probe", "ReadMirror", "ServerTime"},
 		asks:  func(ctx context.Context, c cluster) error { _, err := c.kube.KubeadmConfig(ctx); return err },
 	},
+	"objects": {
+		what: reflect.TypeFor[kube.Objects](),
+		changes: map[string]deed{
+			"PatchObject": func(ctx context.Context, c cluster) error {
+				_, err := c.objects.PatchObject(ctx, anObject, []kube.PatchOp{{Op: "replace", Path: "/data/a", Value: "b"}})
+				return err
+			},
+			"ReplaceObject": func(ctx context.Context, c cluster) error {
+				_, err := c.objects.ReplaceObject(ctx, anObject, []byte(`{}`))
+				return err
+			},
+		},
+		reads: []string{"ReadObject"},
+		asks:  func(ctx context.Context, c cluster) error { _, err := c.objects.ReadObject(ctx, anObject); return err },
+	},
 	"outside.rook": {
 		what: reflect.TypeFor[rook.API](),
 		changes: map[string]deed{
@@ -178,6 +193,8 @@ var clients = map[string]client{
 		reads: []string{"Members", "Health"},
 	},
 }
+
+var anObject = kube.Ref{Version: "v1", Resource: "configmaps", Namespace: "kube-system", Name: "kubeadm-config"}
 
 // inRook are objects that a change of them finds.
 var inRook = map[string]string{

@@ -122,10 +122,13 @@ func newClient(cfg config.Config, terms kube.Terms, metrics *api.Metrics) (*rest
 	if err != nil {
 		return nil, nil, err
 	}
-	client, err := kube.NewClient(restConfig, kube.Options{
-		Namespace: cfg.HostTaskNamespace, UserAgent: "ekco/" + version.Get().Version, OnRequest: metrics.Requested,
-	})
+	client, err := kube.NewClient(restConfig, kubeOptions(cfg, metrics))
 	return restConfig, client, err
+}
+
+// kubeOptions are those of the clients of the Kubernetes API.
+func kubeOptions(cfg config.Config, metrics *api.Metrics) kube.Options {
+	return kube.Options{Namespace: cfg.HostTaskNamespace, UserAgent: "ekco/" + version.Get().Version, OnRequest: metrics.Requested}
 }
 
 // identity says who runs.

@@ -38,9 +38,9 @@ func (t *countingTransport) RoundTrip(request *http.Request) (*http.Response, er
 // WrappedRoundTripper lets client-go reach the connections below.
 func (t *countingTransport) WrappedRoundTripper() http.RoundTripper { return t.next }
 
-// describe reads verb and resource from a request for core/v1.
+// describe reads verb and resource from a request for objects.
 func describe(request *http.Request) (verb, resource string) {
-	rest, ok := strings.CutPrefix(request.URL.Path, "/api/v1/")
+	rest, ok := inVersion(request.URL.Path)
 	if !ok {
 		return strings.ToLower(request.Method), request.URL.Path
 	}
@@ -64,4 +64,16 @@ func describe(request *http.Request) (verb, resource string) {
 		return "update", parts[0]
 	}
 	return strings.ToLower(request.Method), parts[0]
+}
+
+// inVersion returns the part of a path that follows the version of an API.
+func inVersion(path string) (rest string, ok bool) {
+	if rest, ok = strings.CutPrefix(path, "/api/v1/"); ok {
+		return rest, true
+	}
+	parts := strings.SplitN(path, "/", 5)
+	if len(parts) == 5 && parts[1] == "apis" {
+		return parts[4], true
+	}
+	return "", false
 }

@@ -1,0 +1,236 @@
+package kubesim
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/internal/sim"
+)
+
+// Objects are simulated objects of any API group. Make them with [NewObjects]. As on a
+// real API server, each change makes another resource version, and one of the spec
+// another generation. The verbs that can be forbidden are "get RESOURCE", "patch
+// RESOURCE" and "update RESOURCE"; the names of the effects are "patch RESOURCE
+// NAMESPACE/NAME" and "update RESOURCE NAMESPACE/NAME".
+type Objects struct {
+	sim.APIServer
+	// OnWrite, when set, is what the API server makes of an object before it keeps it,
+	// as a webhook does.
+	OnWrite func(ref kube.Ref, object map[string]any)
+
+	mu      sync.Mutex
+	objects map[kube.Ref]map[string]any
+	uids    int
+	version int
+	calls   map[string]int
+}
+
+var _ kube.Objects = (*Objects)(nil)
+
+// NewObjects returns an API server without objects that answers at once.
+func NewObjects() *Objects {
+	return &Objects{APIServer: sim.NewAPIServer(), objects: map[kube.Ref]map[string]any{}, calls: map[string]int{}}
+}
+
+// Put creates an object of that content, or replaces it, and returns its UID.
+func (o *Objects) Put(ref kube.Ref, object string) string {
+	var content map[string]any
+	if err := json.Unmarshal([]byte(object), &content); err != nil {
+		panic(err)
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.keep(ref, content)
+}
+
+// Edit changes an object as somebody else does.
+func (o *Objects) Edit(ref kube.Ref, change func(object map[string]any)) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	content := o.content(ref)
+	change(content)
+	o.keep(ref, content)
+}
+
+// Remove deletes an object.
+func (o *Objects) Remove(ref kube.Ref) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.objects, ref)
+}
+
+// Calls returns how often a verb was used on a resource, as in "get pods".
+func (o *Objects) Calls(call string) int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.calls[call]
+}
+
+// content returns a copy, nil for what does not exist. It expects mu to be held.
+func (o *Objects) content(ref kube.Ref) map[string]any {
+	object, ok := o.objects[ref]
+	if !ok {
+		return nil
+	}
+	return asJSON(object)
+}
+
+// asJSON returns a copy as it is read from JSON.
+func asJSON(object map[string]any) (read map[string]any) {
+	raw, err := json.Marshal(object)
+	if err == nil {
+		err = json.Unmarshal(raw, &read)
+	}
+	if err != nil {
+		panic(err)
+	}
+	return read
+}
+
+// keep expects mu to be held.
+func (o *Objects) keep(ref kube.Ref, object map[string]any) (uid string) {
+	before := o.objects[ref]
+	meta, _ := object["metadata"].(map[string]any)
+	if meta == nil {
+		meta = map[string]any{}
+	}
+	if o.OnWrite != nil {
+		o.OnWrite(ref, object)
+	}
+	object = asJSON(object)
+	o.version++
+	meta["namespace"], meta["name"], meta["resourceVersion"] = ref.Namespace, ref.Name, strconv.Itoa(o.version)
+	generation := 1.0
+	if before == nil {
+		o.uids++
+		meta["uid"] = fmt.Sprintf("uid-%s-%d", ref.Name, o.uids)
+	} else {
+		was := before["metadata"].(map[string]any)
+		meta["uid"], generation = was["uid"], was["generation"].(float64)
+		if !reflect.DeepEqual(before["spec"], object["spec"]) {
+			generation++
+		}
+	}
+	meta["generation"] = generation
+	object["metadata"] = meta
+	o.objects[ref] = object
+	return meta["uid"].(string)
+}
+
+func (o *Objects) called(verb string, ref kube.Ref) string {
+	call := verb + " " + ref.Resource
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.calls[call]++
+	return call
+}
+
+// ReadObject implements [kube.Objects].
+func (o *Objects) ReadObject(ctx context.Context, ref kube.Ref) (json.RawMessage, error) {
+	if err := sim.Reach(ctx, &o.APIServer, o.called("get", ref)); err != nil {
+		return nil, err
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.answer(ref)
+}
+
+// answer expects mu to be held.
+func (o *Objects) answer(ref kube.Ref) (json.RawMessage, error) {
+	object, ok := o.objects[ref]
+	if !ok {
+		return nil, fmt.Errorf("%s: %w", ref, kube.ErrNotFound)
+	}
+	return json.Marshal(object)
+}
+
+// PatchObject implements [kube.Objects]. Of JSON patches it knows the operations test,
+// add and replace, on members of objects.
+func (o *Objects) PatchObject(ctx context.Context, ref kube.Ref, patch []kube.PatchOp) (json.RawMessage, error) {
+	return o.change(ctx, "patch", ref, func(object map[string]any) error {
+		for _, op := range patch {
+			if err := apply(object, op); err != nil {
+				return fmt.Errorf("patch %s: %w", ref, err)
+			}
+		}
+		return nil
+	})
+}
+
+// ReplaceObject implements [kube.Objects].
+func (o *Objects) ReplaceObject(ctx context.Context, ref kube.Ref, replacement json.RawMessage) (json.RawMessage, error) {
+	return o.change(ctx, "update", ref, func(object map[string]any) error {
+		var content map[string]any
+		if err := json.Unmarshal(replacement, &content); err != nil {
+			return err
+		}
+		is, wanted := object["metadata"].(map[string]any), content["metadata"].(map[string]any)
+		if is["resourceVersion"] != wanted["resourceVersion"] || is["uid"] != wanted["uid"] {
+			return fmt.Errorf("update %s: %w", ref, kube.ErrConflict)
+		}
+		content["status"] = object["status"]
+		clear(object)
+		maps.Copy(object, content)
+		return nil
+	})
+}
+
+func (o *Objects) change(ctx context.Context, verb string, ref kube.Ref, change func(object map[string]any) error) (answer json.RawMessage, err error) {
+	effect := verb + " " + ref.String()
+	err = sim.Change(ctx, &o.APIServer, o.called(verb, ref), effect, func() (bool, error) {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		object := o.content(ref)
+		if object == nil {
+			return false, fmt.Errorf("%s: %w", ref, kube.ErrNotFound)
+		}
+		if err := change(object); err != nil {
+			return false, err
+		}
+		o.keep(ref, object)
+		answer, err = o.answer(ref)
+		return true, err
+	})
+	return answer, err
+}
+
+var errNoSuchPath = errors.New("no such path")
+
+// apply carries out an operation of a JSON patch.
+func apply(object map[string]any, op kube.PatchOp) error {
+	members := strings.Split(strings.TrimPrefix(op.Path, "/"), "/")
+	for _, member := range members[:len(members)-1] {
+		below, ok := object[member].(map[string]any)
+		if !ok {
+			return fmt.Errorf("%s: %w", op.Path, errNoSuchPath)
+		}
+		object = below
+	}
+	last := members[len(members)-1]
+	is, exists := object[last]
+	switch {
+	case op.Op == "test" && !same(is, op.Value):
+		return fmt.Errorf("%s is %v, not %v: test failed: %w", op.Path, is, op.Value, kube.ErrConflict)
+	case op.Op == "test":
+		return nil
+	case op.Op == "replace" && !exists:
+		return fmt.Errorf("%s: %w", op.Path, errNoSuchPath)
+	}
+	object[last] = op.Value
+	return nil
+}
+
+// same compares as JSON does.
+func same(a, b any) bool {
+	one, err := json.Marshal(a)
+	other, otherErr := json.Marshal(b)
+	return err == nil && otherErr == nil && string(one) == string(other)
+}

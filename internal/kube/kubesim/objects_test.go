@@ -1,0 +1,48 @@
+package kubesim_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/internal/kube/kubesim"
+)
+
+func TestASimulatedObjectHasVersionsAndGenerationsAndHoldsPatchesToTheirTests(t *testing.T) {
+	objects, ctx := kubesim.NewObjects(), t.Context()
+	ref := kube.Ref{Group: "apps", Version: "v1", Resource: "statefulsets", Namespace: "default", Name: "x"}
+	_, err := objects.ReadObject(ctx, ref)
+	want(t, err, kube.ErrNotFound)
+	uid := objects.Put(ref, `{"spec":{"replicas":1},"status":{}}`)
+	replace := func(from, to int) error {
+		_, err := objects.PatchObject(ctx, ref, []kube.PatchOp{{Op: "test", Path: "/spec/replicas", Value: from}, {Op: "replace", Path: "/spec/replicas", Value: to}})
+		return err
+	}
+	want(t, replace(2, 3), kube.ErrConflict)
+	want(t, replace(1, 3), nil)
+	old, err := objects.ReadObject(ctx, ref)
+	want(t, err, nil)
+	objects.Edit(ref, func(object map[string]any) { object["status"] = map[string]any{"readyReplicas": 3} })
+	_, err = objects.ReplaceObject(ctx, ref, old)
+	want(t, err, kube.ErrConflict)
+	read, err := objects.ReadObject(ctx, ref)
+	want(t, err, nil)
+	var now struct {
+		Metadata struct {
+			UID             string `json:"uid"`
+			ResourceVersion string `json:"resourceVersion"`
+			Generation      int    `json:"generation"`
+		} `json:"metadata"`
+	}
+	if err := json.Unmarshal(read, &now); err != nil || now.Metadata.UID != uid || now.Metadata.Generation != 2 || now.Metadata.ResourceVersion != "3" {
+		t.Errorf("%v: it is %s", err, read)
+	}
+	objects.Forbid("patch statefulsets")
+	want(t, replace(3, 4), kube.ErrForbidden)
+	objects.Remove(ref)
+	_, err = objects.ReplaceObject(ctx, ref, read)
+	want(t, err, kube.ErrNotFound)
+	if n := objects.Calls("get statefulsets"); n != 3 {
+		t.Errorf("read %d times", n)
+	}
+}

@@ -1,0 +1,133 @@
+package kube
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+)
+
+// Ref names a namespaced object of any API group.
+type Ref struct {
+	// Group is empty for that of core/v1.
+	Group, Version, Resource string
+	Namespace, Name          string
+}
+
+// String names the object for people.
+func (r Ref) String() string { return r.Resource + " " + fullName(r.Namespace, r.Name) }
+
+func (r Ref) path() []string {
+	api := []string{"apis", r.Group, r.Version}
+	if r.Group == "" {
+		api = []string{"api", r.Version}
+	}
+	return append(api, "namespaces", r.Namespace, r.Resource, r.Name)
+}
+
+// PatchOp is an operation of a JSON patch (RFC 6902).
+type PatchOp struct {
+	Op    string `json:"op"`
+	Path  string `json:"path"`
+	Value any    `json:"value"`
+}
+
+// Objects reads and changes single objects by name, as JSON: fields that EKCO does not
+// know stay as they are. All reads are live. Errors are those of [API].
+type Objects interface {
+	// ReadObject returns the object. It returns ErrNotFound also when there is no such
+	// resource, as where a CRD is missing.
+	ReadObject(ctx context.Context, ref Ref) (json.RawMessage, error)
+	// PatchObject changes the object by a JSON patch and returns what it is then. It
+	// returns ErrConflict, and nothing is changed, when a test of the patch fails.
+	PatchObject(ctx context.Context, ref Ref, patch []PatchOp) (json.RawMessage, error)
+	// ReplaceObject puts another in the place of the object of that resource version,
+	// which is part of it, and returns what it is then. It returns ErrConflict when the
+	// object is not of that version.
+	ReplaceObject(ctx context.Context, ref Ref, object json.RawMessage) (json.RawMessage, error)
+}
+
+// objects are the [Objects] of a real API server.
+type objects struct {
+	rest        rest.Interface
+	callTimeout time.Duration
+}
+
+// NewObjects returns a client for the objects of the API server of config, which is
+// not changed. It sends nothing.
+func NewObjects(config *rest.Config, options Options) (Objects, error) {
+	options = options.withDefaults()
+	// It knows no types but those of errors.
+	scheme := runtime.NewScheme()
+	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
+	config = rest.CopyConfig(config)
+	config.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
+	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
+	config.QPS, config.Burst = options.QPS, options.Burst
+	config.Timeout = 0 // each call has its own
+	if options.UserAgent != "" {
+		config.UserAgent = options.UserAgent
+	}
+	if options.OnRequest != nil {
+		config.Wrap(options.OnRequest.wrap)
+	}
+	client, err := rest.UnversionedRESTClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("make a client for objects at %s: %w", config.Host, err)
+	}
+	return &objects{rest: client, callTimeout: options.CallTimeout}, nil
+}
+
+// ReadObject implements [Objects].
+func (o *objects) ReadObject(ctx context.Context, ref Ref) (json.RawMessage, error) {
+	return o.do(ctx, "get", ref, o.rest.Get())
+}
+
+// PatchObject implements [Objects].
+func (o *objects) PatchObject(ctx context.Context, ref Ref, patch []PatchOp) (json.RawMessage, error) {
+	body, err := json.Marshal(patch)
+	if err != nil {
+		return nil, fmt.Errorf("patch %s: %w", ref, err)
+	}
+	return o.do(ctx, "patch", ref, o.rest.Patch(types.JSONPatchType).Body(body))
+}
+
+// ReplaceObject implements [Objects].
+func (o *objects) ReplaceObject(ctx context.Context, ref Ref, object json.RawMessage) (json.RawMessage, error) {
+	return o.do(ctx, "update", ref, o.rest.Put().SetHeader("Content-Type", runtime.ContentTypeJSON).Body([]byte(object)))
+}
+
+func (o *objects) do(ctx context.Context, verb string, ref Ref, request *rest.Request) (json.RawMessage, error) {
+	ctx, cancel := context.WithTimeout(ctx, o.callTimeout)
+	defer cancel()
+	result := request.AbsPath(ref.path()...).Do(ctx)
+	this, err := call{verb, ref.Resource, fullName(ref.Namespace, ref.Name)}, result.Error() // Raw knows less of it
+	switch {
+	case err == nil:
+		answer, err := result.Raw()
+		return answer, this.fail(err)
+	case verb == "patch" && testFailed(err):
+		err = fmt.Errorf("%w: %w", ErrConflict, err)
+	}
+	return nil, this.fail(err)
+}
+
+// testFailed reports whether a JSON patch did not fit the object. The API server says of
+// that only that it is invalid, and names no field, as it does of what a patch makes.
+func testFailed(err error) bool {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) || !apierrors.IsInvalid(err) {
+		return false
+	}
+	details := status.Status().Details
+	return details == nil || len(details.Causes) == 0
+}

@@ -24,6 +24,7 @@ func capabilities(c cluster) ring.Capabilities {
 	return ring.Capabilities{
 		nodesOf(c),
 		envoyOf(c),
+		monitoringOf(c),
 	}
 }
 

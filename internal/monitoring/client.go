@@ -1,0 +1,132 @@
+package monitoring
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// API is what EKCO asks of the custom resources. Errors are those of package kube.
+type API interface {
+	// Read reads the object live. It returns kube.ErrNotFound also where the CRD is
+	// missing.
+	Read(ctx context.Context, of journal.Subject) (journal.MonitoringFacts, error)
+	// Scale gives the object of that UID so many replicas, whatever it has, and returns
+	// what it is then.
+	Scale(ctx context.Context, of journal.Subject, replicas int) (journal.MonitoringFacts, error)
+}
+
+// Client is the [API] of a real cluster.
+type Client struct {
+	objects kube.Objects
+}
+
+var _ API = (*Client)(nil)
+
+// NewClient returns a client of the objects.
+func NewClient(objects kube.Objects) *Client { return &Client{objects} }
+
+// Ref names the object of a subject.
+func Ref(of journal.Subject) kube.Ref {
+	ref := kube.Ref{Group: "monitoring.coreos.com", Version: "v1", Resource: "prometheuses", Namespace: "monitoring", Name: "k8s"}
+	if of.Kind == journal.MonitoringAlertmanager.Kind {
+		ref.Resource, ref.Name = "alertmanagers", "prometheus-alertmanager"
+	}
+	return ref
+}
+
+// object is the part that EKCO reads.
+type object struct {
+	Metadata struct {
+		UID             string `json:"uid"`
+		ResourceVersion string `json:"resourceVersion"`
+		Generation      int64  `json:"generation"`
+	} `json:"metadata"`
+	Spec struct {
+		Replicas *int `json:"replicas"`
+	} `json:"spec"`
+}
+
+// facts of an object without a number: the Prometheus operator makes one replica of it.
+func (o object) facts() journal.MonitoringFacts {
+	facts := journal.MonitoringFacts{UID: o.Metadata.UID, Generation: o.Metadata.Generation, Replicas: 1}
+	if o.Spec.Replicas != nil {
+		facts.Replicas = *o.Spec.Replicas
+	}
+	return facts
+}
+
+func decode(ref kube.Ref, raw json.RawMessage, err error) (object, error) {
+	var read object
+	if err == nil {
+		err = json.Unmarshal(raw, &read)
+	}
+	if err != nil {
+		return object{}, fmt.Errorf("read %s: %w", ref, err)
+	}
+	return read, nil
+}
+
+func (c *Client) read(ctx context.Context, ref kube.Ref) (object, error) {
+	raw, err := c.objects.ReadObject(ctx, ref)
+	return decode(ref, raw, err)
+}
+
+// Read implements [API].
+func (c *Client) Read(ctx context.Context, of journal.Subject) (journal.MonitoringFacts, error) {
+	read, err := c.read(ctx, Ref(of))
+	return read.facts(), err
+}
+
+// writeTries is how often a change is tried when somebody else was faster.
+const writeTries = 5
+
+// Scale implements [API].
+func (c *Client) Scale(ctx context.Context, of journal.Subject, replicas int) (journal.MonitoringFacts, error) {
+	ref := Ref(of)
+	var err error
+	for range writeTries {
+		var now object
+		if now, err = c.read(ctx, ref); err != nil {
+			return journal.MonitoringFacts{}, err
+		}
+		if now.Metadata.UID != of.UID {
+			return journal.MonitoringFacts{}, fmt.Errorf("scale %s: %w: it has UID %s, not %s", ref, kube.ErrOtherUID, now.Metadata.UID, of.UID)
+		}
+		if now.facts().Replicas == replicas {
+			return now.facts(), nil
+		}
+		raw, patchErr := c.objects.PatchObject(ctx, ref, patch(now, replicas))
+		if err = patchErr; !errors.Is(err, kube.ErrConflict) {
+			return changed(ref, raw, replicas, err)
+		}
+	}
+	return journal.MonitoringFacts{}, err
+}
+
+// patch changes nothing else, and nothing at all if the old value is another by then.
+func patch(now object, replicas int) []kube.PatchOp {
+	tests := []kube.PatchOp{{Op: "test", Path: "/metadata/uid", Value: now.Metadata.UID}}
+	if now.Spec.Replicas == nil {
+		return append(tests,
+			kube.PatchOp{Op: "test", Path: "/metadata/resourceVersion", Value: now.Metadata.ResourceVersion},
+			kube.PatchOp{Op: "add", Path: "/spec/replicas", Value: replicas})
+	}
+	return append(tests,
+		kube.PatchOp{Op: "test", Path: "/spec/replicas", Value: *now.Spec.Replicas},
+		kube.PatchOp{Op: "replace", Path: "/spec/replicas", Value: replicas})
+}
+
+// changed reads the answer to a patch. A webhook can have made another number of it.
+func changed(ref kube.Ref, raw json.RawMessage, replicas int, err error) (journal.MonitoringFacts, error) {
+	now, err := decode(ref, raw, err)
+	facts := now.facts()
+	if err == nil && facts.Replicas != replicas {
+		err = fmt.Errorf("scale %s: the API server made %d replicas of %d; look for a webhook that changes %s", ref, facts.Replicas, replicas, ref.Resource)
+	}
+	return facts, err
+}

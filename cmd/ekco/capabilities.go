@@ -25,6 +25,7 @@ func capabilities(c cluster) ring.Capabilities {
 		nodesOf(c),
 		envoyOf(c),
 		monitoringOf(c),
+		kotsadmOf(c),
 	}
 }
 

@@ -8,12 +8,14 @@ import (
 
 	"github.com/replicatedhq/ekco/fsm"
 	fsmenvoy "github.com/replicatedhq/ekco/fsm/envoy"
+	fsmkotsadm "github.com/replicatedhq/ekco/fsm/kotsadm"
 	fsmnode "github.com/replicatedhq/ekco/fsm/node"
 	"github.com/replicatedhq/ekco/internal/config"
 )
 
 func TestWithoutAConfigurationTheDefaultPolicyHolds(t *testing.T) {
-	want := fsmnode.DefaultPolicy().In(fsm.DefaultPolicy()).With(fsmenvoy.Machine, fsmenvoy.Policy{Restart: true, After: 5 * time.Minute})
+	want := fsmnode.DefaultPolicy().In(fsm.DefaultPolicy()).With(fsmenvoy.Machine, fsmenvoy.Policy{Restart: true, After: 5 * time.Minute}).
+		With(fsmkotsadm.Machine, fsmkotsadm.Policy{})
 	if diff := cmp.Diff(want, wholePolicy(config.Default())); diff != "" {
 		t.Error(diff)
 	}

@@ -8,8 +8,8 @@ type Kotsadm struct {
 func (k *Kotsadm) keys() []key {
 	return []key{
 		{
-			name: "enable_ha_kotsadm", value: &k.EnableHAKotsadm, does: "grow kotsadm's database to several replicas",
-			help: "grow kotsadm's database to several replicas as nodes join",
+			name: "enable_ha_kotsadm", value: &k.EnableHAKotsadm, built: true,
+			help: "give kotsadm's database three replicas once three nodes are ready",
 		},
 	}
 }

@@ -22,7 +22,7 @@ func TestWhatKURLSwitchesOnAndIsNotDoneIsOneSentenceThatNamesIt(t *testing.T) {
 	for _, want := range []string{
 		"it does not keep Ceph's data", "renew certificates (rotate_certs)", "(reconcile_rook_mds_placement)", "(reconcile_ceph_csi_resources)",
 		"(auto_approve_kubelet_csrs)", "(enable_internal_load_balancer)", "(enable_ha_minio)",
-		" or grow kotsadm's database to several replicas (enable_ha_kotsadm)", "(pod_image_overrides)", "(rook_storage_nodes_label)",
+		"(pod_image_overrides)", "(rook_storage_nodes_label)",
 		"(rook_minimum_node_count)",
 	} {
 		if !strings.Contains(said, want) {

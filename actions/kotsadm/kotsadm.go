@@ -1,0 +1,152 @@
+// Package kotsadm gives kotsadm's database its three replicas.
+package kotsadm
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/internal/kotsadm"
+	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// The preflights.
+const (
+	// KotsadmStillThere: the StatefulSet is the one that was planned for.
+	KotsadmStillThere = "KotsadmStillThere"
+	// KotsadmReady: all replicas are ready, or nobody has waited for them yet.
+	KotsadmReady = "KotsadmReady"
+)
+
+const (
+	scaleTimeout = 30 * time.Second
+	// readyTimeout is how long the replicas may take without a word.
+	readyTimeout = time.Minute
+)
+
+// New returns the action. changed is called when the StatefulSet has changed, so that it
+// is looked at.
+func New(api kotsadm.API, changed func()) actions.Definition {
+	return actions.Definition{
+		Kind: journal.ActionScaleKotsadm, Noun: "scaling", Expendable: true,
+		Plan: plan(api),
+		Steps: map[string]actions.Step{
+			journal.StepScaleKotsadm: scale{api, changed},
+			journal.StepAwaitKotsadm: await{api},
+		},
+		Preflights: map[string]actions.Preflight{
+			KotsadmStillThere: actions.PreflightFunc(func(ctx context.Context, record journal.ActionRecord) actions.Verdict {
+				live, err := api.Read(ctx)
+				return stillThere(record, live, err)
+			}),
+			KotsadmReady: ready{api, changed},
+		},
+	}
+}
+
+// plan changes in one step, which alone keeps others from the storage: a new replica
+// takes a volume, and its copy of the data. That all are ready may take for ever.
+func plan(api kotsadm.API) func(context.Context, journal.ActionRecord) (journal.Plan, error) {
+	return func(ctx context.Context, _ journal.ActionRecord) (journal.Plan, error) {
+		before, err := api.Read(ctx)
+		if err != nil && !errors.Is(err, kube.ErrNotFound) { // of which the preflight says what follows
+			return journal.Plan{}, err
+		}
+		facts, err := json.Marshal(before)
+		return journal.Plan{Facts: facts, Steps: []journal.PlannedStep{
+			{
+				ID: journal.StepScaleKotsadm, Does: journal.StepScaleKotsadm, Preflights: []string{KotsadmStillThere},
+				Timeout: journal.Duration(scaleTimeout), Domains: []string{journal.DomainStorage},
+			},
+			{
+				ID: journal.StepAwaitKotsadm, Does: journal.StepAwaitKotsadm, After: []string{journal.StepScaleKotsadm},
+				Preflights: []string{KotsadmReady}, Timeout: journal.Duration(readyTimeout), Domains: actions.NoDomains,
+			},
+		}}, err
+	}
+}
+
+func stillThere(record journal.ActionRecord, live journal.KotsadmFacts, err error) actions.Verdict {
+	switch {
+	case errors.Is(kube.Sentinel(err), kube.ErrNotFound):
+		return actions.Abandon("there is no such StatefulSet any more").About("gone")
+	case err != nil:
+		return actions.Hold(err.Error()).About("unread")
+	case live.UID != record.Subject.UID:
+		return actions.Abandon("the StatefulSet was replaced: its uid is " + live.UID + " now").About("replaced")
+	}
+	return actions.Pass()
+}
+
+// scale is a single update, which bears being repeated.
+type scale struct {
+	api     kotsadm.API
+	changed func()
+}
+
+func (s scale) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
+	live, err := s.api.Read(ctx)
+	if err != nil {
+		return actions.Proof{}, err
+	}
+	outputs, err := json.Marshal(live)
+	return actions.Proof{
+		Done: live.UID == step.Action.Subject.UID && live.Scaled(), Outputs: outputs,
+		Missing: fmt.Sprintf("it is asked to have %s replicas, not %d", live.Size(), journal.KotsadmReplicas),
+	}, err
+}
+
+func (s scale) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
+	set, err := s.api.Scale(ctx, step.Action.Subject.UID)
+	if err != nil {
+		return nil, err
+	}
+	s.changed()
+	return json.Marshal(set)
+}
+
+// await has no effect: what it waits for is the controller's.
+type await struct {
+	api kotsadm.API
+}
+
+func (s await) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
+	live, lacks, err := s.api.Unready(ctx, false)
+	if err != nil {
+		return actions.Proof{}, err
+	}
+	if live.UID != step.Action.Subject.UID || !live.Scaled() {
+		return actions.Proof{Missing: "somebody changed the StatefulSet meanwhile"}, nil
+	}
+	return actions.Proof{Done: lacks == "", Missing: lacks}, nil
+}
+
+func (await) Do(context.Context, actions.StepContext) (json.RawMessage, error) { return nil, nil }
+
+// ready holds what was waited for once in vain, with the pods' reasons.
+type ready struct {
+	api     kotsadm.API
+	changed func()
+}
+
+func (r ready) Check(ctx context.Context, record journal.ActionRecord) actions.Verdict {
+	waited := record.Steps[journal.StepAwaitKotsadm].Failures > 0
+	live, lacks, err := r.api.Unready(ctx, waited)
+	if verdict := stillThere(record, live, err); verdict.Kind != actions.VerdictPass {
+		return verdict
+	}
+	switch {
+	case record.Request.DryRun:
+		return actions.Pass() // nothing was changed, so there is nothing to wait for
+	case !live.Scaled():
+		r.changed()
+		return actions.Abandon("somebody set its replicas to " + live.Size() + " meanwhile").About("reset")
+	case lacks != "" && waited:
+		return actions.Hold(lacks).About("unready")
+	}
+	return actions.Pass()
+}

@@ -1,0 +1,85 @@
+package kotsadm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/actions/actionstest"
+	"github.com/replicatedhq/ekco/fsm"
+	fsmkotsadm "github.com/replicatedhq/ekco/fsm/kotsadm"
+	"github.com/replicatedhq/ekco/internal/kotsadm"
+	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/internal/kube/kubesim"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const single = `{"spec":{"replicas":1,"template":{"spec":{"containers":[{"image":"rqlite:8","args":["-bootstrap-expect=1"]}]}}}}`
+
+// database is what an action is about: a StatefulSet whose controller makes its replicas
+// ready some time after each change.
+type database struct {
+	*actionstest.World
+	objects *kubesim.Objects
+	subject journal.Subject
+	// readyAfter is that time; zero means never.
+	readyAfter time.Duration
+	looks      int
+}
+
+func installed(w *actionstest.World, content string) *database {
+	d := &database{World: w, objects: kubesim.NewObjects(), subject: journal.KotsadmDatabase, readyAfter: 20 * time.Second}
+	terms, err := fsm.Standing(fsmkotsadm.Capability())
+	if err != nil {
+		w.T.Fatal(err)
+	}
+	terms[journal.ActionScaleKotsadm] = fsm.Terms{Rules: actionstest.Rules(), Domains: terms[journal.ActionScaleKotsadm].Domains}
+	w.Terms = terms
+	d.subject.UID = d.objects.Put(kotsadm.Ref, content)
+	d.objects.AfterEffect = func(string) {
+		if d.readyAfter > 0 {
+			time.AfterFunc(d.readyAfter, d.ready)
+		}
+	}
+	return d
+}
+
+// ready is the controller's work.
+func (d *database) ready() {
+	if _, err := d.objects.ReadObject(context.Background(), kotsadm.Ref); err != nil {
+		return // it is gone
+	}
+	d.objects.Edit(kotsadm.Ref, func(object map[string]any) {
+		object["status"] = map[string]any{
+			"observedGeneration": object["metadata"].(map[string]any)["generation"], "readyReplicas": object["spec"].(map[string]any)["replicas"],
+		}
+	})
+}
+
+func (d *database) ask() {
+	d.T.Helper()
+	d.Request(d.subject, journal.ActionRequested{Kind: journal.ActionScaleKotsadm})
+}
+
+func (d *database) definition() actions.Definition {
+	return New(kotsadm.NewClient(d.objects), func() { d.looks++ })
+}
+
+// outcome is what has become of it: its generation tells how often it changed.
+func (d *database) outcome() string {
+	facts, err := kotsadm.NewClient(d.objects).Read(d.T.Context())
+	if errors.Is(err, kube.ErrNotFound) {
+		return "gone"
+	}
+	if err != nil {
+		d.T.Fatal(err)
+	}
+	return fmt.Sprintf("%s replicas, generation %d", facts.Size(), facts.Generation)
+}

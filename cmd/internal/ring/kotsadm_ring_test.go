@@ -1,0 +1,108 @@
+package ring
+
+import (
+	"testing"
+	"time"
+
+	"github.com/replicatedhq/ekco/actions"
+	actionskotsadm "github.com/replicatedhq/ekco/actions/kotsadm"
+	"github.com/replicatedhq/ekco/fsm"
+	fsmkotsadm "github.com/replicatedhq/ekco/fsm/kotsadm"
+	"github.com/replicatedhq/ekco/internal/kotsadm"
+	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/observers"
+	kotsadmsource "github.com/replicatedhq/ekco/observers/kotsadm"
+)
+
+// rqlite is the capability as the product has it.
+func rqlite(objects kube.Objects) Capability {
+	api, nudge := kotsadm.NewClient(objects), &observers.Nudge{}
+	return Capability{
+		Fsm: fsmkotsadm.Capability(), Policy: fsmkotsadm.Policy{Enabled: true}, Words: fsmkotsadm.Words,
+		Actions: func(kube.API) []actions.Definition {
+			return []actions.Definition{actionskotsadm.New(api, nudge.Look)}
+		},
+		Sources: func(s *fsm.State) []observers.Source {
+			return nudge.Over(kotsadmsource.New(api, fsmkotsadm.Known(s)))
+		},
+	}
+}
+
+const singleRqlite = `{"spec":{"replicas":1,"template":{"spec":{"containers":[{"image":"rqlite:8","args":["-bootstrap-expect=1"]}]}}}}`
+
+// controlled makes the replicas ready some time after each change.
+func (e *estate) controlled() {
+	e.objects.AfterEffect = func(string) {
+		time.AfterFunc(20*time.Second, func() {
+			e.objects.Edit(kotsadm.Ref, func(object map[string]any) {
+				object["status"] = map[string]any{
+					"observedGeneration": object["metadata"].(map[string]any)["generation"], "readyReplicas": object["spec"].(map[string]any)["replicas"],
+				}
+			})
+		})
+	}
+}
+
+func inKotsadm(t *testing.T, test func(*estate)) {
+	inAnEstate(t, journal.ActionScaleKotsadm, rqlite, func(e *estate) {
+		e.policy.enginePolicy = rqlite(nil).policyIn(e.policy.enginePolicy)
+		e.controlled()
+		test(e)
+	})
+}
+
+// policyIn adds the capability's policy to the engine's.
+func (c Capability) policyIn(engine fsm.Policy) fsm.Policy {
+	return engine.With(c.Fsm.Machine.Name(), c.Policy)
+}
+
+func TestTheDatabaseGrowsWithTheThirdNodeAndAgainAfterAReinstall(t *testing.T) {
+	inKotsadm(t, func(e *estate) {
+		e.objects.Put(kotsadm.Ref, singleRqlite)
+		e.join("b")
+		in := e.live(nil)
+		pass(5 * time.Minute)
+		if n := len(e.changes()); n != 0 {
+			t.Fatalf("with two nodes %d changes", n)
+		}
+		e.join("c")
+		e.takes(2*time.Second, func() bool { return e.replicas(kotsadm.Ref) == 3 })
+		pass(5 * time.Minute)
+		e.says("the status", e.status(in, "table"), "default/kotsadm-rqlite", "HA")
+		e.says("the history", e.history("tree"), "scale-kotsadm default/kotsadm-rqlite: done",
+			"3 nodes are ready, so it shall have 3 replicas, and has 1 (-bootstrap-expect=1)", "scale", "await-replicas")
+		e.objects.Put(kotsadm.Ref, singleRqlite)
+		e.takes(2*time.Minute, func() bool { return e.replicas(kotsadm.Ref) == 3 })
+		pass(5 * time.Minute)
+		if n := len(e.changes()); n != 2 {
+			t.Errorf("%d changes", n)
+		}
+		if err := in.stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestAReinstallWhileReplicasAreAwaitedIsScaledAgain: the action that waits ends, and
+// another one begins.
+func TestAReinstallWhileReplicasAreAwaitedIsScaledAgain(t *testing.T) {
+	inKotsadm(t, func(e *estate) {
+		e.objects.AfterEffect = nil // they do not get ready
+		e.objects.Put(kotsadm.Ref, singleRqlite)
+		e.join("b", "c")
+		in := e.live(nil)
+		pass(5 * time.Minute)
+		e.says("the status", e.status(in, "table"), "KotsadmReady", "the controller of StatefulSets has not seen the change yet")
+		e.controlled()
+		e.objects.Put(kotsadm.Ref, singleRqlite)
+		e.takes(2*time.Minute, func() bool { return e.replicas(kotsadm.Ref) == 3 })
+		pass(5 * time.Minute)
+		if open := e.state().OpenActions(); len(open) != 0 || len(e.changes()) != 2 {
+			t.Errorf("open are %+v, changed %q", open, e.changes())
+		}
+		if err := in.stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}

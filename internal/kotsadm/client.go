@@ -1,0 +1,91 @@
+package kotsadm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// API is what EKCO asks of the database's StatefulSet. Errors are those of package kube.
+type API interface {
+	// Read reads it live.
+	Read(ctx context.Context) (journal.KotsadmFacts, error)
+	// Scale gives the StatefulSet of that UID its replicas and rqlite the same number of
+	// members, in one update, and returns what it is then.
+	Scale(ctx context.Context, uid string) (journal.KotsadmFacts, error)
+	// Unready says for people what the StatefulSet's replicas lack to be ready, or
+	// returns "" when all are. It asks for the pods only if told to.
+	Unready(ctx context.Context, withPods bool) (journal.KotsadmFacts, string, error)
+}
+
+// Client is the [API] of a real cluster.
+type Client struct {
+	objects kube.Objects
+}
+
+var _ API = (*Client)(nil)
+
+// NewClient returns a client of the objects.
+func NewClient(objects kube.Objects) *Client { return &Client{objects} }
+
+// Ref names the StatefulSet.
+var Ref = kube.Ref{Group: "apps", Version: "v1", Resource: "statefulsets", Namespace: "default", Name: "kotsadm-rqlite"}
+
+// PodRef names one of its pods.
+func PodRef(i int) kube.Ref {
+	return kube.Ref{Version: "v1", Resource: "pods", Namespace: Ref.Namespace, Name: fmt.Sprintf("%s-%d", Ref.Name, i)}
+}
+
+func (c *Client) read(ctx context.Context) (statefulSet, error) {
+	raw, err := c.objects.ReadObject(ctx, Ref)
+	return decode(raw, err)
+}
+
+// Read implements [API].
+func (c *Client) Read(ctx context.Context) (journal.KotsadmFacts, error) {
+	read, err := c.read(ctx)
+	return read.facts(), err
+}
+
+// writeTries is how often a change is tried when somebody else was faster.
+const writeTries = 5
+
+// Scale implements [API]. kURL's permissions allow neither a patch nor the scale
+// subresource, so the whole object is written, in place of the version that was read.
+func (c *Client) Scale(ctx context.Context, uid string) (journal.KotsadmFacts, error) {
+	var now journal.KotsadmFacts
+	var err error
+	for range writeTries {
+		if now, err = c.scale(ctx, uid); !errors.Is(err, kube.ErrConflict) {
+			return now, err
+		}
+	}
+	return now, err
+}
+
+func (c *Client) scale(ctx context.Context, uid string) (journal.KotsadmFacts, error) {
+	raw, err := c.objects.ReadObject(ctx, Ref)
+	read, err := decode(raw, err)
+	switch {
+	case err != nil:
+		return journal.KotsadmFacts{}, err
+	case read.Metadata.UID != uid:
+		return journal.KotsadmFacts{}, fmt.Errorf("scale %s: %w: it has UID %s, not %s", Ref, kube.ErrOtherUID, read.Metadata.UID, uid)
+	case read.facts().Scaled():
+		return read.facts(), nil
+	}
+	scaled, err := withReplicas(raw, journal.KotsadmReplicas)
+	if err != nil {
+		return journal.KotsadmFacts{}, fmt.Errorf("scale %s: %w", Ref, err)
+	}
+	raw, err = c.objects.ReplaceObject(ctx, Ref, scaled)
+	written, err := decode(raw, err)
+	if err == nil && !written.facts().Scaled() {
+		err = fmt.Errorf("scale %s: the API server made %s of %d replicas; look for a webhook that changes statefulsets",
+			Ref, written.facts().Size(), journal.KotsadmReplicas)
+	}
+	return written.facts(), err
+}

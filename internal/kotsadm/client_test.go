@@ -1,0 +1,150 @@
+package kotsadm
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/internal/kube/kubesim"
+)
+
+func installed(object string) (*Client, *kubesim.Objects, string) {
+	objects := kubesim.NewObjects()
+	uid := objects.Put(Ref, object)
+	return NewClient(objects), objects, uid
+}
+
+func withArgs(args string) string {
+	return `{"spec":{"replicas":1,"template":{"spec":{"containers":[{"name":"rqlite","image":"rqlite:8","args":` + args + `},{"args":["-bootstrap-expect=1"]}]}}}}`
+}
+
+func TestOnlyTheReplicasAndTheMembersOfTheFirstContainerAreChanged(t *testing.T) {
+	before, err := os.ReadFile("testdata/kotsadm-rqlite.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := withReplicas(before, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := strings.NewReplacer(`"replicas": 1,`, `"replicas": 3,`, `"-bootstrap-expect=1"`, `"-bootstrap-expect=3"`).Replace(string(before))
+	if diff := cmp.Diff(canonical(t, []byte(want)), canonical(t, got)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if !strings.Contains(string(got), "12345678901234567890.50") || !strings.Contains(string(got), "a<b>&c") {
+		t.Errorf("a value is written in another way: %s", got)
+	}
+}
+
+// canonical orders members, and leaves values as they are written.
+func canonical(t *testing.T, raw []byte) string {
+	t.Helper()
+	decoder := json.NewDecoder(strings.NewReader(string(raw)))
+	decoder.UseNumber()
+	var object any
+	if err := decoder.Decode(&object); err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.MarshalIndent(object, "", " ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func TestTheArgumentIsFoundAndNoOtherIsTaken(t *testing.T) {
+	for args, want := range map[string]struct{ expect, after string }{
+		`["-a","-bootstrap-expect=1","-b"]`:                  {"1", `["-a","-bootstrap-expect=3","-b"]`},
+		`["-bootstrap-expect","1"]`:                          {"1", `["-bootstrap-expect","3"]`},
+		`["-bootstrap-expect-timeout=2m","-disco-mode=dns"]`: {"", `["-bootstrap-expect-timeout=2m","-disco-mode=dns"]`},
+		`["-bootstrap-expect"]`:                              {"", `["-bootstrap-expect"]`},
+		`[]`:                                                 {"", `[]`},
+	} {
+		client, objects, uid := installed(withArgs(args))
+		before, err := client.Read(t.Context())
+		if err != nil || before.Expect != want.expect || before.Image != "rqlite:8" {
+			t.Errorf("%s: %v: read %+v", args, err, before)
+		}
+		after, err := client.Scale(t.Context(), uid)
+		if err != nil || !after.Scaled() || after.Generation != 2 {
+			t.Errorf("%s: %v: scaled to %+v", args, err, after)
+		}
+		raw, err := objects.ReadObject(t.Context(), Ref)
+		if err != nil || !strings.Contains(string(raw), `"args":`+want.after) || !strings.Contains(string(raw), `{"args":["-bootstrap-expect=1"]}`) {
+			t.Errorf("%s: %v: it is %s", args, err, raw)
+		}
+		if _, err := client.Scale(t.Context(), uid); err != nil || objects.Calls("update statefulsets") != 1 {
+			t.Errorf("%s: done again: %v", args, err)
+		}
+	}
+}
+
+func TestAnotherWhoWasFasterIsNotOverwritten(t *testing.T) {
+	client, objects, uid := installed(withArgs(`["-bootstrap-expect=1"]`))
+	others := 0
+	objects.BeforeEffect = func(string) {
+		if others++; others < 3 {
+			objects.Edit(Ref, func(object map[string]any) { object["spec"].(map[string]any)["replicas"] = 5 + others })
+		}
+	}
+	if set, err := client.Scale(t.Context(), uid); err != nil || !set.Scaled() || objects.Calls("update statefulsets") != 3 {
+		t.Errorf("%v: set %+v with %d updates", err, set, objects.Calls("update statefulsets"))
+	}
+	objects.Remove(Ref)
+	if _, err := client.Scale(t.Context(), uid); !errors.Is(err, kube.ErrNotFound) {
+		t.Errorf("none: %v", err)
+	}
+	objects.Put(Ref, withArgs(`[]`))
+	if _, err := client.Scale(t.Context(), uid); !errors.Is(err, kube.ErrOtherUID) {
+		t.Errorf("another: %v", err)
+	}
+}
+
+func TestAWebhookThatMakesAnotherNumberIsAnError(t *testing.T) {
+	client, objects, uid := installed(withArgs(`[]`))
+	objects.OnWrite = func(_ kube.Ref, object map[string]any) { object["spec"].(map[string]any)["replicas"] = 1 }
+	if _, err := client.Scale(t.Context(), uid); err == nil || !strings.Contains(err.Error(), "webhook") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestWhatTheReplicasLackIsSaidWithThePodsReasons(t *testing.T) {
+	client, objects, _ := installed(`{"spec":{"replicas":3},"status":{"observedGeneration":1,"readyReplicas":1}}`)
+	objects.Put(PodRef(0), `{"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}]}}`)
+	objects.Put(PodRef(1), `{"status":{"phase":"Pending","conditions":[{"type":"PodScheduled","status":"False","reason":"Unschedulable","message":"0/2 nodes are available"}]}}`)
+	lacks := func(withPods bool, want string) {
+		t.Helper()
+		if _, got, err := client.Unready(t.Context(), withPods); err != nil || got != want {
+			t.Errorf("%v: got %q, want %q", err, got, want)
+		}
+	}
+	const one = "1 of 3 replicas are ready"
+	lacks(false, one)
+	lacks(true, one+"; kotsadm-rqlite-1: Pending: Unschedulable: 0/2 nodes are available; kotsadm-rqlite-2: does not exist")
+	for content, want := range map[string]string{
+		`{"spec":{"nodeName":"a"},"status":{"phase":"Running","containerStatuses":[{"name":"rqlite","restartCount":7,"state":{"waiting":{"reason":"CrashLoopBackOff","message":"back-off 5m0s"}},"lastState":{"terminated":{"exitCode":1,"reason":"Error"}}}]}}`: "Running: container rqlite: CrashLoopBackOff (last ended with exit code 1, Error) on node a",
+		`{"spec":{"nodeName":"a"},"status":{"phase":"Pending","initContainerStatuses":[{"name":"init","state":{"waiting":{"reason":"ImagePullBackOff"}}}]}}`:                                                                                                     "Pending: container init: ImagePullBackOff on node a",
+		`{"spec":{"nodeName":"a"},"status":{"phase":"Running","conditions":[{"type":"Ready","status":"False"}]}}`:                                                                                                                                                "Running, not ready on node a",
+		`{"metadata":{"deletionTimestamp":"2026-01-01T00:00:00Z"},"spec":{"nodeName":"a"},"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}]}}`:                                                                                         "Terminating on node a",
+		`{}`: "Unknown",
+	} {
+		objects.Put(PodRef(1), content)
+		objects.Put(PodRef(2), `{"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}]}}`)
+		lacks(true, one+"; kotsadm-rqlite-1: "+want)
+	}
+	objects.Forbid("get pods")
+	if _, got, err := client.Unready(t.Context(), true); err != nil || !strings.Contains(got, "kotsadm-rqlite-1: get pods: forbidden") {
+		t.Errorf("%v: %s", err, got)
+	}
+	objects.Edit(Ref, func(object map[string]any) {
+		object["status"] = map[string]any{"observedGeneration": 1, "readyReplicas": 3}
+	})
+	lacks(true, "")
+	objects.Edit(Ref, func(object map[string]any) { object["spec"].(map[string]any)["x"] = 1 })
+	lacks(true, "the controller of StatefulSets has not seen the change yet")
+}

@@ -1,0 +1,119 @@
+package kotsadm
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// bootstrapExpect is rqlite's flag that says how many members there will be.
+const bootstrapExpect = "-bootstrap-expect"
+
+// statefulSet is the part that EKCO reads.
+type statefulSet struct {
+	Metadata struct {
+		UID        string `json:"uid"`
+		Generation int64  `json:"generation"`
+	} `json:"metadata"`
+	Spec struct {
+		Replicas *int `json:"replicas"`
+		Template struct {
+			Spec struct {
+				Containers []struct {
+					Image string   `json:"image"`
+					Args  []string `json:"args"`
+				} `json:"containers"`
+			} `json:"spec"`
+		} `json:"template"`
+	} `json:"spec"`
+	Status struct {
+		ObservedGeneration int64 `json:"observedGeneration"`
+		ReadyReplicas      int   `json:"readyReplicas"`
+	} `json:"status"`
+}
+
+func decode(raw json.RawMessage, err error) (statefulSet, error) {
+	var read statefulSet
+	if err == nil {
+		err = json.Unmarshal(raw, &read)
+	}
+	if err != nil {
+		return statefulSet{}, fmt.Errorf("read %s: %w", Ref, err)
+	}
+	return read, nil
+}
+
+func (s statefulSet) facts() journal.KotsadmFacts {
+	facts := journal.KotsadmFacts{UID: s.Metadata.UID, Generation: s.Metadata.Generation, Replicas: 1}
+	if s.Spec.Replicas != nil {
+		facts.Replicas = *s.Spec.Replicas
+	}
+	if containers := s.Spec.Template.Spec.Containers; len(containers) > 0 {
+		facts.Image = containers[0].Image
+		if at, attached := findExpect(containers[0].Args); at >= 0 {
+			facts.Expect = strings.TrimPrefix(containers[0].Args[at], attached)
+		}
+	}
+	return facts
+}
+
+// findExpect returns which argument tells how many members there will be, and what comes
+// before the number in it; -1 for none. rqlite has a flag of a longer name, too.
+func findExpect(args []string) (at int, attached string) {
+	for i, arg := range args {
+		switch {
+		case strings.HasPrefix(arg, bootstrapExpect+"="):
+			return i, bootstrapExpect + "="
+		case arg == bootstrapExpect && i+1 < len(args):
+			return i + 1, ""
+		}
+	}
+	return -1, ""
+}
+
+var errShape = errors.New("it has not the fields that every StatefulSet has")
+
+// withReplicas returns the object with that many replicas and members. All other fields,
+// also those that EKCO does not know, stay as they are.
+func withReplicas(raw []byte, replicas int) (json.RawMessage, error) {
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	decoder.UseNumber() // numbers stay as they are written
+	var object map[string]any
+	if err := decoder.Decode(&object); err != nil {
+		return nil, err
+	}
+	spec, ok := object["spec"].(map[string]any)
+	if !ok {
+		return nil, errShape
+	}
+	spec["replicas"] = replicas
+	expect(spec, replicas)
+	var encoded bytes.Buffer
+	encoder := json.NewEncoder(&encoded)
+	encoder.SetEscapeHTML(false)
+	err := encoder.Encode(object)
+	return encoded.Bytes(), err
+}
+
+// expect sets the number in the argument of the first container, if it has one.
+func expect(spec map[string]any, members int) {
+	template, _ := spec["template"].(map[string]any)
+	podSpec, _ := template["spec"].(map[string]any)
+	containers, _ := podSpec["containers"].([]any)
+	if len(containers) == 0 {
+		return
+	}
+	container, _ := containers[0].(map[string]any)
+	args, _ := container["args"].([]any)
+	texts := make([]string, len(args))
+	for i, arg := range args {
+		texts[i], _ = arg.(string)
+	}
+	if at, attached := findExpect(texts); at >= 0 {
+		args[at] = attached + fmt.Sprint(members)
+	}
+}

@@ -1,0 +1,136 @@
+package kotsadm
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// Unready implements [API].
+func (c *Client) Unready(ctx context.Context, withPods bool) (journal.KotsadmFacts, string, error) {
+	now, err := c.read(ctx)
+	if err != nil {
+		return journal.KotsadmFacts{}, "", err
+	}
+	ready := now.Status.ReadyReplicas
+	if now.Status.ObservedGeneration < now.Metadata.Generation {
+		return now.facts(), "the controller of StatefulSets has not seen the change yet", nil
+	}
+	if ready >= journal.KotsadmReplicas {
+		return now.facts(), "", nil
+	}
+	lacks := fmt.Sprintf("%d of %d replicas are ready", ready, journal.KotsadmReplicas)
+	if !withPods {
+		return now.facts(), lacks, nil
+	}
+	for i := range journal.KotsadmReplicas {
+		if why := c.unreadyPod(ctx, PodRef(i)); why != "" {
+			lacks += fmt.Sprintf("; %s: %s", PodRef(i).Name, why)
+		}
+	}
+	return now.facts(), lacks, nil
+}
+
+// pod is the part that EKCO reads.
+type pod struct {
+	Metadata struct {
+		DeletionTimestamp string `json:"deletionTimestamp"`
+	} `json:"metadata"`
+	Spec struct {
+		NodeName string `json:"nodeName"`
+	} `json:"spec"`
+	Status struct {
+		Phase      string `json:"phase"`
+		Conditions []struct {
+			Type    string `json:"type"`
+			Status  string `json:"status"`
+			Reason  string `json:"reason"`
+			Message string `json:"message"`
+		} `json:"conditions"`
+		InitContainerStatuses []containerStatus `json:"initContainerStatuses"`
+		ContainerStatuses     []containerStatus `json:"containerStatuses"`
+	} `json:"status"`
+}
+
+type containerStatus struct {
+	Name  string `json:"name"`
+	Ready bool   `json:"ready"`
+	State struct {
+		Waiting *struct {
+			Reason string `json:"reason"`
+		} `json:"waiting"`
+	} `json:"state"`
+	LastState struct {
+		Terminated *struct {
+			Reason   string `json:"reason"`
+			ExitCode int    `json:"exitCode"`
+		} `json:"terminated"`
+	} `json:"lastState"`
+}
+
+// unreadyPod says why a pod is not ready, "" if it is. That it cannot be read is a reason
+// too: nobody would learn of another.
+func (c *Client) unreadyPod(ctx context.Context, ref kube.Ref) string {
+	raw, err := c.objects.ReadObject(ctx, ref)
+	if errors.Is(err, kube.ErrNotFound) {
+		return "does not exist"
+	}
+	var read pod
+	if err == nil {
+		err = json.Unmarshal(raw, &read)
+	}
+	if err != nil {
+		return err.Error()
+	}
+	return read.unready()
+}
+
+func (p pod) unready() string {
+	status := cmp.Or(p.Status.Phase, "Unknown")
+	if p.Metadata.DeletionTimestamp != "" {
+		status = "Terminating"
+	}
+	for _, condition := range p.Status.Conditions {
+		switch {
+		case condition.Type == "Ready" && condition.Status == "True" && status == "Running":
+			return ""
+		case condition.Type == "PodScheduled" && condition.Status == "False":
+			return fmt.Sprintf("%s: %s: %s", status, condition.Reason, condition.Message)
+		}
+	}
+	var why []string
+	for _, container := range append(p.Status.InitContainerStatuses, p.Status.ContainerStatuses...) {
+		if text := container.waits(); text != "" {
+			why = append(why, text)
+		}
+	}
+	switch {
+	case len(why) > 0:
+		status += ": " + strings.Join(why, ", ")
+	case status == "Running":
+		status += ", not ready"
+	}
+	if p.Spec.NodeName != "" {
+		status += " on node " + p.Spec.NodeName
+	}
+	return status
+}
+
+// waits says what a container waits for, "" for nothing. Counts and times, which change by
+// themselves, are left out.
+func (c containerStatus) waits() string {
+	if c.State.Waiting == nil {
+		return ""
+	}
+	text := fmt.Sprintf("container %s: %s", c.Name, c.State.Waiting.Reason)
+	if last := c.LastState.Terminated; last != nil {
+		text += fmt.Sprintf(" (last ended with exit code %d, %s)", last.ExitCode, last.Reason)
+	}
+	return text
+}

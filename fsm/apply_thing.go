@@ -53,7 +53,12 @@ func (s *State) foldThingObserved(e journal.Event, p *journal.ThingObserved) {
 	t.FactsSeq, t.GoneSeq = e.Seq, 0
 }
 
+// foldThingGone takes no offence at the end of a thing that is not known: one that came
+// to its end may be forgotten before its object is gone.
 func (s *State) foldThingGone(e journal.Event, p *journal.ThingGone) {
+	if s.cache.machines[p.Machine] != nil && s.Things[Key(e.Subject)] == nil {
+		return
+	}
 	t := s.thingOf(e, p.Machine)
 	if t == nil || t.GoneSeq != 0 {
 		return

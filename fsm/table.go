@@ -23,8 +23,11 @@ type Table struct {
 	Entrances []Entrance
 	Finals    []string
 	// Over are the states in which a thing has come to an end, for now or for good.
-	// The newest 1,000 such things are kept.
-	Over        []string
+	// The newest 1,000 such things of all machines are kept.
+	Over []string
+	// Keep is how many of them are kept of this machine, where its things come and go
+	// so often that they would displace others'; 0 sets no limit of its own.
+	Keep        int
 	Transitions []Transition
 }
 

@@ -140,11 +140,33 @@ const maxFinished = 1000
 // ForgetFinished drops the things that came to their end first, above the limit.
 // One with an open action stays.
 func (s *State) ForgetFinished() {
-	for i := 0; len(s.Finished) > maxFinished && i < len(s.Finished); {
-		if key := s.Finished[i]; s.HasOpen(key) {
-			i++
-		} else {
+	s.forgetOldest(s.Finished, maxFinished)
+}
+
+// forgetFinishedOf drops those of one machine above the limit that it has set itself.
+func (s *State) forgetFinishedOf(m *machine) {
+	if m.table.Keep == 0 {
+		return
+	}
+	var of []string
+	for _, key := range s.Finished {
+		if t := s.Things[key]; t != nil && t.machine == m {
+			of = append(of, key)
+		}
+	}
+	s.forgetOldest(of, m.table.Keep)
+}
+
+// forgetOldest drops the first of the things until no more than keep are left.
+func (s *State) forgetOldest(keys []string, keep int) {
+	extra := len(keys) - keep
+	if extra <= 0 {
+		return
+	}
+	for _, key := range slices.Clone(keys) {
+		if extra > 0 && !s.HasOpen(key) {
 			s.Remove(key)
+			extra--
 		}
 	}
 }
@@ -168,6 +190,7 @@ func (s *State) Enter(e journal.Event, t *Thing, p journal.ThingTransitioned) bo
 	switch is := t.over(); {
 	case is && !was:
 		s.Finished = append(s.Finished, key)
+		s.forgetFinishedOf(t.machine)
 		s.ForgetFinished()
 	case was && !is:
 		s.Finished = slices.DeleteFunc(s.Finished, func(other string) bool { return other == key })

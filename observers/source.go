@@ -49,6 +49,9 @@ type Thing struct {
 	// Data is what the machine keeps of it. A source asks it by an interface of its
 	// own for what it wants to know, and does not change it.
 	Data any
+	// Newest is the event that last told of its facts or its end: when it is another,
+	// they have changed.
+	Newest uint64
 	// Gone: its object no longer exists.
 	Gone bool
 }

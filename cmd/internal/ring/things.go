@@ -12,7 +12,7 @@ import (
 func things(s *fsm.State) iter.Seq[observers.Thing] {
 	return func(yield func(observers.Thing) bool) {
 		for _, t := range s.Things {
-			thing := observers.Thing{Subject: t.Subject, State: string(t.State), Data: t.Data, Gone: t.GoneSeq != 0}
+			thing := observers.Thing{Subject: t.Subject, State: string(t.State), Data: t.Data, Newest: t.Newest(), Gone: t.GoneSeq != 0}
 			if !yield(thing) {
 				return
 			}

@@ -75,7 +75,10 @@ var grantedForKotsadm = map[string][]string{
 }
 
 var optional = map[string][]string{
-	"ekco-optional in the cluster": {" events: create"},
+	"ekco-optional in the cluster": {
+		" events: create",
+		"certificates.k8s.io certificatesigningrequests: watch",
+	},
 }
 
 func TestPermissionsAreExactlyThoseOfAnInstallation(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"github.com/replicatedhq/ekco/cmd/internal/api"
 	"github.com/replicatedhq/ekco/cmd/internal/ring"
 	"github.com/replicatedhq/ekco/internal/config"
+	"github.com/replicatedhq/ekco/internal/csr"
 	"github.com/replicatedhq/ekco/internal/kube"
 )
 
@@ -16,6 +17,7 @@ type cluster struct {
 	kube    *kube.Client
 	objects kube.Objects
 	outside outside
+	csr     csr.API
 }
 
 // capabilities is the one list of what this EKCO can do; docs/capabilities.md says what
@@ -26,6 +28,7 @@ func capabilities(c cluster) ring.Capabilities {
 		envoyOf(c),
 		monitoringOf(c),
 		kotsadmOf(c),
+		kubeletCSRsOf(c),
 	}
 }
 
@@ -42,6 +45,10 @@ func (o ringOptions) reach(cfg config.Config, unanswered func(error), metrics *a
 	if err != nil {
 		return cluster{}, err
 	}
+	requests, err := reachCSRs(restConfig)
+	if err != nil {
+		return cluster{}, err
+	}
 	beyond, err := reachOutside(cfg, o.readOnly(cfg), restConfig, timeCalls(metrics, log))
-	return cluster{cfg: cfg, kube: client, objects: objects, outside: beyond}, err
+	return cluster{cfg: cfg, kube: client, objects: objects, csr: requests, outside: beyond}, err
 }

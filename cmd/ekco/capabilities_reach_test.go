@@ -22,6 +22,7 @@ import (
 	"github.com/replicatedhq/ekco/internal/ceph"
 	"github.com/replicatedhq/ekco/internal/clock"
 	"github.com/replicatedhq/ekco/internal/config"
+	"github.com/replicatedhq/ekco/internal/csr"
 	"github.com/replicatedhq/ekco/internal/etcd"
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/internal/rook"
@@ -181,6 +182,18 @@ var clients = map[string]client{
 		reads: []string{"Version", "Health", "Tree", "Pools", "PGs", "Exists", "SafeToDestroy"},
 		asks:  func(ctx context.Context, c cluster) error { _, err := c.outside.ceph.Version(ctx); return err },
 	},
+	"csr": {
+		what: reflect.TypeFor[csr.API](),
+		changes: map[string]deed{"Approve": func(ctx context.Context, c cluster) error {
+			request, err := c.csr.Read(ctx, "csr-1")
+			if err != nil {
+				return err
+			}
+			return c.csr.Approve(ctx, request, "checked")
+		}},
+		reads: []string{"Requests", "Read", "Node", "Around"},
+		asks:  func(ctx context.Context, c cluster) error { _, err := c.csr.Read(ctx, "csr-1"); return err },
+	},
 	"outside.etcd": {
 		what: reflect.TypeFor[etcd.API](),
 		changes: map[string]deed{"RemoveMember": func(ctx context.Context, c cluster) error {
@@ -199,7 +212,9 @@ var anObject = kube.Ref{Version: "v1", Resource: "configmaps", Namespace: "kube-
 // inRook are objects that a change of them finds.
 var inRook = map[string]string{
 	"/api/v1/namespaces/kube-system/configmaps/kubeadm-config": `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"kubeadm-config","resourceVersion":"7"},"data":{"ClusterStatus":"old"}}`,
-	"/apis/apps/v1/namespaces/rook-ceph/deployments/osd-1":     `{"metadata":{"name":"osd-1","uid":"u","resourceVersion":"7"},"spec":{"replicas":1}}`,
+	"/apis/certificates.k8s.io/v1/certificatesigningrequests": `{"apiVersion":"certificates.k8s.io/v1","kind":"CertificateSigningRequestList","items":[
+		{"metadata":{"name":"csr-1","uid":"u"},"spec":{"signerName":"kubernetes.io/kubelet-serving","request":""}}]}`,
+	"/apis/apps/v1/namespaces/rook-ceph/deployments/osd-1": `{"metadata":{"name":"osd-1","uid":"u","resourceVersion":"7"},"spec":{"replicas":1}}`,
 	"/apis/ceph.rook.io/v1/namespaces/rook-ceph/cephclusters/rook-ceph": `{"metadata":{"name":"rook-ceph","uid":"c","resourceVersion":"7"},
 		"spec":{"storage":{"useAllNodes":false,"nodes":[{"name":"w1"},{"name":"w2"}]}}}`,
 }

@@ -75,13 +75,13 @@ func (d *desk) startsOperator(args ...string) (stop func() string) {
 
 func TestWhatIsSwitchedOnAndNotDoneIsSaidOnceAtTheStartAndInTheStatus(t *testing.T) {
 	d := newDesk(t, nil)
-	stop := d.startsOperator("--kubeconfig", unreachableAPI(t), "--auto_approve_kubelet_csrs", "--restart_failed_envoy_pods=false")
-	const said = "it does not renew certificates (rotate_certs) or approve the serving certificates that kubelets ask for (auto_approve_kubelet_csrs)"
+	stop := d.startsOperator("--kubeconfig", unreachableAPI(t), "--restart_failed_envoy_pods=false")
+	const said = "it does not renew certificates (rotate_certs)"
 	d.expect(d.types("status"), exitDone, "DOES WITHOUT\n  this version does not yet do all that is switched on: "+said, "")
 	log := stop()
 	warned := 0
 	for line := range strings.Lines(log) {
-		if strings.Contains(line, "rotate_certs") || strings.Contains(line, "auto_approve") {
+		if strings.Contains(line, "rotate_certs") {
 			warned++
 			if !strings.Contains(line, `"WARN"`) || !strings.Contains(line, said) {
 				t.Errorf("says %s", line)

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/replicatedhq/ekco/fsm"
+	fsmcsr "github.com/replicatedhq/ekco/fsm/csr"
 	fsmenvoy "github.com/replicatedhq/ekco/fsm/envoy"
 	fsmkotsadm "github.com/replicatedhq/ekco/fsm/kotsadm"
 	fsmnode "github.com/replicatedhq/ekco/fsm/node"
@@ -15,7 +16,8 @@ import (
 
 func TestWithoutAConfigurationTheDefaultPolicyHolds(t *testing.T) {
 	want := fsmnode.DefaultPolicy().In(fsm.DefaultPolicy()).With(fsmenvoy.Machine, fsmenvoy.Policy{Restart: true, After: 5 * time.Minute}).
-		With(fsmkotsadm.Machine, fsmkotsadm.Policy{})
+		With(fsmkotsadm.Machine, fsmkotsadm.Policy{}).
+		With(fsmcsr.Name, fsmcsr.Policy{})
 	if diff := cmp.Diff(want, wholePolicy(config.Default())); diff != "" {
 		t.Error(diff)
 	}

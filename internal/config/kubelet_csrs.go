@@ -8,8 +8,8 @@ type KubeletCSRs struct {
 func (k *KubeletCSRs) keys() []key {
 	return []key{
 		{
-			name: "auto_approve_kubelet_csrs", value: &k.AutoApproveKubeletCSRs, does: "approve the serving certificates that kubelets ask for",
-			help: "approve the serving certificates that kubelets ask for",
+			name: "auto_approve_kubelet_csrs", value: &k.AutoApproveKubeletCSRs, built: true,
+			help: "approve the serving certificates that kubelets ask for, each for the names of its own Node",
 		},
 	}
 }

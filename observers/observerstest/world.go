@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -121,6 +122,11 @@ func (w *World) PodsLabelled(namespace, label, value string) kube.Source {
 
 // ConfigMaps is the source of all ConfigMaps.
 func (w *World) ConfigMaps() kube.Source { return worldSource{world: w, resource: "configmaps"} }
+
+// Requests is the source of all CertificateSigningRequests.
+func (w *World) Requests() kube.Source {
+	return worldSource{world: w, resource: "certificatesigningrequests"}
+}
 
 // Get reads one object as the server has it.
 func (w *World) Get(ctx context.Context, resource, name string) (runtime.Object, error) {
@@ -306,6 +312,8 @@ func (s worldSource) selects(o object) bool {
 		return s.resource == "pods" && (s.node == "" || o.Spec.NodeName == s.node) && (s.wants == nil || s.wants(o))
 	case *corev1.ConfigMap:
 		return s.resource == "configmaps"
+	case *certificatesv1.CertificateSigningRequest:
+		return s.resource == "certificatesigningrequests"
 	}
 	return false
 }
@@ -336,6 +344,7 @@ func (s worldSource) ListWithContext(ctx context.Context, options metav1.ListOpt
 	meta := metav1.ListMeta{ResourceVersion: strconv.Itoa(s.world.version)}
 	pods, configs := &corev1.PodList{ListMeta: meta}, &corev1.ConfigMapList{ListMeta: meta}
 	nodes := &corev1.NodeList{ListMeta: meta}
+	requests := &certificatesv1.CertificateSigningRequestList{ListMeta: meta}
 	for _, o := range s.selected() {
 		switch o := o.(type) {
 		case *corev1.Node:
@@ -344,9 +353,13 @@ func (s worldSource) ListWithContext(ctx context.Context, options metav1.ListOpt
 			pods.Items = append(pods.Items, *o)
 		case *corev1.ConfigMap:
 			configs.Items = append(configs.Items, *o)
+		case *certificatesv1.CertificateSigningRequest:
+			requests.Items = append(requests.Items, *o)
 		}
 	}
-	return map[string]runtime.Object{"nodes": nodes, "pods": pods, "configmaps": configs}[s.resource], nil
+	return map[string]runtime.Object{
+		"nodes": nodes, "pods": pods, "configmaps": configs, "certificatesigningrequests": requests,
+	}[s.resource], nil
 }
 
 // WatchWithContext opens a watch after options.ResourceVersion.
@@ -397,7 +410,10 @@ func (w *worldWatch) stream() {
 	for _, o := range w.source.selected() {
 		w.events <- watch.Event{Type: watch.Added, Object: o}
 	}
-	bookmark := map[string]object{"nodes": &corev1.Node{}, "pods": &corev1.Pod{}, "configmaps": &corev1.ConfigMap{}}[w.source.resource]
+	bookmark := map[string]object{
+		"nodes": &corev1.Node{}, "pods": &corev1.Pod{}, "configmaps": &corev1.ConfigMap{},
+		"certificatesigningrequests": &certificatesv1.CertificateSigningRequest{},
+	}[w.source.resource]
 	bookmark.SetResourceVersion(strconv.Itoa(w.source.world.version))
 	bookmark.SetAnnotations(map[string]string{metav1.InitialEventsAnnotationKey: "true"})
 	w.events <- watch.Event{Type: watch.Bookmark, Object: bookmark}

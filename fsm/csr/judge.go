@@ -1,0 +1,234 @@
+package csr
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// Signer signs the serving certificates of kubelets. Requests to others are none of
+// EKCO's business.
+const Signer = "kubernetes.io/kubelet-serving"
+
+// nodesGroup is the group of all kubelets, and the organization of their certificates.
+const nodesGroup = "system:nodes"
+
+// Verdict is what a judgement comes to.
+type Verdict struct {
+	Answer Answer
+	// Key names what Reason is about, for what is refused or has to wait.
+	Key, Reason string
+}
+
+// Answer is the kind of a verdict.
+type Answer string
+
+// The answers.
+const (
+	// Fits: nothing is against the approval.
+	Fits Answer = "fits"
+	// Waits: what it is judged by is not there yet.
+	Waits Answer = "waits"
+	// Unfit: EKCO does not approve it as things are.
+	Unfit Answer = "unfit"
+)
+
+func refuse(key, format string, args ...any) *Verdict {
+	return &Verdict{Unfit, key, fmt.Sprintf(format, args...)}
+}
+
+// Judge says whether a kubelet's request for a serving certificate may be approved: it
+// is by the kubelet of a Node, for names of that Node alone. It is all that decides,
+// when a request is seen and again, by what is read live, before it is approved.
+func Judge(asked journal.CSR, around journal.CSRAround) Verdict {
+	for _, judge := range []func() *Verdict{
+		func() *Verdict { return judgeRequester(asked) },
+		func() *Verdict { return judgeForm(asked) },
+		func() *Verdict { return judgeKey(asked.Key) },
+		func() *Verdict { return judgeUsages(asked.Usages) },
+		func() *Verdict { return judgeReserved(asked) },
+		func() *Verdict { return judgeCluster(asked, around) },
+		func() *Verdict { return judgeNode(asked, around) },
+		func() *Verdict { return judgeOthers(asked, around) },
+	} {
+		if against := judge(); against != nil {
+			return *against
+		}
+	}
+	return Verdict{Answer: Fits}
+}
+
+func judgeRequester(asked journal.CSR) *Verdict {
+	switch {
+	case asked.Signer != Signer:
+		return refuse("signer", "it is for signer %s, not for %s", asked.Signer, Signer)
+	case journal.KubeletOf(asked.Requester) == "":
+		return refuse("requester", "it was created by %s, which is no kubelet", asked.Requester)
+	case !asked.OfNodes:
+		return refuse("group", "it was created by %s, which is not in group %s", asked.Requester, nodesGroup)
+	}
+	return nil
+}
+
+func judgeForm(asked journal.CSR) *Verdict {
+	switch {
+	case asked.Unfit != "":
+		return refuse("form", "%s", asked.Unfit)
+	case asked.CommonName != asked.Requester:
+		return refuse("common name", "it is for %s, and was created by %s", orNobody(asked.CommonName), asked.Requester)
+	case !slices.Equal(asked.Organizations, []string{nodesGroup}):
+		return refuse("organization", "its organization is %s, not %s alone", orNobody(strings.Join(asked.Organizations, ", ")), nodesGroup)
+	case asked.Emails > 0:
+		return refuse("e-mail", "it asks for e-mail addresses")
+	case asked.URIs > 0:
+		return refuse("uri", "it asks for URIs")
+	case len(asked.DNS)+len(asked.IPs) == 0:
+		return refuse("no names", "it asks for no name at all")
+	}
+	return nil
+}
+
+func orNobody(name string) string {
+	if name == "" {
+		return "nobody"
+	}
+	return name
+}
+
+// minRSA and minCurve are the least sizes of keys, in bits.
+const (
+	minRSA   = 2048
+	minCurve = 256
+)
+
+func judgeKey(key journal.CSRKey) *Verdict {
+	switch {
+	case key.Kind == "RSA" && key.Bits < minRSA:
+		return refuse("key", "its RSA key has %d bits, which is less than %d", key.Bits, minRSA)
+	case key.Kind == "ECDSA" && key.Bits < minCurve:
+		return refuse("key", "its curve has %d bits, which is less than %d", key.Bits, minCurve)
+	case key.Kind != "RSA" && key.Kind != "ECDSA" && key.Kind != "Ed25519":
+		return refuse("key", "its key is of kind %s, not RSA, ECDSA or Ed25519", orNobody(key.Kind))
+	}
+	return nil
+}
+
+// The usages. Kubelets before 1.27 ask for key encipherment whatever their key is.
+const (
+	usageSignature    = "digital signature"
+	usageServer       = "server auth"
+	usageEncipherment = "key encipherment"
+)
+
+func judgeUsages(usages []string) *Verdict {
+	for i, usage := range usages {
+		if usage != usageSignature && usage != usageServer && usage != usageEncipherment {
+			return refuse("usage", "it asks for usage %s; a serving certificate has %s and %s", usage, usageSignature, usageServer)
+		}
+		if slices.Contains(usages[:i], usage) {
+			return refuse("usage", "it asks for usage %s twice", usage)
+		}
+	}
+	for _, usage := range []string{usageSignature, usageServer} {
+		if !slices.Contains(usages, usage) {
+			return refuse("usage", "it does not ask for usage %s", usage)
+		}
+	}
+	return nil
+}
+
+// judgeReserved is about names that are no single machine's, in any cluster.
+func judgeReserved(asked journal.CSR) *Verdict {
+	for _, name := range asked.Names() {
+		if whose := reserved(name); whose != "" {
+			return refuse("reserved "+journal.CanonicalName(name), "it asks for %s, which is %s", name, whose)
+		}
+	}
+	return nil
+}
+
+// reserved says whose a name is that no node may have, or "".
+func reserved(name string) string {
+	canonical := journal.CanonicalName(name)
+	ip, err := netip.ParseAddr(canonical)
+	switch {
+	case err == nil:
+		return reservedIP(ip)
+	case canonical == "localhost" || strings.HasPrefix(canonical, "localhost.") || strings.HasSuffix(canonical, ".localhost"):
+		return "every machine's own name"
+	case canonical == "kubernetes" || canonical == "kubernetes.default" || strings.HasPrefix(canonical, "kubernetes.default."):
+		return "the name of the Kubernetes API"
+	}
+	return ""
+}
+
+func reservedIP(ip netip.Addr) string {
+	switch {
+	case ip.IsLoopback():
+		return "a loopback address"
+	case ip.IsUnspecified():
+		return "the unspecified address"
+	case ip.IsLinkLocalUnicast():
+		return "a link-local address"
+	case ip.IsMulticast(), ip == netip.AddrFrom4([4]byte{255, 255, 255, 255}):
+		return "no address of one machine"
+	}
+	return ""
+}
+
+// judgeCluster is about the identities of this cluster. In an installation with a
+// single primary, clients reach the control plane under that node's own address.
+func judgeCluster(asked journal.CSR, around journal.CSRAround) *Verdict {
+	if around.Unknown != "" {
+		return refuse("unknown", "it cannot be told whose its names are: %s", around.Unknown)
+	}
+	for _, name := range asked.Names() {
+		for _, claim := range around.Cluster {
+			if same(claim.Name, name) && (!claim.Endpoint || !isOwnEndpoint(name, around.Node)) {
+				return refuse("cluster "+journal.CanonicalName(name), "it asks for %s, which is %s", name, claim.By)
+			}
+		}
+	}
+	return nil
+}
+
+func isOwnEndpoint(name string, node *journal.CSRNode) bool {
+	return node != nil && node.Primary && among(name, node.InternalIPs)
+}
+
+func judgeNode(asked journal.CSR, around journal.CSRAround) *Verdict {
+	node := journal.KubeletOf(asked.Requester)
+	switch {
+	case around.Node == nil:
+		return refuse("no node", "there is no Node %s", node)
+	case len(around.Node.Addresses) == 0:
+		return &Verdict{Waits, "no addresses", fmt.Sprintf("Node %s has no addresses yet", node)}
+	}
+	for _, name := range asked.Names() {
+		if !among(name, around.Node.Addresses) {
+			return refuse("address "+journal.CanonicalName(name), "it asks for %s, which is not among the addresses of Node %s (%s)",
+				name, node, strings.Join(around.Node.Addresses, ", "))
+		}
+	}
+	return nil
+}
+
+func judgeOthers(asked journal.CSR, around journal.CSRAround) *Verdict {
+	for _, name := range asked.Names() {
+		for _, claim := range around.Others {
+			if same(claim.Name, name) {
+				return refuse("other "+journal.CanonicalName(name)+" "+claim.By, "it asks for %s, which %s has too", name, claim.By)
+			}
+		}
+	}
+	return nil
+}
+
+func same(a, b string) bool { return journal.CanonicalName(a) == journal.CanonicalName(b) }
+
+func among(name string, names []string) bool {
+	return slices.ContainsFunc(names, func(other string) bool { return same(other, name) })
+}

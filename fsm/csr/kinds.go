@@ -1,0 +1,27 @@
+package csr
+
+import (
+	"github.com/replicatedhq/ekco/fsm"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// Approve is the kind of action by which a request is approved.
+const Approve journal.ActionKind = "approve-csr"
+
+// Capability is the machine of requests with what is done about them.
+func Capability() fsm.Capability { return fsm.Capability{Machine: machine{}, Kinds: kinds()} }
+
+// kinds says what keeps EKCO from approving. Approvals share nothing, so that none waits
+// for another.
+func kinds() []fsm.ActionKind {
+	return []fsm.ActionKind{{
+		Name: Approve, Verb: "approve", Machine: Name,
+		Rules: []string{fsm.RuleAPIUnreachable, fsm.RuleSettling, fsm.RulePaused, fsm.RuleBackOff},
+		SwitchedOff: func(p fsm.Policy) string {
+			if policyOf(p).Approve {
+				return ""
+			}
+			return "auto_approve_kubelet_csrs is off"
+		},
+	}}
+}

@@ -1,0 +1,203 @@
+package csr
+
+import (
+	"encoding/json"
+	"fmt"
+	"iter"
+	"strings"
+	"time"
+
+	"github.com/replicatedhq/ekco/fsm"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// Name is the machine's.
+const Name = "csr"
+
+// Kind is what requests are as subjects.
+const Kind = "CertificateSigningRequest"
+
+// The states of a request.
+const (
+	// Pending: nobody has decided, and nothing is known that is against it.
+	Pending journal.State = "Pending"
+	// Refused: EKCO does not approve it as things are.
+	Refused journal.State = "Refused"
+	// Approved, by EKCO or by somebody else.
+	Approved journal.State = "Approved"
+	// Gone: it was deleted, denied, or is not looked at any more.
+	Gone journal.State = "Gone"
+)
+
+// keep is how many requests that came to their end are kept: they are in the history,
+// and a cluster can have thousands.
+const keep = 20
+
+// Request is what the machine keeps of a request.
+type Request struct {
+	Facts journal.CSRFacts `json:"facts"`
+	// Ended is why it is no longer looked at, once it is gone.
+	Ended string `json:"ended,omitempty"`
+	// verdict follows from Facts.
+	verdict Verdict
+}
+
+// Policy is the configuration's part.
+type Policy struct {
+	// Approve has EKCO approve what fits.
+	Approve bool
+}
+
+func policyOf(p fsm.Policy) Policy {
+	of, _ := p.Of[Name].(Policy)
+	return of
+}
+
+// machine implements fsm.Machine, fsm.Observing and fsm.Loader.
+type machine struct{}
+
+var (
+	_ fsm.Observing = machine{}
+	_ fsm.Loader    = machine{}
+)
+
+func requestOf(t *fsm.Thing) *Request { return t.Data.(*Request) }
+
+// Name implements [fsm.Machine].
+func (machine) Name() string { return Name }
+
+// New implements [fsm.Machine].
+func (machine) New(*fsm.Thing) any { return &Request{} }
+
+// Table implements [fsm.Machine].
+func (machine) Table() fsm.Table {
+	open := fsm.Names(Pending, Refused)
+	return fsm.Table{
+		Name: Name, Title: "A kubelet's request for a serving certificate",
+		About: "Its identity is the UID of the CertificateSigningRequest. What EKCO refuses stays pending in the Kubernetes API, where others may decide on it.",
+
+		Initial: string(Pending), Finals: fsm.Names(Approved), Over: fsm.Names(Approved, Gone), Keep: keep,
+		Transitions: []fsm.Transition{
+			{Event: "approved", From: open, To: string(Approved), When: "it was approved, by EKCO or by somebody else", Tells: tells(whoApproved)},
+			{Event: "refuse", From: fsm.Names(Pending), To: string(Refused), When: "something is against it", Tells: tells(func(r *Request) string { return r.verdict.Reason })},
+			{Event: "reconsider", From: fsm.Names(Refused), To: string(Pending), When: "nothing is against it any more", Tells: tells(func(*Request) string { return "nothing is against it any more" })},
+			{Event: "gone", From: open, To: string(Gone), When: "it was deleted or denied, or is not looked at any more", Tells: tells(func(r *Request) string { return r.Ended })},
+			{Event: "back", From: fsm.Names(Gone), To: string(Pending), When: "it is looked at again", Tells: tells(func(*Request) string { return "it is looked at again" })},
+		},
+	}
+}
+
+func tells(reason func(*Request) string) func(*fsm.Thing, journal.State, time.Time) fsm.Telling {
+	return func(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
+		return fsm.Telling{Reason: reason(requestOf(t)), Cause: t.Newest()}
+	}
+}
+
+func whoApproved(r *Request) string {
+	if r.Ended == endedApproved {
+		return "it is approved"
+	}
+	return "EKCO approved it"
+}
+
+// endedApproved is what a source says of a request that is approved.
+const endedApproved = "approved"
+
+// Fold implements [fsm.Machine]: requests have no event types of their own.
+func (machine) Fold(*fsm.State, journal.Event, journal.Payload) bool { return false }
+
+// Observed implements [fsm.Observing].
+func (machine) Observed(t *fsm.Thing, _ journal.Event, facts json.RawMessage) error {
+	var now Request
+	if err := json.Unmarshal(facts, &now.Facts); err != nil {
+		return fmt.Errorf("read the facts of a request: %w", err)
+	}
+	now.verdict = verdictOf(now.Facts)
+	*requestOf(t) = now
+	return nil
+}
+
+// Gone implements [fsm.Observing].
+func (machine) Gone(t *fsm.Thing, _ journal.Event, reason string) {
+	requestOf(t).Ended = reason
+}
+
+// Loaded implements [fsm.Loader]. What is in a snapshot is judged as this EKCO judges.
+func (machine) Loaded(t *fsm.Thing) {
+	r := requestOf(t)
+	r.verdict = verdictOf(r.Facts)
+}
+
+// verdictOf judges a request, or what stands for the many that nobody looks at.
+func verdictOf(facts journal.CSRFacts) Verdict {
+	if facts.AtLeast > 0 {
+		return *refuse("many", "%s asks so often that EKCO does not look at %d or more of its requests; find out why", facts.Asked.Requester, facts.AtLeast)
+	}
+	return Judge(facts.Asked, facts.Around)
+}
+
+// Goal implements [fsm.Machine].
+func (machine) Goal(t *fsm.Thing, at journal.State, _ *fsm.World) journal.State {
+	r, last := requestOf(t), t.Last[Approve]
+	switch {
+	case at == Approved:
+		return Approved
+	case last != nil && last.Outcome == journal.OutcomeDone:
+		return Approved
+	case t.GoneSeq != 0 && r.Ended == endedApproved:
+		return Approved
+	case t.GoneSeq != 0:
+		return Gone
+	case r.verdict.Answer == Unfit:
+		return Refused
+	}
+	return Pending
+}
+
+// rest is how long EKCO waits after an approval that came to nothing.
+const rest = time.Minute
+
+// Wants implements [fsm.Machine]. An approval cannot be taken back, so that nobody can
+// undo it: no change has to be told.
+func (machine) Wants(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
+	if t.GoneSeq != 0 || t.State == Approved || requestOf(t).verdict.Answer != Fits || !policyOf(w.Policy).Approve || len(w.Open(t)) > 0 {
+		return
+	}
+	if due, may := t.Again(Approve, w.Policy, rest); may {
+		want(fsm.Want{Kind: Approve, Due: due, Rank: t.Since})
+	}
+}
+
+// Request implements [fsm.Machine].
+func (machine) Request(t *fsm.Thing, _ *fsm.ActionKind, _ *fsm.World) (journal.ActionRequested, uint64) {
+	asked := requestOf(t).Facts.Asked
+	return journal.ActionRequested{
+		Reason: fmt.Sprintf("%s asks for %s, and each is its own", asked.Requester, strings.Join(asked.Names(), ", ")),
+		Input:  journal.CSRInput{Fingerprint: asked.Fingerprint},
+	}, t.FactsSeq
+}
+
+// Obsolete implements [fsm.Machine]. What has begun ends by itself.
+func (machine) Obsolete(t *fsm.Thing, rec *journal.ActionRecord) string {
+	r := requestOf(t)
+	switch {
+	case len(rec.Steps) > 0:
+		return ""
+	case t.GoneSeq != 0:
+		return "the request is " + r.Ended
+	case r.verdict.Answer == Unfit:
+		return r.verdict.Reason
+	}
+	return ""
+}
+
+// Open are the requests on which nobody has decided, as the journal knows them.
+func Open(s *fsm.State) iter.Seq2[journal.Subject, journal.CSRFacts] {
+	return func(yield func(journal.Subject, journal.CSRFacts) bool) {
+		for _, t := range s.Things {
+			if t.Machine() == Name && t.GoneSeq == 0 && !yield(t.Subject, requestOf(t).Facts) {
+				return
+			}
+		}
+	}
+}

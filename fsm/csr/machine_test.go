@@ -1,0 +1,302 @@
+package csr_test
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/replicatedhq/ekco/fsm"
+	fsmcsr "github.com/replicatedhq/ekco/fsm/csr"
+	"github.com/replicatedhq/ekco/internal/csr"
+	"github.com/replicatedhq/ekco/internal/csr/csrsim"
+	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/words"
+)
+
+// desk is a journal in memory, folded and decided upon.
+type desk struct {
+	t      *testing.T
+	s      *fsm.State
+	p      fsm.Policy
+	now    time.Time
+	events []journal.Event
+}
+
+func newDesk(t *testing.T, policy fsmcsr.Policy) *desk {
+	d := &desk{t: t, s: fsm.NewState(fsmcsr.Capability()), now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
+	d.p = fsm.Policy{}.With(fsmcsr.Name, policy)
+	d.write(journal.Draft{Type: journal.TypeOperatorStarted, Subject: journal.OperatorSubject, Payload: journal.OperatorStarted{Version: "1"}})
+	return d
+}
+
+func (d *desk) write(drafts ...journal.Draft) {
+	d.t.Helper()
+	for _, draft := range drafts {
+		body, version, err := draft.Encode()
+		if err != nil {
+			d.t.Fatal(err)
+		}
+		e := journal.Event{
+			Seq: d.s.Seq + 1, Time: d.now, Type: draft.Type, Version: version, Subject: draft.Subject,
+			Action: draft.Action, Cause: draft.Cause, Actor: draft.Actor, Payload: body,
+		}
+		d.events = append(d.events, e)
+		d.s.Apply(e)
+	}
+	if len(d.s.Problems) > 0 {
+		d.t.Fatalf("problems: %q", d.s.Problems)
+	}
+}
+
+func subject(name string) journal.Subject {
+	return journal.Subject{Kind: fsmcsr.Kind, Name: name, UID: "uid-" + name, Node: "w1"}
+}
+
+var home = journal.CSRAround{Node: &journal.CSRNode{UID: "u", Addresses: []string{"w1", "10.0.0.1"}}}
+
+func (d *desk) observe(name string, around journal.CSRAround, names ...string) {
+	d.t.Helper()
+	d.tell(subject(name), journal.CSRFacts{Asked: csr.Parse(csrsim.Asks(name, "w1", names...)), Around: around})
+}
+
+func (d *desk) tell(of journal.Subject, facts journal.CSRFacts) {
+	d.t.Helper()
+	encoded, err := json.Marshal(facts)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	d.write(journal.Draft{Type: journal.TypeThingObserved, Actor: "observer/csr", Subject: of, Payload: journal.ThingObserved{Machine: fsmcsr.Name, Facts: encoded}})
+}
+
+func (d *desk) gone(name, reason string) {
+	d.t.Helper()
+	d.write(journal.Draft{Type: journal.TypeThingGone, Actor: "observer/csr", Subject: subject(name), Payload: journal.ThingGone{Machine: fsmcsr.Name, Reason: reason}})
+}
+
+// decided decides, folds that, and compares it with what was expected, one line for
+// each event; nothing more may follow at the same time.
+func (d *desk) decided(want ...string) {
+	d.t.Helper()
+	d.now = d.now.Add(time.Second)
+	decisions := fsm.Decide(d.s, d.p, d.now)
+	var got []string
+	for _, draft := range decisions.Events {
+		line := string(draft.Type) + " " + draft.Subject.Name
+		switch p := draft.Payload.(type) {
+		case journal.ThingTransitioned:
+			line = draft.Subject.Name + " " + string(p.From) + " → " + string(p.To)
+		case journal.ActionCancelling:
+			line += ": " + p.Reason
+		}
+		got = append(got, line)
+	}
+	d.write(decisions.Events...)
+	if diff := cmp.Diff(want, got); diff != "" {
+		d.t.Errorf("decisions (-want +got):\n%s", diff)
+	}
+	if more := fsm.Decide(d.s, d.p, d.now).Events; len(more) > 0 {
+		d.t.Errorf("the same moment leads to %d more: %+v", len(more), more)
+	}
+}
+
+// end ends the open action about the request.
+func (d *desk) end(name string, outcome journal.Outcome) {
+	d.t.Helper()
+	for _, record := range d.s.OpenActions() {
+		if record.Subject.Name == name {
+			d.write(journal.Draft{Type: journal.TypeActionEnded, Subject: record.Subject, Action: record.ID, Payload: journal.ActionEnded{Outcome: outcome, Reason: "so"}})
+			return
+		}
+	}
+	d.t.Fatalf("no action about %s is open", name)
+}
+
+func (d *desk) is(name string, want journal.State) {
+	d.t.Helper()
+	thing := d.s.Things["uid-"+name]
+	if thing == nil || thing.State != want {
+		d.t.Errorf("%s is %+v, want %s", name, thing, want)
+	}
+}
+
+var on = fsmcsr.Policy{Approve: true}
+
+func TestAGoodRequestIsApprovedOnceAndIsSoonForgotten(t *testing.T) {
+	d := newDesk(t, on)
+	d.observe("a", home, "w1", "10.0.0.1")
+	d.decided("action.requested a")
+	d.decided()
+	d.end("a", journal.OutcomeDone)
+	d.decided("a Pending → Approved")
+	d.observe("a", home, "w1") // an old list
+	d.decided()
+	d.gone("a", "approved")
+	d.decided()
+	d.is("a", fsmcsr.Approved)
+	for i := range 30 {
+		name := string(rune('b' + i))
+		d.observe(name, home, "w1")
+		d.gone(name, "approved")
+		d.decided(name + " Pending → Approved")
+	}
+	if len(d.s.Things) > 20 || d.s.Things["uid-a"] != nil {
+		t.Errorf("%d requests are kept", len(d.s.Things))
+	}
+}
+
+func TestARequestIsRefusedAndReconsideredByWhatIsAroundIt(t *testing.T) {
+	d := newDesk(t, on)
+	taken := home
+	taken.Others = []journal.CSRClaim{{Name: "10.0.0.1", By: "node old"}}
+	d.observe("a", taken, "w1", "10.0.0.1")
+	d.decided("a Pending → Refused")
+	d.observe("a", journal.CSRAround{}, "w1", "10.0.0.1")
+	d.decided()
+	d.observe("a", home, "w1", "10.0.0.1")
+	d.decided("a Refused → Pending", "action.requested a")
+	d.observe("a", taken, "w1", "10.0.0.1")
+	d.decided("action.cancelling a: it asks for 10.0.0.1, which node old has too", "a Pending → Refused")
+	d.gone("a", "deleted")
+	d.end("a", journal.OutcomeCancelled)
+	d.decided("a Refused → Gone")
+	d.observe("a", home, "w1")
+	d.decided("a Gone → Pending", "action.requested a")
+}
+
+func TestARequestWaitsForItsNodesAddresses(t *testing.T) {
+	d := newDesk(t, on)
+	d.observe("a", journal.CSRAround{Node: &journal.CSRNode{UID: "u"}}, "w1")
+	d.decided()
+	d.is("a", fsmcsr.Pending)
+	d.observe("a", home, "w1")
+	d.decided("action.requested a")
+}
+
+func TestWhatSomebodyElseDecidesIsTheEnd(t *testing.T) {
+	for reason, want := range map[string]journal.State{"approved": fsmcsr.Approved, "denied": fsmcsr.Gone, "deleted": fsmcsr.Gone} {
+		d := newDesk(t, on)
+		d.observe("a", journal.CSRAround{}, "w1")
+		d.decided("a Pending → Refused")
+		d.gone("a", reason)
+		d.decided("a Refused → " + string(want))
+	}
+}
+
+func TestAnApprovalThatALiveLookStoppedIsTriedAgainLater(t *testing.T) {
+	d := newDesk(t, on)
+	d.observe("a", home, "w1")
+	d.decided("action.requested a")
+	d.end("a", journal.OutcomeAbandoned)
+	d.decided()
+	d.now = d.now.Add(2 * time.Minute)
+	d.decided("action.requested a")
+	d.end("a", journal.OutcomeAbandoned)
+	d.now = d.now.Add(80 * time.Second)
+	d.decided("policy.refused a")
+	d.now = d.now.Add(time.Hour)
+	d.decided("action.requested a", "policy.lifted a")
+	d.p.DryRun = true
+	d.end("a", journal.OutcomeDryRun)
+	d.decided()
+	d.now = d.now.Add(24 * time.Hour)
+	d.decided()
+}
+
+func TestNothingIsApprovedWhileTheSettingIsOff(t *testing.T) {
+	d := newDesk(t, fsmcsr.Policy{})
+	d.observe("a", home, "w1")
+	d.decided()
+	d.p = d.p.With(fsmcsr.Name, on)
+	d.decided("action.requested a")
+	d.p = d.p.With(fsmcsr.Name, fsmcsr.Policy{})
+	d.decided("action.cancelling a: auto_approve_kubelet_csrs is off")
+}
+
+func TestEKCOApprovesNothingWhilePausedOrInAnOutage(t *testing.T) {
+	for name, draft := range map[string]journal.Draft{
+		"paused": {Type: journal.TypePauseSet, Subject: journal.ClusterSubject, Actor: "cli:root@h", Payload: journal.PauseSet{Reason: "x"}},
+		"outage": {Type: journal.TypeAPILost, Subject: journal.ClusterSubject, Payload: journal.APILost{Error: "x"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newDesk(t, on)
+			d.write(draft)
+			d.observe("a", home, "w1")
+			d.decided("policy.refused ")
+		})
+	}
+}
+
+func TestManyRequestsOfOneAreOneThingThatIsRefused(t *testing.T) {
+	d := newDesk(t, on)
+	of := journal.Subject{Kind: fsmcsr.Kind, Name: "further ones of system:node:w1", Node: "w1"}
+	d.tell(of, journal.CSRFacts{Asked: journal.CSR{Requester: "system:node:w1"}, AtLeast: 100})
+	d.decided(of.Name + " Pending → Refused")
+}
+
+func TestASnapshotIsJudgedAnew(t *testing.T) {
+	d := newDesk(t, on)
+	d.observe("a", home, "w1")
+	d.observe("b", journal.CSRAround{}, "w1")
+	snapshot, err := d.s.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d.s, err = fsm.LoadState(snapshot, fsmcsr.Capability()); err != nil {
+		t.Fatal(err)
+	}
+	d.decided("action.requested a", "b Pending → Refused")
+	open := map[string]bool{}
+	for of, facts := range fsmcsr.Open(d.s) {
+		open[of.Name+" "+facts.Asked.Requester] = true
+	}
+	if diff := cmp.Diff(map[string]bool{"a system:node:w1": true, "b system:node:w1": true}, open); diff != "" {
+		t.Error(diff)
+	}
+	replayed := fsm.NewState(fsmcsr.Capability())
+	for _, event := range d.events {
+		replayed.Apply(event)
+	}
+	again, err := replayed.Snapshot()
+	now, nowErr := d.s.Snapshot()
+	if err != nil || nowErr != nil || !slices.Equal(again.State, now.State) {
+		t.Errorf("a replay differs: %v %v\n%s\n%s", err, nowErr, again.State, now.State)
+	}
+}
+
+func TestWhatIsSaidOfRequests(t *testing.T) {
+	d := newDesk(t, on)
+	d.observe("good", home, "w1")
+	d.observe("bad", home, "w1", "10.9.9.9")
+	d.observe("early", journal.CSRAround{Node: &journal.CSRNode{UID: "u"}}, "w1")
+	d.gone("bad", "denied")
+	d.decided("bad Pending → Gone", "action.requested good")
+	v := words.New(fsmcsr.Words)
+	var said []string
+	notes := map[string]words.Note{}
+	for _, event := range d.events[1:] {
+		said = append(said, v.Sentence(event.Decoded()))
+		if note, ok := v.Note(event.Decoded()); ok && event.Type == journal.TypeThingObserved {
+			notes[event.Subject.Name] = note
+		}
+	}
+	all := strings.Join(said, "\n")
+	for _, want := range []string{
+		"good by system:node:w1 asks for w1, which is in order",
+		"bad by system:node:w1 asks for w1, 10.9.9.9; EKCO does not approve it: it asks for 10.9.9.9, which is not among the addresses of Node w1 (w1, 10.0.0.1)",
+		"early by system:node:w1 asks for w1; it has to wait: Node w1 has no addresses yet",
+		"bad does not wait for a decision any more: denied",
+		"Pending → Gone: denied",
+	} {
+		if !strings.Contains(all, want) {
+			t.Errorf("nobody says %q:\n%s", want, all)
+		}
+	}
+	note := notes["bad"]
+	if len(notes) != 1 || note.About.Kind != "Node" || note.About.Name != "w1" || !note.Warning || !strings.Contains(note.Message, "10.9.9.9") {
+		t.Errorf("Kubernetes Events are %+v", notes)
+	}
+}

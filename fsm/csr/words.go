@@ -1,0 +1,92 @@
+package csr
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/words"
+)
+
+// Words are the words for requests.
+var Words = words.Component{
+	Name:        Name,
+	APIVersions: map[string]string{Kind: "certificates.k8s.io/v1"},
+	Actions:     []words.Action{{Kind: Approve, Verb: "approve", Noun: "kubelet's certificate request"}},
+	Rows: []words.Row{
+		{
+			Type: journal.TypeThingObserved, About: Kind, Tone: words.Faint, Wakes: true,
+			Sentence: words.Of(observed), Kubernetes: words.Of(refusalNote),
+		},
+		{
+			Type: journal.TypeThingTransitioned, About: Kind,
+			Sentence: words.Of(func(e journal.Event, p *journal.ThingTransitioned) string {
+				return fmt.Sprintf("%s: %s → %s%s", words.Object(e.Subject), p.From, p.To, words.Because(p.Reason))
+			}),
+			Log: words.Of(func(e journal.Event, p *journal.ThingTransitioned) words.Line {
+				if p.To == Refused {
+					return words.Warn("a kubelet's certificate request is not approved", "request", e.Subject.Name, "reason", p.Reason)
+				}
+				return words.Info("a kubelet's certificate request is "+string(p.To), "request", e.Subject.Name, "before", p.From, "reason", p.Reason)
+			}),
+		},
+		{Type: journal.TypeThingGone, About: Kind, Tone: words.Faint, Sentence: words.Of(func(e journal.Event, p *journal.ThingGone) string {
+			return fmt.Sprintf("%s does not wait for a decision any more: %s", words.Object(e.Subject), p.Reason)
+		})},
+	},
+}
+
+// read reads facts, and judges them as they were judged then.
+func read(p *journal.ThingObserved) (facts journal.CSRFacts, verdict Verdict, ok bool) {
+	if err := json.Unmarshal(p.Facts, &facts); err != nil {
+		return facts, verdict, false
+	}
+	return facts, verdictOf(facts), true
+}
+
+func observed(e journal.Event, p *journal.ThingObserved) string {
+	facts, verdict, ok := read(p)
+	if !ok {
+		return ""
+	}
+	text := words.Object(e.Subject)
+	if facts.AtLeast == 0 {
+		text += fmt.Sprintf(" by %s asks for %s", facts.Asked.Requester, asksFor(facts.Asked))
+	}
+	switch verdict.Answer {
+	case Unfit:
+		return text + "; EKCO does not approve it: " + verdict.Reason
+	case Waits:
+		return text + "; it has to wait: " + verdict.Reason
+	}
+	return text + ", which is in order"
+}
+
+// shownNames is how many names are shown.
+const shownNames = 8
+
+func asksFor(asked journal.CSR) string {
+	names := asked.Names()
+	switch {
+	case len(names) == 0:
+		return "no name"
+	case len(names) > shownNames:
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:shownNames], ", "), len(names)-shownNames)
+	}
+	return strings.Join(names, ", ")
+}
+
+// refusalNote tells of a refusal where "kubectl describe node" shows it: like a kubelet
+// does, it has the Node's name for its UID.
+func refusalNote(e journal.Event, p *journal.ThingObserved) words.Note {
+	_, verdict, ok := read(p)
+	if !ok || verdict.Answer != Unfit || e.Subject.Node == "" {
+		return words.Note{}
+	}
+	return words.Note{
+		Reason: "KubeletCertificateNotApproved", Warning: true,
+		Message: fmt.Sprintf("%s: %s", e.Subject.Name, verdict.Reason),
+		About:   journal.Subject{Kind: "Node", Name: e.Subject.Node, UID: e.Subject.Node},
+	}
+}

@@ -1,0 +1,106 @@
+package csr
+
+import (
+	"context"
+	"time"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+
+	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// Signer is whose requests these are.
+const Signer = certificatesv1.KubeletServingSignerName
+
+// API is what EKCO asks about kubelets' requests. All reads are live. Errors are as
+// package kube's: see [kube.Sentinel].
+type API interface {
+	// Requests is the source of all requests to the signer, see [Of].
+	Requests() kube.Source
+	// Read reads one request by its name. It returns kube.ErrNotFound if there is none.
+	Read(ctx context.Context, name string) (Request, error)
+	// Node reads the Node of that name, nil if there is none.
+	Node(ctx context.Context, name string) (*journal.CSRNode, error)
+	// Around looks at what is around each of the requests.
+	Around(ctx context.Context, asked ...journal.CSR) ([]journal.CSRAround, error)
+	// Approve approves a request as it was read. It returns kube.ErrConflict when the
+	// request has changed since.
+	Approve(ctx context.Context, request Request, message string) error
+}
+
+// ReasonApproved is the reason of the condition by which EKCO approves.
+const ReasonApproved = "ekcoApprove"
+
+// Decision is what became of a request.
+type Decision string
+
+// The decisions.
+const (
+	// Pending: nobody has said anything.
+	Pending Decision = ""
+	// Approved, by whomever.
+	Approved Decision = "approved"
+	// Denied, by whomever.
+	Denied Decision = "denied"
+	// Failed: the signer could not sign it.
+	Failed Decision = "failed"
+)
+
+// Request is a request as it was read.
+type Request struct {
+	Name, UID string
+	CreatedAt time.Time
+	Decision  Decision
+	Asked     journal.CSR
+
+	object *certificatesv1.CertificateSigningRequest
+}
+
+// Of returns the request that an object is.
+func Of(object *certificatesv1.CertificateSigningRequest) Request {
+	request := Request{
+		Name: object.Name, UID: string(object.UID), CreatedAt: object.CreationTimestamp.UTC(),
+		Decision: decisionOf(object), object: object,
+	}
+	if request.Decision == Pending {
+		request.Asked = Parse(object)
+	} else {
+		request.Asked = journal.CSR{Requester: printed(object.Spec.Username), Signer: printed(object.Spec.SignerName)}
+	}
+	return request
+}
+
+func decisionOf(object *certificatesv1.CertificateSigningRequest) Decision {
+	decision := Pending
+	if len(object.Status.Certificate) > 0 {
+		decision = Approved
+	}
+	for _, condition := range object.Status.Conditions {
+		switch condition.Type {
+		case certificatesv1.CertificateDenied:
+			return Denied
+		case certificatesv1.CertificateApproved:
+			decision = Approved
+		case certificatesv1.CertificateFailed:
+			if decision == Pending {
+				decision = Failed
+			}
+		}
+	}
+	return decision
+}
+
+// WithoutObject returns what is worth keeping of a request that is only looked at.
+func (r Request) WithoutObject() Request {
+	r.object = nil
+	return r
+}
+
+// Version is the version of the object that was read, "" if that is not kept.
+func (r Request) Version() string {
+	if r.object == nil {
+		return ""
+	}
+	return r.object.ResourceVersion
+}

@@ -1,0 +1,233 @@
+package csr
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/internal/kubeadm"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// surroundings is the last look around, for those who asked for it at the same time:
+// when a thousand nodes join at once, they are not listed a thousand times. It is
+// forgotten when nobody waits any more.
+type surroundings struct {
+	turn    chan struct{}
+	waiting atomic.Int64
+	// Whoever has the turn may use what follows.
+	began time.Time
+	last  *around
+}
+
+func (s *surroundings) init() { s.turn = make(chan struct{}, 1) }
+
+// around is what there is around all requests.
+type around struct {
+	nodes   map[string]*journal.CSRNode
+	claims  []claim
+	cluster []journal.CSRClaim
+	unknown string
+}
+
+// claim is an address of a node that is reachable, in its canonical form.
+type claim struct{ name, node string }
+
+// Around implements [API]. No part of it is older than the call.
+func (c *Client) Around(ctx context.Context, asked ...journal.CSR) ([]journal.CSRAround, error) {
+	all, err := c.look(ctx)
+	if err != nil {
+		return nil, err
+	}
+	found := make([]journal.CSRAround, 0, len(asked))
+	by := all.byName(asked)
+	for _, request := range asked {
+		found = append(found, all.of(request, by))
+	}
+	return found, nil
+}
+
+// look returns a look that began after the call.
+func (c *Client) look(ctx context.Context) (*around, error) {
+	s, asked := &c.surroundings, time.Now()
+	s.waiting.Add(1)
+	defer s.waiting.Add(-1)
+	select {
+	case s.turn <- struct{}{}:
+	case <-ctx.Done():
+		return nil, fmt.Errorf("look at the nodes: %w", ctx.Err())
+	}
+	defer func() {
+		if s.waiting.Load() == 1 {
+			s.last = nil
+		}
+		<-s.turn
+	}()
+	if s.last != nil && s.began.After(asked) {
+		return s.last, nil
+	}
+	s.last, s.began = nil, time.Now()
+	all, err := c.lookAnew(ctx)
+	s.last = all
+	return all, err
+}
+
+func (c *Client) lookAnew(ctx context.Context) (*around, error) {
+	all := &around{nodes: make(map[string]*journal.CSRNode)}
+	err := errors.Join(c.readNodes(ctx, all), c.readCluster(ctx, all))
+	switch {
+	case err == nil:
+		return all, nil
+	case errors.Is(err, kube.ErrUnavailable) || ctx.Err() != nil:
+		return nil, err
+	}
+	all.unknown = printed(strings.ReplaceAll(err.Error(), "\n", "; "))
+	return all, nil
+}
+
+// nodesPerPage bounds the memory of one list: a Node can have 20 KiB.
+const nodesPerPage = 250
+
+func (c *Client) readNodes(ctx context.Context, all *around) error {
+	for options := (metav1.ListOptions{Limit: nodesPerPage}); ; {
+		var list corev1.NodeList
+		if err := c.list(ctx, "nodes", &options, &list); err != nil {
+			return err
+		}
+		for i := range list.Items {
+			all.add(&list.Items[i])
+		}
+		if options.Continue = list.Continue; options.Continue == "" {
+			return nil
+		}
+	}
+}
+
+func (c *Client) list(ctx context.Context, resource string, options *metav1.ListOptions, into *corev1.NodeList) error {
+	ctx, cancel := context.WithTimeout(ctx, c.callTimeout)
+	defer cancel()
+	if err := c.core.Get().Resource(resource).VersionedParams(options, c.params).Do(ctx).Into(into); err != nil {
+		return fmt.Errorf("list %s: %w", resource, known(err, "list", resource))
+	}
+	return nil
+}
+
+// add takes a Node. One that is lost has no claim to anything: its machine may have been
+// replaced.
+func (a *around) add(node *corev1.Node) {
+	of := nodeOf(node)
+	a.nodes[node.Name] = of
+	if facts := kube.NodeOf(node).Facts; isLost(facts) {
+		return
+	}
+	for _, address := range of.Addresses {
+		a.claims = append(a.claims, claim{journal.CanonicalName(address), strings.Clone(node.Name)})
+	}
+}
+
+func isLost(facts journal.NodeFacts) bool { _, lost := facts.Unreachable(); return lost }
+
+// maxAddresses is how many addresses of a Node count.
+const maxAddresses = 64
+
+func nodeOf(node *corev1.Node) *journal.CSRNode {
+	of := &journal.CSRNode{UID: string(node.UID), Primary: kube.NodeOf(node).Facts.Role == journal.RolePrimary}
+	for _, address := range node.Status.Addresses[:min(len(node.Status.Addresses), maxAddresses)] {
+		if address.Address == "" {
+			continue
+		}
+		of.Addresses = append(of.Addresses, printed(address.Address))
+		if address.Type == corev1.NodeInternalIP {
+			of.InternalIPs = append(of.InternalIPs, printed(address.Address))
+		}
+	}
+	return of
+}
+
+// readCluster reads what stands for the cluster and not for one machine: its API's
+// Service, and what kubeadm knows as its endpoint. Without kubeadm there is no such.
+func (c *Client) readCluster(ctx context.Context, all *around) error {
+	var service corev1.Service
+	if err := c.get(ctx, "services", metav1.NamespaceDefault, "kubernetes", &service); err != nil {
+		return err
+	}
+	for _, ip := range append([]string{service.Spec.ClusterIP}, service.Spec.ClusterIPs...) {
+		if ip != "" && ip != corev1.ClusterIPNone {
+			all.cluster = append(all.cluster, journal.CSRClaim{Name: ip, By: "the address of the Kubernetes API (Service default/kubernetes)"})
+		}
+	}
+	var config corev1.ConfigMap
+	err := c.get(ctx, "configmaps", kubeadm.ConfigMapNamespace, kubeadm.ConfigMapName, &config)
+	if errors.Is(err, kube.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	endpoint, err := endpointIn(config.Data[clusterConfigurationKey])
+	if err != nil || endpoint == "" {
+		return err
+	}
+	all.cluster = append(all.cluster, journal.CSRClaim{
+		Name: endpoint, By: "the endpoint of the control plane (controlPlaneEndpoint in ConfigMap kube-system/kubeadm-config)", Endpoint: true,
+	})
+	return nil
+}
+
+const clusterConfigurationKey = "ClusterConfiguration"
+
+// endpointIn returns the host of the control plane's endpoint, "" if there is none.
+func endpointIn(clusterConfiguration string) (string, error) {
+	var config struct {
+		ControlPlaneEndpoint string `json:"controlPlaneEndpoint"`
+	}
+	if err := yaml.Unmarshal([]byte(clusterConfiguration), &config); err != nil {
+		return "", fmt.Errorf("read %s in ConfigMap %s/%s: %w", clusterConfigurationKey, kubeadm.ConfigMapNamespace, kubeadm.ConfigMapName, err)
+	}
+	host, _, err := net.SplitHostPort(config.ControlPlaneEndpoint)
+	if err != nil {
+		host = config.ControlPlaneEndpoint // it may have no port
+	}
+	return printed(strings.Trim(host, "[]")), nil
+}
+
+// byName returns who has the names that are asked for.
+func (a *around) byName(asked []journal.CSR) map[string][]string {
+	by := make(map[string][]string)
+	for _, request := range asked {
+		for _, name := range request.Names() {
+			by[journal.CanonicalName(name)] = nil
+		}
+	}
+	for _, claim := range a.claims {
+		if nodes, wanted := by[claim.name]; wanted {
+			by[claim.name] = append(nodes, claim.node)
+		}
+	}
+	return by
+}
+
+// maxClaims is how many other nodes that have a name are told of.
+const maxClaims = 3
+
+func (a *around) of(request journal.CSR, by map[string][]string) journal.CSRAround {
+	own := journal.KubeletOf(request.Requester)
+	found := journal.CSRAround{Node: a.nodes[own], Cluster: a.cluster, Unknown: a.unknown}
+	for _, name := range request.Names() {
+		for _, node := range by[journal.CanonicalName(name)] {
+			if node != own && len(found.Others) < maxClaims {
+				found.Others = append(found.Others, journal.CSRClaim{Name: name, By: "node " + node})
+			}
+		}
+	}
+	return found.For(request)
+}

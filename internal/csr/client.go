@@ -1,0 +1,144 @@
+package csr
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/client-go/rest"
+
+	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+const resource = "certificatesigningrequests"
+
+// Options of a [Client]. The zero value is ready for use.
+type Options struct {
+	// UserAgent is how EKCO appears in the API server's audit log.
+	UserAgent string
+	// CallTimeout bounds one request, queueing included; default 10 s.
+	CallTimeout time.Duration
+}
+
+// Client is the [API] of a real API server. It is safe for concurrent use.
+type Client struct {
+	certificates, core rest.Interface
+	params             runtime.ParameterCodec
+	callTimeout        time.Duration
+	surroundings       surroundings
+}
+
+var _ API = (*Client)(nil)
+
+// NewClient returns a client for the API server of config, which is not changed: that of
+// kube.Connect. It sends nothing.
+func NewClient(config *rest.Config, options Options) (*Client, error) {
+	if options.CallTimeout == 0 {
+		options.CallTimeout = kube.DefaultCallTimeout
+	}
+	scheme := runtime.NewScheme()
+	if err := errors.Join(corev1.AddToScheme(scheme), certificatesv1.AddToScheme(scheme)); err != nil {
+		return nil, fmt.Errorf("register the types of certificates: %w", err)
+	}
+	config = rest.CopyConfig(config)
+	config.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
+	config.ContentType = runtime.ContentTypeProtobuf
+	config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
+	config.QPS, config.Burst = kube.DefaultQPS, kube.DefaultBurst
+	config.Timeout = 0 // it would end watches; each call has its own
+	if options.UserAgent != "" {
+		config.UserAgent = options.UserAgent
+	}
+	c := &Client{params: runtime.NewParameterCodec(scheme), callTimeout: options.CallTimeout}
+	var err, coreErr error
+	c.certificates, err = clientFor(config, "/apis", certificatesv1.SchemeGroupVersion)
+	c.core, coreErr = clientFor(config, "/api", corev1.SchemeGroupVersion)
+	if err := errors.Join(err, coreErr); err != nil {
+		return nil, fmt.Errorf("make a client for certificates at %s: %w", config.Host, err)
+	}
+	c.surroundings.init()
+	return c, nil
+}
+
+func clientFor(config *rest.Config, path string, version schema.GroupVersion) (rest.Interface, error) {
+	config = rest.CopyConfig(config)
+	config.APIPath, config.GroupVersion = path, &version
+	return rest.RESTClientFor(config)
+}
+
+// Read implements [API]. EKCO may list requests and not get one.
+func (c *Client) Read(ctx context.Context, name string) (Request, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.callTimeout)
+	defer cancel()
+	var list certificatesv1.CertificateSigningRequestList
+	options := metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", name).String()}
+	if err := c.certificates.Get().Resource(resource).VersionedParams(&options, c.params).Do(ctx).Into(&list); err != nil {
+		return Request{}, fmt.Errorf("read certificate signing request %s: %w", name, known(err, "list", resource))
+	}
+	for i := range list.Items {
+		if list.Items[i].Name == name {
+			return Of(&list.Items[i]), nil
+		}
+	}
+	return Request{}, fmt.Errorf("read certificate signing request %s: %w", name, kube.ErrNotFound)
+}
+
+// Approve implements [API].
+func (c *Client) Approve(ctx context.Context, request Request, message string) error {
+	if request.object == nil {
+		return fmt.Errorf("approve certificate signing request %s: it was not read", request.Name)
+	}
+	approved := request.object.DeepCopy()
+	approved.Status.Conditions = append(approved.Status.Conditions, certificatesv1.CertificateSigningRequestCondition{
+		Type: certificatesv1.CertificateApproved, Status: corev1.ConditionTrue,
+		Reason: ReasonApproved, Message: message, LastUpdateTime: metav1.Now(),
+	})
+	ctx, cancel := context.WithTimeout(ctx, c.callTimeout)
+	defer cancel()
+	err := c.certificates.Put().Resource(resource).Name(request.Name).SubResource("approval").Body(approved).Do(ctx).Error()
+	if err != nil {
+		return fmt.Errorf("approve certificate signing request %s: %w", request.Name, known(err, "update", resource+"/approval"))
+	}
+	return nil
+}
+
+// Node implements [API].
+func (c *Client) Node(ctx context.Context, name string) (*journal.CSRNode, error) {
+	var node corev1.Node
+	err := c.get(ctx, "nodes", "", name, &node)
+	switch {
+	case errors.Is(err, kube.ErrNotFound):
+		return nil, nil //nolint:nilnil // there is none, and that is no error
+	case err != nil:
+		return nil, err
+	}
+	return nodeOf(&node), nil
+}
+
+// get reads an object. Its error wraps kube's sentinels.
+func (c *Client) get(ctx context.Context, resource, namespace, name string, into runtime.Object) error {
+	ctx, cancel := context.WithTimeout(ctx, c.callTimeout)
+	defer cancel()
+	err := c.core.Get().NamespaceIfScoped(namespace, namespace != "").Resource(resource).Name(name).Do(ctx).Into(into)
+	if err != nil {
+		return fmt.Errorf("read %s %s: %w", resource, name, known(err, "get", resource))
+	}
+	return nil
+}
+
+// known adds what an error amounts to, if that is known, and what permission lacks.
+func known(err error, verb, resource string) error {
+	if sentinel := kube.Sentinel(err); sentinel != nil && !errors.Is(err, sentinel) {
+		err = fmt.Errorf("%w: %w", sentinel, err)
+	}
+	return kube.Lacking(err, verb, resource)
+}

@@ -1,0 +1,142 @@
+package csr
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/replicatedhq/ekco/internal/kube"
+)
+
+// listPage is how many requests one page of a list has at most. Each can have a
+// megabyte, and anybody who may create requests can send a thousand of those.
+const listPage = 32
+
+// Requests implements [API]. Its objects hold only what [Of] needs, whether they are
+// listed or watched.
+func (c *Client) Requests() kube.Source { return &source{c} }
+
+type source struct{ client *Client }
+
+// ofSigner selects the requests to the signer; what others are asked for is not sent.
+var ofSigner = fields.OneTermEqualSelector("spec.signerName", Signer).String()
+
+// ListWithContext reads one page.
+func (s *source) ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.client.callTimeout)
+	defer cancel()
+	options.FieldSelector = ofSigner
+	if options.Limit == 0 || options.Limit > listPage {
+		options.Limit = listPage
+	}
+	var list certificatesv1.CertificateSigningRequestList
+	err := s.client.certificates.Get().Resource(resource).VersionedParams(&options, s.client.params).Do(ctx).Into(&list)
+	if err != nil {
+		return nil, fmt.Errorf("list %s: %w", resource, known(err, "list", resource))
+	}
+	for i := range list.Items {
+		slim(&list.Items[i])
+	}
+	return &list, nil
+}
+
+// WatchWithContext opens a watch, which has no limit but the server's, and ctx. It
+// gives up when the API server has not begun to answer within the call timeout.
+func (s *source) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	late := time.AfterFunc(s.client.callTimeout, cancel)
+	options.FieldSelector, options.Watch = ofSigner, true
+	opened, err := s.client.certificates.Get().Resource(resource).VersionedParams(&options, s.client.params).Watch(ctx)
+	if !late.Stop() {
+		if err == nil {
+			opened.Stop()
+		}
+		err = context.DeadlineExceeded
+	}
+	if err != nil {
+		cancel()
+		return nil, fmt.Errorf("watch %s: %w", resource, known(err, "watch", resource))
+	}
+	return newSlimming(opened, cancel), nil
+}
+
+// slimming is a watch that hands on slim requests, so that nobody keeps whole ones.
+type slimming struct {
+	from watch.Interface
+	to   chan watch.Event
+	done chan struct{}
+	stop func()
+}
+
+func newSlimming(from watch.Interface, end context.CancelFunc) *slimming {
+	w := &slimming{from: from, to: make(chan watch.Event), done: make(chan struct{})}
+	w.stop = sync.OnceFunc(func() {
+		close(w.done)
+		from.Stop()
+		end()
+	})
+	go w.pass()
+	return w
+}
+
+// ResultChan implements [watch.Interface].
+func (w *slimming) ResultChan() <-chan watch.Event { return w.to }
+
+// Stop implements [watch.Interface].
+func (w *slimming) Stop() { w.stop() }
+
+func (w *slimming) pass() {
+	defer close(w.to)
+	for event := range w.from.ResultChan() {
+		if request, ok := event.Object.(*certificatesv1.CertificateSigningRequest); ok {
+			slim(request)
+		}
+		select {
+		case w.to <- event:
+		case <-w.done:
+			return
+		}
+	}
+}
+
+// slim drops what [Of] does not need, and cuts what is larger than it reads. What is cut
+// is still too large for it.
+func slim(object *certificatesv1.CertificateSigningRequest) {
+	object.ObjectMeta = metav1.ObjectMeta{
+		Name: object.Name, UID: object.UID, ResourceVersion: object.ResourceVersion,
+		CreationTimestamp: object.CreationTimestamp, Annotations: bookmark(object.Annotations),
+	}
+	spec, groups := &object.Spec, []string(nil)
+	if slices.Contains(spec.Groups, nodesGroup) {
+		groups = []string{nodesGroup}
+	}
+	object.Spec = certificatesv1.CertificateSigningRequestSpec{
+		Request: cut(spec.Request, maxRequest+1), SignerName: spec.SignerName,
+		Usages: cut(spec.Usages, maxUsages+1), Username: string(cut([]byte(spec.Username), maxText+1)), Groups: groups,
+	}
+	if decisionOf(object) != Pending {
+		object.Spec.Request, object.Spec.Usages = nil, nil
+		object.Status.Certificate = cut(object.Status.Certificate, 1)
+	}
+	for i := range object.Status.Conditions {
+		object.Status.Conditions[i] = certificatesv1.CertificateSigningRequestCondition{Type: object.Status.Conditions[i].Type}
+	}
+}
+
+// cut returns a copy of the beginning, so that the whole can go.
+func cut[T any](all []T, most int) []T { return slices.Clone(all[:min(len(all), most)]) }
+
+func bookmark(annotations map[string]string) map[string]string {
+	if value, ok := annotations[metav1.InitialEventsAnnotationKey]; ok {
+		return map[string]string{metav1.InitialEventsAnnotationKey: value}
+	}
+	return nil
+}

@@ -1,0 +1,107 @@
+package csr
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/replicatedhq/ekco/internal/csr"
+)
+
+// How many requests are looked at. A kubelet has one at a time, and asks again after 15
+// minutes if nobody decides.
+const (
+	// maxOfOne are those of one requester at a time, maxAnHour those of it in an hour.
+	maxOfOne  = 3
+	maxAnHour = 10
+	// maxAtOnce are those of all requesters.
+	maxAtOnce = 2000
+	// crowdFrom is from how many on it is told of further ones of a requester that has
+	// not had all that it may have in an hour.
+	crowdFrom = 10
+	// maxCrowds is of how many requesters that is told.
+	maxCrowds = 20
+)
+
+// porter decides which of the pending requests are looked at.
+type porter struct {
+	// let is when requests of each requester were let in, of the last hour.
+	let map[string][]time.Time
+}
+
+// admitted is what the porter says.
+type admitted struct {
+	requests []csr.Request
+	// further are how many there are besides, by requester; spent are the requesters that
+	// have had all that they may have in an hour.
+	further map[string]int
+	spent   map[string]bool
+}
+
+// admit lets in the newest of each requester. Those before its newest approved one are
+// left alone: no kubelet waits for them any more. in are those that are in, by UID.
+func (p *porter) admit(pending []csr.Request, approved map[string]time.Time, in map[string]bool, now time.Time) admitted {
+	p.forget(now)
+	of := make(map[string][]csr.Request)
+	for _, request := range pending {
+		requester := request.Asked.Requester
+		if !request.CreatedAt.Before(approved[requester]) {
+			of[requester] = append(of[requester], request)
+		}
+	}
+	all := admitted{further: make(map[string]int), spent: make(map[string]bool)}
+	for _, requester := range slices.Sorted(maps.Keys(of)) {
+		requests := of[requester]
+		chosen := p.choose(requester, requests, in, now, maxAtOnce-len(all.requests))
+		all.requests = append(all.requests, chosen...)
+		if further := len(requests) - len(chosen); further > 0 {
+			all.further[requester], all.spent[requester] = further, len(p.let[requester]) == maxAnHour
+		}
+	}
+	return all
+}
+
+func (p *porter) choose(requester string, requests []csr.Request, in map[string]bool, now time.Time, room int) []csr.Request {
+	slices.SortFunc(requests, func(a, b csr.Request) int {
+		return cmp.Or(b.CreatedAt.Compare(a.CreatedAt), cmp.Compare(a.Name, b.Name))
+	})
+	var chosen []csr.Request
+	for _, request := range requests {
+		switch {
+		case len(chosen) == min(room, maxOfOne):
+			return chosen
+		case in[request.UID]:
+		case len(p.let[requester]) < maxAnHour:
+			p.let[requester] = append(p.let[requester], now)
+		default:
+			continue
+		}
+		chosen = append(chosen, request)
+	}
+	return chosen
+}
+
+func (p *porter) forget(now time.Time) {
+	for requester, times := range p.let {
+		times = slices.DeleteFunc(times, func(at time.Time) bool { return now.Sub(at) >= time.Hour })
+		if len(times) == 0 {
+			delete(p.let, requester)
+		} else {
+			p.let[requester] = times
+		}
+	}
+}
+
+// atLeast rounds a number of further requests to what is told, 1, 10, 100 or 1000; 0 for
+// nothing.
+func atLeast(further int, spent bool) int {
+	if further < crowdFrom && !spent {
+		return 0
+	}
+	rounded := 1
+	for next := crowdFrom; further >= next; next *= 10 {
+		rounded = next
+	}
+	return rounded
+}

@@ -1,0 +1,190 @@
+package csr
+
+import (
+	"context"
+	"iter"
+	"sync"
+	"time"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/replicatedhq/ekco/internal/csr"
+	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/observers"
+)
+
+// Options of [New].
+type Options struct {
+	// Requests is the source of all requests to the signer.
+	Requests kube.Source
+	// Around looks at what is around requests.
+	Around func(ctx context.Context, asked ...journal.CSR) ([]journal.CSRAround, error)
+	// Known are the requests that the journal says nobody has decided on.
+	Known []Known
+	// Off says which setting has EKCO look at no request, or "".
+	Off string
+}
+
+// Source tells of requests that nobody has decided on.
+type Source struct {
+	options Options
+	differ  *observers.Differ[told]
+	changed chan struct{}
+
+	mu   sync.Mutex
+	feed *observers.Feed
+	// listed: a whole list was seen.
+	listed bool
+	// pending are the requests that nobody has decided on, by UID; ended is what became
+	// of those that were.
+	pending map[string]csr.Request
+	ended   map[string]string
+	// approved is when the newest approved request of each requester was created.
+	approved map[string]time.Time
+	// newest is the newest event with facts of a Node.
+	newest uint64
+	porter porter
+	crowds map[string]int
+}
+
+var (
+	_ observers.Follower = (*Source)(nil)
+	_ observers.Sink     = (*Source)(nil)
+)
+
+// New returns the source.
+func New(options Options) *Source {
+	s := &Source{
+		options: options, changed: make(chan struct{}, 1), pending: make(map[string]csr.Request), ended: make(map[string]string),
+		approved: make(map[string]time.Time), porter: porter{make(map[string][]time.Time)}, crowds: make(map[string]int),
+	}
+	s.differ = observers.NewDiffer(tell, func(yield func(string, told) bool) {
+		for _, known := range options.Known {
+			if !yield(keyOf(known.Subject), tellOf(known.Subject, known.Facts)) {
+				return
+			}
+		}
+	}).InOrder()
+	for _, known := range options.Known {
+		if known.Facts.AtLeast > 0 {
+			s.crowds[known.Facts.Asked.Requester] = known.Facts.AtLeast
+		}
+	}
+	return s
+}
+
+// Name implements [observers.Source].
+func (s *Source) Name() string { return "kubelet certificate requests" }
+
+// Due implements [observers.Source].
+func (s *Source) Due(at time.Time) observers.Batch { return s.differ.Due(at) }
+
+// Look implements [observers.Source].
+func (s *Source) Look() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.feed != nil {
+		s.feed.Look()
+	}
+	s.signal()
+}
+
+// Follow looks anew when the facts of a Node have changed. It costs nothing while no
+// request is pending.
+func (s *Source) Follow(things iter.Seq[observers.Thing]) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.pending) == 0 {
+		return
+	}
+	newest := uint64(0)
+	for thing := range things {
+		if thing.Subject.Kind == "Node" {
+			newest = max(newest, thing.Newest)
+		}
+	}
+	if newest > s.newest {
+		s.newest = newest
+		s.signal()
+	}
+}
+
+func (s *Source) signal() {
+	select {
+	case s.changed <- struct{}{}:
+	default:
+	}
+}
+
+// Example implements [observers.Sink].
+func (s *Source) Example() runtime.Object { return &certificatesv1.CertificateSigningRequest{} }
+
+// Seen implements [observers.Sink].
+func (s *Source) Seen(obj runtime.Object) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.see(obj)
+	s.signal()
+}
+
+// see expects mu to be held.
+func (s *Source) see(obj runtime.Object) {
+	object, ok := obj.(*certificatesv1.CertificateSigningRequest)
+	if !ok || object.Spec.SignerName != csr.Signer {
+		return
+	}
+	request := csr.Of(object)
+	requester := request.Asked.Requester
+	if request.Decision == csr.Pending {
+		s.pending[request.UID] = request.WithoutObject()
+		return
+	}
+	if request.Decision == csr.Approved && request.CreatedAt.After(s.approved[requester]) {
+		s.approved[requester] = request.CreatedAt
+	}
+	delete(s.pending, request.UID)
+	s.ended[request.UID] = string(request.Decision)
+}
+
+// Gone implements [observers.Sink].
+func (s *Source) Gone(obj runtime.Object) {
+	if object, ok := obj.(*certificatesv1.CertificateSigningRequest); ok {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.pending, string(object.UID))
+		s.signal()
+	}
+}
+
+// All implements [observers.Sink].
+func (s *Source) All(objs []runtime.Object) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.pending)
+	clear(s.approved)
+	for _, obj := range objs {
+		s.see(obj)
+	}
+	s.listed = true
+	s.signal()
+}
+
+// Run implements [observers.Source].
+func (s *Source) Run(ctx context.Context, to *observers.Reporter) {
+	s.differ.Report(to.Changed)
+	if s.options.Off != "" {
+		s.differ.Change(func(facts *compared) { endAll(facts, func(string) string { return s.options.Off }) })
+		<-ctx.Done()
+		return
+	}
+	var feeding sync.WaitGroup
+	defer feeding.Wait()
+	feed := to.Feed(s.Name(), s.options.Requests, s)
+	s.mu.Lock()
+	s.feed = feed
+	s.mu.Unlock()
+	feeding.Go(func() { feed.Run(ctx) })
+	s.survey(ctx)
+}

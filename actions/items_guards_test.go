@@ -1,0 +1,165 @@
+package actions_test
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/actions/actionstest"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+func TestItemsWithoutBoundAndTimeoutAreDoneTenAtOnceForAMinuteEach(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		f := newFleet()
+		f.hangs["n01"] = true
+		step := f.step(0)
+		step.Timeout = 0
+		w.requestTest()
+		r := w.Start(w.onFleet(step, 12))
+		w.Pass(59 * time.Second)
+		if f.most != 10 || len(f.set) != 11 || w.Count("failed") != 0 {
+			t.Errorf("%d were done at once, %d are done, failed %d times", f.most, len(f.set), w.Count("failed"))
+		}
+		w.Pass(2 * time.Second)
+		if w.Count("failed") != 1 {
+			t.Error("the one that hangs has not failed after a minute")
+		}
+		r.Halt()
+	})
+}
+
+func TestOnlyItemsThatAreDoneCountAsProgress(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		f := newFleet()
+		f.off["n01"], f.fails["n02"] = true, errors.New("disk full")
+		var got []actions.Progress
+		cfg := w.onFleet(f.step(1), 4)
+		cfg.Watcher = func(_, _ string, p actions.Progress) { got = append(got, p) }
+		w.requestTest()
+		r := w.Start(cfg)
+		w.Pass(4 * time.Second)
+		r.Halt()
+		if want := (actions.Progress{Done: 2, Total: 4, Unit: "nodes"}); len(got) < 2 || slices.MaxFunc(got, moreDone) != want {
+			t.Errorf("reported %+v, at most want %+v", got, want)
+		}
+	})
+}
+
+func moreDone(a, b actions.Progress) int { return cmp.Compare(a.Done, b.Done) }
+
+func asked(names ...string) (actions.StepContext, func(actions.StepContext) ([]string, error)) {
+	return actions.StepContext{Log: slog.New(slog.DiscardHandler), Planned: journal.PlannedStep{ID: "set"}},
+		func(actions.StepContext) ([]string, error) { return names, nil }
+}
+
+func TestNoItemIsBegunOnceTheStepIsOver(t *testing.T) {
+	f := newFleet()
+	step := f.step(1)
+	looked := 0
+	step.Look = func(context.Context, actions.StepContext, string) (actions.Proof, error) {
+		looked++
+		return actions.Proof{}, nil
+	}
+	over, end := context.WithCancel(t.Context())
+	end()
+	asking, list := asked("a", "b")
+	step.List = list
+	_, err := step.Do(over, asking)
+	if err == nil || !strings.Contains(err.Error(), "a: context canceled; b: context canceled") || looked+len(f.acted) != 0 {
+		t.Errorf("looked %d times, did %q: %v", looked, f.acted, err)
+	}
+}
+
+func TestAnItemThatIsThereKeepsWhatALookReturnsAndNoneHasToWaitWhereNobodySaysWhen(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		f := newFleet()
+		f.set["n01"] = true
+		step := f.step(0)
+		look := step.Look
+		step.Waits = nil
+		step.Look = func(ctx context.Context, c actions.StepContext, node string) (actions.Proof, error) {
+			proof, err := look(ctx, c, node)
+			proof.Outputs = json.RawMessage(`"seen"`)
+			return proof, err
+		}
+		step.Act = func(ctx context.Context, c actions.StepContext, node string) (json.RawMessage, error) {
+			if node == "n02" {
+				_, err := f.act(ctx, c, node)
+				return nil, err
+			}
+			return f.act(ctx, c, node)
+		}
+		w.requestTest()
+		w.RunToEnd(w.onFleet(step, 3))
+		if diff := gocmp.Diff([]string{`n01 "seen" true`, `n02 "seen" false`, `n03 {"on":"n03"} false`}, w.outcomes()); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+func TestAnItemThatTakesTooLongSaysAfterWhichTime(t *testing.T) {
+	f := newFleet()
+	f.hangs["a"] = true
+	step := f.step(1)
+	asking, list := asked("a")
+	step.List, step.Timeout = list, time.Millisecond
+	if _, err := step.Do(t.Context(), asking); err == nil || !strings.Contains(err.Error(), "a: no success within 1ms: ") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestNothingIsDoneAboutAnItemOfWhichItCannotBeToldWhetherItHasToWait(t *testing.T) {
+	f := newFleet()
+	step := f.step(1)
+	asking, list := asked("a")
+	step.List = list
+	step.Waits = func(context.Context, actions.StepContext, string) (string, error) { return "", errBroken }
+	if _, err := step.Do(t.Context(), asking); err == nil || !strings.Contains(err.Error(), errBroken.Error()) || len(f.acted) != 0 {
+		t.Errorf("did %q: %v", f.acted, err)
+	}
+}
+
+func TestAnItemIsDoneWhenItsEffectShows(t *testing.T) {
+	inBubble(t, func(t *testing.T, _ *world) {
+		f, shown := newFleet(), time.Now().Add(5*time.Second)
+		step := f.step(1)
+		look := step.Look
+		step.Look = func(ctx context.Context, c actions.StepContext, node string) (actions.Proof, error) {
+			proof, err := look(ctx, c, node)
+			proof.Done = proof.Done && !time.Now().Before(shown)
+			return proof, err
+		}
+		asking, list := asked("a")
+		step.List = list
+		if _, err := step.Do(t.Context(), asking); err != nil || time.Now().Before(shown) || f.times("a") != 1 {
+			t.Errorf("it ended %s too early, after %d tries: %v", time.Until(shown), f.times("a"), err)
+		}
+	})
+}
+
+func TestAStepThatWaitsForItsItemsIsNotHeldByAPreflight(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		f, paused := newFleet(), actionstest.Answering(actions.Pass())
+		f.off["n02"] = true
+		w.requestTest()
+		r := w.Start(actionstest.With(w.onFleet(f.step(0), 3), map[string]actions.Preflight{"Paused": paused}))
+		w.Pass(time.Hour)
+		paused.Turn(actions.Hold("it is paused"))
+		r.Inbox.Recheck()
+		w.Pass(time.Second)
+		if hold := w.Record().Holds["set"]; hold.Preflight != actions.HoldItems {
+			t.Errorf("held by %+v", hold)
+		}
+		r.Halt()
+	})
+}

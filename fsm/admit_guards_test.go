@@ -3,6 +3,7 @@ package fsm
 import (
 	"encoding/json"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -217,6 +218,30 @@ func TestAMachineCompletesWhatAPersonAsksForAndAFirmRuleOfOthersIsNoneOfItsKinds
 	}
 	admission, err := Admit(h.s, Policy{}, h.now, asking("hall"))
 	if err != nil || admission.Events[0].Payload.(journal.ActionRequested).Input != "bright" {
+		t.Errorf("%+v, %v", admission, err)
+	}
+}
+
+func TestADryRunDoesNotReplaceWhatIsHeldAndWhatIsRefusedReplacesNothing(t *testing.T) {
+	h := manual(t)
+	h.open(func(r *journal.ActionRecord) { r.Status = Held })
+	request := asking("hall")
+	request.DryRun = true
+	if _, err := h.admitted(request, "action.refused hall"); !refusedBy(err, RuleOneAtATime) {
+		t.Errorf("a dry run: %v", err)
+	}
+	request.DryRun, request.Input = false, json.RawMessage(`{"dim":true}`)
+	if _, err := h.admitted(request, "action.refused hall"); !refusedBy(err, RuleInput) {
+		t.Errorf("what is refused: %v", err)
+	}
+}
+
+func TestWhatAMachineHasToSayOfWhatGoesOnIsTold(t *testing.T) {
+	h := manual(t)
+	rec := h.open(func(*journal.ActionRecord) {})
+	w := Look(h.s, h.p, h.now)
+	admission, err := w.AdmitOpen(h.s.Things["Lamp/hall"], rec, asking("hall"), Resuming{Note: "; it burns less"})
+	if err != nil || !strings.HasSuffix(admission.Message, "goes on; it burns less") {
 		t.Errorf("%+v, %v", admission, err)
 	}
 }

@@ -36,9 +36,9 @@ func newCrowdOf(t fataler, ids ...string) *crowd {
 	return c
 }
 
-func TestWhoAsksForNothingOrIsNotOpenTakesNothing(t *testing.T) {
+func TestWhoAsksForNothingIsLetInAndWhoIsNotOpenStandsInNobodysWay(t *testing.T) {
 	c := newCrowdOf(t, "first")
-	c.wantClaim(true, "ended", "s", "storage")
+	c.wantClaim(false, "ended", "s", "storage")
 	c.wantClaim(true, "ended", "s")
 	if _, in := c.domains.Take(c.s, c.now, Claim{Action: "first", Domains: []string{"storage"}}); !in {
 		t.Error("no step has to wait")
@@ -176,7 +176,7 @@ func TestTheSameIsToldAndCalledEachTime(t *testing.T) {
 		c.wantClaim(true, "second", "s", "storage")
 		c.wantClaim(true, "first", "s", "nodes")
 		taken, _ := c.domains.Take(c.s, c.now, Claim{"fourth", []string{"s"}, []string{"storage", "nodes"}})
-		if want := (Taken{"first", "s", "nodes"}); taken != want {
+		if want := (Taken{By: "first", Step: "s", Domain: "nodes"}); taken != want {
 			t.Fatalf("told of %+v, want %+v", taken, want)
 		}
 		c.domains.Leave("fourth", "")

@@ -18,7 +18,7 @@ type roundTrip func(*http.Request) (*http.Response, error)
 func (f roundTrip) RoundTrip(request *http.Request) (*http.Response, error) { return f(request) }
 
 // reported reports whether a request of the context is reported if it is not answered.
-func reported(b *bench, ctx context.Context) bool {
+func reported(ctx context.Context, b *bench) bool {
 	told := false
 	config := &rest.Config{Host: "https://api", Transport: roundTrip(func(*http.Request) (*http.Response, error) {
 		return &http.Response{StatusCode: http.StatusServiceUnavailable, Body: http.NoBody}, nil
@@ -46,7 +46,7 @@ func TestOnlyAPollOfTheAPITellsOfItsFailuresItself(t *testing.T) {
 			ask := func(ctx context.Context) (map[string]lamp, error) {
 				mu.Lock()
 				defer mu.Unlock()
-				got = append(got, reported(b, ctx))
+				got = append(got, reported(ctx, b))
 				return nil, nil
 			}
 			b.Sources = func() []observers.Source {

@@ -15,8 +15,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// sends sends a request through a transport that reports.
-func sends(t *testing.T, ctx context.Context, told *reports, next roundTrip) *http.Response {
+// sends makes a request through a transport that reports.
+func sends(ctx context.Context, t *testing.T, told *reports, next roundTrip) *http.Response {
 	t.Helper()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://api/api/v1/nodes", nil)
 	if err != nil {
@@ -32,7 +32,7 @@ func TestAnAnswerThatBreaksOffIsReported(t *testing.T) {
 		want   int
 	}{"breaks off": {io.ErrUnexpectedEOF, 1}, "ends": {io.EOF, 0}} {
 		var told reports
-		response := sends(t, t.Context(), &told, func(*http.Request) (*http.Response, error) {
+		response := sends(t.Context(), t, &told, func(*http.Request) (*http.Response, error) {
 			return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(iotest.ErrReader(test.broken))}, nil
 		})
 		if _, err := response.Body.Read(make([]byte, 1)); !errors.Is(err, test.broken) {
@@ -48,7 +48,7 @@ func TestAnUpgradedConnectionIsHandedOnAsItIs(t *testing.T) {
 	var told reports
 	ours, theirs := net.Pipe()
 	defer theirs.Close()
-	response := sends(t, t.Context(), &told, func(*http.Request) (*http.Response, error) {
+	response := sends(t.Context(), t, &told, func(*http.Request) (*http.Response, error) {
 		return &http.Response{StatusCode: http.StatusSwitchingProtocols, Body: ours}, nil
 	})
 	if response.Body != io.ReadCloser(ours) {
@@ -62,7 +62,7 @@ func TestAnUpgradedConnectionIsHandedOnAsItIs(t *testing.T) {
 func TestWhatFailsOnceNobodyWaitsIsNotReported(t *testing.T) {
 	var told reports
 	ctx, stopWaiting := context.WithCancel(t.Context())
-	sends(t, ctx, &told, func(*http.Request) (*http.Response, error) { //nolint:bodyclose // there is none
+	sends(ctx, t, &told, func(*http.Request) (*http.Response, error) { //nolint:bodyclose // there is none
 		stopWaiting()
 		return nil, &net.OpError{Op: "dial", Err: errors.New("connection refused")}
 	})

@@ -163,3 +163,16 @@ func TestAStepThatWaitsForItsItemsIsNotHeldByAPreflight(t *testing.T) {
 		r.Halt()
 	})
 }
+
+func TestAsManyItemsAsASentenceNamesAreNamed(t *testing.T) {
+	for more, names := range map[string][]string{"": {"a", "b", "c", "d", "e"}, "; and 2 more": {"a", "b", "c", "d", "e", "f", "g"}} {
+		f := newFleet()
+		step := f.step(1)
+		asking, list := asked(names...)
+		step.List = list
+		proof, err := step.Prove(t.Context(), asking)
+		if _, named, _ := strings.Cut(proof.Missing, "; e: not done: its effect does not show"); err != nil || named != more {
+			t.Errorf("%v: %q", err, proof.Missing)
+		}
+	}
+}

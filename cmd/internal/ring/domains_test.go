@@ -2,6 +2,7 @@ package ring
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"sync"
 	"testing"
@@ -205,4 +206,53 @@ func TestACommandSaysThatNobodyGoesOnWithWhatItWaitsFor(t *testing.T) {
 	if why := (&Ring{}).rests(fsm.Taken{By: "left-open", Step: "s"}); why != "" {
 		t.Errorf("an operator says %q", why)
 	}
+}
+
+// jammed is a house into whose lamps no bulb can be screwed.
+type jammed struct{ *slowly }
+
+func (j jammed) Turn(ctx context.Context, name, effect string, change func(*lampFacts)) error {
+	if !strings.HasPrefix(effect, doesScrewIn) {
+		return j.slowly.Turn(ctx, name, effect, change)
+	}
+	select {
+	case <-ctx.Done():
+	case <-time.After(j.takes):
+	}
+	return errors.New("it does not fit")
+}
+
+func TestAnActionOfWhichNoStepIsUnderWayKeepsNobodyWaiting(t *testing.T) {
+	inASlowHouse(t, func(h *house, s *slowly) {
+		s.takes = 17 * time.Second
+		h.list = func() Capabilities {
+			return Capabilities{h.nodes(), lamps(jammed{s}, lampPolicy{Nodes: 2, After: time.Minute})}
+		}
+		h.put("desk", lampFacts{UID: "uid-desk", Lit: true, Worn: true, Bulb: "E27"})
+		h.put("hall", lampFacts{UID: "uid-hall", Lit: true, Bulb: "E27"})
+		in := h.live(nil)
+		h.server.Put(observerstest.Node("b", "uid-b"))
+		pass(20 * time.Second)
+		h.put("hall", lampFacts{UID: "uid-hall", Bulb: "E27"}) // due while the desk's second step is under way
+		pass(3 * time.Minute)
+		h.did("unscrew desk", "switch-on hall")
+		if gap := h.firstOf(journal.TypeStepStarted, "hall").Sub(h.firstOf(journal.TypeStepFailed, "desk")); gap < 0 || gap > 100*time.Millisecond {
+			t.Errorf("the hall's step began %s after the desk's had failed, want at once", gap)
+		}
+		if err := in.stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// firstOf returns the time of the first event of a type about a lamp.
+func (h *house) firstOf(kind journal.Type, lamp string) time.Time {
+	h.t.Helper()
+	for _, event := range h.events(journal.Query{}) {
+		if event.Type == kind && event.Subject.Name == lamp {
+			return event.Time
+		}
+	}
+	h.t.Errorf("there is no %s about %s", kind, lamp)
+	return time.Time{}
 }

@@ -59,6 +59,9 @@ type CSRClaim struct {
 	By   string `json:"by"`
 	// Endpoint: it is the address under which clients reach the control plane.
 	Endpoint bool `json:"endpoint,omitempty"`
+	// Primaries: the API servers' certificates are good for it, so it may be the address
+	// of one of their nodes.
+	Primaries bool `json:"primaries,omitempty"`
 }
 
 // CSRAround is what there is around a request.
@@ -88,7 +91,31 @@ func (a CSRAround) For(asked CSR) CSRAround {
 		return kept
 	}
 	a.Cluster, a.Others = concerned(a.Cluster), concerned(a.Others)
+	a.Node = a.Node.forNames(names)
 	return a
+}
+
+// shownAddresses is how many addresses of a Node are kept that nobody asks for: a kubelet
+// can give its Node as many as it likes, as often as it likes.
+const shownAddresses = 8
+
+// Shown returns the addresses that people are shown.
+func (n *CSRNode) Shown() []string { return n.Addresses[:min(len(n.Addresses), shownAddresses)] }
+
+// forNames keeps of the addresses those that are asked for, and a few to show.
+func (n *CSRNode) forNames(names map[string]bool) *CSRNode {
+	if n == nil {
+		return nil
+	}
+	few := func(addresses []string) (kept []string) {
+		for i, address := range addresses {
+			if i < shownAddresses || names[CanonicalName(address)] {
+				kept = append(kept, address)
+			}
+		}
+		return kept
+	}
+	return &CSRNode{UID: n.UID, Primary: n.Primary, Addresses: few(n.Addresses), InternalIPs: few(n.InternalIPs)}
 }
 
 // CSRFacts are the facts of a request.

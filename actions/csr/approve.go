@@ -53,7 +53,9 @@ func plan(_ context.Context, record journal.ActionRecord) (journal.Plan, error) 
 	}
 	captured, err := json.Marshal(facts{asked.Fingerprint})
 	return journal.Plan{Facts: captured, Steps: []journal.PlannedStep{{
-		ID: doesApprove, Does: doesApprove, Irreversible: true,
+		// It is not taken back, and nothing follows it: who gives up in between leaves nothing
+		// half done. So there is no point of no return, and what keeps failing can be ended.
+		ID: doesApprove, Does: doesApprove,
 		Preflights: []string{StillFits}, Timeout: journal.Duration(approveTimeout),
 	}}}, err
 }

@@ -27,7 +27,7 @@ func envoyOf(c cluster) ring.Capability {
 // envoySources watch only if somebody wants Envoy restarted.
 func envoySources(c cluster, known map[string]journal.EnvoyPod) []observers.Source {
 	switch {
-	case c.cfg.RestartFailedEnvoyPods:
+	case c.cfg.RestartFailedEnvoyPods && c.cfg.ContourNamespace != "": // "" would mean all namespaces
 		pods := c.kube.PodsLabelled(c.cfg.ContourNamespace, envoy.Label, envoy.App)
 		return []observers.Source{observersenvoy.New(observersenvoy.Options{Pods: pods, Known: known})}
 	case len(known) > 0:

@@ -161,6 +161,8 @@ func reserved(name string) string {
 		return "every machine's own name"
 	case canonical == "kubernetes" || canonical == "kubernetes.default" || strings.HasPrefix(canonical, "kubernetes.default."):
 		return "the name of the Kubernetes API"
+	case strings.HasSuffix(canonical, ".svc") || strings.Contains(canonical, ".svc."):
+		return "the name of a Service in the cluster"
 	}
 	return ""
 }
@@ -187,7 +189,7 @@ func judgeCluster(asked journal.CSR, around journal.CSRAround) *Verdict {
 	}
 	for _, name := range asked.Names() {
 		for _, claim := range around.Cluster {
-			if same(claim.Name, name) && (!claim.Endpoint || !isOwnEndpoint(name, around.Node)) {
+			if same(claim.Name, name) && !isOwn(claim, name, around.Node) {
 				return refuse("cluster "+journal.CanonicalName(name), "it asks for %s, which is %s", name, claim.By)
 			}
 		}
@@ -195,8 +197,15 @@ func judgeCluster(asked journal.CSR, around journal.CSRAround) *Verdict {
 	return nil
 }
 
-func isOwnEndpoint(name string, node *journal.CSRNode) bool {
-	return node != nil && node.Primary && among(name, node.InternalIPs)
+// isOwn reports whether an identity of the control plane is this primary's own.
+func isOwn(claim journal.CSRClaim, name string, node *journal.CSRNode) bool {
+	switch {
+	case node == nil || !node.Primary:
+		return false
+	case claim.Endpoint:
+		return among(name, node.InternalIPs)
+	}
+	return claim.Primaries && among(name, node.Addresses)
 }
 
 func judgeNode(asked journal.CSR, around journal.CSRAround) *Verdict {
@@ -210,7 +219,7 @@ func judgeNode(asked journal.CSR, around journal.CSRAround) *Verdict {
 	for _, name := range asked.Names() {
 		if !among(name, around.Node.Addresses) {
 			return refuse("address "+journal.CanonicalName(name), "it asks for %s, which is not among the addresses of Node %s (%s)",
-				name, node, strings.Join(around.Node.Addresses, ", "))
+				name, node, strings.Join(around.Node.Shown(), ", "))
 		}
 	}
 	return nil

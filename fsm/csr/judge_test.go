@@ -189,6 +189,9 @@ func TestEachForgeryIsRefusedForItsOwnReason(t *testing.T) {
 		"the API's name in capitals":  {forged(nil, "Kubernetes.Default.SVC"), "it asks for Kubernetes.Default.SVC, which is the name of the Kubernetes API"},
 		"the API's name, absolute":    {forged(nil, "kubernetes.default."), "which is the name of the Kubernetes API"},
 		"the API's shortest name":     {forged(nil, "kubernetes"), "which is the name of the Kubernetes API"},
+		"a Service's name":            {forged(nil, "registry.kurl.svc.cluster.local"), "which is the name of a Service in the cluster"},
+		"a Service's short name":      {forged(nil, "webhook.default.SVC."), "which is the name of a Service in the cluster"},
+		"another sort of name":        {request(csrsim.Sign(directory(), nil)), "neither DNS names nor addresses"},
 		"localhost":                   {forged(nil, "LocalHost"), "it asks for LocalHost, which is every machine's own name"},
 		"localhost's domain":          {forged(nil, "localhost.localdomain"), "which is every machine's own name"},
 		"loopback":                    {forged(nil, "127.0.0.53"), "it asks for 127.0.0.53, which is a loopback address"},
@@ -225,6 +228,20 @@ func TestEachForgeryIsRefusedForItsOwnReason(t *testing.T) {
 func mapped() *x509.CertificateRequest {
 	template := csrsim.Template("w1")
 	value, err := asn1.Marshal([]asn1.RawValue{{Tag: 7, Class: asn1.ClassContextSpecific, Bytes: net.ParseIP("10.0.0.1").To16()}})
+	if err != nil {
+		panic(err)
+	}
+	template.ExtraExtensions = []pkix.Extension{{Id: asn1.ObjectIdentifier{2, 5, 29, 17}, Value: value}}
+	return template
+}
+
+// directory asks for a name of a sort that Go passes over.
+func directory() *x509.CertificateRequest {
+	template := csrsim.Template("w1")
+	value, err := asn1.Marshal([]asn1.RawValue{
+		{Tag: 2, Class: asn1.ClassContextSpecific, Bytes: []byte("w1")},
+		{Tag: 4, Class: asn1.ClassContextSpecific, IsCompound: true, Bytes: []byte{0x30, 0}},
+	})
 	if err != nil {
 		panic(err)
 	}
@@ -282,6 +299,18 @@ func TestWhatARequestIsJudgedBy(t *testing.T) {
 		around.Node.Primary, around.Node.InternalIPs = test.primary, []string{test.internal}
 		if got := judged(endpoint, around); got.Answer != test.want {
 			t.Errorf("the endpoint is the address of %s: %+v", name, got)
+		}
+	}
+}
+
+func TestANameOfTheAPIServersIsAPrimarysOwnOrNobodys(t *testing.T) {
+	for want, around := range map[fsmcsr.Answer]journal.CSRAround{
+		fsmcsr.Fits:  {Node: &journal.CSRNode{Primary: true, Addresses: []string{"10.0.0.1", "w1"}}},
+		fsmcsr.Unfit: {Node: &journal.CSRNode{Addresses: []string{"10.0.0.1", "w1"}}},
+	} {
+		around.Cluster = []journal.CSRClaim{{Name: "10.0.0.1", By: "a name of the API servers", Primaries: true}}
+		if got := judged(forged(nil), around); got.Answer != want {
+			t.Errorf("a primary %t: %+v", around.Node.Primary, got)
 		}
 	}
 }

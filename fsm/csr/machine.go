@@ -177,11 +177,12 @@ func (machine) Request(t *fsm.Thing, _ *fsm.ActionKind, _ *fsm.World) (journal.A
 	}, t.FactsSeq
 }
 
-// Obsolete implements [fsm.Machine]. What has begun ends by itself.
+// Obsolete implements [fsm.Machine]. What has begun ends by itself, unless it has stalled:
+// kubelets ask again every quarter of an hour, and each would leave one open.
 func (machine) Obsolete(t *fsm.Thing, rec *journal.ActionRecord) string {
 	r := requestOf(t)
 	switch {
-	case len(rec.Steps) > 0:
+	case len(rec.Steps) > 0 && rec.Stalled == nil:
 		return ""
 	case t.GoneSeq != 0:
 		return "the request is " + r.Ended

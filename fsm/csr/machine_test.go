@@ -300,3 +300,26 @@ func TestWhatIsSaidOfRequests(t *testing.T) {
 		t.Errorf("Kubernetes Events are %+v", notes)
 	}
 }
+
+func TestAnApprovalThatStalledEndsWithItsRequest(t *testing.T) {
+	for _, stalled := range []bool{false, true} {
+		d := newDesk(t, on)
+		d.observe("a", home, "w1")
+		d.decided("action.requested a")
+		act := func(typ journal.Type, payload journal.Payload) {
+			d.write(journal.Draft{Type: typ, Subject: subject("a"), Action: d.s.OpenActions()[0].ID, Payload: payload})
+		}
+		act(journal.TypeActionPlanned, journal.ActionPlanned{Plan: journal.Plan{Steps: []journal.PlannedStep{{ID: "approve", Does: "approve"}}}})
+		act(journal.TypeStepStarted, journal.StepStarted{Step: "approve", Attempt: 1})
+		act(journal.TypeStepFailed, journal.StepFailed{Step: "approve", Attempt: 1, Error: "forbidden"})
+		if stalled {
+			act(journal.TypeActionStalled, journal.ActionStalled{Step: "approve", Reason: "forbidden"})
+		}
+		d.gone("a", "denied")
+		want := []string{"a Pending → Gone"}
+		if stalled {
+			want = []string{"action.cancelling a: the request is denied", "a Pending → Gone"}
+		}
+		d.decided(want...)
+	}
+}

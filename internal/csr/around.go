@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -36,7 +38,14 @@ type around struct {
 	nodes   map[string]*journal.CSRNode
 	claims  []claim
 	cluster []journal.CSRClaim
+	subnets []subnet
 	unknown string
+}
+
+// subnet is addresses that no machine may have.
+type subnet struct {
+	netip.Prefix
+	whose string
 }
 
 // claim is an address of a node that is reachable, in its canonical form.
@@ -87,8 +96,8 @@ func (c *Client) lookAnew(ctx context.Context) (*around, error) {
 	switch {
 	case err == nil:
 		return all, nil
-	case errors.Is(err, kube.ErrUnavailable) || ctx.Err() != nil:
-		return nil, err
+	case ctx.Err() != nil || !errors.Is(err, kube.ErrForbidden) && !errors.Is(err, errUnreadable):
+		return nil, err // it may be known at the next look
 	}
 	all.unknown = printed(strings.ReplaceAll(err.Error(), "\n", "; "))
 	return all, nil
@@ -129,8 +138,10 @@ func (a *around) add(node *corev1.Node) {
 	if facts := kube.NodeOf(node).Facts; isLost(facts) {
 		return
 	}
-	for _, address := range of.Addresses {
-		a.claims = append(a.claims, claim{journal.CanonicalName(address), strings.Clone(node.Name)})
+	for _, address := range node.Status.Addresses {
+		if address.Address != "" {
+			a.claims = append(a.claims, claim{journal.CanonicalName(printed(address.Address)), strings.Clone(node.Name)})
+		}
 	}
 }
 
@@ -173,31 +184,74 @@ func (c *Client) readCluster(ctx context.Context, all *around) error {
 	if err != nil {
 		return err
 	}
-	endpoint, err := endpointIn(config.Data[clusterConfigurationKey])
-	if err != nil || endpoint == "" {
-		return err
-	}
-	all.cluster = append(all.cluster, journal.CSRClaim{
-		Name: endpoint, By: "the endpoint of the control plane (controlPlaneEndpoint in ConfigMap kube-system/kubeadm-config)", Endpoint: true,
-	})
-	return nil
+	return all.addKubeadm(config.Data[clusterConfigurationKey])
 }
 
 const clusterConfigurationKey = "ClusterConfiguration"
 
-// endpointIn returns the host of the control plane's endpoint, "" if there is none.
-func endpointIn(clusterConfiguration string) (string, error) {
-	var config struct {
-		ControlPlaneEndpoint string `json:"controlPlaneEndpoint"`
+// errUnreadable is for what would be read no better at the next look.
+var errUnreadable = errors.New("it cannot be read")
+
+// clusterConfiguration is what kubeadm's ClusterConfiguration says of the cluster's
+// identities.
+type clusterConfiguration struct {
+	ControlPlaneEndpoint string `json:"controlPlaneEndpoint"`
+	APIServer            struct {
+		CertSANs []string `json:"certSANs"`
+	} `json:"apiServer"`
+	Networking struct {
+		ServiceSubnet string `json:"serviceSubnet"`
+		PodSubnet     string `json:"podSubnet"`
+	} `json:"networking"`
+}
+
+const inKubeadm = "in ConfigMap " + kubeadm.ConfigMapNamespace + "/" + kubeadm.ConfigMapName
+
+// addKubeadm adds what kubeadm knows: the control plane's endpoint, the further names of
+// the API servers, and the addresses of Services and pods.
+func (a *around) addKubeadm(text string) error {
+	var config clusterConfiguration
+	if err := yaml.Unmarshal([]byte(text), &config); err != nil {
+		return fmt.Errorf("read %s %s: %w: %w", clusterConfigurationKey, inKubeadm, errUnreadable, err)
 	}
-	if err := yaml.Unmarshal([]byte(clusterConfiguration), &config); err != nil {
-		return "", fmt.Errorf("read %s in ConfigMap %s/%s: %w", clusterConfigurationKey, kubeadm.ConfigMapNamespace, kubeadm.ConfigMapName, err)
+	if endpoint := hostIn(config.ControlPlaneEndpoint); endpoint != "" {
+		a.cluster = append(a.cluster, journal.CSRClaim{
+			Name: endpoint, By: "the endpoint of the control plane (controlPlaneEndpoint " + inKubeadm + ")", Endpoint: true,
+		})
 	}
-	host, _, err := net.SplitHostPort(config.ControlPlaneEndpoint)
+	for _, name := range config.APIServer.CertSANs {
+		a.cluster = append(a.cluster, journal.CSRClaim{
+			Name: printed(name), By: "a name of the API servers (certSANs " + inKubeadm + ")", Primaries: true,
+		})
+	}
+	return errors.Join(
+		a.addSubnets(config.Networking.ServiceSubnet, "an address of Services (serviceSubnet "+inKubeadm+")"),
+		a.addSubnets(config.Networking.PodSubnet, "an address of pods (podSubnet "+inKubeadm+")"),
+	)
+}
+
+// addSubnets adds one subnet, or one of each family.
+func (a *around) addSubnets(text, whose string) error {
+	for _, part := range strings.Split(text, ",") {
+		if part = strings.TrimSpace(part); part == "" {
+			continue
+		}
+		prefix, err := netip.ParsePrefix(part)
+		if err != nil {
+			return fmt.Errorf("read a subnet %s: %w: %w", inKubeadm, errUnreadable, err)
+		}
+		a.subnets = append(a.subnets, subnet{prefix, whose})
+	}
+	return nil
+}
+
+// hostIn returns the host of an endpoint, which may have no port.
+func hostIn(endpoint string) string {
+	host, _, err := net.SplitHostPort(endpoint)
 	if err != nil {
-		host = config.ControlPlaneEndpoint // it may have no port
+		host = endpoint
 	}
-	return printed(strings.Trim(host, "[]")), nil
+	return printed(strings.Trim(host, "[]"))
 }
 
 // byName returns who has the names that are asked for.
@@ -221,8 +275,9 @@ const maxClaims = 3
 
 func (a *around) of(request journal.CSR, by map[string][]string) journal.CSRAround {
 	own := journal.KubeletOf(request.Requester)
-	found := journal.CSRAround{Node: a.nodes[own], Cluster: a.cluster, Unknown: a.unknown}
+	found := journal.CSRAround{Node: a.nodes[own], Cluster: slices.Clip(a.cluster), Unknown: a.unknown}
 	for _, name := range request.Names() {
+		found.Cluster = append(found.Cluster, a.inSubnet(name)...)
 		for _, node := range by[journal.CanonicalName(name)] {
 			if node != own && len(found.Others) < maxClaims {
 				found.Others = append(found.Others, journal.CSRClaim{Name: name, By: "node " + node})
@@ -230,4 +285,18 @@ func (a *around) of(request journal.CSR, by map[string][]string) journal.CSRArou
 		}
 	}
 	return found.For(request)
+}
+
+// inSubnet says whose an address is that no machine may have.
+func (a *around) inSubnet(name string) (claims []journal.CSRClaim) {
+	ip, err := netip.ParseAddr(journal.CanonicalName(name))
+	if err != nil {
+		return nil
+	}
+	for _, subnet := range a.subnets {
+		if subnet.Contains(ip) {
+			claims = append(claims, journal.CSRClaim{Name: name, By: subnet.whose})
+		}
+	}
+	return claims
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -129,6 +130,61 @@ func TestWhatIsAroundARequestIsWhatConcernsIt(t *testing.T) {
 	}
 	if len(second.Cluster) < 3 || endpoints != 1 || len(second.Others) != 0 {
 		t.Errorf("around the second is %+v", second)
+	}
+}
+
+func TestWhatKubeadmKnowsOfTheClusterIsNoMachines(t *testing.T) {
+	s, client := newServer(t)
+	set := func(text string) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.answers["GET /api/v1/namespaces/kube-system/configmaps/kubeadm-config"] = corev1.ConfigMap{
+			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}, Data: map[string]string{"ClusterConfiguration": text},
+		}
+	}
+	set("apiServer:\n  certSANs: [api.example.com]\nnetworking:\n  serviceSubnet: 10.96.0.0/22,fd00:96::/112\n  podSubnet: 10.32.0.0/20\n")
+	around, err := client.Around(t.Context(), asked("API.example.com", "10.96.3.9", "fd00:96::9", "10.32.0.7", "10.97.0.1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, claim := range around[0].Cluster {
+		whose, _, _ := strings.Cut(claim.By, " (")
+		got = append(got, fmt.Sprintf("%s %s %t", claim.Name, whose, claim.Primaries))
+	}
+	slices.Sort(got)
+	if want := []string{
+		"10.32.0.7 an address of pods false", "10.96.3.9 an address of Services false",
+		"api.example.com a name of the API servers true", "fd00:96::9 an address of Services false",
+	}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	set("networking:\n  serviceSubnet: 10.96.0.0\n")
+	if around, err = client.Around(t.Context(), asked("w1")); err != nil || !strings.Contains(around[0].Unknown, "subnet") {
+		t.Errorf("%v, %+v", err, around)
+	}
+}
+
+func TestWhatMayBeReadAtTheNextLookRefusesNobody(t *testing.T) {
+	s, client := newServer(t)
+	s.answers["GET /api/v1/nodes"] = http.StatusGone // a list that took too long
+	if around, err := client.Around(t.Context(), asked("w1")); err == nil {
+		t.Errorf("%+v", around)
+	}
+}
+
+func TestWhatANodeClaimsBeyondWhatCountsForItIsClaimedAllTheSame(t *testing.T) {
+	s, client := newServer(t)
+	many := make([]string, 0, 70)
+	for i := range 69 {
+		many = append(many, fmt.Sprintf("10.1.0.%d", i))
+	}
+	s.answers["GET /api/v1/nodes"] = corev1.NodeList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "NodeList"}, Items: []corev1.Node{
+		node("w1", false, "10.0.0.1", "w1"), node("w2", false, append(many, "10.0.0.1")...),
+	}}
+	around, err := client.Around(t.Context(), asked("w1", "10.0.0.1"))
+	if err != nil || len(around[0].Others) != 1 {
+		t.Errorf("%v, others claim %+v", err, around)
 	}
 }
 

@@ -154,8 +154,20 @@ func unfitExtensions(request *x509.CertificateRequest) string {
 		if i > 0 {
 			return "it asks for alternative names twice"
 		}
+		if hasFurtherNames(extension.Value, request) {
+			return "it asks for alternative names that are neither DNS names nor addresses"
+		}
 	}
 	return ""
+}
+
+// hasFurtherNames reports whether there are more alternative names than were read: those
+// of sorts that Go passes over in silence, and another signer may not.
+func hasFurtherNames(extension []byte, request *x509.CertificateRequest) bool {
+	var names []asn1.RawValue
+	rest, err := asn1.Unmarshal(extension, &names)
+	known := len(request.DNSNames) + len(request.IPAddresses) + len(request.EmailAddresses) + len(request.URIs)
+	return err != nil || len(rest) > 0 || len(names) != known
 }
 
 func unfitNames(request *x509.CertificateRequest) string {

@@ -32,12 +32,12 @@ func capabilities(c cluster) ring.Capabilities {
 	}
 }
 
-// reach returns what the capabilities of a ring are made with. None of its clients
-// changes anything in a dry run. Those of the Kubernetes API need not be told, nor to
-// report what it does not answer: the terms do that. One of anything else must be
-// told here.
-func (o ringOptions) reach(cfg config.Config, unanswered func(error), metrics *api.Metrics, log *slog.Logger) (cluster, error) {
-	restConfig, client, err := newClient(cfg, kube.Terms{ReadOnly: o.readOnly(cfg), Unanswered: unanswered}, metrics)
+// reach returns what capabilities are made with that observe, whether or not they may
+// act. None of its clients changes anything if the terms say so. Those of the Kubernetes
+// API need not be told, nor to report what it does not answer. One of anything else must
+// be told here.
+func reach(cfg config.Config, terms kube.Terms, metrics *api.Metrics, log *slog.Logger) (cluster, error) {
+	restConfig, client, err := newClient(cfg, terms, metrics)
 	if err != nil {
 		return cluster{}, err
 	}
@@ -49,6 +49,6 @@ func (o ringOptions) reach(cfg config.Config, unanswered func(error), metrics *a
 	if err != nil {
 		return cluster{}, err
 	}
-	beyond, err := reachOutside(cfg, o.readOnly(cfg), restConfig, timeCalls(metrics, log))
+	beyond, err := reachOutside(cfg, terms.ReadOnly, restConfig, timeCalls(metrics, log))
 	return cluster{cfg: cfg, kube: client, objects: objects, csr: requests, outside: beyond}, err
 }

@@ -221,7 +221,7 @@ var inRook = map[string]string{
 
 func reached(t *testing.T, cfg config.Config, options ringOptions, unanswered func(error)) cluster {
 	t.Helper()
-	c, err := options.reach(cfg, unanswered, api.NewMetrics(), slog.New(slog.DiscardHandler))
+	c, err := reach(cfg, options.terms(cfg, unanswered), api.NewMetrics(), slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

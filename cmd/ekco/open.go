@@ -82,13 +82,13 @@ func onlook(ctx context.Context, cfg config.Config, problem error, log *slog.Log
 		return nil, nil, fmt.Errorf("find the ekco binary, which verifies the journal in a child: %w", err)
 	}
 	metrics := api.NewMetrics()
-	_, client, err := newClient(cfg, kube.Terms{ReadOnly: true}, metrics)
+	reached, err := reach(cfg, kube.Terms{ReadOnly: true}, metrics, log)
 	if err != nil {
 		return nil, nil, err
 	}
 	onlooker := ring.NewOnlooker(ring.OnlookerConfig{
 		Path: cfg.Journal, Identity: identity(cfg), Log: log, Metrics: metrics, Verify: verifyInChild(self),
-		Capabilities: capabilities(cluster{cfg: cfg, kube: client}), Observe: observe(client, time.Now, cfg, metrics.Observed, log),
+		Capabilities: capabilities(reached), Observe: observe(reached.kube, time.Now, cfg, metrics.Observed, log),
 	}, problem)
 	port, err := listenPort(ctx, cfg, log)
 	if err != nil {

@@ -36,6 +36,11 @@ type ringOptions struct {
 // readOnly reports whether nothing outside of the journal may change.
 func (o ringOptions) readOnly(cfg config.Config) bool { return cfg.DryRun || o.DryRun }
 
+// terms are those on which its clients reach the Kubernetes API.
+func (o ringOptions) terms(cfg config.Config, unanswered func(error)) kube.Terms {
+	return kube.Terms{ReadOnly: o.readOnly(cfg), Unanswered: unanswered}
+}
+
 // startRing opens the journal and starts a ring with its socket and, unless it
 // is a OneShot, its network port. stop ends it in order and returns the error
 // that it ended with. done is closed when it has ended by itself.
@@ -96,7 +101,7 @@ func noticeSilence() error {
 
 func newRing(ctx context.Context, cfg config.Config, options ringOptions, store *bolt.Store, now *clock.Clock, metrics *api.Metrics, log *slog.Logger) (*ring.Ring, error) {
 	unanswered := &ring.Unanswered{}
-	reached, err := options.reach(cfg, unanswered.Report, metrics, log)
+	reached, err := reach(cfg, options.terms(cfg, unanswered.Report), metrics, log)
 	if err != nil {
 		return nil, err
 	}

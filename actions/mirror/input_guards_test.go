@@ -3,6 +3,7 @@ package mirror_test
 import (
 	"fmt"
 	"log/slog"
+	"strings"
 	"testing"
 
 	"github.com/replicatedhq/ekco/actions/mirror"
@@ -11,9 +12,9 @@ import (
 )
 
 func TestARequestWithoutAPlanIsMirroredWholeOrNotAtAll(t *testing.T) {
-	pods := make([]journal.PodRef, 16000)
+	pods := make([]journal.PodRef, 4000)
 	for i := range pods {
-		pods[i] = journal.PodRef{Namespace: "default", Name: fmt.Sprint("web-", i), UID: fmt.Sprint("uid-", i)}
+		pods[i] = journal.PodRef{Namespace: "default", Name: strings.Repeat("w", 400) + fmt.Sprint(i), UID: fmt.Sprint("uid-", i)}
 	}
 	unplanned := open("unplanned", 1)
 	unplanned.Kind, unplanned.Request.Kind = journal.ActionClearNode, journal.ActionClearNode

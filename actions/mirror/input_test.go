@@ -3,6 +3,7 @@ package mirror_test
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -58,9 +59,9 @@ func TestAnOlderEKCOIsGivenOnlyWhatItReadsWhole(t *testing.T) {
 }
 
 func TestALargePlannedRequestIsMirroredWithoutWhatItsPlanRepeats(t *testing.T) {
-	pods := make([]journal.PodRef, 12000)
+	pods := make([]journal.PodRef, 3000)
 	for i := range pods {
-		pods[i] = journal.PodRef{Namespace: "default", Name: fmt.Sprint("web-", i), UID: fmt.Sprint("uid-", i)}
+		pods[i] = journal.PodRef{Namespace: "default", Name: strings.Repeat("w", 400) + fmt.Sprint(i), UID: fmt.Sprint("uid-", i)}
 	}
 	planned, unplanned := open("planned", 1), open("unplanned", 2)
 	planned.Kind, planned.Planned, planned.Request.Kind = journal.ActionClearNode, true, journal.ActionClearNode

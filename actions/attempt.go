@@ -58,10 +58,10 @@ func proofOf(work, waiting context.Context, code Step, step StepContext) (Proof,
 		}
 		return proof, err
 	}
-	look, cancel := context.WithCancel(work)
+	proving, cancel := context.WithCancel(work)
 	defer cancel()
 	defer context.AfterFunc(waiting, cancel)()
-	return awaitProof(look, code, step)
+	return awaitProof(proving, code, step)
 }
 
 // defaultTimeout is for plans that give a step none.
@@ -79,9 +79,9 @@ func awaitProof(ctx context.Context, code Step, step StepContext) (Proof, error)
 }
 
 // await looks until it sees the proof.
-func await(ctx context.Context, look func(context.Context) (Proof, error)) (Proof, error) {
+func await(ctx context.Context, prove func(context.Context) (Proof, error)) (Proof, error) {
 	for rest := firstLook; ; rest = min(2*rest, lastLook) {
-		proof, err := look(ctx)
+		proof, err := prove(ctx)
 		if err != nil {
 			return Proof{}, fmt.Errorf("look whether it happened: %w", err)
 		}

@@ -87,9 +87,9 @@ func (a *run) makePlan() (wake time.Time) {
 		return a.planning.next
 	}
 	a.planning.begin()
-	record, look := snapshot(a.record), a.look
+	record, looking := snapshot(a.record), a.looking
 	a.async(func() func() {
-		made, err := a.plan(look, a.kind, record)
+		made, err := a.plan(looking, a.kind, record)
 		return func() { a.planMade(made, err) }
 	})
 	return time.Time{}
@@ -98,7 +98,7 @@ func (a *run) makePlan() (wake time.Time) {
 func (a *run) planMade(made journal.Plan, err error) {
 	a.planning.busy = false
 	switch {
-	case a.stopping || a.ending != nil || a.look.Err() != nil:
+	case a.stopping || a.ending != nil || a.looking.Err() != nil:
 	case err != nil:
 		a.planning.wait(a.cfg.Retry)
 		a.hold("", Check{HoldPlan, Hold(err.Error()).About(KeyOf(err))})
@@ -151,9 +151,9 @@ func (a *run) lookAt(g *group, batch []*stepState) {
 		}
 		contexts[s.planned.ID] = a.contextOf(s.planned)
 	}
-	look, preflights := a.look, a.askedBefore(g, batch[0].planned.Preflights)
+	looking, preflights := a.looking, a.askedBefore(g, batch[0].planned.Preflights)
 	a.async(func() func() {
-		found := a.examine(look, a.kind, contexts, candidates, preflights)
+		found := a.examine(looking, a.kind, contexts, candidates, preflights)
 		return func() { a.examined(g, batch, found) }
 	})
 }

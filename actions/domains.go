@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/replicatedhq/ekco/fsm"
@@ -24,7 +25,8 @@ type Domains interface {
 
 // NoDomains is for planned steps that change nothing which others might change, or
 // take so long that nobody may have to wait for them. A step whose plan says nothing
-// takes all domains of its kind.
+// takes all domains of its kind, and one step at least has to take some: a plan that
+// names none is taken for one from before there were domains.
 var NoDomains = []string{}
 
 // HoldDomains is the hold of a step that waits for another action's.
@@ -43,8 +45,12 @@ func (k *Kind) fillDomains(steps []journal.PlannedStep) {
 	}
 }
 
-// checkDomains reports what a step takes that its kind is not known to change.
+// checkDomains reports what a step takes that its kind is not known to change, and a
+// plan of which nobody could tell later that its steps take none.
 func (k *Kind) checkDomains(plan journal.Plan) error {
+	if len(k.Domains) > 0 && !plan.NamesDomains() {
+		return fmt.Errorf("no step takes a domain, but its kind has %s: the kind must have none, or a step some", strings.Join(k.Domains, ", "))
+	}
 	for _, step := range slices.Concat(plan.Steps, plan.Undo) {
 		for _, domain := range step.Domains {
 			if !slices.Contains(k.Domains, domain) {
@@ -73,13 +79,13 @@ func (a *run) takeDomains(g *group, steps []*stepState, start func()) {
 		a.leaveDomains(g)
 		g.claimed = claim.Steps[0]
 	}
-	look := a.look
+	looking := a.looking
 	a.async(func() func() {
-		taken, ok, err := a.cfg.Domains.Take(look, claim)
+		taken, ok, err := a.cfg.Domains.Take(looking, claim)
 		return func() {
 			free(g, steps)
 			switch {
-			case a.stopping, a.look.Err() != nil:
+			case a.stopping, a.looking.Err() != nil:
 				a.leaveDomains(g)
 			case err != nil:
 				a.block(g, steps[0], Check{HoldDomains, Hold("cannot tell whether another action changes the same: " + err.Error()).About("unchecked")})

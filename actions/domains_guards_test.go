@@ -272,3 +272,20 @@ func TestWhoIsCancelledWhileItAsksLeavesAfterTheAnswer(t *testing.T) {
 		}
 	})
 }
+
+func TestAWaitOfAMomentIsNotOnRecordAndALongerOneIs(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		door := &doorkeeper{closed: true}
+		w.requestTest()
+		r := w.Start(w.atDoor(door, &script{steps: []journal.PlannedStep{step("a")}}))
+		w.Pass(2500 * time.Millisecond)
+		if asked, _ := door.saw(); len(asked) == 0 || w.Count("held") != 0 {
+			t.Errorf("it asked %q; %q", asked, w.Story())
+		}
+		w.Pass(10 * time.Second)
+		if hold := w.Record().Holds["a"]; hold.Preflight != actions.HoldDomains || hold.Key != "move-minio-1" {
+			t.Errorf("held by %+v", hold)
+		}
+		r.Halt()
+	})
+}

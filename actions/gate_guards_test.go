@@ -31,6 +31,38 @@ func TestWhatAsksLessThanTheGateIsNotTakenForIt(t *testing.T) {
 	})
 }
 
+// TestAStepIsAskedTheGateThoughItAsksTheSameAsOneThatIsNot: such steps become ready at
+// the same moment, and are not looked at together.
+func TestAStepIsAskedTheGateThoughItAsksTheSameAsOneThatIsNot(t *testing.T) {
+	for name, differs := range map[string]func(*journal.PlannedStep){
+		"it cannot be undone":  func(s *journal.PlannedStep) { s.Irreversible = true },
+		"it changes something": func(s *journal.PlannedStep) { s.Preflights = standing() },
+		"both":                 func(s *journal.PlannedStep) { s.Irreversible, s.Preflights = true, standing() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, w *world) {
+				looks, gate := actionstest.Answering(actions.Hold("not yet")), actionstest.Answering(actions.Pass())
+				asks := step("asks", "looks")
+				differs(&asks)
+				k := &script{}
+				k.steps = actions.BehindGate([]journal.PlannedStep{guarded("looks", "X"), step("plain", "looks"), asks}, []string{"Y"})
+				w.requestTest()
+				r := w.Start(actionstest.With(w.Config(k.kinds()), map[string]actions.Preflight{"X": looks, "Y": gate}))
+				w.Pass(time.Hour)
+				gate.Turn(actions.Hold("quorum would be lost"))
+				looks.Turn(actions.Pass())
+				r.Inbox.Recheck()
+				w.Pass(time.Minute)
+				if hold := w.Record().Holds["asks"]; hold.Preflight != "Y" || !slices.Equal(k.calls(), []string{"looks", "plain"}) {
+					t.Errorf("it did %q, held by %+v; %q", k.calls(), hold, w.Story())
+				}
+				gate.Turn(actions.Pass())
+				r.End()
+			})
+		})
+	}
+}
+
 func TestWhetherAnAnswerLastsIsLookedAtOftenHoweverLongTheStepWasHeldBefore(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		x := actionstest.Answering(actions.Hold("not yet"))

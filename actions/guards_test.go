@@ -115,17 +115,24 @@ func TestWhoJoinsLiftsNothingButPolicy(t *testing.T) {
 }
 
 func TestOfPolicyOnlySafeModeIsAskedBeforeThePlainStepsOfAPersonsAction(t *testing.T) {
-	inBubble(t, func(t *testing.T, w *world) {
-		dials, preflights := rules()
-		k := &script{steps: []journal.PlannedStep{step("a")}}
-		w.Request(testSubject, journal.ActionRequested{Kind: testKind, Manual: true})
-		w.RunToEnd(actionstest.With(w.Config(k.kinds()), preflights))
-		for rule, asked := range dials {
-			if want := rule == "SafeMode"; (asked.Called() > 0) != want {
-				t.Errorf("%s was asked %d times", rule, asked.Called())
-			}
-		}
-	})
+	for name, joined := range map[string]bool{"who asked for it": false, "who joined it": true} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, w *world) {
+				dials, preflights := rules()
+				k := &script{steps: []journal.PlannedStep{step("a")}}
+				w.Request(testSubject, journal.ActionRequested{Kind: testKind, Manual: !joined})
+				if joined {
+					w.Append("cli:me@here", journal.ActionJoined{}, journal.TypeActionJoined)
+				}
+				w.RunToEnd(actionstest.With(w.Config(k.kinds()), preflights))
+				for rule, asked := range dials {
+					if want := rule == "SafeMode"; (asked.Called() > 0) != want {
+						t.Errorf("%s was asked %d times", rule, asked.Called())
+					}
+				}
+			})
+		})
+	}
 }
 
 func TestAnExplanationHasTheRulesThatAreAskedWhateverThePlanLists(t *testing.T) {

@@ -18,9 +18,10 @@ import (
 
 // Items is a [Step] over many items, each with an outcome of its own. They are worked
 // on side by side. One that takes long, or fails, holds up no other, and is tried again
-// alone, since the others prove themselves done. One that has to wait, for a node that
-// is off, say, is finished when it can be: while all that is left waits, the step is
-// held under [HoldItems] and takes no domains.
+// alone, since the others prove themselves done; but not before all were tried, so that
+// Timeout also bounds how long one that failed waits for another. One that has to wait,
+// for a node that is off, say, is finished when it can be: while all that is left waits,
+// the step is held under [HoldItems] and takes no domains.
 //
 // The items are those of the plan, so that a restart does not forget one.
 type Items[I any] struct {

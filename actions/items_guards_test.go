@@ -176,3 +176,110 @@ func TestAsManyItemsAsASentenceNamesAreNamed(t *testing.T) {
 		}
 	}
 }
+
+// slowLook has every look at what has to wait take a second, and counts those looks:
+// what one says was true when it began.
+func slowLook(f *fleet, step *actions.Items[string]) (looks func() int) {
+	waits, n := step.Waits, 0
+	step.Waits = func(ctx context.Context, c actions.StepContext, node string) (string, error) {
+		why, err := waits(ctx, c, node)
+		f.with(func() { n++ })
+		select {
+		case <-time.After(time.Second):
+		case <-ctx.Done():
+			return "", ctx.Err()
+		}
+		return why, err
+	}
+	return func() (looked int) {
+		f.with(func() { looked = n })
+		return looked
+	}
+}
+
+func TestARecheckDuringALookAtItemsIsFollowedByOneMoreLook(t *testing.T) {
+	for name, ready := range map[string]bool{"which sees that it may go on": true, "which sees nothing new": false} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, w *world) {
+				f := newFleet()
+				f.off["n01"] = true
+				step := f.step(0)
+				looks := slowLook(f, &step)
+				w.requestTest()
+				r := w.Start(w.onFleet(step, 1))
+				w.Pass(time.Hour)
+				r.Inbox.Recheck()
+				w.Pass(500 * time.Millisecond)
+				f.with(func() { f.off["n01"] = !ready })
+				before := looks()
+				r.Inbox.Recheck()
+				if ready {
+					if took := r.End(); took > 5*time.Second {
+						t.Errorf("it was finished after %s, want right after the look that was under way", took)
+					}
+					return
+				}
+				w.Pass(10 * time.Second)
+				if got := looks() - before; got != 1 {
+					t.Errorf("%d looks followed within 10 s, want one", got)
+				}
+				w.Pass(time.Hour)
+				if got := looks() - before; got > 200 {
+					t.Errorf("%d looks followed within an hour, want now and then", got)
+				}
+				r.Halt()
+			})
+		})
+	}
+}
+
+// TestOnlyWhatIsDoneHasAnOutcome: what failed or waits has none, and what was undone since
+// and done again has that of now.
+func TestOnlyWhatIsDoneHasAnOutcome(t *testing.T) {
+	inBubble(t, func(t *testing.T, _ *world) {
+		f := newFleet()
+		f.set["done"], f.set["found"], f.off["off"], f.fails["broken"] = true, true, true, errBroken
+		step := f.step(0)
+		asking, list := asked("done", "undone", "found", "off", "broken")
+		step.List = list
+		asking.Action.Steps = map[string]journal.StepRecord{"set": {Outputs: json.RawMessage(
+			`{"items":{"done":{"outputs":"then"},"undone":{"outputs":"then"}}}`)}}
+		_, err := step.Do(t.Context(), asking)
+		unfinished, is := errors.AsType[*actions.UnfinishedError](err)
+		if !is {
+			t.Fatalf("got %v", err)
+		}
+		var got actions.Outcomes
+		if err := json.Unmarshal(unfinished.Outputs, &got); err != nil {
+			t.Fatal(err)
+		}
+		want := map[string]actions.Outcome{
+			"done": {Outputs: json.RawMessage(`"then"`)}, "undone": {Outputs: json.RawMessage(`{"on":"undone"}`)}, "found": {AlreadyDone: true},
+		}
+		if diff := gocmp.Diff(want, got.Items); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+// TestAStepThatHadToWaitForItsItemsHoldsForALossOfWhichNobodyWasTold: who asked for it has
+// gone meanwhile.
+func TestAStepThatHadToWaitForItsItemsHoldsForALossOfWhichNobodyWasTold(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		f, loss := newFleet(), actionstest.Answering(actions.Pass())
+		f.off["n02"] = true
+		w.Request(testSubject, journal.ActionRequested{Kind: testKind, Manual: true})
+		cfg := actionstest.With(w.onFleet(f.step(0), 2), map[string]actions.Preflight{"X": loss})
+		cfg.Kinds[0].Guards = func(journal.ActionRecord, journal.PlannedStep) []string { return []string{"X"} }
+		r := w.Start(cfg)
+		w.Pass(10 * time.Second)
+		loss.Turn(actions.WarnOfLoss("data", "the data of n02 would be lost", "copy it first"))
+		f.with(func() { f.off["n02"] = false })
+		r.Inbox.Recheck()
+		w.Pass(10 * time.Second)
+		if hold := w.Record().Holds["set"]; hold.Preflight != "X" || f.times("n02") != 0 {
+			t.Errorf("held by %+v, n02 was done %d times", hold, f.times("n02"))
+		}
+		r.Halt()
+	})
+}

@@ -47,7 +47,7 @@ func free(g *group, batch []*stepState) {
 // mayStart returns the steps of the batch against which nothing speaks, with what
 // their preflights said. Of the others it notes why they do not start.
 func (a *run) mayStart(g *group, batch []*stepState, found examination) ([]*stepState, []Check) {
-	if a.stopping || a.look.Err() != nil {
+	if a.stopping || a.looking.Err() != nil {
 		return nil, nil
 	}
 	a.leave(found.left)
@@ -232,7 +232,7 @@ func givenUp(err error) string {
 // not know whether what is taken back had come to its end.
 func (a *run) waiting() context.Context {
 	if len(a.undo) > 0 {
-		return a.look
+		return a.looking
 	}
 	return a.ctx
 }

@@ -25,10 +25,10 @@ type run struct {
 	kind   *Kind
 	record journal.ActionRecord
 
-	// ctx is the caller's. look ends with it, or once the action is to end
+	// ctx is the caller's. looking ends with it, or once the action is to end
 	// early. work outlives it by the grace, for running effects and the journal.
 	ctx         context.Context
-	look        context.Context
+	looking     context.Context
 	stopLooking context.CancelFunc
 	work        context.Context
 	stopWork    context.CancelFunc
@@ -134,7 +134,7 @@ func unfitPlan(record journal.ActionRecord, kind *Kind) string {
 // cannot be written. No goroutine outlives it.
 func (a *run) toItsEnd(inbox *Inbox) error {
 	a.work, a.stopWork = context.WithCancel(context.WithoutCancel(a.ctx))
-	a.look, a.stopLooking = context.WithCancel(a.ctx)
+	a.looking, a.stopLooking = context.WithCancel(a.ctx)
 	defer a.abandonWork()
 	stop, grace := a.ctx.Done(), (<-chan time.Time)(nil)
 	timer := time.NewTimer(0)

@@ -43,7 +43,7 @@ func (a *run) windUp() (wake time.Time) {
 // start must not go on with it.
 func (a *run) beginUndo() {
 	a.undoing = true
-	a.look, a.stopLooking = context.WithCancel(a.ctx)
+	a.looking, a.stopLooking = context.WithCancel(a.ctx)
 	clear(a.groups)
 	for _, s := range a.undo {
 		s.group = a.groupOf(s.planned, false)

@@ -45,6 +45,7 @@ func waits(rec *journal.ActionRecord) bool { return len(rec.Holds) > 0 || rec.Un
 func (s *State) stepFor(rec *journal.ActionRecord, payload journal.Payload) {
 	switch payload.(type) {
 	case *journal.ActionPlanned:
+		s.takeDomains(rec)
 		s.stepAction(rec, actionPlan)
 	case *journal.ActionHeld:
 		s.stepAction(rec, actionHold)
@@ -94,10 +95,20 @@ func (s *State) foldAdopted(e journal.Event, p *journal.ActionAdopted) {
 	}
 	rec = rec.Adopted(e)
 	rec.Status = statusOf(&rec)
+	s.takeDomains(&rec)
 	s.open(&rec)
 	countAnew(&rec, e.Time)
 	if s.Things[Key(rec.Subject)] == nil {
 		s.adoptThing(e, rec.Subject)
+	}
+}
+
+// takeDomains lets the steps of a plan that was made before there were domains take those
+// of their kind: nothing says which of them change nothing. No other plan of a kind that
+// has domains names none.
+func (s *State) takeDomains(rec *journal.ActionRecord) {
+	if kind := s.Kind(rec.Kind); kind != nil && len(kind.Domains) > 0 && !rec.Plan.NamesDomains() {
+		rec.Plan = rec.Plan.TakingDomains(kind.Domains)
 	}
 }
 

@@ -99,10 +99,10 @@ func notAfter(now time.Time) moved {
 // be done: those of the machines, since when a step is done, an action in vain, and a pause in force that was set no later than by the given event.
 func (s *State) ages(upTo uint64, m moved) {
 	for _, t := range s.Things {
-		if t.Vain != nil {
-			vain := *t.Vain // others may hold the former one
-			m.to(&vain.At)
-			t.Vain = &vain
+		for kind, vain := range t.Vain {
+			moved := *vain // others may hold the former one
+			m.to(&moved.At)
+			t.Vain[kind] = &moved
 		}
 		for kind, last := range t.Last {
 			moved := *last // here too

@@ -78,6 +78,25 @@ func TestWhatIsUndoneNowAndThenIsDoneAgainAtOnce(t *testing.T) {
 	}
 }
 
+func TestAChangeAnHourLaterIsWithinTheHourAndOneASecondLaterIsNot(t *testing.T) {
+	for between, contested := range map[time.Duration]bool{time.Hour: true, time.Hour + time.Second: false} {
+		t.Run(between.String(), func(t *testing.T) {
+			h := newHouse(t)
+			h.p.Cooldown = 0
+			h.observe("hall", `{"lit":true}`)
+			h.putOut(time.Hour)
+			h.light()
+			h.putOut(between)
+			h.light()
+			h.putOut(20 * time.Minute)
+			if contested {
+				h.wantContested(time.Hour)
+			}
+			h.light()
+		})
+	}
+}
+
 func TestAContestIsOverOnceNobodyUndoesAnyMore(t *testing.T) {
 	h := newHouse(t)
 	h.p.Cooldown = 0
@@ -173,6 +192,29 @@ func TestWhoDeletesAndCreatesAThingUndoesTheChangeOfIt(t *testing.T) {
 			journal.Draft{Type: journal.TypeThingGone, Subject: hall, Actor: "observer/lamp", Payload: journal.ThingGone{Machine: "lamp"}},
 		)
 		h.write(Decide(h.s, h.p, h.now).Events...)
+	}
+}
+
+// TestWhatWasChangedOfAThingIsTakenOverByTheNextOfItsNameAndKindAlone: one of another
+// kind is another thing, and what is done of the next one is none of the former's.
+func TestWhatWasChangedOfAThingIsTakenOverByTheNextOfItsNameAndKindAlone(t *testing.T) {
+	h := newHouse(t)
+	h.observe("hall", `{"lit":false}`)
+	h.changed("on", journal.OutcomeDone)
+	at := h.s.Things["Lamp/hall"].Contests["switch"].Last
+	if lantern := h.s.Add("lamp", journal.Subject{Kind: "Lantern", Name: "hall"}, "Dark", h.now); len(lantern.Contests) != 0 {
+		t.Errorf("one of another kind took over %+v", lantern.Contests["switch"])
+	}
+	h = newHouse(t)
+	h.observe("hall", `{"lit":false}`)
+	h.changed("on", journal.OutcomeDone)
+	next := h.s.Add("lamp", journal.Subject{Kind: "Lamp", Name: "hall", UID: "uid-next"}, "Dark", h.now)
+	if taken := next.Contests["switch"]; taken == nil || !taken.Last.Equal(at) {
+		t.Fatalf("the next one took over %+v", taken)
+	}
+	next.Contests["switch"] = &Contest{Last: h.now.Add(time.Hour)}
+	if former := h.s.Things["Lamp/hall"].Contests["switch"]; !former.Last.Equal(at) {
+		t.Errorf("the former one has what is the next one's: %+v", former)
 	}
 }
 

@@ -25,6 +25,8 @@ import (
 type Domains struct {
 	let     map[claimKey]Claim
 	waiting map[claimKey]*waitingClaim
+	// jumped is when the clock jumped last, as far as the times of who waits know it.
+	jumped time.Time
 }
 
 // Claim is what an action asks for before steps of it may start.
@@ -203,6 +205,7 @@ func (d *Domains) Began(action, step string) { delete(d.let, claimKey{action, st
 
 // tidy forgets who has ended, or no longer asks.
 func (d *Domains) tidy(s *State, now time.Time) {
+	d.keepTime(s)
 	for key := range d.let {
 		if s.Actions[key.action] == nil {
 			delete(d.let, key)
@@ -212,6 +215,20 @@ func (d *Domains) tidy(s *State, now time.Time) {
 		if s.Actions[key.action] == nil || now.Sub(w.asked) > placeKept {
 			delete(d.waiting, key)
 		}
+	}
+}
+
+// keepTime moves the times of who waits as a jump of the clock moved those of the state:
+// nobody has waited for longer or shorter because a clock was set.
+func (d *Domains) keepTime(s *State) {
+	if s.Clock.JumpedAt.Equal(d.jumped) {
+		return
+	}
+	d.jumped = s.Clock.JumpedAt
+	m := later(time.Duration(s.Clock.Jump))
+	for _, w := range d.waiting {
+		m.to(&w.since)
+		m.to(&w.asked)
 	}
 }
 

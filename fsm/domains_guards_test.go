@@ -187,3 +187,20 @@ func TestTheSameIsToldAndCalledEachTime(t *testing.T) {
 		c.wantCalled("fourth", "third")
 	}
 }
+
+// TestWhoWaitsTwiceIsNotCalledPastWhoComesBetween: one that has waited long comes first
+// with that step alone.
+func TestWhoWaitsTwiceIsNotCalledPastWhoComesBetween(t *testing.T) {
+	c := newCrowdOf(t, "first", "second", "third")
+	c.wantClaim(true, "third", "s", "storage")
+	for range waitedLong / time.Minute {
+		c.wantClaim(false, "second", "a", "storage")
+		c.now = c.now.Add(time.Minute)
+	}
+	c.domains.Leave("third", "")
+	c.wantCalled("second")
+	c.wantClaim(false, "first", "s", "storage")
+	c.wantClaim(false, "second", "b", "storage")
+	c.wantClaim(false, "second", "c", "storage")
+	c.wantCalled()
+}

@@ -440,3 +440,49 @@ func TestAnActionThatIsNotOpenIsNotLetIn(t *testing.T) {
 		t.Errorf("let in %t, %q", in, taken.Reason())
 	}
 }
+
+func TestWhoWaitsHasNotWaitedLongerBecauseTheClockWasSet(t *testing.T) {
+	for _, by := range []time.Duration{time.Hour, -time.Hour} {
+		c := newCrowd(t)
+		busy := c.add("busy", false, 9, takes(time.Minute, "storage"))
+		old := c.add("old", false, 8, takes(time.Minute, "storage"))
+		person := c.add("person", true, 0, takes(time.Minute, "storage"))
+		c.wantIn(busy)
+		c.wantOut(old, "busy changes the storage (step step-0); this goes on when that step has ended")
+		c.now = c.now.Add(time.Minute + by)
+		c.s.jump(journal.Event{Time: c.now}, by)
+		c.wantOut(person, "busy changes the storage (step step-0); this goes on when that step has ended")
+		c.end(busy)
+		for range waitedLong/time.Minute - 1 {
+			c.wantOut(old, "person comes first: it waits to change the storage too; this goes on after it")
+			c.now = c.now.Add(time.Minute)
+			c.domains.wait(c.now, Claim{"person", []string{"step-0"}, []string{"storage"}})
+		}
+		c.wantIn(old)
+	}
+}
+
+func TestAPlanFromBeforeThereWereDomainsTakesThoseOfItsKind(t *testing.T) {
+	old := journal.Plan{Steps: []journal.PlannedStep{{ID: "out"}, {ID: "in"}}, Undo: []journal.PlannedStep{{ID: "back"}}}
+	s := NewState(lamps())
+	s.Actions["a"] = &journal.ActionRecord{ID: "a", Kind: lampKind, Status: Requested}
+	s.cache.kinds[lampKind] = &ActionKind{Name: lampKind, Domains: []string{"storage"}}
+	s.foldAction(journal.Event{Action: "a", Seq: 2}, &journal.ActionPlanned{Plan: old})
+	s.foldAdopted(journal.Event{Action: "b", Seq: 3}, &journal.ActionAdopted{Record: journal.ActionRecord{ID: "b", Kind: lampKind, Plan: old}, JournalID: "other"})
+	for _, id := range []string{"a", "b"} {
+		for _, step := range slices.Concat(s.Actions[id].Plan.Steps, s.Actions[id].Plan.Undo) {
+			if !slices.Equal(step.Domains, []string{"storage"}) {
+				t.Errorf("%s: step %s takes %q", id, step.ID, step.Domains)
+			}
+		}
+	}
+	if old.NamesDomains() {
+		t.Error("the event's own plan was changed")
+	}
+	named := journal.Plan{Steps: []journal.PlannedStep{{ID: "out", Domains: []string{"nodes"}}, {ID: "wait"}}}
+	s.Actions["c"] = &journal.ActionRecord{ID: "c", Kind: lampKind, Status: Requested}
+	s.foldAction(journal.Event{Action: "c", Seq: 4}, &journal.ActionPlanned{Plan: named})
+	if got := s.Actions["c"].Plan.Steps[1].Domains; len(got) != 0 {
+		t.Errorf("a step that takes none takes %q", got)
+	}
+}

@@ -73,8 +73,9 @@ const maxNear = 3
 const longestName = 512
 
 // Near returns the names that a person may have meant, the nearest first: at
-// most a third of the letters differ, or one name begins with the other. Upper
-// and lower case are the same. Nothing is near to what no name is as long as.
+// most a third of the letters differ, or one name begins with the other, or ends with what
+// was meant after a slash. Upper and lower case are the same. Nothing is near to what no
+// name is as long as.
 func Near(name string, known iter.Seq[string]) []string {
 	if len(name) > longestName {
 		return nil // to compare it would keep the loop busy for minutes
@@ -88,8 +89,8 @@ func Near(name string, known iter.Seq[string]) []string {
 	for other := range known {
 		lower := strings.ToLower(other)
 		distance := editDistance(name, lower)
-		begins := len(name) > 1 && (strings.HasPrefix(lower, name) || strings.HasPrefix(name, lower))
-		if begins || distance <= max(1, max(len(name), len(other))/3) {
+		part := len(name) > 1 && (strings.HasPrefix(lower, name) || strings.HasPrefix(name, lower) || strings.HasSuffix(lower, "/"+name))
+		if part || distance <= max(1, max(len(name), len(other))/3) {
 			found = append(found, candidate{other, distance})
 		}
 	}

@@ -1,6 +1,7 @@
 package fsm
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -10,5 +11,13 @@ func TestNothingIsComparedWithWhatIsTooLongForAName(t *testing.T) {
 	Near(strings.Repeat("x", 1<<20), func(func(string) bool) { compared = true })
 	if compared {
 		t.Error("a name of 1 MiB is compared with all others, which the loop has no time for")
+	}
+}
+
+// The status shows names without their kinds.
+func TestANameWithoutItsKindIsNear(t *testing.T) {
+	known := []string{"lamp/hall/7", "lamp/hall/17", "node/worker-2"}
+	if near := Near("Hall/7", slices.Values(known)); !slices.Equal(near, []string{"lamp/hall/7"}) {
+		t.Errorf("near to hall/7 are %q", near)
 	}
 }

@@ -31,6 +31,9 @@ type ActionKind struct {
 	// Turn says, for people, that only one of its actions runs at a time. It belongs
 	// to [RuleOneAtATime].
 	Turn string
+	// StalledYields says that one that stalled keeps no other from beginning. Without it, it
+	// does: a person shall look first.
+	StalledYields bool
 	// SwitchedOff says which setting is against actions that EKCO begins by itself,
 	// or "" if there is none; nil means never.
 	SwitchedOff func(p Policy) string

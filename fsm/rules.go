@@ -17,7 +17,7 @@ const (
 	RulePaused         = "Paused"
 	RuleOneAtATime     = "OneAtATime"
 	RuleCooldown       = "Cooldown"
-	// RuleBackOff: what was begun about the thing was in vain; see [Vain].
+	// RuleBackOff: what was begun of the kind about the thing was in vain; see [Vain].
 	RuleBackOff = "BackOff"
 	// RuleContested: somebody else keeps undoing what EKCO would do; see [Contest].
 	// Every kind obeys it.
@@ -110,9 +110,9 @@ func lastRules() []Rule {
 	return []Rule{
 		{
 			Name: RuleBackOff, ToBegin: true,
-			Refuses: func(w *World, t *Thing, _ *ActionKind) bool { return t.BacksOff() && t.Vain.rests(w.Now) },
-			Reason:  func(_ *World, t *Thing, _ *ActionKind) string { return t.Vain.why(t.Machine()) },
-			Until:   func(_ *World, t *Thing, _ *ActionKind) time.Time { return t.Vain.until() },
+			Refuses: func(w *World, t *Thing, k *ActionKind) bool { return t.BacksOff(k.Name) && t.Vain[k.Name].rests(w.Now) },
+			Reason:  func(_ *World, t *Thing, k *ActionKind) string { return t.Vain[k.Name].why(t.Machine()) },
+			Until:   func(_ *World, t *Thing, k *ActionKind) time.Time { return t.Vain[k.Name].until() },
 		},
 		{
 			Name:    RuleContested,

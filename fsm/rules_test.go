@@ -99,3 +99,57 @@ func TestACooldownIsThatOfTheKindWhereItHasOne(t *testing.T) {
 		}
 	}
 }
+
+// stalled plans the open action, and has its only step fail for good.
+func (h *house) stalled(rec journal.ActionRecord) {
+	h.t.Helper()
+	for _, payload := range []journal.Payload{
+		journal.ActionPlanned{Plan: journal.Plan{Steps: []journal.PlannedStep{{ID: "switch"}}}},
+		journal.StepStarted{Step: "switch", Attempt: 1},
+		journal.StepFailed{Step: "switch", Attempt: 1, Error: "no ladder"},
+		journal.ActionStalled{Step: "switch", Reason: "no ladder"},
+	} {
+		h.write(journal.Draft{Type: journal.TypeOf(payload), Subject: rec.Subject, Action: rec.ID, Payload: payload})
+	}
+}
+
+func TestWhatStalledKeepsOthersOfItsKindFromBeginningUnlessTheKindSaysThatItYields(t *testing.T) {
+	for yields, want := range map[bool][]string{
+		false: {"policy.refused  by OneAtATime"},
+		true:  {"action.requested yard", "thing.transitioned yard: Dark to Lighting"},
+	} {
+		of := lamps()
+		of.Kinds[0].StalledYields = yields
+		h := newHouseOf(t, of)
+		h.p.Cooldown = 0
+		h.observe("hall", `{"lit":false}`)
+		h.decided("thing.transitioned hall: Burning to Dark")
+		h.now = h.now.Add(time.Minute)
+		h.decided("action.requested hall", "thing.transitioned hall: Dark to Lighting")
+		first := h.s.OpenActions()[0]
+		h.observe("yard", `{"lit":false}`)
+		h.decided("thing.transitioned yard: Burning to Dark")
+		h.stalled(first)
+		h.now = h.now.Add(time.Minute)
+		h.decided(want...)
+	}
+}
+
+// What has an open step may be changing something, whatever its status.
+func TestWhatStalledWithAStepStillOpenYieldsToNobody(t *testing.T) {
+	of := lamps()
+	of.Kinds[0].StalledYields = true
+	h := newHouseOf(t, of)
+	h.observe("hall", `{"lit":false}`)
+	h.decided("thing.transitioned hall: Burning to Dark")
+	h.now = h.now.Add(time.Minute)
+	h.decided("action.requested hall", "thing.transitioned hall: Dark to Lighting")
+	first := h.s.OpenActions()[0]
+	h.stalled(first)
+	again := journal.StepStarted{Step: "switch", Attempt: 2}
+	h.write(journal.Draft{Type: journal.TypeOf(again), Subject: first.Subject, Action: first.ID, Payload: again})
+	h.observe("yard", `{"lit":false}`)
+	h.decided("thing.transitioned yard: Burning to Dark")
+	h.now = h.now.Add(time.Minute)
+	h.decided("policy.refused  by OneAtATime")
+}

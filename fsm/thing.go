@@ -32,8 +32,8 @@ type Thing struct {
 	// last of its transitions; zero if there was none.
 	AddedSeq   uint64 `json:"added_seq,omitempty"`
 	EnteredSeq uint64 `json:"entered_seq,omitempty"`
-	// Vain is set once EKCO acted on it in vain.
-	Vain *Vain `json:"vain,omitempty"`
+	// Vain is what EKCO did about it in vain, by the kind of action.
+	Vain map[journal.ActionKind]*Vain `json:"vain,omitempty"`
 	// Contests are the changes that EKCO made of it, by their keys.
 	Contests map[string]*Contest `json:"contests,omitempty"`
 }

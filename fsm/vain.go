@@ -7,8 +7,8 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// After an action that was in vain EKCO rests for firstBackOff before it asks
-// for one about the thing again, and twice as long each time, up to lastBackOff.
+// After an action that was in vain EKCO rests for firstBackOff before it asks for one of
+// the kind about the thing again, and twice as long each time, up to lastBackOff.
 const (
 	firstBackOff = time.Minute
 	lastBackOff  = time.Hour
@@ -34,24 +34,30 @@ type Vain struct {
 func (t *Thing) noteVain(e journal.Event, rec *journal.ActionRecord, ended *journal.ActionEnded) {
 	switch ended.Outcome {
 	case journal.OutcomeDone:
-		t.Vain = nil
+		delete(t.Vain, rec.Kind)
 	case journal.OutcomeAbandoned, journal.OutcomeSuperseded:
 		if rec.Cancelling != nil || rec.ByPerson() {
 			return
 		}
 		times := 1
-		if t.BacksOff() {
-			times += t.Vain.Times
+		if t.BacksOff(rec.Kind) {
+			times += t.Vain[rec.Kind].Times
 		}
-		t.Vain = &Vain{Action: rec.ID, Outcome: ended.Outcome, Reason: ended.Reason, At: e.Time, Times: times, FactsSeq: t.FactsSeq}
+		if t.Vain == nil {
+			t.Vain = map[journal.ActionKind]*Vain{}
+		}
+		t.Vain[rec.Kind] = &Vain{Action: rec.ID, Outcome: ended.Outcome, Reason: ended.Reason, At: e.Time, Times: times, FactsSeq: t.FactsSeq}
 	}
 }
 
-// BacksOff reports whether the last action about the thing was in vain, and
-// nothing that is known of it has changed since.
-func (t *Thing) BacksOff() bool { return t.Vain != nil && t.Vain.FactsSeq == t.FactsSeq }
+// BacksOff reports whether the last action of the kind about the thing was in vain, and
+// nothing that is known of the thing has changed since.
+func (t *Thing) BacksOff(kind journal.ActionKind) bool {
+	vain := t.Vain[kind]
+	return vain != nil && vain.FactsSeq == t.FactsSeq
+}
 
-// until returns when EKCO may ask for an action about the thing again.
+// until returns when EKCO may ask for an action of the kind about the thing again.
 func (v *Vain) until() time.Time {
 	rest := firstBackOff
 	for i := 1; i < v.Times && rest < lastBackOff; i++ {

@@ -22,7 +22,8 @@ type World struct {
 	// open are the open actions about each thing of the state.
 	open map[*Thing][]*journal.ActionRecord
 	// first are the open actions that were requested first, by kind, for kinds of
-	// which one runs at a time. One that is deferred stands in nobody's way.
+	// which one runs at a time. One that is deferred stands in nobody's way, nor does one
+	// that stalled where its kind says so.
 	first map[journal.ActionKind]*journal.ActionRecord
 }
 
@@ -45,12 +46,18 @@ func Look(s *State, p Policy, now time.Time) *World {
 
 // wait notes the action as one that others of its kind wait for.
 func (w *World) wait(rec *journal.ActionRecord) {
-	if !w.obeys(rec, RuleOneAtATime) || deferred(rec) {
+	if !w.obeys(rec, RuleOneAtATime) || deferred(rec) || w.yields(rec) {
 		return
 	}
 	if first := w.first[rec.Kind]; first == nil || RequestOrder(rec, first) < 0 {
 		w.first[rec.Kind] = rec
 	}
+}
+
+// yields reports whether the action stalled, and its kind says that others need not wait
+// for it. An open step may be changing something all the same.
+func (w *World) yields(rec *journal.ActionRecord) bool {
+	return rec.Stalled != nil && w.Kind(rec.Kind).StalledYields && !hasOpenStep(rec)
 }
 
 // PolicyOf returns what the policy says of the machine's things, or nil.

@@ -2,6 +2,7 @@ package journal
 
 import (
 	"net/netip"
+	"slices"
 	"strings"
 )
 
@@ -68,8 +69,8 @@ type CSRClaim struct {
 type CSRAround struct {
 	// Node is the Node of the requester's name, nil if there is none.
 	Node *CSRNode `json:"node,omitempty"`
-	// Cluster are the identities of the cluster, Others the addresses of other nodes
-	// that are present and reachable; in the journal, those that the request asks for.
+	// Cluster are the identities of the cluster, Others the addresses of other nodes,
+	// but for workers that are lost; in the journal, those that the request asks for.
 	Cluster []CSRClaim `json:"cluster,omitempty"`
 	Others  []CSRClaim `json:"others,omitempty"`
 	// Unknown says what of it could not be read, or "".
@@ -125,6 +126,9 @@ type CSRFacts struct {
 	// AtLeast is set on what stands for the further requests of one requester, at which
 	// nobody looks: there are as many or more.
 	AtLeast int `json:"at_least,omitempty"`
+	// Untold is how often they were otherwise since it was last told of them: what
+	// changes again and again is told of seldom.
+	Untold int `json:"untold,omitempty"`
 }
 
 // CanonicalName returns what is the same for all ways to write a DNS name or an address.
@@ -147,9 +151,10 @@ func KubeletOf(user string) string {
 	return name
 }
 
-// HostName reports whether a name has only what names of hosts and Nodes have.
+// HostName reports whether a name has only what names of hosts and Nodes have. It may end
+// with one dot; that no part of it is empty makes sure that it is written in no further way.
 func HostName(name string) bool {
-	if name == "" || len(name) > 253 {
+	if len(name) > 253 || slices.Contains(strings.Split(strings.TrimSuffix(name, "."), "."), "") {
 		return false
 	}
 	for _, c := range []byte(name) {

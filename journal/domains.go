@@ -68,3 +68,20 @@ func (s *StepRecord) keepFrom(planned PlannedStep, now time.Time) {
 		s.KeptFrom = now
 	}
 }
+
+// NamesDomains reports whether any step of the plan takes a domain.
+func (p Plan) NamesDomains() bool {
+	return slices.ContainsFunc(slices.Concat(p.Steps, p.Undo), func(step PlannedStep) bool { return len(step.Domains) > 0 })
+}
+
+// TakingDomains returns the plan with each step taking the domains. Whoever has the plan
+// itself does not see that.
+func (p Plan) TakingDomains(domains []string) Plan {
+	p.Steps, p.Undo = slices.Clone(p.Steps), slices.Clone(p.Undo)
+	for _, steps := range [][]PlannedStep{p.Steps, p.Undo} {
+		for i := range steps {
+			steps[i].Domains = domains
+		}
+	}
+	return p
+}

@@ -31,6 +31,15 @@ type KotsadmFacts struct {
 	Image  string `json:"image,omitempty"`
 }
 
+// Changes counts the changes of what is asked of the database.
+func (f KotsadmFacts) Changes() int64 { return f.Generation }
+
+// Of returns the facts as those of the StatefulSet with that UID.
+func (f KotsadmFacts) Of(uid string) KotsadmFacts {
+	f.UID = uid
+	return f
+}
+
 // Scaled reports whether the database is asked to have its replicas.
 func (f KotsadmFacts) Scaled() bool {
 	return f.Replicas == KotsadmReplicas && (f.Expect == "" || f.Expect == fmt.Sprint(KotsadmReplicas))

@@ -21,6 +21,25 @@ type MonitoringFacts struct {
 	Replicas   int    `json:"replicas"`
 }
 
+// Changes counts the changes of what is asked of the object.
+func (f MonitoringFacts) Changes() int64 { return f.Generation }
+
+// Of returns the facts as those of the object with that UID.
+func (f MonitoringFacts) Of(uid string) MonitoringFacts {
+	f.UID = uid
+	return f
+}
+
+// MonitoringReplicas returns how many replicas the Prometheus or the Alertmanager shall have
+// where there are so many nodes, ready or not.
+func MonitoringReplicas(of Subject, nodes int) int {
+	most := 2
+	if of.Kind == MonitoringAlertmanager.Kind {
+		most = 3
+	}
+	return min(most, nodes)
+}
+
 // MonitoringInput is the input of a scale-monitoring: how many replicas there shall be,
 // because there are so many nodes.
 type MonitoringInput struct {

@@ -1,11 +1,13 @@
 package observers_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/observers"
 	"github.com/replicatedhq/ekco/observers/observerstest"
 )
@@ -90,6 +92,26 @@ func TestNodesThatMayNotBeListedAreQuietlyAwaited(t *testing.T) {
 	})
 }
 
+// TestAListThatIsPermittedAgainIsNoReasonToPoll: what is said of the watch is why it is
+// forbidden, not why the list was.
+func TestAListThatIsPermittedAgainIsNoReasonToPoll(t *testing.T) {
+	watching(t, func(b *bench, _ *observers.Options) {
+		b.Streams = true
+		b.Put(node("a", "1"))
+		for _, verb := range []string{"list", "watch"} {
+			b.Failing[verb+" nodes"] = fmt.Errorf("no %s: %w", verb, kube.ErrForbidden)
+		}
+	}, func(b *bench) {
+		b.Pass(time.Minute)
+		b.Set(func() { delete(b.Failing, "list nodes") })
+		b.Pass(2 * time.Minute)
+		want := []string{"nodes: watch is forbidden; polled every 1m0s instead (no watch: forbidden)"}
+		if diff := cmp.Diff(want, b.Absent()); diff != "" {
+			b.Errorf("Absent (-want +got):\n%s", diff)
+		}
+	})
+}
+
 func TestNodesThatMayNoLongerBeObservedAreAnOutage(t *testing.T) {
 	watching(t, func(b *bench, _ *observers.Options) { b.Put(node("a", "1")) }, func(b *bench) {
 		b.Paper.Take()
@@ -103,5 +125,25 @@ func TestNodesThatMayNoLongerBeObservedAreAnOutage(t *testing.T) {
 		b.Set(func() { clear(b.Forbidden) })
 		b.Pass(2 * time.Minute)
 		b.Wrote("api.recovered lost at 00:00:00")
+	})
+}
+
+// TestAResourceThatThereIsNotIsNoNews: unless it is one without which EKCO sees nothing.
+func TestAResourceThatThereIsNotIsNoNews(t *testing.T) {
+	watching(t, func(b *bench, _ *observers.Options) {
+		gone := fmt.Errorf("the server could not find the requested resource: %w", kube.ErrNotFound)
+		for _, resource := range []string{"nodes", "configmaps"} {
+			b.Failing["list "+resource], b.Failing["watch "+resource] = gone, gone
+		}
+		b.Sources = func() []observers.Source { return append(b.Everything(), watchedLamps(b, nil)) }
+	}, func(b *bench) {
+		b.Pass(5 * time.Minute)
+		want := []string{"nodes: not observed; tried again every 1m0s (the server could not find the requested resource: not found)"}
+		if diff := cmp.Diff(want, b.Absent()); diff != "" {
+			b.Errorf("Absent (-want +got):\n%s", diff)
+		}
+		if got := b.Logged("cannot be listed"); got != 2 {
+			b.Errorf("said %d times what cannot be listed, want once for each:\n%s", got, b.Said)
+		}
 	})
 }

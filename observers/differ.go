@@ -14,6 +14,8 @@ import (
 type Differ[V any] struct {
 	tell   Tell[V]
 	sorted bool
+	// allowance bounds how often the journal is told of a key.
+	allowance Allowance
 
 	mu      sync.Mutex
 	changed func()
@@ -111,17 +113,20 @@ func (d *Differ[V]) Due(at time.Time) Batch {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.ripen(at)
+	d.allowance.Forget(at)
 	taken := d.facts.pending.take()
 	if d.sorted {
 		slices.Sort(taken.order)
 	}
 	told := make(map[string][]V, len(taken.order))
+	var said []string
 	batch := Batch{Looked: d.facts.Looked}
 	for _, key := range taken.order {
-		telling := d.tell(d.difference(key, taken.changes[key], at))
+		telling := d.telling(key, taken.changes[key], at)
 		told[key] = telling.Told
 		d.compareAgain(key, telling.Again)
 		if len(telling.Drafts) > 0 {
+			said = append(said, key)
 			batch.Drafts = append(batch.Drafts, telling.Drafts...)
 			batch.Since = oldest(batch.Since, taken.changes[key].at)
 		}
@@ -129,9 +134,19 @@ func (d *Differ[V]) Due(at time.Time) Batch {
 	for _, again := range d.again {
 		batch.Again = oldest(batch.Again, again)
 	}
-	batch.Written = func() { d.written(told, batch.Looked) }
+	batch.Written = func() { d.written(told, said, at, batch.Looked) }
 	batch.Refused = func() { d.refused(taken) }
 	return batch
+}
+
+// telling is what the journal is told of a key now: nothing while it was told too often. It
+// is told then of what is by that time.
+func (d *Differ[V]) telling(key string, how change, at time.Time) Telling[V] {
+	telling := d.tell(d.difference(key, how, at))
+	if next := d.allowance.Next(key); len(telling.Drafts) > 0 && at.Before(next) {
+		return Telling[V]{Told: d.facts.Recorded[key], Again: next}
+	}
+	return telling
 }
 
 // ripen makes due what was to be compared again by now.
@@ -159,10 +174,13 @@ func (d *Differ[V]) difference(key string, how change, at time.Time) Difference[
 	return diff
 }
 
-func (d *Differ[V]) written(told map[string][]V, looked bool) {
+func (d *Differ[V]) written(told map[string][]V, said []string, at time.Time, looked bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.complete = d.complete || looked
+	for _, key := range said {
+		d.allowance.Take(key, at)
+	}
 	for key, now := range told {
 		if len(now) > 0 {
 			d.facts.Recorded[key] = now

@@ -127,8 +127,12 @@ func (f *Feed) missed() bool { return f.essential && f.hasSynced() && f.gate.bli
 
 // refused reports whether err says that the source is not for EKCO to read.
 func refused(err error) bool {
-	kind := kube.Sentinel(err)
-	return errors.Is(kind, kube.ErrForbidden) || errors.Is(kind, kube.ErrNotFound) || errors.Is(err, ErrAbsent)
+	return errors.Is(kube.Sentinel(err), kube.ErrForbidden) || missing(err)
+}
+
+// missing reports whether an error says that there is nothing that could be observed.
+func missing(err error) bool {
+	return errors.Is(kube.Sentinel(err), kube.ErrNotFound) || errors.Is(err, ErrAbsent)
 }
 
 func (f *Feed) pause(ctx context.Context, delay time.Duration) {

@@ -26,6 +26,8 @@ const (
 type gate struct {
 	resource string
 	log      *slog.Logger
+	// essential marks what EKCO sees nothing without.
+	essential bool
 
 	mu sync.Mutex
 	// poll is how often to look where watching is not permitted, or impossible.
@@ -33,7 +35,8 @@ type gate struct {
 	// verb is what is done with the resource when it is looked at.
 	verb   string
 	access access
-	why    error
+	// why is why it cannot be looked at, unwatched why it cannot be watched.
+	why, unwatched error
 	// failure is why the last look said nothing, nil after one that did; said is how
 	// loud that was said.
 	failure error
@@ -65,7 +68,7 @@ func (g *gate) watchRefused() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if time.Now().Before(g.noWatchUntil) {
-		return g.why
+		return g.unwatched
 	}
 	return nil
 }
@@ -80,7 +83,7 @@ func (g *gate) refuseWatch(err error) {
 		g.access = canList
 		g.log.Info("watching is forbidden: polling instead", "resource", g.resource, "interval", g.poll, "error", err)
 	}
-	g.why = err
+	g.unwatched = err
 }
 
 // refuseList notes that a list is forbidden, or that the resource is missing.
@@ -118,9 +121,9 @@ func (g *gate) permitList() {
 		return
 	}
 	g.log.Info("can be "+g.verb+" now: observed from now on", "resource", g.resource)
-	g.access = canList
+	g.access, g.why = canList, nil
 	if g.noWatchUntil.IsZero() {
-		g.access, g.why = canWatch, nil
+		g.access = canWatch
 	}
 }
 
@@ -131,7 +134,7 @@ func (g *gate) permitWatch() {
 	if g.access != canWatch {
 		g.log.Info("watching is permitted now: no longer polling", "resource", g.resource)
 	}
-	g.access, g.why = canWatch, nil
+	g.access, g.why, g.unwatched = canWatch, nil, nil
 	g.noWatchUntil = time.Time{}
 }
 
@@ -149,17 +152,18 @@ func (g *gate) blind() bool {
 	return g.access == canNothing
 }
 
-// absence says for people what is missing; "" when nothing is.
+// absence says for people what is missing; "" when nothing is, and for what is not there
+// to be observed, such as an add-on that is not installed.
 func (g *gate) absence() string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.failure != nil {
 		return fmt.Sprintf("%s: cannot be %s; tried again at least every %s (%v)", g.resource, g.verb, g.poll, g.failure)
 	}
-	switch g.access {
-	case canList:
-		return fmt.Sprintf("%s: watch is forbidden; polled every %s instead (%v)", g.resource, g.poll, g.why)
-	case canNothing:
+	switch {
+	case g.access == canList:
+		return fmt.Sprintf("%s: watch is forbidden; polled every %s instead (%v)", g.resource, g.poll, g.unwatched)
+	case g.access == canNothing && (g.essential || !missing(g.why)):
 		return fmt.Sprintf("%s: not observed; tried again every %s (%v)", g.resource, g.poll, g.why)
 	}
 	return ""

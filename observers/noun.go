@@ -31,11 +31,17 @@ type Noun[V any] struct {
 	// when that is to be judged again although nothing changes. was is what the
 	// journal has of the same thing, nil for nothing.
 	Judge func(was *V, now V, at time.Time) (told V, again time.Time)
+	// Allowance bounds how often the journal is told of one key, also of its end.
+	Allowance Allowance
 	// Known is what the journal says exists.
 	Known iter.Seq2[string, V]
 }
 
-func (n *Noun[V]) differ() *Differ[V] { return NewDiffer(n.tell, n.Known) }
+func (n *Noun[V]) differ() *Differ[V] {
+	differ := NewDiffer(n.tell, n.Known)
+	differ.allowance = n.Allowance
+	return differ
+}
 
 func (n *Noun[V]) uid(v V) string {
 	if n.UID == nil {

@@ -2,19 +2,28 @@ package observers
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"time"
 
 	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/journal"
 )
 
 // PolledOne is what [PollOne] observes: one object of the Kubernetes API, by its name.
-type PolledOne[V any] struct {
-	Noun[V]
-	// Name is that of the source, Key that of the thing.
-	Name, Key string
-	// Get reads the object, reduced to what decisions need.
+// It is told of as thing.observed, with all of V in JSON as facts, and as thing.gone.
+type PolledOne[V comparable] struct {
+	// Machine is that of the thing, Subject the thing without its UID.
+	Machine string
+	Subject journal.Subject
+	// Get reads the object, reduced to what decisions need. UID is the object's.
 	Get func(context.Context) (V, error)
+	UID func(V) string
+	// Known is what the journal says exists, by the names of subjects.
+	Known map[string]V
+	// Off, unless empty, says why nobody wants to know of the object. It is not read
+	// then, and what is known of it is told of as gone for that reason.
+	Off string
 	// Interval is how often to read it; default is the observers' PollInterval.
 	Interval time.Duration
 }
@@ -22,15 +31,10 @@ type PolledOne[V any] struct {
 // PollOne returns a source of one object, of which nothing but "get" is granted. That
 // it is not found means that it no longer exists, if it did; as long as there is none,
 // it is quietly awaited.
-func PollOne[V any](what PolledOne[V]) Source {
-	exists := false
-	if what.Known != nil {
-		for range what.Known {
-			exists = true
-		}
-	}
-	return Poll(Polled[V]{
-		Noun: what.Noun, Name: what.Name, Interval: what.Interval, OfAPI: true,
+func PollOne[V comparable](what PolledOne[V]) Source {
+	_, exists := what.Known[what.Subject.Name]
+	polled := Polled[V]{
+		Noun: what.noun(), Name: what.Subject.Kind + " " + what.Subject.Name, Interval: what.Interval, OfAPI: true,
 		Ask: func(ctx context.Context) (map[string]V, error) {
 			v, err := what.Get(ctx)
 			switch gone := errors.Is(kube.Sentinel(err), kube.ErrNotFound); {
@@ -43,7 +47,42 @@ func PollOne[V any](what PolledOne[V]) Source {
 				return nil, err
 			}
 			exists = true
-			return map[string]V{what.Key: v}, nil
+			return map[string]V{what.Subject.Name: v}, nil
 		},
-	})
+	}
+	if what.Off != "" {
+		polled.OfAPI, polled.Ask = false, func(context.Context) (map[string]V, error) { return nil, nil }
+	}
+	return Poll(polled)
+}
+
+func (o PolledOne[V]) noun() Noun[V] {
+	return Noun[V]{
+		Observed: func(_ string, v V) journal.Draft {
+			facts, err := json.Marshal(v)
+			if err != nil {
+				panic(err) // no value of facts cannot be encoded
+			}
+			return o.draft(journal.TypeThingObserved, v, journal.ThingObserved{Machine: o.Machine, Facts: facts})
+		},
+		Gone: func(_ string, v V, reason string) journal.Draft {
+			if o.Off != "" {
+				reason = o.Off
+			}
+			return o.draft(journal.TypeThingGone, v, journal.ThingGone{Machine: o.Machine, Reason: reason})
+		},
+		Equal: func(a, b V) bool { return a == b },
+		UID:   o.UID,
+		Known: func(yield func(string, V) bool) {
+			if v, known := o.Known[o.Subject.Name]; known {
+				yield(o.Subject.Name, v)
+			}
+		},
+	}
+}
+
+func (o PolledOne[V]) draft(event journal.Type, v V, payload journal.Payload) journal.Draft {
+	subject := o.Subject
+	subject.UID = o.UID(v)
+	return journal.Draft{Type: event, Actor: "observer/" + o.Machine, Subject: subject, Payload: payload}
 }

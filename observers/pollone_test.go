@@ -8,78 +8,113 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/replicatedhq/ekco/journal"
 	"github.com/replicatedhq/ekco/observers"
 	"github.com/replicatedhq/ekco/observers/observerstest"
 )
 
-// oneDesk polls the lamp "desk" by its name; changes look through the nudge.
-func oneDesk(b *bench, nudge *observers.Nudge, known map[string]lamp) {
+// desk is a lamp as the journal has it.
+type desk struct {
+	UID   string `json:"-"`
+	Burns bool   `json:"burns"`
+}
+
+// oneDesk polls the lamp "desk" by its name; changes look through the nudge. off says why
+// it does not.
+func oneDesk(b *bench, nudge *observers.Nudge, known map[string]desk, off string) {
 	b.Sources = func() []observers.Source {
-		desk := observers.PollOne(observers.PolledOne[lamp]{
-			Name: "desk lamps", Key: "desk", Noun: lamps(known), Interval: every,
-			Get: func(ctx context.Context) (lamp, error) {
+		one := observers.PollOne(observers.PolledOne[desk]{
+			Machine: "lamp", Subject: journal.Subject{Kind: "Lamp", Name: "desk"}, Known: known, Off: off, Interval: every,
+			UID: func(d desk) string { return d.UID },
+			Get: func(ctx context.Context) (desk, error) {
 				got, err := b.Get(ctx, "configmaps", "desk")
 				if err != nil {
-					return lamp{}, err
+					return desk{}, err
 				}
 				o := got.(*corev1.ConfigMap)
-				return lamp{string(o.UID), o.Data["burns"] == "yes"}, nil
+				return desk{string(o.UID), o.Data["burns"] == "yes"}, nil
 			},
 		})
-		return append(b.Everything(), nudge.Over(desk)...)
+		return append(b.Everything(), nudge.Over(one)...)
 	}
 }
 
 func TestOneObjectIsReadByItsNameAndItsAbsenceIsOneFact(t *testing.T) {
 	var nudge observers.Nudge
-	watching(t, func(b *bench, _ *observers.Options) { oneDesk(b, &nudge, nil) }, func(b *bench) {
+	watching(t, func(b *bench, _ *observers.Options) { oneDesk(b, &nudge, nil, "") }, func(b *bench) {
 		b.Pass(3 * every)
-		b.Wrote()
-		want := []string{"desk lamps: not observed; tried again every 10m0s (not there)"}
-		if diff := cmp.Diff(want, b.Absent()); diff != "" || b.Logged("not observed until that changes") != 1 {
-			b.Errorf("Absent (-want +got):\n%s\n%s", diff, b.Said)
+		b.WroteThings()
+		if absent := b.Absent(); len(absent) != 0 || b.Logged("not observed until that changes") != 1 {
+			b.Errorf("Absent is %q while nothing is installed:\n%s", absent, b.Said)
 		}
 		b.Put(lampObject("desk", "2", "yes"))
 		b.Pass(every + every/10)
-		b.Wrote("node.observed desk 2 burns")
+		b.WroteThings(`Lamp desk 2 {"burns":true}`)
 		b.Remove(lampObject("desk", "2", "yes"))
 		b.Pass(2*every + every/2)
-		b.Wrote("node.gone desk 2 deleted")
+		b.WroteThings("Lamp desk 2 gone: deleted")
 		b.Pass(every + every/10)
-		if diff := cmp.Diff(want, b.Absent()); diff != "" {
-			b.Errorf("Absent (-want +got):\n%s", diff)
+		if absent := b.Absent(); len(absent) != 0 {
+			b.Errorf("Absent is %q after it was removed", absent)
 		}
 		b.Set(func() { b.Forbidden["get configmaps"] = true })
 		b.Put(lampObject("desk", "3", "yes"))
 		b.Pass(2 * every)
-		b.Wrote()
+		b.WroteThings()
+		want := []string{"Lamp desk: not observed; tried again every 10m0s (configmaps is forbidden: RBAC says no)"}
+		if diff := cmp.Diff(want, b.Absent()); diff != "" {
+			b.Errorf("Absent (-want +got):\n%s", diff)
+		}
 		b.Set(func() { b.Forbidden["get configmaps"] = false })
 		b.Pass(every + every/10)
-		b.Wrote("node.observed desk 3 burns")
+		b.WroteThings(`Lamp desk 3 {"burns":true}`)
 	})
 }
 
 func TestOneObjectThatWentWhileNobodyLookedIsGoneAtTheStart(t *testing.T) {
 	var nudge observers.Nudge
 	watching(t, func(b *bench, _ *observers.Options) {
-		oneDesk(b, &nudge, map[string]lamp{"desk": {"1", true}})
-	}, func(b *bench) { b.Wrote("node.gone desk 1 absent at start") })
+		oneDesk(b, &nudge, map[string]desk{"desk": {"1", true}, "hall": {"9", true}}, "")
+	}, func(b *bench) { b.WroteThings("Lamp desk 1 gone: absent at start") })
+}
+
+// TestWhatNobodyWantsToKnowOfEndsAndIsNotRead: what is known of it would stay as it is for
+// ever.
+func TestWhatNobodyWantsToKnowOfEndsAndIsNotRead(t *testing.T) {
+	for name, known := range map[string]map[string]desk{"known": {"desk": {"1", true}}, "not known": nil} {
+		t.Run(name, func(t *testing.T) {
+			var nudge observers.Nudge
+			watching(t, func(b *bench, _ *observers.Options) {
+				oneDesk(b, &nudge, known, "light_desk is off")
+				b.Put(lampObject("desk", "1", "yes"))
+			}, func(b *bench) {
+				if known != nil {
+					b.WroteThings("Lamp desk 1 gone: light_desk is off")
+				}
+				b.Pass(3 * every)
+				b.WroteThings()
+				if n := observerstest.Count(b.TakeCalls(), "get configmaps"); n != 0 || len(b.Absent()) != 0 {
+					b.Errorf("asked %d times; Absent is %q", n, b.Absent())
+				}
+			})
+		})
+	}
 }
 
 func TestANudgeHasWhatEKCOChangedLookedAtAtOnce(t *testing.T) {
 	var nudge observers.Nudge
 	nudge.Look() // there is nobody yet
 	watching(t, func(b *bench, _ *observers.Options) {
-		oneDesk(b, &nudge, nil)
+		oneDesk(b, &nudge, nil, "")
 		b.Put(lampObject("desk", "2", "no"))
 	}, func(b *bench) {
-		b.Wrote("node.observed desk 2 dark")
+		b.WroteThings(`Lamp desk 2 {"burns":false}`)
 		b.Put(lampObject("desk", "2", "yes"))
 		b.Pass(time.Second)
-		b.Wrote()
+		b.WroteThings()
 		nudge.Look()
 		b.Settle()
-		b.Wrote("node.observed desk 2 burns")
+		b.WroteThings(`Lamp desk 2 {"burns":true}`)
 		if n := observerstest.Count(b.TakeCalls(), "get configmaps"); n != 2 {
 			b.Errorf("asked %d times", n)
 		}

@@ -18,11 +18,12 @@ type Reporter struct {
 }
 
 func newReporter(source Source, o *Observers, options Options) *Reporter {
-	return &Reporter{
+	r := &Reporter{
 		outbox: o.outbox, monitor: o.monitor, log: options.Log, poll: options.PollInterval,
-		gate:      newGate(source.Name(), options.PollInterval, options.Log),
-		essential: essential(source),
+		gate: newGate(source.Name(), options.PollInterval, options.Log), essential: essential(source),
 	}
+	r.gate.essential = r.essential
+	return r
 }
 
 func essential(source Source) bool {

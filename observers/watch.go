@@ -23,6 +23,9 @@ type Watched[V any] struct {
 	Read func(runtime.Object) (key string, v V, ok bool)
 	// Essential: without it EKCO sees nothing. See [Essential].
 	Essential bool
+	// Also, when set, is shown the objects as well, before they are read: for who wants
+	// to know more of them than what is a fact, and would have to watch them again.
+	Also Sink
 }
 
 // Watch returns a source that watches objects where that is permitted, and polls
@@ -72,6 +75,9 @@ func (w *watched[V]) Example() runtime.Object { return w.what.Object }
 
 // Seen implements [Sink].
 func (w *watched[V]) Seen(obj runtime.Object) {
+	if w.what.Also != nil {
+		w.what.Also.Seen(obj)
+	}
 	key, v, ok := w.what.Read(obj)
 	w.differ.Change(func(facts *Facts[V]) {
 		if ok {
@@ -84,12 +90,18 @@ func (w *watched[V]) Seen(obj runtime.Object) {
 
 // Gone implements [Sink].
 func (w *watched[V]) Gone(obj runtime.Object) {
+	if w.what.Also != nil {
+		w.what.Also.Gone(obj)
+	}
 	key, v, _ := w.what.Read(obj)
 	w.differ.Change(func(facts *Facts[V]) { w.what.lose(facts, key, v) })
 }
 
 // All implements [Sink].
 func (w *watched[V]) All(objs []runtime.Object) {
+	if w.what.Also != nil {
+		w.what.Also.All(objs)
+	}
 	all := make(map[string]V, len(objs))
 	for _, obj := range objs {
 		if key, v, ok := w.what.Read(obj); ok {

@@ -22,6 +22,14 @@ const (
 	approveTimeout = 30 * time.Second
 )
 
+// Right before its approval a request is judged once more by what was read no earlier than
+// lookCounts before. So many approvals at once share a look. The approval then has to be
+// with the API server within judgementCounts, or is judged again.
+const (
+	lookCounts      = 2 * time.Second
+	judgementCounts = 3 * time.Second
+)
+
 // StillFits is the preflight that reads the request and everything around it live and
 // abandons the action when it is not to be approved any more.
 const StillFits = "RequestStillFits"
@@ -32,11 +40,16 @@ type Judge func(asked journal.CSR, around journal.CSRAround) (key, reason string
 
 // New returns the action that approves a request.
 func New(api csr.API, judge Judge) actions.Definition {
+	look := bench{api, judge}
 	return actions.Definition{
 		Kind: Kind, Noun: "approval", AskedLast: []string{StillFits}, Expendable: true,
-		Plan:       plan,
-		Steps:      map[string]actions.Step{doesApprove: approve{api, judge}},
-		Preflights: map[string]actions.Preflight{StillFits: stillFits(api, judge)},
+		Plan:  plan,
+		Steps: map[string]actions.Step{doesApprove: approve{look}},
+		Preflights: map[string]actions.Preflight{StillFits: actions.PreflightFunc(func(ctx context.Context, record journal.ActionRecord) actions.Verdict {
+			_, verdict := look.judged(ctx, record)
+			return verdict
+		})},
+		Guards: func(journal.ActionRecord, journal.PlannedStep) []string { return []string{StillFits} },
 	}
 }
 
@@ -60,36 +73,53 @@ func plan(_ context.Context, record journal.ActionRecord) (journal.Plan, error) 
 	}}}, err
 }
 
-// stillFits also lets pass what somebody approved meanwhile: the step finds that done.
-func stillFits(api csr.API, judge Judge) actions.Preflight {
-	return actions.PreflightFunc(func(ctx context.Context, record journal.ActionRecord) actions.Verdict {
-		live, gone, err := pending(ctx, api, record.Subject)
-		switch {
-		case err != nil:
-			return actions.Hold("cannot tell whether the request still fits: " + err.Error()).About("unread " + actions.KeyOf(err))
-		case gone != "":
-			return actions.Abandon(gone).About("gone")
-		case live.Decision == csr.Approved:
-			return actions.Pass()
+// bench is where requests are judged by what is read live.
+type bench struct {
+	api   csr.API
+	judge Judge
+}
+
+// judged is a request that was read with everything around it.
+type judged struct {
+	csr.Request
+	node *journal.CSRNode
+}
+
+// judged reads a request and everything around it, and says whether it is still to be
+// approved. What somebody has approved meanwhile passes: the step finds that done.
+func (b bench) judged(ctx context.Context, record journal.ActionRecord) (judged, actions.Verdict) {
+	live, gone, err := pending(ctx, b.api, record.Subject)
+	request := judged{Request: live}
+	switch {
+	case err != nil:
+		return request, unread(err)
+	case gone != "":
+		return request, actions.Abandon(gone).About("gone")
+	case live.Decision == csr.Approved:
+		return request, actions.Pass()
+	}
+	var planned facts
+	if len(record.Plan.Facts) > 0 {
+		if err := json.Unmarshal(record.Plan.Facts, &planned); err != nil {
+			return request, actions.Hold("cannot read the plan: " + err.Error()).About("plan")
 		}
-		var planned facts
-		if len(record.Plan.Facts) > 0 {
-			if err := json.Unmarshal(record.Plan.Facts, &planned); err != nil {
-				return actions.Hold("cannot read the plan: " + err.Error()).About("plan")
-			}
-			if live.Asked.Fingerprint != planned.Fingerprint {
-				return actions.Abandon("the request is another than the one that was judged").About("fingerprint")
-			}
+		if live.Asked.Fingerprint != planned.Fingerprint {
+			return request, actions.Abandon("the request is another than the one that was judged").About("fingerprint")
 		}
-		around, err := api.Around(ctx, live.Asked)
-		if err != nil {
-			return actions.Hold("cannot tell whether the request still fits: " + err.Error()).About("unread " + actions.KeyOf(err))
-		}
-		if key, reason := judge(live.Asked, around[0]); reason != "" {
-			return actions.Abandon(reason).About(key)
-		}
-		return actions.Pass()
-	})
+	}
+	around, err := b.api.Around(ctx, time.Now().Add(-lookCounts), live.Asked)
+	if err != nil {
+		return request, unread(err)
+	}
+	if key, reason := b.judge(live.Asked, around[0]); reason != "" {
+		return request, actions.Abandon(reason).About(key)
+	}
+	request.node = around[0].Node
+	return request, actions.Pass()
+}
+
+func unread(err error) actions.Verdict {
+	return actions.Hold("cannot tell whether the request still fits: " + err.Error()).About("unread " + actions.KeyOf(err))
 }
 
 // pending reads a request that nobody has denied, or says why there is none.
@@ -109,15 +139,9 @@ func pending(ctx context.Context, api csr.API, subject journal.Subject) (live cs
 }
 
 // approve is a single call, whose effect its proof sees.
-type approve struct {
-	api   csr.API
-	judge Judge
-}
+type approve struct{ bench }
 
-var _ actions.AtomicStep = approve{}
-
-// Atomic implements [actions.AtomicStep].
-func (approve) Atomic() bool { return true }
+var _ actions.Step = approve{}
 
 // Prove implements [actions.Step].
 func (s approve) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
@@ -133,34 +157,28 @@ func (s approve) Prove(ctx context.Context, step actions.StepContext) (actions.P
 	return actions.Proof{Missing: "the request is not approved yet"}, nil
 }
 
-// Do implements [actions.Step]. What can have changed since the preflight with the
-// request staying the same, its Node, is read once more.
+// Do implements [actions.Step]. What may have changed since the preflight is everything:
+// journals are written in between, and disks can be slow.
 func (s approve) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
-	live, gone, err := pending(ctx, s.api, step.Action.Subject)
+	request, verdict := s.judged(ctx, step.Action)
 	switch {
-	case err != nil:
-		return nil, err
-	case gone != "":
-		return nil, errors.New(gone)
-	case live.Decision == csr.Approved:
+	case verdict.Kind != actions.VerdictPass:
+		return nil, fmt.Errorf("approve request %s: %s", step.Action.Subject.Name, verdict.Reason)
+	case request.Decision == csr.Approved:
 		return nil, nil
 	}
-	node, err := s.api.Node(ctx, journal.KubeletOf(live.Asked.Requester))
-	if err != nil {
-		return nil, err
-	}
-	if _, reason := s.judge(live.Asked, journal.CSRAround{Node: node}); reason != "" {
-		return nil, fmt.Errorf("approve request %s: %s", live.Name, reason)
-	}
-	return nil, s.api.Approve(ctx, live, message(live.Asked, node, step.Action.ID))
+	ctx, cancel := context.WithTimeout(ctx, judgementCounts)
+	defer cancel()
+	return nil, s.api.Approve(ctx, request.Request, message(request, step.Action.ID))
 }
 
 // message says, for who looks at the request, what was checked.
-func message(asked journal.CSR, node *journal.CSRNode, action string) string {
+func message(request judged, action string) string {
+	asked := request.Asked
 	return fmt.Sprintf("EKCO checked that %s asked for itself, signed with the key to be certified (%s), and that %s are addresses of Node %s (uid %s) "+
-		"and of no other reachable node or part of the cluster; %s.",
+		"and of no other reachable node, primary or part of the cluster; %s.",
 		asked.Requester, strings.TrimSpace(fmt.Sprintf("%s %s", asked.Key.Kind, bits(asked.Key))),
-		strings.Join(asked.Names(), ", "), journal.KubeletOf(asked.Requester), node.UID, action)
+		strings.Join(asked.Names(), ", "), journal.KubeletOf(asked.Requester), request.node.UID, action)
 }
 
 func bits(key journal.CSRKey) string {

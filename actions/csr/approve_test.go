@@ -17,6 +17,7 @@ import (
 	"github.com/replicatedhq/ekco/internal/csr"
 	"github.com/replicatedhq/ekco/internal/csr/csrsim"
 	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/internal/sim"
 	"github.com/replicatedhq/ekco/journal"
 )
 
@@ -80,6 +81,13 @@ func (w *world) wantLeft(last string) {
 func TestTheKindsOfBothFloorsAreOne(t *testing.T) {
 	if actioncsr.Kind != fsmcsr.Approve {
 		t.Errorf("%s is carried out, and %s decided on", actioncsr.Kind, fsmcsr.Approve)
+	}
+}
+
+// TestEKCOAsksForAnApprovalAnew: whatever is lost of one, its request still waits.
+func TestEKCOAsksForAnApprovalAnew(t *testing.T) {
+	if !actioncsr.New(csrsim.New(), judge).Expendable {
+		t.Error("each approval is copied to the cluster, so that it is not lost")
 	}
 }
 
@@ -152,24 +160,102 @@ func TestWhatIsReadLiveDecides(t *testing.T) {
 	}
 }
 
-// moving is a cluster in which the Node changes between the preflight and the step.
+// moving is a cluster in which something changes between the preflight and the step,
+// which are the first and the second to look around.
 type moving struct {
 	*csrsim.Cluster
-	move func()
+	move  func()
+	looks int
 }
 
-func (m moving) Node(ctx context.Context, name string) (*journal.CSRNode, error) {
-	m.move()
-	return m.Cluster.Node(ctx, name)
+func (m *moving) Around(ctx context.Context, since time.Time, asked ...journal.CSR) ([]journal.CSRAround, error) {
+	if m.looks++; m.looks == 2 {
+		m.move()
+	}
+	return m.Cluster.Around(ctx, since, asked...)
 }
 
-func TestTheNodeIsReadOnceMoreRightBeforeTheApproval(t *testing.T) {
+func TestEverythingIsJudgedOnceMoreRightBeforeTheApproval(t *testing.T) {
+	for name, test := range map[string]struct {
+		move func(w *world)
+		ends string
+	}{
+		"its Node has lost an address": {func(w *world) { w.cluster.SetNode("w1", "w1") }, "it asks for 10.0.0.1, which is not among the addresses of Node w1 (w1)"},
+		"another node has the address": {func(w *world) { w.cluster.SetNode("w2", "10.0.0.1") }, "it asks for 10.0.0.1, which node w2 has too"},
+		"the cluster has the address":  {func(w *world) { w.cluster.SetCluster("10.0.0.1", "the endpoint") }, "it asks for 10.0.0.1, which is the endpoint"},
+		"its Node is gone":             {func(w *world) { w.cluster.RemoveNode("w1") }, "there is no Node w1"},
+		"nodes must not be listed":     {func(w *world) { w.cluster.Forbid(csrsim.ListNodes) }, "it cannot be told whose its names are: list nodes: forbidden"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, w *world) {
+				api := &moving{Cluster: w.cluster, move: func() { test.move(w) }}
+				w.RunToEnd(w.Config([]actions.Definition{actioncsr.New(api, judge)}))
+				w.wantLeft("ended abandoned " + test.ends)
+				said := ""
+				for _, event := range w.Events() {
+					if event.Type == journal.TypeStepFailed {
+						said += string(event.Payload)
+					}
+				}
+				if w.Count("failed approve #1") != 1 || !strings.Contains(said, test.ends) {
+					t.Errorf("%q failed because %s", w.Story(), said)
+				}
+			})
+		})
+	}
+}
+
+// asking is a cluster that notes by how old a look it is to be judged, and takes its time
+// about the first approval.
+type asking struct {
+	*csrsim.Cluster
+	t      *testing.T
+	judged time.Time
+	slow   time.Duration
+}
+
+func (a *asking) Around(ctx context.Context, since time.Time, asked ...journal.CSR) ([]journal.CSRAround, error) {
+	if age := time.Since(since); age > 2*time.Second {
+		a.t.Errorf("judged by a look that is up to %s old", age)
+	}
+	a.judged = time.Now()
+	return a.Cluster.Around(ctx, since, asked...)
+}
+
+func (a *asking) Approve(ctx context.Context, request csr.Request, message string) error {
+	slow := a.slow
+	a.slow = 0
+	if err := sim.Wait(ctx, slow); err != nil {
+		return err
+	}
+	if age := time.Since(a.judged); age > 3*time.Second {
+		a.t.Errorf("approved by a judgement that is %s old", age)
+	}
+	return a.Cluster.Approve(ctx, request, message)
+}
+
+func TestAnApprovalThatIsLateIsJudgedAgain(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
-		api := moving{w.cluster, func() { w.cluster.SetNode("w1", "w1") }}
-		w.RunToEnd(w.Config([]actions.Definition{actioncsr.New(api, judge)}))
-		if !strings.HasPrefix(w.LastLine(), "ended abandoned it asks for 10.0.0.1") || len(w.cluster.Effects()) > 0 || w.Count("failed approve #1") != 1 {
-			t.Errorf("%q, %v", w.Story(), w.cluster.Effects())
+		w.RunToEnd(w.Config([]actions.Definition{actioncsr.New(&asking{Cluster: w.cluster, t: t, slow: 20 * time.Second}, judge)}))
+		if w.LastLine() != "ended done" || w.outcome() != "1 conditions, approved 1 times" || w.Count("failed approve #1") != 1 {
+			t.Errorf("%q, %s", w.Story(), w.outcome())
 		}
+	})
+}
+
+// TestAPlanThatDoesNotAskIsGuardedAllTheSame: it may be of another version of EKCO.
+func TestAPlanThatDoesNotAskIsGuardedAllTheSame(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		definition := actioncsr.New(w.cluster, judge)
+		plan := definition.Plan
+		definition.Plan = func(ctx context.Context, record journal.ActionRecord) (journal.Plan, error) {
+			planned, err := plan(ctx, record)
+			planned.Steps[0].Preflights = nil
+			return planned, err
+		}
+		w.cluster.SetNode("w1", "w1")
+		w.RunToEnd(w.Config([]actions.Definition{definition}))
+		w.WantStory("requested", "planned 1", "ended abandoned it asks for 10.0.0.1, which is not among the addresses of Node w1 (w1)")
 	})
 }
 
@@ -233,23 +319,26 @@ func TestAnOutageHoldsAnApprovalAndItGoesOnAfterwards(t *testing.T) {
 	})
 }
 
-func TestAMissingPermissionIsNamed(t *testing.T) {
+func TestAMissingPermissionEndsAnApprovalAndIsNamed(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		w.cluster.Forbid(csrsim.ListNodes)
+		w.RunToEnd(w.cfg())
+		w.wantLeft("ended abandoned it cannot be told whose its names are: list nodes: " + kube.ErrForbidden.Error())
+	})
+}
+
+func TestARequestThatMustNotBeReadHoldsItsApproval(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		w.cluster.Forbid(csrsim.ListRequests)
 		r := w.Start(w.cfg())
 		w.Pass(time.Hour)
 		holds := w.Record().Holds
-		if len(holds) != 1 {
+		if hold := holds["approve"]; len(holds) != 1 || !strings.Contains(hold.Reason, kube.ErrForbidden.Error()) {
 			t.Fatalf("held by %+v", holds)
 		}
-		for _, hold := range holds {
-			if !strings.Contains(hold.Reason, kube.ErrForbidden.Error()) {
-				t.Errorf("held because %q", hold.Reason)
-			}
-		}
-		w.cluster.Allow(csrsim.ListNodes)
-		if err := r.Wait(); err != nil {
-			t.Error(err)
+		w.cluster.Allow(csrsim.ListRequests)
+		if err := r.Wait(); err != nil || w.LastLine() != "ended done" {
+			t.Errorf("%v, %q", err, w.Story())
 		}
 	})
 }

@@ -27,6 +27,7 @@ func New(api kube.API) actions.Definition {
 		Plan:       plan,
 		Steps:      map[string]actions.Step{doesDeletePod: deletePod{api}},
 		Preflights: map[string]actions.Preflight{StillUnready: stillUnready{api}},
+		Guards:     func(journal.ActionRecord, journal.PlannedStep) []string { return []string{StillUnready} },
 	}
 }
 

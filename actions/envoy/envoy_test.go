@@ -1,6 +1,7 @@
 package envoy_test
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -71,7 +72,7 @@ func unreadyEnvoy(w *world) kube.Pod {
 	if !unready {
 		w.T.Fatalf("the pod does not hang: %+v", pod)
 	}
-	subject := journal.Subject{Kind: "Envoy", Name: "w1", Node: "w1"}
+	subject := journal.Subject{Kind: "Envoy", Name: "w1/envoy", Node: "w1"}
 	w.Request(subject, journal.ActionRequested{Kind: journal.ActionRestartEnvoy, Input: pods.Of(pod, since)})
 	return pod
 }
@@ -173,7 +174,7 @@ func TestADryRunDeletesNoEnvoyPod(t *testing.T) {
 		pod.Status = hangs(time.Now())
 		w.Cluster.SetPodStatus(contour, envoyPod, pod.Status)
 		since, _ := pods.Unready(pod)
-		w.Request(journal.Subject{Kind: "Envoy", Name: "w1"}, journal.ActionRequested{
+		w.Request(journal.Subject{Kind: "Envoy", Name: "w1/envoy", Node: "w1"}, journal.ActionRequested{
 			Kind: journal.ActionRestartEnvoy, DryRun: true, Input: pods.Of(pod, since),
 		})
 		w.RunToEnd(w.cfg())
@@ -229,6 +230,46 @@ func TestAPodWithAFinalizerIsDeletedAsFarAsItCan(t *testing.T) {
 		w.Cluster.AfterEffect = func(string) { w.Cluster.TerminatePods("w1", time.Now()) }
 		w.RunToEnd(w.cfg())
 		if w.LastLine() != "ended done" || w.PodsLeft() != 2 {
+			t.Errorf("%d pods left: %q", w.PodsLeft(), w.Story())
+		}
+	})
+}
+
+// worksAgain has the kubelet say that the pod is ready.
+func (w *world) worksAgain() {
+	w.Cluster.SetPodStatus(contour, envoyPod, kube.PodStatus{Phase: "Running", Containers: []kube.Container{
+		{Name: "shutdown-manager", Ready: true, RunningSince: time.Now()}, {Name: "envoy", Ready: true, RunningSince: time.Now()},
+	}})
+}
+
+func TestAPodIsLookedAtAgainBeforeADeleteIsTriedAgain(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		unreadyEnvoy(w)
+		w.Cluster.Forbid(kubesim.DeletePods)
+		r := w.Start(w.cfg())
+		w.Pass(time.Second)
+		w.worksAgain()
+		w.Cluster.Allow(kubesim.DeletePods)
+		if err := r.Wait(); err != nil || w.Count("failed "+deletes) == 0 || !strings.HasPrefix(w.LastLine(), "ended abandoned") || w.PodsLeft() != 2 {
+			t.Errorf("%v, %d pods left: %q", err, w.PodsLeft(), w.Story())
+		}
+	})
+}
+
+// The plan may be another version's, and come by the mirror.
+func TestAPodIsLookedAtWhateverThePlanLists(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		pod := unreadyEnvoy(w)
+		input, err := json.Marshal(pods.Of(pod, time.Time{}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.AppendAbout(w.Record().Subject, fsm.ActorOperator, journal.ActionPlanned{Plan: journal.Plan{Steps: []journal.PlannedStep{{
+			ID: deletes, Does: "delete-pod", Input: input, Timeout: journal.Duration(time.Minute),
+		}}}}, journal.TypeActionPlanned)
+		w.worksAgain()
+		w.RunToEnd(w.cfg())
+		if !strings.HasPrefix(w.LastLine(), "ended abandoned") || w.PodsLeft() != 2 {
 			t.Errorf("%d pods left: %q", w.PodsLeft(), w.Story())
 		}
 	})

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/actions/object"
 	"github.com/replicatedhq/ekco/internal/kotsadm"
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/journal"
@@ -18,7 +19,8 @@ import (
 const (
 	// KotsadmStillThere: the StatefulSet is the one that was planned for.
 	KotsadmStillThere = "KotsadmStillThere"
-	// KotsadmReady: all replicas are ready, or nobody has waited for them yet.
+	// KotsadmReady: all replicas are ready as they were asked for, or nobody has waited for
+	// them yet.
 	KotsadmReady = "KotsadmReady"
 )
 
@@ -35,15 +37,12 @@ func New(api kotsadm.API, changed func()) actions.Definition {
 		Kind: journal.ActionScaleKotsadm, Noun: "scaling", Expendable: true,
 		Plan: plan(api),
 		Steps: map[string]actions.Step{
-			journal.StepScaleKotsadm: scale{api, changed},
+			journal.StepScaleKotsadm: scale(api, changed),
 			journal.StepAwaitKotsadm: await{api},
 		},
 		Preflights: map[string]actions.Preflight{
-			KotsadmStillThere: actions.PreflightFunc(func(ctx context.Context, record journal.ActionRecord) actions.Verdict {
-				live, err := api.Read(ctx)
-				return stillThere(record, live, err)
-			}),
-			KotsadmReady: ready{api, changed},
+			KotsadmStillThere: of(api),
+			KotsadmReady:      ready{of(api), api, changed},
 		},
 	}
 }
@@ -70,43 +69,27 @@ func plan(api kotsadm.API) func(context.Context, journal.ActionRecord) (journal.
 	}
 }
 
-func stillThere(record journal.ActionRecord, live journal.KotsadmFacts, err error) actions.Verdict {
-	switch {
-	case errors.Is(kube.Sentinel(err), kube.ErrNotFound):
-		return actions.Abandon("there is no such StatefulSet any more").About("gone")
-	case err != nil:
-		return actions.Hold(err.Error()).About("unread")
-	case live.UID != record.Subject.UID:
-		return actions.Abandon("the StatefulSet was replaced: its uid is " + live.UID + " now").About("replaced")
+func of(api kotsadm.API) object.Object[journal.KotsadmFacts] {
+	return object.Object[journal.KotsadmFacts]{
+		Noun: "StatefulSet", UID: func(facts journal.KotsadmFacts) string { return facts.UID },
+		Read: func(ctx context.Context, _ journal.Subject) (journal.KotsadmFacts, error) { return api.Read(ctx) },
 	}
-	return actions.Pass()
 }
 
-// scale is a single update, which bears being repeated.
-type scale struct {
-	api     kotsadm.API
-	changed func()
-}
-
-func (s scale) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
-	live, err := s.api.Read(ctx)
-	if err != nil {
-		return actions.Proof{}, err
+// scale is a single update.
+func scale(api kotsadm.API, changed func()) actions.Step {
+	return object.Set[journal.KotsadmFacts]{
+		Object: of(api), Changed: changed,
+		Lacks: func(_ actions.StepContext, live journal.KotsadmFacts) (string, error) {
+			if live.Scaled() {
+				return "", nil
+			}
+			return fmt.Sprintf("it is asked to have %s replicas, not %d", live.Size(), journal.KotsadmReplicas), nil
+		},
+		Apply: func(ctx context.Context, step actions.StepContext) (journal.KotsadmFacts, error) {
+			return api.Scale(ctx, step.Action.Subject.UID)
+		},
 	}
-	outputs, err := json.Marshal(live)
-	return actions.Proof{
-		Done: live.UID == step.Action.Subject.UID && live.Scaled(), Outputs: outputs,
-		Missing: fmt.Sprintf("it is asked to have %s replicas, not %d", live.Size(), journal.KotsadmReplicas),
-	}, err
-}
-
-func (s scale) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
-	set, err := s.api.Scale(ctx, step.Action.Subject.UID)
-	if err != nil {
-		return nil, err
-	}
-	s.changed()
-	return json.Marshal(set)
 }
 
 // await has no effect: what it waits for is the controller's.
@@ -129,6 +112,7 @@ func (await) Do(context.Context, actions.StepContext) (json.RawMessage, error) {
 
 // ready holds what was waited for once in vain, with the pods' reasons.
 type ready struct {
+	object.Object[journal.KotsadmFacts]
 	api     kotsadm.API
 	changed func()
 }
@@ -136,7 +120,7 @@ type ready struct {
 func (r ready) Check(ctx context.Context, record journal.ActionRecord) actions.Verdict {
 	waited := record.Steps[journal.StepAwaitKotsadm].Failures > 0
 	live, lacks, err := r.api.Unready(ctx, waited)
-	if verdict := stillThere(record, live, err); verdict.Kind != actions.VerdictPass {
+	if verdict := r.StillThere(record, live, err); verdict.Kind != actions.VerdictPass {
 		return verdict
 	}
 	switch {

@@ -70,7 +70,7 @@ func TestReplicasThatDoNotGetReadyHoldTheActionWithTheirPodsReasons(t *testing.T
 		}
 		d.objects.Put(kotsadm.PodRef(1), `{"status":{"phase":"Pending","conditions":[{"type":"PodScheduled","status":"False","reason":"Unschedulable","message":"0/2 nodes are available"}]}}`)
 		d.objects.Edit(kotsadm.Ref, func(object map[string]any) {
-			object["status"] = map[string]any{"observedGeneration": 2, "readyReplicas": 1}
+			object["status"] = map[string]any{"observedGeneration": 2, "replicas": 3, "readyReplicas": 1, "updatedReplicas": 3}
 		})
 		w.Pass(2 * time.Minute)
 		held := w.Record().Holds[journal.StepAwaitKotsadm]

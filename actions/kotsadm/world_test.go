@@ -57,8 +57,10 @@ func (d *database) ready() {
 		return // it is gone
 	}
 	d.objects.Edit(kotsadm.Ref, func(object map[string]any) {
+		replicas := object["spec"].(map[string]any)["replicas"]
 		object["status"] = map[string]any{
-			"observedGeneration": object["metadata"].(map[string]any)["generation"], "readyReplicas": object["spec"].(map[string]any)["replicas"],
+			"observedGeneration": object["metadata"].(map[string]any)["generation"],
+			"replicas":           replicas, "readyReplicas": replicas, "updatedReplicas": replicas,
 		}
 	})
 }

@@ -23,7 +23,7 @@ func scaled(content string, replicas int, meanwhile func(objects *kubesim.Object
 	return actionstest.Scene{Points: 8, Set: func(w *actionstest.World) actionstest.Stage {
 		objects, of := kubesim.NewObjects(), journal.MonitoringPrometheus
 		of.UID = objects.Put(monitoring.Ref(of), content)
-		patches := 0
+		cluster, patches := nodes(replicas), 0
 		objects.BeforeEffect = func(string) {
 			if patches++; meanwhile != nil {
 				meanwhile(objects, monitoring.Ref(of), patches)
@@ -34,11 +34,20 @@ func scaled(content string, replicas int, meanwhile func(objects *kubesim.Object
 		})
 		return actionstest.Stage{
 			Kinds: func(f *actionstest.Fuse) []actions.Definition {
-				return f.Mortal(New(monitoring.NewClient(objects), func() {}))
+				return f.Mortal(New(monitoring.NewClient(objects), cluster, func() {}))
 			},
 			Outcome: func() string { return outcome(w.T, objects, of) },
 		}
 	}}
+}
+
+// nodes is a cluster of so many.
+func nodes(n int) *kubesim.Cluster {
+	cluster := kubesim.New()
+	for i := range n {
+		cluster.AddNode(fmt.Sprint("n", i), journal.RoleWorker)
+	}
+	return cluster
 }
 
 // outcome is what has become of the object: its generation tells how often it changed.
@@ -76,20 +85,47 @@ func scenes() actionstest.Scenes {
 
 func TestTheCrashMatrix(t *testing.T) { scenes().Run(t) }
 
+func TestTheChangeTakesNoDomain(t *testing.T) {
+	record := journal.ActionRecord{Subject: journal.MonitoringPrometheus}
+	record.Request.Input = journal.MonitoringInput{Replicas: 2}
+	plan, err := New(monitoring.NewClient(nil), nil, nil).Plan(t.Context(), record)
+	if err != nil || plan.Steps[0].Domains == nil || len(plan.Steps[0].Domains) != 0 || plan.Steps[0].Timeout == 0 {
+		t.Errorf("%v: the plan is %+v", err, plan)
+	}
+	record.Request.Input = journal.MonitoringInput{}
+	if _, err := New(monitoring.NewClient(nil), nil, nil).Plan(t.Context(), record); err == nil {
+		t.Error("a plan for no replicas at all")
+	}
+}
+
 func TestWhatIsGoneOrCannotBeReadIsSaid(t *testing.T) {
-	objects, of := kubesim.NewObjects(), journal.MonitoringPrometheus
+	objects, of, cluster := kubesim.NewObjects(), journal.MonitoringAlertmanager, nodes(2)
 	of.UID = objects.Put(monitoring.Ref(of), `{"spec":{}}`)
+	record := journal.ActionRecord{Subject: of}
+	record.Request.Input = journal.MonitoringInput{Replicas: 2, Nodes: 2}
 	check := func(kind actions.VerdictKind, key string) {
 		t.Helper()
-		verdict := stillThere(monitoring.NewClient(objects)).Check(t.Context(), journal.ActionRecord{Subject: of})
+		verdict := New(monitoring.NewClient(objects), cluster, nil).Preflights[MonitoringStillThere].Check(t.Context(), record)
 		if verdict.Kind != kind || verdict.Key != key {
 			t.Errorf("got %+v, want %s about %q", verdict, kind, key)
 		}
 	}
 	check(actions.VerdictPass, "")
-	objects.Forbid("get prometheuses")
+	cluster.Forbid(kubesim.ListNodes)
+	check(actions.VerdictHold, "nodes unread")
+	cluster.Allow(kubesim.ListNodes)
+	cluster.AddNode("another", journal.RoleWorker)
+	check(actions.VerdictAbandon, "nodes")
+	cluster.LoseNode("another") // which counts as well
+	check(actions.VerdictAbandon, "nodes")
+	cluster.RemoveNode("another")
+	check(actions.VerdictPass, "")
+	cluster.RemoveNode("n0")
+	check(actions.VerdictAbandon, "nodes")
+	cluster.AddNode("n0", journal.RoleWorker)
+	objects.Forbid("get alertmanagers")
 	check(actions.VerdictHold, "unread")
-	objects.Allow("get prometheuses")
+	objects.Allow("get alertmanagers")
 	objects.Remove(monitoring.Ref(of))
 	check(actions.VerdictAbandon, "gone")
 	objects.Put(monitoring.Ref(of), `{"spec":{}}`)

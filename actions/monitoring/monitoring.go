@@ -5,29 +5,36 @@ package monitoring
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/actions/object"
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/internal/monitoring"
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// MonitoringStillThere is the preflight that the object is the one that was planned for.
+// MonitoringStillThere is the preflight that the object is the one that was planned for,
+// and that the nodes still ask for as many replicas: an action may have been held for days.
 const MonitoringStillThere = "MonitoringStillThere"
 
 const setTimeout = 30 * time.Second
 
+// Nodes is what the action asks of the cluster: all nodes, live.
+type Nodes interface {
+	ListNodes(ctx context.Context) ([]kube.Node, error)
+}
+
 // New returns the action that sets the replicas of one object. changed is called when it
 // has, so that the change is looked at.
-func New(api monitoring.API, changed func()) actions.Definition {
+func New(api monitoring.API, nodes Nodes, changed func()) actions.Definition {
 	return actions.Definition{
 		Kind: journal.ActionScaleMonitoring, Noun: "scaling", Expendable: true,
 		Plan:       plan,
-		Steps:      map[string]actions.Step{journal.StepSetReplicas: setReplicas{api, changed}},
-		Preflights: map[string]actions.Preflight{MonitoringStillThere: stillThere(api)},
+		Steps:      map[string]actions.Step{journal.StepSetReplicas: setReplicas(api, changed)},
+		Preflights: map[string]actions.Preflight{MonitoringStillThere: stillThere{of(api), nodes}},
 	}
 }
 
@@ -47,52 +54,59 @@ func plan(_ context.Context, record journal.ActionRecord) (journal.Plan, error) 
 	}}}, err
 }
 
-func stillThere(api monitoring.API) actions.Preflight {
-	return actions.PreflightFunc(func(ctx context.Context, record journal.ActionRecord) actions.Verdict {
-		live, err := api.Read(ctx, record.Subject)
-		switch {
-		case errors.Is(kube.Sentinel(err), kube.ErrNotFound):
-			return actions.Abandon("there is no such object any more").About("gone")
-		case err != nil:
-			return actions.Hold(err.Error()).About("unread")
-		case live.UID != record.Subject.UID:
-			return actions.Abandon("the object was replaced: its uid is " + live.UID + " now").About("replaced")
-		}
-		return actions.Pass()
-	})
-}
-
-// setReplicas is a single patch, which bears being repeated.
-type setReplicas struct {
-	api     monitoring.API
-	changed func()
-}
-
-func (s setReplicas) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
-	var shall journal.MonitoringInput
-	if err := step.Facts(&shall); err != nil {
-		return actions.Proof{}, err
+func of(api monitoring.API) object.Object[journal.MonitoringFacts] {
+	return object.Object[journal.MonitoringFacts]{
+		Noun: "object", Read: api.Read, UID: func(facts journal.MonitoringFacts) string { return facts.UID },
 	}
-	live, err := s.api.Read(ctx, step.Action.Subject)
+}
+
+type stillThere struct {
+	object.Object[journal.MonitoringFacts]
+	nodes Nodes
+}
+
+// Check implements [actions.Preflight].
+func (p stillThere) Check(ctx context.Context, record journal.ActionRecord) actions.Verdict {
+	if verdict := p.Object.Check(ctx, record); verdict.Kind != actions.VerdictPass {
+		return verdict
+	}
+	return p.stillAsked(ctx, record)
+}
+
+// stillAsked judges by the nodes that there are now, as the machine does.
+func (p stillThere) stillAsked(ctx context.Context, record journal.ActionRecord) actions.Verdict {
+	asked, err := journal.InputOf[journal.MonitoringInput](record.Request)
 	if err != nil {
-		return actions.Proof{}, err
+		return actions.Hold(err.Error()).About("input")
 	}
-	outputs, err := json.Marshal(live)
-	return actions.Proof{
-		Done: live.UID == step.Action.Subject.UID && live.Replicas == shall.Replicas, Outputs: outputs,
-		Missing: fmt.Sprintf("it has %d replicas, not %d", live.Replicas, shall.Replicas),
-	}, err
+	nodes, err := p.nodes.ListNodes(ctx)
+	if err != nil {
+		return actions.Hold("cannot tell how many nodes there are: " + err.Error()).About("nodes unread")
+	}
+	if shall := journal.MonitoringReplicas(record.Subject, len(nodes)); shall != asked.Replicas {
+		return actions.Abandon(fmt.Sprintf("there are %s now, so it shall have %s, not %d",
+			words.Count(len(nodes), "node"), words.Count(shall, "replica"), asked.Replicas)).About("nodes")
+	}
+	return actions.Pass()
 }
 
-func (s setReplicas) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
-	var shall journal.MonitoringInput
-	if err := step.Facts(&shall); err != nil {
-		return nil, err
+// setReplicas is a single patch.
+func setReplicas(api monitoring.API, changed func()) actions.Step {
+	return object.Set[journal.MonitoringFacts]{
+		Object: of(api), Changed: changed,
+		Lacks: func(step actions.StepContext, live journal.MonitoringFacts) (string, error) {
+			var shall journal.MonitoringInput
+			if err := step.Facts(&shall); err != nil || live.Replicas == shall.Replicas {
+				return "", err
+			}
+			return fmt.Sprintf("it has %d replicas, not %d", live.Replicas, shall.Replicas), nil
+		},
+		Apply: func(ctx context.Context, step actions.StepContext) (journal.MonitoringFacts, error) {
+			var shall journal.MonitoringInput
+			if err := step.Facts(&shall); err != nil {
+				return journal.MonitoringFacts{}, err
+			}
+			return api.Scale(ctx, step.Action.Subject, shall.Replicas)
+		},
 	}
-	set, err := s.api.Scale(ctx, step.Action.Subject, shall.Replicas)
-	if err != nil {
-		return nil, err
-	}
-	s.changed()
-	return json.Marshal(set)
 }

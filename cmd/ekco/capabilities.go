@@ -8,6 +8,7 @@ import (
 	"github.com/replicatedhq/ekco/internal/config"
 	"github.com/replicatedhq/ekco/internal/csr"
 	"github.com/replicatedhq/ekco/internal/kube"
+	observercsr "github.com/replicatedhq/ekco/observers/csr"
 )
 
 // cluster is what capabilities are made with. Without clients they fold a journal,
@@ -18,6 +19,8 @@ type cluster struct {
 	objects kube.Objects
 	outside outside
 	csr     csr.API
+	// neighbours notices for approvals what changes of Nodes.
+	neighbours *observercsr.Neighbours
 }
 
 // capabilities is the one list of what this EKCO can do; docs/capabilities.md says what
@@ -41,7 +44,7 @@ func reach(cfg config.Config, terms kube.Terms, metrics *api.Metrics, log *slog.
 	if err != nil {
 		return cluster{}, err
 	}
-	objects, err := kube.NewObjects(restConfig, kubeOptions(cfg, metrics))
+	objects, err := kube.NewObjects(restConfig, kubeOptions(cfg))
 	if err != nil {
 		return cluster{}, err
 	}
@@ -50,5 +53,5 @@ func reach(cfg config.Config, terms kube.Terms, metrics *api.Metrics, log *slog.
 		return cluster{}, err
 	}
 	beyond, err := reachOutside(cfg, terms.ReadOnly, restConfig, timeCalls(metrics, log))
-	return cluster{cfg: cfg, kube: client, objects: objects, csr: requests, outside: beyond}, err
+	return cluster{cfg: cfg, kube: client, objects: objects, csr: requests, neighbours: observercsr.NewNeighbours(), outside: beyond}, err
 }

@@ -17,6 +17,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
 	"github.com/replicatedhq/ekco/cmd/internal/api"
 	"github.com/replicatedhq/ekco/fsm"
 	"github.com/replicatedhq/ekco/internal/ceph"
@@ -137,6 +139,7 @@ var clients = map[string]client{
 	"objects": {
 		what: reflect.TypeFor[kube.Objects](),
 		changes: map[string]deed{
+			"DeleteObject": func(ctx context.Context, c cluster) error { return c.objects.DeleteObject(ctx, anObject, "u") },
 			"PatchObject": func(ctx context.Context, c cluster) error {
 				_, err := c.objects.PatchObject(ctx, anObject, []kube.PatchOp{{Op: "replace", Path: "/data/a", Value: "b"}})
 				return err
@@ -191,7 +194,7 @@ var clients = map[string]client{
 			}
 			return c.csr.Approve(ctx, request, "checked")
 		}},
-		reads: []string{"Requests", "Read", "Node", "Around"},
+		reads: []string{"Requests", "Read", "Around"},
 		asks:  func(ctx context.Context, c cluster) error { _, err := c.csr.Read(ctx, "csr-1"); return err },
 	},
 	"outside.etcd": {
@@ -232,7 +235,7 @@ func TestEveryClientOfTheListIsTriedAndEveryMethodOfIt(t *testing.T) {
 	var fields []string
 	for _, field := range reflect.VisibleFields(reflect.TypeFor[cluster]()) {
 		switch field.Name {
-		case "cfg": // settings
+		case "cfg", "neighbours": // settings, and what listens and calls nobody
 		case "outside":
 			for _, beyond := range reflect.VisibleFields(field.Type) {
 				fields = append(fields, field.Name+"."+beyond.Name)
@@ -318,6 +321,27 @@ func TestWhatTheAPIDoesNotAnswerIsReportedWhicheverClientAsked(t *testing.T) {
 					t.Errorf("reported %d times while what has %q in its path fails", reported, faulty)
 				}
 				mu.Unlock()
+			}
+		})
+	}
+}
+
+func TestRequestsAreCountedWhicheverClientAsked(t *testing.T) {
+	for field, client := range clients {
+		if client.asks == nil {
+			continue
+		}
+		t.Run(field, func(t *testing.T) {
+			_, cfg := newReachable(t, inRook)
+			metrics := api.NewMetrics()
+			c, err := reach(cfg, ringOptions{}.terms(cfg, nil), metrics, slog.New(slog.DiscardHandler))
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = client.asks(t.Context(), c) // it is counted whatever comes of it
+			counted, err := testutil.GatherAndCount(metrics.Gatherer(), "ekco_kubernetes_requests_total")
+			if err != nil || counted == 0 {
+				t.Errorf("%v: %d sorts of request are counted", err, counted)
 			}
 		})
 	}

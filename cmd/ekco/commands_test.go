@@ -48,7 +48,7 @@ func TestACommandLineThatMakesNoSenseIsToldFromAFailure(t *testing.T) {
 		{"history", "--type", "moon.*"},
 		{"history", "--component", "moon"},
 		{"history", "--component", "node,moon"},
-		{"history", "--component", "node", "--type", "step.*"},
+		{"history", "--component", "operator", "--type", "step.*"},
 		{"history", "--follow", "--reverse"},
 		{"history", "--limit", "-1"},
 		{"history", "--limit", "0"},

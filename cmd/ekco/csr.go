@@ -41,7 +41,7 @@ func judgeCSR(asked journal.CSR, around journal.CSRAround) (key, reason string) 
 }
 
 func csrSource(c cluster, s *fsm.State) observers.Source {
-	options := observercsr.Options{Requests: c.csr.Requests(), Around: c.csr.Around}
+	options := observercsr.Options{Requests: c.csr.Requests(), Around: c.csr.Around, Neighbours: c.neighbours}
 	for subject, facts := range fsmcsr.Open(s) {
 		options.Known = append(options.Known, observercsr.Known{Subject: subject, Facts: facts})
 	}

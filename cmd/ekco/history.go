@@ -141,7 +141,7 @@ func (a *app) followHistory(ctx context.Context, stream *historyStream, query jo
 	for {
 		query.After = stream.last
 		settled := a.watchTrouble(ctx, stream.backend.Backend, stream.sign)
-		unwatched := watchProgress(ctx, stream.backend.Backend, query.Action, stream.sign)
+		unwatched := watchProgress(ctx, stream.backend.Backend, query, stream.sign)
 		err := stream.events(ctx, query, true)
 		unwatched()
 		settled()

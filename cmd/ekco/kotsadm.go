@@ -23,10 +23,11 @@ func kotsadmOf(c cluster) ring.Capability {
 			return []actions.Definition{actionskotsadm.New(api, nudge.Look)}
 		},
 		Sources: func(s *fsm.State) []observers.Source {
+			off := ""
 			if !c.cfg.EnableHAKotsadm {
-				return nil
+				off = "enable_ha_kotsadm is off"
 			}
-			return nudge.Over(kotsadmsource.New(api, fsmkotsadm.Known(s)))
+			return nudge.Over(kotsadmsource.New(api, fsmkotsadm.Known(s), off))
 		},
 	}
 }

@@ -18,8 +18,8 @@ func monitoringOf(c cluster) ring.Capability {
 	return ring.Capability{
 		Fsm:   fsmmonitoring.Capability(),
 		Words: fsmmonitoring.Words,
-		Actions: func(kube.API) []actions.Definition {
-			return []actions.Definition{actionsmonitoring.New(api, nudge.Look)}
+		Actions: func(cluster kube.API) []actions.Definition {
+			return []actions.Definition{actionsmonitoring.New(api, cluster, nudge.Look)}
 		},
 		Sources: func(s *fsm.State) []observers.Source {
 			return nudge.Over(sources.New(api, fsmmonitoring.Known(s))...)

@@ -50,11 +50,15 @@ func nodePolicy(cfg config.Config) *fsmnode.Policy {
 // nodeSources are what is observed of nodes and pods, in the order in which it is
 // told.
 func nodeSources(c cluster, known []fsmnode.Node) []observers.Source {
+	options := nodes.Options{
+		Nodes: c.kube.Nodes(), Known: knownNodes(known),
+		Settles: min(c.cfg.ClearAfter, c.cfg.NodeUnreachableToleration) / 2,
+	}
+	if c.cfg.AutoApproveKubeletCSRs {
+		options.Also = c.neighbours
+	}
 	return []observers.Source{
-		nodes.New(nodes.Options{
-			Nodes: c.kube.Nodes(), Known: knownNodes(known),
-			Settles: min(c.cfg.ClearAfter, c.cfg.NodeUnreachableToleration) / 2,
-		}),
+		nodes.New(options),
 		pods.New(pods.Options{On: c.kube.PodsOn, Known: knownPods(known)}),
 	}
 }

@@ -8,19 +8,27 @@ import (
 
 	"github.com/replicatedhq/ekco/cmd/internal/api"
 	"github.com/replicatedhq/ekco/cmd/internal/view"
+	"github.com/replicatedhq/ekco/journal"
 )
 
 // progressAgain is how often is asked how far a step has come.
 const progressAgain = 2 * time.Second
 
-// progressOf says how far the action has come, or any action if none is named;
-// empty if no step reports it. It is one line: of several steps it shows the
-// first.
-func progressOf(status api.Status, action string) string {
+// progressOf says how far the actions have come that a history of the query tells of,
+// and which one where it names none; empty if no step reports it. It is one line: of
+// several steps it shows the first.
+func progressOf(status api.Status, query journal.Query) string {
+	about := journal.Query{Node: query.Node, Name: query.Name, Action: query.Action}
 	var lines []string
 	for _, open := range status.Actions {
-		if action == "" || open.ID == action {
-			lines = append(lines, view.Progress(status, open.ID)...)
+		if !about.Matches(journal.Event{Seq: 1, Subject: open.Subject, Action: open.ID}) {
+			continue
+		}
+		for _, line := range view.Progress(status, open.ID) {
+			if query.Action == "" {
+				line = open.ID + ": " + line
+			}
+			lines = append(lines, line)
 		}
 	}
 	switch len(lines) {
@@ -34,7 +42,7 @@ func progressOf(status api.Status, action string) string {
 
 // watchProgress shows a person who follows a history how far the steps under way
 // have come, until the function it returns is called.
-func watchProgress(ctx context.Context, backend api.Backend, action string, sign *signOfLife) (stop func()) {
+func watchProgress(ctx context.Context, backend api.Backend, query journal.Query, sign *signOfLife) (stop func()) {
 	if !sign.terminal {
 		return func() {}
 	}
@@ -54,7 +62,7 @@ func watchProgress(ctx context.Context, backend api.Backend, action string, sign
 			if err != nil {
 				continue // the stream tells when the operator went away
 			}
-			if text := progressOf(status, action); text != "" {
+			if text := progressOf(status, query); text != "" {
 				sign.show("… " + text)
 			} else {
 				sign.clear()
@@ -76,7 +84,7 @@ func (f *follower) lookAtProgress(ctx context.Context) {
 	case f.sign.terminal && now.Sub(f.progressAsked) >= progressAgain:
 		f.progressAsked = now
 		if status, err := f.backend.Status(ctx); err == nil {
-			f.progress = progressOf(status, f.action)
+			f.progress = progressOf(status, journal.Query{Action: f.action})
 		}
 	}
 }

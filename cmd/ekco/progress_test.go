@@ -51,6 +51,30 @@ func TestOnATerminalProgressIsShown(t *testing.T) {
 	newDesk(t, halfway(t)).shows(want, "history", "--follow", "--action", purgeID)
 }
 
+// TestWhoFollowsOneThingIsShownNoProgressOfOthers: and who follows everything is told
+// which action it is.
+func TestWhoFollowsOneThingIsShownNoProgressOfOthers(t *testing.T) {
+	status := halfway(t).status
+	status.Actions[0].Subject = journal.NodeSubject("worker-2", "uid-2")
+	const steps = "delete-node: 1,240 of 10,000 objects"
+	for name, of := range map[string]struct {
+		query journal.Query
+		want  string
+	}{
+		"everything":     {journal.Query{Types: []journal.Type{journal.TypeStepDone}}, purgeID + ": " + steps},
+		"the action":     {journal.Query{Action: purgeID}, steps},
+		"another action": {journal.Query{Action: "purge-worker-3-9"}, ""},
+		"the node":       {journal.Query{Node: "worker-2"}, purgeID + ": " + steps},
+		"another node":   {journal.Query{Node: "worker-3"}, ""},
+		"the thing":      {journal.Query{Name: "worker-2"}, purgeID + ": " + steps},
+		"another thing":  {journal.Query{Name: "desk"}, ""},
+	} {
+		if got := progressOf(status, of.query); got != of.want {
+			t.Errorf("who follows %s is shown %q, want %q", name, got, of.want)
+		}
+	}
+}
+
 func TestASignOfLifeIsGoneWhenSomethingIsPrinted(t *testing.T) {
 	var screen strings.Builder
 	sign := &signOfLife{w: &screen, terminal: true}

@@ -123,17 +123,18 @@ func newRing(ctx context.Context, cfg config.Config, options ringOptions, store 
 }
 
 func newClient(cfg config.Config, terms kube.Terms, metrics *api.Metrics) (*rest.Config, *kube.Client, error) {
+	terms.OnRequest = metrics.Requested
 	restConfig, err := kube.Connect(cfg.Kubeconfig, terms)
 	if err != nil {
 		return nil, nil, err
 	}
-	client, err := kube.NewClient(restConfig, kubeOptions(cfg, metrics))
+	client, err := kube.NewClient(restConfig, kubeOptions(cfg))
 	return restConfig, client, err
 }
 
 // kubeOptions are those of the clients of the Kubernetes API.
-func kubeOptions(cfg config.Config, metrics *api.Metrics) kube.Options {
-	return kube.Options{Namespace: cfg.HostTaskNamespace, UserAgent: "ekco/" + version.Get().Version, OnRequest: metrics.Requested}
+func kubeOptions(cfg config.Config) kube.Options {
+	return kube.Options{Namespace: cfg.HostTaskNamespace, UserAgent: "ekco/" + version.Get().Version}
 }
 
 // identity says who runs.

@@ -173,6 +173,17 @@ func TestEachForgeryIsRefusedForItsOwnReason(t *testing.T) {
 		"trailing data":               {request(append(bytes.Clone(signed), "and more"...)), "something behind its PEM block"},
 		"leading data":                {request(append([]byte("x\n"), signed...)), "does not begin with a PEM block"},
 		"several blocks":              {request(append(bytes.Clone(signed), signed...)), "several PEM blocks"},
+		"a broken block before it":    {request(append([]byte("-----BEGIN CERTIFICATE REQUEST-----\n!\n-----END CERTIFICATE REQUEST-----\n"), signed...)), "several PEM blocks"},
+		"a label that is empty":       {forged(nil, "kubernetes.."), "it asks for kubernetes.., which is no DNS name"},
+		"a first label that is empty": {forged(nil, ".example.com"), "it asks for .example.com, which is no DNS name"},
+		"nothing but a dot":           {forged(nil, "."), "it asks for ., which is no DNS name"},
+		"the API's address, absolute": {forged(nil, "10.96.0.1."), "it asks for 10.96.0.1., which"},
+		"loopback, absolute":          {forged(nil, "127.0.0.1."), "it asks for 127.0.0.1., which"},
+		"alternative names twice":     {forged(func(r *x509.CertificateRequest) { r.ExtraExtensions = append(r.ExtraExtensions, names(), names()) }), "no certificate request (PKCS#10)"},
+		"a critical extension": {forged(func(r *x509.CertificateRequest) {
+			r.ExtraExtensions = []pkix.Extension{{Id: asn1.ObjectIdentifier{1, 2, 3}, Critical: true, Value: []byte{5, 0}}}
+		}), "it asks for the extension 1.2.3"},
+		"two common names in one RDN": {request(oneRDN(t)), "several common names"},
 		"headers":                     {request(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Headers: map[string]string{"a": "b"}, Bytes: block.Bytes})), "its PEM block has headers"},
 		"another block":               {request(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: block.Bytes})), "does not begin with a PEM block"},
 		"nothing":                     {request(nil), "does not begin with a PEM block"},
@@ -193,6 +204,7 @@ func TestEachForgeryIsRefusedForItsOwnReason(t *testing.T) {
 		"a Service's short name":      {forged(nil, "webhook.default.SVC."), "which is the name of a Service in the cluster"},
 		"another sort of name":        {request(csrsim.Sign(directory(), nil)), "neither DNS names nor addresses"},
 		"localhost":                   {forged(nil, "LocalHost"), "it asks for LocalHost, which is every machine's own name"},
+		"localhost's subdomain":       {forged(nil, "a.localhost"), "which is every machine's own name"},
 		"localhost's domain":          {forged(nil, "localhost.localdomain"), "which is every machine's own name"},
 		"loopback":                    {forged(nil, "127.0.0.53"), "it asks for 127.0.0.53, which is a loopback address"},
 		"loopback in IPv6":            {forged(nil, "::1"), "it asks for ::1, which is a loopback address"},
@@ -265,6 +277,20 @@ func twice(names ...string) (all []pkix.AttributeTypeAndValue) {
 	return all
 }
 
+// oneRDN has two common names in one part of its subject, of which another reader than Go
+// may take the other.
+func oneRDN(t *testing.T) []byte {
+	template := csrsim.Template("w1", "w1")
+	organization := pkix.AttributeTypeAndValue{Type: asn1.ObjectIdentifier{2, 5, 4, 10}, Value: "system:nodes"}
+	template.RawSubject = must(asn1.Marshal(pkix.RDNSequence{
+		pkix.RelativeDistinguishedNameSET{organization},
+		twice("system:node:w2", "system:node:w1"),
+	}))(t)
+	return csrsim.Sign(template, nil)
+}
+
+func names() pkix.Extension { return mapped().ExtraExtensions[0] }
+
 func TestWhatARequestIsJudgedBy(t *testing.T) {
 	good := forged(nil)
 	for name, test := range map[string]struct {
@@ -312,5 +338,23 @@ func TestANameOfTheAPIServersIsAPrimarysOwnOrNobodys(t *testing.T) {
 		if got := judged(forged(nil), around); got.Answer != want {
 			t.Errorf("a primary %t: %+v", around.Node.Primary, got)
 		}
+	}
+}
+
+func TestTheEndpointIsAPrimarysOwnByItsInternalIPAlone(t *testing.T) {
+	around := journal.CSRAround{
+		Node:    &journal.CSRNode{Primary: true, Addresses: []string{"10.0.0.1", "w1"}, InternalIPs: []string{"10.0.0.1"}},
+		Cluster: []journal.CSRClaim{{Name: "10.0.0.1", By: "the address of the Kubernetes API"}},
+	}
+	if got := judged(forged(nil), around); got.Answer != fsmcsr.Unfit {
+		t.Errorf("what is neither the endpoint nor a name of the API servers is taken for a primary's own: %+v", got)
+	}
+}
+
+func TestAKeyOfAnotherKindIsRefused(t *testing.T) {
+	asked := csr.Parse(forged(nil))
+	asked.Key = journal.CSRKey{Kind: "DSA", Bits: 3072}
+	if got := fsmcsr.Judge(asked, here("10.0.0.1", "w1")); got.Answer != fsmcsr.Unfit || !strings.Contains(got.Reason, "its key is of kind DSA") {
+		t.Errorf("%+v", got)
 	}
 }

@@ -78,7 +78,7 @@ func (machine) Table() fsm.Table {
 
 		Initial: string(Pending), Finals: fsm.Names(Approved), Over: fsm.Names(Approved, Gone), Keep: keep,
 		Transitions: []fsm.Transition{
-			{Event: "approved", From: open, To: string(Approved), When: "it was approved, by EKCO or by somebody else", Tells: tells(whoApproved)},
+			{Event: "approved", From: open, To: string(Approved), When: "it was approved, by EKCO or by somebody else", Tells: toldApproved},
 			{Event: "refuse", From: fsm.Names(Pending), To: string(Refused), When: "something is against it", Tells: tells(func(r *Request) string { return r.verdict.Reason })},
 			{Event: "reconsider", From: fsm.Names(Refused), To: string(Pending), When: "nothing is against it any more", Tells: tells(func(*Request) string { return "nothing is against it any more" })},
 			{Event: "gone", From: open, To: string(Gone), When: "it was deleted or denied, or is not looked at any more", Tells: tells(func(r *Request) string { return r.Ended })},
@@ -93,11 +93,14 @@ func tells(reason func(*Request) string) func(*fsm.Thing, journal.State, time.Ti
 	}
 }
 
-func whoApproved(r *Request) string {
-	if r.Ended == endedApproved {
-		return "it is approved"
+// toldApproved says who it was, as far as EKCO knows: a watch may tell of an approval by
+// EKCO before its end is recorded.
+func toldApproved(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
+	telling := fsm.Telling{Reason: "it is approved", Cause: t.Newest()}
+	if last := t.Last[Approve]; last != nil && last.Outcome == journal.OutcomeDone {
+		telling.Reason = "EKCO approved it"
 	}
-	return "EKCO approved it"
+	return telling
 }
 
 // endedApproved is what a source says of a request that is approved.

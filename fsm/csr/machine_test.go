@@ -1,7 +1,6 @@
 package csr_test
 
 import (
-	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
@@ -11,45 +10,18 @@ import (
 
 	"github.com/replicatedhq/ekco/fsm"
 	fsmcsr "github.com/replicatedhq/ekco/fsm/csr"
+	"github.com/replicatedhq/ekco/fsm/fsmtest"
 	"github.com/replicatedhq/ekco/internal/csr"
 	"github.com/replicatedhq/ekco/internal/csr/csrsim"
 	"github.com/replicatedhq/ekco/journal"
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// desk is a journal in memory, folded and decided upon.
-type desk struct {
-	t      *testing.T
-	s      *fsm.State
-	p      fsm.Policy
-	now    time.Time
-	events []journal.Event
-}
+// desk is where requests are observed and decided on.
+type desk struct{ *fsmtest.Journal }
 
 func newDesk(t *testing.T, policy fsmcsr.Policy) *desk {
-	d := &desk{t: t, s: fsm.NewState(fsmcsr.Capability()), now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
-	d.p = fsm.Policy{}.With(fsmcsr.Name, policy)
-	d.write(journal.Draft{Type: journal.TypeOperatorStarted, Subject: journal.OperatorSubject, Payload: journal.OperatorStarted{Version: "1"}})
-	return d
-}
-
-func (d *desk) write(drafts ...journal.Draft) {
-	d.t.Helper()
-	for _, draft := range drafts {
-		body, version, err := draft.Encode()
-		if err != nil {
-			d.t.Fatal(err)
-		}
-		e := journal.Event{
-			Seq: d.s.Seq + 1, Time: d.now, Type: draft.Type, Version: version, Subject: draft.Subject,
-			Action: draft.Action, Cause: draft.Cause, Actor: draft.Actor, Payload: body,
-		}
-		d.events = append(d.events, e)
-		d.s.Apply(e)
-	}
-	if len(d.s.Problems) > 0 {
-		d.t.Fatalf("problems: %q", d.s.Problems)
-	}
+	return &desk{fsmtest.New(t, fsm.Policy{}.With(fsmcsr.Name, policy), fsmcsr.Capability())}
 }
 
 func subject(name string) journal.Subject {
@@ -59,30 +31,26 @@ func subject(name string) journal.Subject {
 var home = journal.CSRAround{Node: &journal.CSRNode{UID: "u", Addresses: []string{"w1", "10.0.0.1"}}}
 
 func (d *desk) observe(name string, around journal.CSRAround, names ...string) {
-	d.t.Helper()
+	d.T.Helper()
 	d.tell(subject(name), journal.CSRFacts{Asked: csr.Parse(csrsim.Asks(name, "w1", names...)), Around: around})
 }
 
 func (d *desk) tell(of journal.Subject, facts journal.CSRFacts) {
-	d.t.Helper()
-	encoded, err := json.Marshal(facts)
-	if err != nil {
-		d.t.Fatal(err)
-	}
-	d.write(journal.Draft{Type: journal.TypeThingObserved, Actor: "observer/csr", Subject: of, Payload: journal.ThingObserved{Machine: fsmcsr.Name, Facts: encoded}})
+	d.T.Helper()
+	d.Observe(fsmcsr.Name, of, facts)
 }
 
 func (d *desk) gone(name, reason string) {
-	d.t.Helper()
-	d.write(journal.Draft{Type: journal.TypeThingGone, Actor: "observer/csr", Subject: subject(name), Payload: journal.ThingGone{Machine: fsmcsr.Name, Reason: reason}})
+	d.T.Helper()
+	d.Gone(fsmcsr.Name, subject(name), reason)
 }
 
 // decided decides, folds that, and compares it with what was expected, one line for
 // each event; nothing more may follow at the same time.
 func (d *desk) decided(want ...string) {
-	d.t.Helper()
-	d.now = d.now.Add(time.Second)
-	decisions := fsm.Decide(d.s, d.p, d.now)
+	d.T.Helper()
+	d.Pass(time.Second)
+	decisions := fsm.Decide(d.S, d.P, d.Now)
 	var got []string
 	for _, draft := range decisions.Events {
 		line := string(draft.Type) + " " + draft.Subject.Name
@@ -94,32 +62,32 @@ func (d *desk) decided(want ...string) {
 		}
 		got = append(got, line)
 	}
-	d.write(decisions.Events...)
+	d.Write(decisions.Events...)
 	if diff := cmp.Diff(want, got); diff != "" {
-		d.t.Errorf("decisions (-want +got):\n%s", diff)
+		d.T.Errorf("decisions (-want +got):\n%s", diff)
 	}
-	if more := fsm.Decide(d.s, d.p, d.now).Events; len(more) > 0 {
-		d.t.Errorf("the same moment leads to %d more: %+v", len(more), more)
+	if more := fsm.Decide(d.S, d.P, d.Now).Events; len(more) > 0 {
+		d.T.Errorf("the same moment leads to %d more: %+v", len(more), more)
 	}
 }
 
 // end ends the open action about the request.
 func (d *desk) end(name string, outcome journal.Outcome) {
-	d.t.Helper()
-	for _, record := range d.s.OpenActions() {
+	d.T.Helper()
+	for _, record := range d.S.OpenActions() {
 		if record.Subject.Name == name {
-			d.write(journal.Draft{Type: journal.TypeActionEnded, Subject: record.Subject, Action: record.ID, Payload: journal.ActionEnded{Outcome: outcome, Reason: "so"}})
+			d.Write(journal.Draft{Type: journal.TypeActionEnded, Subject: record.Subject, Action: record.ID, Payload: journal.ActionEnded{Outcome: outcome, Reason: "so"}})
 			return
 		}
 	}
-	d.t.Fatalf("no action about %s is open", name)
+	d.T.Fatalf("no action about %s is open", name)
 }
 
 func (d *desk) is(name string, want journal.State) {
-	d.t.Helper()
-	thing := d.s.Things["uid-"+name]
+	d.T.Helper()
+	thing := d.S.Things["uid-"+name]
 	if thing == nil || thing.State != want {
-		d.t.Errorf("%s is %+v, want %s", name, thing, want)
+		d.T.Errorf("%s is %+v, want %s", name, thing, want)
 	}
 }
 
@@ -143,8 +111,27 @@ func TestAGoodRequestIsApprovedOnceAndIsSoonForgotten(t *testing.T) {
 		d.gone(name, "approved")
 		d.decided(name + " Pending → Approved")
 	}
-	if len(d.s.Things) > 20 || d.s.Things["uid-a"] != nil {
-		t.Errorf("%d requests are kept", len(d.s.Things))
+	if len(d.S.Things) > 20 || d.S.Things["uid-a"] != nil {
+		t.Errorf("%d requests are kept", len(d.S.Things))
+	}
+}
+
+// A watch may tell of EKCO's own approval before its end is recorded.
+func TestWhoApprovedARequestIsTold(t *testing.T) {
+	for want, outcome := range map[string]journal.Outcome{"EKCO approved it": journal.OutcomeDone, "it is approved": journal.OutcomeAbandoned} {
+		d := newDesk(t, on)
+		d.observe("a", home, "w1")
+		d.decided("action.requested a")
+		d.gone("a", "approved")
+		d.end("a", outcome)
+		d.decided("a Pending → Approved")
+		told, err := d.Events[len(d.Events)-1].Decode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := told.(*journal.ThingTransitioned).Reason; got != want {
+			t.Errorf("told is %q, want %q", got, want)
+		}
 	}
 }
 
@@ -192,17 +179,17 @@ func TestAnApprovalThatALiveLookStoppedIsTriedAgainLater(t *testing.T) {
 	d.decided("action.requested a")
 	d.end("a", journal.OutcomeAbandoned)
 	d.decided()
-	d.now = d.now.Add(2 * time.Minute)
+	d.Now = d.Now.Add(2 * time.Minute)
 	d.decided("action.requested a")
 	d.end("a", journal.OutcomeAbandoned)
-	d.now = d.now.Add(80 * time.Second)
+	d.Now = d.Now.Add(80 * time.Second)
 	d.decided("policy.refused a")
-	d.now = d.now.Add(time.Hour)
+	d.Now = d.Now.Add(time.Hour)
 	d.decided("action.requested a", "policy.lifted a")
-	d.p.DryRun = true
+	d.P.DryRun = true
 	d.end("a", journal.OutcomeDryRun)
 	d.decided()
-	d.now = d.now.Add(24 * time.Hour)
+	d.Now = d.Now.Add(24 * time.Hour)
 	d.decided()
 }
 
@@ -210,9 +197,9 @@ func TestNothingIsApprovedWhileTheSettingIsOff(t *testing.T) {
 	d := newDesk(t, fsmcsr.Policy{})
 	d.observe("a", home, "w1")
 	d.decided()
-	d.p = d.p.With(fsmcsr.Name, on)
+	d.P = d.P.With(fsmcsr.Name, on)
 	d.decided("action.requested a")
-	d.p = d.p.With(fsmcsr.Name, fsmcsr.Policy{})
+	d.P = d.P.With(fsmcsr.Name, fsmcsr.Policy{})
 	d.decided("action.cancelling a: auto_approve_kubelet_csrs is off")
 }
 
@@ -223,10 +210,27 @@ func TestEKCOApprovesNothingWhilePausedOrInAnOutage(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := newDesk(t, on)
-			d.write(draft)
+			d.Write(draft)
 			d.observe("a", home, "w1")
 			d.decided("policy.refused ")
 		})
+	}
+}
+
+func TestEKCOApprovesNothingBeforeItHasSettled(t *testing.T) {
+	d := newDesk(t, on)
+	d.P.Settling = 15 * time.Second
+	d.observe("a", home, "w1")
+	d.decided("policy.refused ")
+	d.Now = d.Now.Add(15 * time.Second)
+	d.decided("action.requested a", "policy.lifted ")
+}
+
+func TestWhatHasBegunIsAskedTheSameBeforeItsStep(t *testing.T) {
+	standing, err := fsm.Standing(fsmcsr.Capability())
+	want := []string{fsm.RuleAPIUnreachable, fsm.RuleSettling, fsm.RulePaused}
+	if diff := cmp.Diff(want, standing[fsmcsr.Approve].Rules); err != nil || diff != "" {
+		t.Errorf("%v: rules (-want +got):\n%s", err, diff)
 	}
 }
 
@@ -235,33 +239,37 @@ func TestManyRequestsOfOneAreOneThingThatIsRefused(t *testing.T) {
 	of := journal.Subject{Kind: fsmcsr.Kind, Name: "further ones of system:node:w1", Node: "w1"}
 	d.tell(of, journal.CSRFacts{Asked: journal.CSR{Requester: "system:node:w1"}, AtLeast: 100})
 	d.decided(of.Name + " Pending → Refused")
+	said := words.New(fsmcsr.Words).Sentence(d.Events[len(d.Events)-1].Decoded())
+	if !strings.Contains(said, "system:node:w1 asks so often that EKCO does not look at 100 or more of its requests") {
+		t.Errorf("said is %q", said)
+	}
 }
 
 func TestASnapshotIsJudgedAnew(t *testing.T) {
 	d := newDesk(t, on)
 	d.observe("a", home, "w1")
 	d.observe("b", journal.CSRAround{}, "w1")
-	snapshot, err := d.s.Snapshot()
+	snapshot, err := d.S.Snapshot()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d.s, err = fsm.LoadState(snapshot, fsmcsr.Capability()); err != nil {
+	if d.S, err = fsm.LoadState(snapshot, fsmcsr.Capability()); err != nil {
 		t.Fatal(err)
 	}
 	d.decided("action.requested a", "b Pending → Refused")
 	open := map[string]bool{}
-	for of, facts := range fsmcsr.Open(d.s) {
+	for of, facts := range fsmcsr.Open(d.S) {
 		open[of.Name+" "+facts.Asked.Requester] = true
 	}
 	if diff := cmp.Diff(map[string]bool{"a system:node:w1": true, "b system:node:w1": true}, open); diff != "" {
 		t.Error(diff)
 	}
 	replayed := fsm.NewState(fsmcsr.Capability())
-	for _, event := range d.events {
+	for _, event := range d.Events {
 		replayed.Apply(event)
 	}
 	again, err := replayed.Snapshot()
-	now, nowErr := d.s.Snapshot()
+	now, nowErr := d.S.Snapshot()
 	if err != nil || nowErr != nil || !slices.Equal(again.State, now.State) {
 		t.Errorf("a replay differs: %v %v\n%s\n%s", err, nowErr, again.State, now.State)
 	}
@@ -277,7 +285,7 @@ func TestWhatIsSaidOfRequests(t *testing.T) {
 	v := words.New(fsmcsr.Words)
 	var said []string
 	notes := map[string]words.Note{}
-	for _, event := range d.events[1:] {
+	for _, event := range d.Events[1:] {
 		said = append(said, v.Sentence(event.Decoded()))
 		if note, ok := v.Note(event.Decoded()); ok && event.Type == journal.TypeThingObserved {
 			notes[event.Subject.Name] = note
@@ -307,7 +315,7 @@ func TestAnApprovalThatStalledEndsWithItsRequest(t *testing.T) {
 		d.observe("a", home, "w1")
 		d.decided("action.requested a")
 		act := func(typ journal.Type, payload journal.Payload) {
-			d.write(journal.Draft{Type: typ, Subject: subject("a"), Action: d.s.OpenActions()[0].ID, Payload: payload})
+			d.Write(journal.Draft{Type: typ, Subject: subject("a"), Action: d.S.OpenActions()[0].ID, Payload: payload})
 		}
 		act(journal.TypeActionPlanned, journal.ActionPlanned{Plan: journal.Plan{Steps: []journal.PlannedStep{{ID: "approve", Does: "approve"}}}})
 		act(journal.TypeStepStarted, journal.StepStarted{Step: "approve", Attempt: 1})

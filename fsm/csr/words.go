@@ -54,6 +54,9 @@ func observed(e journal.Event, p *journal.ThingObserved) string {
 	if facts.AtLeast == 0 {
 		text += fmt.Sprintf(" by %s asks for %s", facts.Asked.Requester, asksFor(facts.Asked))
 	}
+	if facts.Untold > 0 {
+		text += fmt.Sprintf(", after %s that nobody was told of", words.Count(facts.Untold, "change"))
+	}
 	switch verdict.Answer {
 	case Unfit:
 		return text + "; EKCO does not approve it: " + verdict.Reason

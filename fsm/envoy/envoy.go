@@ -19,7 +19,8 @@ const (
 	Unready journal.State = "Unready"
 	// NodeLost: so it was when the node was lost.
 	NodeLost journal.State = "NodeLost"
-	// Restarting: a restart-envoy action is open.
+	// Restarting: a restart-envoy action is open, or has deleted the pod that is yet to be
+	// seen gone.
 	Restarting journal.State = "Restarting"
 	// Ready: no pod of it is known to be unready.
 	Ready journal.State = "Ready"

@@ -18,7 +18,7 @@ func kinds() []fsm.ActionKind {
 		Rules: []string{
 			fsm.RuleAPIUnreachable, fsm.RuleSettling, fsm.RulePaused, fsm.RuleBackOff, fsm.RuleOneAtATime, fsm.RuleCooldown,
 		},
-		Cooldown: cooldown, Turn: "only one Envoy pod is replaced at a time",
+		Cooldown: cooldown, Turn: "only one Envoy pod is replaced at a time", StalledYields: true,
 		SwitchedOff: func(p fsm.Policy) string {
 			if policyOf(p).Restart {
 				return ""

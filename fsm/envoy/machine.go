@@ -23,6 +23,8 @@ var (
 	_ fsm.Aging     = machine{}
 	_ fsm.Needing   = machine{}
 	_ fsm.Disputing = machine{}
+
+	_ fsm.ActionFolder = machine{}
 )
 
 func (machine) Name() string { return Machine }
@@ -55,8 +57,26 @@ func (machine) Goal(t *fsm.Thing, _ journal.State, w *fsm.World) journal.State {
 		return Ready
 	case lost(w, of(t).Pod.Node):
 		return NodeLost
+	case deleted(t):
+		return Restarting
 	}
 	return Unready
+}
+
+// deleted reports whether the pod was deleted, and nothing was seen of Envoy since.
+func deleted(t *fsm.Thing) bool {
+	last := t.Last[journal.ActionRestartEnvoy]
+	return last != nil && last.Outcome == journal.OutcomeDone && last.Seq > t.FactsSeq
+}
+
+// Opened implements [fsm.ActionFolder].
+func (machine) Opened(*fsm.State, *fsm.Thing, *journal.ActionRecord) {}
+
+// Ended implements [fsm.ActionFolder]. A restart that is done says nothing of the next
+// pod, which may have been seen before its end was recorded.
+func (machine) Ended(_ *fsm.State, t *fsm.Thing, rec *journal.ActionRecord, ended *journal.ActionEnded) (kept bool) {
+	asked, err := journal.InputOf[journal.EnvoyPod](rec.Request)
+	return ended.Outcome != journal.OutcomeDone || err != nil || !observed(t) || of(t).Pod.UID == asked.UID
 }
 
 // Adopt adds the thing of an adopted action. What is not known of the pod, a live look

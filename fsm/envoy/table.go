@@ -12,7 +12,7 @@ import (
 func Table() fsm.Table {
 	return fsm.Table{
 		Name: Machine, Title: "Envoy",
-		About: "Envoy on one node. Its pods come and go; where Envoy is no DaemonSet, each of its pods has a machine of its own.\n" +
+		About: "The Envoy of one DaemonSet on one node, called NODE/DAEMONSET. Its pods come and go; where Envoy is no DaemonSet, each of its pods has a machine of its own.\n" +
 			"There is none as long as no pod was unready.",
 		Initial: string(Unready), Over: fsm.Names(Ready),
 		Transitions: []fsm.Transition{

@@ -16,7 +16,7 @@ func (machine) Wants(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 		return
 	}
 	want(fsm.Want{Kind: journal.ActionRestartEnvoy, Due: due(t, p), Rank: e.SeenAt, Change: &journal.Change{
-		Key: "pod", Field: "Envoy's pod on " + t.Name, From: "unready", To: "a new one",
+		Key: "pod", Field: "Envoy's pod on " + e.Pod.Node, From: "unready", To: "a new one",
 	}})
 }
 
@@ -56,12 +56,13 @@ func (machine) Request(t *fsm.Thing, _ *fsm.ActionKind, w *fsm.World) (journal.A
 	}, t.FactsSeq
 }
 
-// Obsolete leaves what has begun to its end: its own effect is no reason to stop it. Of
-// an adopted action's pod nothing may be known yet.
+// Obsolete leaves what has begun to its end: its own effect is no reason to stop it. One
+// that stalled comes to no end by itself, and need not once its pod is not as it was. Of an
+// adopted action's pod nothing may be known yet.
 func (machine) Obsolete(t *fsm.Thing, rec *journal.ActionRecord) string {
 	asked, err := journal.InputOf[journal.EnvoyPod](rec.Request)
 	switch {
-	case err != nil, len(rec.Steps) > 0, t.Newest() == 0:
+	case err != nil, len(rec.Steps) > 0 && rec.Stalled == nil, t.Newest() == 0:
 		return ""
 	case t.GoneSeq != 0:
 		return fmt.Sprintf("pod %s is ready again, or is gone", asked)
@@ -74,6 +75,6 @@ func (machine) Obsolete(t *fsm.Thing, rec *journal.ActionRecord) string {
 // Disputed implements [fsm.Disputing]: nobody makes the pods unready on purpose.
 func (machine) Disputed(t *fsm.Thing, _ *journal.Change) (what, advice string) {
 	pod := of(t).Pod
-	return fmt.Sprintf("Envoy on %s becomes unready again each time that EKCO replaces its pod", t.Name),
+	return fmt.Sprintf("Envoy on %s becomes unready again each time that EKCO replaces its pod", pod.Node),
 		fmt.Sprintf("look at \"kubectl --namespace %s logs %s --container envoy\", and whether Contour's own pods are ready", pod.Namespace, pod.Name)
 }

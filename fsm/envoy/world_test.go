@@ -1,7 +1,6 @@
 package envoy
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -10,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/replicatedhq/ekco/fsm"
+	"github.com/replicatedhq/ekco/fsm/fsmtest"
 	fsmnode "github.com/replicatedhq/ekco/fsm/node"
 	"github.com/replicatedhq/ekco/journal"
 )
@@ -17,16 +17,12 @@ import (
 // allows is envoy_pods_not_ready_duration in the tests.
 const allows = 5 * time.Minute
 
-// world is a journal in memory, folded and decided upon, and a clock.
+// world is a journal in memory, and the machine that EKCO runs on.
 type world struct {
-	t   *testing.T
-	s   *fsm.State
-	p   fsm.Policy
-	now time.Time
+	*fsmtest.Journal
 	// boot and up are of EKCO's machine.
-	boot   string
-	up     time.Duration
-	events []journal.Event
+	boot string
+	up   time.Duration
 }
 
 func machines() []fsm.Capability { return []fsm.Capability{fsmnode.Capability(), Capability()} }
@@ -35,14 +31,17 @@ func machines() []fsm.Capability { return []fsm.Capability{fsmnode.Capability(),
 func newWorld(t *testing.T, nodes ...string) *world {
 	t.Helper()
 	w := &world{
-		t: t, s: fsm.NewState(machines()...), now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), boot: "boot-1", up: time.Hour,
-		p: fsm.DefaultPolicy().With(Machine, Policy{Restart: true, After: allows}),
+		Journal: &fsmtest.Journal{
+			T: t, S: fsm.NewState(machines()...), Now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC),
+			P: fsm.DefaultPolicy().With(Machine, Policy{Restart: true, After: allows}),
+		},
+		boot: "boot-1", up: time.Hour,
 	}
 	w.start()
 	for _, name := range nodes {
 		w.node(name, false)
 	}
-	w.pass(w.p.Settling)
+	w.pass(w.P.Settling)
 	w.decide()
 	return w
 }
@@ -51,73 +50,60 @@ func (w *world) start() {
 	w.operator(journal.TypeOperatorStarted, journal.OperatorStarted{Version: "1", BootID: w.boot, Uptime: journal.Duration(w.up)})
 }
 
-func (w *world) pass(d time.Duration) { w.now, w.up = w.now.Add(d), w.up+d }
-
-func (w *world) operator(typ journal.Type, payload journal.Payload) {
-	w.t.Helper()
-	w.write(journal.Draft{Type: typ, Subject: journal.OperatorSubject, Actor: fsm.ActorOperator, Payload: payload})
+func (w *world) pass(d time.Duration) {
+	w.Pass(d)
+	w.up += d
 }
 
-func (w *world) write(drafts ...journal.Draft) {
-	w.t.Helper()
-	for _, draft := range drafts {
-		body, version, err := draft.Encode()
-		if err != nil {
-			w.t.Fatal(err)
-		}
-		e := journal.Event{
-			Seq: w.s.Seq + 1, Time: w.now, Type: draft.Type, Version: version, Subject: draft.Subject,
-			Action: draft.Action, Cause: draft.Cause, Actor: draft.Actor, Payload: body,
-		}
-		w.events = append(w.events, e)
-		w.s.Apply(e)
-	}
-	if len(w.s.Problems) > 0 {
-		w.t.Fatalf("problems: %q", w.s.Problems)
-	}
+func (w *world) operator(typ journal.Type, payload journal.Payload) {
+	w.T.Helper()
+	w.Write(journal.Draft{Type: typ, Subject: journal.OperatorSubject, Actor: fsm.ActorOperator, Payload: payload})
 }
 
 func (w *world) node(name string, unreachable bool) {
-	w.t.Helper()
+	w.T.Helper()
 	facts := journal.NodeFacts{Role: journal.RoleWorker}
 	if unreachable {
-		facts.Taints = []journal.Taint{{Key: journal.TaintUnreachable, Effect: "NoExecute", TimeAdded: w.now}}
+		facts.Taints = []journal.Taint{{Key: journal.TaintUnreachable, Effect: "NoExecute", TimeAdded: w.Now}}
 	}
-	w.write(journal.Draft{
+	w.Write(journal.Draft{
 		Type: journal.TypeNodeObserved, Subject: journal.NodeSubject(name, "uid-"+name), Actor: "observer/node",
 		Payload: journal.NodeObserved{NodeFacts: facts},
 	})
 }
 
-func subject(name string) journal.Subject { return journal.Subject{Kind: Kind, Name: name, Node: name} }
+func subject(node string) journal.Subject {
+	return journal.Subject{Kind: Kind, Name: node + "/envoy", Node: node}
+}
+
+// thing returns Envoy on a node.
+func (w *world) thing(node string) *fsm.Thing {
+	w.T.Helper()
+	return w.S.Things[fsm.Key(subject(node))]
+}
 
 // unready observes a pod that is unready since then by its own clock.
 func (w *world) unready(node, pod string, since time.Time) {
-	w.t.Helper()
-	facts, err := json.Marshal(journal.EnvoyPod{Namespace: "projectcontour", Name: pod, UID: "uid-" + pod, Node: node, Since: since})
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	w.write(journal.Draft{
-		Type: journal.TypeThingObserved, Subject: subject(node), Actor: "observer/envoy",
-		Payload: journal.ThingObserved{Machine: Machine, Facts: facts},
-	})
+	w.T.Helper()
+	w.observe(subject(node), pod, since)
+}
+
+func (w *world) observe(thing journal.Subject, pod string, since time.Time) {
+	w.T.Helper()
+	w.Observe(Machine, thing, journal.EnvoyPod{Namespace: "projectcontour", Name: pod, UID: "uid-" + pod, Node: thing.Node, Since: since})
 }
 
 func (w *world) gone(node string) {
-	w.t.Helper()
-	w.write(journal.Draft{
-		Type: journal.TypeThingGone, Subject: subject(node), Actor: "observer/envoy",
-		Payload: journal.ThingGone{Machine: Machine, Reason: "deleted"},
-	})
+	w.T.Helper()
+	w.Gone(Machine, subject(node), "deleted")
 }
 
 // decide decides until nothing more is decided, and folds it. It returns what was
 // decided about Envoy, and when to decide again.
 func (w *world) decide() (lines []string, next time.Time) {
-	w.t.Helper()
+	w.T.Helper()
 	for range 10 {
-		d := fsm.Decide(w.s, w.p, w.now)
+		d := fsm.Decide(w.S, w.P, w.Now)
 		if len(d.Events) == 0 {
 			return lines, d.Next
 		}
@@ -126,14 +112,14 @@ func (w *world) decide() (lines []string, next time.Time) {
 				lines = append(lines, line(draft))
 			}
 		}
-		w.write(d.Events...)
+		w.Write(d.Events...)
 	}
-	w.t.Fatalf("it decides and decides: %q", lines)
+	w.T.Fatalf("it decides and decides: %q", lines)
 	return nil, time.Time{}
 }
 
 func line(d journal.Draft) string {
-	text := fmt.Sprintf("%s %s", d.Type, d.Subject.Name)
+	text := fmt.Sprintf("%s %s", d.Type, d.Subject.Node)
 	switch p := d.Payload.(type) {
 	case journal.ThingTransitioned:
 		text += fmt.Sprintf(": %s to %s", p.From, p.To)
@@ -149,42 +135,52 @@ func line(d journal.Draft) string {
 
 // decided expects exactly this to be decided.
 func (w *world) decided(want ...string) (next time.Time) {
-	w.t.Helper()
+	w.T.Helper()
 	lines, next := w.decide()
 	if diff := cmp.Diff(want, lines); diff != "" {
-		w.t.Fatalf("at %s decided (-want +got):\n%s", w.now.Format(time.TimeOnly), diff)
+		w.T.Fatalf("at %s decided (-want +got):\n%s", w.Now.Format(time.TimeOnly), diff)
 	}
 	return next
 }
 
 // dueIn expects nothing to be asked for before that time has passed, and the restart then.
 func (w *world) dueIn(d time.Duration, node string) {
-	w.t.Helper()
+	w.T.Helper()
 	w.pass(d - time.Millisecond)
 	if lines, _ := w.decide(); strings.Contains(strings.Join(lines, "\n"), "action.requested") {
-		w.t.Fatalf("asked for too early: %q", lines)
+		w.T.Fatalf("asked for too early: %q", lines)
 	}
 	w.pass(time.Millisecond)
 	lines, _ := w.decide()
 	if !strings.Contains(strings.Join(lines, "\n"), "action.requested "+node) {
-		w.t.Fatalf("at %s decided %q, want a restart on %s; refused are %+v", w.now.Format(time.TimeOnly), lines, node, w.s.Refusals)
+		w.T.Fatalf("at %s decided %q, want a restart on %s; refused are %+v", w.Now.Format(time.TimeOnly), lines, node, w.S.Refusals)
 	}
+}
+
+// last returns the last event of a type.
+func (w *world) last(typ journal.Type) (last journal.Event) {
+	for _, e := range w.Events {
+		if e.Type == typ {
+			last = e
+		}
+	}
+	return last
 }
 
 // open returns the only open action.
 func (w *world) open() journal.ActionRecord {
-	w.t.Helper()
-	open := w.s.OpenActions()
+	w.T.Helper()
+	open := w.S.OpenActions()
 	if len(open) != 1 {
-		w.t.Fatalf("%d actions are open", len(open))
+		w.T.Fatalf("%d actions are open", len(open))
 	}
 	return open[0]
 }
 
 func (w *world) end(outcome journal.Outcome) {
-	w.t.Helper()
+	w.T.Helper()
 	rec := w.open()
-	w.write(journal.Draft{
+	w.Write(journal.Draft{
 		Type: journal.TypeActionEnded, Subject: rec.Subject, Action: rec.ID, Actor: fsm.ActorOperator,
 		Payload: journal.ActionEnded{Outcome: outcome, Reason: "so it was"},
 	})
@@ -192,8 +188,8 @@ func (w *world) end(outcome journal.Outcome) {
 
 // replaced has the open restart done, and another pod in the place of the first.
 func (w *world) replaced() {
-	w.t.Helper()
-	node := w.open().Subject.Name
+	w.T.Helper()
+	node := w.open().Subject.Node
 	w.gone(node)
 	w.end(journal.OutcomeDone)
 	w.decide()
@@ -201,8 +197,8 @@ func (w *world) replaced() {
 
 // is expects the state of Envoy on a node.
 func (w *world) is(node string, want journal.State) {
-	w.t.Helper()
-	if got := w.s.Things["Envoy/"+node].State; got != want {
-		w.t.Errorf("Envoy on %s is %s, want %s", node, got, want)
+	w.T.Helper()
+	if got := w.thing(node).State; got != want {
+		w.T.Errorf("Envoy on %s is %s, want %s", node, got, want)
 	}
 }

@@ -36,6 +36,9 @@ func TestTheDatabaseHasThreeReplicasOnceThreeNodesAreReady(t *testing.T) {
 			if want := (journal.KotsadmFacts{Replicas: test.replicas, Expect: test.expect}).Size(); rec != nil && rec.Request.Change.From != want {
 				t.Errorf("the change is %+v", rec.Request.Change)
 			}
+			if want := (journal.KotsadmFacts{Replicas: 3, Expect: strings.Repeat("3", len(test.expect))}).Size(); rec != nil && rec.Request.Change.To != want {
+				t.Errorf("the change is to %s, want %s", rec.Request.Change.To, want)
+			}
 			state, scaled := w.state(rqlite), test.replicas == 3 && test.expect != "1"
 			if (state == Scaling) != test.want || (state == HA) != scaled {
 				t.Errorf("it is %s", state)
@@ -47,7 +50,7 @@ func TestTheDatabaseHasThreeReplicasOnceThreeNodesAreReady(t *testing.T) {
 func TestANodeThatIsNotReadyDoesNotCount(t *testing.T) {
 	w := newWorld(t, 2)
 	w.observe(rqlite, single(1))
-	w.write(journal.Draft{Type: journal.TypeNodeObserved, Subject: node(7), Payload: journal.NodeObserved{NodeFacts: journal.NodeFacts{
+	w.Write(journal.Draft{Type: journal.TypeNodeObserved, Subject: node(7), Payload: journal.NodeObserved{NodeFacts: journal.NodeFacts{
 		Role: journal.RoleWorker, Taints: []journal.Taint{{Key: journal.TaintUnreachable}},
 	}}})
 	w.wants(rqlite, false)
@@ -59,12 +62,12 @@ func TestSwitchedOffNothingIsBegunAndWhatHasBegunEnds(t *testing.T) {
 	w := newWorld(t, 3)
 	w.observe(rqlite, single(1))
 	w.wants(rqlite, true)
-	w.p = w.p.With(Machine, Policy{})
+	w.P = w.P.With(Machine, Policy{})
 	rec := w.open(rqlite)
 	if rec.Cancelling == nil || rec.Cancelling.Reason != "enable_ha_kotsadm is off" {
 		t.Errorf("the action is %+v", rec)
 	}
-	w.end(rec, journal.OutcomeAbandoned)
+	w.End(rec, journal.OutcomeAbandoned)
 	w.observe(rqlite, single(2))
 	w.wants(rqlite, false)
 }
@@ -74,22 +77,22 @@ func TestAReinstallIsScaledAgainAndIsNoFight(t *testing.T) {
 	w.observe(rqlite, single(1))
 	w.set(w.wants(rqlite, true), 2, journal.OutcomeDone)
 	w.wants(rqlite, false) // what was observed is older
-	w.now = w.now.Add(10 * time.Minute)
+	w.Pass(10 * time.Minute)
 	w.observe(rqlite, single(3)) // installed again
 	w.set(w.wants(rqlite, true), 4, journal.OutcomeDone)
-	w.now = w.now.Add(10 * time.Minute)
+	w.Pass(10 * time.Minute)
 	another := single(5)
 	another.Image = "rqlite:8.2"
 	w.observe(rqlite, another) // and another version
 	w.set(w.wants(rqlite, true), 6, journal.OutcomeDone)
-	w.now = w.now.Add(10 * time.Minute)
+	w.Pass(10 * time.Minute)
 	anew := rqlite
 	anew.UID = "uid-anew" // and after it was removed
-	w.write(journal.Draft{Type: journal.TypeThingGone, Subject: rqlite, Payload: journal.ThingGone{Machine: Machine, Reason: "deleted"}})
+	w.Gone(Machine, rqlite, "deleted")
 	w.observe(anew, another)
 	w.wants(anew, true)
-	if state := w.state(rqlite); state != Removed || Known(w.s)["default/kotsadm-rqlite"].UID != "uid-anew" {
-		t.Errorf("the first is %s, known are %+v", state, Known(w.s))
+	if state := w.state(rqlite); state != Removed || Known(w.S)["default/kotsadm-rqlite"].UID != "uid-anew" {
+		t.Errorf("the first is %s, known are %+v", state, Known(w.S))
 	}
 }
 
@@ -100,13 +103,13 @@ func TestSomebodyWhoUndoesItTwiceIsNotFought(t *testing.T) {
 		for generation := int64(2); generation < 6; generation += 2 {
 			w.set(w.wants(rqlite, true), generation, outcome)
 			w.observe(rqlite, single(generation+1))
-			w.now = w.now.Add(time.Minute)
+			w.Pass(time.Minute)
 		}
 		w.wants(rqlite, false)
-		if len(w.s.Refusals) != 1 || w.s.Refusals[0].Rule != fsm.RuleContested || !strings.Contains(w.s.Refusals[0].Reason, "back to 1 (-bootstrap-expect=1)") {
-			t.Errorf("refused is %+v", w.s.Refusals)
+		if len(w.S.Refusals) != 1 || w.S.Refusals[0].Rule != fsm.RuleContested || !strings.Contains(w.S.Refusals[0].Reason, "back to 1 (-bootstrap-expect=1)") {
+			t.Errorf("refused is %+v", w.S.Refusals)
 		}
-		w.now = w.now.Add(time.Hour)
+		w.Pass(time.Hour)
 		w.wants(rqlite, true)
 	}
 }
@@ -114,18 +117,18 @@ func TestSomebodyWhoUndoesItTwiceIsNotFought(t *testing.T) {
 func TestWhatEndedEarlyIsAskedForAgainWhenSomethingIsNewOrAfterARest(t *testing.T) {
 	for _, outcome := range []journal.Outcome{journal.OutcomeCancelled, journal.OutcomeDryRun} {
 		w := newWorld(t, 3)
-		w.p.DryRun = outcome == journal.OutcomeDryRun
+		w.P.DryRun = outcome == journal.OutcomeDryRun
 		w.observe(rqlite, single(1))
-		w.end(w.wants(rqlite, true), outcome)
+		w.End(w.wants(rqlite, true), outcome)
 		w.wants(rqlite, false)
-		if w.p.DryRun {
-			w.p.DryRun = false
+		if w.P.DryRun {
+			w.P.DryRun = false
 		} else {
 			w.observe(rqlite, single(2))
-			w.end(w.wants(rqlite, true), outcome)
-			w.now = w.now.Add(rest - time.Second)
+			w.End(w.wants(rqlite, true), outcome)
+			w.Pass(rest - time.Second)
 			w.wants(rqlite, false)
-			w.now = w.now.Add(time.Second)
+			w.Pass(time.Second)
 		}
 		w.wants(rqlite, true)
 	}
@@ -144,21 +147,21 @@ func TestWhatSomebodyElseHasSetIsNoLongerNeeded(t *testing.T) {
 func TestItCanBePausedByItsName(t *testing.T) {
 	w := newWorld(t, 3)
 	w.observe(rqlite, single(1))
-	drafts, err := fsm.Pause(w.s, w.now, "default/kotsadm-rqlite", "a test", 0, "cli:root@a")
+	drafts, err := fsm.Pause(w.S, w.Now, "default/kotsadm-rqlite", "a test", 0, "cli:root@a")
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.write(drafts...)
+	w.Write(drafts...)
 	w.wants(rqlite, false)
-	if len(w.s.Refusals) != 1 || !strings.Contains(w.s.Refusals[0].Reason, "ekco resume default/kotsadm-rqlite") {
-		t.Errorf("refused is %+v", w.s.Refusals)
+	if len(w.S.Refusals) != 1 || !strings.Contains(w.S.Refusals[0].Reason, "ekco resume default/kotsadm-rqlite") {
+		t.Errorf("refused is %+v", w.S.Refusals)
 	}
-	if drafts, err = fsm.Resume(w.s, "default/kotsadm-rqlite", "", "cli:root@a"); err != nil {
+	if drafts, err = fsm.Resume(w.S, "default/kotsadm-rqlite", "", "cli:root@a"); err != nil {
 		t.Fatal(err)
 	}
-	w.write(drafts...)
+	w.Write(drafts...)
 	w.wants(rqlite, true)
-	if _, err := fsm.Pause(w.s, w.now, "kotsadm/other", "", 0, "cli:root@a"); !errors.Is(err, fsm.ErrUnknown) {
+	if _, err := fsm.Pause(w.S, w.Now, "kotsadm/other", "", 0, "cli:root@a"); !errors.Is(err, fsm.ErrUnknown) {
 		t.Errorf("pausing what is not there: %v", err)
 	}
 }
@@ -167,11 +170,11 @@ func TestASnapshotHoldsWhatIsKnown(t *testing.T) {
 	w := newWorld(t, 3)
 	w.observe(rqlite, single(1))
 	w.set(w.wants(rqlite, true), 2, journal.OutcomeDone)
-	snapshot, err := w.s.Snapshot()
+	snapshot, err := w.S.Snapshot()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if w.s, err = fsm.LoadState(snapshot, fsmnode.Capability(), Capability()); err != nil {
+	if w.S, err = fsm.LoadState(snapshot, fsmnode.Capability(), Capability()); err != nil {
 		t.Fatal(err)
 	}
 	w.wants(rqlite, false)
@@ -187,6 +190,13 @@ func TestAReinstallThatIsSeenBeforeTheActionEndsIsScaledAgainSoon(t *testing.T) 
 	rec := w.wants(rqlite, true)
 	w.observe(rqlite, single(3))
 	w.set(rec, 2, journal.OutcomeAbandoned)
-	w.now = w.now.Add(time.Minute)
+	w.Pass(time.Minute)
 	w.wants(rqlite, true)
+}
+
+func TestItsChangeTakesTheStorage(t *testing.T) {
+	terms, err := fsm.Standing(fsmnode.Capability(), Capability())
+	if domains := terms[journal.ActionScaleKotsadm].Domains; err != nil || len(domains) != 1 || domains[0] != journal.DomainStorage {
+		t.Errorf("%v: it takes %v", err, domains)
+	}
 }

@@ -51,7 +51,7 @@ func TestWithoutKnownNodesNothingIsScaled(t *testing.T) {
 func TestANodeThatIsNotReadyCounts(t *testing.T) {
 	w := newWorld(t, 1)
 	w.observe(prometheus, 1, 1)
-	w.write(journal.Draft{Type: journal.TypeNodeObserved, Subject: node(7), Payload: journal.NodeObserved{NodeFacts: journal.NodeFacts{
+	w.Write(journal.Draft{Type: journal.TypeNodeObserved, Subject: node(7), Payload: journal.NodeObserved{NodeFacts: journal.NodeFacts{
 		Role: journal.RoleWorker, Taints: []journal.Taint{{Key: journal.TaintUnreachable}},
 	}}})
 	w.wants(prometheus, 2)
@@ -70,7 +70,7 @@ func TestReplicasFollowNodesThatComeAndGoHoweverOften(t *testing.T) {
 		w.set(w.wants(prometheus, 1), generation)
 		w.observe(prometheus, generation, 1)
 		w.wants(prometheus, 0)
-		w.now = w.now.Add(time.Minute)
+		w.Pass(time.Minute)
 	}
 }
 
@@ -94,46 +94,60 @@ func TestSomebodyWhoUndoesItTwiceIsNotFought(t *testing.T) {
 	for generation := int64(2); generation < 6; generation += 2 {
 		w.set(w.wants(prometheus, 2), generation)
 		w.observe(prometheus, generation+1, 1)
-		w.now = w.now.Add(time.Minute)
+		w.Pass(time.Minute)
 	}
 	w.wants(prometheus, 0)
-	if len(w.s.Refusals) != 1 || w.s.Refusals[0].Rule != fsm.RuleContested || !strings.Contains(w.s.Refusals[0].Reason, "the replicas of Prometheus monitoring/k8s") {
-		t.Errorf("refused is %+v", w.s.Refusals)
+	if len(w.S.Refusals) != 1 || w.S.Refusals[0].Rule != fsm.RuleContested || !strings.Contains(w.S.Refusals[0].Reason, "the replicas of Prometheus monitoring/k8s") {
+		t.Errorf("refused is %+v", w.S.Refusals)
 	}
-	w.now = w.now.Add(time.Hour)
+	w.Pass(time.Hour)
 	w.wants(prometheus, 2)
 }
 
 func TestADryRunAsksOnceAndAnewWhenTheNodesAreOthersOrItIsNoneAnyMore(t *testing.T) {
 	w := newWorld(t, 2)
-	w.p.DryRun = true
+	w.P.DryRun = true
 	w.observe(alertmanager, 1, 1)
-	w.end(w.wants(alertmanager, 2), journal.OutcomeDryRun)
+	w.End(w.wants(alertmanager, 2), journal.OutcomeDryRun)
 	w.wants(alertmanager, 0)
 	w.join(2)
-	w.end(w.wants(alertmanager, 3), journal.OutcomeDryRun)
+	w.End(w.wants(alertmanager, 3), journal.OutcomeDryRun)
 	w.wants(alertmanager, 0)
-	w.p.DryRun = false
+	w.P.DryRun = false
 	w.wants(alertmanager, 3)
 }
 
 func TestWhatWasCancelledIsAskedForAgainWhenSomethingIsNewOrAfterARest(t *testing.T) {
 	w := newWorld(t, 2)
 	w.observe(prometheus, 1, 1)
-	w.end(w.wants(prometheus, 2), journal.OutcomeCancelled)
+	w.End(w.wants(prometheus, 2), journal.OutcomeCancelled)
 	w.wants(prometheus, 0)
 	w.observe(prometheus, 2, 1)
-	w.end(w.wants(prometheus, 2), journal.OutcomeCancelled)
-	w.now = w.now.Add(rest - time.Second)
+	w.End(w.wants(prometheus, 2), journal.OutcomeCancelled)
+	w.Pass(rest - time.Second)
 	w.wants(prometheus, 0)
-	w.now = w.now.Add(time.Second)
+	w.Pass(time.Second)
 	w.wants(prometheus, 2)
+}
+
+// TestWhatALiveLookFoundOtherNodesForIsAskedForAnewAtOnce: and by the number that was
+// asked for it rests, since the look may know more than what is observed.
+func TestWhatALiveLookFoundOtherNodesForIsAskedForAnewAtOnce(t *testing.T) {
+	w := newWorld(t, 2)
+	w.observe(alertmanager, 1, 1)
+	w.End(w.wants(alertmanager, 2), journal.OutcomeAbandoned)
+	w.wants(alertmanager, 0)
+	w.join(2)
+	w.wants(alertmanager, 3)
 }
 
 func TestWhatSomebodyElseHasSetIsNoLongerNeeded(t *testing.T) {
 	w := newWorld(t, 2)
 	w.observe(prometheus, 1, 1)
 	w.wants(prometheus, 2)
+	if rec := w.wants(prometheus, 2); rec.Cancelling != nil {
+		t.Errorf("it is cancelled while it is needed: %+v", rec.Cancelling)
+	}
 	w.observe(prometheus, 2, 2)
 	if rec := w.open(prometheus); rec == nil || rec.Cancelling == nil || rec.Cancelling.Reason != "it has 2 replicas" {
 		t.Errorf("the action is %+v", rec)
@@ -143,16 +157,16 @@ func TestWhatSomebodyElseHasSetIsNoLongerNeeded(t *testing.T) {
 func TestAnObjectThatIsGoneWantsNothingAndIsBackWithoutHarm(t *testing.T) {
 	w := newWorld(t, 2)
 	w.observe(prometheus, 1, 1)
-	w.write(journal.Draft{Type: journal.TypeThingGone, Subject: prometheus, Payload: journal.ThingGone{Machine: Machine, Reason: "deleted"}})
+	w.Gone(Machine, prometheus, "deleted")
 	w.wants(prometheus, 0)
-	if state := w.state(prometheus); state != Removed || len(Known(w.s)) != 0 {
-		t.Errorf("it is %s, known are %v", state, Known(w.s))
+	if state := w.state(prometheus); state != Removed || len(Known(w.S)) != 0 {
+		t.Errorf("it is %s, known are %v", state, Known(w.S))
 	}
 	again := prometheus
 	again.UID = "uid-new"
 	w.observe(again, 1, 1)
 	w.wants(again, 2)
-	if known := Known(w.s)["monitoring/k8s"]; known.UID != "uid-new" || known.Replicas != 1 {
+	if known := Known(w.S)["monitoring/k8s"]; known.UID != "uid-new" || known.Replicas != 1 {
 		t.Errorf("known is %+v", known)
 	}
 }
@@ -163,25 +177,25 @@ func TestOneOfThemCanBePausedByItsName(t *testing.T) {
 			w := newWorld(t, 2)
 			w.observe(prometheus, 1, 1)
 			w.observe(alertmanager, 1, 1)
-			drafts, err := fsm.Pause(w.s, w.now, word, "a test", 0, "cli:root@a")
+			drafts, err := fsm.Pause(w.S, w.Now, word, "a test", 0, "cli:root@a")
 			if err != nil {
 				t.Fatal(err)
 			}
-			w.write(drafts...)
+			w.Write(drafts...)
 			w.wants(prometheus, 0)
 			w.wants(alertmanager, 2)
-			if len(w.s.Refusals) != 1 || !strings.Contains(w.s.Refusals[0].Reason, "ekco resume monitoring/k8s") {
-				t.Errorf("refused is %+v", w.s.Refusals)
+			if len(w.S.Refusals) != 1 || !strings.Contains(w.S.Refusals[0].Reason, "ekco resume monitoring/k8s") {
+				t.Errorf("refused is %+v", w.S.Refusals)
 			}
-			if drafts, err = fsm.Resume(w.s, word, "", "cli:root@a"); err != nil {
+			if drafts, err = fsm.Resume(w.S, word, "", "cli:root@a"); err != nil {
 				t.Fatal(err)
 			}
-			w.write(drafts...)
+			w.Write(drafts...)
 			w.wants(prometheus, 2)
 		})
 	}
 	w := newWorld(t, 2)
-	if _, err := fsm.Pause(w.s, w.now, "monitoring/grafana", "", 0, "cli:root@a"); !errors.Is(err, fsm.ErrUnknown) {
+	if _, err := fsm.Pause(w.S, w.Now, "monitoring/grafana", "", 0, "cli:root@a"); !errors.Is(err, fsm.ErrUnknown) {
 		t.Errorf("pausing what is not there: %v", err)
 	}
 }
@@ -190,11 +204,11 @@ func TestASnapshotHoldsWhatIsKnown(t *testing.T) {
 	w := newWorld(t, 2)
 	w.observe(prometheus, 1, 1)
 	w.set(w.wants(prometheus, 2), 2)
-	snapshot, err := w.s.Snapshot()
+	snapshot, err := w.S.Snapshot()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if w.s, err = fsm.LoadState(snapshot, fsmnode.Capability(), Capability()); err != nil {
+	if w.S, err = fsm.LoadState(snapshot, fsmnode.Capability(), Capability()); err != nil {
 		t.Fatal(err)
 	}
 	w.wants(prometheus, 0)

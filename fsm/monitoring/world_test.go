@@ -1,52 +1,26 @@
 package monitoring
 
 import (
-	"encoding/json"
 	"fmt"
 	"testing"
 	"time"
 
 	"github.com/replicatedhq/ekco/fsm"
+	"github.com/replicatedhq/ekco/fsm/fsmtest"
 	fsmnode "github.com/replicatedhq/ekco/fsm/node"
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// world is a journal in memory, folded and decided upon.
-type world struct {
-	t   *testing.T
-	s   *fsm.State
-	p   fsm.Policy
-	now time.Time
-}
+// world is a journal with nodes.
+type world struct{ *fsmtest.Journal }
 
 func newWorld(t *testing.T, nodes int) *world {
-	w := &world{
-		t: t, s: fsm.NewState(fsmnode.Capability(), Capability()), now: time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC),
-		p: fsmnode.DefaultPolicy().In(fsm.DefaultPolicy()),
-	}
-	w.write(journal.Draft{Type: journal.TypeOperatorStarted, Subject: journal.OperatorSubject, Payload: journal.OperatorStarted{Version: "1"}})
-	w.now = w.now.Add(time.Minute)
+	w := &world{fsmtest.New(t, fsmnode.DefaultPolicy().In(fsm.DefaultPolicy()), fsmnode.Capability(), Capability())}
+	w.Pass(time.Minute)
 	for i := range nodes {
 		w.join(i)
 	}
 	return w
-}
-
-func (w *world) write(drafts ...journal.Draft) {
-	w.t.Helper()
-	for _, draft := range drafts {
-		body, version, err := draft.Encode()
-		if err != nil {
-			w.t.Fatal(err)
-		}
-		w.s.Apply(journal.Event{
-			Seq: w.s.Seq + 1, Time: w.now, Type: draft.Type, Version: version, Subject: draft.Subject,
-			Action: draft.Action, Cause: draft.Cause, Actor: draft.Actor, Payload: body,
-		})
-	}
-	if len(w.s.Problems) > 0 {
-		w.t.Fatalf("problems: %q", w.s.Problems)
-	}
 }
 
 func node(i int) journal.Subject {
@@ -54,13 +28,13 @@ func node(i int) journal.Subject {
 }
 
 func (w *world) join(i int) {
-	w.t.Helper()
-	w.write(journal.Draft{Type: journal.TypeNodeObserved, Subject: node(i), Payload: journal.NodeObserved{NodeFacts: journal.NodeFacts{Role: journal.RoleWorker}}})
+	w.T.Helper()
+	w.Write(journal.Draft{Type: journal.TypeNodeObserved, Subject: node(i), Payload: journal.NodeObserved{NodeFacts: journal.NodeFacts{Role: journal.RoleWorker}}})
 }
 
 func (w *world) leave(i int) {
-	w.t.Helper()
-	w.write(journal.Draft{Type: journal.TypeNodeGone, Subject: node(i), Payload: journal.NodeGone{Reason: "deleted"}})
+	w.T.Helper()
+	w.Write(journal.Draft{Type: journal.TypeNodeGone, Subject: node(i), Payload: journal.NodeGone{Reason: "deleted"}})
 }
 
 // is gives a subject its UID.
@@ -75,44 +49,31 @@ var (
 )
 
 func (w *world) observe(of journal.Subject, generation int64, replicas int) {
-	w.t.Helper()
-	facts, err := json.Marshal(journal.MonitoringFacts{Generation: generation, Replicas: replicas})
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	w.write(journal.Draft{Type: journal.TypeThingObserved, Subject: of, Payload: journal.ThingObserved{Machine: Machine, Facts: facts}})
+	w.T.Helper()
+	w.Observe(Machine, of, journal.MonitoringFacts{Generation: generation, Replicas: replicas})
 }
 
 // open returns the only open action about the subject after EKCO has decided, nil for
 // none.
 func (w *world) open(of journal.Subject) *journal.ActionRecord {
-	w.t.Helper()
-	w.write(fsm.Decide(w.s, w.p, w.now).Events...)
-	var found *journal.ActionRecord
-	for _, rec := range w.s.Actions {
-		if rec.Subject == of {
-			if found != nil {
-				w.t.Fatalf("both %s and %s are open", rec.ID, found.ID)
-			}
-			found = rec
-		}
-	}
-	return found
+	w.T.Helper()
+	w.Decide()
+	return w.Open(of)
 }
 
 // wants expects EKCO to ask for so many replicas, zero for nothing.
 func (w *world) wants(of journal.Subject, replicas int) *journal.ActionRecord {
-	w.t.Helper()
+	w.T.Helper()
 	rec, got := w.open(of), 0
 	if rec != nil {
 		input, err := journal.InputOf[journal.MonitoringInput](rec.Request)
 		if err != nil {
-			w.t.Fatal(err)
+			w.T.Fatal(err)
 		}
 		got = input.Replicas
 	}
 	if got != replicas {
-		w.t.Fatalf("%s: EKCO asks for %d replicas, want %d; refused: %+v", of.Name, got, replicas, w.s.Refusals)
+		w.T.Fatalf("%s: EKCO asks for %d replicas, want %d; refused: %+v", of.Name, got, replicas, w.S.Refusals)
 	}
 	return rec
 }
@@ -120,31 +81,17 @@ func (w *world) wants(of journal.Subject, replicas int) *journal.ActionRecord {
 // set plays the action through: it makes what it was asked for of the object, which is
 // of that generation then.
 func (w *world) set(rec *journal.ActionRecord, generation int64) {
-	w.t.Helper()
+	w.T.Helper()
 	input, err := journal.InputOf[journal.MonitoringInput](rec.Request)
 	if err != nil {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
-	outputs, err := json.Marshal(journal.MonitoringFacts{Generation: generation, Replicas: input.Replicas})
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	step := journal.PlannedStep{ID: journal.StepSetReplicas, Does: journal.StepSetReplicas}
-	w.write(
-		journal.Draft{Type: journal.TypeActionPlanned, Subject: rec.Subject, Action: rec.ID, Payload: journal.ActionPlanned{Plan: journal.Plan{Steps: []journal.PlannedStep{step}}}},
-		journal.Draft{Type: journal.TypeStepStarted, Subject: rec.Subject, Action: rec.ID, Payload: journal.StepStarted{Step: step.ID, Attempt: 1}},
-		journal.Draft{Type: journal.TypeStepDone, Subject: rec.Subject, Action: rec.ID, Payload: journal.StepDone{Step: step.ID, Attempt: 1, Outputs: outputs}},
-	)
-	w.end(rec, journal.OutcomeDone)
-}
-
-func (w *world) end(rec *journal.ActionRecord, outcome journal.Outcome) {
-	w.t.Helper()
-	w.write(journal.Draft{Type: journal.TypeActionEnded, Subject: rec.Subject, Action: rec.ID, Payload: journal.ActionEnded{Outcome: outcome}})
+	w.Play(rec, journal.StepSetReplicas, journal.MonitoringFacts{Generation: generation, Replicas: input.Replicas})
+	w.End(rec, journal.OutcomeDone)
 }
 
 func (w *world) state(of journal.Subject) journal.State {
-	w.t.Helper()
-	w.write(fsm.Decide(w.s, w.p, w.now).Events...)
-	return w.s.Things[fsm.Key(of)].State
+	w.T.Helper()
+	w.Decide()
+	return w.S.Things[fsm.Key(of)].State
 }

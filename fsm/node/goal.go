@@ -54,7 +54,7 @@ func goal(n *Node, now journal.State, open []*journal.ActionRecord) journal.Stat
 		return Clearing
 	case now == Clearing && len(n.Pods) == 0:
 		return Cleared
-	case now == Clearing && n.BacksOff():
+	case now == Clearing && n.BacksOff(journal.ActionClearNode):
 		return Unknown
 	case (now == Clearing && n.podsToCome()) || now == Cleared:
 		return now

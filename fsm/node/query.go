@@ -111,6 +111,7 @@ func Known(s *fsm.State) []Node {
 	for n := range All(s) {
 		clone, thing := *n, *n.Thing
 		thing.Data, thing.Last, thing.Contests = nil, maps.Clone(thing.Last), maps.Clone(thing.Contests)
+		thing.Vain = maps.Clone(thing.Vain)
 		clone.Thing = &thing
 		clone.Outlived = slices.Clone(n.Outlived)
 		clone.Pods = make(map[string]*Pod, len(n.Pods))

@@ -13,11 +13,11 @@ type Envoy struct {
 func (e *Envoy) keys() []key {
 	return []key{
 		{
-			name: "contour_namespace", value: &e.ContourNamespace, byDefault: "projectcontour",
+			name: "contour_namespace", value: &e.ContourNamespace, byDefault: "projectcontour", check: namespace,
 			help: "namespace of Contour", built: true,
 		},
 		{
-			name: "contour_cert_namespace", value: &e.ContourCertNamespace, byDefault: "projectcontour",
+			name: "contour_cert_namespace", value: &e.ContourCertNamespace, byDefault: "projectcontour", check: namespace,
 			help: "old name of contour_namespace, used if that is not set", built: true,
 		},
 		{

@@ -148,6 +148,7 @@ func TestABadValueIsNamedWithWhereItIsAndWhatIsExpected(t *testing.T) {
 		{"clear_dead_nodes: perhaps", []string{"true or false"}},
 		{"clear_dead_nodes: {a: b}", []string{"clear_dead_nodes is a structure", "plain value"}},
 		{"node_unreachable_toleration: 5", []string{`"5"`, "like 5m"}},
+		{"contour_namespace: Bad_NS", []string{"contour_namespace", `"Bad_NS"`, "the name of a namespace"}},
 		{"node_unreachable_toleration: 0s", []string{`"0s"`, "above zero"}},
 		{"settling_time: -3s", []string{`"-3s"`, "duration"}},
 		{"max_unknown_nodes: 101%", []string{"0% to 100%"}},

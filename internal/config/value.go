@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"net"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -89,6 +90,17 @@ func atLeastOne(value any) string {
 func positive(value any) string {
 	if d, ok := value.(*time.Duration); ok && *d <= 0 {
 		return "a duration above zero, like 5m"
+	}
+	return ""
+}
+
+// label is the name of a namespace, as RFC 1123 has it.
+var label = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
+
+// namespace lets an empty one pass: what is in no namespace is not there.
+func namespace(value any) string {
+	if name, ok := value.(*string); ok && *name != "" && !label.MatchString(*name) {
+		return "the name of a namespace, like projectcontour, or nothing"
 	}
 	return ""
 }

@@ -20,10 +20,9 @@ type API interface {
 	Requests() kube.Source
 	// Read reads one request by its name. It returns kube.ErrNotFound if there is none.
 	Read(ctx context.Context, name string) (Request, error)
-	// Node reads the Node of that name, nil if there is none.
-	Node(ctx context.Context, name string) (*journal.CSRNode, error)
-	// Around looks at what is around each of the requests.
-	Around(ctx context.Context, asked ...journal.CSR) ([]journal.CSRAround, error)
+	// Around returns what is around each of the requests. No part of it was read before
+	// since. What EKCO may not read is said there, and is no error.
+	Around(ctx context.Context, since time.Time, asked ...journal.CSR) ([]journal.CSRAround, error)
 	// Approve approves a request as it was read. It returns kube.ErrConflict when the
 	// request has changed since.
 	Approve(ctx context.Context, request Request, message string) error

@@ -8,7 +8,6 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -20,16 +19,23 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// surroundings is the last look around, for those who asked for it at the same time:
-// when a thousand nodes join at once, they are not listed a thousand times. It is
-// forgotten when nobody waits any more.
+// surroundings is the last look around, for those whom it is new enough: when a thousand
+// nodes join at once, they are not listed a thousand times.
 type surroundings struct {
-	turn    chan struct{}
-	waiting atomic.Int64
-	// Whoever has the turn may use what follows.
-	began time.Time
-	last  *around
+	turn chan struct{}
+	// Whoever has the turn may use what follows. last is nil when there is none.
+	last *look
 }
+
+// look is one look around, and when it began. It may have failed.
+type look struct {
+	began time.Time
+	*around
+	err error
+}
+
+// keepsLook is how long a look is kept for others: a large cluster's takes megabytes.
+const keepsLook = 5 * time.Second
 
 func (s *surroundings) init() { s.turn = make(chan struct{}, 1) }
 
@@ -48,12 +54,12 @@ type subnet struct {
 	whose string
 }
 
-// claim is an address of a node that is reachable, in its canonical form.
-type claim struct{ name, node string }
+// claim is an address that a node has, in its canonical form, and whose it is.
+type claim struct{ name, node, by string }
 
-// Around implements [API]. No part of it is older than the call.
-func (c *Client) Around(ctx context.Context, asked ...journal.CSR) ([]journal.CSRAround, error) {
-	all, err := c.look(ctx)
+// Around implements [API]. Those who ask at the same time share a look.
+func (c *Client) Around(ctx context.Context, since time.Time, asked ...journal.CSR) ([]journal.CSRAround, error) {
+	all, err := c.look(ctx, since)
 	if err != nil {
 		return nil, err
 	}
@@ -65,29 +71,34 @@ func (c *Client) Around(ctx context.Context, asked ...journal.CSR) ([]journal.CS
 	return found, nil
 }
 
-// look returns a look that began after the call.
-func (c *Client) look(ctx context.Context) (*around, error) {
-	s, asked := &c.surroundings, time.Now()
-	s.waiting.Add(1)
-	defer s.waiting.Add(-1)
+// look returns a look that did not begin before since.
+func (c *Client) look(ctx context.Context, since time.Time) (*around, error) {
+	s := &c.surroundings
 	select {
 	case s.turn <- struct{}{}:
 	case <-ctx.Done():
 		return nil, fmt.Errorf("look at the nodes: %w", ctx.Err())
 	}
-	defer func() {
-		if s.waiting.Load() == 1 {
-			s.last = nil
-		}
-		<-s.turn
-	}()
-	if s.last != nil && s.began.After(asked) {
-		return s.last, nil
+	defer func() { <-s.turn }()
+	if s.last != nil && !s.last.began.Before(since) {
+		return s.last.around, s.last.err
 	}
-	s.last, s.began = nil, time.Now()
-	all, err := c.lookAnew(ctx)
-	s.last = all
-	return all, err
+	now := &look{began: time.Now()}
+	now.around, now.err = c.lookAnew(ctx)
+	s.last = nil
+	if ctx.Err() == nil { // else it is this caller's failure alone
+		s.last = now
+		time.AfterFunc(keepsLook, func() { s.forget(now) })
+	}
+	return now.around, now.err
+}
+
+func (s *surroundings) forget(old *look) {
+	s.turn <- struct{}{}
+	defer func() { <-s.turn }()
+	if s.last == old {
+		s.last = nil
+	}
 }
 
 func (c *Client) lookAnew(ctx context.Context) (*around, error) {
@@ -99,7 +110,7 @@ func (c *Client) lookAnew(ctx context.Context) (*around, error) {
 	case ctx.Err() != nil || !errors.Is(err, kube.ErrForbidden) && !errors.Is(err, errUnreadable):
 		return nil, err // it may be known at the next look
 	}
-	all.unknown = printed(strings.ReplaceAll(err.Error(), "\n", "; "))
+	all.unknown = strings.ReplaceAll(printed(strings.ReplaceAll(err.Error(), "\n", "; ")), `\"`, `"`)
 	return all, nil
 }
 
@@ -130,22 +141,31 @@ func (c *Client) list(ctx context.Context, resource string, options *metav1.List
 	return nil
 }
 
-// add takes a Node. One that is lost has no claim to anything: its machine may have been
-// replaced.
+// add takes a Node. A worker that is lost has no claim to anything: its machine may have
+// been replaced. The addresses of a primary are its own until its Node is deleted: API
+// servers, etcd and clients speak to them, and who has cut it off the network must not
+// be taken for it.
 func (a *around) add(node *corev1.Node) {
-	of := nodeOf(node)
+	of, name := nodeOf(node), strings.Clone(node.Name)
+	by := "node " + name
 	a.nodes[node.Name] = of
-	if facts := kube.NodeOf(node).Facts; isLost(facts) {
+	switch lost := isLost(node); {
+	case lost && !of.Primary:
 		return
+	case lost:
+		by += " (a lost primary, whose addresses are its own until its Node is deleted)"
 	}
 	for _, address := range node.Status.Addresses {
 		if address.Address != "" {
-			a.claims = append(a.claims, claim{journal.CanonicalName(printed(address.Address)), strings.Clone(node.Name)})
+			a.claims = append(a.claims, claim{journal.CanonicalName(printed(address.Address)), name, by})
 		}
 	}
 }
 
-func isLost(facts journal.NodeFacts) bool { _, lost := facts.Unreachable(); return lost }
+func isLost(node *corev1.Node) bool {
+	_, lost := kube.NodeOf(node).Facts.Unreachable()
+	return lost
+}
 
 // maxAddresses is how many addresses of a Node count.
 const maxAddresses = 64
@@ -210,6 +230,9 @@ const inKubeadm = "in ConfigMap " + kubeadm.ConfigMapNamespace + "/" + kubeadm.C
 // addKubeadm adds what kubeadm knows: the control plane's endpoint, the further names of
 // the API servers, and the addresses of Services and pods.
 func (a *around) addKubeadm(text string) error {
+	if strings.TrimSpace(text) == "" {
+		return fmt.Errorf("read %s %s: %w: there is no such text", clusterConfigurationKey, inKubeadm, errUnreadable)
+	}
 	var config clusterConfiguration
 	if err := yaml.Unmarshal([]byte(text), &config); err != nil {
 		return fmt.Errorf("read %s %s: %w: %w", clusterConfigurationKey, inKubeadm, errUnreadable, err)
@@ -255,16 +278,16 @@ func hostIn(endpoint string) string {
 }
 
 // byName returns who has the names that are asked for.
-func (a *around) byName(asked []journal.CSR) map[string][]string {
-	by := make(map[string][]string)
+func (a *around) byName(asked []journal.CSR) map[string][]claim {
+	by := make(map[string][]claim)
 	for _, request := range asked {
 		for _, name := range request.Names() {
 			by[journal.CanonicalName(name)] = nil
 		}
 	}
 	for _, claim := range a.claims {
-		if nodes, wanted := by[claim.name]; wanted {
-			by[claim.name] = append(nodes, claim.node)
+		if claims, wanted := by[claim.name]; wanted {
+			by[claim.name] = append(claims, claim)
 		}
 	}
 	return by
@@ -273,14 +296,14 @@ func (a *around) byName(asked []journal.CSR) map[string][]string {
 // maxClaims is how many other nodes that have a name are told of.
 const maxClaims = 3
 
-func (a *around) of(request journal.CSR, by map[string][]string) journal.CSRAround {
+func (a *around) of(request journal.CSR, by map[string][]claim) journal.CSRAround {
 	own := journal.KubeletOf(request.Requester)
 	found := journal.CSRAround{Node: a.nodes[own], Cluster: slices.Clip(a.cluster), Unknown: a.unknown}
 	for _, name := range request.Names() {
 		found.Cluster = append(found.Cluster, a.inSubnet(name)...)
-		for _, node := range by[journal.CanonicalName(name)] {
-			if node != own && len(found.Others) < maxClaims {
-				found.Others = append(found.Others, journal.CSRClaim{Name: name, By: "node " + node})
+		for _, claim := range by[journal.CanonicalName(name)] {
+			if claim.node != own && len(found.Others) < maxClaims {
+				found.Others = append(found.Others, journal.CSRClaim{Name: name, By: claim.by})
 			}
 		}
 	}

@@ -16,7 +16,6 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/replicatedhq/ekco/internal/kube"
-	"github.com/replicatedhq/ekco/journal"
 )
 
 const resource = "certificatesigningrequests"
@@ -32,9 +31,12 @@ type Options struct {
 // Client is the [API] of a real API server. It is safe for concurrent use.
 type Client struct {
 	certificates, core rest.Interface
-	params             runtime.ParameterCodec
-	callTimeout        time.Duration
-	surroundings       surroundings
+	// approvals sends nothing but those, so that none waits for its turn behind the reads
+	// of others until what it was judged by is old.
+	approvals    rest.Interface
+	params       runtime.ParameterCodec
+	callTimeout  time.Duration
+	surroundings surroundings
 }
 
 var _ API = (*Client)(nil)
@@ -59,10 +61,11 @@ func NewClient(config *rest.Config, options Options) (*Client, error) {
 		config.UserAgent = options.UserAgent
 	}
 	c := &Client{params: runtime.NewParameterCodec(scheme), callTimeout: options.CallTimeout}
-	var err, coreErr error
+	var err, approvalsErr, coreErr error
 	c.certificates, err = clientFor(config, "/apis", certificatesv1.SchemeGroupVersion)
+	c.approvals, approvalsErr = clientFor(config, "/apis", certificatesv1.SchemeGroupVersion)
 	c.core, coreErr = clientFor(config, "/api", corev1.SchemeGroupVersion)
-	if err := errors.Join(err, coreErr); err != nil {
+	if err := errors.Join(err, approvalsErr, coreErr); err != nil {
 		return nil, fmt.Errorf("make a client for certificates at %s: %w", config.Host, err)
 	}
 	c.surroundings.init()
@@ -104,24 +107,11 @@ func (c *Client) Approve(ctx context.Context, request Request, message string) e
 	})
 	ctx, cancel := context.WithTimeout(ctx, c.callTimeout)
 	defer cancel()
-	err := c.certificates.Put().Resource(resource).Name(request.Name).SubResource("approval").Body(approved).Do(ctx).Error()
+	err := c.approvals.Put().Resource(resource).Name(request.Name).SubResource("approval").Body(approved).Do(ctx).Error()
 	if err != nil {
 		return fmt.Errorf("approve certificate signing request %s: %w", request.Name, known(err, "update", resource+"/approval"))
 	}
 	return nil
-}
-
-// Node implements [API].
-func (c *Client) Node(ctx context.Context, name string) (*journal.CSRNode, error) {
-	var node corev1.Node
-	err := c.get(ctx, "nodes", "", name, &node)
-	switch {
-	case errors.Is(err, kube.ErrNotFound):
-		return nil, nil //nolint:nilnil // there is none, and that is no error
-	case err != nil:
-		return nil, err
-	}
-	return nodeOf(&node), nil
 }
 
 // get reads an object. Its error wraps kube's sentinels.

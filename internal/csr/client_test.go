@@ -2,6 +2,7 @@ package csr_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +13,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -31,13 +34,15 @@ type server struct {
 	// answers are by method and path.
 	answers map[string]any
 	sent    []byte
+	// query is that of the last call.
+	query string
 	// hold, when set, is waited for before a list of nodes is answered.
 	hold chan struct{}
 }
 
-func newServer(t *testing.T) (*server, *csr.Client) {
-	t.Helper()
-	s := &server{calls: map[string]int{}, answers: map[string]any{
+// answers are those of a small cluster.
+func answers() map[string]any {
+	return map[string]any{
 		"GET /api/v1/namespaces/default/services/kubernetes": corev1.Service{
 			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Service"}, Spec: corev1.ServiceSpec{ClusterIP: "10.96.0.1", ClusterIPs: []string{"10.96.0.1", "fd00:96::1"}},
 		},
@@ -46,9 +51,14 @@ func newServer(t *testing.T) (*server, *csr.Client) {
 			Data:     map[string]string{"ClusterConfiguration": "apiVersion: kubeadm.k8s.io/v1beta3\ncontrolPlaneEndpoint: \"[fd00::100]:6443\"\nkind: ClusterConfiguration\n"},
 		},
 		"GET /api/v1/nodes": corev1.NodeList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "NodeList"}, Items: []corev1.Node{
-			node("w1", false, "10.0.0.1", "w1"), node("w2", false, "10.0.0.1", "w2"), node("w3", true, "10.0.0.1", "w3"),
+			primary(node("w1", false, "10.0.0.1", "w1"), kube.LabelControlPlane), node("w2", false, "10.0.0.1", "w2"), node("w3", true, "10.0.0.1", "w3"),
 		}},
-	}}
+	}
+}
+
+func newServer(t *testing.T) (*server, *csr.Client) {
+	t.Helper()
+	s := &server{calls: map[string]int{}, answers: answers()}
 	web := httptest.NewServer(s)
 	t.Cleanup(web.Close)
 	client, err := csr.NewClient(&rest.Config{Host: web.URL}, csr.Options{})
@@ -59,7 +69,7 @@ func newServer(t *testing.T) (*server, *csr.Client) {
 }
 
 func node(name string, lost bool, addresses ...string) corev1.Node {
-	n := corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: "uid", Labels: map[string]string{kube.LabelControlPlane: ""}}}
+	n := corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: "uid"}}
 	if lost {
 		n.Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoExecute}}
 	}
@@ -78,6 +88,10 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.mu.Lock()
+	if next := r.URL.Query().Get("continue"); next != "" {
+		call += "?continue=" + next
+	}
+	s.query = r.URL.RawQuery
 	s.calls[call]++
 	s.calls[call+"?"+r.URL.Query().Get("fieldSelector")]++
 	answer, known := s.answers[call]
@@ -96,9 +110,22 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		reason := map[int]metav1.StatusReason{404: metav1.StatusReasonNotFound, 403: metav1.StatusReasonForbidden, 409: metav1.StatusReasonConflict}[code]
 		w.WriteHeader(code)
-		answer = metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: "Failure", Code: int32(code), Reason: reason}
+		answer = metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: "Failure", Code: int32(code), Reason: reason, Message: `it says "no"`}
 	}
 	_ = json.NewEncoder(w).Encode(answer) // a client that went away is none of the test's business
+}
+
+// primary makes it a node of the control plane, by one of the labels that say so.
+func primary(node corev1.Node, label string) corev1.Node {
+	node.Labels = map[string]string{label: ""}
+	return node
+}
+
+// list makes a list of Nodes, which the server has from now on.
+func (s *server) list(nodes ...corev1.Node) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.answers["GET /api/v1/nodes"] = corev1.NodeList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "NodeList"}, Items: nodes}
 }
 
 func (s *server) count(call string) int {
@@ -111,7 +138,7 @@ func asked(names ...string) journal.CSR { return csr.Parse(csrsim.Asks("csr-1", 
 
 func TestWhatIsAroundARequestIsWhatConcernsIt(t *testing.T) {
 	_, client := newServer(t)
-	around, err := client.Around(t.Context(), asked("w1", "10.0.0.1"), asked("fd00:96::1", "fd00:0::100", "10.96.0.1"))
+	around, err := client.Around(t.Context(), time.Now(), asked("w1", "10.0.0.1"), asked("fd00:96::1", "fd00:0::100", "10.96.0.1"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,6 +160,43 @@ func TestWhatIsAroundARequestIsWhatConcernsIt(t *testing.T) {
 	}
 }
 
+// TestALostPrimaryKeepsItsAddressesUntilItsNodeIsDeleted: who cuts one off the network
+// does not get its identity by that.
+func TestALostPrimaryKeepsItsAddressesUntilItsNodeIsDeleted(t *testing.T) {
+	s, client := newServer(t)
+	notReady := node("p1", false, "10.0.0.1", "p1")
+	notReady.Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoExecute}}
+	lost := node("p1", true, "10.0.0.1", "p1")
+	rogue := node("w1", false, "10.0.0.1", "w1")
+	const lostBy = "node p1 (a lost primary, whose addresses are its own until its Node is deleted)"
+	for name, test := range map[string]struct {
+		nodes []corev1.Node
+		by    string
+	}{
+		"control-plane":               {[]corev1.Node{rogue, primary(lost, kube.LabelControlPlane)}, lostBy},
+		"master":                      {[]corev1.Node{rogue, primary(lost, kube.LabelMaster)}, lostBy},
+		"not ready, and not lost yet": {[]corev1.Node{rogue, primary(notReady, kube.LabelControlPlane)}, "node p1"},
+		"a worker that is not ready":  {[]corev1.Node{rogue, notReady}, "node p1"},
+		"a lost worker":               {[]corev1.Node{rogue, lost}, ""},
+		"deleted":                     {[]corev1.Node{rogue}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s.list(test.nodes...)
+			around, err := client.Around(t.Context(), time.Now(), asked("w1", "10.0.0.1"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			by := ""
+			for _, claim := range around[0].Others {
+				by += claim.By
+			}
+			if by != test.by {
+				t.Errorf("10.0.0.1 is claimed by %q, want %q", by, test.by)
+			}
+		})
+	}
+}
+
 func TestWhatKubeadmKnowsOfTheClusterIsNoMachines(t *testing.T) {
 	s, client := newServer(t)
 	set := func(text string) {
@@ -143,7 +207,7 @@ func TestWhatKubeadmKnowsOfTheClusterIsNoMachines(t *testing.T) {
 		}
 	}
 	set("apiServer:\n  certSANs: [api.example.com]\nnetworking:\n  serviceSubnet: 10.96.0.0/22,fd00:96::/112\n  podSubnet: 10.32.0.0/20\n")
-	around, err := client.Around(t.Context(), asked("API.example.com", "10.96.3.9", "fd00:96::9", "10.32.0.7", "10.97.0.1"))
+	around, err := client.Around(t.Context(), time.Now(), asked("API.example.com", "10.96.3.9", "fd00:96::9", "10.32.0.7", "10.97.0.1"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,15 +224,94 @@ func TestWhatKubeadmKnowsOfTheClusterIsNoMachines(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	set("networking:\n  serviceSubnet: 10.96.0.0\n")
-	if around, err = client.Around(t.Context(), asked("w1")); err != nil || !strings.Contains(around[0].Unknown, "subnet") {
+	if around, err = client.Around(t.Context(), time.Now(), asked("w1")); err != nil || !strings.Contains(around[0].Unknown, "subnet") {
 		t.Errorf("%v, %+v", err, around)
+	}
+}
+
+// kubeadm has the server answer with that as kubeadm's configuration.
+func (s *server) kubeadm(data map[string]string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.answers["GET /api/v1/namespaces/kube-system/configmaps/kubeadm-config"] = corev1.ConfigMap{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}, Data: data,
+	}
+}
+
+func TestAnEndpointIsTheSameHoweverItIsWritten(t *testing.T) {
+	s, client := newServer(t)
+	for endpoint, name := range map[string]string{
+		"[fd00::100]:6443": "fd00::100", "[fd00::100]": "fd00::100", "fd00:0::100": "fd00::100",
+		"10.0.0.100:6443": "10.0.0.100", "10.0.0.100": "10.0.0.100",
+		"LB.example.com:6443": "lb.example.com", "lb.example.com.": "lb.example.com",
+	} {
+		s.kubeadm(map[string]string{"ClusterConfiguration": fmt.Sprintf("controlPlaneEndpoint: %q", endpoint)})
+		around, err := client.Around(t.Context(), time.Now(), asked("w1", name))
+		if err != nil || len(around[0].Cluster) != 1 || !around[0].Cluster[0].Endpoint {
+			t.Errorf("%s: %v, %+v", endpoint, err, around)
+		}
+	}
+}
+
+// TestWhatKubeadmSaysOfNoClusterIsNotKnown: only where there is no kubeadm there is no
+// endpoint of it.
+func TestWhatKubeadmSaysOfNoClusterIsNotKnown(t *testing.T) {
+	s, client := newServer(t)
+	for name, data := range map[string]map[string]string{
+		"nothing":       nil,
+		"another key":   {"ClusterStatus": "apiEndpoints: {}"},
+		"an empty text": {"ClusterConfiguration": " \n"},
+	} {
+		s.kubeadm(data)
+		if around, err := client.Around(t.Context(), time.Now(), asked("w1")); err != nil || !strings.Contains(around[0].Unknown, "ClusterConfiguration") {
+			t.Errorf("%s: %v, %+v", name, err, around)
+		}
+	}
+}
+
+func TestOfManyWhoHaveANameAFewAreTold(t *testing.T) {
+	s, client := newServer(t)
+	all := []corev1.Node{node("w1", false, "10.0.0.1")}
+	for i := range 100 {
+		all = append(all, node(fmt.Sprintf("thief-%d", i), false, "10.0.0.1"))
+	}
+	s.list(all...)
+	around, err := client.Around(t.Context(), time.Now(), asked("10.0.0.1"))
+	if err != nil || len(around[0].Others) != 3 {
+		t.Errorf("%v, others claim %+v", err, around)
+	}
+}
+
+func TestOfANodesOwnAddressesTheFirstCount(t *testing.T) {
+	s, client := newServer(t)
+	addresses := make([]string, 0, 65)
+	for i := range 65 {
+		addresses = append(addresses, fmt.Sprintf("10.1.0.%d", i))
+	}
+	s.list(node("w1", false, addresses...))
+	around, err := client.Around(t.Context(), time.Now(), asked("10.1.0.63", "10.1.0.64"))
+	if err != nil || !slices.Contains(around[0].Node.Addresses, "10.1.0.63") || slices.Contains(around[0].Node.Addresses, "10.1.0.64") {
+		t.Errorf("%v, %+v", err, around[0].Node)
+	}
+}
+
+// TestAPageOfRequestsIsSmall: each can have a megabyte.
+func TestAPageOfRequestsIsSmall(t *testing.T) {
+	s, client := newServer(t)
+	s.answers["GET /apis/certificates.k8s.io/v1/certificatesigningrequests"] = certificatesv1.CertificateSigningRequestList{
+		TypeMeta: metav1.TypeMeta{APIVersion: "certificates.k8s.io/v1", Kind: "CertificateSigningRequestList"},
+	}
+	for limit, want := range map[int64]string{0: "limit=32", 500: "limit=32", 33: "limit=32", 7: "limit=7"} {
+		if _, err := client.Requests().ListWithContext(t.Context(), metav1.ListOptions{Limit: limit}); err != nil || !slices.Contains(strings.Split(s.query, "&"), want) {
+			t.Errorf("asked for %d: %v, %s, want %s", limit, err, s.query, want)
+		}
 	}
 }
 
 func TestWhatMayBeReadAtTheNextLookRefusesNobody(t *testing.T) {
 	s, client := newServer(t)
 	s.answers["GET /api/v1/nodes"] = http.StatusGone // a list that took too long
-	if around, err := client.Around(t.Context(), asked("w1")); err == nil {
+	if around, err := client.Around(t.Context(), time.Now(), asked("w1")); err == nil {
 		t.Errorf("%+v", around)
 	}
 }
@@ -179,10 +322,8 @@ func TestWhatANodeClaimsBeyondWhatCountsForItIsClaimedAllTheSame(t *testing.T) {
 	for i := range 69 {
 		many = append(many, fmt.Sprintf("10.1.0.%d", i))
 	}
-	s.answers["GET /api/v1/nodes"] = corev1.NodeList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "NodeList"}, Items: []corev1.Node{
-		node("w1", false, "10.0.0.1", "w1"), node("w2", false, append(many, "10.0.0.1")...),
-	}}
-	around, err := client.Around(t.Context(), asked("w1", "10.0.0.1"))
+	s.list(node("w1", false, "10.0.0.1", "w1"), node("w2", false, append(many, "10.0.0.1")...))
+	around, err := client.Around(t.Context(), time.Now(), asked("w1", "10.0.0.1"))
 	if err != nil || len(around[0].Others) != 1 {
 		t.Errorf("%v, others claim %+v", err, around)
 	}
@@ -191,12 +332,12 @@ func TestWhatANodeClaimsBeyondWhatCountsForItIsClaimedAllTheSame(t *testing.T) {
 func TestWhatMustNotBeReadIsNamedAndAnOutageIsAnError(t *testing.T) {
 	s, client := newServer(t)
 	s.answers["GET /api/v1/namespaces/default/services/kubernetes"] = http.StatusForbidden
-	around, err := client.Around(t.Context(), asked("w1"))
+	around, err := client.Around(t.Context(), time.Now(), asked("w1"))
 	if err != nil || !strings.Contains(around[0].Unknown, "lacks the permission to get services") {
 		t.Errorf("%v, %+v", err, around)
 	}
 	s.answers["GET /api/v1/namespaces/default/services/kubernetes"] = http.StatusServiceUnavailable
-	if _, err := client.Around(t.Context(), asked("w1")); !errors.Is(err, kube.ErrUnavailable) {
+	if _, err := client.Around(t.Context(), time.Now(), asked("w1")); !errors.Is(err, kube.ErrUnavailable) {
 		t.Errorf("error is %v", err)
 	}
 }
@@ -204,29 +345,116 @@ func TestWhatMustNotBeReadIsNamedAndAnOutageIsAnError(t *testing.T) {
 func TestAClusterWithoutKubeadmHasNoEndpoint(t *testing.T) {
 	s, client := newServer(t)
 	delete(s.answers, "GET /api/v1/namespaces/kube-system/configmaps/kubeadm-config")
-	around, err := client.Around(t.Context(), asked("fd00::100"))
+	around, err := client.Around(t.Context(), time.Now(), asked("fd00::100"))
 	if err != nil || around[0].Unknown != "" || len(around[0].Cluster) != 0 {
 		t.Errorf("%v, %+v", err, around)
 	}
 }
 
-func TestThoseWhoAskTogetherShareALook(t *testing.T) {
-	s, client := newServer(t)
-	s.hold = make(chan struct{})
-	const many = 100
-	var looking sync.WaitGroup
-	for range many {
-		looking.Go(func() {
-			if around, err := client.Around(t.Context(), asked("10.0.0.1")); err != nil || around[0].Node == nil {
-				t.Errorf("%v, %+v", err, around)
-			}
+// direct has a client meet the server without a network, so that time can be simulated.
+type direct struct{ *server }
+
+// RoundTrip implements http.RoundTripper.
+func (d direct) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Body == nil {
+		r.Body = http.NoBody
+	}
+	answer := httptest.NewRecorder()
+	d.ServeHTTP(answer, r)
+	return answer.Result(), nil
+}
+
+// inBubble runs a test in simulated time; looks are how often all Nodes were listed since
+// the last time.
+func inBubble(t *testing.T, test func(t *testing.T, s *server, client *csr.Client, looks func() int)) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{calls: map[string]int{}, answers: answers()}
+		client, err := csr.NewClient(&rest.Config{Host: "http://simulated", Transport: direct{s}}, csr.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := 0
+		test(t, s, client, func() int {
+			now := s.count("GET /api/v1/nodes")
+			defer func() { before = now }()
+			return now - before
 		})
-	}
-	close(s.hold)
-	looking.Wait()
-	if lists := s.count("GET /api/v1/nodes"); lists > many/2 {
-		t.Errorf("%d callers listed the nodes %d times", many, lists)
-	}
+	})
+}
+
+func TestThoseWhoAskTogetherShareALook(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *server, client *csr.Client, looks func() int) {
+		s.hold = make(chan struct{})
+		const many = 1000
+		var looking sync.WaitGroup
+		for range many {
+			looking.Go(func() {
+				if around, err := client.Around(t.Context(), time.Now(), asked("10.0.0.1")); err != nil || around[0].Node == nil {
+					t.Errorf("%v, %+v", err, around)
+				}
+			})
+		}
+		synctest.Wait()
+		close(s.hold)
+		looking.Wait()
+		if n := looks(); n != 1 {
+			t.Errorf("%d callers who asked at the same moment listed the nodes %d times", many, n)
+		}
+	})
+}
+
+func TestALookIsSharedWithWhomItIsNewEnough(t *testing.T) {
+	inBubble(t, func(t *testing.T, _ *server, client *csr.Client, looks func() int) {
+		for i, test := range []struct {
+			after, age time.Duration
+			want       int
+		}{
+			{0, 0, 1},
+			{time.Second, 2 * time.Second, 0},
+			{time.Second, 2 * time.Second, 0},
+			{time.Millisecond, 2 * time.Second, 1},
+			{time.Millisecond, 0, 1},
+			{4 * time.Second, time.Hour, 0},
+			{2 * time.Second, time.Hour, 1}, // it is not kept for long
+		} {
+			time.Sleep(test.after)
+			if _, err := client.Around(t.Context(), time.Now().Add(-test.age), asked("w1")); err != nil || looks() != test.want {
+				t.Errorf("case %d: %v, want %d looks", i, err, test.want)
+			}
+		}
+	})
+}
+
+func TestALookThatFailedIsSharedAndOneThatWasGivenUpIsNot(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *server, client *csr.Client, looks func() int) {
+		ask := func(ctx context.Context) error {
+			_, err := client.Around(ctx, time.Now().Add(-2*time.Second), asked("w1"))
+			return err
+		}
+		gaveUp, giveUp := context.WithCancel(t.Context())
+		s.hold = make(chan struct{})
+		ended := make(chan error)
+		go func() { ended <- ask(gaveUp) }()
+		synctest.Wait()
+		giveUp()
+		close(s.hold)
+		if err := <-ended; err == nil || looks() != 1 {
+			t.Errorf("who gave up got %v", err)
+		}
+		if err := ask(t.Context()); err != nil || looks() != 1 {
+			t.Errorf("another one got %v", err)
+		}
+		time.Sleep(3 * time.Second)
+		s.answers["GET /api/v1/nodes"] = http.StatusGone
+		for range 100 {
+			if err := ask(t.Context()); err == nil {
+				t.Error("there was no error")
+			}
+		}
+		if n := looks(); n != 1 {
+			t.Errorf("the nodes were listed %d times for 100 callers", n)
+		}
+	})
 }
 
 func TestARequestIsReadByAListAndApprovedAsItWasRead(t *testing.T) {
@@ -288,5 +516,59 @@ func TestHostileRequestsAreCutAsTheyArrive(t *testing.T) {
 	}
 	if csr.Of(&list.Items[1]).Decision != csr.Approved {
 		t.Error("one with a certificate is not approved any more")
+	}
+}
+
+func TestAllPagesOfNodesCount(t *testing.T) {
+	s, client := newServer(t)
+	s.answers["GET /api/v1/nodes"] = corev1.NodeList{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "NodeList"}, ListMeta: metav1.ListMeta{Continue: "more"},
+		Items: []corev1.Node{node("w1", false, "10.0.0.1", "w1")},
+	}
+	s.answers["GET /api/v1/nodes?continue=more"] = corev1.NodeList{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "NodeList"}, Items: []corev1.Node{node("w2", false, "10.0.0.1")},
+	}
+	around, err := client.Around(t.Context(), time.Now(), asked("10.0.0.1"))
+	if err != nil || len(around[0].Others) != 1 {
+		t.Errorf("%v, %+v", err, around)
+	}
+}
+
+// TestAClusterThatCannotBeReadIsNotOneWithoutKubeadm: only what does not exist says that.
+func TestAClusterThatCannotBeReadIsNotOneWithoutKubeadm(t *testing.T) {
+	s, client := newServer(t)
+	s.answers["GET /api/v1/namespaces/kube-system/configmaps/kubeadm-config"] = http.StatusForbidden
+	around, err := client.Around(t.Context(), time.Now(), asked("fd00::100"))
+	if err != nil || !strings.Contains(around[0].Unknown, "lacks the permission to get configmaps") || !strings.HasSuffix(around[0].Unknown, `it says "no"`) {
+		t.Errorf("%v, %+v", err, around)
+	}
+	s.answers["GET /api/v1/namespaces/kube-system/configmaps/kubeadm-config"] = http.StatusInternalServerError
+	if around, err := client.Around(t.Context(), time.Now(), asked("fd00::100")); err == nil {
+		t.Errorf("%+v", around)
+	}
+}
+
+func TestOnlyInternalIPsAreInternal(t *testing.T) {
+	s, client := newServer(t)
+	own := primary(node("w1", false, "10.0.0.1"), kube.LabelControlPlane)
+	own.Status.Addresses = append(own.Status.Addresses, corev1.NodeAddress{Type: corev1.NodeExternalIP, Address: "fd00::100"})
+	s.list(own)
+	around, err := client.Around(t.Context(), time.Now(), asked("10.0.0.1", "fd00::100"))
+	if err != nil || !slices.Equal(around[0].Node.InternalIPs, []string{"10.0.0.1"}) || len(around[0].Node.Addresses) != 2 {
+		t.Errorf("%v, %+v", err, around)
+	}
+}
+
+func TestWhoIsInNoGroupOfNodesIsNotPutIntoOne(t *testing.T) {
+	s, client := newServer(t)
+	const path = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
+	object := csrsim.Asks("csr-1", "w1", "w1")
+	object.Spec.Groups = []string{"system:authenticated"}
+	s.answers["GET "+path] = certificatesv1.CertificateSigningRequestList{
+		TypeMeta: metav1.TypeMeta{APIVersion: "certificates.k8s.io/v1", Kind: "CertificateSigningRequestList"}, Items: []certificatesv1.CertificateSigningRequest{*object},
+	}
+	page, err := client.Requests().ListWithContext(t.Context(), metav1.ListOptions{})
+	if err != nil || csr.Of(&page.(*certificatesv1.CertificateSigningRequestList).Items[0]).Asked.OfNodes {
+		t.Errorf("%v, %+v", err, page)
 	}
 }

@@ -65,7 +65,8 @@ func Parse(object *certificatesv1.CertificateSigningRequest) journal.CSR {
 
 // unwrap returns what is in the one PEM block that there must be, and nothing else.
 func unwrap(text []byte) (der []byte, unfit string) {
-	const begin = "-----BEGIN CERTIFICATE REQUEST-----"
+	const anyBegin = "-----BEGIN"
+	const begin = anyBegin + " CERTIFICATE REQUEST-----"
 	if len(text) > maxRequest {
 		return nil, fmt.Sprintf("it is larger than %d KiB", maxRequest>>10)
 	}
@@ -75,12 +76,12 @@ func unwrap(text []byte) (der []byte, unfit string) {
 	}
 	block, rest := pem.Decode(text)
 	switch {
+	case bytes.Count(text, []byte(anyBegin)) > 1: // Go passes over a block that it cannot read, others may not
+		return nil, "it has several PEM blocks"
 	case block == nil || block.Type != "CERTIFICATE REQUEST":
 		return nil, "its PEM block cannot be read"
 	case len(block.Headers) > 0:
 		return nil, "its PEM block has headers"
-	case bytes.Contains(rest, []byte("-----BEGIN")):
-		return nil, "it has several PEM blocks"
 	case len(bytes.TrimSpace(rest)) > 0:
 		return nil, "there is something behind its PEM block"
 	}

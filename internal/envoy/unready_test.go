@@ -59,14 +59,18 @@ func TestAPodHangsSinceAllOfItIsSo(t *testing.T) {
 func TestAPodThatIsUnreadyForAnotherReasonDoesNotHang(t *testing.T) {
 	ended := metav1.NewTime(noon)
 	for name, change := range map[string]func(*corev1.Pod){
-		"pending":            func(p *corev1.Pod) { p.Status.Phase = corev1.PodPending },
-		"failed":             func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed },
-		"asked to end":       func(p *corev1.Pod) { p.DeletionTimestamp = &ended },
-		"proxy ready":        func(p *corev1.Pod) { p.Status.ContainerStatuses[1].Ready = true },
-		"proxy crashes":      func(p *corev1.Pod) { p.Status.ContainerStatuses[1].State = corev1.ContainerState{} },
-		"manager unready":    func(p *corev1.Pod) { p.Status.ContainerStatuses[0].Ready = false },
-		"manager crashes":    func(p *corev1.Pod) { p.Status.ContainerStatuses[0].State = corev1.ContainerState{} },
-		"no manager":         func(p *corev1.Pod) { p.Status.ContainerStatuses = p.Status.ContainerStatuses[1:] },
+		"pending":         func(p *corev1.Pod) { p.Status.Phase = corev1.PodPending },
+		"failed":          func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed },
+		"asked to end":    func(p *corev1.Pod) { p.DeletionTimestamp = &ended },
+		"proxy ready":     func(p *corev1.Pod) { p.Status.ContainerStatuses[1].Ready = true },
+		"proxy crashes":   func(p *corev1.Pod) { p.Status.ContainerStatuses[1].State = corev1.ContainerState{} },
+		"manager unready": func(p *corev1.Pod) { p.Status.ContainerStatuses[0].Ready = false },
+		"manager crashes": func(p *corev1.Pod) { p.Status.ContainerStatuses[0].State = corev1.ContainerState{} },
+		"no manager":      func(p *corev1.Pod) { p.Status.ContainerStatuses = p.Status.ContainerStatuses[1:] },
+		"a kubelet's own": func(p *corev1.Pod) {
+			controls := true
+			p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: "w1", Controller: &controls}}
+		},
 		"no proxy":           func(p *corev1.Pod) { p.Status.ContainerStatuses = p.Status.ContainerStatuses[:1] },
 		"no statuses":        func(p *corev1.Pod) { p.Status.ContainerStatuses = nil },
 		"containers ready":   func(p *corev1.Pod) { p.Status.Conditions[0].Status = corev1.ConditionTrue },

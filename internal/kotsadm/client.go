@@ -16,8 +16,9 @@ type API interface {
 	// Scale gives the StatefulSet of that UID its replicas and rqlite the same number of
 	// members, in one update, and returns what it is then.
 	Scale(ctx context.Context, uid string) (journal.KotsadmFacts, error)
-	// Unready says for people what the StatefulSet's replicas lack to be ready, or
-	// returns "" when all are. It asks for the pods only if told to.
+	// Unready says for people what the StatefulSet's replicas lack to be ready and of its
+	// newest revision, or returns "" when all are and there are no others. It asks for the
+	// pods only if told to.
 	Unready(ctx context.Context, withPods bool) (journal.KotsadmFacts, string, error)
 }
 

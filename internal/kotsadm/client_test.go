@@ -114,7 +114,7 @@ func TestAWebhookThatMakesAnotherNumberIsAnError(t *testing.T) {
 }
 
 func TestWhatTheReplicasLackIsSaidWithThePodsReasons(t *testing.T) {
-	client, objects, _ := installed(`{"spec":{"replicas":3},"status":{"observedGeneration":1,"readyReplicas":1}}`)
+	client, objects, _ := installed(`{"spec":{"replicas":3},"status":{"observedGeneration":1,"replicas":3,"readyReplicas":1,"updatedReplicas":3}}`)
 	objects.Put(PodRef(0), `{"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}]}}`)
 	objects.Put(PodRef(1), `{"status":{"phase":"Pending","conditions":[{"type":"PodScheduled","status":"False","reason":"Unschedulable","message":"0/2 nodes are available"}]}}`)
 	lacks := func(withPods bool, want string) {
@@ -141,10 +141,44 @@ func TestWhatTheReplicasLackIsSaidWithThePodsReasons(t *testing.T) {
 	if _, got, err := client.Unready(t.Context(), true); err != nil || !strings.Contains(got, "kotsadm-rqlite-1: get pods: forbidden") {
 		t.Errorf("%v: %s", err, got)
 	}
-	objects.Edit(Ref, func(object map[string]any) {
-		object["status"] = map[string]any{"observedGeneration": 1, "readyReplicas": 3}
-	})
-	lacks(true, "")
-	objects.Edit(Ref, func(object map[string]any) { object["spec"].(map[string]any)["x"] = 1 })
-	lacks(true, "the controller of StatefulSets has not seen the change yet")
+}
+
+// TestReplicasOfAFormerRevisionAreNotThoseThatWereAskedFor: a change of the argument makes
+// a new revision, and all replicas are ready before the first of it has begun.
+func TestReplicasOfAFormerRevisionAreNotThoseThatWereAskedFor(t *testing.T) {
+	client, objects, _ := installed(`{"spec":{"replicas":3}}`)
+	pod := func(i int, revision string) {
+		objects.Put(PodRef(i), `{"metadata":{"labels":{"controller-revision-hash":"kotsadm-rqlite-`+revision+`"}},"spec":{"nodeName":"a"},
+			"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}]}}`)
+	}
+	pod(1, "new")
+	pod(2, "new")
+	for _, test := range []struct {
+		observed, replicas, ready, updated int
+		want                               string
+	}{
+		{1, 3, 3, 3, ""},
+		{2, 3, 3, 3, ""},
+		{0, 3, 3, 3, "the controller of StatefulSets has not seen the change yet"},
+		{1, 3, 3, 2, "2 of 3 replicas are of the new revision; kotsadm-rqlite-0: of revision kotsadm-rqlite-old, not kotsadm-rqlite-new, on node a"},
+		{1, 3, 3, 0, "0 of 3 replicas are of the new revision; kotsadm-rqlite-0: of revision kotsadm-rqlite-old, not kotsadm-rqlite-new, on node a"},
+		{1, 3, 2, 3, "2 of 3 replicas are ready"},
+		{1, 3, 2, 2, "2 of 3 replicas are ready, 2 of the new revision; kotsadm-rqlite-0: of revision kotsadm-rqlite-old, not kotsadm-rqlite-new, on node a"},
+		{1, 5, 5, 3, "there are 5 replicas, of which 3 are to stay"},
+		{1, 4, 3, 3, "there are 4 replicas, of which 3 are to stay"},
+	} {
+		objects.Edit(Ref, func(object map[string]any) {
+			object["status"] = map[string]any{
+				"observedGeneration": test.observed, "replicas": test.replicas, "readyReplicas": test.ready,
+				"updatedReplicas": test.updated, "updateRevision": "kotsadm-rqlite-new",
+			}
+		})
+		pod(0, "new")
+		if test.updated < 3 {
+			pod(0, "old")
+		}
+		if _, got, err := client.Unready(t.Context(), true); err != nil || got != test.want {
+			t.Errorf("%+v: %v: got %q", test, err, got)
+		}
+	}
 }

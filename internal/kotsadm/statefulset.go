@@ -30,10 +30,17 @@ type statefulSet struct {
 			} `json:"spec"`
 		} `json:"template"`
 	} `json:"spec"`
-	Status struct {
-		ObservedGeneration int64 `json:"observedGeneration"`
-		ReadyReplicas      int   `json:"readyReplicas"`
-	} `json:"status"`
+	Status status `json:"status"`
+}
+
+// status is what the controller of StatefulSets says. Of the pods that count as ready, or
+// as updated, that is of the newest revision, it does not say which they are.
+type status struct {
+	ObservedGeneration int64  `json:"observedGeneration"`
+	Replicas           int    `json:"replicas"`
+	ReadyReplicas      int    `json:"readyReplicas"`
+	UpdatedReplicas    int    `json:"updatedReplicas"`
+	UpdateRevision     string `json:"updateRevision"`
 }
 
 func decode(raw json.RawMessage, err error) (statefulSet, error) {

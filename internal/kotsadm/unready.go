@@ -18,29 +18,43 @@ func (c *Client) Unready(ctx context.Context, withPods bool) (journal.KotsadmFac
 	if err != nil {
 		return journal.KotsadmFacts{}, "", err
 	}
-	ready := now.Status.ReadyReplicas
 	if now.Status.ObservedGeneration < now.Metadata.Generation {
 		return now.facts(), "the controller of StatefulSets has not seen the change yet", nil
 	}
-	if ready >= journal.KotsadmReplicas {
-		return now.facts(), "", nil
-	}
-	lacks := fmt.Sprintf("%d of %d replicas are ready", ready, journal.KotsadmReplicas)
-	if !withPods {
+	lacks := now.Status.lacks()
+	if lacks == "" || !withPods {
 		return now.facts(), lacks, nil
 	}
 	for i := range journal.KotsadmReplicas {
-		if why := c.unreadyPod(ctx, PodRef(i)); why != "" {
+		if why := c.unreadyPod(ctx, PodRef(i), now.Status.UpdateRevision); why != "" {
 			lacks += fmt.Sprintf("; %s: %s", PodRef(i).Name, why)
 		}
 	}
 	return now.facts(), lacks, nil
 }
 
+// lacks says what there is to wait for. As long as there are pods of a former revision, or
+// too many, those that are ready need not be those that were asked for.
+func (s status) lacks() string {
+	var lacks []string
+	of := fmt.Sprintf(" of %d replicas are", journal.KotsadmReplicas)
+	if s.ReadyReplicas < journal.KotsadmReplicas {
+		lacks, of = append(lacks, fmt.Sprintf("%d%s ready", s.ReadyReplicas, of)), ""
+	}
+	if s.UpdatedReplicas < journal.KotsadmReplicas {
+		lacks = append(lacks, fmt.Sprintf("%d%s of the new revision", s.UpdatedReplicas, of))
+	}
+	if s.Replicas > journal.KotsadmReplicas {
+		lacks = append(lacks, fmt.Sprintf("there are %d replicas, of which %d are to stay", s.Replicas, journal.KotsadmReplicas))
+	}
+	return strings.Join(lacks, ", ")
+}
+
 // pod is the part that EKCO reads.
 type pod struct {
 	Metadata struct {
-		DeletionTimestamp string `json:"deletionTimestamp"`
+		DeletionTimestamp string            `json:"deletionTimestamp"`
+		Labels            map[string]string `json:"labels"`
 	} `json:"metadata"`
 	Spec struct {
 		NodeName string `json:"nodeName"`
@@ -74,9 +88,12 @@ type containerStatus struct {
 	} `json:"lastState"`
 }
 
-// unreadyPod says why a pod is not ready, "" if it is. That it cannot be read is a reason
+// revisionLabel is the label by which the controller of StatefulSets knows a pod's revision.
+const revisionLabel = "controller-revision-hash"
+
+// unreadyPod says why a pod is not ready, or not of that revision, "" if it is. That it cannot be read is a reason
 // too: nobody would learn of another.
-func (c *Client) unreadyPod(ctx context.Context, ref kube.Ref) string {
+func (c *Client) unreadyPod(ctx context.Context, ref kube.Ref, revision string) string {
 	raw, err := c.objects.ReadObject(ctx, ref)
 	if errors.Is(err, kube.ErrNotFound) {
 		return "does not exist"
@@ -88,7 +105,7 @@ func (c *Client) unreadyPod(ctx context.Context, ref kube.Ref) string {
 	if err != nil {
 		return err.Error()
 	}
-	return read.unready()
+	return cmp.Or(read.unready(), read.former(revision))
 }
 
 func (p pod) unready() string {
@@ -116,10 +133,22 @@ func (p pod) unready() string {
 	case status == "Running":
 		status += ", not ready"
 	}
-	if p.Spec.NodeName != "" {
-		status += " on node " + p.Spec.NodeName
+	return status + p.where(" ")
+}
+
+// former says that the pod is of another revision, "" if it is of this one.
+func (p pod) former(revision string) string {
+	if is := p.Metadata.Labels[revisionLabel]; is != revision {
+		return fmt.Sprintf("of revision %s, not %s%s", is, revision, p.where(", "))
 	}
-	return status
+	return ""
+}
+
+func (p pod) where(separator string) string {
+	if p.Spec.NodeName == "" {
+		return ""
+	}
+	return separator + "on node " + p.Spec.NodeName
 }
 
 // waits says what a container waits for, "" for nothing. Counts and times, which change by

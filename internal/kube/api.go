@@ -68,12 +68,14 @@ type Pod struct {
 	// Grace is the time that the pod was given to end, from the request on; zero
 	// while nobody has asked it to.
 	Grace time.Duration
-	// Controller is the kind of what makes another in its place: "DaemonSet", or
-	// nothing. Where it and Status are not asked for, both are empty; see
-	// [PodWithStatusOf].
-	Controller string
+	// Controller is what makes another in its place, if there is something. Where it
+	// and Status are not asked for, both are empty; see [PodWithStatusOf].
+	Controller Controller
 	Status     PodStatus
 }
+
+// Controller is what makes pods: a "DaemonSet", for example, of that name.
+type Controller struct{ Kind, Name string }
 
 // PodStatus is what a Pod's kubelet says of it, with times by its clock.
 type PodStatus struct {

@@ -36,8 +36,6 @@ type Options struct {
 	// QPS and Burst bound requests per second; default 200 and 400.
 	QPS   float32
 	Burst int
-	// OnRequest, when set, is called after each request. It must not block.
-	OnRequest OnRequest
 }
 
 // Client is the [API] of a real API server. It is safe for concurrent use.
@@ -72,9 +70,6 @@ func NewClient(config *rest.Config, options Options) (*Client, error) {
 	config.Timeout = 0 // it would end watches; each call has its own
 	if options.UserAgent != "" {
 		config.UserAgent = options.UserAgent
-	}
-	if options.OnRequest != nil {
-		config.Wrap(options.OnRequest.wrap)
 	}
 	serverClock := &serverClock{}
 	config.Wrap(serverClock.wrap)

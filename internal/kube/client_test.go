@@ -203,9 +203,9 @@ func TestRequestsAreCountedInTheWordsOfRBAC(t *testing.T) {
 		"DELETE /api/v1/namespaces/x/pods/p":     &metav1.Status{},
 	})
 	var got []string
-	c := s.client(Options{OnRequest: func(verb, resource string, code int) {
+	c := s.bound(Terms{OnRequest: func(verb, resource string, code int) {
 		got = append(got, fmt.Sprint(verb, " ", resource, " ", code))
-	}})
+	}}, Options{})
 	_, _ = c.Node(t.Context(), "a")
 	_, _ = c.Nodes().ListWithContext(t.Context(), metav1.ListOptions{})
 	_ = c.Probe(t.Context())

@@ -21,17 +21,31 @@ type Ref struct {
 	// Group is empty for that of core/v1.
 	Group, Version, Resource string
 	Namespace, Name          string
+	// Subresource is empty for the object itself.
+	Subresource string
 }
 
 // String names the object for people.
-func (r Ref) String() string { return r.Resource + " " + fullName(r.Namespace, r.Name) }
+func (r Ref) String() string { return r.kind() + " " + fullName(r.Namespace, r.Name) }
+
+// kind is the resource as permissions name it.
+func (r Ref) kind() string {
+	if r.Subresource == "" {
+		return r.Resource
+	}
+	return r.Resource + "/" + r.Subresource
+}
 
 func (r Ref) path() []string {
 	api := []string{"apis", r.Group, r.Version}
 	if r.Group == "" {
 		api = []string{"api", r.Version}
 	}
-	return append(api, "namespaces", r.Namespace, r.Resource, r.Name)
+	api = append(api, "namespaces", r.Namespace, r.Resource, r.Name)
+	if r.Subresource != "" {
+		api = append(api, r.Subresource)
+	}
+	return api
 }
 
 // PatchOp is an operation of a JSON patch (RFC 6902).
@@ -54,6 +68,10 @@ type Objects interface {
 	// which is part of it, and returns what it is then. It returns ErrConflict when the
 	// object is not of that version.
 	ReplaceObject(ctx context.Context, ref Ref, object json.RawMessage) (json.RawMessage, error)
+	// DeleteObject asks for the end of the object of that UID, which has the time to end
+	// that it has by itself, and stays as long as something holds it. It returns
+	// ErrNotFound when there is none of the name, ErrOtherUID when it is another one.
+	DeleteObject(ctx context.Context, ref Ref, uid string) error
 }
 
 // objects are the [Objects] of a real API server.
@@ -76,9 +94,6 @@ func NewObjects(config *rest.Config, options Options) (Objects, error) {
 	config.Timeout = 0 // each call has its own
 	if options.UserAgent != "" {
 		config.UserAgent = options.UserAgent
-	}
-	if options.OnRequest != nil {
-		config.Wrap(options.OnRequest.wrap)
 	}
 	client, err := rest.UnversionedRESTClientFor(config)
 	if err != nil {
@@ -106,11 +121,42 @@ func (o *objects) ReplaceObject(ctx context.Context, ref Ref, object json.RawMes
 	return o.do(ctx, "update", ref, o.rest.Put().SetHeader("Content-Type", runtime.ContentTypeJSON).Body([]byte(object)))
 }
 
+// DeleteObject implements [Objects]. A conflict says that the precondition did not hold;
+// the object is then read to say why.
+func (o *objects) DeleteObject(ctx context.Context, ref Ref, uid string) error {
+	if uid == "" {
+		return fmt.Errorf("delete %s: its UID is not known; nothing is deleted by name alone", ref)
+	}
+	expected := types.UID(uid)
+	body, err := json.Marshal(metav1.DeleteOptions{
+		TypeMeta: metav1.TypeMeta{Kind: "DeleteOptions", APIVersion: "v1"}, Preconditions: &metav1.Preconditions{UID: &expected},
+	})
+	if err != nil {
+		return fmt.Errorf("delete %s: %w", ref, err)
+	}
+	_, err = o.do(ctx, "delete", ref, o.rest.Delete().SetHeader("Content-Type", runtime.ContentTypeJSON).Body(body))
+	if !errors.Is(err, ErrConflict) {
+		return err
+	}
+	raw, readErr := o.ReadObject(ctx, ref)
+	var found metav1.PartialObjectMetadata
+	if readErr == nil {
+		readErr = json.Unmarshal(raw, &found)
+	}
+	switch {
+	case errors.Is(readErr, ErrNotFound):
+		return readErr
+	case readErr == nil && found.UID != expected:
+		return fmt.Errorf("delete %s: %w: it has UID %s, not %s; it was left alone", ref, ErrOtherUID, found.UID, uid)
+	}
+	return err
+}
+
 func (o *objects) do(ctx context.Context, verb string, ref Ref, request *rest.Request) (json.RawMessage, error) {
 	ctx, cancel := context.WithTimeout(ctx, o.callTimeout)
 	defer cancel()
 	result := request.AbsPath(ref.path()...).Do(ctx)
-	this, err := call{verb, ref.Resource, fullName(ref.Namespace, ref.Name)}, result.Error() // Raw knows less of it
+	this, err := call{verb, ref.kind(), fullName(ref.Namespace, ref.Name)}, result.Error() // Raw knows less of it
 	switch {
 	case err == nil:
 		answer, err := result.Raw()

@@ -52,9 +52,9 @@ func answeringObjects(t *testing.T, code int, answer string, terms Terms, option
 
 func TestAnObjectOfAnyGroupIsReadAndChangedByItsName(t *testing.T) {
 	var counted []string
-	client, sent := answeringObjects(t, http.StatusOK, `{"spec":{"replicas":2}}`, Terms{}, Options{
+	client, sent := answeringObjects(t, http.StatusOK, `{"spec":{"replicas":2}}`, Terms{
 		OnRequest: func(verb, resource string, _ int) { counted = append(counted, verb+" "+resource) },
-	})
+	}, Options{})
 	pod := Ref{Version: "v1", Resource: "pods", Namespace: "default", Name: "a"}
 	read, readErr := client.ReadObject(t.Context(), pod)
 	patched, patchErr := client.PatchObject(t.Context(), prometheus, []PatchOp{{"test", "/spec/replicas", 1}, {"replace", "/spec/replicas", 2}})
@@ -62,7 +62,12 @@ func TestAnObjectOfAnyGroupIsReadAndChangedByItsName(t *testing.T) {
 	if err := errors.Join(readErr, patchErr, replaceErr); err != nil {
 		t.Fatal(err)
 	}
-	for _, answer := range [][]byte{read, patched, replaced} {
+	scale := Ref{Group: "apps", Version: "v1", Resource: "statefulsets", Namespace: "minio", Name: "ha-minio", Subresource: "scale"}
+	scaled, err := client.ReplaceObject(t.Context(), scale, []byte(`{"spec":{"replicas":6}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, answer := range [][]byte{read, patched, replaced, scaled} {
 		if string(answer) != `{"spec":{"replicas":2}}` {
 			t.Errorf("got %s", answer)
 		}
@@ -71,11 +76,15 @@ func TestAnObjectOfAnyGroupIsReadAndChangedByItsName(t *testing.T) {
 		"GET /api/v1/namespaces/default/pods/a  ",
 		"PATCH " + prometheusPath + ` application/json-patch+json [{"op":"test","path":"/spec/replicas","value":1},{"op":"replace","path":"/spec/replicas","value":2}]`,
 		"PUT " + prometheusPath + ` application/json {"spec":{"x":1}}`,
+		`PUT /apis/apps/v1/namespaces/minio/statefulsets/ha-minio/scale application/json {"spec":{"replicas":6}}`,
+	}
+	if scale.String() != "statefulsets/scale minio/ha-minio" {
+		t.Errorf("it is called %s", scale)
 	}
 	if got := sent(); strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("sent:\n%s", strings.Join(got, "\n"))
 	}
-	if got := strings.Join(counted, ", "); got != "get pods, patch prometheuses, update prometheuses" {
+	if got := strings.Join(counted, ", "); got != "get pods, patch prometheuses, update prometheuses, update statefulsets" {
 		t.Errorf("counted are %s", got)
 	}
 }
@@ -112,5 +121,48 @@ func TestWhatAPatchMakesAndTheAPIServerRefusesIsNoConflict(t *testing.T) {
 	client, _ := answeringObjects(t, http.StatusUnprocessableEntity, invalid, Terms{}, Options{})
 	if _, err := client.PatchObject(t.Context(), prometheus, nil); err == nil || Sentinel(err) != nil {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestAnObjectIsDeletedByItsUIDAndNeverByNameAlone(t *testing.T) {
+	claim := Ref{Version: "v1", Resource: "persistentvolumeclaims", Namespace: "minio", Name: "data-0"}
+	client, sent := answeringObjects(t, http.StatusOK, `{"metadata":{"uid":"u1"}}`, Terms{}, Options{})
+	if err := client.DeleteObject(t.Context(), claim, "u1"); err != nil {
+		t.Error(err)
+	}
+	if err := client.DeleteObject(t.Context(), claim, ""); err == nil {
+		t.Error("without a UID it is deleted")
+	}
+	want := `DELETE /api/v1/namespaces/minio/persistentvolumeclaims/data-0 application/json {"kind":"DeleteOptions","apiVersion":"v1","preconditions":{"uid":"u1"}}`
+	if got := sent(); len(got) != 1 || got[0] != want {
+		t.Errorf("sent %q, want %q", got, want)
+	}
+}
+
+func TestAnotherObjectOfTheNameIsNotDeleted(t *testing.T) {
+	claim := Ref{Version: "v1", Resource: "persistentvolumeclaims", Namespace: "minio", Name: "data-0"}
+	for live, want := range map[string]error{`{"metadata":{"uid":"u2"}}`: ErrOtherUID, `{"metadata":{"uid":"u1"}}`: ErrConflict, "": ErrNotFound} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			answer, code := live, http.StatusOK
+			switch {
+			case r.Method == http.MethodDelete:
+				answer, code = outdated, http.StatusConflict
+			case live == "":
+				answer, code = noSuchResource, http.StatusNotFound
+			}
+			w.WriteHeader(code)
+			if _, err := io.WriteString(w, answer); err != nil {
+				t.Error(err)
+			}
+		}))
+		t.Cleanup(server.Close)
+		client, err := NewObjects(&rest.Config{Host: server.URL}, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := client.DeleteObject(t.Context(), claim, "u1"); !errors.Is(err, want) {
+			t.Errorf("%q: %v, want %v", live, err, want)
+		}
 	}
 }

@@ -37,7 +37,7 @@ func PodWithStatusOf(pod *corev1.Pod) Pod {
 	p := PodOf(pod)
 	p.Status = statusOf(pod)
 	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
-		p.Controller = owner.Kind
+		p.Controller = Controller{Kind: owner.Kind, Name: owner.Name}
 	}
 	return p
 }
@@ -83,8 +83,8 @@ func slimPod(pod *corev1.Pod) {
 	pod.Status = corev1.PodStatus{}
 }
 
-// slimPodWithStatus is slimPod for those who want to know of what kind the pod's
-// controller is, and its status.
+// slimPodWithStatus is slimPod for those who want to know the pod's controller and its
+// status.
 func slimPodWithStatus(pod *corev1.Pod) {
 	owners, whole := pod.OwnerReferences, pod.Status
 	slimPod(pod)

@@ -40,7 +40,7 @@ func unreadyPod() *corev1.Pod {
 func TestAPodsStatusIsReadWholeOrSlim(t *testing.T) {
 	started := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	want := Pod{
-		PodRef: journal.PodRef{Namespace: "x", Name: "p", UID: "u"}, Node: "n", Controller: "DaemonSet",
+		PodRef: journal.PodRef{Namespace: "x", Name: "p", UID: "u"}, Node: "n", Controller: Controller{Kind: "DaemonSet", Name: "d"},
 		Status: PodStatus{Phase: "Running", NotReadySince: started, Containers: []Container{{"c", true, started}, {Name: "d"}}},
 	}
 	pod := unreadyPod()

@@ -18,14 +18,19 @@ type Terms struct {
 	// answer, with an error that wraps ErrUnavailable; not of those that are
 	// [Unreported]. It must not block.
 	Unanswered func(error)
+	// OnRequest, when set, is told of each request that was sent. It must not block.
+	OnRequest OnRequest
 }
 
 // Bind makes the terms those of every client that is made from config.
 func (t Terms) Bind(config *rest.Config) {
+	if t.OnRequest != nil {
+		config.Wrap(t.OnRequest.wrap)
+	}
 	if t.Unanswered != nil {
 		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &reporting{next: next, report: t.Unanswered} })
 	}
-	// What is refused is not sent, and so is not reported.
+	// What is refused is not sent, and so is neither counted nor reported.
 	if t.ReadOnly {
 		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &readOnly{next: next} })
 	}

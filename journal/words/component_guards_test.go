@@ -10,7 +10,7 @@ import (
 
 func TestAComponentWithoutAMachineHasNothingOfItsActions(t *testing.T) {
 	v := New(
-		Component{Name: "node", Actions: []Action{{Kind: "purge-node"}}},
+		Component{Name: "cupboard", Actions: []Action{{Kind: "purge-node"}}},
 		Component{Name: "lamp", Machine: "lamp", Actions: []Action{{Kind: "light-lamp"}}},
 	)
 	asked := ""
@@ -21,7 +21,7 @@ func TestAComponentWithoutAMachineHasNothingOfItsActions(t *testing.T) {
 		payload   journal.Payload
 		want      bool
 	}{
-		{"node", journal.Event{Type: journal.TypeStepDone, Action: "purge-w1-1"}, &journal.StepDone{}, false},
+		{"cupboard", journal.Event{Type: journal.TypeStepDone, Action: "purge-w1-1"}, &journal.StepDone{}, false},
 		{"lamp", journal.Event{Type: journal.TypePolicyLifted}, &journal.PolicyLifted{Kind: "light-lamp"}, true},
 		{"lamp", journal.Event{Type: journal.TypePauseSet}, &journal.PauseSet{}, false},
 		{"lamp", journal.Event{Type: journal.TypeActionRefused, Action: "x"}, &journal.ActionRefused{Kind: "light-lamp"}, true},

@@ -94,9 +94,9 @@ type Component struct {
 	// without one are in no component.
 	Name string
 	Rows []Row
-	// Machine names the machine of the component's things where the engine's own types
-	// of events tell of them: those about its things, and about what is done to them,
-	// are the component's too. Whoever puts components together knows it.
+	// Machine names the machine of the component's things, if there is one: the engine's
+	// own events about its things, and about what is done to them, are the component's
+	// too. Whoever puts components together knows it.
 	Machine string
 	// APIVersions are those of the kinds that subjects have, for Kubernetes Events
 	// about them: "v1" for a Node. Kinds that no API has are left out.

@@ -26,8 +26,15 @@ const (
 
 // porter decides which of the pending requests are looked at.
 type porter struct {
-	// let is when requests of each requester were let in, of the last hour.
-	let map[string][]time.Time
+	// let are the requests of each requester that were let in, of the last hour.
+	let map[string][]entry
+}
+
+// entry is that a request was let in. It counts once, also if nobody could look at it
+// then and it is chosen again.
+type entry struct {
+	uid string
+	at  time.Time
 }
 
 // admitted is what the porter says.
@@ -71,9 +78,9 @@ func (p *porter) choose(requester string, requests []csr.Request, in map[string]
 		switch {
 		case len(chosen) == min(room, maxOfOne):
 			return chosen
-		case in[request.UID]:
+		case in[request.UID] || p.hasLet(requester, request.UID):
 		case len(p.let[requester]) < maxAnHour:
-			p.let[requester] = append(p.let[requester], now)
+			p.let[requester] = append(p.let[requester], entry{request.UID, now})
 		default:
 			continue
 		}
@@ -82,13 +89,17 @@ func (p *porter) choose(requester string, requests []csr.Request, in map[string]
 	return chosen
 }
 
+func (p *porter) hasLet(requester, uid string) bool {
+	return slices.ContainsFunc(p.let[requester], func(e entry) bool { return e.uid == uid })
+}
+
 func (p *porter) forget(now time.Time) {
-	for requester, times := range p.let {
-		times = slices.DeleteFunc(times, func(at time.Time) bool { return now.Sub(at) >= time.Hour })
-		if len(times) == 0 {
+	for requester, entries := range p.let {
+		entries = slices.DeleteFunc(entries, func(e entry) bool { return now.Sub(e.at) >= time.Hour })
+		if len(entries) == 0 {
 			delete(p.let, requester)
 		} else {
-			p.let[requester] = times
+			p.let[requester] = entries
 		}
 	}
 }

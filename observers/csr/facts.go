@@ -25,20 +25,41 @@ type Known struct {
 
 // told is what the journal is told of a request.
 type told struct {
-	subject journal.Subject
+	subject   journal.Subject
+	requester string
 	// facts are in their JSON form, which is what they are compared by.
-	facts   string
-	atLeast int
+	facts string
+	// untold is how often they were otherwise since it was told of them last.
+	untold int
 	// over is why it is no longer looked at, "" while it is.
 	over string
 }
 
 func tellOf(subject journal.Subject, facts journal.CSRFacts) told {
-	encoded, err := json.Marshal(facts)
+	facts.Untold = 0
+	return told{subject: subject, requester: facts.Asked.Requester, facts: encoded(facts)}
+}
+
+func encoded(facts journal.CSRFacts) string {
+	text, err := json.Marshal(facts)
 	if err != nil {
 		panic(err) // no value of this type cannot be encoded
 	}
-	return told{subject: subject, facts: string(encoded), atLeast: facts.AtLeast}
+	return string(text)
+}
+
+// payload is what the journal is told.
+func (t told) payload() journal.ThingObserved {
+	facts := t.facts
+	if t.untold > 0 {
+		var whole journal.CSRFacts
+		if err := json.Unmarshal([]byte(facts), &whole); err != nil {
+			panic(err) // it was encoded by tellOf
+		}
+		whole.Untold = t.untold
+		facts = encoded(whole)
+	}
+	return journal.ThingObserved{Machine: Machine, Facts: json.RawMessage(facts)}
 }
 
 func subjectOf(request csr.Request) journal.Subject {
@@ -81,7 +102,7 @@ func tell(d observers.Difference[told]) observers.Telling[told] {
 	}
 	telling.Drafts = []journal.Draft{{
 		Type: journal.TypeThingObserved, Actor: Actor, Subject: d.Now.subject,
-		Payload: journal.ThingObserved{Machine: Machine, Facts: json.RawMessage(d.Now.facts)},
+		Payload: d.Now.payload(),
 	}}
 	return telling
 }

@@ -9,10 +9,12 @@ import (
 
 type compared = observers.Facts[told]
 
-// replace says that exactly these are looked at now.
-func (s *Source) replace(now map[string]told) {
+// replace says that exactly these are looked at now, and returns when there is more to
+// tell of them, zero for never.
+func (s *Source) replace(now map[string]told) (again time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.allowance.Forget(time.Now())
 	s.differ.Change(func(facts *compared) {
 		facts.Looked = true
 		endAll(facts, func(key string) string {
@@ -22,14 +24,61 @@ func (s *Source) replace(now map[string]told) {
 			return s.fate(key)
 		})
 		for key, v := range now {
-			if facts.Now[key] != v {
-				facts.Now[key] = v
-				facts.Touch(key, time.Now())
-			}
+			again = sooner(again, s.change(facts, key, v))
 		}
 	})
 	// What was decided on after the choice is told of with the next look.
 	maps.DeleteFunc(s.ended, func(key, _ string) bool { _, looked := now[key]; return !looked })
+	maps.DeleteFunc(s.withheld, func(key string, _ withheld) bool { _, looked := now[key]; return !looked })
+	return again
+}
+
+// withheld are facts that the journal is not told of for now.
+type withheld struct {
+	facts string
+	times int
+}
+
+// change takes what is known of a request now, unless the journal was told of those of its
+// requester too often; it then returns when that may be. It expects mu to be held.
+func (s *Source) change(facts *compared, key string, now told) (again time.Time) {
+	before, known := facts.Now[key]
+	if recorded := facts.Recorded[key]; !known && len(recorded) > 0 {
+		before, known = recorded[0], true
+	}
+	kept := s.withheld[key]
+	delete(s.withheld, key)
+	switch {
+	case !known || before.over != "":
+	case before.facts == now.facts:
+		now.untold = before.untold
+		if kept.times > 0 {
+			s.withheld[key] = withheld{now.facts, kept.times}
+		}
+	case s.allowance.Take(now.requester, time.Now()):
+		now.untold = kept.times
+		if kept.facts == now.facts {
+			now.untold--
+		}
+	default:
+		if kept.facts != now.facts {
+			kept = withheld{now.facts, kept.times + 1}
+		}
+		s.withheld[key] = kept
+		now, again = before, s.allowance.Next(now.requester)
+	}
+	if facts.Now[key] != now {
+		facts.Now[key] = now
+		facts.Touch(key, time.Now())
+	}
+	return again
+}
+
+func sooner(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
 }
 
 // fate says why a request is no longer looked at. It expects mu to be held.

@@ -2,7 +2,6 @@ package csr
 
 import (
 	"context"
-	"iter"
 	"sync"
 	"time"
 
@@ -19,8 +18,10 @@ import (
 type Options struct {
 	// Requests is the source of all requests to the signer.
 	Requests kube.Source
-	// Around looks at what is around requests.
-	Around func(ctx context.Context, asked ...journal.CSR) ([]journal.CSRAround, error)
+	// Around returns what is around requests, of which no part was read before since.
+	Around func(ctx context.Context, since time.Time, asked ...journal.CSR) ([]journal.CSRAround, error)
+	// Neighbours, when set, notices what changes of Nodes.
+	Neighbours *Neighbours
 	// Known are the requests that the journal says nobody has decided on.
 	Known []Known
 	// Off says which setting has EKCO look at no request, or "".
@@ -43,22 +44,33 @@ type Source struct {
 	ended   map[string]string
 	// approved is when the newest approved request of each requester was created.
 	approved map[string]time.Time
-	// newest is the newest event with facts of a Node.
-	newest uint64
-	porter porter
-	crowds map[string]int
+	// moves counts the changes of Nodes.
+	moves     uint64
+	porter    porter
+	crowds    map[string]int
+	allowance observers.Allowance
+	// withheld is by key what the journal is not told of for now.
+	withheld map[string]withheld
+
+	// Only survey uses what follows. around is what was around the chosen requests, by
+	// UID, when that was looked at last; movesSeen were the changes of Nodes by then, and
+	// movedAt is when there had been any.
+	around          map[string]journal.CSRAround
+	looked, movedAt time.Time
+	movesSeen       uint64
 }
 
 var (
-	_ observers.Follower = (*Source)(nil)
-	_ observers.Sink     = (*Source)(nil)
+	_ observers.Source = (*Source)(nil)
+	_ observers.Sink   = (*Source)(nil)
 )
 
 // New returns the source.
 func New(options Options) *Source {
 	s := &Source{
 		options: options, changed: make(chan struct{}, 1), pending: make(map[string]csr.Request), ended: make(map[string]string),
-		approved: make(map[string]time.Time), porter: porter{make(map[string][]time.Time)}, crowds: make(map[string]int),
+		approved: make(map[string]time.Time), porter: porter{make(map[string][]entry)}, crowds: make(map[string]int),
+		allowance: retells(), withheld: make(map[string]withheld), around: make(map[string]journal.CSRAround),
 	}
 	s.differ = observers.NewDiffer(tell, func(yield func(string, told) bool) {
 		for _, known := range options.Known {
@@ -91,22 +103,13 @@ func (s *Source) Look() {
 	s.signal()
 }
 
-// Follow looks anew when the facts of a Node have changed. It costs nothing while no
-// request is pending.
-func (s *Source) Follow(things iter.Seq[observers.Thing]) {
+// nodesChanged has what is around looked at anew. It costs nothing while no request is
+// pending.
+func (s *Source) nodesChanged() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.pending) == 0 {
-		return
-	}
-	newest := uint64(0)
-	for thing := range things {
-		if thing.Subject.Kind == "Node" {
-			newest = max(newest, thing.Newest)
-		}
-	}
-	if newest > s.newest {
-		s.newest = newest
+	s.moves++
+	if len(s.pending) > 0 {
 		s.signal()
 	}
 }
@@ -185,6 +188,9 @@ func (s *Source) Run(ctx context.Context, to *observers.Reporter) {
 	s.mu.Lock()
 	s.feed = feed
 	s.mu.Unlock()
+	if s.options.Neighbours != nil {
+		s.options.Neighbours.tell(s.nodesChanged)
+	}
 	feeding.Go(func() { feed.Run(ctx) })
 	s.survey(ctx)
 }

@@ -4,12 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/replicatedhq/ekco/internal/csr"
@@ -18,6 +20,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 	"github.com/replicatedhq/ekco/observers"
 	observercsr "github.com/replicatedhq/ekco/observers/csr"
+	"github.com/replicatedhq/ekco/observers/nodes"
 	"github.com/replicatedhq/ekco/observers/observerstest"
 )
 
@@ -39,7 +42,11 @@ func watching(t *testing.T, known []observercsr.Known, off string, prepare, test
 	observerstest.Watching(t, func(b *observerstest.Bench, _ *observers.Options) {
 		d.Bench = b
 		b.Sources = func() []observers.Source {
-			return []observers.Source{observercsr.New(observercsr.Options{Requests: b.Requests(), Around: d.around, Known: known, Off: off})}
+			neighbours := observercsr.NewNeighbours()
+			return []observers.Source{
+				nodes.New(nodes.Options{Nodes: b.Nodes(), Also: neighbours}),
+				observercsr.New(observercsr.Options{Requests: b.Requests(), Around: d.around, Neighbours: neighbours, Known: known, Off: off}),
+			}
 		}
 		if prepare != nil {
 			prepare(d)
@@ -47,7 +54,7 @@ func watching(t *testing.T, known []observercsr.Known, off string, prepare, test
 	}, func(*observerstest.Bench) { test(d) })
 }
 
-func (d *desk) around(_ context.Context, asked ...journal.CSR) ([]journal.CSRAround, error) {
+func (d *desk) around(_ context.Context, _ time.Time, asked ...journal.CSR) ([]journal.CSRAround, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.looks++
@@ -79,28 +86,28 @@ func (d *desk) looked(want int) {
 
 // told returns what was written since the last time, one line for each event.
 func (d *desk) told() (lines []string) {
-	for _, batch := range d.Paper.Batches {
-		for _, draft := range batch {
-			switch p := draft.Payload.(type) {
-			case journal.ThingGone:
-				lines = append(lines, draft.Subject.Name+" "+p.Reason)
-			case journal.ThingObserved:
-				var facts journal.CSRFacts
-				if err := json.Unmarshal(p.Facts, &facts); err != nil {
-					d.Fatal(err)
-				}
-				line := draft.Subject.Name + " " + strings.Join(facts.Asked.Names(), ",")
-				if facts.Around.Node != nil {
-					line += " of " + strings.Join(facts.Around.Node.Addresses, ",")
-				}
-				if facts.AtLeast > 0 {
-					line += fmt.Sprintf("at least %d", facts.AtLeast)
-				}
-				lines = append(lines, line)
+	for _, draft := range d.Paper.Drafts() {
+		switch p := draft.Payload.(type) {
+		case journal.ThingGone:
+			lines = append(lines, draft.Subject.Name+" "+p.Reason)
+		case journal.ThingObserved:
+			var facts journal.CSRFacts
+			if err := json.Unmarshal(p.Facts, &facts); err != nil {
+				d.Fatal(err)
 			}
+			line := draft.Subject.Name + " " + strings.Join(facts.Asked.Names(), ",")
+			if facts.Around.Node != nil {
+				line += " of " + strings.Join(facts.Around.Node.Addresses, ",")
+			}
+			if facts.Untold > 0 {
+				line += fmt.Sprintf(" after %d others", facts.Untold)
+			}
+			if facts.AtLeast > 0 {
+				line += fmt.Sprintf("at least %d", facts.AtLeast)
+			}
+			lines = append(lines, line)
 		}
 	}
-	d.Paper.Batches = nil
 	return lines
 }
 
@@ -110,13 +117,6 @@ func (d *desk) wrote(want ...string) {
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
 		d.Errorf("written:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
-}
-
-// nodes tells the source of a Node whose facts came with that event.
-func (d *desk) nodes(newest uint64) {
-	d.Follow(func(yield func(observers.Thing) bool) {
-		yield(observers.Thing{Subject: journal.NodeSubject("w1", "uid-w1"), Newest: newest})
-	})
 }
 
 func decided(object *certificatesv1.CertificateSigningRequest, decision certificatesv1.RequestConditionType) *certificatesv1.CertificateSigningRequest {
@@ -162,30 +162,124 @@ func TestARequestIsToldOfAsLongAsNobodyHasDecided(t *testing.T) {
 	}
 }
 
-func TestItIsLookedAnewWhenTheFactsOfANodeHaveChangedAndNotAtEachEvent(t *testing.T) {
-	watching(t, nil, "", nil, func(d *desk) {
-		d.nodes(5)
+// node is Node w9, changed, whose heartbeat is the present time.
+func node(changes ...func(*corev1.Node)) *corev1.Node {
+	return observerstest.Node("w9", "uid-w9", append(changes, observerstest.Heartbeat)...)
+}
+
+func address(kind corev1.NodeAddressType, address string) func(*corev1.Node) {
+	return func(n *corev1.Node) {
+		n.Status.Addresses = append(n.Status.Addresses, corev1.NodeAddress{Type: kind, Address: address})
+	}
+}
+
+func labelled(label string) func(*corev1.Node) {
+	return func(n *corev1.Node) { n.Labels = map[string]string{label: ""} }
+}
+
+func TestARequestThatWaitsIsLookedAtAnewWhateverChangesOfANodeThatItIsJudgedBy(t *testing.T) {
+	watching(t, nil, "", func(d *desk) { d.Put(node()) }, func(d *desk) {
+		d.Put(node(labelled(kube.LabelMaster)))
+		d.Put(node())
 		d.Settle()
+		d.looked(0) // no request is pending
+		d.Put(csrsim.Asks("a", "w1", "w1"))
+		d.Settle()
+		d.looked(1)
+		d.Pass(10 * time.Second)
+		for name, change := range map[string]func(){
+			"an external address": func() { d.Put(node(address(corev1.NodeExternalIP, "203.0.113.7"))) },
+			"a second InternalIP": func() { d.Put(node(address(corev1.NodeInternalIP, "fd00::9"))) },
+			"another sort":        func() { d.Put(node(address(corev1.NodeExternalIP, "fd00::9"))) },
+			"an internal name":    func() { d.Put(node(address(corev1.NodeInternalDNS, "w9.internal"))) },
+			"no addresses":        func() { d.Put(node(func(n *corev1.Node) { n.Status.Addresses = nil })) },
+			"unreachable":         func() { d.Put(node(observerstest.Unreachable(time.Now()))) },
+			"a primary":           func() { d.Put(node(labelled(kube.LabelControlPlane))) },
+			"replaced":            func() { d.Put(observerstest.Node("w9", "uid-new")) },
+			"deleted":             func() { d.Remove(node()) },
+			"unseen":              func() { d.Remove(node()); d.Forget(); d.BreakWatches(); d.Pass(5 * time.Second) },
+		} {
+			change()
+			d.Settle()
+			if d.looks != 1 {
+				d.Errorf("%s: looked %d times", name, d.looks)
+			}
+			d.Pass(10 * time.Second)
+			d.Put(node())
+			d.Settle()
+			d.Pass(10 * time.Second)
+			d.set(func() { d.looks = 0 })
+		}
+		for range 100 {
+			d.Pass(time.Second)
+			d.Put(node())
+		}
 		d.looked(0)
+	})
+}
+
+func TestTheIdentitiesOfTheClusterAreLookedAtAnewEveryFiveMinutesWhileARequestWaits(t *testing.T) {
+	watching(t, nil, "", nil, func(d *desk) {
 		d.Put(csrsim.Asks("a", "w1", "w1"))
 		d.Settle()
 		d.wrote("a w1 of w1,10.0.0.1")
-		d.nodes(5)
-		d.Pass(time.Second)
-		d.set(func() { d.looks, d.addresses = 0, []string{"w1"} })
-		for range 100 {
-			d.nodes(5)
-		}
-		d.Pass(time.Second)
+		d.set(func() { d.looks, d.addresses = 0, []string{"w1", "203.0.113.1"} })
+		d.Pass(5*time.Minute - time.Second)
 		d.looked(0)
-		d.nodes(6)
-		d.Pass(time.Second)
+		d.Pass(2 * time.Second)
 		d.looked(1)
-		d.wrote("a w1 of w1")
-		// Not all that is judged by is a fact of a Node.
-		d.set(func() { d.addresses = []string{"w1", "203.0.113.1"} })
-		d.Pass(6 * time.Minute)
 		d.wrote("a w1 of w1,203.0.113.1")
+		d.Pass(time.Hour)
+		d.looked(12)
+	})
+}
+
+func TestANodeThatChangesAllTheTimeIsLookedAtEveryFiveSeconds(t *testing.T) {
+	watching(t, nil, "", nil, func(d *desk) {
+		d.Put(csrsim.Asks("a", "w1", "w1"))
+		d.Settle()
+		d.Pass(time.Minute)
+		d.set(func() { d.looks = 0 })
+		for i := range 600 {
+			d.Put(node(address(corev1.NodeExternalIP, fmt.Sprintf("10.9.%d.%d", i/256, i%256))))
+			d.Pass(100 * time.Millisecond)
+		}
+		d.looked(12)
+	})
+}
+
+// flap has the Node of all requests change its addresses n times, once in that time.
+func (d *desk) flap(n int, every time.Duration) {
+	for i := range n {
+		d.set(func() { d.addresses = []string{"w1", fmt.Sprintf("10.9.%d.%d", i/256, i%256)} })
+		d.Put(node(address(corev1.NodeExternalIP, fmt.Sprintf("10.9.%d.%d", i/256, i%256))))
+		d.Pass(every)
+	}
+}
+
+func TestARequestOfANodeWhoseAddressesChangeAllTheTimeIsToldOfSeldomAndHowOftenItChanged(t *testing.T) {
+	watching(t, nil, "", nil, func(d *desk) {
+		d.Put(csrsim.Asks("a", "w1", "w1"))
+		d.Pass(10 * time.Second)
+		d.told()
+		d.flap(60, 10*time.Second) // five at once, and one five minutes after the first
+		told := d.told()
+		if len(told) != 6 || told[4] != "a w1 of w1,10.9.0.4" || told[5] != "a w1 of w1,10.9.0.29 after 24 others" {
+			t.Errorf("written:\n%s", strings.Join(told, "\n"))
+		}
+		d.flap(6*60, 10*time.Second)
+		if told := d.told(); len(told) != 12 {
+			t.Errorf("in the next hour there were %d:\n%s", len(told), strings.Join(told, "\n"))
+		}
+		d.Pass(time.Minute)
+		d.wrote("a w1 of w1,10.9.1.103 after 29 others")
+		// Another one is told of at once.
+		d.Put(csrsim.Asks("b", "w2", "w1"))
+		d.Settle()
+		d.wrote("b w1 of w1,10.9.1.103")
+		d.flap(1, time.Second)
+		d.Pass(5 * time.Second)
+		d.wrote("b w1 of w1,10.9.0.0")
 	})
 }
 
@@ -198,6 +292,25 @@ func TestALookThatFailsIsTakenAgainAndTellsNothing(t *testing.T) {
 		d.set(func() { d.broken = nil })
 		d.Pass(time.Minute)
 		d.wrote("a w1 of w1,10.0.0.1")
+	})
+}
+
+func TestLooksThatFailUseUpNothingOfWhatARequesterMayHave(t *testing.T) {
+	watching(t, nil, "", nil, func(d *desk) {
+		d.set(func() { d.broken = kube.ErrUnavailable })
+		d.Put(csrsim.Asks("a", "w1", "w1"))
+		d.Pass(30 * time.Minute)
+		d.wrote()
+		d.set(func() { d.broken = nil })
+		d.Pass(time.Minute)
+		d.wrote("a w1 of w1,10.0.0.1")
+		for i := range 9 {
+			d.Put(csrsim.Asks(fmt.Sprintf("b-%d", i), "w1", "w1"))
+			d.Pass(time.Second)
+		}
+		if told := strings.Join(d.told(), "\n"); !strings.Contains(told, "b-8 w1") {
+			d.Errorf("the tenth is not looked at:\n%s", told)
+		}
 	})
 }
 
@@ -232,7 +345,7 @@ func TestNothingIsAskedWhileTheSettingIsOff(t *testing.T) {
 		d.wrote("a auto_approve_kubelet_csrs is off")
 		d.Pass(time.Hour)
 		d.looked(0)
-		d.Called(map[string]int{})
+		d.Called(map[string]int{"list nodes": 1, "watch nodes": 1}) // by the source of nodes
 	})
 }
 
@@ -242,24 +355,36 @@ func TestAFloodOfOneRequesterIsToldOfOnceAndDelaysNobody(t *testing.T) {
 			d.Put(csrsim.Asks(fmt.Sprintf("flood-%04d", i), "w1", "w1"))
 		}
 		d.Put(csrsim.Asks("good", "w2", "w1"))
-		d.Pass(2 * time.Second)
-		told := d.told()
-		if len(told) > 8 || !strings.Contains(strings.Join(told, "\n"), "good w1") {
-			t.Errorf("written:\n%s", strings.Join(told, "\n"))
+		d.Pass(time.Second)
+		kinds := func() map[string]int {
+			kinds := map[string]int{}
+			for _, line := range d.told() {
+				_, what, _ := strings.Cut(line, " ")
+				kinds[what]++
+			}
+			return kinds
 		}
+		got := kinds()
+		delete(got, "ones of system:node:w1 at least 10") // if so few had come when it was looked first
+		if want := map[string]int{"w1 of w1,10.0.0.1": 4, "ones of system:node:w1 at least 100": 1}; !maps.Equal(got, want) {
+			t.Errorf("written: %v", got)
+		}
+		d.set(func() { d.looks = 0 })
 		for i := range 1000 {
 			d.Put(csrsim.Asks(fmt.Sprintf("flood-%04d", 1000+i), "w1", "w1"))
-			if i%100 == 0 {
-				d.Pass(2 * time.Second)
+			if i%10 == 9 {
+				d.Pass(10 * time.Second)
 			}
 		}
-		d.Pass(30 * time.Minute)
-		told = append(told, d.told()...)
-		if len(told) > 30 {
-			t.Errorf("2000 requests of one take %d events:\n%s", len(told), strings.Join(told, "\n"))
+		// Seven more are let in, each for one before it, and then no other; that there are at
+		// least a thousand is told once.
+		want := map[string]int{"w1 of w1,10.0.0.1": 7, "newer ones of the same requester take its place": 7, "ones of system:node:w1 at least 1000": 1}
+		if got := kinds(); !maps.Equal(got, want) {
+			t.Errorf("written: %v, want %v", got, want)
 		}
-		if !strings.Contains(strings.Join(told, "\n"), "further ones of system:node:w1 at least 1000") {
-			t.Errorf("nothing tells of the flood:\n%s", strings.Join(told, "\n"))
+		// At most one look for each of those, and one each five minutes.
+		if d.looks > 7+3 {
+			t.Errorf("looked around %d times", d.looks)
 		}
 	})
 }
@@ -294,10 +419,32 @@ func TestAThousandNodesThatJoinAtOnceCostFewLooks(t *testing.T) {
 		if told := d.told(); len(told) != nodes {
 			t.Errorf("%d requests are told of", len(told))
 		}
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		if d.looks > 5 {
+		if d.looks > 2 { // the first may be of those that came before the others
 			t.Errorf("looked around %d times", d.looks)
 		}
 	})
+}
+
+func TestWhatOneRequesterMayHaveInAnHourComesBackAfterIt(t *testing.T) {
+	watching(t, nil, "", nil, func(d *desk) {
+		for i := range 12 {
+			d.Put(csrsim.Asks(fmt.Sprintf("a-%02d", i), "w1", "w1"))
+			d.Pass(time.Minute)
+		}
+		if told := strings.Join(d.told(), "\n"); !strings.Contains(told, "a-09 w1") || strings.Contains(told, "a-10 w1") {
+			d.Errorf("written:\n%s", told)
+		}
+		d.Pass(time.Hour)
+		if told := strings.Join(d.told(), "\n"); !strings.Contains(told, "a-11 w1") || strings.Contains(told, "a-08 w1") {
+			d.Errorf("written after an hour:\n%s", told)
+		}
+	})
+}
+
+func TestAnOlderApprovalDoesNotBringBackWhatANewerOneReplaced(t *testing.T) {
+	watching(t, nil, "", func(d *desk) {
+		newer, older := csrsim.Asks("x-newer", "w1", "w1"), csrsim.Asks("y-older", "w1", "w1")
+		d.Put(decided(at(newer, time.Minute), certificatesv1.CertificateApproved), decided(at(older, time.Hour), certificatesv1.CertificateApproved))
+		d.Put(at(csrsim.Asks("stale", "w1", "w1"), 30*time.Minute))
+	}, func(d *desk) { d.wrote() })
 }

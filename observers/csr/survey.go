@@ -3,6 +3,8 @@ package csr
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/replicatedhq/ekco/internal/csr"
@@ -10,10 +12,12 @@ import (
 )
 
 const (
-	// rest is the least time between two looks.
-	rest = 100 * time.Millisecond
-	// lookAgain is when it is looked anew while a request waits although nobody said
-	// that anything has changed: EKCO is not told of every address of a Node.
+	// rest is the least time between two looks, nodesRest between two of which the second
+	// is because of a Node: a kubelet can change its own as often as it likes.
+	rest      = 100 * time.Millisecond
+	nodesRest = 5 * time.Second
+	// lookAgain is when it is looked anew while a request waits although nobody said that
+	// anything has changed: EKCO is not told of every identity of the cluster.
 	lookAgain = 5 * time.Minute
 	// firstRetry and lastRetry bound the time until the next look after one that failed.
 	firstRetry, lastRetry = time.Second, 30 * time.Second
@@ -27,20 +31,22 @@ func (s *Source) survey(ctx context.Context) {
 			return
 		}
 		began := time.Now()
-		waiting, err := s.look(ctx)
-		switch {
-		case err != nil:
+		next, err := s.look(ctx)
+		if err != nil {
 			again, retry = retry, min(2*retry, lastRetry)
+			if !pause(ctx, firstRetry) {
+				return
+			}
 			continue
-		case waiting:
-			again = lookAgain
-		default:
-			again = 0
 		}
 		retry = firstRetry
 		// In a large cluster a look takes its time, and the API server has other work.
 		if !pause(ctx, max(rest, 2*time.Since(began))) {
 			return
+		}
+		again = 0
+		if !next.IsZero() {
+			again = max(time.Until(next), rest)
 		}
 	}
 }
@@ -77,24 +83,73 @@ func pause(ctx context.Context, span time.Duration) bool {
 	}
 }
 
-// look brings the facts up to date, and reports whether a request waits.
-func (s *Source) look(ctx context.Context) (waiting bool, err error) {
+// look brings the facts up to date, and returns when to look again although nothing
+// happens, zero for never.
+func (s *Source) look(ctx context.Context) (again time.Time, err error) {
 	chosen, crowds, listed := s.chosen()
 	if !listed {
-		return false, nil
+		return time.Time{}, nil
 	}
-	now, err := s.factsOf(ctx, chosen)
+	again, err = s.lookAround(ctx, chosen)
 	if err != nil {
-		return true, err
+		return again, err
+	}
+	now := make(map[string]told, len(chosen)+len(crowds))
+	for _, request := range chosen {
+		now[request.UID] = tellOf(subjectOf(request), journal.CSRFacts{Asked: request.Asked, Around: s.around[request.UID]})
 	}
 	for requester, more := range crowds {
 		subject := crowdSubject(requester)
 		now[keyOf(subject)] = tellOf(subject, journal.CSRFacts{Asked: journal.CSR{Requester: requester}, AtLeast: more})
 	}
-	s.replace(now)
+	return sooner(again, s.replace(now)), nil
+}
+
+// lookAround brings up to date what is around the requests, and returns when that is to
+// be done again. It asks nothing when nothing is new: of a requester that asks all the
+// time, few requests are chosen.
+func (s *Source) lookAround(ctx context.Context, chosen []csr.Request) (again time.Time, err error) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.pending) > 0, nil
+	moves, waiting := s.moves, len(s.pending) > 0
+	s.mu.Unlock()
+	now := time.Now()
+	due := s.looked.Add(lookAgain)
+	if moves != s.movesSeen {
+		due = sooner(s.movedAt.Add(nodesRest), due)
+	}
+	fresh := slices.ContainsFunc(chosen, func(request csr.Request) bool { _, known := s.around[request.UID]; return !known })
+	if fresh || len(chosen) > 0 && !now.Before(due) {
+		if err := s.lookAnew(ctx, chosen); err != nil {
+			return time.Time{}, err
+		}
+		if moves != s.movesSeen {
+			s.movedAt, s.movesSeen = now, moves
+		}
+		s.looked = now
+		due = now.Add(lookAgain)
+	}
+	maps.DeleteFunc(s.around, func(uid string, _ journal.CSRAround) bool {
+		return !slices.ContainsFunc(chosen, func(request csr.Request) bool { return request.UID == uid })
+	})
+	if !waiting {
+		return time.Time{}, nil
+	}
+	return due, nil
+}
+
+func (s *Source) lookAnew(ctx context.Context, chosen []csr.Request) error {
+	asked := make([]journal.CSR, 0, len(chosen))
+	for _, request := range chosen {
+		asked = append(asked, request.Asked)
+	}
+	around, err := s.options.Around(ctx, time.Now(), asked...)
+	if err != nil {
+		return fmt.Errorf("look at what is around %d requests: %w", len(chosen), err)
+	}
+	for i, request := range chosen {
+		s.around[request.UID] = around[i]
+	}
+	return nil
 }
 
 // chosen returns which requests are looked at, and for how many others crowds stand.
@@ -135,23 +190,4 @@ func (s *Source) in() map[string]bool {
 		}
 	})
 	return in
-}
-
-func (s *Source) factsOf(ctx context.Context, requests []csr.Request) (map[string]told, error) {
-	now := make(map[string]told, len(requests))
-	if len(requests) == 0 {
-		return now, nil
-	}
-	asked := make([]journal.CSR, 0, len(requests))
-	for _, request := range requests {
-		asked = append(asked, request.Asked)
-	}
-	around, err := s.options.Around(ctx, asked...)
-	if err != nil {
-		return nil, fmt.Errorf("look at what is around %d requests: %w", len(requests), err)
-	}
-	for i, request := range requests {
-		now[request.UID] = tellOf(subjectOf(request), journal.CSRFacts{Asked: request.Asked, Around: around[i]})
-	}
-	return now, nil
 }

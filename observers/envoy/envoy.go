@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -52,7 +53,7 @@ func Off(known map[string]journal.EnvoyPod, why string) observers.Source {
 }
 
 // read returns Envoy's name and its pod, if that is unready. A DaemonSet has one pod on
-// each node, and Envoy there is the same whatever its pod is called.
+// each node, and its Envoy there is the same whatever its pod is called.
 func read(obj runtime.Object) (thing string, pod journal.EnvoyPod, unready bool) {
 	o, ok := obj.(*corev1.Pod)
 	if !ok {
@@ -61,8 +62,8 @@ func read(obj runtime.Object) (thing string, pod journal.EnvoyPod, unready bool)
 	now := kube.PodWithStatusOf(o)
 	since, unready := envoy.Unready(now)
 	thing = now.Name
-	if now.Controller == "DaemonSet" {
-		thing = now.Node
+	if now.Controller.Kind == "DaemonSet" {
+		thing = now.Node + "/" + now.Controller.Name
 	}
 	return thing, envoy.Of(now, since), unready
 }
@@ -83,7 +84,9 @@ func noun(known map[string]journal.EnvoyPod, gone string) observers.Noun[journal
 		},
 		Equal: journal.EnvoyPod.Equal,
 		UID:   func(pod journal.EnvoyPod) string { return pod.UID },
-		Known: maps.All(known),
+		// A kubelet can change the status of its pods as often as it likes.
+		Allowance: observers.Allowance{Burst: 10, Every: time.Minute},
+		Known:     maps.All(known),
 	}
 }
 

@@ -3,6 +3,7 @@ package envoy_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -52,6 +53,10 @@ func labelled(label string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) { p.Labels = map[string]string{"app": label} }
 }
 
+func of(daemonSet string) func(*corev1.Pod) {
+	return func(p *corev1.Pod) { p.OwnerReferences[0].Name = daemonSet }
+}
+
 func unowned(p *corev1.Pod) { p.OwnerReferences = nil }
 
 func known(name, uid, node string, since time.Time) journal.EnvoyPod {
@@ -83,13 +88,13 @@ func TestPodsThatHangAreToldAndNoOthers(t *testing.T) {
 					pod("envoy-d", "5", "w4", hangs(start), unowned),
 				)
 			}, func(b *bench) {
-				b.Wrote("thing.observed envoy-d", "thing.observed w1")
+				b.Wrote("thing.observed envoy-d", "thing.observed w1/envoy")
 				b.Put(pod("envoy-b", "2", "w2", hangs(start)))
 				b.Settle()
-				b.Wrote("thing.observed w2")
+				b.Wrote("thing.observed w2/envoy")
 				b.Put(pod("envoy-a", "1", "w1"))
 				b.Settle()
-				b.Wrote("thing.gone w1")
+				b.Wrote("thing.gone w1/envoy")
 			})
 		})
 	}
@@ -100,7 +105,7 @@ func TestWhatIsToldIsThePodAndSinceWhenByItsOwnClock(t *testing.T) {
 		draft := b.Paper.Batches[0][0]
 		facts := string(draft.Payload.(journal.ThingObserved).Facts)
 		want := `{"namespace":"projectcontour","name":"envoy-a","uid":"1","node":"w1","since":"2000-01-01T00:00:00Z"}`
-		if facts != want || draft.Subject != (journal.Subject{Kind: "Envoy", Name: "w1", Node: "w1"}) {
+		if facts != want || draft.Subject != (journal.Subject{Kind: "Envoy", Name: "w1/envoy", Node: "w1"}) {
 			t.Errorf("told was %s of %+v, want %s", facts, draft.Subject, want)
 		}
 	})
@@ -108,7 +113,7 @@ func TestWhatIsToldIsThePodAndSinceWhenByItsOwnClock(t *testing.T) {
 
 func TestAPodThatStaysAsItIsIsToldOnce(t *testing.T) {
 	watching(t, nil, func(b *bench) { b.Put(pod("envoy-a", "1", "w1", hangs(start))) }, func(b *bench) {
-		b.Wrote("thing.observed w1")
+		b.Wrote("thing.observed w1/envoy")
 		for i := range 100 {
 			b.Put(pod("envoy-a", "1", "w1", hangs(start), func(p *corev1.Pod) { p.Annotations = map[string]string{"beat": fmt.Sprint(i)} }))
 			b.Pass(time.Second)
@@ -118,7 +123,7 @@ func TestAPodThatStaysAsItIsIsToldOnce(t *testing.T) {
 		b.Wrote()
 		b.Put(pod("envoy-a", "1", "w1", hangs(start.Add(time.Minute))))
 		b.Settle()
-		b.Wrote("thing.observed w1")
+		b.Wrote("thing.observed w1/envoy")
 	})
 }
 
@@ -128,10 +133,10 @@ func TestTheNextPodOfANodeTakesThePlaceOfTheLast(t *testing.T) {
 		b.Remove(pod("envoy-a", "1", "w1", hangs(start)))
 		b.Put(pod("envoy-b", "2", "w1"))
 		b.Settle()
-		b.Wrote("thing.gone w1")
+		b.Wrote("thing.gone w1/envoy")
 		b.Put(pod("envoy-b", "2", "w1", hangs(start)))
 		b.Settle()
-		b.Wrote("thing.observed w1")
+		b.Wrote("thing.observed w1/envoy")
 		// A late word of the first one says nothing of the second.
 		b.Put(pod("envoy-a", "1", "w1"))
 		b.Remove(pod("envoy-a", "1", "w1"))
@@ -142,8 +147,8 @@ func TestTheNextPodOfANodeTakesThePlaceOfTheLast(t *testing.T) {
 
 func TestOnlyWhatChangedWhileEKCOWasAwayIsTold(t *testing.T) {
 	of := map[string]journal.EnvoyPod{
-		"w1": known("envoy-a", "1", "w1", start), "w2": known("envoy-b", "2", "w2", start),
-		"w3": known("envoy-c", "3", "w3", start), "w4": known("envoy-d", "4", "w4", start),
+		"w1/envoy": known("envoy-a", "1", "w1", start), "w2/envoy": known("envoy-b", "2", "w2", start),
+		"w3/envoy": known("envoy-c", "3", "w3", start), "w4/envoy": known("envoy-d", "4", "w4", start),
 	}
 	watching(t, of, func(b *bench) {
 		b.Put(
@@ -151,7 +156,7 @@ func TestOnlyWhatChangedWhileEKCOWasAwayIsTold(t *testing.T) {
 			pod("envoy-cc", "33", "w3", hangs(start)), pod("envoy-d", "4", "w4", hangs(start.Add(time.Minute))),
 		)
 	}, func(b *bench) {
-		b.Wrote("thing.gone w3", "thing.observed w3", "thing.observed w4", "thing.gone w2")
+		b.Wrote("thing.gone w3/envoy", "thing.observed w3/envoy", "thing.observed w4/envoy", "thing.gone w2/envoy")
 	})
 }
 
@@ -168,7 +173,7 @@ func TestAClusterWithoutContourIsQuietAndCostsOneWatch(t *testing.T) {
 		}
 		b.Put(pod("envoy-a", "1", "w1", hangs(start)))
 		b.Settle()
-		b.Wrote("thing.observed w1")
+		b.Wrote("thing.observed w1/envoy")
 	})
 }
 
@@ -184,19 +189,19 @@ func TestWherePodsMustNotBeReadThatIsSaidOnceAndNoticedWhenItChanges(t *testing.
 		}
 		b.Set(func() { clear(b.Forbidden) })
 		b.Pass(2 * time.Minute)
-		b.Wrote("thing.observed w1")
+		b.Wrote("thing.observed w1/envoy")
 	})
 }
 
 func TestWhatEKCOIsNotToCareForAnyMoreIsGoneWithoutALook(t *testing.T) {
-	of := map[string]journal.EnvoyPod{"w1": known("envoy-a", "1", "w1", start)}
+	of := map[string]journal.EnvoyPod{"w1/envoy": known("envoy-a", "1", "w1", start)}
 	observerstest.Watching(t, func(b *bench, _ *observers.Options) {
 		b.Sources = func() []observers.Source { return []observers.Source{envoy.Off(of, "it is off")} }
 		b.Put(pod("envoy-a", "1", "w1", hangs(start)))
 	}, func(b *bench) {
 		b.Pass(time.Hour)
 		gone := b.Paper.Batches[0][0].Payload.(journal.ThingGone)
-		b.Wrote("thing.gone w1")
+		b.Wrote("thing.gone w1/envoy")
 		if calls := b.TakeCalls(); gone.Reason != "it is off" || slices.Contains(calls, "list pods") {
 			t.Errorf("gone because %q, after %q", gone.Reason, calls)
 		}
@@ -209,5 +214,81 @@ func TestManyPodsThatWorkAreNotTold(t *testing.T) {
 			b.Put(pod(name, name, fmt.Sprint("w", i)))
 		}
 		b.Put(pod("envoy-x", "x", "wx", hangs(start)))
-	}, func(b *bench) { b.Wrote("thing.observed wx") })
+	}, func(b *bench) { b.Wrote("thing.observed wx/envoy") })
+}
+
+func TestTwoDaemonSetsOnOneNodeAreTwoThings(t *testing.T) {
+	internal := pod("internal-a", "2", "w1", of("envoy-internal"), hangs(start))
+	watching(t, nil, func(b *bench) { b.Put(pod("envoy-a", "1", "w1", hangs(start)), internal) }, func(b *bench) {
+		b.Wrote("thing.observed w1/envoy", "thing.observed w1/envoy-internal")
+		b.Put(pod("envoy-a", "1", "w1"))
+		b.Settle()
+		b.Wrote("thing.gone w1/envoy")
+		b.Remove(internal)
+		b.Settle()
+		b.Wrote("thing.gone w1/envoy-internal")
+	})
+}
+
+// An earlier version called Envoy by its node alone.
+func TestWhatIsKnownUnderAFormerNameIsGoneAndToldAnew(t *testing.T) {
+	of := map[string]journal.EnvoyPod{"w1": known("envoy-a", "1", "w1", start)}
+	watching(t, of, func(b *bench) { b.Put(pod("envoy-a", "1", "w1", hangs(start))) }, func(b *bench) {
+		b.Wrote("thing.observed w1/envoy", "thing.gone w1")
+		b.BreakWatches()
+		b.Pass(time.Minute)
+		b.Wrote()
+	})
+}
+
+// Of a Deployment several pods may be on one node, and each has a name of its own.
+func TestEachPodOfADeploymentIsAThing(t *testing.T) {
+	replica := func(p *corev1.Pod) { p.OwnerReferences[0].Kind = "ReplicaSet" }
+	watching(t, nil, func(b *bench) {
+		b.Put(pod("envoy-a", "1", "w1", hangs(start), replica), pod("envoy-b", "2", "w1", hangs(start), replica))
+	}, func(b *bench) { b.Wrote("thing.observed envoy-a", "thing.observed envoy-b") })
+}
+
+// mirrors makes the pod what a kubelet shows of one of its own: it may call it what it
+// likes, and makes it anew each time that it is deleted.
+func mirrors(p *corev1.Pod) {
+	p.OwnerReferences[0].APIVersion, p.OwnerReferences[0].Kind, p.OwnerReferences[0].Name = "v1", "Node", p.Spec.NodeName
+}
+
+func TestAKubeletsOwnPodIsNoEnvoy(t *testing.T) {
+	watching(t, nil, func(b *bench) {
+		b.Put(pod("envoy-a", "1", "w1", hangs(start)), pod("forged-w2", "2", "w2", hangs(start), mirrors))
+	}, func(b *bench) {
+		b.Wrote("thing.observed w1/envoy")
+		for i := range 100 {
+			b.Put(pod(fmt.Sprintf("forged-%d-w2", i), fmt.Sprint(100+i), "w2", hangs(start), mirrors))
+		}
+		b.Settle()
+		b.Wrote()
+	})
+}
+
+func TestAPodThatFlapsIsToldSeldomAndAsItIsThen(t *testing.T) {
+	var told int
+	watching(t, nil, nil, func(b *bench) {
+		for i := range 600 {
+			since := start.Add(time.Duration(i) * 100 * time.Millisecond)
+			if i%2 == 0 {
+				b.Put(pod("envoy-1", "uid-1", "w1", hangs(since)))
+			} else {
+				b.Put(pod("envoy-1", "uid-1", "w1"))
+			}
+			b.Pass(100 * time.Millisecond)
+		}
+		last := start.Add(time.Hour)
+		b.Put(pod("envoy-1", "uid-1", "w1", hangs(last)))
+		b.Pass(10 * time.Minute)
+		things := b.Paper.Things()
+		if told = len(things); told < 10 || told > 14 {
+			t.Errorf("told %d times of 600 changes in a minute:\n%q", told, things)
+		}
+		if newest := things[len(things)-1]; !strings.Contains(newest, last.Format(time.RFC3339)) {
+			t.Errorf("what was told last is %s", newest)
+		}
+	})
 }

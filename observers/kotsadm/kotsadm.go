@@ -4,40 +4,16 @@
 package kotsadm
 
 import (
-	"encoding/json"
-	"maps"
-
 	"github.com/replicatedhq/ekco/internal/kotsadm"
 	"github.com/replicatedhq/ekco/journal"
 	"github.com/replicatedhq/ekco/observers"
 )
 
-// Machine is the name of the machine that the facts are for.
-const Machine = "kotsadm"
-
-// New returns the source. known is what the journal has, by name.
-func New(api kotsadm.API, known map[string]journal.KotsadmFacts) observers.Source {
-	draft := func(event journal.Type, facts journal.KotsadmFacts, payload journal.Payload) journal.Draft {
-		subject := journal.KotsadmDatabase
-		subject.UID = facts.UID
-		return journal.Draft{Type: event, Actor: "observer/" + Machine, Subject: subject, Payload: payload}
-	}
+// New returns the source. known is what the journal has, by name; off, unless empty, is
+// the setting for which nobody looks.
+func New(api kotsadm.API, known map[string]journal.KotsadmFacts, off string) observers.Source {
 	return observers.PollOne(observers.PolledOne[journal.KotsadmFacts]{
-		Name: journal.KotsadmDatabase.Kind + " " + journal.KotsadmDatabase.Name, Key: journal.KotsadmDatabase.Name, Get: api.Read,
-		Noun: observers.Noun[journal.KotsadmFacts]{
-			Observed: func(_ string, facts journal.KotsadmFacts) journal.Draft {
-				encoded, err := json.Marshal(facts)
-				if err != nil {
-					panic(err) // no value of this type cannot be encoded
-				}
-				return draft(journal.TypeThingObserved, facts, journal.ThingObserved{Machine: Machine, Facts: encoded})
-			},
-			Gone: func(_ string, facts journal.KotsadmFacts, reason string) journal.Draft {
-				return draft(journal.TypeThingGone, facts, journal.ThingGone{Machine: Machine, Reason: reason})
-			},
-			Equal: func(a, b journal.KotsadmFacts) bool { return a == b },
-			UID:   func(facts journal.KotsadmFacts) string { return facts.UID },
-			Known: maps.All(known),
-		},
+		Machine: "kotsadm", Subject: journal.KotsadmDatabase, Get: api.Read, Known: known, Off: off,
+		UID: func(facts journal.KotsadmFacts) string { return facts.UID },
 	})
 }

@@ -4,8 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	client "github.com/replicatedhq/ekco/internal/kotsadm"
 	"github.com/replicatedhq/ekco/internal/kube/kubesim"
 	"github.com/replicatedhq/ekco/journal"
@@ -21,37 +19,20 @@ func TestTheStatefulSetIsReadByNameAndOnlyWhatIsAskedOfItIsAFact(t *testing.T) {
 	known := map[string]journal.KotsadmFacts{"default/kotsadm-rqlite": {UID: "uid-old", Generation: 4, Replicas: 3}}
 	observerstest.Watching(t, func(b *observerstest.Bench, _ *observers.Options) {
 		b.Sources = func() []observers.Source {
-			return []observers.Source{kotsadm.New(client.NewClient(objects), known)}
+			return []observers.Source{kotsadm.New(client.NewClient(objects), known, "")}
 		}
 	}, func(b *observerstest.Bench) {
-		wrote := func(want ...string) {
-			t.Helper()
-			var got []string
-			for _, batch := range b.Paper.Batches {
-				for _, draft := range batch {
-					text := draft.Subject.Kind + " " + draft.Subject.Name + " " + draft.Subject.UID
-					if p, is := draft.Payload.(journal.ThingObserved); is {
-						text += " " + string(p.Facts)
-					}
-					got = append(got, text)
-				}
-			}
-			b.Paper.Batches = nil
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Fatalf("written (-want +got):\n%s", diff)
-			}
-		}
-		wrote("StatefulSet default/kotsadm-rqlite uid-old") // gone
+		b.WroteThings("StatefulSet default/kotsadm-rqlite uid-old gone: absent at start")
 		b.Pass(time.Hour)
-		wrote()
+		b.WroteThings()
 		if n := b.Logged("not observed until that changes"); n != 1 {
 			t.Errorf("absence was said %d times:\n%s", n, b.Said)
 		}
 		objects.Put(client.Ref, single)
 		b.Pass(70 * time.Second)
-		wrote(`StatefulSet default/kotsadm-rqlite uid-kotsadm-rqlite-1 {"generation":1,"replicas":1,"expect":"1","image":"rqlite:8"}`)
+		b.WroteThings(`StatefulSet default/kotsadm-rqlite uid-kotsadm-rqlite-1 {"generation":1,"replicas":1,"expect":"1","image":"rqlite:8"}`)
 		objects.Edit(client.Ref, func(object map[string]any) { object["status"] = map[string]any{"readyReplicas": 1} })
 		b.Pass(time.Hour)
-		wrote()
+		b.WroteThings()
 	})
 }

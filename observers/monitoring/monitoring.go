@@ -5,16 +5,11 @@ package monitoring
 
 import (
 	"context"
-	"encoding/json"
-	"maps"
 
 	"github.com/replicatedhq/ekco/internal/monitoring"
 	"github.com/replicatedhq/ekco/journal"
 	"github.com/replicatedhq/ekco/observers"
 )
-
-// Machine is the name of the machine that the facts are for.
-const Machine = "monitoring"
 
 // New returns a source of each object. known is what the journal has, by name.
 func New(api monitoring.API, known map[string]journal.MonitoringFacts) []observers.Source {
@@ -25,32 +20,9 @@ func New(api monitoring.API, known map[string]journal.MonitoringFacts) []observe
 }
 
 func source(api monitoring.API, of journal.Subject, known map[string]journal.MonitoringFacts) observers.Source {
-	own := map[string]journal.MonitoringFacts{}
-	if facts, is := known[of.Name]; is {
-		own[of.Name] = facts
-	}
-	draft := func(event journal.Type, facts journal.MonitoringFacts, payload journal.Payload) journal.Draft {
-		subject := of
-		subject.UID = facts.UID
-		return journal.Draft{Type: event, Actor: "observer/" + Machine, Subject: subject, Payload: payload}
-	}
 	return observers.PollOne(observers.PolledOne[journal.MonitoringFacts]{
-		Name: of.Kind + " " + of.Name, Key: of.Name,
+		Machine: "monitoring", Subject: of, Known: known,
 		Get: func(ctx context.Context) (journal.MonitoringFacts, error) { return api.Read(ctx, of) },
-		Noun: observers.Noun[journal.MonitoringFacts]{
-			Observed: func(_ string, facts journal.MonitoringFacts) journal.Draft {
-				encoded, err := json.Marshal(facts)
-				if err != nil {
-					panic(err) // no value of this type cannot be encoded
-				}
-				return draft(journal.TypeThingObserved, facts, journal.ThingObserved{Machine: Machine, Facts: encoded})
-			},
-			Gone: func(_ string, facts journal.MonitoringFacts, reason string) journal.Draft {
-				return draft(journal.TypeThingGone, facts, journal.ThingGone{Machine: Machine, Reason: reason})
-			},
-			Equal: func(a, b journal.MonitoringFacts) bool { return a == b },
-			UID:   func(facts journal.MonitoringFacts) string { return facts.UID },
-			Known: maps.All(own),
-		},
+		UID: func(facts journal.MonitoringFacts) string { return facts.UID },
 	})
 }

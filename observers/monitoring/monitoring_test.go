@@ -4,8 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/replicatedhq/ekco/internal/kube/kubesim"
 	client "github.com/replicatedhq/ekco/internal/monitoring"
 	"github.com/replicatedhq/ekco/journal"
@@ -23,66 +21,42 @@ func watching(t *testing.T, known map[string]journal.MonitoringFacts, test func(
 	}, func(b *observerstest.Bench) { test(b, objects) })
 }
 
-// told returns the facts in what was written since the last time, and checks the rest.
-func told(b *observerstest.Bench) (facts []string) {
-	b.Helper()
-	for _, batch := range b.Paper.Batches {
-		for _, draft := range batch {
-			if p, is := draft.Payload.(journal.ThingObserved); is {
-				facts = append(facts, draft.Subject.Kind+" "+draft.Subject.Name+" "+draft.Subject.UID+" "+string(p.Facts))
-			}
-			if _, is := draft.Payload.(journal.ThingGone); is {
-				facts = append(facts, draft.Subject.Kind+" "+draft.Subject.Name+" "+draft.Subject.UID+" gone")
-			}
-		}
-	}
-	b.Paper.Batches = nil
-	return facts
-}
-
-func wrote(b *observerstest.Bench, want ...string) {
-	b.Helper()
-	if diff := cmp.Diff(want, told(b)); diff != "" {
-		b.Fatalf("written (-want +got):\n%s", diff)
-	}
-}
-
 var prometheus, alertmanager = client.Ref(journal.MonitoringPrometheus), client.Ref(journal.MonitoringAlertmanager)
 
 func TestBothAreReadByNameAndOnlyWhatIsAskedOfThemIsAFact(t *testing.T) {
 	watching(t, nil, func(b *observerstest.Bench, objects *kubesim.Objects) {
 		b.Pass(time.Hour)
-		wrote(b)
+		b.WroteThings()
 		if n := b.Logged("not observed until that changes"); n != 2 {
 			b.Errorf("absence was said %d times:\n%s", n, b.Said)
 		}
 		objects.Put(prometheus, `{"spec":{"replicas":2}}`)
 		b.Pass(70 * time.Second)
-		wrote(b, `Prometheus monitoring/k8s uid-k8s-1 {"generation":1,"replicas":2}`)
+		b.WroteThings(`Prometheus monitoring/k8s uid-k8s-1 {"generation":1,"replicas":2}`)
 		objects.Put(alertmanager, `{"spec":{}}`)
 		b.Pass(70 * time.Second)
-		wrote(b, `Alertmanager monitoring/prometheus-alertmanager uid-prometheus-alertmanager-2 {"generation":1,"replicas":1}`)
+		b.WroteThings(`Alertmanager monitoring/prometheus-alertmanager uid-prometheus-alertmanager-2 {"generation":1,"replicas":1}`)
 		objects.Edit(prometheus, func(object map[string]any) { object["status"] = map[string]any{"availableReplicas": 1} })
 		b.Pass(time.Hour)
-		wrote(b)
+		b.WroteThings()
 		objects.Remove(prometheus)
 		objects.Put(prometheus, `{"spec":{"replicas":3}}`)
 		b.Pass(70 * time.Second)
-		wrote(b, `Prometheus monitoring/k8s uid-k8s-1 gone`, `Prometheus monitoring/k8s uid-k8s-3 {"generation":1,"replicas":3}`)
+		b.WroteThings(`Prometheus monitoring/k8s uid-k8s-1 gone: replaced by uid uid-k8s-3`, `Prometheus monitoring/k8s uid-k8s-3 {"generation":1,"replicas":3}`)
 	})
 }
 
 func TestOneThatCannotBeReadKeepsNothingFromTheOther(t *testing.T) {
 	known := map[string]journal.MonitoringFacts{"monitoring/k8s": {UID: "uid-k8s-1", Generation: 1, Replicas: 2}}
 	watching(t, known, func(b *observerstest.Bench, objects *kubesim.Objects) {
-		wrote(b, `Prometheus monitoring/k8s uid-k8s-1 gone`) // at the start
+		b.WroteThings(`Prometheus monitoring/k8s uid-k8s-1 gone: absent at start`) // at the start
 		objects.Forbid("get prometheuses")
 		objects.Put(prometheus, `{"spec":{"replicas":2}}`)
 		objects.Put(alertmanager, `{"spec":{"replicas":3}}`)
 		b.Pass(70 * time.Second)
-		wrote(b, `Alertmanager monitoring/prometheus-alertmanager uid-prometheus-alertmanager-2 {"generation":1,"replicas":3}`)
+		b.WroteThings(`Alertmanager monitoring/prometheus-alertmanager uid-prometheus-alertmanager-2 {"generation":1,"replicas":3}`)
 		objects.Allow("get prometheuses")
 		b.Pass(70 * time.Second)
-		wrote(b, `Prometheus monitoring/k8s uid-k8s-1 {"generation":1,"replicas":2}`)
+		b.WroteThings(`Prometheus monitoring/k8s uid-k8s-1 {"generation":1,"replicas":2}`)
 	})
 }

@@ -27,13 +27,15 @@ type Options struct {
 	// default 1m. It must be less than the time after which anything is done about
 	// a lost node.
 	Settles time.Duration
+	// Also, when set, is shown the Nodes as well, whether or not their facts change.
+	Also observers.Sink
 }
 
 // New returns the source of facts of nodes, without which EKCO sees nothing.
 func New(options Options) observers.Source {
 	settles := cmp.Or(options.Settles, defaultSettles)
 	return observers.Watch(observers.Watched[node]{
-		Name: "nodes", From: options.Nodes, Object: &corev1.Node{}, Read: read, Essential: true,
+		Name: "nodes", From: options.Nodes, Object: &corev1.Node{}, Read: read, Essential: true, Also: options.Also,
 		Noun: observers.Noun[node]{
 			Observed: observed, Gone: gone, Equal: equal, UID: uid, HappenedAt: happenedAt, Carry: carry,
 			Judge: func(was *node, now node, at time.Time) (node, time.Time) { return judge(was, now, at, settles) },

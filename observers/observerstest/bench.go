@@ -100,6 +100,14 @@ func (b *Bench) Wrote(want ...string) {
 	}
 }
 
+// WroteThings checks what was written of things since the last call.
+func (b *Bench) WroteThings(want ...string) {
+	b.Helper()
+	if diff := cmp.Diff(want, b.Paper.Things()); diff != "" {
+		b.Fatalf("written of things (-want +got):\n%s", diff)
+	}
+}
+
 // Called checks how often something was asked of the API since the last call.
 func (b *Bench) Called(want map[string]int) {
 	b.Helper()

@@ -52,17 +52,21 @@ func (p *Paper) BreakWith(err error) {
 	p.Broken = err
 }
 
-// Take returns what was written since the last time, one line a fact.
-func (p *Paper) Take() []string {
+// Drafts returns what was written since the last time.
+func (p *Paper) Drafts() []journal.Draft {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	var lines []string
-	for _, batch := range p.Batches[p.read:] {
-		for _, draft := range batch {
-			lines = append(lines, Line(draft))
-		}
-	}
+	drafts := slices.Concat(p.Batches[p.read:]...)
 	p.read = len(p.Batches)
+	return drafts
+}
+
+// Take returns what was written since the last time, one line a fact.
+func (p *Paper) Take() []string {
+	var lines []string
+	for _, draft := range p.Drafts() {
+		lines = append(lines, Line(draft))
+	}
 	return lines
 }
 
@@ -102,4 +106,23 @@ func Line(d journal.Draft) string {
 		parts = append(parts, "lost at", p.LostAt.Format(time.TimeOnly))
 	}
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), " ")
+}
+
+// Things returns what was written of things since the last time, with their facts, or why
+// they are gone: one line each.
+func (p *Paper) Things() []string {
+	var lines []string
+	for _, draft := range p.Drafts() {
+		var text string
+		switch payload := draft.Payload.(type) {
+		case journal.ThingObserved:
+			text = string(payload.Facts)
+		case journal.ThingGone:
+			text = "gone: " + payload.Reason
+		default:
+			continue
+		}
+		lines = append(lines, fmt.Sprintf("%s %s %s %s", draft.Subject.Kind, draft.Subject.Name, draft.Subject.UID, text))
+	}
+	return lines
 }

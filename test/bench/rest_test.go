@@ -6,12 +6,21 @@ import (
 	"time"
 )
 
+// everything switches on what an installation can: what it costs belongs to what is
+// measured at rest.
+var everything = map[string]string{
+	"auto_approve_kubelet_csrs": "true", "restart_failed_envoy_pods": "true", "enable_ha_kotsadm": "true",
+}
+
+// looks are the resources that are looked at for each part of that.
+var looks = []string{"certificatesigningrequests", "pods", "statefulsets", "prometheuses", "alertmanagers"}
+
 // atRest measures what a minute without news costs.
 func atRest(b *testing.B, c *cluster) {
 	const span = time.Minute
 	for b.Loop() {
 		logLoad(b)
-		o := install(b, c.kubeconfig(b, nil), nil)
+		o := install(b, c.kubeconfig(b, nil), everything)
 		operator := o.startReady(b)
 		letPass(b, 30*time.Second) // the default settling time is over
 		before, cpu := o.scrape(b), cpuOf(b, operator)
@@ -23,6 +32,12 @@ func atRest(b *testing.B, c *cluster) {
 		events, _ := grown(before, after, "ekco_journal_sequence")
 		if after["ekco_journal_sequence"] == 0 || after[`ekco_machines{kind="node",state="Healthy"}`] == 0 {
 			b.Fatal("the operator does not say what it watches")
+		}
+		_, all := grown(nil, after, "ekco_kubernetes_requests_total")
+		for _, resource := range looks {
+			if !strings.Contains(strings.Join(all, " "), `resource="`+resource+`"`) {
+				b.Fatalf("no request for %s is counted, so that not everything is measured", resource)
+			}
 		}
 		b.Logf("requests: %s", strings.Join(which, ", "))
 		b.ReportMetric(requests, "requests/min")

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -66,6 +67,16 @@ func (o *operator) waitScaled(n int) {
 	})
 }
 
+// has reports whether an event of the type is about something of that name.
+func (o *operator) has(typ journal.Type, name string) bool {
+	return slices.ContainsFunc(o.events(), func(e journal.Event) bool { return e.Type == typ && e.Subject.Name == name })
+}
+
+// sees3 returns how often EKCO has noted that the database is asked to have three replicas.
+func (o *operator) sees3() int {
+	return strings.Count(o.mustEkco("history", "--since", "1h"), "is asked to have 3 (-bootstrap-expect=3) replicas")
+}
+
 func TestTheDatabaseOfKotsadmGrowsUnderTheShippedPermissions(t *testing.T) {
 	t.Parallel()
 	c, o := install(t, map[string]string{"enable_ha_kotsadm": "true"})
@@ -95,8 +106,8 @@ func TestTheDatabaseOfKotsadmGrowsUnderTheShippedPermissions(t *testing.T) {
 	t.Logf("asked for three replicas %s after the node was added", time.Since(joined))
 	eventually(t, patience, "it is held with the pods' reasons", func() (bool, string) {
 		status := o.mustEkco("status")
-		return strings.Contains(status, "KotsadmReady") && strings.Contains(status, "of 3 replicas are ready; kotsadm-rqlite-") &&
-			strings.Contains(status, "Pending: Unschedulable"), status
+		return strings.Contains(status, "KotsadmReady") && strings.Contains(status, "1 of 3 replicas are ready, 2 of the new revision; kotsadm-rqlite-0: of revision") &&
+			strings.Contains(status, "kotsadm-rqlite-1: Pending: Unschedulable"), status
 	})
 	t.Log(o.mustEkco("status"))
 
@@ -109,8 +120,22 @@ func TestTheDatabaseOfKotsadmGrowsUnderTheShippedPermissions(t *testing.T) {
 	o.waitScaled(2)
 	c.waitRqlite("3/3, 3 ready")
 
-	// From five down; and never back to one.
+	// With two nodes it stays as it is.
 	c.kubectl("delete", "node", "worker-4")
+	eventually(t, patience, "EKCO knows that the node is gone", func() (bool, string) {
+		return o.has(journal.TypeNodeGone, "worker-4"), "it does not"
+	})
+	looks := o.sees3()
+	c.kubectl("patch", "statefulset", "kotsadm-rqlite", "--type=merge", "-p", `{"spec":{"minReadySeconds":1}}`)
+	eventually(t, patience, "EKCO has looked since", func() (bool, string) {
+		now := o.sees3()
+		return now > looks, fmt.Sprintf("it has seen three replicas %d times, as before", now)
+	})
+	if is := c.rqlite(); !strings.HasPrefix(is, "3/3") {
+		t.Errorf("with two nodes it is %s", is)
+	}
+	// Of another version, since of the same one this would be the third time within an hour.
+	c.kubectl("set", "image", "statefulset/kotsadm-rqlite", "rqlite=docker.io/kotsadm/rqlite:8.30.3")
 	c.kubectl("scale", "statefulset", "kotsadm-rqlite", "--replicas=5")
 	eventually(t, patience, "EKCO has seen five", func() (bool, string) {
 		history := o.mustEkco("history", "--since", "1h")
@@ -118,6 +143,14 @@ func TestTheDatabaseOfKotsadmGrowsUnderTheShippedPermissions(t *testing.T) {
 	})
 	if is := c.rqlite(); !strings.HasPrefix(is, "5/3") {
 		t.Errorf("with two nodes it is %s", is)
+	}
+
+	// With the third node it goes down from five, and what is left is as it was asked for.
+	c.node("add", "worker-5", "--role", "worker")
+	o.waitScaled(3)
+	c.waitRqlite("3/3, 3 ready")
+	if updated := c.kubectl("get", "statefulset", "kotsadm-rqlite", "-o", "jsonpath={.status.replicas} {.status.updatedReplicas}"); updated != "3 3" {
+		t.Errorf("replicas, and those that are updated, are %s", updated)
 	}
 	if now := c.kubectl("get", "statefulset", "kotsadm-rqlite", "-o", "jsonpath={.metadata.uid}"); now != uid {
 		t.Errorf("it was replaced: %s is %s", uid, now)

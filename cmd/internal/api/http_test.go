@@ -115,6 +115,7 @@ func busyMetrics(t *testing.T) *Metrics {
 		}.Decoded())
 	}
 	fold(0, "purge-w-1", journal.ActionRequested{Kind: journal.ActionPurgeNode}, journal.TypeActionRequested)
+	fold(0, "purge-w-1", planOf("delete-pod a/b", "delete-pod"), journal.TypeActionPlanned)
 	fold(0, "purge-w-1", journal.StepStarted{Step: "delete-pod a/b", Attempt: 1}, journal.TypeStepStarted)
 	fold(0, "purge-w-1", journal.StepFailed{Step: "delete-pod a/b", Attempt: 1}, journal.TypeStepFailed)
 	fold(0, "purge-w-1", journal.StepStarted{Step: "delete-pod a/b", Attempt: 2}, journal.TypeStepStarted)
@@ -140,6 +141,64 @@ func busyMetrics(t *testing.T) *Metrics {
 	return m
 }
 
+func planOf(step, does string) journal.ActionPlanned {
+	return journal.ActionPlanned{Plan: journal.Plan{Steps: []journal.PlannedStep{{ID: step, Does: does}}}}
+}
+
+// TestStepsAreMeasuredByWhatThePlanSaysThatTheyDo: what a step is called is for people.
+func TestStepsAreMeasuredByWhatThePlanSaysThatTheyDo(t *testing.T) {
+	at := time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)
+	steps := []journal.PlannedStep{{ID: "1st of two", Does: "move-data"}}
+	undo := []journal.PlannedStep{{ID: "back: 1st", Does: "move-back", Undoes: "1st of two"}}
+	plan := journal.Plan{Steps: steps, Undo: undo}
+	record := journal.ActionRecord{ID: "a", Kind: journal.ActionPurgeNode, Planned: true, Plan: plan}
+	for name, tell := range map[string]func(m *Metrics, fold func(journal.Payload)){
+		"planned": func(_ *Metrics, fold func(journal.Payload)) { fold(journal.ActionPlanned{Plan: plan}) },
+		"adopted": func(_ *Metrics, fold func(journal.Payload)) { fold(journal.ActionAdopted{Record: record}) },
+		"adopted before it was planned": func(_ *Metrics, fold func(journal.Payload)) {
+			fold(journal.ActionAdopted{Record: journal.ActionRecord{ID: "a", Kind: journal.ActionPurgeNode}})
+			fold(journal.ActionPlanned{Plan: plan})
+		},
+		"open when EKCO started": func(m *Metrics, _ func(journal.Payload)) {
+			state := fsm.NewState(fsmnode.Capability())
+			state.Actions["a"] = &record
+			m.State(state)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m, now := NewMetrics(), at
+			fold := func(payload journal.Payload) {
+				body, err := json.Marshal(payload)
+				if err != nil {
+					t.Fatal(err)
+				}
+				m.Folded(journal.Event{Seq: 1, Time: now, Type: journal.TypeOf(payload), Version: 1, Action: "a", Payload: body}.Decoded())
+				now = now.Add(time.Second)
+			}
+			tell(m, fold)
+			for _, step := range []string{"1st of two", "back: 1st", "of no plan"} {
+				fold(journal.StepStarted{Step: step, Attempt: 1})
+				fold(journal.StepFailed{Step: step, Attempt: 1})
+				fold(journal.StepDone{Step: step, Attempt: 2})
+			}
+			fold(journal.ActionEnded{Outcome: journal.OutcomeDone})
+			fold(journal.StepFailed{Step: "1st of two", Attempt: 3})
+			_, body := get(t, "GET", serveNetwork(t, fakeHealth{}, m)+"/metrics", "")
+			for _, line := range []string{
+				`ekco_step_failures_total{step="move-data"} 1`, `ekco_step_failures_total{step="move-back"} 1`, `ekco_step_failures_total{step="unknown"} 2`,
+				`ekco_step_duration_seconds_sum{step="move-data"} 2`, `ekco_step_duration_seconds_sum{step="move-back"} 2`,
+			} {
+				if !strings.Contains(body, line) {
+					t.Errorf("/metrics has no %q", line)
+				}
+			}
+			if strings.Contains(body, `step="1st"`) {
+				t.Error("a step is measured by a part of its id")
+			}
+		})
+	}
+}
+
 func TestAClockThatJumpsIsCountedAndDoesNotCountAsTheTimeOfAStep(t *testing.T) {
 	m := NewMetrics()
 	at := time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)
@@ -148,6 +207,7 @@ func TestAClockThatJumpsIsCountedAndDoesNotCountAsTheTimeOfAStep(t *testing.T) {
 		eventType journal.Type
 		payload   string
 	}{
+		{0, journal.TypeActionPlanned, `{"plan":{"steps":[{"id":"delete-node","does":"delete-node"}]}}`},
 		{0, journal.TypeStepStarted, `{"step":"delete-node","attempt":1}`},
 		{3*time.Hour + time.Second, journal.TypeClockJumped, `{"by":"3h0m0s"}`},
 		{3*time.Hour + 2*time.Second, journal.TypeStepDone, `{"step":"delete-node","attempt":1}`},
@@ -185,7 +245,7 @@ ekco_journal_bytes 4096
 ekco_journal_events_total 3
 # HELP ekco_journal_sequence Sequence number of the last event.
 # TYPE ekco_journal_sequence gauge
-ekco_journal_sequence 6
+ekco_journal_sequence 7
 # HELP ekco_machines Machines by kind and state.
 # TYPE ekco_machines gauge
 ekco_machines{kind="node",state="Unknown"} 1
@@ -195,7 +255,7 @@ ekco_mirror_failures_total 1
 # HELP ekco_open_actions Open actions by kind and status.
 # TYPE ekco_open_actions gauge
 ekco_open_actions{kind="clear-node",status="Held"} 1
-# HELP ekco_step_failures_total Failed attempts, by kind of step.
+# HELP ekco_step_failures_total Failed attempts, by what the step does.
 # TYPE ekco_step_failures_total counter
 ekco_step_failures_total{step="delete-pod"} 1
 `

@@ -55,8 +55,8 @@ func NewMetrics() *Metrics {
 		machines:       gauges("ekco_machines", "Machines by kind and state.", "kind", "state"),
 		openActions:    gauges("ekco_open_actions", "Open actions by kind and status.", "kind", "status"),
 		actionsEnded:   counters("ekco_actions_total", "Actions that ended, by kind and outcome.", "kind", "outcome"),
-		stepSeconds:    histograms("ekco_step_duration_seconds", "Time from step.started to step.done, by kind of step.", stepBuckets, "step"),
-		stepFailures:   counters("ekco_step_failures_total", "Failed attempts, by kind of step.", "step"),
+		stepSeconds:    histograms("ekco_step_duration_seconds", "Time from step.started to step.done, by what the step does.", stepBuckets, "step"),
+		stepFailures:   counters("ekco_step_failures_total", "Failed attempts, by what the step does.", "step"),
 		holds:          gauges("ekco_holds", "Holds in force, by preflight.", "preflight"),
 		refusals:       gauges("ekco_refusals", "Policy's refusals in force, by kind of action and rule.", "kind", "rule"),
 		pauses:         gauge("ekco_pauses", "Pauses in force."),
@@ -123,13 +123,16 @@ func (m *Metrics) Folded(event journal.Decoded) {
 		m.tracked.kinds[event.Action] = p.Kind
 	case *journal.ActionAdopted:
 		m.tracked.kinds[event.Action] = p.Record.Kind
+		m.tracked.plan(event.Action, p.Record.Plan)
+	case *journal.ActionPlanned:
+		m.tracked.plan(event.Action, p.Plan)
 	case *journal.StepStarted:
 		m.tracked.begin(event.Event, p.Step)
 	case *journal.StepFailed:
-		m.stepFailures.WithLabelValues(stepKind(p.Step)).Inc()
+		m.stepFailures.WithLabelValues(m.tracked.what(event.Event, p.Step)).Inc()
 	case *journal.StepDone:
 		if took, known := m.tracked.end(event.Event, p.Step); known && !p.DryRun {
-			m.stepSeconds.WithLabelValues(stepKind(p.Step)).Observe(took.Seconds())
+			m.stepSeconds.WithLabelValues(m.tracked.what(event.Event, p.Step)).Observe(took.Seconds())
 		}
 	case *journal.ClockJumped:
 		m.clockJumps.Inc()
@@ -154,6 +157,7 @@ func (m *Metrics) State(s *fsm.State) {
 			continue
 		}
 		m.tracked.kinds[id] = action.Kind
+		m.tracked.plan(id, action.Plan)
 		m.openActions.WithLabelValues(string(action.Kind), string(action.Status)).Inc()
 		for _, hold := range action.Holds {
 			m.holds.WithLabelValues(hold.Preflight).Inc()

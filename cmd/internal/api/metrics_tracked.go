@@ -1,7 +1,8 @@
 package api
 
 import (
-	"strings"
+	"cmp"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -15,10 +16,16 @@ var stepBuckets = prometheus.ExponentialBuckets(0.01, 4, 10)
 // callBuckets go from 5 ms, a fast etcd, to 20 s, a Ceph that does not answer.
 var callBuckets = prometheus.ExponentialBuckets(0.005, 2, 13)
 
+// unknown is the label of what no event has told of.
+const unknown = "unknown"
+
 // tracked is what must be remembered between two events to measure them. It
 // holds open actions only.
 type tracked struct {
 	kinds map[string]journal.ActionKind
+	// does is what the plans say that steps do, by action and step. It is the label of
+	// what is measured of a step, so that a metric has few values.
+	does map[string]map[string]string
 	// steps are the times of step.started, by action and step.
 	steps map[string]map[string]time.Time
 }
@@ -26,8 +33,26 @@ type tracked struct {
 func newTracked() tracked {
 	return tracked{
 		kinds: make(map[string]journal.ActionKind),
+		does:  make(map[string]map[string]string),
 		steps: make(map[string]map[string]time.Time),
 	}
+}
+
+// plan takes over what the steps of an action do, once it is planned.
+func (t tracked) plan(action string, plan journal.Plan) {
+	if t.does[action] != nil || len(plan.Steps) == 0 {
+		return
+	}
+	does := make(map[string]string, len(plan.Steps)+len(plan.Undo))
+	for _, step := range slices.Concat(plan.Steps, plan.Undo) {
+		does[step.ID] = step.Does
+	}
+	t.does[action] = does
+}
+
+// what returns what the step of the event does.
+func (t tracked) what(event journal.Event, step string) string {
+	return cmp.Or(t.does[event.Action][step], unknown)
 }
 
 func (t tracked) begin(event journal.Event, step string) {
@@ -56,17 +81,11 @@ func (t tracked) moveClock(by time.Duration) {
 func (t tracked) close(action string) journal.ActionKind {
 	kind, known := t.kinds[action]
 	delete(t.kinds, action)
+	delete(t.does, action)
 	delete(t.steps, action)
 	if !known {
-		return "unknown"
+		return unknown
 	}
-	return kind
-}
-
-// stepKind returns the kind of a step from its id, "delete-pod" for
-// "delete-pod default/web-0", so that a metric has few values.
-func stepKind(step string) string {
-	kind, _, _ := strings.Cut(step, " ")
 	return kind
 }
 

@@ -63,7 +63,7 @@ func (all Capabilities) Vocabulary() *words.Vocabulary {
 // words are the capability's own, with what the rest of it says already.
 func (c Capability) words() words.Component {
 	own := c.Words
-	if _, observing := c.Fsm.Machine.(fsm.Observing); observing {
+	if c.Fsm.Machine != nil {
 		own.Machine = c.Fsm.Machine.Name()
 	}
 	own.Actions = slices.Clip(own.Actions)

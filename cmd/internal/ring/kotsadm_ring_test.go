@@ -16,15 +16,18 @@ import (
 )
 
 // rqlite is the capability as the product has it.
-func rqlite(objects kube.Objects) Capability {
-	api, nudge := kotsadm.NewClient(objects), &observers.Nudge{}
+func rqlite(e *estate) Capability { return rqliteOr(e, "") }
+
+// rqliteOr is the capability with the setting for which it is off, unless that is empty.
+func rqliteOr(e *estate, off string) Capability {
+	api, nudge := kotsadm.NewClient(e), &observers.Nudge{}
 	return Capability{
-		Fsm: fsmkotsadm.Capability(), Policy: fsmkotsadm.Policy{Enabled: true}, Words: fsmkotsadm.Words,
+		Fsm: fsmkotsadm.Capability(), Policy: fsmkotsadm.Policy{Enabled: off == ""}, Words: fsmkotsadm.Words,
 		Actions: func(kube.API) []actions.Definition {
 			return []actions.Definition{actionskotsadm.New(api, nudge.Look)}
 		},
 		Sources: func(s *fsm.State) []observers.Source {
-			return nudge.Over(kotsadmsource.New(api, fsmkotsadm.Known(s)))
+			return nudge.Over(kotsadmsource.New(api, fsmkotsadm.Known(s), off))
 		},
 	}
 }
@@ -36,8 +39,10 @@ func (e *estate) controlled() {
 	e.objects.AfterEffect = func(string) {
 		time.AfterFunc(20*time.Second, func() {
 			e.objects.Edit(kotsadm.Ref, func(object map[string]any) {
+				replicas := object["spec"].(map[string]any)["replicas"]
 				object["status"] = map[string]any{
-					"observedGeneration": object["metadata"].(map[string]any)["generation"], "readyReplicas": object["spec"].(map[string]any)["replicas"],
+					"observedGeneration": object["metadata"].(map[string]any)["generation"],
+					"replicas":           replicas, "readyReplicas": replicas, "updatedReplicas": replicas,
 				}
 			})
 		})
@@ -101,6 +106,46 @@ func TestAReinstallWhileReplicasAreAwaitedIsScaledAgain(t *testing.T) {
 		if open := e.state().OpenActions(); len(open) != 0 || len(e.changes()) != 2 {
 			t.Errorf("open are %+v, changed %q", open, e.changes())
 		}
+		if err := in.stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestSwitchedOffTheDatabaseEndsInTheJournalAndIsBackWhenItIsSwitchedOn: its last state
+// would stand in the status for ever.
+func TestSwitchedOffTheDatabaseEndsInTheJournalAndIsBackWhenItIsSwitchedOn(t *testing.T) {
+	inKotsadm(t, func(e *estate) {
+		live := func(off string) *incarnation {
+			e.list = func() Capabilities { return Capabilities{e.nodes(), rqliteOr(e, off)} }
+			e.policy.enginePolicy = rqliteOr(nil, off).policyIn(e.policy.enginePolicy)
+			in := e.live(nil)
+			pass(5 * time.Minute)
+			return in
+		}
+		stop := func(in *incarnation) {
+			if err := in.stop(); err != nil {
+				t.Error(err)
+			}
+			e.closeJournal()
+			e.openJournal("journal.db")
+		}
+		e.objects.Put(kotsadm.Ref, singleRqlite)
+		in := live("")
+		e.says("the status", e.status(in, "table"), "default/kotsadm-rqlite", "Single")
+		stop(in)
+		e.join("b", "c")
+		in = live("enable_ha_kotsadm is off")
+		e.says("the status", e.status(in, "table"), "default/kotsadm-rqlite", "Removed")
+		e.says("the history", e.history("tree"), "Single → Removed: enable_ha_kotsadm is off")
+		read := e.objects.Calls("get statefulsets")
+		pass(time.Hour)
+		if n := e.objects.Calls("get statefulsets") - read; n != 0 || len(e.changes()) != 0 {
+			t.Errorf("switched off it is read %d times, changed are %q", n, e.changes())
+		}
+		stop(in)
+		in = live("")
+		e.says("the history", e.history("tree"), "Removed → Single: it is back", "scale-kotsadm default/kotsadm-rqlite: done")
 		if err := in.stop(); err != nil {
 			t.Error(err)
 		}

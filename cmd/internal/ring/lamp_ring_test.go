@@ -41,6 +41,8 @@ type house struct {
 
 	mu    sync.Mutex
 	porch lampFacts
+	// also, when set, is shown the Nodes.
+	also observers.Sink
 	// effects are what was done to lamps, by whoever lives.
 	effects []string
 	life    *life
@@ -91,7 +93,7 @@ func (h *house) nodes() Capability {
 				known = append(known, kube.Node{Name: node.Name, UID: node.UID, Facts: node.Facts})
 			}
 		}
-		return []observers.Source{nodes.New(nodes.Options{Nodes: h.server.Nodes(), Known: known})}
+		return []observers.Source{nodes.New(nodes.Options{Nodes: h.server.Nodes(), Known: known, Also: h.also})}
 	}
 	return of
 }

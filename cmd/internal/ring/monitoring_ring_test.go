@@ -19,12 +19,12 @@ import (
 )
 
 // monitored is the capability as the product has it.
-func monitored(objects kube.Objects) Capability {
-	api, nudge := monitoring.NewClient(objects), &observers.Nudge{}
+func monitored(e *estate) Capability {
+	api, nudge := monitoring.NewClient(e), &observers.Nudge{}
 	return Capability{
 		Fsm: fsmmonitoring.Capability(), Words: fsmmonitoring.Words,
 		Actions: func(kube.API) []actions.Definition {
-			return []actions.Definition{actionsmonitoring.New(api, nudge.Look)}
+			return []actions.Definition{actionsmonitoring.New(api, e, nudge.Look)}
 		},
 		Sources: func(s *fsm.State) []observers.Source {
 			return nudge.Over(monitoringsources.New(api, fsmmonitoring.Known(s))...)
@@ -146,6 +146,35 @@ func TestAnObjectThatWentBeforeItWasScaledEndsTheAction(t *testing.T) {
 		}
 		e.says("the history", e.history("tree"), "abandoned", "there is no such object any more")
 		e.says("the status", e.status(in, "table"), "Removed")
+		if err := in.stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestAnActionThatWasHeldWhileNodesJoinedSetsNoNumberOfThePast: another one sets what
+// they ask for.
+func TestAnActionThatWasHeldWhileNodesJoinedSetsNoNumberOfThePast(t *testing.T) {
+	inMonitored(t, func(e *estate) {
+		e.objects.Put(alertmanagerRef, `{"spec":{"replicas":1}}`)
+		in := e.live(nil)
+		pass(5 * time.Minute)
+		e.objects.Forbid("get alertmanagers")
+		e.join("b")
+		pass(time.Minute)
+		e.says("the status", e.status(in, "table"), "MonitoringStillThere")
+		e.join("c")
+		pass(time.Minute)
+		e.objects.Allow("get alertmanagers")
+		e.takes(5*time.Minute, func() bool { return e.replicas(alertmanagerRef) != 1 })
+		if replicas := e.replicas(alertmanagerRef); replicas != 3 {
+			t.Errorf("%v replicas are set first", replicas)
+		}
+		pass(5 * time.Minute)
+		if n := len(e.changes()); n != 1 {
+			t.Errorf("%d changes: %q", n, e.changes())
+		}
+		e.says("the history", e.history("tree"), "abandoned", "there are 3 nodes now, so it shall have 3 replicas, not 2")
 		if err := in.stop(); err != nil {
 			t.Error(err)
 		}

@@ -12,7 +12,7 @@ import (
 )
 
 // ofCapabilities are words of what EKCO can do, which its engines do not know.
-var ofCapabilities = regexp.MustCompile(`(?i)node|pod|purge|ceph|osd|etcd|rook|kubeadm|minio`)
+var ofCapabilities = regexp.MustCompile(`(?i)node|pod|purge|ceph|osd|etcd|rook|kubeadm|minio|prometheus|alertmanager|monitoring|envoy|contour|csr|kubelet|certificate|kotsadm|rqlite|statefulset|replicas`)
 
 // engines are the folders of the engines, with the words that each may say all the same.
 var engines = map[string][]string{
@@ -36,6 +36,34 @@ func TestNoEngineNamesWhatItIsUsedFor(t *testing.T) {
 				t.Error(found)
 			}
 		}
+	}
+}
+
+// TestTheNounsOfEveryCapabilityAreKnown: a room that is new has words of its own.
+func TestTheNounsOfEveryCapabilityAreKnown(t *testing.T) {
+	entries, err := os.ReadDir("../../../fsm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rooms := 0
+	for _, entry := range entries {
+		if !entry.IsDir() || strings.HasSuffix(entry.Name(), "test") {
+			continue
+		}
+		if rooms++; !ofCapabilities.MatchString(entry.Name()) {
+			t.Errorf("%q is a capability, and no noun that the engines must not know", entry.Name())
+		}
+	}
+	if rooms < 5 {
+		t.Errorf("there are only %d capabilities", rooms)
+	}
+	linter, err := os.ReadFile("../../../.golangci.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	words, _ := strings.CutPrefix(ofCapabilities.String(), "(?i)")
+	if !strings.Contains(string(linter), "pattern: (?i)("+words+")\n") {
+		t.Errorf(".golangci.yml has not the same nouns: %s", words)
 	}
 }
 

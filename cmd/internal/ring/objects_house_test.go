@@ -10,6 +10,9 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/internal/kube/kubesim"
 	"github.com/replicatedhq/ekco/journal"
@@ -20,7 +23,7 @@ import (
 type estate struct {
 	*house
 	objects *kubesim.Objects
-	// kind is what its actions are.
+	// kind is what its actions are; empty where there are several kinds.
 	kind journal.ActionKind
 
 	mu sync.Mutex
@@ -32,7 +35,7 @@ type estate struct {
 
 // inAnEstate runs a test with a capability that reaches its objects through the estate,
 // and with no nodes but "a".
-func inAnEstate(t *testing.T, kind journal.ActionKind, capability func(kube.Objects) Capability, test func(*estate)) {
+func inAnEstate(t *testing.T, kind journal.ActionKind, capability func(*estate) Capability, test func(*estate)) {
 	inAHouse(t, func(h *house) {
 		e := &estate{house: h, objects: kubesim.NewObjects(), kind: kind}
 		h.list = func() Capabilities { return Capabilities{h.nodes(), capability(e)} }
@@ -52,7 +55,7 @@ func (e *estate) join(names ...string) {
 func (e *estate) mustBeRecorded(effect string) {
 	for _, rec := range e.state().OpenActions() {
 		for _, step := range rec.Steps {
-			if rec.Kind == e.kind && step.Open {
+			if (e.kind == "" || rec.Kind == e.kind) && step.Open {
 				return
 			}
 		}
@@ -88,6 +91,18 @@ func (e *estate) around(call func() (json.RawMessage, error)) (json.RawMessage, 
 	return answer, err
 }
 
+// ListNodes lists the nodes that are watched.
+func (e *estate) ListNodes(ctx context.Context) (nodes []kube.Node, err error) {
+	list, err := e.server.Nodes().ListWithContext(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	for _, node := range list.(*corev1.NodeList).Items {
+		nodes = append(nodes, kube.NodeOf(&node))
+	}
+	return nodes, nil
+}
+
 func (e *estate) ReadObject(ctx context.Context, ref kube.Ref) (json.RawMessage, error) {
 	return e.objects.ReadObject(ctx, ref)
 }
@@ -98,6 +113,11 @@ func (e *estate) PatchObject(ctx context.Context, ref kube.Ref, patch []kube.Pat
 
 func (e *estate) ReplaceObject(ctx context.Context, ref kube.Ref, object json.RawMessage) (json.RawMessage, error) {
 	return e.around(func() (json.RawMessage, error) { return e.objects.ReplaceObject(ctx, ref, object) })
+}
+
+func (e *estate) DeleteObject(ctx context.Context, ref kube.Ref, uid string) error {
+	_, err := e.around(func() (json.RawMessage, error) { return nil, e.objects.DeleteObject(ctx, ref, uid) })
+	return err
 }
 
 // changes returns what changed, in order.
@@ -141,7 +161,7 @@ func (e *estate) restarts(first, last *incarnation) *incarnation {
 
 // stories plays one undisturbed, and killed before and after each append and each change:
 // it must end with the same changes, and with nothing open.
-func stories(t *testing.T, kind journal.ActionKind, capability func(kube.Objects) Capability, play func(*estate, func(*incarnation)) *incarnation) {
+func stories(t *testing.T, kind journal.ActionKind, capability func(*estate) Capability, play func(*estate, func(*incarnation)) *incarnation) {
 	t.Helper()
 	var want []string
 	appends, tries := 0, 0

@@ -5,32 +5,45 @@ import "strings"
 // Once shortens what is said again: the long cause of one trouble is often the
 // reason for several. The zero value has said nothing. It is to be used by one
 // goroutine at a time.
-type Once struct{ causes []string }
+type Once struct{ said []string }
 
 const (
 	// longCause is how many bytes are worth leaving out.
 	longCause = 80
-	// mostCauses bounds what is remembered.
-	mostCauses = 64
-	asBefore   = "(as said above)"
+	// mostSaid bounds how many texts are remembered.
+	mostSaid = 64
+	asBefore = "(as said above)"
 )
 
-// Shorten returns the text with what was said before left out. A cause begins after
-// a colon and ends with the text in which it was said first.
+// Shorten returns the text with the longest end of one before left out that it has too.
 func (o *Once) Shorten(text string) string {
 	longest := ""
-	for _, cause := range o.causes {
-		if len(cause) > len(longest) && strings.Contains(text, cause) {
-			longest = cause
+	for _, before := range o.said {
+		if end := endIn(text, before, len(longest)); end != "" {
+			longest = end
 		}
 	}
 	if longest != "" {
 		return strings.Replace(text, longest, asBefore, 1)
 	}
-	_, cause, found := strings.Cut(text, ": ")
-	for found && len(cause) >= longCause && len(o.causes) < mostCauses {
-		o.causes = append(o.causes, cause)
-		_, cause, found = strings.Cut(cause, ": ")
+	if len(text) >= longCause && len(o.said) < mostSaid {
+		o.said = append(o.said, text)
 	}
 	return text
+}
+
+// endIn returns the longest end of the text before, from the beginning of a word, that the
+// text has too, or "" if there is none that is worth leaving out and longer than that.
+func endIn(text, before string, than int) string {
+	for end := before; len(end) >= longCause && len(end) > than; {
+		if end != text && strings.Contains(text, end) {
+			return end
+		}
+		_, rest, found := strings.Cut(end, " ")
+		if !found {
+			return ""
+		}
+		end = rest
+	}
+	return ""
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/cmd/internal/api"
 	"github.com/replicatedhq/ekco/journal"
 	"github.com/replicatedhq/ekco/journal/words"
@@ -254,7 +255,9 @@ func Waits(action journal.ActionRecord) []string {
 		lines = append(lines, "this EKCO cannot read it ("+Clean(action.Unreadable)+"); run the newer EKCO that wrote it")
 	}
 	for _, id := range slices.Sorted(maps.Keys(action.Steps)) {
-		if step := action.Steps[id]; step.LastError != "" && !step.Done() {
+		step := action.Steps[id]
+		// What the hold says already is no failure: its attempts do not count.
+		if waits := action.Holds[id].Preflight == actions.HoldItems; step.LastError != "" && !step.Done() && !waits {
 			lines = append(lines, fmt.Sprintf("%s failed (attempt %d): %s", Clean(id), step.Attempts, Clean(step.LastError)))
 		}
 	}

@@ -2,11 +2,13 @@ package csrsim
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strconv"
 	"sync"
+	"time"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
 
@@ -19,7 +21,6 @@ import (
 // What can be forbidden.
 const (
 	ListRequests = "list certificatesigningrequests"
-	GetNodes     = "get nodes"
 	ListNodes    = "list nodes"
 	Approve      = "update certificatesigningrequests/approval"
 )
@@ -83,6 +84,20 @@ func (c *Cluster) SetNode(name string, addresses ...string) {
 	c.nodes[name] = journal.CSRNode{UID: "uid-" + name, Addresses: addresses}
 }
 
+// RemoveNode deletes a Node.
+func (c *Cluster) RemoveNode(name string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.nodes, name)
+}
+
+// SetCluster makes a name one of the cluster's.
+func (c *Cluster) SetCluster(name, by string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.cluster = append(slices.Clone(c.cluster), journal.CSRClaim{Name: name, By: by})
+}
+
 // Conditions returns those of a request.
 func (c *Cluster) Conditions(name string) []certificatesv1.CertificateSigningRequestCondition {
 	c.mu.Lock()
@@ -110,16 +125,6 @@ func (c *Cluster) Read(ctx context.Context, name string) (csr.Request, error) {
 	return csr.Of(request.DeepCopy()), nil
 }
 
-// Node implements [csr.API].
-func (c *Cluster) Node(ctx context.Context, name string) (*journal.CSRNode, error) {
-	if err := sim.Reach(ctx, &c.APIServer, GetNodes); err != nil {
-		return nil, err
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.node(name), nil
-}
-
 func (c *Cluster) node(name string) *journal.CSRNode {
 	node, ok := c.nodes[name]
 	if !ok {
@@ -128,9 +133,13 @@ func (c *Cluster) node(name string) *journal.CSRNode {
 	return &node
 }
 
-// Around implements [csr.API].
-func (c *Cluster) Around(ctx context.Context, asked ...journal.CSR) ([]journal.CSRAround, error) {
-	if err := sim.Reach(ctx, &c.APIServer, ListNodes); err != nil {
+// Around implements [csr.API]. It always looks anew.
+func (c *Cluster) Around(ctx context.Context, _ time.Time, asked ...journal.CSR) ([]journal.CSRAround, error) {
+	err := sim.Reach(ctx, &c.APIServer, ListNodes)
+	switch {
+	case errors.Is(err, kube.ErrForbidden):
+		return slices.Repeat([]journal.CSRAround{{Unknown: err.Error()}}, len(asked)), nil
+	case err != nil:
 		return nil, err
 	}
 	c.mu.Lock()

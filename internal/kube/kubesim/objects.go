@@ -18,13 +18,16 @@ import (
 // Objects are simulated objects of any API group. Make them with [NewObjects]. As on a
 // real API server, each change makes another resource version, and one of the spec
 // another generation. The verbs that can be forbidden are "get RESOURCE", "patch
-// RESOURCE" and "update RESOURCE"; the names of the effects are "patch RESOURCE
-// NAMESPACE/NAME" and "update RESOURCE NAMESPACE/NAME".
+// RESOURCE", "update RESOURCE" and "delete RESOURCE"; the names of the effects are these with
+// " NAMESPACE/NAME". Of subresources it knows scale.
 type Objects struct {
 	sim.APIServer
 	// OnWrite, when set, is what the API server makes of an object before it keeps it,
 	// as a webhook does.
 	OnWrite func(ref kube.Ref, object map[string]any)
+	// Holds, when set, says of an object that is deleted whether something holds it: it
+	// is asked to end, and stays.
+	Holds func(ref kube.Ref) bool
 
 	mu      sync.Mutex
 	objects map[kube.Ref]map[string]any
@@ -58,6 +61,14 @@ func (o *Objects) Edit(ref kube.Ref, change func(object map[string]any)) {
 	content := o.content(ref)
 	change(content)
 	o.keep(ref, content)
+}
+
+// Object returns a copy of an object, as somebody else sees it; nil for what does not
+// exist.
+func (o *Objects) Object(ref kube.Ref) map[string]any {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.content(ref)
 }
 
 // Remove deletes an object.
@@ -126,11 +137,23 @@ func (o *Objects) keep(ref kube.Ref, object map[string]any) (uid string) {
 }
 
 func (o *Objects) called(verb string, ref kube.Ref) string {
-	call := verb + " " + ref.Resource
+	call, _, _ := strings.Cut(verb+" "+ref.String(), " "+ref.Namespace+"/")
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.calls[call]++
 	return call
+}
+
+// scaleOf is the subresource of an object.
+func scaleOf(object map[string]any) map[string]any {
+	spec, _ := object["spec"].(map[string]any)
+	return map[string]any{"kind": "Scale", "metadata": object["metadata"], "spec": map[string]any{"replicas": spec["replicas"]}}
+}
+
+// whole returns the object that has the subresource.
+func whole(ref kube.Ref) kube.Ref {
+	ref.Subresource = ""
+	return ref
 }
 
 // ReadObject implements [kube.Objects].
@@ -145,9 +168,12 @@ func (o *Objects) ReadObject(ctx context.Context, ref kube.Ref) (json.RawMessage
 
 // answer expects mu to be held.
 func (o *Objects) answer(ref kube.Ref) (json.RawMessage, error) {
-	object, ok := o.objects[ref]
+	object, ok := o.objects[whole(ref)]
 	if !ok {
 		return nil, fmt.Errorf("%s: %w", ref, kube.ErrNotFound)
+	}
+	if ref.Subresource != "" {
+		object = scaleOf(object)
 	}
 	return json.Marshal(object)
 }
@@ -176,6 +202,10 @@ func (o *Objects) ReplaceObject(ctx context.Context, ref kube.Ref, replacement j
 		if is["resourceVersion"] != wanted["resourceVersion"] || is["uid"] != wanted["uid"] {
 			return fmt.Errorf("update %s: %w", ref, kube.ErrConflict)
 		}
+		if ref.Subresource != "" {
+			object["spec"].(map[string]any)["replicas"] = content["spec"].(map[string]any)["replicas"]
+			return nil
+		}
 		content["status"] = object["status"]
 		clear(object)
 		maps.Copy(object, content)
@@ -188,18 +218,44 @@ func (o *Objects) change(ctx context.Context, verb string, ref kube.Ref, change 
 	err = sim.Change(ctx, &o.APIServer, o.called(verb, ref), effect, func() (bool, error) {
 		o.mu.Lock()
 		defer o.mu.Unlock()
-		object := o.content(ref)
+		object := o.content(whole(ref))
 		if object == nil {
 			return false, fmt.Errorf("%s: %w", ref, kube.ErrNotFound)
 		}
 		if err := change(object); err != nil {
 			return false, err
 		}
-		o.keep(ref, object)
+		o.keep(whole(ref), object)
 		answer, err = o.answer(ref)
 		return true, err
 	})
 	return answer, err
+}
+
+// DeleteObject implements [kube.Objects].
+func (o *Objects) DeleteObject(ctx context.Context, ref kube.Ref, uid string) error {
+	held := o.Holds != nil && o.Holds(ref)
+	return sim.Change(ctx, &o.APIServer, o.called("delete", ref), "delete "+ref.String(), func() (bool, error) {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		object := o.content(ref)
+		if object == nil {
+			return false, fmt.Errorf("%s: %w", ref, kube.ErrNotFound)
+		}
+		meta := object["metadata"].(map[string]any)
+		switch ends := meta["deletionTimestamp"] != nil; {
+		case meta["uid"] != uid:
+			return false, fmt.Errorf("%s: %w", ref, kube.ErrOtherUID)
+		case held && ends:
+			return false, nil
+		case held:
+			meta["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+			o.keep(ref, object)
+		default:
+			delete(o.objects, ref)
+		}
+		return true, nil
+	})
 }
 
 var errNoSuchPath = errors.New("no such path")

@@ -2,6 +2,7 @@ package kubesim_test
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/replicatedhq/ekco/internal/kube"
@@ -37,6 +38,16 @@ func TestASimulatedObjectHasVersionsAndGenerationsAndHoldsPatchesToTheirTests(t 
 	if err := json.Unmarshal(read, &now); err != nil || now.Metadata.UID != uid || now.Metadata.Generation != 2 || now.Metadata.ResourceVersion != "3" {
 		t.Errorf("%v: it is %s", err, read)
 	}
+	scale := ref
+	scale.Subresource = "scale"
+	old, err = objects.ReadObject(ctx, scale)
+	want(t, err, nil)
+	bigger := []byte(strings.ReplaceAll(string(old), `"replicas":3`, `"replicas":6`))
+	_, err = objects.ReplaceObject(ctx, scale, bigger)
+	want(t, err, nil)
+	_, err = objects.ReplaceObject(ctx, scale, bigger)
+	want(t, err, kube.ErrConflict)
+	want(t, replace(6, 3), nil)
 	objects.Forbid("patch statefulsets")
 	want(t, replace(3, 4), kube.ErrForbidden)
 	objects.Remove(ref)

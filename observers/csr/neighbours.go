@@ -1,0 +1,114 @@
+package csr
+
+import (
+	"hash/maphash"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/observers"
+)
+
+// Neighbours notices that something has changed by which requests are judged about a
+// Node: its addresses, its role, whether it is lost, that it came or went. Most of it is
+// no fact of the node. It is shown the Nodes by the source of those, so that it costs no
+// request. Make one with [NewNeighbours]; it is safe for concurrent use.
+type Neighbours struct {
+	seed maphash.Seed
+
+	mu      sync.Mutex
+	nodes   map[string]uint64
+	changed func()
+}
+
+var _ observers.Sink = (*Neighbours)(nil)
+
+// NewNeighbours returns one that has seen no Node, and tells nobody.
+func NewNeighbours() *Neighbours {
+	return &Neighbours{seed: maphash.MakeSeed(), nodes: make(map[string]uint64), changed: func() {}}
+}
+
+// tell says whom to tell. It must not wait for anything.
+func (n *Neighbours) tell(changed func()) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.changed = changed
+}
+
+// Example implements [observers.Sink].
+func (n *Neighbours) Example() runtime.Object { return &corev1.Node{} }
+
+// Seen implements [observers.Sink].
+func (n *Neighbours) Seen(obj runtime.Object) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.see(obj) {
+		n.changed()
+	}
+}
+
+// Gone implements [observers.Sink].
+func (n *Neighbours) Gone(obj runtime.Object) {
+	node, ok := obj.(*corev1.Node)
+	if !ok {
+		return
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	delete(n.nodes, node.Name)
+	n.changed()
+}
+
+// All implements [observers.Sink].
+func (n *Neighbours) All(objs []runtime.Object) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	before := n.nodes
+	n.nodes = make(map[string]uint64, len(objs))
+	changed := false
+	for _, obj := range objs {
+		if node, ok := obj.(*corev1.Node); ok {
+			was, known := before[node.Name]
+			n.nodes[node.Name] = n.digest(node)
+			changed = changed || !known || was != n.nodes[node.Name]
+		}
+	}
+	if changed || len(n.nodes) != len(before) {
+		n.changed()
+	}
+}
+
+// see expects mu to be held, and reports whether the Node has changed.
+func (n *Neighbours) see(obj runtime.Object) bool {
+	node, ok := obj.(*corev1.Node)
+	if !ok {
+		return false
+	}
+	was, known := n.nodes[node.Name]
+	n.nodes[node.Name] = n.digest(node)
+	return !known || was != n.nodes[node.Name]
+}
+
+// digest is of all that requests are judged by.
+func (n *Neighbours) digest(node *corev1.Node) uint64 {
+	facts := kube.NodeOf(node).Facts
+	role := string(facts.Role)
+	if _, lost := facts.Unreachable(); lost {
+		role += " lost"
+	}
+	var hash maphash.Hash
+	hash.SetSeed(n.seed)
+	write := func(text string) {
+		hash.WriteString(text)
+		hash.WriteByte(0)
+	}
+	write(string(node.UID))
+	write(role)
+	for _, address := range node.Status.Addresses {
+		write(string(address.Type))
+		write(address.Address)
+	}
+	return hash.Sum64()
+}

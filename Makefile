@@ -24,8 +24,12 @@ build: ## build bin/ekco
 controlplane: ## build the real control plane for tests and the demo (once; cached)
 	@test/controlplane/build.sh
 
+.PHONY: minio
+minio: ## build MinIO and its client for tests (once; cached)
+	@test/minio/server/build.sh
+
 .PHONY: test
-test: build controlplane ## run every test, also end to end on a real control plane, etcd and Ceph
+test: build controlplane minio ## run every test, also end to end on a real control plane, etcd, Ceph and MinIO
 	$(GO) test $$($(GO) list ./... | grep -v '/test/')
 	cd test/rooktypes && $(GO) test ./...
 	# One after the other: each of these starts whole clusters.

@@ -1,111 +1,13 @@
 #!/bin/sh
-# Builds the controlplane program unless it is cached, and prints its path: the
-# only line on standard output. What it does and how far it is goes to standard
-# error. The cache is $EKCO_CACHE, else $XDG_CACHE_HOME/ekco, else ~/.cache/ekco.
+# Builds the controlplane program unless it is cached, and prints its path.
 set -eu
+shared=$(cd "$(dirname "$0")/.." && pwd)/program.sh
+# shellcheck source=test/program.sh
+. "$shared"
 
 # kubectl reads the server's version, which is stamped at link time.
 kubernetes=v1.36.3
 stamp=k8s.io/component-base/version
-ldflags="-s -w -X $stamp.gitVersion=$kubernetes -X $stamp.gitMajor=1 -X $stamp.gitMinor=36"
-kept=3
 
-say() { echo "controlplane: $*" >&2; }
-
-# Everything the binary is made of: go.mod pins the rest.
-sources() {
-	find . -type f \( -name '*.go' ! -name '*_test.go' -o -name '*.yaml' -o -name go.mod -o -name go.sum -o -name build.sh \) |
-		LC_ALL=C sort
-}
-
-fingerprint() {
-	{
-		go env GOVERSION GOARCH
-		sources | xargs sha256sum
-	} | sha256sum | cut -c1-16
-}
-
-use_cached() {
-	[ -x "$binary" ] || return 1
-	touch "$binary" # the newest are kept
-	echo "$binary"
-}
-
-# follow waits for process $1 and says every 5 s that it does $2; with $3, how
-# many of so many packages are done, which are the lines of $log.
-follow() {
-	seconds=0
-	while kill -0 "$1" 2>/dev/null; do
-		sleep 1
-		seconds=$((seconds + 1))
-		if [ $((seconds % 5)) -eq 0 ]; then
-			say "$2, ${seconds} s${3:+, $(wc -l <"$log") of at most $3 packages}"
-		fi
-	done
-	wait "$1"
-}
-
-# run runs a command in the background, so that its progress can be told and it
-# can be stopped with this script: run WHAT TOTAL COMMAND...
-run() {
-	what=$1 total=$2
-	shift 2
-	"$@" >"$list" 2>"$log" 9>&- &
-	child=$!
-	status=0
-	follow "$child" "$what" "$total" || status=$?
-	child=
-	[ "$status" -eq 0 ] && return
-	say "$what failed:"
-	tail -n 30 "$log" >&2
-	exit 1
-}
-
-build() {
-	started=$(date +%s)
-	say "building Kubernetes $kubernetes, etcd and kwok into one program; the first time takes some minutes"
-	run "downloading modules" "" go list -deps .
-	run "compiling and linking" "$(wc -l <"$list")" go build -v -trimpath -buildvcs=false -ldflags "$ldflags" -o "$new" .
-	mv "$new" "$binary"
-	say "built in $(($(date +%s) - started)) s: $binary"
-}
-
-remove_stale() {
-	# Names are ours and without spaces.
-	# shellcheck disable=SC2012
-	ls -t "$cache"/controlplane-[0-9a-f]* 2>/dev/null | tail -n +$((kept + 1)) | xargs rm -f
-}
-
-clean() {
-	[ -z "$child" ] || kill "$child" 2>/dev/null || true
-	rm -f "$log" "$list" "$new"
-}
-
-export CGO_ENABLED=0 GOWORK=off
-cache=${EKCO_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/ekco}
-case $cache in
-/*) ;;
-*) cache=$PWD/$cache ;;
-esac
-cd "$(dirname "$0")"
-binary=$cache/controlplane-$(fingerprint)
-use_cached && exit
-
-mkdir -p "$cache"
-exec 9>"$cache/build.lock"
-until flock -w 5 9; do
-	say "waiting for another build"
-done
-use_cached && exit
-
-rm -f "$cache"/.build-* # of a build that was killed
-new=$cache/.build-$$
-log=$new.log
-list=$new.list
-child=
-trap clean EXIT
-trap 'exit 130' INT
-trap 'exit 143' TERM HUP
-build
-remove_stale
-use_cached
+built controlplane "Kubernetes $kubernetes, etcd and kwok into one program" \
+	"-s -w -X $stamp.gitVersion=$kubernetes -X $stamp.gitMajor=1 -X $stamp.gitMinor=36" .

@@ -1,0 +1,52 @@
+package s3
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+)
+
+// DefaultHealthLimit is how long a server may take to answer for its health.
+const DefaultHealthLimit = 10 * time.Second
+
+// Health is what a server says of the store it is part of.
+type Health struct {
+	// Writable: a write has its quorum. With the maintenance question: it would have
+	// it without the server that was asked.
+	Writable bool
+	// Healing is how many drives are being filled anew, as far as that server knows.
+	Healing int
+	// WriteQuorum is how many drives a write needs.
+	WriteQuorum int
+	// Status is the code of the answer.
+	Status int
+}
+
+// Health asks a server whether its store can be written to; with maintenance,
+// whether it still could be if this server went away. It needs no credentials. An
+// error says that there was no answer within the limit, and nothing about health.
+func (c *Client) Health(ctx context.Context, maintenance bool, limit time.Duration) (Health, error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	page := c.String() + "/minio/health/cluster"
+	if maintenance {
+		page += "?maintenance=true"
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, page, http.NoBody)
+	if err != nil {
+		return Health{}, fmt.Errorf("ask %s for its health: %w", c, err)
+	}
+	response, err := (&http.Client{Transport: c.transport}).Do(request)
+	if err != nil {
+		return Health{}, fmt.Errorf("ask %s for its health: %w", c, err)
+	}
+	if err := response.Body.Close(); err != nil {
+		return Health{}, fmt.Errorf("ask %s for its health: %w", c, err)
+	}
+	return Health{
+		Writable: response.StatusCode == http.StatusOK,
+		Healing:  number(response.Header, "X-Minio-Healing-Drives"), WriteQuorum: number(response.Header, "X-Minio-Write-Quorum"),
+		Status: response.StatusCode,
+	}, nil
+}

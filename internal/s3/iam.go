@@ -1,0 +1,246 @@
+package s3
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"path"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// groups is the file of those.
+const groups = "groups.json"
+
+// The kinds of what an export has, by the names of its files, in the order in
+// which they can be removed.
+var iamKinds = []struct{ file, kind string }{
+	{"svcaccts.json", "service account"},
+	{"user_mappings.json", "policy of user"},
+	{"group_mappings.json", "policy of group"},
+	{"stsuser_mappings.json", "policy of external user"},
+	{groups, "group"},
+	{"users.json", "user"},
+	{"policies.json", "policy"},
+}
+
+// IAM are the users, groups, policies and service accounts of a server, with their
+// secrets. It is not shown when it is printed, and must not be stored.
+type IAM struct {
+	archive []byte
+	// entries are by file and name.
+	entries map[string]map[string]map[string]any
+}
+
+// String hides what it is.
+func (*IAM) String() string { return "users and policies" }
+
+// GoString hides what it is.
+func (*IAM) GoString() string { return "users and policies" }
+
+// ExportIAM reads all users, groups, policies and service accounts. Temporary
+// credentials are not among them.
+func (c *Client) ExportIAM(ctx context.Context) (*IAM, error) {
+	archive, err := c.request(ctx, http.MethodGet, admin+"/export-iam", "", nil)
+	if err != nil {
+		return nil, fmt.Errorf("export the users and policies of %s: %w", c, explain(err))
+	}
+	iam, err := readIAM(archive)
+	if err != nil {
+		// Without the cause: it may quote what it could not read.
+		return nil, fmt.Errorf("the exported users and policies of %s cannot be read", c)
+	}
+	return iam, nil
+}
+
+func readIAM(archive []byte) (*IAM, error) {
+	files, err := zip.NewReader(bytes.NewReader(archive), int64(len(archive)))
+	if err != nil {
+		return nil, err
+	}
+	iam := &IAM{archive: archive, entries: make(map[string]map[string]map[string]any)}
+	for _, file := range files.File {
+		if err := iam.read(file); err != nil {
+			return nil, err
+		}
+	}
+	return iam, nil
+}
+
+func (i *IAM) read(file *zip.File) error {
+	content, err := file.Open()
+	if err != nil {
+		return err
+	}
+	defer content.Close()
+	var entries map[string]map[string]any
+	if err := json.NewDecoder(io.LimitReader(content, answerLimit)).Decode(&entries); err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		// When it was changed, and the format it is stored in, are the server's matter.
+		delete(entry, "updatedAt")
+		delete(entry, "version")
+		unordered(entry)
+	}
+	i.entries[path.Base(file.Name)] = entries
+	return nil
+}
+
+// unordered puts the lists of a document in order. None has a meaning by its
+// order, and servers write sets as they come.
+func unordered(value any) {
+	switch value := value.(type) {
+	case map[string]any:
+		for _, inner := range value {
+			unordered(inner)
+		}
+	case []any:
+		for _, inner := range value {
+			unordered(inner)
+		}
+		slices.SortFunc(value, func(a, b any) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+	}
+}
+
+// Differences names what is not the same in other. Neither secrets nor contents
+// are told.
+func (i *IAM) Differences(other *IAM) []string {
+	var differ []string
+	for _, k := range iamKinds {
+		ours, theirs := i.entries[k.file], other.entries[k.file]
+		for _, name := range names(ours, theirs) {
+			if !reflect.DeepEqual(ours[name], theirs[name]) {
+				differ = append(differ, k.kind+" "+name)
+			}
+		}
+	}
+	return differ
+}
+
+func names(one, other map[string]map[string]any) []string {
+	all := slices.Collect(maps.Keys(one))
+	all = slices.AppendSeq(all, maps.Keys(other))
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// ImportIAM makes the users, groups, policies and service accounts of the server
+// those that were exported from another, and names those that it does not accept.
+// What it had besides is removed.
+func (c *Client) ImportIAM(ctx context.Context, want *IAM) ([]string, error) {
+	have, err := c.ExportIAM(ctx)
+	if err != nil || len(want.Differences(have)) == 0 {
+		return nil, err
+	}
+	if err := c.removeIAM(ctx, want, have); err != nil {
+		return nil, err
+	}
+	if _, err := c.request(ctx, http.MethodPut, admin+"/import-iam", "", want.archive); err != nil {
+		return nil, fmt.Errorf("import users and policies to %s: %w", c, explain(err))
+	}
+	if err := c.setGroups(ctx, want); err != nil {
+		return nil, err
+	}
+	// The import does not say what it left out.
+	have, err = c.ExportIAM(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return want.Differences(have), nil
+}
+
+// setGroups enables and disables groups: the import enables all.
+func (c *Client) setGroups(ctx context.Context, want *IAM) error {
+	for name, group := range want.entries[groups] {
+		status, _ := group["status"].(string)
+		query := url.Values{"group": {name}, "status": {status}}.Encode()
+		if _, err := c.request(ctx, http.MethodPut, admin+"/set-group-status", query, nil); err != nil {
+			return fmt.Errorf("set the status of group %s on %s: %w", name, c, explain(err))
+		}
+	}
+	return nil
+}
+
+// removeIAM removes what is not wanted: the import removes nothing.
+func (c *Client) removeIAM(ctx context.Context, want, have *IAM) error {
+	for _, k := range iamKinds {
+		for _, name := range slices.Sorted(maps.Keys(have.entries[k.file])) {
+			entry, wanted := have.entries[k.file][name], want.entries[k.file][name]
+			var err error
+			if k.file == groups {
+				err = c.shrink(ctx, name, entry, wanted)
+			} else if wanted == nil {
+				err = c.removeEntry(ctx, k.file, name)
+			}
+			if err != nil {
+				return fmt.Errorf("remove %s %s from %s: %w", k.kind, name, c, explain(err))
+			}
+		}
+	}
+	return nil
+}
+
+// removeEntry removes a user, policy, service account, or what policies one has.
+func (c *Client) removeEntry(ctx context.Context, file, name string) error {
+	method := http.MethodDelete
+	var call string
+	var query url.Values
+	switch file {
+	case "svcaccts.json":
+		call, query = "/delete-service-account", url.Values{"accessKey": {name}}
+	case "users.json":
+		call, query = "/remove-user", url.Values{"accessKey": {name}}
+	case "policies.json":
+		call, query = "/remove-canned-policy", url.Values{"name": {name}}
+	default:
+		group := strconv.FormatBool(file == "group_mappings.json")
+		method, call, query = http.MethodPut, "/set-user-or-group-policy", url.Values{"userOrGroup": {name}, "isGroup": {group}, "policyName": {""}}
+	}
+	_, err := c.request(ctx, method, admin+call, query.Encode(), nil)
+	return err
+}
+
+// shrink removes from a group the members that are not wanted, or the group with
+// all of them.
+func (c *Client) shrink(ctx context.Context, name string, have, want map[string]any) error {
+	surplus := slices.DeleteFunc(members(have), func(member string) bool { return slices.Contains(members(want), member) })
+	if len(surplus) > 0 {
+		if err := c.removeMembers(ctx, name, surplus); err != nil {
+			return err
+		}
+	}
+	if want != nil {
+		return nil
+	}
+	return c.removeMembers(ctx, name, []string{})
+}
+
+// removeMembers removes members from a group; without any, the group, which must
+// be empty.
+func (c *Client) removeMembers(ctx context.Context, group string, members []string) error {
+	body, err := json.Marshal(map[string]any{"group": group, "members": members, "isRemove": true})
+	if err != nil {
+		return err
+	}
+	_, err = c.request(ctx, http.MethodPut, admin+"/update-group-members", "", body)
+	return err
+}
+
+// members are those of a group.
+func members(group map[string]any) []string {
+	list, _ := group["members"].([]any)
+	all := make([]string, 0, len(list))
+	for _, member := range list {
+		all = append(all, fmt.Sprint(member))
+	}
+	return all
+}

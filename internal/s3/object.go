@@ -1,0 +1,130 @@
+package s3
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/minio/minio-go/v7"
+)
+
+// Open implements [Source].
+func (c *Client) Open(ctx context.Context, bucket string, v Version, offset, length int64) (Content, error) {
+	if v.Attributes != nil && v.Attributes.Encryption == SSEC {
+		return Content{}, failed("read object", bucket, v.Key, ErrUnreadable)
+	}
+	options := minio.GetObjectOptions{VersionID: v.ID}
+	if err := options.SetMatchETag(v.ETag); err != nil {
+		return Content{}, failed("read object", bucket, v.Key, err)
+	}
+	if offset > 0 || length < v.Size {
+		if err := options.SetRange(offset, offset+length-1); err != nil {
+			return Content{}, failed("read object", bucket, v.Key, err)
+		}
+	}
+	content, info, _, err := c.core.GetObject(ctx, bucket, v.Key, options)
+	if err != nil {
+		if code := minio.ToErrorResponse(err).Code; code == minio.PreconditionFailed {
+			err = ErrGone
+		}
+		return Content{}, failed("read object", bucket, v.Key, err)
+	}
+	if info.Size != length {
+		_ = content.Close() // the connection is given up
+		return Content{}, failed("read object", bucket, v.Key, fmt.Errorf("%w: %d bytes instead of %d", ErrGone, info.Size, length))
+	}
+	return Content{ReadCloser: content, Expires: info.Headers.Get(expires)}, nil
+}
+
+// Put implements [Target].
+func (c *Client) Put(ctx context.Context, bucket string, v Version, content io.Reader, unchecked bool) error {
+	options, md5 := putOptions(v), ""
+	if sum, err := hex.DecodeString(v.ETag); err == nil && !unchecked {
+		// The ETag will be this one by itself. Told so, the server would first look
+		// whether it has the version, with a question to all its drives.
+		md5, options.Internal.SourceETag = base64.StdEncoding.EncodeToString(sum), ""
+	} else {
+		options.DisableContentSha256 = false
+	}
+	_, err := c.core.PutObject(ctx, bucket, v.Key, content, v.Size, md5, "", options)
+	return written("store object", bucket, v.Key, err)
+}
+
+// written explains why a version was not stored.
+func written(what, bucket, key string, err error) error {
+	if err == nil {
+		return nil
+	}
+	response := minio.ToErrorResponse(err)
+	switch {
+	case response.Code == minio.PreconditionFailed:
+		err = ErrExists
+	case strings.Contains(response.Message, "WORM"):
+		err = ErrLocked
+	}
+	return failed(what, bucket, key, err)
+}
+
+// Begin implements [Target].
+func (c *Client) Begin(ctx context.Context, bucket string, v Version) (string, error) {
+	upload, err := c.core.NewMultipartUpload(ctx, bucket, v.Key, putOptions(v))
+	return upload, written("begin to store object", bucket, v.Key, err)
+}
+
+// PutPart implements [Target].
+func (c *Client) PutPart(ctx context.Context, bucket string, v Version, upload string, number int, content io.Reader, size int64) (Part, error) {
+	options := minio.PutObjectPartOptions{SSE: putOptions(v).ServerSideEncryption}
+	part, err := c.core.PutObjectPart(ctx, bucket, v.Key, upload, number, content, size, options)
+	if err != nil {
+		return Part{}, written(fmt.Sprintf("store part %d of object", number), bucket, v.Key, err)
+	}
+	return Part{Number: number, ETag: part.ETag}, nil
+}
+
+// Complete implements [Target].
+func (c *Client) Complete(ctx context.Context, bucket string, v Version, upload string, parts []Part) error {
+	complete := make([]minio.CompletePart, len(parts))
+	for i, part := range parts {
+		complete[i] = minio.CompletePart{PartNumber: part.Number, ETag: part.ETag}
+	}
+	// Attributes were given at the beginning, and are refused here.
+	options := minio.PutObjectOptions{Internal: minio.AdvancedPutOptions{
+		SourceETag: v.ETag, SourceMTime: v.Modified, ReplicationRequest: true,
+	}}
+	_, err := c.core.CompleteMultipartUpload(ctx, bucket, v.Key, upload, complete, options)
+	return written("complete object", bucket, v.Key, err)
+}
+
+// Abort implements [Target].
+func (c *Client) Abort(ctx context.Context, bucket string, v Version, upload string) error {
+	err := c.core.AbortMultipartUpload(ctx, bucket, v.Key, upload)
+	if err != nil && minio.ToErrorResponse(err).Code != minio.NoSuchUpload {
+		return failed("abort the upload of object", bucket, v.Key, err)
+	}
+	return nil
+}
+
+// PutMarker implements [Target].
+func (c *Client) PutMarker(ctx context.Context, bucket string, v Version) error {
+	err := c.core.RemoveObject(ctx, bucket, v.Key, minio.RemoveObjectOptions{
+		VersionID: v.ID,
+		Internal:  minio.AdvancedRemoveOptions{ReplicationDeleteMarker: true, ReplicationMTime: v.Modified, ReplicationRequest: true},
+	})
+	return written("store the delete marker of object", bucket, v.Key, err)
+}
+
+// Remove implements [Target].
+func (c *Client) Remove(ctx context.Context, bucket string, v Version) error {
+	err := c.core.RemoveObject(ctx, bucket, v.Key, minio.RemoveObjectOptions{
+		VersionID: v.ID, GovernanceBypass: true,
+		Internal: minio.AdvancedRemoveOptions{ReplicationRequest: true},
+	})
+	if err = written("remove object", bucket, v.Key, err); errors.Is(err, ErrGone) {
+		return nil
+	}
+	return err
+}

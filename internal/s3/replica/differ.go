@@ -1,0 +1,144 @@
+package replica
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"time"
+
+	"github.com/replicatedhq/ekco/internal/s3"
+)
+
+// An Aspect is something in which a version can differ.
+type Aspect string
+
+// What versions are compared by.
+const (
+	// Missing: it is on the source alone.
+	Missing Aspect = "missing"
+	// Surplus: it is on the target alone.
+	Surplus  Aspect = "surplus"
+	Kind     Aspect = "delete marker"
+	Size     Aspect = "size"
+	ETag     Aspect = "etag"
+	Modified Aspect = "time of modification"
+	Metadata Aspect = "metadata"
+	Tags     Aspect = "tags"
+	Lock     Aspect = "retention or legal hold"
+	Content  Aspect = "content"
+)
+
+// Difference is a version that is not the same on both sides.
+type Difference struct {
+	Bucket, Key, Version string
+	Aspects              []Aspect
+}
+
+// change is what is to be done to the target for one version.
+type change struct {
+	version s3.Version
+	// old is the version on the target, nil when it is not there.
+	old     *s3.Version
+	aspects []Aspect
+}
+
+// annotation reports whether only what can be changed in place differs.
+func (c *change) annotation() bool {
+	for _, aspect := range c.aspects {
+		if aspect != Tags && aspect != Lock {
+			return false
+		}
+	}
+	return true
+}
+
+// differ compares an object on both sides: what to change on the target, the
+// oldest version first, and what to remove from it.
+func differ(ctx context.Context, source, target s3.Source, p pair) (changes []change, surplus []s3.Version, err error) {
+	there := make(map[string]*s3.Version, len(p.target))
+	for i := range p.target {
+		there[p.target[i].ID] = &p.target[i]
+	}
+	for _, v := range ordered(p.source) {
+		old := there[v.ID]
+		delete(there, v.ID)
+		if old == nil {
+			changes = append(changes, change{version: v, aspects: []Aspect{Missing}})
+			continue
+		}
+		aspects, err := aspects(ctx, source, target, p.bucket, &v, old)
+		if errors.Is(err, s3.ErrGone) {
+			continue // since it was listed; the next pass sees what became of it
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		if len(aspects) > 0 {
+			changes = append(changes, change{version: v, old: old, aspects: aspects})
+		}
+	}
+	for _, v := range p.target {
+		if there[v.ID] != nil {
+			surplus = append(surplus, v)
+		}
+	}
+	return changes, surplus, nil
+}
+
+// ordered returns versions, the oldest first, with times that keep that order: a
+// listing tells milliseconds, and versions of the same one would be sorted by
+// chance on the target.
+func ordered(newestFirst []s3.Version) []s3.Version {
+	oldestFirst := make([]s3.Version, len(newestFirst))
+	for i := range newestFirst {
+		v := newestFirst[len(newestFirst)-1-i]
+		if i > 0 && oldestFirst[i-1].Modified.Truncate(time.Millisecond).Equal(v.Modified) {
+			v.Modified = oldestFirst[i-1].Modified.Add(time.Microsecond)
+		}
+		oldestFirst[i] = v
+	}
+	return oldestFirst
+}
+
+// aspects tells in what two versions of the same id differ.
+func aspects(ctx context.Context, source, target s3.Source, bucket string, v, old *s3.Version) ([]Aspect, error) {
+	if v.DeleteMarker != old.DeleteMarker {
+		return []Aspect{Kind}, nil
+	}
+	var differ []Aspect
+	check := func(same bool, aspect Aspect) {
+		if !same {
+			differ = append(differ, aspect)
+		}
+	}
+	check(v.Modified.Truncate(time.Millisecond).Equal(old.Modified.Truncate(time.Millisecond)), Modified)
+	if v.DeleteMarker {
+		return differ, nil
+	}
+	check(v.Size == old.Size, Size)
+	check(v.ETag == old.ETag, ETag)
+	if err := describe(ctx, source, bucket, v); err != nil {
+		return nil, err
+	}
+	if err := describe(ctx, target, bucket, old); err != nil {
+		return nil, err
+	}
+	a, b := v.Attributes, old.Attributes
+	check(maps.Equal(a.Headers, b.Headers) && a.Encryption == b.Encryption, Metadata)
+	check(maps.Equal(a.Tags, b.Tags), Tags)
+	check(a.Retention.Equal(b.Retention) && a.LegalHold == b.LegalHold, Lock)
+	return differ, nil
+}
+
+// describe makes sure that the attributes of a version are known.
+func describe(ctx context.Context, store s3.Source, bucket string, v *s3.Version) error {
+	if v.Attributes != nil || v.DeleteMarker {
+		return nil
+	}
+	attributes, err := store.Describe(ctx, bucket, *v)
+	if err != nil {
+		return err
+	}
+	v.Attributes = &attributes
+	return nil
+}

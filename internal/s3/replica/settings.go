@@ -1,0 +1,132 @@
+package replica
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/replicatedhq/ekco/internal/s3"
+)
+
+// Warning is something that cannot be carried over.
+type Warning struct {
+	Bucket  string
+	Setting s3.SettingName
+	// Reason is why, in the server's words where it gave any.
+	Reason string
+}
+
+// String is the warning for people.
+func (w Warning) String() string {
+	return fmt.Sprintf("the %s of bucket %s cannot be carried over: %s", w.Setting, w.Bucket, w.Reason)
+}
+
+// acting are the settings that would change a copy under way: they remove or lock
+// objects by themselves, or tell others of them.
+var acting = []s3.SettingName{s3.Versioning, s3.ObjectLock, s3.Lifecycle, s3.Notification, s3.Quota}
+
+// Prepare makes the buckets of the source on the target, with all settings that do
+// not act by themselves. Where the source has versions, the target keeps them, even
+// if the source does not any more. It may be called again at any time.
+func Prepare(ctx context.Context, source s3.Source, target s3.Target) ([]Warning, error) {
+	return eachBucket(ctx, source, target, prepare)
+}
+
+// Settle gives the buckets of the target all settings that the source's have. It
+// is for the end, once nothing is copied any more. What was suspended in a bucket
+// before a copy went on must be enabled again by [Prepare].
+func Settle(ctx context.Context, source s3.Source, target s3.Target) ([]Warning, error) {
+	return eachBucket(ctx, source, target, func(ctx context.Context, target s3.Target, bucket string, want s3.Settings) ([]Warning, error) {
+		return apply(ctx, target, bucket, want, s3.SettingNames())
+	})
+}
+
+func eachBucket(ctx context.Context, source s3.Source, target s3.Target,
+	do func(context.Context, s3.Target, string, s3.Settings) ([]Warning, error),
+) ([]Warning, error) {
+	buckets, err := source.Buckets(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var all []Warning
+	for _, bucket := range buckets {
+		settings, err := source.Settings(ctx, bucket)
+		if errors.Is(err, s3.ErrGone) {
+			continue
+		}
+		if err != nil {
+			return all, err
+		}
+		warnings, err := do(ctx, target, bucket, settings)
+		all = append(all, warnings...)
+		if err != nil {
+			return all, err
+		}
+	}
+	return all, nil
+}
+
+func prepare(ctx context.Context, target s3.Target, bucket string, want s3.Settings) ([]Warning, error) {
+	if err := target.CreateBucket(ctx, bucket, want[s3.ObjectLock] != ""); err != nil {
+		return nil, err
+	}
+	if want[s3.Versioning] != "" {
+		if err := target.Set(ctx, bucket, s3.Versioning, s3.VersioningEnabled); err != nil {
+			return nil, err
+		}
+	}
+	var quiet []s3.SettingName
+	for _, name := range s3.SettingNames() {
+		if !slices.Contains(acting, name) {
+			quiet = append(quiet, name)
+		}
+	}
+	return apply(ctx, target, bucket, want, quiet)
+}
+
+// apply sets those settings that are not as they should be. What the target
+// refuses for what it is becomes a warning; anything else is an error.
+func apply(ctx context.Context, target s3.Target, bucket string, want s3.Settings, names []s3.SettingName) ([]Warning, error) {
+	have, err := target.Settings(ctx, bucket)
+	if err != nil {
+		return nil, err
+	}
+	var warnings []Warning
+	for _, name := range names {
+		if name.Same(want[name], have[name]) {
+			continue
+		}
+		err := target.Set(ctx, bucket, name, want[name])
+		var refused s3.Refusal
+		switch {
+		case err == nil:
+		case errors.Is(err, s3.ErrNotOffered):
+			warnings = append(warnings, Warning{bucket, name, "the target does not offer it"})
+		case errors.As(err, &refused):
+			warnings = append(warnings, Warning{bucket, name, refused.Reason()})
+		default:
+			return warnings, err
+		}
+	}
+	return warnings, nil
+}
+
+// compareSettings names the settings in which the buckets of both sides differ.
+func compareSettings(ctx context.Context, source, target s3.Source, bucket string) ([]s3.SettingName, error) {
+	want, err := source.Settings(ctx, bucket)
+	if err != nil {
+		return nil, err
+	}
+	have, err := target.Settings(ctx, bucket)
+	if err != nil {
+		return nil, err
+	}
+	var differ []s3.SettingName
+	for _, name := range s3.SettingNames() {
+		if !name.Same(want[name], have[name]) {
+			differ = append(differ, name)
+		}
+	}
+	return differ, nil
+}

@@ -1,0 +1,52 @@
+// Package minio gives MinIO the replicas that it shall have, its Service a way
+// to it, and each replica a place.
+package minio
+
+import (
+	"context"
+	"errors"
+
+	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/internal/minio"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// MinioStillThere is the preflight that the StatefulSet is the one that was planned for,
+// and that the installer does not work on MinIO.
+const MinioStillThere = "MinioStillThere"
+
+// Nodes lists all Nodes live. [kube.API] does.
+type Nodes interface {
+	ListNodes(ctx context.Context) ([]kube.Node, error)
+}
+
+// New returns the actions. changed is called when one of them has changed something, so
+// that it is looked at.
+func New(api minio.API, nodes Nodes, changed func()) []actions.Definition {
+	return []actions.Definition{
+		scaling(api, changed), repairing(api, changed), moving(api, nodes, changed),
+	}
+}
+
+// stillThere implements [MinioStillThere].
+func stillThere(api minio.API) actions.Preflight {
+	return actions.PreflightFunc(func(ctx context.Context, record journal.ActionRecord) actions.Verdict {
+		live, err := api.Read(ctx)
+		return judge(record, live, err)
+	})
+}
+
+func judge(record journal.ActionRecord, live journal.MinioFacts, err error) actions.Verdict {
+	switch {
+	case errors.Is(kube.Sentinel(err), kube.ErrNotFound):
+		return actions.Abandon("there is no StatefulSet ha-minio any more, or it does not say how many replicas it shall have").About("gone")
+	case err != nil:
+		return actions.Hold(err.Error()).About("unread")
+	case live.UID != record.Subject.UID:
+		return actions.Abandon("the StatefulSet was replaced: its uid is " + live.UID + " now").About("replaced")
+	case live.Service == journal.MinioServiceInstaller:
+		return actions.Hold("the installer works on MinIO: Service minio leads to " + string(live.Service) + "; EKCO goes on when it does not any more").About("installer")
+	}
+	return actions.Pass()
+}

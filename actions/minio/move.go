@@ -1,0 +1,223 @@
+package minio
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/internal/minio"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// The preflights of a move.
+const (
+	// MinioStillToMove: the replica is as it was when the move was asked for.
+	MinioStillToMove = "MinioStillToMove"
+	// MinioCanSpare: MinIO can do without the replica, and heals nothing.
+	MinioCanSpare = "MinioCanSpare"
+	// MinioReplicaBack: another pod has the replica's place, and its data is restored.
+	MinioReplicaBack = "MinioReplicaBack"
+)
+
+const (
+	deleteTimeout = 30 * time.Second
+	// backTimeout bounds the last step, which has nothing left to wait for.
+	backTimeout = 30 * time.Second
+	// healedFor is how long nothing must be healed for all to be: MinIO looks for new
+	// drives only now and then.
+	healedFor = 2 * time.Minute
+)
+
+// moving takes the claim and the pod of a replica away, each by its UID. What must not be
+// is that EKCO takes away more than MinIO can spare, so that it is asked before each step.
+func moving(api minio.API, nodes Nodes, changed func()) actions.Definition {
+	return actions.Definition{
+		Kind: journal.ActionMoveMinio, Noun: "move of a replica", AskedLast: []string{MinioCanSpare},
+		Plan: planMove(api),
+		Steps: map[string]actions.Step{
+			journal.StepDeleteMinioClaim: deleteClaim{api},
+			journal.StepDeleteMinioPod:   deletePod{api, changed},
+			journal.StepAwaitMinioPod:    awaitPod{api},
+		},
+		Preflights: map[string]actions.Preflight{
+			MinioStillToMove: stillToMove{api, nodes},
+			MinioCanSpare:    canSpare{api}, MinioReplicaBack: replicaBack{api},
+		},
+	}
+}
+
+func planMove(api minio.API) func(context.Context, journal.ActionRecord) (journal.Plan, error) {
+	return func(ctx context.Context, record journal.ActionRecord) (journal.Plan, error) {
+		asked, err := journal.InputOf[journal.MinioMove](record.Request)
+		if err != nil {
+			return journal.Plan{}, err
+		}
+		if asked.Pod.UID == "" {
+			return journal.Plan{}, fmt.Errorf("move a replica of %s: its pod has no UID", record.Subject.Name)
+		}
+		claim, exists, err := api.Claim(ctx, asked.Pod.Name)
+		if err != nil {
+			return journal.Plan{}, err
+		}
+		facts, err := json.Marshal(journal.MinioMovePlan{Pod: asked.Pod, Claim: claim.UID})
+		return journal.Plan{Facts: facts, Steps: moveSteps(exists)}, err
+	}
+}
+
+// moveSteps deletes the claim first, so that the next pod waits until it is gone.
+func moveSteps(claim bool) []journal.PlannedStep {
+	step := func(id string, after ...string) journal.PlannedStep {
+		return journal.PlannedStep{
+			ID: id, Does: id, After: after, Preflights: []string{MinioStillToMove, MinioCanSpare},
+			Irreversible: true, Timeout: journal.Duration(deleteTimeout), Domains: []string{journal.DomainStorage},
+		}
+	}
+	pod := step(journal.StepDeleteMinioPod)
+	var steps []journal.PlannedStep
+	if claim {
+		pod = step(journal.StepDeleteMinioPod, journal.StepDeleteMinioClaim)
+		steps = append(steps, step(journal.StepDeleteMinioClaim))
+	}
+	return append(steps, pod, journal.PlannedStep{
+		ID: journal.StepAwaitMinioPod, Does: journal.StepAwaitMinioPod, After: []string{journal.StepDeleteMinioPod},
+		Preflights: []string{MinioReplicaBack}, Timeout: journal.Duration(backTimeout), Domains: actions.NoDomains,
+	})
+}
+
+// deleteClaim is done when the claim was asked to end: it stays until the pod is gone.
+type deleteClaim struct{ api minio.API }
+
+// Atomic implements [actions.AtomicStep].
+func (deleteClaim) Atomic() bool { return true }
+
+func (s deleteClaim) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
+	var plan journal.MinioMovePlan
+	if err := step.Facts(&plan); err != nil {
+		return actions.Proof{}, err
+	}
+	claim, exists, err := s.api.Claim(ctx, plan.Pod.Name)
+	return actions.Proof{
+		Done: err == nil && (!exists || claim.Ends || claim.UID != plan.Claim), Missing: "the claim of replica " + plan.Pod.Name + " still exists",
+	}, err
+}
+
+func (s deleteClaim) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
+	var plan journal.MinioMovePlan
+	if err := step.Facts(&plan); err != nil {
+		return nil, err
+	}
+	return nil, kube.Deleted(s.api.DeleteClaim(ctx, plan.Pod.Name, plan.Claim))
+}
+
+// deletePod is done when the pod was asked to end: one on a lost node stays until that is
+// cleared.
+type deletePod struct {
+	api     minio.API
+	changed func()
+}
+
+// Atomic implements [actions.AtomicStep].
+func (deletePod) Atomic() bool { return true }
+
+func (s deletePod) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
+	var plan journal.MinioMovePlan
+	if err := step.Facts(&plan); err != nil {
+		return actions.Proof{}, err
+	}
+	live, err := s.api.Read(ctx)
+	switch {
+	case errors.Is(kube.Sentinel(err), kube.ErrNotFound):
+		return actions.Proof{Done: true}, nil // there is no MinIO
+	case err != nil:
+		return actions.Proof{}, err
+	}
+	pod, exists := live.Pod(plan.Pod.UID)
+	return actions.Proof{Done: !exists || pod.State == journal.MinioPodEnds, Missing: "replica " + plan.Pod.Name + " still exists"}, nil
+}
+
+func (s deletePod) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
+	var plan journal.MinioMovePlan
+	if err := step.Facts(&plan); err != nil {
+		return nil, err
+	}
+	if err := kube.Deleted(s.api.DeletePod(ctx, plan.Pod.Name, plan.Pod.UID)); err != nil {
+		return nil, err
+	}
+	s.changed()
+	return nil, nil
+}
+
+// awaitPod has no effect: its preflight waits for what is Kubernetes' and MinIO's.
+type awaitPod struct {
+	api minio.API
+}
+
+func (s awaitPod) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
+	_, lacks, err := back(ctx, s.api, step.Action)
+	return actions.Proof{Done: err == nil && lacks == "", Missing: lacks}, err
+}
+
+func (awaitPod) Do(context.Context, actions.StepContext) (json.RawMessage, error) { return nil, nil }
+
+// replicaBack lets the last step go on when the data has been restored for long enough.
+type replicaBack struct{ api minio.API }
+
+func (p replicaBack) Check(ctx context.Context, record journal.ActionRecord) actions.Verdict {
+	if record.Request.DryRun {
+		return actions.Pass() // nothing was changed, so there is nothing to wait for
+	}
+	key, lacks, err := back(ctx, p.api, record)
+	switch {
+	case err != nil:
+		return actions.Hold(err.Error()).About("unread")
+	case lacks != "":
+		return actions.Hold(lacks).About(key)
+	}
+	return actions.Pass().About("back").OnceLasting(healedFor, "the replica runs in its new place, and MinIO heals nothing")
+}
+
+// back says what is lacking until another pod has the replica's place and its data is
+// restored, "" if nothing is, or there is no such MinIO any more. The key names what it is
+// about.
+func back(ctx context.Context, api minio.API, record journal.ActionRecord) (key, lacks string, err error) {
+	var plan journal.MinioMovePlan
+	if err := json.Unmarshal(record.Plan.Facts, &plan); err != nil {
+		return "", "", fmt.Errorf("read the facts of action %s: %w", record.ID, err)
+	}
+	live, lacks, err := api.Unready(ctx)
+	switch {
+	case errors.Is(kube.Sentinel(err), kube.ErrNotFound):
+		return "", "", nil
+	case err != nil || live.UID != record.Subject.UID:
+		return "", "", err
+	}
+	if _, still := live.Pod(plan.Pod.UID); still {
+		return "former", fmt.Sprintf("the former pod of %s has not ended yet%s", plan.Pod.Name, where(plan.Pod)), nil
+	}
+	if lacks != "" {
+		return "unready", lacks, nil
+	}
+	return "heals", healing(api.Ask(ctx, minio.Now)), nil
+}
+
+// healing says that drives are being healed, "" if none is as far as anybody says.
+func healing(said []minio.Said) string {
+	for _, one := range said {
+		if one.Err == nil && one.Healing > 0 {
+			return fmt.Sprintf("MinIO restores the data of %d of its drives, as %s says", one.Healing, one.Pod)
+		}
+	}
+	return ""
+}
+
+// where says on which node a replica is, if it is on one.
+func where(pod journal.MinioPod) string {
+	if pod.Node == "" {
+		return ""
+	}
+	return ": it is on node " + pod.Node + ", and if that is lost, it ends when the node is cleared"
+}

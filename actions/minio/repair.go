@@ -1,0 +1,121 @@
+package minio
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/internal/minio"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// The preflights of a repair.
+const (
+	// MinioServiceDisabled: the Service is as an EKCO left it, and so is the Deployment.
+	MinioServiceDisabled = "MinioServiceDisabled"
+	// MinioHealthy: one of the replicas says that the highly available MinIO is healthy.
+	MinioHealthy = "MinioHealthy"
+)
+
+const pointTimeout = 30 * time.Second
+
+func repairing(api minio.API, changed func()) actions.Definition {
+	return actions.Definition{
+		Kind: journal.ActionRepairMinio, Noun: "repair", Expendable: true,
+		AskedLast: []string{MinioServiceDisabled},
+		Plan:      planRepair,
+		Steps:     map[string]actions.Step{journal.StepPointMinio: point{api, changed}},
+		Preflights: map[string]actions.Preflight{
+			MinioStillThere: stillThere(api), MinioServiceDisabled: actions.PreflightFunc(serviceDisabled(api)), MinioHealthy: healthy(api),
+		},
+	}
+}
+
+// planRepair asks for the health of what the Service is to lead to only if that is not all
+// there is: the single MinIO has the data, whatever it does.
+func planRepair(_ context.Context, record journal.ActionRecord) (journal.Plan, error) {
+	asked, err := journal.InputOf[journal.MinioRepair](record.Request)
+	if err != nil {
+		return journal.Plan{}, err
+	}
+	preflights := []string{MinioStillThere}
+	switch asked.To {
+	case journal.MinioServiceHA:
+		preflights = append(preflights, MinioHealthy)
+	case journal.MinioServiceSingle:
+	default:
+		return journal.Plan{}, fmt.Errorf("repair %s: Service minio cannot be made to lead to %q", record.Subject.Name, asked.To)
+	}
+	facts, err := json.Marshal(asked)
+	return journal.Plan{Facts: facts, Steps: []journal.PlannedStep{{
+		ID: journal.StepPointMinio, Does: journal.StepPointMinio, Preflights: append(preflights, MinioServiceDisabled),
+		Timeout: journal.Duration(pointTimeout), Domains: []string{journal.DomainStorage},
+	}}}, err
+}
+
+// serviceDisabled passes also what the action itself has done.
+func serviceDisabled(api minio.API) func(context.Context, journal.ActionRecord) actions.Verdict {
+	return func(ctx context.Context, record journal.ActionRecord) actions.Verdict {
+		asked, err := journal.InputOf[journal.MinioRepair](record.Request)
+		if err != nil {
+			return actions.Hold(err.Error()).About("input")
+		}
+		live, err := api.Read(ctx)
+		if verdict := judge(record, live, err); verdict.Kind != actions.VerdictPass {
+			return verdict
+		}
+		single := asked.To == journal.MinioServiceSingle
+		switch {
+		case live.Service == asked.To:
+			return actions.Pass()
+		case live.Service != journal.MinioServiceDisabled:
+			return actions.Abandon(fmt.Sprintf("Service minio leads to %s, or is gone", live.Service)).About("service")
+		case single && live.Deployment == "":
+			return actions.Abandon("there is no Deployment minio any more").About("deployment")
+		case !single && live.Deployment != "":
+			return actions.Abandon("there is a Deployment minio again").About("deployment")
+		}
+		return actions.Pass()
+	}
+}
+
+func healthy(api minio.API) actions.Preflight {
+	return actions.PreflightFunc(func(ctx context.Context, _ journal.ActionRecord) actions.Verdict {
+		if err := api.Healthy(ctx); err != nil {
+			return actions.Hold(err.Error()).About("unhealthy")
+		}
+		return actions.Pass()
+	})
+}
+
+// point is a single patch, which bears being repeated.
+type point struct {
+	api     minio.API
+	changed func()
+}
+
+func (s point) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
+	var shall journal.MinioRepair
+	if err := step.Facts(&shall); err != nil {
+		return actions.Proof{}, err
+	}
+	live, err := s.api.Read(ctx)
+	if err != nil {
+		return actions.Proof{}, err
+	}
+	return actions.Proof{Done: live.Service == shall.To, Missing: fmt.Sprintf("Service minio leads to %s, not to %s", live.Service, shall.To)}, nil
+}
+
+func (s point) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
+	var shall journal.MinioRepair
+	if err := step.Facts(&shall); err != nil {
+		return nil, err
+	}
+	if err := s.api.Point(ctx, shall.To); err != nil {
+		return nil, err
+	}
+	s.changed()
+	return nil, nil
+}

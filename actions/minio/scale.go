@@ -1,0 +1,146 @@
+package minio
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/internal/minio"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// MinioReady is the preflight that all replicas are ready and MinIO is healthy, or that
+// nobody has waited for that yet.
+const MinioReady = "MinioReady"
+
+const (
+	scaleTimeout = 30 * time.Second
+	// readyTimeout is how long the replicas may take without a word.
+	readyTimeout = 2 * time.Minute
+)
+
+func scaling(api minio.API, changed func()) actions.Definition {
+	return actions.Definition{
+		Kind: journal.ActionScaleMinio, Noun: "scaling", Expendable: true,
+		Plan: planScale,
+		Steps: map[string]actions.Step{
+			journal.StepScaleMinio: scale{api, changed},
+			journal.StepAwaitMinio: await{api},
+		},
+		Preflights: map[string]actions.Preflight{MinioStillThere: stillThere(api), MinioReady: ready{api, changed}},
+	}
+}
+
+// planScale changes in one step, which alone keeps others from the storage: each replica
+// takes a volume. That all are ready may take for ever.
+func planScale(_ context.Context, record journal.ActionRecord) (journal.Plan, error) {
+	asked, err := journal.InputOf[journal.MinioScale](record.Request)
+	if err != nil {
+		return journal.Plan{}, err
+	}
+	if asked.Replicas < 1 {
+		return journal.Plan{}, fmt.Errorf("scale %s: asked for %d replicas, want at least 1", record.Subject.Name, asked.Replicas)
+	}
+	facts, err := json.Marshal(asked)
+	return journal.Plan{Facts: facts, Steps: []journal.PlannedStep{
+		{
+			ID: journal.StepScaleMinio, Does: journal.StepScaleMinio, Preflights: []string{MinioStillThere},
+			Timeout: journal.Duration(scaleTimeout), Domains: []string{journal.DomainStorage},
+		},
+		{
+			ID: journal.StepAwaitMinio, Does: journal.StepAwaitMinio, After: []string{journal.StepScaleMinio},
+			Preflights: []string{MinioReady}, Timeout: journal.Duration(readyTimeout), Domains: actions.NoDomains,
+		},
+	}}, err
+}
+
+// scale is a single update, which bears being repeated.
+type scale struct {
+	api     minio.API
+	changed func()
+}
+
+func (s scale) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
+	var shall journal.MinioScale
+	if err := step.Facts(&shall); err != nil {
+		return actions.Proof{}, err
+	}
+	live, err := s.api.Read(ctx)
+	if err != nil {
+		return actions.Proof{}, err
+	}
+	outputs, err := asked(live)
+	return actions.Proof{
+		Done: live.UID == step.Action.Subject.UID && live.Replicas == shall.Replicas, Outputs: outputs,
+		Missing: fmt.Sprintf("it is asked to have %d replicas, not %d", live.Replicas, shall.Replicas),
+	}, err
+}
+
+func (s scale) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
+	var shall journal.MinioScale
+	if err := step.Facts(&shall); err != nil {
+		return nil, err
+	}
+	set, err := s.api.Scale(ctx, step.Action.Subject.UID, shall.Replicas)
+	if err != nil {
+		return nil, err
+	}
+	s.changed()
+	return asked(set)
+}
+
+// asked is what the machine needs to know of a change before it is observed.
+func asked(facts journal.MinioFacts) (json.RawMessage, error) {
+	return json.Marshal(journal.MinioScaled{Generation: facts.Generation, Replicas: facts.Replicas})
+}
+
+// await has no effect: what it waits for is the controller's, and MinIO's.
+type await struct {
+	api minio.API
+}
+
+func (s await) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
+	var shall journal.MinioScale
+	if err := step.Facts(&shall); err != nil {
+		return actions.Proof{}, err
+	}
+	live, lacks, err := s.api.Unready(ctx)
+	if err != nil {
+		return actions.Proof{}, err
+	}
+	if live.UID != step.Action.Subject.UID || live.Replicas != shall.Replicas {
+		return actions.Proof{Missing: "somebody changed the StatefulSet meanwhile"}, nil
+	}
+	return actions.Proof{Done: lacks == "", Missing: lacks}, nil
+}
+
+func (await) Do(context.Context, actions.StepContext) (json.RawMessage, error) { return nil, nil }
+
+// ready holds what was waited for once in vain, with the reasons of pods and servers.
+type ready struct {
+	api     minio.API
+	changed func()
+}
+
+func (r ready) Check(ctx context.Context, record journal.ActionRecord) actions.Verdict {
+	shall, err := journal.InputOf[journal.MinioScale](record.Request)
+	if err != nil {
+		return actions.Hold(err.Error()).About("input")
+	}
+	live, lacks, err := r.api.Unready(ctx)
+	if verdict := judge(record, live, err); verdict.Kind == actions.VerdictAbandon || err != nil {
+		return verdict
+	}
+	switch {
+	case record.Request.DryRun:
+		return actions.Pass() // nothing was changed, so there is nothing to wait for
+	case live.Replicas != shall.Replicas:
+		r.changed()
+		return actions.Abandon(fmt.Sprintf("somebody set its replicas to %d meanwhile", live.Replicas)).About("reset")
+	case lacks != "" && record.Steps[journal.StepAwaitMinio].Failures > 0:
+		return actions.Hold(lacks).About("unready")
+	}
+	return actions.Pass()
+}

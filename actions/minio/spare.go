@@ -1,0 +1,169 @@
+package minio
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/internal/minio"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// stillToMove implements [MinioStillToMove].
+type stillToMove struct {
+	api   minio.API
+	nodes Nodes
+}
+
+func (p stillToMove) Check(ctx context.Context, record journal.ActionRecord) actions.Verdict {
+	asked, err := journal.InputOf[journal.MinioMove](record.Request)
+	if err != nil {
+		return actions.Hold(err.Error()).About("input")
+	}
+	live, err := p.api.Read(ctx)
+	if verdict := judge(record, live, err); verdict.Kind == actions.VerdictAbandon && record.PastNoReturn {
+		return actions.Pass() // what is left of the former one is nobody's
+	} else if verdict.Kind != actions.VerdictPass {
+		return verdict
+	}
+	nodes, err := p.nodes.ListNodes(ctx)
+	if err != nil {
+		return actions.Hold(err.Error()).About("nodes")
+	}
+	if readyOf(nodes) == 0 {
+		return actions.Hold("no node is ready, so that there is no other place for the replica").About("no node")
+	}
+	if record.PastNoReturn {
+		return actions.Pass() // what has lost its volume must have another one
+	}
+	if pod, exists := live.Pod(asked.Pod.UID); claimless(record) && (!exists || pod.State == journal.MinioPodEnds) {
+		return actions.Pass() // all is done, perhaps by an EKCO that could not say so any more
+	}
+	return judgeReplica(asked.Pod, live, nodes)
+}
+
+// claimless reports whether there is no claim to delete: what follows deletes nothing but the
+// pod of that UID.
+func claimless(record journal.ActionRecord) bool {
+	var plan journal.MinioMovePlan
+	return record.Planned && json.Unmarshal(record.Plan.Facts, &plan) == nil && plan.Claim == ""
+}
+
+// judgeReplica abandons a move that has lost its reason.
+func judgeReplica(asked journal.MinioPod, live journal.MinioFacts, nodes []kube.Node) actions.Verdict {
+	pod, exists := live.Pod(asked.UID)
+	switch {
+	case !exists:
+		return actions.Abandon(fmt.Sprintf("replica %s is another pod now", asked.Name)).About("replaced")
+	case pod.State != asked.State || pod.Node != asked.Node:
+		return actions.Abandon(fmt.Sprintf("replica %s %s now", pod.Name, pod.State)).About("state")
+	case pod.Node == "": // it lacks its volume
+		return actions.Pass()
+	case pod.State != journal.MinioPodRuns && answers(nodes, pod.Node):
+		return actions.Abandon(fmt.Sprintf("node %s of replica %s is there again", pod.Node, pod.Name)).About("node")
+	case pod.State != journal.MinioPodRuns:
+		return actions.Pass()
+	case !slices.Contains(journal.MinioMoves(live.Pods, readyOf(nodes)), pod):
+		return actions.Abandon(fmt.Sprintf("%d ready nodes have the replicas evenly, or another one is too many", readyOf(nodes))).About("even")
+	case !answers(nodes, pod.Node):
+		return actions.Abandon(fmt.Sprintf("node %s of replica %s is lost", pod.Node, pod.Name)).About("node")
+	}
+	return actions.Pass()
+}
+
+func readyOf(nodes []kube.Node) (n int) {
+	for _, node := range nodes {
+		if node.Facts.Ready() {
+			n++
+		}
+	}
+	return n
+}
+
+// answers reports whether there is such a node, and it is not lost.
+func answers(nodes []kube.Node, name string) bool {
+	return slices.ContainsFunc(nodes, func(node kube.Node) bool {
+		_, unreachable := node.Facts.Unreachable()
+		return node.Name == name && !unreachable
+	})
+}
+
+// canSpare implements [MinioCanSpare].
+type canSpare struct{ api minio.API }
+
+func (p canSpare) Check(ctx context.Context, record journal.ActionRecord) actions.Verdict {
+	asked, err := journal.InputOf[journal.MinioMove](record.Request)
+	if err != nil {
+		return actions.Hold(err.Error()).About("input")
+	}
+	live, err := p.api.Read(ctx)
+	switch {
+	case errors.Is(kube.Sentinel(err), kube.ErrNotFound):
+		return actions.Pass() // there is no MinIO
+	case err != nil:
+		return actions.Hold(err.Error()).About("unread")
+	}
+	pod, exists := live.Pod(asked.Pod.UID)
+	if !exists || pod.State == journal.MinioPodEnds {
+		return actions.Pass() // nothing is taken away any more
+	}
+	if pod.State == journal.MinioPodRuns {
+		return without(live, p.api.Ask(ctx, minio.WithoutYou))
+	}
+	return healthyBeside(p.api.Ask(ctx, minio.Now))
+}
+
+// without judges whether MinIO can do without one of the replicas that run. Each speaks only
+// for itself, so that all must say so.
+func without(live journal.MinioFacts, said []minio.Said) actions.Verdict {
+	quorum := journal.MinioQuorum(max(live.Replicas, live.Desired))
+	var against []string
+	for _, one := range said {
+		quorum = max(quorum, one.Quorum)
+		switch {
+		case one.Err != nil:
+			against = append(against, fmt.Sprintf("%s: %v", one.Pod, one.Err))
+		case !one.Yes:
+			against = append(against, fmt.Sprintf("%s says that MinIO cannot do without it (HTTP status %d)", one.Pod, one.Code))
+		}
+	}
+	switch heals := healing(said); {
+	case len(against) > 0:
+		return actions.Hold("a replica is moved only while MinIO can do without any of them: " + strings.Join(against, "; ")).About("against")
+	case heals != "":
+		return actions.Hold(heals + "; a replica is moved when that is done").About("heals")
+	case !live.MayLoseOne(quorum):
+		return actions.Hold(fmt.Sprintf("too few replicas run: besides the one that is moved it takes %d, one more than the quorum of %d", quorum+1, quorum)).About("quorum")
+	}
+	return actions.Pass()
+}
+
+// healthyBeside judges whether MinIO is healthy without a replica that does not run anyway.
+func healthyBeside(said []minio.Said) actions.Verdict {
+	var against []string
+	healthy := false
+	for _, one := range said {
+		switch {
+		case one.Err != nil:
+			against = append(against, fmt.Sprintf("%s: %v", one.Pod, one.Err))
+		case !one.Yes:
+			against = append(against, fmt.Sprintf("%s: %s", one.Pod, one.Answer))
+		default:
+			healthy = true
+		}
+	}
+	switch heals := healing(said); {
+	case !healthy && len(said) == 0:
+		return actions.Hold("no replica runs that could be asked whether MinIO is healthy").About("unhealthy")
+	case !healthy:
+		return actions.Hold("MinIO is not healthy, and the replica's volume may be needed: " + strings.Join(against, "; ")).About("unhealthy")
+	case heals != "":
+		return actions.Hold(heals + "; a replica gets another volume when that is done").About("heals")
+	}
+	return actions.Pass()
+}

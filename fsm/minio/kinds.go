@@ -1,0 +1,24 @@
+package minio
+
+import (
+	"github.com/replicatedhq/ekco/fsm"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// kinds returns the kinds of action that are about MinIO.
+func kinds() []fsm.ActionKind {
+	return []fsm.ActionKind{
+		kind(journal.ActionScaleMinio, "scale-minio"),
+		kind(journal.ActionRepairMinio, "repair-minio"),
+		kind(journal.ActionMoveMinio, "move-minio"),
+	}
+}
+
+func kind(name journal.ActionKind, verb string) fsm.ActionKind {
+	return fsm.ActionKind{
+		Name: name, Verb: verb, Machine: Machine,
+		Rules:       []string{fsm.RuleAPIUnreachable, fsm.RuleSettling, fsm.RulePaused, fsm.RuleBackOff},
+		Domains:     []string{journal.DomainStorage},
+		SwitchedOff: func(p fsm.Policy) string { return off(p.Of[Machine]) },
+	}
+}

@@ -1,0 +1,154 @@
+package minio
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/replicatedhq/ekco/fsm"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// Capability returns what EKCO can do about MinIO.
+func Capability() fsm.Capability { return fsm.Capability{Machine: machine{}, Kinds: kinds()} }
+
+// machine implements [fsm.Machine] and those of its options that are below.
+type machine struct{}
+
+var (
+	_ fsm.Observing    = machine{}
+	_ fsm.ActionFolder = machine{}
+	_ fsm.Adopter      = machine{}
+	_ fsm.Pausable     = machine{}
+	_ fsm.Disputing    = machine{}
+	_ fsm.Aging        = machine{}
+	_ fsm.Needing      = machine{}
+)
+
+func (machine) Name() string       { return Machine }
+func (machine) Table() fsm.Table   { return Table() }
+func (machine) New(*fsm.Thing) any { return &MinIO{} }
+
+// Fold has nothing to fold: there are no event types of its own.
+func (machine) Fold(*fsm.State, journal.Event, journal.Payload) bool { return false }
+
+func (machine) Observed(t *fsm.Thing, e journal.Event, facts json.RawMessage) error {
+	now := journal.MinioFacts{UID: t.UID}
+	if err := json.Unmarshal(facts, &now); err != nil {
+		return fmt.Errorf("read the facts of %s: %w", t.Name, err)
+	}
+	of(t).MinioFacts = now
+	of(t).lacks(e)
+	return nil
+}
+
+// Ages visits since when replicas lack their volumes.
+func (machine) Ages(t *fsm.Thing, visit func(*time.Time)) {
+	for i := range of(t).Lacking {
+		visit(&of(t).Lacking[i].Since)
+	}
+}
+
+func (machine) Past(*fsm.Thing, func(*time.Time)) {}
+
+// Needs adds the same.
+func (machine) Needs(t *fsm.Thing, needs *fsm.Needs) {
+	for _, lacking := range of(t).Lacking {
+		needs.Since(lacking.Seq)
+	}
+}
+
+func (machine) Gone(*fsm.Thing, journal.Event, string) {}
+
+func (machine) Opened(*fsm.State, *fsm.Thing, *journal.ActionRecord) {}
+
+// changing are the steps that change what is asked for, by kind of action.
+var changing = map[journal.ActionKind]string{
+	journal.ActionScaleMinio:  journal.StepScaleMinio,
+	journal.ActionRepairMinio: journal.StepPointMinio,
+	journal.ActionMoveMinio:   journal.StepDeleteMinioPod,
+}
+
+// Ended keeps what the action set, also if it did not come to its end.
+func (machine) Ended(_ *fsm.State, t *fsm.Thing, rec *journal.ActionRecord, _ *journal.ActionEnded) bool {
+	m, step := of(t), rec.Steps[changing[rec.Kind]]
+	if m.Made == nil {
+		m.Made = map[journal.ActionKind]bool{}
+	}
+	m.Made[rec.Kind] = step.Done() && !rec.Request.DryRun // whose steps are done, too
+	if rec.Kind != journal.ActionScaleMinio {
+		return true
+	}
+	var made journal.MinioScaled
+	if len(step.Outputs) > 0 && json.Unmarshal(step.Outputs, &made) == nil {
+		m.Set = made
+	}
+	return true
+}
+
+// Adopt adds the thing of an adopted action, of which nothing else is known yet.
+func (machine) Adopt(s *fsm.State, e journal.Event, subject journal.Subject) bool {
+	if subject.Kind != journal.MinioKind || subject.UID == "" {
+		return false
+	}
+	s.Add(Machine, subject, Single, e.Time)
+	return true
+}
+
+func (machine) Goal(t *fsm.Thing, at journal.State, _ *fsm.World) journal.State {
+	switch {
+	case t.GoneSeq != 0:
+		return Absent
+	case t.FactsSeq == 0:
+		return at
+	case of(t).Service == journal.MinioServiceHA:
+		return HA
+	}
+	return Single
+}
+
+// Wants wants nothing while the installer works on MinIO.
+func (machine) Wants(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
+	if !observed(t) || off(w.PolicyOf(Machine)) != "" || of(t).Service == journal.MinioServiceInstaller {
+		return
+	}
+	wantScale(t, w, want)
+	wantRepair(t, w, want)
+	wantMove(t, w, want)
+}
+
+func (machine) Request(t *fsm.Thing, kind *fsm.ActionKind, w *fsm.World) (journal.ActionRequested, uint64) {
+	switch kind.Name {
+	case journal.ActionRepairMinio:
+		return requestRepair(t), t.FactsSeq
+	case journal.ActionMoveMinio:
+		return requestMove(t, w), t.FactsSeq
+	}
+	return requestScale(t, w), t.FactsSeq
+}
+
+// Obsolete leaves what has begun to its end: its own effect is no reason to stop it.
+func (machine) Obsolete(t *fsm.Thing, rec *journal.ActionRecord) string {
+	switch {
+	case len(rec.Steps) > 0 || !observed(t):
+		return ""
+	case of(t).Service == journal.MinioServiceInstaller:
+		return "the installer works on MinIO: " + leads(of(t).Service)
+	}
+	switch rec.Kind {
+	case journal.ActionRepairMinio:
+		return obsoleteRepair(t, rec)
+	case journal.ActionMoveMinio:
+		return obsoleteMove(t, rec)
+	}
+	return obsoleteScale(t, rec)
+}
+
+// Disputed implements [fsm.Disputing].
+func (machine) Disputed(t *fsm.Thing, change *journal.Change) (what, advice string) {
+	if strings.HasPrefix(change.Key, placeOf) {
+		return disputedMove(t, change)
+	}
+	return fmt.Sprintf("somebody else keeps changing %s back to %s, and EKCO set it to %s again", change.Field, change.From, change.To), "find out who does"
+}

@@ -1,0 +1,97 @@
+package minio
+
+import (
+	"time"
+
+	"github.com/replicatedhq/ekco/fsm"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// Machine is the name of the machine.
+const Machine = "minio"
+
+// The states of MinIO.
+const (
+	// Absent: there is no highly available one that EKCO shall do anything about.
+	Absent journal.State = "Absent"
+	// Single: Service minio does not lead to the highly available one.
+	Single journal.State = "Single"
+	// HA: it does.
+	HA journal.State = "HA"
+)
+
+// Policy is what the configuration says of MinIO.
+type Policy struct {
+	// Off says which setting keeps EKCO from doing anything about MinIO, "" if none does.
+	Off string
+}
+
+// off returns why EKCO does nothing about MinIO, "" if it may. A policy that says nothing
+// of it does nothing.
+func off(policy any) string {
+	p, known := policy.(Policy)
+	if !known {
+		return "nothing is configured"
+	}
+	return p.Off
+}
+
+// MinIO is what the machine keeps of it.
+type MinIO struct {
+	journal.MinioFacts
+	// Set is what EKCO made of it last. As long as what was observed is older, it holds.
+	Set journal.MinioScaled `json:"set,omitzero"`
+	// Made are the kinds of action of which the last made its change, whatever came of it
+	// then.
+	Made map[journal.ActionKind]bool `json:"made,omitempty"`
+	// Lacking are the replicas that lack their volumes.
+	Lacking []lacking `json:"lacking,omitempty"`
+}
+
+func of(t *fsm.Thing) *MinIO { return t.Data.(*MinIO) }
+
+// observed reports whether MinIO is there.
+func observed(t *fsm.Thing) bool { return t.FactsSeq != 0 && t.GoneSeq == 0 }
+
+// replicas returns how many are asked for, as far as is known.
+func (m *MinIO) replicas() int {
+	if m.Generation < m.Set.Generation {
+		return m.Set.Replicas
+	}
+	return m.Replicas
+}
+
+// Known returns the facts of what exists, as far as the journal knows, by name.
+func Known(s *fsm.State) map[string]journal.MinioFacts {
+	known := map[string]journal.MinioFacts{}
+	for _, t := range s.Things {
+		if t.Machine() == Machine && observed(t) {
+			facts := of(t).MinioFacts
+			facts.UID = t.UID
+			known[t.Name] = facts
+		}
+	}
+	return known
+}
+
+// rest is how long EKCO lets what was ended early be, if nothing new is seen of it.
+const rest = 10 * time.Minute
+
+// again returns when EKCO may ask for an action of the kind, and whether it may. What the
+// last one set is known, so that it need not be seen first.
+func again(t *fsm.Thing, kind journal.ActionKind, p fsm.Policy) (due time.Time, may bool) {
+	if last := t.Last[kind]; last == nil || last.Outcome == journal.OutcomeDone || of(t).Made[kind] {
+		return time.Time{}, true
+	}
+	return t.Again(kind, p, rest)
+}
+
+// open returns the open actions of the kind about the thing.
+func open(t *fsm.Thing, w *fsm.World, kind journal.ActionKind) (open []*journal.ActionRecord) {
+	for _, rec := range w.Open(t) {
+		if rec.Kind == kind {
+			open = append(open, rec)
+		}
+	}
+	return open
+}

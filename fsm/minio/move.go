@@ -1,0 +1,163 @@
+package minio
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/replicatedhq/ekco/fsm"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// patience is how long a replica that waits for its volume keeps it: a node that is
+// restarted is back by then.
+const patience = 5 * time.Minute
+
+// lacking is a replica whose volume no node has.
+type lacking struct {
+	UID string `json:"uid"`
+	// Since is when EKCO saw that first, by its own clock, Seq the event that says so.
+	Since time.Time `json:"since"`
+	Seq   uint64    `json:"seq"`
+}
+
+// lacks updates since when replicas lack their volumes.
+func (m *MinIO) lacks(e journal.Event) {
+	var now []lacking
+	for _, pod := range m.Pods {
+		if pod.State != journal.MinioPodLacksVolume {
+			continue
+		}
+		was := slices.IndexFunc(m.Lacking, func(l lacking) bool { return l.UID == pod.UID })
+		if was < 0 {
+			now = append(now, lacking{pod.UID, e.Time, e.Seq})
+		} else {
+			now = append(now, m.Lacking[was])
+		}
+	}
+	m.Lacking = now
+}
+
+// wantMove wants a replica to have another place: one that has lacked its volume for long
+// enough, or whose node is no more, comes first; else, if all run, one of those that are not
+// spread evenly. With no ready node nothing has another place.
+func wantMove(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
+	m := of(t)
+	_, ready := w.Count(nodes)
+	others := open(t, w, journal.ActionMoveMinio)
+	if ready == 0 || slices.ContainsFunc(others, func(rec *journal.ActionRecord) bool { return rec.Stalled == nil }) {
+		return
+	}
+	pod, due := m.moves(w, ready)
+	if pod.UID == "" || slices.ContainsFunc(others, func(rec *journal.ActionRecord) bool { return moved(rec).UID == pod.UID }) {
+		return
+	}
+	at, may := again(t, journal.ActionMoveMinio, w.Policy)
+	if !may {
+		return
+	}
+	if at.After(due) {
+		due = at
+	}
+	want(fsm.Want{Kind: journal.ActionMoveMinio, Due: due, Rank: t.Since, Change: &journal.Change{
+		Key: placeOf + pod.Name, Field: "the place of " + pod.Name, From: cmp.Or(pod.Node, "no node"), To: "another",
+	}})
+}
+
+// nodes is the name of their machine.
+const nodes = "node"
+
+// placeOf begins the keys of changes that moves make.
+const placeOf = "place of "
+
+// moves returns which replica shall have another place, and from when.
+func (m *MinIO) moves(w *fsm.World, ready int) (pod journal.MinioPod, due time.Time) {
+	for _, pod := range m.Pods {
+		if pod.Node != "" && pod.State != journal.MinioPodRuns && gone(w, pod.Node) {
+			return pod, time.Time{}
+		}
+	}
+	if len(m.Lacking) > 0 {
+		first := slices.MinFunc(m.Lacking, func(a, b lacking) int { return a.Since.Compare(b.Since) })
+		pod, _ := m.Pod(first.UID)
+		return pod, first.Since.Add(patience)
+	}
+	quorum := journal.MinioQuorum(max(m.Replicas, m.Desired))
+	if m.Replicas != m.Desired || !m.Complete() || !m.MayLoseOne(quorum) || slices.ContainsFunc(m.Pods, func(pod journal.MinioPod) bool { return lost(w, pod.Node) }) {
+		return journal.MinioPod{}, time.Time{}
+	}
+	if moves := journal.MinioMoves(m.Pods, ready); len(moves) > 0 {
+		return moves[0], time.Time{}
+	}
+	return journal.MinioPod{}, time.Time{}
+}
+
+// gone reports whether there is no such node; lost, whether there is none that answers.
+func gone(w *fsm.World, name string) bool {
+	return !slices.ContainsFunc(w.Named(nodes, name), func(key string) bool { return w.Things[key].GoneSeq == 0 })
+}
+
+func lost(w *fsm.World, name string) bool {
+	return !slices.ContainsFunc(w.Named(nodes, name), func(key string) bool {
+		t := w.Things[key]
+		data, ok := t.Data.(interface{ Lost() bool })
+		return ok && t.GoneSeq == 0 && !data.Lost()
+	})
+}
+
+func requestMove(t *fsm.Thing, w *fsm.World) journal.ActionRequested {
+	m := of(t)
+	_, ready := w.Count(nodes)
+	pod, _ := m.moves(w, ready)
+	reason := fmt.Sprintf("replica %s has waited for its volume for %s, and no node has that", pod.Name, patience)
+	switch {
+	case pod.State == journal.MinioPodRuns:
+		reason = fmt.Sprintf("%d replicas on %d ready nodes are not spread evenly, and %s is one of %d on %s", len(m.Pods), ready, pod.Name, m.on(pod.Node), pod.Node)
+	case pod.Node != "":
+		reason = fmt.Sprintf("node %s of replica %s is no more", pod.Node, pod.Name)
+	}
+	return journal.ActionRequested{Reason: reason, Input: journal.MinioMove{Pod: pod}}
+}
+
+// on returns how many replicas are on the node.
+func (m *MinIO) on(node string) (n int) {
+	for _, pod := range m.Pods {
+		if pod.Node == node {
+			n++
+		}
+	}
+	return n
+}
+
+// moved returns the pod that a move is about.
+func moved(rec *journal.ActionRecord) journal.MinioPod {
+	asked, err := journal.InputOf[journal.MinioMove](rec.Request)
+	if err != nil {
+		return journal.MinioPod{}
+	}
+	return asked.Pod
+}
+
+// obsoleteMove lets go of one that waits when another replica needs a place more.
+func obsoleteMove(t *fsm.Thing, rec *journal.ActionRecord) string {
+	was := moved(rec)
+	now, there := of(t).Pod(was.UID)
+	switch {
+	case was.UID == "":
+		return ""
+	case !there:
+		return fmt.Sprintf("replica %s is another pod now", was.Name)
+	case now.State != was.State || now.Node != was.Node:
+		return fmt.Sprintf("replica %s %s now", was.Name, now.State)
+	case was.State == journal.MinioPodRuns && !of(t).Complete():
+		return "not all replicas run any more"
+	}
+	return ""
+}
+
+// disputedMove says what comes of moves that come to nothing.
+func disputedMove(t *fsm.Thing, change *journal.Change) (what, advice string) {
+	return fmt.Sprintf("EKCO gives a replica another place (%s), and it has to have another one again each time", change.Field),
+		fmt.Sprintf("look at \"kubectl describe pod\" of it, in the namespace of %s, and whether all nodes have room for a replica and a volume", t.Name)
+}

@@ -1,0 +1,31 @@
+package minio
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/replicatedhq/ekco/fsm"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// Meant returns MinIO for its name. A namespace that is called as the machine is taken for
+// that, so that its name comes without it.
+func (machine) Meant(s *fsm.State, name string) *fsm.Thing {
+	var meant *fsm.Thing
+	for _, t := range s.Things {
+		if t.Machine() == Machine && (t.Name == name || strings.HasSuffix(t.Name, "/"+name)) && (meant == nil || t.FactsSeq > meant.FactsSeq) {
+			meant = t
+		}
+	}
+	return meant
+}
+
+// Nobody implements [fsm.Pausable].
+func (machine) Nobody(name string) journal.Subject {
+	return journal.Subject{Kind: journal.MinioKind, Name: name}
+}
+
+// Unknown implements [fsm.Pausable].
+func (machine) Unknown(_ *fsm.State, name string) error {
+	return fmt.Errorf("%w: %q is not MinIO, which is called NAMESPACE/ha-minio, or that is not there", fsm.ErrUnknown, name)
+}

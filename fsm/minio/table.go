@@ -1,0 +1,43 @@
+package minio
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/replicatedhq/ekco/fsm"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// Table returns the machine of MinIO.
+func Table() fsm.Table {
+	return fsm.Table{
+		Name: Machine, Title: "MinIO",
+		About: "MinIO in the namespace `minio_namespace`. The identity is the UID of its StatefulSet `ha-minio`, the highly available one;\n" +
+			"Deployment `minio` is the single one.",
+		Initial: string(Single), Over: fsm.Names(Absent),
+		Transitions: []fsm.Transition{
+			{Event: "highly-available", From: fsm.Names(Single), To: string(HA), When: "Service `minio` leads to `ha-minio`", Tells: toldService},
+			{Event: "single", From: fsm.Names(HA), To: string(Single), When: "it does not", Tells: toldService},
+			{Event: "absent", From: fsm.Names(Single, HA), To: string(Absent), When: "there is no StatefulSet, or none with the annotation `kurl.sh/desired-scale`, or EKCO shall not look", Tells: tells("EKCO does nothing about it any more")},
+			{Event: "present", From: fsm.Names(Absent), To: string(Single), When: "there is one again", Tells: tells("it is there again")},
+		},
+	}
+}
+
+func tells(reason string) func(*fsm.Thing, journal.State, time.Time) fsm.Telling {
+	return func(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
+		return fsm.Telling{Reason: reason, Cause: t.Newest()}
+	}
+}
+
+func toldService(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
+	return fsm.Telling{Reason: leads(of(t).Service), Cause: t.Newest()}
+}
+
+// leads says where Service minio leads.
+func leads(service journal.MinioService) string {
+	if service == "" {
+		return "there is no Service minio"
+	}
+	return fmt.Sprintf("Service minio leads to %s", service)
+}

@@ -1,0 +1,168 @@
+package minio
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// API is what EKCO asks of MinIO. Errors are those of package kube.
+type API interface {
+	// Read reads live what there is. It returns kube.ErrNotFound if there is no
+	// StatefulSet, or none that says how many replicas EKCO shall give it.
+	Read(ctx context.Context) (journal.MinioFacts, error)
+	// Scale gives the StatefulSet of that UID so many replicas, and returns what there
+	// is then.
+	Scale(ctx context.Context, uid string, replicas int) (journal.MinioFacts, error)
+	// Unready says for people what is lacking until all replicas are ready and MinIO is
+	// healthy, or returns "".
+	Unready(ctx context.Context) (journal.MinioFacts, string, error)
+	// Point has a Service that EKCO has disabled lead there; one that leads there already
+	// is left as it is. It returns kube.ErrConflict if the Service leads elsewhere.
+	Point(ctx context.Context, to journal.MinioService) error
+	// Healthy returns nil if one of the replicas says that MinIO is healthy.
+	Healthy(ctx context.Context) error
+	// Ask asks all replicas that run, side by side.
+	Ask(ctx context.Context, question Question) []Said
+	// Claim returns the claim of a replica's pod, and whether there is one.
+	Claim(ctx context.Context, pod string) (Claim, bool, error)
+	// DeleteClaim and DeletePod delete what has that UID. A claim stays as long as a pod
+	// uses it, and a pod for as long as it takes to end.
+	DeleteClaim(ctx context.Context, pod, uid string) error
+	DeletePod(ctx context.Context, pod, uid string) error
+}
+
+// Claim is that of a replica's pod.
+type Claim struct {
+	UID string
+	// Ends: it was deleted, and stays only as long as a pod uses it.
+	Ends bool
+}
+
+// Client is the [API] of a real cluster.
+type Client struct {
+	objects   kube.Objects
+	servers   Servers
+	namespace string
+}
+
+var _ API = (*Client)(nil)
+
+// NewClient returns a client of MinIO in that namespace.
+func NewClient(objects kube.Objects, servers Servers, namespace string) *Client {
+	return &Client{objects, servers, namespace}
+}
+
+// decode reads what was answered about an object.
+func decode[V any](ref kube.Ref, raw json.RawMessage, err error) (read V, _ error) {
+	if err == nil {
+		err = json.Unmarshal(raw, &read)
+	}
+	if err != nil {
+		return read, fmt.Errorf("read %s: %w", ref, err)
+	}
+	return read, nil
+}
+
+// get reads an object live.
+func get[V any](ctx context.Context, c *Client, ref kube.Ref) (V, error) {
+	raw, err := c.objects.ReadObject(ctx, ref)
+	return decode[V](ref, raw, err)
+}
+
+// found is get for what need not be there.
+func found[V any](ctx context.Context, c *Client, ref kube.Ref) (read V, exists bool, err error) {
+	read, err = get[V](ctx, c, ref)
+	if errors.Is(err, kube.ErrNotFound) {
+		return read, false, nil
+	}
+	return read, err == nil, err
+}
+
+// Read implements [API].
+func (c *Client) Read(ctx context.Context) (journal.MinioFacts, error) {
+	seen, err := c.look(ctx)
+	return seen.facts, err
+}
+
+// view is what there is, with what changes too often to be facts.
+type view struct {
+	facts  journal.MinioFacts
+	status status
+	pods   []pod
+}
+
+func (c *Client) look(ctx context.Context) (view, error) {
+	set, err := get[statefulSet](ctx, c, StatefulSetRef(c.namespace))
+	if err != nil {
+		return view{}, err
+	}
+	facts, err := set.facts()
+	if err != nil {
+		return view{}, fmt.Errorf("read %s: %w", StatefulSetRef(c.namespace), err)
+	}
+	seen := view{facts: facts, status: set.Status}
+	if seen.facts.Deployment, err = c.deployment(ctx); err != nil {
+		return view{}, err
+	}
+	if seen.facts.Service, err = c.service(ctx); err != nil {
+		return view{}, err
+	}
+	if seen.pods, err = c.pods(ctx, max(facts.Replicas, facts.Desired)); err != nil {
+		return view{}, err
+	}
+	for _, pod := range seen.pods {
+		seen.facts.Pods = append(seen.facts.Pods, pod.facts())
+	}
+	return seen, nil
+}
+
+// deployment returns the UID of that of the single MinIO, "" if there is none.
+func (c *Client) deployment(ctx context.Context) (string, error) {
+	read, _, err := found[object](ctx, c, DeploymentRef(c.namespace))
+	return read.Metadata.UID, err
+}
+
+// writeTries is how often a change is tried when somebody else was faster.
+const writeTries = 5
+
+// Scale implements [API].
+func (c *Client) Scale(ctx context.Context, uid string, replicas int) (journal.MinioFacts, error) {
+	var err error
+	for range writeTries {
+		if err = c.scale(ctx, uid, replicas); !errors.Is(err, kube.ErrConflict) {
+			break
+		}
+	}
+	if err != nil {
+		return journal.MinioFacts{}, err
+	}
+	return c.Read(ctx)
+}
+
+func (c *Client) scale(ctx context.Context, uid string, replicas int) error {
+	ref := scaleRef(c.namespace)
+	now, err := get[statefulSet](ctx, c, StatefulSetRef(c.namespace))
+	switch {
+	case err != nil:
+		return err
+	case now.Metadata.UID != uid:
+		return fmt.Errorf("scale %s: %w: it has UID %s, not %s", ref, kube.ErrOtherUID, now.Metadata.UID, uid)
+	case now.replicas() == replicas:
+		return nil
+	}
+	body, err := json.Marshal(scaleOf(now, c.namespace, replicas))
+	if err != nil {
+		return fmt.Errorf("scale %s: %w", ref, err)
+	}
+	raw, err := c.objects.ReplaceObject(ctx, ref, body)
+	written, err := decode[scale](ref, raw, err)
+	if err == nil && written.Spec.Replicas != replicas {
+		err = fmt.Errorf("scale %s: the API server made %d of %d replicas; look for a webhook that changes statefulsets", ref, written.Spec.Replicas, replicas)
+	}
+	return err
+}

@@ -1,0 +1,141 @@
+package minio
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Port is where each replica serves, and is asked for its health.
+const Port = "9000"
+
+// Servers asks single servers of MinIO how they, and all together, are.
+type Servers interface {
+	// Health asks the server at that address: a host, and a port unless it is [Port]. An
+	// error says that there was no answer that could be understood.
+	Health(ctx context.Context, address string, question Question) (Answer, error)
+}
+
+// Question is what a server is asked.
+type Question string
+
+// The questions.
+const (
+	// Now: is there a quorum of drives, for writes as well?
+	Now Question = "/minio/health/cluster"
+	// WithoutYou: would there be one without the server that is asked?
+	WithoutYou Question = "/minio/health/cluster?maintenance=true"
+)
+
+// Answer is what a server says.
+type Answer struct {
+	Yes bool
+	// Code is the HTTP status.
+	Code int
+	// Healing is how many drives are being healed.
+	Healing int
+	// Quorum is how many drives it takes to write, 0 if it does not say.
+	Quorum int
+}
+
+// healthTimeout bounds a question: MinIO itself gives up asking its peers after 10 s.
+const healthTimeout = 5 * time.Second
+
+// HTTP are the [Servers] of a real cluster.
+type HTTP struct {
+	client *http.Client
+}
+
+var _ Servers = HTTP{}
+
+// NewHTTP returns them. No connection outlasts its question.
+func NewHTTP() HTTP {
+	transport := &http.Transport{DisableKeepAlives: true, Proxy: nil, DialContext: (&net.Dialer{Timeout: healthTimeout}).DialContext}
+	return HTTP{&http.Client{
+		Transport: transport, Timeout: healthTimeout,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
+}
+
+// maxBody is how much is read of an answer, of which only the header says anything.
+const maxBody = 64 << 10
+
+// Health implements [Servers].
+func (h HTTP) Health(ctx context.Context, address string, question Question) (Answer, error) {
+	if _, _, err := net.SplitHostPort(address); err != nil {
+		address = net.JoinHostPort(address, Port)
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+string(question), nil)
+	if err != nil {
+		return Answer{}, fmt.Errorf("ask MinIO at %s for its health: %w", address, err)
+	}
+	response, err := h.client.Do(request)
+	if err != nil {
+		return Answer{}, fmt.Errorf("ask MinIO at %s for its health: %w", address, err)
+	}
+	_, readErr := io.Copy(io.Discard, io.LimitReader(response.Body, maxBody))
+	if err := errors.Join(readErr, response.Body.Close()); err != nil {
+		return Answer{}, fmt.Errorf("ask MinIO at %s for its health: %w", address, err)
+	}
+	answer := Answer{Yes: response.StatusCode == http.StatusOK, Code: response.StatusCode}
+	for name, into := range map[string]*int{"X-Minio-Healing-Drives": &answer.Healing, "X-Minio-Write-Quorum": &answer.Quorum} {
+		text := response.Header.Get(name)
+		if text == "" {
+			continue
+		}
+		if *into, err = strconv.Atoi(text); err != nil || *into < 0 {
+			return Answer{}, fmt.Errorf("ask MinIO at %s for its health: its header %s is %q, want a number", address, name, text)
+		}
+	}
+	return answer, nil
+}
+
+// Healthy implements [API].
+func (c *Client) Healthy(ctx context.Context) error {
+	seen, err := c.look(ctx)
+	if err != nil {
+		return err
+	}
+	return c.cluster(ctx, seen.pods)
+}
+
+// cluster returns nil if one of the replicas says that MinIO is healthy, else what all of
+// those that run say.
+func (c *Client) cluster(ctx context.Context, pods []pod) error {
+	said := make([]string, 0, len(pods))
+	for _, pod := range pods {
+		if !pod.runs() {
+			continue
+		}
+		answer, err := c.servers.Health(ctx, pod.Status.PodIP, Now)
+		switch {
+		case err != nil:
+			said = append(said, fmt.Sprintf("%s: %v", pod.Metadata.Name, err))
+		case !answer.Yes:
+			said = append(said, fmt.Sprintf("%s: %s", pod.Metadata.Name, answer))
+		default:
+			return nil
+		}
+	}
+	if len(said) == 0 {
+		return errors.New("no replica of MinIO runs that could be asked for its health")
+	}
+	return fmt.Errorf("MinIO is not healthy: %s", strings.Join(said, "; "))
+}
+
+// String says for people what was answered to [Now].
+func (a Answer) String() string {
+	switch {
+	case a.Yes:
+		return "healthy"
+	case a.Quorum > 0:
+		return fmt.Sprintf("fewer drives than the %d that it takes to write (HTTP status %d)", a.Quorum, a.Code)
+	}
+	return fmt.Sprintf("HTTP status %d", a.Code)
+}

@@ -1,0 +1,162 @@
+package minio
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// pod is the part that EKCO reads.
+type pod struct {
+	object
+	Spec struct {
+		NodeName string `json:"nodeName"`
+	} `json:"spec"`
+	Status struct {
+		Phase             string            `json:"phase"`
+		PodIP             string            `json:"podIP"`
+		Conditions        []condition       `json:"conditions"`
+		ContainerStatuses []containerStatus `json:"containerStatuses"`
+	} `json:"status"`
+}
+
+type condition struct {
+	Type    string `json:"type"`
+	Status  string `json:"status"`
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+}
+
+type containerStatus struct {
+	Name  string `json:"name"`
+	State struct {
+		Waiting *struct {
+			Reason string `json:"reason"`
+		} `json:"waiting"`
+	} `json:"state"`
+}
+
+// pods returns the replicas that there are, of so many.
+func (c *Client) pods(ctx context.Context, replicas int) ([]pod, error) {
+	var pods []pod
+	for i := range replicas {
+		read, exists, err := found[pod](ctx, c, PodRef(c.namespace, i))
+		if err != nil {
+			return nil, err
+		}
+		if exists {
+			read.Metadata.Name = PodRef(c.namespace, i).Name
+			pods = append(pods, read)
+		}
+	}
+	return pods, nil
+}
+
+func (p pod) facts() journal.MinioPod {
+	return journal.MinioPod{Name: p.Metadata.Name, UID: p.Metadata.UID, Node: p.Spec.NodeName, State: p.state()}
+}
+
+func (p pod) state() journal.MinioPodState {
+	switch {
+	case p.Metadata.DeletionTimestamp != "":
+		return journal.MinioPodEnds
+	case p.Status.Phase == "Running":
+		return journal.MinioPodRuns
+	case p.Status.Phase == "Failed" || p.Status.Phase == "Succeeded":
+		return journal.MinioPodEnded
+	case lacksVolume(p.unscheduled().Message):
+		return journal.MinioPodLacksVolume
+	}
+	return journal.MinioPodWaits
+}
+
+// unscheduled returns the condition that says why the pod has no node, if it does.
+func (p pod) unscheduled() condition {
+	for _, condition := range p.Status.Conditions {
+		if condition.Type == "PodScheduled" && condition.Status == "False" {
+			return condition
+		}
+	}
+	return condition{}
+}
+
+// lacksVolume reports whether the scheduler says that nodes do not have the pod's volume.
+// Its words changed with Kubernetes 1.32. That the claim has none yet is another matter, of
+// which it speaks as unbound.
+func lacksVolume(message string) bool {
+	return strings.Contains(message, "volume node affinity conflict") || strings.Contains(message, "match PersistentVolume's node affinity")
+}
+
+// unready says why a replica is not ready, "" if it is. Counts and times, which change by
+// themselves, are left out.
+func (p pod) unready() string {
+	phase := cmp.Or(p.Status.Phase, "Unknown")
+	if p.Metadata.DeletionTimestamp != "" {
+		phase = "Terminating"
+	}
+	for _, condition := range p.Status.Conditions {
+		if condition.Type == "Ready" && condition.Status == "True" && phase == "Running" {
+			return ""
+		}
+	}
+	var why []string
+	if unscheduled := p.unscheduled(); unscheduled.Message != "" {
+		why = append(why, fmt.Sprintf("%s: %s", unscheduled.Reason, unscheduled.Message))
+	}
+	for _, container := range p.Status.ContainerStatuses {
+		if container.State.Waiting != nil {
+			why = append(why, fmt.Sprintf("container %s: %s", container.Name, container.State.Waiting.Reason))
+		}
+	}
+	text := phase
+	switch {
+	case len(why) > 0:
+		text += ": " + strings.Join(why, ", ")
+	case phase == "Running":
+		text += ", not ready"
+	}
+	if p.Spec.NodeName != "" {
+		text += " on node " + p.Spec.NodeName
+	}
+	return text
+}
+
+// Unready implements [API].
+func (c *Client) Unready(ctx context.Context) (journal.MinioFacts, string, error) {
+	seen, err := c.look(ctx)
+	if err != nil {
+		return journal.MinioFacts{}, "", err
+	}
+	lacks := seen.lacks()
+	if lacks == "" {
+		if health := c.cluster(ctx, seen.pods); health != nil {
+			lacks = health.Error()
+		}
+		return seen.facts, lacks, nil
+	}
+	there := map[string]bool{}
+	for _, pod := range seen.pods {
+		there[pod.Metadata.Name] = true
+		if why := pod.unready(); why != "" {
+			lacks += fmt.Sprintf("; %s: %s", pod.Metadata.Name, why)
+		}
+	}
+	for i := range seen.facts.Replicas {
+		if name := PodRef(c.namespace, i).Name; !there[name] {
+			lacks += fmt.Sprintf("; %s: does not exist", name)
+		}
+	}
+	return seen.facts, lacks, nil
+}
+
+// runs reports whether the replica can be asked.
+func (p pod) runs() bool { return p.state() == journal.MinioPodRuns && p.Status.PodIP != "" }
+
+// starts reports whether it runs and cannot be asked yet.
+func (p pod) starts() bool { return p.state() == journal.MinioPodRuns && p.Status.PodIP == "" }
+
+var errNoAddress = errors.New("it runs and has no address yet")

@@ -1,0 +1,69 @@
+package minio
+
+import (
+	"context"
+	"fmt"
+	"maps"
+
+	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// service is the part that EKCO reads.
+type service struct {
+	object
+	Spec struct {
+		Selector map[string]string `json:"selector"`
+	} `json:"spec"`
+}
+
+// selectors are where the Service leads with each. A selector that no pod has makes it
+// lead nowhere; EKCO has one for that, which every version of it knows, and kURL's
+// installer has another.
+var selectors = map[journal.MinioService]map[string]string{
+	journal.MinioServiceSingle:    {Label: single},
+	journal.MinioServiceHA:        {Label: App},
+	journal.MinioServiceDisabled:  {"doesnotexist": "doesnotexist"},
+	journal.MinioServiceInstaller: {Label: "does-not-exist"},
+}
+
+func (s service) leads() journal.MinioService {
+	for to, selector := range selectors {
+		if maps.Equal(s.Spec.Selector, selector) {
+			return to
+		}
+	}
+	return journal.MinioServiceOther
+}
+
+// service returns where the Service leads, "" if there is none.
+func (c *Client) service(ctx context.Context) (journal.MinioService, error) {
+	read, exists, err := found[service](ctx, c, ServiceRef(c.namespace))
+	if err != nil || !exists {
+		return "", err
+	}
+	return read.leads(), nil
+}
+
+// Point implements [API].
+func (c *Client) Point(ctx context.Context, to journal.MinioService) error {
+	ref := ServiceRef(c.namespace)
+	now, err := get[service](ctx, c, ref)
+	switch {
+	case err != nil:
+		return err
+	case now.leads() == to:
+		return nil
+	case now.leads() != journal.MinioServiceDisabled:
+		return fmt.Errorf("point %s to %s: %w: somebody has it lead to %s", ref, to, kube.ErrConflict, now.leads())
+	}
+	_, err = c.objects.PatchObject(ctx, ref, []kube.PatchOp{
+		{Op: "test", Path: "/metadata/uid", Value: now.Metadata.UID},
+		{Op: "test", Path: "/spec/selector", Value: selectors[journal.MinioServiceDisabled]},
+		{Op: "replace", Path: "/spec/selector", Value: selectors[to]},
+	})
+	if err != nil {
+		return fmt.Errorf("point %s to %s: %w", ref, to, err)
+	}
+	return nil
+}

@@ -1,0 +1,92 @@
+package minio
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// object is what EKCO reads of every object.
+type object struct {
+	Metadata metadata `json:"metadata"`
+}
+
+type metadata struct {
+	Name              string            `json:"name,omitempty"`
+	Namespace         string            `json:"namespace,omitempty"`
+	UID               string            `json:"uid"`
+	ResourceVersion   string            `json:"resourceVersion"`
+	Generation        int64             `json:"generation,omitempty"`
+	DeletionTimestamp string            `json:"deletionTimestamp,omitempty"`
+	Annotations       map[string]string `json:"annotations,omitempty"`
+}
+
+// statefulSet is the part that EKCO reads.
+type statefulSet struct {
+	object
+	Spec struct {
+		Replicas *int `json:"replicas"`
+	} `json:"spec"`
+	Status status `json:"status"`
+}
+
+// status is what the controller of StatefulSets says.
+type status struct {
+	ObservedGeneration int64 `json:"observedGeneration"`
+	Replicas           int   `json:"replicas"`
+	ReadyReplicas      int   `json:"readyReplicas"`
+}
+
+func (s statefulSet) replicas() int {
+	if s.Spec.Replicas == nil {
+		return 1
+	}
+	return *s.Spec.Replicas
+}
+
+// facts of a StatefulSet that says nothing to EKCO are none: it is as if it were not there.
+func (s statefulSet) facts() (journal.MinioFacts, error) {
+	text, asks := s.Metadata.Annotations[desiredScale]
+	if !asks {
+		return journal.MinioFacts{}, fmt.Errorf("%w: it has no annotation %s", kube.ErrNotFound, desiredScale)
+	}
+	desired, err := strconv.Atoi(text)
+	if err != nil || desired < 0 {
+		return journal.MinioFacts{}, fmt.Errorf("its annotation %s is %q; make it the number of replicas that MinIO shall have", desiredScale, text)
+	}
+	return journal.MinioFacts{UID: s.Metadata.UID, Generation: s.Metadata.Generation, Replicas: s.replicas(), Desired: desired}, nil
+}
+
+// lacks says what there is to wait for until all replicas are ready, "" for nothing.
+func (v view) lacks() string {
+	switch {
+	case v.status.ObservedGeneration < v.facts.Generation:
+		return "the controller of StatefulSets has not seen the change yet"
+	case v.status.ReadyReplicas < v.facts.Replicas:
+		return fmt.Sprintf("%d of %d replicas are ready", v.status.ReadyReplicas, v.facts.Replicas)
+	case v.status.Replicas > v.facts.Replicas:
+		return fmt.Sprintf("there are %d replicas, of which %d are to stay", v.status.Replicas, v.facts.Replicas)
+	}
+	return ""
+}
+
+// scale is the subresource by which a StatefulSet is given replicas.
+type scale struct {
+	APIVersion string   `json:"apiVersion"`
+	Kind       string   `json:"kind"`
+	Metadata   metadata `json:"metadata"`
+	Spec       struct {
+		Replicas int `json:"replicas"`
+	} `json:"spec"`
+}
+
+// scaleOf changes nothing unless the StatefulSet is as it was read.
+func scaleOf(now statefulSet, namespace string, replicas int) scale {
+	changed := scale{APIVersion: "autoscaling/v1", Kind: "Scale", Metadata: metadata{
+		Name: App, Namespace: namespace, UID: now.Metadata.UID, ResourceVersion: now.Metadata.ResourceVersion,
+	}}
+	changed.Spec.Replicas = replicas
+	return changed
+}

@@ -1,0 +1,128 @@
+package journal
+
+// ActionScaleMinio gives the highly available MinIO as many replicas as its StatefulSet
+// says that it shall have. Its input is a [MinioScale].
+const ActionScaleMinio ActionKind = "scale-minio"
+
+// Its steps: the change, which leaves the facts of MinIO as it is then, and that all
+// replicas are ready and MinIO is healthy.
+const (
+	StepScaleMinio = "scale"
+	StepAwaitMinio = "await-replicas"
+)
+
+// ActionRepairMinio has Service minio lead somewhere again after an EKCO disabled it and
+// did not come to its end. Its input is a [MinioRepair].
+const ActionRepairMinio ActionKind = "repair-minio"
+
+// StepPointMinio is its step.
+const StepPointMinio = "point-service"
+
+// ActionMoveMinio takes a replica's pod and volume away, so that Kubernetes gives it new ones.
+// Its input is a [MinioMove].
+const ActionMoveMinio ActionKind = "move-minio"
+
+// Its steps: the claim and the pod are deleted, and another pod is waited for, until MinIO
+// has restored its data.
+const (
+	StepDeleteMinioClaim = "delete-claim"
+	StepDeleteMinioPod   = "delete-pod"
+	StepAwaitMinioPod    = "await-replica"
+)
+
+// MinioReadyNodes is how many ready nodes it takes.
+const MinioReadyNodes = 3
+
+// MinioKind is what MinIO in a namespace is called as a subject.
+const MinioKind = "MinIO"
+
+// MinioSubject is MinIO in a namespace, whose identity is the UID of the StatefulSet
+// ha-minio there.
+func MinioSubject(namespace, uid string) Subject {
+	return Subject{Kind: MinioKind, Name: namespace + "/ha-minio", UID: uid}
+}
+
+// MinioFacts is what EKCO judges MinIO by.
+type MinioFacts struct {
+	UID string `json:"-"`
+	// Generation counts the changes of what is asked of the StatefulSet, whoever made
+	// them, and Replicas is what is asked. Desired is what its annotation asks EKCO for.
+	Generation int64 `json:"generation"`
+	Replicas   int   `json:"replicas"`
+	Desired    int   `json:"desired"`
+	// Deployment is the UID of that of the single MinIO, empty if there is none.
+	Deployment string       `json:"deployment,omitempty"`
+	Service    MinioService `json:"service,omitempty"`
+	// Pods are the replicas that there are, in order.
+	Pods []MinioPod `json:"pods,omitempty"`
+}
+
+// MinioService is where Service minio leads; empty if there is no such Service.
+type MinioService string
+
+// Where it may lead.
+const (
+	// MinioServiceSingle is the single MinIO, MinioServiceHA the highly available one.
+	MinioServiceSingle MinioService = "minio"
+	MinioServiceHA     MinioService = "ha-minio"
+	// MinioServiceDisabled is nowhere, as EKCO says it, and MinioServiceInstaller
+	// nowhere, as kURL's installer does.
+	MinioServiceDisabled  MinioService = "nowhere"
+	MinioServiceInstaller MinioService = "nowhere, for the installer"
+	// MinioServiceOther is something else.
+	MinioServiceOther MinioService = "something else"
+)
+
+// MinioPod is a replica.
+type MinioPod struct {
+	Name string `json:"name"`
+	UID  string `json:"uid"`
+	// Node is empty while it has none.
+	Node  string        `json:"node,omitempty"`
+	State MinioPodState `json:"state"`
+}
+
+// MinioPodState is what a replica does.
+type MinioPodState string
+
+// What it may do.
+const (
+	MinioPodRuns MinioPodState = "runs"
+	// MinioPodEnds: somebody asked it to.
+	MinioPodEnds MinioPodState = "ends"
+	// MinioPodWaits: it has not started.
+	MinioPodWaits MinioPodState = "waits"
+	// MinioPodLacksVolume: it has not started because no node has its volume.
+	MinioPodLacksVolume MinioPodState = "lacks its volume"
+	// MinioPodEnded: its containers have.
+	MinioPodEnded MinioPodState = "ended"
+)
+
+// MinioScale is what a scale-minio is asked for with.
+type MinioScale struct {
+	Replicas int `json:"replicas"`
+}
+
+// MinioRepair is what a repair-minio is asked for with: where Service minio shall lead.
+type MinioRepair struct {
+	To MinioService `json:"to"`
+}
+
+// MinioMove is what a move-minio is asked for with: the pod as it was then. One that runs is
+// moved for an even spread.
+type MinioMove struct {
+	Pod MinioPod `json:"pod"`
+}
+
+// MinioMovePlan is what a move needs to know to its end.
+type MinioMovePlan struct {
+	Pod MinioPod `json:"pod"`
+	// Claim is the UID of the claim that the pod had, empty if it had none any more.
+	Claim string `json:"claim,omitempty"`
+}
+
+// MinioScaled is what the StatefulSet is asked for once it was scaled.
+type MinioScaled struct {
+	Generation int64 `json:"generation"`
+	Replicas   int   `json:"replicas"`
+}

@@ -1,0 +1,76 @@
+package journal
+
+import "slices"
+
+// MinioMoves returns the replicas of which one is to be moved so that they are spread
+// evenly over so many ready nodes; none if they are, or no node is ready. Each has a node.
+func MinioMoves(pods []MinioPod, ready int) []MinioPod {
+	on := map[string][]MinioPod{}
+	var nodes []string
+	placed := 0
+	for _, pod := range pods {
+		if pod.Node == "" {
+			continue
+		}
+		if on[pod.Node] == nil {
+			nodes = append(nodes, pod.Node)
+		}
+		on[pod.Node] = append(on[pod.Node], pod)
+		placed++
+	}
+	if ready <= 0 || placed == 0 {
+		return nil
+	}
+	slices.Sort(nodes)
+	most, least := (placed+ready-1)/ready, placed/ready
+	first := func(crowded func(n int) bool) []MinioPod {
+		for _, node := range nodes {
+			if crowded(len(on[node])) {
+				return on[node]
+			}
+		}
+		return nil
+	}
+	if moves := first(func(n int) bool { return n > most }); moves != nil {
+		return moves
+	}
+	if slices.ContainsFunc(nodes, func(node string) bool { return len(on[node]) < least }) {
+		if moves := first(func(n int) bool { return n == most }); moves != nil {
+			return moves
+		}
+	}
+	if ready > len(nodes) {
+		return first(func(n int) bool { return n > 1 })
+	}
+	return nil
+}
+
+// MinioQuorum is how many of so many drives it takes at most to write.
+func MinioQuorum(drives int) int { return drives/2 + 1 }
+
+// Pod returns the replica of that UID, and whether there is one.
+func (f MinioFacts) Pod(uid string) (MinioPod, bool) {
+	for _, pod := range f.Pods {
+		if pod.UID == uid {
+			return pod, true
+		}
+	}
+	return MinioPod{}, false
+}
+
+// Complete reports whether all replicas run.
+func (f MinioFacts) Complete() bool {
+	return len(f.Pods) == f.Replicas && !slices.ContainsFunc(f.Pods, func(pod MinioPod) bool { return pod.State != MinioPodRuns })
+}
+
+// MayLoseOne reports whether so many replicas would stay that one more than a quorum of
+// them run if one that runs were taken away.
+func (f MinioFacts) MayLoseOne(quorum int) bool {
+	running := 0
+	for _, pod := range f.Pods {
+		if pod.State == MinioPodRuns {
+			running++
+		}
+	}
+	return running-1 >= quorum+1
+}

@@ -1,0 +1,91 @@
+// Package minio is where facts of MinIO come from. Of what EKCO judges it by only the pods
+// may be watched. So all is read by name now and then, when a pod changes, and at once
+// when EKCO itself has changed something.
+package minio
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"reflect"
+
+	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/internal/minio"
+	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/observers"
+)
+
+// Machine is the name of the machine that the facts are for.
+const Machine = "minio"
+
+// Options of [New].
+type Options struct {
+	API       minio.API
+	Namespace string
+	// Pods are those of the replicas.
+	Pods kube.Source
+	// Known is what the journal has, by name.
+	Known map[string]journal.MinioFacts
+}
+
+// New returns the sources: one that tells of MinIO, and one that has it look when a pod
+// changes.
+func New(options Options) []observers.Source {
+	name := journal.MinioSubject(options.Namespace, "").Name
+	_, exists := options.Known[name]
+	tells := observers.Poll(observers.Polled[journal.MinioFacts]{
+		Name: journal.MinioKind + " " + name, Noun: noun(options.Known, ""), OfAPI: true,
+		Ask: func(ctx context.Context) (map[string]journal.MinioFacts, error) {
+			facts, err := options.API.Read(ctx)
+			switch gone := errors.Is(kube.Sentinel(err), kube.ErrNotFound); {
+			case gone && exists:
+				exists = ctx.Err() != nil // who no longer listens is told the next time
+				return nil, nil
+			case gone:
+				return nil, observers.ErrAbsent
+			case err != nil:
+				return nil, err
+			}
+			exists = true
+			return map[string]journal.MinioFacts{name: facts}, nil
+		},
+	})
+	return []observers.Source{tells, &pods{from: options.Pods, changed: tells.Look}}
+}
+
+// Off returns a source that looks nowhere. Of what is known it tells why that does not
+// concern EKCO any more.
+func Off(known map[string]journal.MinioFacts, why string) observers.Source {
+	return observers.Poll(observers.Polled[journal.MinioFacts]{
+		Name: journal.MinioKind, Noun: noun(known, why),
+		Ask: func(context.Context) (map[string]journal.MinioFacts, error) { return nil, nil },
+	})
+}
+
+// noun tells of what is gone for that reason, or for its own.
+func noun(known map[string]journal.MinioFacts, why string) observers.Noun[journal.MinioFacts] {
+	return observers.Noun[journal.MinioFacts]{
+		Observed: func(name string, facts journal.MinioFacts) journal.Draft {
+			encoded, err := json.Marshal(facts)
+			if err != nil {
+				panic(err) // no value of this type cannot be encoded
+			}
+			return draft(journal.TypeThingObserved, name, facts, journal.ThingObserved{Machine: Machine, Facts: encoded})
+		},
+		Gone: func(name string, facts journal.MinioFacts, reason string) journal.Draft {
+			if why != "" {
+				reason = why
+			}
+			return draft(journal.TypeThingGone, name, facts, journal.ThingGone{Machine: Machine, Reason: reason})
+		},
+		Equal: func(a, b journal.MinioFacts) bool { return reflect.DeepEqual(a, b) },
+		UID:   func(facts journal.MinioFacts) string { return facts.UID },
+		Known: maps.All(known),
+	}
+}
+
+func draft(event journal.Type, name string, facts journal.MinioFacts, payload journal.Payload) journal.Draft {
+	subject := journal.Subject{Kind: journal.MinioKind, Name: name, UID: facts.UID}
+	return journal.Draft{Type: event, Actor: "observer/" + Machine, Subject: subject, Payload: payload}
+}

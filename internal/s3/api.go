@@ -72,8 +72,9 @@ type Part struct {
 // Content is the content of a version, to be closed by who opened it.
 type Content struct {
 	io.ReadCloser
-	// Expires is that of the version's [Attributes].
+	// Expires is that of the version's [Attributes], and Headers are theirs.
 	Expires string
+	Headers map[string]string
 }
 
 // Source is the store that is copied from. Implementations are safe for

@@ -83,11 +83,7 @@ func (c *Client) Describe(ctx context.Context, bucket string, v Version) (Attrib
 	if err != nil {
 		return Attributes{}, failed("look at object", bucket, v.Key, err)
 	}
-	headers := make(map[string]string, len(stat.Headers))
-	for name, values := range stat.Headers {
-		headers[name] = strings.Join(values, ",")
-	}
-	attributes, err := toAttributes(headers)
+	attributes, err := toAttributes(flat(stat.Headers))
 	if err != nil || stat.UserTagCount == 0 {
 		return attributes, err
 	}
@@ -97,6 +93,15 @@ func (c *Client) Describe(ctx context.Context, bucket string, v Version) (Attrib
 	}
 	attributes.Tags = tags.ToMap()
 	return attributes, nil
+}
+
+// flat joins the values of each header.
+func flat(header http.Header) map[string]string {
+	headers := make(map[string]string, len(header))
+	for name, values := range header {
+		headers[name] = strings.Join(values, ",")
+	}
+	return headers
 }
 
 // putOptions are those that store a version as it is.

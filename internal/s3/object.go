@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"strings"
 
 	"github.com/minio/minio-go/v7"
@@ -37,7 +38,9 @@ func (c *Client) Open(ctx context.Context, bucket string, v Version, offset, len
 		_ = content.Close() // the connection is given up
 		return Content{}, failed("read object", bucket, v.Key, fmt.Errorf("%w: %d bytes instead of %d", ErrGone, info.Size, length))
 	}
-	return Content{ReadCloser: content, Expires: info.Headers.Get(expires)}, nil
+	headers := flat(info.Headers)
+	maps.DeleteFunc(headers, func(name, _ string) bool { return !stored(name) })
+	return Content{ReadCloser: content, Expires: info.Headers.Get(expires), Headers: headers}, nil
 }
 
 // Put implements [Target].

@@ -10,8 +10,11 @@ import (
 	"net/http"
 	"net/url"
 	"reflect"
+	"sync"
 
 	"github.com/minio/minio-go/v7"
+
+	"github.com/replicatedhq/ekco/internal/parallel"
 )
 
 // SettingName names one of the settings of a bucket.
@@ -76,15 +79,21 @@ var unset = map[string]bool{
 
 // Settings implements [Source].
 func (c *Client) Settings(ctx context.Context, bucket string) (Settings, error) {
+	var mu sync.Mutex
+	var errs []error
 	settings := make(Settings)
-	for _, name := range SettingNames() {
+	parallel.Each(len(SettingNames()), SettingNames(), func(name SettingName) {
 		value, err := c.setting(ctx, bucket, name)
+		mu.Lock()
+		defer mu.Unlock()
 		if err != nil {
-			return nil, failed("read the "+string(name)+" of bucket", bucket, "", err)
-		}
-		if value != "" {
+			errs = append(errs, failed("read the "+string(name)+" of bucket", bucket, "", err))
+		} else if value != "" {
 			settings[name] = value
 		}
+	})
+	if len(errs) > 0 {
+		return nil, errs[0] // the others say the same, of other settings
 	}
 	return settings, nil
 }

@@ -1,14 +1,24 @@
 package replica
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"slices"
+	"strings"
+	"sync"
 
+	"github.com/replicatedhq/ekco/internal/parallel"
 	"github.com/replicatedhq/ekco/internal/s3"
 )
 
-// DefaultSample is how many bytes of content [Compare] reads by default.
-const DefaultSample = 64 << 20
+// DefaultSample is how many bytes of content [Compare] reads by default, and
+// MaxSampled of how many versions it does at most: thousands of small ones would
+// take much longer than the rest, and tell no more.
+const (
+	DefaultSample = 64 << 20
+	MaxSampled    = 1000
+)
 
 // Report is what [Compare] found.
 type Report struct {
@@ -36,61 +46,111 @@ func (r *Report) add(d Difference) {
 
 // Compare compares everything that the two sides have: buckets and their settings,
 // versions with id, size, ETag, time, metadata, tags and retention, and the SHA-256
-// of the content of random ones, so many bytes in all. What changes on the source
-// meanwhile is reported as a difference.
+// of the content of random ones, so many bytes in all and of no more than
+// [MaxSampled] of them. What changes on the source meanwhile is reported as a
+// difference. With a sample of 0 no content is read: then it takes as long as both
+// sides take to list what they have, and asks for single versions only where the
+// lists do not tell all.
 func Compare(ctx context.Context, source, target s3.Source, sample int64) (Report, error) {
-	report := Report{Settings: make(map[string][]s3.SettingName)}
+	c := comparison{source: source, target: target, chosen: newSample(sample), report: Report{Settings: make(map[string][]s3.SettingName)}}
 	theirs, ours, err := both(ctx, source, target)
 	if err != nil {
-		return report, err
+		return c.report, err
 	}
-	chosen := newSample(sample)
+	var common []string
 	for _, bucket := range union(theirs, ours) {
-		if !slices.Contains(theirs, bucket) || !slices.Contains(ours, bucket) {
-			report.Buckets = append(report.Buckets, bucket)
-			continue
-		}
-		if err := compareBucket(ctx, source, target, bucket, &report, chosen); err != nil {
-			return report, err
+		if slices.Contains(theirs, bucket) && slices.Contains(ours, bucket) {
+			common = append(common, bucket)
+		} else {
+			c.report.Buckets = append(c.report.Buckets, bucket)
 		}
 	}
-	return report, chosen.check(ctx, source, target, &report)
+	if err := eachOf(ctx, bucketsAtOnce, slices.Values(common), c.bucket); err != nil {
+		return c.report, err
+	}
+	err = c.chosen.check(ctx, source, target, &c.report)
+	slices.SortFunc(c.report.Differences, func(a, b Difference) int {
+		return cmp.Or(strings.Compare(a.Bucket, b.Bucket), strings.Compare(a.Key, b.Key), strings.Compare(a.Version, b.Version))
+	})
+	return c.report, err
 }
 
-func compareBucket(ctx context.Context, source, target s3.Source, bucket string, report *Report, chosen *sample) error {
-	settings, err := compareSettings(ctx, source, target, bucket)
-	if err != nil {
-		return err
-	}
+const (
+	// bucketsAtOnce is how many buckets are listed at the same time.
+	bucketsAtOnce = 4
+	// asking is how many objects of a bucket are asked for at the same time.
+	asking = 16
+)
+
+// comparison is a comparison under way.
+type comparison struct {
+	source, target s3.Source
+
+	mu     sync.Mutex
+	report Report
+	chosen *sample
+}
+
+func (c *comparison) bucket(ctx context.Context, bucket string) error {
+	var settings []s3.SettingName
+	var listed, read error
+	parallel.Run(
+		func() { settings, read = compareSettings(ctx, c.source, c.target, bucket) },
+		func() { listed = c.objects(ctx, bucket) },
+	)
 	if len(settings) > 0 {
-		report.Settings[bucket] = settings
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.report.Settings[bucket] = settings
 	}
-	for p, err := range pairs(ctx, source, target, bucket, "") {
-		if err != nil {
-			return err
-		}
-		if err := comparePair(ctx, source, target, p, report, chosen); err != nil {
-			return err
-		}
-	}
-	return nil
+	return errors.Join(listed, read)
 }
 
-func comparePair(ctx context.Context, source, target s3.Source, p pair, report *Report, chosen *sample) error {
-	changes, surplus, err := differ(ctx, source, target, p)
+// objects compares the objects of a bucket: at once as they are listed, and those
+// of which something must be asked for many at the same time.
+func (c *comparison) objects(ctx context.Context, bucket string) error {
+	var failed error
+	untold := func(yield func(pair) bool) {
+		for p, err := range pairs(ctx, c.source, c.target, bucket, "", listed/bucketsAtOnce) {
+			switch {
+			case err != nil:
+				failed = err
+				return
+			case !p.told():
+				if !yield(p) {
+					return
+				}
+				continue
+			}
+			if failed = c.pair(ctx, p); failed != nil {
+				return
+			}
+		}
+	}
+	if err := eachOf(ctx, asking, untold, c.pair); err != nil {
+		return err
+	}
+	return failed
+}
+
+func (c *comparison) pair(ctx context.Context, p pair) error {
+	defer p.release()
+	changes, surplus, err := differ(ctx, c.source, c.target, p)
 	if err != nil {
 		return err
 	}
-	for _, c := range changes {
-		report.add(Difference{p.bucket, p.key, c.version.ID, c.aspects})
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, change := range changes {
+		c.report.add(Difference{p.bucket, p.key, change.version.ID, change.aspects})
 	}
 	for _, v := range surplus {
-		report.add(Difference{p.bucket, p.key, v.ID, []Aspect{Surplus}})
+		c.report.add(Difference{p.bucket, p.key, v.ID, []Aspect{Surplus}})
 	}
-	report.Versions += int64(len(p.source))
+	c.report.Versions += int64(len(p.source))
 	if len(changes) == 0 {
 		for _, v := range p.source {
-			chosen.offer(p.bucket, v)
+			c.chosen.offer(p.bucket, v)
 		}
 	}
 	return nil

@@ -60,13 +60,14 @@ func differ(ctx context.Context, source, target s3.Source, p pair) (changes []ch
 		there[p.target[i].ID] = &p.target[i]
 	}
 	for _, v := range ordered(p.source) {
-		old := there[v.ID]
+		listed := there[v.ID]
 		delete(there, v.ID)
-		if old == nil {
+		if listed == nil {
 			changes = append(changes, change{version: v, aspects: []Aspect{Missing}})
 			continue
 		}
-		aspects, err := aspects(ctx, source, target, p.bucket, &v, old)
+		old := *listed // what is asked of it is not kept with all others
+		aspects, err := aspects(ctx, source, target, p.bucket, &v, &old)
 		if errors.Is(err, s3.ErrGone) {
 			continue // since it was listed; the next pass sees what became of it
 		}
@@ -74,7 +75,7 @@ func differ(ctx context.Context, source, target s3.Source, p pair) (changes []ch
 			return nil, nil, err
 		}
 		if len(aspects) > 0 {
-			changes = append(changes, change{version: v, old: old, aspects: aspects})
+			changes = append(changes, change{version: v, old: &old, aspects: aspects})
 		}
 	}
 	for _, v := range p.target {

@@ -10,11 +10,25 @@ import (
 	"github.com/replicatedhq/ekco/internal/s3"
 )
 
-// pair is an object on both sides, each with its versions, the newest first. The
-// memory it takes grows with the versions of a single object.
+// pair is an object on both sides, each with its versions, the newest first.
 type pair struct {
 	bucket, key    string
 	source, target []s3.Version
+	// release gives back the room that the versions take. It is called once, when
+	// nobody looks at them any more.
+	release func()
+}
+
+// told reports whether the listings told all that is to be compared.
+func (p *pair) told() bool {
+	for _, versions := range [][]s3.Version{p.source, p.target} {
+		for i := range versions {
+			if versions[i].Attributes == nil && !versions[i].DeleteMarker {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // ahead is how many objects of a listing are kept while earlier ones are looked
@@ -22,23 +36,10 @@ type pair struct {
 // other is worked on.
 const ahead = 1000
 
-// object is an object as one side lists it, or why there is no more.
-type object struct {
-	versions []s3.Version
-	err      error
-}
-
-// key is empty at the end of a list.
-func (o object) key() string {
-	if len(o.versions) == 0 {
-		return ""
-	}
-	return o.versions[0].Key
-}
-
 // pairs goes through the objects of a bucket on both sides, by key. target is nil
-// where the bucket is not there. An error ends it.
-func pairs(ctx context.Context, source, target s3.Source, bucket, after string) iter.Seq2[pair, error] {
+// where the bucket is not there. The versions that are listed and not released take
+// so many bytes of each side, or are those of a single object. An error ends it.
+func pairs(ctx context.Context, source, target s3.Source, bucket, after string, bytes int) iter.Seq2[pair, error] {
 	return func(yield func(pair, error) bool) {
 		ctx, stop := context.WithCancel(ctx)
 		var listing parallel.Group
@@ -51,7 +52,7 @@ func pairs(ctx context.Context, source, target s3.Source, bucket, after string) 
 			listing.Go(func() {
 				defer close(objects)
 				if store != nil {
-					group(ctx, store.Versions(ctx, bucket, after), objects)
+					group(ctx, store.Versions(ctx, bucket, after), newRoom(bytes), objects)
 				}
 			})
 			return objects
@@ -60,7 +61,9 @@ func pairs(ctx context.Context, source, target s3.Source, bucket, after string) 
 	}
 }
 
-// merge yields the objects of two lists that are in the same order.
+// merge yields the objects of two lists that are in the same order. The next one
+// of a list may have no room before the last one was looked at, so it is not waited
+// for until then.
 func merge(bucket string, source, target <-chan object, yield func(pair, error) bool) {
 	s, t := <-source, <-target
 	for last := ""; ; {
@@ -70,18 +73,11 @@ func merge(bucket string, source, target <-chan object, yield func(pair, error) 
 				return
 			}
 		}
-		p := pair{bucket: bucket}
-		switch order := compare(s.key(), t.key()); {
-		case s.key() == "" && t.key() == "":
+		order := compare(s.key(), t.key())
+		if order == 0 && s.key() == "" {
 			return
-		case order < 0:
-			p.key, p.source, s = s.key(), s.versions, <-source
-		case order > 0:
-			p.key, p.target, t = t.key(), t.versions, <-target
-		default:
-			p.key, p.source, p.target = s.key(), s.versions, t.versions
-			s, t = <-source, <-target
 		}
+		p := join(bucket, s, t, order)
 		// Out of order, an object on both sides would look missing on one, and be removed.
 		if p.key <= last {
 			yield(pair{}, fmt.Errorf("bucket %q is listed out of order: %q after %q", bucket, p.key, last))
@@ -91,7 +87,28 @@ func merge(bucket string, source, target <-chan object, yield func(pair, error) 
 		if !yield(p, nil) {
 			return
 		}
+		if order <= 0 {
+			s = <-source
+		}
+		if order >= 0 {
+			t = <-target
+		}
 	}
+}
+
+// join makes a pair of two objects, or of the one that comes first.
+func join(bucket string, s, t object, order int) pair {
+	switch {
+	case order < 0:
+		return pair{bucket: bucket, key: s.key(), source: s.versions, release: s.release}
+	case order > 0:
+		return pair{bucket: bucket, key: t.key(), target: t.versions, release: t.release}
+	}
+	release := func() {
+		s.release()
+		t.release()
+	}
+	return pair{bucket: bucket, key: s.key(), source: s.versions, target: t.versions, release: release}
 }
 
 // compare is the order of keys, with the end after all of them.
@@ -105,33 +122,4 @@ func compare(one, other string) int {
 		return -1
 	}
 	return strings.Compare(one, other)
-}
-
-// group sends the objects of a list of versions.
-func group(ctx context.Context, versions iter.Seq2[s3.Version, error], objects chan<- object) {
-	send := func(o object) bool {
-		select {
-		case objects <- o:
-			return true
-		case <-ctx.Done():
-			return false
-		}
-	}
-	var current []s3.Version
-	for v, err := range versions {
-		if err != nil {
-			send(object{err: err})
-			return
-		}
-		if len(current) > 0 && current[0].Key != v.Key {
-			if !send(object{versions: current}) {
-				return
-			}
-			current = nil
-		}
-		current = append(current, v)
-	}
-	if len(current) > 0 {
-		send(object{versions: current})
-	}
 }

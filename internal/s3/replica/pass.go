@@ -144,30 +144,47 @@ type job struct {
 	number int
 }
 
+// listed is how many bytes the versions that a pass has listed and not done may
+// take, of each side.
+const listed = 8 << 20
+
 // feed finds what is to be done.
 func (r *run) feed(ctx context.Context, source s3.Source, bucket, after string, work chan<- job) error {
-	for p, err := range pairs(ctx, source, r.target, bucket, after) {
+	for p, err := range pairs(ctx, source, r.target, bucket, after, listed) {
 		if err != nil {
 			return err
 		}
-		changes, surplus, err := differ(ctx, r.source, r.target, p)
+		number, err := r.tracker.found(ctx, p)
 		if err != nil {
 			return err
 		}
-		number := r.tracker.found(p)
-		if len(changes)+len(surplus) == 0 {
-			if err := r.tracker.done(number); err != nil {
+		j := job{pair: p, number: number}
+		// What is asked for takes time, so that the workers do it.
+		if p.told() {
+			if err := r.look(ctx, &j); err != nil {
 				return err
 			}
-			continue
+			if len(j.changes)+len(j.surplus) == 0 {
+				p.release()
+				if err := r.tracker.done(j.number); err != nil {
+					return err
+				}
+				continue
+			}
 		}
 		select {
-		case work <- job{pair: p, changes: changes, surplus: surplus, number: number}:
+		case work <- j:
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 	}
 	return nil
+}
+
+// look finds what is to be done to an object.
+func (r *run) look(ctx context.Context, j *job) (err error) {
+	j.changes, j.surplus, err = differ(ctx, r.source, r.target, j.pair)
+	return err
 }
 
 // errPanicked stops the others when a worker panics.
@@ -182,18 +199,23 @@ func (r *run) work(ctx context.Context, stop context.CancelCauseFunc, work <-cha
 		}
 	}()
 	for j := range work {
-		if ctx.Err() != nil {
-			continue
+		if ctx.Err() == nil {
+			if err := r.do(ctx, j); err != nil {
+				stop(err)
+			}
 		}
-		if err := r.do(ctx, j); err != nil {
-			stop(err)
-		}
+		j.release()
 	}
 	ended = true
 }
 
 // do changes an object on the target, the oldest version first.
 func (r *run) do(ctx context.Context, j job) error {
+	if !j.told() {
+		if err := r.look(ctx, &j); err != nil {
+			return err
+		}
+	}
 	for _, c := range j.changes {
 		if err := r.change(ctx, j.bucket, c); err != nil {
 			return err

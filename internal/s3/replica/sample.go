@@ -14,15 +14,10 @@ import (
 )
 
 const (
-	// candidates is how many versions are kept to choose from.
-	candidates = 8192
 	// stretch is how much of one version is read at most.
 	stretch = 8 << 20
 	// readers is how many are read at the same time.
 	readers = 16
-	// described is how many of them are asked for their attributes too, which are the
-	// same in a listing but for one.
-	described = 500
 )
 
 // sample is a random choice of versions, each as likely as any other.
@@ -36,7 +31,6 @@ type candidate struct {
 	bucket string
 	s3.Version
 	offset, length int64
-	describe       bool
 }
 
 func newSample(bytes int64) *sample { return &sample{bytes: bytes} }
@@ -48,9 +42,9 @@ func (s *sample) offer(bucket string, v s3.Version) {
 	}
 	s.offered++
 	one := candidate{bucket: bucket, Version: v}
-	if len(s.kept) < candidates {
+	if len(s.kept) < MaxSampled {
 		s.kept = append(s.kept, one)
-	} else if at := rand.IntN(s.offered); at < candidates {
+	} else if at := rand.IntN(s.offered); at < MaxSampled {
 		s.kept[at] = one
 	}
 }
@@ -67,7 +61,6 @@ func (s *sample) choose() []candidate {
 			break
 		}
 		one.offset = rand.Int64N(one.Size - one.length + 1)
-		one.describe = len(chosen) < described
 		left -= one.length
 		chosen = append(chosen, one)
 	}
@@ -79,60 +72,67 @@ func (s *sample) check(ctx context.Context, source, target s3.Source, report *Re
 	var mu sync.Mutex
 	var errs []error
 	parallel.Each(readers, s.choose(), func(one candidate) {
-		same, err := one.same(ctx, source, target)
-		if err == nil && same && one.describe {
-			same, err = one.described(ctx, source, target)
-		}
+		aspects, err := one.differ(ctx, source, target)
 		mu.Lock()
 		defer mu.Unlock()
 		switch {
-		case errors.Is(err, s3.ErrGone): // from the source, since it was compared
+		case errors.Is(err, s3.ErrGone), errors.Is(err, s3.ErrUnreadable): // the former since it was compared
 		case err != nil:
 			errs = append(errs, err)
 		default:
 			report.Sampled++
 			report.SampledBytes += one.length
-			if !same {
-				report.add(Difference{one.bucket, one.Key, one.ID, []Aspect{Content}})
+			if len(aspects) > 0 {
+				report.add(Difference{one.bucket, one.Key, one.ID, aspects})
 			}
 		}
 	})
 	return errors.Join(errs...)
 }
 
-// same reports whether the content is the same on both sides.
-func (one candidate) same(ctx context.Context, source, target s3.Source) (bool, error) {
-	theirs, err := one.sum(ctx, source)
-	if err != nil {
-		return false, err
+// differ tells in what the content differs that both sides hand out, and what they
+// tell of it besides, which no listing tells all of.
+func (one candidate) differ(ctx context.Context, source, target s3.Source) ([]Aspect, error) {
+	if err := describe(ctx, source, one.bucket, &one.Version); err != nil {
+		return nil, err
 	}
-	ours, err := one.sum(ctx, target)
+	theirs, err := one.read(ctx, source)
+	if err != nil {
+		return nil, err
+	}
+	ours, err := one.read(ctx, target)
 	if errors.Is(err, s3.ErrGone) {
-		return false, nil
+		return []Aspect{Content}, nil
 	}
-	return theirs == ours, err
-}
-
-// described reports whether a reader is told the same on both sides, also what no
-// listing tells.
-func (one candidate) described(ctx context.Context, source, target s3.Source) (bool, error) {
-	theirs, err := source.Describe(ctx, one.bucket, one.Version)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
-	ours, err := target.Describe(ctx, one.bucket, one.Version)
-	return err == nil && maps.Equal(theirs.Headers, ours.Headers) && theirs.Expires == ours.Expires, err
+	var differ []Aspect
+	if theirs.sum != ours.sum {
+		differ = append(differ, Content)
+	}
+	if theirs.expires != ours.expires || !maps.Equal(theirs.headers, ours.headers) {
+		differ = append(differ, Metadata)
+	}
+	return differ, nil
 }
 
-func (one candidate) sum(ctx context.Context, store s3.Source) (sum [sha256.Size]byte, err error) {
+// reading is what a reader of a version gets.
+type reading struct {
+	sum     [sha256.Size]byte
+	headers map[string]string
+	expires string
+}
+
+func (one candidate) read(ctx context.Context, store s3.Source) (got reading, err error) {
 	content, err := store.Open(ctx, one.bucket, one.Version, one.offset, one.length)
 	if err != nil {
-		return sum, err
+		return got, err
 	}
 	defer content.Close()
 	hash := sha256.New()
 	if _, err := io.Copy(hash, content); err != nil {
-		return sum, err
+		return got, err
 	}
-	return [sha256.Size]byte(hash.Sum(nil)), nil
+	return reading{[sha256.Size]byte(hash.Sum(nil)), content.Headers, content.Expires}, nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/replicatedhq/ekco/internal/parallel"
 	"github.com/replicatedhq/ekco/internal/s3"
 )
 
@@ -114,12 +115,13 @@ func apply(ctx context.Context, target s3.Target, bucket string, want s3.Setting
 
 // compareSettings names the settings in which the buckets of both sides differ.
 func compareSettings(ctx context.Context, source, target s3.Source, bucket string) ([]s3.SettingName, error) {
-	want, err := source.Settings(ctx, bucket)
-	if err != nil {
-		return nil, err
-	}
-	have, err := target.Settings(ctx, bucket)
-	if err != nil {
+	var want, have s3.Settings
+	var theirs, ours error
+	parallel.Run(
+		func() { want, theirs = source.Settings(ctx, bucket) },
+		func() { have, ours = target.Settings(ctx, bucket) },
+	)
+	if err := errors.Join(theirs, ours); err != nil {
 		return nil, err
 	}
 	var differ []s3.SettingName

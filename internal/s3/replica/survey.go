@@ -2,6 +2,8 @@ package replica
 
 import (
 	"context"
+	"slices"
+	"sync"
 
 	"github.com/replicatedhq/ekco/internal/s3"
 )
@@ -17,15 +19,25 @@ func Survey(ctx context.Context, store s3.Source) (Extent, error) {
 	if err != nil {
 		return Extent{}, err
 	}
-	for _, bucket := range buckets {
-		extent.Buckets++
+	extent.Buckets = int64(len(buckets))
+	var mu sync.Mutex
+	err = eachOf(ctx, bucketsAtOnce, slices.Values(buckets), func(ctx context.Context, bucket string) error {
+		var versions, bytes int64
 		for v, err := range store.Versions(ctx, bucket, "") {
 			if err != nil {
-				return Extent{}, err
+				return err
 			}
-			extent.Versions++
-			extent.Bytes += v.Size
+			versions++
+			bytes += v.Size
 		}
+		mu.Lock()
+		defer mu.Unlock()
+		extent.Versions += versions
+		extent.Bytes += bytes
+		return nil
+	})
+	if err != nil {
+		return Extent{}, err
 	}
 	return extent, nil
 }

@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"context"
 	"sync"
 	"time"
 
@@ -17,6 +18,9 @@ type tracker struct {
 	told time.Time
 
 	bucket string
+	// room is for what is in open: one large object can take longer than thousands
+	// after it.
+	room *room
 	// open are the objects from the position on, of which some are done; first is
 	// the number of the first of them.
 	open  []place
@@ -31,7 +35,13 @@ type place struct {
 	key         string
 	seen, bytes int64
 	done        bool
+	// release gives back the room of this place.
+	release func()
 }
+
+// undone is how many bytes the places of objects after one that is not done may
+// take: of some ten thousand objects.
+const undone = 8 << 20
 
 func newTracker(options Options) *tracker {
 	now := time.Now()
@@ -42,19 +52,24 @@ func newTracker(options Options) *tracker {
 func (t *tracker) begin(bucket string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.bucket, t.open, t.first = bucket, nil, 0
+	t.bucket, t.open, t.first, t.room = bucket, nil, 0, newRoom(undone)
 }
 
-// found takes note of an object and returns its number.
-func (t *tracker) found(p pair) int {
+// found takes note of an object and returns its number. It waits while too many lie
+// behind one that is not done.
+func (t *tracker) found(ctx context.Context, p pair) (number int, err error) {
+	release, ok := t.room.take(ctx, bare+len(p.key))
+	if !ok {
+		return 0, ctx.Err()
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	one := place{key: p.key, seen: int64(len(p.source))}
+	one := place{key: p.key, seen: int64(len(p.source)), release: release}
 	for _, v := range p.source {
 		one.bytes += v.Size
 	}
 	t.open = append(t.open, one)
-	return t.first + len(t.open) - 1
+	return t.first + len(t.open) - 1, nil
 }
 
 // done takes note that an object is done.
@@ -68,6 +83,7 @@ func (t *tracker) done(number int) error {
 	key := ""
 	for len(t.open) > 0 && t.open[0].done {
 		key = t.open[0].key
+		t.open[0].release()
 		t.passed += int(max(t.open[0].seen, 1))
 		t.open, t.first = t.open[1:], t.first+1
 	}

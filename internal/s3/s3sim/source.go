@@ -114,7 +114,7 @@ func (s *Store) Open(ctx context.Context, name string, v s3.Version, offset, len
 		return s3.Content{}, err
 	}
 	content := io.NopCloser(bytes.NewReader(one.content[offset : offset+length]))
-	return s3.Content{ReadCloser: content, Expires: one.Attributes.Expires}, nil
+	return s3.Content{ReadCloser: content, Expires: one.Attributes.Expires, Headers: maps.Clone(one.Attributes.Headers)}, nil
 }
 
 // Settings implements [s3.Source].

@@ -1,0 +1,35 @@
+package replica
+
+import (
+	"context"
+	"iter"
+
+	"github.com/replicatedhq/ekco/internal/parallel"
+)
+
+// eachOf calls do for each item, at most limit of them at the same time, and
+// returns the error of the first that failed. After that no other is begun, and ctx
+// of those under way is done.
+func eachOf[I any](ctx context.Context, limit int, items iter.Seq[I], do func(context.Context, I) error) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	var all parallel.Group
+	places := make(chan struct{}, limit)
+	caught := parallel.Catch(func() {
+		for item := range items {
+			places <- struct{}{}
+			if ctx.Err() != nil {
+				return
+			}
+			all.Go(func() {
+				defer func() { <-places }()
+				if err := do(ctx, item); err != nil {
+					stop(err)
+				}
+			})
+		}
+	})
+	all.Wait().Raise()
+	caught.Raise()
+	return context.Cause(ctx)
+}

@@ -1,0 +1,119 @@
+package replica
+
+import (
+	"context"
+	"iter"
+	"maps"
+
+	"github.com/replicatedhq/ekco/internal/s3"
+)
+
+// object is an object as one side lists it, or why there is no more.
+type object struct {
+	versions []s3.Version
+	release  func()
+	err      error
+}
+
+// key is empty at the end of a list.
+func (o object) key() string {
+	if len(o.versions) == 0 {
+		return ""
+	}
+	return o.versions[0].Key
+}
+
+// group sends the objects of a list of versions, each when there is room for it.
+func group(ctx context.Context, versions iter.Seq2[s3.Version, error], room *room, objects chan<- object) {
+	send := func(o object) bool {
+		select {
+		case objects <- o:
+			return true
+		case <-ctx.Done():
+			return false
+		}
+	}
+	var current gathered
+	deliver := func() bool {
+		if len(current.versions) == 0 {
+			return true
+		}
+		release, ok := room.take(ctx, current.size)
+		return ok && send(object{versions: current.versions, release: release})
+	}
+	for v, err := range versions {
+		if err != nil {
+			send(object{err: err})
+			return
+		}
+		if len(current.versions) > 0 && current.versions[0].Key != v.Key {
+			if !deliver() {
+				return
+			}
+			current = gathered{}
+		}
+		current.add(v)
+	}
+	deliver()
+}
+
+const (
+	// bare is about how many bytes a version takes without key and attributes.
+	bare = 256
+	// thick is how many bytes the attributes of all versions of an object may take.
+	// What comes after is asked for again when it is needed.
+	thick = 4 << 20
+)
+
+// gathered is the versions of an object, of which there can be many.
+type gathered struct {
+	versions []s3.Version
+	size     int
+	// attributes is the part of the size that attributes take.
+	attributes int
+}
+
+// add adds a version. What it has in common with the one before is kept once.
+func (g *gathered) add(v s3.Version) {
+	g.size += bare
+	if len(g.versions) == 0 {
+		g.size += len(v.Key)
+	} else {
+		v.Key = g.versions[0].Key
+	}
+	if v.Attributes != nil {
+		v.Attributes = g.share(v.Attributes)
+	}
+	g.versions = append(g.versions, v)
+}
+
+// share returns the same attributes, or nil where there is no room for them.
+func (g *gathered) share(a *s3.Attributes) *s3.Attributes {
+	if n := len(g.versions); n > 0 && g.versions[n-1].Attributes != nil && equal(g.versions[n-1].Attributes, a) {
+		return g.versions[n-1].Attributes
+	}
+	size := sizeOf(a)
+	if g.attributes+size > thick {
+		return nil
+	}
+	g.attributes += size
+	g.size += size
+	return a
+}
+
+// equal reports whether all attributes are the same.
+func equal(a, b *s3.Attributes) bool {
+	return maps.Equal(a.Headers, b.Headers) && maps.Equal(a.Tags, b.Tags) && a.Retention.Equal(b.Retention) &&
+		a.LegalHold == b.LegalHold && a.Encryption == b.Encryption && a.Expires == b.Expires
+}
+
+// sizeOf is about how many bytes attributes take.
+func sizeOf(a *s3.Attributes) int {
+	size := bare
+	for _, values := range []map[string]string{a.Headers, a.Tags} {
+		for name, value := range values {
+			size += len(name) + len(value) + 64
+		}
+	}
+	return size
+}

@@ -1,0 +1,51 @@
+package replica
+
+import (
+	"context"
+	"sync"
+)
+
+// room is how much of a listing may be in memory. One goroutine takes of it.
+type room struct {
+	size  int
+	mu    sync.Mutex
+	taken int
+	// freed has a value when something was given back since it was last received.
+	freed chan struct{}
+}
+
+func newRoom(size int) *room { return &room{size: size, freed: make(chan struct{}, 1)} }
+
+// take waits until there is room for so many bytes, or for more than there can be
+// until all is given back. It returns what gives it back, and false when ctx ends
+// before.
+func (r *room) take(ctx context.Context, bytes int) (release func(), ok bool) {
+	for !r.try(bytes) {
+		select {
+		case <-r.freed:
+		case <-ctx.Done():
+			return nil, false
+		}
+	}
+	return func() { r.give(bytes) }, true
+}
+
+func (r *room) try(bytes int) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.taken > 0 && r.taken+bytes > r.size {
+		return false
+	}
+	r.taken += bytes
+	return true
+}
+
+func (r *room) give(bytes int) {
+	r.mu.Lock()
+	r.taken -= bytes
+	r.mu.Unlock()
+	select {
+	case r.freed <- struct{}{}:
+	default:
+	}
+}

@@ -1,0 +1,135 @@
+package replica
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/replicatedhq/ekco/internal/s3"
+)
+
+func TestWhatHasNoRoomWaitsUntilEnoughIsGivenBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRoom(10)
+		first, _ := r.take(t.Context(), 6)
+		second, _ := r.take(t.Context(), 4)
+		var taken []int
+		go func() {
+			for _, bytes := range []int{1, 25, 1} {
+				release, _ := r.take(t.Context(), bytes)
+				taken = append(taken, bytes)
+				if bytes == 1 {
+					release()
+				} else {
+					time.AfterFunc(time.Second, release)
+				}
+			}
+		}()
+		wait := func(what string, want ...int) {
+			t.Helper()
+			synctest.Wait()
+			if !slices.Equal(taken, want) {
+				t.Errorf("%s: %v", what, taken)
+			}
+		}
+		wait("full")
+		first()
+		wait("what is larger than the room waits for all of it", 1)
+		second()
+		wait("and others wait for it", 1, 25)
+		time.Sleep(time.Second)
+		wait("until it is given back", 1, 25, 1)
+	})
+}
+
+func TestWaitingForRoomEndsWithTheContext(t *testing.T) {
+	r := newRoom(10)
+	if _, ok := r.take(t.Context(), 100); !ok {
+		t.Fatal("an empty room takes anything")
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	if _, ok := r.take(ctx, 1); ok {
+		t.Error("there is room in a full one")
+	}
+}
+
+// version is one of many versions of an object, with attributes of its own.
+func version(i int, metadata string) s3.Version {
+	return s3.Version{Key: strings.Clone("key"), ID: fmt.Sprint(i), Attributes: &s3.Attributes{Headers: map[string]string{"X-Amz-Meta-A": metadata}}}
+}
+
+func TestVersionsKeepOnceWhatTheyHaveInCommon(t *testing.T) {
+	var g gathered
+	for i := range 1000 {
+		g.add(version(i, strings.Repeat("x", 2000)))
+	}
+	if g.attributes > 3000 || g.size > 1001*bare+4000 {
+		t.Errorf("the attributes take %d of %d bytes", g.attributes, g.size)
+	}
+	for _, v := range g.versions {
+		if v.Attributes != g.versions[0].Attributes {
+			t.Fatal("equal attributes are kept twice")
+		}
+	}
+}
+
+func TestManyVersionsWithAttributesOfTheirOwnKeepNoMoreThanThereIsRoomFor(t *testing.T) {
+	var g gathered
+	for i := range 10_000 {
+		g.add(version(i, fmt.Sprint(i, strings.Repeat("x", 2000))))
+	}
+	kept := 0
+	for _, v := range g.versions {
+		if v.Attributes != nil {
+			kept++
+		}
+	}
+	if g.attributes > thick || kept < 1000 || kept > 2100 || len(g.versions) != 10_000 {
+		t.Errorf("%d of %d versions keep attributes, of %d bytes", kept, len(g.versions), g.attributes)
+	}
+	if p := (pair{source: g.versions}); p.told() {
+		t.Error("all is said to be told")
+	}
+}
+
+func TestObjectsAreListedNoFurtherThanThereIsRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		list := func(yield func(s3.Version, error) bool) {
+			for i := range 100 {
+				v := version(0, "x")
+				v.Key = fmt.Sprintf("key %03d", i)
+				if !yield(v, nil) {
+					return
+				}
+			}
+		}
+		var one gathered
+		for v := range maps.Keys(maps.Collect(list)) {
+			one.add(v)
+			break
+		}
+		objects := make(chan object, 1000)
+		go func() {
+			defer close(objects)
+			group(t.Context(), list, newRoom(3*one.size), objects)
+		}()
+		synctest.Wait()
+		if len(objects) != 3 {
+			t.Errorf("%d objects were listed ahead", len(objects))
+		}
+		seen := 0
+		for o := range objects {
+			seen++
+			o.release()
+		}
+		if seen != 100 {
+			t.Errorf("%d objects", seen)
+		}
+	})
+}

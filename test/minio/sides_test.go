@@ -21,14 +21,18 @@ type side struct {
 	store *miniotest.Store
 }
 
-func newSide(t *testing.T, servers int, env ...string) side {
+func newSide(t testing.TB, servers int, env ...string) side {
 	t.Helper()
-	store := miniotest.Start(t, programs, servers, env...)
+	return sideOf(t, miniotest.Start(t, programs, servers, env...))
+}
+
+func sideOf(t testing.TB, store *miniotest.Store) side {
+	t.Helper()
 	return side{ekcoAt(t, store.Address(0)), appAt(t, store.Address(0)), store}
 }
 
 // ekcoAt is EKCO's client of a store at an address.
-func ekcoAt(t *testing.T, address string) *s3.Client {
+func ekcoAt(t testing.TB, address string) *s3.Client {
 	t.Helper()
 	client, err := s3.NewClient(s3.Endpoint{
 		Address: address, Credentials: s3.Credentials{AccessKey: miniotest.AccessKey, SecretKey: miniotest.SecretKey},
@@ -41,7 +45,7 @@ func ekcoAt(t *testing.T, address string) *s3.Client {
 }
 
 // appAt is an application's client of a store at an address.
-func appAt(t *testing.T, address string) *minio.Core {
+func appAt(t testing.TB, address string) *minio.Core {
 	t.Helper()
 	transport, err := minio.DefaultTransport(false)
 	if err != nil {
@@ -58,7 +62,7 @@ func appAt(t *testing.T, address string) *minio.Core {
 }
 
 // bucket makes a bucket on a side.
-func (s side) bucket(t *testing.T, name string) {
+func (s side) bucket(t testing.TB, name string) {
 	t.Helper()
 	if err := s.app.MakeBucket(t.Context(), name, minio.MakeBucketOptions{}); err != nil {
 		t.Fatal(err)
@@ -66,7 +70,7 @@ func (s side) bucket(t *testing.T, name string) {
 }
 
 // versioned makes a bucket that keeps versions.
-func (s side) versioned(t *testing.T, name string) {
+func (s side) versioned(t testing.TB, name string) {
 	t.Helper()
 	s.bucket(t, name)
 	if err := s.app.EnableVersioning(t.Context(), name); err != nil {
@@ -75,7 +79,7 @@ func (s side) versioned(t *testing.T, name string) {
 }
 
 // put stores an object as an application does, and returns the id of the version.
-func (s side) put(t *testing.T, bucket, key, content string, options minio.PutObjectOptions) string {
+func (s side) put(t testing.TB, bucket, key, content string, options minio.PutObjectOptions) string {
 	t.Helper()
 	info, err := s.app.Client.PutObject(t.Context(), bucket, key, bytes.NewReader([]byte(content)), int64(len(content)), options)
 	if err != nil {
@@ -86,7 +90,7 @@ func (s side) put(t *testing.T, bucket, key, content string, options minio.PutOb
 
 // remove removes a version of an object, or with an empty id the object as an
 // application does.
-func (s side) remove(t *testing.T, bucket, key, version string) {
+func (s side) remove(t testing.TB, bucket, key, version string) {
 	t.Helper()
 	if err := s.app.RemoveObject(t.Context(), bucket, key, minio.RemoveObjectOptions{VersionID: version}); err != nil {
 		t.Fatal(err)
@@ -94,7 +98,7 @@ func (s side) remove(t *testing.T, bucket, key, version string) {
 }
 
 // content reads a version of an object.
-func (s side) content(t *testing.T, bucket, key, version string) string {
+func (s side) content(t testing.TB, bucket, key, version string) string {
 	t.Helper()
 	object, _, _, err := s.app.GetObject(t.Context(), bucket, key, minio.GetObjectOptions{VersionID: version})
 	if err != nil {

@@ -42,19 +42,28 @@ type server struct {
 // more variables, as NAME=VALUE, in their environment.
 func Start(t testing.TB, programs Programs, servers int, env ...string) *Store {
 	t.Helper()
+	return StartAt(t, programs, Addresses(servers), env...)
+}
+
+// Addresses are some for so many servers, as HOST:PORT.
+func Addresses(servers int) (addresses []string) {
 	network := fmt.Sprintf("127.%d.%d.", 64+rand.IntN(128), rand.IntN(256))
-	var addresses []string
 	for i := range servers {
 		addresses = append(addresses, net.JoinHostPort(fmt.Sprint(network, i+1), "9000"))
 	}
-	return StartAt(t, programs, addresses, env...)
+	return addresses
 }
 
 // StartAt is [Start] with the addresses of the servers, as HOST:PORT.
 func StartAt(t testing.TB, programs Programs, addresses []string, env ...string) *Store {
 	t.Helper()
+	return StartIn(t, programs, t.TempDir(), addresses, env...)
+}
+
+// StartIn is [StartAt] with the directory in which the servers keep their data.
+func StartIn(t testing.TB, programs Programs, dir string, addresses []string, env ...string) *Store {
+	t.Helper()
 	s := &Store{t: t, program: programs.Server, env: env}
-	dir := t.TempDir()
 	for i, address := range addresses {
 		s.servers = append(s.servers, &server{address: address, dir: filepath.Join(dir, fmt.Sprint("d", i+1))})
 	}

@@ -8,4 +8,32 @@
 // Settings of buckets that act by themselves (lifecycle, notification, a default
 // retention, suspended versioning) would spoil a copy under way. [Prepare] leaves
 // them out and [Settle] sets them at the end.
+//
+// # What is not carried
+//
+//   - The sizes of parts. An object larger than twice the part size is stored in
+//     parts of ours, a smaller one at once, whatever parts it had. ETag and content
+//     are the same, but who asks for part 2 of an object gets other bytes.
+//   - Checksums that a client stored with an object (x-amz-checksum-*). Who asks for
+//     them is told none; the ETag is the same.
+//   - Uploads that are not complete: the application that began one has to begin anew.
+//   - Content that is encrypted with a key of the client's (SSE-C). It is named in
+//     [Result].
+//   - The keys of objects that are encrypted with one of the server's: the target
+//     uses its own.
+//   - A retention that was set on a version after it was copied, and was over before
+//     the next pass.
+//   - The class of storage, and the status of a replication between clusters.
+//
+// A kill under way costs an object in parts all its parts: the next pass begins it
+// anew, and the server removes the old upload some day.
+//
+// # Memory
+//
+// It does not grow with the number of objects. What is listed and not done takes 8
+// MiB on each side, or what the versions of a single object take, and the order in
+// which a pass does them another 8; a page of 1000 versions is read at a time for each
+// side and bucket under way. Content is not kept. Of one object with very many versions
+// each takes about 250 bytes on each side, and 4 MiB of attributes are kept; what
+// exceeds that is asked for again, version by version.
 package replica

@@ -2,6 +2,7 @@ package replica_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/replicatedhq/ekco/internal/parallel"
 	"github.com/replicatedhq/ekco/internal/s3"
 	"github.com/replicatedhq/ekco/internal/s3/replica"
 	"github.com/replicatedhq/ekco/internal/s3/s3sim"
@@ -132,5 +134,30 @@ func TestManyLargeVersionsOfOneObjectAreCopiedAndCompared(t *testing.T) {
 	report, err := replica.Compare(t.Context(), source, target, 0)
 	if err != nil || !report.Same() || report.Versions != 400 || source.Dump() != target.Dump() {
 		t.Errorf("%d differ, %v", report.Count, err)
+	}
+}
+
+func TestADefectMetByAComparisonReachesTheCaller(t *testing.T) {
+	source, target := twin(t, 10, "a", "b")
+	for _, listing := range []bool{false, true} {
+		caught := parallel.Catch(func() {
+			report, err := replica.Compare(t.Context(), &defective{source, listing}, target, replica.DefaultSample)
+			t.Errorf("it ended with %+v, %v", report, err)
+		})
+		if caught == nil || caught.Value != "a defect" {
+			t.Errorf("caught %v", caught)
+		}
+	}
+}
+
+func TestAnErrorEndsAComparison(t *testing.T) {
+	source, target := twin(t, 10, "a", "b")
+	_, err := replica.Compare(t.Context(), source, &unordered{target}, 0)
+	if err == nil || !strings.Contains(err.Error(), "out of order") {
+		t.Errorf("error %v", err)
+	}
+	target.SetDown(true)
+	if _, err := replica.Compare(t.Context(), source, target, 0); !errors.Is(err, s3sim.ErrUnavailable) {
+		t.Errorf("error %v", err)
 	}
 }

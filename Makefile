@@ -41,8 +41,8 @@ race: ## run the tests of the rooms under the race detector
 	CGO_ENABLED=1 $(GO) test -race -timeout 30m ./actions/... ./fsm/... ./journal/... ./observers/... ./internal/... ./cmd/...
 
 .PHONY: bench
-bench: build controlplane ## run the benchmarks behind docs/performance.md, or those named by BENCH
-	$(GO) test -run '^$$' -bench '$(BENCH)' -benchtime 2s -timeout 60m ./journal/... ./fsm/... ./test/bench/...
+bench: build controlplane minio ## run the benchmarks behind docs/performance.md, or those named by BENCH
+	$(GO) test -run '^$$' -bench '$(BENCH)' -benchtime 2s -timeout 90m ./journal/... ./fsm/... ./test/bench/... ./test/minio
 
 .PHONY: lint
 lint: ## gofumpt, go vet, staticcheck and the import table

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,11 +19,14 @@ func TestWhatHasNoRoomWaitsUntilEnoughIsGivenBack(t *testing.T) {
 		r := newRoom(10)
 		first, _ := r.take(t.Context(), 6)
 		second, _ := r.take(t.Context(), 4)
+		var mu sync.Mutex
 		var taken []int
 		go func() {
 			for _, bytes := range []int{1, 25, 1} {
 				release, _ := r.take(t.Context(), bytes)
+				mu.Lock()
 				taken = append(taken, bytes)
+				mu.Unlock()
 				if bytes == 1 {
 					release()
 				} else {
@@ -33,6 +37,8 @@ func TestWhatHasNoRoomWaitsUntilEnoughIsGivenBack(t *testing.T) {
 		wait := func(what string, want ...int) {
 			t.Helper()
 			synctest.Wait()
+			mu.Lock()
+			defer mu.Unlock()
 			if !slices.Equal(taken, want) {
 				t.Errorf("%s: %v", what, taken)
 			}

@@ -13,11 +13,11 @@ import (
 )
 
 // DefaultSample is how many bytes of content [Compare] reads by default, and
-// MaxSampled of how many versions it does at most: thousands of small ones would
+// MaxSampled of how many versions it does at most: hundreds of thousands of tiny ones would
 // take much longer than the rest, and tell no more.
 const (
 	DefaultSample = 64 << 20
-	MaxSampled    = 1000
+	MaxSampled    = 10_000
 )
 
 // Report is what [Compare] found.

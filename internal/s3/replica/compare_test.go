@@ -106,7 +106,7 @@ func TestBucketsAndBothSidesAreComparedAtTheSameTime(t *testing.T) {
 }
 
 func TestTheSampleIsLimitedInObjectsToo(t *testing.T) {
-	from, to := twin(t, 3000, "bucket")
+	from, to := twin(t, 12_000, "bucket")
 	source := &reticent{Store: from}
 	report, err := replica.Compare(t.Context(), source, to, replica.DefaultSample)
 	if err != nil || !report.Same() || report.Sampled != replica.MaxSampled || source.opened.Load() != replica.MaxSampled || source.asked.Load() != 0 {

@@ -11,6 +11,7 @@ import (
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/internal/minio"
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/words"
 )
 
 // The preflights of a move.
@@ -27,9 +28,10 @@ const (
 	deleteTimeout = 30 * time.Second
 	// backTimeout bounds the last step, which has nothing left to wait for.
 	backTimeout = 30 * time.Second
-	// healedFor is how long nothing must be healed for all to be: MinIO looks for new
-	// drives only now and then.
-	healedFor = 2 * time.Minute
+	// healedFor is how long nothing must be healed for all to be. A server notices a new
+	// drive 10 s after its start, and tries again every 10 s. Until then it is no drive for
+	// the others, and nobody says that something is to be healed.
+	healedFor = 30 * time.Second
 )
 
 // moving takes the claim and the pod of a replica away, each by its UID. What must not be
@@ -201,14 +203,30 @@ func back(ctx context.Context, api minio.API, record journal.ActionRecord) (key,
 	if lacks != "" {
 		return "unready", lacks, nil
 	}
-	return "heals", healing(api.Ask(ctx, minio.Now)), nil
+	said := api.Ask(ctx, minio.WithoutYou)
+	if heals := healing(said); heals != "" {
+		return "heals", heals, nil
+	}
+	return "silent", silent(said), nil
 }
 
-// healing says that drives are being healed, "" if none is as far as anybody says.
+// silent says who does not answer: who heals its own drive does not say so, so that all are
+// needed to know that none is healed.
+func silent(said []minio.Said) string {
+	for _, one := range said {
+		if one.Err != nil {
+			return fmt.Sprintf("whether MinIO has restored all data only all replicas can say: %s: %v", one.Pod, one.Err)
+		}
+	}
+	return ""
+}
+
+// healing says that drives are being healed, "" if none is as far as anybody says. Only who
+// was asked [minio.WithoutYou] says anything about it.
 func healing(said []minio.Said) string {
 	for _, one := range said {
 		if one.Err == nil && one.Healing > 0 {
-			return fmt.Sprintf("MinIO restores the data of %d of its drives, as %s says", one.Healing, one.Pod)
+			return fmt.Sprintf("MinIO restores the data of %s, as %s says", words.Count(one.Healing, "drive"), one.Pod)
 		}
 	}
 	return ""

@@ -113,9 +113,18 @@ func (p canSpare) Check(ctx context.Context, record journal.ActionRecord) action
 		return actions.Pass() // nothing is taken away any more
 	}
 	if pod.State == journal.MinioPodRuns {
-		return without(live, p.api.Ask(ctx, minio.WithoutYou))
+		return lasting(record, without(live, p.api.Ask(ctx, minio.WithoutYou)))
 	}
-	return healthyBeside(p.api.Ask(ctx, minio.Now))
+	return healthyBeside(p.api.Ask(ctx, minio.Now), p.api.Ask(ctx, minio.WithoutYou))
+}
+
+// lasting has the first deletion wait until what is to be healed would be: somebody else may
+// have replaced a drive just now.
+func lasting(record journal.ActionRecord, verdict actions.Verdict) actions.Verdict {
+	if verdict.Kind != actions.VerdictPass || record.PastNoReturn {
+		return verdict
+	}
+	return verdict.About("spared").OnceLasting(healedFor, "MinIO can do without any of its replicas, and heals nothing")
 }
 
 // without judges whether MinIO can do without one of the replicas that run. Each speaks only
@@ -132,19 +141,20 @@ func without(live journal.MinioFacts, said []minio.Said) actions.Verdict {
 			against = append(against, fmt.Sprintf("%s says that MinIO cannot do without it (HTTP status %d)", one.Pod, one.Code))
 		}
 	}
-	switch heals := healing(said); {
-	case len(against) > 0:
-		return actions.Hold("a replica is moved only while MinIO can do without any of them: " + strings.Join(against, "; ")).About("against")
+	switch heals := healing(said); { // who knows of that does not want to be spared
 	case heals != "":
 		return actions.Hold(heals + "; a replica is moved when that is done").About("heals")
+	case len(against) > 0:
+		return actions.Hold("a replica is moved only while MinIO can do without any of them: " + strings.Join(against, "; ")).About("against")
 	case !live.MayLoseOne(quorum):
 		return actions.Hold(fmt.Sprintf("too few replicas run: besides the one that is moved it takes %d, one more than the quorum of %d", quorum+1, quorum)).About("quorum")
 	}
 	return actions.Pass()
 }
 
-// healthyBeside judges whether MinIO is healthy without a replica that does not run anyway.
-func healthyBeside(said []minio.Said) actions.Verdict {
+// healthyBeside judges whether MinIO is healthy without a replica that does not run anyway,
+// by what the others say of now and of maintenance.
+func healthyBeside(said, spared []minio.Said) actions.Verdict {
 	var against []string
 	healthy := false
 	for _, one := range said {
@@ -157,7 +167,7 @@ func healthyBeside(said []minio.Said) actions.Verdict {
 			healthy = true
 		}
 	}
-	switch heals := healing(said); {
+	switch heals := healing(spared); {
 	case !healthy && len(said) == 0:
 		return actions.Hold("no replica runs that could be asked whether MinIO is healthy").About("unhealthy")
 	case !healthy:

@@ -38,7 +38,8 @@ type Answer struct {
 	Yes bool
 	// Code is the HTTP status.
 	Code int
-	// Healing is how many drives are being healed.
+	// Healing is how many drives of other servers are being healed. A server says it only
+	// when it is asked [WithoutYou], and the answer is no then.
 	Healing int
 	// Quorum is how many drives it takes to write, 0 if it does not say.
 	Quorum int

@@ -19,13 +19,13 @@ func TestAllReplicasThatRunAreAskedAndNoOthers(t *testing.T) {
 	m.Run(4, miniosim.Pod{Message: "0/3 nodes are available"})
 	m.Edit(minio.PodRef(miniosim.Namespace, 2), func(object map[string]any) { delete(object["status"].(map[string]any), "podIP") })
 	m.Silence(3, true)
-	m.Heal(2)
+	m.Heal(1, 2)
 	var said []string
 	for _, one := range client.Ask(t.Context(), minio.WithoutYou) {
 		said = append(said, fmt.Sprintf("%s %t %d of %d: %v", one.Pod, one.Yes, one.Healing, one.Quorum, one.Err))
 	}
 	want := []string{
-		"ha-minio-0 false 2 of 4: <nil>", "ha-minio-1 false 2 of 4: <nil>",
+		"ha-minio-0 false 2 of 4: <nil>", "ha-minio-1 false 1 of 4: <nil>",
 		"ha-minio-2 false 0 of 0: it runs and has no address yet",
 		"ha-minio-3 false 0 of 0: ask MinIO at ha-minio-3 for its health: connection refused",
 	}

@@ -32,8 +32,8 @@ type MinIO struct {
 	nodes []string
 	// silent are the pods that run and do not answer, by name.
 	silent map[string]bool
-	// healing is how many drives are being healed, each new one for healsFor.
-	healing  int
+	// healing are the replicas whose drives are being healed, each new one for healsFor.
+	healing  []string
 	healsFor time.Duration
 	// lost are the nodes whose pods do not end.
 	lost map[string]bool
@@ -190,22 +190,29 @@ func (m *MinIO) start(i, replicas int) {
 	}
 	if node := m.emptiest(replicas); node != "" {
 		m.Run(i, Pod{Node: node})
-		m.heals()
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		if m.healsFor > 0 {
+			time.AfterFunc(noticesAfter, func() { m.heals(minio.PodRef(Namespace, i).Name) })
+		}
 	}
 }
 
-// heals begins to restore the data of a new volume.
-func (m *MinIO) heals() {
+// noticesAfter is how long a server takes to notice that its drive is new. Until then the
+// drive is none, and nobody calls it one that is healed.
+const noticesAfter = 10 * time.Second
+
+// heals restores the data of a replica's new volume.
+func (m *MinIO) heals(pod string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.healsFor == 0 {
-		return
-	}
-	m.healing++
+	m.healing = append(m.healing, pod)
 	time.AfterFunc(m.healsFor, func() {
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		m.healing--
+		if at := slices.Index(m.healing, pod); at >= 0 {
+			m.healing = slices.Delete(m.healing, at, at+1)
+		}
 	})
 }
 
@@ -251,11 +258,14 @@ func (m *MinIO) Silence(i int, silent bool) {
 	m.silent[minio.PodRef(Namespace, i).Name] = silent
 }
 
-// Heal says how many drives are being healed.
-func (m *MinIO) Heal(drives int) {
+// Heal says of which replicas the drives are being healed.
+func (m *MinIO) Heal(replicas ...int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.healing = drives
+	m.healing = nil
+	for _, i := range replicas {
+		m.healing = append(m.healing, minio.PodRef(Namespace, i).Name)
+	}
 }
 
 // Asked returns how often the question was asked.
@@ -267,7 +277,9 @@ func (m *MinIO) Asked(question minio.Question) int {
 
 var errNoServer = errors.New("connection refused")
 
-// Health implements [minio.Servers]: four of six drives are a quorum.
+// Health implements [minio.Servers]: four of six drives are a quorum. What is healed a server
+// says only when it is asked about maintenance, and of the others only; it does not want to be
+// spared then.
 func (m *MinIO) Health(_ context.Context, address string, question minio.Question) (minio.Answer, error) {
 	running := m.running()
 	m.mu.Lock()
@@ -276,18 +288,25 @@ func (m *MinIO) Health(_ context.Context, address string, question minio.Questio
 	if _, runs := running[address]; !runs || m.silent[address] {
 		return minio.Answer{}, fmt.Errorf("ask MinIO at %s for its health: %w", address, errNoServer)
 	}
-	answer := minio.Answer{Code: 200, Healing: m.healing, Quorum: 4}
 	for name := range running {
 		if m.silent[name] {
 			delete(running, name)
 		}
 	}
-	online := len(running)
-	if question == minio.WithoutYou {
-		online--
+	answer := minio.Answer{Code: 200, Quorum: 4}
+	if question == minio.Now {
+		if answer.Yes = len(running) >= answer.Quorum; !answer.Yes {
+			answer.Code = 503
+		}
+		return answer, nil
 	}
-	if answer.Yes = online >= answer.Quorum; !answer.Yes {
-		answer.Code = 503
+	for _, pod := range m.healing {
+		if pod != address {
+			answer.Healing++
+		}
+	}
+	if answer.Yes = len(running)-1 >= answer.Quorum && answer.Healing == 0; !answer.Yes {
+		answer.Code = 412
 	}
 	return answer, nil
 }

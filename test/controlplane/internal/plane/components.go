@@ -125,6 +125,10 @@ func (d Dir) schedulerChild(t pace) child {
 	}}
 }
 
+// othersKubelet is the annotation of pods that are left to whoever uses the control plane: it
+// runs and ends them as their kubelet.
+const othersKubelet = "sim/kubelet=other"
+
 // kwokChild plays the kubelet of every node with the label cluster.KubeletUp.
 func (d Dir) kwokChild(p *ports, t pace) child {
 	return child{name: component.Kwok, args: []string{
@@ -132,6 +136,7 @@ func (d Dir) kwokChild(p *ports, t pace) child {
 		"--kubeconfig=" + d.config("kwok"),
 		"--manage-all-nodes=false",
 		"--manage-nodes-with-label-selector=" + cluster.KubeletUp,
+		"--disregard-status-with-annotation-selector=" + othersKubelet,
 		fmt.Sprintf("--node-lease-duration-seconds=%d", int(t.lease.Seconds())),
 		"--node-ip=127.0.0.1",
 		fmt.Sprintf("--node-port=%d", p.execServer),

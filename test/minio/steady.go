@@ -1,0 +1,218 @@
+package miniotest
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/credentials"
+)
+
+// writers are how many connections a [Steady] has.
+const writers = 4
+
+// Steady is a client that writes, overwrites and deletes objects at a steady rate, over
+// connections that it keeps, and has books of its own of what it was told.
+type Steady struct {
+	tb      testing.TB
+	bucket  string
+	rate    int
+	stop    context.CancelFunc
+	working sync.WaitGroup
+	// idle ends the connections that are kept.
+	idle []func()
+
+	mu    sync.Mutex
+	books map[string]*entry
+	did   Did
+	last  time.Time
+}
+
+// entry is what is known of an object. "" is that there is none.
+type entry struct {
+	// acknowledged is what the store said last that it is.
+	acknowledged string
+	// doubtful are what it may be besides: no answer came.
+	doubtful []string
+}
+
+// keys are how many objects each connection writes.
+const keys = 40
+
+func steadyKey(writer, i int) string { return fmt.Sprintf("writer %d/%d", writer, i) }
+
+// SteadyKeys returns the keys of all objects that a [Steady] writes.
+func SteadyKeys() (all []string) {
+	for writer := range writers {
+		for i := range keys {
+			all = append(all, steadyKey(writer, i))
+		}
+	}
+	return all
+}
+
+// Did is what a [Steady] did.
+type Did struct {
+	// Acknowledged and Failed count its requests.
+	Acknowledged, Failed int
+	// Outage is the longest time without a request that was acknowledged.
+	Outage time.Duration
+	// Failure is what the last one that failed met.
+	Failure string
+}
+
+// StartSteady starts a client of the store at the address, as HOST:PORT, with so many
+// requests a second, in a bucket that exists. It ends with the test, or when it is stopped.
+func StartSteady(tb testing.TB, address, bucket string, rate int) *Steady {
+	tb.Helper()
+	ctx, stop := context.WithCancel(context.WithoutCancel(tb.Context()))
+	s := &Steady{tb: tb, bucket: bucket, rate: rate, stop: stop, books: map[string]*entry{}, last: time.Now()}
+	tb.Cleanup(func() { s.Stop() })
+	for id := range writers {
+		client, idle := dial(tb, address)
+		s.idle = append(s.idle, idle)
+		s.working.Go(func() { s.work(ctx, client, id) })
+	}
+	return s
+}
+
+// dial returns a client with a single connection, and what ends that once nobody uses it.
+func dial(tb testing.TB, address string) (*minio.Client, func()) {
+	tb.Helper()
+	transport := &http.Transport{MaxConnsPerHost: 1, ResponseHeaderTimeout: 10 * time.Second}
+	client, err := minio.New(address, &minio.Options{
+		Creds: credentials.NewStaticV4(AccessKey, SecretKey, ""), Transport: transport, MaxRetries: 1, Region: "us-east-1",
+	})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return client, transport.CloseIdleConnections
+}
+
+// work does one request after the other, each about an object that no other goroutine touches.
+func (s *Steady) work(ctx context.Context, client *minio.Client, id int) {
+	random := rand.New(rand.NewPCG(uint64(id), 1))
+	tick := time.NewTicker(time.Second * writers / time.Duration(s.rate))
+	defer tick.Stop()
+	for n := 0; ; n++ {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		key := steadyKey(id, random.IntN(keys))
+		content := ""
+		if random.IntN(4) > 0 {
+			content = fmt.Sprintf("%s in request %d %s", key, n, strings.Repeat("x", random.IntN(20000)))
+		}
+		// It is not broken off in its middle: nobody would know what became of it.
+		s.note(key, content, s.request(context.WithoutCancel(ctx), client, key, content))
+	}
+}
+
+func (s *Steady) request(ctx context.Context, client *minio.Client, key, content string) error {
+	if content == "" {
+		return client.RemoveObject(ctx, s.bucket, key, minio.RemoveObjectOptions{})
+	}
+	_, err := client.PutObject(ctx, s.bucket, key, strings.NewReader(content), int64(len(content)), minio.PutObjectOptions{})
+	return err
+}
+
+// note writes down what was asked for, and whether it was acknowledged.
+func (s *Steady) note(key, content string, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	of := s.books[key]
+	if of == nil {
+		of = &entry{}
+		s.books[key] = of
+	}
+	if err != nil {
+		s.did.Failed, s.did.Failure = s.did.Failed+1, err.Error()
+		of.doubtful = append(of.doubtful, content)
+		return
+	}
+	s.did.Acknowledged++
+	s.did.Outage, s.last = max(s.did.Outage, time.Since(s.last)), time.Now()
+	of.acknowledged, of.doubtful = content, nil
+}
+
+// Did returns what it did so far.
+func (s *Steady) Did() Did {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.did
+}
+
+// Stop ends it once its requests are answered, and returns what it did.
+func (s *Steady) Stop() Did {
+	s.stop()
+	s.working.Wait()
+	for _, idle := range s.idle {
+		idle()
+	}
+	return s.Did()
+}
+
+// Audit says of each object that the store at the address has otherwise than the books say,
+// of a client that was stopped: a write that was acknowledged and is missing, an object that was
+// deleted and is back.
+func (s *Steady) Audit(address string) (wrong []string) {
+	s.tb.Helper()
+	client, idle := dial(s.tb, address)
+	defer idle()
+	ctx := context.WithoutCancel(s.tb.Context())
+	there := map[string]bool{}
+	for object := range client.ListObjects(ctx, s.bucket, minio.ListObjectsOptions{Recursive: true}) {
+		if object.Err != nil {
+			s.tb.Fatalf("list bucket %s at %s: %v", s.bucket, address, object.Err)
+		}
+		there[object.Key] = true
+		if s.books[object.Key] == nil {
+			wrong = append(wrong, fmt.Sprintf("object %q is there, and nobody wrote it", object.Key))
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(s.books)) {
+		content := ""
+		if there[key] {
+			content = s.read(ctx, client, key)
+		}
+		of := s.books[key]
+		if content != of.acknowledged && !slices.Contains(of.doubtful, content) {
+			wrong = append(wrong, fmt.Sprintf("object %q is %s, and was acknowledged as %s", key, brief(content), brief(of.acknowledged)))
+		}
+	}
+	return wrong
+}
+
+func (s *Steady) read(ctx context.Context, client *minio.Client, key string) string {
+	s.tb.Helper()
+	object, err := client.GetObject(ctx, s.bucket, key, minio.GetObjectOptions{})
+	if err != nil {
+		s.tb.Fatalf("read object %q: %v", key, err)
+	}
+	defer object.Close()
+	content, err := io.ReadAll(object)
+	if err != nil {
+		s.tb.Fatalf("read object %q: %v", key, err)
+	}
+	return string(content)
+}
+
+// brief is a content without what fills it up.
+func brief(content string) string {
+	if content == "" {
+		return "not there"
+	}
+	text, filling, _ := strings.Cut(content, " x")
+	return fmt.Sprintf("%q and %d bytes", text, len(filling))
+}

@@ -124,6 +124,13 @@ type Aging interface {
 	Past(t *Thing, visit func(*time.Time))
 }
 
+// Detailed is a [Machine] that has more to say of a thing than its state, to a person who
+// looks closer.
+type Detailed interface {
+	// Details returns short lines about a thing that exists, as its facts say.
+	Details(t *Thing) []string
+}
+
 type machine struct {
 	Machine
 	table Table

@@ -59,6 +59,16 @@ func Key(subject journal.Subject) string {
 // Machine returns the name of the thing's machine.
 func (t *Thing) Machine() string { return t.machine.Name() }
 
+// Details returns what its machine says of it to who looks closer; nil of what is gone, or was
+// never seen.
+func (t *Thing) Details() []string {
+	machine, detailed := t.machine.Machine.(Detailed)
+	if !detailed || t.FactsSeq == 0 || t.GoneSeq != 0 {
+		return nil
+	}
+	return machine.Details(t)
+}
+
 // Newest returns the event that last told of the thing's facts or its end.
 func (t *Thing) Newest() uint64 { return max(t.FactsSeq, t.GoneSeq) }
 

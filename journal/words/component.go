@@ -22,6 +22,16 @@ func (v *Vocabulary) Types(component string) []journal.Type {
 	return slices.Compact(types)
 }
 
+// Kinds returns the kinds of action that are the component's.
+func (v *Vocabulary) Kinds(component string) (kinds []journal.ActionKind) {
+	for _, c := range v.named(component) {
+		for _, action := range c.Actions {
+			kinds = append(kinds, action.Kind)
+		}
+	}
+	return kinds
+}
+
 // Shares reports whether some of the component's events are of types that others have
 // too.
 func (v *Vocabulary) Shares(component string) bool {

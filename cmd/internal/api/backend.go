@@ -225,6 +225,8 @@ type ThingStatus struct {
 	Since   time.Time     `json:"since"`
 	// Gone: it no longer exists.
 	Gone bool `json:"gone,omitempty"`
+	// Details are what its facts say beyond the state, line by line, for people.
+	Details []string `json:"details,omitempty"`
 }
 
 // PauseRequest pauses everything, or the one thing that a person calls so: see

@@ -51,6 +51,7 @@ func thingsOf(s *fsm.State) (things []ThingStatus) {
 		if t.Machine() != fsmnode.Machine {
 			things = append(things, ThingStatus{
 				Machine: t.Machine(), Name: t.Name, UID: t.UID, State: t.State, Since: t.Since, Gone: t.GoneSeq != 0,
+				Details: t.Details(),
 			})
 		}
 	}

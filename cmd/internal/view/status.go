@@ -16,7 +16,7 @@ import (
 )
 
 // StatusFormats returns the forms in which a status can be shown.
-func StatusFormats() []string { return []string{"table", "json", "yaml"} }
+func StatusFormats() []string { return []string{"table", "wide", "json", "yaml"} }
 
 // StatusOptions say how to show a status.
 type StatusOptions struct {
@@ -24,15 +24,22 @@ type StatusOptions struct {
 	Color bool
 	// All also shows, in a table, nodes that went away more than a day ago.
 	All bool
+	// Component, unless it is empty, leaves out all things, actions and refusals but those
+	// of the component, and shows its things as wide does.
+	Component string
 	// Words are the words for actions.
 	Words *words.Vocabulary
 }
 
 // Status writes a status in the given format.
 func Status(w io.Writer, status api.Status, format string, options StatusOptions) error {
+	wide := format == "wide" || options.Component != ""
+	if options.Component != "" {
+		status = ofComponent(status, options.Component, options.Words)
+	}
 	switch format {
-	case "table":
-		_, err := io.WriteString(w, statusText(status, options))
+	case "table", "wide":
+		_, err := io.WriteString(w, statusText(status, wide, options))
 		return err
 	case "json", "yaml":
 		return Value(w, status, format)
@@ -61,7 +68,7 @@ func Value(w io.Writer, value any, format string) error {
 }
 
 // statusText shows first what is wrong, then what is.
-func statusText(status api.Status, options StatusOptions) string {
+func statusText(status api.Status, wide bool, options StatusOptions) string {
 	s := style{options.Color}
 	var out strings.Builder
 	section := func(lines ...string) {
@@ -76,8 +83,10 @@ func statusText(status api.Status, options StatusOptions) string {
 	section(journalLines(status, s)...)
 	section(mirrorLines(status, s)...)
 	section(pauseLines(status, s)...)
-	section(nodeTable(status, options.All, s)...)
-	section(thingTable(status, options.All, s)...)
+	if options.Component == "" || len(status.Nodes) > 0 {
+		section(nodeTable(status, options.All, s)...)
+	}
+	section(thingTable(status, options.All, wide, s)...)
 	section(actionLines(status, s)...)
 	section(refusalLines(status, options.Words, s)...)
 	section(list("PROBLEMS", status.Problems)...)

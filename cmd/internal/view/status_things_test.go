@@ -1,6 +1,7 @@
 package view
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -8,6 +9,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/replicatedhq/ekco/cmd/internal/api"
+	"github.com/replicatedhq/ekco/fsm"
+	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/words"
 )
 
 func TestThingsOfFurtherMachinesHaveATableOnceThereAreAny(t *testing.T) {
@@ -21,13 +25,45 @@ func TestThingsOfFurtherMachinesHaveATableOnceThereAreAny(t *testing.T) {
 		"", "MACHINE  THING     STATE    SINCE", "lamp     desk      Burning  1h ago", `lamp     hall\x1b  Gone     1m ago`,
 		"1 thing gone for more than a day: ekco status --all",
 	}
-	if diff := cmp.Diff(few, thingTable(status, false, style{})); diff != "" {
+	if diff := cmp.Diff(few, thingTable(status, false, false, style{})); diff != "" {
 		t.Error(diff)
 	}
-	if all := strings.Join(thingTable(status, true, style{}), "\n"); !strings.Contains(all, "yard") {
+	if all := strings.Join(thingTable(status, true, false, style{}), "\n"); !strings.Contains(all, "yard") {
 		t.Errorf("with --all: %s", all)
 	}
-	if lines := thingTable(api.Status{Now: now}, true, style{}); lines != nil {
+	status.Things[0].Details = []string{"40 W", "socket\x1b 2"}
+	wide := []string{few[0], few[1], few[2], "  40 W", `  socket\x1b 2`, few[3], few[4]}
+	if diff := cmp.Diff(few, thingTable(status, false, false, style{})); diff != "" {
+		t.Errorf("with details that nobody wants to see: %s", diff)
+	}
+	if diff := cmp.Diff(wide, thingTable(status, false, true, style{})); diff != "" {
+		t.Errorf("wide: %s", diff)
+	}
+	if lines := thingTable(api.Status{Now: now}, true, true, style{}); lines != nil {
 		t.Errorf("of nothing it says %q", lines)
+	}
+}
+
+func TestTheStatusOfAComponentLeavesOutTheOthers(t *testing.T) {
+	status := api.Status{
+		Nodes:  []api.NodeStatus{{Name: "w1"}},
+		Things: []api.ThingStatus{{Machine: "lamp", Name: "desk", Details: []string{"40 W"}}, {Machine: "stove", Name: "hall"}},
+		Actions: []journal.ActionRecord{
+			{ID: "a-1", Kind: "light"}, {ID: "a-2", Kind: "cook"},
+		},
+		Refusals: []fsm.Refusal{{Kind: "light", Rule: "Dark"}, {Kind: "cook", Rule: "Hot"}},
+		Problems: []string{"of all"},
+	}
+	lamps := words.New(words.Component{Name: "lamp", Actions: []words.Action{{Kind: "light", Verb: "light", Noun: "lamp"}}})
+	for component, want := range map[string][]string{"lamp": {"desk", "  40 W", "a-1", "Dark", "of all"}, "node": {"w1", "of all", "No action"}} {
+		var out strings.Builder
+		if err := Status(&out, status, "table", StatusOptions{Component: component, Words: lamps}); err != nil {
+			t.Fatal(err)
+		}
+		for _, part := range []string{"desk", "  40 W", "hall", "w1", "a-1", "a-2", "Dark", "Hot", "of all", "No action"} {
+			if strings.Contains(out.String(), part) != slices.Contains(want, part) {
+				t.Errorf("of %s: %q is there, or is not, in\n%s", component, part, out.String())
+			}
+		}
 	}
 }

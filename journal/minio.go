@@ -55,7 +55,23 @@ type MinioFacts struct {
 	Service    MinioService `json:"service,omitempty"`
 	// Pods are the replicas that there are, in order.
 	Pods []MinioPod `json:"pods,omitempty"`
+	// Health is what those that run say of all together, empty where nobody was asked.
+	Health MinioHealth `json:"health,omitempty"`
 }
+
+// MinioHealth is how the highly available MinIO is.
+type MinioHealth string
+
+// How it may be.
+const (
+	MinioHealthy MinioHealth = "healthy"
+	// MinioRestores: it is healthy, and restores the data of a drive.
+	MinioRestores MinioHealth = "healthy, and restores the data of a new volume"
+	// MinioUnhealthy: too few drives are there to write.
+	MinioUnhealthy MinioHealth = "not healthy: too few of its drives are there to write"
+	// MinioSilent: no replica answers.
+	MinioSilent MinioHealth = "silent: no replica answers"
+)
 
 // MinioService is where Service minio leads; empty if there is no such Service.
 type MinioService string

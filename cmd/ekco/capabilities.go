@@ -31,6 +31,7 @@ func capabilities(c cluster) ring.Capabilities {
 		envoyOf(c),
 		monitoringOf(c),
 		kotsadmOf(c),
+		minioOf(c),
 		kubeletCSRsOf(c),
 	}
 }

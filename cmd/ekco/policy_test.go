@@ -10,6 +10,7 @@ import (
 	fsmcsr "github.com/replicatedhq/ekco/fsm/csr"
 	fsmenvoy "github.com/replicatedhq/ekco/fsm/envoy"
 	fsmkotsadm "github.com/replicatedhq/ekco/fsm/kotsadm"
+	fsmminio "github.com/replicatedhq/ekco/fsm/minio"
 	fsmnode "github.com/replicatedhq/ekco/fsm/node"
 	"github.com/replicatedhq/ekco/internal/config"
 )
@@ -17,6 +18,7 @@ import (
 func TestWithoutAConfigurationTheDefaultPolicyHolds(t *testing.T) {
 	want := fsmnode.DefaultPolicy().In(fsm.DefaultPolicy()).With(fsmenvoy.Machine, fsmenvoy.Policy{Restart: true, After: 5 * time.Minute}).
 		With(fsmkotsadm.Machine, fsmkotsadm.Policy{}).
+		With(fsmminio.Machine, fsmminio.Policy{Off: "enable_ha_minio is off", Patience: 5 * time.Minute}).
 		With(fsmcsr.Name, fsmcsr.Policy{})
 	if diff := cmp.Diff(want, wholePolicy(config.Default())); diff != "" {
 		t.Error(diff)

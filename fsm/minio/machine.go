@@ -24,6 +24,7 @@ var (
 	_ fsm.Disputing    = machine{}
 	_ fsm.Aging        = machine{}
 	_ fsm.Needing      = machine{}
+	_ fsm.Detailed     = machine{}
 )
 
 func (machine) Name() string       { return Machine }

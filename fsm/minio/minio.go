@@ -1,6 +1,7 @@
 package minio
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/replicatedhq/ekco/fsm"
@@ -24,6 +25,15 @@ const (
 type Policy struct {
 	// Off says which setting keeps EKCO from doing anything about MinIO, "" if none does.
 	Off string
+	// Patience is how long a replica that waits for its volume keeps it: a node that is
+	// restarted is back by then. 0 means 5 minutes.
+	Patience time.Duration
+}
+
+// patience returns that of the policy.
+func patience(policy any) time.Duration {
+	p, _ := policy.(Policy)
+	return cmp.Or(p.Patience, 5*time.Minute)
 }
 
 // off returns why EKCO does nothing about MinIO, "" if it may. A policy that says nothing

@@ -104,7 +104,7 @@ func TestAReplicaThatLacksItsVolumeForFiveMinutesGetsAnother(t *testing.T) {
 	}
 	w.Pass(time.Second)
 	rec := w.moves("ha-minio-5")
-	if !strings.Contains(rec.Request.Reason, "has waited for its volume for 5m0s") {
+	if !strings.Contains(rec.Request.Reason, "has waited for its volume for 5m") {
 		t.Errorf("asked because %s", rec.Request.Reason)
 	}
 	w.Pass(time.Hour)
@@ -159,7 +159,7 @@ func TestAReplicaWhoseNodeIsNoMoreGetsAnotherPlaceAtOnce(t *testing.T) {
 func TestAMoveThatStalledKeepsNoOtherFromBeginning(t *testing.T) {
 	w := newWorld(t, 3)
 	w.observe(spread("n0", "n0", "n1", "n1", "-", "-"))
-	w.Pass(patience)
+	w.Pass(patience(nil))
 	rec := w.moves("ha-minio-4")
 	w.act(rec,
 		journal.ActionPlanned{Plan: journal.Plan{Steps: []journal.PlannedStep{{ID: journal.StepDeleteMinioPod}}}},

@@ -1,10 +1,13 @@
 package minio
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
+	"github.com/replicatedhq/ekco/fsm"
 	"github.com/replicatedhq/ekco/journal"
 	"github.com/replicatedhq/ekco/journal/words"
 )
@@ -39,34 +42,73 @@ func seen(e journal.Event, p *journal.ThingObserved) string {
 	if err := json.Unmarshal(p.Facts, &facts); err != nil {
 		return ""
 	}
-	return fmt.Sprintf("%s is asked to have %s and shall have %d; %s; %s", words.Object(e.Subject),
+	text := fmt.Sprintf("%s is asked to have %s and shall have %d; %s; %s", words.Object(e.Subject),
 		words.Count(facts.Replicas, "replica"), facts.Desired, leads(facts.Service), places(facts.Pods))
+	if facts.Health != "" {
+		text += "; it is " + string(facts.Health)
+	}
+	return text
+}
+
+// Details implements [fsm.Detailed].
+func (machine) Details(t *fsm.Thing) []string {
+	m := of(t)
+	lines := []string{
+		fmt.Sprintf("%s; %d of %s run, and it shall have %d", leads(m.Service), m.running(), words.Count(m.Replicas, "replica"), m.Desired),
+	}
+	if m.Deployment != "" {
+		lines = append(lines, "Deployment minio, the single one, is there")
+	}
+	if m.Health != "" {
+		lines = append(lines, "ha-minio is "+string(m.Health))
+	}
+	for _, place := range byNode(m.Pods) {
+		lines = append(lines, place.node+": "+strings.Join(place.replicas, ", "))
+	}
+	return lines
+}
+
+// running returns how many replicas run.
+func (m *MinIO) running() (n int) {
+	for _, pod := range m.Pods {
+		if pod.State == journal.MinioPodRuns {
+			n++
+		}
+	}
+	return n
 }
 
 // places says what the replicas do, by node.
 func places(pods []journal.MinioPod) string {
-	var nodes []string
-	on := map[string][]string{}
+	if len(pods) == 0 {
+		return "there are no replicas"
+	}
+	var texts []string
+	for _, place := range byNode(pods) {
+		texts = append(texts, fmt.Sprintf("%s on %s", strings.Join(place.replicas, ", "), place.node))
+	}
+	return "replicas: " + strings.Join(texts, "; ")
+}
+
+// place is a node with the numbers of its replicas, and what they do unless they run.
+type place struct {
+	node     string
+	replicas []string
+}
+
+// byNode returns where the replicas are, the node of the first one first.
+func byNode(pods []journal.MinioPod) (places []place) {
 	for _, pod := range pods {
-		where := "no node"
-		if pod.Node != "" {
-			where = pod.Node
-		}
 		text := strings.TrimPrefix(pod.Name, "ha-minio-")
 		if pod.State != journal.MinioPodRuns {
 			text += " (" + string(pod.State) + ")"
 		}
-		if on[where] == nil {
-			nodes = append(nodes, where)
+		node := cmp.Or(pod.Node, "no node")
+		at := slices.IndexFunc(places, func(p place) bool { return p.node == node })
+		if at < 0 {
+			at, places = len(places), append(places, place{node: node})
 		}
-		on[where] = append(on[where], text)
+		places[at].replicas = append(places[at].replicas, text)
 	}
-	if len(nodes) == 0 {
-		return "there are no replicas"
-	}
-	texts := make([]string, len(nodes))
-	for i, node := range nodes {
-		texts[i] = fmt.Sprintf("%s on %s", strings.Join(on[node], ", "), node)
-	}
-	return "replicas: " + strings.Join(texts, "; ")
+	return places
 }

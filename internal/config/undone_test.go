@@ -21,7 +21,7 @@ func TestWhatKURLSwitchesOnAndIsNotDoneIsOneSentenceThatNamesIt(t *testing.T) {
 	said := config.Undone()
 	for _, want := range []string{
 		"it does not keep Ceph's data", "renew certificates (rotate_certs)", "(reconcile_rook_mds_placement)", "(reconcile_ceph_csi_resources)",
-		"(enable_internal_load_balancer)", "(enable_ha_minio)",
+		"(enable_internal_load_balancer)",
 		"(pod_image_overrides)", "(rook_storage_nodes_label)",
 		"(rook_minimum_node_count)",
 	} {

@@ -26,6 +26,8 @@ type API interface {
 	Point(ctx context.Context, to journal.MinioService) error
 	// Healthy returns nil if one of the replicas says that MinIO is healthy.
 	Healthy(ctx context.Context) error
+	// Observe is Read with the health that the replicas tell of.
+	Observe(ctx context.Context) (journal.MinioFacts, error)
 	// Ask asks all replicas that run, side by side.
 	Ask(ctx context.Context, question Question) []Said
 	// Claim returns the claim of a replica's pod, and whether there is one.

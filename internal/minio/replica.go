@@ -3,8 +3,10 @@ package minio
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/replicatedhq/ekco/internal/parallel"
+	"github.com/replicatedhq/ekco/journal"
 )
 
 // Said is what one replica answered.
@@ -21,9 +23,43 @@ func (c *Client) Ask(ctx context.Context, question Question) []Said {
 	if err != nil {
 		return []Said{{Pod: App, Err: err}}
 	}
+	return c.ask(ctx, seen.pods, question)
+}
+
+// Observe implements [API].
+func (c *Client) Observe(ctx context.Context) (journal.MinioFacts, error) {
+	seen, err := c.look(ctx)
+	if err != nil {
+		return journal.MinioFacts{}, err
+	}
+	facts := seen.facts
+	facts.Health = health(c.ask(ctx, seen.pods, Now), c.ask(ctx, seen.pods, WithoutYou))
+	return facts, nil
+}
+
+// health is what was answered to the two questions, in a word.
+func health(now, spared []Said) journal.MinioHealth {
+	says := func(said []Said, what func(Answer) bool) bool {
+		return slices.ContainsFunc(said, func(one Said) bool { return one.Err == nil && what(one.Answer) })
+	}
+	switch {
+	case len(now) == 0:
+		return ""
+	case !says(now, func(Answer) bool { return true }):
+		return journal.MinioSilent
+	case !says(now, func(a Answer) bool { return a.Yes }):
+		return journal.MinioUnhealthy
+	case says(spared, func(a Answer) bool { return a.Healing > 0 }):
+		return journal.MinioRestores
+	}
+	return journal.MinioHealthy
+}
+
+// ask asks those of the pods that run.
+func (c *Client) ask(ctx context.Context, pods []pod, question Question) []Said {
 	var said []Said
 	var addresses []string
-	for _, pod := range seen.pods {
+	for _, pod := range pods {
 		switch {
 		case pod.runs():
 			said, addresses = append(said, Said{Pod: pod.Metadata.Name}), append(addresses, pod.Status.PodIP)

@@ -37,7 +37,7 @@ func New(options Options) []observers.Source {
 	tells := observers.Poll(observers.Polled[journal.MinioFacts]{
 		Name: journal.MinioKind + " " + name, Noun: noun(options.Known, ""), OfAPI: true,
 		Ask: func(ctx context.Context) (map[string]journal.MinioFacts, error) {
-			facts, err := options.API.Read(ctx)
+			facts, err := options.API.Observe(ctx)
 			switch gone := errors.Is(kube.Sentinel(err), kube.ErrNotFound); {
 			case gone && exists:
 				exists = ctx.Err() != nil // who no longer listens is told the next time

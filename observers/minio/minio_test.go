@@ -76,7 +76,7 @@ func TestMinIOIsReadNowAndThenAndAtOnceWhenAPodChanges(t *testing.T) {
 		uid := m.Run(0, miniosim.Pod{Node: "a"})
 		b.Put(pod(0))
 		b.Settle()
-		wrote(b, facts(2, 1, `,"pods":[{"name":"ha-minio-0","uid":"`+uid+`","node":"a","state":"runs"}]`))
+		wrote(b, facts(2, 1, `,"pods":[{"name":"ha-minio-0","uid":"`+uid+`","node":"a","state":"runs"}],"health":"not healthy: too few of its drives are there to write"`))
 		m.Remove(client.PodRef(miniosim.Namespace, 0))
 		b.Remove(pod(0))
 		b.Settle()

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"github.com/replicatedhq/ekco/actions"
+	actionsminio "github.com/replicatedhq/ekco/actions/minio"
+	"github.com/replicatedhq/ekco/cmd/internal/ring"
+	"github.com/replicatedhq/ekco/fsm"
+	fsmminio "github.com/replicatedhq/ekco/fsm/minio"
+	"github.com/replicatedhq/ekco/internal/config"
+	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/internal/minio"
+	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/observers"
+	observersminio "github.com/replicatedhq/ekco/observers/minio"
+)
+
+// minioOf is what EKCO does about the replicas of MinIO.
+func minioOf(c cluster) ring.Capability {
+	api, nudge, off := minio.NewClient(c.objects, minio.NewHTTP(), c.cfg.MinioNamespace), &observers.Nudge{}, minioOff(c.cfg)
+	return ring.Capability{
+		Fsm:     fsmminio.Capability(),
+		Policy:  fsmminio.Policy{Off: off, Patience: c.cfg.MinioVolumeWait},
+		Words:   fsmminio.Words,
+		Actions: func(nodes kube.API) []actions.Definition { return actionsminio.New(api, nodes, nudge.Look) },
+		Sources: func(s *fsm.State) []observers.Source {
+			return nudge.Over(minioSources(c, api, off, fsmminio.Known(s))...)
+		},
+	}
+}
+
+// minioOff returns which setting keeps EKCO from doing anything about MinIO, "" if none does.
+func minioOff(cfg config.Config) string {
+	switch {
+	case !cfg.EnableHAMinio:
+		return "enable_ha_minio is off"
+	case cfg.MinioNamespace == "":
+		return "minio_namespace is empty"
+	}
+	return ""
+}
+
+// minioSources look only where EKCO shall.
+func minioSources(c cluster, api minio.API, off string, known map[string]journal.MinioFacts) []observers.Source {
+	switch {
+	case off == "":
+		pods := c.kube.PodsLabelled(c.cfg.MinioNamespace, minio.Label, minio.App)
+		return observersminio.New(observersminio.Options{API: api, Namespace: c.cfg.MinioNamespace, Pods: pods, Known: known})
+	case len(known) > 0:
+		return []observers.Source{observersminio.Off(known, off)}
+	}
+	return nil
+}

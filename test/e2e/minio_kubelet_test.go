@@ -1,0 +1,331 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/replicatedhq/ekco/test/child"
+	miniotest "github.com/replicatedhq/ekco/test/minio"
+)
+
+const minioNamespace = "minio"
+
+// minioPrograms are built on first use.
+var minioPrograms = sync.OnceValues(func() (miniotest.Programs, error) {
+	return miniotest.Build(context.Background(), filepath.Join("..", "minio"))
+})
+
+// minioKubelet is what runs MinIO's pods on all nodes: for each that has a node, a real
+// server, at an address in 127.0.0.0/8 that is the pod's, with its data in a directory that
+// belongs to its claim. It is also the provisioner of local volumes, and kube-proxy for
+// Service minio. A node without its simulated kubelet is a machine that is off.
+//
+// Unlike in a cluster, a replica's address is always the same: nothing here resolves names.
+type minioKubelet struct {
+	t        *testing.T
+	c        *cluster
+	dir      string
+	network  string
+	programs miniotest.Programs
+	// proxy is where clients reach Service minio.
+	proxy *miniotest.Proxy
+
+	// What follows is the loop's alone.
+	servers map[types.UID]*minioServer
+	singles int
+	leads   []string
+}
+
+// minioServer is the server of a pod.
+type minioServer struct {
+	process *child.Process
+	ip      string
+	// killed is when it is killed, having been asked to end.
+	killed time.Time
+}
+
+// startMinioKubelet starts it. It ends with the test, and its servers with it.
+func startMinioKubelet(t *testing.T, c *cluster) *minioKubelet {
+	t.Helper()
+	programs, err := minioPrograms()
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := &minioKubelet{
+		t: t, c: c, dir: t.TempDir(), programs: programs, proxy: miniotest.StartProxy(t), servers: map[types.UID]*minioServer{},
+		network: fmt.Sprintf("127.%d.%d.", 64+rand.IntN(128), rand.IntN(256)),
+	}
+	var loop sync.WaitGroup
+	t.Cleanup(loop.Wait)
+	loop.Go(func() {
+		tick := time.NewTicker(200 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			select {
+			case <-t.Context().Done():
+				return
+			case <-tick.C:
+			}
+			if err := k.sync(t.Context()); err != nil && t.Context().Err() == nil {
+				t.Logf("the kubelet of MinIO's pods: %v", err)
+			}
+		}
+	})
+	return k
+}
+
+// address is that of the nth replica, as HOST:PORT.
+func (k *minioKubelet) address(n int) string { return k.ip(n) + ":9000" }
+
+func (k *minioKubelet) ip(n int) string { return fmt.Sprint(k.network, n+1) }
+
+// data is where the nth replica has its data.
+func (k *minioKubelet) data(n int) string {
+	return filepath.Join(k.dir, fmt.Sprintf("ha-minio-%d", n), "data")
+}
+
+// objects returns how many versions of objects of a bucket the volume of the nth replica has.
+func (k *minioKubelet) objects(n int, bucket string) (count int) {
+	k.t.Helper()
+	err := filepath.WalkDir(filepath.Join(k.data(n), bucket), func(path string, _ os.DirEntry, err error) error {
+		if filepath.Base(path) == "xl.meta" {
+			count++
+		}
+		if os.IsNotExist(err) {
+			return nil
+		}
+		return err
+	})
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	return count
+}
+
+// sync brings all that it does in step with the cluster.
+func (k *minioKubelet) sync(ctx context.Context) error {
+	if err := k.provision(ctx); err != nil {
+		return err
+	}
+	pods, err := k.c.client.CoreV1().Pods(minioNamespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	up, err := k.nodesUp(ctx)
+	if err != nil {
+		return err
+	}
+	there := map[types.UID]bool{}
+	for i := range pods.Items {
+		pod := &pods.Items[i]
+		there[pod.UID] = up[pod.Spec.NodeName]
+		if !up[pod.Spec.NodeName] {
+			continue
+		}
+		if err := k.run(ctx, pod); err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+			return err
+		}
+	}
+	for uid, server := range k.servers {
+		if !there[uid] { // deleted by force, or its machine is off
+			server.process.Kill()
+			delete(k.servers, uid)
+		}
+	}
+	return k.lead(ctx, pods.Items)
+}
+
+func (k *minioKubelet) nodesUp(ctx context.Context) (map[string]bool, error) {
+	nodes, err := k.c.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: "sim/kubelet=up"})
+	if err != nil {
+		return nil, err
+	}
+	up := map[string]bool{}
+	for _, node := range nodes.Items {
+		up[node.Name] = true
+	}
+	return up, nil
+}
+
+// run is what a kubelet does about a pod.
+func (k *minioKubelet) run(ctx context.Context, pod *corev1.Pod) error {
+	server := k.servers[pod.UID]
+	switch {
+	case pod.DeletionTimestamp != nil:
+		if server != nil && !server.end(pod) {
+			return nil
+		}
+		delete(k.servers, pod.UID)
+		now := metav1.NewDeleteOptions(0)
+		now.Preconditions = metav1.NewUIDPreconditions(string(pod.UID))
+		return k.c.client.CoreV1().Pods(minioNamespace).Delete(ctx, pod.Name, *now)
+	case server == nil || !server.process.Running():
+		volume, err := k.volume(ctx, pod)
+		if err != nil || volume == "" || ctx.Err() != nil {
+			return err
+		}
+		server = k.start(pod, volume)
+		k.servers[pod.UID] = server
+	}
+	return k.tell(ctx, pod, server)
+}
+
+// end asks the server to end, kills it when its pod's time is over, and reports whether it has
+// ended.
+func (s *minioServer) end(pod *corev1.Pod) bool {
+	if s.killed.IsZero() {
+		s.killed = time.Now().Add(time.Duration(*pod.DeletionGracePeriodSeconds) * time.Second)
+		_ = syscall.Kill(s.process.PID(), syscall.SIGTERM) // it fails when the server has ended
+	}
+	if time.Now().After(s.killed) {
+		s.process.Kill()
+	}
+	return !s.process.Running()
+}
+
+// volume returns the name of the pod's volume, "" while it has none.
+func (k *minioKubelet) volume(ctx context.Context, pod *corev1.Pod) (string, error) {
+	for _, volume := range pod.Spec.Volumes {
+		if of := volume.PersistentVolumeClaim; of != nil {
+			claim, err := k.c.client.CoreV1().PersistentVolumeClaims(minioNamespace).Get(ctx, of.ClaimName, metav1.GetOptions{})
+			if err != nil || claim.Status.Phase != corev1.ClaimBound {
+				return "", err
+			}
+			return claim.Spec.VolumeName, nil
+		}
+	}
+	return "", fmt.Errorf("pod %s has no claim", pod.Name)
+}
+
+// start starts the server of a pod. Its directory is empty unless the volume is that with
+// which the last server ran there.
+func (k *minioKubelet) start(pod *corev1.Pod, volume string) *minioServer {
+	n, replica := ordinal(pod.Name)
+	dir, ip, volumes := filepath.Join(k.dir, "minio", "data"), k.ip(n), []string(nil)
+	if replica {
+		dir = k.data(n)
+		for i := range 6 {
+			volumes = append(volumes, "http://"+k.address(i)+k.data(i))
+		}
+	} else {
+		k.singles++
+		ip, volumes = fmt.Sprint(k.network, 100+k.singles%100), []string{dir}
+	}
+	owner := dir + ".volume"
+	if was, err := os.ReadFile(owner); err != nil || string(was) != volume {
+		for _, err := range []error{os.RemoveAll(dir), os.MkdirAll(dir, 0o700), os.WriteFile(owner, []byte(volume), 0o600)} {
+			if err != nil {
+				k.t.Error(err)
+			}
+		}
+	}
+	env := []string{
+		"MINIO_ROOT_USER=" + miniotest.AccessKey, "MINIO_ROOT_PASSWORD=" + miniotest.SecretKey,
+		"MINIO_UPDATE=off", "MINIO_BROWSER=off", "HOME=" + filepath.Dir(dir), "MINIO_CI_CD=1", "_MINIO_SERVER_LOCAL=" + ip + ":9000",
+	}
+	args := append([]string{"server", "--quiet", "--address", ip + ":9000"}, volumes...)
+	return &minioServer{process: child.StartWith(k.t, env, k.programs.Server, args...), ip: ip}
+}
+
+// ordinal returns which replica a pod is, and whether it is one.
+func ordinal(pod string) (int, bool) {
+	text, found := strings.CutPrefix(pod, "ha-minio-")
+	n, err := strconv.Atoi(text)
+	return n, found && err == nil
+}
+
+// tell sets the status of a pod that runs.
+func (k *minioKubelet) tell(ctx context.Context, pod *corev1.Pod, server *minioServer) error {
+	ready := corev1.ConditionFalse
+	if probe(ctx, "http://"+server.ip+":9000/minio/health/ready") {
+		ready = corev1.ConditionTrue
+	}
+	if pod.Status.Phase == corev1.PodRunning && isReady(pod) == (ready == corev1.ConditionTrue) {
+		return nil
+	}
+	now := metav1.Now()
+	condition := func(kind corev1.PodConditionType, status corev1.ConditionStatus) corev1.PodCondition {
+		return corev1.PodCondition{Type: kind, Status: status, LastTransitionTime: now}
+	}
+	patch, err := json.Marshal(map[string]any{"status": map[string]any{
+		"phase": corev1.PodRunning, "podIP": server.ip, "podIPs": []corev1.PodIP{{IP: server.ip}},
+		"conditions": []corev1.PodCondition{
+			condition(corev1.PodScheduled, corev1.ConditionTrue), condition(corev1.PodInitialized, corev1.ConditionTrue),
+			condition(corev1.ContainersReady, ready), condition(corev1.PodReady, ready),
+		},
+		"containerStatuses": []corev1.ContainerStatus{{
+			Name: "minio", Image: "minio", Ready: ready == corev1.ConditionTrue, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: now}},
+		}},
+	}})
+	if err != nil {
+		return err
+	}
+	_, err = k.c.client.CoreV1().Pods(minioNamespace).Patch(ctx, pod.Name, types.MergePatchType, patch, metav1.PatchOptions{}, "status")
+	return err
+}
+
+func isReady(pod *corev1.Pod) bool {
+	for _, condition := range pod.Status.Conditions {
+		if condition.Type == corev1.PodReady {
+			return condition.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}
+
+// probe reports whether a page answers 200.
+func probe(ctx context.Context, url string) bool {
+	ctx, stop := context.WithTimeout(ctx, 2*time.Second)
+	defer stop()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+	if err != nil {
+		return false
+	}
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	response, err := client.Do(request)
+	if err != nil {
+		return false
+	}
+	_ = response.Body.Close()
+	return response.StatusCode == http.StatusOK
+}
+
+// lead is kube-proxy: new connections go to the ready pods of Service minio.
+func (k *minioKubelet) lead(ctx context.Context, pods []corev1.Pod) error {
+	service, err := k.c.client.CoreV1().Services(minioNamespace).Get(ctx, "minio", metav1.GetOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return err
+	}
+	var to []string
+	for i := range pods {
+		pod := &pods[i]
+		matches := err == nil && len(service.Spec.Selector) > 0
+		for name, value := range service.Spec.Selector {
+			matches = matches && pod.Labels[name] == value
+		}
+		if matches && isReady(pod) && pod.DeletionTimestamp == nil {
+			to = append(to, pod.Status.PodIP+":9000")
+		}
+	}
+	if strings.Join(to, " ") != strings.Join(k.leads, " ") {
+		k.leads = to
+		k.proxy.Lead(to...)
+	}
+	return nil
+}

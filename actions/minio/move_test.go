@@ -222,8 +222,11 @@ func TestAPodWhoseClaimIsGoneIsDeletedWithoutAnotherWait(t *testing.T) {
 		s := installed(w)
 		s.crowded()
 		s.moves(0)
-		r := w.Start(w.Config(s.definitions()))
-		s.AfterEffect = func(string) { r.Stop() }
+		var r *actionstest.Running
+		begun := make(chan struct{})
+		s.AfterEffect = func(string) { <-begun; r.Stop() }
+		r = w.Start(w.Config(s.definitions()))
+		close(begun)
 		_ = r.Wait()
 		s.ReconcileAfter(time.Second)
 		r = w.Start(w.Config(s.definitions()))

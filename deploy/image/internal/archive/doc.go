@@ -1,0 +1,3 @@
+// Package archive makes an image of layers, and the file that containerd imports
+// it from: an OCI layout in a tar archive.
+package archive

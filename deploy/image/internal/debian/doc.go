@@ -1,0 +1,2 @@
+// Package debian reads what Debian's packages say of themselves.
+package debian

@@ -1,0 +1,125 @@
+package program
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"runtime/debug"
+	"strings"
+
+	"github.com/replicatedhq/ekco/deploy/image/internal/licence"
+)
+
+// Module is a Go module that is linked into a program.
+type Module struct {
+	Path, Version string
+	// Sum is its line in go.sum; empty for the standard library.
+	Sum string
+	// Licences are the texts, by path within the module.
+	Licences map[string][]byte
+}
+
+// Licence returns the SPDX expression of the licences that were recognised.
+func (m Module) Licence() string {
+	var ids []string
+	for _, text := range m.Licences {
+		ids = append(ids, licence.Identify(string(text))...)
+	}
+	return licence.Expression(ids)
+}
+
+// linked returns the module of a line of build information. A module without a
+// licence cannot be given away, so it is an error.
+func linked(dep *debug.Module, licences map[string]map[string][]byte) (Module, error) {
+	texts := licences[dep.Path]
+	if dep.Replace != nil {
+		dep = dep.Replace
+	}
+	if len(texts) == 0 {
+		return Module{}, fmt.Errorf("module %s %s is linked into EKCO and has no licence file", dep.Path, dep.Version)
+	}
+	return Module{Path: dep.Path, Version: dep.Version, Sum: dep.Sum, Licences: texts}, nil
+}
+
+func (s Source) standard(ctx context.Context, version string) (Module, error) {
+	output, err := s.goTool(ctx, "env", "GOROOT")
+	if err != nil {
+		return Module{}, err
+	}
+	root := strings.TrimSpace(string(output))
+	texts := map[string][]byte{}
+	if err := collect(texts, root, root); err != nil {
+		return Module{}, err
+	}
+	if len(texts) == 0 {
+		return Module{}, fmt.Errorf("the standard library has no licence file in %s", root)
+	}
+	return Module{Path: "std", Version: strings.TrimPrefix(version, "go"), Licences: texts}, nil
+}
+
+// licences returns the licence texts of every module that a package of EKCO's
+// program is from: those beside the packages and in the directories above, as
+// code that was copied into a module has its licence beside it.
+func (s Source) licences(ctx context.Context) (map[string]map[string][]byte, error) {
+	output, err := s.goTool(ctx, "list", "-deps", "-json=Dir,Module", "./cmd/ekco")
+	if err != nil {
+		return nil, err
+	}
+	found := map[string]map[string][]byte{}
+	for packages := json.NewDecoder(bytes.NewReader(output)); ; {
+		var p struct {
+			Dir    string
+			Module *struct{ Path, Dir string }
+		}
+		err := packages.Decode(&p)
+		if errors.Is(err, io.EOF) {
+			return found, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read the answer of go list: %w", err)
+		}
+		if p.Module == nil { // of the standard library
+			continue
+		}
+		if found[p.Module.Path] == nil {
+			found[p.Module.Path] = map[string][]byte{}
+		}
+		if err := collect(found[p.Module.Path], p.Dir, p.Module.Dir); err != nil {
+			return nil, err
+		}
+	}
+}
+
+var licenceFile = regexp.MustCompile(`(?i)^(licen[cs]e|copying|copyright|notice|patents)([._-].*)?$`)
+
+// collect reads the licence files of dir and of the directories above it up to root.
+func collect(texts map[string][]byte, dir, root string) error {
+	for ; ; dir = filepath.Dir(dir) {
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			return err
+		}
+		for _, entry := range entries {
+			if !entry.Type().IsRegular() || !licenceFile.MatchString(entry.Name()) || path.Ext(entry.Name()) == ".go" {
+				continue
+			}
+			name, err := filepath.Rel(root, filepath.Join(dir, entry.Name()))
+			if err != nil {
+				return err
+			}
+			if texts[name], err = os.ReadFile(filepath.Join(dir, entry.Name())); err != nil {
+				return err
+			}
+		}
+		if dir == root || dir == filepath.Dir(dir) {
+			return nil
+		}
+	}
+}

@@ -3,7 +3,7 @@
 
 GO      ?= go
 VERSION ?= v0.29.0
-GIT_SHA ?= $(shell git rev-parse --short HEAD 2>/dev/null)
+GIT_SHA ?= $(shell git describe --always --dirty --abbrev=12 --exclude='*' 2>/dev/null)
 PKG     := github.com/replicatedhq/ekco
 LDFLAGS := -s -w -X $(PKG)/internal/version.version=$(VERSION) -X $(PKG)/internal/version.gitSHA=$(GIT_SHA)
 BENCH   ?= .
@@ -20,6 +20,14 @@ build: ## build bin/ekco
 	@mkdir -p bin
 	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/ekco ./cmd/ekco
 
+.PHONY: image
+image: ## build the container image for amd64 and arm64 into bin/image, without a container engine
+	@VERSION=$(VERSION) GIT_SHA=$(GIT_SHA) deploy/image/build.sh bin/image
+
+.PHONY: image-lock
+image-lock: ## record which Debian packages the mirror has today, for the image
+	@deploy/image/base.sh lock
+
 .PHONY: controlplane
 controlplane: ## build the real control plane for tests and the demo (once; cached)
 	@test/controlplane/build.sh
@@ -32,6 +40,7 @@ minio: ## build MinIO and its client for tests (once; cached)
 test: build controlplane minio ## run every test, also end to end on a real control plane, etcd, Ceph and MinIO
 	$(GO) test $$($(GO) list ./... | grep -v '/test/')
 	cd test/rooktypes && $(GO) test ./...
+	cd deploy/image && $(GO) test ./...
 	# One after the other: each of these starts whole clusters.
 	$(GO) test -p 1 -timeout 25m ./test/...
 	cd test/controlplane && $(GO) test -p 1 ./...
@@ -48,6 +57,7 @@ bench: build controlplane minio ## run the benchmarks behind docs/performance.md
 lint: ## gofumpt, go vet, staticcheck and the import table
 	$$(test/tools/build.sh) run ./...
 	cd test/rooktypes && $$(../tools/build.sh) run ./...
+	cd deploy/image && $$(../../test/tools/build.sh) run ./...
 	$(GO) vet ./...
 	# The linters would need minutes to load all of Kubernetes.
 	cd test/controlplane && $$(../tools/build.sh) fmt --diff ./... && $(GO) vet ./...

@@ -57,7 +57,9 @@ include() {
 }
 
 # unpack makes the directory $1. SOURCE_DATE_EPOCH would be the newest time that a
-# file may have; without it files keep the time they have in their package.
+# file may have; without it files keep the time they have in their package. Nothing
+# is open for mmdebstrap: it has apt write to files it opens, through sh, which knows
+# only numbers of one digit.
 unpack() {
 	out=$1
 	# The lists of a snapshot have expired; packages.lock has the checksums.
@@ -66,7 +68,8 @@ unpack() {
 	env -u SOURCE_DATE_EPOCH mmdebstrap --quiet --variant=extract --mode=root "$@" \
 		--architectures="$architecture" --format=tar --include="$(include)" \
 		--extract-hook="'$PWD/describe.sh' \"\$1\" '$out'" "$suite" "$out/base.tar" \
-		"deb $mirror $suite main" "deb $mirror $suite-updates main" "deb $security $suite-security main" >&2 || {
+		"deb $mirror $suite main" "deb $mirror $suite-updates main" "deb $security $suite-security main" \
+		>&2 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&- || {
 		say "cannot unpack Debian's packages; what apt says is above"
 		[ "${LOCKED:-}" != 1 ] ||
 			say "if the mirror no longer has one of packages.lock, name a snapshot with DEBIAN_MIRROR and DEBIAN_SECURITY_MIRROR"

@@ -18,9 +18,26 @@ export CGO_ENABLED=0 GOWORK=off
 began=$(date +%s)
 say() { echo "build.sh: $* ($(($(date +%s) - began)) s)" >&2; }
 
-for architecture in ${ARCHITECTURES:-amd64 arm64}; do
-	base=$("$here/base.sh" "$architecture")
-	set -- --base "$architecture=$base" "$@"
+bases=$(mktemp -d)
+children=
+clean() {
+	# Those that have ended are not there to be killed.
+	for child in $children; do kill "$child" 2>/dev/null || true; done
+	rm -rf "$bases"
+}
+trap clean EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM HUP
+
+architectures=${ARCHITECTURES:-amd64 arm64}
+for architecture in $architectures; do
+	"$here/base.sh" "$architecture" >"$bases/$architecture" &
+	children="$children $!"
+done
+for child in $children; do wait "$child"; done
+children=
+for architecture in $architectures; do
+	set -- --base "$architecture=$(cat "$bases/$architecture")" "$@"
 done
 say "Debian's packages are there; compiling EKCO, minutes if for the first time"
 cd "$here"

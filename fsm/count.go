@@ -1,5 +1,7 @@
 package fsm
 
+import "iter"
+
 // count is how many things of a machine there are.
 type count struct{ present, ready int }
 
@@ -15,25 +17,35 @@ func (s *State) Count(machine string) (present, ready int) {
 }
 
 func (s *State) countThings(name string) (c count) {
-	m := s.cache.machines[name]
-	if m == nil {
-		return c
-	}
-	counted, ok := m.Machine.(Counted)
-	if !ok {
-		return c
-	}
-	for _, t := range s.Things {
-		if t.machine != m {
-			continue
-		}
-		present, ready := counted.Counts(t)
-		if present {
-			c.present++
-		}
-		if present && ready {
+	for _, ready := range s.Members(name) {
+		c.present++
+		if ready {
 			c.ready++
 		}
 	}
 	return c
+}
+
+// Members yields the things of a machine that exist, in no order, and whether each of
+// them is ready. Of a machine that this EKCO does not have, or that is not [Counted],
+// there are none.
+func (s *State) Members(machine string) iter.Seq2[*Thing, bool] {
+	return func(yield func(*Thing, bool) bool) {
+		m := s.cache.machines[machine]
+		if m == nil {
+			return
+		}
+		counted, ok := m.Machine.(Counted)
+		if !ok {
+			return
+		}
+		for _, t := range s.Things {
+			if t.machine != m {
+				continue
+			}
+			if present, ready := counted.Counts(t); present && !yield(t, ready) {
+				return
+			}
+		}
+	}
 }

@@ -124,7 +124,7 @@ func (r *round) cancelObsolete() []journal.Draft {
 		if t == nil || rec.Cancelling != nil || goesOn(rec) || (r.Policy.DryRun && !rec.Request.DryRun) {
 			continue
 		}
-		reason := cmp.Or(t.machine.Obsolete(t, rec), r.switchedOff(rec))
+		reason := cmp.Or(t.machine.obsolete(t, rec, r.World), r.switchedOff(rec))
 		if reason == "" {
 			continue
 		}

@@ -40,6 +40,14 @@ type Machine interface {
 	Obsolete(t *Thing, rec *journal.ActionRecord) string
 }
 
+// Reconsidering is a [Machine] that finds in other things whether an action has lost its
+// reason.
+type Reconsidering interface {
+	// Outdated says what [Machine.Obsolete] does, of what the world says. It is asked
+	// where that has nothing to say.
+	Outdated(t *Thing, rec *journal.ActionRecord, w *World) string
+}
+
 // Observing is a [Machine] whose facts come as thing.observed and thing.gone, which the
 // engine folds.
 type Observing interface {
@@ -148,4 +156,13 @@ func (m *machine) transitioned(p journal.ThingTransitioned) (journal.Type, journ
 		return own.Transitioned(p)
 	}
 	return journal.TypeThingTransitioned, p
+}
+
+// obsolete says why the action has lost its reason, or "".
+func (m *machine) obsolete(t *Thing, rec *journal.ActionRecord, w *World) string {
+	reason := m.Obsolete(t, rec)
+	if reconsidering, ok := m.Machine.(Reconsidering); ok && reason == "" {
+		return reconsidering.Outdated(t, rec, w)
+	}
+	return reason
 }

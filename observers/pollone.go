@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"reflect"
 	"time"
 
 	"github.com/replicatedhq/ekco/internal/kube"
@@ -12,7 +13,7 @@ import (
 
 // PolledOne is what [PollOne] observes: one object of the Kubernetes API, by its name.
 // It is told of as thing.observed, with all of V in JSON as facts, and as thing.gone.
-type PolledOne[V comparable] struct {
+type PolledOne[V any] struct {
 	// Machine is that of the thing, Subject the thing without its UID.
 	Machine string
 	Subject journal.Subject
@@ -31,7 +32,7 @@ type PolledOne[V comparable] struct {
 // PollOne returns a source of one object, of which nothing but "get" is granted. That
 // it is not found means that it no longer exists, if it did; as long as there is none,
 // it is quietly awaited.
-func PollOne[V comparable](what PolledOne[V]) Source {
+func PollOne[V any](what PolledOne[V]) Source {
 	_, exists := what.Known[what.Subject.Name]
 	polled := Polled[V]{
 		Noun: what.noun(), Name: what.Subject.Kind + " " + what.Subject.Name, Interval: what.Interval, OfAPI: true,
@@ -71,7 +72,7 @@ func (o PolledOne[V]) noun() Noun[V] {
 			}
 			return o.draft(journal.TypeThingGone, v, journal.ThingGone{Machine: o.Machine, Reason: reason})
 		},
-		Equal: func(a, b V) bool { return a == b },
+		Equal: func(a, b V) bool { return reflect.DeepEqual(a, b) },
 		UID:   o.UID,
 		Known: func(yield func(string, V) bool) {
 			if v, known := o.Known[o.Subject.Name]; known {

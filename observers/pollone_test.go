@@ -17,6 +17,8 @@ import (
 type desk struct {
 	UID   string `json:"-"`
 	Burns bool   `json:"burns"`
+	// Bulbs are always the same, and a value of their own at each look.
+	Bulbs []string `json:"-"`
 }
 
 // oneDesk polls the lamp "desk" by its name; changes look through the nudge. off says why
@@ -32,7 +34,7 @@ func oneDesk(b *bench, nudge *observers.Nudge, known map[string]desk, off string
 					return desk{}, err
 				}
 				o := got.(*corev1.ConfigMap)
-				return desk{string(o.UID), o.Data["burns"] == "yes"}, nil
+				return desk{string(o.UID), o.Data["burns"] == "yes", []string{"E27"}}, nil
 			},
 		})
 		return append(b.Everything(), nudge.Over(one)...)
@@ -74,14 +76,14 @@ func TestOneObjectIsReadByItsNameAndItsAbsenceIsOneFact(t *testing.T) {
 func TestOneObjectThatWentWhileNobodyLookedIsGoneAtTheStart(t *testing.T) {
 	var nudge observers.Nudge
 	watching(t, func(b *bench, _ *observers.Options) {
-		oneDesk(b, &nudge, map[string]desk{"desk": {"1", true}, "hall": {"9", true}}, "")
+		oneDesk(b, &nudge, map[string]desk{"desk": {"1", true, []string{"E27"}}, "hall": {"9", true, nil}}, "")
 	}, func(b *bench) { b.WroteThings("Lamp desk 1 gone: absent at start") })
 }
 
 // TestWhatNobodyWantsToKnowOfEndsAndIsNotRead: what is known of it would stay as it is for
 // ever.
 func TestWhatNobodyWantsToKnowOfEndsAndIsNotRead(t *testing.T) {
-	for name, known := range map[string]map[string]desk{"known": {"desk": {"1", true}}, "not known": nil} {
+	for name, known := range map[string]map[string]desk{"known": {"desk": {"1", true, []string{"E27"}}}, "not known": nil} {
 		t.Run(name, func(t *testing.T) {
 			var nudge observers.Nudge
 			watching(t, func(b *bench, _ *observers.Options) {

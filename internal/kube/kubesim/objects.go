@@ -3,13 +3,14 @@ package kubesim
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"reflect"
 	"strconv"
 	"strings"
 	"sync"
+
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/internal/sim"
@@ -178,14 +179,11 @@ func (o *Objects) answer(ref kube.Ref) (json.RawMessage, error) {
 	return json.Marshal(object)
 }
 
-// PatchObject implements [kube.Objects]. Of JSON patches it knows the operations test,
-// add and replace, on members of objects.
+// PatchObject implements [kube.Objects].
 func (o *Objects) PatchObject(ctx context.Context, ref kube.Ref, patch []kube.PatchOp) (json.RawMessage, error) {
 	return o.change(ctx, "patch", ref, func(object map[string]any) error {
-		for _, op := range patch {
-			if err := apply(object, op); err != nil {
-				return fmt.Errorf("patch %s: %w", ref, err)
-			}
+		if err := apply(object, patch); err != nil {
+			return fmt.Errorf("patch %s: %w", ref, err)
 		}
 		return nil
 	})
@@ -258,35 +256,25 @@ func (o *Objects) DeleteObject(ctx context.Context, ref kube.Ref, uid string) er
 	})
 }
 
-var errNoSuchPath = errors.New("no such path")
-
-// apply carries out an operation of a JSON patch.
-func apply(object map[string]any, op kube.PatchOp) error {
-	members := strings.Split(strings.TrimPrefix(op.Path, "/"), "/")
-	for _, member := range members[:len(members)-1] {
-		below, ok := object[member].(map[string]any)
-		if !ok {
-			return fmt.Errorf("%s: %w", op.Path, errNoSuchPath)
-		}
-		object = below
+// apply carries out a JSON patch. As on a real API server, one that does not fit the object
+// is a test that failed.
+func apply(object map[string]any, ops []kube.PatchOp) error {
+	encoded, err := json.Marshal(ops)
+	if err != nil {
+		return err
 	}
-	last := members[len(members)-1]
-	is, exists := object[last]
-	switch {
-	case op.Op == "test" && !same(is, op.Value):
-		return fmt.Errorf("%s is %v, not %v: test failed: %w", op.Path, is, op.Value, kube.ErrConflict)
-	case op.Op == "test":
-		return nil
-	case op.Op == "replace" && !exists:
-		return fmt.Errorf("%s: %w", op.Path, errNoSuchPath)
+	patch, err := jsonpatch.DecodePatch(encoded)
+	if err != nil {
+		return err
 	}
-	object[last] = op.Value
-	return nil
-}
-
-// same compares as JSON does.
-func same(a, b any) bool {
-	one, err := json.Marshal(a)
-	other, otherErr := json.Marshal(b)
-	return err == nil && otherErr == nil && string(one) == string(other)
+	before, err := json.Marshal(object)
+	if err != nil {
+		return err
+	}
+	after, err := patch.Apply(before)
+	if err != nil {
+		return fmt.Errorf("%w: %w", kube.ErrConflict, err)
+	}
+	clear(object)
+	return json.Unmarshal(after, &object)
 }

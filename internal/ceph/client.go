@@ -102,14 +102,17 @@ func (c *Client) Health(ctx context.Context) (Health, error) {
 func (c *Client) Tree(ctx context.Context) (Tree, error) {
 	var tree Tree
 	var uuids map[int]string
-	var treeErr, uuidsErr error
+	var fsid string
+	var treeErr, uuidsErr, fsidErr error
 	parallel.Run(
 		func() { tree, treeErr = c.tree(ctx) },
 		func() { uuids, uuidsErr = c.uuids(ctx) },
+		func() { fsid, fsidErr = c.fsid(ctx) },
 	)
-	if err := cmp.Or(treeErr, uuidsErr); err != nil {
+	if err := cmp.Or(treeErr, uuidsErr, fsidErr); err != nil {
 		return Tree{}, err
 	}
+	tree.FSID = fsid
 	for i := range tree.OSDs {
 		tree.OSDs[i].UUID = uuids[tree.OSDs[i].ID]
 	}
@@ -123,6 +126,11 @@ func (c *Client) tree(ctx context.Context) (Tree, error) {
 
 func (c *Client) uuids(ctx context.Context) (map[int]string, error) {
 	return ask(ctx, c, command{args: []string{"osd", "dump"}}, parseUUIDs)
+}
+
+// fsid asks what uuids does, so that both share one command.
+func (c *Client) fsid(ctx context.Context) (string, error) {
+	return ask(ctx, c, command{args: []string{"osd", "dump"}}, parseFSID)
 }
 
 // Pools implements [API]. Its two commands run side by side, and the first is the

@@ -99,6 +99,9 @@ func TestTheTreeNamesTheUUIDs(t *testing.T) {
 	if len(seen) != 6 || seen[""] {
 		t.Errorf("UUIDs %v", seen)
 	}
+	if want := "ee19a7b3-bf8a-4427-9326-c6239da20874"; tree.FSID != want {
+		t.Errorf("the fsid is %q, want %q", tree.FSID, want)
+	}
 }
 
 func TestExitCodesAreSentinels(t *testing.T) {

@@ -189,6 +189,15 @@ func parseUUIDs(answer []byte) (map[int]string, error) {
 	return uuids, nil
 }
 
+// parseFSID reads the cluster's fsid from the answer of `ceph osd dump`.
+func parseFSID(answer []byte) (string, error) {
+	var said struct {
+		FSID string `json:"fsid"`
+	}
+	err := json.Unmarshal(answer, &said)
+	return said.FSID, err
+}
+
 func parseSafety(answer []byte) (Safety, error) {
 	var said struct {
 		Safe         *[]int `json:"safe_to_destroy"`

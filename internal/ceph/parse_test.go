@@ -34,16 +34,16 @@ func TestTheTreeOfARealCephIsRead(t *testing.T) {
 	}
 	others := []OSD{up(12, "node3-example-com"), up(13, "node4")}
 	for name, want := range map[string]Tree{
-		"osd-tree-ok": {hosts(9, 10, 11), append([]OSD{
+		"osd-tree-ok": {"", hosts(9, 10, 11), append([]OSD{
 			up(8, "node1"), up(9, "node2"), up(10, "node2"), up(11, "node2"),
 		}, others...)},
-		"osd-tree-host-down": {hosts(9, 10, 11), append([]OSD{
+		"osd-tree-host-down": {"", hosts(9, 10, 11), append([]OSD{
 			up(8, "node1"), lost(9, 1), lost(10, 1), lost(11, 1),
 		}, others...)},
-		"osd-tree-out": {hosts(9, 10, 11), append([]OSD{
+		"osd-tree-out": {"", hosts(9, 10, 11), append([]OSD{
 			up(8, "node1"), lost(9, 0), lost(10, 0), lost(11, 0),
 		}, others...)},
-		"osd-tree-leftovers": {hosts(9, 11), append([]OSD{
+		"osd-tree-leftovers": {"", hosts(9, 11), append([]OSD{
 			up(8, "node1"),
 			{Ref: Ref{ID: 9}, Host: "node2", DeviceClass: "hdd"},
 			{Ref: Ref{ID: 10}, Exists: true, Stray: true},

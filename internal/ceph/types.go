@@ -96,6 +96,8 @@ var cleanStates = []string{"active+clean", "active+clean+scrubbing", "active+cle
 
 // Tree is the CRUSH tree as far as EKCO needs it.
 type Tree struct {
+	// FSID tells the cluster from every other one.
+	FSID string
 	// Hosts are sorted by name, OSDs by id.
 	Hosts []Host
 	OSDs  []OSD

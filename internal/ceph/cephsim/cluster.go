@@ -13,6 +13,9 @@ import (
 // CallTimeout is how long a call that is not answered takes.
 const CallTimeout = ceph.DefaultTimeout + ceph.DefaultGrace
 
+// FSID is that of every simulated cluster.
+const FSID = "00000000-0000-4000-8000-00000000f51d"
+
 // Cluster is a simulated Ceph. Make one with [New]. Its methods are safe for
 // concurrent use.
 //
@@ -68,7 +71,7 @@ func (c *Cluster) Snapshot() ceph.Tree {
 
 // tree expects mu to be held.
 func (c *Cluster) tree() ceph.Tree {
-	var tree ceph.Tree
+	tree := ceph.Tree{FSID: FSID}
 	for _, name := range slices.Sorted(maps.Keys(c.hosts)) {
 		tree.Hosts = append(tree.Hosts, ceph.Host{Name: name, OSDs: c.on(name)})
 	}

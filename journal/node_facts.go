@@ -1,6 +1,9 @@
 package journal
 
-import "time"
+import (
+	"maps"
+	"time"
+)
 
 // Taint keys that say a node is not ready, in the words of Kubernetes.
 const (
@@ -51,5 +54,5 @@ func (f NodeFacts) Equal(other NodeFacts) bool {
 		}
 	}
 	return f.Flapping == other.Flapping && f.Role == other.Role && f.Excluded == other.Excluded && f.InternalIP == other.InternalIP &&
-		f.Hostname == other.Hostname && f.CreatedAt.Equal(other.CreatedAt)
+		f.Hostname == other.Hostname && f.CreatedAt.Equal(other.CreatedAt) && maps.Equal(f.Labels, other.Labels)
 }

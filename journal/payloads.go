@@ -159,6 +159,8 @@ type NodeFacts struct {
 	Excluded   bool   `json:"excluded,omitempty"`
 	InternalIP string `json:"internal_ip,omitempty"`
 	Hostname   string `json:"hostname,omitempty"`
+	// Labels are the values of those labels that the configuration names.
+	Labels map[string]string `json:"labels,omitempty"`
 	// CreatedAt is the object's creation time.
 	CreatedAt time.Time `json:"created_at,omitzero"`
 	// Flapping is set while the node is lost and comes back again and again. Only

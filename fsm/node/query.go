@@ -54,6 +54,15 @@ func (n *Node) mayAnswer() bool {
 // mayBeReady reports whether the node is ready, or may be.
 func (n *Node) mayBeReady() bool { return n.Ready() || n.Present() && n.Facts.Flapping }
 
+// Hostname returns what the node's machine calls itself, "" where that is not known.
+func (n *Node) Hostname() string { return n.Facts.Hostname }
+
+// Labelled returns the value of a label of which facts are kept.
+func (n *Node) Labelled(label string) (value string, has bool) {
+	value, has = n.Facts.Labels[label]
+	return value, has
+}
+
 // finished reports whether the machine has come to an end.
 func (n *Node) finished() bool { return n.State == Purged || n.State == Gone }
 

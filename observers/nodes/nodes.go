@@ -27,6 +27,8 @@ type Options struct {
 	// default 1m. It must be less than the time after which anything is done about
 	// a lost node.
 	Settles time.Duration
+	// Labels are those whose values are facts of a node, besides what EKCO reads of its own.
+	Labels []string
 	// Also, when set, is shown the Nodes as well, whether or not their facts change.
 	Also observers.Sink
 }
@@ -35,7 +37,7 @@ type Options struct {
 func New(options Options) observers.Source {
 	settles := cmp.Or(options.Settles, defaultSettles)
 	return observers.Watch(observers.Watched[node]{
-		Name: "nodes", From: options.Nodes, Object: &corev1.Node{}, Read: read, Essential: true, Also: options.Also,
+		Name: "nodes", From: options.Nodes, Object: &corev1.Node{}, Read: reading(options.Labels), Essential: true, Also: options.Also,
 		Noun: observers.Noun[node]{
 			Observed: observed, Gone: gone, Equal: equal, UID: uid, HappenedAt: happenedAt, Carry: carry,
 			Judge: func(was *node, now node, at time.Time) (node, time.Time) { return judge(was, now, at, settles) },
@@ -60,13 +62,24 @@ type node struct {
 	flaps *flaps
 }
 
-func read(obj runtime.Object) (name string, n node, ok bool) {
-	o, ok := obj.(*corev1.Node)
-	if !ok {
-		return "", node{}, false
+// reading reads a node with those labels.
+func reading(labels []string) func(runtime.Object) (name string, n node, ok bool) {
+	return func(obj runtime.Object) (name string, n node, ok bool) {
+		o, ok := obj.(*corev1.Node)
+		if !ok {
+			return "", node{}, false
+		}
+		now := kube.NodeOf(o)
+		for _, label := range labels {
+			if value, has := o.Labels[label]; has {
+				if now.Facts.Labels == nil {
+					now.Facts.Labels = map[string]string{}
+				}
+				now.Facts.Labels[label] = value
+			}
+		}
+		return now.Name, node{uid: now.UID, facts: now.Facts}, true
 	}
-	now := kube.NodeOf(o)
-	return now.Name, node{uid: now.UID, facts: now.Facts}, true
 }
 
 func uid(n node) string { return n.uid }

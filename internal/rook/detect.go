@@ -30,10 +30,14 @@ func (c *Client) Detect(ctx context.Context) (Installation, error) {
 	image := operator.image(Operator)
 	version, ok := versionOf(image)
 	if !ok {
-		return Installation{Present: true, Why: fmt.Sprintf(
-			"Rook's version is unknown: the tag of image %q of Deployment %s/%s is no version", image, Namespace, Operator)}, nil
+		return Installation{Present: true, Why: noVersion(image)}, nil
 	}
 	return Installation{Present: true, Version: version}, nil
+}
+
+// noVersion says why the version of Rook is not known.
+func noVersion(image string) string {
+	return fmt.Sprintf("Rook's version is unknown: the tag of image %q of Deployment %s/%s is no version", image, Namespace, Operator)
 }
 
 // unseen tells a cluster without Rook from one whose Rook EKCO may not see.

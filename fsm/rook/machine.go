@@ -1,0 +1,131 @@
+package rook
+
+import (
+	"slices"
+
+	"github.com/replicatedhq/ekco/fsm"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// Capability returns what EKCO can do about Rook's storage.
+func Capability() fsm.Capability {
+	return fsm.Capability{Machine: newMachine(), Kinds: kinds(), Rules: rules()}
+}
+
+// machine implements [fsm.Machine] and those of its options that are below.
+type machine struct{ fsm.Objects }
+
+var (
+	_ fsm.Observing     = machine{}
+	_ fsm.ActionFolder  = machine{}
+	_ fsm.Pausable      = machine{}
+	_ fsm.Reconsidering = machine{}
+)
+
+func newMachine() machine {
+	return machine{fsm.Objects{Machine: Machine, Subjects: []journal.Subject{journal.RookCluster}}}
+}
+
+func (machine) New(*fsm.Thing) any { return &Resource{} }
+
+// Ended keeps what the action set, also if it did not come to its end. Of two that were open
+// side by side the one that ends last need not have been the last to change something.
+func (machine) Ended(_ *fsm.State, t *fsm.Thing, rec *journal.ActionRecord, _ *journal.ActionEnded) bool {
+	r := of(t)
+	if r.Made == nil {
+		r.Made = map[journal.ActionKind]bool{}
+	}
+	before := r.Set
+	r.Made[rec.Kind] = r.Object.Made(rec.Steps[journal.StepChangeRook])
+	if r.Set.Generation < before.Generation {
+		r.Set = before
+	}
+	return true
+}
+
+// wish is a change of a custom resource that the world asks for.
+type wish struct {
+	kind   journal.ActionKind
+	change journal.RookChange
+	// why is for people, field what the change is of, from and to what it is and shall be.
+	why, field, from, to string
+}
+
+// wishes returns what the world asks for, whatever EKCO may do about it now.
+func wishes(t *fsm.Thing, w *fsm.World) []wish {
+	if p := policyOf(w); !observed(t) || p.Off != "" {
+		return nil
+	}
+	if _, there := cluster(w); !there {
+		return nil // who removes Rook begins with that
+	}
+	var all []wish
+	for _, one := range []func(*fsm.Thing, *fsm.World) (wish, bool){wishNodes, wishCopies, wishDaemons} {
+		if wish, asked := one(t, w); asked {
+			all = append(all, wish)
+		}
+	}
+	return all
+}
+
+func (machine) Goal(t *fsm.Thing, _ journal.State, w *fsm.World) journal.State {
+	switch {
+	case t.GoneSeq != 0:
+		return Removed
+	case len(w.Open(t)) > 0:
+		return Changing
+	case len(wishes(t, w)) > 0:
+		return Behind
+	}
+	return InStep
+}
+
+func (machine) Wants(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
+	for _, wish := range wishes(t, w) {
+		due, may := again(t, wish.kind, w.Policy)
+		if !may || isOpen(t, wish.kind, w) {
+			continue
+		}
+		want(fsm.Want{Kind: wish.kind, Due: due, Rank: t.Since, Change: &journal.Change{
+			Key: string(wish.kind), Field: wish.field, From: wish.from, To: wish.to,
+		}})
+	}
+}
+
+// isOpen reports whether an action of the kind about the thing is open.
+func isOpen(t *fsm.Thing, kind journal.ActionKind, w *fsm.World) bool {
+	return slices.ContainsFunc(w.Open(t), func(rec *journal.ActionRecord) bool { return rec.Kind == kind })
+}
+
+func (machine) Request(t *fsm.Thing, kind *fsm.ActionKind, w *fsm.World) (journal.ActionRequested, uint64) {
+	for _, wish := range wishes(t, w) {
+		if wish.kind == kind.Name {
+			return journal.ActionRequested{Reason: wish.why, Input: wish.change}, t.FactsSeq
+		}
+	}
+	return journal.ActionRequested{}, t.FactsSeq
+}
+
+// Obsolete leaves what has begun to its end: its own effect is no reason to stop it.
+func (machine) Obsolete(t *fsm.Thing, rec *journal.ActionRecord) string {
+	change, err := journal.InputOf[journal.RookChange](rec.Request)
+	if err != nil || !observed(t) || len(rec.Steps) > 0 {
+		return ""
+	}
+	switch now := of(t).Now(); {
+	case change.Lacks(now) == "":
+		return "it is as it shall be"
+	case change.Moved(now) != "":
+		return "somebody else changed it: " + change.Moved(now)
+	}
+	return ""
+}
+
+// Outdated implements [fsm.Reconsidering].
+func (machine) Outdated(_ *fsm.Thing, rec *journal.ActionRecord, w *fsm.World) string {
+	change, err := journal.InputOf[journal.RookChange](rec.Request)
+	if err != nil || len(rec.Steps) > 0 {
+		return ""
+	}
+	return outdatedNodes(change, w)
+}

@@ -1,0 +1,135 @@
+package rook
+
+import (
+	"cmp"
+	"time"
+
+	"github.com/replicatedhq/ekco/fsm"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// Machine is the name of the machine.
+const Machine = "rook"
+
+// nodes is the machine of what Ceph may use. Its things are known here by what everybody
+// knows of them, and by [host].
+const nodes = "node"
+
+// The states of what Rook and Ceph have.
+const (
+	// InStep: nothing is to be changed about it.
+	InStep journal.State = "InStep"
+	// Behind: it is not as the cluster's nodes and hosts ask for.
+	Behind journal.State = "Behind"
+	// Changing: an action of EKCO's is open.
+	Changing journal.State = "Changing"
+	// Removed: it is gone, or EKCO shall not look.
+	Removed journal.State = "Removed"
+)
+
+// Policy is what the configuration says of Rook's storage.
+type Policy struct {
+	// Off says which setting keeps EKCO from changing the storage, "" if none does.
+	Off string
+	// UserManaged is set when the list of storage nodes is somebody else's.
+	UserManaged bool
+	// Label is what a node must have to store data, Value its value; "" for nothing.
+	Label, Value string
+	// MinCopies and MaxCopies are the least and the most copies of data.
+	MinCopies, MaxCopies int
+}
+
+// policyOf returns what is configured. A policy that says nothing of it changes nothing.
+func policyOf(w *fsm.World) Policy { return policy(w.PolicyOf(Machine)) }
+
+func policy(configured any) Policy {
+	p, known := configured.(Policy)
+	if !known {
+		p.Off = "nothing is configured"
+	}
+	return p
+}
+
+// copies returns how many copies there shall be with so many hosts.
+func (p Policy) copies(hosts int) int { return max(p.MinCopies, min(hosts, p.MaxCopies)) }
+
+// Resource is what the machine keeps of a custom resource, and of Ceph.
+type Resource struct {
+	fsm.Object[journal.RookFacts]
+	// Made are the changes that the last action of each kind made, whatever came of it then.
+	Made map[journal.ActionKind]bool `json:"made,omitempty"`
+}
+
+func of(t *fsm.Thing) *Resource { return t.Data.(*Resource) }
+
+// observed reports whether the thing is there.
+func observed(t *fsm.Thing) bool { return t.FactsSeq != 0 && t.GoneSeq == 0 }
+
+// one returns the thing of that name that was seen last, or nil if it is not there.
+func one(w *fsm.World, subject journal.Subject) *fsm.Thing {
+	var found *fsm.Thing
+	for _, key := range w.Named(Machine, subject.Name) {
+		t := w.Things[key]
+		if t != nil && t.Kind == subject.Kind && observed(t) && (found == nil || t.FactsSeq > found.FactsSeq) {
+			found = t
+		}
+	}
+	return found
+}
+
+// cluster returns what is asked of the CephCluster, or false if there is none.
+func cluster(w *fsm.World) (journal.RookFacts, bool) {
+	t := one(w, journal.RookCluster)
+	if t == nil {
+		return journal.RookFacts{}, false
+	}
+	return of(t).Now(), true
+}
+
+// hosts returns how many hosts have OSDs that are up and in; false if nobody knows.
+func hosts(w *fsm.World) (count int, known bool) {
+	t := one(w, journal.RookCeph)
+	if t == nil {
+		return 0, false
+	}
+	return len(of(t).Facts.Hosts), true
+}
+
+// rest is how long EKCO lets what was ended early be, if nothing new is seen of it.
+const rest = 10 * time.Minute
+
+// again returns when EKCO may ask for an action of the kind, and whether it may. What the
+// last one set is known, so that it need not be seen first.
+func again(t *fsm.Thing, kind journal.ActionKind, p fsm.Policy) (due time.Time, may bool) {
+	if last := t.Last[kind]; last == nil || last.Outcome == journal.OutcomeDone || of(t).Made[kind] {
+		return time.Time{}, true
+	}
+	return t.Again(kind, p, rest)
+}
+
+// host is what is known of a node besides its name.
+type host interface {
+	// Hostname is what its machine calls itself, "" where that is not known.
+	Hostname() string
+	// Labelled returns the value of a label of which facts are kept.
+	Labelled(label string) (value string, has bool)
+}
+
+// hostname returns what Rook calls the node.
+func hostname(t *fsm.Thing) string {
+	if node, known := t.Data.(host); known {
+		return cmp.Or(node.Hostname(), t.Name)
+	}
+	return t.Name
+}
+
+// Known returns the facts of the subject, as far as the journal knows it, by its name.
+func Known(s *fsm.State, subject journal.Subject) map[string]journal.RookFacts {
+	known := map[string]journal.RookFacts{}
+	for _, t := range s.Things {
+		if t.Machine() == Machine && t.Kind == subject.Kind && t.Name == subject.Name && observed(t) {
+			known[t.Name] = of(t).Facts.Of(t.UID)
+		}
+	}
+	return known
+}

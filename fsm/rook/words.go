@@ -1,0 +1,97 @@
+package rook
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/words"
+)
+
+// Words are the words for Rook's storage, and for what is done to it.
+var Words = words.Component{
+	Name: Machine,
+	Actions: []words.Action{
+		{Kind: journal.ActionAddStorageNodes, Verb: "add storage nodes to", Noun: "Rook's storage"},
+		{Kind: journal.ActionRaiseCopies, Verb: "raise the copies of", Noun: "Rook's storage"},
+		{Kind: journal.ActionAddCephDaemons, Verb: "add daemons to", Noun: "Rook's storage"},
+	},
+	APIVersions: map[string]string{
+		journal.RookCluster.Kind: "ceph.rook.io/v1", journal.KindCephBlockPool: "ceph.rook.io/v1",
+		journal.KindCephFilesystem: "ceph.rook.io/v1", journal.KindCephObjectStore: "ceph.rook.io/v1",
+	},
+	Rows: slices.Concat(
+		rows(journal.RookCluster.Kind, seen), rows(journal.KindCephBlockPool, seen), rows(journal.KindCephFilesystem, seen),
+		rows(journal.KindCephObjectStore, seen), rows(journal.RookCeph.Kind, seenCeph),
+	),
+}
+
+// rows are the words for things of one kind.
+func rows(about string, seen func(journal.Event, *journal.ThingObserved) string) []words.Row {
+	return []words.Row{
+		{
+			Type: journal.TypeThingTransitioned, About: about,
+			Sentence: words.Of(func(e journal.Event, p *journal.ThingTransitioned) string {
+				return fmt.Sprintf("%s: %s → %s%s", words.Object(e.Subject), p.From, p.To, words.Because(p.Reason))
+			}),
+			Log: words.Of(func(e journal.Event, p *journal.ThingTransitioned) words.Line {
+				return words.Info(words.Object(e.Subject)+" is "+string(p.To), "before", p.From, "reason", p.Reason)
+			}),
+		},
+		{Type: journal.TypeThingObserved, About: about, Tone: words.Faint, Wakes: true, Sentence: words.Of(seen)},
+		{Type: journal.TypeThingGone, About: about, Sentence: words.Of(func(e journal.Event, p *journal.ThingGone) string {
+			return words.Object(e.Subject) + " is gone" + words.Because(p.Reason)
+		})},
+	}
+}
+
+func seen(e journal.Event, p *journal.ThingObserved) string {
+	var facts journal.RookFacts
+	if err := json.Unmarshal(p.Facts, &facts); err != nil {
+		return ""
+	}
+	var asked []string
+	for _, place := range slices.Sorted(maps.Keys(facts.Numbers)) {
+		asked = append(asked, fmt.Sprintf("%s %d", journal.RookNumberName(place), facts.Numbers[place]))
+	}
+	if facts.Storage != nil {
+		asked = append(asked, stored(facts.Storage))
+	}
+	if facts.Version != "" {
+		asked = append(asked, "Rook "+facts.Version)
+	}
+	if facts.Unversioned != "" {
+		asked = append(asked, facts.Unversioned)
+	}
+	if len(asked) == 0 {
+		asked = []string{"nothing that EKCO changes"}
+	}
+	return fmt.Sprintf("%s is asked for %s", words.Object(e.Subject), strings.Join(asked, ", "))
+}
+
+// stored says which nodes Ceph may use.
+func stored(storage *journal.RookStorage) string {
+	switch {
+	case storage.AllNodes:
+		return "storage on all nodes"
+	case storage.Claims:
+		return "storage on claims"
+	case len(storage.Nodes) == 0:
+		return "storage on no node"
+	}
+	return "storage on " + strings.Join(storage.Nodes, ", ")
+}
+
+func seenCeph(e journal.Event, p *journal.ThingObserved) string {
+	var facts journal.RookFacts
+	if err := json.Unmarshal(p.Facts, &facts); err != nil {
+		return ""
+	}
+	if len(facts.Hosts) == 0 {
+		return words.Object(e.Subject) + " has no OSD that is up and in"
+	}
+	return fmt.Sprintf("%s has OSDs that are up and in on %s", words.Object(e.Subject), strings.Join(facts.Hosts, ", "))
+}

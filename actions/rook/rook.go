@@ -1,0 +1,101 @@
+// Package rook changes Rook's custom resources: which nodes Ceph may use, in how many copies
+// it keeps data, and how many of its daemons there are. Each action is one patch of one
+// object, which is made as a whole or not at all.
+package rook
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/actions/object"
+	"github.com/replicatedhq/ekco/internal/ceph"
+	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/internal/rook"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+const changeTimeout = 30 * time.Second
+
+// Nodes is what the actions ask of the cluster: a node, live.
+type Nodes interface {
+	Node(ctx context.Context, name string) (kube.Node, error)
+}
+
+// Ceph is what the actions ask of Ceph: which OSDs there are, live.
+type Ceph interface {
+	Tree(ctx context.Context) (ceph.Tree, error)
+}
+
+// Parts are what the actions need. All fields must be set.
+type Parts struct {
+	Rook  rook.Resources
+	Ceph  Ceph
+	Nodes Nodes
+	// Changed is called when something was, so that it is looked at.
+	Changed func()
+}
+
+// New returns the actions.
+func New(parts Parts) []actions.Definition {
+	return []actions.Definition{
+		parts.change(journal.ActionAddStorageNodes, "change of the storage nodes"),
+		parts.change(journal.ActionRaiseCopies, "change of the copies"),
+		parts.change(journal.ActionAddCephDaemons, "change of the daemons"),
+	}
+}
+
+// change is an action that makes a [journal.RookChange].
+func (p Parts) change(kind journal.ActionKind, noun string) actions.Definition {
+	return actions.Definition{
+		Kind: kind, Noun: noun, Expendable: true,
+		Plan:       plan,
+		Steps:      map[string]actions.Step{journal.StepChangeRook: p.step()},
+		Preflights: p.preflights(),
+	}
+}
+
+// plan needs nothing that the request does not say.
+func plan(_ context.Context, record journal.ActionRecord) (journal.Plan, error) {
+	change, err := journal.InputOf[journal.RookChange](record.Request)
+	if err != nil {
+		return journal.Plan{}, err
+	}
+	if len(change.Nodes) == 0 && len(change.Numbers) == 0 {
+		return journal.Plan{}, fmt.Errorf("plan to change %s %s: nothing is asked for", record.Subject.Kind, record.Subject.Name)
+	}
+	facts, err := json.Marshal(change)
+	return journal.Plan{Facts: facts, Steps: []journal.PlannedStep{{
+		ID: journal.StepChangeRook, Does: journal.StepChangeRook, Preflights: needs(change),
+		Timeout: journal.Duration(changeTimeout), Domains: []string{journal.DomainStorage},
+	}}}, err
+}
+
+func (p Parts) object() object.Object[journal.RookFacts] {
+	return object.Object[journal.RookFacts]{
+		Noun: "object", Read: p.Rook.ReadResource, UID: func(facts journal.RookFacts) string { return facts.UID },
+	}
+}
+
+// step is a single patch.
+func (p Parts) step() actions.Step {
+	return object.Set[journal.RookFacts]{
+		Object: p.object(), Changed: p.Changed,
+		Lacks: func(step actions.StepContext, live journal.RookFacts) (string, error) {
+			var change journal.RookChange
+			if err := step.Facts(&change); err != nil {
+				return "", err
+			}
+			return change.Lacks(live), nil
+		},
+		Apply: func(ctx context.Context, step actions.StepContext) (journal.RookFacts, error) {
+			var change journal.RookChange
+			if err := step.Facts(&change); err != nil {
+				return journal.RookFacts{}, err
+			}
+			return p.Rook.ChangeResource(ctx, step.Action.Subject, change)
+		},
+	}
+}

@@ -1,0 +1,274 @@
+package rook
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/actions/actionstest"
+	"github.com/replicatedhq/ekco/fsm"
+	fsmrook "github.com/replicatedhq/ekco/fsm/rook"
+	"github.com/replicatedhq/ekco/internal/ceph/cephsim"
+	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/internal/kube/kubesim"
+	"github.com/replicatedhq/ekco/internal/rook"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// estate is what an action is about: one object of Rook, three ready nodes, and a Ceph with
+// OSDs on three hosts.
+type estate struct {
+	objects *kubesim.Objects
+	kube    *kubesim.Cluster
+	ceph    *cephsim.Cluster
+	subject journal.Subject
+	looks   int
+}
+
+func installed(of journal.Subject, object string) *estate {
+	e := &estate{objects: kubesim.NewObjects(), kube: kubesim.New(), ceph: cephsim.New(), subject: of}
+	e.objects.Put(rook.OperatorRef(), `{"spec":{"template":{"spec":{"containers":[{"image":"rook/ceph:v1.10.0"}]}}}}`)
+	e.subject.UID = e.objects.Put(rook.ResourceRef(of), object)
+	for i, name := range []string{"a", "b", "c"} {
+		e.kube.AddNode(name, journal.RoleWorker)
+		e.ceph.AddHost(name, i, 10+i)
+	}
+	return e
+}
+
+// onItsTerms has the actions of a world take the domains that they name.
+func onItsTerms(w *actionstest.World) {
+	w.T.Helper()
+	terms, err := fsm.Standing(fsmrook.Capability())
+	if err != nil {
+		w.T.Fatal(err)
+	}
+	for kind, of := range terms {
+		of.Rules = actionstest.Rules()
+		terms[kind] = of
+	}
+	w.Terms = terms
+}
+
+func (e *estate) definitions() []actions.Definition {
+	return New(Parts{Rook: rook.NewCustom(e.objects), Ceph: e.ceph, Nodes: e.kube, Changed: func() { e.looks++ }})
+}
+
+// node is one of the nodes, as it is to be listed.
+func (e *estate) node(name string) journal.RookNode {
+	node, err := e.kube.Node(context.Background(), name)
+	if err != nil {
+		panic(err)
+	}
+	return journal.RookNode{Name: name, UID: node.UID, Hostname: name}
+}
+
+// edit has somebody else change what is asked for.
+func (e *estate) edit(spec string) {
+	e.objects.Edit(rook.ResourceRef(e.subject), func(object map[string]any) {
+		var content map[string]any
+		if err := json.Unmarshal([]byte(spec), &content); err != nil {
+			panic(err)
+		}
+		object["spec"] = content
+	})
+}
+
+// outcome is what has become of the object: its generation tells how often it changed.
+func (e *estate) outcome() string {
+	object := e.objects.Object(rook.ResourceRef(e.subject))
+	if object == nil {
+		return "gone"
+	}
+	spec, err := json.Marshal(object["spec"])
+	if err != nil {
+		panic(err)
+	}
+	return fmt.Sprintf("%s, generation %v", spec, object["metadata"].(map[string]any)["generation"])
+}
+
+var blockPool = journal.RookPools(journal.KindCephBlockPool, "replicapool")
+
+const (
+	size1    = `{"spec":{"replicated":{"size":1},"x":1}}`
+	sizeAt   = "/spec/replicated/size"
+	allNodes = `{"spec":{"storage":{"useAllNodes":true},"mon":{"count":1},"mgr":{"count":1}}}`
+	listsC   = `{"spec":{"storage":{"useAllNodes":false,"nodes":[{"name":"c"}]},"mon":{"count":1},"mgr":{"count":1}}}`
+)
+
+func number(place string, from, to int) journal.RookChange {
+	return journal.RookChange{Numbers: map[string]journal.RookNumber{place: {From: from, To: to}}, Hosts: to}
+}
+
+// scene begins with an object of that content and a request for the change; then may change
+// the world as the patch arrives.
+func scene(kind journal.ActionKind, of journal.Subject, content string, change func(*estate) journal.RookChange, meanwhile func(*estate, int)) actionstest.Scene {
+	return actionstest.Scene{Points: 8, Set: func(w *actionstest.World) actionstest.Stage {
+		onItsTerms(w)
+		e, patches := installed(of, content), 0
+		e.objects.BeforeEffect = func(string) {
+			if patches++; meanwhile != nil {
+				meanwhile(e, patches)
+			}
+		}
+		w.Request(e.subject, journal.ActionRequested{Kind: kind, Input: change(e)})
+		return actionstest.Stage{
+			Kinds:   func(f *actionstest.Fuse) []actions.Definition { return f.Mortal(e.definitions()...) },
+			Outcome: e.outcome,
+		}
+	}}
+}
+
+func scenes() actionstest.Scenes {
+	nodes := func(e *estate) journal.RookChange {
+		return journal.RookChange{Nodes: []journal.RookNode{e.node("a"), e.node("b")}}
+	}
+	copies := func(*estate) journal.RookChange { return number(sizeAt, 1, 2) }
+	daemons := func(*estate) journal.RookChange {
+		return journal.RookChange{Numbers: map[string]journal.RookNumber{journal.RookMons: {From: 1, To: 3}, journal.RookMgrs: {From: 1, To: 2}}, Hosts: 3}
+	}
+	first := func(spec string) func(*estate, int) {
+		return func(e *estate, patches int) {
+			if patches == 1 {
+				e.edit(spec)
+			}
+		}
+	}
+	return actionstest.Scenes{
+		"nodes instead of all": scene(journal.ActionAddStorageNodes, journal.RookCluster, allNodes, nodes, nil),
+		"nodes to a list":      scene(journal.ActionAddStorageNodes, journal.RookCluster, listsC, nodes, nil),
+		"nodes to a list that changes": scene(journal.ActionAddStorageNodes, journal.RookCluster, listsC, nodes,
+			first(`{"storage":{"useAllNodes":false,"nodes":[{"name":"d"},{"name":"a"}]}}`)),
+		"copies":               scene(journal.ActionRaiseCopies, blockPool, size1, copies, nil),
+		"copies as they shall": scene(journal.ActionRaiseCopies, blockPool, `{"spec":{"replicated":{"size":2}}}`, copies, nil),
+		"copies that somebody else sets higher": scene(journal.ActionRaiseCopies, blockPool, size1, copies,
+			first(`{"replicated":{"size":3}}`)),
+		"daemons": scene(journal.ActionAddCephDaemons, journal.RookCluster, listsC, daemons, nil),
+		"replaced as it was to be changed": scene(journal.ActionRaiseCopies, blockPool, size1, copies, func(e *estate, patches int) {
+			if patches == 1 {
+				e.objects.Remove(rook.ResourceRef(e.subject))
+				e.objects.Put(rook.ResourceRef(e.subject), size1)
+			}
+		}),
+	}
+}
+
+func TestTheCrashMatrix(t *testing.T) { scenes().Run(t) }
+
+// TestTwoEKCOsChangeOnce: each has a journal of its own, and both have read the object before
+// either changes it.
+func TestTwoEKCOsChangeOnce(t *testing.T) {
+	actionstest.InBubble(t, func(w *actionstest.World) {
+		e := installed(journal.RookCluster, listsC)
+		e.objects.SetLatency(1e9)
+		other := actionstest.NewWorld(w.T)
+		onItsTerms(w)
+		onItsTerms(other)
+		for _, each := range []*actionstest.World{w, other} {
+			each.Request(e.subject, journal.ActionRequested{
+				Kind: journal.ActionAddStorageNodes, Input: journal.RookChange{Nodes: []journal.RookNode{e.node("a"), e.node("b")}},
+			})
+		}
+		second := other.Start(other.Config(e.definitions()))
+		w.RunToEnd(w.Config(e.definitions()))
+		second.End()
+		want := `{"mgr":{"count":1},"mon":{"count":1},"storage":{"nodes":[{"name":"c"},{"name":"a"},{"name":"b"}],"useAllNodes":false}}, generation 2`
+		if got := e.outcome(); got != want || w.LastLine() != "ended done" || other.LastLine() != "ended done" {
+			t.Errorf("it is %s: %q, %q", got, w.Story(), other.Story())
+		}
+		if e.looks == 0 {
+			t.Error("nobody looks at the change")
+		}
+	})
+}
+
+// checks checks what a preflight says.
+func (e *estate) checks(t *testing.T, name string, change journal.RookChange, kind actions.VerdictKind, key string) {
+	t.Helper()
+	record := journal.ActionRecord{Subject: e.subject}
+	record.Request.Input = change
+	verdict := e.definitions()[0].Preflights[name].Check(t.Context(), record)
+	if verdict.Kind != kind || verdict.Key != key {
+		t.Errorf("%s says %+v, want %s about %q", name, verdict, kind, key)
+	}
+}
+
+func TestANodeThatIsNotWhatItWasIsNotListed(t *testing.T) {
+	e := installed(journal.RookCluster, listsC)
+	change := journal.RookChange{Nodes: []journal.RookNode{e.node("a"), e.node("b")}}
+	e.checks(t, StorageNodesReady, change, actions.VerdictPass, "")
+	e.kube.LoseNode("b")
+	e.checks(t, StorageNodesReady, change, actions.VerdictAbandon, "node unready")
+	e.kube.RemoveNode("b")
+	e.checks(t, StorageNodesReady, change, actions.VerdictAbandon, "node gone")
+	e.kube.AddNode("b", journal.RoleWorker)
+	e.checks(t, StorageNodesReady, change, actions.VerdictAbandon, "node replaced")
+	e.kube.Forbid(kubesim.GetNodes)
+	e.checks(t, StorageNodesReady, change, actions.VerdictHold, "node unread")
+}
+
+func TestHostsThatAreLostMeanwhileAreNotCountedOn(t *testing.T) {
+	e, change := installed(blockPool, size1), number(sizeAt, 1, 3)
+	e.checks(t, StorageHostsThere, change, actions.VerdictPass, "")
+	e.ceph.LoseHost("c")
+	e.checks(t, StorageHostsThere, change, actions.VerdictAbandon, "hosts")
+	e.ceph.Outage(true)
+	e.checks(t, StorageHostsThere, change, actions.VerdictHold, "hosts unread")
+}
+
+func TestAnObjectThatIsNotWhatItWasIsLeftAlone(t *testing.T) {
+	e, change := installed(blockPool, size1), number(sizeAt, 1, 2)
+	e.checks(t, RookUnchanged, change, actions.VerdictPass, "")
+	e.edit(`{"replicated":{"size":2}}`)
+	e.checks(t, RookUnchanged, change, actions.VerdictPass, "") // the step is proved
+	e.edit(`{"replicated":{"size":3}}`)
+	e.checks(t, RookUnchanged, change, actions.VerdictAbandon, "moved")
+	e.edit(`{"erasureCoded":{}}`)
+	e.checks(t, RookUnchanged, change, actions.VerdictAbandon, "moved")
+	e.objects.Forbid("get cephblockpools")
+	e.checks(t, RookUnchanged, change, actions.VerdictHold, "unread")
+	e.objects.Allow("get cephblockpools")
+	e.objects.Remove(rook.ResourceRef(e.subject))
+	e.checks(t, RookUnchanged, change, actions.VerdictAbandon, "gone")
+	e.objects.Put(rook.ResourceRef(e.subject), size1)
+	e.checks(t, RookUnchanged, change, actions.VerdictAbandon, "replaced")
+
+	e = installed(journal.RookCluster, listsC)
+	nodes := journal.RookChange{Nodes: []journal.RookNode{e.node("a")}}
+	e.checks(t, RookUnchanged, nodes, actions.VerdictPass, "")
+	e.edit(`{"storage":{"storageClassDeviceSets":[{}]}}`)
+	e.checks(t, RookUnchanged, nodes, actions.VerdictAbandon, "no list")
+	e.edit(`{}`)
+	e.checks(t, RookUnchanged, nodes, actions.VerdictAbandon, "no list")
+}
+
+func TestAPlanAsksWhatItsChangeNeedsAndTakesTheStorage(t *testing.T) {
+	for name, test := range map[string]struct {
+		change journal.RookChange
+		want   []string
+	}{
+		"nodes":               {journal.RookChange{Nodes: []journal.RookNode{{Name: "a"}}}, []string{RookUnchanged, StorageNodesReady}},
+		"a number with hosts": {number(sizeAt, 1, 2), []string{RookUnchanged, StorageHostsThere}},
+		"a number":            {journal.RookChange{Numbers: map[string]journal.RookNumber{sizeAt: {From: 1, To: 2}}}, []string{RookUnchanged}},
+	} {
+		record := journal.ActionRecord{}
+		record.Request.Input = test.change
+		got, err := plan(t.Context(), record)
+		if err != nil || len(got.Steps) != 1 || !slices.Equal(got.Steps[0].Preflights, test.want) || !slices.Equal(got.Steps[0].Domains, []string{journal.DomainStorage}) {
+			t.Errorf("%s: %v: the plan is %+v", name, err, got)
+		}
+	}
+	if _, err := plan(t.Context(), journal.ActionRecord{}); err == nil || !strings.Contains(err.Error(), "nothing is asked for") {
+		t.Errorf("a plan for nothing: %v", err)
+	}
+}
+
+var _ Nodes = (kube.API)(nil)

@@ -1,0 +1,129 @@
+// Package rook is where facts of Rook's storage come from. Of its custom resources only "get"
+// is granted, and Ceph has nothing to watch: each is asked now and then, and at once when EKCO
+// has changed something. Ceph is asked only while there is a CephCluster.
+package rook
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/replicatedhq/ekco/internal/ceph"
+	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/internal/rook"
+	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/observers"
+)
+
+// Machine is the name of the machine that the facts are for.
+const Machine = "rook"
+
+// Ceph is what is asked of Ceph.
+type Ceph interface {
+	Tree(ctx context.Context) (ceph.Tree, error)
+}
+
+// Options of [New].
+type Options struct {
+	Rook rook.Resources
+	Ceph Ceph
+	// Pools are the custom resources with pools that EKCO looks after.
+	Pools []journal.Subject
+	// Known returns what the journal has of a subject, by its name.
+	Known func(journal.Subject) map[string]journal.RookFacts
+	// Off, unless empty, says which setting keeps EKCO from looking at all.
+	Off string
+}
+
+// New returns a source of each custom resource, and one of Ceph.
+func New(options Options) []observers.Source {
+	p := &presence{}
+	if len(options.Known(journal.RookCluster)) > 0 {
+		p.is.Store(there)
+	}
+	ofCeph := options.source(journal.RookCeph, func(ctx context.Context) (journal.RookFacts, error) {
+		if err := p.lacks(); err != nil {
+			return journal.RookFacts{}, fmt.Errorf("ask Ceph: %w", err)
+		}
+		return cephFacts(options.Ceph.Tree(ctx))
+	})
+	p.changed = ofCeph.Look
+	sources := []observers.Source{
+		options.source(journal.RookCluster, func(ctx context.Context) (journal.RookFacts, error) {
+			facts, err := options.Rook.ReadResource(ctx, journal.RookCluster)
+			p.read(err)
+			return facts, err
+		}),
+		ofCeph,
+	}
+	for _, of := range options.Pools {
+		sources = append(sources, options.source(of, func(ctx context.Context) (journal.RookFacts, error) {
+			return options.Rook.ReadResource(ctx, of)
+		}))
+	}
+	return sources
+}
+
+func (o Options) source(of journal.Subject, get func(context.Context) (journal.RookFacts, error)) observers.Source {
+	return observers.PollOne(observers.PolledOne[journal.RookFacts]{
+		Machine: Machine, Subject: of, Known: o.Known(of), Off: o.Off, Get: get,
+		UID: func(facts journal.RookFacts) string { return facts.UID },
+	})
+}
+
+// presence is whether there is a CephCluster.
+type presence struct {
+	is      atomic.Int32
+	changed func()
+}
+
+const (
+	missing int32 = iota
+	there
+	// unseen: EKCO may not look, which says nothing of what there is.
+	unseen
+)
+
+// read takes over what a look at the CephCluster came to. Any other failure says nothing.
+func (p *presence) read(err error) {
+	now := there
+	switch sentinel := kube.Sentinel(err); {
+	case err == nil:
+	case errors.Is(sentinel, kube.ErrNotFound):
+		now = missing
+	case errors.Is(sentinel, kube.ErrForbidden):
+		now = unseen
+	default:
+		return
+	}
+	if p.is.Swap(now) != now {
+		p.changed()
+	}
+}
+
+// lacks says why Ceph is not to be asked.
+func (p *presence) lacks() error {
+	switch p.is.Load() {
+	case missing:
+		return fmt.Errorf("%w: there is no CephCluster %s", kube.ErrNotFound, journal.RookCluster.Name)
+	case unseen:
+		return fmt.Errorf("%w: CephCluster %s may not be read", observers.ErrAbsent, journal.RookCluster.Name)
+	}
+	return nil
+}
+
+// errFSID says that Ceph answered without saying which cluster it is.
+var errFSID = errors.New("ceph osd dump has no fsid, so that it cannot be told which cluster it is")
+
+// cephFacts reduces what Ceph said. That a pod or a Deployment was not found says nothing of
+// Ceph, so that the error is not one that does.
+func cephFacts(tree ceph.Tree, err error) (journal.RookFacts, error) {
+	switch {
+	case err != nil:
+		return journal.RookFacts{}, errors.New(err.Error())
+	case tree.FSID == "":
+		return journal.RookFacts{}, errFSID
+	}
+	return journal.RookFacts{UID: tree.FSID, Hosts: tree.Serving()}, nil
+}

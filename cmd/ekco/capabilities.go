@@ -32,6 +32,7 @@ func capabilities(c cluster) ring.Capabilities {
 		monitoringOf(c),
 		kotsadmOf(c),
 		minioOf(c),
+		rookOf(c),
 		kubeletCSRsOf(c),
 	}
 }

@@ -16,7 +16,7 @@ import (
 var onlyWarn = []string{purge.NodeWasSeen, purge.RookManaged}
 
 // pagesOfCapabilities are what the list's page of what holds EKCO back must lead to.
-var pagesOfCapabilities = []string{"purge.md", "envoy.md", "monitoring.md", "kotsadm.md", "minio.md", "kubelet-certificates.md"}
+var pagesOfCapabilities = []string{"purge.md", "envoy.md", "monitoring.md", "kotsadm.md", "minio.md", "rook.md", "kubelet-certificates.md"}
 
 // TestThePageOfHoldsNamesEveryPreflightAndRule: of the whole list, so that a capability
 // cannot leave its own out.

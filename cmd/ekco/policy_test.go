@@ -12,6 +12,7 @@ import (
 	fsmkotsadm "github.com/replicatedhq/ekco/fsm/kotsadm"
 	fsmminio "github.com/replicatedhq/ekco/fsm/minio"
 	fsmnode "github.com/replicatedhq/ekco/fsm/node"
+	fsmrook "github.com/replicatedhq/ekco/fsm/rook"
 	"github.com/replicatedhq/ekco/internal/config"
 )
 
@@ -19,7 +20,8 @@ func TestWithoutAConfigurationTheDefaultPolicyHolds(t *testing.T) {
 	want := fsmnode.DefaultPolicy().In(fsm.DefaultPolicy()).With(fsmenvoy.Machine, fsmenvoy.Policy{Restart: true, After: 5 * time.Minute}).
 		With(fsmkotsadm.Machine, fsmkotsadm.Policy{}).
 		With(fsmminio.Machine, fsmminio.Policy{Off: "enable_ha_minio is off", Patience: 5 * time.Minute}).
-		With(fsmcsr.Name, fsmcsr.Policy{})
+		With(fsmcsr.Name, fsmcsr.Policy{}).
+		With(fsmrook.Machine, fsmrook.Policy{Off: "maintain_rook_storage_nodes is off", MinCopies: 1, MaxCopies: 3})
 	if diff := cmp.Diff(want, wholePolicy(config.Default())); diff != "" {
 		t.Error(diff)
 	}
@@ -59,5 +61,23 @@ func TestMaxUnknownNodesIsReadAndRoundedUp(t *testing.T) {
 		if got, err := read(text); err == nil {
 			t.Errorf("%q is read as %v", text, got.MaxUnknownNodes)
 		}
+	}
+}
+
+func TestTheSettingsOfRooksStorageReachItsPolicy(t *testing.T) {
+	cfg := config.Default()
+	cfg.MaintainRookStorageNodes, cfg.RookStorageNodes, cfg.RookStorageNodesLabel = true, "- name: a", "store=yes"
+	cfg.MinCephPoolReplication, cfg.MaxCephPoolReplication = 2, 4
+	want := fsmrook.Policy{UserManaged: true, Label: "store", Value: "yes", MinCopies: 2, MaxCopies: 4}
+	if diff := cmp.Diff(want, rookPolicy(cfg)); diff != "" {
+		t.Error(diff)
+	}
+	var names []string
+	cfg.CephFilesystem = ""
+	for _, of := range rookPools(cfg) {
+		names = append(names, of.Kind+" "+of.Name)
+	}
+	if diff := cmp.Diff([]string{"CephBlockPool rook-ceph/replicapool", "CephObjectStore rook-ceph/replicated"}, names); diff != "" {
+		t.Error(diff)
 	}
 }

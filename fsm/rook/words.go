@@ -15,9 +15,9 @@ import (
 var Words = words.Component{
 	Name: Machine,
 	Actions: []words.Action{
-		{Kind: journal.ActionAddStorageNodes, Verb: "add storage nodes to", Noun: "Rook's storage"},
-		{Kind: journal.ActionRaiseCopies, Verb: "raise the copies of", Noun: "Rook's storage"},
-		{Kind: journal.ActionAddCephDaemons, Verb: "add daemons to", Noun: "Rook's storage"},
+		{Kind: journal.ActionAddStorageNodes, Verb: "add storage nodes to", Noun: "Rook storage"},
+		{Kind: journal.ActionRaiseCopies, Verb: "raise the copies of", Noun: "Rook storage"},
+		{Kind: journal.ActionAddCephDaemons, Verb: "add daemons to", Noun: "Rook storage"},
 	},
 	APIVersions: map[string]string{
 		journal.RookCluster.Kind: "ceph.rook.io/v1", journal.KindCephBlockPool: "ceph.rook.io/v1",

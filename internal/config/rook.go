@@ -31,7 +31,7 @@ func (r *Rook) keys() []key {
 		},
 		{
 			name: "maintain_rook_storage_nodes", value: &r.MaintainRookStorageNodes, built: true,
-			help: "remove a purged node from Rook and Ceph",
+			help: "let Ceph use the nodes that join, raise the copies of data and the number of Ceph's daemons as there are hosts for them, and remove a purged node from Rook and Ceph",
 		},
 		{
 			name: "osd_purge_wait", value: &r.OSDPurgeWait, built: true,
@@ -42,8 +42,8 @@ func (r *Rook) keys() []key {
 			help: "the installer's list of storage nodes; if it is not empty, the list of the CephCluster is left alone",
 		},
 		{
-			name: "rook_storage_nodes_label", value: &r.RookStorageNodesLabel, does: "keep Ceph's data on the nodes with the label", check: labelPair,
-			help: "key=value; if set, only nodes with this label store Ceph data",
+			name: "rook_storage_nodes_label", value: &r.RookStorageNodesLabel, built: true, check: labelPair,
+			help: "key=value; if set, only nodes with this label are added to the storage nodes",
 		},
 		{
 			name: "reconcile_rook_mds_placement", value: &r.ReconcileRookMDSPlacement, does: "keep the placement of Ceph's MDS right",
@@ -54,24 +54,24 @@ func (r *Rook) keys() []key {
 			help: "keep the resource requests of Ceph's CSI pods small",
 		},
 		{
-			name: "ceph_block_pool", value: &r.CephBlockPool, byDefault: "replicapool",
-			help: "name of the managed CephBlockPool",
+			name: "ceph_block_pool", value: &r.CephBlockPool, built: true, byDefault: "replicapool",
+			help: "name of the CephBlockPool whose copies EKCO raises; empty for none",
 		},
 		{
-			name: "ceph_filesystem", value: &r.CephFilesystem, byDefault: "rook-shared-fs",
-			help: "name of the managed CephFilesystem",
+			name: "ceph_filesystem", value: &r.CephFilesystem, built: true, byDefault: "rook-shared-fs",
+			help: "name of the CephFilesystem whose copies EKCO raises; empty for none",
 		},
 		{
-			name: "ceph_object_store", value: &r.CephObjectStore, byDefault: "replicated",
-			help: "name of the managed CephObjectStore",
+			name: "ceph_object_store", value: &r.CephObjectStore, built: true, byDefault: "replicated",
+			help: "name of the CephObjectStore whose copies EKCO raises; empty for none",
 		},
 		{
-			name: "min_ceph_pool_replication", value: &r.MinCephPoolReplication, byDefault: "1",
-			help: "least replication of the managed pools",
+			name: "min_ceph_pool_replication", value: &r.MinCephPoolReplication, built: true, byDefault: "1",
+			help: "the least copies of data in these pools, however few hosts there are",
 		},
 		{
-			name: "max_ceph_pool_replication", value: &r.MaxCephPoolReplication, byDefault: "3",
-			help: "highest replication of the managed pools",
+			name: "max_ceph_pool_replication", value: &r.MaxCephPoolReplication, built: true, byDefault: "3",
+			help: "the most copies of data in these pools, however many hosts there are",
 		},
 		{
 			name: "rook_priority_class", value: &r.RookPriorityClass, byDefault: "node-critical",

@@ -12,7 +12,7 @@ func TestWhatKURLSwitchesOnAndIsNotDoneIsOneSentenceThatNamesIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	config, err := load(t, "config.yaml", string(content), map[string]string{
-		"ROOK_STORAGE_NODES_LABEL": "a=b", "ROOK_MINIMUM_NODE_COUNT": "3", "ENABLE_HA_MINIO": "true", "ENABLE_HA_KOTSADM": "true",
+		"ROOK_MINIMUM_NODE_COUNT": "3", "ENABLE_HA_MINIO": "true", "ENABLE_HA_KOTSADM": "true",
 		"ENABLE_INTERNAL_LOAD_BALANCER": "true", "RESTART_FAILED_ENVOY_PODS": "true",
 	})
 	if err != nil {
@@ -20,9 +20,9 @@ func TestWhatKURLSwitchesOnAndIsNotDoneIsOneSentenceThatNamesIt(t *testing.T) {
 	}
 	said := config.Undone()
 	for _, want := range []string{
-		"it does not keep Ceph's data", "renew certificates (rotate_certs)", "(reconcile_rook_mds_placement)", "(reconcile_ceph_csi_resources)",
+		"it does not keep the placement", "renew certificates (rotate_certs)", "(reconcile_rook_mds_placement)", "(reconcile_ceph_csi_resources)",
 		"(enable_internal_load_balancer)",
-		"(pod_image_overrides)", "(rook_storage_nodes_label)",
+		"(pod_image_overrides)",
 		"(rook_minimum_node_count)",
 	} {
 		if !strings.Contains(said, want) {

@@ -81,24 +81,24 @@ func (w *wholeCluster) createRookObjects() {
 }
 
 // apply applies one object.
-func (w *wholeCluster) apply(manifest any) {
-	w.t.Helper()
+func (c *cluster) apply(manifest any) {
+	c.t.Helper()
 	text, err := json.Marshal(manifest)
 	if err != nil {
-		w.t.Fatal(err)
+		c.t.Fatal(err)
 	}
-	path := filepath.Join(w.t.TempDir(), "manifest.json")
+	path := filepath.Join(c.t.TempDir(), "manifest.json")
 	if err := os.WriteFile(path, text, 0o600); err != nil {
-		w.t.Fatal(err)
+		c.t.Fatal(err)
 	}
-	w.kubectl("apply", "-f", path)
+	c.kubectl("apply", "-f", path)
 }
 
 // waitTools waits until the tools pod runs on the node, and is the only one.
-func (w *wholeCluster) waitTools(node string) {
-	w.t.Helper()
-	eventually(w.t, patience, "the tools pod runs on "+node, func() (bool, string) {
-		got := strings.TrimSpace(w.kubectl("-n", "rook-ceph", "get", "pods", "-l", "app="+kurl.ToolsPod,
+func (c *cluster) waitTools(node string) {
+	c.t.Helper()
+	eventually(c.t, patience, "the tools pod runs on "+node, func() (bool, string) {
+		got := strings.TrimSpace(c.kubectl("-n", "rook-ceph", "get", "pods", "-l", "app="+kurl.ToolsPod,
 			"-o", `jsonpath={range .items[*]}{.spec.nodeName} {.status.conditions[?(@.type=="Ready")].status}{end}`))
 		return got == node+" True", got
 	})
@@ -128,6 +128,8 @@ func (w *wholeCluster) install(t *testing.T, keys map[string]string) *operator {
 	t.Helper()
 	all := map[string]string{
 		"certificates_dir": w.etcd.CertificatesDir(), "maintain_rook_storage_nodes": "true", "settling_time": "200ms",
+		// What is listed is for the test to say: no node has this label.
+		"rook_storage_nodes_label": "ekco.test/stores=data",
 	}
 	maps.Copy(all, keys)
 	w.kubectl("delete", "configmap", "-n", "kurl", "ekco-journal", "--ignore-not-found")

@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/rest"
 
+	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/internal/rook"
 )
 
@@ -44,6 +45,27 @@ type write struct {
 // serve returns a server that has the objects, and EKCO's client for it.
 func serve(t *testing.T, objects ...metav1.Object) (*server, *rook.Client) {
 	t.Helper()
+	s, config := serveTo(t, objects...)
+	client, err := rook.NewClient(config, rook.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, client
+}
+
+// serveCustom is serve for the client of custom resources.
+func serveCustom(t *testing.T, objects ...metav1.Object) (*server, *rook.Custom) {
+	t.Helper()
+	s, config := serveTo(t, objects...)
+	client, err := kube.NewObjects(config, kube.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, rook.NewCustom(client)
+}
+
+func serveTo(t *testing.T, objects ...metav1.Object) (*server, *rest.Config) {
+	t.Helper()
 	s := &server{t: t, objects: make(map[string]any)}
 	for _, object := range objects {
 		path := pathOf(t, object)
@@ -53,11 +75,7 @@ func serve(t *testing.T, objects ...metav1.Object) (*server, *rook.Client) {
 	t.Cleanup(listener.Close)
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	t.Cleanup(transport.CloseIdleConnections)
-	client, err := rook.NewClient(&rest.Config{Host: listener.URL, Transport: transport}, rook.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s, client
+	return s, &rest.Config{Host: listener.URL, Transport: transport}
 }
 
 // pathOf takes group and version from the types' own packages.
@@ -67,6 +85,12 @@ func pathOf(t *testing.T, object metav1.Object) string {
 	switch object.(type) {
 	case *cephv1.CephCluster:
 		return "/apis/" + cephv1.SchemeGroupVersion.String() + fmt.Sprintf(place, "cephclusters")
+	case *cephv1.CephBlockPool:
+		return "/apis/" + cephv1.SchemeGroupVersion.String() + fmt.Sprintf(place, "cephblockpools")
+	case *cephv1.CephFilesystem:
+		return "/apis/" + cephv1.SchemeGroupVersion.String() + fmt.Sprintf(place, "cephfilesystems")
+	case *cephv1.CephObjectStore:
+		return "/apis/" + cephv1.SchemeGroupVersion.String() + fmt.Sprintf(place, "cephobjectstores")
 	case *appsv1.Deployment:
 		return "/apis/" + appsv1.SchemeGroupVersion.String() + fmt.Sprintf(place, "deployments")
 	case *corev1.Pod:
@@ -153,6 +177,12 @@ func replaced(object any, body []byte) (any, error) {
 	switch object.(type) {
 	case *cephv1.CephCluster:
 		into = new(cephv1.CephCluster)
+	case *cephv1.CephBlockPool:
+		into = new(cephv1.CephBlockPool)
+	case *cephv1.CephFilesystem:
+		into = new(cephv1.CephFilesystem)
+	case *cephv1.CephObjectStore:
+		into = new(cephv1.CephObjectStore)
 	case *appsv1.Deployment:
 		into = new(appsv1.Deployment)
 	default:

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/replicatedhq/ekco/actions"
+	actionsrook "github.com/replicatedhq/ekco/actions/rook"
+	"github.com/replicatedhq/ekco/cmd/internal/ring"
+	"github.com/replicatedhq/ekco/fsm"
+	fsmrook "github.com/replicatedhq/ekco/fsm/rook"
+	"github.com/replicatedhq/ekco/internal/config"
+	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/internal/rook"
+	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/observers"
+	rooksource "github.com/replicatedhq/ekco/observers/rook"
+)
+
+// rookOf is what EKCO does about Rook's storage as nodes join.
+func rookOf(c cluster) ring.Capability {
+	custom, nudge := rook.NewCustom(c.objects), &observers.Nudge{}
+	policy := rookPolicy(c.cfg)
+	return ring.Capability{
+		Fsm: fsmrook.Capability(), Policy: policy, Words: fsmrook.Words,
+		Actions: func(api kube.API) []actions.Definition {
+			return actionsrook.New(actionsrook.Parts{Rook: custom, Ceph: c.outside.ceph, Nodes: api, Changed: nudge.Look})
+		},
+		Sources: func(s *fsm.State) []observers.Source {
+			return nudge.Over(rooksource.New(rooksource.Options{
+				Rook: custom, Ceph: c.outside.ceph, Pools: rookPools(c.cfg), Off: policy.Off,
+				Known: func(of journal.Subject) map[string]journal.RookFacts { return fsmrook.Known(s, of) },
+			})...)
+		},
+	}
+}
+
+// rookPolicy returns the part of the settings that decisions about Rook's storage depend on.
+func rookPolicy(cfg config.Config) fsmrook.Policy {
+	policy := fsmrook.Policy{
+		UserManaged: cfg.RookStorageNodes != "",
+		MinCopies:   cfg.MinCephPoolReplication, MaxCopies: cfg.MaxCephPoolReplication,
+	}
+	policy.Label, policy.Value, _ = strings.Cut(cfg.RookStorageNodesLabel, "=")
+	if !cfg.MaintainRookStorageNodes {
+		policy.Off = "maintain_rook_storage_nodes is off"
+	}
+	return policy
+}
+
+// rookPools are the custom resources with pools that EKCO looks after.
+func rookPools(cfg config.Config) []journal.Subject {
+	var pools []journal.Subject
+	for _, pool := range []struct{ kind, name string }{
+		{journal.KindCephBlockPool, cfg.CephBlockPool},
+		{journal.KindCephFilesystem, cfg.CephFilesystem},
+		{journal.KindCephObjectStore, cfg.CephObjectStore},
+	} {
+		if pool.name != "" {
+			pools = append(pools, journal.RookPools(pool.kind, pool.name))
+		}
+	}
+	return pools
+}

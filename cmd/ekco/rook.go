@@ -28,7 +28,8 @@ func rookOf(c cluster) ring.Capability {
 		Sources: func(s *fsm.State) []observers.Source {
 			return nudge.Over(rooksource.New(rooksource.Options{
 				Rook: custom, Ceph: c.outside.ceph, Pools: rookPools(c.cfg), Off: policy.Off,
-				Known: func(of journal.Subject) map[string]journal.RookFacts { return fsmrook.Known(s, of) },
+				OSDPods: c.kube.PodsLabelled(rook.Namespace, rook.OSDLabel, rook.OSDApp),
+				Known:   func(of journal.Subject) map[string]journal.RookFacts { return fsmrook.Known(s, of) },
 			})...)
 		},
 	}

@@ -7,9 +7,15 @@ import (
 	"strings"
 )
 
+// The label by which OSDs are known, their Deployments and pods.
+const (
+	OSDLabel = "app"
+	OSDApp   = "rook-ceph-osd"
+)
+
 // The labels and selectors of Rook's OSDs.
 const (
-	osdSelector    = "app=rook-ceph-osd"
+	osdSelector    = OSDLabel + "=" + OSDApp
 	osdIDLabel     = "ceph-osd-id"
 	hostnameOfNode = "kubernetes.io/hostname"
 	osdUUIDEnv     = "ROOK_OSD_UUID"

@@ -1,6 +1,7 @@
 // Package rook is where facts of Rook's storage come from. Of its custom resources only "get"
 // is granted, and Ceph has nothing to watch: each is asked now and then, and at once when EKCO
-// has changed something. Ceph is asked only while there is a CephCluster.
+// has changed something; Ceph also when a pod of an OSD changes. It is asked only while there
+// is a CephCluster.
 package rook
 
 import (
@@ -8,6 +9,9 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/replicatedhq/ekco/internal/ceph"
 	"github.com/replicatedhq/ekco/internal/kube"
@@ -28,6 +32,8 @@ type Ceph interface {
 type Options struct {
 	Rook rook.Resources
 	Ceph Ceph
+	// OSDPods are the pods of the OSDs.
+	OSDPods kube.Source
 	// Pools are the custom resources with pools that EKCO looks after.
 	Pools []journal.Subject
 	// Known returns what the journal has of a subject, by its name.
@@ -36,7 +42,11 @@ type Options struct {
 	Off string
 }
 
-// New returns a source of each custom resource, and one of Ceph.
+// bootTime is how long an OSD may take from when its pod runs until Ceph calls it up.
+const bootTime = 5 * time.Second
+
+// New returns a source of each custom resource, one of Ceph, and one that has Ceph asked when
+// OSDs come and go.
 func New(options Options) []observers.Source {
 	p := &presence{}
 	if len(options.Known(journal.RookCluster)) > 0 {
@@ -60,6 +70,11 @@ func New(options Options) []observers.Source {
 	for _, of := range options.Pools {
 		sources = append(sources, options.source(of, func(ctx context.Context) (journal.RookFacts, error) {
 			return options.Rook.ReadResource(ctx, of)
+		}))
+	}
+	if options.Off == "" {
+		sources = append(sources, observers.Trigger(observers.Triggering{
+			Name: "OSD pods", From: options.OSDPods, Example: &corev1.Pod{}, Changed: ofCeph.Look, Later: bootTime,
 		}))
 	}
 	return sources

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/replicatedhq/ekco/internal/ceph/cephsim"
 	"github.com/replicatedhq/ekco/internal/kube/kubesim"
@@ -36,6 +37,7 @@ func watching(t *testing.T, known map[string]journal.RookFacts, off string, prep
 		b.Sources = func() []observers.Source {
 			return rook.New(rook.Options{
 				Rook: client.NewCustom(e.objects), Ceph: e.ceph, Pools: []journal.Subject{pool}, Off: off,
+				OSDPods: b.PodsLabelled(client.Namespace, "app", "rook-ceph-osd"),
 				Known: func(of journal.Subject) map[string]journal.RookFacts {
 					if facts, is := known[of.Kind]; is {
 						return map[string]journal.RookFacts{of.Name: facts}
@@ -100,6 +102,25 @@ func TestEachIsAskedOnceAPollAndOnlyWhatChangedIsWritten(t *testing.T) {
 		e.ceph.LoseHost("a")
 		e.Pass(70 * time.Second)
 		e.WroteThings(`Ceph rook-ceph/ceph ` + cephsim.FSID + ` {"hosts":["b"]}`)
+	})
+}
+
+// TestAnOSDThatComesIsSeenWithinSecondsOfItsPod: its pod runs before Ceph calls it up.
+func TestAnOSDThatComesIsSeenWithinSecondsOfItsPod(t *testing.T) {
+	watching(t, nil, "", (*estate).install, func(e *estate) {
+		e.Pass(10 * time.Second)
+		e.WroteThings(clusterFacts, cephFacts, poolFacts)
+		e.Put(observerstest.Pod(client.Namespace+"/osd-10", "1", "b", func(p *corev1.Pod) { p.Labels = map[string]string{"app": "rook-ceph-osd"} }))
+		e.Pass(2 * time.Second)
+		e.WroteThings()
+		e.ceph.AddHost("b", 10)
+		e.Pass(4 * time.Second)
+		e.WroteThings(`Ceph rook-ceph/ceph ` + cephsim.FSID + ` {"hosts":["a","b"]}`)
+		trees := e.ceph.Calls("Tree")
+		e.Pass(10 * time.Minute)
+		if n := e.ceph.Calls("Tree") - trees; n > 11 {
+			e.Errorf("at rest Ceph was asked %d times in ten minutes", n)
+		}
 	})
 }
 

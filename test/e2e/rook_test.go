@@ -3,6 +3,7 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -101,18 +102,22 @@ func TestTheStorageFollowsNodesAndHostsUnderTheShippedPermissions(t *testing.T) 
 	c := startRookCluster(t)
 	c.waitTools("worker-1")
 	o := newOperator(t, c.kubeconfigFor("kurl/ekco", nil), map[string]string{
-		"maintain_rook_storage_nodes": "true", "ceph_object_store": "rook-ceph-store", "reconcile_interval": "5s", "settling_time": "200ms",
+		"maintain_rook_storage_nodes": "true", "ceph_object_store": "rook-ceph-store", "reconcile_interval": "1h", "settling_time": "200ms",
 	})
 	o.startReady()
 	c.waitStorage("nodes primary-1 worker-1, copies 1 1 1 1 1, mons 1, mgrs 1")
+
+	// Polls are an hour apart: what follows is from the events of nodes, and of OSDs' pods.
 	c.node("add", "worker-2", "--role", "worker")
 	c.waitStorage("nodes primary-1 worker-1 worker-2, copies 1 1 1 1 1, mons 1, mgrs 1")
-	c.ceph.StartHost("worker-2")
-	c.waitStorage("nodes primary-1 worker-1 worker-2, copies 2 2 2 2 2, mons 1, mgrs 2")
+	c.startOSDs("worker-2", "nodes primary-1 worker-1 worker-2, copies 2 2 2 2 2, mons 1, mgrs 2")
 	c.node("add", "worker-3", "--role", "worker")
-	c.ceph.StartHost("worker-3")
-	c.waitStorage("nodes primary-1 worker-1 worker-2 worker-3, copies 3 3 3 3 3, mons 3, mgrs 2")
+	c.waitStorage("nodes primary-1 worker-1 worker-2 worker-3, copies 2 2 2 2 2, mons 1, mgrs 2")
+	c.startOSDs("worker-3", "nodes primary-1 worker-1 worker-2 worker-3, copies 3 3 3 3 3, mons 3, mgrs 2")
 
+	o.running.Stop(grace)
+	o.set(t, "reconcile_interval", "1h", "5s")
+	o.startReady()
 	seen := len(o.events())
 	c.ceph.StopHost("worker-3")
 	eventually(t, patience, "EKCO sees that the host is lost", func() (bool, string) {
@@ -147,6 +152,39 @@ func TestTheStorageFollowsNodesAndHostsUnderTheShippedPermissions(t *testing.T) 
 	})
 	if status := o.status(); len(status.Refusals) > 0 || len(status.Actions) > 0 {
 		t.Errorf("after Rook was removed refused are %+v, open are %+v", status.Refusals, status.Actions)
+	}
+}
+
+// startOSDs starts those of a host, and then their pods, as Rook does it the other way round,
+// and waits until Rook is asked for what follows.
+func (c *rookCluster) startOSDs(host, want string) {
+	c.t.Helper()
+	c.ceph.StartHost(host)
+	began := time.Now()
+	for _, id := range c.ceph.Hosts()[host] {
+		c.apply(kurl.OSDDeployment(host, id))
+	}
+	c.waitStorage(want)
+	took := time.Since(began)
+	c.t.Logf("%s after the pods of %s: %s", took, host, want)
+	if took > 10*time.Second {
+		c.t.Errorf("Rook was asked %s after the pods of the OSDs of %s, want 10s", took, host)
+	}
+}
+
+// set changes a key of the configuration, of which EKCO knows at its next start.
+func (o *operator) set(t *testing.T, key, from, to string) {
+	t.Helper()
+	content, err := os.ReadFile(o.config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := strings.Replace(string(content), key+": "+from, key+": "+to, 1)
+	if changed == string(content) {
+		t.Fatalf("the configuration has no %s: %s:\n%s", key, from, content)
+	}
+	if err := os.WriteFile(o.config, []byte(changed), 0o600); err != nil {
+		t.Fatal(err)
 	}
 }
 

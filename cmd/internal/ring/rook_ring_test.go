@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/replicatedhq/ekco/actions"
 	actionsrook "github.com/replicatedhq/ekco/actions/rook"
 	"github.com/replicatedhq/ekco/fsm"
@@ -17,6 +19,7 @@ import (
 	"github.com/replicatedhq/ekco/internal/rook"
 	"github.com/replicatedhq/ekco/journal"
 	"github.com/replicatedhq/ekco/observers"
+	"github.com/replicatedhq/ekco/observers/observerstest"
 	observersrook "github.com/replicatedhq/ekco/observers/rook"
 )
 
@@ -66,7 +69,8 @@ func (c cephs) capabilityOr(e *estate, off string) Capability {
 		Sources: func(s *fsm.State) []observers.Source {
 			return nudge.Over(observersrook.New(observersrook.Options{
 				Rook: custom, Ceph: c.of(e), Pools: []journal.Subject{rookPool, rookFS}, Off: off,
-				Known: func(of journal.Subject) map[string]journal.RookFacts { return fsmrook.Known(s, of) },
+				OSDPods: e.server.PodsLabelled(rook.Namespace, rook.OSDLabel, rook.OSDApp),
+				Known:   func(of journal.Subject) map[string]journal.RookFacts { return fsmrook.Known(s, of) },
 			})...)
 		},
 	}
@@ -89,6 +93,12 @@ func inRook(t *testing.T, test func(*estate, *cephsim.Cluster)) {
 		all.installRook(e)
 		test(e, all.of(e))
 	})
+}
+
+// osdPod is the pod of an OSD.
+func osdPod(node string, id int) *corev1.Pod {
+	name := fmt.Sprintf("%s/rook-ceph-osd-%d", rook.Namespace, id)
+	return observerstest.Pod(name, "uid-"+name, node, func(p *corev1.Pod) { p.Labels = map[string]string{rook.OSDLabel: rook.OSDApp} })
 }
 
 // asksRook says what Rook is asked for.
@@ -115,8 +125,9 @@ func TestTheStorageGrowsWithTheNodesAndNeverShrinks(t *testing.T) {
 		e.join("b", "c")
 		e.takes(2*time.Second, func() bool { return e.asksRook() == "nodes a b c, copies 1 1 1, mons 1, mgrs 1" })
 		ceph.AddHost("b", 10, 11)
-		e.takes(70*time.Second, func() bool { return e.asksRook() == "nodes a b c, copies 2 2 2, mons 1, mgrs 2" })
-		ceph.AddHost("c", 100)
+		e.server.Put(osdPod("b", 10))
+		e.takes(2*time.Second, func() bool { return e.asksRook() == "nodes a b c, copies 2 2 2, mons 1, mgrs 2" })
+		ceph.AddHost("c", 100) // of which no pod tells
 		e.takes(70*time.Second, func() bool { return e.asksRook() == "nodes a b c, copies 3 3 3, mons 3, mgrs 2" })
 		ceph.LoseHost("c")
 		pass(time.Hour)

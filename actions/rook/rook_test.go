@@ -190,7 +190,7 @@ func TestTwoEKCOsChangeOnce(t *testing.T) {
 	})
 }
 
-// checks checks what a preflight says.
+// checks expects that of a preflight.
 func (e *estate) checks(t *testing.T, name string, change journal.RookChange, kind actions.VerdictKind, key string) {
 	t.Helper()
 	record := journal.ActionRecord{Subject: e.subject}
@@ -271,4 +271,4 @@ func TestAPlanAsksWhatItsChangeNeedsAndTakesTheStorage(t *testing.T) {
 	}
 }
 
-var _ Nodes = (kube.API)(nil)
+var _ Nodes = kube.API(nil)

@@ -92,10 +92,11 @@ func TestANumberThatSomebodyElseSetEndsWhatHasNotBegun(t *testing.T) {
 	w.hosts(2)
 	for size, why := range map[int]string{2: "it is as it shall be", 3: "somebody else changed it: replicated.size is 3 now"} {
 		w.pools(pool, 1, map[string]int{poolSize: 1})
-		rec, _ := w.wants(pool, journal.ActionRaiseCopies)
+		w.wants(pool, journal.ActionRaiseCopies)
 		w.pools(pool, 2, map[string]int{poolSize: size})
 		w.Decide()
-		if rec = w.Open(pool); rec.Cancelling == nil || rec.Cancelling.Reason != why {
+		rec := w.Open(pool)
+		if rec.Cancelling == nil || rec.Cancelling.Reason != why {
 			t.Errorf("the action is %+v, want that %s", rec.Cancelling, why)
 		}
 		w.End(rec, journal.OutcomeCancelled)

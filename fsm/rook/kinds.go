@@ -5,7 +5,8 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// RuleRookVersion: EKCO does not know which version of Rook it changes something of.
+// RuleRookVersion refuses while EKCO does not know which version of Rook it changes
+// something of.
 const RuleRookVersion = "RookVersion"
 
 // kinds returns the kinds of action that change Rook's custom resources.

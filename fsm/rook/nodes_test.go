@@ -92,10 +92,11 @@ func (w *world) purge(name string) *journal.ActionRecord {
 func TestANodeThatIsBeingPurgedIsNeverListed(t *testing.T) {
 	w := newWorld(t, limits, "a", "b")
 	w.cluster(asks(1, lists("a")))
-	rec, _ := w.wants(cephCluster, journal.ActionAddStorageNodes)
+	w.wants(cephCluster, journal.ActionAddStorageNodes)
 	purge := w.purge("b")
 	w.Decide()
-	if rec = w.open(cephCluster, journal.ActionAddStorageNodes); rec.Cancelling == nil || rec.Cancelling.Reason != "node b is being purged" {
+	rec := w.open(cephCluster, journal.ActionAddStorageNodes)
+	if rec.Cancelling == nil || rec.Cancelling.Reason != "node b is being purged" {
 		t.Fatalf("the action is %+v", rec)
 	}
 	w.End(rec, journal.OutcomeCancelled)

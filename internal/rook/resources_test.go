@@ -121,23 +121,28 @@ func TestOnlyWhatIsToChangeIsChanged(t *testing.T) {
 	}{
 		"numbers": {
 			filesystem, `{"spec":{"metadataPool":{"replicated":{"size":1,"x":1}},"dataPools":[{"replicated":{"size":2}}],"later":1}}`,
-			`{"dataPools":[{"replicated":{"size":3}}],"later":1,"metadataPool":{"replicated":{"size":3,"x":1}}}`, journal.RookChange{Numbers: two},
+			`{"dataPools":[{"replicated":{"size":3}}],"later":1,"metadataPool":{"replicated":{"size":3,"x":1}}}`,
+			journal.RookChange{Numbers: two},
 		},
 		"what is left of the numbers": {
 			filesystem, `{"spec":{"metadataPool":{"replicated":{"size":3}},"dataPools":[{"replicated":{"size":2}}]}}`,
-			`{"dataPools":[{"replicated":{"size":3}}],"metadataPool":{"replicated":{"size":3}}}`, journal.RookChange{Numbers: two},
+			`{"dataPools":[{"replicated":{"size":3}}],"metadataPool":{"replicated":{"size":3}}}`,
+			journal.RookChange{Numbers: two},
 		},
 		"nodes": {
 			journal.RookCluster, `{"spec":{"storage":{"useAllNodes":false,"nodes":[{"name":"a","devices":[{"name":"sdb"}]},{"name":"c"}],"x":1}}}`,
-			`{"storage":{"nodes":[{"devices":[{"name":"sdb"}],"name":"a"},{"name":"c"},{"name":"b.x"}],"useAllNodes":false,"x":1}}`, journal.RookChange{Nodes: nodes},
+			`{"storage":{"nodes":[{"devices":[{"name":"sdb"}],"name":"a"},{"name":"c"},{"name":"b.x"}],"useAllNodes":false,"x":1}}`,
+			journal.RookChange{Nodes: nodes},
 		},
 		"nodes instead of all": {
 			journal.RookCluster, `{"spec":{"storage":{"useAllNodes":true}}}`,
-			`{"storage":{"nodes":[{"name":"a"},{"name":"b.x"}],"useAllNodes":false}}`, journal.RookChange{Nodes: nodes},
+			`{"storage":{"nodes":[{"name":"a"},{"name":"b.x"}],"useAllNodes":false}}`,
+			journal.RookChange{Nodes: nodes},
 		},
 		"all that are listed already": {
 			journal.RookCluster, `{"spec":{"storage":{"useAllNodes":true,"nodes":[{"name":"a"},{"name":"b.x"}]}}}`,
-			`{"storage":{"nodes":[{"name":"a"},{"name":"b.x"}],"useAllNodes":false}}`, journal.RookChange{Nodes: nodes},
+			`{"storage":{"nodes":[{"name":"a"},{"name":"b.x"}],"useAllNodes":false}}`,
+			journal.RookChange{Nodes: nodes},
 		},
 		"nodes where neither is said": {
 			journal.RookCluster, `{"spec":{"storage":{}}}`, `{"storage":{"nodes":[{"name":"a"},{"name":"b.x"}]}}`, journal.RookChange{Nodes: nodes},

@@ -11,7 +11,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// PolledOne is what [PollOne] observes: one object of the Kubernetes API, by its name.
+// PolledOne is what [PollOne] observes: one object, of the Kubernetes API by default, by its name.
 // It is told of as thing.observed, with all of V in JSON as facts, and as thing.gone.
 type PolledOne[V any] struct {
 	// Machine is that of the thing, Subject the thing without its UID.
@@ -27,15 +27,20 @@ type PolledOne[V any] struct {
 	Off string
 	// Interval is how often to read it; default is the observers' PollInterval.
 	Interval time.Duration
+	// Timeout is how long an answer may take; default 10s.
+	Timeout time.Duration
+	// Beyond: it is something else than the Kubernetes API that is asked, so that no answer
+	// says nothing of an outage.
+	Beyond bool
 }
 
-// PollOne returns a source of one object, of which nothing but "get" is granted. That
+// PollOne returns a source of one object that cannot be watched. That
 // it is not found means that it no longer exists, if it did; as long as there is none,
 // it is quietly awaited.
 func PollOne[V any](what PolledOne[V]) Source {
 	_, exists := what.Known[what.Subject.Name]
 	polled := Polled[V]{
-		Noun: what.noun(), Name: what.Subject.Kind + " " + what.Subject.Name, Interval: what.Interval, OfAPI: true,
+		Noun: what.noun(), Name: what.Subject.Kind + " " + what.Subject.Name, Interval: what.Interval, Timeout: what.Timeout, OfAPI: !what.Beyond,
 		Ask: func(ctx context.Context) (map[string]V, error) {
 			v, err := what.Get(ctx)
 			switch gone := errors.Is(kube.Sentinel(err), kube.ErrNotFound); {

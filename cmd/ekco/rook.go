@@ -2,6 +2,7 @@ package main
 
 import (
 	"strings"
+	"time"
 
 	"github.com/replicatedhq/ekco/actions"
 	actionsrook "github.com/replicatedhq/ekco/actions/rook"
@@ -16,6 +17,10 @@ import (
 	rooksource "github.com/replicatedhq/ekco/observers/rook"
 )
 
+// cephInterval is how often Ceph is asked at most while nothing changes: each question starts
+// processes in the tools pod.
+const cephInterval = time.Minute
+
 // rookOf is what EKCO does about Rook's storage as nodes join.
 func rookOf(c cluster) ring.Capability {
 	custom, nudge := rook.NewCustom(c.objects), &observers.Nudge{}
@@ -28,8 +33,9 @@ func rookOf(c cluster) ring.Capability {
 		Sources: func(s *fsm.State) []observers.Source {
 			return nudge.Over(rooksource.New(rooksource.Options{
 				Rook: custom, Ceph: c.outside.ceph, Pools: rookPools(c.cfg), Off: policy.Off,
-				OSDPods: c.kube.PodsLabelled(rook.Namespace, rook.OSDLabel, rook.OSDApp),
-				Known:   func(of journal.Subject) map[string]journal.RookFacts { return fsmrook.Known(s, of) },
+				CephInterval: max(c.cfg.ReconcileInterval, cephInterval),
+				OSDPods:      c.kube.PodsLabelled(rook.Namespace, rook.OSDLabel, rook.OSDApp),
+				Known:        func(of journal.Subject) map[string]journal.RookFacts { return fsmrook.Known(s, of) },
 			})...)
 		},
 	}

@@ -38,9 +38,15 @@ type Options struct {
 	Pools []journal.Subject
 	// Known returns what the journal has of a subject, by its name.
 	Known func(journal.Subject) map[string]journal.RookFacts
+	// CephInterval is how often Ceph is asked at rest; default is the observers' PollInterval.
+	CephInterval time.Duration
 	// Off, unless empty, says which setting keeps EKCO from looking at all.
 	Off string
 }
+
+// cephTimeout is longer than a command of ceph may take, so that it is the command that says why
+// there is no answer.
+const cephTimeout = 20 * time.Second
 
 // bootTime is how long an OSD may take from when its pod runs until Ceph calls it up.
 const bootTime = 5 * time.Second
@@ -52,12 +58,14 @@ func New(options Options) []observers.Source {
 	if len(options.Known(journal.RookCluster)) > 0 {
 		p.is.Store(there)
 	}
-	ofCeph := options.source(journal.RookCeph, func(ctx context.Context) (journal.RookFacts, error) {
+	asking := options.polled(journal.RookCeph, func(ctx context.Context) (journal.RookFacts, error) {
 		if err := p.lacks(); err != nil {
 			return journal.RookFacts{}, fmt.Errorf("ask Ceph: %w", err)
 		}
 		return cephFacts(options.Ceph.Tree(ctx))
 	})
+	asking.Beyond, asking.Interval, asking.Timeout = true, options.CephInterval, cephTimeout
+	ofCeph := observers.PollOne(asking)
 	p.changed = ofCeph.Look
 	sources := []observers.Source{
 		options.source(journal.RookCluster, func(ctx context.Context) (journal.RookFacts, error) {
@@ -81,10 +89,14 @@ func New(options Options) []observers.Source {
 }
 
 func (o Options) source(of journal.Subject, get func(context.Context) (journal.RookFacts, error)) observers.Source {
-	return observers.PollOne(observers.PolledOne[journal.RookFacts]{
+	return observers.PollOne(o.polled(of, get))
+}
+
+func (o Options) polled(of journal.Subject, get func(context.Context) (journal.RookFacts, error)) observers.PolledOne[journal.RookFacts] {
+	return observers.PolledOne[journal.RookFacts]{
 		Machine: Machine, Subject: of, Known: o.Known(of), Off: o.Off, Get: get,
 		UID: func(facts journal.RookFacts) string { return facts.UID },
-	})
+	}
 }
 
 // presence is whether there is a CephCluster.

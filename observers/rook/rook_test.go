@@ -137,6 +137,24 @@ func TestACephThatDoesNotAnswerIsNotGone(t *testing.T) {
 	})
 }
 
+// TestACephThatHangsIsNoOutageOfTheAPI: EKCO would be ready only after Ceph had its time.
+func TestACephThatHangsIsNoOutageOfTheAPI(t *testing.T) {
+	watching(t, nil, "", (*estate).install, func(e *estate) {
+		e.ceph.Hang(true)
+		e.Pass(10 * time.Minute)
+		e.Fall(observerstest.ErrRefused)
+		e.Pass(time.Minute)
+		if e.Synced() {
+			e.Fatal("the outage of the API goes unnoticed")
+		}
+		e.Rise()
+		e.ReadyAfter(8 * time.Second)
+		if n := e.Logged("ceph does not answer"); n == 0 {
+			e.Errorf("nobody says that Ceph does not answer:\n%s", e.Said)
+		}
+	})
+}
+
 func TestWhenRookIsRemovedAllOfItIsGoneOnce(t *testing.T) {
 	watching(t, nil, "", (*estate).install, func(e *estate) {
 		e.WroteThings(clusterFacts, cephFacts, poolFacts)

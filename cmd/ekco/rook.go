@@ -31,12 +31,13 @@ func rookOf(c cluster) ring.Capability {
 			return actionsrook.New(actionsrook.Parts{Rook: custom, Ceph: c.outside.ceph, Nodes: api, Changed: nudge.Look})
 		},
 		Sources: func(s *fsm.State) []observers.Source {
-			return nudge.Over(rooksource.New(rooksource.Options{
+			resources, ofCeph := rooksource.New(rooksource.Options{
 				Rook: custom, Ceph: c.outside.ceph, Pools: rookPools(c.cfg), Off: policy.Off,
 				CephInterval: max(c.cfg.ReconcileInterval, cephInterval),
 				OSDPods:      c.kube.PodsLabelled(rook.Namespace, rook.OSDLabel, rook.OSDApp),
 				Known:        func(of journal.Subject) map[string]journal.RookFacts { return fsmrook.Known(s, of) },
-			})...)
+			})
+			return append(nudge.Over(resources...), ofCeph...)
 		},
 	}
 }

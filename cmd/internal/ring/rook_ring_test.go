@@ -67,11 +67,12 @@ func (c cephs) capabilityOr(e *estate, off string) Capability {
 			return actionsrook.New(actionsrook.Parts{Rook: custom, Ceph: c.of(e), Nodes: e, Changed: nudge.Look})
 		},
 		Sources: func(s *fsm.State) []observers.Source {
-			return nudge.Over(observersrook.New(observersrook.Options{
+			resources, ofCeph := observersrook.New(observersrook.Options{
 				Rook: custom, Ceph: c.of(e), Pools: []journal.Subject{rookPool, rookFS}, Off: off,
 				OSDPods: e.server.PodsLabelled(rook.Namespace, rook.OSDLabel, rook.OSDApp),
 				Known:   func(of journal.Subject) map[string]journal.RookFacts { return fsmrook.Known(s, of) },
-			})...)
+			})
+			return append(nudge.Over(resources...), ofCeph...)
 		},
 	}
 }

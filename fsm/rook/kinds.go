@@ -21,7 +21,8 @@ func kinds() []fsm.ActionKind {
 func kind(name journal.ActionKind, verb string) fsm.ActionKind {
 	return fsm.ActionKind{
 		Name: name, Verb: verb, Machine: Machine,
-		Rules:       []string{fsm.RuleAPIUnreachable, fsm.RuleSettling, fsm.RulePaused, RuleRookVersion, fsm.RuleBackOff},
+		// What was in vain rests by itself, and only as long as the same is asked for: see again.
+		Rules:       []string{fsm.RuleAPIUnreachable, fsm.RuleSettling, fsm.RulePaused, RuleRookVersion},
 		Domains:     []string{journal.DomainStorage},
 		SwitchedOff: func(p fsm.Policy) string { return policy(p.Of[Machine]).Off },
 	}

@@ -33,7 +33,10 @@ func (machine) New(*fsm.Thing) any { return &Resource{} }
 func (machine) Ended(_ *fsm.State, t *fsm.Thing, rec *journal.ActionRecord, _ *journal.ActionEnded) bool {
 	r := of(t)
 	if r.Made == nil {
-		r.Made = map[journal.ActionKind]bool{}
+		r.Tried, r.Made = map[journal.ActionKind]string{}, map[journal.ActionKind]bool{}
+	}
+	if change := rec.Request.Change; change != nil {
+		r.Tried[rec.Kind] = change.To
 	}
 	before := r.Set
 	r.Made[rec.Kind] = r.Object.Made(rec.Steps[journal.StepChangeRook])
@@ -82,7 +85,7 @@ func (machine) Goal(t *fsm.Thing, _ journal.State, w *fsm.World) journal.State {
 
 func (machine) Wants(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 	for _, wish := range wishes(t, w) {
-		due, may := again(t, wish.kind, w.Policy)
+		due, may := again(t, wish, w.Policy)
 		if !may || isOpen(t, wish.kind, w) {
 			continue
 		}

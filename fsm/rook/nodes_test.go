@@ -129,3 +129,16 @@ func TestWhoTakesANodeOffAgainAndAgainIsNotFought(t *testing.T) {
 	w.Pass(time.Hour)
 	w.wants(cephCluster, journal.ActionAddStorageNodes)
 }
+
+// TestANodeThatIsLostMeanwhileKeepsNoOtherWaiting: what was to be listed is another list then.
+func TestANodeThatIsLostMeanwhileKeepsNoOtherWaiting(t *testing.T) {
+	w := newWorld(t, limits, "a", "b", "c")
+	w.cluster(asks(1, lists("a")))
+	rec, _ := w.wants(cephCluster, journal.ActionAddStorageNodes)
+	w.End(rec, journal.OutcomeAbandoned) // c was not ready, by a live read
+	w.quiet(cephCluster)
+	w.join("c", unready)
+	if _, change := w.wants(cephCluster, journal.ActionAddStorageNodes); !slices.Equal(hostnames(change), []string{"b.local"}) {
+		t.Errorf("to be listed are %q", hostnames(change))
+	}
+}

@@ -56,8 +56,10 @@ func (p Policy) copies(hosts int) int { return max(p.MinCopies, min(hosts, p.Max
 // Resource is what the machine keeps of a custom resource, and of Ceph.
 type Resource struct {
 	fsm.Object[journal.RookFacts]
-	// Made are the changes that the last action of each kind made, whatever came of it then.
-	Made map[journal.ActionKind]bool `json:"made,omitempty"`
+	// Tried is what the last action of each kind was to change something to, whatever came of
+	// it, and Made whether it did.
+	Tried map[journal.ActionKind]string `json:"tried,omitempty"`
+	Made  map[journal.ActionKind]bool   `json:"made,omitempty"`
 }
 
 func of(t *fsm.Thing) *Resource { return t.Data.(*Resource) }
@@ -98,13 +100,15 @@ func hosts(w *fsm.World) (count int, known bool) {
 // rest is how long EKCO lets what was ended early be, if nothing new is seen of it.
 const rest = 10 * time.Minute
 
-// again returns when EKCO may ask for an action of the kind, and whether it may. What the
-// last one set is known, so that it need not be seen first.
-func again(t *fsm.Thing, kind journal.ActionKind, p fsm.Policy) (due time.Time, may bool) {
-	if last := t.Last[kind]; last == nil || last.Outcome == journal.OutcomeDone || of(t).Made[kind] {
+// again returns when EKCO may ask for what is wished, and whether it may. What the last action
+// set is known, so that it need not be seen first; and what is another wish than the last one,
+// as once a node more or less is ready, need not wait for it.
+func again(t *fsm.Thing, asked wish, p fsm.Policy) (due time.Time, may bool) {
+	last, r := t.Last[asked.kind], of(t)
+	if last == nil || last.Outcome == journal.OutcomeDone || r.Made[asked.kind] || r.Tried[asked.kind] != asked.to {
 		return time.Time{}, true
 	}
-	return t.Again(kind, p, rest)
+	return t.Again(asked.kind, p, rest)
 }
 
 // host is what is known of a node besides its name.

@@ -94,6 +94,8 @@ type StepContext struct {
 	Log *slog.Logger
 
 	watcher Watcher
+	// note is nil where no attempt is under way.
+	note func(context.Context, json.RawMessage) error
 }
 
 // Input decodes what the plan gives the step.

@@ -213,6 +213,7 @@ func (a *run) start(s *stepState) {
 	s.busy = true
 	a.launches = append(a.launches, func() {
 		step, waiting := a.contextOf(s.planned), a.waiting()
+		step.note = a.notesOf(s)
 		a.async(func() func() {
 			result := attempt(a.work, waiting, s.code, step)
 			return func() { a.attempted(s, result) }

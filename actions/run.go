@@ -33,7 +33,10 @@ type run struct {
 	work        context.Context
 	stopWork    context.CancelFunc
 
-	results  chan func()
+	results chan func()
+	// notes are what steps under way want to be on disk, noted those that this turn appends.
+	notes    chan stepNote
+	noted    []stepNote
 	inFlight int
 	// drafts and launches are what this turn appends, and then starts.
 	drafts   []journal.Draft
@@ -88,6 +91,7 @@ func (r *Runner) newRun(ctx context.Context, record journal.ActionRecord) *run {
 		log:     r.cfg.Log.With("action", record.ID, "kind", record.Kind, "object", record.Subject.Name),
 		ctx:     ctx,
 		results: make(chan func()),
+		notes:   make(chan stepNote),
 		byID:    make(map[string]*stepState),
 		groups:  make(map[string]*group),
 		said:    make(map[string]spoken),
@@ -156,6 +160,8 @@ func (a *run) toItsEnd(inbox *Inbox) error {
 			// A cancel that came first must win over the step it would let start.
 			a.hear(inbox)
 			a.take(apply)
+		case n := <-a.notes:
+			a.takeNote(n)
 		case <-inbox.woken():
 			a.hear(inbox)
 		case <-timer.C:
@@ -245,6 +251,7 @@ func (a *run) commit() error {
 			a.committed(a.drafts[i].Payload, event.Seq)
 		}
 	}
+	a.answerNotes()
 	launches := a.launches
 	a.drafts, a.launches = nil, nil
 	for _, launch := range launches {

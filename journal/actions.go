@@ -175,6 +175,14 @@ type StepStarted struct {
 	Attempt int    `json:"attempt"`
 }
 
+// StepNoted carries what a step that is under way must know if it is interrupted: how far
+// it has come, for example. Until the step ends these are its outputs.
+type StepNoted struct {
+	Step    string          `json:"step"`
+	Attempt int             `json:"attempt"`
+	Outputs json.RawMessage `json:"outputs"`
+}
+
 // StepDone says that the proof was observed.
 type StepDone struct {
 	Step    string `json:"step"`

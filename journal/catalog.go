@@ -60,6 +60,7 @@ const (
 	TypeActionReleased   Type = "action.released"
 	TypeActionLeft       Type = "action.left"
 	TypeStepStarted      Type = "step.started"
+	TypeStepNoted        Type = "step.noted"
 	TypeStepDone         Type = "step.done"
 	TypeStepFailed       Type = "step.failed"
 	TypeActionStalled    Type = "action.stalled"
@@ -147,6 +148,7 @@ var catalog = []CatalogEntry{
 	entry[ActionReleased]("the reason of the last hold no longer holds"),
 	entry[ActionLeft]("something that an action was to remove is another's now, and is left alone for good"),
 	entry[StepStarted]("a step's effect is about to happen"),
+	entry[StepNoted]("a step that is under way keeps what it must know if it is interrupted"),
 	entry[StepDone]("a step's proof was observed"),
 	entry[StepFailed]("a step's effect or proof failed; it is tried again at next_try"),
 	entry[ActionStalled]("an action's retry budget is spent; it waits for retry or cancel"),

@@ -76,6 +76,8 @@ func (r *ActionRecord) foldStep(e Event, p Payload) error {
 	switch p := p.(type) {
 	case *StepStarted:
 		return r.foldStarted(e, p)
+	case *StepNoted:
+		return r.foldNoted(p)
 	case *StepDone:
 		return r.foldDone(e, p)
 	case *StepFailed:
@@ -147,6 +149,13 @@ func (r *ActionRecord) foldStarted(e Event, p *StepStarted) error {
 		r.PastNoReturn, r.Cancelling, r.CancellingBy = true, nil, ""
 	}
 	return nil
+}
+
+func (r *ActionRecord) foldNoted(p *StepNoted) error {
+	step := r.Steps[p.Step]
+	step.Outputs = p.Outputs
+	put(&r.Steps, p.Step, step)
+	return r.notPlanned(p.Step)
 }
 
 func (r *ActionRecord) foldDone(e Event, p *StepDone) error {

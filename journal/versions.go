@@ -113,6 +113,9 @@ func (ActionLeft) eventVersion() int { return version1 }
 func (StepStarted) eventType() Type   { return TypeStepStarted }
 func (StepStarted) eventVersion() int { return version1 }
 
+func (StepNoted) eventType() Type   { return TypeStepNoted }
+func (StepNoted) eventVersion() int { return version1 }
+
 func (StepDone) eventType() Type   { return TypeStepDone }
 func (StepDone) eventVersion() int { return version1 }
 

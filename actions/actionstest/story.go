@@ -56,6 +56,8 @@ func line(payload journal.Payload) string {
 		return fmt.Sprintf("left %s: %s", p.What, p.Reason)
 	case *journal.StepStarted:
 		return fmt.Sprintf("started %s #%d", p.Step, p.Attempt)
+	case *journal.StepNoted:
+		return fmt.Sprintf("noted %s %s", p.Step, p.Outputs)
 	case *journal.StepDone:
 		return fmt.Sprintf("done %s #%d%s%s", p.Step, p.Attempt, when(p.AlreadyDone, " already"), when(p.DryRun, " dry"))
 	case *journal.StepFailed:

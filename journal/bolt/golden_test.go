@@ -160,7 +160,10 @@ func things() []journal.Draft {
 	for i := range drafts {
 		drafts[i].Subject, drafts[i].Actor = lamp, "observer/lamp"
 	}
-	return drafts
+	return append(drafts, journal.Draft{
+		Type: journal.TypeStepNoted, Subject: lamp, Action: "light-hall-3", Actor: "operator",
+		Payload: journal.StepNoted{Step: "warm-up", Attempt: 2, Outputs: json.RawMessage(`{"degrees":40}`)},
+	})
 }
 
 // inputs are requests of all kinds, and one that was adopted.

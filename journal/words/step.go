@@ -2,6 +2,7 @@ package words
 
 import (
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/replicatedhq/ekco/journal"
@@ -16,6 +17,15 @@ var stepRows = []Row{
 		}),
 		Log: Of(func(_ journal.Event, p *journal.StepStarted) Line {
 			return Info("step started", "step", p.Step, "attempt", p.Attempt)
+		}),
+	},
+	{
+		Type: journal.TypeStepNoted, Tone: Faint, ByWorker: true,
+		Sentence: Of(func(e journal.Event, p *journal.StepNoted) string {
+			return fmt.Sprintf("%s: %s notes how far it is", e.Action, p.Step)
+		}),
+		Log: Of(func(_ journal.Event, p *journal.StepNoted) Line {
+			return Line{slog.LevelDebug, "step noted how far it is", []any{"step", p.Step, "attempt", p.Attempt}}
 		}),
 	},
 	{

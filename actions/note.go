@@ -1,0 +1,79 @@
+package actions
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// errNotUnderWay is what a note comes to outside of [Step.Do].
+var errNotUnderWay = errors.New("only a step that is under way can note something")
+
+// Note keeps outputs with the step while it is under way, in the place of those that it
+// had, and returns once they are on disk: what the step does next, it does with them on
+// record. A later attempt reads them with [StepContext.Output], also in another process.
+// Each note is an event, so that a step notes rarely. What the step has at its end it
+// returns from Do, or else from Prove.
+//
+// Only Do may call it. After an error nobody knows whether the outputs are on disk.
+func (c StepContext) Note(ctx context.Context, outputs any) error {
+	raw, err := json.Marshal(outputs)
+	if err == nil && c.note == nil {
+		err = errNotUnderWay
+	}
+	if err == nil {
+		err = c.note(ctx, raw)
+	}
+	if err != nil {
+		return fmt.Errorf("note how far step %q of %s is: %w", c.Planned.ID, c.Action.ID, err)
+	}
+	return nil
+}
+
+// stepNote is what a step under way wants to be on disk.
+type stepNote struct {
+	step    *stepState
+	outputs json.RawMessage
+	// written is closed once it is.
+	written chan struct{}
+}
+
+// notesOf hands what a step notes to the owner, and waits until that has written it. It
+// does not wait longer than work goes on: an owner that cannot write ends that.
+func (a *run) notesOf(s *stepState) func(context.Context, json.RawMessage) error {
+	return func(ctx context.Context, outputs json.RawMessage) error {
+		n := stepNote{s, outputs, make(chan struct{})}
+		select {
+		case a.notes <- n:
+		case <-a.work.Done():
+			return a.work.Err()
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		select {
+		case <-n.written:
+			return nil
+		case <-a.work.Done():
+			return a.work.Err()
+		}
+	}
+}
+
+// takeNote drafts the event.
+func (a *run) takeNote(n stepNote) {
+	a.noted = append(a.noted, n)
+	a.note(n.step.startedSeq, journal.TypeStepNoted, &journal.StepNoted{
+		Step: n.step.planned.ID, Attempt: n.step.attempt, Outputs: n.outputs,
+	})
+}
+
+// answerNotes lets the steps go on whose notes are on disk.
+func (a *run) answerNotes() {
+	for _, n := range a.noted {
+		close(n.written)
+	}
+	a.noted = nil
+}

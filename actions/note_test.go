@@ -1,0 +1,129 @@
+package actions_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// noting is a step that counts to three, notes each number, and goes on where it was.
+type noting struct {
+	after func(ctx context.Context, n int) error
+	done  bool
+	began []int
+}
+
+type count struct {
+	N int `json:"n"`
+}
+
+func (s *noting) Prove(context.Context, actions.StepContext) (actions.Proof, error) {
+	return actions.Proof{Done: s.done, Missing: "the count"}, nil
+}
+
+func (s *noting) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
+	var at count
+	if _, err := step.Output(step.Planned.ID, &at); err != nil {
+		return nil, err
+	}
+	s.began = append(s.began, at.N)
+	for at.N < 3 {
+		at.N++
+		if err := step.Note(ctx, at); err != nil {
+			return nil, err
+		}
+		if s.after != nil {
+			if err := s.after(ctx, at.N); err != nil {
+				return nil, err
+			}
+		}
+	}
+	s.done = true
+	return json.Marshal(at)
+}
+
+func (s *noting) kinds() []actions.Definition {
+	k := &script{steps: []journal.PlannedStep{step("a")}}
+	definition := k.definition()
+	definition.Steps = map[string]actions.Step{"act": s}
+	return []actions.Definition{definition}
+}
+
+func TestWhatAStepNotesIsOnDiskBeforeItGoesOn(t *testing.T) {
+	inBubble(t, func(_ *testing.T, w *world) {
+		s := &noting{}
+		s.after = func(_ context.Context, n int) error {
+			if got := string(w.Record().Steps["a"].Outputs); got != fmt.Sprintf(`{"n":%d}`, n) {
+				w.T.Errorf("after %d the journal has %s", n, got)
+			}
+			return nil
+		}
+		w.requestTest()
+		w.RunToEnd(w.Config(s.kinds()))
+		w.WantStory("requested", "planned 1", "started a #1", `noted a {"n":1}`, `noted a {"n":2}`, `noted a {"n":3}`, "done a #1", "ended done")
+	})
+}
+
+func TestAStepGoesOnFromWhatItNotedAfterAFailureAndAfterAStop(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		s := &noting{}
+		s.after = func(ctx context.Context, n int) error {
+			switch {
+			case n == 1:
+				return errors.New("no luck")
+			case n == 2 && len(s.began) == 2:
+				<-ctx.Done() // until the grace is over
+				return ctx.Err()
+			}
+			return nil
+		}
+		w.requestTest()
+		r := w.Start(w.Config(s.kinds()))
+		w.Pass(10 * time.Second)
+		r.Halt()
+		if got := string(w.Record().Steps["a"].Outputs); got != `{"n":2}` || !w.Record().Steps["a"].Open {
+			t.Errorf("the journal has %s", got)
+		}
+		w.RunToEnd(w.Config(s.kinds()))
+		w.WantStory("requested", "planned 1", "started a #1", `noted a {"n":1}`, "failed a #1", "started a #2", `noted a {"n":2}`,
+			"started a #3", `noted a {"n":3}`, "done a #3", "ended done")
+		if len(s.began) != 3 || s.began[1] != 1 || s.began[2] != 2 {
+			t.Errorf("it began at %v", s.began)
+		}
+	})
+}
+
+func TestANoteThatCannotBeWrittenEndsTheStep(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		s := &noting{}
+		s.after = func(_ context.Context, n int) error {
+			if n == 1 {
+				w.Store.Break(syscall.ENOSPC)
+			}
+			return nil
+		}
+		w.requestTest()
+		err := w.Start(w.Config(s.kinds())).Wait()
+		if !errors.Is(err, journal.ErrUnwritable) || !errors.Is(err, syscall.ENOSPC) {
+			t.Errorf("Run returned %v", err)
+		}
+		if s.done {
+			t.Error("the step went on with what is not on disk")
+		}
+	})
+}
+
+func TestOnlyAStepUnderWayNotes(t *testing.T) {
+	err := actions.StepContext{Planned: journal.PlannedStep{ID: "a"}}.Note(t.Context(), count{})
+	if err == nil || !strings.Contains(err.Error(), "only a step that is under way") {
+		t.Errorf("noted: %v", err)
+	}
+}

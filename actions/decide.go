@@ -152,6 +152,9 @@ func (a *run) lookAt(g *group, batch []*stepState) {
 		contexts[s.planned.ID] = a.contextOf(s.planned)
 	}
 	looking, preflights := a.looking, a.askedBefore(g, batch[0].planned.Preflights)
+	if a.urgent(g, batch) {
+		preflights = []string{SafeMode}
+	}
 	a.async(func() func() {
 		found := a.examine(looking, a.kind, contexts, candidates, preflights)
 		return func() { a.examined(g, batch, found) }

@@ -62,6 +62,17 @@ type AtomicStep interface {
 	Atomic() bool
 }
 
+// UrgentStep is a [Step] of several effects between which the world is worse than before
+// and after, as while a service is away. It can say of itself that it was interrupted
+// there.
+type UrgentStep interface {
+	Step
+	// Urgent reports, by what is on record of the step alone, whether it must go on at
+	// once: then nothing but its proof and [SafeMode] is asked before, nor does it wait for
+	// other actions. Do judges itself whether it goes on or back.
+	Urgent(step StepContext) bool
+}
+
 // LeavingStep is a [Step] that can tell whether something it would remove is
 // another's now. It is asked together with the step's preflights, also while one
 // of them holds the step. What it names is on record before the step starts, and

@@ -36,6 +36,8 @@ type group struct {
 	// changes is set when its steps change something, irreversible when that cannot
 	// be undone.
 	changes, irreversible bool
+	// urgent is set when its steps are a [UrgentStep] each.
+	urgent bool
 	// heldStep is the step under which the group's hold is recorded, or empty.
 	heldStep string
 	// domains are what each of its steps takes; claimed is the step under which they
@@ -63,7 +65,7 @@ func (a *run) stepOf(planned journal.PlannedStep, changes bool) *stepState {
 	code, _ := a.kind.step(planned.Does)
 	progress := a.record.Steps[planned.ID]
 	step := &stepState{
-		planned: planned, code: code, group: a.groupOf(planned, changes),
+		planned: planned, code: code, group: a.groupOf(planned, code, changes),
 		attempt: progress.Attempts, next: progress.NextTry,
 		exhausted: a.record.Stalled != nil && (startedBefore(progress) || progress.LastError != "") &&
 			!progress.Open && !progress.Done() && progress.NextTry.IsZero(),
@@ -74,10 +76,11 @@ func (a *run) stepOf(planned journal.PlannedStep, changes bool) *stepState {
 
 // groupOf returns the group of a step, which waits if the step is on record as
 // held.
-func (a *run) groupOf(planned journal.PlannedStep, changes bool) *group {
-	key := fmt.Sprint(changes, planned.Irreversible, planned.Preflights, planned.Domains)
+func (a *run) groupOf(planned journal.PlannedStep, code Step, changes bool) *group {
+	_, urgent := code.(UrgentStep)
+	key := fmt.Sprint(changes, urgent, planned.Irreversible, planned.Preflights, planned.Domains)
 	if a.groups[key] == nil {
-		a.groups[key] = &group{changes: changes, irreversible: planned.Irreversible, domains: planned.Domains}
+		a.groups[key] = &group{changes: changes, urgent: urgent, irreversible: planned.Irreversible, domains: planned.Domains}
 	}
 	if _, held := a.record.Holds[planned.ID]; held {
 		a.groups[key].heldStep = planned.ID

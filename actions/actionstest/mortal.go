@@ -23,13 +23,29 @@ func (f *Fuse) Mortal(kinds ...actions.Definition) []actions.Definition {
 		}
 		steps := make(map[string]actions.Step, len(kind.Steps))
 		for does, step := range kind.Steps {
-			steps[does] = mortalStep{step, f}
+			steps[does] = f.mortal(step)
 		}
 		kind.Steps = steps
 		mortal[i] = kind
 	}
 	return mortal
 }
+
+// mortal is urgent where the step is.
+func (f *Fuse) mortal(step actions.Step) actions.Step {
+	if urgent, is := step.(actions.UrgentStep); is {
+		return urgentMortal{mortalStep{step, f}, urgent}
+	}
+	return mortalStep{step, f}
+}
+
+type urgentMortal struct {
+	mortalStep
+	urgent actions.UrgentStep
+}
+
+// Urgent is what the step says of itself.
+func (s urgentMortal) Urgent(step actions.StepContext) bool { return s.urgent.Urgent(step) }
 
 // mortalStep is a step as one incarnation runs it.
 type mortalStep struct {

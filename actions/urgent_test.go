@@ -1,0 +1,129 @@
+package actions_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/fsm"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// door is a step that opens a door and closes it again, and must not leave it open.
+type door struct {
+	*script
+}
+
+type opened struct {
+	Open bool `json:"open"`
+}
+
+func (d door) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
+	if err := step.Note(ctx, opened{Open: true}); err != nil {
+		return nil, err
+	}
+	return d.script.Do(ctx, step)
+}
+
+func (d door) Urgent(step actions.StepContext) bool {
+	var now opened
+	_, err := step.Output(step.Planned.ID, &now)
+	return err == nil && now.Open
+}
+
+func (d door) kinds() []actions.Definition {
+	definition := d.definition()
+	definition.Steps = map[string]actions.Step{"act": d}
+	definition.Preflights = map[string]actions.Preflight{"Holding": actions.PreflightFunc(func(context.Context, journal.ActionRecord) actions.Verdict {
+		return actions.Hold("not now")
+	})}
+	return []actions.Definition{definition}
+}
+
+// halfOpen puts an action on disk whose step was interrupted with the door open, or before.
+func halfOpen(w *world, open bool) {
+	interrupted(w, withPreflights(inStorage(step("a")), "Holding"))
+	if open {
+		w.Append("operator", journal.StepNoted{Step: "a", Attempt: 1, Outputs: json.RawMessage(`{"open":true}`)}, journal.TypeStepNoted)
+	}
+}
+
+func withPreflights(step journal.PlannedStep, names ...string) journal.PlannedStep {
+	step.Preflights = append(step.Preflights, names...)
+	return step
+}
+
+func TestWhatWasInterruptedWhereItMustNotStayGoesOnWhateverHolds(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		halfOpen(w, true)
+		cfg := w.Config(door{&script{}}.kinds())
+		cfg.Domains = nobodysTurn{}
+		began := time.Now()
+		w.RunToEnd(cfg)
+		if took := time.Since(began); took > time.Second {
+			t.Errorf("it took %s", took)
+		}
+		w.WantStory("requested", "planned 1", "started a #1", `noted a {"open":true}`, "started a #2", `noted a {"open":true}`, "done a #2", "ended done")
+	})
+}
+
+func TestItGoesOnAlsoAfterAFailureThatLeftIt(t *testing.T) {
+	inBubble(t, func(_ *testing.T, w *world) {
+		halfOpen(w, true)
+		k := &script{}
+		k.do = func(context.Context, string) error {
+			if len(k.calls()) < 3 {
+				return &actions.UnfinishedError{Left: "the door is open", Waits: true}
+			}
+			return nil
+		}
+		k.prove = func(context.Context, string) (bool, error) { return len(k.calls()) >= 3, nil }
+		w.RunToEnd(w.Config(door{k}.kinds()))
+	})
+}
+
+func TestWhatIsNotUrgentAsksItsPreflights(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		halfOpen(w, false)
+		k := &script{}
+		r := w.Start(w.Config(door{k}.kinds()))
+		w.Pass(time.Minute)
+		if held := w.Record().Holds["a"]; held.Preflight != "Holding" || len(k.calls()) != 0 {
+			t.Errorf("held by %+v; did %q", held, k.calls())
+		}
+		r.Halt()
+	})
+}
+
+func TestInSafeModeNothingIsUrgent(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		halfOpen(w, true)
+		k := &script{}
+		cfg := w.Config(door{k}.kinds())
+		cfg.Preflights[actions.SafeMode] = actions.PreflightFunc(func(context.Context, journal.ActionRecord) actions.Verdict {
+			return actions.Hold("the journal lost something")
+		})
+		r := w.Start(cfg)
+		w.Pass(time.Minute)
+		if held := w.Record().Holds["a"]; held.Preflight != actions.SafeMode || len(k.calls()) != 0 {
+			t.Errorf("held by %+v; did %q", held, k.calls())
+		}
+		r.Halt()
+	})
+}
+
+// nobodysTurn never lets anybody in.
+type nobodysTurn struct{}
+
+func (nobodysTurn) Take(context.Context, fsm.Claim) (fsm.Taken, bool, error) {
+	return fsm.Taken{}, false, errors.New("nobody is let in")
+}
+func (nobodysTurn) Leave(string, string) {}
+
+func inStorage(step journal.PlannedStep) journal.PlannedStep {
+	step.Domains = []string{journal.DomainStorage}
+	return step
+}

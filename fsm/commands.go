@@ -11,6 +11,16 @@ import (
 // returns a *[RefusedError] for an action that is being cancelled, unless it has
 // something to take back, or cannot be read, and [ErrNoSuchAction] when it is not open.
 func Retry(s *State, action, reason, actor string) ([]journal.Draft, error) {
+	return retry(s, action, actor, journal.ActionRetried{Reason: reason})
+}
+
+// RetryPast is [Retry] that also goes past what holds the action now, as far as that may
+// be forced. Where nothing does it is Retry.
+func RetryPast(s *State, action, reason, actor string) ([]journal.Draft, error) {
+	return retry(s, action, actor, journal.ActionRetried{Reason: reason, Force: true})
+}
+
+func retry(s *State, action, actor string, retried journal.ActionRetried) ([]journal.Draft, error) {
 	rec, err := s.openAction("retry", action)
 	if err != nil {
 		return nil, err
@@ -23,7 +33,7 @@ func Retry(s *State, action, reason, actor string) ([]journal.Draft, error) {
 	}
 	return []journal.Draft{{
 		Type: journal.TypeActionRetried, Subject: rec.Subject, Action: rec.ID, Cause: rec.LastSeq, Actor: actor,
-		Payload: journal.ActionRetried{Reason: reason},
+		Payload: retried,
 	}}, nil
 }
 

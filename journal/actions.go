@@ -220,6 +220,9 @@ type ActionStalled struct {
 // ActionRetried gives a stalled or held action a new budget, at once.
 type ActionRetried struct {
 	Reason string `json:"reason,omitempty"`
+	// Force also goes past what holds the action just then, as far as that may be forced;
+	// see [ActionRecord.Forced].
+	Force bool `json:"force,omitempty"`
 }
 
 // ActionJoined says that a person asked for what an open action of another does
@@ -294,6 +297,8 @@ type ActionRecord struct {
 	// Warned are the warnings that somebody was told of and went past, newest last,
 	// at most 32.
 	Warned []Warning `json:"warned,omitempty"`
+	// Forced are the holds that somebody went past who had been shown them.
+	Forced []Forced `json:"forced,omitempty"`
 	// PastNoReturn is set once an irreversible step has started.
 	PastNoReturn bool `json:"past_no_return,omitempty"`
 	// Ended and EndedAt are set once the action is over.
@@ -331,6 +336,18 @@ type Warning struct {
 	// Actor answered it, at the time At.
 	Actor string    `json:"actor"`
 	At    time.Time `json:"at,omitzero"`
+}
+
+// Forced is a hold that was gone past. Its preflight decides whether that counts: most
+// cannot be forced.
+type Forced struct {
+	Preflight string `json:"preflight"`
+	Key       string `json:"key,omitempty"`
+}
+
+// HasForced reports whether somebody went past a hold of the preflight with that key.
+func (r ActionRecord) HasForced(preflight, key string) bool {
+	return slices.Contains(r.Forced, Forced{preflight, key})
 }
 
 // repeats reports whether both are the same word to the same person, whenever.

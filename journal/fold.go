@@ -1,8 +1,10 @@
 package journal
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -59,7 +61,7 @@ func (r *ActionRecord) Fold(e Event, p Payload) error {
 	case *ActionStalled:
 		r.Stalled = p
 	case *ActionRetried:
-		r.foldRetried()
+		r.foldRetried(p)
 	case *ActionJoined:
 		r.Joined = true
 	case *ActionCancelling:
@@ -111,7 +113,10 @@ func leastNeeded(warned []Warning) int {
 
 // foldRetried gives every step that is not done its whole budget again: its
 // attempts count from 0, and its next try is at once.
-func (r *ActionRecord) foldRetried() {
+func (r *ActionRecord) foldRetried(p *ActionRetried) {
+	if p.Force {
+		r.Forced = r.forced()
+	}
 	r.Stalled, r.Holds = nil, nil
 	for id, step := range r.Steps {
 		if !step.Done() {
@@ -119,6 +124,18 @@ func (r *ActionRecord) foldRetried() {
 			r.Steps[id] = step
 		}
 	}
+}
+
+// forced returns what was gone past, with what holds the action now.
+func (r *ActionRecord) forced() []Forced {
+	forced := slices.Clone(r.Forced)
+	for _, held := range r.Holds {
+		forced = append(forced, Forced{held.Preflight, held.Key})
+	}
+	slices.SortFunc(forced, func(a, b Forced) int {
+		return cmp.Or(strings.Compare(a.Preflight, b.Preflight), strings.Compare(a.Key, b.Key))
+	})
+	return slices.Compact(forced)
 }
 
 // foldCancelling ends what the action waited for: it goes no further forward.

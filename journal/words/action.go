@@ -65,7 +65,11 @@ var actionRows = []Row{
 		}),
 	},
 	{Type: journal.TypeActionRetried, Sentence: Of(func(e journal.Event, p *journal.ActionRetried) string {
-		return fmt.Sprintf("%s: %s gave it a new budget%s", e.Action, e.Actor, Because(p.Reason))
+		past := ""
+		if p.Force {
+			past = " and goes past what held it"
+		}
+		return fmt.Sprintf("%s: %s gave it a new budget%s%s", e.Action, e.Actor, past, Because(p.Reason))
 	})},
 	{Type: journal.TypeActionJoined, Sentence: Of(func(e journal.Event, p *journal.ActionJoined) string {
 		return fmt.Sprintf("%s: %s asked for the same and follows it%s", e.Action, e.Actor, Because(p.Reason))

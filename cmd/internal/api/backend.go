@@ -250,7 +250,9 @@ type ResumeRequest struct {
 type ActionCommand struct {
 	Action string `json:"action"`
 	Reason string `json:"reason,omitempty"`
-	Actor  string `json:"actor"`
+	// Force has a retry go past what holds the action, as far as that may be forced.
+	Force bool   `json:"force,omitempty"`
+	Actor string `json:"actor"`
 }
 
 // AcceptRequest ends safe mode.

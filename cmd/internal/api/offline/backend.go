@@ -162,7 +162,12 @@ func (b *Backend) Resume(ctx context.Context, r api.ResumeRequest) error {
 
 // Retry implements api.Backend.
 func (b *Backend) Retry(ctx context.Context, c api.ActionCommand) error {
-	return b.write(ctx, func(s *fsm.State) ([]journal.Draft, error) { return fsm.Retry(s, c.Action, c.Reason, b.actor) })
+	return b.write(ctx, func(s *fsm.State) ([]journal.Draft, error) {
+		if c.Force {
+			return fsm.RetryPast(s, c.Action, c.Reason, b.actor)
+		}
+		return fsm.Retry(s, c.Action, c.Reason, b.actor)
+	})
 }
 
 // Cancel implements api.Backend.

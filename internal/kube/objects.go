@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Ref names a namespaced object of any API group.
+// Ref names an object of any API group; one that is in no namespace has none.
 type Ref struct {
 	// Group is empty for that of core/v1.
 	Group, Version, Resource string
@@ -41,9 +41,14 @@ func (r Ref) path() []string {
 	if r.Group == "" {
 		api = []string{"api", r.Version}
 	}
-	api = append(api, "namespaces", r.Namespace, r.Resource, r.Name)
-	if r.Subresource != "" {
-		api = append(api, r.Subresource)
+	if r.Namespace != "" {
+		api = append(api, "namespaces", r.Namespace)
+	}
+	api = append(api, r.Resource)
+	for _, part := range []string{r.Name, r.Subresource} {
+		if part != "" {
+			api = append(api, part)
+		}
 	}
 	return api
 }
@@ -55,12 +60,16 @@ type PatchOp struct {
 	Value any    `json:"value"`
 }
 
-// Objects reads and changes single objects by name, as JSON: fields that EKCO does not
+// Objects reads and changes objects by name, as JSON: fields that EKCO does not
 // know stay as they are. All reads are live. Errors are those of [API].
 type Objects interface {
 	// ReadObject returns the object. It returns ErrNotFound also when there is no such
 	// resource, as where a CRD is missing.
 	ReadObject(ctx context.Context, ref Ref) (json.RawMessage, error)
+	// ListObjects returns the objects of the reference's resource and namespace, its name
+	// aside, that have the label; with label "" all. It returns ErrNotFound when there is
+	// no such resource.
+	ListObjects(ctx context.Context, ref Ref, label, value string) ([]json.RawMessage, error)
 	// PatchObject changes the object by a JSON patch and returns what it is then. It
 	// returns ErrConflict, and nothing is changed, when a test of the patch fails.
 	PatchObject(ctx context.Context, ref Ref, patch []PatchOp) (json.RawMessage, error)
@@ -72,6 +81,8 @@ type Objects interface {
 	// that it has by itself, and stays as long as something holds it. It returns
 	// ErrNotFound when there is none of the name, ErrOtherUID when it is another one.
 	DeleteObject(ctx context.Context, ref Ref, uid string) error
+	// EndObject is DeleteObject with a time to end, in whole seconds and at least one.
+	EndObject(ctx context.Context, ref Ref, uid string, grace time.Duration) error
 }
 
 // objects are the [Objects] of a real API server.
@@ -107,6 +118,26 @@ func (o *objects) ReadObject(ctx context.Context, ref Ref) (json.RawMessage, err
 	return o.do(ctx, "get", ref, o.rest.Get())
 }
 
+// ListObjects implements [Objects].
+func (o *objects) ListObjects(ctx context.Context, ref Ref, label, value string) ([]json.RawMessage, error) {
+	ref.Name = ""
+	request := o.rest.Get()
+	if label != "" {
+		request = request.Param("labelSelector", label+"="+value)
+	}
+	raw, err := o.do(ctx, "list", ref, request)
+	if err != nil {
+		return nil, err
+	}
+	var list struct {
+		Items []json.RawMessage `json:"items"`
+	}
+	if err := json.Unmarshal(raw, &list); err != nil {
+		return nil, fmt.Errorf("list %s in %s: %w", ref.kind(), ref.Namespace, err)
+	}
+	return list.Items, nil
+}
+
 // PatchObject implements [Objects].
 func (o *objects) PatchObject(ctx context.Context, ref Ref, patch []PatchOp) (json.RawMessage, error) {
 	body, err := json.Marshal(patch)
@@ -121,16 +152,26 @@ func (o *objects) ReplaceObject(ctx context.Context, ref Ref, object json.RawMes
 	return o.do(ctx, "update", ref, o.rest.Put().SetHeader("Content-Type", runtime.ContentTypeJSON).Body([]byte(object)))
 }
 
-// DeleteObject implements [Objects]. A conflict says that the precondition did not hold;
-// the object is then read to say why.
+// DeleteObject implements [Objects].
 func (o *objects) DeleteObject(ctx context.Context, ref Ref, uid string) error {
+	return o.end(ctx, ref, uid, metav1.DeleteOptions{})
+}
+
+// EndObject implements [Objects].
+func (o *objects) EndObject(ctx context.Context, ref Ref, uid string, grace time.Duration) error {
+	seconds := max(1, int64(grace/time.Second))
+	return o.end(ctx, ref, uid, metav1.DeleteOptions{GracePeriodSeconds: &seconds})
+}
+
+// end deletes an object. A conflict says that the precondition did not hold; the object is
+// then read to say why.
+func (o *objects) end(ctx context.Context, ref Ref, uid string, options metav1.DeleteOptions) error {
 	if uid == "" {
 		return fmt.Errorf("delete %s: its UID is not known; nothing is deleted by name alone", ref)
 	}
 	expected := types.UID(uid)
-	body, err := json.Marshal(metav1.DeleteOptions{
-		TypeMeta: metav1.TypeMeta{Kind: "DeleteOptions", APIVersion: "v1"}, Preconditions: &metav1.Preconditions{UID: &expected},
-	})
+	options.TypeMeta, options.Preconditions = metav1.TypeMeta{Kind: "DeleteOptions", APIVersion: "v1"}, &metav1.Preconditions{UID: &expected}
+	body, err := json.Marshal(options)
 	if err != nil {
 		return fmt.Errorf("delete %s: %w", ref, err)
 	}

@@ -5,8 +5,10 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"k8s.io/client-go/rest"
 )
@@ -33,7 +35,7 @@ func answeringObjects(t *testing.T, code int, answer string, terms Terms, option
 		if err != nil {
 			t.Error(err)
 		}
-		requests = append(requests, strings.Join([]string{r.Method, r.URL.Path, r.Header.Get("Content-Type"), string(body)}, " "))
+		requests = append(requests, strings.Join([]string{r.Method, r.URL.RequestURI(), r.Header.Get("Content-Type"), string(body)}, " "))
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(code)
 		if _, err := io.WriteString(w, answer); err != nil {
@@ -164,5 +166,31 @@ func TestAnotherObjectOfTheNameIsNotDeleted(t *testing.T) {
 		if err := client.DeleteObject(t.Context(), claim, "u1"); !errors.Is(err, want) {
 			t.Errorf("%q: %v, want %v", live, err, want)
 		}
+	}
+}
+
+func TestObjectsAreListedByALabelAndEndedWithATime(t *testing.T) {
+	client, sent := answeringObjects(t, http.StatusOK, `{"items":[{"a":1},{"b":2}]}`, Terms{}, Options{})
+	pods := Ref{Version: "v1", Resource: "pods", Namespace: "minio"}
+	list, err := client.ListObjects(t.Context(), pods, "app", "minio")
+	if err != nil || len(list) != 2 || string(list[1]) != `{"b":2}` {
+		t.Errorf("%v: listed %s", err, list)
+	}
+	if _, err := client.ListObjects(t.Context(), Ref{Group: "apps", Version: "v1", Resource: "deployments", Namespace: "minio", Name: "a"}, "", ""); err != nil {
+		t.Error(err)
+	}
+	if _, err := client.ReadObject(t.Context(), Ref{Version: "v1", Resource: "nodes", Name: "n1"}); err != nil {
+		t.Error(err)
+	}
+	pods.Name = "a"
+	if err := client.EndObject(t.Context(), pods, "u1", 5*time.Second); err != nil {
+		t.Error(err)
+	}
+	want := []string{
+		"GET /api/v1/namespaces/minio/pods?labelSelector=app%3Dminio  ", "GET /apis/apps/v1/namespaces/minio/deployments  ", "GET /api/v1/nodes/n1  ",
+		`DELETE /api/v1/namespaces/minio/pods/a application/json {"kind":"DeleteOptions","apiVersion":"v1","gracePeriodSeconds":5,"preconditions":{"uid":"u1"}}`,
+	}
+	if got := sent(); !slices.Equal(got, want) {
+		t.Errorf("sent %q, want %q", got, want)
 	}
 }

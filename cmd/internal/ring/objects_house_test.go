@@ -115,6 +115,15 @@ func (e *estate) ReplaceObject(ctx context.Context, ref kube.Ref, object json.Ra
 	return e.around(func() (json.RawMessage, error) { return e.objects.ReplaceObject(ctx, ref, object) })
 }
 
+func (e *estate) ListObjects(ctx context.Context, ref kube.Ref, label, value string) ([]json.RawMessage, error) {
+	return e.objects.ListObjects(ctx, ref, label, value)
+}
+
+func (e *estate) EndObject(ctx context.Context, ref kube.Ref, uid string, grace time.Duration) error {
+	_, err := e.around(func() (json.RawMessage, error) { return nil, e.objects.EndObject(ctx, ref, uid, grace) })
+	return err
+}
+
 func (e *estate) DeleteObject(ctx context.Context, ref kube.Ref, uid string) error {
 	_, err := e.around(func() (json.RawMessage, error) { return nil, e.objects.DeleteObject(ctx, ref, uid) })
 	return err

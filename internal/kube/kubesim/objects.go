@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 
@@ -179,6 +181,35 @@ func (o *Objects) answer(ref kube.Ref) (json.RawMessage, error) {
 	return json.Marshal(object)
 }
 
+// ListObjects implements [kube.Objects]. They are in the order of their names.
+func (o *Objects) ListObjects(ctx context.Context, ref kube.Ref, label, value string) (list []json.RawMessage, err error) {
+	ref.Name = ""
+	if err := sim.Reach(ctx, &o.APIServer, o.called("list", ref)); err != nil {
+		return nil, err
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	var named []kube.Ref
+	for of, object := range o.objects {
+		meta, _ := object["metadata"].(map[string]any)
+		labels, _ := meta["labels"].(map[string]any)
+		name := of.Name
+		if of.Name = ""; of == ref && (label == "" || labels[label] == value) {
+			of.Name = name
+			named = append(named, of)
+		}
+	}
+	slices.SortFunc(named, func(a, b kube.Ref) int { return strings.Compare(a.Name, b.Name) })
+	for _, of := range named {
+		raw, err := o.answer(of)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, raw)
+	}
+	return list, nil
+}
+
 // PatchObject implements [kube.Objects].
 func (o *Objects) PatchObject(ctx context.Context, ref kube.Ref, patch []kube.PatchOp) (json.RawMessage, error) {
 	return o.change(ctx, "patch", ref, func(object map[string]any) error {
@@ -228,6 +259,11 @@ func (o *Objects) change(ctx context.Context, verb string, ref kube.Ref, change 
 		return true, err
 	})
 	return answer, err
+}
+
+// EndObject implements [kube.Objects]: how long it takes is up to what holds it.
+func (o *Objects) EndObject(ctx context.Context, ref kube.Ref, uid string, _ time.Duration) error {
+	return o.DeleteObject(ctx, ref, uid)
 }
 
 // DeleteObject implements [kube.Objects].

@@ -37,7 +37,7 @@ func attempt(work, waiting context.Context, code Step, step StepContext) (result
 	if err != nil {
 		return attemptResult{err: timedOut(work, timeout, err)}
 	}
-	proof, err := proofOf(work, waiting, code, step)
+	proof, err := proofOf(work, waiting, code, step.leaving(outputs))
 	if err != nil {
 		return attemptResult{err: timedOut(work, timeout, err)}
 	}

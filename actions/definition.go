@@ -47,7 +47,8 @@ func (d *Definition) step(does string) (Step, bool) {
 // Step is an effect and its proof. Both must honour ctx, must bear being called
 // again after they happened, and must be safe for concurrent use.
 type Step interface {
-	// Prove looks whether the effect has happened. It changes nothing.
+	// Prove looks whether the effect has happened. It changes nothing. What Do has
+	// returned it reads as the step's outputs.
 	Prove(ctx context.Context, step StepContext) (Proof, error)
 	// Do causes the effect. Finding it already there is no error.
 	Do(ctx context.Context, step StepContext) (outputs json.RawMessage, err error)

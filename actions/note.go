@@ -5,9 +5,27 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 
 	"github.com/replicatedhq/ekco/journal"
 )
+
+// leaving returns the context for the proof of an attempt that has come to its end: it reads
+// what that left as it will be on record.
+func (c StepContext) leaving(outputs json.RawMessage) StepContext {
+	c.note = nil
+	if len(outputs) == 0 {
+		return c
+	}
+	steps := maps.Clone(c.Action.Steps)
+	if steps == nil {
+		steps = make(map[string]journal.StepRecord)
+	}
+	progress := steps[c.Planned.ID]
+	progress.Outputs = outputs
+	steps[c.Planned.ID], c.Action.Steps = progress, steps
+	return c
+}
 
 // errNotUnderWay is what a note comes to outside of [Step.Do].
 var errNotUnderWay = errors.New("only a step that is under way can note something")

@@ -47,6 +47,9 @@ const DefaultStall = 2 * time.Minute
 type Options struct {
 	// Stall is how long a connection may bring nothing before it is given up.
 	Stall time.Duration
+	// Others are further addresses of the same store. They are tried in turn when one
+	// cannot be connected to.
+	Others []string
 }
 
 // Client speaks to a store. It is a [Source] and a [Target].
@@ -65,7 +68,7 @@ func NewClient(endpoint Endpoint, options Options) (*Client, error) {
 	if options.Stall == 0 {
 		options.Stall = DefaultStall
 	}
-	transport := newTransport(options.Stall)
+	transport := newTransport(options.Stall, append([]string{endpoint.Address}, options.Others...))
 	core, err := minio.NewCore(endpoint.Address, &minio.Options{
 		Creds:        credentials.NewStaticV4(endpoint.AccessKey, endpoint.SecretKey, ""),
 		Secure:       endpoint.TLS,

@@ -53,7 +53,7 @@ func (c *Client) ExportIAM(ctx context.Context) (*IAM, error) {
 	if err != nil {
 		return nil, fmt.Errorf("export the users and policies of %s: %w", c, explain(err))
 	}
-	iam, err := readIAM(archive)
+	iam, err := ReadIAM(archive)
 	if err != nil {
 		// Without the cause: it may quote what it could not read.
 		return nil, fmt.Errorf("the exported users and policies of %s cannot be read", c)
@@ -61,7 +61,8 @@ func (c *Client) ExportIAM(ctx context.Context) (*IAM, error) {
 	return iam, nil
 }
 
-func readIAM(archive []byte) (*IAM, error) {
+// ReadIAM reads what a server exports: a zip archive of JSON files, one for each kind.
+func ReadIAM(archive []byte) (*IAM, error) {
 	files, err := zip.NewReader(bytes.NewReader(archive), int64(len(archive)))
 	if err != nil {
 		return nil, err

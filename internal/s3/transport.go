@@ -2,8 +2,10 @@ package s3
 
 import (
 	"context"
+	"errors"
 	"net"
 	"net/http"
+	"sync/atomic"
 	"time"
 )
 
@@ -17,8 +19,11 @@ const bufferSize = 32 << 10
 // newTransport returns a transport whose connections fail when nothing moves on
 // them for a while. A limit of the whole request would not do: a large part may
 // take long on a slow link.
-func newTransport(stall time.Duration) *http.Transport {
-	dialer := &net.Dialer{Timeout: 10 * time.Second}
+func newTransport(stall time.Duration, addresses []string) *http.Transport {
+	dialer := &rotating{Dialer: net.Dialer{Timeout: 10 * time.Second}, addresses: addresses}
+	if len(addresses) > 1 {
+		dialer.Timeout = otherTimeout
+	}
 	return &http.Transport{
 		Proxy: http.ProxyFromEnvironment,
 		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
@@ -38,6 +43,39 @@ func newTransport(stall time.Duration) *http.Transport {
 		// Content is copied as it is stored.
 		DisableCompression: true,
 	}
+}
+
+// otherTimeout is how long one of several addresses may take to answer.
+const otherTimeout = 3 * time.Second
+
+// rotating connects to the first of several addresses that answers, from the one that did
+// last on. All are of one store.
+type rotating struct {
+	net.Dialer
+	addresses []string
+	last      atomic.Int64
+}
+
+// DialContext connects to the address that is asked for only where it is not one of
+// several.
+func (d *rotating) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+	if len(d.addresses) < 2 || address != d.addresses[0] {
+		return d.Dialer.DialContext(ctx, network, address)
+	}
+	var errs []error
+	first := d.last.Load()
+	for i := range d.addresses {
+		at := (int(first) + i) % len(d.addresses)
+		conn, err := d.Dialer.DialContext(ctx, network, d.addresses[at])
+		if err == nil {
+			d.last.Store(int64(at))
+			return conn, nil
+		}
+		if errs = append(errs, err); ctx.Err() != nil {
+			break
+		}
+	}
+	return nil, errors.Join(errs...)
 }
 
 // movingConn is a connection on which each read and write has a time limit.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/journal"
@@ -36,6 +37,27 @@ type API interface {
 	// uses it, and a pod for as long as it takes to end.
 	DeleteClaim(ctx context.Context, pod, uid string) error
 	DeletePod(ctx context.Context, pod, uid string) error
+
+	// Single reads live what there is of the single MinIO.
+	Single(ctx context.Context) (Single, error)
+	// Successor says why no other pod would start in the place of this one of the single
+	// MinIO, "" if nothing is known that speaks against it.
+	Successor(ctx context.Context, of SinglePod) (string, error)
+	// Targets returns the addresses of the replicas that run, healthy ones first; an error
+	// if none is healthy.
+	Targets(ctx context.Context) ([]string, error)
+	// Credentials reads those of both. They are to be held in memory only.
+	Credentials(ctx context.Context) (Credentials, error)
+	// Disable has a Service that leads to the single MinIO lead nowhere; one that leads
+	// nowhere already is left as it is. It returns kube.ErrConflict if it leads elsewhere.
+	Disable(ctx context.Context) error
+	// EndSinglePod asks the pod of that UID to end within that time.
+	EndSinglePod(ctx context.Context, pod, uid string, grace time.Duration) error
+	// SingleClaim returns the claim of the single MinIO, and whether there is one.
+	SingleClaim(ctx context.Context) (Claim, bool, error)
+	// DeleteDeployment and DeleteSingleClaim delete what has that UID.
+	DeleteDeployment(ctx context.Context, uid string) error
+	DeleteSingleClaim(ctx context.Context, uid string) error
 }
 
 // Claim is that of a replica's pod.

@@ -13,8 +13,8 @@ const (
 )
 
 const (
-	// single is the name of the Deployment and of the label of its pod, and of the Service.
-	single = "minio"
+	// singleName is that of the Deployment, of the label of its pod, and of the Service.
+	singleName = "minio"
 	// desiredScale says on the StatefulSet how many replicas EKCO shall give it.
 	desiredScale = "kurl.sh/desired-scale"
 )
@@ -26,12 +26,12 @@ func StatefulSetRef(namespace string) kube.Ref {
 
 // DeploymentRef names the Deployment of the single one.
 func DeploymentRef(namespace string) kube.Ref {
-	return kube.Ref{Group: "apps", Version: "v1", Resource: "deployments", Namespace: namespace, Name: single}
+	return kube.Ref{Group: "apps", Version: "v1", Resource: "deployments", Namespace: namespace, Name: singleName}
 }
 
 // ServiceRef names the Service that clients use.
 func ServiceRef(namespace string) kube.Ref {
-	return kube.Ref{Version: "v1", Resource: "services", Namespace: namespace, Name: single}
+	return kube.Ref{Version: "v1", Resource: "services", Namespace: namespace, Name: singleName}
 }
 
 // PodRef names a replica's pod.
@@ -43,6 +43,22 @@ func PodRef(namespace string, i int) kube.Ref {
 func ClaimRef(namespace, pod string) kube.Ref {
 	return kube.Ref{Version: "v1", Resource: "persistentvolumeclaims", Namespace: namespace, Name: "minio-data-" + pod}
 }
+
+// SingleClaimRef names the claim of the single MinIO. With a hostPath it has none.
+func SingleClaimRef(namespace string) kube.Ref {
+	return kube.Ref{Version: "v1", Resource: "persistentvolumeclaims", Namespace: namespace, Name: "minio-pv-claim"}
+}
+
+// SecretRef names the Secret with the credentials of both.
+func SecretRef(namespace string) kube.Ref {
+	return kube.Ref{Version: "v1", Resource: "secrets", Namespace: namespace, Name: "minio-credentials"}
+}
+
+// NodeRef names a Node.
+func NodeRef(name string) kube.Ref { return kube.Ref{Version: "v1", Resource: "nodes", Name: name} }
+
+// SinglePodRef names a pod of the single MinIO.
+func SinglePodRef(namespace, pod string) kube.Ref { return namedPodRef(namespace, pod) }
 
 // namedPodRef names a pod.
 func namedPodRef(namespace, pod string) kube.Ref {

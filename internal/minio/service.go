@@ -21,7 +21,7 @@ type service struct {
 // lead nowhere; EKCO has one for that, which every version of it knows, and kURL's
 // installer has another.
 var selectors = map[journal.MinioService]map[string]string{
-	journal.MinioServiceSingle:    {Label: single},
+	journal.MinioServiceSingle:    {Label: singleName},
 	journal.MinioServiceHA:        {Label: App},
 	journal.MinioServiceDisabled:  {"doesnotexist": "doesnotexist"},
 	journal.MinioServiceInstaller: {Label: "does-not-exist"},
@@ -47,6 +47,16 @@ func (c *Client) service(ctx context.Context) (journal.MinioService, error) {
 
 // Point implements [API].
 func (c *Client) Point(ctx context.Context, to journal.MinioService) error {
+	return c.point(ctx, journal.MinioServiceDisabled, to)
+}
+
+// Disable implements [API].
+func (c *Client) Disable(ctx context.Context) error {
+	return c.point(ctx, journal.MinioServiceSingle, journal.MinioServiceDisabled)
+}
+
+// point has a Service that leads to one lead to another.
+func (c *Client) point(ctx context.Context, from, to journal.MinioService) error {
 	ref := ServiceRef(c.namespace)
 	now, err := get[service](ctx, c, ref)
 	switch {
@@ -54,12 +64,12 @@ func (c *Client) Point(ctx context.Context, to journal.MinioService) error {
 		return err
 	case now.leads() == to:
 		return nil
-	case now.leads() != journal.MinioServiceDisabled:
+	case now.leads() != from:
 		return fmt.Errorf("point %s to %s: %w: somebody has it lead to %s", ref, to, kube.ErrConflict, now.leads())
 	}
 	_, err = c.objects.PatchObject(ctx, ref, []kube.PatchOp{
 		{Op: "test", Path: "/metadata/uid", Value: now.Metadata.UID},
-		{Op: "test", Path: "/spec/selector", Value: selectors[journal.MinioServiceDisabled]},
+		{Op: "test", Path: "/spec/selector", Value: selectors[from]},
 		{Op: "replace", Path: "/spec/selector", Value: selectors[to]},
 	})
 	if err != nil {

@@ -21,6 +21,12 @@ type metadata struct {
 	Generation        int64             `json:"generation,omitempty"`
 	DeletionTimestamp string            `json:"deletionTimestamp,omitempty"`
 	Annotations       map[string]string `json:"annotations,omitempty"`
+	OwnerReferences   []owner           `json:"ownerReferences,omitempty"`
+}
+
+type owner struct {
+	UID        string `json:"uid"`
+	Controller bool   `json:"controller"`
 }
 
 // statefulSet is the part that EKCO reads.

@@ -11,6 +11,7 @@ func kinds() []fsm.ActionKind {
 		kind(journal.ActionScaleMinio, "scale-minio"),
 		kind(journal.ActionRepairMinio, "repair-minio"),
 		kind(journal.ActionMoveMinio, "move-minio"),
+		kind(journal.ActionMigrateMinio, "migrate-minio"),
 	}
 }
 

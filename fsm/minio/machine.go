@@ -69,6 +69,8 @@ var changing = map[journal.ActionKind]string{
 	journal.ActionScaleMinio:  journal.StepScaleMinio,
 	journal.ActionRepairMinio: journal.StepPointMinio,
 	journal.ActionMoveMinio:   journal.StepDeleteMinioPod,
+	// What is left then is the claim, which is looked for anew.
+	journal.ActionMigrateMinio: journal.StepDeleteMinioDeployment,
 }
 
 // Ended keeps what the action set, also if it did not come to its end.
@@ -97,7 +99,7 @@ func (machine) Adopt(s *fsm.State, e journal.Event, subject journal.Subject) boo
 	return true
 }
 
-func (machine) Goal(t *fsm.Thing, at journal.State, _ *fsm.World) journal.State {
+func (machine) Goal(t *fsm.Thing, at journal.State, w *fsm.World) journal.State {
 	switch {
 	case t.GoneSeq != 0:
 		return Absent
@@ -105,6 +107,8 @@ func (machine) Goal(t *fsm.Thing, at journal.State, _ *fsm.World) journal.State 
 		return at
 	case of(t).Service == journal.MinioServiceHA:
 		return HA
+	case underWay(t, w):
+		return Migrating
 	}
 	return Single
 }
@@ -115,8 +119,12 @@ func (machine) Wants(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 		return
 	}
 	wantScale(t, w, want)
+	if migrating(t, w) {
+		return // where the Service leads is its business, and nothing may be moved
+	}
 	wantRepair(t, w, want)
 	wantMove(t, w, want)
+	wantMigrate(t, w, want)
 }
 
 func (machine) Request(t *fsm.Thing, kind *fsm.ActionKind, w *fsm.World) (journal.ActionRequested, uint64) {
@@ -125,6 +133,8 @@ func (machine) Request(t *fsm.Thing, kind *fsm.ActionKind, w *fsm.World) (journa
 		return requestRepair(t), t.FactsSeq
 	case journal.ActionMoveMinio:
 		return requestMove(t, w), t.FactsSeq
+	case journal.ActionMigrateMinio:
+		return requestMigrate(t, w), t.FactsSeq
 	}
 	return requestScale(t, w), t.FactsSeq
 }
@@ -142,6 +152,8 @@ func (machine) Obsolete(t *fsm.Thing, rec *journal.ActionRecord) string {
 		return obsoleteRepair(t, rec)
 	case journal.ActionMoveMinio:
 		return obsoleteMove(t, rec)
+	case journal.ActionMigrateMinio:
+		return obsoleteMigrate(t)
 	}
 	return obsoleteScale(t, rec)
 }

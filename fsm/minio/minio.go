@@ -17,6 +17,8 @@ const (
 	Absent journal.State = "Absent"
 	// Single: Service minio does not lead to the highly available one.
 	Single journal.State = "Single"
+	// Migrating: it does not yet, and its data is on the way there.
+	Migrating journal.State = "Migrating"
 	// HA: it does.
 	HA journal.State = "HA"
 )

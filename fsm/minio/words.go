@@ -18,6 +18,7 @@ var Words = words.Component{
 	Actions: []words.Action{
 		{Kind: journal.ActionScaleMinio, Verb: "scale", Noun: "MinIO"},
 		{Kind: journal.ActionRepairMinio, Verb: "repair", Noun: "MinIO"},
+		{Kind: journal.ActionMigrateMinio, Verb: "migrate", Noun: "MinIO"},
 		{Kind: journal.ActionMoveMinio, Verb: "move a replica of", Noun: "MinIO"},
 	},
 	Rows: []words.Row{

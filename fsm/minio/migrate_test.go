@@ -1,0 +1,119 @@
+package minio
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/replicatedhq/ekco/fsm"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+const migrate = journal.ActionMigrateMinio
+
+// complete is MinIO of which all replicas run, evenly spread, besides the single one.
+func complete(generation int64) journal.MinioFacts {
+	facts := installed(generation, 6)
+	for i := range 6 {
+		facts.Pods = append(facts.Pods, journal.MinioPod{
+			Name: fmt.Sprintf("ha-minio-%d", i), UID: fmt.Sprintf("uid-%d", i), Node: fmt.Sprintf("n%d", i%3), State: journal.MinioPodRuns,
+		})
+	}
+	return facts
+}
+
+func TestTheSingleMinIOIsMigratedOnceAllReplicasRun(t *testing.T) {
+	for name, test := range map[string]struct {
+		nodes int
+		facts func(*journal.MinioFacts)
+		want  bool
+	}{
+		"all run":                           {3, func(*journal.MinioFacts) {}, true},
+		"two nodes":                         {2, func(*journal.MinioFacts) {}, false},
+		"one waits":                         {3, func(f *journal.MinioFacts) { f.Pods[3].State = journal.MinioPodWaits }, false},
+		"one is missing":                    {3, func(f *journal.MinioFacts) { f.Pods = f.Pods[1:] }, false},
+		"none are asked for":                {3, func(f *journal.MinioFacts) { f.Replicas, f.Desired, f.Pods = 0, 0, nil }, false},
+		"there is no single one":            {3, func(f *journal.MinioFacts) { f.Deployment = "" }, false},
+		"only the hand-over is left":        {3, func(f *journal.MinioFacts) { f.Service = journal.MinioServiceHA }, true},
+		"an EKCO disabled the Service":      {3, func(f *journal.MinioFacts) { f.Service = journal.MinioServiceDisabled }, false},
+		"the installer works on it":         {3, func(f *journal.MinioFacts) { f.Service = journal.MinioServiceInstaller }, false},
+		"somebody has it elsewhere":         {3, func(f *journal.MinioFacts) { f.Service = journal.MinioServiceOther }, false},
+		"there is no Service":               {3, func(f *journal.MinioFacts) { f.Service = "" }, false},
+		"they are spread unevenly, at once": {3, func(f *journal.MinioFacts) { f.Pods[1].Node = "n0" }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, test.nodes)
+			facts := complete(1)
+			test.facts(&facts)
+			w.observe(facts)
+			w.wants(migrate, test.want)
+		})
+	}
+}
+
+// TestAMigrationKeepsEverythingElseAway: that its Service leads nowhere is its own doing.
+func TestAMigrationKeepsEverythingElseAway(t *testing.T) {
+	w := newWorld(t, 3)
+	w.observe(complete(1))
+	rec := w.wants(migrate, true)
+	facts := complete(1)
+	facts.Service, facts.Pods[1].Node = journal.MinioServiceDisabled, "n0"
+	w.observe(facts)
+	w.wants(repair, false)
+	w.wants(move, false)
+	facts.Replicas, facts.Generation = 5, 2
+	w.observe(facts)
+	w.wants(scaling, true) // it needs all of them
+	w.end(rec, journal.OutcomeCancelled)
+	w.wants(repair, true)
+}
+
+func TestAMigrationShowsUntilTheSwitch(t *testing.T) {
+	w := newWorld(t, 3)
+	w.observe(complete(1))
+	rec := w.wants(migrate, true)
+	if got := w.state(); got != Single {
+		t.Errorf("before it begins it is %s", got)
+	}
+	w.act(rec, &journal.ActionPlanned{Plan: journal.Plan{Steps: []journal.PlannedStep{{ID: journal.StepPrepareMinio}}}},
+		&journal.StepStarted{Step: journal.StepPrepareMinio, Attempt: 1})
+	if got := w.state(); got != Migrating {
+		t.Errorf("under way it is %s", got)
+	}
+	facts := complete(1)
+	facts.Service = journal.MinioServiceHA
+	w.observe(facts)
+	if got := w.state(); got != HA {
+		t.Errorf("after the switch it is %s", got)
+	}
+}
+
+func TestAMigrationThatIsCalledOffLeavesASingleOne(t *testing.T) {
+	w := newWorld(t, 3)
+	w.observe(complete(1))
+	rec := w.wants(migrate, true)
+	w.act(rec, &journal.ActionPlanned{Plan: journal.Plan{Steps: []journal.PlannedStep{{ID: journal.StepPrepareMinio}}}},
+		&journal.StepStarted{Step: journal.StepPrepareMinio, Attempt: 1})
+	w.state()
+	w.end(rec, journal.OutcomeCancelled)
+	w.Decide()
+	if got := w.S.Things[fsm.Key(minio)].State; got != Single {
+		t.Errorf("it is %s", got)
+	}
+	w.wants(migrate, false) // nothing has changed since
+	w.Pass(rest + time.Minute)
+	w.wants(migrate, true)
+}
+
+func TestAMigrationThatHasNotBegunEndsWithTheSingleMinIO(t *testing.T) {
+	w := newWorld(t, 3)
+	w.observe(complete(1))
+	rec := w.wants(migrate, true)
+	facts := complete(1)
+	facts.Deployment = ""
+	w.observe(facts)
+	w.Write(fsm.Decide(w.S, w.P, w.Now).Events...)
+	if rec.Cancelling == nil || rec.Cancelling.Reason != "there is no Deployment minio any more" {
+		t.Errorf("the action is %+v", rec)
+	}
+}

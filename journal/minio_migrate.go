@@ -83,4 +83,7 @@ type MinioCutOver struct {
 	Controller string `json:"controller,omitempty"`
 	// NotCarried names what the last settings could not carry.
 	NotCarried []string `json:"not_carried,omitempty"`
+	// FailedAt and Error say when it was tried last in vain, and why.
+	FailedAt time.Time `json:"failed_at,omitzero"`
+	Error    string    `json:"error,omitempty"`
 }

@@ -25,6 +25,9 @@ type API interface {
 	// Point has a Service that EKCO has disabled lead there; one that leads there already
 	// is left as it is. It returns kube.ErrConflict if the Service leads elsewhere.
 	Point(ctx context.Context, to journal.MinioService) error
+	// Leads reads live where the Service leads, and its resource version, which each change
+	// of it makes another.
+	Leads(ctx context.Context) (to journal.MinioService, version string, err error)
 	// Healthy returns nil if one of the replicas says that MinIO is healthy.
 	Healthy(ctx context.Context) error
 	// Observe is Read with the health that the replicas tell of.
@@ -51,6 +54,10 @@ type API interface {
 	// Disable has a Service that leads to the single MinIO lead nowhere; one that leads
 	// nowhere already is left as it is. It returns kube.ErrConflict if it leads elsewhere.
 	Disable(ctx context.Context) error
+	// Switch has a disabled Service of that resource version lead to the highly available
+	// MinIO. It returns kube.ErrConflict, and nothing is changed, if anything of the Service
+	// was changed since.
+	Switch(ctx context.Context, version string) error
 	// EndSinglePod asks the pod of that UID to end within that time.
 	EndSinglePod(ctx context.Context, pod, uid string, grace time.Duration) error
 	// SingleClaim returns the claim of the single MinIO, and whether there is one.

@@ -38,11 +38,31 @@ func (s service) leads() journal.MinioService {
 
 // service returns where the Service leads, "" if there is none.
 func (c *Client) service(ctx context.Context) (journal.MinioService, error) {
+	to, _, err := c.Leads(ctx)
+	return to, err
+}
+
+// Leads implements [API].
+func (c *Client) Leads(ctx context.Context) (to journal.MinioService, version string, err error) {
 	read, exists, err := found[service](ctx, c, ServiceRef(c.namespace))
 	if err != nil || !exists {
-		return "", err
+		return "", "", err
 	}
-	return read.leads(), nil
+	return read.leads(), read.Metadata.ResourceVersion, nil
+}
+
+// Switch implements [API].
+func (c *Client) Switch(ctx context.Context, version string) error {
+	ref := ServiceRef(c.namespace)
+	_, err := c.objects.PatchObject(ctx, ref, []kube.PatchOp{
+		{Op: "test", Path: "/metadata/resourceVersion", Value: version},
+		{Op: "test", Path: "/spec/selector", Value: selectors[journal.MinioServiceDisabled]},
+		{Op: "replace", Path: "/spec/selector", Value: selectors[journal.MinioServiceHA]},
+	})
+	if err != nil {
+		return fmt.Errorf("point %s to %s: %w", ref, journal.MinioServiceHA, err)
+	}
+	return nil
 }
 
 // Point implements [API].

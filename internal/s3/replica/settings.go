@@ -27,6 +27,9 @@ func (w Warning) String() string {
 // objects by themselves, or tell others of them.
 var acting = []s3.SettingName{s3.Versioning, s3.ObjectLock, s3.Lifecycle, s3.Notification, s3.Quota}
 
+// Acts reports whether a setting acts by itself, so that only [Settle] sets it.
+func Acts(name s3.SettingName) bool { return slices.Contains(acting, name) }
+
 // Prepare makes the buckets of the source on the target, with all settings that do
 // not act by themselves. Where the source has versions, the target keeps them, even
 // if the source does not any more. It may be called again at any time.

@@ -1,0 +1,173 @@
+package minio
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/internal/minio"
+	"github.com/replicatedhq/ekco/internal/s3/replica"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// Migration is what the migration of the single MinIO is told.
+type Migration struct {
+	// Stores connects to both sides.
+	Stores minio.Stores
+	// CutOverLimit is how long the switch may take for few objects, from when clients
+	// cannot write any more; after three times as long the Service goes back.
+	CutOverLimit time.Duration
+	// KeepSource is how long the highly available one must have served before the single
+	// one is deleted.
+	KeepSource time.Duration
+	// CopyBandwidth limits the bytes of content that are copied in a second; 0 does not.
+	CopyBandwidth int64
+}
+
+// The defaults of [Migration].
+const (
+	DefaultCutOverLimit = 20 * time.Second
+	DefaultKeepSource   = 10 * time.Minute
+)
+
+// perObjects is how many versions have the switch take a second longer: all of them are
+// listed on both sides.
+const perObjects = 10_000
+
+// limit is how long the switch may take with so many versions.
+func (m Migration) limit(versions int64) time.Duration {
+	return m.CutOverLimit + time.Duration(versions/perObjects)*time.Second
+}
+
+// bandwidth returns the limit of a copy, nil for none.
+func (m Migration) bandwidth() *rate.Limiter {
+	if m.CopyBandwidth <= 0 {
+		return nil
+	}
+	return replica.Bandwidth(int(m.CopyBandwidth))
+}
+
+// migrator is what the steps of a migration share.
+type migrator struct {
+	Migration
+	api     minio.API
+	changed func()
+}
+
+const (
+	prepareTimeout = 30 * time.Minute
+	// copyTimeout bounds an attempt, not the copy: the next one goes on where it was.
+	copyTimeout    = 24 * time.Hour
+	catchUpTimeout = 12 * time.Hour
+	// cutOverTimeout includes what is copied before clients are kept out.
+	cutOverTimeout = time.Hour
+	servedTimeout  = 30 * time.Second
+)
+
+func migrating(m *migrator) actions.Definition {
+	return actions.Definition{
+		Kind: journal.ActionMigrateMinio, Noun: "migration",
+		AskedLast: []string{MinioStillToMigrate, MinioStillServed},
+		Plan:      m.plan,
+		Steps: map[string]actions.Step{
+			journal.StepPrepareMinio:          prepare{m},
+			journal.StepCopyMinio:             copying{m},
+			journal.StepCatchUpMinio:          catchUp{m},
+			journal.StepCutOverMinio:          cutOver{m},
+			journal.StepCallOffMinio:          callOff{m},
+			journal.StepAwaitServedMinio:      awaitServed{m},
+			journal.StepDeleteMinioDeployment: deleteDeployment{m},
+			journal.StepDeleteSingleClaim:     deleteSingleClaim{m},
+		},
+		Preflights: m.preflights(),
+	}
+}
+
+func (m *migrator) plan(ctx context.Context, record journal.ActionRecord) (journal.Plan, error) {
+	live, err := m.api.Read(ctx)
+	if err != nil {
+		return journal.Plan{}, err
+	}
+	claim, _, err := m.api.SingleClaim(ctx)
+	if err != nil {
+		return journal.Plan{}, err
+	}
+	if live.Deployment == "" {
+		return journal.Plan{}, fmt.Errorf("migrate %s: there is no Deployment minio", record.Subject.Name)
+	}
+	shall := journal.MinioMigratePlan{Deployment: live.Deployment, Claim: claim.UID, HandOver: live.Service == journal.MinioServiceHA}
+	if !shall.HandOver {
+		single, err := m.api.Single(ctx)
+		if err != nil {
+			return journal.Plan{}, err
+		}
+		if pod, serves := single.Serving(); serves {
+			shall.Pod = &journal.MinioPod{Name: pod.Name, UID: pod.UID, Node: pod.Node, State: pod.State}
+		}
+	}
+	facts, err := json.Marshal(shall)
+	return journal.Plan{Facts: facts, Steps: migrateSteps(shall), Undo: migrateUndo(shall)}, err
+}
+
+// planned is a step of a migration, after the one before it.
+func planned(id string, timeout time.Duration, domains []string, preflights ...string) journal.PlannedStep {
+	return journal.PlannedStep{ID: id, Does: id, Timeout: journal.Duration(timeout), Domains: domains, Preflights: preflights}
+}
+
+var storage = []string{journal.DomainStorage}
+
+func migrateSteps(shall journal.MinioMigratePlan) (steps []journal.PlannedStep) {
+	if !shall.HandOver {
+		// What takes long has no domain, so that nobody waits for it.
+		steps = []journal.PlannedStep{
+			planned(journal.StepPrepareMinio, prepareTimeout, actions.NoDomains, MinioStillToMigrate, MinioSourceRuns, MinioHealthy, MinioBothAnswer),
+			planned(journal.StepCopyMinio, copyTimeout, actions.NoDomains, MinioStillToMigrate, MinioSourceRuns, MinioHealthy, MinioBothAnswer, MinioRoom, MinioCarriedOver),
+			planned(journal.StepCatchUpMinio, catchUpTimeout, actions.NoDomains, MinioStillToMigrate, MinioSourceRuns, MinioHealthy, MinioBothAnswer, MinioSourceCalm),
+			planned(journal.StepCutOverMinio, cutOverTimeout, storage, MinioStillToMigrate, MinioHealthy, MinioSuccessor, MinioCarriedOver, MinioTries),
+		}
+	}
+	steps = append(steps, planned(journal.StepAwaitServedMinio, servedTimeout, actions.NoDomains, MinioKeptLongEnough),
+		planned(journal.StepDeleteMinioDeployment, deleteTimeout, storage, MinioStillServed))
+	if shall.Claim != "" {
+		steps = append(steps, planned(journal.StepDeleteSingleClaim, deleteTimeout, storage, MinioStillServed))
+	}
+	for i := range steps {
+		steps[i].Irreversible = steps[i].Does == journal.StepDeleteMinioDeployment || steps[i].Does == journal.StepDeleteSingleClaim
+		if i > 0 {
+			steps[i].After = []string{steps[i-1].ID}
+		}
+	}
+	return steps
+}
+
+// migrateUndo has a Service lead to the single MinIO again that a switch left disabled.
+func migrateUndo(shall journal.MinioMigratePlan) []journal.PlannedStep {
+	if shall.HandOver {
+		return nil
+	}
+	undo := planned(journal.StepCallOffMinio, pointTimeout, storage)
+	undo.Undoes = journal.StepCutOverMinio
+	return []journal.PlannedStep{undo}
+}
+
+// shallOf reads the plan's facts.
+func shallOf(record journal.ActionRecord) (shall journal.MinioMigratePlan, err error) {
+	if err := json.Unmarshal(record.Plan.Facts, &shall); err != nil {
+		return shall, fmt.Errorf("read the facts of action %s: %w", record.ID, err)
+	}
+	return shall, nil
+}
+
+// outputOf reads what a step left; nothing if it left nothing.
+func outputOf[V any](record journal.ActionRecord, step string) (left V, err error) {
+	if outputs := record.Steps[step].Outputs; len(outputs) > 0 {
+		if err := json.Unmarshal(outputs, &left); err != nil {
+			return left, fmt.Errorf("read the outputs of step %q of %s: %w", step, record.ID, err)
+		}
+	}
+	return left, nil
+}

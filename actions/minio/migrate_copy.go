@@ -1,0 +1,124 @@
+package minio
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/internal/s3/replica"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// copying copies all objects while the single MinIO serves. It notes how far it is, and goes
+// on from there. Its proof is that it came to the end: whether all is the same is looked at
+// by the next step.
+type copying struct{ *migrator }
+
+const (
+	// noteEvery and noteObjects are how far apart its notes are, at least: each is an
+	// event.
+	noteEvery   = time.Minute
+	noteObjects = 10_000
+)
+
+func (s copying) Prove(_ context.Context, step actions.StepContext) (actions.Proof, error) {
+	var at journal.MinioCopied
+	_, err := step.Output(step.Planned.ID, &at)
+	return actions.Proof{
+		Done: at.Complete, Missing: fmt.Sprintf("%d versions are copied, and there are more", at.Versions),
+		Outputs: step.Action.Steps[step.Planned.ID].Outputs,
+	}, err
+}
+
+func (s copying) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
+	var at journal.MinioCopied
+	if _, err := step.Output(step.Planned.ID, &at); err != nil {
+		return nil, err
+	}
+	all, err := outputOf[journal.MinioPrepared](step.Action, journal.StepPrepareMinio)
+	if err != nil {
+		return nil, err
+	}
+	both, err := s.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer both.close()
+	if _, err := both.prepare(ctx); err != nil { // there may be new buckets since
+		return nil, err
+	}
+	n := &noter{ctx: ctx, step: step, before: at, at: at, last: time.Now(), told: meter{began: time.Now(), total: all.Versions, bytes: all.Bytes, before: at}}
+	result, err := replica.Pass(ctx, both.source, both.target, replica.Options{
+		From:      replica.Position{Bucket: at.Bucket, Key: at.Key, Complete: at.BucketDone},
+		Bandwidth: s.bandwidth(), Progress: n.progress, Checkpoint: n.checkpoint,
+		// It is told more often than it is noted: at the end of each bucket it is, too.
+		CheckpointObjects: noteObjects / 20, CheckpointEvery: noteEvery / 30,
+	})
+	if err != nil {
+		return nil, err
+	}
+	done := n.now(n.at)
+	done.Versions, done.Bytes = at.Versions+result.Seen, at.Bytes+result.SeenBytes
+	done.Complete, done.NotCarried = true, append(at.NotCarried, loss{versions: result.NotCarried.First}.names()...)
+	return json.Marshal(done)
+}
+
+// noter notes how far a pass is. The pass calls one of its methods at a time.
+type noter struct {
+	ctx  context.Context
+	step actions.StepContext
+	told meter
+	// before is what earlier attempts did, at what is on record.
+	before, at journal.MinioCopied
+	last       time.Time
+	seen       replica.Progress
+}
+
+func (n *noter) progress(p replica.Progress) {
+	n.seen = p
+	n.step.Report(n.told.progress(p))
+}
+
+// now adds what this attempt did.
+func (n *noter) now(at journal.MinioCopied) journal.MinioCopied {
+	at.Versions, at.Bytes = n.before.Versions+n.seen.Seen, n.before.Bytes+n.seen.SeenBytes
+	return at
+}
+
+func (n *noter) checkpoint(position replica.Position) error {
+	now := n.now(journal.MinioCopied{Bucket: position.Bucket, Key: position.Key, BucketDone: position.Complete, NotCarried: n.before.NotCarried})
+	if time.Since(n.last) < noteEvery && now.Versions-n.at.Versions < noteObjects {
+		return nil
+	}
+	if err := n.step.Note(n.ctx, now); err != nil {
+		return err
+	}
+	n.at, n.last = now, time.Now()
+	return nil
+}
+
+// meter says how far a copy is, and how long the rest may take.
+type meter struct {
+	began        time.Time
+	total, bytes int64
+	before       journal.MinioCopied
+}
+
+func (m meter) progress(p replica.Progress) actions.Progress {
+	done, bytes := m.before.Versions+p.Seen, m.before.Bytes+p.SeenBytes
+	told := actions.Progress{Done: done, Total: max(m.total, done), Unit: "objects", Bytes: bytes}
+	took := time.Since(m.began).Seconds()
+	left := max(rest(took, p.Seen, m.total-done), rest(took, p.SeenBytes, m.bytes-bytes))
+	told.Left = journal.Duration(time.Duration(left * float64(time.Second)).Round(time.Second))
+	return told
+}
+
+// rest is how many seconds more take as many as are left, when so many took so long.
+func rest(took float64, done, left int64) float64 {
+	if done <= 0 || left <= 0 {
+		return 0
+	}
+	return took / float64(done) * float64(left)
+}

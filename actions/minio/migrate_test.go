@@ -1,0 +1,375 @@
+package minio
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/actions/actionstest"
+	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/internal/minio"
+	"github.com/replicatedhq/ekco/internal/minio/miniosim"
+	"github.com/replicatedhq/ekco/internal/s3"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// inADuo runs a test with both MinIOs, and an application that writes all the time. In the
+// end nothing that was acknowledged may be missing, nothing deleted may be back, and no
+// secret anywhere.
+func inADuo(t *testing.T, test func(b *duo)) {
+	t.Helper()
+	actionstest.InBubble(t, func(w *actionstest.World) {
+		b := grown(w)
+		b.asks()
+		b.writer = b.Application(w.T.Context(), plain, 50*time.Millisecond)
+		test(b)
+		w.Pass(10 * time.Second)
+		b.writer.Stop()
+		store := b.Source
+		if b.ServiceLeads() == minio.App {
+			store = b.Target
+		}
+		if missing := b.writer.Missing(store); missing != "" || b.writer.Wrote() < 50 {
+			t.Errorf("of %d operations: %s\n%s", b.writer.Wrote(), missing, strings.Join(w.Story(), "\n"))
+		}
+		b.nothingSecret()
+	})
+}
+
+// ends expects the end of the migration.
+func (b *duo) ends(r *actionstest.Running, outcome string) {
+	b.T.Helper()
+	r.End()
+	if got := b.outcome(); !strings.HasPrefix(got, outcome) {
+		b.T.Errorf("%s, %s\n%s", b.LastLine(), got, strings.Join(b.Story(), "\n"))
+	}
+}
+
+// backs expects that the Service leads to the single MinIO.
+func (b *duo) backs() {
+	b.T.Helper()
+	if got := b.ServiceLeads(); got != "minio" {
+		b.T.Fatalf("the Service leads to %q\n%s", got, strings.Join(b.Story(), "\n"))
+	}
+}
+
+func TestTheSingleMinIOIsMigratedWhileAnApplicationWrites(t *testing.T) {
+	inADuo(t, func(b *duo) {
+		b.AddUser("app", "another")
+		r := b.start()
+		b.comes("done cut-over")
+		if occupied := b.Record().Occupies(time.Now()); len(occupied) != 0 {
+			t.Errorf("it occupies %v", occupied)
+		}
+		b.held(journal.StepAwaitServedMinio, MinioKeptLongEnough, "counts only once it has lasted 10m0s")
+		if b.Object(minio.DeploymentRef(miniosim.Namespace)) == nil {
+			t.Error("the single one was deleted at once")
+		}
+		b.ends(r, handedOver)
+		if b.LastLine() != "ended done" || b.writer.Outage > 5*time.Second || !b.SameIAM() {
+			t.Errorf("%s; nothing could be written for %s", b.LastLine(), b.writer.Outage)
+		}
+		if settings, err := b.Target.Settings(b.T.Context(), kept); err != nil || settings[s3.Lifecycle] != "<expire/>" {
+			t.Errorf("%v: settings are %v", err, settings)
+		}
+	})
+}
+
+// TestTheCrashMatrixOfAMigration: nobody writes, so that all runs are alike.
+func TestTheCrashMatrixOfAMigration(t *testing.T) {
+	scene := func(points int, prepare func(b *duo)) actionstest.Scene {
+		return actionstest.Scene{Points: points, Set: func(w *actionstest.World) actionstest.Stage {
+			b := grown(w)
+			prepare(b)
+			b.asks()
+			return actionstest.Stage{
+				Kinds:   func(f *actionstest.Fuse) []actions.Definition { return f.Mortal(b.definitions(f)...) },
+				Outcome: b.outcome,
+			}
+		}}
+	}
+	actionstest.Scenes{
+		"all of it":       scene(60, func(*duo) {}),
+		"without a claim": scene(60, func(b *duo) { b.Remove(minio.SingleClaimRef(miniosim.Namespace)) }),
+		"only the hand-over": scene(18, func(b *duo) {
+			b.Point(`{"app":"ha-minio"}`)
+		}),
+	}.Run(t)
+}
+
+func TestAStopAtAnyTimeLeavesTheServiceWhereItServes(t *testing.T) {
+	for tick := range 24 {
+		t.Run(fmt.Sprintf("after %d quarters of a second", tick), func(t *testing.T) {
+			inADuo(t, func(b *duo) {
+				b.Source.SetLatency(5 * time.Millisecond)
+				r := b.start()
+				b.comes("started cut-over")
+				b.Pass(time.Duration(tick) * 250 * time.Millisecond)
+				began := time.Now()
+				r.Halt()
+				if took := time.Since(began); took > 20*time.Second {
+					t.Errorf("it took %s", took)
+				}
+				if leads := b.ServiceLeads(); leads == "" {
+					t.Fatalf("the Service leads nowhere\n%s", strings.Join(b.Story(), "\n"))
+				}
+				b.ends(b.start(), handedOver)
+			})
+		})
+	}
+}
+
+func TestAStopWhileNoPodStartsGoesBack(t *testing.T) {
+	inADuo(t, func(b *duo) {
+		b.Stick(true)
+		r := b.start()
+		b.comes("noted cut-over")
+		b.Pass(2 * time.Second)
+		r.Halt()
+		b.backs()
+		b.Stick(false)
+		b.ends(b.start(), handedOver)
+	})
+}
+
+func TestWhereNoOtherPodStartsItGoesBackAndHoldsAfterThreeTries(t *testing.T) {
+	inADuo(t, func(b *duo) {
+		r := b.start()
+		b.comes("done catch-up")
+		b.Stick(true)
+		b.held(journal.StepCutOverMinio, MinioTries, "the switch failed, and Service minio leads to the single MinIO: wait for another pod")
+		b.backs()
+		b.Stick(false)
+		b.ends(r, handedOver)
+		if tries := b.Count("failed cut-over #1"); tries != 1 {
+			t.Errorf("it was tried %d times", tries)
+		}
+	})
+	inADuo(t, func(b *duo) {
+		b.Hang(true)
+		r := b.start()
+		b.held(journal.StepCutOverMinio, MinioTries, "the switch failed 3 times")
+		b.backs()
+		b.Pass(time.Hour)
+		if n := b.Count("started cut-over #4"); n != 0 {
+			t.Error("it was tried again")
+		}
+		b.Hang(false)
+		b.Retry(r)
+		b.ends(r, handedOver)
+	})
+}
+
+func TestASwitchIsNotBegunWhereNoOtherPodCanStart(t *testing.T) {
+	for name, test := range map[string]struct {
+		spoil func(b *duo)
+		want  string
+	}{
+		"cordoned": {func(b *duo) { b.Cordon("a", true) }, "node a is cordoned"},
+		"pressure": {func(b *duo) {
+			b.Edit(minio.NodeRef("a"), func(o map[string]any) {
+				o["status"] = map[string]any{"conditions": []any{map[string]any{"type": "DiskPressure", "status": "True"}}}
+			})
+		}, "node a has DiskPressure"},
+		"gone": {func(b *duo) { b.Remove(minio.NodeRef("a")) }, "node a is no more"},
+		"quota": {func(b *duo) {
+			b.Put(kube.Ref{Version: "v1", Resource: "resourcequotas", Namespace: miniosim.Namespace, Name: "small"},
+				`{"status":{"hard":{"pods":"3"},"used":{"pods":"7"}}}`)
+		}, "quota small of namespace minio is exceeded: 7 of 3 pods"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inADuo(t, func(b *duo) {
+				r := b.start()
+				test.spoil(b)
+				b.held(journal.StepCutOverMinio, MinioSuccessor, test.want)
+				b.backs()
+				if b.Count("started cut-over #1") != 0 {
+					t.Error("it was begun")
+				}
+				r.Halt()
+			})
+		})
+	}
+}
+
+func TestAMigrationIsForcedPastAPodThatCannotBeReplaced(t *testing.T) {
+	actionstest.InBubble(t, func(w *actionstest.World) {
+		b := grown(w)
+		b.asks()
+		r := b.start()
+		b.Cordon("a", true)
+		b.held(journal.StepCutOverMinio, MinioSuccessor, "node a is cordoned")
+		b.Retry(r) // without force it holds
+		b.Pass(time.Minute)
+		b.held(journal.StepCutOverMinio, MinioSuccessor, "node a is cordoned")
+		w.Append("cli:me@here", journal.ActionRetried{Force: true}, journal.TypeActionRetried)
+		w.Tell(r, journal.TypeActionRetried)
+		b.ends(r, handedOver)
+	})
+}
+
+func TestAMigrationIsForcedPastASourceThatIsLost(t *testing.T) {
+	actionstest.InBubble(t, func(w *actionstest.World) {
+		b := grown(w)
+		b.asks()
+		r := b.start()
+		b.Cordon("a", true)
+		b.held(journal.StepCutOverMinio, MinioSuccessor, "node a is cordoned")
+		b.Stick(true)
+		b.KillSingle()
+		b.Pass(time.Minute)
+		b.Retry(r)
+		b.held(journal.StepCutOverMinio, MinioSuccessor, "Deployment minio has no pod")
+		b.backs()
+		w.Append("cli:me@here", journal.ActionRetried{Force: true}, journal.TypeActionRetried)
+		w.Tell(r, journal.TypeActionRetried)
+		b.ends(r, handedOver)
+	})
+}
+
+// TestWhateverIsWrongItEndsOrHoldsWithTheServiceAtTheSingleMinIO: and goes on when it is
+// right again.
+func TestWhateverIsWrongItEndsOrHoldsWithTheServiceAtTheSingleMinIO(t *testing.T) {
+	for name, test := range map[string]struct {
+		after       string
+		spoil, mend func(b *duo)
+		// step is held so; empty where it needs no hold.
+		step, preflight, reason string
+	}{
+		"the source's pod is killed": {"started copy", (*duo).kill, nil, "", "", ""},
+		"the source is lost": {
+			"started prepare", func(b *duo) { b.Stick(true); b.KillSingle() }, func(b *duo) { b.Stick(false) },
+			"", "", "",
+		},
+		"the target loses its quorum": {
+			"done prepare", func(b *duo) { b.silence(true) }, func(b *duo) { b.silence(false) }, journal.StepCopyMinio, MinioHealthy, "MinIO is not healthy",
+		},
+		"the target loses its quorum late": {
+			"done catch-up", func(b *duo) { b.silence(true) }, func(b *duo) { b.silence(false) }, journal.StepCutOverMinio, "", "",
+		},
+		"the target does not accept the credentials": {
+			"requested", func(b *duo) { b.Deny(miniosim.TargetSide, true) }, func(b *duo) { b.Deny(miniosim.TargetSide, false) },
+			journal.StepPrepareMinio, MinioBothAnswer, "the highly available MinIO does not accept the credentials",
+		},
+		"the source does not accept the credentials": {
+			"requested", func(b *duo) { b.Deny(miniosim.SourceSide, true) }, func(b *duo) { b.Deny(miniosim.SourceSide, false) },
+			journal.StepPrepareMinio, MinioBothAnswer, "the single MinIO does not accept the credentials",
+		},
+		"the target has no room": {
+			"requested", func(b *duo) { b.Fill(0) }, func(b *duo) { b.Fill(1 << 30) },
+			journal.StepCopyMinio, MinioRoom, "has room for 0 bytes",
+		},
+		"the installer works on it": {
+			"done prepare", func(b *duo) { b.Point(`{"app":"does-not-exist"}`) }, func(b *duo) { b.Point(`{"app":"minio"}`) },
+			"", MinioStillToMigrate, "the installer works on MinIO",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inADuo(t, func(b *duo) {
+				b.Source.SetLatency(time.Millisecond)
+				if test.after == "requested" {
+					test.spoil(b)
+				}
+				r := b.start()
+				if test.after != "requested" {
+					b.comes(test.after)
+					test.spoil(b)
+				}
+				if test.preflight != "" && test.step != "" {
+					b.held(test.step, test.preflight, test.reason)
+					b.backs()
+				} else {
+					b.Pass(10 * time.Minute)
+				}
+				if test.mend != nil {
+					test.mend(b)
+				}
+				b.Retry(r)
+				b.ends(r, handedOver)
+			})
+		})
+	}
+}
+
+func (b *duo) kill() { b.KillSingle() }
+
+// silence has three of six replicas not answer any more.
+func (b *duo) silence(silent bool) {
+	for i := range 3 {
+		b.Silence(i, silent)
+	}
+}
+
+func TestAFullTargetCanBeForcedAndHoldsNothingElse(t *testing.T) {
+	inADuo(t, func(b *duo) {
+		b.Fill(5)
+		r := b.start()
+		b.held(journal.StepCopyMinio, MinioRoom, "has room for 5 bytes")
+		b.Append("cli:me@here", journal.ActionRetried{Force: true}, journal.TypeActionRetried)
+		b.Tell(r, journal.TypeActionRetried)
+		b.ends(r, handedOver)
+	})
+}
+
+func TestACancelledMigrationLeavesTheSingleMinIO(t *testing.T) {
+	for _, after := range []string{"started copy", "done catch-up", "noted cut-over"} {
+		t.Run(after, func(t *testing.T) {
+			inADuo(t, func(b *duo) {
+				b.Source.SetLatency(5 * time.Millisecond)
+				if after == "noted cut-over" {
+					b.Stick(true)
+				}
+				r := b.start()
+				b.comes(after)
+				b.Cancel(r)
+				r.End()
+				b.Stick(false)
+				if got := b.outcome(); !strings.HasPrefix(got, asBefore) && !strings.HasPrefix(got, `the Service leads to "ha-minio", Deployment true`) {
+					t.Errorf("%s, %s", b.LastLine(), got)
+				}
+			})
+		})
+	}
+}
+
+func TestWhatCannotBeCarriedIsOnRecordBeforeTheSwitch(t *testing.T) {
+	actionstest.InBubble(t, func(w *actionstest.World) {
+		b := grown(w)
+		b.Refused = []string{"service account robot"}
+		b.asks()
+		b.ends(b.start(), `the Service leads to "ha-minio", Deployment false`)
+		story := strings.Join(w.Story(), "\n")
+		warned := strings.Index(story, "warned MinioCarriedOver: not everything can be carried over: service account robot is not accepted as it is")
+		if warned < 0 || warned > strings.Index(story, "started cut-over") {
+			t.Errorf("the story says:\n%s", story)
+		}
+	})
+}
+
+func TestADeploymentThatIsThereAgainIsLeftAlone(t *testing.T) {
+	actionstest.InBubble(t, func(w *actionstest.World) {
+		b := grown(w)
+		b.asks()
+		r := b.start()
+		b.comes("done cut-over")
+		b.Remove(minio.DeploymentRef(miniosim.Namespace))
+		b.Put(minio.DeploymentRef(miniosim.Namespace), `{"spec":{"replicas":1}}`)
+		r.End()
+		if got := b.outcome(); !strings.HasPrefix(got, `the Service leads to "ha-minio", Deployment true, claim true`) || !strings.Contains(w.LastLine(), "the claim minio-pv-claim is left alone") {
+			t.Errorf("%s, %s", w.LastLine(), got)
+		}
+	})
+}
+
+func TestADryRunMigratesNothing(t *testing.T) {
+	actionstest.InBubble(t, func(w *actionstest.World) {
+		b := grown(w)
+		w.Request(b.subject, journal.ActionRequested{Kind: journal.ActionMigrateMinio, DryRun: true})
+		w.RunToEnd(w.Config(b.definitions(nil)))
+		if w.LastLine() != "ended dry-run" || len(b.Effects()) != 0 || len(b.Target.Effects()) != 0 {
+			t.Errorf("%s; %v %v", w.LastLine(), b.Effects(), b.Target.Effects())
+		}
+	})
+}

@@ -20,10 +20,16 @@ import (
 // secret anywhere.
 func inADuo(t *testing.T, test func(b *duo)) {
 	t.Helper()
+	inADuoOf(t, 500*time.Millisecond, test)
+}
+
+// inADuoOf is inADuo with an application that writes so often.
+func inADuoOf(t *testing.T, every time.Duration, test func(b *duo)) {
+	t.Helper()
 	actionstest.InBubble(t, func(w *actionstest.World) {
 		b := grown(w)
 		b.asks()
-		b.writer = b.Application(w.T.Context(), plain, 50*time.Millisecond)
+		b.writer = b.Application(w.T.Context(), plain, every)
 		test(b)
 		w.Pass(10 * time.Second)
 		b.writer.Stop()
@@ -31,7 +37,7 @@ func inADuo(t *testing.T, test func(b *duo)) {
 		if b.ServiceLeads() == minio.App {
 			store = b.Target
 		}
-		if missing := b.writer.Missing(store); missing != "" || b.writer.Wrote() < 50 {
+		if missing := b.writer.Missing(store); missing != "" || b.writer.Wrote() < 20 {
 			t.Errorf("of %d operations: %s\n%s", b.writer.Wrote(), missing, strings.Join(w.Story(), "\n"))
 		}
 		b.nothingSecret()
@@ -56,7 +62,7 @@ func (b *duo) backs() {
 }
 
 func TestTheSingleMinIOIsMigratedWhileAnApplicationWrites(t *testing.T) {
-	inADuo(t, func(b *duo) {
+	inADuoOf(t, 50*time.Millisecond, func(b *duo) {
 		b.AddUser("app", "another")
 		r := b.start()
 		b.comes("done cut-over")
@@ -100,13 +106,13 @@ func TestTheCrashMatrixOfAMigration(t *testing.T) {
 }
 
 func TestAStopAtAnyTimeLeavesTheServiceWhereItServes(t *testing.T) {
-	for tick := range 24 {
-		t.Run(fmt.Sprintf("after %d quarters of a second", tick), func(t *testing.T) {
-			inADuo(t, func(b *duo) {
+	for tick := range 9 {
+		t.Run(fmt.Sprintf("after %d thirds of a second", tick), func(t *testing.T) {
+			inADuoOf(t, 200*time.Millisecond, func(b *duo) {
 				b.Source.SetLatency(5 * time.Millisecond)
 				r := b.start()
 				b.comes("started cut-over")
-				b.Pass(time.Duration(tick) * 250 * time.Millisecond)
+				b.Pass(time.Duration(tick) * time.Second / 3)
 				began := time.Now()
 				r.Halt()
 				if took := time.Since(began); took > 20*time.Second {
@@ -139,7 +145,7 @@ func TestWhereNoOtherPodStartsItGoesBackAndHoldsAfterThreeTries(t *testing.T) {
 		r := b.start()
 		b.comes("done catch-up")
 		b.Stick(true)
-		b.held(journal.StepCutOverMinio, MinioTries, "the switch failed, and Service minio leads to the single MinIO: wait for another pod")
+		b.held(journal.StepCutOverMinio, MinioSuccessor, "Deployment minio has no pod")
 		b.backs()
 		b.Stick(false)
 		b.ends(r, handedOver)
@@ -147,16 +153,31 @@ func TestWhereNoOtherPodStartsItGoesBackAndHoldsAfterThreeTries(t *testing.T) {
 			t.Errorf("it was tried %d times", tries)
 		}
 	})
+}
+
+func TestAPodThatDoesNotEndHoldsItWithTheServiceAtTheSingleMinIO(t *testing.T) {
 	inADuo(t, func(b *duo) {
 		b.Hang(true)
 		r := b.start()
+		b.held(journal.StepCutOverMinio, MinioSuccessor, "of the single MinIO is not ready: Terminating on node a")
+		b.backs()
+		b.Hang(false)
+		b.ends(r, handedOver)
+	})
+}
+
+func TestAfterThreeTriesItHolds(t *testing.T) {
+	inADuo(t, func(b *duo) {
+		b.Reroll(true)
+		r := b.start()
+		b.held(journal.StepCutOverMinio, MinioTries, "is of another controller: context deadline exceeded; it is tried again at")
 		b.held(journal.StepCutOverMinio, MinioTries, "the switch failed 3 times")
 		b.backs()
 		b.Pass(time.Hour)
 		if n := b.Count("started cut-over #4"); n != 0 {
 			t.Error("it was tried again")
 		}
-		b.Hang(false)
+		b.Reroll(false)
 		b.Retry(r)
 		b.ends(r, handedOver)
 	})
@@ -244,7 +265,7 @@ func TestWhateverIsWrongItEndsOrHoldsWithTheServiceAtTheSingleMinIO(t *testing.T
 			"", "", "",
 		},
 		"the target loses its quorum": {
-			"done prepare", func(b *duo) { b.silence(true) }, func(b *duo) { b.silence(false) }, journal.StepCopyMinio, MinioHealthy, "MinIO is not healthy",
+			"done prepare", func(b *duo) { b.silence(true) }, func(b *duo) { b.silence(false) }, journal.StepCutOverMinio, MinioHealthy, "MinIO is not healthy",
 		},
 		"the target loses its quorum late": {
 			"done catch-up", func(b *duo) { b.silence(true) }, func(b *duo) { b.silence(false) }, journal.StepCutOverMinio, "", "",

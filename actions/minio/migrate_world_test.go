@@ -94,12 +94,12 @@ func (b *duo) start() *actionstest.Running { return b.World.Start(b.Config(b.def
 // held expects that a step is held so, after some time.
 func (b *duo) held(step, preflight, reason string) {
 	b.T.Helper()
-	for range 2000 {
+	for range 400 {
 		held := b.Record().Holds[step]
 		if held.Preflight == preflight && strings.Contains(held.Reason, reason) {
 			return
 		}
-		b.Pass(time.Second)
+		b.Pass(5 * time.Second)
 	}
 	b.T.Fatalf("step %s is not held by %s for %q: %+v\n%s", step, preflight, reason, b.Record().Holds, strings.Join(b.Story(), "\n"))
 }
@@ -107,11 +107,11 @@ func (b *duo) held(step, preflight, reason string) {
 // comes waits until the story says so.
 func (b *duo) comes(line string) {
 	b.T.Helper()
-	for range 10000 {
+	for range 2000 {
 		if strings.Contains(strings.Join(b.Story(), "\n"), line) {
 			return
 		}
-		b.Pass(10 * time.Millisecond)
+		b.Pass(50 * time.Millisecond)
 	}
 	b.T.Fatalf("the story does not say %q:\n%s", line, strings.Join(b.Story(), "\n"))
 }

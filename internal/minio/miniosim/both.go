@@ -26,8 +26,9 @@ type Both struct {
 	// pod is the name of the single one's pod, empty if there is none; pods counts them.
 	pod  string
 	pods int
-	// stuck has no pod start any more, hangs none end.
-	stuck, hangs bool
+	// stuck has no pod start any more, hangs none end; rerolled has each be of another
+	// controller.
+	stuck, hangs, rerolled bool
 	// full is set when the target has no room, free how much it says it has.
 	full bool
 	free uint64
@@ -108,10 +109,13 @@ func (b *Both) startSingle() {
 	}
 	b.pods++
 	b.pod = fmt.Sprintf("minio-5d9c-%d", b.pods)
-	name, ip := b.pod, fmt.Sprintf("10.9.0.%d", b.pods)
+	name, ip, controller := b.pod, fmt.Sprintf("10.9.0.%d", b.pods), Controller
+	if b.rerolled {
+		controller = fmt.Sprint(Controller, "-", b.pods)
+	}
 	b.mu.Unlock()
 	b.Put(minio.SinglePodRef(Namespace, name), fmt.Sprintf(`{"metadata":{"labels":{"app":"minio"},"ownerReferences":[{"uid":%q,"controller":true}]},
-		"spec":{"nodeName":"a"},"status":{"phase":"Running","podIP":%q,"conditions":[{"type":"Ready","status":"True"}]}}`, Controller, ip))
+		"spec":{"nodeName":"a"},"status":{"phase":"Running","podIP":%q,"conditions":[{"type":"Ready","status":"True"}]}}`, controller, ip))
 }
 
 // KillSingle has the single one's pod vanish, as when its node is purged; another one
@@ -141,6 +145,14 @@ func (b *Both) Hang(hangs bool) {
 	if !hangs {
 		b.ReconcileSingle()
 	}
+}
+
+// Reroll has each pod that starts be of another controller than the one before, as when the
+// Deployment is changed all the time.
+func (b *Both) Reroll(rerolled bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.rerolled = rerolled
 }
 
 // Fill leaves the target so much room; with none it stores nothing more.

@@ -86,21 +86,22 @@ func TestTheSingleMinIOIsMigratedWhileAnApplicationWrites(t *testing.T) {
 // TestTheCrashMatrixOfAMigration: nobody writes, so that all runs are alike.
 func TestTheCrashMatrixOfAMigration(t *testing.T) {
 	scene := func(points int, prepare func(b *duo)) actionstest.Scene {
-		return actionstest.Scene{Points: points, Set: func(w *actionstest.World) actionstest.Stage {
+		return actionstest.Scene{Points: points, Once: true, Set: func(w *actionstest.World) actionstest.Stage {
 			b := grown(w)
+			b.migration.KeepSource = 10 * time.Second // each look costs this test time
 			prepare(b)
 			b.asks()
 			return actionstest.Stage{
-				Kinds:   func(f *actionstest.Fuse) []actions.Definition { return f.Mortal(b.definitions(f)...) },
+				Kinds:   func(f *actionstest.Fuse) []actions.Definition { return b.definitions(f) },
 				Outcome: b.outcome,
 			}
 		}}
 	}
 	actionstest.Scenes{
-		"all of it":       scene(60, func(*duo) {}),
-		"without a claim": scene(60, func(b *duo) { b.Remove(minio.SingleClaimRef(miniosim.Namespace)) }),
-		"only the hand-over": scene(18, func(b *duo) {
+		"all of it": scene(80, func(*duo) {}),
+		"only the hand-over, without a claim": scene(12, func(b *duo) {
 			b.Point(`{"app":"ha-minio"}`)
+			b.Remove(minio.SingleClaimRef(miniosim.Namespace))
 		}),
 	}.Run(t)
 }

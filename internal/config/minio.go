@@ -9,6 +9,13 @@ type Minio struct {
 	MinioUtilImage string
 	// MinioVolumeWait is how long a replica that waits for its volume keeps it.
 	MinioVolumeWait time.Duration
+	// MinioCutoverLimit is how long the switch to the highly available MinIO may take for
+	// few objects.
+	MinioCutoverLimit time.Duration
+	// MinioKeepSource is how long that must have served before the single one is deleted.
+	MinioKeepSource time.Duration
+	// MinioCopyBandwidth limits the bytes that are copied in a second; 0 does not.
+	MinioCopyBandwidth Bytes
 }
 
 func (m *Minio) keys() []key {
@@ -28,6 +35,19 @@ func (m *Minio) keys() []key {
 		{
 			name: "minio_volume_wait", value: &m.MinioVolumeWait, byDefault: "5m", check: positive, built: true,
 			help: "how long a replica of MinIO whose volume no node has waits for it, until it gets a new one",
+		},
+		{
+			name: "minio_cutover_limit", value: &m.MinioCutoverLimit, byDefault: "20s", check: positive,
+			help: "how long clients may be kept out while Service minio is switched to the highly available MinIO, and a second more for 10,000 objects each; " +
+				"after three times as long it leads back",
+		},
+		{
+			name: "minio_keep_source", value: &m.MinioKeepSource, byDefault: "10m",
+			help: "how long the highly available MinIO must have served healthily before the single one is deleted",
+		},
+		{
+			name: "minio_copy_bandwidth", value: &m.MinioCopyBandwidth,
+			help: "how many bytes of content may be copied to the highly available MinIO in a second; 0 for as many as can be",
 		},
 	}
 }

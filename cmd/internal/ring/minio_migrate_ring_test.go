@@ -1,0 +1,175 @@
+package ring
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/replicatedhq/ekco/actions"
+	actionsminio "github.com/replicatedhq/ekco/actions/minio"
+	"github.com/replicatedhq/ekco/fsm"
+	fsmminio "github.com/replicatedhq/ekco/fsm/minio"
+	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/internal/minio"
+	"github.com/replicatedhq/ekco/internal/minio/miniosim"
+	"github.com/replicatedhq/ekco/internal/s3"
+	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/observers"
+	observersminio "github.com/replicatedhq/ekco/observers/minio"
+)
+
+// duos are both MinIOs of an estate, once it has them.
+type duos map[*estate]*miniosim.Both
+
+// reach is how an estate reaches them.
+type reach struct {
+	all duos
+	e   *estate
+}
+
+func (r reach) Health(ctx context.Context, address string, question minio.Question) (minio.Answer, error) {
+	if b := r.all[r.e]; b != nil {
+		return b.Health(ctx, address, question)
+	}
+	return minio.Answer{}, errors.New("there is no MinIO")
+}
+
+func (r reach) Store(addresses []string, credentials minio.Credentials) (minio.Store, error) {
+	r.e.house.mu.Lock()
+	life := r.e.life
+	r.e.house.mu.Unlock()
+	return miniosim.Network{Both: r.all[r.e], Alive: life.check, Around: func(_ string, do func() error) error {
+		_, err := r.e.around(func() (json.RawMessage, error) { return nil, do() })
+		return err
+	}}.Store(addresses, credentials)
+}
+
+// capability is MinIO as the product has it.
+func (d duos) capability(e *estate) Capability {
+	api, nudge := minio.NewClient(e, reach{d, e}, miniosim.Namespace), &observers.Nudge{}
+	return Capability{
+		Fsm: fsmminio.Capability(), Policy: fsmminio.Policy{}, Words: fsmminio.Words,
+		Actions: func(kube.API) []actions.Definition {
+			return actionsminio.New(api, e, actionsminio.Migration{
+				Stores: reach{d, e}, CutOverLimit: actionsminio.DefaultCutOverLimit, KeepSource: time.Minute,
+			}, nudge.Look)
+		},
+		Sources: func(state *fsm.State) []observers.Source {
+			return nudge.Over(observersminio.New(observersminio.Options{
+				API: api, Namespace: miniosim.Namespace, Known: fsmminio.Known(state),
+				Pods: e.server.PodsLabelled(miniosim.Namespace, minio.Label, minio.App),
+			})...)
+		},
+	}
+}
+
+// install installs both in an estate with three nodes, with something in the single one.
+func (d duos) install(e *estate) *miniosim.Both {
+	e.join("b", "c")
+	b := miniosim.InstallBoth(e.objects, "a", "b", "c")
+	e.policy.enginePolicy = e.policy.With(fsmminio.Machine, fsmminio.Policy{})
+	b.ReconcileBothAfter(20*time.Second, time.Second)
+	b.Source.AddBucket("bucket", nil)
+	b.Source.Write("bucket", "key", "text", s3.Attributes{}, time.Now())
+	d[e] = b
+	return b
+}
+
+// inADuo runs a test with both MinIOs and an application that writes all the time, of which
+// nothing may be lost in the end.
+func inADuo(t *testing.T, test func(e *estate, b *miniosim.Both) *incarnation) {
+	all := duos{}
+	inAnEstate(t, "", all.capability, func(e *estate) {
+		b := all.install(e)
+		b.Source.AddBucket("busy", nil)
+		writer := b.Application(e.t.Context(), "busy", 500*time.Millisecond)
+		in := test(e, b)
+		e.takes(30*time.Minute, func() bool { return e.objects.Object(minio.DeploymentRef(miniosim.Namespace)) == nil })
+		pass(5 * time.Minute)
+		writer.Stop()
+		if missing := writer.Missing(b.Target); missing != "" || b.ServiceLeads() != minio.App {
+			e.t.Errorf("the Service leads to %q; %s\n%s", b.ServiceLeads(), missing, e.history("table"))
+		}
+		if open := e.state().OpenActions(); len(open) != 0 {
+			e.t.Errorf("actions are left open: %+v", open)
+		}
+		if err := in.stop(); err != nil {
+			e.t.Error(err)
+		}
+	})
+}
+
+func TestMinIOGrowsAndIsMigrated(t *testing.T) {
+	inADuo(t, func(e *estate, b *miniosim.Both) *incarnation {
+		in := e.live(nil)
+		e.takes(10*time.Minute, func() bool { return b.ServiceLeads() == minio.App })
+		e.says("the history", e.history("tree"), "scale-minio minio/ha-minio: done", "migrate-minio minio/ha-minio", "cut-over")
+		e.says("the history", e.history("table"), "Single → Migrating")
+		e.takes(time.Minute, func() bool { return e.state().Things[b.UID].State == fsmminio.HA })
+		return in
+	})
+}
+
+// TestAnEKCOThatDiesWhileNobodyCanWriteGoesOnAtItsNextStart: it does not settle first.
+func TestAnEKCOThatDiesWhileNobodyCanWriteGoesOnAtItsNextStart(t *testing.T) {
+	inADuo(t, func(e *estate, b *miniosim.Both) *incarnation {
+		b.Hang(true)
+		in := e.live(nil)
+		e.takes(10*time.Minute, func() bool { return b.ServiceLeads() == "" })
+		in.life.kill()
+		b.Hang(false)
+		e.t.Logf("it ended: %v", <-in.ended)
+		e.closeJournal()
+		e.openJournal("journal.db")
+		in = e.live(nil)
+		if took := e.takes(time.Minute, func() bool { return b.ServiceLeads() != "" }); took > 10*time.Second {
+			e.t.Errorf("it took %s", took)
+		}
+		return in
+	})
+}
+
+// TestAnEKCOThatIsStoppedWhileNobodyCanWriteGoesBackFirst: installers scale it to none.
+func TestAnEKCOThatIsStoppedWhileNobodyCanWriteGoesBackFirst(t *testing.T) {
+	inADuo(t, func(e *estate, b *miniosim.Both) *incarnation {
+		b.Hang(true)
+		in := e.live(nil)
+		e.takes(10*time.Minute, func() bool { return b.ServiceLeads() == "" })
+		began := time.Now()
+		if err := in.stop(); err != nil {
+			e.t.Error(err)
+		}
+		if took := time.Since(began); took > 20*time.Second || b.ServiceLeads() != "minio" {
+			e.t.Errorf("after %s the Service leads to %q", took, b.ServiceLeads())
+		}
+		b.Hang(false)
+		e.closeJournal()
+		e.openJournal("journal.db")
+		return e.live(nil)
+	})
+}
+
+// TestALostJournalHasTheServiceRepairedAndTheMigrationBegunAnew: what another EKCO left
+// disabled is nobody's.
+func TestALostJournalHasTheServiceRepairedAndTheMigrationBegunAnew(t *testing.T) {
+	inADuo(t, func(e *estate, b *miniosim.Both) *incarnation {
+		place(b.MinIO, "a", "b", "c", "a", "b", "c")
+		b.Point(`{"doesnotexist":"doesnotexist"}`)
+		in := e.live(nil)
+		e.takes(10*time.Minute, func() bool { return b.ServiceLeads() == minio.App })
+		kinds := map[journal.ActionKind]bool{}
+		for _, event := range e.events(journal.Query{Types: []journal.Type{journal.TypeActionRequested}}) {
+			var requested journal.ActionRequested
+			if err := json.Unmarshal(event.Payload, &requested); err != nil {
+				e.t.Fatal(err)
+			}
+			kinds[requested.Kind] = true
+		}
+		if !kinds[journal.ActionRepairMinio] || !kinds[journal.ActionMigrateMinio] {
+			e.t.Errorf("asked for were %v", kinds)
+		}
+		return in
+	})
+}

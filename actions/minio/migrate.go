@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"golang.org/x/time/rate"
-
 	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/internal/minio"
 	"github.com/replicatedhq/ekco/internal/s3/replica"
@@ -43,12 +41,12 @@ func (m Migration) limit(versions int64) time.Duration {
 	return m.CutOverLimit + time.Duration(versions/perObjects)*time.Second
 }
 
-// bandwidth returns the limit of a copy, nil for none.
-func (m Migration) bandwidth() *rate.Limiter {
-	if m.CopyBandwidth <= 0 {
-		return nil
+// limited returns the options of a pass with the limit of its speed.
+func (m Migration) limited(options replica.Options) replica.Options {
+	if m.CopyBandwidth > 0 {
+		options.Bandwidth = replica.Bandwidth(int(m.CopyBandwidth))
 	}
-	return replica.Bandwidth(int(m.CopyBandwidth))
+	return options
 }
 
 // migrator is what the steps of a migration share.

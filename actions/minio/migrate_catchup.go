@@ -86,9 +86,9 @@ func (s catchUp) round(ctx context.Context, both sides, step actions.StepContext
 		return loss{}, replica.Result{}, 0, err
 	}
 	told := meter{began: began}
-	result, err := replica.Pass(ctx, both.source, both.target, replica.Options{
-		Bandwidth: s.bandwidth(), Progress: func(p replica.Progress) { step.Report(told.progress(p)) },
-	})
+	result, err := replica.Pass(ctx, both.source, both.target, s.limited(replica.Options{
+		Progress: func(p replica.Progress) { step.Report(told.progress(p)) },
+	}))
 	lost.versions = result.NotCarried.First
 	if err == nil && result.NotCarried.Count > len(result.NotCarried.First) {
 		err = fmt.Errorf("%d versions cannot be carried over, more than are named; the first are %s", result.NotCarried.Count, strings.Join(result.NotCarried.First[:3], ", "))

@@ -97,7 +97,7 @@ func (m *migrator) sourceRuns(ctx context.Context, _ journal.ActionRecord) actio
 		return actions.Hold(err.Error()).About("unread")
 	}
 	if _, serves := single.Serving(); !serves {
-		return actions.Hold(errNoSource{single.Lacks()}.Error()).About("source")
+		return actions.Hold(noSourceError{single.Lacks()}.Error()).About("source")
 	}
 	return actions.Pass()
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/replicatedhq/ekco/actions"
@@ -50,18 +51,18 @@ func (s copying) Do(ctx context.Context, step actions.StepContext) (json.RawMess
 		return nil, err
 	}
 	n := &noter{ctx: ctx, step: step, before: at, at: at, last: time.Now(), told: meter{began: time.Now(), total: all.Versions, bytes: all.Bytes, before: at}}
-	result, err := replica.Pass(ctx, both.source, both.target, replica.Options{
-		From:      replica.Position{Bucket: at.Bucket, Key: at.Key, Complete: at.BucketDone},
-		Bandwidth: s.bandwidth(), Progress: n.progress, Checkpoint: n.checkpoint,
+	result, err := replica.Pass(ctx, both.source, both.target, s.limited(replica.Options{
+		From:     replica.Position{Bucket: at.Bucket, Key: at.Key, Complete: at.BucketDone},
+		Progress: n.progress, Checkpoint: n.checkpoint,
 		// It is told more often than it is noted: at the end of each bucket it is, too.
 		CheckpointObjects: noteObjects / 20, CheckpointEvery: noteEvery / 30,
-	})
+	}))
 	if err != nil {
 		return nil, err
 	}
 	done := n.now(n.at)
 	done.Versions, done.Bytes = at.Versions+result.Seen, at.Bytes+result.SeenBytes
-	done.Complete, done.NotCarried = true, append(at.NotCarried, loss{versions: result.NotCarried.First}.names()...)
+	done.Complete, done.NotCarried = true, slices.Concat(at.NotCarried, loss{versions: result.NotCarried.First}.names())
 	return json.Marshal(done)
 }
 

@@ -138,7 +138,7 @@ func (a *attempt) forward(ctx context.Context) error {
 // nowhere.
 func (a *attempt) begin(ctx context.Context, forced bool) error {
 	both, err := a.open(ctx)
-	if absent := (errNoSource{}); forced && errors.As(err, &absent) {
+	if absent := (noSourceError{}); forced && errors.As(err, &absent) {
 		both, err = sides{}, nil
 	} else if err == nil {
 		defer both.close()
@@ -216,7 +216,7 @@ func (a *attempt) disabled(ctx context.Context, forced bool) error {
 // that no other can take its place.
 func (a *attempt) asIs(ctx context.Context) error {
 	both, err := a.open(ctx)
-	if absent := (errNoSource{}); errors.As(err, &absent) {
+	if absent := (noSourceError{}); errors.As(err, &absent) {
 		return nil
 	}
 	if err != nil {

@@ -25,10 +25,10 @@ func (s sides) close() {
 	s.target.Close()
 }
 
-// errNoSource says that the single MinIO does not serve.
-type errNoSource struct{ lacks string }
+// noSourceError says that the single MinIO does not serve.
+type noSourceError struct{ lacks string }
 
-func (e errNoSource) Error() string {
+func (e noSourceError) Error() string {
 	return "the single MinIO, which has all data, does not serve: " + e.lacks
 }
 
@@ -40,7 +40,7 @@ func (m *migrator) open(ctx context.Context) (sides, error) {
 	}
 	pod, serves := single.Serving()
 	if !serves {
-		return sides{}, errNoSource{single.Lacks()}
+		return sides{}, noSourceError{single.Lacks()}
 	}
 	return m.openPod(ctx, pod)
 }
@@ -68,7 +68,7 @@ func (m *migrator) openPod(ctx context.Context, pod minio.SinglePod) (sides, err
 }
 
 // errServes keeps what serves clients from being made the same as what does not any more.
-var errServes = errors.New("Service minio leads to ha-minio, which has the newest data from now on: nothing is copied there any more")
+var errServes = errors.New("clients are led to ha-minio, which has the newest data from now on: nothing is copied there any more")
 
 // fenced is a target that is not changed any more once clients write to it, whoever had the
 // Service lead there. What clients wrote is never removed: that the Service does not lead

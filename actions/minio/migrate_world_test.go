@@ -89,7 +89,7 @@ func (b *duo) definitions(f *actionstest.Fuse) []actions.Definition {
 }
 
 // start starts a run that lives on.
-func (b *duo) start() *actionstest.Running { return b.World.Start(b.Config(b.definitions(nil))) }
+func (b *duo) start() *actionstest.Running { return b.Start(b.Config(b.definitions(nil))) }
 
 // held expects that a step is held so, after some time.
 func (b *duo) held(step, preflight, reason string) {

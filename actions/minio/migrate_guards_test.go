@@ -1,0 +1,119 @@
+package minio
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/actions/actionstest"
+	"github.com/replicatedhq/ekco/internal/minio"
+	"github.com/replicatedhq/ekco/internal/minio/miniosim"
+	"github.com/replicatedhq/ekco/internal/s3"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// TestTwoEKCOsAtOnceLoseNothing: the other one has the journal as it was at that moment.
+func TestTwoEKCOsAtOnceLoseNothing(t *testing.T) {
+	for tick := range 6 {
+		t.Run(fmt.Sprint(tick), func(t *testing.T) {
+			inADuoOf(t, 100*time.Millisecond, func(b *duo) {
+				b.Source.SetLatency(5 * time.Millisecond)
+				r := b.start()
+				b.comes("started cut-over")
+				b.Pass(time.Duration(tick) * 300 * time.Millisecond)
+				other, record := b.Config(b.definitions(nil)), b.Record()
+				other.Store = b.Store.Copy()
+				ctx, stop := context.WithCancel(b.T.Context())
+				ended := make(chan error, 1)
+				go func() { ended <- actions.NewRunner(other).Run(ctx, record, nil) }()
+				for range 120 {
+					if b.ServiceLeads() == minio.App && b.Object(minio.DeploymentRef(miniosim.Namespace)) == nil {
+						break
+					}
+					b.Pass(time.Minute)
+				}
+				stop()
+				<-ended
+				r.Halt()
+				if got := b.outcome(); !strings.HasPrefix(got, `the Service leads to "ha-minio", Deployment false`) {
+					t.Errorf("%s\n%s", got, strings.Join(b.Story(), "\n"))
+				}
+			})
+		})
+	}
+}
+
+func TestNothingIsRemovedFromWhatServes(t *testing.T) {
+	actionstest.InBubble(t, func(w *actionstest.World) {
+		b := grown(w)
+		b.Target.AddBucket(plain, nil)
+		v := b.Target.Write(plain, "new", "by a client", s3.Attributes{}, time.Now())
+		m := &migrator{api: b.Client(b.Objects), Migration: Migration{Stores: miniosim.Network{Both: b.Both}}}
+		both, err := m.open(w.T.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := both.target.Set(w.T.Context(), plain, s3.BucketTags, "t"); err != nil {
+			t.Error(err) // and that it may be changed is known from now on
+		}
+		b.Point(`{"app":"ha-minio"}`)
+		if err := both.target.Remove(w.T.Context(), plain, v); !errors.Is(err, errServes) {
+			t.Errorf("removed: %v", err)
+		}
+		w.Pass(2 * time.Second)
+		if err := both.target.Put(w.T.Context(), plain, v, strings.NewReader("by a client"), false); !errors.Is(err, errServes) {
+			t.Errorf("put: %v", err)
+		}
+		if !strings.Contains(b.Target.Dump(), "by a client") {
+			t.Error("it is gone")
+		}
+	})
+}
+
+func TestASourceThatChangesTooFastHoldsItWithTheRates(t *testing.T) {
+	inADuo(t, func(b *duo) {
+		b.migration.CutOverLimit = time.Second
+		b.Source.SetLatency(300 * time.Millisecond)
+		r := b.start()
+		b.held(journal.StepCatchUpMinio, MinioSourceCalm, "changes faster than it can be caught up with: a pass over")
+		b.backs()
+		b.Source.SetLatency(0)
+		b.ends(r, handedOver)
+	})
+}
+
+func TestACopyGoesOnWhereItWas(t *testing.T) {
+	actionstest.InBubble(t, func(w *actionstest.World) {
+		b := grown(w)
+		const objects = 2000
+		for i := range objects {
+			b.Source.Write(plain, fmt.Sprintf("object-%04d", i), "content", s3.Attributes{}, time.Now())
+		}
+		b.Target.SetLatency(3 * time.Second)
+		b.asks()
+		r := b.start()
+		b.comes("noted copy")
+		b.Pass(time.Minute)
+		var at journal.MinioCopied
+		at, err := outputOf[journal.MinioCopied](b.Record(), journal.StepCopyMinio)
+		if err != nil || at.Bucket != plain || at.Key == "" || at.Versions == 0 || at.Versions >= objects {
+			t.Fatalf("%v: noted %+v", err, at)
+		}
+		r.Halt()
+		if notes := strings.Count(strings.Join(b.Story(), "\n"), "noted copy"); notes > 4 {
+			t.Errorf("%d notes in about two minutes", notes)
+		}
+		before := len(b.Target.Effects())
+		b.Target.SetLatency(0)
+		b.ends(b.start(), handedOver)
+		for _, effect := range b.Target.Effects()[before:] {
+			if strings.HasPrefix(effect.Name, "put "+plain+"/") && effect.Name <= "put "+plain+"/"+at.Key {
+				t.Errorf("%s was done again, though all up to %s was", effect.Name, at.Key)
+			}
+		}
+	})
+}

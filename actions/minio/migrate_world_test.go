@@ -81,11 +81,11 @@ func (b *duo) definitions(f *actionstest.Fuse) []actions.Definition {
 	migration := b.migration
 	migration.Stores = miniosim.Network{Both: b.Both, Alive: f.Alive, Around: f.Around}
 	client := minio.NewClient(mortalObjects{b.Objects, f}, b.Both, miniosim.Namespace)
-	return New(client, b.kube, migration, func() {
+	return append(New(client, b.kube, func() {}), NewMigration(client, migration, func() {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		b.looks++
-	})
+	}))
 }
 
 // start starts a run that lives on.

@@ -23,11 +23,16 @@ type Nodes interface {
 
 // New returns the actions. changed is called when one of them has changed something, so
 // that it is looked at.
-func New(api minio.API, nodes Nodes, migration Migration, changed func()) []actions.Definition {
+func New(api minio.API, nodes Nodes, changed func()) []actions.Definition {
 	return []actions.Definition{
 		scaling(api, changed), repairing(api, changed), moving(api, nodes, changed),
-		migrating(&migrator{api: api, Migration: migration, changed: changed}),
 	}
+}
+
+// NewMigration returns the action that has the highly available MinIO take the place of the
+// single one.
+func NewMigration(api minio.API, migration Migration, changed func()) actions.Definition {
+	return migrating(&migrator{api: api, Migration: migration, changed: changed})
 }
 
 // stillThere implements [MinioStillThere].

@@ -27,6 +27,9 @@ func underWay(t *fsm.Thing, w *fsm.World) bool {
 // its replicas run. Where the Service leads to it already, only the end of the single one
 // is left.
 func wantMigrate(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
+	if p, known := w.PolicyOf(Machine).(Policy); !known || !p.Migrates {
+		return
+	}
 	m := of(t)
 	_, ready := w.Count(nodes)
 	if ready < journal.MinioReadyNodes || !m.migrates() || len(w.Open(t)) > 0 {

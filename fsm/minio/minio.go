@@ -30,6 +30,9 @@ type Policy struct {
 	// Patience is how long a replica that waits for its volume keeps it: a node that is
 	// restarted is back by then. 0 means 5 minutes.
 	Patience time.Duration
+	// Migrates is set where EKCO has the highly available one take the place of the single
+	// one.
+	Migrates bool
 }
 
 // patience returns that of the policy.

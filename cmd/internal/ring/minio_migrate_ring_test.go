@@ -50,11 +50,11 @@ func (r reach) Store(addresses []string, credentials minio.Credentials) (minio.S
 func (d duos) capability(e *estate) Capability {
 	api, nudge := minio.NewClient(e, reach{d, e}, miniosim.Namespace), &observers.Nudge{}
 	return Capability{
-		Fsm: fsmminio.Capability(), Policy: fsmminio.Policy{}, Words: fsmminio.Words,
+		Fsm: fsmminio.Capability(), Policy: fsmminio.Policy{Migrates: true}, Words: fsmminio.Words,
 		Actions: func(kube.API) []actions.Definition {
-			return actionsminio.New(api, e, actionsminio.Migration{
+			return append(actionsminio.New(api, e, nudge.Look), actionsminio.NewMigration(api, actionsminio.Migration{
 				Stores: reach{d, e}, CutOverLimit: actionsminio.DefaultCutOverLimit, KeepSource: time.Minute,
-			}, nudge.Look)
+			}, nudge.Look))
 		},
 		Sources: func(state *fsm.State) []observers.Source {
 			return nudge.Over(observersminio.New(observersminio.Options{
@@ -69,7 +69,7 @@ func (d duos) capability(e *estate) Capability {
 func (d duos) install(e *estate) *miniosim.Both {
 	e.join("b", "c")
 	b := miniosim.InstallBoth(e.objects, "a", "b", "c")
-	e.policy.enginePolicy = e.policy.With(fsmminio.Machine, fsmminio.Policy{})
+	e.policy.enginePolicy = e.policy.With(fsmminio.Machine, fsmminio.Policy{Migrates: true})
 	b.ReconcileBothAfter(20*time.Second, time.Second)
 	b.Source.AddBucket("bucket", nil)
 	b.Source.Write("bucket", "key", "text", s3.Attributes{}, time.Now())

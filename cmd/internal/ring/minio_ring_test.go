@@ -41,7 +41,7 @@ func (s servers) capability(e *estate) Capability {
 	return Capability{
 		Fsm: fsmminio.Capability(), Policy: fsmminio.Policy{}, Words: fsmminio.Words,
 		Actions: func(kube.API) []actions.Definition {
-			return actionsminio.New(api, e, actionsminio.Migration{}, nudge.Look)
+			return actionsminio.New(api, e, nudge.Look)
 		},
 		Sources: func(state *fsm.State) []observers.Source {
 			return nudge.Over(observersminio.New(observersminio.Options{
@@ -57,7 +57,6 @@ func (s servers) capability(e *estate) Capability {
 func (s servers) install(e *estate) *miniosim.MinIO {
 	e.join("b", "c")
 	m := miniosim.Install(e.objects, "a", "b", "c")
-	m.Remove(minio.DeploymentRef(miniosim.Namespace)) // nothing is to be migrated
 	e.policy.enginePolicy = e.policy.With(fsmminio.Machine, fsmminio.Policy{})
 	m.ReconcileAfter(20 * time.Second)
 	s[e] = m

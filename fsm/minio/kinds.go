@@ -11,7 +11,6 @@ func kinds() []fsm.ActionKind {
 		kind(journal.ActionScaleMinio, "scale-minio"),
 		kind(journal.ActionRepairMinio, "repair-minio"),
 		kind(journal.ActionMoveMinio, "move-minio"),
-		kind(journal.ActionMigrateMinio, "migrate-minio"),
 	}
 }
 

@@ -13,6 +13,14 @@ import (
 // Capability returns what EKCO can do about MinIO.
 func Capability() fsm.Capability { return fsm.Capability{Machine: machine{}, Kinds: kinds()} }
 
+// WithMigration is [Capability] with the migration of the single MinIO, which also
+// [Policy.Migrates] has to allow.
+func WithMigration() fsm.Capability {
+	with := Capability()
+	with.Kinds = append(with.Kinds, kind(journal.ActionMigrateMinio, "migrate-minio"))
+	return with
+}
+
 // machine implements [fsm.Machine] and those of its options that are below.
 type machine struct{}
 

@@ -15,7 +15,7 @@ import (
 type world struct{ *fsmtest.Journal }
 
 func newWorld(t *testing.T, nodes int) *world {
-	w := &world{fsmtest.New(t, fsmnode.DefaultPolicy().In(fsm.DefaultPolicy()).With(Machine, Policy{Migrates: true}), fsmnode.Capability(), Capability())}
+	w := &world{fsmtest.New(t, fsmnode.DefaultPolicy().In(fsm.DefaultPolicy()).With(Machine, Policy{Migrates: true}), fsmnode.Capability(), WithMigration())}
 	w.Pass(time.Minute)
 	for i := range nodes {
 		w.join(i)

@@ -50,7 +50,7 @@ func (r reach) Store(addresses []string, credentials minio.Credentials) (minio.S
 func (d duos) capability(e *estate) Capability {
 	api, nudge := minio.NewClient(e, reach{d, e}, miniosim.Namespace), &observers.Nudge{}
 	return Capability{
-		Fsm: fsmminio.Capability(), Policy: fsmminio.Policy{Migrates: true}, Words: fsmminio.Words,
+		Fsm: fsmminio.WithMigration(), Policy: fsmminio.Policy{Migrates: true}, Words: fsmminio.Words,
 		Actions: func(kube.API) []actions.Definition {
 			return append(actionsminio.New(api, e, nudge.Look), actionsminio.NewMigration(api, actionsminio.Migration{
 				Stores: reach{d, e}, CutOverLimit: actionsminio.DefaultCutOverLimit, KeepSource: time.Minute,

@@ -233,14 +233,13 @@ func (a *attempt) asIs(ctx context.Context) error {
 // same controller that answers.
 func (a *attempt) replace(ctx context.Context) (minio.SinglePod, error) {
 	for lacks := ""; ; {
-		single, err := a.api.Single(ctx)
-		if err == nil {
-			var pod minio.SinglePod
-			if pod, lacks, err = a.successor(ctx, single); err == nil && lacks == "" {
-				return pod, nil
-			}
-		}
-		if err != nil {
+		pod, lacking, err := a.look(ctx)
+		switch {
+		case err == nil && lacking == "":
+			return pod, nil
+		case err == nil:
+			lacks = lacking
+		case ctx.Err() == nil || lacks == "": // a look that was cut short says nothing
 			lacks = err.Error()
 		}
 		select {
@@ -249,6 +248,15 @@ func (a *attempt) replace(ctx context.Context) (minio.SinglePod, error) {
 		case <-time.After(podLook):
 		}
 	}
+}
+
+// look is [attempt.successor] of what there is now.
+func (a *attempt) look(ctx context.Context) (minio.SinglePod, string, error) {
+	single, err := a.api.Single(ctx)
+	if err != nil {
+		return minio.SinglePod{}, "", err
+	}
+	return a.successor(ctx, single)
 }
 
 // successor returns another pod that answers, or says what is lacking. The one that served

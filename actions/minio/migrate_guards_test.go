@@ -37,7 +37,9 @@ func TestTwoEKCOsAtOnceLoseNothing(t *testing.T) {
 					b.Pass(time.Minute)
 				}
 				stop()
-				<-ended
+				if err := <-ended; err != nil && !errors.Is(err, context.Canceled) {
+					t.Error(err)
+				}
 				r.Halt()
 				if got := b.outcome(); !strings.HasPrefix(got, `the Service leads to "ha-minio", Deployment false`) {
 					t.Errorf("%s\n%s", got, strings.Join(b.Story(), "\n"))

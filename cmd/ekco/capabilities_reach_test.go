@@ -140,6 +140,9 @@ var clients = map[string]client{
 		what: reflect.TypeFor[kube.Objects](),
 		changes: map[string]deed{
 			"DeleteObject": func(ctx context.Context, c cluster) error { return c.objects.DeleteObject(ctx, anObject, "u") },
+			"EndObject": func(ctx context.Context, c cluster) error {
+				return c.objects.EndObject(ctx, anObject, "u", time.Second)
+			},
 			"PatchObject": func(ctx context.Context, c cluster) error {
 				_, err := c.objects.PatchObject(ctx, anObject, []kube.PatchOp{{Op: "replace", Path: "/data/a", Value: "b"}})
 				return err
@@ -149,7 +152,7 @@ var clients = map[string]client{
 				return err
 			},
 		},
-		reads: []string{"ReadObject"},
+		reads: []string{"ReadObject", "ListObjects"},
 		asks:  func(ctx context.Context, c cluster) error { _, err := c.objects.ReadObject(ctx, anObject); return err },
 	},
 	"outside.rook": {

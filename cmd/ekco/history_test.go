@@ -31,14 +31,14 @@ func TestHistoryAsksForWhatItsFlagsSay(t *testing.T) {
 		{[]string{"--since", "2026-11-21T11:00:00+01:00"}, journal.Query{Since: noon.Add(-2 * time.Hour)}},
 		{[]string{"--reverse", "--limit", "3"}, journal.Query{Reverse: true, Limit: 3}},
 		{[]string{"--limit", "3"}, journal.Query{Reverse: true, Limit: 3}},
-		{[]string{"--type", "step.*,journal.created"}, journal.Query{Types: []journal.Type{"journal.created", "step.done", "step.failed", "step.started"}}},
+		{[]string{"--type", "step.*,journal.created"}, journal.Query{Types: []journal.Type{"journal.created", "step.done", "step.failed", "step.noted", "step.started"}}},
 		{[]string{"--component", "policy"}, journal.Query{Types: []journal.Type{"pause.cleared", "pause.set", "policy.lifted", "policy.refused"}}},
 		{[]string{"--component", "policy,operator"}, policyAndOperator},
 		{[]string{"--component", "operator", "--component", "policy"}, policyAndOperator},
 		{[]string{"--component", "policy,node", "--type", "pause.*,pod.gone"}, journal.Query{Types: []journal.Type{"pause.cleared", "pause.set", "pod.gone"}}},
 		{[]string{"--component", "action", "--type", "*ed"}, journal.Query{Types: []journal.Type{
 			"action.adopted", "action.cancelling", "action.ended", "action.joined", "action.planned", "action.refused", "action.released", "action.requested",
-			"action.retried", "action.stalled", "action.warned", "step.failed", "step.started",
+			"action.retried", "action.stalled", "action.warned", "step.failed", "step.noted", "step.started",
 		}}},
 	} {
 		op := &fakeOperator{}

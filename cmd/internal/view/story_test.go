@@ -111,5 +111,6 @@ func wholeStory(t *testing.T) []journal.Event {
 	s.tell(lamp, "", "observer/lamp", 0, journal.TypeThingObserved, journal.ThingObserved{Machine: "lamp", Facts: []byte(`{"lit":false}`)})
 	s.tell(lamp, "", "operator", 0, journal.TypeThingTransitioned, journal.ThingTransitioned{Machine: "lamp", From: "Burning", To: "Dark", Event: "went out", Reason: "it does not burn"})
 	s.tell(lamp, "", "observer/lamp", 0, journal.TypeThingGone, journal.ThingGone{Machine: "lamp", Reason: "deleted"})
+	s.tell(unseen, "purge-worker-9-33", "operator", 0, journal.TypeStepNoted, journal.StepNoted{Step: "remove-member", Attempt: 1, Outputs: []byte(`{"at":7}`)})
 	return s.events
 }

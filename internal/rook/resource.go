@@ -11,14 +11,16 @@ import (
 // resourceObject is the part that EKCO reads.
 type resourceObject struct {
 	Metadata struct {
-		UID             string `json:"uid"`
-		ResourceVersion string `json:"resourceVersion"`
-		Generation      int64  `json:"generation"`
+		UID               string `json:"uid"`
+		ResourceVersion   string `json:"resourceVersion"`
+		Generation        int64  `json:"generation"`
+		DeletionTimestamp string `json:"deletionTimestamp"`
 	} `json:"metadata"`
 	Spec struct {
+		poolSection
 		Mon, Mgr     *counted
 		Storage      *storageSection
-		Replicated   *replicated
+		External     struct{ Enable bool }
 		MetadataPool *poolSection   `json:"metadataPool"`
 		DataPool     *poolSection   `json:"dataPool"`
 		DataPools    []*poolSection `json:"dataPools"`
@@ -30,11 +32,27 @@ type counted struct {
 }
 
 type replicated struct {
-	Size int `json:"size"`
+	Size             int    `json:"size"`
+	PerFailureDomain int    `json:"replicasPerFailureDomain"`
+	SubFailureDomain string `json:"subFailureDomain"`
 }
 
+// poolSection is what a pool is asked to be.
 type poolSection struct {
-	Replicated *replicated `json:"replicated"`
+	Replicated    *replicated `json:"replicated"`
+	FailureDomain string      `json:"failureDomain"`
+	CrushRoot     string      `json:"crushRoot"`
+	DeviceClass   string      `json:"deviceClass"`
+}
+
+// size is how many copies a pool keeps whose copies can be on any hosts, one on each; zero
+// for another pool, which may have fewer places than there are hosts.
+func (p poolSection) size() int {
+	anywhere := p.CrushRoot == "" && p.DeviceClass == "" && slices.Contains([]string{"", "host", "osd"}, p.FailureDomain)
+	if r := p.Replicated; anywhere && r != nil && r.PerFailureDomain <= 1 && r.SubFailureDomain == "" {
+		return r.Size
+	}
+	return 0
 }
 
 // storageSection keeps the nodes as they are written: a patch tests them.
@@ -69,21 +87,16 @@ func (o resourceObject) numbers(version Version) map[string]int {
 			numbers[place] = of.Count
 		}
 	}
-	size := func(pool string, of *replicated) {
-		if of != nil && of.Size > 0 {
-			numbers[pool+"/replicated/size"] = of.Size
-		}
-	}
 	pool := func(place string, of *poolSection) {
-		if of != nil {
-			size(place, of.Replicated)
+		if of != nil && of.size() > 0 {
+			numbers[place+"/replicated/size"] = of.size()
 		}
 	}
 	count(journal.RookMons, o.Spec.Mon)
 	if version.AtLeast(1, 9, 0) {
 		count(journal.RookMgrs, o.Spec.Mgr)
 	}
-	size("/spec", o.Spec.Replicated)
+	pool("/spec", &o.Spec.poolSection)
 	pool("/spec/metadataPool", o.Spec.MetadataPool)
 	pool("/spec/dataPool", o.Spec.DataPool)
 	for i, data := range o.Spec.DataPools {
@@ -95,7 +108,11 @@ func (o resourceObject) numbers(version Version) map[string]int {
 	return numbers
 }
 
+// facts of what is being deleted, or of a Ceph that runs elsewhere, leave nothing to change.
 func (o resourceObject) facts(version Version) journal.RookFacts {
+	if o.Metadata.DeletionTimestamp != "" || o.Spec.External.Enable {
+		return journal.RookFacts{UID: o.Metadata.UID, Generation: o.Metadata.Generation}
+	}
 	facts := journal.RookFacts{UID: o.Metadata.UID, Generation: o.Metadata.Generation, Numbers: o.numbers(version)}
 	if storage := o.Spec.Storage; storage != nil {
 		facts.Storage = &journal.RookStorage{AllNodes: storage.allNodes(), Nodes: storage.hostnames(), Claims: len(storage.Sets) > 0}

@@ -65,6 +65,24 @@ func TestEachKindOfResourceIsReducedToWhatDecisionsNeed(t *testing.T) {
 		"an erasure-coded one": {
 			blockPool, `{"spec":{"replicated":{"size":0},"erasureCoded":{"dataChunks":2}}}`, journal.RookFacts{},
 		},
+		"one on each disk": {blockPool, `{"spec":{"failureDomain":"osd","replicated":{"size":1}}}`, journal.RookFacts{Numbers: map[string]int{"/spec/replicated/size": 1}}},
+		"one on racks":     {blockPool, `{"spec":{"failureDomain":"rack","replicated":{"size":1}}}`, journal.RookFacts{}},
+		"one on some disks": {
+			blockPool, `{"spec":{"failureDomain":"host","deviceClass":"ssd","replicated":{"size":1}}}`, journal.RookFacts{},
+		},
+		"one with two on each host": {blockPool, `{"spec":{"replicated":{"size":2,"replicasPerFailureDomain":2}}}`, journal.RookFacts{}},
+		"one in halls of a host":    {blockPool, `{"spec":{"replicated":{"size":2,"subFailureDomain":"osd"}}}`, journal.RookFacts{}},
+		"a filesystem of which one pool has a root of its own": {
+			filesystem, `{"spec":{"metadataPool":{"replicated":{"size":1}},"dataPools":[{"crushRoot":"cold","replicated":{"size":2}}]}}`,
+			journal.RookFacts{Numbers: map[string]int{"/spec/metadataPool/replicated/size": 1}},
+		},
+		"a cluster elsewhere as Rook writes it": {
+			journal.RookCluster, `{"spec":{"external":{"enable":true},"storage":{},"mon":{"count":1}}}`, journal.RookFacts{Version: "v1.10.0"},
+		},
+		"a cluster that is being deleted": {
+			journal.RookCluster, `{"metadata":{"deletionTimestamp":"2026-01-01T00:00:00Z"},"spec":{"mon":{"count":1},"storage":{"useAllNodes":true}}}`,
+			journal.RookFacts{Version: "v1.10.0"},
+		},
 		"a filesystem": {
 			filesystem, `{"spec":{"metadataPool":{"replicated":{"size":1}},"dataPools":[{"replicated":{"size":2}},{"erasureCoded":{}},{"replicated":{"size":3}}]}}`,
 			journal.RookFacts{Numbers: map[string]int{"/spec/metadataPool/replicated/size": 1, "/spec/dataPools/0/replicated/size": 2, "/spec/dataPools/2/replicated/size": 3}},

@@ -21,7 +21,7 @@ func TestWithoutAConfigurationTheDefaultPolicyHolds(t *testing.T) {
 		With(fsmkotsadm.Machine, fsmkotsadm.Policy{}).
 		With(fsmminio.Machine, fsmminio.Policy{Off: "enable_ha_minio is off", Patience: 5 * time.Minute}).
 		With(fsmcsr.Name, fsmcsr.Policy{}).
-		With(fsmrook.Machine, fsmrook.Policy{Off: "maintain_rook_storage_nodes is off", MinCopies: 1, MaxCopies: 3})
+		With(fsmrook.Machine, fsmrook.Policy{Off: "maintain_rook_storage_nodes is off", MinCopies: 1, MaxCopies: 3, Pools: rookPools(config.Default())})
 	if diff := cmp.Diff(want, wholePolicy(config.Default())); diff != "" {
 		t.Error(diff)
 	}
@@ -68,7 +68,7 @@ func TestTheSettingsOfRooksStorageReachItsPolicy(t *testing.T) {
 	cfg := config.Default()
 	cfg.MaintainRookStorageNodes, cfg.RookStorageNodes, cfg.RookStorageNodesLabel = true, "- name: a", "store=yes"
 	cfg.MinCephPoolReplication, cfg.MaxCephPoolReplication = 2, 4
-	want := fsmrook.Policy{UserManaged: true, Label: "store", Value: "yes", MinCopies: 2, MaxCopies: 4}
+	want := fsmrook.Policy{UserManaged: true, Label: "store", Value: "yes", MinCopies: 2, MaxCopies: 4, Pools: rookPools(cfg)}
 	if diff := cmp.Diff(want, rookPolicy(cfg)); diff != "" {
 		t.Error(diff)
 	}

@@ -47,6 +47,7 @@ func rookPolicy(cfg config.Config) fsmrook.Policy {
 	policy := fsmrook.Policy{
 		UserManaged: cfg.RookStorageNodes != "",
 		MinCopies:   cfg.MinCephPoolReplication, MaxCopies: cfg.MaxCephPoolReplication,
+		Pools: rookPools(cfg),
 	}
 	policy.Label, policy.Value, _ = strings.Cut(cfg.RookStorageNodesLabel, "=")
 	if !cfg.MaintainRookStorageNodes {

@@ -12,10 +12,10 @@ import (
 // there are hosts for them, within the limits. It never asks for fewer.
 func wishCopies(t *fsm.Thing, w *fsm.World) (wish, bool) {
 	count, known := hosts(w)
-	if !known || !journal.HasRookPools(t.Subject) {
+	p := policyOf(w)
+	if !known || !p.has(t.Subject) || purging(w) != "" {
 		return wish{}, false
 	}
-	p := policyOf(w)
 	shall := p.copies(count)
 	change := raise(of(t).Now(), func(string) int { return shall })
 	if len(change.Numbers) == 0 {
@@ -29,6 +29,38 @@ func wishCopies(t *fsm.Thing, w *fsm.World) (wish, bool) {
 			running(count), shall, change.From()),
 		field: "the copies of " + t.Kind + " " + t.Name, from: change.From(), to: change.To(),
 	}, true
+}
+
+// purging returns the node that somebody asked to be removed, "" for none. Until it is gone
+// nobody knows how many hosts there will be, and what is raised for it would not be lowered.
+func purging(w *fsm.World) string {
+	for _, rec := range w.Actions {
+		if isPurge(rec) {
+			return rec.Subject.Name
+		}
+	}
+	return ""
+}
+
+// outdatedNumbers says why a number is not to be raised any more, or "".
+func outdatedNumbers(of journal.Subject, change journal.RookChange, w *fsm.World) string {
+	p := policyOf(w)
+	switch node := purging(w); {
+	case len(change.Numbers) == 0:
+		return ""
+	case node != "":
+		return "node " + node + " is being purged"
+	case !journal.HasRookPools(of):
+		return ""
+	case !p.has(of):
+		return "it is not among the pools of the configuration any more"
+	}
+	for place, number := range change.Numbers {
+		if most := max(p.MinCopies, p.MaxCopies); number.To > most {
+			return fmt.Sprintf("%s shall be %d at most", journal.RookNumberName(place), most)
+		}
+	}
+	return ""
 }
 
 // running says how many hosts have OSDs that run.

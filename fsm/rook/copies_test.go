@@ -31,7 +31,7 @@ func TestThereAreAsManyCopiesAsHostsWithinTheLimits(t *testing.T) {
 		{hosts: 500, min: 1, max: 3, size: 4},
 	} {
 		t.Run(fmt.Sprintf("%+v", test), func(t *testing.T) {
-			w := newWorld(t, Policy{MinCopies: test.min, MaxCopies: test.max})
+			w := newWorld(t, Policy{MinCopies: test.min, MaxCopies: test.max, Pools: configured})
 			w.cluster(asks(1, lists(), has(3, 2)))
 			w.hosts(test.hosts)
 			w.pools(pool, 1, map[string]int{poolSize: test.size})

@@ -1,6 +1,7 @@
 package rook
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/replicatedhq/ekco/fsm"
@@ -109,10 +110,13 @@ func (machine) Request(t *fsm.Thing, kind *fsm.ActionKind, w *fsm.World) (journa
 	return journal.ActionRequested{}, t.FactsSeq
 }
 
+// begun reports whether the action goes on by itself with what it has begun.
+func begun(rec *journal.ActionRecord) bool { return len(rec.Steps) > 0 && rec.Stalled == nil }
+
 // Obsolete leaves what has begun to its end: its own effect is no reason to stop it.
 func (machine) Obsolete(t *fsm.Thing, rec *journal.ActionRecord) string {
 	change, err := journal.InputOf[journal.RookChange](rec.Request)
-	if err != nil || !observed(t) || len(rec.Steps) > 0 {
+	if err != nil || !observed(t) || begun(rec) {
 		return ""
 	}
 	switch now := of(t).Now(); {
@@ -124,11 +128,20 @@ func (machine) Obsolete(t *fsm.Thing, rec *journal.ActionRecord) string {
 	return ""
 }
 
-// Outdated implements [fsm.Reconsidering].
-func (machine) Outdated(_ *fsm.Thing, rec *journal.ActionRecord, w *fsm.World) string {
+// Outdated implements [fsm.Reconsidering]. What has stalled gives way to what is asked for
+// instead.
+func (machine) Outdated(t *fsm.Thing, rec *journal.ActionRecord, w *fsm.World) string {
 	change, err := journal.InputOf[journal.RookChange](rec.Request)
-	if err != nil || len(rec.Steps) > 0 {
+	if err != nil || begun(rec) || policyOf(w).Off != "" {
 		return ""
 	}
-	return outdatedNodes(change, w)
+	if why := cmp.Or(outdatedNodes(change, w), outdatedNumbers(t.Subject, change, w)); why != "" || rec.Stalled == nil {
+		return why
+	}
+	for _, wish := range wishes(t, w) {
+		if wish.kind == rec.Kind && rec.Request.Change != nil && wish.to != rec.Request.Change.To {
+			return "it shall be " + wish.to + " now"
+		}
+	}
+	return ""
 }

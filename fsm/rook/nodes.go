@@ -1,6 +1,7 @@
 package rook
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -84,19 +85,27 @@ func stores(t *fsm.Thing, p Policy) bool {
 
 // isPurged reports whether somebody asked that the node be removed.
 func isPurged(t *fsm.Thing, w *fsm.World) bool {
-	return slices.ContainsFunc(w.Open(t), func(rec *journal.ActionRecord) bool {
-		return rec.Kind == journal.ActionPurgeNode && !rec.Request.DryRun
-	})
+	return slices.ContainsFunc(w.Open(t), isPurge)
 }
 
-// outdatedNodes says which of the nodes is not to be listed any more, or "".
+func isPurge(rec *journal.ActionRecord) bool {
+	return rec.Kind == journal.ActionPurgeNode && !rec.Request.DryRun
+}
+
+// outdatedNodes says why nodes are not to be listed any more, or "".
 func outdatedNodes(change journal.RookChange, w *fsm.World) string {
+	p := policyOf(w)
+	if len(change.Nodes) > 0 && p.UserManaged {
+		return "the list of storage nodes is somebody else's: rook_storage_nodes is set"
+	}
 	for _, node := range change.Nodes {
 		switch t := w.Things[node.UID]; {
 		case t == nil || t.GoneSeq != 0:
 			return "node " + node.Name + " is gone"
 		case isPurged(t, w):
 			return "node " + node.Name + " is being purged"
+		case !stores(t, p):
+			return fmt.Sprintf("node %s has no label %s=%s any more", node.Name, p.Label, p.Value)
 		}
 	}
 	return ""

@@ -2,6 +2,7 @@ package rook
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	"github.com/replicatedhq/ekco/fsm"
@@ -37,6 +38,8 @@ type Policy struct {
 	Label, Value string
 	// MinCopies and MaxCopies are the least and the most copies of data.
 	MinCopies, MaxCopies int
+	// Pools are the custom resources with pools that are configured.
+	Pools []journal.Subject
 }
 
 // policyOf returns what is configured. A policy that says nothing of it changes nothing.
@@ -48,6 +51,11 @@ func policy(configured any) Policy {
 		p.Off = "nothing is configured"
 	}
 	return p
+}
+
+// has reports whether the custom resource is among the configured ones with pools.
+func (p Policy) has(of journal.Subject) bool {
+	return slices.ContainsFunc(p.Pools, func(pools journal.Subject) bool { return pools.Kind == of.Kind && pools.Name == of.Name })
 }
 
 // copies returns how many copies there shall be with so many hosts.

@@ -27,7 +27,12 @@ func withUID(of journal.Subject, uid string) journal.Subject {
 }
 
 // limits are the default numbers of copies.
-var limits = Policy{MinCopies: 1, MaxCopies: 3}
+var limits = Policy{MinCopies: 1, MaxCopies: 3, Pools: configured}
+
+// configured are the custom resources with pools of the tests.
+var configured = []journal.Subject{
+	journal.RookPools(journal.KindCephBlockPool, "replicapool"), journal.RookPools(journal.KindCephFilesystem, "rook-shared-fs"),
+}
 
 func newWorld(t *testing.T, p Policy, nodes ...string) *world {
 	w := &world{fsmtest.New(t, fsmnode.DefaultPolicy().In(fsm.DefaultPolicy()).With(Machine, p), fsmnode.Capability(), Capability())}

@@ -52,7 +52,7 @@ var (
 )
 
 // copiesOfData are the default numbers.
-var copiesOfData = fsmrook.Policy{MinCopies: 1, MaxCopies: 3}
+var copiesOfData = fsmrook.Policy{MinCopies: 1, MaxCopies: 3, Pools: []journal.Subject{rookPool, rookFS}}
 
 // capability is Rook's storage as the product has it.
 func (c cephs) capability(e *estate) Capability { return c.capabilityOr(e, "") }

@@ -2,10 +2,13 @@ package observers
 
 import (
 	"context"
+	"maps"
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/replicatedhq/ekco/internal/kube"
 )
@@ -18,8 +21,9 @@ type Triggering struct {
 	Example runtime.Object
 	// Changed is called when one of them changes, and at the start. It must not block.
 	Changed func()
-	// Later, unless zero, is after which time without a change it is called once more: what
-	// there is to see follows from the objects, and takes a while.
+	// Later, unless zero, is after which time it is called once more: what there is to see
+	// follows from the objects, and takes a while. While they keep changing it is also how
+	// far apart the calls are.
 	Later time.Duration
 }
 
@@ -33,8 +37,12 @@ type trigger struct {
 	mu     sync.Mutex
 	looked bool
 	feed   *Feed
-	// later is nil until something has changed, and after the end.
+	// versions are those of the objects that were listed last, by UID.
+	versions map[types.UID]string
+	// later is the next call, nil for none; anew is set when something has changed since the
+	// last one.
 	later *time.Timer
+	anew  bool
 	ended bool
 }
 
@@ -57,9 +65,10 @@ func (t *trigger) Run(ctx context.Context, to *Reporter) {
 func (t *trigger) end() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.ended = true
+	t.ended, t.anew = true, false
 	if t.later != nil {
 		t.later.Stop()
+		t.later = nil
 	}
 }
 
@@ -88,23 +97,55 @@ func (t *trigger) Seen(runtime.Object) { t.changed() }
 // Gone implements [Sink].
 func (t *trigger) Gone(runtime.Object) { t.changed() }
 
-// All implements [Sink].
-func (t *trigger) All([]runtime.Object) {
+// All implements [Sink]. Where the objects cannot be watched it is called again and again,
+// mostly with what is known.
+func (t *trigger) All(objects []runtime.Object) {
+	versions := make(map[types.UID]string, len(objects))
+	for _, object := range objects {
+		if about, err := meta.Accessor(object); err == nil {
+			versions[about.GetUID()] = about.GetResourceVersion()
+		}
+	}
 	t.mu.Lock()
-	t.looked = true
+	same := t.looked && maps.Equal(versions, t.versions)
+	t.looked, t.versions = true, versions
 	t.mu.Unlock()
-	t.changed()
+	if !same {
+		t.changed()
+	}
 }
 
 func (t *trigger) changed() {
-	t.on.Changed()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch {
-	case t.on.Later == 0 || t.ended:
-	case t.later == nil:
-		t.later = time.AfterFunc(t.on.Later, t.on.Changed)
+	case t.ended:
+	case t.later != nil:
+		t.anew = true
 	default:
-		t.later.Reset(t.on.Later)
+		t.call()
+	}
+}
+
+// call has another look, and one later. The caller holds the lock.
+func (t *trigger) call() {
+	t.on.Changed()
+	if t.on.Later > 0 {
+		t.later = time.AfterFunc(t.on.Later, t.again)
+	}
+}
+
+// again is the call of later. What changed since the one before may show later still.
+func (t *trigger) again() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch {
+	case t.ended:
+	case t.anew:
+		t.anew = false
+		t.call()
+	default:
+		t.later = nil
+		t.on.Changed()
 	}
 }

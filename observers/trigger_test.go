@@ -38,8 +38,19 @@ func TestATriggerHasAnotherLookWhenAnObjectChangesAndOnceMoreLater(t *testing.T)
 				b.Put(pod("1"))
 				looked(time.Second, 1)
 				b.Put(pod("2"))
-				looked(time.Second, 1)
-				looked(time.Minute, once)
+				looked(time.Second, 1-once) // so soon it waits
+				looked(time.Minute, 2*once)
+				for range 100 {
+					b.Put(pod("2"))
+					b.Pass(time.Second)
+				}
+				if got := looks.Swap(0); later > 0 && got > 21 || later == 0 && got != 100 {
+					t.Errorf("while an object changed each second it looked %d times in 100 s", got)
+				}
+				b.Pass(time.Minute)
+				if got := looks.Swap(0); later > 0 && got == 0 || got > 2*once {
+					t.Errorf("after the last change it looked %d times", got)
+				}
 				b.Remove(pod("2"))
 				looked(time.Hour, 1+once)
 				b.Put(observerstest.Pod("x/other", "2", "a"), observerstest.Pod("y/other", "3", "a", func(p *corev1.Pod) { p.Labels = map[string]string{"app": "a"} }))

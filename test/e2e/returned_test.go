@@ -112,7 +112,10 @@ func TestANodeThatReturnsAfterThePointOfNoReturnHoldsItsPurge(t *testing.T) {
 	c.kubectl("wait", "--for=condition=Established", "crd/cephclusters.ceph.rook.io", "--timeout="+patience.String())
 	c.kubectl("apply", "-f", "testdata/cephcluster.yaml")
 	g := newGate(t, c.config)
-	o := newOperator(t, c.kubeconfigFor("kurl/ekco", g), map[string]string{"maintain_rook_storage_nodes": "true"})
+	// No node has the label, so that nothing is added to the list.
+	o := newOperator(t, c.kubeconfigFor("kurl/ekco", g), map[string]string{
+		"maintain_rook_storage_nodes": "true", "rook_storage_nodes_label": "ekco.test/stores=data",
+	})
 	o.startReady()
 	c.node("lose", "worker-1")
 	o.waitState("worker-1", fsmnode.Unknown)

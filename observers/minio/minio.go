@@ -10,6 +10,8 @@ import (
 	"maps"
 	"reflect"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/internal/minio"
 	"github.com/replicatedhq/ekco/journal"
@@ -51,7 +53,9 @@ func New(options Options) []observers.Source {
 			return map[string]journal.MinioFacts{name: facts}, nil
 		},
 	})
-	return []observers.Source{tells, &pods{from: options.Pods, changed: tells.Look}}
+	return []observers.Source{tells, observers.Trigger(observers.Triggering{
+		Name: "MinIO pods", From: options.Pods, Example: &corev1.Pod{}, Changed: tells.Look,
+	})}
 }
 
 // Off returns a source that looks nowhere. Of what is known it tells why that does not

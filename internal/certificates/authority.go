@@ -1,0 +1,62 @@
+package certificates
+
+import (
+	"crypto"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"time"
+)
+
+// ErrExternalCA is wrapped where the key of a CA is not on the host: somebody else signs.
+var ErrExternalCA = errors.New("the CA is external: its key is not here, so that EKCO cannot sign; have a certificate made where the key is")
+
+// Authority is a CA that can sign.
+type Authority struct {
+	Certificate *x509.Certificate
+	Key         crypto.Signer
+}
+
+// NewAuthority reads a CA and its key, and checks that it may sign at that time.
+func NewAuthority(certificate, key File, at time.Time) (Authority, error) {
+	ca, err := certificate.One()
+	if err != nil {
+		return Authority{}, err
+	}
+	signer, err := key.Key()
+	if err != nil {
+		return Authority{}, err
+	}
+	if err := Matches(ca, certificate, signer, key); err != nil {
+		return Authority{}, err
+	}
+	switch {
+	case !ca.IsCA, ca.KeyUsage != 0 && ca.KeyUsage&x509.KeyUsageCertSign == 0:
+		return Authority{}, fmt.Errorf("%s (%s) is no CA", certificate.Name, Called(ca))
+	case at.After(ca.NotAfter):
+		return Authority{}, fmt.Errorf("the CA %s (%s) expired at %s; nothing that it signs is valid", certificate.Name, Called(ca), stamp(ca.NotAfter))
+	case at.Before(ca.NotBefore):
+		return Authority{}, fmt.Errorf("the CA %s (%s) is not valid before %s; look at the clock", certificate.Name, Called(ca), stamp(ca.NotBefore))
+	}
+	return Authority{ca, signer}, nil
+}
+
+// ReadAuthority reads NAME.crt and NAME.key in the directory, as kubeadm calls them.
+func ReadAuthority(dir, name string, at time.Time) (Authority, error) {
+	certificate, err := ReadFile(filepath.Join(dir, name+".crt"))
+	if err != nil {
+		return Authority{}, err
+	}
+	key, err := ReadFile(filepath.Join(dir, name+".key"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return Authority{}, fmt.Errorf("read %s: %w", key.Name, ErrExternalCA)
+	}
+	if err != nil {
+		return Authority{}, err
+	}
+	return NewAuthority(certificate, key, at)
+}
+
+func stamp(at time.Time) string { return at.UTC().Format(time.RFC3339) }

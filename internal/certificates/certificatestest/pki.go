@@ -1,0 +1,127 @@
+// Package certificatestest makes certificates for tests: a CA, and what kURL makes for its
+// registry, its proxy, and Contour and Envoy. Keys are ECDSA, and few: RSA takes its time.
+package certificatestest
+
+import (
+	"crypto"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"math/big"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/replicatedhq/ekco/internal/certificates"
+)
+
+// pool is of keys that tests share, since none of them is worth anything.
+var pool = sync.OnceValue(func() (keys []crypto.Signer) {
+	for range 16 {
+		key, err := certificates.NewKey(certificates.ECDSAP256)
+		if err != nil {
+			panic(err)
+		}
+		keys = append(keys, key)
+	}
+	return keys
+})
+
+// Keys gives out keys of a pool in turn. The zero value is ready for use, by several at once.
+type Keys struct {
+	mu   sync.Mutex
+	next int
+}
+
+// New returns another key than the fifteen times before.
+func (k *Keys) New(certificates.KeyKind) (crypto.Signer, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.next++
+	return pool()[k.next%len(pool())], nil
+}
+
+// CA returns a CA of that name that is valid until then.
+func CA(t testing.TB, name string, until time.Time) certificates.Authority {
+	t.Helper()
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, NotBefore: until.Add(-10 * certificates.Year), NotAfter: until,
+		KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature, BasicConstraintsValid: true, IsCA: true,
+	}
+	key := pool()[0]
+	return certificates.Authority{Certificate: sign(t, template, template, key, key), Key: key}
+}
+
+// Pair returns a certificate of that name and its key, valid for a year until then.
+func Pair(t testing.TB, ca certificates.Authority, name string, until time.Time, names ...string) (certificate, key []byte) {
+	t.Helper()
+	signer := pool()[1]
+	made := sign(t, &x509.Certificate{
+		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: name}, DNSNames: names, NotBefore: until.Add(-certificates.Year), NotAfter: until,
+		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageKeyEncipherment, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}, BasicConstraintsValid: true,
+	}, ca.Certificate, signer, ca.Key)
+	encoded, err := certificates.EncodeKey(signer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return certificates.EncodeChain(made), encoded
+}
+
+func sign(t testing.TB, template, by *x509.Certificate, key, ca crypto.Signer) *x509.Certificate {
+	t.Helper()
+	der, err := x509.CreateCertificate(rand.Reader, template, by, key.Public(), ca)
+	if err != nil {
+		t.Fatal(err)
+	}
+	certificate, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return certificate
+}
+
+// Secret returns a Secret that holds that.
+func Secret(data map[string][]byte) string {
+	encoded := map[string]string{}
+	for key, content := range data {
+		encoded[key] = base64.StdEncoding.EncodeToString(content)
+	}
+	content, err := json.Marshal(map[string]any{"kind": "Secret", "type": "Opaque", "metadata": map[string]any{"labels": map[string]string{"kept": "yes"}}, "data": encoded})
+	if err != nil {
+		panic(err)
+	}
+	return string(content)
+}
+
+// Registry returns the Secret of kURL's registry.
+func Registry(t testing.TB, ca certificates.Authority, until time.Time) string {
+	t.Helper()
+	certificate, key := Pair(t, ca, "registry.kurl.svc.cluster.local", until, "registry", "registry.kurl")
+	return Secret(map[string][]byte{"registry.crt": certificate, "registry.key": key, "other": []byte("kept")})
+}
+
+// KurlProxy returns the Secret of kURL's proxy, as kURL makes it; with a name, as a customer
+// does.
+func KurlProxy(t testing.TB, until time.Time, name string) string {
+	t.Helper()
+	issuer := name + "'s CA"
+	if name == "" {
+		name, issuer = certificates.KurlProxyHost, certificates.KurlProxyHost
+	}
+	certificate, key := Pair(t, CA(t, issuer, until), name, until, name, "10.0.0.1")
+	return Secret(map[string][]byte{"tls.crt": certificate, "tls.key": key})
+}
+
+// Contour returns the Secrets of Contour and of Envoy.
+func Contour(t testing.TB, until time.Time) (contour, envoy string) {
+	t.Helper()
+	ca := CA(t, "Project Contour", until)
+	secret := func(name string) string {
+		certificate, key := Pair(t, ca, name, until, name, fmt.Sprintf("%s.projectcontour.svc", name))
+		return Secret(map[string][]byte{"ca.crt": certificates.EncodeChain(ca.Certificate), "tls.crt": certificate, "tls.key": key})
+	}
+	return secret("contour"), secret("envoy")
+}

@@ -1,0 +1,112 @@
+package certificates
+
+import (
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/hex"
+	"fmt"
+	"math/bits"
+	"strings"
+
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// mostNames and longestName bound what is told of a certificate, which anybody may have made.
+const (
+	mostNames   = 50
+	longestName = 253
+)
+
+// Called names a certificate for people: by its common name, else by all of its subject.
+func Called(certificate *x509.Certificate) string {
+	name := certificate.Subject.CommonName
+	if name == "" {
+		name = certificate.Subject.String()
+	}
+	if name == "" {
+		name = "without a subject"
+	}
+	return short(name)
+}
+
+// short bounds a text, which may end inside a character then, and may hold anything before:
+// what is none is left out, since JSON would have another character there.
+func short(text string) string {
+	if len(text) > longestName {
+		return strings.ToValidUTF8(text[:longestName], "") + "…"
+	}
+	return strings.ToValidUTF8(text, "")
+}
+
+// Facts are what may be told of a certificate. at says where it is.
+func Facts(at string, certificate *x509.Certificate) journal.Certificate {
+	facts := journal.Certificate{
+		At: at, Subject: short(certificate.Subject.String()), Issuer: short(certificate.Issuer.String()),
+		Usages: usages(certificate), Key: string(KindOf(certificate.PublicKey)), Serial: serial(certificate),
+		NotBefore: certificate.NotBefore.UTC(), NotAfter: certificate.NotAfter.UTC(), CA: certificate.IsCA,
+		Fingerprint: Fingerprint(certificate),
+	}
+	names := Names(certificate)
+	for _, name := range names[:min(len(names), mostNames)] {
+		facts.Names = append(facts.Names, short(name))
+	}
+	facts.MoreNames = max(0, len(names)-mostNames)
+	return facts
+}
+
+func serial(certificate *x509.Certificate) string {
+	if certificate.SerialNumber == nil {
+		return ""
+	}
+	return short(certificate.SerialNumber.Text(16))
+}
+
+// Fingerprint tells certificates apart.
+func Fingerprint(certificate *x509.Certificate) string {
+	sum := sha256.Sum256(certificate.Raw)
+	return hex.EncodeToString(sum[:])
+}
+
+// Names returns all alternative names: DNS names, addresses, e-mail addresses and URIs.
+func Names(certificate *x509.Certificate) []string {
+	names := append([]string{}, certificate.DNSNames...)
+	for _, ip := range certificate.IPAddresses {
+		names = append(names, ip.String())
+	}
+	names = append(names, certificate.EmailAddresses...)
+	for _, uri := range certificate.URIs {
+		names = append(names, uri.String())
+	}
+	return names
+}
+
+var keyUsages = []string{
+	"digital signature", "content commitment", "key encipherment", "data encipherment", "key agreement",
+	"certificate sign", "CRL sign", "encipher only", "decipher only",
+}
+
+var extendedUsages = map[x509.ExtKeyUsage]string{
+	x509.ExtKeyUsageAny: "any", x509.ExtKeyUsageServerAuth: "server auth", x509.ExtKeyUsageClientAuth: "client auth",
+	x509.ExtKeyUsageCodeSigning: "code signing", x509.ExtKeyUsageEmailProtection: "e-mail protection",
+	x509.ExtKeyUsageTimeStamping: "time stamping", x509.ExtKeyUsageOCSPSigning: "OCSP signing",
+}
+
+// usages names what the certificate may be used for.
+func usages(certificate *x509.Certificate) (names []string) {
+	for left := uint(certificate.KeyUsage); left != 0; left &= left - 1 {
+		if i := bits.TrailingZeros(left); i < len(keyUsages) {
+			names = append(names, keyUsages[i])
+		}
+	}
+	for _, usage := range certificate.ExtKeyUsage {
+		name, known := extendedUsages[usage]
+		if !known {
+			name = fmt.Sprintf("extended usage %d", usage)
+		}
+		names = append(names, name)
+	}
+	for _, id := range certificate.UnknownExtKeyUsage {
+		names = append(names, short(id.String()))
+	}
+	return names
+}

@@ -1,0 +1,90 @@
+package certificates
+
+import (
+	"bytes"
+	"encoding/base64"
+	"errors"
+	"io"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Kubeconfig is what a kubeconfig has of certificates and keys, of which kubeadm's have one
+// user and one cluster.
+type Kubeconfig struct {
+	// User and Server name the user, and the cluster's API server.
+	User, Server string
+	// Certificate and Key are the user's, CA is the cluster's. Each is called by the file
+	// and where it is in it.
+	Certificate, Key, CA File
+}
+
+type kubeconfig struct {
+	Kind     string `yaml:"kind"`
+	Clusters []struct {
+		Name    string `yaml:"name"`
+		Cluster struct {
+			Server string `yaml:"server"`
+			CA     string `yaml:"certificate-authority-data"`
+		} `yaml:"cluster"`
+	} `yaml:"clusters"`
+	Users []struct {
+		Name string `yaml:"name"`
+		User struct {
+			Certificate string `yaml:"client-certificate-data"`
+			Key         string `yaml:"client-key-data"`
+			// ByPath is what the kubelet's has: the file is another's to renew.
+			ByPath string `yaml:"client-certificate"`
+		} `yaml:"user"`
+	} `yaml:"users"`
+}
+
+// Kubeconfig reads a kubeconfig that has its certificate and key in itself.
+func (f File) Kubeconfig() (Kubeconfig, error) {
+	if len(bytes.TrimSpace(f.Content)) == 0 {
+		return Kubeconfig{}, f.fail("it is empty")
+	}
+	var read kubeconfig
+	if err := f.yaml(&read); err != nil {
+		return Kubeconfig{}, f.fail("it is no kubeconfig")
+	}
+	switch {
+	case read.Kind != "Config":
+		return Kubeconfig{}, f.fail("it is no kubeconfig: its kind is not Config")
+	case len(read.Users) != 1 || len(read.Clusters) != 1:
+		return Kubeconfig{}, f.fail("it has %d users and %d clusters, want one of each", len(read.Users), len(read.Clusters))
+	case read.Users[0].User.Certificate == "" && read.Users[0].User.ByPath != "":
+		return Kubeconfig{}, f.fail("its client certificate is in a file of its own")
+	}
+	user, cluster := read.Users[0], read.Clusters[0]
+	found := Kubeconfig{User: user.Name, Server: cluster.Cluster.Server}
+	for _, data := range []struct {
+		of   string
+		text string
+		into *File
+	}{
+		{"client-certificate-data", user.User.Certificate, &found.Certificate},
+		{"client-key-data", user.User.Key, &found.Key},
+		{"certificate-authority-data", cluster.Cluster.CA, &found.CA},
+	} {
+		content, err := base64.StdEncoding.DecodeString(data.text)
+		if err != nil || len(content) == 0 {
+			return Kubeconfig{}, f.fail("%s is missing, or not in base 64", data.of)
+		}
+		*data.into = File{Name: f.Name + " (" + data.of + ")", Content: content}
+	}
+	return found, nil
+}
+
+// yaml decodes exactly one document. What the decoder says is not handed on.
+func (f File) yaml(into any) error {
+	decoder := yaml.NewDecoder(bytes.NewReader(f.Content))
+	if err := decoder.Decode(into); err != nil {
+		return err
+	}
+	var more yaml.Node
+	if err := decoder.Decode(&more); !errors.Is(err, io.EOF) {
+		return errors.New("there is more than one document")
+	}
+	return nil
+}

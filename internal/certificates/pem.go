@@ -1,0 +1,240 @@
+package certificates
+
+import (
+	"bytes"
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// File is content with the name by which errors call it: a path, or a Secret and its key.
+type File struct {
+	Name    string
+	Content []byte
+}
+
+// ErrEncrypted is wrapped by the errors of keys that need a passphrase.
+var ErrEncrypted = errors.New("it is encrypted; EKCO has no passphrase")
+
+const (
+	blockCertificate = "CERTIFICATE"
+	blockRSA         = "RSA PRIVATE KEY"
+	blockEC          = "EC PRIVATE KEY"
+	blockPKCS8       = "PRIVATE KEY"
+	blockEncrypted   = "ENCRYPTED PRIVATE KEY"
+	// blockParameters is what openssl puts before an EC key.
+	blockParameters = "EC PARAMETERS"
+)
+
+// fail says what is wrong with the file.
+func (f File) fail(format string, args ...any) error {
+	return fmt.Errorf("read %s: %w", f.Name, fmt.Errorf(format, args...))
+}
+
+// blocks splits the content into PEM blocks. Text before the first one, as openssl writes it,
+// is allowed; nothing else is, since what cannot be read may have been meant.
+func (f File) blocks() ([]*pem.Block, error) {
+	if len(bytes.TrimSpace(f.Content)) == 0 {
+		return nil, f.fail("it is empty")
+	}
+	var blocks []*pem.Block
+	rest := f.Content
+	for {
+		before := rest
+		block, after := pem.Decode(rest)
+		if block == nil {
+			break
+		}
+		if skipped := before[:len(before)-len(after)]; bytes.Count(skipped, []byte("-----BEGIN")) > 1 {
+			return nil, f.fail("the PEM block before block %d cannot be read", len(blocks)+1)
+		}
+		blocks, rest = append(blocks, block), after
+	}
+	switch rest = bytes.TrimSpace(rest); {
+	case len(blocks) == 0:
+		return nil, f.fail("it has no PEM block")
+	case len(rest) > 0:
+		return nil, f.fail("after PEM block %d there are %d bytes that are none", len(blocks), len(rest))
+	}
+	return blocks, nil
+}
+
+// Bundle reads one certificate or several, which need not have to do with one another.
+func (f File) Bundle() ([]*x509.Certificate, error) {
+	blocks, err := f.blocks()
+	if err != nil {
+		return nil, err
+	}
+	var bundle []*x509.Certificate
+	for i, block := range blocks {
+		if block.Type != blockCertificate {
+			return nil, f.fail("PEM block %d is a %s, want a %s", i+1, typeOf(block), blockCertificate)
+		}
+		certificate, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			return nil, f.fail("PEM block %d is no certificate: %w", i+1, err)
+		}
+		bundle = append(bundle, certificate)
+	}
+	return bundle, nil
+}
+
+// Chain reads one certificate or several, the first of which is signed by the second, and
+// so on.
+func (f File) Chain() ([]*x509.Certificate, error) {
+	chain, err := f.Bundle()
+	if err != nil {
+		return nil, err
+	}
+	for i, certificate := range chain[1:] {
+		if !bytes.Equal(chain[i].RawIssuer, certificate.RawSubject) {
+			return nil, f.fail("certificate %d (%s) did not sign certificate %d (%s); they are in the wrong order, or do not belong together",
+				i+2, Called(certificate), i+1, Called(chain[i]))
+		}
+	}
+	return chain, nil
+}
+
+// Legible returns the first certificates of a file, however else that is to be read: other
+// blocks, text and a wrong order are passed over. It is for who wants to know what there is, and
+// is nothing to go by when something is written.
+func (f File) Legible(most int) (found []*x509.Certificate) {
+	for rest := f.Content; len(found) < most; {
+		block, after := pem.Decode(rest)
+		if block == nil {
+			break
+		}
+		if certificate, err := x509.ParseCertificate(block.Bytes); err == nil {
+			found = append(found, certificate)
+		}
+		rest = after
+	}
+	return found
+}
+
+// One reads exactly one certificate.
+func (f File) One() (*x509.Certificate, error) {
+	chain, err := f.Chain()
+	switch {
+	case err != nil:
+		return nil, err
+	case len(chain) > 1:
+		return nil, f.fail("it has %d certificates, want one", len(chain))
+	}
+	return chain[0], nil
+}
+
+// Key reads exactly one private key: PKCS #1, PKCS #8 or SEC 1.
+func (f File) Key() (crypto.Signer, error) {
+	blocks, err := f.blocks()
+	if err != nil {
+		return nil, err
+	}
+	if len(blocks) > 1 && blocks[0].Type == blockParameters {
+		blocks = blocks[1:]
+	}
+	if len(blocks) > 1 {
+		return nil, f.fail("it has %d PEM blocks, want one private key", len(blocks))
+	}
+	key, err := parseKey(blocks[0])
+	if err != nil {
+		return nil, f.fail("PEM block 1: %w", err)
+	}
+	return key, nil
+}
+
+// parseKey does not hand on what the parsers say: it is not worth the risk of an error that
+// quotes a key.
+func parseKey(block *pem.Block) (crypto.Signer, error) {
+	if block.Type == blockEncrypted || strings.Contains(block.Headers["Proc-Type"], "ENCRYPTED") {
+		return nil, ErrEncrypted
+	}
+	var key any
+	var err error
+	switch block.Type {
+	case blockRSA:
+		key, err = x509.ParsePKCS1PrivateKey(block.Bytes)
+	case blockEC:
+		key, err = x509.ParseECPrivateKey(block.Bytes)
+	case blockPKCS8:
+		key, err = x509.ParsePKCS8PrivateKey(block.Bytes)
+	default:
+		return nil, fmt.Errorf("it is a %s, want a private key", typeOf(block))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("it is called a %s and is none", typeOf(block))
+	}
+	signer, is := key.(crypto.Signer)
+	if !is {
+		return nil, errors.New("its key cannot sign")
+	}
+	return signer, nil
+}
+
+// longestType bounds what errors quote of a file.
+const longestType = 40
+
+func typeOf(block *pem.Block) string {
+	if len(block.Type) > longestType {
+		return fmt.Sprintf("%q…", block.Type[:longestType])
+	}
+	return block.Type
+}
+
+// Matches says in an error that the key is another certificate's, by the names of both files.
+func Matches(certificate *x509.Certificate, of File, key crypto.Signer, from File) error {
+	public, comparable := key.Public().(interface{ Equal(x crypto.PublicKey) bool })
+	if !comparable || !public.Equal(certificate.PublicKey) {
+		return fmt.Errorf("%s is not the key of %s (%s)", from.Name, of.Name, Called(certificate))
+	}
+	return nil
+}
+
+// Pair reads a chain and the key of its first certificate.
+func Pair(certificate, key File) ([]*x509.Certificate, crypto.Signer, error) {
+	chain, err := certificate.Chain()
+	if err != nil {
+		return nil, nil, err
+	}
+	signer, err := key.Key()
+	if err != nil {
+		return nil, nil, err
+	}
+	return chain, signer, Matches(chain[0], certificate, signer, key)
+}
+
+// EncodeChain writes certificates as PEM.
+func EncodeChain(chain ...*x509.Certificate) []byte {
+	var out []byte
+	for _, certificate := range chain {
+		out = append(out, pem.EncodeToMemory(&pem.Block{Type: blockCertificate, Bytes: certificate.Raw})...)
+	}
+	return out
+}
+
+// EncodeKey writes a key as PEM, in the form that kubeadm and openssl have written it for long.
+func EncodeKey(key crypto.Signer) ([]byte, error) {
+	switch k := key.(type) {
+	case *rsa.PrivateKey:
+		return pem.EncodeToMemory(&pem.Block{Type: blockRSA, Bytes: x509.MarshalPKCS1PrivateKey(k)}), nil
+	case *ecdsa.PrivateKey:
+		der, err := x509.MarshalECPrivateKey(k)
+		if err != nil {
+			return nil, fmt.Errorf("write down a key: %w", err)
+		}
+		return pem.EncodeToMemory(&pem.Block{Type: blockEC, Bytes: der}), nil
+	case ed25519.PrivateKey:
+		der, err := x509.MarshalPKCS8PrivateKey(k)
+		if err != nil {
+			return nil, fmt.Errorf("write down a key: %w", err)
+		}
+		return pem.EncodeToMemory(&pem.Block{Type: blockPKCS8, Bytes: der}), nil
+	}
+	return nil, fmt.Errorf("write down a key: EKCO knows no keys of type %T", key)
+}

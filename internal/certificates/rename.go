@@ -1,0 +1,131 @@
+package certificates
+
+import (
+	"crypto/x509"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// APIServerNames says how the names in the API server's certificate are to be changed.
+type APIServerNames struct {
+	// Dir is the directory of the cluster's certificates, Add and Drop are names and
+	// addresses.
+	Dir       string
+	Add, Drop []string
+	Renewal
+}
+
+// ChangedNames is what became of them.
+type ChangedNames struct {
+	Included, Added, Dropped []string
+	// Unchanged: the certificate has just these names already, and was left alone.
+	Unchanged bool
+}
+
+// Change writes apiserver.crt and apiserver.key anew, with the other names and a new key; the end
+// of the validity, subject, usages and kind of key are kept. The API server reads them by itself.
+func (n APIServerNames) Change() (ChangedNames, error) {
+	certificatePath, keyPath := filepath.Join(n.Dir, "apiserver.crt"), filepath.Join(n.Dir, "apiserver.key")
+	file, err := ReadFile(certificatePath)
+	if err != nil {
+		return ChangedNames{}, err
+	}
+	old, err := file.One()
+	if err != nil {
+		return ChangedNames{}, err
+	}
+	if !n.Now.Before(old.NotAfter) {
+		return ChangedNames{}, fmt.Errorf("%s expired at %s, and would be expired with other names too; renew it first", certificatePath, stamp(old.NotAfter))
+	}
+	template, changed := n.named(old)
+	switch {
+	case len(template.DNSNames)+len(template.IPAddresses) == 0:
+		return changed, fmt.Errorf("no name would be left in %s; nothing was changed", certificatePath)
+	case len(changed.Added)+len(changed.Dropped) == 0 && belongs(old, file, keyPath):
+		changed.Unchanged = true
+		return changed, nil
+	}
+	ca, err := ReadAuthority(n.Dir, "ca", n.Now)
+	if err != nil {
+		return changed, err
+	}
+	n.For = old.NotAfter.Sub(n.Now)
+	certificate, key, err := Renew(template, ca, n.Renewal)
+	if err != nil {
+		return changed, err
+	}
+	encoded, err := EncodeKey(key)
+	if err != nil {
+		return changed, err
+	}
+	return changed, swapPair(os.Rename, certificatePath, EncodeChain(certificate), keyPath, encoded)
+}
+
+// belongs reports whether the key in the file is the certificate's: what was interrupted may
+// have left another.
+func belongs(certificate *x509.Certificate, of File, keyPath string) bool {
+	file, err := ReadFile(keyPath)
+	if err != nil {
+		return false
+	}
+	key, err := file.Key()
+	return err == nil && Matches(certificate, of, key, file) == nil
+}
+
+// named returns the certificate with the other names.
+func (n APIServerNames) named(old *x509.Certificate) (*x509.Certificate, ChangedNames) {
+	template, changed := *old, ChangedNames{}
+	template.DNSNames, template.IPAddresses = nil, nil
+	drop, seen := canonical(n.Drop), map[string]bool{}
+	include := func(name string) {
+		if ip := net.ParseIP(name); ip != nil {
+			template.IPAddresses = append(template.IPAddresses, ip)
+		} else {
+			template.DNSNames = append(template.DNSNames, name)
+		}
+		seen[name] = true
+		changed.Included = append(changed.Included, name)
+	}
+	had := canonical(hostNames(old))
+	for _, name := range had {
+		switch {
+		case slices.Contains(drop, name) && !slices.Contains(canonical(n.Add), name):
+			changed.Dropped = append(changed.Dropped, name)
+		case !seen[name]:
+			include(name)
+		}
+	}
+	for _, name := range canonical(n.Add) {
+		if !seen[name] {
+			include(name)
+			changed.Added = append(changed.Added, name)
+		}
+	}
+	return &template, changed
+}
+
+func hostNames(certificate *x509.Certificate) []string {
+	names := slices.Clone(certificate.DNSNames)
+	for _, ip := range certificate.IPAddresses {
+		names = append(names, ip.String())
+	}
+	return names
+}
+
+// canonical writes each name and address in one way, each once.
+func canonical(names []string) (all []string) {
+	for _, name := range names {
+		name = strings.Trim(strings.TrimSpace(name), "[]")
+		if ip := net.ParseIP(name); ip != nil {
+			name = ip.String()
+		}
+		if name != "" && !slices.Contains(all, name) {
+			all = append(all, name)
+		}
+	}
+	return all
+}

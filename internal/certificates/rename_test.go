@@ -1,0 +1,201 @@
+package certificates
+
+import (
+	"bytes"
+	"crypto/x509"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// host is a directory of certificates as kubeadm leaves it.
+func host(t *testing.T, key string) (string, pki) {
+	t.Helper()
+	p, dir := newPKI(t, key, now.Add(10*Year)), t.TempDir()
+	for name, content := range map[string][]byte{
+		"ca.crt": p.caFile.Content, "ca.key": p.caKeyFile.Content, "apiserver.crt": p.leafFile.Content, "apiserver.key": p.leafKeyOf.Content,
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), content, 0o640); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Chmod(filepath.Join(dir, "apiserver.key"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return dir, p
+}
+
+func pairIn(t *testing.T, dir string) (*x509.Certificate, error) {
+	t.Helper()
+	certificate, err := ReadFile(filepath.Join(dir, "apiserver.crt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := ReadFile(filepath.Join(dir, "apiserver.key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	chain, _, err := Pair(certificate, key)
+	if err != nil {
+		return nil, err
+	}
+	return chain[0], nil
+}
+
+func change(dir string, add, drop string) APIServerNames {
+	return APIServerNames{Dir: dir, Add: strings.Split(add, ","), Drop: strings.Split(drop, ","), Renewal: Renewal{Now: now}}
+}
+
+func TestNamesAreAddedAndDroppedAndAllElseIsKept(t *testing.T) {
+	for _, kind := range []string{"leaf", "rsa"} {
+		dir, p := host(t, kind)
+		changed, err := change(dir, "lb.example.com, 10.96.0.7,[fd00::8],lb.example.com,FD00:0::9", "registry,10.0.0.1,fd00:0:0::7").Change()
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := ChangedNames{
+			Included: []string{"registry.kurl", "10.96.0.7", "lb.example.com", "fd00::8", "fd00::9"},
+			Added:    []string{"lb.example.com", "fd00::8", "fd00::9"}, Dropped: []string{"registry", "fd00::7"},
+		}
+		if diff := cmp.Diff(want, changed); diff != "" {
+			t.Error(diff)
+		}
+		made, err := pairIn(t, dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want.Included, hostNames(made), cmp.Transformer("sorted", func(names []string) map[string]bool {
+			set := map[string]bool{}
+			for _, name := range names {
+				set[name] = true
+			}
+			return set
+		})); diff != "" {
+			t.Error(diff)
+		}
+		if !made.NotAfter.Equal(p.leaf.NotAfter) || !bytes.Equal(made.RawSubject, p.leaf.RawSubject) || KindOf(made.PublicKey) != KindOf(p.leaf.PublicKey) || made.KeyUsage != p.leaf.KeyUsage ||
+			cmp.Diff(made.ExtKeyUsage, p.leaf.ExtKeyUsage) != "" || made.CheckSignatureFrom(p.ca.Certificate) != nil || made.NotBefore.After(now) {
+			t.Errorf("it is %+v", Facts("", made))
+		}
+		for name, mode := range map[string]fs.FileMode{"apiserver.crt": 0o640, "apiserver.key": 0o600} {
+			if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Mode() != mode {
+				t.Errorf("%v: %s has mode %s", err, name, info.Mode())
+			}
+		}
+		if entries, err := os.ReadDir(dir); err != nil || len(entries) != 4 {
+			t.Errorf("%v: there are %v", err, entries)
+		}
+		before, err := os.ReadFile(filepath.Join(dir, "apiserver.key"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if changed, err = change(dir, "lb.example.com", "registry").Change(); err != nil || !changed.Unchanged {
+			t.Errorf("again: %v: %+v", err, changed)
+		}
+		if after, err := os.ReadFile(filepath.Join(dir, "apiserver.key")); err != nil || !bytes.Equal(before, after) {
+			t.Error("what has the names already was changed")
+		}
+	}
+}
+
+func TestWhatWasInterruptedBetweenKeyAndCertificateIsMended(t *testing.T) {
+	dir, p := host(t, "leaf")
+	if err := os.WriteFile(filepath.Join(dir, "apiserver.key"), p.otherKeyOf.Content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, ".apiserver.crt.ekco"), []byte("half"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := pairIn(t, dir); err == nil {
+		t.Fatal("they belong together")
+	}
+	if changed, err := change(dir, "", "").Change(); err != nil || changed.Unchanged {
+		t.Fatalf("%v: %+v", err, changed)
+	}
+	if _, err := pairIn(t, dir); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestWhatCannotBeChangedStaysAsItIs(t *testing.T) {
+	for want, test := range map[string]struct {
+		prepare func(dir string, p pki) error
+		names   [2]string
+		is      error
+	}{
+		"no name would be left": {names: [2]string{"", "registry,registry.kurl,10.96.0.7,fd00::7"}},
+		"external": {
+			prepare: func(dir string, _ pki) error { return os.Remove(filepath.Join(dir, "ca.key")) }, names: [2]string{"x", ""}, is: ErrExternalCA,
+		},
+		"2 certificates, want one": {
+			prepare: func(dir string, p pki) error {
+				return os.WriteFile(filepath.Join(dir, "apiserver.crt"), EncodeChain(p.leaf, p.ca.Certificate), 0o600)
+			}, names: [2]string{"x", ""},
+		},
+		"apiserver.key: it is a symbolic link": {
+			prepare: func(dir string, _ pki) error {
+				path := filepath.Join(dir, "apiserver.key")
+				return errors.Join(os.Rename(path, path+"2"), os.Symlink(path+"2", path))
+			}, names: [2]string{"x", ""}, is: ErrLink,
+		},
+	} {
+		t.Run(want, func(t *testing.T) {
+			dir, p := host(t, "leaf")
+			if test.prepare != nil {
+				if err := test.prepare(dir, p); err != nil {
+					t.Fatal(err)
+				}
+			}
+			before, err := os.ReadFile(filepath.Join(dir, "apiserver.crt"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := change(dir, test.names[0], test.names[1]).Change(); err == nil || !strings.Contains(err.Error(), want) || test.is != nil && !errors.Is(err, test.is) {
+				t.Errorf("got %v", err)
+			}
+			if after, err := os.ReadFile(filepath.Join(dir, "apiserver.crt")); err != nil || !bytes.Equal(before, after) {
+				t.Error("it was changed")
+			}
+			if left, err := filepath.Glob(filepath.Join(dir, ".*.ekco")); err != nil || len(left) > 0 {
+				t.Errorf("%v: %v was left", err, left)
+			}
+		})
+	}
+	dir, _ := host(t, "leaf")
+	late := change(dir, "x", "")
+	late.Now = now.Add(2 * time.Hour)
+	if _, err := late.Change(); err == nil || !strings.Contains(err.Error(), "expired at 2026-11-23T13:00:00Z") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestAKeyWhoseCertificateCannotBePutIntoItsPlaceGoesBack(t *testing.T) {
+	for fails, wants := range map[string]string{"apiserver.crt": "apiserver.crt: no", "apiserver.key": "apiserver.key: no"} {
+		dir, p := host(t, "leaf")
+		by := func(from, to string) error {
+			if filepath.Base(to) == fails {
+				return errors.New("no")
+			}
+			return os.Rename(from, to)
+		}
+		err := swapPair(by, filepath.Join(dir, "apiserver.crt"), p.caFile.Content, filepath.Join(dir, "apiserver.key"), p.otherKeyOf.Content)
+		if err == nil || !strings.Contains(err.Error(), wants) {
+			t.Errorf("got %v", err)
+		}
+		if made, err := pairIn(t, dir); err != nil || !made.Equal(p.leaf) {
+			t.Errorf("%s: %v", fails, err)
+		}
+		if info, err := os.Stat(filepath.Join(dir, "apiserver.key")); err != nil || info.Mode() != 0o600 {
+			t.Errorf("%v: the key has mode %s", err, info.Mode())
+		}
+		if entries, err := os.ReadDir(dir); err != nil || len(entries) != 4 {
+			t.Errorf("%v: there are %v", err, entries)
+		}
+	}
+}

@@ -1,0 +1,55 @@
+package secrets
+
+import "maps"
+
+// attempt is a renewal of several Secrets that was begun, with what they held before it and
+// what it makes of them. It is in memory only, and as long as it is not done, since there are
+// keys in it.
+type attempt struct{ before, made []map[string]string }
+
+// content is what a renewal changes of a Secret.
+func (h held) content() map[string]string {
+	content := map[string]string{}
+	for _, key := range []string{h.of.certificate, h.of.key, h.of.ca} {
+		if value, is := h.secret.data[key].(string); is {
+			content[key] = value
+		}
+	}
+	return content
+}
+
+func contents(all []held) (of []map[string]string) {
+	for _, h := range all {
+		of = append(of, h.content())
+	}
+	return of
+}
+
+func (s *Store) keep(name string, a *attempt) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.attempts[name] = a
+}
+
+// resume fills in what the attempt before made, and reports whether it did: only if that wrote
+// the first Secret, and nobody has changed what the others hold. Another CA at each try would
+// have who reads the first Secret believe in one after the other.
+func (s *Store) resume(name string, all []held) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a := s.attempts[name]
+	if a == nil || !maps.Equal(all[0].content(), a.made[0]) {
+		return false
+	}
+	for i, h := range all[1:] {
+		if live := h.content(); !maps.Equal(live, a.before[i+1]) && !maps.Equal(live, a.made[i+1]) {
+			return false
+		}
+	}
+	for i, h := range all {
+		for key, value := range a.made[i] {
+			h.secret.data[key] = value
+		}
+	}
+	return true
+}

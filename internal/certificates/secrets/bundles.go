@@ -1,0 +1,145 @@
+package secrets
+
+import (
+	"bytes"
+	"crypto"
+	"crypto/x509"
+	"fmt"
+	"time"
+
+	"github.com/replicatedhq/ekco/internal/certificates"
+	"github.com/replicatedhq/ekco/internal/kube"
+)
+
+// write puts a pair into its Secret.
+func (h held) write(key crypto.Signer, chain ...*x509.Certificate) error {
+	encoded, err := certificates.EncodeKey(key)
+	if err != nil {
+		return err
+	}
+	h.secret.set(h.of.certificate, certificates.EncodeChain(chain...))
+	h.secret.set(h.of.key, encoded)
+	return nil
+}
+
+// registry has a certificate that the cluster's CA signed.
+type registry struct{ options Options }
+
+func (r registry) secrets() []secretOf {
+	return []secretOf{{ref: r.options.Registry, certificate: "registry.crt", key: "registry.key", most: 1}}
+}
+
+func (registry) foreign([]held) bool      { return false }
+func (registry) consistent([]held) string { return "" }
+
+func (r registry) ready(now time.Time) error {
+	_, err := r.options.Authority(now)
+	return err
+}
+
+func (r registry) renew(held []held, renewal certificates.Renewal) error {
+	ca, err := r.options.Authority(renewal.Now)
+	if err != nil {
+		return err
+	}
+	certificate, key, err := certificates.Renew(held[0].chain[0], ca, renewal)
+	if err != nil {
+		return err
+	}
+	return held[0].write(key, certificate)
+}
+
+func (r registry) servers() servers {
+	return servers{
+		what: "the registry", pods: podRef(r.options.Registry.Namespace), label: "app", value: "registry", port: 443,
+		restart: restartPods, served: 0,
+	}
+}
+
+// kurlProxy has a certificate that is signed by a CA of its own, unless a customer gave it
+// another.
+type kurlProxy struct{ options Options }
+
+func (p kurlProxy) secrets() []secretOf {
+	return []secretOf{{ref: p.options.KurlProxy, certificate: "tls.crt", key: "tls.key", most: 10}}
+}
+
+func (kurlProxy) foreign(held []held) bool {
+	chain := held[0].chain
+	return len(chain) > 0 && certificates.Foreign(chain[0])
+}
+
+func (kurlProxy) consistent([]held) string { return "" }
+func (kurlProxy) ready(time.Time) error    { return nil }
+
+func (kurlProxy) renew(held []held, renewal certificates.Renewal) error {
+	chain, key, err := certificates.SelfSigned(held[0].chain[0], certificates.KurlProxyHost, renewal)
+	if err != nil {
+		return err
+	}
+	return held[0].write(key, chain...)
+}
+
+// The proxy reads its Secret again by itself when that changes.
+func (p kurlProxy) servers() servers {
+	return servers{
+		what: "the kURL proxy", pods: podRef(p.options.KurlProxy.Namespace), label: "app", value: "kurl-proxy-kotsadm", port: 8800,
+	}
+}
+
+// contour and Envoy know each other by certificates of one CA, whose key nobody keeps.
+type contour struct{ options Options }
+
+func (c contour) secrets() []secretOf {
+	pair := secretOf{certificate: "tls.crt", key: "tls.key", ca: "ca.crt", most: 1}
+	ofContour, ofEnvoy := pair, pair
+	ofContour.ref, ofEnvoy.ref = c.options.Contour, c.options.Envoy
+	return []secretOf{ofContour, ofEnvoy}
+}
+
+func (contour) foreign([]held) bool   { return false }
+func (contour) ready(time.Time) error { return nil }
+
+// consistent says whose certificate the other does not accept.
+func (contour) consistent(held []held) string {
+	for i, h := range held {
+		other := held[1-i]
+		if err := h.chain[0].CheckSignatureFrom(other.ca); err != nil || !bytes.Equal(h.chain[0].RawIssuer, other.ca.RawSubject) {
+			return fmt.Sprintf("the certificate in %s is not signed by the CA in %s", called(h.of.ref), called(other.of.ref))
+		}
+	}
+	return ""
+}
+
+func (contour) renew(held []held, renewal certificates.Renewal) error {
+	ca, err := certificates.RenewCA(held[0].ca, renewal)
+	if err != nil {
+		return err
+	}
+	for _, h := range held {
+		certificate, key, err := certificates.Renew(h.chain[0], ca, renewal)
+		if err != nil {
+			return err
+		}
+		if err := h.write(key, certificate); err != nil {
+			return err
+		}
+		h.secret.set(h.of.ca, certificates.EncodeChain(ca.Certificate))
+	}
+	return nil
+}
+
+// Contour reads its certificate again by itself. Envoy, whose own nobody sees but Contour, is
+// restarted.
+func (c contour) servers() servers {
+	namespace := c.options.Contour.Namespace
+	return servers{
+		what: "Contour", pods: podRef(namespace), label: "app", value: "contour", port: 8001,
+		restart: restartDaemonSet, daemon: "envoy",
+		daemons: kube.Ref{Group: "apps", Version: "v1", Resource: "daemonsets", Namespace: namespace, Name: "envoy"},
+	}
+}
+
+func podRef(namespace string) kube.Ref {
+	return kube.Ref{Version: "v1", Resource: "pods", Namespace: namespace}
+}

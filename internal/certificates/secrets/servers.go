@@ -1,0 +1,406 @@
+package secrets
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/replicatedhq/ekco/internal/certificates"
+	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// How those are restarted who do not read another certificate by themselves.
+const (
+	restartNothing = iota
+	restartPods
+	restartDaemonSet
+)
+
+// servers are the pods that serve a certificate.
+type servers struct {
+	what string
+	// pods have the label in that namespace, and serve at the port.
+	pods         kube.Ref
+	label, value string
+	port         int
+	// restart is how; daemons is the DaemonSet, where it is one.
+	restart int
+	daemons kube.Ref
+	// daemon is the label "app" of its pods.
+	daemon string
+	// served is which of the Secrets has the certificate that they serve.
+	served int
+}
+
+// Restarts reports whether those who have the certificate are restarted for another one.
+func (s *Store) Restarts(of journal.Subject) bool {
+	b, known := s.bundles[of.Name]
+	return known && b.servers().restart != restartNothing
+}
+
+// Pods lists the pods that may have the certificate, if they are those to be restarted.
+func (s *Store) Pods(ctx context.Context, of journal.Subject) ([]journal.CertificatePod, error) {
+	servers := s.bundles[of.Name].servers()
+	if servers.restart != restartPods {
+		return nil, nil
+	}
+	all, err := s.serving(ctx, servers)
+	if err != nil {
+		return nil, err
+	}
+	var pods []journal.CertificatePod
+	for _, p := range all {
+		pods = append(pods, journal.CertificatePod{Name: p.Metadata.Name, UID: p.Metadata.UID})
+	}
+	return pods, nil
+}
+
+// serving lists the pods that nobody asked to end and that have not ended, by name.
+func (s *Store) serving(ctx context.Context, of servers) ([]pod, error) {
+	raw, err := s.objects.ListObjects(ctx, of.pods, of.label, of.value)
+	if err != nil {
+		return nil, err
+	}
+	var pods []pod
+	for _, object := range raw {
+		var read pod
+		if err := json.Unmarshal(object, &read); err != nil {
+			return nil, fmt.Errorf("list the pods of %s: %w", of.what, err)
+		}
+		if read.Metadata.DeletionTimestamp == "" && read.Status.Phase != "Succeeded" && read.Status.Phase != "Failed" {
+			pods = append(pods, read)
+		}
+	}
+	slices.SortFunc(pods, func(a, b pod) int { return strings.Compare(a.Metadata.Name, b.Metadata.Name) })
+	return pods, nil
+}
+
+// Restarted says which of what was to be restarted was not yet, or "": of the pods, those of
+// these UIDs that do not serve the certificate; of a DaemonSet, whether it was since.
+func (s *Store) Restarted(ctx context.Context, of journal.Subject, pods []journal.CertificatePod, since time.Time) (lacks string, err error) {
+	servers := s.bundles[of.Name].servers()
+	switch servers.restart {
+	case restartPods:
+		left, err := s.outdated(ctx, of, servers, pods)
+		if err != nil || len(left) == 0 {
+			return "", err
+		}
+		return fmt.Sprintf("pod %s/%s was not restarted", servers.pods.Namespace, left[0].Name), nil
+	case restartDaemonSet:
+		read, found, err := s.daemonSet(ctx, servers.daemons)
+		if err != nil || !found || !read.restartedAt().Before(since.Truncate(time.Second)) {
+			return "", err
+		}
+		return "DaemonSet " + servers.daemons.Namespace + "/" + servers.daemons.Name + " was not restarted", nil
+	}
+	return "", nil
+}
+
+// Restart restarts what was not yet.
+func (s *Store) Restart(ctx context.Context, of journal.Subject, pods []journal.CertificatePod, since time.Time) error {
+	servers := s.bundles[of.Name].servers()
+	switch servers.restart {
+	case restartPods:
+		left, err := s.outdated(ctx, of, servers, pods)
+		if err != nil {
+			return err
+		}
+		for _, p := range left {
+			ref := servers.pods
+			ref.Name = p.Name
+			if err := kube.Deleted(s.objects.DeleteObject(ctx, ref, p.UID)); err != nil {
+				return err
+			}
+		}
+	case restartDaemonSet:
+		return s.restartDaemons(ctx, servers.daemons, since)
+	}
+	return nil
+}
+
+// outdated returns those of the pods that are still there and do not serve the certificate.
+func (s *Store) outdated(ctx context.Context, of journal.Subject, servers servers, pods []journal.CertificatePod) (left []journal.CertificatePod, err error) {
+	shall, err := s.shallServe(ctx, of, servers)
+	if err != nil {
+		return nil, err
+	}
+	live, err := s.serving(ctx, servers)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range live {
+		same := func(other journal.CertificatePod) bool { return other.UID == p.Metadata.UID }
+		if slices.ContainsFunc(pods, same) && s.serves(ctx, servers, p, shall) != "" {
+			left = append(left, journal.CertificatePod{Name: p.Metadata.Name, UID: p.Metadata.UID})
+		}
+	}
+	return left, nil
+}
+
+// shallServe returns the fingerprint of the certificate that is to be served.
+func (s *Store) shallServe(ctx context.Context, of journal.Subject, servers servers) (string, error) {
+	_, all, err := s.read(ctx, of)
+	if err != nil {
+		return "", err
+	}
+	chain := all[servers.served].chain
+	if len(chain) == 0 {
+		return "", fmt.Errorf("read %s: it has no certificate that can be read", called(all[servers.served].of.ref))
+	}
+	return certificates.Fingerprint(chain[0]), nil
+}
+
+// handshakeTimeout bounds a handshake with one pod.
+const handshakeTimeout = 3 * time.Second
+
+// serves says why a pod does not serve the certificate of that fingerprint, or "".
+func (s *Store) serves(ctx context.Context, servers servers, p pod, shall string) string {
+	if p.Status.PodIP == "" {
+		return "it has no address yet"
+	}
+	ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
+	defer cancel()
+	leaf, err := s.options.Leaf(ctx, net.JoinHostPort(p.Status.PodIP, strconv.Itoa(servers.port)))
+	switch {
+	case err != nil:
+		return err.Error()
+	case certificates.Fingerprint(leaf) != shall:
+		return fmt.Sprintf("it serves another certificate, which expires at %s", leaf.NotAfter.UTC().Format(time.RFC3339))
+	}
+	return ""
+}
+
+// Unserved says what keeps those who serve the certificate from serving the one in the Secret,
+// or "". least is how many of them there must be: none, or one. Once a pod that is ready serves
+// it, those that are not ready are not waited for, as on a node that is lost: they will read the
+// new one when they start.
+func (s *Store) Unserved(ctx context.Context, of journal.Subject, least int) (lacks string, err error) {
+	servers := s.bundles[of.Name].servers()
+	shall, err := s.shallServe(ctx, of, servers)
+	if err != nil {
+		return "", err
+	}
+	pods, err := s.serving(ctx, servers)
+	if err != nil {
+		return "", err
+	}
+	var why, unready []string
+	serve := 0
+	for _, p := range pods {
+		name := fmt.Sprintf("pod %s/%s: ", servers.pods.Namespace, p.Metadata.Name)
+		if reason := p.unready(); reason != "" {
+			unready = append(unready, name+reason)
+		} else if reason := s.serves(ctx, servers, p, shall); reason != "" {
+			why = append(why, name+reason)
+		} else {
+			serve++
+		}
+	}
+	if serve == 0 {
+		why = append(why, unready...)
+	}
+	if len(pods) < least {
+		why = append(why, fmt.Sprintf("no pod of %s runs", servers.what))
+	}
+	if servers.restart == restartDaemonSet {
+		lacks, err := s.unrolled(ctx, servers)
+		if err != nil {
+			return "", err
+		}
+		if lacks != "" {
+			why = append(why, lacks)
+		}
+	}
+	return strings.Join(why, "; "), nil
+}
+
+// pod is the part that EKCO reads.
+type pod struct {
+	Metadata struct {
+		Name              string `json:"name"`
+		UID               string `json:"uid"`
+		DeletionTimestamp string `json:"deletionTimestamp"`
+	} `json:"metadata"`
+	Spec struct {
+		NodeName string `json:"nodeName"`
+	} `json:"spec"`
+	Status struct {
+		Phase             string      `json:"phase"`
+		PodIP             string      `json:"podIP"`
+		Conditions        []condition `json:"conditions"`
+		ContainerStatuses []struct {
+			Name  string `json:"name"`
+			State struct {
+				Waiting *struct {
+					Reason string `json:"reason"`
+				} `json:"waiting"`
+			} `json:"state"`
+		} `json:"containerStatuses"`
+	} `json:"status"`
+}
+
+// condition is one of a pod, or of a node.
+type condition struct {
+	Type    string `json:"type"`
+	Status  string `json:"status"`
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+}
+
+// unready says why a pod is not ready, or "".
+func (p pod) unready() string {
+	for _, condition := range p.Status.Conditions {
+		switch {
+		case condition.Type == "Ready" && condition.Status == "True" && p.Status.Phase == "Running":
+			return ""
+		case condition.Type == "PodScheduled" && condition.Status == "False":
+			return fmt.Sprintf("%s: %s: %s", p.Status.Phase, condition.Reason, condition.Message)
+		}
+	}
+	why := p.Status.Phase + ", not ready"
+	for _, container := range p.Status.ContainerStatuses {
+		if container.State.Waiting != nil {
+			why += fmt.Sprintf(", container %s: %s", container.Name, container.State.Waiting.Reason)
+		}
+	}
+	return why
+}
+
+// restartedAnnotation is that of kubectl's "rollout restart".
+const restartedAnnotation = "kubectl.kubernetes.io/restartedAt"
+
+type daemonSet struct {
+	Metadata struct {
+		Generation      int64  `json:"generation"`
+		ResourceVersion string `json:"resourceVersion"`
+	} `json:"metadata"`
+	Spec struct {
+		Template struct {
+			Metadata struct {
+				Annotations map[string]string `json:"annotations"`
+			} `json:"metadata"`
+		} `json:"template"`
+	} `json:"spec"`
+	Status struct {
+		ObservedGeneration int64 `json:"observedGeneration"`
+		Desired            int   `json:"desiredNumberScheduled"`
+		Updated            int   `json:"updatedNumberScheduled"`
+		Available          int   `json:"numberAvailable"`
+	} `json:"status"`
+}
+
+func (s *Store) daemonSet(ctx context.Context, ref kube.Ref) (read daemonSet, found bool, err error) {
+	raw, err := s.objects.ReadObject(ctx, ref)
+	if errors.Is(kube.Sentinel(err), kube.ErrNotFound) {
+		return daemonSet{}, false, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(raw, &read)
+	}
+	return read, err == nil, err
+}
+
+// restartedAt returns when the DaemonSet was restarted; the zero time if nobody has, or not in a
+// way that says when.
+func (d daemonSet) restartedAt() time.Time {
+	at, err := time.Parse(time.RFC3339, d.Spec.Template.Metadata.Annotations[restartedAnnotation])
+	if err != nil {
+		return time.Time{}
+	}
+	return at
+}
+
+// restartDaemons has the pods replaced in the order that the DaemonSet says. Only a patch is
+// granted.
+func (s *Store) restartDaemons(ctx context.Context, ref kube.Ref, since time.Time) error {
+	read, found, err := s.daemonSet(ctx, ref)
+	if err != nil || !found || !read.restartedAt().Before(since.Truncate(time.Second)) {
+		return err
+	}
+	const path = "/spec/template/metadata/annotations"
+	annotations := read.Spec.Template.Metadata.Annotations
+	patch := []kube.PatchOp{{Op: "test", Path: "/metadata/resourceVersion", Value: read.Metadata.ResourceVersion}}
+	if annotations == nil {
+		patch = append(patch, kube.PatchOp{Op: "add", Path: path, Value: map[string]string{}})
+	}
+	patch = append(patch, kube.PatchOp{
+		Op: "add", Path: path + "/" + strings.ReplaceAll(restartedAnnotation, "/", "~1"), Value: since.UTC().Format(time.RFC3339),
+	})
+	_, err = s.objects.PatchObject(ctx, ref, patch)
+	return err
+}
+
+// unrolled says what the DaemonSet lacks to be restarted everywhere, or "". Pods on nodes that
+// are not ready are not waited for once there is a new one that is available elsewhere.
+func (s *Store) unrolled(ctx context.Context, of servers) (string, error) {
+	ref := of.daemons
+	read, found, err := s.daemonSet(ctx, ref)
+	name := "DaemonSet " + ref.Namespace + "/" + ref.Name
+	switch now := read.Status; {
+	case err != nil || !found:
+		return "", err
+	case now.ObservedGeneration < read.Metadata.Generation:
+		return name + ": its controller has not seen the change", nil
+	case now.Updated >= now.Desired && now.Available >= now.Desired:
+		return "", nil
+	}
+	now := read.Status
+	lost, err := s.lost(ctx, of)
+	if err != nil {
+		return "", err
+	}
+	if least := max(1, now.Desired-lost); now.Updated >= least && now.Available >= least {
+		return "", nil
+	}
+	return fmt.Sprintf("%s: %d of %d pods are new, and %d are available", name, now.Updated, now.Desired, now.Available), nil
+}
+
+// lost counts the nodes that have a pod of the DaemonSet, even one that is to end, and are not
+// ready.
+func (s *Store) lost(ctx context.Context, of servers) (n int, err error) {
+	raw, err := s.objects.ListObjects(ctx, of.pods, "app", of.daemon)
+	if err != nil {
+		return 0, err
+	}
+	seen := map[string]bool{"": true} // not on a node yet
+	for _, object := range raw {
+		var read pod
+		if err := json.Unmarshal(object, &read); err != nil {
+			return 0, fmt.Errorf("list the pods of DaemonSet %s/%s: %w", of.daemons.Namespace, of.daemons.Name, err)
+		}
+		if node := read.Spec.NodeName; !seen[node] {
+			seen[node] = true
+			ready, err := s.nodeReady(ctx, node)
+			if err != nil {
+				return 0, err
+			}
+			if !ready {
+				n++
+			}
+		}
+	}
+	return n, nil
+}
+
+func (s *Store) nodeReady(ctx context.Context, name string) (bool, error) {
+	content, err := s.objects.ReadObject(ctx, kube.Ref{Version: "v1", Resource: "nodes", Name: name})
+	if errors.Is(kube.Sentinel(err), kube.ErrNotFound) {
+		return true, nil // it is none of those that the DaemonSet counts
+	}
+	var node struct {
+		Status struct {
+			Conditions []condition `json:"conditions"`
+		} `json:"status"`
+	}
+	if err == nil {
+		err = json.Unmarshal(content, &node)
+	}
+	return slices.ContainsFunc(node.Status.Conditions, func(c condition) bool { return c.Type == "Ready" && c.Status == "True" }), err
+}

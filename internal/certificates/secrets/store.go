@@ -1,0 +1,332 @@
+package secrets
+
+import (
+	"context"
+	"crypto"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/replicatedhq/ekco/internal/certificates"
+	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// Options of [New].
+type Options struct {
+	// Registry, KurlProxy, Contour and Envoy are the names of the Secrets, as in
+	// "kurl/registry-pki". One without a namespace is nobody's.
+	Registry, KurlProxy, Contour, Envoy kube.Ref
+	// Authority reads the cluster's CA.
+	Authority func(at time.Time) (certificates.Authority, error)
+	// TTL is what remains of the validity of what is to be renewed.
+	TTL time.Duration
+	// Off says why EKCO renews none of them; empty if it does.
+	Off string
+	// Leaf returns the certificate that is served at an address; default is
+	// [certificates.Served].
+	Leaf func(ctx context.Context, address string) (*x509.Certificate, error)
+	// NewKey makes keys; default is [certificates.NewKey].
+	NewKey func(certificates.KeyKind) (crypto.Signer, error)
+	// ServerTime is the API server's, if it is known; nil where nobody knows.
+	ServerTime func() (now time.Time, known bool)
+}
+
+// Store has the certificates in Secrets. It is safe for concurrent use.
+type Store struct {
+	objects kube.Objects
+	options Options
+	bundles map[string]bundle
+
+	mu sync.Mutex
+	// attempts are renewals of which not all Secrets could be written, by name.
+	attempts map[string]*attempt
+}
+
+// New returns a store. It sends nothing.
+func New(objects kube.Objects, options Options) *Store {
+	if options.Leaf == nil {
+		options.Leaf = certificates.Served
+	}
+	s := &Store{objects: objects, options: options, attempts: map[string]*attempt{}}
+	s.bundles = map[string]bundle{
+		journal.CertificateRegistry.Name: registry{options}, journal.CertificateKurlProxy.Name: kurlProxy{options}, journal.CertificateContour.Name: contour{options},
+	}
+	return s
+}
+
+// SecretRef names a Secret.
+func SecretRef(namespace, name string) kube.Ref {
+	return kube.Ref{Version: "v1", Resource: "secrets", Namespace: namespace, Name: name}
+}
+
+// Subjects are the certificates that there may be, in the order in which they are shown.
+func Subjects() []journal.Subject {
+	return []journal.Subject{journal.CertificateRegistry, journal.CertificateKurlProxy, journal.CertificateContour}
+}
+
+// bundle is what is particular to certificates that are renewed together.
+type bundle interface {
+	// secrets lists the Secrets, and what is in them.
+	secrets() []secretOf
+	// foreign reports whether the certificates are a customer's own.
+	foreign(held []held) bool
+	// consistent says what of the certificates does not belong together, or "".
+	consistent(held []held) string
+	// ready says what keeps the certificates from being renewed, as an error.
+	ready(now time.Time) error
+	// renew fills in the content of the Secrets anew.
+	renew(held []held, r certificates.Renewal) error
+	// servers are who serves the certificate.
+	servers() servers
+}
+
+// secretOf is a Secret, and the keys of what is in it.
+type secretOf struct {
+	ref kube.Ref
+	// certificate and key are those of the pair, ca is that of the CA alone, empty for none.
+	certificate, key, ca string
+	// most is how many certificates there may be in a chain.
+	most int
+}
+
+// held is what a Secret holds.
+type held struct {
+	of     secretOf
+	secret secret
+	// chain is what could be read of it, where the facts say that something is wrong.
+	chain []*x509.Certificate
+	ca    *x509.Certificate
+}
+
+var errForeign = errors.New("it is not one that kURL generates, so it is the customer's own")
+
+// Read returns the facts of certificates. It returns kube.ErrNotFound when one of the Secrets
+// is not there, and an error when nothing can be concluded.
+func (s *Store) Read(ctx context.Context, of journal.Subject) (journal.CertificateFacts, error) {
+	facts, _, err := s.read(ctx, of)
+	return facts, err
+}
+
+func (s *Store) read(ctx context.Context, of journal.Subject) (journal.CertificateFacts, []held, error) {
+	if err := s.Clock(); err != nil {
+		return journal.CertificateFacts{}, nil, err
+	}
+	b, known := s.bundles[of.Name]
+	if !known {
+		return journal.CertificateFacts{}, nil, fmt.Errorf("read %s %s: EKCO knows no such certificate in a Secret", of.Kind, of.Name)
+	}
+	var all []held
+	for _, secretOf := range b.secrets() {
+		if secretOf.ref.Namespace == "" || secretOf.ref.Name == "" {
+			return journal.CertificateFacts{}, nil, fmt.Errorf("read %s %s: no Secret is configured: %w", of.Kind, of.Name, kube.ErrNotFound)
+		}
+		content, err := s.objects.ReadObject(ctx, secretOf.ref)
+		if err != nil {
+			return journal.CertificateFacts{}, nil, err
+		}
+		read, err := decode(secretOf.ref, content)
+		if err != nil {
+			return journal.CertificateFacts{}, nil, err
+		}
+		all = append(all, held{of: secretOf, secret: read})
+	}
+	return s.facts(b, all), all, nil
+}
+
+// MostSkew is how far EKCO's clock and the API server's may be apart for certificates to be
+// judged. Their validity begins five minutes in the past.
+const MostSkew = certificates.Back
+
+// Clock returns an error if one cannot tell what is due: EKCO's clock and the API server's are
+// far apart.
+func (s *Store) Clock() error {
+	if s.options.ServerTime == nil {
+		return nil
+	}
+	server, known := s.options.ServerTime()
+	ahead, how := time.Until(server), "ahead of"
+	if ahead < 0 {
+		how = "behind"
+	}
+	if known && ahead.Abs() > MostSkew {
+		return fmt.Errorf("the API server's clock is %s %s EKCO's: nothing can be said of certificates before one of them is set right",
+			ahead.Abs().Round(time.Minute), how)
+	}
+	return nil
+}
+
+// facts judges what the Secrets hold.
+func (s *Store) facts(b bundle, all []held) journal.CertificateFacts {
+	facts := journal.CertificateFacts{Unrenewed: s.options.Off}
+	for i := range all {
+		if err := all[i].certificates(&facts); err != nil && facts.Unreadable == "" {
+			facts.Unreadable = err.Error()
+		}
+	}
+	now := time.Now()
+	facts.Within = journal.WithinOf(facts.Ends(), now)
+	if len(facts.Certificates) == 0 {
+		facts.Within = ""
+	}
+	// A customer's own is told by its first certificate, and may be odd: EKCO does not write it.
+	if b.foreign(all) {
+		facts.Foreign, facts.Unrenewed, facts.Unreadable = true, errForeign.Error(), ""
+		return facts
+	}
+	if facts.Unreadable == "" {
+		facts.Unreadable = unfit(all, now)
+	}
+	facts.Due = facts.Unreadable == "" && s.due(all)
+	return facts
+}
+
+// unfit says what is wrong with certificates that can be read, or "".
+func unfit(all []held, now time.Time) string {
+	for _, h := range all {
+		if err := h.pair(); err != nil {
+			return err.Error()
+		}
+		if early := h.early(now); early != "" {
+			return early
+		}
+	}
+	return ""
+}
+
+// early says which of the certificates is not valid yet, or "".
+func (h *held) early(now time.Time) string {
+	of := func(key string, certificate *x509.Certificate) string {
+		if !now.Add(MostSkew).Before(certificate.NotBefore) {
+			return ""
+		}
+		return fmt.Sprintf("%s (%s) is not valid before %s; look at the clock, else have it made anew",
+			h.secret.file(key).Name, certificates.Called(certificate), certificate.NotBefore.UTC().Format(time.RFC3339))
+	}
+	for _, certificate := range h.chain {
+		if early := of(h.of.certificate, certificate); early != "" {
+			return early
+		}
+	}
+	if h.ca != nil {
+		return of(h.of.ca, h.ca)
+	}
+	return ""
+}
+
+func (s *Store) due(all []held) bool {
+	now := time.Now()
+	due := func(certificate *x509.Certificate) bool { return certificates.Due(certificate, now, s.options.TTL) }
+	return slices.ContainsFunc(all, func(h held) bool {
+		return slices.ContainsFunc(h.chain, due) || h.ca != nil && due(h.ca)
+	})
+}
+
+// mostTold bounds what is told of a chain that should be another.
+const mostTold = 10
+
+// certificates reads what is public, and adds it to the facts. Of what cannot be read as it
+// should be, that is what there is: its end is to be known all the same.
+func (h *held) certificates(facts *journal.CertificateFacts) (err error) {
+	file := h.secret.file(h.of.certificate)
+	if h.chain, err = file.Chain(); err == nil && len(h.chain) > h.of.most {
+		err = fmt.Errorf("read %s: it has %d certificates, and should have no more than %d", file.Name, len(h.chain), h.of.most)
+	}
+	if err != nil {
+		h.chain = file.Legible(mostTold)
+	}
+	for _, certificate := range h.chain {
+		facts.Certificates = append(facts.Certificates, certificates.Facts(file.Name, certificate))
+	}
+	if err != nil || h.of.ca == "" {
+		return err
+	}
+	file = h.secret.file(h.of.ca)
+	if h.ca, err = file.One(); err == nil {
+		facts.Certificates = append(facts.Certificates, certificates.Facts(file.Name, h.ca))
+	}
+	return err
+}
+
+// pair checks that the key belongs to the certificate.
+func (h *held) pair() error {
+	_, _, err := certificates.Pair(h.secret.file(h.of.certificate), h.secret.file(h.of.key))
+	return err
+}
+
+// ErrImmutable is wrapped where a Secret cannot be written by anybody.
+var ErrImmutable = errors.New("it is immutable; delete it and create it again without \"immutable: true\", with the same content")
+
+// Ready returns an error if the certificates cannot be renewed: it is looked at all of their
+// Secrets before one is written.
+func (s *Store) Ready(ctx context.Context, of journal.Subject) error {
+	_, all, err := s.read(ctx, of)
+	if err != nil {
+		return err
+	}
+	for _, h := range all {
+		if immutable, _ := h.secret.object["immutable"].(bool); immutable {
+			return fmt.Errorf("renew %s: %w", called(h.of.ref), ErrImmutable)
+		}
+	}
+	return s.bundles[of.Name].ready(time.Now())
+}
+
+// Renewed says what of the certificates is not renewed yet, or "". They are if none is due and
+// they belong together.
+func (s *Store) Renewed(ctx context.Context, of journal.Subject) (facts journal.CertificateFacts, lacks string, err error) {
+	facts, all, err := s.read(ctx, of)
+	switch {
+	case err != nil:
+		return facts, "", err
+	case facts.Unreadable != "":
+		return facts, facts.Unreadable, nil
+	case facts.Foreign:
+		return facts, "", nil // somebody else has renewed it, and for good
+	case facts.Due:
+		return facts, "the first certificate expires at " + facts.Ends().Format(time.RFC3339), nil
+	}
+	return facts, s.bundles[of.Name].consistent(all), nil
+}
+
+// Renew writes new certificates into the Secrets, each in place of the version that was read.
+// It changes nothing if they are renewed, or are not for EKCO to renew.
+func (s *Store) Renew(ctx context.Context, of journal.Subject) (journal.CertificateFacts, error) {
+	facts, all, err := s.read(ctx, of)
+	if err != nil {
+		return facts, err
+	}
+	b := s.bundles[of.Name]
+	switch {
+	case facts.Unreadable != "":
+		return facts, fmt.Errorf("renew %s %s: %s", of.Kind, of.Name, facts.Unreadable)
+	case facts.Foreign, !facts.Due && b.consistent(all) == "":
+		return facts, nil
+	}
+	before := contents(all)
+	if !s.resume(of.Name, all) {
+		renewal := certificates.Renewal{Now: time.Now(), For: certificates.Year, NewKey: s.options.NewKey}
+		if err := b.renew(all, renewal); err != nil {
+			return facts, fmt.Errorf("renew %s %s: %w", of.Kind, of.Name, err)
+		}
+		s.keep(of.Name, &attempt{before: before, made: contents(all)})
+	}
+	for i, h := range all {
+		if maps.Equal(h.content(), before[i]) {
+			continue // it was written by an attempt before
+		}
+		content, err := h.secret.encode()
+		if err != nil {
+			return facts, err
+		}
+		if _, err := s.objects.ReplaceObject(ctx, h.of.ref, content); err != nil {
+			return facts, err
+		}
+	}
+	s.keep(of.Name, nil)
+	return s.Read(ctx, of)
+}

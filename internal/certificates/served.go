@@ -1,0 +1,38 @@
+package certificates
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+)
+
+// Served returns the certificate that is served at an address, whatever it is worth. A server
+// that wants one from EKCO in return has shown its own by then.
+func Served(ctx context.Context, address string) (*x509.Certificate, error) {
+	var leaf *x509.Certificate
+	dialer := tls.Dialer{Config: &tls.Config{
+		MinVersion: tls.VersionTLS12,
+		// Nothing is sent, and what is served is compared with what shall be.
+		InsecureSkipVerify: true, //nolint:gosec // see above
+		NextProtos:         []string{"h2", "http/1.1"},
+		VerifyConnection: func(state tls.ConnectionState) error {
+			if len(state.PeerCertificates) > 0 {
+				leaf = state.PeerCertificates[0]
+			}
+			return nil
+		},
+	}}
+	connection, err := dialer.DialContext(ctx, "tcp", address)
+	if err == nil {
+		err = connection.Close()
+	}
+	switch {
+	case leaf != nil:
+		return leaf, nil
+	case err == nil:
+		err = errors.New("no certificate was shown")
+	}
+	return nil, fmt.Errorf("shake hands with %s: %w", address, err)
+}

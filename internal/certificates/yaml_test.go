@@ -1,0 +1,151 @@
+package certificates
+
+import (
+	"encoding/base64"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func kubeconfigOf(p pki) string {
+	data := base64.StdEncoding.EncodeToString
+	return fmt.Sprintf(`apiVersion: v1
+clusters:
+- cluster:
+    certificate-authority-data: %s
+    server: https://10.0.0.1:6443
+  name: kubernetes
+contexts: []
+kind: Config
+users:
+- name: system:kube-scheduler
+  user:
+    client-certificate-data: %s
+    client-key-data: %s
+`, data(p.caFile.Content), data(p.leafFile.Content), data(p.leafKeyOf.Content))
+}
+
+func TestAKubeconfigHasItsPairAndItsCA(t *testing.T) {
+	p := newPKI(t, "leaf", now.Add(Year))
+	config, err := File{"scheduler.conf", []byte(kubeconfigOf(p))}.Kubeconfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	chain, _, err := Pair(config.Certificate, config.Key)
+	if err != nil || !chain[0].Equal(p.leaf) || config.User != "system:kube-scheduler" || config.Server != "https://10.0.0.1:6443" {
+		t.Errorf("%v: %+v", err, config.User)
+	}
+	if ca, err := config.CA.One(); err != nil || !ca.Equal(p.ca.Certificate) {
+		t.Error(err)
+	}
+	if _, _, err := Pair(config.Certificate, p.otherKeyOf); err == nil || !strings.Contains(err.Error(), "scheduler.conf (client-certificate-data)") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestAKubeconfigThatIsNotAsItShouldBeIsRefusedWithoutQuotingIt(t *testing.T) {
+	whole := kubeconfigOf(newPKI(t, "leaf", now.Add(Year)))
+	userless, _, _ := strings.Cut(whole, "users:")
+	for want, content := range map[string]string{
+		"it is empty":                    "",
+		"it is no kubeconfig":            "{",
+		"its kind is not Config":         strings.Replace(whole, "kind: Config", "kind: Pod", 1),
+		"0 users and 1 clusters":         userless,
+		"client-key-data is missing":     strings.Replace(whole, "client-key-data", "client-key-datum", 1),
+		"client-certificate-data is mis": strings.Replace(whole, "client-certificate-data: ", "client-certificate-data: '!secret'\n    x: ", 1),
+		"in a file of its own":           strings.Replace(whole, "client-certificate-data", "client-certificate", 1),
+		"no kubeconfig":                  whole + "---\n" + whole,
+	} {
+		_, err := File{"x.conf", []byte(content)}.Kubeconfig()
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "x.conf") || strings.Contains(err.Error(), "secret") {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}
+
+const manifest = `# made by kubeadm
+apiVersion: v1
+kind: Pod
+metadata:
+  annotations:
+    kubeadm.kubernetes.io/kube-apiserver.advertise-address.endpoint: 10.0.0.1:6443
+  name: kube-apiserver
+  namespace: kube-system
+spec:
+  containers:
+  - command: [kube-apiserver, --v=2]
+    name: kube-apiserver
+status: {}
+`
+
+func TestAManifestGetsAnAnnotationAndNothingElse(t *testing.T) {
+	const key = "ekco.kurl.sh/certificates"
+	for name, content := range map[string]string{
+		"with annotations":       manifest,
+		"without":                strings.Replace(manifest, "  annotations:\n    kubeadm.kubernetes.io/kube-apiserver.advertise-address.endpoint: 10.0.0.1:6443\n", "", 1),
+		"with none":              strings.Replace(manifest, "annotations:\n    kubeadm.kubernetes.io/kube-apiserver.advertise-address.endpoint: 10.0.0.1:6443", "annotations:", 1),
+		"with an earlier one":    strings.Replace(manifest, "annotations:", "annotations:\n    "+key+": before", 1),
+		"in JSON, which is YAML": `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"kube-apiserver","namespace":"kube-system"}}`,
+	} {
+		before, err := File{"m.yaml", []byte(content)}.Manifest()
+		if err != nil {
+			t.Fatal(err)
+		}
+		changed, err := File{"m.yaml", []byte(content)}.Annotated(key, "2026")
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		after, err := File{"m.yaml", changed}.Manifest()
+		if err != nil || after.Annotations[key] != "2026" || after.Name != "kube-apiserver" {
+			t.Errorf("%s: %v: %+v", name, err, after)
+		}
+		delete(after.Annotations, key)
+		delete(before.Annotations, key)
+		if before.Annotations == nil {
+			before.Annotations = map[string]string{}
+		}
+		if diff := cmp.Diff(before, after); diff != "" {
+			t.Errorf("%s: more changed:\n%s", name, diff)
+		}
+		if strings.Contains(content, "# made by") && (!strings.Contains(string(changed), "# made by kubeadm") || !strings.Contains(string(changed), "[kube-apiserver, --v=2]")) {
+			t.Errorf("%s: it is\n%s", name, changed)
+		}
+	}
+}
+
+func TestWhatIsNoManifestIsRefused(t *testing.T) {
+	for want, content := range map[string]string{
+		"it is empty":                 " ",
+		"it is no manifest":           "\t{",
+		"no Pod of v1":                strings.Replace(manifest, "kind: Pod", "kind: Job", 1),
+		"has no name":                 strings.Replace(manifest, "  name: kube-apiserver\n  namespace", "  namespace", 1),
+		"read m.yaml: it is no manif": manifest + "---\n" + manifest,
+	} {
+		_, err := File{"m.yaml", []byte(content)}.Annotated("a", "b")
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "m.yaml") {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}
+
+func FuzzReadersNameTheFile(f *testing.F) {
+	p := newPKI(f, "leaf", now.Add(Year))
+	for _, seed := range [][]byte{p.leafFile.Content, p.leafKeyOf.Content, p.caFile.Content, []byte(kubeconfigOf(p)), []byte(manifest), nil, []byte("-----BEGIN X-----")} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, content []byte) {
+		file := File{"the-file", content}
+		_, errChain := file.Chain()
+		_, errKey := file.Key()
+		_, errConfig := file.Kubeconfig()
+		_, errManifest := file.Manifest()
+		_, errAnnotated := file.Annotated("a", "b")
+		for _, err := range []error{errChain, errKey, errConfig, errManifest, errAnnotated} {
+			if err != nil && !strings.HasPrefix(err.Error(), "read the-file") {
+				t.Errorf("%q does not name the file", err)
+			}
+		}
+	})
+}

@@ -58,6 +58,10 @@ type API interface {
 type Node struct {
 	Name, UID string
 	Facts     journal.NodeFacts
+	// Deleting is set when its deletion was asked for, and Finalizers keep it. A watch tells
+	// neither.
+	Deleting   bool
+	Finalizers []string
 }
 
 // Pod is a Pod as EKCO sees it.

@@ -36,6 +36,8 @@ type Options struct {
 	// QPS and Burst bound requests per second; default 200 and 400.
 	QPS   float32
 	Burst int
+	// NodeLabels are the labels of Nodes that are read besides those that EKCO knows.
+	NodeLabels []string
 }
 
 // Client is the [API] of a real API server. It is safe for concurrent use.
@@ -44,6 +46,7 @@ type Client struct {
 	params      runtime.ParameterCodec
 	namespace   string
 	callTimeout time.Duration
+	nodeLabels  []string
 	serverClock *serverClock
 }
 
@@ -79,7 +82,7 @@ func NewClient(config *rest.Config, options Options) (*Client, error) {
 	}
 	return &Client{
 		core: core, params: runtime.NewParameterCodec(scheme),
-		namespace: options.Namespace, callTimeout: options.CallTimeout, serverClock: serverClock,
+		namespace: options.Namespace, callTimeout: options.CallTimeout, nodeLabels: options.NodeLabels, serverClock: serverClock,
 	}, nil
 }
 

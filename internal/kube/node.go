@@ -20,6 +20,8 @@ const (
 	// LabelExclude keeps EKCO from acting on a node, unless its value is
 	// "false".
 	LabelExclude = "ekco.kurl.sh/exclude"
+	// LabelHostname is by what pods are bound to the node's machine.
+	LabelHostname = "kubernetes.io/hostname"
 )
 
 // Node reads a Node. See [API].
@@ -28,8 +30,11 @@ func (c *Client) Node(ctx context.Context, name string) (Node, error) {
 	if err := c.get(ctx, "nodes", "", name, &node); err != nil {
 		return Node{}, err
 	}
-	return NodeOf(&node), nil
+	return c.node(&node), nil
 }
+
+// node returns what EKCO knows of a Node, with the labels that the client was told of.
+func (c *Client) node(node *corev1.Node) Node { return NodeLabelled(node, c.nodeLabels) }
 
 // nodesPerPage bounds the memory of one list: a Node can have 20 KiB.
 const nodesPerPage = 500
@@ -48,7 +53,7 @@ func (c *Client) ListNodes(ctx context.Context) ([]Node, error) {
 			return nil, fmt.Errorf("list nodes: the API answered with a %T", page)
 		}
 		for i := range list.Items {
-			nodes = append(nodes, NodeOf(&list.Items[i]))
+			nodes = append(nodes, c.node(&list.Items[i]))
 		}
 		if options.Continue = list.Continue; options.Continue == "" {
 			slices.SortFunc(nodes, func(a, b Node) int { return cmp.Compare(a.Name, b.Name) })
@@ -57,17 +62,25 @@ func (c *Client) ListNodes(ctx context.Context) ([]Node, error) {
 	}
 }
 
-// NodeOf returns what EKCO knows of a Node.
+// NodeLabelled is [NodeOf] with those labels.
+func NodeLabelled(node *corev1.Node, labels []string) Node {
+	known := NodeOf(node)
+	known.Facts.Labels = keep(node.Labels, labels...)
+	return known
+}
+
+// NodeOf returns what EKCO knows of a Node without being told of labels.
 func NodeOf(node *corev1.Node) Node {
 	return Node{
-		Name: node.Name,
-		UID:  string(node.UID),
+		Name:     node.Name,
+		UID:      string(node.UID),
+		Deleting: node.DeletionTimestamp != nil, Finalizers: node.Finalizers,
 		Facts: journal.NodeFacts{
 			Role:       roleOf(node),
 			Taints:     judgedTaints(node),
 			Excluded:   excluded(node),
 			InternalIP: address(node, corev1.NodeInternalIP),
-			Hostname:   address(node, corev1.NodeHostName),
+			Hostname:   cmp.Or(node.Labels[LabelHostname], address(node, corev1.NodeHostName)),
 			CreatedAt:  utc(&node.CreationTimestamp),
 		},
 	}
@@ -119,13 +132,18 @@ func utc(t *metav1.Time) time.Time {
 	return t.UTC()
 }
 
-// slimNode drops from a Node everything that NodeOf and a watch do not need, so
-// that a list of thousands of nodes takes little memory.
-func slimNode(node *corev1.Node) {
+// slimNode drops from a Node everything that NodeLabelled and a watch do not need, so
+// that a list of thousands of nodes takes little memory. Most have a label that is the
+// address.
+func slimNode(node *corev1.Node, labels ...string) {
+	labels = append([]string{LabelMaster, LabelControlPlane, LabelExclude}, labels...)
+	if node.Labels[LabelHostname] != address(node, corev1.NodeHostName) {
+		labels = append(labels, LabelHostname)
+	}
 	node.ObjectMeta = metav1.ObjectMeta{
 		Name: node.Name, UID: node.UID, ResourceVersion: node.ResourceVersion,
 		CreationTimestamp: node.CreationTimestamp,
-		Labels:            keep(node.Labels, LabelMaster, LabelControlPlane, LabelExclude),
+		Labels:            keep(node.Labels, labels...),
 		Annotations:       keep(node.Annotations, metav1.InitialEventsAnnotationKey),
 	}
 	node.Spec = corev1.NodeSpec{Taints: node.Spec.Taints}

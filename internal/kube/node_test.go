@@ -2,6 +2,8 @@ package kube
 
 import (
 	"errors"
+	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"testing"
@@ -79,5 +81,48 @@ func TestANodeIsReadAnewEachTimeAndNotFromACacheOfTheAPIServer(t *testing.T) {
 	}
 	if got := len(s.requests); got != 3 {
 		t.Errorf("%d requests for 3 reads", got)
+	}
+}
+
+// TestLabelsAndHostnamesOutliveThatListsAreKeptSmall: what is watched is whole, so that facts
+// would change with each list.
+func TestLabelsAndHostnamesOutliveThatListsAreKeptSmall(t *testing.T) {
+	node := func(name, address string, labels map[string]string) corev1.Node {
+		return corev1.Node{
+			ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels},
+			Status:     corev1.NodeStatus{Addresses: []corev1.NodeAddress{{Type: corev1.NodeHostName, Address: address}}},
+		}
+	}
+	list := &corev1.NodeList{Items: []corev1.Node{
+		node("a", "a", map[string]string{LabelHostname: "a", "store": "yes", "zone": "z"}),
+		node("b", "b", map[string]string{LabelHostname: "b.example.com"}),
+		node("c", "c.local", nil),
+	}}
+	s := newServer(t, map[string]any{"GET /api/v1/nodes": list, "GET /api/v1/nodes/a": &list.Items[0]})
+	client := s.client(Options{NodeLabels: []string{"store"}})
+	nodes, err := client.ListNodes(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	one, err := client.Node(t.Context(), "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, node := range append(nodes, one) {
+		got = append(got, fmt.Sprintf("%s on %s %v", node.Name, node.Facts.Hostname, node.Facts.Labels))
+	}
+	asListed := "a on a map[store:yes]"
+	if want := []string{asListed, "b on b.example.com map[]", "c on c.local map[]", asListed}; !slices.Equal(got, want) {
+		t.Errorf("read %q, want %q", got, want)
+	}
+	listed, err := client.Nodes().ListWithContext(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []map[string]string{{"store": "yes"}, {LabelHostname: "b.example.com"}, nil} {
+		if got := listed.(*corev1.NodeList).Items[i].Labels; !maps.Equal(got, want) {
+			t.Errorf("the list keeps %v of node %d, want %v", got, i, want)
+		}
 	}
 }

@@ -77,6 +77,10 @@ type Objects interface {
 	// which is part of it, and returns what it is then. It returns ErrConflict when the
 	// object is not of that version.
 	ReplaceObject(ctx context.Context, ref Ref, object json.RawMessage) (json.RawMessage, error)
+	// CreateObject creates the object of that resource, namespace and name, which its
+	// content repeats, and returns what it is then. It returns ErrConflict, and nothing
+	// is changed, when there is one of the name.
+	CreateObject(ctx context.Context, ref Ref, object json.RawMessage) (json.RawMessage, error)
 	// DeleteObject asks for the end of the object of that UID, which has the time to end
 	// that it has by itself, and stays as long as something holds it. It returns
 	// ErrNotFound when there is none of the name, ErrOtherUID when it is another one.
@@ -152,6 +156,11 @@ func (o *objects) ReplaceObject(ctx context.Context, ref Ref, object json.RawMes
 	return o.do(ctx, "update", ref, o.rest.Put().SetHeader("Content-Type", runtime.ContentTypeJSON).Body([]byte(object)))
 }
 
+// CreateObject implements [Objects].
+func (o *objects) CreateObject(ctx context.Context, ref Ref, object json.RawMessage) (json.RawMessage, error) {
+	return o.do(ctx, "create", ref, o.rest.Post().SetHeader("Content-Type", runtime.ContentTypeJSON).Body([]byte(object)))
+}
+
 // DeleteObject implements [Objects].
 func (o *objects) DeleteObject(ctx context.Context, ref Ref, uid string) error {
 	return o.end(ctx, ref, uid, metav1.DeleteOptions{})
@@ -196,7 +205,11 @@ func (o *objects) end(ctx context.Context, ref Ref, uid string, options metav1.D
 func (o *objects) do(ctx context.Context, verb string, ref Ref, request *rest.Request) (json.RawMessage, error) {
 	ctx, cancel := context.WithTimeout(ctx, o.callTimeout)
 	defer cancel()
-	result := request.AbsPath(ref.path()...).Do(ctx)
+	at := ref
+	if verb == "create" {
+		at.Name = "" // the content says it
+	}
+	result := request.AbsPath(at.path()...).Do(ctx)
 	this, err := call{verb, ref.kind(), fullName(ref.Namespace, ref.Name)}, result.Error() // Raw knows less of it
 	switch {
 	case err == nil:

@@ -23,6 +23,7 @@ const (
 	invalid = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422,` +
 		`"message":"Prometheus is invalid","details":{"causes":[{"field":"spec.replicas","message":"must be 0 or more"}]}}`
 	outdated  = `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"the object has been modified","reason":"Conflict","code":409}`
+	exists    = `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"it exists","reason":"AlreadyExists","code":409}`
 	forbidden = `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"no","reason":"Forbidden","code":403}`
 )
 
@@ -116,6 +117,24 @@ func TestObjectsThatAreOnlyReadAreNotChanged(t *testing.T) {
 	_, replaceErr := client.ReplaceObject(t.Context(), prometheus, []byte(`{}`))
 	if !errors.Is(patchErr, ErrReadOnly) || !errors.Is(replaceErr, ErrReadOnly) || len(sent()) != 0 {
 		t.Errorf("%v, %v; sent %q", patchErr, replaceErr, sent())
+	}
+}
+
+func TestAnObjectIsCreatedInItsCollectionAndNoneOfItsNameIsReplaced(t *testing.T) {
+	class := Ref{Group: "scheduling.k8s.io", Version: "v1", Resource: "priorityclasses", Name: "a"}
+	client, sent := answeringObjects(t, http.StatusCreated, `{"value":1}`, Terms{}, Options{})
+	created, err := client.CreateObject(t.Context(), class, []byte(`{"metadata":{"name":"a"}}`))
+	want := `POST /apis/scheduling.k8s.io/v1/priorityclasses application/json {"metadata":{"name":"a"}}`
+	if got := sent(); err != nil || string(created) != `{"value":1}` || len(got) != 1 || got[0] != want {
+		t.Errorf("%v: created %s, sent %q, want %q", err, created, got, want)
+	}
+	client, _ = answeringObjects(t, http.StatusConflict, exists, Terms{}, Options{})
+	if _, err := client.CreateObject(t.Context(), class, []byte(`{}`)); !errors.Is(err, ErrConflict) || !strings.Contains(err.Error(), "create priorityclasses a") {
+		t.Errorf("of one that is there: %v", err)
+	}
+	client, sent = answeringObjects(t, http.StatusOK, `{}`, Terms{ReadOnly: true}, Options{})
+	if _, err := client.CreateObject(t.Context(), class, []byte(`{}`)); !errors.Is(err, ErrReadOnly) || len(sent()) != 0 {
+		t.Errorf("of a client that only reads: %v; sent %q", err, sent())
 	}
 }
 

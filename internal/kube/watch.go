@@ -23,9 +23,22 @@ type Slimmer interface {
 }
 
 // Nodes is the source of all Nodes. Objects of its lists hold only what
-// [NodeOf] needs; those of its watches are whole.
+// [NodeLabelled] needs with the client's labels; those of its watches are whole.
 func (c *Client) Nodes() Source {
-	return &source{client: c, resource: "nodes", newList: func() runtime.Object { return &corev1.NodeList{} }}
+	return &source{client: c, resource: "nodes", newList: func() runtime.Object { return &corev1.NodeList{} }, slim: c.slimNodes}
+}
+
+func (c *Client) slimNodes(obj runtime.Object) {
+	switch o := obj.(type) {
+	case *corev1.Node:
+		slimNode(o, c.nodeLabels...)
+	case *corev1.NodeList:
+		for i := range o.Items {
+			slimNode(&o.Items[i], c.nodeLabels...)
+		}
+	default:
+		Slim(obj)
+	}
 }
 
 // PodsOn is the source of the Pods on the named node, in all namespaces; of

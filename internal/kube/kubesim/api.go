@@ -62,6 +62,11 @@ func (c *Cluster) DeleteNode(ctx context.Context, name, uid string) error {
 		case node.UID != uid:
 			return false, fmt.Errorf("node %q has uid %s: %w", name, node.UID, kube.ErrOtherUID)
 		}
+		if len(node.Finalizers) > 0 {
+			changed := !node.Deleting
+			node.Deleting = true
+			return changed, nil
+		}
 		delete(c.nodes, name)
 		return true, nil
 	})

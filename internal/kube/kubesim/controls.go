@@ -2,6 +2,7 @@ package kubesim
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -50,6 +51,18 @@ func (c *Cluster) SetInternalIP(name, ip string) {
 // SetHostname gives a node a hostname that is not its name.
 func (c *Cluster) SetHostname(name, hostname string) {
 	c.change(func() { c.nodes[name].Facts.Hostname = hostname })
+}
+
+// SetLabel gives a node a label, of those that are facts.
+func (c *Cluster) SetLabel(name, label, value string) {
+	c.change(func() {
+		node := c.nodes[name]
+		node.Facts.Labels = maps.Clone(node.Facts.Labels)
+		if node.Facts.Labels == nil {
+			node.Facts.Labels = map[string]string{}
+		}
+		node.Facts.Labels[label] = value
+	})
 }
 
 // SetClock puts the API server's clock ahead of the test's, or behind it.
@@ -161,6 +174,17 @@ func (c *Cluster) ReplacePod(namespace, name, node string) kube.Pod {
 // is accepted and has no effect.
 func (c *Cluster) Stick(namespace, name string, stuck bool) {
 	c.change(func() { c.pods[namespace+"/"+name].stuck = stuck })
+}
+
+// Finalize gives a node these finalizers, and no others. One whose deletion was asked for is
+// gone when it has none.
+func (c *Cluster) Finalize(node string, finalizers ...string) {
+	c.change(func() {
+		n := c.nodes[node]
+		if n.Finalizers = finalizers; n.Deleting && len(finalizers) == 0 {
+			delete(c.nodes, node)
+		}
+	})
 }
 
 // SetMirror replaces the mirror behind everybody's back; nil removes it.

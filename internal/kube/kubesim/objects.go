@@ -21,7 +21,7 @@ import (
 // Objects are simulated objects of any API group. Make them with [NewObjects]. As on a
 // real API server, each change makes another resource version, and one of the spec
 // another generation. The verbs that can be forbidden are "get RESOURCE", "patch
-// RESOURCE", "update RESOURCE" and "delete RESOURCE"; the names of the effects are these with
+// RESOURCE", "update RESOURCE", "create RESOURCE" and "delete RESOURCE"; the names of the effects are these with
 // " NAMESPACE/NAME". Of subresources it knows scale.
 type Objects struct {
 	sim.APIServer
@@ -57,11 +57,14 @@ func (o *Objects) Put(ref kube.Ref, object string) string {
 	return o.keep(ref, content)
 }
 
-// Edit changes an object as somebody else does.
+// Edit changes an object as somebody else does. What does not exist stays so.
 func (o *Objects) Edit(ref kube.Ref, change func(object map[string]any)) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	content := o.content(ref)
+	if content == nil {
+		return
+	}
 	change(content)
 	o.keep(ref, content)
 }
@@ -72,6 +75,14 @@ func (o *Objects) Object(ref kube.Ref) map[string]any {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.content(ref)
+}
+
+// Look shows an object, nil for what does not exist, to who neither changes nor keeps it: for
+// what looks too often for copies.
+func (o *Objects) Look(ref kube.Ref, look func(object map[string]any)) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	look(o.objects[ref])
 }
 
 // Remove deletes an object.
@@ -255,6 +266,25 @@ func (o *Objects) change(ctx context.Context, verb string, ref kube.Ref, change 
 			return false, err
 		}
 		o.keep(whole(ref), object)
+		answer, err = o.answer(ref)
+		return true, err
+	})
+	return answer, err
+}
+
+// CreateObject implements [kube.Objects].
+func (o *Objects) CreateObject(ctx context.Context, ref kube.Ref, object json.RawMessage) (answer json.RawMessage, err error) {
+	err = sim.Change(ctx, &o.APIServer, o.called("create", ref), "create "+ref.String(), func() (bool, error) {
+		var content map[string]any
+		if err := json.Unmarshal(object, &content); err != nil {
+			return false, err
+		}
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		if o.objects[ref] != nil {
+			return false, fmt.Errorf("create %s: %w", ref, kube.ErrConflict)
+		}
+		o.keep(ref, content)
 		answer, err = o.answer(ref)
 		return true, err
 	})

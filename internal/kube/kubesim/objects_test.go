@@ -48,11 +48,19 @@ func TestASimulatedObjectHasVersionsAndGenerationsAndHoldsPatchesToTheirTests(t 
 	_, err = objects.ReplaceObject(ctx, scale, bigger)
 	want(t, err, kube.ErrConflict)
 	want(t, replace(6, 3), nil)
+	_, err = objects.CreateObject(ctx, ref, []byte(`{"spec":{"replicas":9}}`))
+	want(t, err, kube.ErrConflict)
+	want(t, replace(3, 3), nil)
 	objects.Forbid("patch statefulsets")
 	want(t, replace(3, 4), kube.ErrForbidden)
 	objects.Remove(ref)
 	_, err = objects.ReplaceObject(ctx, ref, read)
 	want(t, err, kube.ErrNotFound)
+	created, err := objects.CreateObject(ctx, ref, []byte(`{"spec":{"replicas":9}}`))
+	want(t, err, nil)
+	if !strings.Contains(string(created), `"replicas":9`) || strings.Contains(string(created), uid) {
+		t.Errorf("created is %s", created)
+	}
 	if n := objects.Calls("get statefulsets"); n != 3 {
 		t.Errorf("read %d times", n)
 	}

@@ -1,0 +1,269 @@
+package hosttasksim
+
+import (
+	"encoding/json"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/replicatedhq/ekco/internal/hosttask"
+)
+
+// object is what a kubelet reads of a pod.
+type object struct {
+	Metadata struct {
+		Name string `json:"name"`
+		UID  string `json:"uid"`
+	} `json:"metadata"`
+	Spec struct {
+		NodeName              string `json:"nodeName"`
+		ActiveDeadlineSeconds int    `json:"activeDeadlineSeconds"`
+	} `json:"spec"`
+	Status struct {
+		Phase string `json:"phase"`
+	} `json:"status"`
+}
+
+// after is what the node of a pod does once that is made or removed.
+func (c *Cluster) after(effect string) {
+	verb, name, _ := strings.Cut(effect, " pods "+Namespace+"/")
+	defer c.tell(name)
+	switch verb {
+	case "create":
+		if pod, is := c.pod(name); is && pod.Status.Phase == "" {
+			c.accept(pod)
+		}
+	case "delete":
+		if _, is := c.pod(name); !is {
+			c.ended(name)
+			c.good(name)
+		}
+	}
+}
+
+func (c *Cluster) pod(name string) (pod object, is bool) {
+	content := c.Object(podRef(name))
+	if content == nil {
+		return object{}, false
+	}
+	raw, err := json.Marshal(content)
+	if err == nil {
+		err = json.Unmarshal(raw, &pod)
+	}
+	if err != nil {
+		panic(err)
+	}
+	return pod, true
+}
+
+// accept begins what becomes of a pod.
+func (c *Cluster) accept(pod object) {
+	name := pod.Metadata.Name
+	c.mu.Lock()
+	program := Program{}
+	if n := c.nodes[pod.Spec.NodeName]; n != nil {
+		program = n.program
+	}
+	c.made[pod.Spec.NodeName]++
+	c.under[name] = true
+	c.logs[name] = ""
+	c.mu.Unlock()
+	c.count()
+	if program.Start == 0 {
+		program.Start = time.Second
+	}
+	if program.Run == 0 {
+		program.Run = 3 * time.Second
+	}
+	c.status(pod, "Pending", nil)
+	time.AfterFunc(program.Start, func() { c.start(pod, program) })
+	// A kubelet counts from here, and not from when the program runs.
+	time.AfterFunc(time.Duration(pod.Spec.ActiveDeadlineSeconds)*time.Second, func() { c.fails(pod, "DeadlineExceeded") })
+}
+
+// count counts the pods that have not ended, as everybody can see: that what has ended is not
+// among those under way any more comes a moment later.
+func (c *Cluster) count() {
+	c.mu.Lock()
+	names := slices.Collect(maps.Keys(c.under))
+	c.mu.Unlock()
+	n := 0
+	for _, name := range names {
+		if pod, is := c.pod(name); is && pod.Status.Phase != "Succeeded" && pod.Status.Phase != "Failed" {
+			n++
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.most = max(c.most, n)
+}
+
+func (c *Cluster) start(pod object, program Program) {
+	if program.Waits != "" {
+		if c.status(pod, "Pending", waiting(program.Waits)) {
+			c.bad(pod.Metadata.Name)
+		}
+		return
+	}
+	if !c.status(pod, "Running", running) {
+		return
+	}
+	c.says(pod, program.Lines...)
+	if !program.Hangs {
+		time.AfterFunc(program.Run, func() { c.end(pod, program) })
+	}
+}
+
+func (c *Cluster) end(pod object, program Program) {
+	if program.Dies {
+		c.fails(pod, "")
+		return
+	}
+	if !program.Silent && c.goesOn(pod) {
+		c.says(pod, outcome(pod.Spec.NodeName, program.Failed))
+	}
+	if c.status(pod, "Succeeded", nil) {
+		c.ended(pod.Metadata.Name)
+	}
+}
+
+func (c *Cluster) fails(pod object, reason string) {
+	failed := func(status map[string]any) { status["reason"], status["message"] = reason, "by the simulation" }
+	if c.status(pod, "Failed", failed) {
+		c.ended(pod.Metadata.Name)
+		c.bad(pod.Metadata.Name)
+	}
+}
+
+// Kill ends the pod of a node as an eviction does.
+func (c *Cluster) Kill(node string) {
+	for _, pod := range c.on(node) {
+		c.fails(pod, "Evicted")
+	}
+}
+
+func (c *Cluster) on(node string) (pods []object) {
+	c.mu.Lock()
+	var names []string
+	for name := range c.under {
+		names = append(names, name)
+	}
+	c.mu.Unlock()
+	for _, name := range names {
+		if pod, is := c.pod(name); is && pod.Spec.NodeName == node {
+			pods = append(pods, pod)
+		}
+	}
+	return pods
+}
+
+// unready is what the node controller does to the pods of a node that is lost.
+func (c *Cluster) unready(node string) {
+	for _, pod := range c.on(node) {
+		c.edit(pod, func(status map[string]any) { status["conditions"] = []any{condition("False")} })
+		c.bad(pod.Metadata.Name)
+	}
+}
+
+func condition(ready string) map[string]any { return map[string]any{"type": "Ready", "status": ready} }
+
+func running(status map[string]any) { status["conditions"] = []any{condition("True")} }
+
+func waiting(reason string) func(map[string]any) {
+	return func(status map[string]any) {
+		status["containerStatuses"] = []any{map[string]any{"name": "task", "state": map[string]any{
+			"waiting": map[string]any{"reason": reason, "message": "by the simulation"},
+		}}}
+	}
+}
+
+func outcome(node, failed string) string {
+	var line strings.Builder
+	var err error
+	if failed != "" {
+		err = errors.New(failed)
+	}
+	if err := hosttask.Say(&line, map[string]string{"node": node}, err); err != nil {
+		panic(err)
+	}
+	return strings.TrimRight(line.String(), "\n")
+}
+
+// is reports whether the pod is there, and its node reachable.
+func (c *Cluster) is(pod object) bool {
+	now, is := c.pod(pod.Metadata.Name)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := c.nodes[pod.Spec.NodeName]
+	return is && now.Metadata.UID == pod.Metadata.UID && n != nil && !n.lost
+}
+
+// goesOn reports whether the pod is there and has not ended.
+func (c *Cluster) goesOn(pod object) bool {
+	now, _ := c.pod(pod.Metadata.Name)
+	return c.is(pod) && now.Status.Phase != "Succeeded" && now.Status.Phase != "Failed"
+}
+
+// status sets the status of a pod that has not ended, if its node still has it and is reachable.
+func (c *Cluster) status(pod object, phase string, more func(status map[string]any)) bool {
+	if !c.goesOn(pod) {
+		return false
+	}
+	c.edit(pod, func(status map[string]any) {
+		clear(status)
+		status["phase"] = phase
+		if more != nil {
+			more(status)
+		}
+	})
+	return true
+}
+
+func (c *Cluster) edit(pod object, change func(status map[string]any)) {
+	c.Edit(podRef(pod.Metadata.Name), func(object map[string]any) {
+		status, _ := object["status"].(map[string]any)
+		if status == nil {
+			status = map[string]any{}
+		}
+		change(status)
+		object["status"] = status
+	})
+	c.tell(pod.Metadata.Name)
+}
+
+func (c *Cluster) says(pod object, lines ...string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, line := range lines {
+		c.logs[pod.Metadata.Name] += line + "\n"
+	}
+}
+
+func (c *Cluster) ended(name string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.under, name)
+}
+
+// bad notes from when on a pod cannot succeed any more, unless it was removed meanwhile.
+func (c *Cluster) bad(name string) {
+	c.mu.Lock()
+	if c.badSince[name].IsZero() {
+		c.badSince[name] = time.Now()
+	}
+	c.mu.Unlock()
+	if _, is := c.pod(name); !is {
+		c.good(name)
+	}
+}
+
+func (c *Cluster) good(name string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if since, was := c.badSince[name]; was {
+		c.badFor = max(c.badFor, time.Since(since))
+		delete(c.badSince, name)
+	}
+}

@@ -1,0 +1,85 @@
+package hosttask
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+)
+
+// outcomeMark begins the line of a task's log that says what came of it, its last one.
+const outcomeMark = "ekco-outcome "
+
+// maxOutcome bounds that line, in bytes: it goes into the journal, and containerd breaks lines
+// of 16 KiB.
+const maxOutcome = 12 << 10
+
+// MaxResult bounds a result as JSON, in bytes.
+const MaxResult = maxOutcome - len(outcomeMark) - len(`{"result":}`)
+
+// Outcome is what a task says came of it.
+type Outcome struct {
+	// Failed says why it did not do what it was to do; empty if it did.
+	Failed string `json:"failed,omitempty"`
+	// Result is what it found, in its own shape. It has no secret: it is logged, and goes
+	// into the journal.
+	Result json.RawMessage `json:"result,omitempty"`
+}
+
+// Say writes the outcome of a task, which must be the last that it writes. A failure is an
+// outcome as well, and the program exits with 0.
+func Say(out io.Writer, result any, failed error) error {
+	var outcome Outcome
+	raw, err := json.Marshal(result)
+	if failed == nil {
+		failed = err
+	}
+	if failed == nil && len(raw) > MaxResult {
+		failed = fmt.Errorf("its result has %d bytes, and at most %d go on record", len(raw), maxOutcome)
+	}
+	if failed != nil {
+		outcome.Failed = shortened(failed.Error())
+	} else {
+		outcome.Result = raw
+	}
+	line, err := json.Marshal(outcome)
+	if err == nil {
+		_, err = fmt.Fprintf(out, "%s%s\n", outcomeMark, line)
+	}
+	if err != nil {
+		return fmt.Errorf("say what came of the host task: %w", err)
+	}
+	return nil
+}
+
+// maxReason bounds a reason, in bytes.
+const maxReason = 1000
+
+func shortened(reason string) string {
+	if len(reason) <= maxReason {
+		return reason
+	}
+	return strings.ToValidUTF8(reason[:maxReason], "") + " …"
+}
+
+// lastLines is how many lines of a log are searched for the outcome: what a program writes to
+// its two outputs need not be logged in the order in which it was written.
+const lastLines = 5
+
+// outcomeOf reads the outcome from the end of a log.
+func outcomeOf(log string) (Outcome, error) {
+	lines := strings.Split(strings.TrimRight(log, "\n"), "\n")
+	for _, line := range slices.Backward(lines) {
+		text, is := strings.CutPrefix(line, outcomeMark)
+		if !is {
+			continue
+		}
+		var outcome Outcome
+		if err := json.Unmarshal([]byte(text), &outcome); err != nil {
+			return Outcome{}, fmt.Errorf("read what it says came of it: %w", err)
+		}
+		return outcome, nil
+	}
+	return Outcome{}, fmt.Errorf("it ended without saying what came of it; the last line of its log is %q", shortened(lines[len(lines)-1]))
+}

@@ -1,0 +1,124 @@
+package hosttask
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Labels and annotations of the pods.
+const (
+	// LabelHostTask has all of them; its value is "true".
+	LabelHostTask = "ekco.kurl.sh/host-task"
+	// LabelTask says what it does, as in earlier versions of EKCO.
+	LabelTask = "kurl.sh/task"
+	// LabelOwner tells the step that a pod belongs to from all others.
+	LabelOwner = "ekco.kurl.sh/owner"
+	// AnnotationAction and AnnotationStep name that step.
+	AnnotationAction = "ekco.kurl.sh/action"
+	AnnotationStep   = "ekco.kurl.sh/step"
+	// annotationStart is how long the pod may take until it runs.
+	annotationStart = "ekco.kurl.sh/start-within"
+)
+
+// EnvNode is the variable by which the program knows its node's name.
+const EnvNode = "HOSTNAME"
+
+// graceToEnd is how long a program has that is asked to end.
+const graceToEnd = 5 * time.Second
+
+// pod is what the API server is asked to make.
+func (t Task) pod(namespace string, owner Owner) (json.RawMessage, error) {
+	// A kubelet counts the deadline from when it accepts the pod, before it fetches the image.
+	grace, deadline := int64(graceToEnd/time.Second), int64((t.start()+t.limit())/time.Second)
+	pod := &corev1.Pod{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: namespace, Name: t.PodName(owner),
+			Labels:      map[string]string{LabelHostTask: "true", LabelTask: t.Name, LabelOwner: owner.key()},
+			Annotations: map[string]string{AnnotationAction: owner.Action, AnnotationStep: owner.Step, annotationStart: t.start().String()},
+		},
+		Spec: corev1.PodSpec{
+			// By name, and past the scheduler: it need not run, and a node has no other
+			// mark that is sure to be its own. A cordoned node takes the pod.
+			NodeName:                      t.Node,
+			RestartPolicy:                 corev1.RestartPolicyNever,
+			ActiveDeadlineSeconds:         &deadline,
+			TerminationGracePeriodSeconds: &grace,
+			AutomountServiceAccountToken:  new(false),
+			EnableServiceLinks:            new(false),
+			Tolerations:                   []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
+			Containers:                    []corev1.Container{t.container()},
+			Volumes:                       t.volumes(),
+		},
+	}
+	raw, err := json.Marshal(pod)
+	if err != nil {
+		return nil, fmt.Errorf("write the pod of host task %s: %w", t.Name, err)
+	}
+	return raw, nil
+}
+
+func (t Task) container() corev1.Container {
+	container := corev1.Container{
+		Name: "task", Image: t.Image, ImagePullPolicy: corev1.PullIfNotPresent,
+		Command: []string{"/usr/bin/ekco"}, Args: t.Args,
+		Env: []corev1.EnvVar{{Name: EnvNode, Value: t.Node}},
+		Resources: corev1.ResourceRequirements{
+			Requests: amounts("10m", "16Mi"), Limits: amounts("500m", "128Mi"),
+		},
+		SecurityContext: t.security(),
+		VolumeMounts:    []corev1.VolumeMount{{Name: "tmp", MountPath: "/tmp"}},
+	}
+	for i, path := range t.Paths {
+		container.VolumeMounts = append(container.VolumeMounts, corev1.VolumeMount{
+			Name: volumeName(i), MountPath: path.At, ReadOnly: !path.Write, MountPropagation: path.propagation(),
+		})
+	}
+	return container
+}
+
+// propagation has what is unmounted on the host unmounted in the pod as well: a mount that
+// stays behind there keeps its device busy.
+func (p Path) propagation() *corev1.MountPropagationMode {
+	if !p.directory() {
+		return nil
+	}
+	return new(corev1.MountPropagationHostToContainer)
+}
+
+func (t Task) security() *corev1.SecurityContext {
+	security := &corev1.SecurityContext{ReadOnlyRootFilesystem: new(true), RunAsUser: new(int64(0))}
+	if t.Privileged {
+		security.Privileged = new(true)
+		return security
+	}
+	security.AllowPrivilegeEscalation = new(false)
+	security.Capabilities = &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}}
+	security.SeccompProfile = &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}
+	return security
+}
+
+func (t Task) volumes() []corev1.Volume {
+	small := resource.MustParse("16Mi")
+	volumes := []corev1.Volume{{
+		Name: "tmp", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: &small}},
+	}}
+	for i, path := range t.Paths {
+		volumes = append(volumes, corev1.Volume{
+			Name:         volumeName(i),
+			VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: path.Host, Type: new(corev1.HostPathType(path.Type))}},
+		})
+	}
+	return volumes
+}
+
+func volumeName(i int) string { return fmt.Sprintf("host-%d", i) }
+
+func amounts(cpu, memory string) corev1.ResourceList {
+	return corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourceMemory: resource.MustParse(memory)}
+}

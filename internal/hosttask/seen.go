@@ -1,0 +1,118 @@
+package hosttask
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// State is how far a task is.
+type State string
+
+// The states. Only a task that is Lost has to be made anew.
+const (
+	// Absent: it has no pod.
+	Absent State = "absent"
+	// Foreign: a pod that is none of this task's has its name.
+	Foreign State = "foreign"
+	// Starting: its pod is there and does not run yet.
+	Starting State = "starting"
+	// Running: the program runs.
+	Running State = "running"
+	// Ended: the program has ended and says that it did what it was to do.
+	Ended State = "ended"
+	// Lost: it will not come to that any more.
+	Lost State = "lost"
+)
+
+// Seen is what a look at a task has found.
+type Seen struct {
+	State State
+	// Why says of one that is Foreign, Starting or Lost why it is, for people.
+	Why string
+	// Result is that of one that has ended.
+	Result json.RawMessage
+
+	uid string
+}
+
+// overdue is how long after its time a program may still be shown to run.
+const overdue = 15 * time.Second
+
+// hopeless are the reasons for which a container waits that do not pass by themselves, or
+// not soon. An image that cannot be had now may be had later, and is tried again with a pod
+// of its own.
+var hopeless = []string{
+	"ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName", "ImageInspectError",
+	"RegistryUnavailable", "SignatureValidationFailed",
+	"CreateContainerConfigError", "CreateContainerError", "RunContainerError", "CrashLoopBackOff",
+	"PreCreateHookError", "PreStartHookError", "PostStartHookError",
+}
+
+// judge says how far a pod is, age after it was first seen. A program that has ended has
+// its say in its log, and is Running here.
+func (t Task) judge(pod *corev1.Pod, age time.Duration) (seen Seen, ended bool) {
+	seen = Seen{State: Lost, uid: string(pod.UID)}
+	waits := waiting(pod)
+	switch phase := pod.Status.Phase; {
+	case phase == corev1.PodSucceeded:
+		seen.State = Running
+		return seen, true
+	case phase == corev1.PodFailed:
+		seen.Why = "its pod failed: " + failure(pod)
+	case pod.DeletionTimestamp != nil:
+		seen.Why = "somebody deleted its pod"
+	case slices.Contains(hopeless, waits.Reason):
+		seen.Why = fmt.Sprintf("its pod cannot start on node %s: %s: %s", t.Node, waits.Reason, cmp.Or(waits.Message, "image "+t.Image))
+	case phase == corev1.PodRunning && age > t.Longest():
+		seen.Why = fmt.Sprintf("its pod still runs, %s after its time was over: check the kubelet of node %s", (age - t.start() - t.limit()).Round(time.Second), t.Node)
+	case phase == corev1.PodRunning:
+		seen.State = Running
+	case age > t.start():
+		seen.Why = fmt.Sprintf("its pod has not started on node %s within %s%s", t.Node, t.start(), because(waits))
+	default:
+		seen.State, seen.Why = Starting, "its pod starts"+because(waits)
+	}
+	return seen, false
+}
+
+// because says for what a container waits, if anybody says it.
+func because(waits corev1.ContainerStateWaiting) string {
+	if waits.Reason == "" {
+		return ""
+	}
+	return ": " + waits.Reason
+}
+
+func waiting(pod *corev1.Pod) corev1.ContainerStateWaiting {
+	for _, status := range pod.Status.ContainerStatuses {
+		if status.State.Waiting != nil {
+			return *status.State.Waiting
+		}
+	}
+	return corev1.ContainerStateWaiting{}
+}
+
+// failure says why a pod failed, in the words of its kubelet.
+func failure(pod *corev1.Pod) string {
+	if pod.Status.Reason != "" {
+		return pod.Status.Reason + ": " + pod.Status.Message
+	}
+	for _, status := range pod.Status.ContainerStatuses {
+		if ended := status.State.Terminated; ended != nil {
+			return fmt.Sprintf("its program ended with %d (%s)", ended.ExitCode, cmp.Or(ended.Reason, "Error"))
+		}
+	}
+	return cmp.Or(pod.Status.Message, "nobody says why")
+}
+
+// ready reports whether the pod is shown as ready.
+func ready(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	})
+}

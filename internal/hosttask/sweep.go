@@ -1,0 +1,164 @@
+package hosttask
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// sweepEvery is how long a pod that nobody attends to may be left although it cannot succeed
+// any more: less than the 30 s that installers may see one.
+const sweepEvery = 10 * time.Second
+
+// unclaimed is how long a pod whose program has ended is kept that belongs to no open action:
+// another EKCO may be about to ask what came of it.
+const unclaimed = 5 * time.Minute
+
+// lastSweep bounds what is done at EKCO's own end.
+const lastSweep = 5 * time.Second
+
+// KeepSwept removes again and again what a killed EKCO has left behind, until ctx ends, and
+// then once more, with what does not run: nobody is there any more to see it fail. may says
+// whether anything may be removed now, open whether an action of that id is open.
+func (t *Tasks) KeepSwept(ctx context.Context, may func() bool, open func(action string) bool) {
+	trouble := ""
+	for ctx.Err() == nil {
+		t.sweepIf(ctx, may, &trouble, func(ctx context.Context) error { return t.Sweep(ctx, open) })
+		select {
+		case <-ctx.Done():
+		case <-time.After(sweepEvery):
+		}
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastSweep)
+	defer cancel()
+	t.sweepIf(ctx, may, &trouble, func(ctx context.Context) error { return t.Quit(ctx, open) })
+}
+
+// sweepIf sweeps if it may. trouble is why the last sweep failed, which is told once.
+func (t *Tasks) sweepIf(ctx context.Context, may func() bool, trouble *string, sweep func(context.Context) error) {
+	if !may() {
+		return
+	}
+	err := sweep(ctx)
+	level := slog.LevelWarn
+	switch {
+	case err == nil && *trouble != "":
+		t.log.Info("the pods of host tasks that are left behind can be removed again")
+		*trouble = ""
+		return
+	case err == nil, ctx.Err() != nil:
+		return
+	case err.Error() == *trouble:
+		level = slog.LevelDebug
+	}
+	*trouble = err.Error()
+	t.log.Log(ctx, level, "cannot remove the pods of host tasks that were left behind", "error", err)
+}
+
+// Sweep removes the pods of host tasks that nobody attends to and that cannot succeed any
+// more. Nobody attends to one that an EKCO made which was killed, as long as its step does
+// not go on: while it is held, or if its record was lost. A program that runs is let run,
+// and one that has ended well stays as long as its action is open, since its step may still
+// ask what came of it. What is removed was announced by the start of that step.
+func (t *Tasks) Sweep(ctx context.Context, open func(action string) bool) error {
+	return t.sweepWhich(ctx, func(pod *corev1.Pod) (string, error) {
+		if pod.Status.Phase == corev1.PodSucceeded && t.age(pod) > unclaimed && !open(pod.Annotations[AnnotationAction]) {
+			return "it has ended, and nobody asks what came of it", nil
+		}
+		return t.hopeless(ctx, pod)
+	})
+}
+
+// Quit is the sweep of an EKCO that ends: it also removes what does not run yet, and would be
+// seen to fail. What somebody attends to is tidied by its step.
+//
+// One whose action is not open here may be another EKCO's, which has begun already.
+func (t *Tasks) Quit(ctx context.Context, open func(action string) bool) error {
+	return t.sweepWhich(ctx, func(pod *corev1.Pod) (string, error) {
+		phase := pod.Status.Phase
+		if phase != corev1.PodSucceeded && phase != corev1.PodRunning && open(pod.Annotations[AnnotationAction]) {
+			return "EKCO ends, and it does not run", nil
+		}
+		return t.hopeless(ctx, pod)
+	})
+}
+
+// sweepWhich removes the pods that nobody attends to and of which is said why.
+func (t *Tasks) sweepWhich(ctx context.Context, which func(*corev1.Pod) (why string, err error)) error {
+	pods, err := t.pods(ctx)
+	if err != nil {
+		return err
+	}
+	var failed []error
+	for i := range pods {
+		pod := &pods[i]
+		if !t.made(pod) || t.places.has(pod.Name) {
+			continue
+		}
+		why, err := which(pod)
+		if err == nil && why != "" {
+			err = t.sweep(ctx, pod, why)
+		}
+		failed = append(failed, err)
+	}
+	return errors.Join(failed...)
+}
+
+// made reports whether a pod is one that EKCO makes. A copy that somebody made of one has its
+// labels too, and another name.
+func (t *Tasks) made(pod *corev1.Pod) bool {
+	owner := Owner{Action: pod.Annotations[AnnotationAction], Step: pod.Annotations[AnnotationStep]}
+	return t.owns(pod, owner) && pod.Name == Task{Name: pod.Labels[LabelTask]}.PodName(owner)
+}
+
+// hopeless says why a pod cannot succeed any more, or "".
+func (t *Tasks) hopeless(ctx context.Context, pod *corev1.Pod) (why string, err error) {
+	task := taskOf(pod)
+	seen, ended := task.judge(pod, t.age(pod))
+	switch {
+	case ended:
+		return "", nil
+	case seen.State == Lost:
+		return seen.Why, nil
+	case seen.State != Running || ready(pod):
+		return "", nil
+	}
+	node, err := t.nodes.Node(ctx, task.Node)
+	switch {
+	case errors.Is(err, kube.ErrNotFound):
+		return "its node is no part of the cluster any more", nil
+	case err != nil:
+		return "", err
+	}
+	return away(node), nil
+}
+
+// taskOf is what a pod shows of its task.
+func taskOf(pod *corev1.Pod) Task {
+	task := Task{Name: pod.Labels[LabelTask], Node: pod.Spec.NodeName, Image: "of the pod"}
+	if start, err := time.ParseDuration(pod.Annotations[annotationStart]); err == nil {
+		task.Start = journal.Duration(start)
+	}
+	if deadline := pod.Spec.ActiveDeadlineSeconds; deadline != nil {
+		if limit := time.Duration(*deadline)*time.Second - task.start(); limit > 0 {
+			task.Limit = journal.Duration(limit)
+		}
+	}
+	return task
+}
+
+// sweep removes a pod.
+func (t *Tasks) sweep(ctx context.Context, pod *corev1.Pod, why string) error {
+	if err := t.delete(ctx, pod); err != nil {
+		return kube.Lacking(err, "delete", "pods")
+	}
+	t.log.Info("removed the pod of a host task that was left behind",
+		"pod", t.namespace+"/"+pod.Name, "node", pod.Spec.NodeName, "action", pod.Annotations[AnnotationAction], "reason", why)
+	return nil
+}

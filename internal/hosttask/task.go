@@ -1,0 +1,73 @@
+package hosttask
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// Task is a program that is to run on a node. It is what a plan keeps, so that it holds
+// all that is needed, and no secret: everybody who may read pods can read it.
+type Task struct {
+	// Name says in a word what it does, for example "node-report". It is the value of
+	// [LabelTask].
+	Name string `json:"name"`
+	// Node is where it runs, and NodeUID which one of that name.
+	Node    string `json:"node"`
+	NodeUID string `json:"node_uid"`
+	// Image has the program at /usr/bin/ekco.
+	Image string `json:"image"`
+	// Args are the program's.
+	Args []string `json:"args"`
+	// Paths are what it has of the host.
+	Paths []Path `json:"paths,omitempty"`
+	// Privileged lets it do everything on the host. Without, it is root without any
+	// capability.
+	Privileged bool `json:"privileged,omitempty"`
+	// Limit is how long the program may run; zero means two minutes. Start is how long it
+	// may take until it runs, zero means 30 s: an image that must be fetched first takes
+	// its time, and installers wait no longer than two minutes for a pod that does not run.
+	Limit journal.Duration `json:"limit,omitzero"`
+	Start journal.Duration `json:"start,omitzero"`
+}
+
+// Path is a directory or file of the host.
+type Path struct {
+	// Host is where it is there, At where the program finds it.
+	Host string `json:"host"`
+	At   string `json:"at"`
+	// Type is that of Kubernetes, for example "Directory" or "DirectoryOrCreate"; one that
+	// does not fit keeps the pod from starting. Empty checks nothing, and containerd then
+	// makes a directory of what is missing.
+	Type string `json:"type,omitempty"`
+	// Write lets the program change it.
+	Write bool `json:"write,omitempty"`
+}
+
+// directory reports whether it is surely one.
+func (p Path) directory() bool {
+	return p.Type == string(corev1.HostPathDirectory) || p.Type == string(corev1.HostPathDirectoryOrCreate)
+}
+
+func (t Task) limit() time.Duration { return cmp.Or(time.Duration(t.Limit), 2*time.Minute) }
+func (t Task) start() time.Duration { return cmp.Or(time.Duration(t.Start), 30*time.Second) }
+
+// Longest is how long the task may take from when its pod is made.
+func (t Task) Longest() time.Duration { return t.start() + t.limit() + overdue }
+
+// Owner is the step that a task belongs to.
+type Owner struct{ Action, Step string }
+
+// key tells the owner from all others, also where its names are long.
+func (o Owner) key() string {
+	sum := sha256.Sum256([]byte(o.Action + "\x00" + o.Step))
+	return hex.EncodeToString(sum[:8])
+}
+
+// PodName is the name of the task's pod.
+func (t Task) PodName(owner Owner) string { return t.Name + "-" + owner.key() }

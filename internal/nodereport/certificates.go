@@ -1,0 +1,205 @@
+package nodereport
+
+import (
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Certificate is one that was found.
+type Certificate struct {
+	Path    string `json:"path"`
+	Subject string `json:"subject"`
+	// NotAfter is when it expires; of a file with several, the earliest.
+	NotAfter time.Time `json:"not_after"`
+	CA       bool      `json:"ca,omitempty"`
+}
+
+const mostCertificates = 40
+
+// Where certificates are, besides below pki: kubeconfigs have some too.
+const (
+	kubernetesDir = "/etc/kubernetes"
+	kubeletPKI    = "/var/lib/kubelet/pki"
+)
+
+// certificates adds those of the host to its report.
+func (h Host) certificates(r *Report) {
+	var found []Certificate
+	for _, path := range h.candidates(r) {
+		certificate, err := h.certificate(path)
+		switch {
+		case errors.Is(err, errNoCertificate):
+		case err != nil:
+			r.lacks(path, err)
+		default:
+			found = append(found, certificate)
+		}
+	}
+	slices.SortFunc(found, func(a, b Certificate) int { return strings.Compare(a.Path, b.Path) })
+	r.MoreCertificates = max(0, len(found)-mostCertificates)
+	r.Certificates = found[:min(len(found), mostCertificates)]
+	for i := range r.Certificates {
+		r.Certificates[i].Path = bounded(r.Certificates[i].Path)
+	}
+}
+
+// candidates lists the files that may have certificates, as paths of the host.
+func (h Host) candidates(r *Report) []string {
+	var paths []string
+	for _, pattern := range []string{kubernetesDir + "/*.conf", kubeletPKI + "/*.crt", kubeletPKI + "/*-current.pem"} {
+		if err := h.linked(filepath.Dir(pattern)); err != nil {
+			r.lacks(pattern, err)
+			continue
+		}
+		matches, err := filepath.Glob(filepath.Join(h.Root, pattern))
+		if err != nil {
+			r.lacks(pattern, err)
+		}
+		paths = append(paths, matches...)
+	}
+	pki := filepath.Join(h.Root, kubernetesDir, "pki")
+	err := filepath.WalkDir(pki, func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil // a worker may have none
+		case err != nil:
+			r.lacks(h.onHost(path), err)
+		case !entry.IsDir() && strings.HasSuffix(path, ".crt"):
+			paths = append(paths, path)
+		case mayBeDirectory(entry):
+			if err := h.linked(h.onHost(path)); err != nil {
+				r.lacks(h.onHost(path), err)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		r.lacks(h.onHost(pki), err)
+	}
+	for i := range paths {
+		paths[i] = h.onHost(paths[i])
+	}
+	return paths
+}
+
+// mayBeDirectory reports whether an entry is a link that may have certificates behind it: a
+// key is in a file, and has the ending of one.
+func mayBeDirectory(entry fs.DirEntry) bool {
+	return entry.Type()&fs.ModeSymlink != 0 && !slices.Contains([]string{".key", ".pub"}, filepath.Ext(entry.Name()))
+}
+
+func (h Host) onHost(path string) string {
+	return "/" + strings.TrimLeft(strings.TrimPrefix(path, h.Root), "/")
+}
+
+var errNoCertificate = errors.New("it has no certificate")
+
+func (h Host) certificate(path string) (Certificate, error) {
+	content, err := h.readFile(path)
+	if err != nil {
+		return Certificate{}, err
+	}
+	if strings.HasSuffix(path, ".conf") {
+		if content, err = clientCertificate(content); err != nil {
+			return Certificate{}, err
+		}
+	}
+	return parse(path, content)
+}
+
+// parse reads the public part, and nothing of a key that is beside it.
+func parse(path string, content []byte) (Certificate, error) {
+	var found Certificate
+	for {
+		var block *pem.Block
+		if block, content = pem.Decode(content); block == nil {
+			break
+		}
+		if block.Type != "CERTIFICATE" {
+			continue
+		}
+		certificate, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			return Certificate{}, fmt.Errorf("read the certificate: %w", err)
+		}
+		if found.Path == "" {
+			found = Certificate{Path: path, Subject: subject(certificate), NotAfter: certificate.NotAfter, CA: certificate.IsCA}
+		}
+		if certificate.NotAfter.Before(found.NotAfter) {
+			found.NotAfter = certificate.NotAfter
+		}
+	}
+	if found.Path == "" {
+		return Certificate{}, errNoCertificate
+	}
+	return found, nil
+}
+
+func subject(certificate *x509.Certificate) string {
+	text := certificate.Subject.CommonName
+	return text[:min(len(text), 80)]
+}
+
+// clientCertificate returns what a kubeconfig has of one.
+func clientCertificate(content []byte) ([]byte, error) {
+	var config struct {
+		Users []struct {
+			User struct {
+				Text string `yaml:"client-certificate-data"`
+			} `yaml:"user"`
+		} `yaml:"users"`
+	}
+	if err := yaml.Unmarshal(content, &config); err != nil {
+		return nil, errors.New("it is no kubeconfig") // what cannot be read may be a key
+	}
+	var all []byte
+	for _, user := range config.Users {
+		data, err := base64.StdEncoding.DecodeString(user.User.Text)
+		if err != nil {
+			return nil, errors.New("its client certificate is not in base 64")
+		}
+		all = append(all, data...)
+	}
+	return all, nil
+}
+
+// maxFile bounds what is read of a file, and mostLinks how many links are followed.
+const (
+	maxFile   = 256 << 10
+	mostLinks = 8
+)
+
+// readFile reads a file of the host. Links are followed as they are meant there.
+func (h Host) readFile(path string) ([]byte, error) {
+	for range mostLinks {
+		target, err := os.Readlink(filepath.Join(h.Root, path))
+		if err != nil {
+			break // it is none, or what is wrong shows below
+		}
+		if !filepath.IsAbs(target) {
+			target = filepath.Join(filepath.Dir(path), target)
+		}
+		path = target
+	}
+	info, err := os.Lstat(filepath.Join(h.Root, path))
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, errors.New("it is no file")
+	case info.Size() > maxFile:
+		return nil, fmt.Errorf("it has %d bytes", info.Size())
+	}
+	return os.ReadFile(filepath.Join(h.Root, path))
+}

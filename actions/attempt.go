@@ -23,7 +23,6 @@ type attemptResult struct {
 // ends. Waiting for the proof changes nothing, so that it also ends with waiting.
 // In a dry run it causes nothing, and returns [errDryRun].
 func attempt(work, waiting context.Context, code Step, step StepContext) (result attemptResult) {
-	defer Catch(step.Log, "an attempt", &result.err)
 	if step.Action.Request.DryRun {
 		return attemptResult{err: fmt.Errorf("step %s of %s: %w", step.Planned.ID, step.Action.ID, errDryRun)}
 	}
@@ -31,6 +30,13 @@ func attempt(work, waiting context.Context, code Step, step StepContext) (result
 	if timeout <= 0 {
 		timeout = defaultTimeout
 	}
+	defer tidy(work, code, step, &result.err)
+	return attemptWithin(work, waiting, timeout, code, step)
+}
+
+// attemptWithin is an attempt without what is to be done about its end.
+func attemptWithin(work, waiting context.Context, timeout time.Duration, code Step, step StepContext) (result attemptResult) {
+	defer Catch(step.Log, "an attempt", &result.err)
 	work, cancel := context.WithTimeout(work, timeout)
 	defer cancel()
 	outputs, err := code.Do(work, step)
@@ -45,6 +51,23 @@ func attempt(work, waiting context.Context, code Step, step StepContext) (result
 		outputs = proof.Outputs
 	}
 	return attemptResult{outputs: outputs}
+}
+
+// tidyTime bounds what a step takes back at the end of an attempt.
+const tidyTime = 5 * time.Second
+
+// tidy lets a step take back what must not stay. A panic of its is logged, and changes
+// nothing about how the attempt went.
+func tidy(work context.Context, code Step, step StepContext, failed *error) {
+	tidying, is := code.(TidyStep)
+	if !is {
+		return
+	}
+	var panicked error
+	defer Catch(step.Log, "the end of an attempt", &panicked)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(work), tidyTime)
+	defer cancel()
+	tidying.Tidy(ctx, step.over(), *failed)
 }
 
 // proofOf waits for the proof until either context ends. An effect that came to
@@ -75,26 +98,49 @@ const (
 )
 
 func awaitProof(ctx context.Context, code Step, step StepContext) (Proof, error) {
-	return await(ctx, func(ctx context.Context) (Proof, error) { return code.Prove(ctx, step) })
+	heed := unheeded
+	if heedful, is := code.(HeedfulStep); is {
+		heed = func() <-chan struct{} { return heedful.Heed(step) }
+	}
+	return await(ctx, heed, func(ctx context.Context) (Proof, error) {
+		proof, err := code.Prove(ctx, step)
+		if err == nil && !proof.Done {
+			step.Lacks(proof.Missing)
+		}
+		return proof, err
+	})
 }
 
-// await looks until it sees the proof.
-func await(ctx context.Context, prove func(context.Context) (Proof, error)) (Proof, error) {
+// await looks until it sees the proof. It looks at once when what heed returned before the
+// last look is closed.
+func await(ctx context.Context, heed func() <-chan struct{}, prove func(context.Context) (Proof, error)) (Proof, error) {
 	for rest := firstLook; ; rest = min(2*rest, lastLook) {
+		again := heed()
 		proof, err := prove(ctx)
 		if err != nil {
 			return Proof{}, fmt.Errorf("look whether it happened: %w", err)
 		}
-		if proof.Done {
+		switch {
+		case proof.Done:
 			return proof, nil
+		case proof.Lost:
+			return Proof{}, &lostError{proof.Missing}
 		}
 		select {
 		case <-ctx.Done():
 			return Proof{}, fmt.Errorf("the effect was asked for and does not show: %s: %w", proof.Missing, ctx.Err())
+		case <-again:
+			rest = firstLook
 		case <-time.After(rest):
 		}
 	}
 }
+
+// lostError is an effect that will not come any more.
+type lostError struct{ missing string }
+
+// Error implements error.
+func (e *lostError) Error() string { return e.missing }
 
 // timedOut says so in an error that came of the attempt's own deadline.
 func timedOut(ctx context.Context, timeout time.Duration, err error) error {

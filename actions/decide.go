@@ -1,6 +1,7 @@
 package actions
 
 import (
+	"slices"
 	"time"
 
 	"github.com/replicatedhq/ekco/journal"
@@ -10,8 +11,13 @@ import (
 const (
 	// HoldPlan: the action could not be planned yet.
 	HoldPlan = "Plan"
+	// HoldAnswer: what is asked has not answered yet. It is not the hold of what is asked,
+	// which may have its own meaning for the rest of the action.
+	HoldAnswer = "Answer"
 	// HoldReadable: this EKCO does not understand the action.
 	HoldReadable = "Readable"
+	// HoldNextAttempt: see [journal.HoldNextAttempt].
+	HoldNextAttempt = journal.HoldNextAttempt
 )
 
 // decide drafts and prepares what comes next, and returns when to decide again
@@ -66,8 +72,8 @@ func (a *run) considerCancel() {
 	a.endEarly(ended)
 }
 
-// endEarly lets what is under way finish, goes no further, and then ends; see
-// [run.windUp].
+// endEarly lets what is under way finish, unless that may be cut short, goes no further,
+// and then ends; see [run.windUp].
 func (a *run) endEarly(ended journal.ActionEnded) {
 	a.ending = &ended
 	for _, g := range a.groups {
@@ -75,6 +81,7 @@ func (a *run) endEarly(ended journal.ActionEnded) {
 			a.leaveDomains(g)
 		}
 	}
+	a.stopGoing()
 	a.stopLooking()
 }
 
@@ -87,10 +94,14 @@ func (a *run) makePlan() (wake time.Time) {
 		return a.planning.next
 	}
 	a.planning.begin()
-	record, looking := snapshot(a.record), a.looking
+	record, looking, asking := snapshot(a.record), a.looking, a.asks(nil, "")
+	asking.begin(HoldPlan)
 	a.async(func() func() {
 		made, err := a.plan(looking, a.kind, record)
-		return func() { a.planMade(made, err) }
+		return func() {
+			a.asked(asking)
+			a.planMade(made, err)
+		}
 	})
 	return time.Time{}
 }
@@ -155,10 +166,22 @@ func (a *run) lookAt(g *group, batch []*stepState) {
 	if a.urgent(g, batch) {
 		preflights = []string{SafeMode}
 	}
-	a.async(func() func() {
-		found := a.examine(looking, a.kind, contexts, candidates, preflights)
-		return func() { a.examined(g, batch, found) }
-	})
+	look := func() {
+		asking := a.asks(g, batch[0].planned.ID)
+		a.async(func() func() {
+			found := a.examine(looking, a.kind, contexts, candidates, preflights, asking)
+			return func() {
+				a.asked(asking)
+				a.examined(g, batch, found)
+			}
+		})
+	}
+	if slices.Contains(preflights, Mirrored) {
+		// What the mirror is to have is on disk first: it would lack the plan.
+		a.launches = append(a.launches, look)
+		return
+	}
+	look()
 }
 
 // begin begins a try.

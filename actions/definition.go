@@ -20,8 +20,11 @@ type Definition struct {
 	// answered, since what they look at may change meanwhile.
 	AskedLast []string
 	// Expendable is set when EKCO asks for the action anew by itself, should all
-	// records of it be lost.
+	// records of it be lost, or nothing is lost with them.
 	Expendable bool
+	// Exclusive is set when another EKCO at work must not be interfered with: each step
+	// waits until this one's actions are mirrored, which keeps the other's from being.
+	Exclusive bool
 
 	// Plan captures every fact the action needs and lists its steps. It changes
 	// nothing. An error holds the action, visibly, and Plan is called again.
@@ -31,6 +34,9 @@ type Definition struct {
 	// Preflights are the checks that belong to the kind, by name. They take
 	// precedence over those of [Config].
 	Preflights map[string]Preflight
+	// Costs, unless nil, says what a planned action takes away or changes, a line each, for
+	// people who decide whether it is meant. It changes nothing. What it cannot tell, it says.
+	Costs func(ctx context.Context, record journal.ActionRecord) []string
 	// Guards, unless nil, lists preflights that are asked before a step whether or not
 	// its plan lists them, since that may be of a version that did not ask them.
 	Guards func(record journal.ActionRecord, planned journal.PlannedStep) []string
@@ -41,7 +47,7 @@ func (d *Definition) step(does string) (Step, bool) {
 	if code, ok := d.Steps[does]; ok {
 		return code, true
 	}
-	return gateStep{}, does == doesGate
+	return gateStep{}, does == DoesGate
 }
 
 // Step is an effect and its proof. Both must honour ctx, must bear being called
@@ -70,8 +76,42 @@ type UrgentStep interface {
 	Step
 	// Urgent reports, by what is on record of the step alone, whether it must go on at
 	// once: then nothing but its proof and [SafeMode] is asked before, nor does it wait for
-	// other actions. Do judges itself whether it goes on or back.
+	// other actions. Do judges itself whether it goes on or back. If it fails too often there,
+	// the action ends early and takes back what the step did, as far as the plan says how. As
+	// long as the step is there, the step that takes it back is as urgent, whoever ends the
+	// action.
 	Urgent(step StepContext) bool
+}
+
+// InterruptibleStep is a [Step] whose effect may take hours, and may be cut short at any
+// moment: whatever is half done then, a later attempt goes on with.
+type InterruptibleStep interface {
+	Step
+	// Interruptible reports whether the context of Do ends as soon as the action is to end
+	// early or EKCO to stop. Other steps come to their end first, for which EKCO's stop
+	// leaves them the grace. The way back is never cut short.
+	Interruptible() bool
+}
+
+// TidyStep is a [Step] whose effect must not stay as it is until its next attempt, which may
+// be long in coming: something that has begun and will not come to its end, say.
+type TidyStep interface {
+	Step
+	// Tidy is called when an attempt is over: with nil once its proof was seen, else with
+	// why it was not, which is ctx's error in its tree if the action is to end early, or
+	// EKCO to stop. What it takes back is part of what the step's start has announced. It
+	// has a few seconds, also at EKCO's stop. A killed EKCO calls nothing, so that a later
+	// attempt must bear what Tidy would have taken back.
+	Tidy(ctx context.Context, step StepContext, failed error)
+}
+
+// HeedfulStep is a [Step] that notices when it is worth looking again whether its effect has
+// happened.
+type HeedfulStep interface {
+	Step
+	// Heed returns what is closed then, or nil. It is asked before each look. Looks are
+	// taken without it too, every few seconds.
+	Heed(step StepContext) (again <-chan struct{})
 }
 
 // LeavingStep is a [Step] that can tell whether something it would remove is
@@ -93,6 +133,9 @@ type Proof struct {
 	// Waits is set when nothing can be done about what is missing for now. The step is
 	// then held, under [HoldItems], until it can.
 	Waits bool
+	// Lost is set when the effect will not come any more by itself. An attempt that waits
+	// for it has failed then, with what is missing as the reason.
+	Lost bool
 	// Outputs are kept with the step when Do returned none.
 	Outputs json.RawMessage
 }
@@ -107,7 +150,7 @@ type StepContext struct {
 
 	watcher Watcher
 	// note is nil where no attempt is under way.
-	note func(context.Context, json.RawMessage) error
+	note func(context.Context, json.RawMessage, bool) error
 }
 
 // Input decodes what the plan gives the step.

@@ -39,7 +39,7 @@ const quietWait = 3 * time.Second
 // fillDomains fills in what steps take that do not say so themselves.
 func (k *Kind) fillDomains(steps []journal.PlannedStep) {
 	for i := range steps {
-		if steps[i].Domains == nil && steps[i].Does != doesGate {
+		if steps[i].Domains == nil && steps[i].Does != DoesGate {
 			steps[i].Domains = k.Domains
 		}
 	}
@@ -79,10 +79,12 @@ func (a *run) takeDomains(g *group, steps []*stepState, start func()) {
 		a.leaveDomains(g)
 		g.claimed = claim.Steps[0]
 	}
-	looking := a.looking
+	looking, asking := a.looking, a.asks(g, claim.Steps[0])
+	asking.begin(HoldDomains)
 	a.async(func() func() {
 		taken, ok, err := a.cfg.Domains.Take(looking, claim)
 		return func() {
+			a.asked(asking)
 			free(g, steps)
 			switch {
 			case a.stopping, a.looking.Err() != nil:

@@ -49,7 +49,7 @@ type proofResult struct {
 
 // examine proves the candidates that were started before, then runs the
 // preflights, which all share, for those that remain.
-func (r *Runner) examine(ctx context.Context, kind *Kind, contexts map[string]StepContext, batch []candidate, preflights []string) examination {
+func (r *Runner) examine(ctx context.Context, kind *Kind, contexts map[string]StepContext, batch []candidate, preflights []string, asking *asking) examination {
 	result := examination{proofs: make(map[string]proofResult)}
 	var mu sync.Mutex
 	var proving sync.WaitGroup
@@ -58,6 +58,9 @@ func (r *Runner) examine(ctx context.Context, kind *Kind, contexts map[string]St
 			continue
 		}
 		proving.Go(func() {
+			if _, patient := c.code.(patientStep); !patient {
+				defer asking.begin("Proof")()
+			}
 			proof := prove(ctx, c.code, contexts[c.planned.ID])
 			mu.Lock()
 			defer mu.Unlock()
@@ -70,7 +73,7 @@ func (r *Runner) examine(ctx context.Context, kind *Kind, contexts map[string]St
 		first := contexts[batch[0].planned.ID]
 		// Both ask others the same, and at the same moment they share the answer.
 		parallel.Run(
-			func() { result.checks, result.err = r.check(ctx, kind, first.Action, preflights) },
+			func() { result.checks, result.err = r.check(ctx, kind, first.Action, preflights, asking) },
 			func() { result.left = leaves(ctx, contexts, batch) },
 		)
 	}
@@ -97,17 +100,20 @@ func prove(ctx context.Context, code Step, step StepContext) (result proofResult
 // First those that ask others, all at once, which take as long as the slowest;
 // then, also at once, those of [Definition.askedLast], so that their answers are new when
 // the step starts. An error says that one could not be asked.
-func (r *Runner) check(ctx context.Context, kind *Kind, record journal.ActionRecord, names []string) ([]Check, error) {
+func (r *Runner) check(ctx context.Context, kind *Kind, record journal.ActionRecord, names []string, asking *asking) ([]Check, error) {
 	checks, failures := make([]Check, len(names)), make([]error, len(names))
 	for _, last := range []bool{false, true} {
-		var asking sync.WaitGroup
+		var group sync.WaitGroup
 		for i, name := range names {
 			if kind.askedLast(name) != last {
 				continue
 			}
-			asking.Go(func() { checks[i], failures[i] = r.checkOne(ctx, kind, record, name) })
+			group.Go(func() {
+				defer asking.begin(name)()
+				checks[i], failures[i] = r.checkOne(ctx, kind, record, name)
+			})
 		}
-		asking.Wait()
+		group.Wait()
 	}
 	if err := cmp.Or(failures...); err != nil {
 		return nil, err

@@ -38,7 +38,7 @@ func (r *Runner) Explain(ctx context.Context, record journal.ActionRecord) (jour
 			}
 		}
 	}
-	checks, err := r.check(ctx, kind, record, names)
+	checks, err := r.check(ctx, kind, record, names, nil)
 	if err == nil {
 		checks, err = r.outlast(ctx, kind, record, checks)
 	}
@@ -77,7 +77,7 @@ func (r *Runner) askForPlan(ctx context.Context, kind *Kind, record journal.Acti
 // is folded further.
 func snapshot(record journal.ActionRecord) journal.ActionRecord {
 	record.Steps = maps.Clone(record.Steps)
-	record.Holds = maps.Clone(record.Holds)
+	record.Holds, record.HeldSince = maps.Clone(record.Holds), maps.Clone(record.HeldSince)
 	record.Left = maps.Clone(record.Left)
 	return record
 }

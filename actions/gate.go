@@ -14,7 +14,7 @@ const gateCounts = 10 * time.Second
 // gateOf returns what the plan's gate asks, nothing if the plan has none.
 func gateOf(plan journal.Plan) []string {
 	for _, step := range plan.Steps {
-		if step.Does == doesGate {
+		if step.Does == DoesGate {
 			return step.Preflights
 		}
 	}
@@ -44,7 +44,7 @@ func (a *run) anyDone(those func(*stepState) bool) bool {
 // policy before those, and before no other but the gate.
 func (k *Kind) changes(planned journal.PlannedStep) bool {
 	asked := func(rule string) bool { return slices.Contains(planned.Preflights, rule) }
-	return planned.Does != doesGate && !slices.ContainsFunc(k.Rules, func(rule string) bool { return !asked(rule) })
+	return planned.Does != DoesGate && !slices.ContainsFunc(k.Rules, func(rule string) bool { return !asked(rule) })
 }
 
 // passed notes that these answers let steps start.

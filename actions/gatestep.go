@@ -8,20 +8,20 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// doesGate is what the step at the beginning of a plan does that only asks. It is in
+// DoesGate is what the step at the beginning of a plan does that only asks. It is in
 // the plans of older versions.
-const doesGate = "check"
+const DoesGate = "check"
 
 // BehindGate puts a step before all others that has no effect and lists what must be
 // right before anything is destroyed, whichever step needs it. It is asked again
 // before the first step that changes something and the first that cannot be undone.
 func BehindGate(steps []journal.PlannedStep, preflights []string) []journal.PlannedStep {
 	gate := journal.PlannedStep{
-		ID: doesGate, Does: doesGate,
+		ID: DoesGate, Does: DoesGate,
 		Preflights: preflights, Timeout: journal.Duration(lookTimeout),
 	}
 	for i := range steps {
-		steps[i].After = append(steps[i].After, doesGate)
+		steps[i].After = append(steps[i].After, DoesGate)
 	}
 	return slices.Insert(steps, 0, gate)
 }

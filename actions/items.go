@@ -189,7 +189,7 @@ func (s Items[I]) finish(ctx context.Context, step StepContext, item I) itemResu
 	if err != nil {
 		return itemResult{err: err}
 	}
-	proof, err := await(ctx, func(ctx context.Context) (Proof, error) { return s.Look(ctx, step, item) })
+	proof, err := await(ctx, unheeded, func(ctx context.Context) (Proof, error) { return s.Look(ctx, step, item) })
 	if err != nil {
 		return itemResult{err: err}
 	}
@@ -198,6 +198,9 @@ func (s Items[I]) finish(ctx context.Context, step StepContext, item I) itemResu
 	}
 	return itemResult{Outcome: Outcome{Outputs: outputs}}
 }
+
+// unheeded is for what nobody notices: an item is looked at again every few seconds.
+func unheeded() <-chan struct{} { return nil }
 
 // named is how many items a sentence names.
 const named = 5

@@ -1,6 +1,9 @@
 package actions_test
 
 import (
+	"context"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -34,6 +37,23 @@ func TestEveryIrreversibleStepWaitsUntilTheActionIsMirrored(t *testing.T) {
 		}
 		w.WantStory("requested", "planned 3", "started a #1", "done a #1", `held "b" by Mirrored`, `released "b" by Mirrored`,
 			"started b #1", "done b #1", "started c #1", "done c #1", "ended done")
+	})
+}
+
+func TestEveryStepOfAnExclusiveKindWaitsUntilTheActionIsMirrored(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		mirrored := actionstest.Answering(actions.Hold("another EKCO is at work"))
+		k := &script{steps: []journal.PlannedStep{step("a")}}
+		kinds := k.kinds()
+		kinds[0].Exclusive = true
+		w.requestTest()
+		r := w.Start(actionstest.With(w.Config(kinds), map[string]actions.Preflight{actions.Mirrored: mirrored}))
+		w.Pass(time.Minute)
+		w.WantStory("requested", "planned 1", `held "a" by Mirrored`)
+		mirrored.Turn(actions.Pass())
+		r.Inbox.Recheck()
+		r.End()
+		w.WantStory("requested", "planned 1", `held "a" by Mirrored`, `released "a" by Mirrored`, "started a #1", "done a #1", "ended done")
 	})
 }
 
@@ -71,6 +91,35 @@ func TestTheMirrorIsNotAskedAboutADryRunAndIsNoPartOfAPlan(t *testing.T) {
 		w.RunToEnd(cfg)
 		if mirrored.Called() != 0 {
 			t.Errorf("asked %d times", mirrored.Called())
+		}
+	})
+}
+
+// slowStore takes a second to append.
+type slowStore struct{ journal.Store }
+
+func (s slowStore) Append(ctx context.Context, drafts ...journal.Draft) ([]journal.Event, error) {
+	<-time.After(time.Second)
+	return s.Store.Append(ctx, drafts...)
+}
+
+// TestTheMirrorIsAskedOnceTheJournalHasWhatItIsToHave: else an EKCO that starts elsewhere would
+// know of the step, and neither of the plan nor of what the steps before left.
+func TestTheMirrorIsAskedOnceTheJournalHasWhatItIsToHave(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		k := &script{steps: []journal.PlannedStep{step("a"), irreversible(step("b", "a"))}}
+		k.undo = []journal.PlannedStep{undoes("undo a", "a")} // so that each step is asked
+		var stories []string
+		mirrored := actions.PreflightFunc(func(context.Context, journal.ActionRecord) actions.Verdict {
+			stories = append(stories, strings.Join(w.Story(), ", "))
+			return actions.Pass()
+		})
+		w.requestTest()
+		cfg := actionstest.With(w.Config(k.kinds()), map[string]actions.Preflight{actions.Mirrored: mirrored})
+		cfg.Store = slowStore{cfg.Store}
+		w.RunToEnd(cfg)
+		if want := []string{"requested, planned 2", "requested, planned 2, started a #1, done a #1"}; !slices.Equal(stories, want) {
+			t.Errorf("when it was asked the journal said %q, want %q", stories, want)
 		}
 	})
 }

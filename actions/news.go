@@ -78,7 +78,7 @@ func (a *run) retry(event journal.Event, p *journal.ActionRetried) {
 	clear(a.said)
 	a.planning = attention{busy: a.planning.busy}
 	for _, s := range a.byID {
-		s.exhausted, s.next, s.waits = false, time.Time{}, attention{}
+		s.exhausted, s.next, s.waits, s.waited = false, time.Time{}, attention{}, 0
 		s.group.heldStep, s.group.attention = "", attention{busy: s.group.busy}
 	}
 }

@@ -27,6 +27,12 @@ func (c StepContext) leaving(outputs json.RawMessage) StepContext {
 	return c
 }
 
+// over returns the context for a step of which no attempt is under way any more.
+func (c StepContext) over() StepContext {
+	c.note = nil
+	return c
+}
+
 // errNotUnderWay is what a note comes to outside of [Step.Do].
 var errNotUnderWay = errors.New("only a step that is under way can note something")
 
@@ -38,12 +44,23 @@ var errNotUnderWay = errors.New("only a step that is under way can note somethin
 //
 // Only Do may call it. After an error nobody knows whether the outputs are on disk.
 func (c StepContext) Note(ctx context.Context, outputs any) error {
+	return c.keep(ctx, outputs, false)
+}
+
+// NoteProgress is [StepContext.Note] of a step that is further than it ever was, as one that
+// goes through many things: what failed before that does not count against its budget, which
+// is for where it is now.
+func (c StepContext) NoteProgress(ctx context.Context, outputs any) error {
+	return c.keep(ctx, outputs, true)
+}
+
+func (c StepContext) keep(ctx context.Context, outputs any, progress bool) error {
 	raw, err := json.Marshal(outputs)
 	if err == nil && c.note == nil {
 		err = errNotUnderWay
 	}
 	if err == nil {
-		err = c.note(ctx, raw)
+		err = c.note(ctx, raw, progress)
 	}
 	if err != nil {
 		return fmt.Errorf("note how far step %q of %s is: %w", c.Planned.ID, c.Action.ID, err)
@@ -53,17 +70,18 @@ func (c StepContext) Note(ctx context.Context, outputs any) error {
 
 // stepNote is what a step under way wants to be on disk.
 type stepNote struct {
-	step    *stepState
-	outputs json.RawMessage
+	step     *stepState
+	outputs  json.RawMessage
+	progress bool
 	// written is closed once it is.
 	written chan struct{}
 }
 
 // notesOf hands what a step notes to the owner, and waits until that has written it. It
 // does not wait longer than work goes on: an owner that cannot write ends that.
-func (a *run) notesOf(s *stepState) func(context.Context, json.RawMessage) error {
-	return func(ctx context.Context, outputs json.RawMessage) error {
-		n := stepNote{s, outputs, make(chan struct{})}
+func (a *run) notesOf(s *stepState) func(context.Context, json.RawMessage, bool) error {
+	return func(ctx context.Context, outputs json.RawMessage, progress bool) error {
+		n := stepNote{s, outputs, progress, make(chan struct{})}
 		select {
 		case a.notes <- n:
 		case <-a.work.Done():
@@ -84,7 +102,7 @@ func (a *run) notesOf(s *stepState) func(context.Context, json.RawMessage) error
 func (a *run) takeNote(n stepNote) {
 	a.noted = append(a.noted, n)
 	a.note(n.step.startedSeq, journal.TypeStepNoted, &journal.StepNoted{
-		Step: n.step.planned.ID, Attempt: n.step.attempt, Outputs: n.outputs,
+		Step: n.step.planned.ID, Attempt: n.step.attempt, Outputs: n.outputs, Progress: n.progress,
 	})
 }
 

@@ -129,3 +129,51 @@ func TestOnlyAStepUnderWayNotes(t *testing.T) {
 		t.Errorf("noted: %v", err)
 	}
 }
+
+// TestWhatGetsFurtherHasItsWholeBudgetAgain: hours of work may meet more failures than one
+// thing may.
+func TestWhatGetsFurtherHasItsWholeBudgetAgain(t *testing.T) {
+	for further, want := range map[bool]string{true: "ended done", false: "stalled"} {
+		t.Run(want, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, w *world) {
+				s := &stumbling{noting: &noting{}, further: further}
+				definition := s.kinds()
+				definition[0].Steps = map[string]actions.Step{"act": s}
+				cfg := w.Config(definition)
+				cfg.Retry.Budget = 2
+				w.requestTest()
+				r := w.Start(cfg)
+				w.Pass(time.Hour)
+				if w.Count(want) != 1 {
+					t.Errorf("the story is %q", w.Story())
+				}
+				r.Halt()
+			})
+		})
+	}
+}
+
+// stumbling is a step that fails at each number once.
+type stumbling struct {
+	*noting
+	further bool
+}
+
+func (s *stumbling) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
+	var at count
+	if _, err := step.Output(step.Planned.ID, &at); err != nil {
+		return nil, err
+	}
+	at.N++
+	note := step.Note
+	if s.further {
+		note = step.NoteProgress
+	}
+	if err := note(ctx, at); err != nil {
+		return nil, err
+	}
+	if at.N < 3 {
+		return nil, errors.New("it stumbled")
+	}
+	return json.Marshal(at)
+}

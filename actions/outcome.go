@@ -75,6 +75,11 @@ func (a *run) mayStart(g *group, batch []*stepState, found examination) ([]*step
 	}
 	if decisive.Verdict.Kind == VerdictHold {
 		a.noteDeferral(rest[0].planned, decisive.Preflight)
+		if g.tries > 0 {
+			for _, s := range rest {
+				s.waited = 0 // it rests by that, and not since its attempts are in vain
+			}
+		}
 		a.block(g, rest[0], decisive)
 		return nil, nil
 	}
@@ -121,6 +126,9 @@ func (a *run) putAside(batch []*stepState, found examination) (rest []*stepState
 		s.waited = 0
 		s.waits.wait(a.cfg.Retry)
 		a.noteDeferral(s.planned, HoldItems)
+		if s.group.heldStep == s.planned.ID {
+			s.group.heldStep = "" // it is the step's own from here on, whatever the others do
+		}
 		a.hold(s.planned.ID, Check{HoldItems, Hold(proof.Missing)})
 	}
 	return rest
@@ -212,13 +220,21 @@ func (a *run) start(s *stepState) {
 	}
 	s.busy = true
 	a.launches = append(a.launches, func() {
-		step, waiting := a.contextOf(s.planned), a.waiting()
+		step, work, waiting := a.contextOf(s.planned), a.during(s), a.waiting()
 		step.note = a.notesOf(s)
 		a.async(func() func() {
-			result := attempt(a.work, waiting, s.code, step)
+			result := attempt(work, waiting, s.code, step)
 			return func() { a.attempted(s, result) }
 		})
 	})
+}
+
+// during returns the context in which a step has its effect.
+func (a *run) during(s *stepState) context.Context {
+	if code, is := s.code.(InterruptibleStep); is && code.Interruptible() && !a.undoing {
+		return a.going
+	}
+	return a.work
 }
 
 // givenUp says why a step of an action that ends early is not done.
@@ -259,8 +275,9 @@ func (a *run) attempted(s *stepState, result attemptResult) {
 }
 
 // mustWait notes that all that is left has to wait. The next look, which comes at once,
-// puts the step aside. If that sees something to do where the attempt saw nothing, the
-// attempts that follow rest in between: else they would fill the journal.
+// puts the step aside. If that sees something to do where the attempt saw nothing, as where
+// the attempt is refused, the attempts that follow rest in between, so that they do not fill
+// the journal, and why they are in vain holds the step until one is not.
 func (a *run) mustWait(s *stepState, err error) {
 	rest := time.Duration(0)
 	if s.waited > 0 {
@@ -271,6 +288,17 @@ func (a *run) mustWait(s *stepState, err error) {
 	a.note(s.startedSeq, journal.TypeStepFailed, &journal.StepFailed{
 		Step: s.planned.ID, Attempt: s.attempt, Error: err.Error(), Outputs: a.newOutputs(s, err), Waits: true, NextTry: a.cfg.Now().Add(rest).UTC(),
 	})
+	if rest > 0 {
+		a.hold(s.planned.ID, Check{HoldNextAttempt, Hold(err.Error()).About(KeyOf(err))})
+	}
+}
+
+// notRefused ends the hold of a step whose attempts were in vain.
+func (a *run) notRefused(s *stepState) {
+	s.waited = 0
+	if a.record.Holds[s.planned.ID].Preflight == HoldNextAttempt {
+		a.release(s.planned.ID)
+	}
 }
 
 // newOutputs returns the outputs of what a failed attempt did, if there are others than on
@@ -290,7 +318,7 @@ func (a *run) failed(s *stepState, err error) {
 		a.mustWait(s, err)
 		return
 	}
-	s.waited = 0
+	a.notRefused(s)
 	failures := a.progress(s).Failures + 1
 	failure := &journal.StepFailed{Step: s.planned.ID, Attempt: s.attempt, Error: err.Error(), Outputs: a.newOutputs(s, err)}
 	s.exhausted = failures >= a.cfg.Retry.Budget
@@ -299,7 +327,10 @@ func (a *run) failed(s *stepState, err error) {
 		s.next, failure.NextTry = time.Now().Add(rest), a.cfg.Now().Add(rest).UTC()
 	}
 	a.note(s.startedSeq, journal.TypeStepFailed, failure)
-	if s.exhausted && a.record.Stalled == nil {
+	switch {
+	case s.exhausted && a.mustTurnBack(s):
+		a.endEarly(journal.ActionEnded{Outcome: journal.OutcomeAbandoned, Reason: fmt.Sprintf("step %s failed %d times: %v", s.planned.ID, failures, err)})
+	case s.exhausted && a.record.Stalled == nil:
 		a.note(a.record.LastSeq, journal.TypeActionStalled, &journal.ActionStalled{
 			Step: s.planned.ID, Reason: fmt.Sprintf("failed %d times: %v", failures, err),
 		})

@@ -3,6 +3,8 @@ package actions_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -58,4 +60,52 @@ func TestAStepReportsHowFarItHasComeToWhoWatches(t *testing.T) {
 
 func TestAStepThatNobodyWatchesReportsToNobody(t *testing.T) {
 	inBubble(t, func(_ *testing.T, w *world) { copies(w, nil) })
+}
+
+// late is a step whose effect shows at the fourth look.
+type late struct{ looks int }
+
+func (*late) Do(context.Context, actions.StepContext) (json.RawMessage, error) { return nil, nil }
+
+func (l *late) Prove(context.Context, actions.StepContext) (actions.Proof, error) {
+	l.looks++
+	return actions.Proof{Done: l.looks > 3, Missing: fmt.Sprintf("look %d", l.looks)}, nil
+}
+
+func TestWhatALookForTheProofMissesIsToldToWhoWatches(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		k := &script{steps: []journal.PlannedStep{step("late")}}
+		definition := k.definition()
+		definition.Steps = map[string]actions.Step{"act": &late{}}
+		w.requestTest()
+		cfg := w.Config([]actions.Definition{definition})
+		var got []actions.Progress
+		cfg.Watcher = func(_, _ string, progress actions.Progress) { got = append(got, progress) }
+		w.RunToEnd(cfg)
+		if diff := cmp.Diff([]actions.Progress{{Missing: "look 1"}, {Missing: "look 2"}, {Missing: "look 3"}}, got); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+func TestWhatAnActionCostsIsAskedOfItsKindAndAPanicIsSaid(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		k := &script{steps: []journal.PlannedStep{step("a")}}
+		definition := k.definition()
+		w.requestTest()
+		costs := func() []string {
+			return actions.NewRunner(w.Config([]actions.Definition{definition})).Costs(t.Context(), w.Record())
+		}
+		if got := costs(); got != nil {
+			t.Errorf("a kind that does not say costs %q", got)
+		}
+		definition.Costs = func(_ context.Context, record journal.ActionRecord) []string { return []string{"of " + record.ID} }
+		if got := costs(); len(got) != 1 || got[0] != "of "+actionstest.ActionID {
+			t.Errorf("it costs %q", got)
+		}
+		definition.Costs = func(context.Context, journal.ActionRecord) []string { panic("oops") }
+		if got := costs(); len(got) != 1 || !strings.Contains(got[0], "cannot be told") {
+			t.Errorf("after a panic it costs %q", got)
+		}
+	})
 }

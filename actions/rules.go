@@ -5,9 +5,9 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Mirrored is the preflight that asks, before each irreversible step and before
-// each of a plan that can be taken back, whether an EKCO that started elsewhere
-// would know of the action.
+// Mirrored is the preflight that asks, before each irreversible step, before each of
+// a plan that can be taken back and before each of a kind that is exclusive, whether an
+// EKCO that started elsewhere would know of the action.
 const Mirrored = "Mirrored"
 
 // SafeMode is the rule of policy that is asked before every step of every action: it
@@ -18,7 +18,7 @@ const SafeMode = fsm.RuleSafeMode
 // plans that were made before it was asked are guarded as well.
 func (r *Runner) guarded(kind *Kind, record journal.ActionRecord, planned journal.PlannedStep) journal.PlannedStep {
 	guards := kind.standing(record)
-	if r.cfg.Preflights[Mirrored] != nil && r.mustBeMirrored(record, planned) {
+	if r.cfg.Preflights[Mirrored] != nil && kind.mustBeMirrored(record, planned) {
 		guards = append(guards, Mirrored)
 	}
 	if kind.Guards != nil {
@@ -28,6 +28,6 @@ func (r *Runner) guarded(kind *Kind, record journal.ActionRecord, planned journa
 	return planned
 }
 
-func (r *Runner) mustBeMirrored(record journal.ActionRecord, planned journal.PlannedStep) bool {
-	return (planned.Irreversible || len(record.Plan.Undo) > 0) && !record.Request.DryRun
+func (k *Kind) mustBeMirrored(record journal.ActionRecord, planned journal.PlannedStep) bool {
+	return (k.Exclusive || planned.Irreversible || len(record.Plan.Undo) > 0) && !record.Request.DryRun
 }

@@ -32,6 +32,9 @@ type run struct {
 	stopLooking context.CancelFunc
 	work        context.Context
 	stopWork    context.CancelFunc
+	// going is work as long as the action goes on: what may be cut short ends with it.
+	going     context.Context
+	stopGoing context.CancelFunc
 
 	results chan func()
 	// notes are what steps under way want to be on disk, noted those that this turn appends.
@@ -63,6 +66,8 @@ type run struct {
 	gatePassed time.Time
 
 	planning attention
+	// askings are the looks under way.
+	askings []*asking
 	// stalledSeq is the event by which this run stalled the action last, or 0.
 	stalledSeq uint64
 	// resumed is set when an earlier run planned the action, deferred once a step
@@ -138,13 +143,14 @@ func unfitPlan(record journal.ActionRecord, kind *Kind) string {
 // cannot be written. No goroutine outlives it.
 func (a *run) toItsEnd(inbox *Inbox) error {
 	a.work, a.stopWork = context.WithCancel(context.WithoutCancel(a.ctx))
+	a.going, a.stopGoing = context.WithCancel(a.work)
 	a.looking, a.stopLooking = context.WithCancel(a.ctx)
 	defer a.abandonWork()
 	stop, grace := a.ctx.Done(), (<-chan time.Time)(nil)
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
-		wake := a.decide()
+		wake := earlier(a.decide(), a.tellSlow(time.Now()))
 		if err := a.commit(); err != nil {
 			return err
 		}
@@ -167,6 +173,7 @@ func (a *run) toItsEnd(inbox *Inbox) error {
 		case <-timer.C:
 		case <-stop:
 			a.stopping, stop = true, nil
+			a.stopGoing()
 			grace = time.After(a.cfg.Grace)
 		case <-grace:
 			a.stopWork()
@@ -216,6 +223,7 @@ func (a *run) take(apply func()) {
 // abandonWork waits for what is still under way and forgets its results.
 func (a *run) abandonWork() {
 	a.stopWork()
+	a.stopGoing()
 	a.stopLooking()
 	for ; a.inFlight > 0; a.inFlight-- {
 		<-a.results

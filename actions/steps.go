@@ -36,7 +36,7 @@ type group struct {
 	// changes is set when its steps change something, irreversible when that cannot
 	// be undone.
 	changes, irreversible bool
-	// urgent is set when its steps are a [UrgentStep] each.
+	// urgent is set when its steps are a [UrgentStep] each, or take one back.
 	urgent bool
 	// heldStep is the step under which the group's hold is recorded, or empty.
 	heldStep string
@@ -75,14 +75,14 @@ func (a *run) stepOf(planned journal.PlannedStep, changes bool) *stepState {
 }
 
 // groupOf returns the group of a step, which waits if the step is on record as
-// held.
+// held, unless it is tried all the same.
 func (a *run) groupOf(planned journal.PlannedStep, code Step, changes bool) *group {
-	_, urgent := code.(UrgentStep)
+	urgent := a.canBeUrgent(planned, code)
 	key := fmt.Sprint(changes, urgent, planned.Irreversible, planned.Preflights, planned.Domains)
 	if a.groups[key] == nil {
 		a.groups[key] = &group{changes: changes, urgent: urgent, irreversible: planned.Irreversible, domains: planned.Domains}
 	}
-	if _, held := a.record.Holds[planned.ID]; held {
+	if hold, held := a.record.Holds[planned.ID]; held && hold.Preflight != HoldNextAttempt {
 		a.groups[key].heldStep = planned.ID
 	}
 	return a.groups[key]

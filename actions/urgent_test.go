@@ -115,6 +115,88 @@ func TestInSafeModeNothingIsUrgent(t *testing.T) {
 	})
 }
 
+// TestWhatIsGivenUpWhereItMustNotStayIsTakenBack: nobody may come for a while.
+func TestWhatIsGivenUpWhereItMustNotStayIsTakenBack(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		back := step("back")
+		back.Undoes = "a"
+		k := &script{steps: []journal.PlannedStep{step("a")}, undo: []journal.PlannedStep{back}}
+		k.do = func(_ context.Context, id string) error {
+			if id == "a" {
+				return errors.New("it does not close")
+			}
+			return nil
+		}
+		k.prove = func(_ context.Context, id string) (bool, error) { return id == "back", nil }
+		definition := door{k}.kinds()
+		w.requestTest()
+		w.RunToEnd(w.Config(definition))
+		if n := w.Count("failed a"); n != 10 || w.Count("stalled") != 0 || w.Count("done back") != 1 || w.LastLine() != "ended abandoned step a failed 10 times: it does not close" {
+			t.Errorf("the story is %q", w.Story())
+		}
+	})
+}
+
+// cancelled puts an action on disk that was cancelled after its step was interrupted with the
+// door open, or before. What takes the step back asks what holds.
+func cancelled(w *world, open bool) door {
+	back := withPreflights(inStorage(step("back")), "Holding")
+	back.Undoes = "a"
+	a := step("a")
+	w.requestTest()
+	w.Append("operator", journal.ActionPlanned{Plan: journal.Plan{Steps: []journal.PlannedStep{a}, Undo: []journal.PlannedStep{back}}}, journal.TypeActionPlanned)
+	w.Append("operator", journal.StepStarted{Step: "a", Attempt: 1}, journal.TypeStepStarted)
+	if open {
+		w.Append("operator", journal.StepNoted{Step: "a", Attempt: 1, Outputs: json.RawMessage(`{"open":true}`)}, journal.TypeStepNoted)
+	}
+	w.Cancel(nil)
+	return door{&script{}}
+}
+
+// TestWhatTakesBackWhatMustNotStayIsAsUrgent: a pause, or another action, would leave it there.
+func TestWhatTakesBackWhatMustNotStayIsAsUrgent(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		cfg := w.Config(cancelled(w, true).kinds())
+		cfg.Domains = nobodysTurn{}
+		began := time.Now()
+		w.RunToEnd(cfg)
+		if took := time.Since(began); took > time.Second {
+			t.Errorf("it took %s", took)
+		}
+		if w.Count("done back") != 1 || w.Count("held") != 0 {
+			t.Errorf("the story is %q", w.Story())
+		}
+	})
+}
+
+func TestWhatTakesBackWhatMayStayAsksItsPreflights(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		d := cancelled(w, false)
+		r := w.Start(w.Config(d.kinds()))
+		w.Pass(time.Minute)
+		if held := w.Record().Holds["back"]; held.Preflight != "Holding" || len(d.calls()) != 0 {
+			t.Errorf("held by %+v; did %q", held, d.calls())
+		}
+		r.Halt()
+	})
+}
+
+func TestInSafeModeNothingIsTakenBackUrgently(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		d := cancelled(w, true)
+		cfg := w.Config(d.kinds())
+		cfg.Preflights[actions.SafeMode] = actions.PreflightFunc(func(context.Context, journal.ActionRecord) actions.Verdict {
+			return actions.Hold("the journal lost something")
+		})
+		r := w.Start(cfg)
+		w.Pass(time.Minute)
+		if held := w.Record().Holds["back"]; held.Preflight != actions.SafeMode || len(d.calls()) != 0 {
+			t.Errorf("held by %+v; did %q", held, d.calls())
+		}
+		r.Halt()
+	})
+}
+
 // nobodysTurn never lets anybody in.
 type nobodysTurn struct{}
 

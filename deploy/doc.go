@@ -10,6 +10,7 @@
 //	configmap.yaml      the configuration
 //	deployment.yaml     the operator
 //	service.yaml        its HTTP port
+//	host/               commands for the hosts
 //	image/              the container image, a Go module of its own
 //
 // EKCO works without rbac-optional.yaml and without the conditional files: what

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -109,6 +110,9 @@ func TestTheDeploymentIsTheOneInstallersKnow(t *testing.T) {
 	}
 	var keys []string
 	for _, toleration := range pod.Tolerations {
+		if toleration.TolerationSeconds != nil {
+			continue // of what comes and goes
+		}
 		if toleration.Operator != corev1.TolerationOpExists || toleration.Effect != "" {
 			t.Errorf("toleration %+v, want Exists for any effect", toleration)
 		}
@@ -145,8 +149,68 @@ func TestTheContainerIsTheOneInstallersKnow(t *testing.T) {
 	p := c.ReadinessProbe
 	got := fmt.Sprintf("%s %s %d %d %d %d %d", p.HTTPGet.Path, p.HTTPGet.Port.String(),
 		p.InitialDelaySeconds, p.PeriodSeconds, p.TimeoutSeconds, p.SuccessThreshold, p.FailureThreshold)
-	if got != "/healthz 8080 5 5 1 1 3" || c.LivenessProbe != nil {
-		t.Errorf("readiness probe is %s, liveness probe %v", got, c.LivenessProbe)
+	if got != "/healthz 8080 5 5 1 1 3" {
+		t.Errorf("readiness probe is %s", got)
+	}
+}
+
+// TestOnlyAProcessThatHangsIsRestarted: what /readyz complains about, no restart repairs.
+func TestOnlyAProcessThatHangsIsRestarted(t *testing.T) {
+	pod := only[*appsv1.Deployment](t, read(t, "deployment.yaml")).Spec.Template.Spec
+	for name, test := range map[string]struct {
+		probe   *corev1.Probe
+		atLeast time.Duration
+	}{
+		"startup": {pod.Containers[0].StartupProbe, 10 * time.Minute}, "liveness": {pod.Containers[0].LivenessProbe, time.Minute},
+	} {
+		if test.probe == nil || test.probe.HTTPGet == nil || test.probe.HTTPGet.Path != "/healthz" || test.probe.HTTPGet.Port.IntValue() != 8080 {
+			t.Errorf("the %s probe is %v", name, test.probe)
+			continue
+		}
+		if patience := time.Duration(test.probe.PeriodSeconds*test.probe.FailureThreshold) * time.Second; patience < test.atLeast {
+			t.Errorf("the %s probe gives up after %s", name, patience)
+		}
+		if test.probe.TerminationGracePeriodSeconds != nil {
+			t.Errorf("the %s probe has a time to end of its own", name)
+		}
+	}
+	if grace := pod.TerminationGracePeriodSeconds; grace == nil || *grace != 60 {
+		t.Errorf("the time to end is %v", grace)
+	}
+}
+
+// TestEKCOLeavesADeadPrimary: Kubernetes gives a pod without tolerations of its own 300 s.
+func TestEKCOLeavesADeadPrimary(t *testing.T) {
+	pod := only[*appsv1.Deployment](t, read(t, "deployment.yaml")).Spec.Template.Spec
+	got := map[string]int64{}
+	for _, toleration := range pod.Tolerations {
+		if toleration.Effect == corev1.TaintEffectNoExecute && toleration.Operator == corev1.TolerationOpExists && toleration.TolerationSeconds != nil {
+			got[toleration.Key] = *toleration.TolerationSeconds
+		}
+	}
+	if len(got) != 2 || got[corev1.TaintNodeNotReady] != 30 || got[corev1.TaintNodeUnreachable] != 30 {
+		t.Errorf("tolerated are %v", got)
+	}
+	if pod.PriorityClassName != "system-cluster-critical" {
+		t.Errorf("the priority class is %q", pod.PriorityClassName)
+	}
+}
+
+func TestTheContainerCanDoNoMoreThanItNeeds(t *testing.T) {
+	pod := only[*appsv1.Deployment](t, read(t, "deployment.yaml")).Spec.Template.Spec
+	s := pod.Containers[0].SecurityContext
+	switch {
+	case s == nil, s.Capabilities == nil, s.ReadOnlyRootFilesystem == nil, s.AllowPrivilegeEscalation == nil, s.SeccompProfile == nil:
+		t.Fatalf("the security context is %+v", s)
+	case !*s.ReadOnlyRootFilesystem, *s.AllowPrivilegeEscalation, s.Privileged != nil, s.RunAsUser != nil,
+		s.SeccompProfile.Type != corev1.SeccompProfileTypeRuntimeDefault:
+		t.Errorf("the security context is %+v", s)
+	}
+	if drop := s.Capabilities.Drop; len(drop) != 1 || drop[0] != "ALL" || len(s.Capabilities.Add) != 0 {
+		t.Errorf("capabilities are %+v", s.Capabilities)
+	}
+	if pod.HostNetwork || pod.HostPID || pod.HostIPC || pod.SecurityContext != nil {
+		t.Error("the pod shares more with its host than directories, or has another user")
 	}
 }
 
@@ -164,6 +228,8 @@ func TestTheJournalIsOnTheNodesOwnDisk(t *testing.T) {
 			source = fmt.Sprintf("host %s %s", v.HostPath.Path, *v.HostPath.Type)
 		case v.ConfigMap != nil:
 			source = "configmap " + v.ConfigMap.Name
+		case v.EmptyDir != nil:
+			source = "empty"
 		}
 		got[mount.MountPath] = fmt.Sprintf("%s readonly=%t", source, mount.ReadOnly)
 	}
@@ -171,6 +237,7 @@ func TestTheJournalIsOnTheNodesOwnDisk(t *testing.T) {
 		"/etc/ekco":           "configmap ekco-config readonly=true",
 		"/etc/kubernetes/pki": "host /etc/kubernetes/pki Directory readonly=true",
 		"/var/lib/ekco":       "host /var/lib/ekco DirectoryOrCreate readonly=false",
+		"/tmp":                "empty readonly=false",
 	}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("mounts are %v, want %v", got, want)

@@ -3,6 +3,7 @@ package deploy_test
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -78,6 +79,7 @@ var optional = map[string][]string{
 	"ekco-optional in the cluster": {
 		" events: create",
 		"certificates.k8s.io certificatesigningrequests: watch",
+		" resourcequotas: list",
 	},
 }
 
@@ -139,6 +141,27 @@ func ruleText(rule rbacv1.PolicyRule) string {
 		text += fmt.Sprint(" ", rule.ResourceNames)
 	}
 	return text + ": " + strings.Join(rule.Verbs, ", ")
+}
+
+// TestHostTasksNeedNoMoreThanEveryInstallationGrants: in namespace kurl, where they are.
+func TestHostTasksNeedNoMoreThanEveryInstallationGrants(t *testing.T) {
+	all := grants(t, "rbac.yaml")
+	for _, needed := range []string{
+		"pods: get", "pods: list", "pods: watch", "pods: create", "pods: delete", "pods/log: get", "nodes: get",
+	} {
+		resource, verb, _ := strings.Cut(needed, ": ")
+		has := false
+		for where, rules := range all {
+			for _, rule := range rules {
+				resources, verbs, _ := strings.Cut(rule, ": ")
+				here := strings.HasSuffix(where, " in the cluster") || strings.HasSuffix(where, " in kurl")
+				has = has || here && slices.Contains(strings.Split(strings.TrimSpace(resources), ", "), resource) && slices.Contains(strings.Split(verbs, ", "), verb)
+			}
+		}
+		if !has {
+			t.Errorf("nothing grants %s", needed)
+		}
+	}
 }
 
 func TestEveryRuleSaysWhatItIsFor(t *testing.T) {

@@ -45,6 +45,14 @@ func admit(s *State, p Policy, now time.Time, request Request) (Admission, error
 			return own.Admit(s, p, now, request)
 		}
 	}
+	return AdmitPresent(s, p, now, request)
+}
+
+// AdmitPresent answers a request that is about a thing which is there, as all are whose
+// machine is no [Admitter], and those of the others that are about nothing else. The kind must be one that a
+// person may ask for.
+func AdmitPresent(s *State, p Policy, now time.Time, request Request) (Admission, error) {
+	kind := s.Kind(request.Kind)
 	t := s.present(kind.Machine, request.Name)
 	if t == nil {
 		return Admission{}, &UnknownError{Machine: kind.Machine, Name: request.Name, Near: Near(request.Name, s.namesPresent(kind.Machine))}

@@ -25,7 +25,7 @@ func (s *State) OpenOf(key string, kind journal.ActionKind) *journal.ActionRecor
 
 // Resuming is what a machine has to say about a request for what is open.
 type Resuming struct {
-	// Note is added to the message that it goes on.
+	// Note is added to the message that says who asked for it.
 	Note string
 	// Retried is why one that stalled gets a new budget, for the record.
 	Retried string
@@ -47,10 +47,10 @@ func (w *World) AdmitOpen(t *Thing, open *journal.ActionRecord, request Request,
 		return Refuse(t, request, RuleOneAtATime, fmt.Sprintf(
 			"%s is open and is %s; ask again when it has ended, or run \"ekco cancel %s\" first", open.ID, dryRunWord(open.Request.DryRun), open.ID))
 	}
-	answer := Admission{Action: open.ID, Resumed: true, Message: fmt.Sprintf("%s of %s, requested by %s, goes on%s",
-		open.ID, Stamp(open.RequestedAt), open.RequestedBy, say.Note)}
+	answer := Admission{Action: open.ID, Resumed: true, Message: fmt.Sprintf("requested at %s by %s%s",
+		Stamp(open.RequestedAt), open.RequestedBy, say.Note)}
 	if open.Stalled != nil {
-		answer.Message += " with a new retry budget"
+		answer.Message += "; it had stalled and is tried again"
 		answer.Events = append(answer.Events, journal.Draft{
 			Type: journal.TypeActionRetried, Subject: open.Subject, Action: open.ID, Cause: open.LastSeq, Actor: request.Actor,
 			Payload: journal.ActionRetried{Reason: say.Retried},

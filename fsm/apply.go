@@ -24,6 +24,7 @@ func (s *State) ApplyDecoded(d journal.Decoded) {
 	if d.Seq <= s.Seq {
 		return
 	}
+	s.Journal.noteLoss(d, s.Seq, s.Time)
 	s.Seq, s.Time = d.Seq, d.Time
 	if d.Err != nil {
 		s.carry(d.Event, d.Err)

@@ -25,11 +25,33 @@ func (s *JournalState) fold(e journal.Event, payload journal.Payload) bool {
 		}
 		s.Salvaged, s.SalvagedAt = nil, time.Time{}
 		s.Outdated, s.OutdatedAt = nil, time.Time{}
+		s.LostFrom, s.LostSeq = time.Time{}, 0
 	case *journal.JournalExported, *journal.JournalImported: // nothing that EKCO judges by
 	default:
 		return false
 	}
 	return true
+}
+
+// noteLoss keeps, with the first of the events that tell of a loss, where it is told and since
+// when events are missing, if the last event before, at seq last, is the last that was kept. A
+// file that went on without the lost ones has later events, whose times say nothing of that.
+func (s *JournalState) noteLoss(d journal.Decoded, last uint64, at time.Time) {
+	known := true
+	switch p := d.Body.(type) {
+	case *journal.JournalSalvaged:
+	case *journal.JournalOutdated:
+		known = p.LastSeq == last
+	default:
+		return
+	}
+	if s.SafeMode() {
+		return
+	}
+	s.LostSeq = d.Seq
+	if known {
+		s.LostFrom = at
+	}
 }
 
 // mark shortens what tells journals apart to what people can read out.

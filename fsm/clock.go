@@ -1,6 +1,7 @@
 package fsm
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -143,7 +144,7 @@ func (p PauseState) from(at time.Time) PauseState {
 func (s *State) past(m moved) {
 	s.ages(s.Seq, m)
 	for _, t := range []*time.Time{
-		&s.Journal.SalvagedAt, &s.Journal.OutdatedAt, &s.Journal.ReplacedAt,
+		&s.Journal.SalvagedAt, &s.Journal.OutdatedAt, &s.Journal.LostFrom, &s.Journal.ReplacedAt,
 		&s.Operator.StartedAt, &s.Operator.StoppedAt, &s.API.LostAt, &s.API.SettlingFrom,
 		&s.Clock.Zero, &s.Clock.LastAt, &s.Clock.JumpedAt,
 	} {
@@ -161,6 +162,7 @@ func (s *State) past(m moved) {
 		for i := range rec.Warned {
 			m.to(&rec.Warned[i].At)
 		}
+		m.held(rec)
 	}
 	s.steps(func(step *journal.StepRecord) {
 		m.to(&step.StartedAt)
@@ -168,6 +170,15 @@ func (s *State) past(m moved) {
 	})
 	for i := range s.Refusals {
 		m.to(&s.Refusals[i].Since)
+	}
+}
+
+// held moves since when an action waits. Others may hold its map.
+func (m moved) held(rec *journal.ActionRecord) {
+	m.to(&rec.StalledAt)
+	rec.HeldSince = maps.Clone(rec.HeldSince)
+	for step, since := range rec.HeldSince {
+		rec.HeldSince[step] = m(since)
 	}
 }
 
@@ -190,6 +201,7 @@ func (s *State) steps(visit func(*journal.StepRecord)) {
 func countAnew(rec *journal.ActionRecord, now time.Time) {
 	m := notAfter(now)
 	m.to(&rec.RequestedAt)
+	m.held(rec)
 	for id, step := range rec.Steps {
 		m.to(&step.StartedAt)
 		m.to(&step.KeptFrom)

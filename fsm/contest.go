@@ -2,7 +2,9 @@ package fsm
 
 import (
 	"fmt"
+	"iter"
 	"maps"
+	"strings"
 	"time"
 
 	"github.com/replicatedhq/ekco/journal"
@@ -41,12 +43,45 @@ func (t *Thing) noteChange(e journal.Event, rec *journal.ActionRecord, ended *jo
 	if t.Contests == nil {
 		t.Contests = map[string]*Contest{}
 	}
-	next := &Contest{Action: rec.ID, Last: e.Time, To: change.To, Pauses: change.Pauses, FactsSeq: t.FactsSeq}
-	if former := t.contestOf(change); former != nil {
-		next.Before = former.Last
-		next.Pauses = max(next.Pauses, former.pausesBy(e.Time))
+	for key, to := range contests(change) {
+		next := &Contest{Action: rec.ID, Last: e.Time, To: to, FactsSeq: t.FactsSeq}
+		if len(change.Parts) == 0 {
+			next.Pauses = change.Pauses
+		}
+		if former := t.contestAt(key, to); former != nil {
+			next.Before = former.Last
+			next.Pauses = max(next.Pauses, former.pausesBy(e.Time))
+		}
+		t.Contests[key] = next
 	}
-	t.Contests[change.Key] = next
+	t.forgetParts(change, e.Time)
+}
+
+// contests yields the keys under which is kept what becomes of the change, and to what it is:
+// one, or one for each of its parts.
+func contests(change *journal.Change) iter.Seq2[string, string] {
+	return func(yield func(key, to string) bool) {
+		if len(change.Parts) == 0 {
+			yield(change.Key, change.To)
+			return
+		}
+		for _, part := range change.Parts {
+			if !yield(change.Key+"/"+part, "") {
+				return
+			}
+		}
+	}
+}
+
+// forgetParts drops what became of parts so long ago that it says nothing any more: there may
+// be ever new ones.
+func (t *Thing) forgetParts(change *journal.Change, now time.Time) {
+	if len(change.Parts) == 0 {
+		return
+	}
+	maps.DeleteFunc(t.Contests, func(key string, c *Contest) bool {
+		return strings.HasPrefix(key, change.Key+"/") && !now.Before(c.until().Add(contestWindow))
+	})
 }
 
 // changed reports whether an action made its change: also one that then waited for what
@@ -62,12 +97,20 @@ func changed(rec *journal.ActionRecord, ended *journal.ActionEnded) bool {
 	return ended.Outcome == journal.OutcomeDone
 }
 
-// contestOf returns what EKCO did about the change to this value, or nil.
-func (t *Thing) contestOf(change *journal.Change) *Contest {
-	if c := t.Contests[change.Key]; c != nil && c.To == change.To {
+// contestAt returns what EKCO did about a change to this value, or nil.
+func (t *Thing) contestAt(key, to string) *Contest {
+	if c := t.Contests[key]; c != nil && c.To == to {
 		return c
 	}
 	return nil
+}
+
+// pausesOf returns the pauses that EKCO has waited when it makes the change once more.
+func (t *Thing) pausesOf(change *journal.Change, at time.Time) (pauses int) {
+	for key, to := range contests(change) {
+		pauses = max(pauses, t.contestAt(key, to).pausesBy(at))
+	}
+	return pauses
 }
 
 // contested reports whether the change was made again so soon that somebody must have
@@ -97,7 +140,7 @@ func (t *Thing) request(change *journal.Change, now time.Time) *journal.Change {
 		return nil
 	}
 	asked := *change
-	asked.Pauses = t.contestOf(change).pausesBy(now)
+	asked.Pauses = t.pausesOf(change, now)
 	return &asked
 }
 
@@ -115,15 +158,22 @@ func (w *World) contest(t *Thing, change *journal.Change) *Contest {
 	if change == nil {
 		return nil
 	}
-	c := t.contestOf(change)
-	if c == nil {
-		return nil
+	var last *Contest
+	for key, to := range contests(change) {
+		c := t.contestAt(key, to)
+		if c == nil {
+			continue
+		}
+		if _, contested := c.Until(w.Now); contested && (last == nil || c.until().After(last.until())) {
+			last = c
+		}
 	}
-	if _, contested := c.Until(w.Now); !contested {
-		return nil
-	}
-	return c
+	return last
 }
+
+// Contested reports whether somebody keeps undoing the change, or a part of it, so that EKCO does
+// not make it now.
+func (w *World) Contested(t *Thing, change *journal.Change) bool { return w.contest(t, change) != nil }
 
 // why says why EKCO does not make the change for now.
 func (c *Contest) why(t *Thing, change *journal.Change) string {

@@ -135,8 +135,31 @@ type Aging interface {
 // Detailed is a [Machine] that has more to say of a thing than its state, to a person who
 // looks closer.
 type Detailed interface {
-	// Details returns short lines about a thing that exists, as its facts say.
-	Details(t *Thing) []string
+	// Details returns short lines about a thing that exists, as its facts say. The world may
+	// be without a policy, as that of a journal which nobody works on.
+	Details(t *Thing, w *World) []string
+}
+
+// Documented is a [Machine] whose facts programs may read.
+type Documented interface {
+	// Facts returns what is known of a thing that exists, as JSON will have it. There must be
+	// no secrets in it.
+	Facts(t *Thing) any
+}
+
+// Measured is a [Machine] with numbers that are watched over time.
+type Measured interface {
+	// Measures tells the numbers of a thing that exists.
+	Measures(t *Thing, w *World, tell func(Measure))
+}
+
+// Measure is a number of a thing. Those of one name have the same help and label.
+type Measure struct {
+	// Name is in lower case with underscores, and begins with the machine's.
+	Name, Help string
+	// Label tells those of one name apart besides the thing; its value is Of.
+	Label, Of string
+	Value     float64
 }
 
 type machine struct {

@@ -40,7 +40,8 @@ func (s *State) own(rec *journal.ActionRecord) {
 		return
 	}
 	delete(shared, rec.ID)
-	rec.Steps, rec.Holds, rec.Left = maps.Clone(rec.Steps), maps.Clone(rec.Holds), maps.Clone(rec.Left)
+	rec.Steps, rec.Left = maps.Clone(rec.Steps), maps.Clone(rec.Left)
+	rec.Holds, rec.HeldSince = maps.Clone(rec.Holds), maps.Clone(rec.HeldSince)
 }
 
 // RequestOrder orders actions by the time of their request.

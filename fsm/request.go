@@ -19,6 +19,8 @@ type Request struct {
 	// Force goes past what may be forced.
 	Force  bool `json:"force,omitempty"`
 	DryRun bool `json:"dry_run,omitempty"`
+	// Costs has an explanation say what the action takes away too. It changes nothing else.
+	Costs bool `json:"costs,omitempty"`
 	// Warned are the warnings of preflights the person was shown, with the
 	// answers; each becomes an action.warned, unless the action has it already
 	// from the same person.

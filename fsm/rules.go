@@ -53,9 +53,9 @@ type Rule struct {
 	Refuses func(w *World, t *Thing, k *ActionKind) bool
 	// Reason is asked only when the rule refuses.
 	Reason func(w *World, t *Thing, k *ActionKind) string
-	// Lifted says what lets EKCO go on, where the reason does not. It does not
-	// concern a person, who may go on all the same.
-	Lifted string
+	// Lifted says what lets EKCO go on, where the reason does not; nil where it does. It
+	// does not concern a person, who may go on all the same.
+	Lifted func(w *World, t *Thing, k *ActionKind) string
 	// Until returns when the rule stops to refuse by itself; nil or a zero
 	// time means never.
 	Until func(w *World, t *Thing, k *ActionKind) time.Time
@@ -77,7 +77,7 @@ func firstRules() []Rule {
 			Reason: func(w *World, _ *Thing, _ *ActionKind) string {
 				return fmt.Sprintf("the Kubernetes API has not answered since %s, so what EKCO knows may be old", Stamp(w.API.LostAt))
 			},
-			Lifted: "EKCO goes on when it answers again",
+			Lifted: Always("EKCO goes on when it answers again"),
 		},
 		{
 			Name: RuleSettling, Cluster: true,
@@ -126,7 +126,7 @@ func lastRules() []Rule {
 			Reason: func(w *World, _ *Thing, k *ActionKind) string {
 				return fmt.Sprintf("%s is open, and %s", w.first[k.Name].ID, k.Turn)
 			},
-			Lifted: "EKCO goes on when it has ended",
+			Lifted: Always("EKCO goes on when it has ended"),
 		},
 		{
 			Name: RuleCooldown, Cluster: true, ToBegin: true,
@@ -150,10 +150,15 @@ var unknownKind = Rule{
 
 // why says why the rule refuses EKCO, and what would lift that.
 func (r Rule) why(w *World, t *Thing, k *ActionKind) string {
-	if r.Lifted == "" {
+	if r.Lifted == nil {
 		return r.Reason(w, t, k)
 	}
-	return r.Reason(w, t, k) + "; " + r.Lifted
+	return r.Reason(w, t, k) + "; " + r.Lifted(w, t, k)
+}
+
+// Always is for a [Rule] that says the same whatever the world is like.
+func Always(text string) func(*World, *Thing, *ActionKind) string {
+	return func(*World, *Thing, *ActionKind) string { return text }
 }
 
 // cooldownEnds counts from the end of the last action of the kind. A deferred one

@@ -9,7 +9,7 @@ import (
 // FoldName names, together with the machines, the JSON shape of [State] in snapshots. It changes whenever
 // an older snapshot could be misread, and whenever Apply learns to fold an
 // event that it held an action for before: only a replay takes that hold away.
-const FoldName = "ekco-state/11"
+const FoldName = "ekco-state/13"
 
 // State is everything EKCO knows: the journal, folded. It is plain data; its
 // JSON form is what snapshots keep. Only the loop goroutine touches it, and only
@@ -60,6 +60,10 @@ type JournalState struct {
 	SalvagedAt time.Time                `json:"salvaged_at,omitzero"`
 	Outdated   *journal.JournalOutdated `json:"outdated,omitempty"`
 	OutdatedAt time.Time                `json:"outdated_at,omitzero"`
+	// LostFrom is when the last event was written before the first that was lost; zero if
+	// nobody knows. LostSeq is the first event that tells of the loss: what is newer was seen since.
+	LostFrom time.Time `json:"lost_from,omitzero"`
+	LostSeq  uint64    `json:"lost_seq,omitempty"`
 	// Accepted is the end of the lost events that were accepted last: a mirror
 	// that knows of no more than these is no longer news.
 	Accepted journal.Position `json:"accepted,omitzero"`

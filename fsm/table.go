@@ -151,6 +151,16 @@ func (t Table) states() []string {
 	return slices.Compact(all)
 }
 
+// all returns every state, also those that nothing leaves.
+func (t Table) all() []string {
+	states := append(t.states(), t.Initial)
+	for _, transition := range t.Transitions {
+		states = append(states, transition.To)
+	}
+	slices.Sort(states)
+	return slices.Compact(states)
+}
+
 // lead returns the state that event leads to, and whether it may happen in
 // from.
 func (m checker) lead(from, event string) (string, bool) {

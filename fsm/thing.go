@@ -61,13 +61,32 @@ func (t *Thing) Machine() string { return t.machine.Name() }
 
 // Details returns what its machine says of it to who looks closer; nil of what is gone, or was
 // never seen.
-func (t *Thing) Details() []string {
+func (t *Thing) Details(w *World) []string {
 	machine, detailed := t.machine.Machine.(Detailed)
-	if !detailed || t.FactsSeq == 0 || t.GoneSeq != 0 {
+	if !detailed || !t.seen() {
 		return nil
 	}
-	return machine.Details(t)
+	return machine.Details(t, w)
 }
+
+// Facts returns what its machine tells of it to programs; nil of what is gone, or was never seen.
+func (t *Thing) Facts() any {
+	machine, documented := t.machine.Machine.(Documented)
+	if !documented || !t.seen() {
+		return nil
+	}
+	return machine.Facts(t)
+}
+
+// Measures tells the numbers of it that are watched; none of what is gone, or was never seen.
+func (t *Thing) Measures(w *World, tell func(Measure)) {
+	if machine, measured := t.machine.Machine.(Measured); measured && t.seen() {
+		machine.Measures(t, w, tell)
+	}
+}
+
+// seen reports whether it exists, by what was observed.
+func (t *Thing) seen() bool { return t.FactsSeq != 0 && t.GoneSeq == 0 }
 
 // Newest returns the event that last told of the thing's facts or its end.
 func (t *Thing) Newest() uint64 { return max(t.FactsSeq, t.GoneSeq) }

@@ -42,6 +42,9 @@ type Change struct {
 	Field string `json:"field"`
 	From  string `json:"from"`
 	To    string `json:"to"`
+	// Parts are what it is made of, where somebody may undo some of them and not others, and
+	// what else there is to change may differ each time: each counts by itself then.
+	Parts []string `json:"parts,omitempty"`
 	// Pauses is how often EKCO has waited, because somebody keeps changing it back.
 	Pauses int `json:"pauses,omitempty"`
 }
@@ -154,6 +157,10 @@ type ActionHeld struct {
 	Key string `json:"key,omitempty"`
 }
 
+// HoldNextAttempt is the hold of a step that is to be tried for as long as it takes, and whose
+// attempts were in vain so far. It lasts while the step is tried again.
+const HoldNextAttempt = "NextAttempt"
+
 // ActionReleased ends a hold.
 type ActionReleased struct {
 	Preflight string `json:"preflight"`
@@ -181,6 +188,9 @@ type StepNoted struct {
 	Step    string          `json:"step"`
 	Attempt int             `json:"attempt"`
 	Outputs json.RawMessage `json:"outputs"`
+	// Progress is set when the step is further than it ever was: then what failed before does
+	// not count against its budget any more.
+	Progress bool `json:"progress,omitempty"`
 }
 
 // StepDone says that the proof was observed.
@@ -283,6 +293,9 @@ type ActionRecord struct {
 	Steps map[string]StepRecord `json:"steps,omitempty"`
 	// Holds are the holds in force, by step id ("" before the first step).
 	Holds map[string]ActionHeld `json:"holds,omitempty"`
+	// HeldSince is since when the preflight of each of them holds it, whatever its reason
+	// was meanwhile. A record of a version that did not keep it lacks some.
+	HeldSince map[string]time.Time `json:"held_since,omitempty"`
 	// Left holds why things that the plan would remove are left alone, by name.
 	Left map[string]string `json:"left,omitempty"`
 	// Joined is set once a person asked for what EKCO had begun by itself: policy
@@ -290,6 +303,8 @@ type ActionRecord struct {
 	Joined bool `json:"joined,omitempty"`
 	// Stalled is set while the retry budget is spent.
 	Stalled *ActionStalled `json:"stalled,omitempty"`
+	// StalledAt is since when, if that is known.
+	StalledAt time.Time `json:"stalled_at,omitzero"`
 	// Cancelling is set once somebody, or the node's return, asked it to stop;
 	// CancellingBy is the actor, or empty in the record of a version that kept none.
 	Cancelling   *ActionCancelling `json:"cancelling,omitempty"`

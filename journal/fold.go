@@ -51,15 +51,15 @@ func (r *ActionRecord) Fold(e Event, p Payload) error {
 		}
 		r.Planned, r.Plan = true, p.Plan
 	case *ActionHeld:
-		put(&r.Holds, p.Step, *p)
+		r.foldHeld(e, p)
 	case *ActionReleased:
-		delete(r.Holds, p.Step)
+		r.free(p.Step)
 	case *ActionLeft:
 		put(&r.Left, p.What, p.Reason)
 	case *ActionWarned:
 		r.foldWarned(e, p)
 	case *ActionStalled:
-		r.Stalled = p
+		r.Stalled, r.StalledAt = p, e.Time
 	case *ActionRetried:
 		r.foldRetried(p)
 	case *ActionJoined:
@@ -86,6 +86,25 @@ func (r *ActionRecord) foldStep(e Event, p Payload) error {
 		return r.foldFailed(p)
 	}
 	return nil
+}
+
+// foldHeld keeps since when the same preflight holds the step: its reason may change.
+func (r *ActionRecord) foldHeld(e Event, p *ActionHeld) {
+	if before, held := r.Holds[p.Step]; !held || before.Preflight != p.Preflight {
+		put(&r.HeldSince, p.Step, e.Time)
+	}
+	put(&r.Holds, p.Step, *p)
+}
+
+// free ends the hold of a step, if there is one.
+func (r *ActionRecord) free(step string) {
+	delete(r.Holds, step)
+	delete(r.HeldSince, step)
+}
+
+// freeAll ends all that an action waits for.
+func (r *ActionRecord) freeAll() {
+	r.Stalled, r.StalledAt, r.Holds, r.HeldSince = nil, time.Time{}, nil, nil
 }
 
 // maxWarned is how many warnings of one action are remembered.
@@ -117,7 +136,7 @@ func (r *ActionRecord) foldRetried(p *ActionRetried) {
 	if p.Force {
 		r.Forced = r.forced()
 	}
-	r.Stalled, r.Holds = nil, nil
+	r.freeAll()
 	for id, step := range r.Steps {
 		if !step.Done() {
 			step.Attempts, step.Failures, step.NextTry = 0, 0, time.Time{}
@@ -144,13 +163,16 @@ func (r *ActionRecord) foldCancelling(e Event, p *ActionCancelling) {
 		return
 	}
 	r.Cancelling, r.CancellingBy = p, e.Actor
-	r.Stalled, r.Holds = nil, nil
+	r.freeAll()
 }
 
-// foldStarted ends the step's hold, and a cancel that came too late.
+// foldStarted ends the step's hold, unless that lasts until an attempt is not in vain, and a
+// cancel that came too late.
 func (r *ActionRecord) foldStarted(e Event, p *StepStarted) error {
-	delete(r.Holds, p.Step)
-	delete(r.Holds, "")
+	if r.Holds[p.Step].Preflight != HoldNextAttempt {
+		r.free(p.Step)
+	}
+	r.free("")
 	step := r.Steps[p.Step]
 	if step.StartedAt.IsZero() {
 		step.StartedAt = e.Time
@@ -171,12 +193,15 @@ func (r *ActionRecord) foldStarted(e Event, p *StepStarted) error {
 func (r *ActionRecord) foldNoted(p *StepNoted) error {
 	step := r.Steps[p.Step]
 	step.Outputs = p.Outputs
+	if p.Progress {
+		step.Failures = 0
+	}
 	put(&r.Steps, p.Step, step)
 	return r.notPlanned(p.Step)
 }
 
 func (r *ActionRecord) foldDone(e Event, p *StepDone) error {
-	delete(r.Holds, p.Step)
+	r.free(p.Step)
 	step := r.Steps[p.Step]
 	step.Attempts, step.DoneAt, step.Outputs = max(step.Attempts, p.Attempt), e.Time, p.Outputs
 	step.Open, step.Failures, step.LastError, step.NextTry = false, 0, "", time.Time{}

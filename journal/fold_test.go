@@ -117,3 +117,29 @@ func TestARecordOfAnOlderVersionIsReadAndOneWithoutNewsIsWrittenAsThen(t *testin
 		t.Errorf("written as %s, %v", now, err)
 	}
 }
+
+func TestSinceWhenAnActionWaitsIsKeptWhateverTheReasonBecomes(t *testing.T) {
+	held := func(preflight, reason string) *ActionHeld {
+		return &ActionHeld{Step: "a", Preflight: preflight, Reason: reason}
+	}
+	at := func(second int64) time.Time { return time.Unix(second, 0).UTC() }
+	r := folded(t, ActionRecord{}, planOfTwo, held("P", "3 of 4"), held("P", "2 of 4"))
+	if since := r.HeldSince["a"]; !since.Equal(at(2)) {
+		t.Errorf("held since %s, want the first time", since)
+	}
+	if r = folded(t, r, held("Q", "other")); !r.HeldSince["a"].Equal(at(4)) {
+		t.Errorf("held by another since %s", r.HeldSince["a"])
+	}
+	for name, ends := range map[string]Payload{
+		"released": &ActionReleased{Step: "a", Preflight: "Q"}, "started": &StepStarted{Step: "a", Attempt: 1}, "done": &StepDone{Step: "a"},
+		"retried": &ActionRetried{}, "cancelled": &ActionCancelling{},
+	} {
+		ended := folded(t, ActionRecord{}, planOfTwo, held("Q", "other"), &ActionStalled{Step: "b"}, ends)
+		if len(ended.HeldSince) > 0 || len(ended.Holds) > 0 {
+			t.Errorf("%s: it is still held since %v", name, ended.HeldSince)
+		}
+		if freed := name == "retried" || name == "cancelled"; ended.StalledAt.IsZero() != freed || !freed && !ended.StalledAt.Equal(at(3)) {
+			t.Errorf("%s: stalled since %s", name, ended.StalledAt)
+		}
+	}
+}

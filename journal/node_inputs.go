@@ -20,6 +20,9 @@ type PurgeInput struct {
 	// Live is set when the node answered when a person asked for its purge: its
 	// being reachable then is no reason to abandon the purge.
 	Live bool `json:"live,omitempty"`
+	// Unasked is set when the node was ready, and whoever asked for its purge was not asked
+	// whether that is meant: then there is time to cancel it.
+	Unasked bool `json:"unasked,omitempty"`
 	// MaintainRook says whether a purge has a part in Rook and Ceph, if a person
 	// said so. Nil leaves it to the setting maintain_rook_storage_nodes.
 	MaintainRook *bool `json:"maintain_rook_storage_nodes,omitempty"`

@@ -158,7 +158,9 @@ type NodeFacts struct {
 	// "false".
 	Excluded   bool   `json:"excluded,omitempty"`
 	InternalIP string `json:"internal_ip,omitempty"`
-	Hostname   string `json:"hostname,omitempty"`
+	// Hostname is by what pods are bound to its machine: the label kubernetes.io/hostname,
+	// or what the machine calls itself where there is none.
+	Hostname string `json:"hostname,omitempty"`
 	// Labels are the values of those labels that the configuration names.
 	Labels map[string]string `json:"labels,omitempty"`
 	// CreatedAt is the object's creation time.

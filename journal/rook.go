@@ -56,12 +56,52 @@ type RookFacts struct {
 	Version     string `json:"version,omitempty"`
 	Unversioned string `json:"unversioned,omitempty"`
 	// Numbers are those that EKCO may change with this version of Rook, by their place in the
-	// object as a JSON pointer. Where there is none, or zero, it is Rook that decides.
+	// object as a JSON pointer. Where there is none it is Rook that decides; of zero mgrs too,
+	// which are one.
 	Numbers map[string]int `json:"numbers,omitempty"`
 	// Storage is the CephCluster's, nil where it has none, as for a Ceph that runs elsewhere.
 	Storage *RookStorage `json:"storage,omitempty"`
-	// Hosts are those with an OSD that is up and in, in order of their names; of Ceph alone.
+	// Hosts are those with an OSD that is up and in and takes data, in order of their names; of
+	// Ceph alone.
 	Hosts []string `json:"hosts,omitempty"`
+	// Ceph is what Ceph says of itself besides; nil of everything else.
+	Ceph *CephFacts `json:"ceph,omitempty"`
+	// Redundant are the places of numbers that Rook takes only from 2 on.
+	Redundant []string `json:"redundant,omitempty"`
+}
+
+// CephFacts is what Ceph says of itself. What changes by itself, as numbers of placement groups
+// and bytes do, is none of it.
+type CephFacts struct {
+	// Version is such as "16.2.15 pacific", empty where Ceph says none that EKCO can read.
+	Version string `json:"version,omitempty"`
+	// Health is Ceph's opinion of itself, such as HEALTH_WARN, and Checks are the codes of its
+	// reasons, in order, and of those that somebody muted.
+	Health string   `json:"health,omitempty"`
+	Checks []string `json:"checks,omitempty"`
+	// Occupied are the hosts that have an OSD, whether or not it runs, in order of their names.
+	Occupied []string `json:"occupied,omitempty"`
+	// Crush are all hosts that the CRUSH map has, also those without OSDs, in order of their
+	// names.
+	Crush []string `json:"crush,omitempty"`
+	// Pools are in order of their names.
+	Pools []CephPool `json:"pools,omitempty"`
+}
+
+// CephPool is a pool as Ceph has it, whatever Rook is asked for.
+type CephPool struct {
+	Name string `json:"name"`
+	// Size is how many copies it keeps, and MinSize without how many it does not serve.
+	Size    int `json:"size"`
+	MinSize int `json:"min_size"`
+	// PGMin is how many placement groups it shall have at least, zero for any; Enough is set
+	// where it has as many as [PoolPGMin].
+	PGMin  int  `json:"pg_num_min,omitempty"`
+	Enough bool `json:"enough_groups,omitempty"`
+	// Bound is set where its copies cannot be on any hosts, or are no copies.
+	Bound bool `json:"bound,omitempty"`
+	// OnOSDs is set where its copies are on different OSDs, and may be on one host.
+	OnOSDs bool `json:"on_osds,omitempty"`
 }
 
 // RookStorage says which nodes Ceph may use.
@@ -96,6 +136,9 @@ const (
 
 // RookNumberName is what people call a number, by its place in the object.
 func RookNumberName(place string) string {
+	if pool, setting, is := PoolNumber(place); is {
+		return setting + " of pool " + pool
+	}
 	return strings.ReplaceAll(strings.TrimPrefix(strings.TrimPrefix(place, "/spec"), "/"), "/", ".")
 }
 
@@ -108,6 +151,16 @@ type RookChange struct {
 	Nodes []RookNode `json:"nodes,omitempty"`
 	// Hosts is how many hosts with storage the change needs; zero for any.
 	Hosts int `json:"hosts,omitempty"`
+	// Label is what a node that is to be listed has, as key=value; empty for anything.
+	Label string `json:"label,omitempty"`
+	// Whole is set when the list takes the place of all nodes: a host with OSDs that it does
+	// not name would be one that Ceph shall not use.
+	Whole bool `json:"whole,omitempty"`
+	// Gone are the hosts for which a number is to be lowered, by their names in the CRUSH map.
+	Gone []string `json:"gone,omitempty"`
+	// ByCommand is set where Rook does not carry a lower number into Ceph: EKCO sets the pools
+	// that it is for as well.
+	ByCommand bool `json:"by_command,omitempty"`
 }
 
 // RookNumber is a number as it was, and as it shall be.
@@ -122,6 +175,21 @@ type RookNode struct {
 	UID  string `json:"uid"`
 	// Hostname is what Rook calls it.
 	Hostname string `json:"hostname"`
+	// Occupied is set when it has OSDs, so that it is listed ready or not.
+	Occupied bool `json:"occupied,omitempty"`
+}
+
+// CrushName is what Rook calls a machine in the CRUSH map, where there are no dots.
+func CrushName(hostname string) string { return strings.ReplaceAll(hostname, ".", "-") }
+
+// Raises reports whether a number is to be more than it was.
+func (c RookChange) Raises() bool {
+	for _, number := range c.Numbers {
+		if number.To > number.From {
+			return true
+		}
+	}
+	return false
 }
 
 // From and To say what the numbers are and shall be, for people.
@@ -133,7 +201,11 @@ func (c RookChange) To() string { return c.numbers(func(n RookNumber) int { retu
 func (c RookChange) numbers(which func(RookNumber) int) string {
 	var texts []string
 	for _, place := range slices.Sorted(maps.Keys(c.Numbers)) {
-		texts = append(texts, RookNumberName(place)+" "+strconv.Itoa(which(c.Numbers[place])))
+		number := strconv.Itoa(which(c.Numbers[place]))
+		if number == "0" {
+			number = "not set"
+		}
+		texts = append(texts, RookNumberName(place)+" "+number)
 	}
 	return strings.Join(texts, ", ")
 }
@@ -142,7 +214,7 @@ func (c RookChange) numbers(which func(RookNumber) int) string {
 func (c RookChange) Lacks(live RookFacts) string {
 	var lacks []string
 	for _, place := range slices.Sorted(maps.Keys(c.Numbers)) {
-		if has := live.Numbers[place]; has != c.Numbers[place].To {
+		if has, _ := live.number(place); has != c.Numbers[place].To {
 			lacks = append(lacks, RookNumberName(place)+" is "+strconv.Itoa(has))
 		}
 	}
@@ -157,7 +229,7 @@ func (c RookChange) Lacks(live RookFacts) string {
 // Moved says which number is neither what it was nor what it shall be, or "".
 func (c RookChange) Moved(live RookFacts) string {
 	for _, place := range slices.Sorted(maps.Keys(c.Numbers)) {
-		has, there := live.Numbers[place]
+		has, there := live.number(place)
 		switch number := c.Numbers[place]; {
 		case !there:
 			return RookNumberName(place) + " is no longer there"

@@ -33,6 +33,8 @@ type Polled[V any] struct {
 	Interval time.Duration
 	// Timeout is how long an answer may take; default 10s.
 	Timeout time.Duration
+	// Apart is how far apart questions are at least that are put because of a Look.
+	Apart time.Duration
 	// OfAPI: it is the Kubernetes API that is asked. No answer is then a sign of an
 	// outage, and an outage has ended only when this was asked anew.
 	OfAPI bool
@@ -100,13 +102,14 @@ func (p *polled[V]) Run(ctx context.Context, to *Reporter) {
 	failures := backoff{most: interval}
 	for ctx.Err() == nil {
 		p.expectLook()
+		asked := time.Now()
 		delay := around(interval)
 		if failed := p.ask(ctx, to); failed {
 			delay = failures.next()
 		} else {
 			failures.reset()
 		}
-		p.pause(ctx, delay)
+		p.pause(ctx, delay, asked.Add(p.what.Apart))
 	}
 }
 
@@ -118,12 +121,20 @@ func (p *polled[V]) expectLook() {
 	}
 }
 
-func (p *polled[V]) pause(ctx context.Context, delay time.Duration) {
+// pause waits for that time, or until somebody wants it looked, but not before earliest.
+func (p *polled[V]) pause(ctx context.Context, delay time.Duration, earliest time.Time) {
 	timer := time.NewTimer(delay)
 	defer timer.Stop()
 	select {
-	case <-timer.C:
 	case <-p.lookNow:
+		timer.Reset(min(delay, time.Until(earliest)))
+	case <-timer.C:
+		return
+	case <-ctx.Done():
+		return
+	}
+	select {
+	case <-timer.C:
 	case <-ctx.Done():
 	}
 }

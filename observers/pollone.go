@@ -29,6 +29,10 @@ type PolledOne[V any] struct {
 	Interval time.Duration
 	// Timeout is how long an answer may take; default 10s.
 	Timeout time.Duration
+	// Apart is how far apart questions are at least that are put because of a Look.
+	Apart time.Duration
+	// Allowance bounds how often the journal is told of the object.
+	Allowance Allowance
 	// Beyond: it is something else than the Kubernetes API that is asked, so that no answer
 	// says nothing of an outage.
 	Beyond bool
@@ -40,7 +44,7 @@ type PolledOne[V any] struct {
 func PollOne[V any](what PolledOne[V]) Source {
 	_, exists := what.Known[what.Subject.Name]
 	polled := Polled[V]{
-		Noun: what.noun(), Name: what.Subject.Kind + " " + what.Subject.Name, Interval: what.Interval, Timeout: what.Timeout, OfAPI: !what.Beyond,
+		Noun: what.noun(), Name: what.Subject.Kind + " " + what.Subject.Name, Interval: what.Interval, Timeout: what.Timeout, Apart: what.Apart, OfAPI: !what.Beyond,
 		Ask: func(ctx context.Context) (map[string]V, error) {
 			v, err := what.Get(ctx)
 			switch gone := errors.Is(kube.Sentinel(err), kube.ErrNotFound); {
@@ -77,8 +81,9 @@ func (o PolledOne[V]) noun() Noun[V] {
 			}
 			return o.draft(journal.TypeThingGone, v, journal.ThingGone{Machine: o.Machine, Reason: reason})
 		},
-		Equal: func(a, b V) bool { return reflect.DeepEqual(a, b) },
-		UID:   o.UID,
+		Equal:     func(a, b V) bool { return reflect.DeepEqual(a, b) },
+		UID:       o.UID,
+		Allowance: o.Allowance,
 		Known: func(yield func(string, V) bool) {
 			if v, known := o.Known[o.Subject.Name]; known {
 				yield(o.Subject.Name, v)

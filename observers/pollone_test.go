@@ -122,3 +122,56 @@ func TestANudgeHasWhatEKCOChangedLookedAtAtOnce(t *testing.T) {
 		}
 	})
 }
+
+// restless polls a lamp that is another each time, and counts how often.
+func restless(b *bench, one observers.PolledOne[desk], asked *int) (look func()) {
+	one.Machine, one.Subject, one.Interval = "lamp", journal.Subject{Kind: "Lamp", Name: "desk"}, every
+	one.UID = func(d desk) string { return d.UID }
+	one.Get = func(context.Context) (desk, error) {
+		*asked++
+		return desk{UID: "1", Burns: *asked%2 == 0}, nil
+	}
+	source := observers.PollOne(one)
+	b.Sources = func() []observers.Source { return append(b.Everything(), source) }
+	return source.Look
+}
+
+// TestLooksAreAnsweredSoonButApart: what others do leads to them, as often as it happens.
+func TestLooksAreAnsweredSoonButApart(t *testing.T) {
+	var asked int
+	var look func()
+	watching(t, func(b *bench, _ *observers.Options) {
+		look = restless(b, observers.PolledOne[desk]{Apart: time.Second}, &asked)
+	}, func(b *bench) {
+		b.Pass(5 * time.Second)
+		before := asked
+		look()
+		b.Settle()
+		if asked != before+1 {
+			t.Errorf("after a look it was asked %d times", asked-before)
+		}
+		for range 100 {
+			look()
+			b.Pass(100 * time.Millisecond)
+		}
+		if got := asked - before; got < 10 || got > 12 {
+			t.Errorf("within ten seconds of looks it was asked %d times", got)
+		}
+	})
+}
+
+func TestOneObjectThatChangesAllTheTimeIsToldNowAndThen(t *testing.T) {
+	var asked int
+	var look func()
+	watching(t, func(b *bench, _ *observers.Options) {
+		look = restless(b, observers.PolledOne[desk]{Allowance: observers.Allowance{Burst: 3, Every: time.Minute}}, &asked)
+	}, func(b *bench) {
+		for range 60 {
+			look()
+			b.Pass(time.Second)
+		}
+		if told := len(b.Paper.Things()); asked < 60 || told > 5 {
+			t.Errorf("asked %d times, told %d times", asked, told)
+		}
+	})
+}

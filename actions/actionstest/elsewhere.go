@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"testing"
 	"time"
 
@@ -56,9 +57,13 @@ type mirroredStore struct {
 	journal.Store
 	world  *World
 	mirror *mirror.Mirror
+	// turn has the mirror told in the order of the appends, as one loop does.
+	turn *sync.Mutex
 }
 
 func (s mirroredStore) Append(ctx context.Context, drafts ...journal.Draft) ([]journal.Event, error) {
+	s.turn.Lock()
+	defer s.turn.Unlock()
 	events, err := s.Store.Append(ctx, drafts...)
 	if err == nil {
 		s.mirror.Update(s.world.Folded().OpenActions(), kubesim.ClusterUID)
@@ -76,7 +81,7 @@ func (s Stage) liveMirrored(w *World, at int) {
 	defer kill()
 	f := NewFuse(at, kill)
 	cfg := s.config(w, f)
-	cfg.Store = mirroredStore{f.Store(w.Store), w, m}
+	cfg.Store = mirroredStore{f.Store(w.Store), w, m, new(sync.Mutex)}
 	cfg.Preflights[actions.Mirrored] = actions.PreflightFunc(func(ctx context.Context, _ journal.ActionRecord) actions.Verdict {
 		if err := m.Ready(ctx, "action", time.Minute); err != nil {
 			return actions.Hold(err.Error())

@@ -74,6 +74,27 @@ func (s mortalStep) Atomic() bool {
 	return ok && atomic.Atomic()
 }
 
+// Interruptible is what the step says of itself.
+func (s mortalStep) Interruptible() bool {
+	interruptible, ok := s.Step.(actions.InterruptibleStep)
+	return ok && interruptible.Interruptible()
+}
+
+// Tidy is what the step does at the end of an attempt, unless the process is dead.
+func (s mortalStep) Tidy(ctx context.Context, step actions.StepContext, failed error) {
+	if tidying, ok := s.Step.(actions.TidyStep); ok && s.fuse.Alive() == nil {
+		tidying.Tidy(ctx, step, failed)
+	}
+}
+
+// Heed is what the step says.
+func (s mortalStep) Heed(step actions.StepContext) <-chan struct{} {
+	if heedful, ok := s.Step.(actions.HeedfulStep); ok {
+		return heedful.Heed(step)
+	}
+	return nil
+}
+
 // Leaves is what the step says.
 func (s mortalStep) Leaves(ctx context.Context, step actions.StepContext) ([]journal.ActionLeft, error) {
 	leaving, ok := s.Step.(actions.LeavingStep)

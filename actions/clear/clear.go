@@ -84,7 +84,8 @@ func (s deletePod) Prove(ctx context.Context, step actions.StepContext) (actions
 	case live.UID != pod.UID:
 		return actions.Proof{Done: true}, nil
 	}
-	return actions.Proof{Missing: fmt.Sprintf("pod %s/%s still exists; look for finalizers on it", pod.Namespace, pod.Name)}, nil
+	return actions.Proof{Missing: fmt.Sprintf("pod %s/%s still exists; look for finalizers on it: kubectl -n %s get pod %s -o jsonpath={.metadata.finalizers}",
+		pod.Namespace, pod.Name, pod.Namespace, pod.Name)}, nil
 }
 
 // Do implements [actions.Step].

@@ -22,6 +22,9 @@ type Migration struct {
 	// KeepSource is how long the highly available one must have served before the single
 	// one is deleted.
 	KeepSource time.Duration
+	// AbsentFor is how long the single one must have been away before a person may go past
+	// that: it may be restarted just now.
+	AbsentFor time.Duration
 	// CopyBandwidth limits the bytes of content that are copied in a second; 0 does not.
 	CopyBandwidth int64
 }
@@ -30,15 +33,17 @@ type Migration struct {
 const (
 	DefaultCutOverLimit = 20 * time.Second
 	DefaultKeepSource   = 10 * time.Minute
+	DefaultAbsentFor    = 5 * time.Minute
 )
 
 // perObjects is how many versions have the switch take a second longer: all of them are
 // listed on both sides.
 const perObjects = 10_000
 
-// limit is how long the switch may take with so many versions.
-func (m Migration) limit(versions int64) time.Duration {
-	return m.CutOverLimit + time.Duration(versions/perObjects)*time.Second
+// limit is how long the switch may take with so many versions, of which it is known how long
+// it took to list them.
+func (m Migration) limit(versions int64, listed time.Duration) time.Duration {
+	return m.CutOverLimit + max(time.Duration(versions/perObjects)*time.Second, listed)
 }
 
 // limited returns the options of a pass with the limit of its speed.
@@ -54,6 +59,8 @@ type migrator struct {
 	Migration
 	api     minio.API
 	changed func()
+	// trail is nil where nothing is remembered.
+	trail *trail
 }
 
 const (
@@ -72,6 +79,7 @@ func migrating(m *migrator) actions.Definition {
 		AskedLast: []string{MinioStillToMigrate, MinioStillServed},
 		Plan:      m.plan,
 		Steps: map[string]actions.Step{
+			journal.StepCompareMinio:          compare{m},
 			journal.StepPrepareMinio:          prepare{m},
 			journal.StepCopyMinio:             copying{m},
 			journal.StepCatchUpMinio:          catchUp{m},
@@ -97,7 +105,18 @@ func (m *migrator) plan(ctx context.Context, record journal.ActionRecord) (journ
 	if live.Deployment == "" {
 		return journal.Plan{}, fmt.Errorf("migrate %s: there is no Deployment minio", record.Subject.Name)
 	}
-	shall := journal.MinioMigratePlan{Deployment: live.Deployment, Claim: claim.UID, HandOver: live.Service == journal.MinioServiceHA}
+	asked, err := journal.InputOf[journal.MinioMigrate](record.Request)
+	if err != nil {
+		return journal.Plan{}, err
+	}
+	leads, version, err := m.api.Leads(ctx)
+	if err != nil {
+		return journal.Plan{}, err
+	}
+	shall := journal.MinioMigratePlan{MinioMigrate: asked, Deployment: live.Deployment, Claim: claim.UID, HandOver: leads == journal.MinioServiceHA}
+	if shall.Version != "" && shall.Version != version {
+		shall.Switched = false // while nobody looked it may have led elsewhere, and been switched again
+	}
 	if !shall.HandOver {
 		single, err := m.api.Single(ctx)
 		if err != nil {
@@ -122,14 +141,19 @@ func migrateSteps(shall journal.MinioMigratePlan) (steps []journal.PlannedStep) 
 	if !shall.HandOver {
 		// What takes long has no domain, so that nobody waits for it.
 		steps = []journal.PlannedStep{
-			planned(journal.StepPrepareMinio, prepareTimeout, actions.NoDomains, MinioStillToMigrate, MinioSourceRuns, MinioHealthy, MinioBothAnswer),
+			planned(journal.StepPrepareMinio, prepareTimeout, actions.NoDomains, MinioStillToMigrate, MinioSourceRuns, MinioNoBypass, MinioHealthy, MinioBothAnswer, MinioNothingForeign),
 			planned(journal.StepCopyMinio, copyTimeout, actions.NoDomains, MinioStillToMigrate, MinioSourceRuns, MinioHealthy, MinioBothAnswer, MinioRoom, MinioCarriedOver),
 			planned(journal.StepCatchUpMinio, catchUpTimeout, actions.NoDomains, MinioStillToMigrate, MinioSourceRuns, MinioHealthy, MinioBothAnswer, MinioSourceCalm),
-			planned(journal.StepCutOverMinio, cutOverTimeout, storage, MinioStillToMigrate, MinioHealthy, MinioSuccessor, MinioCarriedOver, MinioTries),
+			planned(journal.StepCutOverMinio, cutOverTimeout, storage, MinioStillToMigrate, MinioHealthy, MinioNoBypass, MinioSuccessor, MinioSourceKept, MinioCarriedOver, MinioTries),
 		}
 	}
-	steps = append(steps, planned(journal.StepAwaitServedMinio, servedTimeout, actions.NoDomains, MinioKeptLongEnough),
-		planned(journal.StepDeleteMinioDeployment, deleteTimeout, storage, MinioStillServed))
+	steps = append(steps, planned(journal.StepAwaitServedMinio, servedTimeout, actions.NoDomains, MinioKeptLongEnough))
+	// EKCO's switch says nothing of a Deployment that was made since. What clients write by
+	// connections from before a switch is there until the last, so that this comes last.
+	if shall.HandOver && (!shall.Switched || shall.From != shall.Deployment) {
+		steps = append(steps, planned(journal.StepCompareMinio, catchUpTimeout, actions.NoDomains, MinioStillServed, MinioNothingLacks))
+	}
+	steps = append(steps, planned(journal.StepDeleteMinioDeployment, deleteTimeout, storage, MinioStillServed))
 	if shall.Claim != "" {
 		steps = append(steps, planned(journal.StepDeleteSingleClaim, deleteTimeout, storage, MinioStillServed))
 	}

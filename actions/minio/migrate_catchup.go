@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/replicatedhq/ekco/actions"
-	"github.com/replicatedhq/ekco/internal/s3"
 	"github.com/replicatedhq/ekco/internal/s3/replica"
 	"github.com/replicatedhq/ekco/journal"
 )
@@ -22,6 +21,9 @@ const rounds = 10
 // looks at everything on both sides. Its proof is the time at which all was the same.
 type catchUp struct{ *migrator }
 
+// Interruptible implements [actions.InterruptibleStep].
+func (catchUp) Interruptible() bool { return true }
+
 func (s catchUp) Prove(_ context.Context, step actions.StepContext) (actions.Proof, error) {
 	var found journal.MinioCaughtUp
 	_, err := step.Output(step.Planned.ID, &found)
@@ -31,40 +33,51 @@ func (s catchUp) Prove(_ context.Context, step actions.StepContext) (actions.Pro
 	}, err
 }
 
-func (s catchUp) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
-	both, err := s.open(ctx)
+func (s catchUp) Do(ctx context.Context, step actions.StepContext) (outputs json.RawMessage, err error) {
+	both, err := s.open(ctx, step.Action)
 	if err != nil {
 		return nil, err
 	}
 	defer both.close()
+	err = watched(ctx, func(ctx context.Context) (err error) {
+		outputs, err = s.until(ctx, both, step)
+		return err
+	}, both.watchService())
+	return outputs, waiting(err)
+}
+
+// until makes rounds until all is the same.
+func (s catchUp) until(ctx context.Context, both sides, step actions.StepContext) (json.RawMessage, error) {
 	var known suspects
 	found := journal.MinioCaughtUp{}
 	for range rounds {
 		lost, result, took, err := s.round(ctx, both, step)
+		if errors.As(err, new(unnamedError)) {
+			found.Versions, found.TooFast, found.TooFastSince = result.Seen, err.Error(), time.Now().UTC()
+			return s.unfinished(found)
+		}
 		if err != nil {
 			return nil, err
-		}
-		found.Versions = result.Seen
-		if limit := s.limit(result.Seen); took > limit {
-			found.TooFast, found.TooFastSince = tooFast(result, took, limit), time.Now().UTC()
-			continue
 		}
 		report, err := replica.Compare(ctx, both.source, both.target, replica.DefaultSample)
 		if err != nil {
 			return nil, err
 		}
-		now, err := both.suspects(ctx, report, lost)
-		if err != nil {
-			return nil, err
-		}
+		now := suspectsOf(report, lost)
 		if stays := known.stay(now); len(stays) > 0 {
 			return nil, fmt.Errorf("the same on both sides should be %s, and it is not, although it was copied again and did not change", strings.Join(stays, ", "))
 		}
+		found.Versions, found.Listed = result.Seen, journal.Duration(report.Listed)
+		found.TooFast, found.TooFastSince = s.tooFast(result, took, report.Listed), time.Now().UTC()
+		if found.TooFast != "" {
+			known = now
+			continue
+		}
+		found.TooFastSince = time.Time{}
 		if len(now) == 0 || known != nil && !known.unclear() && !now.unclear() {
 			return s.verified(ctx, both, found, report, lost)
 		}
 		known = now
-		found.TooFast, found.TooFastSince = "", time.Time{}
 	}
 	return s.unfinished(found)
 }
@@ -72,7 +85,9 @@ func (s catchUp) Do(ctx context.Context, step actions.StepContext) (json.RawMess
 // unfinished says why it could not be caught up with.
 func (catchUp) unfinished(found journal.MinioCaughtUp) (json.RawMessage, error) {
 	if found.TooFast == "" {
-		found.TooFast, found.TooFastSince = "each time more than a hundred objects of the single MinIO change while both sides are compared", time.Now().UTC()
+		found.TooFast = fmt.Sprintf("the single MinIO changes faster than it can be compared: of %d versions more than %d differed each of the %d times that both sides were compared, which took %s the last time",
+			found.Versions, replica.MaxDifferences, rounds, time.Duration(found.Listed).Round(time.Second))
+		found.TooFastSince = time.Now().UTC()
 	}
 	outputs, err := json.Marshal(found)
 	return nil, errors.Join(err, &actions.UnfinishedError{Left: found.TooFast, Waits: true, Outputs: outputs})
@@ -91,35 +106,51 @@ func (s catchUp) round(ctx context.Context, both sides, step actions.StepContext
 	}))
 	lost.versions = result.NotCarried.First
 	if err == nil && result.NotCarried.Count > len(result.NotCarried.First) {
-		err = fmt.Errorf("%d versions cannot be carried over, more than are named; the first are %s", result.NotCarried.Count, strings.Join(result.NotCarried.First[:3], ", "))
+		err = unnamedError(result.NotCarried)
 	}
 	return lost, result, time.Since(began), err
 }
 
-// tooFast says at which rates the source changes.
-func tooFast(result replica.Result, took, limit time.Duration) string {
-	seconds := max(took.Seconds(), 0.001)
-	return fmt.Sprintf("the single MinIO changes faster than it can be caught up with: a pass over %d versions took %s, of which the switch may take %s, and carried %d changes (%.1f in a second) of %d bytes",
-		result.Seen, took.Round(time.Second), limit, result.Changes(), float64(result.Changes())/seconds, result.CopiedBytes)
+// unnamedError says that more cannot be carried over than can be named: then nobody knows
+// what would be lost.
+type unnamedError replica.Names
+
+func (e unnamedError) Error() string {
+	return fmt.Sprintf("%d versions cannot be carried over, and no more than %d can be named; the first are %s; have who owns them store them without a key of his own, or remove them",
+		e.Count, len(e.First), strings.Join(e.First[:3], ", "))
+}
+
+// tooFast says at which rates the source changes, if what changed during a pass takes longer
+// to carry than the switch may take, "" if not. That a source is slow to list says nothing
+// of how fast it changes: listed is how long that takes by itself.
+func (m Migration) tooFast(result replica.Result, took, listed time.Duration) string {
+	limit := m.limit(result.Seen, listed)
+	if result.Changes() == 0 || took-listed <= limit {
+		return ""
+	}
+	return fmt.Sprintf("the single MinIO changes faster than it can be caught up with: a pass over %d versions took %s, without changes it takes %s, and the switch may take %s; it carried %d changes (%.1f in a second) of %d bytes",
+		result.Seen, took.Round(time.Second), listed.Round(time.Second), limit.Round(time.Second), result.Changes(), float64(result.Changes())/max(took.Seconds(), 0.001), result.CopiedBytes)
 }
 
 // verified ends it, when also what acts by itself was tried.
 func (s catchUp) verified(ctx context.Context, both sides, found journal.MinioCaughtUp, report replica.Report, lost loss) (json.RawMessage, error) {
-	refused, err := both.rehearse(ctx)
+	keeps := acting{of: map[string]map[string]string{}}
+	refused, err := both.rehearse(ctx, &keeps)
 	if err != nil {
 		return nil, err
 	}
+	found.Acting, found.Untold = keeps.of, keeps.untold
 	lost.settings = append(lost.settings, refused...)
 	found.VerifiedAt, found.Sampled, found.NotCarried = time.Now().UTC(), report.SampledBytes, lost.names()
 	found.TooFast, found.TooFastSince = "", time.Time{}
 	return json.Marshal(found)
 }
 
-// suspects are what differs, by name, with what the source had of it when that was seen.
+// suspects are what differs, by name, with its state when that was seen.
 type suspects map[string]string
 
 // many is the name of what is not told apart.
-const many = "more than a hundred objects"
+const many = "more objects than are named"
 
 // unclear reports whether not all of them are known.
 func (s suspects) unclear() bool { return s[many] != "" }
@@ -136,8 +167,8 @@ func (s suspects) stay(now suspects) (stays []string) {
 	return stays[:min(len(stays), 10)]
 }
 
-// suspects takes from a report what is not known to be lost.
-func (s sides) suspects(ctx context.Context, report replica.Report, lost loss) (suspects, error) {
+// suspectsOf takes from a report what is not known to be lost.
+func suspectsOf(report replica.Report, lost loss) suspects {
 	all := suspects{}
 	for _, bucket := range report.Buckets {
 		all["bucket "+bucket] = "on one side alone"
@@ -156,41 +187,7 @@ func (s sides) suspects(ctx context.Context, report replica.Report, lost loss) (
 		if slices.Contains(lost.versions, d.Bucket+"/"+d.Key+" ("+d.Version+")") {
 			continue
 		}
-		state, err := s.stateOf(ctx, d.Bucket, d.Key)
-		if err != nil {
-			return nil, err
-		}
-		all[fmt.Sprintf("object %s/%s (%s, %v)", d.Bucket, d.Key, d.Version, d.Aspects)] = state
+		all[fmt.Sprintf("object %s/%s (%s, %v)", d.Bucket, d.Key, d.Version, d.Aspects)] = string(d.State[:])
 	}
-	return all, nil
-}
-
-// stateOf is what the source has of an object.
-func (s sides) stateOf(ctx context.Context, bucket, key string) (string, error) {
-	var state strings.Builder
-	for v, err := range s.source.Versions(ctx, bucket, before(key)) {
-		switch {
-		case errors.Is(err, s3.ErrGone):
-			return "gone", nil
-		case err != nil:
-			return "", err
-		case v.Key == key:
-			fmt.Fprintf(&state, "%s %s %s %t;", v.ID, v.ETag, v.Modified.Format(time.RFC3339Nano), v.DeleteMarker)
-			if a := v.Attributes; a != nil {
-				fmt.Fprint(&state, a.Headers, a.Tags, a.Retention, a.LegalHold)
-			}
-		case v.Key > key:
-			return state.String(), nil
-		}
-	}
-	return state.String(), nil
-}
-
-// before is a key after which a list comes to this one soon.
-func before(key string) string {
-	if key == "" {
-		return ""
-	}
-	runes := []rune(key)
-	return string(runes[:len(runes)-1])
+	return all
 }

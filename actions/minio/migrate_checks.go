@@ -1,17 +1,17 @@
 package minio
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/replicatedhq/ekco/actions"
-	"github.com/replicatedhq/ekco/internal/s3"
+	"github.com/replicatedhq/ekco/internal/minio"
 	"github.com/replicatedhq/ekco/journal"
 	"github.com/replicatedhq/ekco/journal/words"
 )
@@ -21,19 +21,31 @@ const (
 	// MinioStillToMigrate: both are those that were planned for, and the Service leads to
 	// the single one.
 	MinioStillToMigrate = "MinioStillToMigrate"
-	// MinioSourceRuns: a pod of the single one serves.
+	// MinioSourceRuns: a pod of the single one serves, and no other has its label.
 	MinioSourceRuns = "MinioSourceRuns"
-	// MinioBothAnswer: both accept the credentials, and tell their versions.
+	// MinioBothAnswer: both accept the credentials.
 	MinioBothAnswer = "MinioBothAnswer"
-	// MinioRoom: the highly available one has room for all. It may be forced.
+	// MinioNothingForeign: the highly available one was not found to have what is not known
+	// to be a mere copy. It may be forced.
+	MinioNothingForeign = "MinioNothingForeign"
+	// MinioNothingLacks: it was not found to lack anything where somebody else has the
+	// Service lead there. It may be forced.
+	MinioNothingLacks = "MinioNothingLacks"
+	// MinioNoBypass: no other Service leads to the single one. It may be forced.
+	MinioNoBypass = "MinioNoBypass"
+	// MinioRoom: the highly available one has room for all that is left to copy, and keeps a
+	// fifth of each file system free. It may be forced. It is asked again during the copy.
 	MinioRoom = "MinioRoom"
 	// MinioCarriedOver puts on record what cannot be carried over.
 	MinioCarriedOver = "MinioCarriedOver"
 	// MinioSourceCalm: the single one was not found to change too fast just now.
 	MinioSourceCalm = "MinioSourceCalm"
-	// MinioSuccessor: another pod can take the place of the one that serves. It may be
-	// forced.
+	// MinioSuccessor: the single one is what was copied, and another pod can take the place
+	// of the one that serves. It may be forced, for one attempt.
 	MinioSuccessor = "MinioSuccessor"
+	// MinioSourceKept: the single one was not found to be without much of what it had while
+	// nobody could write. It may be forced.
+	MinioSourceKept = "MinioSourceKept"
 	// MinioTries: the switch was not tried in vain just now, nor too often.
 	MinioTries = "MinioTries"
 	// MinioKeptLongEnough: the highly available one has served for long enough.
@@ -44,8 +56,7 @@ const (
 
 // The keys of what may be forced.
 const (
-	keyRoom      = "room"
-	keySuccessor = "successor"
+	keyRoom = "room"
 )
 
 const (
@@ -61,7 +72,7 @@ func (m *migrator) preflights() map[string]actions.Preflight {
 	all := map[string]actions.Preflight{MinioHealthy: healthy(m.api)}
 	for name, check := range map[string]actions.PreflightFunc{
 		MinioStillToMigrate: m.stillToMigrate, MinioSourceRuns: m.sourceRuns, MinioBothAnswer: m.bothAnswer, MinioRoom: m.room,
-		MinioCarriedOver: carriedOver, MinioSourceCalm: sourceCalm, MinioSuccessor: m.mayBeReplaced, MinioTries: tried,
+		MinioCarriedOver: carriedOver, MinioSourceCalm: sourceCalm, MinioSuccessor: m.mayBeReplaced, MinioNoBypass: m.noBypass, MinioNothingForeign: nothingForeign, MinioNothingLacks: nothingLacks, MinioSourceKept: sourceKept, MinioTries: m.tried,
 		MinioKeptLongEnough: m.keptLongEnough, MinioStillServed: m.stillServed,
 	} {
 		all[name] = check
@@ -82,7 +93,7 @@ func (m *migrator) stillToMigrate(ctx context.Context, record journal.ActionReco
 	case live.Deployment != shall.Deployment:
 		return actions.Abandon("Deployment minio is gone, or another one").About("deployment")
 	case live.Service == journal.MinioServiceSingle:
-		return actions.Pass()
+		return m.ledThere(ctx, record)
 	case live.Service == journal.MinioServiceHA:
 		return actions.Abandon("Service minio leads to ha-minio already, so that nothing is copied there any more").About("switched")
 	case live.Service == journal.MinioServiceDisabled:
@@ -96,72 +107,28 @@ func (m *migrator) sourceRuns(ctx context.Context, _ journal.ActionRecord) actio
 	if err != nil {
 		return actions.Hold(err.Error()).About("unread")
 	}
+	if crowded := single.Crowded(); crowded != "" {
+		return actions.Hold(crowded).About("crowded")
+	}
 	if _, serves := single.Serving(); !serves {
 		return actions.Hold(noSourceError{single.Lacks()}.Error()).About("source")
 	}
 	return actions.Pass()
 }
 
-func (m *migrator) bothAnswer(ctx context.Context, _ journal.ActionRecord) actions.Verdict {
-	both, err := m.open(ctx)
+func (m *migrator) bothAnswer(ctx context.Context, record journal.ActionRecord) actions.Verdict {
+	both, err := m.open(ctx, record)
 	if err != nil {
-		return actions.Hold(err.Error()).About("unread")
+		return actions.Hold(err.Error()).About(keyOr(err, "unread"))
 	}
 	defer both.close()
-	var versions [2]string
-	for i, store := range []interface {
-		Server(ctx context.Context) (s3.Server, error)
-	}{both.source, both.target} {
-		side := []string{"the single MinIO", "the highly available MinIO"}[i]
-		server, err := store.Server(ctx)
-		switch {
-		case errors.Is(err, s3.ErrDenied):
-			return actions.Hold(side + " does not accept the credentials of Secret minio-credentials; correct those, or restart it with them").About("credentials")
-		case err != nil:
-			return actions.Hold(fmt.Sprintf("%s does not answer: %v", side, err)).About("answer")
+	for i, store := range []minio.Store{both.source, both.target} {
+		if _, err := store.Server(ctx); err != nil {
+			err = sideError{[]string{"the single MinIO", "the highly available MinIO"}[i], err}
+			return actions.Hold(err.Error()).About(actions.KeyOf(err))
 		}
-		versions[i] = server.Version
 	}
-	return actions.PassBecause(fmt.Sprintf("the single MinIO has version %s, the highly available one %s", versions[0], versions[1])).About("versions")
-}
-
-// room compares what is left to copy with what fits, of which local volumes know only a
-// nominal part.
-func (m *migrator) room(ctx context.Context, record journal.ActionRecord) actions.Verdict {
-	if record.Request.DryRun {
-		return actions.Pass() // nothing was looked at
-	}
-	all, err := outputOf[journal.MinioPrepared](record, journal.StepPrepareMinio)
-	if err != nil {
-		return actions.Hold(err.Error()).About("outputs")
-	}
-	done, err := outputOf[journal.MinioCopied](record, journal.StepCopyMinio)
-	if err != nil {
-		return actions.Hold(err.Error()).About("outputs")
-	}
-	both, err := m.open(ctx)
-	if err != nil {
-		return actions.Hold(err.Error()).About("unread")
-	}
-	defer both.close()
-	server, err := both.target.Server(ctx)
-	if err != nil {
-		return actions.Hold(err.Error()).About("unread")
-	}
-	need := max(all.Bytes-done.Bytes, 0)
-	if uint64(need) <= server.Free || record.HasForced(MinioRoom, keyRoom) {
-		return actions.Pass()
-	}
-	return actions.Hold(fmt.Sprintf("the highly available MinIO has room for %s, and %s are to be copied; give its volumes more, or go past this with \"ekco retry --force %s\" where they can grow",
-		size(server.Free), size(uint64(need)), record.ID)).About(keyRoom)
-}
-
-// size is a number of bytes for people.
-func size(bytes uint64) string {
-	if bytes < 1<<20 {
-		return words.Count(bytes, "byte")
-	}
-	return fmt.Sprintf("%.1f MiB", float64(bytes)/(1<<20))
+	return actions.Pass()
 }
 
 // notCarried returns all that is known not to be carried over.
@@ -207,54 +174,71 @@ func sourceCalm(_ context.Context, record journal.ActionRecord) actions.Verdict 
 	if err != nil {
 		return actions.Hold(err.Error()).About("outputs")
 	}
-	if found.TooFast == "" || time.Since(found.TooFastSince) >= calmRest {
+	if found.TooFast == "" || !within(found.TooFastSince, calmRest) {
 		return actions.Pass()
 	}
 	return actions.Hold(fmt.Sprintf("%s; it is tried again at %s", found.TooFast, words.Stamp(found.TooFastSince.Add(calmRest)))).About("fast")
 }
 
-// mayBeReplaced holds where writers could be cut off only by an outage without end.
-func (m *migrator) mayBeReplaced(ctx context.Context, record journal.ActionRecord) actions.Verdict {
-	if record.HasForced(MinioSuccessor, keySuccessor) {
-		return actions.Pass()
-	}
-	single, err := m.api.Single(ctx)
+// noBypass holds where clients would write to the pod that only EKCO shall reach.
+func (m *migrator) noBypass(ctx context.Context, record journal.ActionRecord) actions.Verdict {
+	names, err := m.api.Bypasses(ctx)
 	if err != nil {
 		return actions.Hold(err.Error()).About("unread")
 	}
-	pod, serves := single.Serving()
-	lacks := single.Lacks()
-	if serves {
-		if lacks, err = m.api.Successor(ctx, pod); err != nil {
-			return actions.Hold(err.Error()).About("unread")
-		}
-		if lacks == "" {
-			return actions.Pass()
-		}
+	key := strings.Join(names, " ")
+	if len(names) == 0 || record.HasForced(MinioNoBypass, key) {
+		return actions.Pass()
 	}
-	caught, err := outputOf[journal.MinioCaughtUp](record, journal.StepCatchUpMinio)
-	if err != nil {
-		return actions.Hold(err.Error()).About("outputs")
-	}
-	return actions.Hold(fmt.Sprintf("clients are cut off by replacing the pod of the single MinIO, and no other would start in its place: %s; "+
-		"all was the same on both sides at %s; EKCO goes on when another pod can start; \"ekco retry --force %s\" switches without that, and what was written since may be lost",
-		lacks, words.Stamp(caught.VerifiedAt), record.ID)).About(keySuccessor)
+	return actions.Hold(fmt.Sprintf("besides Service minio, these in its namespace lead to the single MinIO: %s; their clients would go on writing to it while the rest is copied, and that would be lost; "+
+		"have them use Service minio and delete these; if nobody writes by them, \"ekco retry --force %s\" goes on", strings.Join(names, ", "), record.ID)).About(key)
 }
 
-// tried rests between tries, and holds after the last.
-func tried(_ context.Context, record journal.ActionRecord) actions.Verdict {
+// sourceKept holds before the next pass removes the same from the copy, which may be the last
+// that there is.
+func sourceKept(_ context.Context, record journal.ActionRecord) actions.Verdict {
 	cut, err := outputOf[journal.MinioCutOver](record, journal.StepCutOverMinio)
 	if err != nil {
 		return actions.Hold(err.Error()).About("outputs")
 	}
-	switch failures := record.Steps[journal.StepCutOverMinio].Failures; {
-	case failures >= tries:
-		return actions.Hold(fmt.Sprintf("the switch failed %d times, and Service minio leads to the single MinIO: %s; \"ekco retry %s\" tries it again", failures, cut.Error, record.ID)).About("tries")
-	case failures > 0 && time.Since(cut.FailedAt) < triesRest:
-		return actions.Hold(fmt.Sprintf("the switch failed, and Service minio leads to the single MinIO: %s; it is tried again at %s", cut.Error, words.Stamp(cut.FailedAt.Add(triesRest)))).About("rest")
+	key := fmt.Sprintf("shrunk, at try %d", cut.Tries)
+	if cut.Shrunk == "" || record.HasForced(MinioSourceKept, key) {
+		return actions.Pass()
 	}
-	return actions.Pass()
+	return actions.Hold(fmt.Sprintf("%s; ha-minio still has it, and may be the last that does: going on removes it there; look whether the volume of the single MinIO lost data, and restore that, or \"ekco cancel %s\" and have Service minio lead to ha-minio; "+
+		"if clients deleted it, \"ekco retry --force %s\" goes on", cut.Shrunk, record.ID, record.ID)).About(key)
 }
+
+// tried rests between tries, and holds after the last. A retry begins anew.
+func (m *migrator) tried(ctx context.Context, record journal.ActionRecord) actions.Verdict {
+	cut, err := outputOf[journal.MinioCutOver](record, journal.StepCutOverMinio)
+	if err != nil {
+		return actions.Hold(err.Error()).About("outputs")
+	}
+	step := record.Steps[journal.StepCutOverMinio]
+	last, rests := min(cut.Tries, step.Failures) >= tries, step.Attempts > 0 && within(cut.FailedAt, triesRest)
+	if !last && !rests {
+		return actions.Pass()
+	}
+	leads, _, err := m.api.Leads(ctx)
+	if err != nil {
+		return actions.Hold(err.Error()).About("unread")
+	}
+	if last {
+		return actions.Hold(fmt.Sprintf("the switch failed %d times; %s: %s; \"ekco retry %s\" tries it again", cut.Tries, leadsTo(leads), cut.Error, record.ID)).About("tries")
+	}
+	return actions.Hold(fmt.Sprintf("the switch did not come to its end; %s: %s; it is tried again at %s", leadsTo(leads), cut.Error, words.Stamp(cut.FailedAt.Add(triesRest)))).About("rest")
+}
+
+// within reports whether something was at most so long ago. What lies in the future was
+// written by another clock, and says nothing.
+func within(at time.Time, span time.Duration) bool {
+	ago := time.Since(at)
+	return ago >= 0 && ago < span
+}
+
+// keyOr returns the key of an error, or another one where it has none.
+func keyOr(err error, otherwise string) string { return cmp.Or(actions.KeyOf(err), otherwise) }
 
 func (m *migrator) keptLongEnough(ctx context.Context, record journal.ActionRecord) actions.Verdict {
 	if record.Request.DryRun {
@@ -278,8 +262,22 @@ func (m *migrator) stillServed(ctx context.Context, record journal.ActionRecord)
 	if live.Service != journal.MinioServiceHA {
 		return actions.Hold(fmt.Sprintf("Service minio leads to %s, no more to ha-minio, so that the single MinIO is not deleted; if that is meant, cancel this with \"ekco cancel %s\"", live.Service, record.ID)).About("service")
 	}
+	if verdict := m.untouched(ctx, record); verdict.Kind != actions.VerdictPass {
+		return verdict
+	}
 	if err := m.api.Healthy(ctx); err != nil {
 		return actions.Hold(err.Error()).About("unhealthy")
+	}
+	shall, err := shallOf(record)
+	if err != nil {
+		return actions.Hold(err.Error()).About("facts")
+	}
+	unread, err := unreadBy(record)
+	switch {
+	case err != nil:
+		return actions.Hold(err.Error()).About("outputs")
+	case unread && shall.Claim != "":
+		return actions.PassBecause(keptUnread).About("claim")
 	}
 	return actions.Pass()
 }

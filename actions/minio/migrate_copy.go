@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/replicatedhq/ekco/actions"
@@ -16,6 +17,9 @@ import (
 // on from there. Its proof is that it came to the end: whether all is the same is looked at
 // by the next step.
 type copying struct{ *migrator }
+
+// Interruptible implements [actions.InterruptibleStep].
+func (copying) Interruptible() bool { return true }
 
 const (
 	// noteEvery and noteObjects are how far apart its notes are, at least: each is an
@@ -42,7 +46,7 @@ func (s copying) Do(ctx context.Context, step actions.StepContext) (json.RawMess
 	if err != nil {
 		return nil, err
 	}
-	both, err := s.open(ctx)
+	both, err := s.open(ctx, step.Action)
 	if err != nil {
 		return nil, err
 	}
@@ -51,14 +55,18 @@ func (s copying) Do(ctx context.Context, step actions.StepContext) (json.RawMess
 		return nil, err
 	}
 	n := &noter{ctx: ctx, step: step, before: at, at: at, last: time.Now(), told: meter{began: time.Now(), total: all.Versions, bytes: all.Bytes, before: at}}
-	result, err := replica.Pass(ctx, both.source, both.target, s.limited(replica.Options{
-		From:     replica.Position{Bucket: at.Bucket, Key: at.Key, Complete: at.BucketDone},
-		Progress: n.progress, Checkpoint: n.checkpoint,
-		// It is told more often than it is noted: at the end of each bucket it is, too.
-		CheckpointObjects: noteObjects / 20, CheckpointEvery: noteEvery / 30,
-	}))
+	var result replica.Result
+	err = watched(ctx, func(ctx context.Context) (err error) {
+		result, err = replica.Pass(ctx, both.source, both.target, s.limited(replica.Options{
+			From:     replica.Position{Bucket: at.Bucket, Key: at.Key, Complete: at.BucketDone},
+			Progress: n.progress, Checkpoint: n.checkpoint,
+			// It is told more often than it is noted: at the end of each bucket it is, too.
+			CheckpointObjects: noteObjects / 20, CheckpointEvery: noteEvery / 30,
+		}))
+		return err
+	}, both.watchService(), s.watchRoom(both, step, all, n))
 	if err != nil {
-		return nil, err
+		return nil, waiting(err)
 	}
 	done := n.now(n.at)
 	done.Versions, done.Bytes = at.Versions+result.Seen, at.Bytes+result.SeenBytes
@@ -66,7 +74,26 @@ func (s copying) Do(ctx context.Context, step actions.StepContext) (json.RawMess
 	return json.Marshal(done)
 }
 
-// noter notes how far a pass is. The pass calls one of its methods at a time.
+// watchRoom ends a copy for whose rest there is no room any more. That it cannot be asked
+// for ends nothing: a full disk is noticed in any case.
+func (s copying) watchRoom(both sides, step actions.StepContext, all journal.MinioPrepared, n *noter) look {
+	return look{roomEvery, func(ctx context.Context) error {
+		if step.Action.HasForced(MinioRoom, keyRoom) {
+			return nil
+		}
+		lacks, err := s.lacksRoom(ctx, both, all, n.now(journal.MinioCopied{}))
+		if err != nil {
+			step.Log.Debug("cannot look how much room is left", "error", err)
+			return nil
+		}
+		if lacks != "" {
+			return noRoomError{lacks}
+		}
+		return nil
+	}}
+}
+
+// noter notes how far a pass is. The pass calls one of progress and checkpoint at a time.
 type noter struct {
 	ctx  context.Context
 	step actions.StepContext
@@ -74,16 +101,22 @@ type noter struct {
 	// before is what earlier attempts did, at what is on record.
 	before, at journal.MinioCopied
 	last       time.Time
-	seen       replica.Progress
+
+	mu   sync.Mutex
+	seen replica.Progress
 }
 
 func (n *noter) progress(p replica.Progress) {
+	n.mu.Lock()
 	n.seen = p
+	n.mu.Unlock()
 	n.step.Report(n.told.progress(p))
 }
 
 // now adds what this attempt did.
 func (n *noter) now(at journal.MinioCopied) journal.MinioCopied {
+	n.mu.Lock()
+	defer n.mu.Unlock()
 	at.Versions, at.Bytes = n.before.Versions+n.seen.Seen, n.before.Bytes+n.seen.SeenBytes
 	return at
 }
@@ -93,7 +126,7 @@ func (n *noter) checkpoint(position replica.Position) error {
 	if time.Since(n.last) < noteEvery && now.Versions-n.at.Versions < noteObjects {
 		return nil
 	}
-	if err := n.step.Note(n.ctx, now); err != nil {
+	if err := n.step.NoteProgress(n.ctx, now); err != nil {
 		return err
 	}
 	n.at, n.last = now, time.Now()

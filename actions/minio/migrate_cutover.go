@@ -14,6 +14,7 @@ import (
 	"github.com/replicatedhq/ekco/internal/minio"
 	"github.com/replicatedhq/ekco/internal/s3/replica"
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/words"
 )
 
 const (
@@ -27,15 +28,22 @@ const (
 )
 
 // cutOver has the Service lead to the highly available MinIO once that has everything.
-// Writers are cut off for as long as it takes: the Service leads nowhere, and the pod that
-// holds their connections is replaced by one that only EKCO can reach. Unless it comes to
+// Writers are cut off for as long as it takes: the Service leads nowhere, and the pods that
+// hold their connections are replaced by one that only EKCO can reach. Unless it comes to
 // its end, the Service leads to the single MinIO again before Do returns.
 //
 // Once the Service leads to the highly available one there is no way back, and nothing is
 // copied any more.
 type cutOver struct{ *migrator }
 
-var _ actions.UrgentStep = cutOver{}
+var (
+	_ actions.UrgentStep        = cutOver{}
+	_ actions.InterruptibleStep = cutOver{}
+)
+
+// Interruptible implements [actions.InterruptibleStep]: who stops EKCO, or cancels this, has
+// the Service back at once.
+func (cutOver) Interruptible() bool { return true }
 
 // Urgent implements [actions.UrgentStep]: while the Service leads nowhere nobody can write.
 func (cutOver) Urgent(step actions.StepContext) bool {
@@ -44,29 +52,69 @@ func (cutOver) Urgent(step actions.StepContext) bool {
 	return err == nil && state.Disabled
 }
 
-// Prove reports whether the Service leads there. While nobody knows, it does not.
+// Prove reports whether EKCO had the Service lead there. While nobody knows, it did not.
 func (s cutOver) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
-	leads, _, err := s.api.Leads(ctx)
-	if err != nil && s.Urgent(step) {
-		return actions.Proof{Missing: err.Error()}, nil
+	state, err := outputOf[journal.MinioCutOver](step.Action, step.Planned.ID)
+	if err != nil {
+		return actions.Proof{}, err
 	}
-	return actions.Proof{
-		Done: err == nil && leads == journal.MinioServiceHA, Missing: fmt.Sprintf("Service minio leads to %s", leads),
-		Outputs: step.Action.Steps[step.Planned.ID].Outputs,
-	}, err
+	proof := actions.Proof{Outputs: step.Action.Steps[step.Planned.ID].Outputs}
+	leads, version, err := s.api.Leads(ctx)
+	switch {
+	case err != nil && state.Disabled:
+		return actions.Proof{Missing: err.Error()}, nil
+	case err != nil:
+		return proof, err
+	case leads != journal.MinioServiceHA || !state.Switches:
+		proof.Missing = fmt.Sprintf("Service minio leads to %s, and not because EKCO switched it", leads)
+	case state.Forced != "":
+		proof.Missing = s.connected(ctx, state)
+		proof.Done = proof.Missing == ""
+	default:
+		proof.Done = true
+	}
+	if proof.Done && state.Version == "" { // who switched was killed before that was on record
+		state.Disabled, state.Version = false, version
+		proof.Outputs, err = json.Marshal(state)
+	}
+	return proof, err
+}
+
+// connected says why clients may still be connected to pods that served, or "" once all of
+// these are asked to end.
+func (s cutOver) connected(ctx context.Context, state journal.MinioCutOver) string {
+	single, err := s.api.Single(ctx)
+	if err != nil {
+		return err.Error()
+	}
+	if left := served(single, state); len(left) > 0 {
+		return "clients may still be connected to pod " + left[0].Name
+	}
+	return ""
+}
+
+// served returns the pods of those that served which are there, and not asked to end.
+func served(single minio.Single, state journal.MinioCutOver) (pods []minio.SinglePod) {
+	for _, pod := range single.Own() {
+		if slices.Contains(state.Pods, pod.UID) && pod.State != journal.MinioPodEnds {
+			pods = append(pods, pod)
+		}
+	}
+	return pods
 }
 
 func (s cutOver) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
 	attempt := &attempt{migrator: s.migrator, step: step}
-	err := attempt.load()
-	if err == nil {
-		err = attempt.forward(ctx)
+	if err := attempt.load(); err != nil {
+		attempt.state.Disabled = true // so it may be, and nobody else would put it right
+		_, unknown := attempt.point(ctx)
+		return nil, errors.Join(err, unknown)
 	}
-	if err == nil {
-		s.changed()
-		return attempt.outputs()
+	if err := attempt.caught(ctx); err != nil {
+		return attempt.back(ctx, err)
 	}
-	return attempt.back(ctx, err)
+	s.changed()
+	return attempt.outputs()
 }
 
 // attempt is one try to switch.
@@ -74,9 +122,15 @@ type attempt struct {
 	*migrator
 	step  actions.StepContext
 	state journal.MinioCutOver
+	// away is set once the Service led nowhere in this attempt.
+	away bool
 	// told is what is on record as not to be carried.
-	told     []string
-	versions int64
+	told []string
+	// versions is how many there were at the last look while clients could write, removed
+	// how many of those on the target the source had no more, listed how long it takes to
+	// list them.
+	versions, removed int64
+	listed            time.Duration
 }
 
 func (a *attempt) load() (err error) {
@@ -87,7 +141,7 @@ func (a *attempt) load() (err error) {
 		return err
 	}
 	caught, err := outputOf[journal.MinioCaughtUp](a.step.Action, journal.StepCatchUpMinio)
-	a.versions = caught.Versions
+	a.versions, a.listed = caught.Versions, time.Duration(caught.Listed)
 	return err
 }
 
@@ -96,29 +150,46 @@ func (a *attempt) outputs() (json.RawMessage, error) {
 	return json.Marshal(a.state)
 }
 
-// errInterrupted is what an attempt comes to that had put on record that it begins, and did
-// not.
-var errInterrupted = errors.New("the switch was interrupted before the Service led nowhere, or after it led to the single MinIO again")
+func (a *attempt) note(ctx context.Context) error { return a.step.Note(ctx, a.state) }
+
+var (
+	// errInterrupted is what an attempt comes to that had put on record that it begins, and
+	// did not, or was taken back already.
+	errInterrupted = errors.New("the switch was interrupted")
+	// errElsewhere is what it comes to where the Service leads to the highly available MinIO,
+	// in which something may be lacking.
+	errElsewhere = errors.New("somebody else had Service minio lead to ha-minio")
+)
+
+// caught is forward with a panic as its error: also then the Service goes back.
+func (a *attempt) caught(ctx context.Context) (err error) {
+	defer actions.Catch(a.step.Log, "the switch", &err)
+	return a.forward(ctx)
+}
 
 // forward makes the switch, also one that was interrupted.
 func (a *attempt) forward(ctx context.Context) error {
 	leads, _, err := a.api.Leads(ctx)
-	if err != nil {
-		return err
-	}
-	forced := a.step.Action.HasForced(MinioSuccessor, keySuccessor)
 	switch {
+	case err != nil:
+		return err
+	case leads == journal.MinioServiceHA && a.state.Switches:
+		return errors.Join(a.versioned(ctx), a.endServed(ctx))
 	case leads == journal.MinioServiceHA:
-		return nil
+		return errElsewhere
 	case leads == journal.MinioServiceDisabled && a.state.Disabled:
+		if err := a.resume(ctx); err != nil {
+			return err
+		}
 	case a.state.Disabled:
 		return errInterrupted
 	default:
-		if err := a.begin(ctx, forced); err != nil {
+		if err := a.begin(ctx); err != nil {
 			return err
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, limits*a.limit(a.versions))
+	// What an attempt before took counts too: clients have been waiting since then.
+	ctx, cancel := context.WithTimeout(ctx, a.bound()-time.Since(a.state.DisabledAt))
 	defer cancel()
 	// What is looked at from here on counts only as long as nobody touches the Service.
 	leads, version, err := a.api.Leads(ctx)
@@ -128,51 +199,118 @@ func (a *attempt) forward(ctx context.Context) error {
 	case leads != journal.MinioServiceDisabled:
 		return fmt.Errorf("somebody else has Service minio lead to %s", leads)
 	}
-	if err := a.disabled(ctx, forced); err != nil {
+	a.away = true
+	if err := a.disabled(ctx); err != nil {
 		return err
 	}
-	return a.api.Switch(ctx, version)
+	if a.state.Version, err = a.api.Switch(ctx, version); err != nil {
+		return err
+	}
+	return a.endServed(ctx)
 }
 
-// begin catches up once more, puts on record which pod is replaced, and has the Service lead
-// nowhere.
-func (a *attempt) begin(ctx context.Context, forced bool) error {
-	both, err := a.open(ctx)
-	if absent := (noSourceError{}); forced && errors.As(err, &absent) {
-		both, err = sides{}, nil
-	} else if err == nil {
-		defer both.close()
-		err = a.before(ctx, both, forced)
+// bound is how long the Service may lead nowhere, however many attempts that takes.
+func (a *attempt) bound() time.Duration { return limits * a.limit(a.versions, a.listed) }
+
+// outageError says that the Service led nowhere for too long, or too often, to go on. That is a
+// try in vain.
+type outageError struct{ since time.Time }
+
+func (e outageError) Error() string {
+	return "the switch was interrupted while Service minio led nowhere, which it did since " + words.Stamp(e.since)
+}
+
+// resume puts on record that an attempt goes on that was interrupted while the Service led
+// nowhere. None goes on twice: what ends EKCO each time would keep clients out for good.
+func (a *attempt) resume(ctx context.Context) error {
+	a.away = true
+	if a.state.Resumed || !within(a.state.DisabledAt, a.bound()) {
+		return outageError{a.state.DisabledAt}
 	}
+	a.state.Resumed = true
+	return a.note(ctx)
+}
+
+// begin catches up once more, puts on record that clients are kept out, and has the Service
+// lead nowhere.
+func (a *attempt) begin(ctx context.Context) error {
+	lack, err := a.mayBegin(ctx)
 	if err != nil {
 		return err
 	}
-	a.state.Disabled, a.state.Pod, a.state.Controller = true, both.pod.UID, both.pod.Controller
-	if err := a.step.Note(ctx, a.state); err != nil {
+	if err := a.unsettled(ctx); err != nil {
 		return err
+	}
+	if !lack.unreadable {
+		if err := a.before(ctx); err != nil {
+			return err
+		}
+	}
+	a.state.Shrunk, a.state.Listed, a.state.Pods, a.state.Switches, a.state.Unread, a.state.Version = "", false, nil, false, false, ""
+	a.state.Back = ""
+	a.state.Disabled, a.state.DisabledAt, a.state.Resumed = true, time.Now().UTC(), false
+	if err := a.note(ctx); err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return err // who called it off meanwhile has no outage at all
 	}
 	defer a.changed()
 	return a.api.Disable(ctx)
 }
 
+// mayBegin asks again what may have changed since the preflights: what somebody went past is
+// that one thing, and this attempt uses it up, also if it does not need it.
+func (a *attempt) mayBegin(ctx context.Context) (lack, error) {
+	if bypass := a.noBypass(ctx, a.step.Action); bypass.Kind != actions.VerdictPass {
+		return lack{}, errors.New(bypass.Reason)
+	}
+	lack, err := a.lacking(ctx, a.step.Action)
+	if err != nil {
+		a.state.Forced = ""
+		return lack, err
+	}
+	if lack.key == "" {
+		a.state.Forced = ""
+		a.state.Forces++ // what speaks against a later attempt is asked anew
+		return lack, nil
+	}
+	if !a.step.Action.HasForced(MinioSuccessor, lack.keyOf(a.state)) {
+		return lack, errors.New(lack.text)
+	}
+	a.state.Forced = lack.key
+	a.state.Forces++
+	return lack, a.note(ctx)
+}
+
 // before does what need not be done while clients wait.
-func (a *attempt) before(ctx context.Context, both sides, forced bool) error {
+func (a *attempt) before(ctx context.Context) error {
+	both, err := a.open(ctx, a.step.Action)
+	if err != nil {
+		return err
+	}
+	defer both.close()
+	if a.unproven(both.pod) {
+		if err := both.keep(ctx, a.mayGo()); err != nil {
+			return err
+		}
+	}
 	lost, result, took, err := catchUp{a.migrator}.round(ctx, both, a.step)
-	switch limit := a.limit(result.Seen); {
-	case err != nil:
-		return err
-	case took > limit:
-		return errors.New(tooFast(result, took, limit))
-	}
-	a.versions = result.Seen
-	if err := a.isTold(lost.names()); err != nil || forced {
+	if err != nil {
 		return err
 	}
-	lacks, err := a.api.Successor(ctx, both.pod)
-	if err == nil && lacks != "" {
-		err = fmt.Errorf("no other pod would start in the place of %s: %s", both.pod.Name, lacks)
+	if fast := a.tooFast(result, took, a.listed); fast != "" {
+		return errors.New(fast)
 	}
-	return err
+	a.versions, a.removed = result.Seen, result.Removed
+	return a.isTold(lost.names())
+}
+
+// unproven reports whether an attempt before, which did not come to its end, had this pod take
+// the place of another one: that may have lost what is on the volume, and maybe nobody was left
+// to put that on record. Where that is on record, somebody went past it.
+func (a *attempt) unproven(pod minio.SinglePod) bool {
+	return a.state.Listed && a.state.Shrunk == "" && !slices.Contains(a.state.Pods, pod.UID)
 }
 
 // isTold returns an error if something cannot be carried that is not on record as that: it
@@ -193,104 +331,112 @@ func (a *attempt) isTold(names []string) error {
 
 // disabled does what must be done while nobody can write: other connections are cut off,
 // and what was written last is copied and looked at.
-func (a *attempt) disabled(ctx context.Context, forced bool) error {
-	if forced {
+func (a *attempt) disabled(ctx context.Context) error {
+	if err := a.list(ctx); err != nil {
+		return err
+	}
+	if a.state.Forced != "" {
 		return a.asIs(ctx)
 	}
 	pod, err := a.replace(ctx)
 	if err != nil {
 		return err
 	}
-	both, err := a.openPod(ctx, pod)
+	both, err := a.openPod(ctx, pod, a.step.Action)
 	if err != nil {
 		return err
 	}
 	defer both.close()
+	both = both.disabled()
 	if err := a.same(ctx, both); err != nil {
+		return err
+	}
+	if err := a.stays(ctx, pod); err != nil {
 		return err
 	}
 	return a.settle(ctx, both)
 }
 
+// list puts on record which pods clients may be connected to: those that there are once the
+// Service leads nowhere.
+func (a *attempt) list(ctx context.Context) error {
+	if a.state.Listed {
+		return nil
+	}
+	single, err := a.api.Single(ctx)
+	if err != nil {
+		return err
+	}
+	if crowded := single.Crowded(); crowded != "" {
+		return crowdedError(crowded)
+	}
+	a.state.Listed = true
+	for _, pod := range single.Own() {
+		a.state.Pods, a.state.Controller = append(a.state.Pods, pod.UID), pod.Controller
+	}
+	return a.note(ctx)
+}
+
+// mayGo is how many versions may be removed from the target while nobody can write. The
+// source has what it had seconds before, unless its volume lost something.
+func (a *attempt) mayGo() int64 { return 20 + 10*a.removed + a.versions/50 }
+
 // asIs copies what can be had from the pod that serves, if one does: somebody went past
 // that no other can take its place.
 func (a *attempt) asIs(ctx context.Context) error {
-	both, err := a.open(ctx)
-	if absent := (noSourceError{}); errors.As(err, &absent) {
-		return nil
+	a.state.Unread = true
+	both, err := a.open(ctx, a.step.Action)
+	if errors.As(err, new(noSourceError)) || errors.As(err, new(otherSourceError)) {
+		return a.settleUnread(ctx)
 	}
 	if err != nil {
 		return err
 	}
 	defer both.close()
+	both = both.disabled()
+	if err := both.keep(ctx, a.mayGo()); err != nil {
+		return err
+	}
 	if _, _, _, err := (catchUp{a.migrator}).round(ctx, both, a.step); err != nil {
 		return err
 	}
 	return a.settle(ctx, both)
 }
 
-// replace ends the pod that clients have connections to, and waits for another one of the
-// same controller that answers.
-func (a *attempt) replace(ctx context.Context) (minio.SinglePod, error) {
-	for lacks := ""; ; {
-		pod, lacking, err := a.look(ctx)
-		switch {
-		case err == nil && lacking == "":
-			return pod, nil
-		case err == nil:
-			lacks = lacking
-		case ctx.Err() == nil || lacks == "": // a look that was cut short says nothing
-			lacks = err.Error()
-		}
-		select {
-		case <-ctx.Done():
-			return minio.SinglePod{}, fmt.Errorf("wait for another pod in the place of the one that served: %s: %w", lacks, ctx.Err())
-		case <-time.After(podLook):
-		}
+// versioned keeps the resource version that the Service has after the switch, where the
+// answer to that was lost.
+func (a *attempt) versioned(ctx context.Context) error {
+	if a.state.Version != "" {
+		return nil
 	}
+	leads, version, err := a.api.Leads(ctx)
+	if err == nil && leads == journal.MinioServiceHA {
+		a.state.Version = version
+	}
+	return err
 }
 
-// look is [attempt.successor] of what there is now.
-func (a *attempt) look(ctx context.Context) (minio.SinglePod, string, error) {
+// endServed ends the pods that clients may still be connected to, where none was replaced
+// before the switch.
+func (a *attempt) endServed(ctx context.Context) error {
+	if a.state.Forced == "" {
+		return nil
+	}
 	single, err := a.api.Single(ctx)
 	if err != nil {
-		return minio.SinglePod{}, "", err
+		return err
 	}
-	return a.successor(ctx, single)
-}
-
-// successor returns another pod that answers, or says what is lacking. The one that served
-// is asked to end.
-func (a *attempt) successor(ctx context.Context, single minio.Single) (pod minio.SinglePod, lacks string, err error) {
-	lacks = "there is no other pod yet"
-	for _, one := range single.Pods {
-		switch {
-		case one.UID == a.state.Pod && one.State == journal.MinioPodEnds:
-			return pod, "pod " + one.Name + " has not ended yet", nil
-		case one.UID == a.state.Pod:
-			return pod, "pod " + one.Name + " has not ended yet", kube.Deleted(a.api.EndSinglePod(ctx, one.Name, one.UID, endGrace))
-		case one.Controller != a.state.Controller:
-			lacks = "pod " + one.Name + " is of another controller"
-		case !one.Serves():
-			lacks = fmt.Sprintf("pod %s is not ready: %s", one.Name, one.Unready)
-		default:
-			pod = one
-		}
+	for _, pod := range served(single, a.state) {
+		err = errors.Join(err, kube.Deleted(a.api.EndSinglePod(ctx, pod.Name, pod.UID, endGrace)))
 	}
-	if pod.UID == "" {
-		return pod, lacks, nil
-	}
-	both, err := a.openPod(ctx, pod)
-	if err != nil {
-		return pod, "", err
-	}
-	defer both.close()
-	_, err = both.source.Buckets(ctx)
-	return pod, "", err
+	return err
 }
 
 // same copies what was written last, and looks whether all is the same.
 func (a *attempt) same(ctx context.Context, both sides) error {
+	if err := both.keep(ctx, a.mayGo()); err != nil {
+		return err
+	}
 	lost, _, _, err := catchUp{a.migrator}.round(ctx, both, a.step)
 	if err != nil {
 		return err
@@ -302,9 +448,9 @@ func (a *attempt) same(ctx context.Context, both sides) error {
 	if err != nil {
 		return err
 	}
-	differ, err := both.suspects(ctx, report, lost)
-	if err != nil || len(differ) == 0 {
-		return err
+	differ := suspectsOf(report, lost)
+	if len(differ) == 0 {
+		return nil
 	}
 	names := make([]string, 0, len(differ))
 	for name := range differ {
@@ -314,80 +460,15 @@ func (a *attempt) same(ctx context.Context, both sides) error {
 	return fmt.Errorf("%d objects or settings differ though nobody writes: %s", len(names), strings.Join(names[:min(len(names), 5)], ", "))
 }
 
-// settle sets what acts by itself.
+// settle puts on record that nothing speaks against the switch, and sets what acts by itself.
 func (a *attempt) settle(ctx context.Context, both sides) error {
+	a.state.Switches, a.state.Settled = true, true
+	if err := a.note(ctx); err != nil {
+		return err
+	}
 	warnings, err := replica.Settle(ctx, both.source, both.target)
 	if err != nil {
 		return err
 	}
 	return a.isTold(loss{settings: warnings}.names())
-}
-
-// back has the Service lead to the single MinIO again, whatever ended the attempt, and also
-// when EKCO is stopping; unless it leads to the highly available one already.
-func (a *attempt) back(ctx context.Context, cause error) (json.RawMessage, error) {
-	interrupted := errors.Is(cause, errInterrupted) || ctx.Err() != nil
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), backTime)
-	defer cancel()
-	switched, err := a.point(ctx)
-	defer a.changed()
-	if switched {
-		return a.outputs()
-	}
-	if err != nil {
-		outputs, encodeErr := json.Marshal(a.state)
-		left := fmt.Sprintf("%v; and whether Service minio leads somewhere is not known: %v", cause, err)
-		return nil, errors.Join(encodeErr, &actions.UnfinishedError{Left: left, Waits: true, Outputs: outputs})
-	}
-	if !interrupted {
-		a.state.FailedAt, a.state.Error = time.Now().UTC(), cause.Error()
-	}
-	outputs, err := a.outputs()
-	if err != nil {
-		return nil, err
-	}
-	left := cause.Error() + "; Service minio leads to the single MinIO"
-	return nil, &actions.UnfinishedError{Left: left, Waits: interrupted, Outputs: outputs}
-}
-
-// point has a Service that leads nowhere lead to the single MinIO. It is tried until the
-// time is over.
-func (a *attempt) point(ctx context.Context) (switched bool, err error) {
-	for {
-		leads, _, err := a.api.Leads(ctx)
-		switch {
-		case err == nil && leads == journal.MinioServiceHA:
-			return true, nil
-		case err == nil && leads != journal.MinioServiceDisabled:
-			return false, nil
-		case err == nil && !a.state.Disabled:
-			return false, nil // somebody else disabled it
-		case err == nil:
-			if err = a.api.Point(ctx, journal.MinioServiceSingle); err == nil {
-				return false, nil
-			}
-		}
-		select {
-		case <-ctx.Done():
-			return false, err
-		case <-time.After(podLook):
-		}
-	}
-}
-
-// callOff has a Service that an attempt left disabled lead to the single MinIO again.
-type callOff struct{ *migrator }
-
-func (s callOff) Prove(ctx context.Context, _ actions.StepContext) (actions.Proof, error) {
-	leads, _, err := s.api.Leads(ctx)
-	return actions.Proof{Done: err == nil && leads != journal.MinioServiceDisabled, Missing: "Service minio leads nowhere"}, err
-}
-
-func (s callOff) Do(ctx context.Context, _ actions.StepContext) (json.RawMessage, error) {
-	leads, _, err := s.api.Leads(ctx)
-	if err != nil || leads != journal.MinioServiceDisabled {
-		return nil, err
-	}
-	defer s.changed()
-	return nil, s.api.Point(ctx, journal.MinioServiceSingle)
 }

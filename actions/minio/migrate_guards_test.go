@@ -55,7 +55,7 @@ func TestNothingIsRemovedFromWhatServes(t *testing.T) {
 		b.Target.AddBucket(plain, nil)
 		v := b.Target.Write(plain, "new", "by a client", s3.Attributes{}, time.Now())
 		m := &migrator{api: b.Client(b.Objects), Migration: Migration{Stores: miniosim.Network{Both: b.Both}}}
-		both, err := m.open(w.T.Context())
+		both, err := m.open(w.T.Context(), journal.ActionRecord{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -79,11 +79,57 @@ func TestNothingIsRemovedFromWhatServes(t *testing.T) {
 func TestASourceThatChangesTooFastHoldsItWithTheRates(t *testing.T) {
 	inADuo(t, func(b *duo) {
 		b.migration.CutOverLimit = time.Second
-		b.Source.SetLatency(300 * time.Millisecond)
+		b.migration.CopyBandwidth = 10 // what is written in a second has more bytes
 		r := b.start()
 		b.held(journal.StepCatchUpMinio, MinioSourceCalm, "changes faster than it can be caught up with: a pass over")
 		b.backs()
-		b.Source.SetLatency(0)
+		b.writer.Stop()
+		b.ends(r, handedOver)
+	})
+}
+
+func TestASourceThatIsSlowToListIsNotToldToChangeTooFast(t *testing.T) {
+	inADuo(t, func(b *duo) {
+		b.Source.SetLatency(5 * time.Second) // a pass without a change takes longer than the limit
+		b.ends(b.start(), handedOver)
+		if tooFast := strings.Contains(strings.Join(b.Story(), "\n"), "changes faster"); tooFast || b.LastLine() != "ended done" {
+			t.Errorf("the story is\n%s", strings.Join(b.Story(), "\n"))
+		}
+	})
+}
+
+// TestABusySourceIsMigrated: hundreds of objects change while both sides are compared, and
+// all of them can be copied soon.
+func TestABusySourceIsMigrated(t *testing.T) {
+	inADuo(t, func(b *duo) {
+		const busy = "busy"
+		b.Source.AddBucket(busy, nil)
+		ctx, stop := context.WithCancel(b.T.Context())
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			for n := 0; ; n++ {
+				select {
+				case <-ctx.Done():
+					return
+				case <-time.After(100 * time.Millisecond):
+				}
+				if b.ServiceLeads() != "minio" {
+					continue
+				}
+				for i := range 50 {
+					b.Source.Write(busy, fmt.Sprintf("%03d-%d", i, n%10), fmt.Sprint("content ", n), s3.Attributes{}, time.Now())
+				}
+			}
+		}()
+		b.Source.SetLatency(200 * time.Millisecond)
+		r := b.start()
+		b.comes("done cut-over")
+		stop()
+		<-ended
+		if story := strings.Join(b.Story(), "\n"); strings.Contains(story, "held \"catch-up\"") || strings.Contains(story, "failed catch-up") {
+			t.Errorf("the story is\n%s", story)
+		}
 		b.ends(r, handedOver)
 	})
 }

@@ -21,6 +21,52 @@ func (s awaitServed) Prove(ctx context.Context, _ actions.StepContext) (actions.
 
 func (awaitServed) Do(context.Context, actions.StepContext) (json.RawMessage, error) { return nil, nil }
 
+// untouched ends a migration if the Service was changed since it is known that the highly
+// available MinIO has all: while EKCO was away clients may have been led to the single one
+// again, and what they wrote there would be deleted unread. The next migration compares.
+func (m *migrator) untouched(ctx context.Context, record journal.ActionRecord) actions.Verdict {
+	version, err := knownAt(record)
+	if err != nil {
+		return actions.Hold(err.Error()).About("outputs")
+	}
+	if version == "" || record.Steps[journal.StepDeleteMinioDeployment].Done() {
+		return actions.Pass()
+	}
+	_, now, err := m.api.Leads(ctx)
+	switch {
+	case err != nil:
+		return actions.Hold(err.Error()).About("unread")
+	case now != version:
+		return actions.Abandon("Service minio was changed since it leads to ha-minio, and may have led to the single MinIO meanwhile: the next migration compares what that has").About("touched")
+	}
+	return actions.Pass()
+}
+
+// knownAt returns the resource version that the Service had when the highly available MinIO
+// was known to have all, empty where that is not on record.
+func knownAt(record journal.ActionRecord) (string, error) {
+	shall, err := shallOf(record)
+	if err != nil {
+		return "", err
+	}
+	cut, err := outputOf[journal.MinioCutOver](record, journal.StepCutOverMinio)
+	if err != nil {
+		return "", err
+	}
+	compared, err := outputOf[journal.MinioCompared](record, journal.StepCompareMinio)
+	switch {
+	case err != nil:
+		return "", err
+	case compared.Done:
+		return compared.Version, nil
+	case shall.HandOver && !shall.Switched:
+		return "", nil // it is compared yet
+	case shall.HandOver:
+		return shall.Version, nil
+	}
+	return cut.Version, nil
+}
+
 // deleteDeployment is done when there is no Deployment of that UID any more.
 type deleteDeployment struct{ *migrator }
 
@@ -66,12 +112,41 @@ func (s deleteSingleClaim) Prove(ctx context.Context, step actions.StepContext) 
 	if err != nil || !exists || claim.Ends || claim.UID != shall.Claim {
 		return actions.Proof{Done: err == nil}, err
 	}
+	unread, err := unreadBy(step.Action)
+	if err != nil {
+		return actions.Proof{}, err
+	}
+	if unread {
+		return leftAlone(keptUnread)
+	}
 	single, err := s.api.Single(ctx)
 	if err != nil || single.Deployment == "" {
 		return actions.Proof{Missing: "the claim of the single MinIO still exists"}, err
 	}
-	outputs, err := json.Marshal(leftClaim{"the claim minio-pv-claim is left alone: there is a Deployment minio again, which uses it"})
-	return actions.Proof{Done: true, Outputs: outputs}, err
+	return leftAlone("the claim minio-pv-claim is left alone: there is a Deployment minio again, which uses it")
+}
+
+// keptUnread is why a claim stays that may hold what nobody has copied.
+const keptUnread = "the claim minio-pv-claim is kept: the switch went without what was written to the single MinIO last, which may be on it; delete it once nobody misses anything"
+
+func leftAlone(why string) (actions.Proof, error) {
+	outputs, err := json.Marshal(leftClaim{why})
+	return actions.Proof{Done: err == nil, Outputs: outputs}, err
+}
+
+// unreadBy reports whether the Service leads to the highly available MinIO by a switch that
+// went without the last that the single one had.
+func unreadBy(record journal.ActionRecord) (bool, error) {
+	shall, err := shallOf(record)
+	if err != nil {
+		return false, err
+	}
+	cut, err := outputOf[journal.MinioCutOver](record, journal.StepCutOverMinio)
+	if err != nil {
+		return false, err
+	}
+	compared, err := outputOf[journal.MinioCompared](record, journal.StepCompareMinio)
+	return shall.HandOver && shall.Unread || cut.Unread || compared.Unread, err
 }
 
 func (s deleteSingleClaim) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/internal/minio"
 	"github.com/replicatedhq/ekco/internal/s3"
 	"github.com/replicatedhq/ekco/internal/s3/replica"
 	"github.com/replicatedhq/ekco/journal"
@@ -17,29 +19,96 @@ import (
 // whether all is the same is looked at when all was copied.
 type prepare struct{ *migrator }
 
+// Interruptible implements [actions.InterruptibleStep].
+func (prepare) Interruptible() bool { return true }
+
 func (s prepare) Prove(_ context.Context, step actions.StepContext) (actions.Proof, error) {
 	var left journal.MinioPrepared
-	done, err := step.Output(step.Planned.ID, &left)
-	return actions.Proof{Done: done, Missing: "buckets, users and policies are not prepared", Outputs: step.Action.Steps[step.Planned.ID].Outputs}, err
+	_, err := step.Output(step.Planned.ID, &left)
+	return actions.Proof{Done: left.Done, Missing: "buckets, users and policies are not prepared", Outputs: step.Action.Steps[step.Planned.ID].Outputs}, err
 }
 
 func (s prepare) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
-	both, err := s.open(ctx)
+	both, err := s.open(ctx, step.Action)
 	if err != nil {
 		return nil, err
 	}
 	defer both.close()
-	lost, err := both.prepare(ctx)
+	leads, version, err := s.api.Leads(ctx)
+	if err == nil && leads != journal.MinioServiceSingle {
+		err = elsewhereError{leads}
+	}
+	if err != nil {
+		return nil, waiting(err)
+	}
+	foreign, err := s.foreign(ctx, both, step)
 	if err != nil {
 		return nil, err
 	}
-	extent, err := replica.Survey(ctx, both.source)
-	if err != nil {
-		return nil, err
+	left := journal.MinioPrepared{Source: both.id, Version: version, Foreign: foreign, Done: true}
+	if err := watched(ctx, func(ctx context.Context) error { return both.survey(ctx, &left) }, both.watchService()); err != nil {
+		return nil, waiting(err)
 	}
-	return json.Marshal(journal.MinioPrepared{
-		Buckets: extent.Buckets, Versions: extent.Versions, Bytes: extent.Bytes, NotCarried: lost.names(),
-	})
+	return json.Marshal(left)
+}
+
+// survey prepares the target, and takes down how much there is.
+func (s sides) survey(ctx context.Context, left *journal.MinioPrepared) error {
+	lost, err := s.prepare(ctx)
+	if err != nil {
+		return err
+	}
+	left.NotCarried = lost.names()
+	all, err := replica.Survey(ctx, s.source)
+	if err != nil {
+		return err
+	}
+	there, err := replica.Survey(ctx, s.target)
+	if err != nil {
+		return err
+	}
+	left.Buckets, left.Versions, left.Bytes = all.Buckets, all.Versions, all.Bytes
+	left.ThereVersions, left.ThereBytes = there.Versions, there.Bytes
+	for _, side := range []struct {
+		minio.Store
+		version *string
+	}{{s.source, &left.SourceRelease}, {s.target, &left.TargetRelease}} {
+		server, err := side.Server(ctx)
+		if err != nil {
+			return err
+		}
+		*side.version = server.Version
+	}
+	return nil
+}
+
+// foreign returns what others have put on the target, if somebody went past that. That word
+// is used up then.
+func (s prepare) foreign(ctx context.Context, both sides, step actions.StepContext) (journal.MinioFound, error) {
+	shall, err := shallOf(step.Action)
+	if err != nil {
+		return journal.MinioFound{}, err
+	}
+	before, err := outputOf[journal.MinioPrepared](step.Action, step.Planned.ID)
+	if err != nil {
+		return journal.MinioFound{}, err
+	}
+	since := shall.Ours
+	if shall.Source != both.id {
+		since = time.Time{} // what EKCO copied was another store's, and may be the last of it
+	}
+	found, err := alone(ctx, both.target, both.source, since, replica.Foreign)
+	if err != nil || found.Count == 0 {
+		return found, err
+	}
+	found.Store = both.id
+	passed := after(&found, before.Foreign, step.Action, MinioNothingForeign)
+	left := journal.MinioPrepared{Foreign: found}
+	if passed {
+		return found, step.Note(ctx, left)
+	}
+	outputs, err := json.Marshal(left)
+	return found, errors.Join(err, &actions.UnfinishedError{Left: foreignText(found, step.Action), Waits: true, Outputs: outputs})
 }
 
 // loss is what cannot be carried over.
@@ -90,8 +159,8 @@ func (s sides) sameIAM(ctx context.Context) ([]string, error) {
 }
 
 // rehearse sets what acts by itself for a moment each, and names what the target does not
-// accept: that must be known before the switch.
-func (s sides) rehearse(ctx context.Context) (refused []replica.Warning, err error) {
+// accept: that must be known before the switch. What it would set it keeps.
+func (s sides) rehearse(ctx context.Context, keeps *acting) (refused []replica.Warning, err error) {
 	buckets, err := s.source.Buckets(ctx)
 	if err != nil {
 		return nil, err
@@ -105,6 +174,7 @@ func (s sides) rehearse(ctx context.Context) (refused []replica.Warning, err err
 		if err != nil {
 			return nil, err
 		}
+		keeps.add(bucket, want)
 		for _, name := range []s3.SettingName{s3.Lifecycle, s3.Notification, s3.Quota} {
 			if want[name] == "" || name.Same(want[name], have[name]) {
 				continue

@@ -5,19 +5,24 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sync"
+	"slices"
+	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/replicatedhq/ekco/internal/minio"
 	"github.com/replicatedhq/ekco/internal/s3"
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/words"
 )
 
 // sides are the two stores of a migration. The credentials live as long as they do.
 type sides struct {
 	pod    minio.SinglePod
 	source minio.Store
-	target minio.Store
+	target *fenced
+	// id is that of the source.
+	id string
 }
 
 func (s sides) close() {
@@ -32,8 +37,18 @@ func (e noSourceError) Error() string {
 	return "the single MinIO, which has all data, does not serve: " + e.lacks
 }
 
-// open connects to the pod that serves, and to the replicas.
-func (m *migrator) open(ctx context.Context) (sides, error) {
+// otherSourceError says that the single MinIO serves, and is not what is migrated: a volume
+// that was made anew is empty, and all would be removed that was copied.
+type otherSourceError struct{ pod, is, was string }
+
+func (e otherSourceError) Error() string {
+	return fmt.Sprintf("pod %s of the single MinIO serves another store than the one that is migrated: its deployment id is %s, and was %s; "+
+		"give it the volume back that it had", e.pod, e.is, e.was)
+}
+
+// open connects to the pod that serves, and to the replicas. It is an error if the pod has
+// other data than the one that the action was prepared with.
+func (m *migrator) open(ctx context.Context, record journal.ActionRecord) (sides, error) {
 	single, err := m.api.Single(ctx)
 	if err != nil {
 		return sides{}, err
@@ -42,111 +57,245 @@ func (m *migrator) open(ctx context.Context) (sides, error) {
 	if !serves {
 		return sides{}, noSourceError{single.Lacks()}
 	}
-	return m.openPod(ctx, pod)
+	return m.openPod(ctx, pod, record)
 }
 
-// openPod connects to a pod of the single MinIO, and to the replicas.
-func (m *migrator) openPod(ctx context.Context, pod minio.SinglePod) (sides, error) {
-	addresses, err := m.api.Targets(ctx)
+// openPod is open for one pod of the single MinIO.
+func (m *migrator) openPod(ctx context.Context, pod minio.SinglePod, record journal.ActionRecord) (sides, error) {
+	both, err := m.connect(ctx, pod)
+	if err != nil {
+		return sides{}, err
+	}
+	if both.id, err = both.identified(ctx, record); err != nil {
+		both.close()
+		return sides{}, err
+	}
+	return both, nil
+}
+
+// identified returns the id of the source, which must be the one that is on record.
+func (s sides) identified(ctx context.Context, record journal.ActionRecord) (string, error) {
+	prepared, err := outputOf[journal.MinioPrepared](record, journal.StepPrepareMinio)
+	if err != nil {
+		return "", err
+	}
+	server, err := s.source.Server(ctx)
+	switch {
+	case err != nil:
+		return "", sideError{"the single MinIO", err}
+	case server.Deployment == "":
+		return "", fmt.Errorf("pod %s of the single MinIO does not tell its deployment id, by which EKCO knows that it has the data that is migrated", s.pod.Name)
+	case prepared.Source != "" && prepared.Source != server.Deployment:
+		return "", otherSourceError{s.pod.Name, server.Deployment, prepared.Source}
+	}
+	return server.Deployment, nil
+}
+
+// sideError says which of both did not answer as it should.
+type sideError struct {
+	side string
+	error
+}
+
+func (e sideError) Error() string {
+	if errors.Is(e.error, s3.ErrDenied) {
+		return e.side + " does not accept the credentials of Secret minio-credentials; correct those, or restart it with them"
+	}
+	return fmt.Sprintf("%s does not answer: %v", e.side, e.error)
+}
+
+func (e sideError) Unwrap() error { return e.error }
+
+// Key names it for a hold.
+func (e sideError) Key() string {
+	if errors.Is(e.error, s3.ErrDenied) {
+		return "credentials"
+	}
+	return "answer"
+}
+
+// connect makes clients of both.
+func (m *migrator) connect(ctx context.Context, pod minio.SinglePod) (sides, error) {
+	target, err := m.target(ctx)
 	if err != nil {
 		return sides{}, err
 	}
 	credentials, err := m.api.Credentials(ctx)
 	if err != nil {
+		target.Close()
 		return sides{}, err
 	}
 	source, err := m.Stores.Store([]string{pod.Address}, credentials)
 	if err != nil {
+		target.Close()
 		return sides{}, err
 	}
-	target, err := m.Stores.Store(addresses, credentials)
-	if err != nil {
-		source.Close()
-		return sides{}, err
-	}
-	return sides{pod: pod, source: source, target: &fenced{Store: target, api: m.api}}, nil
+	return sides{pod: pod, source: source, target: target}, nil
 }
 
-// errServes keeps what serves clients from being made the same as what does not any more.
-var errServes = errors.New("clients are led to ha-minio, which has the newest data from now on: nothing is copied there any more")
+// target makes a client of the replicas.
+func (m *migrator) target(ctx context.Context) (*fenced, error) {
+	addresses, err := m.api.Targets(ctx)
+	if err != nil {
+		return nil, err
+	}
+	credentials, err := m.api.Credentials(ctx)
+	if err != nil {
+		return nil, err
+	}
+	store, err := m.Stores.Store(addresses, credentials)
+	if err != nil {
+		return nil, err
+	}
+	return &fenced{Store: store, service: newFence(m.api)}, nil
+}
+
+// disabled has the fence of the target be that of a switch under way: then, and only then,
+// the Service leads nowhere.
+func (s sides) disabled() sides {
+	s.target.service.shall(journal.MinioServiceDisabled)
+	return s
+}
 
 // fenced is a target that is not changed any more once clients write to it, whoever had the
-// Service lead there. What clients wrote is never removed: that the Service does not lead
-// there is asked after the object was seen, and before it is removed. What only adds relies
-// on an answer of the last second.
+// Service lead there, nor while anybody else works on it. What clients wrote is never
+// removed: where the Service leads is asked after the object was seen, and before it is
+// removed. What only adds relies on an answer of the last second.
 type fenced struct {
 	minio.Store
-	api minio.API
-
-	mu    sync.Mutex
-	asked time.Time
+	service *fence
+	// keeps is nil where any number of versions and buckets may be removed.
+	keeps *keeps
 }
 
-// fence is how old an answer may be for what only adds.
-const fence = time.Second
+// adds is how old an answer may be for what only adds.
+const adds = time.Second
 
-func (f *fenced) open(ctx context.Context, atMost time.Duration) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if atMost > 0 && time.Since(f.asked) < atMost {
-		return nil
+// keeps is how much may be removed at most from a copy that is known to be complete.
+type keeps struct {
+	most int64
+	left atomic.Int64
+}
+
+// shrunkError says that the source was without something that it had just before, when
+// clients could write; so many versions were removed from the target before that was too much.
+type shrunkError struct {
+	what    string
+	removed int64
+}
+
+func (e shrunkError) Error() string {
+	text := "the single MinIO lacks " + e.what + ", which it had shortly before"
+	if e.removed > 0 {
+		text += fmt.Sprintf("; %s that it lacks too had been removed from ha-minio until then", words.Count(int(e.removed), "version"))
 	}
-	now := time.Now()
-	leads, _, err := f.api.Leads(ctx)
-	switch {
-	case err != nil:
-		return fmt.Errorf("look where Service minio leads before something is changed: %w", err)
-	case leads == journal.MinioServiceHA:
-		return errServes
+	return text
+}
+
+func (k *keeps) refuse(what string) error {
+	return shrunkError{what, min(k.most-k.left.Load(), k.most)}
+}
+
+// keep has no bucket removed from here on, nor emptied because the source is without it, and
+// no more than so many versions.
+func (s sides) keep(ctx context.Context, most int64) error {
+	s.target.keeps = &keeps{most: most}
+	s.target.keeps.left.Store(most)
+	theirs, err := s.source.Buckets(ctx)
+	if err != nil {
+		return err
 	}
-	f.asked = now
+	ours, err := s.target.Buckets(ctx)
+	if err != nil {
+		return err
+	}
+	for _, bucket := range ours {
+		if !slices.Contains(theirs, bucket) {
+			return s.target.keeps.refuse("bucket " + bucket)
+		}
+	}
 	return nil
 }
 
 // guarded changes the target if it still may be.
 func (f *fenced) guarded(ctx context.Context, atMost time.Duration, change func() error) error {
-	if err := f.open(ctx, atMost); err != nil {
+	if err := f.service.open(ctx, atMost); err != nil {
 		return err
 	}
 	return change()
 }
 
 func (f *fenced) CreateBucket(ctx context.Context, bucket string, locked bool) error {
-	return f.guarded(ctx, fence, func() error { return f.Store.CreateBucket(ctx, bucket, locked) })
+	return f.guarded(ctx, adds, func() error { return f.Store.CreateBucket(ctx, bucket, locked) })
 }
 
 func (f *fenced) RemoveBucket(ctx context.Context, bucket string) error {
-	return f.guarded(ctx, 0, func() error { return f.Store.RemoveBucket(ctx, bucket) })
+	return f.guarded(ctx, 0, func() error {
+		if f.keeps != nil {
+			return f.keeps.refuse("bucket " + bucket)
+		}
+		return f.Store.RemoveBucket(ctx, bucket)
+	})
 }
 
 func (f *fenced) Set(ctx context.Context, bucket string, name s3.SettingName, value string) error {
-	return f.guarded(ctx, fence, func() error { return f.Store.Set(ctx, bucket, name, value) })
+	return f.guarded(ctx, adds, func() error { return f.Store.Set(ctx, bucket, name, value) })
 }
 
 func (f *fenced) Put(ctx context.Context, bucket string, v s3.Version, content io.Reader, unchecked bool) error {
-	return f.guarded(ctx, fence, func() error { return f.Store.Put(ctx, bucket, v, content, unchecked) })
+	return f.guarded(ctx, adds, func() error { return f.Store.Put(ctx, bucket, v, content, unchecked) })
 }
 
 func (f *fenced) Complete(ctx context.Context, bucket string, v s3.Version, upload string, parts []s3.Part) error {
-	return f.guarded(ctx, fence, func() error { return f.Store.Complete(ctx, bucket, v, upload, parts) })
+	return f.guarded(ctx, adds, func() error { return f.Store.Complete(ctx, bucket, v, upload, parts) })
 }
 
 func (f *fenced) PutMarker(ctx context.Context, bucket string, v s3.Version) error {
-	return f.guarded(ctx, fence, func() error { return f.Store.PutMarker(ctx, bucket, v) })
+	return f.guarded(ctx, adds, func() error { return f.Store.PutMarker(ctx, bucket, v) })
 }
 
 func (f *fenced) Annotate(ctx context.Context, bucket string, v s3.Version, old s3.Attributes) error {
-	return f.guarded(ctx, fence, func() error { return f.Store.Annotate(ctx, bucket, v, old) })
+	return f.guarded(ctx, adds, func() error { return f.Store.Annotate(ctx, bucket, v, old) })
 }
 
 func (f *fenced) Remove(ctx context.Context, bucket string, v s3.Version) error {
-	return f.guarded(ctx, 0, func() error { return f.Store.Remove(ctx, bucket, v) })
+	return f.guarded(ctx, 0, func() error {
+		if f.keeps != nil && f.keeps.left.Add(-1) < 0 {
+			return f.keeps.refuse(fmt.Sprintf("object %s/%s", bucket, v.Key))
+		}
+		return f.Store.Remove(ctx, bucket, v)
+	})
 }
 
 func (f *fenced) ImportIAM(ctx context.Context, want *s3.IAM) (refused []string, err error) {
 	err = f.guarded(ctx, 0, func() error {
+		if err := f.keepsIAM(ctx, want); err != nil {
+			return err
+		}
 		refused, err = f.Store.ImportIAM(ctx, want)
 		return err
 	})
 	return refused, err
+}
+
+// keepsIAM refuses to remove users, policies and the like from a copy that is known to be
+// complete: a server that has lost their files serves without them.
+func (f *fenced) keepsIAM(ctx context.Context, want *s3.IAM) error {
+	if f.keeps == nil {
+		return nil
+	}
+	have, err := f.ExportIAM(ctx)
+	if err != nil {
+		return err
+	}
+	beyond := have.Beyond(want)
+	if len(beyond) == 0 {
+		return nil
+	}
+	const most = 5
+	what := strings.Join(beyond[:min(len(beyond), most)], ", ")
+	if len(beyond) > most {
+		what = fmt.Sprintf("%s and %d more", what, len(beyond)-most)
+	}
+	return f.keeps.refuse(what)
 }

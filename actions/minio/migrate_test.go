@@ -85,12 +85,11 @@ func TestTheSingleMinIOIsMigratedWhileAnApplicationWrites(t *testing.T) {
 
 // TestTheCrashMatrixOfAMigration: nobody writes, so that all runs are alike.
 func TestTheCrashMatrixOfAMigration(t *testing.T) {
-	scene := func(points int, prepare func(b *duo)) actionstest.Scene {
+	scene := func(points int, ask func(b *duo)) actionstest.Scene {
 		return actionstest.Scene{Points: points, Once: true, Set: func(w *actionstest.World) actionstest.Stage {
 			b := grown(w)
 			b.migration.KeepSource = 10 * time.Second // each look costs this test time
-			prepare(b)
-			b.asks()
+			ask(b)
 			return actionstest.Stage{
 				Kinds:   func(f *actionstest.Fuse) []actions.Definition { return b.definitions(f) },
 				Outcome: b.outcome,
@@ -98,10 +97,21 @@ func TestTheCrashMatrixOfAMigration(t *testing.T) {
 		}}
 	}
 	actionstest.Scenes{
-		"all of it": scene(80, func(*duo) {}),
+		"all of it": scene(80, (*duo).asks),
 		"only the hand-over, without a claim": scene(12, func(b *duo) {
 			b.Point(`{"app":"ha-minio"}`)
 			b.Remove(minio.SingleClaimRef(miniosim.Namespace))
+			b.asksWith(journal.MinioMigrate{Switched: true, From: b.deployment()})
+		}),
+		"somebody else's switch": scene(14, func(b *duo) {
+			b.copied()
+			b.Point(`{"app":"ha-minio"}`)
+			b.asks()
+		}),
+		"forced past a node that is cordoned": scene(80, func(b *duo) {
+			b.Cordon("a", true)
+			b.asks()
+			b.forced(MinioSuccessor, "cordoned a, for attempt 1", "cordoned a, for attempt 2", "cordoned a, for attempt 3")
 		}),
 	}.Run(t)
 }
@@ -116,7 +126,7 @@ func TestAStopAtAnyTimeLeavesTheServiceWhereItServes(t *testing.T) {
 				b.Pass(time.Duration(tick) * time.Second / 3)
 				began := time.Now()
 				r.Halt()
-				if took := time.Since(began); took > 20*time.Second {
+				if took := time.Since(began); took > time.Second {
 					t.Errorf("it took %s", took)
 				}
 				if leads := b.ServiceLeads(); leads == "" {
@@ -134,8 +144,12 @@ func TestAStopWhileNoPodStartsGoesBack(t *testing.T) {
 		r := b.start()
 		b.comes("noted cut-over")
 		b.Pass(2 * time.Second)
+		began := time.Now()
 		r.Halt()
 		b.backs()
+		if took := time.Since(began); took > time.Second {
+			t.Errorf("it took %s", took)
+		}
 		b.Stick(false)
 		b.ends(b.start(), handedOver)
 	})
@@ -216,41 +230,6 @@ func TestASwitchIsNotBegunWhereNoOtherPodCanStart(t *testing.T) {
 	}
 }
 
-func TestAMigrationIsForcedPastAPodThatCannotBeReplaced(t *testing.T) {
-	actionstest.InBubble(t, func(w *actionstest.World) {
-		b := grown(w)
-		b.asks()
-		r := b.start()
-		b.Cordon("a", true)
-		b.held(journal.StepCutOverMinio, MinioSuccessor, "node a is cordoned")
-		b.Retry(r) // without force it holds
-		b.Pass(time.Minute)
-		b.held(journal.StepCutOverMinio, MinioSuccessor, "node a is cordoned")
-		w.Append("cli:me@here", journal.ActionRetried{Force: true}, journal.TypeActionRetried)
-		w.Tell(r, journal.TypeActionRetried)
-		b.ends(r, handedOver)
-	})
-}
-
-func TestAMigrationIsForcedPastASourceThatIsLost(t *testing.T) {
-	actionstest.InBubble(t, func(w *actionstest.World) {
-		b := grown(w)
-		b.asks()
-		r := b.start()
-		b.Cordon("a", true)
-		b.held(journal.StepCutOverMinio, MinioSuccessor, "node a is cordoned")
-		b.Stick(true)
-		b.KillSingle()
-		b.Pass(time.Minute)
-		b.Retry(r)
-		b.held(journal.StepCutOverMinio, MinioSuccessor, "Deployment minio has no pod")
-		b.backs()
-		w.Append("cli:me@here", journal.ActionRetried{Force: true}, journal.TypeActionRetried)
-		w.Tell(r, journal.TypeActionRetried)
-		b.ends(r, handedOver)
-	})
-}
-
 // TestWhateverIsWrongItEndsOrHoldsWithTheServiceAtTheSingleMinIO: and goes on when it is
 // right again.
 func TestWhateverIsWrongItEndsOrHoldsWithTheServiceAtTheSingleMinIO(t *testing.T) {
@@ -329,8 +308,7 @@ func TestAFullTargetCanBeForcedAndHoldsNothingElse(t *testing.T) {
 		b.Fill(5)
 		r := b.start()
 		b.held(journal.StepCopyMinio, MinioRoom, "has room for 5 bytes")
-		b.Append("cli:me@here", journal.ActionRetried{Force: true}, journal.TypeActionRetried)
-		b.Tell(r, journal.TypeActionRetried)
+		b.force(r)
 		b.ends(r, handedOver)
 	})
 }
@@ -348,6 +326,7 @@ func TestACancelledMigrationLeavesTheSingleMinIO(t *testing.T) {
 				b.Cancel(r)
 				r.End()
 				b.Stick(false)
+				b.Pass(5 * time.Second) // so that enough is written
 				if got := b.outcome(); !strings.HasPrefix(got, asBefore) && !strings.HasPrefix(got, `the Service leads to "ha-minio", Deployment true`) {
 					t.Errorf("%s, %s", b.LastLine(), got)
 				}

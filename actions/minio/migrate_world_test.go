@@ -17,6 +17,7 @@ import (
 	"github.com/replicatedhq/ekco/internal/minio"
 	"github.com/replicatedhq/ekco/internal/minio/miniosim"
 	"github.com/replicatedhq/ekco/internal/s3"
+	"github.com/replicatedhq/ekco/internal/s3/replica"
 	"github.com/replicatedhq/ekco/journal"
 )
 
@@ -67,13 +68,45 @@ func grown(w *actionstest.World) *duo {
 		b.Source.Write(kept, fmt.Sprintf("document-%d", i%2), fmt.Sprintf("text %d", i), s3.Attributes{}, at.Add(time.Duration(i)*time.Second))
 	}
 	b.Source.Delete(kept, "document-1", at.Add(time.Minute))
-	b.migration = Migration{CutOverLimit: DefaultCutOverLimit, KeepSource: DefaultKeepSource}
+	b.migration = Migration{CutOverLimit: DefaultCutOverLimit, KeepSource: DefaultKeepSource, AbsentFor: DefaultAbsentFor}
 	return b
 }
 
-func (b *duo) asks() {
+func (b *duo) asks() { b.asksWith(journal.MinioMigrate{}) }
+
+// asksWith asks for a migration with what is known of what EKCO did before.
+func (b *duo) asksWith(known journal.MinioMigrate) {
 	b.T.Helper()
-	b.Request(b.subject, journal.ActionRequested{Kind: journal.ActionMigrateMinio})
+	b.Request(b.subject, journal.ActionRequested{Kind: journal.ActionMigrateMinio, Input: known})
+}
+
+// deployment is the UID of the single one.
+func (b *duo) deployment() string {
+	b.T.Helper()
+	uid, known := b.Object(minio.DeploymentRef(miniosim.Namespace))["metadata"].(map[string]any)["uid"].(string)
+	if !known || uid == "" {
+		b.T.Fatal("the Deployment has no UID")
+	}
+	return uid
+}
+
+// copied has the highly available one have all that the single one has.
+func (b *duo) copied() {
+	b.T.Helper()
+	m := &migrator{api: b.Client(b.Objects), Migration: Migration{Stores: miniosim.Network{Both: b.Both}}}
+	both, err := m.open(b.T.Context(), journal.ActionRecord{})
+	if err != nil {
+		b.T.Fatal(err)
+	}
+	if _, err := both.prepare(b.T.Context()); err != nil {
+		b.T.Fatal(err)
+	}
+	if _, err := replica.Pass(b.T.Context(), both.source, both.target, replica.Options{}); err != nil {
+		b.T.Fatal(err)
+	}
+	if _, err := replica.Settle(b.T.Context(), both.source, both.target); err != nil {
+		b.T.Fatal(err)
+	}
 }
 
 // definitions are those of one incarnation of the process.
@@ -86,6 +119,22 @@ func (b *duo) definitions(f *actionstest.Fuse) []actions.Definition {
 		defer b.mu.Unlock()
 		b.looks++
 	}))
+}
+
+// forced has somebody have gone past holds of those keys before.
+func (b *duo) forced(preflight string, keys ...string) {
+	b.T.Helper()
+	for _, key := range keys {
+		b.AppendAbout(b.subject, "operator", journal.ActionHeld{Preflight: preflight, Reason: "not yet", Key: key}, journal.TypeActionHeld)
+		b.AppendAbout(b.subject, "cli:me@here", journal.ActionRetried{Force: true}, journal.TypeActionRetried)
+	}
+}
+
+// force has an administrator go past what holds the migration now.
+func (b *duo) force(r *actionstest.Running) {
+	b.T.Helper()
+	b.Append("cli:me@here", journal.ActionRetried{Force: true}, journal.TypeActionRetried)
+	b.Tell(r, journal.TypeActionRetried)
 }
 
 // start starts a run that lives on.

@@ -32,7 +32,8 @@ func New(api minio.API, nodes Nodes, changed func()) []actions.Definition {
 // NewMigration returns the action that has the highly available MinIO take the place of the
 // single one.
 func NewMigration(api minio.API, migration Migration, changed func()) actions.Definition {
-	return migrating(&migrator{api: api, Migration: migration, changed: changed})
+	seen := &trail{}
+	return migrating(&migrator{api: following{api, seen}, Migration: migration, changed: changed, trail: seen})
 }
 
 // stillThere implements [MinioStillThere].

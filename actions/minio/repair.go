@@ -24,6 +24,8 @@ const pointTimeout = 30 * time.Second
 func repairing(api minio.API, changed func()) actions.Definition {
 	return actions.Definition{
 		Kind: journal.ActionRepairMinio, Noun: "repair", Expendable: true,
+		// Another EKCO may have disabled the Service just now, in the midst of its switch.
+		Exclusive: true,
 		AskedLast: []string{MinioServiceDisabled},
 		Plan:      planRepair,
 		Steps:     map[string]actions.Step{journal.StepPointMinio: point{api, changed}},

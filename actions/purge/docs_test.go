@@ -17,7 +17,7 @@ import (
 const purgePage = "../../docs/purge.md"
 
 func TestEveryTestThatTheDocsNameExists(t *testing.T) {
-	page := read(t, purgePage) + read(t, "../../docs/how-it-works.md")
+	page := read(t, "../../docs/purge-evidence.md") + read(t, "../../docs/how-it-works.md")
 	var sources strings.Builder
 	err := filepath.WalkDir("../..", func(file string, _ fs.DirEntry, err error) error {
 		if strings.HasSuffix(file, "_test.go") {

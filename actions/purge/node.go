@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/replicatedhq/ekco/actions"
@@ -18,7 +19,11 @@ const (
 )
 
 // nodePart is the Node object's part of a purge.
-type nodePart struct{ api kube.API }
+type nodePart struct {
+	api kube.API
+	// residents is nil where nobody asks what runs on the node.
+	residents Residents
+}
 
 func (p nodePart) capture(ctx context.Context, record journal.ActionRecord, facts *Facts) error {
 	facts.Node = NodeIdentity{Name: record.Subject.Name, UID: record.Subject.UID}
@@ -58,7 +63,7 @@ func (nodePart) gate(journal.ActionRecord, Facts) []string { return nil }
 func (nodePart) preflights() map[string]actions.Preflight  { return nil }
 
 func (p nodePart) steps() map[string]actions.Step {
-	return map[string]actions.Step{doesDeleteNode: deleteNode(p)}
+	return map[string]actions.Step{doesDeleteNode: deleteNode{p.api}}
 }
 
 // notLookedAt says what the purge leaves because the name was another Node's when
@@ -101,7 +106,7 @@ func (s deleteNode) Prove(ctx context.Context, step actions.StepContext) (action
 	case live.UID != facts.Node.UID:
 		return actions.Proof{Done: true, Outputs: facts.Node.notLookedAt()}, nil
 	}
-	return actions.Proof{Missing: fmt.Sprintf("node %s still exists; look for finalizers on it", facts.Node.Name)}, nil
+	return actions.Proof{Missing: heldNode(live)}, nil
 }
 
 // Do implements [actions.Step].
@@ -114,8 +119,40 @@ func (s deleteNode) Do(ctx context.Context, step actions.StepContext) (json.RawM
 		// Without its UID there is no saying which Node was meant.
 		return nil, nil
 	}
+	slow := time.AfterFunc(deletionIsSlow, func() { step.Lacks(fmt.Sprintf(webhookHolds, facts.Node.Name, deletionIsSlow)) })
+	defer slow.Stop()
 	if err := kube.Deleted(s.api.DeleteNode(ctx, facts.Node.Name, facts.Node.UID)); err != nil {
-		return nil, fmt.Errorf("delete node %s: %w", facts.Node.Name, kube.Lacking(err, "delete", "nodes"))
+		return nil, fmt.Errorf("delete node %s: %w%s", facts.Node.Name, kube.Lacking(err, "delete", "nodes"), lookAtWebhooks(err))
 	}
 	return nil, nil
+}
+
+// deletionIsSlow is how long the API server may think about a deletion before somebody who
+// waits is told.
+const deletionIsSlow = 3 * time.Second
+
+const (
+	seeWebhooks  = "kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations"
+	webhookHolds = "the API server has not answered the deletion of node %s for %s; a webhook may hold it: " + seeWebhooks
+)
+
+// lookAtWebhooks says, to be added to an error, how to look at what refused.
+func lookAtWebhooks(err error) string {
+	if strings.Contains(err.Error(), "webhook") {
+		return "; look at it: " + seeWebhooks
+	}
+	return ""
+}
+
+// heldNode says what keeps a Node, and how to look at it.
+func heldNode(node kube.Node) string {
+	if !node.Deleting || len(node.Finalizers) == 0 {
+		return fmt.Sprintf("node %s still exists; look at it: kubectl get node %s -o yaml", node.Name, node.Name)
+	}
+	what := "finalizer "
+	if len(node.Finalizers) > 1 {
+		what = "finalizers "
+	}
+	return fmt.Sprintf("waits for %s%s on node %s; look at it: kubectl get node %s -o jsonpath={.metadata.finalizers}",
+		what, strings.Join(node.Finalizers, ", "), node.Name, node.Name)
 }

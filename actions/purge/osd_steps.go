@@ -100,8 +100,8 @@ func (p storagePart) find(ctx context.Context, view storageView) (foundOSDs, err
 	return found, nil
 }
 
-// outOSDs marks the OSDs down and out. Those of a node that answers run: they are
-// only marked out, and stopped later.
+// outOSDs marks the OSDs out, and those down that came up since the preflight. Those of a node
+// that answers run: they are only marked out, and stopped later.
 type outOSDs storagePart
 
 // Prove implements [actions.Step].
@@ -124,17 +124,21 @@ func (s outOSDs) Do(ctx context.Context, step actions.StepContext) (json.RawMess
 	if err != nil {
 		return nil, err
 	}
-	var ids []int
+	var ids, up []int
 	for _, osd := range view.remaining() {
 		if osd.Exists {
 			ids = append(ids, osd.ID)
+		}
+		if osd.Exists && osd.Up {
+			up = append(up, osd.ID)
 		}
 	}
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	if !journal.PurgeInputOf(step.Action.Request).Live {
-		if err := s.Ceph.Down(ctx, ids...); err != nil {
+	// Of what is down already, as all of a lost node is by the preflight, Ceph would say just that.
+	if len(up) > 0 && !journal.PurgeInputOf(step.Action.Request).Live {
+		if err := s.Ceph.Down(ctx, up...); err != nil {
 			return nil, err
 		}
 	}

@@ -41,6 +41,7 @@ var shapes = map[string]shape{
 	"rook-unread-live":                {about: "A primary that answers, asked for by hand while Rook's objects may not be read.", world: func(s *whole) { s.answers(); s.rook.Forbid(readsOfRook...) }, request: live},
 	"rook-not-managed":                {about: "A lost primary, asked for by hand where Rook is not managed and there is a CephCluster.", world: func(s *whole) { s.unmanaged = true }, request: byHand},
 	"live":                            {about: "A primary with three OSDs that answers, asked for by hand.", world: (*whole).answers, request: live},
+	"live-unasked":                    {about: "A primary with three OSDs that is ready, by somebody who could not be asked.", world: (*whole).answers, request: unasked},
 	"live-with-osd_purge_wait":        {about: "A primary with three OSDs that answers, asked for by hand, with osd_purge_wait of 2 h.", world: func(s *whole) { s.answers(); s.wait = 2 * time.Hour }, request: live},
 	"osd_purge_wait":                  {about: "A lost primary with three OSDs, by itself, with osd_purge_wait of 2 h.", world: func(s *whole) { s.wait = 2 * time.Hour }},
 	"ceph-away-with-osd_purge_wait":   {about: "A lost primary with three OSDs, asked for by hand while Ceph does not answer, with osd_purge_wait of 2 h.", world: func(s *whole) { s.wait = 2 * time.Hour; s.ceph.Outage(true) }, request: byHand},

@@ -338,7 +338,16 @@ func TestAWorkerHasNoStepsOfTheControlPlane(t *testing.T) {
 		s.etcd.Cut(true)
 		s.requestPurge(node, journal.ActionRequested{})
 		s.RunToEnd(s.cfg())
-		s.WantStory("requested", "planned 1", "started delete-node #1", "done delete-node #1", "ended done")
+		done := 0
+		for _, line := range s.Story() {
+			if strings.HasPrefix(line, "done ") {
+				done++
+			}
+		}
+		// The check, the Node, and an entry in the CephCluster that may come yet.
+		if s.LastLine() != "ended done" || !slices.Contains(s.Story(), "planned 3") || done != 3 {
+			t.Errorf("the journal says %q", s.Story())
+		}
 	})
 }
 

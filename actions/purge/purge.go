@@ -109,7 +109,7 @@ type Option func(*parts)
 type parts struct{ storage, node, primary part }
 
 func partsOf(api kube.API, options []Option) parts {
-	all := parts{node: nodePart{api}}
+	all := parts{node: nodePart{api: api}}
 	for _, option := range options {
 		option(&all)
 	}
@@ -130,7 +130,7 @@ func (p parts) ordered() []part {
 // it.
 func New(api kube.API, options ...Option) actions.Definition {
 	d := definition{parts: partsOf(api, options).ordered()}
-	steps := make(map[string]actions.Step)
+	steps := map[string]actions.Step{WaitForCancel: waitForCancel{}}
 	checks := map[string]actions.Preflight{
 		nodes.StillGone: nodes.Watch{API: api, Replaced: replacedNodeIsPurged},
 		NodeWasSeen:     nodeWasSeen{},
@@ -141,7 +141,7 @@ func New(api kube.API, options ...Option) actions.Definition {
 	}
 	return actions.Definition{
 		Kind: journal.ActionPurgeNode, Noun: "purge", AskedLast: []string{nodes.StillGone},
-		Plan: d.plan, Steps: steps, Preflights: checks, Guards: guards,
+		Plan: d.plan, Steps: steps, Preflights: checks, Guards: guards, Costs: d.costs,
 	}
 }
 
@@ -208,6 +208,7 @@ func (d definition) plan(ctx context.Context, record journal.ActionRecord) (jour
 	if len(plan.Steps) > 1 || len(gate) > 0 {
 		plan.Steps = actions.BehindGate(plan.Steps, guarded(nil, gate...))
 	}
+	plan.Steps = cancelable(record, plan.Steps)
 	if plan.Facts, err = json.Marshal(facts); err != nil {
 		return journal.Plan{}, fmt.Errorf("write down the facts of node %s: %w", record.Subject.Name, err)
 	}

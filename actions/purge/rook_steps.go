@@ -125,7 +125,7 @@ func (p storagePart) remove(ctx context.Context, d rook.OSDDeployment, live bool
 }
 
 func stillThere(d rook.OSDDeployment) string {
-	return fmt.Sprintf("Deployment rook-ceph/%s still exists; look for finalizers on it", d.Name)
+	return fmt.Sprintf("Deployment rook-ceph/%s still exists; look for finalizers on it: kubectl -n rook-ceph get deployment %s -o jsonpath={.metadata.finalizers}", d.Name, d.Name)
 }
 
 // removeFound removes the Deployments that were found only after the plan.

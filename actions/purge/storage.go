@@ -65,7 +65,8 @@ type StorageFacts struct {
 	// then found when they may.
 	RookUnread string `json:"rook_unread,omitempty"`
 	// Entry is the node's in the CephCluster, nil when none is to be removed;
-	// EntryKept then says why.
+	// EntryKept then says why. It has no name where the node is not listed, and may yet be: an
+	// EKCO that was adding it then is done by the time that the purge looks.
 	Entry     *rook.StorageNode `json:"entry,omitempty"`
 	EntryKept string            `json:"entry_kept,omitempty"`
 	// absent is set when it turned out that there is no Rook.
@@ -159,7 +160,7 @@ func (p storagePart) readRook(ctx context.Context, node NodeIdentity) (*StorageF
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("look for node %s in the CephCluster: %w", node.Name, err)
-	case entry.Name == "":
+	case entry.Name == "" && (p.UserManaged || p.OnlyAsked || entry.UseAllNodes):
 	case p.UserManaged:
 		facts.EntryKept = "the list is the installer's (rook_storage_nodes)"
 	case entry.UseAllNodes:

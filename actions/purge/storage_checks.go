@@ -117,7 +117,7 @@ func unhealthy(health ceph.Health, troubles []ceph.Check, others []int, why stri
 	for _, check := range troubles {
 		codes = append(codes, check.Code)
 		switch {
-		case !downCodes[check.Code]:
+		case !check.Down():
 			reasons = append(reasons, fmt.Sprintf("%s (%s)", check.Message, check.Code))
 		case len(others) > 0:
 			reasons = append(reasons, "on other nodes "+ceph.Names(others...)+" is down")
@@ -156,27 +156,10 @@ func (p cephHealthy) othersDown(ctx context.Context, record journal.ActionRecord
 	return others, nil
 }
 
-// downCodes say that OSDs are down.
-var downCodes = map[string]bool{
-	"OSD_DOWN": true, "OSD_HOST_DOWN": true, "OSD_CHASSIS_DOWN": true, "OSD_RACK_DOWN": true,
-	"OSD_ROW_DOWN": true, "OSD_DATACENTER_DOWN": true, "OSD_ROOT_DOWN": true,
-}
-
-// harmless are troubles that say nothing about the safety of data. What is not
-// listed counts.
-var harmless = map[string]bool{
-	"AUTH_INSECURE_GLOBAL_ID_RECLAIM": true, "AUTH_INSECURE_GLOBAL_ID_RECLAIM_ALLOWED": true,
-	"DASHBOARD_DEBUG": true, "MON_CLOCK_SKEW": true, "MON_DISK_LOW": true, "MON_DOWN": true, "MON_MSGR2_NOT_ENABLED": true,
-	"OSD_NO_DOWN_OUT_INTERVAL": true, "OSD_UPGRADE_FINISHED": true, "PG_NOT_DEEP_SCRUBBED": true, "PG_NOT_SCRUBBED": true,
-	"POOL_APP_NOT_ENABLED": true, "POOL_NO_REDUNDANCY": true, "POOL_PG_NUM_NOT_POWER_OF_TWO": true,
-	"POOL_TOO_FEW_PGS": true, "POOL_TOO_MANY_PGS": true, "RECENT_CRASH": true, "RECENT_MGR_MODULE_CRASH": true,
-	"TELEMETRY_CHANGED": true, "TOO_FEW_OSDS": true, "TOO_FEW_PGS": true, "TOO_MANY_PGS": true,
-}
-
 func troubling(health ceph.Health) []ceph.Check {
 	var troubles []ceph.Check
 	for _, check := range health.Checks {
-		if !check.Muted && (!harmless[check.Code] || check.Severity == ceph.HealthErr) {
+		if !check.Harmless() {
 			troubles = append(troubles, check)
 		}
 	}

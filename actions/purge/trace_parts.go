@@ -58,7 +58,7 @@ func (f *StorageFacts) found() (found []string) {
 	if f == nil {
 		return nil
 	}
-	if f.Entry != nil {
+	if f.Entry != nil && f.Entry.Name != "" {
 		found = append(found, "an entry in the CephCluster")
 	}
 	if len(f.Deployments) > 0 {

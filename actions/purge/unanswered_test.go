@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/actions/purge"
 	"github.com/replicatedhq/ekco/journal"
 )
@@ -120,10 +121,10 @@ func TestAnOSDUnderTheHostThatRookRunsElsewhereIsNotFoundLater(t *testing.T) {
 	})
 }
 
-func TestOSDsAreMarkedOutAgainWhenCephBrokeOffInBetween(t *testing.T) {
+func TestNoOSDIsPurgedBeforeItIsSeenThatTheyAreOut(t *testing.T) {
 	inWhole(t, func(t *testing.T, s *whole) {
 		s.ceph.AfterEffect = func(effect string) {
-			if strings.HasPrefix(effect, "osd-down") && s.ceph.Count(effect) == 1 {
+			if strings.HasPrefix(effect, "osd-out") && s.ceph.Count(effect) == 1 {
 				s.ceph.Outage(true)
 			}
 			if strings.HasPrefix(effect, "osd-purge") && s.ceph.Count("osd-out 3,12,107") == 0 {
@@ -133,9 +134,45 @@ func TestOSDsAreMarkedOutAgainWhenCephBrokeOffInBetween(t *testing.T) {
 		s.ask(journal.ActionRequested{})
 		r := s.Start(s.cfg())
 		s.Pass(time.Hour)
+		if n := len(s.ceph.Snapshot().OSDs); n < 3 || s.ceph.Count("osd-purge 3") != 0 {
+			t.Errorf("while Ceph does not answer %d OSDs are left", n)
+		}
 		s.ceph.Outage(false)
 		r.End()
 		s.wantTraces()
+		if n := s.ceph.Count("osd-down 3,12,107"); n != 0 {
+			t.Errorf("what is down was marked down %d times", n)
+		}
+	})
+}
+
+// TestWhatCameUpSinceThePreflightIsMarkedDownAndThenOut, and what is not marked down is not out.
+func TestWhatCameUpSinceThePreflightIsMarkedDownAndThenOut(t *testing.T) {
+	inWhole(t, func(t *testing.T, s *whole) {
+		s.ceph.ReturnHost("w1")
+		s.ask(journal.ActionRequested{Manual: true})
+		r := s.Start(s.cfg())
+		s.Pass(time.Hour) // it is held, and planned
+		r.Halt()
+		record := s.Record()
+		planned, _ := record.Plan.Step("out-osds")
+		step, code := actions.StepContext{Action: record, Planned: planned}, s.kinds(nil)[0].Steps["out-osds"]
+
+		s.ceph.StopOSD(12)
+		s.ceph.Refuse(true, "Down")
+		if _, err := code.Do(t.Context(), step); err == nil || s.ceph.Count("osd-out 3,12,107") != 0 {
+			t.Errorf("%v: Ceph was told %+v", err, s.ceph.Effects())
+		}
+		s.ceph.Refuse(false, "Down")
+		if proof, err := code.Prove(t.Context(), step); err != nil || proof.Done {
+			t.Errorf("%v: it is proved by %+v", err, proof)
+		}
+		if _, err := code.Do(t.Context(), step); err != nil || s.ceph.Count("osd-down 3,107") != 1 || s.ceph.Count("osd-out 3,12,107") != 1 {
+			t.Errorf("%v: Ceph was told %+v", err, s.ceph.Effects())
+		}
+		if proof, err := code.Prove(t.Context(), step); err != nil || !proof.Done {
+			t.Errorf("%v: it is not proved: %+v", err, proof)
+		}
 	})
 }
 

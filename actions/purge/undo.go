@@ -103,8 +103,8 @@ func (s restoreEntry) Do(ctx context.Context, step actions.StepContext) (json.Ra
 // why one is not.
 func (s restoreEntry) find(ctx context.Context, step actions.StepContext) (entry *rook.StorageNode, kept string, err error) {
 	node, captured, err := capturedStorage(step.Action)
-	if err != nil || captured.Entry == nil {
-		return nil, "", err
+	if err != nil || captured.Entry == nil || captured.Entry.Name == "" {
+		return nil, "", err // what was not listed is not put back: a node that stays is listed anew
 	}
 	var removal struct {
 		Left     string          `json:"left"`

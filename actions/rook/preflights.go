@@ -2,12 +2,10 @@ package rook
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/actions/object"
-	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/journal"
 	"github.com/replicatedhq/ekco/journal/words"
 )
@@ -19,27 +17,44 @@ const (
 	RookUnchanged = "RookUnchanged"
 	// StorageNodesReady: the nodes that are to be listed are there and ready.
 	StorageNodesReady = "StorageNodesReady"
+	// StorageHostsListed: a list that takes the place of all nodes names every host that has
+	// OSDs.
+	StorageHostsListed = "StorageHostsListed"
 	// StorageHostsThere: as many hosts have OSDs that are up and in as the change needs.
 	StorageHostsThere = "StorageHostsThere"
+	// RoomForCopies: Ceph has room for what is to be copied, and does not already keep more
+	// copies than Rook is to be asked for.
+	RoomForCopies = "RoomForCopies"
 )
 
 // needs returns the preflights of a change.
-func needs(change journal.RookChange) []string {
+func needs(of journal.Subject, change journal.RookChange) []string {
 	names := []string{RookUnchanged}
-	if len(change.Nodes) > 0 {
-		names = append(names, StorageNodesReady)
-	}
-	if change.Hosts > 0 {
-		names = append(names, StorageHostsThere)
+	for _, need := range []struct {
+		so   bool
+		name string
+	}{
+		{len(change.Nodes) > 0, StorageNodesReady},
+		{change.Whole, StorageHostsListed},
+		{change.Hosts > 0, StorageHostsThere},
+		{journal.HasRookPools(of) && change.Raises(), RoomForCopies},
+		{journal.HasRookPools(of) && needed(change) > 1, CopiesServe},
+	} {
+		if need.so {
+			names = append(names, need.name)
+		}
 	}
 	return names
 }
 
 func (p Parts) preflights() map[string]actions.Preflight {
 	return map[string]actions.Preflight{
-		RookUnchanged:     unchanged{p.object()},
-		StorageNodesReady: nodesReady{p.Nodes},
-		StorageHostsThere: hostsThere{p.Ceph},
+		RookUnchanged:      unchanged{p.object()},
+		StorageNodesReady:  nodesReady{p.Nodes},
+		StorageHostsListed: hostsListed{p.Ceph, p.object()},
+		StorageHostsThere:  hostsThere{p.Ceph},
+		RoomForCopies:      room{p.Ceph},
+		CopiesServe:        copiesServe{p.Ceph},
 	}
 }
 
@@ -66,34 +81,10 @@ func (p unchanged) Check(ctx context.Context, record journal.ActionRecord) actio
 	return actions.Pass()
 }
 
-type nodesReady struct{ nodes Nodes }
-
-// Check implements [actions.Preflight]. Of nodes that are not what they were nothing is
-// added: what else is asked for is asked for anew.
-func (p nodesReady) Check(ctx context.Context, record journal.ActionRecord) actions.Verdict {
-	change, err := journal.InputOf[journal.RookChange](record.Request)
-	if err != nil {
-		return actions.Hold(err.Error()).About("input")
-	}
-	for _, asked := range change.Nodes {
-		node, err := p.nodes.Node(ctx, asked.Name)
-		switch {
-		case errors.Is(kube.Sentinel(err), kube.ErrNotFound):
-			return actions.Abandon("node " + asked.Name + " is gone").About("node gone")
-		case err != nil:
-			return actions.Hold("cannot tell whether node " + asked.Name + " is ready: " + err.Error()).About("node unread")
-		case node.UID != asked.UID:
-			return actions.Abandon("another node has the name " + asked.Name + " now").About("node replaced")
-		case !node.Facts.Ready():
-			return actions.Abandon("node " + asked.Name + " is not ready any more").About("node unready")
-		}
-	}
-	return actions.Pass()
-}
-
 type hostsThere struct{ ceph Ceph }
 
-// Check implements [actions.Preflight].
+// Check implements [actions.Preflight]. An OSD is often lost for a moment only; what is lost for
+// longer is observed, and ends the action.
 func (p hostsThere) Check(ctx context.Context, record journal.ActionRecord) actions.Verdict {
 	change, err := journal.InputOf[journal.RookChange](record.Request)
 	if err != nil {
@@ -104,8 +95,7 @@ func (p hostsThere) Check(ctx context.Context, record journal.ActionRecord) acti
 		return actions.Hold("cannot tell which hosts have OSDs: " + err.Error()).About("hosts unread")
 	}
 	if hosts := tree.Serving(); len(hosts) < change.Hosts {
-		return actions.Abandon(fmt.Sprintf("%s have OSDs that are up and in, and it takes %d",
-			words.Count(len(hosts), "host"), change.Hosts)).About("hosts")
+		return actions.Hold(fmt.Sprintf("%s with OSDs that are up and in, and it takes %d", words.Count(len(hosts), "host"), change.Hosts)).About("hosts")
 	}
 	return actions.Pass()
 }

@@ -19,14 +19,21 @@ import (
 
 const changeTimeout = 30 * time.Second
 
-// Nodes is what the actions ask of the cluster: a node, live.
+// Nodes is what the actions ask of the cluster: its nodes, live, with the label that the
+// configuration names.
 type Nodes interface {
-	Node(ctx context.Context, name string) (kube.Node, error)
+	ListNodes(ctx context.Context) ([]kube.Node, error)
 }
 
-// Ceph is what the actions ask of Ceph: which OSDs there are, live.
+// Ceph is what the actions ask of Ceph: which OSDs and pools there are, and how much room, live.
 type Ceph interface {
 	Tree(ctx context.Context) (ceph.Tree, error)
+	Pools(ctx context.Context) ([]ceph.Pool, error)
+	PGs(ctx context.Context) ([]ceph.PG, error)
+	Health(ctx context.Context) (ceph.Health, error)
+	Room(ctx context.Context) (ceph.Room, error)
+	Version(ctx context.Context) (ceph.Version, error)
+	ceph.Settings
 }
 
 // Parts are what the actions need. All fields must be set.
@@ -44,6 +51,8 @@ func New(parts Parts) []actions.Definition {
 		parts.change(journal.ActionAddStorageNodes, "change of the storage nodes"),
 		parts.change(journal.ActionRaiseCopies, "change of the copies"),
 		parts.change(journal.ActionAddCephDaemons, "change of the daemons"),
+		parts.setPools(),
+		parts.lower(),
 	}
 }
 
@@ -68,7 +77,7 @@ func plan(_ context.Context, record journal.ActionRecord) (journal.Plan, error) 
 	}
 	facts, err := json.Marshal(change)
 	return journal.Plan{Facts: facts, Steps: []journal.PlannedStep{{
-		ID: journal.StepChangeRook, Does: journal.StepChangeRook, Preflights: needs(change),
+		ID: journal.StepChangeRook, Does: journal.StepChangeRook, Preflights: needs(record.Subject, change),
 		Timeout: journal.Duration(changeTimeout), Domains: []string{journal.DomainStorage},
 	}}}, err
 }

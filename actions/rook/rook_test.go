@@ -14,6 +14,7 @@ import (
 	"github.com/replicatedhq/ekco/actions/actionstest"
 	"github.com/replicatedhq/ekco/fsm"
 	fsmrook "github.com/replicatedhq/ekco/fsm/rook"
+	"github.com/replicatedhq/ekco/internal/ceph"
 	"github.com/replicatedhq/ekco/internal/ceph/cephsim"
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/internal/kube/kubesim"
@@ -37,6 +38,7 @@ func installed(of journal.Subject, object string) *estate {
 	e := &estate{objects: kubesim.NewObjects(), kube: kubesim.New(), ceph: cephsim.New(), subject: of}
 	e.objects.Put(rook.OperatorRef(), `{"spec":{"template":{"spec":{"containers":[{"image":"rook/ceph:v1.10.0"}]}}}}`)
 	e.subject.UID = e.objects.Put(rook.ResourceRef(of), object)
+	e.objects.Put(rook.NamespaceRef(), `{}`)
 	for i, name := range []string{"a", "b", "c"} {
 		e.kube.AddNode(name, journal.RoleWorker)
 		e.ceph.AddHost(name, i, 10+i)
@@ -207,21 +209,108 @@ func TestANodeThatIsNotWhatItWasIsNotListed(t *testing.T) {
 	e.checks(t, StorageNodesReady, change, actions.VerdictPass, "")
 	e.kube.LoseNode("b")
 	e.checks(t, StorageNodesReady, change, actions.VerdictAbandon, "node unready")
+	occupied := journal.RookChange{Nodes: []journal.RookNode{e.node("a"), e.node("b")}}
+	occupied.Nodes[1].Occupied = true
+	e.checks(t, StorageNodesReady, occupied, actions.VerdictPass, "")
+	e.kube.SetHostname("b", "b.example.com")
+	e.checks(t, StorageNodesReady, occupied, actions.VerdictAbandon, "node renamed")
 	e.kube.RemoveNode("b")
 	e.checks(t, StorageNodesReady, change, actions.VerdictAbandon, "node gone")
 	e.kube.AddNode("b", journal.RoleWorker)
 	e.checks(t, StorageNodesReady, change, actions.VerdictAbandon, "node replaced")
-	e.kube.Forbid(kubesim.GetNodes)
-	e.checks(t, StorageNodesReady, change, actions.VerdictHold, "node unread")
+	e.kube.Forbid(kubesim.ListNodes)
+	e.checks(t, StorageNodesReady, change, actions.VerdictHold, "nodes unread")
+}
+
+func TestANodeWithoutTheLabelIsNotListed(t *testing.T) {
+	e := installed(journal.RookCluster, listsC)
+	change := journal.RookChange{Nodes: []journal.RookNode{e.node("a")}, Label: "store=yes"}
+	e.checks(t, StorageNodesReady, change, actions.VerdictAbandon, "node unlabelled")
+	e.kube.SetLabel("a", "store", "no")
+	e.checks(t, StorageNodesReady, change, actions.VerdictAbandon, "node unlabelled")
+	e.kube.SetLabel("a", "store", "yes")
+	e.checks(t, StorageNodesReady, change, actions.VerdictPass, "")
+	change.Nodes = append(change.Nodes, e.node("b"))
+	change.Nodes[1].Occupied = true
+	e.checks(t, StorageNodesReady, change, actions.VerdictPass, "")
+}
+
+// TestAThousandNodesAreReadAtOnce: not one after the other.
+func TestAThousandNodesAreReadAtOnce(t *testing.T) {
+	e, change := installed(journal.RookCluster, listsC), journal.RookChange{}
+	for i := range 1000 {
+		name := fmt.Sprintf("node-%d", i)
+		e.kube.AddNode(name, journal.RoleWorker)
+		change.Nodes = append(change.Nodes, e.node(name))
+	}
+	asked := &counting{Nodes: e.kube}
+	record := journal.ActionRecord{}
+	record.Request.Input = change
+	if verdict := (nodesReady{asked}).Check(t.Context(), record); verdict.Kind != actions.VerdictPass || asked.calls != 1 {
+		t.Errorf("after %d calls: %+v", asked.calls, verdict)
+	}
+}
+
+// counting counts how often the nodes are read.
+type counting struct {
+	Nodes
+	calls int
+}
+
+func (c *counting) ListNodes(ctx context.Context) ([]kube.Node, error) {
+	c.calls++
+	return c.Nodes.ListNodes(ctx)
+}
+
+func TestAListThatWouldLeaveOutAHostWithOSDsIsNotPutInThePlaceOfAll(t *testing.T) {
+	e := installed(journal.RookCluster, allNodes)
+	change := journal.RookChange{Nodes: []journal.RookNode{e.node("a"), e.node("b")}, Whole: true}
+	e.checks(t, StorageHostsListed, change, actions.VerdictAbandon, "host left out")
+	e.ceph.LoseHost("c") // it has OSDs all the same
+	e.checks(t, StorageHostsListed, change, actions.VerdictAbandon, "host left out")
+	change.Nodes = append(change.Nodes, e.node("c"))
+	e.checks(t, StorageHostsListed, change, actions.VerdictPass, "")
+	e.ceph.Outage(true)
+	e.checks(t, StorageHostsListed, change, actions.VerdictHold, "hosts unread")
+	e.edit(`{"storage":{"useAllNodes":false,"nodes":[]}}`) // somebody else made a list of it
+	e.checks(t, StorageHostsListed, change, actions.VerdictPass, "")
+	e.objects.Forbid("get cephclusters")
+	e.checks(t, StorageHostsListed, change, actions.VerdictHold, "unread")
 }
 
 func TestHostsThatAreLostMeanwhileAreNotCountedOn(t *testing.T) {
 	e, change := installed(blockPool, size1), number(sizeAt, 1, 3)
 	e.checks(t, StorageHostsThere, change, actions.VerdictPass, "")
+	e.ceph.Reweigh(2, 0)
+	e.ceph.Reweigh(12, 0) // CRUSH gives the host nothing
+	e.checks(t, StorageHostsThere, change, actions.VerdictHold, "hosts")
+	e.ceph.Reweigh(12, 1)
 	e.ceph.LoseHost("c")
-	e.checks(t, StorageHostsThere, change, actions.VerdictAbandon, "hosts")
+	e.checks(t, StorageHostsThere, change, actions.VerdictHold, "hosts")
 	e.ceph.Outage(true)
 	e.checks(t, StorageHostsThere, change, actions.VerdictHold, "hosts unread")
+}
+
+func TestCopiesThatHaveNoRoomAreNotAskedFor(t *testing.T) {
+	const gib = 1 << 30
+	e, change := installed(blockPool, size1), number(sizeAt, 1, 3)
+	e.ceph.AddPool("replicapool", 1, 1)
+	e.ceph.Fill("replicapool", 100*gib)
+	e.checks(t, RoomForCopies, change, actions.VerdictPass, "")
+	for _, id := range []int{0, 1, 2, 10, 11, 12} {
+		e.ceph.Shrink(id, 100*gib)
+	}
+	e.checks(t, RoomForCopies, change, actions.VerdictPass, "")
+	e.ceph.Shrink(2, gib)
+	e.ceph.Shrink(12, gib) // one host is small
+	e.checks(t, RoomForCopies, change, actions.VerdictHold, "room")
+	e.checks(t, RoomForCopies, number(sizeAt, 1, 2), actions.VerdictPass, "")
+	e.ceph.SetHealth(ceph.Health{Status: ceph.HealthWarn, Checks: []ceph.Check{{Code: "OSD_NEARFULL", Muted: true}}})
+	e.checks(t, RoomForCopies, number(sizeAt, 1, 2), actions.VerdictHold, "short")
+	e.ceph.SetPool("replicapool", 3)
+	e.checks(t, RoomForCopies, number(sizeAt, 1, 2), actions.VerdictAbandon, "lowered")
+	e.ceph.LoseMgr(true)
+	e.checks(t, RoomForCopies, change, actions.VerdictHold, "room unread")
 }
 
 func TestAnObjectThatIsNotWhatItWasIsLeftAlone(t *testing.T) {
@@ -252,14 +341,24 @@ func TestAnObjectThatIsNotWhatItWasIsLeftAlone(t *testing.T) {
 
 func TestAPlanAsksWhatItsChangeNeedsAndTakesTheStorage(t *testing.T) {
 	for name, test := range map[string]struct {
+		of     journal.Subject
 		change journal.RookChange
 		want   []string
 	}{
-		"nodes":               {journal.RookChange{Nodes: []journal.RookNode{{Name: "a"}}}, []string{RookUnchanged, StorageNodesReady}},
-		"a number with hosts": {number(sizeAt, 1, 2), []string{RookUnchanged, StorageHostsThere}},
-		"a number":            {journal.RookChange{Numbers: map[string]journal.RookNumber{sizeAt: {From: 1, To: 2}}}, []string{RookUnchanged}},
+		"nodes": {journal.RookCluster, journal.RookChange{Nodes: []journal.RookNode{{Name: "a"}}}, []string{RookUnchanged, StorageNodesReady}},
+		"nodes instead of all": {
+			journal.RookCluster,
+			journal.RookChange{Nodes: []journal.RookNode{{Name: "a"}}, Whole: true},
+			[]string{RookUnchanged, StorageNodesReady, StorageHostsListed},
+		},
+		"copies with hosts": {blockPool, number(sizeAt, 1, 2), []string{RookUnchanged, StorageHostsThere, RoomForCopies}},
+		"copies": {
+			blockPool, journal.RookChange{Numbers: map[string]journal.RookNumber{sizeAt: {From: 1, To: 2}}}, []string{RookUnchanged, RoomForCopies},
+		},
+		"fewer copies": {blockPool, journal.RookChange{Numbers: map[string]journal.RookNumber{sizeAt: {From: 3, To: 2}}}, []string{RookUnchanged}},
+		"daemons":      {journal.RookCluster, number(journal.RookMons, 1, 3), []string{RookUnchanged, StorageHostsThere}},
 	} {
-		record := journal.ActionRecord{}
+		record := journal.ActionRecord{Subject: test.of}
 		record.Request.Input = test.change
 		got, err := plan(t.Context(), record)
 		if err != nil || len(got.Steps) != 1 || !slices.Equal(got.Steps[0].Preflights, test.want) || !slices.Equal(got.Steps[0].Domains, []string{journal.DomainStorage}) {

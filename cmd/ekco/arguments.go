@@ -1,11 +1,14 @@
 package main
 
 import (
+	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/replicatedhq/ekco/fsm"
 )
@@ -19,13 +22,12 @@ type argument struct {
 }
 
 var (
-	nodeArgument          = argument{is: "the node's name", ask: "give the node's name"}
-	actionArgument        = argument{is: "the action's id", ask: `give the action's id, which "ekco status" shows`}
-	thingOrActionArgument = argument{is: "KIND/NAME or an action's id", ask: "give KIND/NAME, such as node/worker-2, or an open action's id"}
-	thingArgument         = argument{is: "KIND/NAME", ask: "give KIND/NAME, such as node/worker-2"}
-	outArgument           = argument{is: "the name of the file to write", ask: "give the name of the file to write"}
-	inArgument            = argument{is: "the name of the file to read", ask: "give the name of the file to read"}
-	nameArgument          = argument{is: "the name of what it is about"}
+	nodeArgument   = argument{is: "the node's name", ask: "give the node's name"}
+	actionArgument = argument{is: "an action's id, or the name of what it is about", ask: `give the action's id, which "ekco status" shows, or the name of what it is about`}
+	thingArgument  = argument{is: "KIND/NAME", ask: "give KIND/NAME, such as node/worker-2"}
+	outArgument    = argument{is: "the name of the file to write", ask: "give the name of the file to write"}
+	inArgument     = argument{is: "the name of the file to read", ask: "give the name of the file to read"}
+	nameArgument   = argument{is: "the name of what it is about"}
 )
 
 // required takes exactly this argument.
@@ -79,7 +81,18 @@ func wrongFlag(cmd *cobra.Command, err error) error {
 	if typed := cmd.Flags().Args(); len(typed) > 0 && cmd.HasAvailableSubCommands() {
 		return unknownCommand(cmd, typed[0])
 	}
-	return usageError{err}
+	return usageError{fmt.Errorf("%w%s", err, nearFlag(cmd, err))}
+}
+
+// nearFlag suggests what was meant by a flag that the command does not have.
+func nearFlag(cmd *cobra.Command, err error) string {
+	wrong, is := errors.AsType[*pflag.NotExistError](err)
+	if !is || len(wrong.GetSpecifiedName()) < 2 {
+		return ""
+	}
+	var known []string
+	cmd.Flags().VisitAll(func(flag *pflag.Flag) { known = append(known, "--"+flag.Name) })
+	return didYouMean(fsm.Near("--"+wrong.GetSpecifiedName(), slices.Values(known)))
 }
 
 func didYouMean(near []string) string {

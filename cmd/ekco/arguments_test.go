@@ -27,17 +27,16 @@ func TestAMissingArgumentIsAskedForByWhatItIs(t *testing.T) {
 	for _, test := range []struct{ typed, want string }{
 		{"purge-node", "give the node's name: ekco purge-node NAME"},
 		{"purge-node a b", `purge-node takes one argument, the node's name; it was given 2: "a", "b"`},
-		{"retry", `give the action's id, which "ekco status" shows: ekco retry ACTION`},
-		{"cancel", `give the action's id, which "ekco status" shows: ekco cancel ACTION`},
+		{"retry", `give the action's id, which "ekco status" shows, or the name of what it is about: ekco retry ACTION|NAME`},
+		{"cancel", `give the action's id, which "ekco status" shows, or the name of what it is about: ekco cancel ACTION|NAME`},
 		{"journal export", "give the name of the file to write: ekco journal export FILE"},
 		{"journal import", "give the name of the file to read: ekco journal import FILE"},
 		{"pause a b --reason r", `pause takes at most one argument, the name of what it is about; it was given 2: "a", "b"`},
 		{"resume a b", `resume takes at most one argument, the name of what it is about; it was given 2: "a", "b"`},
 		{"history worker-2", `history takes KIND/NAME, such as node/worker-2; it was given "worker-2"`},
 		{"history lamp/a lamp/b", `history takes at most one argument, KIND/NAME; it was given 2: "lamp/a", "lamp/b"`},
-		{"explain", "give KIND/NAME, such as node/worker-2, or an open action's id: ekco explain KIND/NAME|ACTION"},
-		{"explain lamp/", `explain takes KIND/NAME, such as node/worker-2; it was given "lamp/"`},
-		{"status worker-2", `status takes no argument; it was given 1: "worker-2"`},
+		{"explain a b", `explain takes at most one argument, the name of a node or thing, or an action's id; it was given 2: "a", "b"`},
+		{"status worker-2 worker-3", `status takes at most one argument, the name of a node or thing; it was given 2: "worker-2", "worker-3"`},
 		{"journal accept all", `journal accept takes no argument; it was given 1: "all"`},
 	} {
 		d := newDesk(t, &fakeOperator{})

@@ -1,30 +1,100 @@
 package main
 
 import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
 	"github.com/spf13/cobra"
 
+	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/actions/purge"
 	"github.com/replicatedhq/ekco/cmd/internal/api"
 	"github.com/replicatedhq/ekco/cmd/internal/view"
+	"github.com/replicatedhq/ekco/fsm"
+	"github.com/replicatedhq/ekco/journal"
 )
 
 func newCancelCommand(a *app) *cobra.Command {
 	var command api.ActionCommand
 	cmd := &cobra.Command{
-		Use:   "cancel ACTION",
+		Use:   "cancel ACTION|NAME",
 		Short: "Stop an action before its point of no return",
-		Long: `Asks an action to stop. A step that is under way is finished first, and what can
-be taken back is: the purge of a node that answers puts its storage entry and its
-OSDs back. An action past its point of no return goes only forward and refuses.`,
-		Example:           `  ekco cancel purge-worker-2-57-3f9a --reason "the node is being repaired"`,
+		Long: `Asks an action to stop. A step that is under way ends first or is cut short, and
+what can be taken back is: the purge of a node that answers puts its storage entry and its
+OSDs back. An action past its point of no return goes only forward and refuses.
+The name of a node or thing stands for the one open action about it.`,
+		Example: `  ekco cancel worker-2 --reason "I meant worker-3"
+  ekco cancel purge-worker-2-57-3f9a --reason "the node is being repaired"`,
 		Args:              actionArgument.required,
 		ValidArgsFunction: completeFirst(a.actionIDs),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			command.Action = args[0]
 			return a.tell(cmd, func(backend *connection) (string, error) {
-				return view.Clean(command.Action) + " is asked to stop", backend.Cancel(cmd.Context(), command)
+				action, err := openAction(cmd.Context(), backend, "cancel", args[0])
+				if err != nil {
+					return "", err
+				}
+				command.Action = action.ID
+				if err := backend.Cancel(cmd.Context(), command); err != nil {
+					return "", err
+				}
+				if action, err = askedToStop(cmd.Context(), backend, action); err != nil {
+					return "", err
+				}
+				return view.Clean(a.named(action) + " is asked to stop" + whatBecomes(action)), nil
 			})
 		},
 	}
 	cmd.Flags().StringVar(&command.Reason, "reason", "", "why, for the record")
 	return cmd
+}
+
+// askedToStop returns the action as it is now that it was asked to stop, or an error if it had
+// begun what cannot be undone by then. Nobody is told less because the answer fails.
+func askedToStop(ctx context.Context, backend api.Backend, action journal.ActionRecord) (journal.ActionRecord, error) {
+	status, err := backend.Status(ctx)
+	if err != nil {
+		return action, nil //nolint:nilerr // the cancel itself was taken
+	}
+	i := slices.IndexFunc(status.Actions, func(now journal.ActionRecord) bool { return now.ID == action.ID })
+	switch {
+	case i < 0:
+		return action, nil
+	case status.Actions[i].PastNoReturn:
+		return action, fmt.Errorf("cancel %s: %w when it was asked to stop; it goes on: ekco history --action %s --follow", action.ID, fsm.ErrPastNoReturn, action.ID)
+	}
+	return status.Actions[i], nil
+}
+
+// whatBecomes says, to be added to that an action is asked to stop, what becomes of what it did.
+func whatBecomes(action journal.ActionRecord) string {
+	harmless := func(id string) bool { return !changes(action.Plan, id) }
+	if len(slices.DeleteFunc(slices.Collect(maps.Keys(action.Steps)), harmless)) == 0 {
+		return "; it has changed nothing"
+	}
+	text := ""
+	switch steps := slices.DeleteFunc(underWay(action), harmless); len(steps) {
+	case 0:
+	case 1:
+		text = "; " + steps[0] + " ends or is cut short"
+	default:
+		text = "; " + strings.Join(steps, ", ") + " end or are cut short"
+	}
+	var back []string
+	for _, step := range action.ToUndo() {
+		back = append(back, step.ID)
+	}
+	if len(back) > 0 {
+		return text + "; what it did is taken back by " + strings.Join(back, ", ")
+	}
+	return text + "; what it did already stays: ekco history --action " + action.ID + " -o tree"
+}
+
+// changes reports whether a step of a plan may have changed something that a cancel leaves or
+// takes back.
+func changes(plan journal.Plan, id string) bool {
+	step, _ := plan.Step(id)
+	return step.Undoes == "" && step.Does != actions.DoesGate && step.Does != purge.WaitForCancel
 }

@@ -7,7 +7,9 @@ import (
 	"github.com/replicatedhq/ekco/cmd/internal/ring"
 	"github.com/replicatedhq/ekco/internal/config"
 	"github.com/replicatedhq/ekco/internal/csr"
+	"github.com/replicatedhq/ekco/internal/hosttask"
 	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/observers"
 	observercsr "github.com/replicatedhq/ekco/observers/csr"
 )
 
@@ -19,8 +21,14 @@ type cluster struct {
 	objects kube.Objects
 	outside outside
 	csr     csr.API
+	// tasks are what runs on hosts, whoever asked for it.
+	tasks *hosttask.Tasks
 	// neighbours notices for approvals what changes of Nodes.
 	neighbours *observercsr.Neighbours
+	// joined has what depends on nodes looked at when they come, go or change.
+	joined *observers.Nudge
+	// shrunk has Ceph's hosts counted when EKCO has removed one.
+	shrunk *observers.Nudge
 }
 
 // capabilities is the one list of what this EKCO can do; docs/capabilities.md says what
@@ -33,7 +41,10 @@ func capabilities(c cluster) ring.Capabilities {
 		kotsadmOf(c),
 		minioOf(c),
 		rookOf(c),
+		rookPodsOf(c),
 		kubeletCSRsOf(c),
+		certificatesOf(c),
+		nodeReportsOf(c),
 	}
 }
 
@@ -54,6 +65,12 @@ func reach(cfg config.Config, terms kube.Terms, metrics *api.Metrics, log *slog.
 	if err != nil {
 		return cluster{}, err
 	}
-	beyond, err := reachOutside(cfg, terms.ReadOnly, restConfig, timeCalls(metrics, log))
-	return cluster{cfg: cfg, kube: client, objects: objects, csr: requests, neighbours: observercsr.NewNeighbours(), outside: beyond}, err
+	calls, shrunk := timeCalls(metrics, log), &observers.Nudge{}
+	calls.ceph = noticing(shrunk, calls.ceph)
+	beyond, err := reachOutside(cfg, terms.ReadOnly, restConfig, calls)
+	return cluster{
+		cfg: cfg, kube: client, objects: objects, csr: requests, neighbours: observercsr.NewNeighbours(),
+		tasks:  hosttask.New(objects, client, cfg.HostTaskNamespace, log),
+		joined: &observers.Nudge{}, shrunk: shrunk, outside: beyond,
+	}, err
 }

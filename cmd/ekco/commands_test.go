@@ -44,7 +44,7 @@ func TestACommandLineThatMakesNoSenseIsToldFromAFailure(t *testing.T) {
 		{"status", "--log-level", "silly"},
 		{"status", "--bogus"},
 		{"status", "-o", "xml"},
-		{"history", "--since", "yesterday"},
+		{"history", "--since", "tomorrow"},
 		{"history", "--type", "moon.*"},
 		{"history", "--component", "moon"},
 		{"history", "--component", "node,moon"},
@@ -70,7 +70,7 @@ func TestFlagsAreSpelledBothWays(t *testing.T) {
 	d := newDesk(t, op)
 	d.expect(d.types("--log-level", "debug", "purge-node", "worker-2", "--dry_run"), exitDone, "node_uid: u2", "")
 	d.expect(d.types("purge-node", "worker-2", "--no_wait", "--min-ready-master-nodes=1"), exitDone, "the operator goes on", "")
-	if got := string(op.request(t).Input); got != `{"min_ready_primaries":1}` {
+	if got := string(op.request(t).Input); got != `{"min_ready_primaries":1,"unasked":true}` {
 		t.Errorf("--min-ready-master-nodes was passed on as %s", got)
 	}
 	for _, test := range [][]string{{"purge-node", "--no-wait"}, {"purge-node", "--min_ready_master_nodes"}, {"operator", "--clear_after"}} {
@@ -108,7 +108,7 @@ func TestHelpListsWhatIsBuiltAndNothingElse(t *testing.T) {
 		}
 		listed = append(listed, fields[0])
 	}
-	want := []string{"cancel", "completion", "explain", "help", "history", "journal", "operator", "pause", "purge-node", "resume", "retry", "status", "version"}
+	want := []string{"cancel", "certificates", "completion", "explain", "help", "history", "journal", "node-report", "operator", "pause", "purge-node", "regen-cert", "report", "resume", "retry", "status", "version"}
 	if diff := cmp.Diff(want, listed); diff != "" {
 		t.Error(diff)
 	}
@@ -178,12 +178,13 @@ func TestWordsArePassedOn(t *testing.T) {
 		{[]string{"pause", "w", "--reason", "r"}, api.PauseRequest{Name: "w", Reason: "r"}, "paused w until"},
 		{[]string{"resume"}, api.ResumeRequest{}, "resumed everything"},
 		{[]string{"resume", "w"}, api.ResumeRequest{Name: "w"}, "resumed w"},
-		{[]string{"retry", "a", "--reason", "r"}, []any{"retry", api.ActionCommand{Action: "a", Reason: "r"}}, "a is tried again"},
-		{[]string{"cancel", "a"}, []any{"cancel", api.ActionCommand{Action: "a"}}, "a is asked to stop"},
+		{[]string{"retry", "a", "--reason", "r"}, []any{"retry", api.ActionCommand{Action: "a", Reason: "r"}}, "a (light hall) is tried again"},
+		{[]string{"retry", "a", "--force"}, []any{"retry", api.ActionCommand{Action: "a", Force: true}}, "a (light hall) is tried again, past what held it as far as that may be forced"},
+		{[]string{"cancel", "a"}, []any{"cancel", api.ActionCommand{Action: "a"}}, "a (light hall) is asked to stop; it has changed nothing"},
 		{[]string{"journal", "accept", "--reason", "r"}, api.AcceptRequest{Reason: "r"}, "accepted"},
-		{[]string{"journal", "export", "-", "--node", "w"}, journal.Query{Node: "w"}, "exported"},
+		{[]string{"journal", "export", "-", "--node", "w"}, journal.Query{Node: "w"}, ""},
 	} {
-		op := &fakeOperator{}
+		op := &fakeOperator{status: api.Status{Actions: []journal.ActionRecord{{ID: "a", Kind: "light", Subject: journal.Subject{Kind: "Lamp", Name: "hall"}}}}}
 		d := newDesk(t, op)
 		d.expect(d.types(test.args...), exitDone, test.out, "")
 		if diff := cmp.Diff([]any{test.want}, op.words); diff != "" {

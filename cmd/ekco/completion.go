@@ -71,7 +71,11 @@ func (a *app) nodeNames(cmd *cobra.Command) []string {
 
 // presentNodes leaves out the nodes that are no more.
 func (a *app) presentNodes(cmd *cobra.Command) []string {
-	return nodeNames(a.ask(cmd), func(node api.NodeStatus) bool { return node.State != fsmnode.Purged && node.State != fsmnode.Gone })
+	return nodeNames(a.ask(cmd), presentNode)
+}
+
+func presentNode(node api.NodeStatus) bool {
+	return node.State != fsmnode.Purged && node.State != fsmnode.Gone
 }
 
 // nodeNames returns each name once: several nodes may have had it.

@@ -89,6 +89,7 @@ func (a *app) withStatus(cmd *cobra.Command, show func(api.Status) error) error 
 		if err != nil {
 			return err
 		}
+		api.Judge(&status, a.words.Verb)
 		return show(status)
 	})
 }

@@ -34,8 +34,8 @@ func (e usageError) Unwrap() error { return e.error }
 
 func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
-// conclude prints an error and returns the exit code that goes with it.
-func conclude(stderr io.Writer, err error) int {
+// conclude prints an error of the command and returns the exit code that goes with it.
+func conclude(stderr io.Writer, command string, err error) int {
 	if err == nil || errors.Is(err, syscall.EPIPE) {
 		return exitDone
 	}
@@ -46,8 +46,11 @@ func conclude(stderr io.Writer, err error) int {
 		_, _ = fmt.Fprintln(stderr, "ekco: "+view.Clean(line))
 	}
 	if _, ok := errors.AsType[usageError](err); ok || strings.HasPrefix(err.Error(), "unknown command") {
-		_, _ = fmt.Fprintln(stderr, "Run \"ekco --help\", or a command with --help, for what is possible.")
+		_, _ = fmt.Fprintf(stderr, "Run \"%s --help\" for what is possible.\n", command)
 		return exitUsage
+	}
+	if _, ok := errors.AsType[unchecked](err); ok {
+		return exitNeedsYou
 	}
 	if errors.Is(err, config.ErrInvalid) || errors.Is(err, api.ErrInvalid) || errors.Is(err, fsm.ErrAmbiguous) {
 		return exitUsage

@@ -1,60 +1,163 @@
 package main
 
 import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/replicatedhq/ekco/cmd/internal/api"
 	"github.com/replicatedhq/ekco/cmd/internal/view"
+	"github.com/replicatedhq/ekco/fsm"
+	fsmnode "github.com/replicatedhq/ekco/fsm/node"
+	"github.com/replicatedhq/ekco/journal"
 )
 
 func newExplainCommand(a *app) *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
-		Use:   "explain KIND/NAME|ACTION",
-		Short: "Show why a thing is as it is, and what keeps EKCO from acting on it",
-		Long: `Shows the state of a thing and since when, the event that tells why, the open
-actions about it with what they wait for, the rules that keep EKCO from others, what
-somebody else keeps undoing, and how the last actions ended. An open action's id stands
-for the thing that it is about. Where no operator runs, it shows what the journal says.`,
-		Example: `  ekco explain node/worker-2
+		Use:   "explain [NAME|KIND/NAME|ACTION]",
+		Short: "Say why something is as it is, and what to do now",
+		Long: `Without an argument it tells everything that is not as it should be: what is the
+case, since when, what to do, and what to type; then what EKCO will do by itself.
+
+With the name of a node or thing, KIND/NAME or the id of an action it shows the state
+and since when, the events that led to it, the open actions and what they wait for,
+what keeps EKCO from others, what somebody else keeps undoing, how the last actions
+ended, and what can be typed. Of an action that has ended it shows what it did.
+Where no operator runs, it shows what the journal says.`,
+		Example: `  ekco explain
+  ekco explain worker-2
+  ekco explain node/worker-2
   ekco explain purge-worker-2-57-3f9a`,
-		Args: thingOrActionArgument.required,
+		Args: explainArgument.optional,
 		ValidArgsFunction: completeFirst(func(cmd *cobra.Command) []string {
 			status := a.ask(cmd)
-			names := thingNames(status)
-			for _, action := range status.Actions {
-				names = append(names, action.ID)
-			}
-			return names
+			return append(thingNames(status), actionNames(status)...)
 		}),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			request := api.ThingRequest{Action: args[0]}
-			if strings.Contains(args[0], "/") {
-				var err error
-				if request, err = readThing(cmd, args[0]); err != nil {
-					return err
-				}
-			}
-			return a.explain(cmd, request, output)
+			return a.withWarned(cmd.Context(), cmd, func(backend *connection) error {
+				return a.explain(cmd.Context(), backend, slices.Concat(args, []string{""})[0], output)
+			})
 		},
 	}
 	outputFlag(cmd, &output, "text", "text", "json", "yaml")
 	return cmd
 }
 
-func (a *app) explain(cmd *cobra.Command, request api.ThingRequest, output string) error {
-	return a.withWarned(cmd.Context(), cmd, func(backend *connection) error {
-		things, err := backend.ExplainThing(cmd.Context(), request)
+var explainArgument = argument{is: "the name of a node or thing, or an action's id"}
+
+// explainable returns what explain takes.
+func explainable(status api.Status) []string {
+	return slices.Concat(statusNames(status), thingNames(status), actionNames(status))
+}
+
+// actionNames returns the ids of the open actions.
+func actionNames(status api.Status) (ids []string) {
+	for _, action := range status.Actions {
+		ids = append(ids, action.ID)
+	}
+	return ids
+}
+
+// explain says why what a person calls so is as it is; of "" what is wrong at all.
+func (a *app) explain(ctx context.Context, backend *connection, word, output string) error {
+	status, err := backend.Status(ctx)
+	if err != nil {
+		return err
+	}
+	api.Judge(&status, a.words.Verb)
+	options := view.Options{Color: a.color(), Lookup: lookup(ctx, backend), Origin: origin(ctx, backend), Words: a.words}
+	if word == "" {
+		if output != "text" {
+			return view.Value(a.stdout, problemsOf(status), output)
+		}
+		return view.Problems(a.stdout, status, options)
+	}
+	requests := meant(status, word)
+	if len(requests) == 0 {
+		return a.explainEnded(ctx, backend, status, word, options)
+	}
+	var things []api.ThingExplanation
+	for _, request := range requests {
+		explained, err := backend.ExplainThing(ctx, request)
 		if err != nil {
 			return err
 		}
-		if output != "text" {
-			return view.Value(a.stdout, things, output)
+		things = append(things, explained...)
+	}
+	if output != "text" {
+		return view.Value(a.stdout, things, output)
+	}
+	return view.Things(a.stdout, things, status, options)
+}
+
+// problems is what explain shows without an argument, for programs.
+type problems struct {
+	Verdict  api.Overall    `json:"verdict"`
+	Problems []api.Problem  `json:"problems"`
+	Next     []fsm.Upcoming `json:"next"`
+}
+
+func problemsOf(status api.Status) problems {
+	return problems{status.Verdict, status.Problems, status.Next}
+}
+
+// meant returns what a word of a person's means: an open action, KIND/NAME, or everything
+// of that name.
+func meant(status api.Status, word string) (requests []api.ThingRequest) {
+	if slices.ContainsFunc(status.Actions, func(r journal.ActionRecord) bool { return r.ID == word }) {
+		return []api.ThingRequest{{Action: word}}
+	}
+	for _, node := range status.Nodes {
+		if node.Name == word {
+			requests = append(requests, api.ThingRequest{Kind: fsmnode.Machine, Name: word})
 		}
-		return view.Things(a.stdout, things, view.Options{
-			Color: a.color(), Lookup: lookup(cmd.Context(), backend), Words: a.words,
-		})
-	})
+	}
+	for _, thing := range status.Things {
+		if thing.Name == word {
+			requests = append(requests, api.ThingRequest{Kind: thing.Machine, Name: word})
+		}
+	}
+	if kind, name, both := strings.Cut(word, "/"); len(requests) == 0 && both && kind != "" && name != "" {
+		return []api.ThingRequest{{Kind: kind, Name: name}}
+	}
+	slices.SortFunc(requests, func(a, b api.ThingRequest) int { return cmp.Compare(a.Kind, b.Kind) })
+	return slices.Compact(requests)
+}
+
+// explainEnded shows what an action did that is over.
+func (a *app) explainEnded(ctx context.Context, backend *connection, status api.Status, word string, options view.Options) error {
+	tree, err := view.NewHistory(a.stdout, "tree", options)
+	if err != nil {
+		return err
+	}
+	found := false
+	for event, err := range backend.Events(ctx, journal.Query{Action: word}, false) {
+		if err != nil {
+			return err
+		}
+		found = true
+		if err := tree.Event(event); err != nil {
+			return err
+		}
+	}
+	if !found {
+		near := didYouMean(fsm.Near(word, slices.Values(slices.Concat(explainable(status), actionsKnown(ctx, backend)))))
+		return fmt.Errorf("EKCO knows no node, thing or action %q%s%w", word, near, api.Hidden(api.ErrNotFound))
+	}
+	return tree.Flush()
+}
+
+// origin finds the first event of an action.
+func origin(ctx context.Context, backend api.Backend) func(string) (journal.Event, bool) {
+	return func(action string) (journal.Event, bool) {
+		for event, err := range backend.Events(ctx, journal.Query{Action: action, Limit: 1}, false) {
+			return event, err == nil
+		}
+		return journal.Event{}, false
+	}
 }

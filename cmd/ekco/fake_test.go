@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/json"
 	"errors"
@@ -43,6 +44,8 @@ type fakeOperator struct {
 	queries   []journal.Query
 	words     []any
 	explained api.Explanation
+	// asked are the explanations that were asked for.
+	asked []fsm.Request
 	// things are the explained ones, about what was asked; thingErr is the answer.
 	things   []api.ThingExplanation
 	about    []api.ThingRequest
@@ -58,6 +61,8 @@ type fakeOperator struct {
 	// past and live are the events; live ones are sent to followers.
 	past []journal.Event
 	live []journal.Event
+	// unread is the answer to who reads events.
+	unread error
 	// slow leaves a question without an answer.
 	slow bool
 	// lost ends a follower's stream with an error after the live events.
@@ -77,6 +82,10 @@ func (f *fakeOperator) Events(ctx context.Context, query journal.Query, follow b
 		f.mu.Lock()
 		f.queries = append(f.queries, query)
 		f.mu.Unlock()
+		if f.unread != nil {
+			yield(journal.Event{}, f.unread)
+			return
+		}
 		events := append([]journal.Event(nil), f.past...)
 		if query.Reverse {
 			for i, j := 0, len(events)-1; i < j; i, j = i+1, j-1 {
@@ -114,7 +123,8 @@ func (f *fakeOperator) Events(ctx context.Context, query journal.Query, follow b
 	}
 }
 
-func (f *fakeOperator) Explain(ctx context.Context, _ fsm.Request) (api.Explanation, error) {
+func (f *fakeOperator) Explain(ctx context.Context, request fsm.Request) (api.Explanation, error) {
+	f.asked = append(f.asked, request)
 	if f.slow {
 		<-ctx.Done()
 		return f.explained, ctx.Err()
@@ -158,10 +168,13 @@ func (f *fakeOperator) Accept(_ context.Context, r api.AcceptRequest) error { re
 func (f *fakeOperator) Verify(context.Context) (api.VerifyResult, error)    { return f.verified, f.err }
 
 func (f *fakeOperator) Export(_ context.Context, w io.Writer, q journal.Query) error {
-	if _, err := io.WriteString(w, "exported"); err != nil {
-		return err
+	lines := gzip.NewWriter(w)
+	for _, e := range f.past {
+		if _, err := lines.Write(append(e.Record(), '\n')); err != nil {
+			return err
+		}
 	}
-	return f.word(q)
+	return errors.Join(lines.Close(), f.word(q))
 }
 
 func (f *fakeOperator) Import(_ context.Context, from string, r io.Reader) (journal.JournalImported, error) {

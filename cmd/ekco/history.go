@@ -21,21 +21,24 @@ func newHistoryCommand(a *app) *cobra.Command {
 		Use:   "history [KIND/NAME]",
 		Short: "Show what happened, newest last",
 		Long: `Shows what EKCO saw, decided and did, one line an event, newest last; -o tree
-groups each action's steps with their durations and outcomes, and names its cause.
+groups each action's steps with their durations and outcomes, and names its cause;
+--summary tells what happened in one line for each action, refusal and pause.
 With KIND/NAME it shows what is about that thing alone; --node also shows what is
 about the pods on the node.
 
 Without KIND/NAME, --node, --component, --action, --type, --since and --limit it shows the
 last 24 hours, and says on standard error if there is more; --since all shows
 everything. --limit N shows the newest N events, or with --reverse the newest
-first. Times are in UTC.
+first. Times are in UTC; --local shows them in the time zone of this machine.
 
-` + wrapped(`--since and --until take a duration before now (90s, 24h, 7d), a date (2026-11-21)
-or a time (2026-11-21T08:00:00Z). --type takes names and patterns like "step.*",
+` + wrapped(`--since and --until take a duration before now (90s, 24h, 7d, 1w), a date (2026-11-21,
+yesterday), a time (2026-11-21T08:00:00Z, 2026-11-21 08:00) or the last time of that name (00:09), in UTC. --type takes names and patterns like "step.*",
 and --component families of types, separated by commas: `+inWords(a.words.Components())+`.`),
 		Example: `  ekco history --node worker-2
   ekco history node/worker-2
   ekco history --since 1h -o tree
+  ekco history --since yesterday --summary
+  ekco history --since yesterday --until 00:09
   ekco history --type 'action.*,step.failed' --follow
   ekco history --since all -o json | jq .type`,
 		Args:              thingArgument.optional,
@@ -78,8 +81,8 @@ func (a *app) showEvents(ctx context.Context, backend *connection, flags history
 	if err := a.hintAtUnknown(ctx, backend, flags); err != nil {
 		return err
 	}
-	printer, err := view.NewHistory(a.stdout, flags.output, view.Options{
-		Color: a.color(), Live: flags.follow, Lookup: lookup(ctx, backend), Words: a.words,
+	printer, err := view.NewHistory(a.stdout, flags.form(), view.Options{
+		Color: a.color(), Live: flags.follow, Lookup: lookup(ctx, backend), Words: a.words, Zone: flags.zone(), Now: a.now(),
 	})
 	if err != nil {
 		return usageError{err}

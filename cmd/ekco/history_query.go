@@ -3,7 +3,6 @@ package main
 import (
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -11,6 +10,7 @@ import (
 
 	"github.com/replicatedhq/ekco/cmd/internal/api"
 	"github.com/replicatedhq/ekco/cmd/internal/view"
+	"github.com/replicatedhq/ekco/fsm"
 	"github.com/replicatedhq/ekco/journal"
 	"github.com/replicatedhq/ekco/journal/words"
 )
@@ -24,7 +24,7 @@ type historyFlags struct {
 	thing                              api.ThingRequest
 	node, action, since, until, output string
 	components, types                  []string
-	follow, reverse                    bool
+	follow, reverse, summary, local    bool
 	limit                              int
 	// limited is set when a limit was given.
 	limited bool
@@ -39,9 +39,27 @@ func (f *historyFlags) register(cmd *cobra.Command) {
 	flags.StringVar(&f.until, "until", "", "before this time")
 	flags.StringSliceVar(&f.types, "type", nil, "only these types of events; patterns like step.* are fine")
 	flags.BoolVarP(&f.follow, "follow", "f", false, "go on with what happens from now on")
+	flags.BoolVar(&f.summary, "summary", false, "one line for each action, refusal and pause: how it ended, and how long it took")
+	flags.BoolVar(&f.local, "local", false, "show times in the time zone of this machine, not in UTC")
 	flags.BoolVar(&f.reverse, "reverse", false, "newest first")
 	flags.IntVar(&f.limit, "limit", 0, "at most this many events, the newest")
 	outputFlag(cmd, &f.output, "table", view.HistoryFormats()...)
+}
+
+// form is how the history is shown.
+func (f historyFlags) form() string {
+	if f.summary {
+		return "summary"
+	}
+	return f.output
+}
+
+// zone is the time zone in which times are shown; nil is UTC.
+func (f historyFlags) zone() *time.Location {
+	if f.local {
+		return time.Local
+	}
+	return nil
 }
 
 // defaultWindow reports whether nothing limits what is shown.
@@ -62,6 +80,10 @@ func (f historyFlags) query(now time.Time) (journal.Query, error) {
 		return query, usagef("--follow and --reverse cannot be combined")
 	case f.follow && f.until != "":
 		return query, usagef("--follow and --until cannot be combined")
+	case f.summary && (f.reverse || f.follow || f.output != "table"):
+		return query, usagef("--summary is a form of its own; it cannot be combined with --reverse, --follow or -o")
+	case f.local && (f.output == "json" || f.output == "yaml"):
+		return query, usagef("-o %s has times as the journal has them, in UTC; leave out --local", f.output)
 	case f.output == "tree" && f.reverse:
 		return query, usagef("-o tree and --reverse cannot be combined")
 	}
@@ -80,27 +102,6 @@ func (f historyFlags) query(now time.Time) (journal.Query, error) {
 	}
 	query.Types, err = f.selectTypes()
 	return query, err
-}
-
-// moment reads a time, or a duration before now.
-func moment(flag, text string, now time.Time) (time.Time, error) {
-	if text == "" || text == "all" {
-		return time.Time{}, nil
-	}
-	if days, found := strings.CutSuffix(text, "d"); found {
-		if n, err := strconv.ParseFloat(days, 64); err == nil && n >= 0 {
-			return now.Add(-time.Duration(n * 24 * float64(time.Hour))), nil
-		}
-	}
-	if span, err := time.ParseDuration(text); err == nil && span >= 0 {
-		return now.Add(-span), nil
-	}
-	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02 15:04:05", time.DateOnly} {
-		if at, err := time.Parse(layout, text); err == nil {
-			return at, nil
-		}
-	}
-	return time.Time{}, usagef("%s is %q: want a duration like 24h or 7d, or a time like 2026-11-21T08:00:00Z", flag, text)
 }
 
 // selectTypes returns the types that --component and --type agree on; none
@@ -127,7 +128,8 @@ func (f historyFlags) selectTypes() ([]journal.Type, error) {
 			}
 		}
 		if !matched {
-			return nil, usagef("--type is %q, which no event has; there are %s", pattern, strings.Join(eventTypes(nil), ", "))
+			return nil, usagef("--type is %q, which no event has%s; there are %s", pattern,
+				didYouMean(fsm.Near(pattern, slices.Values(eventTypes(nil)))), strings.Join(eventTypes(nil), ", "))
 		}
 	}
 	if len(selected) == 0 {
@@ -149,7 +151,8 @@ func (f historyFlags) family() (family []journal.Type, err error) {
 	}
 	for _, name := range f.components {
 		if !slices.Contains(f.words.Components(), name) {
-			return nil, usagef("--component is %q: want one of %s, or several of them, separated by commas", name, strings.Join(f.componentNames(), ", "))
+			return nil, usagef("--component is %q: want one of %s, or several of them, separated by commas%s", name,
+				strings.Join(f.componentNames(), ", "), didYouMean(fsm.Near(name, slices.Values(f.componentNames()))))
 		}
 		family = append(family, f.words.Types(name)...)
 	}

@@ -19,13 +19,15 @@ import (
 )
 
 func TestAnExportNeverReplacesAFileAndLeavesNoPart(t *testing.T) {
-	op := &fakeOperator{}
+	op := &fakeOperator{past: past(t, 3)}
 	d := newDesk(t, op)
 	path := filepath.Join(d.dir, "events.gz")
-	d.expect(d.types("journal", "export", path), exitDone, "", "")
-	if content, err := os.ReadFile(path); err != nil || string(content) != "exported" {
+	d.expect(d.types("journal", "export", path), exitDone, "wrote "+path+": 3 events, #1 of 2026-11-21T11:00:01Z to #3 of 2026-11-21T11:00:03Z\n", "")
+	if content, err := os.ReadFile(path); err != nil || len(content) == 0 {
 		t.Errorf("the file holds %q (%v)", content, err)
 	}
+	none := newDesk(t, &fakeOperator{})
+	none.expect(none.types("journal", "export", filepath.Join(none.dir, "none.gz")), exitDone, "none.gz: no event matches\n", "")
 	d.expect(d.types("journal", "export", path), exitFailed, "", "exists already")
 	op.err = errors.New("broken off")
 	d.expect(d.types("journal", "export", path+"2"), exitFailed, "", "broken off")

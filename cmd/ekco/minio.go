@@ -14,17 +14,27 @@ import (
 	observersminio "github.com/replicatedhq/ekco/observers/minio"
 )
 
-// minioOf is what EKCO does about the replicas of MinIO.
+// minioOf is what EKCO does about MinIO.
 func minioOf(c cluster) ring.Capability {
 	api, nudge, off := minio.NewClient(c.objects, minio.NewHTTP(), c.cfg.MinioNamespace), &observers.Nudge{}, minioOff(c.cfg)
 	return ring.Capability{
-		Fsm:     fsmminio.Capability(),
-		Policy:  fsmminio.Policy{Off: off, Patience: c.cfg.MinioVolumeWait},
-		Words:   fsmminio.Words,
-		Actions: func(nodes kube.API) []actions.Definition { return actionsminio.New(api, nodes, nudge.Look) },
+		Fsm:    fsmminio.WithMigration(),
+		Policy: fsmminio.Policy{Off: off, Patience: c.cfg.MinioVolumeWait, Migrates: true},
+		Words:  fsmminio.Words,
+		Actions: func(nodes kube.API) []actions.Definition {
+			return append(actionsminio.New(api, nodes, nudge.Look), actionsminio.NewMigration(api, minioMigration(c.cfg), nudge.Look))
+		},
 		Sources: func(s *fsm.State) []observers.Source {
 			return nudge.Over(minioSources(c, api, off, fsmminio.Known(s))...)
 		},
+	}
+}
+
+// minioMigration is what is configured of the migration.
+func minioMigration(cfg config.Config) actionsminio.Migration {
+	return actionsminio.Migration{
+		Stores: minio.S3{}, CutOverLimit: cfg.MinioCutoverLimit,
+		KeepSource: cfg.MinioKeepSource, AbsentFor: cfg.MinioVolumeWait, CopyBandwidth: int64(cfg.MinioCopyBandwidth),
 	}
 }
 

@@ -3,10 +3,14 @@ package main
 import (
 	"slices"
 	"testing"
+	"time"
 
+	actionsminio "github.com/replicatedhq/ekco/actions/minio"
 	"github.com/replicatedhq/ekco/fsm"
 	"github.com/replicatedhq/ekco/fsm/fsmtest"
 	fsmminio "github.com/replicatedhq/ekco/fsm/minio"
+	"github.com/replicatedhq/ekco/internal/config"
+	"github.com/replicatedhq/ekco/internal/minio"
 	"github.com/replicatedhq/ekco/journal"
 )
 
@@ -45,5 +49,20 @@ func TestMinIOIsLookedAtOnlyWhereItIsWanted(t *testing.T) {
 		if !slices.Equal(names, test.sources) {
 			t.Errorf("%+v: the sources are %q", test, names)
 		}
+	}
+}
+
+func TestTheMigrationOfMinIOIsAsConfigured(t *testing.T) {
+	cfg := config.Default()
+	if got, want := minioMigration(cfg), (actionsminio.Migration{
+		Stores: minio.S3{}, CutOverLimit: actionsminio.DefaultCutOverLimit, KeepSource: actionsminio.DefaultKeepSource, AbsentFor: actionsminio.DefaultAbsentFor,
+	}); got != want {
+		t.Errorf("by default it is %+v, not %+v", got, want)
+	}
+	cfg.MinioCutoverLimit, cfg.MinioKeepSource, cfg.MinioVolumeWait, cfg.MinioCopyBandwidth = time.Minute, time.Hour, 7*time.Minute, 1<<20
+	if got, want := minioMigration(cfg), (actionsminio.Migration{
+		Stores: minio.S3{}, CutOverLimit: time.Minute, KeepSource: time.Hour, AbsentFor: 7 * time.Minute, CopyBandwidth: 1 << 20,
+	}); got != want {
+		t.Errorf("it is %+v, not %+v", got, want)
 	}
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"log/slog"
-	"strings"
 
 	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/actions/clear"
@@ -54,9 +53,7 @@ func nodeSources(c cluster, known []fsmnode.Node) []observers.Source {
 	options := nodes.Options{
 		Nodes: c.kube.Nodes(), Known: knownNodes(known),
 		Settles: min(c.cfg.ClearAfter, c.cfg.NodeUnreachableToleration) / 2,
-	}
-	if label, _, _ := strings.Cut(c.cfg.RookStorageNodesLabel, "="); label != "" {
-		options.Labels = []string{label}
+		Labels:  nodeLabels(c.cfg), Told: c.joined.Look,
 	}
 	if c.cfg.AutoApproveKubeletCSRs {
 		options.Also = c.neighbours

@@ -94,6 +94,7 @@ func onlook(ctx context.Context, cfg config.Config, problem error, log *slog.Log
 	if err != nil {
 		return nil, nil, err
 	}
+	metrics.Attend(onlooker.Status, capabilities(cluster{}).Vocabulary().Verb)
 	services := []service{func(ctx context.Context) error {
 		return api.ServeHTTP(ctx, port, onlooker, metrics.Gatherer(), log)
 	}}

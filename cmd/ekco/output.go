@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/replicatedhq/ekco/fsm"
 )
 
 // outputFlag adds -o with its allowed values; the command is refused with any
@@ -15,7 +17,7 @@ func outputFlag(cmd *cobra.Command, into *string, byDefault string, formats ...s
 	inner := cmd.PreRunE
 	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
 		if !slices.Contains(formats, *into) {
-			return usagef("--output is %q: want one of %s", *into, strings.Join(formats, ", "))
+			return usagef("--output is %q: want one of %s%s", *into, strings.Join(formats, ", "), didYouMean(fsm.Near(*into, slices.Values(formats))))
 		}
 		if inner != nil {
 			return inner(cmd, args)

@@ -1,13 +1,16 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/replicatedhq/ekco/cmd/internal/api"
 	"github.com/replicatedhq/ekco/cmd/internal/view"
+	"github.com/replicatedhq/ekco/journal/words"
 )
 
 func newPauseCommand(a *app) *cobra.Command {
@@ -28,9 +31,6 @@ can be paused; where several things have it, say which, as in node/NAME.`,
 			if request.Reason == "" {
 				return usagef("a pause needs a --reason, for those who find EKCO paused")
 			}
-			if request.For < 0 {
-				return usagef("--for is %s: want a duration above zero, like 2h", request.For)
-			}
 			if len(args) == 1 {
 				request.Name = args[0]
 			}
@@ -39,12 +39,13 @@ can be paused; where several things have it, say which, as in node/NAME.`,
 				if request.For > 0 {
 					until = "until " + a.now().Add(request.For).UTC().Format(time.RFC3339)
 				}
-				return fmt.Sprintf("paused %s %s", nameOrAll(request.Name), until), backend.Pause(cmd.Context(), request)
+				before := pausedBefore(cmd.Context(), backend, request.Name)
+				return fmt.Sprintf("paused %s %s%s", nameOrAll(request.Name), until, before), backend.Pause(cmd.Context(), request)
 			})
 		},
 	}
 	cmd.Flags().StringVar(&request.Reason, "reason", "", "why, for those who find EKCO paused (required)")
-	cmd.Flags().DurationVar(&request.For, "for", 0, "end the pause by itself after this time, like 2h")
+	cmd.Flags().Var(spanFlag{&request.For}, "for", "end the pause by itself after this time, like 2h or 1d")
 	return cmd
 }
 
@@ -66,12 +67,52 @@ things of that name are paused, say which, as in node/NAME.`,
 				request.Name = args[0]
 			}
 			return a.tell(cmd, func(backend *connection) (string, error) {
-				return "resumed " + nameOrAll(request.Name), backend.Resume(cmd.Context(), request)
+				if err := backend.Resume(cmd.Context(), request); err != nil {
+					return "", err
+				}
+				return "resumed " + nameOrAll(request.Name) + stillPaused(cmd.Context(), backend), nil
 			})
 		},
 	}
 	cmd.Flags().StringVar(&request.Reason, "reason", "", "why, for the record")
 	return cmd
+}
+
+// pausedBefore says, to be added to a pause, in the place of which one it comes: its end may
+// be another.
+func pausedBefore(ctx context.Context, backend api.Backend, name string) string {
+	status, err := backend.Status(ctx)
+	if err != nil {
+		return "" // the pause itself says so
+	}
+	for _, pause := range view.PausesOf(status) {
+		kind, bare, _ := strings.Cut(pause.What, " ")
+		if pause.Key != name && (name == "" || bare != name && !strings.EqualFold(kind+"/"+bare, name)) {
+			continue
+		}
+		until := "without end"
+		if !pause.Until.IsZero() {
+			until = "until " + words.Stamp(pause.Until)
+		}
+		return fmt.Sprintf(", in the place of the pause %s that %s had set%s", until, view.Clean(pause.By), words.Because(view.Clean(pause.Reason)))
+	}
+	return ""
+}
+
+// stillPaused says, to be added to the end of a pause, which others stay.
+func stillPaused(ctx context.Context, backend api.Backend) string {
+	status, err := backend.Status(ctx)
+	if err != nil {
+		return ""
+	}
+	var stay []string
+	for _, pause := range view.PausesOf(status) {
+		stay = append(stay, view.Clean(pause.What))
+	}
+	if len(stay) == 0 {
+		return ""
+	}
+	return "; still paused: " + strings.Join(stay, ", ")
 }
 
 func nameOrAll(name string) string {
@@ -88,10 +129,15 @@ func (a *app) tell(cmd *cobra.Command, word func(*connection) (string, error)) e
 		if err != nil {
 			return err
 		}
-		if !backend.running {
-			done += "; no operator runs, so it is written to the journal for the next start"
-		}
-		_, err = fmt.Fprintln(a.stdout, done)
-		return err
+		return a.taken(backend, done)
 	})
+}
+
+// taken says that a word was taken.
+func (a *app) taken(backend *connection, done string) error {
+	if !backend.running {
+		done += "; no operator runs, so it is written to the journal for the next start"
+	}
+	_, err := fmt.Fprintln(a.stdout, done)
+	return err
 }

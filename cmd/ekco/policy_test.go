@@ -7,21 +7,27 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/replicatedhq/ekco/fsm"
+	fsmcertificates "github.com/replicatedhq/ekco/fsm/certificates"
 	fsmcsr "github.com/replicatedhq/ekco/fsm/csr"
 	fsmenvoy "github.com/replicatedhq/ekco/fsm/envoy"
 	fsmkotsadm "github.com/replicatedhq/ekco/fsm/kotsadm"
 	fsmminio "github.com/replicatedhq/ekco/fsm/minio"
 	fsmnode "github.com/replicatedhq/ekco/fsm/node"
 	fsmrook "github.com/replicatedhq/ekco/fsm/rook"
+	fsmrookpods "github.com/replicatedhq/ekco/fsm/rookpods"
 	"github.com/replicatedhq/ekco/internal/config"
 )
 
 func TestWithoutAConfigurationTheDefaultPolicyHolds(t *testing.T) {
 	want := fsmnode.DefaultPolicy().In(fsm.DefaultPolicy()).With(fsmenvoy.Machine, fsmenvoy.Policy{Restart: true, After: 5 * time.Minute}).
+		With(fsmcertificates.Machine, fsmcertificates.Policy{Renew: true}).
 		With(fsmkotsadm.Machine, fsmkotsadm.Policy{}).
-		With(fsmminio.Machine, fsmminio.Policy{Off: "enable_ha_minio is off", Patience: 5 * time.Minute}).
+		With(fsmminio.Machine, fsmminio.Policy{Off: "enable_ha_minio is off", Patience: 5 * time.Minute, Migrates: true}).
 		With(fsmcsr.Name, fsmcsr.Policy{}).
-		With(fsmrook.Machine, fsmrook.Policy{Off: "maintain_rook_storage_nodes is off", MinCopies: 1, MaxCopies: 3, Pools: rookPools(config.Default())})
+		With(fsmrook.Machine, fsmrook.Policy{Off: "maintain_rook_storage_nodes is off", MinCopies: 1, MaxCopies: 3, Pools: rookPools(config.Default())}).
+		With(fsmrookpods.Machine, fsmrookpods.Policy{
+			CSIOff: "reconcile_ceph_csi_resources is off", MDSOff: "reconcile_rook_mds_placement is off", Class: "node-critical",
+		})
 	if diff := cmp.Diff(want, wholePolicy(config.Default())); diff != "" {
 		t.Error(diff)
 	}

@@ -9,10 +9,16 @@ import (
 	"github.com/replicatedhq/ekco/cmd/internal/api"
 	"github.com/replicatedhq/ekco/cmd/internal/view"
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// progressAgain is how often is asked how far a step has come.
-const progressAgain = 2 * time.Second
+// progressAgain is how often is asked how far a step has come. Where no terminal shows it, what
+// a step waits for is all that is printed: once it has taken progressYoung, progressSeldom will do.
+const (
+	progressAgain  = 2 * time.Second
+	progressYoung  = time.Minute
+	progressSeldom = 10 * time.Second
+)
 
 // progressOf says how far the actions have come that a history of the query tells of,
 // and which one where it names none; empty if no step reports it. It is one line: of
@@ -75,16 +81,43 @@ func watchProgress(ctx context.Context, backend api.Backend, query journal.Query
 	}
 }
 
-// lookAtProgress asks a person's operator how far the step under way has come.
+// lookAtProgress asks how far the step under way has come, and what it waits for.
 func (f *follower) lookAtProgress(ctx context.Context) {
 	now := f.app.now()
 	switch {
 	case f.step == "":
 		f.progress = ""
-	case f.sign.terminal && now.Sub(f.progressAsked) >= progressAgain:
+	case now.Sub(f.progressAsked) >= f.progressEvery(now):
 		f.progressAsked = now
 		if status, err := f.backend.Status(ctx); err == nil {
 			f.progress = progressOf(status, journal.Query{Action: f.action})
+			f.printMissing(status)
 		}
 	}
+}
+
+// progressEvery is how often is asked about the step under way.
+func (f *follower) progressEvery(now time.Time) time.Duration {
+	if !f.sign.terminal && now.Sub(f.stepBegan) >= progressYoung {
+		return progressSeldom
+	}
+	return progressAgain
+}
+
+// printMissing says once what a step waits for, if that was so at the last look too.
+func (f *follower) printMissing(status api.Status) {
+	seen := map[string]bool{}
+	for step, progress := range status.Progress[f.action] {
+		if progress.Missing == "" {
+			continue
+		}
+		line := step + ": " + progress.Missing
+		seen[line] = true
+		if f.missing[line] && !f.told[line] {
+			f.told[line] = true
+			f.sign.clear()
+			f.print("%8s  %s", words.Span(f.elapsed()), line)
+		}
+	}
+	f.missing = seen
 }

@@ -36,11 +36,14 @@ type follower struct {
 	// was last heard of.
 	waits    bool
 	lastNews time.Time
-	// step is the one that has begun last and not ended.
-	step string
-	// progress is how far it has come, asked for last at progressAsked.
+	// step is the one that has begun last and not ended, at stepBegan as this follower saw it.
+	step      string
+	stepBegan time.Time
+	// progress is how far it has come, asked for last at progressAsked. Missing is what steps
+	// waited for then, told what of that was printed.
 	progress      string
 	progressAsked time.Time
+	missing, told map[string]bool
 	// unrecorded is what was said to be missing in the journal, which was asked
 	// for last at asked.
 	unrecorded string
@@ -57,7 +60,7 @@ type streamed struct {
 func (p *purger) follow(ctx context.Context, admitted api.Admission) error {
 	f := &follower{
 		purger: p, action: admitted.Action, began: p.app.now(), last: admitted.FromSeq, doing: "waiting", lastNews: p.app.now(),
-		sign: &signOfLife{w: p.app.stderr, terminal: p.app.stderrTerminal},
+		sign: &signOfLife{w: p.app.stderr, terminal: p.app.stderrTerminal}, told: map[string]bool{},
 	}
 	if admitted.Resumed {
 		f.showPresent(ctx)
@@ -200,7 +203,7 @@ func (f *follower) show(ctx context.Context, event journal.Event) {
 	decoded := event.Decoded()
 	switch p := decoded.Body.(type) {
 	case *journal.StepStarted:
-		f.doing, f.step = p.Step, p.Step
+		f.doing, f.step, f.stepBegan = p.Step, p.Step, f.lastNews
 	case *journal.StepDone, *journal.StepFailed:
 		f.step = ""
 	case *journal.ActionHeld:
@@ -212,11 +215,9 @@ func (f *follower) show(ctx context.Context, event journal.Event) {
 	}
 	text := strings.TrimPrefix(view.Sentence(f.app.words, decoded), view.Clean(f.action)+": ")
 	f.print("%8s  %s", words.Span(f.elapsed()), text)
-	switch event.Type {
-	case journal.TypeActionHeld:
-		f.print("          it goes on by itself when that is gone%s", f.cancelHint(ctx))
-	case journal.TypeActionStalled:
-		f.print("          repair the cause, then: ekco retry %s", f.action)
+	if event.Type == journal.TypeActionHeld {
+		// A hint is never too long to be said again.
+		_, _ = fmt.Fprintln(f.app.stdout, "          it goes on by itself when that is gone"+f.cancelHint(ctx))
 	}
 }
 
@@ -251,12 +252,12 @@ func (f *follower) deferred(ctx context.Context) bool {
 			continue
 		}
 		f.sign.clear()
-		f.print("node %s is purged but for what waits, after %s", f.flags.node, words.Span(f.lastNews.Sub(f.began).Round(100*time.Millisecond)))
+		f.print("node %s is purged; %s for %s, after %s", f.flags.node, view.Waiting(action), hold.Preflight, words.Span(f.lastNews.Sub(f.began).Round(100*time.Millisecond)))
 		for _, why := range view.Waits(action) {
 			f.warn("warning: %s", why)
 		}
 		if f.alone {
-			f.warn("warning: no operator runs; the next one, or purge-node again, finishes %s when %s no longer holds it", f.action, hold.Preflight)
+			f.warn("warning: no operator runs; the next one, or purge-node again, finishes %s when %s passes", f.action, hold.Preflight)
 		} else {
 			f.warn("warning: EKCO finishes %s by itself; follow it with: ekco history --action %s --follow", f.action, f.action)
 		}

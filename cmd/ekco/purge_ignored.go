@@ -20,16 +20,15 @@ func (p *purger) warnOfIgnored(ctx context.Context, cfg config.Config) {
 	}
 	var theirs map[string]string
 	for _, key := range notCarried {
-		if !slices.Contains(cfg.Explicit, key) {
-			continue
+		if !slices.Contains(cfg.Explicit, key) || key == "kubeconfig" && !p.flags.kubeconfig {
+			continue // a shell has KUBECONFIG for kubectl
 		}
 		if theirs == nil {
 			theirs = p.settingsAtWork(ctx)
 		}
 		own := cfg.Redacted()[key]
 		if value, known := theirs[key]; known && value != own {
-			p.warn("warning: %s=%s, as given to this command, does not count: the running operator does the work, with its own %s=%s; "+
-				"to have it count, change it in the operator's configuration and restart the operator", key, own, key, value)
+			p.warn("warning: %s=%s does not count: the operator does the work, with its own %s=%s", key, own, key, value)
 		}
 	}
 }

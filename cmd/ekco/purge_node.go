@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/replicatedhq/ekco/actions/purge"
 	"github.com/replicatedhq/ekco/cmd/internal/api"
 	"github.com/replicatedhq/ekco/cmd/internal/view"
 	"github.com/replicatedhq/ekco/fsm"
@@ -31,7 +32,9 @@ An interrupted purge of the node is resumed.
 
 A ready node is refused if too few others of its role would be left. Where a
 preflight warns, the command asks, but only on a terminal; elsewhere it goes on
-and records the warning.
+and records the warning. The purge of a ready node by somebody who could not be asked
+(no terminal, and no --yes) begins after ten seconds, in which "ekco cancel NAME"
+stops it before anything is done.
 
 A node that EKCO never saw, because its Node was deleted before, is purged if
 something of it is left in Rook, Ceph, etcd or kubeadm's ClusterStatus: the
@@ -51,7 +54,7 @@ command line or the configuration makes no sense.`,
 		Args:              nodeArgument.required,
 		ValidArgsFunction: completeFirst(a.presentNodes),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			flags.node = args[0]
+			flags.node, flags.kubeconfig = args[0], cmd.Flags().Changed("kubeconfig")
 			return a.purgeNode(cmd, flags)
 		},
 	}
@@ -69,6 +72,8 @@ command line or the configuration makes no sense.`,
 type purgeFlags struct {
 	node, reason, output       string
 	dryRun, yes, force, noWait bool
+	// kubeconfig is set when one was named on the command line.
+	kubeconfig bool
 }
 
 // purger carries one purge from the question to its end.
@@ -139,15 +144,17 @@ func (p *purger) runOnce(ctx context.Context, cfg config.Config, log *slog.Logge
 	}
 	defer func() { err = errors.Join(err, release()) }()
 	p.warnOfIgnored(ctx, cfg)
-	return p.run(ctx, p.flags.request(cfg))
+	return p.run(ctx, p.flags.request(cfg, !p.app.askable && !p.flags.yes))
 }
 
-// request returns what is asked for. Minimums, and whether Rook is managed, count
-// only if they were given to this command; else the operator's own do.
-func (f purgeFlags) request(cfg config.Config) fsm.Request {
+// request returns what is asked for, unasked if nobody could be asked whether it is meant.
+// Minimums, and whether Rook is managed, count only if they were given to this command; else
+// the operator's own do.
+func (f purgeFlags) request(cfg config.Config, unasked bool) fsm.Request {
 	request := fsmnode.Request{
 		Kind: journal.ActionPurgeNode, Node: f.node, Reason: f.reason, Force: f.force, Actor: api.LocalActor(),
 	}
+	request.Unasked = unasked
 	if slices.Contains(cfg.Explicit, "min_ready_master_nodes") {
 		request.MinReadyPrimaries = &cfg.MinReadyMasterNodes
 	}
@@ -162,6 +169,7 @@ func (f purgeFlags) request(cfg config.Config) fsm.Request {
 
 // run explains, asks, requests and follows.
 func (p *purger) run(ctx context.Context, request fsm.Request) error {
+	request.Costs = p.flags.dryRun
 	explained, err := patiently(ctx, p, "the preflights", func(ctx context.Context) (api.Explanation, error) {
 		return p.backend.Explain(ctx, request)
 	})
@@ -202,9 +210,12 @@ func (p *purger) run(ctx context.Context, request fsm.Request) error {
 		p.print("%s", admitted.Message)
 		return nil
 	case admitted.Resumed:
-		p.print("resuming %s: %s", admitted.Action, admitted.Message)
+		p.print("resuming %s, %s", admitted.Action, admitted.Message)
 	default:
 		p.print("%s: purging node %s", admitted.Action, p.flags.node)
+		if _, waits := explained.Plan.Step(purge.WaitForCancel); waits {
+			p.print("node %s is ready, and nobody was asked: nothing is done for %s; cancel it with: ekco cancel %s", p.flags.node, purge.TimeToCancel, p.flags.node)
+		}
 	}
 	if p.flags.noWait {
 		p.print("the operator goes on; follow it with: ekco history --action %s --follow", admitted.Action)
@@ -216,12 +227,7 @@ func (p *purger) run(ctx context.Context, request fsm.Request) error {
 // left returns errWorkerLeft for an error of a command that was asked as it
 // ended. An answer is an answer, whatever became of the one who gave it.
 func (p *purger) left(err error) error {
-	for _, answer := range []error{api.ErrRefused, api.ErrNotFound, api.ErrInvalid, api.ErrForbidden, fsm.ErrRefused, fsm.ErrUnknown} {
-		if errors.Is(err, answer) {
-			return err
-		}
-	}
-	if p.besideCommand {
+	if !isAnswer(err) && p.besideCommand {
 		return fmt.Errorf("%w: %w", errWorkerLeft, err)
 	}
 	return err

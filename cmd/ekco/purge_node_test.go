@@ -92,7 +92,7 @@ func TestPurgeNodePassesOnWhatWasAskedFor(t *testing.T) {
 	least, none, three, yes := 1, 0, 3, true
 	want := []fsm.Request{fsmnode.Request{
 		Kind: journal.ActionPurgeNode, Node: "worker-2", UID: "u2", Reason: "broken", Force: true, Actor: api.LocalActor(),
-		Input: fsmnode.Input{MinReadyPrimaries: &least, MinReadyWorkers: &none, MaintainRook: &yes},
+		Input: fsmnode.Input{MinReadyPrimaries: &least, MinReadyWorkers: &none, MaintainRook: &yes, Unasked: true},
 	}.Asked()}
 	if diff := cmp.Diff(want, op.requests); diff != "" {
 		t.Error(diff)
@@ -105,7 +105,7 @@ func TestPurgeNodePassesOnWhatWasAskedFor(t *testing.T) {
 	d.env["MIN_READY_WORKER_NODES"] = "3"
 	d.expect(d.types("purge-node", "worker-2"), exitDone, "", "")
 	want = []fsm.Request{fsmnode.Request{
-		Kind: journal.ActionPurgeNode, Node: "worker-2", UID: "u2", Actor: api.LocalActor(), Input: fsmnode.Input{MinReadyWorkers: &three},
+		Kind: journal.ActionPurgeNode, Node: "worker-2", UID: "u2", Actor: api.LocalActor(), Input: fsmnode.Input{MinReadyWorkers: &three, Unasked: true},
 	}.Asked()}
 	if diff := cmp.Diff(want, op.requests); diff != "" {
 		t.Error(diff)
@@ -264,10 +264,10 @@ func TestADryRunShowsThePlanAndRequestsNothing(t *testing.T) {
 
 func TestPurgeNodeSaysThatItResumes(t *testing.T) {
 	op := purging(t, journal.OutcomeDone)
-	op.admitted.Resumed, op.admitted.Message = true, "of yesterday goes on"
+	op.admitted.Resumed, op.admitted.Message = true, "requested at noon by me"
 	op.status.Actions = []journal.ActionRecord{{ID: purgeID, Holds: map[string]journal.ActionHeld{"": {Preflight: "Quorum", Reason: "2 of 3"}}}}
 	d := newDesk(t, op)
-	d.expect(d.types("purge-node", "worker-2"), exitDone, "resuming "+purgeID+": of yesterday goes on", "")
+	d.expect(d.types("purge-node", "worker-2"), exitDone, "resuming "+purgeID+", requested at noon by me", "")
 	if !strings.Contains(d.out.String(), "waits for Quorum: 2 of 3") {
 		t.Errorf("does not say why it waits:\n%s", d.out)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/replicatedhq/ekco/internal/etcd"
 	"github.com/replicatedhq/ekco/internal/rook"
 	"github.com/replicatedhq/ekco/internal/version"
+	"github.com/replicatedhq/ekco/observers"
 )
 
 // outsideCalls are attrs what ceph and etcd took.
@@ -59,9 +60,21 @@ func reachOutside(cfg config.Config, readOnly bool, restConfig *rest.Config, cal
 	}, nil
 }
 
+// noticing also has somebody look when a host was removed from the CRUSH map, which nothing that
+// can be watched shows.
+func noticing(hosts *observers.Nudge, told ceph.OnCommand) ceph.OnCommand {
+	return func(kind string, took time.Duration, err error) {
+		told(kind, took, err)
+		if kind == "osd crush rm" && err == nil {
+			hosts.Look()
+		}
+	}
+}
+
 // purgeParts connects a purge with etcd, kubeadm's ConfigMap and Ceph.
 func purgeParts(c cluster) []purge.Option {
 	return []purge.Option{
+		purge.WithResidents(c.kube),
 		purge.WithControlPlane(purge.ControlPlane{Kubeadm: c.kube, Etcd: c.outside.etcd}),
 		purge.WithStorage(purge.Storage{
 			Ceph:        c.outside.ceph,

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/replicatedhq/ekco/cmd/internal/api"
+	"github.com/replicatedhq/ekco/observers"
 )
 
 func TestACallIsLoggedWithItsErrorOnlyIfItHasOne(t *testing.T) {
@@ -27,5 +28,31 @@ func TestACallIsLoggedWithItsErrorOnlyIfItHasOne(t *testing.T) {
 		if !strings.HasSuffix(logged.String(), test.want) {
 			t.Errorf("logged %q, want %q", logged.String(), test.want)
 		}
+	}
+}
+
+// looking counts how often it shall look.
+type looking struct {
+	observers.Source
+	looks int
+}
+
+func (l *looking) Look() { l.looks++ }
+
+func TestCephsHostsAreCountedWhenEKCOHasRemovedOne(t *testing.T) {
+	source, told, nudge := &looking{}, 0, &observers.Nudge{}
+	nudge.Over(source)
+	calls := noticing(nudge, func(string, time.Duration, error) { told++ })
+	for _, test := range []struct {
+		kind  string
+		err   error
+		looks int
+	}{{"osd tree", nil, 0}, {"osd crush rule", nil, 0}, {"osd crush rm", errors.New("no"), 0}, {"osd crush rm", nil, 1}} {
+		if calls(test.kind, time.Second, test.err); source.looks != test.looks {
+			t.Errorf("after %s (%v) somebody looked %d times", test.kind, test.err, source.looks)
+		}
+	}
+	if told != 4 {
+		t.Errorf("%d of 4 calls were counted", told)
 	}
 }

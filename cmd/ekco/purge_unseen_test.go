@@ -70,7 +70,7 @@ func TestPurgeNodeAsksForWhatItShowedFirstWhoeverDoesTheWork(t *testing.T) {
 	p := &purger{app: d.app, flags: purgeFlags{node: "worker-2", noWait: true}, backend: op}
 	for _, uid := range []string{"u2", "u3"} { // another node joins under the name, and the worker leaves
 		op.explained.Subject.UID = uid
-		if err := p.run(t.Context(), p.flags.request(config.Config{})); err != nil {
+		if err := p.run(t.Context(), p.flags.request(config.Config{}, false)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"strings"
 	"sync"
 
 	"k8s.io/client-go/rest"
@@ -116,7 +117,10 @@ func newRing(ctx context.Context, cfg config.Config, options ringOptions, store 
 	if options.OneShot {
 		ringConfig.Only = ring.Only{Kind: journal.ActionPurgeNode, Name: options.Node}
 		ringConfig.Identity.Command = "purge-node " + options.Node
-	} else if undone := cfg.Undone(); undone != "" {
+		return ring.New(ctx, ringConfig)
+	}
+	ringConfig.Beside = besideOf(reached)
+	if undone := cfg.Undone(); undone != "" {
 		ringConfig.Without = []string{undone}
 	}
 	return ring.New(ctx, ringConfig)
@@ -134,7 +138,15 @@ func newClient(cfg config.Config, terms kube.Terms, metrics *api.Metrics) (*rest
 
 // kubeOptions are those of the clients of the Kubernetes API.
 func kubeOptions(cfg config.Config) kube.Options {
-	return kube.Options{Namespace: cfg.HostTaskNamespace, UserAgent: "ekco/" + version.Get().Version}
+	return kube.Options{Namespace: cfg.HostTaskNamespace, UserAgent: "ekco/" + version.Get().Version, NodeLabels: nodeLabels(cfg)}
+}
+
+// nodeLabels are the labels of nodes that the settings name.
+func nodeLabels(cfg config.Config) []string {
+	if label, _, _ := strings.Cut(cfg.RookStorageNodesLabel, "="); label != "" {
+		return []string{label}
+	}
+	return nil
 }
 
 // identity says who runs.
@@ -172,6 +184,7 @@ func listen(ctx context.Context, cfg config.Config, options ringOptions, running
 	if err != nil {
 		return nil, errors.Join(err, socket.Close())
 	}
+	metrics.Attend(running.Backend(nil).Status, capabilities(cluster{}).Vocabulary().Verb)
 	return append(services,
 		func(ctx context.Context) error { return api.ServeHTTP(ctx, port, running, metrics.Gatherer(), log) },
 		(&house{cfg: cfg, needed: running.Needed, store: store, metrics: metrics, log: log}).keep,

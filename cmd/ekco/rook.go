@@ -23,21 +23,23 @@ const cephInterval = time.Minute
 
 // rookOf is what EKCO does about Rook's storage as nodes join.
 func rookOf(c cluster) ring.Capability {
-	custom, nudge := rook.NewCustom(c.objects), &observers.Nudge{}
+	custom, changes := rook.NewCustom(c.objects), &rooksource.Changes{}
 	policy := rookPolicy(c.cfg)
 	return ring.Capability{
 		Fsm: fsmrook.Capability(), Policy: policy, Words: fsmrook.Words,
 		Actions: func(api kube.API) []actions.Definition {
-			return actionsrook.New(actionsrook.Parts{Rook: custom, Ceph: c.outside.ceph, Nodes: api, Changed: nudge.Look})
+			return actionsrook.New(actionsrook.Parts{Rook: custom, Ceph: c.outside.ceph, Nodes: api, Changed: changes.Look})
 		},
 		Sources: func(s *fsm.State) []observers.Source {
 			resources, ofCeph := rooksource.New(rooksource.Options{
 				Rook: custom, Ceph: c.outside.ceph, Pools: rookPools(c.cfg), Off: policy.Off,
+				Former: fsmrook.Former(s, rookPools(c.cfg)), Changes: changes,
 				CephInterval: max(c.cfg.ReconcileInterval, cephInterval),
 				OSDPods:      c.kube.PodsLabelled(rook.Namespace, rook.OSDLabel, rook.OSDApp),
 				Known:        func(of journal.Subject) map[string]journal.RookFacts { return fsmrook.Known(s, of) },
 			})
-			return append(nudge.Over(resources...), ofCeph...)
+			c.shrunk.Over(ofCeph[0])
+			return append(c.joined.Over(resources...), ofCeph...)
 		},
 	}
 }

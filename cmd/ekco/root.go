@@ -17,7 +17,8 @@ func run(ctx context.Context, a *app, args []string) int {
 	root.SetIn(a.stdin)
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
-	return conclude(a.stderr, root.ExecuteContext(ctx))
+	cmd, err := root.ExecuteContextC(ctx)
+	return conclude(a.stderr, cmd.CommandPath(), err)
 }
 
 func newRootCommand(a *app) *cobra.Command {
@@ -52,9 +53,13 @@ journal of EKCO at all.`,
 	root.AddCommand(
 		newOperatorCommand(a),
 		newPurgeNodeCommand(a),
+		newNodeReportCommand(a),
 		newStatusCommand(a),
 		newHistoryCommand(a),
 		newExplainCommand(a),
+		newCertificatesCommand(a),
+		newRegenCertCommand(a),
+		newReportCommand(a),
 		newPauseCommand(a),
 		newResumeCommand(a),
 		newRetryCommand(a),
@@ -62,6 +67,7 @@ journal of EKCO at all.`,
 		newJournalCommand(a),
 		newVersionCommand(a),
 		newJournalChildCommand(),
+		newHostTaskCommand(),
 	)
 	addCompletionCommand(root)
 	complete(root, "log_level", func(*cobra.Command) []string { return []string{"debug", "info", "warn", "error"} })

@@ -113,7 +113,7 @@ func TestAThingIsExplained(t *testing.T) {
 	d.expect(d.types("explain", "lamp/hall"), exitDone, "lamp hall (uid uid-Lamp)\nState:    Dark, since 2026-11-21T11:58:30Z (1m30s ago)\n"+
 		"Because:  of #1, at 2026-11-21T11:00:01Z: lamp hall is now {\"lit\":false}\n", "")
 	for _, want := range []string{
-		"light-hall-1", "waits for Ladder: it is in use", "light lamp hall: Daylight: there is daylight",
+		"light-hall-1", "ekco retry light-hall-1", "ekco cancel light-hall-1", "ekco history lamp/hall -o tree", "waits for Ladder: it is in use", "light lamp hall: Daylight: there is daylight",
 		"switch: somebody else undoes it; last set by light-hall-0 at 2026-11-21T12:00:00Z, and again at 2026-11-21T13:00:00Z",
 		"light-hall-0: done; ekco history --action light-hall-0",
 	} {
@@ -121,6 +121,7 @@ func TestAThingIsExplained(t *testing.T) {
 			t.Errorf("does not say %q:\n%s", want, d.out)
 		}
 	}
+	op.status.Actions = []journal.ActionRecord{{ID: "light-hall-1"}}
 	d.expect(d.types("explain", "light-hall-1", "-o", "json"), exitDone, `"machine": "lamp"`, "")
 	if diff := cmp.Diff([]api.ThingRequest{{Kind: "lamp", Name: "hall"}, {Action: "light-hall-1"}}, op.about); diff != "" {
 		t.Error(diff)
@@ -135,6 +136,9 @@ func TestAThingIsExplainedFromTheFileWhereNoOperatorRuns(t *testing.T) {
 	d.expect(d.types("explain", "node/worker-2"), exitDone, "node worker-2 (uid u2)\nState:    Healthy", "")
 	d.expect(d.types("explain", "Node/worker-2"), exitDone, ": node worker-2 (worker) is ready\n\nNo action is open.", "")
 	d.expect(d.types("explain", "node/worker-3"), exitFailed, "", "EKCO knows no node worker-3; did you mean node/worker-2?")
-	d.expect(d.types("explain", "purge-x"), exitFailed, "", "no such open action")
+	d.expect(d.types("explain", "worker-2"), exitDone, "node worker-2 (uid u2)\nState:    Healthy", "")
+	d.expect(d.types("explain", "worker-3"), exitFailed, "", `EKCO knows no node, thing or action "worker-3"; did you mean`)
+	d.expect(d.types("explain"), exitDone, "NEEDS YOU: 1 of 1 problem\n\nno operator", "")
+	d.expect(d.types("explain", "-o", "json"), exitDone, `"kind": "not_running"`, "")
 	d.expect(d.types("history", "node/worker-2", "--since", "all"), exitDone, "node worker-2 (worker) is ready", "")
 }

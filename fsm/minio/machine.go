@@ -48,6 +48,7 @@ func (machine) Observed(t *fsm.Thing, e journal.Event, facts json.RawMessage) er
 		return fmt.Errorf("read the facts of %s: %w", t.Name, err)
 	}
 	of(t).MinioFacts = now
+	of(t).served()
 	of(t).lacks(e)
 	return nil
 }
@@ -88,6 +89,9 @@ func (machine) Ended(_ *fsm.State, t *fsm.Thing, rec *journal.ActionRecord, _ *j
 		m.Made = map[journal.ActionKind]bool{}
 	}
 	m.Made[rec.Kind] = step.Done() && !rec.Request.DryRun // whose steps are done, too
+	if rec.Kind == journal.ActionMigrateMinio && !rec.Request.DryRun {
+		m.migrated(rec)
+	}
 	if rec.Kind != journal.ActionScaleMinio {
 		return true
 	}

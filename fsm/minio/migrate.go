@@ -1,8 +1,10 @@
 package minio
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/replicatedhq/ekco/fsm"
 	"github.com/replicatedhq/ekco/journal"
@@ -57,10 +59,88 @@ func (m *MinIO) migrates() bool {
 func requestMigrate(t *fsm.Thing, w *fsm.World) journal.ActionRequested {
 	m := of(t)
 	_, ready := w.Count(nodes)
+	known := journal.MinioMigrate{Switched: m.Switched, Unread: m.Unread, From: m.From, Version: m.Version, Ours: m.Ours, Source: m.Source}
 	if m.Service == journal.MinioServiceHA {
-		return journal.ActionRequested{Reason: fmt.Sprintf("%s, and Deployment minio is still there", leads(m.Service))}
+		return journal.ActionRequested{Reason: fmt.Sprintf("%s, and Deployment minio is still there", leads(m.Service)), Input: known}
 	}
-	return journal.ActionRequested{Reason: fmt.Sprintf("%d nodes are ready and all %d replicas run, so they take the place of the single MinIO", ready, m.Desired)}
+	return journal.ActionRequested{
+		Reason: fmt.Sprintf("%d nodes are ready and all %d replicas run, so they take the place of the single MinIO", ready, m.Desired), Input: known,
+	}
+}
+
+// served forgets by where the Service leads what does not hold any more: what the highly
+// available one has is not only EKCO's once it has served, and who had the Service lead there
+// is not known once it did not.
+func (m *MinIO) served() {
+	if m.Service == journal.MinioServiceHA {
+		m.notOurs()
+		return
+	}
+	m.Switched, m.Unread, m.From, m.Version = false, false, "", ""
+}
+
+// notOurs forgets that what the highly available one has are copies alone.
+func (m *MinIO) notOurs() { m.Ours, m.Source = time.Time{}, "" }
+
+// migrated keeps what a migration did, whether or not it came to its end.
+func (m *MinIO) migrated(rec *journal.ActionRecord) {
+	var cut journal.MinioCutOver
+	step := rec.Steps[journal.StepCutOverMinio]
+	known := len(step.Outputs) == 0 || json.Unmarshal(step.Outputs, &cut) == nil
+	switch {
+	case step.Done():
+		// Somebody may have had it lead back since: who has it lead there next is not EKCO.
+		m.Switched = m.Service == journal.MinioServiceHA
+		m.Unread, m.From, m.Version = m.Switched && (cut.Unread || !known), "", ""
+		if m.Switched {
+			m.From, m.Version = deploymentOf(rec), cut.Version
+		}
+		m.notOurs()
+	case cut.Shrunk != "" || !known:
+		m.notOurs() // the copy may be the last that there is of what the single one is without
+	case m.Service != journal.MinioServiceHA:
+		m.copied(rec)
+	}
+}
+
+// deploymentOf returns the UID of the Deployment that a migration is about, "" where that
+// is not known.
+func deploymentOf(rec *journal.ActionRecord) string {
+	var shall journal.MinioMigratePlan
+	if json.Unmarshal(rec.Plan.Facts, &shall) != nil {
+		return ""
+	}
+	return shall.Deployment
+}
+
+// copied keeps up to when what is on the highly available one are copies, and of what store.
+// Whatever was there before, and was no copy, somebody has gone past.
+func (m *MinIO) copied(rec *journal.ActionRecord) {
+	var prepared journal.MinioPrepared
+	prepare := rec.Steps[journal.StepPrepareMinio]
+	if prepare.Done() && json.Unmarshal(prepare.Outputs, &prepared) == nil && prepared.Source != "" {
+		m.Ours, m.Source = copying(rec), prepared.Source
+	}
+}
+
+// clocksDiffer is by how much the clock of MinIO, which says when an object was written, may be
+// behind that of EKCO.
+const clocksDiffer = 2 * time.Minute
+
+// copying returns when EKCO is known to have been copying last, by any clock. Later, while it was
+// away, the highly available one may have served.
+func copying(rec *journal.ActionRecord) (last time.Time) {
+	for _, id := range []string{journal.StepPrepareMinio, journal.StepCopyMinio, journal.StepCatchUpMinio, journal.StepCutOverMinio} {
+		for _, at := range []time.Time{rec.Steps[id].StartedAt, rec.Steps[id].DoneAt} {
+			if at.After(last) {
+				last = at
+			}
+		}
+	}
+	if last.IsZero() {
+		return last
+	}
+	return last.Add(-clocksDiffer)
 }
 
 // obsoleteMigrate ends one that has not begun, when the single one is gone.

@@ -59,6 +59,19 @@ type MinIO struct {
 	// Made are the kinds of action of which the last made its change, whatever came of it
 	// then.
 	Made map[journal.ActionKind]bool `json:"made,omitempty"`
+	// Ours is up to when EKCO copied to the highly available one, which has not served since:
+	// what was changed last before that is a copy. Zero if it did not.
+	Ours time.Time `json:"ours,omitzero"`
+	// Source is the id of the store that was copied then.
+	Source string `json:"source,omitempty"`
+	// Switched is set while the Service leads there because EKCO had it do so, and Unread if
+	// that was without what the single one had to the last.
+	Switched bool `json:"switched,omitempty"`
+	Unread   bool `json:"unread,omitempty"`
+	// From is the UID of the Deployment that it led to before.
+	From string `json:"from,omitempty"`
+	// Version is the resource version that the Service had after that switch.
+	Version string `json:"version,omitempty"`
 	// Lacking are the replicas that lack their volumes.
 	Lacking []lacking `json:"lacking,omitempty"`
 }

@@ -52,7 +52,7 @@ func seen(e journal.Event, p *journal.ThingObserved) string {
 }
 
 // Details implements [fsm.Detailed].
-func (machine) Details(t *fsm.Thing) []string {
+func (machine) Details(t *fsm.Thing, _ *fsm.World) []string {
 	m := of(t)
 	lines := []string{
 		fmt.Sprintf("%s; %d of %s run, and it shall have %d", leads(m.Service), m.running(), words.Count(m.Replicas, "replica"), m.Desired),

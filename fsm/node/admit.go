@@ -41,6 +41,8 @@ type Input struct {
 	// minimums in the guard of ready nodes.
 	MinReadyPrimaries *int `json:"min_ready_primaries,omitempty"`
 	MinReadyWorkers   *int `json:"min_ready_workers,omitempty"`
+	// Unasked is set when the person could not be asked whether the purge is meant.
+	Unasked bool `json:"unasked,omitempty"`
 	// MaintainRook, when set, stands in for the setting
 	// maintain_rook_storage_nodes in this purge.
 	MaintainRook *bool `json:"maintain_rook_storage_nodes,omitempty"`
@@ -94,8 +96,11 @@ func ReadRequest(asked fsm.Request) (Request, error) {
 // Admit answers a person's request to purge a node; see [fsm.Admit]. Of a name that has
 // neither a machine nor traces it returns an *[UnknownNodeError]. Storm brake, pause,
 // exclusion and the minimums without the node do not refuse a person: they are warnings
-// that [fsm.CheckRule] gives.
+// that [fsm.CheckRule] gives. What is no purge is only about nodes that are there.
 func (machine) Admit(s *fsm.State, p fsm.Policy, now time.Time, asked fsm.Request) (fsm.Admission, error) {
+	if asked.Kind != journal.ActionPurgeNode {
+		return fsm.AdmitPresent(s, p, now, asked)
+	}
 	request, err := ReadRequest(asked)
 	if err != nil {
 		return fsm.Admission{}, err
@@ -167,7 +172,7 @@ func admitNew(w *fsm.World, n *Node, request Request) (fsm.Admission, error) {
 		Payload: journal.ActionRequested{
 			Kind: request.Kind, Reason: reason, Manual: true, Force: request.Force,
 			DryRun: request.DryRun || w.Policy.DryRun,
-			Input:  journal.PurgeInput{Live: n.mayAnswer(), MaintainRook: request.MaintainRook, Node: n.lastFacts()},
+			Input:  journal.PurgeInput{Live: n.mayAnswer(), Unasked: request.Unasked && n.mayBeReady(), MaintainRook: request.MaintainRook, Node: n.lastFacts()},
 		},
 	}}
 	if moved, _, ok := w.Towards(n.Thing, n.State, Purging); ok {
@@ -193,7 +198,7 @@ func admitOpen(w *fsm.World, n *Node, open *journal.ActionRecord, request Reques
 		Anew:    func() (fsm.Admission, error) { return admitNew(w, n, request) },
 	}
 	if request.otherRook(open, *policyOf(w)) {
-		say.Note = "; it goes on as it began, and maintain_rook_storage_nodes as given now counts only for a purge that begins: ask again when this one has ended"
+		say.Note = "; maintain_rook_storage_nodes as given now does not count for it: ask again when it has ended"
 	}
 	return w.AdmitOpen(n.Thing, open, request.Asked(), say)
 }

@@ -360,7 +360,7 @@ func TestWhatIsSaidOfRookIsOnRecordAndCountsOnlyForAPurgeThatBegins(t *testing.T
 		told  bool
 	}{"the same": {&yes, false}, "nothing": {nil, false}, "otherwise": {&no, true}} {
 		request.MaintainRook = test.asked
-		if again := w.mustAdmit(request); !again.Resumed || strings.Contains(again.Message, "as it began") != test.told {
+		if again := w.mustAdmit(request); !again.Resumed || strings.Contains(again.Message, "does not count for it") != test.told {
 			t.Errorf("asked for %s: %+v", name, again)
 		}
 	}

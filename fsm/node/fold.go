@@ -46,7 +46,7 @@ func (n *Node) observe(e journal.Event, p *journal.NodeObserved) {
 		n.UnreachableSince = e.Time
 	}
 	n.Facts, n.FactsSeq = facts, e.Seq
-	n.GoneAt, n.GoneReason, n.GoneSeq, n.ReplacedBy = time.Time{}, "", 0, ""
+	n.GoneAt, n.GoneReason, n.GoneSeq, n.ReplacedBy, n.GoneUnseen = time.Time{}, "", 0, "", false
 }
 
 // replaceNamesakes marks every other machine of n's name as replaced: a name
@@ -86,7 +86,12 @@ func foldGone(s *fsm.State, e journal.Event, p *journal.NodeGone) {
 		s.Problem(e, "no such node is known")
 		return
 	}
-	n.gone(e, p.Reason)
+	reason := p.Reason
+	if n.GoneAt.IsZero() && n.FactsSeq < s.Journal.LostSeq {
+		n.GoneUnseen = true
+		reason += "; it is not known by whom: the journal lost some of what happened"
+	}
+	n.gone(e, reason)
 }
 
 func foldTransition(s *fsm.State, e journal.Event, p *journal.NodeTransitioned) {

@@ -15,6 +15,7 @@ import (
 // that cannot be read.
 func obsolete(n *Node, rec *journal.ActionRecord) string {
 	manualPurge := rec.Kind == journal.ActionPurgeNode && rec.Request.Manual
+	ofLoss := rec.Kind == journal.ActionPurgeNode || rec.Kind == journal.ActionClearNode
 	switch {
 	case rec.PastNoReturn, rec.Unreadable != "":
 		return ""
@@ -24,7 +25,7 @@ func obsolete(n *Node, rec *journal.ActionRecord) string {
 		return "" // what is left of the node must go too
 	case !n.GoneAt.IsZero():
 		return "the Node object is gone: " + n.GoneReason
-	case !n.Observed() || journal.PurgeInputOf(rec.Request).Live:
+	case !ofLoss, !n.Observed(), journal.PurgeInputOf(rec.Request).Live:
 		return ""
 	case n.Facts.Flapping:
 		return "the node comes and goes"
@@ -112,8 +113,11 @@ func toldLost(t *fsm.Thing, _ journal.State, now time.Time) fsm.Telling {
 	return told
 }
 
-func toldReturned(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
+func toldReturned(t *fsm.Thing, from journal.State, _ time.Time) fsm.Telling {
 	n := of(t)
+	if last := n.lastPurge(); from == Purging && last != nil && last.Outcome == journal.OutcomeCancelled {
+		return fsm.Telling{Reason: last.Action + " was cancelled, and the node is reachable", Cause: last.Seq}
+	}
 	return fsm.Telling{Reason: "the node no longer has the taint " + journal.TaintUnreachable, Cause: n.FactsSeq}
 }
 
@@ -149,7 +153,7 @@ func stopReason(n *Node, from journal.State) string {
 }
 
 func goneReason(n *Node) string {
-	if n.ReplacedBy != "" {
+	if n.ReplacedBy != "" || n.GoneUnseen {
 		return n.GoneReason
 	}
 	return "deleted by somebody else: " + n.GoneReason

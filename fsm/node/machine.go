@@ -66,10 +66,13 @@ func (machine) Wants(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 }
 
 func (machine) Request(t *fsm.Thing, kind *fsm.ActionKind, w *fsm.World) (journal.ActionRequested, uint64) {
-	if kind.Name == journal.ActionClearNode {
+	switch kind.Name {
+	case journal.ActionClearNode:
 		return requestClear(of(t), w)
+	case journal.ActionPurgeNode:
+		return requestPurge(of(t))
 	}
-	return requestPurge(of(t))
+	return journal.ActionRequested{}, of(t).FactsSeq // a person says why
 }
 
 func (machine) Obsolete(t *fsm.Thing, rec *journal.ActionRecord) string { return obsolete(of(t), rec) }

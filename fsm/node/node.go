@@ -42,6 +42,8 @@ type Node struct {
 	// Facts are the last ones observed.
 	Facts      journal.NodeFacts `json:"facts"`
 	GoneReason string            `json:"gone_reason,omitempty"`
+	// GoneUnseen is set when it was found gone and not seen since the journal lost what happened.
+	GoneUnseen bool `json:"gone_unseen,omitempty"`
 	// ReplacedBy is the UID of the node that now has this one's name.
 	ReplacedBy string `json:"replaced_by,omitempty"`
 	// Outlived are the open actions that EKCO began for an earlier loss of the node.

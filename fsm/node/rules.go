@@ -31,7 +31,7 @@ func rules() []fsm.Rule {
 			Reason: func(*fsm.World, *fsm.Thing, *fsm.ActionKind) string {
 				return "the node has the label ekco.kurl.sh/exclude"
 			},
-			Lifted: "EKCO acts on it when the label is removed",
+			Lifted: fsm.Always("EKCO acts on it when the label is removed"),
 		},
 		{
 			Name: RuleStormBrake, Cluster: true,
@@ -44,7 +44,10 @@ func rules() []fsm.Rule {
 				return fmt.Sprintf("%d of %d nodes are unreachable and max_unknown_nodes (%s) allows %d",
 					c.unreachable, c.total, limit, limit.Limit(c.total))
 			},
-			Lifted: "EKCO goes on when enough nodes are back",
+			Lifted: func(w *fsm.World, _ *fsm.Thing, _ *fsm.ActionKind) string {
+				c := countsOf(w.State)
+				return goesOnWhen(c.unreachable-policyOf(w).MaxUnknown.Limit(c.total), "is back", "are back")
+			},
 		},
 		{
 			Name: RuleReadyMinimums,
@@ -57,7 +60,10 @@ func rules() []fsm.Rule {
 				return fmt.Sprintf("without the node %d %s nodes are ready, the minimum is %d",
 					countsOf(w.State).readyWithout(n), n.Facts.Role, policyOf(w).minReady(n.Facts.Role))
 			},
-			Lifted: "EKCO goes on when more are ready",
+			Lifted: func(w *fsm.World, t *fsm.Thing, _ *fsm.ActionKind) string {
+				n := of(t)
+				return goesOnWhen(policyOf(w).minReady(n.Facts.Role)-countsOf(w.State).readyWithout(n), "is ready", "are ready")
+			},
 		},
 		{
 			Name: RuleTriedBefore, ToBegin: true,
@@ -77,4 +83,12 @@ func purgeTried(w *fsm.World, n *Node) bool {
 	last := n.lastPurge()
 	return last != nil && !onlyPlayed(w, last.Outcome) &&
 		(last.Outcome == journal.OutcomeDryRun || last.Outcome == journal.OutcomeCancelled)
+}
+
+// goesOnWhen says how many more nodes EKCO waits for.
+func goesOnWhen(more int, isSo, areSo string) string {
+	if more == 1 {
+		return "EKCO goes on when 1 more node " + isSo
+	}
+	return fmt.Sprintf("EKCO goes on when %d more nodes %s", more, areSo)
 }

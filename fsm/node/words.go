@@ -45,7 +45,7 @@ var Words = words.Component{
 		},
 		{Type: journal.TypePodTerminating, Tone: words.Faint, Sentence: words.Of(terminating)},
 		{Type: journal.TypePodGone, Tone: words.Faint, Sentence: words.Of(func(e journal.Event, _ *journal.PodGone) string {
-			return fmt.Sprintf("%s on node %s is gone or no longer concerns EKCO", words.Object(e.Subject), e.Subject.Node)
+			return fmt.Sprintf("%s on node %s is gone, or its node is back", words.Object(e.Subject), e.Subject.Node)
 		})},
 	},
 }
@@ -80,11 +80,11 @@ func transitionNote(_ journal.Event, p *journal.NodeTransitioned) words.Note {
 }
 
 func terminating(e journal.Event, p *journal.PodTerminating) string {
-	asked := "should have ended by"
-	if p.DeletionTimestamp.After(e.Time) {
-		asked = "is asked to end by"
+	deadline := "deadline"
+	if !p.DeletionTimestamp.After(e.Time) {
+		deadline = "past its deadline"
 	}
-	return fmt.Sprintf("%s on unreachable node %s %s %s", words.Object(e.Subject), e.Subject.Node, asked, words.Stamp(p.DeletionTimestamp))
+	return fmt.Sprintf("%s on unreachable node %s is terminating (%s %s)", words.Object(e.Subject), e.Subject.Node, deadline, words.Stamp(p.DeletionTimestamp))
 }
 
 // observed says what was seen of a node.

@@ -9,26 +9,59 @@ import (
 )
 
 // wishCopies asks that each of the pools that a custom resource makes has as many copies as
-// there are hosts for them, within the limits. It never asks for fewer.
+// there are hosts for them, within the limits, and one copy at a time: with more of them Ceph does
+// not serve a pool until it has made as many as it is then served with. It never asks for fewer.
 func wishCopies(t *fsm.Thing, w *fsm.World) (wish, bool) {
 	count, known := hosts(w)
 	p := policyOf(w)
 	if !known || !p.has(t.Subject) || purging(w) != "" {
 		return wish{}, false
 	}
+	said, seen := saidByCeph(w)
 	shall := p.copies(count)
-	change := raise(of(t).Now(), func(string) int { return shall })
+	now := of(t).Now()
+	change := raise(now, func(place string) int {
+		keeps, _ := most(said, t.Subject, place)
+		if keeps > shall {
+			return 0
+		}
+		return min(shall, max(now.Numbers[place]+1, keeps))
+	})
 	if len(change.Numbers) == 0 {
 		return wish{}, false
 	}
+	why := fmt.Sprintf("min_ceph_pool_replication is %d", p.MinCopies)
 	if shall > p.MinCopies {
-		change.Hosts = shall
+		why = running(count)
+	}
+	if next := highest(change); next > p.MinCopies {
+		change.Hosts = next
 	}
 	return wish{
-		kind: journal.ActionRaiseCopies, change: change, why: fmt.Sprintf("%s, so it shall have %d copies, and has %s",
-			running(count), shall, change.From()),
-		field: "the copies of " + t.Kind + " " + t.Name, from: change.From(), to: change.To(),
+		kind: journal.ActionRaiseCopies, change: change, why: fmt.Sprintf("%s, so it shall have %s, and has %s", why, copies(shall), change.From()),
+		field: "the copies of " + t.Kind + " " + t.Name, from: change.From(), to: change.To(), seen: seen, about: among(change.To(), w),
 	}, true
+}
+
+// highest returns the highest number that the change sets.
+func highest(change journal.RookChange) int {
+	most := 0
+	for _, number := range change.Numbers {
+		most = max(most, number.To)
+	}
+	return most
+}
+
+// most returns in how many copies Ceph keeps the pool with the most of those that are made of the
+// place, and its name; zero if there is none, or nobody knows. Rook would take copies away if it
+// was asked for fewer than that, though for more than before.
+func most(said *journal.CephFacts, of journal.Subject, place string) (size int, pool string) {
+	for _, made := range said.MadeOf(of, place) {
+		if made.Size > size {
+			size, pool = made.Size, made.Name
+		}
+	}
+	return size, pool
 }
 
 // purging returns the node that somebody asked to be removed, "" for none. Until it is gone
@@ -48,17 +81,31 @@ func outdatedNumbers(of journal.Subject, change journal.RookChange, w *fsm.World
 	switch node := purging(w); {
 	case len(change.Numbers) == 0:
 		return ""
-	case node != "":
+	case node != "" && !onlyServes(change):
 		return "node " + node + " is being purged"
+	case lacksHosts(change, w) != "":
+		return lacksHosts(change, w)
 	case !journal.HasRookPools(of):
 		return ""
 	case !p.has(of):
 		return "it is not among the pools of the configuration any more"
 	}
+	said, _ := saidByCeph(w)
 	for place, number := range change.Numbers {
+		if keeps, pool := most(said, of, place); keeps > number.To {
+			return fmt.Sprintf("Ceph keeps pool %s in %s, which Rook would lower to %d", pool, copies(keeps), number.To)
+		}
 		if most := max(p.MinCopies, p.MaxCopies); number.To > most {
 			return fmt.Sprintf("%s shall be %d at most", journal.RookNumberName(place), most)
 		}
+	}
+	return ""
+}
+
+// lacksHosts says that there are fewer hosts than the change needs, or "".
+func lacksHosts(change journal.RookChange, w *fsm.World) string {
+	if count, known := hosts(w); known && count < change.Hosts {
+		return fmt.Sprintf("%s, and it takes %d", running(count), change.Hosts)
 	}
 	return ""
 }

@@ -23,6 +23,7 @@ func wishDaemons(t *fsm.Thing, w *fsm.World) (wish, bool) {
 	if len(change.Numbers) == 0 {
 		return wish{}, false
 	}
+	_, seen := saidByCeph(w)
 	change.Hosts = hostsForMgrs
 	if _, ofMons := change.Numbers[journal.RookMons]; ofMons {
 		change.Hosts = hostsForMons
@@ -30,7 +31,7 @@ func wishDaemons(t *fsm.Thing, w *fsm.World) (wish, bool) {
 	return wish{
 		kind: journal.ActionAddCephDaemons, change: change,
 		why:   fmt.Sprintf("%s, so it shall have %s, and has %s", running(count), change.To(), change.From()),
-		field: "the monitors and managers of " + t.Kind + " " + t.Name, from: change.From(), to: change.To(),
+		field: "the monitors and managers of " + t.Kind + " " + t.Name, from: change.From(), to: change.To(), seen: seen,
 	}, true
 }
 

@@ -1,6 +1,8 @@
 package rook
 
 import (
+	"strings"
+
 	"github.com/replicatedhq/ekco/fsm"
 	"github.com/replicatedhq/ekco/journal"
 )
@@ -9,20 +11,37 @@ import (
 // something of.
 const RuleRookVersion = "RookVersion"
 
+// RuleStorageHostsNamed refuses to list nodes instead of all of them while the list would leave
+// out a host with OSDs.
+const RuleStorageHostsNamed = "StorageHostsNamed"
+
+// RuleCephRoom refuses more copies while Ceph says that it is short of room.
+const RuleCephRoom = "CephRoom"
+
 // kinds returns the kinds of action that change Rook's custom resources.
 func kinds() []fsm.ActionKind {
 	return []fsm.ActionKind{
-		kind(journal.ActionAddStorageNodes, "add-storage-nodes"),
-		kind(journal.ActionRaiseCopies, "raise-copies"),
+		kind(journal.ActionAddStorageNodes, "add-storage-nodes", RuleStorageHostsNamed),
+		kind(journal.ActionRaiseCopies, "raise-copies", RuleCephRoom),
 		kind(journal.ActionAddCephDaemons, "add-ceph-daemons"),
+		oneAtATime(kind(journal.ActionLowerCopies, "lower-copies"), "the copies of one pool are lowered at a time"),
+		kind(journal.ActionSetCephPools, "set-ceph-pools", RuleCephRoom),
 	}
 }
 
-func kind(name journal.ActionKind, verb string) fsm.ActionKind {
+// oneAtATime has one action of the kind run at a time. One that stalled keeps the others
+// waiting: a person shall look first.
+func oneAtATime(kind fsm.ActionKind, turn string) fsm.ActionKind {
+	kind.Turn = turn
+	kind.Rules = append(kind.Rules, fsm.RuleOneAtATime)
+	return kind
+}
+
+func kind(name journal.ActionKind, verb string, rules ...string) fsm.ActionKind {
 	return fsm.ActionKind{
 		Name: name, Verb: verb, Machine: Machine,
 		// What was in vain rests by itself, and only as long as the same is asked for: see again.
-		Rules:       []string{fsm.RuleAPIUnreachable, fsm.RuleSettling, fsm.RulePaused, RuleRookVersion},
+		Rules:       append([]string{fsm.RuleAPIUnreachable, fsm.RuleSettling, fsm.RulePaused, RuleRookVersion}, rules...),
 		Domains:     []string{journal.DomainStorage},
 		SwitchedOff: func(p fsm.Policy) string { return policy(p.Of[Machine]).Off },
 	}
@@ -39,6 +58,39 @@ func rules() []fsm.Rule {
 			now, _ := cluster(w)
 			return now.Unversioned + ", and what EKCO may change of Rook depends on it"
 		},
-		Lifted: "EKCO goes on when the tag is a version",
+		Lifted: fsm.Always("EKCO goes on when the tag is a version"),
+	}, {
+		Name: RuleStorageHostsNamed, Cluster: true,
+		Refuses: func(w *fsm.World, _ *fsm.Thing, _ *fsm.ActionKind) bool {
+			now, there := cluster(w)
+			return there && now.Storage != nil && now.Storage.AllNodes && unnamed(w) != ""
+		},
+		Reason: func(w *fsm.World, _ *fsm.Thing, _ *fsm.ActionKind) string {
+			return "Ceph uses all nodes, and EKCO does not put a list in their place that may leave out a host with OSDs, which Rook might remove: " + unnamed(w)
+		},
+		Lifted: fsm.Always("EKCO lists the nodes when each host with OSDs is one; ekco purge-node removes what a lost node left in Ceph"),
+	}, {
+		Name: RuleCephRoom, Cluster: true,
+		Refuses: func(w *fsm.World, t *fsm.Thing, kind *fsm.ActionKind) bool {
+			return len(shortOfRoom(w)) > 0 && takesRoom(t, kind, w)
+		},
+		Reason: func(w *fsm.World, _ *fsm.Thing, _ *fsm.ActionKind) string {
+			return "Ceph says that it is short of room (" + strings.Join(shortOfRoom(w), ", ") + "), and more copies would take more of it"
+		},
+		Lifted: fsm.Always("EKCO goes on when Ceph has room again: add disks, or delete data"),
 	}}
+}
+
+// shortOfRoom returns the codes of Ceph's health that say so.
+func shortOfRoom(w *fsm.World) (codes []string) {
+	said, _ := saidByCeph(w)
+	if said == nil {
+		return nil
+	}
+	for _, code := range said.Checks {
+		if journal.CephIsShort(code) {
+			codes = append(codes, code)
+		}
+	}
+	return codes
 }

@@ -3,6 +3,7 @@ package rook
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"github.com/replicatedhq/ekco/fsm"
 	"github.com/replicatedhq/ekco/journal"
@@ -39,6 +40,7 @@ func (machine) Ended(_ *fsm.State, t *fsm.Thing, rec *journal.ActionRecord, _ *j
 	if change := rec.Request.Change; change != nil {
 		r.Tried[rec.Kind] = change.To
 	}
+	forgetContests(t, rec)
 	before := r.Set
 	r.Made[rec.Kind] = r.Object.Made(rec.Steps[journal.StepChangeRook])
 	if r.Set.Generation < before.Generation {
@@ -53,6 +55,25 @@ type wish struct {
 	change journal.RookChange
 	// why is for people, field what the change is of, from and to what it is and shall be.
 	why, field, from, to string
+	// about is what of the thing is changed, where it has several of the kind that may be undone
+	// each by itself.
+	about string
+	// parts are what the change is made of, where somebody may undo some of it; nil for one
+	// that is undone as a whole.
+	parts []string
+	// seen is the newest event that told of other things that it depends on.
+	seen uint64
+	// due is from when on; zero for at once.
+	due time.Time
+}
+
+// contest is by what is told whether somebody undoes it.
+func (asked wish) contest() *journal.Change {
+	key := string(asked.kind)
+	if asked.about != "" {
+		key += "/" + asked.about
+	}
+	return &journal.Change{Key: key, Field: asked.field, From: asked.from, To: asked.to, Parts: asked.parts}
 }
 
 // wishes returns what the world asks for, whatever EKCO may do about it now.
@@ -64,7 +85,7 @@ func wishes(t *fsm.Thing, w *fsm.World) []wish {
 		return nil // who removes Rook begins with that
 	}
 	var all []wish
-	for _, one := range []func(*fsm.Thing, *fsm.World) (wish, bool){wishNodes, wishCopies, wishDaemons} {
+	for _, one := range []func(*fsm.Thing, *fsm.World) (wish, bool){wishNodes, wishCopies, wishFewer, wishDaemons, wishPools} {
 		if wish, asked := one(t, w); asked {
 			all = append(all, wish)
 		}
@@ -80,8 +101,16 @@ func (machine) Goal(t *fsm.Thing, _ journal.State, w *fsm.World) journal.State {
 		return Changing
 	case len(wishes(t, w)) > 0:
 		return Behind
+	case unknown(t, w):
+		return Unknown
 	}
 	return InStep
+}
+
+// unknown reports whether it is not known what the thing shall be, since nobody knows the hosts.
+func unknown(t *fsm.Thing, w *fsm.World) bool {
+	_, known := hosts(w)
+	return !known && policyOf(w).Off == "" && t.Kind != journal.RookCeph.Kind
 }
 
 func (machine) Wants(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
@@ -90,9 +119,7 @@ func (machine) Wants(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 		if !may || isOpen(t, wish.kind, w) {
 			continue
 		}
-		want(fsm.Want{Kind: wish.kind, Due: due, Rank: t.Since, Change: &journal.Change{
-			Key: string(wish.kind), Field: wish.field, From: wish.from, To: wish.to,
-		}})
+		want(fsm.Want{Kind: wish.kind, Due: later(due, wish.due), Rank: t.Since, Change: wish.contest()})
 	}
 }
 
@@ -132,8 +159,14 @@ func (machine) Obsolete(t *fsm.Thing, rec *journal.ActionRecord) string {
 // instead.
 func (machine) Outdated(t *fsm.Thing, rec *journal.ActionRecord, w *fsm.World) string {
 	change, err := journal.InputOf[journal.RookChange](rec.Request)
-	if err != nil || begun(rec) || policyOf(w).Off != "" {
+	if err != nil || policyOf(w).Off != "" {
 		return ""
+	}
+	if rec.Kind == journal.ActionLowerCopies && !begun(rec) {
+		return outdatedLowering(t, change, w)
+	}
+	if begun(rec) {
+		return purgedSince(change, w)
 	}
 	if why := cmp.Or(outdatedNodes(change, w), outdatedNumbers(t.Subject, change, w)); why != "" || rec.Stalled == nil {
 		return why

@@ -11,27 +11,55 @@ import (
 )
 
 // wishNodes asks that Ceph may use all nodes that are ready and have the label, and no
-// others than those that are listed. What is listed stays.
+// others than those that are listed. What is listed stays, and what has OSDs is listed: Rook
+// before 1.4 removes those of hosts that a list leaves out.
 func wishNodes(t *fsm.Thing, w *fsm.World) (wish, bool) {
-	if t.Kind != journal.RookCluster.Kind || policyOf(w).UserManaged {
+	p := policyOf(w)
+	if t.Kind != journal.RookCluster.Kind || p.UserManaged {
 		return wish{}, false
 	}
 	storage := of(t).Now().Storage
 	if storage == nil || storage.Claims {
 		return wish{}, false
 	}
-	missing := missingNodes(storage, w)
+	missing, seen := missingNodes(storage, w)
+	asked := wish{kind: journal.ActionAddStorageNodes, field: "the storage nodes of " + t.Kind + " " + t.Name, from: listed(storage), seen: seen}
+	missing = asked.uncontested(t, missing, w)
 	if len(missing) == 0 {
 		return wish{}, false
 	}
-	why := readyNodes(missing) + " and not listed, so that Ceph does not use " + map[bool]string{true: "it", false: "them"}[len(missing) == 1]
+	asked.why = readyNodes(missing) + " and not listed, so that Ceph does not use " + map[bool]string{true: "it", false: "them"}[len(missing) == 1]
+	asked.to, asked.parts = names(missing), parts(missing)
+	asked.change = journal.RookChange{Nodes: missing, Label: p.label(), Whole: storage.AllNodes}
 	if storage.AllNodes {
-		why = "Ceph uses whatever nodes there are, and shall use those that are listed; " + readyNodes(missing)
+		asked.why = "Ceph uses whatever nodes there are, and shall use those that are listed; " + readyNodes(missing)
+		asked.change.Nodes = slices.Concat(missing, occupiedNodes(missing, w))
+		asked.to, asked.parts = names(asked.change.Nodes), nil
 	}
-	return wish{
-		kind: journal.ActionAddStorageNodes, change: journal.RookChange{Nodes: missing}, why: why,
-		field: "the storage nodes of " + t.Kind + " " + t.Name, from: listed(storage), to: names(missing),
-	}, true
+	return asked, true
+}
+
+// uncontested returns the nodes that nobody takes off the list again and again; all of them if
+// there are no others, so that it is told why they wait.
+func (asked wish) uncontested(t *fsm.Thing, missing []journal.RookNode, w *fsm.World) []journal.RookNode {
+	free := slices.DeleteFunc(slices.Clone(missing), func(node journal.RookNode) bool {
+		asked.parts = parts([]journal.RookNode{node})
+		return w.Contested(t, asked.contest())
+	})
+	if len(free) == 0 {
+		return missing
+	}
+	return free
+}
+
+// parts are the nodes, each of which somebody may take off the list. One that was purged, and
+// joins again, is another one.
+func parts(nodes []journal.RookNode) []string {
+	texts := make([]string, len(nodes))
+	for i, node := range nodes {
+		texts[i] = node.UID
+	}
+	return texts
 }
 
 // listed says which nodes Ceph may use without those that are to be added.
@@ -57,17 +85,82 @@ func names(nodes []journal.RookNode) string {
 	return strings.Join(texts, ", ")
 }
 
-// missingNodes returns the nodes that are to be listed, in order of their names.
-func missingNodes(storage *journal.RookStorage, w *fsm.World) []journal.RookNode {
-	var missing []journal.RookNode
-	for t, ready := range w.Members(nodes) {
-		node := journal.RookNode{Name: t.Name, UID: t.UID, Hostname: hostname(t)}
-		if ready && stores(t, policyOf(w)) && !storage.Lists(node.Hostname) && !storage.Lists(node.Name) && !isPurged(t, w) {
-			missing = append(missing, node)
+// missingNodes returns the nodes that are to be listed, in order of their names, and the newest
+// event that told of one.
+func missingNodes(storage *journal.RookStorage, w *fsm.World) (missing []journal.RookNode, seen uint64) {
+	listed := map[string]bool{}
+	if !storage.AllNodes {
+		for _, name := range storage.Nodes {
+			listed[name] = true
 		}
 	}
-	slices.SortFunc(missing, func(a, b journal.RookNode) int { return strings.Compare(a.Name, b.Name) })
-	return missing
+	for t, ready := range w.Members(nodes) {
+		node := rookNode(t)
+		if ready && stores(t, policyOf(w)) && !listed[node.Hostname] && !listed[node.Name] && !isPurged(t, w) {
+			missing, seen = append(missing, node), max(seen, t.FactsSeq)
+		}
+	}
+	byName(missing)
+	return missing, seen
+}
+
+func rookNode(t *fsm.Thing) journal.RookNode {
+	return journal.RookNode{Name: t.Name, UID: t.UID, Hostname: hostname(t)}
+}
+
+func byName(nodes []journal.RookNode) {
+	slices.SortFunc(nodes, func(a, b journal.RookNode) int { return strings.Compare(a.Name, b.Name) })
+}
+
+// occupiedNodes returns the nodes besides those that have OSDs, ready or not, in order of their
+// names. One that is being purged is none of them.
+func occupiedNodes(besides []journal.RookNode, w *fsm.World) (occupied []journal.RookNode) {
+	known := map[string]bool{}
+	for _, node := range besides {
+		known[node.UID] = true
+	}
+	machines := machinesOf(w)
+	said, _ := saidByCeph(w)
+	for _, host := range said.HostsWithOSDs() {
+		t := machines[journal.CrushName(host)]
+		if t == nil || known[t.UID] || isPurged(t, w) {
+			continue
+		}
+		known[t.UID] = true
+		node := rookNode(t)
+		node.Occupied = true
+		occupied = append(occupied, node)
+	}
+	byName(occupied)
+	return occupied
+}
+
+// machinesOf returns the nodes that exist by what Rook may call them in the CRUSH map.
+func machinesOf(w *fsm.World) map[string]*fsm.Thing {
+	machines := map[string]*fsm.Thing{}
+	for t := range w.Members(nodes) {
+		machines[journal.CrushName(t.Name)], machines[journal.CrushName(hostname(t))] = t, t
+	}
+	return machines
+}
+
+// unnamed says why a list that takes the place of all nodes would leave out a host with OSDs, or
+// "".
+func unnamed(w *fsm.World) string {
+	said, _ := saidByCeph(w)
+	if said == nil {
+		return "nobody knows yet which hosts have some: Ceph has not answered"
+	}
+	machines := machinesOf(w)
+	for _, host := range said.Occupied {
+		switch t := machines[journal.CrushName(host)]; {
+		case t == nil:
+			return "host " + host + " has some, and is no node of the cluster"
+		case isPurged(t, w):
+			return "node " + t.Name + " has some, and is being purged"
+		}
+	}
+	return ""
 }
 
 // stores reports whether the node has the label of storage nodes.
@@ -92,6 +185,26 @@ func isPurge(rec *journal.ActionRecord) bool {
 	return rec.Kind == journal.ActionPurgeNode && !rec.Request.DryRun
 }
 
+// label is what a node must have, as key=value, "" for nothing.
+func (p Policy) label() string {
+	if p.Label == "" {
+		return ""
+	}
+	return p.Label + "=" + p.Value
+}
+
+// purgedSince says which node that is to be listed somebody asked to be removed since, or "". It
+// is the one reason for which also what has begun is not tried again: the purge takes off the
+// list what has come that far.
+func purgedSince(change journal.RookChange, w *fsm.World) string {
+	for _, node := range change.Nodes {
+		if t := w.Things[node.UID]; t != nil && isPurged(t, w) {
+			return "node " + node.Name + " is being purged"
+		}
+	}
+	return ""
+}
+
 // outdatedNodes says why nodes are not to be listed any more, or "".
 func outdatedNodes(change journal.RookChange, w *fsm.World) string {
 	p := policyOf(w)
@@ -104,7 +217,7 @@ func outdatedNodes(change journal.RookChange, w *fsm.World) string {
 			return "node " + node.Name + " is gone"
 		case isPurged(t, w):
 			return "node " + node.Name + " is being purged"
-		case !stores(t, p):
+		case !stores(t, p) && !node.Occupied:
 			return fmt.Sprintf("node %s has no label %s=%s any more", node.Name, p.Label, p.Value)
 		}
 	}

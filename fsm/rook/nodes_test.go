@@ -50,6 +50,7 @@ func TestReadyNodesAreListedAndWhatIsListedStays(t *testing.T) {
 			if test.storage == nil {
 				test.storage = func(*journal.RookFacts) {}
 			}
+			w.hosts(1)
 			w.cluster(asks(1, test.storage))
 			rec, change := w.asked(cephCluster, journal.ActionAddStorageNodes)
 			if got := hostnames(change); !slices.Equal(got, test.want) {

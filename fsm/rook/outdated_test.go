@@ -72,7 +72,7 @@ func TestNewSettingsEndWhatHasNotBegun(t *testing.T) {
 		set    func(p *Policy)
 		reason string
 	}{
-		"fewer copies":         {pool, journal.ActionRaiseCopies, func(p *Policy) { p.MaxCopies = 2 }, "replicated.size shall be 2 at most"},
+		"fewer copies":         {pool, journal.ActionRaiseCopies, func(p *Policy) { p.MaxCopies = 1 }, "replicated.size shall be 1 at most"},
 		"the list is a user's": {cephCluster, journal.ActionAddStorageNodes, func(p *Policy) { p.UserManaged = true }, "rook_storage_nodes is set"},
 		"a label":              {cephCluster, journal.ActionAddStorageNodes, func(p *Policy) { p.Label, p.Value = "store", "yes" }, "node b has no label store=yes any more"},
 	} {
@@ -116,7 +116,7 @@ func TestWhatStalledGivesWay(t *testing.T) {
 		w := behind(t)
 		rec, _ := w.wants(pool, journal.ActionRaiseCopies)
 		w.stall(rec)
-		w.pools(pool, 2, map[string]int{poolSize: 3})
+		w.pools(pool, 2, map[string]int{poolSize: 2})
 		w.ends(pool, journal.ActionRaiseCopies, "it is as it shall be")
 	})
 	t.Run("not while it tries", func(t *testing.T) {

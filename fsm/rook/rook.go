@@ -24,6 +24,8 @@ const (
 	Behind journal.State = "Behind"
 	// Changing: an action of EKCO's is open.
 	Changing journal.State = "Changing"
+	// Unknown: nobody knows yet on which hosts Ceph has OSDs.
+	Unknown journal.State = "Unknown"
 	// Removed: it is gone, or EKCO shall not look.
 	Removed journal.State = "Removed"
 )
@@ -68,6 +70,13 @@ type Resource struct {
 	// it, and Made whether it did.
 	Tried map[journal.ActionKind]string `json:"tried,omitempty"`
 	Made  map[journal.ActionKind]bool   `json:"made,omitempty"`
+	// Left are the hosts that the CRUSH map had, the newest last; of Ceph alone. Held are the
+	// numbers as they were observed.
+	Left []left          `json:"left,omitempty"`
+	Held map[string]held `json:"held,omitempty"`
+	// Crush is the event since which the CRUSH map has the hosts that it has, zero if it had no
+	// others; of Ceph alone.
+	Crush uint64 `json:"crush,omitempty"`
 }
 
 func of(t *fsm.Thing) *Resource { return t.Data.(*Resource) }
@@ -105,15 +114,28 @@ func hosts(w *fsm.World) (count int, known bool) {
 	return len(of(t).Facts.Hosts), true
 }
 
+// saidByCeph returns what Ceph says of itself, and the event that told of it; nil if nobody knows.
+func saidByCeph(w *fsm.World) (said *journal.CephFacts, seen uint64) {
+	t := one(w, journal.RookCeph)
+	if t == nil {
+		return nil, 0
+	}
+	return of(t).Facts.Ceph, t.FactsSeq
+}
+
 // rest is how long EKCO lets what was ended early be, if nothing new is seen of it.
 const rest = 10 * time.Minute
 
 // again returns when EKCO may ask for what is wished, and whether it may. What the last action
 // set is known, so that it need not be seen first; and what is another wish than the last one,
-// as once a node more or less is ready, need not wait for it.
+// as once a node more or less is ready, need not wait for it; nor need it wait once something is
+// new of what it depends on, as when an OSD that was down for a moment is up again.
 func again(t *fsm.Thing, asked wish, p fsm.Policy) (due time.Time, may bool) {
 	last, r := t.Last[asked.kind], of(t)
 	if last == nil || last.Outcome == journal.OutcomeDone || r.Made[asked.kind] || r.Tried[asked.kind] != asked.to {
+		return time.Time{}, true
+	}
+	if asked.seen > last.Seq && last.Outcome != journal.OutcomeDryRun {
 		return time.Time{}, true
 	}
 	return t.Again(asked.kind, p, rest)
@@ -144,4 +166,19 @@ func Known(s *fsm.State, subject journal.Subject) map[string]journal.RookFacts {
 		}
 	}
 	return known
+}
+
+// Former returns the custom resources with pools that the journal knows and that are not among
+// those, in order of their kinds and names, without UIDs.
+func Former(s *fsm.State, configured []journal.Subject) (former []journal.Subject) {
+	for _, t := range s.Things {
+		pools := journal.Subject{Kind: t.Kind, Name: t.Name}
+		if t.Machine() == Machine && observed(t) && journal.HasRookPools(pools) && !slices.Contains(configured, pools) && !slices.Contains(former, pools) {
+			former = append(former, pools)
+		}
+	}
+	slices.SortFunc(former, func(a, b journal.Subject) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
+	})
+	return former
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/replicatedhq/ekco/journal"
@@ -18,6 +19,8 @@ var Words = words.Component{
 		{Kind: journal.ActionAddStorageNodes, Verb: "add storage nodes to", Noun: "Rook storage"},
 		{Kind: journal.ActionRaiseCopies, Verb: "raise the copies of", Noun: "Rook storage"},
 		{Kind: journal.ActionAddCephDaemons, Verb: "add daemons to", Noun: "Rook storage"},
+		{Kind: journal.ActionLowerCopies, Verb: "lower the copies of", Noun: "Rook storage"},
+		{Kind: journal.ActionSetCephPools, Verb: "set pools of", Noun: "Rook storage"},
 	},
 	APIVersions: map[string]string{
 		journal.RookCluster.Kind: "ceph.rook.io/v1", journal.KindCephBlockPool: "ceph.rook.io/v1",
@@ -90,8 +93,32 @@ func seenCeph(e journal.Event, p *journal.ThingObserved) string {
 	if err := json.Unmarshal(p.Facts, &facts); err != nil {
 		return ""
 	}
-	if len(facts.Hosts) == 0 {
-		return words.Object(e.Subject) + " has no OSD that is up and in"
+	text := words.Object(e.Subject) + " has no OSD that is up and in"
+	if len(facts.Hosts) > 0 {
+		text = fmt.Sprintf("%s has OSDs that are up and in on %s", words.Object(e.Subject), strings.Join(facts.Hosts, ", "))
 	}
-	return fmt.Sprintf("%s has OSDs that are up and in on %s", words.Object(e.Subject), strings.Join(facts.Hosts, ", "))
+	if ceph := facts.Ceph; ceph != nil {
+		text += "; " + health(ceph)
+		for _, pool := range ceph.Pools {
+			text += "; pool " + pool.Name + " keeps " + copies(pool.Size)
+		}
+	}
+	return text
+}
+
+// copies says how many there are.
+func copies(n int) string {
+	if n == 1 {
+		return "1 copy"
+	}
+	return strconv.Itoa(n) + " copies"
+}
+
+// health says what Ceph's opinion of itself is, and why.
+func health(ceph *journal.CephFacts) string {
+	text := "it is " + ceph.Health
+	if len(ceph.Checks) > 0 {
+		text += " (" + strings.Join(ceph.Checks, ", ") + ")"
+	}
+	return text
 }

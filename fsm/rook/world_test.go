@@ -93,13 +93,34 @@ func has(mons, mgrs int) func(*journal.RookFacts) {
 
 func (w *world) cluster(facts journal.RookFacts) { w.Observe(Machine, cephCluster, facts) }
 
-// hosts observes that there are so many hosts with OSDs.
-func (w *world) hosts(n int) {
-	facts := journal.RookFacts{}
+// hosts observes that there are so many hosts with OSDs, and what is changed of what Ceph says
+// besides.
+func (w *world) hosts(n int, changes ...func(*journal.CephFacts)) {
+	facts := journal.RookFacts{Ceph: &journal.CephFacts{Version: "16.2.15 pacific", Health: "HEALTH_OK"}}
 	for i := range n {
 		facts.Hosts = append(facts.Hosts, fmt.Sprintf("h%d", i))
 	}
+	for _, change := range changes {
+		change(facts.Ceph)
+	}
 	w.Observe(Machine, ceph, facts)
+}
+
+// occupies has hosts have OSDs, whether or not they run.
+func occupies(hosts ...string) func(*journal.CephFacts) {
+	return func(f *journal.CephFacts) { f.Occupied = hosts }
+}
+
+// warns has Ceph call itself unwell for these reasons.
+func warns(codes ...string) func(*journal.CephFacts) {
+	return func(f *journal.CephFacts) { f.Health, f.Checks = "HEALTH_WARN", codes }
+}
+
+// keeps has Ceph keep a pool in so many copies.
+func keeps(pool string, size int) func(*journal.CephFacts) {
+	return func(f *journal.CephFacts) {
+		f.Pools = append(f.Pools, journal.CephPool{Name: pool, Size: size, MinSize: 1})
+	}
 }
 
 // pools observes a custom resource with pools.

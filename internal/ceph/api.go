@@ -3,6 +3,7 @@ package ceph
 import (
 	"context"
 	"errors"
+	"io"
 )
 
 // Sentinel errors of an [API]. Every error of a call wraps at most one.
@@ -30,6 +31,7 @@ var (
 // concurrent use. Every call honours its context and ends in bounded time.
 // Repeating any of them is harmless.
 type API interface {
+	Settings
 	// Version returns the version of the monitor that answered.
 	Version(ctx context.Context) (Version, error)
 	// Health returns the cluster's own opinion of itself. It needs a quorum of
@@ -39,6 +41,8 @@ type API interface {
 	Tree(ctx context.Context) (Tree, error)
 	// Pools returns all pools. It needs no mgr.
 	Pools(ctx context.Context) ([]Pool, error)
+	// Room returns how much data there is and can be. It needs a mgr.
+	Room(ctx context.Context) (Room, error)
 	// PGs returns all placement groups. It needs a mgr. It returns ErrAgain while
 	// the mgr does not know all of them.
 	PGs(ctx context.Context) ([]PG, error)
@@ -73,10 +77,37 @@ type API interface {
 	CrushRemove(ctx context.Context, host string) error
 }
 
+// Settings of pools and of the monitors.
+type Settings interface {
+	// SetPoolNumber sets a number of a pool: [PoolSize], [PoolMinSize] or [PoolPGMin]. With
+	// sure it is confirmed that data may be kept in a single copy. An unknown pool is
+	// ErrNotFound. It needs no mgr.
+	SetPoolNumber(ctx context.Context, pool, setting string, value int, sure bool) error
+	// MonOption returns what Ceph's own database says of an option of the monitors. It
+	// needs no mgr.
+	MonOption(ctx context.Context, name string) (Option, error)
+	// SetMonOption sets an option for all monitors, and ResetMonOption has them use what they
+	// use without. They need no mgr.
+	SetMonOption(ctx context.Context, name, value string) error
+	ResetMonOption(ctx context.Context, name string) error
+}
+
 // Runner runs a program where ceph is configured and waits for it.
 type Runner interface {
 	// Run runs argv without a shell. The error is nil when the program ran to its
 	// end, whatever its exit code. Run ends soon after ctx does; the program
 	// may not.
 	Run(ctx context.Context, argv []string) (stdout, stderr []byte, exitCode int, err error)
+}
+
+// Conversing is a [Runner] that can also leave a program running, and talk with it.
+// Then questions share processes; see [Client].
+type Conversing interface {
+	Runner
+	// Where names the place where programs can be run now.
+	Where(ctx context.Context) (place string, err error)
+	// Converse runs argv there like Run. The program reads stdin, and what it
+	// writes is passed on as it comes. Converse ends soon after ctx does; stdout
+	// and stderr may still be written to then.
+	Converse(ctx context.Context, place string, argv []string, stdin io.Reader, stdout, stderr io.Writer) (exitCode int, err error)
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/replicatedhq/ekco/internal/parallel"
@@ -44,10 +45,18 @@ type Options struct {
 type OnCommand func(kind string, took time.Duration, err error)
 
 // Client is the [API] of a real Ceph cluster.
+//
+// Each change is a process of its own, whose exit code counts. So is a question
+// where the runner is a [Runner] alone. Where it is [Conversing], what is asked at
+// the same moment is put to one process, which is kept for some seconds for what is
+// asked next. What then does not come as it must, whatever the reason, is asked
+// again by a process for each question; and for ten minutes nothing else is tried,
+// if that was so twice in a row.
 type Client struct {
 	runner  Runner
 	options Options
 	reads   shared
+	talks   talks
 }
 
 var _ API = (*Client)(nil)
@@ -178,6 +187,14 @@ func (c *Client) SafeToDestroy(ctx context.Context, ids ...int) (Safety, error) 
 	}
 	question := command{args: append([]string{"osd", "safe-to-destroy"}, texts...), mgr: true}
 	safety, err := ask(ctx, c, question, parseSafety)
+	if err != nil {
+		return Safety{}, err
+	}
+	for _, id := range slices.Concat(safety.Safe, safety.Active, safety.StoredPGs, safety.MissingStats) {
+		if !slices.Contains(ids, id) {
+			return Safety{}, fmt.Errorf("%s: the answer is about %s, which was not asked about", question, name(id))
+		}
+	}
 	safety.asked = ids
-	return safety, err
+	return safety, nil
 }

@@ -6,6 +6,19 @@
 // Answers are read from JSON, never from tables. Everything that becomes an
 // argument is checked first, and no shell is involved anywhere.
 //
+// # Questions share processes
+//
+// Most of what a ceph command takes is the start of Python. Where the runner is
+// [Conversing], questions that are asked at the same moment are put to one process,
+// which is kept for the next ones. Every question is put after it was asked.
+//
+// There, nothing but the answer tells how a command went. So what may be put is in a
+// table, with the one key by which its answer is known; there must be as many whole
+// answers as questions, in their order, and no word on stderr. Whatever else is
+// written, and whenever nothing comes, the questions are asked again by a process
+// each, where exit codes count. That costs time and can do no harm: a question may
+// be asked twice.
+//
 // # Which commands need a mgr
 //
 // The monitors answer some commands themselves and hand others to the active

@@ -92,6 +92,7 @@ type treeItem struct {
 	Exists      int     `json:"exists"`
 	Status      string  `json:"status"`
 	Reweight    float64 `json:"reweight"`
+	CrushWeight float64 `json:"crush_weight"`
 	DeviceClass string  `json:"device_class"`
 }
 
@@ -127,7 +128,7 @@ func parseTree(answer []byte) (Tree, error) {
 func (i treeItem) osd() OSD {
 	return OSD{
 		Ref: Ref{ID: i.ID}, Exists: i.Exists != 0, Up: i.Status == "up",
-		Reweight: i.Reweight, DeviceClass: i.DeviceClass,
+		Reweight: i.Reweight, Weight: i.CrushWeight, DeviceClass: i.DeviceClass,
 	}
 }
 

@@ -30,16 +30,23 @@ type dumpedPools struct {
 	ruleOf map[int]int
 }
 
+// erasureCoded is the type of a pool as numbers say it.
+const erasureCoded = 3
+
 // parsePools reads the pools from the answer of `ceph osd dump`.
 func parsePools(answer []byte) (dumpedPools, error) {
 	var said struct {
 		Pools *[]struct {
 			Pool      int    `json:"pool"`
 			Name      string `json:"pool_name"`
+			Type      int    `json:"type"`
 			Size      int    `json:"size"`
 			MinSize   int    `json:"min_size"`
 			PGNum     int    `json:"pg_num"`
 			CrushRule int    `json:"crush_rule"`
+			Options   struct {
+				PGMin int `json:"pg_num_min"`
+			} `json:"options"`
 		} `json:"pools"`
 	}
 	if err := json.Unmarshal(answer, &said); err != nil {
@@ -50,7 +57,9 @@ func parsePools(answer []byte) (dumpedPools, error) {
 	}
 	dumped := dumpedPools{pools: make(map[int]Pool), ruleOf: make(map[int]int)}
 	for _, p := range *said.Pools {
-		dumped.pools[p.Pool] = Pool{ID: p.Pool, Name: p.Name, Size: p.Size, MinSize: p.MinSize, PGs: p.PGNum}
+		dumped.pools[p.Pool] = Pool{
+			ID: p.Pool, Name: p.Name, Size: p.Size, MinSize: p.MinSize, PGs: p.PGNum, PGMin: p.Options.PGMin, Erasure: p.Type == erasureCoded,
+		}
 		dumped.ruleOf[p.Pool] = p.CrushRule
 	}
 	return dumped, nil

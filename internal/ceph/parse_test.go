@@ -22,7 +22,7 @@ func recorded(t testing.TB, name string) []byte {
 
 func TestTheTreeOfARealCephIsRead(t *testing.T) {
 	up := func(id int, host string) OSD {
-		return OSD{Ref: Ref{ID: id}, Host: host, Exists: true, Up: true, Reweight: 1, DeviceClass: "hdd"}
+		return OSD{Ref: Ref{ID: id}, Host: host, Exists: true, Up: true, Reweight: 1, Weight: 1, DeviceClass: "hdd"}
 	}
 	lost := func(id int, reweight float64) OSD {
 		osd := up(id, "node2")
@@ -45,7 +45,7 @@ func TestTheTreeOfARealCephIsRead(t *testing.T) {
 		}, others...)},
 		"osd-tree-leftovers": {"", hosts(9, 11), append([]OSD{
 			up(8, "node1"),
-			{Ref: Ref{ID: 9}, Host: "node2", DeviceClass: "hdd"},
+			{Ref: Ref{ID: 9}, Host: "node2", Weight: 1, DeviceClass: "hdd"},
 			{Ref: Ref{ID: 10}, Exists: true, Stray: true},
 			lost(11, 0),
 		}, append(others, OSD{Ref: Ref{ID: 123}, Exists: true, Stray: true, Reweight: 1})...)},

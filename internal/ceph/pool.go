@@ -7,6 +7,10 @@ type Pool struct {
 	// Size is how many copies the pool wants (of an erasure-coded one, parts), and
 	// MinSize how many there must be for it to be served.
 	Size, MinSize int
+	// PGMin is how many placement groups it shall have at least; zero for any.
+	PGMin int
+	// Erasure is set where data is in coded parts instead of copies.
+	Erasure bool
 	// PGs is how many placement groups the pool has.
 	PGs int
 	// Domain is the type of CRUSH bucket that no two copies share, such as "host",

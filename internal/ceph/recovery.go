@@ -37,6 +37,18 @@ func Stuck(tree Tree, pools []Pool, pgs []PG, lost []int) (stuck bool, why strin
 	return true, fmt.Sprintf("%s; all %d placement groups are active with as many copies as there can be, and at least min_size", why, len(pgs))
 }
 
+// Short names the pools that have fewer copies than they want as long as no place comes in the
+// stead of the lost OSDs, a line each. Pools whose rule EKCO does not read are not among them.
+func Short(tree Tree, pools []Pool, lost []int) (lines []string) {
+	left := present(tree, lost)
+	for _, pool := range pools {
+		if places, known := left.placesFor(pool); known && places < pool.Size {
+			lines = append(lines, fmt.Sprintf("pool %s keeps %d of its %d copies: %d %ss with OSDs are left", pool.Name, places, pool.Size, places, pool.Domain))
+		}
+	}
+	return lines
+}
+
 // lacking says that places are missing, in the words of the first pool.
 func lacking(short []Pool, places int) string {
 	others := ""
@@ -80,14 +92,8 @@ func (r remaining) placesFor(pool Pool) (count int, known bool) {
 // unsettled says of a placement group that Ceph has something to do about it, or
 // that not all are known; empty if neither is so.
 func (r remaining) unsettled(pools []Pool, pgs []PG, room map[int]int) string {
-	known := make(map[int]int)
-	for _, pg := range pgs {
-		known[pg.Pool]++
-	}
-	for _, pool := range pools {
-		if known[pool.ID] != pool.PGs {
-			return fmt.Sprintf("of pool %s %d placement groups are known, and it has %d", pool.Name, known[pool.ID], pool.PGs)
-		}
+	if unknown := unknownGroups(pools, pgs); unknown != "" {
+		return unknown
 	}
 	for _, pg := range pgs {
 		i := slices.IndexFunc(pools, func(p Pool) bool { return p.ID == pg.Pool })

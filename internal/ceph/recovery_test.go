@@ -57,7 +57,7 @@ func of(pools []Pool, pgs []PG, ids ...int) ([]Pool, []PG) {
 func TestThePoolsOfARealCephAreRead(t *testing.T) {
 	want := []Pool{
 		{ID: 1, Name: "replicapool", Size: 3, MinSize: 2, PGs: 8, Domain: "host"},
-		{ID: 2, Name: "ecpool", Size: 3, MinSize: 2, PGs: 4, Domain: "osd"},
+		{ID: 2, Name: "ecpool", Size: 3, MinSize: 2, PGs: 4, Erasure: true, Domain: "osd"},
 		{ID: 3, Name: "single", Size: 2, MinSize: 1, PGs: 4, Domain: "host", DeviceClass: "hdd"},
 	}
 	if diff := cmp.Diff(want, recordedPools(t)); diff != "" {

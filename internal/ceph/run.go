@@ -3,6 +3,7 @@ package ceph
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -37,29 +38,31 @@ func (c command) kind() string {
 }
 
 // run runs a ceph command to its end, or to the end of its time. One that only
-// reads may be shared with others who ask the same.
+// reads is shared with others who ask the same, and put together with what else is
+// asked at the same moment.
 func (c *Client) run(ctx context.Context, command command) (answer []byte, err error) {
 	switch {
 	case command.changes && c.options.ReadOnly:
 		return nil, fmt.Errorf("%s: %w", command, ErrReadOnly)
 	case command.changes:
-		return c.timed(ctx, command)
+		began := time.Now()
+		answer, err = c.complete(ctx, command, began.Add(c.limit()))
+		c.tell(ctx, command, began, err)
+		return answer, err
 	}
-	return c.reads.ask(ctx, command, func(ctx context.Context) ([]byte, error) { return c.timed(ctx, command) })
+	return c.reads.ask(ctx, command, c.put)
 }
 
-// timed runs a command of its own, and tells what it took.
-func (c *Client) timed(ctx context.Context, command command) (answer []byte, err error) {
-	began := time.Now()
-	answer, err = c.complete(ctx, command)
+// tell tells what a command took, unless its caller had stopped waiting.
+func (c *Client) tell(ctx context.Context, command command, began time.Time, err error) {
 	if err == nil || ctx.Err() == nil {
 		c.options.OnCommand(command.kind(), time.Since(began), err)
 	}
-	return answer, err
 }
 
-func (c *Client) complete(parent context.Context, command command) (answer []byte, err error) {
-	ctx, cancel := context.WithTimeout(parent, c.limit())
+// complete runs a command in a process of its own.
+func (c *Client) complete(parent context.Context, command command, until time.Time) (answer []byte, err error) {
+	ctx, cancel := context.WithDeadline(parent, until)
 	defer cancel()
 	result, err := c.exec(ctx, command, true)
 	if err == nil && result.lacksTimeout() {
@@ -68,13 +71,17 @@ func (c *Client) complete(parent context.Context, command command) (answer []byt
 	}
 	switch {
 	case err == nil:
+		return c.outcome(command, result)
 	case parent.Err() != nil:
 		return nil, fmt.Errorf("%s: %w", command, context.Cause(parent))
 	case ctx.Err() != nil:
 		return nil, c.noAnswer(command, "no answer within "+c.limit().String())
-	default:
-		return nil, fmt.Errorf("%s: %w: %w", command, ErrUnavailable, err)
 	}
+	return nil, fmt.Errorf("%s: %w: %w", command, ErrUnavailable, err)
+}
+
+// outcome reads the exit code.
+func (c *Client) outcome(command command, result result) (answer []byte, err error) {
 	message := lastWords(result.stderr)
 	switch {
 	case result.exitCode == 0:
@@ -124,11 +131,24 @@ const notFoundInPod = "executable file not found"
 func (c *Client) argv(command command, guard bool) []string {
 	var argv []string
 	if guard {
-		argv = append(argv, "timeout", "-k", seconds(c.options.Grace/2), seconds(c.options.Timeout))
+		argv = c.guard(c.options.Timeout)
 	}
-	argv = append(argv, c.options.Program...)
-	argv = append(argv, "--connect-timeout", seconds(c.options.ConnectTimeout), "-f", "json")
-	return append(argv, command.args...)
+	return append(append(argv, c.program()...), command.args...)
+}
+
+// conversing is how a ceph process is started that reads questions from its input.
+// It is told not to keep its answers until it has many.
+func (c *Client) conversing() []string {
+	argv := append([]string{"env", "PYTHONUNBUFFERED=1"}, c.guard(c.lifetime())...)
+	return append(argv, c.program()...)
+}
+
+func (c *Client) guard(limit time.Duration) []string {
+	return []string{"timeout", "-k", seconds(c.options.Grace / 2), seconds(limit)}
+}
+
+func (c *Client) program() []string {
+	return append(slices.Clone(c.options.Program), "--connect-timeout", seconds(c.options.ConnectTimeout), "-f", "json")
 }
 
 // seconds rounds up: programs read 0 as no limit.

@@ -2,13 +2,23 @@ package ceph
 
 import "slices"
 
-// Serving returns the names of the hosts with at least one OSD that is up and in, sorted. An
-// OSD that is in no host, or that only the CRUSH map still has, serves nowhere.
-func (t Tree) Serving() []string {
+// Serving returns the names of the hosts with at least one OSD that is up and in and that CRUSH
+// gives data, sorted. An OSD that is in no host, or that only the CRUSH map still has, serves
+// nowhere.
+func (t Tree) Serving() []string { return t.hostsWith(OSD.serves) }
+
+// Occupied returns the names of the hosts with at least one OSD, whether or not it runs, sorted.
+func (t Tree) Occupied() []string {
+	return t.hostsWith(func(o OSD) bool { return o.Exists && !o.Stray })
+}
+
+func (o OSD) serves() bool { return o.Exists && o.Up && o.In() && o.Weight > 0 && !o.Stray }
+
+func (t Tree) hostsWith(osd func(OSD) bool) []string {
 	var hosts []string
-	for _, osd := range t.OSDs {
-		if osd.Exists && osd.Up && osd.In() && !osd.Stray && osd.Host != "" {
-			hosts = append(hosts, osd.Host)
+	for _, o := range t.OSDs {
+		if o.Host != "" && osd(o) {
+			hosts = append(hosts, o.Host)
 		}
 	}
 	slices.Sort(hosts)

@@ -9,7 +9,7 @@ import (
 // however many it has.
 func TestOnlyOSDsThatAreUpAndInMakeAHost(t *testing.T) {
 	osd := func(id int, host string, change func(*OSD)) OSD {
-		of := OSD{Ref: Ref{ID: id}, Host: host, Exists: true, Up: true, Reweight: 1}
+		of := OSD{Ref: Ref{ID: id}, Host: host, Exists: true, Up: true, Reweight: 1, Weight: 1}
 		if change != nil {
 			change(&of)
 		}
@@ -20,9 +20,13 @@ func TestOnlyOSDsThatAreUpAndInMakeAHost(t *testing.T) {
 		osd(3, "b", nil), osd(4, "", nil), osd(5, "stray", func(o *OSD) { o.Stray = true }),
 		osd(6, "removed", func(o *OSD) { o.Exists = false }), osd(7, "half", func(o *OSD) { o.Reweight = 0.5 }),
 		osd(8, "a", func(o *OSD) { o.Up = false }), osd(123, "a", nil),
+		osd(9, "empty", func(o *OSD) { o.Weight = 0 }),
 	}}
 	if got := tree.Serving(); !slices.Equal(got, []string{"a", "b", "half"}) {
 		t.Errorf("hosts %q", got)
+	}
+	if got := tree.Occupied(); !slices.Equal(got, []string{"a", "b", "down", "empty", "half", "out"}) {
+		t.Errorf("hosts with OSDs %q", got)
 	}
 	recorded, err := parseTree(recorded(t, "osd-tree-host-down"))
 	if err != nil {

@@ -131,6 +131,9 @@ type OSD struct {
 	Up     bool
 	// Reweight is 0 when the OSD is out, 1 when it is fully in.
 	Reweight float64
+	// Weight is how much of the data CRUSH gives it among others, by its size in TiB unless
+	// somebody set it; with 0 it gets none.
+	Weight float64
 	// Stray OSDs are in the OSD map and nowhere in the CRUSH tree.
 	Stray       bool
 	DeviceClass string

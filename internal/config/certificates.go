@@ -22,8 +22,9 @@ type Certificates struct {
 func (c *Certificates) keys() []key {
 	return []key{
 		{
-			name: "rotate_certs", value: &c.RotateCerts, byDefault: "true", does: "renew certificates",
-			help: "renew certificates before they expire",
+			name: "rotate_certs", value: &c.RotateCerts, byDefault: "true", built: true,
+			lacks: "renew the certificates of the control plane or copy the kubelet's client certificate for KOTS",
+			help:  "renew the certificates of registry, kURL proxy, Contour and Envoy before they expire; those of the control plane are not renewed yet",
 		},
 		{
 			name: "rotate_certs_image", value: &c.RotateCertsImage, byDefault: "replicated/ekco:latest",
@@ -34,7 +35,7 @@ func (c *Certificates) keys() []key {
 			help: "namespace of the pods that renew certificates",
 		},
 		{
-			name: "rotate_certs_ttl", value: &c.RotateCertsTTL, byDefault: "720h", check: positive,
+			name: "rotate_certs_ttl", value: &c.RotateCertsTTL, byDefault: "720h", check: positive, built: true,
 			help: "renew certificates that expire within this time",
 		},
 		{
@@ -42,19 +43,19 @@ func (c *Certificates) keys() []key {
 			help: "how often certificates are looked at",
 		},
 		{
-			name: "registry_cert_namespace", value: &c.RegistryCertNamespace, byDefault: "kurl",
+			name: "registry_cert_namespace", value: &c.RegistryCertNamespace, byDefault: "kurl", built: true,
 			help: "namespace of the registry",
 		},
 		{
-			name: "registry_cert_secret", value: &c.RegistryCertSecret, byDefault: "registry-pki",
+			name: "registry_cert_secret", value: &c.RegistryCertSecret, byDefault: "registry-pki", built: true,
 			help: "secret of the registry's certificate",
 		},
 		{
-			name: "kurl_proxy_cert_namespace", value: &c.KurlProxyCertNamespace, byDefault: "default",
+			name: "kurl_proxy_cert_namespace", value: &c.KurlProxyCertNamespace, byDefault: "default", built: true,
 			help: "namespace of the kURL proxy",
 		},
 		{
-			name: "kurl_proxy_cert_secret", value: &c.KurlProxyCertSecret, byDefault: "kotsadm-tls",
+			name: "kurl_proxy_cert_secret", value: &c.KurlProxyCertSecret, byDefault: "kotsadm-tls", built: true,
 			help: "secret of the kURL proxy's certificate",
 		},
 		{
@@ -66,11 +67,11 @@ func (c *Certificates) keys() []key {
 			help: "secret of kotsadm's kubelet client certificate",
 		},
 		{
-			name: "contour_cert_secret", value: &c.ContourCertSecret, byDefault: "contourcert",
+			name: "contour_cert_secret", value: &c.ContourCertSecret, byDefault: "contourcert", built: true,
 			help: "secret of Contour's certificate",
 		},
 		{
-			name: "envoy_cert_secret", value: &c.EnvoyCertSecret, byDefault: "envoycert",
+			name: "envoy_cert_secret", value: &c.EnvoyCertSecret, byDefault: "envoycert", built: true,
 			help: "secret of Envoy's certificate",
 		},
 	}

@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -22,7 +23,10 @@ func keyTable() string {
 	var out strings.Builder
 	out.WriteString("| key | default | type | meaning |\n|---|---|---|---|\n")
 	defaults := Default()
-	for _, k := range defaults.keys() {
+	keys := defaults.keys()
+	// Those that do something come first.
+	slices.SortStableFunc(keys, func(a, b key) int { return cmpBool(idle(a), idle(b)) })
+	for _, k := range keys {
 		byDefault := "`" + format(k.value) + "`"
 		if format(k.value) == "" {
 			byDefault = "(empty)"
@@ -30,6 +34,19 @@ func keyTable() string {
 		fmt.Fprintf(&out, "| `%s` | %s | %s | %s |\n", k.name, byDefault, kindOf(k.value), k.meaning())
 	}
 	return out.String()
+}
+
+// idle reports whether the meaning of a key says that it has no effect.
+func idle(k key) bool { return strings.Contains(k.meaning(), "has no effect yet") }
+
+func cmpBool(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return 1
+	}
+	return -1
 }
 
 func TestTheDocumentationListsEveryKey(t *testing.T) {

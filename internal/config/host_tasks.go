@@ -10,7 +10,7 @@ func (h *HostTasks) keys() []key {
 	return []key{
 		{
 			name: "host_task_image", value: &h.HostTaskImage, byDefault: "replicated/ekco:latest",
-			help: "image of pods that work on a host",
+			help: "image of pods that work on a host", built: true,
 		},
 		{
 			name: "host_task_namespace", value: &h.HostTaskNamespace, byDefault: "kurl", built: true,

@@ -22,6 +22,9 @@ type key struct {
 	// does is what a setting that switches something on has EKCO do, in words
 	// that follow "it does not"; empty for others, and for those that are built.
 	does string
+	// lacks is, of a setting that has an effect, what it asks for and this EKCO does not do yet,
+	// in the same words.
+	lacks string
 	// on reports whether a setting with does switches it on. Nil means that every
 	// value but the type's zero does.
 	on func() bool

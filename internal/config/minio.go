@@ -7,7 +7,8 @@ type Minio struct {
 	EnableHAMinio  bool
 	MinioNamespace string
 	MinioUtilImage string
-	// MinioVolumeWait is how long a replica that waits for its volume keeps it.
+	// MinioVolumeWait is how long a replica that waits for its volume keeps it, and the single
+	// MinIO is waited for in a migration.
 	MinioVolumeWait time.Duration
 	// MinioCutoverLimit is how long the switch to the highly available MinIO may take for
 	// few objects.
@@ -34,19 +35,19 @@ func (m *Minio) keys() []key {
 		},
 		{
 			name: "minio_volume_wait", value: &m.MinioVolumeWait, byDefault: "5m", check: positive, built: true,
-			help: "how long a replica of MinIO whose volume no node has waits for it, until it gets a new one",
+			help: "how long a replica of MinIO whose volume no node has waits for it, until it gets a new one; also how long the single MinIO must have been away before a migration may be forced past that",
 		},
 		{
-			name: "minio_cutover_limit", value: &m.MinioCutoverLimit, byDefault: "20s", check: positive,
-			help: "how long clients may be kept out while Service minio is switched to the highly available MinIO, and a second more for 10,000 objects each; " +
+			name: "minio_cutover_limit", value: &m.MinioCutoverLimit, byDefault: "20s", check: positive, built: true,
+			help: "how long clients may be kept out while Service minio is switched to the highly available MinIO, and a second more for 10,000 objects each, or what listing them takes if that is more; " +
 				"after three times as long it leads back",
 		},
 		{
-			name: "minio_keep_source", value: &m.MinioKeepSource, byDefault: "10m",
+			name: "minio_keep_source", value: &m.MinioKeepSource, byDefault: "10m", built: true,
 			help: "how long the highly available MinIO must have served healthily before the single one is deleted",
 		},
 		{
-			name: "minio_copy_bandwidth", value: &m.MinioCopyBandwidth,
+			name: "minio_copy_bandwidth", value: &m.MinioCopyBandwidth, built: true,
 			help: "how many bytes of content may be copied to the highly available MinIO in a second; 0 for as many as can be",
 		},
 	}

@@ -46,12 +46,12 @@ func (r *Rook) keys() []key {
 			help: "key=value; if set, only nodes with this label are added to the storage nodes",
 		},
 		{
-			name: "reconcile_rook_mds_placement", value: &r.ReconcileRookMDSPlacement, does: "keep the placement of Ceph's MDS right",
-			help: "keep the placement of Ceph's MDS right",
+			name: "reconcile_rook_mds_placement", value: &r.ReconcileRookMDSPlacement, built: true,
+			help: "have the MDS of the CephFilesystem ceph_filesystem run on different hosts once there are two nodes, where the installer placed them for a single one",
 		},
 		{
-			name: "reconcile_ceph_csi_resources", value: &r.ReconcileCephCSIResources, does: "keep the resource requests of Ceph's CSI pods small",
-			help: "keep the resource requests of Ceph's CSI pods small",
+			name: "reconcile_ceph_csi_resources", value: &r.ReconcileCephCSIResources, built: true,
+			help: "from three nodes on, keep the resources of Ceph's CSI pods as EKCO sets them, with Rook 1.9 or newer",
 		},
 		{
 			name: "ceph_block_pool", value: &r.CephBlockPool, built: true, byDefault: "replicapool",
@@ -74,8 +74,8 @@ func (r *Rook) keys() []key {
 			help: "the most copies of data in these pools, however many hosts there are",
 		},
 		{
-			name: "rook_priority_class", value: &r.RookPriorityClass, byDefault: "node-critical",
-			help: "priority class of Rook 1.0 workloads; empty for none",
+			name: "rook_priority_class", value: &r.RookPriorityClass, built: true, byDefault: "node-critical",
+			help: "priority class of the pods of Ceph's daemons and of Rook's agent where they have none, as in Rook 1.0; empty for none",
 		},
 		{
 			name: "rook_minimum_node_count", value: &r.RookMinimumNodeCount, does: "make a Ceph cluster", on: func() bool { return r.RookMinimumNodeCount > 2 },

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"strings"
@@ -11,8 +12,8 @@ import (
 func (c Config) Undone() string {
 	var undone []string
 	for _, k := range c.keys() {
-		if k.does != "" && k.switchedOn() {
-			undone = append(undone, fmt.Sprintf("%s (%s)", k.does, k.name))
+		if does := cmp.Or(k.does, k.lacks); does != "" && k.switchedOn() {
+			undone = append(undone, fmt.Sprintf("%s (%s)", does, k.name))
 		}
 	}
 	if len(undone) == 0 {

@@ -41,11 +41,20 @@ type API interface {
 	DeleteClaim(ctx context.Context, pod, uid string) error
 	DeletePod(ctx context.Context, pod, uid string) error
 
+	// Deployment returns the UID of the Deployment of the single MinIO, "" if there is none.
+	// It is one read, of nothing else.
+	Deployment(ctx context.Context) (uid string, err error)
 	// Single reads live what there is of the single MinIO.
 	Single(ctx context.Context) (Single, error)
+	// SinglePod reads live the pod of that name and UID, and nothing else; none where it is
+	// gone, or another one has its name. It does not say of which Deployment that is.
+	SinglePod(ctx context.Context, name, uid string) (pod SinglePod, exists bool, err error)
 	// Successor says why no other pod would start in the place of this one of the single
-	// MinIO, "" if nothing is known that speaks against it.
-	Successor(ctx context.Context, of SinglePod) (string, error)
+	// MinIO. It has no cause if nothing is known that speaks against it.
+	Successor(ctx context.Context, of SinglePod) (NoSuccessor, error)
+	// Bypasses returns the names of the Services besides minio that lead to pods of the single
+	// MinIO: their clients are not led elsewhere with it.
+	Bypasses(ctx context.Context) ([]string, error)
 	// Targets returns the addresses of the replicas that run, healthy ones first; an error
 	// if none is healthy.
 	Targets(ctx context.Context) ([]string, error)
@@ -56,8 +65,8 @@ type API interface {
 	Disable(ctx context.Context) error
 	// Switch has a disabled Service of that resource version lead to the highly available
 	// MinIO. It returns kube.ErrConflict, and nothing is changed, if anything of the Service
-	// was changed since.
-	Switch(ctx context.Context, version string) error
+	// was changed since. It returns the version that the Service has then.
+	Switch(ctx context.Context, version string) (switched string, err error)
 	// EndSinglePod asks the pod of that UID to end within that time.
 	EndSinglePod(ctx context.Context, pod, uid string, grace time.Duration) error
 	// SingleClaim returns the claim of the single MinIO, and whether there is one.
@@ -137,7 +146,7 @@ func (c *Client) look(ctx context.Context) (view, error) {
 		return view{}, fmt.Errorf("read %s: %w", StatefulSetRef(c.namespace), err)
 	}
 	seen := view{facts: facts, status: set.Status}
-	if seen.facts.Deployment, err = c.deployment(ctx); err != nil {
+	if seen.facts.Deployment, err = c.Deployment(ctx); err != nil {
 		return view{}, err
 	}
 	if seen.facts.Service, err = c.service(ctx); err != nil {
@@ -152,8 +161,8 @@ func (c *Client) look(ctx context.Context) (view, error) {
 	return seen, nil
 }
 
-// deployment returns the UID of that of the single MinIO, "" if there is none.
-func (c *Client) deployment(ctx context.Context) (string, error) {
+// Deployment implements [API].
+func (c *Client) Deployment(ctx context.Context) (string, error) {
 	read, _, err := found[object](ctx, c, DeploymentRef(c.namespace))
 	return read.Metadata.UID, err
 }

@@ -88,6 +88,27 @@ func TestAStatefulSetThatDoesNotAskForReplicasIsAsGoodAsNone(t *testing.T) {
 	}
 }
 
+func TestAMillionReplicasAreNotLookedForOneByOne(t *testing.T) {
+	for name, slip := range map[string]func(object map[string]any){
+		"annotated": func(object map[string]any) {
+			object["metadata"].(map[string]any)["annotations"] = map[string]any{"kurl.sh/desired-scale": "1000000"}
+		},
+		"scaled": func(object map[string]any) { object["spec"].(map[string]any)["replicas"] = 1_000_000 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			m, client := installed()
+			m.Edit(set, slip)
+			before := m.Calls("get pods")
+			if _, err := client.Read(t.Context()); err == nil || !strings.Contains(err.Error(), "make ") || errors.Is(err, kube.ErrNotFound) {
+				t.Errorf("read: %v", err)
+			}
+			if asked := m.Calls("get pods") - before; asked > 100 {
+				t.Errorf("%d pods were asked for", asked)
+			}
+		})
+	}
+}
+
 func TestReplicasAreSetThroughTheScaleOfTheStatefulSetThatWasMeant(t *testing.T) {
 	m, client := installed()
 	others := 0

@@ -29,6 +29,11 @@ func DeploymentRef(namespace string) kube.Ref {
 	return kube.Ref{Group: "apps", Version: "v1", Resource: "deployments", Namespace: namespace, Name: singleName}
 }
 
+// ReplicaSetRef names a ReplicaSet, by which a Deployment has its pods.
+func ReplicaSetRef(namespace, name string) kube.Ref {
+	return kube.Ref{Group: "apps", Version: "v1", Resource: "replicasets", Namespace: namespace, Name: name}
+}
+
 // ServiceRef names the Service that clients use.
 func ServiceRef(namespace string) kube.Ref {
 	return kube.Ref{Version: "v1", Resource: "services", Namespace: namespace, Name: singleName}

@@ -52,17 +52,18 @@ func (c *Client) Leads(ctx context.Context) (to journal.MinioService, version st
 }
 
 // Switch implements [API].
-func (c *Client) Switch(ctx context.Context, version string) error {
+func (c *Client) Switch(ctx context.Context, version string) (string, error) {
 	ref := ServiceRef(c.namespace)
-	_, err := c.objects.PatchObject(ctx, ref, []kube.PatchOp{
+	raw, err := c.objects.PatchObject(ctx, ref, []kube.PatchOp{
 		{Op: "test", Path: "/metadata/resourceVersion", Value: version},
 		{Op: "test", Path: "/spec/selector", Value: selectors[journal.MinioServiceDisabled]},
 		{Op: "replace", Path: "/spec/selector", Value: selectors[journal.MinioServiceHA]},
 	})
+	switched, err := decode[service](ref, raw, err)
 	if err != nil {
-		return fmt.Errorf("point %s to %s: %w", ref, journal.MinioServiceHA, err)
+		return "", fmt.Errorf("point %s to %s: %w", ref, journal.MinioServiceHA, err)
 	}
-	return nil
+	return switched.Metadata.ResourceVersion, nil
 }
 
 // Point implements [API].

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/replicatedhq/ekco/internal/kube"
@@ -15,22 +16,26 @@ import (
 
 // Single is the single MinIO as it is.
 type Single struct {
-	// Deployment is the UID of its Deployment, empty if there is none.
+	// Deployment is the UID of its Deployment, empty if there is none, and Replicas how many
+	// pods that asks for.
 	Deployment string
-	// Pods are those with its label, by name.
+	Replicas   int
+	// Pods are those with its label that have not ended, by name.
 	Pods []SinglePod
 }
 
-// SinglePod is a pod of the single MinIO.
+// SinglePod is a pod with the label of the single MinIO.
 type SinglePod struct {
 	Name, UID, Node string
-	// Controller is the UID of what made the pod, empty if nothing did.
-	Controller string
+	// Controller is the UID of what made the pod, empty if nothing did, and Deployment that
+	// of the Deployment by whose ReplicaSet it was made, empty if it was not.
+	Controller, Deployment string
 	// Address is HOST:PORT, empty as long as it has none.
 	Address string
 	State   journal.MinioPodState
 	// Unready says why it is not ready, "" if it is.
 	Unready string
+	labels  map[string]string
 }
 
 // Serves reports whether the pod runs, is ready and can be reached.
@@ -38,9 +43,28 @@ func (p SinglePod) Serves() bool {
 	return p.State == journal.MinioPodRuns && p.Unready == "" && p.Address != ""
 }
 
-// Serving returns a pod that does.
-func (s Single) Serving() (SinglePod, bool) {
+// Own returns the pods of the Deployment.
+func (s Single) Own() []SinglePod { return s.of(true) }
+
+// Foreign returns the pods that have its label and are not of the Deployment. Clients of the
+// Service reach them too.
+func (s Single) Foreign() []SinglePod { return s.of(false) }
+
+func (s Single) of(own bool) (pods []SinglePod) {
 	for _, pod := range s.Pods {
+		if (s.Deployment != "" && pod.Deployment == s.Deployment) == own {
+			pods = append(pods, pod)
+		}
+	}
+	return pods
+}
+
+// Serving returns a pod of the Deployment that does, unless that asks for none any more.
+func (s Single) Serving() (SinglePod, bool) {
+	if s.Replicas == 0 {
+		return SinglePod{}, false
+	}
+	for _, pod := range s.Own() {
 		if pod.Serves() {
 			return pod, true
 		}
@@ -50,22 +74,50 @@ func (s Single) Serving() (SinglePod, bool) {
 
 // Lacks says for people why no pod serves.
 func (s Single) Lacks() string {
+	own := s.Own()
 	switch {
 	case s.Deployment == "":
 		return "there is no Deployment minio"
-	case len(s.Pods) == 0:
+	case s.Replicas == 0:
+		return "Deployment minio is scaled to 0"
+	case len(own) == 0:
 		return "Deployment minio has no pod"
 	}
-	pod := s.Pods[0]
-	return fmt.Sprintf("pod %s of the single MinIO is not ready: %s", pod.Name, cmp.Or(pod.Unready, "it has no address"))
+	return fmt.Sprintf("pod %s of the single MinIO is not ready: %s", own[0].Name, cmp.Or(own[0].Unready, "it has no address"))
+}
+
+// Crowded says why writers could not be cut off by replacing one pod, "" if they could.
+func (s Single) Crowded() string {
+	if s.Deployment != "" && s.Replicas > 1 {
+		return fmt.Sprintf("Deployment minio asks for %d pods, and kURL's for 1: more would write to the same volume side by side; scale it to 1", s.Replicas)
+	}
+	var names []string
+	for _, pod := range s.Foreign() {
+		names = append(names, pod.Name)
+	}
+	if len(names) > 0 {
+		return fmt.Sprintf("%s has the label app=minio and is not of Deployment minio, so that clients write to it too; delete it, or take the label away", strings.Join(names, ", "))
+	}
+	return ""
+}
+
+// deployment is the part that EKCO reads of a Deployment.
+type deployment struct {
+	object
+	Spec struct {
+		Replicas *int `json:"replicas"`
+	} `json:"spec"`
 }
 
 // Single implements [API].
 func (c *Client) Single(ctx context.Context) (Single, error) {
-	var single Single
-	var err error
-	if single.Deployment, err = c.deployment(ctx); err != nil {
+	read, exists, err := found[deployment](ctx, c, DeploymentRef(c.namespace))
+	if err != nil {
 		return Single{}, err
+	}
+	single := Single{Deployment: read.Metadata.UID}
+	if exists {
+		single.Replicas = replicasOf(read.Spec.Replicas)
 	}
 	ref := namedPodRef(c.namespace, "")
 	raw, err := c.objects.ListObjects(ctx, ref, Label, singleName)
@@ -77,23 +129,47 @@ func (c *Client) Single(ctx context.Context) (Single, error) {
 		if err != nil {
 			return Single{}, err
 		}
-		single.Pods = append(single.Pods, read.single())
+		if read.state() == journal.MinioPodEnded {
+			continue // evicted, say: nobody is connected to it
+		}
+		pod := read.single()
+		if pod.Deployment, err = c.deploymentOf(ctx, read); err != nil {
+			return Single{}, err
+		}
+		single.Pods = append(single.Pods, pod)
 	}
 	slices.SortFunc(single.Pods, func(a, b SinglePod) int { return cmp.Compare(a.Name, b.Name) })
 	return single, nil
 }
 
+// SinglePod implements [API].
+func (c *Client) SinglePod(ctx context.Context, name, uid string) (SinglePod, bool, error) {
+	read, exists, err := found[pod](ctx, c, namedPodRef(c.namespace, name))
+	if err != nil || !exists || read.Metadata.UID != uid {
+		return SinglePod{}, false, err
+	}
+	return read.single(), true, nil
+}
+
+// deploymentOf returns the UID of the Deployment by whose ReplicaSet a pod was made, "" if it
+// was not made so, or that ReplicaSet is gone.
+func (c *Client) deploymentOf(ctx context.Context, p pod) (string, error) {
+	by := p.Metadata.controller()
+	if by.Kind != "ReplicaSet" {
+		return "", nil
+	}
+	set, exists, err := found[object](ctx, c, ReplicaSetRef(c.namespace, by.Name))
+	if err != nil || !exists || set.Metadata.UID != by.UID {
+		return "", err
+	}
+	return set.Metadata.controller().UID, nil
+}
+
 func (p pod) single() SinglePod {
-	one := SinglePod{
-		Name: p.Metadata.Name, UID: p.Metadata.UID, Node: p.Spec.NodeName,
-		Address: address(p.Status.PodIP), State: p.state(), Unready: p.unready(),
+	return SinglePod{
+		Name: p.Metadata.Name, UID: p.Metadata.UID, Node: p.Spec.NodeName, Controller: p.Metadata.controller().UID,
+		Address: address(p.Status.PodIP), State: p.state(), Unready: p.unready(), labels: p.Metadata.Labels,
 	}
-	for _, owner := range p.Metadata.OwnerReferences {
-		if owner.Controller {
-			one.Controller = owner.UID
-		}
-	}
-	return one
 }
 
 // Targets implements [API].
@@ -144,64 +220,73 @@ func (c *Client) DeleteSingleClaim(ctx context.Context, uid string) error {
 	return c.objects.DeleteObject(ctx, SingleClaimRef(c.namespace), uid)
 }
 
+// NoSuccessor is why no other pod would start.
+type NoSuccessor struct {
+	// Cause names it, with the object that it is about: "cordoned node-1". Empty for none.
+	Cause string
+	// Reason is for people.
+	Reason string
+}
+
 // Successor implements [API].
-func (c *Client) Successor(ctx context.Context, of SinglePod) (string, error) {
+func (c *Client) Successor(ctx context.Context, of SinglePod) (NoSuccessor, error) {
 	if of.Controller == "" {
-		return fmt.Sprintf("nothing would make another pod in the place of %s: it has no controller", of.Name), nil
+		return NoSuccessor{"no controller", fmt.Sprintf("nothing would make another pod in the place of %s: it has no controller", of.Name)}, nil
 	}
-	if lacks, err := c.nodeLacks(ctx, of.Node); lacks != "" || err != nil {
-		return lacks, err
+	if no, err := c.nodeLacks(ctx, of.Node); no.Cause != "" || err != nil {
+		return no, err
 	}
 	return c.overQuota(ctx)
 }
 
-// nodeLacks says why no pod would start on the node, "" if nothing speaks against it.
-func (c *Client) nodeLacks(ctx context.Context, name string) (string, error) {
+// nodeLacks says why no pod would start on the node.
+func (c *Client) nodeLacks(ctx context.Context, name string) (NoSuccessor, error) {
 	node, err := get[node](ctx, c, NodeRef(name))
 	switch {
 	case errors.Is(err, kube.ErrNotFound):
-		return fmt.Sprintf("node %s is no more", name), nil
+		return NoSuccessor{"gone " + name, fmt.Sprintf("node %s is no more", name)}, nil
 	case err != nil:
-		return "", err
+		return NoSuccessor{}, err
 	case node.Spec.Unschedulable:
-		return fmt.Sprintf("node %s is cordoned", name), nil
+		return NoSuccessor{"cordoned " + name, fmt.Sprintf("node %s is cordoned", name)}, nil
 	}
 	for _, condition := range node.Status.Conditions {
 		switch condition.Type {
 		case "Ready":
 			if condition.Status != "True" {
-				return fmt.Sprintf("node %s is not ready", name), nil
+				return NoSuccessor{"not ready " + name, fmt.Sprintf("node %s is not ready", name)}, nil
 			}
 		case "MemoryPressure", "DiskPressure", "PIDPressure":
 			if condition.Status == "True" {
-				return fmt.Sprintf("node %s has %s", name, condition.Type), nil
+				return NoSuccessor{condition.Type + " " + name, fmt.Sprintf("node %s has %s", name, condition.Type)}, nil
 			}
 		}
 	}
-	return "", nil
+	return NoSuccessor{}, nil
 }
 
-// overQuota says which quota of the namespace is exceeded already, "" for none that EKCO
-// may read: a pod that takes another's place needs no more than that had.
-func (c *Client) overQuota(ctx context.Context) (string, error) {
+// overQuota says which quota of the namespace is exceeded already: a pod that takes another's
+// place needs no more than that had. EKCO may read quotas only where it is given more than an
+// installation grants; without that, a quota shows by the switch that fails and goes back.
+func (c *Client) overQuota(ctx context.Context) (NoSuccessor, error) {
 	ref := kube.Ref{Version: "v1", Resource: "resourcequotas", Namespace: c.namespace}
 	list, err := c.objects.ListObjects(ctx, ref, "", "")
 	switch sentinel := kube.Sentinel(err); {
 	case errors.Is(sentinel, kube.ErrForbidden), errors.Is(sentinel, kube.ErrNotFound):
-		return "", nil
+		return NoSuccessor{}, nil
 	case err != nil:
-		return "", err
+		return NoSuccessor{}, err
 	}
 	for _, raw := range list {
 		quota, err := decode[quota](ref, raw, nil)
 		if err != nil {
-			return "", err
+			return NoSuccessor{}, err
 		}
 		if over := quota.over(); over != "" {
-			return fmt.Sprintf("quota %s of namespace %s is exceeded: %s", quota.Metadata.Name, c.namespace, over), nil
+			return NoSuccessor{"quota " + quota.Metadata.Name, fmt.Sprintf("quota %s of namespace %s is exceeded: %s", quota.Metadata.Name, c.namespace, over)}, nil
 		}
 	}
-	return "", nil
+	return NoSuccessor{}, nil
 }
 
 // node is the part that EKCO reads.

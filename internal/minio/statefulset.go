@@ -21,10 +21,23 @@ type metadata struct {
 	Generation        int64             `json:"generation,omitempty"`
 	DeletionTimestamp string            `json:"deletionTimestamp,omitempty"`
 	Annotations       map[string]string `json:"annotations,omitempty"`
+	Labels            map[string]string `json:"labels,omitempty"`
 	OwnerReferences   []owner           `json:"ownerReferences,omitempty"`
 }
 
+// controller returns what made the object, nothing if nothing did.
+func (m metadata) controller() owner {
+	for _, owner := range m.OwnerReferences {
+		if owner.Controller {
+			return owner
+		}
+	}
+	return owner{}
+}
+
 type owner struct {
+	Kind       string `json:"kind"`
+	Name       string `json:"name"`
 	UID        string `json:"uid"`
 	Controller bool   `json:"controller"`
 }
@@ -46,11 +59,20 @@ type status struct {
 }
 
 func (s statefulSet) replicas() int {
-	if s.Spec.Replicas == nil {
+	return replicasOf(s.Spec.Replicas)
+}
+
+// replicasOf is what the API server makes of the field.
+func replicasOf(asked *int) int {
+	if asked == nil {
 		return 1
 	}
-	return *s.Spec.Replicas
+	return *asked
 }
+
+// mostReplicas is how many replicas EKCO gives MinIO, and looks at, one by one. More are a
+// slip of somebody's.
+const mostReplicas = 64
 
 // facts of a StatefulSet that says nothing to EKCO are none: it is as if it were not there.
 func (s statefulSet) facts() (journal.MinioFacts, error) {
@@ -61,6 +83,12 @@ func (s statefulSet) facts() (journal.MinioFacts, error) {
 	desired, err := strconv.Atoi(text)
 	if err != nil || desired < 0 {
 		return journal.MinioFacts{}, fmt.Errorf("its annotation %s is %q; make it the number of replicas that MinIO shall have", desiredScale, text)
+	}
+	if desired > mostReplicas {
+		return journal.MinioFacts{}, fmt.Errorf("its annotation %s is %q, and EKCO gives MinIO no more than %d replicas; make it fewer", desiredScale, text, mostReplicas)
+	}
+	if s.replicas() > mostReplicas {
+		return journal.MinioFacts{}, fmt.Errorf("it has %d replicas, and EKCO looks after no more than %d; make them fewer", s.replicas(), mostReplicas)
 	}
 	return journal.MinioFacts{UID: s.Metadata.UID, Generation: s.Metadata.Generation, Replicas: s.replicas(), Desired: desired}, nil
 }

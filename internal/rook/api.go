@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 )
 
 // The objects of Rook, as kURL names them.
@@ -32,6 +33,10 @@ type API interface {
 	// Exec does; the program in the pod may go on. Where nothing may change, it
 	// returns kube.ErrReadOnly unless ctx is a kube.Question.
 	Exec(ctx context.Context, pod Pod, argv []string) (stdout, stderr []byte, exitCode int, err error)
+	// Converse is Exec of a program that reads stdin, and whose output is passed on as
+	// it comes. When ctx ends, stdout and stderr may still be written to. Who writes
+	// to the other end of stdin answers for what the program does.
+	Converse(ctx context.Context, pod Pod, argv []string, stdin io.Reader, stdout, stderr io.Writer) (exitCode int, err error)
 	// OSDDeployments returns the Deployments of all OSDs of the cluster, sorted by
 	// name. None when Rook is not there.
 	OSDDeployments(ctx context.Context) ([]OSDDeployment, error)

@@ -29,43 +29,57 @@ const (
 	longestStderr = 64
 )
 
-// Exec implements [API]. It speaks WebSocket, and SPDY where that is refused: by
-// old API servers, and where only the verb create is granted on pods/exec, as
-// kURL does, because a WebSocket begins with a GET. A refusal is remembered for
-// ten minutes, or until SPDY fails too. More output than is kept ends it with an
-// error.
+// Exec implements [API]. More output than is kept ends it with an error.
 func (c *Client) Exec(ctx context.Context, pod Pod, argv []string) (stdout, stderr []byte, exitCode int, err error) {
-	this := call{"create", "pods/exec", pod.Name}
-	unsent := &unsent{}
-	executor, err := c.executor(c.execURL(pod, argv), unsent)
-	if err != nil {
-		return nil, nil, 0, this.fail(err)
-	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	out, problems := newLimited("stdout", longestStdout, stop), newLimited("stderr", longestStderr, stop)
-	// What goes wrong is returned, and need not be logged too.
-	quiet := klog.NewContext(ctx, logr.Discard())
-	err = executor.StreamWithContext(quiet, remotecommand.StreamOptions{Stdout: out, Stderr: problems})
-	var exit clientexec.CodeExitError
+	exitCode, err = c.Converse(ctx, pod, argv, nil, out, problems)
 	switch {
 	case errors.Is(context.Cause(ctx), errTooLong):
-		return nil, nil, 0, fmt.Errorf("%s: %s %w", this, argv[0], context.Cause(ctx))
-	case ctx.Err() != nil:
-		// The buffers may still be written to.
-		return nil, nil, 0, fmt.Errorf("%s: %w", this, context.Cause(ctx))
-	case errors.As(err, &exit):
-		return out.kept.Bytes(), problems.kept.Bytes(), exit.Code, nil
+		return nil, nil, 0, fmt.Errorf("%s: %s %w", execIn(pod), argv[0], context.Cause(ctx))
 	case err != nil:
-		c.refusal.forget()
-		return nil, nil, 0, this.fail(cmp.Or(unsent.err, err))
+		// The buffers may still be written to.
+		return nil, nil, 0, err
 	}
-	return out.kept.Bytes(), problems.kept.Bytes(), 0, nil
+	return out.kept.Bytes(), problems.kept.Bytes(), exitCode, nil
 }
 
-func (c *Client) execURL(pod Pod, argv []string) *url.URL {
+// Converse implements [API]. It speaks WebSocket, and SPDY where that is refused: by
+// old API servers, and where only the verb create is granted on pods/exec, as
+// kURL does, because a WebSocket begins with a GET. A refusal is remembered for
+// ten minutes, or until SPDY fails too.
+func (c *Client) Converse(ctx context.Context, pod Pod, argv []string, stdin io.Reader, stdout, stderr io.Writer) (exitCode int, err error) {
+	this := execIn(pod)
+	unsent := &unsent{}
+	executor, err := c.executor(c.execURL(pod, argv, stdin != nil), unsent)
+	if err != nil {
+		return 0, this.fail(err)
+	}
+	// What goes wrong is returned, and need not be logged too.
+	quiet := klog.NewContext(ctx, logr.Discard())
+	err = executor.StreamWithContext(quiet, remotecommand.StreamOptions{Stdin: stdin, Stdout: stdout, Stderr: stderr})
+	var exit clientexec.CodeExitError
+	switch {
+	case ctx.Err() != nil:
+		return 0, fmt.Errorf("%s: %w", this, context.Cause(ctx))
+	case errors.As(err, &exit):
+		return exit.Code, nil
+	case err != nil:
+		c.refusal.forget()
+		return 0, this.fail(cmp.Or(unsent.err, err))
+	}
+	return 0, nil
+}
+
+func execIn(pod Pod) call { return call{"create", "pods/exec", pod.Name} }
+
+func (c *Client) execURL(pod Pod, argv []string, reads bool) *url.URL {
 	request := c.rest.Post().AbsPath(pods.path(pod.Name, "exec")...).
 		Param("container", pod.Container).Param("stdout", "true").Param("stderr", "true")
+	if reads {
+		request = request.Param("stdin", "true")
+	}
 	for _, arg := range argv {
 		request = request.Param("command", arg)
 	}

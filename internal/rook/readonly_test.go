@@ -78,6 +78,9 @@ func TestInADryRunCephIsAskedAndNotChangedWhoeverForgot(t *testing.T) {
 		podPath + "?app=rook-ceph-tools": `{"items":[` + podOf("tools", "2026-01-01T00:00:00Z", "Running", "True", "") + `]}`,
 	})
 	s.exec = overWebSocket(t, func(argv []string) (string, string, int) {
+		if argv[0] == "env" && argv[len(argv)-1] == "json" {
+			return "", "", 0 // it would read questions, which package ceph answers for
+		}
 		if !slices.Contains(argv, "version") {
 			t.Errorf("%q was run", argv)
 		}

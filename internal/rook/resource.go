@@ -35,6 +35,7 @@ type replicated struct {
 	Size             int    `json:"size"`
 	PerFailureDomain int    `json:"replicasPerFailureDomain"`
 	SubFailureDomain string `json:"subFailureDomain"`
+	RequireSafe      bool   `json:"requireSafeReplicaSize"`
 }
 
 // poolSection is what a pool is asked to be.
@@ -78,6 +79,40 @@ func (s *storageSection) hostnames() (names []string) {
 	return slices.Compact(names)
 }
 
+// mgrs returns how many mgrs are asked for, zero where nobody says: Rook has one then.
+func (o resourceObject) mgrs() int {
+	if o.Spec.Mgr == nil {
+		return 0
+	}
+	return max(0, o.Spec.Mgr.Count)
+}
+
+// pools returns those that keep copies on any hosts, by the places of their sizes.
+func (o resourceObject) pools() map[string]*poolSection {
+	all := map[string]*poolSection{"/spec": &o.Spec.poolSection, "/spec/metadataPool": o.Spec.MetadataPool, "/spec/dataPool": o.Spec.DataPool}
+	for i, data := range o.Spec.DataPools {
+		all[fmt.Sprintf("/spec/dataPools/%d", i)] = data
+	}
+	pools := map[string]*poolSection{}
+	for place, pool := range all {
+		if pool != nil && pool.size() > 0 {
+			pools[place+"/replicated/size"] = pool
+		}
+	}
+	return pools
+}
+
+// redundant returns the places of sizes that Rook takes only from 2 on.
+func (o resourceObject) redundant() (places []string) {
+	for place, pool := range o.pools() {
+		if pool.Replicated.RequireSafe {
+			places = append(places, place)
+		}
+	}
+	slices.Sort(places)
+	return places
+}
+
 // numbers returns those that EKCO may change, by their places. Rook before 1.9 has one mgr
 // whatever is asked for.
 func (o resourceObject) numbers(version Version) map[string]int {
@@ -87,20 +122,12 @@ func (o resourceObject) numbers(version Version) map[string]int {
 			numbers[place] = of.Count
 		}
 	}
-	pool := func(place string, of *poolSection) {
-		if of != nil && of.size() > 0 {
-			numbers[place+"/replicated/size"] = of.size()
-		}
-	}
 	count(journal.RookMons, o.Spec.Mon)
 	if version.AtLeast(1, 9, 0) {
-		count(journal.RookMgrs, o.Spec.Mgr)
+		numbers[journal.RookMgrs] = o.mgrs()
 	}
-	pool("/spec", &o.Spec.poolSection)
-	pool("/spec/metadataPool", o.Spec.MetadataPool)
-	pool("/spec/dataPool", o.Spec.DataPool)
-	for i, data := range o.Spec.DataPools {
-		pool(fmt.Sprintf("/spec/dataPools/%d", i), data)
+	for place, pool := range o.pools() {
+		numbers[place] = pool.size()
 	}
 	if len(numbers) == 0 {
 		return nil
@@ -113,7 +140,7 @@ func (o resourceObject) facts(version Version) journal.RookFacts {
 	if o.Metadata.DeletionTimestamp != "" || o.Spec.External.Enable {
 		return journal.RookFacts{UID: o.Metadata.UID, Generation: o.Metadata.Generation}
 	}
-	facts := journal.RookFacts{UID: o.Metadata.UID, Generation: o.Metadata.Generation, Numbers: o.numbers(version)}
+	facts := journal.RookFacts{UID: o.Metadata.UID, Generation: o.Metadata.Generation, Numbers: o.numbers(version), Redundant: o.redundant()}
 	if storage := o.Spec.Storage; storage != nil {
 		facts.Storage = &journal.RookStorage{AllNodes: storage.allNodes(), Nodes: storage.hostnames(), Claims: len(storage.Sets) > 0}
 	}

@@ -15,6 +15,10 @@ func (o resourceObject) patch(change journal.RookChange) []kube.PatchOp {
 		if o.numbers(everyVersion)[place] == change.Numbers[place].To {
 			continue
 		}
+		if change.Numbers[place].From == 0 {
+			patch = append(patch, o.patchMgrs(change.Numbers[place].To)...)
+			continue
+		}
 		patch = append(patch,
 			kube.PatchOp{Op: "test", Path: place, Value: change.Numbers[place].From},
 			kube.PatchOp{Op: "replace", Path: place, Value: change.Numbers[place].To})
@@ -23,6 +27,16 @@ func (o resourceObject) patch(change journal.RookChange) []kube.PatchOp {
 		patch = append(patch, o.patchStorage(change.Nodes)...)
 	}
 	return patch
+}
+
+// patchMgrs sets a number where there is none, the only one of which that says anything: there is
+// nothing of it to test, so that nothing else may have changed either.
+func (o resourceObject) patchMgrs(count int) []kube.PatchOp {
+	patch := []kube.PatchOp{{Op: "test", Path: "/metadata/resourceVersion", Value: o.Metadata.ResourceVersion}}
+	if o.Spec.Mgr == nil {
+		return append(patch, kube.PatchOp{Op: "add", Path: "/spec/mgr", Value: map[string]int{"count": count}})
+	}
+	return append(patch, kube.PatchOp{Op: "add", Path: journal.RookMgrs, Value: count})
 }
 
 // everyVersion has all numbers.

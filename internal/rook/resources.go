@@ -31,7 +31,7 @@ type Custom struct {
 var _ Resources = (*Custom)(nil)
 
 // NewCustom returns a client of the objects.
-func NewCustom(objects kube.Objects) *Custom { return &Custom{objects} }
+func NewCustom(objects kube.Objects) *Custom { return &Custom{inNamespace{objects}} }
 
 // plurals are the kinds of custom resource that EKCO knows, as the API names them.
 var plurals = map[string]string{

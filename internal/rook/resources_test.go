@@ -54,11 +54,11 @@ func TestEachKindOfResourceIsReducedToWhatDecisionsNeed(t *testing.T) {
 		},
 		"a cluster of listed nodes": {
 			journal.RookCluster, `{"spec":{"storage":{"useAllNodes":false,"nodes":[{"name":"b","devices":[{"name":"sdb"}]},{"name":"a"}]}}}`,
-			journal.RookFacts{Version: "v1.10.0", Storage: &journal.RookStorage{Nodes: []string{"a", "b"}}},
+			journal.RookFacts{Version: "v1.10.0", Numbers: map[string]int{"/spec/mgr/count": 0}, Storage: &journal.RookStorage{Nodes: []string{"a", "b"}}},
 		},
 		"a cluster on claims": {
 			journal.RookCluster, `{"spec":{"storage":{"storageClassDeviceSets":[{"name":"x"}]}}}`,
-			journal.RookFacts{Version: "v1.10.0", Storage: &journal.RookStorage{Claims: true}},
+			journal.RookFacts{Version: "v1.10.0", Numbers: map[string]int{"/spec/mgr/count": 0}, Storage: &journal.RookStorage{Claims: true}},
 		},
 		"a cluster elsewhere": {journal.RookCluster, `{"spec":{"external":{"enable":true}}}`, journal.RookFacts{Version: "v1.10.0"}},
 		"a block pool":        {blockPool, `{"spec":{"failureDomain":"host","replicated":{"size":1}}}`, journal.RookFacts{Numbers: map[string]int{"/spec/replicated/size": 1}}},
@@ -117,6 +117,7 @@ func TestTheVersionIsPartOfTheCluster(t *testing.T) {
 	read("v1.8.9", "", 1) // has one mgr
 	objects.Put(OperatorRef(), operatorTagged("mine"))
 	read("", `the tag of image "docker.io/rook/ceph:mine" of Deployment rook-ceph/rook-ceph-operator is no version`, 1)
+	objects.Put(NamespaceRef(), `{}`)
 	objects.Forbid("get deployments")
 	read("", "forbidden", 1)
 	objects.Allow("get deployments")
@@ -251,5 +252,23 @@ func TestAWebhookThatMakesSomethingElseIsAnError(t *testing.T) {
 	}
 	if _, err := client.ChangeResource(t.Context(), of, raised); err == nil || !strings.Contains(err.Error(), "replicated.size is 1; look for a webhook") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestManagersOfWhichNobodySaysHowManyAreSetToo: Rook has one then.
+func TestManagersOfWhichNobodySaysHowManyAreSetToo(t *testing.T) {
+	for before, want := range map[string]string{
+		`{"spec":{"mon":{"count":1}}}`:               `{"mgr":{"count":2},"mon":{"count":3}}`,
+		`{"spec":{"mgr":{"x":1},"mon":{"count":1}}}`: `{"mgr":{"count":2,"x":1},"mon":{"count":3}}`,
+	} {
+		client, objects, of := withResource(journal.RookCluster, before)
+		change := journal.RookChange{Numbers: map[string]journal.RookNumber{journal.RookMgrs: {From: 0, To: 2}, journal.RookMons: {From: 1, To: 3}}}
+		facts, err := client.ChangeResource(t.Context(), of, change)
+		if err != nil || facts.Numbers[journal.RookMgrs] != 2 {
+			t.Errorf("%v: it is %+v", err, facts)
+		}
+		if got := specOf(t, objects, of); got != want {
+			t.Errorf("of %s is made %s, want %s", before, got, want)
+		}
 	}
 }

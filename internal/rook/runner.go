@@ -2,9 +2,12 @@ package rook
 
 import (
 	"context"
+	"fmt"
+	"io"
+	"strings"
 )
 
-// Runner runs programs in the pod that has ceph. It implements the Runner of
+// Runner runs programs in the pod that has ceph. It implements Conversing of
 // package ceph. Make one with [NewRunner]. It is safe for concurrent use.
 type Runner struct {
 	api     API
@@ -26,9 +29,8 @@ func (r Runner) Run(ctx context.Context, argv []string) (stdout, stderr []byte, 
 		return nil, nil, 0, err
 	}
 	stdout, stderr, exitCode, err = r.runAs(ctx, version, argv)
-	if err != nil && ctx.Err() == nil {
-		// Rook may have been upgraded, and ceph be in another pod.
-		r.version.forget()
+	if err != nil {
+		r.forgetUnlessGivenUp(ctx)
 	}
 	return stdout, stderr, exitCode, err
 }
@@ -39,4 +41,39 @@ func (r Runner) runAs(ctx context.Context, version Version, argv []string) (stdo
 		return nil, nil, 0, err
 	}
 	return r.api.Exec(ctx, pod, argv)
+}
+
+// Where names the pod in which Run would run a program now, looked up anew.
+func (r Runner) Where(ctx context.Context) (place string, err error) {
+	version, err := r.version.ask(ctx)
+	if err != nil {
+		return "", err
+	}
+	pod, err := r.api.ToolsPod(ctx, version)
+	if err != nil {
+		r.forgetUnlessGivenUp(ctx)
+		return "", err
+	}
+	return pod.Name + "/" + pod.Container, nil
+}
+
+// Converse runs argv in the pod that Where named. See [API.Converse].
+func (r Runner) Converse(ctx context.Context, place string, argv []string, stdin io.Reader, stdout, stderr io.Writer) (exitCode int, err error) {
+	name, container, found := strings.Cut(place, "/")
+	if !found {
+		return 0, fmt.Errorf("run %s: %q names no container of a pod", argv[0], place)
+	}
+	exitCode, err = r.api.Converse(ctx, Pod{Name: name, Container: container}, argv, stdin, stdout, stderr)
+	if err != nil {
+		r.forgetUnlessGivenUp(ctx)
+	}
+	return exitCode, err
+}
+
+// forgetUnlessGivenUp has Rook's version asked again after an error: Rook may have
+// been upgraded, and ceph be in another pod.
+func (r Runner) forgetUnlessGivenUp(ctx context.Context) {
+	if ctx.Err() == nil {
+		r.version.forget()
+	}
 }

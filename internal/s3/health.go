@@ -37,7 +37,7 @@ func (c *Client) Health(ctx context.Context, maintenance bool, limit time.Durati
 	if err != nil {
 		return Health{}, fmt.Errorf("ask %s for its health: %w", c, err)
 	}
-	response, err := (&http.Client{Transport: c.transport}).Do(request)
+	response, err := c.caller().Do(request)
 	if err != nil {
 		return Health{}, fmt.Errorf("ask %s for its health: %w", c, err)
 	}

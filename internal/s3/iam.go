@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -54,6 +55,9 @@ func (c *Client) ExportIAM(ctx context.Context) (*IAM, error) {
 		return nil, fmt.Errorf("export the users and policies of %s: %w", c, explain(err))
 	}
 	iam, err := ReadIAM(archive)
+	if lacking := (*PartialIAMError)(nil); errors.As(err, &lacking) {
+		return nil, fmt.Errorf("export the users and policies of %s: %w", c, lacking)
+	}
 	if err != nil {
 		// Without the cause: it may quote what it could not read.
 		return nil, fmt.Errorf("the exported users and policies of %s cannot be read", c)
@@ -61,7 +65,17 @@ func (c *Client) ExportIAM(ctx context.Context) (*IAM, error) {
 	return iam, nil
 }
 
-// ReadIAM reads what a server exports: a zip archive of JSON files, one for each kind.
+// PartialIAMError says what an export does not have. A server that fails under way sends
+// what it has so far, and says that all went well.
+type PartialIAMError struct{ Lacks []string }
+
+func (e *PartialIAMError) Error() string {
+	return fmt.Sprintf("the export ends early, without %s; see the server's log, and try again", strings.Join(e.Lacks, ", "))
+}
+
+// ReadIAM reads what a server exports: a zip archive of JSON files, one for each kind,
+// also for those of which there is none. It returns a [PartialIAMError] where some are
+// lacking: what is taken for none would be removed from another server.
 func ReadIAM(archive []byte) (*IAM, error) {
 	files, err := zip.NewReader(bytes.NewReader(archive), int64(len(archive)))
 	if err != nil {
@@ -73,6 +87,15 @@ func ReadIAM(archive []byte) (*IAM, error) {
 			return nil, err
 		}
 	}
+	var lacks []string
+	for _, k := range iamKinds {
+		if _, there := iam.entries[k.file]; !there {
+			lacks = append(lacks, k.file)
+		}
+	}
+	if len(lacks) > 0 {
+		return nil, &PartialIAMError{lacks}
+	}
 	return iam, nil
 }
 
@@ -82,8 +105,12 @@ func (i *IAM) read(file *zip.File) error {
 		return err
 	}
 	defer content.Close()
+	document, err := io.ReadAll(io.LimitReader(content, answerLimit)) // to its end, where its checksum is
+	if err != nil {
+		return err
+	}
 	var entries map[string]map[string]any
-	if err := json.NewDecoder(io.LimitReader(content, answerLimit)).Decode(&entries); err != nil {
+	if err := json.Unmarshal(document, &entries); err != nil {
 		return err
 	}
 	for _, entry := range entries {

@@ -61,7 +61,7 @@ func (c *Client) requestIn(ctx context.Context, region, method, path, query stri
 		request.Header.Set("Content-Md5", base64.StdEncoding.EncodeToString(digest[:]))
 	}
 	signed := signer.SignV4(*request, c.endpoint.AccessKey, c.endpoint.SecretKey, "", region)
-	response, err := (&http.Client{Transport: c.transport}).Do(signed)
+	response, err := c.caller().Do(signed)
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strconv"
 )
 
@@ -15,14 +16,13 @@ const admin = "/minio/admin/v3"
 type Server struct {
 	// Version is that of one of them.
 	Version string
-	// Drives and Offline count the drives of the store, and those of them that are
-	// away.
-	Drives, Offline int
+	// Deployment is the id that the store was given when it was made, and that it keeps with
+	// its data: another one is of a store with other data.
+	Deployment string
 	// Parity is how many drives of a set hold redundancy.
 	Parity int
-	// Free is how many bytes of content fit, if all drives fill alike. Drives that
-	// share a file system, as local volumes do, each count all of its room.
-	Free uint64
+	// Drives are those of the store, also such as are away.
+	Drives []Drive
 }
 
 // Server asks the store for its version and room.
@@ -43,49 +43,54 @@ func (c *Client) Server(ctx context.Context) (Server, error) {
 
 // info is the part of the answer that is of interest.
 type info struct {
-	Backend struct{ OnlineDisks, OfflineDisks, StandardSCParity int }
-	Servers []struct {
-		Version string
-		Drives  []drive
+	DeploymentID string
+	Backend      struct{ StandardSCParity int }
+	Servers      []struct {
+		Endpoint, Version string
+		Drives            []drive
 	}
 }
 
 type drive struct {
-	State      string
-	AvailSpace uint64
-	PoolIndex  int `json:"pool_index"`
-	SetIndex   int `json:"set_index"`
+	Endpoint, State string
+	Major, Minor    uint32
+	TotalSpace      uint64
+	AvailSpace      uint64
+	PoolIndex       int `json:"pool_index"`
+	SetIndex        int `json:"set_index"`
 }
 
-// server adds up the room of all sets. In each, the fullest drive decides.
 func (i *info) server() Server {
-	s := Server{
-		Version: i.Servers[0].Version, Parity: i.Backend.StandardSCParity,
-		Drives: i.Backend.OnlineDisks + i.Backend.OfflineDisks, Offline: i.Backend.OfflineDisks,
-	}
-	type set struct {
-		drives int
-		// least is the room on the fullest drive that works.
-		least uint64
-		known bool
-	}
-	sets := make(map[[2]int]*set)
+	s := Server{Version: i.Servers[0].Version, Deployment: i.DeploymentID, Parity: i.Backend.StandardSCParity}
 	for _, server := range i.Servers {
 		for _, d := range server.Drives {
-			key := [2]int{d.PoolIndex, d.SetIndex}
-			if sets[key] == nil {
-				sets[key] = &set{}
-			}
-			if one := sets[key]; d.State == "ok" && (!one.known || d.AvailSpace < one.least) {
-				one.least, one.known = d.AvailSpace, true
-			}
-			sets[key].drives++
+			s.Drives = append(s.Drives, d.drive(server.Endpoint))
 		}
 	}
-	for _, one := range sets {
-		s.Free += one.least * uint64(max(one.drives-s.Parity, 0))
-	}
 	return s
+}
+
+func (d drive) drive(server string) Drive {
+	told := Drive{
+		Host: host(d.Endpoint), Works: d.State == "ok", Set: [2]int{d.PoolIndex, d.SetIndex},
+		Total: d.TotalSpace, Free: d.AvailSpace,
+	}
+	if told.Host == "" {
+		told.Host = host("http://" + server)
+	}
+	if d.Major != 0 || d.Minor != 0 {
+		told.Device = fmt.Sprintf("%d:%d", d.Major, d.Minor)
+	}
+	return told
+}
+
+// host is that of a URL, empty if it has none.
+func host(endpoint string) string {
+	at, err := url.Parse(endpoint)
+	if err != nil {
+		return ""
+	}
+	return at.Hostname()
 }
 
 // number is a header's value as a number, 0 if it has none.

@@ -19,13 +19,15 @@ const bufferSize = 32 << 10
 // newTransport returns a transport whose connections fail when nothing moves on
 // them for a while. A limit of the whole request would not do: a large part may
 // take long on a slow link.
+//
+// It knows no proxy: a store is in the cluster, and what is sent to it (objects, users,
+// policies, secrets) is nobody else's to see.
 func newTransport(stall time.Duration, addresses []string) *http.Transport {
 	dialer := &rotating{Dialer: net.Dialer{Timeout: 10 * time.Second}, addresses: addresses}
 	if len(addresses) > 1 {
 		dialer.Timeout = otherTimeout
 	}
 	return &http.Transport{
-		Proxy: http.ProxyFromEnvironment,
 		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
 			conn, err := dialer.DialContext(ctx, network, address)
 			if err != nil {
@@ -43,6 +45,12 @@ func newTransport(stall time.Duration, addresses []string) *http.Transport {
 		// Content is copied as it is stored.
 		DisableCompression: true,
 	}
+}
+
+// caller returns a client that follows no redirect: it would take what is sent, and whose
+// signature it has, elsewhere.
+func (c *Client) caller() *http.Client {
+	return &http.Client{Transport: c.transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
 // otherTimeout is how long one of several addresses may take to answer.

@@ -2,6 +2,10 @@ package s3
 
 import (
 	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -42,5 +46,35 @@ func TestOneOfSeveralAddressesThatDoesNotAnswerIsPassedOver(t *testing.T) {
 	if conn, err := transport.DialContext(t.Context(), "tcp", closed(t)); err == nil {
 		conn.Close()
 		t.Error("another store is none of them")
+	}
+}
+
+func TestWhatIsSentGoesNowhereElse(t *testing.T) {
+	var asked atomic.Int32
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
+	defer other.Close()
+	redirecting := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, other.URL+r.URL.Path, http.StatusTemporaryRedirect)
+	}))
+	defer redirecting.Close()
+	client, err := NewClient(Endpoint{Address: strings.TrimPrefix(redirecting.URL, "http://")}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	if _, err := client.request(t.Context(), http.MethodPut, admin+"/import-iam", "", []byte("users with their secrets")); err == nil {
+		t.Error("a redirect is taken for an answer")
+	}
+	if health, err := client.Health(t.Context(), false, time.Minute); err != nil || health.Writable {
+		t.Errorf("a redirect is taken for health: %v, %+v", err, health)
+	}
+	if _, err := client.Buckets(t.Context()); err == nil {
+		t.Error("a redirect is taken for a list of buckets")
+	}
+	if n := asked.Load(); n != 0 {
+		t.Errorf("another server was sent %d requests", n)
+	}
+	if client.transport.Proxy != nil {
+		t.Error("a proxy of the environment sees all")
 	}
 }

@@ -34,7 +34,7 @@ var actionRows = []Row{
 	{
 		Type: journal.TypeActionReleased, Tone: Good, ByWorker: true,
 		Sentence: Of(func(e journal.Event, p *journal.ActionReleased) string {
-			return fmt.Sprintf("%s: %s no longer holds it%s", e.Action, p.Preflight, Before(p.Step))
+			return fmt.Sprintf("%s: no longer waits%s for %s", e.Action, Before(p.Step), p.Preflight)
 		}),
 		Log: Of(func(_ journal.Event, p *journal.ActionReleased) Line {
 			return Info("no longer held", "step", p.Step, "preflight", p.Preflight)
@@ -52,7 +52,7 @@ var actionRows = []Row{
 	{
 		Type: journal.TypeActionStalled, Tone: Bad, ByWorker: true,
 		Sentence: Of(func(e journal.Event, p *journal.ActionStalled) string {
-			return fmt.Sprintf("%s: stalled at %s%s; \"ekco retry\" or \"ekco cancel\" decides", e.Action, p.Step, Because(p.Reason))
+			return fmt.Sprintf("%s: stalled at %s%s; repair the cause, then: ekco retry %s", e.Action, p.Step, Because(p.Reason), e.Action)
 		}),
 		Log: Of(func(_ journal.Event, p *journal.ActionStalled) Line {
 			return Error("stalled; ekco retry or ekco cancel decide", "step", p.Step, "reason", p.Reason)
@@ -67,9 +67,9 @@ var actionRows = []Row{
 	{Type: journal.TypeActionRetried, Sentence: Of(func(e journal.Event, p *journal.ActionRetried) string {
 		past := ""
 		if p.Force {
-			past = " and goes past what held it"
+			past = ", past what it waited for"
 		}
-		return fmt.Sprintf("%s: %s gave it a new budget%s%s", e.Action, e.Actor, past, Because(p.Reason))
+		return fmt.Sprintf("%s: %s had it tried again%s%s", e.Action, e.Actor, past, Because(p.Reason))
 	})},
 	{Type: journal.TypeActionJoined, Sentence: Of(func(e journal.Event, p *journal.ActionJoined) string {
 		return fmt.Sprintf("%s: %s asked for the same and follows it%s", e.Action, e.Actor, Because(p.Reason))
@@ -96,9 +96,17 @@ var actionRows = []Row{
 
 func warned(e journal.Event, p *journal.ActionWarned) string {
 	if p.Answer == journal.AnswerAutomatic {
-		return fmt.Sprintf("%s: goes on by itself: %s (%s)", e.Action, p.Warning, p.Preflight)
+		return fmt.Sprintf("%s: goes on: %s (%s)", e.Action, p.Warning, p.Preflight)
 	}
-	return fmt.Sprintf("%s: goes on although %s warns (%s): %s", e.Action, p.Preflight, p.Answer, p.Warning)
+	return fmt.Sprintf("%s: warning, answered with %s: %s (%s)", e.Action, answered(p.Answer), p.Warning, p.Preflight)
+}
+
+// answered says how a warning was answered.
+func answered(answer string) string {
+	if answer == "no terminal" {
+		return "nothing, for want of a terminal"
+	}
+	return answer
 }
 
 func logWarned(_ journal.Event, p *journal.ActionWarned) Line {

@@ -42,7 +42,7 @@ func TestAComponentWithoutAMachineHasNothingOfItsActions(t *testing.T) {
 func TestAStepThatWaitsWithTheRestHasNotFailed(t *testing.T) {
 	failed := &journal.StepFailed{Step: "set", Attempt: 1, Error: "1 of 3 nodes are not done: n02 waits", Waits: true, NextTry: time.Unix(9, 0)}
 	e := journal.Decoded{Event: journal.Event{Type: journal.TypeStepFailed, Action: "set-1", Time: time.Unix(9, 0)}, Body: failed}
-	if got := New().Sentence(e); !strings.Contains(got, "set did what could be done") || strings.Contains(got, "next try") {
+	if got := New().Sentence(e); !strings.Contains(got, "set waits with the rest") || strings.Contains(got, "next try") {
 		t.Errorf("it reads %q", got)
 	}
 	line := logFailed(e.Event, failed)

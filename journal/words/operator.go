@@ -43,7 +43,7 @@ var operatorRows = []Row{
 }
 
 func started(_ journal.Event, p *journal.OperatorStarted) string {
-	text := fmt.Sprintf("EKCO %s began to observe on %s (pid %d)", p.Version, p.Host, p.PID)
+	text := fmt.Sprintf("EKCO %s observes from now on, on %s (pid %d)", p.Version, p.Host, p.PID)
 	if p.Command != "" {
 		text += ", for the command " + p.Command + ", because no operator ran"
 	}

@@ -12,7 +12,7 @@ func (v *Vocabulary) policyRows() []Row {
 		{
 			Type: journal.TypePolicyRefused, Tone: Doubtful,
 			Sentence: Of(func(e journal.Event, p *journal.PolicyRefused) string {
-				return fmt.Sprintf("EKCO may not %s %s: %s%s", v.Verb(p.Kind), v.Target(p.Kind, e.Subject), p.Rule, Because(p.Reason))
+				return fmt.Sprintf("%s %s: blocked by %s%s", v.Verb(p.Kind), v.Target(p.Kind, e.Subject), p.Rule, Because(p.Reason))
 			}),
 			Log: Of(func(_ journal.Event, p *journal.PolicyRefused) Line {
 				return Warn("policy holds EKCO back", "kind", p.Kind, "rule", p.Rule, "reason", p.Reason)
@@ -24,7 +24,7 @@ func (v *Vocabulary) policyRows() []Row {
 		{
 			Type: journal.TypePolicyLifted, Tone: Good, Wakes: true,
 			Sentence: Of(func(e journal.Event, p *journal.PolicyLifted) string {
-				return fmt.Sprintf("%s no longer keeps EKCO from: %s %s", p.Rule, v.Verb(p.Kind), v.Target(p.Kind, e.Subject))
+				return fmt.Sprintf("%s %s: no longer blocked by %s", v.Verb(p.Kind), v.Target(p.Kind, e.Subject), p.Rule)
 			}),
 			Log: Of(func(_ journal.Event, p *journal.PolicyLifted) Line {
 				return Info("policy no longer holds EKCO back", "kind", p.Kind, "rule", p.Rule)

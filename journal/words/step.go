@@ -42,7 +42,7 @@ var stepRows = []Row{
 
 func failed(e journal.Event, p *journal.StepFailed) string {
 	if p.Waits {
-		return fmt.Sprintf("%s: %s did what could be done%s", e.Action, p.Step, Because(p.Error))
+		return fmt.Sprintf("%s: %s waits with the rest%s", e.Action, p.Step, Because(p.Error))
 	}
 	next := "no try is left"
 	if !p.NextTry.IsZero() {

@@ -58,7 +58,7 @@ func TestWhatACapabilityBringsShowsUpWithoutAnEditOfTheEngine(t *testing.T) {
 		t.Errorf("the component has %v", got)
 	}
 	refused := event(t, journal.TypePolicyRefused, journal.ClusterSubject, journal.PolicyRefused{Kind: "light-lamp", Rule: "Paused"})
-	if got := v.Sentence(refused); got != "EKCO may not light any lamp: Paused" {
+	if got := v.Sentence(refused); got != "light any lamp: blocked by Paused" {
 		t.Errorf("policy says %q", got)
 	}
 }

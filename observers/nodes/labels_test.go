@@ -2,7 +2,9 @@ package nodes_test
 
 import (
 	"maps"
+	"strconv"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -50,4 +52,40 @@ func TestOnlyLabelsThatAreAskedForAreFacts(t *testing.T) {
 			wrote(step.facts...)
 		}
 	})
+}
+
+// TestALabelThatChangesAllTheTimeIsToldNowAndThen, and the loss of its node at once.
+func TestALabelThatChangesAllTheTimeIsToldNowAndThen(t *testing.T) {
+	labelled := func(value string, change ...func(*corev1.Node)) *corev1.Node {
+		return node("a", "1", append(change, func(n *corev1.Node) { n.Labels = map[string]string{"store": value} })...)
+	}
+	watching(t, func(b *bench, _ *observers.Options) {
+		b.Put(labelled("0"))
+		b.Sources = func() []observers.Source {
+			return []observers.Source{nodes.New(nodes.Options{Nodes: b.Nodes(), Labels: []string{"store"}})}
+		}
+	}, func(b *bench) {
+		for i := range 100 {
+			b.Put(labelled(strconv.Itoa(i)))
+			b.Pass(time.Second)
+		}
+		if n := len(b.Paper.Drafts()); n > 7 {
+			t.Errorf("within 100 seconds the journal is told %d times", n)
+		}
+		b.Put(labelled("last", tainted))
+		b.Pass(time.Second)
+		drafts := b.Paper.Drafts()
+		if len(drafts) != 1 || drafts[0].Payload.(journal.NodeObserved).Ready() {
+			t.Errorf("of the loss is told %+v", drafts)
+		}
+		b.Pass(10 * time.Minute)
+		drafts = b.Paper.Drafts()
+		if len(drafts) != 1 || drafts[0].Payload.(journal.NodeObserved).Labels["store"] != "last" {
+			t.Errorf("of the last value is told %+v", drafts)
+		}
+	})
+}
+
+func tainted(n *corev1.Node) {
+	n.Spec.Taints = []corev1.Taint{{Key: journal.TaintNotReady, Effect: corev1.TaintEffectNoSchedule}}
 }

@@ -29,18 +29,35 @@ type Options struct {
 	Settles time.Duration
 	// Labels are those whose values are facts of a node, besides what EKCO reads of its own.
 	Labels []string
+	// Told, when set, is called when the journal is told of a node. It must not block.
+	Told func()
 	// Also, when set, is shown the Nodes as well, whether or not their facts change.
 	Also observers.Sink
 }
 
 // New returns the source of facts of nodes, without which EKCO sees nothing.
 func New(options Options) observers.Source {
-	settles := cmp.Or(options.Settles, defaultSettles)
+	settles, relabels := cmp.Or(options.Settles, defaultSettles), retells()
+	told := options.Told
+	if told == nil {
+		told = func() {}
+	}
 	return observers.Watch(observers.Watched[node]{
 		Name: "nodes", From: options.Nodes, Object: &corev1.Node{}, Read: reading(options.Labels), Essential: true, Also: options.Also,
 		Noun: observers.Noun[node]{
-			Observed: observed, Gone: gone, Equal: equal, UID: uid, HappenedAt: happenedAt, Carry: carry,
-			Judge: func(was *node, now node, at time.Time) (node, time.Time) { return judge(was, now, at, settles) },
+			Observed: func(name string, n node) journal.Draft {
+				told()
+				return observed(name, n)
+			},
+			Gone: func(name string, n node, reason string) journal.Draft {
+				told()
+				return gone(name, n, reason)
+			},
+			Equal: equal, UID: uid, HappenedAt: happenedAt, Carry: carry,
+			Judge: func(was *node, now node, at time.Time) (node, time.Time) {
+				told, again := judge(was, now, at, settles)
+				return relabels.judge(was, told, again, at)
+			},
 			Known: func(yield func(string, node) bool) {
 				for _, known := range options.Known {
 					if !yield(known.Name, node{uid: known.UID, facts: known.Facts}) {
@@ -69,15 +86,7 @@ func reading(labels []string) func(runtime.Object) (name string, n node, ok bool
 		if !ok {
 			return "", node{}, false
 		}
-		now := kube.NodeOf(o)
-		for _, label := range labels {
-			if value, has := o.Labels[label]; has {
-				if now.Facts.Labels == nil {
-					now.Facts.Labels = map[string]string{}
-				}
-				now.Facts.Labels[label] = value
-			}
-		}
+		now := kube.NodeLabelled(o, labels)
 		return now.Name, node{uid: now.UID, facts: now.Facts}, true
 	}
 }

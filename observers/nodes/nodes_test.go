@@ -246,3 +246,34 @@ func TestAThousandNodesLostAtOnceAreWrittenInFewBatches(t *testing.T) {
 		}
 	})
 }
+
+// TestWhoDependsOnNodesIsCalledWhenTheirFactsChange, and not with each heartbeat.
+func TestWhoDependsOnNodesIsCalledWhenTheirFactsChange(t *testing.T) {
+	calls := 0
+	watching(t, func(b *bench, _ *observers.Options) {
+		b.Put(node("a", "1"))
+		b.Sources = func() []observers.Source {
+			return []observers.Source{nodes.New(nodes.Options{Nodes: b.Nodes(), Told: func() { calls++ }})}
+		}
+	}, func(b *bench) {
+		for i, step := range []struct {
+			change func()
+			calls  int
+		}{
+			{func() {}, 1},
+			{func() { b.Put(node("a", "1", func(n *corev1.Node) { n.Annotations = map[string]string{"x": "y"} })) }, 0},
+			{func() { b.Put(node("b", "2")) }, 1},
+			{func() { b.Put(node("b", "2", tainted)) }, 1},
+			{func() { b.Remove(node("b", "2")) }, 1},
+		} {
+			if i > 0 {
+				calls = 0
+			}
+			step.change()
+			b.Settle()
+			if calls != step.calls {
+				t.Errorf("step %d: called %d times, want %d", i, calls, step.calls)
+			}
+		}
+	})
+}

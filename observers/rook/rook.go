@@ -5,15 +5,16 @@
 package rook
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/replicatedhq/ekco/internal/ceph"
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/internal/rook"
 	"github.com/replicatedhq/ekco/journal"
@@ -23,11 +24,6 @@ import (
 // Machine is the name of the machine that the facts are for.
 const Machine = "rook"
 
-// Ceph is what is asked of Ceph.
-type Ceph interface {
-	Tree(ctx context.Context) (ceph.Tree, error)
-}
-
 // Options of [New].
 type Options struct {
 	Rook rook.Resources
@@ -36,9 +32,14 @@ type Options struct {
 	OSDPods kube.Source
 	// Pools are the custom resources with pools that EKCO looks after.
 	Pools []journal.Subject
+	// Former are those that the journal has, and the configuration has not.
+	Former []journal.Subject
+	// Changes are told of what EKCO changes of the custom resources, and by command of Ceph; nil where it changes nothing.
+	Changes *Changes
 	// Known returns what the journal has of a subject, by its name.
 	Known func(journal.Subject) map[string]journal.RookFacts
-	// CephInterval is how often Ceph is asked at rest; default is the observers' PollInterval.
+	// CephInterval is how long Ceph is not asked at rest at least; default is about the
+	// observers' PollInterval.
 	CephInterval time.Duration
 	// Off, unless empty, says which setting keeps EKCO from looking at all.
 	Off string
@@ -48,11 +49,14 @@ type Options struct {
 // there is no answer.
 const cephTimeout = 20 * time.Second
 
+// apart is how far apart looks at a custom resource are at least.
+const apart = time.Second
+
 // bootTime is how long an OSD may take from when its pod runs until Ceph calls it up.
 const bootTime = 5 * time.Second
 
 // New returns a source of each custom resource; and one of Ceph, with one that has it asked when
-// OSDs come and go. A change of a custom resource changes nothing that Ceph says at once.
+// OSDs come and go. All but the pods are asked when EKCO has changed something.
 func New(options Options) (resources, ofCeph []observers.Source) {
 	p := &presence{}
 	if len(options.Known(journal.RookCluster)) > 0 {
@@ -62,9 +66,9 @@ func New(options Options) (resources, ofCeph []observers.Source) {
 		if err := p.lacks(); err != nil {
 			return journal.RookFacts{}, fmt.Errorf("ask Ceph: %w", err)
 		}
-		return cephFacts(options.Ceph.Tree(ctx))
+		return askCeph(ctx, options.Ceph)
 	})
-	asking.Beyond, asking.Interval, asking.Timeout = true, options.CephInterval, cephTimeout
+	asking.Beyond, asking.Interval, asking.Timeout = true, atMost(options.CephInterval), cephTimeout
 	tells := observers.PollOne(asking)
 	p.changed = tells.Look
 	resources = []observers.Source{options.source(journal.RookCluster, func(ctx context.Context) (journal.RookFacts, error) {
@@ -77,6 +81,14 @@ func New(options Options) (resources, ofCeph []observers.Source) {
 			return options.Rook.ReadResource(ctx, of)
 		}))
 	}
+	for _, of := range options.Former {
+		former := options
+		former.Off = cmp.Or(options.Off, "it is not among the pools of the configuration any more")
+		resources = append(resources, former.source(of, nil))
+	}
+	if options.Changes != nil {
+		options.Changes.Over(append(slices.Clone(resources), tells)...)
+	}
 	ofCeph = []observers.Source{tells}
 	if options.Off == "" {
 		ofCeph = append(ofCeph, observers.Trigger(observers.Triggering{
@@ -86,14 +98,21 @@ func New(options Options) (resources, ofCeph []observers.Source) {
 	return resources, ofCeph
 }
 
+// atMost returns the interval of a poll, which may come a tenth early, that is never shorter.
+func atMost(often time.Duration) time.Duration { return often + (often+8)/9 }
+
 func (o Options) source(of journal.Subject, get func(context.Context) (journal.RookFacts, error)) observers.Source {
-	return observers.PollOne(o.polled(of, get))
+	polled := o.polled(of, o.Changes.steady(get))
+	polled.Apart = apart
+	return observers.PollOne(polled)
 }
 
 func (o Options) polled(of journal.Subject, get func(context.Context) (journal.RookFacts, error)) observers.PolledOne[journal.RookFacts] {
 	return observers.PolledOne[journal.RookFacts]{
 		Machine: Machine, Subject: of, Known: o.Known(of), Off: o.Off, Get: get,
 		UID: func(facts journal.RookFacts) string { return facts.UID },
+		// Somebody may change their mind as often as they like, and so may an OSD.
+		Allowance: observers.Allowance{Burst: 10, Every: time.Minute},
 	}
 }
 
@@ -136,19 +155,4 @@ func (p *presence) lacks() error {
 		return fmt.Errorf("%w: CephCluster %s may not be read", observers.ErrAbsent, journal.RookCluster.Name)
 	}
 	return nil
-}
-
-// errFSID says that Ceph answered without saying which cluster it is.
-var errFSID = errors.New("ceph osd dump has no fsid, so that it cannot be told which cluster it is")
-
-// cephFacts reduces what Ceph said. That a pod or a Deployment was not found says nothing of
-// Ceph, so that the error is not one that does.
-func cephFacts(tree ceph.Tree, err error) (journal.RookFacts, error) {
-	switch {
-	case err != nil:
-		return journal.RookFacts{}, errors.New(err.Error())
-	case tree.FSID == "":
-		return journal.RookFacts{}, errFSID
-	}
-	return journal.RookFacts{UID: tree.FSID, Hosts: tree.Serving()}, nil
 }

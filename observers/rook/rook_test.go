@@ -1,12 +1,14 @@
 package rook_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/replicatedhq/ekco/internal/ceph"
 	"github.com/replicatedhq/ekco/internal/ceph/cephsim"
 	"github.com/replicatedhq/ekco/internal/kube/kubesim"
 	client "github.com/replicatedhq/ekco/internal/rook"
@@ -29,22 +31,32 @@ var pool = journal.RookPools(journal.KindCephBlockPool, "replicapool")
 
 // watching runs a test with all sources. known is what the journal has, by kind.
 func watching(t *testing.T, known map[string]journal.RookFacts, off string, prepare, test func(*estate)) {
+	watchingWith(t, func(o *rook.Options) {
+		o.Off = off
+		o.Known = func(of journal.Subject) map[string]journal.RookFacts {
+			if facts, is := known[of.Kind]; is {
+				return map[string]journal.RookFacts{of.Name: facts}
+			}
+			return nil
+		}
+	}, prepare, test)
+}
+
+// watchingWith runs a test with all sources and other options.
+func watchingWith(t *testing.T, change func(*rook.Options), prepare, test func(*estate)) {
 	e := &estate{objects: kubesim.NewObjects(), ceph: cephsim.New()}
 	if prepare != nil {
 		prepare(e)
 	}
 	observerstest.Watching(t, func(b *observerstest.Bench, _ *observers.Options) {
 		b.Sources = func() []observers.Source {
-			resources, ofCeph := rook.New(rook.Options{
-				Rook: client.NewCustom(e.objects), Ceph: e.ceph, Pools: []journal.Subject{pool}, Off: off,
+			options := rook.Options{
+				Rook: client.NewCustom(e.objects), Ceph: e.ceph, Pools: []journal.Subject{pool},
 				OSDPods: b.PodsLabelled(client.Namespace, "app", "rook-ceph-osd"),
-				Known: func(of journal.Subject) map[string]journal.RookFacts {
-					if facts, is := known[of.Kind]; is {
-						return map[string]journal.RookFacts{of.Name: facts}
-					}
-					return nil
-				},
-			})
+				Known:   func(journal.Subject) map[string]journal.RookFacts { return nil },
+			}
+			change(&options)
+			resources, ofCeph := rook.New(options)
 			return append(resources, ofCeph...)
 		}
 	}, func(b *observerstest.Bench) {
@@ -57,13 +69,16 @@ func (e *estate) install() {
 	e.objects.Put(client.OperatorRef(), `{"spec":{"template":{"spec":{"containers":[{"image":"rook/ceph:v1.10.0"}]}}}}`)
 	e.objects.Put(client.ResourceRef(journal.RookCluster), `{"spec":{"mon":{"count":1},"storage":{"nodes":[{"name":"a"}]}}}`)
 	e.objects.Put(client.ResourceRef(pool), `{"spec":{"replicated":{"size":1}}}`)
+	e.objects.Put(client.NamespaceRef(), `{}`)
 	e.ceph.AddHost("a", 0)
 }
 
 const (
-	clusterFacts = `CephCluster rook-ceph/rook-ceph uid-rook-ceph-2 {"generation":1,"version":"v1.10.0","numbers":{"/spec/mon/count":1},"storage":{"nodes":["a"]}}`
+	clusterFacts = `CephCluster rook-ceph/rook-ceph uid-rook-ceph-2 {"generation":1,"version":"v1.10.0","numbers":{"/spec/mgr/count":0,"/spec/mon/count":1},"storage":{"nodes":["a"]}}`
 	poolFacts    = `CephBlockPool rook-ceph/replicapool uid-replicapool-3 {"generation":1,"numbers":{"/spec/replicated/size":1}}`
-	cephFacts    = `Ceph rook-ceph/ceph ` + cephsim.FSID + ` {"hosts":["a"]}`
+	cephFacts    = `Ceph rook-ceph/ceph ` + cephsim.FSID + ` {"hosts":["a"],` + wellAtA
+	wellAtA      = `"ceph":{"version":"16.2.15 pacific","health":"HEALTH_OK","occupied":["a"],"crush":["a"]}}`
+	wellAtAB     = `"ceph":{"version":"16.2.15 pacific","health":"HEALTH_OK","occupied":["a","b"],"crush":["a","b"]}}`
 )
 
 func TestWithoutRookEverythingIsQuietAndCephIsNotAsked(t *testing.T) {
@@ -99,10 +114,10 @@ func TestEachIsAskedOnceAPollAndOnlyWhatChangedIsWritten(t *testing.T) {
 		}
 		e.ceph.AddHost("b", 10, 11)
 		e.Pass(70 * time.Second)
-		e.WroteThings(`Ceph rook-ceph/ceph ` + cephsim.FSID + ` {"hosts":["a","b"]}`)
+		e.WroteThings(`Ceph rook-ceph/ceph ` + cephsim.FSID + ` {"hosts":["a","b"],` + wellAtAB)
 		e.ceph.LoseHost("a")
 		e.Pass(70 * time.Second)
-		e.WroteThings(`Ceph rook-ceph/ceph ` + cephsim.FSID + ` {"hosts":["b"]}`)
+		e.WroteThings(`Ceph rook-ceph/ceph ` + cephsim.FSID + ` {"hosts":["b"],` + wellAtAB)
 	})
 }
 
@@ -116,7 +131,7 @@ func TestAnOSDThatComesIsSeenWithinSecondsOfItsPod(t *testing.T) {
 		e.WroteThings()
 		e.ceph.AddHost("b", 10)
 		e.Pass(4 * time.Second)
-		e.WroteThings(`Ceph rook-ceph/ceph ` + cephsim.FSID + ` {"hosts":["a","b"]}`)
+		e.WroteThings(`Ceph rook-ceph/ceph ` + cephsim.FSID + ` {"hosts":["a","b"],` + wellAtAB)
 		trees := e.ceph.Calls("Tree")
 		e.Pass(10 * time.Minute)
 		if n := e.ceph.Calls("Tree") - trees; n > 11 {
@@ -183,5 +198,111 @@ func TestSwitchedOffNothingIsAskedAndWhatIsKnownEnds(t *testing.T) {
 		if e.objects.Calls("get cephclusters")+e.ceph.Calls("Tree") != 0 {
 			e.Error("something was asked")
 		}
+	})
+}
+
+// TestAGenerationThatCountsTheStatusIsNoNews: so it is with the CRDs of Rook 1.0.
+func TestAGenerationThatCountsTheStatusIsNoNews(t *testing.T) {
+	var changes rook.Changes
+	watchingWith(t, func(o *rook.Options) { o.Changes = &changes }, (*estate).install, func(e *estate) {
+		e.WroteThings(clusterFacts, poolFacts, cephFacts)
+		status := func() {
+			// The simulated API counts the spec alone; what EKCO does not read of it will do.
+			e.objects.Edit(client.ResourceRef(pool), func(object map[string]any) { object["spec"].(map[string]any)["unread"] = time.Now().String() })
+		}
+		for range 10 {
+			status()
+			e.Pass(time.Minute)
+		}
+		e.WroteThings()
+		// Somebody undoes at once what EKCO set: nothing else is otherwise.
+		status()
+		changes.Look()
+		e.Pass(2 * time.Second)
+		e.WroteThings(`CephBlockPool rook-ceph/replicapool uid-replicapool-3 {"generation":12,"numbers":{"/spec/replicated/size":1}}`)
+		e.objects.Edit(client.ResourceRef(pool), func(object map[string]any) {
+			object["spec"] = map[string]any{"replicated": map[string]any{"size": 2}}
+		})
+		e.Pass(70 * time.Second)
+		e.WroteThings(`CephBlockPool rook-ceph/replicapool uid-replicapool-3 {"generation":13,"numbers":{"/spec/replicated/size":2}}`)
+	})
+}
+
+func TestAPoolThatIsNotConfiguredAnyMoreIsGone(t *testing.T) {
+	former := journal.RookPools(journal.KindCephBlockPool, "oldpool")
+	watchingWith(t, func(o *rook.Options) {
+		o.Former = []journal.Subject{former}
+		known := o.Known
+		o.Known = func(of journal.Subject) map[string]journal.RookFacts {
+			if of == former {
+				return map[string]journal.RookFacts{of.Name: {UID: "uid-old"}}
+			}
+			return known(of)
+		}
+	}, (*estate).install, func(e *estate) {
+		e.WroteThings(clusterFacts, poolFacts, "CephBlockPool rook-ceph/oldpool uid-old gone: it is not among the pools of the configuration any more", cephFacts)
+		e.Pass(time.Hour)
+		e.WroteThings()
+	})
+}
+
+func TestCephIsAskedOnceEKCOHasChangedSomething(t *testing.T) {
+	var changes rook.Changes
+	watchingWith(t, func(o *rook.Options) { o.Changes, o.CephInterval = &changes, time.Hour }, (*estate).install, func(e *estate) {
+		e.Pass(time.Minute)
+		before := e.ceph.Calls("Tree")
+		changes.Look()
+		e.Pass(time.Minute)
+		if n := e.ceph.Calls("Tree") - before; n == 0 {
+			e.Errorf("Ceph was asked %d times in a minute", n)
+		}
+	})
+}
+
+// TestAtRestCephIsAskedAtMostOnceAMinute: polls are spread, and may come early.
+func TestAtRestCephIsAskedAtMostOnceAMinute(t *testing.T) {
+	watchingWith(t, func(o *rook.Options) { o.CephInterval = time.Minute }, (*estate).install, func(e *estate) {
+		e.Pass(time.Minute)
+		before := e.ceph.Calls("Tree")
+		e.Pass(10 * time.Hour)
+		if n := e.ceph.Calls("Tree") - before; n > 600 || n < 500 {
+			e.Errorf("in 600 minutes Ceph was asked %d times", n)
+		}
+	})
+}
+
+// TestAHealthThatChangesAllTheTimeIsToldNowAndThen, and of a host at the next opportunity.
+func TestAHealthThatChangesAllTheTimeIsToldNowAndThen(t *testing.T) {
+	watchingWith(t, func(o *rook.Options) { o.CephInterval = time.Second }, (*estate).install, func(e *estate) {
+		for i := range 300 {
+			e.ceph.SetHealth(ceph.Health{Status: []ceph.Status{ceph.HealthOK, ceph.HealthWarn}[i%2]})
+			e.Pass(time.Second)
+		}
+		if n := len(e.Paper.Things()); n > 20 {
+			e.Errorf("within five minutes the journal was told %d times", n)
+		}
+		e.ceph.AddHost("b", 10)
+		e.Pass(61 * time.Second)
+		if told := strings.Join(e.Paper.Things(), "\n"); !strings.Contains(told, `{"hosts":["a","b"]`) {
+			e.Errorf("told is %s", told)
+		}
+	})
+}
+
+// TestD15Q10HostsAreCountedWhateverTheIDsOfTheirOSDsAndOnlyWhereOneRuns: ids of two digits were
+// invisible, and OSDs that are down or out counted.
+func TestD15Q10HostsAreCountedWhateverTheIDsOfTheirOSDsAndOnlyWhereOneRuns(t *testing.T) {
+	watching(t, nil, "", (*estate).install, func(e *estate) {
+		e.WroteThings(clusterFacts, poolFacts, cephFacts)
+		e.ceph.AddHost("b", 10, 11)
+		e.ceph.AddHost("c", 12)
+		e.ceph.AddHost("d", 13)
+		e.ceph.LoseHost("c")
+		if err := e.ceph.Out(t.Context(), 13); err != nil {
+			e.Error(err)
+		}
+		e.Pass(70 * time.Second)
+		const all = `["a","b","c","d"]`
+		e.WroteThings(`Ceph rook-ceph/ceph ` + cephsim.FSID + ` {"hosts":["a","b"],"ceph":{"version":"16.2.15 pacific","health":"HEALTH_OK","occupied":` + all + `,"crush":` + all + `}}`)
 	})
 }

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"iter"
@@ -71,7 +72,9 @@ type Explanation struct {
 	Kind    journal.ActionKind `json:"kind"`
 	Subject journal.Subject    `json:"subject"`
 	Plan    journal.Plan       `json:"plan"`
-	Checks  []CheckResult      `json:"checks"`
+	// Costs say what it takes away or changes, a line each, for people.
+	Costs  []string      `json:"costs,omitempty"`
+	Checks []CheckResult `json:"checks"`
 	// Resumes is the id of the open action that the request would join.
 	Resumes string `json:"resumes,omitempty"`
 	// AlreadyDone is set when there is nothing to do; Message says why.
@@ -106,8 +109,13 @@ type CheckResult struct {
 }
 
 // Status is everything `ekco status` shows.
+//
+// No key is left out because it is empty, where a program may look for it.
 type Status struct {
-	Now time.Time `json:"now"`
+	// Verdict and Problems are filled in by [Judge].
+	Verdict  Overall   `json:"verdict"`
+	Problems []Problem `json:"problems"`
+	Now      time.Time `json:"now"`
 	// AsOf is set when what Nodes say need not be so any more: it was so then.
 	AsOf time.Time `json:"as_of,omitzero"`
 	// Starting is set while the process that answers has not seen the cluster.
@@ -118,7 +126,7 @@ type Status struct {
 	Clock    ClockStatus    `json:"clock,omitzero"`
 	Nodes    []NodeStatus   `json:"nodes"`
 	// Things are those of all machines but nodes'.
-	Things []ThingStatus `json:"things,omitempty"`
+	Things []ThingStatus `json:"things"`
 	// Actions are the open ones, oldest first.
 	Actions []journal.ActionRecord `json:"actions"`
 	// Unrecorded is what open actions have come to, by id, that could not be
@@ -127,17 +135,21 @@ type Status struct {
 	// Progress is how far steps under way have come that report it, by action and
 	// step. It is what they said last, and in no journal.
 	Progress map[string]map[string]actions.Progress `json:"progress,omitempty"`
-	Refusals []fsm.Refusal                          `json:"refusals,omitempty"`
+	Refusals []fsm.Refusal                          `json:"refusals"`
+	// Next is what the operator will begin by itself, and what keeps it from that. It is
+	// empty where none answers.
+	Next []fsm.Upcoming `json:"next"`
 	// Pauses by the name of the node, of anything else by what it is and its name, like
 	// "lamp/hall"; "" pauses everything.
-	Pauses   map[string]fsm.PauseState `json:"pauses,omitempty"`
-	Problems []string                  `json:"problems,omitempty"`
+	Pauses map[string]fsm.PauseState `json:"pauses"`
+	// Defects are events that could not be folded.
+	Defects []string `json:"defects"`
 	// Mirror is why the open actions are not mirrored in the cluster; empty if
 	// they are.
-	Mirror string `json:"mirror,omitempty"`
+	Mirror string `json:"mirror"`
 	// Absent lists what EKCO does without, for example a missing permission, and
 	// what it does not do although it is switched on.
-	Absent []string `json:"absent,omitempty"`
+	Absent []string `json:"absent"`
 }
 
 // Starting is how far a process has come that has just started.
@@ -177,6 +189,11 @@ type JournalStatus struct {
 	// loss of the newest events that it is because of; either, or both.
 	SafeMode *journal.JournalSalvaged `json:"safe_mode,omitempty"`
 	Outdated *journal.JournalOutdated `json:"outdated,omitempty"`
+	// SafeModeSince is when the first of them was found.
+	SafeModeSince time.Time `json:"safe_mode_since,omitzero"`
+	// LostFrom is when the last event was written that is left: what happened from then until
+	// SafeModeSince is not known. It is left out where nobody knows since when events are missing.
+	LostFrom time.Time `json:"lost_from,omitzero"`
 	// Replaced tells of the file in whose place the journal was begun.
 	Replaced   *journal.JournalReplaced `json:"replaced,omitempty"`
 	ReplacedAt time.Time                `json:"replaced_at,omitzero"`
@@ -227,6 +244,8 @@ type ThingStatus struct {
 	Gone bool `json:"gone,omitempty"`
 	// Details are what its facts say beyond the state, line by line, for people.
 	Details []string `json:"details,omitempty"`
+	// Facts are what its machine tells of it to programs.
+	Facts json.RawMessage `json:"facts,omitempty"`
 }
 
 // PauseRequest pauses everything, or the one thing that a person calls so: see
@@ -270,4 +289,12 @@ type VerifyResult struct {
 	Events      uint64 `json:"events"`
 	FirstSeq    uint64 `json:"first_seq"`
 	LastSeq     uint64 `json:"last_seq"`
+	// Head is the last event and its hash, which stands for all before it; zero where the
+	// chain does not hold.
+	Head journal.Position `json:"head,omitzero"`
+	// Salvaged is when the journal was damaged and saved as far as possible, as its events
+	// tell.
+	Salvaged []time.Time `json:"salvaged,omitempty"`
+	// Unread is why its events could not be read, so that Salvaged is not known.
+	Unread string `json:"unread,omitempty"`
 }

@@ -3,6 +3,7 @@ package api
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"iter"
 	"maps"
 	"slices"
@@ -16,18 +17,19 @@ import (
 
 // StatusOf says what a folded state knows. Whoever serves it adds what only it
 // can know: whether an operator runs and sees the cluster, the journal's size,
-// what is absent.
-func StatusOf(s *fsm.State, now time.Time) Status {
+// what is absent. The policy is that of who works on the journal, the zero one of nobody.
+func StatusOf(s *fsm.State, p fsm.Policy, now time.Time) Status {
 	status := Status{
 		Now: now, API: s.API, Clock: clockStatus(s.Clock), Actions: shown(s.OpenActions()),
 		Operator: OperatorStatus{OperatorState: s.Operator},
 		Journal: JournalStatus{
-			SafeMode: s.Journal.Salvaged, Outdated: s.Journal.Outdated,
+			SafeMode: s.Journal.Salvaged, Outdated: s.Journal.Outdated, SafeModeSince: safeModeSince(s.Journal), LostFrom: s.Journal.LostFrom,
 			Replaced: s.Journal.Replaced, ReplacedAt: s.Journal.ReplacedAt,
 		},
-		Refusals: slices.Clone(s.Refusals),
+		Refusals: append([]fsm.Refusal{}, s.Refusals...),
 		Pauses:   make(map[string]fsm.PauseState, len(s.Pauses)),
-		Problems: slices.Clone(s.Problems),
+		Defects:  append([]string{}, s.Problems...),
+		Nodes:    []NodeStatus{}, Next: []fsm.Upcoming{}, Absent: []string{},
 	}
 	for key, pause := range s.Pauses {
 		status.Pauses[strings.TrimPrefix(key, nodePause)] = pause
@@ -38,20 +40,29 @@ func StatusOf(s *fsm.State, now time.Time) Status {
 	slices.SortFunc(status.Nodes, func(a, b NodeStatus) int {
 		return strings.Compare(a.Name+"\x00"+a.UID, b.Name+"\x00"+b.UID)
 	})
-	status.Things = thingsOf(s)
+	status.Things = thingsOf(fsm.Look(s, p, now))
 	return status
+}
+
+// safeModeSince returns since when EKCO only observes; zero if it acts.
+func safeModeSince(j fsm.JournalState) time.Time {
+	if j.SalvagedAt.IsZero() || !j.OutdatedAt.IsZero() && j.OutdatedAt.Before(j.SalvagedAt) {
+		return j.OutdatedAt
+	}
+	return j.SalvagedAt
 }
 
 // nodePause begins the keys of pauses of nodes, which a status calls by their names.
 const nodePause = fsmnode.Machine + "/"
 
 // thingsOf returns what is no node, by machine and name.
-func thingsOf(s *fsm.State) (things []ThingStatus) {
-	for _, t := range s.Things {
+func thingsOf(w *fsm.World) []ThingStatus {
+	things := []ThingStatus{}
+	for _, t := range w.Things {
 		if t.Machine() != fsmnode.Machine {
 			things = append(things, ThingStatus{
 				Machine: t.Machine(), Name: t.Name, UID: t.UID, State: t.State, Since: t.Since, Gone: t.GoneSeq != 0,
-				Details: t.Details(),
+				Details: t.Details(w), Facts: factsOf(t),
 			})
 		}
 	}
@@ -59,6 +70,19 @@ func thingsOf(s *fsm.State) (things []ThingStatus) {
 		return cmp.Or(cmp.Compare(a.Machine, b.Machine), cmp.Compare(a.Name, b.Name), cmp.Compare(a.UID, b.UID))
 	})
 	return things
+}
+
+// factsOf returns nil where the machine tells nothing.
+func factsOf(t *fsm.Thing) json.RawMessage {
+	facts := t.Facts()
+	if facts == nil {
+		return nil
+	}
+	encoded, err := json.Marshal(facts)
+	if err != nil {
+		return nil // a status without them is better than none
+	}
+	return encoded
 }
 
 // LastSeen returns until when what the journal says of the cluster is known to

@@ -127,7 +127,7 @@ func statusAfter(t *testing.T, events []journal.Event) []byte {
 	var out strings.Builder
 	encoder := json.NewEncoder(&out)
 	encoder.SetIndent("", "  ")
-	if err := encoder.Encode(StatusOf(state, state.Time)); err != nil {
+	if err := encoder.Encode(StatusOf(state, fsm.Policy{}, state.Time)); err != nil {
 		t.Fatal(err)
 	}
 	return []byte(out.String())

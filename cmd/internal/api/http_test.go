@@ -101,6 +101,7 @@ func TestNothingElseIsServedOnTheNetwork(t *testing.T) {
 func busyMetrics(t *testing.T) *Metrics {
 	t.Helper()
 	m := NewMetrics()
+	m.Attend(func(context.Context) (Status, error) { return Status{}, nil }, nil)
 	at := time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)
 	seq := uint64(0)
 	fold := func(after time.Duration, action string, payload any, eventType journal.Type) {
@@ -137,7 +138,7 @@ func busyMetrics(t *testing.T) *Metrics {
 		Holds: map[string]journal.ActionHeld{"": {Preflight: "StormBrake"}},
 	}
 	state.Refusals = []fsm.Refusal{{Kind: journal.ActionPurgeNode, Rule: "Paused"}}
-	m.State(state)
+	m.State(fsm.Look(state, fsm.Policy{}, time.Now()))
 	return m
 }
 
@@ -162,7 +163,7 @@ func TestStepsAreMeasuredByWhatThePlanSaysThatTheyDo(t *testing.T) {
 		"open when EKCO started": func(m *Metrics, _ func(journal.Payload)) {
 			state := fsm.NewState(fsmnode.Capability())
 			state.Actions["a"] = &record
-			m.State(state)
+			m.State(fsm.Look(state, fsm.Policy{}, time.Now()))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -216,7 +217,7 @@ func TestAClockThatJumpsIsCountedAndDoesNotCountAsTheTimeOfAStep(t *testing.T) {
 	}
 	state, skew := fsm.NewState(fsmnode.Capability()), journal.Duration(-70*time.Minute)
 	state.Clock.Skew = &skew
-	m.State(state)
+	m.State(fsm.Look(state, fsm.Policy{}, time.Now()))
 	_, body := get(t, "GET", serveNetwork(t, fakeHealth{}, m)+"/metrics", "")
 	for _, line := range []string{"ekco_clock_jumps_total 1", "ekco_clock_skew_seconds -4200", `ekco_step_duration_seconds_sum{step="delete-node"} 2`} {
 		if !strings.Contains(body, line) {
@@ -248,13 +249,28 @@ ekco_journal_events_total 3
 ekco_journal_sequence 7
 # HELP ekco_machines Machines by kind and state.
 # TYPE ekco_machines gauge
+ekco_machines{kind="node",state="Cleared"} 0
+ekco_machines{kind="node",state="Clearing"} 0
+ekco_machines{kind="node",state="Gone"} 0
+ekco_machines{kind="node",state="Healthy"} 0
+ekco_machines{kind="node",state="Purged"} 0
+ekco_machines{kind="node",state="Purging"} 0
 ekco_machines{kind="node",state="Unknown"} 1
 # HELP ekco_mirror_failures_total Failed writes of the mirror of open actions.
 # TYPE ekco_mirror_failures_total counter
 ekco_mirror_failures_total 1
 # HELP ekco_open_actions Open actions by kind and status.
 # TYPE ekco_open_actions gauge
+ekco_open_actions{kind="clear-node",status="Cancelling"} 0
 ekco_open_actions{kind="clear-node",status="Held"} 1
+ekco_open_actions{kind="clear-node",status="Requested"} 0
+ekco_open_actions{kind="clear-node",status="Running"} 0
+ekco_open_actions{kind="clear-node",status="Stalled"} 0
+ekco_open_actions{kind="purge-node",status="Cancelling"} 0
+ekco_open_actions{kind="purge-node",status="Held"} 0
+ekco_open_actions{kind="purge-node",status="Requested"} 0
+ekco_open_actions{kind="purge-node",status="Running"} 0
+ekco_open_actions{kind="purge-node",status="Stalled"} 0
 # HELP ekco_step_failures_total Failed attempts, by what the step does.
 # TYPE ekco_step_failures_total counter
 ekco_step_failures_total{step="delete-pod"} 1

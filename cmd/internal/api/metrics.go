@@ -19,6 +19,9 @@ import (
 // goroutine only.
 type Metrics struct {
 	registry *prometheus.Registry
+	// attention is apart from registry: what it asks for waits for the goroutine that
+	// whole keeps out.
+	attention *prometheus.Registry
 
 	machines       *prometheus.GaugeVec
 	openActions    *prometheus.GaugeVec
@@ -41,8 +44,12 @@ type Metrics struct {
 	etcdSeconds    *prometheus.HistogramVec
 	clockJumps     prometheus.Counter
 	clockSkew      prometheus.Gauge
+	apiUp          prometheus.Gauge
 
-	tracked tracked
+	measured measured
+	tracked  tracked
+	// known are the gauges that exist from the start; State's goroutine owns it.
+	known []labelled
 	// whole keeps a scrape from seeing half of a state.
 	whole sync.Mutex
 }
@@ -52,6 +59,7 @@ type Metrics struct {
 func NewMetrics() *Metrics {
 	m := &Metrics{
 		registry:       prometheus.NewRegistry(),
+		attention:      prometheus.NewRegistry(),
 		machines:       gauges("ekco_machines", "Machines by kind and state.", "kind", "state"),
 		openActions:    gauges("ekco_open_actions", "Open actions by kind and status.", "kind", "status"),
 		actionsEnded:   counters("ekco_actions_total", "Actions that ended, by kind and outcome.", "kind", "outcome"),
@@ -73,25 +81,26 @@ func NewMetrics() *Metrics {
 		etcdSeconds:    histograms("ekco_etcd_call_duration_seconds", "Time of one question to the members of etcd, by call and result.", callBuckets, "call", "result"),
 		clockJumps:     counter("ekco_clock_jumps_total", "Times that the clock of EKCO's machine was set, or the machine slept."),
 		clockSkew:      gauge("ekco_clock_skew_seconds", "How far the Kubernetes API's clock was ahead of EKCO's when EKCO started; 0 when that is not known, or the clock was set since."),
-		tracked:        newTracked(),
+		apiUp:          gauge("ekco_api_up", "1 while the Kubernetes API answers, as far as EKCO knows."),
+		tracked:        newTracked(), measured: measured{},
 	}
 	build := gauges("ekco_build_info", "Always 1; says which EKCO this is.", "version", "git_sha")
 	info := version.Get()
 	build.WithLabelValues(info.Version, info.GitSHA).Set(1)
 	m.registry.MustRegister(build, m.machines, m.openActions, m.actionsEnded, m.stepSeconds, m.stepFailures, m.holds,
 		m.refusals, m.pauses, m.safeMode, m.sequence, m.bytes, m.events, m.appendSeconds, m.appendFailures, m.lag,
-		m.mirrorFailures, m.requests, m.cephSeconds, m.etcdSeconds, m.clockJumps, m.clockSkew,
+		m.mirrorFailures, m.requests, m.cephSeconds, m.etcdSeconds, m.clockJumps, m.clockSkew, m.apiUp,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
 
 // Gatherer returns what /metrics serves.
 func (m *Metrics) Gatherer() prometheus.Gatherer {
-	return prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) {
+	return prometheus.Gatherers{m.attention, prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) {
 		m.whole.Lock()
 		defer m.whole.Unlock()
 		return m.registry.Gather()
-	})
+	})}
 }
 
 // Appended counts one append.
@@ -143,12 +152,14 @@ func (m *Metrics) Folded(event journal.Decoded) {
 }
 
 // State records the present state. It keeps nothing of it.
-func (m *Metrics) State(s *fsm.State) {
+func (m *Metrics) State(s *fsm.World) {
 	m.whole.Lock()
 	defer m.whole.Unlock()
 	for _, vector := range []*prometheus.GaugeVec{m.machines, m.openActions, m.holds, m.refusals} {
 		vector.Reset()
 	}
+	m.zeroes(s.State)
+	m.measure(s)
 	for _, thing := range s.Things {
 		m.machines.WithLabelValues(thing.Machine(), string(thing.State)).Inc()
 	}
@@ -170,6 +181,10 @@ func (m *Metrics) State(s *fsm.State) {
 	m.safeMode.Set(0)
 	if s.Journal.SafeMode() {
 		m.safeMode.Set(1)
+	}
+	m.apiUp.Set(0)
+	if s.API.LostAt.IsZero() && !s.API.SettlingFrom.IsZero() {
+		m.apiUp.Set(1)
 	}
 	m.clockSkew.Set(0)
 	if skew := s.Clock.Skew; skew != nil {

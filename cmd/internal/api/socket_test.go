@@ -324,7 +324,7 @@ func TestAStaleSocketIsReplaced(t *testing.T) {
 }
 
 func TestASocketInUseIsLeftAlone(t *testing.T) {
-	backend := &fakeBackend{status: Status{Problems: []string{"first"}}}
+	backend := &fakeBackend{status: Status{Defects: []string{"first"}}}
 	path := serve(t, backend)
 	if _, err := Listen(context.Background(), path); !errors.Is(err, ErrSocketInUse) {
 		t.Errorf("got %v, want ErrSocketInUse", err)

@@ -7,7 +7,6 @@ import (
 	"io"
 	"iter"
 	"maps"
-	"slices"
 	"time"
 
 	"github.com/replicatedhq/ekco/cmd/internal/api"
@@ -44,7 +43,8 @@ func (b *Backend) Status(ctx context.Context) (api.Status, error) {
 	}
 	var status api.Status
 	err = b.ring.do(ctx, func(s *fsm.State) {
-		status = api.StatusOf(s, b.ring.clock.Now())
+		status = api.StatusOf(s, b.ring.cfg.Policy, b.ring.clock.Now())
+		status.Next = append(status.Next, fsm.Foresee(s, b.ring.cfg.Policy, status.Now)...)
 		status.Progress = b.ring.progress.present()
 		status.Unrecorded = maps.Clone(b.ring.unrecorded)
 		status.Starting, status.API = b.ring.starting(s)
@@ -52,7 +52,7 @@ func (b *Backend) Status(ctx context.Context) (api.Status, error) {
 		if status.Starting != nil {
 			status.AsOf = api.LastSeen(s)
 		}
-		status.Absent = slices.Clone(b.ring.cfg.Without)
+		status.Absent = append(status.Absent, b.ring.cfg.Without...)
 		if b.ring.observers != nil {
 			status.Absent = append(status.Absent, b.ring.observers.Absent()...)
 		}
@@ -145,6 +145,10 @@ func (b *Backend) Explain(ctx context.Context, request fsm.Request) (api.Explana
 		return api.Explanation{}, err
 	}
 	explanation := api.Explanation{Kind: record.Kind, Subject: record.Subject, Plan: plan, Message: admission.Message}
+	if request.Costs {
+		record.Plan, record.Planned = plan, true
+		explanation.Costs = b.ring.runner.Costs(ctx, record)
+	}
 	if admission.Resumed {
 		explanation.Resumes = admission.Action
 	}

@@ -56,15 +56,20 @@ func inAHouse(t *testing.T, test func(h *house)) {
 		h.list = func() Capabilities {
 			return Capabilities{h.nodes(), lamps(h, lampPolicy{Nodes: 2, After: time.Minute})}
 		}
-		h.starts = func(ctx context.Context, sources []observers.Source, recorder Recorder) Observers {
-			return observers.Start(ctx, observers.Options{
-				Sources: sources, Probe: h.server.Probe, Recorder: recorder, Log: h.logger(), Now: h.now,
-			})
-		}
+		h.starts = h.observing()
 		h.server.Put(observerstest.Node("a", "uid-a"))
 		h.put("desk", lampFacts{UID: "uid-desk", Bulb: "E27"})
 		test(h)
 	})
+}
+
+// observing starts the product's observers.
+func (h *house) observing() StartObservers {
+	return func(ctx context.Context, sources []observers.Source, recorder Recorder) Observers {
+		return observers.Start(ctx, observers.Options{
+			Sources: sources, Probe: h.server.Probe, Recorder: recorder, Log: h.logger(), Now: h.now,
+		})
+	}
 }
 
 // openJournal goes on with a journal of that name.
@@ -488,7 +493,7 @@ func TestARuleOfLampsHoldsThemAndIsExplained(t *testing.T) {
 		in := h.live(nil)
 		pass(10 * time.Minute)
 		h.did()
-		h.says("the status", h.status(in, "table"), "POLICY REFUSES", "light lamp desk: Daylight: there is daylight")
+		h.says("the status", h.status(in, "table"), "NEXT", "light lamp desk: blocked by Daylight: there is daylight")
 		h.noted("desk", ruleDaylight)
 		if n := h.measured("ekco_refusals", ruleDaylight); n != 1 {
 			t.Errorf("measured are %v refusals", n)
@@ -496,7 +501,7 @@ func TestARuleOfLampsHoldsThemAndIsExplained(t *testing.T) {
 		h.overTheSocket(in, func(client *api.Client) {
 			h.says("the explanation", h.explained(client, api.ThingRequest{Kind: "lamp", Name: "desk"}),
 				"lamp desk (uid uid-desk)", "State:    Dark, since", "Because:  of #", "lamp desk is dark", "No action is open",
-				"POLICY REFUSES", "light lamp desk: Daylight: there is daylight")
+				"BLOCKED", "light lamp desk: Daylight: there is daylight")
 			h.says("what a person would bring about", h.wouldRenew(client),
 				"renew-bulb of lamp desk", "1. unscrew (", "no return after this", "2. screw-in", "bulb: E27",
 				checkStillThere, "pass", ruleDaylight, "warn", "there is daylight")
@@ -544,7 +549,7 @@ func (h *house) explained(client *api.Client, about api.ThingRequest) string {
 		return ""
 	}
 	var out strings.Builder
-	err = view.Things(&out, things, view.Options{Words: h.capabilities().Vocabulary(), Lookup: func(seq uint64) (journal.Event, bool) {
+	err = view.Things(&out, things, api.Status{}, view.Options{Words: h.capabilities().Vocabulary(), Lookup: func(seq uint64) (journal.Event, bool) {
 		found := h.events(journal.Query{After: seq - 1, Limit: 1})
 		return found[0], true
 	}})
@@ -669,7 +674,7 @@ func TestEKCODoesNotFightOverALamp(t *testing.T) {
 		}
 		pass(5 * time.Minute)
 		h.did("switch-on desk", "switch-on desk")
-		h.says("the status", h.status(in, "table"), "light lamp desk: "+fsm.RuleContested, "the switch of lamp desk back to off")
+		h.says("the status", h.status(in, "table"), "until then blocked by "+fsm.RuleContested, "the switch of lamp desk back to off")
 		h.says("the explanation", h.explainedOf(in, ""), fsm.RuleContested, "CONTESTED", "switch: somebody else undoes it; last set by light-desk-")
 		if err := in.stop(); err != nil {
 			t.Error(err)

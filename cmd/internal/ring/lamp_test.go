@@ -258,7 +258,7 @@ func lampRules() []fsm.Rule {
 		Name:    ruleDaylight,
 		Refuses: func(_ *fsm.World, t *fsm.Thing, _ *fsm.ActionKind) bool { return lampOf(t).Daylight },
 		Reason:  func(*fsm.World, *fsm.Thing, *fsm.ActionKind) string { return "there is daylight" },
-		Lifted:  "EKCO acts on it when it is dark",
+		Lifted:  fsm.Always("EKCO acts on it when it is dark"),
 	}, {
 		Name: ruleBulb, Firm: true, ToBegin: true,
 		Refuses: func(_ *fsm.World, t *fsm.Thing, _ *fsm.ActionKind) bool { return lampOf(t).Bulb == "" },

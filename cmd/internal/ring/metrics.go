@@ -9,13 +9,13 @@ import (
 
 // Metrics is told what happens; implementations must not block.
 type Metrics interface {
-	// Appended is called after each append.
+	// Appended is called after each append, but for those that whoever asked gave up.
 	Appended(events int, took time.Duration, err error)
 	// Folded is called for each event, on the loop goroutine.
 	Folded(event journal.Decoded)
-	// State is called with the state after each turn, on the loop goroutine. It
-	// must not keep it.
-	State(s *fsm.State)
+	// State is called with what is after each turn, on the loop goroutine. It must not
+	// keep it.
+	State(w *fsm.World)
 	// MirrorFailed is called for each failed write of the mirror.
 	MirrorFailed(err error)
 }
@@ -24,5 +24,5 @@ type noMetrics struct{}
 
 func (noMetrics) Appended(int, time.Duration, error) {}
 func (noMetrics) Folded(journal.Decoded)             {}
-func (noMetrics) State(*fsm.State)                   {}
+func (noMetrics) State(*fsm.World)                   {}
 func (noMetrics) MirrorFailed(error)                 {}

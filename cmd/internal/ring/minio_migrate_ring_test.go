@@ -53,7 +53,7 @@ func (d duos) capability(e *estate) Capability {
 		Fsm: fsmminio.WithMigration(), Policy: fsmminio.Policy{Migrates: true}, Words: fsmminio.Words,
 		Actions: func(kube.API) []actions.Definition {
 			return append(actionsminio.New(api, e, nudge.Look), actionsminio.NewMigration(api, actionsminio.Migration{
-				Stores: reach{d, e}, CutOverLimit: actionsminio.DefaultCutOverLimit, KeepSource: time.Minute,
+				Stores: reach{d, e}, CutOverLimit: actionsminio.DefaultCutOverLimit, KeepSource: time.Minute, AbsentFor: actionsminio.DefaultAbsentFor,
 			}, nudge.Look))
 		},
 		Sources: func(state *fsm.State) []observers.Source {
@@ -141,7 +141,7 @@ func TestAnEKCOThatIsStoppedWhileNobodyCanWriteGoesBackFirst(t *testing.T) {
 		if err := in.stop(); err != nil {
 			e.t.Error(err)
 		}
-		if took := time.Since(began); took > 20*time.Second || b.ServiceLeads() != "minio" {
+		if took := time.Since(began); took > 2*time.Second || b.ServiceLeads() != "minio" {
 			e.t.Errorf("after %s the Service leads to %q", took, b.ServiceLeads())
 		}
 		b.Hang(false)

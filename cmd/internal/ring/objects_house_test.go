@@ -115,6 +115,10 @@ func (e *estate) ReplaceObject(ctx context.Context, ref kube.Ref, object json.Ra
 	return e.around(func() (json.RawMessage, error) { return e.objects.ReplaceObject(ctx, ref, object) })
 }
 
+func (e *estate) CreateObject(ctx context.Context, ref kube.Ref, object json.RawMessage) (json.RawMessage, error) {
+	return e.around(func() (json.RawMessage, error) { return e.objects.CreateObject(ctx, ref, object) })
+}
+
 func (e *estate) ListObjects(ctx context.Context, ref kube.Ref, label, value string) ([]json.RawMessage, error) {
 	return e.objects.ListObjects(ctx, ref, label, value)
 }

@@ -29,6 +29,9 @@ type Onlooker struct {
 	unopened  api.Unopened
 }
 
+// passive is the policy of who only looks.
+var passive = fsm.Policy{Passive: true}
+
 // OnlookerConfig is what an onlooker is made of.
 type OnlookerConfig struct {
 	// Path is that of the journal.
@@ -150,8 +153,8 @@ func (o *Onlooker) fold(drafts ...journal.Draft) error {
 			event.Seq, event.Time = o.state.Seq+1, now.UTC().Round(0)
 			o.state.Apply(event)
 		}
-		drafts = fsm.Decide(o.state, fsm.Policy{Passive: true}, now).Events
+		drafts = fsm.Decide(o.state, passive, now).Events
 	}
-	o.cfg.Metrics.State(o.state)
+	o.cfg.Metrics.State(fsm.Look(o.state, passive, now))
 	return nil
 }

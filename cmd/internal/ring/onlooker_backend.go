@@ -28,12 +28,12 @@ func (o *Onlooker) Unready(context.Context) []string {
 func (o *Onlooker) Status(context.Context) (api.Status, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	status := api.StatusOf(o.state, time.Now())
+	status := api.StatusOf(o.state, passive, time.Now())
 	status.Operator.Running, status.Operator.PID = true, os.Getpid()
 	unopened := o.unopened
 	status.Journal.Path, status.Journal.Unopened = o.cfg.Path, &unopened
 	if o.observers != nil {
-		status.Absent = o.observers.Absent()
+		status.Absent = append(status.Absent, o.observers.Absent()...)
 	}
 	return status, nil
 }

@@ -15,7 +15,7 @@ type progress struct {
 	actions map[string]map[string]actions.Progress
 }
 
-// report implements [actions.Watcher].
+// report implements [actions.Watcher]. What a step waits for stands beside how far it is.
 func (p *progress) report(action, step string, now actions.Progress) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -24,6 +24,11 @@ func (p *progress) report(action, step string, now actions.Progress) {
 	}
 	if p.actions[action] == nil {
 		p.actions[action] = make(map[string]actions.Progress)
+	}
+	if now.Unit == "" {
+		missing := now.Missing
+		now = p.actions[action][step]
+		now.Missing = missing
 	}
 	p.actions[action][step] = now
 }

@@ -79,3 +79,22 @@ func TestWhatAStepReportsIsInTheStatusUntilItEnds(t *testing.T) {
 		}
 	})
 }
+
+func TestWhatAStepWaitsForStandsBesideHowFarItIs(t *testing.T) {
+	var p progress
+	now := func() actions.Progress { return p.present()["a"]["x"] }
+	p.report("a", "x", actions.Progress{Missing: "m"})
+	if want := (actions.Progress{Missing: "m"}); now() != want {
+		t.Errorf("got %+v", now())
+	}
+	p.report("a", "x", half)
+	if now() != half {
+		t.Errorf("further, and it still waits: %+v", now())
+	}
+	p.report("a", "x", actions.Progress{Missing: "n"})
+	both := half
+	both.Missing = "n"
+	if now() != both {
+		t.Errorf("got %+v, want %+v", now(), both)
+	}
+}

@@ -50,6 +50,10 @@ type Config struct {
 	Without []string
 	// SnapshotEvery is the number of events between snapshots; 0 means 5,000.
 	SnapshotEvery uint64
+	// Beside, unless it is nil, runs beside the ring from when it knows its cluster and all
+	// of its open actions, until the ring is told to stop; its end is waited for. may says
+	// whether anything may be changed now, open whether an action of that id is open.
+	Beside func(ctx context.Context, may func() bool, open func(action string) bool)
 	// Metrics may be nil.
 	Metrics Metrics
 	// Grace is how long a running step may go on after Run was told to stop;
@@ -106,6 +110,9 @@ type Ring struct {
 	observersCtx  context.Context
 	stopObservers context.CancelFunc
 	workersWG     sync.WaitGroup
+	// stopBeside ends what runs beside, which besideWG waits for.
+	stopBeside context.CancelFunc
+	besideWG   sync.WaitGroup
 
 	// progress is what steps report.
 	progress progress
@@ -251,6 +258,7 @@ func (r *Ring) Run(ctx context.Context) error {
 	serving.Go(func() { r.loop(loopCtx, fatal) })
 	serving.Go(func() { r.mirror.Run(loopCtx) })
 	serving.Go(func() { r.events.run(loopCtx) })
+	r.runBeside(loopCtx)
 
 	var starting sync.WaitGroup
 	startCtx, stopStarting := context.WithCancel(ctx)

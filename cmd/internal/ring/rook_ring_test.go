@@ -1,9 +1,7 @@
 package ring
 
 import (
-	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -33,19 +31,6 @@ func (c cephs) of(e *estate) *cephsim.Cluster {
 	return c[e]
 }
 
-// Node reads a node that is watched.
-func (e *estate) Node(ctx context.Context, name string) (kube.Node, error) {
-	nodes, err := e.ListNodes(ctx)
-	if err != nil {
-		return kube.Node{}, err
-	}
-	i := slices.IndexFunc(nodes, func(n kube.Node) bool { return n.Name == name })
-	if i < 0 {
-		return kube.Node{}, fmt.Errorf("node %s: %w", name, kube.ErrNotFound)
-	}
-	return nodes[i], nil
-}
-
 var (
 	rookPool = journal.RookPools(journal.KindCephBlockPool, "replicapool")
 	rookFS   = journal.RookPools(journal.KindCephFilesystem, "rook-shared-fs")
@@ -59,20 +44,20 @@ func (c cephs) capability(e *estate) Capability { return c.capabilityOr(e, "") }
 
 // capabilityOr is the capability with the setting for which it is off, unless that is empty.
 func (c cephs) capabilityOr(e *estate, off string) Capability {
-	custom, nudge, policy := rook.NewCustom(e), &observers.Nudge{}, copiesOfData
+	custom, changes, policy := rook.NewCustom(e), &observersrook.Changes{}, copiesOfData
 	policy.Off = off
 	return Capability{
 		Fsm: fsmrook.Capability(), Policy: policy, Words: fsmrook.Words,
 		Actions: func(kube.API) []actions.Definition {
-			return actionsrook.New(actionsrook.Parts{Rook: custom, Ceph: c.of(e), Nodes: e, Changed: nudge.Look})
+			return actionsrook.New(actionsrook.Parts{Rook: custom, Ceph: c.of(e), Nodes: e, Changed: changes.Look})
 		},
 		Sources: func(s *fsm.State) []observers.Source {
 			resources, ofCeph := observersrook.New(observersrook.Options{
-				Rook: custom, Ceph: c.of(e), Pools: []journal.Subject{rookPool, rookFS}, Off: off,
+				Rook: custom, Ceph: c.of(e), Pools: []journal.Subject{rookPool, rookFS}, Off: off, Changes: changes,
 				OSDPods: e.server.PodsLabelled(rook.Namespace, rook.OSDLabel, rook.OSDApp),
 				Known:   func(of journal.Subject) map[string]journal.RookFacts { return fsmrook.Known(s, of) },
 			})
-			return append(nudge.Over(resources...), ofCeph...)
+			return append(changes.Over(resources...), ofCeph...)
 		},
 	}
 }
@@ -287,4 +272,41 @@ func TestEachChangeIsMadeOnceHoweverOftenEKCOIsKilled(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestWhenRooksNamespaceIsDeletedAllIsQuiet: EKCO's permissions go with it, so that it may look at
+// nothing there any more.
+func TestWhenRooksNamespaceIsDeletedAllIsQuiet(t *testing.T) {
+	inRook(t, func(e *estate, ceph *cephsim.Cluster) {
+		e.objects.Put(rook.NamespaceRef(), `{}`)
+		in := e.live(nil)
+		pass(5 * time.Minute)
+		for _, verb := range []string{"get cephclusters", "get cephblockpools", "get cephfilesystems", "get deployments"} {
+			e.objects.Forbid(verb)
+		}
+		ceph.Outage(true)
+		pass(5 * time.Minute)
+		e.says("the status", e.status(in, "table"), "LIMITATIONS", "forbidden") // somebody took the permissions alone
+		e.objects.Remove(rook.NamespaceRef())
+		pass(5 * time.Minute)
+		if status := e.status(in, "table"); strings.Contains(status, "forbidden") {
+			t.Errorf("the status says\n%s", status)
+		}
+		for _, of := range []journal.Subject{journal.RookCluster, rookPool, rookFS, journal.RookCeph} {
+			for _, thing := range e.state().Things {
+				if thing.Kind == of.Kind && thing.Name == of.Name && thing.GoneSeq == 0 {
+					t.Errorf("%s %s is not gone", of.Kind, of.Name)
+				}
+			}
+		}
+		events := e.state().Seq
+		e.join("b")
+		pass(time.Hour)
+		if state := e.state(); len(state.OpenActions()) != 0 || len(state.Refusals) != 0 || state.Seq-events > 1 { // the node
+			t.Errorf("open are %+v, refused is %+v, %d events", state.OpenActions(), state.Refusals, state.Seq-events)
+		}
+		if err := in.stop(); err != nil {
+			t.Error(err)
+		}
+	})
 }

@@ -24,8 +24,10 @@ func (r *Ring) shutDown(ctx context.Context, cause error) {
 	if observers != nil {
 		observers.Stop()
 	}
+	r.stopBeside()
 	r.stopWorkers()
 	r.workersWG.Wait()
+	r.besideWG.Wait()
 	r.recordStopped(ctx, cause)
 	r.saveLast(ctx)
 }

@@ -12,6 +12,9 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
+// slowAppend is how long the disk may take to have events before that is said.
+const slowAppend = 5 * time.Second
+
 // watchedStore is the journal with a memory of whether it could be written.
 type watchedStore struct {
 	journal.Store
@@ -74,10 +77,17 @@ func (s *watchedStore) appendMoved(ctx context.Context, c *clock.Clock, by time.
 
 func (s *watchedStore) append(ctx context.Context, drafts ...journal.Draft) ([]journal.Event, error) {
 	began := time.Now()
+	slow := time.AfterFunc(slowAppend, func() {
+		s.log.Warn("the journal's disk does not answer: nothing is done until it does", "events", len(drafts), "since", began)
+	})
 	events, err := s.Store.Append(ctx, drafts...)
-	if err == nil || ctx.Err() == nil {
-		err = s.remember(err)
+	if !slow.Stop() {
+		s.log.Info("the journal's disk has answered", "after", time.Since(began))
 	}
+	if err != nil && ctx.Err() != nil {
+		return events, err // given up by who asked for it, which says nothing of the disk
+	}
+	err = s.remember(err)
 	s.metrics.Appended(len(events), time.Since(began), err)
 	return events, err
 }

@@ -185,6 +185,8 @@ type world struct {
 	list    func() Capabilities
 	starts  StartObservers
 	metrics Metrics
+	// beside, when set, runs beside the rings.
+	beside func(ctx context.Context, may func() bool, open func(action string) bool)
 	// known are the nodes that the journal knew when the last ring began to observe.
 	known []fsmnode.Node
 	// watcher observes for the ring that started last.
@@ -273,7 +275,7 @@ func (w *world) start(arm func(*incarnation)) *incarnation {
 	ring, err := New(ctx, Config{
 		Clock: w.clock.Load(), Store: in.store, Kube: in.kube, Policy: w.policy.whole(), Log: w.logger(), Metrics: w.metrics,
 		Identity: journal.OperatorStarted{Version: "v0.0.0", Host: "test", PID: 1, Command: w.worksFor},
-		Observe:  w.observe, Only: w.only(), Unanswered: &w.unanswered, Capabilities: w.capabilities(),
+		Observe:  w.observe, Only: w.only(), Unanswered: &w.unanswered, Capabilities: w.capabilities(), Beside: w.beside,
 	})
 	if err != nil {
 		w.t.Fatal(err)

@@ -30,6 +30,12 @@ func Explanation(w io.Writer, e api.Explanation, color bool) error {
 	} else if e.Message != "" {
 		fmt.Fprintf(&out, "%s\n", Clean(e.Message))
 	}
+	if len(e.Costs) > 0 {
+		out.WriteString("\nWHAT IT COSTS\n")
+	}
+	for _, cost := range e.Costs {
+		out.WriteString("  " + Clean(cost) + "\n")
+	}
 	out.WriteString("\nSTEPS\n")
 	for i, step := range e.Plan.Steps {
 		conditions := []string{"at most " + words.Span(time.Duration(step.Timeout))}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"time"
 
 	"sigs.k8s.io/yaml"
 
@@ -39,21 +40,29 @@ type Options struct {
 	// Lookup returns the event of a sequence number, if there is one; a tree
 	// asks it for the cause of an action. It may be nil.
 	Lookup func(seq uint64) (journal.Event, bool)
+	// Origin returns the first event of an action, if there is one. It may be nil.
+	Origin func(action string) (journal.Event, bool)
 	// Words are the words for the events.
 	Words *words.Vocabulary
+	// Zone is the time zone in which a text shows times; nil is UTC.
+	Zone *time.Location
+	// Now is when a summary is made, and until when what is open has lasted.
+	Now time.Time
 }
 
 // NewHistory returns a History of the given format that writes to w.
 func NewHistory(w io.Writer, format string, options Options) (History, error) {
 	switch format {
 	case "table", "wide":
-		return &historyTable{w: w, style: style{options.Color}, words: options.Words, wide: format == "wide", headed: options.NoHeader}, nil
+		return &historyTable{w: w, style: style{options.Color}, zone: zone{options.Zone}, words: options.Words, wide: format == "wide", headed: options.NoHeader}, nil
 	case "json":
 		return historyJSON{w}, nil
 	case "yaml":
 		return historyYAML{w}, nil
 	case "tree":
 		return newTree(w, options), nil
+	case "summary":
+		return newDigest(w, options), nil
 	}
 	return nil, fmt.Errorf("unknown output %q: want one of %v", format, historyFormats)
 }
@@ -62,6 +71,7 @@ func NewHistory(w io.Writer, format string, options Options) (History, error) {
 type historyTable struct {
 	w      io.Writer
 	style  style
+	zone   zone
 	words  *words.Vocabulary
 	wide   bool
 	headed bool
@@ -71,7 +81,7 @@ type historyTable struct {
 func (h *historyTable) Event(e journal.Event) error {
 	if !h.headed {
 		h.headed = true
-		head := fmt.Sprintf("%7s  %-20s  %-17s  ", "SEQ", "TIME", "TYPE")
+		head := fmt.Sprintf("%7s  %-*s  %-17s  ", "SEQ", h.zone.width(), "TIME", "TYPE")
 		if h.wide {
 			head += fmt.Sprintf("%-20s  %-7s  %-28s  %-36s  ", "ACTOR", "CAUSE", "SUBJECT", "UID")
 		}
@@ -80,7 +90,7 @@ func (h *historyTable) Event(e journal.Event) error {
 		}
 	}
 	kind := fmt.Sprintf("%-17s", Clean(string(e.Type)))
-	row := fmt.Sprintf("%7d  %-20s  %s  ", e.Seq, words.Stamp(e.Time), h.style.paint(h.words.Tone(e), kind))
+	row := fmt.Sprintf("%7d  %-*s  %s  ", e.Seq, h.zone.width(), h.zone.stamp(e.Time), h.style.paint(h.words.Tone(e), kind))
 	if h.wide {
 		cause := "-"
 		if e.Cause != 0 {
@@ -88,7 +98,7 @@ func (h *historyTable) Event(e journal.Event) error {
 		}
 		row += fmt.Sprintf("%-20s  %-7s  %-28s  %-36s  ", Clean(e.Actor), cause, orDash(Clean(subject(e.Subject))), orDash(Clean(e.Subject.UID)))
 	}
-	_, err := fmt.Fprintln(h.w, row+Sentence(h.words, e.Decoded()))
+	_, err := fmt.Fprintln(h.w, row+h.zone.within(Sentence(h.words, e.Decoded())))
 	return err
 }
 

@@ -12,7 +12,7 @@ const (
 	longCause = 80
 	// mostSaid bounds how many texts are remembered.
 	mostSaid = 64
-	asBefore = "(as said above)"
+	asBefore = "(see above)"
 )
 
 // Shorten returns the text with the longest end of one before left out that it has too.

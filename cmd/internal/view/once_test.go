@@ -12,9 +12,9 @@ func TestALongCauseIsSaidOnce(t *testing.T) {
 	var once view.Once
 	for _, step := range []struct{ text, want string }{
 		{"warning: CephHealthy: cannot tell whether Ceph is well: " + cause, "warning: CephHealthy: cannot tell whether Ceph is well: " + cause},
-		{"warning: OSDSafeToDestroy: cannot tell whether OSDs are safe: " + cause, "warning: OSDSafeToDestroy: cannot tell whether OSDs are safe: (as said above)"},
-		{"held before out-osds by CephAnswers: " + cause + "; it goes on by itself", "held before out-osds by CephAnswers: (as said above); it goes on by itself"},
-		{"warning: CephHealthy: another " + cause + "!", "warning: CephHealthy: another (as said above)!"},
+		{"warning: OSDSafeToDestroy: cannot tell whether OSDs are safe: " + cause, "warning: OSDSafeToDestroy: cannot tell whether OSDs are safe: (see above)"},
+		{"held before out-osds by CephAnswers: " + cause + "; it goes on by itself", "held before out-osds by CephAnswers: (see above); it goes on by itself"},
+		{"warning: CephHealthy: another " + cause + "!", "warning: CephHealthy: another (see above)!"},
 		{"step delete-node: done", "step delete-node: done"},
 		{"step delete-node: done", "step delete-node: done"},
 	} {

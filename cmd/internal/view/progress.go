@@ -12,18 +12,31 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// Progress says how far the steps of an action have come that report it, one
-// line each: "copy-objects: 1,240 of 10,000 objects, 3.1 GiB, 4m left".
+// Progress says how far the steps of an action have come that report it, and what each waits
+// for, one line each: "copy-objects: 1,240 of 10,000 objects, 3.1 GiB, 4m left".
 func Progress(status api.Status, action string) []string {
 	steps := status.Progress[action]
 	lines := make([]string, 0, len(steps))
 	for _, step := range slices.Sorted(maps.Keys(steps)) {
-		lines = append(lines, Clean(step+": "+progressOf(steps[step])))
+		lines = append(lines, Clean(step+attemptOf(status, action, step)+": "+progressOf(steps[step])))
 	}
 	return lines
 }
 
+// attemptOf names the attempt of a step that is under way, if it is not the first.
+func attemptOf(status api.Status, action, step string) string {
+	for _, open := range status.Actions {
+		if now := open.Steps[step]; open.ID == action && now.Open && now.Attempts > 1 {
+			return fmt.Sprintf(" (attempt %d)", now.Attempts)
+		}
+	}
+	return ""
+}
+
 func progressOf(p actions.Progress) string {
+	if p.Unit == "" {
+		return p.Missing
+	}
 	text := grouped(p.Done)
 	if p.Total > 0 {
 		text += " of " + grouped(p.Total)
@@ -34,6 +47,9 @@ func progressOf(p actions.Progress) string {
 	}
 	if p.Left > 0 {
 		text += fmt.Sprintf(", %s left", words.Span(time.Duration(p.Left).Round(time.Second)))
+	}
+	if p.Missing != "" {
+		text += "; " + p.Missing
 	}
 	return text
 }

@@ -27,6 +27,9 @@ type StatusOptions struct {
 	// Component, unless it is empty, leaves out all things, actions and refusals but those
 	// of the component, and shows its things as wide does.
 	Component string
+	// Name, unless it is empty, leaves out all nodes and things of other names, with their
+	// actions and what is to come of them.
+	Name string
 	// Words are the words for actions.
 	Words *words.Vocabulary
 }
@@ -36,6 +39,9 @@ func Status(w io.Writer, status api.Status, format string, options StatusOptions
 	wide := format == "wide" || options.Component != ""
 	if options.Component != "" {
 		status = ofComponent(status, options.Component, options.Words)
+	}
+	if options.Name != "" {
+		status = ofName(status, options.Name)
 	}
 	switch format {
 	case "table", "wide":
@@ -76,6 +82,7 @@ func statusText(status api.Status, wide bool, options StatusOptions) string {
 			out.WriteString(line + "\n")
 		}
 	}
+	section(verdict(status, s)...)
 	section(unopened(status, s)...)
 	section(safeMode(status, s)...)
 	section(operatorLines(status, s)...)
@@ -83,14 +90,15 @@ func statusText(status api.Status, wide bool, options StatusOptions) string {
 	section(journalLines(status, s)...)
 	section(mirrorLines(status, s)...)
 	section(pauseLines(status, s)...)
-	if options.Component == "" || len(status.Nodes) > 0 {
+	if (options.Component == "" && options.Name == "") || len(status.Nodes) > 0 {
 		section(nodeTable(status, options.All, s)...)
 	}
 	section(thingTable(status, options.All, wide, s)...)
 	section(actionLines(status, s)...)
+	section(nextLines(status, options.Words, s)...)
 	section(refusalLines(status, options.Words, s)...)
-	section(list("PROBLEMS", status.Problems)...)
-	section(list("DOES WITHOUT", status.Absent)...)
+	section(list("DEFECTS", status.Defects)...)
+	section(list("LIMITATIONS", status.Absent)...)
 	return out.String()
 }
 
@@ -238,21 +246,17 @@ func planStep(action journal.ActionRecord) string {
 func Waits(action journal.ActionRecord) []string {
 	var lines []string
 	if hold, deferred := action.Deferred(); deferred {
-		left, stay := undone(action), " stay open until "
-		if len(left) == 1 {
-			stay = " stays open until "
-		}
-		lines = append(lines, "all else is done; "+Clean(strings.Join(left, ", "))+stay+
-			Clean(hold.Preflight)+" no longer holds it, for days if need be, and keeps nothing else waiting")
+		lines = append(lines, fmt.Sprintf("all else is done; %s for %s, and nothing else waits for that: %s",
+			Waiting(action), Clean(hold.Preflight), Clean(strings.Join(undone(action), ", "))))
 	}
 	for _, step := range slices.Sorted(maps.Keys(action.Holds)) {
 		hold := action.Holds[step]
-		lines = append(lines, fmt.Sprintf("waits%s for %s%s; it goes on by itself when that is gone%s", Clean(words.Before(hold.Step)),
-			Clean(hold.Preflight), words.Because(Clean(hold.Reason)), CancelHint(action)))
+		lines = append(lines, fmt.Sprintf("waits%s for %s%s%s; it goes on by itself when that is gone%s", Clean(words.Before(hold.Step)),
+			Clean(hold.Preflight), words.Because(Clean(hold.Reason)), since(action.HeldSince[step]), CancelHint(action)))
 	}
 	if action.Stalled != nil {
-		lines = append(lines, fmt.Sprintf("stalled at %s%s; repair the cause, then: ekco retry %s%s", Clean(action.Stalled.Step),
-			words.Because(Clean(action.Stalled.Reason)), Clean(action.ID), CancelHint(action)))
+		lines = append(lines, fmt.Sprintf("stalled at %s%s%s; repair the cause, then: ekco retry %s%s", Clean(action.Stalled.Step),
+			words.Because(Clean(action.Stalled.Reason)), since(action.StalledAt), Clean(action.ID), CancelHint(action)))
 	}
 	if action.Cancelling != nil {
 		lines = append(lines, "is being cancelled"+words.Because(Clean(action.Cancelling.Reason)))
@@ -266,11 +270,50 @@ func Waits(action journal.ActionRecord) []string {
 	for _, id := range slices.Sorted(maps.Keys(action.Steps)) {
 		step := action.Steps[id]
 		// What the hold says already is no failure: its attempts do not count.
-		if waits := action.Holds[id].Preflight == actions.HoldItems; step.LastError != "" && !step.Done() && !waits {
-			lines = append(lines, fmt.Sprintf("%s failed (attempt %d): %s", Clean(id), step.Attempts, Clean(step.LastError)))
+		hold := action.Holds[id].Preflight
+		if waits := hold == actions.HoldItems || hold == actions.HoldNextAttempt; step.LastError != "" && !step.Done() && !waits {
+			lines = append(lines, fmt.Sprintf("%s failed (attempt %d)%s: %s", Clean(id), failedAttempt(step), tried(step), Clean(step.LastError)))
 		}
 	}
 	return lines
+}
+
+// failedAttempt is the number of the last attempt that failed: while another is under way
+// the record counts that one too.
+func failedAttempt(step journal.StepRecord) int {
+	if step.Open {
+		return step.Attempts - 1
+	}
+	return step.Attempts
+}
+
+// tried says what follows the failure.
+func tried(step journal.StepRecord) string {
+	switch {
+	case step.Open:
+		return fmt.Sprintf(", attempt %d is under way", step.Attempts)
+	case !step.NextTry.IsZero():
+		return ", next try at " + words.Stamp(step.NextTry)
+	}
+	return ""
+}
+
+// since says, to be added to what is the case, since when it is; "" where nobody knows.
+func since(at time.Time) string {
+	if at.IsZero() {
+		return ""
+	}
+	return " (since " + words.Stamp(at) + ")"
+}
+
+// Waiting says how many steps of an action are left, which all wait: "1 step waits", "2 steps
+// wait".
+func Waiting(action journal.ActionRecord) string {
+	steps := len(undone(action))
+	if steps == 1 {
+		return "1 step waits"
+	}
+	return words.Count(steps, "step") + " wait"
 }
 
 // wayBack returns the ids of the steps that are left before a cancelled action
@@ -306,11 +349,14 @@ func CancelHint(action journal.ActionRecord) string {
 }
 
 func refusalLines(status api.Status, v *words.Vocabulary, s style) []string {
-	if len(status.Refusals) == 0 {
-		return nil
-	}
-	lines := []string{"", "POLICY REFUSES"}
+	var lines []string
 	for _, refusal := range status.Refusals {
+		if foreseen(status.Next, refusal) {
+			continue
+		}
+		if len(lines) == 0 {
+			lines = []string{"", "BLOCKED"}
+		}
 		lines = append(lines, fmt.Sprintf("  %s %s: %s%s (for %s)", Clean(v.Verb(refusal.Kind)), Clean(v.Target(refusal.Kind, refusal.Subject)),
 			s.paint(doubtful, Clean(refusal.Rule)), words.Because(Clean(refusal.Reason)), age(status.Now.Sub(refusal.Since))))
 	}

@@ -25,7 +25,21 @@ func safeMode(status api.Status, s style) []string {
 			"  An older copy of the file was put back, its disk lost what it had confirmed, or another EKCO runs on a copy of it.",
 			"  What the ConfigMap says to be open was taken over; pauses that were set since are lost.")
 	}
+	if lost := Lost(status.Journal); lost != "" {
+		lines = append(lines, "  "+lost)
+	}
 	return append(lines, "  When you have looked at it, let EKCO work again: ekco journal accept", "")
+}
+
+// Lost says of which time the journal lacks what happened; empty if it lacks nothing.
+func Lost(j api.JournalStatus) string {
+	switch {
+	case j.SafeModeSince.IsZero():
+		return ""
+	case j.LostFrom.IsZero():
+		return fmt.Sprintf("Some of what happened before %s is not known, nor since when.", words.Stamp(j.SafeModeSince))
+	}
+	return fmt.Sprintf("What happened between %s and %s is not known.", words.Stamp(j.LostFrom), words.Stamp(j.SafeModeSince))
 }
 
 // replacedFor is how long the status tells of a file that was set aside.

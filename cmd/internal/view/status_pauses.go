@@ -16,12 +16,14 @@ import (
 type Pause struct {
 	fsm.PauseState
 	What, Word string
+	// Key is what the status calls it.
+	Key string
 }
 
 // PausesOf returns the pauses in force, that of everything first.
 func PausesOf(status api.Status) (pauses []Pause) {
 	for _, key := range slices.Sorted(maps.Keys(status.Pauses)) {
-		pause := Pause{PauseState: status.Pauses[key], What: "everything"}
+		pause := Pause{PauseState: status.Pauses[key], What: "everything", Key: key}
 		if key != "" {
 			kind, name := paused(key)
 			pause.What, pause.Word = kind+" "+name, name

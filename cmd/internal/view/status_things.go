@@ -19,8 +19,9 @@ func ofComponent(status api.Status, component string, v *words.Vocabulary) api.S
 	status.Things = slices.DeleteFunc(slices.Clone(status.Things), func(t api.ThingStatus) bool { return t.Machine != component })
 	status.Actions = slices.DeleteFunc(slices.Clone(status.Actions), func(a journal.ActionRecord) bool { return !slices.Contains(kinds, a.Kind) })
 	status.Refusals = slices.DeleteFunc(slices.Clone(status.Refusals), func(r fsm.Refusal) bool { return !slices.Contains(kinds, r.Kind) })
+	status.Next = keep(status.Next, func(u fsm.Upcoming) bool { return slices.Contains(kinds, u.Kind) })
 	if component != fsmnode.Machine {
-		status.Nodes = nil
+		status.Nodes = []api.NodeStatus{}
 	}
 	return status
 }

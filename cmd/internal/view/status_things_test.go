@@ -52,7 +52,7 @@ func TestTheStatusOfAComponentLeavesOutTheOthers(t *testing.T) {
 			{ID: "a-1", Kind: "light"}, {ID: "a-2", Kind: "cook"},
 		},
 		Refusals: []fsm.Refusal{{Kind: "light", Rule: "Dark"}, {Kind: "cook", Rule: "Hot"}},
-		Problems: []string{"of all"},
+		Defects:  []string{"of all"},
 	}
 	lamps := words.New(words.Component{Name: "lamp", Actions: []words.Action{{Kind: "light", Verb: "light", Noun: "lamp"}}})
 	for component, want := range map[string][]string{"lamp": {"desk", "  40 W", "a-1", "Dark", "of all"}, "node": {"w1", "of all", "No action"}} {

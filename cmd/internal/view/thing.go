@@ -8,18 +8,21 @@ import (
 	"strings"
 
 	"github.com/replicatedhq/ekco/cmd/internal/api"
+	"github.com/replicatedhq/ekco/fsm"
+	"github.com/replicatedhq/ekco/journal"
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// Things writes why things are as they are, and what keeps EKCO from acting on them.
-func Things(w io.Writer, things []api.ThingExplanation, options Options) error {
+// Things writes why things are as they are, what keeps EKCO from acting on them, and what
+// to do about that. The status is that of the same moment.
+func Things(w io.Writer, things []api.ThingExplanation, status api.Status, options Options) error {
 	s := style{options.Color}
 	var out strings.Builder
 	for i, thing := range things {
 		if i > 0 {
 			out.WriteString("\n")
 		}
-		for _, line := range thingLines(thing, options, s) {
+		for _, line := range thingLines(thing, status, options, s) {
 			out.WriteString(line + "\n")
 		}
 	}
@@ -27,7 +30,7 @@ func Things(w io.Writer, things []api.ThingExplanation, options Options) error {
 	return err
 }
 
-func thingLines(thing api.ThingExplanation, options Options, s style) []string {
+func thingLines(thing api.ThingExplanation, present api.Status, options Options, s style) []string {
 	name := thing.Machine + " " + thing.Subject.Name
 	if thing.Subject.UID != "" {
 		name += " (uid " + thing.Subject.UID + ")"
@@ -38,11 +41,40 @@ func thingLines(thing api.ThingExplanation, options Options, s style) []string {
 	}
 	lines = append(lines, because(thing, options)...)
 	// The same lines as in a status, of this thing alone.
-	status := api.Status{Now: thing.Now, Actions: thing.Actions, Refusals: thing.Refusals}
+	status := ofThing(present, thing)
+	lines = append(lines, pauseLines(status, s)...)
 	lines = append(lines, actionLines(status, s)...)
+	lines = append(lines, causeLines(thing, options)...)
+	lines = append(lines, nextLines(status, options.Words, s)...)
 	lines = append(lines, refusalLines(status, options.Words, s)...)
 	lines = append(lines, contestLines(thing, s)...)
-	return append(lines, endingLines(thing)...)
+	lines = append(lines, endingLines(thing)...)
+	return append(lines, commandLines(thing, status)...)
+}
+
+// ofThing leaves of a status what is about the thing.
+func ofThing(status api.Status, thing api.ThingExplanation) api.Status {
+	about := func(subject journal.Subject) bool { return fsm.Key(subject) == fsm.Key(thing.Subject) }
+	pauses := map[string]fsm.PauseState{}
+	for _, pause := range PausesOf(status) {
+		if key := pause.Key; key == "" || pause.What == thing.Machine+" "+thing.Subject.Name {
+			pauses[key] = pause.PauseState
+		}
+	}
+	return api.Status{
+		Now: thing.Now, Actions: thing.Actions, Refusals: thing.Refusals, Progress: status.Progress, Unrecorded: status.Unrecorded, Pauses: pauses,
+		Next: keep(status.Next, func(u fsm.Upcoming) bool {
+			return about(u.Subject) || u.Subject == journal.ClusterSubject && refuses(thing, u)
+		}),
+		Problems: keep(status.Problems, func(p api.Problem) bool {
+			return p.Thing == strings.ToLower(thing.Subject.Kind)+"/"+thing.Subject.Name
+		}),
+	}
+}
+
+// refuses reports whether what is to come of the cluster is what the thing waits for.
+func refuses(thing api.ThingExplanation, u fsm.Upcoming) bool {
+	return slices.ContainsFunc(thing.Refusals, func(r fsm.Refusal) bool { return r.Kind == u.Kind && r.Rule == u.Rule })
 }
 
 // because names the newest event that told of the thing: its facts, or its end.
@@ -51,13 +83,37 @@ func because(thing api.ThingExplanation, options Options) []string {
 	if seq == 0 {
 		return nil
 	}
-	line := fmt.Sprintf("Because:  of #%d", seq)
+	return []string{"Because:  of " + told(seq, options)}
+}
+
+// told names an event, and says what it says if that can be looked up.
+func told(seq uint64, options Options) string {
+	text := fmt.Sprintf("#%d", seq)
 	if options.Lookup != nil {
 		if e, found := options.Lookup(seq); found {
-			line += ", at " + words.Stamp(e.Time) + ": " + Sentence(options.Words, e.Decoded())
+			text += ", at " + words.Stamp(e.Time) + ": " + Sentence(options.Words, e.Decoded())
 		}
 	}
-	return []string{line}
+	return text
+}
+
+// causeLines say of the open actions what each was begun for, and what it did last.
+func causeLines(thing api.ThingExplanation, options Options) []string {
+	var lines []string
+	for _, action := range thing.Actions {
+		if len(lines) == 0 {
+			lines = []string{"", "CAUSES"}
+		}
+		if options.Origin != nil {
+			if first, found := options.Origin(action.ID); found && first.Cause != 0 {
+				lines = append(lines, fmt.Sprintf("  %s, because of %s", Clean(action.ID), told(first.Cause, options)))
+			}
+		}
+		if action.LastSeq != 0 {
+			lines = append(lines, fmt.Sprintf("  %s, last event: %s", Clean(action.ID), told(action.LastSeq, options)))
+		}
+	}
+	return lines
 }
 
 func contestLines(thing api.ThingExplanation, s style) []string {
@@ -83,4 +139,34 @@ func endingLines(thing api.ThingExplanation) []string {
 		lines = append(lines, fmt.Sprintf("  %s: %s; ekco history --action %s", Clean(last.Action), Clean(string(last.Outcome)), Clean(last.Action)))
 	}
 	return lines
+}
+
+// triedAgain reports whether a step failed and is to be tried again.
+func triedAgain(action journal.ActionRecord) bool {
+	for _, step := range action.Steps {
+		if !step.NextTry.IsZero() {
+			return true
+		}
+	}
+	return false
+}
+
+// commandLines say what to do about the problems of the thing, and what can be typed.
+func commandLines(thing api.ThingExplanation, status api.Status) []string {
+	var lines []string
+	for _, problem := range status.Problems {
+		if problem.Advice != "" {
+			lines = append(lines, "  "+Clean(headline(problem)+": "+problem.Advice))
+		}
+	}
+	for _, action := range thing.Actions {
+		if action.Stalled != nil || len(action.Holds) > 0 || triedAgain(action) {
+			lines = append(lines, "  ekco retry "+Clean(action.ID)+"    try it again at once")
+		}
+		if CancelHint(action) != "" {
+			lines = append(lines, "  ekco cancel "+Clean(action.ID)+"    give it up; what can be taken back is")
+		}
+	}
+	lines = append(lines, fmt.Sprintf("  ekco history %s/%s -o tree    what happened to it", Clean(thing.Machine), Clean(thing.Subject.Name)))
+	return slices.Concat([]string{"", "WHAT NOW"}, lines)
 }

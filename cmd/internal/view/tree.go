@@ -18,6 +18,7 @@ import (
 type tree struct {
 	w      io.Writer
 	style  style
+	zone   zone
 	words  *words.Vocabulary
 	live   bool
 	lookup func(uint64) (journal.Event, bool)
@@ -25,6 +26,10 @@ type tree struct {
 	open map[string]*branch
 	// kept are lines and branches that are not shown yet, in order.
 	kept []item
+	// facts are the latest lines as long as all of them may come again; refused is what a
+	// rule kept EKCO from, for the action that it may become.
+	facts   []*fact
+	refused map[refusalOf]blocked
 }
 
 // item is a line, or a branch.
@@ -40,7 +45,10 @@ func newTree(w io.Writer, options Options) *tree {
 	if lookup == nil {
 		lookup = func(uint64) (journal.Event, bool) { return journal.Event{}, false }
 	}
-	return &tree{w: w, style: style{options.Color}, words: options.Words, live: options.Live, lookup: lookup, open: make(map[string]*branch)}
+	return &tree{
+		w: w, style: style{options.Color}, zone: zone{options.Zone}, words: options.Words, live: options.Live, lookup: lookup,
+		open: make(map[string]*branch), refused: make(map[refusalOf]blocked),
+	}
 }
 
 // branch is what is remembered of one action.
@@ -54,6 +62,9 @@ type branch struct {
 	tone              tone
 	twigs             []*twig
 	steps             map[string]*twig
+	subject           journal.Subject
+	// waits are the holds in force, by step.
+	waits map[string]*hold
 }
 
 // twig is a line under an action: a step, or something worth knowing.
@@ -63,29 +74,31 @@ type twig struct {
 	began                time.Time
 	took                 time.Duration
 	attempts             int
+	*hold
 }
 
-// Event shows an event that belongs to no action, unless an open action comes
-// before it, and remembers others until their action ends.
+// Event shows an event that belongs to no action, unless an open action comes before it or
+// it may come again, and remembers others until their action ends.
 func (t *tree) Event(event journal.Event) error {
 	e := event.Decoded()
 	if e.Action == "" {
-		line := fmt.Sprintf("%s  %s\n", words.Stamp(e.Time), t.style.paint(t.words.Tone(event), Sentence(t.words, e)))
-		if t.live || len(t.kept) == 0 {
-			_, err := io.WriteString(t.w, line)
-			return err
-		}
-		t.kept = append(t.kept, item{line: line})
-		return nil
+		t.concern(e)
+		return t.tell(e)
+	}
+	if err := t.flushFacts(); err != nil {
+		return err
 	}
 	b := t.open[e.Action]
 	if b == nil {
 		b = &branch{
 			id: e.Action, title: e.Action, first: e.Time, began: e.Time, steps: make(map[string]*twig),
-			origin: "its beginning is not in this history",
+			origin: "its beginning is not in this history", subject: e.Subject, waits: make(map[string]*hold),
 		}
 		t.open[e.Action] = b
 		t.kept = append(t.kept, item{branch: b})
+	}
+	if p, begins := e.Body.(*journal.ActionRequested); begins {
+		t.hadToWait(b, p.Kind, e.Time)
 	}
 	if !b.add(e, t.words) {
 		b.remark(e, t.words)
@@ -127,6 +140,9 @@ func (t *tree) drop(i int) {
 
 // Flush shows what was kept, and the actions that have not ended.
 func (t *tree) Flush() error {
+	if err := t.flushFacts(); err != nil {
+		return err
+	}
 	for _, kept := range t.kept {
 		if err := t.write(kept); err != nil {
 			return err
@@ -152,9 +168,18 @@ func (b *branch) add(e journal.Decoded, vocabulary *words.Vocabulary) bool {
 		b.began = p.Record.RequestedAt
 	case *journal.ActionPlanned:
 		// The steps show themselves.
+	case *journal.ActionHeld:
+		b.holds(p, e.Time)
+	case *journal.ActionReleased:
+		b.goesOn(e.Time, p.Step)
+	case *journal.ActionRetried, *journal.ActionCancelling:
+		b.goesOn(e.Time, b.waiting()...)
+		return false
 	case *journal.StepStarted:
+		b.goesOn(e.Time, p.Step, "")
 		b.step(p.Step, e.Time).attempts = p.Attempt
 	case *journal.StepDone:
+		b.goesOn(e.Time, p.Step)
 		s := b.step(p.Step, e.Time)
 		s.result, s.tone, s.took = "done", good, e.Time.Sub(s.began)
 		if p.AlreadyDone || p.DryRun {
@@ -167,6 +192,7 @@ func (b *branch) add(e journal.Decoded, vocabulary *words.Vocabulary) bool {
 			s.result, s.tone, s.detail = "waits", doubtful, p.Error
 		}
 	case *journal.ActionEnded:
+		b.goesOn(e.Time, b.waiting()...)
 		b.outcome, b.tone = string(p.Outcome)+words.Because(p.Reason), doubtful
 		if p.Outcome == journal.OutcomeDone || p.Outcome == journal.OutcomeDryRun {
 			b.tone = good
@@ -210,11 +236,11 @@ func (t *tree) write(kept item) error {
 		result = t.style.paint(b.tone, Clean(b.outcome)) + " after " + words.Span(b.last.Sub(b.began))
 	}
 	var out strings.Builder
-	fmt.Fprintf(&out, "%s  %s: %s  [%s]\n", words.Stamp(b.first), Clean(b.title), result, Clean(b.id))
-	fmt.Fprintf(&out, "   %s\n", Clean(b.origin))
+	fmt.Fprintf(&out, "%s  %s: %s  [%s]\n", t.zone.stamp(b.first), Clean(b.title), result, Clean(b.id))
+	fmt.Fprintf(&out, "   %s\n", t.zone.within(Clean(b.origin)))
 	if b.cause != 0 {
 		if cause, found := t.lookup(b.cause); found {
-			fmt.Fprintf(&out, "   because of #%d: %s\n", b.cause, Sentence(t.words, cause.Decoded()))
+			fmt.Fprintf(&out, "   because of #%d: %s\n", b.cause, t.zone.within(Sentence(t.words, cause.Decoded())))
 		} else {
 			fmt.Fprintf(&out, "   because of #%d\n", b.cause)
 		}
@@ -241,8 +267,11 @@ func (b *branch) width() int {
 }
 
 func (t *tree) line(s *twig, width int) string {
-	if s.result == "" {
-		return t.style.paint(s.tone, s.name)
+	switch {
+	case s.hold != nil:
+		return t.style.paint(s.tone, t.zone.within(s.text()))
+	case s.result == "":
+		return t.style.paint(s.tone, t.zone.within(s.name))
 	}
 	line := fmt.Sprintf("%-*s  %s", width, Clean(s.name), t.style.paint(s.tone, fmt.Sprintf("%-6s", s.result)))
 	if s.result != "open" {
@@ -252,7 +281,7 @@ func (t *tree) line(s *twig, width int) string {
 		line += fmt.Sprintf("  %d attempts", s.attempts)
 	}
 	if s.detail != "" {
-		line += "  " + Clean(s.detail)
+		line += "  " + t.zone.within(Clean(s.detail))
 	}
 	return line
 }

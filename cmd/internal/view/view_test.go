@@ -127,11 +127,11 @@ func TestSentencesSayWhatIsSo(t *testing.T) {
 		payload any
 		want    string
 	}{
-		{journal.PodSubject("a", "b", "u", "w"), journal.TypePodTerminating, journal.PodTerminating{DeletionTimestamp: began.Add(time.Second)}, "is asked to end by"},
-		{journal.PodSubject("a", "b", "u", "w"), journal.TypePodTerminating, journal.PodTerminating{DeletionTimestamp: began.Add(-time.Second)}, "should have ended by"},
+		{journal.PodSubject("a", "b", "u", "w"), journal.TypePodTerminating, journal.PodTerminating{DeletionTimestamp: began.Add(time.Second)}, "is terminating (deadline 2"},
+		{journal.PodSubject("a", "b", "u", "w"), journal.TypePodTerminating, journal.PodTerminating{DeletionTimestamp: began.Add(-time.Second)}, "is terminating (past its deadline 2"},
 		{node, journal.TypeNodeObserved, journal.NodeObserved{NodeFacts: journal.NodeFacts{Role: "worker", Flapping: true, Excluded: true}}, "(worker) comes and goes; recorded again when it stays, or stays away; excluded"},
 		{node, journal.TypeNodeObserved, journal.NodeObserved{NodeFacts: journal.NodeFacts{Role: "worker"}, Flaps: 1440}, "(worker) is ready, after it was lost 1440 times"},
-		{journal.ClusterSubject, journal.TypePolicyRefused, journal.PolicyRefused{Kind: journal.ActionClearNode, Rule: "Paused"}, "EKCO may not clear any node: Paused"},
+		{journal.ClusterSubject, journal.TypePolicyRefused, journal.PolicyRefused{Kind: journal.ActionClearNode, Rule: "Paused"}, "clear any node: blocked by Paused"},
 		{journal.ClusterSubject, journal.TypePolicyLifted, journal.PolicyLifted{Kind: journal.ActionClearNode, Rule: "Paused"}, "clear any node"},
 	} {
 		if got := sentence(t, test.subject, test.kind, test.payload); !strings.Contains(got, test.want) {
@@ -262,7 +262,7 @@ func TestNothingThatATerminalObeysGetsThrough(t *testing.T) {
 	status := presentStatus()
 	status.Operator.Host, status.Nodes[0].Name, status.Refusals[0].Reason = hostile, hostile, hostile
 	status.Pauses[hostile] = fsm.PauseState{Reason: hostile, By: hostile}
-	status.Problems, status.Absent = []string{hostile}, []string{hostile}
+	status.Defects, status.Absent = []string{hostile}, []string{hostile}
 	status.Actions[0].ID, status.Actions[0].Subject.Name = hostile, hostile
 	for _, format := range StatusFormats() {
 		var out bytes.Buffer
@@ -325,9 +325,23 @@ func presentStatus() api.Status {
 		},
 		Refusals: []fsm.Refusal{{Subject: node, Kind: journal.ActionPurgeNode, Rule: "StormBrake", Reason: "too many", Since: began}},
 		Pauses:   map[string]fsm.PauseState{"": {Reason: "maintenance", By: "cli:root@primary-0", At: began, Until: now.Add(time.Hour)}, "worker-2": {Reason: "disk swap", By: "cli:root@primary-0", At: began}},
-		Problems: []string{"event 9 could not be folded"},
+		Defects:  []string{"event 9 could not be folded"},
 		Absent:   []string{"may not create events"},
 	}
+}
+
+// lostStatus is that of a node that was lost a moment ago.
+func lostStatus() api.Status {
+	s := presentStatus()
+	s.Actions, s.Refusals, s.Pauses, s.Defects, s.Absent = nil, nil, nil, nil, nil
+	s.Nodes[1].State = fsmnode.Unknown
+	node := journal.NodeSubject("worker-2", "uid-w2")
+	s.Nodes[1].UID = node.UID
+	s.Next = []fsm.Upcoming{
+		{Kind: journal.ActionClearNode, Subject: node, At: s.Now.Add(31 * time.Second), Why: "if pods on it are terminating then"},
+		{Kind: journal.ActionPurgeNode, Subject: node, Never: true, Why: "purge_dead_nodes is false"},
+	}
+	return s
 }
 
 func TestStatusLooksAsItShould(t *testing.T) {
@@ -412,9 +426,31 @@ func TestStatusLooksAsItShould(t *testing.T) {
 			return s
 		},
 		"empty": func() api.Status { return api.Status{Now: began} },
+		"ok": func() api.Status {
+			s := presentStatus()
+			s.Nodes, s.Actions, s.Refusals, s.Pauses, s.Defects, s.Absent = s.Nodes[:1], nil, nil, nil, nil, nil
+			return s
+		},
+		"lost": lostStatus,
+		"lost.alone": func() api.Status {
+			s := lostStatus()
+			s.Next = s.Next[1:]
+			return s
+		},
+		"brake": func() api.Status {
+			s := lostStatus()
+			s.Next = []fsm.Upcoming{{
+				Kind: journal.ActionClearNode, Subject: journal.ClusterSubject, Things: 5, Rule: "StormBrake",
+				Why: "5 of 6 nodes are unreachable and max_unknown_nodes (55%) allows 4; EKCO goes on when 1 more node is back",
+			}}
+			s.Refusals = []fsm.Refusal{{Kind: journal.ActionClearNode, Subject: journal.ClusterSubject, Rule: "StormBrake", Reason: "6 of 6", Since: began}}
+			return s
+		},
 	} {
 		var out bytes.Buffer
-		if err := Status(&out, status(), "table", StatusOptions{Words: vocabulary, Color: name == "safe"}); err != nil {
+		present := status()
+		api.Judge(&present, vocabulary.Verb)
+		if err := Status(&out, present, "table", StatusOptions{Words: vocabulary, Color: name == "safe"}); err != nil {
 			t.Fatal(err)
 		}
 		golden(t, "status."+name, out.Bytes())

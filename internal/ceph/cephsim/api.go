@@ -1,6 +1,7 @@
 package cephsim
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -131,6 +132,26 @@ func (c *Cluster) Pools(ctx context.Context) ([]ceph.Pool, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.pools), nil
+}
+
+// Room implements [ceph.API]. Each OSD can hold a TiB unless it was said otherwise, and holds
+// nothing but its part of the pools.
+func (c *Cluster) Room(ctx context.Context) (ceph.Room, error) {
+	if err := c.reach(ctx, "Room", true); err != nil {
+		return ceph.Room{}, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	room := ceph.Room{Nearfull: 0.85, Capacity: map[int]int64{}, Pools: map[string]ceph.Stored{}}
+	for id, osd := range c.osds {
+		room.Capacity[id] = cmp.Or(osd.capacity, 1<<40)
+	}
+	for _, pool := range c.pools {
+		stored := ceph.Stored{Data: c.stored[pool.Name], Raw: c.stored[pool.Name] * int64(pool.Size)}
+		room.Pools[pool.Name] = stored
+		room.Used += stored.Raw
+	}
+	return room, nil
 }
 
 // PGs implements [ceph.API]. Only pools have them.

@@ -20,17 +20,22 @@ const FSID = "00000000-0000-4000-8000-00000000f51d"
 // concurrent use.
 //
 // The names of its effects are "osd-down 3", "osd-out 3" and "osd-in 3", several
-// ids separated by commas, "osd-reweight 3", "osd-purge 3" and "crush-rm node1".
+// ids separated by commas, "osd-reweight 3", "osd-purge 3", "crush-rm node1",
+// "pool-set POOL SETTING VALUE", "config-set NAME" and "config-rm NAME".
 type Cluster struct {
 	sim.Controls
 
-	mu     sync.Mutex
-	hosts  map[string]bool
-	osds   map[int]*osd
-	pools  []ceph.Pool
+	mu    sync.Mutex
+	hosts map[string]bool
+	osds  map[int]*osd
+	pools []ceph.Pool
+	// stored is how many bytes pools hold, by their names.
+	stored map[string]int64
 	uuids  int
-	health ceph.Health
-	calls  map[string]int
+	// options are those of the monitors, by their names.
+	options map[string]ceph.Option
+	health  ceph.Health
+	calls   map[string]int
 
 	noMgr, noQuorum bool
 	broken          error
@@ -44,13 +49,15 @@ type osd struct {
 	holding bool
 	// degraded is set while its data is not yet copied as often as it should be.
 	degraded bool
+	// capacity is how many bytes it can hold, zero for as many as any.
+	capacity int64
 }
 
 // New returns a healthy cluster without OSDs that answers at once.
 func New() *Cluster {
 	return &Cluster{
 		Controls: sim.NewControls(ceph.ErrUnavailable), hosts: make(map[string]bool), osds: make(map[int]*osd),
-		calls: make(map[string]int), refused: make(map[string]bool), health: ceph.Health{Status: ceph.HealthOK},
+		calls: make(map[string]int), stored: make(map[string]int64), refused: make(map[string]bool), health: ceph.Health{Status: ceph.HealthOK},
 	}
 }
 

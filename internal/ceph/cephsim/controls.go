@@ -17,7 +17,7 @@ func (c *Cluster) AddHost(host string, ids ...int) []ceph.Ref {
 	for i, id := range ids {
 		refs[i] = ceph.Ref{ID: id, UUID: c.newUUID()}
 		c.osds[id] = &osd{OSD: ceph.OSD{
-			Ref: refs[i], Host: host, Exists: true, Up: true, Reweight: 1, DeviceClass: "hdd",
+			Ref: refs[i], Host: host, Exists: true, Up: true, Reweight: 1, Weight: 1, DeviceClass: "hdd",
 		}}
 	}
 	return refs
@@ -33,6 +33,49 @@ func (c *Cluster) AddPool(name string, size, minSize int) {
 	c.pools = append(c.pools, ceph.Pool{
 		ID: len(c.pools) + 1, Name: name, Size: size, MinSize: minSize, PGs: 1, Domain: ceph.DomainHost,
 	})
+}
+
+// Fill says how many bytes a pool holds.
+func (c *Cluster) Fill(pool string, bytes int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.stored[pool] = bytes
+}
+
+// Shrink says how many bytes an OSD can hold.
+func (c *Cluster) Shrink(id int, bytes int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.osds[id].capacity = bytes
+}
+
+// Reweigh sets how much of the data CRUSH gives an OSD.
+func (c *Cluster) Reweigh(id int, weight float64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.osds[id].Weight = weight
+}
+
+// SetPool has a pool keep so many copies.
+func (c *Cluster) SetPool(name string, size int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i := range c.pools {
+		if c.pools[i].Name == name {
+			c.pools[i].Size = size
+		}
+	}
+}
+
+// ChangePool has somebody else change a pool, if there is one of that name.
+func (c *Cluster) ChangePool(name string, change func(*ceph.Pool)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i := range c.pools {
+		if c.pools[i].Name == name {
+			change(&c.pools[i])
+		}
+	}
 }
 
 // LoseHost takes all OSDs of a host down.

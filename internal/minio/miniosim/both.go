@@ -29,6 +29,12 @@ type Both struct {
 	// stuck has no pod start any more, hangs none end; rerolled has each be of another
 	// controller.
 	stuck, hangs, rerolled bool
+	// id is that of what the single one stores, moved what its next pod finds instead of that.
+	id    string
+	moved *s3sim.Store
+	// loading is how long a pod that starts has no users, loaded when the last one has.
+	loading time.Duration
+	loaded  time.Time
 	// full is set when the target has no room, free how much it says it has.
 	full bool
 	free uint64
@@ -45,14 +51,14 @@ const (
 
 var credentials = minio.Credentials{AccessKey: "kurl", SecretKey: "s3cr3t-of-both"}
 
-// Controller is the UID of what makes the single one's pods.
-const Controller = "uid-rs"
+// Controller is the name of the ReplicaSet of the single one's pods.
+const Controller = "minio-5d9c"
 
 // InstallBoth installs both as kURL does, the single one with a claim, on those nodes.
 func InstallBoth(objects *kubesim.Objects, nodes ...string) *Both {
 	b := &Both{
 		MinIO: Install(objects, nodes...), Source: s3sim.New(), Target: s3sim.New(),
-		free: 1 << 40, denied: map[string]bool{}, iam: map[string]*s3.IAM{SourceSide: newIAM("app"), TargetSide: newIAM()},
+		id: "store-1", free: 1 << 40, denied: map[string]bool{}, iam: map[string]*s3.IAM{SourceSide: newIAM("app"), TargetSide: newIAM()},
 	}
 	secret := func(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }
 	objects.Put(minio.SecretRef(Namespace), fmt.Sprintf(`{"data":{"MINIO_ACCESS_KEY":%q,"MINIO_SECRET_KEY":%q}}`, secret(credentials.AccessKey), secret(credentials.SecretKey)))
@@ -108,14 +114,43 @@ func (b *Both) startSingle() {
 		return
 	}
 	b.pods++
+	b.loaded = time.Now().Add(b.loading)
+	if b.moved != nil {
+		b.Source, b.moved, b.id = b.moved, nil, "store-2"
+	}
 	b.pod = fmt.Sprintf("minio-5d9c-%d", b.pods)
 	name, ip, controller := b.pod, fmt.Sprintf("10.9.0.%d", b.pods), Controller
 	if b.rerolled {
 		controller = fmt.Sprint(Controller, "-", b.pods)
 	}
 	b.mu.Unlock()
-	b.Put(minio.SinglePodRef(Namespace, name), fmt.Sprintf(`{"metadata":{"labels":{"app":"minio"},"ownerReferences":[{"uid":%q,"controller":true}]},
-		"spec":{"nodeName":"a"},"status":{"phase":"Running","podIP":%q,"conditions":[{"type":"Ready","status":"True"}]}}`, controller, ip))
+	set, uid := b.replicaSet(controller)
+	b.Put(minio.SinglePodRef(Namespace, name), singlePod(set, uid, ip))
+}
+
+// replicaSet makes sure of the ReplicaSet of that name.
+func (b *Both) replicaSet(name string) (set, uid string) {
+	ref := minio.ReplicaSetRef(Namespace, name)
+	if b.Object(ref) == nil {
+		of := b.Object(minio.DeploymentRef(Namespace))["metadata"].(map[string]any)["uid"]
+		b.Put(ref, fmt.Sprintf(`{"metadata":{"ownerReferences":[{"kind":"Deployment","name":"minio","uid":%q,"controller":true}]}}`, of))
+	}
+	return name, b.Object(ref)["metadata"].(map[string]any)["uid"].(string)
+}
+
+// singlePod is a pod with the label of the single one.
+func singlePod(set, uid, ip string) string {
+	return fmt.Sprintf(`{"metadata":{"labels":{"app":"minio"},"ownerReferences":[{"kind":"ReplicaSet","name":%q,"uid":%q,"controller":true}]},
+		"spec":{"nodeName":"a"},"status":{"phase":"Running","podIP":%q,"conditions":[{"type":"Ready","status":"True"}]}}`, set, uid, ip)
+}
+
+// Crowd adds a pod with the label of the single one that is not of its Deployment, or takes
+// it away.
+func (b *Both) Crowd(crowded bool) {
+	ref := minio.SinglePodRef(Namespace, "minio-by-hand")
+	if b.Remove(ref); crowded {
+		b.Put(ref, singlePod("other", "uid-other", "10.8.0.1"))
+	}
 }
 
 // KillSingle has the single one's pod vanish, as when its node is purged; another one
@@ -125,6 +160,28 @@ func (b *Both) KillSingle() {
 	b.Remove(minio.SinglePodRef(Namespace, name))
 	b.setPod("")
 	time.AfterFunc(5*time.Second, b.ReconcileSingle)
+}
+
+// Move has the next pod of the single one find another store, as where its volume was made
+// anew, or is on another node.
+func (b *Both) Move(store *s3sim.Store) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.moved = store
+}
+
+// LoadUsersIn has each pod of the single one that starts know its users only after that time.
+func (b *Both) LoadUsersIn(span time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.loading = span
+}
+
+// source returns what the single one stores now.
+func (b *Both) source() *s3sim.Store {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.Source
 }
 
 // Stick has no pod of the single one start any more, or start again.
@@ -168,6 +225,9 @@ func (b *Both) Deny(side string, denies bool) {
 	defer b.mu.Unlock()
 	b.denied[side] = denies
 }
+
+// SinglePods returns the names of the single one's pods.
+func (b *Both) SinglePods() []string { return []string{b.podName()} }
 
 func (b *Both) isHanging() bool {
 	b.mu.Lock()

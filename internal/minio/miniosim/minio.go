@@ -240,11 +240,13 @@ const most = 8
 func (m *MinIO) running() map[string]string {
 	running := map[string]string{}
 	for i := range most {
-		pod := m.Object(minio.PodRef(Namespace, i))
-		if pod == nil || pod["status"].(map[string]any)["phase"] != "Running" || ends(pod) {
-			continue
-		}
-		if node := pod["spec"].(map[string]any)["nodeName"].(string); !m.isLost(node) {
+		node := ""
+		m.Look(minio.PodRef(Namespace, i), func(pod map[string]any) {
+			if pod != nil && pod["status"].(map[string]any)["phase"] == "Running" && !ends(pod) {
+				node = pod["spec"].(map[string]any)["nodeName"].(string)
+			}
+		})
+		if node != "" && !m.isLost(node) {
 			running[minio.PodRef(Namespace, i).Name] = node
 		}
 	}

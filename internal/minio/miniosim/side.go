@@ -4,10 +4,12 @@ import (
 	"archive/zip"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
 	"net"
+	"time"
 
 	"github.com/replicatedhq/ekco/internal/minio"
 	"github.com/replicatedhq/ekco/internal/s3"
@@ -33,7 +35,7 @@ func (n Network) Store(addresses []string, with minio.Credentials) (minio.Store,
 	}
 	one := &side{Store: n.Target, net: n, name: TargetSide, host: host, with: with}
 	if len(host) > 2 && host[:3] == "10." {
-		one.Store, one.name = n.Source, SourceSide
+		one.Store, one.name = n.source(), SourceSide
 	}
 	return one, nil
 }
@@ -171,7 +173,11 @@ func (s *side) Server(context.Context) (s3.Server, error) {
 	}
 	s.net.mu.Lock()
 	defer s.net.mu.Unlock()
-	return s3.Server{Version: "RELEASE-" + s.name, Free: s.net.free}, nil
+	told := s3.Server{Version: "RELEASE-" + s.name, Deployment: "store-of-" + s.name, Drives: []s3.Drive{{Works: true, Free: s.net.free}}}
+	if s.name == SourceSide {
+		told.Deployment = s.net.id
+	}
+	return told, nil
 }
 
 // ExportIAM implements [minio.Store].
@@ -181,8 +187,13 @@ func (s *side) ExportIAM(context.Context) (*s3.IAM, error) {
 	}
 	s.net.mu.Lock()
 	defer s.net.mu.Unlock()
+	if s.name == SourceSide && time.Now().Before(s.net.loaded) {
+		return nil, errNotReady
+	}
 	return s.net.iam[s.name], nil
 }
+
+var errNotReady = errors.New("XMinioServerNotInitialized: the server is not initialised yet")
 
 // ImportIAM implements [minio.Store].
 func (s *side) ImportIAM(_ context.Context, want *s3.IAM) ([]string, error) {
@@ -219,10 +230,6 @@ const userSecret = "s3cr3t-of-a-user"
 func newIAM(users ...string) *s3.IAM {
 	var archive bytes.Buffer
 	files := zip.NewWriter(&archive)
-	file, err := files.Create("iam-assets/users.json")
-	if err != nil {
-		panic(err)
-	}
 	content := ""
 	for i, name := range users {
 		if i > 0 {
@@ -230,8 +237,18 @@ func newIAM(users ...string) *s3.IAM {
 		}
 		content += fmt.Sprintf(`%q:{"secretKey":%q,"status":"enabled"}`, name, userSecret)
 	}
-	if _, err := io.WriteString(file, "{"+content+"}"); err != nil {
-		panic(err)
+	put := func(name, content string) {
+		file, err := files.Create("iam-assets/" + name + ".json")
+		if err == nil {
+			_, err = io.WriteString(file, "{"+content+"}")
+		}
+		if err != nil {
+			panic(err)
+		}
+	}
+	put("users", content)
+	for _, name := range []string{"policies", "groups", "svcaccts", "user_mappings", "group_mappings", "stsuser_mappings"} {
+		put(name, "")
 	}
 	if err := files.Close(); err != nil {
 		panic(err)

@@ -90,7 +90,7 @@ func (w *Writer) connected() *s3sim.Store {
 	case w.to == "ha" && w.both.quorum():
 		return w.both.Target
 	case w.to == w.both.podName() && w.both.Object(minio.SinglePodRef(Namespace, w.to)) != nil:
-		return w.both.Source
+		return w.both.source()
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -67,6 +68,14 @@ func (r *Rook) Exec(ctx context.Context, pod rook.Pod, argv []string) (stdout, s
 		return nil, nil, 0, fmt.Errorf("exec in %s: %w: the test says nothing about %q", pod.Name, kube.ErrUnavailable, argv)
 	}
 	return r.OnExec(ctx, pod, argv)
+}
+
+// Converse implements [rook.API]. No program here reads what it is told.
+func (r *Rook) Converse(ctx context.Context, pod rook.Pod, argv []string, _ io.Reader, _, _ io.Writer) (exitCode int, err error) {
+	if err := sim.Reach(ctx, &r.APIServer, CreateExec); err != nil {
+		return 0, err
+	}
+	return 0, fmt.Errorf("exec in %s: %w: nothing here converses, nor does %q", pod.Name, kube.ErrUnavailable, argv)
 }
 
 // OSDDeployments implements [rook.API].

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/replicatedhq/ekco/internal/parallel"
 	"github.com/replicatedhq/ekco/internal/s3"
@@ -20,12 +21,16 @@ const (
 	MaxSampled    = 10_000
 )
 
+// MaxDifferences is how many differences [Compare] tells: a busy source changes many while
+// both are listed.
+const MaxDifferences = 10_000
+
 // Report is what [Compare] found.
 type Report struct {
 	// Versions counts what was compared, Sampled those whose content was read on both
 	// sides, and SampledBytes how much of it.
 	Versions, Sampled, SampledBytes int64
-	// Count is how many versions differ, and Differences at most a hundred of them.
+	// Count is how many versions differ, and Differences at most [MaxDifferences] of them.
 	Count       int
 	Differences []Difference
 	// Buckets are those that are on one side alone.
@@ -33,13 +38,16 @@ type Report struct {
 	// Settings are what differs in the settings of buckets. Before [Settle] that is
 	// what acts by itself.
 	Settings map[string][]s3.SettingName
+	// Listed is how long it took to list and compare all, without the content: about as
+	// long as a pass takes that finds nothing to do.
+	Listed time.Duration
 }
 
 // Same reports whether all objects are the same on both sides.
 func (r *Report) Same() bool { return r.Count == 0 && len(r.Buckets) == 0 }
 
 func (r *Report) add(d Difference) {
-	if r.Count++; r.Count <= shown {
+	if r.Count++; r.Count <= MaxDifferences {
 		r.Differences = append(r.Differences, d)
 	}
 }
@@ -53,6 +61,7 @@ func (r *Report) add(d Difference) {
 // lists do not tell all.
 func Compare(ctx context.Context, source, target s3.Source, sample int64) (Report, error) {
 	c := comparison{source: source, target: target, chosen: newSample(sample), report: Report{Settings: make(map[string][]s3.SettingName)}}
+	began := time.Now()
 	theirs, ours, err := both(ctx, source, target)
 	if err != nil {
 		return c.report, err
@@ -68,6 +77,7 @@ func Compare(ctx context.Context, source, target s3.Source, sample int64) (Repor
 	if err := eachOf(ctx, bucketsAtOnce, slices.Values(common), c.bucket); err != nil {
 		return c.report, err
 	}
+	c.report.Listed = time.Since(began)
 	err = c.chosen.check(ctx, source, target, &c.report)
 	slices.SortFunc(c.report.Differences, func(a, b Difference) int {
 		return cmp.Or(strings.Compare(a.Bucket, b.Bucket), strings.Compare(a.Key, b.Key), strings.Compare(a.Version, b.Version))
@@ -77,7 +87,7 @@ func Compare(ctx context.Context, source, target s3.Source, sample int64) (Repor
 
 const (
 	// bucketsAtOnce is how many buckets are listed at the same time.
-	bucketsAtOnce = 4
+	bucketsAtOnce = 8
 	// asking is how many objects of a bucket are asked for at the same time.
 	asking = 16
 )
@@ -142,10 +152,10 @@ func (c *comparison) pair(ctx context.Context, p pair) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, change := range changes {
-		c.report.add(Difference{p.bucket, p.key, change.version.ID, change.aspects})
+		c.report.add(Difference{p.bucket, p.key, change.version.ID, change.aspects, fingerprint(change.version)})
 	}
 	for _, v := range surplus {
-		c.report.add(Difference{p.bucket, p.key, v.ID, []Aspect{Surplus}})
+		c.report.add(Difference{p.bucket, p.key, v.ID, []Aspect{Surplus}, fingerprint(v)})
 	}
 	c.report.Versions += int64(len(p.source))
 	if len(changes) == 0 {

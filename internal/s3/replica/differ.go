@@ -2,7 +2,9 @@ package replica
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
+	"fmt"
 	"maps"
 	"time"
 
@@ -32,6 +34,25 @@ const (
 type Difference struct {
 	Bucket, Key, Version string
 	Aspects              []Aspect
+	// State tells apart what the source has of the version, or of a surplus one the target:
+	// with another one, it was changed meanwhile.
+	State State
+}
+
+// State is a digest of a version.
+type State [16]byte
+
+// fingerprint is the state of a version.
+func fingerprint(v s3.Version) State {
+	hash := sha256.New()
+	fmt.Fprintf(hash, "%q %t %d %q %d", v.ID, v.DeleteMarker, v.Size, v.ETag, v.Modified.UnixMilli())
+	if a := v.Attributes; a != nil { // with maps in the order of their keys
+		fmt.Fprintf(hash, "%q %q %t %q", a.Headers, a.Tags, a.LegalHold, a.Encryption)
+		if a.Retention != nil {
+			fmt.Fprintf(hash, "%q %d", a.Retention.Mode, a.Retention.Until.Unix())
+		}
+	}
+	return State(hash.Sum(nil)[:len(State{})])
 }
 
 // change is what is to be done to the target for one version.

@@ -31,11 +31,11 @@
 // # Memory
 //
 // It does not grow with the number of objects. What is listed and not done takes 8
-// MiB on each side, or what the versions of a single object take, and the order in
-// which a pass does them another 8; a page of 1000 versions is read at a time for each
-// side and bucket under way. Content is not kept. Of one object with very many versions
+// MiB on each side, or what the versions of a single object in each of eight buckets take,
+// and the order in which a pass does them another 8; a page of 1000 versions is read at a
+// time for each side and bucket under way. Content is not kept. Of one object with very many versions
 // each takes about 250 bytes on each side, and as much again while both are compared;
-// 4 MiB of attributes are kept, and what exceeds that is asked for again, version by
+// 2 MiB of attributes are kept, and what exceeds that is asked for again, version by
 // version. Comparing 100,000 versions of one object took 107 MiB of resident memory in
 // all, in a process that does nothing else: more would be too many for the operator.
 package replica

@@ -62,7 +62,7 @@ const (
 	bare = 256
 	// thick is how many bytes the attributes of all versions of an object may take.
 	// What comes after is asked for again when it is needed.
-	thick = 4 << 20
+	thick = 2 << 20
 )
 
 // gathered is the versions of an object, of which there can be many.

@@ -3,7 +3,9 @@ package replica
 import (
 	"context"
 	"errors"
+	"iter"
 	"slices"
+	"sync"
 
 	"github.com/replicatedhq/ekco/internal/parallel"
 	"github.com/replicatedhq/ekco/internal/s3"
@@ -44,14 +46,14 @@ func Pass(ctx context.Context, source s3.Source, target s3.Target, options Optio
 		return Result{}, err
 	}
 	r := newRun(source, target, options)
+	var todo []job
 	for _, bucket := range union(buckets, mine) {
-		if before(bucket, options.From) {
-			continue
+		if !before(bucket, options.From) {
+			todo = append(todo, job{bucket: bucket, gone: !slices.Contains(buckets, bucket)})
 		}
-		only := !slices.Contains(buckets, bucket)
-		if err := r.bucket(ctx, bucket, only); err != nil {
-			return r.result(), err
-		}
+	}
+	if err := r.buckets(ctx, todo); err != nil {
+		return r.result(), err
 	}
 	r.tracker.tell()
 	return r.result(), nil
@@ -84,6 +86,8 @@ type run struct {
 	target  s3.Target
 	options Options
 	tracker *tracker
+	// work is what the workers do, whatever bucket it is of.
+	work chan task
 	// large holds a place for each object that is carried in parts.
 	large chan struct{}
 }
@@ -91,90 +95,132 @@ type run struct {
 func newRun(source s3.Source, target s3.Target, options Options) *run {
 	return &run{
 		source: source, target: target, options: options, tracker: newTracker(options),
-		large: make(chan struct{}, options.LargeAtOnce),
+		work: make(chan task, options.Workers), large: make(chan struct{}, options.LargeAtOnce),
 	}
 }
 
 func (r *run) result() Result { return r.tracker.result() }
 
-// bucket makes the objects of a bucket equal. gone is set for one that the source
-// does not have any more.
-func (r *run) bucket(ctx context.Context, bucket string, gone bool) error {
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	after := ""
-	if bucket == r.options.From.Bucket {
-		after = r.options.From.Key
-	}
-	source := r.source
-	if gone {
-		source = nil
-	}
-	r.tracker.begin(bucket)
-	work := make(chan job, r.options.Workers)
-	var workers parallel.Group
-	for range r.options.Workers {
-		workers.Go(func() { r.work(ctx, stop, work) })
-	}
-	var err error
-	caught := parallel.Catch(func() { err = r.feed(ctx, source, bucket, after, work) })
-	close(work)
-	workers.Wait().Raise()
-	caught.Raise()
-	if cause := context.Cause(ctx); cause != nil {
-		return cause // of the worker that failed first, or of who stopped all
-	}
-	if err != nil {
-		return err
-	}
-	if gone {
-		if err := r.target.RemoveBucket(ctx, bucket); err != nil {
-			return err
-		}
-	}
-	return r.tracker.end()
-}
-
-// job is an object with what is to be done to it.
+// job is a bucket whose objects are to be made equal.
 type job struct {
-	pair
-	changes []change
-	surplus []s3.Version
-	// number is its place in the bucket.
-	number int
+	bucket string
+	// gone is set for one that the source does not have any more.
+	gone bool
+	// memory is how many bytes each of its lists may take.
+	memory   int
+	progress *progress
 }
 
 // listed is how many bytes the versions that a pass has listed and not done may
 // take, of each side.
 const listed = 8 << 20
 
-// feed finds what is to be done.
-func (r *run) feed(ctx context.Context, source s3.Source, bucket, after string, work chan<- job) error {
-	for p, err := range pairs(ctx, source, r.target, bucket, after, listed) {
+// buckets makes buckets equal, several at the same time: of many each has little to do, and
+// to list it takes its time nevertheless.
+func (r *run) buckets(ctx context.Context, jobs []job) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	var workers parallel.Group
+	for range r.options.Workers {
+		workers.Go(func() { r.worker(ctx, stop) })
+	}
+	atOnce := min(bucketsAtOnce, len(jobs))
+	var err error
+	caught := parallel.Catch(func() {
+		err = eachOf(ctx, bucketsAtOnce, r.begun(jobs, atOnce), func(ctx context.Context, j job) error { return r.bucket(ctx, stop, j) })
+	})
+	close(r.work)
+	workers.Wait().Raise()
+	caught.Raise()
+	if cause := context.Cause(ctx); cause != nil {
+		return cause // of the worker that failed first, or of who stopped all
+	}
+	return err
+}
+
+// begun begins buckets, each when there is a place for it.
+func (r *run) begun(jobs []job, atOnce int) iter.Seq[job] {
+	return func(yield func(job) bool) {
+		for _, j := range jobs {
+			j.memory = listed / atOnce
+			j.progress = r.tracker.begin(j.bucket, newRoom(undone/atOnce))
+			if !yield(j) {
+				return
+			}
+		}
+	}
+}
+
+// bucket makes the objects of a bucket equal.
+func (r *run) bucket(ctx context.Context, stop context.CancelCauseFunc, j job) error {
+	var undone sync.WaitGroup
+	err := r.feed(ctx, j, &undone)
+	if err != nil {
+		stop(err)
+	}
+	undone.Wait()
+	if err == nil {
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	if j.gone {
+		if err := r.target.RemoveBucket(ctx, j.bucket); err != nil {
+			return err
+		}
+	}
+	return r.tracker.end(j.progress)
+}
+
+// task is an object with what is to be done to it.
+type task struct {
+	pair
+	changes []change
+	surplus []s3.Version
+	// number is its place in the bucket.
+	progress *progress
+	number   int
+	// over is called when it is done, or never will be.
+	over func()
+}
+
+// feed finds what is to be done. undone counts what is not.
+func (r *run) feed(ctx context.Context, j job, undone *sync.WaitGroup) error {
+	source, after := r.source, ""
+	if j.gone {
+		source = nil
+	}
+	if j.bucket == r.options.From.Bucket {
+		after = r.options.From.Key
+	}
+	for p, err := range pairs(ctx, source, r.target, j.bucket, after, j.memory) {
 		if err != nil {
 			return err
 		}
-		number, err := r.tracker.found(ctx, p)
+		number, err := r.tracker.found(ctx, j.progress, p)
 		if err != nil {
 			return err
 		}
-		j := job{pair: p, number: number}
+		t := task{pair: p, progress: j.progress, number: number, over: undone.Done}
 		// What is asked for takes time, so that the workers do it.
 		if p.told() {
-			if err := r.look(ctx, &j); err != nil {
+			if err := r.look(ctx, &t); err != nil {
 				return err
 			}
-			if len(j.changes)+len(j.surplus) == 0 {
+			if len(t.changes)+len(t.surplus) == 0 {
 				p.release()
-				if err := r.tracker.done(j.number); err != nil {
+				if err := r.tracker.done(j.progress, t.number); err != nil {
 					return err
 				}
 				continue
 			}
 		}
+		undone.Add(1)
 		select {
-		case work <- j:
+		case r.work <- t:
 		case <-ctx.Done():
+			undone.Done()
 			return ctx.Err()
 		}
 	}
@@ -182,51 +228,62 @@ func (r *run) feed(ctx context.Context, source s3.Source, bucket, after string, 
 }
 
 // look finds what is to be done to an object.
-func (r *run) look(ctx context.Context, j *job) (err error) {
-	j.changes, j.surplus, err = differ(ctx, r.source, r.target, j.pair)
+func (r *run) look(ctx context.Context, t *task) (err error) {
+	t.changes, t.surplus, err = differ(ctx, r.source, r.target, t.pair)
 	return err
 }
 
 // errPanicked stops the others when a worker panics.
 var errPanicked = errors.New("a part of the copy panicked")
 
-// work does jobs until there is none, or one fails.
-func (r *run) work(ctx context.Context, stop context.CancelCauseFunc, work <-chan job) {
+// worker does tasks until there is none. Once one has failed it only takes them away, for
+// those who wait for that.
+func (r *run) worker(ctx context.Context, stop context.CancelCauseFunc) {
+	var first *parallel.PanicError
+	for t := range r.work {
+		if caught := parallel.Catch(func() { r.finish(ctx, stop, t) }); first == nil {
+			first = caught
+		}
+	}
+	first.Raise()
+}
+
+// finish does a task, unless one has failed.
+func (r *run) finish(ctx context.Context, stop context.CancelCauseFunc, t task) {
 	ended := false
 	defer func() {
 		if !ended {
 			stop(errPanicked)
 		}
+		t.release()
+		t.over()
 	}()
-	for j := range work {
-		if ctx.Err() == nil {
-			if err := r.do(ctx, j); err != nil {
-				stop(err)
-			}
+	if ctx.Err() == nil {
+		if err := r.do(ctx, t); err != nil {
+			stop(err)
 		}
-		j.release()
 	}
 	ended = true
 }
 
 // do changes an object on the target, the oldest version first.
-func (r *run) do(ctx context.Context, j job) error {
-	if !j.told() {
-		if err := r.look(ctx, &j); err != nil {
+func (r *run) do(ctx context.Context, t task) error {
+	if !t.told() {
+		if err := r.look(ctx, &t); err != nil {
 			return err
 		}
 	}
-	for _, c := range j.changes {
-		if err := r.change(ctx, j.bucket, c); err != nil {
+	for _, c := range t.changes {
+		if err := r.change(ctx, t.bucket, c); err != nil {
 			return err
 		}
 	}
-	for _, v := range j.surplus {
-		if err := r.remove(ctx, j.bucket, v); err != nil {
+	for _, v := range t.surplus {
+		if err := r.remove(ctx, t.bucket, v); err != nil {
 			return err
 		}
 	}
-	return r.tracker.done(j.number)
+	return r.tracker.done(t.progress, t.number)
 }
 
 // change makes a version on the target the one of the source.

@@ -96,7 +96,7 @@ func TestManyVersionsWithAttributesOfTheirOwnKeepNoMoreThanThereIsRoomFor(t *tes
 			kept++
 		}
 	}
-	if g.attributes > thick || kept < 1000 || kept > 2100 || len(g.versions) != 10_000 {
+	if g.attributes > thick || kept < 500 || kept > 1100 || len(g.versions) != 10_000 {
 		t.Errorf("%d of %d versions keep attributes, of %d bytes", kept, len(g.versions), g.attributes)
 	}
 	if p := (pair{source: g.versions}); p.told() {

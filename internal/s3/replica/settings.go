@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
+	"sync"
 
 	"github.com/replicatedhq/ekco/internal/parallel"
 	"github.com/replicatedhq/ekco/internal/s3"
@@ -46,6 +49,50 @@ func Settle(ctx context.Context, source s3.Source, target s3.Target) ([]Warning,
 	})
 }
 
+// ActingOf returns what of a bucket's settings acts by itself and is not set before [Settle].
+func ActingOf(all s3.Settings) s3.Settings {
+	of := make(s3.Settings)
+	for _, name := range acting {
+		if all[name] != "" && all[name] != s3.VersioningEnabled {
+			of[name] = all[name]
+		}
+	}
+	return of
+}
+
+// SettleAs is [Settle] where there is no source any more that could be asked: it sets what
+// [ActingOf] told of buckets before. A bucket that the target does not have is left out.
+func SettleAs(ctx context.Context, target s3.Target, buckets map[string]s3.Settings) ([]Warning, error) {
+	return eachBucket(ctx, recorded{buckets: buckets}, target, func(ctx context.Context, target s3.Target, bucket string, want s3.Settings) ([]Warning, error) {
+		var names []s3.SettingName // in the order in which they can be set
+		for _, name := range acting {
+			if want[name] != "" {
+				names = append(names, name)
+			}
+		}
+		warnings, err := apply(ctx, target, bucket, want, names)
+		if errors.Is(err, s3.ErrGone) {
+			return nil, nil
+		}
+		return warnings, err
+	})
+}
+
+// recorded are settings as they were.
+type recorded struct {
+	s3.Source
+	buckets map[string]s3.Settings
+}
+
+func (r recorded) Buckets(context.Context) ([]string, error) {
+	return slices.Sorted(maps.Keys(r.buckets)), nil
+}
+
+func (r recorded) Settings(_ context.Context, bucket string) (s3.Settings, error) {
+	return r.buckets[bucket], nil
+}
+
+// eachBucket does something about each bucket of the source, several at the same time.
 func eachBucket(ctx context.Context, source s3.Source, target s3.Target,
 	do func(context.Context, s3.Target, string, s3.Settings) ([]Warning, error),
 ) ([]Warning, error) {
@@ -53,22 +100,24 @@ func eachBucket(ctx context.Context, source s3.Source, target s3.Target,
 	if err != nil {
 		return nil, err
 	}
+	var mu sync.Mutex
 	var all []Warning
-	for _, bucket := range buckets {
+	err = eachOf(ctx, bucketsAtOnce, slices.Values(buckets), func(ctx context.Context, bucket string) error {
 		settings, err := source.Settings(ctx, bucket)
 		if errors.Is(err, s3.ErrGone) {
-			continue
+			return nil
 		}
 		if err != nil {
-			return all, err
+			return err
 		}
 		warnings, err := do(ctx, target, bucket, settings)
+		mu.Lock()
+		defer mu.Unlock()
 		all = append(all, warnings...)
-		if err != nil {
-			return all, err
-		}
-	}
-	return all, nil
+		return err
+	})
+	slices.SortStableFunc(all, func(a, b Warning) int { return strings.Compare(a.Bucket, b.Bucket) })
+	return all, err
 }
 
 func prepare(ctx context.Context, target s3.Target, bucket string, want s3.Settings) ([]Warning, error) {

@@ -8,26 +8,34 @@ import (
 	"github.com/replicatedhq/ekco/internal/s3"
 )
 
-// tracker knows how far a pass is. Objects are done in any order; the position is
-// the last one up to which all are.
+// tracker knows how far a pass is. Buckets and their objects are done in any order; the
+// position is the last one up to which all are.
 type tracker struct {
 	options Options
 
 	mu   sync.Mutex
 	all  Result
 	told time.Time
+	// buckets are those that are under way or wait for earlier ones, in their order.
+	buckets []*progress
+	// passed counts objects since the last checkpoint, which was at at.
+	passed int
+	at     time.Time
+}
 
+// progress is how far a bucket is. The tracker's mutex guards it.
+type progress struct {
 	bucket string
 	// room is for what is in open: one large object can take longer than thousands
 	// after it.
 	room *room
 	// open are the objects from the position on, of which some are done; first is
-	// the number of the first of them.
+	// the number of the first of them, and key that of the last one before it.
 	open  []place
 	first int
-	// passed counts objects since the last checkpoint, which was at at.
-	passed int
-	at     time.Time
+	key   string
+	// complete is set when there are no more objects.
+	complete bool
 }
 
 // place is an object in the order of the bucket.
@@ -48,17 +56,19 @@ func newTracker(options Options) *tracker {
 	return &tracker{options: options, told: now, at: now}
 }
 
-// begin begins a bucket.
-func (t *tracker) begin(bucket string) {
+// begin begins a bucket, each after those before it.
+func (t *tracker) begin(bucket string, room *room) *progress {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.bucket, t.open, t.first, t.room = bucket, nil, 0, newRoom(undone)
+	p := &progress{bucket: bucket, room: room}
+	t.buckets = append(t.buckets, p)
+	return p
 }
 
 // found takes note of an object and returns its number. It waits while too many lie
 // behind one that is not done.
-func (t *tracker) found(ctx context.Context, p pair) (number int, err error) {
-	release, ok := t.room.take(ctx, bare+len(p.key))
+func (t *tracker) found(ctx context.Context, b *progress, p pair) (number int, err error) {
+	release, ok := b.room.take(ctx, bare+len(p.key))
 	if !ok {
 		return 0, ctx.Err()
 	}
@@ -68,34 +78,34 @@ func (t *tracker) found(ctx context.Context, p pair) (number int, err error) {
 	for _, v := range p.source {
 		one.bytes += v.Size
 	}
-	t.open = append(t.open, one)
-	return t.first + len(t.open) - 1, nil
+	b.open = append(b.open, one)
+	return b.first + len(b.open) - 1, nil
 }
 
 // done takes note that an object is done.
-func (t *tracker) done(number int) error {
+func (t *tracker) done(b *progress, number int) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	one := &t.open[number-t.first]
+	one := &b.open[number-b.first]
 	one.done = true
 	t.all.Seen += one.seen
 	t.all.SeenBytes += one.bytes
-	key := ""
-	for len(t.open) > 0 && t.open[0].done {
-		key = t.open[0].key
-		t.open[0].release()
-		t.passed += int(max(t.open[0].seen, 1))
-		t.open, t.first = t.open[1:], t.first+1
+	moved := false
+	for len(b.open) > 0 && b.open[0].done {
+		b.key, moved = b.open[0].key, true
+		b.open[0].release()
+		t.passed += int(max(b.open[0].seen, 1))
+		b.open, b.first = b.open[1:], b.first+1
 	}
 	now := time.Now()
 	if now.Sub(t.told) >= time.Second {
 		t.told = now
 		t.options.Progress(t.all.Progress)
 	}
-	if key == "" || t.passed < t.options.CheckpointObjects && now.Sub(t.at) < t.options.CheckpointEvery {
+	if !moved || t.buckets[0] != b || t.passed < t.options.CheckpointObjects && now.Sub(t.at) < t.options.CheckpointEvery {
 		return nil
 	}
-	return t.checkpoint(Position{Bucket: t.bucket, Key: key}, now)
+	return t.checkpoint(Position{Bucket: b.bucket, Key: b.key}, now)
 }
 
 func (t *tracker) checkpoint(at Position, now time.Time) error {
@@ -103,11 +113,19 @@ func (t *tracker) checkpoint(at Position, now time.Time) error {
 	return t.options.Checkpoint(at)
 }
 
-// end takes note that a bucket is done.
-func (t *tracker) end() error {
+// end takes note that a bucket is done. The position comes to it when all before it are.
+func (t *tracker) end(b *progress) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.checkpoint(Position{Bucket: t.bucket, Complete: true}, time.Now())
+	b.complete = true
+	last := ""
+	for len(t.buckets) > 0 && t.buckets[0].complete {
+		last, t.buckets = t.buckets[0].bucket, t.buckets[1:]
+	}
+	if last == "" {
+		return nil
+	}
+	return t.checkpoint(Position{Bucket: last, Complete: true}, time.Now())
 }
 
 // tell tells the progress.

@@ -23,6 +23,9 @@ type Report struct {
 	ClusterUID string `json:"cluster_uid,omitempty"`
 	FirstSeq   uint64 `json:"first_seq"`
 	LastSeq    uint64 `json:"last_seq"`
+	// Head is the last event, with the hash that stands for all before it. It is zero
+	// unless the chain was found to hold.
+	Head journal.Position `json:"head,omitzero"`
 	// Events is the number of records whose hash was computed and compared.
 	Events uint64 `json:"events"`
 	// Gaps is the number of ranges that retention moved out.
@@ -166,6 +169,7 @@ func (v *verifier) checkRecords() error {
 	if v.chain.head != v.head || len(v.chain.gaps) > 0 {
 		return damaged("the last event is %d, the journal should end at %d", v.chain.head.Seq, v.head.Seq)
 	}
+	v.report.Head = journal.Position{Seq: v.head.Seq, Hash: v.head.Hash}
 	return nil
 }
 

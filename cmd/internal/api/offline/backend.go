@@ -97,7 +97,7 @@ func (b *Backend) Status(ctx context.Context) (api.Status, error) {
 	if err != nil {
 		return api.Status{}, fmt.Errorf("describe the journal: %w", err)
 	}
-	status := api.StatusOf(state, b.clock.Now())
+	status := api.StatusOf(state, fsm.Policy{}, b.clock.Now())
 	status.AsOf = api.LastSeen(state)
 	status.Journal.Stat = stat
 	status.Journal.Error = noRoom(b.path)

@@ -1,3 +1,4 @@
+NEEDS YOU: clear of worker-2 is stalled at delete-pod a/b (ekco explain clear-worker-2-9)
 Operator: not running; a command does the work itself: purge-node worker-2, v0.29.0 on primary-0 (pid 7), for 1h
 Journal:  at #57, 50 events, 3.0 MiB (4.0 KiB free), /var/lib/ekco/journal.db
 Paused:   everything, by cli:root@primary-0 at 2026-11-21T01:00:00Z, until 2026-11-21T03:00:00Z: maintenance
@@ -14,11 +15,11 @@ OPEN ACTIONS
   clear-worker-2-9: clear-node of node worker-2, Stalled, not planned yet, for 1m, asked for by operator
     stalled at delete-pod a/b: 5 attempts failed; repair the cause, then: ekco retry clear-worker-2-9
 
-POLICY REFUSES
+BLOCKED
   purge node worker-2: StormBrake: too many (for 1h)
 
-PROBLEMS
+DEFECTS
   event 9 could not be folded
 
-DOES WITHOUT
+LIMITATIONS
   may not create events

@@ -1,0 +1,273 @@
+// Package certificates renews the certificates that are in Secrets, restarts who must be
+// restarted for them, and waits until the new ones are served.
+package certificates
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/internal/certificates"
+	"github.com/replicatedhq/ekco/internal/certificates/secrets"
+	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// The preflights.
+const (
+	// CertificateRenewable is that the certificates are there, can be read, are not a
+	// customer's own, and can be signed.
+	CertificateRenewable = "CertificateRenewable"
+	// CertificateServed holds what was waited for once in vain, with the pods' reasons.
+	CertificateServed = "CertificateServed"
+)
+
+const (
+	renewTimeout   = 2 * time.Minute // keys of 4096 bits on a slow machine
+	restartTimeout = time.Minute
+	// servedTimeout is enough for Envoys that are replaced one after the other, each of which has
+	// five minutes to end.
+	servedTimeout = 30 * time.Minute
+)
+
+// Store is what the action needs of the Secrets, and of who serves what is in them. Errors
+// are those of package kube.
+type Store interface {
+	Read(ctx context.Context, of journal.Subject) (journal.CertificateFacts, error)
+	Ready(ctx context.Context, of journal.Subject) error
+	Renewed(ctx context.Context, of journal.Subject) (facts journal.CertificateFacts, lacks string, err error)
+	Renew(ctx context.Context, of journal.Subject) (journal.CertificateFacts, error)
+	Restarts(of journal.Subject) bool
+	Pods(ctx context.Context, of journal.Subject) ([]journal.CertificatePod, error)
+	Restarted(ctx context.Context, of journal.Subject, pods []journal.CertificatePod, since time.Time) (lacks string, err error)
+	Restart(ctx context.Context, of journal.Subject, pods []journal.CertificatePod, since time.Time) error
+	Unserved(ctx context.Context, of journal.Subject, least int) (lacks string, err error)
+}
+
+// New returns the action. changed is called when it has written, so that it is looked at.
+func New(store Store, changed func()) actions.Definition {
+	return actions.Definition{
+		Kind: journal.ActionRenewCertificate, Noun: "renewal", Expendable: true,
+		Plan: plan(store),
+		Steps: map[string]actions.Step{
+			journal.StepRenewCertificate: renew{store, changed},
+			journal.StepRestartServers:   restart{store},
+			journal.StepAwaitServed:      await{store},
+		},
+		Preflights: map[string]actions.Preflight{
+			CertificateRenewable: renewable{store},
+			CertificateServed:    served{store},
+		},
+	}
+}
+
+// facts are what the plan captures.
+type facts struct {
+	// Before are the certificates as they were.
+	Before journal.CertificateFacts `json:"before"`
+	// Since is from when on a restart counts.
+	Since time.Time `json:"since"`
+}
+
+func plan(store Store) func(context.Context, journal.ActionRecord) (journal.Plan, error) {
+	return func(ctx context.Context, record journal.ActionRecord) (journal.Plan, error) {
+		before, err := store.Read(ctx, record.Subject)
+		if err != nil && !errors.Is(kube.Sentinel(err), kube.ErrNotFound) { // of which the preflight says what follows
+			return journal.Plan{}, err
+		}
+		captured, err := json.Marshal(facts{before, since(before)})
+		steps := []journal.PlannedStep{{
+			ID: journal.StepRenewCertificate, Does: journal.StepRenewCertificate, Preflights: []string{CertificateRenewable},
+			Timeout: journal.Duration(renewTimeout), Domains: actions.NoDomains,
+		}}
+		after := journal.StepRenewCertificate
+		if store.Restarts(record.Subject) {
+			steps = append(steps, journal.PlannedStep{
+				ID: journal.StepRestartServers, Does: journal.StepRestartServers, After: []string{after},
+				Timeout: journal.Duration(restartTimeout), Domains: actions.NoDomains,
+			})
+			after = journal.StepRestartServers
+		}
+		steps = append(steps, journal.PlannedStep{
+			ID: journal.StepAwaitServed, Does: journal.StepAwaitServed, After: []string{after}, Preflights: []string{CertificateServed},
+			Timeout: journal.Duration(servedTimeout), Domains: actions.NoDomains,
+		})
+		return journal.Plan{Facts: captured, Steps: steps}, err
+	}
+}
+
+// since returns from when on a restart counts: from now on, or from when the certificates were
+// made if they need not be renewed any more.
+func since(before journal.CertificateFacts) (at time.Time) {
+	if before.Due || len(before.Certificates) == 0 {
+		return time.Now().UTC()
+	}
+	for _, certificate := range before.Certificates {
+		if certificate.NotBefore.After(at) {
+			at = certificate.NotBefore
+		}
+	}
+	return at
+}
+
+// renewable judges live whether the certificates may be renewed. What is renewed already, as
+// after a crash, is the step's to prove.
+type renewable struct{ store Store }
+
+// Check implements [actions.Preflight].
+func (p renewable) Check(ctx context.Context, record journal.ActionRecord) actions.Verdict {
+	live, lacks, err := p.store.Renewed(ctx, record.Subject)
+	switch {
+	case errors.Is(kube.Sentinel(err), kube.ErrNotFound):
+		return actions.Abandon("the certificates are not there any more").About("gone")
+	case err != nil:
+		return actions.Hold(err.Error()).About("unread")
+	case live.Foreign:
+		return actions.Abandon("it is a customer's own certificate now, which EKCO never touches").About("foreign")
+	case live.Unreadable != "":
+		return actions.Hold(live.Unreadable).About("unreadable")
+	case lacks == "":
+		return actions.Pass()
+	}
+	switch err := p.store.Ready(ctx, record.Subject); {
+	case errors.Is(err, secrets.ErrImmutable):
+		return actions.Hold(err.Error()).About("immutable")
+	case err != nil:
+		return actions.Hold(err.Error()).About("authority")
+	}
+	return actions.Pass()
+}
+
+// renew writes the Secrets.
+type renew struct {
+	store   Store
+	changed func()
+}
+
+// Prove implements [actions.Step].
+func (s renew) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
+	live, lacks, err := s.store.Renewed(ctx, step.Action.Subject)
+	if err != nil || lacks != "" {
+		return actions.Proof{Missing: lacks}, err
+	}
+	outputs, err := s.outputs(ctx, step, live)
+	return actions.Proof{Done: err == nil, Outputs: outputs}, err
+}
+
+// Do implements [actions.Step].
+func (s renew) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
+	live, err := s.store.Renew(ctx, step.Action.Subject)
+	if err != nil {
+		return nil, err
+	}
+	s.changed()
+	return s.outputs(ctx, step, live)
+}
+
+// outputs are the new certificates, and the pods that may have the old ones: all that there
+// are when the new ones are written.
+func (s renew) outputs(ctx context.Context, step actions.StepContext, live journal.CertificateFacts) (json.RawMessage, error) {
+	pods, err := s.store.Pods(ctx, step.Action.Subject)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(journal.CertificateRenewed{Certificates: live.Certificates, Pods: pods})
+}
+
+// renewed reads what the first step left, and from when on a restart counts: one before the
+// new certificates were made read the old ones, even if it was after the plan.
+func renewed(step actions.StepContext) (left journal.CertificateRenewed, since time.Time, err error) {
+	var captured facts
+	if err := step.Facts(&captured); err != nil {
+		return left, since, err
+	}
+	_, err = step.Output(journal.StepRenewCertificate, &left)
+	since = captured.Since
+	for _, certificate := range left.Certificates {
+		if made := certificate.NotBefore.Add(certificates.Back); made.After(since) {
+			since = made
+		}
+	}
+	return left, since, err
+}
+
+// restart restarts who has the old certificate.
+type restart struct{ store Store }
+
+// Prove implements [actions.Step].
+func (s restart) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
+	left, since, err := renewed(step)
+	if err != nil {
+		return actions.Proof{}, err
+	}
+	lacks, err := s.store.Restarted(ctx, step.Action.Subject, left.Pods, since)
+	if errors.Is(kube.Sentinel(err), kube.ErrNotFound) {
+		return actions.Proof{Done: true}, nil // the add-on was removed meanwhile
+	}
+	return actions.Proof{Done: err == nil && lacks == "", Missing: lacks}, err
+}
+
+// Do implements [actions.Step].
+func (s restart) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
+	left, since, err := renewed(step)
+	if err != nil {
+		return nil, err
+	}
+	return nil, s.store.Restart(ctx, step.Action.Subject, left.Pods, since)
+}
+
+// await has no effect: what it waits for is the servers'.
+type await struct{ store Store }
+
+// Prove implements [actions.Step].
+func (s await) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
+	left, _, err := renewed(step)
+	if err != nil {
+		return actions.Proof{}, err
+	}
+	lacks, err := unserved(ctx, s.store, step.Action.Subject, left)
+	if errors.Is(kube.Sentinel(err), kube.ErrNotFound) {
+		return actions.Proof{Done: true}, nil // there is nothing that could be served any more
+	}
+	return actions.Proof{Done: err == nil && lacks == "", Missing: lacks}, err
+}
+
+// unserved says what keeps the new certificates from being served, or "". Those that are due
+// again are not waited for any more: the next renewal is not wanted while this one is open.
+func unserved(ctx context.Context, store Store, of journal.Subject, left journal.CertificateRenewed) (lacks string, err error) {
+	live, err := store.Read(ctx, of)
+	if err != nil || live.Due {
+		return "", err
+	}
+	return store.Unserved(ctx, of, min(1, len(left.Pods)))
+}
+
+// Do implements [actions.Step].
+func (await) Do(context.Context, actions.StepContext) (json.RawMessage, error) { return nil, nil }
+
+// served holds what was waited for once in vain.
+type served struct{ store Store }
+
+// Check implements [actions.Preflight].
+func (p served) Check(ctx context.Context, record journal.ActionRecord) actions.Verdict {
+	if record.Request.DryRun || record.Steps[journal.StepAwaitServed].Failures == 0 {
+		return actions.Pass() // nothing was changed, or nothing was waited for
+	}
+	var left journal.CertificateRenewed
+	if outputs := record.Steps[journal.StepRenewCertificate].Outputs; len(outputs) > 0 {
+		if err := json.Unmarshal(outputs, &left); err != nil {
+			return actions.Hold("cannot read what the renewal left: " + err.Error()).About("outputs")
+		}
+	}
+	switch lacks, err := unserved(ctx, p.store, record.Subject, left); {
+	case errors.Is(kube.Sentinel(err), kube.ErrNotFound):
+		return actions.Pass()
+	case err != nil:
+		return actions.Hold(err.Error()).About("unread")
+	case lacks != "":
+		return actions.Hold(lacks).About("unserved")
+	}
+	return actions.Pass()
+}

@@ -1,0 +1,268 @@
+package certificates
+
+import (
+	"encoding/base64"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/actions/actionstest"
+	"github.com/replicatedhq/ekco/internal/certificates"
+	"github.com/replicatedhq/ekco/internal/certificates/certificatestest"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+func scene(of journal.Subject, points int, prepare func(w *world)) actionstest.Scene {
+	return actionstest.Scene{Points: points, Set: func(bare *actionstest.World) actionstest.Stage {
+		w := installed(bare, of)
+		if prepare != nil {
+			prepare(w)
+		}
+		w.ask()
+		return actionstest.Stage{
+			Kinds:   func(f *actionstest.Fuse) []actions.Definition { return f.Mortal(w.definition()) },
+			Outcome: w.outcome,
+		}
+	}}
+}
+
+func scenes() actionstest.Scenes {
+	return actionstest.Scenes{
+		"registry":   scene(journal.CertificateRegistry, 14, nil),
+		"kURL proxy": scene(journal.CertificateKurlProxy, 10, nil),
+		"Contour":    scene(journal.CertificateContour, 14, nil),
+		"against another who was faster": scene(journal.CertificateKurlProxy, 10, func(w *world) {
+			first := true
+			w.cluster.BeforeEffect = func(string) {
+				if first {
+					first = false
+					w.cluster.Edit(certificatestest.KurlProxySecret, func(object map[string]any) { object["touched"] = true })
+				}
+			}
+		}),
+	}
+}
+
+func TestTheCrashMatrix(t *testing.T) { scenes().Run(t) }
+
+func TestWhatIsRenewedIsServedAndNothingOfItsKeyIsOnRecord(t *testing.T) {
+	for of, want := range map[journal.Subject]string{
+		journal.CertificateRegistry:  `1 certificates, foreign is false, lacks "", unserved "", restarts 2`,
+		journal.CertificateKurlProxy: `2 certificates, foreign is false, lacks "", unserved "", restarts 0`,
+		journal.CertificateContour:   `4 certificates, foreign is false, lacks "", unserved "", restarts 1`,
+	} {
+		actionstest.InBubble(t, func(bare *actionstest.World) {
+			w := installed(bare, of)
+			w.ask()
+			w.RunToEnd(w.Config([]actions.Definition{w.definition()}))
+			if got := w.outcome(); got != want || w.LastLine() != "ended done" || w.looks != 1 {
+				t.Errorf("%s: %s, %s, looked %d times", of.Name, got, w.LastLine(), w.looks)
+			}
+			w.secretless()
+		})
+	}
+}
+
+func TestServersThatDoNotComeBackHoldTheActionWithTheirReasons(t *testing.T) {
+	actionstest.InBubble(t, func(bare *actionstest.World) {
+		w := installed(bare, journal.CertificateRegistry)
+		w.cluster.ReadyAfter = 0
+		w.ask()
+		r := w.start()
+		w.Pass(time.Minute)
+		w.cluster.Put(certificatestest.PodRef("kurl", "registry-9"),
+			`{"metadata":{"labels":{"app":"registry"}},"status":{"phase":"Pending","conditions":[{"type":"PodScheduled","status":"False","reason":"Unschedulable","message":"no room"}]}}`)
+		w.Pass(2 * servedTimeout)
+		held := w.Record().Holds[journal.StepAwaitServed]
+		if held.Preflight != CertificateServed || held.Reason != "pod kurl/registry-9: Pending: Unschedulable: no room" {
+			t.Errorf("held by %+v", held)
+		}
+		events := len(w.Events())
+		w.Pass(10 * time.Hour)
+		if n := len(w.Events()) - events; n > 0 {
+			t.Errorf("%d events while nothing changes", n)
+		}
+		w.cluster.Remove(certificatestest.PodRef("kurl", "registry-9"))
+		w.cluster.Pod("kurl", "registry", "registry-9", certificatestest.RegistrySecret, "registry.crt")
+		r.End()
+		if w.LastLine() != "ended done" {
+			t.Errorf("it %s", w.LastLine())
+		}
+	})
+}
+
+func TestWhatCannotBeRenewedNowIsHeldAndChangesNothing(t *testing.T) {
+	for name, test := range map[string]struct {
+		of      journal.Subject
+		broken  func(w *world)
+		mend    func(w *world)
+		key     string
+		because string
+	}{
+		"external CA": {
+			of: journal.CertificateRegistry, key: "authority", because: "the CA is external",
+			broken: func(w *world) { w.cluster.Unsigned = certificates.ErrExternalCA }, mend: func(w *world) { w.cluster.Unsigned = nil },
+		},
+		"clock": {
+			of: journal.CertificateContour, key: "unread", because: "ahead of EKCO's",
+			broken: func(w *world) { w.cluster.Ahead(24 * time.Hour) }, mend: func(w *world) { w.cluster.Ahead(0) },
+		},
+		"unreadable": {
+			of: journal.CertificateKurlProxy, key: "unreadable", because: "Secret default/kotsadm-tls (tls.key): it has no PEM block",
+			broken: func(w *world) {
+				w.cluster.Edit(certificatestest.KurlProxySecret, func(object map[string]any) {
+					object["data"].(map[string]any)["tls.key"] = base64.StdEncoding.EncodeToString([]byte("x"))
+				})
+			},
+			mend: func(w *world) { w.cluster.InstallKurlProxy(time.Now().Add(time.Hour), "") },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			actionstest.InBubble(t, func(bare *actionstest.World) {
+				w := installed(bare, test.of)
+				w.ask()
+				plan, err := w.definition().Plan(t.Context(), w.Record())
+				if err != nil || len(plan.Steps) == 0 {
+					t.Fatal(err)
+				}
+				test.broken(w)
+				preflight := w.definition().Preflights[CertificateRenewable]
+				if verdict := preflight.Check(t.Context(), w.Record()); verdict.Kind != actions.VerdictHold || verdict.Key != test.key || !strings.Contains(verdict.Reason, test.because) {
+					t.Errorf("the verdict is %+v", verdict)
+				}
+				r := w.start()
+				w.Pass(time.Hour)
+				if n := len(w.cluster.Effects()); n != 0 {
+					t.Errorf("%d effects", n)
+				}
+				test.mend(w)
+				r.End()
+				if w.LastLine() != "ended done" {
+					t.Errorf("it %s", w.LastLine())
+				}
+			})
+		})
+	}
+}
+
+func TestWhatIsNotEKCOsAnyMoreEndsTheAction(t *testing.T) {
+	for want, change := range map[string]func(w *world){
+		"customer's own": func(w *world) { w.cluster.InstallKurlProxy(time.Now().Add(time.Hour), "admin.example.com") },
+		"not there any":  func(w *world) { w.cluster.Remove(certificatestest.KurlProxySecret) },
+	} {
+		actionstest.InBubble(t, func(bare *actionstest.World) {
+			w := installed(bare, journal.CertificateKurlProxy)
+			w.ask()
+			change(w)
+			w.RunToEnd(w.Config([]actions.Definition{w.definition()}))
+			events := w.Events()
+			last := string(events[len(events)-1].Payload)
+			if !strings.Contains(last, `"abandoned"`) || !strings.Contains(last, want) || len(w.cluster.Effects()) != 0 {
+				t.Errorf("it ends with %s; %v", last, w.cluster.Effects())
+			}
+		})
+	}
+}
+
+func TestAnAddOnThatIsRemovedMeanwhileIsNotWaitedFor(t *testing.T) {
+	actionstest.InBubble(t, func(bare *actionstest.World) {
+		w := installed(bare, journal.CertificateContour)
+		w.cluster.ReadyAfter = 0
+		w.ask()
+		r := w.start()
+		w.Pass(time.Minute)
+		w.cluster.Remove(certificatestest.ContourSecret)
+		r.End()
+		if w.LastLine() != "ended done" {
+			t.Errorf("it %s", w.LastLine())
+		}
+	})
+}
+
+func TestWhatSomebodyElseHasRenewedIsNotRenewedAgain(t *testing.T) {
+	actionstest.InBubble(t, func(bare *actionstest.World) {
+		w := installed(bare, journal.CertificateRegistry)
+		w.ask()
+		w.cluster.Put(certificatestest.RegistrySecret, certificatestest.Registry(t, w.cluster.CA, time.Now().Add(certificates.Year)))
+		w.RunToEnd(w.Config([]actions.Definition{w.definition()}))
+		if n := w.cluster.Calls("update secrets"); n != 0 || w.restarts() != 2 || w.LastLine() != "ended done" {
+			t.Errorf("%d updates, %d restarts, %s", n, w.restarts(), w.LastLine())
+		}
+	})
+}
+
+func TestADryRunChangesNothing(t *testing.T) {
+	actionstest.InBubble(t, func(bare *actionstest.World) {
+		w := installed(bare, journal.CertificateContour)
+		w.Request(w.of, journal.ActionRequested{Kind: journal.ActionRenewCertificate, DryRun: true})
+		w.RunToEnd(w.Config([]actions.Definition{w.definition()}))
+		if w.LastLine() != "ended dry-run" || len(w.cluster.Effects()) != 0 {
+			t.Errorf("%s; %v", w.LastLine(), w.cluster.Effects())
+		}
+	})
+}
+
+func TestThePlanSaysWhoIsRestarted(t *testing.T) {
+	actionstest.InBubble(t, func(bare *actionstest.World) {
+		for of, want := range map[journal.Subject]string{
+			journal.CertificateRegistry:  "renew restart await-served",
+			journal.CertificateKurlProxy: "renew await-served",
+			journal.CertificateContour:   "renew restart await-served",
+		} {
+			w := installed(bare, of)
+			plan, err := w.definition().Plan(t.Context(), journal.ActionRecord{Subject: of})
+			var steps []string
+			for _, step := range plan.Steps {
+				steps = append(steps, step.ID)
+				if step.Domains == nil || len(step.Domains) > 0 {
+					t.Errorf("%s takes %v", step.ID, step.Domains)
+				}
+			}
+			if err != nil || strings.Join(steps, " ") != want {
+				t.Errorf("%s: %v: %v", of.Name, err, steps)
+			}
+		}
+	})
+}
+
+func TestWhatIsDueAgainIsNotWaitedForAnyMore(t *testing.T) {
+	actionstest.InBubble(t, func(bare *actionstest.World) {
+		w := installed(bare, journal.CertificateRegistry)
+		w.cluster.ReadyAfter = 0
+		w.ask()
+		r := w.start()
+		w.Pass(time.Minute)
+		w.Pass(2 * servedTimeout)
+		if held := w.Record().Holds[journal.StepAwaitServed]; held.Preflight != CertificateServed {
+			t.Fatalf("held by %+v", held)
+		}
+		w.cluster.InstallRegistry(time.Now().Add(29*24*time.Hour), 0)
+		r.End()
+		if w.LastLine() != "ended done" {
+			t.Errorf("it %s", w.LastLine())
+		}
+	})
+}
+
+func TestARestartBeforeTheRenewalIsNoneAfterIt(t *testing.T) {
+	actionstest.InBubble(t, func(bare *actionstest.World) {
+		w := installed(bare, journal.CertificateContour)
+		w.cluster.BeforeEffect = func(string) {
+			w.cluster.BeforeEffect = nil
+			<-time.After(time.Minute)
+			// Somebody restarts Envoy after the plan, and before there are new certificates.
+			at := time.Now().Add(-30 * time.Second).UTC().Format(time.RFC3339)
+			w.cluster.Edit(certificatestest.Envoys, func(object map[string]any) {
+				template := object["spec"].(map[string]any)["template"].(map[string]any)
+				template["metadata"] = map[string]any{"annotations": map[string]any{"kubectl.kubernetes.io/restartedAt": at}}
+			})
+			w.cluster.Edit(certificatestest.ContourSecret, func(object map[string]any) { object["touched"] = true }) // it is tried again
+		}
+		w.ask()
+		w.RunToEnd(w.Config([]actions.Definition{w.definition()}))
+		if w.restarts() != 1 || w.LastLine() != "ended done" {
+			t.Errorf("%d restarts, %s", w.restarts(), w.LastLine())
+		}
+	})
+}

@@ -1,0 +1,279 @@
+// Package hosttask is what actions share that have work done on hosts: for each node a step
+// that runs a program there and leaves what came of it, a step that removes its pod once
+// that is on record, and one that takes the pod away if the action is cancelled.
+//
+// A capability says by [Work] what the program is and how its outcome is read. Killed at
+// any point, the next EKCO finds the pod again, and makes no second one.
+package hosttask
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/internal/hosttask"
+	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// Work is what is done on each of some nodes. Tasks and Does must be set.
+type Work struct {
+	Tasks *hosttask.Tasks
+	// Does is how plans name the step that does it. It also begins the steps' ids.
+	Does string
+	// Read checks the result that the program gave, and returns what goes on record. nil
+	// takes it as it is.
+	Read func(result json.RawMessage) (json.RawMessage, error)
+	// Partial takes what cannot be done on a node for an outcome, with the reason in
+	// [Outcome.Missing], and does not wait for it. Only what the API server does not answer
+	// is asked a few times.
+	Partial bool
+}
+
+// Outcome is what a step leaves that ran a program on a node.
+type Outcome struct {
+	Result json.RawMessage `json:"result,omitempty"`
+	// Missing says why there is none.
+	Missing string `json:"missing,omitempty"`
+	// Left says why there was nothing to do: the node is not there any more.
+	Left string `json:"left,omitempty"`
+}
+
+// DoesRemove is how plans name the steps that remove a pod.
+const DoesRemove = "remove-host-task"
+
+// How long the steps may take besides the program: to find a place among the tasks that
+// run, and to have a pod removed.
+const (
+	placeTimeout  = 90 * time.Second
+	removeTimeout = 30 * time.Second
+)
+
+// input is what the plan gives each of the steps.
+type input struct {
+	Task hosttask.Task `json:"task"`
+	// Of is the step that makes the pod.
+	Of string `json:"of"`
+}
+
+func (i input) owner(step actions.StepContext) hosttask.Owner {
+	return hosttask.Owner{Action: step.Action.ID, Step: i.Of}
+}
+
+// Steps is the code of the steps that [Work.Plan] plans.
+func (w Work) Steps() map[string]actions.Step {
+	return map[string]actions.Step{w.Does: run{w}, DoesRemove: remove{w.Tasks}}
+}
+
+// Plan adds the steps of a task to a plan, and returns the ids of the first and of the last:
+// once the first is done, its outcome is on record. The base says what they come after, and
+// which preflights and domains the first has; its id is that of the work and the node.
+func (w Work) Plan(plan *journal.Plan, task hosttask.Task, base journal.PlannedStep) (first, last string, err error) {
+	first = w.Does + " " + task.Node
+	raw, err := json.Marshal(input{task, first})
+	if err != nil {
+		return "", "", fmt.Errorf("plan %s: %w", first, err)
+	}
+	base.ID, base.Does, base.Input = first, w.Does, raw
+	base.Timeout = journal.Duration(placeTimeout + task.Longest() + removeTimeout)
+	removal := journal.PlannedStep{
+		ID: DoesRemove + " of " + first, Does: DoesRemove, Input: raw, After: []string{first},
+		Timeout: journal.Duration(removeTimeout), Domains: actions.NoDomains,
+	}
+	plan.Steps = append(plan.Steps, base, removal)
+	if !base.Irreversible {
+		plan.Undo = append(plan.Undo, journal.PlannedStep{
+			ID: "withdraw " + first, Does: DoesRemove, Input: raw, Undoes: first,
+			Timeout: journal.Duration(removeTimeout), Domains: actions.NoDomains,
+		})
+	}
+	return first, removal.ID, nil
+}
+
+// OutcomeOf returns what the step left that ran the program on a node, and whether it did.
+func (w Work) OutcomeOf(record journal.ActionRecord, node string) (outcome Outcome, done bool, err error) {
+	step := record.Steps[w.Does+" "+node]
+	if !step.Done() || len(step.Outputs) == 0 {
+		return Outcome{}, false, nil
+	}
+	if err := json.Unmarshal(step.Outputs, &outcome); err != nil {
+		return Outcome{}, false, fmt.Errorf("read what came of %s %s: %w", w.Does, node, err)
+	}
+	return outcome, true, nil
+}
+
+// run is the step that has a program run on a node.
+type run struct{ Work }
+
+var (
+	_ actions.TidyStep          = run{}
+	_ actions.InterruptibleStep = run{}
+	_ actions.HeedfulStep       = run{}
+)
+
+// Interruptible implements [actions.InterruptibleStep]: it waits for its turn, and for
+// answers.
+func (run) Interruptible() bool { return true }
+
+// Do implements [actions.Step]: it makes the pod, unless there is nothing to do.
+func (r run) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
+	var in input
+	if err := step.Input(&in); err != nil {
+		return nil, err
+	}
+	err := r.Tasks.Make(ctx, in.Task, in.owner(step))
+	return r.answer(err, r.patient(step))
+}
+
+// partialTries is how many attempts may fail of a step whose work is [Work.Partial]: one that
+// runs out of its time, and some that follow within a minute.
+const partialTries = 6
+
+// patient reports whether the step may still be tried another time.
+func (r run) patient(step actions.StepContext) bool {
+	return !r.Partial || step.Action.Steps[step.Planned.ID].Failures < partialTries
+}
+
+// answer says what follows from that the pod was made, or not.
+func (r run) answer(err error, patient bool) (json.RawMessage, error) {
+	var node *hosttask.NodeError
+	var foreign *hosttask.ForeignError
+	switch {
+	case err == nil:
+		return nil, nil
+	case errors.As(err, &node) && node.Gone:
+		return json.Marshal(Outcome{Left: node.Why})
+	case errors.Is(err, hosttask.ErrBusy):
+		return nil, &actions.UnfinishedError{Left: err.Error(), Waits: true}
+	case errors.Is(err, context.Canceled):
+		return nil, err
+	case (errors.Is(err, kube.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded)) && patient:
+		return nil, err
+	case r.Partial:
+		return json.Marshal(Outcome{Missing: err.Error()})
+	case errors.As(err, &node), errors.As(err, &foreign):
+		return nil, &actions.UnfinishedError{Left: err.Error(), Waits: true}
+	}
+	return nil, err
+}
+
+// Prove implements [actions.Step].
+func (r run) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
+	var in input
+	if err := step.Input(&in); err != nil {
+		return actions.Proof{}, err
+	}
+	if outputs := step.Action.Steps[step.Planned.ID].Outputs; len(outputs) > 0 {
+		return actions.Proof{Done: true, Outputs: outputs}, nil
+	}
+	seen, err := r.Tasks.Look(ctx, in.Task, in.owner(step))
+	if err != nil {
+		// One look that fails is no reason to give a program up that runs.
+		return r.without(err.Error(), errors.Is(err, kube.ErrForbidden) || !r.patient(step))
+	}
+	switch seen.State {
+	case hosttask.Ended:
+		return r.ended(seen)
+	case hosttask.Lost:
+		return r.without(seen.Why, true)
+	case hosttask.Starting, hosttask.Running:
+		return actions.Proof{Missing: "the program runs on node " + in.Task.Node + because(seen.Why)}, nil
+	case hosttask.Foreign:
+		return actions.Proof{Missing: seen.Why, Waits: true, Lost: true}, nil
+	}
+	return r.absent(ctx, in.Task)
+}
+
+func because(why string) string {
+	if why == "" {
+		return ""
+	}
+	return ": " + why
+}
+
+// without is the proof of a task that has no result.
+func (r run) without(why string, lost bool) (actions.Proof, error) {
+	if !r.Partial || !lost {
+		return actions.Proof{Missing: why, Lost: lost}, nil
+	}
+	outputs, err := json.Marshal(Outcome{Missing: why})
+	return actions.Proof{Done: true, Outputs: outputs}, err
+}
+
+// ended is the proof of a task that has its result.
+func (r run) ended(seen hosttask.Seen) (actions.Proof, error) {
+	result := seen.Result
+	if r.Read != nil {
+		var err error
+		if result, err = r.Read(result); err != nil {
+			return r.without(err.Error(), true)
+		}
+	}
+	outputs, err := json.Marshal(Outcome{Result: result})
+	return actions.Proof{Done: true, Outputs: outputs}, err
+}
+
+// absent is the proof of a task without a pod: if its node is away, it has to wait.
+func (r run) absent(ctx context.Context, task hosttask.Task) (actions.Proof, error) {
+	var node *hosttask.NodeError
+	proof := actions.Proof{Missing: "it has no pod", Lost: true}
+	if err := r.Tasks.Takes(ctx, task); errors.As(err, &node) && !node.Gone && !r.Partial {
+		proof.Missing, proof.Waits = node.Why, true
+	}
+	return proof, nil
+}
+
+// Heed implements [actions.HeedfulStep].
+func (r run) Heed(step actions.StepContext) <-chan struct{} {
+	var in input
+	if step.Input(&in) != nil {
+		return nil // Prove says so
+	}
+	return r.Tasks.Changed(in.Task, in.owner(step))
+}
+
+// Tidy implements [actions.TidyStep]. When EKCO stops or the action ends early, a program
+// that runs goes on: it is found again, or withdrawn.
+func (r run) Tidy(ctx context.Context, step actions.StepContext, failed error) {
+	var in input
+	if err := step.Input(&in); err != nil {
+		return // it has nothing, then
+	}
+	owner := in.owner(step)
+	defer r.Tasks.Leave(in.Task, owner)
+	if failed == nil {
+		return
+	}
+	remove := r.Tasks.Remove
+	if errors.Is(failed, context.Canceled) || errors.Is(failed, kube.ErrUnavailable) {
+		remove = r.Tasks.Tidy
+	}
+	if err := remove(ctx, in.Task, owner); err != nil {
+		step.Log.Warn("the pod of a host task is left for now", "node", in.Task.Node, "error", err)
+	}
+}
+
+// remove is the step that removes the pod.
+type remove struct{ tasks *hosttask.Tasks }
+
+// Do implements [actions.Step].
+func (r remove) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
+	var in input
+	if err := step.Input(&in); err != nil {
+		return nil, err
+	}
+	return nil, r.tasks.Remove(ctx, in.Task, in.owner(step))
+}
+
+// Prove implements [actions.Step].
+func (r remove) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
+	var in input
+	if err := step.Input(&in); err != nil {
+		return actions.Proof{}, err
+	}
+	gone, err := r.tasks.Gone(ctx, in.Task, in.owner(step))
+	return actions.Proof{Done: gone, Missing: "its pod is still there"}, err
+}

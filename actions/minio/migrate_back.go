@@ -1,0 +1,192 @@
+package minio
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/internal/s3"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// back has the Service lead to the single MinIO again, whatever ended the attempt, and also
+// when EKCO is stopping; unless EKCO had it lead to the highly available one already.
+func (a *attempt) back(ctx context.Context, cause error) (json.RawMessage, error) {
+	interrupted := errors.Is(cause, errInterrupted) || errors.Is(cause, errElsewhere) || errors.Is(ctx.Err(), context.Canceled)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), backTime)
+	defer cancel()
+	leads, err := a.point(ctx)
+	defer a.changed()
+	switch {
+	case err != nil:
+		return nil, a.unfinished(fmt.Sprintf("%v; and whether Service minio leads somewhere is not known: %v", cause, err), true)
+	case leads == journal.MinioServiceHA && a.state.Switches:
+		if err := errors.Join(a.versioned(ctx), a.endServed(ctx)); err != nil {
+			return nil, a.unfinished(fmt.Sprintf("Service minio leads to ha-minio; clients may still be connected to the single MinIO: %v", err), true)
+		}
+		return a.outputs()
+	}
+	if !interrupted {
+		a.state.FailedAt, a.state.Error = time.Now().UTC(), cause.Error()
+		if a.away {
+			a.state.Tries++
+		}
+	}
+	a.ledBack(ctx)
+	a.takenBack(ctx, cause)
+	return nil, a.unfinished(cause.Error()+"; "+leadsTo(leads), interrupted || !a.away)
+}
+
+// leadsTo says where the Service leads.
+func leadsTo(service journal.MinioService) string {
+	switch service {
+	case "":
+		return "there is no Service minio"
+	case journal.MinioServiceSingle:
+		return "Service minio leads to the single MinIO"
+	}
+	return "Service minio leads to " + string(service)
+}
+
+// unfinished leaves what is known of the attempt. It counts as a try only if the Service led
+// nowhere meanwhile.
+func (a *attempt) unfinished(left string, waits bool) error {
+	outputs, err := json.Marshal(a.state)
+	return errors.Join(err, &actions.UnfinishedError{Left: left, Waits: waits, Outputs: outputs})
+}
+
+// takenBack puts on record what is over with the attempt, and what it saw: an EKCO that stops
+// records no failure, and one that is killed has no other chance.
+func (a *attempt) takenBack(ctx context.Context, cause error) {
+	if shrunk := (shrunkError{}); errors.As(cause, &shrunk) {
+		a.state.Shrunk = shrunk.Error()
+	}
+	a.state.Disabled, a.state.Switches, a.state.Forced = false, false, ""
+	if err := a.note(ctx); err != nil {
+		a.step.Log.Warn("how the switch was taken back is not on record yet", "error", err)
+	}
+	if err := a.unsettled(ctx); err != nil {
+		a.step.Log.Warn("settings of buckets on ha-minio that act by themselves are still set; the next try takes them away", "error", err)
+	}
+}
+
+// point has a Service that leads nowhere lead to the single MinIO, and returns where it leads
+// then. It is tried until the time is over.
+func (a *attempt) point(ctx context.Context) (leads journal.MinioService, err error) {
+	for {
+		leads, _, err = a.api.Leads(ctx)
+		if err == nil && (leads != journal.MinioServiceDisabled || !a.state.Disabled) {
+			return leads, nil // or somebody else disabled it
+		}
+		if err == nil {
+			if leads, err = a.pointBack(ctx); err == nil {
+				return leads, nil
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return "", err
+		case <-time.After(podLook):
+		}
+	}
+}
+
+// pointBack has a Service that leads nowhere lead to the single MinIO, and where that is gone
+// to the other one. It reads no more than it must: what cannot be read keeps clients out.
+func (m *migrator) pointBack(ctx context.Context) (to journal.MinioService, err error) {
+	deployment, err := m.api.Deployment(ctx)
+	if err != nil {
+		return "", err
+	}
+	if to = journal.MinioServiceSingle; deployment == "" {
+		to = journal.MinioServiceHA
+	}
+	return to, m.api.Point(ctx, to)
+}
+
+// unsettled takes away what a switch that failed left on the target: it would expire what is
+// copied, and tell others of what is no news.
+func (a *attempt) unsettled(ctx context.Context) error {
+	if !a.state.Settled {
+		return nil
+	}
+	if err := a.unsettle(ctx); err != nil {
+		return err
+	}
+	a.state.Settled = false
+	return nil
+}
+
+func (m *migrator) unsettle(ctx context.Context) error {
+	target, err := m.target(ctx)
+	if err != nil {
+		return err
+	}
+	defer target.Close()
+	buckets, err := target.Buckets(ctx)
+	if err != nil {
+		return err
+	}
+	for _, bucket := range buckets {
+		have, err := target.Settings(ctx, bucket)
+		if err != nil {
+			return err
+		}
+		for name, idle := range idle {
+			if have[name] == "" || name == s3.ObjectLock && !strings.Contains(have[name], "<Rule>") {
+				continue
+			}
+			if err := target.Set(ctx, bucket, name, idle); err != nil {
+				return fmt.Errorf("take back the %s of bucket %s, since the switch failed: %w", name, bucket, err)
+			}
+		}
+	}
+	return nil
+}
+
+// idle are the values with which settings that act by themselves do not. That versions are
+// suspended is put right by the next pass.
+var idle = map[s3.SettingName]string{
+	s3.Lifecycle: "", s3.Notification: "", s3.Quota: "",
+	s3.ObjectLock: `<ObjectLockConfiguration xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><ObjectLockEnabled>Enabled</ObjectLockEnabled></ObjectLockConfiguration>`,
+}
+
+// callOff has a Service that an attempt left disabled lead to the single MinIO again.
+type callOff struct{ *migrator }
+
+// Prove takes what cannot be read for undone: a look that fails counts as a failure, and clients
+// would be kept out once those were too many.
+func (s callOff) Prove(ctx context.Context, _ actions.StepContext) (actions.Proof, error) {
+	leads, _, err := s.api.Leads(ctx)
+	if err != nil {
+		return actions.Proof{Missing: err.Error()}, nil //nolint:nilerr // it is what is missing
+	}
+	return actions.Proof{Done: leads != journal.MinioServiceDisabled, Missing: "Service minio leads nowhere"}, nil
+}
+
+// Do is tried for as long as it takes: there is nobody else who would have the Service lead
+// somewhere.
+func (s callOff) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
+	leads, _, err := s.api.Leads(ctx)
+	defer s.changed()
+	if err != nil {
+		return nil, &actions.UnfinishedError{Left: "whether Service minio leads somewhere is not known: " + err.Error(), Waits: true}
+	}
+	if leads == journal.MinioServiceDisabled {
+		if leads, err = s.pointBack(ctx); err != nil {
+			return nil, &actions.UnfinishedError{Left: "Service minio leads nowhere, so that clients are kept out, and does not lead to the single MinIO again yet: " + err.Error(), Waits: true}
+		}
+	}
+	cut, err := outputOf[journal.MinioCutOver](step.Action, journal.StepCutOverMinio)
+	if err != nil || !cut.Settled || leads == journal.MinioServiceHA {
+		return nil, err
+	}
+	if err := s.unsettle(ctx); err != nil {
+		step.Log.Warn("settings of buckets on ha-minio that act by themselves are still set; the next migration takes them away", "error", err)
+	}
+	return nil, nil
+}

@@ -1,0 +1,122 @@
+package minio
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/replicatedhq/ekco/internal/minio"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// errServes keeps what serves clients from being made the same as what does not any more.
+var errServes = errors.New("clients are led to ha-minio, which has the newest data from now on: nothing is copied there any more")
+
+// elsewhereError keeps a migration from going on beside somebody else's work.
+type elsewhereError struct{ leads journal.MinioService }
+
+func (e elsewhereError) Error() string {
+	if e.leads == "" {
+		return "Service minio is gone: nothing is copied before it is there again"
+	}
+	return fmt.Sprintf("somebody else had Service minio lead to %s: nothing is copied as long as it does", e.leads)
+}
+
+// fence says whether the target may be changed, by where the Service leads. Those who ask
+// at the same time share an answer.
+type fence struct {
+	api minio.API
+	// turn is held by who asks.
+	turn chan struct{}
+
+	mu    sync.Mutex
+	leads journal.MinioService
+	// answered is when the question was asked whose answer was the last good one.
+	answered time.Time
+	// next is the question that has not been asked yet.
+	next *question
+}
+
+// question is one that several wait for, and all of them before it is asked.
+type question struct {
+	done chan struct{}
+	err  error
+}
+
+// newFence expects the Service to lead to the single MinIO.
+func newFence(api minio.API) *fence {
+	return &fence{api: api, turn: make(chan struct{}, 1), leads: journal.MinioServiceSingle}
+}
+
+// shall has the fence expect the Service to lead elsewhere.
+func (f *fence) shall(leads journal.MinioService) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.leads, f.answered = leads, time.Time{}
+}
+
+// open returns nil if the target may be changed, by an answer to a question that was asked
+// since open was called, or no longer ago than atMost.
+func (f *fence) open(ctx context.Context, atMost time.Duration) error {
+	for {
+		f.mu.Lock()
+		if atMost > 0 && time.Since(f.answered) < atMost {
+			f.mu.Unlock()
+			return nil
+		}
+		q, mine := f.next, f.next == nil
+		if mine {
+			q = &question{done: make(chan struct{})}
+			f.next = q
+		}
+		f.mu.Unlock()
+		if mine {
+			f.ask(ctx, q)
+			return q.err
+		}
+		select {
+		case <-q.done:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		// Who asked may have been in more of a hurry.
+		if !errors.Is(q.err, context.Canceled) && !errors.Is(q.err, context.DeadlineExceeded) || ctx.Err() != nil {
+			return q.err
+		}
+	}
+}
+
+// ask asks for all who wait, one question at a time.
+func (f *fence) ask(ctx context.Context, q *question) {
+	defer close(q.done)
+	select {
+	case f.turn <- struct{}{}:
+		defer func() { <-f.turn }()
+	case <-ctx.Done():
+		q.err = ctx.Err()
+	}
+	f.mu.Lock()
+	f.next = nil // who comes from now on waits for another one
+	began, shall := time.Now(), f.leads
+	f.mu.Unlock()
+	if q.err != nil {
+		return
+	}
+	leads, _, err := f.api.Leads(ctx)
+	switch {
+	case err != nil:
+		q.err = fmt.Errorf("look where Service minio leads before something is changed: %w", err)
+	case leads == journal.MinioServiceHA:
+		q.err = errServes
+	case leads != shall:
+		q.err = elsewhereError{leads}
+	default:
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if f.leads == shall {
+			f.answered = began
+		}
+	}
+}

@@ -1,0 +1,143 @@
+package minio
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/replicatedhq/ekco/internal/minio"
+	"github.com/replicatedhq/ekco/internal/s3"
+	"github.com/replicatedhq/ekco/internal/s3/replica"
+	"github.com/replicatedhq/ekco/internal/s3/s3sim"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// service tells where the Service leads, which takes a while.
+type service struct {
+	minio.API
+	leads atomic.Value
+	asked atomic.Int32
+	fails error
+}
+
+const takes = 10 * time.Millisecond
+
+func newService() *service {
+	s := &service{}
+	s.leads.Store(journal.MinioServiceSingle)
+	return s
+}
+
+func (s *service) Leads(ctx context.Context) (journal.MinioService, string, error) {
+	s.asked.Add(1)
+	leads := s.leads.Load().(journal.MinioService)
+	select {
+	case <-ctx.Done():
+		return "", "", ctx.Err()
+	case <-time.After(takes):
+	}
+	return leads, "1", s.fails
+}
+
+// plainStore is a store as the fence has it behind it.
+type plainStore struct{ *s3sim.Store }
+
+func (plainStore) Server(context.Context) (s3.Server, error)            { return s3.Server{}, nil }
+func (plainStore) ExportIAM(context.Context) (*s3.IAM, error)           { return nil, nil }
+func (plainStore) ImportIAM(context.Context, *s3.IAM) ([]string, error) { return nil, nil }
+func (plainStore) Close()                                               {}
+
+func TestRemovalsShareTheAnswers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source, target, api := s3sim.New(), s3sim.New(), newService()
+		const objects = 20_000
+		for _, store := range []*s3sim.Store{source, target} {
+			store.AddBucket("bucket", nil)
+		}
+		for i := range objects {
+			target.Write("bucket", fmt.Sprintf("object-%06d", i), "", s3.Attributes{}, time.Now())
+		}
+		began := time.Now()
+		result, err := replica.Pass(t.Context(), source, &fenced{Store: plainStore{target}, service: newFence(api)}, replica.Options{})
+		if err != nil || result.Removed != objects {
+			t.Fatalf("%v: removed %+v", err, result.Progress)
+		}
+		// One after the other it would be over three minutes.
+		if took := time.Since(began); took > 20*time.Second {
+			t.Errorf("it took %s with %d questions", took, api.asked.Load())
+		}
+	})
+}
+
+func TestAnAnswerIsSharedOnlyByThoseWhoAskedBefore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := newService()
+		f := newFence(api)
+		first := make(chan error, 1)
+		go func() { first <- f.open(t.Context(), 0) }()
+		time.Sleep(takes / 2) // the first question is asked, and its answer is old news by now
+		api.leads.Store(journal.MinioServiceHA)
+		if err := f.open(t.Context(), 0); !errors.Is(err, errServes) {
+			t.Errorf("the second: %v", err)
+		}
+		if err := <-first; err != nil {
+			t.Errorf("the first: %v", err)
+		}
+	})
+}
+
+func TestWhoStopsAskingStopsNobodyElse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFence(newService())
+		ctx, stop := context.WithCancel(t.Context())
+		answers := make(chan error, 3)
+		go func() { answers <- f.open(ctx, 0) }()
+		synctest.Wait()
+		go func() { answers <- f.open(ctx, 0) }() // asks for the third, too
+		synctest.Wait()
+		third := make(chan error, 1)
+		go func() { third <- f.open(t.Context(), 0) }()
+		synctest.Wait()
+		stop()
+		for range 2 {
+			if err := <-answers; !errors.Is(err, context.Canceled) {
+				t.Errorf("who stopped: %v", err)
+			}
+		}
+		if err := <-third; err != nil {
+			t.Errorf("who did not: %v", err)
+		}
+	})
+}
+
+func TestTheTargetIsChangedOnlyWhileTheServiceLeadsWhereItShall(t *testing.T) {
+	for leads, want := range map[journal.MinioService][2]bool{
+		journal.MinioServiceSingle:    {true, false},
+		journal.MinioServiceDisabled:  {false, true},
+		journal.MinioServiceHA:        {false, false},
+		journal.MinioServiceInstaller: {false, false},
+		journal.MinioServiceOther:     {false, false},
+		"":                            {false, false},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			api := newService()
+			api.leads.Store(leads)
+			f := newFence(api)
+			if err := f.open(t.Context(), adds); (err == nil) != want[0] || err != nil && !isElsewhere(err) {
+				t.Errorf("%q, before the switch: %v", leads, err)
+			}
+			f.shall(journal.MinioServiceDisabled)
+			if err := f.open(t.Context(), adds); (err == nil) != want[1] || err != nil && !isElsewhere(err) {
+				t.Errorf("%q, in it: %v", leads, err)
+			}
+			api.fails = errors.New("the API server is away")
+			if err := f.open(t.Context(), 0); !errors.Is(err, api.fails) || isElsewhere(err) {
+				t.Errorf("%q, unread: %v", leads, err)
+			}
+		})
+	}
+}

@@ -1,0 +1,225 @@
+package minio
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/internal/minio"
+	"github.com/replicatedhq/ekco/internal/s3"
+	"github.com/replicatedhq/ekco/internal/s3/replica"
+	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/words"
+)
+
+// foundRest is how long it is until both are looked at again, where one has what the other
+// has not.
+const foundRest = time.Hour
+
+// objectsBeyond names the buckets and versions that one has beyond the other: [replica.Alone],
+// or [replica.Foreign].
+type objectsBeyond func(ctx context.Context, one, other s3.Source, since time.Time) (replica.Names, error)
+
+// alone is what one has and the other has not: buckets and versions, users and policies. What
+// was modified last before since does not count.
+func alone(ctx context.Context, one, other minio.Store, since time.Time, objects objectsBeyond) (journal.MinioFound, error) {
+	names, err := objects(ctx, one, other, since)
+	if err != nil {
+		return journal.MinioFound{}, err
+	}
+	found := journal.MinioFound{Count: names.Count, Names: names.First, At: time.Now().UTC()}
+	if !since.IsZero() {
+		return found, nil // when users and policies were made nobody tells
+	}
+	ours, err := one.ExportIAM(ctx)
+	if err != nil {
+		return found, err
+	}
+	theirs, err := other.ExportIAM(ctx)
+	if err != nil {
+		return found, err
+	}
+	users := ours.Beyond(theirs)
+	found.Count, found.Names = found.Count+len(users), append(users, found.Names...)
+	found.Names = found.Names[:min(len(found.Names), 20)]
+	return found, nil
+}
+
+// textOf names what was found, for people.
+func textOf(found journal.MinioFound) string {
+	const most = 5
+	text := strings.Join(found.Names[:min(len(found.Names), most)], ", ")
+	if found.Count > most {
+		text = fmt.Sprintf("%s and %d more", text, found.Count-most)
+	}
+	return text
+}
+
+// keyFor is the key of a hold for it: who goes past that goes past what that look found.
+func keyFor(found journal.MinioFound) string {
+	return fmt.Sprintf("look %d at %s", found.Look, cmp.Or(found.Store, "nothing"))
+}
+
+// after makes what was found the look after another one, and reports whether somebody who
+// went past that one goes past it. While clients write another look finds other names; but
+// nobody went past another store, nor past much more.
+func after(found *journal.MinioFound, before journal.MinioFound, record journal.ActionRecord, preflight string) (passed bool) {
+	found.Look = before.Look + 1
+	return before.Count > 0 && found.Store == before.Store && found.Count <= 2*before.Count+100 && record.HasForced(preflight, keyFor(before))
+}
+
+// toldOf holds the step that found something until somebody goes past it, or it is time for
+// another look: after a while, or when somebody asks for one.
+func toldOf(record journal.ActionRecord, step, preflight, reason string, found journal.MinioFound) actions.Verdict {
+	asked := record.Steps[step].Attempts == 0
+	if found.Count == 0 || asked || !within(found.At, foundRest) || record.HasForced(preflight, keyFor(found)) {
+		return actions.Pass()
+	}
+	return actions.Hold(reason).About(keyFor(found))
+}
+
+// nothingForeign holds before anything of others is removed from the target.
+func nothingForeign(_ context.Context, record journal.ActionRecord) actions.Verdict {
+	left, err := outputOf[journal.MinioPrepared](record, journal.StepPrepareMinio)
+	if err != nil {
+		return actions.Hold(err.Error()).About("outputs")
+	}
+	return toldOf(record, journal.StepPrepareMinio, MinioNothingForeign, foreignText(left.Foreign, record), left.Foreign)
+}
+
+func foreignText(found journal.MinioFound, record journal.ActionRecord) string {
+	return fmt.Sprintf("ha-minio has %s that the single MinIO has not, and that may be more than a copy of what it had: %s; a migration removes that; if the single MinIO lost it, look after its volume first; save what is needed of it; "+
+		"\"ekco retry %s\" looks again, \"ekco retry --force %s\" has it removed", words.Count(found.Count, "thing"), textOf(found), record.ID, record.ID)
+}
+
+// nothingLacks holds before the single MinIO is deleted that has something alone.
+func nothingLacks(_ context.Context, record journal.ActionRecord) actions.Verdict {
+	left, err := outputOf[journal.MinioCompared](record, journal.StepCompareMinio)
+	if err != nil {
+		return actions.Hold(err.Error()).About("outputs")
+	}
+	return toldOf(record, journal.StepCompareMinio, MinioNothingLacks, lackingText(left, record), left.MinioFound)
+}
+
+func lackingText(left journal.MinioCompared, record journal.ActionRecord) string {
+	const why = "Service minio leads to ha-minio, and EKCO did not switch it, or it or Deployment minio was changed since"
+	if left.Unread {
+		return fmt.Sprintf("%s; whether all is there that the single MinIO has is not known: %s; \"ekco retry %s\" looks again, \"ekco retry --force %s\" has Deployment minio deleted all the same, and keeps its claim",
+			why, textOf(left.MinioFound), record.ID, record.ID)
+	}
+	return fmt.Sprintf("%s; ha-minio has not all that the single MinIO has, which would be deleted: it is without %s: %s; copy what is needed of it; "+
+		"\"ekco retry %s\" looks again, \"ekco retry --force %s\" gives it up", why, words.Count(left.Count, "thing"), textOf(left.MinioFound), record.ID, record.ID)
+}
+
+// compare looks whether the highly available MinIO, to which somebody else has the Service
+// lead, lacks anything: nobody knows what it was switched with. What clients have overwritten
+// there since is not lacking; what they deleted there looks as if it were. Each look replaces
+// the pod of the single one first.
+type compare struct{ *migrator }
+
+func (s compare) Prove(_ context.Context, step actions.StepContext) (actions.Proof, error) {
+	left, err := outputOf[journal.MinioCompared](step.Action, step.Planned.ID)
+	return actions.Proof{
+		Done: left.Done, Missing: "it is not known whether ha-minio has all that the single MinIO has",
+		Outputs: step.Action.Steps[step.Planned.ID].Outputs,
+	}, err
+}
+
+func (s compare) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
+	left, err := s.look(ctx, step)
+	if err != nil {
+		return nil, err
+	}
+	before, err := outputOf[journal.MinioCompared](step.Action, step.Planned.ID)
+	if err != nil {
+		return nil, err
+	}
+	passed := after(&left.MinioFound, before.MinioFound, step.Action, MinioNothingLacks)
+	left.Done = left.Count == 0 || passed
+	outputs, err := json.Marshal(left)
+	if err != nil || left.Done {
+		return outputs, err
+	}
+	return nil, &actions.UnfinishedError{Left: lackingText(left, step.Action), Waits: true, Outputs: outputs}
+}
+
+// look compares once nobody can write to the single one any more.
+func (s compare) look(ctx context.Context, step actions.StepContext) (journal.MinioCompared, error) {
+	version, err := s.serves(ctx)
+	if err != nil {
+		return journal.MinioCompared{}, err
+	}
+	pod, lacks, err := s.cutOff(ctx, step)
+	if err != nil {
+		return journal.MinioCompared{}, err
+	}
+	if lacks != "" {
+		found := journal.MinioFound{Count: 1, Names: []string{lacks}, At: time.Now().UTC()}
+		return journal.MinioCompared{MinioFound: found, Unread: true, Version: version}, nil
+	}
+	both, err := s.openPod(ctx, pod, step.Action)
+	if err != nil {
+		return journal.MinioCompared{}, err
+	}
+	defer both.close()
+	found, err := alone(ctx, both.source, both.target, time.Time{}, replica.Alone)
+	if err != nil {
+		return journal.MinioCompared{}, err
+	}
+	found.Store = both.id
+	then, err := s.serves(ctx)
+	if err == nil && then != version {
+		err = &actions.UnfinishedError{Left: "somebody changed Service minio while both were compared", Waits: true}
+	}
+	return journal.MinioCompared{MinioFound: found, Version: version}, err
+}
+
+// serves returns the Service's resource version, or an error unless it leads to the highly
+// available one: as long as it does not, clients come to the single one.
+func (s compare) serves(ctx context.Context) (version string, err error) {
+	leads, version, err := s.api.Leads(ctx)
+	if err == nil && leads != journal.MinioServiceHA {
+		err = &actions.UnfinishedError{Left: leadsTo(leads), Waits: true}
+	}
+	return version, err
+}
+
+// successorTime is how long another pod of the single MinIO has until it serves, where no
+// clients wait for it.
+const successorTime = 2 * time.Minute
+
+// cutOff replaces the pods of the single one, to which clients may have connections from
+// before the switch, and returns the one that serves then; or says why that cannot be.
+func (s compare) cutOff(ctx context.Context, step actions.StepContext) (pod minio.SinglePod, lacks string, err error) {
+	single, err := s.api.Single(ctx)
+	if err != nil {
+		return pod, "", err
+	}
+	if crowded := single.Crowded(); crowded != "" {
+		return pod, crowded, nil
+	}
+	pod, serves := single.Serving()
+	if !serves {
+		return pod, noSourceError{single.Lacks()}.Error(), nil
+	}
+	no, err := s.api.Successor(ctx, pod)
+	if err != nil || no.Cause != "" {
+		return pod, fmt.Sprintf("clients may still be connected to pod %s of the single MinIO, and no other would start in its place: %s", pod.Name, no.Reason), err
+	}
+	old := attempt{migrator: s.migrator, step: step, state: journal.MinioCutOver{Controller: pod.Controller}}
+	for _, pod := range single.Own() {
+		old.state.Pods = append(old.state.Pods, pod.UID)
+	}
+	soon, cancel := context.WithTimeout(ctx, successorTime)
+	defer cancel()
+	pod, err = old.replace(soon)
+	if crowded := crowdedError(""); errors.As(err, &crowded) || errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		return pod, err.Error(), nil
+	}
+	return pod, "", err
+}

@@ -1,0 +1,334 @@
+package minio
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/replicatedhq/ekco/actions/actionstest"
+	"github.com/replicatedhq/ekco/internal/minio"
+	"github.com/replicatedhq/ekco/internal/minio/miniosim"
+	"github.com/replicatedhq/ekco/internal/s3"
+	"github.com/replicatedhq/ekco/internal/s3/s3sim"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// TestASwitchBySomebodyElseIsNoProof: the single one may have what nobody copied.
+func TestASwitchBySomebodyElseIsNoProof(t *testing.T) {
+	for name, test := range map[string]struct {
+		lose func(b *duo)
+		want string
+	}{
+		"nothing was copied": {func(b *duo) { b.Target.DropBucket(kept); b.Target.DropBucket(plain) }, "bucket kept"},
+		"an object lacks": {
+			func(b *duo) { b.Source.Write(plain, "last", "text", s3.Attributes{}, time.Now()) }, "without 1 thing: object plain/last (null)",
+		},
+		"an object is older": {func(b *duo) {
+			b.Target.Write(plain, "both", "old", s3.Attributes{}, time.Now().Add(-time.Hour))
+			b.Source.Write(plain, "both", "new", s3.Attributes{}, time.Now())
+		}, "object plain/both (null)"},
+		"a user lacks": {func(b *duo) { b.AddUser("app", "late") }, "user late"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			actionstest.InBubble(t, func(w *actionstest.World) {
+				b := grown(w)
+				b.copied()
+				test.lose(b)
+				b.Point(`{"app":"ha-minio"}`)
+				b.asks()
+				r := b.start()
+				b.held(journal.StepCompareMinio, MinioNothingLacks, test.want)
+				b.Pass(3*time.Hour + foundRest/2)
+				if b.Object(minio.DeploymentRef(miniosim.Namespace)) == nil {
+					t.Fatal("the single one is gone")
+				}
+				if n := b.Count("failed compare"); n > 5 {
+					t.Errorf("it was looked at %d times in three hours", n)
+				}
+				b.Retry(r) // looks again, and finds the same
+				b.held(journal.StepCompareMinio, MinioNothingLacks, test.want)
+				b.force(r)
+				b.ends(r, `the Service leads to "ha-minio", Deployment false, claim false`)
+			})
+		})
+	}
+}
+
+// TestWhatIsWrittenByOldConnectionsIsCompared: a switch ends no connections.
+func TestWhatIsWrittenByOldConnectionsIsCompared(t *testing.T) {
+	actionstest.InBubble(t, func(w *actionstest.World) {
+		b := grown(w)
+		b.copied()
+		b.Point(`{"app":"ha-minio"}`)
+		served := b.SinglePods()
+		b.asks()
+		r := b.start()
+		b.held(journal.StepAwaitServedMinio, MinioKeptLongEnough, "counts only once")
+		b.Pass(5 * time.Minute)
+		b.Source.Write(plain, "late", "text", s3.Attributes{}, time.Now())
+		b.held(journal.StepCompareMinio, MinioNothingLacks, "object plain/late")
+		for _, pod := range served {
+			if b.Object(minio.SinglePodRef(miniosim.Namespace, pod)) != nil {
+				t.Errorf("pod %s, to which clients are connected, goes on", pod)
+			}
+		}
+		b.force(r)
+		b.ends(r, handedOver)
+	})
+}
+
+// TestASwitchBySomebodyElseWhereThePodCannotBeReplacedIsNotKnown: it goes on serving until
+// somebody decides.
+func TestASwitchBySomebodyElseWhereThePodCannotBeReplacedIsNotKnown(t *testing.T) {
+	for name, spoil := range map[string]func(b *duo){
+		"connected to pod":                      func(b *duo) { b.Cordon("a", true) },
+		"wait for another pod in the place":     func(b *duo) { b.Stick(true) },
+		"minio-by-hand has the label app=minio": func(b *duo) { b.Crowd(true) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			actionstest.InBubble(t, func(w *actionstest.World) {
+				b := grown(w)
+				b.copied()
+				b.Point(`{"app":"ha-minio"}`)
+				b.asks()
+				spoil(b)
+				r := b.start()
+				b.held(journal.StepCompareMinio, MinioNothingLacks, name)
+				b.Pass(2 * time.Hour)
+				if b.Object(minio.DeploymentRef(miniosim.Namespace)) == nil {
+					t.Fatal("the single one is gone")
+				}
+				b.force(r)
+				b.ends(r, claimKept)
+			})
+		})
+	}
+}
+
+// TestADeploymentThatWasMadeSinceTheSwitchIsCompared: what it has EKCO never copied.
+func TestADeploymentThatWasMadeSinceTheSwitchIsCompared(t *testing.T) {
+	actionstest.InBubble(t, func(w *actionstest.World) {
+		b := grown(w)
+		b.copied()
+		b.Source.Write(plain, "last", "text", s3.Attributes{}, time.Now())
+		b.Point(`{"app":"ha-minio"}`)
+		b.asksWith(journal.MinioMigrate{Switched: true, From: "another-" + b.deployment()})
+		r := b.start()
+		b.held(journal.StepCompareMinio, MinioNothingLacks, "object plain/last")
+		r.Halt()
+	})
+}
+
+func TestWhatWasLackingIsLookedForAgain(t *testing.T) {
+	actionstest.InBubble(t, func(w *actionstest.World) {
+		b := grown(w)
+		b.Point(`{"app":"ha-minio"}`)
+		b.asks()
+		r := b.start()
+		b.held(journal.StepCompareMinio, MinioNothingLacks, "bucket kept")
+		b.Point(`{"app":"minio"}`)
+		b.copied()
+		b.Point(`{"app":"ha-minio"}`)
+		b.ends(r, handedOver)
+	})
+}
+
+func TestASwitchBySomebodyElseFromAMinIOThatIsAwayKeepsItsClaim(t *testing.T) {
+	actionstest.InBubble(t, func(w *actionstest.World) {
+		b := grown(w)
+		b.copied()
+		b.Point(`{"app":"ha-minio"}`)
+		b.Stick(true)
+		b.KillSingle()
+		b.asks()
+		r := b.start()
+		b.held(journal.StepCompareMinio, MinioNothingLacks, "is not known")
+		b.force(r)
+		b.ends(r, claimKept)
+		b.saysClaimKept()
+	})
+}
+
+// TestASwitchBySomebodyElseInTheMiddleIsNotTakenForEKCOs: neither before clients were cut off
+// nor after.
+func TestASwitchBySomebodyElseInTheMiddleIsNotTakenForEKCOs(t *testing.T) {
+	for _, after := range []string{"done catch-up", "noted cut-over"} {
+		t.Run(after, func(t *testing.T) {
+			actionstest.InBubble(t, func(w *actionstest.World) {
+				b := grown(w)
+				b.Source.SetLatency(5 * time.Millisecond)
+				b.Hang(true)
+				b.asks()
+				r := b.start()
+				b.comes(after)
+				b.Point(`{"app":"ha-minio"}`)
+				b.Hang(false)
+				r.End()
+				if got := b.outcome(); !strings.HasPrefix(got, `the Service leads to "ha-minio", Deployment true, claim true`) || !strings.Contains(b.LastLine(), "ended abandoned") {
+					t.Errorf("%s, %s\n%s", b.LastLine(), got, strings.Join(b.Story(), "\n"))
+				}
+			})
+		})
+	}
+}
+
+// TestWhatIsOnTheTargetAndNotEKCOsIsNotRemoved: of clients that use it directly, or from when
+// it served.
+func TestWhatIsOnTheTargetAndNotEKCOsIsNotRemoved(t *testing.T) {
+	for name, test := range map[string]struct {
+		put  func(b *duo)
+		want string
+	}{
+		"an object": {func(b *duo) {
+			b.Target.AddBucket(plain, nil)
+			b.Target.Write(plain, "theirs", "text", s3.Attributes{}, time.Now())
+		}, "ha-minio has 1 thing that the single MinIO has not, and that may be more than a copy of what it had: object plain/theirs (null); a migration removes that; if"},
+		"a newer object": {func(b *duo) {
+			b.Source.Write(plain, "both", "old", s3.Attributes{}, time.Now().Add(-time.Hour))
+			b.Target.AddBucket(plain, nil)
+			b.Target.Write(plain, "both", "new", s3.Attributes{}, time.Now())
+		}, "object plain/both (null)"},
+		"a bucket": {func(b *duo) { b.Target.AddBucket("theirs", nil) }, "bucket theirs"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			actionstest.InBubble(t, func(w *actionstest.World) {
+				b := grown(w)
+				test.put(b)
+				before := b.Target.Dump()
+				b.asks()
+				r := b.start()
+				b.held(journal.StepPrepareMinio, MinioNothingForeign, test.want)
+				b.Pass(foundRest / 2) // it is not looked at just then
+				if got := b.Target.Dump(); got != before {
+					t.Errorf("it has %s now, want %s", got, before)
+				}
+				b.backs()
+				b.force(r)
+				b.ends(r, handedOver)
+			})
+		})
+	}
+}
+
+// TestWhatAnEarlierMigrationLeftIsEKCOs: it was called off, and goes on where the single one
+// has deleted something since.
+func TestWhatAnEarlierMigrationLeftIsEKCOs(t *testing.T) {
+	actionstest.InBubble(t, func(w *actionstest.World) {
+		b := grown(w)
+		b.copied()
+		b.Source.DeleteVersion(kept, "document-0", versionOf(t, b, kept, "document-0"))
+		b.asksWith(journal.MinioMigrate{Ours: time.Now().Add(-time.Minute), Source: "store-1"})
+		b.ends(b.start(), handedOver)
+	})
+}
+
+// TestWhatIsForeignOnABusyStoreIsForcedOnce: until somebody has answered it is something else.
+func TestWhatIsForeignOnABusyStoreIsForcedOnce(t *testing.T) {
+	actionstest.InBubble(t, func(w *actionstest.World) {
+		b := grown(w)
+		b.Target.AddBucket(plain, nil)
+		b.Target.Write(plain, "theirs", "text", s3.Attributes{}, time.Now())
+		b.asks()
+		r := b.start()
+		b.held(journal.StepPrepareMinio, MinioNothingForeign, "object plain/theirs")
+		b.Target.Write(plain, "another", "text", s3.Attributes{}, time.Now())
+		b.Move(s3sim.New()) // nobody went past that
+		b.KillSingle()
+		b.Pass(time.Minute)
+		b.force(r)
+		b.held(journal.StepPrepareMinio, MinioNothingForeign, "object plain/another")
+		b.Target.Write(plain, "a third", "text", s3.Attributes{}, time.Now())
+		b.force(r)
+		b.ends(r, handedOver)
+	})
+}
+
+// TestWhatLacksOnABusyStoreCanBeForced: clients overwrite and delete there all the time.
+func TestWhatLacksOnABusyStoreCanBeForced(t *testing.T) {
+	actionstest.InBubble(t, func(w *actionstest.World) {
+		b := grown(w)
+		b.copied()
+		b.Source.Write(plain, "first", "text", s3.Attributes{}, time.Now())
+		b.Point(`{"app":"ha-minio"}`)
+		b.asks()
+		r := b.start()
+		b.held(journal.StepCompareMinio, MinioNothingLacks, "object plain/first")
+		b.Target.DeleteVersion(kept, "document-0", versionOf(t, b, kept, "document-0"))
+		b.force(r)
+		b.ends(r, handedOver)
+	})
+}
+
+func TestAForceDoesNotGoPastMuchMore(t *testing.T) {
+	record := journal.ActionRecord{Forced: []journal.Forced{{Preflight: MinioNothingLacks, Key: keyFor(journal.MinioFound{Look: 3, Store: "s"})}}}
+	before := journal.MinioFound{Count: 10, Look: 3, Store: "s"}
+	for name, test := range map[string]struct {
+		found journal.MinioFound
+		want  bool
+	}{
+		"as much":       {journal.MinioFound{Count: 12, Store: "s"}, true},
+		"much more":     {journal.MinioFound{Count: 121, Store: "s"}, false},
+		"another store": {journal.MinioFound{Count: 10, Store: "t"}, false},
+		"unread":        {journal.MinioFound{Count: 1}, false},
+	} {
+		if got := after(&test.found, before, record, MinioNothingLacks); got != test.want || test.found.Look != 4 {
+			t.Errorf("%s: %t, look %d", name, got, test.found.Look)
+		}
+		if after(&test.found, journal.MinioFound{Count: 10, Look: 4, Store: "s"}, record, MinioNothingLacks) {
+			t.Errorf("%s: it is passed twice", name)
+		}
+	}
+}
+
+// TestWhatWasCopiedFromAnotherStoreIsNotRemovedUnasked: the volume of the single one is empty, and
+// the copy is all that there is.
+func TestWhatWasCopiedFromAnotherStoreIsNotRemovedUnasked(t *testing.T) {
+	for name, source := range map[string]string{"another one": "store-1", "nobody knows which": ""} {
+		t.Run(name, func(t *testing.T) {
+			actionstest.InBubble(t, func(w *actionstest.World) {
+				b := grown(w)
+				b.copied()
+				b.Pass(time.Hour)
+				b.Move(s3sim.New())
+				b.KillSingle()
+				b.Pass(time.Minute)
+				before := b.Target.Dump()
+				b.asksWith(journal.MinioMigrate{Ours: time.Now().Add(-30 * time.Minute), Source: source})
+				r := b.start()
+				b.held(journal.StepPrepareMinio, MinioNothingForeign, "bucket kept")
+				if got := b.Target.Dump(); got != before {
+					t.Errorf("it has %s now, want %s", got, before)
+				}
+				r.Halt()
+			})
+		})
+	}
+}
+
+func versionOf(t *testing.T, b *duo, bucket, key string) string {
+	t.Helper()
+	for v, err := range b.Source.Versions(t.Context(), bucket, "") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v.Key == key {
+			return v.ID
+		}
+	}
+	t.Fatalf("there is no %s/%s", bucket, key)
+	return ""
+}
+
+// TestWhatAnOlderEKCOCopiedIsNotForeign: it copied the newest versions alone, as new objects.
+func TestWhatAnOlderEKCOCopiedIsNotForeign(t *testing.T) {
+	actionstest.InBubble(t, func(w *actionstest.World) {
+		b := grown(w)
+		b.Source.Write(plain, "both", "text", s3.Attributes{Headers: map[string]string{"X-Amz-Meta-Colour": "blue"}}, time.Now().Add(-time.Hour))
+		b.Target.AddBucket(plain, nil)
+		b.Target.AddBucket(kept, nil)
+		b.Target.Write(plain, "both", "text", s3.Attributes{}, time.Now())
+		b.Target.Write(kept, "document-0", "text 2", s3.Attributes{}, time.Now())
+		b.asks()
+		b.ends(b.start(), handedOver)
+	})
+}

@@ -1,0 +1,141 @@
+package minio
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/replicatedhq/ekco/actions/actionstest"
+	"github.com/replicatedhq/ekco/internal/s3"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// soon is within how much time a step that may take hours hears of what stops it.
+const soon = 5 * time.Second
+
+// whileSlow runs a test with a migration whose step takes hours.
+func whileSlow(t *testing.T, step string, test func(b *duo, r *actionstest.Running)) {
+	t.Helper()
+	actionstest.InBubble(t, func(w *actionstest.World) {
+		b := grown(w)
+		b.asks()
+		b.Source.SetLatency(100 * time.Millisecond) // or the step is over before it is slow
+		r := b.start()
+		b.comes("started " + step)
+		b.slow(true)
+		w.Pass(10 * time.Minute)
+		if b.Count("done "+step) != 0 || b.Count("failed "+step) != 0 {
+			t.Fatalf("it does not take long:\n%s", strings.Join(w.Story(), "\n"))
+		}
+		test(b, r)
+	})
+}
+
+// slow has each answer of the source take minutes.
+func (b *duo) slow(slow bool) {
+	latency := time.Duration(0)
+	if slow {
+		latency = 4 * time.Minute
+	}
+	b.Source.SetLatency(latency)
+}
+
+// TestACancelIsHeardByWhatTakesLong: also by a switch that has not begun, which keeps nobody out then.
+func TestACancelIsHeardByWhatTakesLong(t *testing.T) {
+	for _, step := range []string{journal.StepPrepareMinio, journal.StepCopyMinio, journal.StepCatchUpMinio, journal.StepCutOverMinio} {
+		t.Run(step, func(t *testing.T) {
+			whileSlow(t, step, func(b *duo, r *actionstest.Running) {
+				began := time.Now()
+				b.Cancel(r)
+				r.End()
+				if took := time.Since(began); took > soon {
+					t.Errorf("it took %s", took)
+				}
+				if got := b.outcome(); !strings.HasPrefix(got, asBefore) || !strings.HasPrefix(b.LastLine(), "ended cancelled") {
+					t.Errorf("%s, %s", b.LastLine(), got)
+				}
+				if n := b.Calls("patch services"); n != 0 {
+					t.Errorf("the Service was patched %d times", n)
+				}
+			})
+		})
+	}
+}
+
+func TestAStopIsHeardByWhatTakesLong(t *testing.T) {
+	for _, step := range []string{journal.StepPrepareMinio, journal.StepCopyMinio, journal.StepCatchUpMinio, journal.StepCutOverMinio} {
+		t.Run(step, func(t *testing.T) {
+			whileSlow(t, step, func(b *duo, r *actionstest.Running) {
+				began := time.Now()
+				r.Halt()
+				if took := time.Since(began); took > soon {
+					t.Errorf("it took %s", took)
+				}
+				b.slow(false)
+				b.ends(b.start(), handedOver)
+			})
+		})
+	}
+}
+
+func TestTheInstallerIsHeardByACopyAndByACatchUp(t *testing.T) {
+	for _, step := range []string{journal.StepCopyMinio, journal.StepCatchUpMinio} {
+		t.Run(step, func(t *testing.T) {
+			whileSlow(t, step, func(b *duo, r *actionstest.Running) {
+				b.Point(`{"app":"does-not-exist"}`)
+				b.Pass(soon)
+				if b.Count("failed "+step) != 1 {
+					t.Errorf("it goes on:\n%s", strings.Join(b.Story(), "\n"))
+				}
+				b.held(step, MinioStillToMigrate, "the installer works on MinIO")
+				b.slow(false)
+				b.Point(`{"app":"minio"}`)
+				b.Retry(r)
+				b.ends(r, handedOver)
+			})
+		})
+	}
+}
+
+func TestRoomIsAskedForAgainDuringTheCopy(t *testing.T) {
+	actionstest.InBubble(t, func(w *actionstest.World) {
+		b := grown(w)
+		for i := range 1000 {
+			b.Source.Write(plain, fmt.Sprintf("object-%04d", i), "content", s3.Attributes{}, time.Now())
+		}
+		b.asks()
+		b.Target.SetLatency(time.Second)
+		r := b.start()
+		b.comes("started copy")
+		b.Target.SetLatency(30 * time.Second)
+		w.Pass(5 * time.Minute)
+		b.Fill(100)
+		b.held(journal.StepCopyMinio, MinioRoom, "has room for 100 bytes")
+		before := len(b.Target.Effects())
+		w.Pass(10 * time.Minute)
+		if n := len(b.Target.Effects()); n != before {
+			t.Errorf("%d objects more were copied", n-before)
+		}
+		b.Target.SetLatency(0)
+		b.Fill(1 << 30)
+		b.Retry(r)
+		b.ends(r, handedOver)
+	})
+}
+
+func TestWhatAnEarlierCopyLeftNeedsNoRoomAgain(t *testing.T) {
+	actionstest.InBubble(t, func(w *actionstest.World) {
+		b := grown(w)
+		content := strings.Repeat("0123456789abcdef", 1<<16)
+		at := time.Now().Add(-time.Hour)
+		b.Target.AddBucket(plain, nil)
+		for i := range 10 {
+			b.Source.Write(plain, fmt.Sprint("large-", i), content, s3.Attributes{}, at)
+			b.Target.Write(plain, fmt.Sprint("large-", i), content, s3.Attributes{}, at)
+		}
+		b.Fill(1 << 20) // of ten that are there
+		b.asks()
+		b.ends(b.start(), handedOver)
+	})
+}

@@ -1,0 +1,81 @@
+package minio
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/words"
+)
+
+// lack is why clients cannot be cut off as they should be: without it the switch would miss
+// what they write last. Nothing is lacking where it has no key.
+type lack struct {
+	// key names the cause, with the object that it is about.
+	key, text string
+	// unreadable is set where nothing can be had from the single MinIO, passes where that often
+	// passes by itself.
+	unreadable, passes bool
+}
+
+// keyOf is the key of a hold for it. A word that goes past it counts for one attempt.
+func (l lack) keyOf(state journal.MinioCutOver) string {
+	return fmt.Sprintf("%s, for attempt %d", l.key, state.Forces+1)
+}
+
+// lacking looks whether clients can be cut off.
+func (m *migrator) lacking(ctx context.Context, record journal.ActionRecord) (lack, error) {
+	single, err := m.api.Single(ctx)
+	if err != nil {
+		return lack{}, err
+	}
+	if crowded := single.Crowded(); crowded != "" {
+		return lack{}, crowdedError(crowded)
+	}
+	pod, serves := single.Serving()
+	if !serves {
+		return lack{key: "absent", text: noSourceError{single.Lacks()}.Error(), unreadable: true, passes: true}, nil
+	}
+	both, err := m.openPod(ctx, pod, record)
+	if other := (otherSourceError{}); errors.As(err, &other) {
+		return lack{key: "other store " + other.is, text: other.Error(), unreadable: true}, nil
+	}
+	if err != nil {
+		return lack{}, err
+	}
+	both.close()
+	no, err := m.api.Successor(ctx, pod)
+	if err != nil || no.Cause == "" {
+		return lack{}, err
+	}
+	return lack{key: no.Cause, text: fmt.Sprintf("clients are cut off by replacing pod %s of the single MinIO, and no other would start in its place: %s", pod.Name, no.Reason)}, nil
+}
+
+// mayBeReplaced holds where writers could be cut off only by an outage without end.
+func (m *migrator) mayBeReplaced(ctx context.Context, record journal.ActionRecord) actions.Verdict {
+	cut, err := outputOf[journal.MinioCutOver](record, journal.StepCutOverMinio)
+	if err != nil {
+		return actions.Hold(err.Error()).About("outputs")
+	}
+	lack, err := m.lacking(ctx, record)
+	if err != nil {
+		return actions.Hold(err.Error()).About(keyOr(err, "unread"))
+	}
+	key := lack.keyOf(cut)
+	if lack.key == "" || record.HasForced(MinioSuccessor, key) {
+		return actions.Pass()
+	}
+	caught, err := outputOf[journal.MinioCaughtUp](record, journal.StepCatchUpMinio)
+	if err != nil {
+		return actions.Hold(err.Error()).About("outputs")
+	}
+	verdict := actions.Hold(fmt.Sprintf("%s; all was the same on both sides at %s; EKCO goes on by itself when that is put right; "+
+		"\"ekco retry --force %s\" switches without it, once: what was written since may be lost%s, and the claim of the single MinIO is kept",
+		lack.text, words.Stamp(caught.VerifiedAt), record.ID, untold(caught))).About(key)
+	if lack.passes {
+		return verdict.OnceLasting(m.AbsentFor, lack.text+"; whether to switch without it can be decided then")
+	}
+	return verdict
+}

@@ -1,0 +1,140 @@
+package minio
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/actions/actionstest"
+	"github.com/replicatedhq/ekco/internal/minio"
+	"github.com/replicatedhq/ekco/internal/minio/miniosim"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// killed has an EKCO die in the switch, which had put that on record; the Service leads there.
+func (b *duo) killed(selector string, state journal.MinioCutOver) {
+	b.T.Helper()
+	b.Cordon("a", true)
+	b.asks()
+	r := b.start()
+	b.held(journal.StepCutOverMinio, MinioSuccessor, "node a is cordoned")
+	r.Halt()
+	b.Cordon("a", false)
+	b.AppendAbout(b.subject, "operator", journal.StepStarted{Step: journal.StepCutOverMinio, Attempt: 1}, journal.TypeStepStarted)
+	b.AppendAbout(b.subject, "operator", journal.StepNoted{Step: journal.StepCutOverMinio, Attempt: 1, Outputs: raw(b.T, state)}, journal.TypeStepNoted)
+	b.Point(selector)
+}
+
+// nowhere is the selector of a Service that EKCO disabled.
+const nowhere = `{"doesnotexist":"doesnotexist"}`
+
+func TestASwitchThatWasInterruptedGoesOnOnce(t *testing.T) {
+	actionstest.InBubble(t, func(w *actionstest.World) {
+		b := grown(w)
+		b.killed(nowhere, journal.MinioCutOver{Disabled: true, DisabledAt: time.Now()})
+		r := b.start()
+		b.comes(`"resumed":true`)
+		b.comes("done cut-over #2")
+		b.ends(r, handedOver)
+	})
+}
+
+// TestAnOutageIsBoundedWhateverEndsEKCO: each start had a new limit, and no failure counted.
+func TestAnOutageIsBoundedWhateverEndsEKCO(t *testing.T) {
+	for name, state := range map[string]func() journal.MinioCutOver{
+		"it went on before":    func() journal.MinioCutOver { return journal.MinioCutOver{Resumed: true, DisabledAt: time.Now()} },
+		"it was long ago":      func() journal.MinioCutOver { return journal.MinioCutOver{DisabledAt: time.Now().Add(-time.Hour)} },
+		"another clock":        func() journal.MinioCutOver { return journal.MinioCutOver{DisabledAt: time.Now().Add(time.Hour)} },
+		"nobody wrote it down": func() journal.MinioCutOver { return journal.MinioCutOver{} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			actionstest.InBubble(t, func(w *actionstest.World) {
+				b := grown(w)
+				was := state()
+				was.Disabled = true
+				b.killed(nowhere, was)
+				r := b.start()
+				b.comes("failed cut-over #2")
+				b.backs()
+				if !strings.Contains(b.cut().Error, "the switch was interrupted while Service minio led nowhere") || b.cut().Tries != 1 || b.Record().Steps[journal.StepCutOverMinio].Failures != 1 {
+					t.Errorf("it is no try in vain: %+v", b.cut())
+				}
+				b.ends(r, handedOver)
+			})
+		})
+	}
+}
+
+func TestASwitchThatGoesOnHasTheRestOfItsTime(t *testing.T) {
+	actionstest.InBubble(t, func(w *actionstest.World) {
+		b := grown(w)
+		b.killed(nowhere, journal.MinioCutOver{Disabled: true, DisabledAt: time.Now().Add(-(limits - 1) * DefaultCutOverLimit)})
+		b.Hang(true)
+		began := time.Now()
+		r := b.start()
+		b.comes("failed cut-over #2")
+		b.backs()
+		if took := time.Since(began); took > DefaultCutOverLimit+time.Second {
+			t.Errorf("it took %s more", took)
+		}
+		b.Hang(false)
+		b.ends(r, handedOver)
+	})
+}
+
+// TestWhatAKilledSwitchDidNotPutOnRecordIsNotMirrored: it had another pod start, went back,
+// and was killed before it could say what that was without.
+func TestWhatAKilledSwitchDidNotPutOnRecordIsNotMirrored(t *testing.T) {
+	actionstest.InBubble(t, func(w *actionstest.World) {
+		b := grown(w)
+		b.killed(`{"app":"minio"}`, journal.MinioCutOver{Disabled: true, DisabledAt: time.Now(), Listed: true, Pods: []string{"one before"}})
+		b.Source.DropBucket(kept)
+		r := b.start()
+		b.held(journal.StepCutOverMinio, MinioSourceKept, "the single MinIO lacks bucket "+kept+", which it had shortly before; ha-minio still has it")
+		b.backs()
+		if !strings.Contains(b.Target.Dump(), "document-0") {
+			t.Errorf("the copy has no more than\n%s", b.Target.Dump())
+		}
+		b.force(r) // somebody knows that it is right
+		b.ends(r, handedOver)
+	})
+}
+
+// late is an API server that does not switch before it is too late.
+type late struct{ minio.API }
+
+func (late) Switch(ctx context.Context, _ string) (string, error) {
+	<-ctx.Done()
+	return "", ctx.Err()
+}
+
+// TestAStopPutsOnRecordThatTheSwitchWasTakenBack: else who switches by hand later is taken for
+// EKCO.
+func TestAStopPutsOnRecordThatTheSwitchWasTakenBack(t *testing.T) {
+	actionstest.InBubble(t, func(w *actionstest.World) {
+		b := grown(w)
+		b.asks()
+		m := &migrator{api: late{b.Client(b.Objects)}, changed: func() {}, Migration: b.migration}
+		m.Stores = miniosim.Network{Both: b.Both}
+		r := b.Start(b.Config([]actions.Definition{migrating(m)}))
+		b.comes(`"settled":true`)
+		r.Halt()
+		b.backs()
+		if cut := b.cut(); cut.Disabled || cut.Switches {
+			t.Errorf("on record is %+v", cut)
+		}
+		b.ends(b.start(), handedOver)
+	})
+}
+
+// cut is what is on record of the switch.
+func (b *duo) cut() journal.MinioCutOver {
+	b.T.Helper()
+	cut, err := outputOf[journal.MinioCutOver](b.Record(), journal.StepCutOverMinio)
+	if err != nil {
+		b.T.Fatal(err)
+	}
+	return cut
+}

@@ -1,0 +1,127 @@
+package minio
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/internal/minio"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// replace ends the pod that clients have connections to, and waits for another one of the
+// same controller that answers.
+func (a *attempt) replace(ctx context.Context) (minio.SinglePod, error) {
+	for lacks := ""; ; {
+		pod, lacking, err := a.look(ctx)
+		switch {
+		case err == nil && lacking == "":
+			return pod, nil
+		case errors.As(err, new(otherSourceError)), errors.As(err, new(crowdedError)):
+			return minio.SinglePod{}, err // another look finds the same, and clients wait
+		case err == nil:
+			lacks = lacking
+		case ctx.Err() == nil || lacks == "": // a look that was cut short says nothing
+			lacks = err.Error()
+		}
+		select {
+		case <-ctx.Done():
+			return minio.SinglePod{}, fmt.Errorf("wait for another pod in the place of the one that served: %s: %w", lacks, ctx.Err())
+		case <-time.After(podLook):
+		}
+	}
+}
+
+// crowdedError is what [minio.Single.Crowded] says.
+type crowdedError string
+
+func (e crowdedError) Error() string { return string(e) }
+
+// look is [attempt.successor] of what there is now.
+func (a *attempt) look(ctx context.Context) (minio.SinglePod, string, error) {
+	single, err := a.api.Single(ctx)
+	if err != nil {
+		return minio.SinglePod{}, "", err
+	}
+	if crowded := single.Crowded(); crowded != "" {
+		return minio.SinglePod{}, "", crowdedError(crowded)
+	}
+	return a.successor(ctx, single)
+}
+
+// successor returns the one pod that there is if it is another one and answers, or says what
+// is lacking. Those that served are asked to end: all of them must be gone.
+func (a *attempt) successor(ctx context.Context, single minio.Single) (pod minio.SinglePod, lacks string, err error) {
+	for _, one := range single.Own() {
+		if !slices.Contains(a.state.Pods, one.UID) {
+			continue
+		}
+		if lacks = "pod " + one.Name + " has not ended yet"; one.State != journal.MinioPodEnds {
+			err = errors.Join(err, kube.Deleted(a.api.EndSinglePod(ctx, one.Name, one.UID, endGrace)))
+		}
+	}
+	if lacks != "" {
+		return pod, lacks, err
+	}
+	switch own := single.Own(); {
+	case len(own) == 0:
+		return pod, "there is no other pod yet", nil
+	case len(own) > 1:
+		return pod, fmt.Sprintf("there are %d other pods, want one", len(own)), nil
+	case own[0].Controller != a.state.Controller:
+		return pod, "pod " + own[0].Name + " is of another controller", nil
+	default:
+		pod, lacks, err = a.live(ctx, own[0])
+	}
+	if err != nil || lacks != "" {
+		return pod, lacks, err
+	}
+	return pod, "", a.answers(ctx, pod)
+}
+
+// live returns the pod of that UID as it is now: an address that is not its own any more may
+// be another's.
+func (a *attempt) live(ctx context.Context, of minio.SinglePod) (pod minio.SinglePod, lacks string, err error) {
+	pod, exists, err := a.api.SinglePod(ctx, of.Name, of.UID)
+	switch {
+	case err != nil:
+		return pod, "", err
+	case !exists:
+		return pod, "pod " + of.Name + " is gone", nil
+	case !pod.Serves():
+		return pod, fmt.Sprintf("pod %s is not ready: %s", of.Name, cmp.Or(pod.Unready, "it has no address")), nil
+	}
+	return pod, "", nil
+}
+
+// stays returns an error unless the pod that was compared is still the one that has its
+// address.
+func (a *attempt) stays(ctx context.Context, compared minio.SinglePod) error {
+	pod, lacks, err := a.live(ctx, compared)
+	if err == nil && lacks == "" && pod.Address != compared.Address {
+		lacks = fmt.Sprintf("pod %s has address %s now", pod.Name, pod.Address)
+	}
+	if lacks != "" {
+		return fmt.Errorf("the pod of the single MinIO that was compared, at %s, is not what serves now: %s", compared.Address, lacks)
+	}
+	return err
+}
+
+// answers returns nil once a pod does, to all that is asked of it: what it stores it serves
+// before it knows users and policies.
+func (a *attempt) answers(ctx context.Context, pod minio.SinglePod) error {
+	both, err := a.openPod(ctx, pod, a.step.Action)
+	if err != nil {
+		return err
+	}
+	defer both.close()
+	if _, err := both.source.Buckets(ctx); err != nil {
+		return err
+	}
+	_, err = both.source.ExportIAM(ctx)
+	return err
+}

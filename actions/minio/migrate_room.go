@@ -1,0 +1,95 @@
+package minio
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/words"
+)
+
+// room compares what is left to copy with what fits, of which local volumes know only a
+// nominal part.
+func (m *migrator) room(ctx context.Context, record journal.ActionRecord) actions.Verdict {
+	if record.Request.DryRun || record.HasForced(MinioRoom, keyRoom) {
+		return actions.Pass() // nothing was looked at, or it does not matter
+	}
+	all, err := outputOf[journal.MinioPrepared](record, journal.StepPrepareMinio)
+	if err != nil {
+		return actions.Hold(err.Error()).About("outputs")
+	}
+	done, err := outputOf[journal.MinioCopied](record, journal.StepCopyMinio)
+	if err != nil {
+		return actions.Hold(err.Error()).About("outputs")
+	}
+	both, err := m.open(ctx, record)
+	if err != nil {
+		return actions.Hold(err.Error()).About("unread")
+	}
+	defer both.close()
+	lacks, err := m.lacksRoom(ctx, both, all, done)
+	if err != nil {
+		return actions.Hold(err.Error()).About("unread")
+	}
+	if lacks == "" {
+		return actions.Pass()
+	}
+	return actions.Hold(fmt.Sprintf("%s; give its volumes or the nodes' disks more, or go past this with \"ekco retry --force %s\" where they can grow", lacks, record.ID)).About(keyRoom)
+}
+
+// lacksRoom says how much does not fit of what is to be copied besides what was done, "" if
+// all does. Buckets and keys are copied in order, so that what an earlier migration left is
+// among the first of them: it is not copied again.
+func (m *migrator) lacksRoom(ctx context.Context, both sides, all journal.MinioPrepared, done journal.MinioCopied) (string, error) {
+	server, err := both.target.Server(ctx)
+	if err != nil {
+		return "", err
+	}
+	live, err := m.api.Read(ctx)
+	if err != nil {
+		return "", err
+	}
+	need := server.Takes(all.Versions-max(done.Versions, all.ThereVersions), all.Bytes-max(done.Bytes, all.ThereBytes))
+	free := server.Room(machines(live.Pods))
+	if need <= free {
+		return "", nil
+	}
+	return fmt.Sprintf("the highly available MinIO has room for %s, if a fifth of each file system stays free and replicas share what nodes have, and what is to be copied takes %s",
+		size(free), size(need)), nil
+}
+
+// machines names the node on which a server of the highly available MinIO is. Servers of
+// which nobody knows are taken to be together.
+func machines(pods []journal.MinioPod) func(host string) string {
+	nodes := make(map[string]string, len(pods))
+	for _, pod := range pods {
+		nodes[pod.Name] = pod.Node
+	}
+	return func(host string) string {
+		if net.ParseIP(host) != nil {
+			return ""
+		}
+		pod, _, _ := strings.Cut(host, ".")
+		return nodes[pod]
+	}
+}
+
+// roomEvery is how often room is looked for during a copy: others write to the same disks.
+const roomEvery = time.Minute
+
+// noRoomError ends a copy that would fill the disks of the nodes.
+type noRoomError struct{ lacks string }
+
+func (e noRoomError) Error() string { return e.lacks }
+
+// size is a number of bytes for people.
+func size(bytes uint64) string {
+	if bytes < 1<<20 {
+		return words.Count(bytes, "byte")
+	}
+	return fmt.Sprintf("%.1f MiB", float64(bytes)/(1<<20))
+}

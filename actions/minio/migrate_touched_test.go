@@ -1,0 +1,304 @@
+package minio
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/actions/actionstest"
+	"github.com/replicatedhq/ekco/internal/minio"
+	"github.com/replicatedhq/ekco/internal/minio/miniosim"
+	"github.com/replicatedhq/ekco/internal/s3"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+const (
+	toSingle = `{"app":"minio"}`
+	toHA     = `{"app":"ha-minio"}`
+)
+
+// anew has the next action be about the same MinIO.
+func (b *duo) anew() {
+	before := b.World
+	b.World = actionstest.NewWorld(before.T)
+	b.Terms = before.Terms
+}
+
+// version is the resource version of the Service.
+func (b *duo) version() string {
+	return b.Object(minio.ServiceRef(miniosim.Namespace))["metadata"].(map[string]any)["resourceVersion"].(string)
+}
+
+// detour has somebody lead clients to the single MinIO for a while, of which nothing shows then.
+func (b *duo) detour() {
+	b.Point(toSingle)
+	b.Source.Write(plain, "meanwhile", "text", s3.Attributes{}, time.Now())
+	b.Point(toHA)
+}
+
+const stays = `the Service leads to "ha-minio", Deployment true, claim true`
+
+// TestWhatClientsWroteToTheSingleMinIOMeanwhileIsNotDeleted: while EKCO was away somebody had
+// the Service lead there again.
+func TestWhatClientsWroteToTheSingleMinIOMeanwhileIsNotDeleted(t *testing.T) {
+	actionstest.InBubble(t, func(w *actionstest.World) {
+		b := grown(w)
+		b.asks()
+		r := b.start()
+		b.held(journal.StepAwaitServedMinio, MinioKeptLongEnough, "counts only once")
+		r.Halt()
+		switched := b.cut().Version
+		if switched == "" || switched != b.version() {
+			t.Errorf("on record is version %q, and it has %q", switched, b.version())
+		}
+		b.detour()
+		b.ends(b.start(), stays)
+		if !strings.Contains(b.LastLine(), "ended abandoned Service minio was changed since it leads to ha-minio") {
+			t.Fatalf("%s", b.LastLine())
+		}
+		b.anew()
+		b.asksWith(journal.MinioMigrate{Switched: true, From: b.deployment(), Version: switched})
+		r = b.start()
+		b.held(journal.StepCompareMinio, MinioNothingLacks, "object plain/meanwhile")
+		b.force(r)
+		b.ends(r, handedOver)
+	})
+}
+
+// TestASwitchThatNobodyTouchedIsNotComparedAgain: what clients deleted since would be told as
+// lacking.
+func TestASwitchThatNobodyTouchedIsNotComparedAgain(t *testing.T) {
+	actionstest.InBubble(t, func(w *actionstest.World) {
+		b := grown(w)
+		b.copied()
+		b.Point(toHA)
+		b.Target.DeleteVersion(kept, "document-0", versionOf(t, b, kept, "document-0"))
+		b.asksWith(journal.MinioMigrate{Switched: true, From: b.deployment(), Version: b.version()})
+		b.ends(b.start(), handedOver)
+		if b.Count("started compare") != 0 {
+			t.Errorf("the story is\n%s", strings.Join(b.Story(), "\n"))
+		}
+	})
+}
+
+// ailing is an API server by which the highly available one is not healthy from some time on.
+type ailing struct {
+	minio.API
+	is    atomic.Bool
+	since func() bool
+}
+
+func (a *ailing) Healthy(ctx context.Context) error {
+	if a.is.Load() && a.since() {
+		return errors.New("MinIO is not healthy")
+	}
+	return a.API.Healthy(ctx)
+}
+
+func TestADetourBeforeTheEndIsNoticedWhereverItComes(t *testing.T) {
+	for name, test := range map[string]struct {
+		asks                  func(b *duo)
+		done, step, preflight string
+	}{
+		"a switch of before": {func(b *duo) {
+			b.asksWith(journal.MinioMigrate{Switched: true, From: b.deployment(), Version: b.version()})
+		}, "planned", journal.StepAwaitServedMinio, MinioKeptLongEnough},
+		"a switch of somebody else's": {(*duo).asks, "done compare", journal.StepDeleteMinioDeployment, MinioStillServed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			actionstest.InBubble(t, func(w *actionstest.World) {
+				b := grown(w)
+				b.copied()
+				b.Point(toHA)
+				b.migration.KeepSource = 30 * time.Second
+				test.asks(b)
+				api := &ailing{API: b.Client(b.Objects), since: func() bool { return b.Count(test.done) > 0 }}
+				api.is.Store(true)
+				m := &migrator{api: api, changed: func() {}, Migration: b.migration}
+				m.Stores = miniosim.Network{Both: b.Both}
+				r := b.Start(b.Config([]actions.Definition{migrating(m)}))
+				b.held(test.step, test.preflight, "MinIO is not healthy")
+				b.Point(toSingle)
+				b.Source.Write(plain, "meanwhile", "text", s3.Attributes{}, time.Now())
+				b.Pass(time.Minute)
+				b.Point(toHA)
+				api.is.Store(false)
+				r.End()
+				if got := b.outcome(); !strings.HasPrefix(got, stays) || !strings.Contains(b.LastLine(), "ended abandoned Service minio was changed") {
+					t.Errorf("%s, %s", b.LastLine(), got)
+				}
+			})
+		})
+	}
+}
+
+// deaf is an API server that switches, and whose answer is lost.
+type deaf struct{ minio.API }
+
+func (d deaf) Switch(ctx context.Context, version string) (string, error) {
+	_, err := d.API.Switch(ctx, version)
+	return "", errors.Join(err, errors.New("the connection broke"))
+}
+
+func TestTheVersionOfASwitchIsKnownWhateverBecameOfTheAnswer(t *testing.T) {
+	actionstest.InBubble(t, func(w *actionstest.World) {
+		b := grown(w)
+		m := &migrator{api: deaf{b.Client(b.Objects)}, changed: func() {}, Migration: b.migration}
+		m.Stores = miniosim.Network{Both: b.Both}
+		b.asks()
+		r := b.Start(b.Config([]actions.Definition{migrating(m)}))
+		b.comes("done cut-over")
+		if cut := b.cut(); cut.Version != b.version() || cut.Disabled {
+			t.Errorf("on record is %+v, and it has %q", cut, b.version())
+		}
+		b.ends(r, handedOver)
+	})
+	for name, state := range map[string]journal.MinioCutOver{"": {Switches: true, Disabled: true}, "an earlier one": {Switches: true, Version: "an earlier one"}} {
+		actionstest.InBubble(t, func(w *actionstest.World) {
+			b := grown(w)
+			b.Point(toHA)
+			m := &migrator{api: b.Client(b.Objects)}
+			step := actions.StepContext{Planned: journal.PlannedStep{ID: journal.StepCutOverMinio}}
+			step.Action.Steps = map[string]journal.StepRecord{journal.StepCutOverMinio: {Outputs: raw(t, state)}}
+			proof, err := (cutOver{m}).Prove(w.T.Context(), step)
+			var left journal.MinioCutOver
+			if err := errors.Join(err, json.Unmarshal(proof.Outputs, &left)); err != nil || !proof.Done || left.Disabled {
+				t.Fatalf("%v: %+v", err, proof)
+			}
+			if want := name; left.Version != want && (want != "" || left.Version != b.version()) {
+				t.Errorf("it is version %q", left.Version)
+			}
+		})
+	}
+}
+
+// TestAComparisonUnderWhichTheServiceIsChangedIsMadeAnew: clients may have been led to the
+// single MinIO meanwhile.
+func TestAComparisonUnderWhichTheServiceIsChangedIsMadeAnew(t *testing.T) {
+	actionstest.InBubble(t, func(w *actionstest.World) {
+		b := grown(w)
+		b.copied()
+		b.Point(toHA)
+		b.migration.KeepSource = 30 * time.Second
+		b.asks()
+		b.Source.SetLatency(time.Second)
+		r := b.start()
+		b.comes("started compare")
+		b.Pass(3 * time.Second) // the pod is replaced by now
+		b.detour()
+		b.comes("failed compare")
+		b.held(journal.StepCompareMinio, MinioNothingLacks, "object plain/meanwhile")
+		b.force(r)
+		b.ends(r, handedOver)
+	})
+}
+
+// TestWhatClientsWroteToTheHighlyAvailableOneMeanwhileIsNotRemoved: while EKCO was away somebody
+// had the Service lead there for a while.
+func TestWhatClientsWroteToTheHighlyAvailableOneMeanwhileIsNotRemoved(t *testing.T) {
+	for name, test := range map[string]struct {
+		begin, mend func(b *duo)
+		preflight   string
+	}{
+		"before a switch":  {func(b *duo) { b.Cordon("a", true) }, func(b *duo) { b.Cordon("a", false) }, MinioSuccessor},
+		"after one failed": {func(b *duo) { b.Reroll(true) }, func(b *duo) { b.Reroll(false) }, MinioTries},
+	} {
+		t.Run(name, func(t *testing.T) {
+			actionstest.InBubble(t, func(w *actionstest.World) {
+				b := grown(w)
+				test.begin(b)
+				b.asks()
+				r := b.start()
+				b.held(journal.StepCutOverMinio, test.preflight, "")
+				known := journal.MinioMigrate{Ours: b.Record().Steps[journal.StepCatchUpMinio].DoneAt, Source: "store-1"}
+				r.Halt()
+				r = b.start() // nobody touched it: it goes on
+				b.Pass(time.Minute)
+				b.held(journal.StepCutOverMinio, test.preflight, "")
+				r.Halt()
+				test.mend(b)
+				b.Point(toHA)
+				b.Pass(time.Minute)
+				b.Target.Write(plain, "theirs", "text", s3.Attributes{}, time.Now())
+				b.Point(toSingle)
+				b.Pass(time.Minute)
+				b.ends(b.start(), asBefore)
+				if !strings.Contains(b.LastLine(), "ended abandoned Service minio was changed while EKCO was away") {
+					t.Fatalf("%s", b.LastLine())
+				}
+				b.anew()
+				b.asksWith(known)
+				r = b.start()
+				b.held(journal.StepPrepareMinio, MinioNothingForeign, "object plain/theirs")
+				if !strings.Contains(b.Target.Dump(), "theirs") {
+					t.Error("it is removed")
+				}
+				b.force(r)
+				b.ends(r, handedOver)
+			})
+		})
+	}
+}
+
+// TestWhoeverChangesTheServiceUnderEKCOsEyesStopsNothing: as long as it leads to the single
+// MinIO.
+func TestWhoeverChangesTheServiceUnderEKCOsEyesStopsNothing(t *testing.T) {
+	actionstest.InBubble(t, func(w *actionstest.World) {
+		b := grown(w)
+		b.Cordon("a", true)
+		b.asks()
+		r := b.start()
+		b.held(journal.StepCutOverMinio, MinioSuccessor, "node a is cordoned")
+		for range 3 {
+			b.Edit(minio.ServiceRef(miniosim.Namespace), func(o map[string]any) {
+				o["metadata"].(map[string]any)["labels"] = map[string]any{"at": time.Now().String()}
+			})
+			b.Pass(10 * time.Minute)
+		}
+		b.Cordon("a", false)
+		b.ends(r, handedOver)
+	})
+}
+
+func TestATrailEndsWhereNobodyLooked(t *testing.T) {
+	actionstest.InBubble(t, func(w *actionstest.World) {
+		const single, ha, installer = journal.MinioServiceSingle, journal.MinioServiceHA, journal.MinioServiceInstaller
+		after := func(looks ...func(*trail)) *trail {
+			t := &trail{}
+			t.see(single, "1")
+			for _, look := range looks {
+				look(t)
+			}
+			return t
+		}
+		sees := func(leads journal.MinioService, version string) func(*trail) {
+			return func(t *trail) { t.see(leads, version) }
+		}
+		rest := func(d time.Duration) func(*trail) { return func(*trail) { w.Pass(d) } }
+		for name, test := range map[string]struct {
+			is   *trail
+			want bool
+		}{
+			"the same":                {after(), true},
+			"another soon":            {after(rest(apart), sees(single, "2")), true},
+			"another late":            {after(rest(apart+1), sees(single, "2")), false},
+			"the same late, another":  {after(rest(time.Hour), sees(single, "1"), rest(apart), sees(single, "2")), true},
+			"by way of the other one": {after(sees(ha, "2"), sees(single, "3")), false},
+			"to the other one":        {after(sees(ha, "2")), false},
+			"to something else":       {after(sees(journal.MinioServiceOther, "2"), sees(single, "3")), false},
+			"by way of the installer": {after(sees(installer, "2"), rest(time.Hour), sees(installer, "2"), sees(single, "3")), true},
+		} {
+			if got := test.is.goesBackTo("1"); got != test.want {
+				t.Errorf("%s: %t", name, got)
+			}
+		}
+		if (*trail)(nil).goesBackTo("1") {
+			t.Error("no trail goes back")
+		}
+	})
+}

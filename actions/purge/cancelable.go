@@ -1,0 +1,62 @@
+package purge
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// A purge of a node that is ready may be meant for another. Who asks for it on a terminal is
+// asked; for everybody else it begins with a time in which nothing is done, and it can be
+// cancelled.
+
+const (
+	// WaitForCancel is the step that lets this time pass.
+	WaitForCancel = "wait-for-cancel"
+	// TimeToCancel is how long that is, from the request on.
+	TimeToCancel      = 10 * time.Second
+	timeToCancelSlack = time.Minute
+)
+
+// cancelable puts the wait before all other steps, if the request was made without a question.
+func cancelable(record journal.ActionRecord, steps []journal.PlannedStep) []journal.PlannedStep {
+	if !journal.PurgeInputOf(record.Request).Unasked {
+		return steps
+	}
+	for i := range steps {
+		if len(steps[i].After) == 0 {
+			steps[i].After = []string{WaitForCancel}
+		}
+	}
+	wait := journal.PlannedStep{
+		ID: WaitForCancel, Does: WaitForCancel, Timeout: journal.Duration(TimeToCancel + timeToCancelSlack), Domains: actions.NoDomains,
+	}
+	return append([]journal.PlannedStep{wait}, steps...)
+}
+
+// waitForCancel lets time pass since the request.
+type waitForCancel struct{}
+
+// Interruptible implements [actions.InterruptibleStep]: a cancel ends the wait.
+func (waitForCancel) Interruptible() bool { return true }
+
+// Do implements [actions.Step].
+func (waitForCancel) Do(context.Context, actions.StepContext) (json.RawMessage, error) {
+	return nil, nil
+}
+
+// Prove implements [actions.Step]. More time than there ever is means that the clock was set
+// back: nobody waits for that, since the time for a cancel may be over.
+func (waitForCancel) Prove(_ context.Context, step actions.StepContext) (actions.Proof, error) {
+	until := step.Action.RequestedAt.Add(TimeToCancel)
+	if left := time.Until(until); 0 < left && left <= TimeToCancel {
+		node := step.Action.Subject.Name
+		return actions.Proof{Missing: fmt.Sprintf("node %s is ready, and nobody was asked: the purge begins at %s; cancel it with: ekco cancel %s",
+			node, until.UTC().Format(time.RFC3339), node)}, nil
+	}
+	return actions.Proof{Done: true}, nil
+}

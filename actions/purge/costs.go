@@ -1,0 +1,218 @@
+package purge
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/replicatedhq/ekco/internal/ceph"
+	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/internal/parallel"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// Residents is what a purge asks about what runs on a node. [kube.Client] implements it.
+type Residents interface {
+	Residents(ctx context.Context, node string) ([]kube.Resident, error)
+	LocalVolumes(ctx context.Context, hostname string) ([]kube.LocalVolume, error)
+}
+
+// WithResidents has a purge say what becomes of the pods on the node.
+func WithResidents(residents Residents) Option {
+	return func(parts *parts) {
+		node := parts.node.(nodePart)
+		node.residents = residents
+		parts.node = node
+	}
+}
+
+// costing is a part that can tell what it costs.
+type costing interface {
+	// costs says what the purge takes away or changes, a line each.
+	costs(ctx context.Context, facts Facts) []string
+}
+
+// costs says what a purge takes away: of the pods, the control plane and the storage.
+func (d definition) costs(ctx context.Context, record journal.ActionRecord) []string {
+	facts, err := factsOf(record)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	told := make([][]string, len(d.parts))
+	var tell []func()
+	for i, part := range d.parts {
+		if costing, can := part.(costing); can {
+			tell = append(tell, func() { told[i] = costing.costs(ctx, facts) })
+		}
+	}
+	parallel.Run(tell...)
+	return slices.Concat(told...)
+}
+
+// costs says what becomes of the pods and local volumes of the node.
+func (p nodePart) costs(ctx context.Context, facts Facts) []string {
+	if p.residents == nil || !facts.Node.Present {
+		return nil
+	}
+	pods, err := p.residents.Residents(ctx, facts.Node.Name)
+	if err != nil {
+		return []string{fmt.Sprintf("which pods are on it cannot be told: %v", kube.Lacking(err, "list", "pods"))}
+	}
+	volumes, err := p.residents.LocalVolumes(ctx, facts.Node.hostname())
+	if err != nil {
+		return append(movingPods(pods, nil), fmt.Sprintf("which volumes are only on it cannot be told: %v", kube.Lacking(err, "list", "persistentvolumes")))
+	}
+	return append(movingPods(pods, volumes), lostVolumes(pods, volumes)...)
+}
+
+// maxNamed is how many names a line has.
+const maxNamed = 10
+
+// movingPods says which pods start elsewhere, which are not made again, and how many belong to
+// the node itself.
+func movingPods(pods []kube.Resident, volumes []kube.LocalVolume) (lines []string) {
+	var move, alone []string
+	own := 0
+	for _, pod := range pods {
+		name := pod.Namespace + "/" + pod.Name
+		switch {
+		case pod.Controller.Kind == "DaemonSet", pod.Controller.Kind == "Node":
+			own++
+		case len(boundBy(pod, volumes)) > 0: // told of with its volume
+		case pod.Controller.Kind == "":
+			alone = append(alone, name)
+		default:
+			move = append(move, name)
+		}
+	}
+	if len(move) > 0 {
+		lines = append(lines, fmt.Sprintf("%s to other nodes: %s", counted(len(move), "pod moves", "pods move"), listed(move)))
+	}
+	if len(alone) > 0 {
+		lines = append(lines, fmt.Sprintf("%s not made again, since no controller has them: %s", counted(len(alone), "pod is", "pods are"), listed(alone)))
+	}
+	if own > 0 {
+		lines = append(lines, counted(own, "pod ends", "pods end")+" with the node, of DaemonSets or its own")
+	}
+	return lines
+}
+
+// lostVolumes says which volumes are lost, and which pods cannot start without them.
+func lostVolumes(pods []kube.Resident, volumes []kube.LocalVolume) (lines []string) {
+	for _, volume := range volumes {
+		var stuck []string
+		for _, pod := range pods {
+			if slices.Contains(boundBy(pod, []kube.LocalVolume{volume}), volume.Name) {
+				stuck = append(stuck, pod.Namespace+"/"+pod.Name)
+			}
+		}
+		line := "the data of volume " + volume.Name + " is lost, which is only on this node"
+		if volume.Claim != "" {
+			line += " (claim " + volume.Claim + ")"
+		}
+		if len(stuck) > 0 {
+			line += "; cannot start elsewhere without it: " + listed(stuck)
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// boundBy returns the names of the volumes by which the pod is bound to the node.
+func boundBy(pod kube.Resident, volumes []kube.LocalVolume) (names []string) {
+	for _, volume := range volumes {
+		if slices.ContainsFunc(pod.Claims, func(claim string) bool { return volume.Claim == pod.Namespace+"/"+claim }) {
+			names = append(names, volume.Name)
+		}
+	}
+	return names
+}
+
+// costs says what is left of the control plane.
+func (p primaryPart) costs(ctx context.Context, facts Facts) (lines []string) {
+	if facts.Node.Role != journal.RolePrimary {
+		return nil
+	}
+	nodes, err := p.api.ListNodes(ctx)
+	if err != nil {
+		lines = append(lines, fmt.Sprintf("how many primaries are left cannot be told: %v", kube.Lacking(err, "list", "nodes")))
+	} else {
+		left, ready := 0, 0
+		for _, node := range nodes {
+			if node.Facts.Role == journal.RolePrimary && node.UID != facts.Node.UID {
+				left++
+				if node.Facts.Ready() {
+					ready++
+				}
+			}
+		}
+		lines = append(lines, fmt.Sprintf("%s left, %d of them ready", counted(left, "primary is", "primaries are"), ready))
+	}
+	if facts.Etcd == nil || facts.Etcd.Member == nil {
+		return lines
+	}
+	return append(lines, p.membersLeft(ctx, facts))
+}
+
+// membersLeft says how many more members etcd can lose.
+func (p primaryPart) membersLeft(ctx context.Context, facts Facts) string {
+	api, err := p.plane.Etcd(facts.Etcd.Endpoints)
+	if err != nil {
+		return fmt.Sprintf("how many members of etcd are left cannot be told: %v", err)
+	}
+	members, err := api.Members(ctx)
+	if err != nil {
+		return fmt.Sprintf("how many members of etcd are left cannot be told: %v", err)
+	}
+	voters := 0
+	for _, member := range members {
+		if !member.Learner && member.ID != facts.Etcd.Member.ID {
+			voters++
+		}
+	}
+	return fmt.Sprintf("%s left, of which %d can fail", counted(voters, "member of etcd is", "members of etcd are"), max(0, voters-1)/2)
+}
+
+// costs says which OSDs go, and which pools have too few copies then.
+func (p storagePart) costs(ctx context.Context, facts Facts) []string {
+	if facts.Storage == nil || len(facts.Storage.OSDs) == 0 {
+		return nil
+	}
+	ids := facts.Storage.ids()
+	gone := ceph.Names(ids...) + " with all they hold"
+	tree, err := p.Ceph.Tree(ctx)
+	if err != nil {
+		return []string{gone, fmt.Sprintf("which pools lack copies then cannot be told: %v", err)}
+	}
+	weight := 0.0
+	for _, id := range ids {
+		if osd, there := tree.OSD(id); there {
+			weight += osd.Weight
+		}
+	}
+	if weight > 0 {
+		gone += fmt.Sprintf(" (%.1f TiB by their weight in the CRUSH map)", weight)
+	}
+	pools, err := p.Ceph.Pools(ctx)
+	if err != nil {
+		return []string{gone, fmt.Sprintf("which pools lack copies then cannot be told: %v", err)}
+	}
+	return append([]string{gone}, ceph.Short(tree, pools, ids)...)
+}
+
+func counted(n int, one, more string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, more)
+}
+
+// listed names the first of them.
+func listed(names []string) string {
+	slices.Sort(names)
+	if more := len(names) - maxNamed; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:maxNamed], ", "), more)
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,166 @@
+package purge_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/actions/purge"
+	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/memory"
+)
+
+// watched runs the purge and keeps what its steps wait for.
+func (w *world) watched(said *[]string) actions.Config {
+	cfg := w.cfg()
+	cfg.Watcher = func(_, step string, now actions.Progress) { *said = append(*said, step+": "+now.Missing) }
+	return cfg
+}
+
+func TestWhatHoldsANodeIsNamedWithinFiveSecondsWithTheCommandThatLooksAtIt(t *testing.T) {
+	for want, finalizers := range map[string][]string{
+		"delete-node: waits for finalizer backup.example.com/slow on node w1; look at it: kubectl get node w1 -o jsonpath={.metadata.finalizers}": {"backup.example.com/slow"},
+		"delete-node: waits for finalizers a/b, c/d on node w1; look at it: kubectl get node w1 -o jsonpath={.metadata.finalizers}":               {"a/b", "c/d"},
+	} {
+		t.Run(want, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, w *world) {
+				purged(w, journal.ActionRequested{Manual: true})
+				w.Cluster.Finalize("w1", finalizers...)
+				var said []string
+				r := w.Start(w.watched(&said))
+				w.Pass(5 * time.Second)
+				if !slices.Contains(said, want) {
+					t.Errorf("after 5 s it was said: %q", said)
+				}
+				w.Cluster.Finalize("w1")
+				r.End()
+				if w.NodeExists() || w.LastLine() != "ended done" {
+					t.Errorf("without a finalizer the action %s", w.LastLine())
+				}
+			})
+		})
+	}
+}
+
+func TestAnAPIServerThatThinksLongAboutADeletionIsSaidToWaitForAWebhook(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		purged(w, journal.ActionRequested{Manual: true})
+		var said []string
+		cfg := w.watched(&said)
+		for i := range cfg.Kinds {
+			cfg.Kinds[i].Definition = purge.New(sluggish{w.Cluster, 8 * time.Second})
+		}
+		r := w.Start(cfg)
+		w.Pass(2 * time.Second)
+		if len(said) > 0 {
+			t.Errorf("after 2 s it was said: %q", said)
+		}
+		w.Pass(3 * time.Second)
+		if len(said) != 1 || !strings.Contains(said[0], "has not answered the deletion of node w1 for 3s; a webhook may hold it: kubectl get validatingwebhookconfigurations") {
+			t.Errorf("after 5 s it was said: %q", said)
+		}
+		r.End()
+		if len(said) != 1 {
+			t.Errorf("at the end it was said: %q", said)
+		}
+	})
+}
+
+func TestAWebhookThatRefusesIsNamedWithTheCommandThatLooksAtIt(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		purged(w, journal.ActionRequested{Manual: true})
+		cfg := w.cfg()
+		for i := range cfg.Kinds {
+			cfg.Kinds[i].Definition = purge.New(refusing{w.Cluster, errors.New(`admission webhook "guard.example.com" denied the request: nodes stay`)})
+		}
+		r := w.Start(cfg)
+		w.Pass(time.Second)
+		if record := w.Record(); !strings.Contains(record.Steps["delete-node"].LastError, `"guard.example.com" denied the request: nodes stay; look at it: kubectl get validatingwebhookconfigurations`) {
+			t.Errorf("it failed with %q", record.Steps["delete-node"].LastError)
+		}
+		r.Halt()
+	})
+}
+
+// unasked is a request about a node that is ready, by somebody who could not be asked.
+var unasked = journal.ActionRequested{Manual: true, Input: journal.PurgeInput{Live: true, Unasked: true}}
+
+func TestAPurgeThatNobodyWasAskedAboutLeavesTenSecondsForACancel(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		node := w.Cluster.AddNode("w1", journal.RoleWorker)
+		w.requestPurge(node, unasked)
+		var said []string
+		r := w.Start(w.watched(&said))
+		w.Pass(9 * time.Second)
+		if !w.NodeExists() || len(w.Cluster.Effects()) > 0 {
+			t.Fatalf("after 9 s it did %v", w.Cluster.Effects())
+		}
+		if len(said) == 0 || !strings.Contains(said[0], "node w1 is ready, and nobody was asked: the purge begins at ") || !strings.HasSuffix(said[0], "cancel it with: ekco cancel w1") {
+			t.Errorf("it was said: %q", said)
+		}
+		if took := r.End(); took > 4*time.Second || w.NodeExists() {
+			t.Errorf("after 9 s it took %s more; the node exists: %v", took, w.NodeExists())
+		}
+	})
+}
+
+func TestACancelEndsTheTimeThatIsLeftForIt(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		node := w.Cluster.AddNode("w1", journal.RoleWorker)
+		w.requestPurge(node, unasked)
+		r := w.Start(w.cfg())
+		w.Pass(3 * time.Second)
+		w.Cancel(r)
+		if took := r.End(); took > time.Second || !w.NodeExists() || len(w.Cluster.Effects()) > 0 {
+			t.Errorf("it ended after %s and did %v", took, w.Cluster.Effects())
+		}
+		if want := "ended cancelled changed my mind"; w.LastLine() != want {
+			t.Errorf("it %s, want %s", w.LastLine(), want)
+		}
+	})
+}
+
+func TestThatTimeIsOverAfterARestartIfItWasBefore(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		node := w.Cluster.AddNode("w1", journal.RoleWorker)
+		w.requestPurge(node, unasked)
+		r := w.Start(w.cfg())
+		w.Pass(3 * time.Second)
+		r.Halt()
+		w.Pass(time.Minute)
+		if took := w.Start(w.cfg()).End(); took > time.Second || w.NodeExists() {
+			t.Errorf("it took %s more", took)
+		}
+	})
+}
+
+func TestAClockSetBackMakesNobodyWaitLongerForACancel(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		const ahead = time.Hour
+		w.Store = memory.New(memory.Clock(func() time.Time { return time.Now().Add(ahead) }))
+		node := w.Cluster.AddNode("w1", journal.RoleWorker)
+		w.requestPurge(node, unasked)
+		if took := w.Start(w.cfg()).End(); took > 15*time.Second || w.NodeExists() {
+			t.Errorf("it took %s; the node exists: %v", took, w.NodeExists())
+		}
+	})
+}
+
+func TestEveryStepOfAPurgeThatNobodyWasAskedAboutComesAfterThatTime(t *testing.T) {
+	inWhole(t, func(t *testing.T, s *whole) {
+		s.Cluster.ReturnNode("w1")
+		s.ask(unasked)
+		plan, _, err := actions.NewRunner(s.cfg()).Explain(t.Context(), s.Record())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, step := range plan.Steps {
+			if first := step.ID == purge.WaitForCancel; first != (i == 0) || first != (len(step.After) == 0) {
+				t.Errorf("step %d, %s, comes after %v", i, step.ID, step.After)
+			}
+		}
+	})
+}

@@ -1,0 +1,154 @@
+package rook
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/internal/ceph"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// carriedTimeout bounds one look at whether Ceph has what Rook was asked for.
+const carriedTimeout = 30 * time.Second
+
+// lower is an action that makes a [journal.RookChange] of one number, and lasts until Ceph has
+// what was asked for: no other is lowered before.
+func (p Parts) lower() actions.Definition {
+	return actions.Definition{
+		Kind: journal.ActionLowerCopies, Noun: "lowering of copies", Expendable: true,
+		Plan: planLower,
+		Steps: map[string]actions.Step{
+			journal.StepChangeRook: p.step(), journal.StepRookCarried: carried{p}, journal.StepLowerPools: lowerPools{p},
+		},
+		Preflights: p.lowerPreflights(),
+	}
+}
+
+// planLower needs nothing that the request does not say.
+func planLower(_ context.Context, record journal.ActionRecord) (journal.Plan, error) {
+	change, err := journal.InputOf[journal.RookChange](record.Request)
+	if err != nil {
+		return journal.Plan{}, err
+	}
+	if len(change.Numbers) != 1 || !change.Lowers() || len(change.Gone) == 0 {
+		return journal.Plan{}, fmt.Errorf("plan to lower the copies of %s %s: asked for is to set %s, for the loss of %d hosts, and it must be one number that is lowered for one host at least",
+			record.Subject.Kind, record.Subject.Name, change.To(), len(change.Gone))
+	}
+	facts, err := json.Marshal(change)
+	safe := []string{RookUnchanged, StorageHostsGone, PoolOnHosts, CephWithoutTrouble, CopiesComplete}
+	ask := journal.PlannedStep{
+		ID: journal.StepChangeRook, Does: journal.StepChangeRook, Preflights: safe,
+		Timeout: journal.Duration(changeTimeout), Domains: []string{journal.DomainStorage},
+	}
+	then := journal.PlannedStep{
+		ID: journal.StepRookCarried, Does: journal.StepRookCarried, Preflights: []string{RookUnchanged, RookCarried},
+		Timeout: journal.Duration(carriedTimeout), Domains: actions.NoDomains,
+	}
+	if change.ByCommand {
+		then = journal.PlannedStep{
+			ID: journal.StepLowerPools, Does: journal.StepLowerPools, Preflights: append(slices.Clone(safe), RookCarried),
+			Timeout: journal.Duration(cephTimeout), Domains: []string{journal.DomainStorage},
+		}
+	}
+	then.After = []string{ask.ID}
+	return journal.Plan{Facts: facts, Steps: []journal.PlannedStep{ask, then}}, err
+}
+
+// carried changes nothing: what it waits for is its preflight's.
+type carried struct{ parts Parts }
+
+var _ actions.InterruptibleStep = carried{}
+
+// Interruptible implements [actions.InterruptibleStep]: who cancels need not wait for Rook.
+func (carried) Interruptible() bool { return true }
+
+// Do implements [actions.Step].
+func (carried) Do(context.Context, actions.StepContext) (json.RawMessage, error) { return nil, nil }
+
+// Prove implements [actions.Step].
+func (s carried) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
+	var change journal.RookChange
+	if err := step.Facts(&change); err != nil {
+		return actions.Proof{}, err
+	}
+	missing, err := s.parts.uncarried(ctx, step.Action.Subject, change)
+	return actions.Proof{Done: err == nil && missing == "", Missing: missing}, err
+}
+
+// lowerPools sets the pools of the number in Ceph.
+type lowerPools struct{ parts Parts }
+
+// Prove implements [actions.Step].
+func (s lowerPools) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
+	return carried(s).Prove(ctx, step)
+}
+
+// Do implements [actions.Step].
+func (s lowerPools) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
+	asked, err := loweringOf(step.Action)
+	if err != nil {
+		return nil, err
+	}
+	pools, err := s.parts.Ceph.Pools(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer s.parts.Changed()
+	for _, pool := range poolsOf(pools, step.Action.Subject, asked.place) {
+		if pool.Size <= asked.to {
+			continue
+		}
+		if err := s.parts.Ceph.SetPoolNumber(ctx, pool.Name, journal.PoolSize, asked.to, false); err != nil {
+			return nil, err
+		}
+	}
+	return nil, nil
+}
+
+// uncarried says which pool does not have the size yet that the change asks for, or "".
+func (p Parts) uncarried(ctx context.Context, of journal.Subject, change journal.RookChange) (string, error) {
+	pools, err := p.Ceph.Pools(ctx)
+	if err != nil {
+		return "", err
+	}
+	for place, number := range change.Numbers {
+		for _, pool := range poolsOf(pools, of, place) {
+			if pool.Size > number.To {
+				return fmt.Sprintf("pool %s still keeps %d copies in Ceph, and shall keep %d", pool.Name, pool.Size, number.To), nil
+			}
+		}
+	}
+	return "", nil
+}
+
+// poolsOf returns those of the pools that the number at the place is for.
+func poolsOf(pools []ceph.Pool, of journal.Subject, place string) []ceph.Pool {
+	return slices.DeleteFunc(slices.Clone(pools), func(pool ceph.Pool) bool { return !journal.RookMakes(of, place, pool.Name) })
+}
+
+// lowering is what a preflight of such an action is about.
+type lowering struct {
+	journal.RookChange
+	place    string
+	from, to int
+}
+
+// loweringOf reads what is asked for.
+func loweringOf(record journal.ActionRecord) (lowering, error) {
+	change, err := journal.InputOf[journal.RookChange](record.Request)
+	if err != nil {
+		return lowering{}, err
+	}
+	places := slices.Sorted(maps.Keys(change.Numbers))
+	if len(places) != 1 {
+		return lowering{}, fmt.Errorf("read what to lower of %s: %d numbers are named (%s), and it must be one", record.Subject.Name, len(places), strings.Join(places, ", "))
+	}
+	number := change.Numbers[places[0]]
+	return lowering{RookChange: change, place: places[0], from: number.From, to: number.To}, nil
+}

@@ -1,0 +1,189 @@
+package rook
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/internal/ceph"
+	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/internal/parallel"
+	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/words"
+)
+
+// The preflights of lowering.
+const (
+	// StorageHostsGone: the hosts are gone for good, and there are no more than the copies
+	// that shall be left.
+	StorageHostsGone = "StorageHostsGone"
+	// PoolOnHosts: the pools keep whole copies, each on another host, and as many as was
+	// planned for.
+	PoolOnHosts = "PoolOnHosts"
+	// CephWithoutTrouble: Ceph has no other trouble than that OSDs are down and copies lack.
+	CephWithoutTrouble = "CephWithoutTrouble"
+	// CopiesComplete: every placement group is at rest with as many complete copies as
+	// shall be left.
+	CopiesComplete = "CopiesComplete"
+	// RookCarried: Rook's operator has done what it was asked for.
+	RookCarried = "RookCarried"
+)
+
+// completeFor is how long the copies must be complete: what the mgr says of placement groups is
+// some seconds old.
+const completeFor = 10 * time.Second
+
+func (p Parts) lowerPreflights() map[string]actions.Preflight {
+	checks := p.preflights()
+	for name, check := range map[string]func(context.Context, journal.ActionRecord, lowering) actions.Verdict{
+		StorageHostsGone: p.hostsGone, PoolOnHosts: p.poolOnHosts, CephWithoutTrouble: p.withoutTrouble,
+		CopiesComplete: p.copiesComplete, RookCarried: p.rookCarried,
+	} {
+		checks[name] = actions.PreflightFunc(func(ctx context.Context, record journal.ActionRecord) actions.Verdict {
+			asked, err := loweringOf(record)
+			if err != nil {
+				return actions.Hold(err.Error()).About("input")
+			}
+			return check(ctx, record, asked)
+		})
+	}
+	return checks
+}
+
+// hostsGone: a host that is merely down is still in the CRUSH map, and one whose Node is there
+// may come back.
+func (p Parts) hostsGone(ctx context.Context, _ journal.ActionRecord, asked lowering) actions.Verdict {
+	tree, err := p.Ceph.Tree(ctx)
+	if err != nil {
+		return actions.Hold("cannot tell which hosts there are: " + err.Error()).About("hosts unread")
+	}
+	nodes, err := p.Nodes.ListNodes(ctx)
+	if err != nil {
+		return actions.Hold("cannot tell whether the nodes of the hosts are gone: " + err.Error()).About("nodes unread")
+	}
+	for _, host := range asked.Gone {
+		if _, there := tree.Host(host); there {
+			return actions.Abandon("host " + host + " is in the CRUSH map again").About("host back")
+		}
+		if i := slices.IndexFunc(nodes, func(node kube.Node) bool { return isHost(node, host) }); i >= 0 {
+			return actions.Abandon("node " + nodes[i].Name + " is there, so that its host may come back").About("node there")
+		}
+	}
+	if hosts := len(tree.Hosts); hosts > asked.to {
+		return actions.Abandon(fmt.Sprintf("the CRUSH map has %s, and %s were to be left", words.Count(hosts, "host"), copies(asked.to))).About("hosts")
+	}
+	return actions.Pass()
+}
+
+// isHost reports whether the node is, or may be, what the CRUSH map calls so.
+func isHost(node kube.Node, host string) bool {
+	return slices.ContainsFunc([]string{node.Name, node.Facts.Hostname}, func(name string) bool {
+		return name == host || journal.CrushName(name) == host
+	})
+}
+
+func copies(count int) string {
+	if count == 1 {
+		return "1 copy"
+	}
+	return fmt.Sprintf("%d copies", count)
+}
+
+func (p Parts) poolOnHosts(ctx context.Context, record journal.ActionRecord, asked lowering) actions.Verdict {
+	all, err := p.Ceph.Pools(ctx)
+	if err != nil {
+		return actions.Hold("cannot tell how its pools keep their copies: " + err.Error()).About("pools unread")
+	}
+	pools := poolsOf(all, record.Subject, asked.place)
+	if len(pools) == 0 {
+		return actions.Hold("Ceph has no pool of the name that Rook gives to one of " + journal.RookNumberName(asked.place) +
+			", so that it cannot be told how its copies are kept; a pool that was given another name is to be lowered by hand").About("no pool")
+	}
+	for _, pool := range pools {
+		switch {
+		case pool.Erasure:
+			return actions.Abandon("pool " + pool.Name + " has an erasure code, and no copies").About("erasure")
+		case pool.Domain != ceph.DomainHost:
+			return actions.Abandon("the CRUSH rule of pool " + pool.Name + " does not put each copy on another host").About("rule")
+		case pool.Size > asked.from:
+			return actions.Hold(fmt.Sprintf("pool %s keeps %s in Ceph, and Rook is asked for %d; look whether Rook's operator runs", pool.Name, copies(pool.Size), asked.from)).About("size")
+		}
+	}
+	return actions.Pass()
+}
+
+// withoutTrouble: that OSDs are down and copies lack is why there is something to lower, and
+// whether those that are left are complete is asked by itself. What is not known counts: a full
+// OSD, an object that is nowhere found, one that differs, a flag that keeps Ceph from recovering.
+func (p Parts) withoutTrouble(ctx context.Context, _ journal.ActionRecord, _ lowering) actions.Verdict {
+	health, err := p.Ceph.Health(ctx)
+	switch {
+	case err != nil:
+		return actions.Hold("cannot tell whether Ceph has any trouble: " + err.Error()).About("health unread")
+	case !health.MgrActive:
+		return actions.Hold("Ceph has no active mgr, and without one nobody knows how many copies are complete; check that a rook-ceph-mgr pod runs").About("no mgr")
+	}
+	var troubles, codes []string
+	for _, check := range health.Checks {
+		if check.Harmless() || check.Severity != ceph.HealthErr && (check.Down() || check.Code == "PG_DEGRADED") {
+			continue
+		}
+		troubles = append(troubles, fmt.Sprintf("%s (%s)", check.Message, check.Code))
+		codes = append(codes, check.Code)
+	}
+	if len(troubles) == 0 {
+		return actions.Pass()
+	}
+	slices.Sort(codes)
+	return actions.Hold(fmt.Sprintf("Ceph says %s: %s", health.Status, strings.Join(troubles, "; "))).About(strings.Join(codes, " "))
+}
+
+func (p Parts) copiesComplete(ctx context.Context, _ journal.ActionRecord, asked lowering) actions.Verdict {
+	var tree ceph.Tree
+	var pools []ceph.Pool
+	var pgs []ceph.PG
+	var treeErr, poolsErr, pgsErr error
+	parallel.Run(
+		func() { tree, treeErr = p.Ceph.Tree(ctx) },
+		func() { pools, poolsErr = p.Ceph.Pools(ctx) },
+		func() { pgs, pgsErr = p.Ceph.PGs(ctx) },
+	)
+	if err := errors.Join(treeErr, poolsErr, pgsErr); err != nil {
+		return actions.Hold("cannot tell how many copies are complete: " + err.Error()).About("copies unread")
+	}
+	if why := ceph.Incomplete(tree, pools, pgs, asked.to); why != "" {
+		return actions.Hold(why + "; the copies are lowered once all placement groups are at rest with " + copies(asked.to)).About("incomplete")
+	}
+	are := fmt.Sprintf("all %d placement groups are at rest with %s", len(pgs), copies(asked.to))
+	return actions.PassBecause(are).About("complete").OnceLasting(completeFor, are)
+}
+
+// rookCarried waits for Rook's operator for as long as that takes. Where Ceph does not have the
+// pools there is nothing to wait for.
+func (p Parts) rookCarried(ctx context.Context, record journal.ActionRecord, asked lowering) actions.Verdict {
+	if record.Request.DryRun {
+		return actions.Pass() // nothing was asked for that could be carried out
+	}
+	live, err := p.Rook.ReadResource(ctx, record.Subject)
+	if err != nil {
+		return actions.Hold(err.Error()).About("unread")
+	}
+	if lacks := asked.Lacks(live); lacks != "" {
+		return actions.Abandon("somebody else changed it: " + lacks + " again").About("moved")
+	}
+	if asked.ByCommand {
+		return actions.Pass() // it is EKCO that carries it out
+	}
+	missing, err := p.uncarried(ctx, record.Subject, asked.RookChange)
+	switch {
+	case err != nil:
+		return actions.Hold("cannot tell whether Ceph has what Rook was asked for: " + err.Error()).About("pools unread")
+	case missing != "":
+		return actions.Hold(missing + "; Rook was asked for that: look whether its operator runs").About("uncarried")
+	}
+	return actions.Pass()
+}

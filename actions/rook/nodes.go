@@ -1,0 +1,96 @@
+package rook
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/actions/object"
+	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+type nodesReady struct{ nodes Nodes }
+
+// Check implements [actions.Preflight]. Of nodes that are not what they were nothing is
+// added: what else is asked for is asked for anew.
+func (p nodesReady) Check(ctx context.Context, record journal.ActionRecord) actions.Verdict {
+	change, err := journal.InputOf[journal.RookChange](record.Request)
+	if err != nil {
+		return actions.Hold(err.Error()).About("input")
+	}
+	listed, err := p.nodes.ListNodes(ctx)
+	if err != nil {
+		return actions.Hold("cannot tell whether the nodes are ready: " + kube.Lacking(err, "list", "nodes").Error()).About("nodes unread")
+	}
+	live := make(map[string]kube.Node, len(listed))
+	for _, node := range listed {
+		live[node.Name] = node
+	}
+	for _, asked := range change.Nodes {
+		node, there := live[asked.Name]
+		if !there {
+			return actions.Abandon("node " + asked.Name + " is gone").About("node gone")
+		}
+		if verdict := asIt(asked, node, change.Label); verdict.Kind != actions.VerdictPass {
+			return verdict
+		}
+	}
+	return actions.Pass()
+}
+
+// asIt compares a node with what is to be listed of it.
+func asIt(asked journal.RookNode, node kube.Node, label string) actions.Verdict {
+	key, value, _ := strings.Cut(label, "=")
+	has, labelled := node.Facts.Labels[key]
+	switch {
+	case node.UID != asked.UID:
+		return actions.Abandon("another node has the name " + asked.Name + " now").About("node replaced")
+	case node.Facts.Hostname != asked.Hostname && node.Facts.Hostname != "":
+		return actions.Abandon("node " + asked.Name + " has the hostname " + node.Facts.Hostname + " now, and not " + asked.Hostname).About("node renamed")
+	case asked.Occupied: // it is listed for what it has
+	case !node.Facts.Ready():
+		return actions.Abandon("node " + asked.Name + " is not ready any more").About("node unready")
+	case label != "" && (!labelled || has != value):
+		return actions.Abandon("node " + asked.Name + " has no label " + label + " any more").About("node unlabelled")
+	}
+	return actions.Pass()
+}
+
+type hostsListed struct {
+	ceph Ceph
+	object.Object[journal.RookFacts]
+}
+
+// Check implements [actions.Preflight]. Once there is a list, nothing is left out by what is
+// added.
+func (p hostsListed) Check(ctx context.Context, record journal.ActionRecord) actions.Verdict {
+	change, err := journal.InputOf[journal.RookChange](record.Request)
+	if err != nil {
+		return actions.Hold(err.Error()).About("input")
+	}
+	live, err := p.Read(ctx, record.Subject)
+	switch {
+	case err != nil && !errors.Is(kube.Sentinel(err), kube.ErrNotFound):
+		return actions.Hold(err.Error()).About("unread")
+	case err != nil || live.Storage == nil || !live.Storage.AllNodes:
+		return actions.Pass() // what that means is for others to say
+	}
+	tree, err := p.ceph.Tree(ctx)
+	if err != nil {
+		return actions.Hold("cannot tell which hosts have OSDs: " + err.Error()).About("hosts unread")
+	}
+	named := map[string]bool{}
+	for _, node := range change.Nodes {
+		named[journal.CrushName(node.Hostname)], named[journal.CrushName(node.Name)] = true, true
+	}
+	for _, name := range live.Storage.Nodes {
+		named[journal.CrushName(name)] = true
+	}
+	if i := slices.IndexFunc(tree.Occupied(), func(host string) bool { return !named[journal.CrushName(host)] }); i >= 0 {
+		return actions.Abandon("the list would leave out host " + tree.Occupied()[i] + ", which has OSDs").About("host left out")
+	}
+	return actions.Pass()
+}

@@ -1,0 +1,208 @@
+package rook
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/internal/ceph"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// CephPoolsUnchanged is the preflight that it is the same Ceph, and that nobody else has set
+// the numbers of the pool.
+const CephPoolsUnchanged = "CephPoolsUnchanged"
+
+// singleCopies is the option of the monitors without which no pool may have a single copy, from
+// Ceph 16 on.
+const (
+	singleCopies      = "mon_allow_pool_size_one"
+	singleCopiesSince = 16
+)
+
+// cephTimeout is longer than a command of ceph may take.
+const cephTimeout = 30 * time.Second
+
+// poolsPlan is what is captured for [journal.ActionSetCephPools].
+type poolsPlan struct {
+	journal.RookChange
+	// Sure is set where Ceph wants a single copy confirmed.
+	Sure bool `json:"sure,omitempty"`
+	// Option is what Ceph had of the option when it was planned; nil where it need not be
+	// changed.
+	Option *ceph.Option `json:"option,omitempty"`
+}
+
+// stepAllowOnce is what plans of before call [journal.StepNoteOption]: it set the option for as
+// long as the action took. Each number sets it for itself now, and the way back is the same.
+const stepAllowOnce = "allow-single-copy"
+
+// setPools is an action that sets numbers of one of Ceph's pools by command, one after the other.
+func (p Parts) setPools() actions.Definition {
+	return actions.Definition{
+		Kind: journal.ActionSetCephPools, Noun: "change of the pool",
+		// Nobody else would know what the option was: a mirror without space keeps it.
+		Expendable: false,
+		Plan:       p.planPools,
+		Steps: map[string]actions.Step{
+			journal.StepSetPoolNumber: setNumber{p},
+			journal.StepNoteOption:    noteOption{},
+			stepAllowOnce:             noteOption{},
+			journal.StepPutOptionBack: putBack{p.Ceph},
+		},
+		Preflights: map[string]actions.Preflight{CephPoolsUnchanged: poolsUnchanged{p.Ceph}, StorageHostsThere: hostsThere{p.Ceph}, RoomForCopies: room{p.Ceph}, CopiesServe: copiesServe{p.Ceph}},
+	}
+}
+
+// planPools has the number of copies set first: Ceph then sets min_size, too.
+func (p Parts) planPools(ctx context.Context, record journal.ActionRecord) (journal.Plan, error) {
+	change, err := journal.InputOf[journal.RookChange](record.Request)
+	if err != nil {
+		return journal.Plan{}, err
+	}
+	captured := poolsPlan{RookChange: change}
+	if err := p.captureOption(ctx, &captured); err != nil {
+		return journal.Plan{}, err
+	}
+	facts, err := json.Marshal(captured)
+	if err != nil {
+		return journal.Plan{}, err
+	}
+	plan := journal.Plan{Facts: facts}
+	for _, place := range places(change) {
+		plan.Steps = append(plan.Steps, poolStep(place, journal.StepSetPoolNumber, change))
+	}
+	if len(plan.Steps) == 0 {
+		return journal.Plan{}, errors.New("plan to set a pool of Ceph: nothing is asked for")
+	}
+	if captured.Option != nil {
+		plan = notingOption(plan, change)
+	}
+	for i := 1; i < len(plan.Steps); i++ {
+		plan.Steps[i].After = []string{plan.Steps[i-1].ID}
+	}
+	return plan, nil
+}
+
+func poolStep(id, does string, change journal.RookChange) journal.PlannedStep {
+	step := journal.PlannedStep{
+		ID: id, Does: does, Preflights: []string{CephPoolsUnchanged},
+		Timeout: journal.Duration(cephTimeout), Domains: []string{journal.DomainStorage},
+	}
+	if change.Hosts > 0 {
+		step.Preflights = append(step.Preflights, StorageHostsThere)
+	}
+	if _, setting, is := journal.PoolNumber(id); is && setting == journal.PoolSize && change.Numbers[id].To > change.Numbers[id].From {
+		step.Preflights = append(step.Preflights, RoomForCopies)
+	}
+	if neededOf(id, change.Numbers[id]) > 1 {
+		step.Preflights = append(step.Preflights, CopiesServe)
+	}
+	return step
+}
+
+// places are those of the numbers in the order in which they are set.
+func places(change journal.RookChange) []string {
+	order := []string{journal.PoolSize, journal.PoolMinSize, journal.PoolPGNumMin}
+	return slices.SortedFunc(maps.Keys(change.Numbers), func(a, b string) int {
+		_, of, _ := journal.PoolNumber(a)
+		_, other, _ := journal.PoolNumber(b)
+		return slices.Index(order, of) - slices.Index(order, other)
+	})
+}
+
+// captureOption notes what the change to a single copy takes: nothing before Ceph 16, and then the
+// option, which Rook often sets by itself.
+func (p Parts) captureOption(ctx context.Context, captured *poolsPlan) error {
+	if !toOne(captured.RookChange) {
+		return nil
+	}
+	version, err := p.Ceph.Version(ctx)
+	if err != nil {
+		return err
+	}
+	if captured.Sure = version.Major >= singleCopiesSince; !captured.Sure {
+		return nil
+	}
+	option, err := p.Ceph.MonOption(ctx, singleCopies)
+	if err == nil && !option.On() {
+		captured.Option = &option
+	}
+	return err
+}
+
+// toOne reports whether a pool is to have a single copy.
+func toOne(change journal.RookChange) bool {
+	for place, number := range change.Numbers {
+		if _, setting, _ := journal.PoolNumber(place); setting == journal.PoolSize && number.To == 1 {
+			return true
+		}
+	}
+	return false
+}
+
+// livePools reads what the numbers of pools are.
+func livePools(ctx context.Context, of Ceph) (journal.RookFacts, error) {
+	pools, err := of.Pools(ctx)
+	if err != nil {
+		return journal.RookFacts{}, err
+	}
+	said := &journal.CephFacts{}
+	for _, pool := range pools {
+		said.Pools = append(said.Pools, pool.Facts())
+	}
+	return journal.RookFacts{Ceph: said}, nil
+}
+
+type poolsUnchanged struct{ ceph Ceph }
+
+// Check implements [actions.Preflight]. Ceph changes min_size by itself when size is set, so that
+// a number is another's only before anything was set.
+func (p poolsUnchanged) Check(ctx context.Context, record journal.ActionRecord) actions.Verdict {
+	change, err := journal.InputOf[journal.RookChange](record.Request)
+	if err != nil {
+		return actions.Hold(err.Error()).About("input")
+	}
+	tree, err := p.ceph.Tree(ctx)
+	if err != nil {
+		return actions.Hold("cannot tell whether it is the same Ceph: " + err.Error()).About("unread")
+	}
+	if tree.FSID != record.Subject.UID {
+		return actions.Abandon("it is another Ceph: its fsid is " + tree.FSID + " now").About("replaced")
+	}
+	live, err := livePools(ctx, p.ceph)
+	if err != nil {
+		return actions.Hold("cannot tell what the pools are: " + err.Error()).About("unread")
+	}
+	if begun(record) {
+		change = sizeOf(change)
+	}
+	if moved := change.Moved(live); moved != "" {
+		return actions.Abandon("somebody else changed it: " + moved).About("moved")
+	}
+	return actions.Pass()
+}
+
+// begun reports whether a number of the action was set, or may have been.
+func begun(record journal.ActionRecord) bool {
+	for id, step := range record.Steps {
+		if _, _, number := journal.PoolNumber(id); number && !step.StartedAt.IsZero() {
+			return true
+		}
+	}
+	return false
+}
+
+// sizeOf is the change without the numbers that Ceph sets with another.
+func sizeOf(change journal.RookChange) journal.RookChange {
+	change.Numbers = maps.Clone(change.Numbers)
+	maps.DeleteFunc(change.Numbers, func(place string, _ journal.RookNumber) bool {
+		_, setting, _ := journal.PoolNumber(place)
+		return setting == journal.PoolMinSize
+	})
+	return change
+}

@@ -1,0 +1,86 @@
+package rook
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// setNumber sets one number of a pool, which the step's id is the place of. Where that takes
+// the option for single copies, the option is on for as long as that takes; see [single].
+type setNumber struct{ parts Parts }
+
+var (
+	_ actions.UrgentStep = setNumber{}
+	_ actions.TidyStep   = setNumber{}
+)
+
+// Prove implements [actions.Step]. While the option must not stay as it is, no answer keeps
+// the step waiting, and uses up no tries.
+func (s setNumber) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
+	number, err := s.read(step)
+	if err != nil {
+		return actions.Proof{}, err
+	}
+	lacks, err := s.lacks(ctx, number)
+	if number.lifts() && mayBeLifted(step) {
+		back, backErr := isBack(ctx, s.parts.Ceph, *number.Option)
+		switch {
+		case backErr != nil:
+			return actions.Proof{Missing: stillOn(backErr), Waits: true}, nil
+		case !back:
+			return actions.Proof{Missing: singleCopies + " is not as it was"}, nil
+		}
+	}
+	return actions.Proof{Done: err == nil && lacks == "", Missing: lacks}, err
+}
+
+// Do implements [actions.Step].
+func (s setNumber) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
+	number, err := s.read(step)
+	if err != nil {
+		return nil, err
+	}
+	set := func() error {
+		return s.parts.Ceph.SetPoolNumber(ctx, number.pool, number.setting, number.To, number.sure())
+	}
+	defer s.parts.Changed()
+	if number.lifts() {
+		return single{s, step, number}.set(ctx, set)
+	}
+	return nil, set()
+}
+
+// poolNumber is what a step sets.
+type poolNumber struct {
+	poolsPlan
+	journal.RookNumber
+	place, pool, setting string
+}
+
+func (s setNumber) read(step actions.StepContext) (number poolNumber, err error) {
+	if err := step.Facts(&number.poolsPlan); err != nil {
+		return number, err
+	}
+	number.place = step.Planned.ID
+	pool, setting, is := journal.PoolNumber(number.place)
+	of, planned := number.Numbers[number.place]
+	if !is || !planned {
+		return number, fmt.Errorf("set a number of a pool: the plan says nothing of %s", number.place)
+	}
+	number.pool, number.setting, number.RookNumber = pool, setting, of
+	return number, nil
+}
+
+// lacks says what of the number is not there yet, or "".
+func (s setNumber) lacks(ctx context.Context, number poolNumber) (string, error) {
+	live, err := livePools(ctx, s.parts.Ceph)
+	return journal.RookChange{Numbers: map[string]journal.RookNumber{number.place: number.RookNumber}}.Lacks(live), err
+}
+
+// sure reports whether Ceph wants it confirmed, and lifts whether it takes the option.
+func (n poolNumber) sure() bool  { return n.Sure && n.setting == journal.PoolSize && n.To == 1 }
+func (n poolNumber) lifts() bool { return n.Option != nil && n.sure() }

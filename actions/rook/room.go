@@ -1,0 +1,92 @@
+package rook
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/internal/ceph"
+	"github.com/replicatedhq/ekco/internal/parallel"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+type room struct{ ceph Ceph }
+
+// view is what Ceph says of itself.
+type view struct {
+	tree   ceph.Tree
+	pools  []ceph.Pool
+	health ceph.Health
+	room   ceph.Room
+}
+
+// look asks all at once, so that questions with the same answer share it.
+func (p room) look(ctx context.Context) (v view, err error) {
+	var errs [4]error
+	parallel.Run(
+		func() { v.tree, errs[0] = p.ceph.Tree(ctx) },
+		func() { v.pools, errs[1] = p.ceph.Pools(ctx) },
+		func() { v.health, errs[2] = p.ceph.Health(ctx) },
+		func() { v.room, errs[3] = p.ceph.Room(ctx) },
+	)
+	for _, err := range errs {
+		if err != nil {
+			return v, err
+		}
+	}
+	return v, nil
+}
+
+// Check implements [actions.Preflight].
+func (p room) Check(ctx context.Context, record journal.ActionRecord) actions.Verdict {
+	change, err := journal.InputOf[journal.RookChange](record.Request)
+	if err != nil {
+		return actions.Hold(err.Error()).About("input")
+	}
+	now, err := p.look(ctx)
+	if err != nil {
+		return actions.Hold("cannot tell whether there is room for more copies: " + err.Error()).About("room unread")
+	}
+	copies, verdict := raised(record.Subject, change, now.pools)
+	if verdict.Kind != actions.VerdictPass {
+		return verdict
+	}
+	if codes := short(now.health); len(codes) > 0 {
+		return actions.Hold("Ceph says that it is short of room (" + strings.Join(codes, ", ") + "), and more copies would take more of it; add disks, or delete data").About("short")
+	}
+	if lacks := now.room.Lacks(now.tree, copies); lacks != "" {
+		return actions.Hold("there is no room for the copies: " + lacks + "; add disks, or delete data").About("room")
+	}
+	return actions.Pass()
+}
+
+// raised returns in how many copies Ceph would keep its pools, by their names.
+func raised(of journal.Subject, change journal.RookChange, pools []ceph.Pool) (map[string]int, actions.Verdict) {
+	copies := map[string]int{}
+	for place, number := range change.Numbers {
+		if pool, setting, is := journal.PoolNumber(place); is && setting == journal.PoolSize {
+			copies[pool] = number.To
+		}
+		for _, pool := range pools {
+			if !journal.RookMakes(of, place, pool.Name) {
+				continue
+			}
+			if pool.Size > number.To {
+				return nil, actions.Abandon(fmt.Sprintf("Ceph keeps pool %s in %d copies, which Rook would lower to %d", pool.Name, pool.Size, number.To)).About("lowered")
+			}
+			copies[pool.Name] = number.To
+		}
+	}
+	return copies, actions.Pass()
+}
+
+// short returns the codes of Ceph's health that say that there is little room, muted or not.
+func short(health ceph.Health) (codes []string) {
+	for _, check := range health.Checks {
+		if journal.CephIsShort(check.Code) {
+			codes = append(codes, check.Code)
+		}
+	}
+	return codes
+}

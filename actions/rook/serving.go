@@ -1,0 +1,105 @@
+package rook
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/internal/ceph"
+	"github.com/replicatedhq/ekco/internal/parallel"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// CopiesServe is the preflight that every placement group of a pool that is to have more copies already has as many
+// complete ones as the pool is then served with.
+const CopiesServe = "CopiesServe"
+
+// serves returns with how many copies a pool of that many is served: Ceph sets min_size together
+// with size, and what has fewer complete copies hangs until Ceph has made them.
+func serves(size int) int { return size - size/2 }
+
+// neededOf returns how many complete copies there must be before the number at the place is
+// raised; one where nothing is raised, since what has none is not served anyway.
+func neededOf(place string, number journal.RookNumber) int {
+	_, setting, ofCeph := journal.PoolNumber(place)
+	switch {
+	case number.To <= number.From:
+		return 1
+	case ofCeph && setting == journal.PoolMinSize:
+		return number.To
+	case ofCeph && setting != journal.PoolSize:
+		return 1
+	}
+	return serves(number.To)
+}
+
+// needed is the most that a number of the change takes.
+func needed(change journal.RookChange) int {
+	most := 1
+	for place, number := range change.Numbers {
+		most = max(most, neededOf(place, number))
+	}
+	return most
+}
+
+type copiesServe struct{ ceph Ceph }
+
+// Check implements [actions.Preflight].
+func (p copiesServe) Check(ctx context.Context, record journal.ActionRecord) actions.Verdict {
+	change, err := journal.InputOf[journal.RookChange](record.Request)
+	if err != nil {
+		return actions.Hold(err.Error()).About("input")
+	}
+	var tree ceph.Tree
+	var pools []ceph.Pool
+	var pgs []ceph.PG
+	var treeErr, poolsErr, pgsErr error
+	parallel.Run(
+		func() { tree, treeErr = p.ceph.Tree(ctx) },
+		func() { pools, poolsErr = p.ceph.Pools(ctx) },
+		func() { pgs, pgsErr = p.ceph.PGs(ctx) },
+	)
+	if err := errors.Join(treeErr, poolsErr, pgsErr); err != nil {
+		return actions.Hold("cannot tell how many copies are complete: " + err.Error()).About("copies unread")
+	}
+	for place, number := range change.Numbers {
+		if verdict := serving(record.Subject, place, neededOf(place, number), tree, pools, pgs); verdict.Kind != actions.VerdictPass {
+			return verdict
+		}
+	}
+	return actions.Pass()
+}
+
+// serving judges the pools that the number at the place is for. Where Ceph has none of the names
+// that Rook gives them it may be any.
+func serving(of journal.Subject, place string, needed int, tree ceph.Tree, pools []ceph.Pool, pgs []ceph.PG) actions.Verdict {
+	if needed <= 1 {
+		return actions.Pass()
+	}
+	concerned := numbered(pools, of, place)
+	for _, pool := range concerned {
+		if pool.Size < needed {
+			return actions.Hold(fmt.Sprintf("pool %s keeps %s in Ceph, and it takes %s before there may be more; look whether Rook's operator runs", pool.Name, copies(pool.Size), copies(needed))).About("size")
+		}
+	}
+	if len(concerned) == 0 {
+		concerned = pools
+	}
+	for _, pool := range concerned {
+		its := slices.DeleteFunc(slices.Clone(pgs), func(pg ceph.PG) bool { return pg.Pool != pool.ID })
+		if why := ceph.Incomplete(tree, []ceph.Pool{pool}, its, needed); why != "" {
+			return actions.Hold(fmt.Sprintf("%s; more copies are asked for once all placement groups are at rest with %s, since Ceph would not serve them meanwhile", why, copies(needed))).About("incomplete")
+		}
+	}
+	return actions.Pass()
+}
+
+// numbered returns those of the pools that the number is for, a custom resource's or Ceph's own.
+func numbered(pools []ceph.Pool, of journal.Subject, place string) []ceph.Pool {
+	if name, _, is := journal.PoolNumber(place); is {
+		return slices.DeleteFunc(slices.Clone(pools), func(pool ceph.Pool) bool { return pool.Name != name })
+	}
+	return poolsOf(pools, of, place)
+}

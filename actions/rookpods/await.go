@@ -1,0 +1,90 @@
+package rookpods
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/internal/rook"
+	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/words"
+)
+
+// ensureClass creates the priority class that EKCO may create, if it is missing.
+type ensureClass struct{ pods *rook.Pods }
+
+// Prove implements [actions.Step].
+func (s ensureClass) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
+	input, err := inputOf(step)
+	if err != nil {
+		return actions.Proof{}, err
+	}
+	there, err := s.pods.HasPriorityClass(ctx, input.Class)
+	return actions.Proof{Done: there, Missing: "there is no priority class " + input.Class}, err
+}
+
+// Do implements [actions.Step].
+func (s ensureClass) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
+	input, err := inputOf(step)
+	if err != nil {
+		return nil, err
+	}
+	return nil, s.pods.CreatePriorityClass(ctx, input.Class)
+}
+
+// awaiting is a step without an effect: what it waits for is others' to do, and who cancels need
+// not wait for them.
+type awaiting struct{}
+
+// Do implements [actions.Step].
+func (awaiting) Do(context.Context, actions.StepContext) (json.RawMessage, error) { return nil, nil }
+
+// Interruptible implements [actions.InterruptibleStep].
+func (awaiting) Interruptible() bool { return true }
+
+var (
+	_ actions.InterruptibleStep = awaitHosts{}
+	_ actions.InterruptibleStep = awaitRollout{}
+)
+
+// awaitHosts awaits the MDS, which are Rook's to move.
+type awaitHosts struct {
+	awaiting
+	pods *rook.Pods
+}
+
+// Prove implements [actions.Step].
+func (s awaitHosts) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
+	live, err := s.pods.Read(ctx, step.Action.Subject)
+	if err != nil {
+		return actions.Proof{}, err
+	}
+	lacks := lacksHosts(live)
+	return actions.Proof{Done: lacks == "", Missing: lacks}, nil
+}
+
+// lacksHosts says what the MDS lack to run on enough hosts, or "".
+func lacksHosts(live journal.RookPodsFacts) string {
+	if len(live.Hosts) >= mdsHosts {
+		return ""
+	}
+	where := ""
+	if len(live.Hosts) > 0 {
+		where = " (" + strings.Join(live.Hosts, ", ") + ")"
+	}
+	return fmt.Sprintf("MDS run on %s%s, and shall on %d", words.Count(len(live.Hosts), "host"), where, mdsHosts)
+}
+
+// awaitRollout awaits pods, which are their controller's.
+type awaitRollout struct {
+	awaiting
+	pods *rook.Pods
+}
+
+// Prove implements [actions.Step].
+func (s awaitRollout) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
+	_, lacks, err := s.pods.RolledOut(ctx, step.Action.Subject)
+	return actions.Proof{Done: err == nil && lacks == "", Missing: lacks}, err
+}

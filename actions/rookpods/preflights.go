@@ -1,0 +1,193 @@
+package rookpods
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/actions/object"
+	"github.com/replicatedhq/ekco/internal/rook"
+	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/words"
+)
+
+// The preflights.
+const (
+	// RookPodsUnchanged: the object is the one that was planned for, and nobody else has set
+	// what is to be changed of it.
+	RookPodsUnchanged = "RookPodsUnchanged"
+	// EnoughNodes: there are as many nodes as the change needs.
+	EnoughNodes = "EnoughNodes"
+	// MDSOnTwoHosts: the MDS run on two hosts, or nobody has waited for them yet.
+	MDSOnTwoHosts = "MDSOnTwoHosts"
+	// PriorityClassThere: the class exists, or is the one that EKCO creates.
+	PriorityClassThere = "PriorityClassThere"
+	// FormerRolledOut: no other Deployment of the same daemon is being rolled out.
+	FormerRolledOut = "FormerRolledOut"
+	// WorkloadRolledOut: the workload is rolled out, or nobody has waited for it yet.
+	WorkloadRolledOut = "WorkloadRolledOut"
+)
+
+func (p Parts) preflights() map[string]actions.Preflight {
+	return map[string]actions.Preflight{
+		RookPodsUnchanged:  unchanged{p.object()},
+		EnoughNodes:        enoughNodes{p.Nodes},
+		MDSOnTwoHosts:      onHosts{unchanged{p.object()}, p},
+		PriorityClassThere: classThere{p.Pods},
+		FormerRolledOut:    formerRolledOut{p.Pods},
+		WorkloadRolledOut:  rolledOut{unchanged{p.object()}, p},
+	}
+}
+
+type unchanged struct {
+	object.Object[journal.RookPodsFacts]
+}
+
+// Check implements [actions.Preflight].
+func (p unchanged) Check(ctx context.Context, record journal.ActionRecord) actions.Verdict {
+	_, verdict := p.look(ctx, record)
+	return verdict
+}
+
+// look is Check, and returns what was read.
+func (p unchanged) look(ctx context.Context, record journal.ActionRecord) (journal.RookPodsFacts, actions.Verdict) {
+	input, err := journal.InputOf[journal.RookPodsInput](record.Request)
+	if err != nil {
+		return journal.RookPodsFacts{}, actions.Hold(err.Error()).About("input")
+	}
+	live, err := p.Read(ctx, record.Subject)
+	if verdict := p.StillThere(record, live, err); verdict.Kind != actions.VerdictPass {
+		return live, verdict
+	}
+	if moved := input.Moved(record.Subject.Kind, live); moved != "" {
+		return live, actions.Abandon("somebody else changed it: " + moved).About("moved")
+	}
+	return live, actions.Pass()
+}
+
+type enoughNodes struct{ nodes Nodes }
+
+// Check implements [actions.Preflight]. For the MDS only ready nodes count.
+func (p enoughNodes) Check(ctx context.Context, record journal.ActionRecord) actions.Verdict {
+	input, err := journal.InputOf[journal.RookPodsInput](record.Request)
+	if err != nil {
+		return actions.Hold(err.Error()).About("input")
+	}
+	nodes, err := p.nodes.ListNodes(ctx)
+	if err != nil {
+		return actions.Hold("cannot tell how many nodes there are: " + err.Error()).About("nodes unread")
+	}
+	count := 0
+	for _, node := range nodes {
+		if record.Kind != journal.ActionSpreadMDS || node.Facts.Ready() {
+			count++
+		}
+	}
+	if count < input.Nodes {
+		return actions.Abandon(fmt.Sprintf("there are %s that count, and it takes %d", words.Count(count, "node"), input.Nodes)).About("nodes")
+	}
+	return actions.Pass()
+}
+
+// waited reports whether a step waited once in vain.
+func waited(record journal.ActionRecord, step string) bool { return record.Steps[step].Failures > 0 }
+
+// onHosts holds what was waited for once in vain, with what is known of each pod.
+type onHosts struct {
+	unchanged
+	parts Parts
+}
+
+// Check implements [actions.Preflight].
+func (p onHosts) Check(ctx context.Context, record journal.ActionRecord) actions.Verdict {
+	live, verdict := p.look(ctx, record)
+	switch {
+	case verdict.Kind != actions.VerdictPass, record.Request.DryRun: // in which nothing was changed
+		return verdict
+	case live.OneNode:
+		p.parts.Changed()
+		return actions.Abandon("somebody placed the MDS as on a single node again").About("reset")
+	case lacksHosts(live) == "", !waited(record, journal.StepAwaitMDSHosts):
+		return actions.Pass()
+	}
+	if nodes := (enoughNodes{p.parts.Nodes}).Check(ctx, record); nodes.Kind == actions.VerdictAbandon {
+		return nodes // for which nobody waits
+	}
+	pods, err := p.parts.Pods.MDSPods(ctx, record.Subject)
+	if err != nil {
+		return actions.Hold("cannot tell where the MDS run: " + err.Error()).About("pods unread")
+	}
+	if len(pods) == 0 {
+		pods = []string{"there is no pod of them; look at the log of Deployment rook-ceph/rook-ceph-operator"}
+	}
+	return actions.Hold(lacksHosts(live) + ": " + strings.Join(pods, "; ")).About("hosts")
+}
+
+type classThere struct{ pods *rook.Pods }
+
+// Check implements [actions.Preflight].
+func (p classThere) Check(ctx context.Context, record journal.ActionRecord) actions.Verdict {
+	input, err := journal.InputOf[journal.RookPodsInput](record.Request)
+	if err != nil {
+		return actions.Hold(err.Error()).About("input")
+	}
+	if input.Class == rook.NodeCritical {
+		return actions.Pass()
+	}
+	there, err := p.pods.HasPriorityClass(ctx, input.Class)
+	switch {
+	case err != nil:
+		return actions.Hold("cannot tell whether there is a priority class " + input.Class + ": " + err.Error()).About("class unread")
+	case !there:
+		return actions.Hold(fmt.Sprintf("there is no priority class %s, and EKCO creates none but %s; create it, or set rook_priority_class to another",
+			input.Class, rook.NodeCritical)).About("class missing")
+	}
+	return actions.Pass()
+}
+
+type formerRolledOut struct{ pods *rook.Pods }
+
+// Check implements [actions.Preflight].
+func (p formerRolledOut) Check(ctx context.Context, record journal.ActionRecord) actions.Verdict {
+	input, err := journal.InputOf[journal.RookPodsInput](record.Request)
+	if err != nil {
+		return actions.Hold(err.Error()).About("input")
+	}
+	lacks, err := p.pods.OthersRolledOut(ctx, record.Subject, input.Daemon)
+	switch {
+	case err != nil:
+		return actions.Hold("cannot tell whether other Deployments are rolled out: " + err.Error()).About("others unread")
+	case lacks != "":
+		return actions.Hold("one after the other: " + lacks).About("others")
+	}
+	return actions.Pass()
+}
+
+// rolledOut holds what was waited for once in vain.
+type rolledOut struct {
+	unchanged
+	parts Parts
+}
+
+// Check implements [actions.Preflight].
+func (p rolledOut) Check(ctx context.Context, record journal.ActionRecord) actions.Verdict {
+	live, verdict := p.look(ctx, record)
+	switch {
+	case verdict.Kind != actions.VerdictPass, record.Request.DryRun: // in which nothing was changed
+		return verdict
+	case live.Priority == "":
+		p.parts.Changed()
+		return actions.Abandon("somebody took the priority class away again").About("reset")
+	case !waited(record, journal.StepAwaitRolledOut):
+		return actions.Pass()
+	}
+	_, lacks, err := p.parts.Pods.RolledOut(ctx, record.Subject)
+	switch {
+	case err != nil:
+		return actions.Hold("cannot tell whether it is rolled out: " + err.Error()).About("rollout unread")
+	case lacks != "":
+		return actions.Hold("it is not rolled out: " + lacks + "; look at its pods").About("rollout")
+	}
+	return actions.Pass()
+}

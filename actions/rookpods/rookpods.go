@@ -1,0 +1,135 @@
+// Package rookpods changes what Rook gives its pods: the resources of those of Ceph's CSI
+// drivers, the placement of a filesystem's MDS, and priority classes. Each action changes one
+// object once, and then waits for what follows from it where something does.
+package rookpods
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/actions/object"
+	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/internal/rook"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+const (
+	changeTimeout = 30 * time.Second
+	// mdsTimeout and rolloutTimeout are how long pods may take without a word.
+	mdsTimeout     = 5 * time.Minute
+	rolloutTimeout = 5 * time.Minute
+)
+
+// mdsHosts is how many hosts the MDS of a filesystem are to run on.
+const mdsHosts = 2
+
+// Nodes is what the actions ask of the cluster: its nodes, live.
+type Nodes interface {
+	ListNodes(ctx context.Context) ([]kube.Node, error)
+}
+
+// Parts are what the actions need. All fields must be set.
+type Parts struct {
+	Pods  *rook.Pods
+	Nodes Nodes
+	// Changed is called when something was, so that it is looked at.
+	Changed func()
+}
+
+// New returns the actions.
+func New(parts Parts) []actions.Definition {
+	return []actions.Definition{
+		parts.action(journal.ActionSetCSIResources, "change of the resources"),
+		parts.action(journal.ActionSpreadMDS, "spreading"),
+		parts.action(journal.ActionSetPriorityClass, "change of the priority class"),
+	}
+}
+
+func (p Parts) action(kind journal.ActionKind, noun string) actions.Definition {
+	return actions.Definition{
+		Kind: kind, Noun: noun, Expendable: true,
+		Plan: plan,
+		Steps: map[string]actions.Step{
+			journal.StepSetRookPods:    p.set(),
+			journal.StepAwaitMDSHosts:  awaitHosts{pods: p.Pods},
+			journal.StepEnsurePriority: ensureClass{p.Pods},
+			journal.StepAwaitRolledOut: awaitRollout{pods: p.Pods},
+		},
+		Preflights: p.preflights(),
+	}
+}
+
+// plan needs nothing that the request does not say.
+func plan(_ context.Context, record journal.ActionRecord) (journal.Plan, error) {
+	input, err := journal.InputOf[journal.RookPodsInput](record.Request)
+	if err != nil {
+		return journal.Plan{}, err
+	}
+	facts, err := json.Marshal(input)
+	if err != nil {
+		return journal.Plan{}, err
+	}
+	steps, err := stepsOf(record.Kind, input)
+	return journal.Plan{Facts: facts, Steps: steps}, err
+}
+
+func stepsOf(kind journal.ActionKind, input journal.RookPodsInput) ([]journal.PlannedStep, error) {
+	change := step(journal.StepSetRookPods, changeTimeout, RookPodsUnchanged)
+	if input.Nodes > 0 {
+		change.Preflights = append(change.Preflights, EnoughNodes)
+	}
+	switch {
+	case kind == journal.ActionSetCSIResources && len(input.Keys) > 0:
+		return []journal.PlannedStep{change}, nil
+	case kind == journal.ActionSpreadMDS:
+		change.Domains = []string{journal.DomainStorage}
+		return []journal.PlannedStep{change, after(change, step(journal.StepAwaitMDSHosts, mdsTimeout, MDSOnTwoHosts))}, nil
+	case kind == journal.ActionSetPriorityClass && input.Class != "":
+		class := step(journal.StepEnsurePriority, changeTimeout, RookPodsUnchanged, PriorityClassThere)
+		change.Domains, change.Preflights = []string{journal.DomainStorage}, append(change.Preflights, FormerRolledOut)
+		return []journal.PlannedStep{class, after(class, change), after(change, step(journal.StepAwaitRolledOut, rolloutTimeout, WorkloadRolledOut))}, nil
+	}
+	return nil, fmt.Errorf("plan an action of kind %s: nothing is asked for", kind)
+}
+
+// step keeps nobody from anything: who waits for pods may wait for ever.
+func step(id string, timeout time.Duration, preflights ...string) journal.PlannedStep {
+	return journal.PlannedStep{ID: id, Does: id, Preflights: preflights, Timeout: journal.Duration(timeout), Domains: actions.NoDomains}
+}
+
+func after(first, then journal.PlannedStep) journal.PlannedStep {
+	then.After = []string{first.ID}
+	return then
+}
+
+func (p Parts) object() object.Object[journal.RookPodsFacts] {
+	return object.Object[journal.RookPodsFacts]{
+		Noun: "object", Read: p.Pods.Read, UID: func(facts journal.RookPodsFacts) string { return facts.UID },
+	}
+}
+
+// set is a single change of one object.
+func (p Parts) set() actions.Step {
+	return object.Set[journal.RookPodsFacts]{
+		Object: p.object(), Changed: p.Changed,
+		Lacks: func(step actions.StepContext, live journal.RookPodsFacts) (string, error) {
+			input, err := inputOf(step)
+			return input.Lacks(step.Action.Subject.Kind, live), err
+		},
+		Apply: func(ctx context.Context, step actions.StepContext) (journal.RookPodsFacts, error) {
+			input, err := inputOf(step)
+			if err != nil {
+				return journal.RookPodsFacts{}, err
+			}
+			return p.Pods.Change(ctx, step.Action.Subject, input)
+		},
+	}
+}
+
+func inputOf(step actions.StepContext) (input journal.RookPodsInput, err error) {
+	err = step.Facts(&input)
+	return input, err
+}

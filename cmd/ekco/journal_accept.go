@@ -1,0 +1,99 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/replicatedhq/ekco/cmd/internal/api"
+	"github.com/replicatedhq/ekco/cmd/internal/view"
+	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/words"
+)
+
+func newJournalAcceptCommand(a *app) *cobra.Command {
+	var request api.AcceptRequest
+	var yes bool
+	cmd := &cobra.Command{
+		Use:   "accept",
+		Short: "End safe mode after the journal was damaged, or lost its newest events",
+		Long: `Ends safe mode. EKCO is in it after it found the journal damaged, set the file
+aside and kept what was readable; or after it found that the journal lacks events
+which its mirror in the cluster knows of, because an older copy was put back. It
+then observes and explains, and does nothing else. Look at "ekco status" and
+"ekco history" before you accept: what was lost may have been the record of work
+that is half done.
+
+It first says what is not known and what EKCO goes on with, and asks on a terminal.`,
+		Example: `  ekco journal accept --reason "compared with the cluster, nothing is half done"`,
+		Args:    noArgument,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.tell(cmd, func(backend *connection) (string, error) {
+				if err := a.confirmAccept(cmd.Context(), backend, yes); err != nil {
+					return "", err
+				}
+				return "accepted; safe mode has ended", backend.Accept(cmd.Context(), request)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&request.Reason, "reason", "", "why, for the record")
+	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
+	return cmd
+}
+
+// confirmAccept says what follows from accepting, and asks a person whether that is meant.
+func (a *app) confirmAccept(ctx context.Context, backend api.Backend, yes bool) error {
+	status, err := backend.Status(ctx)
+	if err != nil {
+		return err
+	}
+	if status.Journal.SafeMode == nil && status.Journal.Outdated == nil {
+		return nil // whoever is asked says so
+	}
+	for _, line := range a.following(status) {
+		_, _ = fmt.Fprintln(a.stderr, view.Clean(line))
+	}
+	if yes || !a.askable {
+		return nil
+	}
+	prompt := &promptOutput{w: a.stderr}
+	answer, err := prompt.ask(ctx, a.stdin, "Accept the journal? [y/N] ")
+	if err == nil && (answer == "y" || answer == "yes") {
+		return nil
+	}
+	return fmt.Errorf("the journal is not accepted: the question was not answered with yes; EKCO goes on observing")
+}
+
+// following says what EKCO does once the journal is accepted.
+func (a *app) following(status api.Status) (lines []string) {
+	if lost := view.Lost(status.Journal); lost != "" {
+		lines = append(lines, lost)
+	}
+	if len(status.Actions) == 0 {
+		lines = append(lines, "No action is open, so EKCO resumes none.")
+	}
+	for _, action := range status.Actions {
+		lines = append(lines, fmt.Sprintf("EKCO resumes %s, requested at %s by %s%s.", a.named(action), words.Stamp(action.RequestedAt), action.RequestedBy, leftOf(action)))
+	}
+	if len(status.Pauses) == 0 {
+		return append(lines, "Nothing is paused; a pause that was set in that time is lost.")
+	}
+	for _, pause := range view.PausesOf(status) {
+		lines = append(lines, pause.What+" stays paused.")
+	}
+	return lines
+}
+
+// leftOf says how much of an action is left to do.
+func leftOf(action journal.ActionRecord) string {
+	if !action.Planned {
+		return ", which is not planned yet"
+	}
+	for _, step := range action.Plan.Steps {
+		if !action.Steps[step.ID].Done() {
+			return ", at step " + step.ID
+		}
+	}
+	return ""
+}

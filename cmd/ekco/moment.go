@@ -1,0 +1,107 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// momentForms says what [moment] reads.
+const momentForms = "a duration like 24h, 7d or 1w, a time like 2026-11-21T08:00:00Z, 2026-11-21 08:00 or 08:00 (UTC), or yesterday"
+
+// moment reads a time, or a duration before now. Times without a zone are in UTC; one
+// without a date is the last of that name.
+func moment(flag, text string, now time.Time) (time.Time, error) {
+	if text == "" || text == "all" {
+		return time.Time{}, nil
+	}
+	if span, err := readSpan(text); err == nil {
+		return now.Add(-span), nil
+	}
+	now = now.UTC()
+	midnight := now.Truncate(24 * time.Hour)
+	switch text {
+	case "today":
+		return midnight, nil
+	case "yesterday":
+		return midnight.Add(-24 * time.Hour), nil
+	}
+	for _, layout := range []string{"15:04", time.TimeOnly} {
+		if at, err := time.Parse(layout, text); err == nil {
+			return lastOf(at, midnight, now), nil
+		}
+	}
+	for _, layout := range []string{
+		time.RFC3339Nano, "2006-01-02T15:04Z07:00", "2006-01-02T15:04:05", "2006-01-02T15:04", time.DateTime, "2006-01-02 15:04", time.DateOnly,
+	} {
+		if at, err := time.Parse(layout, text); err == nil {
+			return at, nil
+		}
+	}
+	return time.Time{}, usagef("%s is %q: want %s", flag, text, momentForms)
+}
+
+// lastOf returns the last time of day that is not after now.
+func lastOf(clock, midnight, now time.Time) time.Time {
+	at := midnight.Add(time.Duration(clock.Hour())*time.Hour + time.Duration(clock.Minute())*time.Minute + time.Duration(clock.Second())*time.Second)
+	if at.After(now) {
+		return at.Add(-24 * time.Hour)
+	}
+	return at
+}
+
+// spanUnits are the units that Go's durations do not have.
+var spanUnits = []struct {
+	name string
+	is   time.Duration
+}{{"w", 7 * 24 * time.Hour}, {"d", 24 * time.Hour}}
+
+// maxSpan is the longest duration that makes sense, far below where sums overflow.
+const maxSpan = 100 * 365 * 24 * time.Hour
+
+// readSpan reads a duration that is not negative, in weeks and days too: 1w, 2d12h, 90s.
+func readSpan(text string) (time.Duration, error) {
+	rest, total := text, time.Duration(0)
+	for _, unit := range spanUnits {
+		number, after, found := strings.Cut(rest, unit.name)
+		if !found {
+			continue
+		}
+		n, err := strconv.ParseFloat(number, 64)
+		if fits := n >= 0 && n*float64(unit.is) <= float64(maxSpan); err != nil || !fits { // NaN neither
+			return 0, fmt.Errorf("%q is no duration of at most 100 years", text)
+		}
+		total, rest = total+time.Duration(n*float64(unit.is)), after
+	}
+	if rest == "" && text != "" {
+		return total, nil
+	}
+	span, err := time.ParseDuration(rest)
+	if err != nil || span < 0 || span > maxSpan {
+		return 0, fmt.Errorf("%q is no duration of at most 100 years", text)
+	}
+	return total + span, nil
+}
+
+// spanFlag is a flag whose value is a duration above zero.
+type spanFlag struct{ span *time.Duration }
+
+func (f spanFlag) String() string {
+	if f.span == nil || *f.span == 0 {
+		return ""
+	}
+	return f.span.String()
+}
+
+func (f spanFlag) Type() string { return "duration" }
+
+// Set implements pflag.Value.
+func (f spanFlag) Set(text string) error {
+	span, err := readSpan(text)
+	if err != nil || span == 0 {
+		return fmt.Errorf("want a duration above zero, like 2h or 1d")
+	}
+	*f.span = span
+	return nil
+}

@@ -1,0 +1,51 @@
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/replicatedhq/ekco/actions"
+	actionsreport "github.com/replicatedhq/ekco/actions/nodereport"
+	"github.com/replicatedhq/ekco/cmd/internal/ring"
+	fsmreport "github.com/replicatedhq/ekco/fsm/nodereport"
+	"github.com/replicatedhq/ekco/internal/hosttask"
+	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/internal/nodereport"
+)
+
+// nodeReportsOf is what EKCO does about reports of nodes.
+func nodeReportsOf(c cluster) ring.Capability {
+	return ring.Capability{
+		Fsm: fsmreport.Capability(), Words: fsmreport.Words,
+		Actions: func(kube.API) []actions.Definition {
+			return []actions.Definition{actionsreport.New(actionsreport.Parts{
+				Tasks: c.tasks, Objects: c.objects, Image: c.cfg.HostTaskImage, Command: []string{hostTaskCommand, hostTaskReport},
+			})}
+		},
+	}
+}
+
+// hostTaskCommand is the hidden command under which the binary works in the pod of a host
+// task, hostTaskReport what it then does.
+const (
+	hostTaskCommand = "host-task"
+	hostTaskReport  = "node-report"
+)
+
+func newHostTaskCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: hostTaskCommand, Hidden: true, Args: noArgument, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
+	cmd.AddCommand(&cobra.Command{
+		Use: hostTaskReport, Hidden: true, Args: noArgument,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			report, err := nodereport.ThisHost(nodereport.Root).ReadWithin(cmd.Context(), actionsreport.Limit*2/3)
+			return hosttask.Say(cmd.OutOrStdout(), report, err)
+		},
+	})
+	return cmd
+}
+
+// besideOf is what runs beside an operator's ring.
+func besideOf(c cluster) func(ctx context.Context, may func() bool, open func(action string) bool) {
+	return c.tasks.KeepSwept
+}

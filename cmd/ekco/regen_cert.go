@@ -1,0 +1,65 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/replicatedhq/ekco/internal/certificates"
+	"github.com/replicatedhq/ekco/internal/config"
+)
+
+func newRegenCertCommand(a *app) *cobra.Command {
+	var add, drop []string
+	cmd := &cobra.Command{
+		Use:   "regen-cert",
+		Short: "Change the names in the API server's certificate on this host",
+		Long: `Writes apiserver.crt and apiserver.key in certificates_dir anew, signed by the ca there,
+with names added and dropped. Its subject, its usages, the end of its validity and the kind
+of its key are kept; the key is a new one. The API server reads both by itself: nothing is
+restarted. If the certificate has just these names already, it is left alone.
+
+The installer of kURL runs it on each primary when the load balancer's address changes. It
+asks neither the cluster nor an operator, and is in no journal.`,
+		Example: `  ekco regen-cert --add-alt-names=lb.example.com,10.0.0.9
+  ekco regen-cert --drop-alt-names=old-lb.example.com`,
+		Args: noArgument,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cfg, err := a.settings(cmd, "certificates_dir")
+			if err != nil {
+				return err
+			}
+			names := certificates.APIServerNames{Dir: cfg.CertificatesDir, Add: add, Drop: drop, Renewal: certificates.Renewal{Now: a.now()}}
+			changed, err := names.Change()
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprint(a.stdout, renamed(changed))
+			return err
+		},
+	}
+	cmd.Flags().StringSliceVar(&add, "add-alt-names", nil, "names and addresses to add, with commas between them")
+	cmd.Flags().StringSliceVar(&drop, "drop-alt-names", nil, "names and addresses to drop, with commas between them")
+	config.RegisterFlags(cmd.Flags(), "certificates_dir")
+	return cmd
+}
+
+// renamed says what became of the names.
+func renamed(changed certificates.ChangedNames) string {
+	if changed.Unchanged {
+		return "The API server's certificate has these names already: " + strings.Join(changed.Included, ", ") + "\n"
+	}
+	var out strings.Builder
+	for _, line := range []struct {
+		what  string
+		names []string
+	}{
+		{"Added", changed.Added}, {"Dropped", changed.Dropped}, {"The API server's certificate is new, and includes", changed.Included},
+	} {
+		if len(line.names) > 0 {
+			fmt.Fprintf(&out, "%s: %s\n", line.what, strings.Join(line.names, ", "))
+		}
+	}
+	return out.String()
+}

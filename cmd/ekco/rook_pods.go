@@ -1,0 +1,51 @@
+package main
+
+import (
+	"github.com/replicatedhq/ekco/actions"
+	actionsrookpods "github.com/replicatedhq/ekco/actions/rookpods"
+	"github.com/replicatedhq/ekco/cmd/internal/ring"
+	"github.com/replicatedhq/ekco/fsm"
+	fsmrookpods "github.com/replicatedhq/ekco/fsm/rookpods"
+	"github.com/replicatedhq/ekco/internal/config"
+	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/internal/rook"
+	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/observers"
+	rookpodssource "github.com/replicatedhq/ekco/observers/rookpods"
+)
+
+// rookPodsOf is what EKCO does about what Rook gives its pods.
+func rookPodsOf(c cluster) ring.Capability {
+	pods, nudge, policy := rook.NewPods(c.objects), &observers.Nudge{}, rookPodsPolicy(c.cfg)
+	return ring.Capability{
+		Fsm: fsmrookpods.Capability(), Policy: policy, Words: fsmrookpods.Words,
+		Actions: func(api kube.API) []actions.Definition {
+			return actionsrookpods.New(actionsrookpods.Parts{Pods: pods, Nodes: api, Changed: nudge.Look})
+		},
+		Sources: func(s *fsm.State) []observers.Source {
+			return nudge.Over(rookpodssource.New(rookpodssource.Options{
+				Pods: pods, Filesystem: c.cfg.CephFilesystem,
+				CSIOff: policy.CSIOff, MDSOff: policy.MDSOff, PriorityOff: policy.PriorityOff,
+				Known: func(kinds ...string) map[journal.Subject]journal.RookPodsFacts { return fsmrookpods.Known(s, kinds...) },
+			})...)
+		},
+	}
+}
+
+// rookPodsPolicy returns the part of the settings that decisions about Rook's pods depend on.
+func rookPodsPolicy(cfg config.Config) fsmrookpods.Policy {
+	policy := fsmrookpods.Policy{Class: cfg.RookPriorityClass}
+	if !cfg.ReconcileCephCSIResources {
+		policy.CSIOff = "reconcile_ceph_csi_resources is off"
+	}
+	switch {
+	case !cfg.ReconcileRookMDSPlacement:
+		policy.MDSOff = "reconcile_rook_mds_placement is off"
+	case cfg.CephFilesystem == "":
+		policy.MDSOff = "ceph_filesystem is empty"
+	}
+	if policy.Class == "" {
+		policy.PriorityOff = "rook_priority_class is empty"
+	}
+	return policy
+}

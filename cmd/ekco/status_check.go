@@ -1,0 +1,65 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/replicatedhq/ekco/cmd/internal/api"
+	"github.com/replicatedhq/ekco/fsm"
+)
+
+// Exit codes of "status --check". That of a status that cannot be had is exitNeedsYou: a
+// monitoring script shall not take silence for work in progress.
+const (
+	exitWorking  = 1
+	exitNeedsYou = 2
+)
+
+var statusArgument = argument{is: "the name of a node or thing"}
+
+// checkExit returns the error with the exit code that tells the verdict, nil for OK.
+func checkExit(verdict api.Overall) error {
+	switch verdict {
+	case api.OverallOK:
+		return nil
+	case api.OverallWorking:
+		return exitError(exitWorking)
+	}
+	return exitError(exitNeedsYou)
+}
+
+// unchecked is why there is no status to check.
+type unchecked struct{ error }
+
+func (e unchecked) Unwrap() error { return e.error }
+
+// checked marks an error of a command that was to check.
+func checked(check bool, err error) error {
+	if _, told := errors.AsType[exitError](err); !check || err == nil || told {
+		return err
+	}
+	return unchecked{err}
+}
+
+// knownName reports a name that the status does not tell of.
+func knownName(status api.Status, name string) error {
+	names := statusNames(status)
+	if name == "" || slices.Contains(names, name) {
+		return nil
+	}
+	return fmt.Errorf("EKCO knows no node or thing %q%s; \"ekco status --all\" shows them%w", name, didYouMean(fsm.Near(name, slices.Values(names))), api.Hidden(api.ErrNotFound))
+}
+
+// statusNames returns the names of what the status tells of, each once.
+func statusNames(status api.Status) []string {
+	var names []string
+	for _, node := range status.Nodes {
+		names = append(names, node.Name)
+	}
+	for _, thing := range status.Things {
+		names = append(names, thing.Name)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}

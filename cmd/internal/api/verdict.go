@@ -1,0 +1,293 @@
+package api
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/replicatedhq/ekco/fsm"
+	fsmnode "github.com/replicatedhq/ekco/fsm/node"
+	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/words"
+)
+
+// Overall says in a word how things are.
+type Overall string
+
+// From good to bad.
+const (
+	// OverallOK: EKCO has nothing to do, and nothing to complain about.
+	OverallOK Overall = "ok"
+	// OverallWorking: EKCO is at work, or waits for something that comes by itself.
+	OverallWorking Overall = "working"
+	// OverallNeedsYou: it does not go on without a person.
+	OverallNeedsYou Overall = "needs_you"
+)
+
+// ProblemKind says what sort of problem it is, for programs.
+type ProblemKind string
+
+// The kinds of problem.
+const (
+	ProblemJournalNotOpen    ProblemKind = "journal_not_open"
+	ProblemSafeMode          ProblemKind = "safe_mode"
+	ProblemJournalUnwritable ProblemKind = "journal_unwritable"
+	ProblemNotRunning        ProblemKind = "not_running"
+	ProblemAPIUnreachable    ProblemKind = "api_unreachable"
+	ProblemClock             ProblemKind = "clock"
+	ProblemStalled           ProblemKind = "stalled"
+	ProblemUnreadable        ProblemKind = "unreadable"
+	ProblemHeld              ProblemKind = "held"
+	ProblemNodeLost          ProblemKind = "node_lost"
+	ProblemBlocked           ProblemKind = "blocked"
+	ProblemMirror            ProblemKind = "mirror"
+	ProblemDefect            ProblemKind = "defect"
+)
+
+// Problem is something that is not as it should be.
+type Problem struct {
+	Kind ProblemKind `json:"kind"`
+	// NeedsYou says that it does not end without a person.
+	NeedsYou bool `json:"needs_you"`
+	// Thing is what it is about, KIND/NAME; empty for EKCO itself.
+	Thing string `json:"thing"`
+	// Since is when it began, nil where nobody knows.
+	Since *time.Time `json:"since"`
+	// Reason says what is the case, Advice what to do about it, Command what to type first;
+	// for people.
+	Reason  string `json:"reason"`
+	Advice  string `json:"advice"`
+	Command string `json:"command"`
+}
+
+// apiGrace is how long the Kubernetes API may be away before a person is called for: an API
+// server that restarts is back by then.
+const apiGrace = 5 * time.Minute
+
+// Judge fills in the problems of a status that is otherwise complete, those first that
+// need a person, and the verdict that follows. Verb is what an action of a kind does.
+func Judge(status *Status, verb func(journal.ActionKind) string) {
+	problems := slices.Concat([]Problem{}, journalProblems(status), operatorProblems(status), actionProblems(status, verb),
+		nodeProblems(status), refusalProblems(status, verb), defects(status))
+	slices.SortStableFunc(problems, func(a, b Problem) int { return cmp.Compare(rank(a), rank(b)) })
+	status.Problems, status.Verdict = problems, OverallOK
+	switch {
+	case len(problems) > 0 && problems[0].NeedsYou:
+		status.Verdict = OverallNeedsYou
+	case len(problems) > 0 || len(status.Actions) > 0 || status.Starting != nil:
+		status.Verdict = OverallWorking
+	}
+}
+
+// at returns a time that is known.
+func at(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &t
+}
+
+func rank(p Problem) int {
+	if p.NeedsYou {
+		return 0
+	}
+	return 1
+}
+
+func journalProblems(status *Status) (problems []Problem) {
+	j := status.Journal
+	if u := j.Unopened; u != nil {
+		return []Problem{{
+			Kind: ProblemJournalNotOpen, NeedsYou: true, Since: at(u.Since), Reason: "the journal is not open, so EKCO only observes: " + u.Problem,
+			Advice:  "the file is left as it is and tried again at " + words.Stamp(u.NextTry),
+			Command: "ekco journal verify",
+		}}
+	}
+	if j.SafeMode != nil {
+		problems = append(problems, Problem{
+			Kind: ProblemSafeMode, NeedsYou: true, Since: at(j.SafeModeSince), Reason: "the journal was damaged (" + j.SafeMode.Problem + "), so EKCO only observes",
+			Advice: "look at what it shows, then let EKCO work again", Command: "ekco journal accept",
+		})
+	}
+	if j.Outdated != nil {
+		problems = append(problems, Problem{
+			Kind: ProblemSafeMode, NeedsYou: true, Since: at(j.SafeModeSince), Reason: "the journal lost its newest events, so EKCO only observes",
+			Advice: "look at what it shows, then let EKCO work again", Command: "ekco journal accept",
+		})
+	}
+	if !j.Writable && j.Error != "" {
+		problems = append(problems, Problem{
+			Kind: ProblemJournalUnwritable, NeedsYou: true, Since: at(j.UnwritableSince), Reason: "the journal cannot be written, so nothing is done: " + j.Error,
+			Advice: "free space on its file system, or make it writable again; EKCO goes on by itself", Command: "df -h " + cmp.Or(j.Path, "/var/lib/ekco"),
+		})
+	}
+	if status.Mirror != "" {
+		problems = append(problems, Problem{
+			Kind: ProblemMirror, Reason: "open actions cannot be mirrored in the cluster: " + status.Mirror,
+			Advice: "it is tried again; until then another EKCO would not know of them",
+		})
+	}
+	return problems
+}
+
+func operatorProblems(status *Status) (problems []Problem) {
+	o := status.Operator
+	if !o.Running && o.PID == 0 {
+		since, reason := o.StartedAt, "no operator runs: the last one did not stop in order"
+		switch {
+		case o.StartedAt.IsZero():
+			reason = "no operator has ever run with this journal"
+		case o.StoppedAt.After(o.StartedAt):
+			since, reason = o.StoppedAt, "no operator runs: the last one stopped"
+		}
+		problems = append(problems, Problem{
+			Kind: ProblemNotRunning, NeedsYou: true, Since: at(since), Reason: reason,
+			Advice: "see why its pod does not run, or whether an installer stopped it", Command: "kubectl -n kurl get deployment,pods -l app=ekc-operator",
+		})
+	}
+	if lost := status.API.LostAt; !lost.IsZero() && o.Running {
+		reason := "the Kubernetes API does not answer"
+		if status.API.Error != "" {
+			reason += ": " + status.API.Error
+		}
+		problems = append(problems, Problem{
+			Kind: ProblemAPIUnreachable, NeedsYou: status.Now.Sub(lost) >= apiGrace, Since: at(lost), Reason: reason,
+			Advice: "EKCO goes on by itself when it answers again", Command: "kubectl get --raw /readyz?verbose",
+		})
+	}
+	if ahead := status.Clock.APIAhead; ahead != 0 {
+		problems = append(problems, Problem{
+			Kind: ProblemClock, NeedsYou: true, Since: at(o.StartedAt), Reason: words.Apart(ahead),
+			Advice: "set the clock that is wrong, then restart EKCO", Command: "timedatectl",
+		})
+	}
+	return problems
+}
+
+func actionProblems(status *Status, verb func(journal.ActionKind) string) (problems []Problem) {
+	for _, action := range status.Actions {
+		problem := Problem{Thing: thingName(action.Subject), Command: "ekco explain " + action.ID}
+		what := deed(verb(action.Kind), action.Subject)
+		switch step, hold, needy := gravestHold(status.Now, action); {
+		case action.Unreadable != "":
+			problem.Kind, problem.NeedsYou = ProblemUnreadable, true
+			problem.Reason, problem.Advice = what+" cannot be read by this EKCO: "+action.Unreadable, "run the newer EKCO that wrote it"
+		case action.Stalled != nil:
+			problem.Kind, problem.NeedsYou, problem.Since = ProblemStalled, true, at(action.StalledAt)
+			problem.Reason = fmt.Sprintf("%s is stalled at %s: %s", what, action.Stalled.Step, action.Stalled.Reason)
+			problem.Advice = "repair the cause, then: ekco retry " + action.ID
+		case hold.Preflight == journal.HoldNextAttempt:
+			problem.Kind, problem.NeedsYou, problem.Since = ProblemHeld, needy, at(action.HeldSince[step])
+			problem.Reason = fmt.Sprintf("%s does not get past %s: %s", what, step, hold.Reason)
+			problem.Advice = "it is tried again and again; repair the cause, then, so that it need not wait for the next attempt: ekco retry " + action.ID
+		case len(action.Holds) > 0:
+			problem.Kind, problem.Since = ProblemHeld, at(action.HeldSince[step])
+			problem.Reason = fmt.Sprintf("%s waits for %s: %s", what, hold.Preflight, hold.Reason)
+			problem.Advice = "it goes on by itself when that is gone"
+		default:
+			continue
+		}
+		problems = append(problems, problem)
+	}
+	return problems
+}
+
+// attemptGrace is how long the attempts at a step may be in vain before a person is called for:
+// what does not last is over by then.
+const attemptGrace = 5 * time.Minute
+
+// gravestHold returns a hold of the action, by the step that it holds: one that needs a person
+// if there is one.
+func gravestHold(now time.Time, action journal.ActionRecord) (step string, hold journal.ActionHeld, needy bool) {
+	for _, id := range slices.Sorted(maps.Keys(action.Holds)) {
+		held := action.Holds[id]
+		if held.Preflight == journal.HoldNextAttempt && now.Sub(action.HeldSince[id]) >= attemptGrace {
+			return id, held, true
+		}
+		if hold == (journal.ActionHeld{}) {
+			step, hold = id, held
+		}
+	}
+	return step, hold, false
+}
+
+// nodeProblems are the lost nodes. What EKCO will do about one by itself needs nobody yet.
+func nodeProblems(status *Status) (problems []Problem) {
+	if !status.Operator.Running {
+		return nil // they may be back
+	}
+	byItself := map[string]bool{}
+	for _, action := range status.Actions {
+		byItself[action.Subject.UID] = true
+	}
+	for _, next := range status.Next {
+		if !next.Never && !next.At.IsZero() && next.Rule == "" {
+			byItself[next.Subject.UID] = true
+		}
+	}
+	for _, node := range status.Nodes {
+		lost := !node.UnreachableSince.IsZero() && node.State != fsmnode.Purged && node.State != fsmnode.Gone
+		if !lost && !node.Flapping {
+			continue
+		}
+		problem := Problem{
+			Kind: ProblemNodeLost, NeedsYou: !byItself[node.UID], Thing: "node/" + node.Name, Since: at(node.UnreachableSince),
+			Reason: fmt.Sprintf("node %s is lost since %s", node.Name, words.Stamp(node.UnreachableSince)),
+			Advice: "bring it back; if it is gone for good: ekco purge-node " + node.Name, Command: "ekco explain node/" + node.Name,
+		}
+		if node.Flapping {
+			problem.Since, problem.Reason = at(node.Since), fmt.Sprintf("node %s comes and goes, so EKCO leaves it alone", node.Name)
+		}
+		problems = append(problems, problem)
+	}
+	return problems
+}
+
+// refusalProblems are what EKCO would do and a rule keeps it from. Somebody who undoes its
+// changes is not something that passes.
+func refusalProblems(status *Status, verb func(journal.ActionKind) string) (problems []Problem) {
+	for _, refusal := range status.Refusals {
+		problem := Problem{
+			Kind: ProblemBlocked, NeedsYou: refusal.Rule == fsm.RuleContested, Thing: thingName(refusal.Subject), Since: at(refusal.Since),
+			Reason: fmt.Sprintf("%s is blocked by %s: %s", deed(verb(refusal.Kind), refusal.Subject), refusal.Rule, refusal.Reason),
+			Advice: "EKCO goes on by itself when that is gone", Command: "ekco status",
+		}
+		if problem.Thing != "" {
+			problem.Command = "ekco explain " + problem.Thing
+		}
+		problems = append(problems, problem)
+	}
+	return problems
+}
+
+func defects(status *Status) (problems []Problem) {
+	for _, text := range status.Defects {
+		problems = append(problems, Problem{
+			Kind: ProblemDefect, Reason: text, Advice: "it is a defect of EKCO or of its journal; report it with the file that the command writes",
+			Command: "ekco journal export FILE",
+		})
+	}
+	return problems
+}
+
+// deed names what is done to what: "purge of worker-2", "raise the copies of replicapool".
+func deed(verb string, subject journal.Subject) string {
+	switch {
+	case subject.Name == "":
+		return verb
+	case strings.Contains(verb, " "):
+		return verb + " " + subject.Name
+	}
+	return verb + " of " + subject.Name
+}
+
+// thingName returns what "ekco explain" takes, "" for the cluster.
+func thingName(subject journal.Subject) string {
+	if subject == journal.ClusterSubject {
+		return ""
+	}
+	return strings.ToLower(subject.Kind) + "/" + subject.Name
+}

@@ -1,0 +1,146 @@
+package api
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/replicatedhq/ekco/fsm"
+	fsmnode "github.com/replicatedhq/ekco/fsm/node"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// inVain is an action that waits for a preflight, and of which another step is tried in vain.
+func inVain(of journal.ActionRecord, since time.Time) journal.ActionRecord {
+	of.Holds = map[string]journal.ActionHeld{"a": {Preflight: "Healthy"}, "b": {Preflight: journal.HoldNextAttempt, Reason: "it is forbidden"}}
+	of.HeldSince = map[string]time.Time{"a": since.Add(-time.Hour), "b": since}
+	return of
+}
+
+func TestTheVerdictIsThatOfTheWorstProblem(t *testing.T) {
+	now := time.Date(2026, 11, 22, 3, 0, 0, 0, time.UTC)
+	node := journal.NodeSubject("w1", "u1")
+	lost := NodeStatus{Name: "w1", UID: "u1", State: fsmnode.Unknown, UnreachableSince: now.Add(-time.Minute)}
+	purge := journal.ActionRecord{ID: "purge-w1-9", Kind: journal.ActionPurgeNode, Subject: node}
+	for name, test := range map[string]struct {
+		change func(*Status)
+		want   Overall
+		kinds  []ProblemKind
+	}{
+		"nothing":                   {func(*Status) {}, OverallOK, nil},
+		"an action":                 {func(s *Status) { s.Actions = append(s.Actions, purge) }, OverallWorking, nil},
+		"it has only just started":  {func(s *Status) { s.Starting = &Starting{} }, OverallWorking, nil},
+		"a pause":                   {func(s *Status) { s.Pauses = map[string]fsm.PauseState{"": {}} }, OverallOK, nil},
+		"a limitation":              {func(s *Status) { s.Absent = []string{"may not"} }, OverallOK, nil},
+		"the journal is not open":   {func(s *Status) { s.Journal.Unopened = &Unopened{} }, OverallNeedsYou, []ProblemKind{ProblemJournalNotOpen}},
+		"the journal was damaged":   {func(s *Status) { s.Journal.SafeMode = &journal.JournalSalvaged{} }, OverallNeedsYou, []ProblemKind{ProblemSafeMode}},
+		"the journal lost its end":  {func(s *Status) { s.Journal.Outdated = &journal.JournalOutdated{} }, OverallNeedsYou, []ProblemKind{ProblemSafeMode}},
+		"the disk is full":          {func(s *Status) { s.Journal.Writable, s.Journal.Error = false, "no space" }, OverallNeedsYou, []ProblemKind{ProblemJournalUnwritable}},
+		"no mirror":                 {func(s *Status) { s.Mirror = "forbidden" }, OverallWorking, []ProblemKind{ProblemMirror}},
+		"nobody runs":               {func(s *Status) { s.Operator = OperatorStatus{} }, OverallNeedsYou, []ProblemKind{ProblemNotRunning}},
+		"a command runs":            {func(s *Status) { s.Operator = OperatorStatus{PID: 7} }, OverallOK, nil},
+		"the API is away":           {func(s *Status) { s.API.LostAt = now.Add(-4 * time.Minute) }, OverallWorking, []ProblemKind{ProblemAPIUnreachable}},
+		"the API is away for long":  {func(s *Status) { s.API.LostAt = now.Add(-5 * time.Minute) }, OverallNeedsYou, []ProblemKind{ProblemAPIUnreachable}},
+		"the clock is wrong":        {func(s *Status) { s.Clock.APIAhead = journal.Duration(time.Hour) }, OverallNeedsYou, []ProblemKind{ProblemClock}},
+		"an event makes no sense":   {func(s *Status) { s.Defects = []string{"event 9"} }, OverallWorking, []ProblemKind{ProblemDefect}},
+		"a rule is against it":      {func(s *Status) { s.Refusals = []fsm.Refusal{{Rule: fsm.RuleCooldown}} }, OverallWorking, []ProblemKind{ProblemBlocked}},
+		"somebody undoes it":        {func(s *Status) { s.Refusals = []fsm.Refusal{{Rule: fsm.RuleContested}} }, OverallNeedsYou, []ProblemKind{ProblemBlocked}},
+		"a node is lost":            {func(s *Status) { s.Nodes = []NodeStatus{lost} }, OverallNeedsYou, []ProblemKind{ProblemNodeLost}},
+		"a node was purged":         {func(s *Status) { gone := lost; gone.State = fsmnode.Purged; s.Nodes = []NodeStatus{gone} }, OverallOK, nil},
+		"a node comes and goes":     {func(s *Status) { s.Nodes = []NodeStatus{{Name: "w1", Flapping: true}} }, OverallNeedsYou, []ProblemKind{ProblemNodeLost}},
+		"a lost node is dealt with": {func(s *Status) { s.Nodes, s.Actions = []NodeStatus{lost}, []journal.ActionRecord{purge} }, OverallWorking, []ProblemKind{ProblemNodeLost}},
+		"a lost node will be dealt with": {func(s *Status) {
+			s.Nodes, s.Next = []NodeStatus{lost}, []fsm.Upcoming{{Kind: journal.ActionPurgeNode, Subject: node, At: now.Add(time.Hour)}}
+		}, OverallWorking, []ProblemKind{ProblemNodeLost}},
+		"a lost node will never be dealt with": {func(s *Status) {
+			s.Nodes, s.Next = []NodeStatus{lost}, []fsm.Upcoming{{Kind: journal.ActionPurgeNode, Subject: node, Never: true}}
+		}, OverallNeedsYou, []ProblemKind{ProblemNodeLost}},
+		"a lost node would be dealt with but for a rule": {func(s *Status) {
+			s.Nodes, s.Next = []NodeStatus{lost}, []fsm.Upcoming{{Kind: journal.ActionPurgeNode, Subject: node, At: now.Add(time.Hour), Rule: "Paused"}}
+		}, OverallNeedsYou, []ProblemKind{ProblemNodeLost}},
+		"an action waits": {func(s *Status) {
+			held := purge
+			held.Holds = map[string]journal.ActionHeld{"x": {Preflight: "Healthy"}}
+			s.Actions = []journal.ActionRecord{held}
+		}, OverallWorking, []ProblemKind{ProblemHeld}},
+		"attempts are in vain": {
+			func(s *Status) { s.Actions = []journal.ActionRecord{inVain(purge, now.Add(-4*time.Minute))} },
+			OverallWorking,
+			[]ProblemKind{ProblemHeld},
+		},
+		"attempts are in vain for long": {
+			func(s *Status) { s.Actions = []journal.ActionRecord{inVain(purge, now.Add(-5*time.Minute))} },
+			OverallNeedsYou,
+			[]ProblemKind{ProblemHeld},
+		},
+		"an action stalled, and more": {func(s *Status) {
+			stalled := purge
+			stalled.Stalled = &journal.ActionStalled{Step: "delete-node", Reason: "tried 5 times"}
+			s.Actions, s.Mirror = []journal.ActionRecord{stalled}, "forbidden"
+		}, OverallNeedsYou, []ProblemKind{ProblemStalled, ProblemMirror}},
+		"a newer EKCO's action": {func(s *Status) {
+			newer := purge
+			newer.Unreadable = "step.sung"
+			s.Actions = []journal.ActionRecord{newer}
+		}, OverallNeedsYou, []ProblemKind{ProblemUnreadable}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			status := Status{Now: now, Operator: OperatorStatus{Running: true, PID: 7}, Journal: JournalStatus{Writable: true}}
+			test.change(&status)
+			Judge(&status, func(journal.ActionKind) string { return "purge" })
+			var kinds []ProblemKind
+			for _, problem := range status.Problems {
+				kinds = append(kinds, problem.Kind)
+				if problem.Reason == "" || problem.Advice == "" {
+					t.Errorf("%s says too little: %+v", problem.Kind, problem)
+				}
+				if problem.NeedsYou && problem.Command == "" {
+					t.Errorf("%s needs a person and names no command", problem.Kind)
+				}
+			}
+			if diff := cmp.Diff(test.kinds, kinds); diff != "" || status.Verdict != test.want {
+				t.Errorf("verdict %s, want %s; problems (-want +got):\n%s", status.Verdict, test.want, diff)
+			}
+		})
+	}
+}
+
+func TestADeedIsNamedAsPeopleSayIt(t *testing.T) {
+	for want, verb := range map[string]string{"purge of worker-2": "purge", "raise the copies of worker-2": "raise the copies of", "move a replica of worker-2": "move a replica of"} {
+		if got := deed(verb, journal.NodeSubject("worker-2", "u")); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	if got := deed("clear", journal.ClusterSubject); got != "clear" {
+		t.Errorf("of the cluster: %q", got)
+	}
+}
+
+func TestAProblemSaysSinceWhenItIsThere(t *testing.T) {
+	then := time.Date(2026, 11, 22, 2, 0, 0, 0, time.UTC)
+	node := journal.NodeSubject("w1", "u1")
+	for name, status := range map[string]Status{
+		"a hold":    {Actions: []journal.ActionRecord{{ID: "a", Subject: node, Holds: map[string]journal.ActionHeld{"x": {}}, HeldSince: map[string]time.Time{"x": then}}}},
+		"a stall":   {Actions: []journal.ActionRecord{{ID: "a", Subject: node, Stalled: &journal.ActionStalled{}, StalledAt: then}}},
+		"safe mode": {Journal: JournalStatus{SafeMode: &journal.JournalSalvaged{}, SafeModeSince: then}},
+		"its other": {Journal: JournalStatus{Outdated: &journal.JournalOutdated{}, SafeModeSince: then}},
+	} {
+		status.Operator = OperatorStatus{Running: true, PID: 7}
+		Judge(&status, func(journal.ActionKind) string { return "purge" })
+		if len(status.Problems) != 1 || status.Problems[0].Since == nil || !status.Problems[0].Since.Equal(then) {
+			t.Errorf("%s: %+v", name, status.Problems)
+		}
+	}
+}
+
+func TestSafeModeIsThereSinceTheFirstOfItsReasons(t *testing.T) {
+	early, late := time.Unix(100, 0), time.Unix(200, 0)
+	for _, test := range []struct {
+		salvaged, outdated, want time.Time
+	}{{early, late, early}, {late, early, early}, {early, time.Time{}, early}, {time.Time{}, late, late}, {}} {
+		if got := safeModeSince(fsm.JournalState{SalvagedAt: test.salvaged, OutdatedAt: test.outdated}); !got.Equal(test.want) {
+			t.Errorf("damaged at %s, outdated at %s: since %s", test.salvaged, test.outdated, got)
+		}
+	}
+}

@@ -1,0 +1,158 @@
+package view
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/replicatedhq/ekco/cmd/internal/api"
+	fsmcertificates "github.com/replicatedhq/ekco/fsm/certificates"
+	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/words"
+)
+
+// CertificateView is what is shown of a certificate.
+type CertificateView struct {
+	// Name is that of the certificates that are renewed together, State theirs.
+	Name  string        `json:"name"`
+	State journal.State `json:"state"`
+	// Certificate is missing where none could be read.
+	Certificate *journal.Certificate `json:"certificate,omitempty"`
+	// DaysLeft are the whole days of its validity that remain; below 0 it has expired.
+	DaysLeft int `json:"days_left"`
+	// RenewedAt is when EKCO renewed it last, by the action RenewedBy.
+	RenewedAt time.Time `json:"renewed_at,omitzero"`
+	RenewedBy string    `json:"renewed_by,omitempty"`
+	// Why says what is wrong with it, why nobody renews it, or what its renewal waits for.
+	Why string `json:"why,omitempty"`
+}
+
+// Certificates writes what a status says of certificates, the one that expires first on top.
+func Certificates(w io.Writer, status api.Status, format string, color bool) error {
+	shown, err := certificatesOf(status)
+	switch {
+	case err != nil:
+		return err
+	case format != "table":
+		return Value(w, shown, format)
+	case len(shown) == 0:
+		_, err := fmt.Fprintln(w, "EKCO has seen no certificate yet")
+		return err
+	}
+	s := style{color}
+	rows := [][]cell{{{text: "NAME"}, {text: "CERTIFICATE"}, {text: "EXPIRES"}, {text: "LEFT"}, {text: "STATE"}, {text: "NOTES"}}}
+	for _, c := range shown {
+		rows = append(rows, c.row())
+	}
+	_, err = io.WriteString(w, strings.Join(align(rows, s), "\n")+"\n")
+	return err
+}
+
+func (c CertificateView) row() []cell {
+	row := []cell{{text: Clean(c.Name)}, {text: "-"}, {text: "-"}, {text: "-"}, {text: Clean(string(c.State))}, {text: Clean(c.notes())}}
+	if c.Certificate != nil {
+		row[1].text = Clean(c.Certificate.At)
+		row[2].text = c.Certificate.NotAfter.UTC().Format(time.RFC3339)
+		row[3] = cell{text: fmt.Sprintf("%d d", c.DaysLeft), tone: c.tone()}
+	}
+	return row
+}
+
+func (c CertificateView) tone() tone {
+	switch {
+	case c.DaysLeft < 7:
+		return bad
+	case c.DaysLeft < 30:
+		return doubtful
+	}
+	return normal
+}
+
+func (c CertificateView) notes() string {
+	var notes []string
+	if c.Why != "" {
+		notes = append(notes, c.Why)
+	}
+	if !c.RenewedAt.IsZero() {
+		notes = append(notes, fmt.Sprintf("renewed at %s by %s", words.Stamp(c.RenewedAt), c.RenewedBy))
+	}
+	return strings.Join(notes, "; ")
+}
+
+// certificatesOf returns those of a status, in the order in which they are shown.
+func certificatesOf(status api.Status) ([]CertificateView, error) {
+	shown := []CertificateView{}
+	for _, thing := range status.Things {
+		if thing.Machine != fsmcertificates.Machine || thing.Gone {
+			continue
+		}
+		var facts fsmcertificates.Facts
+		if len(thing.Facts) > 0 {
+			if err := json.Unmarshal(thing.Facts, &facts); err != nil {
+				return nil, fmt.Errorf("read what the status says of certificate %s: %w", thing.Name, err)
+			}
+		}
+		view := CertificateView{
+			Name: thing.Name, State: thing.State, RenewedAt: facts.RenewedAt, RenewedBy: facts.RenewedBy,
+			Why: cmp.Or(facts.Unreadable, facts.Unrenewed, waitsFor(status, thing.Name)),
+		}
+		for i, certificate := range facts.Certificates {
+			view.Certificate, view.DaysLeft = &facts.Certificates[i], wholeDays(certificate.NotAfter.Sub(status.Now))
+			shown = append(shown, view)
+		}
+		if len(facts.Certificates) == 0 {
+			shown = append(shown, view)
+		}
+	}
+	slices.SortStableFunc(shown, func(a, b CertificateView) int { return a.ends().Compare(b.ends()) })
+	return shown, nil
+}
+
+// ends is the zero time where nothing could be read: that is to be seen first.
+func (c CertificateView) ends() time.Time {
+	if c.Certificate == nil {
+		return time.Time{}
+	}
+	return c.Certificate.NotAfter
+}
+
+// wholeDays rounds down, also below zero.
+func wholeDays(left time.Duration) int {
+	const day = 24 * time.Hour
+	days := int(left / day)
+	if left%day < 0 {
+		days--
+	}
+	return days
+}
+
+// waitsFor says what a renewal waits for, or "".
+func waitsFor(status api.Status, name string) string {
+	about := func(subject journal.Subject) bool {
+		return subject.Kind == journal.KindCertificate && subject.Name == name
+	}
+	for _, action := range status.Actions {
+		if !about(action.Subject) {
+			continue
+		}
+		for _, hold := range action.Holds {
+			return action.ID + " waits: " + hold.Reason
+		}
+		return action.ID + " is at work"
+	}
+	for _, refusal := range status.Refusals {
+		if about(refusal.Subject) {
+			return fmt.Sprintf("%s: %s", refusal.Rule, refusal.Reason)
+		}
+	}
+	for _, next := range status.Next {
+		if about(next.Subject) && next.Why != "" {
+			return next.Why
+		}
+	}
+	return ""
+}

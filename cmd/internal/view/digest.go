@@ -1,0 +1,211 @@
+package view
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/words"
+)
+
+// digest tells a history in one line for each action, each refusal and each pause, in the
+// order in which they began, with how each ended and how long it took.
+type digest struct {
+	w     io.Writer
+	style style
+	zone  zone
+	words *words.Vocabulary
+	now   time.Time
+	lines []*digestLine
+	// actions, refusals and pauses are the lines that may still end.
+	actions  map[string]*digestLine
+	refusals map[refusalOf]*digestLine
+	pauses   map[string]*digestLine
+}
+
+// refusalOf tells refusals apart: there is one for each subject and kind of action.
+type refusalOf struct {
+	subject journal.Subject
+	kind    journal.ActionKind
+}
+
+// digestLine is something that began and, unless it is open, ended.
+type digestLine struct {
+	began, ended  time.Time
+	over          bool
+	what, outcome string
+	// why is the reason for it, which stands last, since it may be long.
+	why  string
+	tone tone
+	// until is when a pause ends by itself.
+	until time.Time
+	// earlier is set when it began before what the history tells.
+	earlier bool
+}
+
+func newDigest(w io.Writer, options Options) *digest {
+	return &digest{
+		w: w, style: style{options.Color}, zone: zone{options.Zone}, words: options.Words, now: options.Now,
+		actions: map[string]*digestLine{}, refusals: map[refusalOf]*digestLine{}, pauses: map[string]*digestLine{},
+	}
+}
+
+// Event remembers what begins or ends with the event.
+func (d *digest) Event(e journal.Event) error {
+	decoded := e.Decoded()
+	switch p := decoded.Body.(type) {
+	case *journal.PolicyRefused:
+		d.refused(e, p)
+	case *journal.PolicyLifted:
+		if line := d.refusals[refusalOf{e.Subject, p.Kind}]; line != nil {
+			line.end(e.Time, "no longer", good)
+			delete(d.refusals, refusalOf{e.Subject, p.Kind})
+		}
+	case *journal.ActionRefused:
+		d.add(e.Time, fmt.Sprintf("%s asked to %s %s", e.Actor, d.words.Verb(p.Kind), words.Object(e.Subject))).
+			end(e.Time, "refused by "+p.Rule+words.Because(p.Reason), doubtful)
+	case *journal.PauseSet:
+		d.paused(e, p)
+	case *journal.PauseCleared:
+		if line := d.pauses[words.Object(e.Subject)]; line != nil {
+			line.end(e.Time, "ended by "+e.Actor, normal)
+			delete(d.pauses, words.Object(e.Subject))
+		}
+	default:
+		d.acted(decoded)
+	}
+	return nil
+}
+
+// acted takes an event of an action.
+func (d *digest) acted(e journal.Decoded) {
+	if e.Action == "" {
+		return
+	}
+	line := d.actions[e.Action]
+	if line == nil {
+		line = d.add(e.Time, e.Action)
+		line.outcome, line.tone, line.earlier = "open", doubtful, true
+		d.actions[e.Action] = line
+	}
+	switch p := e.Body.(type) {
+	case *journal.ActionRequested:
+		line.what, line.earlier = d.named(p.Kind, e), false
+	case *journal.ActionAdopted:
+		line.what, line.earlier, line.began = d.named(p.Record.Kind, e), false, p.Record.RequestedAt
+	case *journal.ActionHeld:
+		line.outcome = "waits for " + p.Preflight + words.Because(p.Reason)
+	case *journal.ActionStalled:
+		line.outcome, line.tone = "stalled at "+p.Step+words.Because(p.Reason), bad
+	case *journal.ActionReleased, *journal.StepStarted, *journal.ActionRetried:
+		line.outcome, line.tone = "open", doubtful
+	case *journal.ActionEnded:
+		line.end(e.Time, string(p.Outcome)+words.Because(p.Reason), doubtful)
+		if p.Outcome == journal.OutcomeDone || p.Outcome == journal.OutcomeDryRun {
+			line.tone = good
+		}
+		delete(d.actions, e.Action)
+	}
+}
+
+// named says what an action does to what, and its id.
+func (d *digest) named(kind journal.ActionKind, e journal.Decoded) string {
+	return fmt.Sprintf("%s %s (%s)", d.words.Verb(kind), words.Object(e.Subject), e.Action)
+}
+
+func (d *digest) refused(e journal.Event, p *journal.PolicyRefused) {
+	key := refusalOf{e.Subject, p.Kind}
+	if before := d.refusals[key]; before != nil {
+		before.end(e.Time, "then "+p.Rule, doubtful)
+	}
+	line := d.add(e.Time, fmt.Sprintf("%s %s: blocked by %s", d.words.Verb(p.Kind), d.words.Target(p.Kind, e.Subject), p.Rule))
+	line.outcome, line.tone, line.why = "in force", doubtful, p.Reason
+	d.refusals[key] = line
+}
+
+func (d *digest) paused(e journal.Event, p *journal.PauseSet) {
+	name := words.Object(e.Subject)
+	if before := d.pauses[name]; before != nil {
+		before.lapse(e.Time)
+		if !before.over {
+			before.end(e.Time, "replaced by "+e.Actor, normal)
+		}
+	}
+	line := d.add(e.Time, fmt.Sprintf("%s paused %s", e.Actor, name))
+	line.outcome, line.tone, line.until, line.why = "in force", doubtful, p.Until, p.Reason
+	d.pauses[name] = line
+}
+
+func (d *digest) add(at time.Time, what string) *digestLine {
+	line := &digestLine{began: at, what: what}
+	d.lines = append(d.lines, line)
+	return line
+}
+
+func (l *digestLine) end(at time.Time, outcome string, t tone) {
+	l.ended, l.over, l.outcome, l.tone = at, true, outcome, t
+}
+
+// ending is how it ended, and why it was.
+func (l *digestLine) ending() string {
+	if l.why == "" {
+		return l.outcome
+	}
+	return l.outcome + " (" + l.why + ")"
+}
+
+// lapse ends a pause whose time is over: no event says so.
+func (l *digestLine) lapse(now time.Time) {
+	if !l.over && !l.until.IsZero() && !now.Before(l.until) {
+		l.end(l.until, "ended by its time", normal)
+	}
+}
+
+// sorted returns the lines in the order in which they began.
+func (d *digest) sorted() []*digestLine {
+	for _, line := range d.lines {
+		line.lapse(d.now)
+	}
+	slices.SortStableFunc(d.lines, func(a, b *digestLine) int { return a.began.Compare(b.began) })
+	return d.lines
+}
+
+// Flush writes the lines.
+func (d *digest) Flush() error {
+	if len(d.lines) == 0 {
+		_, err := io.WriteString(d.w, "No action, no refusal and no pause.\n")
+		return err
+	}
+	rows := [][]cell{{{text: "BEGAN"}, {text: "TOOK"}, {text: "WHAT"}, {text: "OUTCOME"}}}
+	for _, line := range d.sorted() {
+		rows = append(rows, []cell{
+			{text: d.began(line)},
+			{text: d.took(line)},
+			{text: d.zone.within(Clean(line.what))},
+			{text: d.zone.within(Clean(line.ending())), tone: line.tone},
+		})
+	}
+	_, err := io.WriteString(d.w, strings.Join(align(rows, d.style), "\n")+"\n")
+	return err
+}
+
+// began says when, or that it was before what is shown.
+func (d *digest) began(line *digestLine) string {
+	text := d.zone.stamp(line.began)
+	if line.earlier {
+		return "before " + text
+	}
+	return text
+}
+
+// took says how long; of what is open, so far.
+func (d *digest) took(line *digestLine) string {
+	if line.over {
+		return words.Span(line.ended.Sub(line.began))
+	}
+	return cmp.Or(strings.TrimSpace(age(d.now.Sub(line.began))), "0s") + " so far"
+}

@@ -1,0 +1,207 @@
+package view
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/replicatedhq/ekco/internal/nodereport"
+	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/words"
+)
+
+// NodeReports are the reports of some nodes.
+type NodeReports struct {
+	// Complete: nothing that was looked for is missing.
+	Complete bool         `json:"complete"`
+	Nodes    []NodeReport `json:"nodes"`
+}
+
+// NodeReport is what is known of a node.
+type NodeReport struct {
+	Node string `json:"node"`
+	// Action is what had a program look there, which ended At.
+	Action           string    `json:"action,omitempty"`
+	At               time.Time `json:"at,omitzero"`
+	Kernel           string    `json:"kernel,omitempty"`
+	Kubelet          string    `json:"kubelet,omitempty"`
+	ContainerRuntime string    `json:"container_runtime,omitempty"`
+	OSImage          string    `json:"os_image,omitempty"`
+	// ClockAhead is by how much its clock is ahead of the API server's.
+	ClockAhead       *journal.Duration        `json:"clock_ahead,omitempty"`
+	Disks            []nodereport.Disk        `json:"disks,omitempty"`
+	Certificates     []nodereport.Certificate `json:"certificates,omitempty"`
+	MoreCertificates int                      `json:"more_certificates,omitempty"`
+	Ceph             []nodereport.Mount       `json:"ceph,omitempty"`
+	MoreCeph         int                      `json:"more_ceph,omitempty"`
+	// Missing is what could not be had, and why. Looked is set if a program has looked on
+	// the node.
+	Missing []nodereport.Missing `json:"missing,omitempty"`
+	Looked  bool                 `json:"looked"`
+}
+
+// NodeReportFormats are what reports can be written as.
+func NodeReportFormats() []string { return []string{"table", "wide", "json", "yaml"} }
+
+// WriteNodeReports writes reports in the given format, by the time it is now.
+func WriteNodeReports(w io.Writer, reports NodeReports, format string, now time.Time, color bool) error {
+	if format == "json" || format == "yaml" {
+		return Value(w, reports, format)
+	}
+	s := style{color}
+	lines := nodeReportTable(reports.Nodes, now, s)
+	if format == "wide" {
+		lines = append(lines, certificateTable(reports.Nodes, now, s)...)
+		lines = append(lines, mountTable(reports.Nodes, s)...)
+	}
+	lines = append(lines, missingLines(reports.Nodes, s)...)
+	_, err := io.WriteString(w, strings.Join(lines, "\n")+"\n")
+	return err
+}
+
+func nodeReportTable(nodes []NodeReport, now time.Time, s style) []string {
+	rows := [][]cell{heading("NODE", "KERNEL", "KUBELET", "RUNTIME", "CLOCK", "EKCO FREE", "ETCD FREE", "CERTIFICATES", "CEPH")}
+	for i := range nodes {
+		n := &nodes[i]
+		rows = append(rows, []cell{
+			{text: Clean(n.Node)},
+			{text: orDash(Clean(n.Kernel))},
+			{text: orDash(Clean(n.Kubelet))},
+			{text: orDash(Clean(n.ContainerRuntime))},
+			n.clock(), n.free("/var/lib/ekco"), n.free("/var/lib/etcd"), n.expiry(now), n.volumes(),
+		})
+	}
+	return align(rows, s)
+}
+
+func heading(names ...string) []cell {
+	cells := make([]cell, len(names))
+	for i, name := range names {
+		cells[i].text = name
+	}
+	return cells
+}
+
+// clockDrifts is from when on a clock is worth looking at: certificates and leases go by it.
+const clockDrifts = 2 * time.Second
+
+func (n *NodeReport) clock() cell {
+	if n.ClockAhead == nil {
+		return cell{text: "-"}
+	}
+	ahead := time.Duration(*n.ClockAhead)
+	switch {
+	case ahead == 0:
+		return cell{text: "0s"}
+	case ahead < 0:
+		return cell{text: "-" + words.Span(-ahead), tone: doubtfulIf(-ahead > clockDrifts)}
+	}
+	return cell{text: "+" + words.Span(ahead), tone: doubtfulIf(ahead > clockDrifts)}
+}
+
+// doubtfulIf is the tone of what is worth looking at, or not.
+func doubtfulIf(so bool) tone {
+	if so {
+		return doubtful
+	}
+	return normal
+}
+
+func (n *NodeReport) free(directory string) cell {
+	i := slices.IndexFunc(n.Disks, func(d nodereport.Disk) bool { return d.Directory == directory })
+	if i < 0 {
+		return cell{text: "-"}
+	}
+	disk := n.Disks[i]
+	return cell{text: diskSize(disk.Free) + " of " + diskSize(disk.Size), tone: doubtfulIf(disk.Free < disk.Size/10)}
+}
+
+func diskSize(bytes uint64) string { return size(int64(min(bytes, 1<<62))) } //nolint:gosec // it is bounded
+
+// soon is how long before its end a certificate is due, as EKCO renews them.
+const soon = 30 * 24 * time.Hour
+
+func (n *NodeReport) expiry(now time.Time) cell {
+	if len(n.Certificates) == 0 {
+		return cell{text: "-"}
+	}
+	first := slices.MinFunc(n.Certificates, func(a, b nodereport.Certificate) int { return a.NotAfter.Compare(b.NotAfter) })
+	text := fmt.Sprintf("%d, the first %s", len(n.Certificates)+n.MoreCertificates, expires(first.NotAfter, now))
+	return cell{text: text, tone: toneOfExpiry(first.NotAfter, now)}
+}
+
+func expires(at, now time.Time) string {
+	if !at.After(now) {
+		return "expired " + at.UTC().Format(time.DateOnly)
+	}
+	return fmt.Sprintf("expires %s (in %s)", at.UTC().Format(time.DateOnly), words.Span(at.Sub(now).Truncate(time.Minute)))
+}
+
+func toneOfExpiry(at, now time.Time) tone {
+	if !at.After(now) {
+		return bad
+	}
+	return doubtfulIf(at.Sub(now) < soon)
+}
+
+func (n *NodeReport) volumes() cell {
+	switch count := len(n.Ceph) + n.MoreCeph; {
+	case !n.Looked:
+		return cell{text: "-"}
+	case count == 0:
+		return cell{text: "none"}
+	default:
+		return cell{text: words.Count(count, "volume")}
+	}
+}
+
+func certificateTable(nodes []NodeReport, now time.Time, s style) []string {
+	rows := [][]cell{heading("NODE", "CERTIFICATE", "SUBJECT", "EXPIRES")}
+	for i := range nodes {
+		for _, c := range nodes[i].Certificates {
+			rows = append(rows, []cell{
+				{text: Clean(nodes[i].Node)},
+				{text: Clean(c.Path)},
+				{text: orDash(Clean(c.Subject))},
+				{text: expires(c.NotAfter, now), tone: toneOfExpiry(c.NotAfter, now)},
+			})
+		}
+		if more := nodes[i].MoreCertificates; more > 0 {
+			rows = append(rows, heading(Clean(nodes[i].Node), fmt.Sprintf("and %d more", more)))
+		}
+	}
+	return below(rows, s)
+}
+
+func mountTable(nodes []NodeReport, s style) []string {
+	rows := [][]cell{heading("NODE", "CEPH VOLUME", "TYPE", "MOUNTED AT")}
+	for i := range nodes {
+		for _, m := range nodes[i].Ceph {
+			rows = append(rows, heading(Clean(nodes[i].Node), Clean(m.Source), Clean(m.Type), Clean(m.Target)))
+		}
+		if more := nodes[i].MoreCeph; more > 0 {
+			rows = append(rows, heading(Clean(nodes[i].Node), fmt.Sprintf("and %d more", more)))
+		}
+	}
+	return below(rows, s)
+}
+
+// below sets a table off from what is above it; one without rows is left out.
+func below(rows [][]cell, s style) []string {
+	if len(rows) < 2 {
+		return nil
+	}
+	return append([]string{""}, align(rows, s)...)
+}
+
+func missingLines(nodes []NodeReport, s style) []string {
+	rows := [][]cell{heading("NODE", "MISSING", "WHY")}
+	for i := range nodes {
+		for _, m := range nodes[i].Missing {
+			rows = append(rows, []cell{{text: Clean(nodes[i].Node)}, {text: Clean(m.What)}, {text: Clean(m.Why), tone: doubtful}})
+		}
+	}
+	return below(rows, s)
+}

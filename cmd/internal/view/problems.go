@@ -1,0 +1,59 @@
+package view
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/replicatedhq/ekco/cmd/internal/api"
+	"github.com/replicatedhq/ekco/journal/words"
+)
+
+// Problems writes what is not as it should be: what is the case, since when, what to do
+// about it, and what to type. What EKCO will do by itself follows.
+func Problems(w io.Writer, status api.Status, options Options) error {
+	s := style{options.Color}
+	lines := []string{summary(status, s)}
+	for _, problem := range status.Problems {
+		lines = append(lines, "")
+		lines = append(lines, problemLines(status, problem, s)...)
+	}
+	lines = append(lines, nextLines(status, options.Words, s)...)
+	_, err := io.WriteString(w, strings.Join(lines, "\n")+"\n")
+	return err
+}
+
+// summary is the verdict and how much is behind it.
+func summary(status api.Status, s style) string {
+	pressing := 0
+	for _, problem := range status.Problems {
+		if problem.NeedsYou {
+			pressing++
+		}
+	}
+	switch status.Verdict {
+	case api.OverallNeedsYou:
+		return fmt.Sprintf("%s: %d of %s", s.paint(loud, "NEEDS YOU"), pressing, words.Count(len(status.Problems), "problem"))
+	case api.OverallWorking:
+		return fmt.Sprintf("%s: %s, %s; nothing needs a person", s.paint(doubtful, "WORKING"), words.Count(len(status.Actions), "action"), words.Count(len(status.Problems), "problem"))
+	}
+	return s.paint(good, "OK") + ": nothing is wrong, and nothing waits"
+}
+
+func problemLines(status api.Status, problem api.Problem, s style) []string {
+	tone := doubtful
+	if problem.NeedsYou {
+		tone = bad
+	}
+	lines := []string{s.paint(tone, Clean(problem.Reason))}
+	if problem.Since != nil {
+		lines = append(lines, fmt.Sprintf("  since    %s (%s)", words.Stamp(*problem.Since), ago(status, *problem.Since)))
+	}
+	if problem.Advice != "" {
+		lines = append(lines, "  what now "+Clean(problem.Advice))
+	}
+	if problem.Command != "" {
+		lines = append(lines, "  type     "+Clean(problem.Command))
+	}
+	return lines
+}

@@ -1,0 +1,123 @@
+package view
+
+import (
+	_ "embed" // the page
+	"html/template"
+	"io"
+	"iter"
+	"strings"
+	"time"
+
+	"github.com/replicatedhq/ekco/cmd/internal/api"
+	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/words"
+)
+
+//go:embed report.html
+var reportPage string
+
+// page loads nothing from anywhere: it is read where there is no network.
+var page = template.Must(template.New("report").Parse(reportPage))
+
+// ReportOptions say what a report is about.
+type ReportOptions struct {
+	From, Until time.Time
+	// Node, unless it is empty, leaves out all other nodes and what is no node.
+	Node   string
+	Words  *words.Vocabulary
+	Lookup func(seq uint64) (journal.Event, bool)
+}
+
+// report is what the page shows.
+type report struct {
+	From, Until, Node, Version, Host, Journal string
+	LastSeq                                   uint64
+	Verdict                                   api.Overall
+	Headline                                  string
+	Problems                                  []reportedProblem
+	chart
+	Rows []reportedLine
+	Tree string
+}
+
+type reportedProblem struct{ Reason, Since, Advice string }
+
+// reportedLine is one of a summary.
+type reportedLine struct{ Began, Took, What, Outcome string }
+
+// Report writes one page of HTML about a time: the verdict of now, the states of nodes and
+// components, and what was done and why.
+func Report(w io.Writer, status api.Status, events iter.Seq2[journal.Event, error], options ReportOptions) error {
+	if options.Node != "" {
+		status = ofName(status, options.Node)
+	}
+	var told strings.Builder
+	branches := newTree(&told, Options{Words: options.Words, Lookup: options.Lookup})
+	lines := newDigest(io.Discard, Options{Words: options.Words, Now: options.Until})
+	states := newStates(options)
+	for event, err := range events {
+		if err != nil {
+			return err
+		}
+		if err := lines.Event(event); err != nil {
+			return err
+		}
+		states.event(event.Decoded())
+		if event.Action != "" || concernsActions(event.Type) {
+			if err := branches.branchesOnly(event); err != nil {
+				return err
+			}
+		}
+	}
+	if err := branches.Flush(); err != nil {
+		return err
+	}
+	states.present(status)
+	shown := reportOf(status, options)
+	shown.chart, shown.Rows, shown.Tree = states.chart(), lines.rows(), told.String()
+	return page.Execute(w, shown)
+}
+
+// concernsActions reports whether events of the type, which belong to no action, are told with
+// actions all the same.
+func concernsActions(t journal.Type) bool {
+	switch t {
+	case journal.TypePolicyRefused, journal.TypePolicyLifted, journal.TypePauseSet, journal.TypePauseCleared:
+		return true
+	}
+	return false
+}
+
+// branchesOnly remembers an event as far as it is part of an action.
+func (t *tree) branchesOnly(event journal.Event) error {
+	if event.Action == "" {
+		t.concern(event.Decoded())
+		return nil
+	}
+	return t.Event(event)
+}
+
+func reportOf(status api.Status, options ReportOptions) report {
+	shown := report{
+		From: words.Stamp(options.From), Until: words.Stamp(options.Until), Node: options.Node,
+		Version: orDash(status.Operator.Version), Host: orDash(status.Operator.Host), Journal: orDash(status.Journal.JournalID),
+		LastSeq: status.Journal.LastSeq, Verdict: status.Verdict, Headline: summary(status, style{}),
+	}
+	for _, problem := range status.Problems {
+		row := reportedProblem{Reason: Clean(problem.Reason), Since: "-", Advice: Clean(problem.Advice)}
+		if problem.Since != nil {
+			row.Since = words.Stamp(*problem.Since)
+		}
+		shown.Problems = append(shown.Problems, row)
+	}
+	return shown
+}
+
+// rows returns the lines of the digest.
+func (d *digest) rows() []reportedLine {
+	var rows []reportedLine
+	for _, line := range d.sorted() {
+		rows = append(rows, reportedLine{Began: d.began(line), Took: d.took(line), What: Clean(line.what), Outcome: Clean(line.ending())})
+	}
+	return rows
+}

@@ -1,0 +1,257 @@
+package view
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/replicatedhq/ekco/cmd/internal/api"
+	fsmnode "github.com/replicatedhq/ekco/fsm/node"
+	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/words"
+)
+
+// states collects what was in which state from when to when, and what was done to it.
+type states struct {
+	options ReportOptions
+	lanes   map[laneKey]*laneStates
+	actions map[string]*bar
+}
+
+// laneKey tells things apart: one of the same name can be another one.
+type laneKey struct{ name, uid string }
+
+// laneStates is one thing.
+type laneStates struct {
+	machine string
+	spans   []span
+	bars    []*bar
+}
+
+// span is a state and when it began.
+type span struct {
+	state journal.State
+	from  time.Time
+}
+
+// bar is an action.
+type bar struct {
+	id, outcome string
+	from, until time.Time
+}
+
+func newStates(options ReportOptions) *states {
+	return &states{options: options, lanes: map[laneKey]*laneStates{}, actions: map[string]*bar{}}
+}
+
+func (s *states) event(e journal.Decoded) {
+	switch p := e.Body.(type) {
+	case *journal.NodeTransitioned:
+		s.entered(fsmnode.Machine, e, p.From, p.To)
+	case *journal.ThingTransitioned:
+		s.entered(p.Machine, e, p.From, p.To)
+	default:
+		s.acted(e)
+	}
+}
+
+func (s *states) entered(machine string, e journal.Decoded, from, to journal.State) {
+	lane := s.lane(machine, e.Subject.Name, e.Subject.UID)
+	if len(lane.spans) == 0 && from != "" {
+		lane.spans = append(lane.spans, span{from, s.options.From})
+	}
+	lane.spans = append(lane.spans, span{to, e.Time})
+}
+
+// acted takes an event of an action. What the whole cluster is about has no lane.
+func (s *states) acted(e journal.Decoded) {
+	if e.Action == "" || e.Subject.Name == "" {
+		return
+	}
+	now := s.actions[e.Action]
+	if now == nil {
+		now = &bar{id: e.Action, outcome: "open", from: e.Time, until: s.options.Until}
+		if _, begins := e.Body.(*journal.ActionRequested); !begins {
+			now.from = s.options.From
+		}
+		s.actions[e.Action] = now
+		lane := s.lane(strings.ToLower(e.Subject.Kind), e.Subject.Name, e.Subject.UID)
+		lane.bars = append(lane.bars, now)
+	}
+	if ended, over := e.Body.(*journal.ActionEnded); over {
+		now.until, now.outcome = e.Time, string(ended.Outcome)
+	}
+}
+
+// lane returns that of a thing. Its machine is known better by who tells of its state.
+func (s *states) lane(machine, name, uid string) *laneStates {
+	key := laneKey{name, uid}
+	if s.lanes[key] == nil {
+		s.lanes[key] = &laneStates{machine: machine}
+	}
+	return s.lanes[key]
+}
+
+// present adds what did not change in that time.
+func (s *states) present(status api.Status) {
+	add := func(machine, name, uid string, state journal.State, since time.Time, over bool) {
+		known := s.lanes[laneKey{name, uid}] != nil
+		if over && !known {
+			return
+		}
+		lane := s.lane(machine, name, uid)
+		if lane.machine = machine; len(lane.spans) == 0 {
+			lane.spans = []span{{state, later(since, s.options.From)}}
+		}
+	}
+	for _, node := range status.Nodes {
+		add(fsmnode.Machine, node.Name, node.UID, node.State, node.Since, node.State == fsmnode.Purged || node.State == fsmnode.Gone)
+	}
+	for _, thing := range status.Things {
+		add(thing.Machine, thing.Name, thing.UID, thing.State, thing.Since, thing.Gone)
+	}
+}
+
+func later(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
+}
+
+// The chart's measures, in the units of its view box.
+const (
+	laneHeight  = 22
+	laneFrom    = 220.0
+	laneWidth   = 770.0
+	chartTicks  = 6
+	axisHeight  = 24
+	thinnest    = 1.5
+	stampOfTick = "01-02 15:04"
+)
+
+// chart is what the page draws.
+type chart struct {
+	Height, Bottom, AxisY int
+	Ticks                 []chartTick
+	Lanes                 []chartLane
+	Legend                []chartState
+}
+
+type chartTick struct {
+	X     float64
+	Label string
+}
+
+type chartLane struct {
+	Name  string
+	TextY int
+	Spans []chartBox
+	Bars  []chartBox
+}
+
+type chartBox struct {
+	X, Width     float64
+	Y            int
+	Color, Title string
+}
+
+type chartState struct{ State, Color string }
+
+func (s *states) chart() chart {
+	var drawn chart
+	colors := &palette{of: map[journal.State]string{}}
+	keys := s.sorted()
+	for i, key := range keys {
+		lane, y := s.lanes[key], i*laneHeight
+		row := chartLane{Name: Clean(lane.machine + " " + key.name), TextY: y + 15}
+		for j, now := range lane.spans {
+			until := s.options.Until
+			if j+1 < len(lane.spans) {
+				until = lane.spans[j+1].from
+			}
+			box := s.box(now.from, until, y+3, string(now.state))
+			box.Color = colors.color(now.state)
+			row.Spans = append(row.Spans, box)
+		}
+		for _, action := range lane.bars {
+			row.Bars = append(row.Bars, s.box(action.from, action.until, y+8, action.id+", "+action.outcome))
+		}
+		drawn.Lanes = append(drawn.Lanes, row)
+	}
+	drawn.Bottom = len(keys) * laneHeight
+	drawn.Height, drawn.AxisY = drawn.Bottom+axisHeight, drawn.Bottom+axisHeight-8
+	drawn.Ticks, drawn.Legend = s.ticks(), colors.legend
+	return drawn
+}
+
+// sorted returns the lanes, nodes first.
+func (s *states) sorted() []laneKey {
+	var keys []laneKey
+	for key := range s.lanes {
+		keys = append(keys, key)
+	}
+	slices.SortFunc(keys, func(a, b laneKey) int {
+		ma, mb := s.lanes[a].machine, s.lanes[b].machine
+		if (ma == fsmnode.Machine) != (mb == fsmnode.Machine) {
+			return map[bool]int{true: -1, false: 1}[ma == fsmnode.Machine]
+		}
+		return cmp.Or(cmp.Compare(ma, mb), cmp.Compare(a.name, b.name), cmp.Compare(a.uid, b.uid))
+	})
+	return keys
+}
+
+// box is the place of a time on a lane. What took no time is still seen.
+func (s *states) box(from, until time.Time, y int, what string) chartBox {
+	x := s.x(from)
+	title := what + ": " + words.Stamp(from) + " to " + words.Stamp(until) + ", " + words.Span(until.Sub(from))
+	return chartBox{X: x, Width: max(thinnest, s.x(until)-x), Y: y, Title: Clean(title)}
+}
+
+func (s *states) x(at time.Time) float64 {
+	whole := s.options.Until.Sub(s.options.From)
+	if whole <= 0 {
+		return laneFrom
+	}
+	part := float64(at.Sub(s.options.From)) / float64(whole)
+	return laneFrom + laneWidth*min(max(part, 0), 1)
+}
+
+func (s *states) ticks() (ticks []chartTick) {
+	step := s.options.Until.Sub(s.options.From) / (chartTicks - 1)
+	for i := range chartTicks {
+		at := s.options.From.Add(time.Duration(i) * step)
+		ticks = append(ticks, chartTick{X: s.x(at), Label: at.UTC().Format(stampOfTick)})
+	}
+	return ticks
+}
+
+// palette gives states colours: those of a node always the same.
+type palette struct {
+	of     map[journal.State]string
+	next   int
+	legend []chartState
+}
+
+var (
+	nodeColors = map[journal.State]string{
+		fsmnode.Healthy: "#4caf50", fsmnode.Unknown: "#e53935", fsmnode.Clearing: "#fb8c00", fsmnode.Cleared: "#fdd835",
+		fsmnode.Purging: "#8e24aa", fsmnode.Purged: "#9e9e9e", fsmnode.Gone: "#cfd8dc",
+	}
+	otherColors = []string{"#1e88e5", "#00897b", "#6d4c41", "#7cb342", "#d81b60", "#5e35b1", "#f4511e", "#546e7a"}
+)
+
+func (p *palette) color(state journal.State) string {
+	if known, is := p.of[state]; is {
+		return known
+	}
+	color, ofNode := nodeColors[state]
+	if !ofNode {
+		color = otherColors[p.next%len(otherColors)]
+		p.next++
+	}
+	p.of[state] = color
+	p.legend = append(p.legend, chartState{Clean(string(state)), color})
+	return color
+}

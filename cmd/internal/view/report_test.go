@@ -1,0 +1,142 @@
+package view
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"io"
+	"iter"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/replicatedhq/ekco/cmd/internal/api"
+	fsmnode "github.com/replicatedhq/ekco/fsm/node"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+func yielding(events []journal.Event, last error) iter.Seq2[journal.Event, error] {
+	return func(yield func(journal.Event, error) bool) {
+		for _, e := range events {
+			if !yield(e, nil) {
+				return
+			}
+		}
+		if last != nil {
+			yield(journal.Event{}, last)
+		}
+	}
+}
+
+// element is one of a page: its name, its attributes, and the text in it.
+type element struct {
+	name, text string
+	attrs      map[string]string
+}
+
+// elements reads a page strictly: each element must be closed.
+func elements(t *testing.T, page []byte) (all []*element) {
+	t.Helper()
+	decoder := xml.NewDecoder(bytes.NewReader(page))
+	decoder.Entity = xml.HTMLEntity
+	var open []*element
+	for {
+		token, err := decoder.Token()
+		if errors.Is(err, io.EOF) {
+			return all
+		}
+		if err != nil {
+			t.Fatalf("the page is not well formed: %v", err)
+		}
+		switch now := token.(type) {
+		case xml.StartElement:
+			e := &element{name: now.Name.Local, attrs: map[string]string{}}
+			for _, attr := range now.Attr {
+				e.attrs[attr.Name.Local] = attr.Value
+			}
+			open, all = append(open, e), append(all, e)
+		case xml.EndElement:
+			open = open[:len(open)-1]
+		case xml.CharData:
+			for _, e := range open {
+				e.text += string(now)
+			}
+		}
+	}
+}
+
+func reported(t *testing.T, status api.Status, options ReportOptions) []*element {
+	t.Helper()
+	var page bytes.Buffer
+	options.Words = vocabulary
+	if err := Report(&page, status, yielding(wholeStory(t), nil), options); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(page.String(), "ZgotmplZ") {
+		t.Errorf("something was left out as unsafe:\n%s", page.String())
+	}
+	return elements(t, page.Bytes())
+}
+
+func TestAReportTellsEverythingInOnePage(t *testing.T) {
+	status := presentStatus()
+	api.Judge(&status, vocabulary.Verb)
+	page := reported(t, status, ReportOptions{From: began.Add(-time.Hour), Until: began.Add(time.Hour)})
+	text := page[0].text
+	for _, want := range []string{
+		"NEEDS YOU", "worker-2", "purge node worker-2 (purge-worker-2-18)", "cli:root@primary-0 paused everything",
+		"├─ delete-node", "waited 1s before delete-node for OneAtATime: purge-x runs", "because of #5",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the report does not say %q", want)
+		}
+	}
+	var titles []string
+	for _, e := range page {
+		if e.name == "rect" && e.text != "" {
+			titles = append(titles, e.text)
+		}
+		for name, value := range e.attrs {
+			if strings.Contains(name, "href") || strings.Contains(name, "src") || strings.Contains(value, "http:") || strings.Contains(value, "https:") {
+				t.Errorf("<%s> loads %s=%s", e.name, name, value)
+			}
+		}
+		if e.name == "script" || e.name == "link" || e.name == "img" {
+			t.Errorf("the page has a <%s>", e.name)
+		}
+	}
+	for _, want := range []string{"Healthy: 2026-11-21T00:00:00Z to 2026-11-21T01:00:04Z", "Unknown: 2026-11-21T01:00:04Z to ", "clear-worker-2-9, done: 2026-11-21T01:00:08Z to 2026-11-21T01:00:13Z, 5s"} {
+		if !slices.ContainsFunc(titles, func(title string) bool { return strings.HasPrefix(title, want) }) {
+			t.Errorf("nothing drawn is %q; there are\n%s", want, strings.Join(titles, "\n"))
+		}
+	}
+}
+
+func TestAReportIsNotChangedByWhatNamesAreLike(t *testing.T) {
+	const wicked = `w"><script>alert(1)</script>`
+	status := api.Status{Now: began, Verdict: api.OverallNeedsYou, Nodes: []api.NodeStatus{{Name: wicked, State: "<b>"}}, Problems: []api.Problem{{NeedsYou: true, Reason: wicked, Advice: hostile}}}
+	page := reported(t, status, ReportOptions{From: began.Add(-time.Hour), Until: began.Add(time.Hour)})
+	if slices.ContainsFunc(page, func(e *element) bool { return e.name == "script" || e.name == "b" }) {
+		t.Error("a name became an element")
+	}
+	if !strings.Contains(page[0].text, wicked) || strings.ContainsRune(page[0].text, '\x1b') {
+		t.Error("a name is not there as it is")
+	}
+}
+
+func TestAReportOfANodeLeavesOutTheOthers(t *testing.T) {
+	status := api.Status{Now: began, Nodes: []api.NodeStatus{{Name: "worker-77", UID: "a", State: fsmnode.Healthy}, {Name: "worker-8", UID: "b", State: fsmnode.Healthy}}}
+	page := reported(t, status, ReportOptions{From: began.Add(-time.Hour), Until: began, Node: "worker-8"})
+	if strings.Contains(page[0].text, "worker-77") || !strings.Contains(page[0].text, "node worker-8") {
+		t.Errorf("it says\n%s", page[0].text)
+	}
+}
+
+func TestAReportOfWhatCannotBeReadIsAnError(t *testing.T) {
+	broken := errors.New("the disk is gone")
+	err := Report(io.Discard, api.Status{}, yielding(nil, broken), ReportOptions{Words: vocabulary, From: began, Until: began})
+	if !errors.Is(err, broken) {
+		t.Errorf("got %v", err)
+	}
+}

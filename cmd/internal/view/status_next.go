@@ -1,0 +1,82 @@
+package view
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/replicatedhq/ekco/cmd/internal/api"
+	"github.com/replicatedhq/ekco/fsm"
+	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/words"
+)
+
+// maxNext is how much of what is to come a table shows.
+const maxNext = 20
+
+// nextLines say what EKCO will do by itself, when, and what is against it.
+func nextLines(status api.Status, v *words.Vocabulary, s style) []string {
+	if len(status.Next) == 0 {
+		return nil
+	}
+	lines := []string{"", "NEXT"}
+	for i, u := range status.Next {
+		if i == maxNext {
+			return append(lines, fmt.Sprintf("  and %d more: ekco status -o json", len(status.Next)-i))
+		}
+		lines = append(lines, "  "+upcoming(status, u, v, s))
+	}
+	return lines
+}
+
+func upcoming(status api.Status, u fsm.Upcoming, v *words.Vocabulary, s style) string {
+	line := Clean(v.Verb(u.Kind)) + " " + Clean(v.Target(u.Kind, u.Subject))
+	if u.Things > 1 {
+		line += fmt.Sprintf(" (%d are due)", u.Things)
+	}
+	if u.Never {
+		return line + ": never by itself (" + Clean(u.Why) + ")"
+	}
+	if !u.At.IsZero() {
+		line += fmt.Sprintf(" at %s (in %s)", words.Stamp(u.At), age(max(0, u.At.Sub(status.Now))))
+	}
+	switch {
+	case u.Rule != "" && u.At.IsZero():
+		line += ": blocked by " + s.paint(doubtful, Clean(u.Rule)) + words.Because(Clean(u.Why))
+	case u.Rule != "":
+		line += ", until then blocked by " + s.paint(doubtful, Clean(u.Rule)) + words.Because(Clean(u.Why))
+	case u.Why != "":
+		line += ", " + Clean(u.Why)
+	}
+	return line
+}
+
+// foreseen reports whether what is to come tells of the refusal already, and with the
+// numbers of now.
+func foreseen(next []fsm.Upcoming, refusal fsm.Refusal) bool {
+	return slices.ContainsFunc(next, func(u fsm.Upcoming) bool {
+		return u.Kind == refusal.Kind && u.Rule == refusal.Rule && u.Subject == refusal.Subject
+	})
+}
+
+// ofName leaves of nodes, things, actions, refusals and what is to come only those of the
+// name. What concerns the whole cluster stays.
+func ofName(status api.Status, name string) api.Status {
+	about := func(subject journal.Subject) bool { return subject.Name == name || subject == journal.ClusterSubject }
+	status.Nodes = keep(status.Nodes, func(n api.NodeStatus) bool { return n.Name == name })
+	status.Things = keep(status.Things, func(t api.ThingStatus) bool { return t.Name == name })
+	status.Actions = keep(status.Actions, func(a journal.ActionRecord) bool { return a.Subject.Name == name })
+	status.Refusals = keep(status.Refusals, func(r fsm.Refusal) bool { return about(r.Subject) })
+	status.Next = keep(status.Next, func(u fsm.Upcoming) bool { return about(u.Subject) })
+	return status
+}
+
+// keep returns those that shall stay; never nil, so that JSON has a list.
+func keep[E any](all []E, stays func(E) bool) []E {
+	kept := []E{}
+	for _, e := range all {
+		if stays(e) {
+			kept = append(kept, e)
+		}
+	}
+	return kept
+}

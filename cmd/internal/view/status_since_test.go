@@ -1,0 +1,63 @@
+package view
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/cmd/internal/api"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+func TestSafeModeSaysBetweenWhichTimesNothingIsKnown(t *testing.T) {
+	status := api.Status{Journal: api.JournalStatus{SafeMode: &journal.JournalSalvaged{}, LostFrom: began, SafeModeSince: began.Add(time.Hour)}}
+	const want = "What happened between 2026-11-21T01:00:00Z and 2026-11-21T02:00:00Z is not known."
+	if said := strings.Join(safeMode(status, style{}), "\n"); !strings.Contains(said, want) {
+		t.Errorf("it says\n%s", said)
+	}
+	status.Journal.LostFrom = time.Time{}
+	const nobody = "\n  Some of what happened before 2026-11-21T02:00:00Z is not known, nor since when.\n"
+	if said := strings.Join(safeMode(status, style{}), "\n"); !strings.Contains(said, nobody) || strings.Contains(said, "between") {
+		t.Errorf("where nobody knows it says\n%s", said)
+	}
+}
+
+func TestWhatWaitsSaysSinceWhen(t *testing.T) {
+	action := journal.ActionRecord{
+		ID: "a", Holds: map[string]journal.ActionHeld{"x": {Preflight: "P", Step: "x", Reason: "r"}}, HeldSince: map[string]time.Time{"x": began},
+		Stalled: &journal.ActionStalled{Step: "y", Reason: "s"}, StalledAt: began.Add(time.Minute),
+	}
+	said := strings.Join(Waits(action), "\n")
+	for _, want := range []string{"waits before x for P: r (since 2026-11-21T01:00:00Z); it goes on", "stalled at y: s (since 2026-11-21T01:01:00Z); repair"} {
+		if !strings.Contains(said, want) {
+			t.Errorf("there is no %q in\n%s", want, said)
+		}
+	}
+	action.HeldSince, action.StalledAt = nil, time.Time{}
+	if said := strings.Join(Waits(action), "\n"); strings.Contains(said, "since") {
+		t.Errorf("where nobody knows it says\n%s", said)
+	}
+}
+
+func TestTheAttemptThatIsShownIsTheOneUnderWay(t *testing.T) {
+	at := began
+	for want, step := range map[string]journal.StepRecord{
+		"x failed (attempt 2), attempt 3 is under way: no":           {Attempts: 3, Open: true, LastError: "no"},
+		"x failed (attempt 3), next try at 2026-11-21T01:00:00Z: no": {Attempts: 3, NextTry: at, LastError: "no"},
+		"x failed (attempt 3): no":                                   {Attempts: 3, LastError: "no"},
+	} {
+		if said := strings.Join(Waits(journal.ActionRecord{ID: "a", Steps: map[string]journal.StepRecord{"x": step}}), "\n"); said != want {
+			t.Errorf("it says %q, want %q", said, want)
+		}
+	}
+	status := api.Status{
+		Actions: []journal.ActionRecord{{ID: "a", Steps: map[string]journal.StepRecord{"x": {Attempts: 2, Open: true}, "y": {Attempts: 1, Open: true}}}},
+		Progress: map[string]map[string]actions.Progress{"a": {
+			"x": {Missing: "waits for finalizer f"}, "y": {Done: 1, Total: 2, Unit: "pods", Missing: "pod b has not ended"},
+		}},
+	}
+	if got, want := strings.Join(Progress(status, "a"), "\n"), "x (attempt 2): waits for finalizer f\ny: 1 of 2 pods; pod b has not ended"; got != want {
+		t.Errorf("it says\n%s\nwant\n%s", got, want)
+	}
+}

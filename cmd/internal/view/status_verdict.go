@@ -1,0 +1,75 @@
+package view
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/replicatedhq/ekco/cmd/internal/api"
+	"github.com/replicatedhq/ekco/journal/words"
+)
+
+// verdict says in a line how things are and, where more than one thing needs a person, all
+// of them.
+func verdict(status api.Status, s style) []string {
+	switch status.Verdict {
+	case api.OverallOK:
+		return []string{s.paint(good, "OK")}
+	case api.OverallWorking:
+		return []string{s.paint(doubtful, "WORKING") + ": " + atWork(status)}
+	case api.OverallNeedsYou:
+		return needsYou(status, s)
+	}
+	return nil
+}
+
+// atWork says what EKCO does, or what it waits for.
+func atWork(status api.Status) string {
+	var parts []string
+	if status.Starting != nil {
+		parts = append(parts, "EKCO has not seen the cluster yet")
+	}
+	if n := len(status.Actions); n > 0 {
+		parts = append(parts, words.Count(n, "action"))
+	}
+	if n := len(status.Problems); n > 0 {
+		parts = append(parts, headline(status.Problems[0])+more(n-1))
+	}
+	return strings.Join(parts, "; ")
+}
+
+func needsYou(status api.Status, s style) []string {
+	var pressing []api.Problem
+	for _, problem := range status.Problems {
+		if problem.NeedsYou {
+			pressing = append(pressing, problem)
+		}
+	}
+	first := pressing[0]
+	lines := []string{fmt.Sprintf("%s: %s (%s)%s", s.paint(loud, "NEEDS YOU"), headline(first), Clean(first.Command), more(len(pressing)-1))}
+	if len(pressing) == 1 {
+		return lines
+	}
+	for i, problem := range pressing {
+		if i == maxPressing {
+			return append(lines, fmt.Sprintf("  and %d more: ekco status -o json", len(pressing)-i), "")
+		}
+		lines = append(lines, fmt.Sprintf("  %s; %s", Clean(problem.Reason), Clean(problem.Advice)))
+	}
+	return append(lines, "")
+}
+
+// maxPressing is how many problems fit above everything else.
+const maxPressing = 8
+
+// headline is what is the case, without why.
+func headline(problem api.Problem) string {
+	what, _, _ := strings.Cut(problem.Reason, ": ")
+	return Clean(what)
+}
+
+func more(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", and %d more", n)
+}

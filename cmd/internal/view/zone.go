@@ -1,0 +1,44 @@
+package view
+
+import (
+	"regexp"
+	"time"
+
+	"github.com/replicatedhq/ekco/journal/words"
+)
+
+// zone is the time zone in which times are shown; the zero value is UTC.
+type zone struct{ location *time.Location }
+
+// stamp returns a time to the second.
+func (z zone) stamp(at time.Time) string {
+	if z.location == nil {
+		return words.Stamp(at)
+	}
+	return at.In(z.location).Format(time.RFC3339)
+}
+
+// width is how much room a time takes.
+func (z zone) width() int {
+	if z.location == nil {
+		return len("2006-01-02T15:04:05Z")
+	}
+	return len(time.RFC3339)
+}
+
+// stamps finds the times of [words.Stamp] in a sentence.
+var stamps = regexp.MustCompile(`\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`)
+
+// within brings the times in a sentence to the zone.
+func (z zone) within(text string) string {
+	if z.location == nil {
+		return text
+	}
+	return stamps.ReplaceAllStringFunc(text, func(stamp string) string {
+		at, err := time.Parse(time.RFC3339, stamp)
+		if err != nil {
+			return stamp // it only looks like one
+		}
+		return z.stamp(at)
+	})
+}

@@ -1,0 +1,78 @@
+package certificates
+
+import (
+	"time"
+
+	"github.com/replicatedhq/ekco/fsm"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// Machine is the name of the machine.
+const Machine = "certificate"
+
+// The states of certificates that belong together.
+const (
+	// Valid: there is nothing to be done about them.
+	Valid journal.State = "Valid"
+	// Due: one of them is to be renewed.
+	Due journal.State = "Due"
+	// Renewing: a renew-certificate action is open.
+	Renewing journal.State = "Renewing"
+	// Foreign: they are a customer's own.
+	Foreign journal.State = "Foreign"
+	// Unrenewed: nobody renews them, as is said with them.
+	Unrenewed journal.State = "Unrenewed"
+	// Unreadable: something is wrong with them, as is said with them.
+	Unreadable journal.State = "Unreadable"
+	// Absent: they are not there.
+	Absent journal.State = "Absent"
+)
+
+// Policy is what the configuration says of certificates.
+type Policy struct {
+	// Renew is rotate_certs.
+	Renew bool
+}
+
+func renews(policy any) bool {
+	p, _ := policy.(Policy)
+	return p.Renew
+}
+
+// Capability returns what EKCO can do about certificates.
+func Capability() fsm.Capability { return fsm.Capability{Machine: newMachine(), Kinds: kinds()} }
+
+func kinds() []fsm.ActionKind {
+	return []fsm.ActionKind{{
+		Name: journal.ActionRenewCertificate, Verb: "renew", Machine: Machine,
+		Rules: []string{fsm.RuleAPIUnreachable, fsm.RuleSettling, fsm.RulePaused, fsm.RuleBackOff},
+		SwitchedOff: func(p fsm.Policy) string {
+			if renews(p.Of[Machine]) {
+				return ""
+			}
+			return "rotate_certs is off"
+		},
+	}}
+}
+
+// certificates is what the machine keeps of them.
+type certificates struct {
+	fsm.Object[journal.CertificateFacts]
+	// RenewedAt is when EKCO renewed them last, by RenewedBy.
+	RenewedAt time.Time `json:"renewed_at,omitzero"`
+	RenewedBy string    `json:"renewed_by,omitempty"`
+}
+
+func of(t *fsm.Thing) *certificates { return t.Data.(*certificates) }
+
+// Known returns the facts of certificates, as far as the journal knows them, by name.
+func Known(s *fsm.State) map[string]journal.CertificateFacts {
+	return fsm.KnownObjects[journal.CertificateFacts](s, Machine)
+}
+
+// Facts are what is known of certificates, with when EKCO renewed them, for programs.
+type Facts struct {
+	journal.CertificateFacts
+	RenewedAt time.Time `json:"renewed_at,omitzero"`
+	RenewedBy string    `json:"renewed_by,omitempty"`
+}

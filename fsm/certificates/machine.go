@@ -1,0 +1,213 @@
+package certificates
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/replicatedhq/ekco/fsm"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// machine implements [fsm.Machine] and those of its options that are below.
+type machine struct{ fsm.Objects }
+
+var (
+	_ fsm.Observing    = machine{}
+	_ fsm.ActionFolder = machine{}
+	_ fsm.Pausable     = machine{}
+	_ fsm.Detailed     = machine{}
+	_ fsm.Measured     = machine{}
+	_ fsm.Aging        = machine{}
+	_ fsm.Disputing    = machine{}
+	_ fsm.Documented   = machine{}
+)
+
+func newMachine() machine {
+	return machine{fsm.Objects{Machine: Machine, Subjects: []journal.Subject{
+		journal.CertificateRegistry, journal.CertificateKurlProxy, journal.CertificateContour,
+	}}}
+}
+
+func (machine) New(*fsm.Thing) any { return &certificates{} }
+
+// Table has a way from each state to each other one: facts can change in any way.
+func (m machine) Table() fsm.Table {
+	all := fsm.Names(Valid, Due, Renewing, Foreign, Unrenewed, Unreadable, Absent)
+	from := func(to journal.State) (others []string) {
+		for _, name := range all {
+			if name != string(to) {
+				others = append(others, name)
+			}
+		}
+		return others
+	}
+	to := func(event string, state journal.State, when string, tells func(*fsm.Thing, journal.State, time.Time) fsm.Telling) fsm.Transition {
+		return fsm.Transition{Event: event, From: from(state), To: string(state), When: when, Tells: tells}
+	}
+	return fsm.Table{
+		Name: Machine, Title: "Certificates",
+		About: "`registry`, `kurl-proxy` and `contour` are those in Secrets, of which `contour` is a CA and two certificates that are renewed\n" +
+			"together; `pki/…` are the CAs of the cluster, which are shown and never renewed.",
+		Initial: string(Valid), Over: fsm.Names(Absent),
+		Transitions: []fsm.Transition{
+			to("renew", Renewing, "a renew-certificate action is open", m.Tells("they are being renewed")),
+			to("removed", Absent, "the Secret or the file is not there any more", m.TellsLost),
+			to("broken", Unreadable, "something is wrong with what the Secret or the file holds", tellsUnreadable),
+			to("foreign", Foreign, "it is a customer's own certificate, by its names", m.Tells("it is a customer's own certificate, which EKCO never touches")),
+			to("unrenewed", Unrenewed, "nobody renews them: they are CAs, or rotate_certs is off", tellsUnrenewed),
+			to("due", Due, "what remains of the validity of one is rotate_certs_ttl or less", tellsEnd),
+			to("valid", Valid, "nothing is to be done about them", tellsEnd),
+		},
+	}
+}
+
+func tellsUnreadable(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
+	return fsm.Telling{Reason: of(t).Facts.Unreadable, Cause: t.Newest()}
+}
+
+func tellsUnrenewed(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
+	return fsm.Telling{Reason: of(t).Facts.Unrenewed, Cause: t.Newest()}
+}
+
+func tellsEnd(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
+	return fsm.Telling{Reason: "the first of them expires at " + fsm.Stamp(of(t).Facts.Ends()), Cause: t.Newest()}
+}
+
+func (machine) Goal(t *fsm.Thing, _ journal.State, w *fsm.World) journal.State {
+	facts := of(t).Facts
+	switch {
+	case len(w.Open(t)) > 0:
+		return Renewing
+	case t.GoneSeq != 0:
+		return Absent
+	case facts.Unreadable != "":
+		return Unreadable
+	case facts.Foreign:
+		return Foreign
+	case facts.Unrenewed != "":
+		return Unrenewed
+	case facts.Due:
+		return Due
+	}
+	return Valid
+}
+
+// rest is how long EKCO lets what was ended early be, if nothing new is seen of it.
+const rest = 10 * time.Minute
+
+func (machine) Wants(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
+	facts := of(t).Facts
+	if t.GoneSeq != 0 || !renewable(facts) || !facts.Due || len(w.Open(t)) > 0 || !renews(w.PolicyOf(Machine)) {
+		return
+	}
+	if due, may := t.Again(journal.ActionRenewCertificate, w.Policy, rest); may {
+		want(fsm.Want{Kind: journal.ActionRenewCertificate, Due: due, Rank: facts.Ends(), Change: &journal.Change{
+			Key: "certificates", Field: "the certificates of " + t.Name, From: "those that expire at " + fsm.Stamp(facts.Ends()), To: "new ones",
+		}})
+	}
+}
+
+// renewable reports whether EKCO renews them when they are due.
+func renewable(facts journal.CertificateFacts) bool {
+	return facts.Unreadable == "" && !facts.Foreign && facts.Unrenewed == ""
+}
+
+func (machine) Request(t *fsm.Thing, _ *fsm.ActionKind, _ *fsm.World) (journal.ActionRequested, uint64) {
+	ends := of(t).Facts.Ends()
+	return journal.ActionRequested{
+		Reason: fmt.Sprintf("the first certificate of %s expires at %s, which is within rotate_certs_ttl", t.Name, fsm.Stamp(ends)),
+		Input:  journal.CertificateInput{Ends: ends},
+	}, t.FactsSeq
+}
+
+// Obsolete leaves what has begun to its end: its own effect is no reason to stop it.
+func (machine) Obsolete(t *fsm.Thing, rec *journal.ActionRecord) string {
+	facts := of(t).Facts
+	switch {
+	case len(rec.Steps) > 0, t.FactsSeq == 0:
+		return ""
+	case t.GoneSeq != 0:
+		return "the certificates are not there any more"
+	case facts.Foreign:
+		return "it is a customer's own certificate now"
+	case facts.Unreadable == "" && !facts.Due:
+		return "somebody renewed the certificates; the first expires at " + fsm.Stamp(facts.Ends())
+	}
+	return ""
+}
+
+// Ended keeps when they were renewed last.
+func (machine) Ended(_ *fsm.State, t *fsm.Thing, rec *journal.ActionRecord, _ *journal.ActionEnded) bool {
+	if renewed := rec.Steps[journal.StepRenewCertificate]; renewed.Done() && !rec.Request.DryRun {
+		of(t).RenewedAt, of(t).RenewedBy = renewed.DoneAt, rec.ID
+	}
+	return true
+}
+
+// Ages has nothing to visit: nothing destructive is counted from a time here.
+func (machine) Ages(*fsm.Thing, func(*time.Time)) {}
+
+// Past visits when they were renewed.
+func (machine) Past(t *fsm.Thing, visit func(*time.Time)) { visit(&of(t).RenewedAt) }
+
+// Disputed implements [fsm.Disputing].
+func (machine) Disputed(t *fsm.Thing, _ *journal.Change) (what, advice string) {
+	return "somebody else puts back certificates of " + t.Name + " that expire soon",
+		"look who writes the Secret, such as a backup that is restored again and again"
+}
+
+// Facts implements [fsm.Documented].
+func (machine) Facts(t *fsm.Thing) any {
+	return Facts{of(t).Facts, of(t).RenewedAt, of(t).RenewedBy}
+}
+
+// Details implements [fsm.Detailed].
+func (machine) Details(t *fsm.Thing, w *fsm.World) (lines []string) {
+	facts := of(t).Facts
+	for _, certificate := range facts.Certificates {
+		lines = append(lines, fmt.Sprintf("%s: %s, expires at %s%s", certificate.At, certificate.Subject, fsm.Stamp(certificate.NotAfter), left(certificate, w.Now)))
+	}
+	for _, why := range []string{facts.Unreadable, facts.Unrenewed} {
+		if why != "" {
+			lines = append(lines, why)
+		}
+	}
+	if at := of(t).RenewedAt; !at.IsZero() {
+		lines = append(lines, fmt.Sprintf("renewed at %s by %s", fsm.Stamp(at), of(t).RenewedBy))
+	}
+	return lines
+}
+
+// left says in days how long a certificate is valid still.
+func left(certificate journal.Certificate, now time.Time) string {
+	left := certificate.NotAfter.Sub(now)
+	switch days := int(left.Hours() / 24); {
+	case now.IsZero():
+		return ""
+	case left <= 0:
+		return ", and has expired"
+	case days == 1:
+		return " (1 day left)"
+	default:
+		return fmt.Sprintf(" (%d days left)", days)
+	}
+}
+
+// Measures implements [fsm.Measured]. Certificates of a chain are at the same place: what is
+// told of that is the end of the first one to expire, with which all of them are of no use.
+func (machine) Measures(t *fsm.Thing, _ *fsm.World, tell func(fsm.Measure)) {
+	ends := map[string]time.Time{}
+	for _, certificate := range of(t).Facts.Certificates {
+		if end, known := ends[certificate.At]; !known || certificate.NotAfter.Before(end) {
+			ends[certificate.At] = certificate.NotAfter
+		}
+	}
+	for _, at := range slices.Sorted(maps.Keys(ends)) {
+		tell(fsm.Measure{
+			Name: "certificate_expiry_timestamp_seconds", Help: "When the first certificate of a Secret's key, or of a file, expires, in seconds since 1970.",
+			Label: "at", Of: at, Value: float64(ends[at].Unix()),
+		})
+	}
+}

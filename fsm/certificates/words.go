@@ -1,0 +1,125 @@
+package certificates
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/replicatedhq/ekco/fsm"
+	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/words"
+)
+
+// Words are the words for certificates, and for what is done to them.
+var Words = words.Component{
+	Name:    Machine,
+	Actions: []words.Action{{Kind: journal.ActionRenewCertificate, Verb: "renew", Noun: "certificates"}},
+	Rows: []words.Row{
+		{
+			Type: journal.TypeThingTransitioned, About: journal.KindCertificate,
+			Sentence: words.Of(func(e journal.Event, p *journal.ThingTransitioned) string {
+				return fmt.Sprintf("%s: %s → %s%s", words.Object(e.Subject), p.From, p.To, words.Because(p.Reason))
+			}),
+			Log: words.Of(func(e journal.Event, p *journal.ThingTransitioned) words.Line {
+				line := words.Info
+				if p.To == Unreadable {
+					line = words.Warn
+				}
+				return line(words.Object(e.Subject)+" is "+string(p.To), "before", p.From, "reason", p.Reason)
+			}),
+		},
+		{
+			Type: journal.TypeThingObserved, About: journal.KindCertificate, Tone: words.Faint, Wakes: true,
+			Sentence: words.Of(seen), Log: words.Of(warning), Kubernetes: words.Of(note),
+		},
+		{Type: journal.TypeThingGone, About: journal.KindCertificate, Sentence: words.Of(func(e journal.Event, p *journal.ThingGone) string {
+			return words.Object(e.Subject) + " is gone" + words.Because(p.Reason)
+		})},
+	},
+}
+
+func factsOf(p *journal.ThingObserved) (facts journal.CertificateFacts, known bool) {
+	err := json.Unmarshal(p.Facts, &facts)
+	return facts, err == nil
+}
+
+func seen(e journal.Event, p *journal.ThingObserved) string {
+	facts, known := factsOf(p)
+	if !known {
+		return ""
+	}
+	var said []string
+	if len(facts.Certificates) > 0 {
+		said = append(said, "the first of "+words.Count(len(facts.Certificates), "certificate")+" expires at "+fsm.Stamp(facts.Ends()))
+	}
+	for _, why := range []string{facts.Unreadable, facts.Unrenewed} {
+		if why != "" {
+			said = append(said, why)
+		}
+	}
+	if facts.Due {
+		said = append(said, "it is to be renewed")
+	}
+	return words.Object(e.Subject) + ": " + strings.Join(said, "; ")
+}
+
+// warns says what is to be told to people of the end of the validity, or "". What EKCO renews
+// is to be told of only when it should have been renewed long since.
+func warns(e journal.Event, facts journal.CertificateFacts) string {
+	own := facts.Unreadable == "" && facts.Unrenewed == ""
+	if facts.Within == "" || own && facts.Within == journal.Within30Days {
+		return ""
+	}
+	left := "within " + string(facts.Within) + ", at "
+	if facts.Within == journal.Expired {
+		left = "no more: it has expired at "
+	}
+	who := "EKCO has not renewed it yet; \"ekco certificates\" says what it waits for"
+	switch {
+	case facts.Unreadable != "":
+		who = "EKCO cannot renew it: " + facts.Unreadable
+	case facts.Unrenewed != "":
+		who = "EKCO does not renew it: " + facts.Unrenewed
+	}
+	verb := "expires "
+	if facts.Within == journal.Expired {
+		verb = "is valid "
+	}
+	return words.Object(e.Subject) + " " + verb + left + fsm.Stamp(facts.Ends()) + "; " + who
+}
+
+func warning(e journal.Event, p *journal.ThingObserved) words.Line {
+	facts, known := factsOf(p)
+	if text := warns(e, facts); known && text != "" {
+		return words.Warn(text)
+	}
+	return words.Line{}
+}
+
+// note is about the Secret, so that who describes that sees it. Of a file there is none: there
+// is no object that it could be about, nor a namespace for it.
+func note(e journal.Event, p *journal.ThingObserved) words.Note {
+	facts, known := factsOf(p)
+	text := warns(e, facts)
+	secret, is := secretOf(facts)
+	if !known || text == "" || !is {
+		return words.Note{}
+	}
+	reason := "CertificateExpires"
+	if facts.Within == journal.Expired {
+		reason = "CertificateExpired"
+	}
+	return words.Note{Reason: reason, Message: text, Warning: true, About: secret, APIVersion: "v1"}
+}
+
+// secretOf returns the Secret in which the certificate is that expires first.
+func secretOf(facts journal.CertificateFacts) (secret journal.Subject, is bool) {
+	for _, certificate := range facts.Certificates {
+		name, in := strings.CutPrefix(certificate.At, "Secret ")
+		if in && certificate.NotAfter.Equal(facts.Ends()) {
+			name, _, _ = strings.Cut(name, " ")
+			return journal.Subject{Kind: "Secret", Name: name}, true
+		}
+	}
+	return journal.Subject{}, false
+}

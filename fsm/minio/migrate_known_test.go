@@ -1,0 +1,173 @@
+package minio
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// knows expects with what a migration is asked for next.
+func (w *world) knows(want journal.MinioMigrate) {
+	w.T.Helper()
+	w.Pass(rest + time.Minute)
+	rec := w.wants(migrate, true)
+	got, err := journal.InputOf[journal.MinioMigrate](rec.Request)
+	if err != nil || !got.Ours.Equal(want.Ours) || got.Source != want.Source || got.From != want.From || got.Version != want.Version || got.Switched != want.Switched || got.Unread != want.Unread {
+		w.T.Errorf("%v: it is asked for with %+v, want %+v", err, got, want)
+	}
+	w.end(rec, journal.OutcomeCancelled)
+}
+
+// does plays a migration of store-1 up to a step, that included, and cancels it an hour later. It
+// returns up to when what was copied counts as a copy.
+func (w *world) does(cut journal.MinioCutOver, steps ...string) (copied time.Time) {
+	w.T.Helper()
+	return w.doesOf("store-1", cut, steps...)
+}
+
+// switches plays one that switches; then it is seen where the Service leads, in that order,
+// and it is cancelled.
+func (w *world) switches(cut journal.MinioCutOver, leads ...journal.MinioService) {
+	w.T.Helper()
+	rec := w.plays("store-1", cut, journal.StepPrepareMinio, journal.StepCutOverMinio)
+	for _, service := range leads {
+		facts := complete(1)
+		facts.Service = service
+		w.observe(facts)
+	}
+	w.end(rec, journal.OutcomeCancelled)
+}
+
+func (w *world) doesOf(store string, cut journal.MinioCutOver, steps ...string) (copied time.Time) {
+	w.T.Helper()
+	rec := w.plays(store, cut, steps...)
+	copied = w.Now.Add(-2 * time.Minute) // MinIO's clock may be behind
+	w.Pass(time.Hour)                    // in which EKCO may have been away
+	w.end(rec, journal.OutcomeCancelled)
+	return copied
+}
+
+// plays does that without an end.
+func (w *world) plays(store string, cut journal.MinioCutOver, steps ...string) *journal.ActionRecord {
+	w.T.Helper()
+	rec := w.wants(migrate, true)
+	plan := journal.Plan{Facts: json.RawMessage(`{"deployment":"uid-single"}`)}
+	for _, step := range steps {
+		plan.Steps = append(plan.Steps, journal.PlannedStep{ID: step})
+	}
+	w.act(rec, &journal.ActionPlanned{Plan: plan})
+	for _, step := range steps {
+		var left any = cut
+		if step == journal.StepPrepareMinio {
+			left = journal.MinioPrepared{Source: store, Done: true}
+		}
+		outputs, err := json.Marshal(left)
+		if err != nil {
+			w.T.Fatal(err)
+		}
+		w.act(rec, &journal.StepStarted{Step: step, Attempt: 1})
+		w.Pass(time.Minute)
+		w.act(rec, &journal.StepDone{Step: step, Attempt: 1, Outputs: outputs})
+	}
+	return rec
+}
+
+// fails plays a migration whose switch comes to nothing, and cancels it.
+func (w *world) fails(cut journal.MinioCutOver) {
+	w.T.Helper()
+	rec := w.wants(migrate, true)
+	outputs, err := json.Marshal(cut)
+	if err != nil {
+		w.T.Fatal(err)
+	}
+	w.act(rec, &journal.ActionPlanned{Plan: journal.Plan{Steps: []journal.PlannedStep{{ID: journal.StepPrepareMinio}, {ID: journal.StepCutOverMinio}}}},
+		&journal.StepStarted{Step: journal.StepPrepareMinio, Attempt: 1},
+		&journal.StepDone{Step: journal.StepPrepareMinio, Attempt: 1, Outputs: json.RawMessage(`{"source":"store-1","done":true}`)},
+		&journal.StepStarted{Step: journal.StepCutOverMinio, Attempt: 1},
+		&journal.StepFailed{Step: journal.StepCutOverMinio, Attempt: 1, Error: "less", Outputs: outputs})
+	w.end(rec, journal.OutcomeCancelled)
+}
+
+func TestWhatEKCODidBeforeIsKnownToTheNextMigration(t *testing.T) {
+	ha := func(f *journal.MinioFacts) { f.Service = journal.MinioServiceHA }
+	see := func(w *world, change func(*journal.MinioFacts)) {
+		facts := complete(1)
+		if change != nil {
+			change(&facts)
+		}
+		w.observe(facts)
+	}
+	for name, test := range map[string]func(w *world) journal.MinioMigrate{
+		"nothing": func(*world) journal.MinioMigrate { return journal.MinioMigrate{} },
+		"it copied, and was called off": func(w *world) journal.MinioMigrate {
+			return journal.MinioMigrate{Ours: w.does(journal.MinioCutOver{}, journal.StepPrepareMinio), Source: "store-1"}
+		},
+		"it copied twice from the same": func(w *world) journal.MinioMigrate {
+			w.does(journal.MinioCutOver{}, journal.StepPrepareMinio)
+			w.Pass(rest + time.Minute)
+			return journal.MinioMigrate{Ours: w.does(journal.MinioCutOver{}, journal.StepPrepareMinio), Source: "store-1"}
+		},
+		"it copied, and the next one did not get that far": func(w *world) journal.MinioMigrate {
+			ended := w.does(journal.MinioCutOver{}, journal.StepPrepareMinio)
+			w.Pass(rest + time.Minute)
+			w.does(journal.MinioCutOver{})
+			return journal.MinioMigrate{Ours: ended, Source: "store-1"}
+		},
+		"it copied for longer": func(w *world) journal.MinioMigrate {
+			return journal.MinioMigrate{Ours: w.does(journal.MinioCutOver{}, journal.StepPrepareMinio, journal.StepCopyMinio), Source: "store-1"}
+		},
+		"it copied from another one since": func(w *world) journal.MinioMigrate {
+			w.does(journal.MinioCutOver{}, journal.StepPrepareMinio)
+			w.Pass(rest + time.Minute)
+			return journal.MinioMigrate{Ours: w.doesOf("store-2", journal.MinioCutOver{}, journal.StepPrepareMinio), Source: "store-2"}
+		},
+		"the copy may be the last that there is": func(w *world) journal.MinioMigrate {
+			w.does(journal.MinioCutOver{}, journal.StepPrepareMinio)
+			w.Pass(rest + time.Minute)
+			w.fails(journal.MinioCutOver{Shrunk: "less"})
+			return journal.MinioMigrate{}
+		},
+		"and then the other one served": func(w *world) journal.MinioMigrate {
+			w.does(journal.MinioCutOver{}, journal.StepPrepareMinio)
+			see(w, ha)
+			see(w, nil)
+			return journal.MinioMigrate{}
+		},
+		"it switched": func(w *world) journal.MinioMigrate {
+			w.switches(journal.MinioCutOver{Switches: true, Version: "7"}, journal.MinioServiceHA)
+			return journal.MinioMigrate{Switched: true, From: "uid-single", Version: "7"}
+		},
+		"it switched, somebody had it lead back, and somebody switched again": func(w *world) journal.MinioMigrate {
+			w.switches(journal.MinioCutOver{Switches: true, Unread: true, Version: "7"}, journal.MinioServiceHA, journal.MinioServiceSingle)
+			see(w, ha)
+			return journal.MinioMigrate{}
+		},
+		"it switched, and nobody has seen so": func(w *world) journal.MinioMigrate {
+			w.switches(journal.MinioCutOver{Switches: true})
+			see(w, ha)
+			return journal.MinioMigrate{}
+		},
+		"it switched without the last": func(w *world) journal.MinioMigrate {
+			w.switches(journal.MinioCutOver{Switches: true, Unread: true}, journal.MinioServiceHA)
+			return journal.MinioMigrate{Switched: true, Unread: true, From: "uid-single"}
+		},
+		"it switched, and somebody else did so again": func(w *world) journal.MinioMigrate {
+			w.switches(journal.MinioCutOver{Switches: true, Version: "7"}, journal.MinioServiceHA)
+			see(w, nil)
+			see(w, ha)
+			return journal.MinioMigrate{}
+		},
+		"somebody else switched": func(w *world) journal.MinioMigrate {
+			see(w, ha)
+			return journal.MinioMigrate{}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, 3)
+			w.observe(complete(1))
+			w.knows(test(w))
+		})
+	}
+}

@@ -1,0 +1,26 @@
+package node
+
+import (
+	"slices"
+
+	"github.com/replicatedhq/ekco/fsm"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// Foresee says of a lost node what is wanted when pods of it are asked to end, and what a
+// setting keeps EKCO from.
+func (machine) Foresee(t *fsm.Thing, w *fsm.World, foresee func(fsm.Upcoming)) {
+	n, p := of(t), policyOf(w)
+	if !n.Unreachable() || n.Facts.Flapping {
+		return
+	}
+	switch due := nodeDue(n, p); {
+	case !p.ClearDeadNodes:
+		foresee(fsm.Upcoming{Kind: journal.ActionClearNode, Never: true, Why: "clear_dead_nodes is false"})
+	case len(n.Pods) == 0 && w.Now.Before(due):
+		foresee(fsm.Upcoming{Kind: journal.ActionClearNode, At: due, Why: "if pods on it are terminating then"})
+	}
+	if !p.PurgeDeadNodes && !slices.ContainsFunc(w.Open(t), isPurge) {
+		foresee(fsm.Upcoming{Kind: journal.ActionPurgeNode, Never: true, Why: "purge_dead_nodes is false"})
+	}
+}

@@ -1,0 +1,214 @@
+package rook
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/replicatedhq/ekco/fsm"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+var (
+	_ fsm.Detailed = machine{}
+	_ fsm.Measured = machine{}
+)
+
+// Details implements [fsm.Detailed].
+func (machine) Details(t *fsm.Thing, w *fsm.World) (lines []string) {
+	switch t.Kind {
+	case journal.RookCeph.Kind:
+		return append(cephDetails(of(t).Facts, w), waits(t, w)...)
+	case journal.RookCluster.Kind:
+		lines = clusterDetails(of(t).Now(), w)
+	}
+	lines = append(lines, numberDetails(t, w)...)
+	return append(lines, waits(t, w)...)
+}
+
+// cephDetails says what Ceph has.
+func cephDetails(facts journal.RookFacts, w *fsm.World) []string {
+	lines := []string{"hosts with OSDs that are up and in: " + some(facts.Hosts)}
+	said := facts.Ceph
+	if said == nil {
+		return lines
+	}
+	if idle := without(said.Occupied, facts.Hosts); len(idle) > 0 {
+		lines = append(lines, "hosts with OSDs of which none is up and in: "+some(idle))
+	}
+	if said.Version != "" {
+		lines = append(lines, "Ceph "+said.Version)
+	}
+	lines = append(lines, health(said))
+	for _, pool := range said.Pools {
+		line := fmt.Sprintf("pool %s keeps %s and serves with %d", pool.Name, copies(pool.Size), pool.MinSize)
+		if shall := poolsOf(w, facts).wanted(pool); shall != pool.Size {
+			line += fmt.Sprintf(", EKCO wants %s", copies(shall))
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// clusterDetails says which nodes Ceph may use, and which of them it does not.
+func clusterDetails(facts journal.RookFacts, w *fsm.World) (lines []string) {
+	if facts.Version != "" {
+		lines = append(lines, "Rook "+facts.Version)
+	}
+	if facts.Storage == nil {
+		return lines
+	}
+	lines = append(lines, stored(facts.Storage))
+	if without := withoutOSD(facts.Storage, w); len(without) > 0 {
+		lines = append(lines, "listed, and without an OSD: "+some(without)+" (it takes a disk that Rook may use, and some minutes)")
+	}
+	return lines
+}
+
+// withoutOSD returns the nodes that are listed and have no OSD; none if nobody knows.
+func withoutOSD(storage *journal.RookStorage, w *fsm.World) (names []string) {
+	said, _ := saidByCeph(w)
+	if said == nil || storage.AllNodes {
+		return nil
+	}
+	occupied := map[string]bool{}
+	for _, host := range said.Occupied {
+		occupied[journal.CrushName(host)] = true
+	}
+	for _, name := range storage.Nodes {
+		if !occupied[journal.CrushName(name)] {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// numberDetails says of each number what Rook is asked for, what Ceph has, and what it shall be.
+func numberDetails(t *fsm.Thing, w *fsm.World) (lines []string) {
+	said, _ := saidByCeph(w)
+	now := of(t).Now()
+	for _, place := range slices.Sorted(maps.Keys(now.Numbers)) {
+		line := fmt.Sprintf("%s: Rook is asked for %d", journal.RookNumberName(place), now.Numbers[place])
+		if now.Numbers[place] == 0 {
+			line = journal.RookNumberName(place) + ": not set, and Rook has one"
+		}
+		for _, pool := range said.MadeOf(t.Subject, place) {
+			if pool.Size != now.Numbers[place] {
+				line += fmt.Sprintf(", Ceph keeps %s in %s", pool.Name, copies(pool.Size))
+			}
+		}
+		if shall := shallBe(t, place, w); shall != now.Numbers[place] {
+			line += fmt.Sprintf(", EKCO wants %d", shall)
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// shallBe returns what EKCO wants a number to be, which is what it is where nothing is wanted.
+func shallBe(t *fsm.Thing, place string, w *fsm.World) int {
+	now := of(t).Now().Numbers[place]
+	shall, known := wanted(t, place, w)
+	if !known {
+		return now
+	}
+	if fewer, is := wishFewerAt(t, place, w); is {
+		return fewer.change.Numbers[place].To
+	}
+	return max(now, shall)
+}
+
+// wanted returns what a number shall be at least by the hosts that there are, and whether anybody
+// knows.
+func wanted(t *fsm.Thing, place string, w *fsm.World) (shall int, known bool) {
+	count, known := hosts(w)
+	p := policyOf(w)
+	switch {
+	case !known || p.Off != "":
+		return 0, false
+	case t.Kind == journal.RookCluster.Kind:
+		return daemons(place, count), true
+	}
+	return p.copies(count), p.has(t.Subject)
+}
+
+// waits says why what is wished of the thing is not done.
+func waits(t *fsm.Thing, w *fsm.World) (lines []string) {
+	for _, refusal := range w.Refusals {
+		about := w.Things[fsm.Key(refusal.Subject)] // nil for what is refused to all
+		asked := slices.ContainsFunc(wishes(t, w), func(asked wish) bool { return asked.kind == refusal.Kind })
+		if asked && (about == nil || about == t) {
+			lines = append(lines, "waits: "+refusal.Reason)
+		}
+	}
+	if node := purging(w); node != "" {
+		lines = append(lines, "waits: nothing is raised while node "+node+" is being purged")
+	}
+	for _, rec := range w.Open(t) {
+		for _, step := range slices.Sorted(maps.Keys(rec.Holds)) {
+			lines = append(lines, fmt.Sprintf("%s waits: %s", rec.ID, rec.Holds[step].Reason))
+		}
+	}
+	return lines
+}
+
+// Measures implements [fsm.Measured].
+func (machine) Measures(t *fsm.Thing, w *fsm.World, tell func(fsm.Measure)) {
+	if t.Kind == journal.RookCeph.Kind {
+		facts := of(t).Facts
+		tell(fsm.Measure{Name: "rook_storage_hosts", Help: "Hosts with OSDs that are up and in.", Value: float64(len(facts.Hosts))})
+		if facts.Ceph != nil {
+			tell(fsm.Measure{Name: "rook_ceph_health", Help: "Ceph's opinion of itself: 0 is HEALTH_OK, 1 HEALTH_WARN, 2 HEALTH_ERR.", Value: gravity(facts.Ceph.Health)})
+			for _, pool := range facts.Ceph.Pools {
+				tell(fsm.Measure{Name: "rook_pool_size_present", Help: "Copies that Ceph keeps of the data in a pool.", Label: "pool", Of: pool.Name, Value: float64(pool.Size)})
+			}
+		}
+		return
+	}
+	if !journal.HasRookPools(t.Subject) {
+		return
+	}
+	for place := range of(t).Now().Numbers {
+		if shall, known := wanted(t, place, w); known {
+			tell(fsm.Measure{
+				Name: "rook_pool_size_wanted", Help: "Copies of data that there shall be at least, by the hosts and the configuration.",
+				Label: "place", Of: journal.RookNumberName(place), Value: float64(shall),
+			})
+		}
+	}
+}
+
+// gravity is how bad Ceph's health is; what is unknown is bad.
+func gravity(health string) float64 {
+	switch health {
+	case "HEALTH_OK":
+		return 0
+	case "HEALTH_WARN":
+		return 1
+	}
+	return 2
+}
+
+// without returns those of the names that are not among the others.
+func without(names, others []string) []string {
+	known := map[string]bool{}
+	for _, name := range others {
+		known[name] = true
+	}
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return known[name] })
+}
+
+// mostNamed is how many names a line has at most.
+const mostNamed = 20
+
+// some lists the first of the names, and says how many more there are.
+func some(names []string) string {
+	switch {
+	case len(names) == 0:
+		return "none"
+	case len(names) > mostNamed:
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:mostNamed], ", "), len(names)-mostNamed)
+	}
+	return strings.Join(names, ", ")
+}

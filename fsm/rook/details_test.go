@@ -1,0 +1,68 @@
+package rook
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/replicatedhq/ekco/fsm"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// details are what is said of a thing to who looks closer.
+func (w *world) details(of journal.Subject) []string {
+	w.Decide()
+	return w.S.Things[of.UID].Details(fsm.Look(w.S, w.P, w.Now))
+}
+
+func (w *world) says(of journal.Subject, want ...string) {
+	w.T.Helper()
+	if got := w.details(of); !slices.Equal(got, want) {
+		w.T.Errorf("of the %s is said %q, want %q", of.Kind, got, want)
+	}
+}
+
+func TestTheDetailsSayWhatThereIsWhatShallBeAndWhatWaits(t *testing.T) {
+	w := newWorld(t, limits, "a", "b", "c")
+	w.cluster(asks(1, lists("a", "b", "c"), has(1, 2)))
+	w.pools(pool, 1, map[string]int{poolSize: 2})
+	w.hosts(3, keeps("device_health_metrics", 1), keeps("replicapool", 1), warns("OSD_NEARFULL"), occupies("a-local", "h0", "h1", "h2"))
+	w.says(ceph, "hosts with OSDs that are up and in: h0, h1, h2", "hosts with OSDs of which none is up and in: a-local", "Ceph 16.2.15 pacific",
+		"it is HEALTH_WARN (OSD_NEARFULL)", "pool device_health_metrics keeps 1 copy and serves with 1, EKCO wants 3 copies", "pool replicapool keeps 1 copy and serves with 1",
+		"waits: Ceph says that it is short of room (OSD_NEARFULL), and more copies would take more of it; EKCO goes on when Ceph has room again: add disks, or delete data")
+	w.says(pool, "replicated.size: Rook is asked for 2, Ceph keeps replicapool in 1 copy, EKCO wants 3",
+		"waits: Ceph says that it is short of room (OSD_NEARFULL), and more copies would take more of it; EKCO goes on when Ceph has room again: add disks, or delete data")
+	w.says(cephCluster, "Rook v1.10.0", "storage on a.local, b.local, c.local",
+		"listed, and without an OSD: b.local, c.local (it takes a disk that Rook may use, and some minutes)",
+		"mgr.count: Rook is asked for 2", "mon.count: Rook is asked for 1, EKCO wants 3")
+	w.P = fsm.Policy{} // nobody works on the journal
+	if got := w.S.Things[pool.UID].Details(fsm.Look(w.S, w.P, w.Now)); !slices.Equal(got, []string{"replicated.size: Rook is asked for 2, Ceph keeps replicapool in 1 copy"}) {
+		t.Errorf("of the pool is said %q", got)
+	}
+}
+
+func TestAHundredHostsFitOnALine(t *testing.T) {
+	w := newWorld(t, limits)
+	w.hosts(100)
+	if line := w.details(ceph)[0]; !strings.HasSuffix(line, ", h19 and 80 more") {
+		t.Errorf("it says %s", line)
+	}
+}
+
+func TestTheMeasuresAreThoseOfHostsPoolsAndHealth(t *testing.T) {
+	w := newWorld(t, limits)
+	w.cluster(asks(1, lists(), has(3, 2)))
+	w.pools(pool, 1, map[string]int{poolSize: 1})
+	w.hosts(2, keeps("replicapool", 1), warns("OSD_DOWN"))
+	var got []string
+	for _, of := range []journal.Subject{cephCluster, pool, ceph} {
+		w.S.Things[of.UID].Measures(fsm.Look(w.S, w.P, w.Now), func(m fsm.Measure) {
+			got = append(got, fmt.Sprintf("%s %s %g", m.Name, m.Of, m.Value))
+		})
+	}
+	want := []string{"rook_pool_size_wanted replicated.size 2", "rook_storage_hosts  2", "rook_ceph_health  1", "rook_pool_size_present replicapool 1"}
+	if !slices.Equal(got, want) {
+		t.Errorf("measured are %q", got)
+	}
+}

@@ -1,0 +1,186 @@
+package rookpods
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/replicatedhq/ekco/fsm"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// RuleCSIVersion refuses while EKCO does not know which version of Rook would read the
+// resources.
+const RuleCSIVersion = "CSIVersion"
+
+// Capability returns what EKCO can do about what Rook gives its pods.
+func Capability() fsm.Capability {
+	return fsm.Capability{Machine: newMachine(), Kinds: kinds(), Rules: rules()}
+}
+
+func kinds() []fsm.ActionKind {
+	return []fsm.ActionKind{
+		kind(journal.ActionSetCSIResources, RuleCSIVersion),
+		// Who restarts a daemon of Ceph's keeps others from the storage.
+		onStorage(kind(journal.ActionSpreadMDS)),
+		onStorage(kind(journal.ActionSetPriorityClass)),
+	}
+}
+
+func kind(name journal.ActionKind, rules ...string) fsm.ActionKind {
+	return fsm.ActionKind{
+		Name: name, Verb: string(name), Machine: Machine,
+		Rules:       append([]string{fsm.RuleAPIUnreachable, fsm.RuleSettling, fsm.RulePaused, fsm.RuleBackOff}, rules...),
+		SwitchedOff: func(p fsm.Policy) string { return policy(p.Of[Machine]).off(name) },
+	}
+}
+
+func onStorage(kind fsm.ActionKind) fsm.ActionKind {
+	kind.Domains = []string{journal.DomainStorage}
+	return kind
+}
+
+func rules() []fsm.Rule {
+	return []fsm.Rule{{
+		Name:    RuleCSIVersion,
+		Refuses: func(_ *fsm.World, t *fsm.Thing, _ *fsm.ActionKind) bool { return now(t).Unversioned != "" },
+		Reason: func(_ *fsm.World, t *fsm.Thing, _ *fsm.ActionKind) string {
+			return now(t).Unversioned + ", and only a Rook from 1.9 on reads the resources of its CSI pods"
+		},
+		Lifted: fsm.Always("EKCO goes on when the tag is a version"),
+	}}
+}
+
+// machine implements [fsm.Machine] and those of its options that are below.
+type machine struct{ fsm.Objects }
+
+var (
+	_ fsm.Observing     = machine{}
+	_ fsm.ActionFolder  = machine{}
+	_ fsm.Pausable      = machine{}
+	_ fsm.Detailed      = machine{}
+	_ fsm.Reconsidering = machine{}
+)
+
+func newMachine() machine {
+	return machine{fsm.Objects{Machine: Machine, Subjects: []journal.Subject{journal.RookOperatorConfig}}}
+}
+
+func (machine) New(*fsm.Thing) any { return &thing{} }
+
+func (m machine) Table() fsm.Table {
+	return fsm.Table{
+		Name: Machine, Title: "What Rook gives its pods",
+		About: "ConfigMap `rook-ceph/rook-ceph-operator-config`; the MDS of the CephFilesystem `ceph_filesystem`, by the filesystem's\n" +
+			"UID after `mds-of-`; and, where `rook_priority_class` is set, the Deployments of Ceph's daemons and the DaemonSet of Rook's agent.",
+		Initial: string(InStep), Over: fsm.Names(Removed),
+		Transitions: []fsm.Transition{
+			{Event: "behind", From: fsm.Names(InStep, Changing), To: string(Behind), When: "it is not as the settings and the number of nodes ask for", Tells: m.Tells("it is not as the settings and the number of nodes ask for")},
+			{Event: "change", From: fsm.Names(Behind, InStep), To: string(Changing), When: "an action about it is open", Tells: m.Tells("it is being changed")},
+			{Event: "reached", From: fsm.Names(Behind, Changing), To: string(InStep), When: "nothing is to be changed about it", Tells: m.Tells("nothing is to be changed about it")},
+			{Event: "removed", From: fsm.Names(InStep, Behind, Changing), To: string(Removed), When: "there is no such object any more, or EKCO shall not look", Tells: m.TellsLost},
+			{Event: "back", From: fsm.Names(Removed), To: string(InStep), When: "there is such an object again, and EKCO shall look", Tells: m.Tells("it is back")},
+		},
+	}
+}
+
+// Ended keeps what the action set, also if it did not come to its end.
+func (machine) Ended(_ *fsm.State, t *fsm.Thing, rec *journal.ActionRecord, _ *journal.ActionEnded) bool {
+	of(t).Made = of(t).Object.Made(rec.Steps[journal.StepSetRookPods])
+	return true
+}
+
+func (machine) Goal(t *fsm.Thing, _ journal.State, w *fsm.World) journal.State {
+	_, behind := wished(t, w)
+	switch {
+	case t.GoneSeq != 0:
+		return Removed
+	case isOpen(t, w):
+		return Changing
+	case behind:
+		return Behind
+	}
+	return InStep
+}
+
+func (machine) Wants(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
+	asked, is := wished(t, w)
+	if !is || isOpen(t, w) {
+		return
+	}
+	kind := kindOf(t.Subject)
+	if due, may := t.Again(kind, w.Policy, rest); may {
+		want(fsm.Want{Kind: kind, Due: due, Rank: t.Since, Change: &asked.change})
+	}
+}
+
+func (machine) Request(t *fsm.Thing, _ *fsm.ActionKind, w *fsm.World) (journal.ActionRequested, uint64) {
+	asked, _ := wished(t, w)
+	return journal.ActionRequested{Reason: asked.why, Input: asked.input}, t.FactsSeq
+}
+
+// Obsolete leaves what has begun to its end: its own effect is no reason to stop it.
+func (machine) Obsolete(t *fsm.Thing, rec *journal.ActionRecord) string {
+	input, err := journal.InputOf[journal.RookPodsInput](rec.Request)
+	if err == nil && observed(t) && len(rec.Steps) == 0 && input.Lacks(t.Kind, now(t)) == "" {
+		return "it is as it shall be"
+	}
+	return ""
+}
+
+// Outdated implements [fsm.Reconsidering]: of what has not begun, when the world no longer asks
+// for it.
+func (machine) Outdated(t *fsm.Thing, rec *journal.ActionRecord, w *fsm.World) string {
+	input, err := journal.InputOf[journal.RookPodsInput](rec.Request)
+	if err != nil || len(rec.Steps) > 0 || policy(w.PolicyOf(Machine)).off(rec.Kind) != "" {
+		return ""
+	}
+	present, ready := w.Count(nodes)
+	if t.Kind == journal.KindCephMDS {
+		present = ready
+	}
+	class := policy(w.PolicyOf(Machine)).Class
+	switch {
+	case present < input.Nodes:
+		return fmt.Sprintf("it takes %d nodes, and there are %d", input.Nodes, present)
+	case input.Class != "" && input.Class != class:
+		return "rook_priority_class is " + class + " now"
+	}
+	return ""
+}
+
+// Details implements [fsm.Detailed].
+func (machine) Details(t *fsm.Thing, _ *fsm.World) []string {
+	facts := now(t)
+	switch kindOf(t.Subject) {
+	case journal.ActionSetCSIResources:
+		return detailsOfCSI(facts)
+	case journal.ActionSpreadMDS:
+		return []string{running(facts)}
+	}
+	if facts.Priority == "" {
+		return []string{"no priority class"}
+	}
+	return []string{"priority class " + facts.Priority}
+}
+
+func detailsOfCSI(facts journal.RookPodsFacts) []string {
+	switch {
+	case facts.Unversioned != "":
+		return []string{facts.Unversioned}
+	case len(facts.Differing) > 0:
+		return []string{"other resources than EKCO's: " + strings.Join(facts.Differing, ", ")}
+	}
+	return nil
+}
+
+// running says where the MDS run, and how they are placed.
+func running(facts journal.RookPodsFacts) string {
+	where := "no MDS runs"
+	if len(facts.Hosts) > 0 {
+		where = "MDS run on " + strings.Join(facts.Hosts, ", ")
+	}
+	if facts.OneNode {
+		where += ", placed as on a single node"
+	}
+	return where
+}

@@ -1,0 +1,105 @@
+package rookpods
+
+import (
+	"slices"
+	"time"
+
+	"github.com/replicatedhq/ekco/fsm"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// Machine is the name of the machine.
+const Machine = "rook-pods"
+
+// nodes is the machine of what pods run on, of which only the number is known here.
+const nodes = "node"
+
+// The states of a thing.
+const (
+	// InStep: nothing is to be changed about it.
+	InStep journal.State = "InStep"
+	// Behind: it is not as the settings and the number of nodes ask for.
+	Behind journal.State = "Behind"
+	// Changing: an action of EKCO's is open.
+	Changing journal.State = "Changing"
+	// Removed: it is gone, or EKCO shall not look.
+	Removed journal.State = "Removed"
+)
+
+// Policy is what the configuration says. The fields that end in Off say which setting keeps
+// EKCO from it, "" if none does.
+type Policy struct {
+	CSIOff, MDSOff, PriorityOff string
+	// Class is the priority class that is to be given.
+	Class string
+}
+
+func policy(configured any) Policy {
+	p, known := configured.(Policy)
+	if !known {
+		const nothing = "nothing is configured"
+		return Policy{CSIOff: nothing, MDSOff: nothing, PriorityOff: nothing}
+	}
+	return p
+}
+
+// off says which setting keeps EKCO from actions of the kind, or "".
+func (p Policy) off(kind journal.ActionKind) string {
+	switch kind {
+	case journal.ActionSetCSIResources:
+		return p.CSIOff
+	case journal.ActionSpreadMDS:
+		return p.MDSOff
+	}
+	return p.PriorityOff
+}
+
+// thing is what the machine keeps of a thing.
+type thing struct {
+	fsm.Object[journal.RookPodsFacts]
+	// Made is set if the last action changed the thing, whatever came of it then.
+	Made bool `json:"made,omitempty"`
+}
+
+func of(t *fsm.Thing) *thing { return t.Data.(*thing) }
+
+// now is what is known of the thing. What EKCO made of it holds until something newer is
+// seen of it: nobody counts the changes of a ConfigMap.
+func now(t *fsm.Thing) journal.RookPodsFacts {
+	data, last := of(t), t.Last[kindOf(t.Subject)]
+	if data.Made && last != nil && last.Seq > t.FactsSeq {
+		return data.Set
+	}
+	return data.Now()
+}
+
+// observed reports whether the thing is there.
+func observed(t *fsm.Thing) bool { return t.FactsSeq != 0 && t.GoneSeq == 0 }
+
+// kindOf is what EKCO does about a thing.
+func kindOf(subject journal.Subject) journal.ActionKind {
+	switch subject.Kind {
+	case journal.RookOperatorConfig.Kind:
+		return journal.ActionSetCSIResources
+	case journal.KindCephMDS:
+		return journal.ActionSpreadMDS
+	}
+	return journal.ActionSetPriorityClass
+}
+
+// rest is how long EKCO lets what was ended early be, if nothing new is seen of it.
+const rest = 10 * time.Minute
+
+// isOpen reports whether an action of EKCO's about the thing is open.
+func isOpen(t *fsm.Thing, w *fsm.World) bool { return len(w.Open(t)) > 0 }
+
+// Known returns the facts of what exists of a kind, as far as the journal knows, by name.
+func Known(s *fsm.State, kinds ...string) map[journal.Subject]journal.RookPodsFacts {
+	known := map[journal.Subject]journal.RookPodsFacts{}
+	for _, t := range s.Things {
+		if t.Machine() == Machine && observed(t) && slices.Contains(kinds, t.Kind) {
+			known[journal.Subject{Kind: t.Kind, Name: t.Name}] = of(t).Facts.Of(t.UID)
+		}
+	}
+	return known
+}

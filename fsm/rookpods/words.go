@@ -1,0 +1,72 @@
+package rookpods
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/words"
+)
+
+// Words are the words for the things, and for what is done to them.
+var Words = words.Component{
+	Name: Machine,
+	Actions: []words.Action{
+		{Kind: journal.ActionSetCSIResources, Verb: "set the resources of Ceph's CSI pods in", Noun: "ConfigMap of Rook"},
+		{Kind: journal.ActionSpreadMDS, Verb: "spread", Noun: "MDS"},
+		{Kind: journal.ActionSetPriorityClass, Verb: "set the priority class of", Noun: "workload of Rook"},
+	},
+	APIVersions: map[string]string{
+		journal.RookOperatorConfig.Kind: "v1", journal.KindDeployment: "apps/v1", journal.KindDaemonSet: "apps/v1",
+	},
+	Rows: slices.Concat(
+		rows(journal.RookOperatorConfig.Kind, seenConfig), rows(journal.KindCephMDS, seenMDS),
+		rows(journal.KindDeployment, seenWorkload), rows(journal.KindDaemonSet, seenWorkload),
+	),
+}
+
+// rows are the words for things of one kind.
+func rows(about string, says func(journal.RookPodsFacts) string) []words.Row {
+	return []words.Row{
+		{
+			Type: journal.TypeThingTransitioned, About: about,
+			Sentence: words.Of(func(e journal.Event, p *journal.ThingTransitioned) string {
+				return fmt.Sprintf("%s: %s → %s%s", words.Object(e.Subject), p.From, p.To, words.Because(p.Reason))
+			}),
+			Log: words.Of(func(e journal.Event, p *journal.ThingTransitioned) words.Line {
+				return words.Info(words.Object(e.Subject)+" is "+string(p.To), "before", p.From, "reason", p.Reason)
+			}),
+		},
+		{Type: journal.TypeThingObserved, About: about, Tone: words.Faint, Wakes: true, Sentence: words.Of(func(e journal.Event, p *journal.ThingObserved) string {
+			var facts journal.RookPodsFacts
+			if err := json.Unmarshal(p.Facts, &facts); err != nil {
+				return ""
+			}
+			return words.Object(e.Subject) + " " + says(facts)
+		})},
+		{Type: journal.TypeThingGone, About: about, Sentence: words.Of(func(e journal.Event, p *journal.ThingGone) string {
+			return words.Object(e.Subject) + " is gone" + words.Because(p.Reason)
+		})},
+	}
+}
+
+func seenConfig(facts journal.RookPodsFacts) string {
+	switch {
+	case facts.Unversioned != "":
+		return "is read by a Rook of which EKCO does not know what it reads: " + facts.Unversioned
+	case len(facts.Differing) > 0:
+		return "gives Ceph's CSI pods other resources than EKCO: " + strings.Join(facts.Differing, ", ")
+	}
+	return "is as it shall be for Rook " + facts.Version
+}
+
+func seenMDS(facts journal.RookPodsFacts) string { return "is seen: " + running(facts) }
+
+func seenWorkload(facts journal.RookPodsFacts) string {
+	if facts.Priority == "" {
+		return "has pods without a priority class"
+	}
+	return "has pods of priority class " + facts.Priority
+}

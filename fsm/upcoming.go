@@ -1,0 +1,148 @@
+package fsm
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// Upcoming is something that EKCO will begin by itself if nothing changes, or that a rule
+// or a setting keeps it from.
+type Upcoming struct {
+	Kind    journal.ActionKind `json:"kind"`
+	Subject journal.Subject    `json:"subject"`
+	// Things is how many things a rule about the whole cluster keeps waiting; Subject is
+	// the cluster then. 0 everywhere else.
+	Things int `json:"things"`
+	// At is when it begins, or may begin at the earliest; zero where nobody can know.
+	At time.Time `json:"at,omitzero"`
+	// Never says that it does not begin by itself whatever happens to the thing.
+	Never bool `json:"never"`
+	// Rule is the rule of policy that is against it now and will be at At, as far as
+	// anybody can know; empty where none is.
+	Rule string `json:"rule"`
+	// Why says what it waits for, or why it never begins; for people.
+	Why string `json:"why"`
+}
+
+// Foreseeing is a [Machine] that knows of more than what its things want: what they will
+// want as soon as something happens that is to be expected, and what a setting keeps them
+// from ever wanting.
+type Foreseeing interface {
+	// Foresee names these. Subject is filled in by the engine.
+	Foresee(t *Thing, w *World, foresee func(Upcoming))
+}
+
+// Foresee returns what EKCO will begin by itself as things are at now, the earliest first,
+// what has no time last. What is begun at this very moment is not in it. It changes nothing.
+func Foresee(s *State, p Policy, now time.Time) []Upcoming {
+	if p.Passive {
+		return nil
+	}
+	f := forecast{round: &round{World: Look(s, p, now)}, ofCluster: map[clusterKey]int{}}
+	f.wanted = map[refusalKey]wanted{}
+	for _, t := range s.Things {
+		t.machine.Wants(t, f.World, func(want Want) { f.add(t, want) })
+		if foreseeing, ok := t.machine.Machine.(Foreseeing); ok {
+			foreseeing.Foresee(t, f.World, func(u Upcoming) {
+				u.Subject = t.Subject
+				f.upcoming = append(f.upcoming, u)
+			})
+		}
+	}
+	slices.SortFunc(f.upcoming, compareUpcoming)
+	return f.upcoming
+}
+
+type clusterKey struct {
+	kind journal.ActionKind
+	rule string
+}
+
+type forecast struct {
+	*round
+	upcoming []Upcoming
+	// ofCluster is the place in upcoming of what a rule about the whole cluster is against.
+	ofCluster map[clusterKey]int
+}
+
+func (f *forecast) add(t *Thing, want Want) {
+	kind := f.kind(want.Kind)
+	if kind == nil {
+		return // refused and told of as a defect
+	}
+	f.change = want.Change
+	u := Upcoming{Kind: want.Kind, Subject: t.Subject, At: want.Due}
+	rule := f.against(t, kind, want.Due)
+	switch {
+	case rule == nil && !f.Now.Before(want.Due):
+		return
+	case rule == nil:
+	case rule.Cluster:
+		f.waitsForCluster(rule, t, kind)
+		return
+	default:
+		u.Rule, u.Why, u.At = rule.Name, rule.why(f.World, t, kind), f.until(rule, t, kind)
+	}
+	f.upcoming = append(f.upcoming, u)
+}
+
+// waitsForCluster counts the things together that the rule keeps waiting: there may be
+// thousands. Such a rule says the same of each.
+func (f *forecast) waitsForCluster(rule *Rule, t *Thing, kind *ActionKind) {
+	key := clusterKey{kind.Name, rule.Name}
+	if known, ok := f.ofCluster[key]; ok {
+		f.upcoming[known].Things++
+		return
+	}
+	f.ofCluster[key] = len(f.upcoming)
+	f.upcoming = append(f.upcoming, Upcoming{
+		Kind: kind.Name, Subject: journal.ClusterSubject, Things: 1, At: f.until(rule, t, kind), Rule: rule.Name, Why: rule.why(f.World, t, kind),
+	})
+}
+
+// against returns the first rule that refuses now and does not stop by itself until the
+// action is due.
+func (f *forecast) against(t *Thing, kind *ActionKind, due time.Time) *Rule {
+	rules := f.rulesOf(kind)
+	for i := range rules {
+		rule := &rules[i]
+		if !rule.against(f.World, t, kind) {
+			continue
+		}
+		if until := f.until(rule.Rule, t, kind); until.IsZero() || until.After(due) {
+			return rule.Rule
+		}
+	}
+	return nil
+}
+
+// until returns when the rule stops to refuse by itself, or zero where nobody can know.
+func (f *forecast) until(rule *Rule, t *Thing, kind *ActionKind) time.Time {
+	if rule.Until == nil {
+		return time.Time{}
+	}
+	return rule.Until(f.World, t, kind)
+}
+
+func compareUpcoming(a, b Upcoming) int {
+	return cmp.Or(
+		compareTimes(a.At, b.At), cmp.Compare(a.Kind, b.Kind),
+		cmp.Compare(a.Subject.Kind, b.Subject.Kind), cmp.Compare(a.Subject.Name, b.Subject.Name), cmp.Compare(a.Subject.UID, b.Subject.UID),
+	)
+}
+
+// compareTimes puts times that nobody knows last.
+func compareTimes(a, b time.Time) int {
+	switch {
+	case a.Equal(b):
+		return 0
+	case a.IsZero():
+		return 1
+	case b.IsZero():
+		return -1
+	}
+	return a.Compare(b)
+}

@@ -1,0 +1,24 @@
+package ceph
+
+// Harmless reports whether the check says nothing about the safety of data. Of a code that is
+// not known it does not; nor if Ceph calls it an error.
+func (c Check) Harmless() bool {
+	return c.Muted || harmless[c.Code] && c.Severity != HealthErr
+}
+
+// Down reports whether the check says that OSDs are down.
+func (c Check) Down() bool { return downCodes[c.Code] }
+
+var downCodes = map[string]bool{
+	"OSD_DOWN": true, "OSD_HOST_DOWN": true, "OSD_CHASSIS_DOWN": true, "OSD_RACK_DOWN": true,
+	"OSD_ROW_DOWN": true, "OSD_DATACENTER_DOWN": true, "OSD_ROOT_DOWN": true,
+}
+
+var harmless = map[string]bool{
+	"AUTH_INSECURE_GLOBAL_ID_RECLAIM": true, "AUTH_INSECURE_GLOBAL_ID_RECLAIM_ALLOWED": true,
+	"DASHBOARD_DEBUG": true, "MDS_INSUFFICIENT_STANDBY": true, "MON_CLOCK_SKEW": true, "MON_DISK_LOW": true, "MON_DOWN": true, "MON_MSGR2_NOT_ENABLED": true,
+	"OSD_NO_DOWN_OUT_INTERVAL": true, "OSD_UPGRADE_FINISHED": true, "PG_NOT_DEEP_SCRUBBED": true, "PG_NOT_SCRUBBED": true,
+	"POOL_APP_NOT_ENABLED": true, "POOL_NO_REDUNDANCY": true, "POOL_PG_NUM_NOT_POWER_OF_TWO": true,
+	"POOL_TOO_FEW_PGS": true, "POOL_TOO_MANY_PGS": true, "RECENT_CRASH": true, "RECENT_MGR_MODULE_CRASH": true,
+	"TELEMETRY_CHANGED": true, "TOO_FEW_OSDS": true, "TOO_FEW_PGS": true, "TOO_MANY_PGS": true,
+}

@@ -1,0 +1,12 @@
+package ceph
+
+import "github.com/replicatedhq/ekco/journal"
+
+// Facts returns what EKCO judges the pool by.
+func (p Pool) Facts() journal.CephPool {
+	return journal.CephPool{
+		Name: p.Name, Size: p.Size, MinSize: p.MinSize, PGMin: p.PGMin, Enough: p.PGs >= journal.PoolPGMin,
+		Bound:  p.Erasure || p.DeviceClass != "" || p.Domain != DomainHost && p.Domain != DomainOSD,
+		OnOSDs: p.Domain == DomainOSD,
+	}
+}

@@ -1,0 +1,173 @@
+package ceph
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/replicatedhq/ekco/internal/parallel"
+)
+
+// Room is how much data there is, and how much there can be, as the mgr counted last. It is in
+// bytes.
+type Room struct {
+	// Nearfull is the part of an OSD, from 0 to 1, up to which Ceph calls it well.
+	Nearfull float64
+	// Capacity is what each OSD can hold at most, by its id.
+	Capacity map[int]int64
+	// Used is what all OSDs hold, with what they need for themselves.
+	Used int64
+	// Pools are by their names.
+	Pools map[string]Stored
+}
+
+// Stored is what a pool holds: Data without its copies, and Raw with them.
+type Stored struct{ Data, Raw int64 }
+
+// Lacks says why data has no room in so many copies, by the names of pools, each of which keeps
+// its copies on different hosts; empty if it has. Other pools stay as they are, and no OSD is to
+// be nearer to full than Ceph calls well. A pool that is not known needs nothing.
+func (r Room) Lacks(tree Tree, copies map[string]int) string {
+	places := r.places(tree)
+	var most int64
+	for _, place := range places {
+		most += place
+	}
+	needed, data, spread := r.Used, int64(0), int64(0)
+	for name, copies := range copies {
+		stored := r.Pools[name]
+		needed += max(0, stored.Data*int64(copies)-stored.Raw)
+		data, spread = data+stored.Data, spread+stored.Data*int64(copies)
+	}
+	// No host has anything twice, so that a small one leaves more to the others.
+	var apart int64
+	for _, place := range places {
+		apart += min(place, data)
+	}
+	switch {
+	case needed > most:
+		return fmt.Sprintf("it would take %s in all, and the OSDs have %s up to the nearfull ratio of %.2f", amount(needed), amount(most), r.Nearfull)
+	case spread > apart:
+		return fmt.Sprintf("copies of %s on different hosts would take %s, and the hosts have %s for them up to the nearfull ratio of %.2f",
+			amount(data), amount(spread), amount(apart), r.Nearfull)
+	}
+	return ""
+}
+
+// places returns how much each host that serves can hold and be well, in order of its name.
+func (r Room) places(tree Tree) []int64 {
+	hosts := map[string]int64{}
+	for _, osd := range tree.OSDs {
+		if osd.Host != "" && osd.serves() {
+			hosts[osd.Host] += int64(float64(r.Capacity[osd.ID]) * r.Nearfull)
+		}
+	}
+	var places []int64
+	for _, host := range slices.Sorted(maps.Keys(hosts)) {
+		places = append(places, hosts[host])
+	}
+	return places
+}
+
+// amount writes a number of bytes for people.
+func amount(n int64) string {
+	units := []string{"B", "KiB", "MiB", "GiB", "TiB"}
+	value := float64(n)
+	for value >= 1024 && len(units) > 1 {
+		value, units = value/1024, units[1:]
+	}
+	return fmt.Sprintf("%.4g %s", value, units[0])
+}
+
+// Room implements [API].
+func (c *Client) Room(ctx context.Context) (Room, error) {
+	var room Room
+	var used usedOSDs
+	var pools map[string]Stored
+	var ratioErr, usedErr, poolsErr error
+	parallel.Run(
+		func() { room.Nearfull, ratioErr = ask(ctx, c, command{args: []string{"osd", "dump"}}, parseNearfull) },
+		func() { used, usedErr = ask(ctx, c, command{args: []string{"osd", "df"}, mgr: true}, parseOSDUse) },
+		func() { pools, poolsErr = ask(ctx, c, command{args: []string{"df"}}, parseStored) },
+	)
+	if err := cmp.Or(ratioErr, usedErr, poolsErr); err != nil {
+		return Room{}, err
+	}
+	room.Capacity, room.Used, room.Pools = used.capacity, used.used, pools
+	return room, nil
+}
+
+// parseNearfull reads the nearfull ratio from the answer of `ceph osd dump`.
+func parseNearfull(answer []byte) (float64, error) {
+	var said struct {
+		Ratio *float64 `json:"nearfull_ratio"`
+	}
+	err := json.Unmarshal(answer, &said)
+	switch {
+	case err != nil:
+		return 0, err
+	case said.Ratio == nil || *said.Ratio <= 0:
+		return 0, errors.New("the answer has no nearfull_ratio")
+	}
+	return *said.Ratio, nil
+}
+
+// usedOSDs is what the OSDs can hold, by their ids, and what they hold.
+type usedOSDs struct {
+	capacity map[int]int64
+	used     int64
+}
+
+// parseOSDUse reads the answer of `ceph osd df`.
+func parseOSDUse(answer []byte) (usedOSDs, error) {
+	var said struct {
+		Nodes *[]struct {
+			ID     int   `json:"id"`
+			KB     int64 `json:"kb"`
+			KBUsed int64 `json:"kb_used"`
+		} `json:"nodes"`
+	}
+	if err := json.Unmarshal(answer, &said); err != nil {
+		return usedOSDs{}, err
+	}
+	if said.Nodes == nil {
+		return usedOSDs{}, errors.New("the answer has no nodes")
+	}
+	use := usedOSDs{capacity: make(map[int]int64, len(*said.Nodes))}
+	for _, osd := range *said.Nodes {
+		use.capacity[osd.ID] = osd.KB << 10
+		use.used += osd.KBUsed << 10
+	}
+	return use, nil
+}
+
+// parseStored reads the pools from the answer of `ceph df`.
+func parseStored(answer []byte) (map[string]Stored, error) {
+	var said struct {
+		Pools *[]struct {
+			Name  string `json:"name"`
+			Stats struct {
+				Stored *int64 `json:"stored"`
+				Raw    int64  `json:"bytes_used"`
+			} `json:"stats"`
+		} `json:"pools"`
+	}
+	if err := json.Unmarshal(answer, &said); err != nil {
+		return nil, err
+	}
+	if said.Pools == nil {
+		return nil, errors.New("the answer has no pools")
+	}
+	pools := make(map[string]Stored, len(*said.Pools))
+	for _, pool := range *said.Pools {
+		if pool.Stats.Stored == nil {
+			return nil, fmt.Errorf("the answer does not say what pool %s stores", pool.Name)
+		}
+		pools[pool.Name] = Stored{Data: *pool.Stats.Stored, Raw: pool.Stats.Raw}
+	}
+	return pools, nil
+}

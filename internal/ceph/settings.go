@@ -1,0 +1,106 @@
+package ceph
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// The numbers of a pool that can be set.
+const (
+	PoolSize    = "size"
+	PoolMinSize = "min_size"
+	PoolPGMin   = "pg_num_min"
+)
+
+// Option is an option of the monitors in Ceph's own database.
+type Option struct {
+	// Value is what monitors use, "" for their default.
+	Value string `json:"value,omitempty"`
+	// Own is set when it is set for the monitors and not for all daemons.
+	Own bool `json:"own,omitempty"`
+}
+
+// On reports whether a switch is on.
+func (o Option) On() bool { return o.Value == "true" || o.Value == "1" }
+
+// SetPoolNumber implements [Settings].
+func (c *Client) SetPoolNumber(ctx context.Context, pool, setting string, value int, sure bool) error {
+	if err := checkWord(pool, "pool"); err != nil {
+		return err
+	}
+	if !slices.Contains([]string{PoolSize, PoolMinSize, PoolPGMin}, setting) || value < 1 {
+		return fmt.Errorf("%w: %s cannot be %d", ErrInvalid, setting, value)
+	}
+	args := []string{"osd", "pool", "set", pool, setting, strconv.Itoa(value)}
+	if sure {
+		args = append(args, "--yes-i-really-mean-it")
+	}
+	return c.change(ctx, false, args...)
+}
+
+// MonOption implements [Settings].
+func (c *Client) MonOption(ctx context.Context, name string) (Option, error) {
+	return ask(ctx, c, command{args: []string{"config", "dump"}}, func(answer []byte) (Option, error) { return parseOption(answer, name) })
+}
+
+// SetMonOption implements [Settings].
+func (c *Client) SetMonOption(ctx context.Context, name, value string) error {
+	return c.setOption(ctx, "set", name, value)
+}
+
+// ResetMonOption implements [Settings].
+func (c *Client) ResetMonOption(ctx context.Context, name string) error {
+	return c.setOption(ctx, "rm", name)
+}
+
+func (c *Client) setOption(ctx context.Context, how string, words ...string) error {
+	for _, word := range words {
+		if err := checkWord(word, "option"); err != nil {
+			return err
+		}
+	}
+	return c.change(ctx, false, append([]string{"config", how, monSection}, words...)...)
+}
+
+// checkWord refuses what ceph could take for an option of its own, or for nothing.
+func checkWord(word, what string) error {
+	if word == "" || strings.HasPrefix(word, "-") || strings.ContainsAny(word, " \t\n") {
+		return fmt.Errorf("%w: %q is no %s", ErrInvalid, word, what)
+	}
+	return nil
+}
+
+// The sections of Ceph's database that monitors read; of both, the first counts.
+const (
+	monSection    = "mon"
+	globalSection = "global"
+)
+
+// parseOption reads the answer of `ceph config dump`. What is set for some of the monitors only
+// is left out.
+func parseOption(answer []byte, name string) (Option, error) {
+	var said []struct {
+		Section string `json:"section"`
+		Name    string `json:"name"`
+		Value   string `json:"value"`
+		Mask    string `json:"mask"`
+	}
+	if err := json.Unmarshal(answer, &said); err != nil {
+		return Option{}, err
+	}
+	var option Option
+	for _, entry := range said {
+		switch {
+		case entry.Name != name || entry.Mask != "":
+		case entry.Section == monSection:
+			option = Option{Value: entry.Value, Own: true}
+		case entry.Section == globalSection && !option.Own:
+			option.Value = entry.Value
+		}
+	}
+	return option, nil
+}

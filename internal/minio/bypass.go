@@ -1,0 +1,41 @@
+package minio
+
+import (
+	"context"
+	"slices"
+)
+
+// Bypasses implements [API]. Only Services of the same namespace can select its pods.
+func (c *Client) Bypasses(ctx context.Context) (names []string, err error) {
+	single, err := c.Single(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ref := ServiceRef(c.namespace)
+	list, err := c.objects.ListObjects(ctx, ref, "", "")
+	if err != nil {
+		return nil, err
+	}
+	for _, raw := range list {
+		other, err := decode[service](ref, raw, nil)
+		if err != nil {
+			return nil, err
+		}
+		if other.Metadata.Name != singleName && slices.ContainsFunc(single.Own(), other.selects) {
+			names = append(names, other.Metadata.Name)
+		}
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// selects reports whether the Service leads to the pod. One without a selector leads to what
+// somebody else says.
+func (s service) selects(pod SinglePod) bool {
+	for label, value := range s.Spec.Selector {
+		if pod.labels[label] != value {
+			return false
+		}
+	}
+	return len(s.Spec.Selector) > 0
+}

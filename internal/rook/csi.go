@@ -1,0 +1,125 @@
+package rook
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	apiresource "k8s.io/apimachinery/pkg/api/resource"
+	"sigs.k8s.io/yaml"
+
+	"github.com/replicatedhq/ekco/internal/kube"
+)
+
+// amounts are of memory and CPU.
+type amounts struct{ memory, cpu string }
+
+// share is what a container asks for, and may use.
+type share struct{ requests, limits amounts }
+
+var (
+	sidecar = share{amounts{"128Mi", "100m"}, amounts{"256Mi", "200m"}}
+	plugin  = share{amounts{"512Mi", "250m"}, amounts{"1Gi", "500m"}}
+	small   = share{amounts{"128Mi", "50m"}, amounts{"256Mi", "100m"}}
+)
+
+// shares are those of the containers of Ceph's CSI drivers.
+var shares = map[string]share{
+	"csi-provisioner": sidecar, "csi-resizer": sidecar, "csi-attacher": sidecar, "csi-snapshotter": sidecar,
+	"csi-rbdplugin": plugin, "csi-cephfsplugin": plugin, "csi-nfsplugin": plugin, "csi-omap-generator": plugin,
+	"driver-registrar": small, "liveness-prometheus": small,
+}
+
+// csiContainers are the containers of each kind of pod of the drivers, by the key of the
+// operator's ConfigMap that has their resources.
+var csiContainers = map[string][]string{
+	"CSI_RBD_PROVISIONER_RESOURCE":    {"csi-provisioner", "csi-resizer", "csi-attacher", "csi-snapshotter", "csi-rbdplugin", "csi-omap-generator", "liveness-prometheus"},
+	"CSI_RBD_PLUGIN_RESOURCE":         {"driver-registrar", "csi-rbdplugin", "liveness-prometheus"},
+	"CSI_CEPHFS_PROVISIONER_RESOURCE": {"csi-provisioner", "csi-resizer", "csi-attacher", "csi-snapshotter", "csi-cephfsplugin", "liveness-prometheus"},
+	"CSI_CEPHFS_PLUGIN_RESOURCE":      {"driver-registrar", "csi-cephfsplugin", "liveness-prometheus"},
+	"CSI_NFS_PROVISIONER_RESOURCE":    {"csi-provisioner", "csi-nfsplugin"},
+	"CSI_NFS_PLUGIN_RESOURCE":         {"driver-registrar", "csi-nfsplugin"},
+}
+
+// CSIKeys are the keys of the operator's ConfigMap that EKCO sets, in order.
+func CSIKeys() []string { return slices.Sorted(maps.Keys(csiContainers)) }
+
+// CSIResources is what EKCO sets the key to, as Rook's own examples write it; "" for a key
+// that it does not set.
+func CSIResources(key string) string {
+	var text strings.Builder
+	for _, container := range csiContainers[key] {
+		of := shares[container]
+		fmt.Fprintf(&text, "- name: %s\n  resource:\n    requests:\n      memory: %s\n      cpu: %s\n    limits:\n      memory: %s\n      cpu: %s\n",
+			container, of.requests.memory, of.requests.cpu, of.limits.memory, of.limits.cpu)
+	}
+	return text.String()
+}
+
+// differingCSI returns the keys under which the ConfigMap says other resources, or none.
+func differingCSI(data map[string]string) (keys []string) {
+	for _, key := range CSIKeys() {
+		if !sameResources(data[key], CSIResources(key)) {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+// quantities are by names of resources, such as "cpu".
+type quantities map[string]apiresource.Quantity
+
+// containerResources is an entry of the list that Rook reads. What else is written there
+// it does not read.
+type containerResources struct {
+	Name     string `json:"name"`
+	Resource struct {
+		Requests quantities `json:"requests"`
+		Limits   quantities `json:"limits"`
+	} `json:"resource"`
+}
+
+// sameResources reports whether two texts give the same containers the same resources,
+// however they are written. What cannot be read is never the same.
+func sameResources(a, b string) bool {
+	of, err := readResources(a)
+	if err != nil {
+		return false
+	}
+	other, err := readResources(b)
+	return err == nil && maps.EqualFunc(of, other, func(x, y containerResources) bool {
+		same := func(x, y apiresource.Quantity) bool { return x.Cmp(y) == 0 }
+		return maps.EqualFunc(x.Resource.Requests, y.Resource.Requests, same) && maps.EqualFunc(x.Resource.Limits, y.Resource.Limits, same)
+	})
+}
+
+// readResources returns the entries by the names of containers, each of which is there once.
+func readResources(text string) (map[string]containerResources, error) {
+	var list []containerResources
+	if err := yaml.Unmarshal([]byte(text), &list); err != nil {
+		return nil, err
+	}
+	of := make(map[string]containerResources, len(list))
+	for _, entry := range list {
+		if _, twice := of[entry.Name]; twice {
+			return nil, fmt.Errorf("container %q is there twice", entry.Name)
+		}
+		of[entry.Name] = entry
+	}
+	return of, nil
+}
+
+// patchCSI sets the keys that differ among those.
+func (o podsObject) patchCSI(keys []string) []kube.PatchOp {
+	patch := o.same()
+	if o.Data == nil {
+		patch = append(patch, kube.PatchOp{Op: "add", Path: "/data", Value: map[string]string{}})
+	}
+	for _, key := range differingCSI(o.Data) {
+		if slices.Contains(keys, key) {
+			patch = append(patch, kube.PatchOp{Op: "add", Path: "/data/" + key, Value: CSIResources(key)})
+		}
+	}
+	return patch
+}

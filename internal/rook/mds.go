@@ -1,0 +1,135 @@
+package rook
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+const (
+	mdsApp = "rook-ceph-mds"
+	// filesystemLabel is on the pods of MDS, with the name of their filesystem.
+	filesystemLabel = "rook_file_system"
+	zoneOfNode      = "topology.kubernetes.io/zone"
+)
+
+// apartBy is the affinity term of MDS that do not share what the topology key names.
+func apartBy(topologyKey string) corev1.PodAffinityTerm {
+	return corev1.PodAffinityTerm{TopologyKey: topologyKey, LabelSelector: &metav1.LabelSelector{
+		MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: metav1.LabelSelectorOpIn, Values: []string{mdsApp}}},
+	}}
+}
+
+// spread has the MDS never share a host, and no zone if that is possible.
+var spread = corev1.PodAntiAffinity{
+	RequiredDuringSchedulingIgnoredDuringExecution:  []corev1.PodAffinityTerm{apartBy(hostnameOfNode)},
+	PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{{Weight: 100, PodAffinityTerm: apartBy(zoneOfNode)}},
+}
+
+// placed reports whether that is what kURL sets on a single node, or what EKCO sets instead.
+func placed(antiAffinity json.RawMessage) (oneNode, isSpread bool) {
+	var set corev1.PodAntiAffinity
+	if json.Unmarshal(antiAffinity, &set) != nil {
+		return false, false
+	}
+	return isOneNode(set), reflect.DeepEqual(set, spread)
+}
+
+// isOneNode reports whether both rules are only preferred, that for hosts and that for zones,
+// and there is no other.
+func isOneNode(set corev1.PodAntiAffinity) bool {
+	preferred := set.PreferredDuringSchedulingIgnoredDuringExecution
+	if len(set.RequiredDuringSchedulingIgnoredDuringExecution) > 0 || len(preferred) != 2 {
+		return false
+	}
+	hosts, zones := 0, 0
+	for _, term := range preferred {
+		key := term.PodAffinityTerm.TopologyKey
+		switch {
+		case !reflect.DeepEqual(term.PodAffinityTerm, apartBy(key)):
+			return false
+		case key == hostnameOfNode:
+			hosts++
+		case strings.HasSuffix(key, "/zone"):
+			zones++
+		}
+	}
+	return hosts == 1 && zones == 1
+}
+
+const antiAffinityOfMDS = "/spec/metadataServer/placement/podAntiAffinity"
+
+// patchMDS replaces what kURL has set by [spread], as long as it is that.
+func (o podsObject) patchMDS() []kube.PatchOp {
+	return []kube.PatchOp{
+		{Op: "test", Path: "/metadata/uid", Value: o.Metadata.UID},
+		{Op: "test", Path: antiAffinityOfMDS, Value: o.Spec.MetadataServer.Placement.AntiAffinity},
+		{Op: "replace", Path: antiAffinityOfMDS, Value: spread},
+	}
+}
+
+// podsOf returns Rook's pods with the label app of that value.
+func (p *Pods) podsOf(ctx context.Context, app string) ([]pod, error) {
+	ref := kube.Ref{Version: "v1", Resource: "pods", Namespace: Namespace}
+	list, err := p.objects.ListObjects(ctx, ref, "app", app)
+	if err != nil {
+		return nil, err
+	}
+	found := make([]pod, len(list))
+	for i, raw := range list {
+		if err := json.Unmarshal(raw, &found[i]); err != nil {
+			return nil, fmt.Errorf("read a pod with app=%s in %s: %w", app, Namespace, err)
+		}
+	}
+	return found, nil
+}
+
+// mdsHosts returns the nodes on which MDS of the filesystem run and are ready, in order.
+func (p *Pods) mdsHosts(ctx context.Context, of journal.Subject) (hosts []string, err error) {
+	pods, err := p.podsOf(ctx, mdsApp)
+	for _, pod := range pods {
+		if pod.serves(of) && pod.usable() {
+			hosts = append(hosts, pod.Spec.NodeName)
+		}
+	}
+	slices.Sort(hosts)
+	return slices.Compact(hosts), err
+}
+
+// serves reports whether the pod is an MDS of the filesystem.
+func (p pod) serves(of journal.Subject) bool {
+	return p.Metadata.Labels[filesystemLabel] == journal.MDSFilesystem(of)
+}
+
+// MDSPods says of each pod of the MDS of a filesystem, for people, where it is and how.
+func (p *Pods) MDSPods(ctx context.Context, of journal.Subject) ([]string, error) {
+	pods, err := p.podsOf(ctx, mdsApp)
+	var said []string
+	for _, pod := range pods {
+		if pod.serves(of) {
+			said = append(said, pod.said())
+		}
+	}
+	slices.Sort(said)
+	return said, err
+}
+
+// said says where a pod is and whether it is ready.
+func (p pod) said() string {
+	switch {
+	case p.Spec.NodeName == "":
+		return p.Metadata.Name + " is on no node"
+	case p.usable():
+		return p.Metadata.Name + " runs on " + p.Spec.NodeName
+	}
+	return p.Metadata.Name + " is not ready on " + p.Spec.NodeName
+}

@@ -1,0 +1,49 @@
+package rook
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/replicatedhq/ekco/internal/kube"
+)
+
+// inNamespace are objects of which those in Rook's namespace are not found once that is gone, or
+// about to be. EKCO's permissions for them are in it, so that the API server says only that
+// they may not be read.
+type inNamespace struct{ kube.Objects }
+
+// NamespaceRef names Rook's namespace.
+func NamespaceRef() kube.Ref { return kube.Ref{Version: "v1", Resource: "namespaces", Name: Namespace} }
+
+// ReadObject implements [kube.Objects].
+func (o inNamespace) ReadObject(ctx context.Context, ref kube.Ref) (json.RawMessage, error) {
+	raw, err := o.Objects.ReadObject(ctx, ref)
+	return raw, o.unlessGone(ctx, ref, err)
+}
+
+// ListObjects implements [kube.Objects].
+func (o inNamespace) ListObjects(ctx context.Context, ref kube.Ref, label, value string) ([]json.RawMessage, error) {
+	found, err := o.Objects.ListObjects(ctx, ref, label, value)
+	return found, o.unlessGone(ctx, ref, err)
+}
+
+// unlessGone returns the error of a call, or kube.ErrNotFound where that is why.
+func (o inNamespace) unlessGone(ctx context.Context, ref kube.Ref, err error) error {
+	if ref.Namespace != Namespace || !errors.Is(kube.Sentinel(err), kube.ErrForbidden) {
+		return err
+	}
+	raw, readErr := o.Objects.ReadObject(ctx, NamespaceRef())
+	var namespace podsObject
+	if readErr == nil {
+		readErr = json.Unmarshal(raw, &namespace)
+	}
+	switch {
+	case errors.Is(kube.Sentinel(readErr), kube.ErrNotFound):
+		return fmt.Errorf("%w: there is no namespace %s", kube.ErrNotFound, Namespace)
+	case readErr == nil && namespace.Metadata.DeletionTimestamp != "":
+		return fmt.Errorf("%w: namespace %s is being deleted, and EKCO's permissions with it", kube.ErrNotFound, Namespace)
+	}
+	return err
+}

@@ -1,0 +1,100 @@
+package rook
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// podsObject is the part that EKCO reads of any of the objects with what Rook gives its pods.
+type podsObject struct {
+	Metadata struct {
+		Name              string            `json:"name"`
+		UID               string            `json:"uid"`
+		ResourceVersion   string            `json:"resourceVersion"`
+		Generation        int64             `json:"generation"`
+		DeletionTimestamp string            `json:"deletionTimestamp"`
+		Labels            map[string]string `json:"labels"`
+	} `json:"metadata"`
+	// Data is a ConfigMap's.
+	Data map[string]string `json:"data"`
+	Spec struct {
+		// MetadataServer is a CephFilesystem's.
+		MetadataServer struct {
+			Placement struct {
+				AntiAffinity json.RawMessage `json:"podAntiAffinity"`
+			} `json:"placement"`
+		} `json:"metadataServer"`
+		// Replicas and Template are a workload's.
+		Replicas *int `json:"replicas"`
+		Template struct {
+			Spec struct {
+				Priority string `json:"priorityClassName"`
+			} `json:"spec"`
+		} `json:"template"`
+	} `json:"spec"`
+	Status rollout `json:"status"`
+
+	raw json.RawMessage
+}
+
+func (o podsObject) facts(in Installed, of journal.Subject) journal.RookPodsFacts {
+	facts := journal.RookPodsFacts{UID: o.Metadata.UID, Generation: o.Metadata.Generation}
+	switch of.Kind {
+	case journal.RookOperatorConfig.Kind:
+		facts.Generation, facts.Unversioned = 0, in.Unknown
+		if in.Version.Known {
+			facts.Version = in.Version.String()
+		}
+		if in.Unknown != "" || in.Version.AtLeast(1, 9, 0) {
+			facts.Differing = differingCSI(o.Data)
+		}
+	case journal.KindCephMDS:
+		facts.UID = journal.MDSOf(o.Metadata.UID)
+		if o.Metadata.DeletionTimestamp == "" {
+			facts.OneNode, facts.Spread = placed(o.Spec.MetadataServer.Placement.AntiAffinity)
+		}
+	default:
+		facts.Daemon, facts.Priority = o.daemon(), o.Spec.Template.Spec.Priority
+	}
+	return facts
+}
+
+// daemon is what a workload of Rook runs.
+func (o podsObject) daemon() string {
+	return strings.TrimPrefix(o.Metadata.Labels["app"], "rook-ceph-")
+}
+
+// same are the tests of a patch that changes the object only as it was read.
+func (o podsObject) same() []kube.PatchOp {
+	return []kube.PatchOp{
+		{Op: "test", Path: "/metadata/uid", Value: o.Metadata.UID},
+		{Op: "test", Path: "/metadata/resourceVersion", Value: o.Metadata.ResourceVersion},
+	}
+}
+
+// patchPriority gives the pods of a workload a priority class.
+func (o podsObject) patchPriority(class string) []kube.PatchOp {
+	return append(o.same(), kube.PatchOp{Op: "add", Path: "/spec/template/spec/priorityClassName", Value: class})
+}
+
+// withPriority returns the whole object with the class. Its resource version is part of it.
+func (o podsObject) withPriority(class string) (json.RawMessage, error) {
+	object, err := decode(o.raw)
+	if err != nil {
+		return nil, err
+	}
+	at := object
+	for _, field := range []string{"spec", "template", "spec"} {
+		next, is := at[field].(map[string]any)
+		if !is {
+			return nil, fmt.Errorf("it has no %s", field)
+		}
+		at = next
+	}
+	at["priorityClassName"] = class
+	return json.Marshal(object)
+}

@@ -1,0 +1,161 @@
+package rook
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// prioritized are the values of the label app of the Deployments that are to have a priority
+// class.
+var prioritized = []string{OSDApp, mdsApp, "rook-ceph-mgr", "rook-ceph-mon"}
+
+// NodeCritical is the priority class that EKCO creates where it is configured and missing.
+const (
+	NodeCritical      = "node-critical"
+	nodeCriticalValue = 1_000_000_000
+)
+
+// Workloads returns the workloads of a Rook that is there whose pods are to have a priority
+// class, by their names: the Deployments of its daemons, and the DaemonSet of its agent if
+// it has one.
+func (p *Pods) Workloads(ctx context.Context) (map[journal.Subject]journal.RookPodsFacts, error) {
+	found := map[journal.Subject]journal.RookPodsFacts{}
+	deployments, err := p.deployments(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range deployments {
+		if slices.Contains(prioritized, d.Metadata.Labels["app"]) {
+			of := journal.RookWorkload(journal.KindDeployment, d.Metadata.Name)
+			found[of] = d.facts(Installed{}, of)
+		}
+	}
+	agent, err := p.object(ctx, journal.RookAgent)
+	switch sentinel := kube.Sentinel(err); {
+	case errors.Is(sentinel, kube.ErrNotFound): // Rook has none since it uses CSI
+	case err != nil:
+		return nil, err
+	default:
+		found[journal.RookAgent] = agent.facts(Installed{}, journal.RookAgent)
+	}
+	return found, nil
+}
+
+// deployments returns all of Rook's namespace.
+func (p *Pods) deployments(ctx context.Context) ([]podsObject, error) {
+	ref := kube.Ref{Group: "apps", Version: "v1", Resource: "deployments", Namespace: Namespace}
+	list, err := p.objects.ListObjects(ctx, ref, "", "")
+	if err != nil {
+		return nil, err
+	}
+	found := make([]podsObject, len(list))
+	for i, raw := range list {
+		if found[i], err = decodePods(ref, raw, nil); err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
+}
+
+// rollout is what a controller says of its workload.
+type rollout struct {
+	ObservedGeneration int64 `json:"observedGeneration"`
+	// Those of a Deployment.
+	Replicas  int `json:"replicas"`
+	Updated   int `json:"updatedReplicas"`
+	Available int `json:"availableReplicas"`
+	// Those of a DaemonSet.
+	Desired         int `json:"desiredNumberScheduled"`
+	UpdatedOnNodes  int `json:"updatedNumberScheduled"`
+	NumberAvailable int `json:"numberAvailable"`
+}
+
+// unrolled says what the workload lacks to be rolled out, or "".
+func (o podsObject) unrolled(kind string) string {
+	wanted, now := 1, o.Status
+	if o.Spec.Replicas != nil {
+		wanted = *o.Spec.Replicas
+	}
+	if kind == journal.KindDaemonSet {
+		wanted, now.Replicas, now.Updated, now.Available = now.Desired, now.Desired, now.UpdatedOnNodes, now.NumberAvailable
+	}
+	switch {
+	case now.ObservedGeneration < o.Metadata.Generation:
+		return "its controller has not seen the change"
+	case now.Updated < wanted, now.Available < wanted:
+		return fmt.Sprintf("%d of %d pods are new, and %d are available", now.Updated, wanted, now.Available)
+	case now.Replicas > wanted:
+		return fmt.Sprintf("there are %d pods, and shall be %d", now.Replicas, wanted)
+	}
+	return ""
+}
+
+// RolledOut reads a workload live, and says what it lacks to be rolled out, or "".
+func (p *Pods) RolledOut(ctx context.Context, of journal.Subject) (facts journal.RookPodsFacts, lacks string, err error) {
+	object, err := p.object(ctx, of)
+	if err != nil {
+		return journal.RookPodsFacts{}, "", err
+	}
+	return object.facts(Installed{}, of), object.unrolled(of.Kind), nil
+}
+
+// OthersRolledOut says which other Deployment of the same daemon is not rolled out, and what it
+// lacks, or "".
+func (p *Pods) OthersRolledOut(ctx context.Context, of journal.Subject, daemon string) (lacks string, err error) {
+	deployments, err := p.deployments(ctx)
+	if err != nil {
+		return "", err
+	}
+	slices.SortFunc(deployments, func(a, b podsObject) int { return strings.Compare(a.Metadata.Name, b.Metadata.Name) })
+	for _, d := range deployments {
+		other := journal.RookWorkload(journal.KindDeployment, d.Metadata.Name)
+		if other.Name == of.Name || d.daemon() != daemon {
+			continue
+		}
+		if lacks := d.unrolled(other.Kind); lacks != "" {
+			return "Deployment " + other.Name + " is not rolled out: " + lacks, nil
+		}
+	}
+	return "", nil
+}
+
+// PriorityClassRef names a priority class.
+func PriorityClassRef(name string) kube.Ref {
+	return kube.Ref{Group: "scheduling.k8s.io", Version: "v1", Resource: "priorityclasses", Name: name}
+}
+
+// HasPriorityClass reports whether there is a priority class of the name.
+func (p *Pods) HasPriorityClass(ctx context.Context, name string) (bool, error) {
+	_, err := p.objects.ReadObject(ctx, PriorityClassRef(name))
+	if errors.Is(kube.Sentinel(err), kube.ErrNotFound) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// CreatePriorityClass creates [NodeCritical]. One that is there stays as it is; no other is
+// EKCO's to make.
+func (p *Pods) CreatePriorityClass(ctx context.Context, name string) error {
+	if name != NodeCritical {
+		return fmt.Errorf("create the priority class %s: EKCO creates none but %s; create it, or configure another", name, NodeCritical)
+	}
+	class, err := json.Marshal(map[string]any{
+		"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": map[string]string{"name": name},
+		"value": nodeCriticalValue, "description": "Pods of Rook that a node with storage cannot do without.",
+	})
+	if err != nil {
+		return err
+	}
+	_, err = p.objects.CreateObject(ctx, PriorityClassRef(name), class)
+	if errors.Is(err, kube.ErrConflict) {
+		return nil
+	}
+	return err
+}

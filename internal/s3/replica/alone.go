@@ -1,0 +1,83 @@
+package replica
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/replicatedhq/ekco/internal/s3"
+)
+
+// Alone names what one store has and the other has not: buckets and versions, a version also
+// if the other has an older one of its id, as of an object without versions that was written
+// again. What was modified last before since does not count, nor do buckets then that are
+// empty but for such; zero leaves nothing out.
+func Alone(ctx context.Context, one, other s3.Source, since time.Time) (Names, error) {
+	return beyond(ctx, one, other, since, (*pair).has)
+}
+
+// Foreign is [Alone] of a target, without what is a mere copy of what the source has, whenever
+// it was made: an EKCO before this one copied without versions and times, and a pass makes
+// that equal.
+func Foreign(ctx context.Context, target, source s3.Source, since time.Time) (Names, error) {
+	return beyond(ctx, target, source, since, func(p *pair, v s3.Version) bool { return p.has(v) || p.copyOf(v) })
+}
+
+// beyond names what one store has beyond the other, which has a version if has says so.
+func beyond(ctx context.Context, one, other s3.Source, since time.Time, has func(*pair, s3.Version) bool) (Names, error) {
+	var found Names
+	ours, theirs, err := both(ctx, one, other)
+	if err != nil {
+		return found, err
+	}
+	for _, bucket := range ours {
+		there := other
+		if !slices.Contains(theirs, bucket) {
+			if there = nil; since.IsZero() {
+				found.add("bucket " + bucket)
+			}
+		}
+		if err := beyondIn(ctx, bucket, one, there, since, has, &found); err != nil {
+			return found, err
+		}
+	}
+	return found, nil
+}
+
+func beyondIn(ctx context.Context, bucket string, one, other s3.Source, since time.Time, has func(*pair, s3.Version) bool, found *Names) error {
+	for p, err := range pairs(ctx, one, other, bucket, "", listed) {
+		if err != nil {
+			return err
+		}
+		for _, v := range p.source {
+			if !v.Modified.Before(since) && !has(&p, v) {
+				found.add("object " + bucket + "/" + v.Key + " (" + v.ID + ")")
+			}
+		}
+		p.release()
+	}
+	return nil
+}
+
+// has reports whether the target has that version, or a newer one of its id.
+func (p *pair) has(v s3.Version) bool {
+	at := v.Modified.Truncate(time.Millisecond)
+	return slices.ContainsFunc(p.target, func(old s3.Version) bool {
+		if old.ID != v.ID {
+			return false
+		}
+		was := old.Modified.Truncate(time.Millisecond)
+		return at.Before(was) || at.Equal(was) && old.ETag == v.ETag && old.DeleteMarker == v.DeleteMarker
+	})
+}
+
+// copyOf reports whether a version without an id of its own has the content of one that the
+// target has. What was copied without versions is the newest one, whatever its id.
+func (p *pair) copyOf(v s3.Version) bool {
+	if v.ID != s3.NullVersion || v.DeleteMarker {
+		return false
+	}
+	return slices.ContainsFunc(p.target, func(of s3.Version) bool {
+		return of.Size == v.Size && of.ETag == v.ETag
+	})
+}

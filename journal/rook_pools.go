@@ -1,0 +1,58 @@
+package journal
+
+import (
+	"strconv"
+	"strings"
+)
+
+// RookMakes reports whether Rook makes the pool that Ceph calls so of that place in a custom
+// resource, whose size is the number there. It knows the names that Rook gives, and not those
+// that a custom resource gives its pools itself.
+func RookMakes(of Subject, place, pool string) bool {
+	_, name, _ := strings.Cut(of.Name, "/")
+	switch where := strings.TrimSuffix(place, "/replicated/size"); of.Kind {
+	case KindCephBlockPool:
+		return pool == name
+	case KindCephFilesystem:
+		number, isData := strings.CutPrefix(where, "/spec/dataPools/")
+		_, err := strconv.Atoi(number)
+		return where == "/spec/metadataPool" && pool == name+"-metadata" || isData && err == nil && pool == name+"-data"+number
+	case KindCephObjectStore:
+		return where == "/spec/dataPool" && pool == storeData(name) || where == "/spec/metadataPool" && pool != storeData(name) &&
+			(pool == ".rgw.root" || strings.HasPrefix(pool, name+".rgw."))
+	}
+	return false
+}
+
+// storeData is the pool of an object store's data; all its others are for what is known of it.
+func storeData(name string) string { return name + ".rgw.buckets.data" }
+
+// MadeOf returns the pools of Ceph that are made of the place in the custom resource.
+func (f *CephFacts) MadeOf(of Subject, place string) (pools []CephPool) {
+	if f == nil {
+		return nil
+	}
+	for _, pool := range f.Pools {
+		if RookMakes(of, place, pool.Name) {
+			pools = append(pools, pool)
+		}
+	}
+	return pools
+}
+
+// CephIsShort reports whether the code of Ceph's health says that there is little room, or none.
+func CephIsShort(code string) bool {
+	switch code {
+	case "OSD_NEARFULL", "OSD_BACKFILLFULL", "OSD_FULL", "POOL_NEARFULL", "POOL_BACKFILLFULL", "POOL_FULL", "PG_BACKFILL_FULL", "PG_RECOVERY_FULL":
+		return true
+	}
+	return false
+}
+
+// HostsWithOSDs are those that have an OSD, whether or not it runs.
+func (f *CephFacts) HostsWithOSDs() []string {
+	if f == nil {
+		return nil
+	}
+	return f.Occupied
+}

@@ -1,0 +1,50 @@
+// Package certificates is where facts of certificates come from: the Secrets are read now and
+// then, and at once when EKCO has renewed one; the files of the CAs are read on the primary on
+// which EKCO runs, for they are the same on all.
+package certificates
+
+import (
+	"context"
+	"time"
+
+	"github.com/replicatedhq/ekco/internal/certificates/secrets"
+	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/observers"
+)
+
+// Reader reads the certificates in Secrets.
+type Reader interface {
+	Read(ctx context.Context, of journal.Subject) (journal.CertificateFacts, error)
+	// Clock returns an error if one cannot tell what is due.
+	Clock() error
+}
+
+// filesInterval is how often files are read that change once in ten years.
+const filesInterval = time.Hour
+
+// New returns the sources: one for each, so that none keeps another from being seen. dir is
+// where the files are, known what the journal has, by name.
+func New(secretsOf Reader, dir string, known map[string]journal.CertificateFacts) (ofSecrets, ofFiles []observers.Source) {
+	for _, of := range secrets.Subjects() {
+		ofSecrets = append(ofSecrets, observers.PollOne(observers.PolledOne[journal.CertificateFacts]{
+			Machine: machine, Subject: of, Known: known, UID: noUID,
+			Get: func(ctx context.Context) (journal.CertificateFacts, error) { return secretsOf.Read(ctx, of) },
+		}))
+	}
+	for _, path := range secrets.Files() {
+		ofFiles = append(ofFiles, observers.PollOne(observers.PolledOne[journal.CertificateFacts]{
+			Machine: machine, Subject: journal.CertificateFile(path), Known: known, UID: noUID, Beyond: true, Interval: filesInterval,
+			Get: func(ctx context.Context) (journal.CertificateFacts, error) {
+				if err := secretsOf.Clock(); err != nil {
+					return journal.CertificateFacts{}, err
+				}
+				return secrets.ReadCA(ctx, dir, path, time.Now())
+			},
+		}))
+	}
+	return ofSecrets, ofFiles
+}
+
+const machine = "certificate"
+
+func noUID(journal.CertificateFacts) string { return "" }

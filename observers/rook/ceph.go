@@ -1,0 +1,70 @@
+package rook
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/replicatedhq/ekco/internal/ceph"
+	"github.com/replicatedhq/ekco/internal/parallel"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// Ceph is what is asked of Ceph. None of it needs a mgr.
+type Ceph interface {
+	Tree(ctx context.Context) (ceph.Tree, error)
+	Pools(ctx context.Context) ([]ceph.Pool, error)
+	Health(ctx context.Context) (ceph.Health, error)
+	Version(ctx context.Context) (ceph.Version, error)
+}
+
+// errFSID says that Ceph answered without saying which cluster it is.
+var errFSID = errors.New("ceph osd dump has no fsid, so that it cannot be told which cluster it is")
+
+// askCeph puts all questions at once, so that those with the same answer share it. That a pod or
+// a Deployment was not found says nothing of Ceph, so that the error is not one that does.
+func askCeph(ctx context.Context, of Ceph) (journal.RookFacts, error) {
+	var tree ceph.Tree
+	var pools []ceph.Pool
+	var health ceph.Health
+	var version ceph.Version
+	var treeErr, poolsErr, healthErr, versionErr error
+	parallel.Run(
+		func() { tree, treeErr = of.Tree(ctx) },
+		func() { pools, poolsErr = of.Pools(ctx) },
+		func() { health, healthErr = of.Health(ctx) },
+		func() { version, versionErr = of.Version(ctx) },
+	)
+	if !errors.Is(versionErr, ceph.ErrUnavailable) && ctx.Err() == nil {
+		versionErr = nil // it did answer; a vendor may call it whatever they like
+	}
+	switch err := cmp.Or(treeErr, poolsErr, healthErr, versionErr); {
+	case err != nil:
+		return journal.RookFacts{}, errors.New(err.Error())
+	case tree.FSID == "":
+		return journal.RookFacts{}, errFSID
+	}
+	return cephFacts(tree, pools, health, version), nil
+}
+
+// cephFacts reduces what Ceph said.
+func cephFacts(tree ceph.Tree, pools []ceph.Pool, health ceph.Health, version ceph.Version) journal.RookFacts {
+	facts := &journal.CephFacts{Health: string(health.Status), Occupied: tree.Occupied()}
+	if version != (ceph.Version{}) {
+		facts.Version = version.String()
+	}
+	for _, host := range tree.Hosts {
+		facts.Crush = append(facts.Crush, host.Name)
+	}
+	for _, check := range health.Checks {
+		facts.Checks = append(facts.Checks, check.Code)
+	}
+	slices.Sort(facts.Checks)
+	for _, pool := range pools {
+		facts.Pools = append(facts.Pools, pool.Facts())
+	}
+	slices.SortFunc(facts.Pools, func(a, b journal.CephPool) int { return strings.Compare(a.Name, b.Name) })
+	return journal.RookFacts{UID: tree.FSID, Hosts: tree.Serving(), Ceph: facts}
+}

@@ -35,6 +35,14 @@ func compared(b *testing.B, name string, measure func(b *testing.B)) {
 	}
 }
 
+// binariesCompared is how many binaries compared measures.
+func binariesCompared() int {
+	if os.Getenv("EKCO_BASELINE") != "" {
+		return 2
+	}
+	return 1
+}
+
 // controlplaneBinary returns the path of the control plane, building it on
 // first use.
 func controlplaneBinary(b *testing.B) string {

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// cephProcesses is the record of the ceph commands that were run in the tools
-// pod, from the start of each process to its end.
+// cephProcesses is the record of the ceph processes that were run in the tools
+// pod, from the start of each that has its command as an argument to its end.
 type cephProcesses struct {
 	// Program is what the control plane runs for an exec into a pod.
 	Program string
@@ -25,11 +25,18 @@ func newCephProcesses(b *testing.B) *cephProcesses {
 	dir := b.TempDir()
 	p := &cephProcesses{Program: filepath.Join(dir, "exec"), conf: filepath.Join(dir, "ceph.conf"), record: filepath.Join(dir, "record")}
 	// bash knows the time without another process.
+	// A process that reads questions waits for more of them, and is on record from its
+	// start on.
 	script := fmt.Sprintf(`#!/bin/bash
 began=$EPOCHREALTIME
-CEPH_CONF=%s "$@"
+export CEPH_CONF=%[1]s
+case "$*" in *" -f json")
+	echo "$began $began $*" >>%[2]s
+	exec "$@"
+esac
+"$@"
 code=$?
-echo "$began $EPOCHREALTIME $*" >>%s
+echo "$began $EPOCHREALTIME $*" >>%[2]s
 exit $code
 `, p.conf, p.record)
 	for path, content := range map[string]string{p.Program: script, p.record: ""} {
@@ -39,6 +46,9 @@ exit $code
 	}
 	return p
 }
+
+// conversation stands for a process that reads questions from its input.
+const conversation = "(questions)"
 
 // use makes a cluster the one that is asked.
 func (p *cephProcesses) use(b *testing.B, conf string) {
@@ -56,9 +66,12 @@ func (p *cephProcesses) all(b *testing.B) (calls []interval) {
 	}
 	for line := range strings.Lines(string(content)) {
 		fields := strings.SplitN(strings.TrimSpace(line), " ", 3)
-		_, command, found := strings.Cut(fields[2], "-f json ")
+		_, command, found := strings.Cut(fields[2], "-f json")
 		if !found {
 			b.Fatalf("not a command of EKCO's: %s", line)
+		}
+		if command = strings.TrimSpace(command); command == "" {
+			command = conversation
 		}
 		calls = append(calls, interval{command, seconds(b, fields[0]), seconds(b, fields[1])})
 	}

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -71,6 +72,25 @@ func startPlane(b *testing.B, args ...string) *cluster {
 func (c *cluster) kubectl(b *testing.B, args ...string) string {
 	b.Helper()
 	return run(b, c.program, append([]string{"kubectl", "--kubeconfig", filepath.Join(c.dir, "kubeconfig")}, args...)...)
+}
+
+// applyObject applies an object.
+func (c *cluster) applyObject(b *testing.B, object any) {
+	b.Helper()
+	text, err := json.Marshal(object)
+	if err != nil {
+		b.Fatal(err)
+	}
+	c.apply(b, string(text))
+}
+
+func (c *cluster) apply(b *testing.B, manifest string) {
+	b.Helper()
+	path := filepath.Join(b.TempDir(), "manifest")
+	if err := os.WriteFile(path, []byte(manifest), 0o600); err != nil {
+		b.Fatal(err)
+	}
+	c.kubectl(b, "apply", "-f", path)
 }
 
 // fill makes the workers and pods that are missing, and waits until all run.

@@ -1,9 +1,7 @@
 package bench
 
 import (
-	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -68,24 +66,6 @@ func (w *wholeCluster) createRook(b *testing.B) {
 	w.kubectl(b, "apply", "-f", filepath.Join("..", "..", "deploy", "rbac-rook.yaml"))
 	w.applyObject(b, kurl.RookObjects(w.ceph.Hosts(), "worker-1"))
 	w.kubectl(b, "-n", kurl.RookNamespace, "wait", "--for=condition=Available", "deployment/"+kurl.ToolsPod, "--timeout=60s")
-}
-
-func (w *wholeCluster) applyObject(b *testing.B, object any) {
-	b.Helper()
-	text, err := json.Marshal(object)
-	if err != nil {
-		b.Fatal(err)
-	}
-	w.apply(b, string(text))
-}
-
-func (w *wholeCluster) apply(b *testing.B, manifest string) {
-	b.Helper()
-	path := filepath.Join(b.TempDir(), "manifest")
-	if err := os.WriteFile(path, []byte(manifest), 0o600); err != nil {
-		b.Fatal(err)
-	}
-	w.kubectl(b, "apply", "-f", path)
 }
 
 // lose gives the i-th victim an etcd member and an endpoint, waits until all is

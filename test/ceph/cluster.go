@@ -4,10 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -20,16 +23,22 @@ import (
 // less than 10 s.
 const startLimit = 2 * time.Minute
 
-// Cluster is a running Ceph. It is to be used from one goroutine at a time.
+// Cluster is a running Ceph. It is to be used from one goroutine at a time, but for what says
+// that any may call it.
 type Cluster struct {
 	t          testing.TB
 	dir, conf  string
 	fsid       string
 	monAddress string
-	hosts      placement
-	uuids      map[int]string
-	mon, mgr   *child.Process
-	osds       map[int]*child.Process
+
+	// mu guards what is below, for what any goroutine may call.
+	mu           sync.Mutex
+	hosts, spare placement
+	uuids        map[int]string
+	mon, mgr     *child.Process
+	osds         map[int]*child.Process
+	// more are the daemons that were added, by their names.
+	more map[string]*child.Process
 }
 
 // Start starts a cluster and returns when every OSD is up and, unless it is not
@@ -39,11 +48,11 @@ func Start(t testing.TB, options Options) *Cluster {
 	install(t)
 	began := time.Now()
 	c := &Cluster{
-		t: t, dir: tempDir(t), hosts: options.place(),
-		uuids: make(map[int]string), osds: make(map[int]*child.Process),
+		t: t, dir: tempDir(t), uuids: make(map[int]string), osds: make(map[int]*child.Process), more: make(map[string]*child.Process),
 	}
-	c.writeConfig()
-	c.writeKeyrings(c.hosts.all())
+	c.hosts, c.spare = options.place()
+	c.writeConfig(options)
+	c.writeKeyrings(slices.Concat(c.hosts.all(), c.spare.all()))
 	c.makeMon()
 	c.StartMon()
 	c.withoutOwnPool()
@@ -110,9 +119,19 @@ func (c *Cluster) makeMon() {
 func (c *Cluster) createOSDs() {
 	c.t.Helper()
 	for _, id := range c.hosts.all() {
-		c.uuids[id] = newUUID()
-		c.Ceph("osd", "create", c.uuids[id], strconv.Itoa(id))
+		if err := c.createOSD(id); err != nil {
+			c.t.Fatal(err)
+		}
 	}
+}
+
+func (c *Cluster) createOSD(id int) error {
+	uuid := newUUID()
+	_, err := c.Try("osd", "create", uuid, strconv.Itoa(id))
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.uuids[id] = uuid
+	return err
 }
 
 // makeOSDs makes the data directories, all at once.
@@ -121,13 +140,7 @@ func (c *Cluster) makeOSDs() {
 	var all sync.WaitGroup
 	failures := make(chan error, len(c.uuids))
 	for id, uuid := range c.uuids {
-		if err := os.Mkdir(c.osdDir(id), 0o700); err != nil {
-			c.t.Fatal(err)
-		}
-		all.Go(func() {
-			_, err := run(exec.CommandContext(c.t.Context(), "ceph-osd", "--conf", c.conf, "-i", strconv.Itoa(id), "--mkfs", "--osd-uuid", uuid))
-			failures <- err
-		})
+		all.Go(func() { failures <- c.makeOSD(id, uuid) })
 	}
 	all.Wait()
 	for range c.uuids {
@@ -135,6 +148,15 @@ func (c *Cluster) makeOSDs() {
 			c.t.Fatal(err)
 		}
 	}
+}
+
+// makeOSD makes the data directory of an OSD.
+func (c *Cluster) makeOSD(id int, uuid string) error {
+	if err := os.Mkdir(c.osdDir(id), 0o700); err != nil {
+		return err
+	}
+	_, err := run(exec.CommandContext(c.t.Context(), "ceph-osd", "--conf", c.conf, "-i", strconv.Itoa(id), "--mkfs", "--osd-uuid", uuid))
+	return err
 }
 
 func (c *Cluster) osdDir(id int) string { return filepath.Join(c.dir, fmt.Sprintf("osd.%d", id)) }
@@ -148,8 +170,11 @@ func (c *Cluster) startOSDs(host string) {
 
 func (c *Cluster) startOSD(id int, host string) {
 	c.t.Helper()
-	c.osds[id] = child.Start(c.t, "ceph-osd", "--conf", c.conf, "-i", strconv.Itoa(id),
+	osd := child.Start(c.t, "ceph-osd", "--conf", c.conf, "-i", strconv.Itoa(id),
 		"--crush-location=host="+host+" root=default", "-f")
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.osds[id] = osd
 }
 
 // waitUp waits until at least so many OSDs are up, and the mgr is active.
@@ -208,9 +233,11 @@ func (c *Cluster) checkDaemons() {
 
 // daemons are those that nobody stopped.
 func (c *Cluster) daemons() []*child.Process {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	var all []*child.Process
-	for _, d := range c.osds {
-		all = append(all, d)
+	for _, daemons := range []iter.Seq[*child.Process]{maps.Values(c.osds), maps.Values(c.more)} {
+		all = slices.AppendSeq(all, daemons)
 	}
 	if c.mgr != nil {
 		all = append(all, c.mgr)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os/exec"
 	"strconv"
 	"strings"
@@ -42,8 +43,18 @@ func (c *Cluster) Conf() string { return c.conf }
 // waits at most 30 s for a monitor.
 func (c *Cluster) Ceph(args ...string) string {
 	c.t.Helper()
+	output, err := c.Try(args...)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return output
+}
+
+// Try is Ceph for any goroutine, which returns why the command failed.
+func (c *Cluster) Try(args ...string) (string, error) {
 	argv := append(c.Program(), "--connect-timeout", "30")
-	return c.must(append(argv, args...)...)
+	argv = append(argv, args...)
+	return run(exec.CommandContext(c.t.Context(), argv[0], argv[1:]...))
 }
 
 // CreatePool makes a pool that keeps so many copies, on different hosts.
@@ -67,17 +78,47 @@ func (c *Cluster) Write(pool, object, content string) {
 // Read returns the content of an object.
 func (c *Cluster) Read(pool, object string) string {
 	c.t.Helper()
-	return c.must("rados", "--conf", c.conf, "-p", pool, "get", object, "-")
+	content, err := c.TryRead(pool, object)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return content
 }
 
-// Runner runs commands on this machine, as an exec in a pod would.
+// TryRead is Read for any goroutine, which returns why that failed.
+func (c *Cluster) TryRead(pool, object string) (string, error) {
+	return run(exec.CommandContext(c.t.Context(), "rados", "--conf", c.conf, "-p", pool, "get", object, "-"))
+}
+
+// Runner runs commands on this machine, as an exec in a pod would. It implements
+// Conversing of internal/ceph.
 type Runner struct{}
+
+// OneByOne is a Runner that cannot converse.
+type OneByOne struct{}
+
+// Run implements the Runner of internal/ceph.
+func (OneByOne) Run(ctx context.Context, argv []string) (stdout, stderr []byte, exitCode int, err error) {
+	return Runner{}.Run(ctx, argv)
+}
 
 // Run implements the Runner of internal/ceph.
 func (Runner) Run(ctx context.Context, argv []string) (stdout, stderr []byte, exitCode int, err error) {
-	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	var out, problems bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &problems
+	exitCode, err = Runner{}.Converse(ctx, "", argv, nil, &out, &problems)
+	if ctx.Err() != nil {
+		return nil, nil, 0, ctx.Err()
+	}
+	return out.Bytes(), problems.Bytes(), exitCode, err
+}
+
+// Where implements Conversing of internal/ceph.
+func (Runner) Where(context.Context) (string, error) { return "this machine", nil }
+
+// Converse implements Conversing of internal/ceph.
+func (Runner) Converse(ctx context.Context, _ string, argv []string, stdin io.Reader, stdout, stderr io.Writer) (exitCode int, err error) {
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, stdout, stderr
 	// timeout(1) passes SIGTERM on to what it started.
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = time.Second
@@ -85,9 +126,9 @@ func (Runner) Run(ctx context.Context, argv []string) (stdout, stderr []byte, ex
 	var exit *exec.ExitError
 	switch {
 	case ctx.Err() != nil:
-		return nil, nil, 0, ctx.Err()
+		return 0, ctx.Err()
 	case errors.As(err, &exit):
-		return out.Bytes(), problems.Bytes(), exit.ExitCode(), nil
+		return exit.ExitCode(), nil
 	}
-	return out.Bytes(), problems.Bytes(), 0, err
+	return 0, err
 }

@@ -62,13 +62,16 @@ var unwantedModules = []string{
 	"test_orchestrator", "zabbix",
 }
 
-func (c *Cluster) writeConfig() {
+func (c *Cluster) writeConfig(options Options) {
 	c.t.Helper()
 	c.fsid = newUUID()
 	ports := freePorts(c.t, 2)
 	c.monAddress = fmt.Sprintf("[v2:127.0.0.1:%d,v1:127.0.0.1:%d]", ports[0], ports[1])
 	content := fmt.Sprintf(config, c.fsid, c.dir, ports[0], ports[1],
 		strings.Join(unwantedModules, " "))
+	if options.SeveralCopies {
+		content = strings.ReplaceAll(content, "mon allow pool size one = true\n", "")
+	}
 	c.conf = filepath.Join(c.dir, "ceph.conf")
 	if err := os.WriteFile(c.conf, []byte(content), 0o600); err != nil {
 		c.t.Fatal(err)

@@ -11,8 +11,11 @@ import (
 // noticeLimit is how long the rest may take to notice a lost daemon.
 const noticeLimit = time.Minute
 
-// Hosts returns which OSDs the hosts were started with, or got since.
+// Hosts returns which OSDs the hosts were started with, or got since. Any goroutine may call
+// it.
 func (c *Cluster) Hosts() map[string][]int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	hosts := make(map[string][]int, len(c.hosts))
 	for host, ids := range c.hosts {
 		hosts[host] = slices.Clone(ids)
@@ -21,7 +24,11 @@ func (c *Cluster) Hosts() map[string][]int {
 }
 
 // UUID returns the UUID an OSD was started with.
-func (c *Cluster) UUID(id int) string { return c.uuids[id] }
+func (c *Cluster) UUID(id int) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.uuids[id]
+}
 
 // StopHost ends all OSDs of hosts as a loss of power does, and waits until the
 // monitor counts them as down.
@@ -29,10 +36,8 @@ func (c *Cluster) StopHost(hosts ...string) {
 	c.t.Helper()
 	expected := c.status().OSDMap.Up
 	for _, host := range hosts {
-		for _, id := range c.hosts[host] {
-			if d := c.osds[id]; d != nil {
-				d.Kill()
-				delete(c.osds, id)
+		for _, id := range c.Hosts()[host] {
+			if c.kill(id) {
 				expected--
 			}
 		}
@@ -40,6 +45,18 @@ func (c *Cluster) StopHost(hosts ...string) {
 	c.Eventually(noticeLimit, fmt.Sprintf("the OSDs of %v are down", hosts), func() bool {
 		return c.status().OSDMap.Up <= expected
 	})
+}
+
+// kill ends an OSD, and reports whether it ran.
+func (c *Cluster) kill(id int) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	osd, running := c.osds[id]
+	if running {
+		osd.Kill()
+		delete(c.osds, id)
+	}
+	return running
 }
 
 // StartHost starts the OSDs of a stopped host again, with the data they had on
@@ -57,8 +74,7 @@ func (c *Cluster) StartHost(host string) {
 func (c *Cluster) StopOSD(id int) {
 	c.t.Helper()
 	expected := c.status().OSDMap.Up - 1
-	c.osds[id].Kill()
-	delete(c.osds, id)
+	c.kill(id)
 	c.Eventually(noticeLimit, fmt.Sprintf("osd.%d is down", id), func() bool { return c.status().OSDMap.Up <= expected })
 }
 

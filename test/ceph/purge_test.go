@@ -14,9 +14,11 @@ import (
 // settleLimit is how long data may take to move on a busy machine.
 const settleLimit = 2 * time.Minute
 
-func clientOf(c *ceph.Cluster, options client.Options) *client.Client {
+func clientOf(t *testing.T, c *ceph.Cluster, options client.Options) *client.Client {
 	options.Program = c.Program()
-	return client.New(ceph.Runner{}, options)
+	api := client.New(ceph.Runner{}, options)
+	t.Cleanup(api.Close)
+	return api
 }
 
 // fill stores objects and returns a check that all can be read.
@@ -74,13 +76,14 @@ func refsOf(tree client.Tree, host client.Host) []client.Ref {
 }
 
 func TestALostHostIsPurgedWithAllItsOSDsAndTheDataStays(t *testing.T) {
+	t.Parallel()
 	for name, options := range map[string]ceph.Options{
 		"with one OSD":                  {Hosts: map[string]int{"node1": 1, "node2": 1, "node3": 1}},
 		"with three, ids of two digits": {Hosts: map[string]int{"node1": 1, "node2": 3, "node3": 1}, FirstOSD: 9},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := ceph.Start(t, options)
-			api := clientOf(c, client.Options{})
+			api := clientOf(t, c, client.Options{})
 			check := fill(t, c)
 			c.StopHost("node2")
 
@@ -123,8 +126,9 @@ func waitHealthy(t *testing.T, c *ceph.Cluster, api *client.Client) {
 }
 
 func TestAnOSDThatSomebodyHalfRemovedIsStillPurgedCompletely(t *testing.T) {
+	t.Parallel()
 	c := ceph.Start(t, ceph.Options{Hosts: map[string]int{"node1": 1, "node2": 2}})
-	api := clientOf(c, client.Options{})
+	api := clientOf(t, c, client.Options{})
 	c.StopHost("node2")
 	tree, err := api.Tree(t.Context())
 	must(t, err)

@@ -14,8 +14,9 @@ import (
 const unknown = 4711
 
 func TestCephRefusesWhatWouldHarmAndIgnoresWhatItDoesNotKnow(t *testing.T) {
+	t.Parallel()
 	c := ceph.Start(t, ceph.Options{})
-	api := clientOf(c, client.Options{})
+	api := clientOf(t, c, client.Options{})
 	check := fill(t, c)
 
 	if version, err := api.Version(t.Context()); err != nil || version.Major < 16 || version.Release == "" {
@@ -48,8 +49,9 @@ func TestCephRefusesWhatWouldHarmAndIgnoresWhatItDoesNotKnow(t *testing.T) {
 }
 
 func TestAnOSDIsSafeToDestroyOnceItsDataHasMoved(t *testing.T) {
+	t.Parallel()
 	c := ceph.Start(t, ceph.Options{})
-	api := clientOf(c, client.Options{})
+	api := clientOf(t, c, client.Options{})
 	check := fill(t, c)
 	safety := askSafety(t, c, api, 0, unknown)
 	if safety.All() || !slices.Equal(safety.Safe, []int{unknown}) || !strings.HasPrefix(safety.Reason(), "osd.0 ") {
@@ -82,8 +84,9 @@ func askSafety(t *testing.T, c *ceph.Cluster, api client.API, ids ...int) (safet
 }
 
 func TestAHostThatReturnsIsWholeAgain(t *testing.T) {
+	t.Parallel()
 	c := ceph.Start(t, ceph.Options{})
-	api := clientOf(c, client.Options{})
+	api := clientOf(t, c, client.Options{})
 	check := fill(t, c)
 	c.StopHost("node2")
 	must(t, api.Out(t.Context(), 1))
@@ -109,7 +112,7 @@ var patience = client.Options{Timeout: 30 * time.Second, ConnectTimeout: 15 * ti
 
 func TestWithoutAMgrCallsEndInTimeAndTheRestStillWorks(t *testing.T) {
 	c := ceph.Start(t, ceph.Options{Hosts: map[string]int{"node1": 1, "node2": 1, "node3": 1}, FirstOSD: 10})
-	api := clientOf(c, impatient)
+	api := clientOf(t, c, impatient)
 	check := fill(t, c)
 	lost := client.Ref{ID: 11, UUID: c.UUID(11)}
 	c.StopHost("node2")
@@ -136,7 +139,7 @@ func TestWithoutAMgrCallsEndInTimeAndTheRestStillWorks(t *testing.T) {
 	}
 
 	c.StartMgr()
-	patient := clientOf(c, patience)
+	patient := clientOf(t, c, patience)
 	for range 2 {
 		must(t, patient.Purge(t.Context(), lost))
 		must(t, patient.CrushRemove(t.Context(), "node2"))
@@ -147,7 +150,7 @@ func TestWithoutAMgrCallsEndInTimeAndTheRestStillWorks(t *testing.T) {
 
 func TestWithoutAQuorumOfMonitorsEveryCallEndsInTime(t *testing.T) {
 	c := ceph.Start(t, ceph.Options{Hosts: map[string]int{"node1": 1}, WithoutMgr: true})
-	api := clientOf(c, impatient)
+	api := clientOf(t, c, impatient)
 	c.StopMon()
 	for name, call := range map[string]func() error{
 		"health": func() error { _, err := api.Health(t.Context()); return err },
@@ -158,7 +161,7 @@ func TestWithoutAQuorumOfMonitorsEveryCallEndsInTime(t *testing.T) {
 		t.Run(name, func(t *testing.T) { isUnavailable(t, "mon", call) })
 	}
 	c.StartMon()
-	patient := clientOf(c, patience)
+	patient := clientOf(t, c, patience)
 	if _, err := patient.Health(t.Context()); err != nil {
 		t.Errorf("the monitor is back, and %v", err)
 	}

@@ -22,8 +22,9 @@ func stuck(t *testing.T, api *client.Client, lost ...int) (bool, string) {
 }
 
 func TestThreeCopiesOnThreeHostsAreStuckWhenOneIsLostAndOnlyThen(t *testing.T) {
+	t.Parallel()
 	c := ceph.Start(t, ceph.Options{Hosts: map[string]int{"node1": 1, "node2": 1, "node3": 2}})
-	api := clientOf(c, client.Options{})
+	api := clientOf(t, c, client.Options{})
 	c.CreatePool("replicapool", 3)
 	c.Ceph("osd", "pool", "set", "replicapool", "min_size", "2")
 	for _, object := range []string{"a", "b", "c"} {
@@ -79,8 +80,9 @@ func TestThreeCopiesOnThreeHostsAreStuckWhenOneIsLostAndOnlyThen(t *testing.T) {
 }
 
 func TestAnOSDThatIsMarkedOutAndInAgainHasTheWeightItHad(t *testing.T) {
+	t.Parallel()
 	c := ceph.Start(t, ceph.Options{Hosts: map[string]int{"node1": 2, "node2": 1}})
-	api := clientOf(c, client.Options{})
+	api := clientOf(t, c, client.Options{})
 	c.Ceph("osd", "reweight", "1", "0.8")
 	for range 2 {
 		must(t, api.Out(t.Context(), 0, 1))

@@ -269,7 +269,7 @@ func TestAnEnvoyThatNeverBecomesReadyIsNotReplacedForEver(t *testing.T) {
 	if now := c.envoyPods()["worker-1"]; now.UID != third.UID {
 		t.Error("it was replaced for the third time")
 	}
-	if status := o.mustEkco("status"); !strings.Contains(status, "restart envoy worker-1/envoy: Contested") {
+	if status := o.mustEkco("status"); !strings.Contains(status, "until then blocked by Contested") {
 		t.Errorf("the status does not say it:\n%s", status)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -45,6 +46,14 @@ type minioKubelet struct {
 	programs miniotest.Programs
 	// proxy is where clients reach Service minio.
 	proxy *miniotest.Proxy
+	// source is the single MinIO's disk, targets are those of the replicas, if they have some
+	// of their own.
+	source  *miniotest.Disk
+	targets []*miniotest.Disk
+
+	// broken are the replicas whose servers end at once when they are started.
+	mu     sync.Mutex
+	broken []int
 
 	// What follows is the loop's alone.
 	servers map[types.UID]*minioServer
@@ -60,8 +69,12 @@ type minioServer struct {
 	killed time.Time
 }
 
+// minioDisks are the sizes of the disks of the single MinIO and of each replica, in megabytes;
+// 0 for none of their own.
+type minioDisks struct{ single, replica int }
+
 // startMinioKubelet starts it. It ends with the test, and its servers with it.
-func startMinioKubelet(t *testing.T, c *cluster) *minioKubelet {
+func startMinioKubelet(t *testing.T, c *cluster, disks minioDisks) *minioKubelet {
 	t.Helper()
 	programs, err := minioPrograms()
 	if err != nil {
@@ -71,6 +84,7 @@ func startMinioKubelet(t *testing.T, c *cluster) *minioKubelet {
 		t: t, c: c, dir: t.TempDir(), programs: programs, proxy: miniotest.StartProxy(t), servers: map[types.UID]*minioServer{},
 		network: fmt.Sprintf("127.%d.%d.", 64+rand.IntN(128), rand.IntN(256)),
 	}
+	k.mount(disks)
 	var loop sync.WaitGroup
 	t.Cleanup(loop.Wait)
 	loop.Go(func() {
@@ -90,6 +104,20 @@ func startMinioKubelet(t *testing.T, c *cluster) *minioKubelet {
 	return k
 }
 
+// mount gives the volumes disks, those to come as well: what a claim had goes with it, the disk
+// stays.
+func (k *minioKubelet) mount(disks minioDisks) {
+	k.t.Helper()
+	if disks.single > 0 {
+		k.source = miniotest.MountDisk(k.t, filepath.Dir(k.singleData()), disks.single)
+	}
+	for n := range 6 {
+		if disks.replica > 0 {
+			k.targets = append(k.targets, miniotest.MountDisk(k.t, filepath.Dir(k.data(n)), disks.replica))
+		}
+	}
+}
+
 // address is that of the nth replica, as HOST:PORT.
 func (k *minioKubelet) address(n int) string { return k.ip(n) + ":9000" }
 
@@ -99,6 +127,9 @@ func (k *minioKubelet) ip(n int) string { return fmt.Sprint(k.network, n+1) }
 func (k *minioKubelet) data(n int) string {
 	return filepath.Join(k.dir, fmt.Sprintf("ha-minio-%d", n), "data")
 }
+
+// singleData is where the single MinIO has its data.
+func (k *minioKubelet) singleData() string { return filepath.Join(k.dir, "minio", "data") }
 
 // objects returns how many versions of objects of a bucket the volume of the nth replica has.
 func (k *minioKubelet) objects(n int, bucket string) (count int) {
@@ -175,6 +206,11 @@ func (k *minioKubelet) run(ctx context.Context, pod *corev1.Pod) error {
 		now := metav1.NewDeleteOptions(0)
 		now.Preconditions = metav1.NewUIDPreconditions(string(pod.UID))
 		return k.c.client.CoreV1().Pods(minioNamespace).Delete(ctx, pod.Name, *now)
+	case k.breaks(pod):
+		if server == nil {
+			return nil
+		}
+		server.process.Kill()
 	case server == nil || !server.process.Running():
 		volume, err := k.volume(ctx, pod)
 		if err != nil || volume == "" || ctx.Err() != nil {
@@ -184,6 +220,20 @@ func (k *minioKubelet) run(ctx context.Context, pod *corev1.Pod) error {
 		k.servers[pod.UID] = server
 	}
 	return k.tell(ctx, pod, server)
+}
+
+// breakDown has the servers of these replicas, and of no others, end at once.
+func (k *minioKubelet) breakDown(replicas ...int) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.broken = replicas
+}
+
+func (k *minioKubelet) breaks(pod *corev1.Pod) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	n, replica := ordinal(pod.Name)
+	return replica && slices.Contains(k.broken, n)
 }
 
 // end asks the server to end, kills it when its pod's time is over, and reports whether it has
@@ -217,7 +267,7 @@ func (k *minioKubelet) volume(ctx context.Context, pod *corev1.Pod) (string, err
 // which the last server ran there.
 func (k *minioKubelet) start(pod *corev1.Pod, volume string) *minioServer {
 	n, replica := ordinal(pod.Name)
-	dir, ip, volumes := filepath.Join(k.dir, "minio", "data"), k.ip(n), []string(nil)
+	dir, ip, volumes := k.singleData(), k.ip(n), []string(nil)
 	if replica {
 		dir = k.data(n)
 		for i := range 6 {

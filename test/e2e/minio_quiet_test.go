@@ -10,10 +10,9 @@ import (
 	"github.com/replicatedhq/ekco/fsm/minio"
 )
 
-// TestWithoutMinIOOrWithoutTheWishForItEKCOIsQuiet: with nothing of it, with kURL's, of which
+// testWithoutMinIOOrWithoutTheWishForItEKCOIsQuiet: with nothing of it, with kURL's, of which
 // nobody says how many replicas it shall have, and with all of it and the switch off.
-func TestWithoutMinIOOrWithoutTheWishForItEKCOIsQuiet(t *testing.T) {
-	t.Parallel()
+func testWithoutMinIOOrWithoutTheWishForItEKCOIsQuiet(t *testing.T) {
 	c, g, _ := installGated(t, nil)
 	c.kubectl("create", "namespace", minioNamespace)
 	c.applyShipped("rbac-minio.yaml")

@@ -1,7 +1,9 @@
 package e2e
 
 import (
+	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -12,24 +14,47 @@ import (
 
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/test/await"
 	miniotest "github.com/replicatedhq/ekco/test/minio"
 )
+
+// moving is how long the move of a replica may take from its request to its end. EKCO waits
+// twice for 30 s in which nothing is healed, a pod has 30 s to end, and a server notices its
+// new drive after 10 s, and heals it: on a busy machine all that is more than [patience].
+const moving = 2 * patience
 
 // installMinio starts a cluster with these workers alone, which are worker-1 to worker-6, and
 // a gate, MinIO as kURL leaves it, whose pods are real servers, and an EKCO that shall look
 // after it.
 func installMinio(t *testing.T, workers ...string) (*cluster, *gate, *operator, *minioKubelet) {
 	t.Helper()
-	c, g, o := installGated(t, map[string]string{"enable_ha_minio": "true", "minio_namespace": minioNamespace, "minio_volume_wait": "3s"})
+	return installMinioWith(t, nil, workers...)
+}
+
+// installMinioWith is [installMinio] with more settings.
+func installMinioWith(t *testing.T, more map[string]string, workers ...string) (*cluster, *gate, *operator, *minioKubelet) {
+	t.Helper()
+	return installMinioOn(t, minioDisks{}, more, workers...)
+}
+
+// installMinioOn is [installMinioWith] with disks.
+func installMinioOn(t *testing.T, disks minioDisks, more map[string]string, workers ...string) (*cluster, *gate, *operator, *minioKubelet) {
+	t.Helper()
+	keys := map[string]string{"enable_ha_minio": "true", "minio_namespace": minioNamespace, "minio_volume_wait": "3s"}
+	maps.Copy(keys, more)
+	c, g, o := installGated(t, keys)
 	for _, name := range []string{"primary-1", "primary-2", "primary-3", "worker-1", "worker-2", "worker-3"} {
 		c.kubectl("delete", "node", name)
 	}
 	for _, name := range workers {
 		c.node("add", name, "--role", "worker")
 	}
-	k := startMinioKubelet(t, c)
+	k := startMinioKubelet(t, c, disks)
 	c.applyMinio()
 	c.applyShipped("rbac-minio.yaml")
 	return c, g, o, k
@@ -54,18 +79,66 @@ func (c *cluster) applyMinio() {
 	c.kubectl("apply", "-f", path)
 }
 
+// What follows asks the API server itself where it may be asked often: kubectl costs more
+// than all that it asks for.
+
 // minioReplicas returns how many are asked for, and how many are ready, as in "6, 6 ready".
 func (c *cluster) minioReplicas() string {
 	c.t.Helper()
-	return c.kubectl("get", "statefulset", "ha-minio", "-n", minioNamespace, "-o", "jsonpath={.spec.replicas}, {.status.readyReplicas} ready")
+	set, err := c.client.AppsV1().StatefulSets(minioNamespace).Get(c.t.Context(), "ha-minio", metav1.GetOptions{})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return fmt.Sprintf("%d, %d ready", *set.Spec.Replicas, set.Status.ReadyReplicas)
 }
 
 func (c *cluster) waitMinioReplicas(want string) {
 	c.t.Helper()
 	eventually(c.t, patience, "MinIO has "+want, func() (bool, string) {
-		is := c.minioReplicas()
-		return is == want, is + "\n" + c.kubectl("get", "pods", "-n", minioNamespace, "-o", "wide")
+		is, text := c.minioReplicas(), ""
+		for _, pod := range c.minioPods("") {
+			text += fmt.Sprintf("\n%s is %s on %q, ready %t", pod.Name, pod.Status.Phase, pod.Spec.NodeName, isReady(&pod))
+		}
+		return is == want, is + text
 	})
+}
+
+// minioPods are those with the label, or all with "".
+func (c *cluster) minioPods(label string) []corev1.Pod {
+	c.t.Helper()
+	pods, err := c.client.CoreV1().Pods(minioNamespace).List(c.t.Context(), metav1.ListOptions{LabelSelector: label})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return pods.Items
+}
+
+// minioLeads is the selector of Service minio.
+func (c *cluster) minioLeads() string {
+	c.t.Helper()
+	service, err := c.client.CoreV1().Services(minioNamespace).Get(c.t.Context(), "minio", metav1.GetOptions{})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	selector, err := json.Marshal(service.Spec.Selector)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return string(selector)
+}
+
+// minioClaims are the UIDs of the claims, by name.
+func (c *cluster) minioClaims() map[string]types.UID {
+	c.t.Helper()
+	claims, err := c.client.CoreV1().PersistentVolumeClaims(minioNamespace).List(c.t.Context(), metav1.ListOptions{})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	uids := map[string]types.UID{}
+	for _, claim := range claims.Items {
+		uids[claim.Name] = claim.UID
+	}
+	return uids
 }
 
 func (c *cluster) scaleMinio(replicas int) {
@@ -82,7 +155,7 @@ func (c *cluster) pointMinio(selector string) {
 func (c *cluster) waitMinioSelector(want string) {
 	c.t.Helper()
 	eventually(c.t, patience, "Service minio leads to "+want, func() (bool, string) {
-		is := c.kubectl("get", "service", "minio", "-n", minioNamespace, "-o", "jsonpath={.spec.selector}")
+		is := c.minioLeads()
 		return is == want, is
 	})
 }
@@ -91,16 +164,23 @@ func (c *cluster) waitMinioSelector(want string) {
 func (c *cluster) minioOn() map[string]int {
 	c.t.Helper()
 	on := map[string]int{}
-	for node := range strings.FieldsSeq(c.kubectl("get", "pods", "-n", minioNamespace, "-l", "app=ha-minio", "-o", "jsonpath={.items[*].spec.nodeName}")) {
-		on[node]++
+	for _, pod := range c.minioPods("app=ha-minio") {
+		on[pod.Spec.NodeName]++
 	}
 	return on
 }
 
-// uidOf returns the UID of an object in MinIO's namespace.
-func (c *cluster) uidOf(kind, name string) string {
+// setMinioSecret writes a secret key for EKCO. That of the servers stays as it is.
+func (c *cluster) setMinioSecret(key string) {
 	c.t.Helper()
-	return c.kubectl("get", kind, name, "-n", minioNamespace, "-o", "jsonpath={.metadata.uid}")
+	c.kubectl("patch", "secret", "minio-credentials", "-n", minioNamespace, "--type=merge", "-p", fmt.Sprintf(`{"stringData":{"MINIO_SECRET_KEY":%q}}`, key))
+}
+
+// handOverMinio has ha-minio be the only one, as after a migration.
+func (c *cluster) handOverMinio() {
+	c.t.Helper()
+	c.kubectl("delete", "deployment", "minio", "-n", minioNamespace)
+	c.pointMinio(`{"app":"ha-minio"}`)
 }
 
 // s3 is a client of the server or proxy at an address.
@@ -164,7 +244,13 @@ func (o *operator) ended(kind journal.ActionKind) (outcomes []journal.Outcome) {
 // waitDone waits for the nth action of a kind to end, and fails unless all were done.
 func (o *operator) waitDone(kind journal.ActionKind, n int) {
 	o.t.Helper()
-	eventually(o.t, patience, fmt.Sprintf("%s is done %d times", kind, n), func() (bool, string) {
+	o.waitDoneWithin(patience, kind, n)
+}
+
+// waitDoneWithin is waitDone for what takes several waits.
+func (o *operator) waitDoneWithin(limit time.Duration, kind journal.ActionKind, n int) {
+	o.t.Helper()
+	await.Looking(o.t, time.Second, limit, fmt.Sprintf("%s is done %d times", kind, n), func() (bool, string) {
 		ended := o.ended(kind)
 		for _, outcome := range ended {
 			if outcome != journal.OutcomeDone {
@@ -178,7 +264,7 @@ func (o *operator) waitDone(kind journal.ActionKind, n int) {
 // waitMinio waits until all of this is in what EKCO says of MinIO.
 func (o *operator) waitMinio(parts ...string) {
 	o.t.Helper()
-	eventually(o.t, patience, fmt.Sprintf("EKCO says %q", parts), func() (bool, string) {
+	seldom(o.t, fmt.Sprintf("EKCO says %q", parts), func() (bool, string) {
 		says := o.mustEkco("status", "--component", "minio")
 		for _, part := range parts {
 			if !strings.Contains(says, part) {
@@ -189,9 +275,9 @@ func (o *operator) waitMinio(parts ...string) {
 	})
 }
 
-func TestMinIOGetsItsReplicasAndItsServiceIsSetRightUnderTheShippedPermissions(t *testing.T) {
-	t.Parallel()
+func testMinIOGetsItsReplicasAndItsServiceIsSetRightUnderTheShippedPermissions(t *testing.T) {
 	c, _, o, k := installMinio(t, "worker-1", "worker-2")
+	c.setMinioSecret("outdated") // so that nothing is migrated
 	fillBucket(t, k.proxy.Address(), "bucket", 0)
 	steady := miniotest.StartSteady(t, k.proxy.Address(), "bucket", 20)
 	o.startReady()
@@ -260,21 +346,16 @@ func removesMinio(resource string) func(*http.Request) bool {
 	}
 }
 
-func TestReplicasOfMinIOAreSpreadOneByOneAlsoWhenEKCOIsKilled(t *testing.T) {
-	t.Parallel()
+func testReplicasOfMinIOAreSpreadOneByOneAlsoWhenEKCOIsKilled(t *testing.T) {
 	c, g, o, k := installMinio(t, "worker-1", "worker-2")
-	c.kubectl("delete", "deployment", "minio", "-n", minioNamespace)
-	c.pointMinio(`{"app":"ha-minio"}`)
+	c.handOverMinio()
 	c.scaleMinio(6)
 	c.waitMinioReplicas("6, 6 ready")
 	const objects = 200
 	fillBucket(t, k.proxy.Address(), "data", objects)
 	fillBucket(t, k.proxy.Address(), "bucket", 0)
 	steady := miniotest.StartSteady(t, k.proxy.Address(), "bucket", 20)
-	claims := map[int]string{}
-	for n := range 6 {
-		claims[n] = c.uidOf("persistentvolumeclaim", fmt.Sprintf("minio-data-ha-minio-%d", n))
-	}
+	claims := c.minioClaims()
 	if on := c.minioOn(); on["worker-1"] != 3 || on["worker-2"] != 3 {
 		t.Fatalf("they are on %v", on)
 	}
@@ -289,7 +370,7 @@ func TestReplicasOfMinIOAreSpreadOneByOneAlsoWhenEKCOIsKilled(t *testing.T) {
 	next := g.holdAll(removesMinio("persistentvolumeclaims"))
 	began := time.Now()
 	o.startReady()
-	next.await(t)
+	next.awaitWithin(t, moving+patience) // the end of one move, and the begin of another
 	t.Logf("the first replica was restored, and the second began to move, %s after EKCO was started again", time.Since(began))
 	moved := k.moved(claims)
 	if len(moved) != 1 {
@@ -299,7 +380,7 @@ func TestReplicasOfMinIOAreSpreadOneByOneAlsoWhenEKCOIsKilled(t *testing.T) {
 		t.Errorf("when the second replica is to move, the first, ha-minio-%d, has %d of %d objects", moved[0], n, objects)
 	}
 	next.pass()
-	eventually(t, patience, "they are spread evenly, and all are ready", func() (bool, string) {
+	eventually(t, moving, "they are spread evenly, and all are ready", func() (bool, string) {
 		on, is := c.minioOn(), c.minioReplicas()
 		return on["worker-1"] == 2 && on["worker-2"] == 2 && on["worker-3"] == 2 && is == "6, 6 ready", fmt.Sprint(on, is)
 	})
@@ -315,20 +396,24 @@ func TestReplicasOfMinIOAreSpreadOneByOneAlsoWhenEKCOIsKilled(t *testing.T) {
 	t.Log(o.mustEkco("history", "--component", "minio", "-o", "tree"))
 }
 
+// claimOf is the name of the nth replica's claim.
+func claimOf(n int) string { return fmt.Sprint("minio-data-ha-minio-", n) }
+
 // moved returns the replicas that have other claims than these.
-func (k *minioKubelet) moved(claims map[int]string) (moved []int) {
+func (k *minioKubelet) moved(claims map[string]types.UID) (moved []int) {
 	k.t.Helper()
+	now := k.c.minioClaims()
 	for n := range 6 {
-		if k.c.uidOf("persistentvolumeclaim", fmt.Sprintf("minio-data-ha-minio-%d", n)) != claims[n] {
+		if name := claimOf(n); now[name] != claims[name] {
 			moved = append(moved, n)
 		}
 	}
 	return moved
 }
 
-func TestAReplicaOfMinIOOnANodeThatIsPurgedGetsANewVolumeAndItsData(t *testing.T) {
-	t.Parallel()
+func testAReplicaOfMinIOOnANodeThatIsPurgedGetsANewVolumeAndItsData(t *testing.T) {
 	c, _, o, k := installMinio(t, "worker-1", "worker-2", "worker-3", "worker-4", "worker-5", "worker-6")
+	c.handOverMinio()
 	o.startReady()
 	o.waitDone(journal.ActionScaleMinio, 1)
 	const objects = 100
@@ -338,18 +423,18 @@ func TestAReplicaOfMinIOOnANodeThatIsPurgedGetsANewVolumeAndItsData(t *testing.T
 	if !replica {
 		t.Fatalf("on worker-1 runs %q", pod)
 	}
-	claim := c.uidOf("persistentvolumeclaim", "minio-data-"+pod)
+	claim := c.minioClaims()[claimOf(n)]
 	c.node("lose", "worker-1")
 	began := time.Now()
-	eventually(t, patience, "its pod is freed, and waits for its volume", func() (bool, string) {
+	seldom(t, "its pod is freed, and waits for its volume", func() (bool, string) {
 		history := o.mustEkco("history", "--component", "minio")
 		number := strings.TrimPrefix(pod, "ha-minio-")
 		return strings.Contains(history, number+" (lacks its volume)"), history
 	})
 	o.mustEkco("purge-node", "worker-1", "--yes")
-	o.waitDone(journal.ActionMoveMinio, 1)
+	o.waitDoneWithin(moving, journal.ActionMoveMinio, 1)
 	t.Logf("its data was restored %s after its node was lost", time.Since(began))
-	if now := c.uidOf("persistentvolumeclaim", "minio-data-"+pod); now == claim {
+	if now := c.minioClaims()[claimOf(n)]; now == claim {
 		t.Errorf("%s has its former claim", pod)
 	}
 	if have := k.objects(n, "data"); have != objects {

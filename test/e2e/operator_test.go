@@ -115,6 +115,7 @@ func (o *operator) startAs(name string, args ...string) *child.Process {
 		"--config", o.config, "--listen_address", o.address, "--log_level", "debug",
 	}, args...)
 	o.running = child.Start(o.t, name, all...)
+	tellsWhatItDoes(o.t, o.running)
 	return o.running
 }
 

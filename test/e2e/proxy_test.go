@@ -22,8 +22,10 @@ type gate struct {
 	mu     sync.Mutex
 	holds  []*hold
 	closed bool
-	// interrupt, if there is one, is told of the effects of purges.
+	// interrupt, if there is one, is told of effects: those of purges, or what effectOf
+	// says.
 	interrupt *interrupter
+	effectOf  func(*http.Request) string
 	// execs are the times of execs into pods.
 	execs stopwatch
 	// open ends the requests under way, watches above all.
@@ -50,16 +52,22 @@ func (h *hold) pass() { close(h.released) }
 // await waits until a request is held.
 func (h *hold) await(t *testing.T) {
 	t.Helper()
+	h.awaitWithin(t, patience)
+}
+
+// awaitWithin is await with a limit of its own.
+func (h *hold) awaitWithin(t *testing.T, limit time.Duration) {
+	t.Helper()
 	select {
 	case <-h.reached:
-	case <-time.After(patience):
-		t.Fatalf("nothing was held within %s", patience)
+	case <-time.After(limit):
+		t.Fatalf("nothing was held within %s", limit)
 	}
 }
 
 func newGate(t *testing.T, config *rest.Config) *gate {
 	t.Helper()
-	g := &gate{open: make(map[*http.Request]context.CancelFunc)}
+	g := &gate{open: make(map[*http.Request]context.CancelFunc), effectOf: effectOf}
 	g.Proxy = apiproxy.Start(t, config, apiproxy.HTTP1, g.around)
 	t.Cleanup(func() { g.cut(true) })
 	return g
@@ -139,14 +147,18 @@ func (g *gate) around(next http.Handler) http.Handler {
 		h, gone := g.take(r)
 		r, forget := g.track(r)
 		defer forget()
+		effect := ""
+		if h == nil && !gone && g.interrupt != nil {
+			effect = g.effectOf(r)
+		}
 		if strings.HasSuffix(r.URL.Path, "/exec") {
 			defer g.execs.start()()
 		}
 		switch {
 		case gone:
 			hangUp(w)
-		case h == nil && g.interrupt != nil && effectOf(r) != "":
-			g.interrupt.around(effectOf(r), w, r, next)
+		case effect != "":
+			g.interrupt.around(effect, w, r, next)
 		case h == nil:
 			next.ServeHTTP(w, r)
 		case h.afterEffect:

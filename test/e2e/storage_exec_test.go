@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -72,9 +73,11 @@ type execRequest struct {
 	Namespace, Pod, Container string
 }
 
+// execAnswer is all that a command has to say or, unless Over is set, a part of it.
 type execAnswer struct {
 	Stdout, Stderr []byte
 	ExitCode       int
+	Over           bool
 }
 
 const socketVariable = "EKCO_TEST_EXEC_SOCKET"
@@ -147,7 +150,12 @@ func (b *bridge) serve() {
 
 func (b *bridge) answer(conn net.Conn) {
 	var request execRequest
-	if err := json.NewDecoder(conn).Decode(&request); err != nil {
+	decoder := json.NewDecoder(conn)
+	if err := decoder.Decode(&request); err != nil {
+		return
+	}
+	if request.converses() {
+		b.converse(request, io.MultiReader(decoder.Buffered(), conn), json.NewEncoder(conn))
 		return
 	}
 	if answer, ok := b.run(request); ok {
@@ -164,7 +172,7 @@ func (b *bridge) run(request execRequest) (answer execAnswer, ok bool) {
 	if call.Ceph, err = cephWords(request); err != nil {
 		call.Refused, call.ExitCode, call.Ended = err.Error(), 126, call.Began
 		b.record(call)
-		return execAnswer{Stderr: []byte(err.Error()), ExitCode: call.ExitCode}, true
+		return execAnswer{Stderr: []byte(err.Error()), ExitCode: call.ExitCode, Over: true}, true
 	}
 	place := "ceph " + strings.Join(call.Ceph, " ")
 	if call.changes() && b.interrupt.before(place) {
@@ -183,7 +191,7 @@ func (b *bridge) run(request execRequest) (answer execAnswer, ok bool) {
 	if call.changes() && b.interrupt.after(place) {
 		return execAnswer{}, false
 	}
-	return execAnswer{Stdout: stdout.Bytes(), Stderr: stderr.Bytes(), ExitCode: call.ExitCode}, true
+	return execAnswer{Stdout: stdout.Bytes(), Stderr: stderr.Bytes(), ExitCode: call.ExitCode, Over: true}, true
 }
 
 // cephWords returns the ceph command, if it may be run there.
@@ -192,6 +200,9 @@ func cephWords(request execRequest) ([]string, error) {
 		return nil, fmt.Errorf("exec into %s/%s, container %s: only the tools pod has ceph", request.Namespace, request.Pod, request.Container)
 	}
 	argv := request.Argv
+	if request.converses() {
+		argv = argv[2:]
+	}
 	if len(argv) > 4 && argv[0] == "timeout" && argv[1] == "-k" {
 		argv = argv[4:]
 	}
@@ -274,12 +285,25 @@ func runAsHandler(socket string) int {
 	request := execRequest{
 		Argv: os.Args[1:], Namespace: os.Getenv("POD_NAMESPACE"), Pod: os.Getenv("POD_NAME"), Container: os.Getenv("CONTAINER"),
 	}
-	var answer execAnswer
-	if err := errors.Join(json.NewEncoder(conn).Encode(request), json.NewDecoder(conn).Decode(&answer)); err != nil {
-		fmt.Fprintln(os.Stderr, "the command was broken off:", err)
+	if err := json.NewEncoder(conn).Encode(request); err != nil {
+		fmt.Fprintln(os.Stderr, err)
 		return 126
 	}
-	_, _ = os.Stdout.Write(answer.Stdout)
-	_, _ = os.Stderr.Write(answer.Stderr)
-	return answer.ExitCode
+	// It has none, unless EKCO talks with the command.
+	go func() {
+		_, _ = io.Copy(conn, os.Stdin)
+		_ = conn.(*net.UnixConn).CloseWrite()
+	}()
+	for decoder := json.NewDecoder(conn); ; {
+		var answer execAnswer
+		if err := decoder.Decode(&answer); err != nil {
+			fmt.Fprintln(os.Stderr, "the command was broken off:", err)
+			return 126
+		}
+		_, _ = os.Stdout.Write(answer.Stdout)
+		_, _ = os.Stderr.Write(answer.Stderr)
+		if answer.Over {
+			return answer.ExitCode
+		}
+	}
 }

@@ -23,7 +23,7 @@ func (w *wholeCluster) killedEverywhere(t *testing.T) {
 	before := w.look()
 	expected := []string{
 		"PATCH cephclusters/rook-ceph", "PUT deployments/rook-ceph-osd-14", "DELETE deployments/rook-ceph-osd-14",
-		"ceph osd down 14", "ceph osd out 14", "ceph osd purge 14 --yes-i-really-mean-it", "ceph osd crush rm " + node,
+		"ceph osd out 14", "ceph osd purge 14 --yes-i-really-mean-it", "ceph osd crush rm " + node,
 		"DELETE nodes/" + node, removesMember, "PUT configmaps/kubeadm-config",
 	}
 	o := w.install(t, nil)

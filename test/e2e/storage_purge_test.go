@@ -75,7 +75,7 @@ func (w *wholeCluster) deadPrimary(t *testing.T) {
 	changed := w.exec.changes(mark)
 	slices.Sort(changed)
 	want := []string{
-		"osd crush rm " + node, "osd down 11 12 13", "osd out 11 12 13",
+		"osd crush rm " + node, "osd out 11 12 13",
 		"osd purge 11 --yes-i-really-mean-it", "osd purge 12 --yes-i-really-mean-it", "osd purge 13 --yes-i-really-mean-it",
 	}
 	if !slices.Equal(changed, want) {

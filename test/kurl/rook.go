@@ -50,6 +50,7 @@ func cephCluster(hosts map[string][]int) any {
 		"spec": map[string]any{
 			"dataDirHostPath": "/opt/replicated/rook",
 			"mon":             map[string]any{"count": 3},
+			"mgr":             map[string]any{"count": 2}, // as many as EKCO asks for: nothing is to be raised
 			"storage":         map[string]any{"useAllNodes": false, "useAllDevices": true, "nodes": entries},
 		},
 	}

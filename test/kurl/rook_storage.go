@@ -20,7 +20,7 @@ func RookStorage(version, toolsNode string) any {
 		return map[string]any{"failureDomain": "host", "replicated": map[string]any{"size": 1, "requireSafeReplicaSize": false}}
 	}
 	return map[string]any{"apiVersion": "v1", "kind": "List", "items": []any{
-		operator(version),
+		RookOperator(version),
 		ToolsDeployment(toolsNode),
 		rookObject("CephCluster", "rook-ceph", map[string]any{
 			"cephVersion":     map[string]any{"image": "ceph:16"},
@@ -48,7 +48,8 @@ func rookObject(kind, name string, spec any) any {
 	}
 }
 
-func operator(version string) any {
+// RookOperator is the Deployment of Rook's operator of that version, which runs nothing.
+func RookOperator(version string) any {
 	labels := map[string]any{"app": "rook-ceph-operator"}
 	return map[string]any{
 		"apiVersion": "apps/v1", "kind": "Deployment",

@@ -21,9 +21,19 @@ type Client struct {
 // NewClient returns a client to which the stores are known by names.
 func NewClient(t testing.TB, programs Programs, stores map[string]*Store) *Client {
 	t.Helper()
+	urls := map[string]string{}
+	for name, store := range stores {
+		urls[name] = store.URL()
+	}
+	return NewClientAt(t, programs, urls)
+}
+
+// NewClientAt is [NewClient] with the stores' URLs.
+func NewClientAt(t testing.TB, programs Programs, stores map[string]string) *Client {
+	t.Helper()
 	c := &Client{t: t, program: programs.Client, dir: t.TempDir()}
 	for name, store := range stores {
-		at, err := url.Parse(store.URL())
+		at, err := url.Parse(store)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -16,28 +15,6 @@ import (
 	miniotest "github.com/replicatedhq/ekco/test/minio"
 )
 
-// disk is a disk of a size of its own. It needs root.
-func disk(t *testing.T, megabytes int) (dir string, grow func(megabytes int)) {
-	t.Helper()
-	dir = t.TempDir()
-	mount := func(flags uintptr, megabytes int) {
-		t.Helper()
-		if err := syscall.Mount("tmpfs", dir, "tmpfs", flags, fmt.Sprintf("size=%dm", megabytes)); err != nil {
-			t.Fatalf("mount a disk of %d MB, which only root can do: %v", megabytes, err)
-		}
-	}
-	mount(0, megabytes)
-	t.Cleanup(func() {
-		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
-			t.Errorf("unmount %s: %v", dir, err)
-		}
-	})
-	return dir, func(megabytes int) {
-		t.Helper()
-		mount(syscall.MS_REMOUNT, megabytes)
-	}
-}
-
 func TestAFullDiskEndsTheCopyAndAPassGoesOnOnceThereIsRoom(t *testing.T) {
 	source := newSide(t, 1)
 	source.bucket(t, "bucket")
@@ -47,7 +24,8 @@ func TestAFullDiskEndsTheCopyAndAPassGoesOnOnceThereIsRoom(t *testing.T) {
 	source.put(t, "bucket", "b, in parts", strings.Repeat("0123456789abcdef", 48<<16), minio.PutObjectOptions{PartSize: 5 << 20})
 	for name, first := range map[string]int{"while small objects are stored": 64, "while parts are": 112} {
 		t.Run(name, func(t *testing.T) {
-			dir, grow := disk(t, first)
+			dir := t.TempDir()
+			disk := miniotest.MountDisk(t, dir, first)
 			target := sideOf(t, miniotest.StartIn(t, programs, dir, miniotest.Addresses(1)))
 			if _, err := replica.Prepare(t.Context(), source, target); err != nil {
 				t.Fatal(err)
@@ -60,7 +38,7 @@ func TestAFullDiskEndsTheCopyAndAPassGoesOnOnceThereIsRoom(t *testing.T) {
 			for upload := range target.app.ListIncompleteUploads(t.Context(), "bucket", "", true) {
 				t.Errorf("upload %+v is left", upload)
 			}
-			grow(512)
+			disk.Resize(512)
 			// A server looks at its disk from time to time.
 			await.Until(t, time.Minute, "a pass comes to its end", func() (bool, string) {
 				_, err := replica.Pass(t.Context(), source, target, options)

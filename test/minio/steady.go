@@ -74,23 +74,31 @@ type Did struct {
 // requests a second, in a bucket that exists. It ends with the test, or when it is stopped.
 func StartSteady(tb testing.TB, address, bucket string, rate int) *Steady {
 	tb.Helper()
+	return StartSteadyAs(tb, address, bucket, rate, AccessKey, SecretKey)
+}
+
+// StartSteadyAs is [StartSteady] with credentials.
+func StartSteadyAs(tb testing.TB, address, bucket string, rate int, access, secret string) *Steady {
+	tb.Helper()
 	ctx, stop := context.WithCancel(context.WithoutCancel(tb.Context()))
 	s := &Steady{tb: tb, bucket: bucket, rate: rate, stop: stop, books: map[string]*entry{}, last: time.Now()}
 	tb.Cleanup(func() { s.Stop() })
 	for id := range writers {
-		client, idle := dial(tb, address)
+		// What is not answered soon is doubtful, and is not asked for again.
+		client, idle := dial(tb, address, access, secret, 10*time.Second, 1)
 		s.idle = append(s.idle, idle)
 		s.working.Go(func() { s.work(ctx, client, id) })
 	}
 	return s
 }
 
-// dial returns a client with a single connection, and what ends that once nobody uses it.
-func dial(tb testing.TB, address string) (*minio.Client, func()) {
+// dial returns a client with a single connection that waits so long for each answer and tries
+// each request so often, and what ends the connection once nobody uses it.
+func dial(tb testing.TB, address, access, secret string, patience time.Duration, tries int) (*minio.Client, func()) {
 	tb.Helper()
-	transport := &http.Transport{MaxConnsPerHost: 1, ResponseHeaderTimeout: 10 * time.Second}
+	transport := &http.Transport{MaxConnsPerHost: 1, ResponseHeaderTimeout: patience}
 	client, err := minio.New(address, &minio.Options{
-		Creds: credentials.NewStaticV4(AccessKey, SecretKey, ""), Transport: transport, MaxRetries: 1, Region: "us-east-1",
+		Creds: credentials.NewStaticV4(access, secret, ""), Transport: transport, MaxRetries: tries, Region: "us-east-1",
 	})
 	if err != nil {
 		tb.Fatal(err)
@@ -168,7 +176,8 @@ func (s *Steady) Stop() Did {
 // deleted and is back.
 func (s *Steady) Audit(address string) (wrong []string) {
 	s.tb.Helper()
-	client, idle := dial(s.tb, address)
+	// What is found must not depend on how busy the machine is.
+	client, idle := dial(s.tb, address, AccessKey, SecretKey, time.Minute, minio.MaxRetry)
 	defer idle()
 	ctx := context.WithoutCancel(s.tb.Context())
 	there := map[string]bool{}

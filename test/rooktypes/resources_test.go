@@ -72,6 +72,10 @@ func TestWhatEKCOSetsAreRooksOwnFields(t *testing.T) {
 			pools(journal.KindCephBlockPool, "replicapool"), blockPool(1), blockPool(3),
 			journal.RookChange{Numbers: map[string]journal.RookNumber{"/spec/replicated/size": number(1, 3)}},
 		},
+		"fewer copies of a block pool": {
+			pools(journal.KindCephBlockPool, "replicapool"), blockPool(3), blockPool(2),
+			journal.RookChange{Numbers: map[string]journal.RookNumber{"/spec/replicated/size": number(3, 2)}, Gone: []string{"c"}},
+		},
 		"copies of a filesystem": {
 			pools(journal.KindCephFilesystem, "rook-shared-fs"), filesystem(1, 2), filesystem(3, 3),
 			journal.RookChange{Numbers: map[string]journal.RookNumber{"/spec/metadataPool/replicated/size": number(1, 3), "/spec/dataPools/0/replicated/size": number(2, 3)}},

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/rest"
@@ -64,6 +66,17 @@ func serveCustom(t *testing.T, objects ...metav1.Object) (*server, *rook.Custom)
 	return s, rook.NewCustom(client)
 }
 
+// servePods is serve for the client of what Rook gives its pods.
+func servePods(t *testing.T, objects ...metav1.Object) (*server, *rook.Pods) {
+	t.Helper()
+	s, config := serveTo(t, objects...)
+	client, err := kube.NewObjects(config, kube.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, rook.NewPods(client)
+}
+
 func serveTo(t *testing.T, objects ...metav1.Object) (*server, *rest.Config) {
 	t.Helper()
 	s := &server{t: t, objects: make(map[string]any)}
@@ -93,6 +106,10 @@ func pathOf(t *testing.T, object metav1.Object) string {
 		return "/apis/" + cephv1.SchemeGroupVersion.String() + fmt.Sprintf(place, "cephobjectstores")
 	case *appsv1.Deployment:
 		return "/apis/" + appsv1.SchemeGroupVersion.String() + fmt.Sprintf(place, "deployments")
+	case *appsv1.DaemonSet:
+		return "/apis/" + appsv1.SchemeGroupVersion.String() + fmt.Sprintf(place, "daemonsets")
+	case *corev1.ConfigMap:
+		return "/api/" + corev1.SchemeGroupVersion.String() + fmt.Sprintf(place, "configmaps")
 	case *corev1.Pod:
 		return "/api/" + corev1.SchemeGroupVersion.String() + fmt.Sprintf(place, "pods")
 	}
@@ -113,8 +130,10 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	selector := r.URL.Query().Get("labelSelector")
 	switch {
-	case selector != "":
+	case selector != "", r.Method == http.MethodGet && s.isCollection(r.URL.Path+"/"):
 		object, err = s.list(r.URL.Path+"/", selector)
+	case r.Method == http.MethodPost:
+		object, err = created(r.URL.Path, body)
 	case !ok:
 		err = fmt.Errorf("there is no %s", r.URL.Path)
 	case r.Method == http.MethodPatch:
@@ -136,6 +155,20 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err := json.NewEncoder(w).Encode(object); err != nil {
 		s.t.Error(err)
 	}
+}
+
+// isCollection reports whether there are objects below. It expects mu to be held.
+func (s *server) isCollection(below string) bool {
+	return slices.ContainsFunc(s.order, func(path string) bool { return strings.HasPrefix(path, below) })
+}
+
+// created decodes the body strictly into the type of the collection.
+func created(collection string, body []byte) (any, error) {
+	if want := "/apis/" + schedulingv1.SchemeGroupVersion.String() + "/priorityclasses"; collection != want {
+		return nil, fmt.Errorf("EKCO creates nothing at %s", collection)
+	}
+	into := new(schedulingv1.PriorityClass)
+	return into, strict(body, into)
 }
 
 // list expects mu to be held.
@@ -185,6 +218,10 @@ func replaced(object any, body []byte) (any, error) {
 		into = new(cephv1.CephObjectStore)
 	case *appsv1.Deployment:
 		into = new(appsv1.Deployment)
+	case *appsv1.DaemonSet:
+		into = new(appsv1.DaemonSet)
+	case *corev1.ConfigMap:
+		into = new(corev1.ConfigMap)
 	default:
 		return nil, fmt.Errorf("EKCO writes no %T", object)
 	}

@@ -1,0 +1,95 @@
+package ceph
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/replicatedhq/ekco/test/child"
+)
+
+// AddHost makes and starts the OSDs of a spare host, and returns their ids; nil for a host that
+// is none, or was added before. It does not wait until they are up. Any goroutine may call it.
+func (c *Cluster) AddHost(host string) ([]int, error) {
+	c.mu.Lock()
+	ids, spare := c.spare[host], len(c.hosts[host]) == 0
+	c.mu.Unlock()
+	if !spare {
+		return nil, nil
+	}
+	for _, id := range ids {
+		if err := c.createOSD(id); err != nil {
+			return nil, err
+		}
+		if err := c.makeOSD(id, c.UUID(id)); err != nil {
+			return nil, err
+		}
+		c.startOSD(id, host)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(ids) > 0 {
+		c.hosts[host] = slices.Clone(ids)
+	}
+	return ids, nil
+}
+
+// AddMon makes and starts another monitor, which joins the others by itself. Any goroutine may
+// call it.
+func (c *Cluster) AddMon(name string) error {
+	monmap, keyring := filepath.Join(c.dir, "monmap."+name), filepath.Join(c.dir, "keyring.mon."+name)
+	if _, err := c.Try("mon", "getmap", "-o", monmap); err != nil {
+		return err
+	}
+	keys, err := os.ReadFile(filepath.Join(c.dir, "keyring.mon.a"))
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(keyring, keys, 0o600); err != nil {
+		return err
+	}
+	if _, err := run(exec.CommandContext(c.t.Context(), "ceph-mon", "--conf", c.conf, "--mkfs", "-i", name, "--monmap", monmap, "--keyring", keyring)); err != nil {
+		return err
+	}
+	ports := freePorts(c.t, 2)
+	address := fmt.Sprintf("[v2:127.0.0.1:%d,v1:127.0.0.1:%d]", ports[0], ports[1])
+	c.added("mon."+name, child.Start(c.t, "ceph-mon", "--conf", c.conf, "-i", name, "--public-addrv", address, "-f"))
+	return nil
+}
+
+// AddMgr starts another mgr, which stands by. Any goroutine may call it.
+func (c *Cluster) AddMgr(name string) error {
+	keyring := filepath.Join(c.dir, "keyring.mgr."+name)
+	args := []string{"auth", "get-or-create", "mgr." + name, "-o", keyring}
+	for _, caps := range mgrCaps {
+		daemon, allowed, _ := strings.Cut(caps, " = ")
+		args = append(args, daemon, strings.Trim(allowed, `"`))
+	}
+	if _, err := c.Try(args...); err != nil {
+		return err
+	}
+	c.added("mgr."+name, child.Start(c.t, "ceph-mgr", "--conf", c.conf, "-i", name, "-f"))
+	return nil
+}
+
+func (c *Cluster) added(name string, daemon *child.Process) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.more[name] = daemon
+}
+
+// StopAdded ends a daemon that was added, such as "mon.b", as a loss of power does.
+func (c *Cluster) StopAdded(name string) {
+	c.t.Helper()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	daemon := c.more[name]
+	if daemon == nil {
+		c.t.Fatalf("%s was not added, or was stopped before", name)
+	}
+	daemon.Kill()
+	delete(c.more, name)
+}

@@ -1,0 +1,5 @@
+module github.com/replicatedhq/ekco/test/crds/rook1.6
+
+go 1.26.0
+
+require github.com/rook/rook v1.6.11

@@ -1,0 +1,108 @@
+package e2e
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/minio/minio-go/v7"
+
+	"github.com/replicatedhq/ekco/journal"
+	miniotest "github.com/replicatedhq/ekco/test/minio"
+)
+
+const leadsToSingle = `{"app":"minio"}`
+
+// waitHeld waits until the migration is held by a preflight with all of this in its reason, and fails
+// unless clients are led to the single MinIO then. It returns the action.
+func (m *migration) waitHeld(preflight string, reason ...string) (action string) {
+	m.t.Helper()
+	seldom(m.t, fmt.Sprintf("%s holds it: %q", preflight, reason), func() (bool, string) {
+		for _, open := range m.o.status().Actions {
+			for _, hold := range open.Holds {
+				if open.Kind == journal.ActionMigrateMinio && hold.Preflight == preflight && !slices.ContainsFunc(reason, func(part string) bool { return !strings.Contains(hold.Reason, part) }) {
+					m.t.Logf("%s: %s", preflight, hold.Reason)
+					action = open.ID
+					return true, ""
+				}
+			}
+		}
+		return false, m.o.mustEkco("status", "--component", "minio")
+	})
+	if leads := m.leads(); leads != leadsToSingle {
+		m.t.Errorf("while %s holds it, Service minio leads to %s", preflight, leads)
+	}
+	return action
+}
+
+// leads is where Service minio leads.
+func (m *migration) leads() string {
+	m.t.Helper()
+	return m.c.minioLeads()
+}
+
+// waitPlace waits until EKCO has put that on record since it was started.
+func (m *migration) waitPlace(place string) {
+	m.t.Helper()
+	eventually(m.t, patience, place, func() (bool, string) {
+		return slices.Contains(m.places(), place), fmt.Sprint(m.places())
+	})
+}
+
+// effect matches a request by what it changes.
+func effect(name string) func(*http.Request) bool {
+	return func(r *http.Request) bool { return minioEffect(r) == name }
+}
+
+func testAMigrationOfMinIOThatCannotGoOnLeavesClientsAtTheSingleOne(t *testing.T) {
+	m := newMigration(t, map[string]string{"minio_keep_source": "1s", "minio_copy_bandwidth": "2Mi"}, "worker-4")
+	steady := m.few()
+	clients := m.clients()
+	clients.bucket("large", minio.MakeBucketOptions{})
+	clients.put("large", "large", strings.Repeat("0123456789abcdef", 12<<16), minio.PutObjectOptions{}) // it takes 6 s
+	node := strings.TrimSpace(m.c.kubectl("get", "pods", "-n", minioNamespace, "-l", "app=minio", "-o", "jsonpath={.items[*].spec.nodeName}"))
+	m.c.kubectl("cordon", node) // the other three are ready
+	m.c.setMinioSecret("outdated")
+
+	m.o.startReady()
+	m.waitHeld("MinioBothAnswer", "does not accept the credentials of Secret minio-credentials")
+	m.c.setMinioSecret(miniotest.SecretKey)
+
+	m.waitPlace("step started copy")
+	m.k.breakDown(0, 1, 2)
+	m.o.waitMinio("Service minio leads to minio", "ha-minio is not healthy: too few of its drives are there to write")
+	t.Log(m.o.mustEkco("status", "--component", "minio"))
+	m.k.breakDown()
+
+	m.waitHeld("MinioSuccessor", node+" is cordoned")
+	if did := steady.Did(); did.Failed > 0 || did.Outage > 15*time.Second {
+		t.Errorf("until the switch begins, the client did %+v", did)
+	}
+	ends := m.g.holdAll(effect(endsPod))
+	m.c.kubectl("uncordon", node)
+	ends.await(t)
+	if leads := m.leads(); leads != `{"doesnotexist":"doesnotexist"}` {
+		t.Errorf("while the switch is made, Service minio leads to %s", leads)
+	}
+	m.c.kubectl("cordon", node)
+	took := m.o.running.Stop(30 * time.Second)
+	t.Logf("EKCO ended %s after SIGTERM in the switch", took)
+	if leads := m.leads(); leads != leadsToSingle {
+		t.Errorf("EKCO ended in the switch, and Service minio leads to %s", leads)
+	}
+	ends.pass()
+
+	m.o.startReady()
+	action := m.waitHeld("MinioSuccessor", node+" is cordoned")
+	steady.Stop() // what is written from here on may be lost
+	m.o.mustEkco("retry", action, "--force", "--reason", "nobody writes")
+	m.waitSwitched(0)
+	t.Log(m.o.mustEkco("status", "--component", "minio"))
+	m.waitServed()
+	m.audit(steady)
+	m.o.waitDone(journal.ActionMigrateMinio, 1)
+	t.Logf("the client did %+v\n%s", steady.Did(), m.story())
+}

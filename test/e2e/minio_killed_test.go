@@ -1,0 +1,303 @@
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/minio/minio-go/v7"
+
+	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/test/await"
+	miniotest "github.com/replicatedhq/ekco/test/minio"
+)
+
+// The effects of a migration on the cluster.
+const (
+	disablesService = "have the Service lead nowhere"
+	switchesService = "have the Service lead to ha-minio"
+	revertsService  = "have the Service lead to minio"
+	endsPod         = "end the pod"
+	endsDeployment  = "delete the Deployment"
+	endsClaim       = "delete the claim"
+)
+
+// minioEffect returns what a migration would change by the request, or nothing.
+func minioEffect(r *http.Request) string {
+	path, here := strings.CutPrefix(r.URL.Path, "/api/v1/namespaces/minio/")
+	switch {
+	case here && r.Method == http.MethodPatch && path == "services/minio":
+		return serviceEffect(r)
+	case here && r.Method == http.MethodDelete && strings.HasPrefix(path, "pods/minio-"):
+		return endsPod
+	case here && r.Method == http.MethodDelete && path == "persistentvolumeclaims/minio-pv-claim":
+		return endsClaim
+	case endsSingle(r):
+		return endsDeployment
+	}
+	return ""
+}
+
+// serviceEffect reads a patch of the Service's selector, and leaves it to be read again.
+func serviceEffect(r *http.Request) string {
+	body, err := io.ReadAll(r.Body)
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	var ops []struct {
+		Op    string
+		Value any
+	}
+	if err != nil || json.Unmarshal(body, &ops) != nil {
+		return ""
+	}
+	for _, op := range ops {
+		to, is := op.Value.(map[string]any)
+		switch {
+		case op.Op != "replace" || !is:
+		case to["app"] == "ha-minio":
+			return switchesService
+		case to["app"] == "minio":
+			return revertsService
+		default:
+			return disablesService
+		}
+	}
+	return ""
+}
+
+// recorded matches what EKCO's log says once it is on record.
+var recorded = regexp.MustCompile(`"msg":"(step started|step done|step noted how far it is)","action":"migrate-minio[^\n]*"step":"([a-z-]+)"`)
+
+// places are those of a migration that EKCO has put on record since it was started.
+func (m *migration) places() (places []string) {
+	for _, match := range recorded.FindAllStringSubmatch(m.o.running.Output.String(), -1) {
+		places = append(places, match[1]+" "+match[2])
+	}
+	return places
+}
+
+// migrated returns how many migrations have come to their end, by the journal.
+func (m *migration) migrated() int {
+	m.t.Helper()
+	ended := m.o.ended(journal.ActionMigrateMinio)
+	for _, outcome := range ended {
+		if outcome != journal.OutcomeDone {
+			m.t.Fatalf("migrations ended %v\n%s", ended, m.story())
+		}
+	}
+	return len(ended)
+}
+
+// killEverywhere kills EKCO before and after each effect, and as soon as each step's begin and
+// end is on record, and starts it again, until the migration has ended. What is to be done
+// while EKCO is dead is given by place.
+func (m *migration) killEverywhere(dead map[string]func()) (killed []string) {
+	m.t.Helper()
+	m.g.effectOf, m.g.interrupt = minioEffect, &interrupter{}
+	reached := m.g.interrupt.arm(func(interruption) bool { return true }, false)
+	defer m.g.interrupt.disarm()
+	kill := func(place string) {
+		m.o.running.Kill()
+		killed = append(killed, place)
+		if do := dead[place]; do != nil {
+			do()
+		}
+		m.g.interrupt.release()
+		m.o.start()
+	}
+	m.o.start()
+	look := time.NewTicker(20 * time.Millisecond)
+	defer look.Stop()
+	ask := time.NewTicker(2 * time.Second)
+	defer ask.Stop()
+	limit := time.NewTimer(2 * patience)
+	defer limit.Stop()
+	for {
+		select {
+		case at := <-reached:
+			kill(at.String())
+			continue
+		case <-limit.C:
+			m.t.Fatalf("the migration did not end; EKCO was killed %q\n%s", killed, m.story())
+		case <-ask.C:
+			if m.migrated() > 0 {
+				return killed
+			}
+		case <-look.C:
+		}
+		if !m.o.running.Running() {
+			m.t.Fatalf("EKCO ended:\n%s", m.o.running.Output.Tail(2000))
+		}
+		for _, place := range m.places() {
+			if !slices.Contains(killed, place) {
+				kill(place)
+				break
+			}
+		}
+	}
+}
+
+// killAtRandom kills EKCO so many times at random and starts it again, until another migration
+// has ended: each time up to two seconds after it has come to one to six places. It returns how
+// often it did.
+func (m *migration) killAtRandom(random *rand.Rand, times int) (kills int) {
+	m.t.Helper()
+	for {
+		m.o.start()
+		done, places, looks := false, 1+random.IntN(6), 0
+		await.Looking(m.t, time.Second/5, patience, "EKCO goes on, or has come to the end", func() (bool, string) {
+			switch {
+			case !strings.Contains(m.o.running.Output.String(), `"msg":"EKCO runs"`):
+			case kills < times && len(m.places()) >= places:
+				return true, ""
+			default:
+				if looks++; looks%5 == 0 { // it takes a program
+					done = m.migrated() > 0
+				}
+			}
+			return done, m.o.running.Output.Tail(2000)
+		})
+		if done {
+			return kills
+		}
+		<-time.After(time.Duration(random.Int64N(int64(2 * time.Second))))
+		m.t.Logf("killed after %q", m.places())
+		m.o.running.Kill()
+		kills++
+	}
+}
+
+// again installs MinIO anew, as it is before a migration, with EKCO stopped and a journal that
+// has not begun: by the old one somebody keeps changing MinIO back.
+func (m *migration) again() {
+	m.t.Helper()
+	m.c.kubectl("delete", "statefulset", "ha-minio", "-n", minioNamespace)
+	m.c.kubectl("delete", "persistentvolumeclaims", "-l", "app=ha-minio", "-n", minioNamespace)
+	seldom(m.t, "the replicas are gone", func() (bool, string) {
+		left := m.c.kubectl("get", "pods,persistentvolumeclaims", "-n", minioNamespace, "-o", "name")
+		return left == "", left
+	})
+	m.c.applyMinio()
+	m.waitServed()
+	m.o.journal = filepath.Join(m.t.TempDir(), "journal.db")
+}
+
+// few fills the single MinIO with little, so that a migration is short, and starts a client.
+func (m *migration) few() *miniotest.Steady {
+	m.t.Helper()
+	clients := m.clients()
+	clients.versioned()
+	clients.people()
+	fillBucket(m.t, m.k.proxy.Address(), "many", 40)
+	clients.bucket("bucket", minio.MakeBucketOptions{})
+	return miniotest.StartSteady(m.t, m.k.proxy.Address(), "bucket", 20)
+}
+
+// stopped fails unless the client found all as it wrote it.
+func (m *migration) stopped(steady *miniotest.Steady) {
+	m.t.Helper()
+	did := steady.Stop()
+	m.t.Logf("the client did %+v", did)
+	if did.Acknowledged == 0 {
+		m.t.Error("the client did nothing")
+	}
+	m.wantHandedOver()
+	m.audit(steady)
+}
+
+func testAMigrationOfMinIOEndsWholeWhereverEKCOIsKilled(t *testing.T) {
+	m := newMigration(t, map[string]string{"minio_keep_source": "1s"})
+	steady := m.few()
+	began := time.Now()
+	killed := m.killEverywhere(map[string]func(){
+		// Nobody can write, and the next thing is the switch.
+		interruption{switchesService, false}.String(): func() {
+			source, target := m.sides()
+			source.same(target)
+		},
+	})
+	t.Logf("killed %d times in %s: %q", len(killed), time.Since(began), killed)
+	for _, effect := range []string{disablesService, endsPod, switchesService, endsDeployment, endsClaim} {
+		for _, after := range []bool{false, true} {
+			if at := (interruption{effect, after}); !slices.Contains(killed, at.String()) {
+				t.Errorf("EKCO was not killed %s", at)
+			}
+		}
+	}
+	for _, step := range []string{
+		journal.StepPrepareMinio, journal.StepCopyMinio, journal.StepCatchUpMinio, journal.StepCutOverMinio,
+		journal.StepAwaitServedMinio, journal.StepDeleteMinioDeployment, journal.StepDeleteSingleClaim,
+	} {
+		if !slices.Contains(killed, "step started "+step) {
+			t.Errorf("EKCO was not killed when it had begun %s", step)
+		}
+	}
+	t.Log(m.story())
+	m.stopped(steady)
+
+	seed := rand.Uint64()
+	t.Logf("the seed is %d", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	for kills, all := 0, randomKills(t); kills < all; {
+		m.o.running.Kill()
+		m.again()
+		steady := m.few()
+		kills += m.killAtRandom(random, all-kills)
+		t.Logf("killed %d times", kills)
+		m.stopped(steady)
+	}
+}
+
+// carried returns how many switches EKCO has made, by the journal.
+func (m *migration) carried() (switches int) {
+	m.t.Helper()
+	for _, event := range m.o.events("--component", "minio", "--type", string(journal.TypeStepDone)) {
+		if decode[*journal.StepDone](m.t, event).Step == journal.StepCutOverMinio {
+			switches++
+		}
+	}
+	return switches
+}
+
+func testTwoEKCOsThatMigrateMinIOAtOnceLoseNothing(t *testing.T) {
+	keys := map[string]string{"minio_keep_source": "1s"}
+	m := newMigration(t, keys)
+	steady := m.few()
+	other := newOperator(t, m.c.kubeconfigFor("kurl/ekco", nil), map[string]string{
+		"enable_ha_minio": "true", "minio_namespace": minioNamespace, "minio_keep_source": "1s",
+	})
+	m.o.start()
+	other.start()
+	m.wantHandedOver()
+	for name, o := range map[string]*operator{"one": m.o, "other": other} {
+		t.Logf("%s EKCO\n%s", name, o.mustEkco("history", "--component", "minio", "-o", "tree"))
+	}
+	if migrated := m.carried() + (&migration{t, m.c, m.g, other, m.k}).carried(); migrated != 1 {
+		t.Errorf("%d EKCOs had the Service lead to ha-minio", migrated)
+	}
+	m.stopped(steady)
+}
+
+// randomKills returns how often EKCO is killed at random: EKCO_MINIO_KILLS times, or as often as
+// there is time for beside all other tests.
+func randomKills(t *testing.T) int {
+	t.Helper()
+	text, set := os.LookupEnv("EKCO_MINIO_KILLS")
+	if !set {
+		return 6
+	}
+	kills, err := strconv.Atoi(text)
+	if err != nil || kills < 1 {
+		t.Fatalf("EKCO_MINIO_KILLS is %q: want a number above zero", text)
+	}
+	return kills
+}

@@ -1,0 +1,74 @@
+package miniotest
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+)
+
+// Disk is a disk of a size of its own, in memory. It ends with its test. Only root can have one.
+type Disk struct {
+	tb  testing.TB
+	dir string
+}
+
+// MountDisk mounts a disk of so many megabytes at a directory, which is made if there is none.
+func MountDisk(tb testing.TB, dir string, megabytes int) *Disk {
+	tb.Helper()
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		tb.Fatal(err)
+	}
+	d := &Disk{tb, dir}
+	d.mount(0, megabytes)
+	tb.Cleanup(func() {
+		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
+			tb.Errorf("unmount %s: %v", dir, err)
+		}
+	})
+	return d
+}
+
+func (d *Disk) mount(flags uintptr, megabytes int) {
+	d.tb.Helper()
+	if err := syscall.Mount("tmpfs", d.dir, "tmpfs", flags, fmt.Sprintf("size=%dm", megabytes)); err != nil {
+		d.tb.Fatalf("mount a disk of %d MB, which only root can do: %v", megabytes, err)
+	}
+}
+
+// Resize gives it another size.
+func (d *Disk) Resize(megabytes int) {
+	d.tb.Helper()
+	d.mount(syscall.MS_REMOUNT, megabytes)
+}
+
+// filler is what [Disk.Fill] writes.
+func (d *Disk) filler() string { return filepath.Join(d.dir, "filler") }
+
+// Fill has somebody else use all that is free.
+func (d *Disk) Fill() {
+	d.tb.Helper()
+	file, err := os.OpenFile(d.filler(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		d.tb.Fatal(err)
+	}
+	defer file.Close()
+	for block := 1 << 20; block >= 1<<12; {
+		switch _, err := file.Write(make([]byte, block)); {
+		case errors.Is(err, syscall.ENOSPC):
+			block /= 16
+		case err != nil:
+			d.tb.Fatal(err)
+		}
+	}
+}
+
+// Empty takes away what [Disk.Fill] wrote.
+func (d *Disk) Empty() {
+	d.tb.Helper()
+	if err := os.Remove(d.filler()); err != nil {
+		d.tb.Fatal(err)
+	}
+}

@@ -1,0 +1,43 @@
+package miniotest_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/minio/minio-go/v7"
+
+	"github.com/replicatedhq/ekco/internal/s3/replica"
+)
+
+func TestWhatAnOlderEKCOCopiedIsNotForeignAndMadeEqual(t *testing.T) {
+	source, target := newSide(t, 1), newSide(t, 6)
+	source.bucket(t, "plain")
+	source.put(t, "plain", "rich", "content", rich())
+	source.put(t, "plain", "empty", "", minio.PutObjectOptions{})
+	source.put(t, "plain", "parts", strings.Repeat("0123456789abcdef", 17<<16), minio.PutObjectOptions{}) // more than one
+	source.put(t, "plain", "rewritten", "content", minio.PutObjectOptions{})
+	source.versioned(t, "versioned")
+	source.put(t, "versioned", "key", "first", rich())
+	source.put(t, "versioned", "key", "second", rich())
+	source.put(t, "versioned", "deleted", "content", rich())
+	source.remove(t, "versioned", "deleted", "")
+	command(t, 2*time.Minute, order{Do: "serial", From: source.store.Address(0), To: target.store.Address(0)})
+
+	foreign := func(want ...string) {
+		t.Helper()
+		if found, err := replica.Foreign(t.Context(), target, source, time.Time{}); err != nil || !slices.Equal(found.First, want) {
+			t.Errorf("foreign are %q, %v, want %q", found.First, err, want)
+		}
+	}
+	foreign()
+	if found, err := replica.Alone(t.Context(), target, source, time.Time{}); err != nil || found.Count != 5 {
+		t.Errorf("newer are %+v, %v, want all 5 copies", found, err)
+	}
+	target.put(t, "plain", "rewritten", "CONTENT", minio.PutObjectOptions{})
+	foreign("object plain/rewritten (null)")
+	copied(t, source, target, replica.Options{})
+	same(t, source, target)
+	foreign()
+}

@@ -1,0 +1,136 @@
+package rook
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// asked is what the cluster asks for now.
+type asked struct {
+	nodes   []corev1.Node
+	cluster *cephCluster
+	blocks  []blockPool
+	shared  []filesystem
+	stores  []objectStore
+}
+
+// The parts of Rook's custom resources that are carried into Ceph.
+type (
+	meta struct {
+		Name              string `json:"name"`
+		DeletionTimestamp string `json:"deletionTimestamp"`
+	}
+	pool struct {
+		Replicated struct {
+			Size int `json:"size"`
+		} `json:"replicated"`
+	}
+	counted     struct{ Count int }
+	cephCluster struct {
+		Metadata meta
+		Spec     struct {
+			Mon, Mgr counted
+			Storage  struct {
+				UseAllNodes bool `json:"useAllNodes"`
+				Nodes       []struct{ Name string }
+			}
+		}
+	}
+	blockPool struct {
+		Metadata meta
+		Spec     pool
+	}
+	filesystem struct {
+		Metadata meta
+		Spec     struct {
+			MetadataPool   pool   `json:"metadataPool"`
+			DataPools      []pool `json:"dataPools"`
+			MetadataServer struct {
+				Placement struct {
+					PodAntiAffinity map[string]any `json:"podAntiAffinity"`
+				} `json:"placement"`
+			} `json:"metadataServer"`
+		}
+	}
+	objectStore struct {
+		Metadata meta
+		Spec     struct {
+			MetadataPool pool `json:"metadataPool"`
+			DataPool     pool `json:"dataPool"`
+		}
+	}
+)
+
+// read reads what was seen last.
+func (o *operator) read() (asked asked, err error) {
+	var clusters []cephCluster
+	for i, into := range []func([]any) error{
+		func(all []any) (err error) { asked.nodes, err = decode[corev1.Node](all); return err },
+		func(all []any) (err error) { clusters, err = decode[cephCluster](all); return err },
+		func(all []any) (err error) { asked.blocks, err = decode[blockPool](all); return err },
+		func(all []any) (err error) { asked.shared, err = decode[filesystem](all); return err },
+		func(all []any) (err error) { asked.stores, err = decode[objectStore](all); return err },
+	} {
+		if err := into(o.stores[watched[i]].List()); err != nil {
+			return asked, fmt.Errorf("read the %s: %w", watched[i].Resource, err)
+		}
+	}
+	if len(clusters) > 0 && clusters[0].Metadata.DeletionTimestamp == "" {
+		asked.cluster = &clusters[0]
+	}
+	return asked, nil
+}
+
+func decode[T any](all []any) ([]T, error) {
+	decoded := make([]T, len(all))
+	for i, each := range all {
+		text, err := each.(*unstructured.Unstructured).MarshalJSON()
+		if err != nil {
+			return nil, err
+		}
+		if err := json.Unmarshal(text, &decoded[i]); err != nil {
+			return nil, err
+		}
+	}
+	return decoded, nil
+}
+
+// hosts are the ready nodes that may store data, in order.
+func (a asked) hosts() []string {
+	var hosts []string
+	storage := a.cluster.Spec.Storage
+	for _, node := range a.nodes {
+		listed := slices.ContainsFunc(storage.Nodes, func(entry struct{ Name string }) bool { return entry.Name == node.Name })
+		if ready(node) && (storage.UseAllNodes || listed) {
+			hosts = append(hosts, node.Name)
+		}
+	}
+	slices.Sort(hosts)
+	return hosts
+}
+
+// pools are those of Ceph with the size that each shall have, under the names that Rook gives.
+func (a asked) pools() map[string]int {
+	pools := map[string]int{}
+	for _, block := range a.blocks {
+		pools[block.Metadata.Name] = block.Spec.Replicated.Size
+	}
+	for _, fs := range a.shared {
+		pools[fs.Metadata.Name+"-metadata"] = fs.Spec.MetadataPool.Replicated.Size
+		for i, data := range fs.Spec.DataPools {
+			pools[fmt.Sprintf("%s-data%d", fs.Metadata.Name, i)] = data.Replicated.Size
+		}
+	}
+	for _, store := range a.stores {
+		pools[".rgw.root"] = store.Spec.MetadataPool.Replicated.Size
+		for _, name := range []string{"control", "meta", "log", "buckets.index", "buckets.non-ec"} {
+			pools[store.Metadata.Name+".rgw."+name] = store.Spec.MetadataPool.Replicated.Size
+		}
+		pools[store.Metadata.Name+".rgw.buckets.data"] = store.Spec.DataPool.Replicated.Size
+	}
+	return pools
+}

@@ -295,7 +295,7 @@ func TestAnActionKilledAtAnyPointOfItsWayBackTakesEverythingBack(t *testing.T) {
 	if points < 6 {
 		t.Fatalf("only %d points", points)
 	}
-	for at := 1; at <= points; at++ {
+	for at := range actionstest.Points(points) {
 		run(t, at)
 	}
 }

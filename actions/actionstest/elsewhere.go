@@ -20,7 +20,7 @@ import (
 
 func (s Scene) finishedElsewhere(t *testing.T) (problems []string) {
 	want, points := s.undisturbed(t)
-	for at := 1; at <= points; at++ {
+	for at := range s.tried(points) {
 		s.play(t, func(w *World, stage Stage) {
 			if stage.Cluster == nil {
 				stage.Cluster = kubesim.New()

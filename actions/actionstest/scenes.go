@@ -3,6 +3,7 @@ package actionstest
 import (
 	"context"
 	"fmt"
+	"iter"
 	"log/slog"
 	"strings"
 	"testing"
@@ -19,6 +20,8 @@ type Scene struct {
 	Set func(w *World) Stage
 	// Points is the least number of crash points that an undisturbed run has.
 	Points int
+	// Every is set where all crash points are to be tried under the race detector too; see [Points].
+	Every bool
 	// Once is set when the action cannot be asked for again, as when it is cancelled.
 	Once bool
 }
@@ -127,9 +130,17 @@ func (s Stage) config(w *World, f *Fuse) actions.Config {
 // end is what the world and the action have come to.
 func (s Stage) end(w *World) string { return s.Outcome() + ", " + w.LastLine() }
 
+// tried are the crash points of so many that are tried.
+func (s Scene) tried(points int) iter.Seq[int] {
+	if s.Every {
+		return from(1, points, 1)
+	}
+	return Points(points)
+}
+
 func (s Scene) killedAtAnyPoint(t *testing.T) (problems []string) {
 	want, points := s.undisturbed(t)
-	for at := 1; at <= points; at++ {
+	for at := range s.tried(points) {
 		s.play(t, func(w *World, stage Stage) {
 			stage.crashAndResume(w, at, 0)
 			if got := stage.end(w); got != want {
@@ -160,9 +171,12 @@ func (s Stage) crashAndResume(w *World, first, second int) {
 
 func (s Scene) killedTwice(t *testing.T) (problems []string) {
 	want, points := s.undisturbed(t)
-	stride := max(1, points/12)
-	for first := 1; first <= points; first += stride {
-		for second := 1; second <= points; second += stride {
+	apart := max(1, points/12)
+	if !s.Every {
+		apart *= pairStride
+	}
+	for first := range from(1, points, apart) {
+		for second := range from(1, points, apart) {
 			s.play(t, func(w *World, stage Stage) {
 				stage.crashAndResume(w, first, second)
 				if got := stage.end(w); got != want {
@@ -176,7 +190,7 @@ func (s Scene) killedTwice(t *testing.T) (problems []string) {
 
 func (s Scene) doneAgain(t *testing.T) (problems []string) {
 	_, points := s.undisturbed(t)
-	for at := 1; at <= points; at++ {
+	for at := range s.tried(points) {
 		s.play(t, func(w *World, stage Stage) {
 			request := w.Events()[0]
 			stage.crashAndResume(w, at, 0)

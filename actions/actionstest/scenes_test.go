@@ -62,7 +62,7 @@ func planToLight(context.Context, journal.ActionRecord) (journal.Plan, error) {
 }
 
 func lighting(wrong defects) Scene {
-	return Scene{Points: 8, Set: func(w *World) Stage {
+	return Scene{Points: 8, Every: true, Set: func(w *World) Stage {
 		l := &lamp{world: w}
 		w.Request(journal.Subject{Kind: "lamp", Name: "hall", UID: "1"}, journal.ActionRequested{Kind: "light"})
 		return Stage{Outcome: l.outcome, Kinds: func(f *Fuse) []actions.Definition {

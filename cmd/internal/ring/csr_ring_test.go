@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/replicatedhq/ekco/actions/actionstest"
 	fsmcsr "github.com/replicatedhq/ekco/fsm/csr"
 	"github.com/replicatedhq/ekco/journal"
 	"github.com/replicatedhq/ekco/journal/memory"
@@ -79,7 +80,7 @@ func TestCrashMatrixOfAnApproval(t *testing.T) {
 		t.Fatalf("only %d appends", appends)
 	}
 	for _, before := range []bool{true, false} {
-		for n := 1; n <= appends; n++ {
+		for n := range actionstest.Points(appends) {
 			t.Run(fmt.Sprintf("append %d before %t", n, before), func(t *testing.T) {
 				inAnOffice(t, true, func(o *office) {
 					o.approvedOnce(func(in *incarnation) { in.store.killAt, in.store.before = n, before })

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/actions/actionstest"
 	actionsenvoy "github.com/replicatedhq/ekco/actions/envoy"
 	"github.com/replicatedhq/ekco/fsm"
 	fsmenvoy "github.com/replicatedhq/ekco/fsm/envoy"
@@ -315,7 +316,7 @@ func TestCrashMatrixOfEnvoy(t *testing.T) {
 		t.Fatalf("only %v", places)
 	}
 	for what, n := range places {
-		for at := 1; at <= n; at++ {
+		for at := range actionstest.Points(n) {
 			for _, before := range []bool{true, false} {
 				t.Logf("%s %d, before: %t", what, at, before)
 				play(func(in *incarnation) {

@@ -19,6 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/replicatedhq/ekco/actions/actionstest"
 	"github.com/replicatedhq/ekco/cmd/internal/api"
 	"github.com/replicatedhq/ekco/cmd/internal/view"
 	"github.com/replicatedhq/ekco/fsm"
@@ -406,7 +407,7 @@ func TestCrashMatrixOfALamp(t *testing.T) {
 	for _, before := range []bool{true, false} {
 		places := 0
 		inAHouse(t, func(h *house) { places = h.renewed(nil).store.appends })
-		for n := 1; n <= places; n++ {
+		for n := range actionstest.Points(places) {
 			t.Run(fmt.Sprintf("%d before: %t", n, before), func(t *testing.T) {
 				inAHouse(t, func(h *house) {
 					h.renewed(func(in *incarnation) { in.store.killAt, in.store.before = n, before })

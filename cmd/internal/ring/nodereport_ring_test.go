@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/replicatedhq/ekco/actions/actionstest"
 	"github.com/replicatedhq/ekco/fsm"
 	"github.com/replicatedhq/ekco/internal/hosttask/hosttasksim"
 	"github.com/replicatedhq/ekco/internal/kube/kubesim"
@@ -150,14 +151,14 @@ func TestCrashMatrixOfAReport(t *testing.T) {
 		t.Fatalf("only %d appends and %d changes", appends, tries)
 	}
 	for _, before := range []bool{true, false} {
-		for n := 1; n <= appends; n++ {
+		for n := range actionstest.Points(appends) {
 			t.Run(fmt.Sprintf("append %d before %t", n, before), func(t *testing.T) {
 				inAWard(t, []string{"a", "b"}, func(w *ward) {
 					w.reportedOnce(func(in *incarnation) { in.store.killAt, in.store.before = n, before })
 				})
 			})
 		}
-		for n := 1; n <= tries; n++ {
+		for n := range actionstest.Points(tries) {
 			t.Run(fmt.Sprintf("change %d before %t", n, before), func(t *testing.T) {
 				inAWard(t, []string{"a", "b"}, func(w *ward) {
 					w.killAt, w.before = n, before

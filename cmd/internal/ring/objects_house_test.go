@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/replicatedhq/ekco/actions/actionstest"
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/internal/kube/kubesim"
 	"github.com/replicatedhq/ekco/journal"
@@ -199,10 +200,10 @@ func stories(t *testing.T, kind journal.ActionKind, capability func(*estate) Cap
 		})
 	}
 	for _, before := range []bool{true, false} {
-		for n := 1; n <= appends; n++ {
+		for n := range actionstest.Points(appends) {
 			again(fmt.Sprintf("append %d before %t", n, before), func(_ *estate, in *incarnation) { in.store.killAt, in.store.before = n, before })
 		}
-		for n := 1; n <= tries; n++ {
+		for n := range actionstest.Points(tries) {
 			again(fmt.Sprintf("change %d before %t", n, before), func(e *estate, _ *incarnation) { e.killAt, e.before = n, before })
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/replicatedhq/ekco/actions/actionstest"
 	"github.com/replicatedhq/ekco/fsm"
 	fsmnode "github.com/replicatedhq/ekco/fsm/node"
 	"github.com/replicatedhq/ekco/journal"
@@ -225,7 +226,7 @@ func TestCrashMatrix(t *testing.T) {
 			in := lifeOfANode(t, w, nil)
 			places = kill.armed(in)
 		})
-		for n := 1; n <= places; n++ {
+		for n := range actionstest.Points(places) {
 			t.Run(fmt.Sprintf("%s %d", kill.name, n), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					lifeOfANode(t, newWorld(t), func(in *incarnation) { kill.arm(in, n) })

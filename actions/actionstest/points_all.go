@@ -1,0 +1,8 @@
+//go:build !race
+
+package actionstest
+
+const (
+	stride     = 1
+	pairStride = 1
+)

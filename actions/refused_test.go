@@ -3,6 +3,7 @@ package actions_test
 import (
 	"context"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -15,16 +16,39 @@ import (
 // until it is let through.
 type refusal struct {
 	*script
-	of    string
+	of string
+
+	lock  sync.Mutex
 	done  bool
 	fails error
+}
+
+// lift has the step done by its next attempt.
+func (f *refusal) lift() {
+	f.lock.Lock()
+	defer f.lock.Unlock()
+	f.done = true
+}
+
+// failWith has its attempts fail otherwise.
+func (f *refusal) failWith(err error) {
+	f.lock.Lock()
+	defer f.lock.Unlock()
+	f.fails = err
+}
+
+// now returns whether it was lifted, and how attempts fail if not.
+func (f *refusal) now() (bool, error) {
+	f.lock.Lock()
+	defer f.lock.Unlock()
+	return f.done, f.fails
 }
 
 func refused(of string, k *script) *refusal {
 	f := &refusal{script: k, of: of, fails: &actions.UnfinishedError{Left: "it is forbidden", Waits: true}}
 	k.do = func(_ context.Context, id string) error {
-		if id == of && !f.done {
-			return f.fails
+		if done, fails := f.now(); id == of && !done {
+			return fails
 		}
 		return nil
 	}
@@ -33,7 +57,8 @@ func refused(of string, k *script) *refusal {
 		for _, did := range k.calls() {
 			called = called || did == id
 		}
-		return called && (id != of || f.done), nil
+		done, _ := f.now()
+		return called && (id != of || done), nil
 	}
 	return f
 }
@@ -71,7 +96,7 @@ func TestWhyAttemptsAreInVainHoldsAStepUntilOneIsNot(t *testing.T) {
 		if hold := record.Holds["a"]; hold.Preflight != actions.HoldNextAttempt || hold.Reason != "it is forbidden" || !record.HeldSince["a"].Equal(since) || since.IsZero() {
 			t.Errorf("it is held by %+v since %s, and was since %s", hold, record.HeldSince["a"], since)
 		}
-		f.done = true
+		f.lift()
 		w.Retry(r)
 		if took := r.End(); took > 2*time.Second || w.LastLine() != "ended done" {
 			t.Errorf("took %s: %s", took, w.LastLine())
@@ -84,8 +109,8 @@ func TestAHoldForAttemptsInVainEndsWithASuccessOrAnotherFailure(t *testing.T) {
 		change func(f *refusal)
 		want   string
 	}{
-		"success": {func(f *refusal) { f.done = true }, "ended done"},
-		"failure": {func(f *refusal) { f.fails = errBroken }, `released "a" by NextAttempt`},
+		"success": {(*refusal).lift, "ended done"},
+		"failure": {func(f *refusal) { f.failWith(errBroken) }, `released "a" by NextAttempt`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, w *world) {
@@ -125,7 +150,7 @@ func TestAnUndoStepThatIsRefusedIsHeldAndHoldsNobodyElseUp(t *testing.T) {
 		if _, deferred := record.Deferred(); deferred {
 			t.Error("it counts as done but for what may wait")
 		}
-		f.done = true
+		f.lift()
 		r.End()
 		if !strings.HasPrefix(w.LastLine(), "ended cancelled") {
 			t.Error(w.LastLine())
@@ -155,7 +180,7 @@ func TestAHoldBetweenAttemptsIsNoAttemptInVain(t *testing.T) {
 		if w.Count("by NextAttempt") != 0 || w.Count("started a") != 6 {
 			t.Errorf("%q", w.Story())
 		}
-		f.done = true
+		f.lift()
 		r.Halt()
 	})
 }

@@ -102,7 +102,7 @@ func TestWhatCannotBeRenewedNowIsHeldAndChangesNothing(t *testing.T) {
 	}{
 		"external CA": {
 			of: journal.CertificateRegistry, key: "authority", because: "the CA is external",
-			broken: func(w *world) { w.cluster.Unsigned = certificates.ErrExternalCA }, mend: func(w *world) { w.cluster.Unsigned = nil },
+			broken: func(w *world) { w.cluster.SignNothing(certificates.ErrExternalCA) }, mend: func(w *world) { w.cluster.SignNothing(nil) },
 		},
 		"clock": {
 			of: journal.CertificateContour, key: "unread", because: "ahead of EKCO's",

@@ -35,8 +35,6 @@ type Cluster struct {
 	// CA is the cluster's, TTL what remains of what is due.
 	CA  certificates.Authority
 	TTL time.Duration
-	// Unsigned, when set, is why nobody can sign.
-	Unsigned error
 	// ReadyAfter is how long a new pod takes to become ready; zero means that it never does.
 	ReadyAfter time.Duration
 	// ahead is by how much the API server's clock is ahead, in nanoseconds.
@@ -44,6 +42,8 @@ type Cluster struct {
 
 	keys Keys
 	mu   sync.Mutex
+	// unsigned, when set, is why nobody can sign.
+	unsigned error
 	// loaded is what each pod serves, by its address.
 	loaded map[string]*x509.Certificate
 	pods   int
@@ -66,7 +66,7 @@ func NewCluster(t testing.TB) *Cluster {
 func (c *Cluster) Options() secrets.Options {
 	return secrets.Options{
 		Registry: RegistrySecret, KurlProxy: KurlProxySecret, Contour: ContourSecret, Envoy: EnvoySecret, TTL: c.TTL,
-		Authority: func(time.Time) (certificates.Authority, error) { return c.CA, c.Unsigned },
+		Authority: func(time.Time) (certificates.Authority, error) { return c.CA, c.signs() },
 		Leaf:      c.leaf, NewKey: c.keys.New,
 		ServerTime: func() (time.Time, bool) { return time.Now().Add(time.Duration(c.ahead.Load())), true },
 	}
@@ -207,4 +207,17 @@ func (c *Cluster) InstallContour(until time.Time) {
 	c.Put(EnvoySecret, envoy)
 	c.Pod("projectcontour", "contour", "contour-1", ContourSecret, "tls.crt")
 	c.Put(Envoys, `{"spec":{"template":{"metadata":{}}},"status":{"observedGeneration":1,"desiredNumberScheduled":3,"updatedNumberScheduled":3,"numberAvailable":3}}`)
+}
+
+// SignNothing has nobody sign for this reason; with nil they sign again.
+func (c *Cluster) SignNothing(because error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.unsigned = because
+}
+
+func (c *Cluster) signs() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.unsigned
 }

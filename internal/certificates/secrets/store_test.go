@@ -628,7 +628,7 @@ func TestARetryWritesWhatTheFirstTryMade(t *testing.T) {
 
 func TestTheRegistryWaitsForWhoCanSign(t *testing.T) {
 	within(t, func(t *testing.T, c *certificatestest.Cluster) {
-		c.Unsigned = certificates.ErrExternalCA
+		c.SignNothing(certificates.ErrExternalCA)
 		c.InstallRegistry(soon(), 0)
 		c.InstallKurlProxy(soon(), "")
 		if err := c.Store().Ready(t.Context(), journal.CertificateRegistry); !errors.Is(err, certificates.ErrExternalCA) {

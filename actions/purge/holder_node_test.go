@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -13,10 +14,28 @@ import (
 	"github.com/replicatedhq/ekco/journal/memory"
 )
 
+// sayings are what steps said that they wait for.
+type sayings struct {
+	mu   sync.Mutex
+	said []string
+}
+
+func (s *sayings) hear(_, step string, now actions.Progress) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.said = append(s.said, step+": "+now.Missing)
+}
+
+func (s *sayings) all() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.said)
+}
+
 // watched runs the purge and keeps what its steps wait for.
-func (w *world) watched(said *[]string) actions.Config {
+func (w *world) watched(said *sayings) actions.Config {
 	cfg := w.cfg()
-	cfg.Watcher = func(_, step string, now actions.Progress) { *said = append(*said, step+": "+now.Missing) }
+	cfg.Watcher = said.hear
 	return cfg
 }
 
@@ -29,10 +48,10 @@ func TestWhatHoldsANodeIsNamedWithinFiveSecondsWithTheCommandThatLooksAtIt(t *te
 			inBubble(t, func(t *testing.T, w *world) {
 				purged(w, journal.ActionRequested{Manual: true})
 				w.Cluster.Finalize("w1", finalizers...)
-				var said []string
-				r := w.Start(w.watched(&said))
+				var heard sayings
+				r := w.Start(w.watched(&heard))
 				w.Pass(5 * time.Second)
-				if !slices.Contains(said, want) {
+				if said := heard.all(); !slices.Contains(said, want) {
 					t.Errorf("after 5 s it was said: %q", said)
 				}
 				w.Cluster.Finalize("w1")
@@ -48,22 +67,22 @@ func TestWhatHoldsANodeIsNamedWithinFiveSecondsWithTheCommandThatLooksAtIt(t *te
 func TestAnAPIServerThatThinksLongAboutADeletionIsSaidToWaitForAWebhook(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		purged(w, journal.ActionRequested{Manual: true})
-		var said []string
-		cfg := w.watched(&said)
+		var heard sayings
+		cfg := w.watched(&heard)
 		for i := range cfg.Kinds {
 			cfg.Kinds[i].Definition = purge.New(sluggish{w.Cluster, 8 * time.Second})
 		}
 		r := w.Start(cfg)
 		w.Pass(2 * time.Second)
-		if len(said) > 0 {
+		if said := heard.all(); len(said) > 0 {
 			t.Errorf("after 2 s it was said: %q", said)
 		}
 		w.Pass(3 * time.Second)
-		if len(said) != 1 || !strings.Contains(said[0], "has not answered the deletion of node w1 for 3s; a webhook may hold it: kubectl get validatingwebhookconfigurations") {
+		if said := heard.all(); len(said) != 1 || !strings.Contains(said[0], "has not answered the deletion of node w1 for 3s; a webhook may hold it: kubectl get validatingwebhookconfigurations") {
 			t.Errorf("after 5 s it was said: %q", said)
 		}
 		r.End()
-		if len(said) != 1 {
+		if said := heard.all(); len(said) != 1 {
 			t.Errorf("at the end it was said: %q", said)
 		}
 	})
@@ -92,13 +111,13 @@ func TestAPurgeThatNobodyWasAskedAboutLeavesTenSecondsForACancel(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		node := w.Cluster.AddNode("w1", journal.RoleWorker)
 		w.requestPurge(node, unasked)
-		var said []string
-		r := w.Start(w.watched(&said))
+		var heard sayings
+		r := w.Start(w.watched(&heard))
 		w.Pass(9 * time.Second)
 		if !w.NodeExists() || len(w.Cluster.Effects()) > 0 {
 			t.Fatalf("after 9 s it did %v", w.Cluster.Effects())
 		}
-		if len(said) == 0 || !strings.Contains(said[0], "node w1 is ready, and nobody was asked: the purge begins at ") || !strings.HasSuffix(said[0], "cancel it with: ekco cancel w1") {
+		if said := heard.all(); len(said) == 0 || !strings.Contains(said[0], "node w1 is ready, and nobody was asked: the purge begins at ") || !strings.HasSuffix(said[0], "cancel it with: ekco cancel w1") {
 			t.Errorf("it was said: %q", said)
 		}
 		if took := r.End(); took > 4*time.Second || w.NodeExists() {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -31,7 +32,7 @@ type estate struct {
 	kube    *kubesim.Cluster
 	ceph    *cephsim.Cluster
 	subject journal.Subject
-	looks   int
+	looks   atomic.Int64
 }
 
 func installed(of journal.Subject, object string) *estate {
@@ -61,7 +62,7 @@ func onItsTerms(w *actionstest.World) {
 }
 
 func (e *estate) definitions() []actions.Definition {
-	return New(Parts{Rook: rook.NewCustom(e.objects), Ceph: e.ceph, Nodes: e.kube, Changed: func() { e.looks++ }})
+	return New(Parts{Rook: rook.NewCustom(e.objects), Ceph: e.ceph, Nodes: e.kube, Changed: func() { e.looks.Add(1) }})
 }
 
 // node is one of the nodes, as it is to be listed.
@@ -186,7 +187,7 @@ func TestTwoEKCOsChangeOnce(t *testing.T) {
 		if got := e.outcome(); got != want || w.LastLine() != "ended done" || other.LastLine() != "ended done" {
 			t.Errorf("it is %s: %q, %q", got, w.Story(), other.Story())
 		}
-		if e.looks == 0 {
+		if e.looks.Load() == 0 {
 			t.Error("nobody looks at the change")
 		}
 	})

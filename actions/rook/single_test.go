@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -116,7 +117,7 @@ func TestTheOptionIsNeverLeftOnHoweverLongThatTakes(t *testing.T) {
 			w.T.Errorf("without an answer it is held by %+v", record.Holds)
 		}
 		e.ceph.Outage(false)
-		back.gives = true
+		back.gives.Store(true)
 		r.End()
 		e.asItWas(w)
 		if w.LastLine() != "ended done" || !strings.HasPrefix(e.said(), "size 1,") {
@@ -128,11 +129,11 @@ func TestTheOptionIsNeverLeftOnHoweverLongThatTakes(t *testing.T) {
 // refusing is a Ceph that does not let the option be put back.
 type refusing struct {
 	Ceph
-	gives bool
+	gives atomic.Bool
 }
 
 func (r *refusing) SetMonOption(ctx context.Context, name, value string) error {
-	if value != "true" && !r.gives {
+	if value != "true" && !r.gives.Load() {
 		return errors.New("EPERM")
 	}
 	return r.Ceph.SetMonOption(ctx, name, value)

@@ -16,18 +16,18 @@ func aPurge() (api.ThingExplanation, api.Status) {
 	purge := journal.ActionRecord{ID: "purge-2", Kind: journal.ActionPurgeNode, Subject: node, LastSeq: 9, Steps: map[string]journal.StepRecord{"a": {Attempts: 1, NextTry: began}}}
 	refusal := fsm.Refusal{Kind: journal.ActionClearNode, Subject: journal.ClusterSubject, Rule: "StormBrake", Since: began}
 	return api.ThingExplanation{
-			Now: began, Machine: "node", Subject: node, State: "Purging", Since: began, FactsSeq: 4, Actions: []journal.ActionRecord{purge}, Refusals: []fsm.Refusal{refusal},
-		}, api.Status{
-			Now: began,
-			Next: []fsm.Upcoming{
-				{Kind: journal.ActionClearNode, Subject: node, At: began.Add(time.Minute)},
-				{Kind: journal.ActionClearNode, Subject: other, At: began.Add(time.Minute)},
-				{Kind: journal.ActionClearNode, Subject: journal.ClusterSubject, Rule: "StormBrake"},
-				{Kind: journal.ActionClearNode, Subject: journal.ClusterSubject, Rule: "Settling"},
-			},
-			Pauses:   map[string]fsm.PauseState{"": {Reason: "of all"}, "worker-2": {Reason: "of this"}, "worker-3": {Reason: "of another"}},
-			Problems: []api.Problem{{Thing: "node/worker-2", Reason: "node worker-2 is lost: long", Advice: "bring it back"}, {Thing: "node/worker-3", Reason: "another", Advice: "not here"}},
-		}
+		Now: began, Machine: "node", Subject: node, State: "Purging", Since: began, FactsSeq: 4, Actions: []journal.ActionRecord{purge}, Refusals: []fsm.Refusal{refusal},
+	}, api.Status{
+		Now: began,
+		Next: []fsm.Upcoming{
+			{Kind: journal.ActionClearNode, Subject: node, At: began.Add(time.Minute)},
+			{Kind: journal.ActionClearNode, Subject: other, At: began.Add(time.Minute)},
+			{Kind: journal.ActionClearNode, Subject: journal.ClusterSubject, Rule: "StormBrake"},
+			{Kind: journal.ActionClearNode, Subject: journal.ClusterSubject, Rule: "Settling"},
+		},
+		Pauses:   map[string]fsm.PauseState{"": {Reason: "of all"}, "worker-2": {Reason: "of this"}, "worker-3": {Reason: "of another"}},
+		Problems: []api.Problem{{Thing: "node/worker-2", Reason: "node worker-2 is lost: long", Advice: "bring it back"}, {Thing: "node/worker-3", Reason: "another", Advice: "not here"}},
+	}
 }
 
 func TestAnExplanationHasWhatIsAboutTheThingAndNothingElse(t *testing.T) {

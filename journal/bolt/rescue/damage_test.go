@@ -113,6 +113,9 @@ func TestNoDamageIsSilent(t *testing.T) {
 	var fine, detected atomic.Int32
 	t.Run("matrix", func(t *testing.T) {
 		for name, spoil := range spoilers {
+			if rand.IntN(oneIn) > 0 {
+				continue
+			}
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
 				path := filepath.Join(t.TempDir(), "journal.db")

@@ -1,0 +1,5 @@
+//go:build !race
+
+package rescue_test
+
+const oneIn = 1

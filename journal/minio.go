@@ -1,5 +1,7 @@
 package journal
 
+import "time"
+
 // ActionScaleMinio gives the highly available MinIO as many replicas as its StatefulSet
 // says that it shall have. Its input is a [MinioScale].
 const ActionScaleMinio ActionKind = "scale-minio"
@@ -22,13 +24,24 @@ const StepPointMinio = "point-service"
 // Its input is a [MinioMove].
 const ActionMoveMinio ActionKind = "move-minio"
 
-// Its steps: the claim and the pod are deleted, and another pod is waited for, until MinIO
-// has restored its data.
+// Its steps: MinIO looks whether all data is on all drives, where the replica runs; the claim
+// and the pod are deleted, and another pod is waited for, until MinIO restores nothing any
+// more; and MinIO looks once more, since that it restores nothing does not say that all is
+// there. The looks leave a [MinioLooked].
 const (
+	StepLookBeforeMinio  = "look-before"
 	StepDeleteMinioClaim = "delete-claim"
 	StepDeleteMinioPod   = "delete-pod"
 	StepAwaitMinioPod    = "await-replica"
+	StepLookAfterMinio   = "look-after"
 )
+
+// MinioLooked is when MinIO had found all it keeps on all drives, and how many things that
+// were: buckets, versions, and what it keeps for itself.
+type MinioLooked struct {
+	At    time.Time `json:"at"`
+	Items int64     `json:"items"`
+}
 
 // MinioReadyNodes is how many ready nodes it takes.
 const MinioReadyNodes = 3

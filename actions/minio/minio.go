@@ -23,9 +23,9 @@ type Nodes interface {
 
 // New returns the actions. changed is called when one of them has changed something, so
 // that it is looked at.
-func New(api minio.API, nodes Nodes, changed func()) []actions.Definition {
+func New(api minio.API, nodes Nodes, looker minio.Looker, changed func()) []actions.Definition {
 	return []actions.Definition{
-		scaling(api, changed), repairing(api, changed), moving(api, nodes, changed),
+		scaling(api, changed), repairing(api, changed), moving(api, nodes, looker, changed),
 	}
 }
 

@@ -36,14 +36,16 @@ const (
 
 // moving takes the claim and the pod of a replica away, each by its UID. What must not be
 // is that EKCO takes away more than MinIO can spare, so that it is asked before each step.
-func moving(api minio.API, nodes Nodes, changed func()) actions.Definition {
+func moving(api minio.API, nodes Nodes, looker minio.Looker, changed func()) actions.Definition {
 	return actions.Definition{
 		Kind: journal.ActionMoveMinio, Noun: "move of a replica", AskedLast: []string{MinioCanSpare},
 		Plan: planMove(api),
 		Steps: map[string]actions.Step{
+			journal.StepLookBeforeMinio:  lookThrough{api, looker},
 			journal.StepDeleteMinioClaim: deleteClaim{api},
 			journal.StepDeleteMinioPod:   deletePod{api, changed},
 			journal.StepAwaitMinioPod:    awaitPod{api},
+			journal.StepLookAfterMinio:   lookThrough{api, looker},
 		},
 		Preflights: map[string]actions.Preflight{
 			MinioStillToMove: stillToMove{api, nodes},
@@ -66,28 +68,36 @@ func planMove(api minio.API) func(context.Context, journal.ActionRecord) (journa
 			return journal.Plan{}, err
 		}
 		facts, err := json.Marshal(journal.MinioMovePlan{Pod: asked.Pod, Claim: claim.UID})
-		return journal.Plan{Facts: facts, Steps: moveSteps(exists)}, err
+		return journal.Plan{Facts: facts, Steps: moveSteps(asked.Pod.State == journal.MinioPodRuns, exists)}, err
 	}
 }
 
-// moveSteps deletes the claim first, so that the next pod waits until it is gone.
-func moveSteps(claim bool) []journal.PlannedStep {
-	step := func(id string, after ...string) journal.PlannedStep {
+// moveSteps deletes the claim first, so that the next pod waits until it is gone. Before that
+// a replica that runs may be the one that has what another lacks; one that does not run is
+// away anyway, and what it had is restored only once another has its place.
+func moveSteps(runs, claim bool) []journal.PlannedStep {
+	step := func(id string) journal.PlannedStep {
 		return journal.PlannedStep{
-			ID: id, Does: id, After: after, Preflights: []string{MinioStillToMove, MinioCanSpare},
+			ID: id, Does: id, Preflights: []string{MinioStillToMove, MinioCanSpare},
 			Irreversible: true, Timeout: journal.Duration(deleteTimeout), Domains: []string{journal.DomainStorage},
 		}
 	}
-	pod := step(journal.StepDeleteMinioPod)
 	var steps []journal.PlannedStep
-	if claim {
-		pod = step(journal.StepDeleteMinioPod, journal.StepDeleteMinioClaim)
-		steps = append(steps, step(journal.StepDeleteMinioClaim))
+	var last []string
+	then := func(step journal.PlannedStep) {
+		step.After, last = last, []string{step.ID}
+		steps = append(steps, step)
 	}
-	return append(steps, pod, journal.PlannedStep{
-		ID: journal.StepAwaitMinioPod, Does: journal.StepAwaitMinioPod, After: []string{journal.StepDeleteMinioPod},
-		Preflights: []string{MinioReplicaBack}, Timeout: journal.Duration(backTimeout), Domains: actions.NoDomains,
-	})
+	if runs {
+		then(planned(journal.StepLookBeforeMinio, lookTimeout, actions.NoDomains, MinioStillToMove))
+	}
+	if claim {
+		then(step(journal.StepDeleteMinioClaim))
+	}
+	then(step(journal.StepDeleteMinioPod))
+	then(planned(journal.StepAwaitMinioPod, backTimeout, actions.NoDomains, MinioReplicaBack))
+	then(planned(journal.StepLookAfterMinio, lookTimeout, actions.NoDomains))
+	return steps
 }
 
 // deleteClaim is done when the claim was asked to end: it stays until the pod is gone.

@@ -180,7 +180,7 @@ func TestARunningReplicaIsMovedOnlyWhileAllSayThatTheyCanBeSparedAndNoneIsHealed
 				test.prepare(s)
 				s.moves(0)
 				r := w.Start(w.Config(s.definitions()))
-				w.Pass(time.Hour)
+				w.Pass(lookedWithin / 2)
 				s.held(journal.StepDeleteMinioClaim, MinioCanSpare, test.reason)
 				if len(s.Effects()) != 0 {
 					t.Errorf("deleted were %q", s.took())
@@ -324,7 +324,7 @@ func TestWithNoReadyNodeNothingIsMoved(t *testing.T) {
 		}
 		r := w.Start(w.Config(s.definitions()))
 		w.Pass(time.Hour)
-		s.held(journal.StepDeleteMinioClaim, MinioStillToMove, "no node is ready")
+		s.held(journal.StepLookBeforeMinio, MinioStillToMove, "no node is ready")
 		if len(s.Effects()) != 0 {
 			t.Errorf("deleted were %q", s.took())
 		}

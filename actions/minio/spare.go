@@ -113,7 +113,11 @@ func (p canSpare) Check(ctx context.Context, record journal.ActionRecord) action
 		return actions.Pass() // nothing is taken away any more
 	}
 	if pod.State == journal.MinioPodRuns {
-		return lasting(record, without(live, p.api.Ask(ctx, minio.WithoutYou)))
+		verdict := without(live, p.api.Ask(ctx, minio.WithoutYou))
+		if seen := looked(record); verdict.Kind == actions.VerdictPass && seen.Kind != actions.VerdictPass {
+			return seen
+		}
+		return lasting(record, verdict)
 	}
 	return healthyBeside(p.api.Ask(ctx, minio.Now), p.api.Ask(ctx, minio.WithoutYou))
 }

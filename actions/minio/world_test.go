@@ -55,7 +55,7 @@ func (s *store) ask(kind journal.ActionKind, input any) {
 }
 
 func (s *store) definitions() []actions.Definition {
-	return New(s.Client(s.Objects), s.kube, func() { s.looks++ })
+	return New(s.Client(s.Objects), s.kube, s.MinIO, func() { s.looks++ })
 }
 
 // tells expects these in the story, in order.

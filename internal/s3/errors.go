@@ -28,6 +28,9 @@ var (
 	ErrDenied = errors.New("the server refuses the credentials")
 	// ErrFull: the server has no room for the object.
 	ErrFull = errors.New("the server has no room left")
+	// ErrHealing: the server looks through all it keeps already, for somebody else or for an
+	// EKCO that was killed.
+	ErrHealing = errors.New("it does so already for somebody else")
 )
 
 // kinds are what the codes of S3 errors mean here.
@@ -52,6 +55,8 @@ var kinds = map[string]error{
 	"AccessDenied":                   ErrDenied,
 	"XMinioStorageFull":              ErrFull,
 	"XMinioAdminBucketQuotaExceeded": ErrFull,
+	"XMinioHealAlreadyRunning":       ErrHealing,
+	"XMinioHealOverlappingPaths":     ErrHealing,
 }
 
 // failed says what was tried on which object or bucket.

@@ -14,6 +14,7 @@ import (
 	"github.com/minio/minio-go/v7/pkg/credentials"
 
 	client "github.com/replicatedhq/ekco/internal/minio"
+	"github.com/replicatedhq/ekco/internal/s3"
 	"github.com/replicatedhq/ekco/test/await"
 	miniotest "github.com/replicatedhq/ekco/test/minio"
 )
@@ -107,5 +108,64 @@ func TestWhatServersSayOfADriveThatWasReplaced(t *testing.T) {
 	t.Logf("it was noticed %s after all servers were healthy, and %d objects were restored in %s", began.Sub(healthy), objects, time.Since(began))
 	if after := began.Sub(healthy); after > 20*time.Second {
 		t.Errorf("it was noticed after %s; EKCO takes the data for restored when nothing has been for 30 s", after)
+	}
+}
+
+// TestWhatHealingLeftOutIsFoundAndMadeWhole: that nobody heals any more does not say that all
+// is there.
+func TestWhatHealingLeftOutIsFoundAndMadeWhole(t *testing.T) {
+	const objects = 60
+	store := miniotest.Start(t, programs, 6)
+	mc := miniotest.NewClient(t, programs, map[string]*miniotest.Store{"six": store})
+	mc.Run("mb", "six/bucket")
+	write(t, store.Address(0), "bucket", objects)
+	heal := func(id int) s3.HealPass {
+		t.Helper()
+		one, err := s3.NewClient(s3.Endpoint{Address: store.Address(id), Credentials: s3.Credentials{AccessKey: miniotest.AccessKey, SecretKey: miniotest.SecretKey}}, s3.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer one.Close()
+		told := int64(0)
+		pass, err := one.Heal(t.Context(), func(items int64) { told = items })
+		if err != nil || told != pass.Items || pass.Items < objects+1 {
+			t.Fatalf("it came to %+v, of which %d were told: %v", pass, told, err)
+		}
+		return pass
+	}
+	if pass := heal(0); !pass.Whole() {
+		t.Errorf("before anything is lost it came to %+v", pass)
+	}
+
+	entries, err := os.ReadDir(filepath.Join(store.Directory(5), "bucket"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range entries[:objects/2] {
+		if err := os.RemoveAll(filepath.Join(store.Directory(5), "bucket", entry.Name())); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for id := range 6 {
+		answer, err := client.NewHTTP().Health(t.Context(), store.Address(id), client.WithoutYou)
+		if err != nil || !answer.Yes || answer.Healing != 0 {
+			t.Errorf("with objects lost, server %d says %+v, %v", id, answer, err)
+		}
+	}
+	if pass := heal(1); !pass.Whole() {
+		t.Errorf("what was lost is not made whole: %+v", pass)
+	}
+	if have := objectsOn(t, store.Directory(5), "bucket"); have != objects {
+		t.Errorf("the drive has %d of %d objects", have, objects)
+	}
+
+	store.Stop(5)
+	if pass := heal(2); pass.Whole() || len(pass.Lacking) < objects {
+		t.Errorf("with a drive away it came to %d lacking of %d", len(pass.Lacking), pass.Items)
+	} else {
+		for name, lacks := range pass.Lacking {
+			t.Logf("%s: %s", name, lacks)
+			break
+		}
 	}
 }

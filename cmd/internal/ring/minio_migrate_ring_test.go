@@ -46,13 +46,17 @@ func (r reach) Store(addresses []string, credentials minio.Credentials) (minio.S
 	}}.Store(addresses, credentials)
 }
 
+func (r reach) LookThrough(ctx context.Context, addresses []string, credentials minio.Credentials, report func(int64)) (s3.HealPass, error) {
+	return r.all[r.e].LookThrough(ctx, addresses, credentials, report)
+}
+
 // capability is MinIO as the product has it.
 func (d duos) capability(e *estate) Capability {
 	api, nudge := minio.NewClient(e, reach{d, e}, miniosim.Namespace), &observers.Nudge{}
 	return Capability{
 		Fsm: fsmminio.WithMigration(), Policy: fsmminio.Policy{Migrates: true}, Words: fsmminio.Words,
 		Actions: func(kube.API) []actions.Definition {
-			return append(actionsminio.New(api, e, nudge.Look), actionsminio.NewMigration(api, actionsminio.Migration{
+			return append(actionsminio.New(api, e, reach{d, e}, nudge.Look), actionsminio.NewMigration(api, actionsminio.Migration{
 				Stores: reach{d, e}, CutOverLimit: actionsminio.DefaultCutOverLimit, KeepSource: time.Minute, AbsentFor: actionsminio.DefaultAbsentFor,
 			}, nudge.Look))
 		},

@@ -15,6 +15,7 @@ import (
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/internal/minio"
 	"github.com/replicatedhq/ekco/internal/minio/miniosim"
+	"github.com/replicatedhq/ekco/internal/s3"
 	"github.com/replicatedhq/ekco/journal"
 	"github.com/replicatedhq/ekco/observers"
 	observersminio "github.com/replicatedhq/ekco/observers/minio"
@@ -35,13 +36,20 @@ func (s serversOf) Health(ctx context.Context, address string, question minio.Qu
 	return minio.Answer{}, errors.New("there is no MinIO")
 }
 
+func (s serversOf) LookThrough(ctx context.Context, addresses []string, credentials minio.Credentials, report func(int64)) (s3.HealPass, error) {
+	if m := s.all[s.e]; m != nil {
+		return m.LookThrough(ctx, addresses, credentials, report)
+	}
+	return s3.HealPass{}, errors.New("there is no MinIO")
+}
+
 // capability is MinIO as the product has it.
 func (s servers) capability(e *estate) Capability {
 	api, nudge := minio.NewClient(e, serversOf{s, e}, miniosim.Namespace), &observers.Nudge{}
 	return Capability{
 		Fsm: fsmminio.Capability(), Policy: fsmminio.Policy{}, Words: fsmminio.Words,
 		Actions: func(kube.API) []actions.Definition {
-			return actionsminio.New(api, e, nudge.Look)
+			return actionsminio.New(api, e, serversOf{s, e}, nudge.Look)
 		},
 		Sources: func(state *fsm.State) []observers.Source {
 			return nudge.Over(observersminio.New(observersminio.Options{

@@ -15,9 +15,10 @@ func aPurge() (api.ThingExplanation, api.Status) {
 	node, other := journal.NodeSubject("worker-2", "u2"), journal.NodeSubject("worker-3", "u3")
 	purge := journal.ActionRecord{ID: "purge-2", Kind: journal.ActionPurgeNode, Subject: node, LastSeq: 9, Steps: map[string]journal.StepRecord{"a": {Attempts: 1, NextTry: began}}}
 	refusal := fsm.Refusal{Kind: journal.ActionClearNode, Subject: journal.ClusterSubject, Rule: "StormBrake", Since: began}
-	return api.ThingExplanation{
+	explained := api.ThingExplanation{
 		Now: began, Machine: "node", Subject: node, State: "Purging", Since: began, FactsSeq: 4, Actions: []journal.ActionRecord{purge}, Refusals: []fsm.Refusal{refusal},
-	}, api.Status{
+	}
+	return explained, api.Status{
 		Now: began,
 		Next: []fsm.Upcoming{
 			{Kind: journal.ActionClearNode, Subject: node, At: began.Add(time.Minute)},

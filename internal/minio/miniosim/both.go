@@ -1,7 +1,6 @@
 package miniosim
 
 import (
-	"encoding/base64"
 	"fmt"
 	"sync"
 	"time"
@@ -60,8 +59,6 @@ func InstallBoth(objects *kubesim.Objects, nodes ...string) *Both {
 		MinIO: Install(objects, nodes...), Source: s3sim.New(), Target: s3sim.New(),
 		id: "store-1", free: 1 << 40, denied: map[string]bool{}, iam: map[string]*s3.IAM{SourceSide: newIAM("app"), TargetSide: newIAM()},
 	}
-	secret := func(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }
-	objects.Put(minio.SecretRef(Namespace), fmt.Sprintf(`{"data":{"MINIO_ACCESS_KEY":%q,"MINIO_SECRET_KEY":%q}}`, secret(credentials.AccessKey), secret(credentials.SecretKey)))
 	objects.Put(minio.SingleClaimRef(Namespace), `{"spec":{"volumeName":"data"}}`)
 	for _, name := range nodes {
 		objects.Put(minio.NodeRef(name), `{"spec":{},"status":{"conditions":[{"type":"Ready","status":"True"},{"type":"DiskPressure","status":"False"}]}}`)

@@ -2,6 +2,7 @@ package miniosim
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/internal/kube/kubesim"
 	"github.com/replicatedhq/ekco/internal/minio"
+	"github.com/replicatedhq/ekco/internal/s3"
 )
 
 // Namespace is where it is installed.
@@ -39,9 +41,17 @@ type MinIO struct {
 	lost map[string]bool
 	// asked counts the questions.
 	asked map[minio.Question]int
+	// lacking is what is not on all drives, by name, deaf why nobody can look; looks counts
+	// the looks.
+	lacking map[string]string
+	deaf    error
+	looks   int
 }
 
-var _ minio.Servers = (*MinIO)(nil)
+var (
+	_ minio.Servers = (*MinIO)(nil)
+	_ minio.Looker  = (*MinIO)(nil)
+)
 
 // Install installs MinIO as kURL does, the highly available one without replicas, on those
 // nodes.
@@ -50,6 +60,8 @@ func Install(objects *kubesim.Objects, nodes ...string) *MinIO {
 	objects.Holds = func(ref kube.Ref) bool { return ref.Resource == "pods" || ref.Resource == "persistentvolumeclaims" }
 	m.UID = objects.Put(minio.StatefulSetRef(Namespace), `{"metadata":{"annotations":{"kurl.sh/desired-scale":"6"}},"spec":{"replicas":0},"status":{"observedGeneration":1}}`)
 	objects.Put(minio.DeploymentRef(Namespace), `{"spec":{"replicas":1}}`)
+	secret := func(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }
+	objects.Put(minio.SecretRef(Namespace), fmt.Sprintf(`{"data":{"MINIO_ACCESS_KEY":%q,"MINIO_SECRET_KEY":%q}}`, secret(credentials.AccessKey), secret(credentials.SecretKey)))
 	m.Point(`{"app":"minio"}`)
 	return m
 }
@@ -312,3 +324,50 @@ func (m *MinIO) Health(_ context.Context, address string, question minio.Questio
 	}
 	return answer, nil
 }
+
+// Lack says what is not on all drives, by name, and cannot be restored; nothing for all is.
+func (m *MinIO) Lack(lacking map[string]string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.lacking = lacking
+}
+
+// Deafen has nobody look through what MinIO keeps, for this reason; nil for none.
+func (m *MinIO) Deafen(because error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.deaf = because
+}
+
+// Looks returns how often MinIO has looked through all it keeps.
+func (m *MinIO) Looks() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.looks
+}
+
+// lookTakes is how long a look takes.
+const lookTakes = 2 * time.Second
+
+// LookThrough implements [minio.Looker].
+func (m *MinIO) LookThrough(ctx context.Context, addresses []string, with minio.Credentials, report func(items int64)) (s3.HealPass, error) {
+	select {
+	case <-time.After(lookTakes):
+	case <-ctx.Done():
+		return s3.HealPass{}, ctx.Err()
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch {
+	case len(addresses) == 0 || with != credentials:
+		return s3.HealPass{}, s3.ErrDenied
+	case m.deaf != nil:
+		return s3.HealPass{}, m.deaf
+	}
+	m.looks++
+	report(looksAt)
+	return s3.HealPass{Items: looksAt, Lacking: maps.Clone(m.lacking)}, nil
+}
+
+// looksAt is how many things a look is at.
+const looksAt = 12

@@ -63,6 +63,13 @@ type migrator struct {
 	trail *trail
 }
 
+// unlimited is for while clients wait: no limit of the speed makes that longer.
+func (m *migrator) unlimited() *migrator {
+	free := *m
+	free.CopyBandwidth = 0
+	return &free
+}
+
 const (
 	prepareTimeout = 30 * time.Minute
 	// copyTimeout bounds an attempt, not the copy: the next one goes on where it was.

@@ -397,7 +397,7 @@ func (a *attempt) asIs(ctx context.Context) error {
 	if err := both.keep(ctx, a.mayGo()); err != nil {
 		return err
 	}
-	if _, _, _, err := (catchUp{a.migrator}).round(ctx, both, a.step); err != nil {
+	if _, _, _, err := (catchUp{a.unlimited()}).round(ctx, both, a.step); err != nil {
 		return err
 	}
 	return a.settle(ctx, both)
@@ -437,7 +437,7 @@ func (a *attempt) same(ctx context.Context, both sides) error {
 	if err := both.keep(ctx, a.mayGo()); err != nil {
 		return err
 	}
-	lost, _, _, err := catchUp{a.migrator}.round(ctx, both, a.step)
+	lost, _, _, err := catchUp{a.unlimited()}.round(ctx, both, a.step)
 	if err != nil {
 		return err
 	}

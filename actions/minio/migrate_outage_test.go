@@ -10,6 +10,7 @@ import (
 	"github.com/replicatedhq/ekco/actions/actionstest"
 	"github.com/replicatedhq/ekco/internal/minio"
 	"github.com/replicatedhq/ekco/internal/minio/miniosim"
+	"github.com/replicatedhq/ekco/internal/s3"
 	"github.com/replicatedhq/ekco/journal"
 )
 
@@ -137,4 +138,26 @@ func (b *duo) cut() journal.MinioCutOver {
 		b.T.Fatal(err)
 	}
 	return cut
+}
+
+// TestWhileClientsWaitNothingIsSlowedDown: what was written last has more bytes than the limit of
+// the speed would carry within the whole of the switch.
+func TestWhileClientsWaitNothingIsSlowedDown(t *testing.T) {
+	actionstest.InBubble(t, func(w *actionstest.World) {
+		b := grown(w)
+		b.migration.CopyBandwidth = 20
+		written, then := false, b.AfterEffect
+		b.AfterEffect = func(effect string) {
+			then(effect)
+			if !written && b.ServiceLeads() == "" {
+				written = true
+				b.Source.Write(kept, "last", strings.Repeat("x", 20*int(limits*DefaultCutOverLimit/time.Second)), s3.Attributes{}, time.Now())
+			}
+		}
+		b.asks()
+		b.ends(b.start(), handedOver)
+		if !written || w.Count("failed cut-over") != 0 || !strings.Contains(b.Target.Dump(), "last") {
+			t.Errorf("written: %v; %q", written, w.Story())
+		}
+	})
 }

@@ -1,6 +1,7 @@
 package actions_test
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -77,4 +78,34 @@ func TestWhetherAnAnswerLastsIsLookedAtOftenHoweverLongTheStepWasHeldBefore(t *t
 			t.Errorf("in 40s it was asked %d times", asked)
 		}
 	})
+}
+
+// TestWhatOftenTakesSecondsIsLookedAtOftenForAMinute, and then as seldom as all else.
+func TestWhatOftenTakesSecondsIsLookedAtOftenForAMinute(t *testing.T) {
+	for brief, want := range map[bool][2]int{false: {4, 6}, true: {11, 14}} {
+		t.Run(fmt.Sprint(brief), func(t *testing.T) {
+			inBubble(t, func(t *testing.T, w *world) {
+				verdict := actions.Hold("not yet")
+				if brief {
+					verdict = verdict.Briefly()
+				}
+				x := actionstest.Answering(verdict)
+				k := &script{steps: []journal.PlannedStep{guarded("a", "X")}}
+				w.requestTest()
+				r := w.Start(w.guardedBy(k, x))
+				w.Pass(time.Minute)
+				if asked := x.Called(); asked < want[0] || asked > want[1] {
+					t.Errorf("brief %t: in a minute it was asked %d times", brief, asked)
+				}
+				w.Pass(5 * time.Minute)
+				before := x.Called()
+				w.Pass(10 * time.Minute)
+				if asked := x.Called() - before; asked > 30 {
+					t.Errorf("brief %t: later it was asked %d times in ten minutes", brief, asked)
+				}
+				x.Turn(actions.Pass())
+				r.End()
+			})
+		})
+	}
 }

@@ -156,6 +156,9 @@ func (a *run) mayAbandon(found examination) bool {
 	})
 }
 
+// briefTries is how often what often takes seconds is asked without growing pauses.
+const briefTries = 12
+
 // block makes a group wait for its preflights.
 func (a *run) block(g *group, first *stepState, decisive Check) {
 	if g.heldStep == "" {
@@ -163,6 +166,10 @@ func (a *run) block(g *group, first *stepState, decisive Check) {
 	}
 	if decisive.Verdict.young() {
 		g.tries = 0 // whether it lasts is seen only by looking often
+	}
+	if decisive.Verdict.Brief && g.brief < briefTries {
+		g.brief++
+		g.tries = 0
 	}
 	g.wait(a.cfg.Retry)
 	a.hold(g.heldStep, decisive)

@@ -87,6 +87,8 @@ type attention struct {
 	// again is set when a try that is under way must be followed by another.
 	again bool
 	tries int
+	// brief counts the tries that were put off by something that often takes seconds.
+	brief int
 	next  time.Time
 }
 

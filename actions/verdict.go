@@ -47,6 +47,8 @@ type Verdict struct {
 	// waits, with Meanwhile as the reason.
 	Lasting   time.Duration
 	Meanwhile string
+	// Brief is set with a [VerdictHold] about what often takes seconds: see [Verdict.Briefly].
+	Brief bool
 }
 
 // VerdictKind is what follows from a verdict.
@@ -88,6 +90,13 @@ func WarnOfLoss(key, reason, advice string) Verdict {
 // About returns the verdict with that key.
 func (v Verdict) About(key string) Verdict {
 	v.Key = key
+	return v
+}
+
+// Briefly returns a hold about what often takes seconds: the check is repeated [RetryPolicy.HoldInitial]
+// later for the first minute or so, and only then with growing pauses.
+func (v Verdict) Briefly() Verdict {
+	v.Brief = true
 	return v
 }
 

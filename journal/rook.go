@@ -68,6 +68,8 @@ type RookFacts struct {
 	Ceph *CephFacts `json:"ceph,omitempty"`
 	// Redundant are the places of numbers that Rook takes only from 2 on.
 	Redundant []string `json:"redundant,omitempty"`
+	// Names are those that it gives its pools itself.
+	Names RookNames `json:"names,omitempty"`
 }
 
 // CephFacts is what Ceph says of itself. What changes by itself, as numbers of placement groups
@@ -161,6 +163,8 @@ type RookChange struct {
 	// ByCommand is set where Rook does not carry a lower number into Ceph: EKCO sets the pools
 	// that it is for as well.
 	ByCommand bool `json:"by_command,omitempty"`
+	// Names are those of the pools that numbers are for, where the object gives one.
+	Names RookNames `json:"names,omitempty"`
 }
 
 // RookNumber is a number as it was, and as it shall be.

@@ -5,10 +5,34 @@ import (
 	"strings"
 )
 
-// RookMakes reports whether Rook makes the pool that Ceph calls so of that place in a custom
-// resource, whose size is the number there. It knows the names that Rook gives, and not those
-// that a custom resource gives its pools itself.
-func RookMakes(of Subject, place, pool string) bool {
+// RookNames are the names in Ceph of those pools to which a custom resource gives a name itself, by
+// the places of their sizes.
+type RookNames map[string]string
+
+// Make reports whether Rook makes the pool that Ceph calls so of that place in a custom resource,
+// whose size is the number there.
+func (n RookNames) Make(of Subject, place, pool string) bool {
+	if name, own := n[place]; own {
+		return pool == name
+	}
+	return named(of, place, pool)
+}
+
+// At are those of some numbers, nil for none.
+func (n RookNames) At(numbers map[string]RookNumber) (at RookNames) {
+	for place := range numbers {
+		if name, own := n[place]; own {
+			if at == nil {
+				at = RookNames{}
+			}
+			at[place] = name
+		}
+	}
+	return at
+}
+
+// named knows the names that Rook gives.
+func named(of Subject, place, pool string) bool {
 	_, name, _ := strings.Cut(of.Name, "/")
 	switch where := strings.TrimSuffix(place, "/replicated/size"); of.Kind {
 	case KindCephBlockPool:
@@ -27,13 +51,14 @@ func RookMakes(of Subject, place, pool string) bool {
 // storeData is the pool of an object store's data; all its others are for what is known of it.
 func storeData(name string) string { return name + ".rgw.buckets.data" }
 
-// MadeOf returns the pools of Ceph that are made of the place in the custom resource.
-func (f *CephFacts) MadeOf(of Subject, place string) (pools []CephPool) {
+// MadeOf returns the pools of Ceph that are made of the place in the custom resource with those
+// names.
+func (f *CephFacts) MadeOf(of Subject, names RookNames, place string) (pools []CephPool) {
 	if f == nil {
 		return nil
 	}
 	for _, pool := range f.Pools {
-		if RookMakes(of, place, pool.Name) {
+		if names.Make(of, place, pool.Name) {
 			pools = append(pools, pool)
 		}
 	}

@@ -13,12 +13,15 @@ func TestThePoolsOfAResourceAreKnownByTheNamesThatRookGives(t *testing.T) {
 	} {
 		all.Pools = append(all.Pools, CephPool{Name: name})
 	}
+	names := RookNames{"/spec/dataPools/3/replicated/size": "other-data0", "/spec/dataPools/4/replicated/size": "fs-fast"}
 	block, fs, store := RookPools(KindCephBlockPool, "replicapool"), RookPools(KindCephFilesystem, "fs"), RookPools(KindCephObjectStore, "store")
 	for _, test := range []struct {
 		of    Subject
 		place string
 		want  []string
 	}{
+		{fs, "/spec/dataPools/3/replicated/size", []string{"other-data0"}},
+		{fs, "/spec/dataPools/4/replicated/size", nil},
 		{block, "/spec/replicated/size", []string{"replicapool"}},
 		{fs, "/spec/metadataPool/replicated/size", []string{"fs-metadata"}},
 		{fs, "/spec/dataPools/0/replicated/size", []string{"fs-data0"}},
@@ -29,14 +32,14 @@ func TestThePoolsOfAResourceAreKnownByTheNamesThatRookGives(t *testing.T) {
 		{RookCluster, RookMons, nil},
 	} {
 		var got []string
-		for _, pool := range all.MadeOf(test.of, test.place) {
+		for _, pool := range all.MadeOf(test.of, names, test.place) {
 			got = append(got, pool.Name)
 		}
 		if !slices.Equal(got, test.want) {
 			t.Errorf("of %s in %s are %q", test.place, test.of.Name, got)
 		}
 	}
-	if (*CephFacts)(nil).MadeOf(block, "/spec/replicated/size") != nil {
+	if (*CephFacts)(nil).MadeOf(block, nil, "/spec/replicated/size") != nil {
 		t.Error("of nothing something is known")
 	}
 }

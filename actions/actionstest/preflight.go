@@ -69,7 +69,9 @@ func (d *Dial) Check(context.Context, journal.ActionRecord) actions.Verdict {
 	defer d.mu.Unlock()
 	d.calls++
 	if d.verdict.Kind == actions.VerdictHold {
-		return actions.Hold(fmt.Sprintf("%s (%d)", d.verdict.Reason, d.calls)).About(d.verdict.Reason)
+		hold := actions.Hold(fmt.Sprintf("%s (%d)", d.verdict.Reason, d.calls)).About(d.verdict.Reason)
+		hold.Brief = d.verdict.Brief
+		return hold
 	}
 	return d.verdict
 }

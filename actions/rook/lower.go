@@ -41,7 +41,7 @@ func planLower(_ context.Context, record journal.ActionRecord) (journal.Plan, er
 			record.Subject.Kind, record.Subject.Name, change.To(), len(change.Gone))
 	}
 	facts, err := json.Marshal(change)
-	safe := []string{RookUnchanged, StorageHostsGone, PoolOnHosts, CephWithoutTrouble, CopiesComplete}
+	safe := append([]string{RookUnchanged}, safelyLowered()...)
 	ask := journal.PlannedStep{
 		ID: journal.StepChangeRook, Does: journal.StepChangeRook, Preflights: safe,
 		Timeout: journal.Duration(changeTimeout), Domains: []string{journal.DomainStorage},
@@ -100,7 +100,7 @@ func (s lowerPools) Do(ctx context.Context, step actions.StepContext) (json.RawM
 		return nil, err
 	}
 	defer s.parts.Changed()
-	for _, pool := range poolsOf(pools, step.Action.Subject, asked.place) {
+	for _, pool := range poolsOf(pools, step.Action.Subject, asked.Names, asked.place) {
 		if pool.Size <= asked.to {
 			continue
 		}
@@ -118,7 +118,7 @@ func (p Parts) uncarried(ctx context.Context, of journal.Subject, change journal
 		return "", err
 	}
 	for place, number := range change.Numbers {
-		for _, pool := range poolsOf(pools, of, place) {
+		for _, pool := range poolsOf(pools, of, change.Names, place) {
 			if pool.Size > number.To {
 				return fmt.Sprintf("pool %s still keeps %d copies in Ceph, and shall keep %d", pool.Name, pool.Size, number.To), nil
 			}
@@ -128,8 +128,8 @@ func (p Parts) uncarried(ctx context.Context, of journal.Subject, change journal
 }
 
 // poolsOf returns those of the pools that the number at the place is for.
-func poolsOf(pools []ceph.Pool, of journal.Subject, place string) []ceph.Pool {
-	return slices.DeleteFunc(slices.Clone(pools), func(pool ceph.Pool) bool { return !journal.RookMakes(of, place, pool.Name) })
+func poolsOf(pools []ceph.Pool, of journal.Subject, names journal.RookNames, place string) []ceph.Pool {
+	return slices.DeleteFunc(slices.Clone(pools), func(pool ceph.Pool) bool { return !names.Make(of, place, pool.Name) })
 }
 
 // lowering is what a preflight of such an action is about.
@@ -139,13 +139,22 @@ type lowering struct {
 	from, to int
 }
 
+// pool is the one of Ceph's that is lowered by command, "" for what a custom resource says.
+func (l lowering) pool() string {
+	pool, _, _ := journal.PoolNumber(l.place)
+	return pool
+}
+
 // loweringOf reads what is asked for.
 func loweringOf(record journal.ActionRecord) (lowering, error) {
 	change, err := journal.InputOf[journal.RookChange](record.Request)
 	if err != nil {
 		return lowering{}, err
 	}
-	places := slices.Sorted(maps.Keys(change.Numbers))
+	places := slices.DeleteFunc(slices.Sorted(maps.Keys(change.Numbers)), func(place string) bool {
+		_, setting, is := journal.PoolNumber(place)
+		return is && setting != journal.PoolSize
+	})
 	if len(places) != 1 {
 		return lowering{}, fmt.Errorf("read what to lower of %s: %d numbers are named (%s), and it must be one", record.Subject.Name, len(places), strings.Join(places, ", "))
 	}

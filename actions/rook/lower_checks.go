@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -33,12 +34,24 @@ const (
 	RookCarried = "RookCarried"
 )
 
+// safelyLowered are the preflights of whatever is lowered.
+func safelyLowered() []string {
+	return []string{StorageHostsGone, PoolOnHosts, CephWithoutTrouble, CopiesComplete}
+}
+
 // completeFor is how long the copies must be complete: what the mgr says of placement groups is
 // some seconds old.
 const completeFor = 10 * time.Second
 
 func (p Parts) lowerPreflights() map[string]actions.Preflight {
 	checks := p.preflights()
+	maps.Copy(checks, p.loweringChecks())
+	return checks
+}
+
+// loweringChecks are those of a number that is lowered, by whomever.
+func (p Parts) loweringChecks() map[string]actions.Preflight {
+	checks := map[string]actions.Preflight{}
 	for name, check := range map[string]func(context.Context, journal.ActionRecord, lowering) actions.Verdict{
 		StorageHostsGone: p.hostsGone, PoolOnHosts: p.poolOnHosts, CephWithoutTrouble: p.withoutTrouble,
 		CopiesComplete: p.copiesComplete, RookCarried: p.rookCarried,
@@ -98,7 +111,7 @@ func (p Parts) poolOnHosts(ctx context.Context, record journal.ActionRecord, ask
 	if err != nil {
 		return actions.Hold("cannot tell how its pools keep their copies: " + err.Error()).About("pools unread")
 	}
-	pools := poolsOf(all, record.Subject, asked.place)
+	pools := numbered(all, record.Subject, asked.Names, asked.place)
 	if len(pools) == 0 {
 		return actions.Hold("Ceph has no pool of the name that Rook gives to one of " + journal.RookNumberName(asked.place) +
 			", so that it cannot be told how its copies are kept; a pool that was given another name is to be lowered by hand").About("no pool")
@@ -119,7 +132,7 @@ func (p Parts) poolOnHosts(ctx context.Context, record journal.ActionRecord, ask
 // withoutTrouble: that OSDs are down and copies lack is why there is something to lower, and
 // whether those that are left are complete is asked by itself. What is not known counts: a full
 // OSD, an object that is nowhere found, one that differs, a flag that keeps Ceph from recovering.
-func (p Parts) withoutTrouble(ctx context.Context, _ journal.ActionRecord, _ lowering) actions.Verdict {
+func (p Parts) withoutTrouble(ctx context.Context, _ journal.ActionRecord, asked lowering) actions.Verdict {
 	health, err := p.Ceph.Health(ctx)
 	switch {
 	case err != nil:
@@ -129,7 +142,7 @@ func (p Parts) withoutTrouble(ctx context.Context, _ journal.ActionRecord, _ low
 	}
 	var troubles, codes []string
 	for _, check := range health.Checks {
-		if check.Harmless() || check.Severity != ceph.HealthErr && (check.Down() || check.Code == "PG_DEGRADED") {
+		if check.Harmless() || check.Severity != ceph.HealthErr && (check.Down() || check.Code == "PG_DEGRADED") || asked.pool() != "" && unserved[check.Code] {
 			continue
 		}
 		troubles = append(troubles, fmt.Sprintf("%s (%s)", check.Message, check.Code))
@@ -141,6 +154,11 @@ func (p Parts) withoutTrouble(ctx context.Context, _ journal.ActionRecord, _ low
 	slices.Sort(codes)
 	return actions.Hold(fmt.Sprintf("Ceph says %s: %s", health.Status, strings.Join(troubles, "; "))).About(strings.Join(codes, " "))
 }
+
+// unserved is what Ceph says while it does not serve the pool of its mgr, as with more copies than
+// it has hosts: that is why there is something to lower. That all other pools are served is asked
+// by itself.
+var unserved = map[string]bool{"PG_AVAILABILITY": true, "SLOW_OPS": true, "MGR_MODULE_ERROR": true}
 
 func (p Parts) copiesComplete(ctx context.Context, _ journal.ActionRecord, asked lowering) actions.Verdict {
 	var tree ceph.Tree
@@ -155,8 +173,8 @@ func (p Parts) copiesComplete(ctx context.Context, _ journal.ActionRecord, asked
 	if err := errors.Join(treeErr, poolsErr, pgsErr); err != nil {
 		return actions.Hold("cannot tell how many copies are complete: " + err.Error()).About("copies unread")
 	}
-	if why := ceph.Incomplete(tree, pools, pgs, asked.to); why != "" {
-		return actions.Hold(why + "; the copies are lowered once all placement groups are at rest with " + copies(asked.to)).About("incomplete")
+	if why := ceph.Incomplete(tree, pools, pgs, asked.to, asked.pool()); why != "" {
+		return actions.Hold(why + "; the copies are lowered once all placement groups are at rest with " + copies(asked.to)).About("incomplete").Briefly()
 	}
 	are := fmt.Sprintf("all %d placement groups are at rest with %s", len(pgs), copies(asked.to))
 	return actions.PassBecause(are).About("complete").OnceLasting(completeFor, are)
@@ -183,7 +201,7 @@ func (p Parts) rookCarried(ctx context.Context, record journal.ActionRecord, ask
 	case err != nil:
 		return actions.Hold("cannot tell whether Ceph has what Rook was asked for: " + err.Error()).About("pools unread")
 	case missing != "":
-		return actions.Hold(missing + "; Rook was asked for that: look whether its operator runs").About("uncarried")
+		return actions.Hold(missing + "; Rook was asked for that: look whether its operator runs").About("uncarried").Briefly()
 	}
 	return actions.Pass()
 }

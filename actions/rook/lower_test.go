@@ -169,7 +169,7 @@ func (e *estate) says(t *testing.T, name string, change journal.RookChange) acti
 	record.Request.Input = change
 	definitions := e.definitions()
 	i := slices.IndexFunc(definitions, func(d actions.Definition) bool { return d.Kind == journal.ActionLowerCopies })
-	return definitions[i].Preflights[name].Check(t.Context(), record)
+	return inNoTime(t, definitions[i].Preflights[name], record)
 }
 
 func TestEachConditionOfLoweringHoldsByItself(t *testing.T) {
@@ -182,7 +182,8 @@ func TestEachConditionOfLoweringHoldsByItself(t *testing.T) {
 	pool := func(change func(*ceph.Pool)) func(*estate) {
 		return func(e *estate) { e.ceph.ChangePool("replicapool", change) }
 	}
-	one := lowered()
+	one, dotted := lowered(), lowered()
+	dotted.Gone = []string{"c-d"}
 	one.Numbers = map[string]journal.RookNumber{sizeAt: {From: 3, To: 1}}
 	for name, test := range map[string]struct {
 		preflight string
@@ -197,8 +198,11 @@ func TestEachConditionOfLoweringHoldsByItself(t *testing.T) {
 		"host back without OSDs": {StorageHostsGone, func(e *estate) { e.ceph.AddHost("c") }, lowered(), actions.VerdictAbandon, "host back"},
 		"another host":           {StorageHostsGone, func(e *estate) { e.ceph.AddHost("d", 13) }, lowered(), actions.VerdictAbandon, "hosts"},
 		"another host, down":     {StorageHostsGone, func(e *estate) { e.ceph.AddHost("d", 13); e.ceph.LoseHost("d") }, lowered(), actions.VerdictAbandon, "hosts"},
+		"another host, no OSDs":  {StorageHostsGone, func(e *estate) { e.ceph.AddHost("d") }, lowered(), actions.VerdictAbandon, "hosts"},
 		"fewer than hosts":       {StorageHostsGone, nil, one, actions.VerdictAbandon, "hosts"},
 		"its node back":          {StorageHostsGone, func(e *estate) { e.kube.AddNode("c", journal.RoleWorker) }, lowered(), actions.VerdictAbandon, "node there"},
+		"its node by hostname":   {StorageHostsGone, func(e *estate) { e.kube.AddNode("n", journal.RoleWorker); e.kube.SetHostname("n", "c") }, lowered(), actions.VerdictAbandon, "node there"},
+		"its node with dots":     {StorageHostsGone, func(e *estate) { e.kube.AddNode("c.d", journal.RoleWorker) }, dotted, actions.VerdictAbandon, "node there"},
 		"nodes unread":           {StorageHostsGone, func(e *estate) { e.kube.Forbid(kubesim.ListNodes) }, lowered(), actions.VerdictHold, "nodes unread"},
 		"no Ceph":                {StorageHostsGone, func(e *estate) { e.ceph.Outage(true) }, lowered(), actions.VerdictHold, "hosts unread"},
 
@@ -219,6 +223,7 @@ func TestEachConditionOfLoweringHoldsByItself(t *testing.T) {
 		"unfound":               {CephWithoutTrouble, warns("OBJECT_UNFOUND"), lowered(), actions.VerdictHold, "OBJECT_UNFOUND"},
 		"inconsistent":          {CephWithoutTrouble, warns("PG_DAMAGED"), lowered(), actions.VerdictHold, "PG_DAMAGED"},
 		"nearly full":           {CephWithoutTrouble, warns("OSD_NEARFULL"), lowered(), actions.VerdictHold, "OSD_NEARFULL"},
+		"full, and muted":       {CephWithoutTrouble, health(ceph.Check{Code: "OSD_FULL", Severity: ceph.HealthErr, Muted: true}), lowered(), actions.VerdictHold, "OSD_FULL"},
 		"full":                  {CephWithoutTrouble, warns("POOL_FULL"), lowered(), actions.VerdictHold, "POOL_FULL"},
 		"kept from recovering":  {CephWithoutTrouble, warns("OSDMAP_FLAGS"), lowered(), actions.VerdictHold, "OSDMAP_FLAGS"},
 		"unknown":               {CephWithoutTrouble, warns("SOMETHING_NEW"), lowered(), actions.VerdictHold, "SOMETHING_NEW"},
@@ -382,5 +387,43 @@ func TestACancelOfALoweringIsHeardAtOnce(t *testing.T) {
 func TestACancelDoesNotWaitForWhatIsAwaited(t *testing.T) {
 	if !(carried{}).Interruptible() {
 		t.Error("a cancel waits for Rook's operator")
+	}
+}
+
+// TestByCommandNoPoolIsRaised: of several that one number is for, some may have fewer copies.
+func TestByCommandNoPoolIsRaised(t *testing.T) {
+	const at = "/spec/metadataPool/replicated/size"
+	e := installed(journal.RookPools(journal.KindCephObjectStore, "store"), `{"spec":{"metadataPool":{"replicated":{"size":2}}}}`)
+	e.ceph.AddPool(".rgw.root", 1, 1)
+	e.ceph.AddPool("store.rgw.log", 3, 2)
+	record := journal.ActionRecord{Subject: e.subject}
+	record.Request.Input = journal.RookChange{Numbers: map[string]journal.RookNumber{at: {From: 3, To: 2}}, Gone: []string{"c"}, ByCommand: true}
+	parts := Parts{Ceph: e.ceph, Changed: func() {}}
+	if _, err := (lowerPools{parts}).Do(t.Context(), actions.StepContext{Action: record}); err != nil {
+		t.Fatal(err)
+	}
+	pools, err := e.ceph.Pools(t.Context())
+	if err != nil || pools[0].Size != 1 || pools[1].Size != 2 {
+		t.Errorf("%v: the pools are %+v", err, pools)
+	}
+}
+
+// TestWhatCephSetsWithTheSizeIsNobodyElses: once it is begun, min_size may be anything.
+func TestWhatCephSetsWithTheSizeIsNobodyElses(t *testing.T) {
+	e := mgrPool(2, ceph.Option{})
+	e.ceph.ChangePool(journal.OldMgrPool, func(p *ceph.Pool) { p.MinSize = 7 })
+	record := journal.ActionRecord{Subject: e.subject}
+	record.Request.Input = numbers(3, 2)
+	check := e.definitions()[3].Preflights[CephPoolsUnchanged]
+	if got := check.Check(t.Context(), record); got.Key != "moved" {
+		t.Errorf("before it is begun it says %+v", got)
+	}
+	record.Steps = map[string]journal.StepRecord{sizeOfMgrs: {}} // held
+	if got := check.Check(t.Context(), record); got.Key != "moved" {
+		t.Errorf("while it is held it says %+v", got)
+	}
+	record.Steps = map[string]journal.StepRecord{sizeOfMgrs: {StartedAt: time.Now()}}
+	if got := check.Check(t.Context(), record); got.Kind != actions.VerdictPass {
+		t.Errorf("once it is begun it says %+v", got)
 	}
 }

@@ -54,8 +54,22 @@ func (p Parts) setPools() actions.Definition {
 			stepAllowOnce:             noteOption{},
 			journal.StepPutOptionBack: putBack{p.Ceph},
 		},
-		Preflights: map[string]actions.Preflight{CephPoolsUnchanged: poolsUnchanged{p.Ceph}, StorageHostsThere: hostsThere{p.Ceph}, RoomForCopies: room{p.Ceph}, CopiesServe: copiesServe{p.Ceph}},
+		Preflights: p.poolPreflights(),
 	}
+}
+
+// poolPreflights are those of the numbers of pools, of which the number of copies is lowered as any
+// other is: only the hosts need not be gone, since Ceph makes the pool of the mgr itself, in more
+// copies than there may be hosts.
+func (p Parts) poolPreflights() map[string]actions.Preflight {
+	checks := map[string]actions.Preflight{
+		CephPoolsUnchanged: poolsUnchanged{p.Ceph}, StorageHostsThere: hostsThere{p.Ceph}, RoomForCopies: room{p.Ceph}, CopiesServe: copiesServe{p.Ceph},
+	}
+	of := p.loweringChecks()
+	for _, name := range safelyLowered() {
+		checks[name] = of[name]
+	}
+	return checks
 }
 
 // planPools has the number of copies set first: Ceph then sets min_size, too.
@@ -96,8 +110,13 @@ func poolStep(id, does string, change journal.RookChange) journal.PlannedStep {
 	if change.Hosts > 0 {
 		step.Preflights = append(step.Preflights, StorageHostsThere)
 	}
-	if _, setting, is := journal.PoolNumber(id); is && setting == journal.PoolSize && change.Numbers[id].To > change.Numbers[id].From {
-		step.Preflights = append(step.Preflights, RoomForCopies)
+	if _, setting, is := journal.PoolNumber(id); is && setting == journal.PoolSize {
+		switch number := change.Numbers[id]; {
+		case number.To > number.From:
+			step.Preflights = append(step.Preflights, RoomForCopies)
+		case number.To < number.From:
+			step.Preflights = append(step.Preflights, safelyLowered()...)
+		}
 	}
 	if neededOf(id, change.Numbers[id]) > 1 {
 		step.Preflights = append(step.Preflights, CopiesServe)

@@ -25,6 +25,22 @@ func mgrPool(size int, option ceph.Option) *estate {
 	return e
 }
 
+// onHosts leaves so many of the hosts, as the purge of the others does.
+func (e *estate) onHosts(hosts int) *estate {
+	for i, host := range []string{"a", "b", "c"}[hosts:] {
+		e.ceph.LoseHost(host)
+		for _, id := range []int{hosts + i, 10 + hosts + i} {
+			if err := e.ceph.Purge(context.Background(), ceph.Ref{ID: id}); err != nil {
+				panic(err)
+			}
+		}
+		if err := e.ceph.CrushRemove(context.Background(), host); err != nil {
+			panic(err)
+		}
+	}
+	return e
+}
+
 func numbers(from, to int) journal.RookChange {
 	change := journal.RookChange{Numbers: map[string]journal.RookNumber{
 		journal.PoolPlace(journal.OldMgrPool, journal.PoolSize):    {From: from, To: to},
@@ -55,6 +71,9 @@ func poolScene(points, from, to int, option ceph.Option) actionstest.Scene {
 	return actionstest.Scene{Points: points, Set: func(w *actionstest.World) actionstest.Stage {
 		onItsTerms(w)
 		e := mgrPool(from, option)
+		if to < from {
+			e.onHosts(to)
+		}
 		w.Request(e.subject, journal.ActionRequested{Kind: journal.ActionSetCephPools, Input: numbers(from, to)})
 		return actionstest.Stage{
 			Kinds:   func(f *actionstest.Fuse) []actions.Definition { return e.over(mortalCeph{e.ceph, f}) },
@@ -121,7 +140,7 @@ func TestTheOptionIsPutBackAsItWas(t *testing.T) {
 	for _, option := range []ceph.Option{{}, {Value: "true"}, {Value: "true", Own: true}, {Value: "false", Own: true}} {
 		actionstest.InBubble(t, func(w *actionstest.World) {
 			onItsTerms(w)
-			e := mgrPool(3, option)
+			e := mgrPool(3, option).onHosts(1)
 			w.Request(e.subject, journal.ActionRequested{Kind: journal.ActionSetCephPools, Input: numbers(3, 1)})
 			w.RunToEnd(w.Config(e.definitions()))
 			if now := e.ceph.Option(cephsim.SizeOne); now != option || w.LastLine() != "ended done" || !strings.HasPrefix(e.said(), "size 1, min_size 1,") {
@@ -160,7 +179,7 @@ func TestNoPoolIsGivenMoreCopiesThanThereIsRoomFor(t *testing.T) {
 	record.Request.Input = numbers(2, 3)
 	of := Parts{Ceph: e.ceph}.setPools()
 	plan, err := of.Plan(t.Context(), record)
-	if err != nil || !slices.Contains(plan.Steps[0].Preflights, RoomForCopies) || slices.Contains(plan.Steps[1].Preflights, RoomForCopies) {
+	if err != nil || !slices.Contains(plan.Steps[0].Preflights, StorageHostsThere) || !slices.Contains(plan.Steps[0].Preflights, RoomForCopies) || slices.Contains(plan.Steps[1].Preflights, RoomForCopies) {
 		t.Fatalf("%v: the plan is %+v", err, plan)
 	}
 	if verdict := of.Preflights[RoomForCopies].Check(t.Context(), record); verdict.Kind != actions.VerdictHold || verdict.Key != "room" {
@@ -194,3 +213,58 @@ func TestAnOlderCephNeedsNeitherSwitchNorOption(t *testing.T) {
 type octopus struct{ *cephsim.Cluster }
 
 func (octopus) Version(context.Context) (ceph.Version, error) { return ceph.Version{Major: 15}, nil }
+
+// TestThePoolOfTheMgrIsLoweredAsCarefullyAsAnyOther: but that it is not served is why there is
+// something to lower.
+func TestThePoolOfTheMgrIsLoweredAsCarefullyAsAnyOther(t *testing.T) {
+	record := journal.ActionRecord{Subject: journal.RookCeph}
+	record.Request.Input = numbers(3, 1)
+	of := mgrPool(3, ceph.Option{Value: "true"}).definitions()[3]
+	plan, err := of.Plan(t.Context(), record)
+	if want := append([]string{CephPoolsUnchanged}, safelyLowered()...); err != nil || !slices.Equal(plan.Steps[0].Preflights, want) || slices.Contains(plan.Steps[1].Preflights, CopiesComplete) {
+		t.Fatalf("%v: the plan is %+v, want %q", err, plan.Steps, want)
+	}
+	warns := func(code string, severity ceph.Status, muted bool) func(*estate) {
+		return func(e *estate) {
+			e.ceph.SetHealth(ceph.Health{Status: severity, Checks: []ceph.Check{{Code: code, Severity: severity, Muted: muted}}})
+		}
+	}
+	for name, test := range map[string]struct {
+		preflight string
+		meanwhile func(*estate)
+		kind      actions.VerdictKind
+		key       string
+	}{
+		"as many hosts":     {StorageHostsGone, nil, actions.VerdictPass, ""},
+		"a host more":       {StorageHostsGone, func(e *estate) { e.ceph.AddHost("d", 13) }, actions.VerdictAbandon, "hosts"},
+		"a host more, down": {StorageHostsGone, func(e *estate) { e.ceph.AddHost("d", 13); e.ceph.LoseHost("d") }, actions.VerdictAbandon, "hosts"},
+		"on hosts":          {PoolOnHosts, nil, actions.VerdictPass, ""},
+		"on OSDs": {PoolOnHosts, func(e *estate) {
+			e.ceph.ChangePool(journal.OldMgrPool, func(p *ceph.Pool) { p.Domain = ceph.DomainOSD })
+		}, actions.VerdictAbandon, "rule"},
+		"not served":              {CopiesComplete, nil, actions.VerdictPass, "complete"},
+		"another is not":          {CopiesComplete, func(e *estate) { e.ceph.AddPool("other", 3, 2) }, actions.VerdictHold, "incomplete"},
+		"its OSDs down":           {CopiesComplete, func(e *estate) { e.ceph.LoseHost("a") }, actions.VerdictHold, "incomplete"},
+		"said not to be served":   {CephWithoutTrouble, warns("PG_AVAILABILITY", ceph.HealthWarn, false), actions.VerdictPass, ""},
+		"its writes are slow":     {CephWithoutTrouble, warns("SLOW_OPS", ceph.HealthWarn, false), actions.VerdictPass, ""},
+		"the mgr cannot write":    {CephWithoutTrouble, warns("MGR_MODULE_ERROR", ceph.HealthErr, false), actions.VerdictPass, ""},
+		"unfound":                 {CephWithoutTrouble, warns("OBJECT_UNFOUND", ceph.HealthWarn, false), actions.VerdictHold, "OBJECT_UNFOUND"},
+		"full, and muted":         {CephWithoutTrouble, warns("OSD_FULL", ceph.HealthErr, true), actions.VerdictHold, "OSD_FULL"},
+		"something new and muted": {CephWithoutTrouble, warns("SOMETHING_NEW", ceph.HealthErr, true), actions.VerdictPass, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := mgrPool(3, ceph.Option{Value: "true"}).onHosts(1)
+			if test.meanwhile != nil {
+				test.meanwhile(e)
+			}
+			if got := e.definitions()[3].Preflights[test.preflight].Check(t.Context(), record); got.Kind != test.kind || got.Key != test.key {
+				t.Errorf("%s says %+v, want %s about %q", test.preflight, got, test.kind, test.key)
+			}
+		})
+	}
+	users := smaller(size3)
+	warns("PG_AVAILABILITY", ceph.HealthWarn, false)(users)
+	if got := users.says(t, CephWithoutTrouble, lowered()); got.Kind != actions.VerdictHold {
+		t.Errorf("of a pool that users have it says %+v", got)
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
 	"go.uber.org/goleak"
 
@@ -193,12 +194,19 @@ func TestTwoEKCOsChangeOnce(t *testing.T) {
 	})
 }
 
+// inNoTime asks a preflight, which may wait for an answer that does not come.
+func inNoTime(t *testing.T, preflight actions.Preflight, record journal.ActionRecord) (verdict actions.Verdict) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) { verdict = preflight.Check(t.Context(), record) })
+	return verdict
+}
+
 // checks expects that of a preflight.
 func (e *estate) checks(t *testing.T, name string, change journal.RookChange, kind actions.VerdictKind, key string) {
 	t.Helper()
 	record := journal.ActionRecord{Subject: e.subject}
 	record.Request.Input = change
-	verdict := e.definitions()[0].Preflights[name].Check(t.Context(), record)
+	verdict := inNoTime(t, e.definitions()[0].Preflights[name], record)
 	if verdict.Kind != kind || verdict.Key != key {
 		t.Errorf("%s says %+v, want %s about %q", name, verdict, kind, key)
 	}
@@ -277,6 +285,20 @@ func TestAListThatWouldLeaveOutAHostWithOSDsIsNotPutInThePlaceOfAll(t *testing.T
 	e.checks(t, StorageHostsListed, change, actions.VerdictPass, "")
 	e.objects.Forbid("get cephclusters")
 	e.checks(t, StorageHostsListed, change, actions.VerdictHold, "unread")
+}
+
+// TestAHostIsNamedByWhatIsListedAlreadyAndWithoutItsDots, in the list that takes the place of all.
+func TestAHostIsNamedByWhatIsListedAlreadyAndWithoutItsDots(t *testing.T) {
+	e := installed(journal.RookCluster, `{"spec":{"storage":{"useAllNodes":true,"nodes":[{"name":"c"}]}}}`)
+	e.ceph.AddHost("d-example-com", 13)
+	change := journal.RookChange{Nodes: []journal.RookNode{e.node("a"), e.node("b"), {Name: "d", Hostname: "d.example.com"}}, Whole: true}
+	e.checks(t, StorageHostsListed, change, actions.VerdictPass, "")
+}
+
+func TestANodeThatDoesNotSayItsHostnameIsListedByItsName(t *testing.T) {
+	if got := asIt(journal.RookNode{Name: "a", UID: "1", Hostname: "a", Occupied: true}, kube.Node{Name: "a", UID: "1"}, ""); got.Kind != actions.VerdictPass {
+		t.Errorf("it says %+v", got)
+	}
 }
 
 func TestHostsThatAreLostMeanwhileAreNotCountedOn(t *testing.T) {

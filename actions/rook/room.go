@@ -69,7 +69,7 @@ func raised(of journal.Subject, change journal.RookChange, pools []ceph.Pool) (m
 			copies[pool] = number.To
 		}
 		for _, pool := range pools {
-			if !journal.RookMakes(of, place, pool.Name) {
+			if !change.Names.Make(of, place, pool.Name) {
 				continue
 			}
 			if pool.Size > number.To {

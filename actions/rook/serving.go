@@ -65,23 +65,22 @@ func (p copiesServe) Check(ctx context.Context, record journal.ActionRecord) act
 		return actions.Hold("cannot tell how many copies are complete: " + err.Error()).About("copies unread")
 	}
 	for place, number := range change.Numbers {
-		if verdict := serving(record.Subject, place, neededOf(place, number), tree, pools, pgs); verdict.Kind != actions.VerdictPass {
+		if verdict := serving(numbered(pools, record.Subject, change.Names, place), neededOf(place, number), tree, pools, pgs); verdict.Kind != actions.VerdictPass {
 			return verdict
 		}
 	}
 	return actions.Pass()
 }
 
-// serving judges the pools that the number at the place is for. Where Ceph has none of the names
-// that Rook gives them it may be any.
-func serving(of journal.Subject, place string, needed int, tree ceph.Tree, pools []ceph.Pool, pgs []ceph.PG) actions.Verdict {
+// serving judges the pools that are concerned. Where Ceph has none of the names that Rook gives them
+// it may be any.
+func serving(concerned []ceph.Pool, needed int, tree ceph.Tree, pools []ceph.Pool, pgs []ceph.PG) actions.Verdict {
 	if needed <= 1 {
 		return actions.Pass()
 	}
-	concerned := numbered(pools, of, place)
 	for _, pool := range concerned {
 		if pool.Size < needed {
-			return actions.Hold(fmt.Sprintf("pool %s keeps %s in Ceph, and it takes %s before there may be more; look whether Rook's operator runs", pool.Name, copies(pool.Size), copies(needed))).About("size")
+			return actions.Hold(fmt.Sprintf("pool %s keeps %s in Ceph, and it takes %s before there may be more; look whether Rook's operator runs", pool.Name, copies(pool.Size), copies(needed))).About("size").Briefly()
 		}
 	}
 	if len(concerned) == 0 {
@@ -89,17 +88,17 @@ func serving(of journal.Subject, place string, needed int, tree ceph.Tree, pools
 	}
 	for _, pool := range concerned {
 		its := slices.DeleteFunc(slices.Clone(pgs), func(pg ceph.PG) bool { return pg.Pool != pool.ID })
-		if why := ceph.Incomplete(tree, []ceph.Pool{pool}, its, needed); why != "" {
-			return actions.Hold(fmt.Sprintf("%s; more copies are asked for once all placement groups are at rest with %s, since Ceph would not serve them meanwhile", why, copies(needed))).About("incomplete")
+		if why := ceph.Lacking(tree, []ceph.Pool{pool}, its, needed); why != "" {
+			return actions.Hold(fmt.Sprintf("%s; more copies are asked for once all placement groups are active with %s, since Ceph would not serve them meanwhile", why, copies(needed))).About("incomplete").Briefly()
 		}
 	}
 	return actions.Pass()
 }
 
 // numbered returns those of the pools that the number is for, a custom resource's or Ceph's own.
-func numbered(pools []ceph.Pool, of journal.Subject, place string) []ceph.Pool {
+func numbered(pools []ceph.Pool, of journal.Subject, names journal.RookNames, place string) []ceph.Pool {
 	if name, _, is := journal.PoolNumber(place); is {
 		return slices.DeleteFunc(slices.Clone(pools), func(pool ceph.Pool) bool { return pool.Name != name })
 	}
-	return poolsOf(pools, of, place)
+	return poolsOf(pools, of, names, place)
 }

@@ -1,6 +1,7 @@
 package rook
 
 import (
+	"context"
 	"slices"
 	"testing"
 
@@ -55,6 +56,88 @@ func TestWhatIsServedWithOneCopyNeedsNoneToBeComplete(t *testing.T) {
 		plan, err := Parts{Ceph: mgrPool(test.from, ceph.Option{}).ceph}.planPools(t.Context(), journal.ActionRecord{Request: journal.ActionRequested{Input: numbers(test.from, test.to)}})
 		if err != nil || slices.Contains(plan.Steps[0].Preflights, CopiesServe) != test.want {
 			t.Errorf("%d to %d by command: %v, %+v", test.from, test.to, err, plan.Steps)
+		}
+	}
+}
+
+// TestAPoolWithANameOfItsOwnIsJudgedByItself, before it is raised and before it is lowered.
+func TestAPoolWithANameOfItsOwnIsJudgedByItself(t *testing.T) {
+	const at = "/spec/dataPools/0/replicated/size"
+	fs := journal.RookPools(journal.KindCephFilesystem, "fs")
+	names := journal.RookNames{at: "fs-fast"}
+	e := installed(fs, `{"metadata":{"name":"fs"},"spec":{"dataPools":[{"name":"fast","replicated":{"size":3}}]}}`)
+	e.ceph.AddPool("fs-data0", 2, 1)
+	e.ceph.AddPool("fs-fast", 1, 1)
+	raise := number(at, 2, 3)
+	e.checks(t, CopiesServe, raise, actions.VerdictPass, "")
+	raise.Names = names
+	e.checks(t, CopiesServe, raise, actions.VerdictHold, "size")
+	e.ceph.SetPool("fs-fast", 4)
+	e.checks(t, RoomForCopies, raise, actions.VerdictAbandon, "lowered")
+
+	lower := journal.RookChange{Numbers: map[string]journal.RookNumber{at: {From: 3, To: 2}}, Gone: []string{"x"}, Names: names}
+	if got := e.says(t, PoolOnHosts, lower); got.Key != "size" {
+		t.Errorf("with a copy too many it says %+v", got)
+	}
+	e.ceph.SetPool("fs-fast", 3)
+	if missing, err := (Parts{Ceph: e.ceph}).uncarried(t.Context(), fs, lower); err != nil || missing == "" {
+		t.Errorf("%v: what Rook has not carried out is %q", err, missing)
+	}
+}
+
+// TestARebalanceKeepsNoCopyWaiting: a host that joins has Ceph move what two others have.
+func TestARebalanceKeepsNoCopyWaiting(t *testing.T) {
+	e := installed(blockPool, size1)
+	e.ceph.AddPool("replicapool", 2, 1)
+	for state, kind := range map[string]actions.VerdictKind{"active+remapped+backfilling": actions.VerdictPass, "active+recovering+degraded": actions.VerdictHold} {
+		record := journal.ActionRecord{Subject: e.subject}
+		record.Request.Input = number(sizeAt, 2, 3)
+		if got := (copiesServe{busy{e.ceph, state}}).Check(t.Context(), record); got.Kind != kind {
+			t.Errorf("while all are %s it says %+v", state, got)
+		}
+		lowers := Parts{Ceph: busy{e.ceph, state}}.loweringChecks()[CopiesComplete]
+		record.Request.Input = number(sizeAt, 2, 1)
+		if got := lowers.Check(t.Context(), record); got.Kind != actions.VerdictHold {
+			t.Errorf("while all are %s copies are taken away: %+v", state, got)
+		}
+	}
+}
+
+// busy is a Ceph whose placement groups are all in one state.
+type busy struct {
+	Ceph
+	state string
+}
+
+func (b busy) PGs(ctx context.Context) ([]ceph.PG, error) {
+	pgs, err := b.Ceph.PGs(ctx)
+	for i := range pgs {
+		pgs[i].State = b.state
+	}
+	return pgs, err
+}
+
+func TestHowManyCopiesANumberNeedsFirst(t *testing.T) {
+	size, minSize := journal.PoolPlace("p", journal.PoolSize), journal.PoolPlace("p", journal.PoolMinSize)
+	for _, test := range []struct {
+		place          string
+		from, to, want int
+	}{
+		{sizeAt, 1, 2, 1},
+		{sizeAt, 2, 3, 2},
+		{sizeAt, 3, 4, 2},
+		{sizeAt, 4, 5, 3},
+		{sizeAt, 5, 4, 1},
+		{size, 2, 3, 2},
+		{size, 3, 4, 2},
+		{size, 5, 4, 1},
+		{minSize, 1, 2, 2},
+		{minSize, 2, 3, 3},
+		{minSize, 3, 2, 1},
+		{journal.PoolPlace("p", journal.PoolPGNumMin), 1, 8, 1},
+	} {
+		if got := neededOf(test.place, journal.RookNumber{From: test.from, To: test.to}); got != test.want {
+			t.Errorf("%s from %d to %d needs %d, want %d", test.place, test.from, test.to, got, test.want)
 		}
 	}
 }

@@ -28,7 +28,7 @@ var sizeOfMgrs = journal.PoolPlace(journal.OldMgrPool, journal.PoolSize)
 func toSingle(w *actionstest.World) *estate {
 	w.T.Helper()
 	onItsTerms(w)
-	e := mgrPool(3, forbidden)
+	e := mgrPool(3, forbidden).onHosts(1)
 	w.Request(e.subject, journal.ActionRequested{Kind: journal.ActionSetCephPools, Input: numbers(3, 1)})
 	return e
 }
@@ -145,7 +145,7 @@ func TestAPoolThatRefusesLeavesTheOptionAsItWas(t *testing.T) {
 		e := toSingle(w)
 		e.ceph.Refuse(true, "SetPoolNumber")
 		r := w.Start(w.Config(e.definitions()))
-		w.Pass(10 * time.Second)
+		w.Pass(completeFor + 10*time.Second)
 		e.asItWas(w)
 		on := slices.ContainsFunc(e.ceph.Effects(), func(effect sim.Effect) bool { return strings.HasPrefix(effect.Name, "config-set") })
 		if !on {
@@ -165,7 +165,7 @@ func TestAnAttemptThatIsCutShortDoesNotLeaveTheOptionOn(t *testing.T) {
 	actionstest.InBubble(t, func(w *actionstest.World) {
 		e := toSingle(w)
 		r := w.Start(w.Config(e.over(silent{e.ceph})))
-		w.Pass(3 * time.Second)
+		w.Pass(completeFor + 10*time.Second)
 		if !e.ceph.Option(cephsim.SizeOne).On() {
 			w.T.Errorf("the option is off: %q", w.Story())
 		}
@@ -193,7 +193,7 @@ func TestWhoTakesOverWithoutKnowingThatTheOptionIsOnPutsItBack(t *testing.T) {
 	actionstest.InBubble(t, func(w *actionstest.World) {
 		e := toSingle(w)
 		r := w.Start(w.Config(e.over(silent{e.ceph})))
-		w.Pass(3 * time.Second)
+		w.Pass(completeFor + 10*time.Second)
 		record := w.Record()
 		delete(record.Steps, sizeOfMgrs)
 		r.Halt()
@@ -288,5 +288,33 @@ func TestAPlanOfBeforeIsCarriedOutUnderItsOldName(t *testing.T) {
 				w.T.Errorf("%q", w.Story())
 			}
 		})
+	}
+}
+
+// TestOnlyTheSizeTakesTheOptionAndTheSwitch: that a pool is served with a single copy takes neither.
+func TestOnlyTheSizeTakesTheOptionAndTheSwitch(t *testing.T) {
+	for setting, want := range map[string]bool{journal.PoolSize: true, journal.PoolMinSize: false} {
+		number := poolNumber{poolsPlan: poolsPlan{Sure: true, Option: &ceph.Option{}}, RookNumber: journal.RookNumber{To: 1}, setting: setting}
+		if number.sure() != want || number.lifts() != want {
+			t.Errorf("%s takes the switch: %t, the option: %t", setting, number.sure(), number.lifts())
+		}
+	}
+}
+
+// TestAnAttemptOfWhichNothingWasNotedMayHaveLeftTheOptionOn: a mirror may lack what was noted last.
+func TestAnAttemptOfWhichNothingWasNotedMayHaveLeftTheOptionOn(t *testing.T) {
+	for attempts, want := range map[int]bool{1: false, 2: true} {
+		step := actions.StepContext{Planned: journal.PlannedStep{ID: sizeOfMgrs}}
+		step.Action.Steps = map[string]journal.StepRecord{sizeOfMgrs: {Attempts: attempts}}
+		if got := (single{step: step, number: poolNumber{place: sizeOfMgrs}}).isInterrupted(); got != want {
+			t.Errorf("in attempt %d the one before counts: %t", attempts, got)
+		}
+	}
+}
+
+func TestAnOptionThatIsAsItWasIsNotSetAgain(t *testing.T) {
+	e := mgrPool(1, forbidden)
+	if err := restore(t.Context(), e.ceph, forbidden); err != nil || len(e.ceph.Effects()) > 0 {
+		t.Errorf("%v: done was %+v", err, e.ceph.Effects())
 	}
 }

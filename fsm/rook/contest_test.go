@@ -84,6 +84,7 @@ func TestTheMgrsPoolFollowsAHostThatComesAndGoes(t *testing.T) {
 		looks(2, "a", "b", "c")
 		w.sets("size of pool device_health_metrics 3")
 		looks(3, "a", "b")
+		w.Pass(settles)
 		w.sets("size of pool device_health_metrics 2")
 	}
 }
@@ -200,4 +201,23 @@ func TestAfterAFightOtherHostsCountAnew(t *testing.T) {
 			t.Errorf("when a host %s, refused is %+v", name, w.S.Refusals)
 		}
 	}
+}
+
+// TestWhoTakesDaemonsAwayAgainAndAgainIsNotFought: as an installer does that runs again.
+func TestWhoTakesDaemonsAwayAgainAndAgainIsNotFought(t *testing.T) {
+	w := newWorld(t, limits)
+	w.hosts(3)
+	for generation := int64(1); generation < 5; generation += 2 {
+		w.cluster(asks(generation, lists()))
+		rec, _ := w.wants(cephCluster, journal.ActionAddCephDaemons)
+		w.made(rec, asks(generation+1, lists(), has(3, 2)), journal.OutcomeDone)
+		w.Pass(time.Minute)
+	}
+	w.cluster(asks(5, lists()))
+	w.quiet(cephCluster)
+	if rule, reason := w.refused(); rule != fsm.RuleContested || !strings.Contains(reason, "the monitors and managers of CephCluster rook-ceph/rook-ceph") {
+		t.Errorf("refused by %s: %s", rule, reason)
+	}
+	w.Pass(time.Hour)
+	w.wants(cephCluster, journal.ActionAddCephDaemons)
 }

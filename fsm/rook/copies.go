@@ -14,14 +14,14 @@ import (
 func wishCopies(t *fsm.Thing, w *fsm.World) (wish, bool) {
 	count, known := hosts(w)
 	p := policyOf(w)
-	if !known || !p.has(t.Subject) || purging(w) != "" {
+	if !known || !p.has(t.Subject) {
 		return wish{}, false
 	}
 	said, seen := saidByCeph(w)
 	shall := p.copies(count)
 	now := of(t).Now()
 	change := raise(now, func(place string) int {
-		keeps, _ := most(said, t.Subject, place)
+		keeps, _ := most(said, t.Subject, now.Names, place)
 		if keeps > shall {
 			return 0
 		}
@@ -30,6 +30,7 @@ func wishCopies(t *fsm.Thing, w *fsm.World) (wish, bool) {
 	if len(change.Numbers) == 0 {
 		return wish{}, false
 	}
+	change.Names = now.Names.At(change.Numbers)
 	why := fmt.Sprintf("min_ceph_pool_replication is %d", p.MinCopies)
 	if shall > p.MinCopies {
 		why = running(count)
@@ -55,8 +56,8 @@ func highest(change journal.RookChange) int {
 // most returns in how many copies Ceph keeps the pool with the most of those that are made of the
 // place, and its name; zero if there is none, or nobody knows. Rook would take copies away if it
 // was asked for fewer than that, though for more than before.
-func most(said *journal.CephFacts, of journal.Subject, place string) (size int, pool string) {
-	for _, made := range said.MadeOf(of, place) {
+func most(said *journal.CephFacts, of journal.Subject, names journal.RookNames, place string) (size int, pool string) {
+	for _, made := range said.MadeOf(of, names, place) {
 		if made.Size > size {
 			size, pool = made.Size, made.Name
 		}
@@ -92,7 +93,7 @@ func outdatedNumbers(of journal.Subject, change journal.RookChange, w *fsm.World
 	}
 	said, _ := saidByCeph(w)
 	for place, number := range change.Numbers {
-		if keeps, pool := most(said, of, place); keeps > number.To {
+		if keeps, pool := most(said, of, change.Names, place); keeps > number.To {
 			return fmt.Sprintf("Ceph keeps pool %s in %s, which Rook would lower to %d", pool, copies(keeps), number.To)
 		}
 		if most := max(p.MinCopies, p.MaxCopies); number.To > most {

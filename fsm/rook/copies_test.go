@@ -229,3 +229,36 @@ func TestEveryChangeTakesTheStorage(t *testing.T) {
 		}
 	}
 }
+
+// TestAPoolWithANameOfItsOwnIsKnownByIt: Rook calls it after the filesystem and that name.
+func TestAPoolWithANameOfItsOwnIsKnownByIt(t *testing.T) {
+	named := journal.RookFacts{Generation: 1, Numbers: map[string]int{dataSize: 3}, Names: journal.RookNames{dataSize: "rook-shared-fs-fast"}}
+	pools := []journal.CephPool{cephPool("rook-shared-fs-data0", 1, 1), cephPool("rook-shared-fs-fast", 3, 2)}
+	w := newWorld(t, limits)
+	w.cluster(asks(1, lists(), has(3, 2)))
+	w.crushOf(3, pools, "a", "b", "c")
+	w.Observe(Machine, shared, named)
+	w.says(shared, "dataPools.0.replicated.size: Rook is asked for 3")
+	w.crushOf(2, pools, "a", "b")
+	w.Pass(settles)
+	_, change := w.wants(shared, journal.ActionLowerCopies)
+	if change.Names[dataSize] != "rook-shared-fs-fast" {
+		t.Errorf("asked for is %+v", change)
+	}
+
+	w = newWorld(t, limits)
+	w.cluster(asks(1, lists(), has(3, 2)))
+	w.crushOf(3, pools, "a", "b", "c")
+	named.Numbers = map[string]int{dataSize: 1}
+	w.Observe(Machine, shared, named)
+	rec, change := w.wants(shared, journal.ActionRaiseCopies)
+	if change.Numbers[dataSize].To != 3 || change.Names[dataSize] != "rook-shared-fs-fast" {
+		t.Errorf("asked for is %+v", change)
+	}
+	pools[1].Size = 4
+	w.crushOf(3, pools, "a", "b", "c")
+	w.Decide()
+	if rec := w.S.Actions[rec.ID]; rec == nil || rec.Cancelling == nil || !strings.Contains(rec.Cancelling.Reason, "Ceph keeps pool rook-shared-fs-fast in 4 copies") {
+		t.Errorf("it goes on: %+v", rec)
+	}
+}

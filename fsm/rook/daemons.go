@@ -16,7 +16,7 @@ const (
 // wishDaemons asks that Ceph's monitors and managers are redundant.
 func wishDaemons(t *fsm.Thing, w *fsm.World) (wish, bool) {
 	count, known := hosts(w)
-	if !known || t.Kind != journal.RookCluster.Kind || purging(w) != "" {
+	if !known || t.Kind != journal.RookCluster.Kind {
 		return wish{}, false
 	}
 	change := raise(of(t).Now(), func(place string) int { return daemons(place, count) })

@@ -93,7 +93,7 @@ func numberDetails(t *fsm.Thing, w *fsm.World) (lines []string) {
 		if now.Numbers[place] == 0 {
 			line = journal.RookNumberName(place) + ": not set, and Rook has one"
 		}
-		for _, pool := range said.MadeOf(t.Subject, place) {
+		for _, pool := range said.MadeOf(t.Subject, now.Names, place) {
 			if pool.Size != now.Numbers[place] {
 				line += fmt.Sprintf(", Ceph keeps %s in %s", pool.Name, copies(pool.Size))
 			}
@@ -135,15 +135,10 @@ func wanted(t *fsm.Thing, place string, w *fsm.World) (shall int, known bool) {
 
 // waits says why what is wished of the thing is not done.
 func waits(t *fsm.Thing, w *fsm.World) (lines []string) {
-	for _, refusal := range w.Refusals {
-		about := w.Things[fsm.Key(refusal.Subject)] // nil for what is refused to all
-		asked := slices.ContainsFunc(wishes(t, w), func(asked wish) bool { return asked.kind == refusal.Kind })
-		if asked && (about == nil || about == t) {
-			lines = append(lines, "waits: "+refusal.Reason)
+	for _, asked := range wishes(t, w) {
+		if why := refused(t, asked, w); why != "" {
+			lines = append(lines, "waits: "+why)
 		}
-	}
-	if node := purging(w); node != "" {
-		lines = append(lines, "waits: nothing is raised while node "+node+" is being purged")
 	}
 	for _, rec := range w.Open(t) {
 		for _, step := range slices.Sorted(maps.Keys(rec.Holds)) {
@@ -151,6 +146,21 @@ func waits(t *fsm.Thing, w *fsm.World) (lines []string) {
 		}
 	}
 	return lines
+}
+
+// refused says why EKCO does not ask for what is wished of the thing, or "".
+func refused(t *fsm.Thing, asked wish, w *fsm.World) string {
+	for _, refusal := range w.Refusals {
+		about := w.Things[fsm.Key(refusal.Subject)] // nil for what is refused to all
+		if refusal.Kind == asked.kind && (about == nil || about == t) {
+			return refusal.Reason
+		}
+	}
+	due, _ := again(t, asked, w.Policy)
+	if due = later(due, asked.due); w.Now.Before(due) && !isOpen(t, asked.kind, w) {
+		return "EKCO asks for " + asked.to + " at " + fsm.Stamp(due) + " if it is wanted still"
+	}
+	return ""
 }
 
 // Measures implements [fsm.Measured].
@@ -162,21 +172,32 @@ func (machine) Measures(t *fsm.Thing, w *fsm.World, tell func(fsm.Measure)) {
 			tell(fsm.Measure{Name: "rook_ceph_health", Help: "Ceph's opinion of itself: 0 is HEALTH_OK, 1 HEALTH_WARN, 2 HEALTH_ERR.", Value: gravity(facts.Ceph.Health)})
 			for _, pool := range facts.Ceph.Pools {
 				tell(fsm.Measure{Name: "rook_pool_size_present", Help: "Copies that Ceph keeps of the data in a pool.", Label: "pool", Of: pool.Name, Value: float64(pool.Size)})
+				if shall, is := poolShallBe(pool, facts, w); is {
+					tell(fsm.Measure{Name: "rook_pool_size_wanted", Help: "Copies of the data in a pool that EKCO wants Ceph to keep.", Label: "pool", Of: pool.Name, Value: float64(shall)})
+				}
 			}
 		}
-		return
 	}
-	if !journal.HasRookPools(t.Subject) {
-		return
+}
+
+// poolShallBe returns in how many copies EKCO wants Ceph to keep a pool: those that it sets by
+// command, or that Rook shall make of a custom resource; false for a pool that is neither's.
+func poolShallBe(pool journal.CephPool, facts journal.RookFacts, w *fsm.World) (shall int, is bool) {
+	if all := poolsOf(w, facts); all.sets(pool) {
+		return all.wanted(pool), true
 	}
-	for place := range of(t).Now().Numbers {
-		if shall, known := wanted(t, place, w); known {
-			tell(fsm.Measure{
-				Name: "rook_pool_size_wanted", Help: "Copies of data that there shall be at least, by the hosts and the configuration.",
-				Label: "place", Of: journal.RookNumberName(place), Value: float64(shall),
-			})
+	for _, configured := range policyOf(w).Pools {
+		t := one(w, configured)
+		if t == nil {
+			continue
+		}
+		for _, place := range placesOf(of(t).Now().Numbers) {
+			if of(t).Now().Names.Make(t.Subject, place, pool.Name) {
+				return shallBe(t, place, w), true
+			}
 		}
 	}
+	return 0, false
 }
 
 // gravity is how bad Ceph's health is; what is unknown is bad.

@@ -54,15 +54,47 @@ func TestTheMeasuresAreThoseOfHostsPoolsAndHealth(t *testing.T) {
 	w := newWorld(t, limits)
 	w.cluster(asks(1, lists(), has(3, 2)))
 	w.pools(pool, 1, map[string]int{poolSize: 1})
-	w.hosts(2, keeps("replicapool", 1), warns("OSD_DOWN"))
+	w.pools(shared, 1, map[string]int{dataSize: 3, metadataSize: 1})
+	w.hosts(2, keeps("device_health_metrics", 1), keeps("mine", 1), keeps("replicapool", 1), keeps("rook-shared-fs-data0", 2), warns("OSD_DOWN"))
 	var got []string
-	for _, of := range []journal.Subject{cephCluster, pool, ceph} {
+	for _, of := range []journal.Subject{cephCluster, pool, shared, ceph} {
 		w.S.Things[of.UID].Measures(fsm.Look(w.S, w.P, w.Now), func(m fsm.Measure) {
-			got = append(got, fmt.Sprintf("%s %s %g", m.Name, m.Of, m.Value))
+			got = append(got, fmt.Sprintf("%s %s %s %g", m.Name, m.Label, m.Of, m.Value))
 		})
 	}
-	want := []string{"rook_pool_size_wanted replicated.size 2", "rook_storage_hosts  2", "rook_ceph_health  1", "rook_pool_size_present replicapool 1"}
+	want := []string{
+		"rook_storage_hosts   2", "rook_ceph_health   1",
+		"rook_pool_size_present pool device_health_metrics 1", "rook_pool_size_wanted pool device_health_metrics 2",
+		"rook_pool_size_present pool mine 1",
+		"rook_pool_size_present pool replicapool 1", "rook_pool_size_wanted pool replicapool 2",
+		"rook_pool_size_present pool rook-shared-fs-data0 2", "rook_pool_size_wanted pool rook-shared-fs-data0 3", // somebody set it, and EKCO never lowers that
+	}
 	if !slices.Equal(got, want) {
 		t.Errorf("measured are %q", got)
 	}
+}
+
+func TestWhatAPurgeKeepsWaitingIsBehindAndSaysSo(t *testing.T) {
+	w := newWorld(t, limits, "a", "b")
+	w.cluster(asks(1, lists("a", "b"), has(1, 1)))
+	w.pools(pool, 1, map[string]int{poolSize: 1})
+	purge := w.purge("b")
+	w.hosts(2, keeps("device_health_metrics", 1), keeps("replicapool", 1))
+	const waits = "waits: node b is being purged, and until it is gone nobody knows how many hosts there will be; EKCO goes on when the purge has ended"
+	for _, of := range []journal.Subject{pool, cephCluster, ceph} {
+		w.quiet(of)
+		if lines := w.details(of); w.state(of) != Behind || !slices.Contains(lines, waits) {
+			t.Errorf("the %s is %s: %q", of.Kind, w.state(of), lines)
+		}
+	}
+	w.pools(shared, 1, map[string]int{dataSize: 2, metadataSize: 2})
+	if lines := w.details(shared); w.state(shared) != InStep || slices.Contains(lines, waits) {
+		t.Errorf("of what waits for nothing is said %q, and it is %s", lines, w.state(shared))
+	}
+	w.End(purge, journal.OutcomeDone)
+	w.Decide()
+	if len(w.S.Refusals) > 0 {
+		t.Errorf("refused is %+v", w.S.Refusals)
+	}
+	w.wants(pool, journal.ActionRaiseCopies)
 }

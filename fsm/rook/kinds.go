@@ -2,6 +2,7 @@ package rook
 
 import (
 	"strings"
+	"time"
 
 	"github.com/replicatedhq/ekco/fsm"
 	"github.com/replicatedhq/ekco/journal"
@@ -18,14 +19,21 @@ const RuleStorageHostsNamed = "StorageHostsNamed"
 // RuleCephRoom refuses more copies while Ceph says that it is short of room.
 const RuleCephRoom = "CephRoom"
 
+// RulePurgeOpen refuses to raise anything while a node is being purged.
+const RulePurgeOpen = "PurgeOpen"
+
+// RuleHostMayReturn refuses fewer copies while another host that has left the CRUSH map may come
+// back.
+const RuleHostMayReturn = "HostMayReturn"
+
 // kinds returns the kinds of action that change Rook's custom resources.
 func kinds() []fsm.ActionKind {
 	return []fsm.ActionKind{
 		kind(journal.ActionAddStorageNodes, "add-storage-nodes", RuleStorageHostsNamed),
-		kind(journal.ActionRaiseCopies, "raise-copies", RuleCephRoom),
-		kind(journal.ActionAddCephDaemons, "add-ceph-daemons"),
-		oneAtATime(kind(journal.ActionLowerCopies, "lower-copies"), "the copies of one pool are lowered at a time"),
-		kind(journal.ActionSetCephPools, "set-ceph-pools", RuleCephRoom),
+		kind(journal.ActionRaiseCopies, "raise-copies", RulePurgeOpen, RuleCephRoom),
+		kind(journal.ActionAddCephDaemons, "add-ceph-daemons", RulePurgeOpen),
+		oneAtATime(kind(journal.ActionLowerCopies, "lower-copies", RuleHostMayReturn), "the copies of one pool are lowered at a time"),
+		kind(journal.ActionSetCephPools, "set-ceph-pools", RulePurgeOpen, RuleHostMayReturn, RuleCephRoom),
 	}
 }
 
@@ -78,7 +86,35 @@ func rules() []fsm.Rule {
 			return "Ceph says that it is short of room (" + strings.Join(shortOfRoom(w), ", ") + "), and more copies would take more of it"
 		},
 		Lifted: fsm.Always("EKCO goes on when Ceph has room again: add disks, or delete data"),
+	}, {
+		// What has begun goes on: to leave it half done helps nobody.
+		Name: RulePurgeOpen, Cluster: true, ToBegin: true,
+		Refuses: func(w *fsm.World, t *fsm.Thing, kind *fsm.ActionKind) bool {
+			return purging(w) != "" && !goesOnInAPurge(t, kind, w)
+		},
+		Reason: func(w *fsm.World, _ *fsm.Thing, _ *fsm.ActionKind) string {
+			return "node " + purging(w) + " is being purged, and until it is gone nobody knows how many hosts there will be"
+		},
+		Lifted: fsm.Always("EKCO goes on when the purge has ended"),
+	}, {
+		Name: RuleHostMayReturn, ToBegin: true,
+		Refuses: func(w *fsm.World, t *fsm.Thing, kind *fsm.ActionKind) bool { return len(kept(t, kind, w)) > 0 },
+		Reason: func(w *fsm.World, t *fsm.Thing, kind *fsm.ActionKind) string {
+			return mayReturn(kept(t, kind, w)) + ", so that the copies would be made again"
+		},
+		Lifted: fsm.Always("EKCO goes on then, and at once when the node is purged or Ceph may not use it any more"),
+		Until:  func(w *fsm.World, t *fsm.Thing, kind *fsm.ActionKind) time.Time { return until(kept(t, kind, w)) },
 	}}
+}
+
+// kept returns the hosts for which what is wished of the thing by an action of the kind waits.
+func kept(t *fsm.Thing, kind *fsm.ActionKind, w *fsm.World) []left {
+	for _, asked := range wishes(t, w) {
+		if asked.kind == kind.Name {
+			return asked.kept
+		}
+	}
+	return nil
 }
 
 // shortOfRoom returns the codes of Ceph's health that say so.

@@ -88,20 +88,29 @@ func (machine) Ages(t *fsm.Thing, visit func(*time.Time)) {
 // Past implements [fsm.Aging].
 func (machine) Past(*fsm.Thing, func(*time.Time)) {}
 
+// returns is how long a host that has left the CRUSH map may take to come back as long as its Node
+// is there: whoever replaces its disks, or installs it anew, keeps the copies until then.
+const returns = 24 * time.Hour
+
 // wishFewer asks that a pool has no more copies than there are hosts left for them, once a host
 // is gone for good: out of the CRUSH map, and with no Node of its name. One number at a time,
 // and only one that was so large when the host was still there: what somebody has set since is
 // meant. A pool that Ceph does not have under the name that Rook gives it is left alone, and so is
 // one whose copies may share a host: the lowering could not begin, and would keep all others
 // waiting. It never asks for fewer copies than the CRUSH map has hosts, up or not, so that
-// [wishCopies] never asks for more at the same time.
-func wishFewer(t *fsm.Thing, w *fsm.World) (wish, bool) {
+// [wishCopies] never asks for more at the same time. A number that waits for a host that may come
+// back comes after those that need not.
+func wishFewer(t *fsm.Thing, w *fsm.World) (waiting wish, is bool) {
 	for _, place := range placesOf(of(t).Now().Numbers) {
-		if asked, is := wishFewerAt(t, place, w); is {
+		asked, asks := wishFewerAt(t, place, w)
+		switch {
+		case asks && len(asked.kept) == 0:
 			return asked, true
+		case asks && !is:
+			waiting, is = asked, true
 		}
 	}
-	return wish{}, false
+	return waiting, is
 }
 
 // wishFewerAt is [wishFewer] for the number at the place.
@@ -112,18 +121,22 @@ func wishFewerAt(t *fsm.Thing, place string, w *fsm.World) (wish, bool) {
 		return wish{}, false
 	}
 	hosts := len(crushOf(of(ceph).Facts))
-	if hosts == 0 || !eachOnAHost(of(ceph).Facts.Ceph.MadeOf(t.Subject, place)) {
+	if hosts == 0 || !eachOnAHost(of(ceph).Facts.Ceph.MadeOf(t.Subject, of(t).Now().Names, place)) {
 		return wish{}, false // no host less keeps it from having its copies, or nobody knows
 	}
 	now := of(t).Now().Numbers[place]
 	gone, since, back := goneSince(of(ceph).Left, of(t).heldSince(place), w)
-	to := max(p.MinCopies, hosts+back, of(t).Now().Least(place))
+	to := max(p.MinCopies, hosts, of(t).Now().Least(place))
 	if len(gone) == 0 || to >= now {
 		return wish{}, false
 	}
+	if with := max(to, hosts+len(back)); with < now {
+		to, back = with, nil
+	}
 	change := journal.RookChange{Numbers: map[string]journal.RookNumber{place: {From: now, To: to}}, Gone: gone, ByCommand: isOld(w)}
+	change.Names = of(t).Now().Names.At(change.Numbers)
 	return wish{
-		kind: journal.ActionLowerCopies, change: change, due: since.Add(settles),
+		kind: journal.ActionLowerCopies, change: change, due: since.Add(settles), kept: back,
 		why:   fmt.Sprintf("%s gone for good, and the CRUSH map has %s left, so it shall have %s, and has %s", hostsGone(gone), words.Count(hosts, "host"), change.To(), change.From()),
 		field: "the copies of " + t.Kind + " " + t.Name, from: change.From(), to: change.To(), about: among(place, w),
 	}, true
@@ -154,20 +167,55 @@ func (r *Resource) heldSince(place string) uint64 {
 	return ^uint64(0)
 }
 
-// goneSince returns the hosts that have left the CRUSH map after the event, since when, and how
-// many others have too whose Nodes are still there, so that they may come back.
-func goneSince(all []left, after uint64, w *fsm.World) (gone []string, since time.Time, back int) {
+// goneSince returns the hosts that have left the CRUSH map after the event and are gone for good,
+// since when, and which others have left it and may come back.
+func goneSince(all []left, after uint64, w *fsm.World) (gone []string, since time.Time, back []left) {
 	there := hostsOfNodes(w)
 	for _, l := range all {
-		switch {
-		case there[l.Host]:
-			back++
-		case l.Seq > after:
+		switch node := there[l.Host]; {
+		case node != nil && l.returns(node, w):
+			back = append(back, l)
+		case node == nil && l.Seq > after:
 			gone = append(gone, l.Host)
 			since = later(since, l.At)
 		}
 	}
 	return gone, since, back
+}
+
+// returns reports whether the host whose Node is there may come back: not so long after it has
+// left, and as one that Ceph may use.
+func (l left) returns(node *fsm.Thing, w *fsm.World) bool {
+	return w.Now.Before(l.At.Add(returns)) && mayStore(node, w)
+}
+
+// mayStore reports whether Ceph may use the node, or is to be told that it may.
+func mayStore(node *fsm.Thing, w *fsm.World) bool {
+	now, _ := cluster(w)
+	storage, p := now.Storage, policyOf(w)
+	return storage == nil || storage.AllNodes || storage.Lists(hostname(node)) || storage.Lists(node.Name) || !p.UserManaged && stores(node, p)
+}
+
+// until returns when the first of the hosts is not waited for any more.
+func until(kept []left) (first time.Time) {
+	for _, l := range kept {
+		if at := l.At.Add(returns); first.IsZero() || at.Before(first) {
+			first = at
+		}
+	}
+	return first
+}
+
+// mayReturn says which hosts are waited for.
+func mayReturn(kept []left) string {
+	names := make([]string, len(kept))
+	for i, l := range kept {
+		names[i] = l.Host
+	}
+	if len(names) == 1 {
+		return "host " + names[0] + " has left the CRUSH map as well, but its Node is there: until " + fsm.Stamp(until(kept)) + " it may come back"
+	}
+	return "hosts " + strings.Join(names, ", ") + " have left the CRUSH map as well, but their Nodes are there: until " + fsm.Stamp(until(kept)) + " they may come back"
 }
 
 func later(a, b time.Time) time.Time {
@@ -179,11 +227,11 @@ func later(a, b time.Time) time.Time {
 
 // hostsOfNodes are the hosts in the CRUSH map that the nodes are which exist, ready or not, by
 // each of the names that they may have there.
-func hostsOfNodes(w *fsm.World) map[string]bool {
-	there := map[string]bool{}
+func hostsOfNodes(w *fsm.World) map[string]*fsm.Thing {
+	there := map[string]*fsm.Thing{}
 	for t := range w.Members(nodes) {
 		for _, name := range []string{hostname(t), t.Name} {
-			there[name], there[journal.CrushName(name)] = true, true
+			there[name], there[journal.CrushName(name)] = t, t
 		}
 	}
 	return there
@@ -212,6 +260,8 @@ func outdatedLowering(t *fsm.Thing, change journal.RookChange, w *fsm.World) str
 		return "it is not among the pools of the configuration any more"
 	case !is:
 		return "no host is gone any more for which it had too many copies, each on another host"
+	case len(asked.kept) > 0:
+		return mayReturn(asked.kept)
 	case asked.to != change.To():
 		return "it shall be " + asked.to + " now"
 	}

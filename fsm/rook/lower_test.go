@@ -2,6 +2,7 @@ package rook
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -93,6 +94,8 @@ func TestQ11CopiesAreNotLoweredWhile(t *testing.T) {
 		"all others are down too":           func(w *world) { w.crush(0, "a.local", "b.local", "c.local") },
 		"the host has no OSD any more":      func(w *world) { w.crush(2, "a.local", "b.local", "c.local") },
 		"its Node is still there":           func(w *world) { w.join("c", unready) },
+		"its Node has another hostname":     func(w *world) { w.join("c.local", func(f *journal.NodeFacts) { f.Hostname = "other" }) },
+		"the CRUSH map has no host at all":  func(w *world) { w.crush(0) },
 		"a node of its name is there again": func(w *world) { w.join("c") },
 		"another host has come":             func(w *world) { w.crush(2, "a.local", "b.local", "d") },
 		"nobody knows the CRUSH map":        func(w *world) { w.Observe(Machine, ceph, journal.RookFacts{Hosts: []string{"a"}}) },
@@ -340,8 +343,120 @@ func TestWhereRookLeavesPoolsAsTheyAreTheyAreLoweredByCommand(t *testing.T) {
 func TestTheDetailsSayInHowManyCopiesAPoolIsToEnd(t *testing.T) {
 	w := shrunk(t, limits, "a", "b")
 	w.pools(shared, 2, map[string]int{metadataSize: 3})
-	w.says(pool, "replicated.size: Rook is asked for 3, Ceph keeps replicapool in 1 copy, EKCO wants 2")
+	w.says(pool, "replicated.size: Rook is asked for 3, Ceph keeps replicapool in 1 copy, EKCO wants 2",
+		"waits: EKCO asks for replicated.size 2 at 2026-03-01T12:01:30Z if it is wanted still")
 	w.says(shared, "metadataPool.replicated.size: Rook is asked for 3, Ceph keeps rook-shared-fs-metadata in 1 copy") // somebody set it since
 	w.P = w.P.With(Machine, Policy{Off: "off", MinCopies: 1, MaxCopies: 3, Pools: configured})
 	w.says(pool, "replicated.size: Rook is asked for 3, Ceph keeps replicapool in 1 copy")
+}
+
+// withoutDisks are four hosts with three copies, of which d has lost its disks and keeps its Node,
+// and c is purged.
+func withoutDisks(t *testing.T, p Policy) *world {
+	t.Helper()
+	w := newWorld(t, p, "a", "b", "d")
+	w.cluster(asks(1, lists("a", "b", "d"), has(3, 2)))
+	w.crush(4, "a.local", "b.local", "c.local", "d.local")
+	w.pools(pool, 1, map[string]int{poolSize: 3})
+	w.crush(3, "a.local", "b.local", "c.local")
+	w.Pass(time.Hour)
+	w.crush(2, "a.local", "b.local")
+	w.Pass(settles)
+	return w
+}
+
+// TestAHostThatMayReturnIsWaitedForADayAndSaysSo: whoever replaces its disks keeps the copies.
+func TestAHostThatMayReturnIsWaitedForADayAndSaysSo(t *testing.T) {
+	w := withoutDisks(t, limits)
+	w.quiet(pool)
+	rule, reason := w.refused()
+	if rule != RuleHostMayReturn || !strings.HasPrefix(reason, "host d.local has left the CRUSH map as well, but its Node is there: until ") || w.state(pool) != Behind {
+		t.Fatalf("it is %s, and refused by %s: %s", w.state(pool), rule, reason)
+	}
+	if lines := w.details(pool); !slices.Contains(lines, "waits: "+reason) || !strings.HasSuffix(lines[0], "EKCO wants 2") {
+		t.Errorf("it says %q", lines)
+	}
+	w.Pass(returns - time.Hour - settles - time.Second)
+	w.quiet(pool)
+	w.Pass(time.Second)
+	rec, change := w.wants(pool, journal.ActionLowerCopies)
+	if change.Numbers[poolSize].To != 2 || !slices.Equal(change.Gone, []string{"c.local"}) {
+		t.Errorf("asked for is %+v", change)
+	}
+	w.Decide()
+	if rec := w.S.Actions[rec.ID]; rec == nil || rec.Cancelling != nil {
+		t.Errorf("it does not go on: %+v", rec)
+	}
+}
+
+func TestAHostThatCannotReturnKeepsNoOtherWaiting(t *testing.T) {
+	labels := Policy{MinCopies: 1, MaxCopies: 3, Pools: configured, Label: "store", Value: "yes"}
+	mine := Policy{MinCopies: 1, MaxCopies: 3, Pools: configured, UserManaged: true}
+	for name, test := range map[string]struct {
+		policy Policy
+		then   func(*world)
+		lowers bool
+	}{
+		"listed":                    {limits, func(*world) {}, false},
+		"to be listed again":        {limits, func(w *world) { w.cluster(asks(2, lists("a", "b"), has(3, 2))) }, false},
+		"one of all nodes":          {mine, func(w *world) { w.cluster(asks(2, has(3, 2))) }, false},
+		"without label, but listed": {labels, func(*world) {}, false},
+		"without label, not listed": {labels, func(w *world) { w.cluster(asks(2, lists("a", "b"), has(3, 2))) }, true},
+		"with label, not listed":    {labels, func(w *world) { w.join("d", labelled("yes")); w.cluster(asks(2, lists("a", "b"), has(3, 2))) }, false},
+		"off the list of somebody":  {mine, func(w *world) { w.cluster(asks(2, lists("a", "b"), has(3, 2))) }, true},
+		"on the list of somebody":   {mine, func(*world) {}, false},
+		"purged": {limits, func(w *world) {
+			w.Write(journal.Draft{Type: journal.TypeNodeGone, Subject: nodeOf("d"), Payload: journal.NodeGone{}})
+		}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := withoutDisks(t, test.policy)
+			test.then(w)
+			if rec, _ := w.asked(pool, journal.ActionLowerCopies); (rec != nil) != test.lowers {
+				t.Errorf("lowered: %t, want %t; refused are %+v", rec != nil, test.lowers, w.S.Refusals)
+			}
+		})
+	}
+}
+
+// TestAHostThatMayReturnKeepsWhatNeedNotWaitFromNothing: with as many copies as it would have a
+// place for, a number is lowered at once.
+func TestAHostThatMayReturnKeepsWhatNeedNotWaitFromNothing(t *testing.T) {
+	w := withoutDisks(t, Policy{MinCopies: 1, MaxCopies: 4, Pools: configured})
+	w.pools(shared, 1, map[string]int{metadataSize: 3, dataSize: 4}) // since somebody set it: not lowered
+	w.quiet(shared)
+	w = newWorld(t, limits, "a", "b", "d")
+	w.cluster(asks(1, lists("a", "b", "d"), has(3, 2)))
+	w.crush(4, "a.local", "b.local", "c.local", "d.local")
+	w.pools(shared, 1, map[string]int{dataSize: 3, metadataSize: 4})
+	w.crush(2, "a.local", "b.local")
+	w.Pass(settles)
+	_, change := w.wants(shared, journal.ActionLowerCopies)
+	if number := change.Numbers[metadataSize]; number.To != 3 {
+		t.Errorf("asked for is %+v", change)
+	}
+}
+
+// TestANumberThatEKCOSetAndNobodyReadYetIsNotHeldSinceBefore: it was set when the host had gone.
+func TestANumberThatEKCOSetAndNobodyReadYetIsNotHeldSinceBefore(t *testing.T) {
+	w := newWorld(t, limits)
+	w.cluster(asks(1, lists(), has(3, 2)))
+	w.crush(3, "a", "b", "c")
+	w.pools(pool, 1, map[string]int{poolSize: 2})
+	rec, _ := w.wants(pool, journal.ActionRaiseCopies)
+	w.crush(2, "a", "b")
+	w.made(rec, journal.RookFacts{Generation: 2, Numbers: map[string]int{poolSize: 3}}, journal.OutcomeDone)
+	w.Pass(settles)
+	w.quiet(pool)
+}
+
+// TestAHostThatIsBackIsNotCountedAmongThoseThatAreGone when another one leaves.
+func TestAHostThatIsBackIsNotCountedAmongThoseThatAreGone(t *testing.T) {
+	w := shrunk(t, limits)
+	w.crush(3, "a.local", "b.local", "c.local")
+	w.crush(2, "a.local", "c.local")
+	w.Pass(settles)
+	if _, change := w.wants(pool, journal.ActionLowerCopies); !slices.Equal(change.Gone, []string{"b.local"}) {
+		t.Errorf("gone are %q", change.Gone)
+	}
 }

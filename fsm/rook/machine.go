@@ -63,6 +63,8 @@ type wish struct {
 	parts []string
 	// seen is the newest event that told of other things that it depends on.
 	seen uint64
+	// kept are hosts that may come back, so that it waits for them.
+	kept []left
 	// due is from when on; zero for at once.
 	due time.Time
 }

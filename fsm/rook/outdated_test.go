@@ -1,9 +1,11 @@
 package rook
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/replicatedhq/ekco/fsm"
 	"github.com/replicatedhq/ekco/journal"
 )
 
@@ -135,4 +137,80 @@ func TestWhatStalledGivesWay(t *testing.T) {
 			t.Errorf("it is cancelled because %s", rec.Cancelling.Reason)
 		}
 	})
+}
+
+// TestWhatHasBegunGoesOn: a raise through a purge, and a lowering though its own effect leaves
+// nothing to lower; neither rule is asked again.
+func TestWhatHasBegunGoesOn(t *testing.T) {
+	w := behind(t)
+	rec, _ := w.wants(pool, journal.ActionRaiseCopies)
+	w.begins(rec)
+	w.purge("b")
+	w.goesOn(rec)
+
+	w = shrunk(t, limits)
+	w.Pass(settles)
+	rec, _ = w.wants(pool, journal.ActionLowerCopies)
+	w.begins(rec)
+	w.pools(pool, 2, map[string]int{poolSize: 2})
+	w.goesOn(rec)
+
+	terms, err := fsm.Standing(Capability())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for kind, of := range terms {
+		for _, rule := range []string{RulePurgeOpen, RuleHostMayReturn} {
+			if slices.Contains(of.Rules, rule) {
+				t.Errorf("%s that has begun obeys %s", kind, rule)
+			}
+		}
+	}
+}
+
+func TestEveryKindObeysTheCommonRules(t *testing.T) {
+	for _, kind := range kinds() {
+		for _, rule := range []string{fsm.RuleAPIUnreachable, fsm.RuleSettling, fsm.RulePaused, RuleRookVersion} {
+			if !slices.Contains(kind.Rules, rule) {
+				t.Errorf("%s does not obey %s", kind.Name, rule)
+			}
+		}
+		if !slices.Contains(kind.Domains, journal.DomainStorage) {
+			t.Errorf("%s does not take the storage", kind.Name)
+		}
+	}
+}
+
+// TestTheLeastCountsForWhatIsOpenToo: also where the most is less, which is a mistake of somebody's.
+func TestTheLeastCountsForWhatIsOpenToo(t *testing.T) {
+	w := newWorld(t, Policy{MinCopies: 3, MaxCopies: 2, Pools: configured})
+	w.cluster(asks(1, lists(), has(3, 2)))
+	w.hosts(1)
+	w.pools(pool, 1, map[string]int{poolSize: 2})
+	rec, _ := w.wants(pool, journal.ActionRaiseCopies)
+	w.goesOn(rec)
+}
+
+func TestALoweringThatIsToGoFurtherIsAskedForAnew(t *testing.T) {
+	w := shrunk(t, limits)
+	w.Pass(settles)
+	w.wants(pool, journal.ActionLowerCopies)
+	w.crush(1, "a.local")
+	w.ends(pool, journal.ActionLowerCopies, "it shall be replicated.size 1 now")
+}
+
+func TestALoweringThatHasNotBegunWaitsForAHostThatMayReturn(t *testing.T) {
+	w := newWorld(t, limits, "a", "b", "d")
+	w.cluster(asks(1, lists("a", "b", "d"), has(3, 2)))
+	w.crush(4, "a.local", "b.local", "c.local", "d.local")
+	w.pools(pool, 1, map[string]int{poolSize: 4})
+	w.crush(3, "a.local", "b.local", "d.local")
+	w.Pass(settles)
+	w.wants(pool, journal.ActionLowerCopies) // to three
+	w.pools(pool, 1, map[string]int{poolSize: 4})
+	w.crush(2, "a.local", "b.local")
+	w.Decide()
+	if rec := w.open(pool, journal.ActionLowerCopies); rec == nil || rec.Cancelling != nil {
+		t.Errorf("three copies have places with the host that may return: %+v", rec)
+	}
 }

@@ -11,7 +11,8 @@ import (
 // wishPools asks for what no custom resource says of Ceph's pools: copies of the mgr's pool, as
 // many as of all others, and of all pools of a Rook before 1.4; with how many of them they are
 // served; and how many placement groups the metadata of object stores has at least. It asks for
-// one pool after the other.
+// one pool after the other; first for what keeps a purge waiting, and last for fewer copies, which
+// may wait themselves.
 func wishPools(t *fsm.Thing, w *fsm.World) (wish, bool) {
 	if t.Kind != journal.RookCeph.Kind || !isNews(t, w) {
 		return wish{}, false
@@ -20,24 +21,56 @@ func wishPools(t *fsm.Thing, w *fsm.World) (wish, bool) {
 	if facts.Ceph == nil || len(facts.Hosts) == 0 {
 		return wish{}, false
 	}
+	var all []wish
 	for _, pool := range facts.Ceph.Pools {
 		change := poolsOf(w, facts).change(pool)
-		if purging(w) != "" && !onlyServes(change) {
-			continue
-		}
 		if len(change.Numbers) > 0 && !isOfPaused(pool.Name, w) {
-			about := pool.Name
-			if moreCopies(change) {
-				about += "/" + change.To() // one step of several
-			}
-			return wish{
-				kind: journal.ActionSetCephPools, change: change,
-				why:   fmt.Sprintf("%s, so that there shall be %s, and is %s", running(len(facts.Hosts)), change.To(), change.From()),
-				field: "the numbers of Ceph's pool " + pool.Name, from: change.From(), to: change.To(), about: among(about, w),
-			}, true
+			all = append(all, wishPool(pool.Name, change, t, w))
 		}
 	}
-	return wish{}, false
+	if len(all) == 0 {
+		return wish{}, false
+	}
+	return slices.MinFunc(all, func(a, b wish) int { return order(a.change) - order(b.change) }), true
+}
+
+// wishPool is the wish for one pool of Ceph. One that is lowered waits as long as any other does
+// after a host has left, and for one that may come back.
+func wishPool(pool string, change journal.RookChange, t *fsm.Thing, w *fsm.World) wish {
+	about := pool
+	if moreCopies(change) {
+		about += "/" + change.To() // one step of several
+	}
+	asked := wish{
+		kind: journal.ActionSetCephPools, change: change,
+		why:   fmt.Sprintf("%s, so that there shall be %s, and is %s", running(len(of(t).Now().Hosts)), change.To(), change.From()),
+		field: "the numbers of Ceph's pool " + pool, from: change.From(), to: change.To(), about: among(about, w),
+	}
+	if gone := of(t).Left; lowersCopies(change) && len(gone) > 0 {
+		asked.due = gone[len(gone)-1].At.Add(settles)
+		_, _, asked.kept = goneSince(gone, 0, w)
+	}
+	return asked
+}
+
+// order is which of several changes comes first.
+func order(change journal.RookChange) int {
+	switch {
+	case onlyServes(change):
+		return 0
+	case lowersCopies(change):
+		return 2
+	}
+	return 1
+}
+
+// goesOnInAPurge reports whether what is wished of the thing is nothing that a purge has wait.
+func goesOnInAPurge(t *fsm.Thing, kind *fsm.ActionKind, w *fsm.World) bool {
+	if t == nil {
+		return false
+	}
+	asked, is := wishPools(t, w)
+	return is && asked.kind == kind.Name && onlyServes(asked.change)
 }
 
 // onlyServes reports whether the change is nothing but that pools are served with fewer copies. A
@@ -60,7 +93,7 @@ func isOfPaused(pool string, w *fsm.World) bool {
 			continue
 		}
 		for place := range of(t).Now().Numbers {
-			if journal.RookMakes(t.Subject, place, pool) {
+			if of(t).Now().Names.Make(t.Subject, place, pool) {
 				return true
 			}
 		}
@@ -78,7 +111,8 @@ func isNews(t *fsm.Thing, w *fsm.World) bool {
 // pools is what the numbers of pools depend on.
 type pools struct {
 	policy Policy
-	// serving is how many hosts have OSDs that are up and in, having how many have any.
+	// serving is how many hosts have OSDs that are up and in, having how many the CRUSH map has, up
+	// or not, and with OSDs or without.
 	serving, having int
 	// mgr is the name of the mgr's pool. all is set where no pool's copies are a custom
 	// resource's, groups where Ceph knows how many placement groups a pool has at least.
@@ -87,7 +121,7 @@ type pools struct {
 }
 
 func poolsOf(w *fsm.World, facts journal.RookFacts) pools {
-	p := pools{policy: policyOf(w), serving: len(facts.Hosts), having: len(facts.Ceph.Occupied), mgr: journal.OldMgrPool}
+	p := pools{policy: policyOf(w), serving: len(facts.Hosts), having: max(len(facts.Hosts), len(facts.Ceph.Occupied), len(facts.Ceph.Crush)), mgr: journal.OldMgrPool}
 	if major, _, known := versionOf(facts.Ceph.Version); known && major >= 17 {
 		p.mgr, p.groups = journal.MgrPool, true
 	}
@@ -151,11 +185,11 @@ func (p pools) wanted(pool journal.CephPool) int {
 }
 
 // size returns how many copies there shall be. What the mgr keeps is not worth a warning for ever
-// on a cluster of fewer hosts, so that it has fewer copies where there are fewer hosts, up or not;
-// no other pool has.
+// on a cluster of fewer hosts, so that it has fewer copies where there are fewer hosts, up or not,
+// and each copy is on another; no other pool has.
 func (p pools) size(pool journal.CephPool) int {
 	size := max(pool.Size, p.policy.copies(p.serving))
-	if most := p.policy.copies(p.having); pool.Name == p.mgr && size > most {
+	if most := p.policy.copies(p.having); pool.Name == p.mgr && !pool.OnOSDs && size > most {
 		return most
 	}
 	return size
@@ -164,7 +198,7 @@ func (p pools) size(pool journal.CephPool) int {
 // isMetadata reports whether the pool is made for an object store's metadata.
 func (p pools) isMetadata(pool string) bool {
 	return slices.ContainsFunc(p.policy.Pools, func(of journal.Subject) bool {
-		return of.Kind == journal.KindCephObjectStore && journal.RookMakes(of, "/spec/metadataPool/replicated/size", pool)
+		return of.Kind == journal.KindCephObjectStore && journal.RookNames(nil).Make(of, "/spec/metadataPool/replicated/size", pool)
 	})
 }
 
@@ -177,10 +211,18 @@ func takesRoom(t *fsm.Thing, kind *fsm.ActionKind, w *fsm.World) bool {
 	return is && moreCopies(asked.change)
 }
 
-// moreCopies reports whether a pool is to have more copies.
+// moreCopies and lowersCopies report whether a pool is to have more copies, or fewer.
 func moreCopies(change journal.RookChange) bool {
+	return setsCopies(change, func(number journal.RookNumber) bool { return number.To > number.From })
+}
+
+func lowersCopies(change journal.RookChange) bool {
+	return setsCopies(change, func(number journal.RookNumber) bool { return number.To < number.From })
+}
+
+func setsCopies(change journal.RookChange, so func(journal.RookNumber) bool) bool {
 	for place, number := range change.Numbers {
-		if _, setting, _ := journal.PoolNumber(place); setting == journal.PoolSize && number.To > number.From {
+		if _, setting, _ := journal.PoolNumber(place); setting == journal.PoolSize && so(number) {
 			return true
 		}
 	}

@@ -103,6 +103,9 @@ func TestPoolsAreSetOneAfterTheOtherAndOnlyAfterALook(t *testing.T) {
 	if rec, _ := w.asked(ceph, journal.ActionSetCephPools); rec != nil {
 		t.Error("before anybody has looked, something is set again")
 	}
+	w.Pass(rest) // nobody will
+	rec, _ = w.wants(ceph, journal.ActionSetCephPools)
+	w.End(rec, journal.OutcomeDone)
 	one.Size = 2
 	w.Observe(Machine, ceph, says("15.2.9 octopus", 2, 2, one, two))
 	if _, change = w.wants(ceph, journal.ActionSetCephPools); change.To() != "size of pool b 2" {
@@ -180,4 +183,87 @@ func TestNoPoolIsSetWhileANodeIsPurgedOrItIsSwitchedOff(t *testing.T) {
 	w.cluster(asks(1))
 	w.Observe(Machine, ceph, says("16.2.15", 1, 1, cephPool("device_health_metrics", 3, 2)))
 	w.quiet(ceph)
+}
+
+// TestTheMgrsPoolIsLoweredNoSoonerThanOthers: not for a host that may return, nor at once; and what
+// may wait comes last.
+func TestTheMgrsPoolIsLoweredNoSoonerThanOthers(t *testing.T) {
+	w := newWorld(t, limits, "a", "c")
+	w.cluster(asks(1, func(f *journal.RookFacts) { f.Storage = nil }))
+	mgr := []journal.CephPool{cephPool(journal.OldMgrPool, 3, 2)}
+	w.crushOf(3, mgr, "a.local", "b.local", "c.local")
+	w.quiet(ceph)
+	w.crushOf(2, mgr, "a.local", "b.local") // c keeps its Node
+	w.Pass(time.Hour)
+	w.quiet(ceph)
+	if rule, reason := w.refused(); rule != RuleHostMayReturn || !strings.Contains(reason, "host c.local has left") {
+		t.Errorf("refused by %s: %s", rule, reason)
+	}
+	w.Write(journal.Draft{Type: journal.TypeNodeGone, Subject: nodeOf("c"), Payload: journal.NodeGone{}})
+	w.crushOf(3, mgr, "a.local", "b.local", "c.local")
+	w.crushOf(2, mgr, "a.local", "b.local")
+	w.Pass(settles - time.Second)
+	w.quiet(ceph)
+	w.Pass(time.Second)
+	w.sets("size of pool device_health_metrics 2")
+
+	empty := says("16.2.15", 1, 1, cephPool(journal.OldMgrPool, 3, 2))
+	empty.Ceph.Crush = []string{"h0", "without-osds"}
+	w = newWorld(t, limits)
+	w.cluster(asks(1, func(f *journal.RookFacts) { f.Storage = nil }))
+	w.Observe(Machine, ceph, empty)
+	if _, change := w.wants(ceph, journal.ActionSetCephPools); !strings.Contains(change.To(), " size of pool device_health_metrics 2") {
+		t.Errorf("with a host without OSDs it shall be %s", change.To())
+	}
+
+	onOSDs := cephPool(journal.OldMgrPool, 3, 2)
+	onOSDs.OnOSDs = true
+	w = newWorld(t, limits)
+	w.cluster(asks(1, func(f *journal.RookFacts) { f.Storage = nil }))
+	w.Observe(Machine, ceph, says("16.2.15", 2, 2, onOSDs))
+	w.quiet(ceph)
+}
+
+func TestOfSeveralPoolsThoseThatAreLoweredComeLast(t *testing.T) {
+	w := newWorld(t, limits)
+	w.cluster(asks(1, func(f *journal.RookFacts) { f.Version, f.Storage = "v1.3.11", nil }))
+	w.Observe(Machine, ceph, says("15.2.9 octopus", 1, 2, cephPool(journal.OldMgrPool, 3, 2), cephPool("z", 2, 2)))
+	w.sets("min_size of pool z 1")
+}
+
+func TestWithoutAHostNoPoolIsSet(t *testing.T) {
+	w := newWorld(t, Policy{MinCopies: 2, MaxCopies: 3, Pools: configured})
+	w.cluster(asks(1, func(f *journal.RookFacts) { f.Storage = nil }))
+	w.Observe(Machine, ceph, says("16.2.15", 0, 1, cephPool(journal.OldMgrPool, 1, 1)))
+	w.quiet(ceph)
+}
+
+// TestAPoolThatTakesNoRoomIsSetWithoutRoom, and a host that has left delays what is raised for
+// nobody.
+func TestAPoolThatTakesNoRoomIsSetWithoutRoom(t *testing.T) {
+	w := newWorld(t, limits)
+	w.cluster(asks(1, func(f *journal.RookFacts) { f.Storage = nil }))
+	full := says("16.2.15", 2, 2, cephPool(journal.OldMgrPool, 2, 2))
+	full.Ceph.Checks = []string{"OSD_NEARFULL"}
+	w.Observe(Machine, ceph, full)
+	w.sets("min_size of pool device_health_metrics 1")
+
+	w = newWorld(t, limits)
+	w.cluster(asks(1, func(f *journal.RookFacts) { f.Storage = nil }))
+	pools := []journal.CephPool{cephPool(journal.OldMgrPool, 1, 1)}
+	w.crushOf(1, pools, "a", "b")
+	w.crushOf(2, pools, "a", "c")
+	w.sets("size of pool device_health_metrics 2")
+}
+
+// TestWhatIsOnlyShownIsShownOnce: not again whenever Ceph says something new.
+func TestWhatIsOnlyShownIsShownOnce(t *testing.T) {
+	w := behind(t)
+	w.P.DryRun = true
+	rec, _ := w.wants(pool, journal.ActionRaiseCopies)
+	w.End(rec, journal.OutcomeDryRun)
+	w.hosts(3, warns("OSD_DOWN"))
+	if rec, _ := w.asked(pool, journal.ActionRaiseCopies); rec != nil {
+		t.Errorf("it is shown again: %+v", rec.Request)
+	}
 }

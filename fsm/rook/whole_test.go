@@ -122,12 +122,9 @@ func TestWhatIsTakenOffAgainAndAgainKeepsNoOtherWaiting(t *testing.T) {
 	}
 }
 
-// TestAnAppendThatHasBegunGivesWayToAPurge: what it has done by then the purge takes back.
-func TestAnAppendThatHasBegunGivesWayToAPurge(t *testing.T) {
-	w := newWorld(t, limits, "a", "b")
-	w.hosts(1)
-	w.cluster(asks(1, lists("a")))
-	rec, _ := w.wants(cephCluster, journal.ActionAddStorageNodes)
+// begins has the action begin with its change.
+func (w *world) begins(rec *journal.ActionRecord) {
+	w.T.Helper()
 	w.Write(journal.Draft{
 		Type: journal.TypeActionPlanned, Subject: rec.Subject, Action: rec.ID, Actor: "operator",
 		Payload: journal.ActionPlanned{Plan: journal.Plan{Steps: []journal.PlannedStep{{ID: journal.StepChangeRook}}}},
@@ -135,6 +132,24 @@ func TestAnAppendThatHasBegunGivesWayToAPurge(t *testing.T) {
 		Type: journal.TypeStepStarted, Subject: rec.Subject, Action: rec.ID, Actor: "operator",
 		Payload: journal.StepStarted{Step: journal.StepChangeRook, Attempt: 1},
 	})
+}
+
+// goesOn expects that nobody cancels the action.
+func (w *world) goesOn(rec *journal.ActionRecord) {
+	w.T.Helper()
+	w.Decide()
+	if rec := w.S.Actions[rec.ID]; rec == nil || rec.Cancelling != nil {
+		w.T.Errorf("it does not go on: %+v", rec)
+	}
+}
+
+// TestAnAppendThatHasBegunGivesWayToAPurge: what it has done by then the purge takes back.
+func TestAnAppendThatHasBegunGivesWayToAPurge(t *testing.T) {
+	w := newWorld(t, limits, "a", "b")
+	w.hosts(1)
+	w.cluster(asks(1, lists("a")))
+	rec, _ := w.wants(cephCluster, journal.ActionAddStorageNodes)
+	w.begins(rec)
 	w.purge("a") // of which it has nothing
 	w.Decide()
 	if rec := w.open(cephCluster, journal.ActionAddStorageNodes); rec.Cancelling != nil {

@@ -361,3 +361,23 @@ func TestEachThingIsPausedByItsOwnName(t *testing.T) {
 	w.wants(mds)
 	w.quiet(config, osd)
 }
+
+// TestWhoTakesAPriorityClassAwayAgainAndAgainIsNotFought: a Rook that writes its Deployments anew
+// does, and each class that is given restarts a daemon.
+func TestWhoTakesAPriorityClassAwayAgainAndAgainIsNotFought(t *testing.T) {
+	w := newWorld(t, Policy{Class: "node-critical"}, "a")
+	osd := deployment("osd-0")
+	for generation := int64(1); generation < 5; generation += 2 {
+		w.see(osd, journal.RookPodsFacts{Generation: generation, Daemon: "osd"})
+		rec, _ := w.wants(osd)
+		w.made(rec, journal.RookPodsFacts{Generation: generation + 1, Daemon: "osd", Priority: "node-critical"})
+		w.Pass(time.Minute)
+	}
+	w.see(osd, journal.RookPodsFacts{Generation: 5, Daemon: "osd"})
+	w.quiet(osd)
+	if rule, reason := w.refused(); rule != fsm.RuleContested || !strings.Contains(reason, "the priority class of Deployment rook-ceph/osd-0") {
+		t.Errorf("refused by %s: %s", rule, reason)
+	}
+	w.Pass(time.Hour)
+	w.wants(osd)
+}

@@ -1,9 +1,20 @@
 package ceph
 
 // Harmless reports whether the check says nothing about the safety of data. Of a code that is
-// not known it does not; nor if Ceph calls it an error.
+// not known it does not; nor if Ceph calls it an error. What somebody muted they have judged
+// themselves, but for data that is lost, damaged or not served, and OSDs without room: a mute is
+// often older than the loss that it hides, and Ceph drops it only when more of the same comes.
 func (c Check) Harmless() bool {
-	return c.Muted || harmless[c.Code] && c.Severity != HealthErr
+	if c.Muted {
+		return !grave[c.Code]
+	}
+	return harmless[c.Code] && c.Severity != HealthErr
+}
+
+var grave = map[string]bool{
+	"OBJECT_UNFOUND": true, "PG_DAMAGED": true, "OSD_SCRUB_ERRORS": true, "PG_AVAILABILITY": true,
+	"PG_BACKFILL_FULL": true, "PG_RECOVERY_FULL": true,
+	"OSD_FULL": true, "OSD_BACKFILLFULL": true, "OSD_NEARFULL": true, "POOL_FULL": true, "POOL_BACKFILLFULL": true, "POOL_NEARFULL": true,
 }
 
 // Down reports whether the check says that OSDs are down.

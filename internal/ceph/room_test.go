@@ -94,3 +94,12 @@ func TestWhatDoesNotServeIsNoRoom(t *testing.T) {
 		tree.OSDs[1] = osd
 	}
 }
+
+// TestWhatTakesLessThanNowFreesNoRoomForOthers: as what was deleted and is not cleared away yet.
+func TestWhatTakesLessThanNowFreesNoRoomForOthers(t *testing.T) {
+	tree, room := roomy(140, 100, 100, 100)
+	room.Pools["grows"], room.Pools["shrunk"] = Stored{Data: 20 << 30, Raw: 20 << 30}, Stored{Data: 1 << 30, Raw: 60 << 30}
+	if lacks := room.Lacks(tree, map[string]int{"grows": 2, "shrunk": 2}); !strings.Contains(lacks, "in all") {
+		t.Errorf("it says %q", lacks)
+	}
+}

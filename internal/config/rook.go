@@ -31,7 +31,7 @@ func (r *Rook) keys() []key {
 		},
 		{
 			name: "maintain_rook_storage_nodes", value: &r.MaintainRookStorageNodes, built: true,
-			help: "let Ceph use the nodes that join, raise the copies of data and the number of Ceph's daemons as there are hosts for them, and remove a purged node from Rook and Ceph",
+			help: "let Ceph use the nodes that join, keep data in as many copies as there are hosts for them, raise the number of Ceph's daemons, and remove a purged node from Rook and Ceph",
 		},
 		{
 			name: "osd_purge_wait", value: &r.OSDPurgeWait, built: true,
@@ -55,15 +55,15 @@ func (r *Rook) keys() []key {
 		},
 		{
 			name: "ceph_block_pool", value: &r.CephBlockPool, built: true, byDefault: "replicapool",
-			help: "name of the CephBlockPool whose copies EKCO raises; empty for none",
+			help: "name of the CephBlockPool whose copies EKCO raises and, when a host is gone for good, lowers; empty for none",
 		},
 		{
 			name: "ceph_filesystem", value: &r.CephFilesystem, built: true, byDefault: "rook-shared-fs",
-			help: "name of the CephFilesystem whose copies EKCO raises; empty for none",
+			help: "name of the CephFilesystem whose copies EKCO raises and, when a host is gone for good, lowers; empty for none",
 		},
 		{
 			name: "ceph_object_store", value: &r.CephObjectStore, built: true, byDefault: "replicated",
-			help: "name of the CephObjectStore whose copies EKCO raises; empty for none",
+			help: "name of the CephObjectStore whose copies EKCO raises and, when a host is gone for good, lowers; empty for none",
 		},
 		{
 			name: "min_ceph_pool_replication", value: &r.MinCephPoolReplication, built: true, byDefault: "1",

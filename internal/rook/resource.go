@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/replicatedhq/ekco/journal"
 )
@@ -11,6 +12,7 @@ import (
 // resourceObject is the part that EKCO reads.
 type resourceObject struct {
 	Metadata struct {
+		Name              string `json:"name"`
 		UID               string `json:"uid"`
 		ResourceVersion   string `json:"resourceVersion"`
 		Generation        int64  `json:"generation"`
@@ -44,6 +46,9 @@ type poolSection struct {
 	FailureDomain string      `json:"failureDomain"`
 	CrushRoot     string      `json:"crushRoot"`
 	DeviceClass   string      `json:"deviceClass"`
+	// Name is what the pool is called instead of what Rook calls it: of a CephBlockPool as it is,
+	// of a CephFilesystem's data pool after the filesystem's name.
+	Name string `json:"name"`
 }
 
 // size is how many copies a pool keeps whose copies can be on any hosts, one on each; zero
@@ -113,6 +118,23 @@ func (o resourceObject) redundant() (places []string) {
 	return places
 }
 
+// names returns those that the pools are given, as Ceph has them.
+func (o resourceObject) names() (names journal.RookNames) {
+	for place, pool := range o.pools() {
+		if pool.Name == "" {
+			continue
+		}
+		if names == nil {
+			names = journal.RookNames{}
+		}
+		names[place] = pool.Name
+		if strings.HasPrefix(place, "/spec/dataPools/") {
+			names[place] = o.Metadata.Name + "-" + pool.Name
+		}
+	}
+	return names
+}
+
 // numbers returns those that EKCO may change, by their places. Rook before 1.9 has one mgr
 // whatever is asked for.
 func (o resourceObject) numbers(version Version) map[string]int {
@@ -140,7 +162,7 @@ func (o resourceObject) facts(version Version) journal.RookFacts {
 	if o.Metadata.DeletionTimestamp != "" || o.Spec.External.Enable {
 		return journal.RookFacts{UID: o.Metadata.UID, Generation: o.Metadata.Generation}
 	}
-	facts := journal.RookFacts{UID: o.Metadata.UID, Generation: o.Metadata.Generation, Numbers: o.numbers(version), Redundant: o.redundant()}
+	facts := journal.RookFacts{UID: o.Metadata.UID, Generation: o.Metadata.Generation, Numbers: o.numbers(version), Redundant: o.redundant(), Names: o.names()}
 	if storage := o.Spec.Storage; storage != nil {
 		facts.Storage = &journal.RookStorage{AllNodes: storage.allNodes(), Nodes: storage.hostnames(), Claims: len(storage.Sets) > 0}
 	}

@@ -87,6 +87,17 @@ func TestEachKindOfResourceIsReducedToWhatDecisionsNeed(t *testing.T) {
 			filesystem, `{"spec":{"metadataPool":{"replicated":{"size":1}},"dataPools":[{"replicated":{"size":2}},{"erasureCoded":{}},{"replicated":{"size":3}}]}}`,
 			journal.RookFacts{Numbers: map[string]int{"/spec/metadataPool/replicated/size": 1, "/spec/dataPools/0/replicated/size": 2, "/spec/dataPools/2/replicated/size": 3}},
 		},
+		"a filesystem whose pools have names": {
+			filesystem, `{"metadata":{"name":"rook-shared-fs"},"spec":{"metadataPool":{"replicated":{"size":1}},"dataPools":[{"name":"fast","replicated":{"size":2}},{"replicated":{"size":3}},{"name":"coded","erasureCoded":{}}]}}`,
+			journal.RookFacts{
+				Numbers: map[string]int{"/spec/metadataPool/replicated/size": 1, "/spec/dataPools/0/replicated/size": 2, "/spec/dataPools/1/replicated/size": 3},
+				Names:   journal.RookNames{"/spec/dataPools/0/replicated/size": "rook-shared-fs-fast"},
+			},
+		},
+		"a block pool with a name": {
+			blockPool, `{"spec":{"name":".mgr","replicated":{"size":1}}}`,
+			journal.RookFacts{Numbers: map[string]int{"/spec/replicated/size": 1}, Names: journal.RookNames{"/spec/replicated/size": ".mgr"}},
+		},
 		"an object store": {
 			objectStore, `{"spec":{"metadataPool":{"replicated":{"size":1}},"dataPool":{"replicated":{"size":2}}}}`,
 			journal.RookFacts{Numbers: map[string]int{"/spec/metadataPool/replicated/size": 1, "/spec/dataPool/replicated/size": 2}},

@@ -52,6 +52,11 @@ const cephTimeout = 20 * time.Second
 // apart is how far apart looks at a custom resource are at least.
 const apart = time.Second
 
+// whileGrowing is how often at once the journal is told of Ceph: as it gets OSDs, and copies are
+// made, what it says of itself changes with nearly every look, and the next host is not to wait for
+// a minute.
+const whileGrowing = 60
+
 // bootTime is how long an OSD may take from when its pod runs until Ceph calls it up.
 const bootTime = 5 * time.Second
 
@@ -69,6 +74,7 @@ func New(options Options) (resources, ofCeph []observers.Source) {
 		return askCeph(ctx, options.Ceph)
 	})
 	asking.Beyond, asking.Interval, asking.Timeout = true, atMost(options.CephInterval), cephTimeout
+	asking.Allowance.Burst = whileGrowing
 	tells := observers.PollOne(asking)
 	p.changed = tells.Look
 	resources = []observers.Source{options.source(journal.RookCluster, func(ctx context.Context) (journal.RookFacts, error) {

@@ -274,16 +274,25 @@ func TestAtRestCephIsAskedAtMostOnceAMinute(t *testing.T) {
 // TestAHealthThatChangesAllTheTimeIsToldNowAndThen, and of a host at the next opportunity.
 func TestAHealthThatChangesAllTheTimeIsToldNowAndThen(t *testing.T) {
 	watchingWith(t, func(o *rook.Options) { o.CephInterval = time.Second }, (*estate).install, func(e *estate) {
-		for i := range 300 {
-			e.ceph.SetHealth(ceph.Health{Status: []ceph.Status{ceph.HealthOK, ceph.HealthWarn}[i%2]})
-			e.Pass(time.Second)
+		changes := func(seconds int) {
+			for i := range seconds {
+				e.ceph.SetHealth(ceph.Health{Status: []ceph.Status{ceph.HealthOK, ceph.HealthWarn}[i%2]})
+				e.Pass(time.Second)
+			}
 		}
-		if n := len(e.Paper.Things()); n > 20 {
+		changes(40)
+		e.ceph.AddHost("c", 20)
+		e.Pass(2 * time.Second)
+		if told := strings.Join(e.Paper.Things(), "\n"); !strings.Contains(told, `{"hosts":["a","c"]`) {
+			e.Errorf("of a host nothing is told at once: %s", told)
+		}
+		changes(300)
+		if n := len(e.Paper.Things()); n > 70 {
 			e.Errorf("within five minutes the journal was told %d times", n)
 		}
 		e.ceph.AddHost("b", 10)
 		e.Pass(61 * time.Second)
-		if told := strings.Join(e.Paper.Things(), "\n"); !strings.Contains(told, `{"hosts":["a","b"]`) {
+		if told := strings.Join(e.Paper.Things(), "\n"); !strings.Contains(told, `{"hosts":["a","b","c"]`) {
 			e.Errorf("told is %s", told)
 		}
 	})

@@ -51,6 +51,7 @@ func newManyOSDs(b *testing.B, hosts []string) *manyOSDs {
 		}
 		m.put(b, name, m.recorded(b, answer))
 	}
+	m.put(b, "osd-crush-rule-dump", []any{}) // of no pool
 	script := fmt.Sprintf(`#!/bin/bash
 cd %s
 answer() {
@@ -61,7 +62,8 @@ answer() {
 	fi
 	echo
 }
-command="${*##*-f json}"
+all="$*"
+command="${all##*-f json}"
 if [ -n "$command" ]; then
 	answer "${command# }"
 	exit

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -113,4 +114,18 @@ func (o *installation) events(b *testing.B, kind journal.Type) []journal.Event {
 		events = append(events, event)
 	}
 	return events
+}
+
+// saysIfFailed logs at the end what EKCO says of Rook's storage if the benchmark has failed.
+func (o *installation) saysIfFailed(b *testing.B) {
+	b.Helper()
+	b.Cleanup(func() {
+		if !b.Failed() {
+			return
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		said, err := exec.CommandContext(ctx, o.ekco, "status", "--component", "rook", "-o", "wide", "--journal", o.journal).CombinedOutput()
+		b.Logf("%v\n%s", err, said)
+	})
 }

@@ -33,7 +33,7 @@ type storagePatches struct {
 func newStoragePatches(b *testing.B, config *rest.Config) *storagePatches {
 	b.Helper()
 	p := &storagePatches{arrived: map[string][]time.Time{}}
-	p.Proxy = apiproxy.Start(b, config, apiproxy.HTTP2, func(next http.Handler) http.Handler {
+	p.Proxy = apiproxy.Start(b, config, apiproxy.HTTP1, func(next http.Handler) http.Handler { // an exec takes its connection over
 		return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 			parts := strings.Split(strings.Trim(request.URL.Path, "/"), "/")
 			if request.Method == http.MethodPatch && len(parts) == 7 && parts[1] == "ceph.rook.io" {

@@ -85,9 +85,25 @@ func (c *Cluster) Read(pool, object string) string {
 	return content
 }
 
+// readLimit is how long a read may take. Of a placement group whose OSD was lost without a word
+// nothing is read until the others miss it, which they do after 3 s here; of one that Ceph does not
+// serve, for ever.
+const readLimit = 20 * time.Second
+
 // TryRead is Read for any goroutine, which returns why that failed.
 func (c *Cluster) TryRead(pool, object string) (string, error) {
-	return run(exec.CommandContext(c.t.Context(), "rados", "--conf", c.conf, "-p", pool, "get", object, "-"))
+	return c.ReadWithin(pool, object, readLimit)
+}
+
+// ReadWithin is TryRead with another limit.
+func (c *Cluster) ReadWithin(pool, object string, limit time.Duration) (string, error) {
+	ctx, cancel := context.WithTimeout(c.t.Context(), limit)
+	defer cancel()
+	content, err := run(exec.CommandContext(ctx, "rados", "--conf", c.conf, "-p", pool, "get", object, "-"))
+	if ctx.Err() != nil && c.t.Context().Err() == nil {
+		err = fmt.Errorf("read %s of pool %s: no answer within %s, as of a pool that is not served", object, pool, limit)
+	}
+	return content, err
 }
 
 // Runner runs commands on this machine, as an exec in a pod would. It implements

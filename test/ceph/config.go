@@ -32,6 +32,7 @@ mon max pg per osd = 1000
 mon allow pool delete = true
 mon allow pool size one = true
 mon osd min down reporters = 1
+mon down mkfs grace = 1
 mon osd reporter subtree level = osd
 auth allow insecure global id reclaim = false
 paxos propose interval = 0.1

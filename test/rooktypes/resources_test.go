@@ -112,3 +112,25 @@ func TestWhatEKCOSetsAreRooksOwnFields(t *testing.T) {
 		})
 	}
 }
+
+// TestADataPoolIsCalledAsRookCallsIt: by the name of the filesystem and its own, in place of which
+// Rook puts data and its number.
+func TestADataPoolIsCalledAsRookCallsIt(t *testing.T) {
+	of := journal.RookPools(journal.KindCephFilesystem, "rook-shared-fs")
+	fs := &cephv1.CephFilesystem{ObjectMeta: metaOf("rook-shared-fs")}
+	fs.Spec.MetadataPool = copiesOf(1)
+	fs.Spec.DataPools = []cephv1.NamedPoolSpec{{Name: "fast", PoolSpec: copiesOf(1)}, {PoolSpec: copiesOf(1)}}
+	_, client := serveCustom(t, fs, operatorDeployment())
+	facts, err := client.ReadResource(t.Context(), of)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for place, pool := range map[string]string{
+		"/spec/dataPools/0/replicated/size": "rook-shared-fs-fast", "/spec/dataPools/1/replicated/size": "rook-shared-fs-data1",
+		"/spec/metadataPool/replicated/size": "rook-shared-fs-metadata",
+	} {
+		if facts.Numbers[place] != 1 || !facts.Names.Make(of, place, pool) || facts.Names.Make(of, place, "rook-shared-fs-data0") {
+			t.Errorf("%s of %+v is not of pool %s alone", place, facts, pool)
+		}
+	}
+}

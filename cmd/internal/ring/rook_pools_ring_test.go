@@ -1,11 +1,14 @@
 package ring
 
 import (
+	"context"
+	"encoding/json"
 	"testing"
 	"time"
 
 	"github.com/replicatedhq/ekco/internal/ceph"
 	"github.com/replicatedhq/ekco/internal/ceph/cephsim"
+	"github.com/replicatedhq/ekco/internal/rook"
 	"github.com/replicatedhq/ekco/journal"
 )
 
@@ -64,5 +67,51 @@ func TestThePoolOfTheMgrFollowsTheHosts(t *testing.T) {
 		if err := in.stop(); err != nil {
 			t.Error(err)
 		}
+	})
+}
+
+// reachedCeph is Ceph as an incarnation reaches it that may die around each change.
+type reachedCeph struct {
+	*cephsim.Cluster
+	estate *estate
+}
+
+func (r reachedCeph) around(change func() error) error {
+	_, err := r.estate.around(func() (json.RawMessage, error) { return nil, change() })
+	return err
+}
+
+func (r reachedCeph) SetPoolNumber(ctx context.Context, pool, setting string, value int, sure bool) error {
+	return r.around(func() error { return r.Cluster.SetPoolNumber(ctx, pool, setting, value, sure) })
+}
+
+func (r reachedCeph) SetMonOption(ctx context.Context, name, value string) error {
+	return r.around(func() error { return r.Cluster.SetMonOption(ctx, name, value) })
+}
+
+func (r reachedCeph) ResetMonOption(ctx context.Context, name string) error {
+	return r.around(func() error { return r.Cluster.ResetMonOption(ctx, name) })
+}
+
+// TestThePoolOfTheMgrIsSetAndTheOptionIsBackHoweverOftenEKCOIsKilled: around each event, and each
+// command that changes Ceph.
+func TestThePoolOfTheMgrIsSetAndTheOptionIsBackHoweverOftenEKCOIsKilled(t *testing.T) {
+	all := cephs{}
+	stories(t, journal.ActionSetCephPools, all.capability, func(e *estate, arm func(*incarnation)) *incarnation {
+		all.installRook(e)
+		e.objects.Remove(rook.ResourceRef(rookFS))
+		of := all.of(e)
+		of.AddPool(journal.OldMgrPool, 3, 2)
+		of.BeforeEffect = e.mustBeRecorded
+		first := e.live(arm)
+		pass(3 * time.Minute)
+		last := e.restarts(first, first)
+		if err := last.stop(); err != nil {
+			e.t.Error(err)
+		}
+		if pool, option := mgrPool(e.t, of), of.Option(cephsim.SizeOne); pool.Size != 1 || pool.MinSize != 1 || option.On() || option.Own {
+			e.t.Errorf("the pool is %+v, the option %+v:\n%s", pool, option, e.history("table"))
+		}
+		return first
 	})
 }

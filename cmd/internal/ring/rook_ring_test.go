@@ -49,7 +49,7 @@ func (c cephs) capabilityOr(e *estate, off string) Capability {
 	return Capability{
 		Fsm: fsmrook.Capability(), Policy: policy, Words: fsmrook.Words,
 		Actions: func(kube.API) []actions.Definition {
-			return actionsrook.New(actionsrook.Parts{Rook: custom, Ceph: c.of(e), Nodes: e, Changed: changes.Look})
+			return actionsrook.New(actionsrook.Parts{Rook: custom, Ceph: reachedCeph{c.of(e), e}, Nodes: e, Changed: changes.Look})
 		},
 		Sources: func(s *fsm.State) []observers.Source {
 			resources, ofCeph := observersrook.New(observersrook.Options{

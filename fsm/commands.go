@@ -46,7 +46,7 @@ func Cancel(s *State, action, reason, actor string) ([]journal.Draft, error) {
 	case err != nil:
 		return nil, err
 	case rec.PastNoReturn:
-		return nil, fmt.Errorf("cancel %s: %w; it can only be finished, \"ekco retry %s\" gives it a new budget", action, ErrPastNoReturn, action)
+		return nil, fmt.Errorf("cancel %s: %w; it can only be finished, \"ekco retry %s\" tries again what failed or waits", action, ErrPastNoReturn, action)
 	case rec.Cancelling != nil:
 		return nil, nil
 	}

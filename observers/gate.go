@@ -2,10 +2,13 @@ package observers
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
 	"time"
+
+	"github.com/replicatedhq/ekco/internal/kube"
 )
 
 // tryWatchAgain is how long a forbidden watch is not asked for again. Each try
@@ -158,13 +161,27 @@ func (g *gate) absence() string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.failure != nil {
-		return fmt.Sprintf("%s: cannot be %s; tried again at least every %s (%v)", g.resource, g.verb, g.poll, g.failure)
+		return fmt.Sprintf("%s: cannot be %s; tried again at least every %s (%s)", g.resource, g.verb, g.poll, brief(g.failure))
 	}
 	switch {
 	case g.access == canList:
-		return fmt.Sprintf("%s: watch is forbidden; polled every %s instead (%v)", g.resource, g.poll, g.unwatched)
+		return fmt.Sprintf("%s: watch is forbidden; polled every %s instead (%s)", g.resource, g.poll, brief(g.unwatched))
 	case g.access == canNothing && (g.essential || !missing(g.why)):
-		return fmt.Sprintf("%s: not observed; tried again every %s (%v)", g.resource, g.poll, g.why)
+		return fmt.Sprintf("%s: not observed; tried again every %s (%s)", g.resource, g.poll, brief(g.why))
 	}
 	return ""
+}
+
+// brief is an error for people: of a permission that is missing only which one that is, and
+// nothing of what was asked of an API that does not answer at all, which the status says
+// by itself. The whole error is in the log.
+func brief(err error) string {
+	if errors.Is(err, kube.ErrUnavailable) {
+		return kube.ErrUnavailable.Error()
+	}
+	var lacking interface{ Lacks() string }
+	if errors.As(err, &lacking) {
+		return lacking.Lacks()
+	}
+	return err.Error()
 }

@@ -193,6 +193,14 @@ func TestWhatFailsAndIsThenRefusedIsNoLongerListedAsFailing(t *testing.T) {
 	}{
 		"absent":    {observers.ErrAbsent, nil},
 		"forbidden": {kube.ErrForbidden, []string{"lamps: not observed; tried again every 10m0s (forbidden)"}},
+		"forbidden, and it is known which permission": {
+			fmt.Errorf("read lamps: %w", kube.Lacking(fmt.Errorf("%w: 300 characters", kube.ErrForbidden), "get", "lamps")),
+			[]string{"lamps: not observed; tried again every 10m0s (EKCO's service account lacks the permission to get lamps)"},
+		},
+		"the API is away": {
+			fmt.Errorf("get lamps: %w: dial tcp and 300 characters", kube.ErrUnavailable),
+			[]string{"lamps: cannot be read; tried again at least every 10m0s (the Kubernetes API is unavailable)"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			k := burning()

@@ -47,7 +47,10 @@ func (d definition) costs(ctx context.Context, record journal.ActionRecord) []st
 		}
 	}
 	parallel.Run(tell...)
-	return slices.Concat(told...)
+	if lines := slices.Concat(told...); len(lines) > 0 {
+		return lines
+	}
+	return []string{"nothing but the Node: no pod runs there and no volume is only there, and it has no part in the control plane or the storage"}
 }
 
 // costs says what becomes of the pods and local volumes of the node.

@@ -15,7 +15,7 @@ func newRetryCommand(a *app) *cobra.Command {
 	var command api.ActionCommand
 	cmd := &cobra.Command{
 		Use:   "retry ACTION|NAME",
-		Short: "Give a stalled or held action a new budget, at once",
+		Short: "Try a stalled or held action again, at once",
 		Long: `Tries a stalled action again, or a held one without waiting for its next check.
 "ekco status" shows the open actions and why they wait. The name of a node or thing
 stands for the one open action about it. One that runs is left as it is.

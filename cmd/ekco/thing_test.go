@@ -138,7 +138,7 @@ func TestAThingIsExplainedFromTheFileWhereNoOperatorRuns(t *testing.T) {
 	d.expect(d.types("explain", "node/worker-3"), exitFailed, "", "EKCO knows no node worker-3; did you mean node/worker-2?")
 	d.expect(d.types("explain", "worker-2"), exitDone, "node worker-2 (uid u2)\nState:    Healthy", "")
 	d.expect(d.types("explain", "worker-3"), exitFailed, "", `EKCO knows no node, thing or action "worker-3"; did you mean`)
-	d.expect(d.types("explain"), exitDone, "NEEDS YOU: 1 of 1 problem\n\nno operator", "")
+	d.expect(d.types("explain"), exitDone, "NEEDS YOU: 1 problem\n\nno operator", "")
 	d.expect(d.types("explain", "-o", "json"), exitDone, `"kind": "not_running"`, "")
 	d.expect(d.types("history", "node/worker-2", "--since", "all"), exitDone, "node worker-2 (worker) is ready", "")
 }

@@ -22,7 +22,12 @@ type lackingError struct {
 
 // Error implements error.
 func (e *lackingError) Error() string {
-	return fmt.Sprintf("EKCO's service account lacks the permission to %s %s: %v", e.verb, e.resource, e.cause)
+	return fmt.Sprintf("%s: %v", e.Lacks(), e.cause)
+}
+
+// Lacks says which permission, without what the API answered.
+func (e *lackingError) Lacks() string {
+	return fmt.Sprintf("EKCO's service account lacks the permission to %s %s", e.verb, e.resource)
 }
 
 // Unwrap returns the answer of the API.

@@ -117,13 +117,13 @@ type Status struct {
 	Problems []Problem `json:"problems"`
 	Now      time.Time `json:"now"`
 	// AsOf is set when what Nodes say need not be so any more: it was so then.
-	AsOf time.Time `json:"as_of,omitzero"`
+	AsOf time.Time `json:"as_of"`
 	// Starting is set while the process that answers has not seen the cluster.
-	Starting *Starting      `json:"starting,omitempty"`
+	Starting *Starting      `json:"starting"`
 	Operator OperatorStatus `json:"operator"`
 	Journal  JournalStatus  `json:"journal"`
 	API      fsm.APIState   `json:"api"`
-	Clock    ClockStatus    `json:"clock,omitzero"`
+	Clock    ClockStatus    `json:"clock"`
 	Nodes    []NodeStatus   `json:"nodes"`
 	// Things are those of all machines but nodes'.
 	Things []ThingStatus `json:"things"`
@@ -131,10 +131,10 @@ type Status struct {
 	Actions []journal.ActionRecord `json:"actions"`
 	// Unrecorded is what open actions have come to, by id, that could not be
 	// written down; for people.
-	Unrecorded map[string]string `json:"unrecorded,omitempty"`
+	Unrecorded map[string]string `json:"unrecorded"`
 	// Progress is how far steps under way have come that report it, by action and
 	// step. It is what they said last, and in no journal.
-	Progress map[string]map[string]actions.Progress `json:"progress,omitempty"`
+	Progress map[string]map[string]actions.Progress `json:"progress"`
 	Refusals []fsm.Refusal                          `json:"refusals"`
 	// Next is what the operator will begin by itself, and what keeps it from that. It is
 	// empty where none answers.
@@ -158,17 +158,17 @@ type Starting struct {
 	Since time.Time `json:"since"`
 	// To is what it tries to do, Error why it could not do that.
 	To    string `json:"to"`
-	Error string `json:"error,omitempty"`
+	Error string `json:"error"`
 }
 
 // ClockStatus says what is wrong with the clock of EKCO's machine, or was.
 type ClockStatus struct {
 	// APIAhead is set when the clock and the Kubernetes API's were far apart at
 	// EKCO's start: how far that one was ahead.
-	APIAhead journal.Duration `json:"api_ahead,omitzero"`
+	APIAhead journal.Duration `json:"api_ahead"`
 	// JumpedAt is when the clock last jumped, Jump by how much.
-	JumpedAt time.Time        `json:"jumped_at,omitzero"`
-	Jump     journal.Duration `json:"jump,omitzero"`
+	JumpedAt time.Time        `json:"jumped_at"`
+	Jump     journal.Duration `json:"jump"`
 }
 
 // OperatorStatus is the process that answers or, if nobody does, the last one
@@ -179,7 +179,7 @@ type OperatorStatus struct {
 	Running bool `json:"running"`
 	// PID is that of the process that answers: an operator or, where none runs, a
 	// command that does the work.
-	PID int `json:"pid,omitempty"`
+	PID int `json:"pid"`
 }
 
 // JournalStatus is the journal's size and position.
@@ -187,24 +187,24 @@ type JournalStatus struct {
 	journal.Stat
 	// SafeMode tells of the damage that safe mode is because of, Outdated of the
 	// loss of the newest events that it is because of; either, or both.
-	SafeMode *journal.JournalSalvaged `json:"safe_mode,omitempty"`
-	Outdated *journal.JournalOutdated `json:"outdated,omitempty"`
+	SafeMode *journal.JournalSalvaged `json:"safe_mode"`
+	Outdated *journal.JournalOutdated `json:"outdated"`
 	// SafeModeSince is when the first of them was found.
-	SafeModeSince time.Time `json:"safe_mode_since,omitzero"`
+	SafeModeSince time.Time `json:"safe_mode_since"`
 	// LostFrom is when the last event was written that is left: what happened from then until
 	// SafeModeSince is not known. It is left out where nobody knows since when events are missing.
-	LostFrom time.Time `json:"lost_from,omitzero"`
+	LostFrom time.Time `json:"lost_from"`
 	// Replaced tells of the file in whose place the journal was begun.
-	Replaced   *journal.JournalReplaced `json:"replaced,omitempty"`
-	ReplacedAt time.Time                `json:"replaced_at,omitzero"`
+	Replaced   *journal.JournalReplaced `json:"replaced"`
+	ReplacedAt time.Time                `json:"replaced_at"`
 	// Unopened is set while the journal cannot be opened and EKCO only observes.
 	// Of the journal itself only Path is known then.
-	Unopened *Unopened `json:"unopened,omitempty"`
+	Unopened *Unopened `json:"unopened"`
 	// Writable says whether the last append succeeded; Error why not, and
 	// UnwritableSince when the first one failed, if that is known.
 	Writable        bool      `json:"writable"`
-	Error           string    `json:"error,omitempty"`
-	UnwritableSince time.Time `json:"unwritable_since,omitzero"`
+	Error           string    `json:"error"`
+	UnwritableSince time.Time `json:"unwritable_since"`
 }
 
 // Unopened says since when and why the journal is not open, and when it is tried
@@ -224,28 +224,28 @@ type NodeStatus struct {
 	Since time.Time         `json:"since"`
 	Ready bool              `json:"ready"`
 	// Taints are those that keep a present node from being ready.
-	Taints           []journal.Taint `json:"taints,omitempty"`
-	Excluded         bool            `json:"excluded,omitempty"`
-	TerminatingPods  int             `json:"terminating_pods,omitempty"`
-	UnreachableSince time.Time       `json:"unreachable_since,omitzero"`
+	Taints           []journal.Taint `json:"taints"`
+	Excluded         bool            `json:"excluded"`
+	TerminatingPods  int             `json:"terminating_pods"`
+	UnreachableSince time.Time       `json:"unreachable_since"`
 	// Flapping is set while the node is lost and comes back again and again; since
 	// when is not known then.
-	Flapping bool `json:"flapping,omitempty"`
+	Flapping bool `json:"flapping"`
 }
 
 // ThingStatus is what a machine is about, where that is no node.
 type ThingStatus struct {
 	Machine string        `json:"machine"`
 	Name    string        `json:"name"`
-	UID     string        `json:"uid,omitempty"`
+	UID     string        `json:"uid"`
 	State   journal.State `json:"state"`
 	Since   time.Time     `json:"since"`
 	// Gone: it no longer exists.
-	Gone bool `json:"gone,omitempty"`
+	Gone bool `json:"gone"`
 	// Details are what its facts say beyond the state, line by line, for people.
-	Details []string `json:"details,omitempty"`
+	Details []string `json:"details"`
 	// Facts are what its machine tells of it to programs.
-	Facts json.RawMessage `json:"facts,omitempty"`
+	Facts json.RawMessage `json:"facts"`
 }
 
 // PauseRequest pauses everything, or the one thing that a person calls so: see

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/replicatedhq/ekco/fsm"
 	fsmnode "github.com/replicatedhq/ekco/fsm/node"
@@ -101,7 +102,7 @@ func expect(t *testing.T, what string, want, got any, err error) {
 	if err != nil {
 		t.Errorf("%s: %v", what, err)
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("%s: %s", what, diff)
 	}
 }

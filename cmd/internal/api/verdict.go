@@ -160,7 +160,7 @@ func operatorProblems(status *Status) (problems []Problem) {
 	}
 	if ahead := status.Clock.APIAhead; ahead != 0 {
 		problems = append(problems, Problem{
-			Kind: ProblemClock, NeedsYou: true, Since: at(o.StartedAt), Reason: words.Apart(ahead),
+			Kind: ProblemClock, NeedsYou: true, Since: at(o.StartedAt), Reason: "the clock of EKCO's machine is " + words.Apart(ahead),
 			Advice: "set the clock that is wrong, then restart EKCO", Command: "timedatectl",
 		})
 	}
@@ -230,7 +230,7 @@ func nodeProblems(status *Status) (problems []Problem) {
 	}
 	for _, node := range status.Nodes {
 		lost := !node.UnreachableSince.IsZero() && node.State != fsmnode.Purged && node.State != fsmnode.Gone
-		if !lost && !node.Flapping {
+		if !lost && !node.Flapping || node.State == fsmnode.Purging { // what is wrong with a purge is said of the purge
 			continue
 		}
 		problem := Problem{

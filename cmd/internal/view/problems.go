@@ -33,11 +33,19 @@ func summary(status api.Status, s style) string {
 	}
 	switch status.Verdict {
 	case api.OverallNeedsYou:
-		return fmt.Sprintf("%s: %d of %s", s.paint(loud, "NEEDS YOU"), pressing, words.Count(len(status.Problems), "problem"))
+		return s.paint(loud, "NEEDS YOU") + ": " + pressingOf(pressing, len(status.Problems))
 	case api.OverallWorking:
 		return fmt.Sprintf("%s: %s, %s; nothing needs a person", s.paint(doubtful, "WORKING"), words.Count(len(status.Actions), "action"), words.Count(len(status.Problems), "problem"))
 	}
 	return s.paint(good, "OK") + ": nothing is wrong, and nothing waits"
+}
+
+// pressingOf says how many problems need a person, and of how many where that differs.
+func pressingOf(pressing, all int) string {
+	if pressing == all {
+		return words.Count(all, "problem")
+	}
+	return fmt.Sprintf("%d of %s", pressing, words.Count(all, "problem"))
 }
 
 func problemLines(status api.Status, problem api.Problem, s style) []string {

@@ -40,7 +40,7 @@ type report struct {
 	Tree string
 }
 
-type reportedProblem struct{ Reason, Since, Advice string }
+type reportedProblem struct{ Reason, Since, Advice, Command string }
 
 // reportedLine is one of a summary.
 type reportedLine struct{ Began, Took, What, Outcome string }
@@ -98,13 +98,14 @@ func (t *tree) branchesOnly(event journal.Event) error {
 }
 
 func reportOf(status api.Status, options ReportOptions) report {
+	headline, _, _ := strings.Cut(strings.Join(verdict(status, style{}), "\n"), "\n")
 	shown := report{
 		From: words.Stamp(options.From), Until: words.Stamp(options.Until), Node: options.Node,
 		Version: orDash(status.Operator.Version), Host: orDash(status.Operator.Host), Journal: orDash(status.Journal.JournalID),
-		LastSeq: status.Journal.LastSeq, Verdict: status.Verdict, Headline: summary(status, style{}),
+		LastSeq: status.Journal.LastSeq, Verdict: status.Verdict, Headline: headline,
 	}
 	for _, problem := range status.Problems {
-		row := reportedProblem{Reason: Clean(problem.Reason), Since: "-", Advice: Clean(problem.Advice)}
+		row := reportedProblem{Reason: Clean(problem.Reason), Since: "-", Advice: Clean(problem.Advice), Command: Clean(problem.Command)}
 		if problem.Since != nil {
 			row.Since = words.Stamp(*problem.Since)
 		}

@@ -142,6 +142,9 @@ type chart struct {
 type chartTick struct {
 	X     float64
 	Label string
+	// Anchor is which end of the label is at X: the last one would be cut off at the
+	// drawing's edge.
+	Anchor string
 }
 
 type chartLane struct {
@@ -222,8 +225,9 @@ func (s *states) ticks() (ticks []chartTick) {
 	step := s.options.Until.Sub(s.options.From) / (chartTicks - 1)
 	for i := range chartTicks {
 		at := s.options.From.Add(time.Duration(i) * step)
-		ticks = append(ticks, chartTick{X: s.x(at), Label: at.UTC().Format(stampOfTick)})
+		ticks = append(ticks, chartTick{X: s.x(at), Label: at.UTC().Format(stampOfTick), Anchor: "middle"})
 	}
+	ticks[len(ticks)-1].Anchor = "end"
 	return ticks
 }
 

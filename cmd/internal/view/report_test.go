@@ -85,7 +85,7 @@ func TestAReportTellsEverythingInOnePage(t *testing.T) {
 	page := reported(t, status, ReportOptions{From: began.Add(-time.Hour), Until: began.Add(time.Hour)})
 	text := page[0].text
 	for _, want := range []string{
-		"NEEDS YOU", "worker-2", "purge node worker-2 (purge-worker-2-18)", "cli:root@primary-0 paused everything",
+		"NEEDS YOU: " + headline(status.Problems[0]), status.Problems[0].Command, "worker-2", "purge node worker-2 (purge-worker-2-18)", "cli:root@primary-0 paused everything",
 		"├─ delete-node", "waited 1s before delete-node for OneAtATime: purge-x runs", "because of #5",
 	} {
 		if !strings.Contains(text, want) {

@@ -1,0 +1,109 @@
+package api
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/fsm"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// A program that asks for the status finds every key, whatever it has to say: what is
+// empty is an empty list or map, and a time that there is none of is null. A field beside
+// an embedded one of the same key stands in its place.
+
+// MarshalJSON implements [json.Marshaler].
+func (s Status) MarshalJSON() ([]byte, error) {
+	type plain Status
+	return json.Marshal(struct {
+		plain
+		AsOf       *time.Time                             `json:"as_of"`
+		Problems   []Problem                              `json:"problems"`
+		API        apiStatus                              `json:"api"`
+		Nodes      []NodeStatus                           `json:"nodes"`
+		Things     []ThingStatus                          `json:"things"`
+		Actions    []journal.ActionRecord                 `json:"actions"`
+		Unrecorded map[string]string                      `json:"unrecorded"`
+		Progress   map[string]map[string]actions.Progress `json:"progress"`
+		Refusals   []fsm.Refusal                          `json:"refusals"`
+		Next       []fsm.Upcoming                         `json:"next"`
+		Pauses     map[string]fsm.PauseState              `json:"pauses"`
+		Defects    []string                               `json:"defects"`
+		Absent     []string                               `json:"absent"`
+	}{
+		plain: plain(s), AsOf: known(s.AsOf), Problems: list(s.Problems),
+		API:   apiStatus{LostAt: known(s.API.LostAt), Error: s.API.Error, SettlingFrom: known(s.API.SettlingFrom)},
+		Nodes: list(s.Nodes), Things: list(s.Things), Actions: list(s.Actions), Unrecorded: filled(s.Unrecorded),
+		Progress: filled(s.Progress), Refusals: list(s.Refusals), Next: list(s.Next), Pauses: filled(s.Pauses),
+		Defects: list(s.Defects), Absent: list(s.Absent),
+	})
+}
+
+// apiStatus is [fsm.APIState] with all its keys.
+type apiStatus struct {
+	LostAt       *time.Time `json:"lost_at"`
+	Error        string     `json:"error"`
+	SettlingFrom *time.Time `json:"settling_from"`
+}
+
+// MarshalJSON implements [json.Marshaler].
+func (c ClockStatus) MarshalJSON() ([]byte, error) {
+	type plain ClockStatus
+	return json.Marshal(struct {
+		plain
+		JumpedAt *time.Time `json:"jumped_at"`
+	}{plain(c), known(c.JumpedAt)})
+}
+
+// MarshalJSON implements [json.Marshaler].
+func (j JournalStatus) MarshalJSON() ([]byte, error) {
+	type plain JournalStatus
+	return json.Marshal(struct {
+		plain
+		SafeModeSince   *time.Time `json:"safe_mode_since"`
+		LostFrom        *time.Time `json:"lost_from"`
+		ReplacedAt      *time.Time `json:"replaced_at"`
+		UnwritableSince *time.Time `json:"unwritable_since"`
+	}{plain(j), known(j.SafeModeSince), known(j.LostFrom), known(j.ReplacedAt), known(j.UnwritableSince)})
+}
+
+// MarshalJSON implements [json.Marshaler].
+func (n NodeStatus) MarshalJSON() ([]byte, error) {
+	type plain NodeStatus
+	return json.Marshal(struct {
+		plain
+		Taints           []journal.Taint `json:"taints"`
+		UnreachableSince *time.Time      `json:"unreachable_since"`
+	}{plain(n), list(n.Taints), known(n.UnreachableSince)})
+}
+
+// MarshalJSON implements [json.Marshaler].
+func (t ThingStatus) MarshalJSON() ([]byte, error) {
+	type plain ThingStatus
+	return json.Marshal(struct {
+		plain
+		Details []string `json:"details"`
+	}{plain(t), list(t.Details)})
+}
+
+func known(at time.Time) *time.Time {
+	if at.IsZero() {
+		return nil
+	}
+	return &at
+}
+
+func list[T any](of []T) []T {
+	if of == nil {
+		return []T{}
+	}
+	return of
+}
+
+func filled[T any](of map[string]T) map[string]T {
+	if of == nil {
+		return map[string]T{}
+	}
+	return of
+}

@@ -58,6 +58,10 @@ func TestTheVerdictIsThatOfTheWorstProblem(t *testing.T) {
 		"a lost node will be dealt with": {func(s *Status) {
 			s.Nodes, s.Next = []NodeStatus{lost}, []fsm.Upcoming{{Kind: journal.ActionPurgeNode, Subject: node, At: now.Add(time.Hour)}}
 		}, OverallWorking, []ProblemKind{ProblemNodeLost}},
+		"nobody runs, who would know whether it is back": {func(s *Status) { s.Operator, s.Nodes = OperatorStatus{}, []NodeStatus{lost} }, OverallNeedsYou, []ProblemKind{ProblemNotRunning}},
+		"a lost node would have been dealt with, but never is": {func(s *Status) {
+			s.Nodes, s.Next = []NodeStatus{lost}, []fsm.Upcoming{{Kind: journal.ActionPurgeNode, Subject: node, At: now, Never: true}}
+		}, OverallNeedsYou, []ProblemKind{ProblemNodeLost}},
 		"a lost node will never be dealt with": {func(s *Status) {
 			s.Nodes, s.Next = []NodeStatus{lost}, []fsm.Upcoming{{Kind: journal.ActionPurgeNode, Subject: node, Never: true}}
 		}, OverallNeedsYou, []ProblemKind{ProblemNodeLost}},

@@ -25,7 +25,7 @@ func Build(ctx context.Context, source, dir, version string) (ekco string, err e
 	}
 	binaries.controlplane = strings.TrimSpace(string(path))
 	binaries.pause = filepath.Join(dir, "pause.tar")
-	if err := buildPause(ctx, source, binaries.pause); err != nil {
+	if err := buildImage(ctx, source, "pause", "pause", binaries.pause); err != nil {
 		return "", err
 	}
 	return buildEKCO(ctx, source, dir, version)

@@ -34,6 +34,7 @@ func TestEKCOInTheCluster(t *testing.T) {
 		{"purge-node whose client is gone", purgesWithoutAClient},
 		{"ekco-purge-node on the primary", purgesFromTheHost},
 		{"node-report of the real node", reportsTheNode},
+		{"host tasks", hostTasks},
 	} {
 		t.Run(scene.name, func(t *testing.T) {
 			began := time.Now()

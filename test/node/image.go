@@ -16,33 +16,36 @@ import (
 // pauseImage is what holds the namespaces of each pod.
 const pauseImage = "ekco.test/pause:1"
 
-// buildPause compiles package pause and writes an image of it, as "docker save" does.
-// source is EKCO's module.
-func buildPause(ctx context.Context, source, path string) error {
+// imageOf is the name of the image of a package below test/node.
+func imageOf(name string) string { return "ekco.test/" + name + ":1" }
+
+// buildImage compiles a package below test/node and writes an image of it, as "docker save"
+// does: of that name, with the program alone, in the file at. source is EKCO's module.
+func buildImage(ctx context.Context, source, name, at, path string) error {
 	program := path + ".program"
-	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", program, "./test/node/pause")
+	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", program, "./test/node/"+name)
 	build.Dir, build.Env = source, append(os.Environ(), "CGO_ENABLED=0")
 	if output, err := build.CombinedOutput(); err != nil {
-		return fmt.Errorf("build package pause: %w: %s", err, output)
+		return fmt.Errorf("build package %s: %w: %s", name, err, output)
 	}
 	defer os.Remove(program)
 	content, err := os.ReadFile(program)
 	if err != nil {
 		return err
 	}
-	layer, err := archived(entry{"pause", 0o755, content})
+	layer, err := archived(entry{at, 0o755, content})
 	if err != nil {
 		return err
 	}
 	config, err := json.Marshal(map[string]any{
 		"architecture": runtime.GOARCH, "os": "linux",
-		"config": map[string]any{"Entrypoint": []string{"/pause"}},
+		"config": map[string]any{"Entrypoint": []string{"/" + at}},
 		"rootfs": map[string]any{"type": "layers", "diff_ids": []string{fmt.Sprintf("sha256:%x", sha256.Sum256(layer))}},
 	})
 	if err != nil {
 		return err
 	}
-	manifest, err := json.Marshal([]map[string]any{{"Config": "config.json", "RepoTags": []string{pauseImage}, "Layers": []string{"layer.tar"}}})
+	manifest, err := json.Marshal([]map[string]any{{"Config": "config.json", "RepoTags": []string{imageOf(name)}, "Layers": []string{"layer.tar"}}})
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -12,8 +13,8 @@ import (
 	"github.com/replicatedhq/ekco/internal/version"
 )
 
-// image is the archive of EKCO's image.
-var image string
+// Archives of images: EKCO's, and that of a program that stands for it in host tasks.
+var image, taskImage string
 
 func TestMain(m *testing.M) {
 	flag.Parse()
@@ -32,6 +33,10 @@ func prepareAndRun(m *testing.M) (code int, err error) {
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	if image, err = Build(context.Background(), "../..", dir, version.Get().Version); err != nil {
+		return 0, err
+	}
+	taskImage = filepath.Join(dir, "task.tar")
+	if err := buildImage(context.Background(), "../..", "task", "usr/bin/ekco", taskImage); err != nil {
 		return 0, err
 	}
 	if code = m.Run(); code != 0 {

@@ -2,6 +2,7 @@ package nodetest
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -39,9 +40,9 @@ func install(t *testing.T, settings map[string]string, args ...string) *world {
 	w := &world{Cluster: StartCluster(t, append([]string{"--primaries", "2"}, args...)...)}
 	// Simulated primaries run no real pod.
 	w.Kubectl(t, "taint", "node", "-l", "node-role.kubernetes.io/control-plane", "simulated=only:NoSchedule")
-	w.node = w.Start(t, "real-1", primary, image)
+	w.node = w.Start(t, "real-1", primary, image, taskImage)
 	w.node.WaitReady(t)
-	config := quickly
+	config := maps.Clone(quickly)
 	for key, value := range settings {
 		config[key] = value
 	}

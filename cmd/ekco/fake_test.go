@@ -67,6 +67,8 @@ type fakeOperator struct {
 	slow bool
 	// lost ends a follower's stream with an error after the live events.
 	lost bool
+	// crowded ends it since too many others follow.
+	crowded bool
 	// closed counts how often it was hung up on.
 	closed int
 	// followed is closed when a follower has had every live event.
@@ -114,6 +116,10 @@ func (f *fakeOperator) Events(ctx context.Context, query journal.Query, follow b
 		}
 		if f.lost {
 			yield(journal.Event{}, errors.New("the operator ended the stream"))
+			return
+		}
+		if f.crowded {
+			yield(journal.Event{}, api.ErrCrowded)
 			return
 		}
 		if f.followed != nil {

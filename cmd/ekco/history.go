@@ -149,7 +149,7 @@ func (a *app) followHistory(ctx context.Context, stream *historyStream, query jo
 		unwatched()
 		settled()
 		_, lost := errors.AsType[streamError](err)
-		if !lost || ctx.Err() != nil || !stream.backend.running {
+		if !lost || ctx.Err() != nil || !stream.backend.running || errors.Is(err, api.ErrCrowded) {
 			return err
 		}
 		_, _ = fmt.Fprintf(a.stderr, "ekco: lost the operator: %s; waiting for it to come back\n", view.Clean(err.Error()))

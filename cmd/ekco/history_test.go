@@ -140,6 +140,15 @@ func TestHistoryIsFollowedAcrossARestartOfTheOperator(t *testing.T) {
 	}
 }
 
+func TestHistoryThatIsEndedSinceTooManyFollowDoesNotComeBack(t *testing.T) {
+	op := &fakeOperator{past: past(t, 2), crowded: true}
+	d := newDesk(t, op)
+	d.expect(d.types("history", "--follow", "--since", "all"), exitFailed, "no 2", "this, the oldest, was ended")
+	if strings.Contains(d.errOut.String(), "lost the operator") {
+		t.Errorf("it looked for another operator: %s", d.errOut)
+	}
+}
+
 func TestHistoryOfWhatTheJournalDoesNotKnowSaysSo(t *testing.T) {
 	op := &fakeOperator{
 		past:   []journal.Event{event(t, 1, purgeID, journal.TypeActionEnded, journal.ActionEnded{Outcome: journal.OutcomeDone})},

@@ -45,6 +45,7 @@ var identities = []struct {
 	{"journal-unverified", journal.ErrUnverified},
 	{"unknown-event-type", journal.ErrUnknownType},
 	{"unknown-event-version", journal.ErrUnknownVersion},
+	{"crowded", ErrCrowded},
 	{"deadline-exceeded", context.DeadlineExceeded},
 }
 

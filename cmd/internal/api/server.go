@@ -69,7 +69,8 @@ type server struct {
 	// stopping ends when the server is told to stop; streams end with it.
 	stopping context.Context
 	// patience is how long a peer may refuse to read.
-	patience time.Duration
+	patience  time.Duration
+	followers followers
 }
 
 func (s *server) routes() http.Handler {

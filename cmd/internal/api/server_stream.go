@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -55,6 +56,11 @@ func (s *server) events(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx, end := s.streaming(r)
 	defer end()
+	if request.Follow {
+		var leave func()
+		ctx, leave = s.followers.enter(ctx, request.Query.Action, s.openActions)
+		defer leave()
+	}
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	w.WriteHeader(http.StatusOK)
 	direct := s.patient(w)
@@ -80,6 +86,12 @@ func (s *server) events(w http.ResponseWriter, r *http.Request) {
 		if request.Follow && buffered.Flush() != nil {
 			return
 		}
+	}
+	if crowded := context.Cause(ctx); errors.Is(crowded, ErrCrowded) {
+		if lines.Encode(eventLine{Error: toWire(crowded)}) == nil {
+			_ = buffered.Flush()
+		}
+		return
 	}
 	if ctx.Err() != nil {
 		// Told to stop in the middle: the client must not take it for the end.

@@ -8,6 +8,9 @@ const (
 	Scheduler         = "kube-scheduler"
 	Kwok              = "kwok"
 	Kubectl           = "kubectl"
+	// Kubelet and Proxy are started by who makes a real node, not by the plane.
+	Kubelet = "kubelet"
+	Proxy   = "kube-proxy"
 )
 
 // ExecServer is the name of the component that is this module's own, package
@@ -16,5 +19,5 @@ const ExecServer = "exec-server"
 
 // Names returns the names of all embedded programs.
 func Names() []string {
-	return []string{Etcd, APIServer, ControllerManager, Scheduler, Kwok, Kubectl}
+	return []string{Etcd, APIServer, ControllerManager, Scheduler, Kwok, Kubectl, Kubelet, Proxy}
 }

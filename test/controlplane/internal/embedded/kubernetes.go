@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"context"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -15,7 +16,9 @@ import (
 	kubectlutil "k8s.io/kubectl/pkg/cmd/util"
 	apiserver "k8s.io/kubernetes/cmd/kube-apiserver/app"
 	controllermanager "k8s.io/kubernetes/cmd/kube-controller-manager/app"
+	proxy "k8s.io/kubernetes/cmd/kube-proxy/app"
 	scheduler "k8s.io/kubernetes/cmd/kube-scheduler/app"
+	kubelet "k8s.io/kubernetes/cmd/kubelet/app"
 
 	"github.com/replicatedhq/ekco/test/controlplane/internal/component"
 )
@@ -35,6 +38,14 @@ func runControllerManager(args []string) int {
 
 func runScheduler(args []string) int {
 	return runCommand(scheduler.NewSchedulerCommand(), args)
+}
+
+func runKubelet(args []string) int {
+	return runCommand(kubelet.NewKubeletCommand(context.Background()), args)
+}
+
+func runProxy(args []string) int {
+	return runCommand(proxy.NewProxyCommand(), args)
 }
 
 func runCommand(cmd *cobra.Command, args []string) int {

@@ -22,6 +22,10 @@ func Run(name string, args []string) (int, error) {
 		return runScheduler(args), nil
 	case component.Kwok:
 		return runKwok(args), nil
+	case component.Kubelet:
+		return runKubelet(args), nil
+	case component.Proxy:
+		return runProxy(args), nil
 	case component.Kubectl:
 		return runKubectl(args), nil
 	default:

@@ -1,0 +1,89 @@
+package nodetest
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+)
+
+// pauseImage is what holds the namespaces of each pod.
+const pauseImage = "ekco.test/pause:1"
+
+// imageOf is the name of the image of a package below test/node.
+func imageOf(name string) string { return "ekco.test/" + name + ":1" }
+
+// buildImage compiles a package below test/node and writes an image of it, as "docker save"
+// does: of that name, with the program alone, in the file at. source is EKCO's module.
+func buildImage(ctx context.Context, source, name, at, path string) error {
+	program := path + ".program"
+	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", program, "./test/node/"+name)
+	build.Dir, build.Env = source, append(os.Environ(), "CGO_ENABLED=0")
+	if output, err := build.CombinedOutput(); err != nil {
+		return fmt.Errorf("build package %s: %w: %s", name, err, output)
+	}
+	defer os.Remove(program)
+	content, err := os.ReadFile(program)
+	if err != nil {
+		return err
+	}
+	layer, err := archived(entry{at, 0o755, content})
+	if err != nil {
+		return err
+	}
+	config, err := json.Marshal(map[string]any{
+		"architecture": runtime.GOARCH, "os": "linux",
+		"config": map[string]any{"Entrypoint": []string{"/" + at}},
+		"rootfs": map[string]any{"type": "layers", "diff_ids": []string{fmt.Sprintf("sha256:%x", sha256.Sum256(layer))}},
+	})
+	if err != nil {
+		return err
+	}
+	manifest, err := json.Marshal([]map[string]any{{"Config": "config.json", "RepoTags": []string{imageOf(name)}, "Layers": []string{"layer.tar"}}})
+	if err != nil {
+		return err
+	}
+	image, err := archived(entry{"manifest.json", 0o644, manifest}, entry{"config.json", 0o644, config}, entry{"layer.tar", 0o644, layer})
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, image, 0o600)
+}
+
+type entry struct {
+	name    string
+	mode    int64
+	content []byte
+}
+
+func archived(entries ...entry) ([]byte, error) {
+	var out bytes.Buffer
+	archive := tar.NewWriter(&out)
+	for _, e := range entries {
+		if err := archive.WriteHeader(&tar.Header{Name: e.name, Mode: e.mode, Size: int64(len(e.content))}); err != nil {
+			return nil, err
+		}
+		if _, err := archive.Write(e.content); err != nil {
+			return nil, err
+		}
+	}
+	err := archive.Close()
+	return out.Bytes(), err
+}
+
+// buildEKCO builds EKCO's image for this machine and returns its archive.
+func buildEKCO(ctx context.Context, source, dir, version string) (string, error) {
+	build := exec.CommandContext(ctx, filepath.Join(source, "deploy/image/build.sh"), dir)
+	build.Env = append(os.Environ(), "VERSION="+version, "ARCHITECTURES="+runtime.GOARCH)
+	build.Stderr = os.Stderr
+	if err := build.Run(); err != nil {
+		return "", fmt.Errorf("build EKCO's image: %w", err)
+	}
+	return filepath.Join(dir, "ekco-"+version+"-"+runtime.GOARCH+".tar"), nil
+}

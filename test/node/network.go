@@ -1,0 +1,165 @@
+package nodetest
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// gateway is the address of this machine for all nodes: each has a cable of its own to it.
+const gateway = "172.30.0.1"
+
+// network is a node's own.
+type network struct {
+	// number tells the nodes on this machine apart.
+	number int
+}
+
+func (n network) device() string { return fmt.Sprintf("ekcotest%d", n.number) }
+
+// address is the node's.
+func (n network) address() string { return fmt.Sprintf("172.30.0.%d", n.number+1) }
+
+func (n network) ip() net.IP { return net.ParseIP(n.address()) }
+
+// pods are the addresses of the node's pods.
+func (n network) pods() string { return fmt.Sprintf("10.245.%d.0/24", n.number) }
+
+// plug puts the cable between this machine and a node's first process. It is gone when
+// that process ends.
+func (n network) plug(tb testing.TB, m *machine) {
+	tb.Helper()
+	run(tb, "ip", "link", "add", n.device(), "type", "veth", "peer", "name", "eth0", "netns", strconv.Itoa(m.first))
+	for _, command := range []string{
+		"address add " + gateway + "/32 dev " + n.device(), "link set " + n.device() + " up",
+		"route add " + n.address() + " dev " + n.device() + " src " + gateway,
+		"route add " + n.pods() + " via " + n.address() + " dev " + n.device() + " onlink src " + gateway,
+	} {
+		run(tb, "ip", strings.Fields(command)...)
+	}
+	for _, command := range []string{
+		"address add " + n.address() + "/32 dev eth0", "link set eth0 up",
+		"route add " + gateway + " dev eth0", "route add default via " + gateway + " dev eth0 onlink",
+	} {
+		run(tb, "nsenter", m.within(append([]string{"ip"}, strings.Fields(command)...))...)
+	}
+}
+
+// freeNumber returns a number that no node on this machine has.
+func freeNumber(tb testing.TB) int {
+	tb.Helper()
+	links, err := net.Interfaces()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	taken := make(map[string]bool)
+	for _, link := range links {
+		taken[link.Name] = true
+	}
+	for number := 1; number < 255; number++ {
+		if !taken[network{number}.device()] {
+			return number
+		}
+	}
+	tb.Fatal("no free network for a node")
+	return 0
+}
+
+func run(tb testing.TB, name string, args ...string) {
+	tb.Helper()
+	if output, err := exec.CommandContext(context.Background(), name, args...).CombinedOutput(); err != nil {
+		tb.Fatalf("%s %s: %v: %s", name, strings.Join(args, " "), err, output)
+	}
+}
+
+// door lets nodes in to an API server that listens on this machine's loopback.
+type door struct {
+	listener net.Listener
+	target   string
+	mu       sync.Mutex
+	shut     bool
+	open     map[net.Conn]bool
+	all      sync.WaitGroup
+}
+
+// openDoor listens at the gateway until the test ends. The first node has its cable.
+func openDoor(tb testing.TB, target string) *door {
+	tb.Helper()
+	listener, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", gateway+":0")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	d := &door{listener: listener, target: target, open: map[net.Conn]bool{}}
+	d.all.Go(d.accept)
+	tb.Cleanup(d.close)
+	return d
+}
+
+func (d *door) port() int { return d.listener.Addr().(*net.TCPAddr).Port }
+
+func (d *door) accept() {
+	for {
+		from, err := d.listener.Accept()
+		if err != nil {
+			return
+		}
+		d.all.Go(func() { d.pass(from) })
+	}
+}
+
+// pass carries bytes both ways until either end is closed.
+func (d *door) pass(from net.Conn) {
+	defer from.Close()
+	to, err := (&net.Dialer{}).DialContext(context.Background(), "tcp", d.target)
+	if err != nil {
+		return
+	}
+	defer to.Close()
+	if !d.keep(from, to) {
+		return
+	}
+	defer d.forget(from, to)
+	var both sync.WaitGroup
+	for _, way := range [][2]net.Conn{{from, to}, {to, from}} {
+		both.Go(func() {
+			_, _ = io.Copy(way[1], way[0]) // it ends when either is closed
+			_ = way[0].Close()
+			_ = way[1].Close()
+		})
+	}
+	both.Wait()
+}
+
+func (d *door) keep(conns ...net.Conn) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, conn := range conns {
+		d.open[conn] = true
+	}
+	return !d.shut
+}
+
+func (d *door) forget(conns ...net.Conn) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, conn := range conns {
+		delete(d.open, conn)
+	}
+}
+
+func (d *door) close() {
+	d.mu.Lock()
+	d.shut = true
+	for conn := range d.open {
+		_ = conn.Close()
+	}
+	d.mu.Unlock()
+	_ = d.listener.Close()
+	d.all.Wait()
+}

@@ -1,0 +1,152 @@
+package nodetest
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/replicatedhq/ekco/test/await"
+)
+
+// patience is how long anything may take that is going to happen. It is spent only by a
+// test that fails, so a busy machine gets plenty.
+const patience = 3 * time.Minute
+
+// Node is a real node of a cluster. Its methods are for a test's own goroutine.
+type Node struct {
+	// Name is that of the Node object.
+	Name string
+
+	// life is the test that it ends with.
+	life    testing.TB
+	cluster *Cluster
+	// dir has the node's disk, and what it is told.
+	dir     string
+	network network
+	group   string
+
+	machine                    *machine
+	containerd, kubelet, proxy *program
+}
+
+// Start makes a node with an empty disk but for images, of which archives are given, and what
+// kubeadm leaves on a primary. It runs until the cluster's test ends.
+func (c *Cluster) Start(tb testing.TB, name string, labels map[string]string, images ...string) *Node {
+	tb.Helper()
+	dir, err := os.MkdirTemp("", "ekco-node-")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	n := &Node{Name: name, life: c.life, cluster: c, dir: dir, network: network{freeNumber(tb)}, group: filepath.Base(dir)}
+	c.life.Cleanup(n.remove)
+	for _, sub := range []string{"settings", "disk/etc/kubernetes/pki"} {
+		if err := os.MkdirAll(filepath.Join(dir, sub), 0o700); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	if err := writeSettings(dir, name, n.group, n.network); err != nil {
+		tb.Fatal(err)
+	}
+	c.register(tb, name, labels)
+	n.boot(tb)
+	for _, image := range append([]string{binaries.pause}, images...) {
+		n.Import(tb, image)
+	}
+	return n
+}
+
+// boot turns the node on, with what its disk has.
+func (n *Node) boot(tb testing.TB) {
+	tb.Helper()
+	n.machine = startMachine(n.life, tb, n.dir, n.Name, binaries.controlplane)
+	n.network.plug(tb, n.machine)
+	if err := writeIdentities(n.dir, n.Name, n.cluster.authority, n.network, n.cluster.openDoor(tb)); err != nil {
+		tb.Fatal(err)
+	}
+	n.containerd = n.machine.start(tb, "containerd", "--config", "/node/containerd.toml")
+	n.proxy = n.machine.start(tb, "/node/controlplane", "kube-proxy", "--config", "/node/proxy.yaml")
+	await.Until(tb, patience, "containerd answers", func() (bool, string) {
+		output, err := n.ctr("version")
+		return err == nil, output + n.containerd.Output.Tail(500)
+	})
+	n.startKubelet(tb)
+}
+
+func (n *Node) startKubelet(tb testing.TB) {
+	tb.Helper()
+	n.kubelet = n.machine.start(tb, "/node/controlplane", "kubelet", "--config", "/node/kubelet.yaml",
+		"--kubeconfig", "/node/kubelet.conf", "--hostname-override", n.Name, "--node-ip", n.network.address())
+}
+
+// Import gives the node an image from its archive.
+func (n *Node) Import(tb testing.TB, archive string) {
+	tb.Helper()
+	file, err := os.Open(archive)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer file.Close()
+	command := n.command("ctr", "--namespace", "k8s.io", "image", "import", "-")
+	command.Stdin = file
+	if output, err := command.CombinedOutput(); err != nil {
+		tb.Fatalf("import %s: %v: %s", archive, err, output)
+	}
+}
+
+// WaitReady waits until the control plane has the node as ready.
+func (n *Node) WaitReady(tb testing.TB) {
+	tb.Helper()
+	await.Until(tb, patience, n.Name+" is ready", func() (bool, string) {
+		for name, p := range map[string]*program{"containerd": n.containerd, "kubelet": n.kubelet, "kube-proxy": n.proxy} {
+			if !p.Running() {
+				tb.Fatalf("%s has ended:\n%s", name, p.Output.Tail(2000))
+			}
+		}
+		node, err := n.cluster.Client.CoreV1().Nodes().Get(tb.Context(), n.Name, metav1.GetOptions{})
+		if err != nil {
+			return false, err.Error()
+		}
+		return ready(node)
+	})
+}
+
+func ready(node *corev1.Node) (holds bool, seen string) {
+	for _, condition := range node.Status.Conditions {
+		if condition.Type == corev1.NodeReady {
+			return condition.Status == corev1.ConditionTrue, fmt.Sprintf("%s: %s", condition.Reason, condition.Message)
+		}
+	}
+	return false, "its kubelet has not said"
+}
+
+// Disk is where a path of the node's disk is on this machine.
+func (n *Node) Disk(path string) string { return filepath.Join(n.dir, "disk", path) }
+
+// remove ends the node and removes what it had.
+func (n *Node) remove() {
+	if n.machine != nil {
+		n.machine.off(n.life)
+	}
+	removeGroups(n.life, n.group)
+	if err := os.RemoveAll(n.dir); err != nil {
+		n.life.Errorf("node %s left something: %v", n.Name, err)
+	}
+}
+
+// command is one that runs on the node. It ends with its input and output or with the node.
+func (n *Node) command(name string, args ...string) *exec.Cmd {
+	return exec.CommandContext(context.Background(), "nsenter", n.machine.within(append([]string{name}, args...))...)
+}
+
+func (n *Node) ctr(args ...string) (string, error) {
+	output, err := n.command("ctr", append([]string{"--namespace", "k8s.io"}, args...)...).CombinedOutput()
+	return strings.TrimSpace(string(output)), err
+}

@@ -1,0 +1,132 @@
+package nodetest
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// What a node is told, in files that it has in /node. Where a setting is not Kubernetes' default,
+// it is for speed, or since this machine may lack what a server has: one root control group
+// that is the node's own, and the right to lower what the kernel kills first.
+
+const containerdSettings = `version = 2
+disabled_plugins = ["io.containerd.snapshotter.v1.aufs", "io.containerd.snapshotter.v1.btrfs",
+  "io.containerd.snapshotter.v1.devmapper", "io.containerd.snapshotter.v1.zfs"]
+[plugins."io.containerd.internal.v1.opt"]
+  path = "/var/lib/containerd/opt"
+[plugins."io.containerd.grpc.v1.cri"]
+  sandbox_image = "` + pauseImage + `"
+  restrict_oom_score_adj = true
+  [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
+    runtime_type = "io.containerd.runc.v2"
+  [plugins."io.containerd.grpc.v1.cri".cni]
+    bin_dir = "/usr/lib/cni"
+    conf_dir = "/etc/cni/net.d"
+`
+
+const kubeletSettings = `apiVersion: kubelet.config.k8s.io/v1beta1
+kind: KubeletConfiguration
+authentication:
+  anonymous: {enabled: false}
+  webhook: {enabled: true}
+  x509: {clientCAFile: /node/ca.crt}
+authorization: {mode: Webhook}
+tlsCertFile: /node/kubelet.crt
+tlsPrivateKeyFile: /node/kubelet.key
+containerRuntimeEndpoint: unix:///run/containerd/containerd.sock
+cgroupDriver: cgroupfs
+cgroupRoot: /%[1]s
+cgroupsPerQOS: false
+enforceNodeAllocatable: []
+failCgroupV1: false
+failSwapOn: false
+localStorageCapacityIsolation: false
+makeIPTablesUtilChains: false
+oomScoreAdj: 0
+nodeLeaseDurationSeconds: 4
+nodeStatusUpdateFrequency: 2s
+evictionHard: {memory.available: 1Mi}
+imageGCHighThresholdPercent: 100
+resolvConf: /etc/resolv.conf
+registerNode: true
+`
+
+const proxySettings = `apiVersion: kubeproxy.config.k8s.io/v1alpha1
+kind: KubeProxyConfiguration
+mode: iptables
+clientConnection: {kubeconfig: /node/proxy.conf}
+hostnameOverride: %[1]s
+# An answer between pods of this node would else go past the proxy.
+iptables: {masqueradeAll: true, minSyncPeriod: 100ms}
+conntrack: {maxPerCore: 0, min: 0, tcpEstablishedTimeout: 0s, tcpCloseWaitTimeout: 0s}
+`
+
+const networkSettings = `{
+  "cniVersion": "0.4.0", "name": "node",
+  "plugins": [{
+    "type": "bridge", "bridge": "pods", "isGateway": true, "hairpinMode": true,
+    "ipam": {"type": "host-local", "ranges": [[{"subnet": "%[1]s"}]], "routes": [{"dst": "0.0.0.0/0"}]}
+  }]
+}
+`
+
+const kubectl = `#!/bin/sh
+exec /node/controlplane kubectl "$@"
+`
+
+// writeSettings writes them for a node whose control groups are below group.
+func writeSettings(dir, name, group string, n network) error {
+	for file, content := range map[string]string{
+		"containerd.toml": containerdSettings,
+		"kubelet.yaml":    fmt.Sprintf(kubeletSettings, group),
+		"proxy.yaml":      fmt.Sprintf(proxySettings, name),
+		"cni.conflist":    fmt.Sprintf(networkSettings, n.pods()),
+		"kubectl":         kubectl,
+	} {
+		if err := os.WriteFile(filepath.Join(dir, "settings", file), []byte(content), 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeIdentities writes what a node shows to others, and what a primary has of the
+// authority and of the administrator's rights.
+func writeIdentities(dir, name string, ca *authority, n network, server string) error {
+	kubelet, err := ca.issue("system:node:"+name, []string{"system:nodes"}, n.ip())
+	if err != nil {
+		return err
+	}
+	proxy, err := ca.issue("system:kube-proxy", nil)
+	if err != nil {
+		return err
+	}
+	admin, err := ca.issue("kubernetes-admin", []string{"system:masters"})
+	if err != nil {
+		return err
+	}
+	settings, kubernetes := filepath.Join(dir, "settings"), filepath.Join(dir, "disk", "etc", "kubernetes")
+	for file, user := range map[string]pair{
+		filepath.Join(settings, "kubelet.conf"):   kubelet,
+		filepath.Join(settings, "proxy.conf"):     proxy,
+		filepath.Join(kubernetes, "kubelet.conf"): kubelet,
+		filepath.Join(kubernetes, "admin.conf"):   admin,
+	} {
+		if err := ca.writeKubeconfig(file, server, user); err != nil {
+			return err
+		}
+	}
+	for file, content := range map[string][]byte{
+		filepath.Join(settings, "ca.crt"):          ca.pem,
+		filepath.Join(settings, "kubelet.crt"):     kubelet.cert,
+		filepath.Join(settings, "kubelet.key"):     kubelet.key,
+		filepath.Join(kubernetes, "pki", "ca.crt"): ca.pem,
+		filepath.Join(kubernetes, "pki", "ca.key"): ca.keyPEM,
+	} {
+		if err := os.WriteFile(file, content, 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,55 @@
+// Command ekco stands for EKCO in the pods of host tasks that tests make: it does what its
+// arguments say, one after the other, and says what came of it.
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/signal"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/replicatedhq/ekco/internal/hosttask"
+)
+
+func main() {
+	end := make(chan os.Signal, 1)
+	signal.Notify(end, syscall.SIGTERM)
+	for args := os.Args[1:]; len(args) > 1; args = args[2:] {
+		switch what, of := args[0], args[1]; what {
+		case "log":
+			fmt.Println(of)
+		case "wait":
+			if !wait(of, end) {
+				say(nil, fmt.Errorf("asked to end"))
+				return
+			}
+		case "write":
+			if err := os.WriteFile(of, make([]byte, 1<<20), 0o600); err != nil {
+				say(nil, err)
+				return
+			}
+		case "exit":
+			code, _ := strconv.Atoi(of)
+			os.Exit(code)
+		case "say":
+			say(of, nil)
+		}
+	}
+}
+
+// wait reports whether the time has passed.
+func wait(text string, end <-chan os.Signal) bool {
+	duration, _ := time.ParseDuration(text)
+	select {
+	case <-time.After(duration):
+		return true
+	case <-end:
+		return false
+	}
+}
+
+func say(result any, failed error) {
+	_ = hosttask.Say(os.Stdout, result, failed)
+}

@@ -1,0 +1,159 @@
+package nodetest
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/replicatedhq/ekco/test/await"
+)
+
+// primary are the labels of a primary.
+var primary = map[string]string{"node-role.kubernetes.io/control-plane": "", "node-role.kubernetes.io/master": ""}
+
+// world is a cluster with EKCO in it, as kURL installs it: on a real primary, beside
+// simulated nodes.
+type world struct {
+	*Cluster
+	node *Node
+}
+
+// quickly are the settings that differ from those of an installation: minutes are seconds.
+var quickly = map[string]string{
+	"node_unreachable_toleration": "10s", "clear_after": "1s", "pod_termination_grace": "1s", "settling_time": "1s",
+	"purge_cooldown": "1s", "reconcile_interval": "1s",
+}
+
+// install starts a cluster and installs EKCO in it; settings are added to those that make
+// it quick.
+func install(t *testing.T, settings map[string]string, args ...string) *world {
+	t.Helper()
+	w := &world{Cluster: StartCluster(t, append([]string{"--primaries", "2"}, args...)...)}
+	// Simulated primaries run no real pod.
+	w.Kubectl(t, "taint", "node", "-l", "node-role.kubernetes.io/control-plane", "simulated=only:NoSchedule")
+	w.node = w.Start(t, "real-1", primary, image, taskImage)
+	w.node.WaitReady(t)
+	config := maps.Clone(quickly)
+	for key, value := range settings {
+		config[key] = value
+	}
+	w.apply(t, "namespace", "rbac")
+	w.configure(t, config)
+	w.apply(t, "service", "deployment")
+	return w
+}
+
+// apply applies manifests of deploy as they are.
+func (w *world) apply(t *testing.T, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		w.Kubectl(t, "apply", "-f", filepath.Join("..", "..", "deploy", name+".yaml"))
+	}
+}
+
+// configure applies the ConfigMap of deploy with other settings.
+func (w *world) configure(t *testing.T, settings map[string]string) {
+	t.Helper()
+	content, err := os.ReadFile("../../deploy/configmap.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	manifest := string(content)
+	for key, value := range settings {
+		line := "    " + key + ": " + value
+		present := regexp.MustCompile(`(?m)^    ` + key + `: .*$`)
+		if present.MatchString(manifest) {
+			manifest = present.ReplaceAllString(manifest, line)
+		} else {
+			manifest = strings.TrimRight(manifest, "\n") + "\n" + line + "\n"
+		}
+	}
+	path := filepath.Join(t.TempDir(), "configmap.yaml")
+	if err := os.WriteFile(path, []byte(manifest), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w.Kubectl(t, "apply", "-f", path)
+}
+
+// operator waits until one pod of EKCO is there, and ready, and returns its name.
+func (w *world) operator(t *testing.T) (name string) {
+	t.Helper()
+	await.Until(t, patience, "EKCO is ready", func() (bool, string) {
+		pods, err := w.Client.CoreV1().Pods("kurl").List(t.Context(), metav1.ListOptions{LabelSelector: "app=ekc-operator"})
+		if err != nil {
+			return false, err.Error()
+		}
+		if len(pods.Items) != 1 {
+			return false, fmt.Sprint(len(pods.Items), " pods")
+		}
+		pod := pods.Items[0]
+		name = pod.Name
+		return pod.DeletionTimestamp == nil && isReady(&pod), fmt.Sprintf("%s, %+v", pod.Status.Phase, pod.Status.ContainerStatuses)
+	})
+	return name
+}
+
+func isReady(pod *corev1.Pod) bool {
+	for _, condition := range pod.Status.Conditions {
+		if condition.Type == corev1.PodReady {
+			return condition.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}
+
+// ekco runs a command in EKCO's pod, without terminal and input, and returns what it says
+// and its exit code.
+func (w *world) ekco(t *testing.T, args ...string) (output string, code int) {
+	t.Helper()
+	command := w.kubectl(append([]string{"--namespace", "kurl", "exec", w.operator(t), "--", "ekco"}, args...)...)
+	content, err := command.CombinedOutput()
+	if err != nil && command.ProcessState == nil {
+		t.Fatal(err)
+	}
+	return string(content), command.ProcessState.ExitCode()
+}
+
+// mustEkco is ekco for what has to exit with 0.
+func (w *world) mustEkco(t *testing.T, args ...string) string {
+	t.Helper()
+	output, code := w.ekco(t, args...)
+	if code != 0 {
+		t.Fatalf("ekco %s: exit %d\n%s", strings.Join(args, " "), code, output)
+	}
+	return output
+}
+
+// lose takes a simulated node away, and waits until the control plane has noticed.
+func (w *world) lose(t *testing.T, names ...string) {
+	t.Helper()
+	args := append([]string{"node", "lose", "--dir", w.dir, "--wait", "60s"}, names...)
+	if output, err := exec.CommandContext(t.Context(), binaries.controlplane, args...).CombinedOutput(); err != nil {
+		t.Fatalf("lose %s: %v: %s", names, err, output)
+	}
+}
+
+// awaitPurged waits until a node's object is gone.
+func (w *world) awaitPurged(t *testing.T, name string) {
+	t.Helper()
+	await.Until(t, patience, name+" is deleted", func() (bool, string) {
+		_, err := w.Client.CoreV1().Nodes().Get(t.Context(), name, metav1.GetOptions{})
+		return apierrors.IsNotFound(err), fmt.Sprint(err)
+	})
+}
+
+// programs are the command lines of what runs in EKCO's pod.
+func (w *world) programs(t *testing.T) string {
+	t.Helper()
+	const list = `for p in /proc/[0-9]*/cmdline; do [ "$p" = /proc/$$/cmdline ] || tr '\0' ' ' <"$p"; echo; done`
+	return w.Kubectl(t, "--namespace", "kurl", "exec", w.operator(t), "--", "bash", "-c", list)
+}

@@ -213,7 +213,7 @@ func TestThePlanForAnUnseenNodeSaysSo(t *testing.T) {
 				t.Errorf("%q does not say %q", checks[at].Verdict.Reason, want)
 			}
 		}
-		if !strings.Contains(read(t, purgePage), "| `"+purge.NodeWasSeen+"`") {
+		if !strings.Contains(read(t, purgeDetails), "| `"+purge.NodeWasSeen+"`") {
 			t.Error("the docs do not know the preflight")
 		}
 	})

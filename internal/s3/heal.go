@@ -205,7 +205,7 @@ func (i healItem) lacks() string {
 		}
 	}
 	if len(i.After.Drives) == 0 {
-		return "on which drives it is is not said"
+		return "nothing is said of its drives"
 	}
 	return ""
 }

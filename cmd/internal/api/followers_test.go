@@ -12,7 +12,7 @@ import (
 )
 
 // follow follows what happens, or an action, until it is ended, and returns what ends it.
-func follow(t *testing.T, ctx context.Context, backend *followedBackend, client *Client, action string) <-chan error {
+func follow(ctx context.Context, t *testing.T, backend *followedBackend, client *Client, action string) <-chan error {
 	t.Helper()
 	ended := make(chan error, 1)
 	go func() {
@@ -53,12 +53,12 @@ func TestWhoFollowsForLongestIsEndedWhenTooManyDo(t *testing.T) {
 	defer all.Wait()
 	defer cancel()
 
-	purge := follow(t, ctx, backend, client, "purge-w-1")
-	over := follow(t, ctx, backend, client, "purge-w-0")
-	next := follow(t, ctx, backend, client, "")
+	purge := follow(ctx, t, backend, client, "purge-w-1")
+	over := follow(ctx, t, backend, client, "purge-w-0")
+	next := follow(ctx, t, backend, client, "")
 	others := []<-chan error{purge}
 	for range mostFollowers - 3 {
-		others = append(others, follow(t, ctx, backend, client, ""))
+		others = append(others, follow(ctx, t, backend, client, ""))
 	}
 	select {
 	case err := <-over:
@@ -66,7 +66,7 @@ func TestWhoFollowsForLongestIsEndedWhenTooManyDo(t *testing.T) {
 	default:
 	}
 	for _, oldest := range []<-chan error{over, next} {
-		others = append(others, follow(t, ctx, backend, client, ""))
+		others = append(others, follow(ctx, t, backend, client, ""))
 		select {
 		case err := <-oldest:
 			if !errors.Is(err, ErrCrowded) {

@@ -183,10 +183,9 @@ func (c *cluster) waitUnreachable(name string) {
 }
 
 // atOnce is how many tests run at once, unless -parallel says otherwise. They
-// mostly wait for leases to run out, so it may be more than there are cores; two of
-// them are MinIO's, which take the whole time.
+// mostly wait for leases to run out, so it may be more than there are cores.
 // More would let simulated kubelets renew their leases too late.
-const atOnce = 6
+const atOnce = 4
 
 func TestMain(m *testing.M) {
 	if socket := os.Getenv(socketVariable); socket != "" {

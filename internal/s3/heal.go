@@ -53,11 +53,43 @@ func (c *Client) Heal(ctx context.Context, report func(items int64)) (HealPass, 
 }
 
 func (c *Client) heal(ctx context.Context, report func(items int64)) (HealPass, error) {
-	token, err := c.startHeal(ctx)
+	asked, err := c.clock(ctx)
 	if err != nil {
 		return HealPass{}, err
 	}
-	return follow(ctx, func() (healStatus, error) { return c.healStatus(ctx, token) }, report)
+	token, began, err := c.startHeal(ctx)
+	if err != nil {
+		return HealPass{}, err
+	}
+	pass, err := follow(ctx, func() (healStatus, error) { return c.healStatus(ctx, token) }, report)
+	if err == nil && began.Before(asked) {
+		// Nobody has taken anything of it, and it waited with what it saw then: a drive may
+		// have been replaced since.
+		return HealPass{}, ErrHealing
+	}
+	return pass, err
+}
+
+// clock returns the server's time in whole seconds, by which it says when a pass began.
+func (c *Client) clock(ctx context.Context) (time.Time, error) {
+	ctx, cancel := context.WithTimeout(ctx, DefaultHealthLimit)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.String()+"/minio/health/live", http.NoBody)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("ask for its time: %w", err)
+	}
+	response, err := c.caller().Do(request)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("ask for its time: %w", err)
+	}
+	if err := response.Body.Close(); err != nil {
+		return time.Time{}, fmt.Errorf("ask for its time: %w", err)
+	}
+	now, err := http.ParseTime(response.Header.Get("Date"))
+	if err != nil {
+		return time.Time{}, fmt.Errorf("read its time: %w", err)
+	}
+	return now, nil
 }
 
 // follow asks how far a pass is until it has come to its end.
@@ -100,18 +132,24 @@ func pause(ctx context.Context, span time.Duration) error {
 // healPath is that of everything.
 const healPath = admin + "/heal/"
 
-// startHeal returns what a pass is asked for by.
-func (c *Client) startHeal(ctx context.Context) (token string, err error) {
+// startHeal returns what a pass is asked for by, and when it began.
+func (c *Client) startHeal(ctx context.Context) (token string, began time.Time, err error) {
 	// Scan mode 1 looks whether all parts are there, and reads none.
 	answer, err := c.request(ctx, http.MethodPost, healPath, "", []byte(`{"recursive":true,"scanMode":1}`))
+	if errors.Is(explain(err), ErrHealing) {
+		return "", time.Time{}, ErrHealing // without the server's words, which tell the token
+	}
 	if err != nil {
-		return "", err
+		return "", time.Time{}, err
 	}
-	var started struct{ ClientToken string }
+	var started struct {
+		ClientToken string
+		StartTime   time.Time
+	}
 	if err := json.Unmarshal(answer, &started); err != nil || started.ClientToken == "" {
-		return "", errors.New("it does not say under which name it does so")
+		return "", time.Time{}, errors.New("it does not say under which name it does so")
 	}
-	return started.ClientToken, nil
+	return started.ClientToken, started.StartTime, nil
 }
 
 // What a server says of how far it is.
@@ -196,6 +234,9 @@ func (r *healResult) whole() (HealPass, error) {
 
 // lacks says what the item lacks, "" if it is whole on every drive.
 func (i healItem) lacks() string {
+	if i.gone() {
+		return ""
+	}
 	if i.Detail != "" {
 		return i.Detail
 	}
@@ -208,6 +249,17 @@ func (i healItem) lacks() string {
 		return "nothing is said of its drives"
 	}
 	return ""
+}
+
+// gone reports whether no drive has any of it, which is so where somebody removed it during
+// the pass. The server calls that an error.
+func (i healItem) gone() bool {
+	for _, drive := range i.After.Drives {
+		if drive.State != "missing" {
+			return false
+		}
+	}
+	return len(i.After.Drives) > 0
 }
 
 // name is the item for people.

@@ -51,6 +51,8 @@ func TestAPassCountsOnlyWhenAllOfItWasSeenAndItsEndLasts(t *testing.T) {
 		"in parts":                   {says: []healStatus{running(), running(healItems(1, 2, "ok")...), running(), finished(healItems(3, 4, "ok")...), finished()}, items: 4},
 		"of nothing":                 {says: []healStatus{finished()}},
 		"not on one drive":           {says: []healStatus{finished(healItems(1, 2, "ok", "missing")...), finished()}, items: 2, lacks: 2},
+		"removed meanwhile":          {says: []healStatus{finished(healItems(1, 2, "missing", "missing")...), finished()}, items: 2},
+		"on a drive that is away":    {says: []healStatus{finished(healItems(1, 1, "missing", "offline")...), finished()}, items: 1, lacks: 1},
 		"on no drive":                {says: []healStatus{finished(healItems(1, 2)...), finished()}, items: 2, lacks: 2},
 		"with an error":              {says: []healStatus{finished(healItem{Index: 1, Detail: "too slow"}), finished()}, items: 1, lacks: 1},
 		"whose begin another took":   {says: []healStatus{running(healItems(5, 6, "ok")...), finished()}, fails: ErrHealing.Error()},
@@ -58,8 +60,8 @@ func TestAPassCountsOnlyWhenAllOfItWasSeenAndItsEndLasts(t *testing.T) {
 		"that was forgotten":         {says: []healStatus{running(healItems(1, 2, "ok")...), forgotten}, fails: "does not know of it any more"},
 		"that was stopped":           {says: []healStatus{running(healItems(1, 2, "ok")...), finished(), forgotten}, fails: "does not know of it any more"},
 		"that gave up":               {says: []healStatus{running(), {Summary: healStopped, StartTime: started, Detail: "no quorum"}}, fails: "it gave up: no quorum"},
-		"that ended, and had more":   {says: []healStatus{finished(healItems(1, 2, "ok")...), finished(healItems(3, 3, "missing")...), finished()}, items: 3, lacks: 1},
-		"with more than can be told": {says: []healStatus{finished(healItems(1, mostLacking+7, "missing")...), finished()}, items: mostLacking + 7, lacks: mostLacking + 7},
+		"that ended, and had more":   {says: []healStatus{finished(healItems(1, 2, "ok")...), finished(healItems(3, 3, "corrupt")...), finished()}, items: 3, lacks: 1},
+		"with more than can be told": {says: []healStatus{finished(healItems(1, mostLacking+7, "corrupt")...), finished()}, items: mostLacking + 7, lacks: mostLacking + 7},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -151,6 +151,8 @@ type StepContext struct {
 	watcher Watcher
 	// note is nil where no attempt is under way.
 	note func(context.Context, json.RawMessage, bool) error
+	// mirrored asks [Mirrored]; it is nil where there is none, or no attempt under way.
+	mirrored Preflight
 }
 
 // Input decodes what the plan gives the step.

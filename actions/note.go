@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"time"
 
 	"github.com/replicatedhq/ekco/journal"
 )
@@ -13,7 +14,7 @@ import (
 // leaving returns the context for the proof of an attempt that has come to its end: it reads
 // what that left as it will be on record.
 func (c StepContext) leaving(outputs json.RawMessage) StepContext {
-	c.note = nil
+	c.note, c.mirrored = nil, nil
 	if len(outputs) == 0 {
 		return c
 	}
@@ -29,7 +30,7 @@ func (c StepContext) leaving(outputs json.RawMessage) StepContext {
 
 // over returns the context for a step of which no attempt is under way any more.
 func (c StepContext) over() StepContext {
-	c.note = nil
+	c.note, c.mirrored = nil, nil
 	return c
 }
 
@@ -52,6 +53,25 @@ func (c StepContext) Note(ctx context.Context, outputs any) error {
 // is for where it is now.
 func (c StepContext) NoteProgress(ctx context.Context, outputs any) error {
 	return c.keep(ctx, outputs, true)
+}
+
+// mirrorTime is how long a step waits for the mirror of what it noted.
+const mirrorTime = 3 * time.Second
+
+// NoteAhead is [StepContext.Note] before an effect of which an EKCO that starts elsewhere could
+// not tell who made it: it returns once that EKCO would know what is noted. The mirror is waited
+// for a moment, no longer: it only saves the other EKCO from finding out anew, and somebody may
+// be waiting for the effect.
+func (c StepContext) NoteAhead(ctx context.Context, outputs any) error {
+	if err := c.Note(ctx, outputs); err != nil || c.mirrored == nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, mirrorTime)
+	defer cancel()
+	if verdict := c.mirrored.Check(ctx, c.Action); verdict.Kind != VerdictPass {
+		c.Log.Warn("what the step noted is not mirrored yet; it goes on", "reason", verdict.Reason)
+	}
+	return nil
 }
 
 func (c StepContext) keep(ctx context.Context, outputs any, progress bool) error {

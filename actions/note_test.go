@@ -177,3 +177,52 @@ func (s *stumbling) Do(ctx context.Context, step actions.StepContext) (json.RawM
 	}
 	return json.Marshal(at)
 }
+
+// ahead is a step that notes something before its effect.
+type ahead struct{ effect func() }
+
+func (ahead) Prove(_ context.Context, step actions.StepContext) (actions.Proof, error) {
+	var at count
+	_, err := step.Output(step.Planned.ID, &at)
+	return actions.Proof{Done: at.N == 2, Missing: "the effect", Outputs: step.Action.Steps[step.Planned.ID].Outputs}, err
+}
+
+func (s ahead) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
+	if err := step.NoteAhead(ctx, count{1}); err != nil {
+		return nil, err
+	}
+	s.effect()
+	return json.Marshal(count{2})
+}
+
+func TestWhatIsNotedAheadIsMirroredBeforeTheEffect(t *testing.T) {
+	for name, answer := range map[string]func(context.Context) actions.Verdict{
+		"at once": func(context.Context) actions.Verdict { return actions.Pass() },
+		"never": func(ctx context.Context) actions.Verdict {
+			<-ctx.Done()
+			return actions.Hold("the API does not answer")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, w *world) {
+				var seen []string
+				k := &script{steps: []journal.PlannedStep{step("a")}}
+				definition := k.definition()
+				began := time.Now()
+				definition.Steps = map[string]actions.Step{"act": ahead{func() {
+					seen = append(seen, fmt.Sprintf("effect within 4 s: %t", time.Since(began) < 4*time.Second))
+				}}}
+				w.requestTest()
+				cfg := w.Config([]actions.Definition{definition})
+				cfg.Preflights[actions.Mirrored] = actions.PreflightFunc(func(ctx context.Context, _ journal.ActionRecord) actions.Verdict {
+					seen = append(seen, fmt.Sprintf("mirrored, noted %t", strings.Contains(strings.Join(w.Story(), "\n"), `noted a {"n":1}`)))
+					return answer(ctx)
+				})
+				w.RunToEnd(cfg)
+				if got := strings.Join(seen, ", "); got != "mirrored, noted true, effect within 4 s: true" {
+					t.Errorf("in this order: %s\n%s", got, strings.Join(w.Story(), "\n"))
+				}
+			})
+		})
+	}
+}

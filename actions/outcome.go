@@ -228,7 +228,7 @@ func (a *run) start(s *stepState) {
 	s.busy = true
 	a.launches = append(a.launches, func() {
 		step, work, waiting := a.contextOf(s.planned), a.during(s), a.waiting()
-		step.note = a.notesOf(s)
+		step.note, step.mirrored = a.notesOf(s), a.cfg.Preflights[Mirrored]
 		a.async(func() func() {
 			result := attempt(work, waiting, s.code, step)
 			return func() { a.attempted(s, result) }

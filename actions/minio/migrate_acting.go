@@ -81,8 +81,7 @@ func (a *attempt) settleUnread(ctx context.Context) error {
 	}
 	defer target.Close()
 	target.service.shall(journal.MinioServiceDisabled)
-	a.state.Switches, a.state.Settled = true, true
-	if err := a.note(ctx); err != nil {
+	if err := a.switches(ctx); err != nil {
 		return err
 	}
 	warnings, err := replica.SettleAs(ctx, target, buckets)

@@ -460,10 +460,16 @@ func (a *attempt) same(ctx context.Context, both sides) error {
 	return fmt.Errorf("%d objects or settings differ though nobody writes: %s", len(names), strings.Join(names[:min(len(names), 5)], ", "))
 }
 
+// switches puts on record that the switch comes next, also for an EKCO on another node, which
+// would take it for somebody else's.
+func (a *attempt) switches(ctx context.Context) error {
+	a.state.Switches, a.state.Settled = true, true
+	return a.step.NoteAhead(ctx, a.state)
+}
+
 // settle puts on record that nothing speaks against the switch, and sets what acts by itself.
 func (a *attempt) settle(ctx context.Context, both sides) error {
-	a.state.Switches, a.state.Settled = true, true
-	if err := a.note(ctx); err != nil {
+	if err := a.switches(ctx); err != nil {
 		return err
 	}
 	warnings, err := replica.Settle(ctx, both.source, both.target)

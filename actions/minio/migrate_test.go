@@ -209,7 +209,7 @@ func TestASwitchIsNotBegunWhereNoOtherPodCanStart(t *testing.T) {
 				o["status"] = map[string]any{"conditions": []any{map[string]any{"type": "DiskPressure", "status": "True"}}}
 			})
 		}, "node a has DiskPressure"},
-		"gone": {func(b *duo) { b.Remove(minio.NodeRef("a")) }, "node a is no more"},
+		"gone": {func(b *duo) { b.Remove(minio.NodeRef("a")) }, "node a is gone"},
 		"quota": {func(b *duo) {
 			b.Put(kube.Ref{Version: "v1", Resource: "resourcequotas", Namespace: miniosim.Namespace, Name: "small"},
 				`{"status":{"hard":{"pods":"3"},"used":{"pods":"7"}}}`)

@@ -95,7 +95,7 @@ func (p hostsThere) Check(ctx context.Context, record journal.ActionRecord) acti
 		return actions.Hold("cannot tell which hosts have OSDs: " + err.Error()).About("hosts unread")
 	}
 	if hosts := tree.Serving(); len(hosts) < change.Hosts {
-		return actions.Hold(fmt.Sprintf("%s with OSDs that are up and in, and it takes %d", words.Count(len(hosts), "host"), change.Hosts)).About("hosts")
+		return actions.Hold(fmt.Sprintf("%s with OSDs that are up and in, and %d are needed", words.Count(len(hosts), "host"), change.Hosts)).About("hosts")
 	}
 	return actions.Pass()
 }

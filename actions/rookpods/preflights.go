@@ -85,7 +85,7 @@ func (p enoughNodes) Check(ctx context.Context, record journal.ActionRecord) act
 		}
 	}
 	if count < input.Nodes {
-		return actions.Abandon(fmt.Sprintf("there are %s that count, and it takes %d", words.Count(count, "node"), input.Nodes)).About("nodes")
+		return actions.Abandon(fmt.Sprintf("there are %s, and %d are needed", words.Count(count, "node"), input.Nodes)).About("nodes")
 	}
 	return actions.Pass()
 }
@@ -159,7 +159,7 @@ func (p formerRolledOut) Check(ctx context.Context, record journal.ActionRecord)
 	case err != nil:
 		return actions.Hold("cannot tell whether other Deployments are rolled out: " + err.Error()).About("others unread")
 	case lacks != "":
-		return actions.Hold("one after the other: " + lacks).About("others")
+		return actions.Hold("another Deployment of the same daemon comes first: " + lacks).About("others")
 	}
 	return actions.Pass()
 }

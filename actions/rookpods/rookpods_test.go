@@ -275,7 +275,7 @@ func TestTheNextDeploymentWaitsForTheFormer(t *testing.T) {
 		e.follows = time.Second
 		e.objects.Put(former, strings.Replace(osd, `"observedGeneration":1`, `"observedGeneration":0`, 1))
 	}, func(e *estate) { e.objects.Put(former, osd) })
-	if reason != "one after the other: Deployment rook-ceph/rook-ceph-osd-1 is not rolled out: its controller has not seen the change" {
+	if reason != "another Deployment of the same daemon comes first: Deployment rook-ceph/rook-ceph-osd-1 is not rolled out: its controller has not seen the change" {
 		t.Errorf("held for: %s", reason)
 	}
 }

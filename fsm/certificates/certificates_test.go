@@ -299,7 +299,7 @@ func TestPeopleAreWarnedOfWhatNobodyRenewsAndOfWhatShouldHaveBeen(t *testing.T) 
 			left: 7 * day, of: ca, change: func(f *journal.CertificateFacts) { f.Foreign, f.Unrenewed = true, "the customer's own" },
 			warns: "expires within 7 days, at ", reason: "CertificateExpires", with: "the customer's own",
 		},
-		{left: 0, of: ca, change: func(f *journal.CertificateFacts) { f.Unrenewed = "x" }, warns: "is valid no more: it has expired at ", reason: "CertificateExpired"},
+		{left: 0, of: ca, change: func(f *journal.CertificateFacts) { f.Unrenewed = "x" }, warns: "pki/ca.crt expired at ", reason: "CertificateExpired"},
 		{left: 30 * day, of: registry},
 		{left: 7 * day, of: registry, warns: "registry expires within 7 days, at ", reason: "CertificateExpires", with: `"ekco certificates" says what it waits for`},
 		{left: day, of: registry, warns: "within 1 day, at ", reason: "CertificateExpires"},

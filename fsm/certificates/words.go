@@ -70,9 +70,9 @@ func warns(e journal.Event, facts journal.CertificateFacts) string {
 	if facts.Within == "" || own && facts.Within == journal.Within30Days {
 		return ""
 	}
-	left := "within " + string(facts.Within) + ", at "
+	ends := " expires within " + string(facts.Within) + ", at "
 	if facts.Within == journal.Expired {
-		left = "no more: it has expired at "
+		ends = " expired at "
 	}
 	who := "EKCO has not renewed it yet; \"ekco certificates\" says what it waits for"
 	switch {
@@ -81,11 +81,7 @@ func warns(e journal.Event, facts journal.CertificateFacts) string {
 	case facts.Unrenewed != "":
 		who = "EKCO does not renew it: " + facts.Unrenewed
 	}
-	verb := "expires "
-	if facts.Within == journal.Expired {
-		verb = "is valid "
-	}
-	return words.Object(e.Subject) + " " + verb + left + fsm.Stamp(facts.Ends()) + "; " + who
+	return words.Object(e.Subject) + ends + fsm.Stamp(facts.Ends()) + "; " + who
 }
 
 func warning(e journal.Event, p *journal.ThingObserved) words.Line {

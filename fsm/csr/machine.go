@@ -175,7 +175,7 @@ func (machine) Wants(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 func (machine) Request(t *fsm.Thing, _ *fsm.ActionKind, _ *fsm.World) (journal.ActionRequested, uint64) {
 	asked := requestOf(t).Facts.Asked
 	return journal.ActionRequested{
-		Reason: fmt.Sprintf("%s asks for %s, and each is its own", asked.Requester, strings.Join(asked.Names(), ", ")),
+		Reason: fmt.Sprintf("%s asks for %s, all of which are its own", asked.Requester, strings.Join(asked.Names(), ", ")),
 		Input:  journal.CSRInput{Fingerprint: asked.Fingerprint},
 	}, t.FactsSeq
 }

@@ -37,7 +37,7 @@ func (m *MinIO) lacks(e journal.Event) {
 }
 
 // wantMove wants a replica to have another place: one that has lacked its volume for long
-// enough, or whose node is no more, comes first; else, if all run, one of those that are not
+// enough, or whose node is gone, comes first; else, if all run, one of those that are not
 // spread evenly. With no ready node nothing has another place.
 func wantMove(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 	m := of(t)
@@ -107,12 +107,12 @@ func requestMove(t *fsm.Thing, w *fsm.World) journal.ActionRequested {
 	m := of(t)
 	_, ready := w.Count(nodes)
 	pod, _ := m.moves(w, ready)
-	reason := fmt.Sprintf("replica %s has waited for its volume for %s, and no node has that", pod.Name, words.Span(patience(w.PolicyOf(Machine))))
+	reason := fmt.Sprintf("replica %s has waited for its volume for %s, and no node has it", pod.Name, words.Span(patience(w.PolicyOf(Machine))))
 	switch {
 	case pod.State == journal.MinioPodRuns:
 		reason = fmt.Sprintf("%d replicas on %d ready nodes are not spread evenly, and %s is one of %d on %s", len(m.Pods), ready, pod.Name, m.on(pod.Node), pod.Node)
 	case pod.Node != "":
-		reason = fmt.Sprintf("node %s of replica %s is no more", pod.Node, pod.Name)
+		reason = fmt.Sprintf("node %s of replica %s is gone", pod.Node, pod.Name)
 	}
 	return journal.ActionRequested{Reason: reason, Input: journal.MinioMove{Pod: pod}}
 }

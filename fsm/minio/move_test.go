@@ -151,7 +151,7 @@ func TestAReplicaWhoseNodeIsNoMoreGetsAnotherPlaceAtOnce(t *testing.T) {
 	w.observe(spread("n0", "n0", "n1", "n1", "!n2", "n2"))
 	w.moves("") // it ends, and its node is there
 	w.Write(journal.Draft{Type: journal.TypeNodeGone, Subject: nodeOf(2), Payload: journal.NodeGone{Reason: "deleted"}})
-	if rec := w.moves("ha-minio-4"); !strings.Contains(rec.Request.Reason, "node n2 of replica ha-minio-4 is no more") {
+	if rec := w.moves("ha-minio-4"); !strings.Contains(rec.Request.Reason, "node n2 of replica ha-minio-4 is gone") {
 		t.Errorf("asked because %s", rec.Request.Reason)
 	}
 }

@@ -166,7 +166,7 @@ func TestTwoEKCOsDoNotFight(t *testing.T) {
 	rec, _ := w.wants(pool, journal.ActionRaiseCopies)
 	w.Observe(Machine, pool, copiesAt(2, 3)) // the other was first
 	w.Decide()
-	if rec := w.open(pool, journal.ActionRaiseCopies); rec == nil || rec.Cancelling == nil || rec.Cancelling.Reason != "it is as it shall be" {
+	if rec := w.open(pool, journal.ActionRaiseCopies); rec == nil || rec.Cancelling == nil || rec.Cancelling.Reason != "nothing is left to change" {
 		t.Fatalf("it goes on with %+v", rec)
 	}
 	w.End(rec, journal.OutcomeAbandoned)

@@ -106,7 +106,7 @@ func outdatedNumbers(of journal.Subject, change journal.RookChange, w *fsm.World
 // lacksHosts says that there are fewer hosts than the change needs, or "".
 func lacksHosts(change journal.RookChange, w *fsm.World) string {
 	if count, known := hosts(w); known && count < change.Hosts {
-		return fmt.Sprintf("%s, and it takes %d", running(count), change.Hosts)
+		return fmt.Sprintf("%s, and %d are needed", running(count), change.Hosts)
 	}
 	return ""
 }

@@ -90,7 +90,7 @@ func TestANumberThatSomebodyElseSetEndsWhatHasNotBegun(t *testing.T) {
 	w := newWorld(t, limits)
 	w.cluster(asks(1, lists(), has(3, 2)))
 	w.hosts(2)
-	for size, why := range map[int]string{2: "it is as it shall be", 3: "somebody else changed it: replicated.size is 3 now"} {
+	for size, why := range map[int]string{2: "nothing is left to change", 3: "somebody else changed it: replicated.size is 3 now"} {
 		w.pools(pool, 1, map[string]int{poolSize: 1})
 		w.wants(pool, journal.ActionRaiseCopies)
 		w.pools(pool, 2, map[string]int{poolSize: size})

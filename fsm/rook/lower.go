@@ -263,7 +263,7 @@ func outdatedLowering(t *fsm.Thing, change journal.RookChange, w *fsm.World) str
 	case len(asked.kept) > 0:
 		return mayReturn(asked.kept)
 	case asked.to != change.To():
-		return "it shall be " + asked.to + " now"
+		return "what is wanted now is " + asked.to
 	}
 	return ""
 }

@@ -150,7 +150,7 @@ func (machine) Obsolete(t *fsm.Thing, rec *journal.ActionRecord) string {
 	}
 	switch now := of(t).Now(); {
 	case change.Lacks(now) == "":
-		return "it is as it shall be"
+		return "nothing is left to change"
 	case change.Moved(now) != "":
 		return "somebody else changed it: " + change.Moved(now)
 	}
@@ -175,7 +175,7 @@ func (machine) Outdated(t *fsm.Thing, rec *journal.ActionRecord, w *fsm.World) s
 	}
 	for _, wish := range wishes(t, w) {
 		if wish.kind == rec.Kind && rec.Request.Change != nil && wish.to != rec.Request.Change.To {
-			return "it shall be " + wish.to + " now"
+			return "what is wanted now is " + wish.to
 		}
 	}
 	return ""

@@ -112,14 +112,14 @@ func TestWhatStalledGivesWay(t *testing.T) {
 			t.Errorf("it is cancelled because %s", rec.Cancelling.Reason)
 		}
 		w.join("c")
-		w.ends(cephCluster, journal.ActionAddStorageNodes, "it shall be b, c now")
+		w.ends(cephCluster, journal.ActionAddStorageNodes, "what is wanted now is b, c")
 	})
 	t.Run("when somebody else did it", func(t *testing.T) {
 		w := behind(t)
 		rec, _ := w.wants(pool, journal.ActionRaiseCopies)
 		w.stall(rec)
 		w.pools(pool, 2, map[string]int{poolSize: 2})
-		w.ends(pool, journal.ActionRaiseCopies, "it is as it shall be")
+		w.ends(pool, journal.ActionRaiseCopies, "nothing is left to change")
 	})
 	t.Run("not while it tries", func(t *testing.T) {
 		w := behind(t)
@@ -196,7 +196,7 @@ func TestALoweringThatIsToGoFurtherIsAskedForAnew(t *testing.T) {
 	w.Pass(settles)
 	w.wants(pool, journal.ActionLowerCopies)
 	w.crush(1, "a.local")
-	w.ends(pool, journal.ActionLowerCopies, "it shall be replicated.size 1 now")
+	w.ends(pool, journal.ActionLowerCopies, "what is wanted now is replicated.size 1")
 }
 
 func TestALoweringThatHasNotBegunWaitsForAHostThatMayReturn(t *testing.T) {

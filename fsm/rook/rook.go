@@ -20,7 +20,7 @@ const nodes = "node"
 const (
 	// InStep: nothing is to be changed about it.
 	InStep journal.State = "InStep"
-	// Behind: it is not as the cluster's nodes and hosts ask for.
+	// Behind: it differs from what the cluster's nodes and hosts call for.
 	Behind journal.State = "Behind"
 	// Changing: an action of EKCO's is open.
 	Changing journal.State = "Changing"

@@ -12,7 +12,7 @@ func (m machine) Table() fsm.Table {
 			"what no object says.",
 		Initial: string(InStep), Over: fsm.Names(Removed),
 		Transitions: []fsm.Transition{
-			{Event: "behind", From: fsm.Names(InStep, Changing, Unknown), To: string(Behind), When: "it is not as the cluster's nodes and hosts ask for", Tells: m.Tells("it is not as the cluster's nodes and hosts ask for")},
+			{Event: "behind", From: fsm.Names(InStep, Changing, Unknown), To: string(Behind), When: "it differs from what the cluster's nodes and hosts call for", Tells: m.Tells("it differs from what the cluster's nodes and hosts call for")},
 			{Event: "change", From: fsm.Names(Behind, InStep, Unknown), To: string(Changing), When: "an action about it is open", Tells: m.Tells("it is being changed")},
 			{Event: "reached", From: fsm.Names(Behind, Changing, Unknown), To: string(InStep), When: "nothing is to be changed about it", Tells: m.Tells("nothing is to be changed about it")},
 			{Event: "forget", From: fsm.Names(InStep, Behind, Changing), To: string(Unknown), When: "nobody knows on which hosts Ceph has OSDs", Tells: m.Tells("nobody knows yet on which hosts Ceph has OSDs: Ceph has not answered")},

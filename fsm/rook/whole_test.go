@@ -216,7 +216,7 @@ func TestAHostThatIsLostForAMomentCostsAMoment(t *testing.T) {
 	w.pools(pool, 1, map[string]int{poolSize: 1})
 	rec, _ := w.wants(pool, journal.ActionRaiseCopies)
 	w.hosts(1)
-	w.ends(pool, journal.ActionRaiseCopies, "1 host has OSDs that are up and in, and it takes 2")
+	w.ends(pool, journal.ActionRaiseCopies, "1 host has OSDs that are up and in, and 2 are needed")
 	w.End(rec, journal.OutcomeCancelled)
 	w.quiet(pool)
 	w.hosts(2)

@@ -74,7 +74,7 @@ func (m machine) Table() fsm.Table {
 			"UID after `mds-of-`; and, where `rook_priority_class` is set, the Deployments of Ceph's daemons and the DaemonSet of Rook's agent.",
 		Initial: string(InStep), Over: fsm.Names(Removed),
 		Transitions: []fsm.Transition{
-			{Event: "behind", From: fsm.Names(InStep, Changing), To: string(Behind), When: "it is not as the settings and the number of nodes ask for", Tells: m.Tells("it is not as the settings and the number of nodes ask for")},
+			{Event: "behind", From: fsm.Names(InStep, Changing), To: string(Behind), When: "it differs from what the settings and the number of nodes call for", Tells: m.Tells("it differs from what the settings and the number of nodes call for")},
 			{Event: "change", From: fsm.Names(Behind, InStep), To: string(Changing), When: "an action about it is open", Tells: m.Tells("it is being changed")},
 			{Event: "reached", From: fsm.Names(Behind, Changing), To: string(InStep), When: "nothing is to be changed about it", Tells: m.Tells("nothing is to be changed about it")},
 			{Event: "removed", From: fsm.Names(InStep, Behind, Changing), To: string(Removed), When: "there is no such object any more, or EKCO shall not look", Tells: m.TellsLost},
@@ -122,7 +122,7 @@ func (machine) Request(t *fsm.Thing, _ *fsm.ActionKind, w *fsm.World) (journal.A
 func (machine) Obsolete(t *fsm.Thing, rec *journal.ActionRecord) string {
 	input, err := journal.InputOf[journal.RookPodsInput](rec.Request)
 	if err == nil && observed(t) && len(rec.Steps) == 0 && input.Lacks(t.Kind, now(t)) == "" {
-		return "it is as it shall be"
+		return "nothing is left to change"
 	}
 	return ""
 }
@@ -141,7 +141,7 @@ func (machine) Outdated(t *fsm.Thing, rec *journal.ActionRecord, w *fsm.World) s
 	class := policy(w.PolicyOf(Machine)).Class
 	switch {
 	case present < input.Nodes:
-		return fmt.Sprintf("it takes %d nodes, and there are %d", input.Nodes, present)
+		return fmt.Sprintf("%d nodes are needed, and there are %d", input.Nodes, present)
 	case input.Class != "" && input.Class != class:
 		return "rook_priority_class is " + class + " now"
 	}

@@ -18,7 +18,7 @@ const nodes = "node"
 const (
 	// InStep: nothing is to be changed about it.
 	InStep journal.State = "InStep"
-	// Behind: it is not as the settings and the number of nodes ask for.
+	// Behind: it differs from what the settings and the number of nodes call for.
 	Behind journal.State = "Behind"
 	// Changing: an action of EKCO's is open.
 	Changing journal.State = "Changing"

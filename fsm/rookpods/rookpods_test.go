@@ -185,7 +185,7 @@ func TestMDSAreSpreadOnceTwoNodesAreReady(t *testing.T) {
 	}
 	w.join("b", false) // before it has begun
 	w.Decide()
-	if rec.Cancelling == nil || rec.Cancelling.Reason != "it takes 2 nodes, and there are 1" {
+	if rec.Cancelling == nil || rec.Cancelling.Reason != "2 nodes are needed, and there are 1" {
 		t.Errorf("it is %+v", rec.Cancelling)
 	}
 	w.End(rec, journal.OutcomeCancelled)
@@ -319,7 +319,7 @@ func TestWhatSomebodyElseHasSetIsNoLongerNeeded(t *testing.T) {
 		rec, _ := w.wants(of)
 		w.see(of, facts[1])
 		w.Decide()
-		if rec.Cancelling == nil || rec.Cancelling.Reason != "it is as it shall be" {
+		if rec.Cancelling == nil || rec.Cancelling.Reason != "nothing is left to change" {
 			t.Errorf("%s: %+v", of.Name, rec.Cancelling)
 		}
 	}

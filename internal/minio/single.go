@@ -244,7 +244,7 @@ func (c *Client) nodeLacks(ctx context.Context, name string) (NoSuccessor, error
 	node, err := get[node](ctx, c, NodeRef(name))
 	switch {
 	case errors.Is(err, kube.ErrNotFound):
-		return NoSuccessor{"gone " + name, fmt.Sprintf("node %s is no more", name)}, nil
+		return NoSuccessor{"gone " + name, fmt.Sprintf("node %s is gone", name)}, nil
 	case err != nil:
 		return NoSuccessor{}, err
 	case node.Spec.Unschedulable:

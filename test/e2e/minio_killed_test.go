@@ -97,6 +97,10 @@ func (m *migration) migrated() int {
 	return len(ended)
 }
 
+// triesRest is how long EKCO waits after a switch that came to nothing, as that does in which it
+// is killed twice.
+const triesRest = 5 * time.Minute
+
 // killEverywhere kills EKCO before and after each effect, and as soon as each step's begin and
 // end is on record, and starts it again, until the migration has ended. What is to be done
 // while EKCO is dead is given by place.
@@ -119,7 +123,7 @@ func (m *migration) killEverywhere(dead map[string]func()) (killed []string) {
 	defer look.Stop()
 	ask := time.NewTicker(2 * time.Second)
 	defer ask.Stop()
-	limit := time.NewTimer(2 * patience)
+	limit := time.NewTimer(triesRest + 2*patience)
 	defer limit.Stop()
 	for {
 		select {

@@ -82,7 +82,7 @@ func (a *app) showEvents(ctx context.Context, backend *connection, flags history
 		return err
 	}
 	printer, err := view.NewHistory(a.stdout, flags.form(), view.Options{
-		Color: a.color(), Live: flags.follow, Lookup: lookup(ctx, backend), Words: a.words, Zone: flags.zone(), Now: a.now(),
+		Color: a.color(), Live: flags.follow, Lookup: lookup(ctx, backend), Origin: origin(ctx, backend), Words: a.words, Zone: flags.zone(), Now: a.now(),
 	})
 	if err != nil {
 		return usageError{err}

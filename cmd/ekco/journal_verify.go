@@ -21,6 +21,9 @@ const unproved = `Who can write the file could have written all of it anew, with
 rule that out, keep the head in another place and compare: ekco journal verify --expect %s
 `
 
+// hashName is the name of the hash, where it stands before one.
+const hashName = "sha256:"
+
 func newJournalVerifyCommand(a *app) *cobra.Command {
 	var output, expect string
 	cmd := &cobra.Command{
@@ -66,10 +69,11 @@ func readPosition(text string) (at journal.Position, err error) {
 	if text == "" {
 		return at, nil
 	}
-	seq, hash, found := strings.Cut(strings.TrimPrefix(text, "#"), ":")
+	head := strings.Replace(strings.TrimPrefix(text, "#"), " ", ":", 1)
+	seq, hash, found := strings.Cut(head, ":")
 	at.Seq, err = strconv.ParseUint(seq, 10, 64)
 	if err == nil && found {
-		err = at.Hash.UnmarshalText([]byte(hash))
+		err = at.Hash.UnmarshalText([]byte(strings.TrimPrefix(hash, hashName)))
 	}
 	if err != nil || !found || at.Seq == 0 {
 		return at, usagef("--expect is %q: want the number of an event and its hash, like 34:9e01… with 64 digits", text)
@@ -145,8 +149,8 @@ func (a *app) showVerdict(result api.VerifyResult, output string) error {
 }
 
 func soundText(result api.VerifyResult) string {
-	head := fmt.Sprintf("%d:%s", result.Head.Seq, result.Head.Hash)
-	text := fmt.Sprintf("The journal is sound: %d events, #%d to #%d.\nHead: #%s (SHA-256)\n", result.Events, result.FirstSeq, result.LastSeq, head)
+	head := result.Head
+	text := fmt.Sprintf("The journal is sound: %d events, #%d to #%d.\nHead: #%d %s%s\n", result.Events, result.FirstSeq, result.LastSeq, head.Seq, hashName, head.Hash)
 	switch {
 	case result.Unread != "":
 		text += "Salvaged: cannot be told now: " + view.Clean(result.Unread) + "\n"
@@ -156,7 +160,7 @@ func soundText(result api.VerifyResult) string {
 	for _, at := range result.Salvaged {
 		text += fmt.Sprintf("Salvaged: at %s, after damage; events were lost\n", words.Stamp(at))
 	}
-	return text + fmt.Sprintf(unproved, head)
+	return text + fmt.Sprintf(unproved, fmt.Sprintf("%d:%s", head.Seq, head.Hash))
 }
 
 // verifyInChild checks a file with the given ekco binary.

@@ -18,9 +18,11 @@ func TestMomentsAreReadAsPeopleWriteThem(t *testing.T) {
 		"2026-11-22 00:09:30": "2026-11-22T00:09:30Z", "2026-11-21": "2026-11-21T00:00:00Z",
 		"2026-11-22T01:09:00+01:00": "2026-11-22T00:09:00Z", "2026-11-22T00:09Z": "2026-11-22T00:09:00Z",
 	} {
-		got, err := moment("--since", text, now)
-		if err != nil || got.UTC().Format(time.RFC3339) != want {
-			t.Errorf("%s: got %s (%v), want %s", text, got.UTC().Format(time.RFC3339), err, want)
+		for _, now := range []time.Time{now, now.In(time.FixedZone("west", -8*60*60))} {
+			got, err := moment("--since", text, now)
+			if err != nil || got.UTC().Format(time.RFC3339) != want {
+				t.Errorf("%s at %s: got %s (%v), want %s", text, now, got.UTC().Format(time.RFC3339), err, want)
+			}
 		}
 	}
 	for _, text := range []string{"-1h", "-1d", "1d-1h", "d", "1dw", "1d2w", "25:00", "tomorrow", "NaNd", "Infw", "1e300d", "40000d", "2026-13-01"} {

@@ -40,8 +40,8 @@ A node that EKCO never saw, because its Node was deleted before, is purged if
 something of it is left in Rook, Ceph, etcd or kubeadm's ClusterStatus: the
 command shows what it found, and asks. A name of which nothing is left is an error.
 
-What needs Ceph waits while Ceph does not answer, for days if need be; the rest is
-done, and the command ends with a warning.
+While Ceph does not answer, what needs Ceph waits until it does, however long that is;
+the rest is done, and the command ends with a warning.
 
 Nothing of a node that answers is destroyed before its OSDs have stopped. Until
 then "ekco cancel" puts its storage entry and its OSDs back.

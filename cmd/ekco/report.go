@@ -61,6 +61,6 @@ func (a *app) report(cmd *cobra.Command, backend *connection, options view.Repor
 	if options.From.IsZero() {
 		options.From = status.Journal.FirstTime
 	}
-	options.Lookup = lookup(ctx, backend)
+	options.Lookup, options.Origin = lookup(ctx, backend), origin(ctx, backend)
 	return view.Report(a.stdout, status, backend.Events(ctx, journal.Query{Node: options.Node, Since: options.From}, false), options)
 }

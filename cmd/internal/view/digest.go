@@ -20,7 +20,9 @@ type digest struct {
 	zone  zone
 	words *words.Vocabulary
 	now   time.Time
-	lines []*digestLine
+	// origin finds the first event of an action that began before what is told; it may be nil.
+	origin func(action string) (journal.Event, bool)
+	lines  []*digestLine
 	// actions, refusals and pauses are the lines that may still end.
 	actions  map[string]*digestLine
 	refusals map[refusalOf]*digestLine
@@ -49,7 +51,7 @@ type digestLine struct {
 
 func newDigest(w io.Writer, options Options) *digest {
 	return &digest{
-		w: w, style: style{options.Color}, zone: zone{options.Zone}, words: options.Words, now: options.Now,
+		w: w, style: style{options.Color}, zone: zone{options.Zone}, words: options.Words, now: options.Now, origin: options.Origin,
 		actions: map[string]*digestLine{}, refusals: map[refusalOf]*digestLine{}, pauses: map[string]*digestLine{},
 	}
 }
@@ -91,12 +93,14 @@ func (d *digest) acted(e journal.Decoded) {
 		line = d.add(e.Time, e.Action)
 		line.outcome, line.tone, line.earlier = "open", doubtful, true
 		d.actions[e.Action] = line
+		if d.origin != nil && !begins(e) {
+			if first, found := d.origin(e.Action); found {
+				d.begun(line, first.Decoded())
+			}
+		}
 	}
+	d.begun(line, e)
 	switch p := e.Body.(type) {
-	case *journal.ActionRequested:
-		line.what, line.earlier = d.named(p.Kind, e), false
-	case *journal.ActionAdopted:
-		line.what, line.earlier, line.began = d.named(p.Record.Kind, e), false, p.Record.RequestedAt
 	case *journal.ActionHeld:
 		line.outcome = "waits for " + p.Preflight + words.Because(p.Reason)
 	case *journal.ActionStalled:
@@ -109,6 +113,21 @@ func (d *digest) acted(e journal.Decoded) {
 			line.tone = good
 		}
 		delete(d.actions, e.Action)
+	}
+}
+
+// begins reports whether an action may begin with the event.
+func begins(e journal.Decoded) bool {
+	return e.Type == journal.TypeActionRequested || e.Type == journal.TypeActionAdopted
+}
+
+// begun takes from an event with which an action begins what it is, and since when.
+func (d *digest) begun(line *digestLine, e journal.Decoded) {
+	switch p := e.Body.(type) {
+	case *journal.ActionRequested:
+		line.what, line.earlier, line.began = d.named(p.Kind, e), false, e.Time
+	case *journal.ActionAdopted:
+		line.what, line.earlier, line.began = d.named(p.Record.Kind, e), false, p.Record.RequestedAt
 	}
 }
 

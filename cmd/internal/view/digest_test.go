@@ -58,6 +58,18 @@ func TestASummaryHasALineForEachActionRefusalAndPause(t *testing.T) {
 	}
 }
 
+func TestASummarySaysOfWhatBeganEarlierWhatItIsAndSinceWhen(t *testing.T) {
+	s := &story{t: t}
+	node := journal.NodeSubject("w1", "u1")
+	s.tell(node, "purge-w1-1", "cli:a@h", 0, journal.TypeActionRequested, journal.ActionRequested{Kind: journal.ActionPurgeNode})
+	s.tell(node, "purge-w1-1", "operator", 0, journal.TypeStepStarted, journal.StepStarted{Step: "x", Attempt: 1})
+	options := Options{Now: began.Add(time.Minute), Origin: func(string) (journal.Event, bool) { return s.events[0], true }}
+	want := "2026-11-21T01:00:00Z 1m so far purge node w1 (purge-w1-1) open"
+	if got := digested(t, s.events[1:], options); len(got) != 2 || got[1] != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 func TestTimesAreShownInTheZoneThatIsAskedFor(t *testing.T) {
 	s := &story{t: t}
 	s.tell(journal.ClusterSubject, "", "cli:a@h", 0, journal.TypePauseSet, journal.PauseSet{Reason: "at 2026-99-99T99:99:99Z", Until: began})

@@ -44,4 +44,7 @@ func TestADrawingKeepsWithinItsFrameAndShowsWhatTookNoTime(t *testing.T) {
 	if ticks := s.ticks(); ticks[len(ticks)-1].Anchor != "end" {
 		t.Errorf("the last label goes on outside: %+v", ticks)
 	}
+	if first := newStates(ReportOptions{From: began.Add(-2 * aYear), Until: began}).ticks()[0]; first.Label != "2024-11-21" {
+		t.Errorf("of two years it begins at %q", first.Label)
+	}
 }

@@ -26,6 +26,8 @@ type ReportOptions struct {
 	Node   string
 	Words  *words.Vocabulary
 	Lookup func(seq uint64) (journal.Event, bool)
+	// Origin returns the first event of an action, if there is one. It may be nil.
+	Origin func(action string) (journal.Event, bool)
 }
 
 // report is what the page shows.
@@ -53,7 +55,7 @@ func Report(w io.Writer, status api.Status, events iter.Seq2[journal.Event, erro
 	}
 	var told strings.Builder
 	branches := newTree(&told, Options{Words: options.Words, Lookup: options.Lookup})
-	lines := newDigest(io.Discard, Options{Words: options.Words, Now: options.Until})
+	lines := newDigest(io.Discard, Options{Words: options.Words, Now: options.Until, Origin: options.Origin})
 	states := newStates(options)
 	for event, err := range events {
 		if err != nil {

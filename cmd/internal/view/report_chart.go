@@ -129,6 +129,9 @@ const (
 	axisHeight  = 24
 	thinnest    = 1.5
 	stampOfTick = "01-02 15:04"
+	// dateOfTick is for a time in which a day of the year is not one day.
+	dateOfTick = "2006-01-02"
+	aYear      = 365 * 24 * time.Hour
 )
 
 // chart is what the page draws.
@@ -222,10 +225,14 @@ func (s *states) x(at time.Time) float64 {
 }
 
 func (s *states) ticks() (ticks []chartTick) {
-	step := s.options.Until.Sub(s.options.From) / (chartTicks - 1)
+	whole, form := s.options.Until.Sub(s.options.From), stampOfTick
+	if whole >= aYear {
+		form = dateOfTick
+	}
+	step := whole / (chartTicks - 1)
 	for i := range chartTicks {
 		at := s.options.From.Add(time.Duration(i) * step)
-		ticks = append(ticks, chartTick{X: s.x(at), Label: at.UTC().Format(stampOfTick), Anchor: "middle"})
+		ticks = append(ticks, chartTick{X: s.x(at), Label: at.UTC().Format(form), Anchor: "middle"})
 	}
 	ticks[len(ticks)-1].Anchor = "end"
 	return ticks

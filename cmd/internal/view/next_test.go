@@ -1,0 +1,59 @@
+package view
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/replicatedhq/ekco/cmd/internal/api"
+	"github.com/replicatedhq/ekco/fsm"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// next is what is to come of two nodes and of the cluster, in all its forms.
+func next() api.Status {
+	node, other := journal.NodeSubject("w1", "u1"), journal.NodeSubject("w2", "u2")
+	return api.Status{Now: began, Verdict: api.OverallWorking, Next: []fsm.Upcoming{
+		{Kind: journal.ActionClearNode, Subject: node, At: began.Add(-time.Minute)},
+		{Kind: journal.ActionClearNode, Subject: node, At: began.Add(31 * time.Second), Why: "if pods are terminating"},
+		{Kind: journal.ActionClearNode, Subject: other, At: began.Add(time.Minute), Rule: "Settling", Why: "it has started"},
+		{Kind: journal.ActionClearNode, Subject: journal.ClusterSubject, Things: 5, Rule: "StormBrake", Why: "too many"},
+		{Kind: journal.ActionPurgeNode, Subject: other, Never: true, Why: "it is off"},
+	}}
+}
+
+func TestWhatIsToComeIsSaidWithWhenAndWhatIsAgainstIt(t *testing.T) {
+	want := []string{
+		"NEXT",
+		"  clear node w1 at 2026-11-21T00:59:00Z (in 0s)",
+		"  clear node w1 at 2026-11-21T01:00:31Z (in 31s), if pods are terminating",
+		"  clear node w2 at 2026-11-21T01:01:00Z (in 1m), until then blocked by Settling: it has started",
+		"  clear any node (5 are due): blocked by StormBrake: too many",
+		"  purge node w2: never by itself (it is off)",
+	}
+	if diff := cmp.Diff(want, nextLines(next(), vocabulary, style{})[1:]); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestOfANameOnlyWhatIsToComeOfItAndOfAllIsShown(t *testing.T) {
+	var out strings.Builder
+	if err := Status(&out, next(), "table", StatusOptions{Name: "w1", Words: vocabulary}); err != nil {
+		t.Fatal(err)
+	}
+	if text := out.String(); !strings.Contains(text, "clear node w1 at") || !strings.Contains(text, "StormBrake") || strings.Contains(text, "w2") {
+		t.Errorf("of w1 is to come\n%s", text)
+	}
+}
+
+func TestWhoAsksWhatIsWrongIsToldWhatIsToComeToo(t *testing.T) {
+	var out strings.Builder
+	if err := Problems(&out, next(), Options{Words: vocabulary}); err != nil {
+		t.Fatal(err)
+	}
+	if text := out.String(); !strings.Contains(text, "NEXT\n  clear node w1 at") {
+		t.Errorf("nothing is to come in\n%s", text)
+	}
+}

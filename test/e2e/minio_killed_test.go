@@ -133,7 +133,7 @@ func (m *migration) killEverywhere(dead map[string]func()) (killed []string) {
 		case <-limit.C:
 			m.t.Fatalf("the migration did not end; EKCO was killed %q\n%s", killed, m.story())
 		case <-ask.C:
-			if m.migrated() > 0 {
+			if m.runs() && m.migrated() > 0 {
 				return killed
 			}
 		case <-look.C:
@@ -150,6 +150,11 @@ func (m *migration) killEverywhere(dead map[string]func()) (killed []string) {
 	}
 }
 
+// runs reports whether EKCO has the journal: who asks before takes the file from it, and it ends.
+func (m *migration) runs() bool {
+	return strings.Contains(m.o.running.Output.String(), `"msg":"EKCO runs"`)
+}
+
 // killAtRandom kills EKCO so many times at random and starts it again, until another migration
 // has ended: each time up to two seconds after it has come to one to six places. It returns how
 // often it did.
@@ -160,7 +165,7 @@ func (m *migration) killAtRandom(random *rand.Rand, times int) (kills int) {
 		done, places, looks := false, 1+random.IntN(6), 0
 		await.Looking(m.t, time.Second/5, patience, "EKCO goes on, or has come to the end", func() (bool, string) {
 			switch {
-			case !strings.Contains(m.o.running.Output.String(), `"msg":"EKCO runs"`):
+			case !m.runs():
 			case kills < times && len(m.places()) >= places:
 				return true, ""
 			default:

@@ -123,7 +123,7 @@ func (m *migration) killEverywhere(dead map[string]func()) (killed []string) {
 	defer look.Stop()
 	ask := time.NewTicker(2 * time.Second)
 	defer ask.Stop()
-	limit := time.NewTimer(triesRest + 2*patience)
+	limit := time.NewTimer(2*triesRest + 2*patience) // a second switch may be killed twice, too
 	defer limit.Stop()
 	for {
 		select {

@@ -56,14 +56,13 @@ func (s lookThrough) Do(ctx context.Context, step actions.StepContext) (json.Raw
 	}
 	var lacked map[string]string
 	for range 2 {
-		began := time.Now().UTC()
 		pass, err := s.pass(ctx, step)
 		if err != nil {
 			return nil, notLooked(err)
 		}
 		lacked = staying(lacked, pass.Lacking)
 		if pass.More == 0 && len(lacked) == 0 {
-			return json.Marshal(journal.MinioLooked{At: began, Items: pass.Items})
+			return json.Marshal(journal.MinioLooked{At: time.Now().UTC(), Items: pass.Items})
 		}
 	}
 	return nil, &actions.UnfinishedError{Left: incomplete(lacked), Waits: true}

@@ -64,6 +64,9 @@ func (s lookThrough) Do(ctx context.Context, step actions.StepContext) (json.Raw
 		if pass.More == 0 && len(lacked) == 0 {
 			return json.Marshal(journal.MinioLooked{At: time.Now().UTC(), Items: pass.Items})
 		}
+		if pass.More > 0 {
+			lacked = nil // what was not named may lack something the next time too
+		}
 	}
 	return nil, &actions.UnfinishedError{Left: incomplete(lacked), Waits: true}
 }

@@ -159,3 +159,41 @@ func TestAMoveThatAnEarlierEKCOPlannedTakesNothingAwayUnlooked(t *testing.T) {
 		}
 	})
 }
+
+// TestALookThatTakesHoursCounts: it is as old as its end.
+func TestALookThatTakesHoursCounts(t *testing.T) {
+	actionstest.InBubble(t, func(w *actionstest.World) {
+		s := installed(w)
+		s.crowded()
+		s.LookFor(3 * lookedWithin)
+		s.moves(0)
+		w.RunToEnd(w.Config(s.definitions()))
+		if !slices.Equal(s.took(), both) || w.LastLine() != "ended done" {
+			t.Errorf("deleted were %q: %s", s.took(), w.LastLine())
+		}
+	})
+}
+
+// TestWhatWasNotNamedBeforeMayLackSomethingStill: that it is named for the first time does not say
+// that it was just written.
+func TestWhatWasNotNamedBeforeMayLackSomethingStill(t *testing.T) {
+	actionstest.InBubble(t, func(w *actionstest.World) {
+		s := installed(w)
+		s.crowded()
+		s.moves(0)
+		s.Lack(sixteenOf200)
+		s.LackUnnamed(5)
+		time.AfterFunc(3*time.Second, func() {
+			s.Lack(map[string]string{"data/9": "it is missing on drive http://ha-minio-3"})
+			s.LackUnnamed(0)
+		})
+		r := w.Start(w.Config(s.definitions()))
+		w.Pass(time.Hour)
+		s.held(journal.StepLookBeforeMinio, actions.HoldNextAttempt, "data/9")
+		if len(s.Effects()) != 0 {
+			t.Errorf("deleted were %q", s.took())
+		}
+		s.Lack(nil)
+		r.End()
+	})
+}

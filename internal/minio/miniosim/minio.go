@@ -44,8 +44,11 @@ type MinIO struct {
 	// lacking is what is not on all drives, by name, deaf why nobody can look; looks counts
 	// the looks.
 	lacking map[string]string
+	unnamed int64
 	deaf    error
 	looks   int
+	// looksFor is how long a look takes.
+	looksFor time.Duration
 }
 
 var (
@@ -56,7 +59,7 @@ var (
 // Install installs MinIO as kURL does, the highly available one without replicas, on those
 // nodes.
 func Install(objects *kubesim.Objects, nodes ...string) *MinIO {
-	m := &MinIO{Objects: objects, nodes: nodes, silent: map[string]bool{}, lost: map[string]bool{}, asked: map[minio.Question]int{}}
+	m := &MinIO{Objects: objects, nodes: nodes, silent: map[string]bool{}, lost: map[string]bool{}, asked: map[minio.Question]int{}, looksFor: 2 * time.Second}
 	objects.Holds = func(ref kube.Ref) bool { return ref.Resource == "pods" || ref.Resource == "persistentvolumeclaims" }
 	m.UID = objects.Put(minio.StatefulSetRef(Namespace), `{"metadata":{"annotations":{"kurl.sh/desired-scale":"6"}},"spec":{"replicas":0},"status":{"observedGeneration":1}}`)
 	objects.Put(minio.DeploymentRef(Namespace), `{"spec":{"replicas":1}}`)
@@ -346,13 +349,30 @@ func (m *MinIO) Looks() int {
 	return m.looks
 }
 
-// lookTakes is how long a look takes.
-const lookTakes = 2 * time.Second
+// LackUnnamed says how many things more are not on all drives than are named.
+func (m *MinIO) LackUnnamed(more int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.unnamed = more
+}
+
+// LookFor has each look take that long.
+func (m *MinIO) LookFor(span time.Duration) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.looksFor = span
+}
+
+func (m *MinIO) lookTakes() time.Duration {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.looksFor
+}
 
 // LookThrough implements [minio.Looker].
 func (m *MinIO) LookThrough(ctx context.Context, addresses []string, with minio.Credentials, report func(items int64)) (s3.HealPass, error) {
 	select {
-	case <-time.After(lookTakes):
+	case <-time.After(m.lookTakes()):
 	case <-ctx.Done():
 		return s3.HealPass{}, ctx.Err()
 	}
@@ -366,7 +386,7 @@ func (m *MinIO) LookThrough(ctx context.Context, addresses []string, with minio.
 	}
 	m.looks++
 	report(looksAt)
-	return s3.HealPass{Items: looksAt, Lacking: maps.Clone(m.lacking)}, nil
+	return s3.HealPass{Items: looksAt, Lacking: maps.Clone(m.lacking), More: m.unnamed}, nil
 }
 
 // looksAt is how many things a look is at.

@@ -54,8 +54,9 @@ func (c cephs) capabilityOr(e *estate, off string) Capability {
 		Sources: func(s *fsm.State) []observers.Source {
 			resources, ofCeph := observersrook.New(observersrook.Options{
 				Rook: custom, Ceph: c.of(e), Pools: []journal.Subject{rookPool, rookFS}, Off: off, Changes: changes,
-				OSDPods: e.server.PodsLabelled(rook.Namespace, rook.OSDLabel, rook.OSDApp),
-				Known:   func(of journal.Subject) map[string]journal.RookFacts { return fsmrook.Known(s, of) },
+				CephInterval: time.Minute,
+				OSDPods:      e.server.PodsLabelled(rook.Namespace, rook.OSDLabel, rook.OSDApp),
+				Known:        func(of journal.Subject) map[string]journal.RookFacts { return fsmrook.Known(s, of) },
 			})
 			return append(changes.Over(resources...), ofCeph...)
 		},

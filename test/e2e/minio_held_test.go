@@ -20,15 +20,9 @@ const leadsToSingle = `{"app":"minio"}`
 // unless clients are led to the single MinIO then. It returns the action.
 func (m *migration) waitHeld(preflight string, reason ...string) (action string) {
 	m.t.Helper()
-	seldom(m.t, fmt.Sprintf("%s holds it: %q", preflight, reason), func() (bool, string) {
-		for _, open := range m.o.status().Actions {
-			for _, hold := range open.Holds {
-				if open.Kind == journal.ActionMigrateMinio && hold.Preflight == preflight && !slices.ContainsFunc(reason, func(part string) bool { return !strings.Contains(hold.Reason, part) }) {
-					m.t.Logf("%s: %s", preflight, hold.Reason)
-					action = open.ID
-					return true, ""
-				}
-			}
+	seldom(m.t, fmt.Sprintf("%s holds it: %q", preflight, reason), func() (held bool, seen string) {
+		if action, held = m.heldBy(preflight, reason...); held {
+			return true, ""
 		}
 		return false, m.o.mustEkco("status", "--component", "minio")
 	})
@@ -36,6 +30,20 @@ func (m *migration) waitHeld(preflight string, reason ...string) (action string)
 		m.t.Errorf("while %s holds it, Service minio leads to %s", preflight, leads)
 	}
 	return action
+}
+
+// heldBy returns the migration that the preflight holds for a reason with these parts, if one is.
+func (m *migration) heldBy(preflight string, reason ...string) (action string, held bool) {
+	m.t.Helper()
+	for _, open := range m.o.status().Actions {
+		for _, hold := range open.Holds {
+			if open.Kind == journal.ActionMigrateMinio && hold.Preflight == preflight && !slices.ContainsFunc(reason, func(part string) bool { return !strings.Contains(hold.Reason, part) }) {
+				m.t.Logf("%s: %s", preflight, hold.Reason)
+				return open.ID, true
+			}
+		}
+	}
+	return "", false
 }
 
 // leads is where Service minio leads.

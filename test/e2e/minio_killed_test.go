@@ -97,10 +97,6 @@ func (m *migration) migrated() int {
 	return len(ended)
 }
 
-// triesRest is how long EKCO waits after a switch that came to nothing, as that does in which it
-// is killed twice.
-const triesRest = 5 * time.Minute
-
 // killEverywhere kills EKCO before and after each effect, and as soon as each step's begin and
 // end is on record, and starts it again, until the migration has ended. What is to be done
 // while EKCO is dead is given by place.
@@ -123,7 +119,7 @@ func (m *migration) killEverywhere(dead map[string]func()) (killed []string) {
 	defer look.Stop()
 	ask := time.NewTicker(2 * time.Second)
 	defer ask.Stop()
-	limit := time.NewTimer(2*triesRest + 2*patience) // a second switch may be killed twice, too
+	limit := time.NewTimer(2 * patience)
 	defer limit.Stop()
 	for {
 		select {
@@ -133,7 +129,7 @@ func (m *migration) killEverywhere(dead map[string]func()) (killed []string) {
 		case <-limit.C:
 			m.t.Fatalf("the migration did not end; EKCO was killed %q\n%s", killed, m.story())
 		case <-ask.C:
-			if m.runs() && m.migrated() > 0 {
+			if m.runs() && m.ended() {
 				return killed
 			}
 		case <-look.C:
@@ -148,6 +144,19 @@ func (m *migration) killEverywhere(dead map[string]func()) (killed []string) {
 			}
 		}
 	}
+}
+
+// ended reports whether the migration has. EKCO rests after a switch that came to nothing, as
+// that does in which it is killed twice: a person has it tried again at once.
+func (m *migration) ended() bool {
+	m.t.Helper()
+	if m.migrated() > 0 {
+		return true
+	}
+	if action, rests := m.heldBy("MinioTries"); rests {
+		m.o.mustEkco("retry", action, "--reason", "EKCO was killed in the switch")
+	}
+	return false
 }
 
 // runs reports whether EKCO has the journal: who asks before takes the file from it, and it ends.
@@ -170,7 +179,7 @@ func (m *migration) killAtRandom(random *rand.Rand, times int) (kills int) {
 				return true, ""
 			default:
 				if looks++; looks%5 == 0 { // it takes a program
-					done = m.migrated() > 0
+					done = m.ended()
 				}
 			}
 			return done, m.o.running.Output.Tail(2000)

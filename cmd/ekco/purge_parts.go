@@ -56,9 +56,17 @@ func reachOutside(cfg config.Config, readOnly bool, restConfig *rest.Config, cal
 	return outside{
 		etcd: etcd.Dialer(etcd.Options{CertificatesDir: cfg.CertificatesDir, OnCall: calls.etcd, ReadOnly: readOnly}),
 		rook: installed,
-		ceph: ceph.New(rook.NewRunner(installed), ceph.Options{OnCommand: calls.ceph, ReadOnly: readOnly}),
+		ceph: ceph.New(rook.NewRunner(installed), ceph.Options{OnCommand: calls.ceph, ReadOnly: readOnly, MaxAge: cephMaxAge}),
 	}, nil
 }
+
+// cephMaxAge is for how long an answer of Ceph does for what asks the same: a check, and the step
+// after it. Each question costs a purge some 50 ms, in which Ceph could change as well.
+const cephMaxAge = 500 * time.Millisecond
+
+// afterProof is when a purge has surely asked whether its change is done, which is not to wait
+// for what others want to know then.
+const afterProof = time.Second
 
 // noticing also has somebody look when a host was removed from the CRUSH map, which nothing that
 // can be watched shows.
@@ -66,7 +74,7 @@ func noticing(hosts *observers.Nudge, told ceph.OnCommand) ceph.OnCommand {
 	return func(kind string, took time.Duration, err error) {
 		told(kind, took, err)
 		if kind == "osd crush rm" && err == nil {
-			hosts.Look()
+			time.AfterFunc(afterProof, hosts.Look)
 		}
 	}
 }

@@ -57,7 +57,9 @@ func (c *Client) checkSame(ctx context.Context, osd Ref) (there bool, err error)
 	if osd.UUID == "" {
 		return false, nil
 	}
-	uuids, err := c.uuids(ctx)
+	asked := osdDump
+	asked.anew = true
+	uuids, err := ask(ctx, c, asked, parseUUIDs)
 	if err != nil {
 		return false, err
 	}

@@ -34,6 +34,11 @@ type Options struct {
 	// ReadOnly makes every command that would change something end with
 	// ErrReadOnly.
 	ReadOnly bool
+	// MaxAge is how long ago Ceph may have been asked what it is asked again, for that answer
+	// to do; default 0, with which it is always asked anew. What it was asked before a change
+	// of this client had ended never does, and an OSD's identity is always asked before it is
+	// purged.
+	MaxAge time.Duration
 	// OnCommand, if there is one, is told of each command that was run: which, from
 	// the look for the pod to the end, and how it failed. It is not told of one
 	// that ended because its caller had stopped waiting. It must not block.
@@ -78,7 +83,7 @@ func New(runner Runner, options Options) *Client {
 	if options.OnCommand == nil {
 		options.OnCommand = func(string, time.Duration, error) {}
 	}
-	return &Client{runner: runner, options: options}
+	return &Client{runner: runner, options: options, reads: shared{maxAge: options.MaxAge}}
 }
 
 // ask runs a command and reads its answer.
@@ -134,12 +139,14 @@ func (c *Client) tree(ctx context.Context) (Tree, error) {
 }
 
 func (c *Client) uuids(ctx context.Context) (map[int]string, error) {
-	return ask(ctx, c, command{args: []string{"osd", "dump"}}, parseUUIDs)
+	return ask(ctx, c, osdDump, parseUUIDs)
 }
+
+var osdDump = command{args: []string{"osd", "dump"}}
 
 // fsid asks what uuids does, so that both share one command.
 func (c *Client) fsid(ctx context.Context) (string, error) {
-	return ask(ctx, c, command{args: []string{"osd", "dump"}}, parseFSID)
+	return ask(ctx, c, osdDump, parseFSID)
 }
 
 // Pools implements [API]. Its two commands run side by side, and the first is the
@@ -149,7 +156,7 @@ func (c *Client) Pools(ctx context.Context) ([]Pool, error) {
 	var rules map[int]placement
 	var poolsErr, rulesErr error
 	parallel.Run(
-		func() { dumped, poolsErr = ask(ctx, c, command{args: []string{"osd", "dump"}}, parsePools) },
+		func() { dumped, poolsErr = ask(ctx, c, osdDump, parsePools) },
 		func() {
 			rules, rulesErr = ask(ctx, c, command{args: []string{"osd", "crush", "rule", "dump"}}, parseRules)
 		},

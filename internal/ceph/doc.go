@@ -10,7 +10,8 @@
 //
 // Most of what a ceph command takes is the start of Python. Where the runner is
 // [Conversing], questions that are asked at the same moment are put to one process,
-// which is kept for the next ones. Every question is put after it was asked.
+// which is kept for the next ones. Every question is put after it was asked, or, with
+// Options.MaxAge, shortly before, since the last change.
 //
 // There, nothing but the answer tells how a command went. So what may be put is in a
 // table, with the one key by which its answer is known; there must be as many whole

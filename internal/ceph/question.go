@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/replicatedhq/ekco/internal/parallel"
 )
@@ -87,6 +88,9 @@ type question struct {
 	mu      sync.Mutex
 	waiting int
 
+	// put is when Ceph was asked.
+	put time.Time
+
 	over   chan struct{}
 	answer []byte
 	err    error
@@ -116,6 +120,19 @@ func (q *question) enter() bool {
 	}
 	q.waiting++
 	return true
+}
+
+// young reports whether Ceph was asked less than maxAge ago.
+func (q *question) young(maxAge time.Duration) bool { return time.Since(q.put) < maxAge }
+
+// serves reports whether one more gets the answer that there is, or may wait for it.
+func (q *question) serves() bool {
+	select {
+	case <-q.over:
+		return q.err == nil && q.panicked == nil
+	default:
+		return q.enter()
+	}
 }
 
 // leave reports whether the last one left.

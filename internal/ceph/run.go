@@ -24,6 +24,8 @@ type command struct {
 	mgr bool
 	// changes is set for commands that change something.
 	changes bool
+	// anew is set for a question of which an answer that is just there already does not do.
+	anew bool
 }
 
 func (c command) String() string { return "ceph " + strings.Join(c.args, " ") }
@@ -45,6 +47,8 @@ func (c *Client) run(ctx context.Context, command command) (answer []byte, err e
 	case command.changes && c.options.ReadOnly:
 		return nil, fmt.Errorf("%s: %w", command, ErrReadOnly)
 	case command.changes:
+		c.reads.changes()
+		defer c.reads.changes()
 		began := time.Now()
 		answer, err = c.complete(ctx, command, began.Add(c.limit()))
 		c.tell(ctx, command, began, err)

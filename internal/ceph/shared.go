@@ -3,6 +3,7 @@ package ceph
 import (
 	"context"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 )
@@ -14,11 +15,16 @@ const linger = 5 * time.Millisecond
 
 // shared lets those who ask at the same moment share what they ask: the same
 // question is put once, and different ones together. They are put after all of them
-// have been asked: nobody gets an answer that is older than the question.
+// have been asked: nobody gets an answer that is older than the question by more than
+// maxAge, nor one from before a change.
 type shared struct {
+	maxAge time.Duration
+
 	mu sync.Mutex
 	// gathering are the questions that have not been put to Ceph yet.
 	gathering *gathering
+	// put are those put within maxAge and since the last change, answered or not, by their text.
+	put map[string]*question
 }
 
 // gathering is what is asked at one moment.
@@ -51,11 +57,14 @@ func (s *shared) ask(ctx context.Context, command command, put func([]*question)
 func (s *shared) join(ctx context.Context, command command, put func([]*question)) *question {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	text := command.String()
+	if q := s.put[text]; q != nil && !command.anew && q.young(s.maxAge) && q.serves() {
+		return q
+	}
 	if s.gathering == nil {
 		s.gathering = &gathering{open: make(map[string]*question)}
 		go s.gather(put)
 	}
-	text := command.String()
 	if q := s.gathering.open[text]; q != nil && q.enter() {
 		return q
 	}
@@ -68,12 +77,8 @@ func (s *shared) join(ctx context.Context, command command, put func([]*question
 // gather waits for others, and puts what somebody still waits for.
 func (s *shared) gather(put func([]*question)) {
 	<-time.After(linger)
-	s.mu.Lock()
-	gathered := s.gathering.all
-	s.gathering = nil
-	s.mu.Unlock()
 	var awaited []*question
-	for _, q := range gathered {
+	for _, q := range s.gathered() {
 		if q.asking.Err() != nil {
 			// All have left, and nothing was begun.
 			q.end(nil, context.Cause(q.asking), nil)
@@ -84,4 +89,36 @@ func (s *shared) gather(put func([]*question)) {
 	if len(awaited) > 0 {
 		put(awaited)
 	}
+}
+
+// gathered ends the gathering, and returns its questions as put from now on.
+func (s *shared) gathered() []*question {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	gathering, now := s.gathering, time.Now()
+	s.gathering = nil
+	for _, q := range gathering.all {
+		q.put = now
+	}
+	if s.maxAge > 0 {
+		if s.put == nil {
+			s.put = make(map[string]*question)
+		}
+		maps.Copy(s.put, gathering.open)
+		time.AfterFunc(s.maxAge, s.forgetOld) // answers can be large
+	}
+	return gathering.all
+}
+
+func (s *shared) forgetOld() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	maps.DeleteFunc(s.put, func(_ string, q *question) bool { return !q.young(s.maxAge) })
+}
+
+// changes keeps what was asked before from answering what is asked from now on.
+func (s *shared) changes() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.put)
 }

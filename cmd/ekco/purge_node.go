@@ -128,7 +128,7 @@ func (a *app) purgeNode(cmd *cobra.Command, flags purgeFlags) (err error) {
 		if err = p.runOnce(ctx, cfg, log); !errors.Is(err, errWorkerLeft) {
 			return err
 		}
-		p.warn("%v; looking for who goes on", err)
+		p.warn("%v; looking for who does the work now", err)
 	}
 	return err
 }
@@ -218,7 +218,7 @@ func (p *purger) run(ctx context.Context, request fsm.Request) error {
 		}
 	}
 	if p.flags.noWait {
-		p.print("the operator goes on; follow it with: ekco history --action %s --follow", admitted.Action)
+		p.print("the operator does the work; follow it with: ekco history --action %s --follow", admitted.Action)
 		return nil
 	}
 	return p.follow(ctx, admitted)

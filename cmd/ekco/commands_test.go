@@ -69,7 +69,7 @@ func TestFlagsAreSpelledBothWays(t *testing.T) {
 	op := purging(t, journal.OutcomeDone)
 	d := newDesk(t, op)
 	d.expect(d.types("--log-level", "debug", "purge-node", "worker-2", "--dry_run"), exitDone, "node_uid: u2", "")
-	d.expect(d.types("purge-node", "worker-2", "--no_wait", "--min-ready-master-nodes=1"), exitDone, "the operator goes on", "")
+	d.expect(d.types("purge-node", "worker-2", "--no_wait", "--min-ready-master-nodes=1"), exitDone, "the operator does the work", "")
 	if got := string(op.request(t).Input); got != `{"min_ready_primaries":1,"unasked":true}` {
 		t.Errorf("--min-ready-master-nodes was passed on as %s", got)
 	}

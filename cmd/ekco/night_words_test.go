@@ -168,7 +168,7 @@ func TestAPauseSaysWhichOneItReplacesAndResumeWhichStay(t *testing.T) {
 		"paused worker-2 until 2026-11-21T12:30:00Z, in the place of the pause until 2026-11-21T13:00:00Z that cli:c@h had set\n", "")
 	d.expect(d.types("pause", "node/worker-2", "--reason", "r"), exitDone, "in the place of the pause until 2026-11-21T13:00:00Z", "")
 	d.expect(d.types("pause", "--reason", "r"), exitDone, `paused everything until "ekco resume", in the place of the pause without end that cli:b@h had set: switch`, "")
-	d.expect(d.types("pause", "worker-3", "--reason", "r"), exitDone, "paused worker-3 until \"ekco resume\"\n", "")
+	d.expect(d.types("pause", "worker-3", "--reason", "r"), exitDone, "paused worker-3 until \"ekco resume worker-3\"\n", "")
 	d.expect(d.types("resume", "worker-3"), exitDone, "resumed worker-3; still paused: everything, node worker-2, node worker-22\n", "")
 	op.status.Pauses = nil
 	d.expect(d.types("resume"), exitDone, "resumed everything\n", "")

@@ -35,7 +35,7 @@ can be paused; where several things have it, say which, as in node/NAME.`,
 				request.Name = args[0]
 			}
 			return a.tell(cmd, func(backend *connection) (string, error) {
-				until := "until \"ekco resume\""
+				until := strings.TrimSpace("until \"ekco resume "+request.Name) + "\""
 				if request.For > 0 {
 					until = "until " + a.now().Add(request.For).UTC().Format(time.RFC3339)
 				}

@@ -288,11 +288,7 @@ func (f *follower) conclude() error {
 		}
 		return nil
 	}
-	reason := ""
-	if f.outcome.Reason != "" {
-		reason = ": " + f.outcome.Reason
-	}
-	return fmt.Errorf("node %s is not purged: %s ended %s%s", f.flags.node, f.action, f.outcome.Outcome, reason)
+	return fmt.Errorf("node %s is not purged: %s ended %s", f.flags.node, f.action, words.Ended(f.outcome.Outcome, f.outcome.Reason))
 }
 
 // interrupted says what becomes of the work.

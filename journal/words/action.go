@@ -80,7 +80,7 @@ var actionRows = []Row{
 	{
 		Type: journal.TypeActionEnded, Tone: Good, ByWorker: true, Wakes: true,
 		Sentence: Of(func(e journal.Event, p *journal.ActionEnded) string {
-			return fmt.Sprintf("%s: ended, %s%s", e.Action, p.Outcome, Because(p.Reason))
+			return fmt.Sprintf("%s: ended, %s", e.Action, Ended(p.Outcome, p.Reason))
 		}),
 		Log: Of(func(_ journal.Event, p *journal.ActionEnded) Line {
 			return Info("ended", "outcome", p.Outcome, "reason", p.Reason)

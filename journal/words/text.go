@@ -63,6 +63,15 @@ func Because(reason string) string {
 	return ": " + reason
 }
 
+// Ended says how an action ended and why. A reason that begins with the outcome, like
+// "cancelled by cli:root@p1", says both.
+func Ended(outcome journal.Outcome, reason string) string {
+	if strings.HasPrefix(reason, string(outcome)+" ") {
+		return reason
+	}
+	return string(outcome) + Because(reason)
+}
+
 // Object names a subject in a sentence.
 func Object(s journal.Subject) string {
 	switch {

@@ -3,7 +3,22 @@ package words
 import (
 	"testing"
 	"time"
+
+	"github.com/replicatedhq/ekco/journal"
 )
+
+func TestAnEndThatItsReasonTellsIsSaidOnce(t *testing.T) {
+	for want, end := range map[string]journal.ActionEnded{
+		"done":                     {Outcome: journal.OutcomeDone},
+		"abandoned: it is back":    {Outcome: journal.OutcomeAbandoned, Reason: "it is back"},
+		"cancelled by cli:root@p1": {Outcome: journal.OutcomeCancelled, Reason: "cancelled by cli:root@p1"},
+		"cancelled: cancelledness": {Outcome: journal.OutcomeCancelled, Reason: "cancelledness"},
+	} {
+		if got := Ended(end.Outcome, end.Reason); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
 
 func TestSpansHaveThePrecisionPeopleWant(t *testing.T) {
 	for d, want := range map[time.Duration]string{

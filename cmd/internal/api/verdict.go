@@ -106,15 +106,9 @@ func journalProblems(status *Status) (problems []Problem) {
 			Command: "ekco journal verify",
 		}}
 	}
-	if j.SafeMode != nil {
+	if what := safeModeReason(j); what != "" {
 		problems = append(problems, Problem{
-			Kind: ProblemSafeMode, NeedsYou: true, Since: at(j.SafeModeSince), Reason: "the journal was damaged (" + j.SafeMode.Problem + "), so EKCO only observes",
-			Advice: "look at what it shows, then let EKCO work again", Command: "ekco journal accept",
-		})
-	}
-	if j.Outdated != nil {
-		problems = append(problems, Problem{
-			Kind: ProblemSafeMode, NeedsYou: true, Since: at(j.SafeModeSince), Reason: "the journal lost its newest events, so EKCO only observes",
+			Kind: ProblemSafeMode, NeedsYou: true, Since: at(j.SafeModeSince), Reason: what,
 			Advice: "look at what it shows, then let EKCO work again", Command: "ekco journal accept",
 		})
 	}
@@ -131,6 +125,20 @@ func journalProblems(status *Status) (problems []Problem) {
 		})
 	}
 	return problems
+}
+
+// safeModeReason says what became of the journal, so that EKCO is in safe mode; "" if it is
+// not. A damaged journal mostly lacks its newest events too.
+func safeModeReason(j JournalStatus) string {
+	switch {
+	case j.SafeMode != nil && j.Outdated != nil:
+		return "the journal was damaged and lost its newest events, so EKCO only observes" + words.Because(j.SafeMode.Problem)
+	case j.SafeMode != nil:
+		return "the journal was damaged, so EKCO only observes" + words.Because(j.SafeMode.Problem)
+	case j.Outdated != nil:
+		return "the journal lost its newest events, so EKCO only observes"
+	}
+	return ""
 }
 
 func operatorProblems(status *Status) (problems []Problem) {
@@ -236,7 +244,7 @@ func nodeProblems(status *Status) (problems []Problem) {
 		problem := Problem{
 			Kind: ProblemNodeLost, NeedsYou: !byItself[node.UID], Thing: "node/" + node.Name, Since: at(node.UnreachableSince),
 			Reason: fmt.Sprintf("node %s is lost since %s", node.Name, words.Stamp(node.UnreachableSince)),
-			Advice: "bring it back; if it is gone for good: ekco purge-node " + node.Name, Command: "ekco explain node/" + node.Name,
+			Advice: adviceOfLost(status, node.Name), Command: "ekco explain node/" + node.Name,
 		}
 		if node.Flapping {
 			problem.Since, problem.Reason = at(node.Since), fmt.Sprintf("node %s comes and goes, so EKCO leaves it alone", node.Name)
@@ -244,6 +252,18 @@ func nodeProblems(status *Status) (problems []Problem) {
 		problems = append(problems, problem)
 	}
 	return problems
+}
+
+// adviceOfLost says what to do about a lost node. Many that are lost at once are rather a
+// broken network: who purges them then, one after the other, loses a cluster.
+func adviceOfLost(status *Status, node string) string {
+	purge := "if it is gone for good: ekco purge-node " + node
+	brakes := func(rule string) bool { return rule == fsmnode.RuleStormBrake }
+	if slices.ContainsFunc(status.Refusals, func(r fsm.Refusal) bool { return brakes(r.Rule) }) ||
+		slices.ContainsFunc(status.Next, func(u fsm.Upcoming) bool { return brakes(u.Rule) }) {
+		return "many nodes are lost at once: look at the network first; " + purge
+	}
+	return "bring it back; " + purge
 }
 
 // refusalProblems are what EKCO would do and a rule keeps it from. Somebody who undoes its

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -112,6 +113,34 @@ func TestTheVerdictIsThatOfTheWorstProblem(t *testing.T) {
 				t.Errorf("verdict %s, want %s; problems (-want +got):\n%s", status.Verdict, test.want, diff)
 			}
 		})
+	}
+}
+
+func TestWhenManyNodesAreLostAtOnceNobodyIsToldToPurgeThemFirst(t *testing.T) {
+	storm := fsm.Refusal{Rule: fsmnode.RuleStormBrake}
+	for name, change := range map[string]func(*Status){
+		"refused":  func(s *Status) { s.Refusals = []fsm.Refusal{storm} },
+		"foreseen": func(s *Status) { s.Next = []fsm.Upcoming{{Rule: fsmnode.RuleStormBrake}} },
+		"":         func(*Status) {},
+	} {
+		status := Status{Now: time.Now(), Operator: OperatorStatus{Running: true}, Nodes: []NodeStatus{{Name: "w1", UnreachableSince: time.Now()}}}
+		change(&status)
+		if advice := nodeProblems(&status)[0].Advice; strings.HasPrefix(advice, "many nodes are lost at once: look at the network first; ") == (name == "") {
+			t.Errorf("%s: %q", name, advice)
+		}
+	}
+}
+
+func TestAJournalThatWasDamagedIsOneProblemAlsoIfItLacksEvents(t *testing.T) {
+	damaged, outdated := &journal.JournalSalvaged{Problem: "page 7"}, &journal.JournalOutdated{}
+	for want, j := range map[string]JournalStatus{
+		"the journal was damaged and lost its newest events, so EKCO only observes: page 7": {Writable: true, SafeMode: damaged, Outdated: outdated},
+		"the journal was damaged, so EKCO only observes: page 7":                            {Writable: true, SafeMode: damaged},
+		"the journal lost its newest events, so EKCO only observes":                         {Writable: true, Outdated: outdated},
+	} {
+		if got := journalProblems(&Status{Journal: j}); len(got) != 1 || got[0].Reason != want {
+			t.Errorf("got %+v, want %q", got, want)
+		}
 	}
 }
 

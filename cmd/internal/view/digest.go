@@ -108,7 +108,7 @@ func (d *digest) acted(e journal.Decoded) {
 	case *journal.ActionReleased, *journal.StepStarted, *journal.ActionRetried:
 		line.outcome, line.tone = "open", doubtful
 	case *journal.ActionEnded:
-		line.end(e.Time, string(p.Outcome)+words.Because(p.Reason), doubtful)
+		line.end(e.Time, words.Ended(p.Outcome, p.Reason), doubtful)
 		if p.Outcome == journal.OutcomeDone || p.Outcome == journal.OutcomeDryRun {
 			line.tone = good
 		}

@@ -35,9 +35,21 @@ func summary(status api.Status, s style) string {
 	case api.OverallNeedsYou:
 		return s.paint(loud, "NEEDS YOU") + ": " + pressingOf(pressing, len(status.Problems))
 	case api.OverallWorking:
-		return fmt.Sprintf("%s: %s, %s; nothing needs a person", s.paint(doubtful, "WORKING"), words.Count(len(status.Actions), "action"), words.Count(len(status.Problems), "problem"))
+		return s.paint(doubtful, "WORKING") + ": " + underWay(status) + "nothing needs a person"
 	}
 	return s.paint(good, "OK") + ": nothing is wrong, and nothing waits"
+}
+
+// underWay counts what there is of actions and problems, to be followed by what that means.
+func underWay(status api.Status) string {
+	text := ""
+	if n := len(status.Actions); n > 0 {
+		text += words.Count(n, "action") + "; "
+	}
+	if n := len(status.Problems); n > 0 {
+		text += words.Count(n, "problem") + "; "
+	}
+	return text
 }
 
 // pressingOf says how many problems need a person, and of how many where that differs.

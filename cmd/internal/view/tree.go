@@ -193,7 +193,7 @@ func (b *branch) add(e journal.Decoded, vocabulary *words.Vocabulary) bool {
 		}
 	case *journal.ActionEnded:
 		b.goesOn(e.Time, b.waiting()...)
-		b.outcome, b.tone = string(p.Outcome)+words.Because(p.Reason), doubtful
+		b.outcome, b.tone = words.Ended(p.Outcome, p.Reason), doubtful
 		if p.Outcome == journal.OutcomeDone || p.Outcome == journal.OutcomeDryRun {
 			b.tone = good
 		}

@@ -98,15 +98,15 @@ func warned(e journal.Event, p *journal.ActionWarned) string {
 	if p.Answer == journal.AnswerAutomatic {
 		return fmt.Sprintf("%s: goes on: %s (%s)", e.Action, p.Warning, p.Preflight)
 	}
-	return fmt.Sprintf("%s: warning, answered with %s: %s (%s)", e.Action, answered(p.Answer), p.Warning, p.Preflight)
+	return fmt.Sprintf("%s: warning, %s: %s (%s)", e.Action, answered(p.Answer), p.Warning, p.Preflight)
 }
 
 // answered says how a warning was answered.
 func answered(answer string) string {
 	if answer == "no terminal" {
-		return "nothing, for want of a terminal"
+		return "nobody could be asked (no terminal)"
 	}
-	return answer
+	return "answered with " + answer
 }
 
 func logWarned(_ journal.Event, p *journal.ActionWarned) Line {

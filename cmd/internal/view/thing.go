@@ -49,7 +49,15 @@ func thingLines(thing api.ThingExplanation, present api.Status, options Options,
 	lines = append(lines, refusalLines(status, options.Words, s)...)
 	lines = append(lines, contestLines(thing, s)...)
 	lines = append(lines, endingLines(thing)...)
-	return append(lines, commandLines(thing, status)...)
+	return append(lines, commandLines(thing, status, isCordoned(present, thing))...)
+}
+
+// isCordoned reports whether the thing is a node on which no pods are put.
+func isCordoned(status api.Status, thing api.ThingExplanation) bool {
+	return slices.ContainsFunc(status.Nodes, func(node api.NodeStatus) bool {
+		return thing.Subject == journal.NodeSubject(node.Name, node.UID) &&
+			slices.ContainsFunc(node.Taints, func(t journal.Taint) bool { return t.Key == journal.TaintUnschedulable })
+	})
 }
 
 // ofThing leaves of a status what is about the thing.
@@ -152,7 +160,7 @@ func triedAgain(action journal.ActionRecord) bool {
 }
 
 // commandLines say what to do about the problems of the thing, and what can be typed.
-func commandLines(thing api.ThingExplanation, status api.Status) []string {
+func commandLines(thing api.ThingExplanation, status api.Status, cordoned bool) []string {
 	var lines []string
 	for _, problem := range status.Problems {
 		if problem.Advice != "" {
@@ -166,6 +174,9 @@ func commandLines(thing api.ThingExplanation, status api.Status) []string {
 		if CancelHint(action) != "" {
 			lines = append(lines, "  ekco cancel "+Clean(action.ID)+"    give it up; what can be taken back is")
 		}
+	}
+	if cordoned {
+		lines = append(lines, "  kubectl uncordon "+Clean(thing.Subject.Name)+"    somebody cordoned it; pods may run on it again then")
 	}
 	lines = append(lines, fmt.Sprintf("  ekco history %s/%s -o tree    what happened to it", Clean(thing.Machine), Clean(thing.Subject.Name)))
 	return slices.Concat([]string{"", "WHAT NOW"}, lines)

@@ -60,6 +60,24 @@ func TestAnExplanationHasWhatIsAboutTheThingAndNothingElse(t *testing.T) {
 	}
 }
 
+func TestAnExplanationOfACordonedNodeSaysHowItIsUncordoned(t *testing.T) {
+	for taint, want := range map[string]bool{journal.TaintUnschedulable: true, journal.TaintUnreachable: false} {
+		thing, status := aPurge()
+		node := api.NodeStatus{Name: "worker-2", UID: "u2"}
+		node.Taints = []journal.Taint{{Key: taint}}
+		other := api.NodeStatus{Name: "worker-3", UID: "u3"}
+		other.Taints = []journal.Taint{{Key: journal.TaintUnschedulable}}
+		status.Nodes = []api.NodeStatus{other, node}
+		var out strings.Builder
+		if err := Things(&out, []api.ThingExplanation{thing}, status, Options{Words: vocabulary}); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(out.String(), "kubectl uncordon worker-2 "); got != want || strings.Contains(out.String(), "uncordon worker-3") {
+			t.Errorf("with taint %s it says\n%s", taint, out.String())
+		}
+	}
+}
+
 func TestAnExplanationOffersOnlyWhatWouldHelp(t *testing.T) {
 	for name, test := range map[string]struct {
 		change        func(*journal.ActionRecord)
@@ -74,7 +92,7 @@ func TestAnExplanationOffersOnlyWhatWouldHelp(t *testing.T) {
 	} {
 		action := journal.ActionRecord{ID: "x"}
 		test.change(&action)
-		said := strings.Join(commandLines(api.ThingExplanation{Actions: []journal.ActionRecord{action}}, api.Status{}), "\n")
+		said := strings.Join(commandLines(api.ThingExplanation{Actions: []journal.ActionRecord{action}}, api.Status{}, false), "\n")
 		if strings.Contains(said, "ekco retry x") != test.retry || strings.Contains(said, "ekco cancel x") != test.cancel {
 			t.Errorf("%s: it offers\n%s", name, said)
 		}

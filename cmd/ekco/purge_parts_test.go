@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/replicatedhq/ekco/cmd/internal/api"
@@ -40,19 +41,28 @@ type looking struct {
 func (l *looking) Look() { l.looks++ }
 
 func TestCephsHostsAreCountedWhenEKCOHasRemovedOne(t *testing.T) {
-	source, told, nudge := &looking{}, 0, &observers.Nudge{}
-	nudge.Over(source)
-	calls := noticing(nudge, func(string, time.Duration, error) { told++ })
-	for _, test := range []struct {
-		kind  string
-		err   error
-		looks int
-	}{{"osd tree", nil, 0}, {"osd crush rule", nil, 0}, {"osd crush rm", errors.New("no"), 0}, {"osd crush rm", nil, 1}} {
-		if calls(test.kind, time.Second, test.err); source.looks != test.looks {
-			t.Errorf("after %s (%v) somebody looked %d times", test.kind, test.err, source.looks)
+	synctest.Test(t, func(t *testing.T) {
+		source, told, nudge := &looking{}, 0, &observers.Nudge{}
+		nudge.Over(source)
+		calls := noticing(nudge, func(string, time.Duration, error) { told++ })
+		for _, test := range []struct {
+			kind  string
+			err   error
+			looks int
+		}{{"osd tree", nil, 0}, {"osd crush rule", nil, 0}, {"osd crush rm", errors.New("no"), 0}, {"osd crush rm", nil, 1}} {
+			before := source.looks
+			calls(test.kind, time.Second, test.err)
+			synctest.Wait()
+			if source.looks != before {
+				t.Errorf("after %s (%v) somebody looked at once, in the way of the purge's own look", test.kind, test.err)
+			}
+			time.Sleep(afterProof)
+			if synctest.Wait(); source.looks != test.looks {
+				t.Errorf("after %s (%v) somebody looked %d times", test.kind, test.err, source.looks)
+			}
 		}
-	}
-	if told != 4 {
-		t.Errorf("%d of 4 calls were counted", told)
-	}
+		if told != 4 {
+			t.Errorf("%d of 4 calls were counted", told)
+		}
+	})
 }

@@ -34,6 +34,9 @@ func TestEKCOInTheCluster(t *testing.T) {
 		{"purge-node whose client is gone", purgesWithoutAClient},
 		{"ekco-purge-node on the primary", purgesFromTheHost},
 		{"node-report of the real node", reportsTheNode},
+		{"its memory is within the limit", staysWithinItsMemory},
+		{"its node dies in a purge and comes back", movesWithAnOpenPurge},
+		{"the journal on a claim", keepsItsJournalOnAClaim},
 		{"host tasks", hostTasks},
 	} {
 		t.Run(scene.name, func(t *testing.T) {

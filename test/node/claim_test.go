@@ -1,0 +1,111 @@
+package nodetest
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// claim is a volume on the node's own disk, as a local storage class makes it.
+const claim = `
+apiVersion: v1
+kind: PersistentVolume
+metadata:
+  name: ekco-journal
+spec:
+  capacity: {storage: 1Gi}
+  accessModes: [ReadWriteOnce]
+  storageClassName: local
+  local: {path: /var/lib/volumes/ekco}
+  nodeAffinity:
+    required:
+      nodeSelectorTerms:
+        - matchExpressions: [{key: kubernetes.io/hostname, operator: In, values: [real-1]}]
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata:
+  name: ekco-journal
+  namespace: kurl
+spec:
+  storageClassName: local
+  accessModes: [ReadWriteOnce]
+  resources: {requests: {storage: 1Gi}}
+`
+
+// keepsItsJournalOnAClaim: it begins a new one there, and that outlives the pod as well.
+func keepsItsJournalOnAClaim(t *testing.T, w *world) {
+	disk := w.node.Disk("var/lib/volumes/ekco")
+	if err := os.MkdirAll(disk, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	apply := w.kubectl("apply", "-f", "-")
+	apply.Stdin = bytes.NewReader([]byte(claim))
+	if output, err := apply.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, output)
+	}
+	before := w.operator(t)
+	w.Kubectl(t, "--namespace", "kurl", "patch", "deployment", "ekc-operator", "--patch",
+		`{"spec": {"template": {"spec": {"volumes": [{"name": "journal", "hostPath": null, "persistentVolumeClaim": {"claimName": "ekco-journal"}}]}}}}`)
+	w.Kubectl(t, "--namespace", "kurl", "rollout", "status", "deployment/ekc-operator", "--timeout=120s")
+	pod := w.operator(t)
+	if pod == before {
+		t.Fatalf("pod %s was not replaced", pod)
+	}
+	w.Kubectl(t, "--namespace", "kurl", "exec", pod, "--", "ekco", "pause", "--for", "1h", "--reason", "kept on the claim")
+	if _, err := os.Stat(filepath.Join(disk, "journal.db")); err != nil {
+		t.Error(err)
+	}
+	w.Kubectl(t, "--namespace", "kurl", "delete", "pod", pod)
+	if next := w.operator(t); next == pod {
+		t.Fatalf("pod %s was not replaced", pod)
+	}
+	var status struct {
+		Pauses json.RawMessage `json:"pauses"`
+	}
+	if err := json.Unmarshal([]byte(w.mustEkco(t, "status", "-o", "json")), &status); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(status.Pauses), "kept on the claim") {
+		t.Errorf("the new pod does not know of the pause: %s", status.Pauses)
+	}
+}
+
+// staysWithinItsMemory: the kernel kept count, of the commands in the pod as well.
+func staysWithinItsMemory(t *testing.T, w *world) {
+	const list = `cd /sys/fs/cgroup; cat memory.max memory.peak 2>/dev/null || cat memory/memory.limit_in_bytes memory/memory.max_usage_in_bytes`
+	var limit, peak, restarts int64
+	read := w.Kubectl(t, "--namespace", "kurl", "exec", w.operator(t), "--", "bash", "-c", list)
+	if err := scan(read, &limit, &peak); err != nil {
+		t.Fatalf("%v: %q", err, read)
+	}
+	counted := w.Kubectl(t, "--namespace", "kurl", "get", "pods", "-l", "app=ekc-operator", "-o", "jsonpath={.items[*].status.containerStatuses[*].restartCount}")
+	if err := scan(counted, &restarts); err != nil {
+		t.Fatalf("%v: %q", err, counted)
+	}
+	t.Logf("of %d MiB at most %d MiB were used, cache included; restarted %d times", limit>>20, peak>>20, restarts)
+	if limit != 128<<20 || peak == 0 || peak > limit || restarts != 0 {
+		t.Errorf("limit %d, peak %d bytes, %d restarts", limit, peak, restarts)
+	}
+}
+
+// scan reads numbers.
+func scan(text string, into ...*int64) error {
+	fields := strings.Fields(text)
+	if len(fields) != len(into) {
+		return fmt.Errorf("%d fields, want %d", len(fields), len(into))
+	}
+	for i, field := range fields {
+		n, err := strconv.ParseInt(field, 10, 64)
+		if err != nil {
+			return err
+		}
+		*into[i] = n
+	}
+	return nil
+}

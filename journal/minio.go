@@ -37,10 +37,24 @@ const (
 )
 
 // MinioLooked is when MinIO had found all it keeps on all drives, and how many things that
-// were: buckets, versions, and what it keeps for itself.
+// were: buckets, versions, and what it keeps for itself. Of those so many had to be restored.
 type MinioLooked struct {
-	At    time.Time `json:"at"`
-	Items int64     `json:"items"`
+	// At is none as long as that is not known.
+	At       time.Time `json:"at,omitzero"`
+	Items    int64     `json:"items"`
+	Restored int64     `json:"restored,omitempty"`
+	// Lives are those that the replicas had all the while, by name: another one each time that
+	// a server was started.
+	Lives map[string]string `json:"lives,omitempty"`
+	// Pass is what the server of that replica knows the look by that is under way.
+	Pass    string `json:"pass,omitempty"`
+	Replica string `json:"replica,omitempty"`
+	// Lacks says for people what the last look found wrong, and Key what that is about, at
+	// Since, which was the Tries-th look in vain.
+	Lacks string    `json:"lacks,omitempty"`
+	Key   string    `json:"key,omitempty"`
+	Since time.Time `json:"since,omitzero"`
+	Tries int       `json:"tries,omitempty"`
 }
 
 // MinioReadyNodes is how many ready nodes it takes.

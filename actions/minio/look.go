@@ -7,139 +7,279 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/internal/minio"
-	"github.com/replicatedhq/ekco/internal/s3"
 	"github.com/replicatedhq/ekco/journal"
 	"github.com/replicatedhq/ekco/journal/words"
 )
+
+// copies knows whether each replica's drive has its part of all objects. That no server speaks
+// of restoring any more is no proof of it: one whose list of buckets or objects is cut short
+// says that it has restored all. So they are all looked at.
+type copies struct {
+	api     minio.API
+	healers minio.Healers
+
+	mu sync.Mutex
+	// last is what the last look found.
+	last journal.MinioLooked
+}
 
 const (
 	// lookTimeout bounds a look at any number of objects.
 	lookTimeout = 24 * time.Hour
 	// lookedWithin is how old a look may be for a replica that runs to be taken away.
 	lookedWithin = 30 * time.Minute
+	// knownFor is how long a look that found nothing lacking serves the next move, too.
+	knownFor = 10 * time.Minute
+	// lookRest is how long it rests after a look in vain, twice as long each time, up to
+	// lookRestMost.
+	lookRest, lookRestMost = 30 * time.Second, 30 * time.Minute
+	// turnAfter is after how many looks in vain, which is half an hour, another server is
+	// asked to look. One that makes a pass already does not end it before somebody takes what
+	// it found, or a day has passed; who began it may be gone, and may have been an EKCO that
+	// was killed before it could note that.
+	turnAfter = 6
 )
 
-// lookThrough has MinIO look whether all it keeps is on all drives, and make it so. That MinIO
-// restores nothing any more does not say that: on a busy machine it was seen to call a new
-// drive restored that had 16 of 200 objects. It changes nothing but for the better, so that
-// it can be done again at any time.
-type lookThrough struct {
-	api    minio.API
-	looker minio.Looker
-}
-
-// Interruptible implements [actions.InterruptibleStep].
-func (lookThrough) Interruptible() bool { return true }
-
-func (lookThrough) Prove(_ context.Context, step actions.StepContext) (actions.Proof, error) {
-	var found journal.MinioLooked
-	_, err := step.Output(step.Planned.ID, &found)
+// proven reads what a step that looks has found.
+func proven(step actions.StepContext) (actions.Proof, error) {
+	found, err := outputOf[journal.MinioLooked](step.Action, step.Planned.ID)
 	return actions.Proof{
 		Done: !found.At.IsZero(), Missing: "all data is not known to be on all drives of MinIO",
 		Outputs: step.Action.Steps[step.Planned.ID].Outputs,
 	}, err
 }
 
-// Do looks twice where something is lacking: what was written or removed just then lacks
-// nothing the second time.
-func (s lookThrough) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
-	switch gone, err := s.gone(ctx, step.Action); {
-	case err != nil:
-		return nil, notLooked(err)
-	case gone:
-		return json.Marshal(journal.MinioLooked{At: time.Now().UTC()})
+// look looks whether all drives have all objects. What it finds wrong is waited for: it is no
+// failure, and the preflights hold it for its reason until it is looked again.
+func (c *copies) look(ctx context.Context, step actions.StepContext, besides string) (json.RawMessage, error) {
+	before, err := outputOf[journal.MinioLooked](step.Action, step.Planned.ID)
+	if err != nil {
+		return nil, err
 	}
-	var lacked map[string]string
-	for range 2 {
-		pass, err := s.pass(ctx, step)
-		if err != nil {
-			return nil, notLooked(err)
-		}
-		lacked = staying(lacked, pass.Lacking)
-		if pass.More == 0 && len(lacked) == 0 {
-			return json.Marshal(journal.MinioLooked{At: time.Now().UTC(), Items: pass.Items})
-		}
-		if pass.More > 0 {
-			lacked = nil // what was not named may lack something the next time too
-		}
+	if known, is := c.known(ctx); is {
+		return json.Marshal(known)
 	}
-	return nil, &actions.UnfinishedError{Left: incomplete(lacked), Waits: true}
+	n := &passNoter{ctx: ctx, step: step, noted: time.Now(), now: journal.MinioLooked{Pass: before.Pass, Replica: before.Replica, Tries: before.Tries}}
+	found, err := c.pass(ctx, n, besides)
+	if err == nil {
+		c.remember(found)
+		return json.Marshal(found)
+	}
+	if ctx.Err() != nil {
+		return nil, err // what is noted names the pass that goes on
+	}
+	left := n.now
+	left.Lacks, left.Key, left.Since, left.Tries = err.Error(), keyOr(err, "unread"), time.Now().UTC(), left.Tries+1
+	outputs, marshalErr := json.Marshal(left)
+	return nil, errors.Join(&actions.UnfinishedError{Left: err.Error(), Waits: true, Outputs: outputs}, marshalErr)
 }
 
-// gone reports whether there is no such MinIO any more, which has nothing to look at.
-func (s lookThrough) gone(ctx context.Context, record journal.ActionRecord) (bool, error) {
-	live, err := s.api.Read(ctx)
+// pass has MinIO look at all objects, by another server than the one that is besides the
+// others: what that lists of its own drive is what is in doubt.
+func (c *copies) pass(ctx context.Context, n *passNoter, besides string) (journal.MinioLooked, error) {
+	live, err := c.api.Read(ctx)
+	if err != nil {
+		return journal.MinioLooked{}, err
+	}
+	running, err := c.api.Running(ctx)
+	if err != nil {
+		return journal.MinioLooked{}, err
+	}
+	if len(running) < max(live.Replicas, 2) {
+		return journal.MinioLooked{}, &minio.UnprovenError{About: "running", Reason: fmt.Sprintf("%d of %d replicas run: whether all drives have all objects is looked at when all do", len(running), live.Replicas)}
+	}
+	with, err := c.api.Credentials(ctx)
+	if err != nil {
+		return journal.MinioLooked{}, fmt.Errorf("EKCO has MinIO look whether all drives have all objects, with the credentials of Secret minio-credentials: %w", err)
+	}
+	if err := c.drain(ctx, n, running, with); err != nil {
+		return journal.MinioLooked{}, err
+	}
+	others := slices.DeleteFunc(slices.Clone(running), func(one minio.Running) bool { return one.Name == besides && len(running) > 2 })
+	first := n.now.Tries / turnAfter % len(others)
+	others = slices.Concat(others[first:], others[:first])
+	at, err := c.healers.Healer(others[0].Address, with)
+	if err != nil {
+		return journal.MinioLooked{}, err
+	}
+	defer at.Close()
+	by, err := c.healers.Healer(others[len(others)-1].Address, with)
+	if err != nil {
+		return journal.MinioLooked{}, err
+	}
+	defer by.Close()
+	passed, err := minio.Pass{
+		At: at, By: by, Drives: live.Replicas, Progress: n.progress,
+		Began: func(token string) error { return n.began(others[0].Name, token) },
+	}.Run(ctx)
+	if err != nil {
+		return journal.MinioLooked{}, err
+	}
+	found := journal.MinioLooked{At: time.Now().UTC(), Lives: lives(running), Items: int64(passed.Items), Restored: int64(passed.Repaired)}
+	return found, c.unchanged(ctx, found)
+}
+
+// drain has a pass come to its end that an EKCO began which was killed.
+func (c *copies) drain(ctx context.Context, n *passNoter, running []minio.Running, with minio.Credentials) error {
+	i := slices.IndexFunc(running, func(one minio.Running) bool { return one.Name == n.now.Replica })
+	if n.now.Pass == "" || i < 0 {
+		return nil
+	}
+	at, err := c.healers.Healer(running[i].Address, with)
+	if err != nil {
+		return err
+	}
+	defer at.Close()
+	return minio.Drain(ctx, at, n.now.Pass)
+}
+
+func lives(running []minio.Running) map[string]string {
+	all := make(map[string]string, len(running))
+	for _, one := range running {
+		all[one.Name] = one.Life
+	}
+	return all
+}
+
+// unchanged returns an error if a replica was started since what was found: its drive may
+// lack what was written meanwhile, or is another one.
+func (c *copies) unchanged(ctx context.Context, found journal.MinioLooked) error {
+	running, err := c.api.Running(ctx)
+	if err != nil {
+		return err
+	}
+	now := lives(running)
+	for _, name := range slices.Sorted(maps.Keys(found.Lives)) {
+		if now[name] != found.Lives[name] {
+			return &minio.UnprovenError{About: "started", Reason: fmt.Sprintf("%s was started anew, or ended, since it was looked whether all drives have all objects", name)}
+		}
+	}
+	if len(now) != len(found.Lives) {
+		return &minio.UnprovenError{About: "started", Reason: "another replica runs since it was looked whether all drives have all objects"}
+	}
+	return nil
+}
+
+// known returns what was found a short while ago, if no replica was started since: what is
+// seen at the end of a move is what the next one begins with.
+func (c *copies) known(ctx context.Context) (journal.MinioLooked, bool) {
+	c.mu.Lock()
+	last := c.last
+	c.mu.Unlock()
+	return last, within(last.At, knownFor) && c.unchanged(ctx, last) == nil
+}
+
+func (c *copies) remember(found journal.MinioLooked) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.last = found
+}
+
+// rests holds a step for what its last look found, until it is looked again.
+func rests(record journal.ActionRecord, step string) actions.Verdict {
+	found, err := outputOf[journal.MinioLooked](record, step)
+	if err != nil {
+		return actions.Hold(err.Error()).About("outputs")
+	}
+	rest := lookRest << min(max(found.Tries-1, 0), 10)
+	rest = min(rest, lookRestMost)
+	// A retry, which forgets the attempts, looks at once.
+	if found.Lacks == "" || record.Steps[step].Attempts == 0 || !within(found.Since, rest) {
+		return actions.Pass()
+	}
+	return actions.Hold(fmt.Sprintf("%s; it is looked again at %s", found.Lacks, words.Stamp(found.Since.Add(rest)))).About(found.Key)
+}
+
+// passNoter notes how far a pass is.
+type passNoter struct {
+	ctx   context.Context
+	step  actions.StepContext
+	noted time.Time
+	now   journal.MinioLooked
+}
+
+// began notes what the pass is known by, before anything else: while it is under way the
+// server begins no other.
+func (n *passNoter) began(at, token string) error {
+	n.now.Replica, n.now.Pass, n.noted = at, token, time.Now()
+	return n.step.Note(n.ctx, n.now)
+}
+
+func (n *passNoter) progress(passed minio.Passed) error {
+	n.now.Items, n.now.Restored = int64(passed.Items), int64(passed.Repaired)
+	n.step.Report(actions.Progress{Done: int64(passed.Items), Unit: "objects"})
+	if time.Since(n.noted) < noteEvery {
+		return nil
+	}
+	n.noted = time.Now()
+	return n.step.Note(n.ctx, n.now)
+}
+
+// lookThrough has MinIO look whether all it keeps is on all drives, and make it so. It changes
+// nothing but for the better, so that it can be done again at any time.
+type lookThrough struct{ *copies }
+
+// Interruptible implements [actions.InterruptibleStep].
+func (lookThrough) Interruptible() bool { return true }
+
+func (s lookThrough) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
+	if gone, err := gone(ctx, s.api, step.Action); gone || err != nil {
+		return actions.Proof{Done: gone}, err
+	}
+	return proven(step)
+}
+
+func (s lookThrough) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
+	var plan journal.MinioMovePlan
+	if err := step.Facts(&plan); err != nil {
+		return nil, err
+	}
+	if gone, err := gone(ctx, s.api, step.Action); gone || err != nil {
+		return nil, err
+	}
+	return s.look(ctx, step, plan.Pod.Name)
+}
+
+// gone reports whether the MinIO that the action is about is no more.
+func gone(ctx context.Context, api minio.API, record journal.ActionRecord) (bool, error) {
+	live, err := api.Read(ctx)
 	if errors.Is(kube.Sentinel(err), kube.ErrNotFound) {
 		return true, nil
 	}
 	return err == nil && live.UID != record.Subject.UID, err
 }
 
-func (s lookThrough) pass(ctx context.Context, step actions.StepContext) (s3.HealPass, error) {
-	addresses, err := s.api.Targets(ctx)
-	if err != nil {
-		return s3.HealPass{}, err
-	}
-	credentials, err := s.api.Credentials(ctx)
-	if err != nil {
-		return s3.HealPass{}, err
-	}
-	pass, err := s.looker.LookThrough(ctx, addresses, credentials, func(items int64) {
-		step.Report(actions.Progress{Done: items, Unit: "things", Missing: "MinIO looks whether all data is on all drives"})
-	})
-	if err != nil {
-		return s3.HealPass{}, sideError{"ha-minio", err}
-	}
-	return pass, nil
-}
-
-// notLooked makes of a MinIO that could not look something that is waited for.
-func notLooked(err error) error {
-	return &actions.UnfinishedError{Left: "whether all data is on all drives of MinIO is not known: " + err.Error(), Waits: true}
-}
-
-// staying are the things that lack something now and did before; all that do now where
-// nothing is known of before.
-func staying(before, now map[string]string) map[string]string {
-	if before == nil {
-		return now
-	}
-	stays := maps.Clone(now)
-	maps.DeleteFunc(stays, func(name, _ string) bool { _, did := before[name]; return !did })
-	return stays
-}
-
-// incomplete says what is not on all drives.
-func incomplete(lacking map[string]string) string {
-	names := slices.Sorted(maps.Keys(lacking))
-	if len(names) == 0 {
-		return "more changes in MinIO than can be told from what is not on all drives; tried again when fewer clients write"
-	}
-	return fmt.Sprintf("not all data is on all drives of MinIO, although it tried to restore that: %s, such as %s: %s; look at that drive, and at the log of its server; no replica is moved until then",
-		words.Count(len(names), "thing"), names[0], lacking[names[0]])
-}
-
-// looked judges whether MinIO was found to have all data on all drives just before a replica
-// that runs is taken away.
-func looked(record journal.ActionRecord) actions.Verdict {
-	looks := slices.ContainsFunc(record.Plan.Steps, func(step journal.PlannedStep) bool { return step.ID == journal.StepLookBeforeMinio })
-	found, err := outputOf[journal.MinioLooked](record, journal.StepLookBeforeMinio)
-	switch age := time.Since(found.At); {
-	case record.PastNoReturn:
+// checked judges whether a replica that runs may be taken away, by what was looked at.
+func (c *copies) checked(ctx context.Context, record journal.ActionRecord) actions.Verdict {
+	looks := slices.ContainsFunc(record.Plan.Steps, func(s journal.PlannedStep) bool { return s.ID == journal.StepLookBeforeMinio })
+	switch step := record.Steps[journal.StepLookBeforeMinio]; {
+	case record.Request.DryRun, !record.Planned:
 		return actions.Pass()
+	case record.PastNoReturn:
+		return actions.Pass() // who deletes the pod looks again where that is needed
+	case !looks:
+		return actions.Abandon("an earlier EKCO planned it, which did not look whether all data is on all drives of MinIO").About("unlooked")
+	case !step.Done():
+		return rests(record, journal.StepLookBeforeMinio)
+	}
+	found, err := outputOf[journal.MinioLooked](record, journal.StepLookBeforeMinio)
+	if err == nil {
+		err = c.unchanged(ctx, found)
+	}
+	if _, changed := errors.AsType[*minio.UnprovenError](err); changed {
+		return actions.Abandon(err.Error() + "; it begins anew").About("started")
+	}
+	switch {
 	case err != nil:
 		return actions.Hold(err.Error()).About("unread")
-	case record.Planned && !looks:
-		return actions.Abandon("an earlier EKCO planned it, which did not look whether all data is on all drives of MinIO").About("unlooked")
-	case found.At.IsZero():
-		return actions.Pass() // the step that looks comes first
-	case age > lookedWithin || age < -time.Minute:
-		return actions.Abandon(fmt.Sprintf("since MinIO looked whether all data is on all drives, %s have passed; it begins anew", age.Round(time.Minute))).About("stale")
+	case !within(found.At, lookedWithin):
+		return actions.Abandon(fmt.Sprintf("since MinIO looked whether all data is on all drives, more than %s have passed; it begins anew", lookedWithin)).About("stale")
 	}
 	return actions.Pass()
 }

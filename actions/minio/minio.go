@@ -21,11 +21,11 @@ type Nodes interface {
 	ListNodes(ctx context.Context) ([]kube.Node, error)
 }
 
-// New returns the actions. changed is called when one of them has changed something, so
-// that it is looked at.
-func New(api minio.API, nodes Nodes, looker minio.Looker, changed func()) []actions.Definition {
+// New returns the actions. Healers are asked whether all data is on all drives. changed is
+// called when one of them has changed something, so that it is looked at.
+func New(api minio.API, nodes Nodes, healers minio.Healers, changed func()) []actions.Definition {
 	return []actions.Definition{
-		scaling(api, changed), repairing(api, changed), moving(api, nodes, looker, changed),
+		scaling(api, changed), repairing(api, changed), moving(api, nodes, &copies{api: api, healers: healers}, changed),
 	}
 }
 

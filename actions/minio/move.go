@@ -20,7 +20,8 @@ const (
 	MinioStillToMove = "MinioStillToMove"
 	// MinioCanSpare: MinIO can do without the replica, and heals nothing.
 	MinioCanSpare = "MinioCanSpare"
-	// MinioReplicaBack: another pod has the replica's place, and its data is restored.
+	// MinioReplicaBack: another pod has the replica's place, and nothing is restored any
+	// more, nor was it found just now that something is lacking.
 	MinioReplicaBack = "MinioReplicaBack"
 )
 
@@ -36,20 +37,20 @@ const (
 
 // moving takes the claim and the pod of a replica away, each by its UID. What must not be
 // is that EKCO takes away more than MinIO can spare, so that it is asked before each step.
-func moving(api minio.API, nodes Nodes, looker minio.Looker, changed func()) actions.Definition {
+func moving(api minio.API, nodes Nodes, all *copies, changed func()) actions.Definition {
 	return actions.Definition{
 		Kind: journal.ActionMoveMinio, Noun: "move of a replica", AskedLast: []string{MinioCanSpare},
 		Plan: planMove(api),
 		Steps: map[string]actions.Step{
-			journal.StepLookBeforeMinio:  lookThrough{api, looker},
+			journal.StepLookBeforeMinio:  lookThrough{all},
 			journal.StepDeleteMinioClaim: deleteClaim{api},
-			journal.StepDeleteMinioPod:   deletePod{api, changed},
+			journal.StepDeleteMinioPod:   deletePod{api, all, changed},
 			journal.StepAwaitMinioPod:    awaitPod{api},
-			journal.StepLookAfterMinio:   lookThrough{api, looker},
+			journal.StepLookAfterMinio:   lookThrough{all},
 		},
 		Preflights: map[string]actions.Preflight{
 			MinioStillToMove: stillToMove{api, nodes},
-			MinioCanSpare:    canSpare{api}, MinioReplicaBack: replicaBack{api},
+			MinioCanSpare:    canSpare{api, all}, MinioReplicaBack: replicaBack{api},
 		},
 	}
 }
@@ -76,11 +77,10 @@ func planMove(api minio.API) func(context.Context, journal.ActionRecord) (journa
 // a replica that runs may be the one that has what another lacks; one that does not run is
 // away anyway, and what it had is restored only once another has its place.
 func moveSteps(runs, claim bool) []journal.PlannedStep {
-	step := func(id string) journal.PlannedStep {
-		return journal.PlannedStep{
-			ID: id, Does: id, Preflights: []string{MinioStillToMove, MinioCanSpare},
-			Irreversible: true, Timeout: journal.Duration(deleteTimeout), Domains: []string{journal.DomainStorage},
-		}
+	step := func(id string, timeout time.Duration) journal.PlannedStep {
+		step := planned(id, timeout, storage, MinioStillToMove, MinioCanSpare)
+		step.Irreversible = true
+		return step
 	}
 	var steps []journal.PlannedStep
 	var last []string
@@ -88,15 +88,17 @@ func moveSteps(runs, claim bool) []journal.PlannedStep {
 		step.After, last = last, []string{step.ID}
 		steps = append(steps, step)
 	}
+	podTimeout := deleteTimeout
 	if runs {
-		then(planned(journal.StepLookBeforeMinio, lookTimeout, actions.NoDomains, MinioStillToMove))
+		podTimeout = lookTimeout // it may look once more
+		then(planned(journal.StepLookBeforeMinio, lookTimeout, actions.NoDomains, MinioStillToMove, MinioCanSpare))
 	}
 	if claim {
-		then(step(journal.StepDeleteMinioClaim))
+		then(step(journal.StepDeleteMinioClaim, deleteTimeout))
 	}
-	then(step(journal.StepDeleteMinioPod))
+	then(step(journal.StepDeleteMinioPod, podTimeout))
 	then(planned(journal.StepAwaitMinioPod, backTimeout, actions.NoDomains, MinioReplicaBack))
-	then(planned(journal.StepLookAfterMinio, lookTimeout, actions.NoDomains))
+	then(planned(journal.StepLookAfterMinio, lookTimeout, actions.NoDomains, MinioReplicaBack))
 	return steps
 }
 
@@ -129,8 +131,12 @@ func (s deleteClaim) Do(ctx context.Context, step actions.StepContext) (json.Raw
 // cleared.
 type deletePod struct {
 	api     minio.API
+	all     *copies
 	changed func()
 }
+
+// Interruptible implements [actions.InterruptibleStep]: it may look at all objects.
+func (deletePod) Interruptible() bool { return true }
 
 // Atomic implements [actions.AtomicStep].
 func (deletePod) Atomic() bool { return true }
@@ -156,11 +162,38 @@ func (s deletePod) Do(ctx context.Context, step actions.StepContext) (json.RawMe
 	if err := step.Facts(&plan); err != nil {
 		return nil, err
 	}
+	if err := s.looks(ctx, step, plan.Pod); err != nil {
+		return nil, err
+	}
 	if err := kube.Deleted(s.api.DeletePod(ctx, plan.Pod.Name, plan.Pod.UID)); err != nil {
 		return nil, err
 	}
 	s.changed()
 	return nil, nil
+}
+
+// looks has all objects looked at once more if a replica was started after that was done, as where
+// EKCO was away between claim and pod: the drive that goes with the pod may be one too many.
+func (s deletePod) looks(ctx context.Context, step actions.StepContext, of journal.MinioPod) error {
+	found, err := outputOf[journal.MinioLooked](step.Action, journal.StepLookBeforeMinio)
+	if err != nil || of.State != journal.MinioPodRuns {
+		return err
+	}
+	live, err := s.api.Read(ctx)
+	if pod, exists := live.Pod(of.UID); errors.Is(kube.Sentinel(err), kube.ErrNotFound) || err == nil && (!exists || pod.State == journal.MinioPodEnds) {
+		return nil // nothing is taken away any more
+	}
+	if err != nil || !found.At.IsZero() && s.all.unchanged(ctx, found) == nil {
+		return err
+	}
+	if _, err := s.all.look(ctx, step, of.Name); err != nil {
+		return err
+	}
+	// It took its time.
+	if verdict := (canSpare{s.api, s.all}).Check(ctx, step.Action); verdict.Kind != actions.VerdictPass {
+		return &actions.UnfinishedError{Left: verdict.Reason, Waits: true}
+	}
+	return nil
 }
 
 // awaitPod has no effect: its preflight waits for what is Kubernetes' and MinIO's.
@@ -188,6 +221,9 @@ func (p replicaBack) Check(ctx context.Context, record journal.ActionRecord) act
 		return actions.Hold(err.Error()).About("unread")
 	case lacks != "":
 		return actions.Hold(lacks).About(key)
+	}
+	if verdict := rests(record, journal.StepLookAfterMinio); verdict.Kind != actions.VerdictPass {
+		return verdict
 	}
 	return actions.Pass().About("back").OnceLasting(healedFor, "the replica runs in its new place, and MinIO heals nothing")
 }

@@ -102,7 +102,7 @@ func TestTheCrashMatrixOfAMove(t *testing.T) {
 			prepare(s)
 			s.HealFor(time.Minute)
 			return actionstest.Stage{
-				Kinds:   func(f *actionstest.Fuse) []actions.Definition { return f.Mortal(s.definitions()...) },
+				Kinds:   s.mortal,
 				Outcome: s.moved,
 			}
 		}}
@@ -120,7 +120,7 @@ func TestAReplicaIsMovedAndItsDataAwaited(t *testing.T) {
 		s.crowded()
 		s.moves(0)
 		r := w.Start(w.Config(s.definitions()))
-		s.comes(journal.StepDeleteMinioClaim, MinioCanSpare, "counts only once it has lasted 30s")
+		s.comes(journal.StepLookBeforeMinio, MinioCanSpare, "counts only once it has lasted 30s")
 		s.comes(journal.StepAwaitMinioPod, MinioReplicaBack, "MinIO restores the data of 1 drive, as ha-minio-1 says")
 		if got := s.Spread(); got[0] == "a" || !slices.Equal(s.took(), both) {
 			t.Errorf("they are on %v after %q", got, s.took())
@@ -180,8 +180,8 @@ func TestARunningReplicaIsMovedOnlyWhileAllSayThatTheyCanBeSparedAndNoneIsHealed
 				test.prepare(s)
 				s.moves(0)
 				r := w.Start(w.Config(s.definitions()))
-				w.Pass(lookedWithin / 2)
-				s.held(journal.StepDeleteMinioClaim, MinioCanSpare, test.reason)
+				w.Pass(time.Hour)
+				s.held(journal.StepLookBeforeMinio, MinioCanSpare, test.reason)
 				if len(s.Effects()) != 0 {
 					t.Errorf("deleted were %q", s.took())
 				}

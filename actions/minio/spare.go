@@ -94,7 +94,10 @@ func answers(nodes []kube.Node, name string) bool {
 }
 
 // canSpare implements [MinioCanSpare].
-type canSpare struct{ api minio.API }
+type canSpare struct {
+	api minio.API
+	all *copies
+}
 
 func (p canSpare) Check(ctx context.Context, record journal.ActionRecord) actions.Verdict {
 	asked, err := journal.InputOf[journal.MinioMove](record.Request)
@@ -113,19 +116,18 @@ func (p canSpare) Check(ctx context.Context, record journal.ActionRecord) action
 		return actions.Pass() // nothing is taken away any more
 	}
 	if pod.State == journal.MinioPodRuns {
-		verdict := without(live, p.api.Ask(ctx, minio.WithoutYou))
-		if seen := looked(record); verdict.Kind == actions.VerdictPass && seen.Kind != actions.VerdictPass {
-			return seen
+		if verdict := without(live, p.api.Ask(ctx, minio.WithoutYou)); verdict.Kind != actions.VerdictPass {
+			return verdict
 		}
-		return lasting(record, verdict)
+		return lasting(record, p.all.checked(ctx, record))
 	}
 	return healthyBeside(p.api.Ask(ctx, minio.Now), p.api.Ask(ctx, minio.WithoutYou))
 }
 
-// lasting has the first deletion wait until what is to be healed would be: somebody else may
-// have replaced a drive just now.
+// lasting has what comes first wait until what is to be healed would be: somebody else may
+// have replaced a drive just now. After the look at all objects no other drive has come.
 func lasting(record journal.ActionRecord, verdict actions.Verdict) actions.Verdict {
-	if verdict.Kind != actions.VerdictPass || record.PastNoReturn {
+	if verdict.Kind != actions.VerdictPass || record.PastNoReturn || record.Steps[journal.StepLookBeforeMinio].Done() {
 		return verdict
 	}
 	return verdict.About("spared").OnceLasting(healedFor, "MinIO can do without any of its replicas, and heals nothing")

@@ -1,6 +1,7 @@
 package minio
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	"github.com/replicatedhq/ekco/internal/kube/kubesim"
 	"github.com/replicatedhq/ekco/internal/minio"
 	"github.com/replicatedhq/ekco/internal/minio/miniosim"
+	"github.com/replicatedhq/ekco/internal/s3"
 	"github.com/replicatedhq/ekco/journal"
 )
 
@@ -54,8 +56,43 @@ func (s *store) ask(kind journal.ActionKind, input any) {
 	s.Request(s.subject, journal.ActionRequested{Kind: kind, Input: input})
 }
 
-func (s *store) definitions() []actions.Definition {
-	return New(s.Client(s.Objects), s.kube, s.MinIO, func() { s.looks++ })
+func (s *store) definitions() []actions.Definition { return s.mortal(nil) }
+
+// mortal returns the definitions of one incarnation of the process.
+func (s *store) mortal(f *actionstest.Fuse) []actions.Definition {
+	client := minio.NewClient(mortalObjects{s.Objects, f}, s.MinIO, miniosim.Namespace)
+	return New(client, s.kube, mortalHealers{s.MinIO, f}, func() { s.looks++ })
+}
+
+// mortalHealers are the servers as one incarnation of the process has them look at all objects.
+type mortalHealers struct {
+	minio.Healers
+	fuse *actionstest.Fuse
+}
+
+func (h mortalHealers) Healer(at string, with minio.Credentials) (minio.Healer, error) {
+	one, err := h.Healers.Healer(at, with)
+	return mortalHealer{one, h.fuse}, err
+}
+
+type mortalHealer struct {
+	minio.Healer
+	fuse *actionstest.Fuse
+}
+
+func (h mortalHealer) BeginHeal(ctx context.Context) (begun s3.HealBegun, err error) {
+	err = h.fuse.Around("begin a pass", func() error {
+		begun, err = h.Healer.BeginHeal(ctx)
+		return err
+	})
+	return begun, err
+}
+
+func (h mortalHealer) HealNews(ctx context.Context, token string) (s3.HealNews, error) {
+	if err := h.fuse.Alive(); err != nil {
+		return s3.HealNews{}, err
+	}
+	return h.Healer.HealNews(ctx, token)
 }
 
 // tells expects these in the story, in order.

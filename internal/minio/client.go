@@ -32,6 +32,8 @@ type API interface {
 	Healthy(ctx context.Context) error
 	// Observe is Read with the health that the replicas tell of.
 	Observe(ctx context.Context) (journal.MinioFacts, error)
+	// Running returns the replicas that run and have an address, in order.
+	Running(ctx context.Context) ([]Running, error)
 	// Ask asks all replicas that run, side by side.
 	Ask(ctx context.Context, question Question) []Said
 	// Claim returns the claim of a replica's pod, and whether there is one.

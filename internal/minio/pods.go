@@ -32,8 +32,9 @@ type condition struct {
 }
 
 type containerStatus struct {
-	Name  string `json:"name"`
-	State struct {
+	Name         string `json:"name"`
+	RestartCount int    `json:"restartCount"`
+	State        struct {
 		Waiting *struct {
 			Reason string `json:"reason"`
 		} `json:"waiting"`

@@ -17,6 +17,38 @@ type Said struct {
 	Err error
 }
 
+// Running is a replica that runs.
+type Running struct {
+	Name, Address string
+	// Life is another one each time that its server was started: what was written meanwhile
+	// its drive may lack.
+	Life string
+}
+
+// Running implements [API].
+func (c *Client) Running(ctx context.Context) ([]Running, error) {
+	seen, err := c.look(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var running []Running
+	for _, pod := range seen.pods {
+		if pod.runs() {
+			running = append(running, Running{Name: pod.Metadata.Name, Address: pod.Status.PodIP, Life: pod.life()})
+		}
+	}
+	return running, nil
+}
+
+// life is that of [Running].
+func (p pod) life() string {
+	starts := 0
+	for _, container := range p.Status.ContainerStatuses {
+		starts += container.RestartCount
+	}
+	return fmt.Sprint(p.Metadata.UID, "/", starts)
+}
+
 // Ask implements [API].
 func (c *Client) Ask(ctx context.Context, question Question) []Said {
 	seen, err := c.look(ctx)

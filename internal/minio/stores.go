@@ -2,6 +2,7 @@ package minio
 
 import (
 	"context"
+	"iter"
 	"net"
 
 	"github.com/replicatedhq/ekco/internal/s3"
@@ -29,19 +30,34 @@ type Stores interface {
 	Store(addresses []string, credentials Credentials) (Store, error)
 }
 
-// Looker has a MinIO look through all it keeps, at these addresses, of which any will do; see
-// [s3.Client.Heal].
-type Looker interface {
-	LookThrough(ctx context.Context, addresses []string, credentials Credentials, report func(items int64)) (s3.HealPass, error)
+// Healer is a server of MinIO as who looks after its drives.
+type Healer interface {
+	// Server tells of the drives.
+	Server(ctx context.Context) (s3.Server, error)
+	// Buckets and Versions are those of [s3.Source].
+	Buckets(ctx context.Context) ([]string, error)
+	Versions(ctx context.Context, bucket, after string) iter.Seq2[s3.Version, error]
+	// BeginHeal and HealNews are those of [s3.Client].
+	BeginHeal(ctx context.Context) (s3.HealBegun, error)
+	HealNews(ctx context.Context, token string) (s3.HealNews, error)
+	// Close closes what connections are left.
+	Close()
 }
 
-// S3 are the [Stores] of a real cluster, and its [Looker].
+// Healers connects to single servers.
+type Healers interface {
+	// Healer returns a client of the server at that address: a host, and a port unless it is
+	// [Port]. It connects to nothing yet.
+	Healer(at string, credentials Credentials) (Healer, error)
+}
+
+// S3 are the [Stores] and [Healers] of a real cluster.
 type S3 struct{}
 
 var (
-	_ Stores = S3{}
-	_ Looker = S3{}
-	_ Store  = (*s3.Client)(nil)
+	_ Stores  = S3{}
+	_ Healers = S3{}
+	_ Store   = (*s3.Client)(nil)
 )
 
 // Store implements [Stores].
@@ -49,14 +65,9 @@ func (S3) Store(addresses []string, credentials Credentials) (Store, error) {
 	return s3.NewClient(s3.Endpoint{Address: addresses[0], Credentials: credentials}, s3.Options{Others: addresses[1:]})
 }
 
-// LookThrough implements [Looker].
-func (S3) LookThrough(ctx context.Context, addresses []string, credentials Credentials, report func(items int64)) (s3.HealPass, error) {
-	client, err := s3.NewClient(s3.Endpoint{Address: addresses[0], Credentials: credentials}, s3.Options{Others: addresses[1:]})
-	if err != nil {
-		return s3.HealPass{}, err
-	}
-	defer client.Close()
-	return client.Heal(ctx, report)
+// Healer implements [Healers].
+func (S3) Healer(at string, credentials Credentials) (Healer, error) {
+	return s3.NewClient(s3.Endpoint{Address: address(at), Credentials: credentials}, s3.Options{})
 }
 
 // address is where the server of a pod listens: HOST:PORT, empty without a host.

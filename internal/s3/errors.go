@@ -28,9 +28,12 @@ var (
 	ErrDenied = errors.New("the server refuses the credentials")
 	// ErrFull: the server has no room for the object.
 	ErrFull = errors.New("the server has no room left")
-	// ErrHealing: the server looks through all it keeps already, for somebody else or for an
+	// ErrHealing: the server makes a pass of healing already, which somebody else began, or an
 	// EKCO that was killed.
-	ErrHealing = errors.New("it does so already for somebody else")
+	ErrHealing = errors.New("it makes a pass already that another client began")
+	// ErrForgotten: the server knows nothing of a pass of healing. It forgets all with a
+	// restart, and a pass 10 minutes after its end.
+	ErrForgotten = errors.New("it knows nothing of this pass of healing any more")
 )
 
 // kinds are what the codes of S3 errors mean here.
@@ -57,6 +60,8 @@ var kinds = map[string]error{
 	"XMinioAdminBucketQuotaExceeded": ErrFull,
 	"XMinioHealAlreadyRunning":       ErrHealing,
 	"XMinioHealOverlappingPaths":     ErrHealing,
+	"XMinioHealInvalidClientToken":   ErrForgotten,
+	"XMinioHealNoSuchProcess":        ErrForgotten,
 }
 
 // failed says what was tried on which object or bucket.

@@ -1,73 +1,109 @@
 package s3
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
+
+	"github.com/minio/minio-go/v7"
 )
 
-// mostLacking is how many things are named that are not whole.
-const mostLacking = 1000
-
-// HealPass is what came of a look through all that a store keeps.
-type HealPass struct {
-	// Items is how many things were looked at: buckets, versions, and what the server keeps
-	// for itself.
-	Items int64
-	// Lacking says, by name, what those lack that are not whole on every drive after the
-	// pass; More is how many others there are beyond those that are named.
-	Lacking map[string]string
-	More    int64
+// HealBegun is a pass of healing that has begun.
+type HealBegun struct {
+	// Token is what the pass is asked about with. It is no secret: it takes the
+	// credentials too.
+	Token string
+	// At is when, by the server's clock.
+	At time.Time
 }
 
-// Whole reports whether everything is whole on every drive.
-func (p HealPass) Whole() bool { return len(p.Lacking) == 0 && p.More == 0 }
+// HealNews is how far a pass is. Each item is told once.
+type HealNews struct {
+	// Ended: the server looks at nothing more. Failed says why that is before the end of all,
+	// where it is.
+	Ended  bool
+	Failed string
+	Items  []HealItem
+}
 
+// HealItem is something that a pass has looked at: a bucket, a version of an object, or what
+// the server keeps of itself.
+type HealItem struct {
+	// Index counts the items of a pass, from 1.
+	Index int64
+	Kind  HealKind
+	// Bucket, Key and Version name it; a version that has no id is [NullVersion].
+	Bucket, Key, Version string
+	// Detail is what went wrong, in the server's words, empty if nothing did.
+	Detail string
+	// Of is how many drives should have a part of it, 0 where the server does not say.
+	Of int
+	// Before and After are the states of those drives, before the pass had come here and
+	// after it was done.
+	Before, After []DriveState
+}
+
+// HealKind is what kind of thing an item is.
+type HealKind string
+
+// The kinds that EKCO tells apart.
 const (
-	// healPoll is how often it is asked how far a pass is.
-	healPoll = time.Second
-	// healConfirm is how long after its end it is asked again: one that somebody stops, or
-	// whose server ends, says for a moment that it is finished.
-	healConfirm = 3 * time.Second
+	HealedBucket HealKind = "bucket"
+	HealedObject HealKind = "object"
 )
 
-// Heal has the store look at all it keeps on all its drives, make whole what is not, and
-// returns what is not whole even then. It is told from time to time how many things were
-// looked at. Contents are not read: bit rot is not found.
-//
-// A pass that is under way already is drained, since servers have one at a time and stop
-// when nobody takes what they found; but it proves nothing, as others may have taken a part
-// of that: the error is [ErrHealing] then, and another call begins anew. Nor does one that
-// a server forgot because it was restarted. What is written or removed meanwhile may be
-// named as lacking.
-func (c *Client) Heal(ctx context.Context, report func(items int64)) (HealPass, error) {
-	pass, err := c.heal(ctx, report)
-	if err != nil {
-		return HealPass{}, fmt.Errorf("have %s look through all it keeps: %w", c, explain(err))
-	}
-	return pass, nil
-}
+// DriveState is what a drive has of an item.
+type DriveState struct{ Drive, State string }
 
-func (c *Client) heal(ctx context.Context, report func(items int64)) (HealPass, error) {
+// DriveOK is the state of a drive that has all that it should, DriveMissing of one that has
+// nothing.
+const (
+	DriveOK      = "ok"
+	DriveMissing = "missing"
+)
+
+// healPage is where the server is asked to make a pass, and about it.
+const healPage = admin + "/heal/"
+
+// everything asks for a pass over all buckets and what the server keeps of itself, which
+// looks whether each drive has its part of each version. It does not read what they have.
+const everything = `{"recursive":true,"scanMode":1}`
+
+// BeginHeal has this server begin a pass over all objects, which repairs what lacks a part on
+// some drive. It returns ErrHealing if the server makes one already. The other servers of the
+// store know nothing of it.
+func (c *Client) BeginHeal(ctx context.Context) (HealBegun, error) {
 	asked, err := c.clock(ctx)
 	if err != nil {
-		return HealPass{}, err
+		return HealBegun{}, fmt.Errorf("begin a pass of healing at %s: %w", c, err)
 	}
-	token, began, err := c.startHeal(ctx)
+	answer, err := c.request(ctx, http.MethodPost, healPage, "", []byte(everything))
+	var begun struct {
+		ClientToken string
+		StartTime   time.Time
+	}
+	if err == nil {
+		err = healAnswer(answer, &begun)
+	}
 	if err != nil {
-		return HealPass{}, err
+		return HealBegun{}, fmt.Errorf("begin a pass of healing at %s: %w", c, healError(err))
 	}
-	pass, err := follow(ctx, func() (healStatus, error) { return c.healStatus(ctx, token) }, report)
-	if err == nil && began.Before(asked) {
-		// Nobody has taken anything of it, and it waited with what it saw then: a drive may
-		// have been replaced since.
-		return HealPass{}, ErrHealing
+	if begun.ClientToken == "" || begun.StartTime.IsZero() {
+		return HealBegun{}, fmt.Errorf("begin a pass of healing at %s: it names no pass", c)
 	}
-	return pass, err
+	// Who asks for a second pass is given the first, and would take its items from the client
+	// that began it; and one that nobody has listened to waits with what it saw long ago. By
+	// the server's own clock that is one from before the question.
+	if begun.StartTime.Before(asked) {
+		return HealBegun{}, fmt.Errorf("begin a pass of healing at %s: %w, since %s", c, ErrHealing, begun.StartTime.UTC().Format(time.RFC3339))
+	}
+	return HealBegun{Token: begun.ClientToken, At: begun.StartTime}, nil
 }
 
 // clock returns the server's time in whole seconds, by which it says when a pass began.
@@ -92,184 +128,92 @@ func (c *Client) clock(ctx context.Context) (time.Time, error) {
 	return now, nil
 }
 
-// follow asks how far a pass is until it has come to its end.
-func follow(ctx context.Context, ask func() (healStatus, error), report func(items int64)) (HealPass, error) {
-	found := healResult{pass: HealPass{Lacking: make(map[string]string)}}
-	for {
-		status, err := ask()
-		if err != nil {
-			return HealPass{}, err
-		}
-		switch {
-		case status.Summary == healStopped:
-			return HealPass{}, fmt.Errorf("it gave up: %s", status.Detail)
-		case status.Summary == healFinished && status.StartTime.IsZero():
-			return HealPass{}, errors.New("it does not know of it any more; perhaps its server was restarted, or somebody stopped it")
-		}
-		if found.ended && len(status.Items) == 0 {
-			return found.whole()
-		}
-		found.take(status)
-		report(found.pass.Items)
-		if err := pause(ctx, found.rest(status)); err != nil {
-			return HealPass{}, err
-		}
-	}
-}
-
-// pause waits that long, unless ctx ends.
-func pause(ctx context.Context, span time.Duration) error {
-	timer := time.NewTimer(span)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-// healPath is that of everything.
-const healPath = admin + "/heal/"
-
-// startHeal returns what a pass is asked for by, and when it began.
-func (c *Client) startHeal(ctx context.Context) (token string, began time.Time, err error) {
-	// Scan mode 1 looks whether all parts are there, and reads none.
-	answer, err := c.request(ctx, http.MethodPost, healPath, "", []byte(`{"recursive":true,"scanMode":1}`))
-	if errors.Is(explain(err), ErrHealing) {
-		return "", time.Time{}, ErrHealing // without the server's words, which tell the token
+// HealNews asks how far a pass is, and takes what it has looked at since it was asked last:
+// where the answer is lost, so are its items. With more than 1000 that nobody took the pass
+// waits, for a day. It returns ErrForgotten if there is no such pass.
+func (c *Client) HealNews(ctx context.Context, token string) (HealNews, error) {
+	answer, err := c.request(ctx, http.MethodPost, healPage, url.Values{"clientToken": {token}}.Encode(), nil)
+	var told healTold
+	if err == nil {
+		err = healAnswer(answer, &told)
 	}
 	if err != nil {
-		return "", time.Time{}, err
+		return HealNews{}, fmt.Errorf("ask %s about a pass of healing: %w", c, healError(err))
 	}
-	var started struct {
-		ClientToken string
-		StartTime   time.Time
+	// Of a pass that it does not know, it says that it has finished.
+	if told.Summary == "" || told.StartTime.IsZero() && told.Summary == finished {
+		return HealNews{}, fmt.Errorf("ask %s about a pass of healing: %w", c, ErrForgotten)
 	}
-	if err := json.Unmarshal(answer, &started); err != nil || started.ClientToken == "" {
-		return "", time.Time{}, errors.New("it does not say under which name it does so")
-	}
-	return started.ClientToken, started.StartTime, nil
+	return told.news(), nil
 }
 
-// What a server says of how far it is.
+// The states of a pass that has ended.
 const (
-	healFinished = "finished"
-	healStopped  = "stopped"
+	finished = "finished"
+	stopped  = "stopped"
 )
 
-type healStatus struct {
+// healTold is the part of the answer that is of interest.
+type healTold struct {
 	Summary, Detail string
-	// StartTime is none for a pass that the server does not know any more: it calls that one
-	// finished.
-	StartTime time.Time
-	Items     []healItem
+	StartTime       time.Time
+	Items           []healItem
 }
 
 type healItem struct {
-	// Index counts what a pass found, from 1.
-	Index                     int64 `json:"resultId"`
-	Bucket, Object, VersionID string
-	Detail                    string
-	After                     struct {
+	ResultID                          int64 `json:"resultId"`
+	Type                              HealKind
+	Bucket, Object, VersionID, Detail string
+	DiskCount                         int
+	Before, After                     struct {
 		Drives []struct{ Endpoint, State string }
 	}
 }
 
-func (c *Client) healStatus(ctx context.Context, token string) (status healStatus, err error) {
-	answer, err := c.request(ctx, http.MethodPost, healPath, url.Values{"clientToken": {token}}.Encode(), nil)
-	if err != nil {
-		return healStatus{}, err
+func (t healTold) news() HealNews {
+	news := HealNews{Ended: t.Summary == finished || t.Summary == stopped, Items: make([]HealItem, len(t.Items))}
+	if t.Summary == stopped {
+		news.Failed = "the server gave up: " + t.Detail
 	}
-	if err := json.Unmarshal(answer, &status); err != nil {
-		return healStatus{}, fmt.Errorf("read how far it is: %w", err)
-	}
-	return status, nil
-}
-
-// healResult gathers what a pass finds.
-type healResult struct {
-	pass HealPass
-	last int64
-	// shared is set when others took a part of what was found.
-	shared bool
-	// ended is set when the server said so last.
-	ended bool
-}
-
-// rest is how long it is waited before the server is asked again.
-func (r *healResult) rest(status healStatus) time.Duration {
-	switch {
-	case r.ended:
-		return healConfirm
-	case len(status.Items) > 0:
-		return healPoll / 10 // the server waits as long as nobody takes what it found
-	}
-	return healPoll
-}
-
-func (r *healResult) take(status healStatus) {
-	r.ended = status.Summary == healFinished
-	for _, item := range status.Items {
-		r.shared = r.shared || item.Index != r.last+1
-		r.last = item.Index
-		r.pass.Items++
-		lacks := item.lacks()
-		switch {
-		case lacks == "":
-		case len(r.pass.Lacking) < mostLacking:
-			r.pass.Lacking[item.name()] = lacks
-		default:
-			r.pass.More++
+	for i, told := range t.Items {
+		one := HealItem{
+			Index: told.ResultID, Kind: told.Type, Bucket: told.Bucket, Key: told.Object, Version: told.VersionID,
+			Detail: told.Detail, Of: told.DiskCount,
 		}
-	}
-}
-
-func (r *healResult) whole() (HealPass, error) {
-	if r.shared {
-		return HealPass{}, ErrHealing
-	}
-	return r.pass, nil
-}
-
-// lacks says what the item lacks, "" if it is whole on every drive.
-func (i healItem) lacks() string {
-	if i.gone() {
-		return ""
-	}
-	if i.Detail != "" {
-		return i.Detail
-	}
-	for _, drive := range i.After.Drives {
-		if drive.State != "ok" {
-			return fmt.Sprintf("it is %s on drive %s", drive.State, drive.Endpoint)
+		if one.Version == "" && one.Kind == HealedObject {
+			one.Version = NullVersion
 		}
-	}
-	if len(i.After.Drives) == 0 {
-		return "nothing is said of its drives"
-	}
-	return ""
-}
-
-// gone reports whether no drive has any of it, which is so where somebody removed it during
-// the pass. The server calls that an error.
-func (i healItem) gone() bool {
-	for _, drive := range i.After.Drives {
-		if drive.State != "missing" {
-			return false
+		for _, drive := range told.Before.Drives {
+			one.Before = append(one.Before, DriveState{drive.Endpoint, drive.State})
 		}
+		for _, drive := range told.After.Drives {
+			one.After = append(one.After, DriveState{drive.Endpoint, drive.State})
+		}
+		news.Items[i] = one
 	}
-	return len(i.After.Drives) > 0
+	return news
 }
 
-// name is the item for people.
-func (i healItem) name() string {
-	name := i.Bucket
-	if i.Object != "" {
-		name += "/" + i.Object
+// healAnswer reads an answer, which may be a refusal that comes after the server had begun to
+// answer that all is well.
+func healAnswer(answer []byte, into any) error {
+	answer = bytes.TrimSpace(answer)
+	var refused minio.ErrorResponse
+	if err := json.Unmarshal(answer, &refused); err == nil && strings.HasPrefix(refused.Code, "XMinio") {
+		refused.StatusCode = http.StatusBadRequest
+		return refused
 	}
-	if i.VersionID != "" {
-		name += " (version " + i.VersionID + ")"
+	if err := json.Unmarshal(answer, into); err != nil {
+		return fmt.Errorf("read its answer: %w", err)
 	}
-	return name
+	return nil
+}
+
+// healError adds what a refusal means here. Of a pass that another client began the server's
+// words tell the token, which is nobody else's.
+func healError(err error) error {
+	if err = explain(err); errors.Is(err, ErrHealing) {
+		return ErrHealing
+	}
+	return err
 }

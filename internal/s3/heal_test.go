@@ -1,92 +1,124 @@
-package s3
+package s3_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
+
+	"github.com/replicatedhq/ekco/internal/s3"
 )
 
-// answers are what a server says in turn of how far a pass is; the last one again and again.
-func answers(all ...healStatus) func() (healStatus, error) {
-	return func() (healStatus, error) {
-		now := all[0]
-		if len(all) > 1 {
-			all = all[1:]
+// answering returns a client of a server that gives this answer, and what it was asked.
+func answering(t *testing.T, status int, answer string) (client *s3.Client, asked *string) {
+	t.Helper()
+	asked = new(string)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
 		}
-		return now, nil
+		if r.URL.Path == "/minio/health/live" {
+			return
+		}
+		*asked = r.Method + " " + r.URL.String() + " " + string(body)
+		w.WriteHeader(status)
+		fmt.Fprint(w, answer)
+	}))
+	t.Cleanup(server.Close)
+	client, err := s3.NewClient(s3.Endpoint{Address: strings.TrimPrefix(server.URL, "http://"), Credentials: s3.Credentials{AccessKey: "a", SecretKey: "b"}}, s3.Options{})
+	if err != nil {
+		t.Fatal(err)
 	}
+	t.Cleanup(client.Close)
+	return client, asked
 }
 
-func healItems(first, last int64, states ...string) (items []healItem) {
-	for index := first; index <= last; index++ {
-		item := healItem{Index: index, Bucket: "b", Object: fmt.Sprint(index)}
-		for _, state := range states {
-			item.After.Drives = append(item.After.Drives, struct{ Endpoint, State string }{"http://d", state})
-		}
-		items = append(items, item)
+func TestAPassOfHealingThatBeganEarlierIsAnothers(t *testing.T) {
+	refusal := func(code string) string { return fmt.Sprintf(`{"Code":%q,"Message":"its token is t0ken"}`, code) }
+	begun := func(ago time.Duration) string {
+		return fmt.Sprintf(`{"clientToken":"t:1","startTime":%q}`, time.Now().Add(-ago).UTC().Format(time.RFC3339Nano))
 	}
-	return items
-}
-
-func TestAPassCountsOnlyWhenAllOfItWasSeenAndItsEndLasts(t *testing.T) {
-	started := time.Now()
-	running := func(items ...healItem) healStatus {
-		return healStatus{Summary: "running", StartTime: started, Items: items}
-	}
-	finished := func(items ...healItem) healStatus {
-		return healStatus{Summary: healFinished, StartTime: started, Items: items}
-	}
-	forgotten := healStatus{Summary: healFinished}
 	for name, test := range map[string]struct {
-		says  []healStatus
-		items int64
-		lacks int
-		fails string
+		status int
+		answer string
+		want   error
 	}{
-		"all in one":                 {says: []healStatus{finished(healItems(1, 3, "ok", "ok")...), finished()}, items: 3},
-		"in parts":                   {says: []healStatus{running(), running(healItems(1, 2, "ok")...), running(), finished(healItems(3, 4, "ok")...), finished()}, items: 4},
-		"of nothing":                 {says: []healStatus{finished()}},
-		"not on one drive":           {says: []healStatus{finished(healItems(1, 2, "ok", "missing")...), finished()}, items: 2, lacks: 2},
-		"removed meanwhile":          {says: []healStatus{finished(healItems(1, 2, "missing", "missing")...), finished()}, items: 2},
-		"on a drive that is away":    {says: []healStatus{finished(healItems(1, 1, "missing", "offline")...), finished()}, items: 1, lacks: 1},
-		"on no drive":                {says: []healStatus{finished(healItems(1, 2)...), finished()}, items: 2, lacks: 2},
-		"with an error":              {says: []healStatus{finished(healItem{Index: 1, Detail: "too slow"}), finished()}, items: 1, lacks: 1},
-		"whose begin another took":   {says: []healStatus{running(healItems(5, 6, "ok")...), finished()}, fails: ErrHealing.Error()},
-		"of which another took":      {says: []healStatus{running(healItems(1, 2, "ok")...), finished(healItems(4, 5, "ok")...), finished()}, fails: ErrHealing.Error()},
-		"that was forgotten":         {says: []healStatus{running(healItems(1, 2, "ok")...), forgotten}, fails: "does not know of it any more"},
-		"that was stopped":           {says: []healStatus{running(healItems(1, 2, "ok")...), finished(), forgotten}, fails: "does not know of it any more"},
-		"that gave up":               {says: []healStatus{running(), {Summary: healStopped, StartTime: started, Detail: "no quorum"}}, fails: "it gave up: no quorum"},
-		"that ended, and had more":   {says: []healStatus{finished(healItems(1, 2, "ok")...), finished(healItems(3, 3, "corrupt")...), finished()}, items: 3, lacks: 1},
-		"with more than can be told": {says: []healStatus{finished(healItems(1, mostLacking+7, "corrupt")...), finished()}, items: mostLacking + 7, lacks: mostLacking + 7},
+		"now":                  {200, begun(0), nil},
+		"after some blanks":    {200, "   " + begun(0), nil},
+		"a while ago":          {200, begun(2 * time.Second), s3.ErrHealing},
+		"it runs":              {400, refusal("XMinioHealAlreadyRunning"), s3.ErrHealing},
+		"it runs, said late":   {200, "  " + refusal("XMinioHealAlreadyRunning"), s3.ErrHealing},
+		"one of a bucket runs": {400, refusal("XMinioHealOverlappingPaths"), s3.ErrHealing},
+		"other credentials":    {403, refusal("SignatureDoesNotMatch"), s3.ErrDenied},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				told := int64(0)
-				pass, err := follow(t.Context(), answers(test.says...), func(items int64) { told = items })
-				switch {
-				case test.fails != "":
-					if err == nil || !strings.Contains(err.Error(), test.fails) {
-						t.Errorf("it comes to %+v, %v, want %q", pass, err, test.fails)
-					}
-				case err != nil || pass.Items != test.items || told != test.items || len(pass.Lacking)+int(pass.More) != test.lacks || pass.Whole() != (test.lacks == 0):
-					t.Errorf("it comes to %d items, of which %d were told, %d and %d lacking: %v", pass.Items, told, len(pass.Lacking), pass.More, err)
-				}
-			})
-		})
+		client, asked := answering(t, test.status, test.answer)
+		got, err := client.BeginHeal(t.Context())
+		if !errors.Is(err, test.want) || test.want == nil && (err != nil || got.Token != "t:1") {
+			t.Errorf("%s: %+v, %v; want %v", name, got, err, test.want)
+		}
+		if errors.Is(err, s3.ErrHealing) && strings.Contains(err.Error(), "t0ken") {
+			t.Errorf("%s: the token of another's pass is told: %v", name, err)
+		}
+		if want := `POST /minio/admin/v3/heal/ {"recursive":true,"scanMode":1}`; *asked != want {
+			t.Errorf("%s: asked %q, want %q", name, *asked, want)
+		}
+	}
+	for _, answer := range []string{`{}`, `{"clientToken":"t"}`, `no JSON`} {
+		client, _ := answering(t, 200, answer)
+		if got, err := client.BeginHeal(t.Context()); err == nil {
+			t.Errorf("%s is taken for %+v", answer, got)
+		}
 	}
 }
 
-func TestAPassEndsWithItsContext(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		_, err := follow(ctx, answers(healStatus{Summary: "running"}), func(int64) {})
-		if !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("it ends with %v", err)
+func TestAPassOfHealingThatIsNotKnownHasNotEnded(t *testing.T) {
+	const at = `"StartTime":"2026-02-12T20:18:48Z"`
+	for name, test := range map[string]struct {
+		status int
+		answer string
+		want   error
+		ended  bool
+		failed string
+	}{
+		"running":          {200, `{"Summary":"running",` + at + `}`, nil, false, ""},
+		"not started":      {200, `{"Summary":"not started","StartTime":"0001-01-01T00:00:00Z"}`, nil, false, ""},
+		"finished":         {200, `{"Summary":"finished",` + at + `}`, nil, true, ""},
+		"stopped":          {200, `{"Summary":"stopped","Detail":"why",` + at + `}`, nil, true, "the server gave up: why"},
+		"never heard of":   {200, `{"Summary":"finished","StartTime":"0001-01-01T00:00:00Z"}`, s3.ErrForgotten, false, ""},
+		"another one runs": {400, `{"Code":"XMinioHealInvalidClientToken","Message":"why"}`, s3.ErrForgotten, false, ""},
+		"no process":       {400, `{"Code":"XMinioHealNoSuchProcess","Message":"why"}`, s3.ErrForgotten, false, ""},
+		"nothing":          {200, `{}`, s3.ErrForgotten, false, ""},
+	} {
+		client, asked := answering(t, test.status, test.answer)
+		news, err := client.HealNews(t.Context(), "t:1")
+		if !errors.Is(err, test.want) || (err == nil) != (test.want == nil) || news.Ended != test.ended || news.Failed != test.failed {
+			t.Errorf("%s: %+v, %v", name, news, err)
 		}
-	})
+		if want := "POST /minio/admin/v3/heal/?clientToken=t%3A1 "; *asked != want {
+			t.Errorf("%s: asked %q, want %q", name, *asked, want)
+		}
+	}
+}
+
+func TestItemsOfAPassOfHealingAreRead(t *testing.T) {
+	client, _ := answering(t, 200, `{"Summary":"running","StartTime":"2026-02-12T20:18:48Z","Items":[
+		{"resultId":7,"type":"object","bucket":"data","object":"a/b","versionId":"","detail":"why","diskCount":2,
+		 "before":{"drives":[{"uuid":"","endpoint":"http://h/d","state":"missing"}]},"after":{"drives":[{"endpoint":"http://h/d","state":"ok"}]}},
+		{"resultId":8,"type":"bucket","bucket":"data","object":"","versionId":"","after":{"drives":null}}]}`)
+	news, err := client.HealNews(t.Context(), "t")
+	if err != nil || len(news.Items) != 2 {
+		t.Fatal(news, err)
+	}
+	want := `{Index:7 Kind:object Bucket:data Key:a/b Version:null Detail:why Of:2 Before:[{Drive:http://h/d State:missing}] After:[{Drive:http://h/d State:ok}]}`
+	if got := fmt.Sprintf("%+v", news.Items[0]); got != want {
+		t.Errorf("it is %s\nwant %s", got, want)
+	}
+	if got := news.Items[1]; got.Version != "" || got.Kind != s3.HealedBucket || len(got.After) != 0 {
+		t.Errorf("the bucket is %+v", got)
+	}
 }

@@ -24,8 +24,9 @@ import (
 )
 
 // moving is how long the move of a replica may take from its request to its end. EKCO waits
-// twice for 30 s in which nothing is healed, a pod has 30 s to end, and a server notices its
-// new drive after 10 s, and heals it: on a busy machine all that is more than [patience].
+// twice for 30 s in which nothing is healed, and has all data looked at twice, which rests for a
+// minute where it is in vain; a pod has 30 s to end, and a server notices its new drive after
+// 10 s, and heals it: on a busy machine all that is more than [patience].
 const moving = 2 * patience
 
 // installMinio starts a cluster with these workers alone, which are worker-1 to worker-6, and
@@ -364,7 +365,7 @@ func testReplicasOfMinIOAreSpreadOneByOneAlsoWhenEKCOIsKilled(t *testing.T) {
 	claimed := g.holdNth(0, true, removesMinio("persistentvolumeclaims"))
 	running := o.startReady()
 	c.node("add", "worker-3", "--role", "worker")
-	claimed.await(t)
+	claimed.awaitWithin(t, moving)
 	running.Kill()
 	t.Log(o.mustEkco("status", "--component", "minio"))
 	next := g.holdAll(removesMinio("persistentvolumeclaims"))

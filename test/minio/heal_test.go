@@ -2,6 +2,7 @@ package miniotest_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -109,63 +110,94 @@ func TestWhatServersSayOfADriveThatWasReplaced(t *testing.T) {
 	if after := began.Sub(healthy); after > 20*time.Second {
 		t.Errorf("it was noticed after %s; EKCO takes the data for restored when nothing has been for 30 s", after)
 	}
+
+	t.Run("what it lacks then, nobody says, and a pass finds and repairs", func(t *testing.T) { passRepairs(t, store, objects) })
+	t.Run("what servers say of passes", func(t *testing.T) { passesAreTold(t, store) })
+	store.Stop(5)
+	passed, err := pass(t, store)
+	if unproven := (*client.UnprovenError)(nil); !errors.As(err, &unproven) {
+		t.Errorf("with a drive away a pass came to %+v: %v", passed, err)
+	}
+	t.Logf("with a drive away: %v", err)
 }
 
-// TestWhatHealingLeftOutIsFoundAndMadeWhole: that nobody heals any more does not say that all
-// is there.
-func TestWhatHealingLeftOutIsFoundAndMadeWhole(t *testing.T) {
-	const objects = 60
-	store := miniotest.Start(t, programs, 6)
-	mc := miniotest.NewClient(t, programs, map[string]*miniotest.Store{"six": store})
-	mc.Run("mb", "six/bucket")
-	write(t, store.Address(0), "bucket", objects)
-	heal := func(id int) s3.HealPass {
-		t.Helper()
-		one, err := s3.NewClient(s3.Endpoint{Address: store.Address(id), Credentials: s3.Credentials{AccessKey: miniotest.AccessKey, SecretKey: miniotest.SecretKey}}, s3.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer one.Close()
-		told := int64(0)
-		pass, err := one.Heal(t.Context(), func(items int64) { told = items })
-		if err != nil || told != pass.Items || pass.Items < objects+1 {
-			t.Fatalf("it came to %+v, of which %d were told: %v", pass, told, err)
-		}
-		return pass
-	}
-	if pass := heal(0); !pass.Whole() {
-		t.Errorf("before anything is lost it came to %+v", pass)
-	}
-
-	entries, err := os.ReadDir(filepath.Join(store.Directory(5), "bucket"))
+// healer is a server of the store as EKCO asks it.
+func healer(t *testing.T, store *miniotest.Store, id int, secret string) client.Healer {
+	t.Helper()
+	healer, err := client.S3{}.Healer(store.Address(id), client.Credentials{AccessKey: miniotest.AccessKey, SecretKey: secret})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, entry := range entries[:objects/2] {
-		if err := os.RemoveAll(filepath.Join(store.Directory(5), "bucket", entry.Name())); err != nil {
+	t.Cleanup(healer.Close)
+	return healer
+}
+
+// pass has one server look at all objects, and another one list them.
+func pass(t *testing.T, store *miniotest.Store) (client.Passed, error) {
+	t.Helper()
+	return client.Pass{
+		At: healer(t, store, 0, miniotest.SecretKey), By: healer(t, store, 1, miniotest.SecretKey), Drives: 6,
+		Began: func(string) error { return nil }, Progress: func(client.Passed) error { return nil },
+	}.Run(t.Context())
+}
+
+// passRepairs removes half of what one drive has of a bucket.
+func passRepairs(t *testing.T, store *miniotest.Store, objects int) {
+	for i := range objects / 2 {
+		if err := os.RemoveAll(filepath.Join(store.Directory(5), "bucket", fmt.Sprint(2*i))); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if have := objectsOn(t, store.Directory(5), "bucket"); have != objects-objects/2 {
+		t.Fatalf("%d objects are left", have)
 	}
 	for id := range 6 {
 		answer, err := client.NewHTTP().Health(t.Context(), store.Address(id), client.WithoutYou)
 		if err != nil || !answer.Yes || answer.Healing != 0 {
-			t.Errorf("with objects lost, server %d says %+v, %v", id, answer, err)
+			t.Errorf("server %d says %+v, %v", id, answer, err)
 		}
 	}
-	if pass := heal(1); !pass.Whole() {
-		t.Errorf("what was lost is not made whole: %+v", pass)
+	for _, repaired := range []int{objects / 2, 0} {
+		began := time.Now()
+		passed, err := pass(t, store)
+		t.Logf("%+v in %s", passed, time.Since(began))
+		if err != nil || passed.Repaired != repaired || passed.Lacking != 0 || passed.Unseen != 0 || passed.Items < objects+1 {
+			t.Errorf("a pass: %+v, %v; want %d repaired", passed, err, repaired)
+		}
+		if have := objectsOn(t, store.Directory(5), "bucket"); have != objects {
+			t.Errorf("after a pass the drive has %d of %d objects", have, objects)
+		}
 	}
-	if have := objectsOn(t, store.Directory(5), "bucket"); have != objects {
-		t.Errorf("the drive has %d of %d objects", have, objects)
-	}
+}
 
-	store.Stop(5)
-	if pass := heal(2); pass.Whole() || len(pass.Lacking) < objects {
-		t.Errorf("with a drive away it came to %d lacking of %d", len(pass.Lacking), pass.Items)
-	} else {
-		for name, lacks := range pass.Lacking {
-			t.Logf("%s: %s", name, lacks)
-			break
+// passesAreTold is what EKCO goes by to tell its own pass from others, and one that came to its
+// end from one that did not.
+func passesAreTold(t *testing.T, store *miniotest.Store) {
+	wrong := healer(t, store, 0, "wrong-secret")
+	if _, err := wrong.BeginHeal(t.Context()); !errors.Is(err, s3.ErrDenied) {
+		t.Errorf("with another secret: %v", err)
+	}
+	one := healer(t, store, 2, miniotest.SecretKey)
+	begun, err := one.BeginHeal(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := one.BeginHeal(t.Context()); !errors.Is(err, s3.ErrHealing) {
+		t.Errorf("a second pass: %v", err)
+	}
+	// Whoever is asked asks the server that makes the pass.
+	if _, err := healer(t, store, 3, miniotest.SecretKey).HealNews(t.Context(), begun.Token); err != nil {
+		t.Errorf("another server: %v", err)
+	}
+	for _, unknown := range []string{"6d5e0c9e-0000-4000-8000-000000000000:2", "6d5e0c9e-0000-4000-8000-000000000000:4"} {
+		if _, err := one.HealNews(t.Context(), unknown); !errors.Is(err, s3.ErrForgotten) {
+			t.Errorf("pass %s, of which nobody knows: %v", unknown, err)
 		}
 	}
+	mc := miniotest.NewClientAt(t, programs, map[string]string{"two": "http://" + store.Address(2)})
+	mc.Run("admin", "heal", "--recursive", "--force-stop", "two")
+	await.Until(t, 5*time.Second, "a pass that was stopped is forgotten", func() (bool, string) {
+		news, err := one.HealNews(t.Context(), begun.Token)
+		return errors.Is(err, s3.ErrForgotten), fmt.Sprintf("ended %t, %v", news.Ended, err)
+	})
 }

@@ -46,8 +46,8 @@ func (r reach) Store(addresses []string, credentials minio.Credentials) (minio.S
 	}}.Store(addresses, credentials)
 }
 
-func (r reach) LookThrough(ctx context.Context, addresses []string, credentials minio.Credentials, report func(int64)) (s3.HealPass, error) {
-	return r.all[r.e].LookThrough(ctx, addresses, credentials, report)
+func (r reach) Healer(at string, with minio.Credentials) (minio.Healer, error) {
+	return r.all[r.e].Healer(at, with)
 }
 
 // capability is MinIO as the product has it.

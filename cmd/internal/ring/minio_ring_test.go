@@ -15,7 +15,6 @@ import (
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/internal/minio"
 	"github.com/replicatedhq/ekco/internal/minio/miniosim"
-	"github.com/replicatedhq/ekco/internal/s3"
 	"github.com/replicatedhq/ekco/journal"
 	"github.com/replicatedhq/ekco/observers"
 	observersminio "github.com/replicatedhq/ekco/observers/minio"
@@ -36,11 +35,8 @@ func (s serversOf) Health(ctx context.Context, address string, question minio.Qu
 	return minio.Answer{}, errors.New("there is no MinIO")
 }
 
-func (s serversOf) LookThrough(ctx context.Context, addresses []string, credentials minio.Credentials, report func(int64)) (s3.HealPass, error) {
-	if m := s.all[s.e]; m != nil {
-		return m.LookThrough(ctx, addresses, credentials, report)
-	}
-	return s3.HealPass{}, errors.New("there is no MinIO")
+func (s serversOf) Healer(at string, with minio.Credentials) (minio.Healer, error) {
+	return s.all[s.e].Healer(at, with)
 }
 
 // capability is MinIO as the product has it.

@@ -14,7 +14,6 @@ import (
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/internal/kube/kubesim"
 	"github.com/replicatedhq/ekco/internal/minio"
-	"github.com/replicatedhq/ekco/internal/s3"
 )
 
 // Namespace is where it is installed.
@@ -40,26 +39,16 @@ type MinIO struct {
 	// lost are the nodes whose pods do not end.
 	lost map[string]bool
 	// asked counts the questions.
-	asked map[minio.Question]int
-	// lacking is what is not on all drives, by name, deaf why nobody can look; looks counts
-	// the looks.
-	lacking map[string]string
-	unnamed int64
-	deaf    error
-	looks   int
-	// looksFor is how long a look takes.
-	looksFor time.Duration
+	asked  map[minio.Question]int
+	drives drives
 }
 
-var (
-	_ minio.Servers = (*MinIO)(nil)
-	_ minio.Looker  = (*MinIO)(nil)
-)
+var _ minio.Servers = (*MinIO)(nil)
 
 // Install installs MinIO as kURL does, the highly available one without replicas, on those
 // nodes.
 func Install(objects *kubesim.Objects, nodes ...string) *MinIO {
-	m := &MinIO{Objects: objects, nodes: nodes, silent: map[string]bool{}, lost: map[string]bool{}, asked: map[minio.Question]int{}, looksFor: 2 * time.Second}
+	m := &MinIO{Objects: objects, nodes: nodes, silent: map[string]bool{}, lost: map[string]bool{}, asked: map[minio.Question]int{}, drives: newDrives()}
 	objects.Holds = func(ref kube.Ref) bool { return ref.Resource == "pods" || ref.Resource == "persistentvolumeclaims" }
 	m.UID = objects.Put(minio.StatefulSetRef(Namespace), `{"metadata":{"annotations":{"kurl.sh/desired-scale":"6"}},"spec":{"replicas":0},"status":{"observedGeneration":1}}`)
 	objects.Put(minio.DeploymentRef(Namespace), `{"spec":{"replicas":1}}`)
@@ -208,6 +197,7 @@ func (m *MinIO) start(i, replicas int) {
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		if m.healsFor > 0 {
+			m.drives.lacks[minio.PodRef(Namespace, i).Name] = slices.Clone(m.drives.objects)
 			time.AfterFunc(noticesAfter, func() { m.heals(minio.PodRef(Namespace, i).Name) })
 		}
 	}
@@ -227,6 +217,7 @@ func (m *MinIO) heals(pod string) {
 		defer m.mu.Unlock()
 		if at := slices.Index(m.healing, pod); at >= 0 {
 			m.healing = slices.Delete(m.healing, at, at+1)
+			m.drives.lacks[pod] = slices.Clone(m.drives.objects[:m.drives.early])
 		}
 	})
 }
@@ -327,67 +318,3 @@ func (m *MinIO) Health(_ context.Context, address string, question minio.Questio
 	}
 	return answer, nil
 }
-
-// Lack says what is not on all drives, by name, and cannot be restored; nothing for all is.
-func (m *MinIO) Lack(lacking map[string]string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.lacking = lacking
-}
-
-// Deafen has nobody look through what MinIO keeps, for this reason; nil for none.
-func (m *MinIO) Deafen(because error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.deaf = because
-}
-
-// Looks returns how often MinIO has looked through all it keeps.
-func (m *MinIO) Looks() int {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.looks
-}
-
-// LackUnnamed says how many things more are not on all drives than are named.
-func (m *MinIO) LackUnnamed(more int64) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.unnamed = more
-}
-
-// LookFor has each look take that long.
-func (m *MinIO) LookFor(span time.Duration) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.looksFor = span
-}
-
-func (m *MinIO) lookTakes() time.Duration {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.looksFor
-}
-
-// LookThrough implements [minio.Looker].
-func (m *MinIO) LookThrough(ctx context.Context, addresses []string, with minio.Credentials, report func(items int64)) (s3.HealPass, error) {
-	select {
-	case <-time.After(m.lookTakes()):
-	case <-ctx.Done():
-		return s3.HealPass{}, ctx.Err()
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	switch {
-	case len(addresses) == 0 || with != credentials:
-		return s3.HealPass{}, s3.ErrDenied
-	case m.deaf != nil:
-		return s3.HealPass{}, m.deaf
-	}
-	m.looks++
-	report(looksAt)
-	return s3.HealPass{Items: looksAt, Lacking: maps.Clone(m.lacking), More: m.unnamed}, nil
-}
-
-// looksAt is how many things a look is at.
-const looksAt = 12

@@ -1,0 +1,277 @@
+package miniosim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/replicatedhq/ekco/internal/minio"
+	"github.com/replicatedhq/ekco/internal/s3"
+)
+
+// drives is what the drives of the replicas have of the objects that are stored, all in one
+// bucket, and the passes that servers make over them.
+type drives struct {
+	// objects are the keys of all, lacks those that a replica's drive has no part of.
+	objects []string
+	lacks   map[string][]string
+	// forever are keys of which no pass can restore a part.
+	forever []string
+	// early is how many objects are left out where a new drive is filled.
+	early int
+	// passes are those that servers make or have made, by replica; begun counts them all.
+	passes map[string]*healing
+	begun  int
+	// cut is how many objects a pass finds, unless it is 0, lost how many answers get lost.
+	cut, lost int
+	// denied: the credentials are not accepted.
+	denied bool
+	// beforeAsk is called each time that a pass is asked about.
+	beforeAsk func()
+}
+
+// healing is a pass.
+type healing struct {
+	token string
+	left  []s3.HealItem
+	last  int64
+	ended bool
+}
+
+// Bucket is the one that the objects are in.
+const Bucket = "data"
+
+// newDrives returns drives with a few objects.
+func newDrives() drives {
+	d := drives{lacks: map[string][]string{}, passes: map[string]*healing{}}
+	for i := range 12 {
+		d.objects = append(d.objects, fmt.Sprint("object-", i))
+	}
+	return d
+}
+
+var _ minio.Healers = (*MinIO)(nil)
+
+// Healer implements [minio.Healers].
+func (m *MinIO) Healer(at string, with minio.Credentials) (minio.Healer, error) {
+	return healer{m, at, with}, nil
+}
+
+type healer struct {
+	m    *MinIO
+	at   string
+	with minio.Credentials
+}
+
+// reached has something be done by a server that answers.
+func (h healer) reached(do func() error) error {
+	running := h.m.running()
+	h.m.mu.Lock()
+	defer h.m.mu.Unlock()
+	if _, runs := running[h.at]; !runs || h.m.silent[h.at] {
+		return fmt.Errorf("ask %s: %w", h.at, errNoServer)
+	}
+	if h.m.drives.denied || h.with != credentials {
+		return fmt.Errorf("ask %s: %w", h.at, s3.ErrDenied)
+	}
+	return do()
+}
+
+func (h healer) Server(context.Context) (told s3.Server, err error) {
+	running := h.m.running()
+	err = h.reached(func() error {
+		for name := range running {
+			told.Drives = append(told.Drives, s3.Drive{Host: name, Works: !h.m.silent[name]})
+		}
+		return nil
+	})
+	return told, err
+}
+
+func (h healer) Buckets(context.Context) (buckets []string, err error) {
+	err = h.reached(func() error {
+		buckets = []string{Bucket}
+		return nil
+	})
+	return buckets, err
+}
+
+func (h healer) Versions(_ context.Context, bucket, _ string) iter.Seq2[s3.Version, error] {
+	return func(yield func(s3.Version, error) bool) {
+		var keys []string
+		err := h.reached(func() error {
+			keys = slices.Clone(h.m.drives.objects)
+			if bucket != Bucket {
+				return s3.ErrGone
+			}
+			return nil
+		})
+		if err != nil {
+			yield(s3.Version{}, err)
+			return
+		}
+		for _, key := range keys {
+			if !yield(s3.Version{Key: key, ID: s3.NullVersion}, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (h healer) BeginHeal(context.Context) (begun s3.HealBegun, err error) {
+	running := h.m.running()
+	err = h.reached(func() error {
+		d := &h.m.drives
+		if pass := d.passes[h.at]; pass != nil && !pass.ended {
+			return s3.ErrHealing
+		}
+		d.begun++
+		pass := &healing{token: fmt.Sprint("pass-", d.begun)}
+		ok := make([]s3.DriveState, 0, len(running))
+		for _, name := range slices.Sorted(maps.Keys(running)) {
+			ok = append(ok, s3.DriveState{Drive: name, State: s3.DriveOK})
+		}
+		pass.left = append(pass.left, s3.HealItem{Kind: s3.HealedBucket, Bucket: Bucket, Before: ok, After: ok})
+		for i, key := range d.objects {
+			if d.cut == 0 || i < d.cut {
+				pass.left = append(pass.left, s3.HealItem{Kind: s3.HealedObject, Bucket: Bucket, Key: key, Version: s3.NullVersion, Of: len(running), Before: ok})
+			}
+		}
+		d.passes[h.at], begun = pass, s3.HealBegun{Token: pass.token, At: time.Now()}
+		return nil
+	})
+	return begun, err
+}
+
+// atOnce is how many items are looked at between two questions.
+const atOnce = 5
+
+func (h healer) HealNews(_ context.Context, token string) (news s3.HealNews, err error) {
+	if before := h.m.askedAbout(); before != nil {
+		before()
+	}
+	err = h.reached(func() error {
+		d := &h.m.drives
+		pass := d.passes[h.at]
+		if pass == nil || pass.token != token {
+			return s3.ErrForgotten
+		}
+		n := min(atOnce, len(pass.left))
+		for _, item := range pass.left[:n] {
+			pass.last++
+			item.Index = pass.last
+			if item.Kind == s3.HealedObject {
+				item.Before, item.After = d.restore(item)
+			}
+			news.Items = append(news.Items, item)
+		}
+		pass.left = pass.left[n:]
+		pass.ended = pass.ended || len(pass.left) == 0
+		if news.Ended = pass.ended; d.lost > 0 {
+			d.lost--
+			return errors.New("connection reset by peer")
+		}
+		return nil
+	})
+	return news, err
+}
+
+func (healer) Close() {}
+
+// restore has all drives have their part of an object, unless that cannot be.
+func (d *drives) restore(item s3.HealItem) (before, after []s3.DriveState) {
+	before, after = slices.Clone(item.Before), slices.Clone(item.Before)
+	for i, drive := range before {
+		at := slices.Index(d.lacks[drive.Drive], item.Key)
+		if at < 0 {
+			continue
+		}
+		before[i].State = s3.DriveMissing
+		if slices.Contains(d.forever, item.Key) {
+			after[i].State = s3.DriveMissing
+			continue
+		}
+		d.lacks[drive.Drive] = slices.Delete(slices.Clone(d.lacks[drive.Drive]), at, at+1)
+	}
+	return before, after
+}
+
+func (m *MinIO) askedAbout() func() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.drives.beforeAsk
+}
+
+// with changes what the drives have.
+func (m *MinIO) with(change func(d *drives)) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	change(&m.drives)
+}
+
+// Lacks returns how many objects a replica's drive has no part of.
+func (m *MinIO) Lacks(i int) (n int) {
+	m.with(func(d *drives) { n = len(d.lacks[minio.PodRef(Namespace, i).Name]) })
+	return n
+}
+
+// LosePart has a replica's drive have no part of so many objects any more.
+func (m *MinIO) LosePart(i, objects int) {
+	m.with(func(d *drives) { d.lacks[minio.PodRef(Namespace, i).Name] = slices.Clone(d.objects[:objects]) })
+}
+
+// FillEarly has servers say that a new drive is filled while it has no part of so many
+// objects.
+func (m *MinIO) FillEarly(objects int) { m.with(func(d *drives) { d.early = objects }) }
+
+// Spoil has no pass restore a part of so many objects.
+func (m *MinIO) Spoil(objects int) {
+	m.with(func(d *drives) { d.forever = slices.Clone(d.objects[:objects]) })
+}
+
+// CutPasses has passes find so many objects, and say that these are all; 0 is all.
+func (m *MinIO) CutPasses(objects int) { m.with(func(d *drives) { d.cut = objects }) }
+
+// LoseAnswers has so many answers about a pass be lost.
+func (m *MinIO) LoseAnswers(n int) { m.with(func(d *drives) { d.lost = n }) }
+
+// DenyHealer has no server accept the credentials for passes any more, or accept them again.
+func (m *MinIO) DenyHealer(denies bool) { m.with(func(d *drives) { d.denied = denies }) }
+
+// ForgetPasses has all servers forget their passes, as with a restart.
+func (m *MinIO) ForgetPasses() { m.with(func(d *drives) { clear(d.passes) }) }
+
+// StopPasses has somebody stop all passes: they have ended, and are forgotten after a while.
+func (m *MinIO) StopPasses() {
+	m.with(func(d *drives) {
+		for _, pass := range d.passes {
+			pass.ended, pass.left = true, nil
+		}
+	})
+	time.AfterFunc(time.Second, m.ForgetPasses)
+}
+
+// BusyWithPasses has all servers make a pass that another client began, or end that.
+func (m *MinIO) BusyWithPasses(busy bool) {
+	m.with(func(d *drives) {
+		clear(d.passes)
+		for i := range most {
+			if busy {
+				d.passes[minio.PodRef(Namespace, i).Name] = &healing{token: "another's"}
+			}
+		}
+	})
+}
+
+// Passes returns how many passes were begun.
+func (m *MinIO) Passes() (n int) {
+	m.with(func(d *drives) { n = d.begun })
+	return n
+}
+
+// BeforeAsk is called each time that a pass is asked about.
+func (m *MinIO) BeforeAsk(do func()) { m.with(func(d *drives) { d.beforeAsk = do }) }

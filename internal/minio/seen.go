@@ -39,8 +39,8 @@ func (s *seen) each(kind s3.HealKind, bucket, key, version string, visit func(at
 	var h maphash.Hash
 	h.SetSeed(s.seed)
 	for _, part := range []string{string(kind), bucket, version, key} {
-		h.WriteString(part) //nolint:revive // it cannot fail
-		h.WriteByte(0)      //nolint:revive // it cannot fail
+		h.WriteString(part)
+		h.WriteByte(0)
 	}
 	sum := h.Sum64()
 	for i := range uint64(seenHashes) {

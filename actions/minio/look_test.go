@@ -104,9 +104,12 @@ func TestAReplicaIsBackOnlyOnceNoDriveLacksAnything(t *testing.T) {
 			t.Errorf("an hour of waiting is %d events", more)
 		}
 		s.Spoil(0)
-		r.End()
-		if s.Lacks(0) != 0 || s.LastLine() != "ended done" {
-			t.Errorf("%s, and it lacks %d objects", s.LastLine(), s.Lacks(0))
+		s.Retry(r) // looks at once, and not when it would
+		if took := r.End(); s.Lacks(0) != 0 || s.LastLine() != "ended done" || took > 2*healedFor {
+			t.Errorf("%s after %s, and it lacks %d objects", s.LastLine(), took, s.Lacks(0))
+		}
+		if at := s.Passers(); slices.Contains(at, "ha-minio-0") {
+			t.Errorf("passes were made by %q: what the replica that moves lists is in doubt", at)
 		}
 	})
 }
@@ -211,6 +214,49 @@ func TestBetweenClaimAndPodItIsLookedAgainOnceAReplicaWasStarted(t *testing.T) {
 		r.End()
 		if s.LastLine() != "ended done" || !slices.Equal(s.took(), both) || s.Lacks(3) != 0 {
 			t.Errorf("%s; deleted were %q; ha-minio-3 lacks %d", s.LastLine(), s.took(), s.Lacks(3))
+		}
+	})
+}
+
+// TestAfterALookBetweenClaimAndPodItIsAskedAgainWhetherTheReplicaCanBeSpared: it takes its time.
+func TestAfterALookBetweenClaimAndPodItIsAskedAgainWhetherTheReplicaCanBeSpared(t *testing.T) {
+	inCrowd(t, func(s *store) {
+		s.AfterEffect = func(string) {
+			s.AfterEffect = nil
+			s.restarts(3)
+			s.asking(1, func() { s.Silence(4, true) })
+		}
+		r := s.start()
+		s.Pass(10 * time.Minute)
+		s.held(journal.StepDeleteMinioPod, MinioCanSpare, "ha-minio-4: ask MinIO")
+		if len(s.took()) != 1 {
+			t.Errorf("deleted were %q", s.took())
+		}
+		s.ReconcileAfter(time.Second)
+		s.Silence(4, false)
+		r.End()
+		if s.LastLine() != "ended done" || !slices.Equal(s.took(), both) {
+			t.Errorf("%s; deleted were %q", s.LastLine(), s.took())
+		}
+	})
+}
+
+func TestAllReplicasMustRunForALookAndBeThoseOfIt(t *testing.T) {
+	inCrowd(t, func(s *store) {
+		all := &copies{api: s.Client(s.Objects), healers: s.MinIO}
+		running, err := all.api.Running(t.Context())
+		if err != nil || len(running) != 6 {
+			t.Fatal(running, err)
+		}
+		if err := all.unchanged(t.Context(), journal.MinioLooked{Lives: lives(running)}); err != nil {
+			t.Error(err)
+		}
+		if err := all.unchanged(t.Context(), journal.MinioLooked{Lives: lives(running[:5])}); err == nil {
+			t.Error("a replica that was not there is none that was looked at")
+		}
+		s.Run(3, miniosim.Pod{Message: "it waits"})
+		if _, err := all.pass(t.Context(), &passNoter{}, ""); err == nil || !strings.Contains(err.Error(), "5 of 6 replicas run") {
+			t.Errorf("with one that waits: %v", err)
 		}
 	})
 }
@@ -326,35 +372,11 @@ func TestALookThatTakesHoursCounts(t *testing.T) {
 	actionstest.InBubble(t, func(w *actionstest.World) {
 		s := installed(w)
 		s.crowded()
-		s.LookFor(3 * lookedWithin)
+		s.BeforeAsk(func() { time.Sleep(lookedWithin) })
 		s.moves(0)
 		w.RunToEnd(w.Config(s.definitions()))
 		if !slices.Equal(s.took(), both) || w.LastLine() != "ended done" {
 			t.Errorf("deleted were %q: %s", s.took(), w.LastLine())
 		}
-	})
-}
-
-// TestWhatWasNotNamedBeforeMayLackSomethingStill: that it is named for the first time does not say
-// that it was just written.
-func TestWhatWasNotNamedBeforeMayLackSomethingStill(t *testing.T) {
-	actionstest.InBubble(t, func(w *actionstest.World) {
-		s := installed(w)
-		s.crowded()
-		s.moves(0)
-		s.Lack(sixteenOf200)
-		s.LackUnnamed(5)
-		time.AfterFunc(3*time.Second, func() {
-			s.Lack(map[string]string{"data/9": "it is missing on drive http://ha-minio-3"})
-			s.LackUnnamed(0)
-		})
-		r := w.Start(w.Config(s.definitions()))
-		w.Pass(time.Hour)
-		s.held(journal.StepLookBeforeMinio, actions.HoldNextAttempt, "data/9")
-		if len(s.Effects()) != 0 {
-			t.Errorf("deleted were %q", s.took())
-		}
-		s.Lack(nil)
-		r.End()
 	})
 }

@@ -179,12 +179,8 @@ func (s deletePod) looks(ctx context.Context, step actions.StepContext, of journ
 	if err != nil || of.State != journal.MinioPodRuns {
 		return err
 	}
-	live, err := s.api.Read(ctx)
-	if pod, exists := live.Pod(of.UID); errors.Is(kube.Sentinel(err), kube.ErrNotFound) || err == nil && (!exists || pod.State == journal.MinioPodEnds) {
-		return nil // nothing is taken away any more
-	}
-	if err != nil || !found.At.IsZero() && s.all.unchanged(ctx, found) == nil {
-		return err
+	if !found.At.IsZero() && s.all.unchanged(ctx, found) == nil {
+		return nil
 	}
 	if _, err := s.all.look(ctx, step, of.Name); err != nil {
 		return err

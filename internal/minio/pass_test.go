@@ -177,6 +177,18 @@ func TestAPassProvesThatNothingIsLackingOnlyIfAllSaySo(t *testing.T) {
 	}
 }
 
+func TestAPassThatIsForgottenOrDeniedIsNotAskedForAgain(t *testing.T) {
+	for _, final := range []error{s3.ErrForgotten, s3.ErrDenied, s3.ErrNotOffered} {
+		synctest.Test(t, func(t *testing.T) {
+			s, began := complete(time.Now()), time.Now()
+			s.news = []func() (s3.HealNews, error){says(false), func() (s3.HealNews, error) { return s3.HealNews{}, final }}
+			if _, err := s.run(t.Context()); !errors.Is(err, final) || time.Since(began) > 5*time.Second {
+				t.Errorf("%v: it ends after %s with %v", final, time.Since(began), err)
+			}
+		})
+	}
+}
+
 func TestDrivesThatLackSomethingAreNamedUpToSome(t *testing.T) {
 	l := lacks{of: map[string]int{}}
 	for i := range 100 {

@@ -273,5 +273,11 @@ func (m *MinIO) Passes() (n int) {
 	return n
 }
 
+// Passers returns the replicas whose servers make a pass or have made one.
+func (m *MinIO) Passers() (passers []string) {
+	m.with(func(d *drives) { passers = slices.Sorted(maps.Keys(d.passes)) })
+	return passers
+}
+
 // BeforeAsk is called each time that a pass is asked about.
 func (m *MinIO) BeforeAsk(do func()) { m.with(func(d *drives) { d.beforeAsk = do }) }

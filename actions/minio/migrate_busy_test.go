@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -147,4 +149,38 @@ func TestWhoSwitchesItOffAndOnAgainGoesOn(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestACatchUpSaysHowFarItIs of how much, and how long the rest may take.
+func TestACatchUpSaysHowFarItIs(t *testing.T) {
+	inADuo(t, func(b *duo) {
+		b.Source.AddBucket("more", nil)
+		const objects = 300
+		write := func(content string) {
+			for i := range objects {
+				b.Source.Write("more", fmt.Sprintf("%03d", i), content, s3.Attributes{}, time.Now())
+			}
+		}
+		write("first")
+		b.Source.SetLatency(500 * time.Millisecond)
+		var mu sync.Mutex
+		var told []actions.Progress
+		cfg := b.Config(b.definitions(nil))
+		cfg.Watcher = func(_, step string, p actions.Progress) {
+			mu.Lock()
+			defer mu.Unlock()
+			if step == journal.StepCatchUpMinio && p.Unit == "objects" {
+				told = append(told, p)
+			}
+		}
+		r := b.Start(cfg)
+		b.comes("started catch-up")
+		write("another")
+		b.ends(r, handedOver)
+		estimated := slices.ContainsFunc(told, func(p actions.Progress) bool { return p.Left > 0 && p.Done < p.Total })
+		short := slices.ContainsFunc(told, func(p actions.Progress) bool { return p.Total < objects || p.Done > p.Total })
+		if !estimated || short {
+			t.Errorf("it said %+v", told)
+		}
+	})
 }

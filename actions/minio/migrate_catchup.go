@@ -59,7 +59,7 @@ func (s catchUp) until(ctx context.Context, both sides, step actions.StepContext
 		if err != nil {
 			return nil, err
 		}
-		report, err := replica.Compare(ctx, both.source, both.target, replica.DefaultSample)
+		report, err := compareAll(ctx, both, step, replica.DefaultSample, result.Seen)
 		if err != nil {
 			return nil, err
 		}
@@ -100,7 +100,11 @@ func (s catchUp) round(ctx context.Context, both sides, step actions.StepContext
 	if err != nil {
 		return loss{}, replica.Result{}, 0, err
 	}
-	told := meter{began: began}
+	all, err := outputOf[journal.MinioPrepared](step.Action, journal.StepPrepareMinio)
+	if err != nil {
+		return loss{}, replica.Result{}, 0, err
+	}
+	told := meter{began: began, total: all.Versions, bytes: all.Bytes}
 	result, err := replica.Pass(ctx, both.source, both.target, s.limited(replica.Options{
 		Progress: func(p replica.Progress) { step.Report(told.progress(p)) },
 	}))
@@ -109,6 +113,19 @@ func (s catchUp) round(ctx context.Context, both sides, step actions.StepContext
 		err = unnamedError(result.NotCarried)
 	}
 	return lost, result, time.Since(began), err
+}
+
+// compareAll compares all of both sides, of which the source had so many versions a moment ago.
+func compareAll(ctx context.Context, both sides, step actions.StepContext, sample, versions int64) (replica.Report, error) {
+	told := meter{began: time.Now(), total: versions}
+	return replica.Compare(ctx, both.source, both.target, replica.CompareOptions{
+		Sample: sample,
+		Progress: func(versions int64) {
+			now := told.progress(replica.Progress{Seen: versions})
+			now.Missing = "both sides are compared"
+			step.Report(now)
+		},
+	})
 }
 
 // unnamedError says that more cannot be carried over than can be named: then nobody knows

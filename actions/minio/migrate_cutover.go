@@ -437,14 +437,14 @@ func (a *attempt) same(ctx context.Context, both sides) error {
 	if err := both.keep(ctx, a.mayGo()); err != nil {
 		return err
 	}
-	lost, _, _, err := catchUp{a.unlimited()}.round(ctx, both, a.step)
+	lost, result, _, err := catchUp{a.unlimited()}.round(ctx, both, a.step)
 	if err != nil {
 		return err
 	}
 	if err := a.isTold(lost.names()); err != nil {
 		return err
 	}
-	report, err := replica.Compare(ctx, both.source, both.target, 0)
+	report, err := compareAll(ctx, both, a.step, 0, result.Seen)
 	if err != nil {
 		return err
 	}

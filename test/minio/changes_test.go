@@ -63,7 +63,7 @@ func TestAPassCopiesOnlyWhatChangedAndNoDeletedObjectIsBack(t *testing.T) {
 	source.bucket(t, "new")
 	source.put(t, "new", "key", "x", minio.PutObjectOptions{})
 
-	report, err := replica.Compare(t.Context(), source, target, 0)
+	report, err := replica.Compare(t.Context(), source, target, replica.CompareOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +131,7 @@ func TestAComparisonFindsContentThatIsNotTheSame(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	report, err := replica.Compare(t.Context(), source, target, replica.DefaultSample)
+	report, err := replica.Compare(t.Context(), source, target, replica.CompareOptions{Sample: replica.DefaultSample})
 	if err != nil || report.Count != 1 || report.Differences[0].Aspects[0] != replica.Content {
 		t.Errorf("%+v, %v", report, err)
 	}

@@ -69,7 +69,7 @@ var tasks = map[string]func(context.Context, order, *outcome) error{
 		if err != nil {
 			return err
 		}
-		a.Report, err = replica.Compare(ctx, from, to, o.Sample)
+		a.Report, err = replica.Compare(ctx, from, to, replica.CompareOptions{Sample: o.Sample})
 		return err
 	},
 	"serial": func(ctx context.Context, o order, _ *outcome) error { return serial(ctx, o) },

@@ -128,7 +128,7 @@ func copied(t *testing.T, source, target s3.Target, options replica.Options) rep
 // same fails unless all objects are the same on both sides.
 func same(t *testing.T, source, target s3.Source) replica.Report {
 	t.Helper()
-	report, err := replica.Compare(t.Context(), source, target, replica.DefaultSample)
+	report, err := replica.Compare(t.Context(), source, target, replica.CompareOptions{Sample: replica.DefaultSample})
 	if err != nil || !report.Same() {
 		t.Errorf("compare: %v, %+v", err, report)
 	}

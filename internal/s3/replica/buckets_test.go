@@ -38,7 +38,7 @@ func TestManyBucketsTakeNotMuchLongerThanFew(t *testing.T) {
 		if took := time.Since(began); took > 10*time.Second {
 			t.Errorf("to copy them took %s", took)
 		}
-		report, err := replica.Compare(t.Context(), source, target, replica.DefaultSample)
+		report, err := replica.Compare(t.Context(), source, target, replica.CompareOptions{Sample: replica.DefaultSample})
 		if err != nil || !report.Same() || report.Versions != 600 {
 			t.Fatalf("%v: %+v", err, report)
 		}
@@ -130,7 +130,7 @@ func TestABusySourceIsToldToHaveChangedAndNotToDiffer(t *testing.T) {
 		t.Fatal(err)
 	}
 	states := func() map[string]replica.State {
-		report, err := replica.Compare(t.Context(), source, target, 0)
+		report, err := replica.Compare(t.Context(), source, target, replica.CompareOptions{})
 		if err != nil || report.Count != 500 || len(report.Differences) != 500 {
 			t.Fatalf("%v: %d differences of %d", err, len(report.Differences), report.Count)
 		}

@@ -52,16 +52,28 @@ func (r *Report) add(d Difference) {
 	}
 }
 
+// CompareOptions are how everything is compared. Their zero value reads no content.
+type CompareOptions struct {
+	// Sample is how many bytes of content are read on both sides.
+	Sample int64
+	// Progress is told how many versions are compared, at most once a second. It must not
+	// take long.
+	Progress func(versions int64)
+}
+
 // Compare compares everything that the two sides have: buckets and their settings,
 // versions with id, size, ETag, time, metadata, tags and retention, and the SHA-256
-// of the content of random ones, so many bytes in all and of no more than
+// of the content of random ones, so many bytes in all as asked for and of no more than
 // [MaxSampled] of them. What changes on the source meanwhile is reported as a
 // difference. With a sample of 0 no content is read: then it takes as long as both
 // sides take to list what they have, and asks for single versions only where the
 // lists do not tell all.
-func Compare(ctx context.Context, source, target s3.Source, sample int64) (Report, error) {
-	c := comparison{source: source, target: target, chosen: newSample(sample), report: Report{Settings: make(map[string][]s3.SettingName)}}
+func Compare(ctx context.Context, source, target s3.Source, options CompareOptions) (Report, error) {
 	began := time.Now()
+	c := comparison{
+		source: source, target: target, chosen: newSample(options.Sample), progress: options.Progress, told: began,
+		report: Report{Settings: make(map[string][]s3.SettingName)},
+	}
 	theirs, ours, err := both(ctx, source, target)
 	if err != nil {
 		return c.report, err
@@ -95,10 +107,13 @@ const (
 // comparison is a comparison under way.
 type comparison struct {
 	source, target s3.Source
+	progress       func(versions int64)
 
 	mu     sync.Mutex
 	report Report
 	chosen *sample
+	// told is when the progress was told.
+	told time.Time
 }
 
 func (c *comparison) bucket(ctx context.Context, bucket string) error {
@@ -162,6 +177,10 @@ func (c *comparison) pair(ctx context.Context, p pair) error {
 		for _, v := range p.source {
 			c.chosen.offer(p.bucket, v)
 		}
+	}
+	if now := time.Now(); c.progress != nil && now.Sub(c.told) >= time.Second {
+		c.told = now
+		c.progress(c.report.Versions)
 	}
 	return nil
 }

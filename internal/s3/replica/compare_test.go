@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -75,7 +76,7 @@ func TestOnlyWhatListsDoNotTellIsAskedForAndManyAtOnce(t *testing.T) {
 		from.SetLatency(time.Second)
 		to.SetLatency(time.Second)
 		began := time.Now()
-		report, err := replica.Compare(t.Context(), source, target, 0)
+		report, err := replica.Compare(t.Context(), source, target, replica.CompareOptions{})
 		if err != nil || !report.Same() || report.Versions != 200 {
 			t.Fatalf("%+v, %v", report, err)
 		}
@@ -88,13 +89,35 @@ func TestOnlyWhatListsDoNotTellIsAskedForAndManyAtOnce(t *testing.T) {
 	})
 }
 
+func TestHowFarAComparisonIsIsToldOnceASecond(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		from, to := twin(t, 100, "silent")
+		source := &reticent{Store: from, silent: "silent"}
+		from.SetLatency(500 * time.Millisecond)
+		var told []int64
+		began, last := time.Now(), time.Now()
+		report, err := replica.Compare(t.Context(), source, to, replica.CompareOptions{Progress: func(versions int64) {
+			if told = append(told, versions); time.Since(last) < time.Second {
+				t.Errorf("told %s after the last time", time.Since(last))
+			}
+			last = time.Now()
+		}})
+		if err != nil || report.Versions != 100 {
+			t.Fatalf("%+v, %v", report, err)
+		}
+		if len(told) < 2 || !slices.IsSorted(told) || told[0] == 0 || told[len(told)-1] > 100 {
+			t.Errorf("in %s %d was told", time.Since(began), told)
+		}
+	})
+}
+
 func TestBucketsAndBothSidesAreComparedAtTheSameTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source, target := twin(t, 1, "a", "b", "c", "d", "e", "f", "g", "h")
 		source.SetLatency(time.Second)
 		target.SetLatency(time.Second)
 		began := time.Now()
-		report, err := replica.Compare(t.Context(), source, target, 0)
+		report, err := replica.Compare(t.Context(), source, target, replica.CompareOptions{})
 		if err != nil || !report.Same() {
 			t.Fatalf("%+v, %v", report, err)
 		}
@@ -108,7 +131,7 @@ func TestBucketsAndBothSidesAreComparedAtTheSameTime(t *testing.T) {
 func TestTheSampleIsLimitedInObjectsToo(t *testing.T) {
 	from, to := twin(t, 12_000, "bucket")
 	source := &reticent{Store: from}
-	report, err := replica.Compare(t.Context(), source, to, replica.DefaultSample)
+	report, err := replica.Compare(t.Context(), source, to, replica.CompareOptions{Sample: replica.DefaultSample})
 	if err != nil || !report.Same() || report.Sampled != replica.MaxSampled || source.opened.Load() != replica.MaxSampled || source.asked.Load() != 0 {
 		t.Errorf("%+v, %v; opened %d, asked %d", report, err, source.opened.Load(), source.asked.Load())
 	}
@@ -131,7 +154,7 @@ func TestManyLargeVersionsOfOneObjectAreCopiedAndCompared(t *testing.T) {
 	if asked := asking.asked.Load(); asked < 100 || asked > 300 {
 		t.Errorf("of 400 versions %d had to be asked for", asked)
 	}
-	report, err := replica.Compare(t.Context(), source, target, 0)
+	report, err := replica.Compare(t.Context(), source, target, replica.CompareOptions{})
 	if err != nil || !report.Same() || report.Versions != 400 || source.Dump() != target.Dump() {
 		t.Errorf("%d differ, %v", report.Count, err)
 	}
@@ -141,7 +164,7 @@ func TestADefectMetByAComparisonReachesTheCaller(t *testing.T) {
 	source, target := twin(t, 10, "a", "b")
 	for _, listing := range []bool{false, true} {
 		caught := parallel.Catch(func() {
-			report, err := replica.Compare(t.Context(), &defective{source, listing}, target, replica.DefaultSample)
+			report, err := replica.Compare(t.Context(), &defective{source, listing}, target, replica.CompareOptions{Sample: replica.DefaultSample})
 			t.Errorf("it ended with %+v, %v", report, err)
 		})
 		if caught == nil || caught.Value != "a defect" {
@@ -152,12 +175,12 @@ func TestADefectMetByAComparisonReachesTheCaller(t *testing.T) {
 
 func TestAnErrorEndsAComparison(t *testing.T) {
 	source, target := twin(t, 10, "a", "b")
-	_, err := replica.Compare(t.Context(), source, &unordered{target}, 0)
+	_, err := replica.Compare(t.Context(), source, &unordered{target}, replica.CompareOptions{})
 	if err == nil || !strings.Contains(err.Error(), "out of order") {
 		t.Errorf("error %v", err)
 	}
 	target.SetDown(true)
-	if _, err := replica.Compare(t.Context(), source, target, 0); !errors.Is(err, s3sim.ErrUnavailable) {
+	if _, err := replica.Compare(t.Context(), source, target, replica.CompareOptions{}); !errors.Is(err, s3sim.ErrUnavailable) {
 		t.Errorf("error %v", err)
 	}
 }

@@ -132,7 +132,7 @@ func TestHoweverASourceIsUsedAndAPassKilledTheLastPassMakesBothTheSame(t *testin
 		if _, err := replica.Pass(t.Context(), source, target, replica.Options{PartSize: 8}); err != nil {
 			t.Fatal(err)
 		}
-		report, err := replica.Compare(t.Context(), source, target, replica.DefaultSample)
+		report, err := replica.Compare(t.Context(), source, target, replica.CompareOptions{Sample: replica.DefaultSample})
 		if err != nil || !report.Same() {
 			t.Fatalf("compare: %+v, %v", report, err)
 		}

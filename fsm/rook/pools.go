@@ -186,10 +186,11 @@ func (p pools) wanted(pool journal.CephPool) int {
 
 // size returns how many copies there shall be. What the mgr keeps is not worth a warning for ever
 // on a cluster of fewer hosts, so that it has fewer copies where there are fewer hosts, up or not,
-// and each copy is on another; no other pool has.
+// and each copy is on another; no other pool has. The most that are configured lower none: there
+// are hosts for them.
 func (p pools) size(pool journal.CephPool) int {
 	size := max(pool.Size, p.policy.copies(p.serving))
-	if most := p.policy.copies(p.having); pool.Name == p.mgr && !pool.OnOSDs && size > most {
+	if most := max(p.policy.MinCopies, p.having); pool.Name == p.mgr && !pool.OnOSDs && size > most {
 		return most
 	}
 	return size

@@ -231,6 +231,20 @@ func TestOfSeveralPoolsThoseThatAreLoweredComeLast(t *testing.T) {
 	w.sets("min_size of pool z 1")
 }
 
+// TestTheMostThatAreConfiguredLowerNoPoolForWhichThereAreHosts: that it may not be lowered then would
+// be found before each try, every ten minutes.
+func TestTheMostThatAreConfiguredLowerNoPoolForWhichThereAreHosts(t *testing.T) {
+	w := newWorld(t, Policy{MinCopies: 1, MaxCopies: 2, Pools: configured})
+	w.cluster(asks(1, func(f *journal.RookFacts) { f.Storage = nil }))
+	w.Observe(Machine, ceph, says("16.2.15", 3, 3, cephPool(journal.OldMgrPool, 3, 2)))
+	w.quiet(ceph)
+	if state := w.state(ceph); state != InStep {
+		t.Errorf("it is %s", state)
+	}
+	w.Observe(Machine, ceph, says("16.2.15", 3, 3, cephPool(journal.OldMgrPool, 5, 3)))
+	w.sets("min_size of pool device_health_metrics 2, size of pool device_health_metrics 3")
+}
+
 func TestWithoutAHostNoPoolIsSet(t *testing.T) {
 	w := newWorld(t, Policy{MinCopies: 2, MaxCopies: 3, Pools: configured})
 	w.cluster(asks(1, func(f *journal.RookFacts) { f.Storage = nil }))

@@ -12,7 +12,7 @@ import (
 // many as of all others, and of all pools of a Rook before 1.4; with how many of them they are
 // served; and how many placement groups the metadata of object stores has at least. It asks for
 // one pool after the other; first for what keeps a purge waiting, and last for fewer copies, which
-// may wait themselves.
+// may wait themselves. One that somebody sets back again and again keeps no other waiting.
 func wishPools(t *fsm.Thing, w *fsm.World) (wish, bool) {
 	if t.Kind != journal.RookCeph.Kind || !isNews(t, w) {
 		return wish{}, false
@@ -30,6 +30,10 @@ func wishPools(t *fsm.Thing, w *fsm.World) (wish, bool) {
 	}
 	if len(all) == 0 {
 		return wish{}, false
+	}
+	free := slices.DeleteFunc(slices.Clone(all), func(asked wish) bool { return w.Contested(t, asked.contest()) })
+	if len(free) > 0 {
+		all = free
 	}
 	return slices.MinFunc(all, func(a, b wish) int { return order(a.change) - order(b.change) }), true
 }

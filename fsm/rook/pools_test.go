@@ -153,6 +153,32 @@ func TestTwoPoolsThatAreSetBackAgainAndAgainAreNotFoughtOver(t *testing.T) {
 	}
 }
 
+func TestAPoolThatIsSetBackAgainAndAgainKeepsNoOtherWaiting(t *testing.T) {
+	w := newWorld(t, limits)
+	w.cluster(asks(1, func(f *journal.RookFacts) { f.Version, f.Storage = "v1.3.11", nil }))
+	looks := func(a, b int) {
+		w.Pass(time.Minute)
+		w.Observe(Machine, ceph, says("15.2.9 octopus", 2, 2, cephPool("a", a, 1), cephPool("b", b, 1)))
+	}
+	for range 2 {
+		looks(1, 2)
+		rec, _ := w.wants(ceph, journal.ActionSetCephPools)
+		w.Play(rec, "x", nil)
+		w.End(rec, journal.OutcomeDone)
+		looks(2, 2)
+	}
+	looks(1, 1)
+	rec, change := w.wants(ceph, journal.ActionSetCephPools)
+	if change.To() != "size of pool b 2" {
+		t.Errorf("it shall be %s", change.To())
+	}
+	w.End(rec, journal.OutcomeDone)
+	looks(1, 2)
+	if rule, reason := w.refused(); rule != fsm.RuleContested || !strings.Contains(reason, "the numbers of Ceph's pool a") {
+		t.Errorf("refused by %s: %s", rule, reason)
+	}
+}
+
 // TestAPurgeDoesNotWaitForAPoolThatIsNotServed: Ceph says of no OSD of the lost host that it is
 // safe to destroy while the mgr's pool has fewer copies than it is served with.
 func TestAPurgeDoesNotWaitForAPoolThatIsNotServed(t *testing.T) {

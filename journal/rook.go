@@ -160,6 +160,8 @@ type RookChange struct {
 	Whole bool `json:"whole,omitempty"`
 	// Gone are the hosts for which a number is to be lowered, by their names in the CRUSH map.
 	Gone []string `json:"gone,omitempty"`
+	// Partly is set where it is to be lowered further if other hosts do not come back.
+	Partly bool `json:"partly,omitempty"`
 	// ByCommand is set where Rook does not carry a lower number into Ceph: EKCO sets the pools
 	// that it is for as well.
 	ByCommand bool `json:"by_command,omitempty"`

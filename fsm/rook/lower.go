@@ -3,6 +3,7 @@ package rook
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -67,15 +68,44 @@ func (r *Resource) leave(before []string, e journal.Event) {
 	r.Left = r.Left[max(0, len(r.Left)-leftKept):]
 }
 
-// hold keeps the numbers that have changed.
+// hold keeps the numbers that have changed. What EKCO has lowered in part is held since it was
+// more.
 func (r *Resource) hold(e journal.Event) {
 	holds := make(map[string]held, len(r.Facts.Numbers))
 	for place, number := range r.Facts.Numbers {
-		if holds[place] = r.Held[place]; r.Held[place].Number != number {
-			holds[place] = held{Number: number, Seq: e.Seq}
+		if holds[place] = r.Held[place]; r.Held[place].Number == number {
+			continue
 		}
+		holds[place] = held{Number: number, Seq: e.Seq}
+		if r.Partly[place].Number == number {
+			holds[place] = r.Partly[place]
+		}
+		delete(r.Partly, place)
 	}
 	r.Held = holds
+}
+
+// Opened implements [fsm.ActionFolder].
+func (machine) Opened(_ *fsm.State, t *fsm.Thing, rec *journal.ActionRecord) {
+	change, err := journal.InputOf[journal.RookChange](rec.Request)
+	if err != nil || !change.Partly {
+		return
+	}
+	r := of(t)
+	if r.Partly == nil {
+		r.Partly = map[string]held{}
+	}
+	for place, number := range change.Numbers {
+		r.Partly[place] = held{Number: number.To, Seq: r.Held[place].Seq}
+	}
+}
+
+// notLowered forgets what an action was to lower in part, and has not.
+func (r *Resource) notLowered(rec *journal.ActionRecord) {
+	change, err := journal.InputOf[journal.RookChange](rec.Request)
+	if err == nil && change.Partly && !r.Made[rec.Kind] {
+		maps.DeleteFunc(r.Partly, func(place string, _ held) bool { _, is := change.Numbers[place]; return is })
+	}
 }
 
 // Ages implements [fsm.Aging].
@@ -130,10 +160,11 @@ func wishFewerAt(t *fsm.Thing, place string, w *fsm.World) (wish, bool) {
 	if len(gone) == 0 || to >= now {
 		return wish{}, false
 	}
+	partly := false
 	if with := max(to, hosts+len(back)); with < now {
-		to, back = with, nil
+		partly, to, back = with > to, with, nil
 	}
-	change := journal.RookChange{Numbers: map[string]journal.RookNumber{place: {From: now, To: to}}, Gone: gone, ByCommand: isOld(w)}
+	change := journal.RookChange{Numbers: map[string]journal.RookNumber{place: {From: now, To: to}}, Gone: gone, Partly: partly, ByCommand: isOld(w)}
 	change.Names = of(t).Now().Names.At(change.Numbers)
 	return wish{
 		kind: journal.ActionLowerCopies, change: change, due: since.Add(settles), kept: back,

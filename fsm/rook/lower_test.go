@@ -460,3 +460,77 @@ func TestAHostThatIsBackIsNotCountedAmongThoseThatAreGone(t *testing.T) {
 		t.Errorf("gone are %q", change.Gone)
 	}
 }
+
+// TestWhatWasLoweredInPartIsLoweredFurtherIfNoHostComesBack: the host that is gone for good counts
+// until the copies are those of the hosts that are left.
+func TestWhatWasLoweredInPartIsLoweredFurtherIfNoHostComesBack(t *testing.T) {
+	five := Policy{MinCopies: 1, MaxCopies: 5, Pools: configured}
+	begin := func(t *testing.T) (*world, *journal.ActionRecord) {
+		w := newWorld(t, five, "a", "b", "c", "d")
+		w.cluster(asks(1, lists("a", "b", "c", "d"), has(3, 2)))
+		w.crush(5, "a.local", "b.local", "c.local", "d.local", "e.local")
+		w.pools(pool, 1, map[string]int{poolSize: 5})
+		w.crush(3, "a.local", "b.local", "c.local") // d keeps its Node
+		w.Pass(settles)
+		rec, change := w.wants(pool, journal.ActionLowerCopies)
+		if change.Numbers[poolSize].To != 4 || !change.Partly {
+			t.Fatalf("asked for is %+v", change)
+		}
+		return w, rec
+	}
+	four := map[string]int{poolSize: 4}
+
+	w, rec := begin(t)
+	w.pools(pool, 2, four) // is seen before the action ends
+	w.made(rec, journal.RookFacts{Generation: 2, Numbers: four}, journal.OutcomeDone)
+	w.quiet(pool)
+	if rule, reason := w.refused(); rule != RuleHostMayReturn || !strings.Contains(reason, "host d.local has left") {
+		t.Errorf("refused by %s: %s", rule, reason)
+	}
+	w.Pass(returns)
+	rec, change := w.wants(pool, journal.ActionLowerCopies)
+	if change.Numbers[poolSize].To != 3 || change.Partly || !slices.Equal(change.Gone, []string{"e.local"}) {
+		t.Errorf("asked for is %+v", change)
+	}
+	three := map[string]int{poolSize: 3}
+	w.made(rec, journal.RookFacts{Generation: 3, Numbers: three}, journal.OutcomeDone)
+	w.pools(pool, 3, three)
+	w.crush(2, "a.local", "b.local") // c keeps its Node, and e has been counted
+	w.Pass(2 * returns)
+	w.quiet(pool)
+	if state := w.state(pool); state != InStep {
+		t.Errorf("the pool is %s", state)
+	}
+
+	w, rec = begin(t)
+	w.made(rec, journal.RookFacts{Generation: 2, Numbers: four}, journal.OutcomeDone)
+	w.pools(pool, 2, four)
+	w.Write(journal.Draft{Type: journal.TypeNodeGone, Subject: nodeOf("d"), Payload: journal.NodeGone{}})
+	if _, change = w.wants(pool, journal.ActionLowerCopies); change.Numbers[poolSize].To != 3 || len(change.Gone) != 2 {
+		t.Errorf("without d, asked for is %+v", change)
+	}
+
+	for name, happens := range map[string]func(w *world, rec *journal.ActionRecord){
+		"it was not lowered": func(w *world, rec *journal.ActionRecord) { w.End(rec, journal.OutcomeAbandoned) },
+		"somebody set another number first": func(w *world, rec *journal.ActionRecord) {
+			w.pools(pool, 2, map[string]int{poolSize: 3})
+			w.End(rec, journal.OutcomeAbandoned)
+		},
+		"somebody set it after EKCO": func(w *world, rec *journal.ActionRecord) {
+			w.made(rec, journal.RookFacts{Generation: 2, Numbers: four}, journal.OutcomeDone)
+			w.pools(pool, 2, four)
+			w.pools(pool, 3, map[string]int{poolSize: 5})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, rec := begin(t)
+			happens(w, rec)
+			w.pools(pool, 4, four) // somebody means that
+			w.Pass(2 * returns)
+			w.quiet(pool)
+			if state := w.state(pool); state != InStep {
+				t.Errorf("the pool is %s", state)
+			}
+		})
+	}
+}

@@ -46,6 +46,7 @@ func (machine) Ended(_ *fsm.State, t *fsm.Thing, rec *journal.ActionRecord, _ *j
 	if r.Set.Generation < before.Generation {
 		r.Set = before
 	}
+	r.notLowered(rec)
 	return true
 }
 

@@ -74,6 +74,9 @@ type Resource struct {
 	// numbers as they were observed.
 	Left []left          `json:"left,omitempty"`
 	Held map[string]held `json:"held,omitempty"`
+	// Partly are numbers that EKCO lowers to that, and then further if other hosts do not come
+	// back; with the events since which they were what they are lowered from.
+	Partly map[string]held `json:"partly,omitempty"`
 	// Crush is the event since which the CRUSH map has the hosts that it has, zero if it had no
 	// others; of Ceph alone.
 	Crush uint64 `json:"crush,omitempty"`

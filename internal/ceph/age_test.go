@@ -6,9 +6,12 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/replicatedhq/ekco/internal/parallel"
 )
 
 // counted answers each command after its time, and keeps what was run.
@@ -149,6 +152,110 @@ func TestAFailureIsNotKeptForWhoAsksNext(t *testing.T) {
 		runner.fails = nil
 		runner.mu.Unlock()
 		health(t, client)
+		health(t, client)
+		if n := runner.count("status"); n != 2 {
+			t.Errorf("asked %d times; an answer does though a failure came shortly before", n)
+		}
+	})
+}
+
+// once panics when it is run first.
+type once struct {
+	counted
+	did atomic.Bool
+}
+
+func (o *once) Run(ctx context.Context, argv []string) ([]byte, []byte, int, error) {
+	if !o.did.Swap(true) {
+		panic("a defect")
+	}
+	return o.counted.Run(ctx, argv)
+}
+
+func TestAPanicIsNotKeptForWhoAsksNext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := New(&once{}, Options{MaxAge: maxAge})
+		if caught := parallel.Catch(func() { _, _ = client.Health(t.Context()) }); caught == nil {
+			t.Error("nothing was caught")
+		}
+		if caught := parallel.Catch(func() { health(t, client) }); caught != nil {
+			t.Errorf("who asks next gets %v", caught.Value)
+		}
+	})
+}
+
+// lingering ends its first command only a while after it is told to.
+type lingering struct {
+	counted
+	did atomic.Bool
+}
+
+func (l *lingering) Run(ctx context.Context, argv []string) ([]byte, []byte, int, error) {
+	if !l.did.Swap(true) {
+		<-ctx.Done()
+		time.Sleep(100 * time.Millisecond)
+		return nil, nil, 0, ctx.Err()
+	}
+	return l.counted.Run(ctx, argv)
+}
+
+func TestAQuestionThatIsBeingGivenUpIsNotJoined(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := New(&lingering{}, Options{MaxAge: maxAge})
+		impatient, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		var asking sync.WaitGroup
+		asking.Go(func() { _, _ = client.Health(impatient) })
+		time.Sleep(150 * time.Millisecond)
+		health(t, client)
+		asking.Wait()
+	})
+}
+
+// safe is a Runner that calls all OSDs safe to destroy that it is asked about.
+type safe struct{}
+
+func (safe) Run(_ context.Context, argv []string) ([]byte, []byte, int, error) {
+	ids := argv[slices.Index(argv, "safe-to-destroy")+1:]
+	return []byte(`{"safe_to_destroy":[` + strings.Join(ids, ",") + `]}`), nil, 0, nil
+}
+
+func TestAnAnswerAboutOtherOSDsDoesForNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := New(safe{}, Options{MaxAge: maxAge})
+		for _, ids := range [][]int{{1}, {1, 2}, {2}, {12}} {
+			if said, err := client.SafeToDestroy(t.Context(), ids...); err != nil || !said.All() {
+				t.Errorf("of %v it says %+v, %v", ids, said, err)
+			}
+		}
+	})
+}
+
+// TestAnAnswerDoesAsLongAsItsAgeSays: neither shorter, since others are forgotten, nor longer,
+// when a process that has no time forgets late.
+func TestAnAnswerDoesAsLongAsItsAgeSays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		runner := &counted{takes: time.Millisecond}
+		client := New(runner, Options{MaxAge: maxAge})
+		if _, err := client.uuids(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(maxAge / 2)
+		health(t, client)
+		time.Sleep(maxAge/2 + linger)
+		health(t, client)
+		if n := runner.count("status"); n != 1 {
+			t.Errorf("asked %d times, though only another answer is old", n)
+		}
+
+		old := newQuestion(t.Context(), command{args: []string{"status"}})
+		old.put = time.Now().Add(-maxAge)
+		old.end([]byte("{}"), nil, nil)
+		client.reads.put = map[string]*question{old.command.String(): old}
+		health(t, client)
+		if n := runner.count("status"); n != 2 {
+			t.Errorf("asked %d times; what is old does for nobody", n)
+		}
 	})
 }
 

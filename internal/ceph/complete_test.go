@@ -121,6 +121,15 @@ func TestAPoolThatIsNotServedCanBeComplete(t *testing.T) {
 	}
 }
 
+// TestWhatIsNotServedIsNothingToAddACopyTo, though its copies may be complete.
+func TestWhatIsNotServedIsNothingToAddACopyTo(t *testing.T) {
+	pool := Pool{ID: 1, Name: "a", Size: 3, MinSize: 3, PGs: 1, Domain: DomainHost}
+	group := PG{ID: "1.0", Pool: 1, State: "undersized+degraded+peered", Acting: []int{0, 1}}
+	if got := Lacking(twoHosts(), []Pool{pool}, []PG{group}, 2); !strings.Contains(got, "peered") {
+		t.Errorf("it says %q", got)
+	}
+}
+
 func TestAMuteDoesNotHideWhatIsLostOrFull(t *testing.T) {
 	for _, code := range []string{
 		"OBJECT_UNFOUND", "PG_DAMAGED", "OSD_SCRUB_ERRORS", "PG_AVAILABILITY", "PG_BACKFILL_FULL", "PG_RECOVERY_FULL",

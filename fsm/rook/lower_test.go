@@ -389,6 +389,18 @@ func TestAHostThatMayReturnIsWaitedForADayAndSaysSo(t *testing.T) {
 	}
 }
 
+// TestALoweringGivesWayWhenTheNodeOfAnotherLostHostIsThereAgain, though it is to as many copies then.
+func TestALoweringGivesWayWhenTheNodeOfAnotherLostHostIsThereAgain(t *testing.T) {
+	w := withoutDisks(t, limits)
+	w.Write(journal.Draft{Type: journal.TypeNodeGone, Subject: nodeOf("d"), Payload: journal.NodeGone{}})
+	rec, _ := w.wants(pool, journal.ActionLowerCopies)
+	w.join("d")
+	w.Decide()
+	if rec := w.S.Actions[rec.ID]; rec == nil || rec.Cancelling == nil || !strings.Contains(rec.Cancelling.Reason, "host d.local has left") {
+		t.Errorf("it goes on: %+v", rec)
+	}
+}
+
 func TestAHostThatCannotReturnKeepsNoOtherWaiting(t *testing.T) {
 	labels := Policy{MinCopies: 1, MaxCopies: 3, Pools: configured, Label: "store", Value: "yes"}
 	mine := Policy{MinCopies: 1, MaxCopies: 3, Pools: configured, UserManaged: true}

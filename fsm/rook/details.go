@@ -116,7 +116,20 @@ func shallBe(t *fsm.Thing, place string, w *fsm.World) int {
 	if fewer, is := wishFewerAt(t, place, w); is {
 		return fewer.change.Numbers[place].To
 	}
+	if leftAlone(t, place, w) {
+		return now
+	}
 	return max(now, shall)
+}
+
+// leftAlone reports whether Ceph keeps a pool of the number in more copies than Rook would be asked
+// for, so that nothing is asked for.
+func leftAlone(t *fsm.Thing, place string, w *fsm.World) bool {
+	said, _ := saidByCeph(w)
+	now := of(t).Now()
+	shall, known := wanted(t, place, w)
+	keeps, _ := most(said, t.Subject, now.Names, place)
+	return known && now.Numbers[place] < shall && shall < keeps
 }
 
 // wanted returns what a number shall be at least by the hosts that there are, and whether anybody
@@ -192,7 +205,11 @@ func poolShallBe(pool journal.CephPool, facts journal.RookFacts, w *fsm.World) (
 			continue
 		}
 		for _, place := range placesOf(of(t).Now().Numbers) {
-			if of(t).Now().Names.Make(t.Subject, place, pool.Name) {
+			switch {
+			case !of(t).Now().Names.Make(t.Subject, place, pool.Name):
+			case leftAlone(t, place, w):
+				return pool.Size, true
+			default:
 				return shallBe(t, place, w), true
 			}
 		}

@@ -50,6 +50,28 @@ func TestAHundredHostsFitOnALine(t *testing.T) {
 	}
 }
 
+// TestWhatCephKeepsMoreOfThanRookWouldBeAskedForIsNotWanted: nothing is asked for, and so nothing
+// waits either.
+func TestWhatCephKeepsMoreOfThanRookWouldBeAskedForIsNotWanted(t *testing.T) {
+	w := newWorld(t, limits)
+	w.cluster(asks(1, lists(), has(3, 2)))
+	w.hosts(3, keeps("replicapool", 4))
+	w.pools(pool, 1, map[string]int{poolSize: 1})
+	w.quiet(pool)
+	if lines := w.details(pool); !slices.Equal(lines, []string{"replicated.size: Rook is asked for 1, Ceph keeps replicapool in 4 copies"}) {
+		t.Errorf("it says %q", lines)
+	}
+	for _, want := range []float64{4, 3} {
+		w.S.Things[ceph.UID].Measures(fsm.Look(w.S, w.P, w.Now), func(m fsm.Measure) {
+			if m.Name == "rook_pool_size_wanted" && m.Value != want {
+				t.Errorf("wanted are %g, want %g", m.Value, want)
+			}
+		})
+		w.pools(pool, 2, map[string]int{poolSize: 3}) // Rook takes one away
+		w.Decide()
+	}
+}
+
 func TestTheMeasuresAreThoseOfHostsPoolsAndHealth(t *testing.T) {
 	w := newWorld(t, limits)
 	w.cluster(asks(1, lists(), has(3, 2)))

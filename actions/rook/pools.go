@@ -52,7 +52,7 @@ func (p Parts) setPools() actions.Definition {
 			journal.StepSetPoolNumber: setNumber{p},
 			journal.StepNoteOption:    noteOption{},
 			stepAllowOnce:             noteOption{},
-			journal.StepPutOptionBack: putBack{p.Ceph},
+			journal.StepPutOptionBack: putBack{p},
 		},
 		Preflights: p.poolPreflights(),
 	}
@@ -63,7 +63,7 @@ func (p Parts) setPools() actions.Definition {
 // copies than there may be hosts.
 func (p Parts) poolPreflights() map[string]actions.Preflight {
 	checks := map[string]actions.Preflight{
-		CephPoolsUnchanged: poolsUnchanged{p.Ceph}, StorageHostsThere: hostsThere{p.Ceph}, RoomForCopies: room{p.Ceph}, CopiesServe: copiesServe{p.Ceph},
+		CephPoolsUnchanged: poolsUnchanged{p}, StorageHostsThere: hostsThere{p.Ceph}, RoomForCopies: room{p.Ceph}, CopiesServe: copiesServe{p.Ceph},
 	}
 	of := p.loweringChecks()
 	for _, name := range safelyLowered() {
@@ -177,7 +177,7 @@ func livePools(ctx context.Context, of Ceph) (journal.RookFacts, error) {
 	return journal.RookFacts{Ceph: said}, nil
 }
 
-type poolsUnchanged struct{ ceph Ceph }
+type poolsUnchanged struct{ parts Parts }
 
 // Check implements [actions.Preflight]. Ceph changes min_size by itself when size is set, so that
 // a number is another's only before anything was set.
@@ -186,14 +186,17 @@ func (p poolsUnchanged) Check(ctx context.Context, record journal.ActionRecord) 
 	if err != nil {
 		return actions.Hold(err.Error()).About("input")
 	}
-	tree, err := p.ceph.Tree(ctx)
-	if err != nil {
+	tree, err := p.parts.Ceph.Tree(ctx)
+	switch {
+	case err != nil && p.parts.Removed(ctx):
+		return actions.Abandon("Rook was removed, and Ceph with it").About("removed")
+	case err != nil:
 		return actions.Hold("cannot tell whether it is the same Ceph: " + err.Error()).About("unread")
 	}
 	if tree.FSID != record.Subject.UID {
 		return actions.Abandon("it is another Ceph: its fsid is " + tree.FSID + " now").About("replaced")
 	}
-	live, err := livePools(ctx, p.ceph)
+	live, err := livePools(ctx, p.parts.Ceph)
 	if err != nil {
 		return actions.Hold("cannot tell what the pools are: " + err.Error()).About("unread")
 	}

@@ -26,6 +26,9 @@ func (s setNumber) Prove(ctx context.Context, step actions.StepContext) (actions
 		return actions.Proof{}, err
 	}
 	lacks, err := s.lacks(ctx, number)
+	if err != nil && s.parts.Removed(ctx) {
+		return actions.Proof{Missing: "Ceph was removed"}, nil // for the preflight to tell
+	}
 	if number.lifts() && mayBeLifted(step) {
 		back, backErr := isBack(ctx, s.parts.Ceph, *number.Option)
 		switch {

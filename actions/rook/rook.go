@@ -41,6 +41,9 @@ type Parts struct {
 	Rook  rook.Resources
 	Ceph  Ceph
 	Nodes Nodes
+	// Removed reports whether Rook was removed with its namespace, so that Ceph never answers
+	// again. A CephCluster that is not there may come back, and its Ceph with it.
+	Removed func(ctx context.Context) bool
 	// Changed is called when something was, so that it is looked at.
 	Changed func()
 }

@@ -120,9 +120,9 @@ func (s single) interrupted(ctx context.Context) (json.RawMessage, error) {
 func (single) over() json.RawMessage { return json.RawMessage(`{"lifted":false}`) }
 
 // back puts the option back, and that on record. How often that fails does not count: it is
-// tried until it is so.
+// tried until it is so, or Ceph was removed, and the option with it.
 func (s single) back(ctx context.Context) error {
-	if err := restore(ctx, s.parts.Ceph, *s.number.Option); err != nil {
+	if err := restore(ctx, s.parts.Ceph, *s.number.Option); err != nil && !s.parts.Removed(ctx) {
 		return &actions.UnfinishedError{Left: stillOn(err), Waits: true}
 	}
 	return s.step.Note(ctx, lifted{})
@@ -151,8 +151,9 @@ func restore(ctx context.Context, of Ceph, before ceph.Option) error {
 	return of.ResetMonOption(ctx, singleCopies)
 }
 
-// putBack puts the option back as it was when it was planned, however long that takes.
-type putBack struct{ ceph Ceph }
+// putBack puts the option back as it was when it was planned, however long that takes. Once Ceph
+// was removed there is none.
+type putBack struct{ parts Parts }
 
 func (putBack) before(step actions.StepContext) (ceph.Option, error) {
 	var captured poolsPlan
@@ -171,8 +172,11 @@ func (s putBack) Prove(ctx context.Context, step actions.StepContext) (actions.P
 	if err != nil {
 		return actions.Proof{}, err
 	}
-	back, err := isBack(ctx, s.ceph, before)
-	if err != nil {
+	back, err := isBack(ctx, s.parts.Ceph, before)
+	switch {
+	case err != nil && s.parts.Removed(ctx):
+		return actions.Proof{Done: true}, nil
+	case err != nil:
 		return actions.Proof{Missing: stillOn(err), Waits: true}, nil
 	}
 	return actions.Proof{Done: back, Missing: singleCopies + " is not as it was"}, nil
@@ -184,7 +188,7 @@ func (s putBack) Do(ctx context.Context, step actions.StepContext) (json.RawMess
 	if err != nil {
 		return nil, err
 	}
-	if err := restore(ctx, s.ceph, before); err != nil {
+	if err := restore(ctx, s.parts.Ceph, before); err != nil {
 		return nil, &actions.UnfinishedError{Left: stillOn(err), Waits: true}
 	}
 	return nil, nil

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"strings"
 	"time"
 
@@ -28,7 +29,13 @@ func rookOf(c cluster) ring.Capability {
 	return ring.Capability{
 		Fsm: fsmrook.Capability(), Policy: policy, Words: fsmrook.Words,
 		Actions: func(api kube.API) []actions.Definition {
-			return actionsrook.New(actionsrook.Parts{Rook: custom, Ceph: c.outside.ceph, Nodes: api, Changed: changes.Look})
+			return actionsrook.New(actionsrook.Parts{
+				Rook: custom, Ceph: c.outside.ceph, Nodes: api, Changed: changes.Look,
+				Removed: func(ctx context.Context) bool {
+					found, err := c.outside.rook.Detect(ctx)
+					return err == nil && found.Gone
+				},
+			})
 		},
 		Sources: func(s *fsm.State) []observers.Source {
 			resources, ofCeph := rooksource.New(rooksource.Options{

@@ -89,6 +89,7 @@ func setPools(t *testing.T, api *client.Client, numbers [4]int) {
 	defer cancel()
 	cfg := w.Config(actionsrook.New(actionsrook.Parts{
 		Rook: rook.NewCustom(kubesim.NewObjects()), Ceph: api, Nodes: kubesim.New(), Changed: func() {},
+		Removed: func(context.Context) bool { return false },
 	}))
 	cfg.Retry.HoldInitial, cfg.Retry.HoldMax = time.Second, time.Second
 	err = actions.NewRunner(cfg).Run(ctx, w.Record(), nil)

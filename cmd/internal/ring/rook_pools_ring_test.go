@@ -70,6 +70,42 @@ func TestThePoolOfTheMgrFollowsTheHosts(t *testing.T) {
 	})
 }
 
+// TestNoPoolOfACephThatWasRemovedIsWaitedFor: neither before it is set, nor to put the option back.
+func TestNoPoolOfACephThatWasRemovedIsWaitedFor(t *testing.T) {
+	for name, prepare := range map[string]func(of *cephsim.Cluster){
+		"before it is set": func(of *cephsim.Cluster) {
+			of.SetHealth(ceph.Health{Status: ceph.HealthWarn, MgrActive: true, Checks: []ceph.Check{{Code: "OSDMAP_FLAGS", Severity: ceph.HealthWarn}}})
+		},
+		"with the option on": func(of *cephsim.Cluster) { of.Refuse(true, "ResetMonOption") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inRook(t, func(e *estate, of *cephsim.Cluster) {
+				of.AddPool(journal.OldMgrPool, 3, 2)
+				prepare(of)
+				in := e.live(nil)
+				e.takes(2*time.Minute, func() bool { return len(e.state().OpenActions()) == 1 })
+				pass(time.Minute)
+				of.Outage(true)
+				e.objects.Remove(rook.ResourceRef(journal.RookCluster))
+				pass(time.Hour)
+				if len(e.state().OpenActions()) != 1 {
+					t.Errorf("while Ceph may come back:\n%s", e.history("table"))
+				}
+				e.objects.Remove(rook.OperatorRef())
+				e.takes(5*time.Minute, func() bool { return len(e.state().OpenActions()) == 0 })
+				pass(time.Hour)
+				if open := e.state().OpenActions(); len(open) != 0 {
+					t.Errorf("open are %+v", open)
+				}
+				e.says("the history", e.history("table"), "Rook was removed, and Ceph with it")
+				if err := in.stop(); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
 // reachedCeph is Ceph as an incarnation reaches it that may die around each change.
 type reachedCeph struct {
 	*cephsim.Cluster

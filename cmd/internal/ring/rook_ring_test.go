@@ -1,6 +1,7 @@
 package ring
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -49,7 +50,10 @@ func (c cephs) capabilityOr(e *estate, off string) Capability {
 	return Capability{
 		Fsm: fsmrook.Capability(), Policy: policy, Words: fsmrook.Words,
 		Actions: func(kube.API) []actions.Definition {
-			return actionsrook.New(actionsrook.Parts{Rook: custom, Ceph: reachedCeph{c.of(e), e}, Nodes: e, Changed: changes.Look})
+			return actionsrook.New(actionsrook.Parts{
+				Rook: custom, Ceph: reachedCeph{c.of(e), e}, Nodes: e, Changed: changes.Look,
+				Removed: func(context.Context) bool { return e.objects.Object(rook.OperatorRef()) == nil },
+			})
 		},
 		Sources: func(s *fsm.State) []observers.Source {
 			resources, ofCeph := observersrook.New(observersrook.Options{

@@ -14,6 +14,7 @@ import (
 	"github.com/replicatedhq/ekco/fsm"
 	"github.com/replicatedhq/ekco/internal/ceph"
 	"github.com/replicatedhq/ekco/internal/ceph/cephsim"
+	"github.com/replicatedhq/ekco/internal/rook"
 	"github.com/replicatedhq/ekco/internal/sim"
 	"github.com/replicatedhq/ekco/journal"
 )
@@ -316,5 +317,37 @@ func TestAnOptionThatIsAsItWasIsNotSetAgain(t *testing.T) {
 	e := mgrPool(1, forbidden)
 	if err := restore(t.Context(), e.ceph, forbidden); err != nil || len(e.ceph.Effects()) > 0 {
 		t.Errorf("%v: done was %+v", err, e.ceph.Effects())
+	}
+}
+
+// TestTheOptionIsNotCalledBackBecauseNobodySays: not before Rook was removed with its namespace.
+func TestTheOptionIsNotCalledBackBecauseNobodySays(t *testing.T) {
+	e := mgrPool(3, ceph.Option{})
+	of := e.definitions()[3]
+	record := journal.ActionRecord{Subject: e.subject}
+	record.Request.Input = numbers(3, 1)
+	var err error
+	if record.Plan, err = of.Plan(t.Context(), record); err != nil {
+		t.Fatal(err)
+	}
+	prove := func() actions.Proof {
+		proof, err := of.Steps[journal.StepPutOptionBack].Prove(t.Context(), actions.StepContext{Action: record, Planned: record.Plan.Undo[0]})
+		if err != nil {
+			t.Error(err)
+		}
+		return proof
+	}
+	e.ceph.PutOption(cephsim.SizeOne, ceph.Option{Value: "true", Own: true})
+	e.ceph.Outage(true)
+	if proof := prove(); proof.Done || !proof.Waits {
+		t.Errorf("while Ceph does not answer the proof is %+v", proof)
+	}
+	e.objects.Remove(rook.NamespaceRef())
+	if proof := prove(); !proof.Done {
+		t.Errorf("once Rook was removed the proof is %+v", proof)
+	}
+	e.ceph.Outage(false)
+	if proof := prove(); proof.Done {
+		t.Errorf("of a Ceph that answers all the same the proof is %+v", proof)
 	}
 }

@@ -1,7 +1,10 @@
 package rook_test
 
 import (
+	"context"
+	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -10,6 +13,7 @@ import (
 
 	"github.com/replicatedhq/ekco/internal/ceph"
 	"github.com/replicatedhq/ekco/internal/ceph/cephsim"
+	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/internal/kube/kubesim"
 	client "github.com/replicatedhq/ekco/internal/rook"
 	"github.com/replicatedhq/ekco/journal"
@@ -313,5 +317,49 @@ func TestD15Q10HostsAreCountedWhateverTheIDsOfTheirOSDsAndOnlyWhereOneRuns(t *te
 		e.Pass(70 * time.Second)
 		const all = `["a","b","c","d"]`
 		e.WroteThings(`Ceph rook-ceph/ceph ` + cephsim.FSID + ` {"hosts":["a","b"],"ceph":{"version":"16.2.15 pacific","health":"HEALTH_OK","occupied":` + all + `,"crush":` + all + `}}`)
+	})
+}
+
+// evasive is a Ceph that answers without saying which it is, or not at all, for others than Ceph to
+// blame.
+type evasive struct {
+	*cephsim.Cluster
+	nameless, podless, silent atomic.Bool
+}
+
+func (c *evasive) Tree(ctx context.Context) (ceph.Tree, error) {
+	tree, err := c.Cluster.Tree(ctx)
+	if c.podless.Load() {
+		return ceph.Tree{}, fmt.Errorf("find the tools pod: %w", kube.ErrNotFound)
+	}
+	if c.nameless.Load() {
+		tree.FSID = ""
+	}
+	return tree, err
+}
+
+func (c *evasive) Version(ctx context.Context) (ceph.Version, error) {
+	if c.silent.Load() {
+		return ceph.Version{}, fmt.Errorf("ceph version: %w", ceph.ErrUnavailable)
+	}
+	return c.Cluster.Version(ctx)
+}
+
+// TestAnAnswerThatIsNoneOfCephsIsNoNewsOfIt: a Ceph that is gone for the journal has lost the hosts
+// that it is to remember.
+func TestAnAnswerThatIsNoneOfCephsIsNoNewsOfIt(t *testing.T) {
+	of := &evasive{Cluster: cephsim.New()}
+	watchingWith(t, func(o *rook.Options) { o.Ceph = of }, func(e *estate) {
+		e.install()
+		of.AddHost("a", 0)
+	}, func(e *estate) {
+		e.WroteThings(clusterFacts, poolFacts, cephFacts)
+		for _, evades := range []*atomic.Bool{&of.nameless, &of.podless, &of.silent} {
+			evades.Store(true)
+			e.Pass(5 * time.Minute)
+			evades.Store(false)
+			e.Pass(5 * time.Minute)
+			e.WroteThings()
+		}
 	})
 }

@@ -9,9 +9,12 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/replicatedhq/ekco/test/await"
 )
 
-// claim is a volume on the node's own disk, as a local storage class makes it.
+// claim is a volume on the node's own disk, as a local storage class makes it; the path is one that the
+// disk of a node here has.
 const claim = `
 apiVersion: v1
 kind: PersistentVolume
@@ -21,7 +24,7 @@ spec:
   capacity: {storage: 1Gi}
   accessModes: [ReadWriteOnce]
   storageClassName: local
-  local: {path: /var/lib/volumes/ekco}
+  local: {path: /var/lib/ekco/claim}
   nodeAffinity:
     required:
       nodeSelectorTerms:
@@ -40,7 +43,7 @@ spec:
 
 // keepsItsJournalOnAClaim: it begins a new one there, and that outlives the pod as well.
 func keepsItsJournalOnAClaim(t *testing.T, w *world) {
-	disk := w.node.Disk("var/lib/volumes/ekco")
+	disk := w.node.Disk("var/lib/ekco/claim")
 	if err := os.MkdirAll(disk, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -52,11 +55,11 @@ func keepsItsJournalOnAClaim(t *testing.T, w *world) {
 	before := w.operator(t)
 	w.Kubectl(t, "--namespace", "kurl", "patch", "deployment", "ekc-operator", "--patch",
 		`{"spec": {"template": {"spec": {"volumes": [{"name": "journal", "hostPath": null, "persistentVolumeClaim": {"claimName": "ekco-journal"}}]}}}}`)
-	w.Kubectl(t, "--namespace", "kurl", "rollout", "status", "deployment/ekc-operator", "--timeout=120s")
-	pod := w.operator(t)
-	if pod == before {
-		t.Fatalf("pod %s was not replaced", pod)
-	}
+	var pod string
+	await.Until(t, patience, "EKCO's pod is replaced", func() (bool, string) {
+		pod = w.operator(t)
+		return pod != before, w.Kubectl(t, "--namespace", "kurl", "describe", "pods")
+	})
 	w.Kubectl(t, "--namespace", "kurl", "exec", pod, "--", "ekco", "pause", "--for", "1h", "--reason", "kept on the claim")
 	if _, err := os.Stat(filepath.Join(disk, "journal.db")); err != nil {
 		t.Error(err)

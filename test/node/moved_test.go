@@ -40,7 +40,7 @@ func movesWithAnOpenPurge(t *testing.T, w *world) {
 
 	w.node.boot(t)
 	w.node.WaitReady(t)
-	w.on(t, "real-2", "real-1")
+	w.on(t, "real-1", "real-2")
 	history := w.mustEkco(t, "history", "--node", "worker-6")
 	if strings.Contains(history, adopted) || !strings.Contains(history, "purge-node of node worker-6 asked for by") {
 		t.Errorf("it is not the journal that the node had:\n%s", history)

@@ -29,16 +29,18 @@ about the pods on the node.
 Without KIND/NAME, --node, --component, --action, --type, --since and --limit it shows the
 last 24 hours, and says on standard error if there is more; --since all shows
 everything. --limit N shows the newest N events, or with --reverse the newest
-first. Times are in UTC; --local shows them in the time zone of this machine.
+first. Times are in UTC; --local shows and reads them in the time zone of this
+machine, or in that of the environment variable TZ.
 
 ` + wrapped(`--since and --until take a duration before now (90s, 24h, 7d, 1w), a date (2026-11-21,
-yesterday), a time (2026-11-21T08:00:00Z, 2026-11-21 08:00) or the last time of that name (00:09), in UTC. --type takes names and patterns like "step.*",
+yesterday), a time (2026-11-21T08:00:00Z, 2026-11-21 08:00) or the last time of that name (00:09). --type takes names and patterns like "step.*",
 and --component families of types, separated by commas: `+inWords(a.words.Components())+`.`),
 		Example: `  ekco history --node worker-2
   ekco history node/worker-2
   ekco history --since 1h -o tree
   ekco history --since yesterday --summary
   ekco history --since yesterday --until 00:09
+  TZ=Europe/Berlin ekco history --since 02:30 --local
   ekco history --type 'action.*,step.failed' --follow
   ekco history --since all -o json | jq .type`,
 		Args:              thingArgument.optional,
@@ -46,6 +48,11 @@ and --component families of types, separated by commas: `+inWords(a.words.Compon
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if len(args) > 0 {
 				if flags.thing, err = readThing(cmd, args[0]); err != nil {
+					return err
+				}
+			}
+			if flags.local {
+				if flags.zone, err = a.localZone(); err != nil {
 					return err
 				}
 			}
@@ -82,7 +89,7 @@ func (a *app) showEvents(ctx context.Context, backend *connection, flags history
 		return err
 	}
 	printer, err := view.NewHistory(a.stdout, flags.form(), view.Options{
-		Color: a.color(), Live: flags.follow, Lookup: lookup(ctx, backend), Origin: origin(ctx, backend), Words: a.words, Zone: flags.zone(), Now: a.now(),
+		Color: a.color(), Live: flags.follow, Lookup: lookup(ctx, backend), Origin: origin(ctx, backend), Words: a.words, Zone: flags.zone, Now: a.now(),
 	})
 	if err != nil {
 		return usageError{err}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"path"
 	"slices"
 	"strings"
@@ -28,6 +29,8 @@ type historyFlags struct {
 	limit                              int
 	// limited is set when a limit was given.
 	limited bool
+	// zone is the time zone in which times are shown and read; nil is UTC.
+	zone *time.Location
 }
 
 func (f *historyFlags) register(cmd *cobra.Command) {
@@ -40,7 +43,7 @@ func (f *historyFlags) register(cmd *cobra.Command) {
 	flags.StringSliceVar(&f.types, "type", nil, "only these types of events; patterns like step.* are fine")
 	flags.BoolVarP(&f.follow, "follow", "f", false, "go on with what happens from now on")
 	flags.BoolVar(&f.summary, "summary", false, "one line for each action, refusal and pause: how it ended, and how long it took")
-	flags.BoolVar(&f.local, "local", false, "show times in the time zone of this machine, not in UTC")
+	flags.BoolVar(&f.local, "local", false, "show and read times in the time zone of this machine, or of TZ, not in UTC")
 	flags.BoolVar(&f.reverse, "reverse", false, "newest first")
 	flags.IntVar(&f.limit, "limit", 0, "at most this many events, the newest")
 	outputFlag(cmd, &f.output, "table", view.HistoryFormats()...)
@@ -52,14 +55,6 @@ func (f historyFlags) form() string {
 		return "summary"
 	}
 	return f.output
-}
-
-// zone is the time zone in which times are shown; nil is UTC.
-func (f historyFlags) zone() *time.Location {
-	if f.local {
-		return time.Local
-	}
-	return nil
 }
 
 // defaultWindow reports whether nothing limits what is shown.
@@ -88,10 +83,10 @@ func (f historyFlags) query(now time.Time) (journal.Query, error) {
 		return query, usagef("-o tree and --reverse cannot be combined")
 	}
 	var err error
-	if query.Since, err = moment("--since", f.since, now); err != nil {
+	if query.Since, err = moment("--since", f.since, now, cmp.Or(f.zone, time.UTC)); err != nil {
 		return query, err
 	}
-	if query.Until, err = moment("--until", f.until, now); err != nil {
+	if query.Until, err = moment("--until", f.until, now, cmp.Or(f.zone, time.UTC)); err != nil {
 		return query, err
 	}
 	if !query.Since.IsZero() && !query.Until.IsZero() && !query.Since.Before(query.Until) {

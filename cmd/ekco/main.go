@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	_ "time/tzdata" // the image has none, and "history --local" asks for it
 )
 
 func main() {

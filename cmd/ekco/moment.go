@@ -2,53 +2,72 @@ package main
 
 import (
 	"fmt"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
 )
 
 // momentForms says what [moment] reads.
-const momentForms = "a duration like 24h, 7d or 1w, a time like 2026-11-21T08:00:00Z, 2026-11-21 08:00 or 08:00 (UTC), or yesterday"
+const momentForms = "a duration like 24h, 7d or 1w, a time like 2026-11-21T08:00:00Z, 2026-11-21 08:00 or 08:00, or yesterday"
 
-// moment reads a time, or a duration before now. Times without a zone are in UTC; one
-// without a date is the last of that name.
-func moment(flag, text string, now time.Time) (time.Time, error) {
+// moment reads a time, or a duration before now. Times without a zone are in the one that
+// is given; one without a date is the last of that name.
+func moment(flag, text string, now time.Time, zone *time.Location) (time.Time, error) {
 	if text == "" || text == "all" {
 		return time.Time{}, nil
 	}
 	if span, err := readSpan(text); err == nil {
 		return now.Add(-span), nil
 	}
-	now = now.UTC()
-	midnight := now.Truncate(24 * time.Hour)
+	now = now.In(zone)
 	switch text {
 	case "today":
-		return midnight, nil
+		return onDay(now, 0, time.Time{}), nil
 	case "yesterday":
-		return midnight.Add(-24 * time.Hour), nil
+		return onDay(now, -1, time.Time{}), nil
 	}
 	for _, layout := range []string{"15:04", time.TimeOnly} {
 		if at, err := time.Parse(layout, text); err == nil {
-			return lastOf(at, midnight, now), nil
+			return lastOf(at, now), nil
 		}
 	}
 	for _, layout := range []string{
 		time.RFC3339Nano, "2006-01-02T15:04Z07:00", "2006-01-02T15:04:05", "2006-01-02T15:04", time.DateTime, "2006-01-02 15:04", time.DateOnly,
 	} {
-		if at, err := time.Parse(layout, text); err == nil {
+		if at, err := time.ParseInLocation(layout, text, zone); err == nil {
 			return at, nil
 		}
 	}
 	return time.Time{}, usagef("%s is %q: want %s", flag, text, momentForms)
 }
 
-// lastOf returns the last time of day that is not after now.
-func lastOf(clock, midnight, now time.Time) time.Time {
-	at := midnight.Add(time.Duration(clock.Hour())*time.Hour + time.Duration(clock.Minute())*time.Minute + time.Duration(clock.Second())*time.Second)
-	if at.After(now) {
-		return at.Add(-24 * time.Hour)
+// localZone returns the time zone of this machine, or of TZ. One that is not known is an
+// error: time.Local would be UTC then, and nobody would see it.
+func (a *app) localZone() (*time.Location, error) {
+	name, _ := a.env("TZ")
+	if name = strings.TrimPrefix(name, ":"); name == "" || filepath.IsAbs(name) {
+		return time.Local, nil
 	}
-	return at
+	zone, err := time.LoadLocation(name)
+	if err != nil {
+		return nil, usagef("TZ is %q: want a time zone like Europe/Berlin: %w", name, err)
+	}
+	return zone, nil
+}
+
+// lastOf returns the last time of day that is not after now.
+func lastOf(clock, now time.Time) time.Time {
+	if at := onDay(now, 0, clock); !at.After(now) {
+		return at
+	}
+	return onDay(now, -1, clock)
+}
+
+// onDay returns the time of day of a clock, so many days after that of now. A day has 23 or
+// 25 hours where the clocks are changed.
+func onDay(now time.Time, days int, clock time.Time) time.Time {
+	return time.Date(now.Year(), now.Month(), now.Day()+days, clock.Hour(), clock.Minute(), clock.Second(), 0, now.Location())
 }
 
 // spanUnits are the units that Go's durations do not have.

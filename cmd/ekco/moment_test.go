@@ -19,16 +19,47 @@ func TestMomentsAreReadAsPeopleWriteThem(t *testing.T) {
 		"2026-11-22T01:09:00+01:00": "2026-11-22T00:09:00Z", "2026-11-22T00:09Z": "2026-11-22T00:09:00Z",
 	} {
 		for _, now := range []time.Time{now, now.In(time.FixedZone("west", -8*60*60))} {
-			got, err := moment("--since", text, now)
+			got, err := moment("--since", text, now, time.UTC)
 			if err != nil || got.UTC().Format(time.RFC3339) != want {
 				t.Errorf("%s at %s: got %s (%v), want %s", text, now, got.UTC().Format(time.RFC3339), err, want)
 			}
 		}
 	}
 	for _, text := range []string{"-1h", "-1d", "1d-1h", "d", "1dw", "1d2w", "25:00", "tomorrow", "NaNd", "Infw", "1e300d", "40000d", "2026-13-01"} {
-		if got, err := moment("--since", text, now); err == nil || !strings.Contains(err.Error(), "--since is \""+text+"\": want a duration like") {
+		if got, err := moment("--since", text, now, time.UTC); err == nil || !strings.Contains(err.Error(), "--since is \""+text+"\": want a duration like") {
 			t.Errorf("%s: got %s, %v", text, got, err)
 		}
+	}
+}
+
+func TestMomentsAreReadInTheZoneThatTimesAreShownIn(t *testing.T) {
+	berlin, err := time.LoadLocation("Europe/Berlin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// In the night before, the clocks were set back from 03:00 to 02:00.
+	now := time.Date(2026, 10, 25, 23, 30, 0, 0, time.UTC)
+	for text, want := range map[string]string{
+		"today": "2026-10-25T23:00:00Z", "yesterday": "2026-10-24T22:00:00Z", "00:09": "2026-10-25T23:09:00Z", "00:31": "2026-10-24T22:31:00Z",
+		"2026-10-24 00:09": "2026-10-23T22:09:00Z", "2026-10-26T00:09": "2026-10-25T23:09:00Z", "2026-10-24": "2026-10-23T22:00:00Z",
+		"2026-10-24T00:09Z": "2026-10-24T00:09:00Z", "1h": "2026-10-25T22:30:00Z",
+	} {
+		if got, err := moment("--since", text, now, berlin); err != nil || got.UTC().Format(time.RFC3339) != want {
+			t.Errorf("%s: got %s (%v), want %s", text, got.UTC().Format(time.RFC3339), err, want)
+		}
+	}
+}
+
+func TestLocalTimesAreReadAndShownInTheZoneOfTZ(t *testing.T) {
+	for name, want := range map[string]string{"Europe/Berlin": "Europe/Berlin", ":Asia/Tokyo": "Asia/Tokyo", "": "Local", "/etc/localtime": "Local"} {
+		a := &app{env: func(string) (string, bool) { return name, true }}
+		if zone, err := a.localZone(); err != nil || zone.String() != want {
+			t.Errorf("%q: got %v, %v; want %s", name, zone, err, want)
+		}
+	}
+	a := &app{env: func(string) (string, bool) { return "Nowhere/Land", true }}
+	if zone, err := a.localZone(); err == nil || !strings.Contains(err.Error(), `TZ is "Nowhere/Land": want a time zone like Europe/Berlin`) {
+		t.Errorf("got %v, %v", zone, err)
 	}
 }
 

@@ -33,7 +33,7 @@ shows what the journal says.`,
 			}
 			options := view.ReportOptions{Until: a.now(), From: a.now().Add(-reportWindow), Node: node, Words: a.words}
 			if since != "" {
-				from, err := moment("--since", since, a.now())
+				from, err := moment("--since", since, a.now(), time.UTC)
 				if err != nil {
 					return err
 				}

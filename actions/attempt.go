@@ -1,6 +1,7 @@
 package actions
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -128,13 +129,30 @@ func await(ctx context.Context, heed func() <-chan struct{}, prove func(context.
 		}
 		select {
 		case <-ctx.Done():
-			return Proof{}, fmt.Errorf("the effect was asked for and does not show: %s: %w", proof.Missing, ctx.Err())
+			return Proof{}, &unseenError{proof.Missing, ctx.Err()}
 		case <-again:
 			rest = firstLook
 		case <-time.After(rest):
 		}
 	}
 }
+
+// unseenError is an effect that was asked for and has not shown while it was waited for.
+type unseenError struct {
+	missing string
+	err     error
+}
+
+// Error leaves out that the time is over, which whoever set the limit says with its length.
+func (e *unseenError) Error() string {
+	missing := cmp.Or(e.missing, "its effect does not show")
+	if errors.Is(e.err, context.DeadlineExceeded) {
+		return missing
+	}
+	return missing + ": " + e.err.Error()
+}
+
+func (e *unseenError) Unwrap() error { return e.err }
 
 // lostError is an effect that will not come any more.
 type lostError struct{ missing string }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"testing"
+	"time"
 
 	"github.com/replicatedhq/ekco/journal"
 )
@@ -32,6 +33,26 @@ func TestNoEffectIsEverCausedInADryRun(t *testing.T) {
 		result := attempt(t.Context(), t.Context(), code, step)
 		if errors.Is(result.err, errDryRun) != dryRun || (code.effects == 0) != dryRun {
 			t.Errorf("dry run %v: %d effects, %v", dryRun, code.effects, result.err)
+		}
+	}
+}
+
+func TestWhatDoesNotShowInTimeIsSaidWithoutTheContext(t *testing.T) {
+	late, stop := context.WithTimeout(t.Context(), 0)
+	defer stop()
+	left, leave := context.WithCancel(t.Context())
+	leave()
+	for name, test := range map[string]struct {
+		ctx           context.Context
+		missing, want string
+	}{
+		"too late":         {late, "pod p is there", "no success within 1m0s: pod p is there"},
+		"too late, unsaid": {late, "", "no success within 1m0s: its effect does not show"},
+		"left":             {left, "pod p is there", "pod p is there: context canceled"},
+	} {
+		_, err := await(test.ctx, unheeded, func(context.Context) (Proof, error) { return Proof{Missing: test.missing}, nil })
+		if err = timedOut(test.ctx, time.Minute, err); err.Error() != test.want || !errors.Is(err, test.ctx.Err()) {
+			t.Errorf("%s: got %v", name, err)
 		}
 	}
 }

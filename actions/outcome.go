@@ -247,7 +247,7 @@ func (a *run) during(s *stepState) context.Context {
 // givenUp says why a step of an action that ends early is not done.
 func givenUp(err error) string {
 	if errors.Is(err, context.Canceled) {
-		return "not waited for any longer: the action was cancelled, or is not needed any more"
+		return "cut short: the action was cancelled, or is no longer needed"
 	}
 	return err.Error()
 }

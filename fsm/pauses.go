@@ -123,12 +123,12 @@ func (s *State) notPaused(word string) error {
 			what = meant[0].Machine() + " " + meant[0].Name
 		}
 	}
-	return fmt.Errorf("resume %s: %w%s", what, ErrNotPaused, s.pausedNames())
+	return fmt.Errorf("resume: %s is %w%s", what, ErrNotPaused, s.pausedNames())
 }
 
 func (s *State) pausedNames() string {
 	if len(s.Pauses) == 0 {
-		return "; nothing is"
+		return ", and nothing else is"
 	}
 	text := "; paused:"
 	for _, key := range sortedKeys(s.Pauses) {

@@ -40,10 +40,10 @@ func TestTheEndOfAPauseIsThatOfTheThing(t *testing.T) {
 func TestWhatIsNotPausedIsNamed(t *testing.T) {
 	h := newHouseWithATorch(t)
 	for word, want := range map[string]string{
-		"":          "resume EKCO: not paused; nothing is",
-		"desk":      "resume lamp desk: not paused; nothing is",
-		"hall":      "resume hall: not paused; nothing is",
-		"lamp/hall": "resume lamp hall: not paused; nothing is",
+		"":          "resume: EKCO is not paused, and nothing else is",
+		"desk":      "resume: lamp desk is not paused, and nothing else is",
+		"hall":      "resume: hall is not paused, and nothing else is",
+		"lamp/hall": "resume: lamp hall is not paused, and nothing else is",
 		"dusk":      `unknown lamp "dusk"`,
 	} {
 		if err := h.resumes(word); err == nil || err.Error() != strings.ReplaceAll(want, "not paused", ErrNotPaused.Error()) && !errors.Is(err, ErrUnknown) {

@@ -62,7 +62,7 @@ func TestCommandsOnWhatIsNotThereAreErrors(t *testing.T) {
 		names string
 	}{
 		"pause of an unknown node":  {func() ([]journal.Draft, error) { return fsm.Pause(w.s, w.now, "x99", "", 0, person) }, ErrUnknownNode, "did you mean"},
-		"resume without a pause":    {func() ([]journal.Draft, error) { return fsm.Resume(w.s, "", "", person) }, fsm.ErrNotPaused, "nothing is"},
+		"resume without a pause":    {func() ([]journal.Draft, error) { return fsm.Resume(w.s, "", "", person) }, fsm.ErrNotPaused, "nothing else is"},
 		"resume of a running node":  {func() ([]journal.Draft, error) { return fsm.Resume(w.s, "w1", "", person) }, fsm.ErrNotPaused, "node w1"},
 		"resume of an unknown node": {func() ([]journal.Draft, error) { return fsm.Resume(w.s, "w11", "", person) }, ErrUnknownNode, "w1"},
 		"retry of an ended action":  {func() ([]journal.Draft, error) { return fsm.Retry(w.s, "purge-w1", "", person) }, fsm.ErrNoSuchAction, id},

@@ -102,7 +102,11 @@ func observed(p *journal.NodeObserved) string {
 // condition says what a node's facts mean.
 func condition(f journal.NodeFacts) string {
 	text := "ready"
-	if !f.Ready() {
+	switch {
+	case f.Ready():
+	case !slices.ContainsFunc(f.Taints, func(t journal.Taint) bool { return t.Key != journal.TaintUnschedulable }):
+		text = "cordoned: no new pods start on it" // Kubernetes calls it ready all the same
+	default:
 		var meanings []string
 		for _, taint := range f.Taints {
 			if meaning := taintMeaning(taint.Key, f); !slices.Contains(meanings, meaning) {

@@ -44,7 +44,7 @@ func failed(e journal.Event, p *journal.StepFailed) string {
 	if p.Waits {
 		return fmt.Sprintf("%s: %s waits with the rest%s", e.Action, p.Step, Because(p.Error))
 	}
-	next := "no try is left"
+	next := "it is not tried again"
 	if !p.NextTry.IsZero() {
 		next = "next try in " + Span(p.NextTry.Sub(e.Time))
 	}

@@ -145,9 +145,12 @@ func operatorProblems(status *Status) (problems []Problem) {
 	o := status.Operator
 	if !o.Running && o.PID == 0 {
 		since, reason := o.StartedAt, "no operator runs: the last one did not stop in order"
+		if status.Journal.LastTime.After(since) {
+			since = status.Journal.LastTime // until then it ran
+		}
 		switch {
 		case o.StartedAt.IsZero():
-			reason = "no operator has ever run with this journal"
+			since, reason = time.Time{}, "no operator has ever run with this journal"
 		case o.StoppedAt.After(o.StartedAt):
 			since, reason = o.StoppedAt, "no operator runs: the last one stopped"
 		}

@@ -172,6 +172,26 @@ func TestAProblemSaysSinceWhenItIsThere(t *testing.T) {
 	}
 }
 
+func TestNoOperatorRunsSinceTheLastSignOfOne(t *testing.T) {
+	began := time.Date(2026, 11, 22, 2, 0, 0, 0, time.UTC)
+	wrote := began.Add(time.Hour)
+	for name, test := range map[string]struct {
+		operator fsm.OperatorState
+		since    time.Time
+	}{
+		"it was killed":  {fsm.OperatorState{StartedAt: began}, wrote},
+		"it was stopped": {fsm.OperatorState{StartedAt: began, StoppedAt: began.Add(time.Minute)}, began.Add(time.Minute)},
+		"there was none": {fsm.OperatorState{}, time.Time{}},
+	} {
+		status := Status{Operator: OperatorStatus{OperatorState: test.operator}, Journal: JournalStatus{Stat: journal.Stat{LastTime: wrote}}}
+		Judge(&status, func(journal.ActionKind) string { return "purge" })
+		if len(status.Problems) != 1 || (status.Problems[0].Since == nil) != test.since.IsZero() ||
+			status.Problems[0].Since != nil && !status.Problems[0].Since.Equal(test.since) {
+			t.Errorf("%s: %+v", name, status.Problems)
+		}
+	}
+}
+
 func TestSafeModeIsThereSinceTheFirstOfItsReasons(t *testing.T) {
 	early, late := time.Unix(100, 0), time.Unix(200, 0)
 	for _, test := range []struct {

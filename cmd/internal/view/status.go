@@ -272,30 +272,22 @@ func Waits(action journal.ActionRecord) []string {
 		// What the hold says already is no failure: its attempts do not count.
 		hold := action.Holds[id].Preflight
 		if waits := hold == actions.HoldItems || hold == actions.HoldNextAttempt; step.LastError != "" && !step.Done() && !waits {
-			lines = append(lines, fmt.Sprintf("%s failed (attempt %d)%s: %s", Clean(id), failedAttempt(step), tried(step), Clean(step.LastError)))
+			lines = append(lines, fmt.Sprintf("%s failed%s: %s", Clean(id), tried(step), Clean(step.LastError)))
 		}
 	}
 	return lines
 }
 
-// failedAttempt is the number of the last attempt that failed: while another is under way
-// the record counts that one too.
-func failedAttempt(step journal.StepRecord) int {
-	if step.Open {
-		return step.Attempts - 1
-	}
-	return step.Attempts
-}
-
-// tried says what follows the failure.
+// tried says which attempt failed, and what follows. While another is under way nobody
+// knows the number: between the two EKCO may have been killed in the middle of one.
 func tried(step journal.StepRecord) string {
 	switch {
 	case step.Open:
-		return fmt.Sprintf(", attempt %d is under way", step.Attempts)
+		return fmt.Sprintf(" before attempt %d, which is under way", step.Attempts)
 	case !step.NextTry.IsZero():
-		return ", next try at " + words.Stamp(step.NextTry)
+		return fmt.Sprintf(" (attempt %d), next try at %s", step.Attempts, words.Stamp(step.NextTry))
 	}
-	return ""
+	return fmt.Sprintf(" (attempt %d)", step.Attempts)
 }
 
 // since says, to be added to what is the case, since when it is; "" where nobody knows.

@@ -43,7 +43,7 @@ func TestWhatWaitsSaysSinceWhen(t *testing.T) {
 func TestTheAttemptThatIsShownIsTheOneUnderWay(t *testing.T) {
 	at := began
 	for want, step := range map[string]journal.StepRecord{
-		"x failed (attempt 2), attempt 3 is under way: no":           {Attempts: 3, Open: true, LastError: "no"},
+		"x failed before attempt 3, which is under way: no":          {Attempts: 3, Open: true, LastError: "no"},
 		"x failed (attempt 3), next try at 2026-11-21T01:00:00Z: no": {Attempts: 3, NextTry: at, LastError: "no"},
 		"x failed (attempt 3): no":                                   {Attempts: 3, LastError: "no"},
 	} {

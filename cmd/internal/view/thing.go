@@ -18,6 +18,9 @@ import (
 func Things(w io.Writer, things []api.ThingExplanation, status api.Status, options Options) error {
 	s := style{options.Color}
 	var out strings.Builder
+	for _, line := range staleLines(status, s) {
+		out.WriteString(line + "\n")
+	}
 	for i, thing := range things {
 		if i > 0 {
 			out.WriteString("\n")
@@ -28,6 +31,24 @@ func Things(w io.Writer, things []api.ThingExplanation, status api.Status, optio
 	}
 	_, err := io.WriteString(w, out.String())
 	return err
+}
+
+// staleLines say why what follows need not be so any more.
+func staleLines(status api.Status, s style) []string {
+	if status.AsOf.IsZero() {
+		return nil
+	}
+	why := "EKCO does not see the cluster"
+	for _, problem := range status.Problems {
+		if problem.Kind == api.ProblemNotRunning || problem.Kind == api.ProblemAPIUnreachable {
+			why = headline(problem) + " (" + Clean(problem.Command) + ")"
+			break
+		}
+	}
+	return []string{
+		s.paint(doubtful, fmt.Sprintf("As EKCO saw it last, at %s (%s ago): %s.", words.Stamp(status.AsOf), ago(status, status.AsOf), why)),
+		"",
+	}
 }
 
 func thingLines(thing api.ThingExplanation, present api.Status, options Options, s style) []string {
@@ -172,7 +193,7 @@ func commandLines(thing api.ThingExplanation, status api.Status, cordoned bool) 
 			lines = append(lines, "  ekco retry "+Clean(action.ID)+"    try it again at once")
 		}
 		if CancelHint(action) != "" {
-			lines = append(lines, "  ekco cancel "+Clean(action.ID)+"    give it up; what can be taken back is")
+			lines = append(lines, "  ekco cancel "+Clean(action.ID)+"    give it up; what it did is undone where that can be")
 		}
 	}
 	if cordoned {

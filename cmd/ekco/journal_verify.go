@@ -101,7 +101,9 @@ func audit(ctx context.Context, backend api.Backend, result *api.VerifyResult, e
 	if err != nil {
 		return err
 	}
-	result.OK, result.Problem = problem == "", problem
+	if result.OK, result.Problem = problem == "", problem; result.OK {
+		result.Expected = expected
+	}
 	return nil
 }
 
@@ -159,6 +161,9 @@ func soundText(result api.VerifyResult) string {
 	}
 	for _, at := range result.Salvaged {
 		text += fmt.Sprintf("Salvaged: at %s, after damage; events were lost\n", words.Stamp(at))
+	}
+	if at := result.Expected; at != (journal.Position{}) {
+		return text + fmt.Sprintf("As expected: #%d has the hash that it once had, and with it all events before it.\n", at.Seq)
 	}
 	return text + fmt.Sprintf(unproved, fmt.Sprintf("%d:%s", head.Seq, head.Hash))
 }

@@ -33,7 +33,7 @@ func TestVerifyPrintsTheHeadAndComparesOneThatWasKept(t *testing.T) {
 		t.Fatal("the head does not move")
 	}
 	for _, as := range []string{kept, kept[1:], short, "#" + short} {
-		d.expect(d.types("journal", "verify", "--expect", as), exitDone, "is sound", "")
+		d.expect(d.types("journal", "verify", "--expect", as), exitDone, "As expected: #", "")
 	}
 
 	forged := fmt.Sprintf("%d:%s", head.Seq, strings.Repeat("ab", 32))

@@ -292,6 +292,8 @@ type VerifyResult struct {
 	// Head is the last event and its hash, which stands for all before it; zero where the
 	// chain does not hold.
 	Head journal.Position `json:"head,omitzero"`
+	// Expected is the event that was compared, and is as it once was; zero without.
+	Expected journal.Position `json:"expected,omitzero"`
 	// Salvaged is when the journal was damaged and saved as far as possible, as its events
 	// tell.
 	Salvaged []time.Time `json:"salvaged,omitempty"`

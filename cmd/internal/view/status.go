@@ -269,9 +269,11 @@ func Waits(action journal.ActionRecord) []string {
 	}
 	for _, id := range slices.Sorted(maps.Keys(action.Steps)) {
 		step := action.Steps[id]
-		// What the hold says already is no failure: its attempts do not count.
+		// What the hold says already is no failure: its attempts do not count. That of a step
+		// that is stalled is told with the stall.
 		hold := action.Holds[id].Preflight
-		if waits := hold == actions.HoldItems || hold == actions.HoldNextAttempt; step.LastError != "" && !step.Done() && !waits {
+		waits, stalled := hold == actions.HoldItems || hold == actions.HoldNextAttempt, action.Stalled != nil && action.Stalled.Step == id
+		if step.LastError != "" && !step.Done() && !waits && !stalled {
 			lines = append(lines, fmt.Sprintf("%s failed%s: %s", Clean(id), tried(step), Clean(step.LastError)))
 		}
 	}
@@ -282,8 +284,10 @@ func Waits(action journal.ActionRecord) []string {
 // knows the number: between the two EKCO may have been killed in the middle of one.
 func tried(step journal.StepRecord) string {
 	switch {
-	case step.Open:
+	case step.Open && step.Attempts > 1:
 		return fmt.Sprintf(" before attempt %d, which is under way", step.Attempts)
+	case step.Open:
+		return " before a person had it tried again"
 	case !step.NextTry.IsZero():
 		return fmt.Sprintf(" (attempt %d), next try at %s", step.Attempts, words.Stamp(step.NextTry))
 	}

@@ -44,12 +44,17 @@ func TestTheAttemptThatIsShownIsTheOneUnderWay(t *testing.T) {
 	at := began
 	for want, step := range map[string]journal.StepRecord{
 		"x failed before attempt 3, which is under way: no":          {Attempts: 3, Open: true, LastError: "no"},
+		"x failed before a person had it tried again: no":            {Attempts: 1, Open: true, LastError: "no"},
 		"x failed (attempt 3), next try at 2026-11-21T01:00:00Z: no": {Attempts: 3, NextTry: at, LastError: "no"},
 		"x failed (attempt 3): no":                                   {Attempts: 3, LastError: "no"},
 	} {
 		if said := strings.Join(Waits(journal.ActionRecord{ID: "a", Steps: map[string]journal.StepRecord{"x": step}}), "\n"); said != want {
 			t.Errorf("it says %q, want %q", said, want)
 		}
+	}
+	stalled := journal.ActionRecord{ID: "a", Stalled: &journal.ActionStalled{Step: "x", Reason: "failed 10 times: no"}, Steps: map[string]journal.StepRecord{"x": {Attempts: 10, LastError: "no"}}}
+	if said := Waits(stalled); len(said) != 1 || !strings.HasPrefix(said[0], "stalled at x: failed 10 times: no; ") {
+		t.Errorf("of a stalled step it says %q", said)
 	}
 	status := api.Status{
 		Actions: []journal.ActionRecord{{ID: "a", Steps: map[string]journal.StepRecord{"x": {Attempts: 2, Open: true}, "y": {Attempts: 1, Open: true}}}},

@@ -39,11 +39,9 @@ func staleLines(status api.Status, s style) []string {
 		return nil
 	}
 	why := "EKCO does not see the cluster"
-	for _, problem := range status.Problems {
-		if problem.Kind == api.ProblemNotRunning || problem.Kind == api.ProblemAPIUnreachable {
-			why = headline(problem) + " (" + Clean(problem.Command) + ")"
-			break
-		}
+	blinding := []api.ProblemKind{api.ProblemNotRunning, api.ProblemAPIUnreachable, api.ProblemJournalUnwritable, api.ProblemJournalNotOpen}
+	if i := slices.IndexFunc(status.Problems, func(p api.Problem) bool { return slices.Contains(blinding, p.Kind) }); i >= 0 {
+		why = headline(status.Problems[i]) + " (" + Clean(status.Problems[i].Command) + ")"
 	}
 	return []string{
 		s.paint(doubtful, fmt.Sprintf("As EKCO saw it last, at %s (%s ago): %s.", words.Stamp(status.AsOf), ago(status, status.AsOf), why)),

@@ -31,7 +31,7 @@ func nextLines(status api.Status, v *words.Vocabulary, s style) []string {
 func upcoming(status api.Status, u fsm.Upcoming, v *words.Vocabulary, s style) string {
 	line := Clean(v.Verb(u.Kind)) + " " + Clean(v.Target(u.Kind, u.Subject))
 	if u.Things > 1 {
-		line += fmt.Sprintf(" (%d are due)", u.Things)
+		line += fmt.Sprintf(" (%d wait)", u.Things)
 	}
 	if u.Never {
 		return line + ": never by itself (" + Clean(u.Why) + ")"

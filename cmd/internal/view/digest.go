@@ -22,6 +22,8 @@ type digest struct {
 	now   time.Time
 	// origin finds the first event of an action that began before what is told; it may be nil.
 	origin func(action string) (journal.Event, bool)
+	// lookup finds the last event before some were lost; it may be nil.
+	lookup func(seq uint64) (journal.Event, bool)
 	lines  []*digestLine
 	// actions, refusals and pauses are the lines that may still end.
 	actions  map[string]*digestLine
@@ -51,7 +53,7 @@ type digestLine struct {
 
 func newDigest(w io.Writer, options Options) *digest {
 	return &digest{
-		w: w, style: style{options.Color}, zone: zone{options.Zone}, words: options.Words, now: options.Now, origin: options.Origin,
+		w: w, style: style{options.Color}, zone: zone{options.Zone}, words: options.Words, now: options.Now, origin: options.Origin, lookup: options.Lookup,
 		actions: map[string]*digestLine{}, refusals: map[refusalOf]*digestLine{}, pauses: map[string]*digestLine{},
 	}
 }
@@ -77,10 +79,26 @@ func (d *digest) Event(e journal.Event) error {
 			line.end(e.Time, "ended by "+e.Actor, normal)
 			delete(d.pauses, words.Object(e.Subject))
 		}
+	case *journal.JournalSalvaged:
+		d.lost(e, p.LastSeq, "the journal was damaged")
+	case *journal.JournalOutdated:
+		d.lost(e, p.LastSeq, "the journal lost its newest events")
 	default:
 		d.acted(decoded)
 	}
 	return nil
+}
+
+// lost tells of a time of which nothing is known: an empty summary of it would say that
+// nothing happened.
+func (d *digest) lost(e journal.Event, last uint64, what string) {
+	if d.lookup != nil && last != 0 {
+		if before, found := d.lookup(last); found {
+			d.add(before.Time, what).end(e.Time, "what happened in that time is not known", bad)
+			return
+		}
+	}
+	d.add(e.Time, what).end(e.Time, "some of what happened before is not known", bad)
 }
 
 // acted takes an event of an action.

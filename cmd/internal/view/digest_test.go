@@ -195,3 +195,16 @@ func TestAnotherReasonToWaitEndsTheFormer(t *testing.T) {
 		t.Errorf("the tree is\n%s", got)
 	}
 }
+
+func TestASummarySaysOfWhichTimeNothingIsKnown(t *testing.T) {
+	s := &story{t: t}
+	s.tell(journal.ClusterSubject, "", "operator", 0, journal.TypeJournalSalvaged, journal.JournalSalvaged{LastSeq: 7})
+	s.tell(journal.ClusterSubject, "", "operator", 0, journal.TypeJournalOutdated, journal.JournalOutdated{})
+	got := digested(t, s.events, Options{Now: began, Lookup: func(seq uint64) (journal.Event, bool) {
+		return journal.Event{Seq: seq, Time: began.Add(-time.Hour)}, seq == 7
+	}})
+	if len(got) != 3 || !strings.HasPrefix(got[1], "2026-11-21T00:00:00Z 1h") || !strings.HasSuffix(got[1], " the journal was damaged what happened in that time is not known") ||
+		!strings.HasSuffix(got[2], " the journal lost its newest events some of what happened before is not known") {
+		t.Errorf("it says\n%s", strings.Join(got, "\n"))
+	}
+}

@@ -34,7 +34,7 @@ func TestOfMuchTheFirstIsShownAndHowMuchMoreThereIs(t *testing.T) {
 }
 
 func TestADrawingKeepsWithinItsFrameAndShowsWhatTookNoTime(t *testing.T) {
-	s := newStates(ReportOptions{From: began, Until: began.Add(time.Hour)})
+	s := newStates(ReportOptions{From: began, Until: began.Add(time.Hour)}, time.Time{})
 	for name, at := range map[string]time.Time{"before": began.Add(-48 * time.Hour), "at the end": began.Add(time.Hour), "after": began.Add(48 * time.Hour)} {
 		box := s.box(at, at, 0, name)
 		if box.X < laneFrom || box.X > laneFrom+laneWidth || box.Width < thinnest {
@@ -44,7 +44,7 @@ func TestADrawingKeepsWithinItsFrameAndShowsWhatTookNoTime(t *testing.T) {
 	if ticks := s.ticks(); ticks[len(ticks)-1].Anchor != "end" {
 		t.Errorf("the last label goes on outside: %+v", ticks)
 	}
-	if first := newStates(ReportOptions{From: began.Add(-2 * aYear), Until: began}).ticks()[0]; first.Label != "2024-11-21" {
+	if first := newStates(ReportOptions{From: began.Add(-2 * aYear), Until: began}, time.Time{}).ticks()[0]; first.Label != "2024-11-21" {
 		t.Errorf("of two years it begins at %q", first.Label)
 	}
 }

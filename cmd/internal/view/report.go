@@ -2,6 +2,7 @@ package view
 
 import (
 	_ "embed" // the page
+	"fmt"
 	"html/template"
 	"io"
 	"iter"
@@ -23,17 +24,31 @@ var page = template.Must(template.New("report").Parse(reportPage))
 type ReportOptions struct {
 	From, Until time.Time
 	// Node, unless it is empty, leaves out all other nodes and what is no node.
-	Node   string
+	Node string
+	// Lost are the times of which nothing is known, because the journal lost its events.
+	Lost   []Gap
 	Words  *words.Vocabulary
 	Lookup func(seq uint64) (journal.Event, bool)
 	// Origin returns the first event of an action, if there is one. It may be nil.
 	Origin func(action string) (journal.Event, bool)
 }
 
+// Gap is a time of which nothing is known. From is zero where nobody knows since when.
+type Gap struct{ From, Until time.Time }
+
+// String says between which times nothing is known.
+func (g Gap) String() string {
+	if g.From.IsZero() {
+		return fmt.Sprintf("Some of what happened before %s is not known, nor since when: the journal lost it.", words.Stamp(g.Until))
+	}
+	return fmt.Sprintf("What happened between %s and %s is not known: the journal lost it.", words.Stamp(g.From), words.Stamp(g.Until))
+}
+
 // report is what the page shows.
 type report struct {
 	From, Until, Node, Version, Host, Journal string
 	LastSeq                                   uint64
+	Lost                                      []Gap
 	Verdict                                   api.Overall
 	Headline                                  string
 	Problems                                  []reportedProblem
@@ -55,8 +70,8 @@ func Report(w io.Writer, status api.Status, events iter.Seq2[journal.Event, erro
 	}
 	var told strings.Builder
 	branches := newTree(&told, Options{Words: options.Words, Lookup: options.Lookup})
-	lines := newDigest(io.Discard, Options{Words: options.Words, Now: options.Until, Origin: options.Origin})
-	states := newStates(options)
+	lines := newDigest(io.Discard, Options{Words: options.Words, Now: options.Until, Origin: options.Origin, Lookup: options.Lookup})
+	states := newStates(options, status.Journal.FirstTime)
 	for event, err := range events {
 		if err != nil {
 			return err
@@ -104,7 +119,7 @@ func reportOf(status api.Status, options ReportOptions) report {
 	shown := report{
 		From: words.Stamp(options.From), Until: words.Stamp(options.Until), Node: options.Node,
 		Version: orDash(status.Operator.Version), Host: orDash(status.Operator.Host), Journal: orDash(status.Journal.JournalID),
-		LastSeq: status.Journal.LastSeq, Verdict: status.Verdict, Headline: headline,
+		LastSeq: status.Journal.LastSeq, Lost: options.Lost, Verdict: status.Verdict, Headline: headline,
 	}
 	for _, problem := range status.Problems {
 		row := reportedProblem{Reason: Clean(problem.Reason), Since: "-", Advice: Clean(problem.Advice), Command: Clean(problem.Command)}

@@ -15,6 +15,8 @@ import (
 // states collects what was in which state from when to when, and what was done to it.
 type states struct {
 	options ReportOptions
+	// known is since when anything can be known: from the journal's first event on.
+	known   time.Time
 	lanes   map[laneKey]*laneStates
 	actions map[string]*bar
 }
@@ -41,8 +43,8 @@ type bar struct {
 	from, until time.Time
 }
 
-func newStates(options ReportOptions) *states {
-	return &states{options: options, lanes: map[laneKey]*laneStates{}, actions: map[string]*bar{}}
+func newStates(options ReportOptions, first time.Time) *states {
+	return &states{options: options, known: later(options.From, first), lanes: map[laneKey]*laneStates{}, actions: map[string]*bar{}}
 }
 
 func (s *states) event(e journal.Decoded) {
@@ -59,7 +61,7 @@ func (s *states) event(e journal.Decoded) {
 func (s *states) entered(machine string, e journal.Decoded, from, to journal.State) {
 	lane := s.lane(machine, e.Subject.Name, e.Subject.UID)
 	if len(lane.spans) == 0 && from != "" {
-		lane.spans = append(lane.spans, span{from, s.options.From})
+		lane.spans = append(lane.spans, span{from, s.known})
 	}
 	lane.spans = append(lane.spans, span{to, e.Time})
 }
@@ -73,7 +75,7 @@ func (s *states) acted(e journal.Decoded) {
 	if now == nil {
 		now = &bar{id: e.Action, outcome: "open", from: e.Time, until: s.options.Until}
 		if _, begins := e.Body.(*journal.ActionRequested); !begins {
-			now.from = s.options.From
+			now.from = s.known
 		}
 		s.actions[e.Action] = now
 		lane := s.lane(strings.ToLower(e.Subject.Kind), e.Subject.Name, e.Subject.UID)
@@ -102,7 +104,7 @@ func (s *states) present(status api.Status) {
 		}
 		lane := s.lane(machine, name, uid)
 		if lane.machine = machine; len(lane.spans) == 0 {
-			lane.spans = []span{{state, later(since, s.options.From)}}
+			lane.spans = []span{{state, later(since, s.known)}}
 		}
 	}
 	for _, node := range status.Nodes {
@@ -181,6 +183,7 @@ func (s *states) chart() chart {
 			box.Color = colors.color(now.state)
 			row.Spans = append(row.Spans, box)
 		}
+		row.Spans = append(row.Spans, s.gaps(lane, y+3, colors)...)
 		for _, action := range lane.bars {
 			row.Bars = append(row.Bars, s.box(action.from, action.until, y+8, action.id+", "+action.outcome))
 		}
@@ -191,6 +194,22 @@ func (s *states) chart() chart {
 	drawn.Ticks, drawn.Legend = s.ticks(), colors.legend
 	return drawn
 }
+
+// gaps cover what a lane shows of the times of which nothing is known.
+func (s *states) gaps(lane *laneStates, y int, colors *palette) (boxes []chartBox) {
+	for _, lost := range s.options.Lost {
+		if len(lane.spans) == 0 || !lane.spans[0].from.Before(lost.Until) {
+			continue
+		}
+		box := s.box(later(lost.From, lane.spans[0].from), lost.Until, y, string(notKnown))
+		box.Color = colors.color(notKnown)
+		boxes = append(boxes, box)
+	}
+	return boxes
+}
+
+// notKnown stands for the state of a thing while the journal lost what it was told.
+const notKnown journal.State = "not known"
 
 // sorted returns the lanes, nodes first.
 func (s *states) sorted() []laneKey {
@@ -248,7 +267,7 @@ type palette struct {
 var (
 	nodeColors = map[journal.State]string{
 		fsmnode.Healthy: "#4caf50", fsmnode.Unknown: "#e53935", fsmnode.Clearing: "#fb8c00", fsmnode.Cleared: "#fdd835",
-		fsmnode.Purging: "#8e24aa", fsmnode.Purged: "#9e9e9e", fsmnode.Gone: "#cfd8dc",
+		fsmnode.Purging: "#8e24aa", fsmnode.Purged: "#9e9e9e", fsmnode.Gone: "#cfd8dc", notKnown: "#90caf9",
 	}
 	otherColors = []string{"#1e88e5", "#00897b", "#6d4c41", "#7cb342", "#d81b60", "#5e35b1", "#f4511e", "#546e7a"}
 )

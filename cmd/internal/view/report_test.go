@@ -140,3 +140,22 @@ func TestAReportOfWhatCannotBeReadIsAnError(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+func TestAReportSaysOfWhichTimesNothingIsKnown(t *testing.T) {
+	status := presentStatus()
+	status.Journal.FirstTime = began.Add(-time.Minute)
+	page := reported(t, status, ReportOptions{From: began.Add(-time.Hour), Until: began.Add(time.Hour), Lost: []Gap{
+		{From: began.Add(time.Second), Until: began.Add(3 * time.Second)}, {Until: began.Add(time.Minute)},
+	}})
+	for _, want := range []string{
+		"What happened between 2026-11-21T01:00:01Z and 2026-11-21T01:00:03Z is not known", "before 2026-11-21T01:01:00Z is not known, nor since when",
+		"not known: 2026-11-21T01:00:01Z to 2026-11-21T01:00:03Z", "Healthy: 2026-11-21T00:59:00Z to ", "not known: 2026-11-21T00:59:00Z to 2026-11-21T01:01:00Z",
+	} {
+		if !strings.Contains(page[0].text, want) {
+			t.Errorf("the report does not say %q", want)
+		}
+	}
+	if strings.Contains(page[0].text, "Healthy: 2026-11-21T00:00:00Z") {
+		t.Error("a node was healthy before the journal began")
+	}
+}

@@ -46,8 +46,8 @@ func (d *desk) shows(want string, args ...string) {
 }
 
 func TestOnATerminalProgressIsShown(t *testing.T) {
-	const want = eraseLine + "… delete-node: 1,240 of 10,000 objects"
-	newDesk(t, halfway(t)).shows(strings.TrimPrefix(want, eraseLine), "purge-node", "worker-2")
+	const want = eraseLine + cutLines + "… delete-node: 1,240 of 10,000 objects"
+	newDesk(t, halfway(t)).shows(strings.TrimPrefix(want, eraseLine+cutLines), "purge-node", "worker-2")
 	newDesk(t, halfway(t)).shows(want, "history", "--follow", "--action", purgeID)
 }
 
@@ -85,7 +85,7 @@ func TestASignOfLifeIsGoneWhenSomethingIsPrinted(t *testing.T) {
 		t.Fatal(err)
 	}
 	sign.clear()
-	if got, want := screen.String(), eraseLine+"one"+eraseLine+"two"+eraseLine+"line\n"; got != want {
+	if got, want := screen.String(), eraseLine+cutLines+"one"+wrapLines+eraseLine+cutLines+"two"+wrapLines+eraseLine+"line\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	elsewhere := &signOfLife{w: &screen}

@@ -21,6 +21,13 @@ type signOfLife struct {
 
 const eraseLine = "\r\x1b[K"
 
+// What is longer than the line is cut by the terminal: of a line that it wrapped only the
+// last part would be overwritten, and each second would leave the rest on the screen.
+const (
+	cutLines  = "\x1b[?7l"
+	wrapLines = "\x1b[?7h"
+)
+
 // show puts the text in the place of the last one.
 func (s *signOfLife) show(text string) {
 	if !s.terminal {
@@ -29,7 +36,7 @@ func (s *signOfLife) show(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.shown = true
-	_, _ = fmt.Fprint(s.w, eraseLine+view.Clean(text))
+	_, _ = fmt.Fprint(s.w, eraseLine+cutLines+view.Clean(text)+wrapLines)
 }
 
 // clear removes the line.

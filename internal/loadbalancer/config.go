@@ -1,0 +1,94 @@
+package loadbalancer
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Port is where HAProxy listens, on every node.
+const Port = 6444
+
+// apiPort is where the API server of a primary listens.
+const apiPort = 6443
+
+// ErrNoPrimaries is the error of a list without primaries: HAProxy would take it, and cut the
+// node off.
+var ErrNoPrimaries = errors.New("there are no primaries to lead to")
+
+// The logs go where those of a pod go. Level notice has the changes of servers' health, and not
+// each connection. HAProxy 2.9.1 burnt a whole core on zero-copy forwarding. A watch may be
+// silent for long: what a client does not end stays for a day.
+const general = `# Written by ekco generate-haproxy-config.
+global
+    log stdout format raw local0 notice
+    tune.disable-zero-copy-forwarding
+    daemon
+
+defaults
+    mode tcp
+    log global
+    maxconn 20000
+    option dontlognull
+    retries 3
+    timeout http-request 30s
+    timeout queue 1m
+    timeout connect 10s
+    timeout client 86400s
+    timeout server 86400s
+    timeout tunnel 86400s
+
+frontend kubernetes-api
+`
+
+// Config returns HAProxy's configuration for primaries, which are IP addresses or host names.
+// They keep their order.
+func Config(primaries []string) (string, error) {
+	if len(primaries) == 0 {
+		return "", ErrNoPrimaries
+	}
+	servers := make([]server, 0, len(primaries))
+	var wrong []error
+	for _, primary := range primaries {
+		s, err := parseServer(primary)
+		servers, wrong = append(servers, s), append(wrong, err)
+	}
+	if err := errors.Join(wrong...); err != nil {
+		return "", err
+	}
+	var out strings.Builder
+	out.WriteString(general)
+	for _, address := range listenOn(servers) {
+		fmt.Fprintf(&out, "    bind %s\n", address)
+	}
+	out.WriteString(`    option tcplog
+    default_backend kubernetes-primaries
+
+backend kubernetes-primaries
+    balance roundrobin
+    option httpchk GET /readyz HTTP/1.0
+    option log-health-checks
+`)
+	for i, s := range servers {
+		fmt.Fprintf(&out, "    server k8s-primary-%d %s:%d weight 1 verify none check check-ssl inter 1s fall 2 rise 3", i, s.host, apiPort)
+		if s.named {
+			// Without that, one name that nobody can resolve would keep HAProxy from its start.
+			out.WriteString(" init-addr libc,none")
+		}
+		out.WriteString("\n")
+	}
+	return out.String(), nil
+}
+
+// listenOn returns the addresses to bind. HAProxy does not start if the kernel was booted
+// without IPv6 and it is to listen there, and so it is only where a primary says that the
+// cluster has IPv6.
+func listenOn(servers []server) []string {
+	addresses := []string{fmt.Sprintf("0.0.0.0:%d", Port)}
+	for _, s := range servers {
+		if s.six {
+			return append(addresses, fmt.Sprintf("[::]:%d v6only", Port))
+		}
+	}
+	return addresses
+}

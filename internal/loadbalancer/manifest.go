@@ -1,0 +1,148 @@
+package loadbalancer
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"regexp"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
+)
+
+const (
+	// PodName is the name of the static pod.
+	PodName = "haproxy"
+	// FileVersionAnnotation says how the manifest is laid out. A manifest without it has version 0.
+	FileVersionAnnotation = "kurl.sh/haproxy-fileversion"
+	// FileVersion is raised when the manifest changes in more than its image: each node then
+	// restarts HAProxy once.
+	FileVersion = 0
+)
+
+// maxManifest is how large a file is read; those of static pods have some kilobytes.
+const maxManifest = 1 << 20
+
+// image is what the reference to an image is made of.
+var image = regexp.MustCompile(`^[A-Za-z0-9\[][A-Za-z0-9._/:@+\[\]-]*$`)
+
+// CheckImage returns an error if that can be no image.
+func CheckImage(name string) error {
+	if !image.MatchString(name) {
+		return fmt.Errorf("image %q is none: want such as haproxy:lts-alpine", name)
+	}
+	return nil
+}
+
+// Manifest returns the manifest of the static pod.
+func Manifest(image string) (string, error) {
+	if err := CheckImage(image); err != nil {
+		return "", err
+	}
+	return fmt.Sprintf(`apiVersion: v1
+kind: Pod
+metadata:
+  name: %s
+  namespace: kube-system
+  labels:
+    app: kurl-haproxy
+  annotations:
+    %s: "%d"
+spec:
+  hostNetwork: true
+  containers:
+  - name: haproxy
+    image: "%s"
+    livenessProbe:
+      failureThreshold: 8
+      httpGet:
+        scheme: HTTPS
+        host: localhost
+        port: %d
+        path: /healthz
+    volumeMounts:
+    - name: haproxyconf
+      mountPath: /usr/local/etc/haproxy/haproxy.cfg
+      readOnly: true
+  volumes:
+  - name: haproxyconf
+    hostPath:
+      path: /etc/haproxy/haproxy.cfg
+      type: FileOrCreate
+`, PodName, FileVersionAnnotation, FileVersion, image, Port), nil
+}
+
+// WriteManifest sees to it that the file is the manifest of the static pod with this image, and
+// reports whether it wrote it. One that has the image and the file version already is left
+// alone, to its time: whatever else is in it, the kubelet shall not restart HAProxy for it.
+func WriteManifest(path, image string) (written bool, err error) {
+	content, err := Manifest(image)
+	if err != nil {
+		return false, err
+	}
+	present, err := readManifest(path)
+	if err != nil {
+		return false, err
+	}
+	if present == (manifest{strconv.Itoa(FileVersion), image}) {
+		return false, nil
+	}
+	if err := replace(path, content); err != nil {
+		return false, fmt.Errorf("write %s: %w%s", path, err, asRoot(err))
+	}
+	return true, nil
+}
+
+// manifest is what decides whether a manifest is written anew.
+type manifest struct{ version, image string }
+
+// readManifest reads the manifest that is there. That there is none, or an empty file, is no
+// error: nothing is lost when it is written.
+func readManifest(path string) (manifest, error) {
+	content, err := readFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return manifest{}, nil
+	}
+	if err != nil {
+		return manifest{}, fmt.Errorf("read HAProxy's manifest: %w%s", err, asRoot(err))
+	}
+	m, err := parseManifest(content)
+	if err != nil {
+		return manifest{}, fmt.Errorf("%s is not HAProxy's manifest, and is left as it is: %w; move it away if HAProxy's shall be there", path, err)
+	}
+	return m, nil
+}
+
+// asRoot says what to do where it is the right that is missing.
+func asRoot(err error) string {
+	if errors.Is(err, os.ErrPermission) {
+		return "; run this as root"
+	}
+	return ""
+}
+
+// parseManifest reads a manifest. That of another pod is an error: it may be the only one there
+// is of an API server.
+func parseManifest(content []byte) (manifest, error) {
+	var pod *corev1.Pod
+	if err := yaml.Unmarshal(content, &pod); err != nil {
+		return manifest{}, err
+	}
+	switch {
+	case pod == nil:
+		return manifest{}, nil
+	case pod.Kind != "Pod":
+		return manifest{}, fmt.Errorf("its kind is %q, not Pod", pod.Kind)
+	case pod.Name != PodName:
+		return manifest{}, fmt.Errorf("it is that of pod %q, not %s", pod.Name, PodName)
+	}
+	m := manifest{version: "0"}
+	if version, set := pod.Annotations[FileVersionAnnotation]; set {
+		m.version = version
+	}
+	if len(pod.Spec.Containers) > 0 {
+		m.image = pod.Spec.Containers[0].Image
+	}
+	return m, nil
+}

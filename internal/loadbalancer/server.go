@@ -1,0 +1,64 @@
+package loadbalancer
+
+import (
+	"fmt"
+	"net/netip"
+	"regexp"
+	"strings"
+)
+
+// maxName is how long the name of a host may be.
+const maxName = 253
+
+var (
+	// label is what stands between the dots of a host's name.
+	label = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?$`)
+	// number is what the C library takes for part of an IPv4 address, also of a short one.
+	number = regexp.MustCompile(`^([0-9]+|0[xX][0-9A-Fa-f]*)$`)
+)
+
+// server is a primary as HAProxy is told of it.
+type server struct {
+	// host stands before the colon and the port.
+	host  string
+	named bool
+	six   bool
+}
+
+// parseServer reads an address or a name. Nothing else may come into the configuration, where a
+// space begins a new word and a line break a new line.
+func parseServer(primary string) (server, error) {
+	if isName(primary) {
+		return server{host: primary, named: true}, nil
+	}
+	text, bracketed := primary, strings.HasPrefix(primary, "[") && strings.HasSuffix(primary, "]")
+	if bracketed {
+		text = primary[1 : len(primary)-1]
+	}
+	address, err := netip.ParseAddr(text)
+	switch {
+	case err != nil || address.Zone() != "" || bracketed && !address.Is6():
+		return server{}, fmt.Errorf("primary %q is neither an IP address nor the name of a host, without a port: want such as 10.0.0.1, fd00::1 or primary-1.example.com", primary)
+	case address.Unmap().IsUnspecified() || address.Unmap().IsMulticast():
+		return server{}, fmt.Errorf("primary %q is an address that no single host has", primary)
+	}
+	address = address.Unmap()
+	if address.Is6() {
+		return server{host: "[" + address.String() + "]", six: true}, nil
+	}
+	return server{host: address.String()}, nil
+}
+
+// isName reports whether it is the name of a host.
+func isName(text string) bool {
+	if len(text) > maxName {
+		return false
+	}
+	labels := strings.Split(text, ".")
+	for _, l := range labels {
+		if !label.MatchString(l) {
+			return false
+		}
+	}
+	return !number.MatchString(labels[len(labels)-1])
+}

@@ -7,7 +7,7 @@ import (
 
 func TestACommandThatDoesNotExistIsCalledThatWhateverFlagsItHas(t *testing.T) {
 	for _, test := range []struct{ typed, want string }{
-		{"generate-haproxy-config --primary-host 10.0.0.1", `unknown command "generate-haproxy-config"`},
+		{"change-load-balancer --server https://10.0.0.9", `unknown command "change-load-balancer"`},
 		{"--journal x.db bogus -x", `unknown command "bogus"`},
 		{"bogus", `unknown command "bogus"`},
 		{"journal bogus --x", `unknown command "bogus" of "ekco journal"`},

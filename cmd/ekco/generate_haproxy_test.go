@@ -189,3 +189,24 @@ func TestTheShellIsOfferedNothingForPrimariesAndImages(t *testing.T) {
 	// Files, as the shell does it.
 	d.expect(d.types("__complete", "generate-haproxy-manifest", "--file", ""), exitDone, ":0\n", "")
 }
+
+// TestThePageOfTheLoadBalancerShowsWhatIsPrinted: each of its examples, typed.
+func TestThePageOfTheLoadBalancerShowsWhatIsPrinted(t *testing.T) {
+	d := newDesk(t, nil)
+	blocks := strings.Split(pageOf(t, "load-balancer.md"), "```\n")
+	if len(blocks) != 5 {
+		t.Fatalf("the page has %d parts, want two examples and what is around them", len(blocks))
+	}
+	line, printed, _ := strings.Cut(blocks[1], "\n…\n")
+	typed, isEkco := strings.CutPrefix(line, "$ ekco ")
+	d.expect(d.types(strings.Fields(typed)...), exitDone, printed, "")
+	if !isEkco || !strings.HasSuffix(d.out.String(), printed) {
+		t.Errorf("%q prints\n%s\nand the page has\n%s", line, d.out, printed)
+	}
+	path := filepath.Join(d.dir, "haproxy.yaml")
+	line, said, _ := strings.Cut(strings.ReplaceAll(blocks[3], "/etc/kubernetes/manifests/haproxy.yaml", path), "\n")
+	typed, _ = strings.CutPrefix(line, "$ ekco ")
+	if code := d.types(strings.Fields(typed)...); code != exitDone || d.errOut.String() != said {
+		t.Errorf("%q says %q, and the page has %q", line, d.errOut, said)
+	}
+}

@@ -53,7 +53,7 @@ func TestTheConfigurationOf(t *testing.T) {
 }
 
 func TestServersOf(t *testing.T) {
-	long := strings.Repeat("a", 63)
+	long, longest := strings.Repeat("a", 63), strings.Repeat("a.", 126)+"a"
 	for primary, want := range map[string]string{
 		"10.0.0.1":         "10.0.0.1:6443",
 		"127.0.0.1":        "127.0.0.1:6443",
@@ -67,6 +67,7 @@ func TestServersOf(t *testing.T) {
 		"3com":             "3com:6443",
 		"0xn":              "0xn:6443",
 		long + ".internal": long + ".internal:6443",
+		longest:            longest + ":6443",
 	} {
 		got, err := Config([]string{primary})
 		if err != nil || !strings.Contains(got, "    server k8s-primary-0 "+want+" weight 1 ") {
@@ -84,7 +85,7 @@ func TestWhatIsNoPrimaryIsNamed(t *testing.T) {
 		"10", "10.1", "0x7f000001", "0x7f.0X1", "010.0.0.1", "10.0.0.256", "1.0x",
 		"[10.0.0.1]", "[fd00::1", "fd00::1]", "[[fd00::1]]", "[p1]", "fd00:::1", "fe80::1%eth0", "fe80::1%\n", "::ffff:10.0.0.1%eth0",
 		"0.0.0.0", "::", "[::]", "224.0.0.1", "ff02::1", "::ffff:0.0.0.0",
-		"-p1", "p1-", "p_1", "p1.", ".p1", "p..1", "*", "ümlaut", "unix@/run/x", "ipv4@10.0.0.1", long, strings.Repeat("a.", 127),
+		"-p1", "p1-", "p_1", "p1.", ".p1", "p..1", "*", "ümlaut", "unix@/run/x", "ipv4@10.0.0.1", long, strings.Repeat("a.", 126) + "ab",
 	}
 	for _, primary := range wrong {
 		got, err := Config([]string{"10.0.0.1", primary})

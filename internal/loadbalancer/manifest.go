@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strconv"
 
@@ -80,6 +81,10 @@ func WriteManifest(path, image string) (written bool, err error) {
 	content, err := Manifest(image)
 	if err != nil {
 		return false, err
+	}
+	path = filepath.Clean(path)
+	if to, err := filepath.EvalSymlinks(path); err == nil {
+		path = to // a link stays one
 	}
 	present, err := readManifest(path)
 	if err != nil {

@@ -170,7 +170,7 @@ func TestOnlyPlainFilesAreRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, path := range []string{directory, pipe, directory + "/"} {
-		if _, err := WriteManifest(path, lts); err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "plain file") {
+		if _, err := WriteManifest(path, lts); err == nil || !strings.Contains(err.Error(), filepath.Clean(path)+" is no plain file") {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
@@ -238,6 +238,22 @@ func TestTheManifestIsReplacedWhole(t *testing.T) {
 	if contentOf(t, path) != content {
 		t.Error("it was changed")
 	}
+}
+
+// TestALinkToTheManifestStaysOne, as it did when the file was written over.
+func TestALinkToTheManifestStaysOne(t *testing.T) {
+	path, link := at(t, "kind: Pod\nmetadata: {name: haproxy}\n"), filepath.Join(t.TempDir(), "haproxy.yaml")
+	if err := os.Symlink(path, link); err != nil {
+		t.Fatal(err)
+	}
+	if written, err := WriteManifest(link, lts); err != nil || !written {
+		t.Fatalf("written %v, %v", written, err)
+	}
+	if to, err := os.Readlink(link); err != nil || to != path || contentOf(t, link) != contentOf(t, path) {
+		t.Errorf("it leads to %q (%v)", to, err)
+	}
+	expectOnly(t, path)
+	expectOnly(t, link)
 }
 
 // FuzzAManifestIsTheWantedOneAfterwardsOrAsItWas has files that somebody else wrote.

@@ -39,18 +39,40 @@ func readFile(path string) ([]byte, error) {
 // replace gives a file new content, whole or not at all. It is written beside it, under a name
 // with a dot in front, since the kubelet takes every other file in the directory for a manifest.
 func replace(path, content string) error {
-	directory := filepath.Dir(path)
-	if err := makeDirectory(directory); err != nil {
+	if err := makeDirectory(filepath.Dir(path)); err != nil {
 		return err
 	}
-	beside := filepath.Join(directory, "."+filepath.Base(path)+".ekco")
+	directory, err := lockDirectory(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	defer directory.Close()
+	beside := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".ekco")
 	if err := writeFile(beside, content); err != nil {
 		return errors.Join(err, remove(beside))
 	}
 	if err := os.Rename(beside, path); err != nil {
 		return errors.Join(err, remove(beside))
 	}
-	return syncDirectory(directory)
+	return directory.Sync()
+}
+
+// lockDirectory keeps out others who replace files in a directory, until it is closed: the
+// installer and EKCO may do so at once, and what one has beside the file the other would take away.
+func lockDirectory(path string) (*os.File, error) {
+	directory, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		err := syscall.Flock(int(directory.Fd()), syscall.LOCK_EX)
+		if err == nil {
+			return directory, nil
+		}
+		if !errors.Is(err, syscall.EINTR) {
+			return nil, errors.Join(&os.PathError{Op: "lock", Path: path, Err: err}, directory.Close())
+		}
+	}
 }
 
 // writeFile writes a new file durably, with its mode whatever the umask is. What an earlier try

@@ -25,12 +25,12 @@ const (
 // maxManifest is how large a file is read; those of static pods have some kilobytes.
 const maxManifest = 1 << 20
 
-// image is what the reference to an image is made of.
-var image = regexp.MustCompile(`^[A-Za-z0-9\[][A-Za-z0-9._/:@+\[\]-]*$`)
+// reference is what the reference to an image is made of.
+var reference = regexp.MustCompile(`^[A-Za-z0-9\[][A-Za-z0-9._/:@+\[\]-]*$`)
 
 // CheckImage returns an error if that can be no image.
 func CheckImage(name string) error {
-	if !image.MatchString(name) {
+	if !reference.MatchString(name) {
 		return fmt.Errorf("image %q is none: want such as haproxy:lts-alpine", name)
 	}
 	return nil

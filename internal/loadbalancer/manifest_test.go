@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -237,6 +238,50 @@ func TestTheManifestIsReplacedWhole(t *testing.T) {
 	}
 	if contentOf(t, path) != content {
 		t.Error("it was changed")
+	}
+}
+
+// TestTwoWhoWriteAtOnceNeverLeaveHalfAManifest, as the installer and EKCO may.
+func TestTwoWhoWriteAtOnceNeverLeaveHalfAManifest(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "haproxy.yaml")
+	images := map[string]string{}
+	for _, image := range []string{"haproxy:1", "haproxy:" + strings.Repeat("2", 100_000)} {
+		content, err := Manifest(image)
+		if err != nil {
+			t.Fatal(err)
+		}
+		images[content] = image
+		if _, err := WriteManifest(path, image); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var writers sync.WaitGroup
+	for range 2 {
+		writers.Go(func() {
+			for range 50 {
+				for _, image := range images {
+					if _, err := WriteManifest(path, image); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+		})
+	}
+	written := make(chan struct{})
+	go func() {
+		writers.Wait()
+		close(written)
+	}()
+	for {
+		if content := contentOf(t, path); images[content] == "" {
+			t.Fatalf("it has %d bytes that nobody wanted", len(content))
+		}
+		select {
+		case <-written:
+			expectOnly(t, path)
+			return
+		default:
+		}
 	}
 }
 

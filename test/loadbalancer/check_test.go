@@ -35,6 +35,29 @@ func TestHAProxyTakesEveryGoldenConfiguration(t *testing.T) {
 	}
 }
 
+// TestHAProxyTakesEveryPrimaryOfTheTests, also names that nobody resolves.
+func TestHAProxyTakesEveryPrimaryOfTheTests(t *testing.T) {
+	content, err := os.ReadFile("../../internal/loadbalancer/testdata/primaries.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var primaries []string
+	for line := range strings.Lines(string(content)) {
+		if primary, _, _ := strings.Cut(line, " "); primary != "#" {
+			primaries = append(primaries, primary)
+		}
+	}
+	config, err := loadbalancer.Config(primaries)
+	if err != nil || len(primaries) < 10 {
+		t.Fatalf("%v of %q", err, primaries)
+	}
+	for _, haproxy := range haproxies {
+		if output, err := start(t.Context(), haproxy, haproxy.Known(config)); err != nil {
+			t.Errorf("HAProxy %s: %v: %s", haproxy.Version, err, output)
+		}
+	}
+}
+
 // TestHAProxyTakesAnyPrimaries has many, of all kinds, and those at the edges of what is taken.
 func TestHAProxyTakesAnyPrimaries(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))

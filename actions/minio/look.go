@@ -39,11 +39,11 @@ const (
 	// lookRest is how long it rests after a look in vain, twice as long each time, up to
 	// lookRestMost.
 	lookRest, lookRestMost = 30 * time.Second, 30 * time.Minute
-	// turnAfter is after how many looks in vain, which is half an hour, another server is
+	// turnAfter is after how many looks in vain, which is some minutes, another server is
 	// asked to look. One that makes a pass already does not end it before somebody takes what
 	// it found, or a day has passed; who began it may be gone, and may have been an EKCO that
 	// was killed before it could note that.
-	turnAfter = 6
+	turnAfter = 3
 )
 
 // proven reads what a step that looks has found.

@@ -31,7 +31,7 @@ func deferring(t *testing.T) *fakeOperator {
 
 func TestD1APurgeThatOnlyWaitsForCephSucceedsWithAWarning(t *testing.T) {
 	d := newDesk(t, deferring(t))
-	d.expect(d.types("purge-node", "worker-2"), exitDone, "node worker-2 is purged; 2 steps wait for CephAnswers, after ", "2 steps wait for CephAnswers, and nothing else waits for that: purge-osd 3, purge-osd 12")
+	d.expect(d.types("purge-node", "worker-2"), exitDone, "node worker-2 is purged; 2 steps wait for Ceph, after ", "2 steps wait for Ceph, and nothing else waits for that: purge-osd 3, purge-osd 12")
 	for _, want := range []string{"no mgr", "EKCO finishes " + purgeID + " by itself"} {
 		if !strings.Contains(d.errOut.String(), want) {
 			t.Errorf("standard error has no %q:\n%s", want, d.errOut)
@@ -55,7 +55,7 @@ func TestALongReasonIsSaidOnceAndTheTimeIsThatOfTheLastNews(t *testing.T) {
 		}
 		return noon
 	}
-	d.expect(d.types("purge-node", "worker-2"), exitDone, "node worker-2 is purged; 2 steps wait for CephAnswers, after ", "OSDSafeToDestroy: cannot tell whether OSDs are safe: (see above)")
+	d.expect(d.types("purge-node", "worker-2"), exitDone, "node worker-2 is purged; 2 steps wait for Ceph, after ", "OSDSafeToDestroy: cannot tell whether OSDs are safe: (see above)")
 	if strings.Contains(d.out.String(), "after 1h") {
 		t.Errorf("the time in which nothing happened counts:\n%s", d.out)
 	}
@@ -91,7 +91,7 @@ func TestAHoldNamesACancelOnlyIfOneWouldBeAccepted(t *testing.T) {
 
 func TestStatusSaysWhatWaitsForCeph(t *testing.T) {
 	d := newDesk(t, deferring(t))
-	d.expect(d.types("status"), exitDone, "all else is done; 2 steps wait for CephAnswers, and nothing else waits for that: purge-osd 3, purge-osd 12", "")
+	d.expect(d.types("status"), exitDone, "all else is done; 2 steps wait for Ceph, and nothing else waits for that: purge-osd 3, purge-osd 12", "")
 }
 
 func TestAPurgeThatWillBeRefusedIsNotAskedAboutAndIsOnRecord(t *testing.T) {

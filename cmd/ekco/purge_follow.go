@@ -252,7 +252,7 @@ func (f *follower) deferred(ctx context.Context) bool {
 			continue
 		}
 		f.sign.clear()
-		f.print("node %s is purged; %s for %s, after %s", f.flags.node, view.Waiting(action), hold.Preflight, words.Span(f.lastNews.Sub(f.began).Round(100*time.Millisecond)))
+		f.print("node %s is purged; %s for %s, after %s", f.flags.node, view.Waiting(action), view.DeferredTo, words.Span(f.lastNews.Sub(f.began).Round(100*time.Millisecond)))
 		for _, why := range view.Waits(action) {
 			f.warn("warning: %s", why)
 		}

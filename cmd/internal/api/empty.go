@@ -40,6 +40,18 @@ func (s Status) MarshalJSON() ([]byte, error) {
 	})
 }
 
+// MarshalJSON implements [json.Marshaler].
+func (e ThingExplanation) MarshalJSON() ([]byte, error) {
+	type plain ThingExplanation
+	return json.Marshal(struct {
+		plain
+		Actions  []journal.ActionRecord            `json:"actions"`
+		Refusals []fsm.Refusal                     `json:"refusals"`
+		Contests []ContestStatus                   `json:"contests"`
+		Last     map[journal.ActionKind]fsm.Ending `json:"last"`
+	}{plain(e), list(e.Actions), list(e.Refusals), list(e.Contests), filled(e.Last)})
+}
+
 // apiStatus is [fsm.APIState] with all its keys.
 type apiStatus struct {
 	LostAt       *time.Time `json:"lost_at"`
@@ -101,9 +113,9 @@ func list[T any](of []T) []T {
 	return of
 }
 
-func filled[T any](of map[string]T) map[string]T {
+func filled[K comparable, T any](of map[K]T) map[K]T {
 	if of == nil {
-		return map[string]T{}
+		return map[K]T{}
 	}
 	return of
 }

@@ -34,6 +34,18 @@ func TestNoKeyOfAStatusIsLeftOutBecauseItIsEmpty(t *testing.T) {
 	}
 }
 
+func TestNoKeyOfAnExplanationIsLeftOutBecauseItIsEmpty(t *testing.T) {
+	encoded, err := json.Marshal(ThingExplanation{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got any
+	if err := json.Unmarshal(encoded, &got); err != nil {
+		t.Fatal(err)
+	}
+	holdsKeys(t, "explanation", reflect.TypeFor[ThingExplanation](), got)
+}
+
 func holdsKeys(t *testing.T, what string, kind reflect.Type, got any) {
 	t.Helper()
 	keys, is := got.(map[string]any)

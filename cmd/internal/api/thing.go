@@ -32,15 +32,15 @@ type ThingExplanation struct {
 	Since   time.Time       `json:"since"`
 	// FactsSeq is the event with its last facts, GoneSeq the one that said that it no
 	// longer exists; 0 means that there was none.
-	FactsSeq uint64 `json:"facts_seq,omitempty"`
-	GoneSeq  uint64 `json:"gone_seq,omitempty"`
+	FactsSeq uint64 `json:"facts_seq"`
+	GoneSeq  uint64 `json:"gone_seq"`
 	// Actions are the open ones about it, Refusals what keeps EKCO from others.
 	Actions  []journal.ActionRecord `json:"actions"`
 	Refusals []fsm.Refusal          `json:"refusals"`
 	// Contests are what EKCO changed, and somebody else keeps changing back.
-	Contests []ContestStatus `json:"contests,omitempty"`
+	Contests []ContestStatus `json:"contests"`
 	// Last is how the last action of each kind ended, as far as that matters.
-	Last map[journal.ActionKind]fsm.Ending `json:"last,omitempty"`
+	Last map[journal.ActionKind]fsm.Ending `json:"last"`
 }
 
 // ContestStatus is a change that EKCO leaves alone for a time.

@@ -241,13 +241,16 @@ func planStep(action journal.ActionRecord) string {
 	return fmt.Sprintf("step %d/%d%s", min(done+1, total), total, next)
 }
 
+// DeferredTo is what steps may wait for after all others are done: so far Ceph alone.
+const DeferredTo = "Ceph"
+
 // Waits says, a line each, why an action does not go on and what an
 // administrator can do about it.
 func Waits(action journal.ActionRecord) []string {
 	var lines []string
-	if hold, deferred := action.Deferred(); deferred {
+	if _, deferred := action.Deferred(); deferred {
 		lines = append(lines, fmt.Sprintf("all else is done; %s for %s, and nothing else waits for that: %s",
-			Waiting(action), Clean(hold.Preflight), Clean(strings.Join(undone(action), ", "))))
+			Waiting(action), DeferredTo, Clean(strings.Join(undone(action), ", "))))
 	}
 	for _, step := range slices.Sorted(maps.Keys(action.Holds)) {
 		hold := action.Holds[step]

@@ -274,7 +274,7 @@ func (a *run) attempted(s *stepState, result attemptResult) {
 	case a.stopping:
 	case a.ending != nil && !a.undoing:
 		a.note(s.startedSeq, journal.TypeStepFailed, &journal.StepFailed{
-			Step: s.planned.ID, Attempt: s.attempt, Error: givenUp(result.err),
+			Step: s.planned.ID, Attempt: s.attempt, Error: givenUp(result.err), CutShort: errors.Is(result.err, context.Canceled),
 		})
 	default:
 		a.failed(s, result.err)

@@ -325,3 +325,27 @@ func TestWhatIsTakenBackIsGuardedByTheMirrorToo(t *testing.T) {
 		r.End()
 	})
 }
+
+// TestAStepThatACancelEndsIsCutShortAndHasNotFailed: nothing went wrong with it.
+func TestAStepThatACancelEndsIsCutShortAndHasNotFailed(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		w.requestTest()
+		r := w.Start(w.Config(newLong(step("a")).kinds()))
+		w.Pass(time.Second)
+		w.Cancel(r)
+		r.End()
+		ended := 0
+		for _, event := range w.Events() {
+			payload, err := event.Decode()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if failed, is := payload.(*journal.StepFailed); is && failed.CutShort {
+				ended++
+			}
+		}
+		if ended != 1 {
+			t.Errorf("%d steps were cut short: %s", ended, strings.Join(w.Story(), "\n"))
+		}
+	})
+}

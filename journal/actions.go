@@ -219,6 +219,9 @@ type StepFailed struct {
 	// Waits is set when the attempt did what could be done, and the rest has to wait
 	// for something. It does not count against the budget.
 	Waits bool `json:"waits,omitempty"`
+	// CutShort is set when the attempt did not fail: its action was cancelled, or is no
+	// longer needed. Earlier versions do not set it.
+	CutShort bool `json:"cut_short,omitempty"`
 }
 
 // ActionStalled says that an action's retry budget is spent.

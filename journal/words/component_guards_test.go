@@ -1,6 +1,7 @@
 package words
 
 import (
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -36,6 +37,17 @@ func TestAComponentWithoutAMachineHasNothingOfItsActions(t *testing.T) {
 	}
 	if types := v.Types(""); len(types) != 0 {
 		t.Errorf("no component has %q", types)
+	}
+}
+
+func TestAStepThatIsCutShortHasNotFailed(t *testing.T) {
+	short := &journal.StepFailed{Step: "set", Attempt: 1, Error: "cut short: the action was cancelled", CutShort: true}
+	e := journal.Decoded{Event: journal.Event{Type: journal.TypeStepFailed, Action: "set-1", Time: time.Unix(9, 0)}, Body: short}
+	if got := New().Sentence(e); !strings.Contains(got, "set ended: cut short") || strings.Contains(got, "failed") || strings.Contains(got, "try") {
+		t.Errorf("it reads %q", got)
+	}
+	if line := logFailed(e.Event, short); line.Message != "step ended" || line.Level != slog.LevelInfo {
+		t.Errorf("it is logged as %+v", line)
 	}
 }
 

@@ -44,6 +44,9 @@ func failed(e journal.Event, p *journal.StepFailed) string {
 	if p.Waits {
 		return fmt.Sprintf("%s: %s waits with the rest%s", e.Action, p.Step, Because(p.Error))
 	}
+	if p.CutShort {
+		return fmt.Sprintf("%s: %s ended%s", e.Action, p.Step, Because(p.Error))
+	}
 	next := "it is not tried again"
 	if !p.NextTry.IsZero() {
 		next = "next try in " + Span(p.NextTry.Sub(e.Time))
@@ -54,6 +57,9 @@ func failed(e journal.Event, p *journal.StepFailed) string {
 func logFailed(e journal.Event, p *journal.StepFailed) Line {
 	if p.Waits {
 		return Info("step waits with the rest", "step", p.Step, "attempt", p.Attempt, "left", p.Error)
+	}
+	if p.CutShort {
+		return Info("step ended", "step", p.Step, "attempt", p.Attempt, "because", p.Error)
 	}
 	if p.NextTry.IsZero() {
 		return Error("step failed for the last time", "step", p.Step, "attempt", p.Attempt, "error", p.Error)

@@ -184,6 +184,7 @@ func TestStepsAreMeasuredByWhatThePlanSaysThatTheyDo(t *testing.T) {
 			}
 			fold(journal.ActionEnded{Outcome: journal.OutcomeDone})
 			fold(journal.StepFailed{Step: "1st of two", Attempt: 3})
+			fold(journal.StepFailed{Step: "1st of two", Attempt: 4, CutShort: true}) // which is no failure
 			_, body := get(t, "GET", serveNetwork(t, fakeHealth{}, m)+"/metrics", "")
 			for _, line := range []string{
 				`ekco_step_failures_total{step="move-data"} 1`, `ekco_step_failures_total{step="move-back"} 1`, `ekco_step_failures_total{step="unknown"} 2`,

@@ -138,6 +138,9 @@ func (m *Metrics) Folded(event journal.Decoded) {
 	case *journal.StepStarted:
 		m.tracked.begin(event.Event, p.Step)
 	case *journal.StepFailed:
+		if p.CutShort {
+			break // that it was cancelled is no failure
+		}
 		m.stepFailures.WithLabelValues(m.tracked.what(event.Event, p.Step)).Inc()
 	case *journal.StepDone:
 		if took, known := m.tracked.end(event.Event, p.Step); known && !p.DryRun {

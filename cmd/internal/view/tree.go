@@ -188,8 +188,11 @@ func (b *branch) add(e journal.Decoded, vocabulary *words.Vocabulary) bool {
 	case *journal.StepFailed:
 		s := b.step(p.Step, e.Time)
 		s.result, s.tone, s.took, s.detail = "failed", bad, e.Time.Sub(s.began), "last error: "+p.Error
-		if p.Waits {
+		switch {
+		case p.Waits:
 			s.result, s.tone, s.detail = "waits", doubtful, p.Error
+		case p.CutShort:
+			s.result, s.tone, s.detail = "ended", doubtful, p.Error
 		}
 	case *journal.ActionEnded:
 		b.goesOn(e.Time, b.waiting()...)

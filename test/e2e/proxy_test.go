@@ -2,9 +2,11 @@ package e2e
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -44,6 +46,8 @@ type hold struct {
 	reached  chan struct{}
 	once     sync.Once
 	released chan struct{}
+	// waiting is how many requests are held.
+	waiting atomic.Int64
 }
 
 // pass lets the request go on.
@@ -174,6 +178,8 @@ func (g *gate) around(next http.Handler) http.Handler {
 
 // wait holds the request, and reports whether it may go on.
 func (h *hold) wait(r *http.Request) bool {
+	h.waiting.Add(1)
+	defer h.waiting.Add(-1)
 	h.once.Do(func() { close(h.reached) })
 	select {
 	case <-r.Context().Done():
@@ -181,6 +187,16 @@ func (h *hold) wait(r *http.Request) bool {
 	case <-h.released:
 		return true
 	}
+}
+
+// awaitLeft waits until the clients of what is held are gone, as they are some time after they were
+// killed: what is let go before that is done.
+func (h *hold) awaitLeft(t *testing.T) {
+	t.Helper()
+	eventually(t, patience, "nobody waits for what is held", func() (bool, string) {
+		n := h.waiting.Load()
+		return n == 0, fmt.Sprint(n)
+	})
 }
 
 // deletes matches the deletion of a Node, writesMirror a change of the

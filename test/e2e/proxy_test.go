@@ -189,11 +189,13 @@ func (h *hold) wait(r *http.Request) bool {
 	}
 }
 
-// awaitLeft waits until the clients of what is held are gone, as they are some time after they were
-// killed: what is let go before that is done.
-func (h *hold) awaitLeft(t *testing.T) {
+// drop ends what is held, and waits for that. That a client is gone is not noticed while nobody
+// reads the body of its request, and what is let go then may be done or not.
+func (g *gate) drop(t *testing.T, h *hold) {
 	t.Helper()
-	eventually(t, patience, "nobody waits for what is held", func() (bool, string) {
+	g.cut(true)
+	defer g.cut(false)
+	eventually(t, patience, "nothing is held", func() (bool, string) {
 		n := h.waiting.Load()
 		return n == 0, fmt.Sprint(n)
 	})

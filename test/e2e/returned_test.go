@@ -127,7 +127,7 @@ func TestANodeThatReturnsAfterThePointOfNoReturnHoldsItsPurge(t *testing.T) {
 		return len(actions) == 1 && actions[0].Steps["remove-storage-entry"].Done(), ""
 	})
 	o.running.Kill()
-	h.awaitLeft(t)
+	g.drop(t, h)
 	h.pass()
 	c.node("return", "worker-1", "--wait", patience.String())
 	o.startReady()

@@ -32,14 +32,14 @@ func (o *Once) Shorten(text string) string {
 	return text
 }
 
-// endIn returns the longest end of the text before, from the beginning of a word, that the
-// text has too, or "" if there is none that is worth leaving out and longer than that.
+// endIn returns the longest cause at the end of the text before, after a colon, that the text has
+// too, or "" if there is none that is worth leaving out and longer than that.
 func endIn(text, before string, than int) string {
 	for end := before; len(end) >= longCause && len(end) > than; {
 		if end != text && strings.Contains(text, end) {
 			return end
 		}
-		_, rest, found := strings.Cut(end, " ")
+		_, rest, found := strings.Cut(end, ": ")
 		if !found {
 			return ""
 		}

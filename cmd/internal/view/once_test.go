@@ -22,6 +22,12 @@ func TestALongCauseIsSaidOnce(t *testing.T) {
 			t.Errorf("%q is said as %q, want %q", step.text, got, step.want)
 		}
 	}
+	var follows view.Once
+	warning := "warning, nobody could be asked (no terminal): " + cause
+	follows.Shorten("      0s  " + warning)
+	if got, want := follows.Shorten("    2.4s  "+warning), "    2.4s  warning, nobody could be asked (no terminal): (see above)"; got != want {
+		t.Errorf("what is said again, later, is said as %q, want %q", got, want)
+	}
 	var other view.Once
 	if got := other.Shorten("again: " + cause); got != "again: "+cause {
 		t.Errorf("who has heard nothing is told %q", got)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -35,10 +36,10 @@ func TestACallIsLoggedWithItsErrorOnlyIfItHasOne(t *testing.T) {
 // looking counts how often it shall look.
 type looking struct {
 	observers.Source
-	looks int
+	looks atomic.Int64
 }
 
-func (l *looking) Look() { l.looks++ }
+func (l *looking) Look() { l.looks.Add(1) }
 
 func TestCephsHostsAreCountedWhenEKCOHasRemovedOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -48,17 +49,17 @@ func TestCephsHostsAreCountedWhenEKCOHasRemovedOne(t *testing.T) {
 		for _, test := range []struct {
 			kind  string
 			err   error
-			looks int
+			looks int64
 		}{{"osd tree", nil, 0}, {"osd crush rule", nil, 0}, {"osd crush rm", errors.New("no"), 0}, {"osd crush rm", nil, 1}} {
-			before := source.looks
+			before := source.looks.Load()
 			calls(test.kind, time.Second, test.err)
 			synctest.Wait()
-			if source.looks != before {
+			if source.looks.Load() != before {
 				t.Errorf("after %s (%v) somebody looked at once, in the way of the purge's own look", test.kind, test.err)
 			}
 			time.Sleep(afterProof)
-			if synctest.Wait(); source.looks != test.looks {
-				t.Errorf("after %s (%v) somebody looked %d times", test.kind, test.err, source.looks)
+			if synctest.Wait(); source.looks.Load() != test.looks {
+				t.Errorf("after %s (%v) somebody looked %d times", test.kind, test.err, source.looks.Load())
 			}
 		}
 		if told != 4 {

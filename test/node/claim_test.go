@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -84,31 +83,15 @@ func staysWithinItsMemory(t *testing.T, w *world) {
 	const list = `cd /sys/fs/cgroup; cat memory.max memory.peak 2>/dev/null || cat memory/memory.limit_in_bytes memory/memory.max_usage_in_bytes`
 	var limit, peak, restarts int64
 	read := w.Kubectl(t, "--namespace", "kurl", "exec", w.operator(t), "--", "bash", "-c", list)
-	if err := scan(read, &limit, &peak); err != nil {
+	if _, err := fmt.Sscan(read, &limit, &peak); err != nil {
 		t.Fatalf("%v: %q", err, read)
 	}
 	counted := w.Kubectl(t, "--namespace", "kurl", "get", "pods", "-l", "app=ekc-operator", "-o", "jsonpath={.items[*].status.containerStatuses[*].restartCount}")
-	if err := scan(counted, &restarts); err != nil {
+	if _, err := fmt.Sscan(counted, &restarts); err != nil {
 		t.Fatalf("%v: %q", err, counted)
 	}
 	t.Logf("of %d MiB at most %d MiB were used, cache included; restarted %d times", limit>>20, peak>>20, restarts)
 	if limit != 128<<20 || peak == 0 || peak > limit || restarts != 0 {
 		t.Errorf("limit %d, peak %d bytes, %d restarts", limit, peak, restarts)
 	}
-}
-
-// scan reads numbers.
-func scan(text string, into ...*int64) error {
-	fields := strings.Fields(text)
-	if len(fields) != len(into) {
-		return fmt.Errorf("%d fields, want %d", len(fields), len(into))
-	}
-	for i, field := range fields {
-		n, err := strconv.ParseInt(field, 10, 64)
-		if err != nil {
-			return err
-		}
-		*into[i] = n
-	}
-	return nil
 }

@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -154,16 +155,13 @@ func (r *run) begun(jobs []job, atOnce int) iter.Seq[job] {
 // bucket makes the objects of a bucket equal.
 func (r *run) bucket(ctx context.Context, stop context.CancelCauseFunc, j job) error {
 	var undone sync.WaitGroup
-	err := r.feed(ctx, j, &undone)
-	if err != nil {
-		stop(err)
+	if err := r.feed(ctx, j, &undone); err != nil {
+		// A bucket beside it may have failed first, and all this one says is that it was stopped.
+		stop(cmp.Or(context.Cause(ctx), err))
 	}
 	undone.Wait()
-	if err == nil {
-		err = context.Cause(ctx)
-	}
-	if err != nil {
-		return err
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
 	}
 	if j.gone {
 		if err := r.target.RemoveBucket(ctx, j.bucket); err != nil {

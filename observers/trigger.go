@@ -25,6 +25,8 @@ type Triggering struct {
 	// follows from the objects, and takes a while. While they keep changing it is also how
 	// far apart the calls are.
 	Later time.Duration
+	// Times is how often it is called once more, each so much later; default is once.
+	Times int
 }
 
 // Trigger returns a source that tells nothing. It has another look, which could only poll:
@@ -39,9 +41,10 @@ type trigger struct {
 	feed   *Feed
 	// versions are those of the objects that were listed last, by UID.
 	versions map[types.UID]string
-	// later is the next call, nil for none; anew is set when something has changed since the
-	// last one.
+	// later is the next call, nil for none, and left how many there are to be; anew is set when
+	// something has changed since the last one.
 	later *time.Timer
+	left  int
 	anew  bool
 	ended bool
 }
@@ -123,14 +126,23 @@ func (t *trigger) changed() {
 	case t.later != nil:
 		t.anew = true
 	default:
-		t.call()
+		t.call(t.times())
 	}
 }
 
-// call has another look, and one later. The caller holds the lock.
-func (t *trigger) call() {
+// times is how often it is called later after a change.
+func (t *trigger) times() int {
+	if t.on.Later <= 0 {
+		return 0
+	}
+	return max(1, t.on.Times)
+}
+
+// call has another look, and so many later. The caller holds the lock.
+func (t *trigger) call(more int) {
 	t.on.Changed()
-	if t.on.Later > 0 {
+	t.left, t.later = more, nil
+	if more > 0 {
 		t.later = time.AfterFunc(t.on.Later, t.again)
 	}
 }
@@ -143,9 +155,8 @@ func (t *trigger) again() {
 	case t.ended:
 	case t.anew:
 		t.anew = false
-		t.call()
+		t.call(t.times())
 	default:
-		t.later = nil
-		t.on.Changed()
+		t.call(t.left - 1)
 	}
 }

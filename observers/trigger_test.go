@@ -67,3 +67,40 @@ func TestATriggerHasAnotherLookWhenAnObjectChangesAndOnceMoreLater(t *testing.T)
 		})
 	}
 }
+
+// TestATriggerLooksSeveralTimesLater, and anew from when something changed.
+func TestATriggerLooksSeveralTimesLater(t *testing.T) {
+	var looks atomic.Int64
+	watching(t, func(b *bench, _ *observers.Options) {
+		b.Sources = func() []observers.Source {
+			return append(b.Everything(), observers.Trigger(observers.Triggering{
+				Name: "pods of x", From: b.PodsLabelled("x", "app", "a"), Example: &corev1.Pod{},
+				Changed: func() { looks.Add(1) }, Later: 5 * time.Second, Times: 3,
+			}))
+		}
+	}, func(b *bench) {
+		looked := func(after time.Duration, want int64) {
+			t.Helper()
+			b.Pass(after)
+			if got := looks.Swap(0); got != want {
+				t.Errorf("looked %d times, want %d", got, want)
+			}
+		}
+		pod := func(version string) *corev1.Pod {
+			return observerstest.Pod("x/one", "1", "a", func(p *corev1.Pod) { p.Labels = map[string]string{"app": "a", "v": version} })
+		}
+		looked(time.Hour, 4)
+		b.Put(pod("1"))
+		looked(time.Second, 1)
+		looked(11*time.Second, 2)
+		b.Put(pod("2")) // so soon it waits
+		looked(time.Second, 0)
+		looked(3*time.Second, 1)
+		looked(time.Hour, 3)
+		b.Put(pod("3"))
+		b.Settle()
+		b.Stop()
+		looks.Store(0)
+		looked(time.Hour, 0)
+	})
+}

@@ -57,8 +57,12 @@ const apart = time.Second
 // a minute.
 const whileGrowing = 60
 
-// bootTime is how long an OSD may take from when its pod runs until Ceph calls it up.
-const bootTime = 5 * time.Second
+// bootTime is how long an OSD may take from when its pod runs until Ceph calls it up: it opens its
+// disk, and catches up with the map. Until then it is looked for every bootLooks.
+const (
+	bootTime  = 30 * time.Second
+	bootLooks = 5 * time.Second
+)
 
 // New returns a source of each custom resource; and one of Ceph, with one that has it asked when
 // OSDs come and go. All but the pods are asked when EKCO has changed something.
@@ -98,7 +102,8 @@ func New(options Options) (resources, ofCeph []observers.Source) {
 	ofCeph = []observers.Source{tells}
 	if options.Off == "" {
 		ofCeph = append(ofCeph, observers.Trigger(observers.Triggering{
-			Name: "OSD pods", From: options.OSDPods, Example: &corev1.Pod{}, Changed: tells.Look, Later: bootTime,
+			Name: "OSD pods", From: options.OSDPods, Example: &corev1.Pod{}, Changed: tells.Look,
+			Later: bootLooks, Times: int(bootTime / bootLooks),
 		}))
 	}
 	return resources, ofCeph

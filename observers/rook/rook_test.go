@@ -107,6 +107,7 @@ func TestWithoutRookEverythingIsQuietAndCephIsNotAsked(t *testing.T) {
 func TestEachIsAskedOnceAPollAndOnlyWhatChangedIsWritten(t *testing.T) {
 	watching(t, nil, "", (*estate).install, func(e *estate) {
 		e.WroteThings(clusterFacts, poolFacts, cephFacts)
+		e.Pass(time.Minute) // OSDs that start now are looked for
 		reads, trees := e.objects.Calls("get cephclusters"), e.ceph.Calls("Tree")
 		e.Pass(10 * time.Minute)
 		e.WroteThings()
@@ -136,12 +137,35 @@ func TestAnOSDThatComesIsSeenWithinSecondsOfItsPod(t *testing.T) {
 		e.ceph.AddHost("b", 10)
 		e.Pass(4 * time.Second)
 		e.WroteThings(`Ceph rook-ceph/ceph ` + cephsim.FSID + ` {"hosts":["a","b"],` + wellAtAB)
+		e.Pass(30 * time.Second) // when it looks for no other any more
 		trees := e.ceph.Calls("Tree")
 		e.Pass(10 * time.Minute)
 		if n := e.ceph.Calls("Tree") - trees; n > 11 {
 			e.Errorf("at rest Ceph was asked %d times in ten minutes", n)
 		}
 	})
+}
+
+// TestAnOSDThatTakesLongToBootIsSeenWithinSeconds: it opens its disk, and catches up with the map.
+func TestAnOSDThatTakesLongToBootIsSeenWithinSeconds(t *testing.T) {
+	for _, boot := range []time.Duration{7 * time.Second, 14 * time.Second, 26 * time.Second} {
+		watchingWith(t, func(o *rook.Options) { o.CephInterval = time.Hour }, (*estate).install, func(e *estate) {
+			e.Pass(10 * time.Second)
+			e.WroteThings(clusterFacts, poolFacts, cephFacts)
+			e.Put(observerstest.Pod(client.Namespace+"/osd-10", "1", "b", func(p *corev1.Pod) { p.Labels = map[string]string{"app": "rook-ceph-osd"} }))
+			e.Pass(boot)
+			e.WroteThings()
+			e.ceph.AddHost("b", 10)
+			e.Pass(6 * time.Second)
+			e.WroteThings(`Ceph rook-ceph/ceph ` + cephsim.FSID + ` {"hosts":["a","b"],` + wellAtAB)
+			e.Pass(20 * time.Second)
+			trees := e.ceph.Calls("Tree")
+			e.Pass(50 * time.Minute)
+			if n := e.ceph.Calls("Tree") - trees; n > 1 {
+				e.Errorf("after that Ceph was asked %d times", n)
+			}
+		})
+	}
 }
 
 func TestACephThatDoesNotAnswerIsNotGone(t *testing.T) {

@@ -88,6 +88,10 @@ func TestWhatEKCOSetsAreRooksOwnFields(t *testing.T) {
 			cluster, clusterWith(1, 1, cephv1.StorageScopeSpec{Nodes: listed(1)}), clusterWith(3, 2, cephv1.StorageScopeSpec{Nodes: listed(1)}),
 			journal.RookChange{Numbers: map[string]journal.RookNumber{journal.RookMons: number(1, 3), journal.RookMgrs: number(1, 2)}},
 		},
+		"managers of whom nobody says how many": {
+			cluster, clusterWith(1, 0, cephv1.StorageScopeSpec{Nodes: listed(1)}), clusterWith(1, 2, cephv1.StorageScopeSpec{Nodes: listed(1)}),
+			journal.RookChange{Numbers: map[string]journal.RookNumber{journal.RookMgrs: number(0, 2)}},
+		},
 		"nodes": {
 			cluster, clusterWith(1, 1, cephv1.StorageScopeSpec{Nodes: listed(1)}), clusterWith(1, 1, cephv1.StorageScopeSpec{Nodes: listed(3)}),
 			journal.RookChange{Nodes: []journal.RookNode{{Hostname: "w2"}, {Hostname: "w3"}}},

@@ -86,6 +86,35 @@ func TestWithoutACephClusterNothingIsChangedAndNothingSaid(t *testing.T) {
 	}
 }
 
+// TestACephThatIsBeingRemovedOrRunsElsewhereIsLeftAlone: of its CephCluster nothing is known that
+// EKCO might change, and then its pools are not EKCO's either.
+func TestACephThatIsBeingRemovedOrRunsElsewhereIsLeftAlone(t *testing.T) {
+	w := newWorld(t, limits)
+	w.cluster(asks(1, lists(), has(3, 2)))
+	w.hosts(3, keeps(journal.OldMgrPool, 1))
+	w.pools(pool, 1, map[string]int{poolSize: 1})
+	w.wants(pool, journal.ActionRaiseCopies)
+	w.wants(ceph, journal.ActionSetCephPools)
+	w.cluster(journal.RookFacts{Generation: 2, Version: "v1.10.0"})
+	w.Decide()
+	for _, of := range []journal.Subject{pool, ceph} {
+		rec := w.Open(of)
+		if rec.Cancelling == nil {
+			t.Fatalf("%s %s goes on", rec.Kind, of.Name)
+		}
+		w.End(rec, journal.OutcomeCancelled)
+	}
+	w.Pass(time.Hour)
+	w.quiet(pool)
+	w.quiet(ceph)
+	for _, of := range []journal.Subject{pool, ceph} {
+		said := strings.Join(w.S.Things[of.UID].Details(fsm.Look(w.S, w.P, w.Now)), "; ")
+		if state := w.state(of); state != InStep || strings.Contains(said, "EKCO wants") {
+			t.Errorf("%s is %s: %s", of.Name, state, said)
+		}
+	}
+}
+
 func TestANumberThatSomebodyElseSetEndsWhatHasNotBegun(t *testing.T) {
 	w := newWorld(t, limits)
 	w.cluster(asks(1, lists(), has(3, 2)))

@@ -138,7 +138,7 @@ func wanted(t *fsm.Thing, place string, w *fsm.World) (shall int, known bool) {
 	count, known := hosts(w)
 	p := policyOf(w)
 	switch {
-	case !known || p.Off != "":
+	case !known || p.Off != "" || !looksAfter(w):
 		return 0, false
 	case t.Kind == journal.RookCluster.Kind:
 		return daemons(place, count), true

@@ -81,11 +81,8 @@ func (asked wish) contest() *journal.Change {
 
 // wishes returns what the world asks for, whatever EKCO may do about it now.
 func wishes(t *fsm.Thing, w *fsm.World) []wish {
-	if p := policyOf(w); !observed(t) || p.Off != "" {
-		return nil
-	}
-	if _, there := cluster(w); !there {
-		return nil // who removes Rook begins with that
+	if p := policyOf(w); !observed(t) || p.Off != "" || !looksAfter(w) {
+		return nil // who removes Rook begins with the CephCluster
 	}
 	var all []wish
 	for _, one := range []func(*fsm.Thing, *fsm.World) (wish, bool){wishNodes, wishCopies, wishFewer, wishDaemons, wishPools} {
@@ -165,11 +162,13 @@ func (machine) Outdated(t *fsm.Thing, rec *journal.ActionRecord, w *fsm.World) s
 	if err != nil || policyOf(w).Off != "" {
 		return ""
 	}
-	if rec.Kind == journal.ActionLowerCopies && !begun(rec) {
-		return outdatedLowering(t, change, w)
-	}
-	if begun(rec) {
+	switch {
+	case begun(rec):
 		return purgedSince(change, w)
+	case !looksAfter(w):
+		return "there is no CephCluster of EKCO's any more: it is gone, being deleted, or of a Ceph that runs elsewhere"
+	case rec.Kind == journal.ActionLowerCopies:
+		return outdatedLowering(t, change, w)
 	}
 	if why := cmp.Or(outdatedNodes(change, w), outdatedNumbers(t.Subject, change, w)); why != "" || rec.Stalled == nil {
 		return why

@@ -122,10 +122,12 @@ type pools struct {
 	// resource's, groups where Ceph knows how many placement groups a pool has at least.
 	mgr         string
 	all, groups bool
+	// cared is set where they are EKCO's to set.
+	cared bool
 }
 
 func poolsOf(w *fsm.World, facts journal.RookFacts) pools {
-	p := pools{policy: policyOf(w), serving: len(facts.Hosts), having: max(len(facts.Hosts), len(facts.Ceph.Occupied), len(facts.Ceph.Crush)), mgr: journal.OldMgrPool}
+	p := pools{policy: policyOf(w), cared: looksAfter(w), serving: len(facts.Hosts), having: max(len(facts.Hosts), len(facts.Ceph.Occupied), len(facts.Ceph.Crush)), mgr: journal.OldMgrPool}
 	if major, _, known := versionOf(facts.Ceph.Version); known && major >= 17 {
 		p.mgr, p.groups = journal.MgrPool, true
 	}
@@ -182,7 +184,7 @@ func (p pools) sets(pool journal.CephPool) bool {
 // wanted returns how many copies the pool shall have in the end, which is as many as it has where
 // that is not set by command, or not known.
 func (p pools) wanted(pool journal.CephPool) int {
-	if p.policy.Off != "" || p.serving == 0 || !p.sets(pool) {
+	if p.policy.Off != "" || !p.cared || p.serving == 0 || !p.sets(pool) {
 		return pool.Size
 	}
 	return p.size(pool)

@@ -108,6 +108,14 @@ func cluster(w *fsm.World) (journal.RookFacts, bool) {
 	return of(t).Now(), true
 }
 
+// looksAfter reports whether there is a CephCluster that EKCO looks after. Of one that is being
+// deleted, or of a Ceph that runs elsewhere, nothing is known that could be changed, and neither
+// are its pools EKCO's then.
+func looksAfter(w *fsm.World) bool {
+	now, there := cluster(w)
+	return there && (now.Storage != nil || len(now.Numbers) > 0)
+}
+
 // hosts returns how many hosts have OSDs that are up and in; false if nobody knows.
 func hosts(w *fsm.World) (count int, known bool) {
 	t := one(w, journal.RookCeph)

@@ -9,6 +9,7 @@ import (
 	"github.com/replicatedhq/ekco/internal/csr"
 	"github.com/replicatedhq/ekco/internal/hosttask"
 	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/internal/rook"
 	"github.com/replicatedhq/ekco/observers"
 	observercsr "github.com/replicatedhq/ekco/observers/csr"
 )
@@ -19,6 +20,8 @@ type cluster struct {
 	cfg     config.Config
 	kube    *kube.Client
 	objects kube.Objects
+	// rooks are Rook's objects, of which two capabilities look at the same ones.
+	rooks   *rook.Lately
 	outside outside
 	csr     csr.API
 	// tasks are what runs on hosts, whoever asked for it.
@@ -69,7 +72,7 @@ func reach(cfg config.Config, terms kube.Terms, metrics *api.Metrics, log *slog.
 	calls.ceph = noticing(shrunk, calls.ceph)
 	beyond, err := reachOutside(cfg, terms.ReadOnly, restConfig, calls)
 	return cluster{
-		cfg: cfg, kube: client, objects: objects, csr: requests, neighbours: observercsr.NewNeighbours(),
+		cfg: cfg, kube: client, objects: objects, rooks: rook.NewLately(objects), csr: requests, neighbours: observercsr.NewNeighbours(),
 		tasks:  hosttask.New(objects, client, cfg.HostTaskNamespace, log),
 		joined: &observers.Nudge{}, shrunk: shrunk, outside: beyond,
 	}, err

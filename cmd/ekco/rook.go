@@ -24,7 +24,7 @@ const cephInterval = time.Minute
 
 // rookOf is what EKCO does about Rook's storage as nodes join.
 func rookOf(c cluster) ring.Capability {
-	custom, changes := rook.NewCustom(c.objects), &rooksource.Changes{}
+	custom, changes := rook.NewCustom(c.rooks), &rooksource.Changes{}
 	policy := rookPolicy(c.cfg)
 	return ring.Capability{
 		Fsm: fsmrook.Capability(), Policy: policy, Words: fsmrook.Words,

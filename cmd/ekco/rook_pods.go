@@ -1,6 +1,8 @@
 package main
 
 import (
+	"time"
+
 	"github.com/replicatedhq/ekco/actions"
 	actionsrookpods "github.com/replicatedhq/ekco/actions/rookpods"
 	"github.com/replicatedhq/ekco/cmd/internal/ring"
@@ -16,7 +18,7 @@ import (
 
 // rookPodsOf is what EKCO does about what Rook gives its pods.
 func rookPodsOf(c cluster) ring.Capability {
-	pods, nudge, policy := rook.NewPods(c.objects), &observers.Nudge{}, rookPodsPolicy(c.cfg)
+	pods, nudge, policy := rook.NewPods(c.rooks), &observers.Nudge{}, rookPodsPolicy(c.cfg)
 	return ring.Capability{
 		Fsm: fsmrookpods.Capability(), Policy: policy, Words: fsmrookpods.Words,
 		Actions: func(api kube.API) []actions.Definition {
@@ -24,13 +26,17 @@ func rookPodsOf(c cluster) ring.Capability {
 		},
 		Sources: func(s *fsm.State) []observers.Source {
 			return nudge.Over(rookpodssource.New(rookpodssource.Options{
-				Pods: pods, Filesystem: c.cfg.CephFilesystem,
+				Pods: rook.NewPods(c.rooks.Within(lately(c.cfg.ReconcileInterval))), Filesystem: c.cfg.CephFilesystem,
 				CSIOff: policy.CSIOff, MDSOff: policy.MDSOff, PriorityOff: policy.PriorityOff,
 				Known: func(kinds ...string) map[journal.Subject]journal.RookPodsFacts { return fsmrookpods.Known(s, kinds...) },
 			})...)
 		},
 	}
 }
+
+// lately is how old an answer may be that another source has got of an object that both look at
+// once in an interval: polls are spread.
+func lately(interval time.Duration) time.Duration { return interval + interval/4 }
 
 // rookPodsPolicy returns the part of the settings that decisions about Rook's pods depend on.
 func rookPodsPolicy(cfg config.Config) fsmrookpods.Policy {

@@ -45,7 +45,12 @@ func (c cephs) capability(e *estate) Capability { return c.capabilityOr(e, "") }
 
 // capabilityOr is the capability with the setting for which it is off, unless that is empty.
 func (c cephs) capabilityOr(e *estate, off string) Capability {
-	custom, changes, policy := rook.NewCustom(e), &observersrook.Changes{}, copiesOfData
+	return c.capabilityOver(rook.NewLately(e), e, off)
+}
+
+// capabilityOver is the capability that looks at those objects.
+func (c cephs) capabilityOver(objects *rook.Lately, e *estate, off string) Capability {
+	custom, changes, policy := rook.NewCustom(objects), &observersrook.Changes{}, copiesOfData
 	policy.Off = off
 	return Capability{
 		Fsm: fsmrook.Capability(), Policy: policy, Words: fsmrook.Words,

@@ -25,8 +25,11 @@ var (
 func rookPods(e *estate) Capability { return rookPodsOr(e, "") }
 
 // rookPodsOr is the capability with the setting for which it is off, unless that is empty.
-func rookPodsOr(e *estate, off string) Capability {
-	pods, nudge := rook.NewPods(e), &observers.Nudge{}
+func rookPodsOr(e *estate, off string) Capability { return rookPodsOver(rook.NewLately(e), e, off) }
+
+// rookPodsOver is the capability that looks at those objects.
+func rookPodsOver(objects *rook.Lately, e *estate, off string) Capability {
+	pods, nudge := rook.NewPods(objects), &observers.Nudge{}
 	return Capability{
 		Fsm: fsmrookpods.Capability(), Words: fsmrookpods.Words,
 		Policy: fsmrookpods.Policy{Class: rook.NodeCritical, CSIOff: off, MDSOff: off, PriorityOff: off},
@@ -35,7 +38,7 @@ func rookPodsOr(e *estate, off string) Capability {
 		},
 		Sources: func(s *fsm.State) []observers.Source {
 			return nudge.Over(observersrookpods.New(observersrookpods.Options{
-				Pods: pods, Filesystem: "rook-shared-fs", CSIOff: off, MDSOff: off, PriorityOff: off,
+				Pods: rook.NewPods(objects.Within(75 * time.Second)), Filesystem: "rook-shared-fs", CSIOff: off, MDSOff: off, PriorityOff: off,
 				Known: func(kinds ...string) map[journal.Subject]journal.RookPodsFacts { return fsmrookpods.Known(s, kinds...) },
 			})...)
 		},
@@ -183,4 +186,44 @@ func TestWhatRookGivesItsPodsIsChangedOnceHoweverOftenEKCOIsKilled(t *testing.T)
 			})
 		})
 	}
+}
+
+// TestTwoCapabilitiesReadEachOfRooksObjectsOnceAnIntervalTogether, and each what EKCO changed at once.
+func TestTwoCapabilitiesReadEachOfRooksObjectsOnceAnIntervalTogether(t *testing.T) {
+	all := cephs{}
+	inAnEstate(t, "", all.capability, func(e *estate) {
+		all.installRook(e)
+		e.policy.enginePolicy = rookPods(e).policyIn(e.policy.enginePolicy)
+		e.list = func() Capabilities {
+			objects := rook.NewLately(e)
+			return Capabilities{e.nodes(), all.capabilityOver(objects, e, ""), rookPodsOver(objects, e, "")}
+		}
+		e.objects.Put(rook.PodsRef(journal.RookOperatorConfig), `{}`)
+		e.objects.Put(rook.PodsRef(rookMDS), oneNodeFS)
+		in := e.live(nil)
+		pass(5 * time.Minute)
+		before := map[string]int{}
+		read := []string{"get cephclusters", "get cephfilesystems", "get cephblockpools", "get deployments", "get configmaps"}
+		for _, call := range read {
+			before[call] = e.objects.Calls(call)
+		}
+		pass(100 * time.Minute)
+		for _, call := range read {
+			if n := e.objects.Calls(call) - before[call]; n < 90 || n > 112 {
+				t.Errorf("%s: %d times in 100 minutes", call, n)
+			}
+		}
+		spread := func() bool {
+			placement := e.specOf(rook.PodsRef(rookMDS))["metadataServer"].(map[string]any)["placement"].(map[string]any)
+			return placement["podAntiAffinity"].(map[string]any)["requiredDuringSchedulingIgnoredDuringExecution"] != nil
+		}
+		e.join("b")
+		e.takes(2*time.Second, spread)
+		pass(10 * time.Minute)
+		e.objects.Put(rook.PodsRef(rookMDS), oneNodeFS) // as the installer does
+		e.takes(3*time.Minute, spread)
+		if err := in.stop(); err != nil {
+			t.Error(err)
+		}
+	})
 }

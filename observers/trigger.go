@@ -42,9 +42,10 @@ type trigger struct {
 	// versions are those of the objects that were listed last, by UID.
 	versions map[types.UID]string
 	// later is the next call, nil for none, and left how many there are to be; anew is set when
-	// something has changed since the last one.
+	// something has changed since the last one. calls counts them all.
 	later *time.Timer
 	left  int
+	calls int
 	anew  bool
 	ended bool
 }
@@ -123,7 +124,7 @@ func (t *trigger) changed() {
 	defer t.mu.Unlock()
 	switch {
 	case t.ended:
-	case t.later != nil:
+	case t.later != nil && t.left == t.times(): // it was called for a change just now
 		t.anew = true
 	default:
 		t.call(t.times())
@@ -141,18 +142,23 @@ func (t *trigger) times() int {
 // call has another look, and so many later. The caller holds the lock.
 func (t *trigger) call(more int) {
 	t.on.Changed()
+	if t.later != nil {
+		t.later.Stop()
+	}
+	t.calls++
 	t.left, t.later = more, nil
-	if more > 0 {
-		t.later = time.AfterFunc(t.on.Later, t.again)
+	if calls := t.calls; more > 0 {
+		t.later = time.AfterFunc(t.on.Later, func() { t.again(calls) })
 	}
 }
 
-// again is the call of later. What changed since the one before may show later still.
-func (t *trigger) again() {
+// again is the call of later than that many calls, unless there was another. What changed since
+// the one before may show later still.
+func (t *trigger) again(calls int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch {
-	case t.ended:
+	case t.ended, calls != t.calls:
 	case t.anew:
 		t.anew = false
 		t.call(t.times())

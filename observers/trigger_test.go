@@ -92,12 +92,14 @@ func TestATriggerLooksSeveralTimesLater(t *testing.T) {
 		looked(time.Hour, 4)
 		b.Put(pod("1"))
 		looked(time.Second, 1)
-		looked(11*time.Second, 2)
 		b.Put(pod("2")) // so soon it waits
 		looked(time.Second, 0)
-		looked(3*time.Second, 1)
+		looked(4*time.Second, 1)
+		looked(6*time.Second, 1)
+		b.Put(pod("3")) // and later it does not
+		looked(time.Second, 1)
 		looked(time.Hour, 3)
-		b.Put(pod("3"))
+		b.Put(pod("4"))
 		b.Settle()
 		b.Stop()
 		looks.Store(0)

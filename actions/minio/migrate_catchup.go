@@ -117,15 +117,20 @@ func (s catchUp) round(ctx context.Context, both sides, step actions.StepContext
 
 // compareAll compares all of both sides, of which the source had so many versions a moment ago.
 func compareAll(ctx context.Context, both sides, step actions.StepContext, sample, versions int64) (replica.Report, error) {
+	return replica.Compare(ctx, both.source, both.target, comparing(step, sample, versions))
+}
+
+// comparing are the options of a comparison that tells how far it is.
+func comparing(step actions.StepContext, sample, versions int64) replica.CompareOptions {
 	told := meter{began: time.Now(), total: versions}
-	return replica.Compare(ctx, both.source, both.target, replica.CompareOptions{
+	return replica.CompareOptions{
 		Sample: sample,
 		Progress: func(versions int64) {
 			now := told.progress(replica.Progress{Seen: versions})
 			now.Missing = "both sides are compared"
 			step.Report(now)
 		},
-	})
+	}
 }
 
 // unnamedError says that more cannot be carried over than can be named: then nobody knows

@@ -444,7 +444,8 @@ func (a *attempt) same(ctx context.Context, both sides) error {
 	if err := a.isTold(lost.names()); err != nil {
 		return err
 	}
-	report, err := compareAll(ctx, both, a.step, 0, result.Seen)
+	// Nobody but this pass has changed anything since it began.
+	report, err := replica.CompareAfter(ctx, both.source, both.target, result, comparing(a.step, 0, result.Seen))
 	if err != nil {
 		return err
 	}

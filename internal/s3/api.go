@@ -87,6 +87,8 @@ type Source interface {
 	// each object first. What changes meanwhile may be listed as it was or as it is.
 	// An error ends the list.
 	Versions(ctx context.Context, bucket, after string) iter.Seq2[Version, error]
+	// VersionsOf is the part of Versions that is about one object, empty without it.
+	VersionsOf(ctx context.Context, bucket, key string) ([]Version, error)
 	// Describe tells the attributes of a version whose listing did not.
 	Describe(ctx context.Context, bucket string, v Version) (Attributes, error)
 	// Open opens the content of a version from an offset, length bytes of it. It

@@ -31,8 +31,30 @@ func (c *Client) Buckets(ctx context.Context) ([]string, error) {
 // too. In a listing the names of metadata are names of XML elements, which not
 // every name can be; where that makes it unreadable it goes on without them.
 func (c *Client) Versions(ctx context.Context, bucket, after string) iter.Seq2[Version, error] {
+	return c.list(ctx, bucket, after, minio.ListObjectsOptions{})
+}
+
+// few is how many versions of an object are asked for at once. Those of others whose keys
+// begin with its key are listed too.
+const few = 20
+
+// VersionsOf implements [Source].
+func (c *Client) VersionsOf(ctx context.Context, bucket, key string) (versions []Version, err error) {
+	for v, err := range c.list(ctx, bucket, "", minio.ListObjectsOptions{Prefix: key, MaxKeys: few}) {
+		switch {
+		case err != nil:
+			return nil, err
+		case v.Key != key:
+			return versions, nil
+		}
+		versions = append(versions, v)
+	}
+	return versions, nil
+}
+
+func (c *Client) list(ctx context.Context, bucket, after string, options minio.ListObjectsOptions) iter.Seq2[Version, error] {
 	return func(yield func(Version, error) bool) {
-		l := listing{complete: after, yield: yield}
+		l := listing{complete: after, options: options, yield: yield}
 		for attributes := true; ; attributes = !attributes {
 			err := l.run(ctx, c, bucket, attributes)
 			var syntax *xml.SyntaxError
@@ -50,7 +72,8 @@ func (c *Client) Versions(ctx context.Context, bucket, after string) iter.Seq2[V
 
 // listing is how far a list has come.
 type listing struct {
-	yield func(Version, error) bool
+	options minio.ListObjectsOptions
+	yield   func(Version, error) bool
 	// complete is the key up to which everything was yielded, current the next
 	// one, of which the versions in seen were.
 	complete, current string
@@ -62,7 +85,8 @@ type listing struct {
 func (l *listing) run(ctx context.Context, c *Client, bucket string, attributes bool) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	options := minio.ListObjectsOptions{WithVersions: true, WithMetadata: attributes, Recursive: true, StartAfter: l.complete}
+	options := l.options
+	options.WithVersions, options.WithMetadata, options.Recursive, options.StartAfter = true, attributes, true, l.complete
 	count := 0
 	for object := range c.core.ListObjectsIter(ctx, bucket, options) {
 		if object.Err != nil {

@@ -3,6 +3,7 @@ package miniotest_test
 import (
 	"bytes"
 	"io"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -132,7 +133,49 @@ func same(t *testing.T, source, target s3.Source) replica.Report {
 	if err != nil || !report.Same() {
 		t.Errorf("compare: %v, %+v", err, report)
 	}
+	for _, store := range []s3.Source{source, target} {
+		eachAlone(t, store)
+	}
 	return report
+}
+
+// eachAlone fails unless an object that is listed alone is as in the list of its bucket. It
+// looks at some of each bucket.
+func eachAlone(t *testing.T, store s3.Source) {
+	t.Helper()
+	buckets, err := store.Buckets(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, bucket := range buckets {
+		for key, want := range someOf(t, store, bucket, 50) {
+			have, err := store.VersionsOf(t.Context(), bucket, key)
+			for i := range min(len(have), len(want)) {
+				if want[i].Attributes == nil { // as where an object of the list has some that it cannot tell
+					have[i].Attributes = nil
+				}
+			}
+			if err != nil || !reflect.DeepEqual(have, want) {
+				t.Errorf("%q alone in bucket %s is %+v, %v, and in the list %+v", key, bucket, have, err, want)
+			}
+		}
+	}
+}
+
+// someOf returns the first objects of a bucket with their versions.
+func someOf(t *testing.T, store s3.Source, bucket string, count int) map[string][]s3.Version {
+	t.Helper()
+	some := make(map[string][]s3.Version)
+	for v, err := range store.Versions(t.Context(), bucket, "") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(some) == count && some[v.Key] == nil {
+			break
+		}
+		some[v.Key] = append(some[v.Key], v)
+	}
+	return some
 }
 
 // sameForMC fails unless mc lists the same versions of a bucket on both sides.

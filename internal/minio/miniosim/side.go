@@ -109,6 +109,13 @@ func (s *side) Versions(ctx context.Context, bucket, after string) iter.Seq2[s3.
 	}
 }
 
+func (s *side) VersionsOf(ctx context.Context, bucket, key string) ([]s3.Version, error) {
+	if err := s.reach(); err != nil {
+		return nil, err
+	}
+	return s.Store.VersionsOf(ctx, bucket, key)
+}
+
 func (s *side) Describe(ctx context.Context, bucket string, v s3.Version) (s3.Attributes, error) {
 	if err := s.reach(); err != nil {
 		return s3.Attributes{}, err

@@ -69,31 +69,14 @@ type CompareOptions struct {
 // sides take to list what they have, and asks for single versions only where the
 // lists do not tell all.
 func Compare(ctx context.Context, source, target s3.Source, options CompareOptions) (Report, error) {
-	began := time.Now()
-	c := comparison{
-		source: source, target: target, chosen: newSample(options.Sample), progress: options.Progress, told: began,
-		report: Report{Settings: make(map[string][]s3.SettingName)},
-	}
-	theirs, ours, err := both(ctx, source, target)
-	if err != nil {
-		return c.report, err
-	}
-	var common []string
-	for _, bucket := range union(theirs, ours) {
-		if slices.Contains(theirs, bucket) && slices.Contains(ours, bucket) {
-			common = append(common, bucket)
-		} else {
-			c.report.Buckets = append(c.report.Buckets, bucket)
-		}
-	}
-	if err := eachOf(ctx, bucketsAtOnce, slices.Values(common), c.bucket); err != nil {
+	c := newComparison(source, target, options)
+	began := c.told
+	if err := c.buckets(ctx, c.bucket); err != nil {
 		return c.report, err
 	}
 	c.report.Listed = time.Since(began)
-	err = c.chosen.check(ctx, source, target, &c.report)
-	slices.SortFunc(c.report.Differences, func(a, b Difference) int {
-		return cmp.Or(strings.Compare(a.Bucket, b.Bucket), strings.Compare(a.Key, b.Key), strings.Compare(a.Version, b.Version))
-	})
+	err := c.chosen.check(ctx, source, target, &c.report)
+	c.sort()
 	return c.report, err
 }
 
@@ -108,6 +91,8 @@ const (
 type comparison struct {
 	source, target s3.Source
 	progress       func(versions int64)
+	// common are the buckets of both sides.
+	common []string
 
 	mu     sync.Mutex
 	report Report
@@ -116,19 +101,53 @@ type comparison struct {
 	told time.Time
 }
 
+func newComparison(source, target s3.Source, options CompareOptions) *comparison {
+	return &comparison{
+		source: source, target: target, chosen: newSample(options.Sample), progress: options.Progress, told: time.Now(),
+		report: Report{Settings: make(map[string][]s3.SettingName)},
+	}
+}
+
+// buckets compares which buckets there are, and does something about each that is on both
+// sides.
+func (c *comparison) buckets(ctx context.Context, do func(context.Context, string) error) error {
+	theirs, ours, err := both(ctx, c.source, c.target)
+	if err != nil {
+		return err
+	}
+	for _, bucket := range union(theirs, ours) {
+		if slices.Contains(theirs, bucket) && slices.Contains(ours, bucket) {
+			c.common = append(c.common, bucket)
+		} else {
+			c.report.Buckets = append(c.report.Buckets, bucket)
+		}
+	}
+	return eachOf(ctx, bucketsAtOnce, slices.Values(c.common), do)
+}
+
+func (c *comparison) sort() {
+	slices.SortFunc(c.report.Differences, func(a, b Difference) int {
+		return cmp.Or(strings.Compare(a.Bucket, b.Bucket), strings.Compare(a.Key, b.Key), strings.Compare(a.Version, b.Version))
+	})
+}
+
 func (c *comparison) bucket(ctx context.Context, bucket string) error {
-	var settings []s3.SettingName
-	var listed, read error
+	var settings, listed error
 	parallel.Run(
-		func() { settings, read = compareSettings(ctx, c.source, c.target, bucket) },
+		func() { settings = c.settings(ctx, bucket) },
 		func() { listed = c.objects(ctx, bucket) },
 	)
-	if len(settings) > 0 {
+	return errors.Join(listed, settings)
+}
+
+func (c *comparison) settings(ctx context.Context, bucket string) error {
+	differ, err := compareSettings(ctx, c.source, c.target, bucket)
+	if len(differ) > 0 {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.report.Settings[bucket] = settings
+		c.report.Settings[bucket] = differ
 	}
-	return errors.Join(listed, read)
+	return err
 }
 
 // objects compares the objects of a bucket: at once as they are listed, and those
@@ -160,20 +179,20 @@ func (c *comparison) objects(ctx context.Context, bucket string) error {
 
 func (c *comparison) pair(ctx context.Context, p pair) error {
 	defer p.release()
-	changes, surplus, err := differ(ctx, c.source, c.target, p)
+	d, err := differ(ctx, c.source, c.target, p)
 	if err != nil {
 		return err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, change := range changes {
+	for _, change := range d.changes {
 		c.report.add(Difference{p.bucket, p.key, change.version.ID, change.aspects, fingerprint(change.version)})
 	}
-	for _, v := range surplus {
+	for _, v := range d.surplus {
 		c.report.add(Difference{p.bucket, p.key, v.ID, []Aspect{Surplus}, fingerprint(v)})
 	}
 	c.report.Versions += int64(len(p.source))
-	if len(changes) == 0 {
+	if len(d.changes) == 0 {
 		for _, v := range p.source {
 			c.chosen.offer(p.bucket, v)
 		}

@@ -73,9 +73,20 @@ func (c *change) annotation() bool {
 	return true
 }
 
-// differ compares an object on both sides: what to change on the target, the
-// oldest version first, and what to remove from it.
-func differ(ctx context.Context, source, target s3.Source, p pair) (changes []change, surplus []s3.Version, err error) {
+// differences are what is to be done to the target for an object.
+type differences struct {
+	// changes are what is to be made, the oldest version first, surplus what is to be removed.
+	changes []change
+	surplus []s3.Version
+	// gone counts versions that were listed, and then not there any more. The next pass sees
+	// what became of them.
+	gone int
+}
+
+func (d *differences) none() bool { return len(d.changes)+len(d.surplus)+d.gone == 0 }
+
+// differ compares an object on both sides.
+func differ(ctx context.Context, source, target s3.Source, p pair) (d differences, err error) {
 	there := make(map[string]*s3.Version, len(p.target))
 	for i := range p.target {
 		there[p.target[i].ID] = &p.target[i]
@@ -84,27 +95,28 @@ func differ(ctx context.Context, source, target s3.Source, p pair) (changes []ch
 		listed := there[v.ID]
 		delete(there, v.ID)
 		if listed == nil {
-			changes = append(changes, change{version: v, aspects: []Aspect{Missing}})
+			d.changes = append(d.changes, change{version: v, aspects: []Aspect{Missing}})
 			continue
 		}
 		old := *listed // what is asked of it is not kept with all others
 		aspects, err := aspects(ctx, source, target, p.bucket, &v, &old)
 		if errors.Is(err, s3.ErrGone) {
-			continue // since it was listed; the next pass sees what became of it
+			d.gone++
+			continue
 		}
 		if err != nil {
-			return nil, nil, err
+			return differences{}, err
 		}
 		if len(aspects) > 0 {
-			changes = append(changes, change{version: v, old: &old, aspects: aspects})
+			d.changes = append(d.changes, change{version: v, old: &old, aspects: aspects})
 		}
 	}
 	for _, v := range p.target {
 		if there[v.ID] != nil {
-			surplus = append(surplus, v)
+			d.surplus = append(d.surplus, v)
 		}
 	}
-	return changes, surplus, nil
+	return d, nil
 }
 
 // ordered returns versions, the oldest first, with times that keep that order: a

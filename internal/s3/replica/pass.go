@@ -18,6 +18,25 @@ type Result struct {
 	// NotCarried are versions that nobody can copy without a key that the server
 	// does not have, or the target does not accept as they are.
 	NotCarried Names
+	// Touched are the objects that were not the same on both sides, or may not have been.
+	Touched Touched
+}
+
+// Touched are objects that a pass had to do with.
+type Touched struct {
+	// Count is how many there are, Objects at most [MaxTouched] of them.
+	Count   int
+	Objects []Object
+}
+
+// MaxTouched is how many objects a pass names that it changed: of more it takes less time to
+// compare everything than each of them.
+const MaxTouched = 1000
+
+// Object is an object with so many versions on the source.
+type Object struct {
+	Bucket, Key string
+	Versions    int
 }
 
 // Names are names of versions, as bucket/key (version).
@@ -174,8 +193,7 @@ func (r *run) bucket(ctx context.Context, stop context.CancelCauseFunc, j job) e
 // task is an object with what is to be done to it.
 type task struct {
 	pair
-	changes []change
-	surplus []s3.Version
+	differences
 	// number is its place in the bucket.
 	progress *progress
 	number   int
@@ -206,7 +224,7 @@ func (r *run) feed(ctx context.Context, j job, undone *sync.WaitGroup) error {
 			if err := r.look(ctx, &t); err != nil {
 				return err
 			}
-			if len(t.changes)+len(t.surplus) == 0 {
+			if t.none() {
 				p.release()
 				if err := r.tracker.done(j.progress, t.number); err != nil {
 					return err
@@ -227,7 +245,7 @@ func (r *run) feed(ctx context.Context, j job, undone *sync.WaitGroup) error {
 
 // look finds what is to be done to an object.
 func (r *run) look(ctx context.Context, t *task) (err error) {
-	t.changes, t.surplus, err = differ(ctx, r.source, r.target, t.pair)
+	t.differences, err = differ(ctx, r.source, r.target, t.pair)
 	return err
 }
 
@@ -270,6 +288,9 @@ func (r *run) do(ctx context.Context, t task) error {
 		if err := r.look(ctx, &t); err != nil {
 			return err
 		}
+	}
+	if !t.none() {
+		r.tracker.touched(t.pair)
 	}
 	for _, c := range t.changes {
 		if err := r.change(ctx, t.bucket, c); err != nil {

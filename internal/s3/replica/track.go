@@ -142,6 +142,15 @@ func (t *tracker) count(change func(*Progress)) {
 	change(&t.all.Progress)
 }
 
+// touched takes note of an object that is changed.
+func (t *tracker) touched(p pair) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.all.Touched.Count++; t.all.Touched.Count <= MaxTouched {
+		t.all.Touched.Objects = append(t.all.Touched.Objects, Object{p.bucket, p.key, len(p.source)})
+	}
+}
+
 func (t *tracker) notCarried(bucket string, v s3.Version) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

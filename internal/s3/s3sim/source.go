@@ -47,6 +47,14 @@ func (s *Store) Versions(ctx context.Context, name, after string) iter.Seq2[s3.V
 	}
 }
 
+// VersionsOf implements [s3.Source].
+func (s *Store) VersionsOf(ctx context.Context, name, key string) ([]s3.Version, error) {
+	if _, err := s.keys(ctx, name); err != nil {
+		return nil, err
+	}
+	return s.list(name, key), nil
+}
+
 func (s *Store) keys(ctx context.Context, name string) ([]string, error) {
 	if err := s.reach(ctx); err != nil {
 		return nil, err

@@ -161,12 +161,35 @@ func carriedOver(_ context.Context, record journal.ActionRecord) actions.Verdict
 	if err != nil {
 		return actions.Hold(err.Error()).About("outputs")
 	}
-	if len(names) == 0 {
+	prepared, err := outputOf[journal.MinioPrepared](record, journal.StepPrepareMinio)
+	if err != nil {
+		return actions.Hold(err.Error()).About("outputs")
+	}
+	var warnings []string
+	if len(names) > 0 {
+		warnings = append(warnings, "not everything can be carried over: "+strings.Join(names, "; "))
+	}
+	if isOlder(prepared.TargetRelease, prepared.SourceRelease) {
+		warnings = append(warnings, fmt.Sprintf("ha-minio runs a MinIO of %s, which is older than that of the single one, of %s: what only the newer one knows is not carried over",
+			prepared.TargetRelease, prepared.SourceRelease))
+	}
+	if len(warnings) == 0 {
 		return actions.Pass()
 	}
-	text := strings.Join(names, "; ")
+	text := strings.Join(warnings, "; ")
 	sum := sha256.Sum256([]byte(text))
-	return actions.PassBecause("not everything can be carried over: " + text).About(hex.EncodeToString(sum[:8]))
+	return actions.PassBecause(text).About(hex.EncodeToString(sum[:8]))
+}
+
+// isOlder reports whether a server's version, which is the time of its release, is known to
+// come before another's.
+func isOlder(one, other string) bool {
+	from, err := time.Parse(time.RFC3339, one)
+	if err != nil {
+		return false
+	}
+	to, err := time.Parse(time.RFC3339, other)
+	return err == nil && from.Before(to)
 }
 
 func sourceCalm(_ context.Context, record journal.ActionRecord) actions.Verdict {

@@ -354,6 +354,34 @@ func TestWhatCannotBeCarriedIsOnRecordBeforeTheSwitch(t *testing.T) {
 	})
 }
 
+func TestAnOlderServerIsOnRecordBeforeTheSwitch(t *testing.T) {
+	const day, dayBefore = "2023-10-25T06:33:25Z", "2023-10-24T21:18:28Z"
+	for _, test := range []struct {
+		source, target string
+		warns          bool
+	}{
+		{day, dayBefore, true},
+		{dayBefore, day, false},
+		{day, day, false},
+		{"DEVELOPMENT", dayBefore, false},
+		{day, "DEVELOPMENT", false},
+	} {
+		t.Run(test.source+" "+test.target, func(t *testing.T) {
+			actionstest.InBubble(t, func(w *actionstest.World) {
+				b := grown(w)
+				b.Releases = map[string]string{miniosim.SourceSide: test.source, miniosim.TargetSide: test.target}
+				b.asks()
+				b.ends(b.start(), `the Service leads to "ha-minio", Deployment false`)
+				story := strings.Join(w.Story(), "\n")
+				warned := strings.Index(story, "warned MinioCarriedOver: ha-minio runs a MinIO of "+dayBefore+", which is older than that of the single one, of "+day)
+				if warned >= 0 != test.warns || warned > strings.Index(story, "started cut-over") {
+					t.Errorf("the story says:\n%s", story)
+				}
+			})
+		})
+	}
+}
+
 func TestADeploymentThatIsThereAgainIsLeftAlone(t *testing.T) {
 	actionstest.InBubble(t, func(w *actionstest.World) {
 		b := grown(w)

@@ -20,6 +20,8 @@ type Both struct {
 	Source, Target *s3sim.Store
 	// Refused are the names of what of users and policies the target does not accept.
 	Refused []string
+	// Releases are the versions of the servers, by side; without one they are of one day.
+	Releases map[string]string
 
 	mu sync.Mutex
 	// pod is the name of the single one's pod, empty if there is none; pods counts them.

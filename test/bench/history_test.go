@@ -28,8 +28,8 @@ func BenchmarkHistoryOfAMillionEvents(b *testing.B) {
 			b.ReportMetric(milli(time.Since(began)), "ready-ms")
 			letPass(b, 20*time.Second)
 			used := memoryOf(b, operator)
-			b.ReportMetric(mebibytes(used.resident), "rest-MiB")
-			b.ReportMetric(mebibytes(used.anonymous), "rest-anonymous-MiB")
+			b.ReportMetric(mebibytes(used.Resident), "rest-MiB")
+			b.ReportMetric(mebibytes(used.Anonymous), "rest-anonymous-MiB")
 			info, err := os.Stat(o.journal)
 			if err != nil {
 				b.Fatal(err)
@@ -41,7 +41,7 @@ func BenchmarkHistoryOfAMillionEvents(b *testing.B) {
 	operator := o.start(b)
 	o.waitReady(b, operator, 5*time.Minute)
 	b.Run("Operator", func(b *testing.B) { histories(b, o) })
-	b.Logf("operator after the histories: %.1f MiB anonymous", mebibytes(memoryOf(b, operator).anonymous))
+	b.Logf("operator after the histories: %.1f MiB anonymous", mebibytes(memoryOf(b, operator).Anonymous))
 }
 
 // histories times what people ask for.
@@ -63,7 +63,7 @@ func histories(b *testing.B, o *installation) {
 	} {
 		b.Run(ask.name, func(b *testing.B) {
 			var first, whole []time.Duration
-			var peak float64
+			var peak int64
 			for b.Loop() {
 				asked := o.ask(b, ask.lines, ask.want, ask.args...)
 				first, whole = append(first, asked.first), append(whole, asked.whole)
@@ -80,7 +80,7 @@ func histories(b *testing.B, o *installation) {
 // most anonymous memory that it or its child was seen to have.
 type asked struct {
 	first, whole time.Duration
-	peak         float64
+	peak         int64
 }
 
 // ask runs "ekco history" and reads its output through a pipe, which it closes
@@ -103,7 +103,7 @@ func (o *installation) ask(b *testing.B, lines, want int, args ...string) asked 
 	if err := cmd.Start(); err != nil {
 		b.Fatal(err)
 	}
-	peak, exited := make(chan float64, 1), make(chan struct{})
+	peak, exited := make(chan int64, 1), make(chan struct{})
 	go func() { peak <- peakOf(cmd.Process.Pid, exited) }()
 	output := bufio.NewReaderSize(pipe, 1<<20)
 	count := 0

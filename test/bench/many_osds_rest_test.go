@@ -46,10 +46,10 @@ func Benchmark1000Nodes500OSDs(b *testing.B) {
 		anotherOSD(b, c, o, ceph, hosts)
 		used := memoryOf(b, operator)
 		operator.Stop(grace)
-		b.ReportMetric(mebibytes(used.resident), "rest-MiB")
-		b.ReportMetric(mebibytes(used.anonymous), "rest-anonymous-MiB")
-		b.ReportMetric(mebibytes(used.peak), "peak-MiB")
-		if peak := mebibytes(used.peak); peak > mostMemory {
+		b.ReportMetric(mebibytes(used.Resident), "rest-MiB")
+		b.ReportMetric(mebibytes(used.Anonymous), "rest-anonymous-MiB")
+		b.ReportMetric(mebibytes(used.Peak), "peak-MiB")
+		if peak := mebibytes(used.Peak); peak > mostMemory {
 			b.Errorf("EKCO had %.0f MiB, and may have %d", peak, mostMemory)
 		}
 	}

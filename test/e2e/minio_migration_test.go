@@ -13,6 +13,7 @@ import (
 	"github.com/minio/minio-go/v7/pkg/credentials"
 
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/test/child"
 	miniotest "github.com/replicatedhq/ekco/test/minio"
 )
 
@@ -135,7 +136,7 @@ func testASingleMinIOBecomesSixWhileClientsWriteAndNothingIsLost(t *testing.T) {
 	ends := m.g.holdAll(endsSingle)
 
 	began := time.Now()
-	m.o.startReady()
+	operator := m.o.startReady()
 	m.waitProgress()
 	m.waitSwitched(objects)
 	t.Logf("Service minio was switched %s after EKCO's start", time.Since(began))
@@ -155,6 +156,11 @@ func testASingleMinIOBecomesSixWhileClientsWriteAndNothingIsLost(t *testing.T) {
 	m.wantHandedOver()
 	m.audit(steady)
 	m.mayStillRead()
+	used, err := child.MemoryOf(operator.PID())
+	if err != nil || used.Peak > 128<<20 {
+		t.Errorf("EKCO's memory was %d bytes at most, %v", used.Peak, err)
+	}
+	t.Logf("EKCO's memory was %d MiB at most", used.Peak>>20)
 	t.Log(m.story())
 }
 

@@ -9,7 +9,6 @@ import (
 	"runtime/debug"
 	"runtime/pprof"
 	"strconv"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -182,18 +181,9 @@ func (a *outcome) account() error {
 	}
 	a.CPU = time.Duration(used.Utime.Nano() + used.Stime.Nano())
 	// What getrusage says of memory counts that of the process that started this one.
-	content, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		return err
-	}
-	for line := range strings.Lines(string(content)) {
-		if name, value, _ := strings.Cut(line, ":"); name == "VmHWM" {
-			kib, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(value), " kB"), 10, 64)
-			a.Peak = kib << 10
-			return err
-		}
-	}
-	return fmt.Errorf("no VmHWM in %s", content)
+	memory, err := child.MemoryOf(os.Getpid())
+	a.Peak = memory.Peak
+	return err
 }
 
 // command has a copier do something and returns the outcome.

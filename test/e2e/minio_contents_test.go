@@ -231,11 +231,27 @@ func (c contents) same(other contents, but ...string) {
 		}
 		c.sameObjects(other, bucket)
 	}
-	for _, list := range [][]string{{"user", "list"}, {"policy", "list"}, {"group", "list"}, {"user", "svcacct", "list"}} {
+	for _, list := range peopleLists {
 		if ours, theirs := c.admin(list), other.admin(list); ours != theirs || ours == "" {
 			c.t.Errorf("mc admin %q says\n%s\nof %s, and of %s\n%s", list, ours, c.name, other.name, theirs)
 		}
 	}
+}
+
+// peopleLists are what mc can list of users and the like.
+var peopleLists = [][]string{{"user", "list"}, {"policy", "list"}, {"group", "list"}, {"user", "svcacct", "list"}}
+
+// told is what the judge tells of the versions in some buckets, and of users and the like.
+func (c contents) told(buckets ...string) string {
+	c.t.Helper()
+	var text strings.Builder
+	for _, bucket := range buckets {
+		fmt.Fprintf(&text, "%s: %+v\n", bucket, c.mc.Versions(c.name+"/"+bucket))
+	}
+	for _, list := range peopleLists {
+		fmt.Fprintf(&text, "%q: %s\n", list, c.admin(list))
+	}
+	return text.String()
 }
 
 // admin is what mc lists of users and the like.

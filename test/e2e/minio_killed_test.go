@@ -217,10 +217,12 @@ func (m *migration) few() *miniotest.Steady {
 	clients.people()
 	fillBucket(m.t, m.k.proxy.Address(), "many", 40)
 	clients.bucket("bucket", minio.MakeBucketOptions{})
+	m.had = clients.told("versioned", "many")
 	return miniotest.StartSteady(m.t, m.k.proxy.Address(), "bucket", 20)
 }
 
-// stopped fails unless the client found all as it wrote it.
+// stopped fails unless the client found all as it wrote it, and the judge what there was before:
+// versions with their ids and times, users and what they may.
 func (m *migration) stopped(steady *miniotest.Steady) {
 	m.t.Helper()
 	did := steady.Stop()
@@ -230,6 +232,9 @@ func (m *migration) stopped(steady *miniotest.Steady) {
 	}
 	m.wantHandedOver()
 	m.audit(steady)
+	if has := m.clients().told("versioned", "many"); has != m.had {
+		m.t.Errorf("before there was\n%s\nand now there is\n%s", m.had, has)
+	}
 }
 
 func testAMigrationOfMinIOEndsWholeWhereverEKCOIsKilled(t *testing.T) {
@@ -300,7 +305,7 @@ func testTwoEKCOsThatMigrateMinIOAtOnceLoseNothing(t *testing.T) {
 	for name, o := range map[string]*operator{"one": m.o, "other": other} {
 		t.Logf("%s EKCO\n%s", name, o.mustEkco("history", "--component", "minio", "-o", "tree"))
 	}
-	if migrated := m.carried() + (&migration{t, m.c, m.g, other, m.k}).carried(); migrated != 1 {
+	if migrated := m.carried() + (&migration{t: t, c: m.c, g: m.g, o: other, k: m.k}).carried(); migrated != 1 {
 		t.Errorf("%d EKCOs had the Service lead to ha-minio", migrated)
 	}
 	m.stopped(steady)

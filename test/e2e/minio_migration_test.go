@@ -24,6 +24,8 @@ type migration struct {
 	g *gate
 	o *operator
 	k *minioKubelet
+	// had is what clients had stored and were allowed before, as the judge tells it.
+	had string
 }
 
 // newMigration starts a cluster with three workers, and more, and the single MinIO, and an EKCO
@@ -37,7 +39,7 @@ func newMigration(t *testing.T, keys map[string]string, more ...string) *migrati
 func newMigrationOn(t *testing.T, disks minioDisks, keys map[string]string, more ...string) *migration {
 	t.Helper()
 	c, g, o, k := installMinioOn(t, disks, keys, append([]string{"worker-1", "worker-2", "worker-3"}, more...)...)
-	m := &migration{t, c, g, o, k}
+	m := &migration{t: t, c: c, g: g, o: o, k: k}
 	m.waitServed()
 	return m
 }

@@ -105,7 +105,11 @@ func awaitProof(ctx context.Context, code Step, step StepContext) (Proof, error)
 	}
 	return await(ctx, heed, func(ctx context.Context) (Proof, error) {
 		proof, err := code.Prove(ctx, step)
-		if err == nil && !proof.Done {
+		switch {
+		case err != nil || proof.Done:
+		case proof.Foreign:
+			step.WaitsForOthers(proof.Missing)
+		default:
 			step.Lacks(proof.Missing)
 		}
 		return proof, err

@@ -133,6 +133,9 @@ type Proof struct {
 	// Waits is set when nothing can be done about what is missing for now. The step is
 	// then held, under [HoldItems], until it can.
 	Waits bool
+	// Foreign is set when what is missing is in the hands of others, as where a finalizer
+	// holds an object: without them, or a person, it never comes.
+	Foreign bool
 	// Lost is set when the effect will not come any more by itself. An attempt that waits
 	// for it has failed then, with what is missing as the reason.
 	Lost bool

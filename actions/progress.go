@@ -1,6 +1,10 @@
 package actions
 
-import "github.com/replicatedhq/ekco/journal"
+import (
+	"time"
+
+	"github.com/replicatedhq/ekco/journal"
+)
 
 // Progress is how far a step has come with what takes its time, or what it waits for. It is
 // for people who watch: it is in no event, and a restart forgets it.
@@ -8,6 +12,10 @@ type Progress struct {
 	// Missing says what the last look for the step's proof did not find, or what holds its
 	// effect.
 	Missing string `json:"missing,omitempty"`
+	// Foreign is set when that is in the hands of others, see [Proof]. Since is when that
+	// was first missing; whoever keeps the reports fills it in.
+	Foreign bool      `json:"foreign"`
+	Since   time.Time `json:"since,omitzero"`
 	// Done and Total count units, for example "objects"; Total is 0 while nobody
 	// knows it.
 	Done  int64  `json:"done"`
@@ -28,6 +36,11 @@ func (c StepContext) Lacks(missing string) {
 	if missing != "" {
 		c.Report(Progress{Missing: missing})
 	}
+}
+
+// WaitsForOthers is Lacks for what is in the hands of others.
+func (c StepContext) WaitsForOthers(missing string) {
+	c.Report(Progress{Missing: missing, Foreign: true})
 }
 
 // Report tells whoever watches the action how far the step has come, as often as

@@ -156,11 +156,12 @@ func (g *gate) blind() bool {
 }
 
 // absence says for people what is missing; "" when nothing is, and for what is not there
-// to be observed, such as an add-on that is not installed.
-func (g *gate) absence() string {
+// to be observed, such as an add-on that is not installed. In an outage it leaves out that
+// the API server did not answer.
+func (g *gate) absence(outage bool) string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.failure != nil {
+	if g.failure != nil && !(outage && errors.Is(kube.Sentinel(g.failure), kube.ErrUnavailable)) {
 		return fmt.Sprintf("%s: cannot be %s; tried again at least every %s (%s)", g.resource, g.verb, g.poll, brief(g.failure))
 	}
 	switch {

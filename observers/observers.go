@@ -130,11 +130,13 @@ func (o *Observers) WaitSynced(ctx context.Context) error {
 	}
 }
 
-// Absent lists for people what cannot be observed, or not by watching.
+// Absent lists for people what cannot be observed, or not by watching. While the API server
+// does not answer, that is not said again of each.
 func (o *Observers) Absent() []string {
 	var absent []string
+	outage := o.monitor.outage()
 	for _, reporter := range o.reporters {
-		if text := reporter.gate.absence(); text != "" {
+		if text := reporter.gate.absence(outage); text != "" {
 			absent = append(absent, text)
 		}
 	}

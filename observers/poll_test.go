@@ -369,3 +369,28 @@ func answerFromBefore(t *testing.T, takes time.Duration) {
 		}
 	})
 }
+
+// TestOfAnOutageItIsNotSaidThatWhatIsPolledIsAbsent: what does not answer although the API
+// server does is told.
+func TestOfAnOutageItIsNotSaidThatWhatIsPolledIsAbsent(t *testing.T) {
+	k := burning()
+	watching(t, func(b *bench, _ *observers.Options) {
+		b.Sources = func() []observers.Source {
+			return append(b.Everything(), observers.Poll(observers.Polled[lamp]{
+				Name: "lamps", Noun: lamps(nil), Ask: k.ask, Interval: every, Timeout: 5 * time.Second,
+			}))
+		}
+	}, func(b *bench) {
+		k.change(func() { k.err = kube.ErrUnavailable })
+		b.Fall(observerstest.ErrRefused)
+		b.Pass(time.Hour)
+		if absent := b.Absent(); len(absent) > 0 {
+			b.Errorf("beside the outage it is said: %q", absent)
+		}
+		b.Rise()
+		b.Pass(time.Hour)
+		if absent := b.Absent(); len(absent) != 1 {
+			b.Errorf("after the outage it is said: %q", absent)
+		}
+	})
+}

@@ -18,12 +18,20 @@ import (
 type sayings struct {
 	mu   sync.Mutex
 	said []string
+	last actions.Progress
+}
+
+// foreign reports whether what was said last is in the hands of others.
+func (s *sayings) foreign() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.last.Foreign
 }
 
 func (s *sayings) hear(_, step string, now actions.Progress) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.said = append(s.said, step+": "+now.Missing)
+	s.said, s.last = append(s.said, step+": "+now.Missing), now
 }
 
 func (s *sayings) all() []string {
@@ -51,8 +59,8 @@ func TestWhatHoldsANodeIsNamedWithinFiveSecondsWithTheCommandThatLooksAtIt(t *te
 				var heard sayings
 				r := w.Start(w.watched(&heard))
 				w.Pass(5 * time.Second)
-				if said := heard.all(); !slices.Contains(said, want) {
-					t.Errorf("after 5 s it was said: %q", said)
+				if said := heard.all(); !slices.Contains(said, want) || !heard.foreign() {
+					t.Errorf("after 5 s it was said: %q, in the hands of others: %t", said, heard.foreign())
 				}
 				w.Cluster.Finalize("w1")
 				r.End()
@@ -78,8 +86,8 @@ func TestAnAPIServerThatThinksLongAboutADeletionIsSaidToWaitForAWebhook(t *testi
 			t.Errorf("after 2 s it was said: %q", said)
 		}
 		w.Pass(3 * time.Second)
-		if said := heard.all(); len(said) != 1 || !strings.Contains(said[0], "has not answered the deletion of node w1 for 3s; a webhook may hold it: kubectl get validatingwebhookconfigurations") {
-			t.Errorf("after 5 s it was said: %q", said)
+		if said := heard.all(); len(said) != 1 || !strings.Contains(said[0], "has not answered the deletion of node w1 for 3s; a webhook may hold it: kubectl get validatingwebhookconfigurations") || !heard.foreign() {
+			t.Errorf("after 5 s it was said: %q, in the hands of others: %t", said, heard.foreign())
 		}
 		r.End()
 		if said := heard.all(); len(said) != 1 {

@@ -106,7 +106,7 @@ func (s deleteNode) Prove(ctx context.Context, step actions.StepContext) (action
 	case live.UID != facts.Node.UID:
 		return actions.Proof{Done: true, Outputs: facts.Node.notLookedAt()}, nil
 	}
-	return actions.Proof{Missing: heldNode(live)}, nil
+	return actions.Proof{Missing: heldNode(live), Foreign: live.Deleting && len(live.Finalizers) > 0}, nil
 }
 
 // Do implements [actions.Step].
@@ -119,7 +119,7 @@ func (s deleteNode) Do(ctx context.Context, step actions.StepContext) (json.RawM
 		// Without its UID there is no saying which Node was meant.
 		return nil, nil
 	}
-	slow := time.AfterFunc(deletionIsSlow, func() { step.Lacks(fmt.Sprintf(webhookHolds, facts.Node.Name, deletionIsSlow)) })
+	slow := time.AfterFunc(deletionIsSlow, func() { step.WaitsForOthers(fmt.Sprintf(webhookHolds, facts.Node.Name, deletionIsSlow)) })
 	defer slow.Stop()
 	if err := kube.Deleted(s.api.DeleteNode(ctx, facts.Node.Name, facts.Node.UID)); err != nil {
 		return nil, fmt.Errorf("delete node %s: %w%s", facts.Node.Name, kube.Lacking(err, "delete", "nodes"), lookAtWebhooks(err))

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/fsm"
 	fsmnode "github.com/replicatedhq/ekco/fsm/node"
 	"github.com/replicatedhq/ekco/journal"
@@ -199,11 +200,31 @@ func actionProblems(status *Status, verb func(journal.ActionKind) string) (probl
 			problem.Reason = fmt.Sprintf("%s waits for %s: %s", what, hold.Preflight, hold.Reason)
 			problem.Advice = "it goes on by itself when that is gone"
 		default:
-			continue
+			step, waits := heldByOthers(status.Now, status.Progress[action.ID])
+			if step == "" {
+				continue
+			}
+			problem.Kind, problem.Since = ProblemHeld, at(waits.Since)
+			problem.NeedsYou = status.Now.Sub(waits.Since) >= attemptGrace
+			problem.Reason = fmt.Sprintf("%s does not get past %s: %s", what, step, waits.Missing)
+			problem.Advice = "it goes on by itself when who holds it has let go; see why they do not"
 		}
 		problems = append(problems, problem)
 	}
 	return problems
+}
+
+// othersGrace is how long others may hold what a step waits for before it is called a problem.
+const othersGrace = 30 * time.Second
+
+// heldByOthers returns the first step that has waited for others for longer than they need.
+func heldByOthers(now time.Time, steps map[string]actions.Progress) (step string, waits actions.Progress) {
+	for _, id := range slices.Sorted(maps.Keys(steps)) {
+		if waits := steps[id]; waits.Foreign && now.Sub(waits.Since) >= othersGrace {
+			return id, waits
+		}
+	}
+	return "", actions.Progress{}
 }
 
 // attemptGrace is how long the attempts at a step may be in vain before a person is called for:

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/fsm"
 	fsmnode "github.com/replicatedhq/ekco/fsm/node"
 	"github.com/replicatedhq/ekco/journal"
@@ -17,6 +18,14 @@ func inVain(of journal.ActionRecord, since time.Time) journal.ActionRecord {
 	of.Holds = map[string]journal.ActionHeld{"a": {Preflight: "Healthy"}, "b": {Preflight: journal.HoldNextAttempt, Reason: "it is forbidden"}}
 	of.HeldSince = map[string]time.Time{"a": since.Add(-time.Hour), "b": since}
 	return of
+}
+
+// heldByFinalizer has a step of the action wait for a finalizer for so long.
+func heldByFinalizer(s *Status, action journal.ActionRecord, ago time.Duration) {
+	s.Actions = []journal.ActionRecord{action}
+	s.Progress = map[string]map[string]actions.Progress{action.ID: {
+		"delete-node": {Missing: "waits for finalizer a/b", Foreign: true, Since: s.Now.Add(-ago)},
+	}}
 }
 
 func TestTheVerdictIsThatOfTheWorstProblem(t *testing.T) {
@@ -84,6 +93,13 @@ func TestTheVerdictIsThatOfTheWorstProblem(t *testing.T) {
 			OverallNeedsYou,
 			[]ProblemKind{ProblemHeld},
 		},
+		"a finalizer has held a step for a moment": {func(s *Status) { heldByFinalizer(s, purge, 29*time.Second) }, OverallWorking, nil},
+		"a finalizer holds a step":                 {func(s *Status) { heldByFinalizer(s, purge, 30*time.Second) }, OverallWorking, []ProblemKind{ProblemHeld}},
+		"a finalizer holds a step for long":        {func(s *Status) { heldByFinalizer(s, purge, 5*time.Minute) }, OverallNeedsYou, []ProblemKind{ProblemHeld}},
+		"a step takes its time": {func(s *Status) {
+			heldByFinalizer(s, purge, time.Hour)
+			s.Progress[purge.ID]["delete-node"] = actions.Progress{Missing: "a copy", Since: s.Now.Add(-time.Hour)}
+		}, OverallWorking, nil},
 		"an action stalled, and more": {func(s *Status) {
 			stalled := purge
 			stalled.Stalled = &journal.ActionStalled{Step: "delete-node", Reason: "tried 5 times"}

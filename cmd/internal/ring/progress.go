@@ -3,6 +3,7 @@ package ring
 import (
 	"maps"
 	"sync"
+	"time"
 
 	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/journal"
@@ -15,8 +16,8 @@ type progress struct {
 	actions map[string]map[string]actions.Progress
 }
 
-// report implements [actions.Watcher]. What a step waits for stands beside how far it is.
-func (p *progress) report(action, step string, now actions.Progress) {
+// report notes what a step has reported at that time. What a step waits for stands beside how far it is.
+func (p *progress) report(at time.Time, action, step string, now actions.Progress) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.actions == nil {
@@ -25,10 +26,19 @@ func (p *progress) report(action, step string, now actions.Progress) {
 	if p.actions[action] == nil {
 		p.actions[action] = make(map[string]actions.Progress)
 	}
+	before := p.actions[action][step]
 	if now.Unit == "" {
-		missing := now.Missing
-		now = p.actions[action][step]
-		now.Missing = missing
+		missing, foreign := now.Missing, now.Foreign
+		now = before
+		now.Missing, now.Foreign = missing, foreign
+	}
+	switch {
+	case now.Missing == "":
+		now.Since = time.Time{}
+	case now.Missing == before.Missing:
+		now.Since = before.Since
+	default:
+		now.Since = at
 	}
 	p.actions[action][step] = now
 }

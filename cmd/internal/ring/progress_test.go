@@ -60,7 +60,7 @@ func TestWhatAStepReportsIsInTheStatusUntilItEnds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		in.progress.report("some-purge", "delete-node", half)
+		in.progress.report(time.Now(), "some-purge", "delete-node", half)
 		pass(time.Minute)
 		deleting := map[string]actions.Progress{"delete-node": half}
 		status, err := in.Backend(nil).Status(t.Context())
@@ -83,17 +83,21 @@ func TestWhatAStepReportsIsInTheStatusUntilItEnds(t *testing.T) {
 func TestWhatAStepWaitsForStandsBesideHowFarItIs(t *testing.T) {
 	var p progress
 	now := func() actions.Progress { return p.present()["a"]["x"] }
-	p.report("a", "x", actions.Progress{Missing: "m"})
-	if want := (actions.Progress{Missing: "m"}); now() != want {
-		t.Errorf("got %+v", now())
+	at := time.Date(2026, 11, 24, 3, 0, 0, 0, time.UTC)
+	for _, missing := range []string{"l", "m", "m"} {
+		p.report(at, "a", "x", actions.Progress{Missing: missing, Foreign: missing == "m"})
+		at = at.Add(time.Minute)
 	}
-	p.report("a", "x", half)
+	if want := (actions.Progress{Missing: "m", Foreign: true, Since: at.Add(-2 * time.Minute)}); now() != want {
+		t.Errorf("got %+v, want %+v", now(), want)
+	}
+	p.report(at, "a", "x", half)
 	if now() != half {
 		t.Errorf("further, and it still waits: %+v", now())
 	}
-	p.report("a", "x", actions.Progress{Missing: "n"})
+	p.report(at, "a", "x", actions.Progress{Missing: "n"})
 	both := half
-	both.Missing = "n"
+	both.Missing, both.Since = "n", at
 	if now() != both {
 		t.Errorf("got %+v, want %+v", now(), both)
 	}

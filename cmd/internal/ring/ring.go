@@ -209,7 +209,7 @@ func (r *Ring) prepare(ctx context.Context) error {
 		Log:        r.log,
 		Kinds:      r.kinds,
 		Preflights: r.policyPreflights(),
-		Watcher:    r.progress.report,
+		Watcher:    func(action, step string, now actions.Progress) { r.progress.report(r.clock.Now(), action, step, now) },
 		Domains:    domainKeeper{r},
 		Retry:      r.cfg.Retry,
 		Now:        r.clock.Now,

@@ -41,19 +41,50 @@ func Foresee(s *State, p Policy, now time.Time) []Upcoming {
 	if p.Passive {
 		return nil
 	}
-	f := forecast{round: &round{World: Look(s, p, now)}, ofCluster: map[clusterKey]int{}}
-	f.wanted = map[refusalKey]wanted{}
+	f := newForecast(s, p, now)
 	for _, t := range s.Things {
-		t.machine.Wants(t, f.World, func(want Want) { f.add(t, want) })
-		if foreseeing, ok := t.machine.Machine.(Foreseeing); ok {
-			foreseeing.Foresee(t, f.World, func(u Upcoming) {
-				u.Subject = t.Subject
-				f.upcoming = append(f.upcoming, u)
-			})
-		}
+		f.look(t)
 	}
 	slices.SortFunc(f.upcoming, compareUpcoming)
 	return f.upcoming
+}
+
+// ForeseeThing is [Foresee] for one thing. A rule about the whole cluster is told as against
+// it alone.
+func ForeseeThing(s *State, p Policy, now time.Time, subject journal.Subject) []Upcoming {
+	t := s.Things[Key(subject)]
+	if t == nil || p.Passive {
+		return nil
+	}
+	f := newForecast(s, p, now)
+	f.alone = true
+	f.look(t)
+	slices.SortFunc(f.upcoming, compareUpcoming)
+	return f.upcoming
+}
+
+func newForecast(s *State, p Policy, now time.Time) *forecast {
+	f := &forecast{round: &round{World: Look(s, p, now)}, ofCluster: map[clusterKey]int{}}
+	f.wanted = map[refusalKey]wanted{}
+	return f
+}
+
+// look adds what is to come of a thing.
+func (f *forecast) look(t *Thing) {
+	t.machine.Wants(t, f.World, func(want Want) { f.add(t, want) })
+	foreseeing, ok := t.machine.Machine.(Foreseeing)
+	if !ok {
+		return
+	}
+	foreseeing.Foresee(t, f.World, func(u Upcoming) {
+		u.Subject = t.Subject
+		if kind := f.kind(u.Kind); kind != nil && !u.Never {
+			f.change = nil
+			f.judge(t, kind, u)
+			return
+		}
+		f.upcoming = append(f.upcoming, u)
+	})
 }
 
 type clusterKey struct {
@@ -66,6 +97,8 @@ type forecast struct {
 	upcoming []Upcoming
 	// ofCluster is the place in upcoming of what a rule about the whole cluster is against.
 	ofCluster map[clusterKey]int
+	// alone: it is about one thing, so that nothing is counted together.
+	alone bool
 }
 
 func (f *forecast) add(t *Thing, want Want) {
@@ -74,13 +107,17 @@ func (f *forecast) add(t *Thing, want Want) {
 		return // refused and told of as a defect
 	}
 	f.change = want.Change
-	u := Upcoming{Kind: want.Kind, Subject: t.Subject, At: want.Due}
-	rule := f.against(t, kind, want.Due)
+	f.judge(t, kind, Upcoming{Kind: want.Kind, Subject: t.Subject, At: want.Due})
+}
+
+// judge adds what is due at u.At, with the rule that is against it.
+func (f *forecast) judge(t *Thing, kind *ActionKind, u Upcoming) {
+	rule := f.against(t, kind, u.At)
 	switch {
-	case rule == nil && !f.Now.Before(want.Due):
+	case rule == nil && !f.Now.Before(u.At):
 		return
 	case rule == nil:
-	case rule.Cluster:
+	case rule.Cluster && !f.alone:
 		f.waitsForCluster(rule, t, kind)
 		return
 	default:

@@ -88,3 +88,19 @@ func TestToForeseeChangesNothingAndWithoutAnOperatorNothingIsForeseen(t *testing
 	h.p.Passive = true
 	h.wantForeseen()
 }
+
+func TestOfOneThingWhatARuleAboutTheClusterKeepsWaitingIsForeseen(t *testing.T) {
+	h := newHouse(t)
+	for _, name := range []string{"hall", "attic"} {
+		h.observe(name, `{"lit":false}`)
+	}
+	until := h.now.Add(time.Hour)
+	h.write(journal.Draft{Type: journal.TypePauseSet, Subject: journal.ClusterSubject, Payload: journal.PauseSet{Reason: "guests", Until: until}})
+	want := []Upcoming{{Kind: lampKind, Subject: subject("hall"), At: until, Rule: RulePaused}}
+	if diff := cmp.Diff(want, ForeseeThing(h.s, h.p, h.now, subject("hall")), cmpopts.IgnoreFields(Upcoming{}, "Why")); diff != "" {
+		t.Errorf("foreseen of one (-want +got):\n%s", diff)
+	}
+	if got := ForeseeThing(h.s, h.p, h.now, subject("cellar")); got != nil {
+		t.Errorf("of what is not there: %+v", got)
+	}
+}

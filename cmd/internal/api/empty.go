@@ -49,7 +49,8 @@ func (e ThingExplanation) MarshalJSON() ([]byte, error) {
 		Refusals []fsm.Refusal                     `json:"refusals"`
 		Contests []ContestStatus                   `json:"contests"`
 		Last     map[journal.ActionKind]fsm.Ending `json:"last"`
-	}{plain(e), list(e.Actions), list(e.Refusals), list(e.Contests), filled(e.Last)})
+		Next     []fsm.Upcoming                    `json:"next"`
+	}{plain(e), list(e.Actions), list(e.Refusals), list(e.Contests), filled(e.Last), list(e.Next)})
 }
 
 // apiStatus is [fsm.APIState] with all its keys.

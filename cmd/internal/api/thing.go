@@ -41,6 +41,16 @@ type ThingExplanation struct {
 	Contests []ContestStatus `json:"contests"`
 	// Last is how the last action of each kind ended, as far as that matters.
 	Last map[journal.ActionKind]fsm.Ending `json:"last"`
+	// Next is what EKCO will begin about it by itself, and what is against that. It is empty
+	// where none runs.
+	Next []fsm.Upcoming `json:"next"`
+}
+
+// Foresee fills in what is to come of each thing.
+func Foresee(things []ThingExplanation, s *fsm.State, p fsm.Policy) {
+	for i := range things {
+		things[i].Next = append([]fsm.Upcoming{}, fsm.ForeseeThing(s, p, things[i].Now, things[i].Subject)...)
+	}
 }
 
 // ContestStatus is a change that EKCO leaves alone for a time.
@@ -87,7 +97,7 @@ func isOf(t *fsm.Thing, kind string) bool {
 func explainThing(s *fsm.State, now time.Time, t *fsm.Thing) ThingExplanation {
 	explained := ThingExplanation{
 		Now: now, Machine: t.Machine(), Subject: t.Subject, State: t.State, Since: t.Since, FactsSeq: t.FactsSeq, GoneSeq: t.GoneSeq,
-		Actions: []journal.ActionRecord{}, Refusals: []fsm.Refusal{},
+		Actions: []journal.ActionRecord{}, Refusals: []fsm.Refusal{}, Next: []fsm.Upcoming{},
 	}
 	for _, record := range shown(s.OpenActions()) {
 		if fsm.Key(record.Subject) == fsm.Key(t.Subject) {

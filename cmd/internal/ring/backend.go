@@ -108,7 +108,10 @@ func (b *Backend) Request(ctx context.Context, request fsm.Request) (api.Admissi
 
 // ExplainThing implements api.Backend.
 func (b *Backend) ExplainThing(ctx context.Context, request api.ThingRequest) (things []api.ThingExplanation, err error) {
-	asked := b.ring.ask(ctx, func(s *fsm.State) { things, err = api.ExplainThings(s, b.ring.clock.Now(), request) })
+	asked := b.ring.ask(ctx, func(s *fsm.State) {
+		things, err = api.ExplainThings(s, b.ring.clock.Now(), request)
+		api.Foresee(things, s, b.ring.cfg.Policy)
+	})
 	return things, errors.Join(asked, err)
 }
 

@@ -25,7 +25,7 @@ func TestOfMuchTheFirstIsShownAndHowMuchMoreThereIs(t *testing.T) {
 	if got := strings.Join(next, "\n"); !strings.Contains(got, "and 10 more: ekco status -o json") || len(next) > maxNext+3 {
 		t.Errorf("30 things to come are\n%s", got)
 	}
-	if !strings.Contains(next[2], "(in 0s)") {
+	if !strings.Contains(next[2], "at any moment") {
 		t.Errorf("what is due already is shown as %q", next[2])
 	}
 	if got := summary(status, style{}); got != "NEEDS YOU: 30 problems" {

@@ -27,7 +27,7 @@ func next() api.Status {
 func TestWhatIsToComeIsSaidWithWhenAndWhatIsAgainstIt(t *testing.T) {
 	want := []string{
 		"NEXT",
-		"  clear node w1 at 2026-11-21T00:59:00Z (in 0s)",
+		"  clear node w1 at any moment",
 		"  clear node w1 at 2026-11-21T01:00:31Z (in 31s), if pods are terminating",
 		"  clear node w2 at 2026-11-21T01:01:00Z (in 1m), until then blocked by Settling: it has started",
 		"  clear any node (5 wait): blocked by StormBrake: too many",
@@ -55,5 +55,26 @@ func TestWhoAsksWhatIsWrongIsToldWhatIsToComeToo(t *testing.T) {
 	}
 	if text := out.String(); !strings.HasPrefix(text, "WORKING: nothing needs a person\n") || !strings.Contains(text, "NEXT\n  clear node w1 at") {
 		t.Errorf("nothing is to come in\n%s", text)
+	}
+}
+
+func TestOfSeveralProblemsTheFirstIsTheHeadlineWithHowManyMore(t *testing.T) {
+	status := api.Status{Verdict: api.OverallNeedsYou, Problems: []api.Problem{{NeedsYou: true, Reason: "node w1 is lost: long", Command: "ekco explain node/w1"}}}
+	if got := verdict(status, style{})[0]; got != "NEEDS YOU: node w1 is lost (ekco explain node/w1)" {
+		t.Errorf("of one it says %q", got)
+	}
+	for range 3 {
+		status.Problems = append(status.Problems, api.Problem{NeedsYou: true, Reason: "another"})
+	}
+	if got := verdict(status, style{})[0]; got != "NEEDS YOU: node w1 is lost, and 3 more (ekco explain)" {
+		t.Errorf("of four it says %q", got)
+	}
+}
+
+func TestWhatIsDueWhileEKCOStartsWaitsForItsFirstLook(t *testing.T) {
+	status := next()
+	status.Starting = &api.Starting{}
+	if got := nextLines(status, vocabulary, style{})[2]; got != "  clear node w1 as soon as EKCO has seen the cluster" {
+		t.Errorf("it says %q", got)
 	}
 }

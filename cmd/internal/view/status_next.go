@@ -3,6 +3,7 @@ package view
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/replicatedhq/ekco/cmd/internal/api"
 	"github.com/replicatedhq/ekco/fsm"
@@ -37,7 +38,7 @@ func upcoming(status api.Status, u fsm.Upcoming, v *words.Vocabulary, s style) s
 		return line + ": never by itself (" + Clean(u.Why) + ")"
 	}
 	if !u.At.IsZero() {
-		line += fmt.Sprintf(" at %s (in %s)", words.Stamp(u.At), age(max(0, u.At.Sub(status.Now))))
+		line += when(status, u.At)
 	}
 	switch {
 	case u.Rule != "" && u.At.IsZero():
@@ -50,11 +51,23 @@ func upcoming(status api.Status, u fsm.Upcoming, v *words.Vocabulary, s style) s
 	return line
 }
 
+// when says when something begins that has a time. What is due begins only once EKCO has
+// seen the cluster.
+func when(status api.Status, at time.Time) string {
+	switch in := at.Sub(status.Now).Truncate(time.Second); {
+	case in > 0:
+		return fmt.Sprintf(" at %s (in %s)", words.Stamp(at), age(in))
+	case status.Starting != nil:
+		return " as soon as EKCO has seen the cluster"
+	}
+	return " at any moment"
+}
+
 // foreseen reports whether what is to come tells of the refusal already, and with the
 // numbers of now.
 func foreseen(next []fsm.Upcoming, refusal fsm.Refusal) bool {
 	return slices.ContainsFunc(next, func(u fsm.Upcoming) bool {
-		return u.Kind == refusal.Kind && u.Rule == refusal.Rule && u.Subject == refusal.Subject
+		return u.Kind == refusal.Kind && u.Rule == refusal.Rule && (u.Subject == refusal.Subject || refusal.Subject == journal.ClusterSubject)
 	})
 }
 

@@ -222,8 +222,11 @@ type NodeStatus struct {
 	Role  journal.NodeRole  `json:"role"`
 	State journal.NodeState `json:"state"`
 	Since time.Time         `json:"since"`
-	Ready bool              `json:"ready"`
-	// Taints are those that keep a present node from being ready.
+	// Ready: its kubelet and its network are well. It is also said of a node that is
+	// Cordoned: somebody keeps new pods away from it.
+	Ready    bool `json:"ready"`
+	Cordoned bool `json:"cordoned"`
+	// Taints are those that keep a present node from taking pods.
 	Taints           []journal.Taint `json:"taints"`
 	Excluded         bool            `json:"excluded"`
 	TerminatingPods  int             `json:"terminating_pods"`

@@ -109,7 +109,8 @@ func nodeStatus(node *fsmnode.Node) NodeStatus {
 	since, _ := node.Facts.Unreachable()
 	status := NodeStatus{
 		Name: node.Name, UID: node.UID, Role: node.Facts.Role, State: node.State, Since: node.Since,
-		Ready: node.GoneAt.IsZero() && node.Facts.Ready(), Excluded: node.Facts.Excluded,
+		Ready: node.GoneAt.IsZero() && !slices.ContainsFunc(node.Facts.Taints, isNoCordon), Excluded: node.Facts.Excluded,
+		Cordoned:        node.GoneAt.IsZero() && slices.ContainsFunc(node.Facts.Taints, isCordon),
 		TerminatingPods: len(node.Pods), UnreachableSince: since,
 	}
 	if node.GoneAt.IsZero() {
@@ -120,6 +121,9 @@ func nodeStatus(node *fsmnode.Node) NodeStatus {
 	}
 	return status
 }
+
+func isCordon(t journal.Taint) bool   { return t.Key == journal.TaintUnschedulable }
+func isNoCordon(t journal.Taint) bool { return !isCordon(t) }
 
 // EventsOf reads a store as [Backend.Events] describes.
 func EventsOf(ctx context.Context, store journal.Store, query journal.Query, follow bool) iter.Seq2[journal.Event, error] {

@@ -40,7 +40,7 @@ func TestANodeThatIsNotReadySaysWhyInItsNotes(t *testing.T) {
 	for _, test := range []struct {
 		key, effect, want string
 	}{
-		{journal.TaintUnschedulable, "NoSchedule", "no     cordoned"},
+		{journal.TaintUnschedulable, "NoSchedule", "yes    cordoned"},
 		{journal.TaintNotReady, "NoExecute", "no     its kubelet reports that it is not ready"},
 		{journal.TaintNetworkUnavailable, "NoSchedule", "no     its network is not set up"},
 		{journal.TaintUnreachable, "NoExecute", "no     unreachable"},

@@ -45,7 +45,11 @@ func needsYou(status api.Status, s style) []string {
 		}
 	}
 	first := pressing[0]
-	lines := []string{fmt.Sprintf("%s: %s (%s)%s", s.paint(loud, "NEEDS YOU"), headline(first), Clean(first.Command), more(len(pressing)-1))}
+	command := first.Command
+	if len(pressing) > 1 {
+		command = "ekco explain"
+	}
+	lines := []string{fmt.Sprintf("%s: %s%s (%s)", s.paint(loud, "NEEDS YOU"), headline(first), more(len(pressing)-1), Clean(command))}
 	if len(pressing) == 1 {
 		return lines
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -101,6 +102,7 @@ func TestNothingElseIsServedOnTheNetwork(t *testing.T) {
 func busyMetrics(t *testing.T) *Metrics {
 	t.Helper()
 	m := NewMetrics()
+	m.MayHold(slices.Values([]string{"CephAnswers"}))
 	m.Attend(func(context.Context) (Status, error) { return Status{}, nil }, nil)
 	at := time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)
 	seq := uint64(0)
@@ -233,9 +235,6 @@ func TestMetricsCountWhatHappens(t *testing.T) {
 # HELP ekco_actions_total Actions that ended, by kind and outcome.
 # TYPE ekco_actions_total counter
 ekco_actions_total{kind="purge-node",outcome="done"} 1
-# HELP ekco_holds Holds in force, by preflight.
-# TYPE ekco_holds gauge
-ekco_holds{preflight="StormBrake"} 1
 # HELP ekco_journal_append_failures_total Appends that failed.
 # TYPE ekco_journal_append_failures_total counter
 ekco_journal_append_failures_total 1
@@ -276,13 +275,14 @@ ekco_open_actions{kind="purge-node",status="Stalled"} 0
 # TYPE ekco_step_failures_total counter
 ekco_step_failures_total{step="delete-pod"} 1
 `
-	if err := testutil.GatherAndCompare(m.Gatherer(), strings.NewReader(want), "ekco_actions_total", "ekco_holds",
+	if err := testutil.GatherAndCompare(m.Gatherer(), strings.NewReader(want), "ekco_actions_total",
 		"ekco_journal_append_failures_total", "ekco_journal_bytes", "ekco_journal_events_total", "ekco_journal_sequence",
 		"ekco_machines", "ekco_mirror_failures_total", "ekco_open_actions", "ekco_step_failures_total"); err != nil {
 		t.Error(err)
 	}
 	_, body := get(t, "GET", serveNetwork(t, fakeHealth{}, m)+"/metrics", "")
 	for _, line := range []string{
+		`ekco_holds{preflight="StormBrake"} 1`, `ekco_holds{preflight="Paused"} 0`, `ekco_holds{preflight="Answer"} 0`, `ekco_holds{preflight="CephAnswers"} 0`,
 		`ekco_step_duration_seconds_sum{step="delete-pod"} 2`, `ekco_observation_lag_seconds_count{resource="nodes"} 1`,
 		`ekco_observation_lag_seconds_sum{resource="nodes"} 2`, "go_goroutines", "ekco_build_info{",
 	} {

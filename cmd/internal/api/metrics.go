@@ -1,6 +1,8 @@
 package api
 
 import (
+	"iter"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -48,8 +50,10 @@ type Metrics struct {
 
 	measured measured
 	tracked  tracked
-	// known are the gauges that exist from the start; State's goroutine owns it.
+	// known are the gauges that exist from the start; whole guards it.
 	known []labelled
+	// checks are the preflights that may hold an action.
+	checks []string
 	// whole keeps a scrape from seeing half of a state.
 	whole sync.Mutex
 }
@@ -92,6 +96,14 @@ func NewMetrics() *Metrics {
 		m.mirrorFailures, m.requests, m.cephSeconds, m.etcdSeconds, m.clockJumps, m.clockSkew, m.apiUp,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
+}
+
+// MayHold names the preflights that there are, so that the holds of each are counted from
+// then on.
+func (m *Metrics) MayHold(preflights iter.Seq[string]) {
+	m.whole.Lock()
+	defer m.whole.Unlock()
+	m.checks, m.known = slices.Collect(preflights), nil
 }
 
 // Gatherer returns what /metrics serves.

@@ -1,8 +1,11 @@
 package api
 
 import (
+	"slices"
+
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/fsm"
 )
 
@@ -23,6 +26,9 @@ func (m *Metrics) zeroes(s *fsm.State) {
 	}
 }
 
+// holdsOfTheRunner are what may hold an action of any kind.
+var holdsOfTheRunner = []string{actions.HoldPlan, actions.HoldAnswer, actions.HoldReadable, actions.HoldNextAttempt, actions.HoldDomains, actions.HoldItems}
+
 // knownOf lists what the machines, kinds and rules of a state can be counted by. They are
 // the same for as long as EKCO runs.
 func (m *Metrics) knownOf(s *fsm.State) []labelled {
@@ -37,6 +43,9 @@ func (m *Metrics) knownOf(s *fsm.State) []labelled {
 		for _, status := range fsm.ActionStatuses() {
 			known = append(known, labelled{m.openActions, []string{string(kind), string(status)}})
 		}
+	}
+	for _, name := range slices.Concat(m.checks, holdsOfTheRunner, s.RuleNames()) {
+		known = append(known, labelled{m.holds, []string{name}})
 	}
 	return known
 }

@@ -1,6 +1,7 @@
 package ring
 
 import (
+	"iter"
 	"time"
 
 	"github.com/replicatedhq/ekco/fsm"
@@ -9,6 +10,8 @@ import (
 
 // Metrics is told what happens; implementations must not block.
 type Metrics interface {
+	// MayHold is told the names of the checks that may hold an action, before there is a state.
+	MayHold(preflights iter.Seq[string])
 	// Appended is called after each append, but for those that whoever asked gave up.
 	Appended(events int, took time.Duration, err error)
 	// Folded is called for each event, on the loop goroutine.
@@ -22,6 +25,7 @@ type Metrics interface {
 
 type noMetrics struct{}
 
+func (noMetrics) MayHold(iter.Seq[string])           {}
 func (noMetrics) Appended(int, time.Duration, error) {}
 func (noMetrics) Folded(journal.Decoded)             {}
 func (noMetrics) State(*fsm.World)                   {}

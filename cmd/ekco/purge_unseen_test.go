@@ -46,7 +46,7 @@ func TestPurgeNodeOfANodeThatWasNeverSeenAsksFirst(t *testing.T) {
 			}}
 			d := newDesk(t, op)
 			d.app.askable, d.app.stdin = true, strings.NewReader(test.typed)
-			d.expect(d.types("purge-node", "worker-9"), test.code, "", "warning: NodeWasSeen: EKCO never saw node worker-9; what is left of it: CRUSH host worker-9")
+			d.expect(d.types("purge-node", "worker-9"), test.code, "", "warning: EKCO never saw node worker-9; what is left of it: CRUSH host worker-9")
 			if test.code != exitDone {
 				if len(op.requests) != 0 {
 					t.Error("a purge was requested although the answer was no")

@@ -150,7 +150,7 @@ func TestOnlyWhatTheSuccessorOfACommandWarnsOfAnewIsAsked(t *testing.T) {
 	d.dials(first)
 	d.works(rest, 0, nil)
 	d.app.askable, d.app.stdin = true, &typing{answers: []string{"y\n", "yes\n"}}
-	d.expect(d.types("purge-node", "worker-2"), exitDone, "is purged", "warning: CephHealthy: mind it")
+	d.expect(d.types("purge-node", "worker-2"), exitDone, "is purged", "warning: mind it (CephHealthy)")
 	if asked := strings.Count(d.errOut.String(), "Purge node worker-2 all the same?"); asked != 2 {
 		t.Errorf("asked %d times, want once of each command:\n%s", asked, d.errOut)
 	}
@@ -166,7 +166,7 @@ func TestOnlyWhatTheSuccessorOfACommandWarnsOfAnewIsAsked(t *testing.T) {
 	d.works(rest, 0, nil)
 	d.app.stdin = &typing{answers: []string{"y\n"}}
 	d.expect(d.types("purge-node", "worker-2"), exitDone, "is purged", "")
-	if shown := strings.Count(d.errOut.String(), "warning: StormBrake"); shown != 2 {
+	if shown := strings.Count(d.errOut.String(), "(StormBrake)"); shown != 2 {
 		t.Errorf("shown %d times, want once for each command:\n%s", shown, d.errOut)
 	}
 

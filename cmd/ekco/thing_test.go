@@ -113,7 +113,7 @@ func TestAThingIsExplained(t *testing.T) {
 	d.expect(d.types("explain", "lamp/hall"), exitDone, "lamp hall (uid uid-Lamp)\nState:    Dark, since 2026-11-21T11:58:30Z (1m30s ago)\n"+
 		"Because:  of #1, at 2026-11-21T11:00:01Z: lamp hall is now {\"lit\":false}\n", "")
 	for _, want := range []string{
-		"light-hall-1", "ekco retry light-hall-1", "ekco cancel light-hall-1", "ekco history lamp/hall -o tree", "waits for Ladder: it is in use", "light lamp hall: Daylight: there is daylight",
+		"light-hall-1", "ekco retry light-hall-1", "ekco cancel light-hall-1", "ekco history lamp/hall -o tree", "it is in use (Ladder)", "light lamp hall: Daylight: there is daylight",
 		"switch: somebody else undoes it; last set by light-hall-0 at 2026-11-21T12:00:00Z, and again at 2026-11-21T13:00:00Z",
 		"light-hall-0: done; ekco history --action light-hall-0",
 	} {

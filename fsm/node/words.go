@@ -16,7 +16,7 @@ var Words = words.Component{
 	APIVersions: map[string]string{"Node": "v1", "Pod": "v1"},
 	Actions: []words.Action{
 		{Kind: journal.ActionClearNode, Verb: "clear", Noun: "node", Asked: askedToClear},
-		{Kind: journal.ActionPurgeNode, Verb: "purge", Noun: "node", Asked: askedToPurge},
+		{Kind: journal.ActionPurgeNode, Verb: "purge", Noun: "node", Deferred: "Ceph", Asked: askedToPurge},
 	},
 	Rows: []words.Row{
 		{Type: journal.TypeNodeObserved, Tone: words.Faint, Wakes: true, Sentence: words.Of(func(e journal.Event, p *journal.NodeObserved) string {

@@ -22,19 +22,19 @@ var actionRows = []Row{
 	{
 		Type: journal.TypeActionHeld, Tone: Doubtful, ByWorker: true,
 		Sentence: Of(func(e journal.Event, p *journal.ActionHeld) string {
-			return fmt.Sprintf("%s: waits%s for %s%s", e.Action, Before(p.Step), p.Preflight, Because(p.Reason))
+			return fmt.Sprintf("%s: waits%s: %s", e.Action, Before(p.Step), Held(p.Preflight, p.Reason))
 		}),
 		Log: Of(func(_ journal.Event, p *journal.ActionHeld) Line {
 			return Warn("held", "step", p.Step, "preflight", p.Preflight, "reason", p.Reason)
 		}),
 		Kubernetes: Of(func(e journal.Event, p *journal.ActionHeld) Note {
-			return Note{Reason: "ActionHeld", Warning: true, Message: fmt.Sprintf("%s waits for %s: %s", e.Action, p.Preflight, p.Reason)}
+			return Note{Reason: "ActionHeld", Warning: true, Message: fmt.Sprintf("%s waits: %s", e.Action, Held(p.Preflight, p.Reason))}
 		}),
 	},
 	{
 		Type: journal.TypeActionReleased, Tone: Good, ByWorker: true,
 		Sentence: Of(func(e journal.Event, p *journal.ActionReleased) string {
-			return fmt.Sprintf("%s: no longer waits%s for %s", e.Action, Before(p.Step), p.Preflight)
+			return fmt.Sprintf("%s: no longer waits%s (%s passes)", e.Action, Before(p.Step), p.Preflight)
 		}),
 		Log: Of(func(_ journal.Event, p *journal.ActionReleased) Line {
 			return Info("no longer held", "step", p.Step, "preflight", p.Preflight)

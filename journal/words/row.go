@@ -110,6 +110,9 @@ type Action struct {
 	Kind journal.ActionKind
 	// Verb is "clear" for clear-node, Noun what that is done to: "node".
 	Verb, Noun string
+	// Deferred is what the steps wait for that are left when all others are done, if there
+	// are such: "Ceph". See [journal.ActionRecord.Deferred].
+	Deferred string
 	// Asked says how it was asked for, as far as that is the kind's own; it may be nil.
 	Asked func(*journal.ActionRequested) []string
 }

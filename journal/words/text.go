@@ -63,6 +63,15 @@ func Because(reason string) string {
 	return ": " + reason
 }
 
+// Held says what keeps something waiting: the reason, and after it the name of the check
+// that gave it, which the list of holds in the documentation goes by.
+func Held(check, reason string) string {
+	if reason == "" {
+		return "check " + check
+	}
+	return reason + " (" + check + ")"
+}
+
 // Ended says how an action ended and why. A reason that begins with the outcome, like
 // "cancelled by cli:root@p1", says both.
 func Ended(outcome journal.Outcome, reason string) string {

@@ -1,6 +1,7 @@
 package words
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -123,6 +124,12 @@ func (v *Vocabulary) Verb(kind journal.ActionKind) string {
 		return action.Verb
 	}
 	return string(kind)
+}
+
+// Deferred names what the last steps of an action may wait for alone; a kind that has no
+// word for it waits for what the reason says.
+func (v *Vocabulary) Deferred(kind journal.ActionKind) string {
+	return cmp.Or(v.actions[kind].Deferred, "what the reason says")
 }
 
 // Target names what an action may not be done to.

@@ -61,7 +61,7 @@ func TestAPrimaryDeletedByHandBeforeEKCOCameIsPurgedAndATypoIsNot(t *testing.T) 
 	if after := k.clusterStatus(); strings.Contains(after, "primary-3") || !strings.Contains(after, k.etcd.IP("primary-2")) {
 		t.Errorf("the ClusterStatus is\n%s", after)
 	}
-	if !strings.Contains(output, "warning: NodeWasSeen") || !strings.Contains(output, "which EKCO never saw") {
+	if !strings.Contains(output, "(NodeWasSeen)") || !strings.Contains(output, "which EKCO never saw") {
 		t.Errorf("the command says:\n%s", output)
 	}
 	o.waitState("primary-3", fsmnode.Purged)

@@ -197,7 +197,7 @@ func actionProblems(status *Status, verb func(journal.ActionKind) string) (probl
 			problem.Advice = "it is tried again and again; repair the cause, then, so that it need not wait for the next attempt: ekco retry " + action.ID
 		case len(action.Holds) > 0:
 			problem.Kind, problem.Since = ProblemHeld, at(action.HeldSince[step])
-			problem.Reason = fmt.Sprintf("%s waits for %s: %s", what, hold.Preflight, hold.Reason)
+			problem.Reason = fmt.Sprintf("%s waits, because %s", what, words.Held(hold.Preflight, hold.Reason))
 			problem.Advice = "it goes on by itself when that is gone"
 		default:
 			step, waits := heldByOthers(status.Now, status.Progress[action.ID])

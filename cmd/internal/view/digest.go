@@ -120,7 +120,7 @@ func (d *digest) acted(e journal.Decoded) {
 	d.begun(line, e)
 	switch p := e.Body.(type) {
 	case *journal.ActionHeld:
-		line.outcome = "waits for " + p.Preflight + words.Because(p.Reason)
+		line.outcome = "waits: " + words.Held(p.Preflight, p.Reason)
 	case *journal.ActionStalled:
 		line.outcome, line.tone = "stalled at "+p.Step+words.Because(p.Reason), bad
 	case *journal.ActionReleased, *journal.StepStarted, *journal.ActionRetried:

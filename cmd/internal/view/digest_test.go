@@ -44,7 +44,7 @@ func TestASummaryHasALineForEachActionRefusalAndPause(t *testing.T) {
 		"2026-11-21T01:00:01Z 2s clear node w1: blocked by Excluded no longer",
 		"2026-11-21T01:00:02Z 4s cli:a@h paused everything ended by its time (switch)",
 		"2026-11-21T01:00:04Z 1s clear node w1 (clear-w1-5) abandoned: it is back",
-		"2026-11-21T01:00:06Z 54s so far purge node w2 (purge-w2-7) waits for Healthy: 1 pg",
+		"2026-11-21T01:00:06Z 54s so far purge node w2 (purge-w2-7) waits: 1 pg (Healthy)",
 		"2026-11-21T01:00:08Z 0s cli:a@h asked to purge node w2 refused by SafeMode: damaged",
 		"2026-11-21T01:00:09Z 1s cli:b@h paused node w1 replaced by cli:c@h (disk)",
 		"2026-11-21T01:00:10Z 1s cli:c@h paused node w1 ended by cli:c@h (longer)",
@@ -151,8 +151,8 @@ func TestATreeHasWhatAnActionWaitedForInIt(t *testing.T) {
 	}
 	got := branch()
 	for _, want := range []string{
-		"blocked before by Cooldown for 2s: a purge has just ended", "waited 5s before delete-node for Healthy: 2 of 4 (the last of 2 reasons)",
-		"├─ cli:a@h paused node w1: this one", "├─ cli:a@h paused everything: all", "└─ waits since 2026-11-21T01:00:10Z before b for Other: now",
+		"blocked before by Cooldown for 2s: a purge has just ended", "waited 5s before delete-node: 2 of 4 (Healthy) (the last of 2 reasons)",
+		"├─ cli:a@h paused node w1: this one", "├─ cli:a@h paused everything: all", "└─ waits since 2026-11-21T01:00:10Z before b: now (Other)",
 	} {
 		if strings.Count(got, want) != 1 {
 			t.Errorf("there is no %q, or several, in\n%s", want, got)
@@ -162,7 +162,7 @@ func TestATreeHasWhatAnActionWaitedForInIt(t *testing.T) {
 		t.Errorf("it has what is about another:\n%s", got)
 	}
 	s.tell(node, purge, "operator", 0, journal.TypeActionEnded, journal.ActionEnded{Outcome: journal.OutcomeDone})
-	if got := branch(); !strings.Contains(got, "waited 1s before b for Other: now") {
+	if got := branch(); !strings.Contains(got, "waited 1s before b: now (Other)") {
 		t.Errorf("what has ended still waits:\n%s", got)
 	}
 }
@@ -191,7 +191,7 @@ func TestAnotherReasonToWaitEndsTheFormer(t *testing.T) {
 		s.tell(journal.NodeSubject("w1", "u1"), "purge-1", "operator", 0, journal.TypeActionHeld, journal.ActionHeld{Step: "a", Preflight: preflight})
 	}
 	got := asText(t, s.events, "tree", Options{Words: vocabulary})
-	if !strings.Contains(got, "waited 1s before a for First") || !strings.Contains(got, "waits since 2026-11-21T01:00:01Z before a for Second") {
+	if !strings.Contains(got, "waited 1s before a: check First") || !strings.Contains(got, "waits since 2026-11-21T01:00:01Z before a: check Second") {
 		t.Errorf("the tree is\n%s", got)
 	}
 }

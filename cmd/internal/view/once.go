@@ -1,6 +1,9 @@
 package view
 
-import "strings"
+import (
+	"regexp"
+	"strings"
+)
 
 // Once shortens what is said again: the long cause of one trouble is often the
 // reason for several. The zero value has said nothing. It is to be used by one
@@ -18,8 +21,9 @@ const (
 // Shorten returns the text with the longest end of one before left out that it has too.
 func (o *Once) Shorten(text string) string {
 	longest := ""
+	bare := withoutCheck(text)
 	for _, before := range o.said {
-		if end := endIn(text, before, len(longest)); end != "" {
+		if end := endIn(bare, before, len(longest)); end != "" {
 			longest = end
 		}
 	}
@@ -27,10 +31,17 @@ func (o *Once) Shorten(text string) string {
 		return strings.Replace(text, longest, asBefore, 1)
 	}
 	if len(text) >= longCause && len(o.said) < mostSaid {
-		o.said = append(o.said, text)
+		o.said = append(o.said, bare)
 	}
 	return text
 }
+
+// withoutCheck returns the text without the name of a check that is its last word, which
+// differs where the cause before it is the same.
+func withoutCheck(text string) string { return checkAtEnd.ReplaceAllString(text, "") }
+
+// checkAtEnd is what [words.Held] adds.
+var checkAtEnd = regexp.MustCompile(` \([A-Z][A-Za-z]+\)$`)
 
 // endIn returns the longest cause at the end of the text before, after a colon, that the text has
 // too, or "" if there is none that is worth leaving out and longer than that.

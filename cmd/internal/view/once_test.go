@@ -15,6 +15,7 @@ func TestALongCauseIsSaidOnce(t *testing.T) {
 		{"warning: OSDSafeToDestroy: cannot tell whether OSDs are safe: " + cause, "warning: OSDSafeToDestroy: cannot tell whether OSDs are safe: (see above)"},
 		{"held before out-osds by CephAnswers: " + cause + "; it goes on by itself", "held before out-osds by CephAnswers: (see above); it goes on by itself"},
 		{"warning: CephHealthy: another " + cause + "!", "warning: CephHealthy: another (see above)!"},
+		{"warning: now that: " + cause + " (CephHealthy)", "warning: now that: (see above) (CephHealthy)"},
 		{"step delete-node: done", "step delete-node: done"},
 		{"step delete-node: done", "step delete-node: done"},
 	} {
@@ -27,6 +28,11 @@ func TestALongCauseIsSaidOnce(t *testing.T) {
 	follows.Shorten("      0s  " + warning)
 	if got, want := follows.Shorten("    2.4s  "+warning), "    2.4s  warning, nobody could be asked (no terminal): (see above)"; got != want {
 		t.Errorf("what is said again, later, is said as %q, want %q", got, want)
+	}
+	var named view.Once
+	named.Shorten("warning: one: " + cause + " (CephHealthy)")
+	if got := named.Shorten("warning: two: " + cause + " (OSDSafeToDestroy)"); got != "warning: two: (see above) (OSDSafeToDestroy)" {
+		t.Errorf("the cause of another check is said as %q", got)
 	}
 	var other view.Once
 	if got := other.Shorten("again: " + cause); got != "again: "+cause {

@@ -14,13 +14,15 @@ import (
 
 // Progress says how far the steps of an action have come that report it, and what each waits
 // for, one line each: "copy-objects: 1,240 of 10,000 objects, 3.1 GiB, 4m left".
-func Progress(status api.Status, action string) []string {
+func Progress(status api.Status, action string) []string { return progress(status, action, true) }
+
+func progress(status api.Status, action string, wide bool) []string {
 	steps := status.Progress[action]
-	lines := make([]string, 0, len(steps))
+	lines := make([]stepLine, 0, len(steps))
 	for _, step := range slices.Sorted(maps.Keys(steps)) {
-		lines = append(lines, Clean(step+attemptOf(status, action, step)+": "+progressOf(steps[step])))
+		lines = append(lines, stepLine{step, Clean(step + attemptOf(status, action, step) + ": " + progressOf(steps[step]))})
 	}
-	return lines
+	return stepsTold(lines, wide)
 }
 
 // attemptOf names the attempt of a step that is under way, if it is not the first.

@@ -86,7 +86,7 @@ func TestAReportTellsEverythingInOnePage(t *testing.T) {
 	text := page[0].text
 	for _, want := range []string{
 		"NEEDS YOU: " + headline(status.Problems[0]), status.Problems[0].Command, "worker-2", "purge node worker-2 (purge-worker-2-18)", "cli:root@primary-0 paused everything",
-		"├─ delete-node", "waited 1s before delete-node for OneAtATime: purge-x runs", "because of #5",
+		"├─ delete-node", "waited 1s before delete-node: purge-x runs (OneAtATime)", "because of #5",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the report does not say %q", want)

@@ -94,7 +94,7 @@ func statusText(status api.Status, wide bool, options StatusOptions) string {
 		section(nodeTable(status, options.All, s)...)
 	}
 	section(thingTable(status, options.All, wide, s)...)
-	section(actionLines(status, s)...)
+	section(actionLines(status, options.Words, wide, s)...)
 	section(nextLines(status, options.Words, s)...)
 	section(refusalLines(status, options.Words, s)...)
 	section(list("DEFECTS", status.Defects)...)
@@ -201,7 +201,7 @@ func align(rows [][]cell, s style) []string {
 	return lines
 }
 
-func actionLines(status api.Status, s style) []string {
+func actionLines(status api.Status, v *words.Vocabulary, wide bool, s style) []string {
 	if len(status.Actions) == 0 {
 		return []string{"", "No action is open."}
 	}
@@ -213,7 +213,7 @@ func actionLines(status api.Status, s style) []string {
 		if what := status.Unrecorded[action.ID]; what != "" {
 			lines = append(lines, "    "+s.paint(bad, "not recorded: ")+Clean(what))
 		}
-		for _, line := range slices.Concat(Progress(status, action.ID), Waits(action)) {
+		for _, line := range slices.Concat(progress(status, action.ID, wide), waits(action, v, wide)) {
 			lines = append(lines, "    "+line)
 		}
 	}
@@ -241,22 +241,22 @@ func planStep(action journal.ActionRecord) string {
 	return fmt.Sprintf("step %d/%d%s", min(done+1, total), total, next)
 }
 
-// DeferredTo is what steps may wait for after all others are done: so far Ceph alone.
-const DeferredTo = "Ceph"
-
 // Waits says, a line each, why an action does not go on and what an
 // administrator can do about it.
-func Waits(action journal.ActionRecord) []string {
+func Waits(action journal.ActionRecord, v *words.Vocabulary) []string {
+	return waits(action, v, true)
+}
+
+// waits leaves out, unless it is wide, what is much alike: a node that is cleared has a step
+// for each pod.
+func waits(action journal.ActionRecord, v *words.Vocabulary, wide bool) []string {
+	held, failed := stepsTold(holdLines(action), wide), stepsTold(failureLines(action), wide)
 	var lines []string
 	if _, deferred := action.Deferred(); deferred {
 		lines = append(lines, fmt.Sprintf("all else is done; %s for %s, and nothing else waits for that: %s",
-			Waiting(action), DeferredTo, Clean(strings.Join(undone(action), ", "))))
+			Waiting(action), v.Deferred(action.Kind), Clean(strings.Join(undone(action), ", "))))
 	}
-	for _, step := range slices.Sorted(maps.Keys(action.Holds)) {
-		hold := action.Holds[step]
-		lines = append(lines, fmt.Sprintf("waits%s for %s%s%s; it goes on by itself when that is gone%s", Clean(words.Before(hold.Step)),
-			Clean(hold.Preflight), words.Because(Clean(hold.Reason)), since(action.HeldSince[step]), CancelHint(action)))
-	}
+	lines = append(lines, held...)
 	if action.Stalled != nil {
 		lines = append(lines, fmt.Sprintf("stalled at %s%s%s; repair the cause, then: ekco retry %s%s", Clean(action.Stalled.Step),
 			words.Because(Clean(action.Stalled.Reason)), since(action.StalledAt), Clean(action.ID), CancelHint(action)))
@@ -270,6 +270,22 @@ func Waits(action journal.ActionRecord) []string {
 	if action.Unreadable != "" {
 		lines = append(lines, "this EKCO cannot read it ("+Clean(action.Unreadable)+"); run the newer EKCO that wrote it")
 	}
+	return append(lines, failed...)
+}
+
+// holdLines say what steps wait for. The name of the check comes after that: it is what the
+// list of holds in the documentation goes by.
+func holdLines(action journal.ActionRecord) (lines []stepLine) {
+	for _, step := range slices.Sorted(maps.Keys(action.Holds)) {
+		hold := action.Holds[step]
+		lines = append(lines, stepLine{step, fmt.Sprintf("waits%s%s%s; it goes on by itself when that is gone%s", Clean(words.Before(hold.Step)),
+			words.Because(Clean(words.Held(hold.Preflight, hold.Reason))), since(action.HeldSince[step]), CancelHint(action))})
+	}
+	return lines
+}
+
+// failureLines say which steps failed and are tried again.
+func failureLines(action journal.ActionRecord) (lines []stepLine) {
 	for _, id := range slices.Sorted(maps.Keys(action.Steps)) {
 		step := action.Steps[id]
 		// What the hold says already is no failure: its attempts do not count. That of a step
@@ -277,7 +293,7 @@ func Waits(action journal.ActionRecord) []string {
 		hold := action.Holds[id].Preflight
 		waits, stalled := hold == actions.HoldItems || hold == actions.HoldNextAttempt, action.Stalled != nil && action.Stalled.Step == id
 		if step.LastError != "" && !step.Done() && !waits && !stalled {
-			lines = append(lines, fmt.Sprintf("%s failed%s: %s", Clean(id), tried(step), Clean(step.LastError)))
+			lines = append(lines, stepLine{id, fmt.Sprintf("%s failed%s: %s", Clean(id), tried(step), Clean(step.LastError))})
 		}
 	}
 	return lines

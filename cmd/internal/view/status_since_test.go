@@ -28,14 +28,14 @@ func TestWhatWaitsSaysSinceWhen(t *testing.T) {
 		ID: "a", Holds: map[string]journal.ActionHeld{"x": {Preflight: "P", Step: "x", Reason: "r"}}, HeldSince: map[string]time.Time{"x": began},
 		Stalled: &journal.ActionStalled{Step: "y", Reason: "s"}, StalledAt: began.Add(time.Minute),
 	}
-	said := strings.Join(Waits(action), "\n")
-	for _, want := range []string{"waits before x for P: r (since 2026-11-21T01:00:00Z); it goes on", "stalled at y: s (since 2026-11-21T01:01:00Z); repair"} {
+	said := strings.Join(Waits(action, vocabulary), "\n")
+	for _, want := range []string{"waits before x: r (P) (since 2026-11-21T01:00:00Z); it goes on", "stalled at y: s (since 2026-11-21T01:01:00Z); repair"} {
 		if !strings.Contains(said, want) {
 			t.Errorf("there is no %q in\n%s", want, said)
 		}
 	}
 	action.HeldSince, action.StalledAt = nil, time.Time{}
-	if said := strings.Join(Waits(action), "\n"); strings.Contains(said, "since") {
+	if said := strings.Join(Waits(action, vocabulary), "\n"); strings.Contains(said, "since") {
 		t.Errorf("where nobody knows it says\n%s", said)
 	}
 }
@@ -48,12 +48,12 @@ func TestTheAttemptThatIsShownIsTheOneUnderWay(t *testing.T) {
 		"x failed (attempt 3), next try at 2026-11-21T01:00:00Z: no": {Attempts: 3, NextTry: at, LastError: "no"},
 		"x failed (attempt 3): no":                                   {Attempts: 3, LastError: "no"},
 	} {
-		if said := strings.Join(Waits(journal.ActionRecord{ID: "a", Steps: map[string]journal.StepRecord{"x": step}}), "\n"); said != want {
+		if said := strings.Join(Waits(journal.ActionRecord{ID: "a", Steps: map[string]journal.StepRecord{"x": step}}, vocabulary), "\n"); said != want {
 			t.Errorf("it says %q, want %q", said, want)
 		}
 	}
 	stalled := journal.ActionRecord{ID: "a", Stalled: &journal.ActionStalled{Step: "x", Reason: "failed 10 times: no"}, Steps: map[string]journal.StepRecord{"x": {Attempts: 10, LastError: "no"}}}
-	if said := Waits(stalled); len(said) != 1 || !strings.HasPrefix(said[0], "stalled at x: failed 10 times: no; ") {
+	if said := Waits(stalled, vocabulary); len(said) != 1 || !strings.HasPrefix(said[0], "stalled at x: failed 10 times: no; ") {
 		t.Errorf("of a stalled step it says %q", said)
 	}
 	status := api.Status{
@@ -64,5 +64,24 @@ func TestTheAttemptThatIsShownIsTheOneUnderWay(t *testing.T) {
 	}
 	if got, want := strings.Join(Progress(status, "a"), "\n"), "x (attempt 2): waits for finalizer f\ny: 1 of 2 pods; pod b has not ended"; got != want {
 		t.Errorf("it says\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestStepsThatDoTheSameTakeOneLineUnlessItIsWide(t *testing.T) {
+	lines := []stepLine{{"delete-pod a/b", "b"}, {"delete-pod a/c", "c"}, {"check", "k"}, {"delete-pod a/d", "d"}}
+	if got, want := strings.Join(stepsTold(lines, false), "\n"), "b (and 2 more steps like it: ekco status -o wide)\nk"; got != want {
+		t.Errorf("it says\n%s\nwant\n%s", got, want)
+	}
+	if got := strings.Join(stepsTold(lines, true), ""); got != "bckd" {
+		t.Errorf("wide it says %q", got)
+	}
+	status := api.Status{Actions: []journal.ActionRecord{{ID: "a", Steps: map[string]journal.StepRecord{
+		"delete-pod a/b": {Attempts: 1, LastError: "no"}, "delete-pod a/c": {Attempts: 1, LastError: "no"},
+	}}}}
+	for format, want := range map[string]int{"table": 1, "wide": 2} {
+		var out strings.Builder
+		if err := Status(&out, status, format, StatusOptions{Words: vocabulary}); err != nil || strings.Count(out.String(), " failed (attempt 1): no") != want {
+			t.Errorf("as %s (%v) it says\n%s", format, err, out.String())
+		}
 	}
 }

@@ -62,7 +62,7 @@ func thingLines(thing api.ThingExplanation, present api.Status, options Options,
 	// The same lines as in a status, of this thing alone.
 	status := ofThing(present, thing)
 	lines = append(lines, pauseLines(status, s)...)
-	lines = append(lines, actionLines(status, s)...)
+	lines = append(lines, actionLines(status, options.Words, true, s)...)
 	lines = append(lines, causeLines(thing, options)...)
 	lines = append(lines, nextLines(status, options.Words, s)...)
 	lines = append(lines, refusalLines(status, options.Words, s)...)
@@ -81,7 +81,6 @@ func isCordoned(status api.Status, thing api.ThingExplanation) bool {
 
 // ofThing leaves of a status what is about the thing.
 func ofThing(status api.Status, thing api.ThingExplanation) api.Status {
-	about := func(subject journal.Subject) bool { return fsm.Key(subject) == fsm.Key(thing.Subject) }
 	pauses := map[string]fsm.PauseState{}
 	for _, pause := range PausesOf(status) {
 		if key := pause.Key; key == "" || pause.What == thing.Machine+" "+thing.Subject.Name {
@@ -89,19 +88,12 @@ func ofThing(status api.Status, thing api.ThingExplanation) api.Status {
 		}
 	}
 	return api.Status{
-		Now: thing.Now, Actions: thing.Actions, Refusals: thing.Refusals, Progress: status.Progress, Unrecorded: status.Unrecorded, Pauses: pauses,
-		Next: keep(status.Next, func(u fsm.Upcoming) bool {
-			return about(u.Subject) || u.Subject == journal.ClusterSubject && refuses(thing, u)
-		}),
+		Now: thing.Now, Starting: status.Starting, Actions: thing.Actions, Refusals: thing.Refusals, Progress: status.Progress, Unrecorded: status.Unrecorded, Pauses: pauses,
+		Next: thing.Next,
 		Problems: keep(status.Problems, func(p api.Problem) bool {
 			return p.Thing == strings.ToLower(thing.Subject.Kind)+"/"+thing.Subject.Name
 		}),
 	}
-}
-
-// refuses reports whether what is to come of the cluster is what the thing waits for.
-func refuses(thing api.ThingExplanation, u fsm.Upcoming) bool {
-	return slices.ContainsFunc(thing.Refusals, func(r fsm.Refusal) bool { return r.Kind == u.Kind && r.Rule == u.Rule })
 }
 
 // because names the newest event that told of the thing: its facts, or its end.

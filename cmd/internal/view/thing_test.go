@@ -17,6 +17,7 @@ func aPurge() (api.ThingExplanation, api.Status) {
 	refusal := fsm.Refusal{Kind: journal.ActionClearNode, Subject: journal.ClusterSubject, Rule: "StormBrake", Since: began}
 	explained := api.ThingExplanation{
 		Now: began, Machine: "node", Subject: node, State: "Purging", Since: began, FactsSeq: 4, Actions: []journal.ActionRecord{purge}, Refusals: []fsm.Refusal{refusal},
+		Next: []fsm.Upcoming{{Kind: journal.ActionClearNode, Subject: node, At: began.Add(time.Minute)}, {Kind: journal.ActionClearNode, Subject: node, Rule: "StormBrake"}},
 	}
 	return explained, api.Status{
 		Now: began,
@@ -53,7 +54,7 @@ func TestAnExplanationHasWhatIsAboutTheThingAndNothingElse(t *testing.T) {
 			t.Errorf("there is no %q in\n%s", want, out.String())
 		}
 	}
-	for _, not := range []string{"worker-3", "of another", "Settling", "not here"} {
+	for _, not := range []string{"worker-3", "of another", "Settling", "not here", "BLOCKED"} {
 		if strings.Contains(out.String(), not) {
 			t.Errorf("there is %q in\n%s", not, out.String())
 		}

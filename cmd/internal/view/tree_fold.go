@@ -139,11 +139,11 @@ type hold struct {
 
 // text says for what and how long.
 func (h *hold) text() string {
-	text := fmt.Sprintf("waits since %s%s for %s", words.Stamp(h.since), words.Before(h.step), h.preflight)
+	text := fmt.Sprintf("waits since %s%s", words.Stamp(h.since), words.Before(h.step))
 	if !h.until.IsZero() {
-		text = fmt.Sprintf("waited %s%s for %s", words.Span(h.until.Sub(h.since)), words.Before(h.step), h.preflight)
+		text = fmt.Sprintf("waited %s%s", words.Span(h.until.Sub(h.since)), words.Before(h.step))
 	}
-	text += words.Because(h.reason)
+	text += words.Because(words.Held(h.preflight, h.reason))
 	if h.reasons > 1 {
 		text += fmt.Sprintf(" (the last of %d reasons)", h.reasons)
 	}

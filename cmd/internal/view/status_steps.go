@@ -1,0 +1,36 @@
+package view
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/replicatedhq/ekco/journal/words"
+)
+
+// stepLine is what is told of one step.
+type stepLine struct{ step, text string }
+
+// stepsTold returns the texts. Unless it is wide, steps that do the same, each with a thing
+// of its own, take one line with their count: a node that is cleared has a step for each pod.
+func stepsTold(lines []stepLine, wide bool) (texts []string) {
+	alike := map[string]int{}
+	for _, line := range lines {
+		alike[deedOf(line)]++
+	}
+	for _, line := range lines {
+		switch n := alike[deedOf(line)]; {
+		case wide || n == 1:
+			texts = append(texts, line.text)
+		case n > 1:
+			texts = append(texts, fmt.Sprintf("%s (and %s like it: ekco status -o wide)", line.text, words.Count(n-1, "more step")))
+			alike[deedOf(line)] = 0 // told
+		}
+	}
+	return texts
+}
+
+// deedOf is what the step does, without to what: "delete-pod".
+func deedOf(line stepLine) string {
+	deed, _, _ := strings.Cut(line.step, " ")
+	return deed
+}

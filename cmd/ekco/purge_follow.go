@@ -132,7 +132,7 @@ func (f *follower) showPresent(ctx context.Context) {
 			continue
 		}
 		f.waits = len(action.Holds) > 0
-		for _, why := range view.Waits(action, f.app.words) {
+		for _, why := range view.Waits(status, action, f.app.words) {
 			f.print("         %s", why)
 		}
 	}
@@ -253,7 +253,7 @@ func (f *follower) deferred(ctx context.Context) bool {
 		}
 		f.sign.clear()
 		f.print("node %s is purged; %s for %s, after %s", f.flags.node, view.Waiting(action), f.app.words.Deferred(action.Kind), words.Span(f.lastNews.Sub(f.began).Round(100*time.Millisecond)))
-		for _, why := range view.Waits(action, f.app.words) {
+		for _, why := range view.Waits(status, action, f.app.words) {
 			f.warn("warning: %s", why)
 		}
 		if f.alone {

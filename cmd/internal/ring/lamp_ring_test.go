@@ -502,7 +502,7 @@ func TestARuleOfLampsHoldsThemAndIsExplained(t *testing.T) {
 		h.overTheSocket(in, func(client *api.Client) {
 			h.says("the explanation", h.explained(client, api.ThingRequest{Kind: "lamp", Name: "desk"}),
 				"lamp desk (uid uid-desk)", "State:    Dark, since", "Because:  of #", "lamp desk is dark", "No action is open",
-				"BLOCKED", "light lamp desk: Daylight: there is daylight")
+				"NEXT", "light lamp desk: blocked by Daylight: there is daylight")
 			h.says("what a person would bring about", h.wouldRenew(client),
 				"renew-bulb of lamp desk", "1. unscrew (", "no return after this", "2. screw-in", "bulb: E27",
 				checkStillThere, "pass", ruleDaylight, "warn", "there is daylight")

@@ -1,6 +1,7 @@
 package ring
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -125,7 +126,7 @@ func (w *ward) CreateObject(ctx context.Context, ref kube.Ref, object json.RawMe
 	if w.full.Load() {
 		return nil, fmt.Errorf("%w: pods is forbidden: exceeded quota: q, requested: pods=1, used: pods=5, limited: pods=5", kube.ErrForbidden)
 	}
-	if w.stolen.CompareAndSwap(true, false) {
+	if bytes.Contains(object, []byte(`"nodeName":"a"`)) && w.stolen.CompareAndSwap(true, false) {
 		w.cluster.Put(ref, `{"metadata":{"labels":{"app":"somebody's"}},"spec":{"nodeName":"elsewhere"},"status":{"phase":"Running"}}`)
 	}
 	return w.estate.CreateObject(ctx, ref, object)

@@ -213,7 +213,7 @@ func actionLines(status api.Status, v *words.Vocabulary, wide bool, s style) []s
 		if what := status.Unrecorded[action.ID]; what != "" {
 			lines = append(lines, "    "+s.paint(bad, "not recorded: ")+Clean(what))
 		}
-		for _, line := range slices.Concat(progress(status, action.ID, wide), waits(action, v, wide)) {
+		for _, line := range slices.Concat(progress(status, action.ID, wide), waits(status, action, v, wide)) {
 			lines = append(lines, "    "+line)
 		}
 	}
@@ -243,14 +243,14 @@ func planStep(action journal.ActionRecord) string {
 
 // Waits says, a line each, why an action does not go on and what an
 // administrator can do about it.
-func Waits(action journal.ActionRecord, v *words.Vocabulary) []string {
-	return waits(action, v, true)
+func Waits(status api.Status, action journal.ActionRecord, v *words.Vocabulary) []string {
+	return waits(status, action, v, true)
 }
 
 // waits leaves out, unless it is wide, what is much alike: a node that is cleared has a step
 // for each pod.
-func waits(action journal.ActionRecord, v *words.Vocabulary, wide bool) []string {
-	held, failed := stepsTold(holdLines(action), wide), stepsTold(failureLines(action), wide)
+func waits(status api.Status, action journal.ActionRecord, v *words.Vocabulary, wide bool) []string {
+	held, failed := stepsTold(holdLines(action), wide), stepsTold(failureLines(status, action), wide)
 	var lines []string
 	if _, deferred := action.Deferred(); deferred {
 		lines = append(lines, fmt.Sprintf("all else is done; %s for %s, and nothing else waits for that: %s",
@@ -285,7 +285,7 @@ func holdLines(action journal.ActionRecord) (lines []stepLine) {
 }
 
 // failureLines say which steps failed and are tried again.
-func failureLines(action journal.ActionRecord) (lines []stepLine) {
+func failureLines(status api.Status, action journal.ActionRecord) (lines []stepLine) {
 	for _, id := range slices.Sorted(maps.Keys(action.Steps)) {
 		step := action.Steps[id]
 		// What the hold says already is no failure: its attempts do not count. That of a step
@@ -293,7 +293,7 @@ func failureLines(action journal.ActionRecord) (lines []stepLine) {
 		hold := action.Holds[id].Preflight
 		waits, stalled := hold == actions.HoldItems || hold == actions.HoldNextAttempt, action.Stalled != nil && action.Stalled.Step == id
 		if step.LastError != "" && !step.Done() && !waits && !stalled {
-			lines = append(lines, stepLine{id, fmt.Sprintf("%s failed%s: %s", Clean(id), tried(step), Clean(step.LastError))})
+			lines = append(lines, stepLine{id, fmt.Sprintf("%s failed%s: %s", Clean(id), tried(status, step), Clean(step.LastError))})
 		}
 	}
 	return lines
@@ -301,12 +301,16 @@ func failureLines(action journal.ActionRecord) (lines []stepLine) {
 
 // tried says which attempt failed, and what follows. While another is under way nobody
 // knows the number: between the two EKCO may have been killed in the middle of one.
-func tried(step journal.StepRecord) string {
+func tried(status api.Status, step journal.StepRecord) string {
 	switch {
 	case step.Open && step.Attempts > 1:
 		return fmt.Sprintf(" before attempt %d, which is under way", step.Attempts)
 	case step.Open:
 		return " before a person had it tried again"
+	case !step.NextTry.IsZero() && !status.API.LostAt.IsZero():
+		return fmt.Sprintf(" (attempt %d), next try when the Kubernetes API answers", step.Attempts)
+	case !step.NextTry.IsZero() && !step.NextTry.After(status.Now):
+		return fmt.Sprintf(" (attempt %d), next try now", step.Attempts)
 	case !step.NextTry.IsZero():
 		return fmt.Sprintf(" (attempt %d), next try at %s", step.Attempts, words.Stamp(step.NextTry))
 	}

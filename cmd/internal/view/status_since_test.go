@@ -7,6 +7,7 @@ import (
 
 	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/cmd/internal/api"
+	"github.com/replicatedhq/ekco/fsm"
 	"github.com/replicatedhq/ekco/journal"
 )
 
@@ -28,14 +29,14 @@ func TestWhatWaitsSaysSinceWhen(t *testing.T) {
 		ID: "a", Holds: map[string]journal.ActionHeld{"x": {Preflight: "P", Step: "x", Reason: "r"}}, HeldSince: map[string]time.Time{"x": began},
 		Stalled: &journal.ActionStalled{Step: "y", Reason: "s"}, StalledAt: began.Add(time.Minute),
 	}
-	said := strings.Join(Waits(action, vocabulary), "\n")
+	said := strings.Join(Waits(api.Status{}, action, vocabulary), "\n")
 	for _, want := range []string{"waits before x: r (P) (since 2026-11-21T01:00:00Z); it goes on", "stalled at y: s (since 2026-11-21T01:01:00Z); repair"} {
 		if !strings.Contains(said, want) {
 			t.Errorf("there is no %q in\n%s", want, said)
 		}
 	}
 	action.HeldSince, action.StalledAt = nil, time.Time{}
-	if said := strings.Join(Waits(action, vocabulary), "\n"); strings.Contains(said, "since") {
+	if said := strings.Join(Waits(api.Status{}, action, vocabulary), "\n"); strings.Contains(said, "since") {
 		t.Errorf("where nobody knows it says\n%s", said)
 	}
 }
@@ -48,12 +49,21 @@ func TestTheAttemptThatIsShownIsTheOneUnderWay(t *testing.T) {
 		"x failed (attempt 3), next try at 2026-11-21T01:00:00Z: no": {Attempts: 3, NextTry: at, LastError: "no"},
 		"x failed (attempt 3): no":                                   {Attempts: 3, LastError: "no"},
 	} {
-		if said := strings.Join(Waits(journal.ActionRecord{ID: "a", Steps: map[string]journal.StepRecord{"x": step}}, vocabulary), "\n"); said != want {
+		if said := strings.Join(Waits(api.Status{Now: began.Add(-time.Second)}, journal.ActionRecord{ID: "a", Steps: map[string]journal.StepRecord{"x": step}}, vocabulary), "\n"); said != want {
+			t.Errorf("it says %q, want %q", said, want)
+		}
+	}
+	again := journal.ActionRecord{ID: "a", Steps: map[string]journal.StepRecord{"x": {Attempts: 3, NextTry: at, LastError: "no"}}}
+	for want, status := range map[string]api.Status{
+		"x failed (attempt 3), next try now: no":                             {Now: at},
+		"x failed (attempt 3), next try when the Kubernetes API answers: no": {Now: at.Add(-time.Second), API: fsm.APIState{LostAt: at.Add(-time.Minute)}},
+	} {
+		if said := strings.Join(Waits(status, again, vocabulary), "\n"); said != want {
 			t.Errorf("it says %q, want %q", said, want)
 		}
 	}
 	stalled := journal.ActionRecord{ID: "a", Stalled: &journal.ActionStalled{Step: "x", Reason: "failed 10 times: no"}, Steps: map[string]journal.StepRecord{"x": {Attempts: 10, LastError: "no"}}}
-	if said := Waits(stalled, vocabulary); len(said) != 1 || !strings.HasPrefix(said[0], "stalled at x: failed 10 times: no; ") {
+	if said := Waits(api.Status{}, stalled, vocabulary); len(said) != 1 || !strings.HasPrefix(said[0], "stalled at x: failed 10 times: no; ") {
 		t.Errorf("of a stalled step it says %q", said)
 	}
 	status := api.Status{

@@ -27,12 +27,12 @@ func TestAnActionThatTurnsBackSaysWhatIsStillToBeTakenBack(t *testing.T) {
 	if got, want := planStep(action), "taking back what it did: list"; got != want {
 		t.Errorf("its progress is %q, want %q", got, want)
 	}
-	said := strings.Join(Waits(action, vocabulary), "\n")
+	said := strings.Join(Waits(api.Status{}, action, vocabulary), "\n")
 	if want := "what it did is taken back first; still to do: list"; !strings.Contains(said, want) {
 		t.Errorf("it does not say %q:\n%s", want, said)
 	}
 	action.Steps["list"] = journal.StepRecord{Attempts: 1, StartedAt: began, DoneAt: began}
-	if said := strings.Join(Waits(action, vocabulary), "\n"); strings.Contains(said, "taken back") {
+	if said := strings.Join(Waits(api.Status{}, action, vocabulary), "\n"); strings.Contains(said, "taken back") {
 		t.Errorf("with everything taken back it says:\n%s", said)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/cmd/internal/api"
 	"github.com/replicatedhq/ekco/cmd/internal/view"
 	"github.com/replicatedhq/ekco/journal"
 	"github.com/replicatedhq/ekco/journal/words"
@@ -16,11 +17,11 @@ func TestAStepThatOnlyWaitsIsNotSaidToHaveFailed(t *testing.T) {
 		ID: "a", Steps: map[string]journal.StepRecord{"set": {Attempts: 1, LastError: left}},
 		Holds: map[string]journal.ActionHeld{"set": {Preflight: actions.HoldItems, Step: "set", Reason: left}},
 	}
-	if said := strings.Join(view.Waits(action, words.New()), "\n"); strings.Count(said, left) != 1 || strings.Contains(said, "failed") {
+	if said := strings.Join(view.Waits(api.Status{}, action, words.New()), "\n"); strings.Count(said, left) != 1 || strings.Contains(said, "failed") {
 		t.Errorf("it is said:\n%s", said)
 	}
 	action.Holds = nil
-	if said := strings.Join(view.Waits(action, words.New()), "\n"); !strings.Contains(said, "set failed (attempt 1): "+left) {
+	if said := strings.Join(view.Waits(api.Status{}, action, words.New()), "\n"); !strings.Contains(said, "set failed (attempt 1): "+left) {
 		t.Errorf("of one that failed it is said:\n%s", said)
 	}
 }

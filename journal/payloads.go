@@ -23,6 +23,9 @@ type JournalSalvaged struct {
 	// LostAtLeast is how many events are known to be lost; the true number can
 	// be higher, when the end of the file is unreadable.
 	LostAtLeast uint64 `json:"lost_at_least"`
+	// EarlierFiles were set aside at earlier damage, of which the readable prefix
+	// says nothing: the record of it is among what is lost now.
+	EarlierFiles []string `json:"earlier_files,omitempty"`
 }
 
 // JournalOutdated says that the file lost its newest events, for example

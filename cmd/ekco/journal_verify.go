@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -13,7 +14,6 @@ import (
 	"github.com/replicatedhq/ekco/cmd/internal/view"
 	"github.com/replicatedhq/ekco/journal"
 	"github.com/replicatedhq/ekco/journal/bolt/rescue"
-	"github.com/replicatedhq/ekco/journal/words"
 )
 
 // unproved is what a sound chain does not say.
@@ -32,7 +32,8 @@ func newJournalVerifyCommand(a *app) *cobra.Command {
 		Long: `Checks the whole journal: that every record is as it was written and that none is
 missing. While an operator runs it checks the journal in use, otherwise the file,
 in a process of its own. It prints the head: the number and the hash of the last event,
-which stands for all events before it. With --expect it also checks that an event has
+which stands for all events before it, and of each time that the journal lost events
+which they were, and of what time nothing is known. With --expect it also checks that an event has
 the hash that it once had. The exit code is 1 if anything is wrong, and 3 if the
 file is not a journal of EKCO at all.`,
 		Example: `  ekco journal verify
@@ -81,18 +82,17 @@ func readPosition(text string) (at journal.Position, err error) {
 	return at, nil
 }
 
-// audit adds to a sound journal's result what its events say: whether it was ever salvaged,
+// audit adds to a sound journal's result what its events say: whether it ever lost events,
 // and whether it has the event that is expected.
 func audit(ctx context.Context, backend api.Backend, result *api.VerifyResult, expected journal.Position) error {
-	for event, err := range backend.Events(ctx, journal.Query{Types: []journal.Type{journal.TypeJournalSalvaged}}, false) {
-		switch {
-		case errors.Is(err, api.ErrRefused) && expected == (journal.Position{}):
-			result.Unread = err.Error() // sound as the file is, the operator does not have it open
-			return nil
-		case err != nil:
-			return fmt.Errorf("look for salvages in the journal: %w", err)
-		}
-		result.Salvaged = append(result.Salvaged, event.Time)
+	var err error
+	result.Losses, err = losses(ctx, backend, time.Time{}, lookup(ctx, backend))
+	switch {
+	case errors.Is(err, api.ErrRefused) && expected == (journal.Position{}):
+		result.Unread = err.Error() // sound as the file is, the operator does not have it open
+		return nil
+	case err != nil:
+		return fmt.Errorf("look for losses in the journal: %w", err)
 	}
 	if expected == (journal.Position{}) {
 		return nil
@@ -156,11 +156,11 @@ func soundText(result api.VerifyResult) string {
 	switch {
 	case result.Unread != "":
 		text += "Salvaged: cannot be told now: " + view.Clean(result.Unread) + "\n"
-	case len(result.Salvaged) == 0:
+	case len(result.Losses) == 0:
 		text += fmt.Sprintf("Salvaged: never, as far back as #%d\n", result.FirstSeq)
 	}
-	for _, at := range result.Salvaged {
-		text += fmt.Sprintf("Salvaged: at %s, after damage; events were lost\n", words.Stamp(at))
+	for _, loss := range result.Losses {
+		text += view.Loss(loss) + "\n"
 	}
 	if at := result.Expected; at != (journal.Position{}) {
 		return text + fmt.Sprintf("As expected: #%d has the hash that it once had, and with it all events before it.\n", at.Seq)

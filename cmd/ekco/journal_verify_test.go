@@ -1,13 +1,18 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/replicatedhq/ekco/cmd/internal/api"
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/bolt"
+	"github.com/replicatedhq/ekco/journal/words"
 )
 
 // verifiedOffline returns what the file at the desk is found to be.
@@ -56,11 +61,72 @@ func TestWhatRetentionMovedOutCannotBeCompared(t *testing.T) {
 	d.expect(d.types("journal", "verify", "--expect", "12:"+strings.Repeat("ab", 32)), exitFailed, "event #12 is not in the journal any more, which begins at #40", "")
 }
 
-func TestVerifySaysWhenTheJournalWasSalvaged(t *testing.T) {
+func TestVerifyTellsOfEachLossWhichEventsAndWhichTime(t *testing.T) {
 	op := &fakeOperator{verified: api.VerifyResult{OK: true, Events: 9, FirstSeq: 1, LastSeq: 9, Head: journal.Position{Seq: 9}}}
-	op.past = []journal.Event{event(t, 5, "", journal.TypeJournalSalvaged, journal.JournalSalvaged{})}
+	op.past = []journal.Event{
+		event(t, 4, "", journal.TypeNodeObserved, journal.NodeObserved{}),
+		event(t, 5, "", journal.TypeJournalSalvaged, journal.JournalSalvaged{LastSeq: 4, LostAtLeast: 3, DamagedFile: "/j.damaged-2", EarlierFiles: []string{"/j.damaged-1"}}),
+		event(t, 6, "", journal.TypeJournalOutdated, journal.JournalOutdated{LastSeq: 5, Mirrored: journal.Position{Seq: 7}}),
+		event(t, 8, "", journal.TypeJournalSalvaged, journal.JournalSalvaged{}),
+	}
+	at := func(i int) string { return words.Stamp(op.past[i].Time) }
 	d := newDesk(t, op)
-	d.expect(d.types("journal", "verify"), exitDone, "Salvaged: at "+op.past[0].Time.UTC().Format("2006-01-02T15:04:05Z")+", after damage; events were lost\n", "")
+	d.expect(d.types("journal", "verify"), exitDone, "Salvaged: at "+at(1)+" (#5), after damage; events were lost after #4, at least 3; "+
+		"what happened between "+at(0)+" and "+at(1)+" is not known\n  the damaged file: /j.damaged-2\n"+
+		"  damaged files from before, of which no event tells any more: /j.damaged-1\n"+
+		"Newest events lost: found at "+at(2)+" (#6); events were lost after #5, at least 2; "+
+		"what happened between "+at(1)+" and "+at(2)+" is not known\n"+
+		"Salvaged: at "+at(3)+" (#8), after damage; events were lost\n", "")
+	d.expect(d.types("journal", "verify", "-o", "json"), exitDone, `"after": 5`, "")
+}
+
+// salvaged spoils the journal at the desk where the text stands, and has it salvaged.
+func salvaged(t *testing.T, path, where string) {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	spoiled := bytes.ReplaceAll(content, []byte(where), bytes.ToUpper([]byte(where))) // pages have copies
+	if bytes.Equal(spoiled, content) {
+		t.Fatalf("the journal has no %s", where)
+	}
+	if err := os.WriteFile(path, spoiled, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	store, found, err := bolt.OpenOrSalvage(t.Context(), path, bolt.Options{})
+	if err != nil || found == nil {
+		t.Fatalf("salvage: %v, %v", found, err)
+	}
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestASecondDamageHidesNoEarlierOne: whether its record was kept, or is lost now.
+func TestASecondDamageHidesNoEarlierOne(t *testing.T) {
+	for second, want := range map[string]int{`"seq":5,`: 2, `"seq":3,`: 1} {
+		d := newDesk(t, nil)
+		path := written(t, d)
+		d.expect(d.types("pause", "--reason", "one more event"), exitDone, "", "")
+		salvaged(t, path, `"seq":4,`)
+		first, err := filepath.Glob(path + ".damaged-*")
+		if err != nil || len(first) != 1 {
+			t.Fatalf("set aside are %v, %v", first, err)
+		}
+		d.expect(d.types("journal", "accept", "--yes"), exitDone, "", "")
+		salvaged(t, path, second)
+		d.expect(d.types("journal", "verify"), exitDone, filepath.Base(first[0]), "")
+		result := d.verifiedOffline()
+		if len(result.Losses) != want {
+			t.Errorf("after damage at %s: losses are %+v", second, result.Losses)
+		}
+		for _, loss := range result.Losses {
+			if loss.From.IsZero() || loss.After == 0 {
+				t.Errorf("after damage at %s: nothing says since when events are lost: %+v", second, loss)
+			}
+		}
+	}
 }
 
 // TestVerifyTellsWhatItCanWhereTheOperatorDoesNotHaveTheJournalOpen: the file is sound all the same.

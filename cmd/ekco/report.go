@@ -63,36 +63,23 @@ func (a *app) report(cmd *cobra.Command, backend *connection, options view.Repor
 		options.From = status.Journal.FirstTime
 	}
 	options.Lookup, options.Origin = lookup(ctx, backend), origin(ctx, backend)
-	if options.Lost, err = losses(ctx, backend, options); err != nil {
+	if options.Lost, err = gaps(ctx, backend, options); err != nil {
 		return err
 	}
 	return view.Report(a.stdout, status, backend.Events(ctx, journal.Query{Node: options.Node, Since: options.From}, false), options)
 }
 
-// losses returns of which times nothing is known, since the journal lost its events. A journal
+// gaps returns of which times nothing is known, since the journal lost its events. A journal
 // that was damaged mostly lacks its newest events too, which is one loss.
-func losses(ctx context.Context, backend api.Backend, options view.ReportOptions) (lost []view.Gap, err error) {
-	types := []journal.Type{journal.TypeJournalSalvaged, journal.TypeJournalOutdated}
-	for event, err := range backend.Events(ctx, journal.Query{Types: types, Since: options.From}, false) {
-		if err != nil {
-			return nil, err
-		}
-		var last uint64
-		switch p := event.Decoded().Body.(type) {
-		case *journal.JournalSalvaged:
-			last = p.LastSeq
-		case *journal.JournalOutdated:
-			last = p.LastSeq
-		}
-		gap := view.Gap{Until: event.Time}
-		if before, found := options.Lookup(last); last != 0 && found {
-			gap.From = before.Time
-		}
+func gaps(ctx context.Context, backend api.Backend, options view.ReportOptions) (lost []view.Gap, err error) {
+	told, err := losses(ctx, backend, options.From, options.Lookup)
+	for _, loss := range told {
+		gap := view.Gap{From: loss.From, Until: loss.At}
 		if i := len(lost) - 1; i >= 0 && lost[i].From.Equal(gap.From) {
 			lost[i] = gap
 			continue
 		}
 		lost = append(lost, gap)
 	}
-	return lost, nil
+	return lost, err
 }

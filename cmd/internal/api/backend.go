@@ -297,9 +297,24 @@ type VerifyResult struct {
 	Head journal.Position `json:"head,omitzero"`
 	// Expected is the event that was compared, and is as it once was; zero without.
 	Expected journal.Position `json:"expected,omitzero"`
-	// Salvaged is when the journal was damaged and saved as far as possible, as its events
-	// tell.
-	Salvaged []time.Time `json:"salvaged,omitempty"`
-	// Unread is why its events could not be read, so that Salvaged is not known.
+	// Losses are each time that the journal lost events, as its events tell, oldest first.
+	Losses []Loss `json:"losses"`
+	// Unread is why its events could not be read, so that Losses are not known.
 	Unread string `json:"unread,omitempty"`
+}
+
+// Loss is one time that the journal lost events.
+type Loss struct {
+	// Type is the event that tells of it, Seq its number and At its time.
+	Type journal.Type `json:"type"`
+	Seq  uint64       `json:"seq"`
+	At   time.Time    `json:"at"`
+	// After is the last event that was kept, and From its time; 0 and zero if nobody knows.
+	After uint64    `json:"after"`
+	From  time.Time `json:"from,omitzero"`
+	// AtLeast is how many events are known to be lost, DamagedFile where they may still be.
+	AtLeast     uint64 `json:"at_least"`
+	DamagedFile string `json:"damaged_file,omitempty"`
+	// EarlierFiles were set aside at earlier losses, of which this one took the record.
+	EarlierFiles []string `json:"earlier_files,omitempty"`
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -30,6 +31,8 @@ type rebuilder struct {
 	pending   int
 	recovered uint64
 	lost      uint64
+	// told are the damaged files that the readable prefix tells of.
+	told []string
 }
 
 // rebuild writes and syncs a file of what feed puts into the rebuilder, and ends
@@ -154,16 +157,25 @@ func (r *rebuilder) record(content []byte) (bool, error) {
 	if _, err := journal.CheckRecord(r.Hash, content); err != nil {
 		return false, nil
 	}
-	if created, err := event.Decode(); err == nil && event.Seq == 1 {
-		if payload, ok := created.(*journal.JournalCreated); ok {
-			r.id.JournalID = payload.JournalID
-		}
-	}
+	r.learn(event)
 	if err := r.Put(event.Seq, content, event); err != nil {
 		return false, err
 	}
 	r.recovered++
 	return true, r.commitSome()
+}
+
+// learn takes from an event what the journal says of itself.
+func (r *rebuilder) learn(event journal.Event) {
+	if event.Seq != 1 && event.Type != journal.TypeJournalSalvaged {
+		return
+	}
+	switch p := event.Decoded().Body.(type) {
+	case *journal.JournalCreated:
+		r.id.JournalID = p.JournalID
+	case *journal.JournalSalvaged:
+		r.told = append(r.told, p.DamagedFile)
+	}
 }
 
 // commitSome bounds what a transaction keeps in memory.
@@ -184,9 +196,10 @@ func (r *rebuilder) commitSome() error {
 }
 
 // finding says what this file has of the damaged one.
-func (r *rebuilder) finding(aside string, problem error) journal.JournalSalvaged {
+func (r *rebuilder) finding(aside string, earlier []string, problem error) journal.JournalSalvaged {
 	found := journal.JournalSalvaged{
 		DamagedFile: aside, Problem: problem.Error(), Recovered: r.recovered, LostAtLeast: r.lost,
+		EarlierFiles: slices.DeleteFunc(earlier, func(file string) bool { return slices.Contains(r.told, file) }),
 	}
 	if r.recovered > 0 {
 		found.LastSeq = r.Seq

@@ -27,12 +27,16 @@ func Salvage(ctx context.Context, path string, options Options, problem error) (
 	if err != nil {
 		return found, err
 	}
+	earlier, err := files.SetAsideBefore(path + files.DamagedSuffix)
+	if err != nil {
+		return found, err
+	}
 	feed := func(r *rebuilder) error {
 		lines := salvageLines(ctx, path, options)
 		return errors.Join(r.read(lines), lines.Close())
 	}
 	err = rebuild(path+files.SalvageSuffix, options.Now, feed, func(r *rebuilder) journal.Draft {
-		found = r.finding(aside, problem)
+		found = r.finding(aside, earlier, problem)
 		return journal.Draft{
 			Type: journal.TypeJournalSalvaged, Subject: journal.JournalSubject, Actor: "journal", Payload: found,
 		}

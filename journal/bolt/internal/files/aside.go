@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 )
 
@@ -25,6 +26,22 @@ func AsideName(prefix string, now time.Time) (string, error) {
 			return "", err
 		}
 	}
+}
+
+// SetAsideBefore returns the names that [AsideName] gave with that prefix, oldest first.
+func SetAsideBefore(prefix string) ([]string, error) {
+	directory, base := filepath.Split(prefix)
+	entries, err := os.ReadDir(filepath.Clean(directory))
+	if err != nil {
+		return nil, fmt.Errorf("look for files that were set aside earlier: %w", err)
+	}
+	var names []string
+	for _, entry := range entries {
+		if strings.HasPrefix(entry.Name(), base) {
+			names = append(names, directory+entry.Name())
+		}
+	}
+	return names, nil
 }
 
 // SetAside gives the file a second name, durably, so that at no moment it has none.

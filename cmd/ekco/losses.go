@@ -1,0 +1,36 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/replicatedhq/ekco/cmd/internal/api"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// losses returns each time since then that the journal lost events, as its events tell.
+// Lookup finds an event by its number.
+func losses(ctx context.Context, backend api.Backend, since time.Time, lookup func(uint64) (journal.Event, bool)) ([]api.Loss, error) {
+	told := []api.Loss{}
+	types := []journal.Type{journal.TypeJournalSalvaged, journal.TypeJournalOutdated}
+	for event, err := range backend.Events(ctx, journal.Query{Types: types, Since: since}, false) {
+		if err != nil {
+			return nil, err
+		}
+		loss := api.Loss{Type: event.Type, Seq: event.Seq, At: event.Time}
+		switch p := event.Decoded().Body.(type) {
+		case *journal.JournalSalvaged:
+			loss.After, loss.AtLeast, loss.DamagedFile, loss.EarlierFiles = p.LastSeq, p.LostAtLeast, p.DamagedFile, p.EarlierFiles
+		case *journal.JournalOutdated:
+			loss.After = p.LastSeq
+			if p.LastSeq != 0 && p.Mirrored.Seq > p.LastSeq {
+				loss.AtLeast = p.Mirrored.Seq - p.LastSeq
+			}
+		}
+		if before, found := lookup(loss.After); loss.After != 0 && found {
+			loss.From = before.Time
+		}
+		told = append(told, loss)
+	}
+	return told, nil
+}

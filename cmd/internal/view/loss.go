@@ -1,0 +1,35 @@
+package view
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/replicatedhq/ekco/cmd/internal/api"
+	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/words"
+)
+
+// Loss says of one time that the journal lost events which they are and where they may be.
+func Loss(loss api.Loss) string {
+	text := fmt.Sprintf("Salvaged: at %s (#%d), after damage", words.Stamp(loss.At), loss.Seq)
+	if loss.Type == journal.TypeJournalOutdated {
+		text = fmt.Sprintf("Newest events lost: found at %s (#%d)", words.Stamp(loss.At), loss.Seq)
+	}
+	text += "; events were lost"
+	if loss.After != 0 {
+		text += fmt.Sprintf(" after #%d", loss.After)
+	}
+	if loss.AtLeast > 0 {
+		text += fmt.Sprintf(", at least %d", loss.AtLeast)
+	}
+	if !loss.From.IsZero() {
+		text += fmt.Sprintf("; what happened between %s and %s is not known", words.Stamp(loss.From), words.Stamp(loss.At))
+	}
+	if loss.DamagedFile != "" {
+		text += "\n  the damaged file: " + Clean(loss.DamagedFile)
+	}
+	if len(loss.EarlierFiles) > 0 {
+		text += "\n  damaged files from before, of which no event tells any more: " + Clean(strings.Join(loss.EarlierFiles, ", "))
+	}
+	return text
+}

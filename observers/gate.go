@@ -161,7 +161,8 @@ func (g *gate) blind() bool {
 func (g *gate) absence(outage bool) string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.failure != nil && !(outage && errors.Is(kube.Sentinel(g.failure), kube.ErrUnavailable)) {
+	toldAlready := outage && errors.Is(kube.Sentinel(g.failure), kube.ErrUnavailable)
+	if g.failure != nil && !toldAlready {
 		return fmt.Sprintf("%s: cannot be %s; tried again at least every %s (%s)", g.resource, g.verb, g.poll, brief(g.failure))
 	}
 	switch {

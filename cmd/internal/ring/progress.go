@@ -32,10 +32,10 @@ func (p *progress) report(at time.Time, action, step string, now actions.Progres
 		now = before
 		now.Missing, now.Foreign = missing, foreign
 	}
-	switch {
-	case now.Missing == "":
+	switch now.Missing {
+	case "":
 		now.Since = time.Time{}
-	case now.Missing == before.Missing:
+	case before.Missing:
 		now.Since = before.Since
 	default:
 		now.Since = at

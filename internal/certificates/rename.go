@@ -4,10 +4,11 @@ import (
 	"crypto/x509"
 	"fmt"
 	"net"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/replicatedhq/ekco/internal/durable"
 )
 
 // APIServerNames says how the names in the API server's certificate are to be changed.
@@ -62,7 +63,7 @@ func (n APIServerNames) Change() (ChangedNames, error) {
 	if err != nil {
 		return changed, err
 	}
-	return changed, swapPair(os.Rename, certificatePath, EncodeChain(certificate), keyPath, encoded)
+	return changed, swapPair(durable.Replacement.Swap, certificatePath, EncodeChain(certificate), keyPath, encoded)
 }
 
 // belongs reports whether the key in the file is the certificate's: what was interrupted may

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/replicatedhq/ekco/internal/durable"
 )
 
 // host is a directory of certificates as kubeadm leaves it.
@@ -178,11 +180,11 @@ func TestWhatCannotBeChangedStaysAsItIs(t *testing.T) {
 func TestAKeyWhoseCertificateCannotBePutIntoItsPlaceGoesBack(t *testing.T) {
 	for fails, wants := range map[string]string{"apiserver.crt": "apiserver.crt: no", "apiserver.key": "apiserver.key: no"} {
 		dir, p := host(t, "leaf")
-		by := func(from, to string) error {
-			if filepath.Base(to) == fails {
+		by := func(r durable.Replacement) error {
+			if filepath.Base(r.Path) == fails {
 				return errors.New("no")
 			}
-			return os.Rename(from, to)
+			return r.Swap()
 		}
 		err := swapPair(by, filepath.Join(dir, "apiserver.crt"), p.caFile.Content, filepath.Join(dir, "apiserver.key"), p.otherKeyOf.Content)
 		if err == nil || !strings.Contains(err.Error(), wants) {

@@ -10,6 +10,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
+
+	"github.com/replicatedhq/ekco/internal/durable"
 )
 
 const (
@@ -22,8 +24,12 @@ const (
 	FileVersion = 0
 )
 
-// maxManifest is how large a file is read; those of static pods have some kilobytes.
-const maxManifest = 1 << 20
+const (
+	// fileMode is that of the files: HAProxy and the kubelet's tools need not run as root.
+	fileMode = 0o644
+	// maxManifest is how large a file is read; those of static pods have some kilobytes.
+	maxManifest = 1 << 20
+)
 
 // reference is what the reference to an image is made of.
 var reference = regexp.MustCompile(`^[A-Za-z0-9\[][A-Za-z0-9._/:@+\[\]-]*$`)
@@ -93,8 +99,8 @@ func WriteManifest(path, image string) (written bool, err error) {
 	if present == (manifest{strconv.Itoa(FileVersion), image}) {
 		return false, nil
 	}
-	if err := replace(path, content); err != nil {
-		return false, fmt.Errorf("write %s: %w%s", path, err, asRoot(err))
+	if err := durable.Replace(path, []byte(content), fileMode); err != nil {
+		return false, fmt.Errorf("write %s: %w%s", path, err, advice(err))
 	}
 	return true, nil
 }
@@ -105,12 +111,12 @@ type manifest struct{ version, image string }
 // readManifest reads the manifest that is there. That there is none, or an empty file, is no
 // error: nothing is lost when it is written.
 func readManifest(path string) (manifest, error) {
-	content, err := readFile(path)
+	content, err := durable.Read(path, maxManifest)
 	if errors.Is(err, os.ErrNotExist) {
 		return manifest{}, nil
 	}
 	if err != nil {
-		return manifest{}, fmt.Errorf("read HAProxy's manifest: %w%s", err, asRoot(err))
+		return manifest{}, fmt.Errorf("read HAProxy's manifest: %w%s", err, advice(err))
 	}
 	m, err := parseManifest(content)
 	if err != nil {
@@ -119,10 +125,13 @@ func readManifest(path string) (manifest, error) {
 	return m, nil
 }
 
-// asRoot says what to do where it is the right that is missing.
-func asRoot(err error) string {
-	if errors.Is(err, os.ErrPermission) {
+// advice says what to do about a file that cannot be read or written.
+func advice(err error) string {
+	switch {
+	case errors.Is(err, os.ErrPermission):
 		return "; run this as root"
+	case errors.Is(err, durable.ErrNoFile), errors.Is(err, durable.ErrTooLarge):
+		return "; name another with --file, or move it away"
 	}
 	return ""
 }

@@ -1,0 +1,101 @@
+package durable
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// attributes are what a file has beside its content.
+type attributes struct {
+	mode     fs.FileMode
+	uid, gid int
+	extended map[string][]byte
+}
+
+// withMode is what a new file has: the owner is who writes it.
+func withMode(mode fs.FileMode) attributes { return attributes{mode: mode, uid: -1, gid: -1} }
+
+// attributesOf reads those of a file, also access lists and the labels of SELinux.
+func attributesOf(path string) (attributes, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return attributes{}, err
+	}
+	a := withMode(info.Mode().Perm())
+	if owner, known := info.Sys().(*syscall.Stat_t); known {
+		a.uid, a.gid = int(owner.Uid), int(owner.Gid)
+	}
+	a.extended, err = extendedOf(path)
+	return a, err
+}
+
+// give gives them to a file that is being written. The owner is first: to change it takes away
+// rights.
+func (a attributes) give(file *os.File) error {
+	if err := file.Chown(a.uid, a.gid); err != nil {
+		return err
+	}
+	if err := file.Chmod(a.mode); err != nil {
+		return err
+	}
+	has, err := extendedOf(file.Name())
+	if err != nil {
+		return err
+	}
+	for name, value := range a.extended {
+		if there, set := has[name]; set && bytes.Equal(there, value) {
+			continue // a label that the directory gave; to set it again may be forbidden
+		}
+		if err := unix.Fsetxattr(int(file.Fd()), name, value, 0); err != nil {
+			return fmt.Errorf("set %s of %s: %w", name, file.Name(), err)
+		}
+	}
+	return nil
+}
+
+// extendedOf reads a file's extended attributes; none where the file system has no such thing.
+func extendedOf(path string) (map[string][]byte, error) {
+	names, err := grown(func(buffer []byte) (int, error) { return unix.Listxattr(path, buffer) })
+	if errors.Is(err, unix.ENOTSUP) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, &os.PathError{Op: "list the attributes of", Path: path, Err: err}
+	}
+	all := map[string][]byte{}
+	for name := range strings.SplitSeq(strings.TrimSuffix(string(names), "\x00"), "\x00") {
+		if name == "" {
+			continue
+		}
+		value, err := grown(func(buffer []byte) (int, error) { return unix.Getxattr(path, name, buffer) })
+		if errors.Is(err, unix.ENODATA) {
+			continue // taken away meanwhile
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read %s of %s: %w", name, path, err)
+		}
+		all[name] = value
+	}
+	return all, nil
+}
+
+// grown asks with more room until the answer has it.
+func grown(ask func([]byte) (int, error)) ([]byte, error) {
+	for room := 1 << 10; ; room *= 4 {
+		buffer := make([]byte, room)
+		n, err := ask(buffer)
+		if err == nil {
+			return buffer[:n], nil
+		}
+		if !errors.Is(err, unix.ERANGE) || room > 1<<20 {
+			return nil, err
+		}
+	}
+}

@@ -1,0 +1,228 @@
+package durable
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+func file(t *testing.T, content string, mode fs.FileMode) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "file")
+	if err := errors.Join(os.WriteFile(path, []byte(content), 0o600), os.Chmod(path, mode)); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func stat(t *testing.T, path string) fs.FileInfo {
+	t.Helper()
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info
+}
+
+// expect is that the file has this, and that nothing is beside it.
+func expect(t *testing.T, path, content string, mode fs.FileMode) {
+	t.Helper()
+	got, err := os.ReadFile(path)
+	if err != nil || string(got) != content {
+		t.Errorf("%s has %.40q (%v), want %.40q", path, got, err, content)
+	}
+	if got := stat(t, path).Mode(); got != mode {
+		t.Errorf("%s has mode %s, want %s", path, got, mode)
+	}
+	if entries, err := os.ReadDir(filepath.Dir(path)); err != nil || len(entries) != 1 {
+		t.Errorf("%v: there are %v", err, entries)
+	}
+}
+
+// withUmask is for tests that are not parallel: there is one umask.
+func withUmask(t *testing.T, umask int) {
+	t.Helper()
+	before := syscall.Umask(umask)
+	t.Cleanup(func() { syscall.Umask(before) })
+}
+
+func TestNewFilesAndDirectoriesHaveTheirModeWhateverTheUmaskIs(t *testing.T) {
+	withUmask(t, 0o077)
+	for name, write := range map[string]func(string, []byte, fs.FileMode) error{"replaced": Replace, "overwritten": Overwrite} {
+		path := filepath.Join(t.TempDir(), "a", "b", name)
+		for _, content := range []string{"first\n", "", "second, longer\n", "third\n"} {
+			if err := write(path, []byte(content), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			expect(t, path, content, 0o644)
+		}
+		for _, above := range []string{filepath.Dir(path), filepath.Dir(filepath.Dir(path))} {
+			if mode := stat(t, above).Mode().Perm(); mode != 0o755 {
+				t.Errorf("%s has mode %s", above, mode)
+			}
+		}
+	}
+}
+
+func TestWhatIsReplacedIsAnotherFileAndWhatIsOverwrittenTheSame(t *testing.T) {
+	path := file(t, "a long old content\n", 0o600)
+	old := stat(t, path)
+	if err := Overwrite(path, []byte("new\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, path, "new\n", 0o644)
+	if !os.SameFile(old, stat(t, path)) {
+		t.Error("what is mounted by itself would keep the old content")
+	}
+	if err := ReplaceLike(path, []byte("newer\n")); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, path, "newer\n", 0o644)
+	if os.SameFile(old, stat(t, path)) {
+		t.Error("it was written over")
+	}
+}
+
+func TestAReplacementKeepsWhatElseTheFileHas(t *testing.T) {
+	withUmask(t, 0o022)
+	path := file(t, "old", 0o664)
+	if err := unix.Setxattr(path, "user.ekco", []byte("kept"), 0); err != nil && !errors.Is(err, unix.ENOTSUP) {
+		t.Fatal(err)
+	}
+	if os.Geteuid() == 0 {
+		if err := os.Chown(path, 12, 34); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := attributesOf(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := ReplaceLike(path, []byte("new")); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, path, "new", 0o664)
+	got, err := attributesOf(path)
+	if err != nil || got.uid != want.uid || got.gid != want.gid || !bytes.Equal(got.extended["user.ekco"], want.extended["user.ekco"]) {
+		t.Errorf("it has %+v, want %+v (%v)", got, want, err)
+	}
+}
+
+func TestWhatAnInterruptedTryLeftIsNoObstacle(t *testing.T) {
+	for name, write := range map[string]func(string) error{
+		"replace":   func(path string) error { return Replace(path, []byte("new"), 0o640) },
+		"like":      func(path string) error { return ReplaceLike(path, []byte("new")) },
+		"overwrite": func(path string) error { return Overwrite(path, []byte("new"), 0o640) },
+	} {
+		path := file(t, "old", 0o640)
+		if err := os.WriteFile(besideOf(path), []byte("half of what was"), 0o400); err != nil {
+			t.Fatal(err)
+		}
+		if err := write(path); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		expect(t, path, "new", 0o640)
+	}
+}
+
+func TestWhatCannotBeWrittenLeavesTheOldContent(t *testing.T) {
+	full := strings.Repeat("x", overwritten+1)
+	for name, write := range map[string]func(string) error{
+		"too large":        func(path string) error { return Overwrite(path, []byte(full), 0o600) },
+		"replace, no room": func(path string) error { return limited(t, func() error { return Replace(path, []byte(full), 0o600) }) },
+		"like, no room":    func(path string) error { return limited(t, func() error { return ReplaceLike(path, []byte(full)) }) },
+		"overwrite,no room": func(path string) error {
+			return limited(t, func() error { return Overwrite(path, []byte(full[1:]), 0o600) })
+		},
+	} {
+		path := file(t, "old", 0o600)
+		if err := write(path); err == nil {
+			t.Errorf("%s: it was written", name)
+		}
+		expect(t, path, "old", 0o600)
+	}
+}
+
+// limited runs do with a limit to the size of files: what a full disk says, but to one process.
+func limited(t *testing.T, do func() error) error {
+	t.Helper()
+	var before unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_FSIZE, &before); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: overwritten / 2, Max: before.Max}); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &before); err != nil {
+			t.Error(err)
+		}
+	}()
+	return do()
+}
+
+// TestWhatIsOverwrittenIsNeverEmpty, as it would be for a moment if it were cut off first.
+func TestWhatIsOverwrittenIsNeverEmpty(t *testing.T) {
+	short, long := "the short one\n", strings.Repeat("a line of the long one\n", 100)
+	path := file(t, long, 0o644)
+	written := make(chan error, 1)
+	go func() {
+		for i := range 100 {
+			if err := Overwrite(path, []byte([]string{short, long}[i%2]), 0o644); err != nil {
+				written <- err
+				return
+			}
+		}
+		written <- nil
+	}()
+	for {
+		content, err := os.ReadFile(path)
+		if err != nil || len(content) < len(short) {
+			t.Errorf("%v: it has %q", err, content)
+		}
+		select {
+		case err := <-written:
+			if err != nil {
+				t.Error(err)
+			}
+			expect(t, path, long, 0o644)
+			return
+		default:
+		}
+	}
+}
+
+func TestOnlyPlainFilesOfTheirSizeAreRead(t *testing.T) {
+	path := file(t, "12345", 0o600)
+	if content, err := Read(path, 5); err != nil || string(content) != "12345" {
+		t.Errorf("%q, %v", content, err)
+	}
+	if _, err := Read(path, 4); !errors.Is(err, ErrTooLarge) || !strings.Contains(err.Error(), path) {
+		t.Error(err)
+	}
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{pipe, filepath.Dir(pipe)} {
+		if _, err := Read(path, 5); !errors.Is(err, ErrNoFile) || !strings.Contains(err.Error(), path) {
+			t.Error(err)
+		}
+	}
+	if err := Overwrite(pipe, []byte("x"), 0o600); err == nil {
+		t.Error("a pipe was written over")
+	}
+	if _, err := Read(pipe+"2", 5); !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
+	}
+	if err := ReplaceLike(pipe+"2", nil); !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
+	}
+}

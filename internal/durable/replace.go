@@ -1,0 +1,99 @@
+package durable
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// Replacement is new content of a file that is written beside it, and not yet in its place.
+type Replacement struct{ Path, beside string }
+
+// Prepare writes the content beside a file that is there, with its mode, its owner and its other
+// attributes. Who may not be alone in it holds the directory's [Lock].
+func Prepare(path string, content []byte) (Replacement, error) {
+	like, err := attributesOf(path)
+	if err != nil {
+		return Replacement{}, err
+	}
+	return prepare(path, content, like)
+}
+
+func prepare(path string, content []byte, like attributes) (Replacement, error) {
+	r := Replacement{path, besideOf(path)}
+	if err := write(r.beside, content, like); err != nil {
+		return Replacement{}, errors.Join(err, r.Discard())
+	}
+	return r, nil
+}
+
+// besideOf is where the content of a file is written first.
+func besideOf(path string) string {
+	return filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".ekco")
+}
+
+// Swap puts it into its place, where it is at once or not at all.
+func (r Replacement) Swap() error {
+	if err := os.Rename(r.beside, r.Path); err != nil {
+		return err
+	}
+	return syncDirectory(filepath.Dir(r.Path))
+}
+
+// Discard takes away what is not in its place.
+func (r Replacement) Discard() error { return remove(r.beside) }
+
+// Replace gives a file new content, whole or not at all, with this mode whatever the umask is.
+// Its directory is made if there is none.
+func Replace(path string, content []byte, mode fs.FileMode) error {
+	if err := MakeDirectory(filepath.Dir(path)); err != nil {
+		return err
+	}
+	return alone(path, func() error { return swapped(prepare(path, content, withMode(mode))) })
+}
+
+// ReplaceLike gives a file that is there new content, whole or not at all, and keeps its mode,
+// its owner and its other attributes.
+func ReplaceLike(path string, content []byte) error {
+	return alone(path, func() error { return swapped(Prepare(path, content)) })
+}
+
+// swapped puts what was prepared into its place, or takes it away.
+func swapped(r Replacement, err error) error {
+	if err != nil {
+		return err
+	}
+	if err := r.Swap(); err != nil {
+		return errors.Join(err, r.Discard())
+	}
+	return nil
+}
+
+// alone does something with a file while no other writes in its directory.
+func alone(path string, do func() error) error {
+	locked, err := Lock(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	return errors.Join(do(), locked.Close())
+}
+
+// write writes a new file durably. What an earlier try left in its place goes.
+func write(path string, content []byte, like attributes) error {
+	if err := remove(path); err != nil {
+		return err
+	}
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(content)
+	if err == nil {
+		err = like.give(file)
+	}
+	if err == nil {
+		err = file.Sync()
+	}
+	return errors.Join(err, file.Close())
+}

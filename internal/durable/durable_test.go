@@ -53,6 +53,37 @@ func withUmask(t *testing.T, umask int) {
 	t.Cleanup(func() { syscall.Umask(before) })
 }
 
+func replaceLike(path string, content []byte) error {
+	_, err := Edit(path, 1<<30, func([]byte) ([]byte, error) { return content, nil })
+	return err
+}
+
+func TestAnEditIsMadeOfWhatIsThereOrNotAtAll(t *testing.T) {
+	path := file(t, "a", 0o640)
+	for _, more := range []string{"b", "c"} {
+		written, err := Edit(path, 9, func(content []byte) ([]byte, error) { return append(content, more...), nil })
+		if !written || err != nil {
+			t.Errorf("written %v, %v", written, err)
+		}
+	}
+	old := stat(t, path)
+	for _, change := range []func([]byte) ([]byte, error){
+		func(content []byte) ([]byte, error) { return content, nil },
+		func([]byte) ([]byte, error) { return nil, errors.New("no") },
+	} {
+		if written, err := Edit(path, 9, change); written || err != nil && err.Error() != "no" {
+			t.Errorf("written %v, %v", written, err)
+		}
+		if !os.SameFile(old, stat(t, path)) {
+			t.Error("it was written")
+		}
+	}
+	if written, err := Edit(path, 2, func([]byte) ([]byte, error) { return nil, nil }); written || !errors.Is(err, ErrTooLarge) {
+		t.Errorf("written %v, %v", written, err)
+	}
+	expect(t, path, "abc", 0o640)
+}
+
 func TestNewFilesAndDirectoriesHaveTheirModeWhateverTheUmaskIs(t *testing.T) {
 	withUmask(t, 0o077)
 	for name, write := range map[string]func(string, []byte, fs.FileMode) error{"replaced": Replace, "overwritten": Overwrite} {
@@ -81,7 +112,7 @@ func TestWhatIsReplacedIsAnotherFileAndWhatIsOverwrittenTheSame(t *testing.T) {
 	if !os.SameFile(old, stat(t, path)) {
 		t.Error("what is mounted by itself would keep the old content")
 	}
-	if err := ReplaceLike(path, []byte("newer\n")); err != nil {
+	if err := replaceLike(path, []byte("newer\n")); err != nil {
 		t.Fatal(err)
 	}
 	expect(t, path, "newer\n", 0o644)
@@ -105,7 +136,7 @@ func TestAReplacementKeepsWhatElseTheFileHas(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := ReplaceLike(path, []byte("new")); err != nil {
+	if err := replaceLike(path, []byte("new")); err != nil {
 		t.Fatal(err)
 	}
 	expect(t, path, "new", 0o664)
@@ -118,7 +149,7 @@ func TestAReplacementKeepsWhatElseTheFileHas(t *testing.T) {
 func TestWhatAnInterruptedTryLeftIsNoObstacle(t *testing.T) {
 	for name, write := range map[string]func(string) error{
 		"replace":   func(path string) error { return Replace(path, []byte("new"), 0o640) },
-		"like":      func(path string) error { return ReplaceLike(path, []byte("new")) },
+		"like":      func(path string) error { return replaceLike(path, []byte("new")) },
 		"overwrite": func(path string) error { return Overwrite(path, []byte("new"), 0o640) },
 	} {
 		path := file(t, "old", 0o640)
@@ -137,7 +168,7 @@ func TestWhatCannotBeWrittenLeavesTheOldContent(t *testing.T) {
 	for name, write := range map[string]func(string) error{
 		"too large":        func(path string) error { return Overwrite(path, []byte(full), 0o600) },
 		"replace, no room": func(path string) error { return limited(t, func() error { return Replace(path, []byte(full), 0o600) }) },
-		"like, no room":    func(path string) error { return limited(t, func() error { return ReplaceLike(path, []byte(full)) }) },
+		"like, no room":    func(path string) error { return limited(t, func() error { return replaceLike(path, []byte(full)) }) },
 		"overwrite,no room": func(path string) error {
 			return limited(t, func() error { return Overwrite(path, []byte(full[1:]), 0o600) })
 		},
@@ -222,7 +253,7 @@ func TestOnlyPlainFilesOfTheirSizeAreRead(t *testing.T) {
 	if _, err := Read(pipe+"2", 5); !errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)
 	}
-	if err := ReplaceLike(pipe+"2", nil); !errors.Is(err, fs.ErrNotExist) {
+	if err := replaceLike(pipe+"2", nil); !errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)
 	}
 }

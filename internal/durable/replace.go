@@ -1,6 +1,7 @@
 package durable
 
 import (
+	"bytes"
 	"errors"
 	"io/fs"
 	"os"
@@ -53,10 +54,23 @@ func Replace(path string, content []byte, mode fs.FileMode) error {
 	return alone(path, func() error { return swapped(prepare(path, content, withMode(mode))) })
 }
 
-// ReplaceLike gives a file that is there new content, whole or not at all, and keeps its mode,
-// its owner and its other attributes.
-func ReplaceLike(path string, content []byte) error {
-	return alone(path, func() error { return swapped(Prepare(path, content)) })
+// Edit gives a file that is there the content that change makes of what it has, of at most limit
+// bytes: whole or not at all, with its mode, its owner and its other attributes. One whose content
+// stays the same is left alone. It reports whether it wrote it.
+func Edit(path string, limit int64, change func([]byte) ([]byte, error)) (written bool, err error) {
+	err = alone(path, func() error {
+		before, err := Read(path, limit)
+		if err != nil {
+			return err
+		}
+		after, err := change(before)
+		if err != nil || bytes.Equal(before, after) {
+			return err
+		}
+		written = true
+		return swapped(Prepare(path, after))
+	})
+	return written && err == nil, err
 }
 
 // swapped puts what was prepared into its place, or takes it away.

@@ -1,0 +1,59 @@
+package kubeconfig
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/replicatedhq/ekco/internal/durable"
+)
+
+// largest is how large a kubeconfig is read; those of kubeadm have some kilobytes.
+const largest = 1 << 20
+
+// File is a kubeconfig of a host.
+type File struct{ Path string }
+
+// In returns a kubeconfig in directory kubernetes of a host's /etc, or what a link there leads
+// to. One that leads out of it is an error: seen from here, it would be the file of another host.
+func In(etc, name string) (File, error) {
+	path := filepath.Join(etc, "kubernetes", name)
+	root, err := filepath.EvalSymlinks(etc)
+	if err != nil {
+		return File{}, fmt.Errorf("find %s: %w", path, err)
+	}
+	to, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return File{}, fmt.Errorf("find %s: %w", path, err)
+	}
+	if within, err := filepath.Rel(root, to); err != nil || within == ".." || strings.HasPrefix(within, "../") {
+		return File{}, fmt.Errorf("%s is a link that leads out of %s, to %s; put the file itself there", path, etc, to)
+	}
+	return File{to}, nil
+}
+
+// Check returns an error if its server could not be set.
+func (f File) Check(server string) error {
+	content, err := durable.Read(f.Path, largest)
+	if err == nil {
+		_, _, err = SetServer(content, server)
+	}
+	if err != nil {
+		return fmt.Errorf("set the server in %s: %w", f.Path, err)
+	}
+	return nil
+}
+
+// SetServer sets the server of each of its clusters, and says what each had. It is another file
+// then, at once, with mode, owner and all else of the old one; if nothing changes it stays as it is.
+func (f File) SetServer(server string) ([]Change, error) {
+	var changes []Change
+	_, err := durable.Edit(f.Path, largest, func(content []byte) (changed []byte, err error) {
+		changed, changes, err = SetServer(content, server)
+		return changed, err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("set the server in %s: %w", f.Path, err)
+	}
+	return changes, nil
+}

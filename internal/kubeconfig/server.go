@@ -1,0 +1,57 @@
+package kubeconfig
+
+import (
+	"fmt"
+	"net/netip"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// plainURL is what an address is made of. It needs no quotes in YAML but for brackets, and no
+// escapes within quotes.
+var plainURL = regexp.MustCompile(`^https?://[A-Za-z0-9._~%:\[\]/-]+$`)
+
+// CheckServer returns an error if that can be no API server's address.
+func CheckServer(server string) error {
+	if why := wrong(server); why != "" {
+		return fmt.Errorf("server %q is none: %s; want such as https://localhost:6444 or https://lb.example.com", server, why)
+	}
+	return nil
+}
+
+// wrong says what is wrong with an address; empty if nothing is.
+func wrong(server string) string {
+	scheme, _, has := strings.Cut(server, "://")
+	switch {
+	case !has:
+		return "it has no scheme"
+	case scheme != "https" && scheme != "http":
+		return fmt.Sprintf("its scheme is %q", scheme)
+	}
+	parsed, err := url.Parse(server)
+	if err != nil {
+		return "it is no URL"
+	}
+	host, port := parsed.Hostname(), parsed.Port()
+	switch {
+	case host == "":
+		return "it has no host"
+	case !plainURL.MatchString(server):
+		return "it has more than a host, a port and a path"
+	case strings.Contains(host, ":") && !isIPv6(host):
+		return "its host is no address"
+	case strings.HasSuffix(parsed.Host, ":"):
+		return "its port is missing"
+	}
+	if number, err := strconv.ParseUint(port, 10, 16); port != "" && (err != nil || number == 0) {
+		return "its port is none"
+	}
+	return ""
+}
+
+func isIPv6(host string) bool {
+	address, err := netip.ParseAddr(host)
+	return err == nil && address.Is6() && address.Zone() == ""
+}

@@ -33,6 +33,8 @@ type app struct {
 	// holderPatience is how long a process that holds the journal may take to
 	// listen on its socket, or to let the journal go.
 	holderPatience time.Duration
+	// kubeletSteady is how long a kubelet must run that was restarted.
+	kubeletSteady time.Duration
 
 	// dial reaches the operator that serves a socket.
 	dial func(ctx context.Context, socket string) (operator, error)
@@ -59,6 +61,7 @@ func newApp() *app {
 
 		deferredPatience: 10 * time.Second,
 		holderPatience:   15 * time.Second,
+		kubeletSteady:    3 * time.Second,
 		dial: func(ctx context.Context, socket string) (operator, error) {
 			client, err := api.Dial(ctx, socket)
 			if err != nil {

@@ -108,7 +108,7 @@ func TestHelpListsWhatIsBuiltAndNothingElse(t *testing.T) {
 		}
 		listed = append(listed, fields[0])
 	}
-	want := []string{"cancel", "certificates", "completion", "explain", "generate-haproxy-config", "generate-haproxy-manifest", "help", "history", "journal", "node-report", "operator", "pause", "purge-node", "regen-cert", "report", "resume", "retry", "status", "version"}
+	want := []string{"cancel", "certificates", "completion", "explain", "generate-haproxy-config", "generate-haproxy-manifest", "help", "history", "journal", "node-report", "operator", "pause", "purge-node", "regen-cert", "report", "resume", "retry", "set-kubeconfig-server", "status", "version"}
 	if diff := cmp.Diff(want, listed); diff != "" {
 		t.Error(diff)
 	}

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/replicatedhq/ekco/internal/kubeconfig"
+	"github.com/replicatedhq/ekco/internal/systemd"
+)
+
+// kubelet is the unit that reads kubelet.conf.
+const kubelet = "kubelet.service"
+
+// kubeletPatience is how long the kubelet may take until it is active again.
+const kubeletPatience = time.Minute
+
+// envSystemBus is the variable that says where the host's D-Bus is, if not at its usual place.
+const envSystemBus = "DBUS_SYSTEM_BUS_ADDRESS"
+
+func newSetKubeconfigServerCommand(a *app) *cobra.Command {
+	var server, etc string
+	var admin bool
+	cmd := &cobra.Command{
+		Use:   "set-kubeconfig-server",
+		Short: "Set the API server's address for the kubelet of this host, and restart it",
+		Long: `Sets the server of every cluster in kubernetes/kubelet.conf, and with --admin also in
+kubernetes/admin.conf. All else in them is kept, as are mode and owner. The kubelet is then
+restarted over D-Bus, and waited for until it has been active for some seconds.
+
+Whatever is missing for that is said before anything is changed. It is no harm to run it again.
+It asks neither the cluster nor an operator, and is in no journal.`,
+		Example: `  ekco set-kubeconfig-server --server=https://localhost:6444
+  ekco set-kubeconfig-server --server=https://lb.example.com --admin --host-etc-dir=/host/etc`,
+		Args: noArgument,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if server == "" {
+				return usagef("give the API server's address: --server=https://localhost:6444")
+			}
+			if err := kubeconfig.CheckServer(server); err != nil {
+				return usageError{err}
+			}
+			names := []string{"kubelet.conf"}
+			if admin {
+				names = append(names, "admin.conf")
+			}
+			return orAsRoot(a.setKubeconfigServer(cmd.Context(), etc, names, server))
+		},
+	}
+	cmd.Flags().StringVar(&server, "server", "", "the API server's `address`, with its scheme (required)")
+	cmd.Flags().StringVar(&etc, "host-etc-dir", "/etc", "the host's /etc")
+	cmd.Flags().BoolVar(&admin, "admin", false, "admin.conf as well, which primaries have")
+	complete(cmd, "server", offerNothing)
+	return cmd
+}
+
+// orAsRoot says what to do where it is the right that is missing.
+func orAsRoot(err error) error {
+	if errors.Is(err, os.ErrPermission) {
+		return fmt.Errorf("%w; run this as root", err)
+	}
+	return err
+}
+
+// setKubeconfigServer sets the server in kubeconfigs and restarts the kubelet.
+func (a *app) setKubeconfigServer(ctx context.Context, etc string, names []string, server string) error {
+	var files []kubeconfig.File
+	for _, name := range names {
+		file, err := kubeconfig.In(etc, name)
+		if err == nil {
+			err = file.Check(server)
+		}
+		if err != nil {
+			return err
+		}
+		files = append(files, file)
+	}
+	ctx, cancel := context.WithTimeout(ctx, kubeletPatience)
+	defer cancel()
+	address, _ := a.env(envSystemBus)
+	host, err := systemd.Connect(ctx, address)
+	if err != nil {
+		return err
+	}
+	defer host.Close()
+	host.Steady = a.kubeletSteady
+	unit, err := host.Unit(ctx, kubelet)
+	if err != nil {
+		return err
+	}
+	for _, file := range files {
+		if err := a.setServer(file, server); err != nil {
+			return err
+		}
+	}
+	if err := unit.Restart(ctx); err != nil {
+		return fmt.Errorf("the server is set; run this again when the kubelet can be restarted: %w", err)
+	}
+	_, err = fmt.Fprintf(a.stdout, "%s is restarted, and active\n", kubelet)
+	return err
+}
+
+// setServer sets the server in a kubeconfig, and says what it had.
+func (a *app) setServer(file kubeconfig.File, server string) error {
+	changes, err := file.SetServer(server)
+	if err != nil {
+		return err
+	}
+	for _, change := range changes {
+		had := fmt.Sprintf(", had %q", change.From)
+		if change.From == server {
+			had = " already"
+		}
+		if _, err := fmt.Fprintf(a.stdout, "%s: cluster %q has server %s%s\n", file.Path, change.Cluster, server, had); err != nil {
+			return err
+		}
+	}
+	return nil
+}

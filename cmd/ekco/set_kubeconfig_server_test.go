@@ -1,0 +1,140 @@
+package main
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/replicatedhq/ekco/internal/systemd/systemdtest"
+)
+
+const (
+	anyKubeconfig = "# of the kubelet\nclusters:\n- name: kubernetes\n  cluster: {server: \"https://10.0.0.1:6443\"}\nkind: Config\n"
+	toBalancer    = "--server=https://localhost:6444"
+)
+
+// hostOf is a host with a kubelet and kubeconfigs, whose D-Bus the desk's program finds.
+func hostOf(t *testing.T, d *desk, units ...string) (etc string, host *systemdtest.Systemd) {
+	t.Helper()
+	etc, host = filepath.Join(d.dir, "etc"), systemdtest.Start(t, units...)
+	if err := os.MkdirAll(filepath.Join(etc, "kubernetes"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"kubelet.conf", "admin.conf"} {
+		if err := os.WriteFile(filepath.Join(etc, "kubernetes", name), []byte(anyKubeconfig), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d.app.kubeletSteady = time.Millisecond
+	before := d.app.env
+	d.app.env = func(name string) (string, bool) {
+		if name == envSystemBus {
+			return host.Address, true
+		}
+		return before(name)
+	}
+	return etc, host
+}
+
+// serversIn is what the kubeconfigs have.
+func serversIn(t *testing.T, etc string) map[string]string {
+	t.Helper()
+	servers := map[string]string{}
+	for _, name := range []string{"kubelet.conf", "admin.conf"} {
+		content, err := os.ReadFile(filepath.Join(etc, "kubernetes", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, after, _ := strings.Cut(string(content), `server: "`)
+		server, rest, _ := strings.Cut(after, `"`)
+		servers[name] = server
+		if !strings.HasPrefix(string(content), "# of the kubelet\n") || rest != "}\nkind: Config\n" {
+			t.Errorf("%s has %s", name, content)
+		}
+	}
+	return servers
+}
+
+func TestTheKubeletIsLedElsewhereAndRestarted(t *testing.T) {
+	d := newDesk(t, nil)
+	etc, host := hostOf(t, d, kubelet)
+	path := filepath.Join(etc, "kubernetes", "kubelet.conf")
+	d.expect(d.types("set-kubeconfig-server", toBalancer, "--host-etc-dir="+etc), exitDone,
+		path+": cluster \"kubernetes\" has server https://localhost:6444, had \"https://10.0.0.1:6443\"\nkubelet.service is restarted, and active\n", "")
+	if got := serversIn(t, etc); got["kubelet.conf"] != "https://localhost:6444" || got["admin.conf"] != "https://10.0.0.1:6443" {
+		t.Errorf("they have %v", got)
+	}
+	d.expect(d.types("set-kubeconfig-server", "--admin=true", toBalancer, "--host_etc_dir", etc), exitDone,
+		path+": cluster \"kubernetes\" has server https://localhost:6444 already\n"+
+			filepath.Join(etc, "kubernetes", "admin.conf")+": cluster \"kubernetes\" has server https://localhost:6444, had", "")
+	if got := serversIn(t, etc); got["admin.conf"] != "https://localhost:6444" {
+		t.Errorf("they have %v", got)
+	}
+	if restarts := host.Restarts(); len(restarts) != 2 || restarts[0] != kubelet {
+		t.Errorf("it restarted %v", restarts)
+	}
+}
+
+func TestWhatIsMissingIsSaidBeforeAnythingIsChanged(t *testing.T) {
+	for want, test := range map[string]struct {
+		args    []string
+		code    int
+		prepare func(d *desk, etc string) error
+		units   []string
+	}{
+		"give the API server's address":                {code: exitUsage},
+		`server "localhost:6444" is none: it has no s`: {args: []string{"--server=localhost:6444"}, code: exitUsage},
+		`server "https://" is none: it has no host`:    {args: []string{"--server=https://"}, code: exitUsage},
+		"takes no argument":                            {args: []string{toBalancer, "x"}, code: exitUsage},
+		"systemd has no kubelet.service":               {args: []string{toBalancer}, code: exitFailed},
+		"reach systemd over D-Bus": {args: []string{toBalancer}, code: exitFailed, prepare: func(d *desk, etc string) error {
+			d.app.env = func(name string) (string, bool) { return "unix:path=" + etc + "/none", name == envSystemBus }
+			return nil
+		}},
+		"admin.conf: it is empty": {args: []string{toBalancer, "--admin"}, code: exitFailed, units: []string{kubelet}, prepare: func(_ *desk, etc string) error { return os.Truncate(filepath.Join(etc, "kubernetes", "admin.conf"), 0) }},
+		"admin.conf: lstat":       {args: []string{toBalancer, "--admin"}, code: exitFailed, units: []string{kubelet}, prepare: func(_ *desk, etc string) error { return os.Remove(filepath.Join(etc, "kubernetes", "admin.conf")) }},
+		"kubelet.conf is a link that leads out of": {args: []string{toBalancer}, code: exitFailed, units: []string{kubelet}, prepare: func(_ *desk, etc string) error {
+			path := filepath.Join(etc, "kubernetes", "kubelet.conf")
+			return errors.Join(os.Rename(path, etc+"2"), os.Symlink(etc+"2", path))
+		}},
+	} {
+		d := newDesk(t, nil)
+		etc, host := hostOf(t, d, test.units...)
+		if test.prepare != nil {
+			if err := test.prepare(d, etc); err != nil {
+				t.Fatal(err)
+			}
+		}
+		d.expect(d.types(append([]string{"set-kubeconfig-server", "--host-etc-dir=" + etc}, test.args...)...), test.code, "", want)
+		content, err := os.ReadFile(filepath.Join(etc, "kubernetes", "kubelet.conf"))
+		if err != nil || string(content) != anyKubeconfig || len(host.Restarts()) > 0 || d.out.Len() > 0 {
+			t.Errorf("%s: %v: %s\nrestarted %v, said %s", want, err, content, host.Restarts(), d.out)
+		}
+	}
+}
+
+func TestAKubeletThatIsNotActiveAgainIsAFailureAndWhatToDoIsSaid(t *testing.T) {
+	d := newDesk(t, nil)
+	etc, host := hostOf(t, d, kubelet)
+	down := systemdtest.Running()
+	down.Active, down.Sub, down.Result = "failed", "failed", "exit-code"
+	host.AfterRestart(kubelet, down)
+	d.expect(d.types("set-kubeconfig-server", toBalancer, "--host-etc-dir="+etc), exitFailed, "",
+		"the server is set; run this again when the kubelet can be restarted: kubelet.service was restarted and is failed (failed), result exit-code; look at journalctl -u kubelet.service")
+	d.expect(d.types("set-kubeconfig-server", toBalancer, "--host-etc-dir="+etc), exitDone, "already\nkubelet.service is restarted, and active\n", "")
+}
+
+func TestWithoutTheRightToTheKubeconfigItSaysToRunItAsRoot(t *testing.T) {
+	d := newDesk(t, nil)
+	etc, _ := hostOf(t, d, kubelet)
+	if err := os.Chmod(etc, fs.ModeDir|0o755); err != nil {
+		t.Fatal(err)
+	}
+	asNobody(t, filepath.Join(etc, "kubernetes"), func() {
+		d.expect(d.types("set-kubeconfig-server", toBalancer, "--host-etc-dir="+etc), exitFailed, "", "permission denied; run this as root")
+	})
+}

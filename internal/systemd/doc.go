@@ -1,0 +1,2 @@
+// Package systemd restarts a unit of the host over D-Bus, and sees whether it is active again.
+package systemd

@@ -1,0 +1,186 @@
+package systemd
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/godbus/dbus/v5"
+)
+
+const (
+	name            = "org.freedesktop.systemd1"
+	managerPath     = "/org/freedesktop/systemd1"
+	managerCalls    = name + ".Manager."
+	unitProperties  = name + ".Unit"
+	service         = name + ".Service"
+	readProperties  = "org.freedesktop.DBus.Properties.GetAll"
+	stateActive     = "active"
+	stateFailed     = "failed"
+	loadStateLoaded = "loaded"
+)
+
+// Systemd is systemd's manager of the host. Not for concurrent use.
+type Systemd struct {
+	conn *dbus.Conn
+	// Steady is how long a unit must be active without a break until it counts as active
+	// again: a program that cannot work with its configuration is active for a moment, too.
+	Steady time.Duration
+	// Look is how long it is until it is looked at again.
+	Look time.Duration
+}
+
+// Connect connects to the host's system bus, or to the bus at an address if that is not empty.
+// The connection ends with the context.
+func Connect(ctx context.Context, address string) (*Systemd, error) {
+	connect := dbus.ConnectSystemBus
+	if address != "" {
+		connect = func(options ...dbus.ConnOption) (*dbus.Conn, error) { return dbus.Connect(address, options...) }
+	}
+	conn, err := connect(dbus.WithContext(ctx))
+	if err != nil {
+		return nil, fmt.Errorf("reach systemd over D-Bus: %w", orEnded(ctx, err))
+	}
+	return &Systemd{conn: conn, Steady: 3 * time.Second, Look: 200 * time.Millisecond}, nil
+}
+
+// orEnded says that it was the context, where it was.
+func orEnded(ctx context.Context, err error) error {
+	if ended := ctx.Err(); ended != nil {
+		return errors.Join(ended, err)
+	}
+	return err
+}
+
+// Close ends the connection.
+func (s *Systemd) Close() error { return s.conn.Close() }
+
+// Unit is a unit of which systemd has a file.
+type Unit struct {
+	systemd *Systemd
+	name    string
+	object  dbus.BusObject
+}
+
+// Unit returns a unit. That there is no file of it is an error.
+func (s *Systemd) Unit(ctx context.Context, unit string) (*Unit, error) {
+	var path dbus.ObjectPath
+	if err := s.manager(ctx, "LoadUnit", unit).Store(&path); err != nil {
+		return nil, fmt.Errorf("ask systemd for %s: %w", unit, err)
+	}
+	u := &Unit{s, unit, s.conn.Object(name, path)}
+	now, err := u.look(ctx)
+	if err == nil && now.load != loadStateLoaded {
+		err = fmt.Errorf("systemd has no %s that it could restart: it is %s", unit, now.load)
+	}
+	return u, err
+}
+
+func (s *Systemd) manager(ctx context.Context, method string, args ...any) *dbus.Call {
+	return s.conn.Object(name, managerPath).CallWithContext(ctx, managerCalls+method, 0, args...)
+}
+
+// Restart restarts it, starts it if it does not run, and waits until it is active again, in a
+// process of its own, and has been for a while. Its error says in what state it is.
+func (u *Unit) Restart(ctx context.Context) error {
+	before, err := u.look(ctx)
+	if err != nil {
+		return err
+	}
+	var job dbus.ObjectPath
+	if err := u.systemd.manager(ctx, "RestartUnit", u.name, "replace").Store(&job); err != nil {
+		return fmt.Errorf("restart %s: %w", u.name, err)
+	}
+	return u.await(ctx, before)
+}
+
+// await waits until it is active since later than before.
+func (u *Unit) await(ctx context.Context, before state) error {
+	tick := time.NewTicker(u.systemd.Look)
+	defer tick.Stop()
+	var seen state
+	var since time.Time
+	for {
+		now, err := u.look(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return fmt.Errorf("%s was told to restart and is not active again in time: %s; look at journalctl -u %s: %w", u.name, seen, u.name, ctx.Err())
+		case err != nil:
+			return err
+		case now.failed():
+			return fmt.Errorf("%s was restarted and %s; look at journalctl -u %s", u.name, now, u.name)
+		case !now.activeAfter(before):
+			since = time.Time{}
+		case since.IsZero() || now.invocation != seen.invocation:
+			since = time.Now()
+		case time.Since(since) >= u.systemd.Steady:
+			return nil
+		}
+		seen = now
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// state is what a unit is at a moment.
+type state struct {
+	load, active, sub, result string
+	// invocation tells each start of it from all others.
+	invocation string
+	// job is set while something is still to be done with it.
+	job bool
+}
+
+func (s state) activeAfter(before state) bool {
+	return s.active == stateActive && !s.job && s.invocation != before.invocation
+}
+
+func (s state) failed() bool { return s.active == stateFailed && !s.job }
+
+// String says it as systemctl does.
+func (s state) String() string {
+	text := fmt.Sprintf("is %s (%s)", s.active, s.sub)
+	if s.result != "" && s.result != "success" {
+		text += ", result " + s.result
+	}
+	return text
+}
+
+// look asks in what state it is.
+func (u *Unit) look(ctx context.Context) (state, error) {
+	unit, err := u.properties(ctx, unitProperties)
+	if err != nil {
+		return state{}, err
+	}
+	now := state{load: text(unit["LoadState"]), active: text(unit["ActiveState"]), sub: text(unit["SubState"])}
+	if id, is := unit["InvocationID"].Value().([]byte); is {
+		now.invocation = hex.EncodeToString(id)
+	}
+	if job, is := unit["Job"].Value().([]any); is && len(job) > 0 {
+		number, is := job[0].(uint32)
+		now.job = is && number != 0
+	}
+	if now.load != loadStateLoaded {
+		return now, nil
+	}
+	ofService, err := u.properties(ctx, service)
+	now.result = text(ofService["Result"])
+	return now, err
+}
+
+func (u *Unit) properties(ctx context.Context, of string) (map[string]dbus.Variant, error) {
+	var all map[string]dbus.Variant
+	if err := u.object.CallWithContext(ctx, readProperties, 0, of).Store(&all); err != nil {
+		return nil, fmt.Errorf("ask systemd how %s is: %w", u.name, err)
+	}
+	return all, nil
+}
+
+func text(v dbus.Variant) string {
+	s, _ := v.Value().(string)
+	return s
+}

@@ -1,6 +1,7 @@
 package loadbalancer
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"strings"
@@ -41,6 +42,18 @@ defaults
 frontend kubernetes-api
 `
 
+// backend is the name of the backend, without what tells one configuration from another.
+const backend = "kubernetes-primaries"
+
+// Backend returns the name of the backend in a configuration that [Config] returned. No other
+// configuration has the same, so that HAProxy's log tells which one it runs with: it has the name
+// in the first line about each server's health, after every start and reload.
+func Backend(config string) string {
+	_, rest, _ := strings.Cut(config, "default_backend ")
+	name, _, _ := strings.Cut(rest, "\n")
+	return name
+}
+
 // Config returns HAProxy's configuration for primaries, which are IP addresses or host names.
 // They keep their order.
 func Config(primaries []string) (string, error) {
@@ -62,9 +75,9 @@ func Config(primaries []string) (string, error) {
 		fmt.Fprintf(&out, "    bind %s\n", address)
 	}
 	out.WriteString(`    option tcplog
-    default_backend kubernetes-primaries
+    default_backend ` + backend + `
 
-backend kubernetes-primaries
+backend ` + backend + `
     balance roundrobin
     option httpchk GET /readyz HTTP/1.0
     option log-health-checks
@@ -77,7 +90,8 @@ backend kubernetes-primaries
 		}
 		out.WriteString("\n")
 	}
-	return out.String(), nil
+	sum := sha256.Sum256([]byte(out.String()))
+	return strings.ReplaceAll(out.String(), backend+"\n", fmt.Sprintf("%s-%x\n", backend, sum[:5])), nil
 }
 
 // listenOn returns the addresses to bind. HAProxy does not start if the kernel was booted

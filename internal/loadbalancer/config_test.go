@@ -52,6 +52,21 @@ func TestTheConfigurationOf(t *testing.T) {
 	}
 }
 
+func TestEachConfigurationHasABackendOfItsOwn(t *testing.T) {
+	seen := map[string][]string{}
+	for _, primaries := range [][]string{{"10.0.0.1"}, {"10.0.0.2"}, {"10.0.0.1", "10.0.0.2"}, {"10.0.0.2", "10.0.0.1"}, {"fd00::1"}} {
+		config, err := Config(primaries)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := Backend(config)
+		if !regexp.MustCompile(`^kubernetes-primaries-[0-9a-f]{10}$`).MatchString(name) || !strings.Contains(config, "\nbackend "+name+"\n") || seen[name] != nil {
+			t.Errorf("%q and %q have backend %q", primaries, seen[name], name)
+		}
+		seen[name] = primaries
+	}
+}
+
 func TestServersOf(t *testing.T) {
 	content, err := os.ReadFile("testdata/primaries.txt")
 	if err != nil {
@@ -126,13 +141,14 @@ func FuzzNoPrimarySmugglesALine(f *testing.F) {
 		if diff := cmp.Diff(fixed(always), fixed(got)); diff != "" {
 			t.Errorf("%q: %s", primaries, diff)
 		}
-		if strings.Count(got, "\n    server ") != 2 {
+		if strings.Count(got, "\n    server ") != 2 || strings.Count(got, Backend(got)+"\n") != 2 {
 			t.Errorf("%q: %s", primaries, got)
 		}
 	})
 }
 
 func fixed(config string) []string {
+	config = strings.ReplaceAll(config, Backend(config)+"\n", backend+"\n")
 	return slices.DeleteFunc(strings.Split(config, "\n"), written.MatchString)
 }
 

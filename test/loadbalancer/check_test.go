@@ -125,7 +125,7 @@ func TestTheJudgesSeeWhatIsWrong(t *testing.T) {
 	}
 	for _, haproxy := range haproxies {
 		for right, wrong := range map[string]string{
-			"mode tcp": "mode udp", "default_backend kubernetes-primaries": "default_backend kubernetes", "[fd00::1]:6443": "[fd00::1]:x",
+			"mode tcp": "mode udp", "default_backend kubernetes-primaries-": "default_backend kubernetes-", "[fd00::1]:6443": "[fd00::1]:x",
 			"balance roundrobin": "balance fair", "0.0.0.0:6444": "0.0.0.0",
 			// These are warnings.
 			"    timeout connect 10s\n": "",

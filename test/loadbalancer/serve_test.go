@@ -143,10 +143,12 @@ func TestHAProxyLeadsToThePrimariesThatAreReady(t *testing.T) {
 			answered("map[127.0.0.1:4 127.0.0.2:4 ::1:4]")
 			log := process.Output.String()
 			for _, want := range []string{
+				// The first look at each tells which configuration it runs with.
+				"Health check for server " + loadbalancer.Backend(text) + "/k8s-primary-0 ",
 				// Two failures take it out, and three successes bring it back.
 				"k8s-primary-1 failed, reason: Layer7 wrong status, code: 500,", "status: 1/2 UP.", "status: 0/3 DOWN.",
 				"k8s-primary-2 succeeded, reason: Layer7 check passed, code: 200,", "status: 2/3 DOWN.",
-				"\nServer kubernetes-primaries/k8s-primary-1 is DOWN.", "\nServer kubernetes-primaries/k8s-primary-2 is UP.",
+				"\nServer " + loadbalancer.Backend(text) + "/k8s-primary-1 is DOWN.", "\nServer " + loadbalancer.Backend(text) + "/k8s-primary-2 is UP.",
 			} {
 				if !strings.Contains(log, want) {
 					t.Errorf("HAProxy does not log %q", want)

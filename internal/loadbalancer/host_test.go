@@ -1,0 +1,131 @@
+package loadbalancer
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var twoPrimaries = []string{"10.0.0.1", "10.0.0.2"}
+
+func configOf(t *testing.T, primaries []string) string {
+	t.Helper()
+	config, err := Config(primaries)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return config
+}
+
+// expectHost is that the host has the files, readable to all.
+func expectHost(t *testing.T, h Host, primaries []string, image string) {
+	t.Helper()
+	manifest, err := Manifest(image)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{h.ConfigPath(): configOf(t, primaries), h.ManifestPath(): manifest} {
+		if got := contentOf(t, path); got != want {
+			t.Errorf("%s has %s", path, got)
+		}
+		for name, mode := range map[string]fs.FileMode{path: 0o644, filepath.Dir(path): 0o755} {
+			if info, err := os.Stat(name); err != nil || info.Mode().Perm() != mode {
+				t.Errorf("%v: %s has mode %s", err, name, info.Mode())
+			}
+		}
+		expectOnly(t, path)
+	}
+}
+
+// TestAHostGetsItsFilesWhateverTheUmaskIs is not parallel: there is one umask.
+func TestAHostGetsItsFilesWhateverTheUmaskIs(t *testing.T) {
+	before := syscall.Umask(0o027)
+	defer syscall.Umask(before)
+	bare := Host{t.TempDir()}
+	// As an installer leaves it there, with a file that the kubelet made.
+	installed := Host{t.TempDir()}
+	if err := errors.Join(os.Mkdir(filepath.Dir(installed.ConfigPath()), 0o777), os.WriteFile(installed.ConfigPath(), nil, 0o666)); err != nil {
+		t.Fatal(err)
+	}
+	for _, h := range []Host{bare, installed} {
+		for _, step := range []struct {
+			primaries []string
+			image     string
+			want      Written
+		}{
+			{twoPrimaries, lts, Written{Config: true, Manifest: true}},
+			{twoPrimaries, lts, Written{}},
+			{twoPrimaries[:1], lts, Written{Config: true}},
+			{twoPrimaries[:1], "haproxy:2", Written{Manifest: true}},
+		} {
+			step.want.Backend = Backend(configOf(t, step.primaries))
+			written, err := h.Write(step.primaries, step.image)
+			if diff := cmp.Diff(step.want, written); err != nil || diff != "" {
+				t.Errorf("%v: %s", err, diff)
+			}
+			expectHost(t, h, step.primaries, step.image)
+		}
+	}
+}
+
+// TestTheConfigurationStaysTheSameFile: HAProxy's container has it mounted by itself.
+func TestTheConfigurationStaysTheSameFile(t *testing.T) {
+	h := Host{t.TempDir()}
+	if _, err := h.Write(twoPrimaries, lts); err != nil {
+		t.Fatal(err)
+	}
+	mounted, err := os.Open(h.ConfigPath())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer mounted.Close()
+	for _, byHand := range []string{"", "# nothing\n", strings.Repeat("# much\n", 1000), strings.Repeat("#", maxConfig+1)} {
+		if err := os.WriteFile(h.ConfigPath(), []byte(byHand), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if written, err := h.Write(twoPrimaries, lts); err != nil || !written.Config || written.Manifest {
+			t.Errorf("%+v, %v", written, err)
+		}
+		expectHost(t, h, twoPrimaries, lts)
+	}
+	was, wasErr := mounted.Stat()
+	is, isErr := os.Stat(h.ConfigPath())
+	if err := errors.Join(wasErr, isErr); err != nil || !os.SameFile(was, is) {
+		t.Errorf("it is another file now (%v)", err)
+	}
+}
+
+func TestAHostKeepsItsFilesWhereWhatIsWantedMakesNoSense(t *testing.T) {
+	h := Host{t.TempDir()}
+	if _, err := h.Write(twoPrimaries, lts); err != nil {
+		t.Fatal(err)
+	}
+	for _, wrong := range []struct {
+		primaries []string
+		image     string
+	}{{nil, lts}, {[]string{}, lts}, {[]string{"a b"}, lts}, {twoPrimaries[:1], ""}, {twoPrimaries[:1], "a b"}} {
+		if written, err := h.Write(wrong.primaries, wrong.image); err == nil || written != (Written{}) {
+			t.Errorf("%+v, %v", written, err)
+		}
+		expectHost(t, h, twoPrimaries, lts)
+	}
+}
+
+func TestWhatStandsInTheConfigurationsWayIsNamed(t *testing.T) {
+	h := Host{t.TempDir()}
+	if err := os.MkdirAll(h.ConfigPath(), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if written, err := h.Write(twoPrimaries, lts); err == nil || written.Config || !strings.Contains(err.Error(), "write "+h.ConfigPath()+": "+h.ConfigPath()+" is no plain file") {
+		t.Errorf("%+v, %v", written, err)
+	}
+	if _, err := os.Stat(h.ManifestPath()); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a manifest without a configuration: %v", err)
+	}
+}

@@ -7,23 +7,16 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 
 	"github.com/replicatedhq/ekco/internal/durable"
+	"github.com/replicatedhq/ekco/journal"
 )
 
 // Host is a host of which the load balancer is a part.
 type Host struct {
 	// Etc is its /etc.
 	Etc string
-}
-
-// Written is what became of the files of a host.
-type Written struct {
-	// Backend is the name of the backend in the configuration, as [Backend] has it.
-	Backend string `json:"backend"`
-	// Config and Manifest are set if the file was not as it shall be, and was written.
-	Config   bool `json:"config,omitempty"`
-	Manifest bool `json:"manifest,omitempty"`
 }
 
 // ConfigPath and ManifestPath are where the files are.
@@ -34,23 +27,38 @@ func (h Host) ManifestPath() string {
 	return filepath.Join(h.Etc, "kubernetes", "manifests", "haproxy.yaml")
 }
 
-// Write sees to it that a host has HAProxy's configuration for the primaries, and then that it has
-// its manifest with the image. The configuration is written in its place, since the container has
-// that file mounted by itself: HAProxy is to be told to read it again.
-func (h Host) Write(primaries []string, image string) (Written, error) {
+// WriteConfig sees to it that a host has HAProxy's configuration for the primaries, and says what
+// manifest it has. The configuration is written in its place, since the container has that file
+// mounted by itself: HAProxy is to be told to read it again.
+func (h Host) WriteConfig(primaries []string) (journal.LoadBalancerOnNode, error) {
 	config, err := Config(primaries)
-	if err == nil {
-		err = CheckImage(image)
-	}
 	if err != nil {
-		return Written{}, err
+		return journal.LoadBalancerOnNode{}, err
 	}
-	w := Written{Backend: Backend(config)}
-	if w.Config, err = h.writeConfig([]byte(config)); err != nil {
-		return w, fmt.Errorf("write %s: %w", h.ConfigPath(), err)
+	on := journal.LoadBalancerOnNode{Backend: Backend(config)}
+	if on.Config, err = h.writeConfig([]byte(config)); err != nil {
+		return on, fmt.Errorf("write %s: %w", h.ConfigPath(), err)
 	}
-	w.Manifest, err = WriteManifest(h.ManifestPath(), image)
-	return w, err
+	present, err := readManifest(h.ManifestPath())
+	on.Image, on.Version = present.image, present.version
+	return on, err
+}
+
+// Write does what [Host.WriteConfig] does, and then sees to it that the host has HAProxy's manifest
+// with the image: with a configuration, the kubelet can run it.
+func (h Host) Write(primaries []string, image string) (journal.LoadBalancerOnNode, error) {
+	if err := CheckImage(image); err != nil {
+		return journal.LoadBalancerOnNode{}, err
+	}
+	on, err := h.WriteConfig(primaries)
+	if err != nil {
+		return on, err
+	}
+	on.Manifest, err = WriteManifest(h.ManifestPath(), image)
+	if err == nil {
+		on.Image, on.Version = image, strconv.Itoa(FileVersion)
+	}
+	return on, err
 }
 
 // maxConfig is how large a configuration is read: one for a thousand primaries has some 100 KB.

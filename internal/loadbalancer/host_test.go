@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/replicatedhq/ekco/journal"
 )
 
 var twoPrimaries = []string{"10.0.0.1", "10.0.0.2"}
@@ -57,20 +59,46 @@ func TestAHostGetsItsFilesWhateverTheUmaskIs(t *testing.T) {
 		for _, step := range []struct {
 			primaries []string
 			image     string
-			want      Written
+			want      journal.LoadBalancerOnNode
 		}{
-			{twoPrimaries, lts, Written{Config: true, Manifest: true}},
-			{twoPrimaries, lts, Written{}},
-			{twoPrimaries[:1], lts, Written{Config: true}},
-			{twoPrimaries[:1], "haproxy:2", Written{Manifest: true}},
+			{twoPrimaries, lts, journal.LoadBalancerOnNode{Config: true, Manifest: true}},
+			{twoPrimaries, lts, journal.LoadBalancerOnNode{}},
+			{twoPrimaries[:1], lts, journal.LoadBalancerOnNode{Config: true}},
+			{twoPrimaries[:1], "haproxy:2", journal.LoadBalancerOnNode{Manifest: true}},
 		} {
-			step.want.Backend = Backend(configOf(t, step.primaries))
-			written, err := h.Write(step.primaries, step.image)
-			if diff := cmp.Diff(step.want, written); err != nil || diff != "" {
+			step.want.Backend, step.want.Image, step.want.Version = Backend(configOf(t, step.primaries)), step.image, "0"
+			on, err := h.Write(step.primaries, step.image)
+			if diff := cmp.Diff(step.want, on); err != nil || diff != "" {
 				t.Errorf("%v: %s", err, diff)
 			}
 			expectHost(t, h, step.primaries, step.image)
 		}
+	}
+}
+
+func TestAConfigurationAloneLeavesTheManifestAndSaysWhichItIs(t *testing.T) {
+	h := Host{t.TempDir()}
+	want := journal.LoadBalancerOnNode{Backend: Backend(configOf(t, twoPrimaries)), Config: true}
+	on, err := h.WriteConfig(twoPrimaries)
+	if diff := cmp.Diff(want, on); err != nil || diff != "" {
+		t.Errorf("%v: %s", err, diff)
+	}
+	if _, err := os.Stat(h.ManifestPath()); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("it wrote a manifest: %v", err)
+	}
+	if _, err := h.Write(twoPrimaries, lts); err != nil {
+		t.Fatal(err)
+	}
+	want.Config, want.Image, want.Version = false, lts, "0"
+	on, err = h.WriteConfig(twoPrimaries)
+	if diff := cmp.Diff(want, on); err != nil || diff != "" {
+		t.Errorf("%v: %s", err, diff)
+	}
+	if err := os.WriteFile(h.ManifestPath(), []byte("kind: Service\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.WriteConfig(twoPrimaries); err == nil || !strings.Contains(err.Error(), "is not HAProxy's manifest") {
+		t.Error(err)
 	}
 }
 
@@ -110,7 +138,7 @@ func TestAHostKeepsItsFilesWhereWhatIsWantedMakesNoSense(t *testing.T) {
 		primaries []string
 		image     string
 	}{{nil, lts}, {[]string{}, lts}, {[]string{"a b"}, lts}, {twoPrimaries[:1], ""}, {twoPrimaries[:1], "a b"}} {
-		if written, err := h.Write(wrong.primaries, wrong.image); err == nil || written != (Written{}) {
+		if written, err := h.Write(wrong.primaries, wrong.image); err == nil || written != (journal.LoadBalancerOnNode{}) {
 			t.Errorf("%+v, %v", written, err)
 		}
 		expectHost(t, h, twoPrimaries, lts)

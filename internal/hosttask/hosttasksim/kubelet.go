@@ -20,6 +20,9 @@ type object struct {
 	Spec struct {
 		NodeName              string `json:"nodeName"`
 		ActiveDeadlineSeconds int    `json:"activeDeadlineSeconds"`
+		Containers            []struct {
+			Args []string `json:"args"`
+		} `json:"containers"`
 	} `json:"spec"`
 	Status struct {
 		Phase string `json:"phase"`
@@ -122,7 +125,7 @@ func (c *Cluster) end(pod object, program Program) {
 		return
 	}
 	if !program.Silent && c.goesOn(pod) {
-		c.says(pod, outcome(pod.Spec.NodeName, program.Failed))
+		c.says(pod, program.outcome(pod))
 	}
 	if c.status(pod, "Succeeded", nil) {
 		c.ended(pod.Metadata.Name)
@@ -179,13 +182,18 @@ func waiting(reason string) func(map[string]any) {
 	}
 }
 
-func outcome(node, failed string) string {
-	var line strings.Builder
+// outcome is what the program says at its end.
+func (p Program) outcome(pod object) string {
+	var result any = map[string]string{"node": pod.Spec.NodeName}
 	var err error
-	if failed != "" {
-		err = errors.New(failed)
+	switch {
+	case p.Failed != "":
+		err = errors.New(p.Failed)
+	case p.Runs != nil:
+		result, err = p.Runs(pod.Spec.Containers[0].Args)
 	}
-	if err := hosttask.Say(&line, map[string]string{"node": node}, err); err != nil {
+	var line strings.Builder
+	if err := hosttask.Say(&line, result, err); err != nil {
 		panic(err)
 	}
 	return strings.TrimRight(line.String(), "\n")

@@ -42,6 +42,8 @@ type Program struct {
 	Failed string
 	// Silent has it end well and say nothing of it.
 	Silent bool
+	// Runs does what it does, given its arguments; what it returns is what the program says.
+	Runs func(args []string) (result any, err error)
 }
 
 // Cluster has nodes that run host tasks. Make it with [New].

@@ -1,0 +1,125 @@
+// Package loadbalancer brings the load balancer of a node in step: its files by a program on the
+// node, and the HAProxy that runs there with them.
+package loadbalancer
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/actions/hosttask"
+	tasks "github.com/replicatedhq/ekco/internal/hosttask"
+	"github.com/replicatedhq/ekco/internal/loadbalancer"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// TaskName is the name of the host tasks, as in earlier versions of EKCO.
+const TaskName = "update-internallb"
+
+// HostEtc is where the program finds the host's /etc.
+const HostEtc = "/host/etc"
+
+// How long the steps may take. A reload takes a second; a restart may have to wait for an image.
+const (
+	reloadTimeout  = time.Minute
+	restartTimeout = 5 * time.Minute
+	reachTimeout   = time.Minute
+)
+
+// Parts are what the actions are made with.
+type Parts struct {
+	Tasks   *tasks.Tasks
+	Running loadbalancer.Running
+	// Image has EKCO, Command is how it is told to write the files.
+	Image   string
+	Command []string
+}
+
+// New returns the actions.
+func New(parts Parts) []actions.Definition {
+	return []actions.Definition{
+		parts.definition(journal.ActionUpdateLoadBalancer, "update"),
+		parts.definition(journal.ActionRestartLoadBalancer, "restart"),
+	}
+}
+
+func (p Parts) work() hosttask.Work {
+	return hosttask.Work{Tasks: p.Tasks, Does: journal.StepWriteLoadBalancer, Read: read}
+}
+
+func (p Parts) definition(kind journal.ActionKind, noun string) actions.Definition {
+	steps := p.work().Steps()
+	steps[journal.StepReloadLoadBalancer] = reload{p.Running}
+	steps[journal.StepReachLoadBalancer] = reach{p.Running}
+	return actions.Definition{Kind: kind, Noun: noun, Expendable: true, Plan: p.plan, Steps: steps}
+}
+
+// plan needs nothing that the request does not say.
+func (p Parts) plan(_ context.Context, record journal.ActionRecord) (plan journal.Plan, err error) {
+	shall, err := journal.InputOf[journal.LoadBalancerInput](record.Request)
+	if err != nil {
+		return journal.Plan{}, err
+	}
+	if len(shall.Primaries) == 0 {
+		return journal.Plan{}, loadbalancer.ErrNoPrimaries
+	}
+	if plan.Facts, err = json.Marshal(shall); err != nil {
+		return journal.Plan{}, fmt.Errorf("write down what the load balancer shall be: %w", err)
+	}
+	_, last, err := p.work().Plan(&plan, p.task(record, shall), journal.PlannedStep{Domains: actions.NoDomains})
+	timeout := reloadTimeout
+	if record.Kind == journal.ActionRestartLoadBalancer {
+		timeout = restartTimeout
+	}
+	plan.Steps = append(plan.Steps, journal.PlannedStep{
+		ID: journal.StepReloadLoadBalancer, Does: journal.StepReloadLoadBalancer, After: []string{last},
+		Timeout: journal.Duration(timeout), Domains: actions.NoDomains,
+	}, journal.PlannedStep{
+		ID: journal.StepReachLoadBalancer, Does: journal.StepReachLoadBalancer, After: []string{journal.StepReloadLoadBalancer},
+		Timeout: journal.Duration(reachTimeout), Domains: actions.NoDomains,
+	})
+	return plan, err
+}
+
+func (p Parts) task(record journal.ActionRecord, shall journal.LoadBalancerInput) tasks.Task {
+	args := slices.Concat(p.Command, []string{"--primary-host=" + strings.Join(shall.Primaries, ",")})
+	if record.Kind == journal.ActionRestartLoadBalancer {
+		args = append(args, "--image="+shall.Image)
+	}
+	return tasks.Task{
+		Name: TaskName, Node: record.Subject.Name, NodeUID: shall.NodeUID, Image: p.Image, Args: args,
+		Paths: []tasks.Path{
+			{Host: "/etc/haproxy", At: HostEtc + "/haproxy", Type: "DirectoryOrCreate", Write: true},
+			{Host: "/etc/kubernetes/manifests", At: HostEtc + "/kubernetes/manifests", Type: "Directory", Write: true},
+		},
+	}
+}
+
+// read checks what the program left.
+func read(result json.RawMessage) (json.RawMessage, error) {
+	var on journal.LoadBalancerOnNode
+	if err := json.Unmarshal(result, &on); err != nil {
+		return nil, fmt.Errorf("read what was written: %w", err)
+	}
+	if on.Backend == "" {
+		return nil, errors.New("the program does not say which configuration it wrote")
+	}
+	return result, nil
+}
+
+// OnNode returns what the program has left on the node; there is nothing if the node has gone.
+func OnNode(record journal.ActionRecord) (on journal.LoadBalancerOnNode, is bool, err error) {
+	outcome, done, err := hosttask.Work{Does: journal.StepWriteLoadBalancer}.OutcomeOf(record, record.Subject.Name)
+	if err != nil || !done || len(outcome.Result) == 0 {
+		return on, false, err
+	}
+	if err := json.Unmarshal(outcome.Result, &on); err != nil {
+		return on, false, fmt.Errorf("read what was written: %w", err)
+	}
+	return on, true, nil
+}

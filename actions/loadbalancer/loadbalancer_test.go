@@ -1,0 +1,102 @@
+package loadbalancer_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/replicatedhq/ekco/actions/actionstest"
+	"github.com/replicatedhq/ekco/actions/loadbalancer"
+	"github.com/replicatedhq/ekco/internal/hosttask/hosttasksim"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+func record(kind journal.ActionKind, primaries ...string) journal.ActionRecord {
+	return journal.ActionRecord{ID: "x", Kind: kind, Subject: journal.LoadBalancer("a"), Request: journal.ActionRequested{
+		Kind: kind, Input: journal.LoadBalancerInput{NodeUID: "uid-a", Address: "10.0.0.9", Primaries: primaries, Image: second, Layout: "1"},
+	}}
+}
+
+func TestAPlanHasWhatIsRunAndOnlyARestartHasAnImage(t *testing.T) {
+	for i, kind := range []journal.ActionKind{journal.ActionUpdateLoadBalancer, journal.ActionRestartLoadBalancer} {
+		definition := loadbalancer.New(loadbalancer.Parts{Image: "replicated/ekco:v1", Command: []string{"host-task", "load-balancer"}})[i]
+		plan, err := definition.Plan(t.Context(), record(kind, "10.0.0.1", "fd00::2"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		input := string(plan.Steps[0].Input)
+		for _, part := range []string{`"node":"a"`, `"node_uid":"uid-a"`, `"--primary-host=10.0.0.1,fd00::2"`, `"host":"/etc/haproxy"`, `"host":"/etc/kubernetes/manifests"`} {
+			if !strings.Contains(input, part) {
+				t.Errorf("%s: the program has no %s: %s", kind, part, input)
+			}
+		}
+		if strings.Contains(input, "privileged") || strings.Contains(input, "--image="+second) != (kind == journal.ActionRestartLoadBalancer) {
+			t.Errorf("%s: %s", kind, input)
+		}
+		for _, step := range plan.Steps {
+			if step.Domains == nil || len(step.Domains) > 0 || step.Timeout == 0 || definition.Steps[step.Does] == nil {
+				t.Errorf("%s: step %+v", kind, step)
+			}
+		}
+		if _, err := definition.Plan(t.Context(), record(kind)); err == nil || !strings.Contains(err.Error(), "no primaries") {
+			t.Errorf("%s: a plan for an empty list: %v", kind, err)
+		}
+	}
+}
+
+func TestWhatIsLeftOnTheNodeIsOnRecord(t *testing.T) {
+	for outputs, want := range map[string]string{
+		`{"result":{"backend":"b-1","image":"haproxy:1","version":"0","config":true}}`: "b-1",
+		`{"left":"the node is gone"}`: "", "": "",
+	} {
+		rec := record(journal.ActionUpdateLoadBalancer, "10.0.0.1")
+		rec.Steps = map[string]journal.StepRecord{"write a": {DoneAt: time.Unix(1, 0), Outputs: json.RawMessage(outputs)}}
+		on, is, err := loadbalancer.OnNode(rec)
+		if err != nil || is != (want != "") || on.Backend != want {
+			t.Errorf("%q: %+v, %v, %v", outputs, on, is, err)
+		}
+	}
+}
+
+// stalls plays an action for ten minutes, and returns why its steps failed.
+func stalls(t *testing.T, change func(*world), kind journal.ActionKind) (why string) {
+	t.Helper()
+	actionstest.InBubble(t, func(bare *actionstest.World) {
+		w := newWorld(bare, "10.0.0.1")
+		change(w)
+		w.ask(kind, second, "10.0.0.1", "10.0.0.2")
+		running := w.Start(w.Config(w.kinds(nil)))
+		time.Sleep(10 * time.Minute)
+		running.Halt()
+		for _, event := range w.Events() {
+			if failed, is := event.Decoded().Body.(*journal.StepFailed); is {
+				why += failed.Error + "\n"
+			}
+		}
+	})
+	return why
+}
+
+func TestAHAProxyThatDoesNotComeIntoStepIsNamed(t *testing.T) {
+	for name, test := range map[string]struct {
+		kind   journal.ActionKind
+		change func(*world)
+		want   string
+	}{
+		"it does not read":    {journal.ActionUpdateLoadBalancer, func(w *world) { w.deaf = true }, "HAProxy of pod haproxy-a has not logged that it runs with backend kubernetes-primaries-"},
+		"it leads nowhere":    {journal.ActionUpdateLoadBalancer, func(w *world) { w.broken = true }, "no API server answers through HAProxy on node a: connection refused"},
+		"it does not run":     {journal.ActionUpdateLoadBalancer, func(w *world) { w.pod.Runs = false }, "pod haproxy-a does not run"},
+		"the kubelet is slow": {journal.ActionUpdateLoadBalancer, func(w *world) { w.pod.Image = "haproxy:0" }, "pod haproxy-a has image haproxy:0 and file version 0, its manifest haproxy:1 and 0"},
+		"there is no pod":     {journal.ActionUpdateLoadBalancer, func(w *world) { w.pod = nil }, "the kubelet of node a has made no pod of the manifest"},
+		"the program cannot work": {journal.ActionUpdateLoadBalancer, func(w *world) {
+			w.Set("a", hosttasksim.Program{Failed: "write /host/etc/haproxy/haproxy.cfg: no space left on device"})
+		}, "no space left on device"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if why := stalls(t, test.change, test.kind); !strings.Contains(why, test.want) {
+				t.Errorf("it says %s", why)
+			}
+		})
+	}
+}

@@ -1,0 +1,33 @@
+package loadbalancer
+
+import (
+	"context"
+	"strings"
+)
+
+// Namespace is where HAProxy's pods are.
+const Namespace = "kube-system"
+
+// Running is what can be asked of the HAProxies that run, and told to them.
+type Running interface {
+	// Pod returns the pod of a node; its error wraps kube.ErrNotFound if there is none.
+	Pod(ctx context.Context, node string) (Pod, error)
+	// Log returns the end of what the pod's container has logged since its start.
+	Log(ctx context.Context, pod Pod) (string, error)
+	// Reload has HAProxy read its configuration again, without cutting a connection.
+	Reload(ctx context.Context, pod Pod) error
+	// Reach returns an error unless an API server answers through the HAProxy on a host.
+	Reach(ctx context.Context, address string) error
+}
+
+// Pod is HAProxy's on a node.
+type Pod struct {
+	Name string
+	// Image and Version are those of its manifest.
+	Image, Version string
+	// Runs is set if its container does.
+	Runs bool
+}
+
+// Has reports whether a log says that HAProxy runs with the configuration of this backend.
+func Has(log, backend string) bool { return strings.Contains(log, " "+backend+"/") }

@@ -1,0 +1,124 @@
+package loadbalancer
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/replicatedhq/ekco/internal/kube"
+)
+
+// container is the name of HAProxy's.
+const container = "haproxy"
+
+// Exec runs a program in a container of a pod.
+type Exec func(ctx context.Context, namespace, pod, container string, argv []string) (stdout, stderr []byte, exitCode int, err error)
+
+// Logs is where logs of pods are. [kube.Client] has it.
+type Logs interface {
+	PodLog(ctx context.Context, namespace, name string, last int64) (string, error)
+}
+
+// Client is the [Running] of a real cluster.
+type Client struct {
+	objects kube.Objects
+	logs    Logs
+	exec    Exec
+	port    int
+}
+
+var _ Running = (*Client)(nil)
+
+// NewClient returns one. It asks nothing yet.
+func NewClient(objects kube.Objects, logs Logs, exec Exec) *Client {
+	return &Client{objects: objects, logs: logs, exec: exec, port: Port}
+}
+
+// Pod implements [Running]. The kubelet calls the pods of its manifests like itself.
+func (c *Client) Pod(ctx context.Context, node string) (Pod, error) {
+	name := PodName + "-" + node
+	raw, err := c.objects.ReadObject(ctx, kube.Ref{Version: "v1", Resource: "pods", Namespace: Namespace, Name: name})
+	if err != nil {
+		return Pod{}, fmt.Errorf("read pod %s/%s: %w", Namespace, name, kube.Lacking(err, "get", "pods"))
+	}
+	var pod corev1.Pod
+	if err := json.Unmarshal(raw, &pod); err != nil {
+		return Pod{}, fmt.Errorf("read pod %s/%s: %w", Namespace, name, err)
+	}
+	return podOf(&pod), nil
+}
+
+func podOf(of *corev1.Pod) Pod {
+	pod := Pod{Name: of.Name, Version: "0"}
+	if version, set := of.Annotations[FileVersionAnnotation]; set {
+		pod.Version = version
+	}
+	if len(of.Spec.Containers) > 0 {
+		pod.Image = of.Spec.Containers[0].Image
+	}
+	for _, status := range of.Status.ContainerStatuses {
+		pod.Runs = pod.Runs || status.Name == container && status.State.Running != nil && of.DeletionTimestamp == nil
+	}
+	return pod
+}
+
+// logLines is how much of the log is read: the first look at each of many primaries is among the
+// last lines for a while after a reload.
+const logLines = 5000
+
+// Log implements [Running].
+func (c *Client) Log(ctx context.Context, pod Pod) (string, error) {
+	log, err := c.logs.PodLog(ctx, Namespace, pod.Name, logLines)
+	if err != nil {
+		return "", fmt.Errorf("read the log of pod %s/%s: %w", Namespace, pod.Name, kube.Lacking(err, "get", "pods/log"))
+	}
+	return log, nil
+}
+
+// Reload implements [Running].
+func (c *Client) Reload(ctx context.Context, pod Pod) error {
+	_, stderr, code, err := c.exec(ctx, Namespace, pod.Name, container, []string{"/bin/kill", "-HUP", "1"})
+	switch {
+	case err != nil:
+		return fmt.Errorf("have HAProxy of pod %s/%s read its configuration again: %w", Namespace, pod.Name, kube.Lacking(err, "create", "pods/exec"))
+	case code != 0:
+		return fmt.Errorf("have HAProxy of pod %s/%s read its configuration again: /bin/kill ended with %d: %s", Namespace, pod.Name, code, strings.TrimSpace(string(stderr)))
+	}
+	return nil
+}
+
+// reachTimeout is how long an API server may take to answer.
+const reachTimeout = 5 * time.Second
+
+// Reach implements [Running]. Whose certificate answers is of no concern: nothing is told to it.
+func (c *Client) Reach(ctx context.Context, address string) error {
+	ctx, cancel := context.WithTimeout(ctx, reachTimeout)
+	defer cancel()
+	at := url.URL{Scheme: "https", Host: net.JoinHostPort(address, strconv.Itoa(c.port)), Path: "/healthz"}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), http.NoBody)
+	if err != nil {
+		return err
+	}
+	transport := &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
+	response, err := (&http.Client{Transport: transport}).Do(request)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(io.Discard, io.LimitReader(response.Body, 1<<10))
+	err = errors.Join(err, response.Body.Close())
+	if err == nil && response.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s answers %s", at.String(), response.Status)
+	}
+	return err
+}

@@ -1,0 +1,116 @@
+package loadbalancer
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/internal/kube/kubesim"
+)
+
+var podRef = kube.Ref{Version: "v1", Resource: "pods", Namespace: Namespace, Name: "haproxy-a"}
+
+func TestThePodOfANode(t *testing.T) {
+	for content, want := range map[string]Pod{
+		`{"metadata":{"name":"haproxy-a","annotations":{"kurl.sh/haproxy-fileversion":"3"}},"spec":{"containers":[{"name":"haproxy","image":"haproxy:2"}]},
+			"status":{"containerStatuses":[{"name":"haproxy","state":{"running":{}}}]}}`: {"haproxy-a", "haproxy:2", "3", true},
+		`{"metadata":{"name":"haproxy-a"},"spec":{"containers":[{"name":"haproxy","image":"haproxy:2"}]},
+			"status":{"containerStatuses":[{"name":"haproxy","state":{"waiting":{"reason":"ImagePullBackOff"}}}]}}`: {"haproxy-a", "haproxy:2", "0", false},
+		`{"metadata":{"name":"haproxy-a"}}`: {"haproxy-a", "", "0", false},
+	} {
+		objects := kubesim.NewObjects()
+		objects.Put(podRef, content)
+		if pod, err := NewClient(objects, nil, nil).Pod(t.Context(), "a"); err != nil || pod != want {
+			t.Errorf("%+v, %v, want %+v", pod, err, want)
+		}
+		if _, err := NewClient(objects, nil, nil).Pod(t.Context(), "b"); !errors.Is(err, kube.ErrNotFound) || !strings.Contains(err.Error(), "kube-system/haproxy-b") {
+			t.Error(err)
+		}
+		objects.Forbid("get pods")
+		if _, err := NewClient(objects, nil, nil).Pod(t.Context(), "a"); !errors.Is(err, kube.ErrForbidden) || !strings.Contains(err.Error(), "lacks the permission to get pods") {
+			t.Error(err)
+		}
+	}
+}
+
+func TestHAProxyIsToldBySIGHUP(t *testing.T) {
+	for name, test := range map[string]struct {
+		code int
+		err  error
+		want string
+	}{
+		"told": {}, "no such program": {code: 126, want: "haproxy-a read its configuration again: /bin/kill ended with 126: not found"},
+		"forbidden": {err: kube.ErrForbidden, want: "lacks the permission to create pods/exec"},
+	} {
+		told := ""
+		client := NewClient(nil, nil, func(_ context.Context, namespace, pod, container string, argv []string) ([]byte, []byte, int, error) {
+			told = strings.Join(append([]string{namespace, pod, container}, argv...), " ")
+			return nil, []byte("not found\n"), test.code, test.err
+		})
+		err := client.Reload(t.Context(), Pod{Name: "haproxy-a"})
+		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if told != "kube-system haproxy-a haproxy /bin/kill -HUP 1" {
+			t.Errorf("%s: it ran %s", name, told)
+		}
+	}
+}
+
+func TestAnAPIServerIsReachedWhoseCertificateNobodyKnows(t *testing.T) {
+	answer := http.StatusOK
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/healthz" {
+			t.Errorf("it asks for %s", r.URL)
+		}
+		w.WriteHeader(answer)
+		_, _ = io.WriteString(w, "ok")
+	}))
+	host, port, err := net.SplitHostPort(server.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := NewClient(nil, nil, nil)
+	if client.port, err = strconv.Atoi(port); err != nil {
+		t.Fatal(err)
+	}
+	if err := client.Reach(t.Context(), host); err != nil {
+		t.Error(err)
+	}
+	answer = http.StatusInternalServerError
+	if err := client.Reach(t.Context(), host); err == nil || !strings.Contains(err.Error(), "/healthz answers 500") {
+		t.Error(err)
+	}
+	server.Close()
+	if err := client.Reach(t.Context(), host); err == nil {
+		t.Error("nobody is there")
+	}
+}
+
+type logs struct{ err error }
+
+func (l logs) PodLog(_ context.Context, namespace, name string, _ int64) (string, error) {
+	return namespace + "/" + name + "\n", l.err
+}
+
+func TestTheLogTellsWhichConfigurationHAProxyRunsWith(t *testing.T) {
+	if log, err := NewClient(nil, logs{}, nil).Log(t.Context(), Pod{Name: "haproxy-a"}); err != nil || log != "kube-system/haproxy-a\n" {
+		t.Errorf("%q, %v", log, err)
+	}
+	if _, err := NewClient(nil, logs{kube.ErrForbidden}, nil).Log(t.Context(), Pod{Name: "haproxy-a"}); err == nil || !strings.Contains(err.Error(), "lacks the permission to get pods/log") {
+		t.Error(err)
+	}
+	line := "Health check for server kubernetes-primaries-0123456789/k8s-primary-0 succeeded, reason: Layer7 check passed"
+	for backend, want := range map[string]bool{"kubernetes-primaries-0123456789": true, "kubernetes-primaries-012345678": false, "primaries-0123456789": false} {
+		if Has(line, backend) != want {
+			t.Errorf("it runs with %s: %v", backend, !want)
+		}
+	}
+}

@@ -20,6 +20,8 @@ import (
 type app struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
+	// unread looks after what the two write.
+	unread *unread
 	// Whether the three are terminals.
 	askable, stdoutTerminal, stderrTerminal bool
 	env                                     func(string) (string, bool)
@@ -49,8 +51,9 @@ type operator interface {
 }
 
 func newApp() *app {
+	unread := &unread{end: endUnread}
 	return &app{
-		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
+		stdin: os.Stdin, stdout: &takenOutput{os.Stdout, unreadPatience, unread}, stderr: &takenOutput{os.Stderr, unreadPatience, unread}, unread: unread,
 		askable:        term.IsTerminal(int(os.Stdin.Fd())),
 		stdoutTerminal: term.IsTerminal(int(os.Stdout.Fd())),
 		stderrTerminal: term.IsTerminal(int(os.Stderr.Fd())),

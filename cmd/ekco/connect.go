@@ -79,6 +79,7 @@ func (a *app) withNow(ctx context.Context, cmd *cobra.Command, use func(*connect
 		return err
 	}
 	defer func() { backend.close() }()
+	a.unread.ends.Store(true)
 	return use(backend)
 }
 

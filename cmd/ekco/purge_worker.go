@@ -48,6 +48,7 @@ func (p *purger) engageNow(ctx context.Context, cfg config.Config, log *slog.Log
 	switch {
 	case err == nil:
 		p.backend, p.ended, p.alone = reached, nil, false
+		p.app.unread.ends.Store(true)
 		p.besideCommand = servedByCommand(ctx, reached)
 		return func() error { reached.Close(); return nil }, nil
 	case !errors.Is(err, api.ErrNoOperator):
@@ -64,6 +65,7 @@ func (p *purger) engageNow(ctx context.Context, cfg config.Config, log *slog.Log
 		return nil, err
 	}
 	p.backend, p.ended, p.alone, p.besideCommand = backend, ended, true, false
+	p.app.unread.ends.Store(false)
 	if p.flags.dryRun {
 		p.warn("No operator runs; this command looks at the cluster itself, and changes nothing there.")
 	} else {

@@ -11,7 +11,7 @@ import (
 
 // mostFollowers is how many may follow what happens at once. When a client of "kubectl exec"
 // is gone, its command stays in EKCO's pod and is told nothing: without input it sees no end of
-// it, and its output goes to containerd, which reads on. Each is 7 MiB of the 128 MiB that
+// it, and its output goes into a pipe that nobody closes. Each is 7 MiB of the 128 MiB that
 // the pod may have.
 const mostFollowers = 6
 

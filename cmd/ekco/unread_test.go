@@ -1,0 +1,51 @@
+package main
+
+import (
+	"io"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestACommandEndsWhoseOutputNobodyTakes: its client is gone, and its pipe is full.
+func TestACommandEndsWhoseOutputNobodyTakes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		ended := time.Duration(0)
+		reader, writer := io.Pipe()
+		by := &unread{end: func() { ended = time.Since(began); _ = writer.Close() }}
+		by.ends.Store(true)
+		_, err := (&takenOutput{writer, unreadPatience, by}).Write([]byte("a line\n"))
+		if err == nil || ended != unreadPatience {
+			t.Errorf("it ended after %s, %v", ended, err)
+		}
+		_ = reader.Close()
+	})
+}
+
+// TestACommandStaysWhoseOutputIsTakenOrThatWorksItself: a slow reader is a reader, and nobody
+// else goes on with what an operator, or a command without one, does.
+func TestACommandStaysWhoseOutputIsTakenOrThatWorksItself(t *testing.T) {
+	for name, late := range map[string]time.Duration{"taken": unreadPatience - time.Second, "works itself": 2 * unreadPatience} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				reader, writer := io.Pipe()
+				by := &unread{end: func() { t.Error("it is ended") }}
+				by.ends.Store(name == "taken")
+				output := &takenOutput{writer, unreadPatience, by}
+				go func() {
+					for range 3 {
+						time.Sleep(late)
+						_, _ = reader.Read(make([]byte, 10))
+					}
+				}()
+				for range 3 {
+					if _, err := output.Write([]byte("a line\n")); err != nil {
+						t.Error(err)
+					}
+				}
+				time.Sleep(2 * unreadPatience)
+			})
+		})
+	}
+}

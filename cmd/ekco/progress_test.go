@@ -51,6 +51,14 @@ func TestOnATerminalProgressIsShown(t *testing.T) {
 	newDesk(t, halfway(t)).shows(want, "history", "--follow", "--action", purgeID)
 }
 
+// TestWhoJoinsAPurgeIsShownTheProgressOfItsStep: that has begun before, and begins no more.
+func TestWhoJoinsAPurgeIsShownTheProgressOfItsStep(t *testing.T) {
+	op := halfway(t)
+	op.live, op.admitted.Resumed = nil, true
+	op.status.Actions[0].Steps = map[string]journal.StepRecord{"delete-node": {Attempts: 1, Open: true}}
+	newDesk(t, op).shows("… delete-node: 1,240 of 10,000 objects", "purge-node", "worker-2")
+}
+
 // TestWhoFollowsOneThingIsShownNoProgressOfOthers: and who follows everything is told
 // which action it is.
 func TestWhoFollowsOneThingIsShownNoProgressOfOthers(t *testing.T) {

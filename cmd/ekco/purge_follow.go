@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -120,7 +122,7 @@ func (f *follower) regain(ctx context.Context, lost error) (operator, error) {
 	return back, nil
 }
 
-// showPresent says why a resumed action does not go on.
+// showPresent says why a resumed action does not go on, and knows the step that is under way.
 func (f *follower) showPresent(ctx context.Context) {
 	status, err := f.backend.Status(ctx)
 	if err != nil {
@@ -132,6 +134,11 @@ func (f *follower) showPresent(ctx context.Context) {
 			continue
 		}
 		f.waits = len(action.Holds) > 0
+		for _, step := range slices.Sorted(maps.Keys(action.Steps)) {
+			if action.Steps[step].Open {
+				f.doing, f.step, f.stepBegan = step, step, f.lastNews
+			}
+		}
 		for _, why := range view.Waits(status, action, f.app.words) {
 			f.print("         %s", why)
 		}

@@ -135,10 +135,25 @@ func (n *Node) remove() {
 	if n.machine != nil {
 		n.machine.off(n.life)
 	}
-	removeGroups(n.life, n.group)
+	for _, group := range n.groups() {
+		removeGroups(n.life, group)
+	}
 	if err := os.RemoveAll(n.dir); err != nil {
 		n.life.Errorf("node %s left something: %v", n.Name, err)
 	}
+}
+
+// groups are the control groups that the node may have left: its kubelet's, and those of the
+// containers that it had at its end, which containerd puts beside that.
+func (n *Node) groups() []string {
+	groups := []string{n.group}
+	for _, kind := range []string{"containers", "sandboxes"} {
+		dirs, _ := filepath.Glob(n.Disk("var/lib/containerd/io.containerd.grpc.v1.cri/" + kind + "/*")) // the pattern is good
+		for _, dir := range dirs {
+			groups = append(groups, filepath.Join("k8s.io", filepath.Base(dir)))
+		}
+	}
+	return groups
 }
 
 // command is one that runs on the node. It ends with its input and output or with the node.

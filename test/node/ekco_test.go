@@ -19,7 +19,7 @@ import (
 // on a real kubelet. Its scenes are in order: later ones have less nodes.
 func TestEKCOInTheCluster(t *testing.T) {
 	began := time.Now()
-	w := install(t, map[string]string{"purge_dead_nodes": "true"}, "--workers", "6")
+	w := install(t, map[string]string{"purge_dead_nodes": "true"}, "--workers", "9")
 	w.operator(t)
 	t.Logf("EKCO is ready %s after the first process was started", time.Since(began).Round(100*time.Millisecond))
 	for _, scene := range []struct {
@@ -28,10 +28,15 @@ func TestEKCOInTheCluster(t *testing.T) {
 	}{
 		{"its Service answers on the node", answersOnTheNode},
 		{"a lost node is cleared and purged", purgesALostNode},
+		{"the kernel kills it in a purge for its memory", isKilledForItsMemory},
 		{"the journal outlives the pod", keepsItsJournal},
+		{"it is killed while it works on the host", findsItsHostTaskAgain},
 		{"scaled to 0 in a purge, it ends, and goes on when it is back", isScaledInAPurge},
 		{"purge-node without a terminal", purgesWithoutATerminal},
 		{"purge-node whose client is gone", purgesWithoutAClient},
+		{"purge-node and history on terminals", purgesOnATerminal},
+		{"those who follow lose their clients", followsWithoutAReader},
+		{"a purge with hardly any CPU", purgesWithLittleCPU},
 		{"ekco-purge-node on the primary", purgesFromTheHost},
 		{"node-report of the real node", reportsTheNode},
 		{"its memory is within the limit", staysWithinItsMemory},
@@ -107,7 +112,7 @@ func isScaledInAPurge(t *testing.T, w *world) {
 }
 
 // scale scales EKCO, and waits until that is so.
-func (w *world) scale(t *testing.T, replicas int) {
+func (w *world) scale(t testing.TB, replicas int) {
 	t.Helper()
 	w.Kubectl(t, "--namespace", "kurl", "scale", "deployment/ekc-operator", fmt.Sprint("--replicas=", replicas))
 	if replicas > 0 {
@@ -152,23 +157,29 @@ func purgesWithoutAClient(t *testing.T, w *world) {
 }
 
 func purgesFromTheHost(t *testing.T, w *world) {
-	script, err := os.Open("../../deploy/host/ekco-purge-node")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer script.Close()
 	w.lose(t, "worker-5")
-	install := w.node.command("install", "-m", "0755", "/dev/stdin", "/usr/local/bin/ekco-purge-node")
-	install.Stdin = script
-	if output, err := install.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, output)
-	}
+	w.installHostCommand(t)
 	w.operator(t)
 	output, err := w.node.command("env", "--unset=KUBECONFIG", "ekco-purge-node", "worker-5").CombinedOutput()
 	if err != nil {
 		t.Errorf("%v: %s", err, output)
 	}
 	w.awaitPurged(t, "worker-5")
+}
+
+// installHostCommand installs ekco-purge-node on the primary.
+func (w *world) installHostCommand(t testing.TB) {
+	t.Helper()
+	script, err := os.Open("../../deploy/host/ekco-purge-node")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer script.Close()
+	install := w.node.command("install", "-m", "0755", "/dev/stdin", "/usr/local/bin/ekco-purge-node")
+	install.Stdin = script
+	if output, err := install.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, output)
+	}
 }
 
 func reportsTheNode(t *testing.T, w *world) {

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -35,7 +36,7 @@ var quickly = map[string]string{
 
 // install starts a cluster and installs EKCO in it; settings are added to those that make
 // it quick.
-func install(t *testing.T, settings map[string]string, args ...string) *world {
+func install(t testing.TB, settings map[string]string, args ...string) *world {
 	t.Helper()
 	w := &world{Cluster: StartCluster(t, append([]string{"--primaries", "2"}, args...)...)}
 	// Simulated primaries run no real pod.
@@ -53,7 +54,7 @@ func install(t *testing.T, settings map[string]string, args ...string) *world {
 }
 
 // apply applies manifests of deploy as they are.
-func (w *world) apply(t *testing.T, names ...string) {
+func (w *world) apply(t testing.TB, names ...string) {
 	t.Helper()
 	for _, name := range names {
 		w.Kubectl(t, "apply", "-f", filepath.Join("..", "..", "deploy", name+".yaml"))
@@ -61,7 +62,7 @@ func (w *world) apply(t *testing.T, names ...string) {
 }
 
 // configure applies the ConfigMap of deploy with other settings.
-func (w *world) configure(t *testing.T, settings map[string]string) {
+func (w *world) configure(t testing.TB, settings map[string]string) {
 	t.Helper()
 	content, err := os.ReadFile("../../deploy/configmap.yaml")
 	if err != nil {
@@ -84,22 +85,33 @@ func (w *world) configure(t *testing.T, settings map[string]string) {
 	w.Kubectl(t, "apply", "-f", path)
 }
 
-// operator waits until one pod of EKCO is there, and ready, and returns its name.
-func (w *world) operator(t *testing.T) (name string) {
+// operator waits until one pod of EKCO is there, and ready, and returns its name. One that is to
+// end on a node that is lost is not counted.
+func (w *world) operator(t testing.TB) (name string) {
 	t.Helper()
 	await.Until(t, patience, "EKCO is ready", func() (bool, string) {
 		pods, err := w.Client.CoreV1().Pods("kurl").List(t.Context(), metav1.ListOptions{LabelSelector: "app=ekc-operator"})
 		if err != nil {
 			return false, err.Error()
 		}
-		if len(pods.Items) != 1 {
-			return false, fmt.Sprint(len(pods.Items), " pods")
+		here := slices.DeleteFunc(pods.Items, func(pod corev1.Pod) bool { return pod.DeletionTimestamp != nil && w.isLost(t, pod.Spec.NodeName) })
+		if len(here) != 1 {
+			return false, fmt.Sprint(len(here), " pods")
 		}
-		pod := pods.Items[0]
+		pod := here[0]
 		name = pod.Name
 		return pod.DeletionTimestamp == nil && isReady(&pod), fmt.Sprintf("%s, %+v", pod.Status.Phase, pod.Status.ContainerStatuses)
 	})
 	return name
+}
+
+func (w *world) isLost(t testing.TB, name string) bool {
+	node, err := w.Client.CoreV1().Nodes().Get(t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		return false
+	}
+	is, _ := ready(node)
+	return !is
 }
 
 func isReady(pod *corev1.Pod) bool {
@@ -113,7 +125,7 @@ func isReady(pod *corev1.Pod) bool {
 
 // ekco runs a command in EKCO's pod, without terminal and input, and returns what it says
 // and its exit code.
-func (w *world) ekco(t *testing.T, args ...string) (output string, code int) {
+func (w *world) ekco(t testing.TB, args ...string) (output string, code int) {
 	t.Helper()
 	command := w.kubectl(append([]string{"--namespace", "kurl", "exec", w.operator(t), "--", "ekco"}, args...)...)
 	content, err := command.CombinedOutput()
@@ -124,7 +136,7 @@ func (w *world) ekco(t *testing.T, args ...string) (output string, code int) {
 }
 
 // mustEkco is ekco for what has to exit with 0.
-func (w *world) mustEkco(t *testing.T, args ...string) string {
+func (w *world) mustEkco(t testing.TB, args ...string) string {
 	t.Helper()
 	output, code := w.ekco(t, args...)
 	if code != 0 {
@@ -134,7 +146,7 @@ func (w *world) mustEkco(t *testing.T, args ...string) string {
 }
 
 // lose takes a simulated node away, and waits until the control plane has noticed.
-func (w *world) lose(t *testing.T, names ...string) {
+func (w *world) lose(t testing.TB, names ...string) {
 	t.Helper()
 	args := append([]string{"node", "lose", "--dir", w.dir, "--wait", "60s"}, names...)
 	if output, err := exec.CommandContext(t.Context(), binaries.controlplane, args...).CombinedOutput(); err != nil {
@@ -143,7 +155,7 @@ func (w *world) lose(t *testing.T, names ...string) {
 }
 
 // awaitPurged waits until a node's object is gone.
-func (w *world) awaitPurged(t *testing.T, name string) {
+func (w *world) awaitPurged(t testing.TB, name string) {
 	t.Helper()
 	await.Until(t, patience, name+" is deleted", func() (bool, string) {
 		_, err := w.Client.CoreV1().Nodes().Get(t.Context(), name, metav1.GetOptions{})
@@ -152,7 +164,7 @@ func (w *world) awaitPurged(t *testing.T, name string) {
 }
 
 // programs are the command lines of what runs in EKCO's pod.
-func (w *world) programs(t *testing.T) string {
+func (w *world) programs(t testing.TB) string {
 	t.Helper()
 	const list = `for p in /proc/[0-9]*/cmdline; do [ "$p" = /proc/$$/cmdline ] || tr '\0' ' ' <"$p"; echo; done`
 	return w.Kubectl(t, "--namespace", "kurl", "exec", w.operator(t), "--", "bash", "-c", list)

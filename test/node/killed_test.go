@@ -1,0 +1,126 @@
+package nodetest
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/replicatedhq/ekco/internal/hosttask"
+	"github.com/replicatedhq/ekco/test/await"
+)
+
+// findsItsHostTaskAgain: EKCO is killed while a program of its own looks at the node. The next
+// one takes what comes of that, and makes no second pod.
+func findsItsHostTaskAgain(t *testing.T, w *world) {
+	program := w.stopReport(t)
+	began := w.onlyTask(t)
+	o := w.operating(t)
+	if err := syscall.Kill(o.pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	// The program has not long, so it goes on as soon as the next EKCO has begun.
+	await.Until(t, patience, "another EKCO runs", func() (bool, string) {
+		found := w.operators(t)
+		return len(found) == 1 && found[0] != o.pid, fmt.Sprint(found)
+	})
+	if err := syscall.Kill(program, syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	w.awaitRestart(t, o, "Error")
+	action := began.Annotations[hosttask.AnnotationAction]
+	await.Until(t, patience, action+" is over", func() (bool, string) {
+		history := w.mustEkco(t, "history", "--action", action)
+		return strings.Contains(history, "ended, done"), history
+	})
+	if outcome := w.mustEkco(t, "history", "--action", action, "--type", "step.done", "-o", "json"); !strings.Contains(outcome, `"kernel"`) {
+		t.Errorf("what the program found is not on record:\n%s", outcome)
+	}
+	if made := w.everMade(t, began.Name); len(made) != 1 || made[0] != string(began.UID) {
+		t.Errorf("pods were made: %q; want %s alone", made, began.UID)
+	}
+	if tasks := w.tasks(t); len(tasks) > 0 {
+		t.Errorf("%d pods are left", len(tasks))
+	}
+}
+
+// stopReport has EKCO look at the real node, and stops the program that does so before it is
+// through, which may take a few tries.
+func (w *world) stopReport(t *testing.T) (pid int) {
+	t.Helper()
+	pod, over := w.operator(t), make(chan struct{}, 1)
+	ask := func() {
+		_ = w.kubectl("--namespace", "kurl", "exec", pod, "--", "ekco", "node-report", w.node.Name).Run() // it fails with EKCO
+		over <- struct{}{}
+	}
+	go ask()
+	await.Looking(t, time.Millisecond, patience, "the program is stopped", func() (bool, string) {
+		select {
+		case <-over: // it was too fast
+			go ask()
+		default:
+		}
+		for _, found := range w.onNode(t, "/usr/bin/ekco host-task node-report") {
+			pid = found
+			return syscall.Kill(pid, syscall.SIGSTOP) == nil, "it has ended"
+		}
+		return false, "it does not run"
+	})
+	t.Cleanup(func() { <-over }) // it ends with EKCO at the latest
+	return pid
+}
+
+// everMade are the UIDs of the pods of a name that the kubelet has told of.
+func (w *world) everMade(t *testing.T, name string) []string {
+	t.Helper()
+	events, err := w.Client.CoreV1().Events("kurl").List(t.Context(), metav1.ListOptions{FieldSelector: "involvedObject.name=" + name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var uids []string
+	for _, event := range events.Items {
+		uids = append(uids, string(event.InvolvedObject.UID))
+	}
+	slices.Sort(uids)
+	return slices.Compact(uids)
+}
+
+// operators are the processes of EKCO on the node.
+func (w *world) operators(t *testing.T) []int {
+	t.Helper()
+	return w.onNode(t, "/usr/bin/ekco operator")
+}
+
+// onNode are the processes with a command line in the node's pods.
+func (w *world) onNode(t *testing.T, wanted string) []int {
+	t.Helper()
+	groups := w.node.groups()[1:]
+	return processes(t, func(command string, of []byte) bool {
+		return command == wanted && slices.ContainsFunc(groups, func(group string) bool { return bytes.Contains(of, []byte(group)) })
+	})
+}
+
+// tasks are the pods of EKCO's host tasks.
+func (w *world) tasks(t *testing.T) []corev1.Pod {
+	t.Helper()
+	pods, err := w.Client.CoreV1().Pods("kurl").List(t.Context(), metav1.ListOptions{LabelSelector: hosttask.LabelHostTask + "=true"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pods.Items
+}
+
+func (w *world) onlyTask(t *testing.T) corev1.Pod {
+	t.Helper()
+	tasks := w.tasks(t)
+	if len(tasks) != 1 {
+		t.Fatalf("%d pods of host tasks, want 1", len(tasks))
+	}
+	return tasks[0]
+}

@@ -1,0 +1,98 @@
+package nodetest
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/replicatedhq/ekco/test/await"
+)
+
+// purgesWithLittleCPU: with a tenth of what the manifest lets it have, the purge takes longer,
+// and nobody takes EKCO for hung.
+func purgesWithLittleCPU(t *testing.T, w *world) {
+	o := w.operating(t)
+	before, restarts := o.throttled(t), w.container(t).RestartCount
+	pod := w.operator(t)
+	o.setCPU(t, 20)
+	w.Kubectl(t, "--namespace", "kurl", "exec", pod, "--", "ekco", "purge-node", "worker-8", "--yes")
+	w.awaitPurged(t, "worker-8")
+	o.setCPU(t, 200)
+	times := o.throttled(t) - before
+	t.Logf("it was throttled %d times", times)
+	if now := w.container(t).RestartCount; times == 0 || now != restarts {
+		t.Errorf("throttled %d times, restarted %d times", times, now-restarts)
+	}
+	w.isWhole(t, "worker-8")
+}
+
+// isKilledForItsMemory: in the middle of a purge the kernel kills EKCO, since it may have less
+// memory than it takes.
+func isKilledForItsMemory(t *testing.T, w *world) {
+	const node = "worker-9"
+	release := w.hold(t, node)
+	w.mustEkco(t, "purge-node", node, "--yes", "--no-wait")
+	pod := w.operator(t)
+	w.awaitStep(t, node, "delete-node begins")
+	o := w.operating(t)
+	// Of all in the pod it shall be this process.
+	if err := os.WriteFile(fmt.Sprintf("/proc/%d/oom_score_adj", o.pid), []byte("1000"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o.squeeze(t)
+	const more = `x=$(head -c 16000000 /dev/zero | tr '\0' x)`
+	await.Until(t, patience, "the kernel has killed EKCO", func() (bool, string) {
+		output, err := w.kubectl("--namespace", "kurl", "exec", pod, "--", "bash", "-c", more).CombinedOutput()
+		return !o.runs(), fmt.Sprint(string(output), err)
+	})
+	w.awaitRestart(t, o, "OOMKilled")
+	release()
+	w.awaitPurged(t, node)
+	w.isWhole(t, node)
+}
+
+// awaitStep waits until the history of a node tells something.
+func (w *world) awaitStep(t *testing.T, node, text string) {
+	t.Helper()
+	await.Until(t, patience, "the history of "+node+" tells: "+text, func() (bool, string) {
+		history := w.mustEkco(t, "history", "--node", node)
+		return strings.Contains(history, text), history
+	})
+}
+
+// container is what the kubelet says of EKCO's.
+func (w *world) container(t *testing.T) corev1.ContainerStatus {
+	t.Helper()
+	pod, err := w.Client.CoreV1().Pods("kurl").Get(t.Context(), w.operator(t), metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pod.Status.ContainerStatuses[0]
+}
+
+// awaitRestart waits until the pod that had this process has another, and checks why.
+func (w *world) awaitRestart(t *testing.T, o operating, why string) {
+	t.Helper()
+	await.Until(t, patience, "EKCO runs again", func() (bool, string) {
+		last := w.container(t).LastTerminationState.Terminated
+		return !o.runs() && last != nil && last.Reason == why && last.ExitCode == 128+int32(syscall.SIGKILL), fmt.Sprintf("%+v", last)
+	})
+}
+
+// isWhole checks that the purge of a node was one, and that the journal has all of it.
+func (w *world) isWhole(t *testing.T, node string) {
+	t.Helper()
+	w.awaitStep(t, node, "ended, done")
+	history := w.mustEkco(t, "history", "--node", node)
+	if strings.Count(history, "asked for by") != 1 || strings.Count(history, "ended, done") != 1 {
+		t.Errorf("it is not one purge:\n%s", history)
+	}
+	if verified := w.mustEkco(t, "journal", "verify"); strings.Contains(verified, "damaged") {
+		t.Error(verified)
+	}
+}

@@ -51,7 +51,7 @@ race: ## run the tests of the rooms under the race detector; of crash points it 
 
 .PHONY: bench
 bench: build controlplane minio ## run the benchmarks behind docs/performance.md, or those named by BENCH
-	$(GO) test -run '^$$' -bench '$(BENCH)' -benchtime 2s -timeout 90m ./journal/... ./fsm/... ./test/bench/... ./test/minio
+	$(GO) test -run '^$$' -bench '$(BENCH)' -benchtime 2s -timeout 90m ./journal/... ./fsm/... ./test/bench/... ./test/minio ./test/node
 
 .PHONY: lint
 lint: ## gofumpt, go vet, staticcheck, the import table and the rules for alerts
@@ -75,6 +75,10 @@ demo-up: build controlplane ## start the demo's cluster and operator and leave t
 .PHONY: demo-down
 demo-down: ## stop what demo-up started
 	@test/demo/demo.sh down
+
+.PHONY: demo-cluster
+demo-cluster: controlplane ## run EKCO in its pod on a real node to play with, until Ctrl-C; needs root
+	@test/node/demo.sh
 
 .PHONY: clean
 clean: ## remove bin/

@@ -33,9 +33,9 @@ func newJournalVerifyCommand(a *app) *cobra.Command {
 missing. While an operator runs it checks the journal in use, otherwise the file,
 in a process of its own. It prints the head: the number and the hash of the last event,
 which stands for all events before it, and of each time that the journal lost events
-which they were, and of what time nothing is known. With --expect it also checks that an event has
-the hash that it once had. The exit code is 1 if anything is wrong, and 3 if the
-file is not a journal of EKCO at all.`,
+which they were, and of what time nothing is known. With --expect it also checks that
+an event has the hash that it once had. The exit code is 1 if anything is wrong, and 3
+if the file is not a journal of EKCO at all.`,
 		Example: `  ekco journal verify
   ekco journal verify --journal ./journal.db -o json
   ekco journal verify --expect 34:9e01…`,

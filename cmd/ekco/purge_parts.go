@@ -56,8 +56,12 @@ func reachOutside(cfg config.Config, readOnly bool, restConfig *rest.Config, cal
 	return outside{
 		etcd: etcd.Dialer(etcd.Options{CertificatesDir: cfg.CertificatesDir, OnCall: calls.etcd, ReadOnly: readOnly}),
 		rook: installed,
-		ceph: ceph.New(rook.NewRunner(installed), ceph.Options{OnCommand: calls.ceph, ReadOnly: readOnly, MaxAge: cephMaxAge}),
+		ceph: ceph.New(rook.NewRunner(installed), cephOptions(readOnly, calls)),
 	}, nil
+}
+
+func cephOptions(readOnly bool, calls outsideCalls) ceph.Options {
+	return ceph.Options{OnCommand: calls.ceph, ReadOnly: readOnly, MaxAge: cephMaxAge}
 }
 
 // cephMaxAge is for how long an answer of Ceph does for what asks the same: a check, and the step

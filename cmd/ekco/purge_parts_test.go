@@ -33,6 +33,19 @@ func TestACallIsLoggedWithItsErrorOnlyIfItHasOne(t *testing.T) {
 	}
 }
 
+// TestCephIsNotAskedTheSameTwiceInARow: how an answer does for both is the client's own test.
+func TestCephIsNotAskedTheSameTwiceInARow(t *testing.T) {
+	for _, readOnly := range []bool{false, true} {
+		options := cephOptions(readOnly, outsideCalls{})
+		if age := options.MaxAge; age < 100*time.Millisecond || age > time.Second {
+			t.Errorf("an answer of Ceph does for %s: want it to last from a check to its step, and no longer", age)
+		}
+		if options.ReadOnly != readOnly {
+			t.Errorf("read-only is %v, want %v", options.ReadOnly, readOnly)
+		}
+	}
+}
+
 // looking counts how often it shall look.
 type looking struct {
 	observers.Source

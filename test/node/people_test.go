@@ -38,7 +38,7 @@ func purgesOnATerminal(t *testing.T, w *world) {
 	watching.awaits(t, "node "+node+" (worker) is ready")
 
 	no := w.at(t, "purge-node", node)
-	no.awaits(t, "warning: NodeStillGone", question)
+	no.awaits(t, "(NodeStillGone)", question)
 	no.types(t, "n\r")
 	if code := no.ends(t); code != 1 || !strings.Contains(no.shown(), "nothing was changed") {
 		t.Errorf("a no: exit %d\n%s", code, no.shown())

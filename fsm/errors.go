@@ -97,6 +97,7 @@ func Near(name string, known iter.Seq[string]) []string {
 	slices.SortFunc(found, func(a, b candidate) int {
 		return cmp.Or(cmp.Compare(a.distance, b.distance), cmp.Compare(a.name, b.name))
 	})
+	found = slices.Compact(found) // an action may be known from two places
 	var names []string
 	for _, c := range found[:min(maxNear, len(found))] {
 		names = append(names, c.name)

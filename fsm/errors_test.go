@@ -21,3 +21,10 @@ func TestANameWithoutItsKindIsNear(t *testing.T) {
 		t.Errorf("near to hall/7 are %q", near)
 	}
 }
+
+func TestANameThatIsKnownTwiceIsSuggestedOnce(t *testing.T) {
+	known := []string{"purge-w1-28", "clear-w1-7", "purge-w1-28"}
+	if near := Near("purge-w1-29", slices.Values(known)); !slices.Equal(near, []string{"purge-w1-28"}) {
+		t.Errorf("near are %q", near)
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/internal/kube"
@@ -57,8 +58,11 @@ func answersAgain(node string) actions.Verdict {
 
 // readiness says of a reachable node whether it is ready.
 func readiness(facts journal.NodeFacts) string {
-	if facts.Ready() {
+	switch {
+	case facts.Ready():
 		return "ready"
+	case !slices.ContainsFunc(facts.Taints, func(t journal.Taint) bool { return t.Key != journal.TaintUnschedulable }):
+		return "ready, though cordoned"
 	}
 	return "reachable, though not ready"
 }

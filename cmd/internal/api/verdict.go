@@ -71,7 +71,7 @@ const apiGrace = 5 * time.Minute
 // Judge fills in the problems of a status that is otherwise complete, those first that
 // need a person, and the verdict that follows. Verb is what an action of a kind does.
 func Judge(status *Status, verb func(journal.ActionKind) string) {
-	problems := slices.Concat([]Problem{}, journalProblems(status), operatorProblems(status), actionProblems(status, verb),
+	problems := slices.Concat([]Problem{}, journalProblems(status), operatorProblems(status), mirrorProblems(status), actionProblems(status, verb),
 		nodeProblems(status), refusalProblems(status, verb), defects(status))
 	slices.SortStableFunc(problems, func(a, b Problem) int { return cmp.Compare(rank(a), rank(b)) })
 	status.Problems, status.Verdict = problems, OverallOK
@@ -119,13 +119,18 @@ func journalProblems(status *Status) (problems []Problem) {
 			Advice: "free space on its file system, or make it writable again; EKCO goes on by itself", Command: "df -h " + cmp.Or(j.Path, "/var/lib/ekco"),
 		})
 	}
-	if status.Mirror != "" {
-		problems = append(problems, Problem{
-			Kind: ProblemMirror, Reason: "open actions cannot be mirrored in the cluster: " + status.Mirror,
-			Advice: "it is tried again; until then another EKCO would not know of them",
-		})
-	}
 	return problems
+}
+
+// mirrorProblems come after an outage of the API, of which they may be a consequence.
+func mirrorProblems(status *Status) []Problem {
+	if status.Mirror == "" {
+		return nil
+	}
+	return []Problem{{
+		Kind: ProblemMirror, Reason: "open actions cannot be mirrored in the cluster: " + status.Mirror,
+		Advice: "it is tried again; until then another EKCO would not know of them",
+	}}
 }
 
 // safeModeReason says what became of the journal, so that EKCO is in safe mode; "" if it is
@@ -183,6 +188,7 @@ func actionProblems(status *Status, verb func(journal.ActionKind) string) (probl
 	for _, action := range status.Actions {
 		problem := Problem{Thing: thingName(action.Subject), Command: "ekco explain " + action.ID}
 		what := deed(verb(action.Kind), action.Subject)
+		others, waits, tooLong := heldByOthers(status.Now, status.Progress[action.ID])
 		switch step, hold, needy := gravestHold(status.Now, action); {
 		case action.Unreadable != "":
 			problem.Kind, problem.NeedsYou = ProblemUnreadable, true
@@ -191,6 +197,10 @@ func actionProblems(status *Status, verb func(journal.ActionKind) string) (probl
 			problem.Kind, problem.NeedsYou, problem.Since = ProblemStalled, true, at(action.StalledAt)
 			problem.Reason = fmt.Sprintf("%s is stalled at %s: %s", what, action.Stalled.Step, action.Stalled.Reason)
 			problem.Advice = "repair the cause, then: ekco retry " + action.ID
+		case others != "" && (len(action.Holds) == 0 || tooLong && !needy):
+			problem.Kind, problem.NeedsYou, problem.Since = ProblemHeld, tooLong, at(waits.Since)
+			problem.Reason = fmt.Sprintf("%s does not get past %s: %s", what, others, waits.Missing)
+			problem.Advice = "it goes on by itself when who holds it has let go; see why they do not"
 		case hold.Preflight == journal.HoldNextAttempt:
 			problem.Kind, problem.NeedsYou, problem.Since = ProblemHeld, needy, at(action.HeldSince[step])
 			problem.Reason = fmt.Sprintf("%s does not get past %s: %s", what, step, hold.Reason)
@@ -200,14 +210,7 @@ func actionProblems(status *Status, verb func(journal.ActionKind) string) (probl
 			problem.Reason = fmt.Sprintf("%s waits, because %s", what, words.Held(hold.Preflight, hold.Reason))
 			problem.Advice = "it goes on by itself when that is gone"
 		default:
-			step, waits := heldByOthers(status.Now, status.Progress[action.ID])
-			if step == "" {
-				continue
-			}
-			problem.Kind, problem.Since = ProblemHeld, at(waits.Since)
-			problem.NeedsYou = status.Now.Sub(waits.Since) >= attemptGrace
-			problem.Reason = fmt.Sprintf("%s does not get past %s: %s", what, step, waits.Missing)
-			problem.Advice = "it goes on by itself when who holds it has let go; see why they do not"
+			continue
 		}
 		problems = append(problems, problem)
 	}
@@ -217,14 +220,16 @@ func actionProblems(status *Status, verb func(journal.ActionKind) string) (probl
 // othersGrace is how long others may hold what a step waits for before it is called a problem.
 const othersGrace = 30 * time.Second
 
-// heldByOthers returns the first step that has waited for others for longer than they need.
-func heldByOthers(now time.Time, steps map[string]actions.Progress) (step string, waits actions.Progress) {
+// heldByOthers returns the step that has waited for others for longest, if that is longer than
+// they need, and whether it is too long.
+func heldByOthers(now time.Time, steps map[string]actions.Progress) (step string, waits actions.Progress, tooLong bool) {
 	for _, id := range slices.Sorted(maps.Keys(steps)) {
-		if waits := steps[id]; waits.Foreign && now.Sub(waits.Since) >= othersGrace {
-			return id, waits
+		held := steps[id]
+		if held.Foreign && now.Sub(held.Since) >= othersGrace && (step == "" || held.Since.Before(waits.Since)) {
+			step, waits = id, held
 		}
 	}
-	return "", actions.Progress{}
+	return step, waits, step != "" && now.Sub(waits.Since) >= attemptGrace
 }
 
 // attemptGrace is how long the attempts at a step may be in vain before a person is called for:
@@ -283,11 +288,27 @@ func nodeProblems(status *Status) (problems []Problem) {
 func adviceOfLost(status *Status, node string) string {
 	purge := "if it is gone for good: ekco purge-node " + node
 	brakes := func(rule string) bool { return rule == fsmnode.RuleStormBrake }
-	if slices.ContainsFunc(status.Refusals, func(r fsm.Refusal) bool { return brakes(r.Rule) }) ||
+	if halfIsLost(status.Nodes) || slices.ContainsFunc(status.Refusals, func(r fsm.Refusal) bool { return brakes(r.Rule) }) ||
 		slices.ContainsFunc(status.Next, func(u fsm.Upcoming) bool { return brakes(u.Rule) }) {
 		return "many nodes are lost at once: look at the network first; " + purge
 	}
 	return "bring it back; " + purge
+}
+
+// halfIsLost reports whether several nodes, and half of all, are lost: no rule tells of that
+// where EKCO would do nothing about them anyway.
+func halfIsLost(nodes []NodeStatus) bool {
+	lost, all := 0, 0
+	for _, node := range nodes {
+		if node.State == fsmnode.Purged || node.State == fsmnode.Gone {
+			continue
+		}
+		all++
+		if !node.UnreachableSince.IsZero() || node.Flapping {
+			lost++
+		}
+	}
+	return lost > 1 && 2*lost >= all
 }
 
 // refusalProblems are what EKCO would do and a rule keeps it from. Somebody who undoes its

@@ -47,6 +47,7 @@ func TestTheVerdictIsThatOfTheWorstProblem(t *testing.T) {
 		"the journal was damaged":  {func(s *Status) { s.Journal.SafeMode = &journal.JournalSalvaged{} }, OverallNeedsYou, []ProblemKind{ProblemSafeMode}},
 		"the journal lost its end": {func(s *Status) { s.Journal.Outdated = &journal.JournalOutdated{} }, OverallNeedsYou, []ProblemKind{ProblemSafeMode}},
 		"the disk is full":         {func(s *Status) { s.Journal.Writable, s.Journal.Error = false, "no space" }, OverallNeedsYou, []ProblemKind{ProblemJournalUnwritable}},
+		"no mirror, in an outage":  {func(s *Status) { s.Mirror, s.API.LostAt = "the API is unavailable", now }, OverallWorking, []ProblemKind{ProblemAPIUnreachable, ProblemMirror}},
 		"no mirror":                {func(s *Status) { s.Mirror = "forbidden" }, OverallWorking, []ProblemKind{ProblemMirror}},
 		"nobody runs":              {func(s *Status) { s.Operator = OperatorStatus{} }, OverallNeedsYou, []ProblemKind{ProblemNotRunning}},
 		"a command runs":           {func(s *Status) { s.Operator = OperatorStatus{PID: 7} }, OverallOK, nil},
@@ -96,6 +97,12 @@ func TestTheVerdictIsThatOfTheWorstProblem(t *testing.T) {
 		"a finalizer has held a step for a moment": {func(s *Status) { heldByFinalizer(s, purge, 29*time.Second) }, OverallWorking, nil},
 		"a finalizer holds a step":                 {func(s *Status) { heldByFinalizer(s, purge, 30*time.Second) }, OverallWorking, []ProblemKind{ProblemHeld}},
 		"a finalizer holds a step for long":        {func(s *Status) { heldByFinalizer(s, purge, 5*time.Minute) }, OverallNeedsYou, []ProblemKind{ProblemHeld}},
+		"a finalizer holds a step for long, another for less, and a check a third": {func(s *Status) {
+			action := purge
+			action.Holds = map[string]journal.ActionHeld{"purge-osd 1": {Preflight: "CephHealthy", Reason: "HEALTH_WARN"}}
+			heldByFinalizer(s, action, 5*time.Minute)
+			s.Progress[purge.ID]["a-step"] = actions.Progress{Missing: "waits for finalizer c/d", Foreign: true, Since: s.Now.Add(-time.Minute)}
+		}, OverallNeedsYou, []ProblemKind{ProblemHeld}},
 		"a step takes its time": {func(s *Status) {
 			heldByFinalizer(s, purge, time.Hour)
 			s.Progress[purge.ID]["delete-node"] = actions.Progress{Missing: "a copy", Since: s.Now.Add(-time.Hour)}
@@ -137,7 +144,11 @@ func TestWhenManyNodesAreLostAtOnceNobodyIsToldToPurgeThemFirst(t *testing.T) {
 	for name, change := range map[string]func(*Status){
 		"refused":  func(s *Status) { s.Refusals = []fsm.Refusal{storm} },
 		"foreseen": func(s *Status) { s.Next = []fsm.Upcoming{{Rule: fsmnode.RuleStormBrake}} },
-		"":         func(*Status) {},
+		"half of all": func(s *Status) {
+			s.Nodes = append(s.Nodes, NodeStatus{Name: "w2", Flapping: true}, NodeStatus{Name: "w3"}, NodeStatus{Name: "w4"},
+				NodeStatus{Name: "w5", State: fsmnode.Purged, UnreachableSince: s.Now})
+		},
+		"": func(s *Status) { s.Nodes = append(s.Nodes, NodeStatus{Name: "w2"}) },
 	} {
 		status := Status{Now: time.Now(), Operator: OperatorStatus{Running: true}, Nodes: []NodeStatus{{Name: "w1", UnreachableSince: time.Now()}}}
 		change(&status)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/journal"
 )
 
 // reporting is a step that reports how far it has come.
@@ -100,5 +101,34 @@ func TestWhatAStepWaitsForStandsBesideHowFarItIs(t *testing.T) {
 	both.Missing, both.Since = "n", at
 	if now() != both {
 		t.Errorf("got %+v, want %+v", now(), both)
+	}
+}
+
+// TestThatAStepWaitsForOthersOutlivesItsAttempts: otherwise nobody would be called for before
+// the step stalls.
+func TestThatAStepWaitsForOthersOutlivesItsAttempts(t *testing.T) {
+	var p progress
+	began := time.Date(2026, 11, 24, 3, 0, 0, 0, time.UTC)
+	held := actions.Progress{Missing: "waits for finalizer a/b", Foreign: true, Since: began}
+	now := func() actions.Progress { return p.present()["a"]["x"] }
+	failed := journal.Decoded{Event: journal.Event{Action: "a"}, Body: &journal.StepFailed{Step: "x"}}
+	for attempt := range 5 {
+		p.report(began.Add(time.Duration(attempt)*time.Minute), "a", "x", actions.Progress{Missing: held.Missing, Foreign: true})
+		if now() != held {
+			t.Errorf("in attempt %d: %+v", attempt, now())
+		}
+		p.ended(failed)
+		if now() != held {
+			t.Errorf("after attempt %d: %+v", attempt, now())
+		}
+	}
+	p.ended(failed)
+	if now() != (actions.Progress{}) {
+		t.Errorf("an attempt ended that waited for nobody: %+v", now())
+	}
+	p.report(began, "a", "x", actions.Progress{Missing: "m"})
+	p.ended(failed)
+	if now() != (actions.Progress{}) {
+		t.Errorf("an attempt ended that lacked its own effect: %+v", now())
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/cmd/internal/api"
+	"github.com/replicatedhq/ekco/journal"
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
@@ -20,6 +21,9 @@ func progress(status api.Status, action string, wide bool) []string {
 	steps := status.Progress[action]
 	lines := make([]stepLine, 0, len(steps))
 	for _, step := range slices.Sorted(maps.Keys(steps)) {
+		if rests(status, action, step) {
+			continue
+		}
 		lines = append(lines, stepLine{step, Clean(step + attemptOf(status, action, step) + ": " + progressOf(steps[step]))})
 	}
 	return stepsTold(lines, wide)
@@ -33,6 +37,15 @@ func attemptOf(status api.Status, action, step string) string {
 		}
 	}
 	return ""
+}
+
+// rests reports whether an attempt of a step has failed and the next has not begun: what it
+// waited for is told with the failure.
+func rests(status api.Status, action, step string) bool {
+	return slices.ContainsFunc(status.Actions, func(open journal.ActionRecord) bool {
+		now := open.Steps[step]
+		return open.ID == action && !now.Open && now.LastError != ""
+	})
 }
 
 func progressOf(p actions.Progress) string {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/cmd/internal/api"
 	"github.com/replicatedhq/ekco/journal"
 )
 
@@ -46,5 +47,21 @@ func TestTheStatusShowsHowFarAStepHasCome(t *testing.T) {
 	}
 	if err := json.Unmarshal(content.Bytes(), &read); err != nil || read.Progress["purge-worker-2-18"]["copy"].Total != 10_000 {
 		t.Errorf("the JSON says %+v (%v)", read, err)
+	}
+}
+
+// TestWhatAStepThatRestsWaitedForIsToldOnce: with the failure.
+func TestWhatAStepThatRestsWaitedForIsToldOnce(t *testing.T) {
+	const missing = "waits for finalizer a/b"
+	status := api.Status{
+		Actions:  []journal.ActionRecord{{ID: "p", Steps: map[string]journal.StepRecord{"delete-node": {Attempts: 2, LastError: missing}}}},
+		Progress: map[string]map[string]actions.Progress{"p": {"delete-node": {Missing: missing, Foreign: true}}},
+	}
+	if lines := Progress(status, "p"); len(lines) > 0 {
+		t.Errorf("it is told again: %q", lines)
+	}
+	status.Actions[0].Steps["delete-node"] = journal.StepRecord{Attempts: 3, LastError: missing, Open: true}
+	if lines := Progress(status, "p"); len(lines) != 1 {
+		t.Errorf("of the attempt under way it is told %q", lines)
 	}
 }

@@ -277,6 +277,7 @@ func nodeProblems(status *Status) (problems []Problem) {
 		}
 		if node.Flapping {
 			problem.Since, problem.Reason = at(node.Since), fmt.Sprintf("node %s comes and goes, so EKCO leaves it alone", node.Name)
+			problem.Advice = "look at its network and its kubelet; EKCO goes on when it stays, or stays away"
 		}
 		problems = append(problems, problem)
 	}

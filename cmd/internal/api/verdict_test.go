@@ -229,3 +229,11 @@ func TestSafeModeIsThereSinceTheFirstOfItsReasons(t *testing.T) {
 		}
 	}
 }
+
+func TestOfANodeThatComesAndGoesItIsNotSaidToBringItBack(t *testing.T) {
+	status := Status{Operator: OperatorStatus{Running: true}, Nodes: []NodeStatus{{Name: "w1", Flapping: true}, {Name: "w2"}, {Name: "w3"}}}
+	problems := nodeProblems(&status)
+	if len(problems) != 1 || !strings.HasPrefix(problems[0].Advice, "look at its network") {
+		t.Errorf("got %+v", problems)
+	}
+}

@@ -302,11 +302,16 @@ func failureLines(status api.Status, action journal.ActionRecord) (lines []stepL
 // tried says which attempt failed, and what follows. While another is under way nobody
 // knows the number: between the two EKCO may have been killed in the middle of one.
 func tried(status api.Status, step journal.StepRecord) string {
+	nobody := !works(status)
 	switch {
+	case step.Open && step.Attempts > 1 && nobody:
+		return fmt.Sprintf(" before attempt %d, which was under way when EKCO last worked", step.Attempts)
 	case step.Open && step.Attempts > 1:
 		return fmt.Sprintf(" before attempt %d, which is under way", step.Attempts)
 	case step.Open:
 		return " before a person had it tried again"
+	case !step.NextTry.IsZero() && nobody:
+		return fmt.Sprintf(" (attempt %d), next try when EKCO works again", step.Attempts)
 	case !step.NextTry.IsZero() && !status.API.LostAt.IsZero():
 		return fmt.Sprintf(" (attempt %d), next try when the Kubernetes API answers", step.Attempts)
 	case !step.NextTry.IsZero() && !step.NextTry.After(status.Now):
@@ -315,6 +320,13 @@ func tried(status api.Status, step journal.StepRecord) string {
 		return fmt.Sprintf(" (attempt %d), next try at %s", step.Attempts, words.Stamp(step.NextTry))
 	}
 	return fmt.Sprintf(" (attempt %d)", step.Attempts)
+}
+
+// works reports whether anybody works on the actions: not where none runs, or one that only
+// observes.
+func works(status api.Status) bool {
+	j := status.Journal
+	return status.Operator.PID != 0 && j.SafeMode == nil && j.Outdated == nil && j.Unopened == nil
 }
 
 // since says, to be added to what is the case, since when it is; "" where nobody knows.

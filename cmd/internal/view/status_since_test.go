@@ -42,25 +42,36 @@ func TestWhatWaitsSaysSinceWhen(t *testing.T) {
 }
 
 func TestTheAttemptThatIsShownIsTheOneUnderWay(t *testing.T) {
-	at := began
+	at, runs := began, api.OperatorStatus{PID: 1}
 	for want, step := range map[string]journal.StepRecord{
 		"x failed before attempt 3, which is under way: no":          {Attempts: 3, Open: true, LastError: "no"},
 		"x failed before a person had it tried again: no":            {Attempts: 1, Open: true, LastError: "no"},
 		"x failed (attempt 3), next try at 2026-11-21T01:00:00Z: no": {Attempts: 3, NextTry: at, LastError: "no"},
 		"x failed (attempt 3): no":                                   {Attempts: 3, LastError: "no"},
 	} {
-		if said := strings.Join(Waits(api.Status{Now: began.Add(-time.Second)}, journal.ActionRecord{ID: "a", Steps: map[string]journal.StepRecord{"x": step}}, vocabulary), "\n"); said != want {
+		if said := strings.Join(Waits(api.Status{Now: began.Add(-time.Second), Operator: runs}, journal.ActionRecord{ID: "a", Steps: map[string]journal.StepRecord{"x": step}}, vocabulary), "\n"); said != want {
 			t.Errorf("it says %q, want %q", said, want)
 		}
 	}
 	again := journal.ActionRecord{ID: "a", Steps: map[string]journal.StepRecord{"x": {Attempts: 3, NextTry: at, LastError: "no"}}}
 	for want, status := range map[string]api.Status{
-		"x failed (attempt 3), next try now: no":                             {Now: at},
-		"x failed (attempt 3), next try when the Kubernetes API answers: no": {Now: at.Add(-time.Second), API: fsm.APIState{LostAt: at.Add(-time.Minute)}},
+		"x failed (attempt 3), next try now: no":                             {Now: at, Operator: runs},
+		"x failed (attempt 3), next try when the Kubernetes API answers: no": {Now: at.Add(-time.Second), Operator: runs, API: fsm.APIState{LostAt: at.Add(-time.Minute)}},
+		"x failed (attempt 3), next try when EKCO works again: no":           {Now: at},
 	} {
+		if told := strings.Join(thingLines(api.ThingExplanation{Now: status.Now, Actions: []journal.ActionRecord{again}}, status, Options{Words: vocabulary}, style{}), "\n"); !strings.Contains(told, want) {
+			t.Errorf("explained it says\n%s\nwant %q", told, want)
+		}
 		if said := strings.Join(Waits(status, again, vocabulary), "\n"); said != want {
 			t.Errorf("it says %q, want %q", said, want)
 		}
+	}
+	cutOff := journal.ActionRecord{ID: "a", Steps: map[string]journal.StepRecord{"x": {Attempts: 3, Open: true, LastError: "no"}}}
+	if said, want := strings.Join(Waits(api.Status{}, cutOff, vocabulary), "\n"), "x failed before attempt 3, which was under way when EKCO last worked: no"; said != want {
+		t.Errorf("it says %q, want %q", said, want)
+	}
+	if said := Waits(api.Status{Operator: runs, Journal: api.JournalStatus{Outdated: &journal.JournalOutdated{}}}, cutOff, vocabulary); !strings.Contains(said[0], "when EKCO last worked") {
+		t.Errorf("in safe mode it says %q", said)
 	}
 	stalled := journal.ActionRecord{ID: "a", Stalled: &journal.ActionStalled{Step: "x", Reason: "failed 10 times: no"}, Steps: map[string]journal.StepRecord{"x": {Attempts: 10, LastError: "no"}}}
 	if said := Waits(api.Status{}, stalled, vocabulary); len(said) != 1 || !strings.HasPrefix(said[0], "stalled at x: failed 10 times: no; ") {

@@ -33,10 +33,14 @@ func Things(w io.Writer, things []api.ThingExplanation, status api.Status, optio
 	return err
 }
 
-// staleLines say why what follows need not be so any more.
+// staleLines say why what follows need not be so any more, or why EKCO does nothing about it.
 func staleLines(status api.Status, s style) []string {
 	if status.AsOf.IsZero() {
-		return nil
+		i := slices.IndexFunc(status.Problems, func(p api.Problem) bool { return p.Kind == api.ProblemSafeMode })
+		if i < 0 {
+			return nil
+		}
+		return []string{s.paint(loud, fmt.Sprintf("SAFE MODE: %s (%s).", headline(status.Problems[i]), Clean(status.Problems[i].Command))), ""}
 	}
 	why := "EKCO does not see the cluster"
 	blinding := []api.ProblemKind{api.ProblemNotRunning, api.ProblemAPIUnreachable, api.ProblemJournalUnwritable, api.ProblemJournalNotOpen}
@@ -88,7 +92,7 @@ func ofThing(status api.Status, thing api.ThingExplanation) api.Status {
 		}
 	}
 	return api.Status{
-		Now: thing.Now, Starting: status.Starting, Actions: thing.Actions, Refusals: thing.Refusals, Progress: status.Progress, Unrecorded: status.Unrecorded, Pauses: pauses,
+		Now: thing.Now, Starting: status.Starting, Operator: status.Operator, API: status.API, Journal: status.Journal, Actions: thing.Actions, Refusals: thing.Refusals, Progress: status.Progress, Unrecorded: status.Unrecorded, Pauses: pauses,
 		Next: thing.Next,
 		Problems: keep(status.Problems, func(p api.Problem) bool {
 			return p.Thing == strings.ToLower(thing.Subject.Kind)+"/"+thing.Subject.Name

@@ -119,3 +119,16 @@ func TestAnExplanationSaysWhyItNeedNotBeSoAnyMore(t *testing.T) {
 		}
 	}
 }
+
+// TestAnExplanationSaysThatEKCOOnlyObserves: else what is open seems to be worked on.
+func TestAnExplanationSaysThatEKCOOnlyObserves(t *testing.T) {
+	thing, status := aPurge()
+	status.Problems = append(status.Problems, api.Problem{Kind: api.ProblemSafeMode, Reason: "the journal was damaged: page 7", Command: "ekco journal accept"})
+	var out strings.Builder
+	if err := Things(&out, []api.ThingExplanation{thing}, status, Options{Words: vocabulary}); err != nil {
+		t.Fatal(err)
+	}
+	if want := "SAFE MODE: the journal was damaged (ekco journal accept).\n\n"; !strings.HasPrefix(out.String(), want) {
+		t.Errorf("it does not begin with %q:\n%s", want, out.String())
+	}
+}

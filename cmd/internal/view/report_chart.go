@@ -234,23 +234,25 @@ func (s *states) box(from, until time.Time, y int, what string) chartBox {
 	return chartBox{X: x, Width: max(thinnest, s.x(until)-x), Y: y, Title: Clean(title)}
 }
 
+// x is the place of a time. The chart begins where anything is known: of a journal that is
+// younger than what was asked for, all would be a stroke at its end.
 func (s *states) x(at time.Time) float64 {
-	whole := s.options.Until.Sub(s.options.From)
+	whole := s.options.Until.Sub(s.known)
 	if whole <= 0 {
 		return laneFrom
 	}
-	part := float64(at.Sub(s.options.From)) / float64(whole)
+	part := float64(at.Sub(s.known)) / float64(whole)
 	return laneFrom + laneWidth*min(max(part, 0), 1)
 }
 
 func (s *states) ticks() (ticks []chartTick) {
-	whole, form := s.options.Until.Sub(s.options.From), stampOfTick
+	whole, form := s.options.Until.Sub(s.known), stampOfTick
 	if whole >= aYear {
 		form = dateOfTick
 	}
 	step := whole / (chartTicks - 1)
 	for i := range chartTicks {
-		at := s.options.From.Add(time.Duration(i) * step)
+		at := s.known.Add(time.Duration(i) * step)
 		ticks = append(ticks, chartTick{X: s.x(at), Label: at.UTC().Format(form), Anchor: "middle"})
 	}
 	ticks[len(ticks)-1].Anchor = "end"

@@ -159,3 +159,11 @@ func TestAReportSaysOfWhichTimesNothingIsKnown(t *testing.T) {
 		t.Error("a node was healthy before the journal began")
 	}
 }
+
+func TestTheChartBeginsWhereAnythingIsKnown(t *testing.T) {
+	asked, begun := began.Add(-7*24*time.Hour), began.Add(-time.Hour)
+	chart := newStates(ReportOptions{From: asked, Until: began}, begun)
+	if ticks := chart.ticks(); chart.x(begun) != laneFrom || chart.x(began) != laneFrom+laneWidth || ticks[0].Label != begun.Format(stampOfTick) {
+		t.Errorf("it goes from %v to %v, and its first tick is %+v", chart.x(begun), chart.x(began), ticks[0])
+	}
+}

@@ -2,6 +2,7 @@ package replica_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"strings"
@@ -20,6 +21,8 @@ type counted struct {
 	lists, objects atomic.Int64
 	// silent has single objects listed as if they were not there.
 	silent bool
+	// fails is why single objects cannot be listed.
+	fails error
 }
 
 func (c *counted) Versions(ctx context.Context, bucket, after string) iter.Seq2[s3.Version, error] {
@@ -29,8 +32,8 @@ func (c *counted) Versions(ctx context.Context, bucket, after string) iter.Seq2[
 
 func (c *counted) VersionsOf(ctx context.Context, bucket, key string) ([]s3.Version, error) {
 	c.objects.Add(1)
-	if c.silent {
-		return nil, nil
+	if c.silent || c.fails != nil {
+		return nil, c.fails
 	}
 	return c.Store.VersionsOf(ctx, bucket, key)
 }
@@ -54,7 +57,7 @@ func changed(t *testing.T, objects, written int) (source, target *counted, resul
 func TestAfterAPassOnlyWhatItChangedIsComparedAgain(t *testing.T) {
 	source, target, result := changed(t, 200, 5)
 	report, err := replica.CompareAfter(t.Context(), source, target, result, replica.CompareOptions{})
-	if err != nil || !report.Same() || report.Versions != 5 {
+	if err != nil || !report.Same() || report.Versions != 5 || report.Sampled != 0 {
 		t.Errorf("%+v, %v", report, err)
 	}
 	if source.lists.Load()+target.lists.Load() != 0 || source.objects.Load() != 6 || target.objects.Load() != 6 {
@@ -116,6 +119,28 @@ func TestAfterAPassWhatDiffersIsFound(t *testing.T) {
 				t.Errorf("found is %q", found)
 			}
 		})
+	}
+}
+
+// TestAfterAPassThatAnObjectCannotBeListedIsAnError, also of one that is to be on neither side.
+func TestAfterAPassThatAnObjectCannotBeListedIsAnError(t *testing.T) {
+	for _, of := range []func(source, target *counted) *counted{
+		func(source, _ *counted) *counted { return source },
+		func(_, target *counted) *counted { return target },
+	} {
+		source, target, result := changed(t, 200, 0)
+		of(source, target).fails = s3.ErrDenied
+		if report, err := replica.CompareAfter(t.Context(), source, target, result, replica.CompareOptions{}); !errors.Is(err, s3.ErrDenied) {
+			t.Errorf("%+v, %v", report, err)
+		}
+	}
+}
+
+func TestAfterAPassTheContentOfWhatItChangedIsReadIfAskedFor(t *testing.T) {
+	source, target, result := changed(t, 200, 3)
+	report, err := replica.CompareAfter(t.Context(), source, target, result, replica.CompareOptions{Sample: replica.DefaultSample})
+	if err != nil || report.Sampled != 3 {
+		t.Errorf("%+v, %v", report, err)
 	}
 }
 

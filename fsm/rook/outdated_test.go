@@ -154,6 +154,8 @@ func TestWhatHasBegunGoesOn(t *testing.T) {
 	w.begins(rec)
 	w.pools(pool, 2, map[string]int{poolSize: 2})
 	w.goesOn(rec)
+	w.cluster(journal.RookFacts{Generation: 2, Version: "v1.10.0"}) // which is being deleted
+	w.goesOn(rec)
 
 	terms, err := fsm.Standing(Capability())
 	if err != nil {

@@ -1,7 +1,9 @@
 package purge_test
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -10,6 +12,7 @@ import (
 
 	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/actions/purge"
+	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/journal"
 	"github.com/replicatedhq/ekco/journal/memory"
 )
@@ -67,6 +70,50 @@ func TestWhatHoldsANodeIsNamedWithinFiveSecondsWithTheCommandThatLooksAtIt(t *te
 				if w.NodeExists() || w.LastLine() != "ended done" {
 					t.Errorf("without a finalizer the action %s", w.LastLine())
 				}
+			})
+		})
+	}
+}
+
+// deaf is an API that acknowledges the deletion of a Node that stays.
+type deaf struct {
+	kube.API
+	deleting   bool
+	finalizers []string
+}
+
+func (deaf) DeleteNode(context.Context, string, string) error { return nil }
+
+func (d deaf) Node(ctx context.Context, name string) (kube.Node, error) {
+	node, err := d.API.Node(ctx, name)
+	node.Deleting, node.Finalizers = d.deleting, d.finalizers
+	return node, err
+}
+
+// TestANodeThatStaysIsInTheHandsOfOthersOnlyWhereAFinalizerHoldsIt: it may have one that nobody
+// has been asked for yet.
+func TestANodeThatStaysIsInTheHandsOfOthersOnlyWhereAFinalizerHoldsIt(t *testing.T) {
+	for _, test := range []struct {
+		deleting   bool
+		finalizers []string
+		foreign    bool
+	}{
+		{false, nil, false}, {true, nil, false}, {false, []string{"a/b"}, false}, {true, []string{"a/b"}, true},
+	} {
+		t.Run(fmt.Sprintf("%+v", test), func(t *testing.T) {
+			inBubble(t, func(t *testing.T, w *world) {
+				purged(w, journal.ActionRequested{Manual: true})
+				var heard sayings
+				cfg := w.watched(&heard)
+				for i := range cfg.Kinds {
+					cfg.Kinds[i].Definition = purge.New(deaf{w.Cluster, test.deleting, test.finalizers})
+				}
+				r := w.Start(cfg)
+				w.Pass(5 * time.Second)
+				if heard.foreign() != test.foreign || len(heard.all()) == 0 {
+					t.Errorf("it was said %q, in the hands of others: %t", heard.all(), heard.foreign())
+				}
+				r.Halt()
 			})
 		})
 	}

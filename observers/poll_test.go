@@ -392,5 +392,11 @@ func TestOfAnOutageItIsNotSaidThatWhatIsPolledIsAbsent(t *testing.T) {
 		if absent := b.Absent(); len(absent) != 1 {
 			b.Errorf("after the outage it is said: %q", absent)
 		}
+		k.change(func() { k.err = errors.New("what it says makes no sense") })
+		b.Fall(observerstest.ErrRefused)
+		b.Pass(time.Hour)
+		if absent := b.Absent(); len(absent) != 1 {
+			b.Errorf("beside an outage of what answers nonsense it is said: %q", absent)
+		}
 	})
 }

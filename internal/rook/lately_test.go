@@ -125,6 +125,56 @@ func TestAnAnswerFromBeforeAChangeIsNoneAfterIt(t *testing.T) {
 	}
 }
 
+// looking are objects that are looked at while they are changed.
+type looking struct {
+	kube.Objects
+	look func()
+}
+
+func (l *looking) PatchObject(ctx context.Context, ref kube.Ref, patch []kube.PatchOp) (json.RawMessage, error) {
+	l.look()
+	return l.Objects.PatchObject(ctx, ref, patch)
+}
+
+func TestAnAnswerFromWithinAChangeIsNoneAfterIt(t *testing.T) {
+	ref := rook.ResourceRef(journal.RookCluster)
+	objects := kubesim.NewObjects()
+	objects.Put(ref, `{"spec":{"mon":{"count":1}}}`)
+	changing := &looking{Objects: objects}
+	lately := rook.NewLately(changing)
+	changing.look = func() { read(t, lately, ref) }
+	if _, err := lately.PatchObject(t.Context(), ref, []kube.PatchOp{{Op: "replace", Path: "/spec/mon/count", Value: 3}}); err != nil {
+		t.Fatal(err)
+	}
+	if now := string(read(t, lately.Within(time.Minute), ref)); objects.Calls("get cephclusters") != 2 {
+		t.Errorf("after the change known is %s, of %d reads", now, objects.Calls("get cephclusters"))
+	}
+}
+
+// TestAnAnswerIsAsOldAsItsQuestion: what it says may be from the moment after that.
+func TestAnAnswerIsAsOldAsItsQuestion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ref := rook.ResourceRef(journal.RookCluster)
+		objects := kubesim.NewObjects()
+		objects.Put(ref, `{}`)
+		slow := held{objects, make(chan struct{}), make(chan struct{})}
+		lately := rook.NewLately(slow)
+		go func() {
+			for range 2 {
+				<-slow.asked
+				time.Sleep(40 * time.Second) // of the bubble
+				slow.let <- struct{}{}
+			}
+		}()
+		read(t, lately, ref)
+		time.Sleep(20 * time.Second)
+		read(t, lately.Within(time.Minute), ref)
+		if n := objects.Calls("get cephclusters"); n != 2 {
+			t.Errorf("it was read %d times", n)
+		}
+	})
+}
+
 func read(t *testing.T, from kube.Objects, ref kube.Ref) json.RawMessage {
 	t.Helper()
 	raw, err := from.ReadObject(t.Context(), ref)

@@ -186,8 +186,12 @@ func TestAProblemSaysSinceWhenItIsThere(t *testing.T) {
 	then := time.Date(2026, 11, 22, 2, 0, 0, 0, time.UTC)
 	node := journal.NodeSubject("w1", "u1")
 	for name, status := range map[string]Status{
-		"a hold":    {Actions: []journal.ActionRecord{{ID: "a", Subject: node, Holds: map[string]journal.ActionHeld{"x": {}}, HeldSince: map[string]time.Time{"x": then}}}},
-		"a stall":   {Actions: []journal.ActionRecord{{ID: "a", Subject: node, Stalled: &journal.ActionStalled{}, StalledAt: then}}},
+		"a hold":  {Actions: []journal.ActionRecord{{ID: "a", Subject: node, Holds: map[string]journal.ActionHeld{"x": {}}, HeldSince: map[string]time.Time{"x": then}}}},
+		"a stall": {Actions: []journal.ActionRecord{{ID: "a", Subject: node, Stalled: &journal.ActionStalled{}, StalledAt: then}}},
+		"others": {
+			Now: then.Add(time.Minute), Actions: []journal.ActionRecord{{ID: "a", Subject: node}},
+			Progress: map[string]map[string]actions.Progress{"a": {"x": {Foreign: true, Missing: "m", Since: then}}},
+		},
 		"safe mode": {Journal: JournalStatus{SafeMode: &journal.JournalSalvaged{}, SafeModeSince: then}},
 		"its other": {Journal: JournalStatus{Outdated: &journal.JournalOutdated{}, SafeModeSince: then}},
 	} {
@@ -235,5 +239,27 @@ func TestOfANodeThatComesAndGoesItIsNotSaidToBringItBack(t *testing.T) {
 	problems := nodeProblems(&status)
 	if len(problems) != 1 || !strings.HasPrefix(problems[0].Advice, "look at its network") {
 		t.Errorf("got %+v", problems)
+	}
+}
+
+func TestOfSeveralStepsThatOthersHoldTheFirstIsNamed(t *testing.T) {
+	now := time.Date(2026, 11, 22, 3, 0, 0, 0, time.UTC)
+	steps := map[string]actions.Progress{"a": {Missing: "m", Since: now.Add(-time.Hour)}}
+	for _, id := range []string{"b", "c", "d", "e", "f", "g", "h", "i", "j"} {
+		steps[id] = actions.Progress{Foreign: true, Missing: id, Since: now.Add(-time.Hour)}
+	}
+	if step, waits, tooLong := heldByOthers(now, steps); step != "b" || waits.Missing != "b" || !tooLong {
+		t.Errorf("it is %s: %+v", step, waits)
+	}
+}
+
+func TestANodeThatIsGoneIsNeitherReadyNorCordoned(t *testing.T) {
+	node := &fsmnode.Node{Thing: &fsm.Thing{}, Facts: journal.NodeFacts{Taints: []journal.Taint{{Key: journal.TaintUnschedulable}}}}
+	if got := nodeStatus(node); !got.Ready || !got.Cordoned {
+		t.Errorf("a node is %+v", got)
+	}
+	node.GoneAt = time.Date(2026, 11, 22, 3, 0, 0, 0, time.UTC)
+	if got := nodeStatus(node); got.Ready || got.Cordoned {
+		t.Errorf("a node that is gone is %+v", got)
 	}
 }

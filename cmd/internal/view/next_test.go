@@ -69,6 +69,19 @@ func TestOfSeveralProblemsTheFirstIsTheHeadlineWithHowManyMore(t *testing.T) {
 	if got := verdict(status, style{})[0]; got != "NEEDS YOU: node w1 is lost, and 3 more (ekco explain)" {
 		t.Errorf("of four it says %q", got)
 	}
+	status.Problems = append([]api.Problem{{Reason: "it is at work"}}, status.Problems[0])
+	if got := verdict(status, style{})[0]; got != "NEEDS YOU: node w1 is lost (ekco explain node/w1)" {
+		t.Errorf("of one that needs nobody and one that does it says %q", got)
+	}
+}
+
+func TestWhatIsDueOfOneThingWhileEKCOStartsWaitsForItsFirstLook(t *testing.T) {
+	explained, status := aPurge()
+	explained.Next[0].At = explained.Now
+	status.Starting = &api.Starting{}
+	if got := strings.Join(thingLines(explained, status, Options{Words: vocabulary}, style{}), "\n"); !strings.Contains(got, "clear node worker-2 as soon as EKCO has seen the cluster") {
+		t.Errorf("it says\n%s", got)
+	}
 }
 
 func TestWhatIsDueWhileEKCOStartsWaitsForItsFirstLook(t *testing.T) {

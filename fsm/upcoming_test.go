@@ -1,6 +1,7 @@
 package fsm
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -102,5 +103,53 @@ func TestOfOneThingWhatARuleAboutTheClusterKeepsWaitingIsForeseen(t *testing.T) 
 	}
 	if got := ForeseeThing(h.s, h.p, h.now, subject("cellar")); got != nil {
 		t.Errorf("of what is not there: %+v", got)
+	}
+	h.p.Passive = true
+	if got := ForeseeThing(h.s, h.p, h.now, subject("hall")); len(got) != 0 {
+		t.Errorf("without an operator: %+v", got)
+	}
+}
+
+// prophet is a lamp of which its machine foresees that EKCO will want to light it.
+type prophet struct{ lamp }
+
+func (prophet) Foresee(_ *Thing, w *World, foresee func(Upcoming)) {
+	foresee(Upcoming{Kind: lampKind, At: w.Now.Add(30 * time.Second)})
+}
+
+func newProphecy(t *testing.T) *house {
+	of := lamps()
+	of.Machine = prophet{}
+	return newHouseOf(t, of)
+}
+
+func TestOfOneThingTheEarliestIsForeseenFirst(t *testing.T) {
+	h := newProphecy(t)
+	h.observe("hall", `{"lit":false}`)
+	var in []time.Duration
+	for _, u := range ForeseeThing(h.s, h.p, h.now, subject("hall")) {
+		in = append(in, u.At.Sub(h.now))
+	}
+	if !slices.Equal(in, []time.Duration{30 * time.Second, time.Minute}) {
+		t.Errorf("foreseen are things in %v", in)
+	}
+}
+
+// TestWhatIsForeseenIsNotJudgedByTheChangeOfWhatIsWanted: somebody undoes the latter.
+func TestWhatIsForeseenIsNotJudgedByTheChangeOfWhatIsWanted(t *testing.T) {
+	h := newProphecy(t)
+	h.p.Cooldown = 0
+	h.observe("hall", `{"lit":true}`)
+	for range 2 {
+		h.putOut(10 * time.Minute)
+		h.light()
+	}
+	h.putOut(10 * time.Minute)
+	var rules []string
+	for _, u := range ForeseeThing(h.s, h.p, h.now, subject("hall")) {
+		rules = append(rules, u.Rule)
+	}
+	if !slices.Equal(rules, []string{"", RuleContested}) {
+		t.Errorf("against what is foreseen are %q", rules)
 	}
 }

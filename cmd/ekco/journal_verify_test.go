@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -121,10 +122,19 @@ func TestASecondDamageHidesNoEarlierOne(t *testing.T) {
 		if len(result.Losses) != want {
 			t.Errorf("after damage at %s: losses are %+v", second, result.Losses)
 		}
+		aside, err := filepath.Glob(path + ".damaged-*")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var told []string
 		for _, loss := range result.Losses {
+			told = append(append(told, loss.DamagedFile), loss.EarlierFiles...)
 			if loss.From.IsZero() || loss.After == 0 {
 				t.Errorf("after damage at %s: nothing says since when events are lost: %+v", second, loss)
 			}
+		}
+		if slices.Sort(told); !slices.Equal(told, aside) {
+			t.Errorf("after damage at %s: told of are %q, of the files set aside %q", second, told, aside)
 		}
 	}
 }

@@ -37,7 +37,7 @@ func (s *shelf) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case id != "":
 		rest = rest[slices.Index(rest, key+"@"+id)+1:]
 	case key != "":
-		rest = slices.DeleteFunc(rest, func(v string) bool { return v[:strings.Index(v, "@")] <= key })
+		rest = slices.DeleteFunc(rest, func(v string) bool { of, _, _ := strings.Cut(v, "@"); return of <= key })
 	}
 	page := rest[:min(size, len(rest))]
 	fmt.Fprintf(w, "<ListVersionsResult><IsTruncated>%t</IsTruncated>", len(page) < len(rest))

@@ -1,6 +1,7 @@
 package rookpods
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -83,9 +84,20 @@ func (m machine) Table() fsm.Table {
 	}
 }
 
-// Ended keeps what the action set, also if it did not come to its end.
+// Observed implements [fsm.Observing].
+func (m machine) Observed(t *fsm.Thing, e journal.Event, facts json.RawMessage) error {
+	if err := m.Objects.Observed(t, e, facts); err != nil {
+		return err
+	}
+	of(t).SeenAt = e.Time
+	return nil
+}
+
+// Ended keeps what the action set, also if it did not come to its end. Somebody may have set it
+// anew while the action waited for what comes of it.
 func (machine) Ended(_ *fsm.State, t *fsm.Thing, rec *journal.ActionRecord, _ *journal.ActionEnded) bool {
-	of(t).Made = of(t).Object.Made(rec.Steps[journal.StepSetRookPods])
+	set := rec.Steps[journal.StepSetRookPods]
+	of(t).Made = of(t).Object.Made(set) && !of(t).SeenAt.After(set.DoneAt)
 	return true
 }
 

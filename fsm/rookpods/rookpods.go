@@ -57,8 +57,11 @@ func (p Policy) off(kind journal.ActionKind) string {
 // thing is what the machine keeps of a thing.
 type thing struct {
 	fsm.Object[journal.RookPodsFacts]
-	// Made is set if the last action changed the thing, whatever came of it then.
+	// Made is set if the last action changed the thing, whatever came of it then, and nothing
+	// was seen of the thing between that and the action's end.
 	Made bool `json:"made,omitempty"`
+	// SeenAt is when the facts were.
+	SeenAt time.Time `json:"seen_at,omitzero"`
 }
 
 func of(t *fsm.Thing) *thing { return t.Data.(*thing) }

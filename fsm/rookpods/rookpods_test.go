@@ -219,6 +219,25 @@ func TestTheInstallerThatPlacesTheMDSAgainAndAgainIsNotFought(t *testing.T) {
 	}
 }
 
+// TestWhatIsPlacedAnewWhileItIsWaitedForIsSpreadAgain: what EKCO made is not newer than what was
+// seen of it later, before the action ended.
+func TestWhatIsPlacedAnewWhileItIsWaitedForIsSpreadAgain(t *testing.T) {
+	w := newWorld(t, Policy{}, "a", "b")
+	w.see(mds, oneNode)
+	rec, _ := w.wants(mds)
+	w.Play(rec, journal.StepSetRookPods, journal.RookPodsFacts{Generation: 2, Spread: true})
+	w.Pass(time.Minute)
+	anew := oneNode
+	anew.Generation = 3
+	w.see(mds, anew)
+	w.End(rec, journal.OutcomeAbandoned)
+	if state := w.state(mds); state != Behind {
+		t.Errorf("it is %s", state)
+	}
+	w.Pass(rest)
+	w.wants(mds)
+}
+
 // without is a workload without a priority class.
 func without(daemon string) journal.RookPodsFacts {
 	return journal.RookPodsFacts{Generation: 1, Daemon: daemon}

@@ -18,24 +18,24 @@ func (s Status) MarshalJSON() ([]byte, error) {
 	type plain Status
 	return json.Marshal(struct {
 		plain
-		AsOf       *time.Time                             `json:"as_of"`
-		Problems   []Problem                              `json:"problems"`
-		API        apiStatus                              `json:"api"`
-		Nodes      []NodeStatus                           `json:"nodes"`
-		Things     []ThingStatus                          `json:"things"`
-		Actions    []journal.ActionRecord                 `json:"actions"`
-		Unrecorded map[string]string                      `json:"unrecorded"`
-		Progress   map[string]map[string]actions.Progress `json:"progress"`
-		Refusals   []fsm.Refusal                          `json:"refusals"`
-		Next       []fsm.Upcoming                         `json:"next"`
-		Pauses     map[string]fsm.PauseState              `json:"pauses"`
-		Defects    []string                               `json:"defects"`
-		Absent     []string                               `json:"absent"`
+		AsOf       *time.Time                         `json:"as_of"`
+		Problems   []Problem                          `json:"problems"`
+		API        apiStatus                          `json:"api"`
+		Nodes      []NodeStatus                       `json:"nodes"`
+		Things     []ThingStatus                      `json:"things"`
+		Actions    []journal.ActionRecord             `json:"actions"`
+		Unrecorded map[string]string                  `json:"unrecorded"`
+		Progress   map[string]map[string]stepProgress `json:"progress"`
+		Refusals   []fsm.Refusal                      `json:"refusals"`
+		Next       []upcoming                         `json:"next"`
+		Pauses     map[string]fsm.PauseState          `json:"pauses"`
+		Defects    []string                           `json:"defects"`
+		Absent     []string                           `json:"absent"`
 	}{
 		plain: plain(s), AsOf: known(s.AsOf), Problems: list(s.Problems),
 		API:   apiStatus{LostAt: known(s.API.LostAt), Error: s.API.Error, SettlingFrom: known(s.API.SettlingFrom)},
 		Nodes: list(s.Nodes), Things: list(s.Things), Actions: list(s.Actions), Unrecorded: filled(s.Unrecorded),
-		Progress: filled(s.Progress), Refusals: list(s.Refusals), Next: list(s.Next), Pauses: filled(s.Pauses),
+		Progress: progressOf(s.Progress), Refusals: list(s.Refusals), Next: upcomingOf(s.Next), Pauses: filled(s.Pauses),
 		Defects: list(s.Defects), Absent: list(s.Absent),
 	})
 }
@@ -49,8 +49,44 @@ func (e ThingExplanation) MarshalJSON() ([]byte, error) {
 		Refusals []fsm.Refusal                     `json:"refusals"`
 		Contests []ContestStatus                   `json:"contests"`
 		Last     map[journal.ActionKind]fsm.Ending `json:"last"`
-		Next     []fsm.Upcoming                    `json:"next"`
-	}{plain(e), list(e.Actions), list(e.Refusals), list(e.Contests), filled(e.Last), list(e.Next)})
+		Next     []upcoming                        `json:"next"`
+	}{plain(e), list(e.Actions), list(e.Refusals), list(e.Contests), filled(e.Last), upcomingOf(e.Next)})
+}
+
+// upcoming is [fsm.Upcoming] with all its keys.
+type upcoming struct {
+	fsm.Upcoming
+	At *time.Time `json:"at"`
+}
+
+func upcomingOf(all []fsm.Upcoming) []upcoming {
+	with := make([]upcoming, len(all))
+	for i, u := range all {
+		with[i] = upcoming{u, known(u.At)}
+	}
+	return with
+}
+
+// stepProgress is [actions.Progress] with all its keys.
+type stepProgress struct {
+	actions.Progress
+	Missing string           `json:"missing"`
+	Since   *time.Time       `json:"since"`
+	Total   int64            `json:"total"`
+	Unit    string           `json:"unit"`
+	Bytes   int64            `json:"bytes"`
+	Left    journal.Duration `json:"left"`
+}
+
+func progressOf(all map[string]map[string]actions.Progress) map[string]map[string]stepProgress {
+	with := make(map[string]map[string]stepProgress, len(all))
+	for action, steps := range all {
+		with[action] = make(map[string]stepProgress, len(steps))
+		for step, p := range steps {
+			with[action][step] = stepProgress{p, p.Missing, known(p.Since), p.Total, p.Unit, p.Bytes, p.Left}
+		}
+	}
+	return with
 }
 
 // apiStatus is [fsm.APIState] with all its keys.

@@ -5,11 +5,17 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/fsm"
 )
 
 // A script that asks for a key finds it, and a list that it walks is one.
 func TestNoKeyOfAStatusIsLeftOutBecauseItIsEmpty(t *testing.T) {
-	status := Status{Nodes: []NodeStatus{{}}, Things: []ThingStatus{{}}}
+	status := Status{
+		Nodes: []NodeStatus{{}}, Things: []ThingStatus{{}}, Next: []fsm.Upcoming{{Never: true, Why: "it is off"}},
+		Progress: map[string]map[string]actions.Progress{"a": {"s": {}}},
+	}
 	encoded, err := json.Marshal(status)
 	if err != nil {
 		t.Fatal(err)
@@ -25,11 +31,16 @@ func TestNoKeyOfAStatusIsLeftOutBecauseItIsEmpty(t *testing.T) {
 	holdsKeys(t, "clock", reflect.TypeFor[ClockStatus](), got["clock"])
 	holdsKeys(t, "node", reflect.TypeFor[NodeStatus](), got["nodes"].([]any)[0])
 	holdsKeys(t, "thing", reflect.TypeFor[ThingStatus](), got["things"].([]any)[0])
+	holdsKeys(t, "what is to come", reflect.TypeFor[fsm.Upcoming](), got["next"].([]any)[0])
+	holdsKeys(t, "progress", reflect.TypeFor[actions.Progress](), got["progress"].(map[string]any)["a"].(map[string]any)["s"])
+	if next := got["next"].([]any)[0].(map[string]any); next["at"] != nil || next["why"] != "it is off" || next["never"] != true {
+		t.Errorf("to come is %+v", next)
+	}
 	if strings.Contains(string(encoded), `"as_of":"0001`) || strings.Contains(string(encoded), `"unreachable_since":"0001`) {
 		t.Errorf("a time that there is none of is told of: %s", encoded)
 	}
 	var back Status
-	if err := json.Unmarshal(encoded, &back); err != nil || !back.AsOf.IsZero() || !back.Nodes[0].UnreachableSince.IsZero() {
+	if err := json.Unmarshal(encoded, &back); err != nil || !back.AsOf.IsZero() || !back.Nodes[0].UnreachableSince.IsZero() || !back.Next[0].At.IsZero() || len(back.Progress["a"]) != 1 {
 		t.Errorf("read back it is %+v, %v", back, err)
 	}
 }

@@ -199,7 +199,10 @@ func actionProblems(status *Status, verb func(journal.ActionKind) string) (probl
 			problem.Advice = "repair the cause, then: ekco retry " + action.ID
 		case others != "" && (len(action.Holds) == 0 || tooLong && !needy):
 			problem.Kind, problem.NeedsYou, problem.Since = ProblemHeld, tooLong, at(waits.Since)
-			problem.Reason = fmt.Sprintf("%s does not get past %s: %s", what, others, waits.Missing)
+			problem.Reason = what + " " + waits.Missing
+			if !strings.HasPrefix(waits.Missing, "waits for ") {
+				problem.Reason = fmt.Sprintf("%s does not get past %s: %s", what, others, waits.Missing)
+			}
 			problem.Advice = "it goes on by itself when who holds it has let go; see why they do not"
 		case hold.Preflight == journal.HoldNextAttempt:
 			problem.Kind, problem.NeedsYou, problem.Since = ProblemHeld, needy, at(action.HeldSince[step])
@@ -260,6 +263,8 @@ func nodeProblems(status *Status) (problems []Problem) {
 	for _, action := range status.Actions {
 		byItself[action.Subject.UID] = true
 	}
+	// Until EKCO has watched for long enough again, nobody knows what it will do about each.
+	settling := slices.ContainsFunc(status.Next, func(u fsm.Upcoming) bool { return u.Rule == fsm.RuleSettling })
 	for _, next := range status.Next {
 		if !next.Never && !next.At.IsZero() && next.Rule == "" {
 			byItself[next.Subject.UID] = true
@@ -271,7 +276,7 @@ func nodeProblems(status *Status) (problems []Problem) {
 			continue
 		}
 		problem := Problem{
-			Kind: ProblemNodeLost, NeedsYou: !byItself[node.UID], Thing: "node/" + node.Name, Since: at(node.UnreachableSince),
+			Kind: ProblemNodeLost, NeedsYou: !byItself[node.UID] && !settling, Thing: "node/" + node.Name, Since: at(node.UnreachableSince),
 			Reason: fmt.Sprintf("node %s is lost since %s", node.Name, words.Stamp(node.UnreachableSince)),
 			Advice: adviceOfLost(status, node.Name), Command: "ekco explain node/" + node.Name,
 		}

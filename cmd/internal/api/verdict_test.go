@@ -107,6 +107,9 @@ func TestTheVerdictIsThatOfTheWorstProblem(t *testing.T) {
 			heldByFinalizer(s, purge, time.Hour)
 			s.Progress[purge.ID]["delete-node"] = actions.Progress{Missing: "a copy", Since: s.Now.Add(-time.Hour)}
 		}, OverallWorking, nil},
+		"a node is lost, and EKCO has only just started": {func(s *Status) {
+			s.Nodes, s.Next = []NodeStatus{lost}, []fsm.Upcoming{{Kind: journal.ActionClearNode, Subject: journal.ClusterSubject, Things: 1, At: now.Add(time.Second), Rule: fsm.RuleSettling}}
+		}, OverallWorking, []ProblemKind{ProblemNodeLost}},
 		"an action stalled, and more": {func(s *Status) {
 			stalled := purge
 			stalled.Stalled = &journal.ActionStalled{Step: "delete-node", Reason: "tried 5 times"}
@@ -239,6 +242,23 @@ func TestOfANodeThatComesAndGoesItIsNotSaidToBringItBack(t *testing.T) {
 	problems := nodeProblems(&status)
 	if len(problems) != 1 || !strings.HasPrefix(problems[0].Advice, "look at its network") {
 		t.Errorf("got %+v", problems)
+	}
+}
+
+func TestTheProblemNamesTheFinalizer(t *testing.T) {
+	status := Status{Now: time.Date(2026, 11, 22, 3, 0, 0, 0, time.UTC)}
+	heldByFinalizer(&status, journal.ActionRecord{ID: "purge-w1-9", Kind: journal.ActionPurgeNode, Subject: journal.NodeSubject("w1", "u1")}, time.Minute)
+	for missing, want := range map[string]string{
+		"waits for finalizer a/b on node w1; look at it: kubectl": "purge of w1 waits for finalizer a/b on node w1; look at it: kubectl",
+		"the API server has not answered":                         "purge of w1 does not get past delete-node: the API server has not answered",
+	} {
+		p := status.Progress["purge-w1-9"]["delete-node"]
+		p.Missing = missing
+		status.Progress["purge-w1-9"]["delete-node"] = p
+		problems := actionProblems(&status, func(journal.ActionKind) string { return "purge" })
+		if len(problems) != 1 || problems[0].Reason != want {
+			t.Errorf("got %+v, want %q", problems, want)
+		}
 	}
 }
 

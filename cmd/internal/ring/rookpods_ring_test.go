@@ -221,7 +221,7 @@ func TestTwoCapabilitiesReadEachOfRooksObjectsOnceAnIntervalTogether(t *testing.
 		e.takes(2*time.Second, spread)
 		pass(10 * time.Minute)
 		e.objects.Put(rook.PodsRef(rookMDS), oneNodeFS) // as the installer does
-		e.takes(12*time.Minute, spread) // at once, or after the rest of an action that ends by that
+		e.takes(12*time.Minute, spread)                 // at once, or after the rest of an action that ends by that
 		if err := in.stop(); err != nil {
 			t.Error(err)
 		}

@@ -91,3 +91,14 @@ func TestWhatIsDueWhileEKCOStartsWaitsForItsFirstLook(t *testing.T) {
 		t.Errorf("it says %q", got)
 	}
 }
+
+func TestTheHeadlineNamesWhatHoldsAndLeavesOutHowToLookAtIt(t *testing.T) {
+	for reason, want := range map[string]string{
+		"purge of w1 waits for finalizer a/b on node w1; look at it: kubectl get": "purge of w1 waits for finalizer a/b on node w1",
+		"purge of w1 is stalled at x: it failed; look at it: kubectl":             "purge of w1 is stalled at x",
+	} {
+		if got := headline(api.Problem{Reason: reason}); got != want {
+			t.Errorf("it is %q, want %q", got, want)
+		}
+	}
+}

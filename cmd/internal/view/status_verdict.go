@@ -67,7 +67,8 @@ const maxPressing = 8
 
 // headline is what is the case, without why.
 func headline(problem api.Problem) string {
-	what, _, _ := strings.Cut(problem.Reason, ": ")
+	what, _, _ := strings.Cut(problem.Reason, "; look at it")
+	what, _, _ = strings.Cut(what, ": ")
 	return Clean(what)
 }
 

@@ -19,11 +19,12 @@ func safeMode(status api.Status, s style) []string {
 			Clean(salvaged.Problem), words.Count(salvaged.Recovered, "event"), salvaged.LostAtLeast, Clean(salvaged.DamagedFile)))
 	}
 	if outdated != nil {
-		lines = append(lines,
-			fmt.Sprintf("  The journal lost its newest events: ConfigMap ekco-journal knows of #%d%s, %s.",
-				outdated.Mirrored.Seq, words.WrittenAt(outdated.MirroredAt), words.KeptOf(outdated)),
-			"  An older copy of the file was put back, its disk lost what it had confirmed, or another EKCO runs on a copy of it.",
-			"  What the ConfigMap says to be open was taken over; pauses that were set since are lost.")
+		lines = append(lines, fmt.Sprintf("  The journal lost its newest events: ConfigMap ekco-journal knows of #%d%s, %s.",
+			outdated.Mirrored.Seq, words.WrittenAt(outdated.MirroredAt), words.KeptOf(outdated)))
+		if salvaged == nil { // else it is known how
+			lines = append(lines, "  An older copy of the file was put back, its disk lost what it had confirmed, or another EKCO runs on a copy of it.")
+		}
+		lines = append(lines, "  What the ConfigMap says to be open was taken over; pauses that were set since are lost.")
 	}
 	if lost := Lost(status.Journal); lost != "" {
 		lines = append(lines, "  "+lost)

@@ -24,6 +24,18 @@ func TestSafeModeSaysBetweenWhichTimesNothingIsKnown(t *testing.T) {
 	}
 }
 
+func TestSafeModeGuessesHowEventsWereLostOnlyWhereNoDamageSaysIt(t *testing.T) {
+	status := api.Status{Journal: api.JournalStatus{Outdated: &journal.JournalOutdated{}}}
+	const guess = "An older copy of the file was put back"
+	if said := strings.Join(safeMode(status, style{}), "\n"); !strings.Contains(said, guess) {
+		t.Errorf("it says\n%s", said)
+	}
+	status.Journal.SafeMode = &journal.JournalSalvaged{}
+	if said := strings.Join(safeMode(status, style{}), "\n"); strings.Contains(said, guess) || !strings.Contains(said, "lost its newest events") {
+		t.Errorf("of a damaged one it says\n%s", said)
+	}
+}
+
 func TestWhatWaitsSaysSinceWhen(t *testing.T) {
 	action := journal.ActionRecord{
 		ID: "a", Holds: map[string]journal.ActionHeld{"x": {Preflight: "P", Step: "x", Reason: "r"}}, HeldSince: map[string]time.Time{"x": began},

@@ -12,8 +12,9 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// digest tells a history in one line for each action, each refusal and each pause, in the
-// order in which they began, with how each ended and how long it took.
+// digest tells a history in one line for each action, each refusal, each pause and each time
+// in which EKCO saw nothing, in the order in which they began, with how each ended and how
+// long it took.
 type digest struct {
 	w     io.Writer
 	style style
@@ -29,6 +30,7 @@ type digest struct {
 	actions  map[string]*digestLine
 	refusals map[refusalOf]*digestLine
 	pauses   map[string]*digestLine
+	outage   *digestLine
 }
 
 // refusalOf tells refusals apart: there is one for each subject and kind of action.
@@ -79,6 +81,17 @@ func (d *digest) Event(e journal.Event) error {
 			line.end(e.Time, "ended by "+e.Actor, normal)
 			delete(d.pauses, words.Object(e.Subject))
 		}
+	case *journal.APILost:
+		if d.outage == nil { // an EKCO that starts in an outage tells of it again
+			d.outage = d.add(e.Time, "the Kubernetes API did not answer")
+		}
+		d.outage.outcome, d.outage.tone, d.outage.why = "still so", bad, p.Error
+	case *journal.APIRecovered:
+		if d.outage == nil {
+			d.outage = d.add(p.LostAt, "the Kubernetes API did not answer")
+		}
+		d.outage.end(e.Time, "it answers again", good)
+		d.outage = nil
 	case *journal.JournalSalvaged:
 		d.lost(e, p.LastSeq, "the journal was damaged")
 	case *journal.JournalOutdated:

@@ -22,6 +22,27 @@ func digested(t *testing.T, events []journal.Event, options Options) []string {
 	return lines
 }
 
+func TestASummaryTellsWhenTheAPIDidNotAnswer(t *testing.T) {
+	s := &story{t: t}
+	tell := func(of journal.Type, payload journal.Payload) {
+		s.tell(journal.ClusterSubject, "", "operator", 0, of, payload)
+	}
+	tell(journal.TypeAPIRecovered, journal.APIRecovered{LostAt: began.Add(-time.Minute)})
+	tell(journal.TypeAPILost, journal.APILost{Error: "connection refused"})
+	tell(journal.TypeAPIRecovered, journal.APIRecovered{LostAt: began.Add(time.Second)})
+	tell(journal.TypeAPILost, journal.APILost{Error: "timeout"})
+	tell(journal.TypeAPILost, journal.APILost{Error: "no route"})
+	want := []string{
+		"BEGAN TOOK WHAT OUTCOME",
+		"2026-11-21T00:59:00Z 1m the Kubernetes API did not answer it answers again",
+		"2026-11-21T01:00:01Z 1s the Kubernetes API did not answer it answers again (connection refused)",
+		"2026-11-21T01:00:03Z 7s so far the Kubernetes API did not answer still so (no route)",
+	}
+	if diff := cmp.Diff(want, digested(t, s.events, Options{Now: began.Add(10 * time.Second)})); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestASummaryHasALineForEachActionRefusalAndPause(t *testing.T) {
 	node, other := journal.NodeSubject("w1", "u1"), journal.NodeSubject("w2", "u2")
 	s := &story{t: t}

@@ -151,7 +151,7 @@ func TestTwoLostNodesArePurgedOneAfterTheOtherWithFreshCounts(t *testing.T) {
 	eventually(t, patience, "EKCO sees it", func() (bool, string) {
 		for _, n := range o.status().Nodes {
 			if n.Name == "worker-3" {
-				return !n.Ready, ""
+				return n.Cordoned, ""
 			}
 		}
 		return false, "no worker-3"

@@ -51,6 +51,7 @@ type nodeStatus struct {
 	State            journal.NodeState `json:"state"`
 	Since            time.Time         `json:"since"`
 	Ready            bool              `json:"ready"`
+	Cordoned         bool              `json:"cordoned"`
 	UnreachableSince time.Time         `json:"unreachable_since"`
 }
 

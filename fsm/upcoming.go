@@ -2,6 +2,7 @@ package fsm
 
 import (
 	"cmp"
+	"encoding/json"
 	"slices"
 	"time"
 
@@ -25,6 +26,19 @@ type Upcoming struct {
 	Rule string `json:"rule"`
 	// Why says what it waits for, or why it never begins; for people.
 	Why string `json:"why"`
+}
+
+// MarshalJSON implements [json.Marshaler]: a time that nobody can know is null.
+func (u Upcoming) MarshalJSON() ([]byte, error) {
+	type plain Upcoming
+	with := struct {
+		plain
+		At *time.Time `json:"at"`
+	}{plain: plain(u)}
+	if !u.At.IsZero() {
+		with.At = &u.At
+	}
+	return json.Marshal(with)
 }
 
 // Foreseeing is a [Machine] that knows of more than what its things want: what they will

@@ -27,7 +27,7 @@ func (s Status) MarshalJSON() ([]byte, error) {
 		Unrecorded map[string]string                  `json:"unrecorded"`
 		Progress   map[string]map[string]stepProgress `json:"progress"`
 		Refusals   []fsm.Refusal                      `json:"refusals"`
-		Next       []upcoming                         `json:"next"`
+		Next       []fsm.Upcoming                     `json:"next"`
 		Pauses     map[string]fsm.PauseState          `json:"pauses"`
 		Defects    []string                           `json:"defects"`
 		Absent     []string                           `json:"absent"`
@@ -35,7 +35,7 @@ func (s Status) MarshalJSON() ([]byte, error) {
 		plain: plain(s), AsOf: known(s.AsOf), Problems: list(s.Problems),
 		API:   apiStatus{LostAt: known(s.API.LostAt), Error: s.API.Error, SettlingFrom: known(s.API.SettlingFrom)},
 		Nodes: list(s.Nodes), Things: list(s.Things), Actions: list(s.Actions), Unrecorded: filled(s.Unrecorded),
-		Progress: progressOf(s.Progress), Refusals: list(s.Refusals), Next: upcomingOf(s.Next), Pauses: filled(s.Pauses),
+		Progress: progressOf(s.Progress), Refusals: list(s.Refusals), Next: list(s.Next), Pauses: filled(s.Pauses),
 		Defects: list(s.Defects), Absent: list(s.Absent),
 	})
 }
@@ -49,22 +49,8 @@ func (e ThingExplanation) MarshalJSON() ([]byte, error) {
 		Refusals []fsm.Refusal                     `json:"refusals"`
 		Contests []ContestStatus                   `json:"contests"`
 		Last     map[journal.ActionKind]fsm.Ending `json:"last"`
-		Next     []upcoming                        `json:"next"`
-	}{plain(e), list(e.Actions), list(e.Refusals), list(e.Contests), filled(e.Last), upcomingOf(e.Next)})
-}
-
-// upcoming is [fsm.Upcoming] with all its keys.
-type upcoming struct {
-	fsm.Upcoming
-	At *time.Time `json:"at"`
-}
-
-func upcomingOf(all []fsm.Upcoming) []upcoming {
-	with := make([]upcoming, len(all))
-	for i, u := range all {
-		with[i] = upcoming{u, known(u.At)}
-	}
-	return with
+		Next     []fsm.Upcoming                    `json:"next"`
+	}{plain(e), list(e.Actions), list(e.Refusals), list(e.Contests), filled(e.Last), list(e.Next)})
 }
 
 // stepProgress is [actions.Progress] with all its keys.

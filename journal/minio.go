@@ -149,6 +149,9 @@ type MinioScale struct {
 // MinioRepair is what a repair-minio is asked for with: where Service minio shall lead.
 type MinioRepair struct {
 	To MinioService `json:"to"`
+	// Taken is the UID of a Deployment whose place ha-minio has taken, with all data: the Service
+	// leads to that though it is there. Empty where EKCO knows of none.
+	Taken string `json:"taken,omitempty"`
 }
 
 // MinioMove is what a move-minio is asked for with: the pod as it was then. One that runs is

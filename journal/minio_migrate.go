@@ -171,6 +171,11 @@ type MinioCutOver struct {
 	// one that it had once it led back.
 	Version string `json:"version,omitempty"`
 	Back    string `json:"back,omitempty"`
+	// Away is the one that it had while it led nowhere, empty where that is not known. Touched is
+	// set where somebody else changed it meanwhile: it may have led to the highly available MinIO,
+	// and what clients wrote there is no copy.
+	Away    string `json:"away,omitempty"`
+	Touched bool   `json:"touched,omitempty"`
 	// Unread is set where the switch went without the last that the single MinIO had.
 	Unread bool `json:"unread,omitempty"`
 	// NotCarried names what the last settings could not carry.

@@ -120,15 +120,18 @@ func (m *migrator) plan(ctx context.Context, record journal.ActionRecord) (journ
 	if err != nil {
 		return journal.Plan{}, err
 	}
-	shall := journal.MinioMigratePlan{MinioMigrate: asked, Deployment: live.Deployment, Claim: claim.UID, HandOver: leads == journal.MinioServiceHA}
+	single, err := m.api.Single(ctx)
+	if err != nil {
+		return journal.Plan{}, err
+	}
+	shall := journal.MinioMigratePlan{MinioMigrate: asked, Deployment: live.Deployment, HandOver: leads == journal.MinioServiceHA}
+	if single.Mounts {
+		shall.Claim = claim.UID // of another one nothing is copied
+	}
 	if shall.Version != "" && shall.Version != version {
 		shall.Switched = false // while nobody looked it may have led elsewhere, and been switched again
 	}
 	if !shall.HandOver {
-		single, err := m.api.Single(ctx)
-		if err != nil {
-			return journal.Plan{}, err
-		}
 		if pod, serves := single.Serving(); serves {
 			shall.Pod = &journal.MinioPod{Name: pod.Name, UID: pod.UID, Node: pod.Node, State: pod.State}
 		}

@@ -80,7 +80,7 @@ func (a *attempt) settleUnread(ctx context.Context) error {
 		return err
 	}
 	defer target.Close()
-	target.service.shall(journal.MinioServiceDisabled)
+	target.service.shall(journal.MinioServiceDisabled, a.state.Away)
 	if err := a.switches(ctx); err != nil {
 		return err
 	}

@@ -16,7 +16,7 @@ import (
 // back has the Service lead to the single MinIO again, whatever ended the attempt, and also
 // when EKCO is stopping; unless EKCO had it lead to the highly available one already.
 func (a *attempt) back(ctx context.Context, cause error) (json.RawMessage, error) {
-	interrupted := errors.Is(cause, errInterrupted) || errors.Is(cause, errElsewhere) || errors.Is(ctx.Err(), context.Canceled)
+	interrupted := errors.Is(cause, errInterrupted) || errors.Is(cause, errElsewhere) || errors.Is(cause, errTouched) || errors.Is(ctx.Err(), context.Canceled)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), backTime)
 	defer cancel()
 	leads, err := a.point(ctx)
@@ -77,8 +77,12 @@ func (a *attempt) takenBack(ctx context.Context, cause error) {
 // point has a Service that leads nowhere lead to the single MinIO, and returns where it leads
 // then. It is tried until the time is over.
 func (a *attempt) point(ctx context.Context) (leads journal.MinioService, err error) {
-	for {
-		leads, _, err = a.api.Leads(ctx)
+	for known := false; ; {
+		var version string
+		leads, version, err = a.api.Leads(ctx)
+		if err == nil && !known { // from here on it may be EKCO that changes it
+			known, a.state.Touched = true, a.state.Touched || a.touched(ctx, leads, version)
+		}
 		if err == nil && (leads != journal.MinioServiceDisabled || !a.state.Disabled) {
 			return leads, nil // or somebody else disabled it
 		}
@@ -95,6 +99,28 @@ func (a *attempt) point(ctx context.Context) (leads journal.MinioService, err er
 	}
 }
 
+// touched reports whether somebody else changed the Service since it was to lead nowhere, or may
+// have: nobody looked for long, and what version it had is not known.
+func (a *attempt) touched(ctx context.Context, leads journal.MinioService, version string) bool {
+	switch {
+	case !a.state.Disabled, leads == journal.MinioServiceInstaller:
+		return false // clients are led nowhere by that, too
+	case leads == journal.MinioServiceDisabled && a.state.Away == "":
+		return !within(a.state.DisabledAt, a.bound())
+	case leads == journal.MinioServiceDisabled:
+		return version != a.state.Away
+	case leads == journal.MinioServiceSingle: // or EKCO was killed right before it was away, or was back
+		return version != a.state.Back && !a.ours(ctx, version)
+	}
+	return leads != journal.MinioServiceHA || !a.state.Switches
+}
+
+// ours reports whether it is known that nobody but EKCO has changed where the Service leads.
+func (m *migrator) ours(ctx context.Context, version string) bool {
+	is, err := m.api.Ours(ctx, version)
+	return err == nil && is
+}
+
 // pointBack has a Service that leads nowhere lead to the single MinIO, and where that is gone
 // to the other one. It reads no more than it must: what cannot be read keeps clients out.
 func (m *migrator) pointBack(ctx context.Context) (to journal.MinioService, err error) {
@@ -106,6 +132,15 @@ func (m *migrator) pointBack(ctx context.Context) (to journal.MinioService, err 
 		to = journal.MinioServiceHA
 	}
 	return to, m.api.Point(ctx, to)
+}
+
+// pointOn is pointBack, unless the switch was made: what clients wrote since then is not on the
+// single MinIO.
+func (m *migrator) pointOn(ctx context.Context, record journal.ActionRecord) (to journal.MinioService, err error) {
+	if record.Steps[journal.StepCutOverMinio].Done() {
+		return journal.MinioServiceHA, m.api.Point(ctx, journal.MinioServiceHA)
+	}
+	return m.pointBack(ctx)
 }
 
 // unsettled takes away what a switch that failed left on the target: it would expire what is
@@ -121,6 +156,8 @@ func (a *attempt) unsettled(ctx context.Context) error {
 	return nil
 }
 
+// unsettle takes settings that act by themselves away from the target, also those that a migration
+// before this one has left.
 func (m *migrator) unsettle(ctx context.Context) error {
 	target, err := m.target(ctx)
 	if err != nil {
@@ -141,7 +178,7 @@ func (m *migrator) unsettle(ctx context.Context) error {
 				continue
 			}
 			if err := target.Set(ctx, bucket, name, idle); err != nil {
-				return fmt.Errorf("take back the %s of bucket %s, since the switch failed: %w", name, bucket, err)
+				return fmt.Errorf("take away the %s of bucket %s on ha-minio, which would act on copies: %w", name, bucket, err)
 			}
 		}
 	}
@@ -177,8 +214,8 @@ func (s callOff) Do(ctx context.Context, step actions.StepContext) (json.RawMess
 		return nil, &actions.UnfinishedError{Left: "whether Service minio leads somewhere is not known: " + err.Error(), Waits: true}
 	}
 	if leads == journal.MinioServiceDisabled {
-		if leads, err = s.pointBack(ctx); err != nil {
-			return nil, &actions.UnfinishedError{Left: "Service minio leads nowhere, so that clients are kept out, and does not lead to the single MinIO again yet: " + err.Error(), Waits: true}
+		if leads, err = s.pointOn(ctx, step.Action); err != nil {
+			return nil, &actions.UnfinishedError{Left: "Service minio leads nowhere, so that clients are kept out, and cannot be changed yet: " + err.Error(), Waits: true}
 		}
 	}
 	cut, err := outputOf[journal.MinioCutOver](step.Action, journal.StepCutOverMinio)

@@ -31,7 +31,7 @@ const (
 	// MinioNothingLacks: it was not found to lack anything where somebody else has the
 	// Service lead there. It may be forced.
 	MinioNothingLacks = "MinioNothingLacks"
-	// MinioNoBypass: no other Service leads to the single one. It may be forced.
+	// MinioNoBypass: nothing but Service minio leads to the single one. It may be forced.
 	MinioNoBypass = "MinioNoBypass"
 	// MinioRoom: the highly available one has room for all that is left to copy, and keeps a
 	// fifth of each file system free. It may be forced. It is asked again during the copy.
@@ -213,8 +213,8 @@ func (m *migrator) noBypass(ctx context.Context, record journal.ActionRecord) ac
 	if len(names) == 0 || record.HasForced(MinioNoBypass, key) {
 		return actions.Pass()
 	}
-	return actions.Hold(fmt.Sprintf("besides Service minio, these in its namespace lead to the single MinIO: %s; their clients would go on writing to it while the rest is copied, and that would be lost; "+
-		"have them use Service minio and delete these; if nobody writes by them, \"ekco retry --force %s\" goes on", strings.Join(names, ", "), record.ID)).About(key)
+	return actions.Hold(fmt.Sprintf("besides Service minio, this leads to the single MinIO: %s; its clients would go on writing to it while the rest is copied, and that would be lost; "+
+		"have them use Service minio, and take this away; if nobody writes by it, \"ekco retry --force %s\" goes on", strings.Join(names, ", "), record.ID)).About(key)
 }
 
 // sourceKept holds before the next pass removes the same from the copy, which may be the last
@@ -281,6 +281,9 @@ func (m *migrator) stillServed(ctx context.Context, record journal.ActionRecord)
 	live, err := m.api.Read(ctx)
 	if verdict := judge(record, live, err); verdict.Kind != actions.VerdictPass {
 		return verdict
+	}
+	if live.Service == journal.MinioServiceDisabled {
+		return actions.Abandon("Service minio leads nowhere since it led to ha-minio: it is repaired first").About("disabled")
 	}
 	if live.Service != journal.MinioServiceHA {
 		return actions.Hold(fmt.Sprintf("Service minio leads to %s, no more to ha-minio, so that the single MinIO is not deleted; if that is meant, cancel this with \"ekco cancel %s\"", live.Service, record.ID)).About("service")

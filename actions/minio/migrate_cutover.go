@@ -159,6 +159,8 @@ var (
 	// errElsewhere is what it comes to where the Service leads to the highly available MinIO,
 	// in which something may be lacking.
 	errElsewhere = errors.New("somebody else had Service minio lead to ha-minio")
+	// errTouched is what it comes to where that may have been so for a while.
+	errTouched = errors.New("somebody else changed Service minio while it led nowhere")
 )
 
 // caught is forward with a panic as its error: also then the Service goes back.
@@ -169,7 +171,7 @@ func (a *attempt) caught(ctx context.Context) (err error) {
 
 // forward makes the switch, also one that was interrupted.
 func (a *attempt) forward(ctx context.Context) error {
-	leads, _, err := a.api.Leads(ctx)
+	leads, version, err := a.api.Leads(ctx)
 	switch {
 	case err != nil:
 		return err
@@ -178,13 +180,13 @@ func (a *attempt) forward(ctx context.Context) error {
 	case leads == journal.MinioServiceHA:
 		return errElsewhere
 	case leads == journal.MinioServiceDisabled && a.state.Disabled:
-		if err := a.resume(ctx); err != nil {
+		if err := a.resume(ctx, version); err != nil {
 			return err
 		}
 	case a.state.Disabled:
 		return errInterrupted
 	default:
-		if err := a.begin(ctx); err != nil {
+		if err := a.begin(ctx, version); err != nil {
 			return err
 		}
 	}
@@ -192,14 +194,14 @@ func (a *attempt) forward(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, a.bound()-time.Since(a.state.DisabledAt))
 	defer cancel()
 	// What is looked at from here on counts only as long as nobody touches the Service.
-	leads, version, err := a.api.Leads(ctx)
+	leads, version, err = a.api.Leads(ctx)
 	switch {
 	case err != nil:
 		return err
 	case leads != journal.MinioServiceDisabled:
 		return fmt.Errorf("somebody else has Service minio lead to %s", leads)
 	}
-	a.away = true
+	a.away, a.state.Away = true, version
 	if err := a.disabled(ctx); err != nil {
 		return err
 	}
@@ -222,8 +224,11 @@ func (e outageError) Error() string {
 
 // resume puts on record that an attempt goes on that was interrupted while the Service led
 // nowhere. None goes on twice: what ends EKCO each time would keep clients out for good.
-func (a *attempt) resume(ctx context.Context) error {
+func (a *attempt) resume(ctx context.Context, version string) error {
 	a.away = true
+	if a.touched(ctx, journal.MinioServiceDisabled, version) {
+		return errTouched
+	}
 	if a.state.Resumed || !within(a.state.DisabledAt, a.bound()) {
 		return outageError{a.state.DisabledAt}
 	}
@@ -233,7 +238,7 @@ func (a *attempt) resume(ctx context.Context) error {
 
 // begin catches up once more, puts on record that clients are kept out, and has the Service
 // lead nowhere.
-func (a *attempt) begin(ctx context.Context) error {
+func (a *attempt) begin(ctx context.Context, version string) error {
 	lack, err := a.mayBegin(ctx)
 	if err != nil {
 		return err
@@ -247,7 +252,7 @@ func (a *attempt) begin(ctx context.Context) error {
 		}
 	}
 	a.state.Shrunk, a.state.Listed, a.state.Pods, a.state.Switches, a.state.Unread, a.state.Version = "", false, nil, false, false, ""
-	a.state.Back = ""
+	a.state.Back, a.state.Away, a.state.Touched = version, "", false
 	a.state.Disabled, a.state.DisabledAt, a.state.Resumed = true, time.Now().UTC(), false
 	if err := a.note(ctx); err != nil {
 		return err
@@ -347,7 +352,7 @@ func (a *attempt) disabled(ctx context.Context) error {
 		return err
 	}
 	defer both.close()
-	both = both.disabled()
+	both = both.disabled(a.state.Away)
 	if err := a.same(ctx, both); err != nil {
 		return err
 	}
@@ -393,7 +398,7 @@ func (a *attempt) asIs(ctx context.Context) error {
 		return err
 	}
 	defer both.close()
-	both = both.disabled()
+	both = both.disabled(a.state.Away)
 	if err := both.keep(ctx, a.mayGo()); err != nil {
 		return err
 	}

@@ -33,6 +33,8 @@ type fence struct {
 
 	mu    sync.Mutex
 	leads journal.MinioService
+	// version is the resource version that the Service shall have, empty for any.
+	version string
 	// answered is when the question was asked whose answer was the last good one.
 	answered time.Time
 	// next is the question that has not been asked yet.
@@ -50,11 +52,11 @@ func newFence(api minio.API) *fence {
 	return &fence{api: api, turn: make(chan struct{}, 1), leads: journal.MinioServiceSingle}
 }
 
-// shall has the fence expect the Service to lead elsewhere.
-func (f *fence) shall(leads journal.MinioService) {
+// shall has the fence expect the Service to lead elsewhere, untouched since it had that version.
+func (f *fence) shall(leads journal.MinioService, version string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.leads, f.answered = leads, time.Time{}
+	f.leads, f.version, f.answered = leads, version, time.Time{}
 }
 
 // open returns nil if the target may be changed, by an answer to a question that was asked
@@ -99,12 +101,12 @@ func (f *fence) ask(ctx context.Context, q *question) {
 	}
 	f.mu.Lock()
 	f.next = nil // who comes from now on waits for another one
-	began, shall := time.Now(), f.leads
+	began, shall, version := time.Now(), f.leads, f.version
 	f.mu.Unlock()
 	if q.err != nil {
 		return
 	}
-	leads, _, err := f.api.Leads(ctx)
+	leads, has, err := f.api.Leads(ctx)
 	switch {
 	case err != nil:
 		q.err = fmt.Errorf("look where Service minio leads before something is changed: %w", err)
@@ -112,10 +114,12 @@ func (f *fence) ask(ctx context.Context, q *question) {
 		q.err = errServes
 	case leads != shall:
 		q.err = elsewhereError{leads}
+	case version != "" && has != version:
+		q.err = errTouched
 	default:
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		if f.leads == shall {
+		if f.leads == shall && f.version == version {
 			f.answered = began
 		}
 	}

@@ -114,6 +114,95 @@ func TestWhoStopsAskingStopsNobodyElse(t *testing.T) {
 	})
 }
 
+// TestWhoRunsOutOfTimeStopsNobodyElse: as [TestWhoStopsAskingStopsNobodyElse], by a deadline.
+func TestWhoRunsOutOfTimeStopsNobodyElse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFence(newService())
+		ctx, stop := context.WithTimeout(t.Context(), takes/2)
+		defer stop()
+		answers := make(chan error, 3)
+		go func() { answers <- f.open(ctx, 0) }()
+		synctest.Wait()
+		go func() { answers <- f.open(ctx, 0) }() // asks for the third, too
+		synctest.Wait()
+		if err := f.open(t.Context(), 0); err != nil {
+			t.Errorf("who has time: %v", err)
+		}
+		for range 2 {
+			if err := <-answers; !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("who had none: %v", err)
+			}
+		}
+	})
+}
+
+// TestWhoWaitsForAnothersQuestionIsHeard: an API server that hangs does not hold a stop up.
+func TestWhoWaitsForAnothersQuestionIsHeard(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFence(newService())
+		others := make(chan error, 2)
+		for range 2 {
+			go func() { others <- f.open(t.Context(), 0) }()
+			synctest.Wait()
+		}
+		ctx, stop := context.WithTimeout(t.Context(), takes/2)
+		defer stop()
+		began := time.Now()
+		if err := f.open(ctx, 0); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != takes/2 {
+			t.Errorf("after %s: %v", time.Since(began), err)
+		}
+		for range 2 {
+			if err := <-others; err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+// TestAnAnswerToAnEarlierQuestionOpensNothing once the Service shall lead elsewhere, or be as it
+// was seen.
+func TestAnAnswerToAnEarlierQuestionOpensNothing(t *testing.T) {
+	for _, now := range []struct {
+		leads   journal.MinioService
+		version string
+		is      func(error) bool
+	}{
+		{journal.MinioServiceDisabled, "", isElsewhere},
+		{journal.MinioServiceSingle, "0", func(err error) bool { return errors.Is(err, errTouched) }},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			f := newFence(newService())
+			first := make(chan error, 1)
+			go func() { first <- f.open(t.Context(), 0) }()
+			time.Sleep(takes / 2)
+			f.shall(now.leads, now.version)
+			if err := <-first; err != nil {
+				t.Errorf("as it should be when it was asked: %v", err)
+			}
+			if err := f.open(t.Context(), adds); !now.is(err) {
+				t.Errorf("shall lead to %s in version %q: %v", now.leads, now.version, err)
+			}
+		})
+	}
+}
+
+// TestAnAnswerIsAsOldAsItsQuestion: the Service may have been changed right after that.
+func TestAnAnswerIsAsOldAsItsQuestion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := newService()
+		f := newFence(api)
+		for i, after := range []time.Duration{0, adds - 2*takes, takes} {
+			time.Sleep(after)
+			if err := f.open(t.Context(), adds); err != nil {
+				t.Error(err)
+			}
+			if asked := api.asked.Load(); asked != []int32{1, 1, 2}[i] {
+				t.Errorf("after %s more it has asked %d times", after, asked)
+			}
+		}
+	})
+}
+
 func TestTheTargetIsChangedOnlyWhileTheServiceLeadsWhereItShall(t *testing.T) {
 	for leads, want := range map[journal.MinioService][2]bool{
 		journal.MinioServiceSingle:    {true, false},
@@ -130,7 +219,7 @@ func TestTheTargetIsChangedOnlyWhileTheServiceLeadsWhereItShall(t *testing.T) {
 			if err := f.open(t.Context(), adds); (err == nil) != want[0] || err != nil && !isElsewhere(err) {
 				t.Errorf("%q, before the switch: %v", leads, err)
 			}
-			f.shall(journal.MinioServiceDisabled)
+			f.shall(journal.MinioServiceDisabled, "")
 			if err := f.open(t.Context(), adds); (err == nil) != want[1] || err != nil && !isElsewhere(err) {
 				t.Errorf("%q, in it: %v", leads, err)
 			}

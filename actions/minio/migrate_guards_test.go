@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -163,5 +164,48 @@ func TestACopyGoesOnWhereItWas(t *testing.T) {
 				t.Errorf("%s was done again, though all up to %s was", effect.Name, at.Key)
 			}
 		}
+	})
+}
+
+// TestASourceThatChangesMuchBeforeTheSwitchHasNoOutage: the last pass before it says so.
+func TestASourceThatChangesMuchBeforeTheSwitchHasNoOutage(t *testing.T) {
+	actionstest.InBubble(t, func(w *actionstest.World) {
+		b := grown(w)
+		b.migration.CutOverLimit, b.migration.CopyBandwidth = time.Second, 10
+		b.Cordon("a", true)
+		b.asks()
+		r := b.start()
+		b.held(journal.StepCutOverMinio, MinioSuccessor, "node a is cordoned")
+		for i := range 20 {
+			b.Source.Write(plain, fmt.Sprintf("late-%d", i), strings.Repeat("x", 100), s3.Attributes{}, time.Now())
+		}
+		before := b.Calls("patch services")
+		b.Cordon("a", false)
+		b.held(journal.StepCutOverMinio, MinioTries, "changes faster than it can be caught up with")
+		if b.Calls("patch services") != before {
+			t.Error("clients were kept out")
+		}
+		b.ends(r, handedOver)
+	})
+}
+
+// TestAPodOfSomebodyElseThatComesWithTheOutageStopsTheSwitch: clients may be connected to it, and
+// nobody ends it.
+func TestAPodOfSomebodyElseThatComesWithTheOutageStopsTheSwitch(t *testing.T) {
+	actionstest.InBubble(t, func(w *actionstest.World) {
+		b := grown(w)
+		crowd := sync.OnceFunc(func() { b.Crowd(true) })
+		b.BeforeEffect = func(effect string) {
+			if effect == "patch "+minio.ServiceRef(miniosim.Namespace).String() {
+				crowd()
+			}
+		}
+		b.asks()
+		r := b.start()
+		b.comes(`"tries":1`)
+		b.held(journal.StepCutOverMinio, MinioSuccessor, "minio-by-hand has the label app=minio and is not of Deployment minio")
+		b.backs()
+		b.Crowd(false)
+		b.ends(r, handedOver)
 	})
 }

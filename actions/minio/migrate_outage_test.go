@@ -23,9 +23,16 @@ func (b *duo) killed(selector string, state journal.MinioCutOver) {
 	b.held(journal.StepCutOverMinio, MinioSuccessor, "node a is cordoned")
 	r.Halt()
 	b.Cordon("a", false)
+	state.Back = b.version()
+	b.Point(selector)
+	switch {
+	case selector == nowhere:
+		state.Away = b.version()
+	case !state.Disabled:
+		state.Back = b.version()
+	}
 	b.AppendAbout(b.subject, "operator", journal.StepStarted{Step: journal.StepCutOverMinio, Attempt: 1}, journal.TypeStepStarted)
 	b.AppendAbout(b.subject, "operator", journal.StepNoted{Step: journal.StepCutOverMinio, Attempt: 1, Outputs: raw(b.T, state)}, journal.TypeStepNoted)
-	b.Point(selector)
 }
 
 // nowhere is the selector of a Service that EKCO disabled.
@@ -86,11 +93,11 @@ func TestASwitchThatGoesOnHasTheRestOfItsTime(t *testing.T) {
 }
 
 // TestWhatAKilledSwitchDidNotPutOnRecordIsNotMirrored: it had another pod start, went back,
-// and was killed before it could say what that was without.
+// and was killed before it could look at what that was without.
 func TestWhatAKilledSwitchDidNotPutOnRecordIsNotMirrored(t *testing.T) {
 	actionstest.InBubble(t, func(w *actionstest.World) {
 		b := grown(w)
-		b.killed(`{"app":"minio"}`, journal.MinioCutOver{Disabled: true, DisabledAt: time.Now(), Listed: true, Pods: []string{"one before"}})
+		b.killed(`{"app":"minio"}`, journal.MinioCutOver{DisabledAt: time.Now(), Listed: true, Pods: []string{"one before"}})
 		b.Source.DropBucket(kept)
 		r := b.start()
 		b.held(journal.StepCutOverMinio, MinioSourceKept, "the single MinIO lacks bucket "+kept+", which it had shortly before; ha-minio still has it")

@@ -45,6 +45,9 @@ func (s prepare) Do(ctx context.Context, step actions.StepContext) (json.RawMess
 	if err != nil {
 		return nil, err
 	}
+	if err := watched(ctx, s.unsettle, both.watchService()); err != nil {
+		return nil, waiting(err)
+	}
 	left := journal.MinioPrepared{Source: both.id, Version: version, Foreign: foreign, Done: true}
 	if err := watched(ctx, func(ctx context.Context) error { return both.survey(ctx, &left) }, both.watchService()); err != nil {
 		return nil, waiting(err)

@@ -151,9 +151,9 @@ func (m *migrator) target(ctx context.Context) (*fenced, error) {
 }
 
 // disabled has the fence of the target be that of a switch under way: then, and only then,
-// the Service leads nowhere.
-func (s sides) disabled() sides {
-	s.target.service.shall(journal.MinioServiceDisabled)
+// the Service leads nowhere, and has that resource version.
+func (s sides) disabled(version string) sides {
+	s.target.service.shall(journal.MinioServiceDisabled, version)
 	return s
 }
 

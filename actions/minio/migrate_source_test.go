@@ -109,7 +109,7 @@ func TestASourceThatLosesItsUsersWhileNobodyWritesIsNotMirrored(t *testing.T) {
 // TestNobodyWritesThroughAnotherPod: replacing one pod cuts off the clients of that one.
 func TestNobodyWritesThroughAnotherPod(t *testing.T) {
 	asks := func(b *duo, n int) {
-		b.Edit(minio.DeploymentRef(miniosim.Namespace), func(o map[string]any) { o["spec"] = map[string]any{"replicas": n} })
+		b.Edit(minio.DeploymentRef(miniosim.Namespace), func(o map[string]any) { o["spec"].(map[string]any)["replicas"] = n })
 	}
 	for name, test := range map[string]struct {
 		spoil, mend func(b *duo)
@@ -179,14 +179,120 @@ func TestOtherServicesThatLeadToTheSingleMinIOHoldIt(t *testing.T) {
 		b.asks()
 		b.Put(other("original-minio"), `{"spec":{"selector":{"app":"minio"}}}`)
 		r := b.start()
-		b.held(journal.StepPrepareMinio, MinioNoBypass, "lead to the single MinIO: original-minio; their clients")
+		b.held(journal.StepPrepareMinio, MinioNoBypass, "leads to the single MinIO: original-minio; its clients")
 		b.Source.SetLatency(100 * time.Millisecond)
 		b.force(r)
 		b.comes("started catch-up")
 		b.Put(other("another"), `{"spec":{"selector":{"app":"minio"}}}`)
-		b.held(journal.StepCutOverMinio, MinioNoBypass, "lead to the single MinIO: another, original-minio; their clients")
+		b.held(journal.StepCutOverMinio, MinioNoBypass, "leads to the single MinIO: another, original-minio; its clients")
 		b.backs()
 		b.Remove(other("another"))
+		b.ends(r, handedOver)
+	})
+}
+
+// TestAPortOfTheNodeThatLeadsToTheSingleMinIOHoldsIt: the pod that takes the other's place has it,
+// too.
+func TestAPortOfTheNodeThatLeadsToTheSingleMinIOHoldsIt(t *testing.T) {
+	for name, spec := range map[string]map[string]any{
+		"a port":        {"nodeName": "a", "containers": []any{map[string]any{"ports": []any{map[string]any{"containerPort": 9000}, map[string]any{"containerPort": 9001, "hostPort": 9001}}}}},
+		"all its ports": {"nodeName": "a", "hostNetwork": true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			actionstest.InBubble(t, func(w *actionstest.World) {
+				b := grown(w)
+				pod := minio.SinglePodRef(miniosim.Namespace, "minio-5d9c-1")
+				was := b.Object(pod)["spec"]
+				b.Edit(pod, func(o map[string]any) { o["spec"] = spec })
+				b.asks()
+				r := b.start()
+				b.held(journal.StepPrepareMinio, MinioNoBypass, "leads to the single MinIO: hostPort or hostNetwork of Deployment minio; its clients")
+				b.Edit(pod, func(o map[string]any) { o["spec"] = was })
+				b.ends(r, handedOver)
+			})
+		})
+	}
+}
+
+// TestAClaimThatTheDeploymentDoesNotUseIsNotDeleted: nothing of what is on it was copied.
+func TestAClaimThatTheDeploymentDoesNotUseIsNotDeleted(t *testing.T) {
+	actionstest.InBubble(t, func(w *actionstest.World) {
+		b := grown(w)
+		b.Edit(minio.DeploymentRef(miniosim.Namespace), func(o map[string]any) {
+			o["spec"].(map[string]any)["template"] = map[string]any{"spec": map[string]any{"volumes": []any{
+				map[string]any{"name": "data", "hostPath": map[string]any{"path": "/opt/minio"}},
+				map[string]any{"name": "other", "persistentVolumeClaim": map[string]any{"claimName": "another"}},
+			}}}
+		})
+		b.asks()
+		r := b.start()
+		r.End()
+		if got := b.outcome(); !strings.HasPrefix(got, `the Service leads to "ha-minio", Deployment false, claim true`) {
+			t.Errorf("%s, %s", b.LastLine(), got)
+		}
+	})
+}
+
+// TestSettingsThatAnEarlierMigrationLeftDoNotActOnCopies: it was killed before it could take them
+// away, or ha-minio did not answer it any more.
+func TestSettingsThatAnEarlierMigrationLeftDoNotActOnCopies(t *testing.T) {
+	actionstest.InBubble(t, func(w *actionstest.World) {
+		b := grown(w)
+		b.Target.AddBucket(kept, s3.Settings{s3.Versioning: s3.VersioningEnabled, s3.Lifecycle: "<expire all/>", s3.Quota: "1"})
+		b.asks()
+		r := b.start()
+		b.comes("started copy")
+		if settings, err := b.Target.Settings(w.T.Context(), kept); err != nil || settings[s3.Lifecycle]+settings[s3.Quota] != "" {
+			t.Errorf("copies go where this acts: %v, %v", settings, err)
+		}
+		b.ends(r, handedOver)
+	})
+}
+
+// TestATaintThatNoSuccessorWouldTolerateHoldsTheSwitch: it would fail each time, with an outage.
+func TestATaintThatNoSuccessorWouldTolerateHoldsTheSwitch(t *testing.T) {
+	taint := func(key, effect string) map[string]any {
+		return map[string]any{"key": key, "value": "gold", "effect": effect}
+	}
+	for name, test := range map[string]struct {
+		taints      []any
+		tolerations []any
+		holds       string
+	}{
+		"for new pods":     {[]any{taint("soft", "PreferNoSchedule"), taint("tier", "NoSchedule")}, nil, "node a has the taint tier=gold:NoSchedule, which Deployment minio does not tolerate"},
+		"for all pods":     {[]any{taint("tier", "NoExecute")}, nil, "node a has the taint tier=gold:NoExecute"},
+		"one is tolerated": {[]any{taint("tier", "NoSchedule"), taint("other", "NoSchedule")}, []any{map[string]any{"key": "tier", "operator": "Exists"}}, "the taint other=gold:NoSchedule"},
+		"all are":          {[]any{taint("tier", "NoSchedule")}, []any{map[string]any{"key": "tier", "value": "gold", "effect": "NoSchedule"}}, ""},
+		"it is a wish":     {[]any{taint("soft", "PreferNoSchedule")}, nil, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			actionstest.InBubble(t, func(w *actionstest.World) {
+				b := grown(w)
+				b.Edit(minio.NodeRef("a"), func(o map[string]any) { o["spec"] = map[string]any{"taints": test.taints} })
+				b.Edit(minio.SinglePodRef(miniosim.Namespace, "minio-5d9c-1"), func(o map[string]any) {
+					o["spec"] = map[string]any{"nodeName": "a", "tolerations": test.tolerations}
+				})
+				b.asks()
+				r := b.start()
+				if test.holds != "" {
+					b.held(journal.StepCutOverMinio, MinioSuccessor, test.holds)
+					b.Edit(minio.NodeRef("a"), func(o map[string]any) { o["spec"] = map[string]any{} })
+				}
+				b.ends(r, handedOver)
+			})
+		})
+	}
+}
+
+func TestANodeThatDoesNotSayThatItIsReadyHoldsTheSwitch(t *testing.T) {
+	actionstest.InBubble(t, func(w *actionstest.World) {
+		b := grown(w)
+		was := b.Object(minio.NodeRef("a"))["status"]
+		b.Edit(minio.NodeRef("a"), func(o map[string]any) { o["status"] = map[string]any{"conditions": []any{}} })
+		b.asks()
+		r := b.start()
+		b.held(journal.StepCutOverMinio, MinioSuccessor, "node a is not ready")
+		b.Edit(minio.NodeRef("a"), func(o map[string]any) { o["status"] = was })
 		b.ends(r, handedOver)
 	})
 }

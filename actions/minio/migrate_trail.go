@@ -78,6 +78,9 @@ func (m *migrator) ledThere(ctx context.Context, record journal.ActionRecord) ac
 	if err != nil {
 		return actions.Hold(err.Error()).About("outputs")
 	}
+	if cut.Touched {
+		return actions.Abandon("somebody else changed Service minio while it led nowhere for the switch, and clients may have been led to ha-minio: the next migration looks whether they wrote something there").About("touched")
+	}
 	led := prepared.Version
 	if !cut.DisabledAt.IsZero() || cut.Back != "" {
 		led = cut.Back
@@ -97,13 +100,14 @@ func (m *migrator) ledThere(ctx context.Context, record journal.ActionRecord) ac
 	return actions.Abandon("Service minio was changed while EKCO was away, and may have led to ha-minio meanwhile: the next migration looks whether clients wrote something there").About("touched")
 }
 
-// ledBack keeps the resource version that the Service has once it leads back.
+// ledBack keeps the resource version that the Service has once it leads back, or the installer has
+// it lead nowhere: what becomes of that EKCO looks at.
 func (a *attempt) ledBack(ctx context.Context) {
 	if !a.state.Disabled {
 		return // it has led there all the time
 	}
 	leads, version, err := a.api.Leads(ctx)
-	if a.state.Back = ""; err == nil && leads == journal.MinioServiceSingle {
+	if a.state.Back = ""; err == nil && (leads == journal.MinioServiceSingle || leads == journal.MinioServiceInstaller) {
 		a.state.Back = version
 	}
 }

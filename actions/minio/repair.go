@@ -76,7 +76,7 @@ func serviceDisabled(api minio.API) func(context.Context, journal.ActionRecord) 
 			return actions.Abandon(fmt.Sprintf("Service minio leads to %s, or is gone", live.Service)).About("service")
 		case single && live.Deployment == "":
 			return actions.Abandon("there is no Deployment minio any more").About("deployment")
-		case !single && live.Deployment != "":
+		case !single && live.Deployment != "" && live.Deployment != asked.Taken:
 			return actions.Abandon("there is a Deployment minio again").About("deployment")
 		}
 		return actions.Pass()

@@ -140,3 +140,23 @@ func TestARepairWaitsWhileAnotherEKCOIsAtWork(t *testing.T) {
 		t.Error("it does not wait until its own actions are mirrored")
 	}
 }
+
+// TestARepairLeadsToWhatHasTakenTheSingleMinIOsPlace: a Deployment of which that is not known has
+// all data.
+func TestARepairLeadsToWhatHasTakenTheSingleMinIOsPlace(t *testing.T) {
+	for same, want := range map[bool]string{true: "ha-minio", false: "nowhere"} {
+		actionstest.InBubble(t, func(w *actionstest.World) {
+			b := grown(w)
+			taken := "another"
+			if same {
+				taken = b.deployment()
+			}
+			b.Point(nowhere)
+			b.Request(b.subject, journal.ActionRequested{Kind: journal.ActionRepairMinio, Input: journal.MinioRepair{To: journal.MinioServiceHA, Taken: taken}})
+			b.start().End()
+			if leads := b.ServiceLeads(); (leads == "ha-minio") != same {
+				t.Errorf("it leads to %q, want %s", leads, want)
+			}
+		})
+	}
+}

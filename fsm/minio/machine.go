@@ -132,6 +132,9 @@ func (machine) Wants(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 	}
 	wantScale(t, w, want)
 	if migrating(t, w) {
+		if takes(t, w) != "" {
+			wantRepair(t, w, want) // it waits for that
+		}
 		return // where the Service leads is its business, and nothing may be moved
 	}
 	wantRepair(t, w, want)
@@ -142,7 +145,7 @@ func (machine) Wants(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 func (machine) Request(t *fsm.Thing, kind *fsm.ActionKind, w *fsm.World) (journal.ActionRequested, uint64) {
 	switch kind.Name {
 	case journal.ActionRepairMinio:
-		return requestRepair(t), t.FactsSeq
+		return requestRepair(t, w), t.FactsSeq
 	case journal.ActionMoveMinio:
 		return requestMove(t, w), t.FactsSeq
 	case journal.ActionMigrateMinio:

@@ -77,6 +77,9 @@ func (m *MinIO) served() {
 		return
 	}
 	m.Switched, m.Unread, m.From, m.Version = false, false, "", ""
+	if m.Service != journal.MinioServiceDisabled {
+		m.Taken = ""
+	}
 }
 
 // notOurs forgets that what the highly available one has are copies alone.
@@ -95,9 +98,12 @@ func (m *MinIO) migrated(rec *journal.ActionRecord) {
 		if m.Switched {
 			m.From, m.Version = deploymentOf(rec), cut.Version
 		}
+		if m.Switched || m.Service == journal.MinioServiceDisabled {
+			m.Taken = deploymentOf(rec)
+		}
 		m.notOurs()
-	case cut.Shrunk != "" || !known:
-		m.notOurs() // the copy may be the last that there is of what the single one is without
+	case cut.Shrunk != "" || cut.Touched || cut.Disabled || !known:
+		m.notOurs() // the copy may be the last that there is of what the single one is without, or no copy
 	case m.Service != journal.MinioServiceHA:
 		m.copied(rec)
 	}

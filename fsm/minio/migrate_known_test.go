@@ -50,7 +50,7 @@ func (w *world) doesOf(store string, cut journal.MinioCutOver, steps ...string) 
 }
 
 // plays does that without an end.
-func (w *world) plays(store string, cut journal.MinioCutOver, steps ...string) *journal.ActionRecord {
+func (w *world) plays(store string, cut any, steps ...string) *journal.ActionRecord {
 	w.T.Helper()
 	rec := w.wants(migrate, true)
 	plan := journal.Plan{Facts: json.RawMessage(`{"deployment":"uid-single"}`)}
@@ -59,7 +59,7 @@ func (w *world) plays(store string, cut journal.MinioCutOver, steps ...string) *
 	}
 	w.act(rec, &journal.ActionPlanned{Plan: plan})
 	for _, step := range steps {
-		var left any = cut
+		left := cut
 		if step == journal.StepPrepareMinio {
 			left = journal.MinioPrepared{Source: store, Done: true}
 		}
@@ -74,20 +74,30 @@ func (w *world) plays(store string, cut journal.MinioCutOver, steps ...string) *
 	return rec
 }
 
-// fails plays a migration whose switch comes to nothing, and cancels it.
-func (w *world) fails(cut journal.MinioCutOver) {
+// fails plays a migration whose switch comes to nothing, and cancels it. It returns up to when
+// what was copied counts as a copy.
+func (w *world) fails(cut journal.MinioCutOver) (copied time.Time) {
 	w.T.Helper()
-	rec := w.wants(migrate, true)
 	outputs, err := json.Marshal(cut)
 	if err != nil {
 		w.T.Fatal(err)
 	}
+	return w.failsWith(outputs)
+}
+
+// failsWith is fails with whatever the switch put on record.
+func (w *world) failsWith(outputs json.RawMessage) (copied time.Time) {
+	w.T.Helper()
+	rec := w.wants(migrate, true)
 	w.act(rec, &journal.ActionPlanned{Plan: journal.Plan{Steps: []journal.PlannedStep{{ID: journal.StepPrepareMinio}, {ID: journal.StepCutOverMinio}}}},
 		&journal.StepStarted{Step: journal.StepPrepareMinio, Attempt: 1},
-		&journal.StepDone{Step: journal.StepPrepareMinio, Attempt: 1, Outputs: json.RawMessage(`{"source":"store-1","done":true}`)},
-		&journal.StepStarted{Step: journal.StepCutOverMinio, Attempt: 1},
+		&journal.StepDone{Step: journal.StepPrepareMinio, Attempt: 1, Outputs: json.RawMessage(`{"source":"store-1","done":true}`)})
+	w.Pass(time.Hour)
+	copied = w.Now.Add(-2 * time.Minute)
+	w.act(rec, &journal.StepStarted{Step: journal.StepCutOverMinio, Attempt: 1},
 		&journal.StepFailed{Step: journal.StepCutOverMinio, Attempt: 1, Error: "less", Outputs: outputs})
 	w.end(rec, journal.OutcomeCancelled)
+	return copied
 }
 
 func TestWhatEKCODidBeforeIsKnownToTheNextMigration(t *testing.T) {
@@ -129,6 +139,30 @@ func TestWhatEKCODidBeforeIsKnownToTheNextMigration(t *testing.T) {
 			w.fails(journal.MinioCutOver{Shrunk: "less"})
 			return journal.MinioMigrate{}
 		},
+		"clients may have written to the other one in a switch": func(w *world) journal.MinioMigrate {
+			w.fails(journal.MinioCutOver{Touched: true})
+			return journal.MinioMigrate{}
+		},
+		"what came of a switch is not on record": func(w *world) journal.MinioMigrate {
+			w.fails(journal.MinioCutOver{Disabled: true})
+			return journal.MinioMigrate{}
+		},
+		"a switch that failed copied, too": func(w *world) journal.MinioMigrate {
+			return journal.MinioMigrate{Ours: w.fails(journal.MinioCutOver{}), Source: "store-1"}
+		},
+		"what a switch put on record cannot be read": func(w *world) journal.MinioMigrate {
+			w.does(journal.MinioCutOver{}, journal.StepPrepareMinio)
+			w.Pass(rest + time.Minute)
+			w.failsWith(json.RawMessage(`{"shrunk":1}`))
+			return journal.MinioMigrate{}
+		},
+		"the other one served before it was called off": func(w *world) journal.MinioMigrate {
+			rec := w.plays("store-1", journal.MinioCutOver{}, journal.StepPrepareMinio)
+			see(w, ha)
+			w.end(rec, journal.OutcomeCancelled)
+			see(w, nil)
+			return journal.MinioMigrate{}
+		},
 		"and then the other one served": func(w *world) journal.MinioMigrate {
 			w.does(journal.MinioCutOver{}, journal.StepPrepareMinio)
 			see(w, ha)
@@ -152,6 +186,28 @@ func TestWhatEKCODidBeforeIsKnownToTheNextMigration(t *testing.T) {
 		"it switched without the last": func(w *world) journal.MinioMigrate {
 			w.switches(journal.MinioCutOver{Switches: true, Unread: true}, journal.MinioServiceHA)
 			return journal.MinioMigrate{Switched: true, Unread: true, From: "uid-single"}
+		},
+		"it switched, and what with cannot be read": func(w *world) journal.MinioMigrate {
+			rec := w.plays("store-1", "no record of a switch", journal.StepPrepareMinio, journal.StepCutOverMinio)
+			see(w, ha)
+			w.end(rec, journal.OutcomeCancelled)
+			return journal.MinioMigrate{Switched: true, Unread: true, From: "uid-single"}
+		},
+		"it copied, then switched, and nobody has seen so before it was led back": func(w *world) journal.MinioMigrate {
+			w.does(journal.MinioCutOver{}, journal.StepPrepareMinio)
+			w.Pass(rest + time.Minute)
+			w.switches(journal.MinioCutOver{Switches: true})
+			see(w, nil)
+			return journal.MinioMigrate{}
+		},
+		// The steps of a dry run are done, too.
+		"a dry run, under which somebody else switched": func(w *world) journal.MinioMigrate {
+			w.P.DryRun = true
+			rec := w.plays("", journal.MinioCutOver{}, journal.StepPrepareMinio, journal.StepCutOverMinio)
+			see(w, ha)
+			w.end(rec, journal.OutcomeDryRun)
+			w.P.DryRun = false
+			return journal.MinioMigrate{}
 		},
 		"it switched, and somebody else did so again": func(w *world) journal.MinioMigrate {
 			w.switches(journal.MinioCutOver{Switches: true, Version: "7"}, journal.MinioServiceHA)

@@ -28,8 +28,13 @@ func TestTheSingleMinIOIsMigratedOnceAllReplicasRun(t *testing.T) {
 		facts func(*journal.MinioFacts)
 		want  bool
 	}{
-		"all run":                           {3, func(*journal.MinioFacts) {}, true},
-		"two nodes":                         {2, func(*journal.MinioFacts) {}, false},
+		"all run":   {3, func(*journal.MinioFacts) {}, true},
+		"two nodes": {2, func(*journal.MinioFacts) {}, false},
+		"two nodes that have all of them": {2, func(f *journal.MinioFacts) {
+			for i := range f.Pods {
+				f.Pods[i].Node = nodeOf(i % 2).Name
+			}
+		}, false},
 		"one waits":                         {3, func(f *journal.MinioFacts) { f.Pods[3].State = journal.MinioPodWaits }, false},
 		"one is missing":                    {3, func(f *journal.MinioFacts) { f.Pods = f.Pods[1:] }, false},
 		"none are asked for":                {3, func(f *journal.MinioFacts) { f.Replicas, f.Desired, f.Pods = 0, 0, nil }, false},
@@ -48,6 +53,66 @@ func TestTheSingleMinIOIsMigratedOnceAllReplicasRun(t *testing.T) {
 			w.observe(facts)
 			w.wants(migrate, test.want)
 		})
+	}
+}
+
+// TestAMigrationWaitsForReplicasThatWereAskedForOnly: half of them are no reason to copy all data
+// to those.
+func TestAMigrationWaitsForReplicasThatWereAskedForOnly(t *testing.T) {
+	w := newWorld(t, 3)
+	facts := complete(1)
+	facts.Replicas, facts.Pods = 3, facts.Pods[:3]
+	w.observe(facts)
+	rec := w.wants(scaling, true)
+	w.made(rec, journal.MinioScaled{Generation: 2, Replicas: 6})
+	w.end(rec, journal.OutcomeDone)
+	w.wants(migrate, false) // what was observed is older
+	w.observe(complete(2))
+	w.wants(migrate, true)
+}
+
+// TestAMigrationDoesNotBeginBesideAnythingElse: what is open may take replicas away yet.
+func TestAMigrationDoesNotBeginBesideAnythingElse(t *testing.T) {
+	w := newWorld(t, 3)
+	w.observe(installed(1, 0))
+	rec := w.wants(scaling, true)
+	w.made(rec, journal.MinioScaled{Generation: 2, Replicas: 6})
+	w.observe(complete(2))
+	w.wants(migrate, false)
+	w.end(rec, journal.OutcomeDone)
+	w.wants(migrate, true)
+}
+
+// TestNothingMigratesUnlessThePolicySaysSo: an EKCO that knows how to may still not be meant to.
+func TestNothingMigratesUnlessThePolicySaysSo(t *testing.T) {
+	w := newWorld(t, 3)
+	w.P = w.P.With(Machine, Policy{})
+	w.observe(complete(1))
+	w.wants(migrate, false)
+	w.P = w.P.With(Machine, Policy{Migrates: true})
+	w.wants(migrate, true)
+}
+
+// TestADryRunOfAMigrationIsNone: nothing is on its way anywhere.
+func TestADryRunOfAMigrationIsNone(t *testing.T) {
+	w := newWorld(t, 3)
+	w.P.DryRun = true
+	w.observe(complete(1))
+	w.plays("", journal.MinioCutOver{}, journal.StepPrepareMinio)
+	if got := w.state(); got != Single {
+		t.Errorf("in a dry run it is %s", got)
+	}
+}
+
+// TestAnAdoptedMigrationIsNotEndedBeforeAnythingIsObserved: that nothing is known of the single
+// one does not say that it is gone.
+func TestAnAdoptedMigrationIsNotEndedBeforeAnythingIsObserved(t *testing.T) {
+	w := newWorld(t, 3)
+	w.Write(journal.Draft{Type: journal.TypeActionAdopted, Subject: minio, Action: "migrate-minio-1", Payload: journal.ActionAdopted{
+		Record: journal.ActionRecord{ID: "migrate-minio-1", Kind: migrate, Subject: minio},
+	}})
+	if rec := w.open(migrate); rec == nil || rec.Cancelling != nil {
+		t.Errorf("the action is %+v", rec)
 	}
 }
 

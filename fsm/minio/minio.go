@@ -72,6 +72,9 @@ type MinIO struct {
 	From string `json:"from,omitempty"`
 	// Version is the resource version that the Service had after that switch.
 	Version string `json:"version,omitempty"`
+	// Taken is the UID of the Deployment whose place the highly available one has taken by EKCO's
+	// switch, since when the Service has led nowhere but there. It has the newest data.
+	Taken string `json:"taken,omitempty"`
 	// Lacking are the replicas that lack their volumes.
 	Lacking []lacking `json:"lacking,omitempty"`
 }

@@ -53,6 +53,8 @@ func TestAReplicaIsMovedWhileTheyAreNotSpreadEvenly(t *testing.T) {
 		{3, spread("n0", "n0", "n0", "n1", "n1", "!n2"), ""},          // not all run
 		{3, spread("n0", "n0", "n0", "n0"), ""},                       // four: none can be spared
 		{0, spread("n0", "n0", "n0", "n0", "n1", "n1"), ""},
+		{3, spread("n0", "n0", "n0", "n0", "n1", "n1", "n2", "n2"), "ha-minio-0"},
+		{3, spread("n0", "n0", "n0", "n0", "n1", "n1", "n2", "!n2"), ""}, // also where another could be spared
 	} {
 		w := newWorld(t, test.nodes)
 		w.observe(test.facts)
@@ -61,6 +63,7 @@ func TestAReplicaIsMovedWhileTheyAreNotSpreadEvenly(t *testing.T) {
 	for name, change := range map[string]func(*journal.MinioFacts){
 		"one is missing":     func(f *journal.MinioFacts) { f.Pods = f.Pods[:5] },
 		"another is desired": func(f *journal.MinioFacts) { f.Desired = 8 },
+		"fewer are desired":  func(f *journal.MinioFacts) { f.Desired = 5 },
 		"the installer":      func(f *journal.MinioFacts) { f.Service = journal.MinioServiceInstaller },
 	} {
 		w := newWorld(t, 2)
@@ -115,6 +118,54 @@ func TestAReplicaThatLacksItsVolumeForFiveMinutesGetsAnother(t *testing.T) {
 	w.moves("ha-minio-4")
 }
 
+// TestAReplicaThatWaitsForSomethingElseKeepsItsVolume: its data is there.
+func TestAReplicaThatWaitsForSomethingElseKeepsItsVolume(t *testing.T) {
+	for _, state := range []journal.MinioPodState{journal.MinioPodWaits, journal.MinioPodEnds, journal.MinioPodEnded} {
+		w := newWorld(t, 3)
+		facts := spread("n0", "n0", "n1", "n1", "n2", "-")
+		facts.Pods[5].State = state
+		w.observe(facts)
+		w.Pass(24 * time.Hour)
+		w.moves("")
+	}
+}
+
+// TestWithNoReadyNodeNoReplicaGetsAnotherVolume: no node has room for it, and the one with its
+// volume may come back.
+func TestWithNoReadyNodeNoReplicaGetsAnotherVolume(t *testing.T) {
+	w := newWorld(t, 3)
+	w.observe(spread("n0", "n0", "n1", "n1", "n2", "-"))
+	for i := range 3 {
+		w.lose(i)
+	}
+	w.Pass(time.Hour)
+	w.moves("")
+	w.join(0)
+	w.moves("ha-minio-5")
+}
+
+// TestReplicasAreMovedOneAtATime: also where another one needs a place more.
+func TestReplicasAreMovedOneAtATime(t *testing.T) {
+	w := newWorld(t, 3)
+	w.observe(spread("n0", "n0", "n0", "n1", "n1", "n2"))
+	rec := w.moves("ha-minio-0")
+	w.act(rec, journal.ActionPlanned{Plan: journal.Plan{Steps: []journal.PlannedStep{{ID: journal.StepDeleteMinioPod}}}},
+		journal.StepStarted{Step: journal.StepDeleteMinioPod, Attempt: 1})
+	w.observe(spread("n0", "n0", "n0", "n1", "n1", "-"))
+	w.Pass(time.Hour)
+	w.moves("ha-minio-0")
+}
+
+// TestAMoveThatCameToNothingIsNotAskedForAtOnce again and again.
+func TestAMoveThatCameToNothingIsNotAskedForAtOnce(t *testing.T) {
+	w := newWorld(t, 3)
+	w.observe(spread("n0", "n0", "n0", "n1", "n1", "n2"))
+	w.end(w.moves("ha-minio-0"), journal.OutcomeAbandoned)
+	w.moves("")
+	w.Pass(rest)
+	w.moves("ha-minio-0")
+}
+
 func TestTheTimeWithoutAVolumeCountsAnewForAnotherPodAndAfterItHadOne(t *testing.T) {
 	w := newWorld(t, 3)
 	w.observe(spread("n0", "n0", "n1", "n1", "n2", "-"))
@@ -156,6 +207,25 @@ func TestAReplicaWhoseNodeIsNoMoreGetsAnotherPlaceAtOnce(t *testing.T) {
 	}
 }
 
+// TestAReplicaWhoseNodeIsAwayWaitsForIt: a node that is restarted has its data yet.
+func TestAReplicaWhoseNodeIsAwayWaitsForIt(t *testing.T) {
+	w := newWorld(t, 3)
+	w.lose(2)
+	w.observe(spread("n0", "n0", "n1", "n1", "!n2", "n2"))
+	w.Pass(24 * time.Hour)
+	w.moves("")
+}
+
+// TestAReplicaThatRunsIsLeftAloneWhereItsNodeIsGone: somebody deleted the node by mistake, and it
+// is back once its kubelet is restarted. Until then nothing is copied to it either.
+func TestAReplicaThatRunsIsLeftAloneWhereItsNodeIsGone(t *testing.T) {
+	w := newWorld(t, 4)
+	w.Write(journal.Draft{Type: journal.TypeNodeGone, Subject: nodeOf(2), Payload: journal.NodeGone{Reason: "deleted"}})
+	w.observe(complete(1))
+	w.moves("")
+	w.wants(migrate, false)
+}
+
 func TestAMoveThatStalledKeepsNoOtherFromBeginning(t *testing.T) {
 	w := newWorld(t, 3)
 	w.observe(spread("n0", "n0", "n1", "n1", "-", "-"))
@@ -188,6 +258,26 @@ func TestAMoveThatHasLostItsReasonEnds(t *testing.T) {
 		if rec.Cancelling == nil || rec.Cancelling.Reason != test.reason {
 			t.Errorf("%s: the action is %+v", name, rec)
 		}
+	}
+}
+
+// TestAMoveOfAReplicaThatHasItsVolumeAgainEnds: what it would take away is its data.
+func TestAMoveOfAReplicaThatHasItsVolumeAgainEnds(t *testing.T) {
+	w := newWorld(t, 3)
+	facts := spread("n0", "n0", "n1", "n1", "n2", "-")
+	w.observe(facts)
+	w.Pass(time.Hour)
+	rec := w.moves("ha-minio-5")
+	w.Write(fsm.Decide(w.S, w.P, w.Now).Events...)
+	if rec.Cancelling != nil {
+		t.Errorf("it ends although it lacks its volume: %+v", rec.Cancelling)
+	}
+	facts.Generation = 2
+	facts.Pods[5].State = journal.MinioPodWaits
+	w.observe(facts)
+	w.Write(fsm.Decide(w.S, w.P, w.Now).Events...)
+	if rec.Cancelling == nil || rec.Cancelling.Reason != "replica ha-minio-5 waits now" {
+		t.Errorf("the action is %+v", rec)
 	}
 }
 

@@ -1,6 +1,7 @@
 package minio
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/replicatedhq/ekco/fsm"
@@ -8,17 +9,31 @@ import (
 )
 
 // repaired returns where the Service shall lead that an EKCO has disabled. It did so to
-// copy the data of the single MinIO: as long as that is there, it has all of it.
-func (m *MinIO) repaired() (to journal.MinioService, disabled bool) {
-	if m.Deployment == "" {
+// copy the data of the single MinIO: as long as that is there, it has all of it, unless its place
+// was taken already.
+func (m *MinIO) repaired(taken string) (to journal.MinioService, disabled bool) {
+	if m.Deployment == "" || m.Deployment == taken {
 		return journal.MinioServiceHA, m.Service == journal.MinioServiceDisabled
 	}
 	return journal.MinioServiceSingle, m.Service == journal.MinioServiceDisabled
 }
 
+// takes returns the UID of the Deployment that a migration deletes, "" unless it has begun to.
+func takes(t *fsm.Thing, w *fsm.World) string {
+	for _, rec := range open(t, w, journal.ActionMigrateMinio) {
+		if rec.PastNoReturn && !rec.Request.DryRun {
+			return deploymentOf(rec)
+		}
+	}
+	return ""
+}
+
+// taken returns the UID of the Deployment whose place was taken, "" for none.
+func taken(t *fsm.Thing, w *fsm.World) string { return cmp.Or(takes(t, w), of(t).Taken) }
+
 // wantRepair wants a disabled Service to lead somewhere.
 func wantRepair(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
-	to, disabled := of(t).repaired()
+	to, disabled := of(t).repaired(taken(t, w))
 	if !disabled || len(open(t, w, journal.ActionRepairMinio)) > 0 {
 		return
 	}
@@ -31,21 +46,25 @@ func wantRepair(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 	}})
 }
 
-func requestRepair(t *fsm.Thing) journal.ActionRequested {
-	to, _ := of(t).repaired()
-	why := "there is no Deployment minio any more"
-	if to == journal.MinioServiceSingle {
+func requestRepair(t *fsm.Thing, w *fsm.World) journal.ActionRequested {
+	input, why := journal.MinioRepair{}, "there is no Deployment minio any more"
+	input.To, _ = of(t).repaired(taken(t, w))
+	switch {
+	case input.To == journal.MinioServiceSingle:
 		why = "Deployment minio, which has all data, is still there"
+	case of(t).Deployment != "":
+		input.Taken = of(t).Deployment
+		why = "Deployment minio is still there, and ha-minio, which has taken its place, has the newest data"
 	}
 	return journal.ActionRequested{
-		Reason: fmt.Sprintf("an EKCO disabled Service minio and did not come to its end; %s, so it shall lead to %s", why, to),
-		Input:  journal.MinioRepair{To: to},
+		Reason: fmt.Sprintf("an EKCO disabled Service minio and did not come to its end; %s, so it shall lead to %s", why, input.To),
+		Input:  input,
 	}
 }
 
 func obsoleteRepair(t *fsm.Thing, rec *journal.ActionRecord) string {
 	asked, err := journal.InputOf[journal.MinioRepair](rec.Request)
-	to, disabled := of(t).repaired()
+	to, disabled := of(t).repaired(asked.Taken)
 	switch {
 	case err != nil:
 		return ""

@@ -1,6 +1,7 @@
 package minio
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -96,4 +97,105 @@ func TestARepairDoesNotWaitForReplicasThatDoNotGetReady(t *testing.T) {
 	w.observe(facts)
 	w.wants(scaling, true)
 	w.wants(repair, true)
+}
+
+// TestOnceItsPlaceIsTakenADisabledServiceDoesNotLeadToTheSingleMinIO: clients have written to the
+// other one since.
+func TestOnceItsPlaceIsTakenADisabledServiceDoesNotLeadToTheSingleMinIO(t *testing.T) {
+	const single, ha, nowhere, other = journal.MinioServiceSingle, journal.MinioServiceHA, journal.MinioServiceDisabled, journal.MinioServiceOther
+	switched := func(leads ...journal.MinioService) func(w *world) {
+		return func(w *world) { w.switches(journal.MinioCutOver{Switches: true, Version: "7"}, leads...) }
+	}
+	see := func(w *world, deployment string, leads ...journal.MinioService) {
+		for _, service := range leads {
+			facts := complete(1)
+			facts.Service, facts.Deployment = service, deployment
+			w.observe(facts)
+		}
+	}
+	for name, test := range map[string]struct {
+		before     func(w *world)
+		deployment string
+		leads      []journal.MinioService
+		want       journal.MinioService
+	}{
+		"after EKCO's switch":                 {switched(ha), "uid-single", []journal.MinioService{nowhere}, ha},
+		"while EKCO's switch was open":        {switched(ha, nowhere), "uid-single", []journal.MinioService{nowhere}, ha},
+		"again and again":                     {switched(ha), "uid-single", []journal.MinioService{nowhere, ha, nowhere}, ha},
+		"by way of the single one":            {switched(ha), "uid-single", []journal.MinioService{single, nowhere}, single},
+		"by way of something else":            {switched(ha), "uid-single", []journal.MinioService{other, nowhere}, single},
+		"a Deployment that was made since":    {switched(ha), "uid-another", []journal.MinioService{nowhere}, single},
+		"somebody else's, and back by hand":   {func(*world) {}, "uid-single", []journal.MinioService{nowhere, ha, nowhere}, single},
+		"EKCO's, and somebody had it go back": {switched(ha, single), "uid-single", []journal.MinioService{nowhere}, single},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, 3)
+			w.observe(complete(1))
+			test.before(w)
+			see(w, test.deployment, test.leads...)
+			w.Pass(rest + time.Minute)
+			rec := w.wants(repair, true)
+			asked, err := journal.InputOf[journal.MinioRepair](rec.Request)
+			if err != nil || asked.To != test.want || (asked.To == ha) != (asked.Taken == "uid-single") {
+				t.Errorf("%v: asked for %+v, want %s", err, asked, test.want)
+			}
+			see(w, test.deployment, nowhere)
+			w.Write(fsm.Decide(w.S, w.P, w.Now).Events...)
+			if rec.Cancelling != nil {
+				t.Errorf("it ends: %+v", rec.Cancelling)
+			}
+		})
+	}
+}
+
+// TestOnceItsPlaceIsTakenAndItIsGoneTheServiceDoesNotLeadToTheSingleMinIO: nobody would answer there.
+func TestOnceItsPlaceIsTakenAndItIsGoneTheServiceDoesNotLeadToTheSingleMinIO(t *testing.T) {
+	w := newWorld(t, 3)
+	w.observe(complete(1))
+	w.switches(journal.MinioCutOver{Switches: true, Version: "7"}, journal.MinioServiceHA)
+	facts := complete(1)
+	facts.Deployment, facts.Service = "", journal.MinioServiceDisabled
+	w.observe(facts)
+	rec := w.wants(repair, true)
+	if asked, err := journal.InputOf[journal.MinioRepair](rec.Request); err != nil || asked != (journal.MinioRepair{To: journal.MinioServiceHA}) {
+		t.Errorf("%v: asked for %+v", err, asked)
+	}
+}
+
+// TestADryRunOfASwitchTakesNobodysPlace: the single one has all data, whatever a dry run said of
+// its steps.
+func TestADryRunOfASwitchTakesNobodysPlace(t *testing.T) {
+	w := newWorld(t, 3)
+	w.P.DryRun = true
+	w.observe(complete(1))
+	rec := w.plays("", journal.MinioCutOver{}, journal.StepPrepareMinio, journal.StepCutOverMinio)
+	w.observe(disabled("uid-single"))
+	w.end(rec, journal.OutcomeDryRun)
+	w.P.DryRun = false
+	w.Pass(rest + time.Minute)
+	rec = w.wants(repair, true)
+	if asked, err := journal.InputOf[journal.MinioRepair](rec.Request); err != nil || asked != (journal.MinioRepair{To: journal.MinioServiceSingle}) {
+		t.Errorf("%v: asked for %+v", err, asked)
+	}
+}
+
+// TestAMigrationThatDeletesTheSingleMinIOIsHelped: it waits until the Service leads to the other
+// one again, and nobody else would have it do so.
+func TestAMigrationThatDeletesTheSingleMinIOIsHelped(t *testing.T) {
+	for deleting, want := range map[bool]bool{true: true, false: false} {
+		w := newWorld(t, 3)
+		w.observe(complete(1))
+		rec := w.wants(migrate, true)
+		const step = journal.StepDeleteMinioDeployment
+		w.act(rec, &journal.ActionPlanned{Plan: journal.Plan{Facts: json.RawMessage(`{"deployment":"uid-single"}`), Steps: []journal.PlannedStep{{ID: step, Irreversible: deleting}}}},
+			&journal.StepStarted{Step: step, Attempt: 1})
+		w.observe(disabled("uid-single"))
+		help := w.wants(repair, want)
+		if help == nil {
+			continue
+		}
+		if asked, err := journal.InputOf[journal.MinioRepair](help.Request); err != nil || asked != (journal.MinioRepair{To: journal.MinioServiceHA, Taken: "uid-single"}) {
+			t.Errorf("%v: asked for %+v", err, asked)
+		}
+	}
 }

@@ -214,6 +214,20 @@ func TestMinIOCanBePausedByItsName(t *testing.T) {
 	}
 }
 
+// TestTheMinIOThatIsPausedIsTheOneThatIsThere: one of that name was removed and installed again.
+func TestTheMinIOThatIsPausedIsTheOneThatIsThere(t *testing.T) {
+	for range 20 { // in whatever order they are looked through
+		w := newWorld(t, 3)
+		w.observe(installed(1, 0))
+		w.Write(journal.Draft{Type: journal.TypeThingGone, Subject: minio, Payload: journal.ThingGone{Machine: Machine, Reason: "deleted"}})
+		again := journal.MinioSubject("minio", "uid-again")
+		w.Observe(Machine, again, installed(1, 0))
+		if got := (machine{}).Meant(w.S, "minio/ha-minio"); got == nil || got.UID != again.UID {
+			t.Fatalf("meant is %+v, want the one of UID %s", got, again.UID)
+		}
+	}
+}
+
 func TestAnAdoptedActionHasItsThingBeforeAnythingIsObserved(t *testing.T) {
 	w := newWorld(t, 3)
 	w.Write(journal.Draft{Type: journal.TypeActionAdopted, Subject: minio, Action: "scale-minio-1", Payload: journal.ActionAdopted{

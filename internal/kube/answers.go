@@ -3,6 +3,8 @@ package kube
 import (
 	"errors"
 	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
 // Lacking names the permission that an [ErrForbidden] is about, and leaves any other
@@ -22,6 +24,10 @@ type lackingError struct {
 
 // Error implements error.
 func (e *lackingError) Error() string {
+	// What a failed call says of a permission is said already: of it the API's own words are left.
+	if status, is := errors.AsType[*apierrors.StatusError](e.cause); is {
+		return fmt.Sprintf("%s; grant it (the manifests rbac*.yaml have the rules): %v", e.Lacks(), status)
+	}
 	return fmt.Sprintf("%s: %v", e.Lacks(), e.cause)
 }
 

@@ -4,6 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 func TestALackingPermissionIsNamedAndHasAKey(t *testing.T) {
@@ -16,6 +19,17 @@ func TestALackingPermissionIsNamedAndHasAKey(t *testing.T) {
 	}
 	if other := Lacking(ErrUnavailable, "get", "nodes"); other.Error() != ErrUnavailable.Error() {
 		t.Errorf("another error became %v", other)
+	}
+}
+
+// TestALackingPermissionIsToldOnce: a call that is forbidden names it, and so does the API.
+func TestALackingPermissionIsToldOnce(t *testing.T) {
+	const says = `pods "p" is forbidden: User "system:serviceaccount:kurl:ekco" cannot create resource "pods"`
+	refused := apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "p", errors.New(`User "system:serviceaccount:kurl:ekco" cannot create resource "pods"`))
+	err := Lacking(call{"create", "pods", "kurl/p"}.fail(refused), "create", "pods")
+	want := "EKCO's service account lacks the permission to create pods; grant it (the manifests rbac*.yaml have the rules): " + says
+	if err.Error() != want || !errors.Is(err, ErrForbidden) {
+		t.Errorf("it says\n%v, want\n%s", err, want)
 	}
 }
 

@@ -89,6 +89,10 @@ type Objects interface {
 	EndObject(ctx context.Context, ref Ref, uid string, grace time.Duration) error
 }
 
+// FieldManager is by whom a field was changed last, in an object's metadata.managedFields, if that
+// was EKCO. It is what API servers made of the user agent of every EKCO before, too.
+const FieldManager = "ekco"
+
 // objects are the [Objects] of a real API server.
 type objects struct {
 	rest        rest.Interface
@@ -148,17 +152,17 @@ func (o *objects) PatchObject(ctx context.Context, ref Ref, patch []PatchOp) (js
 	if err != nil {
 		return nil, fmt.Errorf("patch %s: %w", ref, err)
 	}
-	return o.do(ctx, "patch", ref, o.rest.Patch(types.JSONPatchType).Body(body))
+	return o.do(ctx, "patch", ref, o.rest.Patch(types.JSONPatchType).Param("fieldManager", FieldManager).Body(body))
 }
 
 // ReplaceObject implements [Objects].
 func (o *objects) ReplaceObject(ctx context.Context, ref Ref, object json.RawMessage) (json.RawMessage, error) {
-	return o.do(ctx, "update", ref, o.rest.Put().SetHeader("Content-Type", runtime.ContentTypeJSON).Body([]byte(object)))
+	return o.do(ctx, "update", ref, o.rest.Put().Param("fieldManager", FieldManager).SetHeader("Content-Type", runtime.ContentTypeJSON).Body([]byte(object)))
 }
 
 // CreateObject implements [Objects].
 func (o *objects) CreateObject(ctx context.Context, ref Ref, object json.RawMessage) (json.RawMessage, error) {
-	return o.do(ctx, "create", ref, o.rest.Post().SetHeader("Content-Type", runtime.ContentTypeJSON).Body([]byte(object)))
+	return o.do(ctx, "create", ref, o.rest.Post().Param("fieldManager", FieldManager).SetHeader("Content-Type", runtime.ContentTypeJSON).Body([]byte(object)))
 }
 
 // DeleteObject implements [Objects].

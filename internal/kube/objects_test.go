@@ -77,9 +77,9 @@ func TestAnObjectOfAnyGroupIsReadAndChangedByItsName(t *testing.T) {
 	}
 	want := []string{
 		"GET /api/v1/namespaces/default/pods/a  ",
-		"PATCH " + prometheusPath + ` application/json-patch+json [{"op":"test","path":"/spec/replicas","value":1},{"op":"replace","path":"/spec/replicas","value":2}]`,
-		"PUT " + prometheusPath + ` application/json {"spec":{"x":1}}`,
-		`PUT /apis/apps/v1/namespaces/minio/statefulsets/ha-minio/scale application/json {"spec":{"replicas":6}}`,
+		"PATCH " + prometheusPath + `?fieldManager=ekco application/json-patch+json [{"op":"test","path":"/spec/replicas","value":1},{"op":"replace","path":"/spec/replicas","value":2}]`,
+		"PUT " + prometheusPath + `?fieldManager=ekco application/json {"spec":{"x":1}}`,
+		`PUT /apis/apps/v1/namespaces/minio/statefulsets/ha-minio/scale?fieldManager=ekco application/json {"spec":{"replicas":6}}`,
 	}
 	if scale.String() != "statefulsets/scale minio/ha-minio" {
 		t.Errorf("it is called %s", scale)
@@ -124,7 +124,7 @@ func TestAnObjectIsCreatedInItsCollectionAndNoneOfItsNameIsReplaced(t *testing.T
 	class := Ref{Group: "scheduling.k8s.io", Version: "v1", Resource: "priorityclasses", Name: "a"}
 	client, sent := answeringObjects(t, http.StatusCreated, `{"value":1}`, Terms{}, Options{})
 	created, err := client.CreateObject(t.Context(), class, []byte(`{"metadata":{"name":"a"}}`))
-	want := `POST /apis/scheduling.k8s.io/v1/priorityclasses application/json {"metadata":{"name":"a"}}`
+	want := `POST /apis/scheduling.k8s.io/v1/priorityclasses?fieldManager=ekco application/json {"metadata":{"name":"a"}}`
 	if got := sent(); err != nil || string(created) != `{"value":1}` || len(got) != 1 || got[0] != want {
 		t.Errorf("%v: created %s, sent %q, want %q", err, created, got, want)
 	}

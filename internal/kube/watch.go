@@ -61,6 +61,32 @@ func (c *Client) PodsLabelled(namespace, label, value string) Source {
 	}
 }
 
+// SecretNamed is the source of one Secret. Objects of its lists hold nothing but what tells that it
+// has changed; those of its watches are whole.
+func (c *Client) SecretNamed(namespace, name string) Source {
+	return &source{
+		client: c, resource: "secrets", newList: func() runtime.Object { return &corev1.SecretList{} },
+		namespace: namespace, fields: fields.OneTermEqualSelector("metadata.name", name).String(), slim: SlimSecret,
+	}
+}
+
+// SlimSecret drops from a Secret, or from each in a list of them, everything but name and version.
+func SlimSecret(obj runtime.Object) {
+	slim := func(s *corev1.Secret) {
+		*s = corev1.Secret{TypeMeta: s.TypeMeta, ObjectMeta: metav1.ObjectMeta{
+			Namespace: s.Namespace, Name: s.Name, UID: s.UID, ResourceVersion: s.ResourceVersion,
+		}}
+	}
+	switch o := obj.(type) {
+	case *corev1.Secret:
+		slim(o)
+	case *corev1.SecretList:
+		for i := range o.Items {
+			slim(&o.Items[i])
+		}
+	}
+}
+
 // SlimWithStatus is [Slim], and leaves Pods what PodWithStatusOf needs.
 func SlimWithStatus(obj runtime.Object) {
 	switch o := obj.(type) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/replicatedhq/ekco/journal"
@@ -173,5 +175,21 @@ func TestARefusedWatchKeepsWhatClientGoMustKnow(t *testing.T) {
 	s.answer["GET /api/v1/nodes"] = apierrors.NewResourceExpired("too old")
 	if _, err := c.Nodes().WatchWithContext(t.Context(), metav1.ListOptions{}); !apierrors.IsResourceExpired(err) {
 		t.Errorf("error is %v, want client-go's for an old version", err)
+	}
+}
+
+// TestOfASecretThatIsWatchedNothingIsKept but what tells that it has changed.
+func TestOfASecretThatIsWatchedNothingIsKept(t *testing.T) {
+	secret := corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "kurl", Name: "registry-pki", UID: "u", ResourceVersion: "9", Annotations: map[string]string{"last-applied": "secret"}},
+		Data:       map[string][]byte{"registry.key": []byte("secret")},
+	}
+	list := &corev1.SecretList{Items: []corev1.Secret{*secret.DeepCopy()}}
+	for _, obj := range []runtime.Object{secret.DeepCopy(), list} {
+		SlimSecret(obj)
+		raw, err := json.Marshal(obj)
+		if err != nil || strings.Contains(string(raw), "last-applied") || strings.Contains(string(raw), "registry.key") || !strings.Contains(string(raw), `"resourceVersion":"9"`) {
+			t.Errorf("%v: %s", err, raw)
+		}
 	}
 }

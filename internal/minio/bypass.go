@@ -5,6 +5,9 @@ import (
 	"slices"
 )
 
+// BypassOfHost is what [API].Bypasses calls a port of the node that leads to the pod.
+const BypassOfHost = "hostPort or hostNetwork of Deployment minio"
+
 // Bypasses implements [API]. Only Services of the same namespace can select its pods.
 func (c *Client) Bypasses(ctx context.Context) (names []string, err error) {
 	single, err := c.Single(ctx)
@@ -26,6 +29,9 @@ func (c *Client) Bypasses(ctx context.Context) (names []string, err error) {
 		}
 	}
 	slices.Sort(names)
+	if slices.ContainsFunc(single.Own(), func(pod SinglePod) bool { return pod.OnHost }) {
+		names = append(names, BypassOfHost)
+	}
 	return names, nil
 }
 

@@ -28,6 +28,10 @@ type API interface {
 	// Leads reads live where the Service leads, and its resource version, which each change
 	// of it makes another.
 	Leads(ctx context.Context) (to journal.MinioService, version string, err error)
+	// Ours reports whether the Service has that resource version, and was led where it leads by
+	// an EKCO: nobody has led it elsewhere since that. It is false also where the API server does
+	// not say who changed it.
+	Ours(ctx context.Context, version string) (bool, error)
 	// Healthy returns nil if one of the replicas says that MinIO is healthy.
 	Healthy(ctx context.Context) error
 	// Observe is Read with the health that the replicas tell of.
@@ -55,7 +59,7 @@ type API interface {
 	// MinIO. It has no cause if nothing is known that speaks against it.
 	Successor(ctx context.Context, of SinglePod) (NoSuccessor, error)
 	// Bypasses returns the names of the Services besides minio that lead to pods of the single
-	// MinIO: their clients are not led elsewhere with it.
+	// MinIO, and [BypassOfHost] where their nodes do: their clients are not led elsewhere with it.
 	Bypasses(ctx context.Context) ([]string, error)
 	// Targets returns the addresses of the replicas that run, healthy ones first; an error
 	// if none is healthy.

@@ -166,3 +166,12 @@ func TestWhatIsLackingIsSaidWithTheReasonsOfPodsAndServers(t *testing.T) {
 	m.Reconcile()
 	lacks("no replica of MinIO runs that could be asked for its health")
 }
+
+// TestAPodThatNothingMadeHasNoSuccessor: who deletes it has none at all.
+func TestAPodThatNothingMadeHasNoSuccessor(t *testing.T) {
+	_, client := installed()
+	no, err := client.Successor(t.Context(), minio.SinglePod{Name: "minio-by-hand", Node: "a"})
+	if err != nil || no.Cause != "no controller" || no.Reason != "nothing would make another pod in the place of minio-by-hand: it has no controller" {
+		t.Errorf("%+v, %v", no, err)
+	}
+}

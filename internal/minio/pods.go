@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/replicatedhq/ekco/journal"
 )
 
@@ -14,7 +16,14 @@ import (
 type pod struct {
 	object
 	Spec struct {
-		NodeName string `json:"nodeName"`
+		NodeName    string              `json:"nodeName"`
+		HostNetwork bool                `json:"hostNetwork"`
+		Tolerations []corev1.Toleration `json:"tolerations"`
+		Containers  []struct {
+			Ports []struct {
+				HostPort int `json:"hostPort"`
+			} `json:"ports"`
+		} `json:"containers"`
 	} `json:"spec"`
 	Status struct {
 		Phase             string            `json:"phase"`
@@ -39,6 +48,18 @@ type containerStatus struct {
 			Reason string `json:"reason"`
 		} `json:"waiting"`
 	} `json:"state"`
+}
+
+// onHost reports whether the pod is reached at an address of its node.
+func (p pod) onHost() bool {
+	for _, container := range p.Spec.Containers {
+		for _, port := range container.Ports {
+			if port.HostPort != 0 {
+				return true
+			}
+		}
+	}
+	return p.Spec.HostNetwork
 }
 
 // pods returns the replicas that there are, of so many.

@@ -2,8 +2,11 @@ package minio
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/journal"
@@ -11,7 +14,10 @@ import (
 
 // service is the part that EKCO reads.
 type service struct {
-	object
+	Metadata struct {
+		metadata
+		ManagedFields []metav1.ManagedFieldsEntry `json:"managedFields"`
+	} `json:"metadata"`
 	Spec struct {
 		Selector map[string]string `json:"selector"`
 	} `json:"spec"`
@@ -49,6 +55,33 @@ func (c *Client) Leads(ctx context.Context) (to journal.MinioService, version st
 		return "", "", err
 	}
 	return read.leads(), read.Metadata.ResourceVersion, nil
+}
+
+// Ours implements [API].
+func (c *Client) Ours(ctx context.Context, version string) (bool, error) {
+	read, err := get[service](ctx, c, ServiceRef(c.namespace))
+	if err != nil {
+		return false, err
+	}
+	return read.Metadata.ResourceVersion == version && read.selectedByEKCO(), nil
+}
+
+// selectedByEKCO reports whether the selector is what an EKCO has set: whoever changes it takes
+// it over in the fields that the API server says are managed by whom. It is one field there, as
+// the map is atomic.
+func (s service) selectedByEKCO() bool {
+	for _, entry := range s.Metadata.ManagedFields {
+		var fields struct {
+			Spec map[string]json.RawMessage `json:"f:spec"`
+		}
+		if entry.Manager != kube.FieldManager || entry.FieldsV1 == nil || json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields) != nil {
+			continue
+		}
+		if _, is := fields.Spec["f:selector"]; is {
+			return true
+		}
+	}
+	return false
 }
 
 // Switch implements [API].

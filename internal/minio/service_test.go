@@ -1,7 +1,11 @@
 package minio_test
 
 import (
+	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/replicatedhq/ekco/internal/kube"
@@ -51,4 +55,69 @@ func TestADisabledServiceIsPointedAndNoOtherIs(t *testing.T) {
 	if err := client.Point(t.Context(), journal.MinioServiceHA); !errors.Is(err, kube.ErrNotFound) {
 		t.Errorf("none: %v", err)
 	}
+}
+
+// TestAServiceIsSwitchedOnlyAsItWasSeen: whoever changed it since may have led clients elsewhere.
+func TestAServiceIsSwitchedOnlyAsItWasSeen(t *testing.T) {
+	m, client := installed()
+	m.Point(`{"doesnotexist":"doesnotexist"}`)
+	_, seen, err := client.Leads(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Point(`{"app":"ha-minio"}`)
+	m.Point(`{"doesnotexist":"doesnotexist"}`)
+	if _, err := client.Switch(t.Context(), seen); !errors.Is(err, kube.ErrConflict) {
+		t.Errorf("one that was changed and changed back: %v", err)
+	}
+	m.Point(`{"app":"minio"}`)
+	_, now, err := client.Leads(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.Switch(t.Context(), now); !errors.Is(err, kube.ErrConflict) {
+		t.Errorf("one that is not disabled: %v", err)
+	}
+	if to, _, err := client.Leads(t.Context()); err != nil || to != journal.MinioServiceSingle {
+		t.Errorf("%v: it leads to %s", err, to)
+	}
+}
+
+// TestTheServiceIsOursAsLongAsNobodyElseChangedItsSelector: as the fields of a real API server say.
+func TestTheServiceIsOursAsLongAsNobodyElseChangedItsSelector(t *testing.T) {
+	const (
+		selector = `{"f:spec":{"f:selector":{}}}`
+		port     = `{"f:spec":{"f:ports":{".":{}}}}`
+	)
+	entry := func(manager, fields string) string {
+		return fmt.Sprintf(`{"manager":%q,"operation":"Update","apiVersion":"v1","fieldsType":"FieldsV1","fieldsV1":%s}`, manager, fields)
+	}
+	for name, test := range map[string]struct {
+		managed []string
+		version string
+		want    bool
+	}{
+		"by EKCO":             {[]string{entry("kubectl", port), entry("ekco", selector)}, "7", true},
+		"by another":          {[]string{entry("ekco", port), entry("kubectl", selector)}, "7", false},
+		"nobody says":         {nil, "7", false},
+		"it has changed":      {[]string{entry("ekco", selector)}, "6", false},
+		"without fields":      {[]string{`{"manager":"ekco"}`}, "7", false},
+		"of another kind":     {[]string{entry("ekco", `[]`)}, "7", false},
+		"of its status alone": {[]string{entry("ekco", `{"f:status":{"f:selector":{}}}`)}, "7", false},
+	} {
+		objects := lone{object: `{"metadata":{"uid":"u","resourceVersion":"7","managedFields":[` + strings.Join(test.managed, ",") + `]},"spec":{"selector":{"app":"minio"}}}`}
+		if is, err := minio.NewClient(objects, nil, "minio").Ours(t.Context(), test.version); err != nil || is != test.want {
+			t.Errorf("%s: %t, %v", name, is, err)
+		}
+	}
+}
+
+// lone is an API server with one object.
+type lone struct {
+	kube.Objects
+	object string
+}
+
+func (l lone) ReadObject(context.Context, kube.Ref) (json.RawMessage, error) {
+	return json.RawMessage(l.object), nil
 }

@@ -10,6 +10,9 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2"
+
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/journal"
 )
@@ -20,6 +23,8 @@ type Single struct {
 	// pods that asks for.
 	Deployment string
 	Replicas   int
+	// Mounts is whether its pods use the claim of kURL's single MinIO.
+	Mounts bool
 	// Pods are those with its label that have not ended, by name.
 	Pods []SinglePod
 }
@@ -35,7 +40,11 @@ type SinglePod struct {
 	State   journal.MinioPodState
 	// Unready says why it is not ready, "" if it is.
 	Unready string
-	labels  map[string]string
+	// OnHost is whether it has the network of its node, or a port there.
+	OnHost bool
+	labels map[string]string
+
+	tolerations []corev1.Toleration
 }
 
 // Serves reports whether the pod runs, is ready and can be reached.
@@ -106,7 +115,26 @@ type deployment struct {
 	object
 	Spec struct {
 		Replicas *int `json:"replicas"`
+		Template struct {
+			Spec struct {
+				Volumes []struct {
+					Claim struct {
+						Name string `json:"claimName"`
+					} `json:"persistentVolumeClaim"`
+				} `json:"volumes"`
+			} `json:"spec"`
+		} `json:"template"`
 	} `json:"spec"`
+}
+
+// mounts reports whether its pods use a claim.
+func (d deployment) mounts(claim string) bool {
+	for _, volume := range d.Spec.Template.Spec.Volumes {
+		if volume.Claim.Name == claim {
+			return true
+		}
+	}
+	return false
 }
 
 // Single implements [API].
@@ -115,7 +143,7 @@ func (c *Client) Single(ctx context.Context) (Single, error) {
 	if err != nil {
 		return Single{}, err
 	}
-	single := Single{Deployment: read.Metadata.UID}
+	single := Single{Deployment: read.Metadata.UID, Mounts: read.mounts(SingleClaimRef(c.namespace).Name)}
 	if exists {
 		single.Replicas = replicasOf(read.Spec.Replicas)
 	}
@@ -168,7 +196,7 @@ func (c *Client) deploymentOf(ctx context.Context, p pod) (string, error) {
 func (p pod) single() SinglePod {
 	return SinglePod{
 		Name: p.Metadata.Name, UID: p.Metadata.UID, Node: p.Spec.NodeName, Controller: p.Metadata.controller().UID,
-		Address: address(p.Status.PodIP), State: p.state(), Unready: p.unready(), labels: p.Metadata.Labels,
+		Address: address(p.Status.PodIP), State: p.state(), Unready: p.unready(), OnHost: p.onHost(), labels: p.Metadata.Labels, tolerations: p.Spec.Tolerations,
 	}
 }
 
@@ -233,14 +261,15 @@ func (c *Client) Successor(ctx context.Context, of SinglePod) (NoSuccessor, erro
 	if of.Controller == "" {
 		return NoSuccessor{"no controller", fmt.Sprintf("nothing would make another pod in the place of %s: it has no controller", of.Name)}, nil
 	}
-	if no, err := c.nodeLacks(ctx, of.Node); no.Cause != "" || err != nil {
+	if no, err := c.nodeLacks(ctx, of); no.Cause != "" || err != nil {
 		return no, err
 	}
 	return c.overQuota(ctx)
 }
 
-// nodeLacks says why no pod would start on the node.
-func (c *Client) nodeLacks(ctx context.Context, name string) (NoSuccessor, error) {
+// nodeLacks says why no pod like that would start on its node.
+func (c *Client) nodeLacks(ctx context.Context, of SinglePod) (NoSuccessor, error) {
+	name := of.Node
 	node, err := get[node](ctx, c, NodeRef(name))
 	switch {
 	case errors.Is(err, kube.ErrNotFound):
@@ -250,19 +279,39 @@ func (c *Client) nodeLacks(ctx context.Context, name string) (NoSuccessor, error
 	case node.Spec.Unschedulable:
 		return NoSuccessor{"cordoned " + name, fmt.Sprintf("node %s is cordoned", name)}, nil
 	}
+	ready := false
 	for _, condition := range node.Status.Conditions {
 		switch condition.Type {
 		case "Ready":
-			if condition.Status != "True" {
-				return NoSuccessor{"not ready " + name, fmt.Sprintf("node %s is not ready", name)}, nil
-			}
+			ready = condition.Status == "True"
 		case "MemoryPressure", "DiskPressure", "PIDPressure":
 			if condition.Status == "True" {
 				return NoSuccessor{condition.Type + " " + name, fmt.Sprintf("node %s has %s", name, condition.Type)}, nil
 			}
 		}
 	}
+	if !ready {
+		return NoSuccessor{"not ready " + name, fmt.Sprintf("node %s is not ready", name)}, nil
+	}
+	if taint := untolerated(node.Spec.Taints, of.tolerations); taint != "" {
+		return NoSuccessor{"tainted " + name, fmt.Sprintf("node %s has the taint %s, which Deployment minio does not tolerate", name, taint)}, nil
+	}
 	return NoSuccessor{}, nil
+}
+
+// untolerated returns the first taint that keeps a pod with those tolerations from being placed, ""
+// if none does.
+func untolerated(taints []corev1.Taint, tolerations []corev1.Toleration) string {
+	for _, taint := range taints {
+		if taint.Effect != corev1.TaintEffectNoSchedule && taint.Effect != corev1.TaintEffectNoExecute {
+			continue
+		}
+		tolerates := func(t corev1.Toleration) bool { return t.ToleratesTaint(klog.Logger{}, &taint, false) }
+		if !slices.ContainsFunc(tolerations, tolerates) {
+			return taint.ToString()
+		}
+	}
+	return ""
 }
 
 // overQuota says which quota of the namespace is exceeded already: a pod that takes another's
@@ -293,7 +342,8 @@ func (c *Client) overQuota(ctx context.Context) (NoSuccessor, error) {
 type node struct {
 	object
 	Spec struct {
-		Unschedulable bool `json:"unschedulable"`
+		Unschedulable bool           `json:"unschedulable"`
+		Taints        []corev1.Taint `json:"taints"`
 	} `json:"spec"`
 	Status struct {
 		Conditions []condition `json:"conditions"`

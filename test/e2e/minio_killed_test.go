@@ -249,7 +249,7 @@ func testAMigrationOfMinIOEndsWholeWhereverEKCOIsKilled(t *testing.T) {
 		},
 	})
 	t.Logf("killed %d times in %s: %q", len(killed), time.Since(began), killed)
-	for _, effect := range []string{disablesService, endsPod, switchesService, endsDeployment, endsClaim} {
+	for _, effect := range []string{disablesService, revertsService, endsPod, switchesService, endsDeployment, endsClaim} {
 		for _, after := range []bool{false, true} {
 			if at := (interruption{effect, after}); !slices.Contains(killed, at.String()) {
 				t.Errorf("EKCO was not killed %s", at)

@@ -126,6 +126,34 @@ func objectsToMigrate(t *testing.T) int {
 	return objects
 }
 
+// millisVariable is how many thousandths of a CPU EKCO has while it migrates, for who measures, as
+// root.
+const millisVariable = "EKCO_MINIO_MILLIS"
+
+// limited returns what puts a process that is started later under the limit that is asked for, and
+// says what it got in the end.
+func limited(t *testing.T) (limit func(pid int)) {
+	t.Helper()
+	text := os.Getenv(millisVariable)
+	if text == "" {
+		return func(int) {}
+	}
+	millis, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatalf("%s: %v", millisVariable, err)
+	}
+	group := child.Throttled(t, millis)
+	return func(pid int) {
+		if err := child.Join(group, pid); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			used, err := child.UsedCPU(group)
+			t.Logf("with %dm of a CPU, %v:\n%s", millis, err, used)
+		})
+	}
+}
+
 func testASingleMinIOBecomesSixWhileClientsWriteAndNothingIsLost(t *testing.T) {
 	// Slow enough for its progress to be seen.
 	m := newMigration(t, map[string]string{"minio_keep_source": "5s", "minio_copy_bandwidth": "4Mi"})
@@ -137,8 +165,10 @@ func testASingleMinIOBecomesSixWhileClientsWriteAndNothingIsLost(t *testing.T) {
 	account := miniotest.StartSteadyAs(t, m.k.proxy.Address(), "account", 5, accountKey, accountSecret)
 	ends := m.g.holdAll(endsSingle)
 
+	limit := limited(t)
 	began := time.Now()
 	operator := m.o.startReady()
+	limit(operator.PID())
 	m.waitProgress()
 	m.waitSwitched(objects)
 	t.Logf("Service minio was switched %s after EKCO's start", time.Since(began))

@@ -17,6 +17,7 @@ import (
 
 	"github.com/replicatedhq/ekco/internal/parallel"
 	"github.com/replicatedhq/ekco/internal/s3/replica"
+	"github.com/replicatedhq/ekco/test/child"
 	miniotest "github.com/replicatedhq/ekco/test/minio"
 )
 
@@ -146,7 +147,7 @@ func newRace(b *testing.B, objects int, size int64) *race {
 	if err := install.Run(); err != nil {
 		b.Fatalf("install rclone: %v", err)
 	}
-	r := &race{from: newSide(b, 1), to: newSide(b, 6), objects: objects, group: throttled(b, 200)}
+	r := &race{from: newSide(b, 1), to: newSide(b, 6), objects: objects, group: child.Throttled(b, 200)}
 	r.mc = miniotest.NewClient(b, programs, map[string]*miniotest.Store{"from": r.from.store, "to": r.to.store})
 	r.from.bucket(b, raced)
 	fill(b, r.from, objects, size)

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"runtime/pprof"
-	"strconv"
 	"syscall"
 	"testing"
 	"time"
@@ -142,7 +141,7 @@ func obey(text string) error {
 	}
 	debug.SetMemoryLimit(memoryTarget)
 	if o.Group != "" {
-		if err := os.WriteFile(filepath.Join(o.Group, "cgroup.procs"), []byte(strconv.Itoa(os.Getpid())), 0); err != nil {
+		if err := child.Join(o.Group, os.Getpid()); err != nil {
 			return err
 		}
 	}

@@ -54,7 +54,7 @@ func (o *Objects) Put(ref kube.Ref, object string) string {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.keep(ref, content)
+	return o.keep(ref, content, somebody)
 }
 
 // Edit changes an object as somebody else does. What does not exist stays so.
@@ -66,7 +66,7 @@ func (o *Objects) Edit(ref kube.Ref, change func(object map[string]any)) {
 		return
 	}
 	change(content)
-	o.keep(ref, content)
+	o.keep(ref, content, somebody)
 }
 
 // Object returns a copy of an object, as somebody else sees it; nil for what does not
@@ -120,8 +120,8 @@ func asJSON(object map[string]any) (read map[string]any) {
 	return read
 }
 
-// keep expects mu to be held.
-func (o *Objects) keep(ref kube.Ref, object map[string]any) (uid string) {
+// keep keeps what a manager has made of an object. It expects mu to be held.
+func (o *Objects) keep(ref kube.Ref, object map[string]any, manager string) (uid string) {
 	before := o.objects[ref]
 	meta, _ := object["metadata"].(map[string]any)
 	if meta == nil {
@@ -145,6 +145,7 @@ func (o *Objects) keep(ref kube.Ref, object map[string]any) (uid string) {
 		}
 	}
 	meta["generation"] = generation
+	own(meta, before, object["spec"], manager)
 	object["metadata"] = meta
 	o.objects[ref] = object
 	return meta["uid"].(string)
@@ -265,7 +266,7 @@ func (o *Objects) change(ctx context.Context, verb string, ref kube.Ref, change 
 		if err := change(object); err != nil {
 			return false, err
 		}
-		o.keep(whole(ref), object)
+		o.keep(whole(ref), object, kube.FieldManager)
 		answer, err = o.answer(ref)
 		return true, err
 	})
@@ -284,7 +285,7 @@ func (o *Objects) CreateObject(ctx context.Context, ref kube.Ref, object json.Ra
 		if o.objects[ref] != nil {
 			return false, fmt.Errorf("create %s: %w", ref, kube.ErrConflict)
 		}
-		o.keep(ref, content)
+		o.keep(ref, content, kube.FieldManager)
 		answer, err = o.answer(ref)
 		return true, err
 	})
@@ -314,7 +315,7 @@ func (o *Objects) DeleteObject(ctx context.Context, ref kube.Ref, uid string) er
 			return false, nil
 		case held:
 			meta["deletionTimestamp"] = "2026-01-01T00:00:00Z"
-			o.keep(ref, object)
+			o.keep(ref, object, kube.FieldManager)
 		default:
 			delete(o.objects, ref)
 		}

@@ -45,13 +45,16 @@ type MinIO struct {
 
 var _ minio.Servers = (*MinIO)(nil)
 
+// singleDeployment is kURL's, as far as EKCO reads it.
+const singleDeployment = `{"spec":{"replicas":1,"template":{"spec":{"volumes":[{"name":"data","persistentVolumeClaim":{"claimName":"minio-pv-claim"}}]}}}}`
+
 // Install installs MinIO as kURL does, the highly available one without replicas, on those
 // nodes.
 func Install(objects *kubesim.Objects, nodes ...string) *MinIO {
 	m := &MinIO{Objects: objects, nodes: nodes, silent: map[string]bool{}, lost: map[string]bool{}, asked: map[minio.Question]int{}, drives: newDrives()}
 	objects.Holds = func(ref kube.Ref) bool { return ref.Resource == "pods" || ref.Resource == "persistentvolumeclaims" }
 	m.UID = objects.Put(minio.StatefulSetRef(Namespace), `{"metadata":{"annotations":{"kurl.sh/desired-scale":"6"}},"spec":{"replicas":0},"status":{"observedGeneration":1}}`)
-	objects.Put(minio.DeploymentRef(Namespace), `{"spec":{"replicas":1}}`)
+	objects.Put(minio.DeploymentRef(Namespace), singleDeployment)
 	secret := func(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }
 	objects.Put(minio.SecretRef(Namespace), fmt.Sprintf(`{"data":{"MINIO_ACCESS_KEY":%q,"MINIO_SECRET_KEY":%q}}`, secret(credentials.AccessKey), secret(credentials.SecretKey)))
 	m.Point(`{"app":"minio"}`)

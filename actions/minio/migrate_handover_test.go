@@ -1,0 +1,127 @@
+package minio
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/internal/minio"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// remains is what is left of the single MinIO when it is handed over.
+type remains struct {
+	minio.API
+	single  minio.Single
+	claim   minio.Claim
+	exists  bool
+	leads   journal.MinioService
+	version string
+	deleted []string
+	looked  int
+}
+
+func (r *remains) Single(context.Context) (minio.Single, error) {
+	r.looked++
+	return r.single, nil
+}
+
+func (r *remains) SingleClaim(context.Context) (minio.Claim, bool, error) {
+	return r.claim, r.exists, nil
+}
+
+func (r *remains) DeleteSingleClaim(_ context.Context, uid string) error {
+	r.deleted = append(r.deleted, uid)
+	return nil
+}
+
+func (r *remains) Leads(context.Context) (journal.MinioService, string, error) {
+	return r.leads, r.version, nil
+}
+
+// ours is what a migration was planned for.
+var ours = journal.MinioMigratePlan{Deployment: "uid-single", Claim: "uid-claim"}
+
+// TestOnlyTheClaimThatWasPlannedForIsDeleted, and only once nothing uses it: it has all data of
+// whoever does.
+func TestOnlyTheClaimThatWasPlannedForIsDeleted(t *testing.T) {
+	unread := map[string]any{journal.StepCutOverMinio: journal.MinioCutOver{Unread: true}}
+	for name, test := range map[string]struct {
+		left    remains
+		steps   map[string]any
+		deletes bool
+		says    string
+	}{
+		"it is there":                {remains{claim: minio.Claim{UID: "uid-claim"}, exists: true}, nil, true, ""},
+		"it is gone":                 {remains{}, nil, false, ""},
+		"it ends":                    {remains{claim: minio.Claim{UID: "uid-claim", Ends: true}, exists: true}, nil, false, ""},
+		"it is another one":          {remains{claim: minio.Claim{UID: "uid-new"}, exists: true}, nil, false, ""},
+		"the last was not read":      {remains{claim: minio.Claim{UID: "uid-claim"}, exists: true}, unread, false, "is kept: the switch went without"},
+		"there is a Deployment anew": {remains{claim: minio.Claim{UID: "uid-claim"}, exists: true, single: minio.Single{Deployment: "uid-new"}}, nil, false, "there is a Deployment minio again"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			step := actions.StepContext{Action: recordOf(t, ours, test.steps)}
+			s := deleteSingleClaim{&migrator{api: &test.left}}
+			proof, err := s.Prove(t.Context(), step)
+			if err != nil || proof.Done == test.deletes || !strings.Contains(string(proof.Outputs), test.says) {
+				t.Errorf("before: %+v, %v", proof, err)
+			}
+			outputs, err := s.Do(t.Context(), step)
+			if err != nil || !strings.Contains(string(outputs), test.says) || test.deletes != (len(test.left.deleted) == 1 && test.left.deleted[0] == "uid-claim") {
+				t.Errorf("deleted %v, left %s, %v", test.left.deleted, outputs, err)
+			}
+		})
+	}
+}
+
+// TestTheDeploymentIsDeletedOnceItIsNotThatOneAnyMore: one that was made since is somebody's.
+func TestTheDeploymentIsDeletedOnceItIsNotThatOneAnyMore(t *testing.T) {
+	for uid, done := range map[string]bool{"uid-single": false, "uid-new": true, "": true} {
+		s := deleteDeployment{&migrator{api: &remains{single: minio.Single{Deployment: uid}}}}
+		if proof, err := s.Prove(t.Context(), actions.StepContext{Action: recordOf(t, ours, nil)}); err != nil || proof.Done != done {
+			t.Errorf("%q: %+v, %v", uid, proof, err)
+		}
+	}
+}
+
+// TestAServiceThatWasChangedSinceEndsAHandOver, until the Deployment is gone: from then on nobody
+// can have written to it.
+func TestAServiceThatWasChangedSinceEndsAHandOver(t *testing.T) {
+	m := &migrator{api: &remains{leads: journal.MinioServiceHA, version: "8"}}
+	switched := func(version string) journal.ActionRecord {
+		return recordOf(t, ours, map[string]any{journal.StepCutOverMinio: journal.MinioCutOver{Version: version}})
+	}
+	for version, want := range map[string]actions.VerdictKind{"8": actions.VerdictPass, "7": actions.VerdictAbandon, "": actions.VerdictPass} {
+		if got := m.untouched(t.Context(), switched(version)); got.Kind != want {
+			t.Errorf("known at %q: %+v", version, got)
+		}
+	}
+	record := switched("7")
+	record.Steps[journal.StepDeleteMinioDeployment] = journal.StepRecord{Attempts: 1, DoneAt: time.Now()}
+	if got := m.untouched(t.Context(), record); got.Kind != actions.VerdictPass {
+		t.Errorf("the Deployment is gone: %+v", got)
+	}
+}
+
+// TestNothingIsComparedWhileTheServiceLeadsElsewhere: clients are at the pod that is replaced for it.
+func TestNothingIsComparedWhileTheServiceLeadsElsewhere(t *testing.T) {
+	for leads, compares := range map[journal.MinioService]bool{
+		journal.MinioServiceHA: true, journal.MinioServiceSingle: false, journal.MinioServiceDisabled: false, journal.MinioServiceInstaller: false, "": false,
+	} {
+		left := &remains{leads: leads, version: "8", single: minio.Single{Deployment: "uid-single", Replicas: 1}}
+		found, err := compare{&migrator{api: left}}.look(t.Context(), actions.StepContext{Action: recordOf(t, ours, nil)})
+		var waits *actions.UnfinishedError
+		if compares {
+			if err != nil || !found.Unread || found.Version != "8" || found.Count != 1 {
+				t.Errorf("%+v, %v", found, err)
+			}
+			continue
+		}
+		if !errors.As(err, &waits) || !waits.Waits || left.looked != 0 {
+			t.Errorf("%q: it looked %d times at the single one, %v", leads, left.looked, err)
+		}
+	}
+}

@@ -1,0 +1,200 @@
+package minio
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// recordOf is a record with what its steps left.
+func recordOf(t *testing.T, shall journal.MinioMigratePlan, left map[string]any, forced ...journal.Forced) journal.ActionRecord {
+	t.Helper()
+	record := journal.ActionRecord{ID: "migrate-minio-1", Plan: journal.Plan{Facts: raw(t, shall)}, Steps: map[string]journal.StepRecord{}, Forced: forced}
+	for step, outputs := range left {
+		record.Steps[step] = journal.StepRecord{Attempts: 1, Failures: 1, Outputs: raw(t, outputs)}
+	}
+	return record
+}
+
+// TestWhateverStepFoundWhatIsNotCarriedItIsNamedOnce: that is what somebody has to know before
+// the switch.
+func TestWhateverStepFoundWhatIsNotCarriedItIsNamedOnce(t *testing.T) {
+	record := recordOf(t, journal.MinioMigratePlan{}, map[string]any{
+		journal.StepPrepareMinio: journal.MinioPrepared{NotCarried: []string{"d", "of all"}},
+		journal.StepCopyMinio:    journal.MinioCopied{NotCarried: []string{"c", "of all"}},
+		journal.StepCatchUpMinio: journal.MinioCaughtUp{NotCarried: []string{"b", "of all"}},
+		journal.StepCutOverMinio: journal.MinioCutOver{NotCarried: []string{"a", "of all"}},
+	})
+	got := carriedOver(t.Context(), record)
+	if want := "not everything can be carried over: a; b; c; d; of all"; got.Kind != actions.VerdictPass || got.Reason != want {
+		t.Errorf("%+v, want %q", got, want)
+	}
+	record.Steps[journal.StepCutOverMinio] = journal.StepRecord{}
+	if less := carriedOver(t.Context(), record); less.Key == got.Key || less.Reason == got.Reason {
+		t.Errorf("what is another warning has the key of the first: %+v", less)
+	}
+	for step := range record.Steps {
+		unreadable := record
+		unreadable.Steps = map[string]journal.StepRecord{step: {Outputs: json.RawMessage(`{"not_carried":1}`)}}
+		if got := carriedOver(t.Context(), unreadable); got.Kind != actions.VerdictHold {
+			t.Errorf("what step %s left cannot be read: %+v", step, got)
+		}
+	}
+}
+
+func TestASourceThatWasTooFastIsLeftForAWhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		record := recordOf(t, journal.MinioMigratePlan{}, map[string]any{
+			journal.StepCatchUpMinio: journal.MinioCaughtUp{TooFast: "it changes 100 objects a second", TooFastSince: time.Now()},
+		})
+		time.Sleep(calmRest - time.Second)
+		if got := sourceCalm(t.Context(), record); got.Kind != actions.VerdictHold || !strings.HasPrefix(got.Reason, "it changes 100 objects a second; it is tried again at ") {
+			t.Errorf("%+v", got)
+		}
+		time.Sleep(time.Second)
+		if got := sourceCalm(t.Context(), record); got.Kind != actions.VerdictPass {
+			t.Errorf("later: %+v", got)
+		}
+	})
+}
+
+// TestWhoGoesPastASourceThatShrankGoesPastThatOnce: the next time it may have lost the rest.
+func TestWhoGoesPastASourceThatShrankGoesPastThatOnce(t *testing.T) {
+	shrunk := func(tries int, forced ...journal.Forced) actions.Verdict {
+		return sourceKept(t.Context(), recordOf(t, journal.MinioMigratePlan{}, map[string]any{
+			journal.StepCutOverMinio: journal.MinioCutOver{Tries: tries, Shrunk: "it is without 7 of 8 objects"},
+		}, forced...))
+	}
+	first := shrunk(1)
+	past := journal.Forced{Preflight: MinioSourceKept, Key: first.Key}
+	if first.Kind != actions.VerdictHold || shrunk(1, past).Kind != actions.VerdictPass {
+		t.Errorf("%+v; and past it %+v", first, shrunk(1, past))
+	}
+	if second := shrunk(2, past); second.Kind != actions.VerdictHold {
+		t.Errorf("at the next try: %+v", second)
+	}
+}
+
+// TestWhoGoesPastWhatWasFoundGoesPastNoMoreThanThat: what is gone past is removed, or deleted with
+// the single MinIO.
+func TestWhoGoesPastWhatWasFoundGoesPastNoMoreThanThat(t *testing.T) {
+	before := journal.MinioFound{Count: 10, Look: 3, Store: "store-1"}
+	past := journal.Forced{Preflight: MinioNothingForeign, Key: keyFor(before)}
+	for name, test := range map[string]struct {
+		before, found journal.MinioFound
+		forced        []journal.Forced
+		want          bool
+	}{
+		"nobody did":                 {before, journal.MinioFound{Count: 10, Store: "store-1"}, nil, false},
+		"the same":                   {before, journal.MinioFound{Count: 10, Store: "store-1"}, []journal.Forced{past}, true},
+		"a bit more":                 {before, journal.MinioFound{Count: 120, Store: "store-1"}, []journal.Forced{past}, true},
+		"much more":                  {before, journal.MinioFound{Count: 121, Store: "store-1"}, []journal.Forced{past}, false},
+		"of another store":           {before, journal.MinioFound{Count: 10, Store: "store-2"}, []journal.Forced{past}, false},
+		"past another look":          {journal.MinioFound{Count: 10, Look: 4, Store: "store-1"}, journal.MinioFound{Count: 10, Store: "store-1"}, []journal.Forced{past}, false},
+		"past another question":      {before, journal.MinioFound{Count: 10, Store: "store-1"}, []journal.Forced{{Preflight: MinioNothingLacks, Key: past.Key}}, false},
+		"where nothing had been":     {journal.MinioFound{Look: 3, Store: "store-1"}, journal.MinioFound{Count: 10, Store: "store-1"}, []journal.Forced{past}, false},
+		"where nothing was known of": {journal.MinioFound{}, journal.MinioFound{Count: 10}, []journal.Forced{{Preflight: MinioNothingForeign, Key: keyFor(journal.MinioFound{})}}, false},
+	} {
+		found := test.found
+		if got := after(&found, test.before, journal.ActionRecord{Forced: test.forced}, MinioNothingForeign); got != test.want || found.Look != test.before.Look+1 {
+			t.Errorf("%s: past it: %t, at look %d", name, got, found.Look)
+		}
+	}
+}
+
+// TestWhatWasFoundIsLookedForAgain after a while, or when somebody asks for it or goes past it.
+func TestWhatWasFoundIsLookedForAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		found := journal.MinioFound{Count: 1, Look: 1, Store: "store-1", Names: []string{"bucket b"}, At: time.Now()}
+		record := recordOf(t, journal.MinioMigratePlan{}, map[string]any{journal.StepPrepareMinio: journal.MinioPrepared{Foreign: found}})
+		holds := func(record journal.ActionRecord) bool {
+			return nothingForeign(t.Context(), record).Kind == actions.VerdictHold
+		}
+		time.Sleep(foundRest - time.Second)
+		if !holds(record) {
+			t.Error("right after it was found it is removed")
+		}
+		asked := record
+		asked.Steps = map[string]journal.StepRecord{journal.StepPrepareMinio: {Outputs: record.Steps[journal.StepPrepareMinio].Outputs}}
+		past := record
+		past.Forced = []journal.Forced{{Preflight: MinioNothingForeign, Key: keyFor(found)}}
+		if holds(asked) || holds(past) {
+			t.Errorf("it holds who asks: %t, who goes past it: %t", holds(asked), holds(past))
+		}
+		time.Sleep(time.Second)
+		if holds(record) {
+			t.Error("it is not looked for again")
+		}
+	})
+}
+
+// TestTheClaimStaysWhereverTheLastWasNotRead: it may be on it.
+func TestTheClaimStaysWhereverTheLastWasNotRead(t *testing.T) {
+	for name, test := range map[string]struct {
+		shall journal.MinioMigratePlan
+		left  map[string]any
+		want  bool
+	}{
+		"all was read":                                      {journal.MinioMigratePlan{}, nil, false},
+		"by the switch of an earlier migration":             {journal.MinioMigratePlan{HandOver: true, MinioMigrate: journal.MinioMigrate{Unread: true}}, nil, true},
+		"which this one has made good":                      {journal.MinioMigratePlan{MinioMigrate: journal.MinioMigrate{Unread: true}}, nil, false},
+		"by this one's switch":                              {journal.MinioMigratePlan{}, map[string]any{journal.StepCutOverMinio: journal.MinioCutOver{Unread: true}}, true},
+		"by a comparison that somebody has gone past":       {journal.MinioMigratePlan{}, map[string]any{journal.StepCompareMinio: journal.MinioCompared{Unread: true}}, true},
+		"by a comparison that could be made, and all there": {journal.MinioMigratePlan{HandOver: true}, map[string]any{journal.StepCompareMinio: journal.MinioCompared{Done: true}}, false},
+	} {
+		if got, err := unreadBy(recordOf(t, test.shall, test.left)); err != nil || got != test.want {
+			t.Errorf("%s: %t, %v", name, got, err)
+		}
+	}
+	for _, step := range []string{journal.StepCutOverMinio, journal.StepCompareMinio} {
+		record := recordOf(t, journal.MinioMigratePlan{}, map[string]any{step: "no record"})
+		if _, err := unreadBy(record); err == nil {
+			t.Errorf("what %s left cannot be read, and nobody says so", step)
+		}
+	}
+}
+
+// TestTheServiceIsKnownToLeadThereByTheNewestThatSaysSo: with an older one nobody would notice
+// that it led elsewhere since.
+func TestTheServiceIsKnownToLeadThereByTheNewestThatSaysSo(t *testing.T) {
+	switched := journal.MinioMigratePlan{HandOver: true, MinioMigrate: journal.MinioMigrate{Switched: true, Version: "5"}}
+	others := journal.MinioMigratePlan{HandOver: true, MinioMigrate: journal.MinioMigrate{Version: "5"}}
+	compared := func(done bool) map[string]any {
+		return map[string]any{journal.StepCompareMinio: journal.MinioCompared{Done: done, Version: "9"}}
+	}
+	for i, test := range []struct {
+		shall journal.MinioMigratePlan
+		left  map[string]any
+		want  string
+	}{
+		{journal.MinioMigratePlan{}, map[string]any{journal.StepCutOverMinio: journal.MinioCutOver{Version: "7"}}, "7"},
+		{switched, nil, "5"},
+		{switched, compared(true), "9"},
+		{others, nil, ""},
+		{others, compared(false), ""},
+		{others, compared(true), "9"},
+	} {
+		if got, err := knownAt(recordOf(t, test.shall, test.left)); err != nil || got != test.want {
+			t.Errorf("%d: %q, %v; want %q", i, got, err, test.want)
+		}
+	}
+}
+
+// TestReplicasAreOnTheNodesOfTheirPods: those of which nobody knows share what there is.
+func TestReplicasAreOnTheNodesOfTheirPods(t *testing.T) {
+	machine := machines([]journal.MinioPod{{Name: "ha-minio-0", Node: "a"}, {Name: "ha-minio-1", Node: "b"}, {Name: "ha-minio-2"}, {Name: "10", Node: "c"}})
+	var got []string
+	for _, host := range []string{"ha-minio-0.ha-minio.minio.svc.cluster.local", "ha-minio-1", "ha-minio-2.ha-minio", "ha-minio-7.ha-minio", "10.32.0.4", ""} {
+		got = append(got, fmt.Sprintf("%q", machine(host)))
+	}
+	if want := []string{`"a"`, `"b"`, `""`, `""`, `""`, `""`}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}

@@ -1,0 +1,62 @@
+package kubesim
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+)
+
+// somebody is the field manager of who is not EKCO.
+const somebody = "kubectl"
+
+// own says in the metadata which manager changed each field of the spec last, as a real API
+// server does: whoever sets what is there already changes nothing.
+func own(meta, before map[string]any, spec any, manager string) {
+	is, _ := spec.(map[string]any)
+	was, _ := before["spec"].(map[string]any)
+	owners := ownersOf(before)
+	for field := range fieldsOf(was, is) {
+		if !reflect.DeepEqual(was[field], is[field]) {
+			owners[field] = manager
+		}
+	}
+	of := map[string]map[string]any{}
+	for field, owner := range owners {
+		if of[owner] == nil {
+			of[owner] = map[string]any{}
+		}
+		of[owner]["f:"+field] = map[string]any{}
+	}
+	var entries []any
+	for _, owner := range slices.Sorted(maps.Keys(of)) {
+		entries = append(entries, map[string]any{
+			"manager": owner, "operation": "Update", "fieldsType": "FieldsV1", "fieldsV1": map[string]any{"f:spec": of[owner]},
+		})
+	}
+	meta["managedFields"] = entries
+}
+
+// fieldsOf are the names of all fields that one of them has.
+func fieldsOf(was, is map[string]any) map[string]bool {
+	names := map[string]bool{}
+	for _, spec := range []map[string]any{was, is} {
+		for field := range spec {
+			names[field] = true
+		}
+	}
+	return names
+}
+
+// ownersOf returns who changed each field of an object's spec last.
+func ownersOf(object map[string]any) map[string]string {
+	owners := map[string]string{}
+	meta, _ := object["metadata"].(map[string]any)
+	entries, _ := meta["managedFields"].([]any)
+	for _, entry := range entries {
+		of := entry.(map[string]any)
+		for field := range of["fieldsV1"].(map[string]any)["f:spec"].(map[string]any) {
+			owners[field[len("f:"):]] = of["manager"].(string)
+		}
+	}
+	return owners
+}

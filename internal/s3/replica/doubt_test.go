@@ -1,0 +1,139 @@
+package replica_test
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"testing"
+
+	"github.com/replicatedhq/ekco/internal/s3"
+	"github.com/replicatedhq/ekco/internal/s3/replica"
+	"github.com/replicatedhq/ekco/internal/s3/s3sim"
+)
+
+// doubtful is a store that does not list an object that it has, and whose answers about single
+// versions or settings may be errors.
+type doubtful struct {
+	*s3sim.Store
+	unlisted                      string
+	describing, settings, opening error
+}
+
+func (d *doubtful) Versions(ctx context.Context, bucket, after string) iter.Seq2[s3.Version, error] {
+	return func(yield func(s3.Version, error) bool) {
+		for v, err := range d.Store.Versions(ctx, bucket, after) {
+			if v.Key != d.unlisted && !yield(v, err) {
+				return
+			}
+		}
+	}
+}
+
+func (d *doubtful) Describe(ctx context.Context, bucket string, v s3.Version) (s3.Attributes, error) {
+	if d.describing != nil {
+		return s3.Attributes{}, d.describing
+	}
+	return d.Store.Describe(ctx, bucket, v)
+}
+
+func (d *doubtful) Open(ctx context.Context, bucket string, v s3.Version, offset, length int64) (s3.Content, error) {
+	if d.opening != nil {
+		return s3.Content{}, d.opening
+	}
+	return d.Store.Open(ctx, bucket, v, offset, length)
+}
+
+func (d *doubtful) Settings(ctx context.Context, bucket string) (s3.Settings, error) {
+	if d.settings != nil {
+		return nil, d.settings
+	}
+	return d.Store.Settings(ctx, bucket)
+}
+
+var errDoubt = errors.New("the server has no answer")
+
+// TestWhatAListLeavesOutIsNotRemovedIfItIsThere, nor if nobody says whether it is.
+func TestWhatAListLeavesOutIsNotRemovedIfItIsThere(t *testing.T) {
+	for _, fails := range []error{nil, errDoubt} {
+		from, target := twin(t, 3, "a")
+		source := &doubtful{Store: from, unlisted: "key 00001", describing: fails}
+		result, err := replica.Pass(t.Context(), source, target, replica.Options{Attempts: 1})
+		if !errors.Is(err, fails) || result.Removed != 0 || fails == nil && result.Vanished != 1 {
+			t.Errorf("%+v, %v; want %v", result.Progress, err, fails)
+		}
+		if left, err := target.VersionsOf(t.Context(), "a", "key 00001"); err != nil || len(left) != 1 {
+			t.Errorf("%d versions are left, %v", len(left), err)
+		}
+	}
+}
+
+// TestSettingsThatCannotBeReadAreNotTheSame, on whichever side.
+func TestSettingsThatCannotBeReadAreNotTheSame(t *testing.T) {
+	for _, side := range []string{"source", "target"} {
+		from, to := twin(t, 1, "a")
+		source, target := &doubtful{Store: from}, &doubtful{Store: to}
+		map[string]*doubtful{"source": source, "target": target}[side].settings = errDoubt
+		if report, err := replica.Compare(t.Context(), source, target, replica.CompareOptions{}); !errors.Is(err, errDoubt) {
+			t.Errorf("%s: %+v, %v", side, report, err)
+		}
+		if _, err := replica.Prepare(t.Context(), source, target); !errors.Is(err, errDoubt) {
+			t.Errorf("prepare of %s: %v", side, err)
+		}
+	}
+}
+
+// TestContentThatCannotBeReadIsNotTheSame, on whichever side; what is gone from the target differs.
+func TestContentThatCannotBeReadIsNotTheSame(t *testing.T) {
+	for _, side := range []string{"source", "target"} {
+		for _, fails := range []error{errDoubt, s3.ErrGone} {
+			from, to := twin(t, 1, "a")
+			source, target := &doubtful{Store: from}, &doubtful{Store: to}
+			map[string]*doubtful{"source": source, "target": target}[side].opening = fails
+			report, err := replica.Compare(t.Context(), source, target, replica.CompareOptions{Sample: replica.DefaultSample})
+			differs := 0
+			if side == "target" && fails == s3.ErrGone { //nolint:errorlint // which of them it is
+				differs = 1
+			}
+			if fails == errDoubt && !errors.Is(err, errDoubt) || fails != errDoubt && (err != nil || report.Count != differs) { //nolint:errorlint // as above
+				t.Errorf("%s, %v: %+v, %v", side, fails, report, err)
+			}
+		}
+	}
+}
+
+// picky is a target that answers the change of a setting with an error.
+type picky struct {
+	*s3sim.Store
+	err error
+}
+
+func (p picky) Set(context.Context, string, s3.SettingName, string) error { return p.err }
+
+type refusal struct{ error }
+
+func (refusal) Reason() string { return "it is malformed" }
+
+// TestASettingThatIsNotSetIsAWarningOnlyIfItIsRefused: what failed by chance is tried again, and
+// who reads the warning takes the rest for carried over.
+func TestASettingThatIsNotSetIsAWarningOnlyIfItIsRefused(t *testing.T) {
+	for want, err := range map[string]error{
+		"the tags of bucket a cannot be carried over: the target does not offer it": s3.ErrNotOffered,
+		"the tags of bucket a cannot be carried over: it is malformed":              refusal{errDoubt},
+		"": errDoubt,
+	} {
+		source, target := twin(t, 1, "a")
+		if err := source.Set(t.Context(), "a", s3.BucketTags, "<Tagging/>"); err != nil {
+			t.Fatal(err)
+		}
+		warnings, got := replica.Prepare(t.Context(), source, picky{target, err})
+		if want == "" {
+			if !errors.Is(got, errDoubt) {
+				t.Errorf("warned of %v, %v", warnings, got)
+			}
+			continue
+		}
+		if got != nil || len(warnings) != 1 || warnings[0].String() != want {
+			t.Errorf("warned of %v, %v; want %s", warnings, got, want)
+		}
+	}
+}

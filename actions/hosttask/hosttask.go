@@ -27,10 +27,20 @@ type Work struct {
 	// Read checks the result that the program gave, and returns what goes on record. nil
 	// takes it as it is.
 	Read func(result json.RawMessage) (json.RawMessage, error)
+	// Lacks says what of its effect does not show yet, given what Read returned; nil is for what
+	// shows in the result alone. The program has ended by then, and is run again if it does not
+	// show within the time of the step.
+	Lacks func(ctx context.Context, step actions.StepContext, result json.RawMessage) (why string, err error)
 	// Partial takes what cannot be done on a node for an outcome, with the reason in
 	// [Outcome.Missing], and does not wait for it. Only what the API server does not answer
 	// is asked a few times.
 	Partial bool
+	// Unless says by what the action has come to why the program is not to be run on a node
+	// after all, or "". That is an outcome then as well. nil says nothing.
+	Unless func(record journal.ActionRecord, node string) (why string)
+	// Named has the end of the action name the nodes on which it could not be done, and why: also one
+	// that was replaced by another of its name, on which nothing was done.
+	Named bool
 }
 
 // Outcome is what a step leaves that ran a program on a node.
@@ -125,7 +135,7 @@ func (r run) Do(ctx context.Context, step actions.StepContext) (json.RawMessage,
 		return nil, err
 	}
 	err := r.Tasks.Make(ctx, in.Task, in.owner(step))
-	return r.answer(err, r.patient(step))
+	return r.answer(err, in.Task.Node, r.patient(step))
 }
 
 // partialTries is how many attempts may fail of a step whose work is [Work.Partial]: one that
@@ -138,13 +148,13 @@ func (r run) patient(step actions.StepContext) bool {
 }
 
 // answer says what follows from that the pod was made, or not.
-func (r run) answer(err error, patient bool) (json.RawMessage, error) {
+func (r run) answer(err error, on string, patient bool) (json.RawMessage, error) {
 	var node *hosttask.NodeError
 	var foreign *hosttask.ForeignError
 	switch {
 	case err == nil:
 		return nil, nil
-	case errors.As(err, &node) && node.Gone:
+	case errors.As(err, &node) && node.Gone && (!r.Named || !node.Replaced):
 		return json.Marshal(Outcome{Left: node.Why})
 	case errors.Is(err, hosttask.ErrBusy):
 		return nil, &actions.UnfinishedError{Left: err.Error(), Waits: true}
@@ -153,11 +163,20 @@ func (r run) answer(err error, patient bool) (json.RawMessage, error) {
 	case (errors.Is(err, kube.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded)) && patient:
 		return nil, err
 	case r.Partial:
-		return json.Marshal(Outcome{Missing: err.Error()})
+		return r.lacking(on, err.Error())
 	case errors.As(err, &node), errors.As(err, &foreign):
 		return nil, &actions.UnfinishedError{Left: err.Error(), Waits: true}
 	}
 	return nil, err
+}
+
+// lacking is the outcome of what could not be done on a node.
+func (r run) lacking(node, why string) (json.RawMessage, error) {
+	outcome := Outcome{Missing: why}
+	if r.Named {
+		outcome.Left = actions.LeftBecause("node "+node, why)
+	}
+	return json.Marshal(outcome)
 }
 
 // Prove implements [actions.Step].
@@ -169,16 +188,22 @@ func (r run) Prove(ctx context.Context, step actions.StepContext) (actions.Proof
 	if outputs := step.Action.Steps[step.Planned.ID].Outputs; len(outputs) > 0 {
 		return actions.Proof{Done: true, Outputs: outputs}, nil
 	}
+	if r.Unless != nil {
+		if why := r.Unless(step.Action, in.Task.Node); why != "" {
+			outputs, err := r.lacking(in.Task.Node, why)
+			return actions.Proof{Done: true, Outputs: outputs}, err
+		}
+	}
 	seen, err := r.Tasks.Look(ctx, in.Task, in.owner(step))
 	if err != nil {
 		// One look that fails is no reason to give a program up that runs.
-		return r.without(err.Error(), errors.Is(err, kube.ErrForbidden) || !r.patient(step))
+		return r.without(in.Task.Node, err.Error(), errors.Is(err, kube.ErrForbidden) || !r.patient(step))
 	}
 	switch seen.State {
 	case hosttask.Ended:
-		return r.ended(seen)
+		return r.ended(ctx, step, in.Task.Node, seen)
 	case hosttask.Lost:
-		return r.without(seen.Why, true)
+		return r.without(in.Task.Node, seen.Why, true)
 	case hosttask.Starting, hosttask.Running:
 		return actions.Proof{Missing: "the program runs on node " + in.Task.Node + because(seen.Why)}, nil
 	case hosttask.Foreign:
@@ -195,21 +220,26 @@ func because(why string) string {
 }
 
 // without is the proof of a task that has no result.
-func (r run) without(why string, lost bool) (actions.Proof, error) {
+func (r run) without(node, why string, lost bool) (actions.Proof, error) {
 	if !r.Partial || !lost {
 		return actions.Proof{Missing: why, Lost: lost}, nil
 	}
-	outputs, err := json.Marshal(Outcome{Missing: why})
+	outputs, err := r.lacking(node, why)
 	return actions.Proof{Done: true, Outputs: outputs}, err
 }
 
 // ended is the proof of a task that has its result.
-func (r run) ended(seen hosttask.Seen) (actions.Proof, error) {
+func (r run) ended(ctx context.Context, step actions.StepContext, node string, seen hosttask.Seen) (actions.Proof, error) {
 	result := seen.Result
 	if r.Read != nil {
 		var err error
 		if result, err = r.Read(result); err != nil {
-			return r.without(err.Error(), true)
+			return r.without(node, err.Error(), true)
+		}
+	}
+	if r.Lacks != nil {
+		if why, err := r.Lacks(ctx, step, result); err != nil || why != "" {
+			return actions.Proof{Missing: why}, err
 		}
 	}
 	outputs, err := json.Marshal(Outcome{Result: result})

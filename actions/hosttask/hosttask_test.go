@@ -1,12 +1,16 @@
 package hosttask_test
 
 import (
+	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/actions/actionstest"
+	shape "github.com/replicatedhq/ekco/actions/hosttask"
+	"github.com/replicatedhq/ekco/internal/hosttask"
 	"github.com/replicatedhq/ekco/internal/hosttask/hosttasksim"
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/journal"
@@ -246,8 +250,10 @@ func TestWhatCannotBeHadOfANodeIsAnOutcomeWhereThatIsEnough(t *testing.T) {
 		want := `away node away is not ready (0 pods); ` +
 			`dead its pod cannot start on node dead: ErrImagePull: by the simulation (1 pods); ` +
 			`fine {"node":"fine"} (1 pods); slow its pod failed: DeadlineExceeded: by the simulation (1 pods); 0 left`
-		if got := e.outcomes(); got != want || e.LastLine() != "ended done" {
-			t.Errorf("it is\n%s, want\n%s; %q", got, want, e.LastLine())
+		const ended = "ended done node away is not ready; its pod cannot start on node dead: ErrImagePull: by the simulation; " +
+			"its pod failed: DeadlineExceeded: by the simulation"
+		if got := e.outcomes(); got != want || e.LastLine() != ended {
+			t.Errorf("it is\n%s, want\n%s; %q, want %q", got, want, e.LastLine(), ended)
 		}
 		e.clean()
 	})
@@ -418,6 +424,102 @@ func TestWhoFindsNoPlaceWaitsAndHasNotFailed(t *testing.T) {
 	})
 }
 
+// TestWhoWaitsForAPlaceEndsAtOnce: whether its action is cancelled, or EKCO stops, after which
+// it goes on. That it was interrupted is no outcome.
+func TestWhoWaitsForAPlaceEndsAtOnce(t *testing.T) {
+	for name, cancelled := range map[string]bool{"cancelled": true, "stopped": false} {
+		t.Run(name, func(t *testing.T) {
+			actionstest.InBubble(t, func(w *actionstest.World) {
+				e := newEstate(w, names(11)...)
+				e.partial, e.limit = true, 10*time.Minute
+				for _, node := range e.nodes {
+					e.Set(node, hosttasksim.Program{Run: 5 * time.Minute})
+				}
+				e.ask()
+				r := e.Start(e.config())
+				e.Pass(10 * time.Second)
+				began := time.Now()
+				if cancelled {
+					e.Cancel(r)
+					r.End()
+				} else {
+					r.Halt()
+				}
+				if took := time.Since(began); took > 5*time.Second {
+					t.Errorf("it took %s", took)
+				}
+				if !cancelled {
+					for _, node := range e.nodes {
+						if step := e.Record().Steps["paint "+node]; step.Done() {
+							t.Errorf("on record of %s is %s", node, step.Outputs)
+						}
+					}
+					e.RunToEnd(e.config())
+				}
+				e.clean()
+			})
+		})
+	}
+}
+
+// TestAShortOutageBeforeThePodIsMadeIsNoOutcome: a few attempts may fail.
+func TestAShortOutageBeforeThePodIsMadeIsNoOutcome(t *testing.T) {
+	actionstest.InBubble(t, func(w *actionstest.World) {
+		e := newEstate(w, "a")
+		e.partial = true
+		e.Outage(true)
+		e.ask()
+		r := e.Start(e.config())
+		e.Pass(5 * time.Second)
+		e.Outage(false)
+		r.End()
+		if got := e.outcomes(); got != `a {"node":"a"} (1 pods); 0 left` {
+			t.Errorf("it is %s; %q", got, e.Story())
+		}
+	})
+}
+
+// TestWhatCannotBeReadIsNoResult: an outcome without one where that is enough, else a failure.
+func TestWhatCannotBeReadIsNoResult(t *testing.T) {
+	for _, partial := range []bool{true, false} {
+		actionstest.InBubble(t, func(w *actionstest.World) {
+			e := newEstate(w, "a")
+			e.partial = partial
+			e.read = func(json.RawMessage) (json.RawMessage, error) { return nil, errors.New("it is no colour") }
+			e.ask()
+			r := e.Start(e.config())
+			e.Pass(10 * time.Second)
+			if partial {
+				r.End()
+				if got := e.outcomes(); got != "a it is no colour (1 pods); 0 left" {
+					t.Errorf("it is %s", got)
+				}
+				return
+			}
+			if step := e.Record().Steps["paint a"]; step.Done() || step.Failures == 0 || !strings.Contains(step.LastError, "it is no colour") {
+				t.Errorf("it is %+v", step)
+			}
+			r.Halt()
+		})
+	}
+}
+
+// TestWhatCannotBeTakenBackIsNotWithdrawn: and what a step left that has failed is no outcome.
+func TestWhatCannotBeTakenBackIsNotWithdrawn(t *testing.T) {
+	work := shape.Work{Does: "paint"}
+	for _, irreversible := range []bool{true, false} {
+		var plan journal.Plan
+		_, _, err := work.Plan(&plan, hosttask.Task{Node: "a"}, journal.PlannedStep{Irreversible: irreversible})
+		if err != nil || len(plan.Steps) != 2 || (len(plan.Undo) == 0) != irreversible {
+			t.Errorf("irreversible %t: %+v, %v", irreversible, plan, err)
+		}
+	}
+	record := journal.ActionRecord{Steps: map[string]journal.StepRecord{"paint a": {Outputs: json.RawMessage(`{"missing":"m"}`)}}}
+	if outcome, done, err := work.OutcomeOf(record, "a"); done || err != nil {
+		t.Errorf("it is %+v, %v", outcome, err)
+	}
+}
+
 func TestAPodThatSomebodyKillsIsMadeAnew(t *testing.T) {
 	actionstest.InBubble(t, func(w *actionstest.World) {
 		e := newEstate(w, "a")
@@ -466,7 +568,7 @@ func TestAnOutageThatLastsIsAnOutcomeWhereThatIsEnough(t *testing.T) {
 			e.Pass(outage)
 			e.Outage(false)
 			r.End()
-			if got := e.outcomes(); !strings.HasPrefix(got, want) || !strings.HasSuffix(got, "; 0 left") || e.LastLine() != "ended done" {
+			if got := e.outcomes(); !strings.HasPrefix(got, want) || !strings.HasSuffix(got, "; 0 left") || !strings.HasPrefix(e.LastLine(), "ended done") {
 				t.Errorf("after an outage of %s it is %s, want %s; %q", outage, got, want, e.Story())
 			}
 		})

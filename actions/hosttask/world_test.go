@@ -38,6 +38,8 @@ type estate struct {
 	uncounted bool
 	partial   bool
 	limit     time.Duration
+	// read checks what programs found, as that of a capability does.
+	read func(json.RawMessage) (json.RawMessage, error)
 	// quota has the namespace's quota used up.
 	quota atomic.Bool
 }
@@ -54,7 +56,7 @@ func (e *estate) ask() { e.Request(subject, journal.ActionRequested{Kind: kind})
 func (e *estate) kinds(f *actionstest.Fuse) []actions.Definition {
 	log := slog.New(slog.NewTextHandler(e.World, nil))
 	objects := mortal{e.Cluster, f, &e.quota}
-	work := shape.Work{Tasks: hosttask.New(objects, objects, hosttasksim.Namespace, log), Does: "paint", Partial: e.partial}
+	work := shape.Work{Tasks: hosttask.New(objects, objects, hosttasksim.Namespace, log), Does: "paint", Partial: e.partial, Read: e.read}
 	return []actions.Definition{{Kind: kind, Noun: "painting", Steps: work.Steps(), Plan: e.plan(work)}}
 }
 

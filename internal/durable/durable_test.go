@@ -257,3 +257,48 @@ func TestOnlyPlainFilesOfTheirSizeAreRead(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestSeveralAreSwappedTogether(t *testing.T) {
+	dir := t.TempDir()
+	var prepared []Replacement
+	for _, name := range []string{"a.key", "a.crt"} {
+		path := filepath.Join(dir, name)
+		if err := errors.Join(os.WriteFile(path, []byte("old"), 0o600), os.Chmod(path, 0o640)); err != nil {
+			t.Fatal(err)
+		}
+		r, err := Prepare(path, []byte("new"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if content, err := os.ReadFile(r.Beside()); err != nil || string(content) != "new" {
+			t.Errorf("%q, %v", content, err)
+		}
+		prepared = append(prepared, r)
+	}
+	if err := Tidy(prepared[1].Path); err != nil {
+		t.Fatal(err)
+	}
+	if done, err := SwapAll(prepared...); done != 1 || !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%d are in their places: %v", done, err)
+	}
+	for name, want := range map[string]string{"a.key": "new", "a.crt": "old"} {
+		if content, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(content) != want || stat(t, filepath.Join(dir, name)).Mode() != 0o640 {
+			t.Errorf("%s has %q, %v", name, content, err)
+		}
+	}
+}
+
+func TestACopyHasTheAttributesToo(t *testing.T) {
+	from, to := file(t, "a", 0o640), filepath.Join(t.TempDir(), "below", "copy")
+	if err := Copy(from, to, 1); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, to, "a", 0o640)
+	if err := Copy(from, to, 0); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("%v", err)
+	}
+	if err := Copy(filepath.Join(t.TempDir(), "none"), to, 1); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%v", err)
+	}
+	expect(t, to, "a", 0o640)
+}

@@ -42,8 +42,33 @@ func (r Replacement) Swap() error {
 	return syncDirectory(filepath.Dir(r.Path))
 }
 
+// SwapAll puts several into their places, one right after the other, and makes that durable once
+// all are there: who reads files that belong together finds some old and some new for no longer
+// than it takes to rename them. It returns how many are in their places.
+func SwapAll(replacements ...Replacement) (done int, err error) {
+	directories := map[string]bool{}
+	for _, r := range replacements {
+		if err = os.Rename(r.beside, r.Path); err != nil {
+			break
+		}
+		directories[filepath.Dir(r.Path)] = true
+		done++
+	}
+	for directory := range directories {
+		err = errors.Join(err, syncDirectory(directory))
+	}
+	return done, err
+}
+
+// Beside is where the content is as long as it is not in its place.
+func (r Replacement) Beside() string { return r.beside }
+
 // Discard takes away what is not in its place.
 func (r Replacement) Discard() error { return remove(r.beside) }
+
+// Tidy takes away what an interrupted [Prepare] left beside a file. Who may not be alone in the
+// directory holds its [Lock].
+func Tidy(path string) error { return remove(besideOf(path)) }
 
 // Replace gives a file new content, whole or not at all, with this mode whatever the umask is.
 // Its directory is made if there is none.

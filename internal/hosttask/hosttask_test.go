@@ -43,9 +43,13 @@ func TestAPodHasNothingOfTheHostButWhatItsTaskSays(t *testing.T) {
 	if *spec.AutomountServiceAccountToken || spec.HostNetwork || spec.HostPID || spec.HostIPC || spec.ServiceAccountName != "" {
 		t.Errorf("it has more than it needs: %+v", spec)
 	}
+	if *spec.EnableServiceLinks || *spec.TerminationGracePeriodSeconds != 5 || container.Resources.Limits.Memory().IsZero() || container.Resources.Limits.Cpu().IsZero() ||
+		spec.Volumes[0].EmptyDir.SizeLimit.IsZero() {
+		t.Errorf("it has no limits: %+v", spec)
+	}
 	security := container.SecurityContext
 	if !*security.ReadOnlyRootFilesystem || *security.AllowPrivilegeEscalation || security.Privileged != nil ||
-		!cmp.Equal(security.Capabilities.Drop, []corev1.Capability{"ALL"}) || len(security.Capabilities.Add) > 0 {
+		!cmp.Equal(security.Capabilities.Drop, []corev1.Capability{"ALL"}) || len(security.Capabilities.Add) > 0 || security.SeccompProfile.Type != corev1.SeccompProfileTypeRuntimeDefault {
 		t.Errorf("it may do more than it needs: %+v", security)
 	}
 	mounts := map[string]bool{}
@@ -172,6 +176,11 @@ func TestWhatAPodShowsSaysHowFarItsTaskIs(t *testing.T) {
 			}
 		})
 	}
+	for _, reason := range []string{"InvalidImageName", "CreateContainerError", "RunContainerError", "CrashLoopBackOff"} {
+		if seen, _ := look.judge(pod(corev1.PodPending, waitsFor(reason)), 0); seen.State != Lost {
+			t.Errorf("one that waits for %s is %s", reason, seen.State)
+		}
+	}
 	if _, ended := look.judge(pod(corev1.PodSucceeded, func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{} }), time.Hour); !ended {
 		t.Error("what has succeeded does not count as ended")
 	}
@@ -206,7 +215,8 @@ func TestWhatAProgramSaysIsReadAsItSaidIt(t *testing.T) {
 	if got, err = outcomeOf(say("first", nil) + say("last", nil) + "a line of the other output\n"); err != nil || string(got.Result) != `"last"` {
 		t.Errorf("it is %+v, %v", got, err)
 	}
-	for _, log := range []string{"", "bye\n", "ekco-outcome {\n", "it says ekco-outcome {}\n"} {
+	large := `ekco-outcome {"result":"` + strings.Repeat("x", MaxResult-1) + `"}` // by who said it in another way
+	for _, log := range []string{"", "bye\n", "ekco-outcome {\n", "it says ekco-outcome {}\n", large} {
 		if _, err := outcomeOf(log); err == nil {
 			t.Errorf("%q passes for an outcome", log)
 		}

@@ -79,6 +79,9 @@ func outcomeOf(log string) (Outcome, error) {
 		if err := json.Unmarshal([]byte(text), &outcome); err != nil {
 			return Outcome{}, fmt.Errorf("read what it says came of it: %w", err)
 		}
+		if len(outcome.Result) > MaxResult {
+			return Outcome{}, fmt.Errorf("its result has %d bytes, and at most %d go on record", len(outcome.Result), MaxResult)
+		}
 		return outcome, nil
 	}
 	return Outcome{}, fmt.Errorf("it ended without saying what came of it; the last line of its log is %q", shortened(lines[len(lines)-1]))

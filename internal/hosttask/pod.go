@@ -46,6 +46,7 @@ func (t Task) pod(namespace string, owner Owner) (json.RawMessage, error) {
 			// By name, and past the scheduler: it need not run, and a node has no other
 			// mark that is sure to be its own. A cordoned node takes the pod.
 			NodeName:                      t.Node,
+			HostNetwork:                   t.HostNetwork,
 			RestartPolicy:                 corev1.RestartPolicyNever,
 			ActiveDeadlineSeconds:         &deadline,
 			TerminationGracePeriodSeconds: &grace,

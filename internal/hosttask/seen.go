@@ -36,8 +36,6 @@ type Seen struct {
 	Why string
 	// Result is that of one that has ended.
 	Result json.RawMessage
-
-	uid string
 }
 
 // overdue is how long after its time a program may still be shown to run.
@@ -56,7 +54,7 @@ var hopeless = []string{
 // judge says how far a pod is, age after it was first seen. A program that has ended has
 // its say in its log, and is Running here.
 func (t Task) judge(pod *corev1.Pod, age time.Duration) (seen Seen, ended bool) {
-	seen = Seen{State: Lost, uid: string(pod.UID)}
+	seen = Seen{State: Lost}
 	waits := waiting(pod)
 	switch phase := pod.Status.Phase; {
 	case phase == corev1.PodSucceeded:

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/journal"
@@ -98,7 +99,7 @@ func (t *Tasks) sweepWhich(ctx context.Context, which func(*corev1.Pod) (why str
 	var failed []error
 	for i := range pods {
 		pod := &pods[i]
-		if !t.made(pod) || t.places.has(pod.Name) {
+		if !ours(&pod.ObjectMeta) || t.places.has(pod.Name) {
 			continue
 		}
 		why, err := which(pod)
@@ -110,11 +111,11 @@ func (t *Tasks) sweepWhich(ctx context.Context, which func(*corev1.Pod) (why str
 	return errors.Join(failed...)
 }
 
-// made reports whether a pod is one that EKCO makes. A copy that somebody made of one has its
+// ours reports whether a pod is one that EKCO makes. A copy that somebody made of one has its
 // labels too, and another name.
-func (t *Tasks) made(pod *corev1.Pod) bool {
+func ours(pod *metav1.ObjectMeta) bool {
 	owner := Owner{Action: pod.Annotations[AnnotationAction], Step: pod.Annotations[AnnotationStep]}
-	return t.owns(pod, owner) && pod.Name == Task{Name: pod.Labels[LabelTask]}.PodName(owner)
+	return owns(pod, owner) && pod.Name == Task{Name: pod.Labels[LabelTask]}.PodName(owner)
 }
 
 // hopeless says why a pod cannot succeed any more, or "".

@@ -48,6 +48,10 @@ func leftBehind(t *testing.T, programs map[string]hosttasksim.Program) *hosttask
 	return c
 }
 
+func podOf(task hosttask.Task, owner hosttask.Owner) kube.Ref {
+	return kube.Ref{Version: "v1", Resource: "pods", Namespace: hosttasksim.Namespace, Name: task.PodName(owner)}
+}
+
 // opened has all actions open.
 func opened(string) bool { return true }
 
@@ -176,7 +180,7 @@ func TestWhatSomebodyCopiedFromAPodIsLeftAlone(t *testing.T) {
 			c := leftBehind(t, map[string]hosttasksim.Program{"a": {Dies: true}})
 			pass(10 * time.Second)
 			task, owner := on("a")
-			ref := kube.Ref{Version: "v1", Resource: "pods", Namespace: hosttasksim.Namespace, Name: task.PodName(owner)}
+			ref := podOf(task, owner)
 			object := c.Object(ref)
 			c.Remove(ref)
 			meta := object["metadata"].(map[string]any)
@@ -234,6 +238,52 @@ func TestWhatCannotBeRemovedIsNoYoungerForThat(t *testing.T) {
 			if seen, err := next.Look(t.Context(), task, owner); err != nil || seen.State != hosttask.Lost {
 				t.Errorf("it is %s, %v", seen.State, err)
 			}
+		}
+	})
+}
+
+// TestOneThatCannotBeRemovedLeavesNoOther: and it is said.
+func TestOneThatCannotBeRemovedLeavesNoOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := leftBehind(t, map[string]hosttasksim.Program{"a": {Dies: true}, "b": {Dies: true}})
+		pass(10 * time.Second)
+		for _, node := range []string{"a", "b"} {
+			c.LoseAnswer("delete " + podOf(on(node)).String())
+		}
+		if err := ekco(c).Sweep(t.Context(), opened); err == nil || len(c.Pods()) > 0 {
+			t.Errorf("left are %q, %v", c.Pods(), err)
+		}
+	})
+}
+
+// TestWhatHasEndedOnANodeThatIsAwayIsKept: it is read when that is back.
+func TestWhatHasEndedOnANodeThatIsAwayIsKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := leftBehind(t, map[string]hosttasksim.Program{"a": {}})
+		pass(10 * time.Second)
+		c.Taint("a", journal.TaintUnreachable)
+		next := ekco(c)
+		if err := errors.Join(next.Sweep(t.Context(), opened), next.Quit(t.Context(), opened)); err != nil || len(c.Pods()) != 1 {
+			t.Errorf("left are %q, %v", c.Pods(), err)
+		}
+	})
+}
+
+// TestWhatRanOnANodeThatIsGoneIsSwept: its pod stays as it was last seen.
+func TestWhatRanOnANodeThatIsGoneIsSwept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := leftBehind(t, map[string]hosttasksim.Program{"a": {Hangs: true}})
+		pass(2 * time.Second)
+		c.Taint("a", journal.TaintUnreachable)
+		c.Forbid("get nodes")
+		next := ekco(c)
+		if err := next.Sweep(t.Context(), opened); !errors.Is(err, kube.ErrForbidden) || len(c.Pods()) != 1 {
+			t.Errorf("where nobody says what its node is like, left are %q, %v", c.Pods(), err)
+		}
+		c.Allow("get nodes")
+		c.Delete("a")
+		if err := next.Sweep(t.Context(), opened); err != nil || len(c.Pods()) > 0 {
+			t.Errorf("left are %q, %v", c.Pods(), err)
 		}
 	})
 }
@@ -311,6 +361,21 @@ func TestAtItsEndEKCOTakesAlongWhatDoesNotRun(t *testing.T) {
 	}
 }
 
+// TestAnAPIThatHangsKeepsEKCONotFromEnding: what it leaves then, the next one removes.
+func TestAnAPIThatHangsKeepsEKCONotFromEnding(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := leftBehind(t, map[string]hosttasksim.Program{"dies": {Dies: true}})
+		c.SetLatency(time.Minute)
+		ctx, stop := context.WithCancel(t.Context())
+		stop()
+		began := time.Now()
+		ekco(c).KeepSwept(ctx, func() bool { return true }, opened)
+		if took := time.Since(began); took > 5*time.Second {
+			t.Errorf("it took %s", took)
+		}
+	})
+}
+
 // TestAtItsEndEKCOLeavesWhatAnotherHasBegun: it does not know that one's action.
 func TestAtItsEndEKCOLeavesWhatAnotherHasBegun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -358,4 +423,65 @@ func TestWhatHasEndedIsKeptAsLongAsItsActionIsOpen(t *testing.T) {
 			t.Errorf("left are %q", c.Pods())
 		}
 	})
+}
+
+// TestWhatIsNoneOfEKCOsTakesNoPlace: ten copies of a pod would keep all else from running.
+func TestWhatIsNoneOfEKCOsTakesNoPlace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := hosttasksim.New("a")
+		for i := range hosttask.AtOnce {
+			ref := kube.Ref{Version: "v1", Resource: "pods", Namespace: hosttasksim.Namespace, Name: fmt.Sprint("copy-", i)}
+			c.Put(ref, `{"metadata":{"labels":{"`+hosttask.LabelHostTask+`":"true"}},"status":{"phase":"Running"}}`)
+		}
+		task, owner := on("a")
+		if err := ekco(c).Make(t.Context(), task, owner); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestWhatAnotherNodeOfTheNameMayHaveRunIsGivenUp: and not what ran on one that is gone since.
+func TestWhatAnotherNodeOfTheNameMayHaveRunIsGivenUp(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(*hosttasksim.Cluster)
+		state  hosttask.State
+	}{
+		"replaced": {func(c *hosttasksim.Cluster) { c.Replace("a") }, hosttask.Lost},
+		"gone":     {func(c *hosttasksim.Cluster) { c.Delete("a") }, hosttask.Ended},
+		"away":     {func(c *hosttasksim.Cluster) { c.Taint("a", journal.TaintNotReady) }, hosttask.Ended},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := leftBehind(t, map[string]hosttasksim.Program{"a": {}})
+				pass(10 * time.Second)
+				test.change(c)
+				task, owner := on("a")
+				seen, err := ekco(c).Look(t.Context(), task, owner)
+				if err != nil || seen.State != test.state || (seen.Result == nil) != (test.state == hosttask.Lost) {
+					t.Errorf("it is %+v, %v", seen, err)
+				}
+			})
+		})
+	}
+}
+
+// TestWhatAKubeletOrAProgramSaysIsBounded: it goes on record.
+func TestWhatAKubeletOrAProgramSaysIsBounded(t *testing.T) {
+	long := strings.Repeat("x", 60000)
+	for name, program := range map[string]hosttasksim.Program{
+		"a program": {Silent: true, Lines: []string{`ekco-outcome {"failed":"` + long + `"}`}},
+		"a kubelet": {Waits: "ErrImagePull", Message: long},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := leftBehind(t, map[string]hosttasksim.Program{"a": program})
+				pass(10 * time.Second)
+				task, owner := on("a")
+				seen, err := ekco(c).Look(t.Context(), task, owner)
+				if err != nil || seen.State != hosttask.Lost || !strings.Contains(seen.Why, "xxx") || len(seen.Why) > 1100 {
+					t.Errorf("it is %s, for a reason of %d bytes, %v", seen.State, len(seen.Why), err)
+				}
+			})
+		})
+	}
 }

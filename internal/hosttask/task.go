@@ -29,6 +29,8 @@ type Task struct {
 	// Privileged lets it do everything on the host. Without, it is root without any
 	// capability.
 	Privileged bool `json:"privileged,omitempty"`
+	// HostNetwork has it in the host's network, where it can ask what listens for the host alone.
+	HostNetwork bool `json:"host_network,omitempty"`
 	// Limit is how long the program may run; zero means two minutes. Start is how long it
 	// may take until it runs, zero means 30 s: an image that must be fetched first takes
 	// its time, and installers wait no longer than two minutes for a pod that does not run.

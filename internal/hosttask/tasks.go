@@ -11,6 +11,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/journal"
@@ -67,6 +68,8 @@ type NodeError struct {
 	Why string
 	// Gone is set if it will not come back: it is no part of the cluster any more.
 	Gone bool
+	// Replaced is set if another has its name by now.
+	Replaced bool
 }
 
 // Error implements error.
@@ -188,7 +191,8 @@ func (t *Tasks) pods(ctx context.Context) ([]corev1.Pod, error) {
 	return pods, nil
 }
 
-// under lists the pods of host tasks that have not ended.
+// under lists the pods of host tasks that have not ended. What somebody copied from one takes
+// no place.
 func (t *Tasks) under(ctx context.Context) ([]string, error) {
 	list, err := t.list(ctx)
 	if err != nil {
@@ -197,13 +201,13 @@ func (t *Tasks) under(ctx context.Context) ([]string, error) {
 	var names []string
 	for _, raw := range list {
 		var pod struct { // a fraction of what it takes to read a whole one
-			Metadata struct{ Name string }
+			Metadata metav1.ObjectMeta
 			Status   struct{ Phase corev1.PodPhase }
 		}
 		if err := json.Unmarshal(raw, &pod); err != nil {
 			return nil, fmt.Errorf("read the pod of a host task: %w", err)
 		}
-		if phase := pod.Status.Phase; phase != corev1.PodSucceeded && phase != corev1.PodFailed {
+		if phase := pod.Status.Phase; phase != corev1.PodSucceeded && phase != corev1.PodFailed && ours(&pod.Metadata) {
 			names = append(names, pod.Metadata.Name)
 		}
 	}
@@ -220,7 +224,7 @@ func (t *Tasks) Takes(ctx context.Context, task Task) error {
 	case err != nil:
 		return err
 	case node.UID != task.NodeUID:
-		return &NodeError{Why: "node " + task.Node + " was replaced by another of its name", Gone: true}
+		return &NodeError{Why: "node " + task.Node + " was replaced by another of its name", Gone: true, Replaced: true}
 	}
 	if why := away(node); why != "" {
 		return &NodeError{Why: why}
@@ -243,6 +247,12 @@ func away(node kube.Node) string {
 
 // Look sees how far the task is, and passes on what its program has logged meanwhile.
 func (t *Tasks) Look(ctx context.Context, task Task, owner Owner) (Seen, error) {
+	seen, err := t.look(ctx, task, owner)
+	seen.Why = shortened(seen.Why) // it goes on record, and a kubelet can say anything
+	return seen, err
+}
+
+func (t *Tasks) look(ctx context.Context, task Task, owner Owner) (Seen, error) {
 	name := task.PodName(owner)
 	pod, err := t.read(ctx, name)
 	switch {
@@ -250,7 +260,7 @@ func (t *Tasks) Look(ctx context.Context, task Task, owner Owner) (Seen, error) 
 		return Seen{State: Absent, Why: "it has no pod"}, nil
 	case err != nil:
 		return Seen{}, fmt.Errorf("look at host task %s on node %s: %w", task.Name, task.Node, kube.Lacking(err, "get", "pods"))
-	case !t.owns(pod, owner):
+	case !owns(&pod.ObjectMeta, owner):
 		return Seen{State: Foreign, Why: fmt.Sprintf("pod %s/%s is none of EKCO's, and has the name of its own; delete it", t.namespace, name)}, nil
 	}
 	seen, ended := task.judge(pod, t.age(pod))
@@ -277,7 +287,7 @@ func (t *Tasks) read(ctx context.Context, name string) (*corev1.Pod, error) {
 	return &pod, nil
 }
 
-func (*Tasks) owns(pod *corev1.Pod, owner Owner) bool {
+func owns(pod *metav1.ObjectMeta, owner Owner) bool {
 	return pod.Labels[LabelHostTask] == "true" && pod.Labels[LabelOwner] == owner.key()
 }
 
@@ -286,7 +296,7 @@ func (t *Tasks) lostWithNode(ctx context.Context, task Task, seen Seen) (Seen, e
 	var lost *NodeError
 	err := t.Takes(ctx, task)
 	if errors.As(err, &lost) {
-		return Seen{State: Lost, Why: lost.Why + ", while the task ran there", uid: seen.uid}, nil
+		return Seen{State: Lost, Why: lost.Why + ", while the task ran there"}, nil
 	}
 	return seen, err
 }
@@ -294,7 +304,7 @@ func (t *Tasks) lostWithNode(ctx context.Context, task Task, seen Seen) (Seen, e
 // hear reads what a program that has ended says came of it.
 func (t *Tasks) hear(ctx context.Context, task Task, pod *corev1.Pod) (Seen, error) {
 	t.relay(ctx, task, pod)
-	seen := Seen{State: Lost, uid: string(pod.UID)}
+	seen := Seen{State: Lost}
 	log, err := t.nodes.PodLog(ctx, t.namespace, pod.Name, lastLines)
 	switch {
 	case errors.Is(err, kube.ErrForbidden), errors.Is(err, kube.ErrUnavailable):
@@ -311,6 +321,21 @@ func (t *Tasks) hear(ctx context.Context, task Task, pod *corev1.Pod) (Seen, err
 		seen.Why = outcome.Failed
 	default:
 		seen.State, seen.Result = Ended, outcome.Result
+		return t.onItsNode(ctx, task, seen)
+	}
+	return seen, nil
+}
+
+// onItsNode gives up what has ended where the node was replaced meanwhile: the other one, of
+// the same name, may have run it.
+func (t *Tasks) onItsNode(ctx context.Context, task Task, seen Seen) (Seen, error) {
+	var lost *NodeError
+	err := t.Takes(ctx, task)
+	switch {
+	case !errors.As(err, &lost):
+		return seen, err
+	case lost.Replaced:
+		return Seen{State: Lost, Why: lost.Why}, nil
 	}
 	return seen, nil
 }
@@ -377,7 +402,7 @@ func (t *Tasks) Tidy(ctx context.Context, task Task, owner Owner) error {
 func (t *Tasks) removeIf(ctx context.Context, task Task, owner Owner, which func(*corev1.Pod) bool) error {
 	name := task.PodName(owner)
 	pod, err := t.read(ctx, name)
-	if err == nil && (!t.owns(pod, owner) || !which(pod)) {
+	if err == nil && (!owns(&pod.ObjectMeta, owner) || !which(pod)) {
 		return nil
 	}
 	if err == nil {
@@ -427,5 +452,5 @@ func (t *Tasks) Gone(ctx context.Context, task Task, owner Owner) (bool, error) 
 	if err != nil {
 		return false, fmt.Errorf("look whether host task %s on node %s has a pod: %w", task.Name, task.Node, kube.Lacking(err, "get", "pods"))
 	}
-	return !t.owns(pod, owner), nil
+	return !owns(&pod.ObjectMeta, owner), nil
 }

@@ -49,6 +49,7 @@ func TestOnlyTheServersAreChanged(t *testing.T) {
 		"the same":               {ofKubelet, "https://10.128.0.3:6443", ofKubelet},
 		"none yet":               {"# kept\nclusters:\n- name: a\n  cluster:\n    insecure-skip-tls-verify: true # so\n", balancer, "# kept\nclusters:\n  - name: a\n    cluster:\n      insecure-skip-tls-verify: true # so\n      server: https://localhost:6444\n"},
 		"an empty one":           {"clusters:\n- name: a\n  cluster:\n    server:\n", balancer, "clusters:\n  - name: a\n    cluster:\n      server: https://localhost:6444\n"},
+		"anew, with a comment":   {"clusters:\n- name: a\n  cluster:\n    server: >- # mine\n      https://a\n", balancer, "clusters:\n  - name: a\n    cluster:\n      server: https://localhost:6444 # mine\n"},
 		"an alias":               {"x: &x https://a\nclusters:\n- name: a\n  cluster:\n    server: *x\n", balancer, "x: &x https://a\nclusters:\n  - name: a\n    cluster:\n      server: https://localhost:6444\n"},
 		"over several lines":     {"clusters:\n- name: a\n  cluster:\n    server: >-\n      https://a\n", balancer, "clusters:\n  - name: a\n    cluster:\n      server: https://localhost:6444\n"},
 		"written with escapes":   {"clusters:\n- name: a\n  cluster:\n    server: \"https:\\x2f/a\"\n", balancer, "clusters:\n  - name: a\n    cluster:\n      server: https://localhost:6444\n"},
@@ -94,7 +95,9 @@ func TestWhatIsNoKubeconfigIsAnError(t *testing.T) {
 		"clusters: [{cluster: a}]\n": "entry 1 of its clusters has no cluster",
 		"clusters: [{name: a, cluster: {server: [b]}}]\n":                 "the server of cluster \"a\" is no text",
 		"clusters: [{cluster: {server: https://a, server: https://b}}]\n": "already defined",
-		"users: 5\nclusters: [{cluster: {server: https://a}}]\n":          "it is no kubeconfig",
+		// What has to be written anew would lose all after the first.
+		"clusters:\n- name: a\n  cluster: {x: y}\n---\nx: y\n":   "it has more than one document",
+		"users: 5\nclusters: [{cluster: {server: https://a}}]\n": "it is no kubeconfig",
 	} {
 		if changed, _, err := SetServer([]byte(content), balancer); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v %s", content, err, changed)

@@ -41,17 +41,25 @@ func (h Host) certificates(r *Report) {
 		switch {
 		case errors.Is(err, errNoCertificate):
 		case err != nil:
-			r.lacks(path, err)
+			h.lacks(r, path, err)
 		default:
 			found = append(found, certificate)
 		}
 	}
-	slices.SortFunc(found, func(a, b Certificate) int { return strings.Compare(a.Path, b.Path) })
-	r.MoreCertificates = max(0, len(found)-mostCertificates)
-	r.Certificates = found[:min(len(found), mostCertificates)]
+	r.Certificates = found
+	r.keepCertificates(mostCertificates)
 	for i := range r.Certificates {
 		r.Certificates[i].Path = bounded(r.Certificates[i].Path)
 	}
+}
+
+// keepCertificates leaves at most so many, those that expire first, in the order of their paths.
+func (r *Report) keepCertificates(most int) {
+	slices.SortStableFunc(r.Certificates, func(a, b Certificate) int { return a.NotAfter.Compare(b.NotAfter) })
+	kept := min(len(r.Certificates), most)
+	r.MoreCertificates += len(r.Certificates) - kept
+	r.Certificates = r.Certificates[:kept]
+	slices.SortFunc(r.Certificates, func(a, b Certificate) int { return strings.Compare(a.Path, b.Path) })
 }
 
 // candidates lists the files that may have certificates, as paths of the host.
@@ -59,12 +67,12 @@ func (h Host) candidates(r *Report) []string {
 	var paths []string
 	for _, pattern := range []string{kubernetesDir + "/*.conf", kubeletPKI + "/*.crt", kubeletPKI + "/*-current.pem"} {
 		if err := h.linked(filepath.Dir(pattern)); err != nil {
-			r.lacks(pattern, err)
+			h.lacks(r, pattern, err)
 			continue
 		}
 		matches, err := filepath.Glob(filepath.Join(h.Root, pattern))
 		if err != nil {
-			r.lacks(pattern, err)
+			h.lacks(r, pattern, err)
 		}
 		paths = append(paths, matches...)
 	}
@@ -74,18 +82,18 @@ func (h Host) candidates(r *Report) []string {
 		case errors.Is(err, fs.ErrNotExist):
 			return nil // a worker may have none
 		case err != nil:
-			r.lacks(h.onHost(path), err)
+			h.lacks(r, h.onHost(path), err)
 		case !entry.IsDir() && strings.HasSuffix(path, ".crt"):
 			paths = append(paths, path)
 		case mayBeDirectory(entry):
 			if err := h.linked(h.onHost(path)); err != nil {
-				r.lacks(h.onHost(path), err)
+				h.lacks(r, h.onHost(path), err)
 			}
 		}
 		return nil
 	})
 	if err != nil {
-		r.lacks(h.onHost(pki), err)
+		h.lacks(r, h.onHost(pki), err)
 	}
 	for i := range paths {
 		paths[i] = h.onHost(paths[i])
@@ -190,7 +198,10 @@ func (h Host) readFile(path string) ([]byte, error) {
 		if !filepath.IsAbs(target) {
 			target = filepath.Join(filepath.Dir(path), target)
 		}
-		path = target
+		path = filepath.Clean(target)
+	}
+	if err := h.linked(filepath.Dir(path)); err != nil {
+		return nil, err
 	}
 	info, err := os.Lstat(filepath.Join(h.Root, path))
 	switch {

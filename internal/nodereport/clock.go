@@ -10,31 +10,24 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"path/filepath"
 	"time"
 )
-
-// clockTimeout bounds the question for the API server's time.
-const clockTimeout = 5 * time.Second
 
 // serverTime asks the API server at an address for its time. It needs no permission: also
 // the answer that there is none has a time. The server is known by the cluster's CA, which
 // is among the host's files.
 func (h Host) serverTime(ctx context.Context, url string) (time.Time, error) {
-	ctx, cancel := context.WithTimeout(ctx, clockTimeout)
-	defer cancel()
-	ca, err := os.ReadFile(filepath.Join(h.Root, "/etc/kubernetes/pki/ca.crt"))
+	ca, err := h.readFile("/etc/kubernetes/pki/ca.crt")
 	if err != nil {
 		return time.Time{}, fmt.Errorf("read the cluster's CA: %w", err)
 	}
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(ca)
-	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}, DisableKeepAlives: true}
-	request, err := http.NewRequestWithContext(ctx, http.MethodHead, url, http.NoBody)
-	if err != nil {
-		return time.Time{}, fmt.Errorf("ask the API server for its time: %w", err)
+	answer, err := head(ctx, url, &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12})
+	if begun, is := validFrom(err); is {
+		// By this clock its certificate is over, or not begun: then just the clock is asked for.
+		answer, err = head(ctx, url, &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12, Time: func() time.Time { return begun }})
 	}
-	answer, err := transport.RoundTrip(request)
 	if err != nil {
 		return time.Time{}, fmt.Errorf("ask the API server for its time: %w", err)
 	}
@@ -44,6 +37,26 @@ func (h Host) serverTime(ctx context.Context, url string) (time.Time, error) {
 		return time.Time{}, fmt.Errorf("read the API server's time: %w", err)
 	}
 	return date.Add(500 * time.Millisecond), nil // whole seconds are told, on average half a one late
+}
+
+// head asks for no more than the header of an answer, which has no body.
+func head(ctx context.Context, url string, security *tls.Config) (*http.Response, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodHead, url, http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	transport := &http.Transport{TLSClientConfig: security, DisableKeepAlives: true}
+	return transport.RoundTrip(request)
+}
+
+// validFrom returns from when on the certificate is valid that was not believed for its time.
+func validFrom(err error) (time.Time, bool) {
+	var invalid x509.CertificateInvalidError
+	var shown *tls.CertificateVerificationError
+	if !errors.As(err, &invalid) || invalid.Reason != x509.Expired || !errors.As(err, &shown) {
+		return time.Time{}, false
+	}
+	return shown.UnverifiedCertificates[0].NotBefore, true
 }
 
 // ThisHost is the host of the pod that this process runs in, whose files are below root.

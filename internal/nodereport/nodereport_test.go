@@ -5,6 +5,7 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/base64"
@@ -13,17 +14,22 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"math/big"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 
 	"github.com/replicatedhq/ekco/internal/hosttask"
 	"github.com/replicatedhq/ekco/journal"
@@ -94,7 +100,7 @@ func certificate(t *testing.T, name string, expires time.Time, ca bool) (cert, k
 	}
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, NotBefore: expires.Add(-time.Hour),
-		NotAfter: expires, IsCA: ca, BasicConstraintsValid: true,
+		NotAfter: expires, IsCA: ca, BasicConstraintsValid: true, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
 	if err != nil {
@@ -159,7 +165,7 @@ func TestAPrimaryIsReadAndLeftAsItWas(t *testing.T) {
 	if r.Kernel != "6.1.0" || *r.ClockAhead != journal.Duration(90*time.Second) || len(r.Missing) > 0 {
 		t.Errorf("kernel %s, clock %v, missing %v", r.Kernel, *r.ClockAhead, r.Missing)
 	}
-	if len(r.Disks) != 1 || r.Disks[0].Directory != "/var/lib/etcd" || r.Disks[0].Size == 0 || r.Disks[0].Free > r.Disks[0].Size {
+	if len(r.Disks) != 1 || r.Disks[0].Directory != "/var/lib/etcd" || r.Disks[0].Size == 0 || r.Disks[0].Free >= r.Disks[0].Size {
 		t.Errorf("disks %+v", r.Disks)
 	}
 	raw, err := json.Marshal(r)
@@ -198,6 +204,9 @@ func TestWhatCannotBeHadIsSaidBesideWhatCan(t *testing.T) {
 		if strings.Contains(m.Why, "hunter2") {
 			t.Error("a secret is in the report")
 		}
+		if strings.Contains(m.Why, h.root) {
+			t.Errorf("of %s is said where the pod has it: %s", m.What, m.Why)
+		}
 	}
 	pki := "/etc/kubernetes/pki/"
 	want := []string{"kernel", "clock", "/etc/kubernetes/secret.conf", pki + "away.crt", pki + "broken.crt", pki + "large.crt", pki + "round.crt", "mounted Ceph volumes"}
@@ -207,6 +216,73 @@ func TestWhatCannotBeHadIsSaidBesideWhatCan(t *testing.T) {
 	if len(r.Certificates) != 1 || r.Certificates[0].Subject != "fine" || len(r.Disks) != 0 || r.ClockAhead != nil {
 		t.Errorf("the rest is %+v", r)
 	}
+}
+
+// TestWhatMayNotBeReadIsSaidToNeedMoreThanRoot: whoever reads it is root, and can read it.
+func TestWhatMayNotBeReadIsSaidToNeedMoreThanRoot(t *testing.T) {
+	refused := fmt.Errorf("read the cluster's CA: %w", &fs.PathError{Op: "open", Path: "/host/etc/kubernetes/pki/ca.crt", Err: syscall.EACCES})
+	want := "read the cluster's CA: open /etc/kubernetes/pki/ca.crt: permission denied; the report is root without capabilities, which its mode or SELinux refuses"
+	if got := (Host{Root: "/host"}).reason(refused); got != want {
+		t.Errorf("it is %q, want %q", got, want)
+	}
+}
+
+// TestOfAFileWithSeveralCertificatesTheEarliestEndCountsAndTheFirstName: it is of use until then.
+func TestOfAFileWithSeveralCertificatesTheEarliestEndCountsAndTheFirstName(t *testing.T) {
+	leaf, _ := certificate(t, "leaf", noon.AddDate(1, 0, 0), false)
+	above, _ := certificate(t, "above", noon, true)
+	root, _ := certificate(t, "root", noon.AddDate(9, 0, 0), true)
+	h := newHost(t)
+	h.write("/etc/kubernetes/pki/chain.crt", leaf+above+root)
+	want := []Certificate{{"/etc/kubernetes/pki/chain.crt", "leaf", noon, false}}
+	if diff := cmp.Diff(want, h.read().Certificates); diff != "" {
+		t.Errorf("certificates (-want +got):\n%s", diff)
+	}
+}
+
+// TestWhatIsNoFileIsNotOpened: a pipe would hang for ever.
+func TestWhatIsNoFileIsNotOpened(t *testing.T) {
+	h := newHost(t)
+	c, _ := certificate(t, "fine", noon, false)
+	h.write("/etc/kubernetes/pki/dir.crt/fine.crt", c)
+	if err := unix.Mkfifo(filepath.Join(h.root, "/etc/kubernetes/pki/pipe.crt"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h.write("/proc/1/mounts", "ceph-fuse /mnt fuse.ceph-fuse rw 0 0\n")
+	r := h.read()
+	if want := []Missing{{"/etc/kubernetes/pki/pipe.crt", "it is no file"}}; !slices.Equal(r.Missing, want) || len(r.Certificates) != 1 || len(r.Ceph) != 1 {
+		t.Errorf("it has %+v, %+v, and lacks %+v", r.Certificates, r.Ceph, r.Missing)
+	}
+}
+
+// TestAWorkerHasNoneOfThePrimariesFilesAndLacksNothing: also of its own, links lead on.
+func TestAWorkerHasNoneOfThePrimariesFilesAndLacksNothing(t *testing.T) {
+	h := newHost(t)
+	c, _ := certificate(t, "system:node:w1", noon, false)
+	h.write("/var/lib/kubelet/pki/kubelet-client-1.pem", c)
+	h.link("/var/lib/kubelet/pki/kubelet-client-newest.pem", "kubelet-client-1.pem")
+	h.link("/var/lib/kubelet/pki/kubelet-client-current.pem", "./kubelet-client-newest.pem")
+	h.write("/proc/1/mounts", "")
+	if r := h.read(); len(r.Missing) > 0 || len(r.Certificates) != 1 || r.Certificates[0].Subject != "system:node:w1" {
+		t.Errorf("it has %+v, and lacks %+v", r.Certificates, r.Missing)
+	}
+}
+
+// TestAnAPIServerThatDoesNotAnswerLeavesTheRest: a program has a third of a minute for all.
+func TestAnAPIServerThatDoesNotAnswerLeavesTheRest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := Host{
+			Root: t.TempDir(), Kernel: func() (string, error) { return "6.1.0", nil },
+			ServerTime: func(ctx context.Context) (time.Time, error) {
+				<-ctx.Done()
+				return time.Time{}, ctx.Err()
+			},
+		}
+		r, err := h.ReadWithin(t.Context(), 10*time.Second)
+		if err != nil || r.Kernel != "6.1.0" || r.ClockAhead != nil || r.Missing[0].What != "clock" {
+			t.Errorf("it is %+v, %v", r, err)
+		}
+	})
 }
 
 // TestADirectoryThatIsALinkIsSaidToLack: what is behind it is not in the pod.
@@ -246,6 +322,31 @@ func TestADirectoryThatIsALinkIsSaidToLack(t *testing.T) {
 	}
 }
 
+// TestALinkLeadsToNoFileThatIsNotTheHosts: what the pod has at that place is the image's.
+func TestALinkLeadsToNoFileThatIsNotTheHosts(t *testing.T) {
+	h := newHost(t)
+	c, _ := certificate(t, "the image's", noon, false)
+	outside := filepath.Join(filepath.Dir(h.root), "outside")
+	if err := os.Mkdir(outside, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(outside, "x.crt"), []byte(c), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h.write("/etc/kubernetes/pki/empty.crt", "")
+	h.write("/var/lib/x", "")
+	h.link("/var/lib/certs", outside)
+	h.link("/etc/kubernetes/pki/below.crt", "/var/lib/certs/x.crt")
+	h.link("/etc/kubernetes/pki/above.crt", "/../outside/x.crt")
+	r := h.read()
+	lacks := slices.ContainsFunc(r.Missing, func(m Missing) bool {
+		return m.What == "/etc/kubernetes/pki/below.crt" && strings.HasPrefix(m.Why, "/var/lib/certs is a link to ")
+	})
+	if len(r.Certificates) > 0 || !lacks {
+		t.Errorf("certificates %+v, missing %+v", r.Certificates, r.Missing)
+	}
+}
+
 // TestTheLargestReportGoesOnRecord: a host can have any number of certificates and volumes.
 func TestTheLargestReportGoesOnRecord(t *testing.T) {
 	h := newHost(t)
@@ -267,6 +368,33 @@ func TestTheLargestReportGoesOnRecord(t *testing.T) {
 	}
 }
 
+// TestOfTooManyCertificatesThoseAreToldThatExpireFirst: a table says of all when the first does.
+func TestOfTooManyCertificatesThoseAreToldThatExpireFirst(t *testing.T) {
+	var r Report
+	for i := range 50 {
+		r.Certificates = append(r.Certificates, Certificate{Path: fmt.Sprintf("/%02d", i), NotAfter: noon.AddDate(0, 0, -i)})
+	}
+	r.keepCertificates(20)
+	r.keepCertificates(10)
+	var paths []string
+	for _, c := range r.Certificates {
+		paths = append(paths, c.Path)
+	}
+	if want := []string{"/40", "/41", "/42", "/43", "/44", "/45", "/46", "/47", "/48", "/49"}; !slices.Equal(paths, want) || r.MoreCertificates != 40 {
+		t.Errorf("told are %q, and %d more", paths, r.MoreCertificates)
+	}
+	h := newHost(t)
+	late, _ := certificate(t, "late", noon, false)
+	soon, _ := certificate(t, "soon", noon.Add(-time.Minute), false)
+	for i := range 60 {
+		h.write(fmt.Sprintf("/etc/kubernetes/pki/%s-%03d.crt", strings.Repeat("&", 200), i), late)
+	}
+	h.write("/etc/kubernetes/pki/z.crt", soon)
+	if r := h.read(); r.MoreCertificates < 21 || r.Certificates[len(r.Certificates)-1].Subject != "soon" || len(r.Certificates)+r.MoreCertificates != 61 {
+		t.Errorf("told are %+v, and %d more", r.Certificates, r.MoreCertificates)
+	}
+}
+
 // TestAReportWithTheLongestNamesGoesOnRecord: they are longer as JSON than on the host.
 func TestAReportWithTheLongestNamesGoesOnRecord(t *testing.T) {
 	h := newHost(t)
@@ -285,6 +413,28 @@ func TestAReportWithTheLongestNamesGoesOnRecord(t *testing.T) {
 	}
 	if len(r.Ceph)+r.MoreCeph != 40 || len(r.Certificates)+r.MoreCertificates != 40 || len(r.Missing) == 0 {
 		t.Errorf("%d and %d volumes, %d and %d certificates, %d missing", len(r.Ceph), r.MoreCeph, len(r.Certificates), r.MoreCertificates, len(r.Missing))
+	}
+}
+
+// TestOfManyCertificatesThoseAreToldThatExpireFirst: also where their paths come last, and
+// where the report is too large even for as many as it may have.
+func TestOfManyCertificatesThoseAreToldThatExpireFirst(t *testing.T) {
+	for _, length := range []int{1, 240} {
+		h := newHost(t)
+		for i := range 60 {
+			c, _ := certificate(t, "n", noon.AddDate(0, 0, -i), false)
+			h.write(fmt.Sprintf("/etc/kubernetes/pki/%02d%s.crt", i, strings.Repeat("&", length)), c)
+		}
+		r := h.read()
+		told := len(r.Certificates)
+		if told == 0 || told > mostCertificates || length > 1 == (told == mostCertificates) || told+r.MoreCertificates != 60 {
+			t.Fatalf("%d certificates are told, and %d more", told, r.MoreCertificates)
+		}
+		for i, c := range r.Certificates {
+			if number := 60 - told + i; !strings.Contains(c.Path, fmt.Sprintf("/%02d&", number)) {
+				t.Errorf("of %d told, number %d is %s", told, i, c.Path)
+			}
+		}
 	}
 }
 
@@ -315,6 +465,34 @@ func TestTheClockIsTheAPIServersWhoIsKnownByTheClustersCA(t *testing.T) {
 	got, err := ThisHost(h.root).serverTime(t.Context(), server.URL)
 	if err != nil || got.Sub(noon) != 500*time.Millisecond {
 		t.Errorf("it is %s, %v", got, err)
+	}
+}
+
+// TestAClockIsToldThatIsWrongByYears: by it, the API server's certificate is not valid. Who
+// shows another cluster's is not believed all the same.
+func TestAClockIsToldThatIsWrongByYears(t *testing.T) {
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Date", noon.Format(http.TimeFormat))
+	}))
+	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelInfo)
+	cert, key := certificate(t, "kube-apiserver", time.Now().AddDate(-2, 0, 0), true)
+	pair, err := tls.X509KeyPair([]byte(cert), []byte(key))
+	if err != nil {
+		t.Fatal(err)
+	}
+	server.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
+	server.StartTLS()
+	defer server.Close()
+	h := newHost(t)
+	h.write("/etc/kubernetes/pki/real.crt", cert)
+	h.link("/etc/kubernetes/pki/ca.crt", "/etc/kubernetes/pki/real.crt")
+	if got, err := ThisHost(h.root).serverTime(t.Context(), server.URL); err != nil || got.Sub(noon) != 500*time.Millisecond {
+		t.Errorf("it is %s, %v", got, err)
+	}
+	other, _ := certificate(t, "kube-apiserver", time.Now().AddDate(-2, 0, 0), true)
+	h.write("/etc/kubernetes/pki/real.crt", other)
+	if _, err := ThisHost(h.root).serverTime(t.Context(), server.URL); err == nil {
+		t.Error("any server is believed")
 	}
 }
 

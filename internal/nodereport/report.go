@@ -3,7 +3,9 @@ package nodereport
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"strings"
 	"time"
@@ -13,7 +15,8 @@ import (
 )
 
 // Report is what is found on a host. It fits into the outcome of a host task: of what a host
-// can have many of, the first are told, and how many there are.
+// can have many of, some are told, of certificates those that expire first, and how many more
+// there are.
 type Report struct {
 	Kernel string `json:"kernel,omitempty"`
 	// ClockAhead is by how much the host's clock is ahead of the API server's, to a second.
@@ -87,16 +90,16 @@ func (h Host) Read(ctx context.Context) Report {
 	var r Report
 	var err error
 	if r.Kernel, err = h.Kernel(); err != nil {
-		r.lacks("kernel", err)
+		h.lacks(&r, "kernel", err)
 	}
 	if r.ClockAhead, err = h.clockAhead(ctx); err != nil {
-		r.lacks("clock", err)
+		h.lacks(&r, "clock", err)
 	}
 	for _, directory := range directories {
 		disk, there, err := h.disk(directory)
 		switch {
 		case err != nil:
-			r.lacks("disk of "+directory, err)
+			h.lacks(&r, "disk of "+directory, err)
 		case there:
 			r.Disks = append(r.Disks, disk)
 		}
@@ -116,10 +119,8 @@ func (r *Report) fit() {
 		if !r.tooLarge() {
 			return
 		}
-		half = len(r.Certificates) / 2
-		r.MoreCertificates += len(r.Certificates) - half
-		r.Certificates = r.Certificates[:half]
-		if len(r.Ceph)+half == 0 && r.tooLarge() {
+		r.keepCertificates(len(r.Certificates) / 2)
+		if len(r.Ceph)+len(r.Certificates) == 0 && r.tooLarge() {
 			r.Missing = r.Missing[:len(r.Missing)/2]
 		}
 	}
@@ -140,14 +141,33 @@ func bounded(text string) string {
 // mostMissing bounds what is told of what could not be had.
 const mostMissing = 10
 
-func (r *Report) lacks(what string, why error) {
+// lacks tells what could not be had.
+func (h Host) lacks(r *Report, what string, why error) {
 	if len(r.Missing) < mostMissing {
-		r.Missing = append(r.Missing, Missing{bounded(what), bounded(why.Error())})
+		r.Missing = append(r.Missing, Missing{bounded(what), bounded(h.reason(why))})
 	}
 }
 
+// reason names a path as the host has it, and not as the pod.
+func (h Host) reason(why error) string {
+	text := why.Error()
+	if e, is := errors.AsType[*fs.PathError](why); is {
+		text = strings.ReplaceAll(text, e.Path, h.onHost(e.Path))
+	}
+	if errors.Is(why, fs.ErrPermission) {
+		text += "; the report is root without capabilities, which its mode or SELinux refuses"
+	}
+	return text
+}
+
+// clockTimeout bounds the question for the API server's time: one that does not answer leaves
+// time for the rest.
+const clockTimeout = 5 * time.Second
+
 // clockAhead compares the clocks in the middle of the question.
 func (h Host) clockAhead(ctx context.Context) (*journal.Duration, error) {
+	ctx, cancel := context.WithTimeout(ctx, clockTimeout)
+	defer cancel()
 	asked := time.Now()
 	theirs, err := h.ServerTime(ctx)
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/internal/podexec"
 )
 
 // DefaultCallTimeout bounds one request by default.
@@ -30,9 +31,8 @@ type Options struct {
 // Client is the [API] of Rook in a real cluster.
 type Client struct {
 	rest        rest.Interface
-	config      *rest.Config
+	exec        *podexec.Client
 	callTimeout time.Duration
-	refusal     *refusal
 }
 
 var _ API = (*Client)(nil)
@@ -50,7 +50,7 @@ func NewClient(config *rest.Config, options Options) (*Client, error) {
 	config.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
 	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
 	config.QPS, config.Burst = kube.DefaultQPS, kube.DefaultBurst
-	config.Timeout = 0 // it would end an exec; each call has its own
+	config.Timeout = 0 // each call has its own
 	if options.UserAgent != "" {
 		config.UserAgent = options.UserAgent
 	}
@@ -58,7 +58,8 @@ func NewClient(config *rest.Config, options Options) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make a client for Rook at %s: %w", config.Host, err)
 	}
-	return &Client{rest: client, config: config, callTimeout: options.CallTimeout, refusal: &refusal{now: time.Now}}, nil
+	exec, err := podexec.New(config, options.UserAgent)
+	return &Client{rest: client, exec: exec, callTimeout: options.CallTimeout}, err
 }
 
 // group is the API group of Rook's own objects.

@@ -2,12 +2,12 @@ package rook
 
 import (
 	"errors"
-	"net/http"
 	"slices"
 	"testing"
 
 	"github.com/replicatedhq/ekco/internal/ceph"
 	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/internal/podexec/podexectest"
 )
 
 func TestAClientThatOnlyReadsChangesNoObjectOfRook(t *testing.T) {
@@ -37,39 +37,6 @@ func TestAClientThatOnlyReadsChangesNoObjectOfRook(t *testing.T) {
 	}
 }
 
-func TestAClientThatOnlyReadsRunsProgramsThatAreQuestionsOverEitherProtocol(t *testing.T) {
-	for name, serve := range protocols {
-		t.Run(name, func(t *testing.T) {
-			s, _ := newServer(t, nil)
-			s.exec = serve(t, func([]string) (string, string, int) { return "out", "", 0 })
-			stdout, _, _, err := s.bound(readOnly, Options{}).Exec(kube.Question(t.Context()), toolsPod, []string{"ceph", "status"})
-			if err != nil || string(stdout) != "out" {
-				t.Errorf("%q, %v", stdout, err)
-			}
-		})
-	}
-}
-
-func TestAClientThatOnlyReadsRunsNoProgramOfWhichNobodySaysThatItIsAQuestion(t *testing.T) {
-	for name, serve := range protocols {
-		t.Run(name, func(t *testing.T) {
-			s, _ := newServer(t, nil)
-			s.exec = serve(t, func(argv []string) (string, string, int) {
-				t.Errorf("%q was run", argv)
-				return "", "", 0
-			})
-			client := s.bound(readOnly, Options{})
-			if name == "SPDY" {
-				client.refusal.remember()
-			}
-			_, _, _, err := client.Exec(t.Context(), toolsPod, []string{"ceph", "osd", "purge", "1"})
-			if !errors.Is(err, kube.ErrReadOnly) || errors.Is(err, kube.ErrUnavailable) {
-				t.Errorf("%v, want ErrReadOnly alone", err)
-			}
-		})
-	}
-}
-
 // A client of ceph that was not told that nothing may change asks and changes
 // nothing, because the terms are those of the API through which it runs.
 func TestInADryRunCephIsAskedAndNotChangedWhoeverForgot(t *testing.T) {
@@ -77,7 +44,7 @@ func TestInADryRunCephIsAskedAndNotChangedWhoeverForgot(t *testing.T) {
 		clusterPath: emptyCluster, deploymentPath + "/rook-ceph-operator": operatorOf("rook/ceph:v1.10.8"),
 		podPath + "?app=rook-ceph-tools": `{"items":[` + podOf("tools", "2026-01-01T00:00:00Z", "Running", "True", "") + `]}`,
 	})
-	s.exec = overWebSocket(t, func(argv []string) (string, string, int) {
+	s.exec = podexectest.OverWebSocket(t, func(argv []string) (string, string, int) {
 		if argv[0] == "env" && argv[len(argv)-1] == "json" {
 			return "", "", 0 // it would read questions, which package ceph answers for
 		}
@@ -96,9 +63,3 @@ func TestInADryRunCephIsAskedAndNotChangedWhoeverForgot(t *testing.T) {
 }
 
 var readOnly = kube.Terms{ReadOnly: true}
-
-// protocols are how an exec is served.
-var protocols = map[string]func(*testing.T, program) http.HandlerFunc{
-	"WebSocket": overWebSocket,
-	"SPDY":      func(t *testing.T, run program) http.HandlerFunc { return byMethod(forbidden, overSPDY(t, run)) },
-}

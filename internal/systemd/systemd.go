@@ -102,11 +102,12 @@ func (u *Unit) await(ctx context.Context, before state) error {
 	defer tick.Stop()
 	var seen state
 	var since time.Time
+	starts := 0
 	for {
 		now, err := u.look(ctx)
 		switch {
 		case ctx.Err() != nil:
-			return fmt.Errorf("%s was told to restart and is not active again in time: %s; look at journalctl -u %s: %w", u.name, seen, u.name, ctx.Err())
+			return u.late(seen, starts, ctx.Err())
 		case err != nil:
 			return err
 		case now.failed():
@@ -115,6 +116,7 @@ func (u *Unit) await(ctx context.Context, before state) error {
 			since = time.Time{}
 		case since.IsZero() || now.invocation != seen.invocation:
 			since = time.Now()
+			starts++
 		case time.Since(since) >= u.systemd.Steady:
 			return nil
 		}
@@ -124,6 +126,15 @@ func (u *Unit) await(ctx context.Context, before state) error {
 		case <-ctx.Done():
 		}
 	}
+}
+
+// late says that there is no more time, and in what state it was seen last, after so many starts.
+func (u *Unit) late(seen state, starts int, cause error) error {
+	is := "is not active again in time: " + seen.String()
+	if starts > 1 {
+		is = fmt.Sprintf("does not stay active: it was seen to start %d times, and ended within %s each time", starts, u.systemd.Steady)
+	}
+	return fmt.Errorf("%s was told to restart and %s; look at journalctl -u %s: %w", u.name, is, u.name, cause)
 }
 
 // state is what a unit is at a moment.

@@ -83,6 +83,13 @@ func TestAUnitThatIsNotActiveAgainIsToldOf(t *testing.T) {
 	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "not active again in time: is activating (auto-restart), result exit-code") {
 		t.Error(err)
 	}
+	soon, stop := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer stop()
+	again := []systemdtest.State{looping, systemdtest.Running(), looping, systemdtest.Running()}
+	s.AfterRestart(kubelet, append(again, looping)...)
+	if err := unit(t, s).Restart(soon); err == nil || !strings.Contains(err.Error(), "told to restart and does not stay active: it was seen to start 2 times, and ended within ") {
+		t.Error(err)
+	}
 	s.Refuse("no")
 	if err := unit(t, s).Restart(t.Context()); err == nil || !strings.Contains(err.Error(), "restart kubelet.service: no") {
 		t.Error(err)

@@ -1,6 +1,7 @@
 package hosttasksim
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"maps"
@@ -105,7 +106,7 @@ func (c *Cluster) count() {
 
 func (c *Cluster) start(pod object, program Program) {
 	if program.Waits != "" {
-		if c.status(pod, "Pending", waiting(program.Waits)) {
+		if c.status(pod, "Pending", waiting(program.Waits, cmp.Or(program.Message, "by the simulation"))) {
 			c.bad(pod.Metadata.Name)
 		}
 		return
@@ -174,10 +175,10 @@ func condition(ready string) map[string]any { return map[string]any{"type": "Rea
 
 func running(status map[string]any) { status["conditions"] = []any{condition("True")} }
 
-func waiting(reason string) func(map[string]any) {
+func waiting(reason, message string) func(map[string]any) {
 	return func(status map[string]any) {
 		status["containerStatuses"] = []any{map[string]any{"name": "task", "state": map[string]any{
-			"waiting": map[string]any{"reason": reason, "message": "by the simulation"},
+			"waiting": map[string]any{"reason": reason, "message": message},
 		}}}
 	}
 }

@@ -31,8 +31,9 @@ const Namespace = "kurl"
 type Program struct {
 	// Start and Run are how long it takes; zero means a second, and three.
 	Start, Run time.Duration
-	// Waits is a reason for which the container waits for ever, instead of starting.
-	Waits string
+	// Waits is a reason for which the container waits for ever, instead of starting, and
+	// Message what the kubelet says of it.
+	Waits, Message string
 	// Hangs has it run until its deadline.
 	Hangs bool
 	// Dies has it end with an exit code, without saying anything.
@@ -59,6 +60,7 @@ type Cluster struct {
 	badSince map[string]time.Time
 	badFor   time.Duration
 	watches  map[*watch.RaceFreeFakeWatcher]bool
+	watched  int
 }
 
 type node struct {
@@ -206,13 +208,17 @@ func (c *Cluster) ForceDeletePod(ctx context.Context, namespace, name, uid strin
 	return c.DeleteObject(ctx, kube.Ref{Version: "v1", Resource: "pods", Namespace: namespace, Name: name}, uid)
 }
 
-// PodLog implements [hosttask.Nodes].
+// PodLog implements [hosttask.Nodes]. A node that is unreachable does not give it.
 func (c *Cluster) PodLog(ctx context.Context, _, name string, last int64) (string, error) {
 	if err := sim.Reach(ctx, &c.APIServer, "get pods/log"); err != nil {
 		return "", err
 	}
+	pod, _ := c.pod(name)
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if n := c.nodes[pod.Spec.NodeName]; n != nil && n.lost {
+		return "", errors.New("the kubelet of its node does not give it")
+	}
 	text := c.logs[name]
 	if lines := strings.SplitAfter(strings.TrimRight(text, "\n"), "\n"); last > 0 && len(lines) > int(last) {
 		text = strings.Join(lines[len(lines)-int(last):], "") + "\n"
@@ -232,14 +238,32 @@ func (source) ListWithContext(context.Context, metav1.ListOptions) (runtime.Obje
 
 // WatchWithContext notices every change of a pod from now on.
 func (s source) WatchWithContext(ctx context.Context, _ metav1.ListOptions) (watch.Interface, error) {
+	s.cluster.mu.Lock()
+	defer s.cluster.mu.Unlock()
+	s.cluster.watched++
 	if err := sim.Reach(ctx, &s.cluster.APIServer, "watch pods"); err != nil {
 		return nil, err
 	}
 	opened := watch.NewRaceFreeFake()
-	s.cluster.mu.Lock()
-	defer s.cluster.mu.Unlock()
 	s.cluster.watches[opened] = true
 	return opened, nil
+}
+
+// Watched returns how often a watch was asked for.
+func (c *Cluster) Watched() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.watched
+}
+
+// EndWatches ends all that are open, as the API server does now and then.
+func (c *Cluster) EndWatches() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for w := range c.watches {
+		w.Stop()
+	}
+	clear(c.watches)
 }
 
 // tell tells the watches of a change of a pod. They are told no more once one of them has

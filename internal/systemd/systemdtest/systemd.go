@@ -47,12 +47,18 @@ type Systemd struct {
 	after, planned map[string][]State
 	restarts       []string
 	refuses        string
+	restarted      chan string
 }
 
 // Start starts one for a test, with units that run.
 func Start(t *testing.T, units ...string) *Systemd {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "bus")
+	return StartAt(t, filepath.Join(t.TempDir(), "bus"), units...)
+}
+
+// StartAt does, with its bus at that path.
+func StartAt(t *testing.T, path string, units ...string) *Systemd {
+	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "unix", path)
 	if err != nil {
 		t.Fatal(err)
@@ -93,6 +99,14 @@ func (s *Systemd) Refuse(why string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.refuses = why
+}
+
+// Restarted returns where each unit is told from now on that is restarted, for who restarts it really.
+func (s *Systemd) Restarted() <-chan string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.restarted = make(chan string, 100)
+	return s.restarted
 }
 
 // Restarts are the units that were restarted, in order.
@@ -203,6 +217,9 @@ func (s *Systemd) restart(unit string) *dbus.Message {
 		return fails("org.freedesktop.DBus.Error.AccessDenied", s.refuses)
 	}
 	s.restarts = append(s.restarts, unit)
+	if s.restarted != nil {
+		s.restarted <- unit
+	}
 	s.after[unit] = s.planned[unit]
 	delete(s.planned, unit)
 	if len(s.after[unit]) == 0 {

@@ -1,4 +1,4 @@
-package rook
+package podexec
 
 import (
 	"errors"
@@ -7,11 +7,12 @@ import (
 	"testing"
 
 	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/internal/podexec/podexectest"
 )
 
 func TestAnExecThatTheAPIServerDoesNotAnswerIsReportedOverEitherProtocol(t *testing.T) {
 	coded := func(code int) http.HandlerFunc {
-		return func(w http.ResponseWriter, _ *http.Request) { refuse(w, code, "told so") }
+		return func(w http.ResponseWriter, _ *http.Request) { podexectest.Refuse(w, code, "told so") }
 	}
 	hangUp := func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
 	run := func([]string) (string, string, int) { return "out", "", 0 }
@@ -19,17 +20,17 @@ func TestAnExecThatTheAPIServerDoesNotAnswerIsReportedOverEitherProtocol(t *test
 		exec http.HandlerFunc
 		want bool
 	}{
-		"WebSocket answers":                       {overWebSocket(t, run), false},
-		"SPDY answers after a refusal":            {byMethod(forbidden, overSPDY(t, run)), false},
-		"both are forbidden":                      {forbidden, false},
+		"WebSocket answers":                       {podexectest.OverWebSocket(t, run), false},
+		"SPDY answers after a refusal":            {podexectest.ByMethod(podexectest.Forbidden, podexectest.OverSPDY(t, run)), false},
+		"both are forbidden":                      {podexectest.Forbidden, false},
 		"there is no such pod":                    {coded(http.StatusNotFound), false},
 		"WebSocket is hung up on":                 {hangUp, true},
 		"both are answered by a server in faults": {coded(http.StatusServiceUnavailable), true},
-		"SPDY meets a server in faults":           {byMethod(forbidden, coded(http.StatusServiceUnavailable)), true},
-		"SPDY is hung up on":                      {byMethod(forbidden, hangUp), true},
+		"SPDY meets a server in faults":           {podexectest.ByMethod(podexectest.Forbidden, coded(http.StatusServiceUnavailable)), true},
+		"SPDY is hung up on":                      {podexectest.ByMethod(podexectest.Forbidden, hangUp), true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, _ := newServer(t, nil)
+			s, _ := newServer(t)
 			s.exec = test.exec
 			var mu sync.Mutex
 			var reported []error
@@ -37,7 +38,7 @@ func TestAnExecThatTheAPIServerDoesNotAnswerIsReportedOverEitherProtocol(t *test
 				mu.Lock()
 				defer mu.Unlock()
 				reported = append(reported, err)
-			}}, Options{})
+			}})
 			_, _, _, err := client.Exec(t.Context(), toolsPod, []string{"ceph", "status"})
 			mu.Lock()
 			defer mu.Unlock()

@@ -1,4 +1,4 @@
-package rook
+package podexec
 
 import (
 	"sync"

@@ -1,4 +1,4 @@
-package rook
+package podexec
 
 import (
 	"context"
@@ -11,6 +11,8 @@ import (
 	"github.com/gorilla/websocket"
 	"k8s.io/streaming/pkg/httpstream"
 	"k8s.io/streaming/pkg/httpstream/spdy"
+
+	"github.com/replicatedhq/ekco/internal/podexec/podexectest"
 )
 
 // flood serves the exec of a program that writes so many KiB, and never ends.
@@ -25,7 +27,7 @@ func (f flood) content() map[string][]byte {
 // chunk is how much is written at once: the reader may go away at any moment.
 const chunk = 16 << 10
 
-func (f flood) overWebSocket(t *testing.T) http.HandlerFunc {
+func (f flood) viaWebSocket(t *testing.T) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		upgrader := websocket.Upgrader{Subprotocols: []string{"v5.channel.k8s.io"}}
 		connection, err := upgrader.Upgrade(w, r, nil)
@@ -45,7 +47,7 @@ func (f flood) overWebSocket(t *testing.T) http.HandlerFunc {
 	}
 }
 
-func (f flood) overSPDY(t *testing.T) http.HandlerFunc {
+func (f flood) viaSPDY(t *testing.T) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if _, err := httpstream.Handshake(r, w, []string{"v4.channel.k8s.io"}); err != nil {
 			t.Errorf("handshake: %v", err)
@@ -86,10 +88,10 @@ func TestAProgramThatWritesMoreThanIsKeptIsLeftAtOnce(t *testing.T) {
 		"stderr": {flood{stderr: longestStderr + 16}, "ceph wrote more than is kept: more than 64 KiB to stderr"},
 	} {
 		for protocol, exec := range map[string]http.HandlerFunc{
-			"WebSocket": test.overWebSocket(t), "SPDY": byMethod(forbidden, test.overSPDY(t)),
+			"WebSocket": test.viaWebSocket(t), "SPDY": podexectest.ByMethod(podexectest.Forbidden, test.viaSPDY(t)),
 		} {
 			t.Run(stream+" over "+protocol, func(t *testing.T) {
-				s, client := newServer(t, nil)
+				s, client := newServer(t)
 				s.exec = exec
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
@@ -104,8 +106,8 @@ func TestAProgramThatWritesMoreThanIsKeptIsLeftAtOnce(t *testing.T) {
 
 func TestAsMuchAsIsKeptIsKept(t *testing.T) {
 	stdout, stderr := strings.Repeat("o", longestStdout<<10), strings.Repeat("e", longestStderr<<10)
-	s, client := newServer(t, nil)
-	s.exec = overWebSocket(t, func([]string) (string, string, int) { return stdout, stderr, 0 })
+	s, client := newServer(t)
+	s.exec = podexectest.OverWebSocket(t, func([]string) (string, string, int) { return stdout, stderr, 0 })
 	gotOut, gotErr, _, err := client.Exec(t.Context(), toolsPod, []string{"ceph"})
 	if err != nil || string(gotOut) != stdout || string(gotErr) != stderr {
 		t.Errorf("%d and %d bytes, %v", len(gotOut), len(gotErr), err)

@@ -1,0 +1,27 @@
+package hosttask
+
+import (
+	"context"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Elsewhere lists the nodes but that one on which a task of that name may run, whoever had it run: an
+// EKCO beside this one, or before it, has a journal of its own. What cannot come to an end any more is
+// swept, and is listed no longer.
+func (t *Tasks) Elsewhere(ctx context.Context, name, node string) (nodes []string, err error) {
+	pods, err := t.pods(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for i := range pods {
+		pod := &pods[i]
+		ended := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+		if !ended && ours(&pod.ObjectMeta) && pod.Labels[LabelTask] == name && pod.Spec.NodeName != node {
+			nodes = append(nodes, pod.Spec.NodeName)
+		}
+	}
+	slices.Sort(nodes)
+	return slices.Compact(nodes), nil
+}

@@ -1,0 +1,82 @@
+package hosttask_test
+
+import (
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/replicatedhq/ekco/internal/hosttask"
+	"github.com/replicatedhq/ekco/internal/hosttask/hosttasksim"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// TestWhatAProgramLogsIsPassedOnOnceWhenItIsSeenAndAtTheLatestAtItsEnd: a fast one is never
+// seen to run.
+func TestWhatAProgramLogsIsPassedOnOnceWhenItIsSeenAndAtTheLatestAtItsEnd(t *testing.T) {
+	for name, looks := range map[string][]time.Duration{"seen to run": {2 * time.Second, time.Second, 3 * time.Second}, "seen at its end": {6 * time.Second}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := leftBehind(t, map[string]hosttasksim.Program{"a": {Lines: []string{"primed"}}})
+				var said strings.Builder
+				next := hosttask.New(c, c, hosttasksim.Namespace, slog.New(slog.NewTextHandler(&said, nil)))
+				task, owner := on("a")
+				for _, after := range looks {
+					pass(after)
+					seen, err := next.Look(t.Context(), task, owner)
+					if n := strings.Count(said.String(), "host task says: primed"); err != nil || n != 1 || strings.Count(said.String(), "host task says") > n {
+						t.Errorf("it is %s, and the line was passed on %d times, %v", seen.State, n, err)
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestAnOutcomeNeedNotBeTheLastLine: what a program writes to its two outputs may change places.
+func TestAnOutcomeNeedNotBeTheLastLine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := leftBehind(t, map[string]hosttasksim.Program{"a": {Silent: true, Lines: []string{`ekco-outcome {"result":1}`, "bye", "bye"}}})
+		pass(10 * time.Second)
+		task, owner := on("a")
+		if seen, err := ekco(c).Look(t.Context(), task, owner); err != nil || seen.State != hosttask.Ended {
+			t.Errorf("it is %+v, %v", seen, err)
+		}
+	})
+}
+
+// TestAnUnreadyPodOnANodeThatIsWellIsNotGivenUp: as one is for a moment.
+func TestAnUnreadyPodOnANodeThatIsWellIsNotGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := leftBehind(t, map[string]hosttasksim.Program{"a": {Run: 10 * time.Second}})
+		pass(2 * time.Second)
+		task, owner := on("a")
+		c.Edit(podOf(task, owner), func(pod map[string]any) {
+			pod["status"].(map[string]any)["conditions"] = []any{map[string]any{"type": "Ready", "status": "False"}}
+		})
+		next := ekco(c)
+		if err := next.Sweep(t.Context(), opened); err != nil {
+			t.Error(err)
+		}
+		if seen, err := next.Look(t.Context(), task, owner); err != nil || seen.State != hosttask.Running {
+			t.Errorf("it is %+v, %v", seen, err)
+		}
+	})
+}
+
+// TestWhatCameOfATaskIsReadOnceItsNodeGivesIt: the program has ended, and need not run again.
+func TestWhatCameOfATaskIsReadOnceItsNodeGivesIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := leftBehind(t, map[string]hosttasksim.Program{"a": {}})
+		pass(10 * time.Second)
+		task, owner := on("a")
+		next := ekco(c)
+		for taint, want := range map[string]hosttask.State{journal.TaintUnreachable: hosttask.Running, "": hosttask.Ended} {
+			c.Taint("a", taint)
+			if seen, err := next.Look(t.Context(), task, owner); err != nil || seen.State != want {
+				t.Errorf("it is %+v, %v, want %s", seen, err, want)
+			}
+		}
+	})
+}

@@ -7,7 +7,7 @@ GIT_SHA ?= $(shell git describe --always --dirty --abbrev=12 --exclude='*' 2>/de
 PKG     := github.com/replicatedhq/ekco
 LDFLAGS := -s -w -X $(PKG)/internal/version.version=$(VERSION) -X $(PKG)/internal/version.gitSHA=$(GIT_SHA)
 BENCH   ?= .
-SCRIPTS := $(shell git ls-files '*.sh' .ci/run 2>/dev/null)
+SCRIPTS := $(shell git ls-files '*.sh' deploy/host .ci/run 2>/dev/null)
 
 export CGO_ENABLED = 0
 
@@ -51,7 +51,9 @@ race: ## run the tests of the rooms under the race detector; of crash points it 
 
 .PHONY: bench
 bench: build controlplane minio ## run the benchmarks behind docs/performance.md, or those named by BENCH
-	$(GO) test -run '^$$' -bench '$(BENCH)' -benchtime 2s -timeout 90m ./journal/... ./fsm/... ./test/bench/... ./test/minio ./test/node
+	$(GO) test -run '^$$' -bench '$(BENCH)' -benchtime 2s -timeout 90m ./journal/... ./fsm/... ./test/bench/... ./test/minio ./test/loadbalancer ./test/node
+	# In simulated time, which no benchmark has.
+	for nodes in 10 1000; do EKCO_BALANCED_NODES=$$nodes $(GO) test -count 1 -v -run ManyNodesAreInStep ./cmd/internal/ring || exit 1; done
 
 .PHONY: lint
 lint: ## gofumpt, go vet, staticcheck, the import table and the rules for alerts

@@ -47,28 +47,40 @@ func (a *run) leave(left []journal.ActionLeft) {
 	}
 }
 
-// leftAlone says what the action left though it was planned or asked for, as its
-// record and these of its steps say.
+// leftAlone says what the action left though it was planned or asked for, or could not
+// have, as its record and these of its steps say.
 func (a *run) leftAlone(steps []*stepState) string {
 	var reasons []string
 	for _, s := range steps {
 		var outputs struct {
-			Left any `json:"left"`
+			Left    any `json:"left"`
+			Missing any `json:"missing"`
 		}
 		progress := a.progress(s)
 		if len(progress.Outputs) == 0 || json.Unmarshal(progress.Outputs, &outputs) != nil {
 			continue
 		}
-		if why, ok := outputs.Left.(string); ok && !slices.Contains(reasons, why) {
-			reasons = append(reasons, why)
+		for _, of := range []any{outputs.Left, outputs.Missing} {
+			if why, ok := of.(string); ok {
+				reasons = append(reasons, why)
+			}
 		}
 	}
 	for _, what := range slices.Sorted(maps.Keys(a.record.Left)) {
-		if why := LeftBecause(what, a.record.Left[what]); !slices.Contains(reasons, why) {
-			reasons = append(reasons, why)
+		reasons = append(reasons, LeftBecause(what, a.record.Left[what]))
+	}
+	return strings.Join(once(reasons), "; ")
+}
+
+// once leaves out what another of the reasons says as well, such as why one is left alone.
+func once(reasons []string) (kept []string) {
+	for i, why := range reasons {
+		said := func(other string) bool { return other != why && strings.Contains(other, why) }
+		if why != "" && !slices.ContainsFunc(reasons, said) && !slices.Contains(reasons[:i], why) {
+			kept = append(kept, why)
 		}
 	}
-	return strings.Join(reasons, "; ")
+	return kept
 }
 
 // LeftBecause says that something is left alone.

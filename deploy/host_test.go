@@ -15,7 +15,7 @@ dir="$(dirname "$0")"
 { echo "KUBECONFIG=$KUBECONFIG"; printf '%s\n' "$@"; } >> "$dir/called"
 case " $* " in
 *" get pods "*"--output wide"*) echo "ekc-operator-x 0/1 Pending" ;;
-*" get pods "*) cat "$dir/pods"; exit "$(cat "$dir/code" 2>/dev/null || echo 0)" ;;
+*" get pods "*) [ -z "$FAILS" ] || { echo "refused: $FAILS" >&2; exit 4; }; cat "$dir/pods" ;;
 *" exec "*) cat > "$dir/read"; echo executed; exit 3 ;;
 esac
 `
@@ -71,6 +71,18 @@ func TestTheHostsCommandUsesTheAdministratorsConfigurationUnlessToldOtherwise(t 
 func TestWithoutAPodThatRunsTheHostsCommandShowsThoseThereAre(t *testing.T) {
 	called, out, errOut, code := purgeOnHost(t, "", "", nil, "worker-2")
 	if code != 1 || out != "" || !strings.Contains(errOut, "no pod of EKCO runs in namespace kurl") || !strings.Contains(errOut, "ekc-operator-x 0/1 Pending") {
+		t.Errorf("exit code %d, said %q and %q", code, out, errOut)
+	}
+	if strings.Contains(strings.Join(called, " "), "exec") {
+		t.Errorf("called were %q", called)
+	}
+}
+
+// TestWhereTheAPIDoesNotAnswerTheHostsCommandSaysWhatItNeeds: kubectl alone blames a server at localhost.
+func TestWhereTheAPIDoesNotAnswerTheHostsCommandSaysWhatItNeeds(t *testing.T) {
+	called, out, errOut, code := purgeOnHost(t, "pod/a\n", "", []string{"FAILS=no such file", "KUBECONFIG=/nowhere"}, "worker-2")
+	if code != 1 || out != "" || !strings.HasPrefix(errOut, "refused: no such file\nekco-purge-node: cannot ask the Kubernetes API") ||
+		!strings.Contains(errOut, "KUBECONFIG is /nowhere: run this as root on a primary") || strings.Contains(errOut, "no pod of EKCO runs") {
 		t.Errorf("exit code %d, said %q and %q", code, out, errOut)
 	}
 	if strings.Contains(strings.Join(called, " "), "exec") {

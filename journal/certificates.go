@@ -7,8 +7,10 @@ import "time"
 const ActionRenewCertificate ActionKind = "renew-certificate"
 
 // Its steps. StepRenewCertificate writes the Secrets, and leaves a [CertificateRenewed].
+// StepAwaitLoaded waits for those who read them again by themselves, before others are restarted.
 const (
 	StepRenewCertificate = "renew"
+	StepAwaitLoaded      = "await-loaded"
 	StepRestartServers   = "restart"
 	StepAwaitServed      = "await-served"
 )
@@ -23,6 +25,8 @@ var (
 	CertificateRegistry  = Subject{Kind: KindCertificate, Name: "registry"}
 	CertificateKurlProxy = Subject{Kind: KindCertificate, Name: "kurl-proxy"}
 	CertificateContour   = Subject{Kind: KindCertificate, Name: "contour"}
+	// CertificateKubeletClient is that of KOTS, a copy of what kubelets know API servers by.
+	CertificateKubeletClient = Subject{Kind: KindCertificate, Name: "kubelet-client"}
 )
 
 // CertificateFile is the certificate in a file of that path below the directory of the
@@ -61,11 +65,14 @@ type CertificateFacts struct {
 	Foreign bool `json:"foreign,omitempty"`
 	// Unrenewed says why nobody renews it; empty if EKCO does.
 	Unrenewed string `json:"unrenewed,omitempty"`
-	// Due: what remains of its validity is as long as that of one that is to be renewed,
-	// or shorter.
-	Due bool `json:"due,omitempty"`
+	// Due: it is to be renewed, as what remains of its validity is as long as that of such a
+	// one, or shorter, or for what else Why says.
+	Due bool   `json:"due,omitempty"`
+	Why string `json:"why,omitempty"`
 	// Within says how near the end of its validity is, for those who are to be warned.
 	Within CertificateWithin `json:"within,omitempty"`
+	// On is the primary on which they are, for those of a control plane.
+	On *Primary `json:"on,omitempty"`
 }
 
 // CertificateWithin says that the end of the validity of a certificate is near.
@@ -115,6 +122,9 @@ func (f CertificateFacts) Of(string) CertificateFacts { return f }
 type CertificateInput struct {
 	// Ends is when the first of the certificates expires, as it was seen.
 	Ends time.Time `json:"ends"`
+	// TTL is what remains of the validity of what is to be renewed, where a person said so;
+	// zero means what the settings say.
+	TTL Duration `json:"ttl,omitempty"`
 }
 
 // CertificateRenewed is what the renewal leaves.

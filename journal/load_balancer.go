@@ -1,6 +1,11 @@
 package journal
 
-import "slices"
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+	"time"
+)
 
 const (
 	// ActionUpdateLoadBalancer gives the load balancer of a node the primaries, without a
@@ -8,15 +13,20 @@ const (
 	ActionUpdateLoadBalancer ActionKind = "update-load-balancer"
 	// ActionRestartLoadBalancer gives it another manifest too, for which the kubelet restarts it.
 	ActionRestartLoadBalancer ActionKind = "restart-load-balancer"
+	// ActionNoteLoadBalancers notes in a ConfigMap which nodes have theirs in step.
+	ActionNoteLoadBalancers ActionKind = "note-load-balancers"
 )
 
 // Their steps: the files on the node, HAProxy that runs with them, and an API server that is
-// reached through it. The first leaves what [LoadBalancerWritten] reads.
+// reached through it. The first leaves a [LoadBalancerOnNode], the second a [LoadBalancerRuns].
 const (
 	StepWriteLoadBalancer  = "write"
 	StepReloadLoadBalancer = "reload"
 	StepReachLoadBalancer  = "reach"
 )
+
+// StepNoteLoadBalancers writes the ConfigMap, and leaves its [LoadBalancerListFacts].
+const StepNoteLoadBalancers = "note"
 
 // KindLoadBalancer is the kind of the load balancer of a node, which is called like the node.
 const KindLoadBalancer = "LoadBalancer"
@@ -35,6 +45,46 @@ type LoadBalancerFacts struct {
 	Primary bool   `json:"primary,omitempty"`
 	// Ready is set if a pod can do something there.
 	Ready bool `json:"ready,omitempty"`
+	// Started is when HAProxy was started there; zero if it does not run.
+	Started time.Time `json:"started,omitzero"`
+}
+
+// LoadBalancerRuns is what is left of HAProxy that was seen to run.
+type LoadBalancerRuns struct {
+	Started time.Time `json:"started,omitzero"`
+}
+
+// KindLoadBalancerList is the kind of the ConfigMap that says which nodes have their load balancer in
+// step. Installers delete it to have everything written again.
+const KindLoadBalancerList = "LoadBalancerList"
+
+// LoadBalancerList is that of a namespace.
+func LoadBalancerList(namespace string) Subject {
+	return Subject{Kind: KindLoadBalancerList, Name: namespace + "/update-internallb"}
+}
+
+// LoadBalancerListFacts is what is known of that ConfigMap.
+type LoadBalancerListFacts struct {
+	// UID is empty if there is none.
+	UID string `json:"uid,omitempty"`
+	// Sum tells the list from others; empty for an empty one.
+	Sum string `json:"sum,omitempty"`
+}
+
+// SumOfLoadBalancers is that of a list.
+func SumOfLoadBalancers(list string) string {
+	if list == "" {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(list))
+	return hex.EncodeToString(sum[:8])
+}
+
+// LoadBalancerListInput is what the ConfigMap shall say.
+type LoadBalancerListInput struct {
+	// UID is that of the ConfigMap; empty if there is none, and one is to be made.
+	UID  string `json:"uid,omitempty"`
+	List string `json:"list"`
 }
 
 // LoadBalancerInput is what the load balancer of a node shall be.

@@ -1,6 +1,9 @@
 package observers
 
-import "sync/atomic"
+import (
+	"slices"
+	"sync/atomic"
+)
 
 // Nudge has sources look at once when EKCO itself has changed what they see, for
 // those that would otherwise see it at their next poll only. The zero Nudge has none
@@ -13,6 +16,20 @@ type Nudge struct {
 func (n *Nudge) Over(sources ...Source) []Source {
 	n.sources.Store(&sources)
 	return sources
+}
+
+// Also adds sources that are to look, and returns them.
+func (n *Nudge) Also(sources ...Source) []Source {
+	for {
+		before := n.sources.Load()
+		all := sources
+		if before != nil {
+			all = slices.Concat(*before, sources)
+		}
+		if n.sources.CompareAndSwap(before, &all) {
+			return sources
+		}
+	}
 }
 
 // Look has all of them look.

@@ -30,6 +30,8 @@ const (
 	// servedTimeout is enough for Envoys that are replaced one after the other, each of which has
 	// five minutes to end.
 	servedTimeout = 30 * time.Minute
+	// loadedTimeout is enough for a kubelet to give a pod what its Secret has, and for the pod to see it.
+	loadedTimeout = 5 * time.Minute
 )
 
 // Store is what the action needs of the Secrets, and of who serves what is in them. Errors
@@ -40,21 +42,34 @@ type Store interface {
 	Renewed(ctx context.Context, of journal.Subject) (facts journal.CertificateFacts, lacks string, err error)
 	Renew(ctx context.Context, of journal.Subject) (journal.CertificateFacts, error)
 	Restarts(of journal.Subject) bool
+	LoadsFirst(of journal.Subject) bool
 	Pods(ctx context.Context, of journal.Subject) ([]journal.CertificatePod, error)
 	Restarted(ctx context.Context, of journal.Subject, pods []journal.CertificatePod, since time.Time) (lacks string, err error)
 	Restart(ctx context.Context, of journal.Subject, pods []journal.CertificatePod, since time.Time) error
+	Unloaded(ctx context.Context, of journal.Subject, least int) (lacks string, err error)
 	Unserved(ctx context.Context, of journal.Subject, least int) (lacks string, err error)
 }
 
+// Stores returns the store that renews of what no more remains than that; for zero, than the
+// settings say.
+type Stores func(ttl time.Duration) Store
+
+// of returns the store that does what was asked for.
+func (s Stores) of(record journal.ActionRecord) (Store, error) {
+	input, err := journal.InputOf[journal.CertificateInput](record.Request)
+	return s(time.Duration(input.TTL)), err
+}
+
 // New returns the action. changed is called when it has written, so that it is looked at.
-func New(store Store, changed func()) actions.Definition {
+func New(store Stores, changed func()) actions.Definition {
 	return actions.Definition{
 		Kind: journal.ActionRenewCertificate, Noun: "renewal", Expendable: true,
 		Plan: plan(store),
 		Steps: map[string]actions.Step{
 			journal.StepRenewCertificate: renew{store, changed},
 			journal.StepRestartServers:   restart{store},
-			journal.StepAwaitServed:      await{store},
+			journal.StepAwaitLoaded:      await{store, Store.Unloaded},
+			journal.StepAwaitServed:      await{store, Store.Unserved},
 		},
 		Preflights: map[string]actions.Preflight{
 			CertificateRenewable: renewable{store},
@@ -71,8 +86,12 @@ type facts struct {
 	Since time.Time `json:"since"`
 }
 
-func plan(store Store) func(context.Context, journal.ActionRecord) (journal.Plan, error) {
+func plan(stores Stores) func(context.Context, journal.ActionRecord) (journal.Plan, error) {
 	return func(ctx context.Context, record journal.ActionRecord) (journal.Plan, error) {
+		store, err := stores.of(record)
+		if err != nil {
+			return journal.Plan{}, err
+		}
 		before, err := store.Read(ctx, record.Subject)
 		if err != nil && !errors.Is(kube.Sentinel(err), kube.ErrNotFound) { // of which the preflight says what follows
 			return journal.Plan{}, err
@@ -83,6 +102,13 @@ func plan(store Store) func(context.Context, journal.ActionRecord) (journal.Plan
 			Timeout: journal.Duration(renewTimeout), Domains: actions.NoDomains,
 		}}
 		after := journal.StepRenewCertificate
+		if store.LoadsFirst(record.Subject) {
+			steps = append(steps, journal.PlannedStep{
+				ID: journal.StepAwaitLoaded, Does: journal.StepAwaitLoaded, After: []string{after}, Preflights: []string{CertificateServed},
+				Timeout: journal.Duration(loadedTimeout), Domains: actions.NoDomains,
+			})
+			after = journal.StepAwaitLoaded
+		}
 		if store.Restarts(record.Subject) {
 			steps = append(steps, journal.PlannedStep{
 				ID: journal.StepRestartServers, Does: journal.StepRestartServers, After: []string{after},
@@ -114,11 +140,15 @@ func since(before journal.CertificateFacts) (at time.Time) {
 
 // renewable judges live whether the certificates may be renewed. What is renewed already, as
 // after a crash, is the step's to prove.
-type renewable struct{ store Store }
+type renewable struct{ stores Stores }
 
 // Check implements [actions.Preflight].
 func (p renewable) Check(ctx context.Context, record journal.ActionRecord) actions.Verdict {
-	live, lacks, err := p.store.Renewed(ctx, record.Subject)
+	store, err := p.stores.of(record)
+	if err != nil {
+		return actions.Hold(err.Error()).About("input")
+	}
+	live, lacks, err := store.Renewed(ctx, record.Subject)
 	switch {
 	case errors.Is(kube.Sentinel(err), kube.ErrNotFound):
 		return actions.Abandon("the certificates are not there any more").About("gone")
@@ -131,7 +161,7 @@ func (p renewable) Check(ctx context.Context, record journal.ActionRecord) actio
 	case lacks == "":
 		return actions.Pass()
 	}
-	switch err := p.store.Ready(ctx, record.Subject); {
+	switch err := store.Ready(ctx, record.Subject); {
 	case errors.Is(err, secrets.ErrImmutable):
 		return actions.Hold(err.Error()).About("immutable")
 	case err != nil:
@@ -142,13 +172,17 @@ func (p renewable) Check(ctx context.Context, record journal.ActionRecord) actio
 
 // renew writes the Secrets.
 type renew struct {
-	store   Store
+	stores  Stores
 	changed func()
 }
 
 // Prove implements [actions.Step].
 func (s renew) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
-	live, lacks, err := s.store.Renewed(ctx, step.Action.Subject)
+	store, err := s.stores.of(step.Action)
+	if err != nil {
+		return actions.Proof{}, err
+	}
+	live, lacks, err := store.Renewed(ctx, step.Action.Subject)
 	if err != nil || lacks != "" {
 		return actions.Proof{Missing: lacks}, err
 	}
@@ -158,7 +192,11 @@ func (s renew) Prove(ctx context.Context, step actions.StepContext) (actions.Pro
 
 // Do implements [actions.Step].
 func (s renew) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
-	live, err := s.store.Renew(ctx, step.Action.Subject)
+	store, err := s.stores.of(step.Action)
+	if err != nil {
+		return nil, err
+	}
+	live, err := store.Renew(ctx, step.Action.Subject)
 	if err != nil {
 		return nil, err
 	}
@@ -169,7 +207,11 @@ func (s renew) Do(ctx context.Context, step actions.StepContext) (json.RawMessag
 // outputs are the new certificates, and the pods that may have the old ones: all that there
 // are when the new ones are written.
 func (s renew) outputs(ctx context.Context, step actions.StepContext, live journal.CertificateFacts) (json.RawMessage, error) {
-	pods, err := s.store.Pods(ctx, step.Action.Subject)
+	store, err := s.stores.of(step.Action)
+	if err != nil {
+		return nil, err
+	}
+	pods, err := store.Pods(ctx, step.Action.Subject)
 	if err != nil {
 		return nil, err
 	}
@@ -194,15 +236,19 @@ func renewed(step actions.StepContext) (left journal.CertificateRenewed, since t
 }
 
 // restart restarts who has the old certificate.
-type restart struct{ store Store }
+type restart struct{ stores Stores }
 
 // Prove implements [actions.Step].
 func (s restart) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
+	store, err := s.stores.of(step.Action)
+	if err != nil {
+		return actions.Proof{}, err
+	}
 	left, since, err := renewed(step)
 	if err != nil {
 		return actions.Proof{}, err
 	}
-	lacks, err := s.store.Restarted(ctx, step.Action.Subject, left.Pods, since)
+	lacks, err := store.Restarted(ctx, step.Action.Subject, left.Pods, since)
 	if errors.Is(kube.Sentinel(err), kube.ErrNotFound) {
 		return actions.Proof{Done: true}, nil // the add-on was removed meanwhile
 	}
@@ -211,15 +257,25 @@ func (s restart) Prove(ctx context.Context, step actions.StepContext) (actions.P
 
 // Do implements [actions.Step].
 func (s restart) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
+	store, err := s.stores.of(step.Action)
+	if err != nil {
+		return nil, err
+	}
 	left, since, err := renewed(step)
 	if err != nil {
 		return nil, err
 	}
-	return nil, s.store.Restart(ctx, step.Action.Subject, left.Pods, since)
+	return nil, store.Restart(ctx, step.Action.Subject, left.Pods, since)
 }
 
+// lacking says what keeps some of the servers from serving the new certificates, or "".
+type lacking func(store Store, ctx context.Context, of journal.Subject, least int) (lacks string, err error)
+
 // await has no effect: what it waits for is the servers'.
-type await struct{ store Store }
+type await struct {
+	stores Stores
+	lacks  lacking
+}
 
 // Prove implements [actions.Step].
 func (s await) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
@@ -227,7 +283,11 @@ func (s await) Prove(ctx context.Context, step actions.StepContext) (actions.Pro
 	if err != nil {
 		return actions.Proof{}, err
 	}
-	lacks, err := unserved(ctx, s.store, step.Action.Subject, left)
+	store, err := s.stores.of(step.Action)
+	if err != nil {
+		return actions.Proof{}, err
+	}
+	lacks, err := unserved(ctx, store, step.Action.Subject, left, s.lacks)
 	if errors.Is(kube.Sentinel(err), kube.ErrNotFound) {
 		return actions.Proof{Done: true}, nil // there is nothing that could be served any more
 	}
@@ -236,23 +296,24 @@ func (s await) Prove(ctx context.Context, step actions.StepContext) (actions.Pro
 
 // unserved says what keeps the new certificates from being served, or "". Those that are due
 // again are not waited for any more: the next renewal is not wanted while this one is open.
-func unserved(ctx context.Context, store Store, of journal.Subject, left journal.CertificateRenewed) (lacks string, err error) {
+func unserved(ctx context.Context, store Store, of journal.Subject, left journal.CertificateRenewed, by lacking) (lacks string, err error) {
 	live, err := store.Read(ctx, of)
 	if err != nil || live.Due {
 		return "", err
 	}
-	return store.Unserved(ctx, of, min(1, len(left.Pods)))
+	return by(store, ctx, of, min(1, len(left.Pods)))
 }
 
 // Do implements [actions.Step].
 func (await) Do(context.Context, actions.StepContext) (json.RawMessage, error) { return nil, nil }
 
 // served holds what was waited for once in vain.
-type served struct{ store Store }
+type served struct{ stores Stores }
 
 // Check implements [actions.Preflight].
 func (p served) Check(ctx context.Context, record journal.ActionRecord) actions.Verdict {
-	if record.Request.DryRun || record.Steps[journal.StepAwaitServed].Failures == 0 {
+	lacks, waits := waitsFor(record)
+	if record.Request.DryRun || !waits {
 		return actions.Pass() // nothing was changed, or nothing was waited for
 	}
 	var left journal.CertificateRenewed
@@ -261,7 +322,11 @@ func (p served) Check(ctx context.Context, record journal.ActionRecord) actions.
 			return actions.Hold("cannot read what the renewal left: " + err.Error()).About("outputs")
 		}
 	}
-	switch lacks, err := unserved(ctx, p.store, record.Subject, left); {
+	store, err := p.stores.of(record)
+	if err != nil {
+		return actions.Hold(err.Error()).About("input")
+	}
+	switch lacks, err := unserved(ctx, store, record.Subject, left, lacks); {
 	case errors.Is(kube.Sentinel(err), kube.ErrNotFound):
 		return actions.Pass()
 	case err != nil:
@@ -270,4 +335,12 @@ func (p served) Check(ctx context.Context, record journal.ActionRecord) actions.
 		return actions.Hold(lacks).About("unserved")
 	}
 	return actions.Pass()
+}
+
+// waitsFor returns what was waited for in vain, and whether anything was.
+func waitsFor(record journal.ActionRecord) (lacking, bool) {
+	if loaded := record.Steps[journal.StepAwaitLoaded]; loaded.Failures > 0 && !loaded.Done() {
+		return Store.Unloaded, true
+	}
+	return Store.Unserved, record.Steps[journal.StepAwaitServed].Failures > 0
 }

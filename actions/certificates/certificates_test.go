@@ -2,6 +2,7 @@ package certificates
 
 import (
 	"encoding/base64"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -32,6 +33,7 @@ func scenes() actionstest.Scenes {
 		"registry":   scene(journal.CertificateRegistry, 14, nil),
 		"kURL proxy": scene(journal.CertificateKurlProxy, 10, nil),
 		"Contour":    scene(journal.CertificateContour, 14, nil),
+		"KOTS":       scene(journal.CertificateKubeletClient, 10, nil),
 		"against another who was faster": scene(journal.CertificateKurlProxy, 10, func(w *world) {
 			first := true
 			w.cluster.BeforeEffect = func(string) {
@@ -48,9 +50,10 @@ func TestTheCrashMatrix(t *testing.T) { scenes().Run(t) }
 
 func TestWhatIsRenewedIsServedAndNothingOfItsKeyIsOnRecord(t *testing.T) {
 	for of, want := range map[journal.Subject]string{
-		journal.CertificateRegistry:  `1 certificates, foreign is false, lacks "", unserved "", restarts 2`,
-		journal.CertificateKurlProxy: `2 certificates, foreign is false, lacks "", unserved "", restarts 0`,
-		journal.CertificateContour:   `4 certificates, foreign is false, lacks "", unserved "", restarts 1`,
+		journal.CertificateRegistry:      `1 certificates, foreign is false, lacks "", unserved "", restarts 2`,
+		journal.CertificateKurlProxy:     `2 certificates, foreign is false, lacks "", unserved "", restarts 0`,
+		journal.CertificateContour:       `4 certificates, foreign is false, lacks "", unserved "", restarts 1`,
+		journal.CertificateKubeletClient: `1 certificates, foreign is false, lacks "", unserved "", restarts 0`,
 	} {
 		actionstest.InBubble(t, func(bare *actionstest.World) {
 			w := installed(bare, of)
@@ -62,6 +65,27 @@ func TestWhatIsRenewedIsServedAndNothingOfItsKeyIsOnRecord(t *testing.T) {
 			w.secretless()
 		})
 	}
+}
+
+// TestEnvoyIsRestartedOnceContourServesTheNewOne: an Envoy with the new CA does not believe the old
+// certificate, and serves nothing until it does.
+func TestEnvoyIsRestartedOnceContourServesTheNewOne(t *testing.T) {
+	actionstest.InBubble(t, func(bare *actionstest.World) {
+		w := installed(bare, journal.CertificateContour)
+		w.cluster.ReadyAfter = time.Hour
+		w.ask()
+		r := w.start()
+		w.Pass(50 * time.Minute)
+		held := w.Record().Holds[journal.StepAwaitLoaded]
+		if held.Preflight != CertificateServed || !strings.Contains(held.Reason, "pod projectcontour/contour-1: it serves another certificate") || w.restarts() != 0 {
+			t.Errorf("held by %+v, %d restarts", held, w.restarts())
+		}
+		w.cluster.ReadyAfter = time.Minute
+		r.End()
+		if got := w.outcome(); got != `4 certificates, foreign is false, lacks "", unserved "", restarts 1` || w.LastLine() != "ended done" {
+			t.Errorf("%s, %s", got, w.LastLine())
+		}
+	})
 }
 
 func TestServersThatDoNotComeBackHoldTheActionWithTheirReasons(t *testing.T) {
@@ -103,6 +127,10 @@ func TestWhatCannotBeRenewedNowIsHeldAndChangesNothing(t *testing.T) {
 		"external CA": {
 			of: journal.CertificateRegistry, key: "authority", because: "the CA is external",
 			broken: func(w *world) { w.cluster.SignNothing(certificates.ErrExternalCA) }, mend: func(w *world) { w.cluster.SignNothing(nil) },
+		},
+		"no kubelet accepts it": {
+			of: journal.CertificateKubeletClient, key: "authority", because: "copy apiserver-kubelet-client.crt: it answers 401",
+			broken: func(w *world) { w.cluster.AcceptNothing(errors.New("it answers 401")) }, mend: func(w *world) { w.cluster.AcceptNothing(nil) },
 		},
 		"clock": {
 			of: journal.CertificateContour, key: "unread", because: "ahead of EKCO's",
@@ -208,7 +236,7 @@ func TestThePlanSaysWhoIsRestarted(t *testing.T) {
 		for of, want := range map[journal.Subject]string{
 			journal.CertificateRegistry:  "renew restart await-served",
 			journal.CertificateKurlProxy: "renew await-served",
-			journal.CertificateContour:   "renew restart await-served",
+			journal.CertificateContour:   "renew await-loaded restart await-served",
 		} {
 			w := installed(bare, of)
 			plan, err := w.definition().Plan(t.Context(), journal.ActionRecord{Subject: of})
@@ -266,3 +294,20 @@ func TestARestartBeforeTheRenewalIsNoneAfterIt(t *testing.T) {
 		}
 	})
 }
+
+// TestAPersonHasWhatIsNotDueRenewed: it is due by what was asked for, not by the settings.
+func TestAPersonHasWhatIsNotDueRenewed(t *testing.T) {
+	for ttl, want := range map[time.Duration]int{0: 0, 99 * day: 0, 101 * day: 1} {
+		actionstest.InBubble(t, func(bare *actionstest.World) {
+			w := newWorld(bare, journal.CertificateKurlProxy)
+			w.cluster.InstallKurlProxy(time.Now().Add(100*day), "")
+			w.Request(w.of, journal.ActionRequested{Kind: journal.ActionRenewCertificate, Manual: true, Input: journal.CertificateInput{TTL: journal.Duration(ttl)}})
+			w.RunToEnd(w.Config([]actions.Definition{w.definition()}))
+			if got := len(w.cluster.Effects()); got != want || w.LastLine() != "ended done" {
+				t.Errorf("within %s: %d effects, %s", ttl, got, w.LastLine())
+			}
+		})
+	}
+}
+
+const day = 24 * time.Hour

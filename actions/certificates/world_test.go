@@ -14,6 +14,7 @@ import (
 	"github.com/replicatedhq/ekco/actions/actionstest"
 	"github.com/replicatedhq/ekco/fsm"
 	fsmcertificates "github.com/replicatedhq/ekco/fsm/certificates"
+	"github.com/replicatedhq/ekco/internal/certificates"
 	"github.com/replicatedhq/ekco/internal/certificates/certificatestest"
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/journal"
@@ -50,6 +51,9 @@ func installed(bare *actionstest.World, of journal.Subject) *world {
 		w.cluster.InstallKurlProxy(soon, "")
 	case journal.CertificateContour:
 		w.cluster.InstallContour(soon)
+	case journal.CertificateKubeletClient:
+		w.cluster.InstallKubeletClient(soon)
+		w.cluster.RenewPrimary(time.Now().Add(certificates.Year))
 	}
 	return w
 }
@@ -60,7 +64,8 @@ func (w *world) ask() {
 }
 
 func (w *world) definition() actions.Definition {
-	return New(w.cluster.Store(), func() { w.looks++ })
+	store := w.cluster.Store()
+	return New(func(ttl time.Duration) Store { return store.Within(ttl) }, func() { w.looks++ })
 }
 
 func (w *world) start() *actionstest.Running {

@@ -24,9 +24,10 @@ const TaskName = "update-internallb"
 // HostEtc is where the program finds the host's /etc.
 const HostEtc = "/host/etc"
 
-// How long the steps may take. A reload takes a second; a restart may have to wait for an image.
+// How long the steps may take. A reload takes a second, and a signal that comes within some 50 ms after the
+// last one may be lost; a restart may have to wait for an image.
 const (
-	reloadTimeout  = time.Minute
+	reloadTimeout  = 20 * time.Second
 	restartTimeout = 5 * time.Minute
 	reachTimeout   = time.Minute
 )
@@ -35,9 +36,19 @@ const (
 type Parts struct {
 	Tasks   *tasks.Tasks
 	Running loadbalancer.Running
+	// Nodes are those of the cluster, HAProxy the image that they shall have.
+	Nodes   Nodes
+	HAProxy string
+	// SetKubeconfigs is how EKCO is told to set the server in the kubeconfigs of a node.
+	SetKubeconfigs []string
+	// List is the ConfigMap that says which nodes have theirs in step.
+	List *loadbalancer.List
 	// Image has EKCO, Command is how it is told to write the files.
 	Image   string
 	Command []string
+	// Restarted is called when a HAProxy was restarted, Noted when the ConfigMap was written, so
+	// that they are looked at.
+	Restarted, Noted func()
 }
 
 // New returns the actions.
@@ -45,6 +56,8 @@ func New(parts Parts) []actions.Definition {
 	return []actions.Definition{
 		parts.definition(journal.ActionUpdateLoadBalancer, "update"),
 		parts.definition(journal.ActionRestartLoadBalancer, "restart"),
+		parts.noting(),
+		parts.changing(),
 	}
 }
 
@@ -55,7 +68,7 @@ func (p Parts) work() hosttask.Work {
 func (p Parts) definition(kind journal.ActionKind, noun string) actions.Definition {
 	steps := p.work().Steps()
 	steps[journal.StepReloadLoadBalancer] = reload{p.Running}
-	steps[journal.StepReachLoadBalancer] = reach{p.Running}
+	steps[journal.StepReachLoadBalancer] = reach{p.Running, p.Restarted}
 	return actions.Definition{Kind: kind, Noun: noun, Expendable: true, Plan: p.plan, Steps: steps}
 }
 
@@ -87,15 +100,25 @@ func (p Parts) plan(_ context.Context, record journal.ActionRecord) (plan journa
 }
 
 func (p Parts) task(record journal.ActionRecord, shall journal.LoadBalancerInput) tasks.Task {
-	args := slices.Concat(p.Command, []string{"--primary-host=" + strings.Join(shall.Primaries, ",")})
+	var manifest []string
 	if record.Kind == journal.ActionRestartLoadBalancer {
-		args = append(args, "--image="+shall.Image)
+		manifest = []string{"--image=" + shall.Image}
 	}
+	return p.writing(record.Subject.Name, shall.NodeUID, shall.Primaries, manifest...)
+}
+
+// KeepManifest tells the program to leave a manifest as it is that there is, whatever its image: for
+// another one HAProxy is restarted, on one node after the other.
+const KeepManifest = "--keep-manifest"
+
+// writing is the task that writes the configuration, and the manifest as these arguments say.
+func (p Parts) writing(node, uid string, primaries []string, manifest ...string) tasks.Task {
 	return tasks.Task{
-		Name: TaskName, Node: record.Subject.Name, NodeUID: shall.NodeUID, Image: p.Image, Args: args,
+		Name: TaskName, Node: node, NodeUID: uid, Image: p.Image,
+		Args: slices.Concat(p.Command, []string{"--primary-host=" + strings.Join(primaries, ",")}, manifest),
 		Paths: []tasks.Path{
 			{Host: "/etc/haproxy", At: HostEtc + "/haproxy", Type: "DirectoryOrCreate", Write: true},
-			{Host: "/etc/kubernetes/manifests", At: HostEtc + "/kubernetes/manifests", Type: "Directory", Write: true},
+			{Host: "/etc/kubernetes/manifests", At: HostEtc + "/kubernetes/manifests", Type: "DirectoryOrCreate", Write: true},
 		},
 	}
 }
@@ -112,9 +135,9 @@ func read(result json.RawMessage) (json.RawMessage, error) {
 	return result, nil
 }
 
-// OnNode returns what the program has left on the node; there is nothing if the node has gone.
-func OnNode(record journal.ActionRecord) (on journal.LoadBalancerOnNode, is bool, err error) {
-	outcome, done, err := hosttask.Work{Does: journal.StepWriteLoadBalancer}.OutcomeOf(record, record.Subject.Name)
+// OnNode returns what the program has left on a node; there is nothing if the node has gone.
+func OnNode(record journal.ActionRecord, node string) (on journal.LoadBalancerOnNode, is bool, err error) {
+	outcome, done, err := hosttask.Work{Does: journal.StepWriteLoadBalancer}.OutcomeOf(record, node)
 	if err != nil || !done || len(outcome.Result) == 0 {
 		return on, false, err
 	}

@@ -2,6 +2,7 @@ package loadbalancer_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/replicatedhq/ekco/actions/actionstest"
 	"github.com/replicatedhq/ekco/actions/loadbalancer"
 	"github.com/replicatedhq/ekco/internal/hosttask/hosttasksim"
+	"github.com/replicatedhq/ekco/internal/loadbalancer/loadbalancersim"
 	"github.com/replicatedhq/ekco/journal"
 )
 
@@ -39,6 +41,10 @@ func TestAPlanHasWhatIsRunAndOnlyARestartHasAnImage(t *testing.T) {
 				t.Errorf("%s: step %+v", kind, step)
 			}
 		}
+		reload, reach := plan.Steps[2], plan.Steps[3]
+		if reload.After[0] != "remove-host-task of write a" || reach.After[0] != reload.ID || (time.Duration(reload.Timeout) > time.Minute) != (kind == journal.ActionRestartLoadBalancer) {
+			t.Errorf("%s: %+v, then %+v", kind, reload, reach)
+		}
 		if _, err := definition.Plan(t.Context(), record(kind)); err == nil || !strings.Contains(err.Error(), "no primaries") {
 			t.Errorf("%s: a plan for an empty list: %v", kind, err)
 		}
@@ -52,7 +58,7 @@ func TestWhatIsLeftOnTheNodeIsOnRecord(t *testing.T) {
 	} {
 		rec := record(journal.ActionUpdateLoadBalancer, "10.0.0.1")
 		rec.Steps = map[string]journal.StepRecord{"write a": {DoneAt: time.Unix(1, 0), Outputs: json.RawMessage(outputs)}}
-		on, is, err := loadbalancer.OnNode(rec)
+		on, is, err := loadbalancer.OnNode(rec, "a")
 		if err != nil || is != (want != "") || on.Backend != want {
 			t.Errorf("%q: %+v, %v, %v", outputs, on, is, err)
 		}
@@ -84,11 +90,11 @@ func TestAHAProxyThatDoesNotComeIntoStepIsNamed(t *testing.T) {
 		change func(*world)
 		want   string
 	}{
-		"it does not read":    {journal.ActionUpdateLoadBalancer, func(w *world) { w.deaf = true }, "HAProxy of pod haproxy-a has not logged that it runs with backend kubernetes-primaries-"},
-		"it leads nowhere":    {journal.ActionUpdateLoadBalancer, func(w *world) { w.broken = true }, "no API server answers through HAProxy on node a: connection refused"},
-		"it does not run":     {journal.ActionUpdateLoadBalancer, func(w *world) { w.pod.Runs = false }, "pod haproxy-a does not run"},
-		"the kubelet is slow": {journal.ActionUpdateLoadBalancer, func(w *world) { w.pod.Image = "haproxy:0" }, "pod haproxy-a has image haproxy:0 and file version 0, its manifest haproxy:1 and 0"},
-		"there is no pod":     {journal.ActionUpdateLoadBalancer, func(w *world) { w.pod = nil }, "the kubelet of node a has made no pod of the manifest"},
+		"it does not read":    {journal.ActionUpdateLoadBalancer, func(w *world) { w.fleet.Break("a", loadbalancersim.Faults{Deaf: true}) }, "HAProxy of pod haproxy-a has not logged that it runs with backend kubernetes-primaries-"},
+		"it leads nowhere":    {journal.ActionUpdateLoadBalancer, func(w *world) { w.fleet.Break("a", loadbalancersim.Faults{Broken: true}) }, "no API server answers through HAProxy on node a: connection refused"},
+		"it does not run":     {journal.ActionUpdateLoadBalancer, func(w *world) { w.fleet.Break("a", loadbalancersim.Faults{Stopped: true}) }, "pod haproxy-a does not run"},
+		"the kubelet is slow": {journal.ActionUpdateLoadBalancer, func(w *world) { w.fleet.Break("a", loadbalancersim.Faults{Image: "haproxy:0"}) }, "pod haproxy-a has image haproxy:0 and file version 0, its manifest haproxy:1 and 0"},
+		"there is no pod":     {journal.ActionUpdateLoadBalancer, func(w *world) { w.fleet.Remove("a") }, "the kubelet of node a has made no pod of the manifest"},
 		"the program cannot work": {journal.ActionUpdateLoadBalancer, func(w *world) {
 			w.Set("a", hosttasksim.Program{Failed: "write /host/etc/haproxy/haproxy.cfg: no space left on device"})
 		}, "no space left on device"},
@@ -97,6 +103,45 @@ func TestAHAProxyThatDoesNotComeIntoStepIsNamed(t *testing.T) {
 			if why := stalls(t, test.change, test.kind); !strings.Contains(why, test.want) {
 				t.Errorf("it says %s", why)
 			}
+		})
+	}
+}
+
+func TestAListThatSomebodyDeletesOrMakesIsLeftAlone(t *testing.T) {
+	for name, test := range map[string]struct{ before, now string }{
+		"it is deleted":  {`{"data":{}}`, ""},
+		"it is made":     {"", `{"data":{"update-internallb":"mine"}}`},
+		"it is replaced": {`{"data":{}}`, `{"data":{"update-internallb":""}}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			actionstest.InBubble(t, func(bare *actionstest.World) {
+				w := newWorld(bare)
+				shall := journal.LoadBalancerListInput{List: "a false 10.0.0.9"}
+				if test.before != "" {
+					shall.UID = w.Put(listRef, test.before)
+					w.Remove(listRef)
+				}
+				if test.now != "" {
+					w.Put(listRef, test.now)
+				}
+				want := fmt.Sprint(w.Object(listRef))
+				w.Request(journal.LoadBalancerList(hosttasksim.Namespace), journal.ActionRequested{Kind: journal.ActionNoteLoadBalancers, Input: shall})
+				running := w.Start(w.Config(w.kinds(nil)))
+				time.Sleep(time.Minute)
+				running.Halt()
+				if got := fmt.Sprint(w.Object(listRef)); got != want {
+					t.Errorf("it is %s", got)
+				}
+				why := ""
+				for _, event := range w.Events() {
+					if ended, is := event.Decoded().Body.(*journal.ActionEnded); is {
+						why = string(ended.Outcome) + ": " + ended.Reason
+					}
+				}
+				if why != "abandoned: somebody else has deleted it, or made it" {
+					t.Errorf("it ended %s", why)
+				}
+			})
 		})
 	}
 }

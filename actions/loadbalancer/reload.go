@@ -21,48 +21,70 @@ var _ actions.InterruptibleStep = reload{}
 // Interruptible implements [actions.InterruptibleStep]: it waits for the kubelet, and for HAProxy.
 func (reload) Interruptible() bool { return true }
 
-// look returns what is missing, empty for nothing, and the pod if that is to be told.
-func (s reload) look(ctx context.Context, step actions.StepContext) (missing string, tell *loadbalancer.Pod, err error) {
-	on, is, err := OnNode(step.Action)
-	if err != nil || !is || on.Image == "" {
-		return "", nil, err // there is no node, or no manifest
-	}
+// seen is what a look at the HAProxy of a node has seen.
+type seen struct {
+	// missing is empty for nothing.
+	missing string
+	// deaf is set if HAProxy runs, and is to read its configuration.
+	deaf bool
+	pod  loadbalancer.Pod
+}
+
+// look looks at the HAProxy of the node that the action is about.
+func (s reload) look(ctx context.Context, step actions.StepContext) (seen, error) {
 	node := step.Action.Subject.Name
-	pod, err := s.running.Pod(ctx, node)
+	on, is, err := OnNode(step.Action, node)
+	if err != nil || !is || on.Image == "" {
+		return seen{}, err // there is no node, or no manifest
+	}
+	return lookAt(ctx, s.running, node, on)
+}
+
+// lookAt looks whether the HAProxy of a node runs with what was left there.
+func lookAt(ctx context.Context, running loadbalancer.Running, node string, on journal.LoadBalancerOnNode) (seen, error) {
+	pod, err := running.Pod(ctx, node)
 	switch {
 	case errors.Is(err, kube.ErrNotFound):
-		return "the kubelet of node " + node + " has made no pod of the manifest", nil, nil
+		return seen{missing: "the kubelet of node " + node + " has made no pod of the manifest"}, nil
 	case err != nil:
-		return "", nil, err
+		return seen{}, err
 	case pod.Image != on.Image || pod.Version != on.Version:
-		return fmt.Sprintf("pod %s has image %s and file version %s, its manifest %s and %s", pod.Name, pod.Image, pod.Version, on.Image, on.Version), nil, nil
+		return seen{missing: fmt.Sprintf("pod %s has image %s and file version %s, its manifest %s and %s", pod.Name, pod.Image, pod.Version, on.Image, on.Version)}, nil
 	case !pod.Runs:
-		return fmt.Sprintf("pod %s does not run", pod.Name), nil, nil
+		return seen{missing: fmt.Sprintf("pod %s does not run", pod.Name)}, nil
 	}
-	log, err := s.running.Log(ctx, pod)
+	log, err := running.Log(ctx, pod)
 	if err != nil || loadbalancer.Has(log, on.Backend) {
-		return "", nil, err
+		return seen{pod: pod}, err
 	}
-	return fmt.Sprintf("HAProxy of pod %s has not logged that it runs with backend %s", pod.Name, on.Backend), &pod, nil
+	return seen{missing: fmt.Sprintf("HAProxy of pod %s has not logged that it runs with backend %s", pod.Name, on.Backend), deaf: true, pod: pod}, nil
 }
 
 // Prove implements [actions.Step].
 func (s reload) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
-	missing, _, err := s.look(ctx, step)
-	return actions.Proof{Done: err == nil && missing == "", Missing: missing}, err
+	saw, err := s.look(ctx, step)
+	if err != nil || saw.missing != "" {
+		return actions.Proof{Missing: saw.missing}, err
+	}
+	outputs, err := json.Marshal(journal.LoadBalancerRuns{Started: saw.pod.Started})
+	return actions.Proof{Done: true, Outputs: outputs}, err
 }
 
 // Do implements [actions.Step]. To be told twice does HAProxy no harm.
 func (s reload) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
-	_, tell, err := s.look(ctx, step)
-	if err != nil || tell == nil {
+	saw, err := s.look(ctx, step)
+	if err != nil || !saw.deaf {
 		return nil, err
 	}
-	return nil, s.running.Reload(ctx, *tell)
+	return nil, s.running.Reload(ctx, saw.pod)
 }
 
 // reach sees an API server answer through the HAProxy of a node.
-type reach struct{ running loadbalancer.Running }
+type reach struct {
+	running loadbalancer.Running
+	// restarted is called when a HAProxy serves that was restarted.
+	restarted func()
+}
 
 var _ actions.InterruptibleStep = reach{}
 
@@ -71,7 +93,7 @@ func (reach) Interruptible() bool { return true }
 
 // Prove implements [actions.Step].
 func (s reach) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
-	on, is, err := OnNode(step.Action)
+	on, is, err := OnNode(step.Action, step.Action.Subject.Name)
 	if err != nil {
 		return actions.Proof{}, err
 	}
@@ -82,10 +104,21 @@ func (s reach) Prove(ctx context.Context, step actions.StepContext) (actions.Pro
 	if !is || on.Image == "" || shall.Address == "" {
 		return actions.Proof{Done: true}, nil
 	}
-	if err := s.running.Reach(ctx, shall.Address); err != nil {
-		return actions.Proof{Missing: fmt.Sprintf("no API server answers through HAProxy on node %s: %v", step.Action.Subject.Name, err)}, nil
+	if missing := unreached(ctx, s.running, step.Action.Subject.Name, shall.Address); missing != "" {
+		return actions.Proof{Missing: missing}, nil
+	}
+	if step.Action.Kind == journal.ActionRestartLoadBalancer {
+		s.restarted()
 	}
 	return actions.Proof{Done: true}, nil
+}
+
+// unreached says why no API server answers through the HAProxy of a node, or "".
+func unreached(ctx context.Context, running loadbalancer.Running, node, address string) string {
+	if err := running.Reach(ctx, address); err != nil {
+		return fmt.Sprintf("no API server answers through HAProxy on node %s: %v", node, err)
+	}
+	return ""
 }
 
 // Do implements [actions.Step].

@@ -7,7 +7,7 @@ import (
 
 func TestACommandThatDoesNotExistIsCalledThatWhateverFlagsItHas(t *testing.T) {
 	for _, test := range []struct{ typed, want string }{
-		{"change-load-balancer --server https://10.0.0.9", `unknown command "change-load-balancer"`},
+		{"renew-everything --ttl 1h", `unknown command "renew-everything"`},
 		{"--journal x.db bogus -x", `unknown command "bogus"`},
 		{"bogus", `unknown command "bogus"`},
 		{"journal bogus --x", `unknown command "bogus" of "ekco journal"`},

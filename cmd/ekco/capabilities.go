@@ -9,6 +9,7 @@ import (
 	"github.com/replicatedhq/ekco/internal/csr"
 	"github.com/replicatedhq/ekco/internal/hosttask"
 	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/internal/podexec"
 	"github.com/replicatedhq/ekco/internal/rook"
 	"github.com/replicatedhq/ekco/observers"
 	observercsr "github.com/replicatedhq/ekco/observers/csr"
@@ -24,8 +25,12 @@ type cluster struct {
 	rooks   *rook.Lately
 	outside outside
 	csr     csr.API
+	// exec runs programs in pods.
+	exec *podexec.Client
 	// tasks are what runs on hosts, whoever asked for it.
 	tasks *hosttask.Tasks
+	// rotating are those of tasks that renew certificates, which may be in another namespace.
+	rotating *hosttask.Tasks
 	// neighbours notices for approvals what changes of Nodes.
 	neighbours *observercsr.Neighbours
 	// joined has what depends on nodes looked at when they come, go or change.
@@ -47,6 +52,8 @@ func capabilities(c cluster) ring.Capabilities {
 		rookPodsOf(c),
 		kubeletCSRsOf(c),
 		certificatesOf(c),
+		loadBalancersOf(c),
+		loadBalancerChangesOf(c),
 		nodeReportsOf(c),
 	}
 }
@@ -68,12 +75,21 @@ func reach(cfg config.Config, terms kube.Terms, metrics *api.Metrics, log *slog.
 	if err != nil {
 		return cluster{}, err
 	}
+	exec, err := podexec.New(restConfig, kubeOptions(cfg).UserAgent)
+	if err != nil {
+		return cluster{}, err
+	}
 	calls, shrunk := timeCalls(metrics, log), &observers.Nudge{}
 	calls.ceph = noticing(shrunk, calls.ceph)
 	beyond, err := reachOutside(cfg, terms.ReadOnly, restConfig, calls)
+	tasks := hosttask.New(objects, client, cfg.HostTaskNamespace, log)
+	rotating := tasks
+	if cfg.RotateCertsNamespace != cfg.HostTaskNamespace {
+		rotating = hosttask.New(objects, client, cfg.RotateCertsNamespace, log)
+	}
 	return cluster{
-		cfg: cfg, kube: client, objects: objects, rooks: rook.NewLately(objects), csr: requests, neighbours: observercsr.NewNeighbours(),
-		tasks:  hosttask.New(objects, client, cfg.HostTaskNamespace, log),
+		cfg: cfg, kube: client, objects: objects, rooks: rook.NewLately(objects), csr: requests, exec: exec, neighbours: observercsr.NewNeighbours(),
+		tasks: tasks, rotating: rotating,
 		joined: &observers.Nudge{}, shrunk: shrunk, outside: beyond,
 	}, err
 }

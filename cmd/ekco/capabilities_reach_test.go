@@ -27,6 +27,7 @@ import (
 	"github.com/replicatedhq/ekco/internal/csr"
 	"github.com/replicatedhq/ekco/internal/etcd"
 	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/internal/podexec"
 	"github.com/replicatedhq/ekco/internal/rook"
 	"github.com/replicatedhq/ekco/journal"
 	"github.com/replicatedhq/ekco/journal/bolt"
@@ -133,7 +134,7 @@ var clients = map[string]client{
 				return c.kube.RecordEvent(ctx, journal.NodeSubject("w1", "u"), kube.Note{})
 			},
 		},
-		reads: []string{"APIServerPods", "ClusterUID", "KubeadmConfig", "ListNodes", "LocalVolumes", "Node", "Nodes", "Pod", "PodLog", "PodsLabelled", "PodsOn", "Probe", "ReadMirror", "Residents", "ServerTime"},
+		reads: []string{"APIServerPods", "ClusterUID", "KubeadmConfig", "ListNodes", "LocalVolumes", "Node", "Nodes", "Pod", "PodLog", "PodsLabelled", "PodsOn", "Probe", "ReadMirror", "Residents", "SecretNamed", "ServerTime"},
 		asks:  func(ctx context.Context, c cluster) error { _, err := c.kube.KubeadmConfig(ctx); return err },
 	},
 	"objects": {
@@ -213,6 +214,23 @@ var clients = map[string]client{
 		reads: []string{"Requests", "Read", "Around"},
 		asks:  func(ctx context.Context, c cluster) error { _, err := c.csr.Read(ctx, "csr-1"); return err },
 	},
+	"exec": {
+		what: reflect.TypeFor[*podexec.Client](),
+		changes: map[string]deed{
+			"Exec": func(ctx context.Context, c cluster) error {
+				_, _, _, err := c.exec.Exec(ctx, aPod, []string{"true"})
+				return err
+			},
+			"Converse": func(ctx context.Context, c cluster) error {
+				_, err := c.exec.Converse(ctx, aPod, []string{"true"}, nil, io.Discard, io.Discard)
+				return err
+			},
+		},
+		asks: func(ctx context.Context, c cluster) error {
+			_, _, _, err := c.exec.Exec(kube.Question(ctx), aPod, []string{"true"})
+			return err
+		},
+	},
 	"outside.etcd": {
 		what: reflect.TypeFor[etcd.API](),
 		changes: map[string]deed{"RemoveMember": func(ctx context.Context, c cluster) error {
@@ -225,6 +243,8 @@ var clients = map[string]client{
 		reads: []string{"Members", "Health"},
 	},
 }
+
+var aPod = podexec.Pod{Namespace: "kube-system", Name: "haproxy-w1", Container: "haproxy"}
 
 var anObject = kube.Ref{Version: "v1", Resource: "configmaps", Namespace: "kube-system", Name: "kubeadm-config"}
 
@@ -252,7 +272,7 @@ func TestEveryClientOfTheListIsTriedAndEveryMethodOfIt(t *testing.T) {
 	for _, field := range reflect.VisibleFields(reflect.TypeFor[cluster]()) {
 		switch field.Name {
 		case "cfg", "neighbours", "joined", "shrunk": // settings, and what listens and calls nobody
-		case "tasks", "rooks": // which go through the other clients
+		case "tasks", "rotating", "rooks": // which go through the other clients
 		case "outside":
 			for _, beyond := range reflect.VisibleFields(field.Type) {
 				fields = append(fields, field.Name+"."+beyond.Name)

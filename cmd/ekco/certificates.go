@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"time"
 
 	"github.com/replicatedhq/ekco/actions"
@@ -9,6 +10,7 @@ import (
 	"github.com/replicatedhq/ekco/fsm"
 	fsmcertificates "github.com/replicatedhq/ekco/fsm/certificates"
 	"github.com/replicatedhq/ekco/internal/certificates"
+	"github.com/replicatedhq/ekco/internal/certificates/kubelets"
 	"github.com/replicatedhq/ekco/internal/certificates/secrets"
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/observers"
@@ -18,27 +20,35 @@ import (
 // certificatesOf is what EKCO does about certificates.
 func certificatesOf(c cluster) ring.Capability {
 	store, nudge := secrets.New(c.objects, certificateOptions(c)), &observers.Nudge{}
+	onHosts, seen := primariesOf(c), &observers.Nudge{}
 	return ring.Capability{
 		Fsm:    fsmcertificates.Capability(),
-		Policy: fsmcertificates.Policy{Renew: c.cfg.RotateCerts},
+		Policy: fsmcertificates.Policy{Renew: c.cfg.RotateCerts, Every: c.cfg.RotateCertsCheckInterval},
 		Words:  fsmcertificates.Words,
 		Actions: func(kube.API) []actions.Definition {
-			return []actions.Definition{actionscertificates.New(store, nudge.Look)}
+			within := func(ttl time.Duration) actionscertificates.Store { return store.Within(ttl) }
+			return append(actionscertificates.OfPrimaries(onPrimaries(c, onHosts, seen.Look)), actionscertificates.New(within, nudge.Look))
 		},
 		Sources: func(s *fsm.State) []observers.Source {
-			ofSecrets, ofFiles := certificatesource.New(store, c.cfg.CertificatesDir, fsmcertificates.Known(s))
-			return append(nudge.Over(ofSecrets...), ofFiles...)
+			known := fsmcertificates.Known(s)
+			ofSecrets, ofFiles := certificatesource.New(store, c.cfg.CertificatesDir, known)
+			ofPrimaries := certificatesource.OfPrimaries(onHosts, store.Clock, certificateOptions(c).Off, known)
+			ofKubelets := certificatesource.OfKubelets(kubelets.Store{Nodes: c.kube}, store.Clock, known)
+			triggers := certificatesource.Watching(ofSecrets, store.Refs, func(ref kube.Ref) kube.Source { return c.kube.SecretNamed(ref.Namespace, ref.Name) })
+			return append(slices.Concat(nudge.Over(ofSecrets...), triggers, ofFiles, seen.Over(ofPrimaries)), ofKubelets)
 		},
 	}
 }
 
 func certificateOptions(c cluster) secrets.Options {
 	options := secrets.Options{
-		Registry:  secrets.SecretRef(c.cfg.RegistryCertNamespace, c.cfg.RegistryCertSecret),
-		KurlProxy: secrets.SecretRef(c.cfg.KurlProxyCertNamespace, c.cfg.KurlProxyCertSecret),
-		Contour:   secrets.SecretRef(c.cfg.ContourNamespace, c.cfg.ContourCertSecret),
-		Envoy:     secrets.SecretRef(c.cfg.ContourNamespace, c.cfg.EnvoyCertSecret),
-		TTL:       c.cfg.RotateCertsTTL,
+		Registry:      secrets.SecretRef(c.cfg.RegistryCertNamespace, c.cfg.RegistryCertSecret),
+		KurlProxy:     secrets.SecretRef(c.cfg.KurlProxyCertNamespace, c.cfg.KurlProxyCertSecret),
+		Contour:       secrets.SecretRef(c.cfg.ContourNamespace, c.cfg.ContourCertSecret),
+		Envoy:         secrets.SecretRef(c.cfg.ContourNamespace, c.cfg.EnvoyCertSecret),
+		KubeletClient: secrets.SecretRef(c.cfg.KotsadmKubeletCertNamespace, c.cfg.KotsadmKubeletCertSecret),
+		Client:        func() (secrets.Client, error) { return secrets.ReadClient(c.cfg.CertificatesDir) },
+		TTL:           c.cfg.RotateCertsTTL,
 		Authority: func(at time.Time) (certificates.Authority, error) {
 			return certificates.ReadAuthority(c.cfg.CertificatesDir, "ca", at)
 		},

@@ -14,9 +14,10 @@ func newCertificatesCommand(a *app) *cobra.Command {
 		Short: "Show the certificates that EKCO knows, and when they expire",
 		Long: `Shows each certificate that EKCO knows, the one that expires first on top: where it
 is, how many days are left, its state, when EKCO renewed it and by which action, and what
-a renewal waits for. EKCO renews those of the registry, of the kURL proxy, and of Contour
-and Envoy; it shows the cluster's CAs, which it does not renew. Those of the control plane
-and of kubelets are not among them. Where no operator runs, it shows what the journal says.`,
+a renewal waits for. EKCO renews those of control planes, of the registry, of the kURL proxy,
+of Contour and Envoy, and the copy with which KOTS asks kubelets. It shows the cluster's CAs,
+and what each kubelet serves, which it does not renew. Where no operator runs, it shows what
+the journal says.`,
 		Example: `  ekco certificates
   ekco certificates -o json`,
 		Args: noArgument,

@@ -108,7 +108,7 @@ func TestHelpListsWhatIsBuiltAndNothingElse(t *testing.T) {
 		}
 		listed = append(listed, fields[0])
 	}
-	want := []string{"cancel", "certificates", "completion", "explain", "generate-haproxy-config", "generate-haproxy-manifest", "help", "history", "journal", "node-report", "operator", "pause", "purge-node", "regen-cert", "report", "resume", "retry", "set-kubeconfig-server", "status", "version"}
+	want := []string{"cancel", "certificates", "change-load-balancer", "completion", "explain", "generate-haproxy-config", "generate-haproxy-manifest", "help", "history", "journal", "node-report", "operator", "pause", "purge-node", "regen-cert", "report", "resume", "retry", "rotate-certs", "rotate-kotsadm-certs", "set-kubeconfig-server", "status", "version"}
 	if diff := cmp.Diff(want, listed); diff != "" {
 		t.Error(diff)
 	}
@@ -124,10 +124,20 @@ func TestEveryCommandHasAnExample(t *testing.T) {
 
 func TestAReaderThatLeavesIsNoFailure(t *testing.T) {
 	d := newDesk(t, &fakeOperator{past: past(t, 5)})
-	d.app.stdout = writerFunc(func([]byte) (int, error) { return 0, syscall.EPIPE })
+	broken := writerFunc(func([]byte) (int, error) { return 0, syscall.EPIPE })
+	d.app.stdout = &takenOutput{broken, unreadPatience, d.app.unread}
 	if code := d.types("history"); code != exitDone || d.errOut.Len() != 0 {
 		t.Errorf("exit code %d, said %q", code, d.errOut)
 	}
+}
+
+// TestAnOperatorThatLeavesIsAFailure: what is written to one that ends meets a broken pipe as
+// well, and nothing is purged by that.
+func TestAnOperatorThatLeavesIsAFailure(t *testing.T) {
+	op := purging(t, journal.OutcomeDone)
+	op.err = fmt.Errorf("ask on /var/lib/ekco/ekco.sock: %w", syscall.EPIPE)
+	d := newDesk(t, op)
+	d.expect(d.types("purge-node", "worker-2"), exitFailed, "", "broken pipe")
 }
 
 func TestColoursNeedATerminalAndItsOwnersConsent(t *testing.T) {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"syscall"
 
 	"github.com/replicatedhq/ekco/cmd/internal/api"
 	"github.com/replicatedhq/ekco/cmd/internal/view"
@@ -36,7 +35,7 @@ func usagef(format string, args ...any) error { return usageError{fmt.Errorf(for
 
 // conclude prints an error of the command and returns the exit code that goes with it.
 func conclude(stderr io.Writer, command string, err error) int {
-	if err == nil || errors.Is(err, syscall.EPIPE) {
+	if err == nil || errors.Is(err, errReaderLeft) {
 		return exitDone
 	}
 	if code, ok := errors.AsType[exitError](err); ok {

@@ -190,12 +190,12 @@ func TestTheShellIsOfferedNothingForPrimariesAndImages(t *testing.T) {
 	d.expect(d.types("__complete", "generate-haproxy-manifest", "--file", ""), exitDone, ":0\n", "")
 }
 
-// TestThePageOfTheLoadBalancerShowsWhatIsPrinted: each of its examples, typed.
+// TestThePageOfTheLoadBalancerShowsWhatIsPrinted: each of its examples that needs no operator, typed.
 func TestThePageOfTheLoadBalancerShowsWhatIsPrinted(t *testing.T) {
 	d := newDesk(t, nil)
 	blocks := strings.Split(pageOf(t, "load-balancer.md"), "```\n")
-	if len(blocks) != 5 {
-		t.Fatalf("the page has %d parts, want two examples and what is around them", len(blocks))
+	if len(blocks) != 7 {
+		t.Fatalf("the page has %d parts, want three examples and what is around them", len(blocks))
 	}
 	line, printed, _ := strings.Cut(blocks[1], "\n…\n")
 	typed, isEkco := strings.CutPrefix(line, "$ ekco ")

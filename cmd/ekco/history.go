@@ -148,6 +148,7 @@ func (s *historyStream) events(ctx context.Context, query journal.Query, follow 
 // followHistory shows what happens from now on, also across restarts of the
 // operator.
 func (a *app) followHistory(ctx context.Context, stream *historyStream, query journal.Query) error {
+	var again regains
 	for {
 		query.After = stream.last
 		settled := a.watchTrouble(ctx, stream.backend.Backend, stream.sign)
@@ -160,12 +161,12 @@ func (a *app) followHistory(ctx context.Context, stream *historyStream, query jo
 			return err
 		}
 		_, _ = fmt.Fprintf(a.stderr, "ekco: lost the operator: %s; waiting for it to come back\n", view.Clean(err.Error()))
-		back, dialErr := awaitOperator(ctx, stream.backend.again)
+		back, dialErr := again.await(ctx, stream.last, err, stream.backend.again)
 		switch {
 		case ctx.Err() != nil:
 			return nil //nolint:nilerr // whoever watched went away
 		case dialErr != nil:
-			return fmt.Errorf("no operator came back within %s: %w", returnPatience, dialErr)
+			return dialErr
 		}
 		stream.backend.close()
 		stream.backend.Backend, stream.backend.close = back, back.Close

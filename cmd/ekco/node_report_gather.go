@@ -53,6 +53,8 @@ type reporter struct {
 	last  uint64
 	began time.Time
 	sign  *signOfLife
+	// regains are those of an operator that was lost.
+	regains regains
 }
 
 // gather returns the reports once each is over, or cannot be waited for any longer.
@@ -100,9 +102,9 @@ func onGoing(action string) string {
 // regain waits for an operator that goes on.
 func (r *reporter) regain(ctx context.Context, lost error) error {
 	r.warn("lost the operator: %v; waiting for one that goes on", lost)
-	back, err := awaitOperator(ctx, r.conn.again)
+	back, err := r.regains.await(ctx, r.last+uint64(r.asked), lost, r.conn.again)
 	if err != nil {
-		return fmt.Errorf("no operator came back within %s: %w", returnPatience, err)
+		return err
 	}
 	r.conn.close()
 	r.conn.Backend, r.conn.close = back, back.Close
@@ -115,7 +117,7 @@ func (r *reporter) stream(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	events := make(chan streamed)
 	var reading sync.WaitGroup
-	reading.Go(func() { r.read(ctx, r.last, events) })
+	reading.Go(func() { readEvents(ctx, r.conn, journal.Query{After: r.last, Types: reportEvents}, events) })
 	defer reading.Wait()
 	defer cancel()
 	tick := time.NewTicker(signAgain)
@@ -148,24 +150,6 @@ var reportEvents = []journal.Type{
 	journal.TypeStepStarted, journal.TypeStepDone, journal.TypeStepFailed,
 }
 
-// read hands over all such events after one, and at last why there are no more.
-func (r *reporter) read(ctx context.Context, after uint64, events chan<- streamed) {
-	hand := func(next streamed) bool {
-		select {
-		case events <- next:
-			return true
-		case <-ctx.Done():
-			return false
-		}
-	}
-	for event, err := range r.conn.Events(ctx, journal.Query{After: after, Types: reportEvents}, true) {
-		if !hand(streamed{event: event, err: err}) || err != nil {
-			return
-		}
-	}
-	hand(streamed{err: errors.New("the stream of events ended")})
-}
-
 // ask asks for as many reports as may be open.
 func (r *reporter) ask(ctx context.Context) error {
 	for r.asked < len(r.all) && len(r.byAction) < reportsOpen {
@@ -194,7 +178,9 @@ func (r *reporter) ask(ctx context.Context) error {
 
 // isAnswer reports whether an error is what the operator had to say, and not that it did not.
 func isAnswer(err error) bool {
-	for _, answer := range []error{api.ErrRefused, api.ErrNotFound, api.ErrInvalid, api.ErrForbidden, fsm.ErrRefused, fsm.ErrUnknown} {
+	for _, answer := range []error{
+		api.ErrRefused, api.ErrNotFound, api.ErrInvalid, api.ErrForbidden, fsm.ErrRefused, fsm.ErrUnknown, journal.ErrUnwritable,
+	} {
 		if errors.Is(err, answer) {
 			return true
 		}
@@ -244,7 +230,7 @@ func unlooked(ended *journal.ActionEnded) string {
 	if ended.Outcome == journal.OutcomeDryRun {
 		return "the operator's settings have dry_run, so that it runs nothing on nodes"
 	}
-	return strings.TrimSuffix(fmt.Sprintf("it ended %s: %s", ended.Outcome, ended.Reason), ": ")
+	return "it ended, " + words.Ended(ended.Outcome, ended.Reason)
 }
 
 // over ends a report; why is for one that has brought nothing, and does not say itself why.

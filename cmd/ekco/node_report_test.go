@@ -192,14 +192,15 @@ func TestWhatCannotBeHadIsListedAndTheExitCodeSaysSo(t *testing.T) {
 	o.outcome["part"] = `{"result":{"kernel":"6.1.0","missing":[{"what":"clock","why":"no route"}]}}`
 	o.outcome["dry"], o.ends["dry"] = "none", journal.ActionEnded{Outcome: journal.OutcomeDryRun}
 	o.outcome["ended"], o.ends["ended"] = "none", journal.ActionEnded{Outcome: journal.OutcomeCancelled, Reason: "not now"}
+	o.outcome["stopped"], o.ends["stopped"] = "none", journal.ActionEnded{Outcome: journal.OutcomeCancelled, Reason: "cancelled by cli:root@p1"}
 	o.outcome["rotten"] = `{"result":"nonsense"}`
 	o.refused["unknown"] = fmt.Errorf("there is no node %q%w", "unknown", api.Hidden(api.ErrNotFound))
 	o.stalls["stalled"] = true
 	d := reportDesk(t, o)
-	nodes := []string{"away", "left", "part", "dry", "ended", "rotten", "unknown", "stalled", "good", "good"}
+	nodes := []string{"away", "left", "part", "dry", "ended", "stopped", "rotten", "unknown", "stalled", "good", "good"}
 	d.expect(d.types(append([]string{"node-report", "-o", "json"}, nodes...)...), exitFailed, "", "")
 	of := reportsOf(t, d)
-	if len(of) != 9 {
+	if len(of) != 10 {
 		t.Errorf("there are %d reports", len(of))
 	}
 	for node, want := range map[string]nodereport.Missing{
@@ -207,7 +208,8 @@ func TestWhatCannotBeHadIsListedAndTheExitCodeSaysSo(t *testing.T) {
 		"left":    {What: "report", Why: "node left was replaced by another of its name"},
 		"part":    {What: "clock", Why: "no route"},
 		"dry":     {What: "report", Why: "the operator's settings have dry_run, so that it runs nothing on nodes"},
-		"ended":   {What: "report", Why: "it ended cancelled: not now"},
+		"ended":   {What: "report", Why: "it ended, cancelled: not now"},
+		"stopped": {What: "report", Why: "it ended, cancelled by cli:root@p1"},
 		"unknown": {What: "report", Why: `there is no node "unknown"`},
 		"stalled": {What: "report", Why: "the pod stays; when the cause is gone: ekco retry report-stalled"},
 	} {

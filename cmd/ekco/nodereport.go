@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -33,19 +34,32 @@ const (
 	hostTaskReport  = "node-report"
 )
 
-func newHostTaskCommand() *cobra.Command {
+func newHostTaskCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{Use: hostTaskCommand, Hidden: true, Args: noArgument, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
-	cmd.AddCommand(&cobra.Command{
-		Use: hostTaskReport, Hidden: true, Args: noArgument,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			report, err := nodereport.ThisHost(nodereport.Root).ReadWithin(cmd.Context(), actionsreport.Limit*2/3)
-			return hosttask.Say(cmd.OutOrStdout(), report, err)
+	cmd.AddCommand(
+		&cobra.Command{
+			Use: hostTaskReport, Hidden: true, Args: noArgument,
+			RunE: func(cmd *cobra.Command, _ []string) error {
+				report, err := nodereport.ThisHost(nodereport.Root).ReadWithin(cmd.Context(), actionsreport.Limit*2/3)
+				return hosttask.Say(cmd.OutOrStdout(), report, err)
+			},
 		},
-	})
+		newHostTaskBalancerCommand(),
+		newHostTaskKubeconfigsCommand(a),
+	)
+	addCertificateTasks(a, cmd)
 	return cmd
 }
 
 // besideOf is what runs beside an operator's ring.
 func besideOf(c cluster) func(ctx context.Context, may func() bool, open func(action string) bool) {
-	return c.tasks.KeepSwept
+	if c.rotating == c.tasks {
+		return c.tasks.KeepSwept
+	}
+	return func(ctx context.Context, may func() bool, open func(action string) bool) {
+		var both sync.WaitGroup
+		both.Go(func() { c.tasks.KeepSwept(ctx, may, open) })
+		both.Go(func() { c.rotating.KeepSwept(ctx, may, open) })
+		both.Wait()
+	}
 }

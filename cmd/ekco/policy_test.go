@@ -11,6 +11,7 @@ import (
 	fsmcsr "github.com/replicatedhq/ekco/fsm/csr"
 	fsmenvoy "github.com/replicatedhq/ekco/fsm/envoy"
 	fsmkotsadm "github.com/replicatedhq/ekco/fsm/kotsadm"
+	fsmbalancer "github.com/replicatedhq/ekco/fsm/loadbalancer"
 	fsmminio "github.com/replicatedhq/ekco/fsm/minio"
 	fsmnode "github.com/replicatedhq/ekco/fsm/node"
 	fsmrook "github.com/replicatedhq/ekco/fsm/rook"
@@ -20,8 +21,9 @@ import (
 
 func TestWithoutAConfigurationTheDefaultPolicyHolds(t *testing.T) {
 	want := fsmnode.DefaultPolicy().In(fsm.DefaultPolicy()).With(fsmenvoy.Machine, fsmenvoy.Policy{Restart: true, After: 5 * time.Minute}).
-		With(fsmcertificates.Machine, fsmcertificates.Policy{Renew: true}).
+		With(fsmcertificates.Machine, fsmcertificates.Policy{Renew: true, Every: 24 * time.Hour}).
 		With(fsmkotsadm.Machine, fsmkotsadm.Policy{}).
+		With(fsmbalancer.Machine, balancerPolicy(config.Default())).
 		With(fsmminio.Machine, fsmminio.Policy{Off: "enable_ha_minio is off", Patience: 5 * time.Minute, Migrates: true}).
 		With(fsmcsr.Name, fsmcsr.Policy{}).
 		With(fsmrook.Machine, fsmrook.Policy{Off: "maintain_rook_storage_nodes is off", MinCopies: 1, MaxCopies: 3, Pools: rookPools(config.Default())}).
@@ -30,6 +32,14 @@ func TestWithoutAConfigurationTheDefaultPolicyHolds(t *testing.T) {
 		})
 	if diff := cmp.Diff(want, wholePolicy(config.Default())); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func TestTheSettingsOfTheLoadBalancerReachItsPolicy(t *testing.T) {
+	cfg := config.Default()
+	cfg.EnableInternalLoadBalancer, cfg.InternalLoadBalancerHAProxyImage = true, "haproxy:3"
+	if p := balancerPolicy(cfg); !p.Enabled || p.Image != "haproxy:3" || p.Version != "0" || p.Layout == "" {
+		t.Errorf("%+v", p)
 	}
 }
 

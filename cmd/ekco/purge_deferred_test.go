@@ -1,8 +1,10 @@
 package main
 
 import (
+	"context"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/replicatedhq/ekco/cmd/internal/api"
@@ -37,6 +39,23 @@ func TestD1APurgeThatOnlyWaitsForCephSucceedsWithAWarning(t *testing.T) {
 			t.Errorf("standard error has no %q:\n%s", want, d.errOut)
 		}
 	}
+}
+
+// TestAPurgeThatIsNotDoneButForCephIsFollowedOn: whatever else waits for Ceph meanwhile.
+func TestAPurgeThatIsNotDoneButForCephIsFollowedOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		op := deferring(t)
+		other, own := op.status.Actions[0], op.status.Actions[0]
+		other.ID, own.Steps = "purge-worker-1-3", nil
+		op.status.Actions = []journal.ActionRecord{other, own}
+		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+		defer stop()
+		d := newDesk(t, op)
+		d.expect(d.typesUntil(ctx, "purge-node", "worker-2"), exitFailed, "", "interrupted; the operator goes on with "+purgeID)
+		if strings.Contains(d.out.String(), "is purged") {
+			t.Errorf("it says\n%s", d.out)
+		}
+	})
 }
 
 func TestALongReasonIsSaidOnceAndTheTimeIsThatOfTheLastNews(t *testing.T) {

@@ -50,12 +50,8 @@ type follower struct {
 	// for last at asked.
 	unrecorded string
 	asked      time.Time
-}
-
-// streamed is one event, or the end of a stream.
-type streamed struct {
-	event journal.Event
-	err   error
+	// regains are those of an operator that was lost.
+	regains regains
 }
 
 // follow shows the action until it is over.
@@ -107,7 +103,7 @@ func (f *follower) regain(ctx context.Context, lost error) (operator, error) {
 		f.warn("lost the operator: %v", lost)
 		f.warn("%s is in the journal; waiting for an operator that resumes it", f.action)
 	}
-	back, err := awaitOperator(ctx, f.successor)
+	back, err := f.regains.await(ctx, f.last, lost, f.successor)
 	switch {
 	case ctx.Err() != nil, errors.Is(err, errWorkerLeft):
 		return nil, err
@@ -115,7 +111,7 @@ func (f *follower) regain(ctx context.Context, lost error) (operator, error) {
 		if file, _ := f.inFile(ctx, err); file != nil {
 			return file, nil
 		}
-		return nil, fmt.Errorf("%s is not finished, and no operator came back within %s: %w; the next one resumes it", f.action, returnPatience, err)
+		return nil, fmt.Errorf("%s is not finished: %w; an operator goes on with it", f.action, err)
 	case !f.besideCommand:
 		f.warn("an operator answers again")
 	}
@@ -150,7 +146,7 @@ func (f *follower) stream(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	events := make(chan streamed)
 	var reading sync.WaitGroup
-	reading.Go(func() { f.read(ctx, events) })
+	reading.Go(func() { readEvents(ctx, f.backend, journal.Query{Action: f.action, After: f.last}, events) })
 	defer reading.Wait()
 	defer cancel()
 	tick := time.NewTicker(signAgain)
@@ -179,28 +175,6 @@ func (f *follower) stream(ctx context.Context) error {
 			return errors.New("the work ended early; see the log above")
 		}
 	}
-}
-
-// read hands over the action's events, and at last why there are no more.
-func (f *follower) read(ctx context.Context, events chan<- streamed) {
-	hand := func(next streamed) bool {
-		select {
-		case events <- next:
-			return true
-		case <-ctx.Done():
-			return false
-		}
-	}
-	for event, err := range f.backend.Events(ctx, journal.Query{Action: f.action, After: f.last}, true) {
-		if err != nil {
-			hand(streamed{err: err})
-			return
-		}
-		if !hand(streamed{event: event}) {
-			return
-		}
-	}
-	hand(streamed{err: errors.New("the stream of events ended")})
 }
 
 // show prints one event of the action.

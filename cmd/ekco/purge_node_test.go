@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -273,6 +274,25 @@ func TestPurgeNodeSaysThatItResumes(t *testing.T) {
 	}
 }
 
+// TestWhoJoinsAPurgeIsToldWhatThatOneWaitsFor: and not what others do.
+func TestWhoJoinsAPurgeIsToldWhatThatOneWaitsFor(t *testing.T) {
+	op := purging(t, journal.OutcomeDone)
+	op.admitted.Resumed = true
+	for id, reason := range map[string]string{purgeID: "own reason", "purge-worker-1-3": "another reason"} {
+		hold := journal.ActionHeld{Step: "delete-node", Preflight: "OneAtATime", Reason: reason}
+		op.status.Actions = append(op.status.Actions, journal.ActionRecord{
+			ID: id, Kind: journal.ActionPurgeNode, Planned: true, Plan: journal.Plan{Steps: []journal.PlannedStep{{ID: "delete-node"}}},
+			Holds: map[string]journal.ActionHeld{hold.Step: hold},
+		})
+	}
+	d := newDesk(t, op)
+	d.app.deferredPatience = time.Minute
+	d.expect(d.types("purge-node", "worker-2"), exitDone, "own reason", "")
+	if strings.Contains(d.out.String()+d.errOut.String(), "another reason") {
+		t.Errorf("it says\n%s%s", d.out, d.errOut)
+	}
+}
+
 func TestPurgeNodeOfAPurgedNodeIsDoneAlready(t *testing.T) {
 	op := purging(t, journal.OutcomeDone)
 	op.explained = api.Explanation{AlreadyDone: true, Message: "node worker-2 is purged already"}
@@ -336,6 +356,9 @@ func TestWithoutAnOperatorPurgeNodeDoesTheWorkItself(t *testing.T) {
 	}
 	op.requests = nil
 	d.expect(d.types("purge-node", "worker-2", "--dry-run", "-o", "json"), exitDone, "", "No operator runs")
+	if want := (ringOptions{OneShot: true, Node: "worker-2", DryRun: true}); options != want {
+		t.Errorf("the ring of a dry run is of %+v, and may change something", options)
+	}
 	if !json.Valid(d.out.Bytes()) || len(op.requests) != 0 {
 		t.Errorf("requested %v, wrote %s", op.requests, d.out)
 	}
@@ -350,7 +373,12 @@ func TestWhenItsOwnRingEndsThePurgeIsNotFinished(t *testing.T) {
 	d.app.work = func(context.Context, config.Config, ringOptions, *slog.Logger) (api.Backend, <-chan struct{}, func() error, error) {
 		return op, ended, func() error { return errors.New("the journal belongs to another cluster") }, nil
 	}
+	dials := 0
+	d.app.dial = func(context.Context, string) (operator, error) { dials++; return nil, api.ErrNoOperator }
 	d.expect(d.types("purge-node", "worker-2"), exitFailed, "", "the journal belongs to another cluster")
+	if dials != 1 {
+		t.Errorf("it looked for an operator %d times, though it does the work itself", dials)
+	}
 }
 
 func TestOnATerminalSomethingMoves(t *testing.T) {

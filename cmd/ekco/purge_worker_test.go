@@ -229,6 +229,21 @@ func TestEachRegainedConnectionIsClosedWhenTheNextIsOpen(t *testing.T) {
 	})
 }
 
+// TestAnOperatorThatIsAwayForAMomentIsNotReplaced: who reads or takes its journal then is in its
+// way when it comes back.
+func TestAnOperatorThatIsAwayForAMomentIsNotReplaced(t *testing.T) {
+	d := newDesk(t, nil)
+	endedInFile(t, d, "")
+	before := purging(t, journal.OutcomeDone)
+	before.live, before.lost = before.live[:4], true
+	d.dials(before, nil, purging(t, journal.OutcomeDone))
+	began := d.works(purging(t, journal.OutcomeDone), 0, nil)
+	d.expect(d.types("purge-node", "worker-2"), exitDone, "is purged", "an operator answers again")
+	if *began != 0 {
+		t.Error("the work was taken from it")
+	}
+}
+
 func TestACommandThatEndsWhileItIsAskedIsSucceeded(t *testing.T) {
 	d := newDesk(t, nil)
 	ending := beside(t)
@@ -241,6 +256,26 @@ func TestACommandThatEndsWhileItIsAskedIsSucceeded(t *testing.T) {
 	}
 }
 
+// TestCommandsThatAllLeaveTheirWorkAreNotTriedForEver: five are.
+func TestCommandsThatAllLeaveTheirWorkAreNotTriedForEver(t *testing.T) {
+	d := newDesk(t, nil)
+	ending := beside(t)
+	ending.askErr = errors.New("EOF")
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	dials := 0
+	d.app.dial = func(context.Context, string) (operator, error) {
+		if dials++; dials > 10 {
+			stop()
+		}
+		return ending, nil
+	}
+	d.expect(d.typesUntil(ctx, "purge-node", "worker-2"), exitFailed, "", errWorkerLeft.Error())
+	if dials != 5 {
+		t.Errorf("%d were tried", dials)
+	}
+}
+
 func TestWhatACommandRefusesIsRefused(t *testing.T) {
 	d := newDesk(t, nil)
 	busy := beside(t)
@@ -250,6 +285,20 @@ func TestWhatACommandRefusesIsRefused(t *testing.T) {
 	d.expect(d.types("purge-node", "worker-2"), exitFailed, "", "purges worker-1")
 	if *began != 0 {
 		t.Error("it was done all the same")
+	}
+}
+
+// TestWhoDoesNotAnswerOrMayNotBeAskedIsNotReplaced: somebody else holds the journal.
+func TestWhoDoesNotAnswerOrMayNotBeAskedIsNotReplaced(t *testing.T) {
+	for _, err := range []error{api.ErrNoAnswer, api.ErrForbidden} {
+		d := newDesk(t, nil)
+		written(t, d)
+		d.app.dial = func(context.Context, string) (operator, error) { return nil, err }
+		began := d.works(purging(t, journal.OutcomeDone), 0, nil)
+		d.expect(d.types("purge-node", "worker-2"), exitFailed, "", err.Error())
+		if *began != 0 {
+			t.Errorf("%v: the work was begun beside it", err)
+		}
 	}
 }
 

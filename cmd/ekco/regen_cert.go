@@ -16,7 +16,7 @@ func newRegenCertCommand(a *app) *cobra.Command {
 		Use:   "regen-cert",
 		Short: "Change the names in the API server's certificate on this host",
 		Long: `Writes apiserver.crt and apiserver.key in certificates_dir anew, signed by the ca there,
-with names added and dropped. Its subject, its usages, the end of its validity and the kind
+with names added and dropped. Its subject, its usages, its validity and the kind
 of its key are kept; the key is a new one. The API server reads both by itself: nothing is
 restarted. If the certificate has just these names already, it is left alone.
 

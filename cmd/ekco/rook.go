@@ -46,7 +46,7 @@ func rookOf(c cluster) ring.Capability {
 				Known:        func(of journal.Subject) map[string]journal.RookFacts { return fsmrook.Known(s, of) },
 			})
 			c.shrunk.Over(ofCeph[0])
-			return append(c.joined.Over(resources...), ofCeph...)
+			return append(c.joined.Also(resources...), ofCeph...)
 		},
 	}
 }

@@ -5,12 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/replicatedhq/ekco/internal/hosttask"
 	"github.com/replicatedhq/ekco/internal/kubeconfig"
 	"github.com/replicatedhq/ekco/internal/systemd"
+	"github.com/replicatedhq/ekco/journal"
 )
 
 // kubelet is the unit that reads kubelet.conf.
@@ -44,11 +47,8 @@ It asks neither the cluster nor an operator, and is in no journal.`,
 			if err := kubeconfig.CheckServer(server); err != nil {
 				return usageError{err}
 			}
-			names := []string{"kubelet.conf"}
-			if admin {
-				names = append(names, "admin.conf")
-			}
-			return orAsRoot(a.setKubeconfigServer(cmd.Context(), etc, names, server))
+			_, err := a.setKubeconfigServer(cmd.Context(), etc, kubeconfigNames(admin), server)
+			return orAsRoot(err)
 		},
 	}
 	cmd.Flags().StringVar(&server, "server", "", "the API server's `address`, with its scheme (required)")
@@ -56,6 +56,40 @@ It asks neither the cluster nor an operator, and is in no journal.`,
 	cmd.Flags().BoolVar(&admin, "admin", false, "admin.conf as well, which primaries have")
 	complete(cmd, "server", offerNothing)
 	return cmd
+}
+
+// hostTaskKubeconfigs is what the binary does in the pod of a host task that leads a kubelet elsewhere.
+const hostTaskKubeconfigs = "set-kubeconfig-server"
+
+// newHostTaskKubeconfigsCommand does the same in the pod of a host task, and says what came of it.
+func newHostTaskKubeconfigsCommand(a *app) *cobra.Command {
+	var server, etc string
+	var admin bool
+	cmd := &cobra.Command{
+		Use: hostTaskKubeconfigs, Hidden: true, Args: noArgument,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			set, err := a.setKubeconfigServer(cmd.Context(), etc, kubeconfigNames(admin), server)
+			for i, file := range set.Files { // as the host calls it
+				if of, within := strings.CutPrefix(file.Path, etc); within {
+					set.Files[i].Path = "/etc" + of
+				}
+			}
+			return hosttask.Say(cmd.OutOrStdout(), set, err)
+		},
+	}
+	cmd.Flags().StringVar(&server, "server", "", "the API server's address")
+	cmd.Flags().StringVar(&etc, "host-etc-dir", "/host/etc", "the host's /etc")
+	cmd.Flags().BoolVar(&admin, "admin", false, "admin.conf as well")
+	return cmd
+}
+
+// kubeconfigNames are the kubeconfigs that lead to the API server of the cluster: those of others on a
+// primary lead to its own.
+func kubeconfigNames(admin bool) []string {
+	if admin {
+		return []string{"kubelet.conf", "admin.conf"}
+	}
+	return []string{"kubelet.conf"}
 }
 
 // orAsRoot says what to do where it is the right that is missing.
@@ -66,8 +100,9 @@ func orAsRoot(err error) error {
 	return err
 }
 
-// setKubeconfigServer sets the server in kubeconfigs and restarts the kubelet.
-func (a *app) setKubeconfigServer(ctx context.Context, etc string, names []string, server string) error {
+// setKubeconfigServer sets the server in kubeconfigs and restarts the kubelet. It returns what it has set,
+// also where the kubelet is not back.
+func (a *app) setKubeconfigServer(ctx context.Context, etc string, names []string, server string) (set journal.KubeconfigsSet, err error) {
 	var files []kubeconfig.File
 	for _, name := range names {
 		file, err := kubeconfig.In(etc, name)
@@ -75,7 +110,7 @@ func (a *app) setKubeconfigServer(ctx context.Context, etc string, names []strin
 			err = file.Check(server)
 		}
 		if err != nil {
-			return err
+			return set, err
 		}
 		files = append(files, file)
 	}
@@ -84,31 +119,33 @@ func (a *app) setKubeconfigServer(ctx context.Context, etc string, names []strin
 	address, _ := a.env(envSystemBus)
 	host, err := systemd.Connect(ctx, address)
 	if err != nil {
-		return err
+		return set, err
 	}
 	defer host.Close()
 	host.Steady = a.kubeletSteady
 	unit, err := host.Unit(ctx, kubelet)
 	if err != nil {
-		return err
+		return set, err
 	}
 	for _, file := range files {
-		if err := a.setServer(file, server); err != nil {
-			return err
+		changed, err := a.setServer(file, server)
+		if err != nil {
+			return set, err
 		}
+		set.Files = append(set.Files, changed...)
 	}
 	if err := unit.Restart(ctx); err != nil {
-		return fmt.Errorf("the server is set; run this again when the kubelet can be restarted: %w", err)
+		return set, fmt.Errorf("the server is set; run this again when the kubelet can be restarted: %w", err)
 	}
 	_, err = fmt.Fprintf(a.stdout, "%s is restarted, and active\n", kubelet)
-	return err
+	return set, err
 }
 
 // setServer sets the server in a kubeconfig, and says what it had.
-func (a *app) setServer(file kubeconfig.File, server string) error {
+func (a *app) setServer(file kubeconfig.File, server string) (set []journal.KubeconfigSet, err error) {
 	changes, err := file.SetServer(server)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, change := range changes {
 		had := fmt.Sprintf(", had %q", change.From)
@@ -116,8 +153,9 @@ func (a *app) setServer(file kubeconfig.File, server string) error {
 			had = " already"
 		}
 		if _, err := fmt.Fprintf(a.stdout, "%s: cluster %q has server %s%s\n", file.Path, change.Cluster, server, had); err != nil {
-			return err
+			return set, err
 		}
+		set = append(set, journal.KubeconfigSet{Path: file.Path, Cluster: change.Cluster, From: change.From})
 	}
-	return nil
+	return set, nil
 }

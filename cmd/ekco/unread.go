@@ -1,10 +1,12 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -36,8 +38,16 @@ func (o *takenOutput) Write(content []byte) (int, error) {
 		}
 	})
 	defer waits.Stop()
-	return o.w.Write(content)
+	n, err := o.w.Write(content)
+	if errors.Is(err, syscall.EPIPE) {
+		err = fmt.Errorf("%w: %w", errReaderLeft, err)
+	}
+	return n, err
 }
+
+// errReaderLeft tells a pipe of the output whose reader has left, as head does, from any other
+// that broke, such as the connection to an operator that ends.
+var errReaderLeft = errors.New("whoever read the output has left")
 
 // endUnread ends the process. Where standard error is read, it says so.
 func endUnread() {

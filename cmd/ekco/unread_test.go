@@ -5,6 +5,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/replicatedhq/ekco/journal"
 )
 
 // TestACommandEndsWhoseOutputNobodyTakes: its client is gone, and its pipe is full.
@@ -47,5 +49,23 @@ func TestACommandStaysWhoseOutputIsTakenOrThatWorksItself(t *testing.T) {
 				time.Sleep(2 * unreadPatience)
 			})
 		})
+	}
+}
+
+// TestOnlyWhoWorksItselfStaysUnread: also a command that first followed another one.
+func TestOnlyWhoWorksItselfStaysUnread(t *testing.T) {
+	for _, args := range [][]string{{"status"}, {"purge-node", "worker-2"}} {
+		d := newDesk(t, purging(t, journal.OutcomeDone))
+		if d.types(args...); !d.app.unread.ends.Load() {
+			t.Errorf("%v waits for ever for somebody who takes its output", args)
+		}
+	}
+	d := newDesk(t, nil)
+	endedInFile(t, d, "")
+	d.dials(beside(t))
+	d.works(purging(t, journal.OutcomeDone), 0, nil)
+	d.expect(d.types("purge-node", "worker-2"), exitDone, "does the work itself", "")
+	if d.app.unread.ends.Load() {
+		t.Error("a purge is ended that this command carries out, since nobody takes its output")
 	}
 }

@@ -3,6 +3,8 @@ package main
 import (
 	"strings"
 	"testing"
+
+	"github.com/replicatedhq/ekco/deploy/image/internal/program"
 )
 
 func TestParseRefusesWhatCannotBeReproduced(t *testing.T) {
@@ -23,6 +25,16 @@ func TestParseRefusesWhatCannotBeReproduced(t *testing.T) {
 	} {
 		if _, err := parse(append(good, test.more...)); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%q: got %v, want %q", test.more, err, test.want)
+		}
+	}
+}
+
+func TestTheProgramCanBeRunAndItsLicencesAreRead(t *testing.T) {
+	module := program.Module{Path: "example.org/x", Licences: map[string][]byte{"LICENSE": []byte("MIT")}}
+	tree := ekcoLayer(program.Program{Content: []byte("ekco"), Modules: []program.Module{module}}, []byte("list"))
+	for name, mode := range map[string]int64{programPath: 0o755, sbomPath: 0o644, licencesPath + "/example.org/x/LICENSE": 0o644} {
+		if file, there := tree[name]; !there || file.Mode != mode || len(file.Content) == 0 {
+			t.Errorf("%s is there: %t, %+v", name, there, file)
 		}
 	}
 }

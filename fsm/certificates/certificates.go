@@ -20,7 +20,7 @@ const (
 	Renewing journal.State = "Renewing"
 	// Foreign: they are a customer's own.
 	Foreign journal.State = "Foreign"
-	// Unrenewed: nobody renews them, as is said with them.
+	// Unrenewed: EKCO does not renew them, as is said with them.
 	Unrenewed journal.State = "Unrenewed"
 	// Unreadable: something is wrong with them, as is said with them.
 	Unreadable journal.State = "Unreadable"
@@ -30,8 +30,9 @@ const (
 
 // Policy is what the configuration says of certificates.
 type Policy struct {
-	// Renew is rotate_certs.
+	// Renew is rotate_certs, Every rotate_certs_check_interval.
 	Renew bool
+	Every time.Duration
 }
 
 func renews(policy any) bool {
@@ -43,8 +44,8 @@ func renews(policy any) bool {
 func Capability() fsm.Capability { return fsm.Capability{Machine: newMachine(), Kinds: kinds()} }
 
 func kinds() []fsm.ActionKind {
-	return []fsm.ActionKind{{
-		Name: journal.ActionRenewCertificate, Verb: "renew", Machine: Machine,
+	return append(primaryKinds(), fsm.ActionKind{
+		Name: journal.ActionRenewCertificate, Verb: "renew", Machine: Machine, Manual: true,
 		Rules: []string{fsm.RuleAPIUnreachable, fsm.RuleSettling, fsm.RulePaused, fsm.RuleBackOff},
 		SwitchedOff: func(p fsm.Policy) string {
 			if renews(p.Of[Machine]) {
@@ -52,7 +53,7 @@ func kinds() []fsm.ActionKind {
 			}
 			return "rotate_certs is off"
 		},
-	}}
+	})
 }
 
 // certificates is what the machine keeps of them.
@@ -61,6 +62,8 @@ type certificates struct {
 	// RenewedAt is when EKCO renewed them last, by RenewedBy.
 	RenewedAt time.Time `json:"renewed_at,omitzero"`
 	RenewedBy string    `json:"renewed_by,omitempty"`
+	// Looked is the last look at those of a control plane.
+	Looked looked `json:"looked,omitzero"`
 }
 
 func of(t *fsm.Thing) *certificates { return t.Data.(*certificates) }
@@ -75,4 +78,6 @@ type Facts struct {
 	journal.CertificateFacts
 	RenewedAt time.Time `json:"renewed_at,omitzero"`
 	RenewedBy string    `json:"renewed_by,omitempty"`
+	// Unseen says why the last look at those of a control plane found nothing.
+	Unseen string `json:"unseen,omitempty"`
 }

@@ -19,9 +19,11 @@ var registry, ca = journal.CertificateRegistry, journal.CertificateFile("ca.crt"
 // world is a journal with certificates.
 type world struct{ *fsmtest.Journal }
 
+func policy() fsm.Policy { return fsm.DefaultPolicy().With(Machine, Policy{Renew: true}) }
+
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{fsmtest.New(t, fsm.DefaultPolicy().With(Machine, Policy{Renew: true}), Capability())}
+	w := &world{fsmtest.New(t, policy(), Capability())}
 	w.Pass(time.Minute)
 	return w
 }
@@ -35,6 +37,9 @@ func (w *world) facts(left time.Duration, change func(*journal.CertificateFacts)
 			{At: "Secret kurl/registry-pki (registry.crt)", Subject: "CN=registry", NotAfter: end},
 		},
 		Due: left <= 30*day, Within: journal.WithinOf(end, w.Now),
+	}
+	if facts.Due {
+		facts.Why = "it expires"
 	}
 	if change != nil {
 		change(&facts)
@@ -110,7 +115,7 @@ func TestWhatIsDueIsRenewedAndThenLookedAt(t *testing.T) {
 	if input, err := journal.InputOf[journal.CertificateInput](rec.Request); err != nil || !input.Ends.Equal(w.Now.Add(30*day).Truncate(time.Second)) {
 		t.Errorf("%v: asked for is %+v", err, rec.Request)
 	}
-	if !strings.Contains(rec.Request.Reason, "the first certificate of registry expires at ") {
+	if rec.Request.Reason != "registry: it expires" {
 		t.Errorf("because %s", rec.Request.Reason)
 	}
 	w.Play(rec, journal.StepRenewCertificate, journal.CertificateRenewed{})
@@ -335,6 +340,30 @@ func TestOfAFileTheLogWarnsAndThereIsNoEvent(t *testing.T) {
 	}
 	if line := row.Log(e, payload); !strings.Contains(line.Message, "pki/ca.crt expires within 1 day") {
 		t.Errorf("the log says %q", line.Message)
+	}
+}
+
+func TestOfWhatIsOnANodeTheEventIsAboutThat(t *testing.T) {
+	w := newWorld(t)
+	facts := w.facts(day, func(f *journal.CertificateFacts) {
+		f.Certificates = []journal.Certificate{{At: "kubelet at 10.0.0.2:10250", NotAfter: w.Now.Add(day)}}
+		f.Unrenewed = "its kubelet signed it itself"
+	})
+	payload, e := &journal.ThingObserved{Machine: Machine, Facts: w.JSON(facts)}, journal.Event{Type: journal.TypeThingObserved, Subject: journal.KubeletCertificate("w1")}
+	note := row(t, journal.TypeThingObserved).Kubernetes(e, payload)
+	if node := (journal.Subject{Kind: "Node", Name: "w1", UID: "w1"}); note.About != node || note.APIVersion != "v1" || !note.Warning ||
+		!strings.Contains(note.Message, "kubelet/w1 expires within 1 day") || !strings.HasSuffix(note.Message, "its kubelet signed it itself") {
+		t.Errorf("the event is %+v", note)
+	}
+}
+
+func TestAKubeletsCertificateIsNeverRenewed(t *testing.T) {
+	w := newWorld(t)
+	of := journal.KubeletCertificate("w1")
+	w.observe(of, w.facts(-day, func(f *journal.CertificateFacts) { f.Unrenewed = "its kubelet signed it itself" }))
+	w.Decide()
+	if state, open := w.state(of), w.S.OpenOf(fsm.Key(of), journal.ActionRenewCertificate); state != Unrenewed || open != nil {
+		t.Errorf("it is %s: %+v", state, open)
 	}
 }
 

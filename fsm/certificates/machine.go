@@ -22,11 +22,12 @@ var (
 	_ fsm.Aging        = machine{}
 	_ fsm.Disputing    = machine{}
 	_ fsm.Documented   = machine{}
+	_ fsm.Asked        = machine{}
 )
 
 func newMachine() machine {
 	return machine{fsm.Objects{Machine: Machine, Subjects: []journal.Subject{
-		journal.CertificateRegistry, journal.CertificateKurlProxy, journal.CertificateContour,
+		journal.CertificateRegistry, journal.CertificateKurlProxy, journal.CertificateContour, journal.CertificateKubeletClient,
 	}}}
 }
 
@@ -48,16 +49,17 @@ func (m machine) Table() fsm.Table {
 	}
 	return fsm.Table{
 		Name: Machine, Title: "Certificates",
-		About: "`registry`, `kurl-proxy` and `contour` are those in Secrets, of which `contour` is a CA and two certificates that are renewed\n" +
-			"together; `pki/…` are the CAs of the cluster, which are shown and never renewed.",
+		About: "`registry`, `kurl-proxy`, `contour` and `kubelet-client` are those in Secrets, of which `contour` is a CA and two certificates that\n" +
+			"are renewed together; `control-plane/NODE` are those of the control plane on a primary; `pki/…` are the CAs of the cluster, and\n" +
+			"`kubelet/NODE` is what the kubelet of a node serves: these are shown and never renewed.",
 		Initial: string(Valid), Over: fsm.Names(Absent),
 		Transitions: []fsm.Transition{
-			to("renew", Renewing, "a renew-certificate action is open", m.Tells("they are being renewed")),
+			to("renew", Renewing, "a renew-certificate or renew-control-plane action is open", m.Tells("they are being renewed")),
 			to("removed", Absent, "the Secret or the file is not there any more", m.TellsLost),
 			to("broken", Unreadable, "something is wrong with what the Secret or the file holds", tellsUnreadable),
 			to("foreign", Foreign, "it is a customer's own certificate, by its names", m.Tells("it is a customer's own certificate, which EKCO never touches")),
-			to("unrenewed", Unrenewed, "nobody renews them: they are CAs, or rotate_certs is off", tellsUnrenewed),
-			to("due", Due, "what remains of the validity of one is rotate_certs_ttl or less", tellsEnd),
+			to("unrenewed", Unrenewed, "EKCO does not renew them: they are CAs or a kubelet's, or rotate_certs is off", tellsUnrenewed),
+			to("due", Due, "what remains of the validity of one is rotate_certs_ttl or less, or the primary has a better `kubelet-client`", tellsEnd),
 			to("valid", Valid, "nothing is to be done about them", tellsEnd),
 		},
 	}
@@ -72,17 +74,20 @@ func tellsUnrenewed(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
 }
 
 func tellsEnd(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
+	if len(of(t).Facts.Certificates) == 0 {
+		return fsm.Telling{Reason: "no program has looked at them yet", Cause: t.Newest()}
+	}
 	return fsm.Telling{Reason: "the first of them expires at " + fsm.Stamp(of(t).Facts.Ends()), Cause: t.Newest()}
 }
 
 func (machine) Goal(t *fsm.Thing, _ journal.State, w *fsm.World) journal.State {
 	facts := of(t).Facts
 	switch {
-	case len(w.Open(t)) > 0:
+	case open(t, w, journal.ActionRenewCertificate), open(t, w, journal.ActionRenewControlPlane):
 		return Renewing
 	case t.GoneSeq != 0:
 		return Absent
-	case facts.Unreadable != "":
+	case facts.Unreadable != "" && (facts.On == nil || !facts.Due):
 		return Unreadable
 	case facts.Foreign:
 		return Foreign
@@ -99,6 +104,10 @@ const rest = 10 * time.Minute
 
 func (machine) Wants(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 	facts := of(t).Facts
+	if facts.On != nil && t.GoneSeq == 0 {
+		wantsOnPrimary(t, w, want)
+		return
+	}
 	if t.GoneSeq != 0 || !renewable(facts) || !facts.Due || len(w.Open(t)) > 0 || !renews(w.PolicyOf(Machine)) {
 		return
 	}
@@ -114,17 +123,21 @@ func renewable(facts journal.CertificateFacts) bool {
 	return facts.Unreadable == "" && !facts.Foreign && facts.Unrenewed == ""
 }
 
-func (machine) Request(t *fsm.Thing, _ *fsm.ActionKind, _ *fsm.World) (journal.ActionRequested, uint64) {
-	ends := of(t).Facts.Ends()
-	return journal.ActionRequested{
-		Reason: fmt.Sprintf("the first certificate of %s expires at %s, which is within rotate_certs_ttl", t.Name, fsm.Stamp(ends)),
-		Input:  journal.CertificateInput{Ends: ends},
-	}, t.FactsSeq
+func (machine) Request(t *fsm.Thing, kind *fsm.ActionKind, w *fsm.World) (journal.ActionRequested, uint64) {
+	facts := of(t).Facts
+	if facts.On != nil {
+		return requestOnPrimary(t, kind, w)
+	}
+	return journal.ActionRequested{Reason: t.Name + ": " + facts.Why, Input: journal.CertificateInput{Ends: facts.Ends()}}, t.FactsSeq
 }
 
 // Obsolete leaves what has begun to its end: its own effect is no reason to stop it.
 func (machine) Obsolete(t *fsm.Thing, rec *journal.ActionRecord) string {
+	if rec.Kind != journal.ActionRenewCertificate {
+		return obsoleteOnPrimary(t, rec)
+	}
 	facts := of(t).Facts
+	input, err := journal.InputOf[journal.CertificateInput](rec.Request)
 	switch {
 	case len(rec.Steps) > 0, t.FactsSeq == 0:
 		return ""
@@ -132,7 +145,7 @@ func (machine) Obsolete(t *fsm.Thing, rec *journal.ActionRecord) string {
 		return "the certificates are not there any more"
 	case facts.Foreign:
 		return "it is a customer's own certificate now"
-	case facts.Unreadable == "" && !facts.Due:
+	case facts.Unreadable == "" && !facts.Due && err == nil && input.TTL == 0:
 		return "somebody renewed the certificates; the first expires at " + fsm.Stamp(facts.Ends())
 	}
 	return ""
@@ -140,7 +153,9 @@ func (machine) Obsolete(t *fsm.Thing, rec *journal.ActionRecord) string {
 
 // Ended keeps when they were renewed last.
 func (machine) Ended(_ *fsm.State, t *fsm.Thing, rec *journal.ActionRecord, _ *journal.ActionEnded) bool {
-	if renewed := rec.Steps[journal.StepRenewCertificate]; renewed.Done() && !rec.Request.DryRun {
+	if rec.Kind != journal.ActionRenewCertificate {
+		endedOnPrimary(t, rec)
+	} else if renewed := rec.Steps[journal.StepRenewCertificate]; renewed.Done() && !rec.Request.DryRun {
 		of(t).RenewedAt, of(t).RenewedBy = renewed.DoneAt, rec.ID
 	}
 	return true
@@ -160,7 +175,7 @@ func (machine) Disputed(t *fsm.Thing, _ *journal.Change) (what, advice string) {
 
 // Facts implements [fsm.Documented].
 func (machine) Facts(t *fsm.Thing) any {
-	return Facts{of(t).Facts, of(t).RenewedAt, of(t).RenewedBy}
+	return Facts{of(t).Facts, of(t).RenewedAt, of(t).RenewedBy, of(t).unseen()}
 }
 
 // Details implements [fsm.Detailed].
@@ -169,7 +184,7 @@ func (machine) Details(t *fsm.Thing, w *fsm.World) (lines []string) {
 	for _, certificate := range facts.Certificates {
 		lines = append(lines, fmt.Sprintf("%s: %s, expires at %s%s", certificate.At, certificate.Subject, fsm.Stamp(certificate.NotAfter), left(certificate, w.Now)))
 	}
-	for _, why := range []string{facts.Unreadable, facts.Unrenewed} {
+	for _, why := range []string{facts.Unreadable, facts.Unrenewed, of(t).unseen()} {
 		if why != "" {
 			lines = append(lines, why)
 		}

@@ -12,8 +12,12 @@ import (
 
 // Words are the words for certificates, and for what is done to them.
 var Words = words.Component{
-	Name:    Machine,
-	Actions: []words.Action{{Kind: journal.ActionRenewCertificate, Verb: "renew", Noun: "certificates"}},
+	Name: Machine,
+	Actions: []words.Action{
+		{Kind: journal.ActionRenewCertificate, Verb: "renew", Noun: "certificates"},
+		{Kind: journal.ActionRenewControlPlane, Verb: "renew", Noun: "certificates of a control plane"},
+		{Kind: journal.ActionLookAtCertificates, Verb: "look at", Noun: "certificates of a control plane"},
+	},
 	Rows: []words.Row{
 		{
 			Type: journal.TypeThingTransitioned, About: journal.KindCertificate,
@@ -60,6 +64,12 @@ func seen(e journal.Event, p *journal.ThingObserved) string {
 	if facts.Due {
 		said = append(said, "it is to be renewed")
 	}
+	if facts.On != nil && len(said) == 0 {
+		said = append(said, "no program has looked at them yet")
+	}
+	if facts.On != nil && !facts.On.Ready {
+		said = append(said, "its node is away")
+	}
 	return words.Object(e.Subject) + ": " + strings.Join(said, "; ")
 }
 
@@ -92,12 +102,15 @@ func warning(e journal.Event, p *journal.ThingObserved) words.Line {
 	return words.Line{}
 }
 
-// note is about the Secret, so that who describes that sees it. Of a file there is none: there
-// is no object that it could be about, nor a namespace for it.
+// note is about the Secret or the Node, so that who describes that sees it. Of a CA there is none:
+// there is no object that it could be about.
 func note(e journal.Event, p *journal.ThingObserved) words.Note {
 	facts, known := factsOf(p)
 	text := warns(e, facts)
-	secret, is := secretOf(facts)
+	about, is := secretOf(facts)
+	if node := e.Subject.Node; node != "" { // with its name for its UID, as kubelets do
+		about, is = journal.Subject{Kind: "Node", Name: node, UID: node}, true
+	}
 	if !known || text == "" || !is {
 		return words.Note{}
 	}
@@ -105,7 +118,7 @@ func note(e journal.Event, p *journal.ThingObserved) words.Note {
 	if facts.Within == journal.Expired {
 		reason = "CertificateExpired"
 	}
-	return words.Note{Reason: reason, Message: text, Warning: true, About: secret, APIVersion: "v1"}
+	return words.Note{Reason: reason, Message: text, Warning: true, About: about, APIVersion: "v1"}
 }
 
 // secretOf returns the Secret in which the certificate is that expires first.

@@ -97,12 +97,25 @@ func (j *Journal) Open(of journal.Subject) *journal.ActionRecord {
 // Play has an open action begin with a step, which is done and leaves these outputs.
 func (j *Journal) Play(rec *journal.ActionRecord, step string, outputs any) {
 	j.T.Helper()
-	planned := journal.PlannedStep{ID: step, Does: step}
-	for _, payload := range []journal.Payload{
-		journal.ActionPlanned{Plan: journal.Plan{Steps: []journal.PlannedStep{planned}}},
-		journal.StepStarted{Step: step, Attempt: 1},
-		journal.StepDone{Step: step, Attempt: 1, Outputs: j.JSON(outputs)},
-	} {
+	j.PlayAll(rec, Played{step, outputs})
+}
+
+// Played is a step with what it leaves.
+type Played struct {
+	Step    string
+	Outputs any
+}
+
+// PlayAll has an open action begin with these steps, which are done one after the other.
+func (j *Journal) PlayAll(rec *journal.ActionRecord, steps ...Played) {
+	j.T.Helper()
+	var plan journal.Plan
+	var done []journal.Payload
+	for _, step := range steps {
+		plan.Steps = append(plan.Steps, journal.PlannedStep{ID: step.Step, Does: step.Step})
+		done = append(done, journal.StepStarted{Step: step.Step, Attempt: 1}, journal.StepDone{Step: step.Step, Attempt: 1, Outputs: j.JSON(step.Outputs)})
+	}
+	for _, payload := range append([]journal.Payload{journal.ActionPlanned{Plan: plan}}, done...) {
 		j.Write(journal.Draft{Type: journal.TypeOf(payload), Subject: rec.Subject, Action: rec.ID, Payload: payload})
 	}
 }

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/replicatedhq/ekco/fsm"
@@ -42,12 +40,18 @@ type balancer struct {
 	Facts journal.LoadBalancerFacts `json:"facts"`
 	// WasReady is set once the node was ready: before, its API server is none to lead to.
 	WasReady bool `json:"was_ready,omitempty"`
+	// At is the last address that it had: one that is without for a while is led to all the same.
+	At string `json:"at,omitempty"`
 	// Proved is what HAProxy was seen to run with last.
 	Proved *proved `json:"proved,omitempty"`
+	// Asked is the event with which the last action was asked for.
+	Asked uint64 `json:"asked,omitempty"`
 	// Tried is what the last action was to make of it, whatever came of it.
 	Tried *journal.LoadBalancerInput `json:"tried,omitempty"`
 	// Lost is why it is gone, if it is.
 	Lost string `json:"lost,omitempty"`
+	// List is set of the ConfigMap, of which there is nothing else.
+	List *list `json:"list,omitempty"`
 }
 
 // proved is what an action has proved of a load balancer.
@@ -56,9 +60,20 @@ type proved struct {
 	// Image and Version are those of the manifest; Image is empty if there is none.
 	Image   string `json:"image,omitempty"`
 	Version string `json:"version,omitempty"`
+	// Started is when HAProxy was started that was seen to run so; zero if there was none.
+	Started time.Time `json:"started,omitzero"`
+	// Asked is the event with which the action was asked for, Seq the one with which it ended.
+	Asked uint64 `json:"asked,omitempty"`
+	Seq   uint64 `json:"seq,omitempty"`
 }
 
-func of(t *fsm.Thing) *balancer { return t.Data.(*balancer) }
+// of returns nil for the list, and for what is no thing of this machine.
+func of(t *fsm.Thing) *balancer {
+	if b, is := t.Data.(*balancer); is && b.List == nil {
+		return b
+	}
+	return nil
+}
 
 // Capability returns what EKCO can do about them.
 func Capability() fsm.Capability { return fsm.Capability{Machine: machine{}, Kinds: kinds()} }
@@ -67,8 +82,8 @@ func Capability() fsm.Capability { return fsm.Capability{Machine: machine{}, Kin
 func Known(s *fsm.State) map[string]journal.LoadBalancerFacts {
 	known := map[string]journal.LoadBalancerFacts{}
 	for _, t := range s.Things {
-		if t.Machine() == Machine && t.FactsSeq != 0 && t.GoneSeq == 0 {
-			known[t.Name] = of(t).Facts
+		if b := of(t); b != nil && t.FactsSeq != 0 && t.GoneSeq == 0 {
+			known[t.Name] = b.Facts
 		}
 	}
 	return known
@@ -82,18 +97,28 @@ var (
 	_ fsm.ActionFolder  = machine{}
 	_ fsm.Adopter       = machine{}
 	_ fsm.Reconsidering = machine{}
+	_ fsm.Disputing     = machine{}
+	_ fsm.Detailed      = machine{}
 )
 
 func (machine) Name() string { return Machine }
 
-func (machine) New(*fsm.Thing) any { return &balancer{} }
+func (machine) New(t *fsm.Thing) any {
+	if t.Kind == journal.KindLoadBalancerList {
+		return &balancer{List: &list{}}
+	}
+	return &balancer{}
+}
 
 // Fold has nothing to fold: there are no event types of the machine's own.
 func (machine) Fold(*fsm.State, journal.Event, journal.Payload) bool { return false }
 
 // Observed implements [fsm.Observing]. What was proved of a node is not proved of another that has
 // its name.
-func (machine) Observed(t *fsm.Thing, _ journal.Event, facts json.RawMessage) error {
+func (machine) Observed(t *fsm.Thing, e journal.Event, facts json.RawMessage) error {
+	if l := listOf(t); l != nil {
+		return l.observed(t, e, facts)
+	}
 	var now journal.LoadBalancerFacts
 	if err := json.Unmarshal(facts, &now); err != nil {
 		return fmt.Errorf("read the facts of the load balancer on %s: %w", t.Name, err)
@@ -103,15 +128,22 @@ func (machine) Observed(t *fsm.Thing, _ journal.Event, facts json.RawMessage) er
 		*b = balancer{}
 	}
 	b.Facts, b.WasReady, b.Lost = now, b.WasReady || now.Ready, ""
+	b.At = cmp.Or(now.Address, b.At)
 	return nil
 }
 
-// Gone implements [fsm.Observing].
-func (machine) Gone(t *fsm.Thing, _ journal.Event, reason string) { of(t).Lost = reason }
+// Gone implements [fsm.Observing]. What happens on the node while nobody looks after it is not known.
+func (machine) Gone(t *fsm.Thing, _ journal.Event, reason string) {
+	if l := listOf(t); l != nil {
+		l.Lost = reason
+		return
+	}
+	of(t).Lost, of(t).Proved = reason, nil
+}
 
 // Adopt implements [fsm.Adopter]: what is not known of the node is observed soon.
 func (machine) Adopt(s *fsm.State, e journal.Event, subject journal.Subject) bool {
-	if subject.Kind != journal.KindLoadBalancer || subject.Name == "" {
+	if subject.Name == "" || subject.Kind != journal.KindLoadBalancer && subject.Kind != journal.KindLoadBalancerList {
 		return false
 	}
 	s.Add(Machine, subject, Behind, e.Time)
@@ -119,12 +151,23 @@ func (machine) Adopt(s *fsm.State, e journal.Event, subject journal.Subject) boo
 }
 
 // Opened implements [fsm.ActionFolder].
-func (machine) Opened(s *fsm.State, _ *fsm.Thing, _ *journal.ActionRecord) { s.Changed(Machine) }
+func (machine) Opened(s *fsm.State, t *fsm.Thing, rec *journal.ActionRecord) {
+	s.Changed(Machine)
+	if l := listOf(t); l != nil {
+		l.opened(rec)
+		return
+	}
+	of(t).Asked = s.Seq
+}
 
 // Ended implements [fsm.ActionFolder]: what was done is proved, what was not may have changed
 // anything.
 func (machine) Ended(s *fsm.State, t *fsm.Thing, rec *journal.ActionRecord, ended *journal.ActionEnded) bool {
 	s.Changed(Machine)
+	if l := listOf(t); l != nil {
+		l.ended(rec)
+		return true
+	}
 	input, err := journal.InputOf[journal.LoadBalancerInput](rec.Request)
 	if err != nil {
 		return true
@@ -135,7 +178,7 @@ func (machine) Ended(s *fsm.State, t *fsm.Thing, rec *journal.ActionRecord, ende
 	switch {
 	case input.NodeUID != b.Facts.NodeUID && t.FactsSeq != 0:
 	case ended.Outcome == journal.OutcomeDone && left:
-		b.Proved = &proved{input, on.Image, on.Version}
+		b.Proved = &proved{input, on.Image, on.Version, started(rec), b.Asked, s.Seq}
 	case len(rec.Steps) > 0 && ended.Outcome != journal.OutcomeDryRun:
 		b.Proved = nil
 	}
@@ -154,142 +197,43 @@ func onNode(rec *journal.ActionRecord) (on journal.LoadBalancerOnNode, is bool) 
 	return *outcome.Result, true
 }
 
-// sum is what all of them come to.
-type sum struct {
-	// primaries are those to lead to, by the names of their nodes, and since is the last event
-	// that told of one.
-	primaries []string
-	since     uint64
-	// next are those that may be updated now.
-	next map[*fsm.Thing]bool
-}
-
-// atOnce is how many updates are open at a time: enough that as many run as may, and few, since open
-// actions are mirrored.
-const atOnce = 16
-
-func sumOf(w *fsm.World) *sum {
-	return w.Sum(Machine, func() any {
-		all := map[string]*fsm.Thing{}
-		for _, t := range w.Things {
-			if t.Machine() == Machine && t.FactsSeq != 0 && t.GoneSeq == 0 {
-				all[t.Name] = t
-			}
-		}
-		s := &sum{next: map[*fsm.Thing]bool{}}
-		for _, name := range slices.Sorted(maps.Keys(all)) {
-			if b := of(all[name]); b.Facts.Primary && b.WasReady && b.Facts.Address != "" {
-				s.primaries, s.since = append(s.primaries, b.Facts.Address), max(s.since, all[name].FactsSeq)
-			}
-		}
-		s.choose(w, all)
-		return s
-	}).(*sum)
-}
-
-// choose chooses those that may be updated, first those for which that was tried the longest ago.
-func (s *sum) choose(w *fsm.World, all map[string]*fsm.Thing) {
-	var waiting []*fsm.Thing
-	busy, places := map[string]bool{}, atOnce
-	for _, rec := range w.Actions {
-		if rec.Kind != journal.ActionUpdateLoadBalancer && rec.Kind != journal.ActionRestartLoadBalancer {
-			continue
-		}
-		busy[rec.Subject.Name] = true
-		if rec.Kind == journal.ActionUpdateLoadBalancer && rec.Stalled == nil {
-			places--
-		}
+// started returns when HAProxy was started that the action has seen to run.
+func started(rec *journal.ActionRecord) time.Time {
+	var runs journal.LoadBalancerRuns
+	if outputs := rec.Steps[journal.StepReloadLoadBalancer].Outputs; len(outputs) == 0 || json.Unmarshal(outputs, &runs) != nil {
+		return time.Time{}
 	}
-	for _, t := range all {
-		if of(t).Facts.Ready && !busy[t.Name] && !of(t).serves(s.shall(w, t)) {
-			waiting = append(waiting, t)
-		}
-	}
-	slices.SortFunc(waiting, func(a, b *fsm.Thing) int { return cmp.Or(cmp.Compare(tried(a), tried(b)), cmp.Compare(a.Name, b.Name)) })
-	for _, t := range waiting[:min(len(waiting), max(0, places))] {
-		s.next[t] = true
-	}
-}
-
-// tried is the event with which the last update ended.
-func tried(t *fsm.Thing) uint64 {
-	if last := t.Last[journal.ActionUpdateLoadBalancer]; last != nil {
-		return last.Seq
-	}
-	return 0
-}
-
-// shall is what the load balancer of a node shall be.
-func (s *sum) shall(w *fsm.World, t *fsm.Thing) journal.LoadBalancerInput {
-	p, facts := policyOf(w.Policy), of(t).Facts
-	return journal.LoadBalancerInput{NodeUID: facts.NodeUID, Address: facts.Address, Primaries: s.primaries, Image: p.Image, Layout: p.Layout}
-}
-
-// serves reports whether it is proved to lead where it shall.
-func (b *balancer) serves(shall journal.LoadBalancerInput) bool {
-	return b.Proved != nil && b.Proved.Input.Serves(shall)
-}
-
-// inStep reports whether it is proved to be all that it shall be.
-func (b *balancer) inStep(shall journal.LoadBalancerInput, p Policy) bool {
-	return b.serves(shall) && b.Proved.Image == p.Image && b.Proved.Version == p.Version
+	return runs.Started
 }
 
 func (machine) Goal(t *fsm.Thing, _ journal.State, w *fsm.World) journal.State {
 	s := sumOf(w)
-	switch {
+	switch l := listOf(t); {
 	case t.GoneSeq != 0:
 		return Removed
 	case len(w.Open(t)) > 0:
 		return Updating
-	case of(t).inStep(s.shall(w, t), policyOf(w.Policy)):
+	case l != nil && l.said(s.says), l == nil && s.inStep(w, t):
 		return InStep
 	}
 	return Behind
 }
 
-// rest is how long EKCO lets be what was ended early, if nothing new is seen of the node and
-// nothing else is wanted.
-const rest = time.Minute
-
-// Wants wants the primaries everywhere first, without a restart, and then the manifest.
-func (machine) Wants(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
-	p, b := policyOf(w.Policy), of(t)
-	if !p.Enabled || t.FactsSeq == 0 || t.GoneSeq != 0 || !b.Facts.Ready || len(w.Open(t)) > 0 {
-		return
-	}
-	s := sumOf(w)
-	shall := s.shall(w, t)
-	kind := journal.ActionUpdateLoadBalancer
-	switch {
-	case len(s.primaries) == 0, b.inStep(shall, p), !b.serves(shall) && !s.next[t]:
-		return
-	case b.serves(shall):
-		kind = journal.ActionRestartLoadBalancer
-	}
-	due, may := b.again(t, kind, shall, w.Policy)
-	if may {
-		want(fsm.Want{Kind: kind, Due: due, Rank: t.Since})
-	}
-}
-
-// again returns when an action may be asked for, and whether it may.
-func (b *balancer) again(t *fsm.Thing, kind journal.ActionKind, shall journal.LoadBalancerInput, p fsm.Policy) (due time.Time, may bool) {
-	if t.Last[kind] == nil || b.Tried == nil || !b.Tried.Serves(shall) || b.Tried.Image != shall.Image {
-		return time.Time{}, true
-	}
-	return t.Again(kind, p, rest)
-}
-
 func (machine) Request(t *fsm.Thing, kind *fsm.ActionKind, w *fsm.World) (journal.ActionRequested, uint64) {
 	s := sumOf(w)
+	if l := listOf(t); l != nil {
+		return l.request(s), max(s.since, t.FactsSeq)
+	}
 	shall := s.shall(w, t)
-	return journal.ActionRequested{Reason: reason(of(t), kind.Name, shall, policyOf(w.Policy)), Input: shall}, max(s.since, t.FactsSeq)
+	return journal.ActionRequested{Reason: s.reason(t, kind.Name, w), Input: shall}, max(s.since, t.FactsSeq)
 }
 
 // Obsolete leaves alone what is done to a node that can do it. One that is away is done when it is
 // back, and holds up nobody.
 func (machine) Obsolete(t *fsm.Thing, rec *journal.ActionRecord) string {
+	if l := listOf(t); l != nil {
+		return l.obsolete(t, rec)
+	}
 	input, err := journal.InputOf[journal.LoadBalancerInput](rec.Request)
 	switch b := of(t); {
 	case err != nil, t.Newest() == 0:
@@ -307,6 +251,9 @@ func (machine) Obsolete(t *fsm.Thing, rec *journal.ActionRecord) string {
 // Outdated implements [fsm.Reconsidering]: what has not begun, or stalled, need not do what nobody
 // wants any more.
 func (machine) Outdated(t *fsm.Thing, rec *journal.ActionRecord, w *fsm.World) string {
+	if l := listOf(t); l != nil {
+		return l.outdated(rec, sumOf(w))
+	}
 	input, err := journal.InputOf[journal.LoadBalancerInput](rec.Request)
 	if err != nil || t.FactsSeq == 0 || len(rec.Steps) > 0 && rec.Stalled == nil {
 		return ""

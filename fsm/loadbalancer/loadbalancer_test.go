@@ -29,7 +29,7 @@ func TestAllReadyNodesGetThePrimariesSideBySide(t *testing.T) {
 	w.wants("update p1 10.0.0.1 10.0.0.3", "update p3 10.0.0.1 10.0.0.3", "update w1 10.0.0.1 10.0.0.3")
 	w.state("p2", Removed)
 	w.settles()
-	w.Pass(24 * time.Hour)
+	w.Pass(23 * time.Hour)
 	w.wants()
 }
 
@@ -45,6 +45,64 @@ func TestALostPrimaryStaysAndOneThatWasNeverReadyIsNone(t *testing.T) {
 	w.see("p2", false)
 	w.wants()
 	w.state("p1", InStep)
+}
+
+func TestAPrimaryThatIsWithoutAddressForAWhileIsLedToAllTheSame(t *testing.T) {
+	w := newWorld(t)
+	w.see("p1", true)
+	w.see("p2", true)
+	w.settles()
+	without := facts("p2", true, true)
+	without.Address = ""
+	w.Observe(Machine, journal.LoadBalancer("p2"), without)
+	w.wants()
+	w.state("p1", InStep)
+	without.NodeUID = "uid-other"
+	w.Observe(Machine, journal.LoadBalancer("p2"), without) // and this one never had any
+	w.state("p1", Updating)
+}
+
+func TestWhatNobodyLookedAfterIsNotProved(t *testing.T) {
+	w := newWorld(t)
+	w.see("p1", true)
+	w.settles()
+	w.Gone(Machine, journal.LoadBalancer("p1"), Off)
+	w.see("p1", true)
+	w.wants("update p1 10.0.0.1")
+}
+
+func TestWhatAChangeHasWrittenTooIsWrittenAgain(t *testing.T) {
+	w := newWorld(t)
+	w.see("p1", true)
+	w.settles()
+	change := func(internal bool) *journal.ActionRecord {
+		input := journal.KubeconfigsInput{Server: "https://localhost:6444", Internal: internal}
+		admission, err := fsm.Admit(w.S, w.P, w.Now, fsm.Request{Kind: journal.ActionChangeLoadBalancer, Name: journal.Kubeconfigs.Name, Actor: "cli:a", Input: w.JSON(input)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.Write(admission.Events...)
+		return w.Open(journal.Kubeconfigs)
+	}
+	w.End(change(true), journal.OutcomeCancelled)
+	if again := change(false); len(w.opened("p1")) != 1 {
+		t.Errorf("open are %q", w.opened("p1"))
+	} else {
+		w.End(again, journal.OutcomeDone)
+	}
+	w.reasons("change-load-balancer has written it too, with the primaries of its beginning; the primaries are 10.0.0.1", "p1")
+	w.settles()
+	w.End(change(false), journal.OutcomeDone)
+	w.wants()
+}
+
+// opened is what is open about a node once EKCO has decided.
+func (w *world) opened(name string) (kinds []journal.ActionKind) {
+	w.Decide()
+	if rec := w.Open(journal.LoadBalancer(name)); rec != nil {
+		kinds = append(kinds, rec.Kind)
+	}
+	return kinds
 }
 
 func TestAnEmptyListIsNeverAskedFor(t *testing.T) {

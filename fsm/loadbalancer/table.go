@@ -9,12 +9,15 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
+// Off is why nothing is done where it is switched off.
+const Off = "enable_internal_load_balancer is off; what is on the node stays as it is"
+
 func kinds() []fsm.ActionKind {
 	off := func(p fsm.Policy) string {
 		if policyOf(p).Enabled {
 			return ""
 		}
-		return "enable_internal_load_balancer is off; what is on the node stays as it is"
+		return Off
 	}
 	return []fsm.ActionKind{
 		{
@@ -26,6 +29,10 @@ func kinds() []fsm.ActionKind {
 			Rules: []string{fsm.RuleAPIUnreachable, fsm.RuleSettling, fsm.RulePaused, fsm.RuleOneAtATime},
 			Turn:  "only one load balancer is restarted at a time",
 		},
+		{
+			Name: journal.ActionNoteLoadBalancers, Verb: "note-lb", Machine: Machine, SwitchedOff: off,
+			Rules: []string{fsm.RuleAPIUnreachable, fsm.RuleSettling, fsm.RulePaused},
+		},
 	}
 }
 
@@ -33,12 +40,12 @@ func kinds() []fsm.ActionKind {
 func (machine) Table() fsm.Table {
 	return fsm.Table{
 		Name: Machine, Title: "the load balancer on a node",
-		About:   "HAProxy in front of the API servers, one on each node and called like it. It is in step when it was proved to run with the primaries and the manifest that it shall have.",
+		About:   "HAProxy in front of the API servers, one on each node and called like it. It is in step when it was proved to run with the primaries and the manifest that it shall have. The ConfigMap `update-internallb` is one more thing: it is in step when it says which nodes are.",
 		Initial: string(Behind), Over: fsm.Names(Removed),
 		Transitions: []fsm.Transition{
-			{Event: "update", From: fsm.Names(Behind, InStep), To: string(Updating), When: "an update-load-balancer or restart-load-balancer action is open", Tells: tells("it is brought in step")},
-			{Event: "reached", From: fsm.Names(Behind, Updating), To: string(InStep), When: "HAProxy was proved to run with the primaries, the image and the file version", Tells: tells("HAProxy runs with what it shall")},
-			{Event: "behind", From: fsm.Names(InStep, Updating), To: string(Behind), When: "another primary, image or file version is wanted, or nothing is proved", Tells: tells("it is not proved to run with what it shall")},
+			{Event: "update", From: fsm.Names(Behind, InStep), To: string(Updating), When: "an update-load-balancer, restart-load-balancer or note-load-balancers action is open", Tells: tells("it is brought in step")},
+			{Event: "reached", From: fsm.Names(Behind, Updating), To: string(InStep), When: "HAProxy was proved to run with the primaries, the image and the file version; the ConfigMap says what it shall", Tells: toldReached},
+			{Event: "behind", From: fsm.Names(InStep, Updating), To: string(Behind), When: "another primary, image or file version is wanted, HAProxy was started anew, or nothing is proved; the ConfigMap says something else", Tells: toldBehind},
 			{Event: "removed", From: fsm.Names(Behind, Updating, InStep), To: string(Removed), When: "the node is gone, or enable_internal_load_balancer is off", Tells: toldLost},
 			{Event: "back", From: fsm.Names(Removed), To: string(Behind), When: "there is such a node again, and enable_internal_load_balancer is on", Tells: tells("there is such a node again")},
 		},
@@ -51,23 +58,51 @@ func tells(reason string) func(*fsm.Thing, journal.State, time.Time) fsm.Telling
 	}
 }
 
+func toldReached(t *fsm.Thing, at journal.State, now time.Time) fsm.Telling {
+	if listOf(t) != nil {
+		return tells("it says which nodes have their load balancer in step")(t, at, now)
+	}
+	return tells("HAProxy runs with what it shall")(t, at, now)
+}
+
+func toldBehind(t *fsm.Thing, at journal.State, now time.Time) fsm.Telling {
+	if listOf(t) != nil {
+		return tells("it does not say which nodes have their load balancer in step")(t, at, now)
+	}
+	return tells("it is not proved to run with what it shall")(t, at, now)
+}
+
 func toldLost(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
+	if l := listOf(t); l != nil {
+		return fsm.Telling{Reason: l.Lost, Cause: t.Newest()}
+	}
 	return fsm.Telling{Reason: of(t).Lost, Cause: t.Newest()}
 }
 
 // reason says why an action is asked for.
-func reason(b *balancer, kind journal.ActionKind, shall journal.LoadBalancerInput, p Policy) string {
-	switch {
-	case kind == journal.ActionRestartLoadBalancer && b.Proved != nil && b.Proved.Image == "":
-		return fmt.Sprintf("there is no HAProxy on the node; it shall have image %s", p.Image)
-	case kind == journal.ActionRestartLoadBalancer && b.Proved != nil:
-		return fmt.Sprintf("HAProxy has image %s and file version %s, and shall have %s and %s", b.Proved.Image, b.Proved.Version, p.Image, p.Version)
-	case b.Proved == nil:
+func (s *sum) reason(t *fsm.Thing, kind journal.ActionKind, w *fsm.World) string {
+	b, shall, p := of(t), s.shall(w, t), policyOf(w.Policy)
+	switch proved := b.Proved; {
+	case proved == nil:
 		return "nothing is proved of it yet; " + primariesAre(shall.Primaries)
-	case b.Proved.Input.Layout != shall.Layout:
+	case kind == journal.ActionRestartLoadBalancer && proved.Image == "":
+		return fmt.Sprintf("there is no HAProxy on the node; it shall have image %s", p.Image)
+	case kind == journal.ActionRestartLoadBalancer:
+		return fmt.Sprintf("HAProxy has image %s and file version %s, and shall have %s and %s", proved.Image, proved.Version, p.Image, p.Version)
+	case proved.Input.Layout != shall.Layout:
 		return "this version of EKCO writes its configuration in another way; " + primariesAre(shall.Primaries)
+	case !proved.Input.Serves(shall):
+		return fmt.Sprintf("%s, and it leads to %s", primariesAre(shall.Primaries), strings.Join(proved.Input.Primaries, ", "))
+	case proved.Asked < s.overwritten:
+		return "change-load-balancer has written it too, with the primaries of its beginning; " + primariesAre(shall.Primaries)
+	case proved.Asked < s.again():
+		return fmt.Sprintf("ConfigMap %s is not there, or is another one than EKCO wrote: everything is written again", s.list.Name)
+	case restarted(t) && b.Facts.Started.IsZero():
+		return "HAProxy does not run on the node any more"
+	case restarted(t):
+		return "HAProxy was started anew on the node at " + fsm.Stamp(b.Facts.Started)
 	}
-	return fmt.Sprintf("%s, and it leads to %s", primariesAre(shall.Primaries), strings.Join(b.Proved.Input.Primaries, ", "))
+	return "it is looked at once a day, the last time at " + fsm.Stamp(looked(t))
 }
 
 // mostNamed is how many primaries are named in a sentence.

@@ -19,12 +19,14 @@ type world struct {
 	*fsmtest.Journal
 	// has is what manifest a node has; none means the one that it shall have.
 	has map[string]string
+	// started is when HAProxy was started on a node.
+	started map[string]time.Time
 }
 
 func newWorld(t *testing.T) *world {
-	w := &world{has: map[string]string{}}
+	w := &world{has: map[string]string{}, started: map[string]time.Time{}}
 	policy := fsm.DefaultPolicy().With(Machine, Policy{Enabled: true, Image: image, Version: "0", Layout: "l1"})
-	w.Journal = fsmtest.New(t, policy, Capability())
+	w.Journal = fsmtest.New(t, policy, Capability(), ChangeCapability())
 	w.Pass(time.Hour)
 	return w
 }
@@ -44,7 +46,9 @@ func facts(name string, primary, ready bool) journal.LoadBalancerFacts {
 // see tells of a node: "p1" is a primary, "w1" none.
 func (w *world) see(name string, ready bool) {
 	w.T.Helper()
-	w.Observe(Machine, journal.LoadBalancer(name), facts(name, name[0] == 'p', ready))
+	seen := facts(name, name[0] == 'p', ready)
+	seen.Started = w.started[name]
+	w.Observe(Machine, journal.LoadBalancer(name), seen)
 }
 
 func (w *world) gone(name string) {
@@ -101,7 +105,8 @@ func (w *world) ends(name string, outcome journal.Outcome) {
 	if has, set := w.has[name]; set && rec.Kind == journal.ActionUpdateLoadBalancer {
 		on.Image = has
 	}
-	w.Play(rec, journal.StepWriteLoadBalancer+" "+name, map[string]any{"result": on})
+	w.PlayAll(rec, fsmtest.Played{Step: journal.StepWriteLoadBalancer + " " + name, Outputs: map[string]any{"result": on}},
+		fsmtest.Played{Step: journal.StepReloadLoadBalancer, Outputs: journal.LoadBalancerRuns{Started: w.started[name]}})
 	w.End(rec, outcome)
 }
 

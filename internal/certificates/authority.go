@@ -1,6 +1,7 @@
 package certificates
 
 import (
+	"bytes"
 	"crypto"
 	"crypto/x509"
 	"errors"
@@ -57,6 +58,11 @@ func ReadAuthority(dir, name string, at time.Time) (Authority, error) {
 		return Authority{}, err
 	}
 	return NewAuthority(certificate, key, at)
+}
+
+// SignedBy reports whether a CA has signed the certificate, and is named in it.
+func SignedBy(certificate, ca *x509.Certificate) bool {
+	return bytes.Equal(certificate.RawIssuer, ca.RawSubject) && certificate.CheckSignatureFrom(ca) == nil
 }
 
 func stamp(at time.Time) string { return at.UTC().Format(time.RFC3339) }

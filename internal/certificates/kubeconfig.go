@@ -76,6 +76,54 @@ func (f File) Kubeconfig() (Kubeconfig, error) {
 	return found, nil
 }
 
+// WithPair returns the kubeconfig with another certificate and key of its user, and all else as it
+// was; also the layout, where each stands in one piece.
+func (f File) WithPair(certificate, key []byte) ([]byte, error) {
+	before, err := f.Kubeconfig()
+	if err != nil {
+		return nil, err
+	}
+	encode := base64.StdEncoding.EncodeToString
+	content := f.Content
+	for _, part := range [][2]string{
+		{encode(before.Certificate.Content), encode(certificate)}, {encode(before.Key.Content), encode(key)},
+	} {
+		if bytes.Count(content, []byte(part[0])) != 1 {
+			return f.rewritten(encode(certificate), encode(key))
+		}
+		content = bytes.Replace(content, []byte(part[0]), []byte(part[1]), 1)
+	}
+	return content, nil
+}
+
+// rewritten writes the kubeconfig anew, in the usual layout.
+func (f File) rewritten(certificate, key string) ([]byte, error) {
+	var document yaml.Node
+	if err := f.yaml(&document); err != nil || len(document.Content) != 1 {
+		return nil, f.fail("it is no kubeconfig")
+	}
+	users, err := member(document.Content[0], "users")
+	if err != nil || users.Kind != yaml.SequenceNode || len(users.Content) != 1 {
+		return nil, f.fail("its user is not written as usual, and cannot be changed")
+	}
+	user, err := member(users.Content[0], "user")
+	for name, value := range map[string]string{"client-certificate-data": certificate, "client-key-data": key} {
+		var data *yaml.Node
+		if err == nil {
+			data, err = member(user, name)
+		}
+		if err != nil {
+			return nil, f.fail("its user is not written as usual, and cannot be changed")
+		}
+		*data = yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: value}
+	}
+	content, err := encoded(&document)
+	if err != nil {
+		return nil, f.fail("write it with another certificate: %w", err)
+	}
+	return content, nil
+}
+
 // yaml decodes exactly one document. What the decoder says is not handed on.
 func (f File) yaml(into any) error {
 	decoder := yaml.NewDecoder(bytes.NewReader(f.Content))

@@ -2,7 +2,11 @@ package certificates
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
+	"net"
+	"net/url"
+	"strconv"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -11,6 +15,10 @@ import (
 type Manifest struct {
 	Namespace, Name string
 	Annotations     map[string]string
+	// Container is the name of its first container, Probe where the kubelet asks that whether
+	// it is well: whether it is ready, or else whether it lives. It is empty if the kubelet
+	// does not ask by HTTP.
+	Container, Probe string
 }
 
 // Manifest reads the manifest of a static pod: a single Pod.
@@ -26,6 +34,9 @@ func (f File) Manifest() (Manifest, error) {
 			Namespace   string            `yaml:"namespace"`
 			Annotations map[string]string `yaml:"annotations"`
 		} `yaml:"metadata"`
+		Spec struct {
+			Containers []container `yaml:"containers"`
+		} `yaml:"spec"`
 	}
 	if err := f.yaml(&read); err != nil {
 		return Manifest{}, f.fail("it is no manifest")
@@ -36,7 +47,52 @@ func (f File) Manifest() (Manifest, error) {
 	case read.Metadata.Name == "":
 		return Manifest{}, f.fail("its Pod has no name")
 	}
-	return Manifest{read.Metadata.Namespace, read.Metadata.Name, read.Metadata.Annotations}, nil
+	manifest := Manifest{Namespace: read.Metadata.Namespace, Name: read.Metadata.Name, Annotations: read.Metadata.Annotations}
+	if len(read.Spec.Containers) > 0 {
+		manifest.Container, manifest.Probe = read.Spec.Containers[0].Name, read.Spec.Containers[0].probe()
+	}
+	return manifest, nil
+}
+
+type container struct {
+	Name  string `yaml:"name"`
+	Ports []struct {
+		Name string `yaml:"name"`
+		Port string `yaml:"containerPort"`
+	} `yaml:"ports"`
+	Ready probe `yaml:"readinessProbe"`
+	Lives probe `yaml:"livenessProbe"`
+}
+
+type probe struct {
+	HTTP struct {
+		Scheme string `yaml:"scheme"`
+		Host   string `yaml:"host"`
+		Port   string `yaml:"port"`
+		Path   string `yaml:"path"`
+	} `yaml:"httpGet"`
+}
+
+// probe returns the address that the kubelet asks. Static pods of the control plane are in the
+// host's network.
+func (c container) probe() string {
+	asked := c.Ready.HTTP
+	if asked.Port == "" {
+		asked = c.Lives.HTTP
+	}
+	for _, port := range c.Ports {
+		if port.Name == asked.Port {
+			asked.Port = port.Port
+		}
+	}
+	if _, err := strconv.ParseUint(asked.Port, 10, 16); err != nil {
+		return ""
+	}
+	address := url.URL{Scheme: "http", Host: net.JoinHostPort(cmp.Or(asked.Host, "127.0.0.1"), asked.Port), Path: asked.Path}
+	if asked.Scheme == "HTTPS" {
+		address.Scheme = "https"
+	}
+	return address.String()
 }
 
 // Annotated returns the manifest with the annotation of its pod set, and all else as it was but
@@ -62,13 +118,29 @@ func (f File) Annotated(key, value string) ([]byte, error) {
 		return nil, f.fail("its annotations cannot be changed: %w", err)
 	}
 	*annotation = yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: value, Style: yaml.DoubleQuotedStyle}
+	content, err := encoded(&document)
+	if err != nil {
+		return nil, f.fail("write it with another annotation: %w", err)
+	}
+	return content, nil
+}
+
+func encoded(document *yaml.Node) ([]byte, error) {
 	var out bytes.Buffer
 	encoder := yaml.NewEncoder(&out)
 	encoder.SetIndent(2)
-	if err := errors.Join(encoder.Encode(&document), encoder.Close()); err != nil {
-		return nil, f.fail("write it with another annotation: %w", err)
+	err := errors.Join(encoder.Encode(document), encoder.Close())
+	return out.Bytes(), err
+}
+
+// member returns the value of a key of a mapping.
+func member(of *yaml.Node, key string) (*yaml.Node, error) {
+	for i := 0; of.Kind == yaml.MappingNode && i+1 < len(of.Content); i += 2 {
+		if of.Content[i].Value == key {
+			return of.Content[i+1], nil
+		}
 	}
-	return out.Bytes(), nil
+	return nil, errors.New("there is no " + key)
 }
 
 // child returns the value of a key of a mapping, and adds an empty mapping if there is none. A

@@ -27,9 +27,19 @@ type ChangedNames struct {
 	Unchanged bool
 }
 
-// Change writes apiserver.crt and apiserver.key anew, with the other names and a new key; the end
-// of the validity, subject, usages and kind of key are kept. The API server reads them by itself.
+// Change writes apiserver.crt and apiserver.key anew, with the other names and a new key; validity,
+// subject, usages and kind of key are kept. The API server reads them by itself. Nobody else renews
+// them meanwhile, so that what is replaced is what was read.
 func (n APIServerNames) Change() (ChangedNames, error) {
+	locked, err := durable.Lock(n.Dir)
+	if err != nil {
+		return ChangedNames{}, err
+	}
+	defer locked.Close()
+	return n.change()
+}
+
+func (n APIServerNames) change() (ChangedNames, error) {
 	certificatePath, keyPath := filepath.Join(n.Dir, "apiserver.crt"), filepath.Join(n.Dir, "apiserver.key")
 	file, err := ReadFile(certificatePath)
 	if err != nil {
@@ -54,7 +64,8 @@ func (n APIServerNames) Change() (ChangedNames, error) {
 	if err != nil {
 		return changed, err
 	}
-	n.For = old.NotAfter.Sub(n.Now)
+	// What is short-lived is due later than what was long valid: when it is due must not change.
+	n.For, n.From = old.NotAfter.Sub(n.Now), old.NotBefore
 	certificate, key, err := Renew(template, ca, n.Renewal)
 	if err != nil {
 		return changed, err

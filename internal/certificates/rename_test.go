@@ -2,12 +2,14 @@ package certificates
 
 import (
 	"bytes"
+	"crypto"
 	"crypto/x509"
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -82,7 +84,7 @@ func TestNamesAreAddedAndDroppedAndAllElseIsKept(t *testing.T) {
 			t.Error(diff)
 		}
 		if !made.NotAfter.Equal(p.leaf.NotAfter) || !bytes.Equal(made.RawSubject, p.leaf.RawSubject) || KindOf(made.PublicKey) != KindOf(p.leaf.PublicKey) || made.KeyUsage != p.leaf.KeyUsage ||
-			cmp.Diff(made.ExtKeyUsage, p.leaf.ExtKeyUsage) != "" || made.CheckSignatureFrom(p.ca.Certificate) != nil || made.NotBefore.After(now) {
+			cmp.Diff(made.ExtKeyUsage, p.leaf.ExtKeyUsage) != "" || made.CheckSignatureFrom(p.ca.Certificate) != nil || !made.NotBefore.Equal(p.leaf.NotBefore) {
 			t.Errorf("it is %+v", Facts("", made))
 		}
 		for name, mode := range map[string]fs.FileMode{"apiserver.crt": 0o640, "apiserver.key": 0o600} {
@@ -199,5 +201,23 @@ func TestAKeyWhoseCertificateCannotBePutIntoItsPlaceGoesBack(t *testing.T) {
 		if entries, err := os.ReadDir(dir); err != nil || len(entries) != 4 {
 			t.Errorf("%v: there are %v", err, entries)
 		}
+	}
+}
+
+// TestNobodyElseReplacesThePairMeanwhile: what was renewed after it was read would get its old end again.
+func TestNobodyElseReplacesThePairMeanwhile(t *testing.T) {
+	dir, _ := host(t, "leaf")
+	names, alone := change(dir, "lb.example.com", ""), false
+	names.NewKey = func(kind KeyKind) (crypto.Signer, error) {
+		other, err := os.Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer other.Close()
+		alone = errors.Is(syscall.Flock(int(other.Fd()), syscall.LOCK_EX|syscall.LOCK_NB), syscall.EWOULDBLOCK)
+		return NewKey(kind)
+	}
+	if _, err := names.Change(); err != nil || !alone {
+		t.Errorf("%v, alone: %v", err, alone)
 	}
 }

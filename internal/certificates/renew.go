@@ -21,6 +21,8 @@ type Renewal struct {
 	// Now is the time of the signature, For how long the certificate is valid from then on.
 	Now time.Time
 	For time.Duration
+	// From is when the validity begins, if that is earlier than [Back] before Now; zero if it is not.
+	From time.Time
 	// NewKey makes the new key; nil is [NewKey].
 	NewKey func(KeyKind) (crypto.Signer, error)
 }
@@ -33,7 +35,12 @@ func (r Renewal) newKey(kind KeyKind) (crypto.Signer, error) {
 }
 
 // begins is never later than now: a certificate must not be born invalid.
-func (r Renewal) begins() time.Time { return r.Now.Add(-Back) }
+func (r Renewal) begins() time.Time {
+	if begins := r.Now.Add(-Back); r.From.IsZero() || begins.Before(r.From) {
+		return begins
+	}
+	return r.From
+}
 
 // Renew makes a certificate with a new key that has of the old one its subject, names, usages
 // and kind of key, and is valid anew.

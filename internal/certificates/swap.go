@@ -3,7 +3,6 @@ package certificates
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
 
 	"github.com/replicatedhq/ekco/internal/durable"
 )
@@ -38,13 +37,9 @@ func (r replacement) restore(by swap) error {
 
 // swapPair replaces a certificate and its key. Who reads both in between sees two that do not
 // belong together, and keeps what it had: the API server tries again when the second changes.
-// The certificate is last, so that what was interrupted shows that it is the old one.
+// The certificate is last, so that what was interrupted shows that it is the old one. Who calls it has
+// the directory's lock.
 func swapPair(by swap, certificatePath string, certificate []byte, keyPath string, key []byte) error {
-	locked, err := durable.Lock(filepath.Dir(certificatePath))
-	if err != nil {
-		return err
-	}
-	defer locked.Close()
 	ofKey, err := prepare(keyPath, key)
 	if err != nil {
 		return err

@@ -65,6 +65,52 @@ func TestAKubeconfigThatIsNotAsItShouldBeIsRefusedWithoutQuotingIt(t *testing.T)
 	}
 }
 
+func TestAKubeconfigGetsAnotherPairAndNothingElse(t *testing.T) {
+	p, other := newPKI(t, "leaf", now.Add(Year)), newPKI(t, "other", now.Add(Year))
+	whole := kubeconfigOf(p)
+	want := kubeconfigOf(p)
+	encode := base64.StdEncoding.EncodeToString
+	for _, part := range [][2][]byte{{p.leafFile.Content, other.leafFile.Content}, {p.leafKeyOf.Content, other.leafKeyOf.Content}} {
+		want = strings.ReplaceAll(want, encode(part[0]), encode(part[1]))
+	}
+	got, err := File{"x.conf", []byte(whole)}.WithPair(other.leafFile.Content, other.leafKeyOf.Content)
+	if diff := cmp.Diff(want, string(got)); err != nil || diff != "" {
+		t.Errorf("%v: %s", err, diff)
+	}
+	key := encode(p.leafKeyOf.Content)
+	for name, content := range map[string]string{
+		"the key in two lines":     strings.Replace(whole, key, "\""+key[:9]+"\\\n      "+key[9:]+"\"", 1),
+		"the key in a comment too": whole + "# " + key + "\n",
+	} {
+		got, err := File{"x.conf", []byte(content)}.WithPair(other.leafFile.Content, other.leafKeyOf.Content)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		read, err := File{"x.conf", got}.Kubeconfig()
+		if err != nil || read.Server != "https://10.0.0.1:6443" || string(read.CA.Content) != string(p.caFile.Content) {
+			t.Errorf("%s: %v: %+v", name, err, read)
+		}
+		if _, _, err := Pair(read.Certificate, read.Key); err != nil || string(read.Key.Content) != string(other.leafKeyOf.Content) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestAManifestSaysWhereItsPodIsAskedWhetherItIsWell(t *testing.T) {
+	for want, probes := range map[string]string{
+		"":                                "",
+		"https://127.0.0.1:10259/healthz": "    livenessProbe: {httpGet: {host: 127.0.0.1, path: /healthz, port: 10259, scheme: HTTPS}}\n",
+		"http://127.0.0.1:2381/health":    "    livenessProbe: {httpGet: {path: /health, port: 2381}}\n",
+		"https://10.0.0.1:6443/readyz": "    ports: [{name: probe-port, containerPort: 6443}]\n    livenessProbe: {httpGet: {path: /livez, port: 1}}\n" +
+			"    readinessProbe: {httpGet: {host: 10.0.0.1, path: /readyz, port: probe-port, scheme: HTTPS}}\n",
+	} {
+		read, err := File{"m.yaml", []byte(strings.Replace(manifest, "    name: kube-apiserver\nstatus", "    name: kube-apiserver\n"+probes+"status", 1))}.Manifest()
+		if err != nil || read.Probe != want || read.Container != "kube-apiserver" {
+			t.Errorf("%v: %q, want %q", err, read.Probe, want)
+		}
+	}
+}
+
 const manifest = `# made by kubeadm
 apiVersion: v1
 kind: Pod
@@ -142,7 +188,8 @@ func FuzzReadersNameTheFile(f *testing.F) {
 		_, errConfig := file.Kubeconfig()
 		_, errManifest := file.Manifest()
 		_, errAnnotated := file.Annotated("a", "b")
-		for _, err := range []error{errChain, errKey, errConfig, errManifest, errAnnotated} {
+		_, errPair := file.WithPair([]byte("a"), []byte("b"))
+		for _, err := range []error{errChain, errKey, errConfig, errManifest, errAnnotated, errPair} {
 			if err != nil && !strings.HasPrefix(err.Error(), "read the-file") {
 				t.Errorf("%q does not name the file", err)
 			}

@@ -23,24 +23,23 @@ func (c *Certificates) keys() []key {
 	return []key{
 		{
 			name: "rotate_certs", value: &c.RotateCerts, byDefault: "true", built: true,
-			lacks: "renew the certificates of the control plane or copy the kubelet's client certificate for KOTS",
-			help:  "renew the certificates of registry, kURL proxy, Contour and Envoy before they expire; those of the control plane are not renewed yet",
+			help: "renew the certificates of the control plane, registry, kURL proxy, Contour and Envoy before they expire, and copy kotsadm's kubelet client certificate",
 		},
 		{
-			name: "rotate_certs_image", value: &c.RotateCertsImage, byDefault: "replicated/ekco:latest",
-			help: "image of the pods that renew certificates",
+			name: "rotate_certs_image", built: true, value: &c.RotateCertsImage, byDefault: "replicated/ekco:latest",
+			help: "image of the pods that look at and renew certificates on primaries",
 		},
 		{
-			name: "rotate_certs_namespace", value: &c.RotateCertsNamespace, byDefault: "kurl",
-			help: "namespace of the pods that renew certificates",
+			name: "rotate_certs_namespace", built: true, value: &c.RotateCertsNamespace, byDefault: "kurl",
+			help: "namespace of those pods, and of ConfigMap rotate-certs",
 		},
 		{
 			name: "rotate_certs_ttl", value: &c.RotateCertsTTL, byDefault: "720h", check: positive, built: true,
 			help: "renew certificates that expire within this time",
 		},
 		{
-			name: "rotate_certs_check_interval", value: &c.RotateCertsCheckInterval, byDefault: "24h", check: positive,
-			help: "how often certificates are looked at",
+			name: "rotate_certs_check_interval", value: &c.RotateCertsCheckInterval, byDefault: "24h", check: positive, built: true,
+			help: "how often a pod looks at the certificates on each primary",
 		},
 		{
 			name: "registry_cert_namespace", value: &c.RegistryCertNamespace, byDefault: "kurl", built: true,
@@ -59,11 +58,11 @@ func (c *Certificates) keys() []key {
 			help: "secret of the kURL proxy's certificate",
 		},
 		{
-			name: "kotsadm_kubelet_cert_namespace", value: &c.KotsadmKubeletCertNamespace, byDefault: "default",
+			name: "kotsadm_kubelet_cert_namespace", value: &c.KotsadmKubeletCertNamespace, byDefault: "default", built: true,
 			help: "namespace of kotsadm",
 		},
 		{
-			name: "kotsadm_kubelet_cert_secret", value: &c.KotsadmKubeletCertSecret, byDefault: "default",
+			name: "kotsadm_kubelet_cert_secret", value: &c.KotsadmKubeletCertSecret, byDefault: "default", built: true,
 			help: "secret of kotsadm's kubelet client certificate",
 		},
 		{

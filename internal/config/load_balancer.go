@@ -10,12 +10,12 @@ type LoadBalancer struct {
 func (l *LoadBalancer) keys() []key {
 	return []key{
 		{
-			name: "enable_internal_load_balancer", value: &l.EnableInternalLoadBalancer, does: "run the internal load balancer",
-			help: "run HAProxy on every node in front of the API servers",
+			name: "enable_internal_load_balancer", value: &l.EnableInternalLoadBalancer, built: true,
+			help: "keep HAProxy on every node in step, in front of the API servers",
 		},
 		{
 			name: "internal_load_balancer_haproxy_image", value: &l.InternalLoadBalancerHAProxyImage, byDefault: "haproxy:lts-alpine",
-			help: "image of HAProxy",
+			help: "image of HAProxy", built: true,
 		},
 		{
 			name: "internal_load_balancer_port", value: &l.InternalLoadBalancerPort, byDefault: "6444", check: port,

@@ -17,13 +17,16 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/internal/podexec"
 )
 
 // container is the name of HAProxy's.
 const container = "haproxy"
 
-// Exec runs a program in a container of a pod.
-type Exec func(ctx context.Context, namespace, pod, container string, argv []string) (stdout, stderr []byte, exitCode int, err error)
+// Exec runs programs in pods. [podexec.Client] does.
+type Exec interface {
+	Exec(ctx context.Context, pod podexec.Pod, argv []string) (stdout, stderr []byte, exitCode int, err error)
+}
 
 // Logs is where logs of pods are. [kube.Client] has it.
 type Logs interface {
@@ -59,6 +62,25 @@ func (c *Client) Pod(ctx context.Context, node string) (Pod, error) {
 	return podOf(&pod), nil
 }
 
+// Pods implements [Running].
+func (c *Client) Pods(ctx context.Context) (map[string]Pod, error) {
+	list, err := c.objects.ListObjects(ctx, kube.Ref{Version: "v1", Resource: "pods", Namespace: Namespace}, Label, App)
+	if err != nil {
+		return nil, fmt.Errorf("list the pods of HAProxy in %s: %w", Namespace, kube.Lacking(err, "list", "pods"))
+	}
+	all := make(map[string]Pod, len(list))
+	for _, raw := range list {
+		var pod corev1.Pod
+		if err := json.Unmarshal(raw, &pod); err != nil {
+			return nil, fmt.Errorf("read a pod of HAProxy in %s: %w", Namespace, err)
+		}
+		if pod.Name == PodName+"-"+pod.Spec.NodeName {
+			all[pod.Spec.NodeName] = podOf(&pod)
+		}
+	}
+	return all, nil
+}
+
 func podOf(of *corev1.Pod) Pod {
 	pod := Pod{Name: of.Name, Version: "0"}
 	if version, set := of.Annotations[FileVersionAnnotation]; set {
@@ -68,14 +90,16 @@ func podOf(of *corev1.Pod) Pod {
 		pod.Image = of.Spec.Containers[0].Image
 	}
 	for _, status := range of.Status.ContainerStatuses {
-		pod.Runs = pod.Runs || status.Name == container && status.State.Running != nil && of.DeletionTimestamp == nil
+		if runs := status.State.Running; status.Name == container && runs != nil && of.DeletionTimestamp == nil {
+			pod.Runs, pod.Started = true, runs.StartedAt.UTC()
+		}
 	}
 	return pod
 }
 
-// logLines is how much of the log is read: the first look at each of many primaries is among the
-// last lines for a while after a reload.
-const logLines = 5000
+// logLines is how much of the log is read, at most as much as is returned of one: of what is more,
+// the end would be missing. Each line about a server tells with which configuration HAProxy runs.
+const logLines = 300
 
 // Log implements [Running].
 func (c *Client) Log(ctx context.Context, pod Pod) (string, error) {
@@ -88,7 +112,8 @@ func (c *Client) Log(ctx context.Context, pod Pod) (string, error) {
 
 // Reload implements [Running].
 func (c *Client) Reload(ctx context.Context, pod Pod) error {
-	_, stderr, code, err := c.exec(ctx, Namespace, pod.Name, container, []string{"/bin/kill", "-HUP", "1"})
+	in := podexec.Pod{Namespace: Namespace, Name: pod.Name, Container: container}
+	_, stderr, code, err := c.exec.Exec(ctx, in, []string{"/bin/kill", "-HUP", "1"})
 	switch {
 	case err != nil:
 		return fmt.Errorf("have HAProxy of pod %s/%s read its configuration again: %w", Namespace, pod.Name, kube.Lacking(err, "create", "pods/exec"))

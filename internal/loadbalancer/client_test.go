@@ -10,9 +10,13 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/internal/kube/kubesim"
+	"github.com/replicatedhq/ekco/internal/podexec"
 )
 
 var podRef = kube.Ref{Version: "v1", Resource: "pods", Namespace: Namespace, Name: "haproxy-a"}
@@ -20,10 +24,15 @@ var podRef = kube.Ref{Version: "v1", Resource: "pods", Namespace: Namespace, Nam
 func TestThePodOfANode(t *testing.T) {
 	for content, want := range map[string]Pod{
 		`{"metadata":{"name":"haproxy-a","annotations":{"kurl.sh/haproxy-fileversion":"3"}},"spec":{"containers":[{"name":"haproxy","image":"haproxy:2"}]},
-			"status":{"containerStatuses":[{"name":"haproxy","state":{"running":{}}}]}}`: {"haproxy-a", "haproxy:2", "3", true},
+			"status":{"containerStatuses":[{"name":"haproxy","state":{"running":{"startedAt":"2026-01-02T03:04:05Z"}}}]}}`: {"haproxy-a", "haproxy:2", "3", true, time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)},
 		`{"metadata":{"name":"haproxy-a"},"spec":{"containers":[{"name":"haproxy","image":"haproxy:2"}]},
-			"status":{"containerStatuses":[{"name":"haproxy","state":{"waiting":{"reason":"ImagePullBackOff"}}}]}}`: {"haproxy-a", "haproxy:2", "0", false},
-		`{"metadata":{"name":"haproxy-a"}}`: {"haproxy-a", "", "0", false},
+			"status":{"containerStatuses":[{"name":"haproxy","state":{"waiting":{"reason":"ImagePullBackOff"}}}]}}`: {Name: "haproxy-a", Image: "haproxy:2", Version: "0"},
+		// Another container runs; the pod is being deleted.
+		`{"metadata":{"name":"haproxy-a"},"spec":{"containers":[{"name":"haproxy","image":"haproxy:2"}]},
+			"status":{"containerStatuses":[{"name":"other","state":{"running":{"startedAt":"2026-01-02T03:04:05Z"}}},{"name":"haproxy","state":{}}]}}`: {Name: "haproxy-a", Image: "haproxy:2", Version: "0"},
+		`{"metadata":{"name":"haproxy-a","deletionTimestamp":"2026-01-02T03:04:05Z"},"spec":{"containers":[{"name":"haproxy","image":"haproxy:2"}]},
+			"status":{"containerStatuses":[{"name":"haproxy","state":{"running":{"startedAt":"2026-01-02T03:04:05Z"}}}]}}`: {Name: "haproxy-a", Image: "haproxy:2", Version: "0"},
+		`{"metadata":{"name":"haproxy-a"}}`: {Name: "haproxy-a", Version: "0"},
 	} {
 		objects := kubesim.NewObjects()
 		objects.Put(podRef, content)
@@ -40,6 +49,32 @@ func TestThePodOfANode(t *testing.T) {
 	}
 }
 
+// execs runs programs in pods.
+type execs func(pod podexec.Pod, argv []string) (stdout, stderr []byte, exitCode int, err error)
+
+func (e execs) Exec(_ context.Context, pod podexec.Pod, argv []string) (stdout, stderr []byte, exitCode int, err error) {
+	return e(pod, argv)
+}
+
+func TestThePodsOfAllNodes(t *testing.T) {
+	objects := kubesim.NewObjects()
+	for name, content := range map[string]string{
+		"haproxy-a": `{"metadata":{"name":"haproxy-a","labels":{"app":"kurl-haproxy"}},"spec":{"nodeName":"a"}}`,
+		"other":     `{"metadata":{"name":"other","labels":{"app":"kurl-haproxy"}},"spec":{"nodeName":"b"}}`,
+		"haproxy-c": `{"metadata":{"name":"haproxy-c"},"spec":{"nodeName":"c"}}`,
+	} {
+		objects.Put(kube.Ref{Version: "v1", Resource: "pods", Namespace: Namespace, Name: name}, content)
+	}
+	pods, err := NewClient(objects, nil, nil).Pods(t.Context())
+	if diff := cmp.Diff(map[string]Pod{"a": {Name: "haproxy-a", Version: "0"}}, pods); err != nil || diff != "" {
+		t.Errorf("%v: %s", err, diff)
+	}
+	objects.Forbid("list pods")
+	if _, err := NewClient(objects, nil, nil).Pods(t.Context()); !errors.Is(err, kube.ErrForbidden) || !strings.Contains(err.Error(), "lacks the permission to list pods") {
+		t.Error(err)
+	}
+}
+
 func TestHAProxyIsToldBySIGHUP(t *testing.T) {
 	for name, test := range map[string]struct {
 		code int
@@ -50,10 +85,10 @@ func TestHAProxyIsToldBySIGHUP(t *testing.T) {
 		"forbidden": {err: kube.ErrForbidden, want: "lacks the permission to create pods/exec"},
 	} {
 		told := ""
-		client := NewClient(nil, nil, func(_ context.Context, namespace, pod, container string, argv []string) ([]byte, []byte, int, error) {
-			told = strings.Join(append([]string{namespace, pod, container}, argv...), " ")
+		client := NewClient(nil, nil, execs(func(pod podexec.Pod, argv []string) ([]byte, []byte, int, error) {
+			told = strings.Join(append([]string{pod.Namespace, pod.Name, pod.Container}, argv...), " ")
 			return nil, []byte("not found\n"), test.code, test.err
-		})
+		}))
 		err := client.Reload(t.Context(), Pod{Name: "haproxy-a"})
 		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: %v", name, err)
@@ -107,10 +142,15 @@ func TestTheLogTellsWhichConfigurationHAProxyRunsWith(t *testing.T) {
 	if _, err := NewClient(nil, logs{kube.ErrForbidden}, nil).Log(t.Context(), Pod{Name: "haproxy-a"}); err == nil || !strings.Contains(err.Error(), "lacks the permission to get pods/log") {
 		t.Error(err)
 	}
-	line := "Health check for server kubernetes-primaries-0123456789/k8s-primary-0 succeeded, reason: Layer7 check passed"
+	line := "Health check for server kubernetes-primaries-0123456789/k8s-primary-0 succeeded, reason: Layer7 check passed\n"
 	for backend, want := range map[string]bool{"kubernetes-primaries-0123456789": true, "kubernetes-primaries-012345678": false, "primaries-0123456789": false} {
 		if Has(line, backend) != want {
 			t.Errorf("it runs with %s: %v", backend, !want)
 		}
+	}
+	// What it ran with before says nothing, also if it is to run with that again.
+	line += "[WARNING] (8) : Server kubernetes-primaries-other/k8s-primary-0 is DOWN\nProxy kubernetes-primaries-0123456789 stopped (cumulated conns: FE: 0, BE: 0).\n"
+	if Has(line, "kubernetes-primaries-0123456789") || !Has(line, "kubernetes-primaries-other") || Has("", "x") {
+		t.Error("the last line about a server does not decide")
 	}
 }

@@ -54,6 +54,15 @@ func Backend(config string) string {
 	return name
 }
 
+// Layout tells how this version of EKCO writes configurations: any other way has another.
+func Layout() string {
+	config, err := Config([]string{"192.0.2.1", "2001:db8::1", "primary.example.com"})
+	if err != nil {
+		panic(err) // these are fine
+	}
+	return strings.TrimPrefix(Backend(config), backend+"-")
+}
+
 // Config returns HAProxy's configuration for primaries, which are IP addresses or host names.
 // They keep their order.
 func Config(primaries []string) (string, error) {

@@ -54,8 +54,25 @@ func (h Host) Write(primaries []string, image string) (journal.LoadBalancerOnNod
 	if err != nil {
 		return on, err
 	}
-	on.Manifest, err = WriteManifest(h.ManifestPath(), image)
-	if err == nil {
+	return h.writeManifest(on, image)
+}
+
+// Provide does what [Host.Write] does where the host has no manifest. One that there is stays as it
+// is, whatever image it has: HAProxy would be restarted.
+func (h Host) Provide(primaries []string, image string) (journal.LoadBalancerOnNode, error) {
+	if err := CheckImage(image); err != nil {
+		return journal.LoadBalancerOnNode{}, err
+	}
+	on, err := h.WriteConfig(primaries)
+	if err != nil || on.Image != "" {
+		return on, err
+	}
+	return h.writeManifest(on, image)
+}
+
+func (h Host) writeManifest(on journal.LoadBalancerOnNode, image string) (journal.LoadBalancerOnNode, error) {
+	var err error
+	if on.Manifest, err = WriteManifest(h.ManifestPath(), image); err == nil {
 		on.Image, on.Version = image, strconv.Itoa(FileVersion)
 	}
 	return on, err

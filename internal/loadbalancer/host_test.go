@@ -102,6 +102,43 @@ func TestAConfigurationAloneLeavesTheManifestAndSaysWhichItIs(t *testing.T) {
 	}
 }
 
+// TestAConfigurationThatHAProxyMayNotReadIsOpened although its content is right: an installer wrote it where
+// the umask was 027.
+func TestAConfigurationThatHAProxyMayNotReadIsOpened(t *testing.T) {
+	h := Host{t.TempDir()}
+	if _, err := h.Write(twoPrimaries, lts); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.Chmod(h.ConfigPath(), 0o640), os.Chmod(filepath.Dir(h.ConfigPath()), 0o750)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.WriteConfig(twoPrimaries); err != nil {
+		t.Error(err)
+	}
+	expectHost(t, h, twoPrimaries, lts)
+}
+
+func TestAHostIsGivenAManifestOnlyWhereItHasNone(t *testing.T) {
+	h := Host{t.TempDir()}
+	for _, step := range []struct {
+		image string
+		want  journal.LoadBalancerOnNode
+	}{
+		{lts, journal.LoadBalancerOnNode{Config: true, Manifest: true}},
+		{"haproxy:2", journal.LoadBalancerOnNode{}},
+	} {
+		step.want.Backend, step.want.Image, step.want.Version = Backend(configOf(t, twoPrimaries)), lts, "0"
+		on, err := h.Provide(twoPrimaries, step.image)
+		if diff := cmp.Diff(step.want, on); err != nil || diff != "" {
+			t.Errorf("%v: %s", err, diff)
+		}
+		expectHost(t, h, twoPrimaries, lts)
+	}
+	if _, err := h.Provide(twoPrimaries, "a b"); err == nil {
+		t.Error("it takes what is no image")
+	}
+}
+
 // TestTheConfigurationStaysTheSameFile: HAProxy's container has it mounted by itself.
 func TestTheConfigurationStaysTheSameFile(t *testing.T) {
 	h := Host{t.TempDir()}

@@ -17,6 +17,10 @@ import (
 const (
 	// PodName is the name of the static pod.
 	PodName = "haproxy"
+	// Label is the label of the pods, App its value.
+	Label = "app"
+	// App is that.
+	App = "kurl-haproxy"
 	// FileVersionAnnotation says how the manifest is laid out. A manifest without it has version 0.
 	FileVersionAnnotation = "kurl.sh/haproxy-fileversion"
 	// FileVersion is raised when the manifest changes in more than its image: each node then
@@ -53,7 +57,7 @@ metadata:
   name: %s
   namespace: kube-system
   labels:
-    app: kurl-haproxy
+    %s: %s
   annotations:
     %s: "%d"
 spec:
@@ -77,7 +81,7 @@ spec:
     hostPath:
       path: /etc/haproxy/haproxy.cfg
       type: FileOrCreate
-`, PodName, FileVersionAnnotation, FileVersion, image, Port), nil
+`, PodName, Label, App, FileVersionAnnotation, FileVersion, image, Port), nil
 }
 
 // WriteManifest sees to it that the file is the manifest of the static pod with this image, and

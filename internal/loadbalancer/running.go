@@ -2,7 +2,8 @@ package loadbalancer
 
 import (
 	"context"
-	"strings"
+	"regexp"
+	"time"
 )
 
 // Namespace is where HAProxy's pods are.
@@ -10,6 +11,8 @@ const Namespace = "kube-system"
 
 // Running is what can be asked of the HAProxies that run, and told to them.
 type Running interface {
+	// Pods returns the pods of all nodes, by the names of their nodes.
+	Pods(ctx context.Context) (map[string]Pod, error)
 	// Pod returns the pod of a node; its error wraps kube.ErrNotFound if there is none.
 	Pod(ctx context.Context, node string) (Pod, error)
 	// Log returns the end of what the pod's container has logged since its start.
@@ -25,9 +28,18 @@ type Pod struct {
 	Name string
 	// Image and Version are those of its manifest.
 	Image, Version string
-	// Runs is set if its container does.
-	Runs bool
+	// Runs is set if its container does, since Started.
+	Runs    bool
+	Started time.Time
 }
 
-// Has reports whether a log says that HAProxy runs with the configuration of this backend.
-func Has(log, backend string) bool { return strings.Contains(log, " "+backend+"/") }
+// aboutServer is what HAProxy logs of a server: the first look at it after a start or a reload, and
+// each change of its health.
+var aboutServer = regexp.MustCompile(`\b[Ss]erver ([^\s/]+)/`)
+
+// Has reports whether a log says that HAProxy runs with the configuration of this backend: the last
+// that it says of a server is of that one.
+func Has(log, backend string) bool {
+	all := aboutServer.FindAllStringSubmatch(log, -1)
+	return len(all) > 0 && all[len(all)-1][1] == backend
+}

@@ -25,6 +25,12 @@ type server struct {
 	six   bool
 }
 
+// CheckPrimary returns an error if that can be no primary's address or name.
+func CheckPrimary(primary string) error {
+	_, err := parseServer(primary)
+	return err
+}
+
 // parseServer reads an address or a name. Nothing else may come into the configuration, where a
 // space begins a new word and a line break a new line.
 func parseServer(primary string) (server, error) {

@@ -1,5 +1,5 @@
 // Package certificates is where facts of certificates come from: the Secrets are read now and
-// then, and at once when EKCO has renewed one; the files of the CAs are read on the primary on
+// then, and at once when one has changed; the files of the CAs are read on the primary on
 // which EKCO runs, for they are the same on all.
 package certificates
 
@@ -7,7 +7,10 @@ import (
 	"context"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/replicatedhq/ekco/internal/certificates/secrets"
+	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/journal"
 	"github.com/replicatedhq/ekco/observers"
 )
@@ -43,6 +46,19 @@ func New(secretsOf Reader, dir string, known map[string]journal.CertificateFacts
 		}))
 	}
 	return ofSecrets, ofFiles
+}
+
+// Watching returns sources that tell nothing, and have those that [New] returned for Secrets look as
+// soon as a Secret of theirs changes: refs are those of each, and from is where one is watched.
+func Watching(ofSecrets []observers.Source, refs func(of journal.Subject) []kube.Ref, from func(kube.Ref) kube.Source) (triggers []observers.Source) {
+	for i, of := range secrets.Subjects() {
+		for _, ref := range refs(of) {
+			triggers = append(triggers, observers.Trigger(observers.Triggering{
+				Name: "Secret " + ref.Namespace + "/" + ref.Name, From: from(ref), Example: &corev1.Secret{}, Changed: ofSecrets[i].Look,
+			}))
+		}
+	}
+	return triggers
 }
 
 const machine = "certificate"

@@ -3,15 +3,20 @@ package certificates_test
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	certs "github.com/replicatedhq/ekco/internal/certificates"
 	"github.com/replicatedhq/ekco/internal/certificates/certificatestest"
+	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/observers"
 	"github.com/replicatedhq/ekco/observers/certificates"
 	"github.com/replicatedhq/ekco/observers/observerstest"
@@ -34,6 +39,9 @@ func watching(t *testing.T, test func(b *observerstest.Bench, c *certificatestes
 	}, func(b *observerstest.Bench) { test(b, c, dir) })
 }
 
+// expires is of why one is due, and says when it expires.
+var expires = regexp.MustCompile(`the first certificate expires at \S+, which is within 720h0m0s`)
+
 // wrote returns what was written since it was asked last, without the certificates.
 func wrote(b *observerstest.Bench, want ...string) {
 	b.Helper()
@@ -42,7 +50,7 @@ func wrote(b *observerstest.Bench, want ...string) {
 		before, after, found := strings.Cut(line, `{"certificates":[`)
 		if found {
 			_, after, _ = strings.Cut(after, "}]")
-			got[i] = before + "{" + after
+			got[i] = before + "{" + expires.ReplaceAllString(after, "it expires")
 		}
 	}
 	slices.Sort(got) // each has a source of its own
@@ -68,7 +76,7 @@ func TestAFactIsWrittenWhenItMattersAndNotEachMinute(t *testing.T) {
 			b.Pass(50 * time.Minute)
 			wrote(b)
 			b.Pass(10 * time.Minute)
-			wrote(b, `Certificate registry  {,"due":true,"within":"`+within+`"}`)
+			wrote(b, `Certificate registry  {,"due":true,"why":"it expires","within":"`+within+`"}`)
 			b.Pass(time.Hour)
 			wrote(b)
 		}
@@ -91,7 +99,7 @@ func TestWithClocksFarApartWhatIsKnownStaysAndThatIsSaid(t *testing.T) {
 		}
 		c.Ahead(0)
 		b.Pass(2 * time.Hour)
-		wrote(b, `Certificate registry  {,"due":true,"within":"30 days"}`)
+		wrote(b, `Certificate registry  {,"due":true,"why":"it expires","within":"30 days"}`)
 	})
 }
 
@@ -110,5 +118,40 @@ func TestOneThatCannotBeReadKeepsNothingFromTheOthers(t *testing.T) {
 			`Certificate pki/ca.crt  {,"unrenewed":"EKCO does not renew CAs","within":"30 days"}`,
 			`Certificate registry  {"unreadable":"read Secret kurl/registry-pki (registry.crt): it is empty"}`,
 		)
+	})
+}
+
+// TestASecretThatChangesIsReadAtOnce: an expired certificate that somebody puts there is not unnoticed for a
+// minute, and nothing is read for another Secret.
+func TestASecretThatChangesIsReadAtOnce(t *testing.T) {
+	var c *certificatestest.Cluster
+	observerstest.Watching(t, func(b *observerstest.Bench, _ *observers.Options) {
+		c = certificatestest.NewCluster(t)
+		b.Sources = func() []observers.Source {
+			ofSecrets, _ := certificates.New(c.Store(), t.TempDir(), nil)
+			return append(ofSecrets, certificates.Watching(ofSecrets, c.Store().Refs, func(ref kube.Ref) kube.Source {
+				return b.SecretNamed(ref.Namespace, ref.Name)
+			})...)
+		}
+	}, func(b *observerstest.Bench) {
+		b.Settle()
+		changes := func(ref kube.Ref, version string) {
+			b.Put(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ref.Namespace, Name: ref.Name, UID: types.UID(ref.Name), Labels: map[string]string{"version": version}}})
+			b.Settle()
+		}
+		c.InstallRegistry(time.Now().Add(40*day), 0)
+		reads := c.Calls("get secrets")
+		changes(certificatestest.RegistrySecret, "1")
+		wrote(b, "Certificate registry  {}")
+		if n := c.Calls("get secrets") - reads; n != 1 {
+			t.Errorf("%d Secrets were read", n)
+		}
+		c.InstallRegistry(time.Now().Add(-time.Hour), 0)
+		changes(certificatestest.RegistrySecret, "2")
+		wrote(b, `Certificate registry  {,"due":true,"why":"it expires","within":"expired"}`)
+		changes(kube.Ref{Namespace: "kurl", Name: "another"}, "1")
+		if n := c.Calls("get secrets") - reads; n != 2 {
+			t.Errorf("%d Secrets were read", n)
+		}
 	})
 }

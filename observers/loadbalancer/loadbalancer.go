@@ -1,14 +1,16 @@
 // Package loadbalancer is where facts come from of the nodes on which there is to be a load balancer:
-// what of a node decides what is on it, and on the others. The nodes are listed now and then, and at
-// once when one of them has come, gone or changed, as those who watch them tell.
+// what of a node decides what is on it, and on the others, and since when HAProxy runs there. Both are
+// listed now and then, and at once when a node has come, gone or changed, as those who watch them tell.
 package loadbalancer
 
 import (
 	"context"
 	"encoding/json"
 	"maps"
+	"time"
 
 	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/internal/loadbalancer"
 	"github.com/replicatedhq/ekco/journal"
 	"github.com/replicatedhq/ekco/observers"
 )
@@ -23,20 +25,34 @@ type Nodes interface {
 	ListNodes(ctx context.Context) ([]kube.Node, error)
 }
 
+// Pods is what is asked of HAProxy's pods, by the names of their nodes.
+type Pods interface {
+	Pods(ctx context.Context) (map[string]loadbalancer.Pod, error)
+}
+
+// apart is how far apart two looks are at least: of nodes that come one after the other, and of
+// actions that end so.
+const apart = 2 * time.Second
+
 // New returns the source. known is what the journal has, by name.
-func New(nodes Nodes, known map[string]journal.LoadBalancerFacts) observers.Source {
+func New(nodes Nodes, pods Pods, known map[string]journal.LoadBalancerFacts) observers.Source {
 	return observers.Poll(observers.Polled[journal.LoadBalancerFacts]{
-		Name: "nodes of the load balancer", Noun: noun(known, ""), OfAPI: true,
+		Name: "nodes of the load balancer", Noun: noun(known, ""), OfAPI: true, Apart: apart,
 		Ask: func(ctx context.Context) (map[string]journal.LoadBalancerFacts, error) {
 			list, err := nodes.ListNodes(ctx)
 			if err != nil {
 				return nil, kube.Lacking(err, "list", "nodes")
 			}
+			running, err := pods.Pods(ctx)
+			if err != nil {
+				return nil, err
+			}
 			all := make(map[string]journal.LoadBalancerFacts, len(list))
 			for _, node := range list {
 				all[node.Name] = journal.LoadBalancerFacts{
-					NodeUID: node.UID, Address: node.Facts.InternalIP,
+					NodeUID: node.UID, Address: addressOf(node),
 					Primary: node.Facts.Role == journal.RolePrimary, Ready: works(node.Facts),
+					Started: running[node.Name].Started,
 				}
 			}
 			return all, nil
@@ -51,6 +67,15 @@ func Off(known map[string]journal.LoadBalancerFacts, why string) observers.Sourc
 		Name: "nodes of the load balancer", Noun: noun(known, why),
 		Ask: func(context.Context) (map[string]journal.LoadBalancerFacts, error) { return nil, nil },
 	})
+}
+
+// addressOf is what a node says of itself, unless that is no address: HAProxy takes no configuration with
+// such a primary, and all nodes would have to do without any change.
+func addressOf(node kube.Node) string {
+	if loadbalancer.CheckPrimary(node.Facts.InternalIP) != nil {
+		return ""
+	}
+	return node.Facts.InternalIP
 }
 
 // works reports whether a pod can do something on the node. One on which none is to be scheduled
@@ -80,7 +105,11 @@ func noun(known map[string]journal.LoadBalancerFacts, gone string) observers.Nou
 			}
 			return draft(journal.TypeThingGone, node, journal.ThingGone{Machine: machine, Reason: reason})
 		},
-		Equal: func(a, b journal.LoadBalancerFacts) bool { return a == b },
+		Equal: func(a, b journal.LoadBalancerFacts) bool {
+			same := a.Started.Equal(b.Started)
+			a.Started = b.Started
+			return same && a == b
+		},
 		UID:   func(facts journal.LoadBalancerFacts) string { return facts.NodeUID },
 		Known: maps.All(known),
 	}
@@ -88,4 +117,17 @@ func noun(known map[string]journal.LoadBalancerFacts, gone string) observers.Nou
 
 func draft(event journal.Type, node string, payload journal.Payload) journal.Draft {
 	return journal.Draft{Type: event, Actor: Actor, Subject: journal.LoadBalancer(node), Payload: payload}
+}
+
+// listInterval is how often the ConfigMap is read: installers delete it, and go on.
+const listInterval = 15 * time.Second
+
+// NewList returns the source of the ConfigMap that says which nodes have theirs in step. That there is
+// none is a fact. off says why nobody wants to know, empty if somebody does; known is what the journal
+// has, by name.
+func NewList(list *loadbalancer.List, known map[string]journal.LoadBalancerListFacts, off string) observers.Source {
+	return observers.PollOne(observers.PolledOne[journal.LoadBalancerListFacts]{
+		Machine: machine, Subject: list.Subject(), Get: list.Read, Known: known, Off: off, Interval: listInterval,
+		UID: func(journal.LoadBalancerListFacts) string { return "" }, // its name is its identity
+	})
 }

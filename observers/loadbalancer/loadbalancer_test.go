@@ -2,6 +2,7 @@ package loadbalancer_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/internal/kube/kubesim"
+	client "github.com/replicatedhq/ekco/internal/loadbalancer"
 	"github.com/replicatedhq/ekco/journal"
 	"github.com/replicatedhq/ekco/observers"
 	"github.com/replicatedhq/ekco/observers/loadbalancer"
@@ -23,34 +25,39 @@ func line(name, facts string) string { return "LoadBalancer " + name + "  " + fa
 func TestOfEachNodeIsToldWhatDecides(t *testing.T) {
 	cluster := kubesim.New()
 	p1, w1 := cluster.AddNode("p1", journal.RolePrimary), cluster.AddNode("w1", journal.RoleWorker)
-	nudge := &observers.Nudge{}
+	nudge, running := &observers.Nudge{}, pods{"w1": {Name: "haproxy-w1", Runs: true, Started: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}}
 	known := map[string]journal.LoadBalancerFacts{"w9": {NodeUID: "uid-w9", Address: "10.0.0.9", Ready: true}}
 	of := func(uid, address, more string) string {
 		return `{"node_uid":"` + uid + `","address":"` + address + `"` + more + `}`
 	}
 	observerstest.Watching(t, func(b *observerstest.Bench, _ *observers.Options) {
-		b.Sources = func() []observers.Source { return nudge.Over(loadbalancer.New(cluster, known)) }
+		b.Sources = func() []observers.Source { return nudge.Over(loadbalancer.New(cluster, running, known)) }
 	}, func(b *observerstest.Bench) {
-		b.WroteThings(line("p1", of(p1.UID, p1.Facts.InternalIP, `,"primary":true,"ready":true`)), line("w1", of(w1.UID, w1.Facts.InternalIP, `,"ready":true`)),
+		b.WroteThings(line("p1", of(p1.UID, p1.Facts.InternalIP, `,"primary":true,"ready":true`)), line("w1", of(w1.UID, w1.Facts.InternalIP, `,"ready":true,"started":"2026-01-01T00:00:00Z"`)),
 			line("w9", "gone: its node is no more: absent at start"))
 		b.Pass(time.Hour)
 		b.WroteThings()
 		cluster.LoseNode("p1")
 		nudge.Look()
-		b.Settle()
+		b.Pass(3 * time.Second)
 		b.WroteThings(line("p1", of(p1.UID, p1.Facts.InternalIP, `,"primary":true`)))
 		cluster.ReturnNode("p1")
 		another := cluster.ReplaceNode("w1")
 		nudge.Look()
-		b.Settle()
+		b.Pass(3 * time.Second)
 		b.WroteThings(line("p1", of(p1.UID, p1.Facts.InternalIP, `,"primary":true,"ready":true`)),
-			line("w1", "gone: its node is no more: replaced by uid "+another.UID), line("w1", of(another.UID, another.Facts.InternalIP, `,"ready":true`)))
+			line("w1", "gone: its node is no more: replaced by uid "+another.UID), line("w1", of(another.UID, another.Facts.InternalIP, `,"ready":true,"started":"2026-01-01T00:00:00Z"`)))
 		cluster.RemoveNode("w1")
 		nudge.Look()
-		b.Settle()
+		b.Pass(3 * time.Second)
 		b.WroteThings(line("w1", "gone: its node is no more: deleted"))
 	})
 }
+
+// pods are those of HAProxy.
+type pods map[string]client.Pod
+
+func (p pods) Pods(context.Context) (map[string]client.Pod, error) { return p, nil }
 
 // list is a cluster that does not change.
 type list []kube.Node
@@ -63,10 +70,24 @@ func TestACordonedNodeIsWorkedOn(t *testing.T) {
 	}
 	observerstest.Watching(t, func(b *observerstest.Bench, _ *observers.Options) {
 		b.Sources = func() []observers.Source {
-			return []observers.Source{loadbalancer.New(list{tainted("a", journal.TaintUnschedulable), tainted("b", journal.TaintNetworkUnavailable)}, nil)}
+			return []observers.Source{loadbalancer.New(list{tainted("a", journal.TaintUnschedulable), tainted("b", journal.TaintNetworkUnavailable)}, pods{}, nil)}
 		}
 	}, func(b *observerstest.Bench) {
 		b.WroteThings(line("a", `{"node_uid":"uid-a","ready":true}`), line("b", `{"node_uid":"uid-b"}`))
+	})
+}
+
+func TestWhatIsNoAddressIsNone(t *testing.T) {
+	at := func(name, address string) kube.Node {
+		return kube.Node{Name: name, UID: "uid-" + name, Facts: journal.NodeFacts{Role: journal.RolePrimary, InternalIP: address}}
+	}
+	observerstest.Watching(t, func(b *observerstest.Bench, _ *observers.Options) {
+		b.Sources = func() []observers.Source {
+			return []observers.Source{loadbalancer.New(list{at("a", "10.0.0.1,10.0.0.2"), at("b", "10.0.0.3 weight 9\n"), at("c", "fd00::1")}, pods{}, nil)}
+		}
+	}, func(b *observerstest.Bench) {
+		b.WroteThings(line("a", `{"node_uid":"uid-a","primary":true,"ready":true}`), line("b", `{"node_uid":"uid-b","primary":true,"ready":true}`),
+			line("c", `{"node_uid":"uid-c","address":"fd00::1","primary":true,"ready":true}`))
 	})
 }
 
@@ -80,5 +101,71 @@ func TestSwitchedOffItIsSaidOfWhatIsKnown(t *testing.T) {
 		b.WroteThings(line("w1", "gone: enable_internal_load_balancer is off; what is on the node stays as it is"))
 		b.Pass(time.Hour)
 		b.WroteThings()
+	})
+}
+
+func TestThatTheListIsNotThereIsAFact(t *testing.T) {
+	objects := kubesim.NewObjects()
+	ref := kube.Ref{Version: "v1", Resource: "configmaps", Namespace: "kurl", Name: "update-internallb"}
+	line := func(facts string) string { return "LoadBalancerList kurl/update-internallb  " + facts }
+	observerstest.Watching(t, func(b *observerstest.Bench, _ *observers.Options) {
+		b.Sources = func() []observers.Source {
+			return []observers.Source{loadbalancer.NewList(client.NewList(objects, "kurl"), nil, "")}
+		}
+	}, func(b *observerstest.Bench) {
+		b.WroteThings(line("{}"))
+		uid := objects.Put(ref, `{"data":{"update-internallb":"a true 10.0.0.1"}}`)
+		b.Pass(20 * time.Second)
+		b.WroteThings(line(`{"uid":"` + uid + `","sum":"` + journal.SumOfLoadBalancers("a true 10.0.0.1") + `"}`))
+		b.Pass(time.Hour)
+		b.WroteThings()
+		objects.Remove(ref)
+		b.Pass(20 * time.Second)
+		b.WroteThings(line("{}"))
+		objects.Forbid("get configmaps")
+		b.Pass(time.Hour)
+		b.WroteThings()
+	})
+}
+
+func TestSwitchedOffNobodyReadsTheList(t *testing.T) {
+	known := map[string]journal.LoadBalancerListFacts{"kurl/update-internallb": {UID: "u-1"}}
+	observerstest.Watching(t, func(b *observerstest.Bench, _ *observers.Options) {
+		b.Sources = func() []observers.Source {
+			return []observers.Source{loadbalancer.NewList(client.NewList(kubesim.NewObjects(), "kurl"), known, "it is switched off")}
+		}
+	}, func(b *observerstest.Bench) {
+		b.WroteThings("LoadBalancerList kurl/update-internallb  gone: it is switched off")
+	})
+}
+
+// unlisted are pods of which nobody knows anything.
+type unlisted struct{}
+
+func (unlisted) Pods(context.Context) (map[string]client.Pod, error) {
+	return nil, errors.New("the API server is busy")
+}
+
+// TestWhereNobodyKnowsWhatRunsNothingIsTold: else no HAProxy would run any more.
+func TestWhereNobodyKnowsWhatRunsNothingIsTold(t *testing.T) {
+	observerstest.Watching(t, func(b *observerstest.Bench, _ *observers.Options) {
+		b.Sources = func() []observers.Source {
+			return []observers.Source{loadbalancer.New(list{{Name: "a", UID: "uid-a"}}, unlisted{}, nil)}
+		}
+	}, func(b *observerstest.Bench) {
+		b.Pass(time.Hour)
+		b.WroteThings()
+	})
+}
+
+func TestThatHAProxyWasStartedAnewIsTold(t *testing.T) {
+	started := pods{"a": {Name: "haproxy-a", Runs: true, Started: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}}
+	known := map[string]journal.LoadBalancerFacts{"a": {NodeUID: "uid-a", Ready: true, Started: time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)}}
+	observerstest.Watching(t, func(b *observerstest.Bench, _ *observers.Options) {
+		b.Sources = func() []observers.Source {
+			return []observers.Source{loadbalancer.New(list{{Name: "a", UID: "uid-a"}}, started, known)}
+		}
+	}, func(b *observerstest.Bench) {
+		b.WroteThings(line("a", `{"node_uid":"uid-a","ready":true,"started":"2026-01-01T00:00:00Z"}`))
 	})
 }

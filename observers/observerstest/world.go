@@ -117,7 +117,12 @@ func (w *World) PodsOn(node string) kube.Source {
 func (w *World) PodsLabelled(namespace, label, value string) kube.Source {
 	return slimming{worldSource{world: w, resource: "pods", wants: func(pod *corev1.Pod) bool {
 		return pod.Namespace == namespace && pod.Labels[label] == value
-	}}}
+	}}, kube.SlimWithStatus}
+}
+
+// SecretNamed is the source of one Secret. Lists hold what a real one's do.
+func (w *World) SecretNamed(namespace, name string) kube.Source {
+	return slimming{worldSource{world: w, resource: "secrets", secret: namespace + "/" + name}, kube.SlimSecret}
 }
 
 // ConfigMaps is the source of all ConfigMaps.
@@ -285,16 +290,21 @@ type worldSource struct {
 	world    *World
 	resource string
 	node     string
+	// secret is NAMESPACE/NAME of the only one that is of the source.
+	secret string
 	// wants, when set, says which pods are of the source.
 	wants func(*corev1.Pod) bool
 }
 
-// slimming is a source whose lists hold the status of pods.
-type slimming struct{ worldSource }
+// slimming is a source whose lists hold what a real one's do.
+type slimming struct {
+	worldSource
+	slim func(runtime.Object)
+}
 
 var _ kube.Slimmer = slimming{}
 
-func (slimming) Slim(obj runtime.Object) { kube.SlimWithStatus(obj) }
+func (s slimming) Slim(obj runtime.Object) { s.slim(obj) }
 
 func (s slimming) ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 	list, err := s.worldSource.ListWithContext(ctx, options)
@@ -312,6 +322,8 @@ func (s worldSource) selects(o object) bool {
 		return s.resource == "pods" && (s.node == "" || o.Spec.NodeName == s.node) && (s.wants == nil || s.wants(o))
 	case *corev1.ConfigMap:
 		return s.resource == "configmaps"
+	case *corev1.Secret:
+		return s.resource == "secrets" && s.secret == o.Namespace+"/"+o.Name
 	case *certificatesv1.CertificateSigningRequest:
 		return s.resource == "certificatesigningrequests"
 	}
@@ -343,7 +355,7 @@ func (s worldSource) ListWithContext(ctx context.Context, options metav1.ListOpt
 	}
 	meta := metav1.ListMeta{ResourceVersion: strconv.Itoa(s.world.version)}
 	pods, configs := &corev1.PodList{ListMeta: meta}, &corev1.ConfigMapList{ListMeta: meta}
-	nodes := &corev1.NodeList{ListMeta: meta}
+	nodes, secrets := &corev1.NodeList{ListMeta: meta}, &corev1.SecretList{ListMeta: meta}
 	requests := &certificatesv1.CertificateSigningRequestList{ListMeta: meta}
 	for _, o := range s.selected() {
 		switch o := o.(type) {
@@ -353,12 +365,14 @@ func (s worldSource) ListWithContext(ctx context.Context, options metav1.ListOpt
 			pods.Items = append(pods.Items, *o)
 		case *corev1.ConfigMap:
 			configs.Items = append(configs.Items, *o)
+		case *corev1.Secret:
+			secrets.Items = append(secrets.Items, *o)
 		case *certificatesv1.CertificateSigningRequest:
 			requests.Items = append(requests.Items, *o)
 		}
 	}
 	return map[string]runtime.Object{
-		"nodes": nodes, "pods": pods, "configmaps": configs, "certificatesigningrequests": requests,
+		"nodes": nodes, "pods": pods, "configmaps": configs, "certificatesigningrequests": requests, "secrets": secrets,
 	}[s.resource], nil
 }
 
@@ -412,7 +426,7 @@ func (w *worldWatch) stream() {
 	}
 	bookmark := map[string]object{
 		"nodes": &corev1.Node{}, "pods": &corev1.Pod{}, "configmaps": &corev1.ConfigMap{},
-		"certificatesigningrequests": &certificatesv1.CertificateSigningRequest{},
+		"certificatesigningrequests": &certificatesv1.CertificateSigningRequest{}, "secrets": &corev1.Secret{},
 	}[w.source.resource]
 	bookmark.SetResourceVersion(strconv.Itoa(w.source.world.version))
 	bookmark.SetAnnotations(map[string]string{metav1.InitialEventsAnnotationKey: "true"})

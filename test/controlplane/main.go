@@ -4,11 +4,19 @@ package main
 
 import (
 	"os"
+	"path/filepath"
+	"slices"
 
 	"github.com/replicatedhq/ekco/test/controlplane/internal/cli"
+	"github.com/replicatedhq/ekco/test/controlplane/internal/component"
 	"github.com/replicatedhq/ekco/test/controlplane/internal/embedded"
 )
 
 func main() {
-	os.Exit(cli.Main(os.Args[1:], os.Stdout, os.Stderr, embedded.Run))
+	args := os.Args[1:]
+	// By the name of an embedded program it is that: so an image has them all.
+	if name := filepath.Base(os.Args[0]); slices.Contains(component.Names(), name) {
+		args = append([]string{name}, args...)
+	}
+	os.Exit(cli.Main(args, os.Stdout, os.Stderr, embedded.Run))
 }

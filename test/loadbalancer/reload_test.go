@@ -8,6 +8,8 @@ import (
 	"net/http/httptrace"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -16,67 +18,188 @@ import (
 	"github.com/replicatedhq/ekco/internal/loadbalancer"
 	"github.com/replicatedhq/ekco/test/await"
 	"github.com/replicatedhq/ekco/test/child"
+	loadbalancertest "github.com/replicatedhq/ekco/test/loadbalancer"
 )
 
-// TestAReloadReadsTheOneMountedFileSaysSoAndCutsNothing: as in its container, HAProxy sees a single
-// file, which is written in its place.
+// reloading is an HAProxy as in its container: a master with a worker, that sees a single file, which is
+// written in its place.
+type reloading struct {
+	t       testing.TB
+	haproxy loadbalancertest.HAProxy
+	// port is that of the primaries, frontend HAProxy's.
+	port, frontend int
+	config         string
+	master         *child.Process
+	// led is when it last came to lead elsewhere.
+	led time.Time
+}
+
+// startReloading starts one that leads to these primaries.
+func startReloading(t testing.TB, haproxy loadbalancertest.HAProxy, port int, addresses ...string) *reloading {
+	t.Helper()
+	r := &reloading{t: t, haproxy: haproxy, port: port, frontend: freePort(t), config: filepath.Join(t.TempDir(), "haproxy.cfg")}
+	name := r.write(addresses...)
+	script, err := filepath.Abs("master.sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.master = child.Start(t, "unshare", "--mount", script, filepath.Dir(haproxy.Path), t.TempDir(), r.config)
+	await.Until(t, 30*time.Second, "HAProxy runs with "+name, func() (bool, string) {
+		return loadbalancer.Has(r.master.Output.String(), name), r.master.Output.Tail(500)
+	})
+	r.led = time.Now()
+	return r
+}
+
+// write writes a configuration, and returns the backend's name in it.
+func (r *reloading) write(addresses ...string) string {
+	r.t.Helper()
+	text, err := loadbalancer.Config(addresses)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	name := loadbalancer.Backend(text)
+	text = strings.ReplaceAll(text, fmt.Sprint(":", loadbalancer.Port), fmt.Sprint(":", r.frontend))
+	text = strings.ReplaceAll(text, ":6443 ", fmt.Sprintf(":%d ", r.port))
+	if err := durable.Overwrite(r.config, []byte(r.haproxy.Known(text)), 0o644); err != nil {
+		r.t.Fatal(err)
+	}
+	return name
+}
+
+// signalAgain is after how long it is told again: a signal that comes while it still ends a reload may be
+// lost.
+const signalAgain = time.Second
+
+// lead has it lead to other primaries.
+func (r *reloading) lead(addresses ...string) (name string) {
+	r.t.Helper()
+	name = r.write(addresses...)
+	told := time.Time{}
+	await.Until(r.t, 30*time.Second, "HAProxy runs with "+name, func() (bool, string) {
+		if time.Since(told) > signalAgain {
+			if err := syscall.Kill(r.master.PID(), syscall.SIGHUP); err != nil {
+				r.t.Fatal(err)
+			}
+			if !told.IsZero() {
+				r.t.Logf("a signal was lost, %s after the last reload", told.Sub(r.led).Round(time.Millisecond))
+			}
+			told = time.Now()
+		}
+		return loadbalancer.Has(r.master.Output.String(), name), r.master.Output.Tail(500)
+	})
+	r.led = time.Now()
+	return name
+}
+
 func TestAReloadReadsTheOneMountedFileSaysSoAndCutsNothing(t *testing.T) {
 	for _, haproxy := range haproxies {
 		t.Run(haproxy.Version, func(t *testing.T) {
 			t.Parallel()
 			_, port := serve(t, "127.0.0.1", "127.0.0.2")
-			frontend, dir := freePort(t), t.TempDir()
-			config := filepath.Join(dir, "haproxy.cfg")
-			// write returns the backend's name in what it has written.
-			write := func(addresses ...string) string {
-				text, err := loadbalancer.Config(addresses)
-				if err != nil {
-					t.Fatal(err)
-				}
-				name := loadbalancer.Backend(text)
-				text = strings.ReplaceAll(text, fmt.Sprint(":", loadbalancer.Port), fmt.Sprint(":", frontend))
-				text = strings.ReplaceAll(text, ":6443 ", fmt.Sprintf(":%d ", port))
-				if err := durable.Overwrite(config, []byte(haproxy.Known(text)), 0o644); err != nil {
-					t.Fatal(err)
-				}
-				return name
-			}
-			name := write("127.0.0.1")
-			script, err := filepath.Abs("master.sh")
-			if err != nil {
-				t.Fatal(err)
-			}
-			master := child.Start(t, "unshare", "--mount", script, filepath.Dir(haproxy.Path), t.TempDir(), config)
-			runsWith := func(name string) {
-				t.Helper()
-				await.Until(t, 30*time.Second, "HAProxy runs with "+name, func() (bool, string) {
-					return loadbalancer.Has(master.Output.String(), name), master.Output.Tail(500)
-				})
-			}
-			runsWith(name)
+			r := startReloading(t, haproxy, port, "127.0.0.1")
 			client := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 			defer client.CloseIdleConnections()
-			if reused, err := again(t, client, frontend); err != nil || reused {
+			if reused, err := again(t, client, r.frontend); err != nil || reused {
 				t.Fatalf("%v, %v", reused, err)
 			}
 			for _, addresses := range [][]string{{"127.0.0.1", "127.0.0.2"}, {"127.0.0.2"}, {"127.0.0.2", "127.0.0.1"}} {
-				name := write(addresses...)
-				if err := syscall.Kill(master.PID(), syscall.SIGHUP); err != nil {
-					t.Fatal(err)
-				}
-				runsWith(name)
+				name := r.lead(addresses...)
 				for i := range addresses {
 					await.Until(t, 30*time.Second, "HAProxy knows each of the primaries", func() (bool, string) {
-						return strings.Contains(master.Output.String(), fmt.Sprintf("server %s/k8s-primary-%d ", name, i)), master.Output.Tail(500)
+						return strings.Contains(r.master.Output.String(), fmt.Sprintf("server %s/k8s-primary-%d ", name, i)), r.master.Output.Tail(500)
 					})
 				}
-				if reused, err := again(t, client, frontend); err != nil || !reused {
+				if reused, err := again(t, client, r.frontend); err != nil || !reused {
 					t.Errorf("what was connected is cut by the reload: %v", err)
 				}
 			}
-			master.Stop(30 * time.Second)
+			r.master.Stop(30 * time.Second)
 		})
 	}
+}
+
+// TestOfThousandsOfRequestsNoneFailsWhileItReloadsAgainAndAgain: each on a connection of its own, beside one
+// that is open the whole time.
+func TestOfThousandsOfRequestsNoneFailsWhileItReloadsAgainAndAgain(t *testing.T) {
+	const requests, reloads, clients = 5000, 20, 4
+	haproxy := haproxies[len(haproxies)-1]
+	_, port := serve(t, "127.0.0.1", "127.0.0.2")
+	r := startReloading(t, haproxy, port, "127.0.0.1", "127.0.0.2")
+	open := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+	defer open.CloseIdleConnections()
+	if _, err := again(t, open, r.frontend); err != nil {
+		t.Fatal(err)
+	}
+	var asked, failed atomic.Int64
+	var asking sync.WaitGroup
+	began := time.Now()
+	for range clients {
+		asking.Go(func() {
+			client := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+			for asked.Add(1) <= requests {
+				if _, err := again(t, client, r.frontend); err != nil {
+					failed.Add(1)
+					t.Log(err)
+				}
+			}
+		})
+	}
+	for i := range reloads {
+		await.Until(t, time.Minute, "it is asked again", func() (bool, string) {
+			return asked.Load() >= int64(i*requests/reloads), fmt.Sprint(asked.Load())
+		})
+		if i%2 == 0 {
+			r.lead("127.0.0.2", "127.0.0.1")
+			continue
+		}
+		r.lead("127.0.0.1", "127.0.0.2")
+	}
+	under := min(asked.Load(), requests)
+	asking.Wait()
+	if failed.Load() > 0 {
+		t.Errorf("%d of %d requests failed", failed.Load(), requests)
+	}
+	if reused, err := again(t, open, r.frontend); err != nil || !reused {
+		t.Errorf("what was connected is cut by the reloads: %v", err)
+	}
+	t.Logf("%d reloads while %d requests were answered, of %d in %s", reloads, under, requests, time.Since(began).Round(time.Millisecond))
+	r.master.Stop(30 * time.Second)
+}
+
+// TestAnAPIServerThatDiesIsPassedOver: the next request succeeds within three seconds, and so do all after
+// that.
+func TestAnAPIServerThatDiesIsPassedOver(t *testing.T) {
+	const within = 3 * time.Second
+	primaries, port := serve(t, "127.0.0.1", "127.0.0.2")
+	r := startReloading(t, haproxies[len(haproxies)-1], port, "127.0.0.1", "127.0.0.2")
+	client := &http.Client{Timeout: within, Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+	if _, err := again(t, client, r.frontend); err != nil {
+		t.Fatal(err)
+	}
+	primaries[0].ends()
+	began := time.Now()
+	failed := 0
+	await.Until(t, 10*time.Second, "an API server answers", func() (bool, string) {
+		_, err := again(t, client, r.frontend)
+		if err != nil {
+			failed++
+		}
+		return err == nil, fmt.Sprint(err)
+	})
+	if took := time.Since(began); took > within {
+		t.Errorf("it took %s", took)
+	}
+	await.Until(t, 10*time.Second, "HAProxy has noticed", func() (bool, string) {
+		return strings.Contains(r.master.Output.String(), "/k8s-primary-0 is DOWN"), r.master.Output.Tail(500)
+	})
+	t.Logf("%d requests failed; it was passed over after %s", failed, time.Since(began).Round(time.Millisecond))
+	for range 20 {
+		if _, err := again(t, client, r.frontend); err != nil {
+			t.Error(err)
+		}
+	}
+	r.master.Stop(30 * time.Second)
 }
 
 // again asks once more, and reports whether that was on a connection that there was.

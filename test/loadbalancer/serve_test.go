@@ -26,6 +26,8 @@ type primary struct {
 	unready atomic.Bool
 	// asked is how it was asked for its health last.
 	asked atomic.Value
+	// ends stops it.
+	ends func()
 }
 
 func (p *primary) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -40,7 +42,7 @@ func (p *primary) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // serve starts primaries, each on an address of its own, on one port for all.
-func serve(t *testing.T, addresses ...string) (primaries []*primary, port int) {
+func serve(t testing.TB, addresses ...string) (primaries []*primary, port int) {
 	t.Helper()
 	for _, address := range addresses {
 		listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", net.JoinHostPort(address, fmt.Sprint(port)))
@@ -57,13 +59,14 @@ func serve(t *testing.T, addresses ...string) (primaries []*primary, port int) {
 		server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelInfo)
 		server.StartTLS()
 		t.Cleanup(server.Close)
+		p.ends = server.Close
 		primaries = append(primaries, p)
 	}
 	return primaries, port
 }
 
 // freePort returns one that was free just now.
-func freePort(t *testing.T) int {
+func freePort(t testing.TB) int {
 	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "[::]:0")
 	if err != nil {

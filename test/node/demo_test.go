@@ -55,7 +55,7 @@ EKCO runs, from its image, in namespace kurl on real-1. In another terminal:
   on-real-1 ekco-purge-node worker-3    # as an administrator does on a primary
   kubectl -n kurl delete pod -l app=ekc-operator             # in the middle of anything
   kubectl -n kurl scale deploy/ekc-operator --replicas=0     # and then 1
-  ekco node-report real-1 -o wide       # by a pod that looks there
+  ekco node-report real-1 -o wide       # by a pod that looks there; simulated nodes run no program
   node lose worker-4                    # and not for good
   ekco status
   node return worker-4

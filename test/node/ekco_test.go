@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/replicatedhq/ekco/test/await"
@@ -26,6 +27,7 @@ func TestEKCOInTheCluster(t *testing.T) {
 		name string
 		run  func(*testing.T, *world)
 	}{
+		{"its pod has what the manifest says, and no more", isAsTheManifestSays},
 		{"its Service answers on the node", answersOnTheNode},
 		{"a lost node is cleared and purged", purgesALostNode},
 		{"the kernel kills it in a purge for its memory", isKilledForItsMemory},
@@ -42,6 +44,7 @@ func TestEKCOInTheCluster(t *testing.T) {
 		{"its memory is within the limit", staysWithinItsMemory},
 		{"its node dies in a purge and comes back", movesWithAnOpenPurge},
 		{"the journal on a claim", keepsItsJournalOnAClaim},
+		{"scaled to 0 while a host task does not run yet", takesItsHostTaskAlong},
 		{"host tasks", hostTasks},
 	} {
 		t.Run(scene.name, func(t *testing.T) {
@@ -64,6 +67,26 @@ func answersOnTheNode(t *testing.T, w *world) {
 		body, err := io.ReadAll(response.Body)
 		return err == nil && response.StatusCode == http.StatusOK, fmt.Sprint(response.Status, " ", string(body))
 	})
+}
+
+// isAsTheManifestSays: the API server admits its priority in namespace kurl, and the kubelet keeps
+// from it what it need not have.
+func isAsTheManifestSays(t *testing.T, w *world) {
+	pod, err := w.Client.CoreV1().Pods("kurl").Get(t.Context(), w.operator(t), metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const critical = 2_000_000_000 // is that of system-cluster-critical
+	if diff := cmp.Diff([]any{new(int32(critical)), new(int64(60))}, []any{pod.Spec.Priority, pod.Spec.TerminationGracePeriodSeconds}); diff != "" {
+		t.Errorf("its priority, and its time to end (-want +got):\n%s", diff)
+	}
+	const try = `grep CapEff /proc/1/status; (echo x >/usr/x) 2>&1; echo x >/tmp/x && cat /tmp/x`
+	tried := w.Kubectl(t, "--namespace", "kurl", "exec", pod.Name, "--", "bash", "-c", try)
+	for _, want := range []string{"CapEff:\t0000000000000000\n", "/usr/x: Read-only file system\n", "\nx\n"} {
+		if !strings.Contains(tried, want) {
+			t.Errorf("in the pod lacks %q:\n%s", want, tried)
+		}
+	}
 }
 
 func purgesALostNode(t *testing.T, w *world) {
@@ -182,11 +205,38 @@ func (w *world) installHostCommand(t testing.TB) {
 	}
 }
 
+// reportsTheNode: also as far as it may not be read, and changes nothing there.
 func reportsTheNode(t *testing.T, w *world) {
-	output := w.mustEkco(t, "node-report", "real-1")
-	for _, want := range []string{"containerd://1.6", "expires", "GiB of"} {
+	before := w.hostFiles(t)
+	output := w.mustEkco(t, "node-report", "real-1", "--follow")
+	for _, want := range []string{"containerd://1.6", "expires", "GiB of", "report real-1 begins", "ended, done\n"} {
 		if !strings.Contains(output, want) {
 			t.Errorf("the report lacks %q:\n%s", want, output)
 		}
 	}
+	if after := w.hostFiles(t); after != before {
+		t.Errorf("on the node was\n%s, and is\n%s", before, after)
+	}
+
+	const unread = "/etc/kubernetes/pki/unread.crt"
+	for _, change := range [][]string{{"touch", unread}, {"chmod", "0", unread}} {
+		if output, err := w.node.command(change[0], change[1:]...).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, output)
+		}
+	}
+	defer func() { _ = w.node.command("rm", unread).Run() }() // later scenes do not care
+	output, code := w.ekco(t, "node-report", "real-1")
+	if code != 1 || !strings.Contains(output, "open "+unread+": permission denied; the report is root without capabilities") || !strings.Contains(output, "GiB of") {
+		t.Errorf("with a file that root needs a capability for: exit %d\n%s", code, output)
+	}
+}
+
+// hostFiles are what a report reads on the node, each with what would show a change.
+func (w *world) hostFiles(t *testing.T) string {
+	t.Helper()
+	output, err := w.node.command("find", "/etc/kubernetes", "/var/lib/etcd", "-printf", "%p %m %U:%G %s %T@ %C@\n").CombinedOutput()
+	if err != nil || !strings.Contains(string(output), "/etc/kubernetes/pki/ca.crt ") {
+		t.Fatalf("%v: %s", err, output)
+	}
+	return string(output)
 }

@@ -46,6 +46,7 @@ func hostTasks(t *testing.T, w *world) {
 		}
 	})
 	t.Run("no permission to make pods", isForbidden(w))
+	t.Run("the namespace's quota is used up", isOverQuota(w))
 	t.Run("the kubelet is restarted under way", outlivesTheKubelet(w))
 	t.Run("the kubelet dies under way", isLostWithTheKubelet(w))
 }
@@ -259,6 +260,28 @@ func isForbidden(w *world) func(*testing.T) {
 			err := tasks.Make(t.Context(), tw.task, tw.owner)
 			return err != nil && strings.Contains(err.Error(), "lacks the permission to create pods"), fmt.Sprint(err)
 		})
+	}
+}
+
+// isOverQuota: it is made once the quota allows it.
+func isOverQuota(w *world) func(*testing.T) {
+	return func(t *testing.T) {
+		tw := newTaskWorld(t, w)
+		tw.task.Args = []string{"say", "well"}
+		w.Kubectl(t, "--namespace", "kurl", "create", "quota", "none", "--hard=pods=0")
+		await.Until(t, patience, "the quota refuses the pod", func() (bool, string) {
+			err := tw.tasks.Make(t.Context(), tw.task, tw.owner)
+			if err == nil { // the quota's controller has not counted yet
+				return false, fmt.Sprint(tw.tasks.Remove(t.Context(), tw.task, tw.owner))
+			}
+			return strings.Contains(err.Error(), "the quota of namespace kurl does not allow the pod; raise it"), err.Error()
+		})
+		w.Kubectl(t, "--namespace", "kurl", "delete", "quota", "none")
+		await.Until(t, patience, "the pod is made", func() (bool, string) {
+			err := tw.tasks.Make(t.Context(), tw.task, tw.owner)
+			return err == nil, fmt.Sprint(err)
+		})
+		tw.ends(t, "well")
 	}
 }
 

@@ -53,6 +53,11 @@ type pair struct{ cert, key []byte }
 
 // issue signs a certificate for a user, who also serves at the addresses.
 func (a *authority) issue(user string, groups []string, addresses ...net.IP) (pair, error) {
+	return a.issueFor(365*24*time.Hour, user, groups, addresses...)
+}
+
+// issueFor is issue for a validity that long.
+func (a *authority) issueFor(valid time.Duration, user string, groups []string, addresses ...net.IP) (pair, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return pair{}, err
@@ -64,7 +69,7 @@ func (a *authority) issue(user string, groups []string, addresses ...net.IP) (pa
 	now := time.Now()
 	template := &x509.Certificate{
 		SerialNumber: serial, Subject: pkix.Name{CommonName: user, Organization: groups},
-		NotBefore: now.Add(-time.Hour), NotAfter: now.Add(365 * 24 * time.Hour), KeyUsage: x509.KeyUsageDigitalSignature,
+		NotBefore: now.Add(-time.Hour), NotAfter: now.Add(valid), KeyUsage: x509.KeyUsageDigitalSignature,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth}, IPAddresses: addresses,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, key.Public(), a.key)

@@ -19,54 +19,71 @@ const pauseImage = "ekco.test/pause:1"
 // imageOf is the name of the image of a package below test/node.
 func imageOf(name string) string { return "ekco.test/" + name + ":1" }
 
-// buildImage compiles a package below test/node and writes an image of it, as "docker save"
-// does: of that name, with the program alone, in the file at. source is EKCO's module.
+// buildImage compiles a package below test/node and writes an image of it: of that name, with the
+// program alone, in the file at. source is EKCO's module.
 func buildImage(ctx context.Context, source, name, at, path string) error {
+	program, err := compile(ctx, source, name, path)
+	if err != nil {
+		return err
+	}
+	return writeImage(path, []string{"/" + at}, []string{imageOf(name)}, entry{name: at, mode: 0o755, content: program})
+}
+
+// compile compiles a package below test/node, with a file beside path meanwhile.
+func compile(ctx context.Context, source, name, path string) ([]byte, error) {
 	program := path + ".program"
 	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", program, "./test/node/"+name)
 	build.Dir, build.Env = source, append(os.Environ(), "CGO_ENABLED=0")
 	if output, err := build.CombinedOutput(); err != nil {
-		return fmt.Errorf("build package %s: %w: %s", name, err, output)
+		return nil, fmt.Errorf("build package %s: %w: %s", name, err, output)
 	}
 	defer os.Remove(program)
-	content, err := os.ReadFile(program)
-	if err != nil {
-		return err
-	}
-	layer, err := archived(entry{at, 0o755, content})
+	return os.ReadFile(program)
+}
+
+// writeImage writes an image of these names with one layer, as "docker save" does.
+func writeImage(path string, entrypoint, names []string, content ...entry) error {
+	layer, err := archived(content...)
 	if err != nil {
 		return err
 	}
 	config, err := json.Marshal(map[string]any{
 		"architecture": runtime.GOARCH, "os": "linux",
-		"config": map[string]any{"Entrypoint": []string{"/" + at}},
+		"config": map[string]any{"Entrypoint": entrypoint},
 		"rootfs": map[string]any{"type": "layers", "diff_ids": []string{fmt.Sprintf("sha256:%x", sha256.Sum256(layer))}},
 	})
 	if err != nil {
 		return err
 	}
-	manifest, err := json.Marshal([]map[string]any{{"Config": "config.json", "RepoTags": []string{imageOf(name)}, "Layers": []string{"layer.tar"}}})
+	manifest, err := json.Marshal([]map[string]any{{"Config": "config.json", "RepoTags": names, "Layers": []string{"layer.tar"}}})
 	if err != nil {
 		return err
 	}
-	image, err := archived(entry{"manifest.json", 0o644, manifest}, entry{"config.json", 0o644, config}, entry{"layer.tar", 0o644, layer})
+	image, err := archived(entry{name: "manifest.json", mode: 0o644, content: manifest},
+		entry{name: "config.json", mode: 0o644, content: config}, entry{name: "layer.tar", mode: 0o644, content: layer})
 	if err != nil {
 		return err
 	}
 	return os.WriteFile(path, image, 0o600)
 }
 
+// entry is a file, or a link to another.
 type entry struct {
 	name    string
 	mode    int64
 	content []byte
+	link    string
 }
 
 func archived(entries ...entry) ([]byte, error) {
 	var out bytes.Buffer
 	archive := tar.NewWriter(&out)
 	for _, e := range entries {
-		if err := archive.WriteHeader(&tar.Header{Name: e.name, Mode: e.mode, Size: int64(len(e.content))}); err != nil {
+		header := &tar.Header{Name: e.name, Mode: e.mode, Size: int64(len(e.content))}
+		if e.link != "" {
+			header.Typeflag, header.Linkname = tar.TypeSymlink, e.link
+		}
+		if err := archive.WriteHeader(header); err != nil {
 			return nil, err
 		}
 		if _, err := archive.Write(e.content); err != nil {

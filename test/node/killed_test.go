@@ -3,6 +3,8 @@ package nodetest
 import (
 	"bytes"
 	"fmt"
+	"maps"
+	"net"
 	"slices"
 	"strings"
 	"syscall"
@@ -74,6 +76,34 @@ func (w *world) stopReport(t *testing.T) (pid int) {
 	})
 	t.Cleanup(func() { <-over }) // it ends with EKCO at the latest
 	return pid
+}
+
+// takesItsHostTaskAlong: an installer scales EKCO to 0 while a kubelet still waits for the image of
+// a host task, from somebody who does not answer. Nobody would be there to see it fail.
+func takesItsHostTaskAlong(t *testing.T, w *world) {
+	registry, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", net.JoinHostPort(gateway, "0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer registry.Close()
+	settings := maps.Clone(quickly)
+	settings["host_task_image"] = registry.Addr().String() + "/none:1"
+	w.configure(t, settings)
+	w.Kubectl(t, "--namespace", "kurl", "delete", "pod", w.operator(t))
+	report := w.kubectl("--namespace", "kurl", "exec", w.operator(t), "--", "ekco", "node-report", w.node.Name)
+	if err := report.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = report.Wait() }() // it fails with EKCO
+	await.Until(t, patience, "the pod is there, and does not run", func() (bool, string) {
+		tasks := w.tasks(t)
+		return len(tasks) == 1 && tasks[0].Status.Phase == corev1.PodPending && len(tasks[0].Status.ContainerStatuses) == 1, fmt.Sprintf("%+v", tasks)
+	})
+	began := time.Now()
+	w.scale(t, 0) // which waits until there is no pod in the namespace
+	if took := time.Since(began); took > 10*time.Second {
+		t.Errorf("the pods were gone after %s", took)
+	}
 }
 
 // everMade are the UIDs of the pods of a name that the kubelet has told of.

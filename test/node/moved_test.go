@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/replicatedhq/ekco/test/await"
 )
 
@@ -28,6 +30,7 @@ func movesWithAnOpenPurge(t *testing.T, w *world) {
 
 	// Somebody who could not be asked about a ready node has ten seconds to call it off.
 	w.mustEkco(t, "purge-node", "worker-6", "--no-wait")
+	w.awaitMirrored(t, "purge-worker-6-")
 	w.node.stop(t)
 	stopped := time.Now()
 	w.awaitPurged(t, "worker-6")
@@ -51,6 +54,19 @@ func movesWithAnOpenPurge(t *testing.T, w *world) {
 	if _, code := w.ekco(t, "journal", "verify"); code != 0 {
 		t.Errorf("the journal that was cut off is not whole: exit %d", code)
 	}
+}
+
+// awaitMirrored waits until the cluster has the open action too: it is written there a moment after it
+// is in the journal, and whoever loses the disk in between has to ask again.
+func (w *world) awaitMirrored(t *testing.T, action string) {
+	t.Helper()
+	await.Until(t, patience, "the mirror has "+action, func() (bool, string) {
+		mirror, err := w.Client.CoreV1().ConfigMaps("kurl").Get(t.Context(), "ekco-journal", metav1.GetOptions{})
+		if err != nil {
+			return false, err.Error()
+		}
+		return strings.Contains(mirror.Data["actions.json"], action), mirror.Data["actions.json"]
+	})
 }
 
 // on has EKCO run on the first of two nodes.

@@ -47,7 +47,7 @@ func (c *Cluster) Start(tb testing.TB, name string, labels map[string]string, im
 	}
 	n := &Node{Name: name, life: c.life, cluster: c, dir: dir, network: network{freeNumber(tb)}, group: filepath.Base(dir)}
 	c.life.Cleanup(n.remove)
-	for _, sub := range []string{"settings", "disk/etc/kubernetes/pki"} {
+	for _, sub := range []string{"settings", "disk/etc/kubernetes/pki", "disk/etc/kubernetes/manifests"} {
 		if err := os.MkdirAll(filepath.Join(dir, sub), 0o700); err != nil {
 			tb.Fatal(err)
 		}
@@ -83,7 +83,7 @@ func (n *Node) boot(tb testing.TB) {
 func (n *Node) startKubelet(tb testing.TB) {
 	tb.Helper()
 	n.kubelet = n.machine.start(tb, "/node/controlplane", "kubelet", "--config", "/node/kubelet.yaml",
-		"--kubeconfig", "/node/kubelet.conf", "--hostname-override", n.Name, "--node-ip", n.network.address())
+		"--kubeconfig", "/etc/kubernetes/kubelet.conf", "--hostname-override", n.Name, "--node-ip", n.network.address())
 }
 
 // Import gives the node an image from its archive.

@@ -46,10 +46,12 @@ makeIPTablesUtilChains: false
 oomScoreAdj: 0
 nodeLeaseDurationSeconds: 4
 nodeStatusUpdateFrequency: 2s
+staticPodPath: /etc/kubernetes/manifests
 evictionHard: {memory.available: 1Mi}
 imageGCHighThresholdPercent: 100
 resolvConf: /etc/resolv.conf
 registerNode: true
+fileCheckFrequency: 2s
 `
 
 const proxySettings = `apiVersion: kubeproxy.config.k8s.io/v1alpha1
@@ -106,9 +108,12 @@ func writeIdentities(dir, name string, ca *authority, n network, server string) 
 	if err != nil {
 		return err
 	}
+	client, err := ca.issue("kube-apiserver-kubelet-client", []string{"system:masters"})
+	if err != nil {
+		return err
+	}
 	settings, kubernetes := filepath.Join(dir, "settings"), filepath.Join(dir, "disk", "etc", "kubernetes")
 	for file, user := range map[string]pair{
-		filepath.Join(settings, "kubelet.conf"):   kubelet,
 		filepath.Join(settings, "proxy.conf"):     proxy,
 		filepath.Join(kubernetes, "kubelet.conf"): kubelet,
 		filepath.Join(kubernetes, "admin.conf"):   admin,
@@ -118,11 +123,13 @@ func writeIdentities(dir, name string, ca *authority, n network, server string) 
 		}
 	}
 	for file, content := range map[string][]byte{
-		filepath.Join(settings, "ca.crt"):          ca.pem,
-		filepath.Join(settings, "kubelet.crt"):     kubelet.cert,
-		filepath.Join(settings, "kubelet.key"):     kubelet.key,
-		filepath.Join(kubernetes, "pki", "ca.crt"): ca.pem,
-		filepath.Join(kubernetes, "pki", "ca.key"): ca.keyPEM,
+		filepath.Join(settings, "ca.crt"):                                ca.pem,
+		filepath.Join(settings, "kubelet.crt"):                           kubelet.cert,
+		filepath.Join(settings, "kubelet.key"):                           kubelet.key,
+		filepath.Join(kubernetes, "pki", "ca.crt"):                       ca.pem,
+		filepath.Join(kubernetes, "pki", "ca.key"):                       ca.keyPEM,
+		filepath.Join(kubernetes, "pki", "apiserver-kubelet-client.crt"): client.cert,
+		filepath.Join(kubernetes, "pki", "apiserver-kubelet-client.key"): client.key,
 	} {
 		if err := os.WriteFile(file, content, 0o600); err != nil {
 			return err

@@ -32,6 +32,8 @@ type world struct {
 var quickly = map[string]string{
 	"node_unreachable_toleration": "10s", "clear_after": "1s", "pod_termination_grace": "1s", "settling_time": "1s",
 	"purge_cooldown": "1s", "reconcile_interval": "1s",
+	// No program runs on simulated primaries, so that none can look at certificates there.
+	"rotate_certs": "false",
 }
 
 // install starts a cluster and installs EKCO in it; settings are added to those that make

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -175,5 +176,58 @@ func TestALostJournalHasTheServiceRepairedAndTheMigrationBegunAnew(t *testing.T)
 			e.t.Errorf("asked for were %v", kinds)
 		}
 		return in
+	})
+}
+
+// TestAServiceThatIsDisabledAfterTheSwitchLeadsToTheHighlyAvailableOneAgain: by an older EKCO, say.
+// What it was switched to is the truth, and before the single one is deleted both are compared.
+func TestAServiceThatIsDisabledAfterTheSwitchLeadsToTheHighlyAvailableOneAgain(t *testing.T) {
+	all := duos{}
+	inAnEstate(t, "", all.capability, func(e *estate) {
+		b := all.install(e)
+		in := e.live(nil)
+		e.takes(10*time.Minute, func() bool { return b.ServiceLeads() == minio.App })
+		pass(10 * time.Second)
+		b.Target.Write("bucket", "theirs", "text", s3.Attributes{}, time.Now())
+		b.Point(`{"doesnotexist":"doesnotexist"}`)
+		e.takes(5*time.Minute, func() bool { return b.ServiceLeads() != "" })
+		if leads := b.ServiceLeads(); leads != minio.App {
+			e.t.Errorf("the Service leads to %q", leads)
+		}
+		e.takes(30*time.Minute, func() bool { return e.objects.Object(minio.DeploymentRef(miniosim.Namespace)) == nil })
+		if dump := b.Target.Dump(); !strings.Contains(dump, "theirs") {
+			e.t.Errorf("ha-minio has\n%s", dump)
+		}
+		e.says("the history", e.history("table"), "compare is done")
+		if err := in.stop(); err != nil {
+			e.t.Error(err)
+		}
+	})
+}
+
+// TestAPersonWhoLedADisabledServiceThereAndBackLosesNothing: an older EKCO had disabled it and not
+// come to its end. What clients wrote meanwhile is only on the highly available one.
+func TestAPersonWhoLedADisabledServiceThereAndBackLosesNothing(t *testing.T) {
+	all := duos{}
+	inAnEstate(t, "", all.capability, func(e *estate) {
+		b := all.install(e)
+		place(b.MinIO, "a", "b", "c", "a", "b", "c")
+		const nowhere = `{"doesnotexist":"doesnotexist"}`
+		b.Point(nowhere)
+		b.Target.AddBucket("bucket", nil)
+		b.Point(`{"app":"ha-minio"}`)
+		in := e.live(nil)
+		pass(3 * time.Minute)
+		b.Target.Write("bucket", "theirs", "text", s3.Attributes{}, time.Now())
+		b.Point(nowhere)
+		e.takes(5*time.Minute, func() bool { return b.ServiceLeads() == "minio" })
+		pass(time.Hour)
+		if dump := b.Target.Dump(); b.ServiceLeads() != "minio" || !strings.Contains(dump, "theirs") {
+			e.t.Errorf("the Service leads to %q, and ha-minio has\n%s", b.ServiceLeads(), dump)
+		}
+		e.says("the history", e.history("table"), "object bucket/theirs")
+		if err := in.stop(); err != nil {
+			e.t.Error(err)
+		}
 	})
 }

@@ -106,6 +106,7 @@ func TestAReportThatCannotBeHadSaysWhyAndHoldsUpNoOther(t *testing.T) {
 				if len(got) != 2 || !strings.HasPrefix(got[0], "a done: "+kubelet+", ") || !strings.Contains(got[0], test.says) {
 					t.Fatalf("reported are %q, want of a %q; the journal says:\n%s", got, test.says, w.history("table"))
 				}
+				w.says("the history", w.history("table"), "ended, done: ", test.says)
 				if !test.both && got[1] != "b done: v1.36.0, looked" {
 					t.Errorf("reported is %q", got[1])
 				}

@@ -98,7 +98,7 @@ func certificatesOf(status api.Status) ([]CertificateView, error) {
 		}
 		view := CertificateView{
 			Name: thing.Name, State: thing.State, RenewedAt: facts.RenewedAt, RenewedBy: facts.RenewedBy,
-			Why: cmp.Or(facts.Unreadable, facts.Unrenewed, waitsFor(status, thing.Name)),
+			Why: cmp.Or(facts.Unreadable, facts.Unrenewed, facts.Unseen, waitsFor(status, thing.Name)),
 		}
 		for i, certificate := range facts.Certificates {
 			view.Certificate, view.DaysLeft = &facts.Certificates[i], wholeDays(certificate.NotAfter.Sub(status.Now))

@@ -2,6 +2,7 @@ package certificatestest
 
 import (
 	"context"
+	"crypto/tls"
 	"crypto/x509"
 	"encoding/base64"
 	"errors"
@@ -24,6 +25,7 @@ var (
 	KurlProxySecret = secrets.SecretRef("default", "kotsadm-tls")
 	ContourSecret   = secrets.SecretRef("projectcontour", "contourcert")
 	EnvoySecret     = secrets.SecretRef("projectcontour", "envoycert")
+	KubeletSecret   = secrets.SecretRef("default", "kubelet-client-cert")
 	Envoys          = kube.Ref{Group: "apps", Version: "v1", Resource: "daemonsets", Namespace: "projectcontour", Name: "envoy"}
 )
 
@@ -42,8 +44,11 @@ type Cluster struct {
 
 	keys Keys
 	mu   sync.Mutex
-	// unsigned, when set, is why nobody can sign.
-	unsigned error
+	// unsigned, when set, is why nobody can sign, unaccepted why no kubelet accepts a client.
+	unsigned, unaccepted error
+	// primary is what the primary has for kubelets, or why it cannot be read.
+	primary    secrets.Client
+	unreadable error
 	// loaded is what each pod serves, by its address.
 	loaded map[string]*x509.Certificate
 	pods   int
@@ -65,7 +70,8 @@ func NewCluster(t testing.TB) *Cluster {
 // Options are those of the cluster's certificates.
 func (c *Cluster) Options() secrets.Options {
 	return secrets.Options{
-		Registry: RegistrySecret, KurlProxy: KurlProxySecret, Contour: ContourSecret, Envoy: EnvoySecret, TTL: c.TTL,
+		Registry: RegistrySecret, KurlProxy: KurlProxySecret, Contour: ContourSecret, Envoy: EnvoySecret, KubeletClient: KubeletSecret, TTL: c.TTL,
+		Client: c.client, Accepts: c.accepts,
 		Authority: func(time.Time) (certificates.Authority, error) { return c.CA, c.signs() },
 		Leaf:      c.leaf, NewKey: c.keys.New,
 		ServerTime: func() (time.Time, bool) { return time.Now().Add(time.Duration(c.ahead.Load())), true },
@@ -120,7 +126,10 @@ func (c *Cluster) Held(secret kube.Ref, key string) *x509.Certificate {
 	return chain[0]
 }
 
-var errRefused = errors.New("connection refused")
+var (
+	errRefused = errors.New("connection refused")
+	errUnknown = errors.New("the kubelet does not know who asks")
+)
 
 // leaf is a handshake.
 func (c *Cluster) leaf(_ context.Context, address string) (*x509.Certificate, error) {
@@ -220,4 +229,53 @@ func (c *Cluster) signs() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.unsigned
+}
+
+// InstallKubeletClient installs KOTS' client certificate for kubelets, which is valid until then.
+func (c *Cluster) InstallKubeletClient(until time.Time) {
+	c.T.Helper()
+	certificate, key := Pair(c.T, c.CA, "kube-apiserver-kubelet-client", until)
+	c.Put(KubeletSecret, Secret(map[string][]byte{"client.crt": certificate, "client.key": key, "ca.crt": []byte("kept")}))
+}
+
+// RenewPrimary gives the primary a client certificate for kubelets that is valid until then.
+func (c *Cluster) RenewPrimary(until time.Time) {
+	c.T.Helper()
+	certificate, key := Pair(c.T, c.CA, "kube-apiserver-kubelet-client", until)
+	c.SetPrimary(certificate, key, nil)
+}
+
+// SetPrimary has the primary hold that, or not be readable for that reason.
+func (c *Cluster) SetPrimary(certificate, key []byte, because error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.primary = secrets.Client{
+		Certificate: certificates.File{Name: "apiserver-kubelet-client.crt", Content: certificate},
+		Key:         certificates.File{Name: "apiserver-kubelet-client.key", Content: key},
+		CAs:         []*x509.Certificate{c.CA.Certificate},
+	}
+	c.unreadable = because
+}
+
+// AcceptNothing has kubelets accept no client for this reason; with nil they accept again those
+// whom the cluster's CA has signed.
+func (c *Cluster) AcceptNothing(because error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.unaccepted = because
+}
+
+func (c *Cluster) client() (secrets.Client, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.primary, c.unreadable
+}
+
+func (c *Cluster) accepts(_ context.Context, pair tls.Certificate) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.unaccepted == nil && !certificates.SignedBy(pair.Leaf, c.CA.Certificate) {
+		return errUnknown
+	}
+	return c.unaccepted
 }

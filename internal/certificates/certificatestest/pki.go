@@ -55,13 +55,25 @@ func CA(t testing.TB, name string, until time.Time) certificates.Authority {
 	return certificates.Authority{Certificate: sign(t, template, template, key, key), Key: key}
 }
 
-// Pair returns a certificate of that name and its key, valid for a year until then.
+// Pair returns a certificate of that name, for servers and clients, and its key, valid for a year
+// until then.
 func Pair(t testing.TB, ca certificates.Authority, name string, until time.Time, names ...string) (certificate, key []byte) {
+	t.Helper()
+	return pair(t, ca, name, until, names, x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth)
+}
+
+// Serving is [Pair] for servers alone, as kURL has its registry's.
+func Serving(t testing.TB, ca certificates.Authority, name string, until time.Time, names ...string) (certificate, key []byte) {
+	t.Helper()
+	return pair(t, ca, name, until, names, x509.ExtKeyUsageServerAuth)
+}
+
+func pair(t testing.TB, ca certificates.Authority, name string, until time.Time, names []string, usages ...x509.ExtKeyUsage) (certificate, key []byte) {
 	t.Helper()
 	signer := pool()[1]
 	made := sign(t, &x509.Certificate{
 		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: name}, DNSNames: names, NotBefore: until.Add(-certificates.Year), NotAfter: until,
-		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageKeyEncipherment, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}, BasicConstraintsValid: true,
+		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageKeyEncipherment, ExtKeyUsage: usages, BasicConstraintsValid: true,
 	}, ca.Certificate, signer, ca.Key)
 	encoded, err := certificates.EncodeKey(signer)
 	if err != nil {
@@ -99,7 +111,7 @@ func Secret(data map[string][]byte) string {
 // Registry returns the Secret of kURL's registry.
 func Registry(t testing.TB, ca certificates.Authority, until time.Time) string {
 	t.Helper()
-	certificate, key := Pair(t, ca, "registry.kurl.svc.cluster.local", until, "registry", "registry.kurl")
+	certificate, key := Serving(t, ca, "registry.kurl.svc.cluster.local", until, "registry", "registry.kurl")
 	return Secret(map[string][]byte{"registry.crt": certificate, "registry.key": key, "other": []byte("kept")})
 }
 

@@ -1,11 +1,20 @@
 package secrets
 
-import "maps"
+import (
+	"maps"
+	"sync"
+)
 
 // attempt is a renewal of several Secrets that was begun, with what they held before it and
 // what it makes of them. It is in memory only, and as long as it is not done, since there are
 // keys in it.
 type attempt struct{ before, made []map[string]string }
+
+// attempts are renewals that were begun, by name.
+type attempts struct {
+	mu sync.Mutex
+	of map[string]*attempt
+}
 
 // content is what a renewal changes of a Secret.
 func (h held) content() map[string]string {
@@ -25,19 +34,19 @@ func contents(all []held) (of []map[string]string) {
 	return of
 }
 
-func (s *Store) keep(name string, a *attempt) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.attempts[name] = a
+func (begun *attempts) keep(name string, a *attempt) {
+	begun.mu.Lock()
+	defer begun.mu.Unlock()
+	begun.of[name] = a
 }
 
 // resume fills in what the attempt before made, and reports whether it did: only if that wrote
 // the first Secret, and nobody has changed what the others hold. Another CA at each try would
 // have who reads the first Secret believe in one after the other.
-func (s *Store) resume(name string, all []held) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	a := s.attempts[name]
+func (begun *attempts) resume(name string, all []held) bool {
+	begun.mu.Lock()
+	defer begun.mu.Unlock()
+	a := begun.of[name]
 	if a == nil || !maps.Equal(all[0].content(), a.made[0]) {
 		return false
 	}

@@ -1,10 +1,11 @@
 package secrets
 
 import (
-	"bytes"
+	"context"
 	"crypto"
 	"crypto/x509"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/replicatedhq/ekco/internal/certificates"
@@ -32,13 +33,35 @@ func (r registry) secrets() []secretOf {
 func (registry) foreign([]held) bool      { return false }
 func (registry) consistent([]held) string { return "" }
 
-func (r registry) ready(now time.Time) error {
-	_, err := r.options.Authority(now)
+func (r registry) due(held []held, now time.Time) (string, error) {
+	return r.options.expires(held, now), nil
+}
+
+func (r registry) ready(_ context.Context, held []held, now time.Time) error {
+	_, err := r.authority(held, now)
 	return err
 }
 
+// authority returns the cluster's CA, if that has signed the certificate for a server alone. It would
+// else vouch for a subject and names that anybody wrote who may write the Secret, and who has the key.
+func (r registry) authority(held []held, now time.Time) (certificates.Authority, error) {
+	ca, err := r.options.Authority(now)
+	if err != nil {
+		return ca, err
+	}
+	const otherwise = "so that EKCO does not have the cluster's CA vouch for it; the installer of kURL makes it anew when it is run again"
+	name, old := held[0].secret.file(held[0].of.certificate).Name, held[0].chain[0]
+	switch servers := []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}; {
+	case !certificates.SignedBy(old, ca.Certificate):
+		return ca, fmt.Errorf("the cluster's CA has not signed the certificate in %s, %s", name, otherwise)
+	case old.IsCA, len(old.UnknownExtKeyUsage) > 0, !slices.Equal(old.ExtKeyUsage, servers):
+		return ca, fmt.Errorf("the certificate in %s is not for servers alone, %s", name, otherwise)
+	}
+	return ca, nil
+}
+
 func (r registry) renew(held []held, renewal certificates.Renewal) error {
-	ca, err := r.options.Authority(renewal.Now)
+	ca, err := r.authority(held, renewal.Now)
 	if err != nil {
 		return err
 	}
@@ -70,7 +93,12 @@ func (kurlProxy) foreign(held []held) bool {
 }
 
 func (kurlProxy) consistent([]held) string { return "" }
-func (kurlProxy) ready(time.Time) error    { return nil }
+
+func (p kurlProxy) due(held []held, now time.Time) (string, error) {
+	return p.options.expires(held, now), nil
+}
+
+func (kurlProxy) ready(context.Context, []held, time.Time) error { return nil }
 
 func (kurlProxy) renew(held []held, renewal certificates.Renewal) error {
 	chain, key, err := certificates.SelfSigned(held[0].chain[0], certificates.KurlProxyHost, renewal)
@@ -97,14 +125,19 @@ func (c contour) secrets() []secretOf {
 	return []secretOf{ofContour, ofEnvoy}
 }
 
-func (contour) foreign([]held) bool   { return false }
-func (contour) ready(time.Time) error { return nil }
+func (contour) foreign([]held) bool { return false }
+
+func (c contour) due(held []held, now time.Time) (string, error) {
+	return c.options.expires(held, now), nil
+}
+
+func (contour) ready(context.Context, []held, time.Time) error { return nil }
 
 // consistent says whose certificate the other does not accept.
 func (contour) consistent(held []held) string {
 	for i, h := range held {
 		other := held[1-i]
-		if err := h.chain[0].CheckSignatureFrom(other.ca); err != nil || !bytes.Equal(h.chain[0].RawIssuer, other.ca.RawSubject) {
+		if !certificates.SignedBy(h.chain[0], other.ca) {
 			return fmt.Sprintf("the certificate in %s is not signed by the CA in %s", called(h.of.ref), called(other.of.ref))
 		}
 	}

@@ -2,6 +2,7 @@ package secrets
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -37,12 +38,21 @@ type servers struct {
 	daemon string
 	// served is which of the Secrets has the certificate that they serve.
 	served int
+	// accepts is set where nobody serves it: it returns an error unless it is accepted.
+	accepts func(ctx context.Context, pair tls.Certificate) error
 }
 
 // Restarts reports whether those who have the certificate are restarted for another one.
 func (s *Store) Restarts(of journal.Subject) bool {
 	b, known := s.bundles[of.Name]
 	return known && b.servers().restart != restartNothing
+}
+
+// LoadsFirst reports whether those who serve the certificate read it again by themselves, and are to
+// have done so before others are restarted, who believe the new one alone.
+func (s *Store) LoadsFirst(of journal.Subject) bool {
+	b, known := s.bundles[of.Name]
+	return known && b.servers().restart == restartDaemonSet
 }
 
 // Pods lists the pods that may have the certificate, if they are those to be restarted.
@@ -177,12 +187,30 @@ func (s *Store) serves(ctx context.Context, servers servers, p pod, shall string
 	return ""
 }
 
-// Unserved says what keeps those who serve the certificate from serving the one in the Secret,
+// Unserved says what keeps those who have the certificate from having the one in the Secret, or "":
+// those of [Store.Unloaded], and a DaemonSet that is restarted for it.
+func (s *Store) Unserved(ctx context.Context, of journal.Subject, least int) (lacks string, err error) {
+	lacks, err = s.Unloaded(ctx, of, least)
+	servers := s.bundles[of.Name].servers()
+	if err != nil || servers.restart != restartDaemonSet {
+		return lacks, err
+	}
+	unrolled, err := s.unrolled(ctx, servers)
+	if lacks != "" && unrolled != "" {
+		lacks += "; "
+	}
+	return lacks + unrolled, err
+}
+
+// Unloaded says what keeps those who serve the certificate from serving the one in the Secret,
 // or "". least is how many of them there must be: none, or one. Once a pod that is ready serves
 // it, those that are not ready are not waited for, as on a node that is lost: they will read the
 // new one when they start.
-func (s *Store) Unserved(ctx context.Context, of journal.Subject, least int) (lacks string, err error) {
+func (s *Store) Unloaded(ctx context.Context, of journal.Subject, least int) (lacks string, err error) {
 	servers := s.bundles[of.Name].servers()
+	if servers.accepts != nil {
+		return s.unaccepted(ctx, of, servers)
+	}
 	shall, err := s.shallServe(ctx, of, servers)
 	if err != nil {
 		return "", err
@@ -209,16 +237,23 @@ func (s *Store) Unserved(ctx context.Context, of journal.Subject, least int) (la
 	if len(pods) < least {
 		why = append(why, fmt.Sprintf("no pod of %s runs", servers.what))
 	}
-	if servers.restart == restartDaemonSet {
-		lacks, err := s.unrolled(ctx, servers)
-		if err != nil {
-			return "", err
-		}
-		if lacks != "" {
-			why = append(why, lacks)
-		}
-	}
 	return strings.Join(why, "; "), nil
+}
+
+// unaccepted says why a client with the pair in the Secret is not accepted, or "".
+func (s *Store) unaccepted(ctx context.Context, of journal.Subject, servers servers) (lacks string, err error) {
+	_, all, err := s.read(ctx, of)
+	if err != nil {
+		return "", err
+	}
+	pair, why := all[servers.served].client()
+	if why == nil {
+		why = servers.accepts(ctx, pair)
+	}
+	if why != nil {
+		lacks = why.Error()
+	}
+	return lacks, nil
 }
 
 // pod is the part that EKCO reads.
@@ -308,10 +343,10 @@ func (s *Store) daemonSet(ctx context.Context, ref kube.Ref) (read daemonSet, fo
 }
 
 // restartedAt returns when the DaemonSet was restarted; the zero time if nobody has, or not in a
-// way that says when.
+// way that says when: a time that is still to come would pass for every restart until then.
 func (d daemonSet) restartedAt() time.Time {
 	at, err := time.Parse(time.RFC3339, d.Spec.Template.Metadata.Annotations[restartedAnnotation])
-	if err != nil {
+	if err != nil || time.Until(at) > MostSkew {
 		return time.Time{}
 	}
 	return at
@@ -394,13 +429,9 @@ func (s *Store) nodeReady(ctx context.Context, name string) (bool, error) {
 	if errors.Is(kube.Sentinel(err), kube.ErrNotFound) {
 		return true, nil // it is none of those that the DaemonSet counts
 	}
-	var node struct {
-		Status struct {
-			Conditions []condition `json:"conditions"`
-		} `json:"status"`
-	}
+	var read node
 	if err == nil {
-		err = json.Unmarshal(content, &node)
+		err = json.Unmarshal(content, &read)
 	}
-	return slices.ContainsFunc(node.Status.Conditions, func(c condition) bool { return c.Type == "Ready" && c.Status == "True" }), err
+	return read.ready(), err
 }

@@ -3,12 +3,12 @@ package secrets
 import (
 	"context"
 	"crypto"
+	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/replicatedhq/ekco/internal/certificates"
@@ -18,11 +18,16 @@ import (
 
 // Options of [New].
 type Options struct {
-	// Registry, KurlProxy, Contour and Envoy are the names of the Secrets, as in
-	// "kurl/registry-pki". One without a namespace is nobody's.
-	Registry, KurlProxy, Contour, Envoy kube.Ref
+	// Registry, KurlProxy, Contour, Envoy and KubeletClient are the names of the Secrets, as
+	// in "kurl/registry-pki". One without a namespace is nobody's.
+	Registry, KurlProxy, Contour, Envoy, KubeletClient kube.Ref
 	// Authority reads the cluster's CA.
 	Authority func(at time.Time) (certificates.Authority, error)
+	// Client reads what kubelets know the API servers by.
+	Client func() (Client, error)
+	// Accepts returns an error unless a kubelet accepts a client with that pair; default is
+	// that of [Kubelets].
+	Accepts func(ctx context.Context, pair tls.Certificate) error
 	// TTL is what remains of the validity of what is to be renewed.
 	TTL time.Duration
 	// Off says why EKCO renews none of them; empty if it does.
@@ -41,10 +46,8 @@ type Store struct {
 	objects kube.Objects
 	options Options
 	bundles map[string]bundle
-
-	mu sync.Mutex
-	// attempts are renewals of which not all Secrets could be written, by name.
-	attempts map[string]*attempt
+	// attempts are renewals of which not all Secrets could be written.
+	attempts *attempts
 }
 
 // New returns a store. It sends nothing.
@@ -52,9 +55,27 @@ func New(objects kube.Objects, options Options) *Store {
 	if options.Leaf == nil {
 		options.Leaf = certificates.Served
 	}
-	s := &Store{objects: objects, options: options, attempts: map[string]*attempt{}}
+	if options.Accepts == nil {
+		options.Accepts = Kubelets{Objects: objects}.Accept
+	}
+	return newStore(objects, options, &attempts{of: map[string]*attempt{}})
+}
+
+// Within returns the store with another TTL; with zero it is the same.
+func (s *Store) Within(ttl time.Duration) *Store {
+	if ttl == 0 {
+		return s
+	}
+	options := s.options
+	options.TTL = ttl
+	return newStore(s.objects, options, s.attempts)
+}
+
+func newStore(objects kube.Objects, options Options, attempts *attempts) *Store {
+	s := &Store{objects: objects, options: options, attempts: attempts}
 	s.bundles = map[string]bundle{
 		journal.CertificateRegistry.Name: registry{options}, journal.CertificateKurlProxy.Name: kurlProxy{options}, journal.CertificateContour.Name: contour{options},
+		journal.CertificateKubeletClient.Name: kubeletClient{options},
 	}
 	return s
 }
@@ -66,7 +87,19 @@ func SecretRef(namespace, name string) kube.Ref {
 
 // Subjects are the certificates that there may be, in the order in which they are shown.
 func Subjects() []journal.Subject {
-	return []journal.Subject{journal.CertificateRegistry, journal.CertificateKurlProxy, journal.CertificateContour}
+	return []journal.Subject{
+		journal.CertificateRegistry, journal.CertificateKurlProxy, journal.CertificateContour, journal.CertificateKubeletClient,
+	}
+}
+
+// Refs are the Secrets in which a certificate is, those that are nobody's aside.
+func (s *Store) Refs(of journal.Subject) (refs []kube.Ref) {
+	for _, secret := range s.bundles[of.Name].secrets() {
+		if secret.ref.Namespace != "" {
+			refs = append(refs, secret.ref)
+		}
+	}
+	return refs
 }
 
 // bundle is what is particular to certificates that are renewed together.
@@ -77,8 +110,10 @@ type bundle interface {
 	foreign(held []held) bool
 	// consistent says what of the certificates does not belong together, or "".
 	consistent(held []held) string
+	// due says why they are to be renewed, or "". Its error is of what is not in the Secrets.
+	due(held []held, now time.Time) (why string, err error)
 	// ready says what keeps the certificates from being renewed, as an error.
-	ready(now time.Time) error
+	ready(ctx context.Context, held []held, now time.Time) error
 	// renew fills in the content of the Secrets anew.
 	renew(held []held, r certificates.Renewal) error
 	// servers are who serves the certificate.
@@ -181,7 +216,14 @@ func (s *Store) facts(b bundle, all []held) journal.CertificateFacts {
 	if facts.Unreadable == "" {
 		facts.Unreadable = unfit(all, now)
 	}
-	facts.Due = facts.Unreadable == "" && s.due(all)
+	if facts.Unreadable != "" {
+		return facts
+	}
+	why, err := b.due(all, now)
+	if err != nil {
+		facts.Unreadable = err.Error()
+	}
+	facts.Due, facts.Why = why != "", why
 	return facts
 }
 
@@ -218,12 +260,21 @@ func (h *held) early(now time.Time) string {
 	return ""
 }
 
-func (s *Store) due(all []held) bool {
-	now := time.Now()
-	due := func(certificate *x509.Certificate) bool { return certificates.Due(certificate, now, s.options.TTL) }
-	return slices.ContainsFunc(all, func(h held) bool {
-		return slices.ContainsFunc(h.chain, due) || h.ca != nil && due(h.ca)
-	})
+// expires says when the first of the certificates does, if what remains of it is the TTL or less,
+// or "".
+func (o Options) expires(all []held, now time.Time) string {
+	var first *x509.Certificate
+	for _, h := range all {
+		for _, certificate := range append(slices.Clone(h.chain), h.ca) {
+			if certificate != nil && certificates.Due(certificate, now, o.TTL) && (first == nil || certificate.NotAfter.Before(first.NotAfter)) {
+				first = certificate
+			}
+		}
+	}
+	if first == nil {
+		return ""
+	}
+	return "the first certificate expires at " + first.NotAfter.UTC().Format(time.RFC3339) + ", which is within " + o.TTL.String()
 }
 
 // mostTold bounds what is told of a chain that should be another.
@@ -273,7 +324,7 @@ func (s *Store) Ready(ctx context.Context, of journal.Subject) error {
 			return fmt.Errorf("renew %s: %w", called(h.of.ref), ErrImmutable)
 		}
 	}
-	return s.bundles[of.Name].ready(time.Now())
+	return s.bundles[of.Name].ready(ctx, all, time.Now())
 }
 
 // Renewed says what of the certificates is not renewed yet, or "". They are if none is due and
@@ -288,7 +339,7 @@ func (s *Store) Renewed(ctx context.Context, of journal.Subject) (facts journal.
 	case facts.Foreign:
 		return facts, "", nil // somebody else has renewed it, and for good
 	case facts.Due:
-		return facts, "the first certificate expires at " + facts.Ends().Format(time.RFC3339), nil
+		return facts, facts.Why, nil
 	}
 	return facts, s.bundles[of.Name].consistent(all), nil
 }
@@ -308,12 +359,12 @@ func (s *Store) Renew(ctx context.Context, of journal.Subject) (journal.Certific
 		return facts, nil
 	}
 	before := contents(all)
-	if !s.resume(of.Name, all) {
+	if !s.attempts.resume(of.Name, all) {
 		renewal := certificates.Renewal{Now: time.Now(), For: certificates.Year, NewKey: s.options.NewKey}
 		if err := b.renew(all, renewal); err != nil {
 			return facts, fmt.Errorf("renew %s %s: %w", of.Kind, of.Name, err)
 		}
-		s.keep(of.Name, &attempt{before: before, made: contents(all)})
+		s.attempts.keep(of.Name, &attempt{before: before, made: contents(all)})
 	}
 	for i, h := range all {
 		if maps.Equal(h.content(), before[i]) {
@@ -327,6 +378,6 @@ func (s *Store) Renew(ctx context.Context, of journal.Subject) (journal.Certific
 			return facts, err
 		}
 	}
-	s.keep(of.Name, nil)
+	s.attempts.keep(of.Name, nil)
 	return s.Read(ctx, of)
 }

@@ -441,8 +441,14 @@ func TestEnvoyIsRestartedOnceAndAwaited(t *testing.T) {
 		c.Edit(certificatestest.Envoys, func(object map[string]any) { object["metadata"].(map[string]any)["labels"] = map[string]any{"a": "b"} })
 		store, of, at := c.Store(), journal.CertificateContour, time.Now()
 		<-time.After(time.Minute)
-		if lacks, err := store.Restarted(t.Context(), of, nil, at); err != nil || lacks != "DaemonSet projectcontour/envoy was not restarted" {
-			t.Errorf("%v: %s", err, lacks)
+		for _, said := range []string{"", "yesterday", "2999-01-01T00:00:00Z", at.Add(-time.Hour).Format(time.RFC3339)} {
+			c.Edit(certificatestest.Envoys, func(object map[string]any) {
+				template := object["spec"].(map[string]any)["template"].(map[string]any)
+				template["metadata"] = map[string]any{"annotations": map[string]any{"kubectl.kubernetes.io/restartedAt": said}}
+			})
+			if lacks, err := store.Restarted(t.Context(), of, nil, at); err != nil || lacks != "DaemonSet projectcontour/envoy was not restarted" {
+				t.Errorf("%q: %v: %s", said, err, lacks)
+			}
 		}
 		if err := store.Restart(t.Context(), of, nil, at); err != nil {
 			t.Fatal(err)

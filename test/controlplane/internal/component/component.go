@@ -11,6 +11,8 @@ const (
 	// Kubelet and Proxy are started by who makes a real node, not by the plane.
 	Kubelet = "kubelet"
 	Proxy   = "kube-proxy"
+	// Kubeadm writes what a primary has on its disk.
+	Kubeadm = "kubeadm"
 )
 
 // ExecServer is the name of the component that is this module's own, package
@@ -19,5 +21,5 @@ const ExecServer = "exec-server"
 
 // Names returns the names of all embedded programs.
 func Names() []string {
-	return []string{Etcd, APIServer, ControllerManager, Scheduler, Kwok, Kubectl, Kubelet, Proxy}
+	return []string{Etcd, APIServer, ControllerManager, Scheduler, Kwok, Kubectl, Kubelet, Proxy, Kubeadm}
 }

@@ -2,6 +2,7 @@ package embedded
 
 import (
 	"context"
+	"fmt"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -18,6 +19,7 @@ import (
 	controllermanager "k8s.io/kubernetes/cmd/kube-controller-manager/app"
 	proxy "k8s.io/kubernetes/cmd/kube-proxy/app"
 	scheduler "k8s.io/kubernetes/cmd/kube-scheduler/app"
+	kubeadm "k8s.io/kubernetes/cmd/kubeadm/app"
 	kubelet "k8s.io/kubernetes/cmd/kubelet/app"
 
 	"github.com/replicatedhq/ekco/test/controlplane/internal/component"
@@ -51,6 +53,16 @@ func runProxy(args []string) int {
 func runCommand(cmd *cobra.Command, args []string) int {
 	cmd.SetArgs(args)
 	return cli.Run(cmd)
+}
+
+// runKubeadm sets os.Args because kubeadm reads them itself.
+func runKubeadm(args []string) int {
+	os.Args = append([]string{component.Kubeadm}, args...)
+	if err := kubeadm.Run(); err != nil {
+		fmt.Fprintln(os.Stderr, "kubeadm:", err)
+		return 1
+	}
+	return 0
 }
 
 // runKubectl sets os.Args because kubectl reads them itself, for plugins and

@@ -26,6 +26,8 @@ func Run(name string, args []string) (int, error) {
 		return runKubelet(args), nil
 	case component.Proxy:
 		return runProxy(args), nil
+	case component.Kubeadm:
+		return runKubeadm(args), nil
 	case component.Kubectl:
 		return runKubectl(args), nil
 	default:

@@ -1,0 +1,339 @@
+package certificates
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/actions/hosttask"
+	"github.com/replicatedhq/ekco/internal/certificates/primaries"
+	tasks "github.com/replicatedhq/ekco/internal/hosttask"
+	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// The preflights of what is done on primaries.
+const (
+	// AnotherAPIServer is that the API server of another primary answers while one is restarted,
+	// or that there is no other.
+	AnotherAPIServer = "AnotherAPIServer"
+	// ControlPlaneRests holds what went wrong for longer and longer: each try may restart an API
+	// server.
+	ControlPlaneRests = "ControlPlaneRests"
+)
+
+// ControlPlaneDomain is what no other action may change meanwhile.
+const ControlPlaneDomain = "control-plane"
+
+// RotateTask is the name of the host task that renews, as in earlier versions of EKCO.
+const RotateTask = "rotate-certs"
+
+const (
+	lookLimit = 30 * time.Second
+	// RotatePatience is how long a component may take to come back, and rotateLimit long enough
+	// for two that do not, one after the other.
+	RotatePatience = 2 * time.Minute
+	rotateLimit    = 7 * time.Minute
+	// proofTime is how long it may take until all of it shows: an API server reads another
+	// certificate once a minute.
+	proofTime   = 2 * time.Minute
+	noteTimeout = 30 * time.Second
+)
+
+// Servers are asked what shows of a renewal. Errors say what does not.
+type Servers interface {
+	// Primaries returns the addresses of the nodes with a control plane, by name.
+	Primaries(ctx context.Context) (map[string]string, error)
+	// Answers returns an error unless the API server at an address says that it is ready.
+	Answers(ctx context.Context, address string) error
+	// Serves returns the SHA-256 of the certificate that is served there.
+	Serves(ctx context.Context, address string, port int) (fingerprint string, err error)
+	// Component returns what the API server knows of a component's pod on a node.
+	Component(ctx context.Context, name, node string) (primaries.Component, error)
+}
+
+// Attempts writes down for others when certificates were looked at last.
+type Attempts interface {
+	// Attempted reports whether an attempt at that time or later is written down.
+	Attempted(ctx context.Context, since time.Time) (bool, error)
+	Note(ctx context.Context, at time.Time) error
+}
+
+// Primaries are the parts of what is done about the certificates of control planes.
+type Primaries struct {
+	Tasks    *tasks.Tasks
+	Servers  Servers
+	Attempts Attempts
+	// Image has EKCO; Look and Rotate are how it is told to do that, TTL included.
+	Image        string
+	Look, Rotate []string
+	// Seen is told what was found on the primary of that UID, at some time since then.
+	Seen func(uid string, found journal.CertificatesOnPrimary, since time.Time)
+}
+
+// OfPrimaries returns the actions.
+func OfPrimaries(p Primaries) []actions.Definition {
+	look := hosttask.Work{Tasks: p.Tasks, Does: journal.StepLookAtCertificates, Partial: true}
+	rotate := hosttask.Work{Tasks: p.Tasks, Does: journal.StepRenewControlPlane, Lacks: p.lacks, Read: read[journal.ControlPlaneRenewed]}
+	lookSteps := look.Steps()
+	lookSteps[journal.StepLookAtCertificates] = seeing{lookSteps[journal.StepLookAtCertificates].(heedful), p.Seen}
+	lookSteps[journal.StepNoteAttempt] = note{p.Attempts}
+	return []actions.Definition{
+		{Kind: journal.ActionLookAtCertificates, Noun: "look", Expendable: true, Steps: lookSteps, Plan: p.planLook(look)},
+		{
+			Kind: journal.ActionRenewControlPlane, Noun: "renewal", Expendable: true, Steps: rotate.Steps(), Plan: p.planRotate(rotate),
+			Preflights: map[string]actions.Preflight{
+				AnotherAPIServer:  actions.PreflightFunc(p.anotherAnswers),
+				ControlPlaneRests: actions.PreflightFunc(rests),
+			},
+		},
+	}
+}
+
+// read checks what a program left.
+func read[T any](result json.RawMessage) (json.RawMessage, error) {
+	var left T
+	if err := json.Unmarshal(result, &left); err != nil {
+		return nil, fmt.Errorf("read what the program says: %w", err)
+	}
+	return result, nil
+}
+
+// etc is where the files are, on the host and for the program.
+const etc = "/etc/kubernetes"
+
+func (p Primaries) planLook(work hosttask.Work) func(context.Context, journal.ActionRecord) (journal.Plan, error) {
+	return func(_ context.Context, record journal.ActionRecord) (plan journal.Plan, err error) {
+		task, err := p.task(record, "read-certs", p.Look, lookLimit)
+		if err != nil {
+			return journal.Plan{}, err
+		}
+		task.Paths = []tasks.Path{{Host: etc, At: etc, Type: "Directory"}}
+		_, last, err := work.Plan(&plan, task, journal.PlannedStep{Domains: actions.NoDomains})
+		plan.Steps = append(plan.Steps, journal.PlannedStep{
+			ID: journal.StepNoteAttempt, Does: journal.StepNoteAttempt, After: []string{last},
+			Timeout: journal.Duration(noteTimeout), Domains: actions.NoDomains,
+		})
+		return plan, err
+	}
+}
+
+func (p Primaries) planRotate(work hosttask.Work) func(context.Context, journal.ActionRecord) (journal.Plan, error) {
+	return func(_ context.Context, record journal.ActionRecord) (plan journal.Plan, err error) {
+		task, err := p.task(record, RotateTask, p.Rotate, rotateLimit)
+		if err != nil {
+			return journal.Plan{}, err
+		}
+		task.HostNetwork = true // some components answer the host alone
+		task.Paths = []tasks.Path{
+			{Host: etc, At: etc, Type: "Directory", Write: true},
+			{Host: "/var/log/pods", At: "/var/log/pods", Type: "Directory"},
+		}
+		if plan.Facts, err = json.Marshal(record.Request.Input); err != nil {
+			return journal.Plan{}, fmt.Errorf("write down which primary it is: %w", err)
+		}
+		_, _, err = work.Plan(&plan, task, journal.PlannedStep{
+			Domains: []string{ControlPlaneDomain}, Preflights: []string{ControlPlaneRests, AnotherAPIServer},
+		})
+		plan.Steps[0].Timeout += journal.Duration(proofTime)
+		return plan, err
+	}
+}
+
+func (p Primaries) task(record journal.ActionRecord, name string, args []string, limit time.Duration) (tasks.Task, error) {
+	node, is := journal.ControlPlaneOn(record.Subject)
+	if !is {
+		return tasks.Task{}, fmt.Errorf("plan %s: %s %s are no certificates of a control plane", record.Kind, record.Subject.Kind, record.Subject.Name)
+	}
+	input, err := journal.InputOf[journal.PrimaryInput](record.Request)
+	return tasks.Task{
+		Name: name, Node: node, NodeUID: input.UID, Image: p.Image, Args: args, Limit: journal.Duration(limit),
+	}, err
+}
+
+// heedful is what [hosttask.Work] has run a program with.
+type heedful interface {
+	actions.TidyStep
+	Interruptible() bool
+	Heed(actions.StepContext) <-chan struct{}
+}
+
+// seeing hands on what a program has found.
+type seeing struct {
+	heedful
+	seen func(uid string, found journal.CertificatesOnPrimary, since time.Time)
+}
+
+// Prove implements [actions.Step].
+func (s seeing) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
+	proof, err := s.heedful.Prove(ctx, step)
+	if err != nil || !proof.Done {
+		return proof, err
+	}
+	var outcome hosttask.Outcome
+	if err := json.Unmarshal(proof.Outputs, &outcome); err != nil || len(outcome.Result) == 0 {
+		return proof, err // there is nothing to be seen
+	}
+	var found journal.CertificatesOnPrimary
+	if err := json.Unmarshal(outcome.Result, &found); err != nil {
+		return actions.Proof{}, fmt.Errorf("read what the program found: %w", err)
+	}
+	input, err := journal.InputOf[journal.PrimaryInput](step.Action.Request)
+	if err == nil {
+		s.seen(input.UID, found, step.Action.Steps[step.Planned.ID].StartedAt)
+	}
+	return proof, err
+}
+
+// note writes down that certificates were looked at. Who may not do so need not, nor who cannot: as
+// long as a look is open there is no other.
+type note struct{ attempts Attempts }
+
+// noteTries is how often it is tried.
+const noteTries = 3
+
+// Prove implements [actions.Step].
+func (s note) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
+	if progress := step.Action.Steps[step.Planned.ID]; progress.Failures >= noteTries {
+		left, err := json.Marshal(map[string]string{
+			"left": actions.LeftBecause("ConfigMap rotate-certs", cmp.Or(progress.LastError, "it cannot be written")),
+		})
+		return actions.Proof{Done: true, Outputs: left}, err
+	}
+	noted, err := s.attempts.Attempted(ctx, step.Action.RequestedAt.Truncate(time.Second))
+	if errors.Is(kube.Sentinel(err), kube.ErrForbidden) {
+		return actions.Proof{Done: true}, nil
+	}
+	return actions.Proof{Done: noted, Missing: "it is not written down for others that certificates were looked at"}, err
+}
+
+// Do implements [actions.Step].
+func (s note) Do(ctx context.Context, _ actions.StepContext) (json.RawMessage, error) {
+	err := s.attempts.Note(ctx, time.Now())
+	if errors.Is(kube.Sentinel(err), kube.ErrForbidden) {
+		err = nil // see Prove
+	}
+	return nil, err
+}
+
+// anotherAnswers holds while no other API server answers: the one on the primary is restarted. Nor is
+// one restarted while another may be: an action of this EKCO has the domain, and another EKCO a program.
+func (p Primaries) anotherAnswers(ctx context.Context, record journal.ActionRecord) actions.Verdict {
+	node, _ := journal.ControlPlaneOn(record.Subject)
+	switch elsewhere, err := p.Tasks.Elsewhere(ctx, RotateTask, node); {
+	case err != nil:
+		return actions.Hold("cannot tell whether certificates are being renewed on another primary: " + err.Error()).About("unread")
+	case len(elsewhere) > 0:
+		return actions.Hold("one primary is done at a time, and a pod " + RotateTask + "-… that this EKCO did not make runs on " + strings.Join(elsewhere, ", ")).About("elsewhere")
+	}
+	all, err := p.Servers.Primaries(ctx)
+	if err != nil {
+		return actions.Hold("cannot tell which other primaries there are: " + err.Error()).About("unread")
+	}
+	var silent []string
+	for name, address := range all {
+		if name == node {
+			continue
+		}
+		err := p.Servers.Answers(ctx, address)
+		if err == nil {
+			return actions.Pass()
+		}
+		silent = append(silent, fmt.Sprintf("%s: %s", name, err))
+	}
+	if len(silent) == 0 {
+		return actions.Pass() // it is the only one
+	}
+	slices.Sort(silent)
+	return actions.Hold("no API server of another primary answers while this one's would be restarted: " + strings.Join(silent, "; ")).About("silent")
+}
+
+// How long EKCO rests after the first try that went wrong, and at most.
+const (
+	firstRest = 2 * time.Minute
+	lastRest  = 6 * time.Hour
+)
+
+// rests holds what went wrong until it is time for another try.
+func rests(_ context.Context, record journal.ActionRecord) actions.Verdict {
+	node, _ := journal.ControlPlaneOn(record.Subject)
+	step := record.Steps[journal.StepRenewControlPlane+" "+node]
+	if step.Failures == 0 || step.Open || step.NextTry.IsZero() {
+		return actions.Pass()
+	}
+	rest := firstRest
+	for range step.Failures - 1 {
+		rest = min(2*rest, lastRest)
+	}
+	again := step.NextTry.Add(rest)
+	if !time.Now().Before(again) {
+		return actions.Pass()
+	}
+	return actions.Hold(fmt.Sprintf("%s; EKCO tries again at %s, and at once after \"ekco retry %s\"",
+		cmp.Or(step.LastError, "it went wrong"), again.UTC().Format(time.RFC3339), record.ID)).About("rests")
+}
+
+const apiServerPort = 6443
+
+// lacks says what does not show of a renewal: the certificates that are served, and the components
+// as the API server knows them.
+func (p Primaries) lacks(ctx context.Context, step actions.StepContext, result json.RawMessage) (string, error) {
+	var renewed journal.ControlPlaneRenewed
+	if err := json.Unmarshal(result, &renewed); err != nil {
+		return "", fmt.Errorf("read what was renewed: %w", err)
+	}
+	node, _ := journal.ControlPlaneOn(step.Action.Subject)
+	input, err := journal.InputOf[journal.PrimaryInput](step.Action.Request)
+	if err != nil {
+		return "", err
+	}
+	var lacks []string
+	for port, shall := range renewed.Served {
+		if input.Address == "" {
+			break
+		}
+		switch served, err := p.Servers.Serves(ctx, input.Address, port); {
+		case err != nil && port == apiServerPort:
+			lacks = append(lacks, err.Error())
+		case err != nil: // etcd reads its files at each handshake; who cannot reach it needs no proof of that
+		case served != shall:
+			lacks = append(lacks, fmt.Sprintf("another certificate is served at port %d of node %s than there is in its file", port, node))
+		}
+	}
+	for _, shall := range renewed.Components {
+		why, err := p.lacking(ctx, shall, node)
+		if err != nil {
+			return "", err
+		}
+		if why != "" {
+			lacks = append(lacks, why)
+		}
+	}
+	slices.Sort(lacks)
+	return strings.Join(lacks, "; "), nil
+}
+
+// lacking says what a component lacks, or "".
+func (p Primaries) lacking(ctx context.Context, shall journal.ControlPlaneComponent, node string) (string, error) {
+	is, err := p.Servers.Component(ctx, shall.Name, node)
+	name := fmt.Sprintf("%s on node %s", shall.Name, node)
+	switch {
+	case errors.Is(kube.Sentinel(err), kube.ErrNotFound):
+		return name + " has no pod in the API", nil
+	case err != nil:
+		return "", err
+	case shall.Hash != "" && is.Hash != shall.Hash:
+		return name + " is shown with another manifest than it has", nil
+	case is.Started.Before(shall.Since.Truncate(time.Second)):
+		return fmt.Sprintf("%s was started at %s, before its certificates were made", name, is.Started.UTC().Format(time.RFC3339)), nil
+	case !is.Ready:
+		return name + " is not ready", nil
+	}
+	return "", nil
+}

@@ -1,0 +1,203 @@
+package certificates
+
+import (
+	"errors"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/replicatedhq/ekco/actions/actionstest"
+	"github.com/replicatedhq/ekco/internal/hosttask"
+	"github.com/replicatedhq/ekco/internal/hosttask/hosttasksim"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+const soon = 5 * 24 * time.Hour
+
+func onPrimary(kind journal.ActionKind, points int, prepare func(*estate)) actionstest.Scene {
+	return actionstest.Scene{Points: points, Set: func(bare *actionstest.World) actionstest.Stage {
+		e := newEstate(bare, soon, "p1")
+		if prepare != nil {
+			prepare(e)
+		}
+		e.ask(kind, "p1")
+		return actionstest.Stage{Kinds: e.kinds, Outcome: e.outcome}
+	}}
+}
+
+func TestTheCrashMatrixOnPrimaries(t *testing.T) {
+	actionstest.Scenes{
+		"look":                         onPrimary(journal.ActionLookAtCertificates, 14, nil),
+		"renew":                        onPrimary(journal.ActionRenewControlPlane, 14, nil),
+		"a look that may not be noted": onPrimary(journal.ActionLookAtCertificates, 10, func(e *estate) { e.forbidden = true }),
+	}.Run(t)
+}
+
+func TestWhatIsDueIsRenewedWhereItIsAndProvedFromElsewhere(t *testing.T) {
+	actionstest.InBubble(t, func(bare *actionstest.World) {
+		e := newEstate(bare, soon, "p1")
+		e.ask(journal.ActionRenewControlPlane, "p1")
+		began := time.Now()
+		e.RunToEnd(e.Config(e.kinds(nil)))
+		if got, want := e.outcome(), `p1: 2 fresh, 3 starts; seen [], noted false; 0 pods left`; got != want || e.LastLine() != "ended done" {
+			t.Errorf("%s, %s", got, e.LastLine())
+		}
+		if took := time.Since(began); took > time.Minute {
+			t.Errorf("it took %s", took)
+		}
+		e.onRecord()
+	})
+}
+
+func TestOneWhoLooksTellsWhatThereIsAndWritesDownThatHeDid(t *testing.T) {
+	actionstest.InBubble(t, func(bare *actionstest.World) {
+		e := newEstate(bare, soon, "p1")
+		e.ask(journal.ActionLookAtCertificates, "p1")
+		e.RunToEnd(e.Config(e.kinds(nil)))
+		if got, want := e.outcome(), `p1: 0 fresh, 2 starts; seen ["uid-p1: 2 certificates, 0 problems"], noted true; 0 pods left`; got != want || e.LastLine() != "ended done" {
+			t.Errorf("%s, %s", got, e.LastLine())
+		}
+		e.onRecord()
+	})
+}
+
+// TestALookThatCannotBeWrittenDownEndsAllTheSame: there would be no other one.
+func TestALookThatCannotBeWrittenDownEndsAllTheSame(t *testing.T) {
+	actionstest.InBubble(t, func(bare *actionstest.World) {
+		e := newEstate(bare, soon, "p1")
+		e.unwritable = errors.New("the ConfigMap is immutable")
+		e.ask(journal.ActionLookAtCertificates, "p1")
+		e.RunToEnd(e.Config(e.kinds(nil)))
+		if got := e.outcome(); e.LastLine() != "ended done ConfigMap rotate-certs is left alone: the ConfigMap is immutable" || !strings.Contains(got, "2 certificates") {
+			t.Errorf("%s, %s", got, e.LastLine())
+		}
+	})
+}
+
+func TestOnlyWhileAnotherAPIServerAnswersOneIsRestarted(t *testing.T) {
+	actionstest.InBubble(t, func(bare *actionstest.World) {
+		e := newEstate(bare, soon, "p1", "p2", "p3")
+		e.silent["p2"], e.silent["p3"] = true, true
+		e.ask(journal.ActionRenewControlPlane, "p1")
+		r := e.Start(e.Config(e.kinds(nil)))
+		e.Pass(time.Hour)
+		held := e.Record().Holds["rotate p1"]
+		if held.Preflight != AnotherAPIServer || !strings.Contains(held.Reason, "p2: connection refused; p3: connection refused") || e.Made("p1") != 0 {
+			t.Errorf("held by %+v, %d pods", held, e.Made("p1"))
+		}
+		e.mu.Lock()
+		delete(e.silent, "p3")
+		e.mu.Unlock()
+		r.End()
+		if e.LastLine() != "ended done" || !strings.Contains(e.outcome(), "p1: 2 fresh") {
+			t.Errorf("%s, %s", e.outcome(), e.LastLine())
+		}
+	})
+}
+
+// TestWhileAnotherEKCORenewsOnAnotherPrimaryNothingIsRestarted: it has another journal, and would
+// restart an API server as well.
+func TestWhileAnotherEKCORenewsOnAnotherPrimaryNothingIsRestarted(t *testing.T) {
+	actionstest.InBubble(t, func(bare *actionstest.World) {
+		e := newEstate(bare, soon, "p1", "p2", "p3")
+		e.Set("p2", hosttasksim.Program{Run: 5 * time.Minute})
+		another := hosttask.New(e.Cluster, e.Cluster, hosttasksim.Namespace, slog.New(slog.DiscardHandler))
+		task := hosttask.Task{Name: RotateTask, Node: "p2", NodeUID: "uid-p2", Image: "replicated/ekco:v1", Limit: journal.Duration(rotateLimit)}
+		if err := another.Make(e.T.Context(), task, hosttask.Owner{Action: "renew-p2-of-another", Step: "rotate p2"}); err != nil {
+			t.Fatal(err)
+		}
+		e.ask(journal.ActionRenewControlPlane, "p1")
+		r := e.Start(e.Config(e.kinds(nil)))
+		e.Pass(4 * time.Minute)
+		held := e.Record().Holds["rotate p1"]
+		if held.Preflight != AnotherAPIServer || !strings.HasSuffix(held.Reason, "that this EKCO did not make runs on p2") || e.Made("p1") != 0 {
+			t.Errorf("held by %+v, %d pods", held, e.Made("p1"))
+		}
+		r.End()
+		if e.LastLine() != "ended done" || !strings.Contains(e.outcome(), "p1: 2 fresh") {
+			t.Errorf("%s, %s", e.outcome(), e.LastLine())
+		}
+	})
+}
+
+func TestAComponentThatDoesNotComeBackHoldsTheActionWithItsLastWords(t *testing.T) {
+	actionstest.InBubble(t, func(bare *actionstest.World) {
+		e := newEstate(bare, soon, "p1")
+		had := e.hosts["p1"].Loaded("kube-scheduler")
+		broken := true
+		e.hosts["p1"].Refuses = func(component string, loaded []string) string {
+			e.mu.Lock()
+			defer e.mu.Unlock()
+			if broken && component == "kube-scheduler" && !slices.Equal(loaded, had) {
+				return "connection refused"
+			}
+			return ""
+		}
+		e.ask(journal.ActionRenewControlPlane, "p1")
+		r := e.Start(e.Config(e.kinds(nil)))
+		e.Pass(4 * time.Minute)
+		held := e.Record().Holds["rotate p1"]
+		if held.Preflight != ControlPlaneRests || !strings.Contains(held.Reason, "I am kube-scheduler and cannot go on") || !strings.Contains(held.Reason, "EKCO tries again at ") {
+			t.Errorf("held by %+v", held)
+		}
+		if !slices.Equal(e.hosts["p1"].Loaded("kube-scheduler"), had) {
+			t.Error("it has not its old certificate")
+		}
+		made := e.Made("p1")
+		e.Pass(12 * time.Hour)
+		if tries := e.Made("p1") - made; tries < 3 || tries > 8 {
+			t.Errorf("it was tried %d times in 12 hours", tries)
+		}
+		e.mu.Lock()
+		broken = false
+		e.mu.Unlock()
+		e.Retry(r)
+		r.End()
+		if e.LastLine() != "ended done" || !strings.Contains(e.outcome(), "p1: 2 fresh") {
+			t.Errorf("%s, %s", e.outcome(), e.LastLine())
+		}
+		e.onRecord()
+	})
+}
+
+func TestAnExternalCAHoldsTheAction(t *testing.T) {
+	actionstest.InBubble(t, func(bare *actionstest.World) {
+		e := newEstate(bare, soon, "p1")
+		key := e.hosts["p1"].Read("pki/ca.key")
+		e.hosts["p1"].Remove("pki/ca.key")
+		e.ask(journal.ActionRenewControlPlane, "p1")
+		r := e.Start(e.Config(e.kinds(nil)))
+		e.Pass(time.Minute)
+		if held := e.Record().Holds["rotate p1"]; held.Preflight != ControlPlaneRests || !strings.Contains(held.Reason, "ca.key: the CA is external") {
+			t.Errorf("held by %+v", held)
+		}
+		e.hosts["p1"].Write("pki/ca.key", 0o600, key)
+		e.Retry(r)
+		r.End()
+		if e.LastLine() != "ended done" {
+			t.Errorf("it %s", e.LastLine())
+		}
+	})
+}
+
+func TestWhatIsServedMustBeTheNewOne(t *testing.T) {
+	actionstest.InBubble(t, func(bare *actionstest.World) {
+		e := newEstate(bare, soon, "p1")
+		e.stale["p1"] = "the old one"
+		e.ask(journal.ActionRenewControlPlane, "p1")
+		r := e.Start(e.Config(e.kinds(nil)))
+		e.Pass(5 * time.Minute)
+		if step := e.Record().Steps["rotate p1"]; step.Done() {
+			t.Error("it is done though the old one is served")
+		}
+		e.mu.Lock()
+		delete(e.stale, "p1")
+		e.mu.Unlock()
+		r.End()
+		if e.LastLine() != "ended done" {
+			t.Errorf("it %s", e.LastLine())
+		}
+	})
+}

@@ -1,0 +1,164 @@
+package loadbalancer_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/replicatedhq/ekco/actions/actionstest"
+	"github.com/replicatedhq/ekco/actions/loadbalancer"
+	"github.com/replicatedhq/ekco/internal/kube"
+	balancer "github.com/replicatedhq/ekco/internal/loadbalancer"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// planned returns the steps of a change, each with what it comes after.
+func planned(t *testing.T, w *world, input journal.KubeconfigsInput) (plan journal.Plan, steps []string, err error) {
+	t.Helper()
+	definition := w.kinds(nil)[3]
+	plan, err = definition.Plan(t.Context(), journal.ActionRecord{
+		ID: "x", Kind: journal.ActionChangeLoadBalancer, Subject: journal.Kubeconfigs, Request: journal.ActionRequested{Input: input},
+	})
+	for _, step := range plan.Steps {
+		if definition.Steps[step.Does] == nil || step.Timeout == 0 || step.Domains == nil {
+			t.Errorf("step %+v", step)
+		}
+		steps = append(steps, fmt.Sprintf("%s after %s", step.ID, strings.Join(step.After, ", ")))
+	}
+	return plan, steps, err
+}
+
+func TestThePlanOfAChangeHasTheLoadBalancersOfAllNodesFirst(t *testing.T) {
+	actionstest.InBubble(t, func(bare *actionstest.World) {
+		w := newWorld(bare)
+		plan, steps, err := planned(t, w, journal.KubeconfigsInput{Server: "https://localhost:6444", Internal: true, Exclude: []string{"b"}})
+		if want := []string{
+			"write a after ", "remove-host-task of write a after write a", "serve a after remove-host-task of write a",
+			"write b after ", "remove-host-task of write b after write b", "serve b after remove-host-task of write b",
+			"all-serve after serve a, serve b",
+			"kubeconfig a after all-serve", "remove-host-task of kubeconfig a after kubeconfig a",
+		}; err != nil || !slices.Equal(steps, want) {
+			t.Errorf("%v: the steps are %q", err, steps)
+		}
+		input := string(plan.Steps[7].Input)
+		for _, part := range []string{
+			`"--server=https://localhost:6444","--host-etc-dir=/host/etc","--admin"`, `"privileged":true`,
+			`{"host":"/var/run/dbus","at":"/var/run/dbus","type":"Directory"}`, `{"host":"/etc","at":"/host/etc","type":"Directory","write":true}`,
+		} {
+			if !strings.Contains(input, part) {
+				t.Errorf("the program has no %s: %s", part, input)
+			}
+		}
+		if write := string(plan.Steps[3].Input); !strings.Contains(write, `"--primary-host=10.0.0.9","--image=haproxy:1","--keep-manifest"`) || strings.Contains(write, "privileged") {
+			t.Error(write)
+		}
+		_, steps, err = planned(t, w, journal.KubeconfigsInput{Server: "https://lb"})
+		if want := []string{
+			"kubeconfig a after ", "remove-host-task of kubeconfig a after kubeconfig a",
+			"kubeconfig b after ", "remove-host-task of kubeconfig b after kubeconfig b",
+		}; err != nil || !slices.Equal(steps, want) {
+			t.Errorf("%v: the steps are %q", err, steps)
+		}
+		if _, _, err := planned(t, w, journal.KubeconfigsInput{Server: "localhost"}); err == nil || !strings.Contains(err.Error(), "it has no scheme") {
+			t.Error(err)
+		}
+	})
+}
+
+func TestWithoutPrimariesNoLoadBalancerIsPlanned(t *testing.T) {
+	actionstest.InBubble(t, func(bare *actionstest.World) {
+		definition := loadbalancer.New(loadbalancer.Parts{Nodes: noPrimaries{}})[3]
+		_, err := definition.Plan(t.Context(), journal.ActionRecord{Request: journal.ActionRequested{Input: journal.KubeconfigsInput{Server: "https://a", Internal: true}}})
+		if !errors.Is(err, balancer.ErrNoPrimaries) {
+			t.Error(err)
+		}
+		definition = loadbalancer.New(loadbalancer.Parts{Nodes: noNodes{}})[3]
+		if _, err := definition.Plan(t.Context(), journal.ActionRecord{Request: journal.ActionRequested{Input: journal.KubeconfigsInput{Server: "https://a"}}}); err == nil || !strings.Contains(err.Error(), "knows of no nodes") {
+			t.Errorf("of no nodes all are done: %v", err)
+		}
+	})
+}
+
+func TestWhatAChangeHasComeToOnANode(t *testing.T) {
+	node := journal.KubeconfigsNode{Name: "a"}
+	for outputs, want := range map[string]loadbalancer.Changed{
+		"": {KubeconfigsNode: node},
+		`{"result":{"files":[{"path":"/etc/kubernetes/kubelet.conf","cluster":"k","from":"https://a"}]}}`: {
+			KubeconfigsNode: node, Over: true,
+			Set: &journal.KubeconfigsSet{Files: []journal.KubeconfigSet{{Path: "/etc/kubernetes/kubelet.conf", Cluster: "k", From: "https://a"}}},
+		},
+		`{"missing":"it is away","left":"node a is left alone: it is away"}`: {KubeconfigsNode: node, Over: true, Missing: "it is away"},
+		`{"left":"node a is gone"}`: {KubeconfigsNode: node, Over: true, Gone: "node a is gone"},
+	} {
+		got, err := loadbalancer.ChangedOf(node, json.RawMessage(outputs))
+		if diff := cmp.Diff(want, got); err != nil || diff != "" {
+			t.Errorf("%q: %v: %s", outputs, err, diff)
+		}
+	}
+	for _, nonsense := range []string{"[]", `{"result":[]}`} {
+		if _, err := loadbalancer.ChangedOf(node, json.RawMessage(nonsense)); err == nil || !strings.Contains(err.Error(), "read what came of node a") {
+			t.Error(err)
+		}
+	}
+}
+
+// noNodes is a cluster with none.
+type noNodes struct{}
+
+func (noNodes) ListNodes(context.Context) ([]kube.Node, error) { return nil, nil }
+
+// noPrimaries is one whose primary has an address that is none.
+type noPrimaries struct{}
+
+func (noPrimaries) ListNodes(context.Context) ([]kube.Node, error) {
+	return []kube.Node{
+		{Name: "a", UID: "uid-a", Facts: journal.NodeFacts{Role: journal.RolePrimary, InternalIP: "10.0.0.1,10.0.0.2"}},
+		{Name: "b", UID: "uid-b", Facts: journal.NodeFacts{Role: journal.RoleWorker, InternalIP: "10.0.0.8"}},
+	}, nil
+}
+
+// fourNodes is a cluster with two primaries.
+type fourNodes struct{}
+
+func (fourNodes) ListNodes(context.Context) (all []kube.Node, err error) {
+	for _, name := range []string{"w1", "p1", "w2", "p2"} {
+		node := kube.Node{Name: name, UID: "uid-" + name, Facts: journal.NodeFacts{Role: journal.RoleWorker, InternalIP: "10.0.0." + name[1:]}}
+		if name[0] == 'p' {
+			node.Facts.Role = journal.RolePrimary
+		}
+		all = append(all, node)
+	}
+	return all, nil
+}
+
+// TestPrimariesComeOneAfterTheOtherAndAllNodesAfterTheLoadBalancers: no kubelet is led to what may not serve,
+// and no two API servers' hosts are without theirs at a time.
+func TestPrimariesComeOneAfterTheOtherAndAllNodesAfterTheLoadBalancers(t *testing.T) {
+	definition := loadbalancer.New(loadbalancer.Parts{Nodes: fourNodes{}, HAProxy: "haproxy:1"})[3]
+	for internal, first := range map[bool]string{false: "", true: journal.StepAllServe} {
+		plan, err := definition.Plan(t.Context(), journal.ActionRecord{Request: journal.ActionRequested{Input: journal.KubeconfigsInput{Server: "https://a", Internal: internal}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		after := map[string]string{}
+		for _, step := range plan.Steps {
+			after[step.ID] = strings.Join(step.After, ", ")
+		}
+		for step, want := range map[string]string{
+			"kubeconfig p1": first, "kubeconfig p2": "remove-host-task of kubeconfig p1", "kubeconfig w1": first, "kubeconfig w2": first,
+		} {
+			if got, is := after[step]; !is || got != want {
+				t.Errorf("internal %v: %s comes after %q, want %q", internal, step, got, want)
+			}
+		}
+		if got := after[journal.StepAllServe]; internal && got != "serve p1, serve p2, serve w1, serve w2" {
+			t.Errorf("that all serve comes after %q", got)
+		}
+	}
+}

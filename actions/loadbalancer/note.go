@@ -1,0 +1,100 @@
+package loadbalancer
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/internal/loadbalancer"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// ListStillThere is the preflight that nobody has deleted the ConfigMap, or made one, since it was
+// planned what it shall say: who does asks for everything to be written again first.
+const ListStillThere = "ListStillThere"
+
+const noteTimeout = 30 * time.Second
+
+// noting returns the action that notes which nodes have their load balancer in step.
+func (p Parts) noting() actions.Definition {
+	return actions.Definition{
+		Kind: journal.ActionNoteLoadBalancers, Noun: "note", Expendable: true, Plan: planNote,
+		Steps:      map[string]actions.Step{journal.StepNoteLoadBalancers: note{p.List, p.Noted}},
+		Preflights: map[string]actions.Preflight{ListStillThere: listStillThere{p.List}},
+	}
+}
+
+// planNote needs nothing that the request does not say.
+func planNote(_ context.Context, record journal.ActionRecord) (journal.Plan, error) {
+	shall, err := journal.InputOf[journal.LoadBalancerListInput](record.Request)
+	if err != nil {
+		return journal.Plan{}, err
+	}
+	facts, err := json.Marshal(shall)
+	return journal.Plan{Facts: facts, Steps: []journal.PlannedStep{{
+		ID: journal.StepNoteLoadBalancers, Does: journal.StepNoteLoadBalancers, Preflights: []string{ListStillThere},
+		Timeout: journal.Duration(noteTimeout), Domains: actions.NoDomains,
+	}}}, err
+}
+
+type listStillThere struct{ list *loadbalancer.List }
+
+// Check implements [actions.Preflight].
+func (p listStillThere) Check(ctx context.Context, record journal.ActionRecord) actions.Verdict {
+	shall, err := journal.InputOf[journal.LoadBalancerListInput](record.Request)
+	if err != nil {
+		return actions.Hold(err.Error()).About("input")
+	}
+	live, err := p.list.Read(ctx)
+	switch {
+	case err != nil:
+		return actions.Hold(err.Error()).About("unread")
+	case live.UID != shall.UID && live.Sum != journal.SumOfLoadBalancers(shall.List):
+		return actions.Abandon("somebody else has deleted it, or made it").About("another")
+	}
+	return actions.Pass()
+}
+
+// note writes the ConfigMap.
+type note struct {
+	list *loadbalancer.List
+	// noted is called when it has, so that it is read.
+	noted func()
+}
+
+// Prove implements [actions.Step].
+func (n note) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
+	var shall journal.LoadBalancerListInput
+	if err := step.Facts(&shall); err != nil {
+		return actions.Proof{}, err
+	}
+	live, err := n.list.Read(ctx)
+	if err != nil {
+		return actions.Proof{}, err
+	}
+	if live.UID == "" || live.Sum != journal.SumOfLoadBalancers(shall.List) {
+		return actions.Proof{Missing: "it says something else"}, nil
+	}
+	outputs, err := json.Marshal(live)
+	return actions.Proof{Done: true, Outputs: outputs}, err
+}
+
+// Do implements [actions.Step].
+func (n note) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
+	var shall journal.LoadBalancerListInput
+	if err := step.Facts(&shall); err != nil {
+		return nil, err
+	}
+	live, err := n.list.Write(ctx, shall)
+	switch {
+	case errors.Is(err, loadbalancer.ErrOtherList):
+		return nil, &actions.UnfinishedError{Left: err.Error()} // the preflight sees what that means
+	case err != nil:
+		return nil, fmt.Errorf("note which nodes have their load balancer in step: %w", err)
+	}
+	n.noted()
+	return json.Marshal(live)
+}

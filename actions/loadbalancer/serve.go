@@ -1,0 +1,93 @@
+package loadbalancer
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/actions/hosttask"
+	"github.com/replicatedhq/ekco/internal/loadbalancer"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// serve sees to it that the HAProxy of a node runs with what was written there, and that an API server
+// answers through it. What does not after some tries is an outcome as well.
+type serve struct{ running loadbalancer.Running }
+
+var _ actions.InterruptibleStep = serve{}
+
+// Interruptible implements [actions.InterruptibleStep].
+func (serve) Interruptible() bool { return true }
+
+// look says what is missing, and how the program came to be that wrote the files.
+func (s serve) look(ctx context.Context, step actions.StepContext) (saw seen, outcome hosttask.Outcome, err error) {
+	var node journal.KubeconfigsNode
+	if err := step.Input(&node); err != nil {
+		return saw, outcome, err
+	}
+	outcome, _, err = hosttask.Work{Does: journal.StepWriteLoadBalancer}.OutcomeOf(step.Action, node.Name)
+	if err != nil || outcome.Missing != "" || outcome.Left != "" {
+		return saw, outcome, err
+	}
+	on, _, err := OnNode(step.Action, node.Name)
+	if err != nil {
+		return saw, outcome, err
+	}
+	if saw, err = lookAt(ctx, s.running, node.Name, on); err == nil && saw.missing == "" && node.Address != "" {
+		saw.missing = unreached(ctx, s.running, node.Name, node.Address)
+	}
+	return saw, outcome, err
+}
+
+// Prove implements [actions.Step].
+func (s serve) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
+	saw, outcome, err := s.look(ctx, step)
+	if err == nil && saw.missing != "" {
+		err = errors.New(saw.missing)
+	}
+	if err != nil && step.Action.Steps[step.Planned.ID].Failures < serveTries {
+		return actions.Proof{Missing: err.Error()}, nil
+	}
+	if err != nil {
+		outcome.Missing = err.Error()
+	}
+	return s.outcome(step, hosttask.Outcome{Missing: outcome.Missing, Left: outcome.Left})
+}
+
+// outcome is the proof that there is one. Of a node whose kubelet is left alone anyway, nothing else says
+// that its load balancer does not serve.
+func (serve) outcome(step actions.StepContext, outcome hosttask.Outcome) (actions.Proof, error) {
+	var facts journal.KubeconfigsFacts
+	if err := step.Facts(&facts); err != nil {
+		return actions.Proof{}, err
+	}
+	node := strings.TrimPrefix(step.Planned.ID, journal.StepServeLoadBalancer+" ")
+	if outcome.Missing != "" && slices.Contains(facts.Exclude, node) {
+		outcome.Left = actions.LeftBecause("the load balancer of node "+node, outcome.Missing)
+	}
+	outputs, err := json.Marshal(outcome)
+	return actions.Proof{Done: true, Outputs: outputs}, err
+}
+
+// Do implements [actions.Step].
+func (s serve) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
+	saw, _, err := s.look(ctx, step)
+	if err != nil || !saw.deaf {
+		return nil, err
+	}
+	return nil, s.running.Reload(ctx, saw.pod)
+}
+
+// allServe is done when what is before it is.
+type allServe struct{}
+
+// Prove implements [actions.Step].
+func (allServe) Prove(context.Context, actions.StepContext) (actions.Proof, error) {
+	return actions.Proof{Done: true}, nil
+}
+
+// Do implements [actions.Step].
+func (allServe) Do(context.Context, actions.StepContext) (json.RawMessage, error) { return nil, nil }

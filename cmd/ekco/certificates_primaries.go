@@ -1,0 +1,79 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	actionscertificates "github.com/replicatedhq/ekco/actions/certificates"
+	"github.com/replicatedhq/ekco/internal/certificates/primaries"
+	"github.com/replicatedhq/ekco/internal/certificates/primary"
+	"github.com/replicatedhq/ekco/internal/hosttask"
+)
+
+// What the binary does about certificates in the pod of a host task.
+const (
+	hostTaskLook   = "read-certs"
+	hostTaskRotate = "rotate-certs"
+)
+
+// primariesOf knows the certificates of control planes.
+func primariesOf(c cluster) *primaries.Store {
+	options := primaries.Options{Nodes: c.kube, Objects: c.objects, Namespace: c.cfg.RotateCertsNamespace, TTL: c.cfg.RotateCertsTTL}
+	if c.kube != nil {
+		options.ServerTime = c.kube.ServerTime
+	}
+	return primaries.New(options)
+}
+
+func onPrimaries(c cluster, store *primaries.Store, seen func()) actionscertificates.Primaries {
+	ttl := "--ttl=" + c.cfg.RotateCertsTTL.String()
+	return actionscertificates.Primaries{
+		Tasks: c.rotating, Servers: store, Attempts: store, Image: c.cfg.RotateCertsImage,
+		Look:   []string{hostTaskCommand, hostTaskLook, ttl},
+		Rotate: []string{hostTaskCommand, hostTaskRotate, ttl, "--patience=" + actionscertificates.RotatePatience.String()},
+		Seen:   store.Seeing(seen),
+	}
+}
+
+// addCertificateTasks adds what host tasks do about certificates.
+func addCertificateTasks(a *app, to *cobra.Command) {
+	var of rotateCerts
+	look := &cobra.Command{
+		Use: hostTaskLook, Hidden: true, Args: noArgument,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return hosttask.Say(cmd.OutOrStdout(), primary.Look(of.dir, of.ttl, a.now()), nil)
+		},
+	}
+	rotate := &cobra.Command{
+		Use: hostTaskRotate, Hidden: true, Args: noArgument,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := a.ofEnvironment(cmd, &of); err != nil {
+				return err
+			}
+			result, err := a.rotateInTask(cmd.Context(), of)
+			return hosttask.Say(cmd.OutOrStdout(), result, err)
+		},
+	}
+	for _, cmd := range []*cobra.Command{look, rotate} {
+		cmd.Flags().DurationVar(&of.ttl, "ttl", 180*24*time.Hour, "")
+		cmd.Flags().StringVar(&of.hostname, "hostname", "", "")
+		cmd.Flags().StringVar(&of.dir, "dir", kubernetesDir, "")
+		cmd.Flags().StringVar(&of.logs, "pod-logs", primary.Logs, "")
+		cmd.Flags().DurationVar(&of.patience, "patience", 3*time.Minute, "")
+		to.AddCommand(cmd)
+	}
+}
+
+// rotateInTask renews as the command does. It has failed if nothing was renewed that should have
+// been, or if something did not come back; what else went wrong is part of the result.
+func (a *app) rotateInTask(ctx context.Context, of rotateCerts) (any, error) {
+	result, err := a.rotate(ctx, of)
+	if err != nil && (len(result.Rotated) == 0 || len(result.Down) > 0) {
+		return nil, errors.New(strings.Join(result.Failed, "; "))
+	}
+	return of.rotation(a).Renewed(result), nil
+}

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+
+	actionsbalancer "github.com/replicatedhq/ekco/actions/loadbalancer"
+	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/words"
+)
+
+// follow takes the events of the change until it is over.
+func (c *changer) follow(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	events := make(chan streamed)
+	var reading sync.WaitGroup
+	reading.Go(func() { readEvents(ctx, c.operator, journal.Query{Action: c.action, After: c.last}, events) })
+	defer reading.Wait()
+	defer cancel()
+	for c.ended == nil {
+		select {
+		case next := <-events:
+			if next.err != nil {
+				return next.err
+			}
+			c.last = max(c.last, next.event.Seq)
+			if err := c.take(next.event); err != nil {
+				return err
+			}
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// take takes an event of the change.
+func (c *changer) take(event journal.Event) error {
+	decoded := event.Decoded()
+	switch p := decoded.Body.(type) {
+	case *journal.ActionPlanned:
+		if err := json.Unmarshal(p.Plan.Facts, &c.facts); err != nil {
+			return fmt.Errorf("read the facts of %s: %w", c.action, err)
+		}
+		c.doing = "working"
+		c.print("%s", words.Count(len(c.facts.Nodes), "node"))
+	case *journal.StepDone:
+		c.tell(p)
+	case *journal.ActionHeld:
+		c.doing = "waiting: " + words.Held(p.Preflight, p.Reason)
+		c.say(decoded)
+	case *journal.ActionStalled:
+		c.doing = "stalled: " + p.Reason
+		c.say(decoded)
+	case *journal.StepFailed:
+		c.say(decoded)
+	case *journal.ActionEnded:
+		c.ended = p
+	}
+	return nil
+}
+
+// tell tells of a step that is done, if it is about a node.
+func (c *changer) tell(done *journal.StepDone) {
+	if name, serves := strings.CutPrefix(done.Step, journal.StepServeLoadBalancer+" "); serves {
+		c.tellServes(name, done.Outputs)
+		return
+	}
+	name, is := actionsbalancer.NodeOf(done.Step)
+	if !is {
+		return
+	}
+	c.outputs[name] = done.Outputs
+	changed, err := actionsbalancer.ChangedOf(journal.KubeconfigsNode{Name: name}, done.Outputs)
+	switch {
+	case err != nil:
+		c.print("%8s  node %s: %v", c.elapsed(), name, err)
+	case changed.Missing != "":
+		c.print("%8s  node %s is left: %s", c.elapsed(), name, changed.Missing)
+	case changed.Gone != "":
+		c.print("%8s  node %s: %s", c.elapsed(), name, changed.Gone)
+	default:
+		c.print("%8s  node %s: %s", c.elapsed(), name, set(changed.Set))
+	}
+}
+
+// tellServes tells of the load balancer of a node.
+func (c *changer) tellServes(name string, outputs json.RawMessage) {
+	changed, err := actionsbalancer.ChangedOf(journal.KubeconfigsNode{Name: name}, outputs)
+	switch {
+	case err != nil:
+		c.print("%8s  node %s: %v", c.elapsed(), name, err)
+	case changed.Missing != "":
+		c.unserved[name] = changed.Missing
+		c.print("%8s  node %s: its load balancer does not serve: %s", c.elapsed(), name, changed.Missing)
+	case changed.Gone == "":
+		c.print("%8s  node %s: its load balancer serves", c.elapsed(), name)
+	}
+}
+
+// set says what was set on a node.
+func set(on *journal.KubeconfigsSet) string {
+	if on == nil {
+		return "its kubelet is restarted"
+	}
+	var said []string
+	for _, file := range on.Files {
+		said = append(said, fmt.Sprintf("%s is set, had %s", file.Path, file.From))
+	}
+	return strings.Join(append(said, "its kubelet is restarted"), "; ")
+}

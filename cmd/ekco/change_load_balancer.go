@@ -1,0 +1,296 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/replicatedhq/ekco/cmd/internal/api"
+	"github.com/replicatedhq/ekco/cmd/internal/view"
+	"github.com/replicatedhq/ekco/fsm"
+	"github.com/replicatedhq/ekco/internal/config"
+	"github.com/replicatedhq/ekco/internal/kubeconfig"
+	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/words"
+)
+
+// changePatience is how long the command waits by default: installers wait for ten minutes.
+const changePatience = 8 * time.Minute
+
+type changeFlags struct {
+	journal.KubeconfigsInput
+	timeout time.Duration
+	reason  string
+}
+
+// why says why nobody waits any longer.
+func (f changeFlags) why(ctx context.Context) string {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return fmt.Sprintf("not done within %s", f.timeout)
+	}
+	return "interrupted"
+}
+
+// again is the command that goes on.
+func (f changeFlags) again() string {
+	command := "ekco change-load-balancer --server=" + f.Server
+	if f.Internal {
+		command += " --internal"
+	}
+	for _, name := range f.Exclude {
+		command += " --exclude=" + name
+	}
+	return command
+}
+
+func newChangeLoadBalancerCommand(a *app) *cobra.Command {
+	var flags changeFlags
+	cmd := &cobra.Command{
+		Use:   "change-load-balancer",
+		Short: "Lead the kubelets of all nodes to another address of the API server",
+		Long: `Has the running operator set the API server's address in the kubelet's kubeconfig of every node,
+and in admin.conf of primaries, and restart their kubelets: as "ekco set-kubeconfig-server" does on
+one host. Primaries are done one after the other, the others ten at a time. With --internal, HAProxy
+of every node is given the primaries first, and a manifest where there is none; the kubelet of a node
+whose HAProxy does not serve is left where it is.
+
+A node that is away, or on which it cannot be done, is named and holds up no other. The operator
+goes on if this command is interrupted, or loses its terminal; so does the next operator, where
+the last one was. Who asks for the same meanwhile joins it; done again later, it begins anew,
+which does no harm.
+
+The last line says what came of it: "Result: success", or what is left, why, and the command that
+goes on.
+
+Exit codes: 0 all nodes are done; 1 refused, failed, or not done in time; 2 the command line or the
+configuration makes no sense.`,
+		Example: `  ekco change-load-balancer --server=https://localhost:6444 --internal --exclude=primary-1
+  ekco change-load-balancer --server=https://lb.example.com:6443`,
+		RunE: func(cmd *cobra.Command, args []string) error { return a.changeLoadBalancer(cmd, flags, args) },
+	}
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		err = wrongFlag(cmd, err)
+		_, _ = fmt.Fprintln(a.stdout, resultOf(err))
+		return err
+	})
+	cmd.Flags().StringVar(&flags.Server, "server", "", "the API server's `address`, with its scheme (required)")
+	cmd.Flags().BoolVar(&flags.Internal, "internal", false, "have HAProxy of every node lead to the primaries first")
+	cmd.Flags().StringSliceVar(&flags.Exclude, "exclude", nil, "`nodes` whose kubelets are left alone, such as that of the host on which an installer runs")
+	cmd.Flags().DurationVar(&flags.timeout, "timeout", changePatience, "how long to wait; the operator goes on after that")
+	cmd.Flags().StringVar(&flags.reason, "reason", "", "why, for the record")
+	complete(cmd, "server", offerNothing)
+	complete(cmd, "exclude", a.presentNodes)
+	return cmd
+}
+
+// changeLoadBalancer has the kubelets led elsewhere, and prints what came of it in the last line,
+// whatever that is: installers wait for it.
+func (a *app) changeLoadBalancer(cmd *cobra.Command, flags changeFlags, args []string) error {
+	signal.Ignore(syscall.SIGHUP, syscall.SIGPIPE) // who asked may be gone, and reads the result later
+	err := a.change(cmd, flags, args)
+	if _, err := fmt.Fprintln(a.stdout, resultOf(err)); err != nil {
+		return err
+	}
+	if _, usage := errors.AsType[usageError](err); usage || errors.Is(err, config.ErrInvalid) {
+		return exitError(exitUsage)
+	}
+	if err != nil {
+		return exitError(exitFailed)
+	}
+	return nil
+}
+
+// resultOf is the last line.
+func resultOf(err error) string {
+	if err == nil {
+		return resultMark + " success"
+	}
+	return resultMark + " " + unmarked(strings.ReplaceAll(err.Error(), "\n", "; "))
+}
+
+// resultMark begins the last line. Installers look for it anywhere in what is printed, and for success after
+// it.
+const resultMark = "Result:"
+
+// unmarked is a text without the mark, which a node can have in the reason that it gives.
+func unmarked(text string) string {
+	return strings.ReplaceAll(view.Clean(text), resultMark, "result:")
+}
+
+func (a *app) change(cmd *cobra.Command, flags changeFlags, args []string) error {
+	if err := noArgument(cmd, args); err != nil {
+		return usageError{err}
+	}
+	switch {
+	case flags.Server == "":
+		return usagef("give the API server's address: --server=https://localhost:6444; nothing was changed")
+	case flags.timeout <= 0:
+		return usagef("--timeout is %s: want a duration above zero, like 8m; nothing was changed", flags.timeout)
+	}
+	if err := kubeconfig.CheckServer(flags.Server); err != nil {
+		return usageError{fmt.Errorf("%w; nothing was changed", err)}
+	}
+	cfg, _, err := a.load(cmd)
+	if err != nil {
+		return err
+	}
+	slices.Sort(flags.Exclude)
+	ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	ctx, cancel := context.WithTimeout(ctx, flags.timeout)
+	defer cancel()
+	c := &changer{
+		app: a, flags: flags, began: a.now(), started: time.Now(), outputs: map[string]json.RawMessage{}, unserved: map[string]string{}, doing: "waiting for an operator",
+		dial: func(ctx context.Context) (operator, error) { return a.reach(ctx, cfg) },
+	}
+	defer c.leave()
+	return c.run(ctx)
+}
+
+// changer carries one change from the question to its end.
+type changer struct {
+	app   *app
+	flags changeFlags
+	began time.Time
+	// started is when it began by the machine's clock.
+	started time.Time
+	dial    func(ctx context.Context) (operator, error)
+	// operator is who does the work, nil while none is reached.
+	operator operator
+	// asked is set once it was asked for, whether or not there was an answer; before is the last
+	// event before that.
+	asked  bool
+	before uint64
+	// action is the change's, empty until it is admitted, and last its last event that was taken.
+	action string
+	last   uint64
+	// facts and outputs are what it has on record, the outputs by their nodes.
+	facts   journal.KubeconfigsFacts
+	outputs map[string]json.RawMessage
+	// unserved are why load balancers do not serve, by their nodes.
+	unserved map[string]string
+	ended    *journal.ActionEnded
+	// doing is what it was last seen to do, or wait for.
+	doing string
+}
+
+func (c *changer) leave() {
+	if c.operator != nil {
+		c.operator.Close()
+		c.operator = nil
+	}
+}
+
+// run asks and follows, whoever does the work meanwhile.
+func (c *changer) run(ctx context.Context) error {
+	for {
+		err := c.goOn(ctx)
+		switch {
+		case c.ended != nil:
+			return c.conclude()
+		case ctx.Err() != nil:
+			return c.late(c.flags.why(ctx))
+		case err != nil && isAnswer(err) && c.action == "":
+			return err
+		case err != nil && isAnswer(err):
+			return c.late(err.Error())
+		case c.action == "" && time.Since(c.started) > returnPatience:
+			return c.late(fmt.Sprintf("nobody has answered within %s", returnPatience))
+		}
+		c.leave()
+		if !errors.Is(err, api.ErrNoOperator) {
+			c.print("lost the operator: %v; waiting for one that goes on", err)
+		}
+		select {
+		case <-time.After(returnRetry):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// goOn asks for the change, unless that is done, and follows it.
+func (c *changer) goOn(ctx context.Context) (err error) {
+	if c.operator, err = c.dial(ctx); err != nil {
+		return err
+	}
+	if c.action == "" {
+		if err := c.ask(ctx); err != nil {
+			return err
+		}
+	}
+	return c.follow(ctx)
+}
+
+func (c *changer) ask(ctx context.Context) error {
+	input, err := json.Marshal(c.flags.KubeconfigsInput)
+	if err != nil {
+		return err
+	}
+	if recorded, err := c.recorded(ctx); err != nil || recorded {
+		return err
+	}
+	if !c.asked {
+		status, err := c.operator.Status(ctx)
+		if err != nil {
+			return err
+		}
+		c.asked, c.before = true, status.Journal.LastSeq
+	}
+	admitted, err := c.operator.Request(ctx, fsm.Request{
+		Kind: journal.ActionChangeLoadBalancer, Name: journal.Kubeconfigs.Name, Actor: api.LocalActor(), Reason: c.flags.reason, Input: input,
+	})
+	if err != nil {
+		return err
+	}
+	c.action, c.doing = admitted.Action, "planning"
+	if admitted.Resumed {
+		c.print("joining %s, %s", c.action, admitted.Message)
+		return nil
+	}
+	c.print("%s: leading the kubelets to %s", c.action, c.flags.Server)
+	return nil
+}
+
+// recorded reports whether what was asked for is on record, although there was no answer: it must not be
+// asked for anew, for which every kubelet would be restarted once more.
+func (c *changer) recorded(ctx context.Context) (recorded bool, err error) {
+	if !c.asked {
+		return false, nil
+	}
+	query := journal.Query{Name: journal.Kubeconfigs.Name, Types: []journal.Type{journal.TypeActionRequested}, After: c.before}
+	for event, err := range c.operator.Events(ctx, query, false) {
+		if err != nil {
+			return false, err
+		}
+		requested, is := event.Decoded().Body.(*journal.ActionRequested)
+		if !is || event.Actor != api.LocalActor() {
+			continue
+		}
+		if input, err := journal.InputOf[journal.KubeconfigsInput](*requested); err == nil && input.Same(c.flags.KubeconfigsInput) {
+			c.action, c.doing = event.Action, "planning"
+			c.print("%s: leading the kubelets to %s", c.action, c.flags.Server)
+		}
+	}
+	return c.action != "", nil
+}
+
+func (c *changer) elapsed() string {
+	return words.Span(c.app.now().Sub(c.began).Round(100 * time.Millisecond))
+}
+
+func (c *changer) say(event journal.Decoded) {
+	c.print("%8s  %s", c.elapsed(), strings.TrimPrefix(view.Sentence(c.app.words, event), view.Clean(c.action)+": "))
+}
+
+// print prints a line. That nobody reads it must not end a change.
+func (c *changer) print(format string, args ...any) {
+	_, _ = fmt.Fprintln(c.app.stdout, unmarked(fmt.Sprintf(format, args...)))
+}

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	actionsbalancer "github.com/replicatedhq/ekco/actions/loadbalancer"
+	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/words"
+)
+
+// conclude returns what is left of a change that has ended, or nil.
+func (c *changer) conclude() error {
+	if c.ended.Outcome != journal.OutcomeDone {
+		return fmt.Errorf("%s ended %s; %sthis goes on: %s", c.action, words.Ended(c.ended.Outcome, c.ended.Reason), c.leftOf(), c.flags.again())
+	}
+	if left := c.leftOf(); left != "" {
+		return fmt.Errorf("%swhen that is mended, this goes on: %s", left, c.flags.again())
+	}
+	return nil
+}
+
+// late returns what is left of a change that nobody waits for any longer.
+func (c *changer) late(why string) error {
+	if c.action == "" && c.asked {
+		return fmt.Errorf("%s: %s; it may be under way, since it was asked for and there was no answer (ekco history --component kubeconfigs tells); this joins it, or begins it: %s", why, c.doing, c.flags.again())
+	}
+	if c.action == "" {
+		return fmt.Errorf("%s: %s; nothing was changed; look for the operator (kubectl -n kurl get pods -l app=ekc-operator), then: %s", why, c.doing, c.flags.again())
+	}
+	return fmt.Errorf("%s (%s); %sEKCO goes on with %s, and this waits for it: %s", why, c.doing, c.leftOf(), c.action, c.flags.again())
+}
+
+// mostLeft is how many nodes are named in the result.
+const mostLeft = 10
+
+// leftOf says which nodes are not done, and why, before what follows; empty for none.
+func (c *changer) leftOf() string {
+	var left []string
+	for _, node := range c.facts.Nodes {
+		changed, err := actionsbalancer.ChangedOf(node, c.outputs[node.Name])
+		switch {
+		case err != nil:
+			left = append(left, fmt.Sprintf("%s (%v)", node.Name, err))
+		case !changed.Over:
+			left = append(left, node.Name)
+		case changed.Missing != "":
+			left = append(left, fmt.Sprintf("%s (%s)", node.Name, changed.Missing))
+		}
+	}
+	for _, name := range c.flags.Exclude {
+		if why := c.unserved[name]; why != "" {
+			left = append(left, fmt.Sprintf("%s (its load balancer does not serve: %s)", name, why))
+		}
+	}
+	if len(left) == 0 {
+		return ""
+	}
+	named := left[:min(len(left), mostLeft)]
+	more := ""
+	if len(left) > mostLeft {
+		more = fmt.Sprintf(" and %d more", len(left)-mostLeft)
+	}
+	return fmt.Sprintf("%s left: %s%s; ", words.Count(len(left), "node"), strings.Join(named, ", "), more)
+}

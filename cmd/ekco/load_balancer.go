@@ -1,0 +1,108 @@
+package main
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/replicatedhq/ekco/actions"
+	actionsbalancer "github.com/replicatedhq/ekco/actions/loadbalancer"
+	"github.com/replicatedhq/ekco/cmd/internal/ring"
+	"github.com/replicatedhq/ekco/fsm"
+	fsmbalancer "github.com/replicatedhq/ekco/fsm/loadbalancer"
+	"github.com/replicatedhq/ekco/internal/config"
+	"github.com/replicatedhq/ekco/internal/hosttask"
+	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/internal/loadbalancer"
+	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/observers"
+	balancersource "github.com/replicatedhq/ekco/observers/loadbalancer"
+)
+
+// hostTaskBalancer is what the binary does in the pod of a host task that writes HAProxy's files.
+const hostTaskBalancer = "load-balancer"
+
+// loadBalancersOf is what EKCO does about the load balancer in front of the API servers.
+func loadBalancersOf(c cluster) ring.Capability {
+	balancers := &balancers{
+		cluster: c, running: loadbalancer.NewClient(c.objects, c.kube, c.exec),
+		list: loadbalancer.NewList(c.objects, c.cfg.HostTaskNamespace), ofNodes: &observers.Nudge{}, ofList: &observers.Nudge{},
+	}
+	return ring.Capability{
+		Fsm: fsmbalancer.Capability(), Policy: balancerPolicy(c.cfg), Words: fsmbalancer.Words,
+		Actions: balancers.actions, Sources: balancers.sources,
+	}
+}
+
+// balancers are what the capability is made of.
+type balancers struct {
+	cluster
+	running *loadbalancer.Client
+	list    *loadbalancer.List
+	// ofNodes and ofList have looked at what an action has changed.
+	ofNodes, ofList *observers.Nudge
+}
+
+func (b *balancers) actions(kube.API) []actions.Definition {
+	return actionsbalancer.New(actionsbalancer.Parts{
+		Tasks: b.tasks, Running: b.running, List: b.list, Nodes: b.kube, HAProxy: b.cfg.InternalLoadBalancerHAProxyImage,
+		Image: b.cfg.HostTaskImage, Command: []string{hostTaskCommand, hostTaskBalancer},
+		SetKubeconfigs: []string{hostTaskCommand, hostTaskKubeconfigs}, Restarted: b.ofNodes.Look, Noted: b.ofList.Look,
+	})
+}
+
+// loadBalancerChangesOf is what EKCO does about where kubelets are led; how, is with the rest of the
+// load balancer.
+func loadBalancerChangesOf(cluster) ring.Capability {
+	return ring.Capability{Fsm: fsmbalancer.ChangeCapability(), Words: fsmbalancer.ChangeWords}
+}
+
+// sources look at nothing where it is switched off, and say so of what is known.
+func (b *balancers) sources(s *fsm.State) []observers.Source {
+	known, lists := fsmbalancer.Known(s), fsmbalancer.KnownLists(s)
+	if b.cfg.EnableInternalLoadBalancer {
+		nodes := b.joined.Also(b.ofNodes.Over(balancersource.New(b.kube, b.running, known))...)
+		return append(nodes, b.ofList.Over(balancersource.NewList(b.list, lists, ""))...)
+	}
+	if len(known)+len(lists) == 0 {
+		return nil
+	}
+	return []observers.Source{balancersource.Off(known, fsmbalancer.Off), balancersource.NewList(b.list, lists, fsmbalancer.Off)}
+}
+
+func balancerPolicy(cfg config.Config) fsmbalancer.Policy {
+	return fsmbalancer.Policy{
+		Enabled: cfg.EnableInternalLoadBalancer, Image: cfg.InternalLoadBalancerHAProxyImage,
+		Version: strconv.Itoa(loadbalancer.FileVersion), Layout: loadbalancer.Layout(),
+	}
+}
+
+// newHostTaskBalancerCommand writes the files of a host, and its manifest where an image is given.
+func newHostTaskBalancerCommand() *cobra.Command {
+	var etc, image string
+	var keep bool
+	var primaries []string
+	cmd := &cobra.Command{
+		Use: hostTaskBalancer, Hidden: true, Args: noArgument,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			host := loadbalancer.Host{Etc: etc}
+			write := host.Write
+			switch {
+			case image == "":
+				write = func(primaries []string, _ string) (journal.LoadBalancerOnNode, error) {
+					return host.WriteConfig(primaries)
+				}
+			case keep:
+				write = host.Provide
+			}
+			on, err := write(primaries, image)
+			return hosttask.Say(cmd.OutOrStdout(), on, err)
+		},
+	}
+	cmd.Flags().StringVar(&etc, "host-etc-dir", actionsbalancer.HostEtc, "the host's /etc")
+	cmd.Flags().StringVar(&image, "image", "", "HAProxy's; the manifest is left alone without it")
+	cmd.Flags().BoolVar(&keep, strings.TrimPrefix(actionsbalancer.KeepManifest, "--"), false, "a manifest that there is stays as it is, whatever its image")
+	cmd.Flags().StringSliceVar(&primaries, primaryHost, nil, "the primaries")
+	return cmd
+}

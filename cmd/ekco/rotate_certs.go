@@ -1,0 +1,115 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/replicatedhq/ekco/cmd/internal/view"
+	"github.com/replicatedhq/ekco/internal/certificates/primary"
+)
+
+// kubernetesDir is where kubeadm has its files.
+const kubernetesDir = "/etc/kubernetes"
+
+// rotateCerts is what rotate-certs is told.
+type rotateCerts struct {
+	ttl      time.Duration
+	hostname string
+	dir      string
+	logs     string
+	patience time.Duration
+}
+
+func newRotateCertsCommand(a *app) *cobra.Command {
+	var of rotateCerts
+	cmd := &cobra.Command{
+		Use:   "rotate-certs",
+		Short: "Renew the certificates of this primary's control plane",
+		Long: `Renews those of kubeadm's certificates in /etc/kubernetes that expire within --ttl: those of
+the API server, of its clients, of etcd, and in admin.conf, super-admin.conf,
+controller-manager.conf and scheduler.conf. CAs and the kubelet's own are not among them.
+Subjects, names, usages and kinds of keys are kept; the keys are new ones.
+
+All of them are made and checked before one is replaced. API server, controller manager and
+scheduler are restarted if one of theirs is new, by an annotation in their manifests. What does
+not come back gets what it had. The old files stay in /etc/kubernetes/ekco-certificates, of the
+last three times.
+
+It asks neither the cluster nor an operator, and is in no journal: it is also for a cluster whose
+certificates have expired already. It is no harm to run it again; what was interrupted is gone
+on with. Run it on one primary after the other.`,
+		Example: `  ekco rotate-certs
+  ekco rotate-certs --ttl=720h`,
+		Args: noArgument,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := a.ofEnvironment(cmd, &of); err != nil {
+				return err
+			}
+			_, err := a.rotate(cmd.Context(), of)
+			return err
+		},
+	}
+	cmd.Flags().DurationVar(&of.ttl, "ttl", 180*24*time.Hour, "renew certificates that expire within this `time`")
+	cmd.Flags().StringVar(&of.hostname, "hostname", "", "`name` of this node, for what is said (default: that of the host)")
+	cmd.Flags().StringVar(&of.dir, "dir", kubernetesDir, "`directory` of Kubernetes")
+	cmd.Flags().StringVar(&of.logs, "pod-logs", primary.Logs, "`directory` in which the kubelet has the logs of pods")
+	cmd.Flags().DurationVar(&of.patience, "patience", 3*time.Minute, "how long a component may take to come back, as a `time`")
+	return cmd
+}
+
+// ofEnvironment fills in what is not on the command line.
+func (a *app) ofEnvironment(cmd *cobra.Command, of *rotateCerts) error {
+	if text, set := a.env("TTL"); set && !cmd.Flags().Changed("ttl") {
+		ttl, err := time.ParseDuration(text)
+		if err != nil {
+			return usagef("environment variable TTL is %q: want a time such as 4320h", text)
+		}
+		of.ttl = ttl
+	}
+	if of.ttl <= 0 {
+		return usagef("--ttl is %s: want a time such as 4320h", of.ttl)
+	}
+	if of.patience <= 0 {
+		return usagef("--patience is %s: want a time such as 3m", of.patience)
+	}
+	name, _ := a.env("HOSTNAME")
+	of.hostname = cmp.Or(of.hostname, name)
+	if of.hostname == "" {
+		of.hostname, _ = os.Hostname() // it is only said
+	}
+	return nil
+}
+
+func (of rotateCerts) rotation(a *app) primary.Rotation {
+	return primary.Rotation{
+		Dir: of.dir, TTL: of.ttl, Now: a.now, ServerTime: primary.ServerTime, Kubelet: primary.OnHost{Logs: of.logs}, Patience: of.patience,
+	}
+}
+
+// rotate renews certificates on this host. Each line is as those who read them expect it: it
+// begins with Rotated, Restarting, Missing, Error or something else.
+func (a *app) rotate(ctx context.Context, of rotateCerts) (primary.Result, error) {
+	var lost error
+	say := func(line string) {
+		_, err := fmt.Fprintln(a.stdout, view.Clean(line))
+		lost = cmp.Or(lost, err)
+	}
+	rotation := of.rotation(a)
+	rotation.Say = say
+	result, err := rotation.Run(ctx)
+	if err != nil {
+		if errors.Is(err, os.ErrPermission) {
+			say("Error: run this as root")
+		}
+		return result, exitError(exitFailed)
+	}
+	say(fmt.Sprintf("Done on %s: %d certificates were renewed, %d components restarted, %d are missing", of.hostname,
+		len(result.Rotated), len(result.Restarted), len(result.Missing)))
+	return result, lost
+}

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/replicatedhq/ekco/cmd/internal/api"
+	"github.com/replicatedhq/ekco/cmd/internal/view"
+	fsmcertificates "github.com/replicatedhq/ekco/fsm/certificates"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// byHandTTL is what the earlier EKCO took for what is renewed by hand.
+const byHandTTL = 180 * 24 * time.Hour
+
+// renewalPatience is how long a renewal may take before the command leaves it to the operator.
+const renewalPatience = 5 * time.Minute
+
+func newRotateKotsadmCertsCommand(a *app) *cobra.Command {
+	var ttl, timeout time.Duration
+	var reason string
+	cmd := &cobra.Command{
+		Use:   "rotate-kotsadm-certs",
+		Short: "Renew the certificate of the kURL proxy now",
+		Long: `Has the running operator renew the certificate of the kURL proxy, which serves the admin
+console, if no more of its validity remains than --ttl says, and shows what is done until
+the proxy serves the new one. A customer's own certificate is never touched: that is an
+error. The renewal goes on if this command is interrupted.
+
+Exit codes: 0 it is renewed, or need not be; 1 refused, failed or not finished; 2 the
+command line or the configuration makes no sense.`,
+		Example: `  ekco rotate-kotsadm-certs
+  ekco rotate-kotsadm-certs --ttl 8760h --reason "the key was seen by others"`,
+		Args: noArgument,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if ttl <= 0 {
+				return usagef("--ttl is %s, and has to be more than 0", ttl)
+			}
+			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+			defer stop()
+			return a.with(ctx, cmd, func(conn *connection) error {
+				if !conn.running {
+					return errors.New("no operator runs, and rotate-kotsadm-certs needs one that renews the certificate; start it (kubectl -n kurl scale deploy/ekc-operator --replicas=1)")
+				}
+				request, err := fsmcertificates.Request(journal.CertificateKurlProxy.Name, ttl, api.LocalActor(), reason)
+				if err != nil {
+					return err
+				}
+				admitted, err := conn.Request(ctx, request)
+				if err != nil {
+					return err
+				}
+				return a.followToEnd(ctx, conn, admitted.Action, timeout)
+			})
+		},
+	}
+	cmd.Flags().DurationVar(&ttl, "ttl", byHandTTL, "renew it if it expires within this time")
+	cmd.Flags().DurationVar(&timeout, "timeout", renewalPatience, "how long to wait for the end of the renewal")
+	cmd.Flags().StringVar(&reason, "reason", "", "why, for the record")
+	return cmd
+}
+
+// followToEnd shows the events of an action until it has ended, and returns an error unless it
+// has ended well.
+func (a *app) followToEnd(ctx context.Context, conn *connection, action string, timeout time.Duration) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("it has not ended within %s", timeout))
+	defer cancel()
+	goesOn := onGoing(action)
+	for event, err := range conn.Events(ctx, journal.Query{Action: action}, true) {
+		switch {
+		case ctx.Err() != nil:
+			return fmt.Errorf("%w%s", context.Cause(ctx), goesOn)
+		case err != nil:
+			return fmt.Errorf("lost the operator: %w%s", err, goesOn)
+		}
+		decoded := event.Decoded()
+		if _, err := fmt.Fprintln(a.stdout, view.Clean(view.Sentence(a.words, decoded))); err != nil {
+			return err
+		}
+		switch p := decoded.Body.(type) {
+		case *journal.ActionStalled:
+			return fmt.Errorf("%s has stalled: %s; when the cause is gone: ekco retry %s", action, p.Reason, action)
+		case *journal.ActionEnded:
+			if p.Outcome == journal.OutcomeDone || p.Outcome == journal.OutcomeDryRun {
+				return nil
+			}
+			return fmt.Errorf("%s has ended %s: %s", action, p.Outcome, p.Reason)
+		}
+	}
+	if ctx.Err() != nil {
+		return fmt.Errorf("%w%s", context.Cause(ctx), goesOn)
+	}
+	return fmt.Errorf("lost the operator: the stream of events ended%s", goesOn)
+}

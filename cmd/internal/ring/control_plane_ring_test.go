@@ -1,0 +1,318 @@
+package ring
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/replicatedhq/ekco/actions"
+	actionscertificates "github.com/replicatedhq/ekco/actions/certificates"
+	"github.com/replicatedhq/ekco/fsm"
+	fsmcertificates "github.com/replicatedhq/ekco/fsm/certificates"
+	certs "github.com/replicatedhq/ekco/internal/certificates"
+	"github.com/replicatedhq/ekco/internal/certificates/certificatestest"
+	"github.com/replicatedhq/ekco/internal/certificates/primaries"
+	"github.com/replicatedhq/ekco/internal/certificates/primary"
+	"github.com/replicatedhq/ekco/internal/certificates/primary/primarytest"
+	"github.com/replicatedhq/ekco/internal/hosttask"
+	"github.com/replicatedhq/ekco/internal/hosttask/hosttasksim"
+	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/observers"
+	certificatesource "github.com/replicatedhq/ekco/observers/certificates"
+)
+
+const (
+	month = 30 * 24 * time.Hour
+	// restarts is how long an API server takes to come back.
+	restarts = 12 * time.Second
+)
+
+// plane is a ward of primaries, with the capability as the product has it.
+type plane struct {
+	*ward
+	hosts map[string]*primarytest.Kubelet
+	keys  certificatestest.Keys
+	mu    sync.Mutex
+	// broken has an API server not come back with new certificates.
+	broken map[string]bool
+	had    map[string][]string
+	away   map[string]string
+}
+
+// inAPlane runs a test with primaries whose certificates expire in five days.
+func inAPlane(t *testing.T, names []string, test func(*plane)) {
+	inAHouse(t, func(h *house) {
+		p := &plane{ward: newWard(h, names), hosts: map[string]*primarytest.Kubelet{}, broken: map[string]bool{}, had: map[string][]string{}, away: map[string]string{}}
+		p.kind = ""
+		for _, name := range names {
+			host := &primarytest.Host{T: t, Dir: primarytest.Memory(t), NewKey: p.keys.New, Kind: certs.ECDSAP256}
+			host.Make(time.Now().Add(5 * 24 * time.Hour))
+			p.hosts[name] = &primarytest.Kubelet{Host: host, Refuses: func(component string, loaded []string) string { return p.refuses(name, component, loaded) }}
+			p.had[name] = slices.Clone(p.hosts[name].Loaded("kube-apiserver"))
+			p.cluster.Set(name, hosttasksim.Program{Runs: func(args []string) (any, error) { return p.program(name, args) }})
+		}
+		pass(time.Minute) // what runs has run for a while
+		test(p)
+	})
+}
+
+// refuses says why a component does not answer.
+func (p *plane) refuses(node, component string, loaded []string) string {
+	if component != "kube-apiserver" {
+		return ""
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.broken[node] && !slices.Equal(loaded, p.had[node]) {
+		return "connection refused"
+	}
+	if _, started := p.hosts[node].Newest(component); time.Since(started) < restarts {
+		return "starting"
+	}
+	return ""
+}
+
+func (p *plane) program(node string, args []string) (any, error) {
+	kubelet := p.hosts[node]
+	if args[1] == "read-certs" {
+		return primary.Look(kubelet.Dir, month, time.Now()), nil
+	}
+	rotation := primary.Rotation{
+		Dir: kubelet.Dir, TTL: month, Now: time.Now, Kubelet: kubelet, NewKey: p.keys.New, Patience: actionscertificates.RotatePatience, Say: func(string) {},
+	}
+	result, err := rotation.Run(context.Background())
+	if err != nil && (len(result.Rotated) == 0 || len(result.Down) > 0) {
+		return nil, errors.New(strings.Join(result.Failed, "; "))
+	}
+	return rotation.Renewed(result), nil
+}
+
+// ListNodes implements [primaries.Nodes]: the address of a node is its name.
+func (p *plane) ListNodes(context.Context) (nodes []kube.Node, err error) {
+	if err := p.dead(); err != nil {
+		return nil, err
+	}
+	for name := range p.hosts {
+		facts := journal.NodeFacts{Role: journal.RolePrimary, InternalIP: name}
+		p.mu.Lock()
+		if taint := p.away[name]; taint != "" {
+			facts.Taints = []journal.Taint{{Key: taint, Effect: "NoSchedule"}}
+		}
+		p.mu.Unlock()
+		nodes = append(nodes, kube.Node{Name: name, UID: "uid-" + name, Facts: facts})
+	}
+	return nodes, nil
+}
+
+// taint gives a node a taint, or takes it off.
+func (p *plane) taint(node, key string) {
+	p.mu.Lock()
+	p.away[node] = key
+	p.mu.Unlock()
+	p.cluster.Taint(node, key)
+}
+
+// planeServers ask the hosts.
+type planeServers struct {
+	*primaries.Store
+	*plane
+}
+
+func (s planeServers) Answers(ctx context.Context, address string) error {
+	if s.lost(address) {
+		return errors.New("no route to host")
+	}
+	return s.hosts[address].Answers(ctx, primary.Static{Name: "kube-apiserver", Probe: "x"})
+}
+
+func (p *plane) lost(node string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.away[node] == journal.TaintUnreachable
+}
+
+func (s planeServers) Serves(_ context.Context, address string, port int) (string, error) {
+	item := map[int]string{6443: "pki/apiserver", 2379: "pki/etcd/server", 2380: "pki/etcd/peer"}[port]
+	return certs.Fingerprint(s.hosts[address].Leaf(item)), nil
+}
+
+func (s planeServers) Component(_ context.Context, name, node string) (primaries.Component, error) {
+	uid, started := s.hosts[node].Newest(name)
+	return primaries.Component{Hash: uid, Ready: true, Started: started}, nil
+}
+
+// begin starts a ring with host tasks of its own.
+func (p *plane) begin() *incarnation {
+	tasks, seen := hosttask.New(p.ward, p.ward, hosttasksim.Namespace, p.logger()), &observers.Nudge{}
+	store := primaries.New(primaries.Options{
+		Nodes: p, Objects: p.ward, Namespace: "kurl", TTL: month,
+		Leaf: func(_ context.Context, address string) (*x509.Certificate, error) {
+			node, _, _ := strings.Cut(address, ":")
+			return p.hosts[node].Leaf("pki/apiserver"), nil
+		},
+		Answers: func(context.Context, string) error { return errors.New("nobody asks like this here") },
+	})
+	capability := Capability{
+		Fsm: fsmcertificates.Capability(), Words: fsmcertificates.Words, Policy: fsmcertificates.Policy{Renew: true, Every: 24 * time.Hour},
+		Actions: func(kube.API) []actions.Definition {
+			of := planeServers{store, p}
+			all := actionscertificates.OfPrimaries(actionscertificates.Primaries{
+				Tasks: tasks, Servers: of, Attempts: store, Image: "replicated/ekco:v1",
+				Look: []string{"host-task", "read-certs"}, Rotate: []string{"host-task", "rotate-certs"}, Seen: store.Seeing(seen.Look),
+			})
+			return append(all, actionscertificates.New(nil, func() {}))
+		},
+		Sources: func(s *fsm.State) []observers.Source {
+			return seen.Over(certificatesource.OfPrimaries(store, func() error { return nil }, "", fsmcertificates.Known(s)))
+		},
+	}
+	p.list = func() Capabilities { return Capabilities{p.nodes(), capability} }
+	p.beside = tasks.KeepSwept
+	return p.estate.live(nil)
+}
+
+// end ends a ring once what runs on hosts has ended.
+func (p *plane) end(in *incarnation) {
+	p.t.Helper()
+	pass(10 * time.Minute)
+	if err := in.stop(); err != nil {
+		p.t.Error(err)
+	}
+}
+
+// fresh are the primaries whose certificates are new, by some of each sort.
+func (p *plane) fresh() (names []string) {
+	for name, kubelet := range p.hosts {
+		all := true
+		for _, item := range []string{"admin.conf", "scheduler.conf", "pki/front-proxy-client", "pki/etcd/peer"} {
+			all = all && kubelet.Whole(item) && time.Until(kubelet.Leaf(item).NotAfter) > 10*month
+		}
+		if all {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// answering counts the API servers that answer.
+func (p *plane) answering() (n int) {
+	for name, kubelet := range p.hosts {
+		if !p.lost(name) && kubelet.Answers(p.t.Context(), primary.Static{Name: "kube-apiserver", Probe: "x"}) == nil {
+			n++
+		}
+	}
+	return n
+}
+
+// until waits for that, looking each second how many API servers answer, of which there must always
+// be so many. It returns how long it took.
+func (p *plane) until(what string, least int, is func() bool) time.Duration {
+	p.t.Helper()
+	began := time.Now()
+	for !is() {
+		if n := p.answering(); n < least {
+			p.t.Errorf("%s after the begin %d API servers answer", time.Since(began), n)
+		}
+		if time.Since(began) > 20*time.Minute {
+			p.t.Fatalf("%s does not come; the journal says:\n%s", what, p.history("table"))
+		}
+		pass(time.Second)
+	}
+	return time.Since(began)
+}
+
+func (p *plane) ran() (n int) {
+	for name := range p.hosts {
+		n += p.cluster.Made(name)
+	}
+	return n
+}
+
+func TestThreePrimariesAreRenewedOneAfterTheOther(t *testing.T) {
+	inAPlane(t, []string{"p1", "p2", "p3"}, func(p *plane) {
+		in := p.begin()
+		p.until("a first look", 3, func() bool { return p.ran() == 3 })
+		took := p.until("the end", 2, func() bool { return len(p.fresh()) == 3 })
+		t.Logf("renewed in %s after the first look", took)
+		if took > 3*time.Minute {
+			t.Errorf("it took %s", took)
+		}
+		pass(5 * time.Minute)
+		if tasks := p.ran(); tasks != 9 { // a look, a renewal, and a look at what came of it
+			t.Errorf("%d host tasks ran; the journal says:\n%s", tasks, p.history("table"))
+		}
+		p.says("the status", p.status(in, "table"), "control-plane/p1  Valid", "control-plane/p3  Valid")
+		before := p.ran()
+		pass(2 * 24 * time.Hour)
+		if each := (p.ran() - before) / 3; each != 2 {
+			t.Errorf("at rest %d host tasks ran on each in two days", each)
+		}
+		p.clean()
+		p.secretless()
+		p.end(in)
+	})
+}
+
+// secretless fails the test if there is anything of a key on record, or in the log.
+func (p *plane) secretless() {
+	p.t.Helper()
+	for _, text := range []string{p.history("json"), p.log.String()} {
+		if strings.Contains(text, "PRIVATE") || strings.Contains(text, "LS0tLS1CRUdJTi") {
+			p.t.Error("there is a key on record")
+		}
+	}
+}
+
+func TestAPrimaryThatIsAwayOrBrokenHoldsUpNoOther(t *testing.T) {
+	inAPlane(t, []string{"p1", "p2", "p3"}, func(p *plane) {
+		p.taint("p1", journal.TaintUnreachable)
+		p.taint("p2", journal.TaintUnschedulable) // which keeps nobody from it
+		in := p.begin()
+		p.until("the others", 1, func() bool { return slices.Equal(p.fresh(), []string{"p2", "p3"}) })
+		pass(10 * time.Minute)
+		p.taint("p1", "")
+		took := p.until("the one that is back", 2, func() bool { return len(p.fresh()) == 3 })
+		if took > 5*time.Minute {
+			t.Errorf("after it was back it took %s", took)
+		}
+		p.end(in)
+	})
+	inAPlane(t, []string{"p1", "p2"}, func(p *plane) {
+		p.broken["p1"] = true
+		in := p.begin()
+		p.until("the other", 1, func() bool { return slices.Equal(p.fresh(), []string{"p2"}) })
+		pass(time.Hour)
+		p.says("the status", p.status(in, "json"), "I am kube-apiserver and cannot go on", "ControlPlaneRests")
+		if got := p.hosts["p1"].Loaded("kube-apiserver"); !slices.Equal(got, p.had["p1"]) {
+			t.Errorf("the API server of p1 has %q", got)
+		}
+		p.mu.Lock()
+		p.broken["p1"] = false
+		p.mu.Unlock()
+		p.until("the one that was broken", 1, func() bool { return len(p.fresh()) == 2 })
+		p.end(in)
+	})
+}
+
+func TestKilledNowAndThenAllAreRenewedInTheEnd(t *testing.T) {
+	inAPlane(t, []string{"p1", "p2"}, func(p *plane) {
+		for _, after := range []time.Duration{70 * time.Second, 75 * time.Second, 80 * time.Second, 100 * time.Second, 65 * time.Second} {
+			in := p.begin()
+			pass(after)
+			in.life.kill()
+			t.Logf("it ended: %v", <-in.ended)
+		}
+		in := p.begin()
+		p.until("the end", 1, func() bool { return len(p.fresh()) == 2 })
+		pass(5 * time.Minute)
+		p.clean()
+		p.end(in)
+	})
+}

@@ -1,0 +1,145 @@
+package ring
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/replicatedhq/ekco/internal/hosttask/hosttasksim"
+	"github.com/replicatedhq/ekco/internal/loadbalancer"
+	"github.com/replicatedhq/ekco/internal/loadbalancer/loadbalancersim"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// internalServer is where kubelets find the load balancer of their node.
+const internalServer = "https://localhost:6444"
+
+func TestAChangeRestartsNoHAProxyOfAnotherImage(t *testing.T) {
+	withHAProxies(t, func(f *fleet) {
+		in := f.live(nil)
+		pass(time.Minute)
+		f.joins("p1", "w1", "w2", "w3")
+		f.inStep(time.Minute, "haproxy:1", 1, nil)
+		if err := in.stop(); err != nil {
+			t.Error(err)
+		}
+		f.settings.Image = "haproxy:2" // which serves nowhere
+		for name := range f.nodes {
+			f.cluster.Set(name, hosttasksim.Program{Runs: f.breaking(name)})
+		}
+		in = f.live(nil)
+		if _, err := f.change(in, "cli:a", journal.KubeconfigsInput{Server: internalServer, Internal: true}); err != nil {
+			t.Fatal(err)
+		}
+		pass(8 * time.Minute)
+		var serve []string
+		for name := range f.nodes {
+			if f.haproxies.Came(name).Started == 1 {
+				serve = append(serve, name)
+			}
+		}
+		if len(serve) != 3 {
+			t.Errorf("with an image that serves nowhere, of four only %q are as they were", serve)
+		}
+		f.led(internalServer, 1, serve...)
+		if err := in.stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// breaking is EKCO's program on a node where another image breaks HAProxy.
+func (f *fleet) breaking(node string) func([]string) (any, error) {
+	return func(args []string) (any, error) {
+		result, err := f.haproxies.Program(node)(args)
+		if on, is := result.(journal.LoadBalancerOnNode); is && on.Manifest {
+			f.haproxies.Break(node, loadbalancersim.Faults{Broken: true})
+		}
+		return result, err
+	}
+}
+
+func TestAPrimaryThatJoinsDuringAChangeIsInTheLoadBalancersAfterwards(t *testing.T) {
+	withHAProxies(t, func(f *fleet) {
+		in := f.live(nil)
+		pass(time.Minute)
+		f.joins("p1", "w1", "w2")
+		f.inStep(time.Minute, "haproxy:1", 1, nil)
+		f.cluster.Set("w1", hosttasksim.Program{Start: 20 * time.Second, Runs: f.haproxies.Program("w1")})
+		if _, err := f.change(in, "cli:a", journal.KubeconfigsInput{Server: internalServer, Internal: true}); err != nil {
+			t.Fatal(err)
+		}
+		pass(3 * time.Second)
+		f.cluster.Set("w1", hosttasksim.Program{Runs: f.haproxies.Program("w1")})
+		f.joins("p2") // w1 has it before the change writes what it knows
+		f.inStep(10*time.Minute, "haproxy:1", 2, nil)
+		pass(time.Minute)
+		f.inStep(0, "haproxy:1", 2, nil)
+		if _, ended := f.changed(); ended != "done: " {
+			t.Errorf("it ended %q", ended)
+		}
+		f.led(internalServer, 1, "p1", "w1", "w2")
+		f.clean()
+		if err := in.stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestANodeThatIsReplacedUnderItsNameDuringAChangeIsNamed(t *testing.T) {
+	withHAProxies(t, func(f *fleet) {
+		f.settings.Enabled = false
+		in := f.live(nil)
+		pass(time.Minute)
+		f.joins("p1", "p2", "p3")
+		f.cluster.Set("p1", hosttasksim.Program{Start: 20 * time.Second, Runs: f.haproxies.Program("p1")})
+		pass(10 * time.Second)
+		if _, err := f.change(in, "cli:a", journal.KubeconfigsInput{Server: external}); err != nil {
+			t.Fatal(err)
+		}
+		pass(3 * time.Second)
+		f.cluster.Replace("p2")
+		f.cluster.Delete("p3")
+		pass(time.Minute)
+		if all, ended := f.changed(); ended != "done: node p2 is left alone: node p2 was replaced by another of its name; node p3 is no part of the cluster any more" {
+			t.Errorf("it ended %q, after %q", ended, all)
+		}
+		f.says("the status", f.status(in, "table"), "kubeconfigs", "Partly")
+		f.led(external, 1, "p1")
+		if err := in.stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestWhatAnotherEKCOWroteIsWrittenAgain: it has a journal of its own, knows other primaries, and says in the
+// ConfigMap that they are on all nodes.
+func TestWhatAnotherEKCOWroteIsWrittenAgain(t *testing.T) {
+	withHAProxies(t, func(f *fleet) {
+		in := f.live(nil)
+		pass(time.Minute)
+		f.joins("p1", "w1")
+		f.inStep(time.Minute, "haproxy:1", 1, nil)
+		pass(time.Hour)
+		if _, err := f.haproxies.Host("w1").WriteConfig([]string{"192.0.2.1", "192.0.2.2"}); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.haproxies.Reload(t.Context(), loadbalancer.Pod{Name: loadbalancer.PodName + "-w1"}); err != nil {
+			t.Fatal(err)
+		}
+		list := f.cluster.Object(updateInternalLB)
+		list["data"] = map[string]any{"update-internallb": "p9 true 192.0.2.1"}
+		raw, err := json.Marshal(list)
+		if err == nil {
+			_, err = f.cluster.ReplaceObject(t.Context(), updateInternalLB, raw)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.inStep(time.Minute, "haproxy:1", 1, nil)
+		f.clean()
+		if err := in.stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}

@@ -1,0 +1,380 @@
+package ring
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/replicatedhq/ekco/actions"
+	actionsbalancer "github.com/replicatedhq/ekco/actions/loadbalancer"
+	"github.com/replicatedhq/ekco/fsm"
+	fsmbalancer "github.com/replicatedhq/ekco/fsm/loadbalancer"
+	"github.com/replicatedhq/ekco/internal/hosttask"
+	"github.com/replicatedhq/ekco/internal/hosttask/hosttasksim"
+	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/internal/loadbalancer"
+	"github.com/replicatedhq/ekco/internal/loadbalancer/loadbalancersim"
+	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/observers"
+	balancersource "github.com/replicatedhq/ekco/observers/loadbalancer"
+	"github.com/replicatedhq/ekco/observers/observerstest"
+)
+
+// fleet is a ward on whose nodes HAProxy runs; those whose names begin with p are primaries.
+type fleet struct {
+	*ward
+	haproxies *loadbalancersim.Fleet
+	nodes     map[string]netip.Addr
+	settings  fsmbalancer.Policy
+	// unproved has nobody look whether what is reloaded is on record, for very many nodes.
+	unproved bool
+}
+
+var updateInternalLB = kube.Ref{Version: "v1", Resource: "configmaps", Namespace: hosttasksim.Namespace, Name: "update-internallb"}
+
+// withHAProxies runs a test with the capability as the product has it, and no node yet.
+func withHAProxies(t *testing.T, test func(*fleet)) {
+	inAHouse(t, func(h *house) {
+		h.server.Remove(observerstest.Node("a", "uid-a"))
+		test(newFleet(h))
+	})
+}
+
+func newFleet(h *house) *fleet {
+	f := &fleet{
+		ward: newWard(h, nil), haproxies: loadbalancersim.New(h.t.TempDir()), nodes: map[string]netip.Addr{},
+		settings: fsmbalancer.Policy{Enabled: true, Image: "haproxy:1", Version: "0", Layout: loadbalancer.Layout()},
+	}
+	f.kind = ""
+	return f
+}
+
+// joins adds ready nodes, or changes them.
+func (f *fleet) joins(names ...string) {
+	for _, name := range names {
+		if _, is := f.nodes[name]; !is {
+			f.nodes[name] = netip.AddrFrom4([4]byte{10, 0, byte(len(f.nodes) >> 8), byte(len(f.nodes)) + 1})
+			f.haproxies.Lives(name, f.nodes[name].String())
+			f.cluster.Add(name)
+			f.cluster.Set(name, hosttasksim.Program{Runs: f.haproxies.Program(name)})
+		}
+		f.server.Put(f.node(name))
+	}
+}
+
+func (f *fleet) node(name string, changes ...func(*corev1.Node)) *corev1.Node {
+	return observerstest.Node(name, "uid-"+name, append(changes, func(n *corev1.Node) {
+		n.Status.Addresses[0].Address = f.nodes[name].String()
+		if name[0] == 'p' {
+			n.Labels = map[string]string{kube.LabelControlPlane: ""}
+		}
+	})...)
+}
+
+// leaves takes nodes away for good.
+func (f *fleet) leaves(name string) {
+	f.server.Remove(f.node(name))
+	f.cluster.Delete(name)
+	delete(f.nodes, name)
+}
+
+// live starts a ring with the capability.
+func (f *fleet) live(arm func(*incarnation)) *incarnation {
+	tasks := hosttask.New(f, f, hosttasksim.Namespace, f.logger())
+	list, joined, noted := loadbalancer.NewList(f, hosttasksim.Namespace), &observers.Nudge{}, &observers.Nudge{}
+	running := mortalHAProxies{f.haproxies, f}
+	capability := Capability{
+		Fsm: fsmbalancer.Capability(), Words: fsmbalancer.Words, Policy: f.settings,
+		Actions: func(kube.API) []actions.Definition {
+			return actionsbalancer.New(actionsbalancer.Parts{
+				Tasks: tasks, Running: running, List: list, Image: "replicated/ekco:v1",
+				Command: []string{"host-task", "load-balancer"}, Restarted: joined.Look, Noted: noted.Look,
+				Nodes: f, HAProxy: f.settings.Image, SetKubeconfigs: []string{"host-task", "set-kubeconfig-server"},
+			})
+		},
+		Sources: func(s *fsm.State) []observers.Source {
+			known, lists := fsmbalancer.Known(s), fsmbalancer.KnownLists(s)
+			if !f.settings.Enabled {
+				return []observers.Source{balancersource.Off(known, fsmbalancer.Off), balancersource.NewList(list, lists, fsmbalancer.Off)}
+			}
+			return append(joined.Over(balancersource.New(f, running, known)), noted.Over(balancersource.NewList(list, lists, ""))...)
+		},
+	}
+	changes := Capability{Fsm: fsmbalancer.ChangeCapability(), Words: fsmbalancer.ChangeWords}
+	f.list = func() Capabilities { return Capabilities{f.house.nodes(), capability, changes} }
+	f.also = nudging{joined}
+	f.beside = tasks.KeepSwept
+	return f.estate.live(arm)
+}
+
+// nudging has sources look when a Node changes.
+type nudging struct{ *observers.Nudge }
+
+func (nudging) Example() runtime.Object { return &corev1.Node{} }
+func (n nudging) Seen(runtime.Object)   { n.Look() }
+func (n nudging) Gone(runtime.Object)   { n.Look() }
+func (n nudging) All([]runtime.Object)  { n.Look() }
+
+// mortalHAProxies are HAProxies as one incarnation reaches them.
+type mortalHAProxies struct {
+	*loadbalancersim.Fleet
+	of *fleet
+}
+
+func (m mortalHAProxies) Reload(ctx context.Context, pod loadbalancer.Pod) error {
+	if err := m.of.dead(); err != nil {
+		return err
+	}
+	if !m.of.unproved {
+		m.of.mustBeRecorded("reload " + pod.Name)
+	}
+	return m.Fleet.Reload(ctx, pod)
+}
+
+// inStep waits until all nodes are in step with so many primaries, that image and as many starts, and
+// the ConfigMap says so.
+func (f *fleet) inStep(within time.Duration, image string, primaries int, starts map[string]int) (took time.Duration) {
+	f.t.Helper()
+	began := time.Now()
+	for {
+		behind := f.behind(image, primaries, starts)
+		if behind == "" {
+			return time.Since(began)
+		}
+		if time.Since(began) >= within {
+			f.t.Fatalf("after %s: %s; the journal says:\n%s", within, behind, f.history("table"))
+		}
+		pass(time.Second)
+	}
+}
+
+func (f *fleet) behind(image string, primaries int, starts map[string]int) string {
+	var members []string
+	for name, address := range f.nodes {
+		started := 1
+		if n, is := starts[name]; is {
+			started = n
+		}
+		came := f.haproxies.Came(name)
+		came.Told = 0
+		if want := (loadbalancersim.Came{Image: image, Servers: primaries, InStep: true, Started: started}); came != want {
+			return fmt.Sprintf("%s is %+v, want %+v", name, came, want)
+		}
+		members = append(members, fmt.Sprintf("%s %t %s", name, name[0] == 'p', address))
+	}
+	if got, want := f.listed(), strings.Join(slices.Sorted(slices.Values(members)), ","); got != want {
+		return fmt.Sprintf("the ConfigMap says %q, want %q", got, want)
+	}
+	if open := f.state().OpenActions(); len(open) > 0 {
+		return fmt.Sprintf("%s is open", open[0].ID)
+	}
+	return ""
+}
+
+// listed is what the ConfigMap says.
+func (f *fleet) listed() string {
+	data, _ := f.cluster.Object(updateInternalLB)["data"].(map[string]any)
+	says, _ := data["update-internallb"].(string)
+	return says
+}
+
+func TestWhenAPrimaryJoinsOrLeavesAllNodesThatAreReadyAreInStepWithinSeconds(t *testing.T) {
+	withHAProxies(t, func(f *fleet) {
+		in := f.live(nil)
+		pass(time.Minute)
+		f.joins("p1", "w1", "w2")
+		f.inStep(time.Minute, "haproxy:1", 1, nil)
+		f.joins("p2")
+		if took := f.inStep(30*time.Second, "haproxy:1", 2, nil); took > 20*time.Second {
+			t.Errorf("with a primary that joins it took %s", took)
+		}
+		pass(time.Hour)
+		f.leaves("p1")
+		if took := f.inStep(15*time.Second, "haproxy:1", 1, nil); took > 15*time.Second {
+			t.Errorf("with a primary that leaves it took %s", took)
+		}
+		f.says("the status", f.status(in, "wide"), "loadbalancer", "w1", "InStep", "leads to")
+		f.says("the history", f.history("table"), "the primaries are 10.0.0.4, and it leads to 10.0.0.1, 10.0.0.4")
+		f.clean()
+		if err := in.stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestANodeThatIsAwayHoldsUpNobodyAndIsDoneWhenItIsBack(t *testing.T) {
+	withHAProxies(t, func(f *fleet) {
+		in := f.live(nil)
+		pass(time.Minute)
+		f.joins("p1", "w1", "w2")
+		f.inStep(time.Minute, "haproxy:1", 1, nil)
+		f.cluster.Taint("w1", journal.TaintUnreachable)
+		f.server.Put(f.node("w1", observerstest.Unreachable(time.Now())))
+		pass(10 * time.Second)
+		f.joins("p2")
+		pass(30 * time.Second)
+		if w1, w2 := f.haproxies.Came("w1"), f.haproxies.Came("w2"); w1.Servers != 1 || w2.Servers != 2 || !strings.Contains(f.listed(), "p2 true") {
+			t.Errorf("w1 is %+v, w2 %+v, noted is %q", w1, w2, f.listed())
+		}
+		f.cluster.Taint("w1", "")
+		f.joins("w1")
+		f.inStep(30*time.Second, "haproxy:1", 2, nil)
+		f.clean()
+		if err := in.stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestAnotherImageRestartsOneHAProxyAfterTheOther(t *testing.T) {
+	withHAProxies(t, func(f *fleet) {
+		in := f.live(nil)
+		pass(time.Minute)
+		f.joins("p1", "w1", "w2")
+		f.inStep(time.Minute, "haproxy:1", 1, nil)
+		if err := in.stop(); err != nil {
+			t.Error(err)
+		}
+		f.settings.Image = "haproxy:2"
+		f.haproxies.Break("w1", loadbalancersim.Faults{Broken: true})
+		f.haproxies.Break("w2", loadbalancersim.Faults{Broken: true})
+		f.haproxies.Break("p1", loadbalancersim.Faults{Broken: true})
+		in = f.live(nil)
+		pass(3 * time.Minute)
+		restarted := 0
+		for name := range f.nodes {
+			restarted += f.haproxies.Came(name).Started - 1
+		}
+		if restarted != 1 {
+			t.Errorf("%d were restarted, of which none serves", restarted)
+		}
+		for name := range f.nodes {
+			f.haproxies.Break(name, loadbalancersim.Faults{})
+		}
+		f.inStep(10*time.Minute, "haproxy:2", 1, map[string]int{"p1": 2, "w1": 2, "w2": 2})
+		pass(time.Hour)
+		f.inStep(0, "haproxy:2", 1, map[string]int{"p1": 2, "w1": 2, "w2": 2})
+		f.clean()
+		if err := in.stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestWhoDeletesTheConfigMapHasAllWrittenAgain(t *testing.T) {
+	withHAProxies(t, func(f *fleet) {
+		f.cluster.Put(updateInternalLB, `{"data":{"update-internallb":"p1 true 10.0.0.1"}}`)
+		in := f.live(nil)
+		pass(time.Minute)
+		f.joins("p1", "w1")
+		f.inStep(time.Minute, "haproxy:1", 1, nil)
+		f.byHand("w1")
+		f.cluster.Remove(updateInternalLB)
+		f.inStep(time.Minute, "haproxy:1", 1, nil)
+		f.says("the history", f.history("table"), "ConfigMap kurl/update-internallb is not there")
+		f.clean()
+		if err := in.stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// byHand changes the configuration of a node, as a person does.
+func (f *fleet) byHand(node string) {
+	f.t.Helper()
+	if err := os.WriteFile(f.haproxies.Host(node).ConfigPath(), []byte("# mine\n"), 0o644); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+func TestWhatSomebodyChangesByHandIsPutBackAndThenNotFoughtOver(t *testing.T) {
+	withHAProxies(t, func(f *fleet) {
+		in := f.live(nil)
+		pass(time.Minute)
+		f.joins("p1", "w1")
+		f.inStep(time.Minute, "haproxy:1", 1, nil)
+		pass(time.Hour)
+		f.byHand("w1")
+		f.haproxies.Restart("w1") // with what is mine
+		f.inStep(10*time.Minute, "haproxy:1", 1, map[string]int{"w1": 2})
+		pass(2 * time.Hour)
+		f.byHand("p1") // and nobody tells HAProxy
+		f.inStep(25*time.Hour, "haproxy:1", 1, map[string]int{"w1": 2})
+		tasks := f.cluster.Made("w1")
+		for range 12 * 24 {
+			pass(5 * time.Minute)
+			f.byHand("w1")
+			f.haproxies.Restart("w1")
+		}
+		if made := f.cluster.Made("w1") - tasks; made < 3 || made > 10 {
+			t.Errorf("in a day in which somebody changed it every five minutes it was looked at %d times", made)
+		}
+		f.says("the status", f.status(in, "table"), "HAProxy on node w1 is started anew or ended each time")
+		pass(time.Minute)
+		f.clean()
+		if err := in.stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestSwitchedOffLaterAllIsLeftAsItIsAndSaidOnce(t *testing.T) {
+	withHAProxies(t, func(f *fleet) {
+		in := f.live(nil)
+		pass(time.Minute)
+		f.joins("p1", "w1")
+		f.inStep(time.Minute, "haproxy:1", 1, nil)
+		for range 2 {
+			if err := in.stop(); err != nil {
+				t.Error(err)
+			}
+			f.settings.Enabled = false
+			in = f.live(nil)
+			pass(time.Hour)
+		}
+		f.inStep(0, "haproxy:1", 1, nil)
+		if said := strings.Count(f.history("table"), "loadbalancer w1 is looked after no more: "+fsmbalancer.Off); said != 1 {
+			t.Errorf("it was said %d times:\n%s", said, f.history("table"))
+		}
+		if err := in.stop(); err != nil {
+			t.Error(err)
+		}
+		f.settings.Enabled = true
+		in = f.live(nil)
+		f.inStep(2*time.Minute, "haproxy:1", 1, nil)
+		if err := in.stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestAFullDiskOfOneNodeIsNamedAndHoldsUpNoOther(t *testing.T) {
+	withHAProxies(t, func(f *fleet) {
+		in := f.live(nil)
+		pass(time.Minute)
+		f.joins("p1", "w1", "w2")
+		f.inStep(time.Minute, "haproxy:1", 1, nil)
+		f.cluster.Set("w1", hosttasksim.Program{Runs: func([]string) (any, error) { return nil, errors.New("no space left on device") }})
+		f.joins("p2")
+		pass(5 * time.Minute)
+		if w1, w2 := f.haproxies.Came("w1"), f.haproxies.Came("w2"); w1.Servers != 1 || w2.Servers != 2 {
+			t.Errorf("w1 is %+v, w2 %+v", w1, w2)
+		}
+		f.says("the status", f.status(in, "table"), "w1", "no space left on device")
+		f.cluster.Set("w1", hosttasksim.Program{Runs: f.haproxies.Program("w1")})
+		f.inStep(time.Hour, "haproxy:1", 2, nil)
+		f.clean()
+		if err := in.stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}

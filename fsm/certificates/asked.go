@@ -1,0 +1,41 @@
+package certificates
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/replicatedhq/ekco/fsm"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// RuleRenewable refuses a person's wish to have renewed what EKCO does not renew.
+const RuleRenewable = "Renewable"
+
+// Request is a person's wish to have certificates renewed of whose validity no more than that
+// remains.
+func Request(name string, within time.Duration, actor, reason string) (fsm.Request, error) {
+	input, err := json.Marshal(journal.CertificateInput{TTL: journal.Duration(within)})
+	return fsm.Request{Kind: journal.ActionRenewCertificate, Name: name, Actor: actor, Reason: reason, Input: input}, err
+}
+
+// Asked implements [fsm.Asked]: a person may say within which time they expire.
+func (machine) Asked(t *fsm.Thing, _ *fsm.World, request fsm.Request, asked *journal.ActionRequested) error {
+	var said journal.CertificateInput
+	if len(request.Input) > 0 {
+		if err := json.Unmarshal(request.Input, &said); err != nil {
+			return &fsm.RefusedError{Rule: fsm.RuleInput, Reason: fmt.Sprintf("read what was said of the renewal of %s: %v", t.Name, err)}
+		}
+	}
+	if said.TTL < 0 {
+		return &fsm.RefusedError{Rule: fsm.RuleInput, Reason: fmt.Sprintf("ttl is %s, and has to be more than 0", time.Duration(said.TTL))}
+	}
+	facts := of(t).Facts
+	for _, why := range []string{facts.Unreadable, facts.Unrenewed} {
+		if why != "" {
+			return &fsm.RefusedError{Rule: RuleRenewable, Reason: why}
+		}
+	}
+	asked.Input = journal.CertificateInput{Ends: facts.Ends(), TTL: said.TTL}
+	return nil
+}

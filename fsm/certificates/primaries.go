@@ -1,0 +1,179 @@
+package certificates
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/replicatedhq/ekco/fsm"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+const (
+	// troubled is how often somebody looks again where something is wrong, or nobody could look.
+	troubled = time.Hour
+	// uneasy is how soon somebody looks again because something was seen from outside.
+	uneasy = 10 * time.Minute
+)
+
+// looked is what the last look at a control plane's certificates came to.
+type looked struct {
+	// UID is that of the node.
+	UID string `json:"uid"`
+	// Missing says why nothing was found.
+	Missing string `json:"missing,omitempty"`
+}
+
+// unseen says why the last look at a control plane's certificates found nothing, or "".
+func (c *certificates) unseen() string {
+	if c.Facts.On == nil || c.Looked.UID != c.Facts.On.UID || c.Looked.Missing == "" {
+		return ""
+	}
+	return "nobody could look at them last: " + c.Looked.Missing
+}
+
+func primaryKinds() []fsm.ActionKind {
+	off := func(p fsm.Policy) string {
+		if renews(p.Of[Machine]) {
+			return ""
+		}
+		return "rotate_certs is off"
+	}
+	return []fsm.ActionKind{
+		{
+			Name: journal.ActionLookAtCertificates, Verb: "look-at", Machine: Machine, SwitchedOff: off,
+			Rules: []string{fsm.RuleAPIUnreachable, fsm.RuleSettling, fsm.RulePaused, fsm.RuleBackOff},
+		},
+		{
+			Name: journal.ActionRenewControlPlane, Verb: "renew", Machine: Machine, SwitchedOff: off, Domains: []string{"control-plane"},
+			Rules: []string{fsm.RuleAPIUnreachable, fsm.RuleSettling, fsm.RulePaused, fsm.RuleBackOff},
+		},
+	}
+}
+
+// wantsOnPrimary wants a look at the certificates of a control plane now and then, and those renewed
+// that were seen to be due since they were renewed last. A node that is away is done when it is back.
+func wantsOnPrimary(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
+	c := of(t)
+	if !c.Facts.On.Ready || !renews(w.PolicyOf(Machine)) {
+		return
+	}
+	if due, may := c.lookDue(t, w); may && !open(t, w, journal.ActionLookAtCertificates) {
+		want(fsm.Want{Kind: journal.ActionLookAtCertificates, Due: due})
+	}
+	look, renewed := t.Last[journal.ActionLookAtCertificates], t.Last[journal.ActionRenewControlPlane]
+	if look == nil && !w.Policy.DryRun {
+		return // until then all that is known is what is served
+	}
+	if !c.Facts.Due || c.Facts.Unrenewed != "" || open(t, w, journal.ActionRenewControlPlane) || renewed != nil && (look == nil || look.Seq < renewed.Seq) {
+		return
+	}
+	if due, may := t.Again(journal.ActionRenewControlPlane, w.Policy, troubled); may {
+		want(fsm.Want{Kind: journal.ActionRenewControlPlane, Due: due, Rank: c.Facts.Ends()})
+	}
+}
+
+func open(t *fsm.Thing, w *fsm.World, kind journal.ActionKind) bool {
+	for _, rec := range w.Open(t) {
+		if rec.Kind == kind {
+			return true
+		}
+	}
+	return false
+}
+
+// lookDue returns when somebody is to look again, and whether.
+func (c *certificates) lookDue(t *fsm.Thing, w *fsm.World) (due time.Time, may bool) {
+	last, renewed := t.Last[journal.ActionLookAtCertificates], t.Last[journal.ActionRenewControlPlane]
+	switch {
+	case last == nil:
+		return time.Time{}, true
+	case last.Outcome == journal.OutcomeDryRun: // which leaves nothing that tells of which node it was
+		return time.Time{}, !w.Policy.DryRun
+	case c.Looked.UID != c.Facts.On.UID:
+		return time.Time{}, true
+	case startedSince(w, last):
+		return time.Time{}, true
+	case renewed != nil && renewed.Seq > last.Seq && renewed.Outcome != journal.OutcomeDryRun:
+		return time.Time{}, true
+	case c.Facts.On.Again != "" && t.FactsSeq > last.Seq:
+		return last.At.Add(uneasy), true
+	case last.Outcome != journal.OutcomeDone, c.Looked.Missing != "", c.Facts.Unreadable != "":
+		return last.At.Add(min(troubled, every(w))), true
+	}
+	return last.At.Add(every(w)), true
+}
+
+// startedSince reports whether EKCO was started since then. Where nobody knows how long it was away,
+// what was before is as of the start.
+func startedSince(w *fsm.World, last *fsm.Ending) bool { return !w.Operator.StartedAt.Before(last.At) }
+
+func every(w *fsm.World) time.Duration {
+	p, _ := w.PolicyOf(Machine).(Policy)
+	return p.Every
+}
+
+// endedOnPrimary keeps what an action about a control plane's certificates has come to.
+func endedOnPrimary(t *fsm.Thing, rec *journal.ActionRecord) {
+	node, _ := journal.ControlPlaneOn(t.Subject)
+	input, err := journal.InputOf[journal.PrimaryInput](rec.Request)
+	if err != nil || rec.Request.DryRun {
+		return
+	}
+	does := journal.StepLookAtCertificates
+	if rec.Kind == journal.ActionRenewControlPlane {
+		does = journal.StepRenewControlPlane
+	}
+	step := rec.Steps[does+" "+node]
+	var outcome struct {
+		Result struct {
+			Rotated []string `json:"rotated"`
+		} `json:"result"`
+		Missing string `json:"missing"`
+	}
+	if len(step.Outputs) == 0 || json.Unmarshal(step.Outputs, &outcome) != nil {
+		outcome.Missing = "the last look came to nothing"
+	}
+	switch {
+	case rec.Kind == journal.ActionLookAtCertificates:
+		of(t).Looked = looked{input.UID, outcome.Missing}
+	case step.Done() && len(outcome.Result.Rotated) > 0:
+		of(t).RenewedAt, of(t).RenewedBy = step.DoneAt, rec.ID
+	}
+}
+
+func requestOnPrimary(t *fsm.Thing, kind *fsm.ActionKind, w *fsm.World) (journal.ActionRequested, uint64) {
+	facts := of(t).Facts
+	node, _ := journal.ControlPlaneOn(t.Subject)
+	request := journal.ActionRequested{Input: journal.PrimaryInput{UID: facts.On.UID, Address: facts.On.Address, Ends: facts.Ends()}}
+	switch last := t.Last[journal.ActionLookAtCertificates]; {
+	case kind.Name == journal.ActionRenewControlPlane:
+		request.Reason = "the first certificate of the control plane on " + node + " expires at " + fsm.Stamp(facts.Ends()) + "; those within rotate_certs_ttl are renewed, and API server, controller manager and scheduler restarted if one of theirs is"
+	case last == nil || of(t).Looked.UID != facts.On.UID:
+		request.Reason = "nobody has looked at the certificates of this control plane yet"
+	case startedSince(w, last):
+		request.Reason = "EKCO was started"
+	case facts.On.Again != "" && t.FactsSeq > last.Seq:
+		request.Reason = facts.On.Again
+	default:
+		request.Reason = "the last look was at " + fsm.Stamp(last.At)
+	}
+	return request, t.FactsSeq
+}
+
+// obsoleteOnPrimary says why an action about a control plane's certificates has lost its reason. What
+// has begun comes to its end.
+func obsoleteOnPrimary(t *fsm.Thing, rec *journal.ActionRecord) string {
+	facts := of(t).Facts
+	input, err := journal.InputOf[journal.PrimaryInput](rec.Request)
+	switch {
+	case err != nil, t.FactsSeq == 0 && t.GoneSeq == 0:
+		return ""
+	case t.GoneSeq != 0:
+		return "the node is no primary any more"
+	case facts.On != nil && facts.On.UID != input.UID:
+		return "the node was replaced by another of its name"
+	case rec.Kind == journal.ActionRenewControlPlane && len(rec.Steps) == 0 && !facts.Due:
+		return "somebody renewed the certificates; the first expires at " + fsm.Stamp(facts.Ends())
+	}
+	return ""
+}

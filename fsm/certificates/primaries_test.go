@@ -1,0 +1,274 @@
+package certificates
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/replicatedhq/ekco/fsm"
+	"github.com/replicatedhq/ekco/fsm/fsmtest"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+var p1, p2 = journal.ControlPlaneCertificates("p1"), journal.ControlPlaneCertificates("p2")
+
+func newPrimaries(t *testing.T) *world {
+	t.Helper()
+	w := &world{fsmtest.New(t, fsm.DefaultPolicy().With(Machine, Policy{Renew: true, Every: 24 * time.Hour}), Capability())}
+	w.Pass(time.Minute)
+	return w
+}
+
+// on are facts of certificates on a primary; left is zero where nobody has looked.
+func (w *world) on(left time.Duration, change func(*journal.CertificateFacts)) journal.CertificateFacts {
+	facts := journal.CertificateFacts{On: &journal.Primary{UID: "uid-1", Address: "10.0.0.1", Ready: true}}
+	if left != 0 {
+		facts.Certificates = []journal.Certificate{{At: "/etc/kubernetes/pki/apiserver.crt", Subject: "CN=kube-apiserver", NotAfter: w.Now.Add(left).Truncate(time.Second)}}
+		facts.Due = left <= 30*day
+	}
+	if change != nil {
+		change(&facts)
+	}
+	return facts
+}
+
+// open is what is open about a primary's certificates, by kind.
+func (w *world) openOn(of journal.Subject, kind journal.ActionKind) *journal.ActionRecord {
+	w.T.Helper()
+	w.Decide()
+	return w.S.OpenOf(fsm.Key(of), kind)
+}
+
+// ends has an action leave this, and end.
+func (w *world) ends(rec *journal.ActionRecord, outputs any) {
+	w.T.Helper()
+	node, _ := journal.ControlPlaneOn(rec.Subject)
+	does := journal.StepLookAtCertificates
+	if rec.Kind == journal.ActionRenewControlPlane {
+		does = journal.StepRenewControlPlane
+	}
+	w.Play(rec, does+" "+node, outputs)
+	w.End(rec, journal.OutcomeDone)
+}
+
+// looks wants a look to be open or not, for that reason, and has it find these facts.
+func (w *world) looks(of journal.Subject, why string, found journal.CertificateFacts) {
+	w.T.Helper()
+	rec := w.openOn(of, journal.ActionLookAtCertificates)
+	if (rec != nil) != (why != "") {
+		w.T.Fatalf("asked for is %+v; refused: %+v", rec, w.S.Refusals)
+	}
+	if rec == nil {
+		return
+	}
+	if !strings.Contains(rec.Request.Reason, why) {
+		w.T.Errorf("because %s, want %s", rec.Request.Reason, why)
+	}
+	w.ends(rec, map[string]any{"result": map[string]any{}})
+	w.observe(of, found)
+}
+
+func TestSomebodyLooksAtEachPrimaryOnceADayAndAtEachStart(t *testing.T) {
+	w := newPrimaries(t)
+	w.observe(p1, w.on(0, nil))
+	w.observe(p2, w.on(0, func(f *journal.CertificateFacts) { f.On.UID = "uid-2" }))
+	if state := w.state(p1); state != Valid {
+		t.Errorf("it is %s", state)
+	}
+	found := w.on(300*day, nil)
+	w.looks(p1, "nobody has looked", found)
+	w.looks(p1, "", found)
+	w.Pass(24*time.Hour - time.Minute)
+	w.looks(p1, "", found)
+	w.Pass(time.Minute)
+	w.looks(p1, "the last look was at", found)
+	w.Pass(time.Minute)
+	w.Write(journal.Draft{Type: journal.TypeOperatorStarted, Subject: journal.OperatorSubject, Payload: journal.OperatorStarted{Version: "2"}})
+	w.Pass(time.Minute)
+	w.looks(p1, "EKCO was started", found)
+	w.looks(p1, "", found)
+	if w.openOn(p2, journal.ActionLookAtCertificates) == nil {
+		t.Error("nobody looks at the other")
+	}
+}
+
+func TestSomebodyLooksSoonerWhereSomethingIsWrong(t *testing.T) {
+	w := newPrimaries(t)
+	w.observe(p1, w.on(0, nil))
+	troubled := w.on(300*day, func(f *journal.CertificateFacts) { f.Unreadable = "read x: it is empty" })
+	w.looks(p1, "nobody has looked", troubled)
+	if state := w.state(p1); state != Unreadable {
+		t.Errorf("it is %s", state)
+	}
+	w.Pass(time.Hour)
+	fine := w.on(300*day, nil)
+	w.looks(p1, "the last look", fine)
+	w.observe(p1, w.on(300*day, func(f *journal.CertificateFacts) { f.On.Again = "ConfigMap kurl/rotate-certs is not there" }))
+	w.looks(p1, "", fine)
+	w.Pass(10 * time.Minute)
+	w.looks(p1, "ConfigMap kurl/rotate-certs is not there", fine)
+	rec := w.S.Things[fsm.Key(p1)]
+	w.Pass(24 * time.Hour)
+	w.Decide()
+	w.ends(w.S.OpenOf(fsm.Key(p1), journal.ActionLookAtCertificates), map[string]any{"missing": "the image cannot be had"})
+	if got := of(rec).Looked; got.Missing != "the image cannot be had" || got.UID != "uid-1" {
+		t.Errorf("it has %+v", got)
+	}
+	if shown := rec.Facts().(Facts).Unseen; shown != "nobody could look at them last: the image cannot be had" || !strings.Contains(strings.Join(rec.Details(&fsm.World{Now: w.Now}), "\n"), shown) {
+		t.Errorf("shown is %q", shown)
+	}
+	w.Pass(time.Hour)
+	w.looks(p1, "the last look", fine)
+}
+
+func TestWhatIsDueOnAPrimaryIsRenewedAndLookedAt(t *testing.T) {
+	w := newPrimaries(t)
+	w.observe(p1, w.on(0, nil))
+	w.looks(p1, "nobody has looked", w.on(5*day, nil))
+	rec := w.openOn(p1, journal.ActionRenewControlPlane)
+	if rec == nil || w.state(p1) != Renewing {
+		t.Fatalf("it is %s: %+v", w.state(p1), w.S.Refusals)
+	}
+	input, err := journal.InputOf[journal.PrimaryInput](rec.Request)
+	if err != nil || input.UID != "uid-1" || input.Address != "10.0.0.1" || !strings.Contains(rec.Request.Reason, "the control plane on p1 expires at ") {
+		t.Errorf("%v: %+v", err, rec.Request)
+	}
+	w.ends(rec, map[string]any{"result": journal.ControlPlaneRenewed{Rotated: []string{"admin.conf"}}})
+	if w.openOn(p1, journal.ActionRenewControlPlane) != nil {
+		t.Error("it is renewed again before anybody has looked")
+	}
+	w.looks(p1, "the last look", w.on(365*day, nil))
+	if w.openOn(p1, journal.ActionRenewControlPlane) != nil || w.state(p1) != Valid {
+		t.Errorf("it is %s", w.state(p1))
+	}
+	if data := of(w.S.Things[fsm.Key(p1)]); data.RenewedBy != rec.ID || data.RenewedAt.IsZero() {
+		t.Errorf("renewed by %q at %s", data.RenewedBy, data.RenewedAt)
+	}
+}
+
+func TestWhatIsWrongWithOneDoesNotKeepTheOthersFromBeingRenewed(t *testing.T) {
+	w := newPrimaries(t)
+	w.observe(p1, w.on(0, nil))
+	w.looks(p1, "nobody has looked", w.on(5*day, func(f *journal.CertificateFacts) { f.Unreadable = "read x: it is empty" }))
+	if w.openOn(p1, journal.ActionRenewControlPlane) == nil {
+		t.Errorf("refused: %+v", w.S.Refusals)
+	}
+}
+
+func TestAPrimaryThatIsAwayIsDoneWhenItReturns(t *testing.T) {
+	w := newPrimaries(t)
+	away := func(f *journal.CertificateFacts) { f.On.Ready = false }
+	w.observe(p1, w.on(5*day, away))
+	w.looks(p1, "", journal.CertificateFacts{})
+	if w.openOn(p1, journal.ActionRenewControlPlane) != nil {
+		t.Error("it is renewed")
+	}
+	w.observe(p1, w.on(5*day, nil))
+	w.looks(p1, "nobody has looked", w.on(5*day, nil))
+	if w.openOn(p1, journal.ActionRenewControlPlane) == nil {
+		t.Error("it is not renewed")
+	}
+}
+
+func TestWhatLostItsReasonOnAPrimaryIsTakenBack(t *testing.T) {
+	for why, change := range map[string]func(*world){
+		"somebody renewed the certificates": func(w *world) { w.observe(p1, w.on(300*day, nil)) },
+		"the node was replaced":             func(w *world) { w.observe(p1, w.on(5*day, func(f *journal.CertificateFacts) { f.On.UID = "uid-9" })) },
+		"the node is no primary any more":   func(w *world) { w.Gone(Machine, p1, "deleted") },
+	} {
+		w := newPrimaries(t)
+		w.observe(p1, w.on(0, nil))
+		w.looks(p1, "nobody has looked", w.on(5*day, nil))
+		if w.openOn(p1, journal.ActionRenewControlPlane) == nil {
+			t.Fatal("nothing is asked for")
+		}
+		change(w)
+		if rec := w.openOn(p1, journal.ActionRenewControlPlane); rec == nil || rec.Cancelling == nil || !strings.Contains(rec.Cancelling.Reason, why) {
+			t.Errorf("want %s: %+v", why, rec)
+		}
+	}
+}
+
+func TestSwitchedOffNobodyLooks(t *testing.T) {
+	w := newPrimaries(t)
+	w.P = w.P.With(Machine, Policy{})
+	w.observe(p1, w.on(5*day, nil))
+	w.looks(p1, "", journal.CertificateFacts{})
+	if w.openOn(p1, journal.ActionRenewControlPlane) != nil {
+		t.Error("it is renewed")
+	}
+}
+
+// TestADryRunSaysWhatWouldBeRenewedOnAPrimary, going by what is served: no program looks there.
+func TestADryRunSaysWhatWouldBeRenewedOnAPrimary(t *testing.T) {
+	for _, dry := range []bool{true, false} {
+		w := newPrimaries(t)
+		w.P.DryRun = dry
+		w.observe(p1, w.on(5*day, nil))
+		rec := w.openOn(p1, journal.ActionRenewControlPlane)
+		if (rec != nil) != dry || dry && (!rec.Request.DryRun || !strings.HasSuffix(rec.Request.Reason, "API server, controller manager and scheduler restarted if one of theirs is")) {
+			t.Errorf("dry run is %v: %+v", dry, rec)
+		}
+	}
+}
+
+func TestOnePrimaryIsRenewedAtATime(t *testing.T) {
+	for _, kind := range kinds() {
+		if kind.Name == journal.ActionRenewControlPlane && !slices.Equal(kind.Domains, []string{"control-plane"}) {
+			t.Errorf("it takes %q", kind.Domains)
+		}
+	}
+}
+
+func TestANodeOfTheSameNameIsLookedAtAnew(t *testing.T) {
+	w := newPrimaries(t)
+	w.observe(p1, w.on(0, nil))
+	w.looks(p1, "nobody has looked", w.on(300*day, nil))
+	another := w.on(0, func(f *journal.CertificateFacts) { f.On.UID = "uid-9" })
+	w.observe(p1, another)
+	w.looks(p1, "nobody has looked", another)
+}
+
+// TestWhatIsSeenFromOutsideIsLookedAtOnce, however long it lasts: whoever takes away the ConfigMap again
+// and again, or an API server that goes on serving something else, keeps nobody at work.
+func TestWhatIsSeenFromOutsideIsLookedAtOnce(t *testing.T) {
+	w := newPrimaries(t)
+	w.observe(p1, w.on(0, nil))
+	odd := w.on(300*day, func(f *journal.CertificateFacts) { f.On.Again = "its API server serves another certificate" })
+	w.looks(p1, "nobody has looked", w.on(300*day, nil))
+	w.observe(p1, odd)
+	w.Pass(10 * time.Minute)
+	rec := w.openOn(p1, journal.ActionLookAtCertificates)
+	if rec == nil {
+		t.Fatal("nobody looks")
+	}
+	w.ends(rec, map[string]any{"result": map[string]any{}})
+	for range 10 {
+		w.Pass(10 * time.Minute)
+		if rec := w.openOn(p1, journal.ActionLookAtCertificates); rec != nil {
+			t.Fatalf("somebody looks again: %s", rec.Request.Reason)
+		}
+	}
+}
+
+func TestADryRunOfALookIsOneOnly(t *testing.T) {
+	w := newPrimaries(t)
+	w.P.DryRun = true
+	w.observe(p1, w.on(0, nil))
+	rec := w.openOn(p1, journal.ActionLookAtCertificates)
+	if rec == nil || !rec.Request.DryRun {
+		t.Fatalf("%+v", rec)
+	}
+	w.End(rec, journal.OutcomeDryRun)
+	for range 5 {
+		w.Pass(time.Minute)
+		if rec := w.openOn(p1, journal.ActionLookAtCertificates); rec != nil {
+			t.Fatalf("it is said again: %s", rec.Request.Reason)
+		}
+	}
+	w.P.DryRun = false
+	if w.openOn(p1, journal.ActionLookAtCertificates) == nil {
+		t.Error("nobody looks once it is no dry run any more")
+	}
+}

@@ -1,0 +1,257 @@
+package loadbalancer
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/replicatedhq/ekco/fsm"
+	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/words"
+)
+
+// ChangeMachine is the name of the machine of where all kubelets are led.
+const ChangeMachine = "kubeconfigs"
+
+// The states of the kubeconfigs of all nodes. There is no such thing before somebody has asked for it.
+const (
+	Changing journal.State = "Changing"
+	Changed  journal.State = "Changed"
+	Partly   journal.State = "Partly"
+)
+
+// kubeconfigs is what the machine keeps of them.
+type kubeconfigs struct {
+	// Asked is the last that was asked for, Outcome what became of it, Left what it has left.
+	Asked   journal.KubeconfigsInput `json:"asked"`
+	Outcome journal.Outcome          `json:"outcome,omitempty"`
+	Left    string                   `json:"left,omitempty"`
+	// Wrote is the event with which the last has ended that wrote load balancers too.
+	Wrote uint64 `json:"wrote,omitempty"`
+}
+
+func kubeconfigsOf(t *fsm.Thing) *kubeconfigs { return t.Data.(*kubeconfigs) }
+
+// ChangeCapability returns what EKCO can do about where kubelets are led.
+func ChangeCapability() fsm.Capability {
+	return fsm.Capability{Machine: changer{}, Kinds: []fsm.ActionKind{{
+		Name: journal.ActionChangeLoadBalancer, Verb: "change-lb", Machine: ChangeMachine, Manual: true,
+		Rules: []string{fsm.RuleAPIUnreachable},
+	}}}
+}
+
+// ChangeWords are how its events read.
+var ChangeWords = words.Component{
+	Name:    ChangeMachine,
+	Actions: []words.Action{{Kind: journal.ActionChangeLoadBalancer, Verb: "change", Noun: "kubeconfigs"}},
+	Rows: []words.Row{
+		{
+			Type: journal.TypeThingTransitioned, About: journal.Kubeconfigs.Kind,
+			Sentence: words.Of(func(e journal.Event, p *journal.ThingTransitioned) string {
+				return fmt.Sprintf("%s: %s → %s%s", words.Object(e.Subject), p.From, p.To, words.Because(p.Reason))
+			}),
+			Log: words.Of(func(e journal.Event, p *journal.ThingTransitioned) words.Line {
+				return words.Info(words.Object(e.Subject)+" is "+string(p.To), "before", p.From, "reason", p.Reason)
+			}),
+		},
+		{
+			Type: journal.TypeThingObserved, About: journal.Kubeconfigs.Kind, Tone: words.Faint,
+			Sentence: words.Of(func(journal.Event, *journal.ThingObserved) string {
+				return "somebody wants the kubelets led to another address"
+			}),
+		},
+	},
+}
+
+// changer implements [fsm.Machine] and those of its options that are below.
+type changer struct{}
+
+var (
+	_ fsm.Admitter     = changer{}
+	_ fsm.Asked        = changer{}
+	_ fsm.ActionFolder = changer{}
+	_ fsm.Observing    = changer{}
+	_ fsm.Adopter      = changer{}
+	_ fsm.Detailed     = changer{}
+)
+
+func (changer) Name() string                           { return ChangeMachine }
+func (changer) New(*fsm.Thing) any                     { return &kubeconfigs{} }
+func (changer) Gone(*fsm.Thing, journal.Event, string) {}
+
+// Fold has nothing to fold: there are no event types of the machine's own.
+func (changer) Fold(*fsm.State, journal.Event, journal.Payload) bool { return false }
+
+// Observed has no facts: what kubeconfigs say is seen on the nodes.
+func (changer) Observed(*fsm.Thing, journal.Event, json.RawMessage) error { return nil }
+
+// Adopt implements [fsm.Adopter].
+func (changer) Adopt(s *fsm.State, e journal.Event, subject journal.Subject) bool {
+	if subject != journal.Kubeconfigs {
+		return false
+	}
+	s.Add(ChangeMachine, subject, Partly, e.Time)
+	return true
+}
+
+// Opened implements [fsm.ActionFolder].
+func (changer) Opened(_ *fsm.State, t *fsm.Thing, rec *journal.ActionRecord) {
+	if input, err := journal.InputOf[journal.KubeconfigsInput](rec.Request); err == nil {
+		*kubeconfigsOf(t) = kubeconfigs{Asked: input, Wrote: kubeconfigsOf(t).Wrote}
+	}
+}
+
+// Ended implements [fsm.ActionFolder].
+func (changer) Ended(s *fsm.State, t *fsm.Thing, _ *journal.ActionRecord, ended *journal.ActionEnded) bool {
+	k := kubeconfigsOf(t)
+	if k.Outcome, k.Left = ended.Outcome, ended.Reason; k.Asked.Internal {
+		k.Wrote = s.Seq
+		s.Changed(Machine)
+	}
+	return true
+}
+
+// Table implements [fsm.Machine].
+func (changer) Table() fsm.Table {
+	told := func(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
+		k := kubeconfigsOf(t)
+		return fsm.Telling{Reason: strings.TrimSuffix("they are led to "+k.Asked.Server+"; "+k.Left, "; "), Cause: t.Newest()}
+	}
+	return fsm.Table{
+		Name: ChangeMachine, Title: "where kubelets find the API server",
+		About:   "One thing, `cluster`, once somebody has asked for it by `ekco change-load-balancer`: the kubeconfigs of all nodes.",
+		Initial: string(Partly),
+		Transitions: []fsm.Transition{
+			{Event: "change", From: fsm.Names(Partly, Changed), To: string(Changing), When: "a change-load-balancer action is open", Tells: told},
+			{Event: "changed", From: fsm.Names(Changing, Partly), To: string(Changed), When: "the kubeconfigs of all nodes lead to the address, and their kubelets are back", Tells: told},
+			{Event: "partly", From: fsm.Names(Changing, Changed), To: string(Partly), When: "a node is left, or the action ended early", Tells: told},
+		},
+	}
+}
+
+func (changer) Goal(t *fsm.Thing, _ journal.State, w *fsm.World) journal.State {
+	switch k := kubeconfigsOf(t); {
+	case len(w.Open(t)) > 0:
+		return Changing
+	case k.Outcome == journal.OutcomeDone && k.Left == "":
+		return Changed
+	}
+	return Partly
+}
+
+// Wants wants nothing: only a person asks for it.
+func (changer) Wants(*fsm.Thing, *fsm.World, func(fsm.Want)) {}
+
+// Obsolete implements [fsm.Machine].
+func (changer) Obsolete(*fsm.Thing, *journal.ActionRecord) string { return "" }
+
+// Request implements [fsm.Machine]: what is asked for, the person says.
+func (changer) Request(t *fsm.Thing, _ *fsm.ActionKind, _ *fsm.World) (journal.ActionRequested, uint64) {
+	return journal.ActionRequested{}, t.FactsSeq
+}
+
+// Admit implements [fsm.Admitter]. What is asked for first comes to be by that. What is open is joined
+// by who asks for the same.
+func (c changer) Admit(s *fsm.State, p fsm.Policy, now time.Time, request fsm.Request) (fsm.Admission, error) {
+	input, err := readChange(request)
+	if err != nil {
+		return fsm.Admission{}, err
+	}
+	t := s.Things[fsm.Key(journal.Kubeconfigs)]
+	if t == nil {
+		return c.admitFirst(s, p, now, request)
+	}
+	if open := s.OpenOf(fsm.Key(t.Subject), request.Kind); open != nil {
+		if asked, err := journal.InputOf[journal.KubeconfigsInput](open.Request); err == nil && !asked.Same(input) {
+			return fsm.Refuse(t, request, fsm.RuleOneAtATime, fmt.Sprintf("%s is open, %s; ask again when it has ended, or run \"ekco cancel %s\" first", open.ID, asWords(asked), open.ID))
+		}
+	}
+	return fsm.AdmitPresent(s, p, now, request)
+}
+
+// admitFirst admits the first that is ever asked for.
+func (c changer) admitFirst(s *fsm.State, p fsm.Policy, now time.Time, request fsm.Request) (fsm.Admission, error) {
+	if s.Journal.SafeMode() {
+		return fsm.Admission{}, &fsm.RefusedError{Rule: fsm.RuleSafeMode, Reason: fsm.SafeModeReason(s)}
+	}
+	w := fsm.Look(s, p, now)
+	t := s.New(ChangeMachine, journal.Kubeconfigs, Partly, now)
+	asked := journal.ActionRequested{Kind: request.Kind, Manual: true, Force: request.Force, DryRun: request.DryRun || p.DryRun, Reason: request.Reason}
+	if asked.Reason == "" {
+		asked.Reason = "asked for by " + request.Actor
+	}
+	if err := c.Asked(t, w, request, &asked); err != nil {
+		return fsm.Admission{}, err
+	}
+	id := w.ActionID(s.Kind(request.Kind), t.Subject)
+	return fsm.Admission{Action: id, Events: []journal.Draft{
+		{Type: journal.TypeThingObserved, Subject: t.Subject, Actor: request.Actor, Payload: journal.ThingObserved{Machine: ChangeMachine, Facts: json.RawMessage(`{}`)}},
+		{Type: journal.TypeActionRequested, Subject: t.Subject, Action: id, Actor: request.Actor, Payload: asked},
+	}}, nil
+}
+
+func readChange(request fsm.Request) (input journal.KubeconfigsInput, err error) {
+	if request.Name != journal.Kubeconfigs.Name {
+		return input, &fsm.UnknownError{Machine: ChangeMachine, Name: request.Name, Near: []string{journal.Kubeconfigs.Name}}
+	}
+	if err := json.Unmarshal(request.Input, &input); err != nil || input.Server == "" {
+		return input, &fsm.RefusedError{Rule: fsm.RuleInput, Reason: "it is not said where the kubelets are to be led"}
+	}
+	slices.Sort(input.Exclude)
+	return input, nil
+}
+
+// Asked implements [fsm.Asked].
+func (changer) Asked(_ *fsm.Thing, w *fsm.World, request fsm.Request, asked *journal.ActionRequested) error {
+	input, err := readChange(request)
+	if err != nil {
+		return err
+	}
+	for _, name := range input.Exclude {
+		if near, known := nodeNamed(w, name); !known {
+			return &fsm.RefusedError{Rule: fsm.RuleInput, Reason: fmt.Sprintf("there is no node %q to exclude%s", name, near)}
+		}
+	}
+	input.Primaries = nil
+	if input.Internal && policyOf(w.Policy).Enabled {
+		input.Primaries = sumOf(w).primaries
+	}
+	asked.Input = input
+	return nil
+}
+
+// nodeNamed reports whether there is a node of the name, and else which it may be.
+func nodeNamed(w *fsm.World, name string) (near string, known bool) {
+	var names []string
+	for _, t := range w.Things {
+		if t.Machine() == "node" && t.GoneSeq == 0 {
+			names = append(names, t.Name)
+			known = known || t.Name == name
+		}
+	}
+	return fsm.DidYouMean(fsm.Near(name, slices.Values(names))), known
+}
+
+// asWords says where a change leads.
+func asWords(input journal.KubeconfigsInput) string {
+	said := "which leads to " + input.Server
+	if input.Internal {
+		said += " with --internal"
+	}
+	if len(input.Exclude) > 0 {
+		said += ", all but " + strings.Join(input.Exclude, ", ")
+	}
+	return said
+}
+
+// Details implements [fsm.Detailed].
+func (changer) Details(t *fsm.Thing, _ *fsm.World) []string {
+	k := kubeconfigsOf(t)
+	lines := []string{"the last change, " + asWords(k.Asked)}
+	if k.Left != "" {
+		lines = append(lines, k.Left)
+	}
+	return lines
+}

@@ -1,0 +1,200 @@
+package loadbalancer
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/replicatedhq/ekco/fsm"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+func TestEachKindOfActionWaitsForWhatItMustWaitFor(t *testing.T) {
+	always := []string{fsm.RuleAPIUnreachable, fsm.RuleSettling, fsm.RulePaused}
+	want := map[journal.ActionKind][]string{
+		journal.ActionUpdateLoadBalancer:  always,
+		journal.ActionRestartLoadBalancer: append(slices.Clone(always), fsm.RuleOneAtATime),
+		journal.ActionNoteLoadBalancers:   always,
+	}
+	for _, kind := range kinds() {
+		if !slices.Equal(kind.Rules, want[kind.Name]) || kind.SwitchedOff(fsm.DefaultPolicy()) != Off {
+			t.Errorf("%s has rules %q, and is off because %q", kind.Name, kind.Rules, kind.SwitchedOff(fsm.DefaultPolicy()))
+		}
+	}
+}
+
+// TestALookThatEndsEarlyLeavesNothingProved: it may have changed the files by then.
+func TestALookThatEndsEarlyLeavesNothingProved(t *testing.T) {
+	w := newWorld(t)
+	w.see("p1", true)
+	w.settles()
+	w.Pass(lookAgain)
+	w.open()
+	w.ends("p1", journal.OutcomeCancelled)
+	w.state("p1", Behind)
+	w.settles()
+	w.Pass(time.Hour)
+	w.settles()
+	w.state("p1", InStep)
+}
+
+// TestALookThatDoesNotBeginLeavesWhatIsProved: nothing was done.
+func TestALookThatDoesNotBeginLeavesWhatIsProved(t *testing.T) {
+	w := newWorld(t)
+	w.see("p1", true)
+	w.settles()
+	w.Pass(lookAgain)
+	w.open()
+	w.End(w.Open(journal.LoadBalancer("p1")), journal.OutcomeCancelled)
+	if of(w.S.Things[fsm.Key(journal.LoadBalancer("p1"))]).Proved == nil {
+		t.Error("nothing is proved any more")
+	}
+}
+
+// TestWhatWasDoneToTheLastNodeOfTheNameIsNotProvedOfThis: its action may end after this was seen.
+func TestWhatWasDoneToTheLastNodeOfTheNameIsNotProvedOfThis(t *testing.T) {
+	w := newWorld(t)
+	w.see("p1", true)
+	w.open()
+	another := facts("p1", true, true)
+	another.NodeUID = "uid-another"
+	w.Observe(Machine, journal.LoadBalancer("p1"), another)
+	w.ends("p1", journal.OutcomeDone)
+	if proved := of(w.S.Things[fsm.Key(journal.LoadBalancer("p1"))]).Proved; proved != nil {
+		t.Errorf("proved is %+v", proved)
+	}
+}
+
+func TestWhatIsGoneIsLeftAlone(t *testing.T) {
+	w := newWorld(t)
+	w.see("p1", true)
+	w.see("w1", true)
+	w.open()
+	w.gone("w1")
+	w.wants("update p1 10.0.0.1", "update w1 10.0.0.1: the load balancer is no business of EKCO's any more: the node was deleted")
+}
+
+// TestANodeThatIsAwayIsNeitherRestartedNorLookedAt: what is asked for would end at once, and be asked for
+// again.
+func TestANodeThatIsAwayIsNeitherRestartedNorLookedAt(t *testing.T) {
+	w := newWorld(t)
+	w.see("p1", true)
+	w.see("w1", true)
+	w.settles()
+	w.see("w1", false)
+	w.set(func(p *Policy) { p.Image = "haproxy:2" })
+	lines := w.settles()
+	w.set(func(p *Policy) { p.Image = image })
+	lines = append(lines, w.settles()...)
+	w.Pass(2 * lookAgain)
+	for _, line := range append(lines, w.open()...) {
+		if !strings.HasPrefix(line, "update p1 ") && !strings.HasPrefix(line, "restart p1 ") {
+			t.Errorf("asked for is %q", line)
+		}
+	}
+}
+
+func TestAnotherFileVersionOrImageIsNotWhatThereIs(t *testing.T) {
+	w := newWorld(t)
+	w.see("p1", true)
+	w.settles()
+	w.set(func(p *Policy) { p.Version = "1" })
+	w.wants("restart p1 10.0.0.1")
+	w.set(func(p *Policy) { p.Image = "haproxy:2" })
+	w.wants("restart p1 10.0.0.1: it shall be something else by now: the primaries are 10.0.0.1, image haproxy:2")
+}
+
+// TestWithoutPrimariesTheListIsNotWritten: nothing is in step with nothing.
+func TestWithoutPrimariesTheListIsNotWritten(t *testing.T) {
+	w := newWorld(t)
+	w.seeList("u-1", "")
+	w.see("w1", false)
+	w.Pass(time.Hour)
+	w.Decide()
+	if rec := w.Open(listSubject); rec != nil {
+		t.Errorf("%s is asked for", rec.ID)
+	}
+}
+
+func TestAPrimaryThatNeverHadAnAddressIsNone(t *testing.T) {
+	w := newWorld(t)
+	w.see("p1", true)
+	bare := facts("p2", true, true)
+	bare.Address = ""
+	w.Observe(Machine, journal.LoadBalancer("p2"), bare)
+	w.wants("update p1 10.0.0.1", "update p2 10.0.0.1")
+}
+
+// TestStalledOnesTakeNoPlaceAndMayAllGoOn: then more are open than are begun at a time.
+func TestStalledOnesTakeNoPlaceAndMayAllGoOn(t *testing.T) {
+	w := newWorld(t)
+	w.see("p1", true)
+	for i := range 3 * atOnce {
+		w.see(fmt.Sprintf("w%d", i), true)
+	}
+	open := w.open()
+	if len(open) != atOnce {
+		t.Fatalf("%d are open", len(open))
+	}
+	for _, rec := range w.S.Actions {
+		rec.Stalled = &journal.ActionStalled{Reason: "the disk is full"}
+	}
+	w.S.Changed(Machine)
+	if more := w.open(); len(more) != 2*atOnce {
+		t.Fatalf("%d are open", len(more))
+	}
+	for _, rec := range w.S.Actions {
+		rec.Stalled = nil
+	}
+	w.S.Changed(Machine)
+	if same := w.open(); len(same) != 2*atOnce {
+		t.Errorf("%d are open", len(same))
+	}
+}
+
+// TestAStartThatNobodyHasSeenYetSaysNothing: EKCO proves what it has started before others see it.
+func TestAStartThatNobodyHasSeenYetSaysNothing(t *testing.T) {
+	w := newWorld(t)
+	w.see("p1", true)
+	w.started["p1"] = w.Now
+	w.settles()
+	w.state("p1", InStep)
+}
+
+// TestTheListOfAnotherNamespaceIsNoneAnyMore: host_task_namespace may be another one by now.
+func TestTheListOfAnotherNamespaceIsNoneAnyMore(t *testing.T) {
+	w := newWorld(t)
+	w.seeList("u-1", "")
+	w.see("p1", true)
+	w.settlesNodes()
+	w.Observe(Machine, journal.LoadBalancerList("other"), journal.LoadBalancerListFacts{UID: "u-2"})
+	w.settlesNodes()
+	w.Decide()
+	if w.Open(journal.LoadBalancerList("other")) == nil {
+		t.Error("the list that was seen last is not written")
+	}
+}
+
+// settlesNodes brings all load balancers in step, and leaves the list.
+func (w *world) settlesNodes() {
+	w.T.Helper()
+	for again := true; again; {
+		again = false
+		w.Decide()
+		for _, rec := range w.records() {
+			if rec.Kind != journal.ActionNoteLoadBalancers {
+				w.ends(rec.Subject.Name, journal.OutcomeDone)
+				again = true
+			}
+		}
+	}
+}
+
+func (w *world) records() (all []*journal.ActionRecord) {
+	for _, rec := range w.S.Actions {
+		all = append(all, rec)
+	}
+	return all
+}

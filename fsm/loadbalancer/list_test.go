@@ -1,0 +1,145 @@
+package loadbalancer
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/replicatedhq/ekco/fsm"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+var listSubject = journal.LoadBalancerList("kurl")
+
+// seeList tells of the ConfigMap; without UID there is none.
+func (w *world) seeList(uid, says string) {
+	w.T.Helper()
+	w.Observe(Machine, listSubject, journal.LoadBalancerListFacts{UID: uid, Sum: journal.SumOfLoadBalancers(says)})
+}
+
+// notes expects that the ConfigMap is to say that, and has it so.
+func (w *world) notes(uid, says, made string) {
+	w.T.Helper()
+	w.Decide()
+	rec := w.Open(listSubject)
+	if rec == nil {
+		w.T.Fatalf("nothing is to be noted; refused: %+v", w.S.Refusals)
+	}
+	input, err := journal.InputOf[journal.LoadBalancerListInput](rec.Request)
+	if err != nil || input != (journal.LoadBalancerListInput{UID: uid, List: says}) {
+		w.T.Fatalf("%v: %+v", err, input)
+	}
+	w.seeList(made, says)
+	w.Play(rec, journal.StepNoteLoadBalancers, journal.LoadBalancerListFacts{UID: made, Sum: journal.SumOfLoadBalancers(says)})
+	w.End(rec, journal.OutcomeDone)
+	w.Decide()
+	if state := w.S.Things[fsm.Key(listSubject)].State; state != InStep {
+		w.T.Errorf("the list is %s", state)
+	}
+}
+
+func TestTheListIsWrittenWhenAllThatAreReadyAreInStepAndWhoDeletesItHasAllWritten(t *testing.T) {
+	w := newWorld(t)
+	w.seeList("u-1", "what an earlier version wrote")
+	w.see("p1", true)
+	w.see("w1", true)
+	w.see("w2", false)
+	w.wants("update p1 10.0.0.1", "update w1 10.0.0.1")
+	w.ends("p1", journal.OutcomeDone)
+	w.wants("update w1 10.0.0.1")
+	w.ends("w1", journal.OutcomeDone)
+	const says = "p1 true 10.0.0.1,w1 false 10.0.0.1,w2 false 10.0.0.2"
+	w.notes("u-1", says, "u-1")
+	w.wants()
+	w.seeList("", "")
+	w.wants("update p1 10.0.0.1", "update w1 10.0.0.1")
+	if reason := w.Open(journal.LoadBalancer("w1")).Request.Reason; reason != "ConfigMap kurl/update-internallb is not there, or is another one than EKCO wrote: everything is written again" {
+		t.Error(reason)
+	}
+	w.ends("p1", journal.OutcomeDone)
+	w.ends("w1", journal.OutcomeDone)
+	w.notes("", says, "u-2") // it is seen before the action has ended
+	w.Pass(time.Hour)
+	w.wants()
+	w.seeList("u-3", "") // as an earlier version makes it, after somebody deleted it
+	w.wants("update p1 10.0.0.1", "update w1 10.0.0.1")
+}
+
+func TestWhatWasAskedForBeforeTheListWasDeletedIsDoneAgain(t *testing.T) {
+	w := newWorld(t)
+	w.seeList("u-1", "")
+	w.see("p1", true)
+	w.open()
+	w.seeList("", "")
+	w.ends("p1", journal.OutcomeDone)
+	w.wants("update p1 10.0.0.1")
+}
+
+func TestTheListIsNotWrittenOnceANodeIsNotInStepOrTheListAnotherOne(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(*world)
+		why    string
+	}{
+		"a primary joins":         {func(w *world) { w.see("p2", true) }, "a node is not in step any more"},
+		"a node is there":         {func(w *world) { w.see("w9", false) }, "there are other nodes by now"},
+		"somebody deletes it":     {func(w *world) { w.seeList("", "") }, "it was deleted, or made, by somebody else"},
+		"it is switched off":      {func(w *world) { w.set(func(p *Policy) { p.Enabled = false }) }, "enable_internal_load_balancer is off; what is on the node stays as it is"},
+		"it is nobody's business": {func(w *world) { w.Gone(Machine, listSubject, "so it is") }, "it is no business of EKCO's any more: so it is"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.seeList("u-1", "")
+			w.see("p1", true)
+			w.open()
+			w.ends("p1", journal.OutcomeDone)
+			w.Decide()
+			test.change(w)
+			w.Decide()
+			if rec := w.Open(listSubject); rec == nil || rec.Cancelling == nil || rec.Cancelling.Reason != test.why {
+				t.Errorf("%+v", rec)
+			}
+		})
+	}
+}
+
+func TestSomebodyElseWhoWritesTheListIsNotFought(t *testing.T) {
+	w := newWorld(t)
+	w.seeList("u-1", "")
+	w.see("p1", true)
+	w.open()
+	w.ends("p1", journal.OutcomeDone)
+	for range 2 {
+		w.notes("u-1", "p1 true 10.0.0.1", "u-1")
+		w.Pass(time.Minute)
+		w.seeList("u-1", "mine")
+		w.wants("update p1 10.0.0.1") // another EKCO may have written it
+		w.ends("p1", journal.OutcomeDone)
+	}
+	w.wants()
+	refused := slices.Collect(func(yield func(string) bool) {
+		for _, refusal := range w.S.Refusals {
+			yield(refusal.Rule + ": " + refusal.Reason)
+		}
+	})
+	if len(refused) != 1 || !strings.HasPrefix(refused[0], "Contested: somebody else keeps changing what ConfigMap kurl/update-internallb says") {
+		t.Errorf("refused is %q", refused)
+	}
+}
+
+func TestWhatIsKnownOfTheList(t *testing.T) {
+	w := newWorld(t)
+	if got := KnownLists(w.S); len(got) != 0 {
+		t.Error(got)
+	}
+	w.see("p1", true)
+	w.seeList("u-1", "")
+	if got := KnownLists(w.S); len(got) != 1 || got[listSubject.Name].UID != "u-1" || len(Known(w.S)) != 1 {
+		t.Error(got)
+	}
+	w.Gone(Machine, listSubject, "it is switched off")
+	w.state("p1", Updating)
+	if state := w.S.Things[fsm.Key(listSubject)].State; state != Removed || len(KnownLists(w.S)) != 0 {
+		t.Errorf("it is %s", state)
+	}
+}

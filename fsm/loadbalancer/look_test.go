@@ -1,0 +1,156 @@
+package loadbalancer
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/replicatedhq/ekco/fsm"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// reasons expects just these actions, for this reason.
+func (w *world) reasons(reason string, names ...string) {
+	w.T.Helper()
+	w.Decide()
+	var open []string
+	for _, rec := range w.S.Actions {
+		open = append(open, rec.Subject.Name)
+		if rec.Request.Reason != reason {
+			w.T.Errorf("%s is asked for since %s", rec.Subject.Name, rec.Request.Reason)
+		}
+	}
+	if slices.Sort(open); !slices.Equal(open, names) {
+		w.T.Fatalf("open are %q, want %q; refused: %+v", open, names, w.S.Refusals)
+	}
+}
+
+func TestWhatIsInStepIsLookedAtOnceADayAndOnlyTheNextLookIsForetold(t *testing.T) {
+	w := newWorld(t)
+	for _, name := range []string{"p1", "w1", "w2"} {
+		w.see(name, true)
+	}
+	w.settles()
+	last := fsm.Stamp(w.Now)
+	upcoming := fsm.Foresee(w.S, w.P, w.Now)
+	if len(upcoming) != 1 || upcoming[0].Subject.Name != "p1" || !upcoming[0].At.Equal(w.Now.Add(24*time.Hour)) {
+		t.Errorf("to come is %+v", upcoming)
+	}
+	w.Pass(24*time.Hour - time.Second)
+	w.wants()
+	w.Pass(time.Second)
+	w.reasons("it is looked at once a day, the last time at "+last, "p1", "w1", "w2")
+	for _, name := range []string{"p1", "w1", "w2"} {
+		w.ends(name, journal.OutcomeDone)
+	}
+	w.wants()
+	if details := w.S.Things[fsm.Key(journal.LoadBalancer("w1"))].Details(fsm.Look(w.S, w.P, w.Now)); !slices.Equal(details, []string{
+		"leads to 10.0.0.1, with haproxy:1, looked at last at " + fsm.Stamp(w.Now),
+	}) {
+		t.Errorf("details are %q", details)
+	}
+}
+
+func TestAHAProxyThatWasStartedAnewIsLookedAtAndOneThatEKCOStartedIsNot(t *testing.T) {
+	w := newWorld(t)
+	w.see("p1", true)
+	w.started["p1"] = w.Now
+	w.see("p1", true) // it runs, and was not looked at
+	w.settles()
+	w.see("p1", true)
+	w.wants()
+	w.state("p1", InStep)
+	w.Pass(time.Hour)
+	w.started["p1"] = w.Now
+	w.see("p1", true)
+	w.reasons("HAProxy was started anew on the node at "+fsm.Stamp(w.Now), "p1")
+	w.settles()
+	w.Pass(time.Second)
+	delete(w.started, "p1")
+	w.see("p1", true)
+	w.wants()
+	w.state("p1", Behind)
+	w.Pass(lookRest)
+	w.reasons("HAProxy does not run on the node any more", "p1")
+}
+
+func TestAClockThatWasSetBackHidesNoRestartAndPutsOffNoLook(t *testing.T) {
+	w := newWorld(t)
+	w.Pass(24 * time.Hour)
+	w.see("p1", true)
+	w.started["p1"] = w.Now
+	w.see("p1", true)
+	w.settles()
+	w.Pass(-2 * time.Hour)
+	w.started["p1"] = w.Now
+	w.see("p1", true)
+	w.reasons("HAProxy was started anew on the node at "+fsm.Stamp(w.Now), "p1")
+	w.settles()
+	w.wants()
+	w.state("p1", InStep)
+}
+
+func TestAHAProxyThatIsStartedAnewAndAnewIsLookedAtLessAndLess(t *testing.T) {
+	w := newWorld(t)
+	w.started["p1"] = w.Now
+	w.see("p1", true)
+	w.settles()
+	looks := 0
+	for range 24 * 60 {
+		w.Pass(time.Minute)
+		w.started["p1"] = w.Now
+		w.see("p1", true)
+		looks += len(w.settles())
+	}
+	if looks < 4 || looks > 8 {
+		t.Errorf("it was looked at %d times in a day", looks)
+	}
+	w.Decide()
+	var said []string
+	for _, refusal := range w.S.Refusals {
+		said = append(said, refusal.Rule)
+	}
+	if diff := cmp.Diff([]string{fsm.RuleContested}, said); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestSomebodyElseWhoChangesTheImageIsNotFought(t *testing.T) {
+	w := newWorld(t)
+	w.started["p1"] = w.Now
+	w.see("p1", true)
+	w.settles()
+	w.has["p1"] = "haproxy:mine" // as the files are found each time
+	for range 3 {
+		w.Pass(lookRest)
+		w.started["p1"] = w.Now
+		w.see("p1", true)
+		w.settles()
+	}
+	w.wants()
+	w.Pass(24 * time.Hour) // when nobody starts it anew any more
+	w.settles()
+	w.Decide()
+	for _, refusal := range w.S.Refusals {
+		t.Errorf("refused is %+v", refusal)
+	}
+}
+
+func TestWhatIsSaidOfWhatIsUndone(t *testing.T) {
+	for key, want := range map[string][2]string{
+		"started": {
+			"HAProxy on node p1 is started anew or ended each time after EKCO has seen to its files",
+			"look at the log of pod haproxy-p1 in kube-system, and who else writes /etc/haproxy/haproxy.cfg",
+		},
+		"image": {"somebody else keeps changing the image of HAProxy on node p1 from haproxy:1", "find out who does"},
+	} {
+		what, advice := machine{}.Disputed(&fsm.Thing{Subject: journal.LoadBalancer("p1")}, &journal.Change{
+			Key: key, Field: "the image of HAProxy on node p1", From: "haproxy:mine", To: "haproxy:1",
+		})
+		if what != want[0] || advice != want[1] {
+			t.Errorf("%s; %s", what, advice)
+		}
+	}
+}

@@ -1,0 +1,193 @@
+package loadbalancer
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/replicatedhq/ekco/fsm"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// sum is what all of them come to.
+type sum struct {
+	// primaries are those to lead to, by the names of their nodes, and since is the last event
+	// that told of one.
+	primaries []string
+	since     uint64
+	// overwritten is the event until which a change may have written other primaries than there
+	// are by now; zero for none.
+	overwritten uint64
+	// next are those that may be updated now.
+	next map[*fsm.Thing]bool
+	// looks are those in step that were looked at the longest ago, the first of them first.
+	looks []*fsm.Thing
+	// list is the ConfigMap, nil if none is known; says is what it shall say, and settled is set
+	// once that is true.
+	list    *fsm.Thing
+	says    string
+	settled bool
+}
+
+// atOnce is how many updates are open at a time: enough that as many have a pod as may, while HAProxy
+// reads its configuration on the nodes of others, and few, since open actions are mirrored.
+const atOnce = 32
+
+func sumOf(w *fsm.World) *sum {
+	return w.Sum(Machine, func() any {
+		all := map[string]*fsm.Thing{}
+		s := &sum{next: map[*fsm.Thing]bool{}}
+		for _, t := range w.Things {
+			switch {
+			case t.Machine() != Machine || t.FactsSeq == 0 || t.GoneSeq != 0:
+			case of(t) != nil:
+				all[t.Name] = t
+			case s.list == nil || t.FactsSeq > s.list.FactsSeq:
+				s.list = t
+			}
+		}
+		var members []string
+		for _, name := range slices.Sorted(maps.Keys(all)) {
+			b := of(all[name])
+			if at := cmp.Or(b.Facts.Address, b.At); b.Facts.Primary && b.WasReady && at != "" {
+				s.primaries, s.since = append(s.primaries, at), max(s.since, all[name].FactsSeq)
+			}
+			members = append(members, member(name, b.Facts))
+		}
+		s.says, s.overwritten = says(members), overwritten(w)
+		s.choose(w, all)
+		return s
+	}).(*sum)
+}
+
+// choose chooses those that may be updated, first those for which that was tried the longest ago, and
+// those that are to be looked at next.
+func (s *sum) choose(w *fsm.World, all map[string]*fsm.Thing) {
+	busy, places := s.busy(w)
+	var waiting []*fsm.Thing
+	s.settled = len(s.primaries) > 0
+	for _, t := range all {
+		b := of(t)
+		switch {
+		case !b.Facts.Ready:
+		case s.inStep(w, t) && !busy[t.Name]:
+			s.looks = append(s.looks, t)
+			continue
+		case !busy[t.Name] && !s.serves(w, t):
+			waiting = append(waiting, t)
+		}
+		s.settled = s.settled && !b.Facts.Ready
+	}
+	longestAgo := func(a, b *fsm.Thing) int { return cmp.Or(cmp.Compare(tried(a), tried(b)), cmp.Compare(a.Name, b.Name)) }
+	slices.SortFunc(waiting, longestAgo)
+	for _, t := range waiting[:min(len(waiting), max(0, places))] {
+		s.next[t] = true
+	}
+	s.looks = firstLooks(s.looks)
+}
+
+// mostLooks is how many are looked at in a row.
+const mostLooks = 16
+
+// firstLooks are those that were looked at the longest ago. To sort all of a thousand, for each event, would
+// take longer than everything else.
+func firstLooks(all []*fsm.Thing) (first []*fsm.Thing) {
+	type look struct {
+		*fsm.Thing
+		at time.Time
+	}
+	earlier := func(a, b look) int { return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.Name, b.Name)) }
+	var few []look
+	for _, t := range all {
+		l := look{t, looked(t)}
+		if len(few) == mostLooks && earlier(l, few[mostLooks-1]) > 0 {
+			continue
+		}
+		at, _ := slices.BinarySearchFunc(few, l, earlier)
+		few = slices.Insert(few, at, l)
+		few = few[:min(len(few), mostLooks)]
+	}
+	for _, l := range few {
+		first = append(first, l.Thing)
+	}
+	return first
+}
+
+// busy returns for which there is an open action, and how many more may be updated.
+func (s *sum) busy(w *fsm.World) (busy map[string]bool, places int) {
+	busy, places = map[string]bool{}, atOnce
+	for _, rec := range w.Actions {
+		if rec.Kind != journal.ActionUpdateLoadBalancer && rec.Kind != journal.ActionRestartLoadBalancer {
+			continue
+		}
+		busy[rec.Subject.Name] = true
+		if rec.Kind == journal.ActionUpdateLoadBalancer && rec.Stalled == nil {
+			places--
+		}
+	}
+	return busy, places
+}
+
+// tried is the event with which the last update ended.
+func tried(t *fsm.Thing) uint64 {
+	if last := t.Last[journal.ActionUpdateLoadBalancer]; last != nil {
+		return last.Seq
+	}
+	return 0
+}
+
+// shall is what the load balancer of a node shall be.
+func (s *sum) shall(w *fsm.World, t *fsm.Thing) journal.LoadBalancerInput {
+	p, facts := policyOf(w.Policy), of(t).Facts
+	return journal.LoadBalancerInput{NodeUID: facts.NodeUID, Address: facts.Address, Primaries: s.primaries, Image: p.Image, Layout: p.Layout}
+}
+
+// again is the event since which everything is to be written again; zero for none.
+func (s *sum) again() uint64 { return max(s.listedAnew(), s.overwritten) }
+
+// listedAnew is the event since which that is to be done for the ConfigMap.
+func (s *sum) listedAnew() uint64 {
+	if s.list == nil {
+		return 0
+	}
+	return listOf(s.list).Since
+}
+
+// overwritten is the event with which a change has ended that wrote load balancers too, with the
+// primaries that there were when it was asked for; zero for none.
+func overwritten(w *fsm.World) uint64 {
+	t := w.Things[fsm.Key(journal.Kubeconfigs)]
+	if t == nil || t.Machine() != ChangeMachine {
+		return 0
+	}
+	return kubeconfigsOf(t).Wrote
+}
+
+// serves reports whether it is proved to lead where it shall, and was since everything was to be
+// written again.
+func (s *sum) serves(w *fsm.World, t *fsm.Thing) bool {
+	proved := of(t).Proved
+	return proved != nil && proved.Input.Serves(s.shall(w, t)) && proved.Asked >= s.again()
+}
+
+// inStep reports whether it is proved to be all that it shall be, and nothing has happened since.
+func (s *sum) inStep(w *fsm.World, t *fsm.Thing) bool {
+	return s.serves(w, t) && of(t).manifest(policyOf(w.Policy)) && !restarted(t)
+}
+
+// manifest reports whether it is proved to have the manifest that it shall have.
+func (b *balancer) manifest(p Policy) bool {
+	return b.Proved.Image == p.Image && b.Proved.Version == p.Version
+}
+
+// restarted reports whether HAProxy was started anew after it was seen to run, or does not run any
+// more: what its files are by now is not known. That nobody has seen it yet says nothing. By a clock that
+// was set back it may have been started before.
+func restarted(t *fsm.Thing) bool {
+	b := of(t)
+	if b.Proved == nil || b.Proved.Started.IsZero() {
+		return false
+	}
+	return b.Facts.Started.After(b.Proved.Started) || t.FactsSeq > b.Proved.Seq && !b.Facts.Started.Equal(b.Proved.Started)
+}

@@ -1,0 +1,112 @@
+package loadbalancer
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/replicatedhq/ekco/fsm"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+const (
+	// rest is how long EKCO lets be what was ended early, if nothing new is seen of the node and
+	// nothing else is wanted.
+	rest = time.Minute
+	// lookAgain is how often a load balancer is looked at that is in step: that somebody changes a
+	// file by hand is not seen from outside.
+	lookAgain = 24 * time.Hour
+	// lookRest is how long one is not looked at again that is started anew and anew.
+	lookRest = 10 * time.Minute
+)
+
+// Wants wants the primaries everywhere first, without a restart, and then the manifest.
+func (machine) Wants(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
+	if !policyOf(w.Policy).Enabled || t.FactsSeq == 0 || t.GoneSeq != 0 || len(w.Open(t)) > 0 {
+		return
+	}
+	s := sumOf(w)
+	switch l := listOf(t); {
+	case l != nil:
+		l.wants(t, w, s, want)
+	case of(t).Facts.Ready && len(s.primaries) > 0:
+		s.wants(t, w, want)
+	}
+}
+
+func (s *sum) wants(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
+	p, b := policyOf(w.Policy), of(t)
+	wanted := fsm.Want{Kind: journal.ActionUpdateLoadBalancer, Rank: t.Since}
+	switch {
+	case s.inStep(w, t):
+		s.wantsLook(t, w, want)
+		return
+	case !s.serves(w, t):
+		if !s.next[t] {
+			return
+		}
+	case !b.manifest(p):
+		wanted.Kind = journal.ActionRestartLoadBalancer
+		if b.Proved.Image != "" {
+			wanted.Change = &journal.Change{Key: "image", Field: "the image of HAProxy on node " + t.Name, From: b.Proved.Image, To: p.Image}
+		}
+	default:
+		wanted.Due, wanted.Change = lookDue(t, w, lookRest), startedAnew(t)
+		want(wanted)
+		return
+	}
+	due, may := s.mayAgain(t, wanted.Kind, w)
+	if wanted.Due = due; may {
+		want(wanted)
+	}
+}
+
+// wantsLook wants what is in step looked at once a day. Of what is not due yet only the next is named.
+func (s *sum) wantsLook(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
+	due := lookDue(t, w, lookAgain)
+	if i := slices.Index(s.looks, t); i == 0 || i > 0 && !w.Now.Before(due) {
+		want(fsm.Want{Kind: journal.ActionUpdateLoadBalancer, Due: due, Rank: t.Since})
+	}
+}
+
+// looked returns when an action about it has ended last.
+func looked(t *fsm.Thing) (at time.Time) {
+	for _, kind := range []journal.ActionKind{journal.ActionUpdateLoadBalancer, journal.ActionRestartLoadBalancer} {
+		if last := t.Last[kind]; last != nil && last.At.After(at) {
+			at = last.At
+		}
+	}
+	return at
+}
+
+// lookDue is when it is looked at again: at once if the last time has not come yet, since a clock was wrong.
+func lookDue(t *fsm.Thing, w *fsm.World, after time.Duration) time.Time {
+	at := looked(t)
+	if at.After(w.Now) {
+		return w.Now
+	}
+	return at.Add(after)
+}
+
+// startedAnew is the change that is made of a HAProxy that was started anew, which may do that again.
+func startedAnew(t *fsm.Thing) *journal.Change {
+	return &journal.Change{Key: "started", Field: "what HAProxy on node " + t.Name + " runs with"}
+}
+
+// Disputed implements [fsm.Disputing].
+func (machine) Disputed(t *fsm.Thing, change *journal.Change) (what, advice string) {
+	if change.Key != "started" {
+		return fmt.Sprintf("somebody else keeps changing %s from %s", change.Field, change.To), "find out who does"
+	}
+	return fmt.Sprintf("HAProxy on node %s is started anew or ended each time after EKCO has seen to its files", t.Name),
+		fmt.Sprintf("look at the log of pod haproxy-%s in kube-system, and who else writes /etc/haproxy/haproxy.cfg", t.Name)
+}
+
+// mayAgain returns when an action may be asked for, and whether it may.
+func (s *sum) mayAgain(t *fsm.Thing, kind journal.ActionKind, w *fsm.World) (due time.Time, may bool) {
+	b, shall := of(t), s.shall(w, t)
+	if t.Last[kind] == nil || b.Tried == nil || !b.Tried.Serves(shall) || b.Tried.Image != shall.Image || b.Asked < s.again() {
+		return time.Time{}, true
+	}
+	return t.Again(kind, w.Policy, rest)
+}

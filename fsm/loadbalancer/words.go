@@ -1,0 +1,75 @@
+package loadbalancer
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/replicatedhq/ekco/fsm"
+	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/words"
+)
+
+// Words are the words for load balancers, and for what is done to them.
+var Words = words.Component{
+	Name: Machine,
+	Actions: []words.Action{
+		{Kind: journal.ActionUpdateLoadBalancer, Verb: "update", Noun: "load balancer"},
+		{Kind: journal.ActionRestartLoadBalancer, Verb: "restart", Noun: "load balancer"},
+		{Kind: journal.ActionNoteLoadBalancers, Verb: "note", Noun: "load balancers"},
+	},
+	Rows: append(rows(journal.KindLoadBalancer, seen), rows(journal.KindLoadBalancerList, seenList)...),
+}
+
+func rows(kind string, seen func(journal.Event, *journal.ThingObserved) string) []words.Row {
+	return []words.Row{
+		{
+			Type: journal.TypeThingTransitioned, About: kind,
+			Sentence: words.Of(func(e journal.Event, p *journal.ThingTransitioned) string {
+				return fmt.Sprintf("%s: %s → %s%s", words.Object(e.Subject), p.From, p.To, words.Because(p.Reason))
+			}),
+			Log: words.Of(func(e journal.Event, p *journal.ThingTransitioned) words.Line {
+				return words.Info(words.Object(e.Subject)+" is "+string(p.To), "before", p.From, "reason", p.Reason)
+			}),
+		},
+		{Type: journal.TypeThingObserved, About: kind, Tone: words.Faint, Sentence: words.Of(seen)},
+		{Type: journal.TypeThingGone, About: kind, Sentence: words.Of(func(e journal.Event, p *journal.ThingGone) string {
+			return words.Object(e.Subject) + " is looked after no more" + words.Because(p.Reason)
+		})},
+	}
+}
+
+func seenList(e journal.Event, p *journal.ThingObserved) string {
+	var facts journal.LoadBalancerListFacts
+	if err := json.Unmarshal(p.Facts, &facts); err != nil {
+		return ""
+	}
+	switch {
+	case facts.UID == "":
+		return words.Object(e.Subject) + " is not there: everything is to be written again"
+	case facts.Sum == "":
+		return words.Object(e.Subject) + " is empty"
+	}
+	return words.Object(e.Subject) + " names nodes"
+}
+
+func seen(e journal.Event, p *journal.ThingObserved) string {
+	var facts journal.LoadBalancerFacts
+	if err := json.Unmarshal(p.Facts, &facts); err != nil {
+		return ""
+	}
+	role, at, ready := "", "no address", "not ready"
+	if facts.Primary {
+		role = " (primary)"
+	}
+	if facts.Address != "" {
+		at = facts.Address
+	}
+	if facts.Ready {
+		ready = "ready"
+	}
+	haproxy := "HAProxy does not run there"
+	if !facts.Started.IsZero() {
+		haproxy = "HAProxy runs there since " + fsm.Stamp(facts.Started)
+	}
+	return fmt.Sprintf("the node of %s%s has %s and is %s; %s", words.Object(e.Subject), role, at, ready, haproxy)
+}

@@ -1,0 +1,89 @@
+package primaries
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/replicatedhq/ekco/internal/kube"
+)
+
+func (s *Store) ref() kube.Ref {
+	return kube.Ref{Version: "v1", Resource: "configmaps", Namespace: s.options.Namespace, Name: configMap}
+}
+
+// again says why all certificates are to be looked at before their time, or "": somebody has taken
+// away what EKCO writes down, or its time. Who may not read it is asked by nobody.
+func (s *Store) again(ctx context.Context) (string, error) {
+	at, err := s.attempted(ctx)
+	switch sentinel := kube.Sentinel(err); {
+	case errors.Is(sentinel, kube.ErrForbidden):
+		return "", nil
+	case errors.Is(sentinel, kube.ErrNotFound):
+		return fmt.Sprintf("ConfigMap %s/%s is not there", s.options.Namespace, configMap), nil
+	case err != nil:
+		return "", err
+	case at.IsZero():
+		return fmt.Sprintf("ConfigMap %s/%s has no time in %s", s.options.Namespace, configMap, attemptedKey), nil
+	}
+	return "", nil
+}
+
+// attempted is the time in the ConfigMap, zero if it has none that can be read.
+func (s *Store) attempted(ctx context.Context) (time.Time, error) {
+	content, err := s.options.Objects.ReadObject(ctx, s.ref())
+	if err != nil {
+		return time.Time{}, err
+	}
+	var read struct {
+		Data map[string]string `json:"data"`
+	}
+	_ = json.Unmarshal(content, &read)                         // what is another's by its shape has no time
+	at, _ := time.Parse(time.RFC3339, read.Data[attemptedKey]) // what is none is zero
+	return at, nil
+}
+
+// Attempted reports whether an attempt since then is written down.
+func (s *Store) Attempted(ctx context.Context, since time.Time) (bool, error) {
+	at, err := s.attempted(ctx)
+	if errors.Is(kube.Sentinel(err), kube.ErrNotFound) {
+		return false, nil
+	}
+	return err == nil && !at.Before(since), err
+}
+
+// Note writes down that certificates were looked at then.
+func (s *Store) Note(ctx context.Context, at time.Time) error {
+	stamp := at.UTC().Format(time.RFC3339)
+	content, err := s.options.Objects.ReadObject(ctx, s.ref())
+	if errors.Is(kube.Sentinel(err), kube.ErrNotFound) {
+		object, err := json.Marshal(map[string]any{
+			"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"namespace": s.options.Namespace, "name": configMap},
+			"data": map[string]string{attemptedKey: stamp},
+		})
+		if err == nil {
+			_, err = s.options.Objects.CreateObject(ctx, s.ref(), object)
+		}
+		return err
+	}
+	if err != nil {
+		return err
+	}
+	var object map[string]any
+	if err := json.Unmarshal(content, &object); err != nil {
+		return fmt.Errorf("read ConfigMap %s/%s: %w", s.options.Namespace, configMap, err)
+	}
+	data, _ := object["data"].(map[string]any)
+	if data == nil {
+		data = map[string]any{}
+	}
+	data[attemptedKey] = stamp
+	object["data"] = data
+	changed, err := json.Marshal(object)
+	if err == nil {
+		_, err = s.options.Objects.ReplaceObject(ctx, s.ref(), changed)
+	}
+	return err
+}

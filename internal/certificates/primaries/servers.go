@@ -1,0 +1,154 @@
+package primaries
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/replicatedhq/ekco/internal/certificates"
+	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/internal/parallel"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// apiServerPort is that of all API servers of kURL.
+const apiServerPort = 6443
+
+// handshakeTimeout bounds a handshake.
+const handshakeTimeout = 3 * time.Second
+
+// Answers returns an error unless the API server at an address says that it is ready.
+func (s *Store) Answers(ctx context.Context, address string) error {
+	if address == "" {
+		return errors.New("its node has no address")
+	}
+	return s.options.Answers(ctx, "https://"+net.JoinHostPort(address, strconv.Itoa(apiServerPort))+"/readyz")
+}
+
+// Serves returns the SHA-256 of the certificate that is served at an address.
+func (s *Store) Serves(ctx context.Context, address string, port int) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
+	defer cancel()
+	leaf, err := s.options.Leaf(ctx, net.JoinHostPort(address, strconv.Itoa(port)))
+	if err != nil {
+		return "", err
+	}
+	return certificates.Fingerprint(leaf), nil
+}
+
+// serving are the ports at which a certificate is served, with who does and the file that it is in.
+var serving = []struct {
+	port      int
+	who, file string
+}{
+	{apiServerPort, "API server", "/pki/apiserver.crt"},
+	{2379, "etcd", "/pki/etcd/server.crt"},
+	{2380, "etcd", "/pki/etcd/peer.crt"},
+}
+
+// served returns what is served on a primary: all that is known of it where no program may look, as
+// in a dry run. Who does not answer is left out.
+func (s *Store) served(ctx context.Context, address string) (found []journal.Certificate) {
+	if address == "" {
+		return nil
+	}
+	all := make([]*journal.Certificate, len(serving))
+	var asked parallel.Group
+	for i, at := range serving {
+		asked.Go(func() {
+			ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
+			defer cancel()
+			to := net.JoinHostPort(address, strconv.Itoa(at.port))
+			if leaf, err := s.options.Leaf(ctx, to); err == nil {
+				facts := certificates.Facts(at.who+" at "+to, leaf)
+				all[i] = &facts
+			}
+		})
+	}
+	asked.Wait().Raise()
+	for _, certificate := range all {
+		if certificate != nil {
+			found = append(found, *certificate)
+		}
+	}
+	return found
+}
+
+// drifted says that a certificate is served which nobody has seen in the files, or "". Who does not
+// answer has not.
+func (s *Store) drifted(ctx context.Context, facts journal.CertificateFacts) string {
+	if facts.On.Address == "" {
+		return ""
+	}
+	drifts := make([]bool, len(serving))
+	var all parallel.Group
+	for i, at := range serving {
+		if !slices.ContainsFunc(facts.Certificates, func(c journal.Certificate) bool { return strings.HasSuffix(c.At, at.file) }) {
+			continue // somebody else's, such as an etcd that is not kubeadm's
+		}
+		all.Go(func() {
+			served, err := s.Serves(ctx, facts.On.Address, at.port)
+			drifts[i] = err == nil && !slices.ContainsFunc(facts.Certificates, func(c journal.Certificate) bool { return c.Fingerprint == served })
+		})
+	}
+	all.Wait().Raise()
+	if i := slices.Index(drifts, true); i >= 0 {
+		return "its " + serving[i].who + " serves another certificate than was seen in the files"
+	}
+	return ""
+}
+
+// Component is what the API server knows of a static pod.
+type Component struct {
+	// Hash is the kubelet's, of the manifest that it runs.
+	Hash  string
+	Ready bool
+	// Started is when its container was.
+	Started time.Time
+}
+
+// Component returns what it knows of a component on a node. The error is kube.ErrNotFound if there is
+// no mirror pod.
+func (s *Store) Component(ctx context.Context, name, node string) (Component, error) {
+	content, err := s.options.Objects.ReadObject(ctx, kube.Ref{Version: "v1", Resource: "pods", Namespace: "kube-system", Name: name + "-" + node})
+	if err != nil {
+		return Component{}, err
+	}
+	var pod struct {
+		Metadata struct {
+			Annotations map[string]string `json:"annotations"`
+		} `json:"metadata"`
+		Status struct {
+			Conditions []struct {
+				Type   string `json:"type"`
+				Status string `json:"status"`
+			} `json:"conditions"`
+			Containers []struct {
+				State struct {
+					Running *struct {
+						StartedAt time.Time `json:"startedAt"`
+					} `json:"running"`
+				} `json:"state"`
+			} `json:"containerStatuses"`
+		} `json:"status"`
+	}
+	if err := json.Unmarshal(content, &pod); err != nil {
+		return Component{}, fmt.Errorf("read pod %s-%s: %w", name, node, err)
+	}
+	is := Component{Hash: pod.Metadata.Annotations["kubernetes.io/config.hash"]}
+	for _, condition := range pod.Status.Conditions {
+		is.Ready = is.Ready || condition.Type == "Ready" && condition.Status == "True"
+	}
+	for _, container := range pod.Status.Containers {
+		if running := container.State.Running; running != nil {
+			is.Started = running.StartedAt
+		}
+	}
+	return is, nil
+}

@@ -1,0 +1,221 @@
+package primaries
+
+import (
+	"context"
+	"crypto/x509"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/replicatedhq/ekco/internal/certificates"
+	"github.com/replicatedhq/ekco/internal/certificates/primary"
+	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/internal/parallel"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// Nodes is what is asked of the cluster's nodes.
+type Nodes interface {
+	ListNodes(ctx context.Context) ([]kube.Node, error)
+}
+
+// Options are what a [Store] goes by. Nodes, Objects, Namespace and TTL must be set.
+type Options struct {
+	Nodes   Nodes
+	Objects kube.Objects
+	// Namespace has the ConfigMap.
+	Namespace string
+	// TTL: what remains of the validity of one that is due is as long, or shorter.
+	TTL time.Duration
+	// ServerTime returns the API server's time, if it is known; nil where nobody knows.
+	ServerTime func() (time.Time, bool)
+	// Leaf returns the certificate that is served at an address; nil is [certificates.Served].
+	Leaf func(ctx context.Context, address string) (*x509.Certificate, error)
+	// Answers asks at a URL as a kubelet does; nil is [primary.OnHost].
+	Answers func(ctx context.Context, url string) error
+}
+
+// Store is safe for concurrent use. Make it with [New].
+type Store struct {
+	options Options
+
+	mu sync.Mutex
+	// found is what a program has found last, by the UID of the node.
+	found map[string]journal.CertificatesOnPrimary
+	// skew is by how much the node's clock was ahead then.
+	skew map[string]time.Duration
+}
+
+// New returns one that knows nothing yet.
+func New(options Options) *Store {
+	if options.Leaf == nil {
+		options.Leaf = certificates.Served
+	}
+	if options.Answers == nil {
+		options.Answers = func(ctx context.Context, url string) error {
+			return primary.OnHost{}.Answers(ctx, primary.Static{Name: "the API server", Probe: url})
+		}
+	}
+	return &Store{options: options, found: map[string]journal.CertificatesOnPrimary{}, skew: map[string]time.Duration{}}
+}
+
+// Seen takes over what a program has found on the node of that UID, at some time from since until
+// now: EKCO may have been away when it ended. It reports whether that is new.
+func (s *Store) Seen(uid string, found journal.CertificatesOnPrimary, since time.Time) bool {
+	now := time.Now()
+	if s.options.ServerTime != nil {
+		if server, known := s.options.ServerTime(); known {
+			now, since = server, since.Add(server.Sub(now)) // by the same clock
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, again := s.found[uid]; again && s.found[uid].Clock.Equal(found.Clock) {
+		return false
+	}
+	s.found[uid], s.skew[uid] = found, skewOf(found.Clock, since, now)
+	return true
+}
+
+// skewOf returns by how much a clock is ahead, at least, that was read at some time in between.
+func skewOf(read, since, now time.Time) time.Duration {
+	switch {
+	case read.After(now):
+		return read.Sub(now)
+	case read.Before(since):
+		return read.Sub(since)
+	}
+	return 0
+}
+
+// Seeing returns [Store.Seen] that then has somebody look at the facts, if they are new.
+func (s *Store) Seeing(look func()) func(uid string, found journal.CertificatesOnPrimary, since time.Time) {
+	return func(uid string, found journal.CertificatesOnPrimary, since time.Time) {
+		if s.Seen(uid, found, since) {
+			look()
+		}
+	}
+}
+
+// Facts returns the facts of the certificates of all primaries, by the node's name. What nobody has
+// looked at since EKCO was started is as the journal knows it.
+func (s *Store) Facts(ctx context.Context, known map[string]journal.CertificateFacts) (map[string]journal.CertificateFacts, error) {
+	nodes, err := s.primaries(ctx)
+	if err != nil {
+		return nil, err
+	}
+	again, err := s.again(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var mu sync.Mutex
+	all := make(map[string]journal.CertificateFacts, len(nodes))
+	parallel.Each(len(nodes)+1, nodes, func(node kube.Node) {
+		facts := s.of(ctx, node, known[node.Name])
+		facts.On = &journal.Primary{UID: node.UID, Address: node.Facts.InternalIP, Ready: works(node.Facts), Again: again}
+		if again == "" && facts.On.Ready {
+			facts.On.Again = s.drifted(ctx, facts)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		all[node.Name] = facts
+	})
+	return all, nil
+}
+
+// primaries lists the nodes with a control plane.
+func (s *Store) primaries(ctx context.Context) (found []kube.Node, err error) {
+	nodes, err := s.options.Nodes.ListNodes(ctx)
+	if err != nil {
+		return nil, kube.Lacking(err, "list", "nodes")
+	}
+	for _, node := range nodes {
+		if node.Facts.Role == journal.RolePrimary {
+			found = append(found, node)
+		}
+	}
+	return found, nil
+}
+
+// works reports whether a pod can do something on the node. One on which none is to be scheduled is
+// worked on all the same.
+func works(facts journal.NodeFacts) bool {
+	for _, taint := range facts.Taints {
+		if taint.Key != journal.TaintUnschedulable {
+			return false
+		}
+	}
+	return true
+}
+
+// of judges what is known of a node's certificates, or else what is served there.
+func (s *Store) of(ctx context.Context, node kube.Node, known journal.CertificateFacts) journal.CertificateFacts {
+	s.mu.Lock()
+	found, looked := s.found[node.UID]
+	skew := s.skew[node.UID]
+	s.mu.Unlock()
+	facts := journal.CertificateFacts{Certificates: found.Certificates, Unreadable: strings.Join(found.Problems, "; ")}
+	if !looked {
+		facts = journal.CertificateFacts{}
+		if known.On != nil && known.On.UID == node.UID {
+			facts.Certificates, facts.Unreadable = known.Certificates, known.Unreadable
+		}
+	}
+	if !looked && !ofFiles(facts.Certificates) && works(node.Facts) {
+		if served := s.served(ctx, node.Facts.InternalIP); len(served) > 0 {
+			facts.Certificates = served
+		}
+	}
+	if skew.Abs() > certificates.Back {
+		facts.Unreadable = fmt.Sprintf("the clock of node %s is %s %s that of the API server: nothing is renewed there before one of them is set right",
+			node.Name, skew.Abs().Round(time.Minute), map[bool]string{true: "ahead of", false: "behind"}[skew > 0])
+		facts.Within = within(facts)
+		return facts
+	}
+	now := time.Now()
+	for _, certificate := range facts.Certificates {
+		facts.Due = facts.Due || !now.Before(dueAt(certificate, s.options.TTL))
+	}
+	facts.Within = within(facts)
+	return facts
+}
+
+// ofFiles reports whether a program has found certificates.
+func ofFiles(all []journal.Certificate) bool {
+	return slices.ContainsFunc(all, func(c journal.Certificate) bool { return strings.HasPrefix(c.At, "/") })
+}
+
+func within(facts journal.CertificateFacts) journal.CertificateWithin {
+	if len(facts.Certificates) == 0 {
+		return ""
+	}
+	return journal.WithinOf(facts.Ends(), time.Now())
+}
+
+func dueAt(certificate journal.Certificate, ttl time.Duration) time.Time {
+	return certificates.DueAt(&x509.Certificate{NotBefore: certificate.NotBefore, NotAfter: certificate.NotAfter}, ttl)
+}
+
+// Names are those of the ConfigMap and its key.
+const (
+	configMap    = "rotate-certs"
+	attemptedKey = "rotate-certs-last-attempted"
+)
+
+// Primaries returns the addresses of the primaries, by name.
+func (s *Store) Primaries(ctx context.Context) (map[string]string, error) {
+	nodes, err := s.primaries(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return maps.Collect(func(yield func(string, string) bool) {
+		for _, node := range nodes {
+			if !yield(node.Name, node.Facts.InternalIP) {
+				return
+			}
+		}
+	}), nil
+}

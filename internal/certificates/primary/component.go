@@ -1,0 +1,106 @@
+package primary
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/replicatedhq/ekco/internal/certificates"
+	"github.com/replicatedhq/ekco/internal/durable"
+)
+
+// Annotation of a static pod says which rotation had the kubelet make another pod of it.
+const Annotation = "ekco.kurl.sh/certificates"
+
+// restored is behind the rotation's name where the old files were put back.
+const restored = "-restored"
+
+// manifests is the directory of static pods, below that of Kubernetes.
+const manifests = "manifests"
+
+// waves are the components in the order in which they are restarted: the others need the API
+// server.
+var waves = [][]string{{apiServer}, {controllerManager, scheduler}}
+
+func components() (all []string) {
+	for _, wave := range waves {
+		all = append(all, wave...)
+	}
+	return all
+}
+
+func manifestOf(component string) string { return manifests + "/" + component + ".yaml" }
+
+func (r *run) manifest(component string) (certificates.File, certificates.Manifest, error) {
+	file, err := certificates.ReadFile(r.at(manifestOf(component)))
+	if err != nil {
+		return file, certificates.Manifest{}, err
+	}
+	manifest, err := file.Manifest()
+	return file, manifest, err
+}
+
+// static is what the kubelet knows a component by. The error is fs.ErrNotExist if it is not here.
+func (r *run) static(component string) (Static, error) {
+	_, manifest, err := r.manifest(component)
+	return Static{Namespace: manifest.Namespace, Name: manifest.Name, Container: manifest.Container, Probe: manifest.Probe}, err
+}
+
+// marked is the annotation of a component's manifest.
+func (r *run) marked(component string) (string, error) {
+	_, manifest, err := r.manifest(component)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	return manifest.Annotations[Annotation], err
+}
+
+// preparedManifest is a component's manifest with another annotation, beside what it was made of.
+type preparedManifest struct {
+	durable.Replacement
+	of []byte
+}
+
+// prepareManifest writes a component's manifest with that annotation beside it.
+func (r *run) prepareManifest(component, value string) error {
+	file, _, err := r.manifest(component)
+	if err != nil {
+		return err
+	}
+	content, err := file.Annotated(Annotation, value)
+	if err != nil {
+		return err
+	}
+	r.effect("prepare " + manifestOf(component))
+	beside, err := r.beside(file.Name, content)
+	if err != nil {
+		return fmt.Errorf("prepare %s: %w", file.Name, err)
+	}
+	r.manifests[component] = preparedManifest{beside, file.Content}
+	return nil
+}
+
+func (r *run) discardManifests() (err error) {
+	for _, beside := range r.manifests {
+		err = errors.Join(err, beside.Discard())
+	}
+	clear(r.manifests)
+	return err
+}
+
+// mark puts a component's manifest with that annotation into its place: the kubelet restarts
+// it. If somebody has changed the manifest since it was prepared, that is what is annotated.
+func (r *run) mark(component, value string) error {
+	return r.locked(func() error {
+		prepared, is := r.manifests[component]
+		if file, _, err := r.manifest(component); !is || err != nil || !bytes.Equal(file.Content, prepared.of) {
+			if err := r.prepareManifest(component, value); err != nil {
+				return err
+			}
+			prepared = r.manifests[component]
+		}
+		delete(r.manifests, component)
+		return r.swap("mark", []durable.Replacement{prepared.Replacement})
+	})
+}

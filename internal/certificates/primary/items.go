@@ -1,0 +1,127 @@
+package primary
+
+import (
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+
+	"github.com/replicatedhq/ekco/internal/certificates"
+)
+
+// The components that do not read other certificates by themselves. The API server does so for
+// its serving certificate, etcd for all of its own.
+const (
+	apiServer         = "kube-apiserver"
+	controllerManager = "kube-controller-manager"
+	scheduler         = "kube-scheduler"
+)
+
+// item is a certificate with its key: a kubeconfig, or a file for each.
+type item struct {
+	// path is below the directory of Kubernetes, without the endings of two files.
+	path string
+	// ca is the CA that signs it, below pki.
+	ca string
+	// component is restarted for another one.
+	component string
+}
+
+// items are all that kubeadm makes and renews.
+var items = []item{
+	{"admin.conf", "ca", ""},
+	{"super-admin.conf", "ca", ""},
+	{"controller-manager.conf", "ca", controllerManager},
+	{"scheduler.conf", "ca", scheduler},
+	{"pki/apiserver", "ca", ""},
+	{"pki/apiserver-etcd-client", "etcd/ca", apiServer},
+	{"pki/apiserver-kubelet-client", "ca", apiServer},
+	{"pki/front-proxy-client", "front-proxy-ca", apiServer},
+	{"pki/etcd/server", "etcd/ca", ""},
+	{"pki/etcd/peer", "etcd/ca", ""},
+	{"pki/etcd/healthcheck-client", "etcd/ca", ""},
+}
+
+func itemOf(path string) (item, bool) {
+	for _, i := range items {
+		if i.path == path {
+			return i, true
+		}
+	}
+	return item{}, false
+}
+
+func (i item) kubeconfig() bool { return strings.HasSuffix(i.path, ".conf") }
+
+// files are those that it has, in the order in which they are replaced: what was interrupted
+// shows by its certificate that it is the old one.
+func (i item) files() []string {
+	if i.kubeconfig() {
+		return []string{i.path}
+	}
+	return []string{i.path + ".key", i.path + ".crt"}
+}
+
+// shown is the file that has the certificate.
+func (i item) shown() string { return i.files()[len(i.files())-1] }
+
+// held is an item as it was read.
+type held struct {
+	item
+	// files have the order of item.files.
+	files []certificates.File
+	leaf  *x509.Certificate
+	// kubeconfig is set for one.
+	kubeconfig certificates.Kubeconfig
+}
+
+// errNoPair is wrapped where a key is not the certificate's.
+var errNoPair = errors.New("they do not belong together")
+
+// read reads an item whose files are where it is said. The error is fs.ErrNotExist if it has no
+// certificate.
+func (i item) read(where func(string) string) (held, error) {
+	h := held{item: i}
+	main, err := certificates.ReadFile(where(i.shown()))
+	if err != nil {
+		return h, err
+	}
+	if i.kubeconfig() {
+		h.files = []certificates.File{main}
+		if h.kubeconfig, err = main.Kubeconfig(); err != nil {
+			return h, err
+		}
+		return h.pair(h.kubeconfig.Certificate, h.kubeconfig.Key)
+	}
+	key, err := certificates.ReadFile(where(i.files()[0]))
+	if errors.Is(err, fs.ErrNotExist) {
+		return h, fmt.Errorf("read %s: the key of %s is not there", key.Name, main.Name)
+	}
+	if err != nil {
+		return h, err
+	}
+	h.files = []certificates.File{key, main}
+	return h.pair(main, key)
+}
+
+// pair reads certificate and key.
+func (h held) pair(certificate, key certificates.File) (_ held, err error) {
+	if h.leaf, err = certificate.One(); err != nil {
+		return h, err
+	}
+	signer, err := key.Key()
+	if err != nil {
+		return h, err
+	}
+	if err := certificates.Matches(h.leaf, certificate, signer, key); err != nil {
+		return h, fmt.Errorf("%w: %w", errNoPair, err)
+	}
+	return h, nil
+}
+
+// at is where files are below a directory.
+func at(dir string) func(string) string {
+	return func(path string) string { return filepath.Join(dir, filepath.FromSlash(path)) }
+}

@@ -1,0 +1,196 @@
+package primary
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Static is a static pod of the control plane.
+type Static struct {
+	Namespace, Name, Container string
+	// Probe is where it is asked whether it is well.
+	Probe string
+}
+
+// Pod is what the kubelet has made of a static pod's manifest: of another one, it is another.
+type Pod struct {
+	UID string
+	// Started counts how often its container was, from 0 on.
+	Started int
+}
+
+// Kubelet is what can be seen of static pods on their host, without the API server.
+type Kubelet interface {
+	// Pods returns those of a static pod whose containers have been started, the newest first.
+	Pods(Static) ([]Pod, error)
+	// Answers returns an error unless it says that it is well.
+	Answers(context.Context, Static) error
+	// LastWords returns the end of the log of a pod, in one line.
+	LastWords(of Static, uid string) string
+}
+
+// OnHost sees static pods by the logs that the kubelet has in a directory, and asks them.
+type OnHost struct{ Logs string }
+
+// Logs is where the kubelet has the logs of pods.
+const Logs = "/var/log/pods"
+
+var (
+	// hashed is the UID of a static pod: a hash of its manifest. Other pods have other UIDs.
+	hashed = regexp.MustCompile(`^[0-9a-f]{32}$`)
+	logged = regexp.MustCompile(`^(\d+)\.log$`)
+)
+
+// Pods implements [Kubelet].
+func (h OnHost) Pods(of Static) ([]Pod, error) {
+	entries, err := os.ReadDir(h.Logs)
+	if err != nil {
+		return nil, fmt.Errorf("look which pods the kubelet has started: %w", err)
+	}
+	type dated struct {
+		Pod
+		at time.Time
+	}
+	var found []dated
+	for _, entry := range entries {
+		uid, is := uidOf(entry.Name(), of)
+		if !is {
+			continue
+		}
+		if log, n, at := newest(filepath.Join(h.Logs, entry.Name(), of.Container)); log != "" {
+			found = append(found, dated{Pod{uid, n}, at})
+		}
+	}
+	slices.SortFunc(found, func(a, b dated) int { return cmp.Or(b.at.Compare(a.at), cmp.Compare(a.UID, b.UID)) })
+	var pods []Pod
+	for _, one := range found {
+		pods = append(pods, one.Pod)
+	}
+	return pods, nil
+}
+
+// uidOf returns the UID of a static pod, whose directory is NAMESPACE_NAME-NODE_UID.
+func uidOf(directory string, of Static) (uid string, is bool) {
+	parts := strings.Split(directory, "_")
+	if len(parts) != 3 || parts[0] != of.Namespace || !strings.HasPrefix(parts[1], of.Name+"-") || !hashed.MatchString(parts[2]) {
+		return "", false
+	}
+	return parts[2], true
+}
+
+// newest returns the log of a container's last start.
+func newest(dir string) (path string, started int, at time.Time) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return "", 0, time.Time{} // it was not started yet
+	}
+	for _, entry := range entries {
+		found := logged.FindStringSubmatch(entry.Name())
+		if found == nil {
+			continue
+		}
+		n, err := strconv.Atoi(found[1])
+		info, errInfo := entry.Info()
+		if errors.Join(err, errInfo) == nil && (path == "" || n > started) {
+			path, started, at = filepath.Join(dir, entry.Name()), n, info.ModTime()
+		}
+	}
+	return path, started, at
+}
+
+const (
+	// probeTimeout bounds one question.
+	probeTimeout = 2 * time.Second
+	// endOfLog is how much of a log is read, mostWords how much of it is told.
+	endOfLog  = 16 << 10
+	mostWords = 300
+)
+
+// Answers implements [Kubelet], as the kubelet's own probe does.
+func (h OnHost) Answers(ctx context.Context, of Static) error {
+	if of.Probe == "" {
+		return fmt.Errorf("the manifest of %s does not say where it is asked whether it is well", of.Name)
+	}
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, of.Probe, http.NoBody)
+	if err != nil {
+		return fmt.Errorf("ask %s: %w", of.Name, err)
+	}
+	transport := &http.Transport{
+		DisableKeepAlives: true,
+		TLSClientConfig: &tls.Config{
+			MinVersion:         tls.VersionTLS12,
+			InsecureSkipVerify: true, //nolint:gosec // nothing is sent, and the kubelet asks like this as well
+		},
+	}
+	answer, err := transport.RoundTrip(request)
+	if err != nil {
+		return fmt.Errorf("ask it at %s: %w", of.Probe, err)
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode < http.StatusOK || answer.StatusCode >= http.StatusBadRequest {
+		text, _ := io.ReadAll(io.LimitReader(answer.Body, mostWords)) // it is told beside the code only
+		return fmt.Errorf("it answers %s at %s: %s", answer.Status, of.Probe, oneLine(text))
+	}
+	return nil
+}
+
+// LastWords implements [Kubelet].
+func (h OnHost) LastWords(of Static, uid string) string {
+	directories, err := filepath.Glob(filepath.Join(h.Logs, of.Namespace+"_"+of.Name+"-*_"+uid))
+	if err != nil || len(directories) != 1 || !hashed.MatchString(uid) {
+		return ""
+	}
+	path, _, _ := newest(filepath.Join(directories[0], of.Container))
+	if path == "" {
+		return ""
+	}
+	log, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer log.Close()
+	if info, err := log.Stat(); err == nil && info.Size() > endOfLog {
+		if _, err := log.Seek(-endOfLog, io.SeekEnd); err != nil {
+			return ""
+		}
+	}
+	text, err := io.ReadAll(io.LimitReader(log, endOfLog))
+	if err != nil {
+		return ""
+	}
+	lines := bytes.Split(bytes.TrimSpace(text), []byte("\n"))
+	return oneLine(spoken(lines[len(lines)-1]))
+}
+
+// spoken leaves out what containerd writes before each line: a time, the stream, and whether the
+// line is whole.
+func spoken(line []byte) []byte {
+	parts := bytes.SplitN(line, []byte(" "), 4)
+	if len(parts) == 4 && (string(parts[1]) == "stderr" || string(parts[1]) == "stdout") {
+		return parts[3]
+	}
+	return line
+}
+
+func oneLine(text []byte) string {
+	line := strings.Join(strings.Fields(strings.ToValidUTF8(string(text), "")), " ")
+	if len(line) > mostWords {
+		return strings.ToValidUTF8(line[:mostWords], "") + "…"
+	}
+	return line
+}

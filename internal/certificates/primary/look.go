@@ -1,0 +1,91 @@
+package primary
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"time"
+
+	"github.com/replicatedhq/ekco/internal/certificates"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// mostNames and longestProblem bound what is told of one certificate: all of it goes on record.
+const (
+	mostNames      = 12
+	longestProblem = 300
+)
+
+// Look reads the certificates below a directory and changes nothing. Of those that are due it
+// also says what would keep them from being renewed.
+func Look(dir string, ttl time.Duration, now time.Time) journal.CertificatesOnPrimary {
+	r := &run{Rotation: Rotation{Dir: dir, TTL: ttl, Now: func() time.Time { return now }}, authorities: map[string]authority{}}
+	found := journal.CertificatesOnPrimary{Clock: now.UTC()}
+	for _, i := range items {
+		h, err := i.read(r.at)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err == nil {
+			facts := certificates.Facts(r.at(i.shown()), h.leaf)
+			if more := len(facts.Names) - mostNames; more > 0 {
+				facts.Names, facts.MoreNames = facts.Names[:mostNames], facts.MoreNames+more
+			}
+			found.Certificates = append(found.Certificates, facts)
+			if certificates.Due(h.leaf, now, ttl) {
+				_, err = r.signer(h)
+			}
+		}
+		if err != nil {
+			found.Problems = append(found.Problems, bounded(err.Error()))
+		}
+	}
+	return found
+}
+
+func bounded(text string) string {
+	if len(text) <= longestProblem {
+		return text
+	}
+	return string(bytes.ToValidUTF8([]byte(text[:longestProblem]), nil)) + "…"
+}
+
+// Ports at which a certificate is served, with the item that it is.
+var ports = map[int]string{6443: "pki/apiserver", 2379: "pki/etcd/server", 2380: "pki/etcd/peer"}
+
+// Renewed is what came of a rotation, for who proves it from elsewhere.
+func (of Rotation) Renewed(result Result) journal.ControlPlaneRenewed {
+	r := &run{Rotation: of}
+	renewed := journal.ControlPlaneRenewed{Rotated: result.Rotated, Restarted: result.Restarted, Served: map[int]string{}}
+	for _, failed := range result.Failed {
+		renewed.Failed = append(renewed.Failed, bounded(failed))
+	}
+	for port, path := range ports {
+		i, _ := itemOf(path)
+		if h, err := i.read(r.at); err == nil {
+			renewed.Served[port] = certificates.Fingerprint(h.leaf)
+		}
+	}
+	for _, name := range components() {
+		if static, err := r.static(name); err == nil {
+			renewed.Components = append(renewed.Components, r.component(static, name))
+		}
+	}
+	return renewed
+}
+
+// component is what there is of one on the host.
+func (r *run) component(static Static, name string) journal.ControlPlaneComponent {
+	c := journal.ControlPlaneComponent{Name: name}
+	if pods, err := r.Kubelet.Pods(static); err == nil && len(pods) > 0 {
+		c.Hash = pods[0].UID
+	}
+	for _, i := range items {
+		if h, err := i.read(r.at); err == nil && i.component == name {
+			if made := h.leaf.NotBefore.Add(certificates.Back); made.After(c.Since) {
+				c.Since = made.UTC()
+			}
+		}
+	}
+	return c
+}

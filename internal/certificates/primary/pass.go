@@ -1,0 +1,250 @@
+package primary
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/replicatedhq/ekco/internal/certificates"
+)
+
+// pass renews what is due. c is the record of a rotation that was interrupted before it
+// restarted anything, or nil.
+func (r *run) pass(ctx context.Context, c *record) error {
+	due, err := r.due(ctx)
+	if err != nil {
+		return err
+	}
+	var prepared []made
+	err = r.locked(func() error {
+		if err := r.swept(); err != nil {
+			return err
+		}
+		prepared = r.prepareAll(due)
+		if c == nil && len(prepared) == 0 {
+			return nil
+		}
+		if c == nil {
+			c = &record{ID: r.newID()}
+		}
+		prepared = r.restartable(c, prepared)
+		if len(c.Files)+len(prepared) == 0 {
+			c = nil
+			return nil
+		}
+		if err := r.planned(c, prepared); err != nil {
+			return err
+		}
+		r.swapAll(c, prepared)
+		return nil
+	})
+	switch {
+	case err != nil:
+		return errors.Join(err, discard(prepared, func(made) bool { return true }), r.discardManifests())
+	case c == nil:
+		return nil
+	}
+	return r.settle(ctx, c)
+}
+
+// prepareAll makes the new ones of those that are due. Each is read again, now that nobody else writes:
+// what somebody has changed meanwhile is to be kept, and what is renewed already left alone.
+func (r *run) prepareAll(due []held) (prepared []made) {
+	for _, seen := range due {
+		old, err := seen.read(r.at)
+		if errors.Is(err, fs.ErrNotExist) || err == nil && !certificates.Due(old.leaf, r.Now(), r.TTL) {
+			continue
+		}
+		var m made
+		if err == nil {
+			m, err = r.renew(old)
+		}
+		if err == nil {
+			err = r.prepare(&m)
+		}
+		if err != nil {
+			r.fail(err)
+			continue
+		}
+		prepared = append(prepared, m)
+	}
+	return prepared
+}
+
+// due reads all items, and returns those that are to be renewed.
+func (r *run) due(ctx context.Context) (due []held, err error) {
+	var early []error
+	server := ""
+	defer func() {
+		if len(r.result.Missing) == len(items) {
+			err = fmt.Errorf("%s has none of the certificates of a control plane; run this on a primary", r.Dir)
+		}
+	}()
+	for _, i := range items {
+		h, err := i.read(r.at)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			r.say("Missing %s: it is left out", r.at(i.shown()))
+			r.result.Missing = append(r.result.Missing, i.shown())
+			continue
+		case err != nil:
+			r.fail(err)
+			continue
+		}
+		if h.item.kubeconfig() && server == "" {
+			server = h.kubeconfig.Server
+		}
+		switch ends := h.leaf.NotAfter.UTC().Format(time.RFC3339); {
+		case r.Now().Add(certificates.Back).Before(h.leaf.NotBefore):
+			early = append(early, fmt.Errorf("%s is not valid before %s; look at the clock, else have kubeadm make it anew",
+				r.at(i.shown()), h.leaf.NotBefore.UTC().Format(time.RFC3339)))
+		case !certificates.Due(h.leaf, r.Now(), r.TTL):
+			r.say("Kept %s: it expires at %s", r.at(i.shown()), ends)
+		default:
+			due = append(due, h)
+		}
+	}
+	return due, r.clock(ctx, server, early, len(due) > 0)
+}
+
+// clock judges the clock by the API server's, and where that does not answer by certificates
+// that are not valid yet. On a clock that is wrong nothing is renewed.
+func (r *run) clock(ctx context.Context, server string, early []error, due bool) error {
+	compared := false
+	if due && r.ServerTime != nil && server != "" {
+		asked := r.Now()
+		switch answer, err := r.ServerTime(ctx, server); {
+		case err != nil:
+			r.say("The clock is compared with nobody's: %s", err)
+		case answer.Sub(asked).Abs() > certificates.Back:
+			return fmt.Errorf("the clock of this host and that of the API server at %s are %s apart; nothing is renewed before one of them is set right",
+				server, answer.Sub(asked).Abs().Round(time.Minute))
+		default:
+			compared = true
+		}
+	}
+	if len(early) > 0 && due && !compared {
+		return fmt.Errorf("the clock may be wrong, so that nothing is renewed: %w", errors.Join(early...))
+	}
+	for _, err := range early {
+		r.fail(err)
+	}
+	return nil
+}
+
+// planned writes down what is about to be changed, and puts away what there was before.
+func (r *run) planned(c *record, prepared []made) (err error) {
+	_, absent := os.Lstat(r.copies(c.ID))
+	defer func() {
+		if err != nil && errors.Is(absent, fs.ErrNotExist) {
+			err = errors.Join(err, os.RemoveAll(r.copies(c.ID)))
+		}
+	}()
+	var files []string
+	for _, m := range prepared {
+		files = append(files, m.old.item.files()...)
+		c.Files = slices.DeleteFunc(c.Files, func(f changed) bool { return f.Path == m.old.path })
+		c.Files = append(c.Files, changed{m.old.path, certificates.Fingerprint(m.leaf)})
+	}
+	for _, one := range c.Components {
+		files = append(files, manifestOf(one.Name))
+	}
+	if err := r.keepOld(c, files...); err != nil {
+		return err
+	}
+	return r.write(c)
+}
+
+// restartable prepares the restart of those who need one, so that this cannot fail once the files
+// are replaced, and returns what of that can be gone on with.
+func (r *run) restartable(c *record, prepared []made) (fine []made) {
+	before := c.Components
+	c.Components = nil
+	for _, name := range components() {
+		mine := func(m made) bool { return m.old.component == name }
+		if !slices.ContainsFunc(prepared, mine) && len(c.of(name)) == 0 {
+			continue
+		}
+		one, err := r.restart(c, name)
+		if err != nil {
+			r.unsettled = r.unsettled || len(c.of(name)) > 0
+			r.fail(errors.Join(err, discard(prepared, mine)))
+			prepared = slices.DeleteFunc(prepared, mine)
+			continue
+		}
+		if one == nil {
+			continue
+		}
+		for _, m := range prepared {
+			one.Expired = one.Expired || mine(m) && r.Now().After(m.old.leaf.NotAfter)
+		}
+		for _, other := range before {
+			one.Expired = one.Expired || other.Name == name && other.Expired
+		}
+		c.Components = append(c.Components, *one)
+	}
+	return prepared
+}
+
+// restart prepares the restart of a component; nil if it is not here.
+func (r *run) restart(c *record, name string) (*restart, error) {
+	static, err := r.static(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		r.say("Missing %s: who runs %s has to restart it", r.at(manifestOf(name)), name)
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	pods, err := r.Kubelet.Pods(static)
+	if err != nil {
+		return nil, err
+	}
+	one := restart{Name: name}
+	for _, pod := range pods {
+		one.Before = append(one.Before, pod.UID)
+	}
+	return &one, r.prepareManifest(name, c.ID)
+}
+
+func discard(prepared []made, which func(made) bool) (err error) {
+	for _, m := range prepared {
+		if which(m) {
+			err = errors.Join(err, m.discard())
+		}
+	}
+	return err
+}
+
+// swapAll puts all that is prepared into its place. One that cannot be put there does not keep
+// the others from it.
+func (r *run) swapAll(c *record, prepared []made) {
+	for _, m := range prepared {
+		if err := r.swap("swap", m.beside); err != nil {
+			r.fail(fmt.Errorf("replace %s: %w", r.at(m.old.shown()), errors.Join(err, m.discard(), r.undo(m))))
+			i := c.file(m.old.path)
+			c.Files = slices.Delete(c.Files, i, i+1)
+			continue
+		}
+		r.result.Rotated = append(r.result.Rotated, m.old.shown())
+		r.say("Rotated %s: it expires at %s", r.at(m.old.shown()), m.leaf.NotAfter.UTC().Format(time.RFC3339))
+	}
+}
+
+// undo puts back what there was, after half of it was replaced.
+func (r *run) undo(m made) error {
+	for i, path := range m.old.item.files() {
+		beside, err := r.beside(r.at(path), m.old.files[i].Content)
+		if err == nil {
+			err = beside.Swap()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,144 @@
+package primarytest
+
+import (
+	"context"
+	"crypto/md5" //nolint:gosec // the kubelet uses it as well
+	"encoding/hex"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/replicatedhq/ekco/internal/certificates"
+	"github.com/replicatedhq/ekco/internal/certificates/primary"
+)
+
+// loads says which certificates a component reads when it starts.
+var loads = map[string][]string{
+	"kube-apiserver":          {"pki/apiserver-etcd-client", "pki/apiserver-kubelet-client", "pki/front-proxy-client"},
+	"kube-controller-manager": {"controller-manager.conf"},
+	"kube-scheduler":          {"scheduler.conf"},
+}
+
+// Kubelet runs the static pods of a host.
+type Kubelet struct {
+	*Host
+	// Down: it does nothing.
+	Down bool
+	// Refuses says why a component that has loaded the certificates with these fingerprints
+	// does not answer, or "".
+	Refuses func(component string, loaded []string) string
+
+	mu   sync.Mutex
+	pods map[string][]running
+}
+
+// running is a pod.
+type running struct {
+	uid     string
+	loaded  []string
+	started time.Time
+}
+
+// sync makes other pods of other manifests. The caller holds the lock.
+func (k *Kubelet) sync() {
+	if k.pods == nil {
+		k.pods = map[string][]running{}
+	}
+	manifests, err := filepath.Glob(filepath.Join(k.Dir, "manifests", "[^.]*"))
+	if err != nil {
+		k.T.Fatal(err)
+	}
+	for _, path := range manifests {
+		content, err := os.ReadFile(path)
+		if err != nil {
+			k.T.Fatal(err)
+		}
+		sum := md5.Sum(content) //nolint:gosec // see above
+		component, uid := strings.TrimSuffix(filepath.Base(path), ".yaml"), hex.EncodeToString(sum[:])
+		pods := k.pods[component]
+		if k.Down || len(pods) > 0 && pods[len(pods)-1].uid == uid {
+			continue
+		}
+		pod := running{uid: uid, started: time.Now()}
+		for _, item := range loads[component] {
+			pod.loaded = append(pod.loaded, k.fingerprint(item))
+		}
+		k.pods[component] = append(pods, pod)
+	}
+}
+
+// fingerprint is that of an item's certificate, as who uses it finds it.
+func (k *Kubelet) fingerprint(item string) string {
+	certificate, key, err := k.pair(item)
+	if err != nil {
+		return "nothing"
+	}
+	chain, _, err := certificates.Pair(certificate, key)
+	if err != nil {
+		return "no pair"
+	}
+	return certificates.Fingerprint(chain[0])
+}
+
+// Loaded are the fingerprints of the certificates that a component has, and Starts how often it
+// has been started.
+func (k *Kubelet) Loaded(component string) []string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.sync()
+	pods := k.pods[component]
+	return pods[len(pods)-1].loaded
+}
+
+// Starts counts how often a component was started.
+func (k *Kubelet) Starts(component string) int {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.sync()
+	return len(k.pods[component])
+}
+
+// Newest is the pod of a component that runs: its UID, and since when.
+func (k *Kubelet) Newest(component string) (uid string, started time.Time) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.sync()
+	pods := k.pods[component]
+	if len(pods) == 0 {
+		return "", time.Time{}
+	}
+	return pods[len(pods)-1].uid, pods[len(pods)-1].started
+}
+
+// Pods implements [primary.Kubelet].
+func (k *Kubelet) Pods(of primary.Static) (pods []primary.Pod, err error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.sync()
+	for _, pod := range k.pods[of.Name] {
+		pods = append([]primary.Pod{{UID: pod.uid}}, pods...)
+	}
+	return pods, nil
+}
+
+// Answers implements [primary.Kubelet].
+func (k *Kubelet) Answers(_ context.Context, of primary.Static) error {
+	if of.Probe == "" {
+		return errors.New("it has no probe")
+	}
+	if k.Refuses == nil {
+		return nil
+	}
+	if why := k.Refuses(of.Name, k.Loaded(of.Name)); why != "" {
+		return errors.New(why)
+	}
+	return nil
+}
+
+// LastWords implements [primary.Kubelet].
+func (k *Kubelet) LastWords(of primary.Static, _ string) string {
+	return "I am " + of.Name + " and cannot go on"
+}

@@ -1,0 +1,179 @@
+package primary
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+
+	"github.com/replicatedhq/ekco/internal/durable"
+)
+
+// Copies is the directory of the dated copies, below that of Kubernetes.
+const Copies = "ekco-certificates"
+
+const (
+	recordName = "rotation.json"
+	// kept is how many dated copies are kept.
+	kept = 3
+	// largest bounds what is read of a file.
+	largest = 256 << 10
+)
+
+// record is what a rotation writes down before it changes anything. There is nothing of a key
+// in it.
+type record struct {
+	// ID is the name of the directory with the dated copy, and the value of the annotation.
+	ID string `json:"id"`
+	// Done: there is nothing left to be done about it.
+	Done       bool      `json:"done,omitempty"`
+	Files      []changed `json:"files"`
+	Components []restart `json:"components,omitempty"`
+}
+
+// changed is an item that gets another certificate.
+type changed struct {
+	Path string `json:"path"`
+	// Fingerprint is the new certificate's.
+	Fingerprint string `json:"fingerprint"`
+}
+
+// restart is a component that is restarted.
+type restart struct {
+	Name string `json:"name"`
+	// Before are the pods of it that there were before, by their UIDs.
+	Before []string `json:"before,omitempty"`
+	// Expired: what it had before is of no use any more, and is not put back.
+	Expired bool `json:"expired,omitempty"`
+}
+
+// of are the items that a component is restarted for.
+func (c *record) of(component string) (of []changed) {
+	for _, file := range c.Files {
+		if i, known := itemOf(file.Path); known && i.component == component {
+			of = append(of, file)
+		}
+	}
+	return of
+}
+
+func (c *record) file(path string) int {
+	return slices.IndexFunc(c.Files, func(f changed) bool { return f.Path == path })
+}
+
+var idPattern = regexp.MustCompile(`^\d{8}T\d{6}Z(-\d+)?$`)
+
+// ids lists the dated copies, the newest first.
+func (r *run) ids() ([]string, error) {
+	entries, err := os.ReadDir(r.at(Copies))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("list the copies of earlier certificates: %w", err)
+	}
+	var ids []string
+	for _, entry := range entries {
+		if entry.IsDir() && idPattern.MatchString(entry.Name()) {
+			ids = append(ids, entry.Name())
+		}
+	}
+	slices.Sort(ids)
+	slices.Reverse(ids)
+	return ids, nil
+}
+
+func (r *run) copies(id string) string { return filepath.Join(r.at(Copies), id) }
+
+// open returns the record of a rotation that was interrupted, or nil.
+func (r *run) open() (*record, error) {
+	ids, err := r.ids()
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range ids {
+		path := filepath.Join(r.copies(id), recordName)
+		content, err := durable.Read(path, largest)
+		if errors.Is(err, fs.ErrNotExist) {
+			// It was interrupted before it changed anything.
+			if err := os.RemoveAll(r.copies(id)); err != nil {
+				return nil, fmt.Errorf("remove a copy of certificates that was not finished: %w", err)
+			}
+			continue
+		}
+		var read record
+		if err == nil {
+			err = json.Unmarshal(content, &read)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read what an earlier rotation wrote down in %s: %w; look at the files yourself, then move that directory away", path, err)
+		}
+		if !read.Done {
+			read.ID = id
+			return &read, nil
+		}
+	}
+	return nil, nil
+}
+
+// newID returns the name of a copy that there is not yet.
+func (r *run) newID() string {
+	stamp := r.Now().UTC().Format("20060102T150405Z")
+	id := stamp
+	for n := 2; ; n++ {
+		if _, err := os.Lstat(r.copies(id)); err != nil {
+			return id
+		}
+		id = stamp + "-" + strconv.Itoa(n)
+	}
+}
+
+// write writes the record down.
+func (r *run) write(c *record) error {
+	content, err := json.MarshalIndent(c, "", "  ")
+	if err == nil {
+		r.effect("write the record")
+		err = durable.Replace(filepath.Join(r.copies(c.ID), recordName), append(content, '\n'), 0o600)
+	}
+	if err != nil {
+		return fmt.Errorf("write down what is changed: %w", err)
+	}
+	return nil
+}
+
+// keepOld puts the old files away.
+func (r *run) keepOld(c *record, files ...string) error {
+	for _, dir := range []string{r.at(Copies), r.copies(c.ID)} {
+		if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+			return fmt.Errorf("make a copy of the old certificates: %w", err)
+		}
+	}
+	for _, path := range files {
+		r.effect("copy " + path)
+		if err := durable.Copy(r.at(path), r.copyOf(c, path), largest); err != nil {
+			return fmt.Errorf("make a copy of %s: %w", r.at(path), err)
+		}
+	}
+	return nil
+}
+
+func (r *run) copyOf(c *record, path string) string {
+	return filepath.Join(r.copies(c.ID), filepath.FromSlash(path))
+}
+
+// prune takes away the copies that are older than those that are kept.
+func (r *run) prune() error {
+	ids, err := r.ids()
+	if err != nil || len(ids) <= kept {
+		return err
+	}
+	for _, id := range ids[kept:] {
+		r.effect("remove copy " + id)
+		if err := os.RemoveAll(r.copies(id)); err != nil {
+			return fmt.Errorf("remove the oldest copy of certificates: %w", err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,175 @@
+package primary
+
+import (
+	"bytes"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/replicatedhq/ekco/internal/certificates"
+	"github.com/replicatedhq/ekco/internal/durable"
+)
+
+// made is an item's new content, beside the old one.
+type made struct {
+	old held
+	// content and beside have the order of item.files.
+	content [][]byte
+	beside  []durable.Replacement
+	leaf    *x509.Certificate
+}
+
+// renew makes the new content of an item.
+func (r *run) renew(old held) (made, error) {
+	ca, err := r.signer(old)
+	if err != nil {
+		return made{}, err
+	}
+	leaf, key, err := certificates.Renew(old.leaf, ca, certificates.Renewal{Now: r.Now(), For: certificates.Year, NewKey: r.NewKey})
+	if err != nil {
+		return made{}, fmt.Errorf("renew %s: %w", r.at(old.shown()), err)
+	}
+	encoded, err := certificates.EncodeKey(key)
+	if err != nil {
+		return made{}, fmt.Errorf("renew %s: %w", r.at(old.shown()), err)
+	}
+	m := made{old: old, leaf: leaf, content: [][]byte{encoded, certificates.EncodeChain(leaf)}}
+	if old.item.kubeconfig() {
+		content, err := old.files[0].WithPair(m.content[1], encoded)
+		if err != nil {
+			return made{}, err
+		}
+		m.content = [][]byte{content}
+	}
+	return m, nil
+}
+
+// signer returns the CA that has signed an item, and is to do so again.
+func (r *run) signer(old held) (certificates.Authority, error) {
+	ca, err := r.authority(old.ca)
+	if err != nil {
+		return ca, fmt.Errorf("renew %s: %w", r.at(old.shown()), err)
+	}
+	if err := old.leaf.CheckSignatureFrom(ca.Certificate); err != nil || !bytes.Equal(old.leaf.RawIssuer, ca.Certificate.RawSubject) {
+		return ca, fmt.Errorf("renew %s: %s, which is the CA for it, did not sign it; have it renewed by who did, or have kubeadm make it anew",
+			r.at(old.shown()), r.at("pki/"+old.ca+".crt"))
+	}
+	return ca, nil
+}
+
+// authority reads a CA once.
+func (r *run) authority(name string) (certificates.Authority, error) {
+	if known, has := r.authorities[name]; has {
+		return known.ca, known.err
+	}
+	ca, err := certificates.ReadAuthority(r.at("pki"), name, r.Now())
+	r.authorities[name] = authority{ca, err}
+	return ca, err
+}
+
+type authority struct {
+	ca  certificates.Authority
+	err error
+}
+
+// prepare writes the new content beside the old one, and checks what is there. Who calls it has
+// the directories' locks.
+func (r *run) prepare(m *made) error {
+	for i, path := range m.old.item.files() {
+		r.effect("prepare " + path)
+		beside, err := r.beside(r.at(path), m.content[i])
+		if err != nil {
+			return errors.Join(fmt.Errorf("prepare %s: %w", r.at(path), err), m.discard())
+		}
+		m.beside = append(m.beside, beside)
+	}
+	if err := r.check(m); err != nil {
+		return errors.Join(fmt.Errorf("check the new %s: %w; the old one is as it was", r.at(m.old.shown()), err), m.discard())
+	}
+	return nil
+}
+
+func (m *made) discard() (err error) {
+	for _, beside := range m.beside {
+		err = errors.Join(err, beside.Discard())
+	}
+	return err
+}
+
+// check reads what was written, and judges it as who uses it does.
+func (r *run) check(m *made) error {
+	besides := map[string]string{}
+	for i, path := range m.old.item.files() {
+		besides[path] = m.beside[i].Beside()
+	}
+	written, err := m.old.read(func(path string) string { return besides[path] })
+	if err != nil {
+		return err
+	}
+	ca, err := r.authority(m.old.ca)
+	if err != nil {
+		return err
+	}
+	if !written.leaf.Equal(m.leaf) {
+		return errors.New("it has another certificate than was made")
+	}
+	if err := verify(written.leaf, ca.Certificate, r.Now()); err != nil {
+		return err
+	}
+	if what := differs(m.old.leaf, written.leaf); what != "" {
+		return fmt.Errorf("its %s would be another", what)
+	}
+	if m.old.item.kubeconfig() {
+		return sameButPair(m.old, written)
+	}
+	return nil
+}
+
+// verify judges a certificate as its peers do.
+func verify(leaf, ca *x509.Certificate, now time.Time) error {
+	roots := x509.NewCertPool()
+	roots.AddCert(ca)
+	usages := leaf.ExtKeyUsage
+	if len(usages) == 0 {
+		usages = []x509.ExtKeyUsage{x509.ExtKeyUsageAny}
+	}
+	for _, usage := range usages {
+		if _, err := leaf.Verify(x509.VerifyOptions{Roots: roots, CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{usage}}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// differs says what of a renewed certificate is not as it was, or "".
+func differs(old, renewed *x509.Certificate) string {
+	switch {
+	case !bytes.Equal(old.RawSubject, renewed.RawSubject):
+		return "subject"
+	case !slices.Equal(certificates.Names(old), certificates.Names(renewed)):
+		return "list of names"
+	case old.KeyUsage != renewed.KeyUsage, !slices.Equal(old.ExtKeyUsage, renewed.ExtKeyUsage):
+		return "list of usages"
+	case certificates.KindOf(old.PublicKey) != certificates.KindOf(renewed.PublicKey):
+		return "kind of key"
+	case old.IsCA != renewed.IsCA:
+		return "being a CA or not"
+	}
+	return ""
+}
+
+// sameButPair compares two kubeconfigs, which must also be some for who uses them.
+func sameButPair(old, renewed held) error {
+	before, after := old.kubeconfig, renewed.kubeconfig
+	if before.User != after.User || before.Server != after.Server || !bytes.Equal(before.CA.Content, after.CA.Content) {
+		return errors.New("more than its certificate would be another")
+	}
+	if _, err := clientcmd.Load(renewed.files[0].Content); err != nil {
+		return errors.New("it is no kubeconfig for who would use it")
+	}
+	return nil
+}

@@ -1,0 +1,255 @@
+package primary
+
+import (
+	"context"
+	"crypto"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/replicatedhq/ekco/internal/certificates"
+	"github.com/replicatedhq/ekco/internal/durable"
+)
+
+// Rotation is what is to be renewed on a host. Dir, TTL, Now, Kubelet and Say must be set.
+type Rotation struct {
+	// Dir is the directory of Kubernetes, /etc/kubernetes.
+	Dir string
+	// TTL: what remains of the validity of one that is due is as long, or shorter.
+	TTL time.Duration
+	Now func() time.Time
+	// ServerTime asks the API server at an address for its time; nil asks nobody.
+	ServerTime func(ctx context.Context, server string) (time.Time, error)
+	Kubelet    Kubelet
+	// Patience is how long a component may take to come back.
+	Patience time.Duration
+	// Say is told what is done, in lines.
+	Say func(line string)
+	// NewKey makes keys; nil is [certificates.NewKey].
+	NewKey func(certificates.KeyKind) (crypto.Signer, error)
+	// before is called before each effect, in tests, and writes is [durable.Prepare] but in
+	// tests.
+	before func(effect string)
+	writes func(path string, content []byte) (durable.Replacement, error)
+}
+
+// Result is what came of a rotation.
+type Result struct {
+	// Rotated are the files with certificates that are new, Missing those that are not there,
+	// Restarted the components that came back.
+	Rotated   []string `json:"rotated,omitempty"`
+	Missing   []string `json:"missing,omitempty"`
+	Restarted []string `json:"restarted,omitempty"`
+	// Down are the components that did not come back, Failed says what could not be done. All
+	// else was done.
+	Down   []string `json:"down,omitempty"`
+	Failed []string `json:"failed,omitempty"`
+}
+
+// ErrFailed is wrapped by the error of a rotation of which something could not be done.
+var ErrFailed = errors.New("not all certificates that are due were renewed")
+
+// run is a rotation under way.
+type run struct {
+	Rotation
+	authorities map[string]authority
+	// manifests are those that are prepared, by component.
+	manifests map[string]preparedManifest
+	result    Result
+	// unsettled is set where the next rotation is to go on with this one.
+	unsettled bool
+}
+
+func (r *run) at(path string) string { return at(r.Dir)(path) }
+
+func (r *run) effect(what string) {
+	if r.before != nil {
+		r.before(what)
+	}
+}
+
+// beside writes a file's new content beside it.
+func (r *run) beside(path string, content []byte) (durable.Replacement, error) {
+	if r.writes != nil {
+		return r.writes(path, content)
+	}
+	return durable.Prepare(path, content)
+}
+
+func (r *run) say(format string, args ...any) { r.Say(fmt.Sprintf(format, args...)) }
+
+// fail says what could not be done; the rest goes on.
+func (r *run) fail(err error) {
+	if err == nil {
+		return
+	}
+	r.say("Error: %s", err)
+	r.result.Failed = append(r.result.Failed, err.Error())
+}
+
+// later says what could not be done, and is tried again by the next rotation.
+func (r *run) later(err error) {
+	r.unsettled = true
+	r.fail(err)
+}
+
+// Run renews what is due. What could not be done is in the result as well, and was said; the
+// error is one that ended the rotation early, or [ErrFailed].
+func (of Rotation) Run(ctx context.Context) (Result, error) {
+	r := &run{Rotation: of, authorities: map[string]authority{}, manifests: map[string]preparedManifest{}}
+	err := r.alone(ctx, func() error {
+		interrupted, err := r.resume(ctx)
+		if err != nil {
+			return err
+		}
+		if err := r.pass(ctx, interrupted); err != nil {
+			return err
+		}
+		return r.prune()
+	})
+	if err != nil {
+		r.fail(err)
+		return r.result, err
+	}
+	if len(r.result.Failed) > 0 {
+		return r.result, ErrFailed
+	}
+	return r.result, nil
+}
+
+// turn is how long a rotation waits for another one, which may be the one before, whose end
+// nobody waited for.
+const turn = 30 * time.Second
+
+// alone does something while no other rotation is at work on the host.
+func (r *run) alone(ctx context.Context, do func() error) error {
+	if err := os.Mkdir(r.at(Copies), 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("make a place for copies of the old certificates: %w", err)
+	}
+	locked, err := os.Open(r.at(Copies))
+	if err != nil {
+		return err
+	}
+	defer locked.Close()
+	late := time.NewTimer(turn)
+	defer late.Stop()
+	for {
+		err := syscall.Flock(int(locked.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if err == nil {
+			return do()
+		}
+		if !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR) {
+			return &os.PathError{Op: "lock", Path: locked.Name(), Err: err}
+		}
+		select {
+		case <-time.After(glance):
+		case <-late.C:
+			return errors.New("another rotate-certs is at work on this host; wait for it")
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// locked does something while nobody else writes in the directories.
+func (r *run) locked(do func() error) error {
+	for _, dir := range []string{"", "pki", "pki/etcd", manifests} {
+		lock, err := durable.Lock(r.at(dir))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		defer lock.Close()
+	}
+	return do()
+}
+
+// swept takes away what an interrupted rotation left beside the files.
+func (r *run) swept() error {
+	var paths []string
+	for _, i := range items {
+		paths = append(paths, i.files()...)
+	}
+	for _, c := range components() {
+		paths = append(paths, manifestOf(c))
+	}
+	for _, path := range paths {
+		if err := durable.Tidy(r.at(path)); err != nil && !errors.Is(err, syscall.ENOTDIR) {
+			return fmt.Errorf("tidy up beside %s: %w", r.at(path), err)
+		}
+	}
+	return nil
+}
+
+// restore puts an item's old files back. On a full disk it takes the copies themselves.
+func (r *run) restore(c *record, i item) error {
+	var prepared []durable.Replacement
+	for _, path := range i.files() {
+		content, err := durable.Read(r.copyOf(c, path), largest)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // it is in its place already
+		}
+		if err == nil {
+			r.effect("prepare the old " + path)
+			var beside durable.Replacement
+			beside, err = r.beside(r.at(path), content)
+			prepared = append(prepared, beside)
+		}
+		if errors.Is(err, syscall.ENOSPC) {
+			return r.moveBack(c, i)
+		}
+		if err != nil {
+			return fmt.Errorf("put back %s from %s: %w", r.at(path), filepath.Dir(r.copyOf(c, path)), err)
+		}
+	}
+	if len(prepared) == 0 {
+		return nil
+	}
+	return r.swap("put back", prepared)
+}
+
+// moveBack has the copies of an item be the files again.
+func (r *run) moveBack(c *record, i item) error {
+	for _, path := range i.files() {
+		r.effect("move back " + path)
+		if err := os.Rename(r.copyOf(c, path), r.at(path)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("put back %s: %w", r.at(path), err)
+		}
+		if err := durable.Tidy(r.at(path)); err != nil {
+			return fmt.Errorf("put back %s: %w", r.at(path), err)
+		}
+	}
+	return nil
+}
+
+// replace gives a file other content. Who calls it has the directory's lock.
+func (r *run) replace(path string, content []byte) error {
+	r.effect("prepare " + path)
+	beside, err := r.beside(r.at(path), content)
+	if err != nil {
+		return fmt.Errorf("replace %s: %w", r.at(path), err)
+	}
+	return r.swap("replace", []durable.Replacement{beside})
+}
+
+// swap puts files into their places.
+func (r *run) swap(what string, prepared []durable.Replacement) error {
+	r.effect(what + " " + prepared[0].Path)
+	if r.before != nil { // a test is to see what is between two renames
+		for _, one := range prepared {
+			if _, err := durable.SwapAll(one); err != nil {
+				return err
+			}
+			r.effect(what + ", after " + one.Path)
+		}
+		return nil
+	}
+	_, err := durable.SwapAll(prepared...)
+	return err
+}

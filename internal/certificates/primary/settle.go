@@ -1,0 +1,316 @@
+package primary
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/replicatedhq/ekco/internal/certificates"
+)
+
+const (
+	// patience is how long a component may take to come back.
+	patience = 3 * time.Minute
+	// glance is how often it is looked at, steady how many looks in a row it must be well.
+	glance = time.Second
+	steady = 3
+)
+
+// settle restarts who is to be, and sees to it that they come back or get what they had.
+func (r *run) settle(ctx context.Context, c *record) error {
+	for _, wave := range waves {
+		var waiting []*waited
+		for _, one := range c.Components {
+			if !slices.Contains(wave, one.Name) {
+				continue
+			}
+			w, err := r.begin(c, one)
+			if err != nil {
+				r.later(err)
+			}
+			if w != nil {
+				waiting = append(waiting, w)
+			}
+		}
+		if err := r.await(ctx, c, waiting); err != nil {
+			return err
+		}
+	}
+	c.Done = !r.unsettled
+	return r.write(c)
+}
+
+// waited is a component that is waited for.
+type waited struct {
+	restart
+	static Static
+	since  time.Time
+	// well is for how many looks it has been, as pod of which was the last.
+	well int
+	last Pod
+	// why says what it lacks; seen is set once the kubelet has made another pod of it.
+	why  string
+	seen string
+}
+
+// begin has a component restarted; nil if there is nothing to be waited for.
+func (r *run) begin(c *record, one restart) (*waited, error) {
+	static, err := r.static(one.Name)
+	if err != nil {
+		return nil, err
+	}
+	marked, err := r.marked(one.Name)
+	if err != nil {
+		return nil, err
+	}
+	fresh, all := r.fresh(c, one.Name)
+	w := &waited{restart: one, static: static, since: r.Now()}
+	switch {
+	case marked == c.ID && !all:
+		// It was about to get back what it had.
+		w.seen = "?"
+		return nil, r.restoreAll(c, w)
+	case marked == c.ID:
+		return w, nil
+	case !fresh, marked == c.ID+restored:
+		return nil, nil
+	}
+	r.say("Restarting %s for its new certificates", one.Name)
+	if err := r.mark(one.Name, c.ID); err != nil {
+		return nil, fmt.Errorf("restart %s: %w", one.Name, errors.Join(err, r.restoreAll(c, w)))
+	}
+	return w, nil
+}
+
+// fresh reports whether some, and whether all, of a component's items have the new certificates.
+func (r *run) fresh(c *record, component string) (some, all bool) {
+	all = true
+	for _, file := range c.of(component) {
+		isNew := r.isNew(file)
+		some, all = some || isNew, all && isNew
+	}
+	return some, all
+}
+
+func (r *run) isNew(file changed) bool {
+	i, known := itemOf(file.Path)
+	if !known {
+		return false
+	}
+	live, err := i.read(r.at)
+	return err == nil && certificates.Fingerprint(live.leaf) == file.Fingerprint
+}
+
+// await looks until all have come back, or their time is over.
+func (r *run) await(ctx context.Context, c *record, waiting []*waited) error {
+	next := time.NewTicker(glance)
+	defer next.Stop()
+	for len(waiting) > 0 {
+		select {
+		case <-next.C:
+		case <-ctx.Done():
+			return fmt.Errorf("interrupted while %s is waited for; run it again: %w", waiting[0].Name, ctx.Err())
+		}
+		waiting = slices.DeleteFunc(waiting, func(w *waited) bool { return r.settled(ctx, c, w) })
+	}
+	return nil
+}
+
+// settled looks at a component, and reports whether it is not waited for any more.
+func (r *run) settled(ctx context.Context, c *record, w *waited) bool {
+	r.look(ctx, w)
+	switch {
+	case w.well >= steady:
+		r.say("Back: %s answers", w.Name)
+		r.result.Restarted = append(r.result.Restarted, w.Name)
+		return true
+	case r.Now().Sub(w.since) < cmp.Or(r.Patience, patience):
+		return false
+	}
+	r.giveUp(ctx, c, w)
+	return true
+}
+
+// look finds out how a component is.
+func (r *run) look(ctx context.Context, w *waited) {
+	pod, why := r.newPod(w)
+	if why == "" {
+		w.seen = pod.UID
+		if err := r.Kubelet.Answers(ctx, w.static); err != nil {
+			why = err.Error()
+		}
+	}
+	switch {
+	case why != "":
+		w.well, w.why = 0, why
+	case pod != w.last:
+		w.well = 1 // it began anew meanwhile, and may do so again
+	default:
+		w.well++
+	}
+	w.last = pod
+}
+
+// newPod returns the pod that the kubelet made since.
+func (r *run) newPod(w *waited) (Pod, string) {
+	pods, err := r.Kubelet.Pods(w.static)
+	if err != nil {
+		return Pod{}, err.Error()
+	}
+	for _, pod := range pods {
+		if !slices.Contains(w.Before, pod.UID) {
+			return pod, ""
+		}
+	}
+	return Pod{}, "the kubelet has not started it anew; look whether the kubelet runs, and whether the image in the manifest can be had"
+}
+
+// giveUp puts back what a component had, and says what it lacked. What has expired is of no use
+// to it, and is not put back: the next rotation looks again whether it has come back.
+func (r *run) giveUp(ctx context.Context, c *record, w *waited) {
+	r.result.Down = append(r.result.Down, w.Name)
+	why := fmt.Sprintf("%s has not come back with its new certificates within %s: %s", w.Name, cmp.Or(r.Patience, patience), w.why)
+	if words := r.Kubelet.LastWords(w.static, w.seen); words != "" {
+		why += fmt.Sprintf("; its last words: %q", words)
+	}
+	if w.Expired {
+		r.later(fmt.Errorf("%s; what it had before has expired, and is not put back. It may wait for other primaries, whose certificates have expired as well: renew those, then run this again", why))
+		return
+	}
+	if err := r.restoreAll(c, w); err != nil {
+		r.later(fmt.Errorf("%s; and the old ones could not be put back; run this again: %w", why, err))
+		return
+	}
+	r.fail(fmt.Errorf("%s; it has its old ones again, and %s", why, r.afterwards(ctx, w)))
+}
+
+// restoreAll gives a component its old files, and has it restarted again if it was.
+func (r *run) restoreAll(c *record, w *waited) error {
+	var put []string
+	err := r.locked(func() error {
+		for _, file := range c.of(w.Name) {
+			i, known := itemOf(file.Path)
+			if !known || !r.isNew(file) {
+				continue
+			}
+			if err := r.restore(c, i); err != nil {
+				return err
+			}
+			put = append(put, i.shown())
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if err := r.unmark(c, w); err != nil {
+		return err
+	}
+	r.result.Rotated = slices.DeleteFunc(r.result.Rotated, func(path string) bool { return slices.Contains(put, path) })
+	r.say("Restored %s for %s", strings.Join(put, ", "), w.Name)
+	return nil
+}
+
+// unmark puts a manifest back. As long as the kubelet has made no other pod of it, it is as it was,
+// and no reason to restart anything; else there is another pod to be made again.
+func (r *run) unmark(c *record, w *waited) error {
+	file, manifest, err := r.manifest(w.Name)
+	if err != nil || manifest.Annotations[Annotation] != c.ID {
+		return err
+	}
+	if w.seen != "" {
+		return r.mark(w.Name, c.ID+restored)
+	}
+	old, err := certificates.ReadFile(r.copyOf(c, manifestOf(w.Name)))
+	if err != nil {
+		return err
+	}
+	// Somebody else may have changed it since.
+	if own, err := old.Annotated(Annotation, c.ID); err != nil || !bytes.Equal(own, file.Content) {
+		return r.mark(w.Name, c.ID+restored)
+	}
+	return r.locked(func() error { return r.replace(manifestOf(w.Name), old.Content) })
+}
+
+// afterwards says how a component is that has what it had before.
+func (r *run) afterwards(ctx context.Context, w *waited) string {
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(r.Patience, patience)/3)
+	defer cancel()
+	next := time.NewTicker(glance)
+	defer next.Stop()
+	for well := 0; ; {
+		err := r.Kubelet.Answers(ctx, w.static)
+		if well++; err != nil {
+			well = 0
+		}
+		if well >= steady {
+			return "answers"
+		}
+		select {
+		case <-next.C:
+		case <-ctx.Done():
+			if err == nil {
+				err = errors.New("it has answered for a moment only")
+			}
+			return "does not answer yet: " + err.Error()
+		}
+	}
+}
+
+// resume finds what an interrupted rotation has changed. It returns its record if that is to be
+// gone on with: nothing was restarted yet.
+func (r *run) resume(ctx context.Context) (*record, error) {
+	c, err := r.open()
+	if err != nil || c == nil {
+		return nil, err
+	}
+	r.say("An earlier rotation was interrupted; it is gone on with")
+	if err := r.mend(c); err != nil {
+		return nil, err
+	}
+	for _, one := range c.Components {
+		marked, err := r.marked(one.Name)
+		if err != nil {
+			continue // that is said where its restart is prepared
+		}
+		if strings.HasPrefix(marked, c.ID) {
+			return nil, r.settle(ctx, c)
+		}
+	}
+	c.Files = slices.DeleteFunc(c.Files, func(file changed) bool { return !r.isNew(file) })
+	if len(c.Files) == 0 {
+		c.Done = true
+		return nil, r.write(c)
+	}
+	for _, file := range c.Files {
+		if i, known := itemOf(file.Path); known {
+			r.result.Rotated = append(r.result.Rotated, i.shown())
+		}
+	}
+	return c, nil
+}
+
+// mend puts back the old pair where only half of the new one is in its place.
+func (r *run) mend(c *record) error {
+	return r.locked(func() error {
+		for _, file := range c.Files {
+			i, known := itemOf(file.Path)
+			if !known {
+				continue
+			}
+			if _, err := i.read(r.at); !errors.Is(err, errNoPair) {
+				continue
+			}
+			if err := r.restore(c, i); err != nil {
+				return err
+			}
+			r.say("Mended %s, of which a part was replaced", r.at(i.shown()))
+		}
+		return nil
+	})
+}

@@ -1,0 +1,127 @@
+package secrets
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/replicatedhq/ekco/internal/certificates"
+)
+
+// Client is what kubelets know an API server by, in files of a primary, and who signed it.
+type Client struct {
+	Certificate, Key certificates.File
+	CAs              []*x509.Certificate
+}
+
+// ReadClient reads it in the directory of the cluster's certificates, as kubeadm calls it there.
+func ReadClient(dir string) (Client, error) {
+	var client Client
+	var err error
+	if client.CAs, err = readBundle(filepath.Join(dir, "ca.crt")); err != nil {
+		return Client{}, err
+	}
+	if client.Certificate, err = certificates.ReadFile(filepath.Join(dir, "apiserver-kubelet-client.crt")); err != nil {
+		return Client{}, err
+	}
+	client.Key, err = certificates.ReadFile(filepath.Join(dir, "apiserver-kubelet-client.key"))
+	return client, err
+}
+
+// pair reads both files, which must belong together.
+func (c Client) pair() (leaf *x509.Certificate, pair tls.Certificate, err error) {
+	chain, key, err := certificates.Pair(c.Certificate, c.Key)
+	if err != nil {
+		return nil, tls.Certificate{}, err
+	}
+	return chain[0], tlsPair(chain, key), nil
+}
+
+// kubeletClient has a copy of what kubelets know the API servers by. KOTS asks kubelets with
+// it. Nobody makes it for KOTS alone: it is copied from the primary on which EKCO runs once that
+// has a better one, and a kubelet accepts it.
+type kubeletClient struct{ options Options }
+
+func (k kubeletClient) secrets() []secretOf {
+	return []secretOf{{ref: k.options.KubeletClient, certificate: "client.crt", key: "client.key", most: 1}}
+}
+
+func (kubeletClient) foreign([]held) bool      { return false }
+func (kubeletClient) consistent([]held) string { return "" }
+
+// leastBetter is by how much longer the primary's must be valid. All primaries have one of their
+// own, and have them renewed one after the other: none of them is better than the others for that.
+const leastBetter = 24 * time.Hour
+
+func (k kubeletClient) due(held []held, _ time.Time) (string, error) {
+	client, err := k.options.Client()
+	if err != nil {
+		return "", err
+	}
+	leaf, _, err := client.pair()
+	if err != nil {
+		return "", err
+	}
+	copied := held[0].chain[0]
+	until := leaf.NotAfter.UTC().Format(time.RFC3339)
+	switch {
+	case leaf.Equal(copied):
+		return "", nil
+	case !signed(copied, client.CAs) && signed(leaf, client.CAs):
+		return "the cluster's CA has not signed it; the primary has one that expires at " + until, nil
+	case leaf.NotAfter.Sub(copied.NotAfter) > leastBetter:
+		return "the primary has one that expires at " + until, nil
+	}
+	return "", nil
+}
+
+func signed(certificate *x509.Certificate, by []*x509.Certificate) bool {
+	return slices.ContainsFunc(by, func(ca *x509.Certificate) bool { return certificates.SignedBy(certificate, ca) })
+}
+
+// ready has a kubelet accept what is to be copied: a primary may be about to put back what it had.
+func (k kubeletClient) ready(ctx context.Context, _ []held, _ time.Time) error {
+	client, err := k.options.Client()
+	if err != nil {
+		return err
+	}
+	_, pair, err := client.pair()
+	if err != nil {
+		return err
+	}
+	if err := k.options.Accepts(ctx, pair); err != nil {
+		return fmt.Errorf("copy %s: %w", client.Certificate.Name, err)
+	}
+	return nil
+}
+
+// renew copies the files. They are read once, so that the certificate is that of the key.
+func (k kubeletClient) renew(held []held, _ certificates.Renewal) error {
+	client, err := k.options.Client()
+	if err != nil {
+		return err
+	}
+	if _, _, err := client.pair(); err != nil {
+		return err
+	}
+	held[0].secret.set(held[0].of.certificate, client.Certificate.Content)
+	held[0].secret.set(held[0].of.key, client.Key.Content)
+	return nil
+}
+
+func (k kubeletClient) servers() servers {
+	return servers{what: "kubelets", accepts: k.options.Accepts}
+}
+
+// client is the pair that the Secret holds.
+func (h *held) client() (tls.Certificate, error) {
+	chain, key, err := certificates.Pair(h.secret.file(h.of.certificate), h.secret.file(h.of.key))
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	return tlsPair(chain, key), nil
+}

@@ -1,0 +1,112 @@
+package loadbalancer
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// listKey is both the name of the ConfigMap and its key.
+const listKey = "update-internallb"
+
+// ErrOtherList is the error of a list that is not the one that was to be written: somebody has
+// deleted it, or made one.
+var ErrOtherList = errors.New("it is another ConfigMap than it was, or there is none any more")
+
+// List is the ConfigMap that says which nodes have their load balancer in step.
+type List struct {
+	objects kube.Objects
+	ref     kube.Ref
+}
+
+// NewList returns that of a namespace. It asks nothing yet.
+func NewList(objects kube.Objects, namespace string) *List {
+	return &List{objects, kube.Ref{Version: "v1", Resource: "configmaps", Namespace: namespace, Name: listKey}}
+}
+
+// Subject is what the journal calls it.
+func (l *List) Subject() journal.Subject { return journal.LoadBalancerList(l.ref.Namespace) }
+
+// Read returns what there is; nothing is no error.
+func (l *List) Read(ctx context.Context) (journal.LoadBalancerListFacts, error) {
+	raw, err := l.objects.ReadObject(ctx, l.ref)
+	if errors.Is(err, kube.ErrNotFound) {
+		return journal.LoadBalancerListFacts{}, nil
+	}
+	if err != nil {
+		return journal.LoadBalancerListFacts{}, kube.Lacking(err, "get", "configmaps")
+	}
+	return l.facts(raw)
+}
+
+func (l *List) facts(raw json.RawMessage) (facts journal.LoadBalancerListFacts, err error) {
+	var object struct {
+		Metadata struct {
+			UID string `json:"uid"`
+		} `json:"metadata"`
+		Data map[string]string `json:"data"`
+	}
+	if err := json.Unmarshal(raw, &object); err != nil {
+		return facts, fmt.Errorf("read %s: %w", l.ref, err)
+	}
+	return journal.LoadBalancerListFacts{UID: object.Metadata.UID, Sum: journal.SumOfLoadBalancers(object.Data[listKey])}, nil
+}
+
+// Write has the ConfigMap of that UID say the list, and leaves the rest of it. With none it is made.
+// If it is another one, or gone, it is left alone, and the error is [ErrOtherList]: who deletes it
+// asks for more than that it is written again.
+func (l *List) Write(ctx context.Context, shall journal.LoadBalancerListInput) (journal.LoadBalancerListFacts, error) {
+	if shall.UID == "" {
+		return l.create(ctx, shall.List)
+	}
+	raw, err := l.objects.ReadObject(ctx, l.ref)
+	if errors.Is(err, kube.ErrNotFound) {
+		return journal.LoadBalancerListFacts{}, ErrOtherList
+	}
+	if err != nil {
+		return journal.LoadBalancerListFacts{}, kube.Lacking(err, "get", "configmaps")
+	}
+	facts, err := l.facts(raw)
+	if err != nil || facts.UID != shall.UID {
+		return facts, errors.Join(err, ErrOtherList)
+	}
+	var object map[string]any
+	if err := json.Unmarshal(raw, &object); err != nil {
+		return facts, fmt.Errorf("read %s: %w", l.ref, err)
+	}
+	data, _ := object["data"].(map[string]any)
+	if data == nil {
+		data = map[string]any{}
+	}
+	data[listKey] = shall.List
+	object["data"] = data
+	if raw, err = json.Marshal(object); err == nil {
+		raw, err = l.objects.ReplaceObject(ctx, l.ref, raw)
+	}
+	if err != nil {
+		return facts, kube.Lacking(err, "update", "configmaps")
+	}
+	return l.facts(raw)
+}
+
+func (l *List) create(ctx context.Context, list string) (facts journal.LoadBalancerListFacts, err error) {
+	raw, err := json.Marshal(map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap",
+		"metadata": map[string]any{"name": l.ref.Name, "namespace": l.ref.Namespace},
+		"data":     map[string]any{listKey: list},
+	})
+	if err == nil {
+		raw, err = l.objects.CreateObject(ctx, l.ref, raw)
+	}
+	if errors.Is(err, kube.ErrConflict) {
+		return facts, ErrOtherList
+	}
+	if err != nil {
+		return facts, kube.Lacking(err, "create", "configmaps")
+	}
+	return l.facts(raw)
+}

@@ -1,0 +1,295 @@
+// Package loadbalancersim simulates hosts with the files of a load balancer, kubelets that run HAProxy
+// as they say, and HAProxies that read them when they are told to.
+package loadbalancersim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/internal/loadbalancer"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// How long a kubelet takes to see another manifest, and HAProxy to read its configuration.
+const (
+	kubeletTakes = 2 * time.Second
+	haproxyTakes = time.Second
+)
+
+// Fleet is hosts by the names of their nodes. Make it with [New].
+type Fleet struct {
+	dir string
+
+	mu    sync.Mutex
+	hosts map[string]*host
+}
+
+var _ loadbalancer.Running = (*Fleet)(nil)
+
+// Faults are what is wrong with the HAProxy of a node.
+type Faults struct {
+	// Deaf has it reload nothing, Broken reach no API server.
+	Deaf, Broken bool
+	// Stopped has its container not run; Image, unless it is empty, is what its pod has.
+	Stopped bool
+	Image   string
+}
+
+type host struct {
+	loadbalancer.Host
+	address string
+	faults  Faults
+	// pod is HAProxy's, nil for none, log what it says, has the configuration that it runs with.
+	pod *loadbalancer.Pod
+	log string
+	has string
+	// told and started count.
+	told, started int
+	// server is where the kubelet is led, restarts how often it was restarted.
+	server   string
+	restarts int
+}
+
+// New returns hosts whose files are below dir.
+func New(dir string) *Fleet { return &Fleet{dir: dir, hosts: map[string]*host{}} }
+
+// of expects mu to be held.
+func (f *Fleet) of(node string) *host {
+	if f.hosts[node] == nil {
+		f.hosts[node] = &host{Host: loadbalancer.Host{Etc: filepath.Join(f.dir, node)}}
+	}
+	return f.hosts[node]
+}
+
+// Host is the host of a node.
+func (f *Fleet) Host(node string) loadbalancer.Host {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.of(node).Host
+}
+
+// Lives says at which address the host of a node is.
+func (f *Fleet) Lives(node, address string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.of(node).address = address
+}
+
+// Break says what is wrong with the HAProxy of a node from now on.
+func (f *Fleet) Break(node string, faults Faults) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.of(node).faults = faults
+}
+
+// Program is what EKCO's program does on a node.
+func (f *Fleet) Program(node string) func(args []string) (any, error) {
+	return func(args []string) (any, error) {
+		for _, arg := range args {
+			if server, is := strings.CutPrefix(arg, "--server="); is {
+				return f.lead(node, server), nil
+			}
+		}
+		var primaries []string
+		image, keep := "", slices.Contains(args, "--keep-manifest")
+		for _, arg := range args {
+			if list, is := strings.CutPrefix(arg, "--primary-host="); is {
+				primaries = strings.Split(list, ",")
+			}
+			if name, is := strings.CutPrefix(arg, "--image="); is {
+				image = name
+			}
+		}
+		host := f.Host(node)
+		if image == "" {
+			return host.WriteConfig(primaries)
+		}
+		write := host.Write
+		if keep {
+			write = host.Provide
+		}
+		on, err := write(primaries, image)
+		if on.Manifest {
+			time.AfterFunc(kubeletTakes, func() { f.Restart(node) })
+		}
+		return on, err
+	}
+}
+
+// lead leads the kubelet of a node to an address, and restarts it.
+func (f *Fleet) lead(node, server string) journal.KubeconfigsSet {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	h := f.of(node)
+	from := h.server
+	h.server, h.restarts = server, h.restarts+1
+	return journal.KubeconfigsSet{Files: []journal.KubeconfigSet{{Path: "/etc/kubernetes/kubelet.conf", Cluster: "kubernetes", From: from}}}
+}
+
+// Led returns where the kubelet of a node is led, and how often it was restarted.
+func (f *Fleet) Led(node string) (server string, restarts int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.of(node).server, f.of(node).restarts
+}
+
+// Restart has the kubelet of a node run HAProxy as its manifest says.
+func (f *Fleet) Restart(node string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	h := f.of(node)
+	content, err := os.ReadFile(h.ManifestPath())
+	if err != nil {
+		panic(err)
+	}
+	var manifest struct {
+		Metadata struct {
+			Annotations map[string]string `json:"annotations"`
+		} `json:"metadata"`
+		Spec struct {
+			Containers []struct {
+				Image string `json:"image"`
+			} `json:"containers"`
+		} `json:"spec"`
+	}
+	if err := yaml.Unmarshal(content, &manifest); err != nil {
+		panic(err)
+	}
+	h.started++
+	h.pod = &loadbalancer.Pod{
+		Name: loadbalancer.PodName + "-" + node, Image: manifest.Spec.Containers[0].Image, Runs: true,
+		Version: manifest.Metadata.Annotations[loadbalancer.FileVersionAnnotation], Started: time.Now().UTC(),
+	}
+	h.log = ""
+	h.reads()
+}
+
+// Remove removes the pod of a node, as the kubelet does when its manifest is gone.
+func (f *Fleet) Remove(node string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.of(node).pod = nil
+}
+
+// reads has HAProxy read its configuration.
+func (h *host) reads() {
+	content, err := os.ReadFile(h.ConfigPath())
+	if err != nil {
+		panic(err)
+	}
+	h.has = string(content)
+	h.log += fmt.Sprintf("Health check for server %s/k8s-primary-0 succeeded\n", loadbalancer.Backend(h.has))
+}
+
+// Pods implements [loadbalancer.Running].
+func (f *Fleet) Pods(context.Context) (map[string]loadbalancer.Pod, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	pods := map[string]loadbalancer.Pod{}
+	for node, h := range f.hosts {
+		if h.pod != nil {
+			pods[node] = h.seen()
+		}
+	}
+	return pods, nil
+}
+
+// seen is the pod as it is seen.
+func (h *host) seen() loadbalancer.Pod {
+	pod := *h.pod
+	if h.faults.Stopped {
+		pod.Runs, pod.Started = false, time.Time{}
+	}
+	if h.faults.Image != "" {
+		pod.Image = h.faults.Image
+	}
+	return pod
+}
+
+// Pod implements [loadbalancer.Running].
+func (f *Fleet) Pod(_ context.Context, node string) (loadbalancer.Pod, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	h := f.of(node)
+	if h.pod == nil {
+		return loadbalancer.Pod{}, kube.ErrNotFound
+	}
+	return h.seen(), nil
+}
+
+// at returns the host of a pod. It expects mu to be held.
+func (f *Fleet) at(pod loadbalancer.Pod) *host {
+	return f.of(strings.TrimPrefix(pod.Name, loadbalancer.PodName+"-"))
+}
+
+// Log implements [loadbalancer.Running].
+func (f *Fleet) Log(_ context.Context, pod loadbalancer.Pod) (string, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.at(pod).log, nil
+}
+
+// Reload implements [loadbalancer.Running].
+func (f *Fleet) Reload(_ context.Context, pod loadbalancer.Pod) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	h := f.at(pod)
+	h.told++
+	if !h.faults.Deaf {
+		time.AfterFunc(haproxyTakes, func() {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			h.reads()
+		})
+	}
+	return nil
+}
+
+// Reach implements [loadbalancer.Running].
+func (f *Fleet) Reach(_ context.Context, address string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, h := range f.hosts {
+		if h.address == address && h.faults.Broken {
+			return errors.New("connection refused")
+		}
+	}
+	return nil
+}
+
+// Came is what the load balancer of a node has come to.
+type Came struct {
+	// Image is empty if there is no HAProxy.
+	Image string
+	// Servers is how many there are in the configuration, InStep whether it runs with that.
+	Servers int
+	InStep  bool
+	// Started and Told count starts and signals.
+	Started, Told int
+}
+
+// Came returns what the load balancer of a node has come to.
+func (f *Fleet) Came(node string) Came {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	h := f.of(node)
+	came := Came{Started: h.started, Told: h.told}
+	content, err := os.ReadFile(h.ConfigPath())
+	if err == nil {
+		came.Servers = strings.Count(string(content), "\n    server ")
+	}
+	if h.pod != nil {
+		came.Image, came.InStep = h.pod.Image, h.has == string(content)
+	}
+	return came
+}

@@ -1,0 +1,47 @@
+package certificates
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/observers"
+)
+
+// Kubelets sees what kubelets serve.
+type Kubelets interface {
+	Facts(ctx context.Context, known map[string]journal.CertificateFacts) (map[string]journal.CertificateFacts, error)
+}
+
+const (
+	// kubeletsInterval is how often hands are shaken with kubelets, whose certificates change a few
+	// times a year, and kubeletsTimeout enough for a thousand of which none answers.
+	kubeletsInterval = 10 * time.Minute
+	kubeletsTimeout  = 2 * time.Minute
+)
+
+// OfKubelets returns the source of facts of what kubelets serve. clock returns an error if one cannot
+// tell how near an end is.
+func OfKubelets(kubelets Kubelets, clock func() error, known map[string]journal.CertificateFacts) observers.Source {
+	// seen is what is kept of those that do not answer.
+	seen := ofNodes(known, journal.KubeletOn)
+	return observers.Poll(observers.Polled[journal.CertificateFacts]{
+		Name: "certificates of kubelets", Interval: kubeletsInterval, Timeout: kubeletsTimeout,
+		Ask: func(ctx context.Context) (map[string]journal.CertificateFacts, error) {
+			if err := clock(); err != nil {
+				return nil, err
+			}
+			now, err := kubelets.Facts(ctx, seen)
+			if errors.Is(kube.Sentinel(err), kube.ErrUnavailable) {
+				return seen, nil // who watches the API says so, and does not wait for all these handshakes
+			}
+			if err == nil {
+				seen = now
+			}
+			return now, err
+		},
+		Noun: onNodes(journal.KubeletCertificate, ofNodes(known, journal.KubeletOn), func(reason string) string { return "its node is gone: " + reason }),
+	})
+}

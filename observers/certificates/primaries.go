@@ -1,0 +1,38 @@
+package certificates
+
+import (
+	"context"
+
+	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/observers"
+)
+
+// Primaries judges the certificates of control planes.
+type Primaries interface {
+	Facts(ctx context.Context, known map[string]journal.CertificateFacts) (map[string]journal.CertificateFacts, error)
+}
+
+// OfPrimaries returns the source of facts of control planes' certificates: which primaries there
+// are, and what programs have found there. clock returns an error if one cannot tell what is due. With
+// off, they are gone for that reason.
+func OfPrimaries(primaries Primaries, clock func() error, off string, known map[string]journal.CertificateFacts) observers.Source {
+	byNode := ofNodes(known, journal.ControlPlaneOn)
+	ask := func(ctx context.Context) (map[string]journal.CertificateFacts, error) {
+		if err := clock(); err != nil {
+			return nil, err
+		}
+		return primaries.Facts(ctx, byNode)
+	}
+	if off != "" {
+		ask = func(context.Context) (map[string]journal.CertificateFacts, error) { return nil, nil }
+	}
+	return observers.Poll(observers.Polled[journal.CertificateFacts]{
+		Name: "certificates of control planes", OfAPI: off == "", Ask: ask,
+		Noun: onNodes(journal.ControlPlaneCertificates, byNode, func(reason string) string {
+			if off != "" {
+				return off
+			}
+			return "its node is no primary any more: " + reason
+		}),
+	})
+}

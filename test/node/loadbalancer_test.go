@@ -1,0 +1,256 @@
+package nodetest
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/replicatedhq/ekco/internal/systemd/systemdtest"
+	"github.com/replicatedhq/ekco/internal/version"
+	"github.com/replicatedhq/ekco/test/await"
+)
+
+// Names of one image of HAProxy.
+var haproxyImages = []string{"ekco.test/haproxy:1", "ekco.test/haproxy:2"}
+
+// balanced is a cluster whose only real node is a primary with HAProxy.
+type balanced struct{ *world }
+
+// TestTheLoadBalancerOfARealNode is about HAProxy as a static pod of a real kubelet, before a real API
+// server. Simulated primaries, on which no program runs, come and go.
+func TestTheLoadBalancerOfARealNode(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "haproxy.tar")
+	if err := buildHAProxy(t.Context(), "../..", path, haproxyImages...); err != nil {
+		t.Fatal(err)
+	}
+	w := &balanced{install(t, map[string]string{
+		"enable_internal_load_balancer": "true", "internal_load_balancer_haproxy_image": haproxyImages[0],
+		"host_task_image": "replicated/ekco:" + version.Get().Version,
+	}, "--workers", "0")}
+	w.lose(t, "primary-1", "primary-2")
+	w.node.Import(t, path)
+	w.leadToTheAPIServer(t)
+	w.operator(t)
+	// The simulated ones are lost, and were ready before.
+	first := w.serves(t, haproxyImages[0], 3)
+
+	client := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+	defer client.CloseIdleConnections()
+	w.ask(t, client)
+	for _, change := range []struct {
+		what    func()
+		servers int
+	}{
+		{func() { w.Kubectl(t, "delete", "node", "primary-1") }, 2},
+		{func() { w.Kubectl(t, "delete", "node", "primary-2") }, 1},
+		{func() { w.nodeDoes(t, "add", "primary-3", "--role", "primary") }, 2},
+		{func() { w.nodeDoes(t, "lose", "primary-3", "--wait", "60s") }, 2},
+		{func() { w.Kubectl(t, "delete", "node", "primary-3") }, 1},
+	} {
+		change.what()
+		if now := w.serves(t, haproxyImages[0], change.servers); now != first {
+			t.Errorf("HAProxy was started anew: %s after %s", now, first)
+		}
+		if !w.ask(t, client) {
+			t.Error("what was connected was cut")
+		}
+	}
+	await.Until(t, patience, "the ConfigMap says that all are in step", func() (bool, string) {
+		says := w.Kubectl(t, "--namespace", "kurl", "get", "configmap", "update-internallb", "--ignore-not-found", "--output", "jsonpath={.data.update-internallb}")
+		return strings.Contains(says, "real-1 true "+w.node.network.address()), says
+	})
+
+	t.Run("somebody removes the manifest", func(t *testing.T) {
+		if err := os.Remove(w.node.Disk("etc/kubernetes/manifests/haproxy.yaml")); err != nil {
+			t.Fatal(err)
+		}
+		w.Kubectl(t, "--namespace", "kurl", "delete", "configmap", "update-internallb") // as who does not want to wait
+		await.Until(t, patience, "HAProxy is another one", func() (bool, string) {
+			pod, why := w.haproxy(t)
+			return pod != "" && pod != first, why
+		})
+		first = w.serves(t, haproxyImages[0], 1)
+	})
+	t.Run("another image", func(t *testing.T) {
+		w.configure(t, map[string]string{
+			"enable_internal_load_balancer": "true", "internal_load_balancer_haproxy_image": haproxyImages[1],
+			"host_task_image": "replicated/ekco:" + version.Get().Version, "reconcile_interval": "1s", "settling_time": "1s",
+		})
+		w.Kubectl(t, "--namespace", "kurl", "delete", "pod", w.operator(t))
+		if now := w.serves(t, haproxyImages[1], 1); now == first {
+			t.Error("HAProxy has another image, and was not started anew")
+		}
+	})
+	t.Run("change-load-balancer, as installers run it", w.leadsItsKubelet)
+	w.noPodIsBad(t)
+}
+
+// leadsItsKubelet is how kURL has the kubelets led to the load balancer. The stream of the command breaks
+// with the kubelet, which is the one of its own node.
+func (w *balanced) leadsItsKubelet(t *testing.T) {
+	bus := filepath.Join(w.node.dir, "settings", "dbus")
+	if err := os.Mkdir(bus, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	systemd := systemdtest.StartAt(t, filepath.Join(bus, "system_bus_socket"), "kubelet.service")
+	restarted := systemd.Restarted()
+	if output, err := w.node.command("sh", "-c", "mkdir -p /run/dbus && mount --bind /node/dbus /run/dbus").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, output)
+	}
+	const command = "ekco change-load-balancer --internal --server=https://localhost:6444 >/tmp/change-lb-log 2>&1"
+	installer := w.kubectl("--namespace", "kurl", "exec", w.operator(t), "--", "bash", "-c", command)
+	if err := installer.Start(); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-restarted:
+	case <-time.After(patience):
+		t.Fatal("the kubelet is not restarted: " + w.Kubectl(t, "--namespace", "kurl", "exec", w.operator(t), "--", "cat", "/tmp/change-lb-log"))
+	}
+	w.node.kubelet.kill()
+	w.node.startKubelet(t)
+	t.Logf("the installer's command ended: %v", installer.Wait())
+	var said string
+	await.Until(t, patience, "the result is in the pod", func() (bool, string) {
+		content, err := w.kubectl("--namespace", "kurl", "exec", "deploy/ekc-operator", "--", "cat", "/tmp/change-lb-log").CombinedOutput()
+		said = string(content)
+		return err == nil && strings.Contains(said, "Result:"), said
+	})
+	t.Log(said)
+	if !strings.HasSuffix(said, "\nResult: success\n") || strings.Count(said, "Result:") != 1 {
+		t.Errorf("it says:\n%s", said)
+	}
+	w.node.WaitReady(t)
+	for _, name := range []string{"kubelet.conf", "admin.conf"} {
+		content, err := os.ReadFile(w.node.Disk("etc/kubernetes/" + name))
+		if err != nil || !strings.Contains(string(content), "server: https://localhost:6444") {
+			t.Errorf("%s: %v:\n%s", name, err, content)
+		}
+	}
+	history := w.mustEkco(t, "history", "--component", "kubeconfigs")
+	for _, want := range []string{"change-load-balancer", "serve real-1 is done", "kubeconfig real-1 is done", "they are led to https://localhost:6444"} {
+		if !strings.Contains(history, want) {
+			t.Errorf("the history lacks %q:\n%s", want, history)
+		}
+	}
+}
+
+// leadToTheAPIServer has port 6443 of the node lead to the API server, as that of a primary does.
+func (w *balanced) leadToTheAPIServer(t *testing.T) {
+	t.Helper()
+	for _, chain := range []string{"OUTPUT", "PREROUTING"} {
+		command := w.node.command("iptables", "-t", "nat", "-I", chain, "-p", "tcp", "-d", w.node.network.address(), "--dport", "6443",
+			"-j", "DNAT", "--to-destination", fmt.Sprintf("%s:%d", gateway, w.door.port()))
+		if output, err := command.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, output)
+		}
+	}
+}
+
+func (w *balanced) nodeDoes(t *testing.T, verb, name string, more ...string) {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), binaries.controlplane, append([]string{"node", verb, name, "--dir", w.dir}, more...)...)
+	if output, err := command.CombinedOutput(); err != nil {
+		t.Fatalf("%s %s: %v: %s", verb, name, err, output)
+	}
+}
+
+// serves waits until HAProxy runs with that image and so many servers, and EKCO has proved it. It
+// returns which container that is.
+func (w *balanced) serves(t *testing.T, image string, servers int) (container string) {
+	t.Helper()
+	began := time.Now()
+	await.Until(t, patience, fmt.Sprintf("HAProxy has %s and %d servers", image, servers), func() (bool, string) {
+		config, err := w.node.command("cat", "/etc/haproxy/haproxy.cfg").Output()
+		if err != nil {
+			return false, err.Error()
+		}
+		if has := strings.Count(string(config), "\n    server "); has != servers {
+			return false, fmt.Sprintf("it has %d servers: %s", has, w.history(t))
+		}
+		var why string
+		container, why = w.haproxy(t)
+		if container == "" || !strings.Contains(why, image) {
+			return false, why
+		}
+		status := w.mustEkco(t, "status", "--component", "loadbalancer")
+		return w.isInStep(status), status
+	})
+	t.Logf("%s with %d servers after %s", image, servers, time.Since(began).Round(100*time.Millisecond))
+	return container
+}
+
+func (w *balanced) history(t *testing.T) string {
+	return w.mustEkco(t, "history", "--component", "loadbalancer", "--limit", "30")
+}
+
+// isInStep reports whether a status says that the real node is.
+func (w *balanced) isInStep(status string) bool {
+	for line := range strings.Lines(status) {
+		if strings.Contains(line, "real-1") && strings.Contains(line, "InStep") {
+			return true
+		}
+	}
+	return false
+}
+
+// haproxy returns the container that runs, empty for none, and what is seen.
+func (w *balanced) haproxy(t *testing.T) (container, seen string) {
+	t.Helper()
+	pod, err := w.Client.CoreV1().Pods("kube-system").Get(t.Context(), "haproxy-real-1", metav1.GetOptions{})
+	if err != nil {
+		return "", err.Error()
+	}
+	for _, status := range pod.Status.ContainerStatuses {
+		seen = fmt.Sprintf("%s, %+v", pod.Spec.Containers[0].Image, status)
+		if status.State.Running != nil && pod.DeletionTimestamp == nil {
+			container = status.ContainerID
+		}
+	}
+	return container, seen
+}
+
+// ask asks the API server through HAProxy, and reports whether that was on a connection that there was.
+func (w *balanced) ask(t *testing.T, client *http.Client) (reused bool) {
+	t.Helper()
+	ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) { reused = info.Reused }})
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("https://%s:6444/healthz", w.node.network.address()), http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if body, err := io.ReadAll(response.Body); err != nil || response.StatusCode != http.StatusOK {
+		t.Errorf("%v: %s: %s", err, response.Status, body)
+	}
+	return reused
+}
+
+// noPodIsBad: installers refuse to go on while a pod in namespace kurl has failed.
+func (w *balanced) noPodIsBad(t *testing.T) {
+	t.Helper()
+	pods, err := w.Client.CoreV1().Pods("kurl").List(context.WithoutCancel(t.Context()), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, pod := range pods.Items {
+		if pod.Status.Phase == corev1.PodFailed {
+			t.Errorf("pod %s has failed", pod.Name)
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/godbus/dbus/v5"
@@ -100,11 +101,14 @@ func (u *Unit) Restart(ctx context.Context) error {
 func (u *Unit) await(ctx context.Context, before state) error {
 	tick := time.NewTicker(u.systemd.Look)
 	defer tick.Stop()
-	var seen state
+	seen := before
 	var since time.Time
 	starts := 0
 	for {
 		now, err := u.look(ctx)
+		if err == nil && now.start != seen.start {
+			starts++ // also of one that ended before it was seen active
+		}
 		switch {
 		case ctx.Err() != nil:
 			return u.late(seen, starts, ctx.Err())
@@ -114,9 +118,8 @@ func (u *Unit) await(ctx context.Context, before state) error {
 			return fmt.Errorf("%s was restarted and %s; look at journalctl -u %s", u.name, now, u.name)
 		case !now.activeAfter(before):
 			since = time.Time{}
-		case since.IsZero() || now.invocation != seen.invocation:
+		case since.IsZero() || now.start != seen.start:
 			since = time.Now()
-			starts++
 		case time.Since(since) >= u.systemd.Steady:
 			return nil
 		}
@@ -140,14 +143,14 @@ func (u *Unit) late(seen state, starts int, cause error) error {
 // state is what a unit is at a moment.
 type state struct {
 	load, active, sub, result string
-	// invocation tells each start of it from all others.
-	invocation string
+	// start tells each start of it from all others.
+	start string
 	// job is set while something is still to be done with it.
 	job bool
 }
 
 func (s state) activeAfter(before state) bool {
-	return s.active == stateActive && !s.job && s.invocation != before.invocation
+	return s.active == stateActive && !s.job && s.start != before.start
 }
 
 func (s state) failed() bool { return s.active == stateFailed && !s.job }
@@ -168,9 +171,7 @@ func (u *Unit) look(ctx context.Context) (state, error) {
 		return state{}, err
 	}
 	now := state{load: text(unit["LoadState"]), active: text(unit["ActiveState"]), sub: text(unit["SubState"])}
-	if id, is := unit["InvocationID"].Value().([]byte); is {
-		now.invocation = hex.EncodeToString(id)
-	}
+	now.start = startOf(unit)
 	if job, is := unit["Job"].Value().([]any); is && len(job) > 0 {
 		number, is := job[0].(uint32)
 		now.job = is && number != 0
@@ -181,6 +182,16 @@ func (u *Unit) look(ctx context.Context) (state, error) {
 	ofService, err := u.properties(ctx, service)
 	now.result = text(ofService["Result"])
 	return now, err
+}
+
+// startOf tells a start from all others: by its invocation, or by when it was active, where systemd
+// is older than invocations (232; Enterprise Linux 7 has 219).
+func startOf(unit map[string]dbus.Variant) string {
+	if id, is := unit["InvocationID"].Value().([]byte); is {
+		return hex.EncodeToString(id)
+	}
+	since, _ := unit["ActiveEnterTimestampMonotonic"].Value().(uint64)
+	return strconv.FormatUint(since, 10)
 }
 
 func (u *Unit) properties(ctx context.Context, of string) (map[string]dbus.Variant, error) {

@@ -85,8 +85,10 @@ func TestAUnitThatIsNotActiveAgainIsToldOf(t *testing.T) {
 	}
 	soon, stop := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer stop()
-	again := []systemdtest.State{looping, systemdtest.Running(), looping, systemdtest.Running()}
-	s.AfterRestart(kubelet, append(again, looping)...)
+	active, unseen := systemdtest.Running(), looping
+	ended := looping
+	ended.Invocation, unseen.Invocation = active.Invocation, systemdtest.NewStart()
+	s.AfterRestart(kubelet, looping, active, ended, unseen)
 	if err := unit(t, s).Restart(soon); err == nil || !strings.Contains(err.Error(), "told to restart and does not stay active: it was seen to start 2 times, and ended within ") {
 		t.Error(err)
 	}
@@ -102,6 +104,22 @@ func TestTheOldProcessIsNotTakenForTheNewOne(t *testing.T) {
 	s := systemdtest.Start(t, kubelet)
 	old := s.State(kubelet)
 	s.AfterRestart(kubelet, append(slices.Repeat([]systemdtest.State{old}, 60), systemdtest.Running())...)
+	if err := unit(t, s).Restart(t.Context()); err != nil || s.Left(kubelet) > 0 {
+		t.Errorf("%v, %d left", err, s.Left(kubelet))
+	}
+}
+
+// TestASystemdWithoutInvocations: before 232 a start is told from others by when it was active.
+func TestASystemdWithoutInvocations(t *testing.T) {
+	s := systemdtest.Start(t, kubelet)
+	old, now := systemdtest.Running(), systemdtest.Running()
+	old.Invocation, now.Invocation = nil, nil
+	old.ActiveSince, now.ActiveSince = 1, 2
+	s.AfterRestart(kubelet, old)
+	if err := unit(t, s).Restart(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s.AfterRestart(kubelet, append(slices.Repeat([]systemdtest.State{old}, 60), now)...)
 	if err := unit(t, s).Restart(t.Context()); err != nil || s.Left(kubelet) > 0 {
 		t.Errorf("%v, %d left", err, s.Left(kubelet))
 	}

@@ -20,8 +20,10 @@ type State struct {
 	Load, Active, Sub, Result string
 	// Job is set while something is still to be done with it.
 	Job bool
-	// Invocation tells each start from all others; [NewStart] makes one.
+	// Invocation tells each start from all others; [NewStart] makes one. One older than 232 has none.
 	Invocation []byte
+	// ActiveSince is since when it is active, in microseconds since the machine was booted.
+	ActiveSince uint64
 }
 
 // Running is the state of a unit that was just started.
@@ -247,10 +249,14 @@ func (s *Systemd) properties(unit, of string) map[string]dbus.Variant {
 	if state.Job {
 		job.ID, job.Path = 7, "/org/freedesktop/systemd1/job/7"
 	}
-	return map[string]dbus.Variant{
+	properties := map[string]dbus.Variant{
 		"LoadState": dbus.MakeVariant(state.Load), "ActiveState": dbus.MakeVariant(state.Active), "SubState": dbus.MakeVariant(state.Sub),
-		"InvocationID": dbus.MakeVariant(state.Invocation), "Job": dbus.MakeVariant(job),
+		"ActiveEnterTimestampMonotonic": dbus.MakeVariant(state.ActiveSince), "Job": dbus.MakeVariant(job),
 	}
+	if state.Invocation != nil {
+		properties["InvocationID"] = dbus.MakeVariant(state.Invocation)
+	}
+	return properties
 }
 
 // State is how a unit is now.

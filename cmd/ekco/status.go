@@ -24,8 +24,9 @@ wait for, what EKCO will do next by itself and what keeps it from that, pauses, 
 mode, and the journal's size and position. Where no operator runs, it says so and shows
 what the journal says. A name narrows it to the node or thing of that name.
 Nodes that were purged or gone more than a day ago are left out of the table,
-unless --all is given. With -o wide, or --component, more is told of things that
-are no nodes; --component leaves out the others.
+unless --all is given, and more than ten things of a kind in the same state are counted.
+With -o wide, or --component, each is named and more is told of things that are no
+nodes; --component leaves out the others.
 
 The exit code is 0 whatever the status is. With --check it is 0 for OK, 1 for WORKING,
 and 2 for NEEDS YOU and whenever the status cannot be had: for monitoring.`,

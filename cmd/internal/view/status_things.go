@@ -26,40 +26,82 @@ func ofComponent(status api.Status, component string, v *words.Vocabulary) api.S
 	return status
 }
 
+// countedFrom is how many things of one machine and in one state are counted instead of named: each
+// node has a load balancer and certificates, and what is to be read is what is not as usual.
+const countedFrom = 11
+
 // thingTable shows the things of all machines but nodes', if there are any, wide with their
-// details, and says how many it leaves out.
+// details, and says how many it leaves out. Neither wide nor all, it counts those of which there
+// are many in the same state.
 func thingTable(status api.Status, all, wide bool, s style) []string {
 	if len(status.Things) == 0 {
 		return nil
 	}
-	rows := [][]cell{{{text: "MACHINE"}, {text: "THING"}, {text: "STATE"}, {text: "SINCE"}}}
-	hidden, details := 0, [][]string{nil}
-	for _, thing := range status.Things {
-		if !all && thing.Gone && status.Now.Sub(thing.Since) > 24*time.Hour {
-			hidden++
-			continue
-		}
-		rows = append(rows, []cell{
-			{text: Clean(thing.Machine)},
-			{text: Clean(thing.Name)},
-			{text: Clean(string(thing.State))},
-			{text: age(status.Now.Sub(thing.Since)) + " ago"},
-		})
-		details = append(details, thing.Details)
+	things, hidden := status.Things, 0
+	if !all {
+		things = keep(things, func(t api.ThingStatus) bool { return !t.Gone || status.Now.Sub(t.Since) <= 24*time.Hour })
+		hidden = len(status.Things) - len(things)
 	}
 	lines := []string{""}
-	if len(rows) > 1 {
-		for i, row := range align(rows, s) {
-			lines = append(lines, row)
-			for _, detail := range details[i] {
-				if wide {
-					lines = append(lines, "  "+Clean(detail))
-				}
-			}
-		}
+	if len(things) > 0 {
+		lines = append(lines, thingRows(status.Now, things, !all && !wide, wide, s)...)
 	}
 	if hidden > 0 {
 		lines = append(lines, s.paint(faint, fmt.Sprintf("%s gone for more than a day: ekco status --all", words.Count(hidden, "thing"))))
+	}
+	return lines
+}
+
+// alike are things of one machine in one state.
+type alike struct {
+	number int
+	latest time.Time
+}
+
+type kindAndState struct {
+	machine string
+	state   journal.State
+}
+
+func alikes(things []api.ThingStatus) map[kindAndState]*alike {
+	groups := map[kindAndState]*alike{}
+	for _, thing := range things {
+		key := kindAndState{thing.Machine, thing.State}
+		if groups[key] == nil {
+			groups[key] = &alike{}
+		}
+		group := groups[key]
+		group.number++
+		if thing.Since.After(group.latest) {
+			group.latest = thing.Since
+		}
+	}
+	return groups
+}
+
+// thingRows has a row for each thing; counted, one for all that are alike, where there are many.
+func thingRows(now time.Time, things []api.ThingStatus, counted, wide bool, s style) (lines []string) {
+	groups, told := alikes(things), map[*alike]bool{}
+	rows, details := [][]cell{{{text: "MACHINE"}, {text: "THING"}, {text: "STATE"}, {text: "SINCE"}}}, [][]string{nil}
+	for _, thing := range things {
+		name, since := Clean(thing.Name), thing.Since
+		if group := groups[kindAndState{thing.Machine, thing.State}]; counted && group.number >= countedFrom {
+			if told[group] {
+				continue
+			}
+			told[group] = true
+			name, since = fmt.Sprintf("%d of them", group.number), group.latest
+		}
+		rows = append(rows, []cell{{text: Clean(thing.Machine)}, {text: name}, {text: Clean(string(thing.State))}, {text: age(now.Sub(since)) + " ago"}})
+		details = append(details, thing.Details)
+	}
+	for i, row := range align(rows, s) {
+		lines = append(lines, row)
+		for _, detail := range details[i] {
+			if wide {
+				lines = append(lines, "  "+Clean(detail))
+			}
+		}
 	}
 	return lines
 }

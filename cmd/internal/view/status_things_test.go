@@ -1,6 +1,7 @@
 package view
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -41,6 +42,37 @@ func TestThingsOfFurtherMachinesHaveATableOnceThereAreAny(t *testing.T) {
 	}
 	if lines := thingTable(api.Status{Now: now}, true, true, style{}); lines != nil {
 		t.Errorf("of nothing it says %q", lines)
+	}
+}
+
+// TestThingsOfWhichThereAreManyAreCounted: a cluster of a thousand nodes has two lines for them, and one
+// for each that is not like the others.
+func TestThingsOfWhichThereAreManyAreCounted(t *testing.T) {
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	status := api.Status{Now: now}
+	for i := range 1000 {
+		thing := api.ThingStatus{Machine: "lamp", Name: fmt.Sprintf("lamp-%d", i), State: "Burning", Since: now.Add(-time.Duration(i+1) * time.Hour)}
+		if i%100 == 50 {
+			thing.State = "Out"
+		}
+		status.Things = append(status.Things, thing)
+	}
+	lines := thingTable(status, false, false, style{})
+	if len(lines) != 13 || lines[2] != "lamp     990 of them  Burning  1h ago" || !strings.HasPrefix(lines[3], "lamp     lamp-50      Out      ") {
+		t.Errorf("%q", lines)
+	}
+	for _, everything := range [][]string{thingTable(status, true, false, style{}), thingTable(status, false, true, style{})} {
+		if len(everything) != 1002 {
+			t.Errorf("of 1000 there are %d lines", len(everything))
+		}
+	}
+	status.Things[50].State = "Burning" // 9 are out, 991 burn
+	status.Things = status.Things[:51]
+	for i := range 10 {
+		status.Things[i].State = "Out"
+	}
+	if lines := thingTable(status, false, false, style{}); len(lines) != 13 || !strings.Contains(lines[12], "41 of them") {
+		t.Errorf("ten are named, and 41 counted: %q", lines)
 	}
 }
 

@@ -327,7 +327,7 @@ func TestPeopleAreWarnedOfWhatNobodyRenewsAndOfWhatShouldHaveBeen(t *testing.T) 
 	}
 }
 
-func TestOfAFileTheLogWarnsAndThereIsNoEvent(t *testing.T) {
+func TestOfACAInAFileTheEventIsAboutTheNamespaceOfTheControlPlane(t *testing.T) {
 	w := newWorld(t)
 	facts := w.facts(day, func(f *journal.CertificateFacts) {
 		f.Certificates = []journal.Certificate{{At: "/etc/kubernetes/pki/ca.crt", NotAfter: w.Now.Add(day)}}
@@ -335,7 +335,8 @@ func TestOfAFileTheLogWarnsAndThereIsNoEvent(t *testing.T) {
 	})
 	payload, e := &journal.ThingObserved{Machine: Machine, Facts: w.JSON(facts)}, journal.Event{Type: journal.TypeThingObserved, Subject: ca}
 	row := row(t, journal.TypeThingObserved)
-	if note := row.Kubernetes(e, payload); note.Message != "" || note.Reason != "" {
+	note := row.Kubernetes(e, payload)
+	if namespace := (journal.Subject{Kind: "Namespace", Name: "kube-system"}); note.About != namespace || note.APIVersion != "v1" || !note.Warning || note.Reason != "CertificateExpires" {
 		t.Errorf("the event is %+v", note)
 	}
 	if line := row.Log(e, payload); !strings.Contains(line.Message, "pki/ca.crt expires within 1 day") {

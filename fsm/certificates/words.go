@@ -102,16 +102,19 @@ func warning(e journal.Event, p *journal.ThingObserved) words.Line {
 	return words.Line{}
 }
 
-// note is about the Secret or the Node, so that who describes that sees it. Of a CA there is none:
-// there is no object that it could be about.
+// note is about the Secret or the Node, so that who describes that sees it. No object has the CA in
+// a primary's files: it is about the namespace of the control plane.
 func note(e journal.Event, p *journal.ThingObserved) words.Note {
 	facts, known := factsOf(p)
 	text := warns(e, facts)
 	about, is := secretOf(facts)
-	if node := e.Subject.Node; node != "" { // with its name for its UID, as kubelets do
-		about, is = journal.Subject{Kind: "Node", Name: node, UID: node}, true
+	if !is {
+		about = journal.Subject{Kind: "Namespace", Name: "kube-system"}
 	}
-	if !known || text == "" || !is {
+	if node := e.Subject.Node; node != "" { // with its name for its UID, as kubelets do
+		about = journal.Subject{Kind: "Node", Name: node, UID: node}
+	}
+	if !known || text == "" {
 		return words.Note{}
 	}
 	reason := "CertificateExpires"

@@ -1,6 +1,7 @@
 package nodetest
 
 import (
+	"context"
 	"crypto"
 	"crypto/rand"
 	"crypto/x509"
@@ -33,6 +34,43 @@ encryptionAlgorithm: ECDSA-P256
 etcd: {local: {imageTag: "1", dataDir: /var/lib/etcd}}
 `
 
+// startPrimary starts a node and has kubeadm make it a primary. Its certificates have an hour left.
+func (c *Cluster) startPrimary(tb testing.TB) *Node {
+	tb.Helper()
+	n := c.Start(tb, "real-1", primary)
+	n.WaitReady(tb)
+	n.becomePrimary(tb)
+	return n
+}
+
+// becomePrimary has kubeadm make a primary of a node that is ready.
+func (n *Node) becomePrimary(tb testing.TB) {
+	tb.Helper()
+	for name, write := range map[string]func(path string) error{"controlplane": writeControlPlaneImage, "wrong": writeWrongImage} {
+		archive := filepath.Join(tb.TempDir(), name+".tar")
+		if err := write(archive); err != nil {
+			tb.Fatal(err)
+		}
+		n.Import(tb, archive)
+	}
+	n.Init(tb, time.Hour)
+}
+
+// wrongImage is one in which each component is a program that does not know what it is asked for.
+const wrongImage = "ekco.test/wrong:1"
+
+func writeWrongImage(path string) error {
+	program, err := compile(context.Background(), "../..", "task", path)
+	if err != nil {
+		return err
+	}
+	var files []entry
+	for _, name := range staticPods {
+		files = append(files, entry{name: "usr/local/bin/" + name, mode: 0o755, content: program})
+	}
+	return writeImage(path, nil, []string{wrongImage}, files...)
+}
+
 // writeControlPlaneImage writes one image with all programs of a control plane, by the names that
 // kubeadm has for theirs.
 func writeControlPlaneImage(path string) error {
@@ -57,7 +95,7 @@ var staticPods = []string{"etcd", "kube-apiserver", "kube-controller-manager", "
 // The certificates were made almost a year ago, and are valid for that time still.
 func (n *Node) Init(tb testing.TB, left time.Duration) {
 	tb.Helper()
-	for _, old := range []string{"admin.conf", "kubelet.conf", "pki/apiserver-kubelet-client.crt", "pki/apiserver-kubelet-client.key"} {
+	for _, old := range []string{"admin.conf", "pki/apiserver-kubelet-client.crt", "pki/apiserver-kubelet-client.key"} {
 		if err := os.RemoveAll(n.Disk(filepath.Join("etc/kubernetes", old))); err != nil {
 			tb.Fatal(err)
 		}
@@ -66,26 +104,30 @@ func (n *Node) Init(tb testing.TB, left time.Duration) {
 	if err := os.WriteFile(settings, fmt.Appendf(nil, kubeadmSettings, n.network.address(), n.Name), 0o600); err != nil {
 		tb.Fatal(err)
 	}
-	n.kubeadm(tb, "certs")
-	n.kubeadm(tb, "kubeconfig")
+	n.kubeadm(tb, "certs", "all")
+	for _, name := range kubeconfigs {
+		n.kubeadm(tb, "kubeconfig", strings.TrimSuffix(name, ".conf"))
+	}
 	n.age(tb, left, renewable()...)
-	n.kubeadm(tb, "etcd")
-	n.kubeadm(tb, "control-plane")
+	n.kubeadm(tb, "etcd", "local")
+	n.kubeadm(tb, "control-plane", "all")
+	n.awaitAPI(tb)
+}
+
+// awaitAPI waits until the node's own API server is ready.
+func (n *Node) awaitAPI(tb testing.TB) {
+	tb.Helper()
 	await.Until(tb, patience, "the API server of "+n.Name+" is ready", func() (bool, string) {
 		output, err := n.ownKubectl("get", "--raw", "/readyz")
 		return err == nil, output
 	})
 }
 
-func (n *Node) kubeadm(tb testing.TB, phase string) {
+func (n *Node) kubeadm(tb testing.TB, phase, what string) {
 	tb.Helper()
-	what := "all"
-	if phase == "etcd" {
-		what = "local"
-	}
 	output, err := n.command("/node/controlplane", "kubeadm", "init", "phase", phase, what, "--config", "/node/kubeadm.yaml").CombinedOutput()
 	if err != nil {
-		tb.Fatalf("kubeadm init phase %s: %v: %s", phase, err, output)
+		tb.Fatalf("kubeadm init phase %s %s: %v: %s", phase, what, err, output)
 	}
 }
 

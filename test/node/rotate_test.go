@@ -1,6 +1,7 @@
 package nodetest
 
 import (
+	"bufio"
 	"bytes"
 	"crypto/x509"
 	"encoding/pem"
@@ -8,7 +9,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -24,13 +24,7 @@ import (
 // primary, with a real kubelet and static pods. The parts are in order.
 func TestACommandRenewsTheCertificatesOfAPrimary(t *testing.T) {
 	c := StartCluster(t, "--primaries", "1", "--workers", "0")
-	archive := filepath.Join(t.TempDir(), "controlplane.tar")
-	if err := writeControlPlaneImage(archive); err != nil {
-		t.Fatal(err)
-	}
-	n := c.Start(t, "real-1", primary, archive)
-	n.WaitReady(t)
-	n.Init(t, time.Hour)
+	n := c.startPrimary(t)
 	n.installEKCO(t)
 	for _, scene := range []struct {
 		name string
@@ -39,7 +33,10 @@ func TestACommandRenewsTheCertificatesOfAPrimary(t *testing.T) {
 		{"all that is due, and who needs it is restarted", renewsAll},
 		{"nothing is due, and nothing is restarted", renewsNothing},
 		{"it is killed again and again", renewsAlthoughKilled},
-		{"a component does not come back", putsBack},
+		{"it is killed while it waits for the API server", goesOn},
+		{"the scheduler does not come back", func(t *testing.T, n *Node) { putsBack(t, n, "kube-scheduler", "scheduler.conf") }},
+		{"the API server does not come back", func(t *testing.T, n *Node) { putsBack(t, n, "kube-apiserver", "pki/apiserver-kubelet-client.crt") }},
+		{"the kubelet is away", waitsForTheKubelet},
 	} {
 		if !t.Run(scene.name, func(t *testing.T) { scene.run(t, n) }) {
 			return
@@ -206,49 +203,120 @@ func renewsAlthoughKilled(t *testing.T, n *Node) {
 		}
 		moment := time.NewTimer(rand.N(3 * time.Second))
 		<-moment.C
-		// The program itself, too: nsenter has started it and does not take it along.
-		_, _ = n.command("pkill", "--signal", "KILL", "--full", "^/var/lib/ekco/ekco rotate-certs").CombinedOutput() // it fails if it has ended
-		_ = command.Wait()                                                                                           // it was killed
+		n.killRotation()
+		_ = command.Wait() // it was killed
 	}
 	n.judge(t)
 	n.serves(t)
 }
 
-// putsBack: the scheduler's image is gone, so that no new pod of it can start.
-func putsBack(t *testing.T, n *Node) {
-	n.age(t, time.Hour, "scheduler.conf", "admin.conf")
-	old := n.leaf(t, "scheduler.conf")
-	image := "ekco.test/kube-scheduler:" + kubernetesVersion
-	if output, err := n.ctr("image", "tag", image, "ekco.test/kept:1"); err != nil {
-		t.Fatalf("%v: %s", err, output)
+// goesOn: the API server has new files, and nobody waits for it any longer.
+func goesOn(t *testing.T, n *Node) {
+	n.age(t, time.Hour, renewable()...)
+	command := n.rotate()
+	said, err := command.StdoutPipe()
+	if err == nil {
+		err = command.Start()
 	}
-	if output, err := n.ctr("image", "remove", image); err != nil {
-		t.Fatalf("%v: %s", err, output)
+	if err != nil {
+		t.Fatal(err)
 	}
+	for lines := bufio.NewScanner(said); lines.Scan() && !strings.HasPrefix(lines.Text(), "Restarting kube-apiserver"); {
+		t.Log(lines.Text())
+	}
+	n.killRotation()
+	_ = command.Wait() // it was killed
+	output, err := n.rotate().CombinedOutput()
+	if err != nil || !strings.Contains(string(output), "An earlier rotation was interrupted") || !strings.Contains(string(output), "Back: kube-scheduler answers") {
+		t.Errorf("%v:\n%s", err, output)
+	}
+	n.judge(t)
+	n.serves(t)
+}
+
+// killRotation kills the program itself: nsenter has started it and does not take it along.
+func (n *Node) killRotation() {
+	_, _ = n.command("pkill", "--signal", "KILL", "--full", "^[^ ]*/ekco rotate-certs").CombinedOutput() // it fails if it has ended
+}
+
+// putsBack: a component's image is another's, so that its new pod ends at once.
+func putsBack(t *testing.T, n *Node, component, file string) {
+	n.age(t, time.Hour, file, "admin.conf")
+	old := n.leaf(t, file)
+	n.misplaceImage(t, component)
 	output, err := n.rotate("--patience", "20s").CombinedOutput()
 	t.Logf("it says:\n%s", output)
 	lines := strings.Split(string(output), "\n")
 	if err == nil || !slices.ContainsFunc(lines, func(line string) bool {
-		return strings.HasPrefix(line, "Error: kube-scheduler has not come back with its new certificates within 20s")
+		return strings.HasPrefix(line, "Error: "+component+" has not come back with its new certificates within 20s") &&
+			strings.Contains(line, `; its last words: "I do not know --`)
 	}) {
 		t.Errorf("%v", err)
 	}
-	if !n.leaf(t, "scheduler.conf").Equal(old) {
-		t.Error("the scheduler has not got back what it had")
+	if !n.leaf(t, file).Equal(old) {
+		t.Errorf("%s has not got back what it had", component)
 	}
 	if left := time.Until(n.leaf(t, "admin.conf").NotAfter); left < 364*24*time.Hour {
 		t.Errorf("the administrator's is valid for %s", left)
 	}
-	if output, err := n.ctr("image", "tag", "ekco.test/kept:1", image); err != nil {
-		t.Fatalf("%v: %s", err, output)
-	}
-	await.Until(t, patience, "the scheduler runs as before", func() (bool, string) {
+	n.replaceImage(t, component)
+	await.Until(t, patience, component+" runs as before", func() (bool, string) {
 		running := n.static(t)
-		return running["kube-scheduler"] != "", fmt.Sprint(running)
+		return running[component] != "", fmt.Sprint(running)
 	})
+	n.serves(t)
 	if output, err := n.rotate().CombinedOutput(); err != nil {
 		t.Errorf("%v: %s", err, output)
 	}
 	n.judge(t)
 	n.serves(t)
+}
+
+// misplaceImage has the image of a component be one that cannot be it.
+func (n *Node) misplaceImage(t *testing.T, component string) {
+	t.Helper()
+	image := "ekco.test/" + component + ":" + kubernetesVersion
+	n.tag(t, image, "ekco.test/kept:1")
+	n.tag(t, wrongImage, image)
+}
+
+// replaceImage has it be what it was.
+func (n *Node) replaceImage(t *testing.T, component string) {
+	t.Helper()
+	n.tag(t, "ekco.test/kept:1", "ekco.test/"+component+":"+kubernetesVersion)
+}
+
+func (n *Node) tag(t *testing.T, image, as string) {
+	t.Helper()
+	if output, err := n.ctr("image", "tag", "--force", image, as); err != nil {
+		t.Fatalf("%v: %s", err, output)
+	}
+}
+
+// waitsForTheKubelet: nobody makes another pod of a manifest, and it is as it was.
+func waitsForTheKubelet(t *testing.T, n *Node) {
+	n.age(t, time.Hour, "scheduler.conf")
+	path := n.Disk("etc/kubernetes/manifests/kube-scheduler.yaml")
+	manifest := mustRead(t, path)
+	n.kubelet.Kill()
+	output, err := n.rotate("--patience", "5s").CombinedOutput()
+	if err == nil || !strings.Contains(string(output), "the kubelet has not started it anew") || mustRead(t, path) != manifest {
+		t.Errorf("%v:\n%s", err, output)
+	}
+	n.startKubelet(t)
+	n.WaitReady(t)
+	if output, err := n.rotate().CombinedOutput(); err != nil {
+		t.Errorf("%v:\n%s", err, output)
+	}
+	n.judge(t)
+	n.serves(t)
+}
+
+func mustRead(t *testing.T, path string) string {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(content)
 }

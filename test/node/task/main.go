@@ -3,14 +3,10 @@
 package main
 
 import (
-	"crypto/sha256"
 	"fmt"
-	"net/http"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
@@ -37,10 +33,11 @@ func main() {
 		case "exit":
 			code, _ := strconv.Atoi(of)
 			os.Exit(code)
-		case "serve":
-			serve(of, end)
 		case "say":
 			say(of, nil)
+		default:
+			fmt.Println("I do not know", what)
+			os.Exit(2)
 		}
 	}
 }
@@ -54,27 +51,6 @@ func wait(text string, end <-chan os.Signal) bool {
 	case <-end:
 		return false
 	}
-}
-
-// serve stands for a component of the control plane: it reads a file when it starts, and says at an
-// address which it was, until it is asked to end. With a file "broken" beside it, it does not start.
-func serve(text string, end <-chan os.Signal) {
-	address, path, _ := strings.Cut(text, "=")
-	content, err := os.ReadFile(path)
-	if _, broken := os.Stat(filepath.Join(filepath.Dir(path), "broken")); broken == nil || err != nil {
-		fmt.Println("I cannot go on")
-		os.Exit(1)
-	}
-	sum := sha256.Sum256(content)
-	server := &http.Server{Addr: address, ReadHeaderTimeout: time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = fmt.Fprintf(w, "%x", sum)
-	})}
-	go func() {
-		<-end
-		_ = server.Close()
-	}()
-	fmt.Println(server.ListenAndServe())
-	os.Exit(0)
 }
 
 func say(result any, failed error) {

@@ -31,7 +31,7 @@ asks neither the cluster nor an operator, and is in no journal.`,
 				return err
 			}
 			names := certificates.APIServerNames{Dir: cfg.CertificatesDir, Add: add, Drop: drop, Renewal: certificates.Renewal{Now: a.now()}}
-			changed, err := names.Change()
+			changed, err := names.Change(cmd.Context())
 			if err != nil {
 				return err
 			}

@@ -1,6 +1,7 @@
 package certificates
 
 import (
+	"context"
 	"crypto/x509"
 	"fmt"
 	"net"
@@ -29,9 +30,10 @@ type ChangedNames struct {
 
 // Change writes apiserver.crt and apiserver.key anew, with the other names and a new key; validity,
 // subject, usages and kind of key are kept. The API server reads them by itself. Nobody else renews
-// them meanwhile, so that what is replaced is what was read.
-func (n APIServerNames) Change() (ChangedNames, error) {
-	locked, err := durable.Lock(n.Dir)
+// them meanwhile, so that what is replaced is what was read; the error is [durable.ErrLocked] if
+// somebody does for half a minute.
+func (n APIServerNames) Change(ctx context.Context) (ChangedNames, error) {
+	locked, err := durable.Lock(ctx, n.Dir)
 	if err != nil {
 		return ChangedNames{}, err
 	}

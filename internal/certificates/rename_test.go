@@ -59,7 +59,7 @@ func change(dir string, add, drop string) APIServerNames {
 func TestNamesAreAddedAndDroppedAndAllElseIsKept(t *testing.T) {
 	for _, kind := range []string{"leaf", "rsa"} {
 		dir, p := host(t, kind)
-		changed, err := change(dir, "lb.example.com, 10.96.0.7,[fd00::8],lb.example.com,FD00:0::9", "registry,10.0.0.1,fd00:0:0::7").Change()
+		changed, err := change(dir, "lb.example.com, 10.96.0.7,[fd00::8],lb.example.com,FD00:0::9", "registry,10.0.0.1,fd00:0:0::7").Change(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -99,7 +99,7 @@ func TestNamesAreAddedAndDroppedAndAllElseIsKept(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if changed, err = change(dir, "lb.example.com", "registry").Change(); err != nil || !changed.Unchanged {
+		if changed, err = change(dir, "lb.example.com", "registry").Change(t.Context()); err != nil || !changed.Unchanged {
 			t.Errorf("again: %v: %+v", err, changed)
 		}
 		if after, err := os.ReadFile(filepath.Join(dir, "apiserver.key")); err != nil || !bytes.Equal(before, after) {
@@ -119,7 +119,7 @@ func TestWhatWasInterruptedBetweenKeyAndCertificateIsMended(t *testing.T) {
 	if _, err := pairIn(t, dir); err == nil {
 		t.Fatal("they belong together")
 	}
-	if changed, err := change(dir, "", "").Change(); err != nil || changed.Unchanged {
+	if changed, err := change(dir, "", "").Change(t.Context()); err != nil || changed.Unchanged {
 		t.Fatalf("%v: %+v", err, changed)
 	}
 	if _, err := pairIn(t, dir); err != nil {
@@ -160,7 +160,7 @@ func TestWhatCannotBeChangedStaysAsItIs(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := change(dir, test.names[0], test.names[1]).Change(); err == nil || !strings.Contains(err.Error(), want) || test.is != nil && !errors.Is(err, test.is) {
+			if _, err := change(dir, test.names[0], test.names[1]).Change(t.Context()); err == nil || !strings.Contains(err.Error(), want) || test.is != nil && !errors.Is(err, test.is) {
 				t.Errorf("got %v", err)
 			}
 			if after, err := os.ReadFile(filepath.Join(dir, "apiserver.crt")); err != nil || !bytes.Equal(before, after) {
@@ -174,7 +174,7 @@ func TestWhatCannotBeChangedStaysAsItIs(t *testing.T) {
 	dir, _ := host(t, "leaf")
 	late := change(dir, "x", "")
 	late.Now = now.Add(2 * time.Hour)
-	if _, err := late.Change(); err == nil || !strings.Contains(err.Error(), "expired at 2026-11-23T13:00:00Z") {
+	if _, err := late.Change(t.Context()); err == nil || !strings.Contains(err.Error(), "expired at 2026-11-23T13:00:00Z") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -217,7 +217,7 @@ func TestNobodyElseReplacesThePairMeanwhile(t *testing.T) {
 		alone = errors.Is(syscall.Flock(int(other.Fd()), syscall.LOCK_EX|syscall.LOCK_NB), syscall.EWOULDBLOCK)
 		return NewKey(kind)
 	}
-	if _, err := names.Change(); err != nil || !alone {
+	if _, err := names.Change(t.Context()); err != nil || !alone {
 		t.Errorf("%v, alone: %v", err, alone)
 	}
 }

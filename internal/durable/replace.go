@@ -2,6 +2,7 @@ package durable
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -111,7 +112,7 @@ func swapped(r Replacement, err error) error {
 
 // alone does something with a file while no other writes in its directory.
 func alone(path string, do func() error) error {
-	locked, err := Lock(filepath.Dir(path))
+	locked, err := Lock(context.Background(), filepath.Dir(path)) // it takes no longer than that waits
 	if err != nil {
 		return err
 	}

@@ -47,7 +47,7 @@ func TestWhatSomebodyChangesMeanwhileIsWhatIsRenewed(t *testing.T) {
 		before := w.leaves()
 		w.ServerTime = func(context.Context, string) (time.Time, error) {
 			names := certificates.APIServerNames{Dir: w.dir() + "/pki", Add: []string{"lb.example.com"}, Renewal: certificates.Renewal{Now: time.Now(), NewKey: keys.New}}
-			if _, err := names.Change(); err != nil {
+			if _, err := names.Change(t.Context()); err != nil {
 				t.Error(err)
 			}
 			w.Write("admin.conf", 0o600, bytes.ReplaceAll(w.Read("admin.conf"), []byte("https://10.0.0.1:6443"), []byte("https://lb.example.com:6444")))

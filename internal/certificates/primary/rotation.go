@@ -121,44 +121,28 @@ func (of Rotation) Run(ctx context.Context) (Result, error) {
 	return r.result, nil
 }
 
-// turn is how long a rotation waits for another one, which may be the one before, whose end
-// nobody waited for.
-const turn = 30 * time.Second
-
-// alone does something while no other rotation is at work on the host.
+// alone does something while no other rotation is at work on the host: it waits for the end of one
+// that may be the one before, for whose end nobody waited.
 func (r *run) alone(ctx context.Context, do func() error) error {
 	if err := os.Mkdir(r.at(Copies), 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("make a place for copies of the old certificates: %w", err)
 	}
-	locked, err := os.Open(r.at(Copies))
+	lock, err := durable.Lock(ctx, r.at(Copies))
+	if errors.Is(err, durable.ErrLocked) {
+		return errors.New("another rotate-certs is at work on this host; wait for it")
+	}
 	if err != nil {
 		return err
 	}
-	defer locked.Close()
-	late := time.NewTimer(turn)
-	defer late.Stop()
-	for {
-		err := syscall.Flock(int(locked.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-		if err == nil {
-			return do()
-		}
-		if !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR) {
-			return &os.PathError{Op: "lock", Path: locked.Name(), Err: err}
-		}
-		select {
-		case <-time.After(glance):
-		case <-late.C:
-			return errors.New("another rotate-certs is at work on this host; wait for it")
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
+	defer lock.Close()
+	return do()
 }
 
-// locked does something while nobody else writes in the directories.
+// locked does something while nobody else writes in the directories, also where the rotation is to end:
+// old files are put back then, too.
 func (r *run) locked(do func() error) error {
 	for _, dir := range []string{"", "pki", "pki/etcd", manifests} {
-		lock, err := durable.Lock(r.at(dir))
+		lock, err := durable.Lock(context.Background(), r.at(dir))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}

@@ -34,15 +34,6 @@ encryptionAlgorithm: ECDSA-P256
 etcd: {local: {imageTag: "1", dataDir: /var/lib/etcd}}
 `
 
-// startPrimary starts a node and has kubeadm make it a primary. Its certificates have an hour left.
-func (c *Cluster) startPrimary(tb testing.TB) *Node {
-	tb.Helper()
-	n := c.Start(tb, "real-1", primary)
-	n.WaitReady(tb)
-	n.becomePrimary(tb)
-	return n
-}
-
 // becomePrimary has kubeadm make a primary of a node that is ready.
 func (n *Node) becomePrimary(tb testing.TB) {
 	tb.Helper()

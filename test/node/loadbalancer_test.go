@@ -41,7 +41,7 @@ func TestTheLoadBalancerOfARealNode(t *testing.T) {
 	}, "--workers", "0")}
 	w.lose(t, "primary-1", "primary-2")
 	w.node.Import(t, path)
-	w.leadToTheAPIServer(t)
+	w.leadToAPIServer(t, "-I", w.node.network.address(), w.door)
 	w.operator(t)
 	// The simulated ones are lost, and were ready before.
 	first := w.serves(t, haproxyImages[0], 3)
@@ -49,6 +49,7 @@ func TestTheLoadBalancerOfARealNode(t *testing.T) {
 	client := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 	defer client.CloseIdleConnections()
 	w.ask(t, client)
+	watched := w.watch(t)
 	for _, change := range []struct {
 		what    func()
 		servers int
@@ -66,7 +67,10 @@ func TestTheLoadBalancerOfARealNode(t *testing.T) {
 		if !w.ask(t, client) {
 			t.Error("what was connected was cut")
 		}
+		watched.sees(t)
 	}
+	w.passesOverADeadAPIServer(t)
+	watched.sees(t)
 	await.Until(t, patience, "the ConfigMap says that all are in step", func() (bool, string) {
 		says := w.Kubectl(t, "--namespace", "kurl", "get", "configmap", "update-internallb", "--ignore-not-found", "--output", "jsonpath={.data.update-internallb}")
 		return strings.Contains(says, "real-1 true "+w.node.network.address()), says
@@ -143,18 +147,6 @@ func (w *balanced) leadsItsKubelet(t *testing.T) {
 	for _, want := range []string{"change-load-balancer", "serve real-1 is done", "kubeconfig real-1 is done", "they are led to https://localhost:6444"} {
 		if !strings.Contains(history, want) {
 			t.Errorf("the history lacks %q:\n%s", want, history)
-		}
-	}
-}
-
-// leadToTheAPIServer has port 6443 of the node lead to the API server, as that of a primary does.
-func (w *balanced) leadToTheAPIServer(t *testing.T) {
-	t.Helper()
-	for _, chain := range []string{"OUTPUT", "PREROUTING"} {
-		command := w.node.command("iptables", "-t", "nat", "-I", chain, "-p", "tcp", "-d", w.node.network.address(), "--dport", "6443",
-			"-j", "DNAT", "--to-destination", fmt.Sprintf("%s:%d", gateway, w.door.port()))
-		if output, err := command.CombinedOutput(); err != nil {
-			t.Fatalf("%v: %s", err, output)
 		}
 	}
 }

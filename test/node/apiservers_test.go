@@ -1,0 +1,185 @@
+package nodetest
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/replicatedhq/ekco/test/await"
+	"github.com/replicatedhq/ekco/test/child"
+)
+
+// leadToAPIServer has port 6443 of an address lead to an API server from the node, as it does on a
+// primary, or with "-D" no longer. What is connected stays so.
+func (w *balanced) leadToAPIServer(t *testing.T, verb, address string, to *door) {
+	t.Helper()
+	for _, chain := range []string{"OUTPUT", "PREROUTING"} {
+		command := w.node.command("iptables", "-t", "nat", verb, chain, "-p", "tcp", "-d", address, "--dport", "6443",
+			"-j", "DNAT", "--to-destination", fmt.Sprintf("%s:%d", gateway, to.port()))
+		if output, err := command.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, output)
+		}
+	}
+}
+
+// another starts one more API server of the cluster, with the same etcd, and returns where it listens.
+func (w *balanced) another(t *testing.T) (server *child.Process, address string) {
+	t.Helper()
+	found := processes(t, func(command string, _ []byte) bool {
+		return strings.HasPrefix(command, binaries.controlplane+" kube-apiserver ") && strings.Contains(command, w.dir)
+	})
+	if len(found) != 1 {
+		t.Fatalf("API servers of the cluster are the processes %v", found)
+	}
+	content, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(found[0]), "cmdline"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address = listener.Addr().String()
+	if err := listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	_, port, _ := net.SplitHostPort(address)
+	args := strings.Split(strings.TrimRight(string(content), "\x00"), "\x00")
+	return child.Start(t, args[0], append(args[1:], "--secure-port="+port)...), address // the last one counts
+}
+
+// passesOverADeadAPIServer has HAProxy lead to two API servers: the one alone, and then the other, when the
+// first is killed. No request may take longer than three seconds.
+func (w *balanced) passesOverADeadAPIServer(t *testing.T) {
+	t.Helper()
+	server, address := w.another(t)
+	second := openDoor(t, address)
+	w.nodeDoes(t, "add", "primary-4", "--role", "primary")
+	node, err := w.Client.CoreV1().Nodes().Get(t.Context(), "primary-4", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ip string
+	for _, of := range node.Status.Addresses {
+		if of.Type == corev1.NodeInternalIP {
+			ip = of.Address
+		}
+	}
+	w.leadToAPIServer(t, "-I", ip, second)
+	w.serves(t, haproxyImages[0], 2)
+
+	w.leadToAPIServer(t, "-D", w.node.network.address(), w.door)
+	await.Until(t, patience, "the second API server is asked", func() (bool, string) {
+		err := w.asked()
+		return err == nil, fmt.Sprintf("%v; it says %s", err, server.Output.Tail(500))
+	})
+	before := w.foundUp(t)
+	w.leadToAPIServer(t, "-I", w.node.network.address(), w.door)
+	await.Until(t, patience, "HAProxy leads to both", func() (bool, string) {
+		now := w.foundUp(t)
+		return now > before, fmt.Sprint(now)
+	})
+	server.Kill()
+	killed := time.Now()
+	for passed := 0; passed < 20; {
+		err := w.asked()
+		if err == nil {
+			passed++
+		} else if took := time.Since(killed); took > 3*time.Second {
+			t.Fatalf("%s after an API server was killed: %v", took.Round(100*time.Millisecond), err)
+		}
+	}
+	w.Kubectl(t, "delete", "node", "primary-4")
+	w.serves(t, haproxyImages[0], 1)
+}
+
+// foundUp is how often HAProxy said that a server is up again.
+func (w *balanced) foundUp(t *testing.T) int {
+	t.Helper()
+	output, err := w.node.command("bash", "-c", "cat /var/log/pods/kube-system_haproxy-real-1_*/haproxy/*.log").CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, output)
+	}
+	return strings.Count(string(output), "is UP")
+}
+
+// asked asks an API server through HAProxy on a connection of its own.
+func (w *balanced) asked() error {
+	client := &http.Client{Timeout: 3 * time.Second, Transport: &http.Transport{
+		DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
+	}}
+	response, err := client.Get(fmt.Sprintf("https://%s:6444/readyz", w.node.network.address()))
+	if err != nil {
+		return err
+	}
+	if response.StatusCode != http.StatusOK {
+		err = fmt.Errorf("it answers %s", response.Status)
+	}
+	return errors.Join(err, response.Body.Close())
+}
+
+// watched is a watch through HAProxy.
+type watched struct {
+	*balanced
+	watch  watch.Interface
+	number int
+}
+
+// watch begins one, of what nobody else changes. It lasts as long as the test.
+func (w *balanced) watch(t *testing.T) *watched {
+	t.Helper()
+	config, err := clientcmd.BuildConfigFromFlags("", filepath.Join(w.dir, "kubeconfig"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.Host = fmt.Sprintf("https://%s:6444", w.node.network.address())
+	config.ServerName = "kubernetes" // the API server's certificate does not know the node's address
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Kubectl(t, "--namespace", "default", "create", "configmap", "seen", "--from-literal=number=0")
+	begun, err := client.CoreV1().ConfigMaps("default").Watch(t.Context(), metav1.ListOptions{FieldSelector: "metadata.name=seen"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(begun.Stop)
+	return &watched{balanced: w, watch: begun}
+}
+
+// sees changes it, and waits until the watch has that: the same watch, from its beginning on.
+func (w *watched) sees(t *testing.T) {
+	t.Helper()
+	w.number++
+	want := strconv.Itoa(w.number)
+	w.Kubectl(t, "--namespace", "default", "patch", "configmap", "seen", "--patch", `{"data": {"number": "`+want+`"}}`)
+	late := time.NewTimer(patience)
+	defer late.Stop()
+	for {
+		select {
+		case event, open := <-w.watch.ResultChan():
+			if !open {
+				t.Fatal("the watch through HAProxy was cut")
+			}
+			if seen, is := event.Object.(*corev1.ConfigMap); is && seen.Data["number"] == want {
+				return
+			}
+		case <-late.C:
+			t.Fatalf("the watch through HAProxy has not seen change %s", want)
+		}
+	}
+}

@@ -27,6 +27,18 @@ func (b *duo) saysClaimKept() {
 	}
 }
 
+// cordoned is a migration that has copied everything, and whose switch waits for the node of the single
+// MinIO.
+func cordoned(w *actionstest.World) (*duo, *actionstest.Running) {
+	w.T.Helper()
+	b := grown(w)
+	b.asks()
+	r := b.start()
+	b.Cordon("a", true)
+	b.held(journal.StepCutOverMinio, MinioSuccessor, "node a is cordoned")
+	return b, r
+}
+
 func TestAMigrationIsForcedPastAPodThatCannotBeReplaced(t *testing.T) {
 	actionstest.InBubble(t, func(w *actionstest.World) {
 		b := grown(w)
@@ -173,11 +185,7 @@ func TestWhatIsKeptTakesNoMoreRoomThanThereIs(t *testing.T) {
 // TestAForceIsForOneCauseAndOneAttempt: later it would switch without comparing.
 func TestAForceIsForOneCauseAndOneAttempt(t *testing.T) {
 	actionstest.InBubble(t, func(w *actionstest.World) {
-		b := grown(w)
-		b.asks()
-		r := b.start()
-		b.Cordon("a", true)
-		b.held(journal.StepCutOverMinio, MinioSuccessor, "node a is cordoned")
+		b, r := cordoned(w)
 		b.silence(true) // so that the attempt cannot be made
 		b.held(journal.StepCutOverMinio, MinioHealthy, "")
 		b.silence(false)
@@ -196,11 +204,7 @@ func TestAForceIsForOneCauseAndOneAttempt(t *testing.T) {
 // TestAnAttemptThatDoesNotNeedTheForceUsesItUp: long after, nobody means it any more.
 func TestAnAttemptThatDoesNotNeedTheForceUsesItUp(t *testing.T) {
 	actionstest.InBubble(t, func(w *actionstest.World) {
-		b := grown(w)
-		b.asks()
-		r := b.start()
-		b.Cordon("a", true)
-		b.held(journal.StepCutOverMinio, MinioSuccessor, "node a is cordoned")
+		b, r := cordoned(w)
 		b.Cordon("a", false)
 		b.Hang(true) // so that the attempt comes to nothing
 		b.force(r)
@@ -218,11 +222,7 @@ func TestAnAttemptThatDoesNotNeedTheForceUsesItUp(t *testing.T) {
 
 func TestAForcedAttemptThatFailsUsesTheForceUp(t *testing.T) {
 	actionstest.InBubble(t, func(w *actionstest.World) {
-		b := grown(w)
-		b.asks()
-		r := b.start()
-		b.Cordon("a", true)
-		b.held(journal.StepCutOverMinio, MinioSuccessor, "node a is cordoned")
+		b, r := cordoned(w)
 		b.Fill(0)
 		b.Source.Write(plain, "new", "text", s3.Attributes{}, time.Now())
 		b.force(r)
@@ -239,11 +239,7 @@ func TestAForcedAttemptThatFailsUsesTheForceUp(t *testing.T) {
 // TestAnotherStoreIsForcedPastWithoutBeingRead: its volume is lost, and the copy is all there is.
 func TestAnotherStoreIsForcedPastWithoutBeingRead(t *testing.T) {
 	actionstest.InBubble(t, func(w *actionstest.World) {
-		b := grown(w)
-		b.asks()
-		r := b.start()
-		b.Cordon("a", true)
-		b.held(journal.StepCutOverMinio, MinioSuccessor, "node a is cordoned")
+		b, r := cordoned(w)
 		b.Move(s3sim.New())
 		b.KillSingle()
 		b.held(journal.StepCutOverMinio, MinioSuccessor, "its deployment id is store-2")
@@ -258,11 +254,7 @@ func TestAnotherStoreIsForcedPastWithoutBeingRead(t *testing.T) {
 // TestAForcedSwitchThatIsKilledEndsTheOldPodAtTheNextStart: their connections live on.
 func TestAForcedSwitchThatIsKilledEndsTheOldPodAtTheNextStart(t *testing.T) {
 	actionstest.InBubble(t, func(w *actionstest.World) {
-		b := grown(w)
-		b.asks()
-		r := b.start()
-		b.Cordon("a", true)
-		b.held(journal.StepCutOverMinio, MinioSuccessor, "node a is cordoned")
+		b, r := cordoned(w)
 		b.Forbid("delete pods")
 		served := b.SinglePods()
 		b.force(r)

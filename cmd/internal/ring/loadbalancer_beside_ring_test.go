@@ -16,13 +16,8 @@ const internalServer = "https://localhost:6444"
 
 func TestAChangeRestartsNoHAProxyOfAnotherImage(t *testing.T) {
 	withHAProxies(t, func(f *fleet) {
-		in := f.live(nil)
-		pass(time.Minute)
-		f.joins("p1", "w1", "w2", "w3")
-		f.inStep(time.Minute, "haproxy:1", 1, nil)
-		if err := in.stop(); err != nil {
-			t.Error(err)
-		}
+		in := f.liveInStep("p1", "w1", "w2", "w3")
+		f.stops(in)
 		f.settings.Image = "haproxy:2" // which serves nowhere
 		for name := range f.nodes {
 			f.cluster.Set(name, hosttasksim.Program{Runs: f.breaking(name)})
@@ -42,9 +37,7 @@ func TestAChangeRestartsNoHAProxyOfAnotherImage(t *testing.T) {
 			t.Errorf("with an image that serves nowhere, of four only %q are as they were", serve)
 		}
 		f.led(internalServer, 1, serve...)
-		if err := in.stop(); err != nil {
-			t.Error(err)
-		}
+		f.stops(in)
 	})
 }
 
@@ -61,10 +54,7 @@ func (f *fleet) breaking(node string) func([]string) (any, error) {
 
 func TestAPrimaryThatJoinsDuringAChangeIsInTheLoadBalancersAfterwards(t *testing.T) {
 	withHAProxies(t, func(f *fleet) {
-		in := f.live(nil)
-		pass(time.Minute)
-		f.joins("p1", "w1", "w2")
-		f.inStep(time.Minute, "haproxy:1", 1, nil)
+		in := f.liveInStep("p1", "w1", "w2")
 		f.cluster.Set("w1", hosttasksim.Program{Start: 20 * time.Second, Runs: f.haproxies.Program("w1")})
 		if _, err := f.change(in, "cli:a", journal.KubeconfigsInput{Server: internalServer, Internal: true}); err != nil {
 			t.Fatal(err)
@@ -80,9 +70,7 @@ func TestAPrimaryThatJoinsDuringAChangeIsInTheLoadBalancersAfterwards(t *testing
 		}
 		f.led(internalServer, 1, "p1", "w1", "w2")
 		f.clean()
-		if err := in.stop(); err != nil {
-			t.Error(err)
-		}
+		f.stops(in)
 	})
 }
 
@@ -106,9 +94,7 @@ func TestANodeThatIsReplacedUnderItsNameDuringAChangeIsNamed(t *testing.T) {
 		}
 		f.says("the status", f.status(in, "table"), "kubeconfigs", "Partly")
 		f.led(external, 1, "p1")
-		if err := in.stop(); err != nil {
-			t.Error(err)
-		}
+		f.stops(in)
 	})
 }
 
@@ -116,10 +102,7 @@ func TestANodeThatIsReplacedUnderItsNameDuringAChangeIsNamed(t *testing.T) {
 // ConfigMap that they are on all nodes.
 func TestWhatAnotherEKCOWroteIsWrittenAgain(t *testing.T) {
 	withHAProxies(t, func(f *fleet) {
-		in := f.live(nil)
-		pass(time.Minute)
-		f.joins("p1", "w1")
-		f.inStep(time.Minute, "haproxy:1", 1, nil)
+		in := f.liveInStep("p1", "w1")
 		pass(time.Hour)
 		if _, err := f.haproxies.Host("w1").WriteConfig([]string{"192.0.2.1", "192.0.2.2"}); err != nil {
 			t.Fatal(err)
@@ -138,8 +121,6 @@ func TestWhatAnotherEKCOWroteIsWrittenAgain(t *testing.T) {
 		}
 		f.inStep(time.Minute, "haproxy:1", 1, nil)
 		f.clean()
-		if err := in.stop(); err != nil {
-			t.Error(err)
-		}
+		f.stops(in)
 	})
 }

@@ -98,9 +98,7 @@ func TestAllKubeletsAreLedElsewherePrimariesOneAfterTheOther(t *testing.T) {
 		f.led("", 0, "w3")
 		f.says("the status", f.status(in, "wide"), "kubeconfigs", "cluster", "Changed", "the last change, which leads to "+external)
 		f.clean()
-		if err := in.stop(); err != nil {
-			t.Error(err)
-		}
+		f.stops(in)
 	})
 }
 
@@ -136,9 +134,7 @@ func TestWhoIsAwayIsNamedAndHoldsUpNobody(t *testing.T) {
 		f.led(external, 1, "p1", "w1")
 		f.says("the status", f.status(in, "table"), "kubeconfigs", "Changed")
 		f.clean()
-		if err := in.stop(); err != nil {
-			t.Error(err)
-		}
+		f.stops(in)
 	})
 }
 
@@ -170,18 +166,13 @@ func TestWithInternalNoKubeletIsLedToAHAProxyThatDoesNotServe(t *testing.T) {
 			t.Errorf("the load balancer of who is excluded is %+v", came)
 		}
 		f.clean()
-		if err := in.stop(); err != nil {
-			t.Error(err)
-		}
+		f.stops(in)
 	})
 }
 
 func TestWithInternalTheLoadBalancersLeadWhereTheyShallAnyway(t *testing.T) {
 	withHAProxies(t, func(f *fleet) {
-		in := f.live(nil)
-		pass(time.Minute)
-		f.joins("p1", "w1")
-		f.inStep(time.Minute, "haproxy:1", 1, nil)
+		in := f.liveInStep("p1", "w1")
 		f.joins("p2")
 		f.cluster.Taint("p2", journal.TaintNotReady)
 		f.server.Put(f.node("p2", observerstest.Unreachable(time.Now()))) // it was never ready
@@ -198,9 +189,7 @@ func TestWithInternalTheLoadBalancersLeadWhereTheyShallAnyway(t *testing.T) {
 			t.Errorf("the load balancer of w1 is %+v", came)
 		}
 		f.clean()
-		if err := in.stop(); err != nil {
-			t.Error(err)
-		}
+		f.stops(in)
 	})
 }
 
@@ -223,9 +212,7 @@ func TestAChangeThatMakesNoSenseIsRefusedBeforeAnythingIsTouched(t *testing.T) {
 		if f.cluster.Made("w1") != made {
 			t.Error("something was done on w1")
 		}
-		if err := in.stop(); err != nil {
-			t.Error(err)
-		}
+		f.stops(in)
 	})
 }
 

@@ -116,6 +116,24 @@ func (f *fleet) live(arm func(*incarnation)) *incarnation {
 	return f.estate.live(arm)
 }
 
+// liveInStep is live, with nodes that have joined, whose load balancers are in step, with one primary.
+func (f *fleet) liveInStep(nodes ...string) *incarnation {
+	f.t.Helper()
+	in := f.live(nil)
+	pass(time.Minute)
+	f.joins(nodes...)
+	f.inStep(time.Minute, "haproxy:1", 1, nil)
+	return in
+}
+
+// stops stops it, as SIGTERM does.
+func (f *fleet) stops(in *incarnation) {
+	f.t.Helper()
+	if err := in.stop(); err != nil {
+		f.t.Error(err)
+	}
+}
+
 // nudging has sources look when a Node changes.
 type nudging struct{ *observers.Nudge }
 
@@ -189,10 +207,7 @@ func (f *fleet) listed() string {
 
 func TestWhenAPrimaryJoinsOrLeavesAllNodesThatAreReadyAreInStepWithinSeconds(t *testing.T) {
 	withHAProxies(t, func(f *fleet) {
-		in := f.live(nil)
-		pass(time.Minute)
-		f.joins("p1", "w1", "w2")
-		f.inStep(time.Minute, "haproxy:1", 1, nil)
+		in := f.liveInStep("p1", "w1", "w2")
 		f.joins("p2")
 		if took := f.inStep(30*time.Second, "haproxy:1", 2, nil); took > 20*time.Second {
 			t.Errorf("with a primary that joins it took %s", took)
@@ -205,18 +220,13 @@ func TestWhenAPrimaryJoinsOrLeavesAllNodesThatAreReadyAreInStepWithinSeconds(t *
 		f.says("the status", f.status(in, "wide"), "loadbalancer", "w1", "InStep", "leads to")
 		f.says("the history", f.history("table"), "the primaries are 10.0.0.4, and it leads to 10.0.0.1, 10.0.0.4")
 		f.clean()
-		if err := in.stop(); err != nil {
-			t.Error(err)
-		}
+		f.stops(in)
 	})
 }
 
 func TestANodeThatIsAwayHoldsUpNobodyAndIsDoneWhenItIsBack(t *testing.T) {
 	withHAProxies(t, func(f *fleet) {
-		in := f.live(nil)
-		pass(time.Minute)
-		f.joins("p1", "w1", "w2")
-		f.inStep(time.Minute, "haproxy:1", 1, nil)
+		in := f.liveInStep("p1", "w1", "w2")
 		f.cluster.Taint("w1", journal.TaintUnreachable)
 		f.server.Put(f.node("w1", observerstest.Unreachable(time.Now())))
 		pass(10 * time.Second)
@@ -229,21 +239,14 @@ func TestANodeThatIsAwayHoldsUpNobodyAndIsDoneWhenItIsBack(t *testing.T) {
 		f.joins("w1")
 		f.inStep(30*time.Second, "haproxy:1", 2, nil)
 		f.clean()
-		if err := in.stop(); err != nil {
-			t.Error(err)
-		}
+		f.stops(in)
 	})
 }
 
 func TestAnotherImageRestartsOneHAProxyAfterTheOther(t *testing.T) {
 	withHAProxies(t, func(f *fleet) {
-		in := f.live(nil)
-		pass(time.Minute)
-		f.joins("p1", "w1", "w2")
-		f.inStep(time.Minute, "haproxy:1", 1, nil)
-		if err := in.stop(); err != nil {
-			t.Error(err)
-		}
+		in := f.liveInStep("p1", "w1", "w2")
+		f.stops(in)
 		f.settings.Image = "haproxy:2"
 		f.haproxies.Break("w1", loadbalancersim.Faults{Broken: true})
 		f.haproxies.Break("w2", loadbalancersim.Faults{Broken: true})
@@ -264,27 +267,20 @@ func TestAnotherImageRestartsOneHAProxyAfterTheOther(t *testing.T) {
 		pass(time.Hour)
 		f.inStep(0, "haproxy:2", 1, map[string]int{"p1": 2, "w1": 2, "w2": 2})
 		f.clean()
-		if err := in.stop(); err != nil {
-			t.Error(err)
-		}
+		f.stops(in)
 	})
 }
 
 func TestWhoDeletesTheConfigMapHasAllWrittenAgain(t *testing.T) {
 	withHAProxies(t, func(f *fleet) {
 		f.cluster.Put(updateInternalLB, `{"data":{"update-internallb":"p1 true 10.0.0.1"}}`)
-		in := f.live(nil)
-		pass(time.Minute)
-		f.joins("p1", "w1")
-		f.inStep(time.Minute, "haproxy:1", 1, nil)
+		in := f.liveInStep("p1", "w1")
 		f.byHand("w1")
 		f.cluster.Remove(updateInternalLB)
 		f.inStep(time.Minute, "haproxy:1", 1, nil)
 		f.says("the history", f.history("table"), "ConfigMap kurl/update-internallb is not there")
 		f.clean()
-		if err := in.stop(); err != nil {
-			t.Error(err)
-		}
+		f.stops(in)
 	})
 }
 
@@ -298,10 +294,7 @@ func (f *fleet) byHand(node string) {
 
 func TestWhatSomebodyChangesByHandIsPutBackAndThenNotFoughtOver(t *testing.T) {
 	withHAProxies(t, func(f *fleet) {
-		in := f.live(nil)
-		pass(time.Minute)
-		f.joins("p1", "w1")
-		f.inStep(time.Minute, "haproxy:1", 1, nil)
+		in := f.liveInStep("p1", "w1")
 		pass(time.Hour)
 		f.byHand("w1")
 		f.haproxies.Restart("w1") // with what is mine
@@ -321,22 +314,15 @@ func TestWhatSomebodyChangesByHandIsPutBackAndThenNotFoughtOver(t *testing.T) {
 		f.says("the status", f.status(in, "table"), "HAProxy on node w1 is started anew or ended each time")
 		pass(time.Minute)
 		f.clean()
-		if err := in.stop(); err != nil {
-			t.Error(err)
-		}
+		f.stops(in)
 	})
 }
 
 func TestSwitchedOffLaterAllIsLeftAsItIsAndSaidOnce(t *testing.T) {
 	withHAProxies(t, func(f *fleet) {
-		in := f.live(nil)
-		pass(time.Minute)
-		f.joins("p1", "w1")
-		f.inStep(time.Minute, "haproxy:1", 1, nil)
+		in := f.liveInStep("p1", "w1")
 		for range 2 {
-			if err := in.stop(); err != nil {
-				t.Error(err)
-			}
+			f.stops(in)
 			f.settings.Enabled = false
 			in = f.live(nil)
 			pass(time.Hour)
@@ -345,24 +331,17 @@ func TestSwitchedOffLaterAllIsLeftAsItIsAndSaidOnce(t *testing.T) {
 		if said := strings.Count(f.history("table"), "loadbalancer w1 is looked after no more: "+fsmbalancer.Off); said != 1 {
 			t.Errorf("it was said %d times:\n%s", said, f.history("table"))
 		}
-		if err := in.stop(); err != nil {
-			t.Error(err)
-		}
+		f.stops(in)
 		f.settings.Enabled = true
 		in = f.live(nil)
 		f.inStep(2*time.Minute, "haproxy:1", 1, nil)
-		if err := in.stop(); err != nil {
-			t.Error(err)
-		}
+		f.stops(in)
 	})
 }
 
 func TestAFullDiskOfOneNodeIsNamedAndHoldsUpNoOther(t *testing.T) {
 	withHAProxies(t, func(f *fleet) {
-		in := f.live(nil)
-		pass(time.Minute)
-		f.joins("p1", "w1", "w2")
-		f.inStep(time.Minute, "haproxy:1", 1, nil)
+		in := f.liveInStep("p1", "w1", "w2")
 		f.cluster.Set("w1", hosttasksim.Program{Runs: func([]string) (any, error) { return nil, errors.New("no space left on device") }})
 		f.joins("p2")
 		pass(5 * time.Minute)
@@ -373,8 +352,6 @@ func TestAFullDiskOfOneNodeIsNamedAndHoldsUpNoOther(t *testing.T) {
 		f.cluster.Set("w1", hosttasksim.Program{Runs: f.haproxies.Program("w1")})
 		f.inStep(time.Hour, "haproxy:1", 2, nil)
 		f.clean()
-		if err := in.stop(); err != nil {
-			t.Error(err)
-		}
+		f.stops(in)
 	})
 }

@@ -177,6 +177,8 @@ type changer struct {
 	outputs map[string]json.RawMessage
 	// unserved are why load balancers do not serve, by their nodes.
 	unserved map[string]string
+	// joined are nodes that joined after it was planned.
+	joined []string
 	ended    *journal.ActionEnded
 	// doing is what it was last seen to do, or wait for.
 	doing string
@@ -195,7 +197,7 @@ func (c *changer) run(ctx context.Context) error {
 		err := c.goOn(ctx)
 		switch {
 		case c.ended != nil:
-			return c.conclude()
+			return c.conclude(ctx)
 		case ctx.Err() != nil:
 			return c.late(c.flags.why(ctx))
 		case err != nil && isAnswer(err) && c.action == "":

@@ -10,6 +10,7 @@ import (
 
 	"github.com/replicatedhq/ekco/cmd/internal/api"
 	"github.com/replicatedhq/ekco/fsm"
+	fsmnode "github.com/replicatedhq/ekco/fsm/node"
 	"github.com/replicatedhq/ekco/journal"
 )
 
@@ -110,6 +111,16 @@ func TestWhatIsLeftIsInTheResultWithTheCommandThatGoesOn(t *testing.T) {
 		"not done within 200ms (working); 1 node left: w2; EKCO goes on with "+changeID+", and this waits for it: ekco change-load-balancer --server="+newServer)
 	d.results(d.changes(nil, "--server="+newServer, "--timeout=200ms"), exitFailed,
 		"not done within 200ms: waiting for an operator; nothing was changed; look for the operator (kubectl -n kurl get pods -l app=ekc-operator), then: ekco change-load-balancer --server="+newServer)
+}
+
+// TestANodeThatHasJoinedMeanwhileIsLeft: nobody has led its kubelet anywhere.
+func TestANodeThatHasJoinedMeanwhileIsLeft(t *testing.T) {
+	d, o := newDesk(t, nil), newChanging(t, journal.OutcomeDone, isSet, isSet, isSet)
+	o.status.Nodes = []api.NodeStatus{
+		{Name: "p1", State: fsmnode.Healthy}, {Name: "w1", State: fsmnode.Unknown}, {Name: "w3", State: fsmnode.Healthy}, {Name: "w8", State: fsmnode.Purged}, {Name: "w9", State: fsmnode.Healthy},
+	}
+	d.results(d.changes(o, "--server="+newServer, "--exclude=w9"), exitFailed,
+		"1 node left: w3 (it has joined meanwhile); when that is mended, this goes on: ekco change-load-balancer --server="+newServer+" --exclude=w9")
 }
 
 // TestNoNodeSaysWhatTheResultIs: installers take the first "Result:" for it, wherever it stands.

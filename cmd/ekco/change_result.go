@@ -1,7 +1,9 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	actionsbalancer "github.com/replicatedhq/ekco/actions/loadbalancer"
@@ -10,7 +12,8 @@ import (
 )
 
 // conclude returns what is left of a change that has ended, or nil.
-func (c *changer) conclude() error {
+func (c *changer) conclude(ctx context.Context) error {
+	c.noteJoined(ctx)
 	if c.ended.Outcome != journal.OutcomeDone {
 		return fmt.Errorf("%s ended %s; %sthis goes on: %s", c.action, words.Ended(c.ended.Outcome, c.ended.Reason), c.leftOf(), c.flags.again())
 	}
@@ -18,6 +21,21 @@ func (c *changer) conclude() error {
 		return fmt.Errorf("%swhen that is mended, this goes on: %s", left, c.flags.again())
 	}
 	return nil
+}
+
+// noteJoined takes down the nodes that are not among those of the change, since they joined after it was
+// planned. An operator that does not answer any more has none.
+func (c *changer) noteJoined(ctx context.Context) {
+	status, err := c.operator.Status(ctx)
+	if err != nil {
+		return
+	}
+	for _, name := range nodeNames(status, presentNode) {
+		planned := slices.ContainsFunc(c.facts.Nodes, func(node journal.KubeconfigsNode) bool { return node.Name == name })
+		if !planned && !slices.Contains(c.flags.Exclude, name) {
+			c.joined = append(c.joined, name)
+		}
+	}
 }
 
 // late returns what is left of a change that nobody waits for any longer.
@@ -52,6 +70,9 @@ func (c *changer) leftOf() string {
 		if why := c.unserved[name]; why != "" {
 			left = append(left, fmt.Sprintf("%s (its load balancer does not serve: %s)", name, why))
 		}
+	}
+	for _, name := range c.joined {
+		left = append(left, name+" (it has joined meanwhile)")
 	}
 	if len(left) == 0 {
 		return ""

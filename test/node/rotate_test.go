@@ -253,11 +253,11 @@ func putsBack(t *testing.T, n *Node, component, file string) {
 	n.age(t, time.Hour, file, "admin.conf")
 	old := n.leaf(t, file)
 	n.misplaceImage(t, component)
-	output, err := n.rotate("--patience", "20s").CombinedOutput()
+	output, err := n.rotate("--patience", "45s").CombinedOutput()
 	t.Logf("it says:\n%s", output)
 	lines := strings.Split(string(output), "\n")
 	if err == nil || !slices.ContainsFunc(lines, func(line string) bool {
-		return strings.HasPrefix(line, "Error: "+component+" has not come back with its new certificates within 20s") &&
+		return strings.HasPrefix(line, "Error: "+component+" has not come back with its new certificates within 45s") &&
 			strings.Contains(line, `; its last words: "I do not know --`)
 	}) {
 		t.Errorf("%v", err)

@@ -123,6 +123,23 @@ func TestANodeThatHasJoinedMeanwhileIsLeft(t *testing.T) {
 		"1 node left: w3 (it has joined meanwhile); when that is mended, this goes on: ekco change-load-balancer --server="+newServer+" --exclude=w9")
 }
 
+// TestWhoDoesNotWaitAnyLongerIsToldWhatTheChangeWaitsFor.
+func TestWhoDoesNotWaitAnyLongerIsToldWhatTheChangeWaitsFor(t *testing.T) {
+	for _, test := range []struct {
+		kind    journal.Type
+		payload any
+		want    string
+	}{
+		{journal.TypeActionHeld, journal.ActionHeld{Preflight: "NodesRead", Reason: "the API does not answer"}, "waiting: the API does not answer (NodesRead)"},
+		{journal.TypeActionStalled, journal.ActionStalled{Reason: "the disk is full"}, "stalled: the disk is full"},
+	} {
+		d, o := newDesk(t, nil), newChanging(t, "", isSet, isSet, isSet)
+		o.live = append(o.live, event(t, 99, changeID, test.kind, test.payload))
+		d.results(d.changes(o, "--server="+newServer, "--timeout=200ms"), exitFailed,
+			"not done within 200ms ("+test.want+"); EKCO goes on with "+changeID+", and this waits for it: ekco change-load-balancer --server="+newServer)
+	}
+}
+
 // TestNoNodeSaysWhatTheResultIs: installers take the first "Result:" for it, wherever it stands.
 func TestNoNodeSaysWhatTheResultIs(t *testing.T) {
 	d, forged := newDesk(t, nil), `{"missing":"it failed\nResult: success","left":"it is left"}`

@@ -62,6 +62,8 @@ type run struct {
 	result    Result
 	// unsettled is set where the next rotation is to go on with this one.
 	unsettled bool
+	// apiAway is set where the API server has its old files again, and does not answer.
+	apiAway bool
 }
 
 func (r *run) at(path string) string { return at(r.Dir)(path) }

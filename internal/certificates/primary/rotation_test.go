@@ -279,6 +279,35 @@ func TestAComponentThatDoesNotComeBackGetsWhatItHad(t *testing.T) {
 	}
 }
 
+// TestWhoNeedsTheAPIServerIsNotRestartedWhileItIsAway: it would not come back either, and be away for nothing.
+func TestWhoNeedsTheAPIServerIsNotRestartedWhileItIsAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 5*day)
+		before, starts := w.leaves(), w.Starts("kube-scheduler")
+		w.Refuses = func(asked string, _ []string) string {
+			if asked == "kube-apiserver" {
+				return "connection refused"
+			}
+			return ""
+		}
+		result, err := w.run()
+		if !errors.Is(err, primary.ErrFailed) || len(result.Restarted) > 0 || w.Starts("kube-scheduler") != starts {
+			t.Errorf("%v: %+v", err, result)
+		}
+		for _, want := range []string{"it has its old ones again, and does not answer yet: connection refused", "Error: kube-scheduler is not restarted for its new certificates, since kube-apiserver, which it needs, does not answer"} {
+			if !w.said(want) {
+				t.Errorf("it does not say %q but\n%s", want, strings.Join(w.lines, "\n"))
+			}
+		}
+		w.Refuses = nil
+		if result := w.rotate(); len(result.Restarted) != 3 {
+			t.Errorf("with the API server: %+v", result)
+		}
+		w.clean()
+		w.renewed(before, primarytest.Items()...)
+	})
+}
+
 func TestAKubeletThatIsDownHasEverythingAsItWas(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 5*day)

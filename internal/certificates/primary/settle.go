@@ -79,6 +79,8 @@ func (r *run) begin(c *record, one restart) (*waited, error) {
 		return w, nil
 	case !fresh, marked == c.ID+restored:
 		return nil, nil
+	case r.apiAway:
+		return nil, fmt.Errorf("%s is not restarted for its new certificates, since %s, which it needs, does not answer; run this again when it does", one.Name, apiServer)
 	}
 	r.say("Restarting %s for its new certificates", one.Name)
 	if err := r.mark(one.Name, c.ID); err != nil {
@@ -186,7 +188,13 @@ func (r *run) giveUp(ctx context.Context, c *record, w *waited) {
 		r.later(fmt.Errorf("%s; and the old ones could not be put back; run this again: %w", why, err))
 		return
 	}
-	r.fail(fmt.Errorf("%s; it has its old ones again, and %s", why, r.afterwards(ctx, w)))
+	after := r.afterwards(ctx, w)
+	r.apiAway = r.apiAway || w.Name == apiServer && after != nil
+	if after == nil {
+		r.fail(fmt.Errorf("%s; it has its old ones again, and answers", why))
+		return
+	}
+	r.fail(fmt.Errorf("%s; it has its old ones again, and does not answer yet: %w", why, after))
 }
 
 // restoreAll gives a component its old files, and has it restarted again if it was.
@@ -237,8 +245,8 @@ func (r *run) unmark(c *record, w *waited) error {
 	return r.locked(func() error { return r.replace(manifestOf(w.Name), old.Content) })
 }
 
-// afterwards says how a component is that has what it had before.
-func (r *run) afterwards(ctx context.Context, w *waited) string {
+// afterwards returns why a component does not answer that has what it had before, or nil once it does.
+func (r *run) afterwards(ctx context.Context, w *waited) error {
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(r.Patience, patience)/3)
 	defer cancel()
 	next := time.NewTicker(glance)
@@ -249,7 +257,7 @@ func (r *run) afterwards(ctx context.Context, w *waited) string {
 			well = 0
 		}
 		if well >= steady {
-			return "answers"
+			return nil
 		}
 		select {
 		case <-next.C:
@@ -257,7 +265,7 @@ func (r *run) afterwards(ctx context.Context, w *waited) string {
 			if err == nil {
 				err = errors.New("it has answered for a moment only")
 			}
-			return "does not answer yet: " + err.Error()
+			return err
 		}
 	}
 }

@@ -18,6 +18,8 @@ import (
 type picky struct {
 	plainStore
 	fails map[s3.SettingName]error
+	// keeps is a setting that it does not give up again.
+	keeps s3.SettingName
 	// sets are the settings that it was given.
 	sets []string
 }
@@ -26,6 +28,9 @@ func (p *picky) Set(ctx context.Context, bucket string, name s3.SettingName, val
 	p.sets = append(p.sets, fmt.Sprintf("%s=%q", name, value))
 	if err := p.fails[name]; err != nil {
 		return err
+	}
+	if name == p.keeps && value == "" {
+		return errors.New("connection refused")
 	}
 	return p.Store.Set(ctx, bucket, name, value)
 }
@@ -43,6 +48,7 @@ func TestWhatActsByItselfIsTriedAndTakenBack(t *testing.T) {
 	for _, test := range []struct {
 		name  string
 		fails map[s3.SettingName]error
+		keeps s3.SettingName
 		sets  []string
 		loss  []string
 		err   string
@@ -59,10 +65,14 @@ func TestWhatActsByItselfIsTriedAndTakenBack(t *testing.T) {
 			name: "the server is away", fails: map[s3.SettingName]error{s3.Lifecycle: errors.New("connection refused")},
 			sets: []string{`lifecycle="<LifecycleConfiguration/>"`}, err: "connection refused",
 		},
+		{
+			name: "it acts from now on", keeps: s3.Lifecycle,
+			sets: []string{`lifecycle="<LifecycleConfiguration/>"`, `lifecycle=""`}, err: "take back the lifecycle of bucket b, which was only tried: connection refused",
+		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				source, target := s3sim.New(), &picky{plainStore: plainStore{s3sim.New()}, fails: test.fails}
+				source, target := s3sim.New(), &picky{plainStore: plainStore{s3sim.New()}, fails: test.fails, keeps: test.keeps}
 				source.AddBucket("b", all)
 				target.AddBucket("b", nil)
 				both := sides{source: plainStore{source}, target: &fenced{Store: target, service: newFence(newService())}}

@@ -140,6 +140,26 @@ func TestWhoDoesNotWaitAnyLongerIsToldWhatTheChangeWaitsFor(t *testing.T) {
 	}
 }
 
+// TestManyThatAreLeftAreCounted, and each is named once, also one of which cannot be read what came of it.
+func TestManyThatAreLeftAreCounted(t *testing.T) {
+	c := &changer{outputs: map[string]json.RawMessage{"n01": json.RawMessage("{")}, unserved: map[string]string{"n02": "it does not run", "n12": "it neither"}}
+	c.flags.Exclude = []string{"n12"}
+	for i := range 11 {
+		c.facts.Nodes = append(c.facts.Nodes, journal.KubeconfigsNode{Name: fmt.Sprintf("n%02d", i+1)})
+	}
+	left := c.leftOf()
+	if !strings.HasPrefix(left, "12 nodes left: n01 (") || !strings.Contains(left, "), n02, n03, ") || !strings.HasSuffix(left, ", n10 and 2 more; ") {
+		t.Errorf("left are %q", left)
+	}
+}
+
+func TestAStepThatFailedIsTold(t *testing.T) {
+	d, o := newDesk(t, nil), newChanging(t, "", isSet)
+	o.live = append(o.live, event(t, 98, changeID, journal.TypeStepFailed, journal.StepFailed{Step: "kubeconfig w1", Attempt: 1, Error: "connection refused"}),
+		event(t, 99, changeID, journal.TypeActionEnded, journal.ActionEnded{Outcome: journal.OutcomeCancelled, Reason: "enough"}))
+	d.expect(d.changes(o, "--server="+newServer), exitFailed, "connection refused", "")
+}
+
 // TestNoNodeSaysWhatTheResultIs: installers take the first "Result:" for it, wherever it stands.
 func TestNoNodeSaysWhatTheResultIs(t *testing.T) {
 	d, forged := newDesk(t, nil), `{"missing":"it failed\nResult: success","left":"it is left"}`

@@ -146,6 +146,18 @@ func TestAHandOverEndsWhereTheServiceLeadsNowhere(t *testing.T) {
 	}
 }
 
+// TestAMigrationEndsWhereSomebodyElseHasTheServiceLeadNowhere: it is repaired then, which must not wait.
+func TestAMigrationEndsWhereSomebodyElseHasTheServiceLeadNowhere(t *testing.T) {
+	actionstest.InBubble(t, func(w *actionstest.World) {
+		b, r := cordoned(w)
+		b.Point(nowhere)
+		r.End()
+		if !strings.Contains(b.LastLine(), "ended abandoned Service minio leads nowhere, and this is not what the migration has come to") {
+			t.Errorf("%s, %s", b.LastLine(), b.outcome())
+		}
+	})
+}
+
 // TestACallOffAfterTheSwitchDoesNotGoBack: clients have written to the highly available MinIO.
 func TestACallOffAfterTheSwitchDoesNotGoBack(t *testing.T) {
 	actionstest.InBubble(t, func(w *actionstest.World) {

@@ -179,7 +179,7 @@ type changer struct {
 	unserved map[string]string
 	// joined are nodes that joined after it was planned.
 	joined []string
-	ended    *journal.ActionEnded
+	ended  *journal.ActionEnded
 	// doing is what it was last seen to do, or wait for.
 	doing string
 }

@@ -126,7 +126,7 @@ func (f *fleet) liveInStep(nodes ...string) *incarnation {
 	return in
 }
 
-// stops stops it, as SIGTERM does.
+// stops ends it as SIGTERM does.
 func (f *fleet) stops(in *incarnation) {
 	f.t.Helper()
 	if err := in.stop(); err != nil {

@@ -209,3 +209,28 @@ func TestAPodOfSomebodyElseThatComesWithTheOutageStopsTheSwitch(t *testing.T) {
 		b.ends(r, handedOver)
 	})
 }
+
+// TestWhatHoldsTheSwitchIsAskedOnceMoreRightBeforeIt: between the preflights and the outage somebody may have
+// done what they did not see.
+func TestWhatHoldsTheSwitchIsAskedOnceMoreRightBeforeIt(t *testing.T) {
+	actionstest.InBubble(t, func(w *actionstest.World) {
+		b := grown(w)
+		begins := func(want string) {
+			t.Helper()
+			m := &migrator{api: b.Client(b.Objects), Migration: Migration{Stores: miniosim.Network{Both: b.Both}}}
+			a := &attempt{migrator: m, step: actions.StepContext{Action: journal.ActionRecord{ID: "migrate-minio-1"}}}
+			_, err := a.mayBegin(w.T.Context())
+			if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+				t.Errorf("%v, want %q", err, want)
+			}
+		}
+		begins("")
+		b.Cordon("a", true)
+		begins("no other would start in its place: node a is cordoned")
+		b.Cordon("a", false)
+		past := minio.ServiceRef(miniosim.Namespace)
+		past.Name = "another"
+		b.Put(past, `{"spec":{"selector":{"app":"minio"}}}`)
+		begins("besides Service minio, this leads to the single MinIO: another")
+	})
+}

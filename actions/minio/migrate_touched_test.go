@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -175,6 +177,40 @@ func TestTheVersionOfASwitchIsKnownWhateverBecameOfTheAnswer(t *testing.T) {
 			}
 		})
 	}
+}
+
+// undone is an API server by which somebody leads the Service back as soon as EKCO had it lead nowhere, once.
+type undone struct {
+	minio.API
+	back *sync.Once
+	undo func()
+}
+
+func (u undone) Disable(ctx context.Context) error {
+	err := u.API.Disable(ctx)
+	u.back.Do(u.undo)
+	return err
+}
+
+// TestAServiceThatIsLedBackAtOnceIsNotSwitched: clients write to the single MinIO again, whose pod stays.
+func TestAServiceThatIsLedBackAtOnceIsNotSwitched(t *testing.T) {
+	actionstest.InBubble(t, func(w *actionstest.World) {
+		b := grown(w)
+		var pods []string
+		api := undone{b.Client(b.Objects), &sync.Once{}, func() { b.Point(toSingle); pods = b.SinglePods() }}
+		m := &migrator{api: api, changed: func() {}, Migration: b.migration}
+		m.Stores = miniosim.Network{Both: b.Both}
+		b.asks()
+		r := b.Start(b.Config([]actions.Definition{migrating(m)}))
+		b.comes("failed cut-over")
+		if now := b.SinglePods(); !slices.Equal(now, pods) {
+			t.Errorf("the pods are %q, and were %q", now, pods)
+		}
+		b.ends(r, asBefore)
+		if !strings.Contains(b.LastLine(), "ended abandoned somebody else changed Service minio while it led nowhere") {
+			t.Error(b.LastLine())
+		}
+	})
 }
 
 // TestAComparisonUnderWhichTheServiceIsChangedIsMadeAnew: clients may have been led to the

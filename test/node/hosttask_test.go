@@ -292,7 +292,7 @@ func outlivesTheKubelet(w *world) func(*testing.T) {
 		tw.begin(t, "wait", "4s", "log", "on", "say", "well")
 		tw.await(t, hosttask.Running, "")
 		uid := tw.uid(t)
-		w.node.kubelet.kill()
+		w.node.kubelet.Kill()
 		w.node.startKubelet(t)
 		tw.ends(t, "well")
 		if now := tw.uid(t); now != uid {
@@ -308,7 +308,7 @@ func isLostWithTheKubelet(w *world) func(*testing.T) {
 		tw := newTaskWorld(t, w)
 		tw.begin(t, "wait", "1h", "say", "never")
 		tw.await(t, hosttask.Running, "")
-		w.node.kubelet.kill()
+		w.node.kubelet.Kill()
 		tw.await(t, hosttask.Lost, "node real-1 does not answer, while the task ran there")
 		if err := tw.tasks.Remove(t.Context(), tw.task, tw.owner); err != nil {
 			t.Fatal(err)

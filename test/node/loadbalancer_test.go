@@ -123,7 +123,7 @@ func (w *balanced) leadsItsKubelet(t *testing.T) {
 	case <-time.After(patience):
 		t.Fatal("the kubelet is not restarted: " + w.Kubectl(t, "--namespace", "kurl", "exec", w.operator(t), "--", "cat", "/tmp/change-lb-log"))
 	}
-	w.node.kubelet.kill()
+	w.node.kubelet.Kill()
 	w.node.startKubelet(t)
 	t.Logf("the installer's command ended: %v", installer.Wait())
 	var said string

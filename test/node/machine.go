@@ -80,10 +80,10 @@ func (m *machine) within(command []string) []string {
 	return append([]string{"--target", strconv.Itoa(m.first), "--mount", "--net", "--pid", "--uts", "--ipc", "--"}, command...)
 }
 
-// kill ends the program as a crash does.
-func (p *program) kill() {
+// Kill ends the program as a crash does, and what has started it.
+func (p *program) Kill() {
 	_ = syscall.Kill(p.pid, syscall.SIGKILL) // it fails when it has ended
-	p.Kill()
+	p.Process.Kill()
 }
 
 // onlyChild returns the process that another one has started.

@@ -22,6 +22,7 @@ type controlPlane struct{ *world }
 // what proves it, with a control plane that a real kubelet runs as static pods. It is the only primary, and the
 // API that EKCO and the kubelet use is another. The scenes are in order.
 func TestEKCORenewsTheControlPlaneOfARealNode(t *testing.T) {
+	t.Parallel() // both wait for kubelets most of the time
 	w := install(t, map[string]string{
 		"rotate_certs": "true", "rotate_certs_image": "replicated/ekco:" + version.Get().Version, "min_ready_master_nodes": "1",
 	}, "--primaries", "1", "--workers", "0")

@@ -51,9 +51,18 @@ func (n network) plug(tb testing.TB, m *machine) {
 	}
 }
 
-// freeNumber returns a number that no node on this machine has.
+// numbers are those that this process has given to nodes. Tests that run side by side look before either has
+// its cable.
+var numbers struct {
+	sync.Mutex
+	given map[int]bool
+}
+
+// freeNumber returns a number that no node on this machine has, nor had one of this process.
 func freeNumber(tb testing.TB) int {
 	tb.Helper()
+	numbers.Lock()
+	defer numbers.Unlock()
 	links, err := net.Interfaces()
 	if err != nil {
 		tb.Fatal(err)
@@ -63,9 +72,14 @@ func freeNumber(tb testing.TB) int {
 		taken[link.Name] = true
 	}
 	for number := 1; number < 255; number++ {
-		if !taken[network{number}.device()] {
-			return number
+		if numbers.given[number] || taken[network{number}.device()] {
+			continue
 		}
+		if numbers.given == nil {
+			numbers.given = map[int]bool{}
+		}
+		numbers.given[number] = true
+		return number
 	}
 	tb.Fatal("no free network for a node")
 	return 0

@@ -23,6 +23,7 @@ import (
 // TestACommandRenewsTheCertificatesOfAPrimary is about rotate-certs on a host that kubeadm has made a
 // primary, with a real kubelet and static pods. The parts are in order.
 func TestACommandRenewsTheCertificatesOfAPrimary(t *testing.T) {
+	t.Parallel() // both wait for kubelets most of the time
 	c := StartCluster(t, "--primaries", "1", "--workers", "0")
 	n := c.startPrimary(t)
 	n.installEKCO(t)

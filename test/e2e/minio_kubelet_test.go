@@ -67,7 +67,14 @@ type minioServer struct {
 	ip      string
 	// killed is when it is killed, having been asked to end.
 	killed time.Time
+	// unanswered is how many probes of its readiness have failed in a row.
+	unanswered int
 }
+
+// unreadyAfter is how many probes must fail in a row before a pod that was ready is not:
+// failureThreshold where a manifest names none. A machine that stands still for a moment costs
+// one.
+const unreadyAfter = 3
 
 // minioDisks are the sizes of the disks of the single MinIO and of each replica, in megabytes;
 // 0 for none of their own.
@@ -303,7 +310,7 @@ func ordinal(pod string) (int, bool) {
 // tell sets the status of a pod that runs.
 func (k *minioKubelet) tell(ctx context.Context, pod *corev1.Pod, server *minioServer) error {
 	ready := corev1.ConditionFalse
-	if probe(ctx, "http://"+server.ip+":9000/minio/health/ready") {
+	if server.ready(ctx, isReady(pod)) {
 		ready = corev1.ConditionTrue
 	}
 	if pod.Status.Phase == corev1.PodRunning && isReady(pod) == (ready == corev1.ConditionTrue) {
@@ -328,6 +335,16 @@ func (k *minioKubelet) tell(ctx context.Context, pod *corev1.Pod, server *minioS
 	}
 	_, err = k.c.client.CoreV1().Pods(minioNamespace).Patch(ctx, pod.Name, types.MergePatchType, patch, metav1.PatchOptions{}, "status")
 	return err
+}
+
+// ready probes the server, whose pod was ready or not.
+func (s *minioServer) ready(ctx context.Context, was bool) bool {
+	if probe(ctx, "http://"+s.ip+":9000/minio/health/ready") {
+		s.unanswered = 0
+		return true
+	}
+	s.unanswered++
+	return was && s.process.Running() && s.unanswered < unreadyAfter
 }
 
 func isReady(pod *corev1.Pod) bool {

@@ -316,6 +316,9 @@ func (k *minioKubelet) tell(ctx context.Context, pod *corev1.Pod, server *minioS
 	if pod.Status.Phase == corev1.PodRunning && isReady(pod) == (ready == corev1.ConditionTrue) {
 		return nil
 	}
+	if isReady(pod) {
+		k.t.Logf("%s is not ready any more: %d probes failed, its server runs: %t", pod.Name, server.unanswered, server.process.Running())
+	}
 	now := metav1.Now()
 	condition := func(kind corev1.PodConditionType, status corev1.ConditionStatus) corev1.PodCondition {
 		return corev1.PodCondition{Type: kind, Status: status, LastTransitionTime: now}

@@ -67,11 +67,11 @@ type minioServer struct {
 	ip      string
 	// killed is when it is killed, having been asked to end.
 	killed time.Time
-	// unanswered is how many probes of its readiness have failed in a row.
-	unanswered int
+	// spare is how many probes may fail until it is not ready: none before it has answered one.
+	spare int
 }
 
-// unreadyAfter is how many probes must fail in a row before a pod that was ready is not:
+// unreadyAfter is how many probes must fail in a row before a server that was ready is not:
 // failureThreshold where a manifest names none. A machine that stands still for a moment costs
 // one.
 const unreadyAfter = 3
@@ -310,14 +310,14 @@ func ordinal(pod string) (int, bool) {
 // tell sets the status of a pod that runs.
 func (k *minioKubelet) tell(ctx context.Context, pod *corev1.Pod, server *minioServer) error {
 	ready := corev1.ConditionFalse
-	if server.ready(ctx, isReady(pod)) {
+	if server.ready(ctx) {
 		ready = corev1.ConditionTrue
 	}
 	if pod.Status.Phase == corev1.PodRunning && isReady(pod) == (ready == corev1.ConditionTrue) {
 		return nil
 	}
 	if isReady(pod) {
-		k.t.Logf("%s is not ready any more: %d probes failed, its server runs: %t", pod.Name, server.unanswered, server.process.Running())
+		k.t.Logf("%s is not ready any more, its server runs: %t", pod.Name, server.process.Running())
 	}
 	now := metav1.Now()
 	condition := func(kind corev1.PodConditionType, status corev1.ConditionStatus) corev1.PodCondition {
@@ -340,14 +340,14 @@ func (k *minioKubelet) tell(ctx context.Context, pod *corev1.Pod, server *minioS
 	return err
 }
 
-// ready probes the server, whose pod was ready or not.
-func (s *minioServer) ready(ctx context.Context, was bool) bool {
+// ready probes the server.
+func (s *minioServer) ready(ctx context.Context) bool {
 	if probe(ctx, "http://"+s.ip+":9000/minio/health/ready") {
-		s.unanswered = 0
-		return true
+		s.spare = unreadyAfter
+	} else {
+		s.spare = max(0, s.spare-1)
 	}
-	s.unanswered++
-	return was && s.process.Running() && s.unanswered < unreadyAfter
+	return s.spare > 0 && s.process.Running()
 }
 
 func isReady(pod *corev1.Pod) bool {

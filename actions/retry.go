@@ -7,6 +7,12 @@ import (
 	"github.com/cenkalti/backoff/v5"
 )
 
+// Default pauses after a failed preflight: the first and the longest.
+const (
+	DefaultHoldInitial = 5 * time.Second
+	DefaultHoldMax     = 30 * time.Second
+)
+
 // RetryPolicy says how long failed steps and failed preflights rest before they
 // are tried again. Zero fields take the defaults.
 type RetryPolicy struct {
@@ -17,8 +23,8 @@ type RetryPolicy struct {
 	Jitter       float64
 	// Budget is how many failures of one step stall the action (10).
 	Budget int
-	// HoldInitial is the rest after a preflight first failed (5 s). It grows by
-	// Factor up to HoldMax (30 s), give or take Jitter.
+	// HoldInitial is the rest after a preflight first failed. It grows by
+	// Factor up to HoldMax, give or take Jitter.
 	HoldInitial, HoldMax time.Duration
 }
 
@@ -26,7 +32,7 @@ func (p RetryPolicy) withDefaults() RetryPolicy {
 	return RetryPolicy{
 		Initial: cmp.Or(p.Initial, time.Second), Max: cmp.Or(p.Max, 2*time.Minute),
 		Factor: cmp.Or(p.Factor, 2), Jitter: cmp.Or(p.Jitter, 0.2), Budget: cmp.Or(p.Budget, 10),
-		HoldInitial: cmp.Or(p.HoldInitial, 5*time.Second), HoldMax: cmp.Or(p.HoldMax, 30*time.Second),
+		HoldInitial: cmp.Or(p.HoldInitial, DefaultHoldInitial), HoldMax: cmp.Or(p.HoldMax, DefaultHoldMax),
 	}
 }
 

@@ -24,18 +24,15 @@ const (
 	KotsadmReady = "KotsadmReady"
 )
 
-const (
-	scaleTimeout = 30 * time.Second
-	// readyTimeout is how long the replicas may take without a word.
-	readyTimeout = time.Minute
-)
+const scaleTimeout = 30 * time.Second
 
-// New returns the action. changed is called when the StatefulSet has changed, so that it
-// is looked at.
-func New(api kotsadm.API, changed func()) actions.Definition {
+// New returns the action. readyTimeout is how long new replicas may take before the action
+// is held with the reasons of their pods. changed is called when the StatefulSet has
+// changed, so that it is looked at.
+func New(api kotsadm.API, readyTimeout time.Duration, changed func()) actions.Definition {
 	return actions.Definition{
 		Kind: journal.ActionScaleKotsadm, Noun: "scaling", Expendable: true,
-		Plan: plan(api),
+		Plan: plan(api, readyTimeout),
 		Steps: map[string]actions.Step{
 			journal.StepScaleKotsadm: scale(api, changed),
 			journal.StepAwaitKotsadm: await{api},
@@ -49,7 +46,7 @@ func New(api kotsadm.API, changed func()) actions.Definition {
 
 // plan changes in one step, which alone keeps others from the storage: a new replica
 // takes a volume, and its copy of the data. That all are ready may take for ever.
-func plan(api kotsadm.API) func(context.Context, journal.ActionRecord) (journal.Plan, error) {
+func plan(api kotsadm.API, readyTimeout time.Duration) func(context.Context, journal.ActionRecord) (journal.Plan, error) {
 	return func(ctx context.Context, _ journal.ActionRecord) (journal.Plan, error) {
 		before, err := api.Read(ctx)
 		if err != nil && !errors.Is(err, kube.ErrNotFound) { // of which the preflight says what follows

@@ -71,7 +71,7 @@ func (d *database) ask() {
 }
 
 func (d *database) definition() actions.Definition {
-	return New(kotsadm.NewClient(d.objects), func() { d.looks++ })
+	return New(kotsadm.NewClient(d.objects), time.Minute, func() { d.looks++ })
 }
 
 // outcome is what has become of it: its generation tells how often it changed.

@@ -23,6 +23,8 @@ import (
 type copies struct {
 	api     minio.API
 	healers minio.Healers
+	// settle is how long MinIO must restore no data before all data is checked.
+	settle time.Duration
 
 	mu sync.Mutex
 	// last is what the last look found.
@@ -36,9 +38,9 @@ const (
 	lookedWithin = 30 * time.Minute
 	// knownFor is how long a look that found nothing lacking serves the next move, too.
 	knownFor = 10 * time.Minute
-	// lookRest is how long it rests after a look in vain, twice as long each time, up to
-	// lookRestMost.
-	lookRest, lookRestMost = 30 * time.Second, 30 * time.Minute
+	// lookRestMost is the longest pause after a look that found data missing. The first pause
+	// is the settle time; each further one is twice as long.
+	lookRestMost = 30 * time.Minute
 	// turnAfter is after how many looks in vain, which is some minutes, another server is
 	// asked to look. One that makes a pass already does not end it before somebody takes what
 	// it found, or a day has passed; who began it may be gone, and may have been an EKCO that
@@ -182,13 +184,15 @@ func (c *copies) remember(found journal.MinioLooked) {
 }
 
 // rests holds a step for what its last look found, until it is looked again.
-func rests(record journal.ActionRecord, step string) actions.Verdict {
+func (c *copies) rests(record journal.ActionRecord, step string) actions.Verdict {
 	found, err := outputOf[journal.MinioLooked](record, step)
 	if err != nil {
 		return actions.Hold(err.Error()).About("outputs")
 	}
-	rest := lookRest << min(max(found.Tries-1, 0), 10)
-	rest = min(rest, lookRestMost)
+	rest := min(c.settle, lookRestMost)
+	for n := 1; n < found.Tries && rest < lookRestMost; n++ {
+		rest = min(2*rest, lookRestMost)
+	}
 	// A retry, which forgets the attempts, looks at once.
 	if found.Lacks == "" || record.Steps[step].Attempts == 0 || !within(found.Since, rest) {
 		return actions.Pass()
@@ -266,7 +270,7 @@ func (c *copies) checked(ctx context.Context, record journal.ActionRecord) actio
 	case !looks:
 		return actions.Abandon("an earlier EKCO planned it, which did not look whether all data is on all drives of MinIO").About("unlooked")
 	case !step.Done():
-		return rests(record, journal.StepLookBeforeMinio)
+		return c.rests(record, journal.StepLookBeforeMinio)
 	}
 	found, err := outputOf[journal.MinioLooked](record, journal.StepLookBeforeMinio)
 	if err == nil {

@@ -74,7 +74,7 @@ func TestWhatRestoringLeftOutIsRestoredBeforeAMoveIsOver(t *testing.T) {
 			}
 			s.Pass(time.Second)
 		}
-		s.Pass(healedFor / 2)
+		s.Pass(DefaultHealSettleTime / 2)
 		if s.Lacks(0) != 7 || s.Passes() != 1 {
 			t.Errorf("it lacks %d objects, after %d passes\n%s", s.Lacks(0), s.Passes(), strings.Join(s.Story(), "\n"))
 		}
@@ -111,7 +111,7 @@ func TestAReplicaIsBackOnlyOnceNoDriveLacksAnything(t *testing.T) {
 		}
 		s.Spoil(0)
 		s.Retry(r) // looks at once, and not when it would
-		if took := r.End(); s.Lacks(0) != 0 || s.LastLine() != "ended done" || took > 2*healedFor {
+		if took := r.End(); s.Lacks(0) != 0 || s.LastLine() != "ended done" || took > 2*DefaultHealSettleTime {
 			t.Errorf("%s after %s, and it lacks %d objects", s.LastLine(), took, s.Lacks(0))
 		}
 		if at := s.Passers(); slices.Contains(at, "ha-minio-0") {
@@ -171,7 +171,7 @@ func TestARunningReplicaIsTakenAwayOnlyOnceAllDrivesHaveAllObjects(t *testing.T)
 	}
 }
 
-// TestAnAnswerThatIsLostIsNoticed wherever that is: what it told nobody knows.
+// The answer may be lost at any question: EKCO then does not know what it contained.
 func TestAnAnswerThatIsLostIsNoticed(t *testing.T) {
 	for _, nth := range []int{1, 2, 3} { // the last ends the pass
 		inCrowd(t, func(s *store) {

@@ -5,6 +5,7 @@ package minio
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/internal/kube"
@@ -21,11 +22,11 @@ type Nodes interface {
 	ListNodes(ctx context.Context) ([]kube.Node, error)
 }
 
-// New returns the actions. Healers are asked whether all data is on all drives. changed is
-// called when one of them has changed something, so that it is looked at.
-func New(api minio.API, nodes Nodes, healers minio.Healers, changed func()) []actions.Definition {
+// New returns the actions. Once MinIO has restored no data for the settle time, the healers check
+// that all data is on all drives. changed is called after an action has changed something.
+func New(api minio.API, nodes Nodes, healers minio.Healers, settle time.Duration, changed func()) []actions.Definition {
 	return []actions.Definition{
-		scaling(api, changed), repairing(api, changed), moving(api, nodes, &copies{api: api, healers: healers}, changed),
+		scaling(api, changed), repairing(api, changed), moving(api, nodes, &copies{api: api, healers: healers, settle: settle}, changed),
 	}
 }
 

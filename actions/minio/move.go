@@ -29,10 +29,11 @@ const (
 	deleteTimeout = 30 * time.Second
 	// backTimeout bounds the last step, which has nothing left to wait for.
 	backTimeout = 30 * time.Second
-	// healedFor is how long nothing must be healed for all to be. A server notices a new
-	// drive 10 s after its start, and tries again every 10 s. Until then it is no drive for
-	// the others, and nobody says that something is to be healed.
-	healedFor = 30 * time.Second
+	// DefaultHealSettleTime is how long MinIO must restore no data before EKCO checks that all data
+	// is on all drives. A server notices a new drive 10 s after its start, and tries again every
+	// 10 s. Until then the other servers do not count that drive, and none of them reports that data
+	// is to be restored.
+	DefaultHealSettleTime = 30 * time.Second
 )
 
 // moving takes the claim and the pod of a replica away, each by its UID. What must not be
@@ -50,7 +51,7 @@ func moving(api minio.API, nodes Nodes, all *copies, changed func()) actions.Def
 		},
 		Preflights: map[string]actions.Preflight{
 			MinioStillToMove: stillToMove{api, nodes},
-			MinioCanSpare:    canSpare{api, all}, MinioReplicaBack: replicaBack{api},
+			MinioCanSpare:    canSpare{api, all}, MinioReplicaBack: replicaBack{api, all},
 		},
 	}
 }
@@ -205,7 +206,10 @@ func (s awaitPod) Prove(ctx context.Context, step actions.StepContext) (actions.
 func (awaitPod) Do(context.Context, actions.StepContext) (json.RawMessage, error) { return nil, nil }
 
 // replicaBack lets the last step go on when the data has been restored for long enough.
-type replicaBack struct{ api minio.API }
+type replicaBack struct {
+	api minio.API
+	all *copies
+}
 
 func (p replicaBack) Check(ctx context.Context, record journal.ActionRecord) actions.Verdict {
 	if record.Request.DryRun {
@@ -218,10 +222,10 @@ func (p replicaBack) Check(ctx context.Context, record journal.ActionRecord) act
 	case lacks != "":
 		return actions.Hold(lacks).About(key)
 	}
-	if verdict := rests(record, journal.StepLookAfterMinio); verdict.Kind != actions.VerdictPass {
+	if verdict := p.all.rests(record, journal.StepLookAfterMinio); verdict.Kind != actions.VerdictPass {
 		return verdict
 	}
-	return actions.Pass().About("back").OnceLasting(healedFor, "the replica runs in its new place, and MinIO heals nothing")
+	return actions.Pass().About("back").OnceLasting(p.all.settle, "the replica runs in its new place, and MinIO heals nothing")
 }
 
 // back says what is lacking until another pod has the replica's place and its data is

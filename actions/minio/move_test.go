@@ -1,6 +1,7 @@
 package minio
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -135,6 +136,66 @@ func TestAReplicaIsMovedAndItsDataAwaited(t *testing.T) {
 			t.Errorf("deleted were %q; looked %d times", s.took(), s.looks)
 		}
 	})
+}
+
+func TestTheSettleTimeIsWaitedForBeforeAndAfterAMove(t *testing.T) {
+	actionstest.InBubble(t, func(w *actionstest.World) {
+		s := installed(w)
+		s.settle = 3 * time.Minute
+		s.crowded()
+		s.moves(0)
+		r := w.Start(w.Config(s.definitions()))
+		s.comes(journal.StepLookBeforeMinio, MinioCanSpare, "counts only once it has lasted 3m0s")
+		s.comes(journal.StepAwaitMinioPod, MinioReplicaBack, "counts only once it has lasted 3m0s")
+		r.End()
+		if !slices.Equal(s.took(), both) {
+			t.Errorf("deleted were %q", s.took())
+		}
+	})
+}
+
+// When the settle time has passed, no server has noticed the new drive yet.
+func TestShortSettleTimeEndsNoMoveEarly(t *testing.T) {
+	actionstest.InBubble(t, func(w *actionstest.World) {
+		s := installed(w)
+		s.settle = time.Second
+		s.crowded()
+		s.moves(0)
+		r := w.Start(w.Config(s.definitions()))
+		r.End()
+		if lacks := s.Lacks(0); lacks != 0 || s.LastLine() != "ended done" {
+			t.Errorf("%s, and the replica lacks %d objects", s.LastLine(), lacks)
+		}
+	})
+}
+
+func TestFirstPauseIsTheSettleTime(t *testing.T) {
+	for _, test := range []struct {
+		settle time.Duration
+		tries  int
+		pause  time.Duration
+	}{
+		{time.Minute, 0, time.Minute},
+		{time.Minute, 1, time.Minute},
+		{time.Minute, 2, 2 * time.Minute},
+		{time.Minute, 5, 16 * time.Minute},
+		{time.Minute, 6, lookRestMost},
+		{time.Minute, 1 << 62, lookRestMost},
+		{time.Second, 12, lookRestMost},
+		{time.Hour, 1, lookRestMost},
+	} {
+		all, tries, pause := &copies{settle: test.settle}, test.tries, test.pause
+		for _, since := range []time.Duration{pause - 30*time.Second, pause} {
+			outputs, err := json.Marshal(journal.MinioLooked{Lacks: "a part", Tries: tries, Since: time.Now().Add(-since)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			record := journal.ActionRecord{Steps: map[string]journal.StepRecord{"look": {Attempts: 1, Outputs: outputs}}}
+			if verdict := all.rests(record, "look"); (verdict.Kind == actions.VerdictPass) != (since == pause) {
+				t.Errorf("%s after look %d in vain: %+v", since, tries, verdict)
+			}
+		}
+	}
 }
 
 func TestAReplicaWithoutItsVolumeGetsAnotherAsSoonAsMinIOIsHealthy(t *testing.T) {

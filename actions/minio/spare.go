@@ -119,18 +119,18 @@ func (p canSpare) Check(ctx context.Context, record journal.ActionRecord) action
 		if verdict := without(live, p.api.Ask(ctx, minio.WithoutYou)); verdict.Kind != actions.VerdictPass {
 			return verdict
 		}
-		return lasting(record, p.all.checked(ctx, record))
+		return p.lasting(record, p.all.checked(ctx, record))
 	}
 	return healthyBeside(p.api.Ask(ctx, minio.Now), p.api.Ask(ctx, minio.WithoutYou))
 }
 
-// lasting has what comes first wait until what is to be healed would be: somebody else may
-// have replaced a drive just now. After the look at all objects no other drive has come.
-func lasting(record journal.ActionRecord, verdict actions.Verdict) actions.Verdict {
+// lasting delays the first check by the settle time: a drive may have been replaced just now, and
+// MinIO has not noticed it. After the look at all objects this is no longer possible.
+func (p canSpare) lasting(record journal.ActionRecord, verdict actions.Verdict) actions.Verdict {
 	if verdict.Kind != actions.VerdictPass || record.PastNoReturn || record.Steps[journal.StepLookBeforeMinio].Done() {
 		return verdict
 	}
-	return verdict.About("spared").OnceLasting(healedFor, "MinIO can do without any of its replicas, and heals nothing")
+	return verdict.About("spared").OnceLasting(p.all.settle, "MinIO can do without any of its replicas, and heals nothing")
 }
 
 // without judges whether MinIO can do without one of the replicas that run. Each speaks only

@@ -29,6 +29,7 @@ type store struct {
 	*miniosim.MinIO
 	kube    *kubesim.Cluster
 	subject journal.Subject
+	settle  time.Duration
 	looks   int
 }
 
@@ -48,7 +49,7 @@ func installed(w *actionstest.World) *store {
 	for _, node := range []string{"a", "b", "c"} {
 		cluster.AddNode(node, journal.RoleWorker)
 	}
-	return &store{World: w, MinIO: m, kube: cluster, subject: journal.MinioSubject(miniosim.Namespace, m.UID)}
+	return &store{World: w, MinIO: m, kube: cluster, subject: journal.MinioSubject(miniosim.Namespace, m.UID), settle: DefaultHealSettleTime}
 }
 
 func (s *store) ask(kind journal.ActionKind, input any) {
@@ -61,7 +62,7 @@ func (s *store) definitions() []actions.Definition { return s.mortal(nil) }
 // mortal returns the definitions of one incarnation of the process.
 func (s *store) mortal(f *actionstest.Fuse) []actions.Definition {
 	client := minio.NewClient(mortalObjects{s.Objects, f}, s.MinIO, miniosim.Namespace)
-	return New(client, s.kube, mortalHealers{s.MinIO, f}, func() { s.looks++ })
+	return New(client, s.kube, mortalHealers{s.MinIO, f}, s.settle, func() { s.looks++ })
 }
 
 // mortalHealers are the servers as one incarnation of the process has them look at all objects.

@@ -20,7 +20,7 @@ func kotsadmOf(c cluster) ring.Capability {
 		Policy: fsmkotsadm.Policy{Enabled: c.cfg.EnableHAKotsadm},
 		Words:  fsmkotsadm.Words,
 		Actions: func(kube.API) []actions.Definition {
-			return []actions.Definition{actionskotsadm.New(api, nudge.Look)}
+			return []actions.Definition{actionskotsadm.New(api, c.cfg.KotsadmReadyTimeout, nudge.Look)}
 		},
 		Sources: func(s *fsm.State) []observers.Source {
 			off := ""

@@ -22,7 +22,7 @@ func minioOf(c cluster) ring.Capability {
 		Policy: fsmminio.Policy{Off: off, Patience: c.cfg.MinioVolumeWait, Migrates: true},
 		Words:  fsmminio.Words,
 		Actions: func(nodes kube.API) []actions.Definition {
-			return append(actionsminio.New(api, nodes, minio.S3{}, nudge.Look), actionsminio.NewMigration(api, minioMigration(c.cfg), nudge.Look))
+			return append(actionsminio.New(api, nodes, minio.S3{}, c.cfg.MinioHealSettleTime, nudge.Look), actionsminio.NewMigration(api, minioMigration(c.cfg), nudge.Look))
 		},
 		Sources: func(s *fsm.State) []observers.Source {
 			return nudge.Over(minioSources(c, api, off, fsmminio.Known(s))...)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/fsm"
 	fsmcertificates "github.com/replicatedhq/ekco/fsm/certificates"
 	fsmcsr "github.com/replicatedhq/ekco/fsm/csr"
@@ -32,6 +33,19 @@ func TestWithoutAConfigurationTheDefaultPolicyHolds(t *testing.T) {
 		})
 	if diff := cmp.Diff(want, wholePolicy(config.Default())); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func TestShortPollIntervalShortensHolds(t *testing.T) {
+	cfg := config.Default()
+	for interval, want := range map[time.Duration]actions.RetryPolicy{
+		cfg.ReconcileInterval: {HoldInitial: actions.DefaultHoldInitial, HoldMax: actions.DefaultHoldMax},
+		time.Second:           {HoldInitial: time.Second, HoldMax: 6 * time.Second},
+	} {
+		cfg.ReconcileInterval = interval
+		if got := retryPolicy(cfg); got != want {
+			t.Errorf("with %s: %+v, want %+v", interval, got, want)
+		}
 	}
 }
 

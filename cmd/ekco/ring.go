@@ -107,7 +107,7 @@ func newRing(ctx context.Context, cfg config.Config, options ringOptions, store 
 		return nil, err
 	}
 	ringConfig := ring.Config{
-		Store: store, Clock: now, Kube: reached.kube, Policy: policyOf(cfg), Log: log, Metrics: metrics,
+		Store: store, Clock: now, Kube: reached.kube, Policy: policyOf(cfg), Retry: retryPolicy(cfg), Log: log, Metrics: metrics,
 		Unanswered: unanswered, Identity: identity(cfg),
 		Observe: observe(reached.kube, now.Now, cfg, metrics.Observed, log),
 

@@ -150,6 +150,8 @@ func TestABadValueIsNamedWithWhereItIsAndWhatIsExpected(t *testing.T) {
 		{"node_unreachable_toleration: 5", []string{`"5"`, "like 5m"}},
 		{"contour_namespace: Bad_NS", []string{"contour_namespace", `"Bad_NS"`, "the name of a namespace"}},
 		{"node_unreachable_toleration: 0s", []string{`"0s"`, "above zero"}},
+		{"minio_heal_settle_time: 999ms", []string{`"999ms"`, "at least 1s"}},
+		{"kotsadm_ready_timeout: 0s", []string{`"0s"`, "at least 1s"}},
 		{"settling_time: -3s", []string{`"-3s"`, "duration"}},
 		{"max_unknown_nodes: 101%", []string{"0% to 100%"}},
 		{"max_unknown_nodes: -2", []string{"0% to 100%"}},

@@ -10,6 +10,9 @@ type Minio struct {
 	// MinioVolumeWait is how long a replica that waits for its volume keeps it, and the single
 	// MinIO is waited for in a migration.
 	MinioVolumeWait time.Duration
+	// MinioHealSettleTime is how long MinIO must restore no data before a replica is taken
+	// away, and before its move is over.
+	MinioHealSettleTime time.Duration
 	// MinioCutoverLimit is how long the switch to the highly available MinIO may take for
 	// few objects.
 	MinioCutoverLimit time.Duration
@@ -36,6 +39,10 @@ func (m *Minio) keys() []key {
 		{
 			name: "minio_volume_wait", value: &m.MinioVolumeWait, byDefault: "5m", check: positive, built: true,
 			help: "how long a replica of MinIO whose volume no node has waits for it, until it gets a new one; also how long the single MinIO must have been away before a migration may be forced past that",
+		},
+		{
+			name: "minio_heal_settle_time", value: &m.MinioHealSettleTime, byDefault: "30s", check: aSecond, built: true,
+			help: "how long MinIO must restore no data before a replica moves, and again before its move is done; also the first wait after a check found data missing on a drive",
 		},
 		{
 			name: "minio_cutover_limit", value: &m.MinioCutoverLimit, byDefault: "20s", check: positive, built: true,

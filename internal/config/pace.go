@@ -17,7 +17,7 @@ func (p *Pace) keys() []key {
 		},
 		{
 			name: "reconcile_interval", value: &p.ReconcileInterval, byDefault: "1m", built: true, check: positive,
-			help: "how often to poll what may not be watched",
+			help: "how often to poll what may not be watched; a check that holds an action is first repeated after this time or 5s, whichever is shorter",
 		},
 		{
 			name: "reconcile_timeout", value: &p.ReconcileTimeout, byDefault: "15m",

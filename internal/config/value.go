@@ -94,6 +94,14 @@ func positive(value any) string {
 	return ""
 }
 
+// aSecond is for waits between checks of the cluster, which must not become a busy loop.
+func aSecond(value any) string {
+	if d, ok := value.(*time.Duration); ok && *d < time.Second {
+		return "a duration of at least 1s"
+	}
+	return ""
+}
+
 // label is the name of a namespace, as RFC 1123 has it.
 var label = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
 

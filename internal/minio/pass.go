@@ -48,9 +48,9 @@ const (
 	askEvery = time.Second
 	// askFor is how long a server may leave that unanswered.
 	askFor = 2 * time.Minute
-	// endedFor is how long a pass that has ended must be known. One that was stopped says
-	// that it has finished, too, and is forgotten within a second or so.
-	endedFor = 5 * time.Second
+	// confirmTime is how long after its end the server must still know the pass. A pass that was
+	// stopped also reports its end, but the server forgets it within about a second.
+	confirmTime = 5 * time.Second
 	// writtenBefore is how long before a pass something must have been written for the pass
 	// to have to look at it. Clocks of servers may differ.
 	writtenBefore = 30 * time.Second
@@ -168,7 +168,7 @@ func (p *pass) ask(ctx context.Context) (s3.HealNews, error) {
 
 // lasts returns an error unless the pass is still known as one that has ended.
 func (p *pass) lasts(ctx context.Context) error {
-	if err := pause(ctx, endedFor); err != nil {
+	if err := pause(ctx, confirmTime); err != nil {
 		return err
 	}
 	news, err := p.ask(ctx)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -97,16 +98,17 @@ func (c *Client) BeginHeal(ctx context.Context) (HealBegun, error) {
 	if begun.ClientToken == "" || begun.StartTime.IsZero() {
 		return HealBegun{}, fmt.Errorf("begin a pass of healing at %s: it names no pass", c)
 	}
-	// Who asks for a second pass is given the first, and would take its items from the client
-	// that began it; and one that nobody has listened to waits with what it saw long ago. By
-	// the server's own clock that is one from before the question.
+	// While a pass runs, MinIO may answer a second request with that pass. Its results belong to
+	// the client that began it, and may be old. Such a pass began before the server was asked for
+	// its time. Whole seconds do not show this: a busy server may return a pass that began in the
+	// same second.
 	if begun.StartTime.Before(asked) {
 		return HealBegun{}, fmt.Errorf("begin a pass of healing at %s: %w, since %s", c, ErrHealing, begun.StartTime.UTC().Format(time.RFC3339))
 	}
 	return HealBegun{Token: begun.ClientToken, At: begun.StartTime}, nil
 }
 
-// clock returns the server's time in whole seconds, by which it says when a pass began.
+// clock returns the server's time, rounded down to a second if it reports no exact time.
 func (c *Client) clock(ctx context.Context) (time.Time, error) {
 	ctx, cancel := context.WithTimeout(ctx, DefaultHealthLimit)
 	defer cancel()
@@ -121,11 +123,22 @@ func (c *Client) clock(ctx context.Context) (time.Time, error) {
 	if err := response.Body.Close(); err != nil {
 		return time.Time{}, fmt.Errorf("ask for its time: %w", err)
 	}
-	now, err := http.ParseTime(response.Header.Get("Date"))
+	return serverTime(response.Header)
+}
+
+// serverTime returns the server's time from response headers. MinIO's request ID is the time in
+// nanoseconds, in hexadecimal. If it does not match the header Date, Date is used.
+func serverTime(header http.Header) (time.Time, error) {
+	date, err := http.ParseTime(header.Get("Date"))
 	if err != nil {
 		return time.Time{}, fmt.Errorf("read its time: %w", err)
 	}
-	return now, nil
+	if nanoseconds, err := strconv.ParseInt(header.Get("X-Amz-Request-Id"), 16, 64); err == nil {
+		if exact := time.Unix(0, nanoseconds); exact.Truncate(time.Second).Equal(date) {
+			return exact, nil
+		}
+	}
+	return date, nil
 }
 
 // HealNews asks how far a pass is, and takes what it has looked at since it was asked last:

@@ -14,12 +14,18 @@ import (
 	"github.com/replicatedhq/ekco/internal/s3"
 )
 
-// serversTime is that of a server, in whole seconds as it tells them.
-var serversTime = time.Date(2026, 2, 12, 20, 18, 48, 0, time.UTC)
+// serversTime is the server's clock: its Date header has whole seconds, its request ID nanoseconds.
+var serversTime = time.Date(2026, 2, 12, 20, 18, 48, 500_000_000, time.UTC)
 
 // answering returns a client of a server that gives this answer, and what it was asked last: requests
 // that are made again come on other connections.
 func answering(t *testing.T, status int, answer string) (client *s3.Client, asked func() string) {
+	t.Helper()
+	return answeringAs(t, fmt.Sprintf("%X", serversTime.UnixNano()), status, answer)
+}
+
+// answeringAs is [answering] with a server that answers the request for its time with this request ID.
+func answeringAs(t *testing.T, id string, status int, answer string) (client *s3.Client, asked func() string) {
 	t.Helper()
 	var last atomic.Pointer[string]
 	last.Store(new(string))
@@ -30,6 +36,7 @@ func answering(t *testing.T, status int, answer string) (client *s3.Client, aske
 		}
 		if r.URL.Path == "/minio/health/live" {
 			w.Header().Set("Date", serversTime.Format(http.TimeFormat))
+			w.Header().Set("X-Amz-Request-Id", id)
 			return
 		}
 		question := r.Method + " " + r.URL.String() + " " + string(body)
@@ -57,9 +64,10 @@ func TestAPassOfHealingThatBeganEarlierIsAnothers(t *testing.T) {
 		want   error
 	}{
 		"now":                  {200, begun(0), nil},
-		"within its second":    {200, begun(-900 * time.Millisecond), nil},
+		"afterwards":           {200, begun(-time.Nanosecond), nil},
 		"after some blanks":    {200, "   " + begun(0), nil},
-		"a while ago":          {200, begun(time.Millisecond), s3.ErrHealing},
+		"just before":          {200, begun(time.Nanosecond), s3.ErrHealing},
+		"a while ago":          {200, begun(time.Minute), s3.ErrHealing},
 		"it runs":              {400, refusal("XMinioHealAlreadyRunning"), s3.ErrHealing},
 		"it runs, said late":   {200, "  " + refusal("XMinioHealAlreadyRunning"), s3.ErrHealing},
 		"one of a bucket runs": {400, refusal("XMinioHealOverlappingPaths"), s3.ErrHealing},
@@ -81,6 +89,22 @@ func TestAPassOfHealingThatBeganEarlierIsAnothers(t *testing.T) {
 		client, _ := answering(t, 200, answer)
 		if got, err := client.BeginHeal(t.Context()); err == nil {
 			t.Errorf("%s is taken for %+v", answer, got)
+		}
+	}
+}
+
+// If the request ID is not the time, the Date header decides.
+func TestBeginHealUsesDateIfRequestIDIsNoTime(t *testing.T) {
+	second := serversTime.Truncate(time.Second)
+	for _, id := range []string{
+		"", "17A3B2-of another kind", "7FFFFFFFFFFFFFFFFF", "0", "-1",
+		fmt.Sprintf("%X", second.Add(-time.Nanosecond).UnixNano()), fmt.Sprintf("%X", second.Add(time.Second).UnixNano()),
+	} {
+		for began, want := range map[time.Time]error{second: nil, second.Add(-time.Nanosecond): s3.ErrHealing} {
+			client, _ := answeringAs(t, id, 200, fmt.Sprintf(`{"clientToken":"t:1","startTime":%q}`, began.Format(time.RFC3339Nano)))
+			if got, err := client.BeginHeal(t.Context()); !errors.Is(err, want) || want == nil && err != nil {
+				t.Errorf("with ID %q, a pass that began at %s: %+v, %v; want %v", id, began, got, err, want)
+			}
 		}
 	}
 }

@@ -144,19 +144,28 @@ func (s *Store) lastHash() journal.Hash {
 // Read implements [journal.Store].
 func (s *Store) Read(ctx context.Context, query journal.Query) iter.Seq2[journal.Event, error] {
 	return func(yield func(journal.Event, error) bool) {
+		if err := s.readable(ctx); err != nil {
+			yield(journal.Event{}, err)
+			return
+		}
 		events, _ := s.view()
+		// The event with number n is at n-1.
+		if before := query.Before; before != 0 && before <= uint64(len(events)) {
+			events = events[:before-1]
+		}
+		events = events[min(query.After, uint64(len(events))):]
 		walk := slices.All(events)
 		if query.Reverse {
 			walk = slices.Backward(events)
 		}
 		yielded := 0
 		for _, event := range walk {
+			if !query.Matches(event) {
+				continue
+			}
 			if err := s.readable(ctx); err != nil {
 				yield(journal.Event{}, err)
 				return
-			}
-			if !query.Matches(event) {
-				continue
 			}
 			if !yield(clone(event), nil) {
 				return

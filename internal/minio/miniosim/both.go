@@ -252,8 +252,11 @@ func (b *Both) singleAt(host string) bool {
 	if name == "" {
 		return false
 	}
-	pod := b.Object(minio.SinglePodRef(Namespace, name))
-	return pod != nil && pod["status"].(map[string]any)["podIP"] == host
+	answers := false
+	b.Look(minio.SinglePodRef(Namespace, name), func(pod map[string]any) {
+		answers = pod != nil && pod["status"].(map[string]any)["podIP"] == host
+	})
+	return answers
 }
 
 // quorum reports whether the highly available one can write.

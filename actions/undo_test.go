@@ -12,6 +12,7 @@ import (
 	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/actions/actionstest"
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/crashpoints"
 )
 
 // undoable has the steps a, b and c, one after the other, of which a and b can be
@@ -295,7 +296,7 @@ func TestAnActionKilledAtAnyPointOfItsWayBackTakesEverythingBack(t *testing.T) {
 	if points < 6 {
 		t.Fatalf("only %d points", points)
 	}
-	for at := range actionstest.Points(points) {
+	for _, at := range crashpoints.Choose(t, points) {
 		run(t, at)
 	}
 }

@@ -15,12 +15,13 @@ import (
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/internal/kube/kubesim"
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/crashpoints"
 	"github.com/replicatedhq/ekco/journal/memory"
 )
 
 func (s Scene) finishedElsewhere(t *testing.T) (problems []string) {
 	want, points := s.undisturbed(t)
-	for at := range s.tried(points) {
+	for _, at := range crashpoints.Choose(t, points) {
 		s.play(t, func(w *World, stage Stage) {
 			if stage.Cluster == nil {
 				stage.Cluster = kubesim.New()

@@ -3,7 +3,6 @@ package actionstest
 import (
 	"context"
 	"fmt"
-	"iter"
 	"log/slog"
 	"strings"
 	"testing"
@@ -12,6 +11,7 @@ import (
 	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/crashpoints"
 )
 
 // Scene is an action whose every interruption is tried.
@@ -20,8 +20,6 @@ type Scene struct {
 	Set func(w *World) Stage
 	// Points is the least number of crash points that an undisturbed run has.
 	Points int
-	// Every is set where all crash points are to be tried under the race detector too; see [Points].
-	Every bool
 	// Once is set when the action cannot be asked for again, as when it is cancelled.
 	Once bool
 }
@@ -52,7 +50,7 @@ func (s Scenes) Run(t *testing.T) {
 // restarts it, and compares the end with that of an undisturbed run.
 func (s Scenes) KilledAtAnyPoint(t *testing.T) { s.each(t, Scene.killedAtAnyPoint) }
 
-// KilledTwice kills also the second process, at a sample of the pairs of points.
+// KilledTwice kills the first and the second process, each at up to twelve points spread over its life.
 func (s Scenes) KilledTwice(t *testing.T) { s.each(t, Scene.killedTwice) }
 
 // DoneAgain asks for the same once more after it is done, killed at any point both
@@ -130,17 +128,9 @@ func (s Stage) config(w *World, f *Fuse) actions.Config {
 // end is what the world and the action have come to.
 func (s Stage) end(w *World) string { return s.Outcome() + ", " + w.LastLine() }
 
-// tried are the crash points of so many that are tried.
-func (s Scene) tried(points int) iter.Seq[int] {
-	if s.Every {
-		return from(1, points, 1)
-	}
-	return Points(points)
-}
-
 func (s Scene) killedAtAnyPoint(t *testing.T) (problems []string) {
 	want, points := s.undisturbed(t)
-	for at := range s.tried(points) {
+	for _, at := range crashpoints.Choose(t, points) {
 		s.play(t, func(w *World, stage Stage) {
 			stage.crashAndResume(w, at, 0)
 			if got := stage.end(w); got != want {
@@ -152,12 +142,12 @@ func (s Scene) killedAtAnyPoint(t *testing.T) (problems []string) {
 }
 
 // crashAndResume kills a first and a second incarnation, and lets a third one
-// finish.
-func (s Stage) crashAndResume(w *World, first, second int) {
+// finish. It returns how many died.
+func (s Stage) crashAndResume(w *World, first, second int) (died int) {
 	w.T.Helper()
 	for _, at := range []int{first, second, 0} {
 		if w.Ended() {
-			return
+			return died
 		}
 		life, err := s.Live(w, at)
 		if at == 0 && err != nil {
@@ -166,31 +156,49 @@ func (s Stage) crashAndResume(w *World, first, second int) {
 		if at != 0 && life.dead && err == nil && !w.Ended() {
 			w.T.Fatalf("killed %s, it claims to have ended", life.where)
 		}
+		if life.dead {
+			died++
+		}
 	}
+	return died
 }
 
 func (s Scene) killedTwice(t *testing.T) (problems []string) {
 	want, points := s.undisturbed(t)
-	apart := max(1, points/12)
-	if !s.Every {
-		apart *= pairStride
-	}
-	for first := range from(1, points, apart) {
-		for second := range from(1, points, apart) {
-			s.play(t, func(w *World, stage Stage) {
-				stage.crashAndResume(w, first, second)
-				if got := stage.end(w); got != want {
-					problems = append(problems, fmt.Sprintf("killed at points %d and %d, it ends as %s, want %s", first, second, got, want))
-				}
-			})
+	endsAfter := 0 // a first point whose second process was seen to end before it was killed
+	for _, at := range crashpoints.ChooseOf(t, pairs(points)) {
+		if at.first == endsAfter {
+			continue // the second process would end before this later point, too
 		}
+		s.play(t, func(w *World, stage Stage) {
+			if stage.crashAndResume(w, at.first, at.second) < 2 {
+				endsAfter = at.first
+			}
+			if got := stage.end(w); got != want {
+				problems = append(problems, fmt.Sprintf("killed at points %d and %d, it ends as %s, want %s", at.first, at.second, got, want))
+			}
+		})
 	}
 	return problems
 }
 
+// pair is where a first and a second incarnation die.
+type pair struct{ first, second int }
+
+// pairs combines up to twelve first points with as many second points.
+func pairs(points int) (all []pair) {
+	each := min(points, 12)
+	for first := range each {
+		for second := range each {
+			all = append(all, pair{1 + first*points/each, 1 + second*points/each})
+		}
+	}
+	return all
+}
+
 func (s Scene) doneAgain(t *testing.T) (problems []string) {
 	_, points := s.undisturbed(t)
-	for at := range s.tried(points) {
+	for _, at := range crashpoints.Choose(t, points) {
 		s.play(t, func(w *World, stage Stage) {
 			request := w.Events()[0]
 			stage.crashAndResume(w, at, 0)

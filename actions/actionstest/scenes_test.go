@@ -11,6 +11,7 @@ import (
 
 	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/crashpoints"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -62,7 +63,7 @@ func planToLight(context.Context, journal.ActionRecord) (journal.Plan, error) {
 }
 
 func lighting(wrong defects) Scene {
-	return Scene{Points: 8, Every: true, Set: func(w *World) Stage {
+	return Scene{Points: 8, Set: func(w *World) Stage {
 		l := &lamp{world: w}
 		w.Request(journal.Subject{Kind: "lamp", Name: "hall", UID: "1"}, journal.ActionRequested{Kind: "light"})
 		return Stage{Outcome: l.outcome, Kinds: func(f *Fuse) []actions.Definition {
@@ -77,6 +78,7 @@ func TestAnActionWithoutDefectsPassesTheCrashMatrix(t *testing.T) {
 }
 
 func TestTheCrashMatrixFindsDefects(t *testing.T) {
+	t.Setenv(crashpoints.CountVariable, "all")
 	for name, test := range map[string]struct {
 		wrong defects
 		finds map[string]func(Scene, *testing.T) []string

@@ -50,7 +50,7 @@ type estate struct {
 func newEstate(bare *actionstest.World, left time.Duration, names ...string) *estate {
 	e := &estate{World: bare, Cluster: hosttasksim.New(names...), hosts: map[string]*primarytest.Kubelet{}, silent: map[string]bool{}, stale: map[string]string{}}
 	for _, name := range names {
-		host := &primarytest.Host{T: bare.T, Dir: primarytest.Memory(bare.T), NewKey: e.keys.New, Kind: certificates.ECDSAP256}
+		host := &primarytest.Host{T: bare.T, Dir: bare.T.TempDir(), NewKey: e.keys.New, Kind: certificates.ECDSAP256}
 		host.Make(time.Now().Add(left))
 		host.Keep("scheduler.conf", "pki/apiserver", "kube-scheduler", "etcd")
 		e.hosts[name] = &primarytest.Kubelet{Host: host}

@@ -17,10 +17,14 @@ import (
 	"github.com/replicatedhq/ekco/internal/certificates"
 	"github.com/replicatedhq/ekco/internal/certificates/certificatestest"
 	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/internal/sim/tempdir"
 	"github.com/replicatedhq/ekco/journal"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	tempdir.InMemory()
+	goleak.VerifyTestMain(m)
+}
 
 // world is an action about certificates in a cluster.
 type world struct {

@@ -17,10 +17,14 @@ import (
 	"github.com/replicatedhq/ekco/internal/kube"
 	balancer "github.com/replicatedhq/ekco/internal/loadbalancer"
 	"github.com/replicatedhq/ekco/internal/loadbalancer/loadbalancersim"
+	"github.com/replicatedhq/ekco/internal/sim/tempdir"
 	"github.com/replicatedhq/ekco/journal"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	tempdir.InMemory()
+	goleak.VerifyTestMain(m)
+}
 
 var listRef = kube.Ref{Version: "v1", Resource: "configmaps", Namespace: hosttasksim.Namespace, Name: "update-internallb"}
 

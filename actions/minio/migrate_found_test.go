@@ -231,7 +231,7 @@ func TestWhatIsForeignOnABusyStoreIsForcedOnce(t *testing.T) {
 		b.asks()
 		r := b.start()
 		b.held(journal.StepPrepareMinio, MinioNothingForeign, "object plain/theirs")
-		b.Pass(48 * time.Hour) // looks again each hour, and does not tire of it
+		b.Pass(12 * time.Hour) // looks again each hour, more often than a step is tried, and does not tire of it
 		b.held(journal.StepPrepareMinio, MinioNothingForeign, "object plain/theirs")
 		b.Target.Write(plain, "another", "text", s3.Attributes{}, time.Now())
 		b.Move(s3sim.New()) // nobody went past that

@@ -104,13 +104,15 @@ func (a *ailing) Healthy(ctx context.Context) error {
 
 func TestADetourBeforeTheEndIsNoticedWhereverItComes(t *testing.T) {
 	for name, test := range map[string]struct {
-		asks                  func(b *duo)
-		done, step, preflight string
+		asks func(b *duo)
+		// since is the event from which on MinIO is not healthy. It is in the journal before the step's
+		// preflight runs.
+		since, step, preflight string
 	}{
 		"a switch of before": {func(b *duo) {
 			b.asksWith(journal.MinioMigrate{Switched: true, From: b.deployment(), Version: b.version()})
 		}, "planned", journal.StepAwaitServedMinio, MinioKeptLongEnough},
-		"a switch of somebody else's": {(*duo).asks, "done compare", journal.StepDeleteMinioDeployment, MinioStillServed},
+		"a switch of somebody else's": {(*duo).asks, "started compare", journal.StepDeleteMinioDeployment, MinioStillServed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			actionstest.InBubble(t, func(w *actionstest.World) {
@@ -119,7 +121,7 @@ func TestADetourBeforeTheEndIsNoticedWhereverItComes(t *testing.T) {
 				b.Point(toHA)
 				b.migration.KeepSource = 30 * time.Second
 				test.asks(b)
-				api := &ailing{API: b.Client(b.Objects), since: func() bool { return b.Count(test.done) > 0 }}
+				api := &ailing{API: b.Client(b.Objects), since: func() bool { return b.Count(test.since) > 0 }}
 				api.is.Store(true)
 				m := &migrator{api: api, changed: func() {}, Migration: b.migration}
 				m.Stores = miniosim.Network{Both: b.Both}

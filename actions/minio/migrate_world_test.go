@@ -114,7 +114,7 @@ func (b *duo) definitions(f *actionstest.Fuse) []actions.Definition {
 	migration := b.migration
 	migration.Stores = miniosim.Network{Both: b.Both, Alive: f.Alive, Around: f.Around}
 	client := minio.NewClient(mortalObjects{b.Objects, f}, b.Both, miniosim.Namespace)
-	return append(New(client, b.kube, b.MinIO, func() {}), NewMigration(client, migration, func() {
+	return append(New(client, b.kube, b.MinIO, DefaultHealSettleTime, func() {}), NewMigration(client, migration, func() {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		b.looks++

@@ -46,7 +46,7 @@ func TestAManualPurgeGoesOnWhileRookMayNotBeSeenAndDropsNothing(t *testing.T) {
 				s.ask(journal.ActionRequested{Manual: true})
 				for range 2 {
 					r := s.Start(s.cfg())
-					s.Pass(24*time.Hour - time.Minute)
+					s.Pass(3 * time.Hour)
 					r.Halt()
 				}
 				if hold, deferred := s.Record().Deferred(); !deferred || !strings.Contains(hold.Reason, forbidden[0]) {

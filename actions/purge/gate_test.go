@@ -37,7 +37,7 @@ func TestTheGateIsAskedAgainBeforeTheFirstStepThatDestroysHoweverMuchLaterThatIs
 					cfg, open := s.heldBehindCheck()
 					s.ask(request)
 					r := s.Start(cfg)
-					s.Pass(6 * time.Hour)
+					s.Pass(2 * time.Hour)
 					if s.Count("done check") != 1 || s.Count("held") == 0 {
 						t.Fatalf("it does not wait behind check: %q", s.Story())
 					}

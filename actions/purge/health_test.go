@@ -62,7 +62,7 @@ func TestQ27AnAutomaticPurgeWaitsUntilCephIsFine(t *testing.T) {
 				trouble.set(s, true)
 				s.ask(journal.ActionRequested{})
 				r := s.Start(s.cfg())
-				s.Pass(10 * time.Hour)
+				s.Pass(3 * time.Hour)
 				s.wantTraces(lostData...)
 				if hold := s.Record().Holds["purge-osd 3"]; hold.Preflight != trouble.preflight || !strings.Contains(hold.Reason, trouble.reason) {
 					t.Errorf("held by %+v", hold)

@@ -90,7 +90,7 @@ func TestWhatDoesNotTouchCephDoesNotWaitForItsHealth(t *testing.T) {
 				if s.ceph.Count("osd-out 3,12,107") != 1 {
 					t.Errorf("the OSDs are not out: %q", s.Story())
 				}
-				s.Pass(10 * time.Hour)
+				s.Pass(3 * time.Hour)
 				s.wantTraces(lostData...)
 				hold, deferred := s.Record().Deferred()
 				if !deferred || hold.Preflight != trouble.preflight || !strings.Contains(hold.Reason, trouble.reason) {
@@ -138,7 +138,7 @@ func TestAnAutomaticPurgeWaitsAsLongAsCephCanRecover(t *testing.T) {
 				test.set(s)
 				s.ask(journal.ActionRequested{})
 				r := s.Start(s.cfg())
-				s.Pass(10 * time.Hour)
+				s.Pass(3 * time.Hour)
 				s.wantTraces(lostData...)
 				if held := fmt.Sprint(s.Record().Holds); !strings.Contains(held, test.says) {
 					t.Errorf("held by %s, which does not say %q", held, test.says)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/replicatedhq/ekco/cmd/internal/api"
 	"github.com/replicatedhq/ekco/fsm"
@@ -206,36 +207,40 @@ func TestNothingIsAskedForThatMakesNoSense(t *testing.T) {
 }
 
 func TestThatNothingWasChangedIsOnlySaidWhereItIsKnown(t *testing.T) {
-	d, o := newDesk(t, nil), newChanging(t, "")
-	o.refuses = errors.New("the connection was lost")
-	d.results(d.changes(o, "--server="+newServer, "--timeout=200ms"), exitFailed,
-		"not done within 200ms: waiting for an operator; it may be under way, since it was asked for and there was no answer (ekco history --component kubeconfigs tells); this joins it, or begins it: ekco change-load-balancer --server="+newServer)
-	o = newChanging(t, "", isSet, isSet)
-	o.unread = fmt.Errorf("%w: events are none of your business", api.ErrForbidden)
-	d.results(d.changes(o, "--server="+newServer), exitFailed,
-		o.unread.Error()+" (planning); EKCO goes on with "+changeID+", and this waits for it: ekco change-load-balancer --server="+newServer)
+	synctest.Test(t, func(t *testing.T) {
+		d, o := newDesk(t, nil), newChanging(t, "")
+		o.refuses = errors.New("the connection was lost")
+		d.results(d.changes(o, "--server="+newServer, "--timeout=200ms"), exitFailed,
+			"not done within 200ms: waiting for an operator; it may be under way, since it was asked for and there was no answer (ekco history --component kubeconfigs tells); this joins it, or begins it: ekco change-load-balancer --server="+newServer)
+		o = newChanging(t, "", isSet, isSet)
+		o.unread = fmt.Errorf("%w: events are none of your business", api.ErrForbidden)
+		d.results(d.changes(o, "--server="+newServer), exitFailed,
+			o.unread.Error()+" (planning); EKCO goes on with "+changeID+", and this waits for it: ekco change-load-balancer --server="+newServer)
+	})
 }
 
 func TestAChangeIsFollowedByTheNextOperatorAndAskedForOnce(t *testing.T) {
-	d := newDesk(t, nil)
-	first, second := newChanging(t, "", isSet), newChanging(t, journal.OutcomeDone, isSet, isSet, isSet)
-	first.lost = true
-	operators := []operator{first, second}
-	d.app.dial = func(context.Context, string) (operator, error) {
-		next := operators[0]
-		if len(operators) > 1 {
-			operators = operators[1:]
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t, nil)
+		first, second := newChanging(t, "", isSet), newChanging(t, journal.OutcomeDone, isSet, isSet, isSet)
+		first.lost = true
+		operators := []operator{first, second}
+		d.app.dial = func(context.Context, string) (operator, error) {
+			next := operators[0]
+			if len(operators) > 1 {
+				operators = operators[1:]
+			}
+			return next, nil
 		}
-		return next, nil
-	}
-	d.results(d.types("change-load-balancer", "--server="+newServer), exitDone, "success")
-	d.expect(exitDone, exitDone, "lost the operator: the operator ended the stream; waiting for one that goes on", "")
-	if len(first.requests) != 1 || len(second.requests) != 0 || first.closed != 1 || second.closed != 1 {
-		t.Errorf("asked %d and %d times, hung up %d and %d times", len(first.requests), len(second.requests), first.closed, second.closed)
-	}
-	if strings.Count(d.out.String(), "node p1: /etc") != 1 {
-		t.Errorf("it is said twice:\n%s", d.out)
-	}
+		d.results(d.types("change-load-balancer", "--server="+newServer), exitDone, "success")
+		d.expect(exitDone, exitDone, "lost the operator: the operator ended the stream; waiting for one that goes on", "")
+		if len(first.requests) != 1 || len(second.requests) != 0 || first.closed != 1 || second.closed != 1 {
+			t.Errorf("asked %d and %d times, hung up %d and %d times", len(first.requests), len(second.requests), first.closed, second.closed)
+		}
+		if strings.Count(d.out.String(), "node p1: /etc") != 1 {
+			t.Errorf("it is said twice:\n%s", d.out)
+		}
+	})
 }
 
 // TestWhatOthersAskedForOrWasAskedForBeforeIsNotTakenForIts: that it is done would be said of another change.
@@ -250,45 +255,49 @@ func TestWhatOthersAskedForOrWasAskedForBeforeIsNotTakenForIts(t *testing.T) {
 		"another server": {6, api.LocalActor(), "https://other.example.com"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := newDesk(t, nil)
-			first, second := newChanging(t, ""), newChanging(t, journal.OutcomeDone, isSet, isSet, isSet)
-			first.status.Journal.LastSeq = 5
-			first.refuses = errors.New("the connection was lost")
-			asked := event(t, test.seq, "change-lb-cluster-0", journal.TypeActionRequested, journal.ActionRequested{
-				Kind: journal.ActionChangeLoadBalancer, Input: journal.KubeconfigsInput{Server: test.server},
+			synctest.Test(t, func(t *testing.T) {
+				d := newDesk(t, nil)
+				first, second := newChanging(t, ""), newChanging(t, journal.OutcomeDone, isSet, isSet, isSet)
+				first.status.Journal.LastSeq = 5
+				first.refuses = errors.New("the connection was lost")
+				asked := event(t, test.seq, "change-lb-cluster-0", journal.TypeActionRequested, journal.ActionRequested{
+					Kind: journal.ActionChangeLoadBalancer, Input: journal.KubeconfigsInput{Server: test.server},
+				})
+				asked.Subject, asked.Actor = journal.Kubeconfigs, test.actor
+				second.past = []journal.Event{asked}
+				operators := []operator{first, second}
+				d.app.dial = func(context.Context, string) (operator, error) {
+					next := operators[0]
+					operators = operators[1:]
+					return next, nil
+				}
+				d.results(d.types("change-load-balancer", "--server="+newServer), exitDone, "success")
+				if len(second.requests) != 1 {
+					t.Errorf("asked %d times", len(second.requests))
+				}
 			})
-			asked.Subject, asked.Actor = journal.Kubeconfigs, test.actor
-			second.past = []journal.Event{asked}
-			operators := []operator{first, second}
-			d.app.dial = func(context.Context, string) (operator, error) {
-				next := operators[0]
-				operators = operators[1:]
-				return next, nil
-			}
-			d.results(d.types("change-load-balancer", "--server="+newServer), exitDone, "success")
-			if len(second.requests) != 1 {
-				t.Errorf("asked %d times", len(second.requests))
-			}
 		})
 	}
 }
 
 func TestWhatWasRecordedWithoutAnAnswerIsNotAskedForAgain(t *testing.T) {
-	d := newDesk(t, nil)
-	first, second := newChanging(t, ""), newChanging(t, journal.OutcomeDone, isSet, isSet, isSet)
-	first.refuses = errors.New("the connection was lost")
-	input := journal.KubeconfigsInput{Server: newServer}
-	asked := event(t, 1, changeID, journal.TypeActionRequested, journal.ActionRequested{Kind: journal.ActionChangeLoadBalancer, Input: input})
-	asked.Subject, asked.Actor = journal.Kubeconfigs, api.LocalActor()
-	second.past = []journal.Event{asked}
-	operators := []operator{first, second}
-	d.app.dial = func(context.Context, string) (operator, error) {
-		next := operators[0]
-		operators = operators[1:]
-		return next, nil
-	}
-	d.results(d.types("change-load-balancer", "--server="+newServer), exitDone, "success")
-	if len(first.requests) != 1 || len(second.requests) != 0 {
-		t.Errorf("asked %d and %d times", len(first.requests), len(second.requests))
-	}
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t, nil)
+		first, second := newChanging(t, ""), newChanging(t, journal.OutcomeDone, isSet, isSet, isSet)
+		first.refuses = errors.New("the connection was lost")
+		input := journal.KubeconfigsInput{Server: newServer}
+		asked := event(t, 1, changeID, journal.TypeActionRequested, journal.ActionRequested{Kind: journal.ActionChangeLoadBalancer, Input: input})
+		asked.Subject, asked.Actor = journal.Kubeconfigs, api.LocalActor()
+		second.past = []journal.Event{asked}
+		operators := []operator{first, second}
+		d.app.dial = func(context.Context, string) (operator, error) {
+			next := operators[0]
+			operators = operators[1:]
+			return next, nil
+		}
+		d.results(d.types("change-load-balancer", "--server="+newServer), exitDone, "success")
+		if len(first.requests) != 1 || len(second.requests) != 0 {
+			t.Errorf("asked %d and %d times", len(first.requests), len(second.requests))
+		}
+	})
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -296,42 +297,46 @@ func TestAMistypedJournalIsNotCreated(t *testing.T) {
 }
 
 func TestAHolderThatDoesNotListenIsNamed(t *testing.T) {
-	d := newDesk(t, nil)
-	store, err := bolt.Open(t.Context(), written(t, d), bolt.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := store.Close(); err != nil {
-			t.Error(err)
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t, nil)
+		store, err := bolt.Open(t.Context(), written(t, d), bolt.Options{})
+		if err != nil {
+			t.Fatal(err)
 		}
-	}()
-	for _, args := range [][]string{{"status"}, {"history"}, {"resume"}, {"journal", "verify"}} {
-		d.expect(d.types(args...), exitFailed, "", "in use by pid "+strconv.Itoa(os.Getpid()))
-		d.expect(exitFailed, exitFailed, "", "which does not listen on the socket beside it")
-	}
-	d.expect(d.types("operator"), exitFailed, "", "end that one first")
+		defer func() {
+			if err := store.Close(); err != nil {
+				t.Error(err)
+			}
+		}()
+		for _, args := range [][]string{{"status"}, {"history"}, {"resume"}, {"journal", "verify"}} {
+			d.expect(d.types(args...), exitFailed, "", "in use by pid "+strconv.Itoa(os.Getpid()))
+			d.expect(exitFailed, exitFailed, "", "which does not listen on the socket beside it")
+		}
+		d.expect(d.types("operator"), exitFailed, "", "end that one first")
+	})
 }
 
 func TestForAnOperatorThatHangsTheAdviceIsToRestartItsPod(t *testing.T) {
-	d := newDesk(t, nil)
-	store, err := bolt.Open(t.Context(), written(t, d), bolt.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := store.Close(); err != nil {
-			t.Error(err)
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t, nil)
+		store, err := bolt.Open(t.Context(), written(t, d), bolt.Options{})
+		if err != nil {
+			t.Fatal(err)
 		}
-	}()
-	d.app.dial = func(context.Context, string) (operator, error) { return nil, api.ErrNoAnswer }
-	for _, args := range [][]string{{"status"}, {"history"}, {"resume"}, {"purge-node", "worker-2"}, {"journal", "verify"}} {
-		d.expect(d.types(args...), exitFailed, "", "in use by pid "+strconv.Itoa(os.Getpid()))
-		d.expect(exitFailed, exitFailed, "", "restart its pod (kubectl -n kurl rollout restart deploy/ekc-operator)")
-		if strings.Contains(d.errOut.String(), "ask the running EKCO") {
-			t.Errorf("%v: sends people to one who does not answer: %s", args, d.errOut)
+		defer func() {
+			if err := store.Close(); err != nil {
+				t.Error(err)
+			}
+		}()
+		d.app.dial = func(context.Context, string) (operator, error) { return nil, api.ErrNoAnswer }
+		for _, args := range [][]string{{"status"}, {"history"}, {"resume"}, {"purge-node", "worker-2"}, {"journal", "verify"}} {
+			d.expect(d.types(args...), exitFailed, "", "in use by pid "+strconv.Itoa(os.Getpid()))
+			d.expect(exitFailed, exitFailed, "", "restart its pod (kubectl -n kurl rollout restart deploy/ekc-operator)")
+			if strings.Contains(d.errOut.String(), "ask the running EKCO") {
+				t.Errorf("%v: sends people to one who does not answer: %s", args, d.errOut)
+			}
 		}
-	}
+	})
 }
 
 func TestTheHelpNamesEveryExitCode(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"iter"
 	"log/slog"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -21,6 +22,7 @@ import (
 	"github.com/replicatedhq/ekco/cmd/internal/api"
 	"github.com/replicatedhq/ekco/fsm"
 	"github.com/replicatedhq/ekco/internal/config"
+	"github.com/replicatedhq/ekco/internal/sim/tempdir"
 	"github.com/replicatedhq/ekco/journal"
 )
 
@@ -32,6 +34,11 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == watched {
 		os.Exit(runWatched(os.Args[2:]))
 	}
+	tempdir.InMemory()
+	// The first use of os/signal starts goroutines for good, which must not be those of a bubble.
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt)
+	signal.Stop(signals)
 	goleak.VerifyTestMain(m)
 }
 

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/replicatedhq/ekco/cmd/internal/api"
@@ -234,32 +235,34 @@ func TestWhatCannotBeHadIsListedAndTheExitCodeSaysSo(t *testing.T) {
 }
 
 func TestNoMoreReportsAreOpenThanMayBe(t *testing.T) {
-	var names []string
-	for i := range 90 {
-		names = append(names, fmt.Sprintf("n%02d", i))
-	}
-	o := newReportingOperator(t, names...)
-	for _, name := range names[5:30] {
-		o.silent[name] = true
-	}
-	d := reportDesk(t, o)
-	ctx, stop := context.WithCancel(t.Context())
-	o.status.Journal.LastSeq = 0
-	time.AfterFunc(300*time.Millisecond, stop)
-	d.expect(d.typesUntil(ctx, "node-report", "-o", "json"), exitFailed, "", "")
-	if o.most != reportsOpen || len(o.requests) != 5+reportsOpen {
-		t.Errorf("%d were open, %d asked for", o.most, len(o.requests))
-	}
-	of := reportsOf(t, d)
-	if got := of["n05"].Missing; len(got) != 1 || got[0].Why != "interrupted before it was there; the operator goes on with it: ekco history --action report-n05" {
-		t.Errorf("of what is open is said %+v", got)
-	}
-	if got := of["n89"].Missing; len(got) != 1 || got[0].Why != "interrupted before it was there" {
-		t.Errorf("of what was not asked for is said %+v", got)
-	}
-	if of["n05"].Kubelet != "v1.36.0" || !of["n04"].Looked {
-		t.Error("what is there already is not shown")
-	}
+	synctest.Test(t, func(t *testing.T) {
+		var names []string
+		for i := range 90 {
+			names = append(names, fmt.Sprintf("n%02d", i))
+		}
+		o := newReportingOperator(t, names...)
+		for _, name := range names[5:30] {
+			o.silent[name] = true
+		}
+		d := reportDesk(t, o)
+		ctx, stop := context.WithCancel(t.Context())
+		o.status.Journal.LastSeq = 0
+		time.AfterFunc(time.Minute, stop)
+		d.expect(d.typesUntil(ctx, "node-report", "-o", "json"), exitFailed, "", "")
+		if o.most != reportsOpen || len(o.requests) != 5+reportsOpen {
+			t.Errorf("%d were open, %d asked for", o.most, len(o.requests))
+		}
+		of := reportsOf(t, d)
+		if got := of["n05"].Missing; len(got) != 1 || got[0].Why != "interrupted before it was there; the operator goes on with it: ekco history --action report-n05" {
+			t.Errorf("of what is open is said %+v", got)
+		}
+		if got := of["n89"].Missing; len(got) != 1 || got[0].Why != "interrupted before it was there" {
+			t.Errorf("of what was not asked for is said %+v", got)
+		}
+		if of["n05"].Kubelet != "v1.36.0" || !of["n04"].Looked {
+			t.Error("what is there already is not shown")
+		}
+	})
 }
 
 func TestAReportThatIsUnderWayIsJoined(t *testing.T) {

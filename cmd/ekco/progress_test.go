@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/journal"
@@ -46,17 +47,21 @@ func (d *desk) shows(want string, args ...string) {
 }
 
 func TestOnATerminalProgressIsShown(t *testing.T) {
-	const want = eraseLine + cutLines + "… delete-node: 1,240 of 10,000 objects"
-	newDesk(t, halfway(t)).shows(strings.TrimPrefix(want, eraseLine+cutLines), "purge-node", "worker-2")
-	newDesk(t, halfway(t)).shows(want, "history", "--follow", "--action", purgeID)
+	synctest.Test(t, func(t *testing.T) {
+		const want = eraseLine + cutLines + "… delete-node: 1,240 of 10,000 objects"
+		newDesk(t, halfway(t)).shows(strings.TrimPrefix(want, eraseLine+cutLines), "purge-node", "worker-2")
+		newDesk(t, halfway(t)).shows(want, "history", "--follow", "--action", purgeID)
+	})
 }
 
 // TestWhoJoinsAPurgeIsShownTheProgressOfItsStep: that has begun before, and begins no more.
 func TestWhoJoinsAPurgeIsShownTheProgressOfItsStep(t *testing.T) {
-	op := halfway(t)
-	op.live, op.admitted.Resumed = nil, true
-	op.status.Actions[0].Steps = map[string]journal.StepRecord{"delete-node": {Attempts: 1, Open: true}}
-	newDesk(t, op).shows("… delete-node: 1,240 of 10,000 objects", "purge-node", "worker-2")
+	synctest.Test(t, func(t *testing.T) {
+		op := halfway(t)
+		op.live, op.admitted.Resumed = nil, true
+		op.status.Actions[0].Steps = map[string]journal.StepRecord{"delete-node": {Attempts: 1, Open: true}}
+		newDesk(t, op).shows("… delete-node: 1,240 of 10,000 objects", "purge-node", "worker-2")
+	})
 }
 
 // TestWhoFollowsOneThingIsShownNoProgressOfOthers: and who follows everything is told

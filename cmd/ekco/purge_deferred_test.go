@@ -32,13 +32,15 @@ func deferring(t *testing.T) *fakeOperator {
 }
 
 func TestD1APurgeThatOnlyWaitsForCephSucceedsWithAWarning(t *testing.T) {
-	d := newDesk(t, deferring(t))
-	d.expect(d.types("purge-node", "worker-2"), exitDone, "node worker-2 is purged; 2 steps wait for Ceph, after ", "2 steps wait for Ceph, and nothing else waits for that: purge-osd 3, purge-osd 12")
-	for _, want := range []string{"no mgr", "EKCO finishes " + purgeID + " by itself"} {
-		if !strings.Contains(d.errOut.String(), want) {
-			t.Errorf("standard error has no %q:\n%s", want, d.errOut)
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t, deferring(t))
+		d.expect(d.types("purge-node", "worker-2"), exitDone, "node worker-2 is purged; 2 steps wait for Ceph, after ", "2 steps wait for Ceph, and nothing else waits for that: purge-osd 3, purge-osd 12")
+		for _, want := range []string{"no mgr", "EKCO finishes " + purgeID + " by itself"} {
+			if !strings.Contains(d.errOut.String(), want) {
+				t.Errorf("standard error has no %q:\n%s", want, d.errOut)
+			}
 		}
-	}
+	})
 }
 
 // TestAPurgeThatIsNotDoneButForCephIsFollowedOn: whatever else waits for Ceph meanwhile.
@@ -59,40 +61,44 @@ func TestAPurgeThatIsNotDoneButForCephIsFollowedOn(t *testing.T) {
 }
 
 func TestALongReasonIsSaidOnceAndTheTimeIsThatOfTheLastNews(t *testing.T) {
-	op := deferring(t)
-	cause := "find a pod to run ceph in: " + strings.Repeat("none of the pods runs; ", 10)
-	op.explained.Checks = []api.CheckResult{
-		{Preflight: "CephHealthy", Verdict: api.VerdictWarn, Reason: "cannot tell whether Ceph is well: " + cause},
-		{Preflight: "OSDSafeToDestroy", Verdict: api.VerdictWarn, Reason: "cannot tell whether OSDs are safe: " + cause},
-		{Preflight: "CephAnswers", Verdict: api.VerdictHold, Reason: cause},
-	}
-	d := newDesk(t, op)
-	d.app.deferredPatience = time.Minute
-	d.app.now = func() time.Time {
-		if strings.Contains(d.out.String(), "delete-node is done") { // the last news
-			return noon.Add(time.Hour)
+	synctest.Test(t, func(t *testing.T) {
+		op := deferring(t)
+		cause := "find a pod to run ceph in: " + strings.Repeat("none of the pods runs; ", 10)
+		op.explained.Checks = []api.CheckResult{
+			{Preflight: "CephHealthy", Verdict: api.VerdictWarn, Reason: "cannot tell whether Ceph is well: " + cause},
+			{Preflight: "OSDSafeToDestroy", Verdict: api.VerdictWarn, Reason: "cannot tell whether OSDs are safe: " + cause},
+			{Preflight: "CephAnswers", Verdict: api.VerdictHold, Reason: cause},
 		}
-		return noon
-	}
-	d.expect(d.types("purge-node", "worker-2"), exitDone, "node worker-2 is purged; 2 steps wait for Ceph, after ", "cannot tell whether OSDs are safe: (see above) (OSDSafeToDestroy)")
-	if strings.Contains(d.out.String(), "after 1h") {
-		t.Errorf("the time in which nothing happened counts:\n%s", d.out)
-	}
-	if got := strings.Count(d.errOut.String(), "none of the pods"); got != 10 {
-		t.Errorf("the reason was said %d times, want once:\n%s", got/10, d.errOut)
-	}
-	for _, warning := range op.request(t).Warned {
-		if !strings.Contains(warning.Warning, cause) {
-			t.Errorf("on record is only %q", warning.Warning)
+		d := newDesk(t, op)
+		d.app.deferredPatience = time.Minute
+		d.app.now = func() time.Time {
+			if strings.Contains(d.out.String(), "delete-node is done") { // the last news
+				return noon.Add(time.Hour)
+			}
+			return noon
 		}
-	}
+		d.expect(d.types("purge-node", "worker-2"), exitDone, "node worker-2 is purged; 2 steps wait for Ceph, after ", "cannot tell whether OSDs are safe: (see above) (OSDSafeToDestroy)")
+		if strings.Contains(d.out.String(), "after 1h") {
+			t.Errorf("the time in which nothing happened counts:\n%s", d.out)
+		}
+		if got := strings.Count(d.errOut.String(), "none of the pods"); got != 10 {
+			t.Errorf("the reason was said %d times, want once:\n%s", got/10, d.errOut)
+		}
+		for _, warning := range op.request(t).Warned {
+			if !strings.Contains(warning.Warning, cause) {
+				t.Errorf("on record is only %q", warning.Warning)
+			}
+		}
+	})
 }
 
 func TestAskingAgainForAPurgeThatWaitsForCephSaysSoAgain(t *testing.T) {
-	op := deferring(t)
-	op.admitted.Resumed, op.live = true, nil
-	d := newDesk(t, op)
-	d.expect(d.types("purge-node", "worker-2"), exitDone, "resuming "+purgeID, "CephAnswers")
+	synctest.Test(t, func(t *testing.T) {
+		op := deferring(t)
+		op.admitted.Resumed, op.live = true, nil
+		d := newDesk(t, op)
+		d.expect(d.types("purge-node", "worker-2"), exitDone, "resuming "+purgeID, "CephAnswers")
+	})
 }
 
 func TestAHoldNamesACancelOnlyIfOneWouldBeAccepted(t *testing.T) {

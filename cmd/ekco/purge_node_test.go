@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -382,22 +383,24 @@ func TestWhenItsOwnRingEndsThePurgeIsNotFinished(t *testing.T) {
 }
 
 func TestOnATerminalSomethingMoves(t *testing.T) {
-	op := purging(t, journal.OutcomeDone)
-	op.live, op.followed = op.live[:4], make(chan struct{})
-	d := newDesk(t, op)
-	d.app.stderrTerminal = true
-	signs := make(chan struct{})
-	d.app.stderr = writerFunc(func(content []byte) (int, error) {
-		if strings.Contains(string(content), "… delete-node") {
-			close(signs)
+	synctest.Test(t, func(t *testing.T) {
+		op := purging(t, journal.OutcomeDone)
+		op.live, op.followed = op.live[:4], make(chan struct{})
+		d := newDesk(t, op)
+		d.app.stderrTerminal = true
+		signs := make(chan struct{})
+		d.app.stderr = writerFunc(func(content []byte) (int, error) {
+			if strings.Contains(string(content), "… delete-node") {
+				close(signs)
+			}
+			return len(content), nil
+		})
+		ctx, cancel := context.WithCancel(context.Background())
+		go func() { <-signs; cancel() }()
+		if code := d.typesUntil(ctx, "purge-node", "worker-2"); code != exitFailed {
+			t.Errorf("exit code %d", code)
 		}
-		return len(content), nil
 	})
-	ctx, cancel := context.WithCancel(context.Background())
-	go func() { <-signs; cancel() }()
-	if code := d.typesUntil(ctx, "purge-node", "worker-2"); code != exitFailed {
-		t.Errorf("exit code %d", code)
-	}
 }
 
 type writerFunc func([]byte) (int, error)
@@ -405,16 +408,18 @@ type writerFunc func([]byte) (int, error)
 func (f writerFunc) Write(content []byte) (int, error) { return f(content) }
 
 func TestAPersonIsToldWhatIsAwaited(t *testing.T) {
-	d := newDesk(t, &fakeOperator{slow: true})
-	ctx, cancel := context.WithCancel(context.Background())
-	var said strings.Builder
-	d.app.stderr = writerFunc(func(content []byte) (int, error) {
-		said.Write(content)
-		cancel()
-		return len(content), nil
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t, &fakeOperator{slow: true})
+		ctx, cancel := context.WithCancel(context.Background())
+		var said strings.Builder
+		d.app.stderr = writerFunc(func(content []byte) (int, error) {
+			said.Write(content)
+			cancel()
+			return len(content), nil
+		})
+		code := d.typesUntil(ctx, "purge-node", "worker-2")
+		if code != exitFailed || !strings.Contains(said.String(), "waiting for the preflights") || !strings.Contains(said.String(), "nothing was changed") {
+			t.Errorf("exit code %d, said %q", code, said.String())
+		}
 	})
-	code := d.typesUntil(ctx, "purge-node", "worker-2")
-	if code != exitFailed || !strings.Contains(said.String(), "waiting for the preflights") || !strings.Contains(said.String(), "nothing was changed") {
-		t.Errorf("exit code %d, said %q", code, said.String())
-	}
 }

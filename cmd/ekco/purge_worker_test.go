@@ -61,21 +61,25 @@ func (d *desk) works(op *fakeOperator, tries int, err error) (began *int) {
 var errHeld = fmt.Errorf("journal j: %w by pid 7", journal.ErrLocked)
 
 func TestAHolderThatDoesNotListenYetIsWaitedForAndThenFollowed(t *testing.T) {
-	d := newDesk(t, nil)
-	d.app.holderPatience = time.Minute
-	d.dials(nil, nil, purging(t, journal.OutcomeDone))
-	began := d.works(nil, 2, errHeld)
-	d.expect(d.types("purge-node", "worker-2"), exitDone, "delete-node is done", "waiting for it")
-	if *began != 0 {
-		t.Error("two did the work")
-	}
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t, nil)
+		d.app.holderPatience = time.Minute
+		d.dials(nil, nil, purging(t, journal.OutcomeDone))
+		began := d.works(nil, 2, errHeld)
+		d.expect(d.types("purge-node", "worker-2"), exitDone, "delete-node is done", "waiting for it")
+		if *began != 0 {
+			t.Error("two did the work")
+		}
+	})
 }
 
 func TestAHolderThatEndsIsWaitedForAndTheWorkDone(t *testing.T) {
-	d := newDesk(t, nil)
-	d.app.holderPatience = time.Minute
-	d.works(purging(t, journal.OutcomeDone), 2, errHeld)
-	d.expect(d.types("purge-node", "worker-2"), exitDone, "does the work itself", "waiting for it")
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t, nil)
+		d.app.holderPatience = time.Minute
+		d.works(purging(t, journal.OutcomeDone), 2, errHeld)
+		d.expect(d.types("purge-node", "worker-2"), exitDone, "does the work itself", "waiting for it")
+	})
 }
 
 func TestAHolderThatNeverListensIsNamed(t *testing.T) {
@@ -232,16 +236,18 @@ func TestEachRegainedConnectionIsClosedWhenTheNextIsOpen(t *testing.T) {
 // TestAnOperatorThatIsAwayForAMomentIsNotReplaced: who reads or takes its journal then is in its
 // way when it comes back.
 func TestAnOperatorThatIsAwayForAMomentIsNotReplaced(t *testing.T) {
-	d := newDesk(t, nil)
-	endedInFile(t, d, "")
-	before := purging(t, journal.OutcomeDone)
-	before.live, before.lost = before.live[:4], true
-	d.dials(before, nil, purging(t, journal.OutcomeDone))
-	began := d.works(purging(t, journal.OutcomeDone), 0, nil)
-	d.expect(d.types("purge-node", "worker-2"), exitDone, "is purged", "an operator answers again")
-	if *began != 0 {
-		t.Error("the work was taken from it")
-	}
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t, nil)
+		endedInFile(t, d, "")
+		before := purging(t, journal.OutcomeDone)
+		before.live, before.lost = before.live[:4], true
+		d.dials(before, nil, purging(t, journal.OutcomeDone))
+		began := d.works(purging(t, journal.OutcomeDone), 0, nil)
+		d.expect(d.types("purge-node", "worker-2"), exitDone, "is purged", "an operator answers again")
+		if *began != 0 {
+			t.Error("the work was taken from it")
+		}
+	})
 }
 
 func TestACommandThatEndsWhileItIsAskedIsSucceeded(t *testing.T) {
@@ -332,15 +338,17 @@ func (d *desk) holds() {
 func TestAQuestionWaitsForAHolderThatDoesNotListenYet(t *testing.T) {
 	for _, line := range [][]string{{"status"}, {"history"}, {"purge-node", "worker-2", "--no-wait"}} {
 		t.Run(line[0], func(t *testing.T) {
-			d := newDesk(t, nil)
-			d.holds()
-			d.app.holderPatience = time.Minute
-			d.dials(nil, purging(t, journal.OutcomeDone))
-			d.expect(d.types(line...), exitDone, "", "")
+			synctest.Test(t, func(t *testing.T) {
+				d := newDesk(t, nil)
+				d.holds()
+				d.app.holderPatience = time.Minute
+				d.dials(nil, purging(t, journal.OutcomeDone))
+				d.expect(d.types(line...), exitDone, "", "")
 
-			d.app.holderPatience = 0
-			d.dials()
-			d.expect(d.types(line...), exitFailed, "", "which does not listen")
+				d.app.holderPatience = 0
+				d.dials()
+				d.expect(d.types(line...), exitFailed, "", "which does not listen")
+			})
 		})
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/replicatedhq/ekco/cmd/internal/api"
@@ -53,25 +54,27 @@ type turning struct {
 func (o *turning) Status(context.Context) (api.Status, error) { return o.of(o.asked.Add(1)), nil }
 
 func TestWhoFollowsTheHistoryIsToldWhenTheJournalCannotBeWrittenAnyMore(t *testing.T) {
-	op := &turning{fakeOperator: &fakeOperator{}}
-	full := onFullDisk(t).status
-	op.of = func(question int32) api.Status {
-		if question == 3 { // one for what history says first, one for a start
-			return full
+	synctest.Test(t, func(t *testing.T) {
+		op := &turning{fakeOperator: &fakeOperator{}}
+		full := onFullDisk(t).status
+		op.of = func(question int32) api.Status {
+			if question == 3 { // one for what history says first, one for a start
+				return full
+			}
+			return api.Status{Journal: api.JournalStatus{Writable: true}}
 		}
-		return api.Status{Journal: api.JournalStatus{Writable: true}}
-	}
-	d := newDesk(t, nil)
-	d.app.dial = func(context.Context, string) (operator, error) { return op, nil }
-	ctx, cancel := context.WithTimeout(t.Context(), bound)
-	defer cancel()
-	d.app.stderr = writerFunc(func(content []byte) (int, error) {
-		if strings.Contains(string(content), "again") {
-			cancel()
-		}
-		return d.errOut.Write(content)
+		d := newDesk(t, nil)
+		d.app.dial = func(context.Context, string) (operator, error) { return op, nil }
+		ctx, cancel := context.WithTimeout(t.Context(), bound)
+		defer cancel()
+		d.app.stderr = writerFunc(func(content []byte) (int, error) {
+			if strings.Contains(string(content), "again") {
+				cancel()
+			}
+			return d.errOut.Write(content)
+		})
+		d.expect(d.typesUntil(ctx, "history", "--follow", "--since", "all"), exitDone, "", "ekco: "+fullDisk+"\nekco: the journal can be written again\n")
 	})
-	d.expect(d.typesUntil(ctx, "history", "--follow", "--since", "all"), exitDone, "", "ekco: "+fullDisk+"\nekco: the journal can be written again\n")
 }
 
 // watching gives the desk a clock that every look moves on, and ends a command
@@ -95,19 +98,21 @@ func (d *desk) watching(text string) context.Context {
 }
 
 func TestAPurgeThatGoesSilentOnAFullDiskSaysWhatHasHappenedAndIsNotRecorded(t *testing.T) {
-	for _, test := range []struct{ unrecorded, want string }{
-		{"delete-node is done", "delete-node is done, and that is not recorded: " + fullDisk},
-		{"", "delete-node has begun, and what came of it is not recorded: " + fullDisk},
-	} {
-		op := onFullDisk(t)
-		op.status.Unrecorded = map[string]string{purgeID: test.unrecorded}
-		d := newDesk(t, op)
-		ctx := d.watching("free space on its file system")
-		d.expect(d.typesUntil(ctx, "purge-node", "worker-2"), exitFailed, "  "+test.want+"\n", "the operator goes on with "+purgeID)
-		if n := strings.Count(d.out.String(), fullDisk); n != 1 {
-			t.Errorf("says it %d times:\n%s", n, d.out)
+	synctest.Test(t, func(t *testing.T) {
+		for _, test := range []struct{ unrecorded, want string }{
+			{"delete-node is done", "delete-node is done, and that is not recorded: " + fullDisk},
+			{"", "delete-node has begun, and what came of it is not recorded: " + fullDisk},
+		} {
+			op := onFullDisk(t)
+			op.status.Unrecorded = map[string]string{purgeID: test.unrecorded}
+			d := newDesk(t, op)
+			ctx := d.watching("free space on its file system")
+			d.expect(d.typesUntil(ctx, "purge-node", "worker-2"), exitFailed, "  "+test.want+"\n", "the operator goes on with "+purgeID)
+			if n := strings.Count(d.out.String(), fullDisk); n != 1 {
+				t.Errorf("says it %d times:\n%s", n, d.out)
+			}
 		}
-	}
+	})
 }
 
 func TestNobodyIsAskedAboutAPurgeThatCannotBeRecorded(t *testing.T) {

@@ -5,7 +5,6 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-	"time"
 )
 
 // manyOSDs is what ceph says of 500 OSDs on 250 hosts, with what it says of each besides.
@@ -26,22 +25,20 @@ func manyOSDs() map[string]answer {
 	}
 }
 
-// TestOfFiveHundredOSDsLittleIsKept, and it does not take long: EKCO has 100 MiB, and one loop.
+// EKCO has 100 MiB, so neither the result nor reading it may take much memory.
 func TestOfFiveHundredOSDsLittleIsKept(t *testing.T) {
 	client := New(&script{t: t, answers: manyOSDs()}, Options{})
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
-	began := time.Now()
 	tree, err := client.Tree(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	took := time.Since(began)
 	runtime.GC()
 	runtime.ReadMemStats(&after)
-	if kept := int64(after.HeapAlloc) - int64(before.HeapAlloc); kept > 2<<20 || took > 2*time.Second {
-		t.Errorf("%d KiB are kept, and it took %s", kept>>10, took)
+	if kept := int64(after.HeapAlloc) - int64(before.HeapAlloc); kept > 2<<20 {
+		t.Errorf("%d KiB are kept", kept>>10)
 	}
 	if taken := after.TotalAlloc - before.TotalAlloc; taken > 32<<20 {
 		t.Errorf("%d MiB were taken on the way", taken>>20)
@@ -49,5 +46,5 @@ func TestOfFiveHundredOSDsLittleIsKept(t *testing.T) {
 	if n := len(tree.Serving()); n != 250 || len(tree.OSDs) != 500 {
 		t.Errorf("%d hosts, %d OSDs", n, len(tree.OSDs))
 	}
-	t.Logf("it took %s and %d KiB", took, (after.TotalAlloc-before.TotalAlloc)>>10)
+	t.Logf("%d KiB were taken", (after.TotalAlloc-before.TotalAlloc)>>10)
 }

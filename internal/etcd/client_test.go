@@ -79,10 +79,14 @@ func silent(t *testing.T) string {
 	return "https://" + listener.Addr().String()
 }
 
+// patience is how long a silent endpoint is waited for: much longer than another takes to refuse.
+const patience = 2 * time.Second
+
 func TestEndpointsThatRefuseOrAreSilentAreAllNamed(t *testing.T) {
+	t.Parallel()
 	mute := silent(t)
 	client, err := etcd.NewClient([]string{"https://127.0.0.1:1", mute}, etcd.Options{
-		CertificatesDir: certificates(t), CallTimeout: 200 * time.Millisecond,
+		CertificatesDir: certificates(t), CallTimeout: patience,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -102,8 +106,9 @@ func TestEndpointsThatRefuseOrAreSilentAreAllNamed(t *testing.T) {
 }
 
 func TestASilentEndpointIsUnhealthyAfterTheHealthTimeout(t *testing.T) {
+	t.Parallel()
 	client, err := etcd.NewClient([]string{"https://127.0.0.1:1"}, etcd.Options{
-		CertificatesDir: certificates(t), HealthTimeout: 100 * time.Millisecond,
+		CertificatesDir: certificates(t), HealthTimeout: patience,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -123,18 +128,16 @@ func TestASilentEndpointIsUnhealthyAfterTheHealthTimeout(t *testing.T) {
 }
 
 func TestACallEndsWithItsContextAndSaysSo(t *testing.T) {
-	client, err := etcd.NewClient([]string{silent(t)}, etcd.Options{CertificatesDir: certificates(t)})
+	client, err := etcd.NewClient([]string{silent(t)}, etcd.Options{
+		CertificatesDir: certificates(t), CallTimeout: time.Hour, TotalTimeout: time.Hour,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	began := time.Now()
 	if _, err := client.Members(ctx); !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, etcd.ErrUnavailable) {
 		t.Errorf("error is %v", err)
-	}
-	if took := time.Since(began); took > 5*time.Second {
-		t.Errorf("took %s", took)
 	}
 }
 

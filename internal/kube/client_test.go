@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -44,11 +45,13 @@ func TestErrorsHaveTheirSentinelAndSayWhatToDo(t *testing.T) {
 		"something is off": {apierrors.NewBadRequest("bad"), nil, "get nodes a"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newServer(t, map[string]any{"GET /api/v1/nodes/a": test.answer})
-			_, err := s.client(Options{CallTimeout: soon}).Node(t.Context(), "a")
-			if err == nil || !errors.Is(Sentinel(err), test.want) || !strings.Contains(err.Error(), test.text) {
-				t.Errorf("error is %v\nwant sentinel %v and text %q", err, test.want, test.text)
-			}
+			synctest.Test(t, func(t *testing.T) {
+				s := newServer(t, map[string]any{"GET /api/v1/nodes/a": test.answer})
+				_, err := s.client(Options{}).Node(t.Context(), "a")
+				if err == nil || !errors.Is(Sentinel(err), test.want) || !strings.Contains(err.Error(), test.text) {
+					t.Errorf("error is %v\nwant sentinel %v and text %q", err, test.want, test.text)
+				}
+			})
 		})
 	}
 }
@@ -66,9 +69,11 @@ func TestAnAPIServerThatIsAwayIsUnavailable(t *testing.T) {
 }
 
 func TestACancelledCallDoesNotBlameTheAPIServer(t *testing.T) {
-	s := newServer(t, map[string]any{"GET /api/v1/nodes/a": hang})
 	ctx, cancel := context.WithCancel(t.Context())
-	time.AfterFunc(soon, cancel)
+	s := newServer(t, map[string]any{"GET /api/v1/nodes/a": func(w http.ResponseWriter, r *http.Request) {
+		cancel()
+		hang(w, r)
+	}})
 	_, err := s.client(Options{}).Node(ctx, "a")
 	if !errors.Is(err, context.Canceled) || Sentinel(err) != nil {
 		t.Errorf("error is %v, want only context.Canceled", err)
@@ -85,10 +90,12 @@ func TestAProbeAsksForReadinessAndTakesARefusalForAnAnswer(t *testing.T) {
 		"hanging":   {hang, ErrUnavailable},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newServer(t, map[string]any{"GET /readyz": test.answer})
-			if err := s.client(Options{CallTimeout: soon}).Probe(t.Context()); !errors.Is(err, test.want) {
-				t.Errorf("error is %v, want %v", err, test.want)
-			}
+			synctest.Test(t, func(t *testing.T) {
+				s := newServer(t, map[string]any{"GET /readyz": test.answer})
+				if err := s.client(Options{}).Probe(t.Context()); !errors.Is(err, test.want) {
+					t.Errorf("error is %v, want %v", err, test.want)
+				}
+			})
 		})
 	}
 }
@@ -108,13 +115,15 @@ func TestAnAPIServerThatCallsItselfUnreadyAnswersIfItReadsNodes(t *testing.T) {
 		"hanging":      {hang, ErrUnavailable},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newServer(t, map[string]any{"GET /readyz": unready, "GET /api/v1/nodes": test.nodes})
-			if err := s.client(Options{CallTimeout: soon}).Probe(t.Context()); !errors.Is(err, test.want) {
-				t.Errorf("error is %v, want %v", err, test.want)
-			}
-			if asked := s.last(); asked.line != "GET /api/v1/nodes" || asked.query != "limit=1" {
-				t.Errorf("asked for %s?%s, want one Node, and not from a cache", asked.line, asked.query)
-			}
+			synctest.Test(t, func(t *testing.T) {
+				s := newServer(t, map[string]any{"GET /readyz": unready, "GET /api/v1/nodes": test.nodes})
+				if err := s.client(Options{}).Probe(t.Context()); !errors.Is(err, test.want) {
+					t.Errorf("error is %v, want %v", err, test.want)
+				}
+				if asked := s.last(); asked.line != "GET /api/v1/nodes" || asked.query != "limit=1" {
+					t.Errorf("asked for %s?%s, want one Node, and not from a cache", asked.line, asked.query)
+				}
+			})
 		})
 	}
 }

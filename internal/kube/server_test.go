@@ -7,7 +7,6 @@ import (
 	"net/http/httptest"
 	"sync"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
@@ -17,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 	"k8s.io/client-go/rest"
+
+	"github.com/replicatedhq/ekco/internal/sim/memorynet"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -25,9 +26,10 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // says.
 type server struct {
 	*httptest.Server
-	t      *testing.T
-	codecs serializer.CodecFactory
-	encode runtime.Encoder
+	t         *testing.T
+	transport *http.Transport
+	codecs    serializer.CodecFactory
+	encode    runtime.Encoder
 	// answer holds what to answer to "GET /path".
 	answer map[string]any
 
@@ -52,7 +54,7 @@ func newServer(t *testing.T, answer map[string]any) *server {
 		t: t, codecs: codecs, answer: answer,
 		encode: codecs.EncoderForVersion(protobuf.NewSerializer(scheme, scheme), corev1.SchemeGroupVersion),
 	}
-	s.Server = httptest.NewServer(s)
+	s.Server, s.transport = memorynet.Serve(s)
 	t.Cleanup(s.Close)
 	return s
 }
@@ -111,9 +113,8 @@ func (s *server) client(options Options) *Client { return s.bound(Terms{}, optio
 
 func (s *server) bound(terms Terms, options Options) *Client {
 	s.t.Helper()
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	s.t.Cleanup(transport.CloseIdleConnections)
-	config := &rest.Config{Host: s.URL, Transport: transport}
+	s.t.Cleanup(s.transport.CloseIdleConnections)
+	config := &rest.Config{Host: s.URL, Transport: s.transport}
 	terms.Bind(config)
 	c, err := NewClient(config, options)
 	if err != nil {
@@ -137,6 +138,3 @@ func streaming(objects ...runtime.Object) func(http.ResponseWriter, *http.Reques
 		<-r.Context().Done()
 	}
 }
-
-// soon is the call timeout of tests that wait for it to pass.
-const soon = 50 * time.Millisecond

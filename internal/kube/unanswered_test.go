@@ -8,7 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
+	"testing/synctest"
 
 	"github.com/gorilla/websocket"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -64,23 +64,22 @@ func TestARequestIsReportedExactlyWhenItsErrorSaysThatTheAPIIsUnavailable(t *tes
 		"speaks something else": {"no object", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newServer(t, map[string]any{"GET /api/v1/nodes/a": test.answer})
-			if f, ok := test.answer.(func(http.ResponseWriter, *http.Request)); ok {
-				s.answer["GET /api/v1/nodes/a"] = f
-			}
-			var told reports
-			_, err := s.bound(Terms{Unanswered: told.add}, Options{CallTimeout: 300 * time.Millisecond}).Node(t.Context(), "a")
-			if says := errors.Is(err, ErrUnavailable); says != test.want {
-				t.Errorf("the error is %v", err)
-			}
-			if reported := len(told.all()) > 0; reported != test.want {
-				t.Errorf("%v was reported, after the error %v", told.all(), err)
-			}
-			for _, err := range told.all() {
-				if !errors.Is(err, ErrUnavailable) || !strings.HasPrefix(err.Error(), "get nodes: ") {
-					t.Errorf("reported was %v", err)
+			synctest.Test(t, func(t *testing.T) {
+				s := newServer(t, map[string]any{"GET /api/v1/nodes/a": test.answer})
+				var told reports
+				_, err := s.bound(Terms{Unanswered: told.add}, Options{}).Node(t.Context(), "a")
+				if says := errors.Is(err, ErrUnavailable); says != test.want {
+					t.Errorf("the error is %v", err)
 				}
-			}
+				if reported := len(told.all()) > 0; reported != test.want {
+					t.Errorf("%v was reported, after the error %v", told.all(), err)
+				}
+				for _, err := range told.all() {
+					if !errors.Is(err, ErrUnavailable) || !strings.HasPrefix(err.Error(), "get nodes: ") {
+						t.Errorf("reported was %v", err)
+					}
+				}
+			})
 		})
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -14,7 +15,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/replicatedhq/ekco/journal"
 )
@@ -125,44 +125,40 @@ func TestASourceListsSlimObjectsInPages(t *testing.T) {
 }
 
 func TestAWatchOutlivesTheCallTimeout(t *testing.T) {
-	s := newServer(t, map[string]any{})
-	later := make(chan struct{})
-	s.answer["GET /api/v1/nodes"] = func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "application/json;stream=watch")
-		_ = http.NewResponseController(w).Flush()
-		<-later
-		raw, _ := json.Marshal(fullNode())
-		_, _ = w.Write([]byte(`{"type":"ADDED","object":` + string(raw) + `}`))
-		_ = http.NewResponseController(w).Flush()
-		<-r.Context().Done()
-	}
-	opened, err := s.client(Options{CallTimeout: soon}).Nodes().WatchWithContext(t.Context(), metav1.ListOptions{ResourceVersion: "9"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer opened.Stop()
-	time.AfterFunc(3*soon, func() { close(later) })
-	var event watch.Event
-	select {
-	case got, ok := <-opened.ResultChan():
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t, map[string]any{"GET /api/v1/nodes": func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "application/json;stream=watch")
+			_ = http.NewResponseController(w).Flush()
+			time.Sleep(3 * DefaultCallTimeout)
+			raw, _ := json.Marshal(fullNode())
+			_, _ = w.Write([]byte(`{"type":"ADDED","object":` + string(raw) + `}`))
+			_ = http.NewResponseController(w).Flush()
+			<-r.Context().Done()
+		}})
+		opened, err := s.client(Options{}).Nodes().WatchWithContext(t.Context(), metav1.ListOptions{ResourceVersion: "9"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer opened.Stop()
+		event, ok := <-opened.ResultChan()
 		if !ok {
 			t.Fatal("the watch ended at the call timeout")
 		}
-		event = got
-	case <-time.After(10 * time.Second):
-		t.Fatal("the watch tells nothing")
-	}
-	if diff := cmp.Diff(fullFacts(), NodeOf(event.Object.(*corev1.Node))); diff != "" {
-		t.Errorf("facts (-want +got):\n%s", diff)
-	}
+		if diff := cmp.Diff(fullFacts(), NodeOf(event.Object.(*corev1.Node))); diff != "" {
+			t.Errorf("facts (-want +got):\n%s", diff)
+		}
+	})
 }
 
 func TestAWatchThatIsNotOpenedInTimeIsUnavailable(t *testing.T) {
-	s := newServer(t, map[string]any{"GET /api/v1/nodes": hang})
-	_, err := s.client(Options{CallTimeout: soon}).Nodes().WatchWithContext(t.Context(), metav1.ListOptions{})
-	if !errors.Is(err, ErrUnavailable) {
-		t.Errorf("error is %v, want ErrUnavailable", err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t, map[string]any{"GET /api/v1/nodes": hang})
+		began := time.Now()
+		_, err := s.client(Options{}).Nodes().WatchWithContext(t.Context(), metav1.ListOptions{})
+		if took := time.Since(began); !errors.Is(err, ErrUnavailable) || took != DefaultCallTimeout {
+			t.Errorf("after %s the error is %v, want ErrUnavailable", took, err)
+		}
+	})
 }
 
 func TestARefusedWatchKeepsWhatClientGoMustKnow(t *testing.T) {

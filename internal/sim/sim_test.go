@@ -58,12 +58,7 @@ func TestWhoSeesAChangeCanSeeThatItIsRecorded(t *testing.T) {
 	changed := make(chan struct{})
 	var onlooker sync.WaitGroup
 	onlooker.Go(func() {
-		select {
-		case <-changed:
-		case <-time.After(10 * time.Second):
-			t.Error("nothing was changed")
-			return
-		}
+		<-changed
 		if c.Count("remove") != 1 {
 			t.Error("the change was there before its record")
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/replicatedhq/ekco/journal"
 	"github.com/replicatedhq/ekco/journal/bolt/bolttest"
+	"github.com/replicatedhq/ekco/journal/crashpoints"
 )
 
 func init() { children["append-forever"] = appendForever }
@@ -35,12 +36,12 @@ func appendForever(arguments []string) int {
 }
 
 func TestNoAcknowledgedEventIsLostToSIGKILL(t *testing.T) {
-	const rounds = 60
+	rounds := crashpoints.Choose(t, 60)
 	path := bolttest.NewPath(t)
 	random := rand.New(rand.NewPCG(3, 4))
 	var acknowledged uint64
 	var hash string
-	for round := range rounds {
+	for _, round := range rounds {
 		child, lines := startChild(t, "append-forever", path)
 		wanted := 1 + random.IntN(5)
 		for batches := 1; ; batches++ {
@@ -64,8 +65,8 @@ func TestNoAcknowledgedEventIsLostToSIGKILL(t *testing.T) {
 				round, report.LastSeq, report.Events, acknowledged)
 		}
 	}
-	if acknowledged < rounds {
-		t.Errorf("only %d events in %d rounds", acknowledged, rounds)
+	if acknowledged < uint64(len(rounds)) {
+		t.Errorf("only %d events in %d rounds", acknowledged, len(rounds))
 	}
 	store := mustOpen(t, path, inChild())
 	if got := bolttest.MustRead(t, store, journal.Query{After: acknowledged - 1, Limit: 1}); len(got) != 1 || got[0].Hash.String() != hash {

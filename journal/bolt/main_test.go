@@ -3,6 +3,7 @@ package bolt
 import (
 	"testing"
 
+	"github.com/replicatedhq/ekco/internal/sim/tempdir"
 	"github.com/replicatedhq/ekco/journal"
 	"github.com/replicatedhq/ekco/journal/bolt/bolttest"
 	"github.com/replicatedhq/ekco/journal/journaltest"
@@ -10,7 +11,10 @@ import (
 
 var children = bolttest.NewChildren()
 
-func TestMain(m *testing.M) { children.Main(m, removeFixtures) }
+func TestMain(m *testing.M) {
+	tempdir.InMemory()
+	children.Main(m, removeFixtures)
+}
 
 func inChild() Options { return Options{Child: bolttest.Child()} }
 

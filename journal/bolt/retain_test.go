@@ -17,6 +17,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 	"github.com/replicatedhq/ekco/journal/bolt/bolttest"
 	"github.com/replicatedhq/ekco/journal/bolt/internal/files"
+	"github.com/replicatedhq/ekco/journal/crashpoints"
 	"github.com/replicatedhq/ekco/journal/journaltest"
 )
 
@@ -277,7 +278,7 @@ func TestNothingIsLostWhenRetentionOrCompactionIsKilled(t *testing.T) {
 	path := bolttest.NewPath(t)
 	random := rand.New(rand.NewPCG(5, 6))
 	var acknowledged uint64
-	for range 20 {
+	for range crashpoints.Choose(t, 20) {
 		child, output := startChild(t, "retain-forever", path)
 		wanted := 1 + random.IntN(3)
 		for batches := 1; ; batches++ {

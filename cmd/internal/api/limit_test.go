@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -34,9 +35,6 @@ func visit(t *testing.T, from, address string) *visitor {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close() })
-	if err := conn.SetDeadline(time.Now().Add(promptly)); err != nil {
-		t.Fatal(err)
-	}
 	return &visitor{t: t, Conn: conn, answers: bufio.NewReader(conn)}
 }
 
@@ -49,6 +47,9 @@ func (v *visitor) say(text string) {
 
 // ask sends a request, and says the status of its answer.
 func (v *visitor) ask(path string) (int, error) {
+	if err := v.SetDeadline(time.Now().Add(promptly)); err != nil {
+		return 0, err
+	}
 	if _, err := fmt.Fprintf(v, "GET %s HTTP/1.1\r\nHost: ekco\r\n\r\n", path); err != nil {
 		return 0, err
 	}
@@ -146,29 +147,26 @@ type slowHealth struct{ asked, answer chan struct{} }
 
 func (s slowHealth) Unready(context.Context) []string {
 	close(s.asked)
-	select {
-	case <-s.answer:
-		return nil
-	case <-time.After(promptly):
-		return []string{"the test does not let it answer"}
-	}
+	<-s.answer
+	return nil
 }
 
 func TestARequestUnderWayIsNotCutOffForConnectionsThatWait(t *testing.T) {
 	health := slowHealth{asked: make(chan struct{}), answer: make(chan struct{})}
 	address := serveNetwork(t, health, NewMetrics())
+	answer := sync.OnceFunc(func() { close(health.answer) })
+	t.Cleanup(answer)
 	asking := visit(t, "127.0.0.1", address)
 	asking.say("GET /readyz HTTP/1.1\r\nHost: ekco\r\n\r\n")
-	select {
-	case <-health.asked:
-	case <-time.After(promptly):
-		t.Fatal("the request has not arrived")
+	<-health.asked
+	if err := asking.SetDeadline(time.Time{}); err != nil { // it waits for all that follows
+		t.Fatal(err)
 	}
 	for range 4 * maxConnections {
 		visit(t, "127.0.0.1", address)
 	}
 	probe(t, address, "/healthz")
-	close(health.answer)
+	answer()
 	if response, err := http.ReadResponse(asking.answers, nil); err != nil || response.StatusCode != http.StatusOK {
 		t.Errorf("the request under way ended with %v", err)
 	} else {

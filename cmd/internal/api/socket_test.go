@@ -17,6 +17,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -24,6 +25,7 @@ import (
 
 	"github.com/replicatedhq/ekco/fsm"
 	fsmnode "github.com/replicatedhq/ekco/fsm/node"
+	"github.com/replicatedhq/ekco/internal/sim/memorynet"
 	"github.com/replicatedhq/ekco/journal"
 )
 
@@ -362,6 +364,7 @@ func TestWithoutAnOperatorDialSaysSo(t *testing.T) {
 }
 
 func TestAnOperatorThatIsSilentIsToldFromNone(t *testing.T) {
+	t.Parallel() // it waits for seconds
 	path := filepath.Join(t.TempDir(), "journal.sock")
 	listener, err := Listen(context.Background(), path)
 	if err != nil {
@@ -468,25 +471,28 @@ func TestABodyThatIsTooLargeIsRefused(t *testing.T) {
 	}
 }
 
-// serveImpatiently serves a backend to peers that must read at once.
-func serveImpatiently(t *testing.T, backend Backend, patience time.Duration) *Client {
+// serveInBubble serves a backend in a synctest bubble, where sockets cannot be used.
+func serveInBubble(t *testing.T, backend Backend) *Client {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "journal.sock")
-	ctx, cancel := context.WithCancel(context.Background())
-	listener, err := Listen(ctx, path)
-	if err != nil {
-		t.Fatal(err)
+	listener := memorynet.Listen()
+	ctx, cancel := context.WithCancel(t.Context())
+	s := &server{backend: backend, log: quiet(), host: "h", stopping: ctx, patience: writePatience}
+	itself := func(ctx context.Context, _ net.Conn) context.Context {
+		return context.WithValue(ctx, peerKey{}, peer{uid: uint32(os.Getuid())})
 	}
-	s := &server{backend: backend, log: quiet(), host: "h", stopping: ctx, patience: patience}
 	done := make(chan error, 1)
-	go func() { done <- s.serve(ctx, listener) }()
+	go func() {
+		done <- serveUntil(ctx, &http.Server{Handler: s.routes(), ConnContext: itself, ReadHeaderTimeout: time.Minute}, listener)
+	}()
+	client := &Client{path: "memory", http: &http.Client{Transport: &http.Transport{DialContext: listener.Dial}}}
 	t.Cleanup(func() {
+		client.Close()
 		cancel()
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
 	})
-	return dial(t, path)
+	return client
 }
 
 // watchedBackend says when a stream of events is over.
@@ -506,46 +512,48 @@ func (w *watchedBackend) Events(ctx context.Context, query journal.Query, follow
 }
 
 func TestASlowReaderDoesNotHoldTheJournalAndMissesNothing(t *testing.T) {
-	const n = 50_000
-	backend := &watchedBackend{fakeBackend: fakeBackend{events: history(n)}, over: make(chan struct{})}
-	client := serveImpatiently(t, backend, 100*time.Millisecond)
-	read := uint64(0)
-	for event, err := range client.Events(context.Background(), journal.Query{}, false) {
-		if err != nil {
-			t.Fatal(err)
+	synctest.Test(t, func(t *testing.T) {
+		const n = 1000 // more than the client reads ahead
+		backend := &watchedBackend{fakeBackend: fakeBackend{events: history(n)}, over: make(chan struct{})}
+		client := serveInBubble(t, backend)
+		read := uint64(0)
+		for event, err := range client.Events(t.Context(), journal.Query{}, false) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if read++; event.Seq != read {
+				t.Fatalf("event %d came as number %d", event.Seq, read)
+			}
+			if read == 1 {
+				<-backend.over
+			}
 		}
-		if read++; event.Seq != read {
-			t.Fatalf("event %d came as number %d", event.Seq, read)
+		if read != n {
+			t.Errorf("read %d events, want %d", read, n)
 		}
-		if read == 1 {
-			<-backend.over
+		if len(backend.asked) != 2 {
+			t.Errorf("it asked %d times, want once more after the stream was cut", len(backend.asked))
 		}
-	}
-	if read != n {
-		t.Errorf("read %d events, want %d", read, n)
-	}
-	if len(backend.asked) < 2 {
-		t.Error("the stream was never cut")
-	}
+	})
 }
 
 func TestAConnectionIsGoodAfterAPause(t *testing.T) {
-	backend := &fakeBackend{events: history(3), exported: "x"}
-	client := serveImpatiently(t, backend, 50*time.Millisecond)
-	for range 3 {
-		if _, err := client.Status(context.Background()); err != nil {
-			t.Fatal(err)
-		}
-		// Longer than the deadline that the answer was written under.
-		<-time.After(60 * time.Millisecond)
-		n := 0
-		for _, err := range client.Events(context.Background(), journal.Query{}, false) {
-			if n++; err != nil {
+	synctest.Test(t, func(t *testing.T) {
+		client := serveInBubble(t, &fakeBackend{events: history(3), exported: "x"})
+		for range 3 {
+			if _, err := client.Status(t.Context()); err != nil {
 				t.Fatal(err)
 			}
+			time.Sleep(2 * writePatience) // the answer was written under a deadline
+			n := 0
+			for _, err := range client.Events(t.Context(), journal.Query{}, false) {
+				if n++; err != nil {
+					t.Fatal(err)
+				}
+			}
+			if n != 3 {
+				t.Errorf("read %d events, want 3", n)
+			}
 		}
-		if n != 3 {
-			t.Errorf("read %d events, want 3", n)
-		}
-	}
+	})
 }

@@ -232,11 +232,8 @@ func TestNoEventOfTheClockBeforeFollowsTheJump(t *testing.T) {
 		}
 	})
 	// Either it waits for the other, or it is in there with it.
-	for deadline := time.Now().Add(10 * time.Second); inner.inside.Load() == 1 && store.stamping.TryRLock(); runtime.Gosched() {
+	for ; inner.inside.Load() == 1 && store.stamping.TryRLock(); runtime.Gosched() {
 		store.stamping.RUnlock()
-		if time.Now().After(deadline) {
-			t.Fatal("nobody moves the clock")
-		}
 	}
 	if inner.inside.Load() != 1 || c.Drift() < -time.Minute {
 		t.Error("the clock was moved while an event was being written")

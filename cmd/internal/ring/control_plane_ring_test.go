@@ -51,7 +51,7 @@ func inAPlane(t *testing.T, names []string, test func(*plane)) {
 		p := &plane{ward: newWard(h, names), hosts: map[string]*primarytest.Kubelet{}, broken: map[string]bool{}, had: map[string][]string{}, away: map[string]string{}}
 		p.kind = ""
 		for _, name := range names {
-			host := &primarytest.Host{T: t, Dir: primarytest.Memory(t), NewKey: p.keys.New, Kind: certs.ECDSAP256}
+			host := &primarytest.Host{T: t, Dir: t.TempDir(), NewKey: p.keys.New, Kind: certs.ECDSAP256}
 			host.Make(time.Now().Add(5 * 24 * time.Hour))
 			p.hosts[name] = &primarytest.Kubelet{Host: host, Refuses: func(component string, loaded []string) string { return p.refuses(name, component, loaded) }}
 			p.had[name] = slices.Clone(p.hosts[name].Loaded("kube-apiserver"))

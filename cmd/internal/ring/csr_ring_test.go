@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/replicatedhq/ekco/actions/actionstest"
 	fsmcsr "github.com/replicatedhq/ekco/fsm/csr"
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/crashpoints"
 	"github.com/replicatedhq/ekco/journal/memory"
 	"github.com/replicatedhq/ekco/observers/observerstest"
 )
@@ -74,23 +74,17 @@ func TestAReplacementIsApprovedOnceItsPredecessorHasNoClaim(t *testing.T) {
 
 // TestCrashMatrixOfAnApproval kills EKCO before and after each append and the approval.
 func TestCrashMatrixOfAnApproval(t *testing.T) {
-	appends := 0
-	inAnOffice(t, true, func(o *office) { appends = o.approvedOnce(nil).store.appends })
-	if appends < 8 {
-		t.Fatalf("only %d appends", appends)
+	var did map[string]int
+	inAnOffice(t, true, func(o *office) {
+		did = map[string]int{dyingAppends: o.approvedOnce(nil).store.appends, dyingChanges: 1} // the approval
+	})
+	if did[dyingAppends] < 8 {
+		t.Fatalf("a run without a crash did only %v", did)
 	}
-	for _, before := range []bool{true, false} {
-		for n := range actionstest.Points(appends) {
-			t.Run(fmt.Sprintf("append %d before %t", n, before), func(t *testing.T) {
-				inAnOffice(t, true, func(o *office) {
-					o.approvedOnce(func(in *incarnation) { in.store.killAt, in.store.before = n, before })
-				})
-			})
-		}
-		t.Run(fmt.Sprintf("the approval before %t", before), func(t *testing.T) {
+	for _, fate := range crashpoints.ChooseOf(t, fates(did)) {
+		t.Run(fate.String(), func(t *testing.T) {
 			inAnOffice(t, true, func(o *office) {
-				o.killAt, o.before = 1, before
-				o.approvedOnce(nil)
+				o.approvedOnce(func(in *incarnation) { fate.arm(o.estate, in) })
 			})
 		})
 	}
@@ -280,7 +274,7 @@ func TestARogueKubeletWritesLittle(t *testing.T) {
 			for i := range 3600 {
 				node := kubelet("w1", ip, fmt.Sprintf("10.9.%d.%d", i/256, i%256))
 				o.server.Put(node)
-				if i%10 == 0 {
+				if i%20 == 0 {
 					o.ask(fmt.Sprintf("csr-%d-%04d", seq, i), "w1", "w1", fmt.Sprintf("10.9.%d.%d", i/256, (i+20)%256))
 				}
 				pass(time.Second)

@@ -12,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/replicatedhq/ekco/actions"
-	"github.com/replicatedhq/ekco/actions/actionstest"
 	actionsenvoy "github.com/replicatedhq/ekco/actions/envoy"
 	"github.com/replicatedhq/ekco/fsm"
 	fsmenvoy "github.com/replicatedhq/ekco/fsm/envoy"
@@ -20,6 +19,7 @@ import (
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/internal/kube/kubesim"
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/crashpoints"
 	"github.com/replicatedhq/ekco/observers"
 	observersenvoy "github.com/replicatedhq/ekco/observers/envoy"
 	"github.com/replicatedhq/ekco/observers/observerstest"
@@ -286,7 +286,7 @@ func TestAnEnvoyPodThatCannotBeDeletedKeepsNoOtherBack(t *testing.T) {
 // TestCrashMatrixOfEnvoy kills EKCO before and after each append and each effect, starts
 // it again on the same file, and expects one delete.
 func TestCrashMatrixOfEnvoy(t *testing.T) {
-	appends, effects := 0, 0
+	var did map[string]int
 	play := func(arm func(*incarnation)) {
 		inProxied(t, func(p *proxied) {
 			first := p.live(arm)
@@ -307,26 +307,15 @@ func TestCrashMatrixOfEnvoy(t *testing.T) {
 				t.Errorf("actions are left open: %+v", open)
 			}
 			p.ends(last)
-			appends, effects = first.store.appends, first.kube.effects
+			did = map[string]int{dyingAppends: first.store.appends, dyingEffects: first.kube.effects}
 		})
 	}
 	play(nil)
-	places := map[string]int{"append": appends, "effect": effects}
-	if appends < 8 || effects < 1 {
-		t.Fatalf("only %v", places)
+	if did[dyingAppends] < 8 || did[dyingEffects] < 1 {
+		t.Fatalf("a run without a crash did only %v", did)
 	}
-	for what, n := range places {
-		for at := range actionstest.Points(n) {
-			for _, before := range []bool{true, false} {
-				t.Logf("%s %d, before: %t", what, at, before)
-				play(func(in *incarnation) {
-					if what == "append" {
-						in.store.killAt, in.store.before = at, before
-					} else {
-						in.kube.killAt, in.kube.before = at, before
-					}
-				})
-			}
-		}
+	for _, fate := range crashpoints.ChooseOf(t, fates(did)) {
+		t.Log(fate)
+		play(func(in *incarnation) { fate.arm(nil, in) })
 	}
 }

@@ -24,7 +24,7 @@ func rqliteOr(e *estate, off string) Capability {
 	return Capability{
 		Fsm: fsmkotsadm.Capability(), Policy: fsmkotsadm.Policy{Enabled: off == ""}, Words: fsmkotsadm.Words,
 		Actions: func(kube.API) []actions.Definition {
-			return []actions.Definition{actionskotsadm.New(api, nudge.Look)}
+			return []actions.Definition{actionskotsadm.New(api, time.Minute, nudge.Look)}
 		},
 		Sources: func(s *fsm.State) []observers.Source {
 			return nudge.Over(kotsadmsource.New(api, fsmkotsadm.Known(s), off))

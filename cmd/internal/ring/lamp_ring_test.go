@@ -3,7 +3,6 @@ package ring
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -19,7 +18,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/replicatedhq/ekco/actions/actionstest"
 	"github.com/replicatedhq/ekco/cmd/internal/api"
 	"github.com/replicatedhq/ekco/cmd/internal/view"
 	"github.com/replicatedhq/ekco/fsm"
@@ -27,6 +25,7 @@ import (
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/journal"
 	"github.com/replicatedhq/ekco/journal/bolt"
+	"github.com/replicatedhq/ekco/journal/crashpoints"
 	"github.com/replicatedhq/ekco/observers"
 	"github.com/replicatedhq/ekco/observers/nodes"
 	"github.com/replicatedhq/ekco/observers/observerstest"
@@ -404,16 +403,14 @@ func TestABulbThatWasTakenOutBeforeThePlanIsKnownFromTheRequest(t *testing.T) {
 // TestCrashMatrixOfALamp kills EKCO before and after each append of a bulb's renewal,
 // starts it again on the same file, and expects that each effect happened once.
 func TestCrashMatrixOfALamp(t *testing.T) {
-	for _, before := range []bool{true, false} {
-		places := 0
-		inAHouse(t, func(h *house) { places = h.renewed(nil).store.appends })
-		for n := range actionstest.Points(places) {
-			t.Run(fmt.Sprintf("%d before: %t", n, before), func(t *testing.T) {
-				inAHouse(t, func(h *house) {
-					h.renewed(func(in *incarnation) { in.store.killAt, in.store.before = n, before })
-				})
+	var did map[string]int
+	inAHouse(t, func(h *house) { did = map[string]int{dyingAppends: h.renewed(nil).store.appends} })
+	for _, fate := range crashpoints.ChooseOf(t, fates(did)) {
+		t.Run(fate.String(), func(t *testing.T) {
+			inAHouse(t, func(h *house) {
+				h.renewed(func(in *incarnation) { fate.arm(nil, in) })
 			})
-		}
+		})
 	}
 }
 

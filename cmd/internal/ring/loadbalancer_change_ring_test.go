@@ -2,19 +2,18 @@ package ring
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/replicatedhq/ekco/actions/actionstest"
 	actionsbalancer "github.com/replicatedhq/ekco/actions/loadbalancer"
 	"github.com/replicatedhq/ekco/cmd/internal/api"
 	"github.com/replicatedhq/ekco/fsm"
 	"github.com/replicatedhq/ekco/internal/hosttask/hosttasksim"
 	"github.com/replicatedhq/ekco/internal/loadbalancer/loadbalancersim"
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/crashpoints"
 	"github.com/replicatedhq/ekco/observers/observerstest"
 )
 
@@ -219,27 +218,20 @@ func TestAChangeThatMakesNoSenseIsRefusedBeforeAnythingIsTouched(t *testing.T) {
 // TestCrashMatrixOfAChange kills EKCO before and after each append, and each change that it makes: no
 // node is forgotten, and the change goes on where it was.
 func TestCrashMatrixOfAChange(t *testing.T) {
-	appends, tries := 0, 0
-	withHAProxies(t, func(f *fleet) { appends, tries = f.changedOnce(nil).store.appends, f.tries })
-	if appends < 20 || tries < 10 {
-		t.Fatalf("only %d appends and %d changes", appends, tries)
+	var did map[string]int
+	withHAProxies(t, func(f *fleet) {
+		in := f.changedOnce(nil)
+		did = map[string]int{dyingAppends: in.store.appends, dyingChanges: f.tries}
+	})
+	if did[dyingAppends] < 20 || did[dyingChanges] < 10 {
+		t.Fatalf("a run without a crash did only %v", did)
 	}
-	for _, before := range []bool{true, false} {
-		for n := range actionstest.Points(appends) {
-			t.Run(fmt.Sprintf("append %d before %t", n, before), func(t *testing.T) {
-				withHAProxies(t, func(f *fleet) {
-					f.changedOnce(func(in *incarnation) { in.store.killAt, in.store.before = n, before })
-				})
+	for _, fate := range crashpoints.ChooseOf(t, fates(did)) {
+		t.Run(fate.String(), func(t *testing.T) {
+			withHAProxies(t, func(f *fleet) {
+				f.changedOnce(func(in *incarnation) { fate.arm(f.estate, in) })
 			})
-		}
-		for n := range actionstest.Points(tries) {
-			t.Run(fmt.Sprintf("change %d before %t", n, before), func(t *testing.T) {
-				withHAProxies(t, func(f *fleet) {
-					f.killAt, f.before = n, before
-					f.changedOnce(nil)
-				})
-			})
-		}
+		})
 	}
 }
 

@@ -22,7 +22,7 @@ const balancedVariable = "EKCO_BALANCED_NODES"
 // long for each of them.
 func balanced(t *testing.T) int {
 	t.Helper()
-	nodes, err := strconv.Atoi(cmp.Or(os.Getenv(balancedVariable), "300"))
+	nodes, err := strconv.Atoi(cmp.Or(os.Getenv(balancedVariable), "150"))
 	if err != nil || nodes < 3 {
 		t.Fatalf("%s is %q: want a number of at least 3", balancedVariable, os.Getenv(balancedVariable))
 	}

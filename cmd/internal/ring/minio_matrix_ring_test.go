@@ -1,76 +1,14 @@
 package ring
 
 import (
-	"cmp"
-	"fmt"
-	"math/rand/v2"
-	"os"
 	"slices"
-	"strconv"
 	"testing"
 	"time"
 
 	"github.com/replicatedhq/ekco/internal/minio"
 	"github.com/replicatedhq/ekco/internal/minio/miniosim"
+	"github.com/replicatedhq/ekco/journal/crashpoints"
 )
-
-// fate is where an incarnation dies: before or after its nth append to the journal, its nth
-// change of the world, or its nth writing of the mirror.
-type fate struct {
-	at     string
-	n      int
-	before bool
-}
-
-const (
-	dyingAppends = "append"
-	dyingChanges = "change"
-	dyingMirrors = "mirror"
-)
-
-func (f fate) String() string { return fmt.Sprintf("%s %d before %t", f.at, f.n, f.before) }
-
-// arm has the incarnation meet it.
-func (f fate) arm(e *estate, in *incarnation) {
-	switch f.at {
-	case dyingAppends:
-		in.store.killAt, in.store.before = f.n, f.before
-	case dyingChanges:
-		e.killAt, e.before = f.n, f.before
-	case dyingMirrors:
-		in.kube.killAt, in.kube.before = f.n, f.before
-	}
-}
-
-// fates are all that an incarnation can meet that did so much.
-func fates(did map[string]int) (all []fate) {
-	for _, at := range []string{dyingAppends, dyingChanges, dyingMirrors} {
-		for n := 1; n <= did[at]; n++ {
-			all = append(all, fate{at, n, true}, fate{at, n, false})
-		}
-	}
-	return all
-}
-
-// pointsVariable is how many of the fates are met: a number, or "all".
-const pointsVariable = "EKCO_MINIO_POINTS"
-
-// sample returns as many of the fates as are to be met, at random.
-func sample(t *testing.T, all []fate) []fate {
-	t.Helper()
-	text := cmp.Or(os.Getenv(pointsVariable), "16")
-	if text == "all" {
-		return all
-	}
-	points, err := strconv.Atoi(text)
-	if err != nil || points < 1 {
-		t.Fatalf("%s is %q: want a number above zero, or \"all\"", pointsVariable, text)
-	}
-	seed := rand.Uint64()
-	t.Logf("%d of %d points, by seed %d", min(points, len(all)), len(all), seed)
-	rand.New(rand.NewPCG(seed, 0)).Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
-	return all[:min(points, len(all))]
-}
 
 // migrates has MinIO grow and be migrated while an application writes, by an incarnation that
 // may die, and by the next one then. It returns what the first did.
@@ -82,7 +20,10 @@ func migrates(t *testing.T, arm func(e *estate, in *incarnation)) (did map[strin
 		b.Source.AddBucket("busy", nil)
 		writer := b.Application(e.t.Context(), "busy", time.Second)
 		first := e.live(func(in *incarnation) { arm(e, in) })
-		handedOver := func() bool { return e.objects.Object(minio.SingleClaimRef(miniosim.Namespace)) == nil }
+		handedOver := func() (gone bool) {
+			e.objects.Look(minio.SingleClaimRef(miniosim.Namespace), func(claim map[string]any) { gone = claim == nil })
+			return gone
+		}
 		e.takes(30*time.Minute, func() bool { return handedOver() || first.life.check() != nil })
 		if first.life.check() == nil {
 			pass(time.Minute) // what comes last, at which it may die as well
@@ -94,7 +35,7 @@ func migrates(t *testing.T, arm func(e *estate, in *incarnation)) (did map[strin
 		if err := last.stop(); err != nil {
 			e.t.Error(err)
 		}
-		did = map[string]int{dyingAppends: first.store.appends, dyingChanges: e.tries, dyingMirrors: first.kube.effects}
+		did = map[string]int{dyingAppends: first.store.appends, dyingChanges: e.tries, dyingEffects: first.kube.effects}
 		e.migratedWhole(b, writer)
 	})
 	return did
@@ -132,10 +73,10 @@ func (e *estate) migratedWhole(b *miniosim.Both, writer *miniosim.Writer) {
 // killed at every point in its own room.
 func TestAMigrationIsFinishedWhereverEKCODies(t *testing.T) {
 	did := migrates(t, func(*estate, *incarnation) {})
-	if did[dyingAppends] < 20 || did[dyingChanges] < 10 || did[dyingMirrors] < 3 {
-		t.Fatalf("an incarnation that lives did only %v", did)
+	if did[dyingAppends] < 20 || did[dyingChanges] < 10 || did[dyingEffects] < 3 {
+		t.Fatalf("a run without a crash did only %v", did)
 	}
-	for _, one := range sample(t, fates(did)) {
+	for _, one := range crashpoints.ChooseOf(t, fates(did)) {
 		t.Run(one.String(), func(t *testing.T) {
 			t.Parallel()
 			migrates(t, one.arm)

@@ -57,7 +57,7 @@ func (d duos) capability(e *estate) Capability {
 	return Capability{
 		Fsm: fsmminio.WithMigration(), Policy: fsmminio.Policy{Migrates: true}, Words: fsmminio.Words,
 		Actions: func(kube.API) []actions.Definition {
-			return append(actionsminio.New(api, e, reach{d, e}, nudge.Look), actionsminio.NewMigration(api, actionsminio.Migration{
+			return append(actionsminio.New(api, e, reach{d, e}, actionsminio.DefaultHealSettleTime, nudge.Look), actionsminio.NewMigration(api, actionsminio.Migration{
 				Stores: reach{d, e}, CutOverLimit: actionsminio.DefaultCutOverLimit, KeepSource: time.Minute, AbsentFor: actionsminio.DefaultAbsentFor,
 			}, nudge.Look))
 		},

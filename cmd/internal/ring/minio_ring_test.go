@@ -45,7 +45,7 @@ func (s servers) capability(e *estate) Capability {
 	return Capability{
 		Fsm: fsmminio.Capability(), Policy: fsmminio.Policy{}, Words: fsmminio.Words,
 		Actions: func(kube.API) []actions.Definition {
-			return actionsminio.New(api, e, serversOf{s, e}, nudge.Look)
+			return actionsminio.New(api, e, serversOf{s, e}, actionsminio.DefaultHealSettleTime, nudge.Look)
 		},
 		Sources: func(state *fsm.State) []observers.Source {
 			return nudge.Over(observersminio.New(observersminio.Options{

@@ -32,7 +32,7 @@ func (w *world) mirrored() mirror.Content {
 type deafStore struct{ journal.Store }
 
 func (s deafStore) Read(ctx context.Context, query journal.Query) iter.Seq2[journal.Event, error] {
-	pass(time.Second)
+	time.Sleep(time.Second)
 	return s.Store.Read(ctx, query)
 }
 

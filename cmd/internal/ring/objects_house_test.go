@@ -3,7 +3,6 @@ package ring
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -13,10 +12,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/replicatedhq/ekco/actions/actionstest"
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/internal/kube/kubesim"
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/crashpoints"
 	"github.com/replicatedhq/ekco/observers/observerstest"
 )
 
@@ -178,18 +177,18 @@ func (e *estate) restarts(first, last *incarnation) *incarnation {
 func stories(t *testing.T, kind journal.ActionKind, capability func(*estate) Capability, play func(*estate, func(*incarnation)) *incarnation) {
 	t.Helper()
 	var want []string
-	appends, tries := 0, 0
+	var did map[string]int
 	inAnEstate(t, kind, capability, func(e *estate) {
-		appends, tries = play(e, nil).store.appends, 0
-		want, tries = e.changes(), e.tries
+		in := play(e, nil)
+		want, did = e.changes(), map[string]int{dyingAppends: in.store.appends, dyingChanges: e.tries}
 	})
-	if appends < 8 || tries < 1 {
-		t.Fatalf("only %d appends and %d changes", appends, tries)
+	if did[dyingAppends] < 8 || did[dyingChanges] < 1 {
+		t.Fatalf("a run without a crash did only %v", did)
 	}
-	again := func(name string, arm func(*estate, *incarnation)) {
-		t.Run(name, func(t *testing.T) {
+	for _, fate := range crashpoints.ChooseOf(t, fates(did)) {
+		t.Run(fate.String(), func(t *testing.T) {
 			inAnEstate(t, kind, capability, func(e *estate) {
-				play(e, func(in *incarnation) { arm(e, in) })
+				play(e, func(in *incarnation) { fate.arm(e, in) })
 				if got := e.changes(); !slices.Equal(got, want) {
 					t.Errorf("changed are %q, want %q; the journal says:\n%s", got, want, e.history("table"))
 				}
@@ -198,14 +197,6 @@ func stories(t *testing.T, kind journal.ActionKind, capability func(*estate) Cap
 				}
 			})
 		})
-	}
-	for _, before := range []bool{true, false} {
-		for n := range actionstest.Points(appends) {
-			again(fmt.Sprintf("append %d before %t", n, before), func(_ *estate, in *incarnation) { in.store.killAt, in.store.before = n, before })
-		}
-		for n := range actionstest.Points(tries) {
-			again(fmt.Sprintf("change %d before %t", n, before), func(e *estate, _ *incarnation) { e.killAt, e.before = n, before })
-		}
 	}
 }
 

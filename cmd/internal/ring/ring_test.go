@@ -2,7 +2,6 @@ package ring
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -10,13 +9,17 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/replicatedhq/ekco/actions/actionstest"
 	"github.com/replicatedhq/ekco/fsm"
 	fsmnode "github.com/replicatedhq/ekco/fsm/node"
+	"github.com/replicatedhq/ekco/internal/sim/tempdir"
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/crashpoints"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	tempdir.InMemory()
+	goleak.VerifyTestMain(m)
+}
 
 // loseWorker takes worker-2 away with two pods that never end.
 func (w *world) loseWorker() {
@@ -208,31 +211,17 @@ func TestNothingIsDecidedBeforeTheObserversHaveSynced(t *testing.T) {
 // TestCrashMatrix kills EKCO before and after each append and each effect of a
 // node's whole life, starts it again, and expects the same end.
 func TestCrashMatrix(t *testing.T) {
-	kills := []struct {
-		name string
-		arm  func(in *incarnation, n int)
-		// armed counts the places of a run that was not killed.
-		armed func(in *incarnation) int
-	}{
-		{"before append", func(in *incarnation, n int) { in.store.killAt, in.store.before = n, true }, func(in *incarnation) int { return in.store.appends }},
-		{"after append", func(in *incarnation, n int) { in.store.killAt = n }, func(in *incarnation) int { return in.store.appends }},
-		{"before effect", func(in *incarnation, n int) { in.kube.killAt, in.kube.before = n, true }, func(in *incarnation) int { return in.kube.effects }},
-		{"after effect", func(in *incarnation, n int) { in.kube.killAt = n }, func(in *incarnation) int { return in.kube.effects }},
-	}
-	for _, kill := range kills {
-		places := 0
-		synctest.Test(t, func(t *testing.T) {
-			w := newWorld(t)
-			in := lifeOfANode(t, w, nil)
-			places = kill.armed(in)
-		})
-		for n := range actionstest.Points(places) {
-			t.Run(fmt.Sprintf("%s %d", kill.name, n), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					lifeOfANode(t, newWorld(t), func(in *incarnation) { kill.arm(in, n) })
-				})
+	var did map[string]int
+	synctest.Test(t, func(t *testing.T) {
+		in := lifeOfANode(t, newWorld(t), nil)
+		did = map[string]int{dyingAppends: in.store.appends, dyingEffects: in.kube.effects}
+	})
+	for _, fate := range crashpoints.ChooseOf(t, fates(did)) {
+		t.Run(fate.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				lifeOfANode(t, newWorld(t), func(in *incarnation) { fate.arm(nil, in) })
 			})
-		}
+		})
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/replicatedhq/ekco/actions"
@@ -541,4 +542,7 @@ func (o *watcher) Stop() {
 }
 
 // pass lets simulated time go by until everything has come to rest.
-func pass(d time.Duration) { time.Sleep(d) }
+func pass(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}

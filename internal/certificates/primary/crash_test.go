@@ -15,6 +15,7 @@ import (
 	"github.com/replicatedhq/ekco/internal/certificates"
 	"github.com/replicatedhq/ekco/internal/certificates/primary"
 	"github.com/replicatedhq/ekco/internal/certificates/primary/primarytest"
+	"github.com/replicatedhq/ekco/journal/crashpoints"
 )
 
 // killed is what a rotation panics with that is killed in a test: nothing is tidied up then.
@@ -75,7 +76,7 @@ func (w *world) kept(before map[string]*x509.Certificate) {
 }
 
 // TestKilledBeforeEachEffectTheNextOneComesToTheSameEnd kills a rotation at its effects, and in some
-// cases also the one that mends it. Of those that are alike and follow one another it takes some.
+// cases also the one that mends it.
 func TestKilledBeforeEachEffectTheNextOneComesToTheSameEnd(t *testing.T) {
 	for name, broken := range map[string]bool{"that goes well": false, "of which a component does not come back": true} {
 		t.Run(name, func(t *testing.T) {
@@ -85,17 +86,8 @@ func TestKilledBeforeEachEffectTheNextOneComesToTheSameEnd(t *testing.T) {
 				w.breaks(broken)
 				effects = w.killAt(0)
 			})
-			alike := 0
-			for i, effect := range effects {
-				verb, _, _ := strings.Cut(effect, " ")
-				if i > 0 && strings.HasPrefix(effects[i-1], verb+" ") {
-					alike++
-				} else {
-					alike = 0
-				}
-				if alike%5 == 0 || verb == "mark" || i == len(effects)-1 {
-					synctest.Test(t, func(t *testing.T) { killedAt(t, i+1, broken) })
-				}
+			for _, n := range crashpoints.Choose(t, len(effects)) {
+				synctest.Test(t, func(t *testing.T) { killedAt(t, n, broken) })
 			}
 		})
 	}

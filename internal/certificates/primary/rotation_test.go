@@ -22,12 +22,14 @@ import (
 	"github.com/replicatedhq/ekco/internal/certificates/certificatestest"
 	"github.com/replicatedhq/ekco/internal/certificates/primary"
 	"github.com/replicatedhq/ekco/internal/certificates/primary/primarytest"
+	"github.com/replicatedhq/ekco/internal/sim/tempdir"
 )
 
 func TestMain(m *testing.M) {
 	if len(os.Args) > 3 && os.Args[1] == fullDisk {
 		os.Exit(onFullDisk(os.Args[2], os.Args[3]))
 	}
+	tempdir.InMemory()
 	goleak.VerifyTestMain(m)
 }
 
@@ -51,7 +53,7 @@ func newWorld(t testing.TB, left time.Duration) *world {
 
 func newWorldOf(t testing.TB, left time.Duration, kind certificates.KeyKind, newKey func(certificates.KeyKind) (crypto.Signer, error)) *world {
 	t.Helper()
-	host := &primarytest.Host{T: t, Dir: primarytest.Memory(t), NewKey: newKey, Kind: kind}
+	host := &primarytest.Host{T: t, Dir: t.TempDir(), NewKey: newKey, Kind: kind}
 	w := &world{Kubelet: &primarytest.Kubelet{Host: host}, t: t}
 	w.Rotation = primary.Rotation{
 		Dir: host.Dir, TTL: 30 * day, Now: time.Now, Kubelet: w.Kubelet, NewKey: newKey, Patience: time.Minute,

@@ -1,6 +1,7 @@
 package kubesim
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -34,6 +35,8 @@ type Objects struct {
 
 	mu      sync.Mutex
 	objects map[kube.Ref]map[string]any
+	// encoded caches the JSON of objects that were read since their last change.
+	encoded map[kube.Ref]json.RawMessage
 	uids    int
 	version int
 	calls   map[string]int
@@ -43,7 +46,7 @@ var _ kube.Objects = (*Objects)(nil)
 
 // NewObjects returns an API server without objects that answers at once.
 func NewObjects() *Objects {
-	return &Objects{APIServer: sim.NewAPIServer(), objects: map[kube.Ref]map[string]any{}, calls: map[string]int{}}
+	return &Objects{APIServer: sim.NewAPIServer(), objects: map[kube.Ref]map[string]any{}, encoded: map[kube.Ref]json.RawMessage{}, calls: map[string]int{}}
 }
 
 // Put creates an object of that content, or replaces it, and returns its UID.
@@ -77,8 +80,8 @@ func (o *Objects) Object(ref kube.Ref) map[string]any {
 	return o.content(ref)
 }
 
-// Look shows an object, nil for what does not exist, to who neither changes nor keeps it: for
-// what looks too often for copies.
+// Look calls look with an object, or nil if it does not exist. look must not change or keep it. It saves the
+// copy that Object makes.
 func (o *Objects) Look(ref kube.Ref, look func(object map[string]any)) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -89,7 +92,13 @@ func (o *Objects) Look(ref kube.Ref, look func(object map[string]any)) {
 func (o *Objects) Remove(ref kube.Ref) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	o.drop(ref)
+}
+
+// drop expects mu to be held.
+func (o *Objects) drop(ref kube.Ref) {
 	delete(o.objects, ref)
+	delete(o.encoded, ref)
 }
 
 // Calls returns how often a verb was used on a resource, as in "get pods".
@@ -105,7 +114,26 @@ func (o *Objects) content(ref kube.Ref) map[string]any {
 	if !ok {
 		return nil
 	}
-	return asJSON(object)
+	return copied(object).(map[string]any)
+}
+
+// copied returns a copy of what was read from JSON.
+func copied(value any) any {
+	switch value := value.(type) {
+	case map[string]any:
+		clone := make(map[string]any, len(value))
+		for name, field := range value {
+			clone[name] = copied(field)
+		}
+		return clone
+	case []any:
+		clone := slices.Clone(value)
+		for i, item := range clone {
+			clone[i] = copied(item)
+		}
+		return clone
+	}
+	return value
 }
 
 // asJSON returns a copy as it is read from JSON.
@@ -123,14 +151,14 @@ func asJSON(object map[string]any) (read map[string]any) {
 // keep keeps what a manager has made of an object. It expects mu to be held.
 func (o *Objects) keep(ref kube.Ref, object map[string]any, manager string) (uid string) {
 	before := o.objects[ref]
-	meta, _ := object["metadata"].(map[string]any)
-	if meta == nil {
-		meta = map[string]any{}
-	}
 	if o.OnWrite != nil {
 		o.OnWrite(ref, object)
 	}
 	object = asJSON(object)
+	meta, _ := object["metadata"].(map[string]any)
+	if meta == nil {
+		meta = map[string]any{}
+	}
 	o.version++
 	meta["namespace"], meta["name"], meta["resourceVersion"] = ref.Namespace, ref.Name, strconv.Itoa(o.version)
 	generation := 1.0
@@ -147,6 +175,7 @@ func (o *Objects) keep(ref kube.Ref, object map[string]any, manager string) (uid
 	meta["generation"] = generation
 	own(meta, before, object["spec"], manager)
 	object["metadata"] = meta
+	o.drop(ref)
 	o.objects[ref] = object
 	return meta["uid"].(string)
 }
@@ -188,9 +217,16 @@ func (o *Objects) answer(ref kube.Ref) (json.RawMessage, error) {
 		return nil, fmt.Errorf("%s: %w", ref, kube.ErrNotFound)
 	}
 	if ref.Subresource != "" {
-		object = scaleOf(object)
+		return json.Marshal(scaleOf(object))
 	}
-	return json.Marshal(object)
+	if o.encoded[ref] == nil {
+		encoded, err := json.Marshal(object)
+		if err != nil {
+			return nil, err
+		}
+		o.encoded[ref] = encoded
+	}
+	return bytes.Clone(o.encoded[ref]), nil
 }
 
 // ListObjects implements [kube.Objects]. They are in the order of their names.
@@ -317,7 +353,7 @@ func (o *Objects) DeleteObject(ctx context.Context, ref kube.Ref, uid string) er
 			meta["deletionTimestamp"] = "2026-01-01T00:00:00Z"
 			o.keep(ref, object, kube.FieldManager)
 		default:
-			delete(o.objects, ref)
+			o.drop(ref)
 		}
 		return true, nil
 	})

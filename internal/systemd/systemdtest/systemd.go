@@ -50,6 +50,8 @@ type Systemd struct {
 	restarts       []string
 	refuses        string
 	restarted      chan string
+	// settled is called when a unit is looked at again in its last state, and next after the next restart.
+	settled, next func()
 }
 
 // Start starts one for a test, with units that run.
@@ -94,6 +96,14 @@ func (s *Systemd) AfterRestart(unit string, states ...State) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.planned[unit] = states
+}
+
+// Settled has a function called, once, when a unit that is restarted is looked at again in the last of
+// the states that it was to have.
+func (s *Systemd) Settled(call func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.next = call
 }
 
 // Refuse has it answer each restart with an error.
@@ -224,6 +234,7 @@ func (s *Systemd) restart(unit string) *dbus.Message {
 	}
 	s.after[unit] = s.planned[unit]
 	delete(s.planned, unit)
+	s.settled, s.next = s.next, nil
 	if len(s.after[unit]) == 0 {
 		s.after[unit] = []State{Running()}
 	}
@@ -232,8 +243,13 @@ func (s *Systemd) restart(unit string) *dbus.Message {
 
 // properties are those of a unit that somebody looks at.
 func (s *Systemd) properties(unit, of string) map[string]dbus.Variant {
-	if of == "org.freedesktop.systemd1.Unit" && len(s.after[unit]) > 0 {
-		s.units[unit], s.after[unit] = s.after[unit][0], s.after[unit][1:]
+	if of == "org.freedesktop.systemd1.Unit" {
+		if len(s.after[unit]) > 0 {
+			s.units[unit], s.after[unit] = s.after[unit][0], s.after[unit][1:]
+		} else if s.settled != nil {
+			s.settled()
+			s.settled = nil
+		}
 	}
 	state, known := s.units[unit]
 	if !known {

@@ -4,13 +4,17 @@ import (
 	"testing"
 	"time"
 
+	"github.com/replicatedhq/ekco/internal/sim/tempdir"
 	"github.com/replicatedhq/ekco/journal/bolt"
 	"github.com/replicatedhq/ekco/journal/bolt/bolttest"
 )
 
 var children = bolttest.NewChildren()
 
-func TestMain(m *testing.M) { children.Main(m, nil) }
+func TestMain(m *testing.M) {
+	tempdir.InMemory()
+	children.Main(m, nil)
+}
 
 func inChild() bolt.Options { return bolt.Options{Child: bolttest.Child()} }
 

@@ -120,21 +120,6 @@ func (h *Host) Remove(path string) {
 	}
 }
 
-// Memory is a directory in memory, where there is one: what is written is synced often.
-func Memory(t testing.TB) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("/dev/shm", "ekco-primary-")
-	if err != nil {
-		return t.TempDir()
-	}
-	t.Cleanup(func() {
-		if err := os.RemoveAll(dir); err != nil {
-			t.Error(err)
-		}
-	})
-	return dir
-}
-
 // Write writes a file below the directory.
 func (h *Host) Write(path string, mode os.FileMode, content []byte) {
 	h.T.Helper()

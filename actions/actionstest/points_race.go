@@ -1,8 +1,0 @@
-//go:build race
-
-package actionstest
-
-const (
-	stride     = 6
-	pairStride = 3
-)

@@ -1,5 +1,0 @@
-//go:build !race
-
-package rescue_test
-
-const oneIn = 1

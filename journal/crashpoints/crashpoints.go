@@ -1,0 +1,98 @@
+// Package crashpoints chooses the points at which a crash matrix stops the process: all of them,
+// or a sample under the race detector, where each takes many times as long. The sample suffices
+// there, because every point runs the same goroutines on the same data.
+//
+// A seed decides which points are in the sample. Each test logs it. These variables repeat a run
+// or change it:
+//
+//	EKCO_CRASH_SEED=7       the sample of seed 7, instead of a random seed
+//	EKCO_CRASH_POINTS=20    20 points of each matrix
+//	EKCO_CRASH_POINTS=all   all points, also under the race detector
+package crashpoints
+
+import (
+	"hash/fnv"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"sync"
+	"testing"
+)
+
+const seedVariable = "EKCO_CRASH_SEED"
+
+// CountVariable names the environment variable for the number of points of each matrix, or "all".
+const CountVariable = "EKCO_CRASH_POINTS"
+
+// randomSeed is the same for all tests of a binary, so that one variable repeats them all.
+var randomSeed = sync.OnceValue(rand.Uint64)
+
+// Choose returns the points to try of those numbered from 1 to n, in order. The test fails if there are none.
+func Choose(t testing.TB, n int) []int {
+	t.Helper()
+	if n < 1 {
+		t.Fatal("there are no points at which to stop the process")
+	}
+	count := sampleSize(t, n)
+	if count == n {
+		return pick(nil, n, n)
+	}
+	seed := seed(t)
+	t.Logf("tries %d of %d points, chosen by %s=%d", count, n, seedVariable, seed)
+	name := fnv.New64a()
+	_, _ = name.Write([]byte(t.Name())) // so that a test that runs alone tries the same points
+	return pick(rand.New(rand.NewPCG(seed, name.Sum64())), n, count)
+}
+
+// ChooseOf returns those of the points that are to be tried, in order.
+func ChooseOf[T any](t testing.TB, points []T) []T {
+	t.Helper()
+	var chosen []T
+	for _, i := range Choose(t, len(points)) {
+		chosen = append(chosen, points[i-1])
+	}
+	return chosen
+}
+
+// pick divides 1 to n into count parts and picks one number of each. random may be nil if count is n.
+func pick(random *rand.Rand, n, count int) []int {
+	picked := make([]int, count)
+	for i := range count {
+		first, end := i*n/count, (i+1)*n/count
+		picked[i] = first + 1
+		if end-first > 1 {
+			picked[i] += random.IntN(end - first)
+		}
+	}
+	return picked
+}
+
+// sampleSize returns how many of n points to try.
+func sampleSize(t testing.TB, n int) int {
+	t.Helper()
+	switch text := os.Getenv(CountVariable); text {
+	case "":
+		return min(n, defaultCount)
+	case "all":
+		return n
+	default:
+		count, err := strconv.Atoi(text)
+		if err != nil || count < 1 {
+			t.Fatalf("%s is %q: want a number above zero, or \"all\"", CountVariable, text)
+		}
+		return min(n, count)
+	}
+}
+
+func seed(t testing.TB) uint64 {
+	t.Helper()
+	text := os.Getenv(seedVariable)
+	if text == "" {
+		return randomSeed()
+	}
+	seed, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		t.Fatalf("%s is %q: want a number", seedVariable, text)
+	}
+	return seed
+}

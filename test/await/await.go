@@ -6,9 +6,10 @@ import (
 	"time"
 )
 
-// Until waits until the condition holds, looking at it ten times a second. The
-// test ends when it does not hold within the limit, with what the condition saw
-// last. A look itself is not interrupted.
+// Until waits until the condition holds. It checks ten times a second. After a slow check it
+// waits four times as long as the check took: most checks start programs, and those of many
+// tests would keep the processors from what they wait for. The test ends when the condition
+// does not hold within the limit, with what it saw last. A check is not interrupted.
 func Until(tb testing.TB, limit time.Duration, what string, condition func() (holds bool, seen string)) {
 	tb.Helper()
 	Looking(tb, 100*time.Millisecond, limit, what, condition)
@@ -18,9 +19,8 @@ func Until(tb testing.TB, limit time.Duration, what string, condition func() (ho
 func Looking(tb testing.TB, interval, limit time.Duration, what string, condition func() (holds bool, seen string)) {
 	tb.Helper()
 	deadline := time.Now().Add(limit)
-	tick := time.NewTicker(interval)
-	defer tick.Stop()
 	for {
+		began := time.Now()
 		holds, seen := condition()
 		if holds {
 			return
@@ -28,6 +28,6 @@ func Looking(tb testing.TB, interval, limit time.Duration, what string, conditio
 		if time.Now().After(deadline) {
 			tb.Fatalf("not within %s: %s; last seen: %s", limit, what, seen)
 		}
-		<-tick.C
+		<-time.After(max(interval, 4*time.Since(began)))
 	}
 }

@@ -9,24 +9,12 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"testing"
 	"time"
 )
 
 // limit is how long the browser may take for one page.
 const limit = time.Minute
-
-// Install installs the browser unless it is there. dir is test/browser as seen from the
-// working directory.
-func Install(ctx context.Context, dir string) error {
-	install := exec.CommandContext(ctx, filepath.Join(dir, "install.sh"))
-	install.Stderr = os.Stderr
-	if err := install.Run(); err != nil {
-		return fmt.Errorf("install Chromium: %w", err)
-	}
-	return nil
-}
 
 // Browser is a running one with a single page.
 type Browser struct {

@@ -1,7 +1,6 @@
 package browser
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -9,14 +8,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/replicatedhq/ekco/test/rig"
 )
 
 func TestMain(m *testing.M) {
-	if err := Install(context.Background(), filepath.Join("..", "browser")); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	os.Exit(m.Run())
+	rig.Main(m, rig.Options{Fetch: []string{"./install.sh", rig.EKCOModules}, SkipGoroutineCheck: true, SkipNetworkCheck: true})
 }
 
 // overlaps is a function of the page: the texts of a selector of which one lies over the
@@ -45,10 +42,11 @@ func report(t *testing.T, arguments ...string) string {
 	if err := os.WriteFile(filepath.Join(dir, "journal.db"), journal, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.Command("make", "-s", "-C", root, "build").CombinedOutput(); err != nil {
-		t.Fatalf("build ekco: %v\n%s", err, out)
+	ekco := filepath.Join(dir, "ekco")
+	if err := rig.BuildEKCO(t.Context(), root, ekco); err != nil {
+		t.Fatal(err)
 	}
-	command := exec.Command(filepath.Join(root, "bin", "ekco"), append([]string{"report", "--journal", filepath.Join(dir, "journal.db")}, arguments...)...)
+	command := exec.Command(ekco, append([]string{"report", "--journal", filepath.Join(dir, "journal.db")}, arguments...)...)
 	command.Stderr = os.Stderr
 	page, err := command.Output()
 	if err != nil {
@@ -67,6 +65,7 @@ func written(t *testing.T, dir string, page []byte) string {
 }
 
 func TestAReportIsReadableInABrowserThatHasNoNetwork(t *testing.T) {
+	t.Parallel()
 	file := report(t, "--since", "all")
 	b := Start(t)
 	for _, width := range []int{1280, 700} {
@@ -124,6 +123,7 @@ func holdsReadable(t *testing.T, b *Browser) {
 
 // Or the test above would hold whatever the page asks for.
 func TestTheBrowserTellsWhatAPageAsksForAndWhatItIsKeptFrom(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	image := filepath.Join(dir, "image.png")
 	b := Start(t)

@@ -10,10 +10,9 @@ import (
 	"syscall"
 	"testing"
 	"time"
-)
 
-// shown is how many bytes of output a failed test shows of each process.
-const shown = 8000
+	"github.com/replicatedhq/ekco/test/artifacts"
+)
 
 // Process is a child. Its methods are for the test's own goroutine.
 type Process struct {
@@ -22,6 +21,7 @@ type Process struct {
 
 	tb    testing.TB
 	cmd   *exec.Cmd
+	cpu   *cpuTime
 	ended chan struct{}
 }
 
@@ -49,14 +49,18 @@ func StartWith(tb testing.TB, env []string, name string, args ...string) *Proces
 	if env != nil {
 		cmd.Env = append(cmd.Environ(), env...)
 	}
-	p := &Process{Output: Output{output.Name()}, tb: tb, cmd: cmd, ended: make(chan struct{})}
+	p := &Process{Output: Output{output.Name()}, tb: tb, cmd: cmd, cpu: cpuTimeOf(tb), ended: make(chan struct{})}
 	if err := p.start(); err != nil {
 		tb.Fatalf("start %s: %v", name, err)
 	}
 	tb.Cleanup(func() {
+		if tb.Failed() {
+			artifacts.Processes(tb)
+		}
 		p.Kill()
 		if tb.Failed() {
-			tb.Logf("output of %s:\n%s", p, p.Output.Tail(shown))
+			tb.Logf("output of %s:", p)
+			artifacts.Keep(tb, fmt.Sprint(filepath.Base(name), "-", p.PID()), []byte(p.Output.String()))
 		}
 	})
 	return p
@@ -75,6 +79,7 @@ func (p *Process) start() error {
 		started <- err
 		if err == nil {
 			_ = p.cmd.Wait() // how it ended is in ProcessState
+			p.cpu.addEnded(p.cmd.ProcessState)
 		}
 	}()
 	return <-started
@@ -98,6 +103,9 @@ func (p *Process) Running() bool {
 
 // Kill sends SIGKILL and waits for the end, as a machine that loses power does.
 func (p *Process) Kill() {
+	if p.Running() {
+		p.cpu.addKilled(p.PID())
+	}
 	_ = p.cmd.Process.Kill() // it fails when the process has ended
 	<-p.ended
 }

@@ -1,6 +1,7 @@
 package child_test
 
 import (
+	"fmt"
 	"os"
 	"strconv"
 	"strings"
@@ -71,6 +72,32 @@ func TestAKilledParentTakesItsChildrenWithIt(t *testing.T) {
 	})
 	parent.Kill()
 	await.Until(t, limit, "the child has ended", func() (bool, string) { return ended(pid), "" })
+}
+
+// logged is a test whose log can be read.
+type logged struct {
+	testing.TB
+	log strings.Builder
+}
+
+func (l *logged) Logf(format string, args ...any) { fmt.Fprintf(&l.log, format, args...) }
+
+func TestCPUTimeOfEndedAndKilledProgramsIsLogged(t *testing.T) {
+	l := &logged{}
+	const burn = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done"
+	t.Run("programs", func(t *testing.T) {
+		l.TB = t
+		child.Start(l, "sh", "-c", burn).Wait(limit)
+		p := child.Start(l, "sh", "-c", "("+burn+"; echo done; exec sleep 1000) & wait")
+		await.Until(t, limit, "the child of the child has used CPU time", func() (bool, string) {
+			return strings.Contains(p.Output.String(), "done"), p.Output.String()
+		})
+		p.Kill()
+	})
+	var ended, killed float64
+	if n, err := fmt.Sscanf(l.log.String(), "CPU time of programs: %f s ended, %f s killed", &ended, &killed); n != 2 || ended <= 0 || killed <= 0 {
+		t.Errorf("%v: the log is %q", err, &l.log)
+	}
 }
 
 // ended reports whether a process is gone, or a zombie that nobody reaps.

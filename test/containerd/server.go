@@ -39,17 +39,6 @@ type Server struct {
 	started int
 }
 
-// Install installs the programs unless they are there. dir is test/containerd as
-// seen from the working directory.
-func Install(ctx context.Context, dir string) error {
-	install := exec.CommandContext(ctx, filepath.Join(dir, "install.sh"))
-	install.Stderr = os.Stderr
-	if err := install.Run(); err != nil {
-		return fmt.Errorf("install containerd: %w", err)
-	}
-	return nil
-}
-
 // Start starts a containerd, which ends with the test. Images and containers of
 // other containerds on the machine are not seen or touched.
 func Start(tb testing.TB) *Server {

@@ -3,7 +3,6 @@ package etcdtest
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"os/exec"
 	"path/filepath"
@@ -15,7 +14,11 @@ import (
 	"github.com/replicatedhq/ekco/test/await"
 	"github.com/replicatedhq/ekco/test/child"
 	"github.com/replicatedhq/ekco/test/etcd/pki"
+	"github.com/replicatedhq/ekco/test/loopback"
 )
+
+// patience bounds every wait. Only a test that fails waits that long.
+const patience = 3 * time.Minute
 
 // Build builds the program that contains etcd, unless it is cached, and returns
 // its path. dir is test/controlplane as seen from the working directory.
@@ -60,7 +63,7 @@ func launch(t testing.TB, program string, relay *Relay, names ...string) *Cluste
 	}
 	c := &Cluster{
 		t: t, program: program, dir: t.TempDir(), authority: authority, nodes: make(map[string]*node), relay: relay,
-		network: fmt.Sprintf("127.%d.%d.", 64+rand.IntN(128), rand.IntN(256)),
+		network: loopback.Network(),
 	}
 	if relay != nil {
 		relay.cluster = c
@@ -140,7 +143,9 @@ func (c *Cluster) Endpoints(names ...string) []string {
 // Client is EKCO's client of the members of nodes.
 func (c *Cluster) Client(names ...string) *etcd.Client {
 	c.t.Helper()
-	client, err := etcd.NewClient(c.Endpoints(names...), etcd.Options{CertificatesDir: c.CertificatesDir()})
+	client, err := etcd.NewClient(c.Endpoints(names...), etcd.Options{
+		CertificatesDir: c.CertificatesDir(), CallTimeout: patience, HealthTimeout: patience, TotalTimeout: patience,
+	})
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -158,7 +163,7 @@ func (c *Cluster) Kill(names ...string) {
 func (c *Cluster) WaitHealthy(names ...string) {
 	c.t.Helper()
 	client := c.Client(names...)
-	await.Until(c.t, 30*time.Second, fmt.Sprintf("%v are healthy", names), func() (bool, string) {
+	await.Until(c.t, patience, fmt.Sprintf("%v are healthy", names), func() (bool, string) {
 		members, err := client.Members(c.t.Context())
 		if err != nil {
 			return false, err.Error()

@@ -1,6 +1,7 @@
 package etcdtest
 
 import (
+	"context"
 	"errors"
 	"net"
 	"os"
@@ -14,6 +15,7 @@ import (
 )
 
 func TestADeadOrSilentEndpointAmongTheGivenOnesCostsNothing(t *testing.T) {
+	t.Parallel()
 	c := Start(t, program, "a", "b", "c")
 	c.Kill("c")
 	c.WaitHealthy("a", "b")
@@ -23,26 +25,25 @@ func TestADeadOrSilentEndpointAmongTheGivenOnesCostsNothing(t *testing.T) {
 	}
 	defer func() { _ = listener.Close() }()
 	endpoints := append([]string{"https://" + listener.Addr().String()}, c.Endpoints("c", "a", "b")...)
-	client, err := etcd.NewClient(endpoints, etcd.Options{CertificatesDir: c.CertificatesDir()})
+	// A call that waited for the silent endpoint would last an hour.
+	options := etcd.Options{CertificatesDir: c.CertificatesDir(), CallTimeout: time.Hour, TotalTimeout: time.Hour}
+	client, err := etcd.NewClient(endpoints, options)
 	if err != nil {
 		t.Fatal(err)
 	}
-	began := time.Now()
-	members, err := client.Members(t.Context())
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	members, err := client.Members(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := client.RemoveMember(t.Context(), c.idOf(members, "c")); err != nil {
+	if err := client.RemoveMember(ctx, c.idOf(members, "c")); err != nil {
 		t.Fatal(err)
-	}
-	if took := time.Since(began); took > etcd.DefaultCallTimeout/2 {
-		t.Errorf("took %s", took)
-	} else {
-		t.Logf("listing and removal took %s", took)
 	}
 }
 
 func TestCertificatesOfAnotherAuthorityAreRefusedAndTheEndpointIsNamed(t *testing.T) {
+	t.Parallel()
 	c := Start(t, program, "a")
 	other, err := pki.New()
 	if err != nil {

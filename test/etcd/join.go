@@ -51,8 +51,8 @@ func (c *Cluster) add(via, name string, learner bool) *clientv3.MemberAddRespons
 		add = client.MemberAddAsLearner
 	}
 	var added *clientv3.MemberAddResponse
-	await.Until(c.t, 20*time.Second, "a member for "+name+" is added", func() (bool, string) {
-		ctx, cancel := context.WithTimeout(c.t.Context(), 10*time.Second)
+	await.Until(c.t, patience, "a member for "+name+" is added", func() (bool, string) {
+		ctx, cancel := context.WithTimeout(c.t.Context(), time.Minute)
 		defer cancel()
 		response, err := add(ctx, []string{c.PeerURL(name)})
 		if err != nil {
@@ -79,7 +79,7 @@ func (c *Cluster) Put(via, key, value string) {
 	c.t.Helper()
 	client := c.raw(via)
 	defer func() { _ = client.Close() }()
-	ctx, cancel := context.WithTimeout(c.t.Context(), 15*time.Second)
+	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
 	defer cancel()
 	if _, err := client.Put(ctx, key, value); err != nil {
 		c.t.Fatalf("write %s through %s: %v", key, via, err)

@@ -10,6 +10,7 @@ import (
 )
 
 func TestALearnerNeitherVotesNorAnswersForTheCluster(t *testing.T) {
+	t.Parallel()
 	c := Start(t, program, "a", "b", "c")
 	c.Add("a", "l", c.FreeIP(), true).Start("a", "b", "c")
 	c.Kill("c")
@@ -47,6 +48,7 @@ func TestALearnerNeitherVotesNorAnswersForTheCluster(t *testing.T) {
 }
 
 func TestAReplacementAtTheOldAddressSurvives(t *testing.T) {
+	t.Parallel()
 	c := Start(t, program, "a", "b", "c")
 	c.Kill("c")
 	client := c.Client("a", "b")

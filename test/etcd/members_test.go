@@ -3,27 +3,26 @@ package etcdtest
 import (
 	"context"
 	"errors"
-	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/replicatedhq/ekco/internal/etcd"
+	"github.com/replicatedhq/ekco/test/rig"
 )
 
 var program string
 
 func TestMain(m *testing.M) {
-	var err error
-	if program, err = Build(context.Background(), "../controlplane"); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	goleak.VerifyTestMain(m)
+	rig.Main(m, rig.Options{
+		Fetch: []string{"../controlplane/build.sh"},
+		Prepare: func(ctx context.Context, _ string) (err error) {
+			program, err = Build(ctx, "../controlplane")
+			return err
+		},
+		Parallel: 5, // which mostly wait for members to agree
+	})
 }
 
 // members lists the members through those of nodes.
@@ -60,6 +59,7 @@ func (c *Cluster) wantNames(via string, want ...string) {
 }
 
 func TestADeadMemberIsRemovedByItsIDOnce(t *testing.T) {
+	t.Parallel()
 	c := Start(t, program, "a", "b", "c")
 	c.Kill("c")
 	client := c.Client("a", "b")
@@ -95,6 +95,7 @@ func TestADeadMemberIsRemovedByItsIDOnce(t *testing.T) {
 }
 
 func TestARemovalThatWouldLoseQuorumIsRefusedByTheProjectionAndByEtcd(t *testing.T) {
+	t.Parallel()
 	c := Start(t, program, "a", "b", "c")
 	client := c.Client("a", "b")
 	// That etcd takes a learner shows that it is past the seconds after its
@@ -150,6 +151,7 @@ func (c *Cluster) idOf(members []etcd.Member, name string) etcd.ID {
 }
 
 func TestARemovalInterruptedAtAnyMomentIsFinishedByRepeatingIt(t *testing.T) {
+	t.Parallel()
 	c := Start(t, program, "a", "b", "c")
 	c.Kill("c")
 	client := c.Client("a", "b")
@@ -176,6 +178,7 @@ func TestARemovalInterruptedAtAnyMomentIsFinishedByRepeatingIt(t *testing.T) {
 }
 
 func TestTwoDeadMembersOfFiveAreRemovedOneAfterTheOther(t *testing.T) {
+	t.Parallel()
 	c := Start(t, program, "a", "b", "c", "d", "e")
 	c.Kill("d", "e")
 	c.WaitHealthy("a", "b", "c")

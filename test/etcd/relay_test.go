@@ -12,6 +12,7 @@ import (
 )
 
 func TestARemovalIsFinishedByRepeatingItWhetherQuestionOrAnswerWasLost(t *testing.T) {
+	t.Parallel()
 	c, relay := StartRelayed(t, program, "a", "b", "c")
 	c.Kill("c")
 	dead := c.member("c", "a", "b")
@@ -46,6 +47,7 @@ func TestARemovalIsFinishedByRepeatingItWhetherQuestionOrAnswerWasLost(t *testin
 }
 
 func TestAConnectionThatARelayMadeWhileItWasClosedEnds(t *testing.T) {
+	t.Parallel()
 	client, ours := net.Pipe()
 	member, theirs := net.Pipe()
 	r := &Relay{open: make(map[io.Closer]bool)}

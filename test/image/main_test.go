@@ -2,17 +2,14 @@ package image
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"github.com/replicatedhq/ekco/internal/version"
-	containerdtest "github.com/replicatedhq/ekco/test/containerd"
+	"github.com/replicatedhq/ekco/test/rig"
 )
 
 // What containerd on a node is asked for.
@@ -33,28 +30,16 @@ var (
 var architectures = []string{"amd64", "arm64"}
 
 func TestMain(m *testing.M) {
-	flag.Parse()
-	code, err := prepareAndRun(m)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	os.Exit(code)
-}
-
-func prepareAndRun(m *testing.M) (code int, err error) {
-	if err := containerdtest.Install(context.Background(), "../containerd"); err != nil {
-		return 0, err
-	}
-	if dir, err = os.MkdirTemp("", "ekco-image-test-"); err != nil {
-		return 0, err
-	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	if err := build("../..", dir); err != nil {
-		return 0, err
-	}
-	code = m.Run()
-	return code, goleak.Find()
+	rig.Main(m, rig.Options{
+		Fetch: []string{
+			"../containerd/install.sh", "../../deploy/image/base.sh amd64", "../../deploy/image/base.sh arm64",
+			"go -C ../../deploy/image build -o /dev/null .", rig.EKCOModules,
+		},
+		Prepare: func(_ context.Context, at string) error {
+			dir = at
+			return build("../..", dir)
+		},
+	})
 }
 
 // build builds the image from a directory of EKCO's module.

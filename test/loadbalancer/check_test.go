@@ -18,6 +18,7 @@ import (
 // TestHAProxyTakesEveryGoldenConfiguration: what the tests of internal/loadbalancer and cmd/ekco
 // generate is what is in these files.
 func TestHAProxyTakesEveryGoldenConfiguration(t *testing.T) {
+	t.Parallel()
 	files, err := filepath.Glob("../../internal/loadbalancer/testdata/*.cfg")
 	if err != nil || len(files) < 4 {
 		t.Fatalf("there are %q (%v)", files, err)
@@ -37,6 +38,7 @@ func TestHAProxyTakesEveryGoldenConfiguration(t *testing.T) {
 
 // TestHAProxyTakesEveryPrimaryOfTheTests, also names that nobody resolves.
 func TestHAProxyTakesEveryPrimaryOfTheTests(t *testing.T) {
+	t.Parallel()
 	content, err := os.ReadFile("../../internal/loadbalancer/testdata/primaries.txt")
 	if err != nil {
 		t.Fatal(err)
@@ -60,6 +62,7 @@ func TestHAProxyTakesEveryPrimaryOfTheTests(t *testing.T) {
 
 // TestHAProxyTakesAnyPrimaries has many, of all kinds, and those at the edges of what is taken.
 func TestHAProxyTakesAnyPrimaries(t *testing.T) {
+	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2))
 	var many []string
 	for range 300 {
@@ -93,6 +96,7 @@ func TestHAProxyTakesAnyPrimaries(t *testing.T) {
 
 // TestANameThatNobodyResolvesKeepsHAProxyFromNothing: it is a warning of 2.6, and a note of 3.0.
 func TestANameThatNobodyResolvesKeepsHAProxyFromNothing(t *testing.T) {
+	t.Parallel()
 	names := []string{"nowhere.invalid", strings.Repeat(strings.Repeat("a", 61)+".", 4) + "invalid"[:4]}
 	config, err := loadbalancer.Config(append(names, "10.0.0.1"))
 	if err != nil {
@@ -119,6 +123,7 @@ func start(ctx context.Context, haproxy loadbalancertest.HAProxy, config string)
 
 // TestTheJudgesSeeWhatIsWrong, and 2.6 does not know what is left out for it.
 func TestTheJudgesSeeWhatIsWrong(t *testing.T) {
+	t.Parallel()
 	config, err := loadbalancer.Config([]string{"10.0.0.1", "fd00::1"})
 	if err != nil {
 		t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 
 // TestAFullDiskLeavesTheManifestAsItWas, and nothing beside it.
 func TestAFullDiskLeavesTheManifestAsItWas(t *testing.T) {
+	t.Parallel()
 	disk := t.TempDir()
 	if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=16k"); err != nil {
 		t.Fatalf("mount a small disk, which needs root: %v", err)

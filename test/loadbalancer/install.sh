@@ -24,20 +24,8 @@ tree=$cache/haproxy-of-$suite
 say() { echo "install.sh: $*" >&2; }
 
 use_cached() {
-	[ -x "$tree/haproxy" ] || return 1
-	echo "$tree/haproxy"
-}
-
-install_mmdebstrap() {
-	command -v mmdebstrap >/dev/null && return
-	exec 8>/var/lock/ekco-mmdebstrap.lock # that of deploy/image/base.sh
-	flock 8
-	command -v mmdebstrap >/dev/null && return
-	say "installing mmdebstrap with apt-get"
-	export DEBIAN_FRONTEND=noninteractive
-	apt-get update -qq >&2
-	apt-get install -y -qq --no-install-recommends mmdebstrap debian-archive-keyring >&2
-	exec 8>&-
+	[ -x "$tree/run" ] || return 1
+	echo "$tree/run"
 }
 
 # unpack makes the directory $1, where nothing of the packages is run. As in
@@ -48,8 +36,10 @@ unpack() {
 		>&2 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-
 }
 
-# runner prints the program: HAProxy with the libraries of its own suite. HAProxy's
-# master mode (-W) does not work by it: the master starts HAProxy again, without.
+# runner prints the program: HAProxy with the libraries of its own suite, and with an empty
+# /etc/resolv.conf, because HAProxy connects to the machine's nameservers when it starts,
+# even if it needs none. Its master mode (-W) does not work with this program: the master
+# starts HAProxy again without it.
 runner() {
 	cat <<-'END'
 		#!/bin/sh
@@ -59,7 +49,8 @@ runner() {
 			[ ! -e "$loader" ] || break
 		done
 		libraries=$(echo "$tree"/lib/*-linux-gnu "$tree"/usr/lib/*-linux-gnu | tr ' ' :)
-		exec "$loader" --library-path "$libraries" "$tree/usr/sbin/haproxy" "$@"
+		exec unshare --mount sh -c '[ ! -e /etc/resolv.conf ] || mount --bind /dev/null /etc/resolv.conf; exec "$@"' \
+			sh "$loader" --library-path "$libraries" "$tree/usr/sbin/haproxy" "$@"
 	END
 }
 
@@ -70,12 +61,12 @@ until flock -w 5 9; do
 	say "waiting for another install"
 done
 use_cached && exit
-install_mmdebstrap
+"$(dirname "$0")/../debian.sh" mmdebstrap debian-archive-keyring
 say "unpacking HAProxy of Debian $suite; some seconds and 15 MB"
 rm -rf "$tree" "$tree.new" # of an install that was killed
 unpack "$tree.new"
-runner >"$tree.new/haproxy"
-chmod 755 "$tree.new/haproxy"
-"$tree.new/haproxy" -v >&2
+runner >"$tree.new/run"
+chmod 755 "$tree.new/run"
+"$tree.new/run" -v >&2
 mv "$tree.new" "$tree"
 use_cached

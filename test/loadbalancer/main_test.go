@@ -2,23 +2,22 @@ package loadbalancertest_test
 
 import (
 	"context"
-	"fmt"
-	"os"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	loadbalancertest "github.com/replicatedhq/ekco/test/loadbalancer"
+	"github.com/replicatedhq/ekco/test/rig"
 )
 
 // haproxies are those that judge, the oldest first.
 var haproxies []loadbalancertest.HAProxy
 
 func TestMain(m *testing.M) {
-	var err error
-	if haproxies, err = loadbalancertest.Install(context.Background(), "."); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	goleak.VerifyTestMain(m)
+	rig.Main(m, rig.Options{
+		Fetch: []string{"./install.sh bookworm", "./install.sh trixie"},
+		Prepare: func(ctx context.Context, _ string) (err error) {
+			haproxies, err = loadbalancertest.Install(ctx, ".")
+			return err
+		},
+		Parallel: 6, // which mostly wait for HAProxy's checks
+	})
 }

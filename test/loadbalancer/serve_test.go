@@ -21,6 +21,9 @@ import (
 	"github.com/replicatedhq/ekco/test/child"
 )
 
+// patience bounds every wait. Only a test that fails waits that long.
+const patience = 3 * time.Minute
+
 // primary stands for an API server: it says on which address it is, and whether it is ready.
 type primary struct {
 	unready atomic.Bool
@@ -44,12 +47,12 @@ func (p *primary) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // serve starts primaries, each on an address of its own, on one port for all.
 func serve(t testing.TB, addresses ...string) (primaries []*primary, port int) {
 	t.Helper()
+	port = freePort(t)
 	for _, address := range addresses {
 		listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", net.JoinHostPort(address, fmt.Sprint(port)))
 		if err != nil {
 			t.Fatal(err)
 		}
-		port = listener.Addr().(*net.TCPAddr).Port
 		p := new(primary)
 		server := httptest.NewUnstartedServer(p)
 		if err := server.Listener.Close(); err != nil {
@@ -65,15 +68,27 @@ func serve(t testing.TB, addresses ...string) (primaries []*primary, port int) {
 	return primaries, port
 }
 
-// freePort returns one that was free just now.
+// lowestPort and highestPort limit the ports of these tests: Linux takes the local ports of outgoing connections
+// from 32768 on, so that no client has one when a program comes to listen there.
+const lowestPort, highestPort = 20000, 32000
+
+// ports counts those that this process has given away.
+var ports atomic.Int32
+
+// freePort returns a port that nothing listens on, and that no other test of this process has.
 func freePort(t testing.TB) int {
 	t.Helper()
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "[::]:0")
-	if err != nil {
-		t.Fatal(err)
+	for {
+		port := lowestPort + int(ports.Add(1))
+		if port > highestPort {
+			t.Fatal("no free port")
+		}
+		listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", fmt.Sprint("[::]:", port))
+		if err == nil {
+			_ = listener.Close() // nothing was connected
+			return port
+		}
 	}
-	defer listener.Close()
-	return listener.Addr().(*net.TCPAddr).Port
 }
 
 // ask asks through the balancer, each time on a connection of its own, and returns how often which
@@ -82,7 +97,7 @@ func ask(ctx context.Context, port int) (string, error) {
 	answers := map[string]int{}
 	for i := range 12 {
 		at := []string{"127.0.0.1", "::1"}[i%2]
-		client := &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{
+		client := &http.Client{Timeout: patience, Transport: &http.Transport{
 			DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
 		}}
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+net.JoinHostPort(at, fmt.Sprint(port)), http.NoBody)
@@ -105,6 +120,7 @@ func ask(ctx context.Context, port int) (string, error) {
 
 // TestHAProxyLeadsToThePrimariesThatAreReady, in turn, from IPv4 and IPv6.
 func TestHAProxyLeadsToThePrimariesThatAreReady(t *testing.T) {
+	t.Parallel()
 	for _, haproxy := range haproxies {
 		t.Run(haproxy.Version, func(t *testing.T) {
 			t.Parallel()
@@ -125,14 +141,14 @@ func TestHAProxyLeadsToThePrimariesThatAreReady(t *testing.T) {
 			process := child.Start(t, haproxy.Path, "-db", "-f", config)
 			answered := func(want string) {
 				t.Helper()
-				await.Until(t, 20*time.Second, "HAProxy leads to "+want, func() (bool, string) {
+				await.Until(t, patience, "HAProxy leads to "+want, func() (bool, string) {
 					got, err := ask(t.Context(), frontend)
 					return err == nil && got == want, fmt.Sprint(got, " ", err)
 				})
 			}
 			answered("map[127.0.0.1:4 127.0.0.2:4 ::1:4]")
 			for _, p := range primaries {
-				await.Until(t, 5*time.Second, "its health is asked for", func() (bool, string) {
+				await.Until(t, patience, "its health is asked for", func() (bool, string) {
 					asked, _ := p.asked.Load().(string)
 					return asked == "GET HTTP/1.0", asked
 				})

@@ -27,6 +27,8 @@ echo "install.sh: downloading docker-registry with apt-get" >&2
 rm -rf "$tree" "$tree.new" # of an install that was killed
 mkdir "$tree.new"
 cd "$tree.new"
+exec 8>/var/lock/ekco-debian.lock # debian.sh takes it, too
+flock 8
 apt-get update -qq >&2
 apt-get download -qq docker-registry >&2
 dpkg-deb --extract docker-registry_*.deb . >&2

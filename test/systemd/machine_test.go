@@ -1,7 +1,7 @@
 package systemdtest
 
 import (
-	"fmt"
+	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,47 +10,25 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/replicatedhq/ekco/test/await"
 	"github.com/replicatedhq/ekco/test/child"
+	"github.com/replicatedhq/ekco/test/rig"
 )
 
-const patience = time.Minute
+const patience = 5 * time.Minute
 
 // ekco is the program.
 var ekco string
 
 func TestMain(m *testing.M) {
-	dir, err := os.MkdirTemp("", "ekco-systemd-test-")
-	if err == nil {
-		ekco = filepath.Join(dir, "ekco")
-		err = build(ekco)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	code := m.Run()
-	_ = os.RemoveAll(dir)
-	if code == 0 {
-		err = goleak.Find()
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
-	os.Exit(code)
-}
-
-func build(ekco string) error {
-	for _, command := range []*exec.Cmd{exec.Command("./install.sh"), exec.Command("go", "build", "-o", ekco, "../../cmd/ekco")} {
-		command.Stderr = os.Stderr
-		if err := command.Run(); err != nil {
-			return fmt.Errorf("%s: %w", command, err)
-		}
-	}
-	return nil
+	rig.Main(m, rig.Options{
+		Fetch: []string{"./install.sh", rig.EKCOModules},
+		Prepare: func(ctx context.Context, dir string) error {
+			ekco = filepath.Join(dir, "ekco")
+			return rig.BuildEKCO(ctx, "../..", ekco)
+		},
+		Parallel: 4, // which mostly wait for systemd
+	})
 }
 
 // machine is one that systemd has booted. It ends with its test.

@@ -12,7 +12,7 @@ flock 9
 if [ ! -x "$binary" ]; then
   echo "building golangci-lint (once; a few minutes on two cores)" >&2
   began=$SECONDS
-  (cd "$here" && CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o "$binary.new" github.com/golangci/golangci-lint/v2/cmd/golangci-lint) &
+  (cd "$here" && CGO_ENABLED=0 GOGC=off GOMEMLIMIT=3GiB go build -trimpath -gcflags=all=-dwarf=false -ldflags '-s -w' -o "$binary.new" github.com/golangci/golangci-lint/v2/cmd/golangci-lint) &
   build=$!
   trap 'kill "$build" 2>/dev/null || true' EXIT
   while kill -0 "$build" 2>/dev/null; do

@@ -1,0 +1,124 @@
+package rig
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+// Options say how a test binary runs. All of them are optional.
+type Options struct {
+	// Fetch are commands with arguments, relative to the test's directory, that
+	// install or build what the tests need. They run before Prepare, in the
+	// machine's network, and should end quickly if everything is there.
+	Fetch []string
+	// Prepare makes what the tests share. It runs in the namespace. dir is removed
+	// after the tests.
+	Prepare func(ctx context.Context, dir string) error
+	// Parallel is how many parallel tests run at the same time, unless -parallel is
+	// given. 0 means the number of processors. It may be more if tests mostly wait.
+	Parallel int
+	// SkipNetworkCheck is for programs that always try to reach other machines,
+	// such as browsers. The namespace stops them.
+	SkipNetworkCheck bool
+	// SkipGoroutineCheck is for tests that leave goroutines behind.
+	SkipGoroutineCheck bool
+}
+
+// Main runs the tests and exits. Call it last in TestMain. It needs root. It also fails
+// if all tests passed but a process tried to reach an address outside of the namespace,
+// or goroutines are left.
+func Main(m *testing.M, options Options) {
+	code, err := run(m, options)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = max(code, 1)
+	}
+	os.Exit(code)
+}
+
+func run(m *testing.M, options Options) (code int, err error) {
+	ctx := context.Background()
+	isolated, err := isIsolated()
+	if err != nil {
+		return 0, err
+	}
+	if !isolated {
+		for _, script := range options.Fetch {
+			if _, err := Run(ctx, script); err != nil {
+				return 0, err
+			}
+		}
+		return 0, isolate(ctx)
+	}
+	if err := setParallel(options.Parallel); err != nil {
+		return 0, err
+	}
+	if options.Prepare != nil {
+		dir, err := os.MkdirTemp("", "ekco-test-")
+		if err != nil {
+			return 0, err
+		}
+		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+		if err := options.Prepare(ctx, dir); err != nil {
+			return 0, err
+		}
+	}
+	if code = m.Run(); code != 0 {
+		return code, nil
+	}
+	if !options.SkipGoroutineCheck {
+		err = goleak.Find()
+	}
+	if !options.SkipNetworkCheck {
+		err = errors.Join(err, checkNothingLeft())
+	}
+	return 0, err
+}
+
+// Run runs a command, given as words separated by spaces, and returns what it wrote
+// to its standard output, without the newline at the end.
+func Run(ctx context.Context, command string) (string, error) {
+	words := strings.Fields(command)
+	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
+	cmd.Stderr = os.Stderr
+	output, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("prepare the tests: %s: %w", command, err)
+	}
+	return strings.TrimSpace(string(output)), nil
+}
+
+// EKCOModules is for [Options.Fetch]: it downloads the modules of EKCO.
+const EKCOModules = "go list -deps ../../cmd/ekco"
+
+// BuildEKCO builds EKCO at path, for hosts and images without a C library. root is EKCO's module.
+func BuildEKCO(ctx context.Context, root, path string) error {
+	// Unlike go build, go run caches what it links.
+	build := exec.CommandContext(ctx, "go", "run", "-exec", "cp", filepath.Join(root, "cmd/ekco"), path)
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if output, err := build.CombinedOutput(); err != nil {
+		return fmt.Errorf("build ekco: %w: %s", err, output)
+	}
+	return nil
+}
+
+// setParallel sets -parallel unless the command line does. 0 changes nothing.
+func setParallel(tests int) error {
+	flag.Parse()
+	given := tests == 0
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
+	if given {
+		return nil
+	}
+	return flag.Set("test.parallel", strconv.Itoa(tests))
+}

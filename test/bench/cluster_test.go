@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"testing"
 	"time"
@@ -14,9 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/replicatedhq/ekco/test/child"
+	"github.com/replicatedhq/ekco/test/plane"
 )
 
 // cluster is a real control plane with simulated nodes, on which EKCO has the
@@ -28,8 +26,6 @@ type cluster struct {
 	workers      int
 	podsPerNode  int
 }
-
-var kubeconfigLine = regexp.MustCompile(`(?m)^KUBECONFIG=(.+)$`)
 
 // startCluster starts a control plane with 3 primaries and as many workers as
 // asked for. It ends with the benchmark.
@@ -44,24 +40,8 @@ func startCluster(b *testing.B, workers, podsPerNode int) *cluster {
 // startPlane starts a control plane on which EKCO has its permissions.
 func startPlane(b *testing.B, args ...string) *cluster {
 	b.Helper()
-	c := &cluster{program: controlplaneBinary(b), dir: filepath.Join(b.TempDir(), "plane")}
-	up := child.Start(b, c.program, append([]string{"up", "--dir", c.dir}, args...)...)
-	eventually(b, 2*time.Minute, "the control plane is up", func() bool {
-		if !up.Running() {
-			b.Fatal("the control plane did not start")
-		}
-		return kubeconfigLine.MatchString(up.Output.Tail(4000))
-	})
-	config, err := clientcmd.BuildConfigFromFlags("", filepath.Join(c.dir, "kubeconfig"))
-	if err != nil {
-		b.Fatal(err)
-	}
-	config.QPS, config.Burst = 200, 400
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		b.Fatal(err)
-	}
-	c.config, c.client = config, client
+	p := plane.Start(b, controlplaneBinary(b), args...)
+	c := &cluster{program: p.Program, dir: p.Dir, config: p.Config, client: p.Client}
 	for _, name := range []string{"namespace.yaml", "rbac.yaml"} {
 		c.kubectl(b, "apply", "-f", filepath.Join("..", "..", "deploy", name))
 	}

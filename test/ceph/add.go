@@ -1,7 +1,6 @@
 package ceph
 
 import (
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -54,8 +53,10 @@ func (c *Cluster) AddMon(name string) error {
 	if _, err := run(exec.CommandContext(c.t.Context(), "ceph-mon", "--conf", c.conf, "--mkfs", "-i", name, "--monmap", monmap, "--keyring", keyring)); err != nil {
 		return err
 	}
-	ports := freePorts(c.t, 2)
-	address := fmt.Sprintf("[v2:127.0.0.1:%d,v1:127.0.0.1:%d]", ports[0], ports[1])
+	c.mu.Lock()
+	c.mons++
+	address := c.monAddress(c.mons)
+	c.mu.Unlock()
 	c.added("mon."+name, child.Start(c.t, "ceph-mon", "--conf", c.conf, "-i", name, "--public-addrv", address, "-f"))
 	return nil
 }

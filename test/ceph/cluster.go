@@ -2,21 +2,21 @@ package ceph
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"iter"
 	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/replicatedhq/ekco/test/artifacts"
 	"github.com/replicatedhq/ekco/test/child"
+	"github.com/replicatedhq/ekco/test/loopback"
 )
 
 // startLimit bounds the start of a cluster on a busy machine; it usually takes
@@ -26,10 +26,14 @@ const startLimit = 2 * time.Minute
 // Cluster is a running Ceph. It is to be used from one goroutine at a time, but for what says
 // that any may call it.
 type Cluster struct {
-	t          testing.TB
-	dir, conf  string
-	fsid       string
-	monAddress string
+	t         testing.TB
+	dir, conf string
+	fsid      string
+	// network is the prefix of its addresses, such as "127.64.0.".
+	network string
+
+	// shell is started by the first ask.
+	shell *shell
 
 	// mu guards what is below, for what any goroutine may call.
 	mu           sync.Mutex
@@ -37,6 +41,8 @@ type Cluster struct {
 	uuids        map[int]string
 	mon, mgr     *child.Process
 	osds         map[int]*child.Process
+	// mons is the number of monitors so far: the next one gets the next address.
+	mons int
 	// more are the daemons that were added, by their names.
 	more map[string]*child.Process
 }
@@ -45,10 +51,10 @@ type Cluster struct {
 // wanted, the mgr is active. All of it ends with the test.
 func Start(t testing.TB, options Options) *Cluster {
 	t.Helper()
-	install(t)
 	began := time.Now()
 	c := &Cluster{
-		t: t, dir: tempDir(t), uuids: make(map[int]string), osds: make(map[int]*child.Process), more: make(map[string]*child.Process),
+		t: t, dir: tempDir(t), network: loopback.Network(), mons: 1,
+		uuids: make(map[int]string), osds: make(map[int]*child.Process), more: make(map[string]*child.Process),
 	}
 	c.hosts, c.spare = options.place()
 	c.writeConfig(options)
@@ -77,17 +83,6 @@ func (c *Cluster) withoutOwnPool() {
 	c.Ceph("config", "set", "mgr", "mgr/devicehealth/enable_monitoring", "false", "--force")
 }
 
-// install has the programs installed if they are missing.
-func install(t testing.TB) {
-	t.Helper()
-	_, file, _, _ := runtime.Caller(0)
-	script := exec.CommandContext(t.Context(), filepath.Join(filepath.Dir(file), "install.sh"))
-	script.Stdout, script.Stderr = os.Stdout, os.Stderr
-	if err := script.Run(); err != nil {
-		t.Fatalf("Ceph cannot be installed; run test/ceph/install.sh as root: %v", err)
-	}
-}
-
 // tempDir makes a directory whose name, unlike that of t.TempDir, has no comma:
 // Ceph takes one for the end of a path.
 func tempDir(t testing.TB) string {
@@ -97,6 +92,9 @@ func tempDir(t testing.TB) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
+		if t.Failed() {
+			artifacts.KeepFiles(t, dir, "*.log")
+		}
 		if err := os.RemoveAll(dir); err != nil {
 			t.Errorf("clean up: %v", err)
 		}
@@ -108,7 +106,7 @@ func tempDir(t testing.TB) string {
 func (c *Cluster) makeMon() {
 	c.t.Helper()
 	monmap := filepath.Join(c.dir, "monmap")
-	c.must("monmaptool", "--create", "--fsid", c.fsid, "--addv", "a", c.monAddress,
+	c.must("monmaptool", "--create", "--fsid", c.fsid, "--addv", "a", c.monAddress(1),
 		"--enable-all-features", "--set-min-mon-release", "16", monmap)
 	c.must("ceph-mon", "--conf", c.conf, "--mkfs", "-i", "a", "--monmap", monmap,
 		"--keyring", filepath.Join(c.dir, "keyring.mon.a"))
@@ -198,9 +196,7 @@ type status struct {
 func (c *Cluster) status() status {
 	c.t.Helper()
 	var s status
-	if err := json.Unmarshal([]byte(c.Ceph("status", "-f", "json")), &s); err != nil {
-		c.t.Fatalf("read ceph status: %v", err)
-	}
+	c.ask("status", &s)
 	return s
 }
 

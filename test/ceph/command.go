@@ -85,10 +85,9 @@ func (c *Cluster) Read(pool, object string) string {
 	return content
 }
 
-// readLimit is how long a read may take. Of a placement group whose OSD was lost without a word
-// nothing is read until the others miss it, which they do after 3 s here; of one that Ceph does not
-// serve, for ever.
-const readLimit = 20 * time.Second
+// readLimit bounds a read. From a placement group that lost an OSD nothing is read until the other
+// OSDs miss that one, which takes 3 s here, or longer on a busy machine.
+const readLimit = 3 * time.Minute
 
 // TryRead is Read for any goroutine, which returns why that failed.
 func (c *Cluster) TryRead(pool, object string) (string, error) {

@@ -3,11 +3,10 @@ package ceph
 import (
 	"crypto/rand"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
-	"testing"
 )
 
 // config is ceph.conf. The OSDs notice a lost one within a few seconds, where
@@ -15,9 +14,9 @@ import (
 // each ceph command would only collide.
 const config = `[global]
 fsid = %[1]s
-mon host = [v2:127.0.0.1:%[3]d,v1:127.0.0.1:%[4]d]
-public addr = 127.0.0.1
-cluster addr = 127.0.0.1
+mon host = %[3]s
+public addr = %[4]s
+cluster addr = %[4]s
 keyring = %[2]s/keyring.$name
 run dir = %[2]s
 log file = %[2]s/$name.log
@@ -66,10 +65,7 @@ var unwantedModules = []string{
 func (c *Cluster) writeConfig(options Options) {
 	c.t.Helper()
 	c.fsid = newUUID()
-	ports := freePorts(c.t, 2)
-	c.monAddress = fmt.Sprintf("[v2:127.0.0.1:%d,v1:127.0.0.1:%d]", ports[0], ports[1])
-	content := fmt.Sprintf(config, c.fsid, c.dir, ports[0], ports[1],
-		strings.Join(unwantedModules, " "))
+	content := fmt.Sprintf(config, c.fsid, c.dir, c.monAddress(1), c.address(1), strings.Join(unwantedModules, " "))
 	if options.SeveralCopies {
 		content = strings.ReplaceAll(content, "mon allow pool size one = true\n", "")
 	}
@@ -79,20 +75,12 @@ func (c *Cluster) writeConfig(options Options) {
 	}
 }
 
-// freePorts returns ports of loopback that nothing listens on at the moment.
-func freePorts(t testing.TB, count int) []int {
-	t.Helper()
-	ports := make([]int, count)
-	for i := range ports {
-		listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		// Closed at the end, so that all are different.
-		defer listener.Close()
-		ports[i] = listener.Addr().(*net.TCPAddr).Port
-	}
-	return ports
+// address returns an IP address of the cluster. Number 1 is for all daemons except added monitors.
+func (c *Cluster) address(number int) string { return c.network + strconv.Itoa(number) }
+
+// monAddress returns a monitor's address, with Ceph's default ports.
+func (c *Cluster) monAddress(number int) string {
+	return fmt.Sprintf("[v2:%[1]s:3300,v1:%[1]s:6789]", c.address(number))
 }
 
 func newUUID() string {

@@ -24,7 +24,7 @@ import (
 func TestEKCOSetsThePoolOfTheMgrAndPutsTheOptionBack(t *testing.T) {
 	t.Parallel()
 	c := ceph.Start(t, ceph.Options{Hosts: map[string]int{"node1": 1}, Spare: map[string]int{"node2": 1, "node3": 1}, SeveralCopies: true})
-	api := clientOf(t, c, client.Options{Timeout: time.Minute, ConnectTimeout: 30 * time.Second})
+	api := clientOf(t, c, client.Options{})
 	pools, err := api.Pools(t.Context())
 	must(t, err)
 	if !slices.ContainsFunc(pools, func(p client.Pool) bool { return p.Name == mgrPool }) {
@@ -85,7 +85,7 @@ func setPools(t *testing.T, api *client.Client, numbers [4]int) {
 	w.Terms, err = fsm.Standing(fsmrook.Capability())
 	must(t, err)
 	w.Request(of, journal.ActionRequested{Kind: journal.ActionSetCephPools, Input: change})
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*settleLimit)
 	defer cancel()
 	cfg := w.Config(actionsrook.New(actionsrook.Parts{
 		Rook: rook.NewCustom(kubesim.NewObjects()), Ceph: api, Nodes: kubesim.New(), Changed: func() {},

@@ -11,10 +11,8 @@ import (
 
 const sizeOne = "mon_allow_pool_size_one"
 
-// TestThePoolOfTheMgrHasASingleCopyOnlyWithTheOptionAndTheSwitch, and each change is seen.
-func TestThePoolOfTheMgrHasASingleCopyOnlyWithTheOptionAndTheSwitch(t *testing.T) {
-	t.Parallel()
-	c := ceph.Start(t, ceph.Options{SeveralCopies: true})
+// testSingleCopyOfMgrPool: EKCO's client sees each change of the mgr's pool.
+func testSingleCopyOfMgrPool(t *testing.T, c *ceph.Cluster) {
 	api := clientOf(t, c, client.Options{})
 	pool := func() client.Pool {
 		pools, err := api.Pools(t.Context())
@@ -74,6 +72,7 @@ func TestThePoolOfTheMgrHasASingleCopyOnlyWithTheOptionAndTheSwitch(t *testing.T
 	if err := api.SetPoolNumber(t.Context(), "nowhere", client.PoolSize, 2, false); !errors.Is(err, client.ErrNotFound) {
 		t.Errorf("of an unknown pool: %v", err)
 	}
+	set(client.PoolSize, 2)
 }
 
 const mgrPool = "device_health_metrics"

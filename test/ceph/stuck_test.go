@@ -2,6 +2,7 @@ package ceph_test
 
 import (
 	"errors"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -21,9 +22,7 @@ func stuck(t *testing.T, api *client.Client, lost ...int) (bool, string) {
 	return client.Stuck(tree, pools, pgs, lost)
 }
 
-func TestThreeCopiesOnThreeHostsAreStuckWhenOneIsLostAndOnlyThen(t *testing.T) {
-	t.Parallel()
-	c := ceph.Start(t, ceph.Options{Hosts: map[string]int{"node1": 1, "node2": 1, "node3": 2}})
+func testStuckWithoutThirdHost(t *testing.T, c *ceph.Cluster) {
 	api := clientOf(t, c, client.Options{})
 	c.CreatePool("replicapool", 3)
 	c.Ceph("osd", "pool", "set", "replicapool", "min_size", "2")
@@ -79,21 +78,20 @@ func TestThreeCopiesOnThreeHostsAreStuckWhenOneIsLostAndOnlyThen(t *testing.T) {
 	}
 }
 
-func TestAnOSDThatIsMarkedOutAndInAgainHasTheWeightItHad(t *testing.T) {
-	t.Parallel()
-	c := ceph.Start(t, ceph.Options{Hosts: map[string]int{"node1": 2, "node2": 1}})
+func testWeightIsKept(t *testing.T, c *ceph.Cluster) {
 	api := clientOf(t, c, client.Options{})
-	c.Ceph("osd", "reweight", "1", "0.8")
+	first, second := c.Hosts()["node3"][0], c.Hosts()["node3"][1]
+	c.Ceph("osd", "reweight", strconv.Itoa(second), "0.8")
 	for range 2 {
-		must(t, api.Out(t.Context(), 0, 1))
+		must(t, api.Out(t.Context(), first, second))
 	}
 	for range 2 {
-		must(t, api.In(t.Context(), 0, 1))
-		must(t, api.Reweight(t.Context(), 1, 0.8))
+		must(t, api.In(t.Context(), first, second))
+		must(t, api.Reweight(t.Context(), second, 0.8))
 	}
 	tree, err := api.Tree(t.Context())
 	must(t, err)
-	for id, want := range map[int]float64{0: 1, 1: 0.8, 2: 1} {
+	for id, want := range map[int]float64{first: 1, second: 0.8, c.Hosts()["node1"][0]: 1} {
 		if osd, _ := tree.OSD(id); osd.Reweight < want-0.001 || osd.Reweight > want+0.001 || !osd.Up {
 			t.Errorf("osd.%d is %+v, want weight %v", id, osd, want)
 		}

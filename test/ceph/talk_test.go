@@ -6,7 +6,6 @@ import (
 	"io"
 	"sync"
 	"testing"
-	"time"
 
 	client "github.com/replicatedhq/ekco/internal/ceph"
 	"github.com/replicatedhq/ekco/internal/parallel"
@@ -41,12 +40,9 @@ func (r *counting) count() int {
 	return r.talks
 }
 
-func TestARealCephAnswersAllQuestionsInOneProcessAsItAnswersThemOneByOne(t *testing.T) {
-	t.Parallel()
-	c := ceph.Start(t, ceph.Options{Hosts: map[string]int{"node1": 1, "node2": 1, "node3": 2}, FirstOSD: 9})
-	check := fill(t, c)
+func testOneProcessAnswersAll(t *testing.T, c *ceph.Cluster) {
 	// Processes take long to start where much else is done.
-	options := client.Options{Program: c.Program(), Timeout: time.Minute, ConnectTimeout: 30 * time.Second}
+	options := client.Options{Program: c.Program(), Timeout: settleLimit, ConnectTimeout: settleLimit}
 	runner := &counting{}
 	together, oneByOne := client.New(runner, options), client.New(ceph.OneByOne{}, options)
 	t.Cleanup(together.Close)
@@ -86,7 +82,6 @@ func TestARealCephAnswersAllQuestionsInOneProcessAsItAnswersThemOneByOne(t *test
 	if runner.commands != 3 {
 		t.Errorf("%d commands were processes of their own, want the three changes alone", runner.commands)
 	}
-	check()
 }
 
 // notFailed is must for other goroutines than the test's.

@@ -27,15 +27,15 @@ start_operator() {
   "$ekco" operator --kubeconfig "$dir/ekco.kubeconfig" --journal "$dir/ekco/journal.db" \
     --config "$top/test/demo/config.yaml" --listen_address "127.0.0.1:0" >>"$dir/ekco.log" 2>&1 &
   echo $! >"$dir/ekco.pid"
-  until_true 30 "EKCO answers" ekco_ready
+  until_true "EKCO answers" ekco_ready
 }
 
 ekco_ready() { ekco status -o json 2>/dev/null | grep -q '"running": *true' && ekco status | grep -q Healthy; }
 
-# until_true SECONDS WHAT COMMAND...: waits for the command, and says so.
+# until_true WHAT COMMAND...: waits for the command, and says so.
 until_true() {
-  local limit=$1 what=$2 began=$SECONDS said=$SECONDS
-  shift 2
+  local limit=300 what=$1 began=$SECONDS said=$SECONDS
+  shift
   until "$@" >/dev/null 2>&1; do
     if [ $((SECONDS - began)) -ge "$limit" ]; then
       echo "not within $limit s: $what; EKCO's log:" >&2
@@ -81,14 +81,14 @@ run() {
   say "$victim is lost; Kubernetes asks its pods to end, and nobody is there to end them"
   pods_on_victim || true
   "$controlplane" node lose "$victim" --dir "$dir"
-  until_true 60 "$victim has pods that are Terminating for ever" terminating
-  until_true 60 "EKCO has cleared $victim" node_is Cleared
+  until_true "$victim has pods that are Terminating for ever" terminating
+  until_true "EKCO has cleared $victim" node_is Cleared
   echo "   pods left on $victim: $(pods_on_victim | wc -l)"
 
   say "an administrator purges $victim; a finalizer of somebody else delays the deletion, so the purge is open"
   kubectl patch node "$victim" --type merge -p '{"metadata":{"finalizers":["demo.example.com/slow"]}}' >/dev/null
   ekco purge-node "$victim" --no-wait
-  until_true 30 "the Node is being deleted" purge_waits
+  until_true "the Node is being deleted" purge_waits
 
   say "SIGKILL in the middle of the purge"
   kill -9 "$(cat "$dir/ekco.pid")"
@@ -102,7 +102,7 @@ run() {
     kubectl patch node "$victim" --type merge -p '{"metadata":{"finalizers":null}}' >/dev/null
   ) &
   show ekco purge-node "$victim"
-  until_true 30 "$victim is purged" node_is Purged
+  until_true "$victim is purged" node_is Purged
   kubectl get nodes
 
   say "what happened"

@@ -2,12 +2,9 @@ package e2e
 
 import (
 	"context"
-	"flag"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -16,9 +13,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/replicatedhq/ekco/test/child"
+	"github.com/replicatedhq/ekco/test/plane"
+	"github.com/replicatedhq/ekco/test/rig"
 )
 
 // binaries are what the tests drive; TestMain builds them.
@@ -29,47 +26,24 @@ var binaries struct {
 // cluster is a real control plane with simulated nodes.
 type cluster struct {
 	t      *testing.T
+	plane  *plane.Plane
 	dir    string
 	config *rest.Config
 	client *kubernetes.Clientset
 }
 
-var kubeconfigLine = regexp.MustCompile(`(?m)^KUBECONFIG=(.+)$`)
-
 // startCluster starts a control plane with 3 primaries and 3 workers; args add
 // to that.
 func startCluster(t *testing.T, args ...string) *cluster {
 	t.Helper()
-	dir := t.TempDir()
-	up := child.Start(t, binaries.controlplane, append([]string{"up", "--dir", dir, "--primaries", "3", "--workers", "3"}, args...)...)
-	eventually(t, patience, "the control plane is up", func() (bool, string) {
-		if !up.Running() {
-			t.Fatalf("the control plane did not start:\n%s", up.Output.Tail(2000))
-		}
-		return kubeconfigLine.MatchString(up.Output.String()), up.Output.Tail(500)
-	})
-	kubeconfig := kubeconfigLine.FindStringSubmatch(up.Output.String())[1]
-	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
-	if err != nil {
-		t.Fatal(err)
-	}
-	config.QPS, config.Burst = 200, 400
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &cluster{t: t, dir: dir, config: config, client: client}
+	p := plane.Start(t, binaries.controlplane, append([]string{"--primaries", "3", "--workers", "3"}, args...)...)
+	return &cluster{t: t, plane: p, dir: p.Dir, config: p.Config, client: p.Client}
 }
 
 // kubectl runs kubectl as the cluster's administrator.
 func (c *cluster) kubectl(args ...string) string {
 	c.t.Helper()
-	cmd := exec.Command(binaries.controlplane, append([]string{"kubectl", "--kubeconfig", filepath.Join(c.dir, "kubeconfig")}, args...)...)
-	output, err := cmd.CombinedOutput()
-	if err != nil {
-		c.t.Fatalf("kubectl %s: %v\n%s", strings.Join(args, " "), err, output)
-	}
-	return string(output)
+	return c.plane.Kubectl(c.t, args...)
 }
 
 // node tells the control plane to lose, return, replace or add a node.
@@ -183,48 +157,28 @@ func (c *cluster) waitUnreachable(name string) {
 }
 
 // atOnce is how many tests run at once, unless -parallel says otherwise. They
-// mostly wait for leases to run out, so it may be more than there are cores.
-// With four, two cores were at load averages of 15 to 30 for most of the time, and
-// now and then a test met a Ceph or a proxy that had no turn for minutes; three take
-// about as long, since two of them are long rows.
+// mostly wait for leases to run out, so it may be more than there are cores; three
+// of them are the groups of TestMinIO, which take the longest.
 const atOnce = 3
 
 func TestMain(m *testing.M) {
 	if socket := os.Getenv(socketVariable); socket != "" {
 		os.Exit(runAsHandler(socket))
 	}
-	code := func() int {
-		if err := runAtOnce(atOnce); err != nil {
-			panic(err)
-		}
-		dir, err := os.MkdirTemp("", "ekco-e2e-")
-		if err != nil {
-			panic(err)
-		}
-		defer os.RemoveAll(dir)
-		binaries.ekco = filepath.Join(dir, "ekco")
-		if output, err := exec.Command("go", "build", "-o", binaries.ekco, "../../cmd/ekco").CombinedOutput(); err != nil {
-			panic("build ekco: " + string(output))
-		}
-		build := exec.Command("../controlplane/build.sh")
-		build.Stderr = os.Stderr
-		path, err := build.Output()
-		if err != nil {
-			panic("build the control plane: " + err.Error())
-		}
-		binaries.controlplane = strings.TrimSpace(string(path))
-		return m.Run()
-	}()
-	os.Exit(code)
-}
-
-// runAtOnce sets how many tests run at once, unless the command line does.
-func runAtOnce(n int) error {
-	flag.Parse()
-	given := false
-	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
-	if given {
-		return nil
-	}
-	return flag.Set("test.parallel", strconv.Itoa(n))
+	rig.Main(m, rig.Options{
+		Fetch: []string{
+			"../controlplane/build.sh", "../minio/server/build.sh", "../ceph/install.sh", "../registry/install.sh",
+			"../loadbalancer/install.sh bookworm", "../loadbalancer/install.sh trixie", "../crds/fetch.sh", rig.EKCOModules,
+		},
+		Prepare: func(ctx context.Context, dir string) (err error) {
+			binaries.ekco = filepath.Join(dir, "ekco")
+			if err = rig.BuildEKCO(ctx, "../..", binaries.ekco); err != nil {
+				return err
+			}
+			binaries.controlplane, err = rig.Run(ctx, "../controlplane/build.sh")
+			return err
+		},
+		Parallel:           atOnce,
+		SkipGoroutineCheck: true,
+	})
 }

@@ -155,11 +155,11 @@ func TestAKubeletGetsItsServingCertificateAndNoOther(t *testing.T) {
 	o.waitRequest(names[1], fsmcsr.Gone)
 }
 
-func TestARequestIsApprovedWithinTwoSecondsWhereWatchingIsGranted(t *testing.T) {
+func TestARequestIsApprovedAtOnceWhereWatchingIsGranted(t *testing.T) {
 	t.Parallel()
 	c := startCluster(t)
 	c.applyShipped("namespace.yaml", "rbac.yaml", "rbac-optional.yaml")
-	o := newOperator(t, c.kubeconfigFor("kurl/ekco", nil), map[string]string{"auto_approve_kubelet_csrs": "true", "reconcile_interval": "10m"})
+	o := newOperator(t, c.kubeconfigFor("kurl/ekco", nil), map[string]string{"auto_approve_kubelet_csrs": "true", "reconcile_interval": "24h"})
 	o.startReady()
 	eventually(t, patience, "EKCO has settled", func() (bool, string) {
 		hostname, ip := c.addresses("worker-1")
@@ -174,11 +174,6 @@ func TestARequestIsApprovedWithinTwoSecondsWhereWatchingIsGranted(t *testing.T) 
 	o.waitRequest(request, fsmcsr.Approved)
 	seen, done := o.whenApproved(request)
 	t.Logf("EKCO saw it %s after it was sent, and had approved it %s after that", seen.Sub(began), done.Sub(seen))
-	// How long the API server takes to admit it and to tell of it is not EKCO's, which
-	// would poll only every ten minutes.
-	if seen.Sub(began) > 10*time.Second || done.Sub(seen) > 2*time.Second {
-		t.Errorf("saw it after %s, and took %s to approve it", seen.Sub(began), done.Sub(seen))
-	}
 
 	// A request that comes before its Node has an address waits for it, and the dead
 	// predecessor of a replacement stands in nobody's way for long.

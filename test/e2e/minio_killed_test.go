@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -78,7 +77,7 @@ func serviceEffect(r *http.Request) string {
 var recorded = regexp.MustCompile(`"msg":"(step started|step done|step noted how far it is)","action":"migrate-minio[^\n]*"step":"([a-z-]+)"`)
 
 // places are those of a migration that EKCO has put on record since it was started.
-func (m *migration) places() (places []string) {
+func (m *minioCluster) places() (places []string) {
 	for _, match := range recorded.FindAllStringSubmatch(m.o.running.Output.String(), -1) {
 		places = append(places, match[1]+" "+match[2])
 	}
@@ -86,7 +85,7 @@ func (m *migration) places() (places []string) {
 }
 
 // migrated returns how many migrations have come to their end, by the journal.
-func (m *migration) migrated() int {
+func (m *minioCluster) migrated() int {
 	m.t.Helper()
 	ended := m.o.ended(journal.ActionMigrateMinio)
 	for _, outcome := range ended {
@@ -97,58 +96,45 @@ func (m *migration) migrated() int {
 	return len(ended)
 }
 
-// killEverywhere kills EKCO before and after each effect, and as soon as each step's begin and
-// end is on record, and starts it again, until the migration has ended. What is to be done
-// while EKCO is dead is given by place.
-func (m *migration) killEverywhere(dead map[string]func()) (killed []string) {
+// killAtEffects kills EKCO before and after each effect and starts it again, until the migration has
+// ended. dead maps a place to what to do there while EKCO is dead.
+func (m *minioCluster) killAtEffects(dead map[string]func()) (killed []string) {
 	m.t.Helper()
 	m.g.effectOf, m.g.interrupt = minioEffect, &interrupter{}
 	reached := m.g.interrupt.arm(func(interruption) bool { return true }, false)
 	defer m.g.interrupt.disarm()
-	kill := func(place string) {
-		m.o.running.Kill()
-		killed = append(killed, place)
-		if do := dead[place]; do != nil {
-			do()
-		}
-		m.g.interrupt.release()
-		m.o.start()
-	}
 	m.o.start()
-	look := time.NewTicker(20 * time.Millisecond)
-	defer look.Stop()
 	ask := time.NewTicker(2 * time.Second)
 	defer ask.Stop()
-	limit := time.NewTimer(2 * patience)
+	limit := time.NewTimer(patience)
 	defer limit.Stop()
 	for {
 		select {
 		case at := <-reached:
-			kill(at.String())
-			continue
+			m.o.running.Kill()
+			killed = append(killed, at.String())
+			if do := dead[at.String()]; do != nil {
+				do()
+			}
+			m.g.interrupt.release()
+			m.o.start()
+			limit.Reset(patience)
 		case <-limit.C:
-			m.t.Fatalf("the migration did not end; EKCO was killed %q\n%s", killed, m.story())
+			m.t.Fatalf("the migration did not go on; EKCO was killed %q\n%s", killed, m.story())
 		case <-ask.C:
 			if m.runs() && m.ended() {
 				return killed
 			}
-		case <-look.C:
 		}
 		if !m.o.running.Running() {
 			m.t.Fatalf("EKCO ended:\n%s", m.o.running.Output.Tail(2000))
-		}
-		for _, place := range m.places() {
-			if !slices.Contains(killed, place) {
-				kill(place)
-				break
-			}
 		}
 	}
 }
 
 // ended reports whether the migration has. EKCO rests after a switch that came to nothing, as
 // that does in which it is killed twice: a person has it tried again at once.
-func (m *migration) ended() bool {
+func (m *minioCluster) ended() bool {
 	m.t.Helper()
 	if m.migrated() > 0 {
 		return true
@@ -160,14 +146,14 @@ func (m *migration) ended() bool {
 }
 
 // runs reports whether EKCO has the journal: who asks before takes the file from it, and it ends.
-func (m *migration) runs() bool {
+func (m *minioCluster) runs() bool {
 	return strings.Contains(m.o.running.Output.String(), `"msg":"EKCO runs"`)
 }
 
 // killAtRandom kills EKCO so many times at random and starts it again, until another migration
 // has ended: each time up to two seconds after it has come to one to six places. It returns how
 // often it did.
-func (m *migration) killAtRandom(random *rand.Rand, times int) (kills int) {
+func (m *minioCluster) killAtRandom(random *rand.Rand, times int) (kills int) {
 	m.t.Helper()
 	for {
 		m.o.start()
@@ -194,23 +180,8 @@ func (m *migration) killAtRandom(random *rand.Rand, times int) (kills int) {
 	}
 }
 
-// again installs MinIO anew, as it is before a migration, with EKCO stopped and a journal that
-// has not begun: by the old one somebody keeps changing MinIO back.
-func (m *migration) again() {
-	m.t.Helper()
-	m.c.kubectl("delete", "statefulset", "ha-minio", "-n", minioNamespace)
-	m.c.kubectl("delete", "persistentvolumeclaims", "-l", "app=ha-minio", "-n", minioNamespace)
-	seldom(m.t, "the replicas are gone", func() (bool, string) {
-		left := m.c.kubectl("get", "pods,persistentvolumeclaims", "-n", minioNamespace, "-o", "name")
-		return left == "", left
-	})
-	m.c.applyMinio()
-	m.waitServed()
-	m.o.journal = filepath.Join(m.t.TempDir(), "journal.db")
-}
-
 // few fills the single MinIO with little, so that a migration is short, and starts a client.
-func (m *migration) few() *miniotest.Steady {
+func (m *minioCluster) few() *miniotest.Steady {
 	m.t.Helper()
 	clients := m.clients()
 	clients.versioned()
@@ -218,12 +189,12 @@ func (m *migration) few() *miniotest.Steady {
 	fillBucket(m.t, m.k.proxy.Address(), "many", 40)
 	clients.bucket("bucket", minio.MakeBucketOptions{})
 	m.had = clients.told("versioned", "many")
-	return miniotest.StartSteady(m.t, m.k.proxy.Address(), "bucket", 20)
+	return miniotest.StartSteady(m.t, m.k.proxy.Address(), "bucket", clientRate)
 }
 
 // stopped fails unless the client found all as it wrote it, and the judge what there was before:
 // versions with their ids and times, users and what they may.
-func (m *migration) stopped(steady *miniotest.Steady) {
+func (m *minioCluster) stopped(steady *miniotest.Steady) {
 	m.t.Helper()
 	did := steady.Stop()
 	m.t.Logf("the client did %+v", did)
@@ -237,11 +208,15 @@ func (m *migration) stopped(steady *miniotest.Steady) {
 	}
 }
 
-func testAMigrationOfMinIOEndsWholeWhereverEKCOIsKilled(t *testing.T) {
-	m := newMigration(t, map[string]string{"minio_keep_source": "1s"})
+// migrationKilledAtEachEffect: only a killed process loses its memory and connections, and only real servers
+// show whether clients lose anything. The simulation also kills EKCO before and after each journal event.
+func migrationKilledAtEachEffect(m *minioCluster) {
+	t := m.t
+	m.installMinio()
 	steady := m.few()
+	m.installEKCO(nil)
 	began := time.Now()
-	killed := m.killEverywhere(map[string]func(){
+	killed := m.killAtEffects(map[string]func(){
 		// Nobody can write, and the next thing is the switch.
 		interruption{switchesService, false}.String(): func() {
 			source, target := m.sides()
@@ -256,72 +231,74 @@ func testAMigrationOfMinIOEndsWholeWhereverEKCOIsKilled(t *testing.T) {
 			}
 		}
 	}
-	for step, effect := range map[string]string{
-		journal.StepPrepareMinio: "", journal.StepCopyMinio: "", journal.StepCatchUpMinio: "", journal.StepAwaitServedMinio: "",
-		// Its effect can be there before the log of its begin was read.
-		journal.StepCutOverMinio: disablesService, journal.StepDeleteMinioDeployment: endsDeployment, journal.StepDeleteSingleClaim: endsClaim,
-	} {
-		if !slices.Contains(killed, "step started "+step) && !slices.Contains(killed, interruption{effect, false}.String()) {
-			t.Errorf("EKCO was not killed when it had begun %s", step)
-		}
-	}
 	t.Log(m.story())
 	m.stopped(steady)
+}
 
+// migrationKilledAtRandom does the same at random moments.
+func migrationKilledAtRandom(m *minioCluster) {
 	seed := rand.Uint64()
-	t.Logf("the seed is %d", seed)
+	m.t.Logf("the seed is %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
-	for kills, all := 0, randomKills(t); kills < all; {
-		m.o.running.Kill()
-		m.again()
+	most, migrations := randomKills(m.t)
+	kills := 0
+	for ; migrations > 0 && kills < most; migrations-- {
+		m.installMinio()
 		steady := m.few()
-		kills += m.killAtRandom(random, all-kills)
-		t.Logf("killed %d times", kills)
+		m.installEKCO(nil)
+		kills += m.killAtRandom(random, most-kills)
+		m.t.Logf("killed %d times", kills)
 		m.stopped(steady)
+		m.o.running.Kill()
+	}
+	if kills == 0 {
+		m.t.Error("the migration ended before EKCO was killed")
 	}
 }
 
-// carried returns how many switches EKCO has made, by the journal.
-func (m *migration) carried() (switches int) {
-	m.t.Helper()
-	for _, event := range m.o.events("--component", "minio", "--type", string(journal.TypeStepDone)) {
-		if decode[*journal.StepDone](m.t, event).Step == journal.StepCutOverMinio {
+// switched returns how many switches EKCO has made, by the journal.
+func (o *operator) switched() (switches int) {
+	o.t.Helper()
+	for _, event := range o.events("--component", "minio", "--type", string(journal.TypeStepDone)) {
+		if decode[*journal.StepDone](o.t, event).Step == journal.StepCutOverMinio {
 			switches++
 		}
 	}
 	return switches
 }
 
-func testTwoEKCOsThatMigrateMinIOAtOnceLoseNothing(t *testing.T) {
-	keys := map[string]string{"minio_keep_source": "1s"}
-	m := newMigration(t, keys)
+// migrationByTwoEKCOs: only a real API server shows which of two changes at once it takes.
+func migrationByTwoEKCOs(m *minioCluster) {
+	t := m.t
+	m.installMinio()
 	steady := m.few()
-	other := newOperator(t, m.c.kubeconfigFor("kurl/ekco", nil), map[string]string{
-		"enable_ha_minio": "true", "minio_namespace": minioNamespace, "minio_keep_source": "1s",
-	})
+	m.installEKCO(nil)
+	other := newOperator(t, m.c.kubeconfigFor("kurl/ekco", nil), minioKeys(nil))
 	m.o.start()
 	other.start()
 	m.wantHandedOver()
+	switches := 0
 	for name, o := range map[string]*operator{"one": m.o, "other": other} {
 		t.Logf("%s EKCO\n%s", name, o.mustEkco("history", "--component", "minio", "-o", "tree"))
+		switches += o.switched()
 	}
-	if migrated := m.carried() + (&migration{t: t, c: m.c, g: m.g, o: other, k: m.k}).carried(); migrated != 1 {
-		t.Errorf("%d EKCOs had the Service lead to ha-minio", migrated)
+	if switches != 1 {
+		t.Errorf("Service minio was switched %d times, want once", switches)
 	}
 	m.stopped(steady)
 }
 
-// randomKills returns how often EKCO is killed at random: EKCO_MINIO_KILLS times, or as often as
-// there is time for beside all other tests.
-func randomKills(t *testing.T) int {
+// randomKills returns how often to kill EKCO, and in how many migrations at most: EKCO_MINIO_KILLS for both,
+// or 6 kills in one migration.
+func randomKills(t *testing.T) (kills, migrations int) {
 	t.Helper()
 	text, set := os.LookupEnv("EKCO_MINIO_KILLS")
 	if !set {
-		return 6
+		return 6, 1
 	}
 	kills, err := strconv.Atoi(text)
 	if err != nil || kills < 1 {
 		t.Fatalf("EKCO_MINIO_KILLS is %q: want a number above zero", text)
 	}
-	return kills
+	return kills, kills
 }

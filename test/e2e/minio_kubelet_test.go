@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math/rand/v2"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -22,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/replicatedhq/ekco/test/child"
+	"github.com/replicatedhq/ekco/test/loopback"
 	miniotest "github.com/replicatedhq/ekco/test/minio"
 )
 
@@ -39,7 +39,8 @@ var minioPrograms = sync.OnceValues(func() (miniotest.Programs, error) {
 //
 // Unlike in a cluster, a replica's address is always the same: nothing here resolves names.
 type minioKubelet struct {
-	t        *testing.T
+	// t is the current scene. owner is the test of the cluster; the servers end with it.
+	t, owner *testing.T
 	c        *cluster
 	dir      string
 	network  string
@@ -55,6 +56,8 @@ type minioKubelet struct {
 	mu     sync.Mutex
 	broken []int
 
+	// seen caches the API server's objects.
+	seen *minioObjects
 	// What follows is the loop's alone.
 	servers map[types.UID]*minioServer
 	singles int
@@ -69,11 +72,13 @@ type minioServer struct {
 	killed time.Time
 	// spare is how many probes may fail until it is not ready: none before it has answered one.
 	spare int
+	// period is the probe interval after the first good answer; asked is the time of the last probe.
+	period time.Duration
+	asked  time.Time
 }
 
 // unreadyAfter is how many probes must fail in a row before a server that was ready is not:
-// failureThreshold where a manifest names none. A machine that stands still for a moment costs
-// one.
+// failureThreshold where a manifest names none. A late answer does not count: the machine may be busy.
 const unreadyAfter = 3
 
 // minioDisks are the sizes of the disks of the single MinIO and of each replica, in megabytes;
@@ -88,27 +93,37 @@ func startMinioKubelet(t *testing.T, c *cluster, disks minioDisks) *minioKubelet
 		t.Fatal(err)
 	}
 	k := &minioKubelet{
-		t: t, c: c, dir: t.TempDir(), programs: programs, proxy: miniotest.StartProxy(t), servers: map[types.UID]*minioServer{},
-		network: fmt.Sprintf("127.%d.%d.", 64+rand.IntN(128), rand.IntN(256)),
+		t: t, owner: t, c: c, dir: miniotest.Dir(t), programs: programs, proxy: miniotest.StartProxy(t), servers: map[types.UID]*minioServer{},
+		network: loopback.Network(), seen: watchMinioObjects(t, c.client),
 	}
 	k.mount(disks)
 	var loop sync.WaitGroup
 	t.Cleanup(loop.Wait)
 	loop.Go(func() {
-		tick := time.NewTicker(200 * time.Millisecond)
-		defer tick.Stop()
-		for {
+		for t.Context().Err() == nil {
+			err := k.sync(t.Context())
+			if err != nil && t.Context().Err() == nil {
+				t.Logf("the kubelet of MinIO's pods: %v", err)
+			}
 			select {
 			case <-t.Context().Done():
-				return
-			case <-tick.C:
-			}
-			if err := k.sync(t.Context()); err != nil && t.Context().Err() == nil {
-				t.Logf("the kubelet of MinIO's pods: %v", err)
+			case <-k.seen.changed:
+			case <-time.After(k.pollInterval(err)):
 			}
 		}
 	})
 	return k
+}
+
+// pollInterval is how long the loop waits without a change in the API server. It is short while a server
+// starts or ends.
+func (k *minioKubelet) pollInterval(err error) time.Duration {
+	for _, server := range k.servers {
+		if err != nil || server.spare < unreadyAfter || !server.killed.IsZero() {
+			return 100 * time.Millisecond
+		}
+	}
+	return time.Second
 }
 
 // mount gives the volumes disks, those to come as well: what a claim had goes with it, the disk
@@ -161,44 +176,25 @@ func (k *minioKubelet) sync(ctx context.Context) error {
 	if err := k.provision(ctx); err != nil {
 		return err
 	}
-	pods, err := k.c.client.CoreV1().Pods(minioNamespace).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return err
-	}
-	up, err := k.nodesUp(ctx)
-	if err != nil {
-		return err
-	}
-	there := map[types.UID]bool{}
-	for i := range pods.Items {
-		pod := &pods.Items[i]
-		there[pod.UID] = up[pod.Spec.NodeName]
-		if !up[pod.Spec.NodeName] {
-			continue
-		}
-		if err := k.run(ctx, pod); err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
-			return err
+	there := map[types.UID]*corev1.Pod{}
+	for _, pod := range k.seen.pods() {
+		if k.seen.isUp(pod.Spec.NodeName) {
+			there[pod.UID] = pod
 		}
 	}
 	for uid, server := range k.servers {
-		if !there[uid] { // deleted by force, or its machine is off
+		if there[uid] == nil { // deleted by force, or its machine is off
 			server.process.Kill()
 			delete(k.servers, uid)
 		}
 	}
-	return k.lead(ctx, pods.Items)
-}
-
-func (k *minioKubelet) nodesUp(ctx context.Context) (map[string]bool, error) {
-	nodes, err := k.c.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: "sim/kubelet=up"})
-	if err != nil {
-		return nil, err
+	for _, pod := range there {
+		if err := k.run(ctx, pod); err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+			return err
+		}
 	}
-	up := map[string]bool{}
-	for _, node := range nodes.Items {
-		up[node.Name] = true
-	}
-	return up, nil
+	k.lead()
+	return nil
 }
 
 // run is what a kubelet does about a pod.
@@ -219,8 +215,11 @@ func (k *minioKubelet) run(ctx context.Context, pod *corev1.Pod) error {
 		}
 		server.process.Kill()
 	case server == nil || !server.process.Running():
-		volume, err := k.volume(ctx, pod)
-		if err != nil || volume == "" || ctx.Err() != nil {
+		volume := k.volume(pod)
+		if volume == "" {
+			return nil
+		}
+		if err := ctx.Err(); err != nil {
 			return err
 		}
 		server = k.start(pod, volume)
@@ -232,8 +231,9 @@ func (k *minioKubelet) run(ctx context.Context, pod *corev1.Pod) error {
 // breakDown has the servers of these replicas, and of no others, end at once.
 func (k *minioKubelet) breakDown(replicas ...int) {
 	k.mu.Lock()
-	defer k.mu.Unlock()
 	k.broken = replicas
+	k.mu.Unlock()
+	k.seen.wake()
 }
 
 func (k *minioKubelet) breaks(pod *corev1.Pod) bool {
@@ -257,17 +257,17 @@ func (s *minioServer) end(pod *corev1.Pod) bool {
 }
 
 // volume returns the name of the pod's volume, "" while it has none.
-func (k *minioKubelet) volume(ctx context.Context, pod *corev1.Pod) (string, error) {
+func (k *minioKubelet) volume(pod *corev1.Pod) string {
 	for _, volume := range pod.Spec.Volumes {
 		if of := volume.PersistentVolumeClaim; of != nil {
-			claim, err := k.c.client.CoreV1().PersistentVolumeClaims(minioNamespace).Get(ctx, of.ClaimName, metav1.GetOptions{})
-			if err != nil || claim.Status.Phase != corev1.ClaimBound {
-				return "", err
+			for _, claim := range k.seen.claims() {
+				if claim.Name == of.ClaimName && claim.Status.Phase == corev1.ClaimBound {
+					return claim.Spec.VolumeName
+				}
 			}
-			return claim.Spec.VolumeName, nil
 		}
 	}
-	return "", fmt.Errorf("pod %s has no claim", pod.Name)
+	return ""
 }
 
 // start starts the server of a pod. Its directory is empty unless the volume is that with
@@ -288,7 +288,7 @@ func (k *minioKubelet) start(pod *corev1.Pod, volume string) *minioServer {
 	if was, err := os.ReadFile(owner); err != nil || string(was) != volume {
 		for _, err := range []error{os.RemoveAll(dir), os.MkdirAll(dir, 0o700), os.WriteFile(owner, []byte(volume), 0o600)} {
 			if err != nil {
-				k.t.Error(err)
+				k.owner.Error(err)
 			}
 		}
 	}
@@ -297,7 +297,7 @@ func (k *minioKubelet) start(pod *corev1.Pod, volume string) *minioServer {
 		"MINIO_UPDATE=off", "MINIO_BROWSER=off", "HOME=" + filepath.Dir(dir), "MINIO_CI_CD=1", "_MINIO_SERVER_LOCAL=" + ip + ":9000",
 	}
 	args := append([]string{"server", "--quiet", "--address", ip + ":9000"}, volumes...)
-	return &minioServer{process: child.StartWith(k.t, env, k.programs.Server, args...), ip: ip}
+	return &minioServer{process: child.StartWith(k.owner, env, k.programs.Server, args...), ip: ip, period: time.Second}
 }
 
 // ordinal returns which replica a pod is, and whether it is one.
@@ -317,7 +317,7 @@ func (k *minioKubelet) tell(ctx context.Context, pod *corev1.Pod, server *minioS
 		return nil
 	}
 	if isReady(pod) {
-		k.t.Logf("%s is not ready any more, its server runs: %t", pod.Name, server.process.Running())
+		k.owner.Logf("%s is not ready any more, its server runs: %t", pod.Name, server.process.Running())
 	}
 	now := metav1.Now()
 	condition := func(kind corev1.PodConditionType, status corev1.ConditionStatus) corev1.PodCondition {
@@ -340,14 +340,24 @@ func (k *minioKubelet) tell(ctx context.Context, pod *corev1.Pod, server *minioS
 	return err
 }
 
-// ready probes the server.
+// ready reports whether the server is ready. It probes it if a probe is due.
 func (s *minioServer) ready(ctx context.Context) bool {
-	if probe(ctx, "http://"+s.ip+":9000/minio/health/ready") {
+	if s.spare == unreadyAfter && time.Since(s.asked) < s.period {
+		return s.process.Running()
+	}
+	s.asked = time.Now()
+	s.probed(ask(ctx, "http://"+s.ip+":9000/minio/health/ready"))
+	return s.spare > 0 && s.process.Running()
+}
+
+// probed records a probe's result; late means that no answer came within the timeout.
+func (s *minioServer) probed(status int, late bool) {
+	switch {
+	case status == http.StatusOK:
 		s.spare = unreadyAfter
-	} else {
+	case !late:
 		s.spare = max(0, s.spare-1)
 	}
-	return s.spare > 0 && s.process.Running()
 }
 
 func isReady(pod *corev1.Pod) bool {
@@ -361,41 +371,39 @@ func isReady(pod *corev1.Pod) bool {
 
 // probe reports whether a page answers 200.
 func probe(ctx context.Context, url string) bool {
-	ctx, stop := context.WithTimeout(ctx, 2*time.Second)
+	status, _ := ask(ctx, url)
+	return status == http.StatusOK
+}
+
+// ask returns the HTTP status of a page, 0 if there is none; late means that no answer came within the
+// timeout.
+func ask(ctx context.Context, url string) (status int, late bool) {
+	ctx, stop := context.WithTimeout(ctx, 5*time.Second)
 	defer stop()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
 	if err != nil {
-		return false
+		return 0, false
 	}
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	response, err := client.Do(request)
 	if err != nil {
-		return false
+		return 0, ctx.Err() != nil
 	}
 	_ = response.Body.Close()
-	return response.StatusCode == http.StatusOK
+	return response.StatusCode, false
 }
 
 // lead is kube-proxy: new connections go to the ready pods of Service minio.
-func (k *minioKubelet) lead(ctx context.Context, pods []corev1.Pod) error {
-	service, err := k.c.client.CoreV1().Services(minioNamespace).Get(ctx, "minio", metav1.GetOptions{})
-	if err != nil && !apierrors.IsNotFound(err) {
-		return err
-	}
+func (k *minioKubelet) lead() {
 	var to []string
-	for i := range pods {
-		pod := &pods[i]
-		matches := err == nil && len(service.Spec.Selector) > 0
-		for name, value := range service.Spec.Selector {
-			matches = matches && pod.Labels[name] == value
-		}
-		if matches && isReady(pod) && pod.DeletionTimestamp == nil {
+	for _, pod := range k.seen.pods() {
+		if k.seen.selects(pod) && isReady(pod) && pod.DeletionTimestamp == nil {
 			to = append(to, pod.Status.PodIP+":9000")
 		}
 	}
-	if strings.Join(to, " ") != strings.Join(k.leads, " ") {
+	slices.Sort(to)
+	if !slices.Equal(to, k.leads) {
 		k.leads = to
 		k.proxy.Lead(to...)
 	}
-	return nil
 }

@@ -1,8 +1,6 @@
 package e2e
 
 import (
-	"fmt"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -10,10 +8,11 @@ import (
 	"testing"
 
 	"github.com/replicatedhq/ekco/test/child"
+	"github.com/replicatedhq/ekco/test/loopback"
 )
 
-func TestAServerThatMissesAProbeStaysReadyAndOneThatIsGoneOrNewDoesNot(t *testing.T) {
-	ip := fmt.Sprintf("127.%d.%d.%d", 64+rand.IntN(128), rand.IntN(256), 1+rand.IntN(254))
+func TestMinioPodIsUnreadyAfterThreeFailedProbes(t *testing.T) {
+	ip := loopback.Network() + "1"
 	var answers atomic.Int32
 	page := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(int(answers.Load())) }))
 	page.Listener.Close()
@@ -39,6 +38,12 @@ func TestAServerThatMissesAProbeStaysReadyAndOneThatIsGoneOrNewDoesNot(t *testin
 		if got := server.ready(t.Context()); got != probed.ready {
 			t.Errorf("probe %d was answered with %d, ready is %t", i, probed.answers, got)
 		}
+	}
+	for range 2 * unreadyAfter { // the machine is busy
+		server.probed(0, true)
+	}
+	if answers.Store(503); !server.ready(t.Context()) {
+		t.Error("late answers count as missed")
 	}
 	server.process.Kill()
 	if server.ready(t.Context()) {

@@ -18,27 +18,19 @@ const (
 // provision makes a volume on the node that the scheduler chose for a claim, and removes
 // those whose claims are gone.
 func (k *minioKubelet) provision(ctx context.Context) error {
-	claims, err := k.c.client.CoreV1().PersistentVolumeClaims(minioNamespace).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return err
-	}
-	for i := range claims.Items {
-		claim := &claims.Items[i]
+	volumes := k.c.client.CoreV1().PersistentVolumes()
+	for _, claim := range k.seen.claims() {
 		node := claim.Annotations["volume.kubernetes.io/selected-node"]
 		if claim.Status.Phase != corev1.ClaimPending || node == "" || claim.DeletionTimestamp != nil {
 			continue
 		}
-		if _, err := k.c.client.CoreV1().PersistentVolumes().Create(ctx, localVolume(claim, node), metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+		if _, err := volumes.Create(ctx, localVolume(claim, node), metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
 			return err
 		}
 	}
-	volumes, err := k.c.client.CoreV1().PersistentVolumes().List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return err
-	}
-	for _, volume := range volumes.Items {
+	for _, volume := range k.seen.volumes() {
 		if volume.Spec.StorageClassName == localClass && volume.Status.Phase == corev1.VolumeReleased && volume.DeletionTimestamp == nil {
-			if err := k.c.client.CoreV1().PersistentVolumes().Delete(ctx, volume.Name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+			if err := volumes.Delete(ctx, volume.Name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
 				return err
 			}
 		}

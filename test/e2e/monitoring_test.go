@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/replicatedhq/ekco/fsm"
 	"github.com/replicatedhq/ekco/internal/kube"
@@ -68,11 +67,6 @@ func TestReplicasOfMonitoringFollowTheNodesUnderTheShippedPermissions(t *testing
 		}
 		c.waitReplicas(step.want)
 	}
-	for took := range o.joinedToScaled() {
-		if took > 2*time.Second {
-			t.Errorf("the replicas followed the nodes after %s, want 2s", took)
-		}
-	}
 	eventually(t, patience, "both are in step", func() (bool, string) {
 		status := o.mustEkco("status")
 		return strings.Count(status, "InStep") == 2, status
@@ -104,28 +98,6 @@ func (c *cluster) checkConflicts() {
 	if _, err := objects.ReplaceObject(c.t.Context(), ref, old); !errors.Is(err, kube.ErrConflict) {
 		c.t.Errorf("an update of an older version: %v", err)
 	}
-}
-
-// joinedToScaled returns how long after the event of a node each scaling ended.
-func (o *operator) joinedToScaled() map[time.Duration]bool {
-	o.t.Helper()
-	took := map[time.Duration]bool{}
-	var last time.Time
-	for _, event := range o.events() {
-		payload, err := event.Decode()
-		if err != nil {
-			o.t.Fatal(err)
-		}
-		switch p := payload.(type) {
-		case *journal.NodeObserved, *journal.NodeGone, *journal.OperatorStarted:
-			last = event.Time
-		case *journal.ActionEnded:
-			if strings.HasPrefix(event.Action, "scale-") && p.Outcome == journal.OutcomeDone && !last.IsZero() {
-				took[event.Time.Sub(last)] = true
-			}
-		}
-	}
-	return took
 }
 
 func TestSomebodyWhoKeepsChangingReplicasBackIsNotFought(t *testing.T) {

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/replicatedhq/ekco/fsm"
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/test/artifacts"
 	"github.com/replicatedhq/ekco/test/child"
 )
 
@@ -47,6 +49,8 @@ type operator struct {
 	kubeconfig string
 	address    string
 	running    *child.Process
+	// isExplained is set when explain has run.
+	isExplained bool
 }
 
 // newOperator makes an installation with the fast config and the given keys.
@@ -118,7 +122,31 @@ func (o *operator) startAs(name string, args ...string) *child.Process {
 	}, args...)
 	o.running = child.Start(o.t, name, all...)
 	tellsWhatItDoes(o.t, o.running)
+	o.t.Cleanup(func() {
+		if o.t.Failed() && !o.isExplained {
+			o.isExplained = true
+			o.explain()
+		}
+	})
 	return o.running
+}
+
+// explain keeps the status and the journal for a test that has failed.
+func (o *operator) explain() {
+	o.t.Helper()
+	for name, args := range map[string][]string{
+		"ekco status":  {"status", "-o", "wide"},
+		"ekco journal": {"history", "--since", "all", "-o", "json"},
+	} {
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		command := exec.CommandContext(ctx, binaries.ekco, append(args, "--journal", o.journal, "--config", o.config)...)
+		output, err := command.CombinedOutput() // status exits with 1 if something is wrong
+		if command.ProcessState == nil {
+			output = []byte(err.Error())
+		}
+		artifacts.Keep(o.t, name, output)
+	}
 }
 
 // startReady starts EKCO and waits until it has caught up with the cluster.

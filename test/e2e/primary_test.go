@@ -194,7 +194,7 @@ func TestAPurgeOfAPrimaryWithoutCertificatesTouchesNothing(t *testing.T) {
 	k.node("lose", "primary-3")
 	o.waitState("primary-3", fsmnode.Unknown)
 	asked := child.Start(t, binaries.ekco, "purge-node", "primary-3", "--journal", o.journal, "--config", o.config)
-	eventually(t, waitAction, "the command names the file that is missing", func() (bool, string) {
+	eventually(t, patience, "the command names the file that is missing", func() (bool, string) {
 		output := asked.Output.String()
 		return strings.Contains(output, "ca.crt") || strings.Contains(output, "healthcheck-client"), output
 	})

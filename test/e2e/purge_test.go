@@ -12,15 +12,9 @@ import (
 	"github.com/replicatedhq/ekco/test/child"
 )
 
-const (
-	// grace is what an administrator is promised for a stop.
-	grace      = 10 * time.Second
-	waitAction = patience
-)
-
 func eventuallyGone(t *testing.T, c *cluster, node string) {
 	t.Helper()
-	eventually(t, waitAction, node+" is deleted", func() (bool, string) { return !c.nodeExists(node), "" })
+	eventually(t, patience, node+" is deleted", func() (bool, string) { return !c.nodeExists(node), "" })
 }
 
 func TestAPurgeByHandRemovesTheNodeAndASecondOneHasNothingToDo(t *testing.T) {
@@ -97,14 +91,14 @@ func TestEKCOKilledAnywhereInAPurgeFinishesItAfterwards(t *testing.T) {
 			asked := child.Start(t, binaries.ekco, "purge-node", "worker-1", "--journal", o.journal, "--config", o.config)
 			select {
 			case <-h.reached:
-			case <-time.After(waitAction):
+			case <-time.After(patience):
 				t.Fatalf("EKCO never came to the place; it said:\n%s", p.Output.Tail(3000))
 			}
 			p.Kill()
 			o.startReady()
 			// The command that asked waits for EKCO to come back, unless its
 			// request never got into the journal.
-			if code := asked.Wait(waitAction); code != 0 && strings.Contains(asked.Output.String(), "is in the journal") {
+			if code := asked.Wait(patience); code != 0 && strings.Contains(asked.Output.String(), "is in the journal") {
 				t.Errorf("purge-node exits %d although the purge was resumed:\n%s", code, asked.Output.Tail(2000))
 			}
 			output := o.mustEkco("purge-node", "worker-1")
@@ -117,7 +111,7 @@ func TestEKCOKilledAnywhereInAPurgeFinishesItAfterwards(t *testing.T) {
 				t.Errorf("purges of the node ended %v, want one, done", got)
 			}
 			o.mustEkco("journal", "verify")
-			o.running.Stop(grace)
+			o.running.Stop(patience)
 			c.kubectl("delete", "configmap", "-n", "kurl", "ekco-journal", "--ignore-not-found")
 			c.node("add", "worker-1", "--role", "worker")
 		})
@@ -137,15 +131,15 @@ func TestAnEKCOWithAnEmptyJournalAdoptsAnOpenPurge(t *testing.T) {
 
 	second := newOperator(t, c.kubeconfigFor("kurl/ekco", nil), nil)
 	second.startReady()
-	eventually(t, waitAction, "the adopted purge is done", func() (bool, string) {
+	eventually(t, patience, "the adopted purge is done", func() (bool, string) {
 		got := second.outcomes("worker-1")[journal.ActionPurgeNode]
 		return len(got) == 1 && got[0] == journal.OutcomeDone, ""
 	})
 
 	// Back on the first journal, the purge is known to be over.
-	second.running.Stop(grace)
+	second.running.Stop(patience)
 	first.startReady()
-	eventually(t, waitAction, "the first journal knows it", func() (bool, string) {
+	eventually(t, patience, "the first journal knows it", func() (bool, string) {
 		return len(first.status().Actions) == 0, ""
 	})
 }
@@ -171,11 +165,11 @@ func TestAnAPIOutageLongerThanTheTolerationDestroysNothing(t *testing.T) {
 	c, g, o := installGated(t, map[string]string{"purge_dead_nodes": "true", "settling_time": "5m"})
 	o.startReady()
 	g.cut(true)
-	eventually(t, waitAction, "EKCO notices", func() (bool, string) { return !o.status().API.LostAt.IsZero(), "" })
+	eventually(t, patience, "EKCO notices", func() (bool, string) { return !o.status().API.LostAt.IsZero(), "" })
 	c.node("lose", "worker-1")
 	c.waitUnreachable("worker-1")
 	lost := time.Now()
-	eventually(t, waitAction, "the outage outlasts the toleration", func() (bool, string) {
+	eventually(t, patience, "the outage outlasts the toleration", func() (bool, string) {
 		return time.Since(lost) > 5*time.Second, ""
 	})
 	g.cut(false)

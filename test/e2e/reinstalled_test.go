@@ -74,7 +74,7 @@ func TestAPodThatFindsTheJournalOfAnEarlierClusterIsReady(t *testing.T) {
 	if shown := o.mustEkco("status"); !strings.Contains(shown, replaced.File) {
 		t.Errorf("the status does not say where the old journal is:\n%s", shown)
 	}
-	o.running.Stop(grace)
+	o.running.Stop(patience)
 
 	o.journal = filepath.Join(t.TempDir(), "journal.db")
 	if err := os.WriteFile(o.journal, nil, 0o600); err != nil {
@@ -92,7 +92,7 @@ func TestAPodThatFindsTheJournalOfAnEarlierClusterIsReady(t *testing.T) {
 func (o *operator) startedAnew(t *testing.T) {
 	t.Helper()
 	before := o.status().Journal
-	o.running.Stop(grace)
+	o.running.Stop(patience)
 	o.startInPod()
 	o.waitReady()
 	if now := o.status().Journal; now.JournalID != before.JournalID || now.LastSeq < before.LastSeq {

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -114,7 +113,7 @@ func (c *cluster) data(namespace, name string) map[string][]byte {
 func (s *server) start() {
 	s.c.t.Helper()
 	if s.process != nil {
-		s.process.Stop(5 * time.Second)
+		s.process.Stop(patience)
 	}
 	dir := s.c.t.TempDir()
 	for name, content := range s.c.data(s.namespace, s.secret) {

@@ -222,15 +222,22 @@ func (b *bridge) record(call execCall) {
 	b.calls = append(b.calls, call)
 }
 
-// changes returns the ceph commands that changed something, since a mark.
+// changes returns the ceph commands that changed something, since a mark. A command that failed and was
+// repeated is there once: EKCO repeats what Ceph answers too late.
 func (b *bridge) changes(since mark) []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var changes []string
+	failed := make(map[string]bool)
 	for _, call := range b.calls[since:] {
-		if call.changes() {
-			changes = append(changes, strings.Join(call.Ceph, " "))
+		if !call.changes() {
+			continue
 		}
+		command := strings.Join(call.Ceph, " ")
+		if !failed[command] {
+			changes = append(changes, command)
+		}
+		failed[command] = call.ExitCode != 0
 	}
 	return changes
 }

@@ -69,7 +69,7 @@ func (w *wholeCluster) cancelled(t *testing.T, node string, before world) {
 		restored.Deployments = less(restored.Deployments, fmt.Sprintf("rook-ceph-osd-%d", id))
 	}
 	w.want(t, restored)
-	o.running.Stop(grace)
+	o.running.Stop(patience)
 	w.wantHealthy()
 }
 

@@ -71,6 +71,7 @@ func (w *wholeCluster) deadPrimary(t *testing.T) {
 	mark, began := w.exec.mark(), time.Now()
 	output = o.mustEkco("purge-node", node)
 	t.Logf("purged within %s; %s:\n%s", time.Since(began).Round(10*time.Millisecond), w.exec.spent(mark), output)
+	w.waitPurged(o, node)
 	w.logOverhead(o, node)
 	changed := w.exec.changes(mark)
 	slices.Sort(changed)
@@ -84,10 +85,20 @@ func (w *wholeCluster) deadPrimary(t *testing.T) {
 	w.wantPurged(o, node, before.without(node))
 }
 
+// waitPurged waits until the purge of a node has ended. On a busy machine Ceph may take
+// longer to answer than the command waits for it: then EKCO finishes the purge later.
+func (w *wholeCluster) waitPurged(o *operator, node string) {
+	w.t.Helper()
+	eventually(w.t, patience, "the purge of "+node+" has ended", func() (bool, string) {
+		return len(o.outcomes(node)[journal.ActionPurgeNode]) > 0, o.mustEkco("status")
+	})
+}
+
 // wantPurged checks that the cluster is as it should be after the purge of a
 // node, that it is well, and that a second purge does nothing.
 func (w *wholeCluster) wantPurged(o *operator, node string, after world) {
 	w.t.Helper()
+	w.waitPurged(o, node)
 	w.want(w.t, after)
 	o.checkRecorded(node)
 	if got := o.outcomes(node)[journal.ActionPurgeNode]; len(got) != 1 || got[0] != journal.OutcomeDone {

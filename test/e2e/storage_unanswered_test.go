@@ -43,7 +43,7 @@ func (w *wholeCluster) holdsAutomatically(t *testing.T, before world, nodes ...s
 			t.Errorf("the purge of %s is held and started %d steps", node, len(started))
 		}
 	}
-	o.running.Stop(grace)
+	o.running.Stop(patience)
 }
 
 // waitHeld waits until a purge is held by a preflight.
@@ -94,11 +94,8 @@ func (w *wholeCluster) finishesWhenCephAnswers(t *testing.T, before world, noToo
 
 	w.moveTools(toolsNode)
 	w.ceph.StartMgr()
-	for _, node := range []string{noMgr, noTools} {
-		eventually(t, patience, "the purge of "+node+" is done", func() (bool, string) {
-			return len(o.outcomes(node)[journal.ActionPurgeNode]) == 1, o.mustEkco("status")
-		})
-	}
+	w.waitPurged(o, noMgr)
+	w.waitPurged(o, noTools)
 	after := before.without(noMgr).without(noTools)
 	w.wantPurged(o, noMgr, after)
 	w.wantPurged(o, noTools, after)

@@ -16,7 +16,7 @@ func TestAnEKCOWhoseVerifierIsKilledObservesLeavesTheJournalAloneAndGoesOn(t *te
 	t.Parallel()
 	c, o := install(t, nil)
 	o.startReady()
-	o.running.Stop(grace)
+	o.running.Stop(patience)
 	before, err := os.ReadFile(o.journal)
 	if err != nil {
 		t.Fatal(err)

@@ -24,6 +24,7 @@ func encryptedKinds(t *testing.T, s side, bucket string) {
 }
 
 func TestEncryptedObjectsGoAlongWhereTheTargetCanEncrypt(t *testing.T) {
+	t.Parallel()
 	source, target := newSide(t, 1, withKeys), newSide(t, 1, strings.Replace(withKeys, "Iyqs", "AAAA", 1))
 	source.versioned(t, "bucket")
 	encryptedKinds(t, source, "bucket")
@@ -41,6 +42,7 @@ func TestEncryptedObjectsGoAlongWhereTheTargetCanEncrypt(t *testing.T) {
 }
 
 func TestObjectsThatCannotBeCarriedOverAreNamedAndTheOthersAreCopied(t *testing.T) {
+	t.Parallel()
 	source, target := newSide(t, 1, withKeys), newSide(t, 1)
 	source.bucket(t, "bucket")
 	encryptedKinds(t, source, "bucket")

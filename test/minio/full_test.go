@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/minio/minio-go/v7"
 
@@ -16,6 +15,7 @@ import (
 )
 
 func TestAFullDiskEndsTheCopyAndAPassGoesOnOnceThereIsRoom(t *testing.T) {
+	t.Parallel()
 	source := newSide(t, 1)
 	source.bucket(t, "bucket")
 	for i := range 20 {
@@ -24,7 +24,8 @@ func TestAFullDiskEndsTheCopyAndAPassGoesOnOnceThereIsRoom(t *testing.T) {
 	source.put(t, "bucket", "b, in parts", strings.Repeat("0123456789abcdef", 48<<16), minio.PutObjectOptions{PartSize: 5 << 20})
 	for name, first := range map[string]int{"while small objects are stored": 64, "while parts are": 112} {
 		t.Run(name, func(t *testing.T) {
-			dir := t.TempDir()
+			t.Parallel()
+			dir := miniotest.Dir(t)
 			disk := miniotest.MountDisk(t, dir, first)
 			target := sideOf(t, miniotest.StartIn(t, programs, dir, miniotest.Addresses(1)))
 			if _, err := replica.Prepare(t.Context(), source, target); err != nil {
@@ -40,7 +41,7 @@ func TestAFullDiskEndsTheCopyAndAPassGoesOnOnceThereIsRoom(t *testing.T) {
 			}
 			disk.Resize(512)
 			// A server looks at its disk from time to time.
-			await.Until(t, time.Minute, "a pass comes to its end", func() (bool, string) {
+			await.Until(t, patience, "a pass comes to its end", func() (bool, string) {
 				_, err := replica.Pass(t.Context(), source, target, options)
 				return err == nil, fmt.Sprint(err)
 			})

@@ -32,6 +32,7 @@ func may(t *testing.T, store *miniotest.Store, access, secret string) bool {
 }
 
 func TestUsersGroupsPoliciesAndServiceAccountsGoAlongAndWhatIsRemovedStaysSo(t *testing.T) {
+	t.Parallel()
 	source, target := newSide(t, 1), newSide(t, 1)
 	for _, one := range []side{source, target} {
 		one.bucket(t, "bucket")

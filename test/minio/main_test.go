@@ -5,11 +5,14 @@ import (
 	"fmt"
 	"os"
 	"testing"
-
-	"go.uber.org/goleak"
+	"time"
 
 	miniotest "github.com/replicatedhq/ekco/test/minio"
+	"github.com/replicatedhq/ekco/test/rig"
 )
+
+// patience bounds every wait. Only a test that fails waits that long.
+const patience = 5 * time.Minute
 
 // programs are those under test.
 var programs miniotest.Programs
@@ -23,10 +26,12 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	var err error
-	if programs, err = miniotest.Build(context.Background(), "."); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	goleak.VerifyTestMain(m)
+	rig.Main(m, rig.Options{
+		Fetch: []string{"server/build.sh"},
+		Prepare: func(ctx context.Context, _ string) (err error) {
+			programs, err = miniotest.Build(ctx, ".")
+			return err
+		},
+		Parallel: 4, // they mostly wait for servers
+	})
 }

@@ -12,6 +12,7 @@ import (
 )
 
 func TestWhatAnOlderEKCOCopiedIsNotForeignAndMadeEqual(t *testing.T) {
+	t.Parallel()
 	source, target := newSide(t, 1), newSide(t, 6)
 	source.bucket(t, "plain")
 	source.put(t, "plain", "rich", "content", rich())
@@ -23,7 +24,7 @@ func TestWhatAnOlderEKCOCopiedIsNotForeignAndMadeEqual(t *testing.T) {
 	source.put(t, "versioned", "key", "second", rich())
 	source.put(t, "versioned", "deleted", "content", rich())
 	source.remove(t, "versioned", "deleted", "")
-	command(t, 2*time.Minute, order{Do: "serial", From: source.store.Address(0), To: target.store.Address(0)})
+	command(t, patience, order{Do: "serial", From: source.store.Address(0), To: target.store.Address(0)})
 
 	foreign := func(want ...string) {
 		t.Helper()

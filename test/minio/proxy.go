@@ -2,12 +2,12 @@ package miniotest
 
 import (
 	"context"
-	"fmt"
 	"io"
-	"math/rand/v2"
 	"net"
 	"sync"
 	"testing"
+
+	"github.com/replicatedhq/ekco/test/loopback"
 )
 
 // Proxy leads connections as kube-proxy does for a Service: a new one goes to the next of the
@@ -32,7 +32,7 @@ func StartProxy(tb testing.TB) *Proxy {
 	tb.Helper()
 	p := &Proxy{tb: tb, conns: map[net.Conn]bool{}}
 	// An address and a port that no outgoing connection gets while nobody listens.
-	p.address = fmt.Sprintf("127.%d.%d.%d:9080", 64+rand.IntN(128), rand.IntN(256), 1+rand.IntN(254))
+	p.address = loopback.Network() + "1:9080"
 	tb.Cleanup(p.end)
 	return p
 }

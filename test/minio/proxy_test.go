@@ -7,7 +7,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/replicatedhq/ekco/test/await"
 	miniotest "github.com/replicatedhq/ekco/test/minio"
@@ -60,7 +59,7 @@ type talk struct {
 // connect returns a connection and who greets on it.
 func connect(t *testing.T, proxy *miniotest.Proxy) (talk, string) {
 	t.Helper()
-	conn, err := net.DialTimeout("tcp", proxy.Address(), time.Minute)
+	conn, err := net.DialTimeout("tcp", proxy.Address(), patience)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,6 +82,7 @@ func (c talk) answered() bool {
 }
 
 func TestAConnectionStaysWhereItIsUntilItsServerEnds(t *testing.T) {
+	t.Parallel()
 	proxy := miniotest.StartProxy(t)
 	refused := func() {
 		t.Helper()
@@ -117,5 +117,5 @@ func TestAConnectionStaysWhereItIsUntilItsServerEnds(t *testing.T) {
 		t.Errorf("of two it leads to %v", seen)
 	}
 	endOne()
-	await.Until(t, time.Minute, "its connection has ended", func() (bool, string) { return !old.answered(), "it answers" })
+	await.Until(t, patience, "its connection has ended", func() (bool, string) { return !old.answered(), "it answers" })
 }

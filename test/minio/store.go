@@ -3,7 +3,6 @@ package miniotest
 import (
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"path/filepath"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/replicatedhq/ekco/test/await"
 	"github.com/replicatedhq/ekco/test/child"
+	"github.com/replicatedhq/ekco/test/loopback"
 )
 
 // The credentials of every store's root user.
@@ -20,9 +20,8 @@ const (
 	SecretKey = "k7Gq2wXzP"
 )
 
-// limit is how long a store may take to be healthy, on a machine that does much
-// else.
-const limit = 2 * time.Minute
+// limit is how long a store may take to be healthy. Usually it is some seconds.
+const limit = 5 * time.Minute
 
 // Store is an object store of one or more servers that ends with its test.
 type Store struct {
@@ -47,7 +46,7 @@ func Start(t testing.TB, programs Programs, servers int, env ...string) *Store {
 
 // Addresses are some for so many servers, as HOST:PORT.
 func Addresses(servers int) (addresses []string) {
-	network := fmt.Sprintf("127.%d.%d.", 64+rand.IntN(128), rand.IntN(256))
+	network := loopback.Network()
 	for i := range servers {
 		addresses = append(addresses, net.JoinHostPort(fmt.Sprint(network, i+1), "9000"))
 	}
@@ -57,7 +56,7 @@ func Addresses(servers int) (addresses []string) {
 // StartAt is [Start] with the addresses of the servers, as HOST:PORT.
 func StartAt(t testing.TB, programs Programs, addresses []string, env ...string) *Store {
 	t.Helper()
-	return StartIn(t, programs, t.TempDir(), addresses, env...)
+	return StartIn(t, programs, Dir(t), addresses, env...)
 }
 
 // StartIn is [StartAt] with the directory in which the servers keep their data.
@@ -162,7 +161,7 @@ func (s *Store) health(one *server) string {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	client := http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+	client := http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
 	response, err := client.Do(request)
 	if err != nil {
 		return err.Error()

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/replicatedhq/ekco/test/await"
 	miniotest "github.com/replicatedhq/ekco/test/minio"
@@ -15,7 +14,7 @@ import (
 // answer is the status of a server's health page.
 func answer(t *testing.T, address, page string) int {
 	t.Helper()
-	client := http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+	client := http.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true}}
 	response, err := client.Get("http://" + address + page)
 	if err != nil {
 		t.Fatal(err)
@@ -34,6 +33,7 @@ func file(t *testing.T, content string) string {
 }
 
 func TestASingleServerKeepsItsDataWhenItIsKilledAndStartedAgain(t *testing.T) {
+	t.Parallel()
 	store := miniotest.Start(t, programs, 1)
 	mc := miniotest.NewClient(t, programs, map[string]*miniotest.Store{"one": store})
 	mc.Run("mb", "--with-versioning", "one/bucket")
@@ -56,6 +56,7 @@ func TestASingleServerKeepsItsDataWhenItIsKilledAndStartedAgain(t *testing.T) {
 }
 
 func TestSixServersAreOneStoreWhileFourOfThemRun(t *testing.T) {
+	t.Parallel()
 	store := miniotest.Start(t, programs, 6)
 	single := miniotest.Start(t, programs, 1)
 	mc := miniotest.NewClient(t, programs, map[string]*miniotest.Store{"six": store, "one": single})
@@ -68,7 +69,7 @@ func TestSixServersAreOneStoreWhileFourOfThemRun(t *testing.T) {
 		t.Errorf("diff is %q", diff)
 	}
 	store.Kill(3)
-	await.Until(t, time.Minute, "three of six cannot be written to", func() (bool, string) {
+	await.Until(t, patience, "three of six cannot be written to", func() (bool, string) {
 		status := answer(t, store.Address(0), "/minio/health/cluster")
 		return status == http.StatusServiceUnavailable, http.StatusText(status)
 	})

@@ -9,24 +9,20 @@ import (
 	"strings"
 )
 
-// Build installs and builds what nodes are made of. source is EKCO's module, dir a
-// directory for the results. It returns the archive of EKCO's image of that version.
-func Build(ctx context.Context, source, dir, version string) (ekco string, err error) {
+// Build installs and builds what each node is made of. source is EKCO's module, dir a directory for the results.
+func Build(ctx context.Context, source, dir string) error {
 	install := exec.CommandContext(ctx, filepath.Join(source, "test/node/install.sh"))
 	install.Stderr = os.Stderr
 	if err := install.Run(); err != nil {
-		return "", fmt.Errorf("install what nodes are made of: %w", err)
+		return fmt.Errorf("install what nodes are made of: %w", err)
 	}
 	build := exec.CommandContext(ctx, filepath.Join(source, "test/controlplane/build.sh"))
 	build.Stderr = os.Stderr
 	path, err := build.Output()
 	if err != nil {
-		return "", fmt.Errorf("build the control plane: %w", err)
+		return fmt.Errorf("build the control plane: %w", err)
 	}
 	binaries.controlplane = strings.TrimSpace(string(path))
 	binaries.pause = filepath.Join(dir, "pause.tar")
-	if err := buildImage(ctx, source, "pause", "pause", binaries.pause); err != nil {
-		return "", err
-	}
-	return buildEKCO(ctx, source, dir, version)
+	return buildImage(ctx, source, "pause", "pause", binaries.pause)
 }

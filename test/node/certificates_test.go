@@ -2,7 +2,7 @@ package nodetest
 
 import (
 	"fmt"
-	"math/rand/v2"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -18,25 +18,30 @@ const primaryFiles = "certificate/control-plane/real-1"
 // controlPlane is a cluster with EKCO in it, on a node that kubeadm has made a primary.
 type controlPlane struct{ *world }
 
-// TestEKCORenewsTheControlPlaneOfARealNode is about the whole way: a pod that looks, one that renews, and
-// what proves it, with a control plane that a real kubelet runs as static pods. It is the only primary, and the
-// API that EKCO and the kubelet use is another. The scenes are in order.
+// TestEKCORenewsTheControlPlaneOfARealNode tests the whole renewal: the pod that reads the certificates, the
+// pod that renews them, and the verification, with a control plane that a real kubelet runs as static pods.
+// It is the only primary, and the API that EKCO and the kubelet use is another. The scenes are in order, and
+// each says what only a real node shows.
 func TestEKCORenewsTheControlPlaneOfARealNode(t *testing.T) {
-	t.Parallel() // both wait for kubelets most of the time
-	w := install(t, map[string]string{
+	t.Parallel()
+	w := installQuick(t, map[string]string{
 		"rotate_certs": "true", "rotate_certs_image": "replicated/ekco:" + version.Get().Version, "min_ready_master_nodes": "1",
+		"rotate_certs_check_interval": "20s",
 	}, "--primaries", "1", "--workers", "0")
 	w.Kubectl(t, "delete", "node", "primary-1")
 	w.operator(t)
-	w.scale(t, 0)
-	w.node.becomePrimary(t)
 	c := &controlPlane{w}
 	for _, scene := range []struct {
 		name string
 		run  func(*controlPlane, *testing.T)
 	}{
+		// A kubelet judges a client certificate, and serves its own.
+		{"KOTS gets what kubelets know the primary by", (*controlPlane).givesKOTSItsClient},
+		// Static pods are restarted by a kubelet, and use what is new.
 		{"all are due", (*controlPlane).renewsAll},
+		// The kubelet restarts EKCO, but not its program.
 		{"EKCO and its program are killed again and again", (*controlPlane).renewsAlthoughKilled},
+		// A file system without space, while static pods read from it.
 		{"the disk is full", (*controlPlane).holdsForADiskThatIsFull},
 	} {
 		if !t.Run(scene.name, func(t *testing.T) { scene.run(c, t) }) {
@@ -46,6 +51,8 @@ func TestEKCORenewsTheControlPlaneOfARealNode(t *testing.T) {
 }
 
 func (c *controlPlane) renewsAll(t *testing.T) {
+	c.scale(t, 0)
+	c.node.becomePrimary(t)
 	before := c.node.static(t)
 	c.scale(t, 1)
 	began := time.Now()
@@ -57,7 +64,10 @@ func (c *controlPlane) renewsAll(t *testing.T) {
 			t.Errorf("%s: restarted is %v", component, restarted)
 		}
 	}
-	history := c.mustEkco(t, "history", "-o", "json")
+	history, err := c.read(t, "history", "-o", "json")
+	if err != nil {
+		t.Errorf("%v: %s", err, history)
+	}
 	for _, secret := range []string{"PRIVATE", "LS0tLS1CRUdJTiB"} {
 		if strings.Contains(history, secret) {
 			t.Errorf("there is %q on record", secret)
@@ -71,36 +81,67 @@ func (c *controlPlane) renewsAll(t *testing.T) {
 // awaitRenewed waits until all certificates of the primary are new, and served.
 func (c *controlPlane) awaitRenewed(t *testing.T) {
 	t.Helper()
-	await.Until(t, patience, "EKCO has renewed them", func() (bool, string) {
+	await.Looking(t, readInterval, patience, "EKCO has renewed them", func() (bool, string) {
 		for _, name := range renewable() {
 			if time.Until(c.node.leaf(t, name).NotAfter) < 364*24*time.Hour {
-				history, _ := c.ekco(t, "history", "--component", "certificate") // it may have been killed
+				history, _ := c.read(t, "history", "--component", "certificate") // it may have been killed
 				return false, history
 			}
 		}
-		table, code := c.ekco(t, "certificates")
-		return code == 0 && strings.Contains(table, "by renew-control-plane-real-1-") && !strings.Contains(table, "is at work"), table
+		explained, err := c.read(t, "explain", primaryFiles)
+		return err == nil && strings.Contains(explained, "No action is open."), explained
 	})
+	if table, err := c.read(t, "certificates"); err != nil || !strings.Contains(table, "by renew-control-plane-real-1-") {
+		t.Errorf("%v: it does not say who has renewed them:\n%s", err, table)
+	}
 	c.node.judge(t)
 	c.node.serves(t)
 }
 
+// renewsAlthoughKilled kills EKCO while its program renews, then the program while the API server is restarted, which
+// is tried again after minutes or when an administrator says so, and then EKCO again.
 func (c *controlPlane) renewsAlthoughKilled(t *testing.T) {
 	c.scale(t, 0)
 	c.node.age(t, time.Hour, renewable()...)
+	manifest := c.node.Disk("etc/kubernetes/manifests/kube-apiserver.yaml")
+	old := mustRead(t, manifest)
 	c.scale(t, 1)
-	for killed := range 6 {
-		moment := time.NewTimer(rand.N(8 * time.Second))
-		<-moment.C
-		if killed%2 == 0 {
-			c.node.killRotation()
-			continue
-		}
-		if err := syscall.Kill(c.operating(t).pid, syscall.SIGKILL); err != nil {
+	c.killWhileItRenews(t)
+	c.awaitRotation(t, func() bool { return mustRead(t, manifest) != old })
+	c.node.killRotation()
+	c.retryHeld(t, "tries again")
+	c.killWhileItRenews(t)
+	c.awaitRenewed(t)
+}
+
+// killWhileItRenews kills EKCO. Its program waits meanwhile, and goes on when EKCO is back.
+func (c *controlPlane) killWhileItRenews(t *testing.T) {
+	t.Helper()
+	for _, program := range c.awaitRotation(t, func() bool { return true }) {
+		if err := syscall.Kill(program, syscall.SIGSTOP); err != nil {
 			t.Fatal(err)
 		}
+		defer func() { _ = syscall.Kill(program, syscall.SIGCONT) }() // what ended meanwhile is seen by who waits
 	}
-	c.awaitRenewed(t)
+	o := c.operating(t)
+	if err := syscall.Kill(o.pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	c.awaitRestart(t, o, "Error")
+}
+
+// awaitRotation waits until the program that renews runs, and is that far.
+func (c *controlPlane) awaitRotation(t *testing.T, isThatFar func() bool) (programs []int) {
+	t.Helper()
+	await.Looking(t, readInterval, patience, "certificates are renewed", func() (bool, string) {
+		programs = c.onNode(t, func(command string) bool { return strings.HasPrefix(command, "/usr/bin/ekco host-task rotate-certs ") })
+		if len(programs) > 0 && isThatFar() {
+			return true, ""
+		}
+		explained, err := c.read(t, "explain", primaryFiles)
+		return false, fmt.Sprint(programs, explained, err)
+	})
+	return programs
 }
 
 // holdsForADiskThatIsFull is the last scene: the disk is one that is not seen from outside the node.
@@ -113,20 +154,18 @@ func (c *controlPlane) holdsForADiskThatIsFull(t *testing.T) {
 	c.host(t, small)
 	c.restartEtcd(t) // nobody else does, and it has its files from the other disk
 	c.host(t, fill)
-	before, pods := c.host(t, sums), c.node.static(t)
+	before := c.host(t, sums) // with the manifests: nobody is restarted either
 	c.scale(t, 1)
-	t.Log(c.awaitHeld(t, "no space left on device"))
+	c.awaitHeld(t, "no space left on device")
 	if after := c.host(t, sums); after != before {
 		t.Errorf("the files are\n%s\nand were\n%s", after, before)
 	}
-	if now := c.node.static(t); fmt.Sprint(now) != fmt.Sprint(pods) {
-		t.Errorf("restarted are %v, before %v", now, pods)
-	}
 	c.host(t, "rm /etc/kubernetes/much")
-	c.mustEkco(t, "retry", primaryFiles)
-	await.Until(t, patience, "EKCO has renewed them", func() (bool, string) {
+	c.retryHeld(t, "no space left on device")
+	await.Looking(t, readInterval, patience, "EKCO has renewed them", func() (bool, string) {
 		_, err := c.node.command("openssl", "x509", "-checkend", "31000000", "-noout", "-in", "/etc/kubernetes/pki/apiserver.crt").Output()
-		return err == nil && !strings.Contains(c.mustEkco(t, "certificates"), "is at work"), c.mustEkco(t, "explain", primaryFiles)
+		table, failed := c.read(t, "certificates")
+		return err == nil && failed == nil && !strings.Contains(table, "is at work"), table
 	})
 }
 
@@ -144,11 +183,19 @@ func (c *controlPlane) restartEtcd(t *testing.T) {
 // awaitHeld waits until the primary's certificates are held for a reason, and returns it.
 func (c *controlPlane) awaitHeld(t *testing.T, reason string) (said string) {
 	t.Helper()
-	await.Until(t, patience, "EKCO says why they could not be renewed", func() (bool, string) {
-		said = c.mustEkco(t, "explain", primaryFiles)
-		return strings.Contains(said, reason), said
-	})
+	c.awaitRead(t, "EKCO says why they could not be renewed", func(explained string) bool {
+		said = explained
+		return strings.Contains(said, reason)
+	}, "explain", primaryFiles)
 	return said
+}
+
+// retryHeld has a renewal that is held for a reason tried again at once. There may be a look at the certificates, too.
+func (c *controlPlane) retryHeld(t *testing.T, reason string) {
+	t.Helper()
+	said := c.awaitHeld(t, reason)
+	renewal := regexp.MustCompile(`renew-control-plane-real-1-[0-9a-f-]+`).FindString(said)
+	c.mustEkco(t, "retry", renewal)
 }
 
 func (c *controlPlane) host(t *testing.T, script string) string {

@@ -1,7 +1,6 @@
 package nodetest
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -46,11 +45,7 @@ func keepsItsJournalOnAClaim(t *testing.T, w *world) {
 	if err := os.MkdirAll(disk, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	apply := w.kubectl("apply", "-f", "-")
-	apply.Stdin = bytes.NewReader([]byte(claim))
-	if output, err := apply.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, output)
-	}
+	w.applyText(t, claim)
 	before := w.operator(t)
 	w.Kubectl(t, "--namespace", "kurl", "patch", "deployment", "ekc-operator", "--patch",
 		`{"spec": {"template": {"spec": {"volumes": [{"name": "journal", "hostPath": null, "persistentVolumeClaim": {"claimName": "ekco-journal"}}]}}}}`)

@@ -1,23 +1,16 @@
 package nodetest
 
 import (
-	"context"
 	"fmt"
-	"os"
 	"os/exec"
-	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/replicatedhq/ekco/test/await"
-	"github.com/replicatedhq/ekco/test/child"
+	"github.com/replicatedhq/ekco/test/plane"
 )
 
 // binaries are what nodes are made of; Build builds them.
@@ -27,8 +20,7 @@ var binaries struct {
 
 // Cluster is a real control plane with simulated nodes, which real ones join.
 type Cluster struct {
-	// Client is the administrator's.
-	Client *kubernetes.Clientset
+	*plane.Plane
 
 	// life is the test that it ends with.
 	life      testing.TB
@@ -38,33 +30,15 @@ type Cluster struct {
 	door      *door
 }
 
-var kubeconfigLine = regexp.MustCompile(`(?m)^KUBECONFIG=(.+)$`)
-
 // StartCluster starts a control plane; args are those of "controlplane up".
 func StartCluster(tb testing.TB, args ...string) *Cluster {
 	tb.Helper()
-	dir := tb.TempDir()
-	up := child.Start(tb, binaries.controlplane, append([]string{"up", "--dir", dir}, args...)...)
-	await.Until(tb, patience, "the control plane is up", func() (bool, string) {
-		if !up.Running() {
-			tb.Fatalf("the control plane did not start:\n%s", up.Output.Tail(2000))
-		}
-		return kubeconfigLine.MatchString(up.Output.String()), up.Output.Tail(500)
-	})
-	config, err := clientcmd.BuildConfigFromFlags("", filepath.Join(dir, "kubeconfig"))
+	p := plane.Start(tb, binaries.controlplane, args...)
+	ca, err := readAuthority(p.Dir)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	config.QPS, config.Burst = 200, 400
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	ca, err := readAuthority(dir)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return &Cluster{Client: client, life: tb, dir: dir, address: strings.TrimPrefix(config.Host, "https://"), authority: ca}
+	return &Cluster{Plane: p, life: tb, dir: p.Dir, address: strings.TrimPrefix(p.Config.Host, "https://"), authority: ca}
 }
 
 // register makes the Node object, so that it has its labels from the start, as those of a
@@ -105,18 +79,4 @@ func (c *Cluster) serve(tb testing.TB, address string, port int32) {
 	}
 }
 
-// Kubectl runs kubectl as the administrator.
-func (c *Cluster) Kubectl(tb testing.TB, args ...string) string {
-	tb.Helper()
-	output, err := c.kubectl(args...).CombinedOutput()
-	if err != nil {
-		tb.Fatalf("kubectl %s: %v\n%s", strings.Join(args, " "), err, output)
-	}
-	return string(output)
-}
-
-func (c *Cluster) kubectl(args ...string) *exec.Cmd {
-	command := exec.CommandContext(context.Background(), binaries.controlplane, append([]string{"kubectl"}, args...)...)
-	command.Env = append(os.Environ(), "KUBECONFIG="+filepath.Join(c.dir, "kubeconfig"))
-	return command
-}
+func (c *Cluster) kubectl(args ...string) *exec.Cmd { return c.KubectlCommand(args...) }

@@ -25,10 +25,12 @@ func TestDemo(t *testing.T) {
 	if err := os.MkdirAll(bin, 0o700); err != nil {
 		t.Fatal(err)
 	}
+	// The cluster is in a network namespace of its own.
+	enter := fmt.Sprintf("exec nsenter --net=/proc/%d/ns/net", os.Getpid())
 	for name, script := range map[string]string{
-		"kubectl":   fmt.Sprintf("KUBECONFIG=%s exec %s kubectl \"$@\"", filepath.Join(w.dir, "kubeconfig"), binaries.controlplane),
+		"kubectl":   fmt.Sprintf("KUBECONFIG=%s %s %s kubectl \"$@\"", filepath.Join(w.dir, "kubeconfig"), enter, binaries.controlplane),
 		"ekco":      "terminal=; if [ -t 0 ]; then terminal=-it; fi\nexec " + bin + "/kubectl -n kurl exec $terminal deploy/ekc-operator -- ekco \"$@\"",
-		"node":      fmt.Sprintf("exec %s node \"$@\" --dir %s", binaries.controlplane, w.dir),
+		"node":      fmt.Sprintf("%s %s node \"$@\" --dir %s", enter, binaries.controlplane, w.dir),
 		"on-real-1": fmt.Sprintf("exec nsenter %s \"$@\"", strings.Join(w.node.machine.within([]string{"env", "KUBECONFIG=/etc/kubernetes/admin.conf"}), " ")),
 	} {
 		if err := os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil {

@@ -5,60 +5,86 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/replicatedhq/ekco/test/await"
 )
 
-// TestEKCOInTheCluster is about the pod of the Deployment that kURL applies, from the image,
-// on a real kubelet. Its scenes are in order: later ones have less nodes.
-func TestEKCOInTheCluster(t *testing.T) {
-	began := time.Now()
-	w := install(t, map[string]string{"purge_dead_nodes": "true"}, "--workers", "9")
-	w.operator(t)
-	t.Logf("EKCO is ready %s after the first process was started", time.Since(began).Round(100*time.Millisecond))
-	for _, scene := range []struct {
-		name string
-		run  func(*testing.T, *world)
-	}{
-		{"its pod has what the manifest says, and no more", isAsTheManifestSays},
-		{"its Service answers on the node", answersOnTheNode},
-		{"a lost node is cleared and purged", purgesALostNode},
-		{"the kernel kills it in a purge for its memory", isKilledForItsMemory},
-		{"the journal outlives the pod", keepsItsJournal},
-		{"it is killed while it works on the host", findsItsHostTaskAgain},
-		{"scaled to 0 in a purge, it ends, and goes on when it is back", isScaledInAPurge},
-		{"purge-node without a terminal", purgesWithoutATerminal},
-		{"purge-node whose client is gone", purgesWithoutAClient},
-		{"purge-node and history on terminals", purgesOnATerminal},
-		{"those who follow lose their clients", followsWithoutAReader},
-		{"a purge with hardly any CPU", purgesWithLittleCPU},
-		{"ekco-purge-node on the primary", purgesFromTheHost},
-		{"node-report of the real node", reportsTheNode},
-		{"its memory is within the limit", staysWithinItsMemory},
-		{"its node dies in a purge and comes back", movesWithAnOpenPurge},
-		{"the journal on a claim", keepsItsJournalOnAClaim},
-		{"scaled to 0 while a host task does not run yet", takesItsHostTaskAlong},
-		{"host tasks", hostTasks},
-	} {
-		t.Run(scene.name, func(t *testing.T) {
-			began := time.Now()
-			scene.run(t, w)
-			t.Logf("took %s", time.Since(began).Round(100*time.Millisecond))
-		})
+// scene is a subtest on a shared cluster; scenes run in order. The comment above each one says what only a
+// real node shows.
+type scene struct {
+	name string
+	run  func(*testing.T, *world)
+}
+
+func (w *world) play(t *testing.T, scenes ...scene) {
+	t.Helper()
+	for _, scene := range scenes {
+		t.Run(scene.name, func(t *testing.T) { scene.run(t, w) })
 	}
+}
+
+// TestEKCOInTheCluster is about the pod of the Deployment that kURL applies, from the image, and the commands
+// that are run in it. Scenes remove nodes, so later ones have fewer.
+func TestEKCOInTheCluster(t *testing.T) {
+	t.Parallel()
+	w := install(t, map[string]string{"purge_dead_nodes": "true"}, "--workers", "5")
+	w.losesANode(t) // EKCO waits for it to return during the first scenes
+	w.play(
+		t,
+		// API server, containerd and runc grant what the manifest says.
+		scene{"its pod has what the manifest says, and no more", isAsTheManifestSays},
+		// kube-proxy's rules lead to the pod.
+		scene{"its Service answers on the node", answersOnTheNode},
+		// Files of a real node, and those that a program without capabilities may not read.
+		scene{"node-report of the real node", reportsTheNode},
+		// The program in the image, with the identity and the permissions of its pod, does the whole of it.
+		scene{"a lost node is cleared and purged", purgesALostNode},
+		// containerd does not end the command in the pod when its client is gone.
+		scene{"purge-node whose client is gone", purgesWithoutAClient},
+		// Window size, Ctrl-C and hanging up go through kubelet and containerd.
+		scene{"purge-node and history on terminals", purgesOnATerminal},
+		// Nor is a command told that nobody reads what it prints.
+		scene{"those who follow lose their clients", followsWithoutAReader},
+		// The kernel lets it run only now and then, and the kubelet's probes wait.
+		scene{"a purge with hardly any CPU", purgesWithLittleCPU},
+		// kubectl and the kubeconfig of a primary.
+		scene{"ekco-purge-node on the primary", purgesFromTheHost},
+		// The kernel's count of all that ran in the pod.
+		scene{"its memory is within the limit", staysWithinItsMemory},
+	)
+}
+
+// TestEKCOEndsInTheMiddle is about EKCO's pod when it is killed, scaled, and changed.
+func TestEKCOEndsInTheMiddle(t *testing.T) {
+	t.Parallel()
+	w := installQuick(t, nil, "--workers", "2")
+	w.play(
+		t,
+		// The kernel's OOM kill, and the restart by the kubelet.
+		scene{"the kernel kills it in a purge for its memory", isKilledForItsMemory},
+		// SIGTERM and the grace period by the kubelet, and the journal on the node's disk.
+		scene{"scaled to 0 in a purge, it ends, and goes on when it is back", isScaledInAPurge},
+		// The program of a host task lives on while EKCO's container is restarted.
+		scene{"it is killed while it works on the host", findsItsHostTaskAgain},
+		// The kubelet mounts a claim.
+		scene{"the journal on a claim", keepsItsJournalOnAClaim},
+		// The kubelet waits for an image.
+		scene{"scaled to 0 while a host task does not run yet", takesItsHostTaskAlong},
+	)
 }
 
 func answersOnTheNode(t *testing.T, w *world) {
 	url := fmt.Sprintf("http://%s:31880/healthz", w.node.network.address())
 	await.Until(t, patience, "the nodePort leads to EKCO", func() (bool, string) {
-		client := http.Client{Timeout: 2 * time.Second}
+		client := http.Client{Timeout: patience}
 		response, err := client.Get(url)
 		if err != nil {
 			return false, err.Error()
@@ -89,49 +115,80 @@ func isAsTheManifestSays(t *testing.T, w *world) {
 	}
 }
 
-func purgesALostNode(t *testing.T, w *world) {
+// losesANode takes a node away that a pod runs on, and waits until EKCO is ready.
+func (w *world) losesANode(t *testing.T) {
+	t.Helper()
 	w.Kubectl(t, "--namespace", "default", "run", "app", "--image", "app:1", "--overrides", `{"spec": {"nodeName": "worker-1", "terminationGracePeriodSeconds": 1}}`)
 	w.lose(t, "worker-1")
+	w.operator(t)
+}
+
+func purgesALostNode(t *testing.T, w *world) {
 	w.awaitPurged(t, "worker-1")
-	history := w.mustEkco(t, "history", "--node", "worker-1")
 	for _, want := range []string{"clear-node", "purge-node", "delete-node is done"} {
-		if !strings.Contains(history, want) {
-			t.Errorf("the history lacks %q:\n%s", want, history)
-		}
+		w.awaitStep(t, "worker-1", want)
 	}
 	if left := w.Kubectl(t, "--namespace", "default", "get", "pods", "--output", "name"); left != "" {
 		t.Errorf("the pod of the lost node is still there: %s", left)
 	}
 }
 
-func keepsItsJournal(t *testing.T, w *world) {
-	pod := w.operator(t)
-	w.Kubectl(t, "--namespace", "kurl", "delete", "pod", pod)
-	if next := w.operator(t); next == pod {
-		t.Fatalf("pod %s was not replaced", pod)
+// isScaledInAPurge is what an installer does before it changes EKCO. The new pod goes on by the journal.
+func isScaledInAPurge(t *testing.T, w *world) {
+	const node = "worker-2"
+	release := w.beginPurge(t, node)
+	exitCode := w.watchEnd(t, w.operator(t))
+	w.scale(t, 0)
+	if code := exitCode(); code != 0 {
+		t.Errorf("EKCO did not end by itself: exit %d", code)
 	}
-	if history := w.mustEkco(t, "history", "--node", "worker-1"); !strings.Contains(history, "delete-node is done") {
-		t.Errorf("the new pod does not know of the purge:\n%s", history)
-	}
-	if _, err := os.Stat(filepath.Join(w.node.Disk("var/lib/ekco"), "journal.db")); err != nil {
-		t.Error(err)
+	w.scale(t, 1)
+	release()
+	w.awaitPurged(t, node)
+	w.isWhole(t, node)
+	if history, err := w.read(t, "history", "--node", node); err != nil || strings.Contains(history, "taken over") {
+		t.Errorf("%v: the new pod does not have the journal:\n%s", err, history)
 	}
 }
 
-// isScaledInAPurge is what an installer does before it changes EKCO.
-func isScaledInAPurge(t *testing.T, w *world) {
-	// Somebody who could not be asked about a ready node has ten seconds to call it off.
-	w.mustEkco(t, "purge-node", "worker-2", "--no-wait")
-	began := time.Now()
-	w.scale(t, 0)
-	if took := time.Since(began); took > 10*time.Second {
-		t.Errorf("the pod was gone after %s", took)
+// beginPurge begins the purge of a node that is ready, which is not over until release is called.
+func (w *world) beginPurge(t *testing.T, node string) (release func()) {
+	t.Helper()
+	release = w.hold(t, node)
+	w.mustEkco(t, "purge-node", node, "--yes", "--no-wait")
+	w.awaitStep(t, node, "delete-node begins")
+	return release
+}
+
+// watchEnd watches a pod. What it returns waits until its container has ended, and returns its exit code.
+func (w *world) watchEnd(t *testing.T, pod string) (exitCode func() int32) {
+	t.Helper()
+	watching, err := w.Client.CoreV1().Pods("kurl").Watch(t.Context(), metav1.ListOptions{FieldSelector: "metadata.name=" + pod})
+	if err != nil {
+		t.Fatal(err)
 	}
-	if _, err := w.Client.CoreV1().Nodes().Get(t.Context(), "worker-2", metav1.GetOptions{}); err != nil {
-		t.Fatalf("the purge was over before: %v", err)
+	t.Cleanup(watching.Stop)
+	return func() int32 {
+		t.Helper()
+		late := time.NewTimer(patience)
+		defer late.Stop()
+		for {
+			select {
+			case event := <-watching.ResultChan():
+				seen, is := event.Object.(*corev1.Pod)
+				if !is || event.Type == watch.Deleted {
+					t.Fatalf("pod %s was not seen to end: %v", pod, event)
+				}
+				for _, container := range seen.Status.ContainerStatuses {
+					if ended := container.State.Terminated; ended != nil {
+						return ended.ExitCode
+					}
+				}
+			case <-late.C:
+				t.Fatalf("pod %s does not end", pod)
+			}
+		}
 	}
-	w.scale(t, 1)
-	w.awaitPurged(t, "worker-2")
 }
 
 // scale scales EKCO, and waits until that is so.
@@ -142,37 +199,31 @@ func (w *world) scale(t testing.TB, replicas int) {
 		w.operator(t)
 		return
 	}
-	await.Until(t, patience, "EKCO's pod is gone", func() (bool, string) {
-		pods, err := w.Client.CoreV1().Pods("kurl").List(t.Context(), metav1.ListOptions{})
-		return err == nil && len(pods.Items) == 0, fmt.Sprint(err)
-	})
+	w.awaitNoPod(t, "app=ekc-operator")
 }
 
-func purgesWithoutATerminal(t *testing.T, w *world) {
-	w.lose(t, "worker-3")
-	output := w.mustEkco(t, "purge-node", "worker-3", "--force")
-	if !strings.Contains(output, "node worker-3 is purged") {
-		t.Errorf("it printed:\n%s", output)
-	}
-	w.awaitPurged(t, "worker-3")
+// awaitNoPod waits until no pod in namespace kurl has these labels.
+func (w *world) awaitNoPod(t testing.TB, labels string) {
+	t.Helper()
+	await.Until(t, patience, "the pods are gone", func() (bool, string) {
+		pods, err := w.Client.CoreV1().Pods("kurl").List(t.Context(), metav1.ListOptions{LabelSelector: labels})
+		return err == nil && len(pods.Items) == 0, fmt.Sprint(pods, err)
+	})
 }
 
 // purgesWithoutAClient: the purge goes on, and the command in the pod ends with it.
 func purgesWithoutAClient(t *testing.T, w *world) {
-	command := w.kubectl("--namespace", "kurl", "exec", w.operator(t), "--", "ekco", "purge-node", "worker-4")
+	const node = "worker-2"
+	release := w.hold(t, node)
+	command := w.kubectl("--namespace", "kurl", "exec", w.operator(t), "--", "ekco", "purge-node", node, "--yes")
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
 	}
-	await.Until(t, patience, "the purge has begun", func() (bool, string) {
-		history := w.mustEkco(t, "history", "--node", "worker-4")
-		return strings.Contains(history, "wait-for-cancel begins"), history
-	})
+	w.awaitStep(t, node, "delete-node begins")
 	_ = command.Process.Kill() // it fails when it has ended, which is seen below
 	_ = command.Wait()
-	if _, err := w.Client.CoreV1().Nodes().Get(t.Context(), "worker-4", metav1.GetOptions{}); err != nil {
-		t.Fatalf("the purge was over before: %v", err)
-	}
-	w.awaitPurged(t, "worker-4")
+	release()
+	w.awaitPurged(t, node)
 	await.Until(t, patience, "the command has ended in the pod", func() (bool, string) {
 		programs := w.programs(t)
 		return !strings.Contains(programs, "purge-node"), programs

@@ -3,8 +3,8 @@ package nodetest
 import (
 	"bytes"
 	"fmt"
-	"maps"
 	"net"
+	"os"
 	"slices"
 	"strings"
 	"syscall"
@@ -37,12 +37,10 @@ func findsItsHostTaskAgain(t *testing.T, w *world) {
 	}
 	w.awaitRestart(t, o, "Error")
 	action := began.Annotations[hosttask.AnnotationAction]
-	await.Until(t, patience, action+" is over", func() (bool, string) {
-		history := w.mustEkco(t, "history", "--action", action)
-		return strings.Contains(history, "ended, done"), history
-	})
-	if outcome := w.mustEkco(t, "history", "--action", action, "--type", "step.done", "-o", "json"); !strings.Contains(outcome, `"kernel"`) {
-		t.Errorf("what the program found is not on record:\n%s", outcome)
+	isOver := func(history string) bool { return strings.Contains(history, "ended, done") }
+	w.awaitRead(t, action+" is over", isOver, "history", "--action", action)
+	if outcome, err := w.read(t, "history", "--action", action, "--type", "step.done", "-o", "json"); err != nil || !strings.Contains(outcome, `"kernel"`) {
+		t.Errorf("%v: what the program found is not on record:\n%s", err, outcome)
 	}
 	if made := w.everMade(t, began.Name); len(made) != 1 || made[0] != string(began.UID) {
 		t.Errorf("pods were made: %q; want %s alone", made, began.UID)
@@ -68,14 +66,21 @@ func (w *world) stopReport(t *testing.T) (pid int) {
 			go ask()
 		default:
 		}
-		for _, found := range w.onNode(t, "/usr/bin/ekco host-task node-report") {
+		for _, found := range w.onNode(t, func(command string) bool { return command == "/usr/bin/ekco host-task node-report" }) {
 			pid = found
-			return syscall.Kill(pid, syscall.SIGSTOP) == nil, "it has ended"
+			return syscall.Kill(pid, syscall.SIGSTOP) == nil && isStopped(pid), "it has ended, or is not stopped yet"
 		}
 		return false, "it does not run"
 	})
 	t.Cleanup(func() { <-over }) // it ends with EKCO at the latest
 	return pid
+}
+
+// isStopped reports whether a process is stopped. A signal is taken later than it is sent, and one that is
+// about to end, or has ended and is a zombie, takes none.
+func isStopped(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	return err == nil && strings.HasPrefix(string(stat[bytes.LastIndexByte(stat, ')')+1:]), " T")
 }
 
 // takesItsHostTaskAlong: an installer scales EKCO to 0 while a kubelet still waits for the image of
@@ -86,9 +91,7 @@ func takesItsHostTaskAlong(t *testing.T, w *world) {
 		t.Fatal(err)
 	}
 	defer registry.Close()
-	settings := maps.Clone(quickly)
-	settings["host_task_image"] = registry.Addr().String() + "/none:1"
-	w.configure(t, settings)
+	w.configure(t, quickSettings(map[string]string{"host_task_image": registry.Addr().String() + "/none:1"}))
 	w.Kubectl(t, "--namespace", "kurl", "delete", "pod", w.operator(t))
 	report := w.kubectl("--namespace", "kurl", "exec", w.operator(t), "--", "ekco", "node-report", w.node.Name)
 	if err := report.Start(); err != nil {
@@ -99,11 +102,8 @@ func takesItsHostTaskAlong(t *testing.T, w *world) {
 		tasks := w.tasks(t)
 		return len(tasks) == 1 && tasks[0].Status.Phase == corev1.PodPending && len(tasks[0].Status.ContainerStatuses) == 1, fmt.Sprintf("%+v", tasks)
 	})
-	began := time.Now()
-	w.scale(t, 0) // which waits until there is no pod in the namespace
-	if took := time.Since(began); took > 10*time.Second {
-		t.Errorf("the pods were gone after %s", took)
-	}
+	w.scale(t, 0)
+	w.awaitNoPod(t, "") // one that had failed would stay
 }
 
 // everMade are the UIDs of the pods of a name that the kubelet has told of.
@@ -124,15 +124,15 @@ func (w *world) everMade(t *testing.T, name string) []string {
 // operators are the processes of EKCO on the node.
 func (w *world) operators(t *testing.T) []int {
 	t.Helper()
-	return w.onNode(t, "/usr/bin/ekco operator")
+	return w.onNode(t, func(command string) bool { return command == "/usr/bin/ekco operator" })
 }
 
-// onNode are the processes with a command line in the node's pods.
-func (w *world) onNode(t *testing.T, wanted string) []int {
+// onNode are the processes in the node's pods with a command line that is wanted.
+func (w *world) onNode(t *testing.T, wanted func(command string) bool) []int {
 	t.Helper()
 	groups := w.node.groups()[1:]
 	return processes(t, func(command string, of []byte) bool {
-		return command == wanted && slices.ContainsFunc(groups, func(group string) bool { return bytes.Contains(of, []byte(group)) })
+		return wanted(command) && slices.ContainsFunc(groups, func(group string) bool { return bytes.Contains(of, []byte(group)) })
 	})
 }
 

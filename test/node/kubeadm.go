@@ -34,21 +34,8 @@ encryptionAlgorithm: ECDSA-P256
 etcd: {local: {imageTag: "1", dataDir: /var/lib/etcd}}
 `
 
-// becomePrimary has kubeadm make a primary of a node that is ready.
-func (n *Node) becomePrimary(tb testing.TB) {
-	tb.Helper()
-	for name, write := range map[string]func(path string) error{"controlplane": writeControlPlaneImage, "wrong": writeWrongImage} {
-		archive := filepath.Join(tb.TempDir(), name+".tar")
-		if err := write(archive); err != nil {
-			tb.Fatal(err)
-		}
-		n.Import(tb, archive)
-	}
-	n.Init(tb, time.Hour)
-}
-
-// wrongImage is one in which each component is a program that does not know what it is asked for.
-const wrongImage = "ekco.test/wrong:1"
+// wrongImageName is that of an image in which each component is a program that does not know what it is asked for.
+const wrongImageName = "ekco.test/wrong:1"
 
 func writeWrongImage(path string) error {
 	program, err := compile(context.Background(), "../..", "task", path)
@@ -59,7 +46,7 @@ func writeWrongImage(path string) error {
 	for _, name := range staticPods {
 		files = append(files, entry{name: "usr/local/bin/" + name, mode: 0o755, content: program})
 	}
-	return writeImage(path, nil, []string{wrongImage}, files...)
+	return writeImage(path, nil, []string{wrongImageName}, files...)
 }
 
 // writeControlPlaneImage writes one image with all programs of a control plane, by the names that

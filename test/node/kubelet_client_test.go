@@ -2,6 +2,7 @@ package nodetest
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,23 +12,19 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/replicatedhq/ekco/internal/version"
 	"github.com/replicatedhq/ekco/test/await"
 )
 
-// TestKOTSGetsWhatKubeletsKnowThePrimaryBy: the real kubelet is asked, and knows the client. A program on the
-// node looks at the certificates there. Those that look at simulated primaries never end, and go with
-// the cluster.
-func TestKOTSGetsWhatKubeletsKnowThePrimaryBy(t *testing.T) {
-	w := install(t, map[string]string{"rotate_certs": "true", "rotate_certs_image": "replicated/ekco:" + version.Get().Version}, "--workers", "0")
-	w.operator(t)
+// givesKOTSItsClient: KOTS gets what kubelets know the primary by. The real kubelet is asked, and knows the client;
+// a program on the node looks at the certificates there.
+func (c *controlPlane) givesKOTSItsClient(t *testing.T) {
 	const name = "kubelet-client-cert"
-	pki := w.node.Disk("etc/kubernetes/pki")
-	old, err := w.authority.issueFor(2*time.Hour, "kube-apiserver-kubelet-client", []string{"system:masters"})
+	pki := c.node.Disk("etc/kubernetes/pki")
+	old, err := c.authority.issueFor(2*time.Hour, "kube-apiserver-kubelet-client", []string{"system:masters"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	secrets := w.Client.CoreV1().Secrets("default")
+	secrets := c.Client.CoreV1().Secrets("default")
 	if _, err := secrets.Create(t.Context(), &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string][]byte{"client.crt": old.cert, "client.key": old.key, "ca.crt": []byte("kept")},
 	}, metav1.CreateOptions{}); err != nil {
@@ -42,20 +39,17 @@ func TestKOTSGetsWhatKubeletsKnowThePrimaryBy(t *testing.T) {
 		if err != nil {
 			return false, err.Error()
 		}
-		return bytes.Equal(secret.Data["client.crt"], crt) && string(secret.Data["ca.crt"]) == "kept", w.mustEkco(t, "certificates")
+		return bytes.Equal(secret.Data["client.crt"], crt) && string(secret.Data["ca.crt"]) == "kept", fmt.Sprintf("%q", secret.Data)
 	})
-	await.Until(t, patience, "a kubelet was asked, and knows it", func() (bool, string) {
-		history := w.mustEkco(t, "history", "--component", "certificate")
-		return strings.Contains(history, "await-served is done"), history
-	})
-	await.Until(t, patience, "the certificates of the control plane were looked at", func() (bool, string) {
-		table := w.mustEkco(t, "certificates")
+	c.awaitRead(t, "a kubelet was asked, and knows it", func(history string) bool {
+		return strings.Contains(history, "await-served is done")
+	}, "history", "--component", "certificate")
+	c.awaitRead(t, "the certificates of the control plane were looked at, and what the kubelet serves", func(table string) bool {
 		return strings.Contains(table, "control-plane/real-1") && strings.Contains(table, "/etc/kubernetes/admin.conf") &&
-			strings.Contains(table, "/etc/kubernetes/pki/apiserver-kubelet-client.crt"), table
-	})
-	await.Until(t, patience, "what the kubelet serves was seen", func() (bool, string) {
-		table := w.mustEkco(t, "certificates")
-		return strings.Contains(table, "kubelet/real-1") && strings.Contains(table, ":10250"), table
-	})
-	t.Logf("%s", w.mustEkco(t, "certificates"))
+			strings.Contains(table, "/etc/kubernetes/pki/apiserver-kubelet-client.crt") &&
+			strings.Contains(table, "kubelet/real-1") && strings.Contains(table, ":10250")
+	}, "certificates")
+	if err := secrets.Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil { // later scenes are not about it
+		t.Fatal(err)
+	}
 }

@@ -17,38 +17,41 @@ func (n *Node) stop(tb testing.TB) {
 	n.machine = nil
 }
 
-// movesWithAnOpenPurge: EKCO's own node dies in a purge; EKCO begins on the second primary with an
-// empty disk, and finishes it by what is in the API. The first node then comes back with the
-// journal that it had, in which the purge is open still.
-func movesWithAnOpenPurge(t *testing.T, w *world) {
-	second := w.Start(t, "real-2", primary, image, taskImage)
+// TestEKCOsNodeDiesInAPurge: EKCO begins on the second primary with an empty disk, and finishes the purge by what
+// is in the API. The first node then comes back with the journal that it had, in which the purge is open still.
+// Only a real node loses its processes and keeps its disk.
+func TestEKCOsNodeDiesInAPurge(t *testing.T) {
+	t.Parallel()
+	const node = "worker-1"
+	w := installQuick(t, nil, "--workers", "1")
+	w.operator(t)
+	first := w.node
+	second := w.Start(t, "real-2", primary, built(t, ekcoImage))
 	second.WaitReady(t)
-	w.configure(t, quickly) // which purges no node by itself
-	w.Kubectl(t, "--namespace", "kurl", "rollout", "restart", "deployment/ekc-operator")
-	w.Kubectl(t, "--namespace", "kurl", "rollout", "status", "deployment/ekc-operator", "--timeout=120s")
-	w.on(t, "real-1", "real-2")
 
-	// Somebody who could not be asked about a ready node has ten seconds to call it off.
-	w.mustEkco(t, "purge-node", "worker-6", "--no-wait")
-	w.awaitMirrored(t, "purge-worker-6-")
-	w.node.stop(t)
+	release := w.beginPurge(t, node)
+	w.awaitMirrored(t, "purge-"+node+"-")
+	first.stop(t)
 	stopped := time.Now()
-	w.awaitPurged(t, "worker-6")
-	t.Logf("%s after the power was off the purge was finished on the other node", time.Since(stopped).Round(time.Second))
+	w.node = second
+	w.on(t, "real-2", "real-1")
+	t.Logf("%s after the power was off EKCO is on the other node", time.Since(stopped).Round(time.Second))
+	release()
+	w.awaitPurged(t, node)
 	const adopted = "taken over from journal"
-	await.Until(t, patience, "the history says so", func() (bool, string) {
-		history, code := w.ekco(t, "history", "--node", "worker-6")
-		return code == 0 && strings.Contains(history, adopted) && strings.Contains(history, "ended, done"), history
-	})
+	w.awaitRead(t, "the history says so", func(history string) bool {
+		return strings.Contains(history, adopted) && strings.Contains(history, "ended, done")
+	}, "history", "--node", node)
 
-	w.node.boot(t)
-	w.node.WaitReady(t)
+	first.boot(t)
+	first.WaitReady(t)
+	w.node = first
 	w.on(t, "real-1", "real-2")
-	history := w.mustEkco(t, "history", "--node", "worker-6")
-	if strings.Contains(history, adopted) || !strings.Contains(history, "purge-node of node worker-6 asked for by") {
+	history := w.mustEkco(t, "history", "--node", node)
+	if strings.Contains(history, adopted) || !strings.Contains(history, "purge-node of node "+node+" asked for by") {
 		t.Errorf("it is not the journal that the node had:\n%s", history)
 	}
-	if open := w.mustEkco(t, "status"); strings.Contains(open, "purge worker-6") {
+	if open := w.mustEkco(t, "status"); strings.Contains(open, "purge "+node) {
 		t.Errorf("what another EKCO has finished is open still:\n%s", open)
 	}
 	if _, code := w.ekco(t, "journal", "verify"); code != 0 {

@@ -13,12 +13,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/replicatedhq/ekco/test/artifacts"
 	"github.com/replicatedhq/ekco/test/await"
 )
 
-// patience is how long anything may take that is going to happen. It is spent only by a
-// test that fails, so a busy machine gets plenty.
-const patience = 3 * time.Minute
+// patience bounds every wait. Only a test that fails waits that long.
+const patience = 10 * time.Minute
 
 // Node is a real node of a cluster. Its methods are for a test's own goroutine.
 type Node struct {
@@ -137,6 +137,10 @@ func (n *Node) remove() {
 	}
 	for _, group := range n.groups() {
 		removeGroups(n.life, group)
+	}
+	if n.life.Failed() {
+		artifacts.KeepFiles(n.life, n.Disk("var/log/pods"), "*/*/*.log")
+		artifacts.KeepFiles(n.life, n.Disk("var/lib/ekco"), "*")
 	}
 	if err := os.RemoveAll(n.dir); err != nil {
 		n.life.Errorf("node %s left something: %v", n.Name, err)

@@ -1,6 +1,7 @@
 package nodetest
 
 import (
+	"bytes"
 	"fmt"
 	"maps"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -36,23 +38,57 @@ var quickly = map[string]string{
 	"rotate_certs": "false",
 }
 
-// install starts a cluster and installs EKCO in it; settings are added to those that make
-// it quick.
-func install(t testing.TB, settings map[string]string, args ...string) *world {
+// prepare starts a cluster that has all but EKCO.
+func prepare(t testing.TB, args ...string) *world {
 	t.Helper()
 	w := &world{Cluster: StartCluster(t, append([]string{"--primaries", "2"}, args...)...)}
 	// Simulated primaries run no real pod.
 	w.Kubectl(t, "taint", "node", "-l", "node-role.kubernetes.io/control-plane", "simulated=only:NoSchedule")
-	w.node = w.Start(t, "real-1", primary, image, taskImage)
+	w.node = w.Start(t, "real-1", primary, built(t, ekcoImage), built(t, taskImage))
 	w.node.WaitReady(t)
-	config := maps.Clone(quickly)
-	for key, value := range settings {
-		config[key] = value
-	}
 	w.apply(t, "namespace", "rbac")
-	w.configure(t, config)
+	return w
+}
+
+// install starts a cluster and installs EKCO in it as it is delivered; settings are added to those that make
+// it quick.
+func install(t testing.TB, settings map[string]string, args ...string) *world {
+	t.Helper()
+	w := prepare(t, args...)
+	w.configure(t, quickSettings(settings))
 	w.apply(t, "service", "deployment")
 	return w
+}
+
+// installQuick is install for tests that are not about the Deployment, and start EKCO again and again.
+func installQuick(t testing.TB, settings map[string]string, args ...string) *world {
+	t.Helper()
+	w := prepare(t, args...)
+	w.configure(t, quickSettings(settings))
+	content, err := os.ReadFile("../../deploy/deployment.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	manifest := string(content)
+	for _, change := range [][2]string{
+		{"initialDelaySeconds: 5\n            periodSeconds: 5\n", "periodSeconds: 1\n"},
+		{"periodSeconds: 2\n", "periodSeconds: 1\n"},
+		{"cpu: 200m\n", "cpu: 2\n"},
+		{"tolerationSeconds: 30\n", "tolerationSeconds: 5\n"},
+	} {
+		if !strings.Contains(manifest, change[0]) {
+			t.Fatalf("the Deployment has no %q", change[0])
+		}
+		manifest = strings.ReplaceAll(manifest, change[0], change[1])
+	}
+	w.applyText(t, manifest)
+	return w
+}
+
+func quickSettings(more map[string]string) map[string]string {
+	settings := maps.Clone(quickly)
+	maps.Copy(settings, more)
+	return settings
 }
 
 // apply applies manifests of deploy as they are.
@@ -60,6 +96,16 @@ func (w *world) apply(t testing.TB, names ...string) {
 	t.Helper()
 	for _, name := range names {
 		w.Kubectl(t, "apply", "-f", filepath.Join("..", "..", "deploy", name+".yaml"))
+	}
+}
+
+// applyText applies a manifest.
+func (w *world) applyText(t testing.TB, manifest string) {
+	t.Helper()
+	apply := w.kubectl("apply", "-f", "-")
+	apply.Stdin = strings.NewReader(manifest)
+	if output, err := apply.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, output)
 	}
 }
 
@@ -80,11 +126,7 @@ func (w *world) configure(t testing.TB, settings map[string]string) {
 			manifest = strings.TrimRight(manifest, "\n") + "\n" + line + "\n"
 		}
 	}
-	path := filepath.Join(t.TempDir(), "configmap.yaml")
-	if err := os.WriteFile(path, []byte(manifest), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	w.Kubectl(t, "apply", "-f", path)
+	w.applyText(t, manifest)
 }
 
 // operator waits until one pod of EKCO is there, and ready, and returns its name. One that is to
@@ -147,6 +189,28 @@ func (w *world) mustEkco(t testing.TB, args ...string) string {
 	return output
 }
 
+// read runs a command of EKCO on this machine, which reads what the EKCO on the node has recorded. So
+// repeated reads use no CPU of the pod.
+func (w *world) read(t testing.TB, args ...string) (output string, err error) {
+	t.Helper()
+	journal := w.node.Disk("var/lib/ekco/journal.db")
+	command := exec.CommandContext(t.Context(), built(t, ekcoProgram), append(args, "--journal", journal)...)
+	content, err := command.CombinedOutput()
+	return string(content), err
+}
+
+// awaitRead repeats read until its output is wanted.
+func (w *world) awaitRead(t testing.TB, what string, wanted func(output string) bool, args ...string) {
+	t.Helper()
+	await.Looking(t, readInterval, patience, what, func() (bool, string) {
+		output, err := w.read(t, args...)
+		return err == nil && wanted(output), fmt.Sprint(output, err)
+	})
+}
+
+// readInterval is the pause between two checks that start a program.
+const readInterval = 300 * time.Millisecond
+
 // lose takes a simulated node away, and waits until the control plane has noticed.
 func (w *world) lose(t testing.TB, names ...string) {
 	t.Helper()
@@ -168,6 +232,13 @@ func (w *world) awaitPurged(t testing.TB, name string) {
 // programs are the command lines of what runs in EKCO's pod.
 func (w *world) programs(t testing.TB) string {
 	t.Helper()
-	const list = `for p in /proc/[0-9]*/cmdline; do [ "$p" = /proc/$$/cmdline ] || tr '\0' ' ' <"$p"; echo; done`
-	return w.Kubectl(t, "--namespace", "kurl", "exec", w.operator(t), "--", "bash", "-c", list)
+	_, container, _ := strings.Cut(w.container(t).ContainerID, "://")
+	var all strings.Builder
+	processes(t, func(command string, groups []byte) bool {
+		if bytes.Contains(groups, []byte(container)) {
+			all.WriteString(command + "\n")
+		}
+		return false
+	})
+	return all.String()
 }

@@ -14,7 +14,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -187,7 +186,7 @@ func hang(ctx context.Context, t *testing.T, at target, protocol string) (pids [
 		_, _, err := at.exec(ctx, protocol, nil, "hang", file)
 		done <- err
 	}()
-	eventually(t, 10*time.Second, func() error {
+	eventually(t, func() error {
 		data, err := os.ReadFile(file)
 		if err != nil {
 			return err
@@ -207,7 +206,7 @@ func hang(ctx context.Context, t *testing.T, at target, protocol string) (pids [
 // expectEnded waits for the end of processes.
 func expectEnded(t *testing.T, pids []int) {
 	t.Helper()
-	eventually(t, 10*time.Second, func() error {
+	eventually(t, func() error {
 		for _, pid := range pids {
 			stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 			if err == nil && !bytes.Contains(stat, []byte(") Z ")) { // a zombie has ended, whenever it is buried

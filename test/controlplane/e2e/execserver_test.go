@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 )
 
 // execServer returns a client of the exec server with the identity of the pair
@@ -32,7 +31,7 @@ func execServer(t *testing.T, dir, name string) (*http.Client, string) {
 	}
 	transport := &http.Transport{TLSClientConfig: config}
 	t.Cleanup(transport.CloseIdleConnections)
-	return &http.Client{Transport: transport, Timeout: 10 * time.Second}, fmt.Sprintf("https://127.0.0.1:%s", port(t, dir, "exec-server"))
+	return &http.Client{Transport: transport, Timeout: patience}, fmt.Sprintf("https://127.0.0.1:%s", port(t, dir, "exec-server"))
 }
 
 // port reads the documented list of ports.

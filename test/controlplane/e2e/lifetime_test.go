@@ -11,7 +11,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -66,7 +65,7 @@ func TestAnExecHandlerThatCannotRunIsNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, wrong := range []string{"handler.sh", "/no/such/handler", t.TempDir(), plain} {
-		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		defer cancel()
 		output, err := try(ctx, "up", "--dir", filepath.Join(t.TempDir(), "plane"), "--exec-handler", wrong)
 		if err == nil || !strings.Contains(output, wrong) {

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -67,11 +66,11 @@ func loseAndReturn(t *testing.T, p program) {
 	const loyal = "loyal"
 	createPod(t, p.client, loyal, "worker-1")
 	run(t, "node", "lose", "worker-1", "--dir", p.dir)
-	noticed := eventually(t, 15*time.Second, func() error { return unreachable(t, p.client, "worker-1") })
+	noticed := eventually(t, func() error { return unreachable(t, p.client, "worker-1") })
 	t.Logf("taint after %s", noticed)
 
 	var stuck []string
-	evicted := eventually(t, 15*time.Second, func() error {
+	evicted := eventually(t, func() error {
 		stuck = terminating(t, p.client, "worker-1")
 		if len(stuck) < 2 {
 			return fmt.Errorf("%d pods are terminating on worker-1", len(stuck))
@@ -79,29 +78,29 @@ func loseAndReturn(t *testing.T, p program) {
 		return nil
 	})
 	t.Logf("pods terminating %s after that", evicted)
-	eventually(t, 5*time.Second, func() error { return podReady(t, p.client, loyal, corev1.ConditionFalse) })
+	eventually(t, func() error { return podReady(t, p.client, loyal, corev1.ConditionFalse) })
 
 	run(t, "kubectl", "--kubeconfig", filepath.Join(p.dir, "kubeconfig"),
 		"delete", "pod", "-n", "demo", stuck[0], "--force", "--grace-period=0")
-	eventually(t, 5*time.Second, func() error { return gone(t, p.client, stuck[0]) })
+	eventually(t, func() error { return gone(t, p.client, stuck[0]) })
 	if left := terminating(t, p.client, "worker-1"); len(left) != len(stuck)-1 {
 		t.Errorf("after forcing one of the pods %v, %v are left: want the others to hang", stuck, left)
 	}
 
-	run(t, "node", "return", "worker-1", "--dir", p.dir, "--wait", "10s")
-	freed := eventually(t, 10*time.Second, func() error {
+	run(t, "node", "return", "worker-1", "--dir", p.dir, "--wait", patience.String())
+	freed := eventually(t, func() error {
 		if left := terminating(t, p.client, "worker-1"); len(left) > 0 {
 			return fmt.Errorf("%v are still terminating", left)
 		}
 		return nil
 	})
-	ready := eventually(t, 10*time.Second, func() error { return podReady(t, p.client, loyal, corev1.ConditionTrue) })
+	ready := eventually(t, func() error { return podReady(t, p.client, loyal, corev1.ConditionTrue) })
 	t.Logf("after the return, pods gone in %s, the rest ready in %s more", freed, ready)
 }
 
 func replace(t *testing.T, p program) {
 	before := getNode(t, p.client, "worker-2")
-	run(t, "node", "replace", "worker-2", "--dir", p.dir, "--wait", "10s")
+	run(t, "node", "replace", "worker-2", "--dir", p.dir, "--wait", patience.String())
 	after := getNode(t, p.client, "worker-2")
 	if after.UID == before.UID {
 		t.Errorf("worker-2 still has UID %s", after.UID)
@@ -109,16 +108,16 @@ func replace(t *testing.T, p program) {
 	if was, is := address(before, corev1.NodeInternalIP), address(after, corev1.NodeInternalIP); is != was {
 		t.Errorf("worker-2 has address %s after the replacement, before it was %s", is, was)
 	}
-	run(t, "node", "lose", "worker-2", "--dir", p.dir, "--wait", "15s")
+	run(t, "node", "lose", "worker-2", "--dir", p.dir, "--wait", patience.String())
 	if err := unreachable(t, p.client, "worker-2"); err != nil {
 		t.Errorf("--wait returned early: %v", err)
 	}
-	run(t, "node", "return", "worker-2", "--dir", p.dir, "--wait", "10s")
+	run(t, "node", "return", "worker-2", "--dir", p.dir, "--wait", patience.String())
 }
 
 func add(t *testing.T, p program) {
 	kubeconfig := filepath.Join(p.dir, "kubeconfig")
-	run(t, "node", "add", "primary-4", "primary-5", "--role", "primary", "--kubeconfig", kubeconfig, "--wait", "10s")
+	run(t, "node", "add", "primary-4", "primary-5", "--role", "primary", "--kubeconfig", kubeconfig, "--wait", patience.String())
 	four, five := getNode(t, p.client, "primary-4"), getNode(t, p.client, "primary-5")
 	if _, has := four.Labels["node-role.kubernetes.io/control-plane"]; !has {
 		t.Errorf("primary-4 has labels %v", four.Labels)
@@ -151,7 +150,7 @@ func serviceAccount(t *testing.T, p program) {
 }
 
 func scaleUp(t *testing.T, p program) {
-	run(t, "scale", "--dir", p.dir, "--nodes", "5", "--pods-per-node", "3", "--pod-grace-seconds", "7", "--timeout", "20s")
+	run(t, "scale", "--dir", p.dir, "--nodes", "5", "--pods-per-node", "3", "--pod-grace-seconds", "7", "--timeout", patience.String())
 	pods, err := p.client.CoreV1().Pods("scale").List(t.Context(), metav1.ListOptions{FieldSelector: "spec.nodeName=scale-00005"})
 	if err != nil {
 		t.Fatal(err)
@@ -195,7 +194,7 @@ func createPod(t *testing.T, client kubernetes.Interface, name, node string) {
 	if _, err := client.CoreV1().Pods("demo").Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, 10*time.Second, func() error { return podReady(t, client, name, corev1.ConditionTrue) })
+	eventually(t, func() error { return podReady(t, client, name, corev1.ConditionTrue) })
 }
 
 func getNode(t *testing.T, client kubernetes.Interface, name string) *corev1.Node {

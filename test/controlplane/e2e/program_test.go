@@ -17,6 +17,9 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
+// patience bounds every wait. Only a test that fails waits that long.
+const patience = 5 * time.Minute
+
 // binary is the program under test.
 var binary string
 
@@ -107,7 +110,7 @@ func try(ctx context.Context, args ...string) (string, error) {
 }
 
 // eventually polls check until it returns nil, and returns how long it took.
-func eventually(t *testing.T, limit time.Duration, check func() error) time.Duration {
+func eventually(t *testing.T, check func() error) time.Duration {
 	t.Helper()
 	start := time.Now()
 	tick := time.NewTicker(50 * time.Millisecond)
@@ -117,8 +120,8 @@ func eventually(t *testing.T, limit time.Duration, check func() error) time.Dura
 		if err == nil {
 			return time.Since(start)
 		}
-		if time.Since(start) > limit {
-			t.Fatalf("not so after %s: %v", limit, err)
+		if time.Since(start) > patience {
+			t.Fatalf("not so after %s: %v", patience, err)
 		}
 		<-tick.C
 	}
@@ -129,7 +132,7 @@ func eventually(t *testing.T, limit time.Duration, check func() error) time.Dura
 // relative --dir do.
 func expectNoProcess(t *testing.T, dir string) {
 	t.Helper()
-	eventually(t, 5*time.Second, func() error {
+	eventually(t, func() error {
 		if found := processes(t, dir); len(found) > 0 {
 			return fmt.Errorf("these still run:\n%s", strings.Join(found, "\n"))
 		}

@@ -42,11 +42,15 @@ func main() {
 	}
 }
 
-// wait reports whether the time has passed.
+// wait reports whether it was told to go on, or the time has passed.
 func wait(text string, end <-chan os.Signal) bool {
 	duration, _ := time.ParseDuration(text)
+	goOn := make(chan os.Signal, 1)
+	signal.Notify(goOn, syscall.SIGUSR1)
 	select {
 	case <-time.After(duration):
+		return true
+	case <-goOn:
 		return true
 	case <-end:
 		return false

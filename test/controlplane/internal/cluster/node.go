@@ -1,9 +1,11 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/netip"
+	"os"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -104,8 +106,13 @@ func newNode(name string, role Role, internalIP string) *corev1.Node {
 	}
 }
 
-// addresses is the range of node addresses; the first one is not used.
-var addresses = netip.MustParsePrefix("10.128.0.0/16")
+// addresses is the range of node addresses, a /16; the first one is not used. By default
+// it is part of loopback, so that connections to nodes are refused on this machine.
+// [NetworkVariable] sets another range, for network namespaces that route it to loopback.
+var addresses = netip.MustParsePrefix(cmp.Or(os.Getenv(NetworkVariable), "127.128.0.0/16"))
+
+// NetworkVariable names another range of node addresses.
+const NetworkVariable = "EKCO_TEST_NODE_NETWORK"
 
 // address is the nth node address, from 1.
 func address(n int) string {

@@ -110,6 +110,7 @@ func (d Dir) controllerManagerChild(t pace) child {
 		"--node-eviction-rate=100",
 		"--secondary-node-eviction-rate=100",
 		"--large-cluster-size-threshold=1",
+		"--pvclaimbinder-sync-period=1s", // by default a new volume may wait 15 s for its claim
 		fmt.Sprintf("--kube-api-qps=%d", t.qps),
 		fmt.Sprintf("--kube-api-burst=%d", 2*t.qps),
 	}}

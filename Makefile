@@ -8,12 +8,24 @@ PKG     := github.com/replicatedhq/ekco
 LDFLAGS := -s -w -X $(PKG)/internal/version.version=$(VERSION) -X $(PKG)/internal/version.gitSHA=$(GIT_SHA)
 BENCH   ?= .
 SCRIPTS := $(shell git ls-files '*.sh' deploy/host .ci/run 2>/dev/null)
+UNIT    := ./actions/... ./cmd/... ./fsm/... ./internal/... ./journal/... ./observers/...
 
+# $(call gotest,NAME,ARGUMENTS,ENVIRONMENT,RUNNER) tests packages. It never uses cached results.
+# "make test-times" reads the results. "make lint" runs go vet.
+RESULTS := $(CURDIR)/bin/test-results
+gotest = mkdir -p $(RESULTS) && $(GO) tool -modfile=$(CURDIR)/test/tools/go.mod gotestsum \
+	--format pkgname-and-test-fails --jsonfile $(RESULTS)/$(1).json --raw-command -- \
+	env $(3) $(GO) test -json -count=1 -vet=off -exec "$(CURDIR)/test/times/exec.sh $(4)" $(2)
+
+# All builds except those for the race detector use the same flags, also in test/program.sh and
+# deploy/image, so that each package is compiled once. Without DWARF, which only debuggers read, builds take
+# less time.
 export CGO_ENABLED = 0
+export GOFLAGS := $(shell $(GO) env GOFLAGS) -trimpath -gcflags=all=-dwarf=false
 
 .PHONY: help
 help: ## list the targets
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-18s %s\n", $$1, $$2}'
 
 .PHONY: build
 build: ## build bin/ekco
@@ -36,18 +48,41 @@ controlplane: ## build the real control plane for tests and the demo (once; cach
 minio: ## build MinIO and its client for tests (once; cached)
 	@test/minio/server/build.sh
 
+.PHONY: check
+check: build ## lint, and run the unit tests; Go reuses the results of packages that did not change
+	$$(test/tools/build.sh) run ./...
+	$(GO) test -vet=off $(UNIT) ./deploy
+
 .PHONY: test
-test: build controlplane minio ## run every test, also end to end on a real control plane, etcd, Ceph and MinIO
-	$(GO) test -timeout 20m $$($(GO) list ./... | grep -v '/test/')
-	cd test/rooktypes && $(GO) test ./...
-	cd deploy/image && $(GO) test ./...
-	# One after the other: each of these starts whole clusters.
-	$(GO) test -p 1 -timeout 60m ./test/...
-	cd test/controlplane && $(GO) test -trimpath -p 1 ./...
+test: test-unit test-e2e test-system test-controlplane ## run every test, also end to end on a real control plane, etcd, Ceph and MinIO
+
+.PHONY: test-unit
+test-unit: build ## run the unit tests
+	$(call gotest,unit,-timeout 30m $(UNIT) ./deploy)
+	cd test/rooktypes && $(call gotest,rooktypes,./...)
+	cd deploy/image && $(call gotest,deploy-image,./...)
+
+# test/e2e runs alone: beside other packages its clusters get too little of two processors.
+.PHONY: test-e2e
+test-e2e: build controlplane minio ## run EKCO on real control planes with Ceph, etcd and MinIO; needs root
+	$(call gotest,e2e,-timeout 80m ./test/e2e)
+
+# node is first, since it takes the longest. Two packages at once, since they mostly wait.
+.PHONY: test-system
+test-system: build controlplane minio ## run the other tests that start real programs; needs root
+	$(call gotest,system,-p 2 -timeout 80m ./test/node $$($(GO) list ./test/... | grep -v /test/e2e$$))
+
+.PHONY: test-controlplane
+test-controlplane: controlplane ## run the tests of the control plane that other tests start; needs root
+	cd test/controlplane && $(call gotest,controlplane,-p 1 ./...,,$(CURDIR)/test/rig/exec.sh)
+
+.PHONY: test-times
+test-times: ## print the slowest packages and tests of the last runs, with their CPU and waiting times
+	@$(GO) run ./test/times $(wildcard $(RESULTS)/*.json)
 
 .PHONY: race
-race: ## run the tests of the rooms under the race detector; of crash points it tries some
-	CGO_ENABLED=1 $(GO) test -race -timeout 30m ./actions/... ./fsm/... ./journal/... ./observers/... ./internal/... ./cmd/...
+race: ## run the unit tests under the race detector, with a sample of the crash points
+	$(call gotest,race,-race -timeout 60m $(UNIT),CGO_ENABLED=1)
 
 .PHONY: bench
 bench: build controlplane minio ## run the benchmarks behind docs/performance.md, or those named by BENCH
@@ -60,9 +95,8 @@ lint: ## gofumpt, go vet, staticcheck, the import table and the rules for alerts
 	$$(test/tools/build.sh) run ./...
 	cd test/rooktypes && $$(../tools/build.sh) run ./...
 	cd deploy/image && $$(../../test/tools/build.sh) run ./...
-	$(GO) vet ./...
-	# The linters would need minutes to load all of Kubernetes, which is compiled as by build.sh.
-	cd test/controlplane && $$(../tools/build.sh) fmt --diff ./... && $(GO) vet -trimpath ./...
+	# Without the two packages that import all of Kubernetes, for which the linters and go vet need minutes.
+	cd test/controlplane && $$(../tools/build.sh) fmt --diff ./... && $(GO) vet $$($(GO) list ./... | grep -v -e /controlplane$$ -e /embedded$$)
 	if command -v promtool >/dev/null; then promtool check rules deploy/monitoring/rules.yaml && cd deploy/monitoring && promtool test rules rules_test.yaml; else echo "promtool is not installed: rules for alerts are not checked"; fi
 	if command -v shellcheck >/dev/null; then shellcheck $(SCRIPTS); else echo "shellcheck is not installed: scripts are not checked"; fi
 

@@ -31,19 +31,6 @@ wanted=base-files,base-passwd,bash,coreutils,dash,findutils,grep,gzip,ncurses-ba
 
 say() { echo "base.sh: $*" >&2; }
 
-install_mmdebstrap() {
-	command -v mmdebstrap >/dev/null && return
-	exec 8>/var/lock/ekco-mmdebstrap.lock
-	flock 8
-	command -v mmdebstrap >/dev/null && return
-	say "installing mmdebstrap with apt-get"
-	DEBIAN_FRONTEND=noninteractive
-	export DEBIAN_FRONTEND
-	apt-get update -qq >&2
-	apt-get install -y -qq --no-install-recommends mmdebstrap debian-archive-keyring >&2
-	exec 8>&-
-}
-
 # locked prints the lines "name version sha256" of packages.lock for this architecture.
 locked() { sed -n "s/^$architecture //p" packages.lock 2>/dev/null || true; }
 
@@ -111,7 +98,7 @@ lock() {
 		say "LOCKED=1 would record what is recorded"
 		exit 2
 	}
-	install_mmdebstrap
+	../../test/debian.sh mmdebstrap debian-archive-keyring
 	work=$(mktemp -d)
 	trap 'rm -rf "$work"' EXIT
 	for architecture in amd64 arm64; do
@@ -145,7 +132,7 @@ mkdir -p "$cache"
 exec 9>"$cache/$architecture.lock"
 flock 9
 if [ ! -d "$made" ]; then
-	install_mmdebstrap
+	../../test/debian.sh mmdebstrap debian-archive-keyring
 	say "unpacking Debian $suite for $architecture: 15 MB to download"
 	rm -rf "$cache/.new-$architecture"
 	mkdir "$cache/.new-$architecture"

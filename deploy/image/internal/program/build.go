@@ -45,7 +45,8 @@ func Build(ctx context.Context, source Source) (Program, error) {
 	stamps := fmt.Sprintf("-s -w -X %s/internal/version.version=%s -X %s/internal/version.gitSHA=%s", main, source.Version, main, source.Commit)
 	// Without what Go would record of the work tree: the same commit is the same
 	// program also where git is not there.
-	if _, err := source.goTool(ctx, "build", "-trimpath", "-buildvcs=false", "-ldflags", stamps, "-o", file, "./cmd/ekco"); err != nil {
+	// Compiled as by the Makefile, so that packages in Go's cache are used.
+	if _, err := source.goTool(ctx, "build", "-trimpath", "-gcflags=all=-dwarf=false", "-buildvcs=false", "-ldflags", stamps, "-o", file, "./cmd/ekco"); err != nil {
 		return Program{}, err
 	}
 	return source.examine(ctx, file)

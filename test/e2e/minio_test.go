@@ -42,11 +42,10 @@ type minioCluster struct {
 	had string
 }
 
-// startMinio starts a cluster with this many workers (worker-1 and so on) and no primaries. Their leases are
-// long, so that no node is lost because the machine is busy.
+// startMinio starts a cluster with this many workers (worker-1 and so on) and no primaries.
 func startMinio(t *testing.T, disks minioDisks, workers int) *minioCluster {
 	t.Helper()
-	c := startCluster(t, "--primaries", "0", "--workers", fmt.Sprint(workers), "--scale")
+	c := startCluster(t, "--primaries", "0", "--workers", fmt.Sprint(workers))
 	m := &minioCluster{t: t, c: c, g: newGate(t, c.config), k: startMinioKubelet(t, c, disks)}
 	deploy := filepath.Join("..", "..", "deploy")
 	c.kubectl("create", "namespace", minioNamespace)
@@ -117,24 +116,6 @@ func (m *minioCluster) installMinio() {
 	})
 	m.c.kubectl("apply", "-f", m.c.minioManifest())
 	m.waitServed()
-}
-
-// loseNode stops a node's kubelet and sets Ready to Unknown, as the node controller would after the lease
-// expires.
-func (m *minioCluster) loseNode(name string) {
-	m.t.Helper()
-	m.c.node("lose", name)
-	const unknown = `{"status":{"conditions":[{"type":"Ready","status":"Unknown","reason":"NodeStatusUnknown","message":"Kubelet stopped posting node status."}]}}`
-	nodes := m.c.client.CoreV1().Nodes()
-	m.eventually(name+" is tainted unreachable", func() (bool, string) {
-		node, err := nodes.Patch(m.t.Context(), name, types.StrategicMergePatchType, []byte(unknown), metav1.PatchOptions{}, "status")
-		if err != nil {
-			return false, err.Error()
-		}
-		return slices.ContainsFunc(node.Spec.Taints, func(taint corev1.Taint) bool {
-			return taint.Key == corev1.TaintNodeUnreachable && taint.Effect == corev1.TaintEffectNoExecute
-		}), fmt.Sprint(node.Spec.Taints)
-	})
 }
 
 // eventually waits for a condition. seldom does so once a second, for conditions that start a process.
@@ -289,7 +270,7 @@ func (c *cluster) setMinioSecret(key string) {
 // s3 is a client of the server or proxy at an address.
 func s3(t *testing.T, address string) *minio.Client {
 	t.Helper()
-	transport := &http.Transport{ResponseHeaderTimeout: time.Minute}
+	transport := &http.Transport{ResponseHeaderTimeout: patience}
 	t.Cleanup(transport.CloseIdleConnections)
 	client, err := minio.New(address, &minio.Options{
 		Creds: credentials.NewStaticV4(miniotest.AccessKey, miniotest.SecretKey, ""), Transport: transport, Region: "us-east-1",
@@ -545,7 +526,7 @@ func restoredAfterAPurge(m *minioCluster) {
 	fillBucket(t, k.proxy.Address(), bucket, objects)
 	lost, pod, n := m.alone()
 	claim := c.minioClaims()[claimOf(n)]
-	m.loseNode(lost)
+	m.c.node("lose", lost, "--wait", patience.String())
 	began := time.Now()
 	m.seldom("its pod is freed, and waits for its volume", func() (bool, string) {
 		history := o.mustEkco("history", "--component", "minio")

@@ -32,10 +32,11 @@ func TestEKCOsNodeDiesInAPurge(t *testing.T) {
 	release := w.beginPurge(t, node)
 	w.awaitMirrored(t, "purge-"+node+"-")
 	first.stop(t)
-	stopped := time.Now()
+	w.lose(t, first.Name)
+	lost := time.Now()
 	w.node = second
 	w.on(t, "real-2", "real-1")
-	t.Logf("%s after the power was off EKCO is on the other node", time.Since(stopped).Round(time.Second))
+	t.Logf("%s after its node was lost EKCO is on the other node", time.Since(lost).Round(time.Second))
 	release()
 	w.awaitPurged(t, node)
 	const adopted = "taken over from journal"

@@ -44,7 +44,6 @@ failSwapOn: false
 localStorageCapacityIsolation: false
 makeIPTablesUtilChains: false
 oomScoreAdj: 0
-nodeLeaseDurationSeconds: 4
 nodeStatusUpdateFrequency: 2s
 staticPodPath: /etc/kubernetes/manifests
 evictionHard: {memory.available: 1Mi}

@@ -276,7 +276,7 @@ func execLostNode(t *testing.T, p program) {
 		t.Errorf("the exec that ran when the node was lost ended with %v", err)
 	}
 	expectEnded(t, pids)
-	run(t, "node", "return", "worker-2", "--dir", p.dir, "--wait", "10s")
+	run(t, "node", "return", "worker-2", "--dir", p.dir, "--wait", patience.String())
 	if _, _, err := at.exec(t.Context(), "SPDY", nil, "echo"); err != nil {
 		t.Errorf("after the node's return: %v", err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -30,10 +31,42 @@ func Join(ctx context.Context, client kubernetes.Interface, name string, role Ro
 	return Add(ctx, client, newNode(name, role, address(n)))
 }
 
-// Lose takes a node's kubelet away. The control plane notices after its grace
-// period.
+// Lose takes a node's kubelet away and then does what the node lifecycle controller
+// would do 50 s later: it sets the node to Ready=Unknown and its pods to Ready=False.
+// The rest, from the taint on, is left to the controllers.
 func Lose(ctx context.Context, client kubernetes.Interface, name string) error {
-	return label(ctx, client, name, "null")
+	if err := label(ctx, client, name, "null"); err != nil {
+		return err
+	}
+	_, err := client.CoreV1().Nodes().Patch(ctx, name, types.StrategicMergePatchType, ready("Unknown", "NodeStatusUnknown"), metav1.PatchOptions{}, "status")
+	if err != nil {
+		return fmt.Errorf("cannot set node %s to Ready=Unknown: %w", name, err)
+	}
+	pods, err := client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=" + name})
+	if err != nil {
+		return fmt.Errorf("cannot list the pods of node %s: %w", name, err)
+	}
+	for i := range pods.Items {
+		pod := &pods.Items[i]
+		if !slices.ContainsFunc(pod.Status.Conditions, isReady) {
+			continue
+		}
+		_, err := client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, ready("False", "NodeNotReady"), metav1.PatchOptions{}, "status")
+		if err != nil && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("cannot set pod %s/%s to Ready=False: %w", pod.Namespace, pod.Name, err)
+		}
+	}
+	return nil
+}
+
+func isReady(c corev1.PodCondition) bool {
+	return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+}
+
+// ready is a patch that sets the condition Ready of a node or a pod.
+func ready(status, reason string) []byte {
+	const patch = `{"status":{"conditions":[{"type":"Ready","status":%q,"reason":%q,"lastTransitionTime":%q}]}}`
+	return fmt.Appendf(nil, patch, status, reason, time.Now().UTC().Format(time.RFC3339))
 }
 
 // Return gives a node its kubelet back.

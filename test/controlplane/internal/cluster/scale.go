@@ -110,7 +110,7 @@ func createPods(ctx context.Context, client kubernetes.Interface, have *counter,
 	if err := ensureNamespace(ctx, client, ScaleNamespace); err != nil {
 		return err
 	}
-	err := Await(ctx, time.Minute, func(ctx context.Context) error {
+	err := Await(ctx, o.Timeout, func(ctx context.Context) error {
 		return HasDefaultAccount(ctx, client, ScaleNamespace)
 	})
 	if err != nil {

@@ -9,29 +9,24 @@ import (
 	"github.com/replicatedhq/ekco/test/controlplane/internal/component"
 )
 
-// pace is how quickly the control plane notices lost nodes, and how much work
-// its parts take on at a time.
+// pace is how often the control plane looks at nodes, and how much work its parts
+// take on at a time.
 type pace struct {
-	lease           time.Duration // of the simulated kubelets; renewed every quarter of it
-	monitorPeriod   time.Duration // how often node leases are looked at
-	grace           time.Duration // without a renewal, until Ready=Unknown
-	startupGrace    time.Duration // the same for a node that never was ready
+	monitorPeriod   time.Duration // a node that is Ready=Unknown is tainted at the next look
 	kwokParallelism int
 	qps             int
 }
 
 var (
-	// fast notices a lost node in about 3.5 s; for up to about 50 nodes.
-	fast = pace{
-		lease: 4 * time.Second, monitorPeriod: 500 * time.Millisecond, grace: 4 * time.Second,
-		startupGrace: 10 * time.Second, kwokParallelism: 16, qps: 1000,
-	}
-	// scale has leases long enough for thousands of simulated kubelets on two cores.
-	scale = pace{
-		lease: 40 * time.Second, monitorPeriod: 2 * time.Second, grace: 50 * time.Second,
-		startupGrace: 180 * time.Second, kwokParallelism: 64, qps: 5000,
-	}
+	normal = pace{monitorPeriod: 500 * time.Millisecond, kwokParallelism: 16, qps: 1000}
+	// scale is for thousands of nodes.
+	scale = pace{monitorPeriod: 2 * time.Second, kwokParallelism: 64, qps: 5000}
 )
+
+// leaseSeconds is the length of a node's lease, which a simulated kubelet renews every
+// quarter of it. Kubernetes' own length, and its grace period of 50 s without a renewal,
+// lose no node on a busy machine. [cluster.Lose] does not wait for either.
+const leaseSeconds = 40
 
 // tolerationSeconds is how long pods without tolerations of their own stay on
 // an unreachable or not ready node before they are evicted.
@@ -105,8 +100,6 @@ func (d Dir) controllerManagerChild(t pace) child {
 		"--cluster-signing-cert-file=" + d.pki("ca.crt"),
 		"--cluster-signing-key-file=" + d.pki("ca.key"),
 		fmt.Sprintf("--node-monitor-period=%s", t.monitorPeriod),
-		fmt.Sprintf("--node-monitor-grace-period=%s", t.grace),
-		fmt.Sprintf("--node-startup-grace-period=%s", t.startupGrace),
 		"--node-eviction-rate=100",
 		"--secondary-node-eviction-rate=100",
 		"--large-cluster-size-threshold=1",
@@ -131,14 +124,14 @@ func (d Dir) schedulerChild(t pace) child {
 const othersKubelet = "sim/kubelet=other"
 
 // kwokChild plays the kubelet of every node with the label cluster.KubeletUp.
-func (d Dir) kwokChild(p *ports, t pace) child {
+func (d Dir) kwokChild(p *ports) child {
 	return child{name: component.Kwok, args: []string{
 		"--config=" + d.kwokConfig(),
 		"--kubeconfig=" + d.config("kwok"),
 		"--manage-all-nodes=false",
 		"--manage-nodes-with-label-selector=" + cluster.KubeletUp,
 		"--disregard-status-with-annotation-selector=" + othersKubelet,
-		fmt.Sprintf("--node-lease-duration-seconds=%d", int(t.lease.Seconds())),
+		fmt.Sprintf("--node-lease-duration-seconds=%d", leaseSeconds),
 		"--node-ip=127.0.0.1",
 		fmt.Sprintf("--node-port=%d", p.execServer),
 		fmt.Sprintf("--server-address=127.0.0.1:%d", p.kwok),

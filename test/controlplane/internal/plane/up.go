@@ -27,7 +27,7 @@ type Options struct {
 	Workers   int
 	Pods      int           // replicas of the demo workload; 0 for none
 	Grace     time.Duration // termination grace period of the demo workload's pods, whole seconds
-	Scale     bool          // slow leases, for thousands of nodes
+	Scale     bool          // for thousands of nodes
 	PortBase  int           // first port; 0 picks free ones
 	Exec      string        // absolute path of the program that runs for exec into pods; "" refuses exec
 	Progress  io.Writer     // a line for each stage
@@ -37,7 +37,7 @@ func (o Options) pace() pace {
 	if o.Scale {
 		return scale
 	}
-	return fast
+	return normal
 }
 
 // Run starts a control plane, calls ready once everything asked for is there,
@@ -136,7 +136,7 @@ func (s *supervisor) startRest(ctx context.Context, p *ports, o Options, client 
 	if err != nil {
 		return err
 	}
-	kwok, err := s.start(ctx, s.dir.kwokChild(p, o.pace()))
+	kwok, err := s.start(ctx, s.dir.kwokChild(p))
 	if err != nil {
 		return err
 	}

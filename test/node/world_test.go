@@ -211,10 +211,11 @@ func (w *world) awaitRead(t testing.TB, what string, wanted func(output string) 
 // readInterval is the pause between two checks that start a program.
 const readInterval = 300 * time.Millisecond
 
-// lose takes a simulated node away, and waits until the control plane has noticed.
+// lose takes simulated nodes away, and waits until they are tainted. Of a real node whose power is off it says the
+// same to the control plane.
 func (w *world) lose(t testing.TB, names ...string) {
 	t.Helper()
-	args := append([]string{"node", "lose", "--dir", w.dir, "--wait", "60s"}, names...)
+	args := append([]string{"node", "lose", "--dir", w.dir, "--wait", patience.String()}, names...)
 	if output, err := exec.CommandContext(t.Context(), binaries.controlplane, args...).CombinedOutput(); err != nil {
 		t.Fatalf("lose %s: %v: %s", names, err, output)
 	}

@@ -58,7 +58,7 @@ test: test-unit test-e2e test-system test-controlplane ## run every test, also e
 
 .PHONY: test-unit
 test-unit: build ## run the unit tests
-	$(call gotest,unit,-timeout 30m $(UNIT) ./deploy)
+	$(call gotest,unit,-timeout 80m $(UNIT) ./deploy)
 	cd test/rooktypes && $(call gotest,rooktypes,./...)
 	cd deploy/image && $(call gotest,deploy-image,./...)
 
@@ -82,7 +82,7 @@ test-times: ## print the slowest packages and tests of the last runs, with their
 
 .PHONY: race
 race: ## run the unit tests under the race detector, with a sample of the crash points
-	$(call gotest,race,-race -timeout 60m $(UNIT),CGO_ENABLED=1)
+	$(call gotest,race,-race -timeout 80m $(UNIT),CGO_ENABLED=1)
 
 .PHONY: bench
 bench: build controlplane minio ## run the benchmarks behind docs/performance.md, or those named by BENCH

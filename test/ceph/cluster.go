@@ -19,9 +19,8 @@ import (
 	"github.com/replicatedhq/ekco/test/loopback"
 )
 
-// startLimit bounds the start of a cluster on a busy machine; it usually takes
-// less than 10 s.
-const startLimit = 2 * time.Minute
+// patience bounds every wait. Only a test that fails waits that long.
+const patience = 10 * time.Minute
 
 // Cluster is a running Ceph. It is to be used from one goroutine at a time, but for what says
 // that any may call it.
@@ -178,7 +177,7 @@ func (c *Cluster) startOSD(id int, host string) {
 // waitUp waits until at least so many OSDs are up, and the mgr is active.
 func (c *Cluster) waitUp(osds int, mgr bool) {
 	c.t.Helper()
-	c.Eventually(startLimit, "all daemons are up", func() bool {
+	c.Eventually(patience, "all daemons are up", func() bool {
 		status := c.status()
 		return status.OSDMap.Up >= osds && (!mgr || status.MgrMap.Available)
 	})

@@ -85,13 +85,10 @@ func (c *Cluster) Read(pool, object string) string {
 	return content
 }
 
-// readLimit bounds a read. From a placement group that lost an OSD nothing is read until the other
-// OSDs miss that one, which takes 3 s here, or longer on a busy machine.
-const readLimit = 3 * time.Minute
-
-// TryRead is Read for any goroutine, which returns why that failed.
+// TryRead is Read for any goroutine, which returns why that failed. From a placement group that lost
+// an OSD nothing is read until the other OSDs miss that one.
 func (c *Cluster) TryRead(pool, object string) (string, error) {
-	return c.ReadWithin(pool, object, readLimit)
+	return c.ReadWithin(pool, object, patience)
 }
 
 // ReadWithin is TryRead with another limit.

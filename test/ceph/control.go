@@ -3,13 +3,9 @@ package ceph
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/replicatedhq/ekco/test/child"
 )
-
-// noticeLimit is how long the rest may take to notice a lost daemon.
-const noticeLimit = time.Minute
 
 // Hosts returns which OSDs the hosts were started with, or got since. Any goroutine may call
 // it.
@@ -42,7 +38,7 @@ func (c *Cluster) StopHost(hosts ...string) {
 			}
 		}
 	}
-	c.Eventually(noticeLimit, fmt.Sprintf("the OSDs of %v are down", hosts), func() bool {
+	c.Eventually(patience, fmt.Sprintf("the OSDs of %v are down", hosts), func() bool {
 		return c.status().OSDMap.Up <= expected
 	})
 }
@@ -75,7 +71,7 @@ func (c *Cluster) StopOSD(id int) {
 	c.t.Helper()
 	expected := c.status().OSDMap.Up - 1
 	c.kill(id)
-	c.Eventually(noticeLimit, fmt.Sprintf("osd.%d is down", id), func() bool { return c.status().OSDMap.Up <= expected })
+	c.Eventually(patience, fmt.Sprintf("osd.%d is down", id), func() bool { return c.status().OSDMap.Up <= expected })
 }
 
 // MoveOSD starts a stopped OSD on another host, as when its disk was put into that
@@ -98,14 +94,14 @@ func (c *Cluster) StopMgr() {
 	c.mgr.Kill()
 	c.mgr = nil
 	c.Ceph("mgr", "fail", "x")
-	c.Eventually(noticeLimit, "no mgr is active", func() bool { return !c.status().MgrMap.Available })
+	c.Eventually(patience, "no mgr is active", func() bool { return !c.status().MgrMap.Available })
 }
 
 // StartMgr starts the mgr, and waits until it is active.
 func (c *Cluster) StartMgr() {
 	c.t.Helper()
 	c.mgr = child.Start(c.t, "ceph-mgr", "--conf", c.conf, "-i", "x", "-f")
-	c.Eventually(startLimit, "the mgr is active", func() bool { return c.status().MgrMap.Available })
+	c.Eventually(patience, "the mgr is active", func() bool { return c.status().MgrMap.Available })
 }
 
 // StopMon ends the only monitor, so that there is no quorum. Nothing answers.

@@ -23,12 +23,12 @@ func TestTheCopiesThatAreLeftAreCompleteOnceAHostIsPurgedAndCanBeLowered(t *test
 	}
 	waitHealthy(t, c, api)
 	// The mgr's table of placement groups can be older than the monitors' word that all is well.
-	c.Eventually(settleLimit, "three copies are complete", func() bool { return incomplete(t, api, 3) == "" })
+	c.Eventually(patience, "three copies are complete", func() bool { return incomplete(t, api, 3) == "" })
 
 	// Written while the host is lost, an object has two copies from the beginning.
 	lost := c.Hosts()["node2"][0]
 	c.StopHost("node2")
-	c.Eventually(settleLimit, "two copies are complete, and a third is not", func() bool {
+	c.Eventually(patience, "two copies are complete, and a third is not", func() bool {
 		return incomplete(t, api, 2) == "" && strings.Contains(incomplete(t, api, 3), "has 2 of 3 copies")
 	})
 	c.Write(pool, "late", "late")
@@ -40,7 +40,7 @@ func TestTheCopiesThatAreLeftAreCompleteOnceAHostIsPurgedAndCanBeLowered(t *test
 	if len(tree.Hosts) != 2 {
 		t.Errorf("the CRUSH map has %+v", tree.Hosts)
 	}
-	c.Eventually(settleLimit, "two copies are complete after the purge", func() bool { return incomplete(t, api, 2) == "" })
+	c.Eventually(patience, "two copies are complete after the purge", func() bool { return incomplete(t, api, 2) == "" })
 	health, err := api.Health(t.Context())
 	must(t, err)
 	for _, check := range health.Checks {

@@ -12,15 +12,15 @@ import (
 	"github.com/replicatedhq/ekco/test/ceph"
 )
 
-// settleLimit bounds every wait of these tests. Only a test that fails waits that long.
-const settleLimit = 3 * time.Minute
+// patience bounds every wait of these tests. Only a test that fails waits that long.
+const patience = 10 * time.Minute
 
 // clientOf returns EKCO's client. Programs start slowly on a busy machine, so calls have the timeout
-// settleLimit unless the options set another.
+// patience unless the options set another.
 func clientOf(t *testing.T, c *ceph.Cluster, options client.Options) *client.Client {
 	options.Program = c.Program()
 	if options.Timeout == 0 {
-		options.Timeout, options.ConnectTimeout = settleLimit, settleLimit
+		options.Timeout, options.ConnectTimeout = patience, patience
 	}
 	api := client.New(ceph.Runner{}, options)
 	t.Cleanup(api.Close)
@@ -150,7 +150,7 @@ func mentions(text string, ids []int) bool {
 
 func waitHealthy(t *testing.T, c *ceph.Cluster, api *client.Client) {
 	t.Helper()
-	c.Eventually(settleLimit, "Ceph is well again", func() bool {
+	c.Eventually(patience, "Ceph is well again", func() bool {
 		health, err := api.Health(t.Context())
 		must(t, err)
 		return health.Status == client.HealthOK && health.Clean() && health.MgrActive

@@ -79,7 +79,7 @@ func testSafeAfterDataMoved(t *testing.T, c *ceph.Cluster) {
 	}
 	c.StopHost("node5")
 	must(t, api.Out(t.Context(), id))
-	c.Eventually(settleLimit, client.Names(id)+" is safe to destroy", func() bool {
+	c.Eventually(patience, client.Names(id)+" is safe to destroy", func() bool {
 		return askSafety(t, c, api, id).All()
 	})
 	must(t, api.Purge(t.Context(), client.Ref{ID: id, UUID: c.UUID(id)}))
@@ -90,7 +90,7 @@ func testSafeAfterDataMoved(t *testing.T, c *ceph.Cluster) {
 // state of all placement groups, and says EAGAIN.
 func askSafety(t *testing.T, c *ceph.Cluster, api client.API, ids ...int) (safety client.Safety) {
 	t.Helper()
-	c.Eventually(settleLimit, "Ceph can tell what is safe", func() bool {
+	c.Eventually(patience, "Ceph can tell what is safe", func() bool {
 		var err error
 		if safety, err = api.SafeToDestroy(t.Context(), ids...); errors.Is(err, client.ErrAgain) {
 			return false
@@ -175,8 +175,8 @@ func TestWithoutAQuorumOfMonitorsEveryCallEnds(t *testing.T) {
 func checkUnavailable(t *testing.T, c *ceph.Cluster, daemon string, call func(context.Context, *client.Client) error) {
 	t.Helper()
 	timeout := 3 * time.Second
-	c.Eventually(settleLimit, "a call fails because there is no "+daemon, func() bool {
-		ctx, cancel := context.WithTimeout(t.Context(), settleLimit)
+	c.Eventually(patience, "a call fails because there is no "+daemon, func() bool {
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		defer cancel()
 		err := call(ctx, clientOf(t, c, impatient(timeout)))
 		timeout *= 2

@@ -85,7 +85,7 @@ func setPools(t *testing.T, api *client.Client, numbers [4]int) {
 	w.Terms, err = fsm.Standing(fsmrook.Capability())
 	must(t, err)
 	w.Request(of, journal.ActionRequested{Kind: journal.ActionSetCephPools, Input: change})
-	ctx, cancel := context.WithTimeout(t.Context(), 2*settleLimit)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
 	defer cancel()
 	cfg := w.Config(actionsrook.New(actionsrook.Parts{
 		Rook: rook.NewCustom(kubesim.NewObjects()), Ceph: api, Nodes: kubesim.New(), Changed: func() {},

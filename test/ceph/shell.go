@@ -26,7 +26,7 @@ func (c *Cluster) ask(question string, answer any) {
 		c.shell = c.startShell()
 	}
 	a := c.shell
-	late := time.AfterFunc(startLimit, func() { _ = a.program.Process.Kill() }) // it fails when it has ended
+	late := time.AfterFunc(patience, func() { _ = a.program.Process.Kill() }) // it fails when it has ended
 	defer late.Stop()
 	_, err := fmt.Fprintln(a.stdin, question)
 	if err == nil {

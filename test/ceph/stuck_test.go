@@ -37,7 +37,7 @@ func testStuckWithoutThirdHost(t *testing.T, c *ceph.Cluster) {
 	c.StopHost("node2")
 	lost := c.Hosts()["node2"]
 	must(t, api.Out(t.Context(), lost...))
-	c.Eventually(settleLimit, "Ceph is stuck", func() bool { is, _ := stuck(t, api, lost...); return is })
+	c.Eventually(patience, "Ceph is stuck", func() bool { is, _ := stuck(t, api, lost...); return is })
 	_, why := stuck(t, api, lost...)
 	// A mgr that starts slowly has made a pool of its own before it hears that it shall not.
 	if !strings.HasPrefix(why, "pool replicapool wants 3 copies on different hosts, with only 2 left; all ") ||
@@ -68,7 +68,7 @@ func testStuckWithoutThirdHost(t *testing.T, c *ceph.Cluster) {
 	c.Ceph("osd", "pool", "set", "replicapool", "min_size", "2")
 	c.StopHost("node1")
 	must(t, api.Out(t.Context(), c.Hosts()["node1"]...))
-	c.Eventually(settleLimit, "placement groups are not active", func() bool {
+	c.Eventually(patience, "placement groups are not active", func() bool {
 		health, err := api.Health(t.Context())
 		must(t, err)
 		return health.Inactive() >= 8

@@ -42,7 +42,7 @@ func (r *counting) count() int {
 
 func testOneProcessAnswersAll(t *testing.T, c *ceph.Cluster) {
 	// Processes take long to start where much else is done.
-	options := client.Options{Program: c.Program(), Timeout: settleLimit, ConnectTimeout: settleLimit}
+	options := client.Options{Program: c.Program(), Timeout: patience, ConnectTimeout: patience}
 	runner := &counting{}
 	together, oneByOne := client.New(runner, options), client.New(ceph.OneByOne{}, options)
 	t.Cleanup(together.Close)

@@ -195,7 +195,7 @@ func TestARequestIsApprovedAtOnceWhereWatchingIsGranted(t *testing.T) {
 		said := c.kubectl("get", "events", "--field-selector", "involvedObject.kind=Node,involvedObject.name=late,reason=KubeletCertificateNotApproved", "-o", "wide")
 		return strings.Contains(said, "which node worker-3 has too"), said
 	})
-	c.node("lose", "worker-3", "--wait", "1m")
+	c.node("lose", "worker-3", "--wait", patience.String())
 	c.waitIssued(contested)
 }
 

@@ -166,7 +166,7 @@ func (o *operator) waitReady() {
 
 // get reports whether a URL answers 200, and what it answers.
 func get(url string) (bool, string) {
-	client := http.Client{Timeout: 2 * time.Second}
+	client := http.Client{Timeout: time.Minute}
 	response, err := client.Get(url)
 	if err != nil {
 		return false, err.Error()

@@ -74,7 +74,7 @@ func content(i int) string { return strings.Repeat(fmt.Sprintf("content of %d ",
 func (w *wholeCluster) createRookObjects() {
 	w.t.Helper()
 	w.kubectl("apply", "-f", filepath.Join("..", "kurl", "rook.yaml"))
-	w.kubectl("wait", "--for=condition=Established", "crd/cephclusters.ceph.rook.io", "--timeout=30s")
+	w.kubectl("wait", "--for=condition=Established", "crd/cephclusters.ceph.rook.io", "--timeout="+patience.String())
 	w.applyShipped("rbac-rook.yaml")
 	w.apply(kurl.RookObjects(w.ceph.Hosts(), toolsNode))
 	w.waitTools(toolsNode)

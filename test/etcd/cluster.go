@@ -18,7 +18,7 @@ import (
 )
 
 // patience bounds every wait. Only a test that fails waits that long.
-const patience = 3 * time.Minute
+const patience = 10 * time.Minute
 
 // Build builds the program that contains etcd, unless it is cached, and returns
 // its path. dir is test/controlplane as seen from the working directory.

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
@@ -52,7 +51,7 @@ func (c *Cluster) add(via, name string, learner bool) *clientv3.MemberAddRespons
 	}
 	var added *clientv3.MemberAddResponse
 	await.Until(c.t, patience, "a member for "+name+" is added", func() (bool, string) {
-		ctx, cancel := context.WithTimeout(c.t.Context(), time.Minute)
+		ctx, cancel := context.WithTimeout(c.t.Context(), patience)
 		defer cancel()
 		response, err := add(ctx, []string{c.PeerURL(name)})
 		if err != nil {

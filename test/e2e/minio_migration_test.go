@@ -69,12 +69,19 @@ func (m *minioCluster) wantHandedOver() {
 	})
 }
 
-// audit fails unless a client that was stopped finds all as it wrote it.
+// audit waits until a client that was stopped finds each object as it was told. After some servers of MinIO
+// were down or their disks full, one server may answer for a while that objects do not exist, although four of
+// six drives have them and all other servers serve them. What is lost does not come back by waiting.
 func (m *minioCluster) audit(steady *miniotest.Steady) {
 	m.t.Helper()
-	for _, wrong := range steady.Audit(m.k.proxy.Address()) {
-		m.t.Error(wrong)
-	}
+	asked := 0
+	m.seldom("each object is as the client was told", func() (bool, string) {
+		wrong := steady.Audit(m.k.proxy.Address())
+		if asked++; asked == 1 && len(wrong) > 0 {
+			m.t.Logf("at first %d objects are not as the client was told, such as: %s", len(wrong), wrong[0])
+		}
+		return len(wrong) == 0, strings.Join(wrong, "\n")
+	})
 }
 
 // endsSingle matches the deletion of the single MinIO's Deployment.

@@ -409,9 +409,7 @@ func growAndServiceRepaired(m *minioCluster) {
 	m.eventually("the proxy leads to the single one", func() (bool, string) {
 		return probe(t.Context(), "http://"+k.proxy.Address()+"/minio/health/ready"), ""
 	})
-	for _, wrong := range steady.Audit(k.proxy.Address()) {
-		t.Error(wrong)
-	}
+	m.audit(steady)
 	t.Logf("the client did %+v", did)
 
 	// kURL's installer works.
@@ -491,9 +489,7 @@ func spreadAcrossAKill(m *minioCluster) {
 	o.waitDone(journal.ActionMoveMinio, 2)
 	did := steady.Stop()
 	t.Logf("the client did %+v", did)
-	for _, wrong := range steady.Audit(k.proxy.Address()) {
-		t.Error(wrong)
-	}
+	m.audit(steady)
 	if all := k.moved(claims); len(all) != 2 {
 		t.Errorf("moved have %v", all)
 	}

@@ -49,6 +49,8 @@ type entry struct {
 	acknowledged string
 	// doubtful are what it may be besides: no answer came.
 	doubtful []string
+	// requests are all that were sent for it, for the report of an audit.
+	requests []string
 }
 
 // keys are how many objects each connection writes.
@@ -128,8 +130,10 @@ func (s *Steady) work(ctx context.Context, client *minio.Client, id int) {
 		if random.IntN(4) > 0 || !s.mayDelete() {
 			content = fmt.Sprintf("%s in request %d %s", key, n, strings.Repeat("x", random.IntN(20000)))
 		}
+		sent := time.Now()
 		// It is not broken off in its middle: nobody would know what became of it.
-		s.note(key, content, s.request(context.WithoutCancel(ctx), client, key, content))
+		err := s.request(context.WithoutCancel(ctx), client, key, content)
+		s.note(key, content, sent, err)
 	}
 }
 
@@ -154,7 +158,7 @@ func (s *Steady) request(ctx context.Context, client *minio.Client, key, content
 }
 
 // note writes down what was asked for, and whether it was acknowledged.
-func (s *Steady) note(key, content string, err error) {
+func (s *Steady) note(key, content string, sent time.Time, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	of := s.books[key]
@@ -162,6 +166,8 @@ func (s *Steady) note(key, content string, err error) {
 		of = &entry{}
 		s.books[key] = of
 	}
+	const precise = "15:04:05.000"
+	of.requests = append(of.requests, fmt.Sprintf("%s to %s: %s: %v", sent.Format(precise), time.Now().Format(precise), brief(content), err))
 	if err != nil {
 		s.did.Failed, s.did.Failure = s.did.Failed+1, err.Error()
 		of.doubtful = append(of.doubtful, content)
@@ -210,7 +216,8 @@ func (s *Steady) Audit(address string) (wrong []string) {
 	for _, key := range slices.Sorted(maps.Keys(s.books)) {
 		content, of := s.read(ctx, client, key), s.books[key]
 		if content != of.acknowledged && !slices.Contains(of.doubtful, content) {
-			wrong = append(wrong, fmt.Sprintf("object %q is %s, and was acknowledged as %s", key, brief(content), brief(of.acknowledged)))
+			wrong = append(wrong, fmt.Sprintf("object %q is %s, and was acknowledged as %s; the requests were\n%s",
+				key, brief(content), brief(of.acknowledged), strings.Join(of.requests, "\n")))
 		}
 	}
 	return wrong

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"os/exec"
 	"strconv"
 	"strings"
@@ -31,10 +32,13 @@ func (n network) ip() net.IP { return net.ParseIP(n.address()) }
 // pods are the addresses of the node's pods.
 func (n network) pods() string { return fmt.Sprintf("10.245.%d.0/24", n.number) }
 
-// routeLostNodes routes the addresses of all nodes and their pods into a cable that nobody reads. What is sent
-// to a node without power is lost there, as in reality. Without this route such packets would be counted as
-// packets for other machines.
-var routeLostNodes = sync.OnceValue(func() error {
+// routeNodes lets the nodes reach one another through this machine. The addresses of all nodes and their pods lead
+// into a cable that nobody reads, unless a node with power has them: what is sent to a node without power is lost
+// there, as in reality, instead of being counted as sent to another machine.
+var routeNodes = sync.OnceValue(func() error {
+	if err := os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1"), 0); err != nil {
+		return err
+	}
 	for _, command := range []string{
 		"link add ekcolost type veth peer name ekcolost-end", "link set ekcolost arp off up", "link set ekcolost-end arp off up",
 		"route add 172.30.0.0/16 dev ekcolost", "route add 10.245.0.0/16 dev ekcolost",
@@ -50,7 +54,7 @@ var routeLostNodes = sync.OnceValue(func() error {
 // that process ends.
 func (n network) plug(tb testing.TB, m *machine) {
 	tb.Helper()
-	if err := routeLostNodes(); err != nil {
+	if err := routeNodes(); err != nil {
 		tb.Fatal(err)
 	}
 	run(tb, "ip", "link", "add", n.device(), "type", "veth", "peer", "name", "eth0", "netns", strconv.Itoa(m.first))

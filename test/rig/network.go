@@ -82,7 +82,8 @@ func checkNothingLeft() error {
 		file string
 		read func(string) (int, error)
 	}{
-		{"/proc/self/net/snmp", withoutRoute4},
+		{"/proc/self/net/snmp", func(content string) (int, error) { return values(content, "Ip", "OutNoRoutes", "InAddrErrors") }},
+		{"/proc/self/net/netstat", func(content string) (int, error) { return values(content, "IpExt", "InNoRoutes") }},
 		{"/proc/self/net/snmp6", withoutRoute6},
 	} {
 		content, err := os.ReadFile(counter.file)
@@ -102,33 +103,34 @@ func checkNothingLeft() error {
 	return nil
 }
 
-// withoutRoute4 reads from /proc/net/snmp, which has a line of names and a line of values
-// for each protocol, how many packets had no route (OutNoRoutes) and how many came for
-// another machine (InAddrErrors): from a namespace that a test made, such as a node's.
-func withoutRoute4(content string) (count int, err error) {
+// values adds up values of a protocol in /proc/net/snmp or /proc/net/netstat, which have a line of names and a
+// line of values for each protocol. OutNoRoutes counts packets of this namespace that had no route; the others
+// count packets of a namespace that a test made, such as a node's: InNoRoutes had no route from here, and
+// InAddrErrors came while this namespace forwarded none.
+func values(content, protocol string, wanted ...string) (sum int, err error) {
 	var names []string
 	for line := range strings.Lines(content) {
 		fields := strings.Fields(line)
 		switch {
-		case len(fields) == 0 || fields[0] != "Ip:":
+		case len(fields) == 0 || fields[0] != protocol+":":
 		case names == nil:
 			names = fields
 		default:
-			for _, name := range []string{"OutNoRoutes", "InAddrErrors"} {
+			for _, name := range wanted {
 				i := slices.Index(names, name)
 				if i < 0 || i >= len(fields) {
-					return 0, fmt.Errorf("no value Ip %s", name)
+					return 0, fmt.Errorf("no value %s %s", protocol, name)
 				}
 				packets, err := strconv.Atoi(fields[i])
 				if err != nil {
-					return 0, fmt.Errorf("value Ip %s: %w", name, err)
+					return 0, fmt.Errorf("value %s %s: %w", protocol, name, err)
 				}
-				count += packets
+				sum += packets
 			}
-			return count, nil
+			return sum, nil
 		}
 	}
-	return 0, errors.New("no values of Ip")
+	return 0, fmt.Errorf("no values of %s", protocol)
 }
 
 // withoutRoute6 reads Ip6OutNoRoutes from /proc/net/snmp6, which has a line for

@@ -67,8 +67,12 @@ func TestConnectionsToOtherMachinesFailTheTests(t *testing.T) {
 	}
 }
 
-// nodeVariable makes TestNode send a packet to this address.
-const nodeVariable = "EKCO_TEST_SEND"
+// nodeVariable makes TestNode send a packet to this address. forwardVariable is 1 if the namespace of the tests
+// forwards packets.
+const (
+	nodeVariable    = "EKCO_TEST_SEND"
+	forwardVariable = "EKCO_TEST_FORWARD"
+)
 
 // TestNode is what [TestPacketsOfNodesToOtherMachinesFailTheTests] runs again.
 func TestNode(t *testing.T) {
@@ -77,6 +81,7 @@ func TestNode(t *testing.T) {
 		return
 	}
 	const script = `set -e
+echo "$` + forwardVariable + `" >/proc/sys/net/ipv4/ip_forward
 ip link add node-0 type veth peer name node-1
 ip addr add 172.30.0.1/24 dev node-0
 ip link set node-0 up
@@ -100,8 +105,11 @@ wait $!`
 
 func TestPacketsOfNodesToOtherMachinesFailTheTests(t *testing.T) {
 	for address, passes := range map[string]bool{"172.30.0.1": true, "192.0.2.1": false} {
-		if output, passed := runAgain(t, "TestNode", nodeVariable+"="+address); passed != passes {
-			t.Errorf("a packet to %s: passed: %t, want %t\n%s", address, passed, passes, output)
+		for _, forward := range []string{"0", "1"} {
+			output, passed := runAgain(t, "TestNode", nodeVariable+"="+address, forwardVariable+"="+forward)
+			if passed != passes {
+				t.Errorf("a packet to %s, forwarding %s: passed: %t, want %t\n%s", address, forward, passed, passes, output)
+			}
 		}
 	}
 }

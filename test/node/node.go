@@ -35,6 +35,8 @@ type Node struct {
 
 	machine                    *machine
 	containerd, kubelet, proxy *program
+	// kubeletStarted is when the kubelet that runs was started.
+	kubeletStarted time.Time
 }
 
 // Start makes a node with an empty disk but for images, of which archives are given, and what
@@ -82,6 +84,7 @@ func (n *Node) boot(tb testing.TB) {
 
 func (n *Node) startKubelet(tb testing.TB) {
 	tb.Helper()
+	n.kubeletStarted = time.Now()
 	n.kubelet = n.machine.start(tb, "/node/controlplane", "kubelet", "--config", "/node/kubelet.yaml",
 		"--kubeconfig", "/etc/kubernetes/kubelet.conf", "--hostname-override", n.Name, "--node-ip", n.network.address())
 }
@@ -101,7 +104,8 @@ func (n *Node) Import(tb testing.TB, archive string) {
 	}
 }
 
-// WaitReady waits until the control plane has the node as ready.
+// WaitReady waits until the kubelet that runs has told the control plane that the node is ready. One that has just
+// started may not know its static pods yet; it takes minutes to replace one whose manifest changes in that moment.
 func (n *Node) WaitReady(tb testing.TB) {
 	tb.Helper()
 	await.Until(tb, patience, n.Name+" is ready", func() (bool, string) {
@@ -114,14 +118,15 @@ func (n *Node) WaitReady(tb testing.TB) {
 		if err != nil {
 			return false, err.Error()
 		}
-		return ready(node)
+		return ready(node, n.kubeletStarted)
 	})
 }
 
-func ready(node *corev1.Node) (holds bool, seen string) {
+func ready(node *corev1.Node, since time.Time) (holds bool, seen string) {
 	for _, condition := range node.Status.Conditions {
 		if condition.Type == corev1.NodeReady {
-			return condition.Status == corev1.ConditionTrue, fmt.Sprintf("%s: %s", condition.Reason, condition.Message)
+			return condition.Status == corev1.ConditionTrue && condition.LastHeartbeatTime.After(since),
+				fmt.Sprintf("%s at %s: %s", condition.Reason, condition.LastHeartbeatTime, condition.Message)
 		}
 	}
 	return false, "its kubelet has not said"

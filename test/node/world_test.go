@@ -154,7 +154,7 @@ func (w *world) isLost(t testing.TB, name string) bool {
 	if err != nil {
 		return false
 	}
-	is, _ := ready(node)
+	is, _ := ready(node, time.Time{})
 	return !is
 }
 

@@ -156,10 +156,10 @@ func (c *cluster) waitUnreachable(name string) {
 	})
 }
 
-// atOnce is how many tests run at once, unless -parallel says otherwise. They
-// mostly wait for leases to run out, so it may be more than there are cores; three
-// of them are the groups of TestMinIO, which take the longest.
-const atOnce = 3
+// atOnce is how many tests run at once, unless -parallel says otherwise. They mostly
+// wait, so it may be more than there are cores; three of them are the groups of
+// TestMinIO, which take the longest.
+const atOnce = 4
 
 func TestMain(m *testing.M) {
 	if socket := os.Getenv(socketVariable); socket != "" {

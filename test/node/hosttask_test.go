@@ -335,6 +335,7 @@ func isLostWithTheKubelet(w *world) func(*testing.T) {
 		tw.begin(t, "wait", "1h", "say", "never")
 		tw.await(t, hosttask.Running, "")
 		w.node.kubelet.Kill()
+		w.lose(t, w.node.Name)
 		tw.await(t, hosttask.Lost, "node real-1 does not answer, while the task ran there")
 		if err := tw.tasks.Remove(t.Context(), tw.task, tw.owner); err != nil {
 			t.Fatal(err)

@@ -62,7 +62,7 @@ test-unit: build ## run the unit tests
 	cd test/rooktypes && $(call gotest,rooktypes,./...)
 	cd deploy/image && $(call gotest,deploy-image,./...)
 
-# test/e2e runs alone: beside other packages its clusters get too little of two processors.
+# test/e2e is not run with other system tests: its clusters need most of two processors.
 .PHONY: test-e2e
 test-e2e: build controlplane minio ## run EKCO on real control planes with Ceph, etcd and MinIO; needs root
 	$(call gotest,e2e,-timeout 80m ./test/e2e)
@@ -74,7 +74,7 @@ test-system: build controlplane minio ## run the other tests that start real pro
 
 .PHONY: test-controlplane
 test-controlplane: controlplane ## run the tests of the control plane that other tests start; needs root
-	cd test/controlplane && $(call gotest,controlplane,-p 1 ./...,,$(CURDIR)/test/rig/exec.sh)
+	cd test/controlplane && $(call gotest,controlplane,-p 1 -timeout 80m ./...,,$(CURDIR)/test/rig/exec.sh)
 
 .PHONY: test-times
 test-times: ## print the slowest packages and tests of the last runs, with their CPU and waiting times

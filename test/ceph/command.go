@@ -52,7 +52,7 @@ func (c *Cluster) Ceph(args ...string) string {
 
 // Try is Ceph for any goroutine, which returns why the command failed.
 func (c *Cluster) Try(args ...string) (string, error) {
-	argv := append(c.Program(), "--connect-timeout", "30")
+	argv := append(c.Program(), "--connect-timeout", "600")
 	argv = append(argv, args...)
 	return run(exec.CommandContext(c.t.Context(), argv[0], argv[1:]...))
 }
@@ -85,8 +85,8 @@ func (c *Cluster) Read(pool, object string) string {
 	return content
 }
 
-// TryRead is Read for any goroutine, which returns why that failed. From a placement group that lost
-// an OSD nothing is read until the other OSDs miss that one.
+// TryRead is like Read, returns the error, and suits any goroutine. A placement group that lost an OSD
+// serves no reads until other OSDs notice.
 func (c *Cluster) TryRead(pool, object string) (string, error) {
 	return c.ReadWithin(pool, object, patience)
 }

@@ -67,7 +67,8 @@ stop_all() {
 
 node_is() { ekco status -o json | tr -d ' \n' | grep -q "\"name\":\"$victim\",[^}]*\"state\":\"$1\""; }
 pods_on_victim() { kubectl get pods -A --field-selector "spec.nodeName=$victim" --no-headers 2>/dev/null; }
-terminating() { pods_on_victim | grep -q Terminating; }
+# On a busy machine EKCO may have freed the pods before anybody looks.
+terminating() { pods_on_victim | grep -q Terminating || node_is Cleared; }
 purge_waits() { ekco history --since 1h --type 'step.started' -o json | grep -q '"delete-node"'; }
 
 run() {

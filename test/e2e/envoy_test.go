@@ -190,11 +190,13 @@ func TestAnEnvoyPodThatStaysUnreadyIsReplacedUnderTheShippedPermissions(t *testi
 	c, o := installEnvoy(t, nil)
 	o.startReady()
 	began := time.Now()
+	o.mustEkco("pause", "--reason", "worker-2 is to be ready again before it may be restarted")
 	hung := c.hang("worker-1", began.Add(-time.Hour)) // by its own clock for an hour
 	c.hang("worker-2", began)
 	o.waitEnvoy("worker-2", fsmenvoy.Unready)
 	c.recover("worker-2")
 	o.waitEnvoy("worker-2", fsmenvoy.Ready)
+	o.mustEkco("resume")
 	others := c.envoyPods()
 
 	c.waitReplaced(hung)
@@ -273,12 +275,14 @@ func TestAnEnvoyThatNeverBecomesReadyIsNotReplacedForEver(t *testing.T) {
 
 func TestAnEnvoyPodOnALostNodeIsLeftToThatNode(t *testing.T) {
 	t.Parallel()
-	c, o := installEnvoy(t, map[string]string{"envoy_pods_not_ready_duration": "15s", "clear_after": "1h", "node_unreachable_toleration": "2h"})
+	c, o := installEnvoy(t, map[string]string{"clear_after": "1h", "node_unreachable_toleration": "2h"})
 	o.startReady()
+	o.mustEkco("pause", "--reason", "the node is to be lost before its pod may be replaced")
 	hung := c.hang("worker-1", time.Now().Add(-time.Hour))
 	o.waitEnvoy("worker-1", fsmenvoy.Unready)
 	c.node("lose", "worker-1")
 	o.waitEnvoy("worker-1", fsmenvoy.NodeLost)
+	o.mustEkco("resume")
 	lost := time.Now()
 	// Another one that hangs later is replaced: by then, the first would have been, too.
 	other := c.hang("worker-2", time.Now())

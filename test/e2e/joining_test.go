@@ -60,12 +60,12 @@ func TestALearnerAndAMemberThatJoinsAtTheOldAddressSurviveThePurgesOfDeadPrimari
 	o := newOperator(t, k.kubeconfigFor("kurl/ekco", nil), map[string]string{"certificates_dir": k.etcd.CertificatesDir()})
 	o.startReady()
 	k.node("lose", "primary-3")
+	o.waitState("primary-3", fsmnode.Unknown)
 	k.etcd.Kill("primary-3")
 	k.forget("primary-3", "primary-1", "primary-2")
 	k.etcd.Add("primary-1", "primary-8", k.etcd.FreeIP(), true).Start("primary-1", "primary-2")
 	k.register("primary-9", k.etcd.IP("primary-3"))
 	joining := k.etcd.Add("primary-1", "primary-9", k.etcd.IP("primary-3"), false)
-	o.waitState("primary-3", fsmnode.Unknown)
 
 	output, code := o.ekco("purge-node", "primary-3")
 	if code != 1 || !strings.Contains(output, "another node has its address now") || !k.nodeExists("primary-3") {

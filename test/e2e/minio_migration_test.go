@@ -69,16 +69,16 @@ func (m *minioCluster) wantHandedOver() {
 	})
 }
 
-// audit waits until a client that was stopped finds each object as it was told. After some servers of MinIO
-// were down or their disks full, one server may answer for a while that objects do not exist, although four of
-// six drives have them and all other servers serve them. What is lost does not come back by waiting.
+// audit waits until each object is as MinIO acknowledged it to the stopped client. After servers were down or
+// disks full, one server may for a while miss objects that four of six drives have and all others serve. A
+// lost object stays missing.
 func (m *minioCluster) audit(steady *miniotest.Steady) {
 	m.t.Helper()
 	asked := 0
-	m.seldom("each object is as the client was told", func() (bool, string) {
+	m.seldom("each object is as acknowledged", func() (bool, string) {
 		wrong := steady.Audit(m.k.proxy.Address())
 		if asked++; asked == 1 && len(wrong) > 0 {
-			m.t.Logf("at first %d objects are not as the client was told, such as: %s", len(wrong), wrong[0])
+			m.t.Logf("at first %d objects are not as acknowledged, such as: %s", len(wrong), wrong[0])
 		}
 		return len(wrong) == 0, strings.Join(wrong, "\n")
 	})

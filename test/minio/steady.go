@@ -49,7 +49,7 @@ type entry struct {
 	acknowledged string
 	// doubtful are what it may be besides: no answer came.
 	doubtful []string
-	// requests are all that were sent for it, for the report of an audit.
+	// requests are all requests for it; Audit prints them.
 	requests []string
 }
 

@@ -4,7 +4,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -22,6 +21,7 @@ import (
 
 	"github.com/replicatedhq/ekco/test/await"
 	"github.com/replicatedhq/ekco/test/child"
+	"github.com/replicatedhq/ekco/test/loopback"
 )
 
 // leadToAPIServer has port 6443 of an address lead to an API server from the node, as it does on a
@@ -50,17 +50,10 @@ func (w *balanced) another(t *testing.T) (server *child.Process, address string)
 	if err != nil {
 		t.Fatal(err)
 	}
-	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address = listener.Addr().String()
-	if err := listener.Close(); err != nil {
-		t.Fatal(err)
-	}
-	_, port, _ := net.SplitHostPort(address)
+	// An address of its own: ports of 127.0.0.1 may be given to outgoing connections meanwhile.
+	ip := loopback.Network() + "1"
 	args := strings.Split(strings.TrimRight(string(content), "\x00"), "\x00")
-	return child.Start(t, args[0], append(args[1:], "--secure-port="+port)...), address // the last one counts
+	return child.Start(t, args[0], append(args[1:], "--bind-address="+ip, "--secure-port=6443")...), ip + ":6443" // the last ones count
 }
 
 // passesOverADeadAPIServer adds a second API server to HAProxy and then kills it. No request may fail once
@@ -157,8 +150,8 @@ type watched struct {
 	number int
 }
 
-// watch begins one, of what nobody else changes. It lasts as long as the test: over HTTP/1.1, since a client of
-// HTTP/2 cuts a connection on which a busy server leaves a ping unanswered.
+// watch watches a ConfigMap that only this test changes, over HTTP/1.1: an HTTP/2 client closes the connection if a
+// busy server misses a ping.
 func (w *balanced) watch(t *testing.T) *watched {
 	t.Helper()
 	config, err := clientcmd.BuildConfigFromFlags("", filepath.Join(w.dir, "kubeconfig"))
@@ -181,7 +174,7 @@ func (w *balanced) watch(t *testing.T) *watched {
 	return &watched{balanced: w, watch: begun}
 }
 
-// sees changes it, and waits until the watch has that: the same watch, from its beginning on.
+// sees changes the ConfigMap and waits until the same watch reports it.
 func (w *watched) sees(t *testing.T) {
 	t.Helper()
 	w.number++

@@ -111,7 +111,7 @@ func (n *Node) kubeadm(tb testing.TB, phase, what string) {
 
 // ownKubectl asks the node's own API server. Nobody has given the administrator any rights there.
 func (n *Node) ownKubectl(args ...string) (string, error) {
-	all := append([]string{"kubectl", "--kubeconfig", "/etc/kubernetes/super-admin.conf", "--request-timeout", "5s"}, args...)
+	all := append([]string{"kubectl", "--kubeconfig", "/etc/kubernetes/super-admin.conf", "--request-timeout", "1m"}, args...)
 	output, err := n.command("/node/controlplane", all...).CombinedOutput()
 	return string(output), err
 }

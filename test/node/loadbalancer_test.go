@@ -50,7 +50,7 @@ func TestTheLoadBalancerOfARealNode(t *testing.T) {
 	} {
 		change.what()
 		if now := w.serves(t, haproxyImages[0], change.servers); now != first {
-			t.Errorf("HAProxy was started anew: %s after %s", now, first)
+			t.Errorf("HAProxy was restarted: %s after %s", now, first)
 		}
 		watched.sees(t)
 	}

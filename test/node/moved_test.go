@@ -36,7 +36,7 @@ func TestEKCOsNodeDiesInAPurge(t *testing.T) {
 	lost := time.Now()
 	w.node = second
 	w.on(t, "real-2", "real-1")
-	t.Logf("%s after its node was lost EKCO is on the other node", time.Since(lost).Round(time.Second))
+	t.Logf("EKCO runs on the other node %s after the loss", time.Since(lost).Round(time.Second))
 	release()
 	w.awaitPurged(t, node)
 	const adopted = "taken over from journal"

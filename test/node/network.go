@@ -32,9 +32,8 @@ func (n network) ip() net.IP { return net.ParseIP(n.address()) }
 // pods are the addresses of the node's pods.
 func (n network) pods() string { return fmt.Sprintf("10.245.%d.0/24", n.number) }
 
-// routeNodes lets the nodes reach one another through this machine. The addresses of all nodes and their pods lead
-// into a cable that nobody reads, unless a node with power has them: what is sent to a node without power is lost
-// there, as in reality, instead of being counted as sent to another machine.
+// routeNodes forwards packets between nodes. Packets to a node without power go to a veth device that nobody reads:
+// they are lost, as in reality, and not counted as packets to another machine.
 var routeNodes = sync.OnceValue(func() error {
 	if err := os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1"), 0); err != nil {
 		return err

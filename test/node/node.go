@@ -35,7 +35,7 @@ type Node struct {
 
 	machine                    *machine
 	containerd, kubelet, proxy *program
-	// kubeletStarted is when the kubelet that runs was started.
+	// kubeletStarted is when the current kubelet started.
 	kubeletStarted time.Time
 }
 
@@ -104,8 +104,8 @@ func (n *Node) Import(tb testing.TB, archive string) {
 	}
 }
 
-// WaitReady waits until the kubelet that runs has told the control plane that the node is ready. One that has just
-// started may not know its static pods yet; it takes minutes to replace one whose manifest changes in that moment.
+// WaitReady waits until the running kubelet has reported Ready. Before that it may not know its static pods; if a
+// manifest changes then, replacing the pod takes minutes.
 func (n *Node) WaitReady(tb testing.TB) {
 	tb.Helper()
 	await.Until(tb, patience, n.Name+" is ready", func() (bool, string) {
@@ -118,11 +118,11 @@ func (n *Node) WaitReady(tb testing.TB) {
 		if err != nil {
 			return false, err.Error()
 		}
-		return ready(node, n.kubeletStarted)
+		return readySince(node, n.kubeletStarted)
 	})
 }
 
-func ready(node *corev1.Node, since time.Time) (holds bool, seen string) {
+func readySince(node *corev1.Node, since time.Time) (holds bool, seen string) {
 	for _, condition := range node.Status.Conditions {
 		if condition.Type == corev1.NodeReady {
 			return condition.Status == corev1.ConditionTrue && condition.LastHeartbeatTime.After(since),

@@ -60,8 +60,9 @@ func (n *Node) installEKCO(t testing.TB) {
 	}
 }
 
+// rotate returns the command. Of a flag that is given twice the last one counts.
 func (n *Node) rotate(args ...string) *exec.Cmd {
-	return n.command("/var/lib/ekco/ekco", append([]string{"rotate-certs", "--ttl", "720h"}, args...)...)
+	return n.command("/var/lib/ekco/ekco", append([]string{"rotate-certs", "--ttl", "720h", "--patience", patience.String()}, args...)...)
 }
 
 // leaf returns the certificate of one of kubeadm's files.

@@ -13,13 +13,13 @@ import (
 	"github.com/replicatedhq/ekco/test/await"
 )
 
-// purgesWithLittleCPU: with a tenth of what the manifest lets it have, the purge takes longer,
+// purgesWithLittleCPU: with a quarter of what the manifest lets it have, the purge takes longer,
 // and nobody takes EKCO for hung.
 func purgesWithLittleCPU(t *testing.T, w *world) {
 	o := w.operating(t)
 	before, restarts := o.throttled(t), w.container(t).RestartCount
 	pod := w.operator(t)
-	o.setCPU(t, 20)
+	o.setCPU(t, 50)
 	w.Kubectl(t, "--namespace", "kurl", "exec", pod, "--", "ekco", "purge-node", "worker-4", "--yes")
 	w.awaitPurged(t, "worker-4")
 	o.setCPU(t, 200) // as the manifest has it

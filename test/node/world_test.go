@@ -154,7 +154,7 @@ func (w *world) isLost(t testing.TB, name string) bool {
 	if err != nil {
 		return false
 	}
-	is, _ := ready(node, time.Time{})
+	is, _ := readySince(node, time.Time{})
 	return !is
 }
 
@@ -211,8 +211,7 @@ func (w *world) awaitRead(t testing.TB, what string, wanted func(output string) 
 // readInterval is the pause between two checks that start a program.
 const readInterval = 300 * time.Millisecond
 
-// lose takes simulated nodes away, and waits until they are tainted. Of a real node whose power is off it says the
-// same to the control plane.
+// lose marks nodes as lost in the API and waits until they are tainted. Stop a real node or its kubelet first.
 func (w *world) lose(t testing.TB, names ...string) {
 	t.Helper()
 	args := append([]string{"node", "lose", "--dir", w.dir, "--wait", patience.String()}, names...)

@@ -2,9 +2,9 @@
 // namespace of its own, from which nothing reaches another machine.
 //
 // EKCO connects to the nodes of its cluster, and no machine has the addresses of
-// simulated nodes. In the namespace there is only loopback, so such a connection fails at
-// once instead of leaving the machine, and the ports of two test binaries that run at the
-// same time cannot clash. A test may make more namespaces, for example for nodes; what
-// these send to another machine ends in the binary's namespace, if their default route
-// leads there.
+// simulated nodes. The namespace has no route to other machines, so such a connection
+// fails instead of leaving this one, and the ports of two test binaries that run at the
+// same time cannot clash. A test may make more namespaces, for example for nodes; packets
+// from these to other machines end in the binary's namespace if their default route
+// points to it.
 package rig

@@ -75,16 +75,15 @@ func isolate(ctx context.Context) error {
 	return fmt.Errorf("start %s again in the network namespace of the tests: %w", self, err)
 }
 
-// checkNothingLeft fails if the kernel found no route for something that was to
-// be sent from this network namespace.
+// checkNothingLeft fails if the kernel dropped packets for other machines.
 func checkNothingLeft() error {
 	for _, counter := range []struct {
 		file string
 		read func(string) (int, error)
 	}{
-		{"/proc/self/net/snmp", func(content string) (int, error) { return values(content, "Ip", "OutNoRoutes", "InAddrErrors") }},
-		{"/proc/self/net/netstat", func(content string) (int, error) { return values(content, "IpExt", "InNoRoutes") }},
-		{"/proc/self/net/snmp6", withoutRoute6},
+		{"/proc/self/net/snmp", func(content string) (int, error) { return sumCounters(content, "Ip", "OutNoRoutes", "InAddrErrors") }},
+		{"/proc/self/net/netstat", func(content string) (int, error) { return sumCounters(content, "IpExt", "InNoRoutes") }},
+		{"/proc/self/net/snmp6", ipv6NoRoutes},
 	} {
 		content, err := os.ReadFile(counter.file)
 		if err != nil {
@@ -95,7 +94,7 @@ func checkNothingLeft() error {
 			return fmt.Errorf("check that nothing has left the machine: %s: %w", counter.file, err)
 		}
 		if count > 0 {
-			return fmt.Errorf("a process of these tests tried %d times (%s) to reach an address outside of the tests' network namespace; "+
+			return fmt.Errorf("these tests sent %d packets (%s) to addresses outside of the tests' network namespace; "+
 				"nothing left the machine. Find it with: strace -f -e trace=connect,sendto,sendmsg go test -run … 2>&1 | grep ENETUNREACH",
 				count, counter.file)
 		}
@@ -103,11 +102,10 @@ func checkNothingLeft() error {
 	return nil
 }
 
-// values adds up values of a protocol in /proc/net/snmp or /proc/net/netstat, which have a line of names and a
-// line of values for each protocol. OutNoRoutes counts packets of this namespace that had no route; the others
-// count packets of a namespace that a test made, such as a node's: InNoRoutes had no route from here, and
-// InAddrErrors came while this namespace forwarded none.
-func values(content, protocol string, wanted ...string) (sum int, err error) {
+// sumCounters adds up counters of a protocol in /proc/net/snmp or /proc/net/netstat, which have a line of names and
+// a line of values for each protocol. OutNoRoutes counts packets of this namespace; InNoRoutes (while it forwards)
+// and InAddrErrors (while it does not) count those of other namespaces, such as a node's.
+func sumCounters(content, protocol string, wanted ...string) (sum int, err error) {
 	var names []string
 	for line := range strings.Lines(content) {
 		fields := strings.Fields(line)
@@ -133,9 +131,9 @@ func values(content, protocol string, wanted ...string) (sum int, err error) {
 	return 0, fmt.Errorf("no values of %s", protocol)
 }
 
-// withoutRoute6 reads Ip6OutNoRoutes from /proc/net/snmp6, which has a line for
+// ipv6NoRoutes reads Ip6OutNoRoutes from /proc/net/snmp6, which has a line for
 // each value.
-func withoutRoute6(content string) (int, error) {
+func ipv6NoRoutes(content string) (int, error) {
 	for line := range strings.Lines(content) {
 		if fields := strings.Fields(line); len(fields) == 2 && fields[0] == "Ip6OutNoRoutes" {
 			return strconv.Atoi(fields[1])

@@ -71,14 +71,20 @@ func loseAndReturn(t *testing.T, p program) {
 
 	var stuck []string
 	evicted := eventually(t, func() error {
-		stuck = terminating(t, p.client, "worker-1")
-		if len(stuck) < 2 {
-			return fmt.Errorf("%d pods are terminating on worker-1", len(stuck))
+		pods, err := p.client.CoreV1().Pods("demo").List(t.Context(), metav1.ListOptions{LabelSelector: "app=demo", FieldSelector: "spec.nodeName=worker-1"})
+		if err != nil {
+			return err
+		}
+		if stuck = terminating(t, p.client, "worker-1"); len(stuck) < 2 || len(stuck) < len(pods.Items) {
+			return fmt.Errorf("%d of %d pods are terminating on worker-1", len(stuck), len(pods.Items))
 		}
 		return nil
 	})
 	t.Logf("pods terminating %s after that", evicted)
-	eventually(t, func() error { return podReady(t, p.client, loyal, corev1.ConditionFalse) })
+	eventually(t, func() error {
+		run(t, "node", "lose", "worker-1", "--dir", p.dir) // a kubelet that has not ended yet may have set the pod to ready again
+		return podReady(t, p.client, loyal, corev1.ConditionFalse)
+	})
 
 	run(t, "kubectl", "--kubeconfig", filepath.Join(p.dir, "kubeconfig"),
 		"delete", "pod", "-n", "demo", stuck[0], "--force", "--grace-period=0")

@@ -46,7 +46,7 @@ func newUp() *cobra.Command {
 	cmd.Flags().IntVar(&f.workers, "workers", 3, "number of worker nodes")
 	cmd.Flags().IntVar(&f.pods, "pods", 0, "number of pods of the Deployment demo/demo, spread over the workers")
 	cmd.Flags().IntVar(&f.podGrace, "pod-grace-seconds", 1, "terminationGracePeriodSeconds of these pods")
-	cmd.Flags().BoolVar(&f.scale, "scale", false, "for 100 to 5000 nodes: more work at a time, and nodes are looked at every 2 s")
+	cmd.Flags().BoolVar(&f.scale, "scale", false, "for 100 to 5000 nodes: more parallel requests, and node checks every 2 s")
 	cmd.Flags().StringVar(&f.portBase, "port-base", "auto", "first of five consecutive ports, or auto for free ones")
 	cmd.Flags().StringVar(&f.exec, "exec-handler", "", "program to run for each exec into a pod (absolute path); without it exec is refused")
 	cmd.Flags().BoolVar(&f.detach, "detach", false, "return when everything is ready and leave the control plane running")

@@ -38,7 +38,7 @@ func Lose(ctx context.Context, client kubernetes.Interface, name string) error {
 	if err := label(ctx, client, name, "null"); err != nil {
 		return err
 	}
-	_, err := client.CoreV1().Nodes().Patch(ctx, name, types.StrategicMergePatchType, ready("Unknown", "NodeStatusUnknown"), metav1.PatchOptions{}, "status")
+	_, err := client.CoreV1().Nodes().Patch(ctx, name, types.StrategicMergePatchType, readyPatch("Unknown", "NodeStatusUnknown"), metav1.PatchOptions{}, "status")
 	if err != nil {
 		return fmt.Errorf("cannot set node %s to Ready=Unknown: %w", name, err)
 	}
@@ -51,7 +51,7 @@ func Lose(ctx context.Context, client kubernetes.Interface, name string) error {
 		if !slices.ContainsFunc(pod.Status.Conditions, isReady) {
 			continue
 		}
-		_, err := client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, ready("False", "NodeNotReady"), metav1.PatchOptions{}, "status")
+		_, err := client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, readyPatch("False", "NodeNotReady"), metav1.PatchOptions{}, "status")
 		if err != nil && !apierrors.IsNotFound(err) {
 			return fmt.Errorf("cannot set pod %s/%s to Ready=False: %w", pod.Namespace, pod.Name, err)
 		}
@@ -63,8 +63,8 @@ func isReady(c corev1.PodCondition) bool {
 	return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
 }
 
-// ready is a patch that sets the condition Ready of a node or a pod.
-func ready(status, reason string) []byte {
+// readyPatch sets the condition Ready of a node or a pod.
+func readyPatch(status, reason string) []byte {
 	const patch = `{"status":{"conditions":[{"type":"Ready","status":%q,"reason":%q,"lastTransitionTime":%q}]}}`
 	return fmt.Appendf(nil, patch, status, reason, time.Now().UTC().Format(time.RFC3339))
 }

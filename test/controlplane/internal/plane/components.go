@@ -9,10 +9,9 @@ import (
 	"github.com/replicatedhq/ekco/test/controlplane/internal/component"
 )
 
-// pace is how often the control plane looks at nodes, and how much work its parts
-// take on at a time.
+// pace is how often nodes are checked, and how many requests run in parallel.
 type pace struct {
-	monitorPeriod   time.Duration // a node that is Ready=Unknown is tainted at the next look
+	monitorPeriod   time.Duration // a node with Ready=Unknown is tainted at the next check
 	kwokParallelism int
 	qps             int
 }
@@ -23,9 +22,9 @@ var (
 	scale = pace{monitorPeriod: 2 * time.Second, kwokParallelism: 64, qps: 5000}
 )
 
-// leaseSeconds is the length of a node's lease, which a simulated kubelet renews every
-// quarter of it. Kubernetes' own length, and its grace period of 50 s without a renewal,
-// lose no node on a busy machine. [cluster.Lose] does not wait for either.
+// leaseSeconds is Kubernetes' default. Simulated kubelets renew a lease after a quarter of
+// it, and a node is lost after 50 s without a renewal, which is rare even on a busy
+// machine. [cluster.Lose] does not wait for that.
 const leaseSeconds = 40
 
 // tolerationSeconds is how long pods without tolerations of their own stay on

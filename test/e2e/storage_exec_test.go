@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -179,8 +180,7 @@ func (b *bridge) run(request execRequest) (answer execAnswer, ok bool) {
 		return execAnswer{}, false
 	}
 	var stdout, stderr bytes.Buffer
-	cmd := exec.CommandContext(b.running, request.Argv[0], request.Argv[1:]...)
-	cmd.Env = append(os.Environ(), "CEPH_CONF="+b.cephConf)
+	cmd := b.command(request)
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	err = cmd.Run()
 	call.Ended, call.ExitCode = time.Now(), cmd.ProcessState.ExitCode()
@@ -192,6 +192,16 @@ func (b *bridge) run(request execRequest) (answer execAnswer, ok bool) {
 		return execAnswer{}, false
 	}
 	return execAnswer{Stdout: stdout.Bytes(), Stderr: stderr.Bytes(), ExitCode: call.ExitCode, Over: true}, true
+}
+
+// command ends with the bridge, and with it the ceph that "timeout" has started: that would keep the output open,
+// and may never end by itself.
+func (b *bridge) command(request execRequest) *exec.Cmd {
+	cmd := exec.CommandContext(b.running, request.Argv[0], request.Argv[1:]...)
+	cmd.Env = append(os.Environ(), "CEPH_CONF="+b.cephConf)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	return cmd
 }
 
 // cephWords returns the ceph command, if it may be run there.

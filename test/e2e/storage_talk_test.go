@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"os"
-	"os/exec"
 	"strings"
 	"sync"
 	"time"
@@ -35,8 +33,7 @@ func (b *bridge) converse(request execRequest, input io.Reader, answers *json.En
 		refuse(words, err.Error())
 		return
 	}
-	cmd := exec.CommandContext(b.running, request.Argv[0], request.Argv[1:]...)
-	cmd.Env = append(os.Environ(), "CEPH_CONF="+b.cephConf)
+	cmd := b.command(request)
 	answer := &answering{to: answers}
 	cmd.Stdout, cmd.Stderr = answer.part(func(p []byte) execAnswer { return execAnswer{Stdout: p} }), answer.part(func(p []byte) execAnswer { return execAnswer{Stderr: p} })
 	stdin, err := cmd.StdinPipe()

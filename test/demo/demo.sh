@@ -82,7 +82,7 @@ run() {
   say "$victim is lost; Kubernetes asks its pods to end, and nobody is there to end them"
   pods_on_victim || true
   "$controlplane" node lose "$victim" --dir "$dir"
-  until_true "$victim has pods that are Terminating for ever" terminating
+  until_true "$victim has pods that are Terminating for ever, or EKCO has freed them" terminating
   until_true "EKCO has cleared $victim" node_is Cleared
   echo "   pods left on $victim: $(pods_on_victim | wc -l)"
 

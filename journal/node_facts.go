@@ -27,19 +27,20 @@ func JudgedTaint(key string) bool {
 // Conditions are not consulted, and a cordoned node counts as not ready.
 func (f NodeFacts) Ready() bool { return len(f.Taints) == 0 }
 
-// Unreachable reports whether the node has the unreachable taint, and since
-// when: by the first such taint that has a time. Since is zero when none has.
+// Unreachable reports whether the node has the unreachable taint, and since when.
+// Kubernetes adds one such taint for each effect, one after the other, and the
+// earliest time counts. Since is zero if no taint has a time.
 func (f NodeFacts) Unreachable() (since time.Time, unreachable bool) {
 	for _, taint := range f.Taints {
 		if taint.Key != TaintUnreachable {
 			continue
 		}
 		unreachable = true
-		if !taint.TimeAdded.IsZero() {
-			return taint.TimeAdded, true
+		if since.IsZero() || !taint.TimeAdded.IsZero() && taint.TimeAdded.Before(since) {
+			since = taint.TimeAdded
 		}
 	}
-	return time.Time{}, unreachable
+	return since, unreachable
 }
 
 // Equal reports whether two sets of facts say the same.

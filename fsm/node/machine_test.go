@@ -46,6 +46,23 @@ func TestATaintOfTheFutureCountsFromNow(t *testing.T) {
 	}
 }
 
+func TestTheSecondTaintOfALossDoesNotMoveItsBeginning(t *testing.T) {
+	w := newWorld(t)
+	w.cluster()
+	tainted := func(effect string) factsOption {
+		taint := journal.Taint{Key: journal.TaintUnreachable, Effect: effect, TimeAdded: w.now}
+		return func(f *journal.NodeFacts) { f.Taints = append(f.Taints, taint) }
+	}
+	lost, first := w.now, tainted("NoSchedule")
+	w.observe("w1", first)
+	w.decide()
+	w.pass(time.Second)
+	w.observe("w1", tainted("NoExecute"), first)
+	if got := w.node("w1").UnreachableSince; !got.Equal(lost) {
+		t.Errorf("unreachable since: got %s, want %s", got, lost)
+	}
+}
+
 func TestALaterTaintCountsFromItsOwnTime(t *testing.T) {
 	w := newWorld(t)
 	w.cluster()

@@ -59,18 +59,6 @@ func (f *flaps) turn(lost bool, taint, now time.Time) {
 	}
 }
 
-// lostAt returns when the first of a loss's taints was added: Kubernetes adds them
-// one after the other. It is zero if the node is not lost, or nobody says when.
-func lostAt(facts journal.NodeFacts) time.Time {
-	var first time.Time
-	for _, taint := range facts.Taints {
-		if taint.Key == journal.TaintUnreachable {
-			first = earlier(first, taint.TimeAdded)
-		}
-	}
-	return first
-}
-
 // ends returns when it no longer flaps if nothing changes.
 func (f *flaps) ends(settles time.Duration) time.Time {
 	if f.lost {
@@ -79,18 +67,10 @@ func (f *flaps) ends(settles time.Duration) time.Time {
 	return f.since.Add(flapCalm)
 }
 
-// earlier returns the earlier of two times, not counting zero.
-func earlier(a, b time.Time) time.Time {
-	if a.IsZero() || (!b.IsZero() && b.Before(a)) {
-		return b
-	}
-	return a
-}
-
 // carry takes note of whether the node is reachable, beside what was seen of it
 // before.
 func carry(before, now node) node {
-	_, lost := now.facts.Unreachable()
+	lostAt, lost := now.facts.Unreachable()
 	if before.uid == now.uid {
 		now.flaps = before.flaps
 	}
@@ -100,7 +80,7 @@ func carry(before, now node) node {
 		}
 		now.flaps = &flaps{}
 	}
-	now.flaps.turn(lost, lostAt(now.facts), time.Now())
+	now.flaps.turn(lost, lostAt, time.Now())
 	return now
 }
 

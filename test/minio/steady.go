@@ -56,10 +56,15 @@ type entry struct {
 // keys are how many objects each connection writes.
 const keys = 40
 
+// deletedKey is the key of an object that the first writer creates, deletes at once, and
+// leaves alone after that. Any other may be overwritten before the audit.
+const deletedKey = "deleted"
+
 func steadyKey(writer, i int) string { return fmt.Sprintf("writer %d/%d", writer, i) }
 
 // SteadyKeys returns the keys of all objects that a [Steady] writes.
-func SteadyKeys() (all []string) {
+func SteadyKeys() []string {
+	all := []string{deletedKey}
 	for writer := range writers {
 		for i := range keys {
 			all = append(all, steadyKey(writer, i))
@@ -126,8 +131,12 @@ func (s *Steady) work(ctx context.Context, client *minio.Client, id int) {
 		case <-tick.C:
 		}
 		key := steadyKey(id, random.IntN(keys))
+		deletes := random.IntN(4) == 0 && s.mayDelete()
+		if id == 0 && n < 2 {
+			key, deletes = deletedKey, n == 1
+		}
 		content := ""
-		if random.IntN(4) > 0 || !s.mayDelete() {
+		if !deletes {
 			content = fmt.Sprintf("%s in request %d %s", key, n, strings.Repeat("x", random.IntN(20000)))
 		}
 		sent := time.Now()

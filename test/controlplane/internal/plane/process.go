@@ -45,7 +45,7 @@ func startProcess(ctx context.Context, dir Dir, c child) (*process, error) {
 	// The supervisor stops its children in order; ctx does not.
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), self, append([]string{c.name}, c.args...)...)
 	cmd.Dir = string(dir)
-	cmd.Env = childEnv(dir)
+	cmd.Env = append(childEnv(dir), c.env...)
 	cmd.Stdout, cmd.Stderr = logFile, logFile
 	// A group of its own: Ctrl-C reaches the supervisor only, which then stops
 	// its children in order.

@@ -97,7 +97,7 @@ func (s *supervisor) startAll(ctx context.Context, p *ports, o Options) error {
 	if err := s.startEtcd(ctx, p); err != nil {
 		return err
 	}
-	apiserver, err := s.start(ctx, s.dir.apiserverChild(p))
+	apiserver, err := s.start(ctx, s.dir.apiserverChild(p, o.pace()))
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package journal
 
 import (
 	"maps"
+	"slices"
 	"time"
 )
 
@@ -28,8 +29,8 @@ func JudgedTaint(key string) bool {
 func (f NodeFacts) Ready() bool { return len(f.Taints) == 0 }
 
 // Unreachable reports whether the node has the unreachable taint, and since when.
-// Kubernetes adds one such taint for each effect, one after the other, and the
-// earliest time counts. Since is zero if no taint has a time.
+// Kubernetes adds and removes one such taint for each effect, one after the other,
+// and the earliest time counts. Since is zero if no taint has a time.
 func (f NodeFacts) Unreachable() (since time.Time, unreachable bool) {
 	for _, taint := range f.Taints {
 		if taint.Key != TaintUnreachable {
@@ -41,6 +42,16 @@ func (f NodeFacts) Unreachable() (since time.Time, unreachable bool) {
 		}
 	}
 	return since, unreachable
+}
+
+// StillUnreachable reports whether the node has been unreachable without a break since
+// it had the facts before: one of the unreachable taints that it had then is left.
+func (f NodeFacts) StillUnreachable(before NodeFacts) bool {
+	return slices.ContainsFunc(f.Taints, func(taint Taint) bool {
+		return taint.Key == TaintUnreachable && !taint.TimeAdded.IsZero() && slices.ContainsFunc(before.Taints, func(old Taint) bool {
+			return old.Key == taint.Key && old.Effect == taint.Effect && old.TimeAdded.Equal(taint.TimeAdded)
+		})
+	})
 }
 
 // Equal reports whether two sets of facts say the same.

@@ -33,14 +33,13 @@ func add(s *fsm.State, subject journal.Subject, state journal.State, since time.
 // observe takes over new facts. The object exists, so it is not gone.
 func (n *Node) observe(e journal.Event, p *journal.NodeObserved) {
 	facts := p.NodeFacts
-	oldTaint, _ := n.Facts.Unreachable()
 	taint, unreachable := facts.Unreachable()
 	switch {
 	case !unreachable:
 		n.UnreachableSince = time.Time{}
 	case n.Facts.Flapping && !facts.Flapping:
 		n.UnreachableSince = e.Time.Add(-time.Duration(p.UnreachableFor)) // by what EKCO saw
-	case !n.UnreachableSince.IsZero() && (taint.IsZero() || taint.Equal(oldTaint)):
+	case !n.UnreachableSince.IsZero() && (taint.IsZero() || facts.StillUnreachable(n.Facts)):
 		// still the same loss
 	default:
 		n.UnreachableSince = e.Time

@@ -46,7 +46,7 @@ func TestATaintOfTheFutureCountsFromNow(t *testing.T) {
 	}
 }
 
-func TestTheSecondTaintOfALossDoesNotMoveItsBeginning(t *testing.T) {
+func TestTaintsOfOneLossThatComeAndGoOneAfterTheOtherDoNotMoveItsBeginning(t *testing.T) {
 	w := newWorld(t)
 	w.cluster()
 	tainted := func(effect string) factsOption {
@@ -57,9 +57,12 @@ func TestTheSecondTaintOfALossDoesNotMoveItsBeginning(t *testing.T) {
 	w.observe("w1", first)
 	w.decide()
 	w.pass(time.Second)
-	w.observe("w1", tainted("NoExecute"), first)
-	if got := w.node("w1").UnreachableSince; !got.Equal(lost) {
-		t.Errorf("unreachable since: got %s, want %s", got, lost)
+	second := tainted("NoExecute")
+	for _, taints := range [][]factsOption{{second, first}, {second}} {
+		w.observe("w1", taints...)
+		if got := w.node("w1").UnreachableSince; !got.Equal(lost) {
+			t.Errorf("with %d taints: unreachable since %s, want %s", len(taints), got, lost)
+		}
 	}
 }
 

@@ -23,8 +23,6 @@ type flaps struct {
 	// lost is what it is since the given time.
 	lost  bool
 	since time.Time
-	// taint is when the API server says that the present loss began, if it does.
-	taint time.Time
 	// losses are when it was lost within the last flapWindow, oldest first.
 	losses []time.Time
 	// on is set while it flaps, times counts its losses since then and those that
@@ -35,17 +33,18 @@ type flaps struct {
 	lostFor journal.Duration
 }
 
-// again reports whether a loss is another one than the last that was seen: the
+// lostAgain reports whether a loss is another one than the last that was seen: the
 // node was back meanwhile, and nobody saw it.
-func (f *flaps) again(taint time.Time) bool {
-	return f.lost && !f.taint.IsZero() && taint.After(f.taint)
+func lostAgain(before, now journal.NodeFacts) bool {
+	was, _ := before.Unreachable()
+	is, _ := now.Unreachable()
+	return !was.IsZero() && is.After(was) && !now.StillUnreachable(before)
 }
 
-func (f *flaps) turn(lost bool, taint, now time.Time) {
-	if lost == f.lost && !f.again(taint) {
+func (f *flaps) turn(lost, again bool, now time.Time) {
+	if lost == f.lost && !again {
 		return
 	}
-	f.taint = taint
 	f.lost, f.since = lost, now
 	f.losses = slices.DeleteFunc(f.losses, func(at time.Time) bool { return now.Sub(at) > flapWindow })
 	if lost {
@@ -70,9 +69,10 @@ func (f *flaps) ends(settles time.Duration) time.Time {
 // carry takes note of whether the node is reachable, beside what was seen of it
 // before.
 func carry(before, now node) node {
-	lostAt, lost := now.facts.Unreachable()
+	_, lost := now.facts.Unreachable()
+	again := false
 	if before.uid == now.uid {
-		now.flaps = before.flaps
+		now.flaps, again = before.flaps, lostAgain(before.facts, now.facts)
 	}
 	if now.flaps == nil {
 		if !lost {
@@ -80,7 +80,7 @@ func carry(before, now node) node {
 		}
 		now.flaps = &flaps{}
 	}
-	now.flaps.turn(lost, lostAt, time.Now())
+	now.flaps.turn(lost, again, time.Now())
 	return now
 }
 

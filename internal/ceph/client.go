@@ -93,7 +93,7 @@ func ask[T any](ctx context.Context, c *Client, command command, parse func([]by
 	if err != nil {
 		return none, err
 	}
-	parsed, err := parse(answer)
+	parsed, err := parse(quoteBareNumbers(answer))
 	if err != nil {
 		return none, fmt.Errorf("%s: read the answer %q: %w", command, lastWords(answer), err)
 	}

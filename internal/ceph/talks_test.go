@@ -182,6 +182,29 @@ func wantSame(t *testing.T, got, want map[string]string) {
 	}
 }
 
+func TestAnInfiniteNumberSpoilsOnlyTheAnswersThatNeedIt(t *testing.T) {
+	infinite := func(field string) map[string]answer {
+		answers := allRecorded(t)
+		dump := answers["osd dump"].stdout
+		answers["osd dump"] = answer{stdout: strings.Replace(dump, field, field+"inf,\"was\":", 1)}
+		return answers
+	}
+	synctest.Test(t, func(t *testing.T) {
+		unused, used := infinite(`"last_change":`), infinite(`"nearfull_ratio":`)
+		client, _ := talking(t, unused)
+		wantSame(t, askAll(t, client), truthOf(t, allRecorded(t)))
+		client.Close()
+		wantSame(t, truthOf(t, unused), truthOf(t, allRecorded(t)))
+		client, _ = talking(t, used)
+		defer client.Close()
+		for how, said := range map[string]map[string]string{"together": askAll(t, client), "alone": truthOf(t, used)} {
+			if !strings.Contains(said["room"], "nearfull_ratio") || !strings.HasSuffix(said["pools"], "<nil>") {
+				t.Errorf("%s: the room is %s, the pools are %s", how, said["room"], said["pools"])
+			}
+		}
+	})
+}
+
 func TestWhatIsAskedTogetherIsOneProcessAndWhatNeedsAMgrIsNoneOfIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, k := talking(t, allRecorded(t))

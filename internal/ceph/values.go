@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
+	"slices"
 )
 
 // longestAnswer is how long one answer may be, in bytes: that about a thousand OSDs
@@ -63,10 +65,28 @@ func (v *values) follow(b byte) {
 
 // end returns the value, if the byte after it is the end of its line.
 func (v *values) end(b byte) ([]byte, error) {
-	value := v.begun
+	value := quoteBareNumbers(v.begun)
 	*v = values{}
 	if b != '\n' || !json.Valid(value) {
 		return nil, errNoValues
 	}
 	return value, nil
+}
+
+// bareNumber finds strings, and what Ceph writes for numbers that JSON does not have: 18.2.0
+// to 18.2.4 write "inf" without quotes into fields of pools in "ceph osd dump".
+var bareNumber = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|[-+]?\b(?:inf|nan)\b`)
+
+// quoteBareNumbers makes strings of such numbers. So an answer that has one in a field that
+// nobody reads can be read, and one where a number is needed is an error.
+func quoteBareNumbers(answer []byte) []byte {
+	if json.Valid(answer) {
+		return answer
+	}
+	return bareNumber.ReplaceAllFunc(answer, func(found []byte) []byte {
+		if found[0] == '"' {
+			return found
+		}
+		return slices.Concat([]byte(`"`), found, []byte(`"`))
+	})
 }

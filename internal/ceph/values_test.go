@@ -85,3 +85,19 @@ func FuzzValues(f *testing.F) {
 		}
 	})
 }
+
+func TestANumberThatJSONDoesNotHaveIsReadAsAString(t *testing.T) {
+	for written, want := range map[string]string{
+		`{"a":inf,"b":-inf,"c":[nan,1]}`:         `{"a":"inf","b":"-inf","c":["nan",1]}`,
+		`{"inf":"nan, inf","b":"\\" , "c":inf }`: `{"inf":"nan, inf","b":"\\" , "c":"inf" }`,
+		`{"info":1,"a":true}`:                    `{"info":1,"a":true}`,
+	} {
+		got, _, err := cut(written + "\n")
+		if err != nil || !slices.Equal(got, []string{want}) {
+			t.Errorf("%s: %q, %v; want %s", written, got, err, want)
+		}
+	}
+	if got, _, err := cut(`{"a":info}` + "\n"); err == nil {
+		t.Errorf("a word is taken for a number: %q", got)
+	}
+}

@@ -12,6 +12,7 @@ import (
 
 func newRegenCertCommand(a *app) *cobra.Command {
 	var add, drop []string
+	var force bool
 	cmd := &cobra.Command{
 		Use:   "regen-cert",
 		Short: "Change the names in the API server's certificate on this host",
@@ -30,7 +31,7 @@ asks neither the cluster nor an operator, and is in no journal.`,
 			if err != nil {
 				return err
 			}
-			names := certificates.APIServerNames{Dir: cfg.CertificatesDir, Add: add, Drop: drop, Renewal: certificates.Renewal{Now: a.now()}}
+			names := certificates.APIServerNames{Dir: cfg.CertificatesDir, Add: add, Drop: drop, Force: force, Renewal: certificates.Renewal{Now: a.now()}}
 			changed, err := names.Change(cmd.Context())
 			if err != nil {
 				return err
@@ -41,6 +42,7 @@ asks neither the cluster nor an operator, and is in no journal.`,
 	}
 	cmd.Flags().StringSliceVar(&add, "add-alt-names", nil, "names and addresses to add, with commas between them")
 	cmd.Flags().StringSliceVar(&drop, "drop-alt-names", nil, "names and addresses to drop, with commas between them")
+	cmd.Flags().BoolVar(&force, "force", false, "also drop the names kubernetes, kubernetes.default and kubernetes.default.svc…, by which programs in the cluster reach the API server")
 	config.RegisterFlags(cmd.Flags(), "certificates_dir")
 	return cmd
 }

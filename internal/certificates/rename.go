@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/util/validation"
+
 	"github.com/replicatedhq/ekco/internal/durable"
 )
 
@@ -18,6 +20,8 @@ type APIServerNames struct {
 	// addresses.
 	Dir       string
 	Add, Drop []string
+	// Force also drops names by which programs in the cluster reach the API server.
+	Force bool
 	Renewal
 }
 
@@ -54,6 +58,9 @@ func (n APIServerNames) change() (ChangedNames, error) {
 	if !n.Now.Before(old.NotAfter) {
 		return ChangedNames{}, fmt.Errorf("%s expired at %s, and would be expired with other names too; renew it first", certificatePath, stamp(old.NotAfter))
 	}
+	if err := n.check(canonical(hostNames(old))); err != nil {
+		return ChangedNames{}, err
+	}
 	template, changed := n.named(old)
 	switch {
 	case len(template.DNSNames)+len(template.IPAddresses) == 0:
@@ -77,6 +84,55 @@ func (n APIServerNames) change() (ChangedNames, error) {
 		return changed, err
 	}
 	return changed, swapPair(durable.Replacement.Swap, certificatePath, EncodeChain(certificate), keyPath, encoded)
+}
+
+// check refuses what is no host, which a certificate could only name in vain, and names that
+// must not be dropped. What the certificate has may be dropped even if it is no host.
+func (n APIServerNames) check(had []string) error {
+	add := canonical(n.Add)
+	for _, name := range add {
+		if err := checkHost(name); err != nil {
+			return err
+		}
+	}
+	for _, name := range canonical(n.Drop) {
+		switch has := slices.Contains(had, name); {
+		case slices.Contains(add, name):
+		case !has:
+			if err := checkHost(name); err != nil {
+				return err
+			}
+		case !n.Force && inCluster(name):
+			return fmt.Errorf("%s is a name by which programs in the cluster reach the API server; drop it only with --force", name)
+		}
+	}
+	return nil
+}
+
+// checkHost refuses what is neither an IP address nor a host name, with a "*" in front or without.
+func checkHost(name string) error {
+	if net.ParseIP(name) != nil {
+		return nil
+	}
+	// A "_" is no character of a host name, but many have one, and crypto/x509 accepts it.
+	host := strings.ReplaceAll(strings.TrimPrefix(strings.ToLower(name), "*."), "_", "x")
+	problems := validation.IsDNS1123Subdomain(host)
+	last := host[strings.LastIndexByte(host, '.')+1:]
+	if strings.Trim(last, "0123456789") == "" { // of an address, or almost
+		problems = append(problems, "its last part is a number")
+	}
+	if len(problems) > 0 {
+		return fmt.Errorf("%q is neither an IP address nor a host name: %s; give it as in lb.example.com or 10.0.0.9, without scheme and port",
+			name, strings.Join(problems, "; "))
+	}
+	return nil
+}
+
+// inCluster reports whether programs in a cluster reach the API server by the name, as kubeadm
+// has it in each certificate.
+func inCluster(name string) bool {
+	const service = "kubernetes.default.svc"
+	return name == "kubernetes" || name == "kubernetes.default" || name == service || strings.HasPrefix(name, service+".")
 }
 
 // belongs reports whether the key in the file is the certificate's: what was interrupted may

@@ -221,3 +221,37 @@ func TestNobodyElseReplacesThePairMeanwhile(t *testing.T) {
 		t.Errorf("%v, alone: %v", err, alone)
 	}
 }
+
+func TestWhatIsNoHostIsNotAdded(t *testing.T) {
+	dir, p := host(t, "leaf")
+	for _, name := range []string{"lb.example.com:6443", "10.0.0.9:6443", "https://lb.example.com", "lb .example.com", "10.0.0.300", "lb.example.com.", "-a"} {
+		for _, names := range [][2]string{{name, ""}, {"", name}} { // nor dropped, if it is not there
+			if _, err := change(dir, names[0], names[1]).Change(t.Context()); err == nil || !strings.Contains(err.Error(), name) {
+				t.Errorf("add %q, drop %q: %v", names[0], names[1], err)
+			}
+		}
+	}
+	if kept, err := pairIn(t, dir); err != nil || !kept.Equal(p.leaf) {
+		t.Errorf("the certificate was changed: %v", err)
+	}
+	if _, err := change(dir, "LB.example.com,*.example.com,my_lb,localhost,fd00::1", "").Change(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestNamesThatTheClusterUsesAreDroppedByForceOnly(t *testing.T) {
+	for _, name := range []string{"kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local"} {
+		dir, _ := host(t, "leaf")
+		if _, err := change(dir, name, "").Change(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		drop := change(dir, "", name)
+		if _, err := drop.Change(t.Context()); err == nil || !strings.Contains(err.Error(), "--force") {
+			t.Errorf("%s is dropped: %v", name, err)
+		}
+		drop.Force = true
+		if changed, err := drop.Change(t.Context()); err != nil || len(changed.Dropped) != 1 {
+			t.Errorf("%s is not dropped by force: %v, %+v", name, err, changed)
+		}
+	}
+}

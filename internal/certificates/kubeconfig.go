@@ -4,15 +4,16 @@ import (
 	"bytes"
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"io"
+	"slices"
 
 	"go.yaml.in/yaml/v3"
 )
 
-// Kubeconfig is what a kubeconfig has of certificates and keys, of which kubeadm's have one
-// user and one cluster.
+// Kubeconfig is what a kubeconfig has of certificates and keys for its current context.
 type Kubeconfig struct {
-	// User and Server name the user, and the cluster's API server.
+	// User and Server name the context's user, and its cluster's API server.
 	User, Server string
 	// Certificate and Key are the user's, CA is the cluster's. Each is called by the file
 	// and where it is in it.
@@ -21,22 +22,53 @@ type Kubeconfig struct {
 
 type kubeconfig struct {
 	Kind     string `yaml:"kind"`
-	Clusters []struct {
+	Current  string `yaml:"current-context"`
+	Contexts []struct {
 		Name    string `yaml:"name"`
-		Cluster struct {
-			Server string `yaml:"server"`
-			CA     string `yaml:"certificate-authority-data"`
-		} `yaml:"cluster"`
-	} `yaml:"clusters"`
-	Users []struct {
-		Name string `yaml:"name"`
-		User struct {
-			Certificate string `yaml:"client-certificate-data"`
-			Key         string `yaml:"client-key-data"`
-			// ByPath is what the kubelet's has: the file is another's to renew.
-			ByPath string `yaml:"client-certificate"`
-		} `yaml:"user"`
-	} `yaml:"users"`
+		Context struct {
+			User    string `yaml:"user"`
+			Cluster string `yaml:"cluster"`
+		} `yaml:"context"`
+	} `yaml:"contexts"`
+	Clusters []kubeconfigCluster `yaml:"clusters"`
+	Users    []kubeconfigUser    `yaml:"users"`
+}
+
+type kubeconfigCluster struct {
+	Name    string `yaml:"name"`
+	Cluster struct {
+		Server string `yaml:"server"`
+		CA     string `yaml:"certificate-authority-data"`
+	} `yaml:"cluster"`
+}
+
+type kubeconfigUser struct {
+	Name string `yaml:"name"`
+	User struct {
+		Certificate string `yaml:"client-certificate-data"`
+		Key         string `yaml:"client-key-data"`
+		// ByPath is what the kubelet's has: the file is another's to renew.
+		ByPath string `yaml:"client-certificate"`
+	} `yaml:"user"`
+}
+
+// current returns the user and the cluster of the current context. A kubeconfig with one of each
+// needs no context, as kubeadm's do not.
+func (k kubeconfig) current() (user kubeconfigUser, cluster kubeconfigCluster, err error) {
+	if len(k.Users) == 1 && len(k.Clusters) == 1 {
+		return k.Users[0], k.Clusters[0], nil
+	}
+	for _, context := range k.Contexts {
+		if context.Name != k.Current {
+			continue
+		}
+		u := slices.IndexFunc(k.Users, func(u kubeconfigUser) bool { return u.Name == context.Context.User })
+		c := slices.IndexFunc(k.Clusters, func(c kubeconfigCluster) bool { return c.Name == context.Context.Cluster })
+		if u >= 0 && c >= 0 {
+			return k.Users[u], k.Clusters[c], nil
+		}
+	}
+	return user, cluster, fmt.Errorf("it has %d users and %d clusters, and its current-context leads to none of each", len(k.Users), len(k.Clusters))
 }
 
 // Kubeconfig reads a kubeconfig that has its certificate and key in itself.
@@ -48,15 +80,15 @@ func (f File) Kubeconfig() (Kubeconfig, error) {
 	if err := f.yaml(&read); err != nil {
 		return Kubeconfig{}, f.fail("it is no kubeconfig")
 	}
+	user, cluster, err := read.current()
 	switch {
 	case read.Kind != "Config":
 		return Kubeconfig{}, f.fail("it is no kubeconfig: its kind is not Config")
-	case len(read.Users) != 1 || len(read.Clusters) != 1:
-		return Kubeconfig{}, f.fail("it has %d users and %d clusters, want one of each", len(read.Users), len(read.Clusters))
-	case read.Users[0].User.Certificate == "" && read.Users[0].User.ByPath != "":
+	case err != nil:
+		return Kubeconfig{}, f.fail("%w", err)
+	case user.User.Certificate == "" && user.User.ByPath != "":
 		return Kubeconfig{}, f.fail("its client certificate is in a file of its own")
 	}
-	user, cluster := read.Users[0], read.Clusters[0]
 	found := Kubeconfig{User: user.Name, Server: cluster.Cluster.Server}
 	for _, data := range []struct {
 		of   string
@@ -89,7 +121,7 @@ func (f File) WithPair(certificate, key []byte) ([]byte, error) {
 		{encode(before.Certificate.Content), encode(certificate)}, {encode(before.Key.Content), encode(key)},
 	} {
 		if bytes.Count(content, []byte(part[0])) != 1 {
-			return f.rewritten(encode(certificate), encode(key))
+			return f.rewritten(before.User, encode(certificate), encode(key))
 		}
 		content = bytes.Replace(content, []byte(part[0]), []byte(part[1]), 1)
 	}
@@ -97,16 +129,23 @@ func (f File) WithPair(certificate, key []byte) ([]byte, error) {
 }
 
 // rewritten writes the kubeconfig anew, in the usual layout.
-func (f File) rewritten(certificate, key string) ([]byte, error) {
+func (f File) rewritten(name, certificate, key string) ([]byte, error) {
 	var document yaml.Node
 	if err := f.yaml(&document); err != nil || len(document.Content) != 1 {
 		return nil, f.fail("it is no kubeconfig")
 	}
 	users, err := member(document.Content[0], "users")
-	if err != nil || users.Kind != yaml.SequenceNode || len(users.Content) != 1 {
+	if err != nil || users.Kind != yaml.SequenceNode {
 		return nil, f.fail("its user is not written as usual, and cannot be changed")
 	}
-	user, err := member(users.Content[0], "user")
+	i := slices.IndexFunc(users.Content, func(user *yaml.Node) bool {
+		named, err := member(user, "name")
+		return err == nil && named.Value == name
+	})
+	if i < 0 {
+		return nil, f.fail("its user is not written as usual, and cannot be changed")
+	}
+	user, err := member(users.Content[i], "user")
 	for name, value := range map[string]string{"client-certificate-data": certificate, "client-key-data": key} {
 		var data *yaml.Node
 		if err == nil {

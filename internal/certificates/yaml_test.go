@@ -96,6 +96,58 @@ func TestAKubeconfigGetsAnotherPairAndNothingElse(t *testing.T) {
 	}
 }
 
+// withAnother returns a kubeconfig of two users, two clusters and two contexts, of which the current
+// one is that of the scheduler; both users have the same pair if so asked.
+func withAnother(t *testing.T, p pki, samePair bool) string {
+	t.Helper()
+	another := kubeconfigOf(newPKI(t, "other", now.Add(Year)))
+	if samePair {
+		another = kubeconfigOf(p)
+	}
+	another = strings.NewReplacer("system:kube-scheduler", "oidc", "name: kubernetes", "name: elsewhere", "10.0.0.1", "10.9.9.9").Replace(another)
+	_, clusters, _ := strings.Cut(another, "clusters:\n")
+	clusters, users, _ := strings.Cut(clusters, "contexts: []\nkind: Config\nusers:\n")
+	const contexts = `contexts:
+- context: {cluster: elsewhere, user: oidc}
+  name: a
+- context: {cluster: kubernetes, user: "system:kube-scheduler"}
+  name: b
+current-context: b
+`
+	return strings.NewReplacer("clusters:\n", "clusters:\n"+clusters, "contexts: []\n", contexts, "users:\n", "users:\n"+users).Replace(kubeconfigOf(p))
+}
+
+func TestOfSeveralUsersThatOfTheCurrentContextIsMeant(t *testing.T) {
+	p, other := newPKI(t, "leaf", now.Add(Year)), newPKI(t, "leaf", now.Add(2*Year))
+	for _, samePair := range []bool{false, true} {
+		whole := withAnother(t, p, samePair)
+		read, err := File{"admin.conf", []byte(whole)}.Kubeconfig()
+		if err != nil || read.User != "system:kube-scheduler" || read.Server != "https://10.0.0.1:6443" || string(read.Key.Content) != string(p.leafKeyOf.Content) {
+			t.Fatalf("%v: %+v", err, read)
+		}
+		made, err := File{"admin.conf", []byte(whole)}.WithPair(other.leafFile.Content, other.leafKeyOf.Content)
+		if err != nil {
+			t.Fatal(err)
+		}
+		after, err := File{"admin.conf", made}.Kubeconfig()
+		if err != nil || string(after.Key.Content) != string(other.leafKeyOf.Content) || string(after.Certificate.Content) != string(other.leafFile.Content) {
+			t.Errorf("%v: %+v", err, after)
+		}
+		elsewhere := func(of string) string { return strings.Replace(of, "current-context: b", "current-context: a", 1) }
+		was, errWas := File{"admin.conf", []byte(elsewhere(whole))}.Kubeconfig()
+		is, errIs := File{"admin.conf", []byte(elsewhere(string(made)))}.Kubeconfig()
+		if diff := cmp.Diff(was, is); errWas != nil || errIs != nil || diff != "" || is.User != "oidc" {
+			t.Errorf("%v, %v: the other user has changed: %s", errWas, errIs, diff)
+		}
+	}
+	for _, current := range []string{"c", "", "a, b"} {
+		content := strings.Replace(withAnother(t, p, false), "current-context: b", "current-context: \""+current+"\"", 1)
+		if _, err := (File{"admin.conf", []byte(content)}).Kubeconfig(); err == nil || !strings.Contains(err.Error(), "2 users and 2 clusters") {
+			t.Errorf("%q: %v", current, err)
+		}
+	}
+}
+
 func TestAManifestSaysWhereItsPodIsAskedWhetherItIsWell(t *testing.T) {
 	for want, probes := range map[string]string{
 		"":                                "",

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"time"
 )
 
@@ -18,11 +19,20 @@ var ErrExternalCA = errors.New("the CA is external: its key is not here, so that
 type Authority struct {
 	Certificate *x509.Certificate
 	Key         crypto.Signer
+	// Others are CAs that are trusted beside it, as during a rotation of the CA.
+	Others []*x509.Certificate
 }
 
-// NewAuthority reads a CA and its key, and checks that it may sign at that time.
+// Trusts reports whether the CA or one that is trusted beside it has signed the certificate.
+func (a Authority) Trusts(certificate *x509.Certificate) bool {
+	return SignedBy(certificate, a.Certificate) ||
+		slices.ContainsFunc(a.Others, func(other *x509.Certificate) bool { return SignedBy(certificate, other) })
+}
+
+// NewAuthority reads a CA and its key, and checks that it may sign at that time. Of several CAs
+// it is the one that the key belongs to; the others are trusted beside it.
 func NewAuthority(certificate, key File, at time.Time) (Authority, error) {
-	ca, err := certificate.One()
+	bundle, err := certificate.Bundle()
 	if err != nil {
 		return Authority{}, err
 	}
@@ -30,9 +40,11 @@ func NewAuthority(certificate, key File, at time.Time) (Authority, error) {
 	if err != nil {
 		return Authority{}, err
 	}
-	if err := Matches(ca, certificate, signer, key); err != nil {
-		return Authority{}, err
+	i := slices.IndexFunc(bundle, func(ca *x509.Certificate) bool { return Matches(ca, certificate, signer, key) == nil })
+	if i < 0 {
+		return Authority{}, Matches(bundle[0], certificate, signer, key)
 	}
+	ca, others := bundle[i], slices.Delete(slices.Clone(bundle), i, i+1)
 	switch {
 	case !ca.IsCA, ca.KeyUsage != 0 && ca.KeyUsage&x509.KeyUsageCertSign == 0:
 		return Authority{}, fmt.Errorf("%s (%s) is no CA", certificate.Name, Called(ca))
@@ -41,7 +53,7 @@ func NewAuthority(certificate, key File, at time.Time) (Authority, error) {
 	case at.Before(ca.NotBefore):
 		return Authority{}, fmt.Errorf("the CA %s (%s) is not valid before %s; look at the clock", certificate.Name, Called(ca), stamp(ca.NotBefore))
 	}
-	return Authority{ca, signer}, nil
+	return Authority{Certificate: ca, Key: signer, Others: others}, nil
 }
 
 // ReadAuthority reads NAME.crt and NAME.key in the directory, as kubeadm calls them.

@@ -68,7 +68,7 @@ func RenewCA(old *x509.Certificate, r Renewal) (Authority, error) {
 		return Authority{}, fmt.Errorf("renew %s: %w", Called(old), err)
 	}
 	certificate, err := sign(template, template, key.Public(), key)
-	return Authority{certificate, key}, err
+	return Authority{Certificate: certificate, Key: key}, err
 }
 
 // like returns what is kept of the old certificate. Extensions that Go does not know are not
@@ -126,6 +126,6 @@ func SelfSigned(old *x509.Certificate, host string, r Renewal) (chain []*x509.Ce
 		KeyUsage: x509.KeyUsageKeyEncipherment | x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 		BasicConstraintsValid: true,
 		DNSNames:              old.DNSNames, IPAddresses: old.IPAddresses, EmailAddresses: old.EmailAddresses, URIs: old.URIs,
-	}, Authority{ca, caKey}, r)
+	}, Authority{Certificate: ca, Key: caKey}, r)
 	return []*x509.Certificate{leaf, ca}, key, err
 }

@@ -85,6 +85,31 @@ func (w *world) leftAlone(path, want string, rotated int) {
 	w.tidy()
 }
 
+// TestDuringARotationOfTheCATheOneWithTheKeySigns: kubeadm's documentation has both the old and the new CA
+// in ca.crt for some time.
+func TestDuringARotationOfTheCATheOneWithTheKeySigns(t *testing.T) {
+	for name, signer := range map[string]string{"the old one": "old", "the new one": "new"} {
+		synctest.Test(t, func(t *testing.T) {
+			w, next := newWorld(t, 5*day), newWorld(t, 5*day)
+			cas := map[string][]byte{"old": w.Read("pki/ca.crt"), "new": next.Read("pki/ca.crt")}
+			keys := map[string][]byte{"old": w.Read("pki/ca.key"), "new": next.Read("pki/ca.key")}
+			w.Write("pki/ca.crt", 0o644, slices.Concat(cas["new"], cas["old"]))
+			w.Write("pki/ca.key", 0o600, keys[signer])
+			before := w.leaves()
+			w.rotate()
+			w.clean()
+			w.renewed(before, primarytest.Items()...)
+			ca, err := certificates.File{Name: name, Content: cas[signer]}.One()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := w.Leaf("pki/apiserver").CheckSignatureFrom(ca); err != nil {
+				t.Errorf("%s has not signed: %v", name, err)
+			}
+		})
+	}
+}
+
 func TestALinkInThePlaceOfAFileIsLeftAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 5*day)

@@ -48,13 +48,14 @@ func (r *run) renew(old held) (made, error) {
 	return m, nil
 }
 
-// signer returns the CA that has signed an item, and is to do so again.
+// signer returns the CA that is to sign an item: which has done so before, or is trusted beside the
+// one that has.
 func (r *run) signer(old held) (certificates.Authority, error) {
 	ca, err := r.authority(old.ca)
 	if err != nil {
 		return ca, fmt.Errorf("renew %s: %w", r.at(old.shown()), err)
 	}
-	if err := old.leaf.CheckSignatureFrom(ca.Certificate); err != nil || !bytes.Equal(old.leaf.RawIssuer, ca.Certificate.RawSubject) {
+	if !ca.Trusts(old.leaf) {
 		return ca, fmt.Errorf("renew %s: %s, which is the CA for it, did not sign it; have it renewed by who did, or have kubeadm make it anew",
 			r.at(old.shown()), r.at("pki/"+old.ca+".crt"))
 	}

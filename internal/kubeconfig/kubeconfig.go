@@ -12,7 +12,7 @@ import (
 
 // Change is what became of one entry among the clusters.
 type Change struct {
-	// Cluster is its name, From the server that it had.
+	// Cluster is its name, From the server that it had, without user and password.
 	Cluster, From string
 }
 
@@ -63,7 +63,7 @@ func (e entry) from() string {
 	if e.server == nil {
 		return ""
 	}
-	return resolved(e.server).Value
+	return withoutUser(resolved(e.server).Value)
 }
 
 // read finds the clusters.

@@ -78,6 +78,23 @@ func TestWhatEachClusterHadIsTold(t *testing.T) {
 	}
 }
 
+func TestNobodyIsToldAPassword(t *testing.T) {
+	for server, want := range map[string]string{
+		"https://admin:hunter2@lb:6443/p":  "https://REDACTED@lb:6443/p",
+		"https://adm@in:hunter2@lb":        "https://REDACTED@lb",
+		"admin:hunter2@lb":                 "REDACTED@lb",
+		"https://lb.example.com:6443/path": "https://lb.example.com:6443/path",
+	} {
+		_, changes, err := SetServer([]byte("clusters:\n- {name: a, cluster: {server: \""+server+"\"}}\n"), balancer)
+		if diff := cmp.Diff([]Change{{"a", want}}, changes); err != nil || diff != "" {
+			t.Errorf("%v: %s", err, diff)
+		}
+		if err := CheckServer(server); want != server && (err == nil || strings.Contains(err.Error(), "hunter2")) {
+			t.Errorf("got %v", err)
+		}
+	}
+}
+
 func TestWhatIsNoKubeconfigIsAnError(t *testing.T) {
 	for content, want := range map[string]string{
 		"":                           "it is empty",

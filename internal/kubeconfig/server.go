@@ -16,7 +16,7 @@ var plainURL = regexp.MustCompile(`^https?://[A-Za-z0-9._~%:\[\]/-]+$`)
 // CheckServer returns an error if that can be no API server's address.
 func CheckServer(server string) error {
 	if why := wrong(server); why != "" {
-		return fmt.Errorf("server %q is none: %s; want such as https://localhost:6444 or https://lb.example.com", server, why)
+		return fmt.Errorf("server %q is none: %s; want such as https://localhost:6444 or https://lb.example.com", withoutUser(server), why)
 	}
 	return nil
 }
@@ -54,4 +54,18 @@ func wrong(server string) string {
 func isIPv6(host string) bool {
 	address, err := netip.ParseAddr(host)
 	return err == nil && address.Is6() && address.Zone() == ""
+}
+
+// withoutUser returns an address without the user and the password that it may have, which nobody
+// else is to see. Whatever is before an "@" counts as such.
+func withoutUser(server string) string {
+	at := strings.LastIndexByte(server, '@')
+	if at < 0 {
+		return server
+	}
+	scheme, _, has := strings.Cut(server[:at], "://")
+	if !has {
+		return "REDACTED" + server[at:]
+	}
+	return scheme + "://REDACTED" + server[at:]
 }

@@ -3,6 +3,7 @@ package primary
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -16,8 +17,8 @@ func ServerTime(ctx context.Context, server string) (time.Time, error) {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodHead, strings.TrimRight(server, "/")+"/version", http.NoBody)
-	if err != nil {
-		return time.Time{}, fmt.Errorf("ask the API server for its time: %w", err)
+	if err != nil { // it has the address, with the password that one may have
+		return time.Time{}, errors.New("ask the API server for its time: the server in a kubeconfig is no URL")
 	}
 	transport := &http.Transport{
 		DisableKeepAlives: true,

@@ -121,8 +121,8 @@ func (r *run) clock(ctx context.Context, server string, early []error, due bool)
 		case err != nil:
 			r.say("The clock is compared with nobody's: %s", err)
 		case answer.Sub(asked).Abs() > certificates.Back:
-			return fmt.Errorf("the clock of this host and that of the API server at %s are %s apart; nothing is renewed before one of them is set right",
-				server, answer.Sub(asked).Abs().Round(time.Minute))
+			return fmt.Errorf("the clock of this host and that of the API server are %s apart; nothing is renewed before one of them is set right",
+				answer.Sub(asked).Abs().Round(time.Minute))
 		default:
 			compared = true
 		}

@@ -24,6 +24,8 @@ type rotateCerts struct {
 	dir      string
 	logs     string
 	patience time.Duration
+	// byHand is set for the command, and not for the operator's host task.
+	byHand bool
 }
 
 func newRotateCertsCommand(a *app) *cobra.Command {
@@ -51,6 +53,7 @@ on with. Run it on one primary after the other.`,
 			if err := a.ofEnvironment(cmd, &of); err != nil {
 				return err
 			}
+			of.byHand = true
 			_, err := a.rotate(cmd.Context(), of)
 			return err
 		},
@@ -88,7 +91,7 @@ func (a *app) ofEnvironment(cmd *cobra.Command, of *rotateCerts) error {
 
 func (of rotateCerts) rotation(a *app) primary.Rotation {
 	return primary.Rotation{
-		Dir: of.dir, TTL: of.ttl, Now: a.now, ServerTime: primary.ServerTime, Kubelet: primary.OnHost{Logs: of.logs}, Patience: of.patience,
+		Dir: of.dir, TTL: of.ttl, ByHand: of.byHand, Now: a.now, ServerTime: primary.ServerTime, Kubelet: primary.OnHost{Logs: of.logs}, Patience: of.patience,
 	}
 }
 

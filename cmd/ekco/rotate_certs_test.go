@@ -43,6 +43,19 @@ func TestRotateCertsRenewsWhatIsDueAndSaysSoInLinesThatOthersRead(t *testing.T) 
 	d.expect(d.types("rotate-certs", dir, "--hostname=p2"), exitDone, "Done on p2: 0 certificates", "")
 }
 
+func TestOnlyTheCommandRenewsWhatWasJustMade(t *testing.T) {
+	d, host := rotated(t, "admin.conf")
+	dir := "--dir=" + host.Dir
+	d.expect(d.types("rotate-certs", dir), exitDone, "Rotated "+host.Dir+"/admin.conf", "")
+	made := host.Leaf("admin.conf")
+	d.expect(d.types("host-task", "rotate-certs", dir, "--ttl=8760h"), exitDone, "Kept "+host.Dir+"/admin.conf", "")
+	d.expect(d.types("rotate-certs", dir, "--ttl=4320h"), exitDone, "Kept "+host.Dir+"/admin.conf", "")
+	d.expect(d.types("rotate-certs", dir, "--ttl=8760h"), exitDone, "Rotated "+host.Dir+"/admin.conf", "")
+	if host.Leaf("admin.conf").Equal(made) {
+		t.Error("it is the old one")
+	}
+}
+
 func TestRotateCertsFailsWithALineThatSaysError(t *testing.T) {
 	d, host := rotated(t, "admin.conf", "pki/etcd/server")
 	if err := os.Remove(filepath.Join(host.Dir, "pki", "ca.key")); err != nil {

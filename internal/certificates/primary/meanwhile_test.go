@@ -67,22 +67,25 @@ func TestWhatSomebodyChangesMeanwhileIsWhatIsRenewed(t *testing.T) {
 
 // TestWhatSomebodyRenewsMeanwhileIsLeftAlone, such as kubeadm.
 func TestWhatSomebodyRenewsMeanwhileIsLeftAlone(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 5*day)
-		w.Keep("pki/apiserver", "admin.conf")
-		w.ServerTime = func(context.Context, string) (time.Time, error) {
-			w.Make(time.Now().Add(300 * day))
-			w.Keep("pki/apiserver")
-			return time.Now(), nil
-		}
-		if result := w.rotate(); len(result.Rotated) != 0 {
-			t.Errorf("it is %+v", result)
-		}
-		if left := time.Until(w.Leaf("pki/apiserver").NotAfter); left > 301*day {
-			t.Errorf("it is valid for %s", left)
-		}
-		w.tidy()
-	})
+	for _, byHand := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t, 5*day)
+			w.TTL, w.ByHand = 400*day, byHand
+			w.Keep("pki/apiserver", "admin.conf")
+			w.ServerTime = func(context.Context, string) (time.Time, error) {
+				w.Make(time.Now().Add(300 * day))
+				w.Keep("pki/apiserver")
+				return time.Now(), nil
+			}
+			if result := w.rotate(); len(result.Rotated) != 0 {
+				t.Errorf("by hand %v: it is %+v", byHand, result)
+			}
+			if left := time.Until(w.Leaf("pki/apiserver").NotAfter); left > 301*day {
+				t.Errorf("it is valid for %s", left)
+			}
+			w.tidy()
+		})
+	}
 }
 
 // renews has somebody else renew a kubeconfig, for two years.

@@ -2,6 +2,7 @@ package primary
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -56,7 +57,7 @@ func (r *run) pass(ctx context.Context, c *record) error {
 func (r *run) prepareAll(due []held) (prepared []made) {
 	for _, seen := range due {
 		old, err := seen.read(r.at)
-		if errors.Is(err, fs.ErrNotExist) || err == nil && !certificates.Due(old.leaf, r.Now(), r.TTL) {
+		if errors.Is(err, fs.ErrNotExist) || err == nil && (!r.isDue(old.leaf) || r.renewedSince(seen, old)) {
 			continue
 		}
 		var m made
@@ -73,6 +74,18 @@ func (r *run) prepareAll(due []held) (prepared []made) {
 		prepared = append(prepared, m)
 	}
 	return prepared
+}
+
+func (r *run) isDue(leaf *x509.Certificate) bool {
+	if r.ByHand {
+		return !r.Now().Before(leaf.NotAfter.Add(-r.TTL))
+	}
+	return certificates.Due(leaf, r.Now(), r.TTL)
+}
+
+// renewedSince reports whether somebody else has renewed what was seen.
+func (r *run) renewedSince(seen, now held) bool {
+	return !now.leaf.Equal(seen.leaf) && !certificates.Due(now.leaf, r.Now(), r.TTL)
 }
 
 // due reads all items, and returns those that are to be renewed.
@@ -102,7 +115,7 @@ func (r *run) due(ctx context.Context) (due []held, err error) {
 		case r.Now().Add(certificates.Back).Before(h.leaf.NotBefore):
 			early = append(early, fmt.Errorf("%s is not valid before %s; look at the clock, else have kubeadm make it anew",
 				r.at(i.shown()), h.leaf.NotBefore.UTC().Format(time.RFC3339)))
-		case !certificates.Due(h.leaf, r.Now(), r.TTL):
+		case !r.isDue(h.leaf):
 			r.say("Kept %s: it expires at %s", r.at(i.shown()), ends)
 		default:
 			due = append(due, h)

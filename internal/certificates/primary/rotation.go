@@ -21,7 +21,10 @@ type Rotation struct {
 	Dir string
 	// TTL: what remains of the validity of one that is due is as long, or shorter.
 	TTL time.Duration
-	Now func() time.Time
+	// ByHand renews all that TTL asks for. Without it, for what runs again and again, one that
+	// was just made is never due, however long TTL is.
+	ByHand bool
+	Now    func() time.Time
 	// ServerTime asks the API server at an address for its time; nil asks nobody.
 	ServerTime func(ctx context.Context, server string) (time.Time, error)
 	Kubelet    Kubelet

@@ -6,6 +6,10 @@ import (
 	"time"
 )
 
+// HangTimeout bounds waits for what will happen in any case, so that a test that hangs ends.
+// It is more than ten times the longest such wait on a quiet machine.
+const HangTimeout = 10 * time.Minute
+
 // Until waits until the condition holds. It checks ten times a second. After a slow check it
 // waits four times as long as the check took: most checks start programs, and those of many
 // tests would keep the processors from what they wait for. The test ends when the condition

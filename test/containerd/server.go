@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/replicatedhq/ekco/test/await"
 	"github.com/replicatedhq/ekco/test/child"
@@ -30,9 +29,6 @@ disabled_plugins = ["io.containerd.grpc.v1.cri", "io.containerd.snapshotter.v1.a
 [ttrpc]
   address = "%[1]s/socket.ttrpc"
 `
-
-// patience bounds every wait. Only a test that fails waits that long.
-const patience = 10 * time.Minute
 
 // Server is a running containerd.
 type Server struct {
@@ -61,7 +57,7 @@ func Start(tb testing.TB) *Server {
 	}
 	s := &Server{tb: tb, dir: dir, process: child.Start(tb, "containerd", "--config", config)}
 	tb.Cleanup(s.end)
-	await.Until(tb, patience, "containerd answers", func() (bool, string) {
+	await.Until(tb, await.HangTimeout, "containerd answers", func() (bool, string) {
 		output, err := s.Ctr("version")
 		return err == nil, output + s.process.Output.Tail(500)
 	})
@@ -71,7 +67,7 @@ func Start(tb testing.TB) *Server {
 // Ctr runs ctr in the namespace of Kubernetes and returns what it prints. The
 // error has what it printed to standard error.
 func (s *Server) Ctr(args ...string) (string, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), await.HangTimeout)
 	defer cancel()
 	command := exec.CommandContext(ctx, "ctr", append([]string{"--address", filepath.Join(s.dir, "socket"), "--namespace", namespace}, args...)...)
 	var stdout, stderr bytes.Buffer
@@ -103,5 +99,5 @@ func (s *Server) end() {
 			s.tb.Errorf("cannot end container %s: %v", id, err)
 		}
 	}
-	s.process.Stop(patience)
+	s.process.Stop(await.HangTimeout)
 }

@@ -41,7 +41,7 @@ func TestAFullDiskEndsTheCopyAndAPassGoesOnOnceThereIsRoom(t *testing.T) {
 			}
 			disk.Resize(512)
 			// A server looks at its disk from time to time.
-			await.Until(t, patience, "a pass comes to its end", func() (bool, string) {
+			await.Until(t, await.HangTimeout, "a pass comes to its end", func() (bool, string) {
 				_, err := replica.Pass(t.Context(), source, target, options)
 				return err == nil, fmt.Sprint(err)
 			})

@@ -86,7 +86,7 @@ func TestWhatServersSayOfADriveThatWasReplaced(t *testing.T) {
 			if err == nil {
 				return answer
 			}
-			if time.Since(began) > patience { // a busy machine may answer late
+			if time.Since(began) > await.HangTimeout { // a busy machine may answer late
 				t.Fatal(err)
 			}
 		}
@@ -95,7 +95,7 @@ func TestWhatServersSayOfADriveThatWasReplaced(t *testing.T) {
 		t.Errorf("before the drive is noticed, another server says %+v", answer)
 	}
 	// Without a pause: the drive is restored within a second or two.
-	for deadline := time.Now().Add(patience); ; {
+	for deadline := time.Now().Add(await.HangTimeout); ; {
 		answer := ask(0, client.WithoutYou)
 		if answer.Healing == 1 && !answer.Yes && answer.Code == 412 {
 			break
@@ -109,7 +109,7 @@ func TestWhatServersSayOfADriveThatWasReplaced(t *testing.T) {
 	if own.Healing != 0 || now.Healing != 0 || !now.Yes {
 		t.Errorf("the server whose drive it is says %+v, another one of now %+v", own, now)
 	}
-	await.Until(t, patience, "nobody says so any more", func() (bool, string) {
+	await.Until(t, await.HangTimeout, "nobody says so any more", func() (bool, string) {
 		answer := ask(0, client.WithoutYou)
 		return answer.Healing == 0 && answer.Yes, fmt.Sprintf("%+v", answer)
 	})
@@ -205,7 +205,7 @@ func passesAreTold(t *testing.T, store *miniotest.Store) {
 	}
 	mc := miniotest.NewClientAt(t, programs, map[string]string{"zero": "http://" + store.Address(0), "two": "http://" + store.Address(2)})
 	mc.Run("admin", "heal", "--recursive", "--force-stop", "two")
-	await.Until(t, patience, "a pass that was stopped is forgotten", func() (bool, string) {
+	await.Until(t, await.HangTimeout, "a pass that was stopped is forgotten", func() (bool, string) {
 		news, err := one.HealNews(t.Context(), begun.Token)
 		return errors.Is(err, s3.ErrForgotten), fmt.Sprintf("ended %t, %v", news.Ended, err)
 	})

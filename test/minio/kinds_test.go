@@ -83,7 +83,7 @@ func lockedKinds(t *testing.T, s side, bucket string) {
 		LegalHold: minio.LegalHoldEnabled, Mode: minio.Governance, RetainUntilDate: until.Add(time.Hour),
 	})
 	s.put(t, bucket, "free", "x", minio.PutObjectOptions{})
-	await.Until(t, patience, "a retention is taken that is soon over", func() (bool, string) { // it may be over too soon
+	await.Until(t, await.HangTimeout, "a retention is taken that is soon over", func() (bool, string) { // it may be over too soon
 		_, err := s.app.Client.PutObject(t.Context(), bucket, "short", strings.NewReader("x"), 1, minio.PutObjectOptions{
 			Mode: minio.Governance, RetainUntilDate: time.Now().Add(2 * time.Second),
 		})

@@ -5,14 +5,10 @@ import (
 	"fmt"
 	"os"
 	"testing"
-	"time"
 
 	miniotest "github.com/replicatedhq/ekco/test/minio"
 	"github.com/replicatedhq/ekco/test/rig"
 )
-
-// patience bounds every wait. Only a test that fails waits that long.
-const patience = 5 * time.Minute
 
 // programs are those under test.
 var programs miniotest.Programs

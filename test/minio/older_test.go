@@ -9,6 +9,7 @@ import (
 	"github.com/minio/minio-go/v7"
 
 	"github.com/replicatedhq/ekco/internal/s3/replica"
+	"github.com/replicatedhq/ekco/test/await"
 )
 
 func TestWhatAnOlderEKCOCopiedIsNotForeignAndMadeEqual(t *testing.T) {
@@ -24,7 +25,7 @@ func TestWhatAnOlderEKCOCopiedIsNotForeignAndMadeEqual(t *testing.T) {
 	source.put(t, "versioned", "key", "second", rich())
 	source.put(t, "versioned", "deleted", "content", rich())
 	source.remove(t, "versioned", "deleted", "")
-	command(t, patience, order{Do: "serial", From: source.store.Address(0), To: target.store.Address(0)})
+	command(t, await.HangTimeout, order{Do: "serial", From: source.store.Address(0), To: target.store.Address(0)})
 
 	foreign := func(want ...string) {
 		t.Helper()

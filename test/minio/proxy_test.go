@@ -59,7 +59,7 @@ type talk struct {
 // connect returns a connection and who greets on it.
 func connect(t *testing.T, proxy *miniotest.Proxy) (talk, string) {
 	t.Helper()
-	conn, err := net.DialTimeout("tcp", proxy.Address(), patience)
+	conn, err := net.DialTimeout("tcp", proxy.Address(), await.HangTimeout)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,5 +117,5 @@ func TestAConnectionStaysWhereItIsUntilItsServerEnds(t *testing.T) {
 		t.Errorf("of two it leads to %v", seen)
 	}
 	endOne()
-	await.Until(t, patience, "its connection has ended", func() (bool, string) { return !old.answered(), "it answers" })
+	await.Until(t, await.HangTimeout, "its connection has ended", func() (bool, string) { return !old.answered(), "it answers" })
 }

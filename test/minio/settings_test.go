@@ -117,7 +117,7 @@ func TestHealthVersionAndRoomAreTold(t *testing.T) {
 	single, store := newSide(t, 1), newSide(t, 6)
 	ask := func(of side, maintenance bool) s3.Health {
 		t.Helper()
-		health, err := of.Health(t.Context(), maintenance, patience)
+		health, err := of.Health(t.Context(), maintenance, await.HangTimeout)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -152,7 +152,7 @@ func TestHealthVersionAndRoomAreTold(t *testing.T) {
 		t.Errorf("room on six drives is %d, on one %d", six.Room(here), one.Room(here))
 	}
 	store.store.Kill(3, 4, 5)
-	await.Until(t, patience, "three of six cannot be written to", func() (bool, string) { return !ask(store, false).Writable, "" })
+	await.Until(t, await.HangTimeout, "three of six cannot be written to", func() (bool, string) { return !ask(store, false).Writable, "" })
 	single.store.Kill(0)
 	if _, err := single.Health(t.Context(), false, s3.DefaultHealthLimit); err == nil {
 		t.Error("a dead server has health")

@@ -17,7 +17,7 @@ import (
 func done(t *testing.T, steady *miniotest.Steady, more int) miniotest.Did {
 	t.Helper()
 	from := steady.Did()
-	await.Until(t, patience, "the client has gone on", func() (bool, string) {
+	await.Until(t, await.HangTimeout, "the client has gone on", func() (bool, string) {
 		now := steady.Did()
 		return now.Acknowledged+now.Failed >= from.Acknowledged+from.Failed+more, now.Failure
 	})
@@ -42,7 +42,7 @@ func TestASteadyClientGoesOnOverItsConnectionsAndNoticesWhatIsLostOrBack(t *test
 		t.Errorf("it failed %d times: %s", did.Failed, did.Failure)
 	}
 	store.Kill(0)
-	await.Until(t, patience, "it meets nobody", func() (bool, string) { // at first connections are cut
+	await.Until(t, await.HangTimeout, "it meets nobody", func() (bool, string) { // at first connections are cut
 		did := steady.Did()
 		return did.Failed > 0 && strings.Contains(did.Failure, "refused"), did.Failure
 	})
@@ -50,7 +50,7 @@ func TestASteadyClientGoesOnOverItsConnectionsAndNoticesWhatIsLostOrBack(t *test
 	store.WaitHealthy()
 	proxy.Lead(store.Address(0))
 	before := steady.Did().Acknowledged
-	await.Until(t, patience, "it is answered again", func() (bool, string) {
+	await.Until(t, await.HangTimeout, "it is answered again", func() (bool, string) {
 		did := steady.Did()
 		return did.Acknowledged > before+100, did.Failure
 	})

@@ -14,7 +14,7 @@ import (
 // answer is the status of a server's health page.
 func answer(t *testing.T, address, page string) int {
 	t.Helper()
-	client := http.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true}}
+	client := http.Client{Timeout: await.HangTimeout, Transport: &http.Transport{DisableKeepAlives: true}}
 	response, err := client.Get("http://" + address + page)
 	if err != nil {
 		t.Fatal(err)
@@ -69,7 +69,7 @@ func TestSixServersAreOneStoreWhileFourOfThemRun(t *testing.T) {
 		t.Errorf("diff is %q", diff)
 	}
 	store.Kill(3)
-	await.Until(t, patience, "three of six cannot be written to", func() (bool, string) {
+	await.Until(t, await.HangTimeout, "three of six cannot be written to", func() (bool, string) {
 		status := answer(t, store.Address(0), "/minio/health/cluster")
 		return status == http.StatusServiceUnavailable, http.StatusText(status)
 	})

@@ -44,7 +44,7 @@ func (d *desk) startsOperator(args ...string) (stop func() string) {
 		}
 		return client, nil
 	}
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := time.Now().Add(await.HangTimeout)
 	for {
 		client, err := d.app.dial(d.t.Context(), config.SocketOf(d.env["JOURNAL"]))
 		if err == nil {
@@ -78,7 +78,7 @@ func (d *desk) startsOperator(args ...string) (stop func() string) {
 // operator has found out, and when, is its own affair.
 func (d *desk) comesToSay(want string, args ...string) {
 	d.t.Helper()
-	await.Until(d.t, bound, strings.Join(args, " ")+" says "+want, func() (bool, string) {
+	await.Until(d.t, await.HangTimeout, strings.Join(args, " ")+" says "+want, func() (bool, string) {
 		d.types(args...)
 		return strings.Contains(d.out.String(), want), d.out.String()
 	})

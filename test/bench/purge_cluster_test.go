@@ -49,7 +49,7 @@ func startWholeCluster(b *testing.B, victims []int) *wholeCluster {
 	w.ceph = ceph.Start(b, ceph.Options{Hosts: hosts})
 	processes.use(b, w.ceph.Conf())
 	w.createRook(b)
-	w.ceph.CreatePool("data", 3)
+	w.ceph.CreatePool("data", 3, 8)
 	for i := range 20 {
 		w.ceph.Write("data", fmt.Sprintf("object-%d", i), "content")
 	}

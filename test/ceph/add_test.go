@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	client "github.com/replicatedhq/ekco/internal/ceph"
+	"github.com/replicatedhq/ekco/test/await"
 	"github.com/replicatedhq/ekco/test/ceph"
 )
 
@@ -30,7 +31,7 @@ func TestHostsMonitorsAndManagersJoin(t *testing.T) {
 		must(t, c.AddMon(name))
 	}
 	must(t, c.AddMgr("y"))
-	c.Eventually(patience, "all have joined", func() bool {
+	c.Eventually(await.HangTimeout, "all have joined", func() bool {
 		tree, err := api.Tree(t.Context())
 		must(t, err)
 		health, err := api.Health(t.Context())
@@ -38,7 +39,7 @@ func TestHostsMonitorsAndManagersJoin(t *testing.T) {
 		return len(tree.Serving()) == 2 && len(health.Quorum) == 3 && strings.Contains(c.Ceph("mgr", "dump", "-f", "json"), `"name":"y"`)
 	})
 	c.StopAdded("mon.c")
-	c.Eventually(patience, "the lost monitor is missed", func() bool {
+	c.Eventually(await.HangTimeout, "the lost monitor is missed", func() bool {
 		health, err := api.Health(t.Context())
 		must(t, err)
 		return len(health.Quorum) == 2 && slices.ContainsFunc(health.Checks, func(c client.Check) bool { return c.Code == "MON_DOWN" })

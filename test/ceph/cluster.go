@@ -15,12 +15,10 @@ import (
 	"time"
 
 	"github.com/replicatedhq/ekco/test/artifacts"
+	"github.com/replicatedhq/ekco/test/await"
 	"github.com/replicatedhq/ekco/test/child"
 	"github.com/replicatedhq/ekco/test/loopback"
 )
-
-// patience bounds every wait. Only a test that fails waits that long.
-const patience = 10 * time.Minute
 
 // Cluster is a running Ceph. It is to be used from one goroutine at a time, but for what says
 // that any may call it.
@@ -69,7 +67,10 @@ func Start(t testing.TB, options Options) *Cluster {
 	for host := range c.hosts {
 		c.startOSDs(host)
 	}
-	c.waitUp(len(c.uuids), !options.WithoutMgr)
+	c.waitUp(slices.Collect(maps.Keys(c.uuids))...)
+	if !options.WithoutMgr {
+		c.waitMgr()
+	}
 	t.Logf("Ceph with %d OSDs on %d hosts is ready after %s", len(c.uuids), len(c.hosts), time.Since(began).Round(time.Millisecond))
 	return c
 }
@@ -174,29 +175,56 @@ func (c *Cluster) startOSD(id int, host string) {
 	c.osds[id] = osd
 }
 
-// waitUp waits until at least so many OSDs are up, and the mgr is active.
-func (c *Cluster) waitUp(osds int, mgr bool) {
+// waitUp waits until these OSDs are up.
+func (c *Cluster) waitUp(osds ...int) {
 	c.t.Helper()
-	c.Eventually(patience, "all daemons are up", func() bool {
-		status := c.status()
-		return status.OSDMap.Up >= osds && (!mgr || status.MgrMap.Available)
+	c.Eventually(await.HangTimeout, fmt.Sprintf("the OSDs %v are up", osds), func() bool {
+		up := c.up()
+		return !slices.ContainsFunc(osds, func(id int) bool { return !up[id] })
 	})
 }
 
-type status struct {
-	OSDMap struct {
-		Up int `json:"num_up_osds"`
-	} `json:"osdmap"`
-	MgrMap struct {
-		Available bool `json:"available"`
-	} `json:"mgrmap"`
+// waitDown waits until the monitor knows that these OSDs are down.
+func (c *Cluster) waitDown(osds ...int) {
+	c.t.Helper()
+	c.Eventually(await.HangTimeout, fmt.Sprintf("the OSDs %v are down", osds), func() bool {
+		up := c.up()
+		return !slices.ContainsFunc(osds, func(id int) bool { return up[id] })
+	})
 }
 
-func (c *Cluster) status() status {
+// up are the OSDs that the monitor has as up.
+func (c *Cluster) up() map[int]bool {
 	c.t.Helper()
-	var s status
-	c.ask("status", &s)
-	return s
+	var dump struct {
+		OSDs []struct {
+			OSD int `json:"osd"`
+			Up  int `json:"up"`
+		} `json:"osds"`
+	}
+	c.ask("osd dump", &dump)
+	up := make(map[int]bool)
+	for _, osd := range dump.OSDs {
+		up[osd.OSD] = osd.Up == 1
+	}
+	return up
+}
+
+// waitMgr waits until the mgr is active.
+func (c *Cluster) waitMgr() {
+	c.t.Helper()
+	c.Eventually(await.HangTimeout, "the mgr is active", c.mgrActive)
+}
+
+func (c *Cluster) mgrActive() bool {
+	c.t.Helper()
+	var status struct {
+		MgrMap struct {
+			Available bool `json:"available"`
+		} `json:"mgrmap"`
+	}
+	c.ask("status", &status)
+	return status.MgrMap.Available
 }
 
 // Eventually waits for a condition that it looks at again and again.
@@ -204,12 +232,14 @@ func (c *Cluster) Eventually(limit time.Duration, what string, holds func() bool
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(c.t.Context(), limit)
 	defer cancel()
-	again := time.NewTicker(100 * time.Millisecond)
-	defer again.Stop()
-	for !holds() {
+	for {
+		began := time.Now()
+		if holds() {
+			return
+		}
 		c.checkDaemons()
 		select {
-		case <-again.C:
+		case <-time.After(max(100*time.Millisecond, 2*time.Since(began))): // most checks start a program
 		case <-ctx.Done():
 			c.t.Fatalf("after %s it is still not so that %s\n%s", limit, what, c.Ceph("status"))
 		}

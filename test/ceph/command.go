@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/replicatedhq/ekco/test/await"
 )
 
 // run runs a program of the test's own and returns what it wrote to stdout.
@@ -57,10 +59,11 @@ func (c *Cluster) Try(args ...string) (string, error) {
 	return run(exec.CommandContext(c.t.Context(), argv[0], argv[1:]...))
 }
 
-// CreatePool makes a pool that keeps so many copies, on different hosts.
-func (c *Cluster) CreatePool(name string, copies int) {
+// CreatePool makes a pool that keeps so many copies, on different hosts, in so many placement
+// groups.
+func (c *Cluster) CreatePool(name string, copies, groups int) {
 	c.t.Helper()
-	c.Ceph("osd", "pool", "create", name, "8")
+	c.Ceph("osd", "pool", "create", name, strconv.Itoa(groups))
 	c.Ceph("osd", "pool", "set", name, "size", strconv.Itoa(copies), "--yes-i-really-mean-it")
 	c.Ceph("osd", "pool", "application", "enable", name, "test")
 }
@@ -88,7 +91,7 @@ func (c *Cluster) Read(pool, object string) string {
 // TryRead is like Read, returns the error, and suits any goroutine. A placement group that lost an OSD
 // serves no reads until other OSDs notice.
 func (c *Cluster) TryRead(pool, object string) (string, error) {
-	return c.ReadWithin(pool, object, patience)
+	return c.ReadWithin(pool, object, await.HangTimeout)
 }
 
 // ReadWithin is TryRead with another limit.

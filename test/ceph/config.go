@@ -48,6 +48,7 @@ osd pool default pg num = 8
 osd pool default pg autoscale mode = off
 osd heartbeat interval = 1
 osd heartbeat grace = 3
+mon warn on slow ping time = 600000
 [client]
 admin socket =
 log file = /dev/null

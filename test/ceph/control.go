@@ -1,9 +1,9 @@
 package ceph
 
 import (
-	"fmt"
 	"slices"
 
+	"github.com/replicatedhq/ekco/test/await"
 	"github.com/replicatedhq/ekco/test/child"
 )
 
@@ -30,29 +30,24 @@ func (c *Cluster) UUID(id int) string {
 // monitor counts them as down.
 func (c *Cluster) StopHost(hosts ...string) {
 	c.t.Helper()
-	expected := c.status().OSDMap.Up
+	var lost []int
 	for _, host := range hosts {
 		for _, id := range c.Hosts()[host] {
-			if c.kill(id) {
-				expected--
-			}
+			c.kill(id)
+			lost = append(lost, id)
 		}
 	}
-	c.Eventually(patience, fmt.Sprintf("the OSDs of %v are down", hosts), func() bool {
-		return c.status().OSDMap.Up <= expected
-	})
+	c.waitDown(lost...)
 }
 
-// kill ends an OSD, and reports whether it ran.
-func (c *Cluster) kill(id int) bool {
+// kill ends an OSD, if it runs.
+func (c *Cluster) kill(id int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	osd, running := c.osds[id]
-	if running {
+	if osd, running := c.osds[id]; running {
 		osd.Kill()
 		delete(c.osds, id)
 	}
-	return running
 }
 
 // StartHost starts the OSDs of a stopped host again, with the data they had on
@@ -60,18 +55,16 @@ func (c *Cluster) kill(id int) bool {
 // none and are filled by the others.
 func (c *Cluster) StartHost(host string) {
 	c.t.Helper()
-	expected := c.status().OSDMap.Up + len(c.hosts[host])
 	c.startOSDs(host)
-	c.waitUp(expected, false)
+	c.waitUp(c.hosts[host]...)
 }
 
 // StopOSD ends one OSD as a loss of power does, and waits until the monitor counts
 // it as down.
 func (c *Cluster) StopOSD(id int) {
 	c.t.Helper()
-	expected := c.status().OSDMap.Up - 1
 	c.kill(id)
-	c.Eventually(patience, fmt.Sprintf("osd.%d is down", id), func() bool { return c.status().OSDMap.Up <= expected })
+	c.waitDown(id)
 }
 
 // MoveOSD starts a stopped OSD on another host, as when its disk was put into that
@@ -82,9 +75,8 @@ func (c *Cluster) MoveOSD(id int, host string) {
 		c.hosts[from] = slices.DeleteFunc(ids, func(other int) bool { return other == id })
 	}
 	c.hosts[host] = append(c.hosts[host], id)
-	expected := c.status().OSDMap.Up + 1
 	c.startOSD(id, host)
-	c.waitUp(expected, false)
+	c.waitUp(id)
 }
 
 // StopMgr ends the only mgr and has the monitor know at once, which otherwise
@@ -94,14 +86,14 @@ func (c *Cluster) StopMgr() {
 	c.mgr.Kill()
 	c.mgr = nil
 	c.Ceph("mgr", "fail", "x")
-	c.Eventually(patience, "no mgr is active", func() bool { return !c.status().MgrMap.Available })
+	c.Eventually(await.HangTimeout, "no mgr is active", func() bool { return !c.mgrActive() })
 }
 
 // StartMgr starts the mgr, and waits until it is active.
 func (c *Cluster) StartMgr() {
 	c.t.Helper()
 	c.mgr = child.Start(c.t, "ceph-mgr", "--conf", c.conf, "-i", "x", "-f")
-	c.Eventually(patience, "the mgr is active", func() bool { return c.status().MgrMap.Available })
+	c.waitMgr()
 }
 
 // StopMon ends the only monitor, so that there is no quorum. Nothing answers.

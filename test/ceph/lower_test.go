@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	client "github.com/replicatedhq/ekco/internal/ceph"
+	"github.com/replicatedhq/ekco/test/await"
 	"github.com/replicatedhq/ekco/test/ceph"
 )
 
@@ -16,19 +17,19 @@ func TestTheCopiesThatAreLeftAreCompleteOnceAHostIsPurgedAndCanBeLowered(t *test
 	c := ceph.Start(t, ceph.Options{Hosts: map[string]int{"node1": 1, "node2": 1, "node3": 1}, FirstOSD: 9})
 	api := clientOf(t, c, client.Options{})
 	const pool = "replicapool"
-	c.CreatePool(pool, 3)
+	c.CreatePool(pool, 3, 8)
 	c.Ceph("osd", "pool", "set", pool, "min_size", "2")
 	for i := range 5 {
 		c.Write(pool, fmt.Sprintf("object-%d", i), fmt.Sprintf("content %d", i))
 	}
 	waitHealthy(t, c, api)
 	// The mgr's table of placement groups can be older than the monitors' word that all is well.
-	c.Eventually(patience, "three copies are complete", func() bool { return incomplete(t, api, 3) == "" })
+	c.Eventually(await.HangTimeout, "three copies are complete", func() bool { return incomplete(t, api, 3) == "" })
 
 	// Written while the host is lost, an object has two copies from the beginning.
 	lost := c.Hosts()["node2"][0]
 	c.StopHost("node2")
-	c.Eventually(patience, "two copies are complete, and a third is not", func() bool {
+	c.Eventually(await.HangTimeout, "two copies are complete, and a third is not", func() bool {
 		return incomplete(t, api, 2) == "" && strings.Contains(incomplete(t, api, 3), "has 2 of 3 copies")
 	})
 	c.Write(pool, "late", "late")
@@ -40,7 +41,7 @@ func TestTheCopiesThatAreLeftAreCompleteOnceAHostIsPurgedAndCanBeLowered(t *test
 	if len(tree.Hosts) != 2 {
 		t.Errorf("the CRUSH map has %+v", tree.Hosts)
 	}
-	c.Eventually(patience, "two copies are complete after the purge", func() bool { return incomplete(t, api, 2) == "" })
+	c.Eventually(await.HangTimeout, "two copies are complete after the purge", func() bool { return incomplete(t, api, 2) == "" })
 	health, err := api.Health(t.Context())
 	must(t, err)
 	for _, check := range health.Checks {

@@ -6,21 +6,18 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	client "github.com/replicatedhq/ekco/internal/ceph"
+	"github.com/replicatedhq/ekco/test/await"
 	"github.com/replicatedhq/ekco/test/ceph"
 )
 
-// patience bounds every wait of these tests. Only a test that fails waits that long.
-const patience = 10 * time.Minute
-
 // clientOf returns EKCO's client. Programs start slowly on a busy machine, so calls have the timeout
-// patience unless the options set another.
+// [await.HangTimeout] unless the options set another.
 func clientOf(t *testing.T, c *ceph.Cluster, options client.Options) *client.Client {
 	options.Program = c.Program()
 	if options.Timeout == 0 {
-		options.Timeout, options.ConnectTimeout = patience, patience
+		options.Timeout, options.ConnectTimeout = await.HangTimeout, await.HangTimeout
 	}
 	api := client.New(ceph.Runner{}, options)
 	t.Cleanup(api.Close)
@@ -30,8 +27,9 @@ func clientOf(t *testing.T, c *ceph.Cluster, options client.Options) *client.Cli
 // fill stores objects and returns a check that all can be read.
 func fill(t *testing.T, c *ceph.Cluster) (check func(*testing.T)) {
 	t.Helper()
-	const pool, objects = "data", 10
-	c.CreatePool(pool, 2)
+	// With so many groups each OSD surely has one.
+	const pool, objects, groups = "data", 10, 64
+	c.CreatePool(pool, 2, groups)
 	for i := range objects {
 		c.Write(pool, fmt.Sprintf("object-%d", i), fmt.Sprintf("content %d", i))
 	}
@@ -150,7 +148,7 @@ func mentions(text string, ids []int) bool {
 
 func waitHealthy(t *testing.T, c *ceph.Cluster, api *client.Client) {
 	t.Helper()
-	c.Eventually(patience, "Ceph is well again", func() bool {
+	c.Eventually(await.HangTimeout, "Ceph is well again", func() bool {
 		health, err := api.Health(t.Context())
 		must(t, err)
 		return health.Status == client.HealthOK && health.Clean() && health.MgrActive

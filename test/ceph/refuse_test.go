@@ -10,6 +10,7 @@ import (
 	"time"
 
 	client "github.com/replicatedhq/ekco/internal/ceph"
+	"github.com/replicatedhq/ekco/test/await"
 	"github.com/replicatedhq/ekco/test/ceph"
 )
 
@@ -79,7 +80,7 @@ func testSafeAfterDataMoved(t *testing.T, c *ceph.Cluster) {
 	}
 	c.StopHost("node5")
 	must(t, api.Out(t.Context(), id))
-	c.Eventually(patience, client.Names(id)+" is safe to destroy", func() bool {
+	c.Eventually(await.HangTimeout, client.Names(id)+" is safe to destroy", func() bool {
 		return askSafety(t, c, api, id).All()
 	})
 	must(t, api.Purge(t.Context(), client.Ref{ID: id, UUID: c.UUID(id)}))
@@ -90,7 +91,7 @@ func testSafeAfterDataMoved(t *testing.T, c *ceph.Cluster) {
 // state of all placement groups, and says EAGAIN.
 func askSafety(t *testing.T, c *ceph.Cluster, api client.API, ids ...int) (safety client.Safety) {
 	t.Helper()
-	c.Eventually(patience, "Ceph can tell what is safe", func() bool {
+	c.Eventually(await.HangTimeout, "Ceph can tell what is safe", func() bool {
 		var err error
 		if safety, err = api.SafeToDestroy(t.Context(), ids...); errors.Is(err, client.ErrAgain) {
 			return false
@@ -175,8 +176,8 @@ func TestWithoutAQuorumOfMonitorsEveryCallEnds(t *testing.T) {
 func checkUnavailable(t *testing.T, c *ceph.Cluster, daemon string, call func(context.Context, *client.Client) error) {
 	t.Helper()
 	timeout := 3 * time.Second
-	c.Eventually(patience, "a call fails because there is no "+daemon, func() bool {
-		ctx, cancel := context.WithTimeout(t.Context(), patience)
+	c.Eventually(await.HangTimeout, "a call fails because there is no "+daemon, func() bool {
+		ctx, cancel := context.WithTimeout(t.Context(), await.HangTimeout)
 		defer cancel()
 		err := call(ctx, clientOf(t, c, impatient(timeout)))
 		timeout *= 2

@@ -16,6 +16,7 @@ import (
 	"github.com/replicatedhq/ekco/internal/kube/kubesim"
 	"github.com/replicatedhq/ekco/internal/rook"
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/test/await"
 	"github.com/replicatedhq/ekco/test/ceph"
 )
 
@@ -85,7 +86,7 @@ func setPools(t *testing.T, api *client.Client, numbers [4]int) {
 	w.Terms, err = fsm.Standing(fsmrook.Capability())
 	must(t, err)
 	w.Request(of, journal.ActionRequested{Kind: journal.ActionSetCephPools, Input: change})
-	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*await.HangTimeout)
 	defer cancel()
 	cfg := w.Config(actionsrook.New(actionsrook.Parts{
 		Rook: rook.NewCustom(kubesim.NewObjects()), Ceph: api, Nodes: kubesim.New(), Changed: func() {},

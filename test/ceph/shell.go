@@ -8,6 +8,8 @@ import (
 	"io"
 	"os/exec"
 	"time"
+
+	"github.com/replicatedhq/ekco/test/await"
 )
 
 // shell is an interactive ceph process. Starting ceph takes a second of CPU time, a command in a running one
@@ -26,7 +28,7 @@ func (c *Cluster) ask(question string, answer any) {
 		c.shell = c.startShell()
 	}
 	a := c.shell
-	late := time.AfterFunc(patience, func() { _ = a.program.Process.Kill() }) // it fails when it has ended
+	late := time.AfterFunc(await.HangTimeout, func() { _ = a.program.Process.Kill() }) // it fails when it has ended
 	defer late.Stop()
 	_, err := fmt.Fprintln(a.stdin, question)
 	if err == nil {

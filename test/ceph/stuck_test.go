@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	client "github.com/replicatedhq/ekco/internal/ceph"
+	"github.com/replicatedhq/ekco/test/await"
 	"github.com/replicatedhq/ekco/test/ceph"
 )
 
@@ -24,7 +25,7 @@ func stuck(t *testing.T, api *client.Client, lost ...int) (bool, string) {
 
 func testStuckWithoutThirdHost(t *testing.T, c *ceph.Cluster) {
 	api := clientOf(t, c, client.Options{})
-	c.CreatePool("replicapool", 3)
+	c.CreatePool("replicapool", 3, 8)
 	c.Ceph("osd", "pool", "set", "replicapool", "min_size", "2")
 	for _, object := range []string{"a", "b", "c"} {
 		c.Write("replicapool", object, object)
@@ -37,8 +38,11 @@ func testStuckWithoutThirdHost(t *testing.T, c *ceph.Cluster) {
 	c.StopHost("node2")
 	lost := c.Hosts()["node2"]
 	must(t, api.Out(t.Context(), lost...))
-	c.Eventually(patience, "Ceph is stuck", func() bool { is, _ := stuck(t, api, lost...); return is })
-	_, why := stuck(t, api, lost...)
+	var why string
+	c.Eventually(await.HangTimeout, "Ceph is stuck", func() (is bool) {
+		is, why = stuck(t, api, lost...)
+		return is
+	})
 	// A mgr that starts slowly has made a pool of its own before it hears that it shall not.
 	if !strings.HasPrefix(why, "pool replicapool wants 3 copies on different hosts, with only 2 left; all ") ||
 		!strings.Contains(why, " placement groups are active") {
@@ -68,7 +72,7 @@ func testStuckWithoutThirdHost(t *testing.T, c *ceph.Cluster) {
 	c.Ceph("osd", "pool", "set", "replicapool", "min_size", "2")
 	c.StopHost("node1")
 	must(t, api.Out(t.Context(), c.Hosts()["node1"]...))
-	c.Eventually(patience, "placement groups are not active", func() bool {
+	c.Eventually(await.HangTimeout, "placement groups are not active", func() bool {
 		health, err := api.Health(t.Context())
 		must(t, err)
 		return health.Inactive() >= 8

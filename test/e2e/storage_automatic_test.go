@@ -8,6 +8,7 @@ import (
 
 	"github.com/replicatedhq/ekco/actions/purge"
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/test/await"
 )
 
 // automatic loses one of the three hosts that a pool of three copies may use, and
@@ -23,7 +24,7 @@ func (w *wholeCluster) automatic(t *testing.T) {
 		w.ceph.Ceph("osd", "set", flag)
 	}
 	w.lose(node)
-	eventually(t, patience, "the purge waits for Ceph alone", func() (bool, string) {
+	eventually(t, await.HangTimeout, "the purge waits for Ceph alone", func() (bool, string) {
 		return w.waitsAlone(o, node, purge.CephHealthy), o.mustEkco("status")
 	})
 	w.want(t, before.withoutKubernetes(node))
@@ -32,7 +33,7 @@ func (w *wholeCluster) automatic(t *testing.T) {
 		w.ceph.Ceph("osd", "unset", flag)
 	}
 	began := time.Now()
-	eventually(t, patience, "the purge is done by itself", func() (bool, string) {
+	eventually(t, await.HangTimeout, "the purge is done by itself", func() (bool, string) {
 		_, ended := o.purges()
 		_, over := ended[node]
 		return over, o.mustEkco("status")
@@ -65,7 +66,7 @@ func (w *wholeCluster) poolOn(name string, hosts ...string) {
 		}
 	}
 	w.ceph.Ceph("osd", "crush", "rule", "create-replicated", name, "default", "host", name)
-	w.ceph.CreatePool(name, 3)
+	w.ceph.CreatePool(name, 3, 8)
 	w.ceph.Ceph("osd", "pool", "set", name, "crush_rule", name)
 	w.ceph.Ceph("osd", "pool", "set", name, "min_size", "2")
 	w.ceph.Write(name, object(0), content(0))

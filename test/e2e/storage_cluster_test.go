@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/replicatedhq/ekco/test/await"
 	"github.com/replicatedhq/ekco/test/ceph"
 	etcdtest "github.com/replicatedhq/ekco/test/etcd"
 	"github.com/replicatedhq/ekco/test/kurl"
@@ -54,13 +55,14 @@ func startWholeCluster(t *testing.T) *wholeCluster {
 		relay:          relay, exec: exec, gate: newGate(t, plane.config),
 	}
 	exec.cephConf, w.gate.interrupt = w.ceph.Conf(), exec.interrupt
+	t.Cleanup(exec.interrupt.disarm) // else the gate would wait at its end for what a failed test holds
 	addresses := make(map[string]string)
 	for _, name := range primaries {
 		addresses[name] = members.IP(name)
 	}
 	w.createKubeadmObjects(kurl.ClusterStatus(addresses), primaries...)
 	w.createRookObjects()
-	w.ceph.CreatePool(pool, copies)
+	w.ceph.CreatePool(pool, copies, 8)
 	for i := range objects {
 		w.ceph.Write(pool, object(i), content(i))
 	}
@@ -74,7 +76,7 @@ func content(i int) string { return strings.Repeat(fmt.Sprintf("content of %d ",
 func (w *wholeCluster) createRookObjects() {
 	w.t.Helper()
 	w.kubectl("apply", "-f", filepath.Join("..", "kurl", "rook.yaml"))
-	w.kubectl("wait", "--for=condition=Established", "crd/cephclusters.ceph.rook.io", "--timeout="+patience.String())
+	w.kubectl("wait", "--for=condition=Established", "crd/cephclusters.ceph.rook.io", "--timeout="+await.HangTimeout.String())
 	w.applyShipped("rbac-rook.yaml")
 	w.apply(kurl.RookObjects(w.ceph.Hosts(), toolsNode))
 	w.waitTools(toolsNode)
@@ -97,7 +99,7 @@ func (c *cluster) apply(manifest any) {
 // waitTools waits until the tools pod runs on the node, and is the only one.
 func (c *cluster) waitTools(node string) {
 	c.t.Helper()
-	eventually(c.t, patience, "the tools pod runs on "+node, func() (bool, string) {
+	eventually(c.t, await.HangTimeout, "the tools pod runs on "+node, func() (bool, string) {
 		got := strings.TrimSpace(c.kubectl("-n", "rook-ceph", "get", "pods", "-l", "app="+kurl.ToolsPod,
 			"-o", `jsonpath={range .items[*]}{.spec.nodeName} {.status.conditions[?(@.type=="Ready")].status}{end}`))
 		return got == node+" True", got
@@ -142,7 +144,7 @@ func (w *wholeCluster) wantHealthy() {
 	var health struct {
 		Status string `json:"status"`
 	}
-	eventually(w.t, patience, "Ceph is well again", func() (bool, string) {
+	eventually(w.t, await.HangTimeout, "Ceph is well again", func() (bool, string) {
 		text := w.ceph.Ceph("health", "detail", "-f", "json")
 		if err := json.Unmarshal([]byte(text), &health); err != nil {
 			return false, err.Error()

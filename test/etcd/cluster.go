@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/replicatedhq/ekco/internal/etcd"
 	"github.com/replicatedhq/ekco/test/await"
@@ -16,9 +15,6 @@ import (
 	"github.com/replicatedhq/ekco/test/etcd/pki"
 	"github.com/replicatedhq/ekco/test/loopback"
 )
-
-// patience bounds every wait. Only a test that fails waits that long.
-const patience = 10 * time.Minute
 
 // Build builds the program that contains etcd, unless it is cached, and returns
 // its path. dir is test/controlplane as seen from the working directory.
@@ -144,7 +140,7 @@ func (c *Cluster) Endpoints(names ...string) []string {
 func (c *Cluster) Client(names ...string) *etcd.Client {
 	c.t.Helper()
 	client, err := etcd.NewClient(c.Endpoints(names...), etcd.Options{
-		CertificatesDir: c.CertificatesDir(), CallTimeout: patience, HealthTimeout: patience, TotalTimeout: patience,
+		CertificatesDir: c.CertificatesDir(), CallTimeout: await.HangTimeout, HealthTimeout: await.HangTimeout, TotalTimeout: await.HangTimeout,
 	})
 	if err != nil {
 		c.t.Fatal(err)
@@ -163,7 +159,7 @@ func (c *Cluster) Kill(names ...string) {
 func (c *Cluster) WaitHealthy(names ...string) {
 	c.t.Helper()
 	client := c.Client(names...)
-	await.Until(c.t, patience, fmt.Sprintf("%v are healthy", names), func() (bool, string) {
+	await.Until(c.t, await.HangTimeout, fmt.Sprintf("%v are healthy", names), func() (bool, string) {
 		members, err := client.Members(c.t.Context())
 		if err != nil {
 			return false, err.Error()

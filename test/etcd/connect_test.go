@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/replicatedhq/ekco/internal/etcd"
+	"github.com/replicatedhq/ekco/test/await"
 	"github.com/replicatedhq/ekco/test/etcd/pki"
 )
 
@@ -31,7 +32,7 @@ func TestADeadOrSilentEndpointAmongTheGivenOnesCostsNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), await.HangTimeout)
 	defer cancel()
 	members, err := client.Members(ctx)
 	if err != nil {

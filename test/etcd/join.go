@@ -50,8 +50,8 @@ func (c *Cluster) add(via, name string, learner bool) *clientv3.MemberAddRespons
 		add = client.MemberAddAsLearner
 	}
 	var added *clientv3.MemberAddResponse
-	await.Until(c.t, patience, "a member for "+name+" is added", func() (bool, string) {
-		ctx, cancel := context.WithTimeout(c.t.Context(), patience)
+	await.Until(c.t, await.HangTimeout, "a member for "+name+" is added", func() (bool, string) {
+		ctx, cancel := context.WithTimeout(c.t.Context(), await.HangTimeout)
 		defer cancel()
 		response, err := add(ctx, []string{c.PeerURL(name)})
 		if err != nil {
@@ -78,7 +78,7 @@ func (c *Cluster) Put(via, key, value string) {
 	c.t.Helper()
 	client := c.raw(via)
 	defer func() { _ = client.Close() }()
-	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(c.t.Context(), await.HangTimeout)
 	defer cancel()
 	if _, err := client.Put(ctx, key, value); err != nil {
 		c.t.Fatalf("write %s through %s: %v", key, via, err)

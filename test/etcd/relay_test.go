@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/replicatedhq/ekco/internal/etcd"
+	"github.com/replicatedhq/ekco/test/await"
 )
 
 func TestARemovalIsFinishedByRepeatingItWhetherQuestionOrAnswerWasLost(t *testing.T) {
@@ -27,7 +28,7 @@ func TestARemovalIsFinishedByRepeatingItWhetherQuestionOrAnswerWasLost(t *testin
 		}
 		return slices.ContainsFunc(members, func(m etcd.Member) bool { return m.ID == dead.ID })
 	}
-	client, err := etcd.NewClient(c.Endpoints("a", "b"), etcd.Options{CertificatesDir: c.CertificatesDir(), CallTimeout: patience})
+	client, err := etcd.NewClient(c.Endpoints("a", "b"), etcd.Options{CertificatesDir: c.CertificatesDir(), CallTimeout: await.HangTimeout})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +61,7 @@ func TestAConnectionThatARelayMadeWhileItWasClosedEnds(t *testing.T) {
 	}()
 	select {
 	case <-ended:
-	case <-time.After(patience):
+	case <-time.After(await.HangTimeout):
 		t.Error("it is still open")
 		_, _ = client.Close(), member.Close()
 		<-ended

@@ -19,7 +19,7 @@ func BenchmarkRequest(b *testing.B) {
 	addresses := []string{"127.0.0.1", "127.0.0.2", "127.0.0.3"}
 	for _, haproxy := range haproxies {
 		_, port := serve(b, addresses...)
-		balancer := startReloading(b, haproxy, port, addresses...)
+		balancer := startReloading(b, haproxy, port, nobody, addresses...)
 		for name, anew := range map[string]bool{"kept": false, "new": true} {
 			b.Run(fmt.Sprintf("HAProxy=%s/connection=%s", haproxy.Version, name), func(b *testing.B) {
 				through, direct := newAsker(b, balancer.frontend, anew), newAsker(b, port, anew)

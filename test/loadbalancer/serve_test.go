@@ -14,15 +14,11 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/replicatedhq/ekco/internal/loadbalancer"
 	"github.com/replicatedhq/ekco/test/await"
 	"github.com/replicatedhq/ekco/test/child"
 )
-
-// patience bounds every wait. Only a test that fails waits that long.
-const patience = 3 * time.Minute
 
 // primary stands for an API server: it says on which address it is, and whether it is ready.
 type primary struct {
@@ -97,7 +93,7 @@ func ask(ctx context.Context, port int) (string, error) {
 	answers := map[string]int{}
 	for i := range 12 {
 		at := []string{"127.0.0.1", "::1"}[i%2]
-		client := &http.Client{Timeout: patience, Transport: &http.Transport{
+		client := &http.Client{Timeout: await.HangTimeout, Transport: &http.Transport{
 			DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
 		}}
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+net.JoinHostPort(at, fmt.Sprint(port)), http.NoBody)
@@ -141,14 +137,14 @@ func TestHAProxyLeadsToThePrimariesThatAreReady(t *testing.T) {
 			process := child.Start(t, haproxy.Path, "-db", "-f", config)
 			answered := func(want string) {
 				t.Helper()
-				await.Until(t, patience, "HAProxy leads to "+want, func() (bool, string) {
+				await.Until(t, await.HangTimeout, "HAProxy leads to "+want, func() (bool, string) {
 					got, err := ask(t.Context(), frontend)
 					return err == nil && got == want, fmt.Sprint(got, " ", err)
 				})
 			}
 			answered("map[127.0.0.1:4 127.0.0.2:4 ::1:4]")
 			for _, p := range primaries {
-				await.Until(t, patience, "its health is asked for", func() (bool, string) {
+				await.Until(t, await.HangTimeout, "its health is asked for", func() (bool, string) {
 					asked, _ := p.asked.Load().(string)
 					return asked == "GET HTTP/1.0", asked
 				})

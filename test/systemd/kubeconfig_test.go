@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/replicatedhq/ekco/test/await"
 )
 
 const conf = "/etc/kubernetes/"
@@ -21,6 +23,10 @@ func installed(t *testing.T) *machine {
 		m.must("sh", "-c", `printf %s "$1" >"$2" && chmod 0640 "$2" && chown 0:12 "$2"`, "sh", string(content), conf+name)
 	}
 	m.must("systemctl", "restart", "kubelet")
+	await.Until(t, await.HangTimeout, "the kubelet has begun", func() (bool, string) {
+		said, code := m.run("cat", "/run/kubelet.servers")
+		return code == 0 && strings.Contains(said, "https://10.0.0.1:6443"), said
+	})
 	return m
 }
 

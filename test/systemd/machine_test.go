@@ -8,14 +8,11 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/replicatedhq/ekco/test/await"
 	"github.com/replicatedhq/ekco/test/child"
 	"github.com/replicatedhq/ekco/test/rig"
 )
-
-const patience = 5 * time.Minute
 
 // ekco is the program.
 var ekco string
@@ -52,7 +49,7 @@ func boot(t *testing.T) *machine {
 	unshare := child.Start(t, "unshare", "--mount", "--net", "--pid", "--uts", "--ipc", "--cgroup", "--fork", "--kill-child",
 		"--propagation", "private", "./machine.sh", dir)
 	m := &machine{t: t}
-	await.Until(t, patience, "systemd and D-Bus run", func() (bool, string) {
+	await.Until(t, await.HangTimeout, "systemd and D-Bus run", func() (bool, string) {
 		if !unshare.Running() {
 			t.Fatalf("the machine ended:\n%s", unshare.Output)
 		}

@@ -26,7 +26,7 @@ import (
 
 // leadToAPIServer has port 6443 of an address lead to an API server from the node, as it does on a
 // primary, or with "-D" no longer. What is connected stays so.
-func (w *balanced) leadToAPIServer(t *testing.T, verb, address string, to *door) {
+func (w *balanced) leadToAPIServer(t *testing.T, verb, address string, to *forwarder) {
 	t.Helper()
 	for _, chain := range []string{"OUTPUT", "PREROUTING"} {
 		command := w.node.command("iptables", "-t", "nat", verb, chain, "-p", "tcp", "-d", address, "--dport", "6443",
@@ -61,7 +61,7 @@ func (w *balanced) another(t *testing.T) (server *child.Process, address string)
 func (w *balanced) passesOverADeadAPIServer(t *testing.T, primary string) {
 	t.Helper()
 	server, address := w.another(t)
-	second := openDoor(t, address)
+	second := startForwarder(t, address)
 	add := exec.CommandContext(t.Context(), binaries.controlplane, "node", "add", primary, "--role", "primary", "--dir", w.dir)
 	if output, err := add.CombinedOutput(); err != nil {
 		t.Fatalf("add %s: %v: %s", primary, err, output)
@@ -80,20 +80,20 @@ func (w *balanced) passesOverADeadAPIServer(t *testing.T, primary string) {
 	w.serves(t, haproxyImages[0], 2)
 
 	before := w.found(t, "DOWN")
-	w.leadToAPIServer(t, "-D", w.node.network.address(), w.door)
-	await.Until(t, patience, "the second API server alone is asked", func() (bool, string) {
+	w.leadToAPIServer(t, "-D", w.node.network.address(), w.forwarder)
+	await.Until(t, await.HangTimeout, "the second API server alone is asked", func() (bool, string) {
 		err := w.asked()
 		return err == nil && w.found(t, "DOWN") > before, fmt.Sprintf("%v; it says %s", err, server.Output.Tail(500))
 	})
 	before = w.found(t, "UP")
-	w.leadToAPIServer(t, "-I", w.node.network.address(), w.door)
-	await.Until(t, patience, "HAProxy leads to both", func() (bool, string) {
+	w.leadToAPIServer(t, "-I", w.node.network.address(), w.forwarder)
+	await.Until(t, await.HangTimeout, "HAProxy leads to both", func() (bool, string) {
 		now := w.found(t, "UP")
 		return now > before, fmt.Sprint(now)
 	})
 	before = w.found(t, "DOWN")
 	server.Kill()
-	await.Until(t, patience, "HAProxy has noticed", func() (bool, string) {
+	await.Until(t, await.HangTimeout, "HAProxy has noticed", func() (bool, string) {
 		err := w.asked() // a request also makes HAProxy notice; it may fail until then
 		return w.found(t, "DOWN") > before, fmt.Sprint(err)
 	})
@@ -104,7 +104,7 @@ func (w *balanced) passesOverADeadAPIServer(t *testing.T, primary string) {
 			continue
 		}
 		// On a busy machine the other server's answers to checks may be late, too. Only then may a request fail.
-		await.Until(t, patience, "HAProxy says that it found the other API server down", func() (bool, string) {
+		await.Until(t, await.HangTimeout, "HAProxy says that it found the other API server down", func() (bool, string) {
 			return w.found(t, "DOWN") > before, err.Error()
 		})
 		answered = -1
@@ -130,7 +130,7 @@ func (w *balanced) found(t *testing.T, state string) (times int) {
 
 // asked asks an API server through HAProxy on a connection of its own.
 func (w *balanced) asked() error {
-	client := &http.Client{Timeout: patience, Transport: &http.Transport{
+	client := &http.Client{Timeout: await.HangTimeout, Transport: &http.Transport{
 		DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
 	}}
 	response, err := client.Get(fmt.Sprintf("https://%s:6444/readyz", w.node.network.address()))
@@ -180,7 +180,7 @@ func (w *watched) sees(t *testing.T) {
 	w.number++
 	want := strconv.Itoa(w.number)
 	w.Kubectl(t, "--namespace", "default", "patch", "configmap", "seen", "--patch", `{"data": {"number": "`+want+`"}}`)
-	late := time.NewTimer(patience)
+	late := time.NewTimer(await.HangTimeout)
 	defer late.Stop()
 	for {
 		select {

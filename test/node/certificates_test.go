@@ -81,7 +81,7 @@ func (c *controlPlane) renewsAll(t *testing.T) {
 // awaitRenewed waits until all certificates of the primary are new, and served.
 func (c *controlPlane) awaitRenewed(t *testing.T) {
 	t.Helper()
-	await.Looking(t, readInterval, patience, "EKCO has renewed them", func() (bool, string) {
+	await.Looking(t, readInterval, await.HangTimeout, "EKCO has renewed them", func() (bool, string) {
 		for _, name := range renewable() {
 			if time.Until(c.node.leaf(t, name).NotAfter) < 364*24*time.Hour {
 				history, _ := c.read(t, "history", "--component", "certificate") // it may have been killed
@@ -133,7 +133,7 @@ func (c *controlPlane) killWhileItRenews(t *testing.T) {
 // awaitRotation waits until the program that renews runs, and is that far.
 func (c *controlPlane) awaitRotation(t *testing.T, isThatFar func() bool) (programs []int) {
 	t.Helper()
-	await.Looking(t, readInterval, patience, "certificates are renewed", func() (bool, string) {
+	await.Looking(t, readInterval, await.HangTimeout, "certificates are renewed", func() (bool, string) {
 		programs = c.onNode(t, func(command string) bool { return strings.HasPrefix(command, "/usr/bin/ekco host-task rotate-certs ") })
 		if len(programs) > 0 && isThatFar() {
 			return true, ""
@@ -162,7 +162,7 @@ func (c *controlPlane) holdsForADiskThatIsFull(t *testing.T) {
 	}
 	c.host(t, "rm /etc/kubernetes/much")
 	c.retryHeld(t, "no space left on device")
-	await.Looking(t, readInterval, patience, "EKCO has renewed them", func() (bool, string) {
+	await.Looking(t, readInterval, await.HangTimeout, "EKCO has renewed them", func() (bool, string) {
 		_, err := c.node.command("openssl", "x509", "-checkend", "31000000", "-noout", "-in", "/etc/kubernetes/pki/apiserver.crt").Output()
 		table, failed := c.read(t, "certificates")
 		return err == nil && failed == nil && !strings.Contains(table, "is at work"), table
@@ -173,7 +173,7 @@ func (c *controlPlane) restartEtcd(t *testing.T) {
 	t.Helper()
 	old := c.node.static(t)["etcd"]
 	c.host(t, "pkill -x etcd")
-	await.Until(t, patience, "etcd runs again", func() (bool, string) {
+	await.Until(t, await.HangTimeout, "etcd runs again", func() (bool, string) {
 		now := c.node.static(t)["etcd"]
 		return now != "" && now != old, now
 	})

@@ -27,7 +27,7 @@ type Cluster struct {
 	dir       string
 	address   string
 	authority *authority
-	door      *door
+	forwarder *forwarder
 }
 
 // StartCluster starts a control plane; args are those of "controlplane up".
@@ -55,14 +55,15 @@ func (c *Cluster) register(tb testing.TB, name string, labels map[string]string)
 	}
 }
 
-// openDoor returns how nodes reach the API server, once the first has its cable.
-func (c *Cluster) openDoor(tb testing.TB) (server string) {
+// serverForNodes returns the URL under which nodes reach the API server. The first node
+// must have its veth pair.
+func (c *Cluster) serverForNodes(tb testing.TB) (server string) {
 	tb.Helper()
-	if c.door == nil {
-		c.door = openDoor(c.life, c.address)
-		c.serve(tb, gateway, int32(c.door.port()))
+	if c.forwarder == nil {
+		c.forwarder = startForwarder(c.life, c.address)
+		c.serve(tb, gateway, int32(c.forwarder.port()))
 	}
-	return fmt.Sprintf("https://%s:%d", gateway, c.door.port())
+	return fmt.Sprintf("https://%s:%d", gateway, c.forwarder.port())
 }
 
 // serve has the Service kubernetes lead to an address.

@@ -83,8 +83,8 @@ func TestEKCOEndsInTheMiddle(t *testing.T) {
 
 func answersOnTheNode(t *testing.T, w *world) {
 	url := fmt.Sprintf("http://%s:31880/healthz", w.node.network.address())
-	await.Until(t, patience, "the nodePort leads to EKCO", func() (bool, string) {
-		client := http.Client{Timeout: patience}
+	await.Until(t, await.HangTimeout, "the nodePort leads to EKCO", func() (bool, string) {
+		client := http.Client{Timeout: await.HangTimeout}
 		response, err := client.Get(url)
 		if err != nil {
 			return false, err.Error()
@@ -170,7 +170,7 @@ func (w *world) watchEnd(t *testing.T, pod string) (exitCode func() int32) {
 	t.Cleanup(watching.Stop)
 	return func() int32 {
 		t.Helper()
-		late := time.NewTimer(patience)
+		late := time.NewTimer(await.HangTimeout)
 		defer late.Stop()
 		for {
 			select {
@@ -205,7 +205,7 @@ func (w *world) scale(t testing.TB, replicas int) {
 // awaitNoPod waits until no pod in namespace kurl has these labels.
 func (w *world) awaitNoPod(t testing.TB, labels string) {
 	t.Helper()
-	await.Until(t, patience, "the pods are gone", func() (bool, string) {
+	await.Until(t, await.HangTimeout, "the pods are gone", func() (bool, string) {
 		pods, err := w.Client.CoreV1().Pods("kurl").List(t.Context(), metav1.ListOptions{LabelSelector: labels})
 		return err == nil && len(pods.Items) == 0, fmt.Sprint(pods, err)
 	})
@@ -224,7 +224,7 @@ func purgesWithoutAClient(t *testing.T, w *world) {
 	_ = command.Wait()
 	release()
 	w.awaitPurged(t, node)
-	await.Until(t, patience, "the command has ended in the pod", func() (bool, string) {
+	await.Until(t, await.HangTimeout, "the command has ended in the pod", func() (bool, string) {
 		programs := w.programs(t)
 		return !strings.Contains(programs, "purge-node"), programs
 	})

@@ -2,6 +2,7 @@ package nodetest
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -89,12 +90,12 @@ func newTaskWorld(t *testing.T, w *world) *taskWorld {
 		t.Fatal(err)
 	}
 	tw := &taskWorld{world: w, said: &lines{}, owner: hosttask.Owner{Action: t.Name(), Step: "look"}, task: hosttask.Task{
-		Name: "look", Node: node.Name, NodeUID: string(node.UID), Image: imageOf("task"), Start: journal.Duration(patience), Limit: journal.Duration(patience),
+		Name: "look", Node: node.Name, NodeUID: string(node.UID), Image: imageOf("task"), Start: journal.Duration(await.HangTimeout), Limit: journal.Duration(await.HangTimeout),
 	}}
 	tw.tasks = tw.anotherEKCO(t, "kurl/ekco")
 	t.Cleanup(func() {
 		tw.tasks.Leave(tw.task, tw.owner)
-		if err := tw.tasks.Remove(t.Context(), tw.task, tw.owner); err != nil && t.Context().Err() == nil {
+		if err := tw.tasks.Remove(context.WithoutCancel(t.Context()), tw.task, tw.owner); err != nil {
 			t.Error(err)
 		}
 	})
@@ -136,7 +137,7 @@ func (w *taskWorld) begin(t *testing.T, program ...string) {
 // await waits until the task is that far, and returns what was seen.
 func (w *taskWorld) await(t *testing.T, want hosttask.State, why string) (seen hosttask.Seen) {
 	t.Helper()
-	await.Until(t, patience, "the task is "+string(want), func() (bool, string) {
+	await.Until(t, await.HangTimeout, "the task is "+string(want), func() (bool, string) {
 		var err error
 		if seen, err = w.tasks.Look(t.Context(), w.task, w.owner); err != nil {
 			return false, err.Error()
@@ -182,7 +183,7 @@ func (w *taskWorld) signal(t *testing.T, sent syscall.Signal) (found []int) {
 // endsWhenTold has the task's program go on, until it has ended with a result.
 func (w *taskWorld) endsWhenTold(t *testing.T, want string) {
 	t.Helper()
-	await.Until(t, patience, "the program goes on", func() (bool, string) {
+	await.Until(t, await.HangTimeout, "the program goes on", func() (bool, string) {
 		found := w.signal(t, syscall.SIGUSR1)
 		return len(found) == 0, fmt.Sprint(found)
 	})
@@ -191,7 +192,7 @@ func (w *taskWorld) endsWhenTold(t *testing.T, want string) {
 
 func works(t *testing.T, w *taskWorld) {
 	w.begin(t, "log", "first", "wait", "1h", "log", "second", "say", "well")
-	await.Until(t, patience, "the first line is passed on before the end", func() (bool, string) {
+	await.Until(t, await.HangTimeout, "the first line is passed on before the end", func() (bool, string) {
 		seen, err := w.tasks.Look(t.Context(), w.task, w.owner)
 		return err == nil && seen.State == hosttask.Running && strings.Contains(w.said.String(), "host task says: first"), fmt.Sprint(seen, err, w.said)
 	})
@@ -282,7 +283,7 @@ func isForbidden(w *world) func(*testing.T) {
 		w.Kubectl(t, "create", "clusterrole", "looker", "--verb=get,list", "--resource=nodes")
 		w.Kubectl(t, "create", "clusterrolebinding", "looker", "--clusterrole=looker", "--serviceaccount=kurl:looker")
 		tasks := tw.anotherEKCO(t, "kurl/looker")
-		await.Until(t, patience, "what is lacking is said", func() (bool, string) {
+		await.Until(t, await.HangTimeout, "what is lacking is said", func() (bool, string) {
 			err := tasks.Make(t.Context(), tw.task, tw.owner)
 			return err != nil && strings.Contains(err.Error(), "lacks the permission to create pods"), fmt.Sprint(err)
 		})
@@ -295,7 +296,7 @@ func isOverQuota(w *world) func(*testing.T) {
 		tw := newTaskWorld(t, w)
 		tw.task.Args = []string{"say", "well"}
 		w.Kubectl(t, "--namespace", "kurl", "create", "quota", "none", "--hard=pods=0")
-		await.Until(t, patience, "the quota refuses the pod", func() (bool, string) {
+		await.Until(t, await.HangTimeout, "the quota refuses the pod", func() (bool, string) {
 			err := tw.tasks.Make(t.Context(), tw.task, tw.owner)
 			if err == nil { // the quota's controller has not counted yet
 				return false, fmt.Sprint(tw.tasks.Remove(t.Context(), tw.task, tw.owner))
@@ -303,7 +304,7 @@ func isOverQuota(w *world) func(*testing.T) {
 			return strings.Contains(err.Error(), "the quota of namespace kurl does not allow the pod; raise it"), err.Error()
 		})
 		w.Kubectl(t, "--namespace", "kurl", "delete", "quota", "none")
-		await.Until(t, patience, "the pod is made", func() (bool, string) {
+		await.Until(t, await.HangTimeout, "the pod is made", func() (bool, string) {
 			err := tw.tasks.Make(t.Context(), tw.task, tw.owner)
 			return err == nil, fmt.Sprint(err)
 		})
@@ -349,7 +350,7 @@ func isLostWithTheKubelet(w *world) func(*testing.T) {
 		}
 		w.node.startKubelet(t)
 		w.node.WaitReady(t)
-		await.Until(t, patience, "the program has ended on the node", func() (bool, string) {
+		await.Until(t, await.HangTimeout, "the program has ended on the node", func() (bool, string) {
 			output, err := w.node.command("ps", "-e", "-o", "args").CombinedOutput()
 			return err == nil && !strings.Contains(string(output), "wait 1h"), string(output)
 		})

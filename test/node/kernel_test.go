@@ -16,6 +16,8 @@ import (
 // operating is the process of EKCO's pod, as this machine's kernel has it.
 type operating struct {
 	pid int
+	// restarts is how often its container was restarted before.
+	restarts int32
 	// groups are its control groups: the directory by controller, "" for the unified one.
 	groups map[string]string
 }
@@ -34,7 +36,7 @@ func (w *world) operating(tb testing.TB) operating {
 	if len(found) != 1 {
 		tb.Fatalf("container %q has the processes %v", container, found)
 	}
-	o := operating{pid: found[0], groups: map[string]string{}}
+	o := operating{pid: found[0], restarts: pod.Status.ContainerStatuses[0].RestartCount, groups: map[string]string{}}
 	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", o.pid))
 	if err != nil {
 		tb.Fatal(err)

@@ -27,11 +27,8 @@ func findsItsHostTaskAgain(t *testing.T, w *world) {
 	if err := syscall.Kill(o.pid, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	// The program has not long, so it goes on as soon as the next EKCO has begun.
-	await.Until(t, patience, "another EKCO runs", func() (bool, string) {
-		found := w.operators(t)
-		return len(found) == 1 && found[0] != o.pid, fmt.Sprint(found)
-	})
+	// The program may look for 20 s only, so it goes on before the next EKCO runs.
+	await.Until(t, await.HangTimeout, "EKCO has ended", func() (bool, string) { return !o.runs(), "" })
 	if err := syscall.Kill(program, syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +57,7 @@ func (w *world) stopReport(t *testing.T) (pid int) {
 		over <- struct{}{}
 	}
 	go ask()
-	await.Looking(t, time.Millisecond, patience, "the program is stopped", func() (bool, string) {
+	await.Looking(t, time.Millisecond, await.HangTimeout, "the program is stopped", func() (bool, string) {
 		select {
 		case <-over: // it was too fast
 			go ask()
@@ -98,7 +95,7 @@ func takesItsHostTaskAlong(t *testing.T, w *world) {
 		t.Fatal(err)
 	}
 	defer func() { _ = report.Wait() }() // it fails with EKCO
-	await.Until(t, patience, "the pod is there, and does not run", func() (bool, string) {
+	await.Until(t, await.HangTimeout, "the pod is there, and does not run", func() (bool, string) {
 		tasks := w.tasks(t)
 		return len(tasks) == 1 && tasks[0].Status.Phase == corev1.PodPending && len(tasks[0].Status.ContainerStatuses) == 1, fmt.Sprintf("%+v", tasks)
 	})
@@ -119,12 +116,6 @@ func (w *world) everMade(t *testing.T, name string) []string {
 	}
 	slices.Sort(uids)
 	return slices.Compact(uids)
-}
-
-// operators are the processes of EKCO on the node.
-func (w *world) operators(t *testing.T) []int {
-	t.Helper()
-	return w.onNode(t, func(command string) bool { return command == "/usr/bin/ekco operator" })
 }
 
 // onNode are the processes in the node's pods with a command line that is wanted.

@@ -95,7 +95,7 @@ func (n *Node) Init(tb testing.TB, left time.Duration) {
 // awaitAPI waits until the node's own API server is ready.
 func (n *Node) awaitAPI(tb testing.TB) {
 	tb.Helper()
-	await.Until(tb, patience, "the API server of "+n.Name+" is ready", func() (bool, string) {
+	await.Until(tb, await.HangTimeout, "the API server of "+n.Name+" is ready", func() (bool, string) {
 		output, err := n.ownKubectl("get", "--raw", "/readyz")
 		return err == nil, output
 	})

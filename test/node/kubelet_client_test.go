@@ -34,7 +34,7 @@ func (c *controlPlane) givesKOTSItsClient(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	await.Until(t, patience, "the Secret has what the primary has", func() (bool, string) {
+	await.Until(t, await.HangTimeout, "the Secret has what the primary has", func() (bool, string) {
 		secret, err := secrets.Get(t.Context(), name, metav1.GetOptions{})
 		if err != nil {
 			return false, err.Error()

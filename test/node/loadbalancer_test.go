@@ -32,7 +32,7 @@ func TestTheLoadBalancerOfARealNode(t *testing.T) {
 		"host_task_image": "replicated/ekco:" + version.Get().Version,
 	}, "--workers", "0")}
 	w.node.Import(t, built(t, haproxyImage))
-	w.leadToAPIServer(t, "-I", w.node.network.address(), w.door)
+	w.leadToAPIServer(t, "-I", w.node.network.address(), w.forwarder)
 	// EKCO has to see the simulated primaries ready before they are lost: then it keeps them.
 	w.operator(t)
 	w.lose(t, "primary-1", "primary-2")
@@ -54,7 +54,7 @@ func TestTheLoadBalancerOfARealNode(t *testing.T) {
 		}
 		watched.sees(t)
 	}
-	await.Looking(t, readInterval, patience, "the ConfigMap says that all are in step", func() (bool, string) {
+	await.Looking(t, readInterval, await.HangTimeout, "the ConfigMap says that all are in step", func() (bool, string) {
 		says := w.Kubectl(t, "--namespace", "kurl", "get", "configmap", "update-internallb", "--ignore-not-found", "--output", "jsonpath={.data.update-internallb}")
 		return strings.Contains(says, "real-1 true "+w.node.network.address()), says
 	})
@@ -64,7 +64,7 @@ func TestTheLoadBalancerOfARealNode(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.Kubectl(t, "--namespace", "kurl", "delete", "configmap", "update-internallb") // as who does not want to wait
-		await.Until(t, patience, "HAProxy is another one", func() (bool, string) {
+		await.Until(t, await.HangTimeout, "HAProxy is another one", func() (bool, string) {
 			pod, why := w.haproxy(t)
 			return pod != "" && pod != first, why
 		})
@@ -103,14 +103,14 @@ func (w *balanced) leadsItsKubelet(t *testing.T) {
 	}
 	select {
 	case <-restarted:
-	case <-time.After(patience):
+	case <-time.After(await.HangTimeout):
 		t.Fatal("the kubelet is not restarted: " + w.Kubectl(t, "--namespace", "kurl", "exec", w.operator(t), "--", "cat", "/tmp/change-lb-log"))
 	}
 	w.node.kubelet.Kill()
 	w.node.startKubelet(t)
 	t.Logf("the installer's command ended: %v", installer.Wait())
 	var said string
-	await.Looking(t, readInterval, patience, "the result is in the pod", func() (bool, string) {
+	await.Looking(t, readInterval, await.HangTimeout, "the result is in the pod", func() (bool, string) {
 		content, err := w.kubectl("--namespace", "kurl", "exec", "deploy/ekc-operator", "--", "cat", "/tmp/change-lb-log").CombinedOutput()
 		said = string(content)
 		return err == nil && strings.Contains(said, "Result:"), said
@@ -139,7 +139,7 @@ func (w *balanced) leadsItsKubelet(t *testing.T) {
 func (w *balanced) serves(t *testing.T, image string, servers int) (container string) {
 	t.Helper()
 	began := time.Now()
-	await.Looking(t, readInterval, patience, fmt.Sprintf("HAProxy has %s and %d servers", image, servers), func() (bool, string) {
+	await.Looking(t, readInterval, await.HangTimeout, fmt.Sprintf("HAProxy has %s and %d servers", image, servers), func() (bool, string) {
 		config, err := w.node.command("cat", "/etc/haproxy/haproxy.cfg").Output()
 		if err != nil {
 			return false, err.Error()

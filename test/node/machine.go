@@ -41,7 +41,7 @@ func startMachine(life, tb testing.TB, dir, name, controlplane string) *machine 
 	m := &machine{life: life}
 	m.unshare = child.Start(life, "unshare", "--mount", "--net", "--pid", "--uts", "--ipc", "--fork", "--kill-child",
 		"--propagation", "private", "bash", script, dir, name, controlplane)
-	await.Until(tb, patience, "the machine of "+name+" has its root directory", func() (bool, string) {
+	await.Until(tb, await.HangTimeout, "the machine of "+name+" has its root directory", func() (bool, string) {
 		if !m.unshare.Running() {
 			tb.Fatalf("it did not start:\n%s", m.unshare.Output)
 		}
@@ -56,7 +56,7 @@ func startMachine(life, tb testing.TB, dir, name, controlplane string) *machine 
 func (m *machine) off(tb testing.TB) {
 	tb.Helper()
 	m.unshare.Kill()
-	await.Until(tb, patience, "the machine's processes have ended", func() (bool, string) {
+	await.Until(tb, await.HangTimeout, "the machine's processes have ended", func() (bool, string) {
 		err := syscall.Kill(m.first, 0)
 		return err == syscall.ESRCH, "process " + strconv.Itoa(m.first)
 	})
@@ -90,7 +90,7 @@ func (p *program) Kill() {
 func onlyChild(tb testing.TB, parent int) (pid int) {
 	tb.Helper()
 	id := strconv.Itoa(parent)
-	await.Until(tb, patience, "process "+id+" has a child", func() (bool, string) {
+	await.Until(tb, await.HangTimeout, "process "+id+" has a child", func() (bool, string) {
 		content, err := os.ReadFile("/proc/" + id + "/task/" + id + "/children")
 		if err != nil {
 			return false, err.Error()
@@ -113,7 +113,7 @@ func removeGroups(tb testing.TB, name string) {
 		tb.Fatal(err)
 	}
 	for _, top := range append(tops, unified...) {
-		await.Until(tb, patience, top+" is removed", func() (bool, string) {
+		await.Until(tb, await.HangTimeout, top+" is removed", func() (bool, string) {
 			if err := removeGroup(top); err != nil {
 				return false, err.Error()
 			}

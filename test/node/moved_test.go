@@ -52,9 +52,8 @@ func TestEKCOsNodeDiesInAPurge(t *testing.T) {
 	if strings.Contains(history, adopted) || !strings.Contains(history, "purge-node of node "+node+" asked for by") {
 		t.Errorf("it is not the journal that the node had:\n%s", history)
 	}
-	if open := w.mustEkco(t, "status"); strings.Contains(open, "purge "+node) {
-		t.Errorf("what another EKCO has finished is open still:\n%s", open)
-	}
+	isOver := func(status string) bool { return !strings.Contains(status, "purge-node of node "+node) }
+	w.awaitRead(t, "what another EKCO has finished is not open", isOver, "status")
 	if _, code := w.ekco(t, "journal", "verify"); code != 0 {
 		t.Errorf("the journal that was cut off is not whole: exit %d", code)
 	}
@@ -64,7 +63,7 @@ func TestEKCOsNodeDiesInAPurge(t *testing.T) {
 // is in the journal, and whoever loses the disk in between has to ask again.
 func (w *world) awaitMirrored(t *testing.T, action string) {
 	t.Helper()
-	await.Until(t, patience, "the mirror has "+action, func() (bool, string) {
+	await.Until(t, await.HangTimeout, "the mirror has "+action, func() (bool, string) {
 		mirror, err := w.Client.CoreV1().ConfigMaps("kurl").Get(t.Context(), "ekco-journal", metav1.GetOptions{})
 		if err != nil {
 			return false, err.Error()

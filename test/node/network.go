@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// gateway is the address of this machine for all nodes: each has a cable of its own to it.
+// gateway is the address of this machine for all nodes: each is connected by a veth pair.
 const gateway = "172.30.0.1"
 
 // network is a node's own.
@@ -49,9 +49,9 @@ var routeNodes = sync.OnceValue(func() error {
 	return nil
 })
 
-// plug puts the cable between this machine and a node's first process. It is gone when
-// that process ends.
-func (n network) plug(tb testing.TB, m *machine) {
+// connect makes a veth pair between this machine and the network namespace of a node's
+// first process. It is gone when that process ends.
+func (n network) connect(tb testing.TB, m *machine) {
 	tb.Helper()
 	if err := routeNodes(); err != nil {
 		tb.Fatal(err)
@@ -73,7 +73,7 @@ func (n network) plug(tb testing.TB, m *machine) {
 }
 
 // numbers are those that this process has given to nodes. Tests that run side by side look before either has
-// its cable.
+// its veth pair.
 var numbers struct {
 	sync.Mutex
 	given map[int]bool
@@ -113,8 +113,8 @@ func run(tb testing.TB, name string, args ...string) {
 	}
 }
 
-// door lets nodes in to an API server that listens on this machine's loopback.
-type door struct {
+// forwarder lets nodes reach an API server that listens on this machine's loopback.
+type forwarder struct {
 	listener net.Listener
 	target   string
 	mu       sync.Mutex
@@ -123,43 +123,43 @@ type door struct {
 	all      sync.WaitGroup
 }
 
-// openDoor listens at the gateway until the test ends. The first node has its cable.
-func openDoor(tb testing.TB, target string) *door {
+// startForwarder listens at the gateway until the test ends. The first node has its veth pair.
+func startForwarder(tb testing.TB, target string) *forwarder {
 	tb.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", gateway+":0")
 	if err != nil {
 		tb.Fatal(err)
 	}
-	d := &door{listener: listener, target: target, open: map[net.Conn]bool{}}
-	d.all.Go(d.accept)
-	tb.Cleanup(d.close)
-	return d
+	f := &forwarder{listener: listener, target: target, open: map[net.Conn]bool{}}
+	f.all.Go(f.accept)
+	tb.Cleanup(f.close)
+	return f
 }
 
-func (d *door) port() int { return d.listener.Addr().(*net.TCPAddr).Port }
+func (f *forwarder) port() int { return f.listener.Addr().(*net.TCPAddr).Port }
 
-func (d *door) accept() {
+func (f *forwarder) accept() {
 	for {
-		from, err := d.listener.Accept()
+		from, err := f.listener.Accept()
 		if err != nil {
 			return
 		}
-		d.all.Go(func() { d.pass(from) })
+		f.all.Go(func() { f.pass(from) })
 	}
 }
 
 // pass carries bytes both ways until either end is closed.
-func (d *door) pass(from net.Conn) {
+func (f *forwarder) pass(from net.Conn) {
 	defer from.Close()
-	to, err := (&net.Dialer{}).DialContext(context.Background(), "tcp", d.target)
+	to, err := (&net.Dialer{}).DialContext(context.Background(), "tcp", f.target)
 	if err != nil {
 		return
 	}
 	defer to.Close()
-	if !d.keep(from, to) {
+	if !f.keep(from, to) {
 		return
 	}
-	defer d.forget(from, to)
+	defer f.forget(from, to)
 	var both sync.WaitGroup
 	for _, way := range [][2]net.Conn{{from, to}, {to, from}} {
 		both.Go(func() {
@@ -171,30 +171,30 @@ func (d *door) pass(from net.Conn) {
 	both.Wait()
 }
 
-func (d *door) keep(conns ...net.Conn) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+func (f *forwarder) keep(conns ...net.Conn) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	for _, conn := range conns {
-		d.open[conn] = true
+		f.open[conn] = true
 	}
-	return !d.shut
+	return !f.shut
 }
 
-func (d *door) forget(conns ...net.Conn) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+func (f *forwarder) forget(conns ...net.Conn) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	for _, conn := range conns {
-		delete(d.open, conn)
+		delete(f.open, conn)
 	}
 }
 
-func (d *door) close() {
-	d.mu.Lock()
-	d.shut = true
-	for conn := range d.open {
+func (f *forwarder) close() {
+	f.mu.Lock()
+	f.shut = true
+	for conn := range f.open {
 		_ = conn.Close()
 	}
-	d.mu.Unlock()
-	_ = d.listener.Close()
-	d.all.Wait()
+	f.mu.Unlock()
+	_ = f.listener.Close()
+	f.all.Wait()
 }

@@ -17,9 +17,6 @@ import (
 	"github.com/replicatedhq/ekco/test/await"
 )
 
-// patience bounds every wait. Only a test that fails waits that long.
-const patience = 10 * time.Minute
-
 // Node is a real node of a cluster. Its methods are for a test's own goroutine.
 type Node struct {
 	// Name is that of the Node object.
@@ -69,13 +66,13 @@ func (c *Cluster) Start(tb testing.TB, name string, labels map[string]string, im
 func (n *Node) boot(tb testing.TB) {
 	tb.Helper()
 	n.machine = startMachine(n.life, tb, n.dir, n.Name, binaries.controlplane)
-	n.network.plug(tb, n.machine)
-	if err := writeIdentities(n.dir, n.Name, n.cluster.authority, n.network, n.cluster.openDoor(tb)); err != nil {
+	n.network.connect(tb, n.machine)
+	if err := writeIdentities(n.dir, n.Name, n.cluster.authority, n.network, n.cluster.serverForNodes(tb)); err != nil {
 		tb.Fatal(err)
 	}
 	n.containerd = n.machine.start(tb, "containerd", "--config", "/node/containerd.toml")
 	n.proxy = n.machine.start(tb, "/node/controlplane", "kube-proxy", "--config", "/node/proxy.yaml")
-	await.Until(tb, patience, "containerd answers", func() (bool, string) {
+	await.Until(tb, await.HangTimeout, "containerd answers", func() (bool, string) {
 		output, err := n.ctr("version")
 		return err == nil, output + n.containerd.Output.Tail(500)
 	})
@@ -108,7 +105,7 @@ func (n *Node) Import(tb testing.TB, archive string) {
 // manifest changes then, replacing the pod takes minutes.
 func (n *Node) WaitReady(tb testing.TB) {
 	tb.Helper()
-	await.Until(tb, patience, n.Name+" is ready", func() (bool, string) {
+	await.Until(tb, await.HangTimeout, n.Name+" is ready", func() (bool, string) {
 		for name, p := range map[string]*program{"containerd": n.containerd, "kubelet": n.kubelet, "kube-proxy": n.proxy} {
 			if !p.Running() {
 				tb.Fatalf("%s has ended:\n%s", name, p.Output.Tail(2000))
@@ -118,8 +115,21 @@ func (n *Node) WaitReady(tb testing.TB) {
 		if err != nil {
 			return false, err.Error()
 		}
+		if taint := lostTaint(node); taint != "" {
+			return false, "it has the taint " + taint
+		}
 		return readySince(node, n.kubeletStarted)
 	})
+}
+
+// lostTaint returns a taint that a node keeps for a moment after it is ready again, or "".
+func lostTaint(node *corev1.Node) string {
+	for _, taint := range node.Spec.Taints {
+		if taint.Key == corev1.TaintNodeNotReady || taint.Key == corev1.TaintNodeUnreachable {
+			return taint.Key
+		}
+	}
+	return ""
 }
 
 func readySince(node *corev1.Node, since time.Time) (holds bool, seen string) {

@@ -49,12 +49,12 @@ func purgesOnATerminal(t *testing.T, w *world) {
 	yes.types(t, "y\r")
 	yes.awaits(t, "warning, answered with yes", "… delete-node: "+gone)
 	yes.resize(t, 50, 200)
-	await.Until(t, patience, "the terminal in the pod has the size of that outside", func() (bool, string) {
+	await.Until(t, await.HangTimeout, "the terminal in the pod has the size of that outside", func() (bool, string) {
 		sizes := w.Kubectl(t, "--namespace", "kurl", "exec", w.operator(t), "--", "bash", "-c", "for t in /dev/pts/[0-9]*; do stty -F $t size; done")
 		return strings.Contains(sizes, "50 200"), sizes
 	})
 	shown := len(yes.shown())
-	await.Until(t, patience, "it goes on", func() (bool, string) {
+	await.Until(t, await.HangTimeout, "it goes on", func() (bool, string) {
 		return strings.Contains(yes.shown()[shown:], "… delete-node"), yes.shown()[shown:]
 	})
 	yes.lose()
@@ -77,7 +77,7 @@ func purgesOnATerminal(t *testing.T, w *world) {
 	if code := watching.ends(t); code != 0 {
 		t.Errorf("the history: exit %d", code)
 	}
-	await.Until(t, patience, "all these commands have ended in the pod", func() (bool, string) {
+	await.Until(t, await.HangTimeout, "all these commands have ended in the pod", func() (bool, string) {
 		programs := w.programs(t)
 		return !strings.Contains(programs, "purge-node") && !strings.Contains(programs, "history"), programs
 	})
@@ -97,11 +97,11 @@ func followsWithoutAReader(t *testing.T, w *world) {
 		if err := program.Start(); err != nil {
 			t.Fatal(err)
 		}
-		await.Until(t, patience, "it shows what is there", func() (bool, string) { return strings.Count(shown.String(), "\n") > i, shown.String() })
+		await.Until(t, await.HangTimeout, "it shows what is there", func() (bool, string) { return strings.Count(shown.String(), "\n") > i, shown.String() })
 		_ = program.Process.Kill() // it fails when it has ended, which is seen below
 		_ = program.Wait()
 	}
-	await.Until(t, patience, "the oldest have ended", func() (bool, string) {
+	await.Until(t, await.HangTimeout, "the oldest have ended", func() (bool, string) {
 		programs := w.programs(t)
 		return strings.Count(programs, "history --follow") <= most && !strings.Contains(programs, "--limit 1 ") && !strings.Contains(programs, "--limit 2 "), programs
 	})

@@ -62,7 +62,7 @@ func (n *Node) installEKCO(t testing.TB) {
 
 // rotate returns the command. Of a flag that is given twice the last one counts.
 func (n *Node) rotate(args ...string) *exec.Cmd {
-	return n.command("/var/lib/ekco/ekco", append([]string{"rotate-certs", "--ttl", "720h", "--patience", patience.String()}, args...)...)
+	return n.command("/var/lib/ekco/ekco", append([]string{"rotate-certs", "--ttl", "720h", "--patience", await.HangTimeout.String()}, args...)...)
 }
 
 // leaf returns the certificate of one of kubeadm's files.
@@ -120,7 +120,7 @@ func (n *Node) static(t testing.TB) map[string]string {
 // an administrator and shows its new certificate, and the others take their leases.
 func (n *Node) serves(t testing.TB) {
 	t.Helper()
-	await.Until(t, patience, "the API server shows what is in its file", func() (bool, string) {
+	await.Until(t, await.HangTimeout, "the API server shows what is in its file", func() (bool, string) {
 		output, err := n.command("openssl", "s_client", "-connect", "127.0.0.1:6443", "-CAfile", "/etc/kubernetes/pki/ca.crt", "-verify_return_error", "-showcerts").Output()
 		block, _ := pem.Decode(output)
 		return err == nil && block != nil && bytes.Equal(block.Bytes, n.leaf(t, "pki/apiserver.crt").Raw), fmt.Sprint(err)
@@ -130,7 +130,7 @@ func (n *Node) serves(t testing.TB) {
 		if output, err := n.ownKubectl("--namespace", "kube-system", "delete", "lease", component, "--ignore-not-found"); err != nil {
 			t.Fatalf("%v: %s", err, output)
 		}
-		await.Looking(t, readInterval, patience, component+" takes its lease", func() (bool, string) {
+		await.Looking(t, readInterval, await.HangTimeout, component+" takes its lease", func() (bool, string) {
 			output, err := n.ownKubectl("--namespace", "kube-system", "get", "lease", component, "--output", "jsonpath={.spec.renewTime}")
 			return err == nil && output != "", output
 		})
@@ -253,7 +253,7 @@ func putsBack(t *testing.T, n *Node, component, file string) {
 		if strings.Contains(string(output), `; its last words: "I do not know --`) {
 			break
 		}
-		if wait > patience {
+		if wait > await.HangTimeout {
 			t.Fatal("it does not say why")
 		}
 	}
@@ -264,7 +264,7 @@ func putsBack(t *testing.T, n *Node, component, file string) {
 		t.Errorf("the administrator's is valid for %s", left)
 	}
 	n.replaceImage(t, component)
-	await.Until(t, patience, component+" runs as before", func() (bool, string) {
+	await.Until(t, await.HangTimeout, component+" runs as before", func() (bool, string) {
 		running := n.static(t)
 		return running[component] != "", fmt.Sprint(running)
 	})

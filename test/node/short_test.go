@@ -20,9 +20,12 @@ func purgesWithLittleCPU(t *testing.T, w *world) {
 	before, restarts := o.throttled(t), w.container(t).RestartCount
 	pod := w.operator(t)
 	o.setCPU(t, 50)
-	w.Kubectl(t, "--namespace", "kurl", "exec", pod, "--", "ekco", "purge-node", "worker-4", "--yes")
+	defer o.setCPU(t, 200)                                                               // as the manifest has it
+	await.Until(t, await.HangTimeout, "the command is answered", func() (bool, string) { // EKCO may take longer than a command waits
+		output, err := w.kubectl("--namespace", "kurl", "exec", pod, "--", "ekco", "purge-node", "worker-4", "--yes").CombinedOutput()
+		return err == nil, string(output)
+	})
 	w.awaitPurged(t, "worker-4")
-	o.setCPU(t, 200) // as the manifest has it
 	times := o.throttled(t) - before
 	t.Logf("it was throttled %d times", times)
 	if now := w.container(t).RestartCount; times == 0 || now != restarts {
@@ -43,7 +46,7 @@ func isKilledForItsMemory(t *testing.T, w *world) {
 	}
 	o.squeeze(t)
 	const more = `x=$(head -c 16000000 /dev/zero | tr '\0' x)`
-	await.Until(t, patience, "the kernel has killed EKCO", func() (bool, string) {
+	await.Until(t, await.HangTimeout, "the kernel has killed EKCO", func() (bool, string) {
 		output, err := w.kubectl("--namespace", "kurl", "exec", pod, "--", "bash", "-c", more).CombinedOutput()
 		return !o.runs(), fmt.Sprint(string(output), err)
 	})
@@ -73,9 +76,10 @@ func (w *world) container(t testing.TB) corev1.ContainerStatus {
 // awaitRestart waits until the pod that had this process has another, and checks why.
 func (w *world) awaitRestart(t *testing.T, o operating, why string) {
 	t.Helper()
-	await.Until(t, patience, "EKCO runs again", func() (bool, string) {
-		last := w.container(t).LastTerminationState.Terminated
-		return !o.runs() && last != nil && last.Reason == why && last.ExitCode == 128+int32(syscall.SIGKILL), fmt.Sprintf("%+v", last)
+	await.Until(t, await.HangTimeout, "EKCO runs again", func() (bool, string) {
+		container := w.container(t)
+		last := container.LastTerminationState.Terminated
+		return !o.runs() && container.RestartCount > o.restarts && last != nil && last.Reason == why && last.ExitCode == 128+int32(syscall.SIGKILL), fmt.Sprintf("%+v", last)
 	})
 }
 

@@ -103,7 +103,7 @@ func (s *terminal) shown() string {
 func (s *terminal) awaits(t *testing.T, texts ...string) {
 	t.Helper()
 	for _, text := range texts {
-		await.Until(t, patience, fmt.Sprintf("the terminal shows %q", text), func() (bool, string) {
+		await.Until(t, await.HangTimeout, fmt.Sprintf("the terminal shows %q", text), func() (bool, string) {
 			shown := s.shown()
 			return strings.Contains(shown, text), fmt.Sprintf("%q", shown)
 		})
@@ -136,7 +136,7 @@ func (s *terminal) ends(t *testing.T) int {
 	}()
 	select {
 	case <-waited:
-	case <-time.After(patience):
+	case <-time.After(await.HangTimeout):
 		_ = s.program.Process.Kill() // it fails when it has ended
 		<-waited
 		t.Fatalf("%s did not end; it has shown:\n%q", s.program, s.shown())

@@ -133,7 +133,7 @@ func (w *world) configure(t testing.TB, settings map[string]string) {
 // end on a node that is lost is not counted.
 func (w *world) operator(t testing.TB) (name string) {
 	t.Helper()
-	await.Until(t, patience, "EKCO is ready", func() (bool, string) {
+	await.Until(t, await.HangTimeout, "EKCO is ready", func() (bool, string) {
 		pods, err := w.Client.CoreV1().Pods("kurl").List(t.Context(), metav1.ListOptions{LabelSelector: "app=ekc-operator"})
 		if err != nil {
 			return false, err.Error()
@@ -202,7 +202,7 @@ func (w *world) read(t testing.TB, args ...string) (output string, err error) {
 // awaitRead repeats read until its output is wanted.
 func (w *world) awaitRead(t testing.TB, what string, wanted func(output string) bool, args ...string) {
 	t.Helper()
-	await.Looking(t, readInterval, patience, what, func() (bool, string) {
+	await.Looking(t, readInterval, await.HangTimeout, what, func() (bool, string) {
 		output, err := w.read(t, args...)
 		return err == nil && wanted(output), fmt.Sprint(output, err)
 	})
@@ -214,7 +214,7 @@ const readInterval = 300 * time.Millisecond
 // lose marks nodes as lost in the API and waits until they are tainted. Stop a real node or its kubelet first.
 func (w *world) lose(t testing.TB, names ...string) {
 	t.Helper()
-	args := append([]string{"node", "lose", "--dir", w.dir, "--wait", patience.String()}, names...)
+	args := append([]string{"node", "lose", "--dir", w.dir, "--wait", await.HangTimeout.String()}, names...)
 	if output, err := exec.CommandContext(t.Context(), binaries.controlplane, args...).CombinedOutput(); err != nil {
 		t.Fatalf("lose %s: %v: %s", names, err, output)
 	}
@@ -223,7 +223,7 @@ func (w *world) lose(t testing.TB, names ...string) {
 // awaitPurged waits until a node's object is gone.
 func (w *world) awaitPurged(t testing.TB, name string) {
 	t.Helper()
-	await.Until(t, patience, name+" is deleted", func() (bool, string) {
+	await.Until(t, await.HangTimeout, name+" is deleted", func() (bool, string) {
 		_, err := w.Client.CoreV1().Nodes().Get(t.Context(), name, metav1.GetOptions{})
 		return apierrors.IsNotFound(err), fmt.Sprint(err)
 	})

@@ -9,6 +9,7 @@ import (
 	"github.com/replicatedhq/ekco/fsm"
 	fsmnode "github.com/replicatedhq/ekco/fsm/node"
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/test/await"
 )
 
 // purges returns when purges of nodes were asked for and ended, by node. It
@@ -45,7 +46,7 @@ func (o *operator) purges() (asked, ended map[string]journal.Event) {
 // now, and returns its event.
 func (o *operator) waitRefused(kind journal.ActionKind, rule string) (refused journal.Event) {
 	o.t.Helper()
-	eventually(o.t, patience, rule+" is recorded to have refused a "+string(kind), func() (bool, string) {
+	eventually(o.t, await.HangTimeout, rule+" is recorded to have refused a "+string(kind), func() (bool, string) {
 		for _, event := range o.events("--type", string(journal.TypePolicyRefused)) {
 			if p := decode[*journal.PolicyRefused](o.t, event); p.Kind == kind && p.Rule == rule {
 				refused = event
@@ -106,7 +107,7 @@ func TestTheStormBrakeHoldsEverythingUntilNodesReturn(t *testing.T) {
 	c.node("return", "worker-2")
 	c.node("return", "primary-3")
 	o.waitState("worker-1", fsmnode.Purged)
-	eventually(t, patience, "the pod is freed", func() (bool, string) { return !c.podExists("stuck"), "" })
+	eventually(t, await.HangTimeout, "the pod is freed", func() (bool, string) { return !c.podExists("stuck"), "" })
 	// With one of the two still lost, two of six were too many.
 	enough := max(o.seenBack("worker-2", braked), o.seenBack("primary-3", braked))
 	for _, event := range o.events("--type", string(journal.TypeActionRequested)) {
@@ -133,7 +134,7 @@ func TestTwoLostNodesArePurgedOneAfterTheOtherWithFreshCounts(t *testing.T) {
 		c.node("lose", node)
 		o.waitState(node, fsmnode.Unknown)
 	}
-	eventually(t, patience, "both are lost for long enough", func() (bool, string) {
+	eventually(t, await.HangTimeout, "both are lost for long enough", func() (bool, string) {
 		due := 0
 		for _, n := range o.status().Nodes {
 			if !n.UnreachableSince.IsZero() && time.Since(n.UnreachableSince) > 5*time.Second {
@@ -146,9 +147,12 @@ func TestTwoLostNodesArePurgedOneAfterTheOtherWithFreshCounts(t *testing.T) {
 	o.mustEkco("resume")
 	h.await(t)
 	o.waitRefusal(journal.ActionPurgeNode, fsm.RuleOneAtATime)
-	// While the first purge is under way, the only ready worker stops to be.
+	// Between the two purges the only ready worker stops to be ready.
+	o.mustEkco("pause", "worker-1", "--reason", "the counts are about to change")
+	h.pass()
+	o.waitState("worker-2", fsmnode.Purged)
 	c.kubectl("cordon", "worker-3")
-	eventually(t, patience, "EKCO sees it", func() (bool, string) {
+	eventually(t, await.HangTimeout, "EKCO sees it", func() (bool, string) {
 		for _, n := range o.status().Nodes {
 			if n.Name == "worker-3" {
 				return n.Cordoned, ""
@@ -156,8 +160,7 @@ func TestTwoLostNodesArePurgedOneAfterTheOtherWithFreshCounts(t *testing.T) {
 		}
 		return false, "no worker-3"
 	})
-	h.pass()
-	o.waitState("worker-2", fsmnode.Purged)
+	o.mustEkco("resume", "worker-1")
 	refusal := o.waitRefusal(journal.ActionPurgeNode, fsmnode.RuleReadyMinimums)
 	if want := "without the node 0 worker nodes are ready, the minimum is 1"; !strings.Contains(refusal.Reason, want) {
 		t.Errorf("the reason is %q, want %q in it", refusal.Reason, want)

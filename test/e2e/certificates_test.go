@@ -16,6 +16,7 @@ import (
 	"github.com/replicatedhq/ekco/internal/certificates"
 	"github.com/replicatedhq/ekco/internal/certificates/certificatestest"
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/test/await"
 	"github.com/replicatedhq/ekco/test/child"
 )
 
@@ -47,7 +48,7 @@ func (c *cluster) pki() string { return filepath.Join(c.dir, "pki") }
 // waitRenewed waits until the renewal of certificates of that name has ended well.
 func (o *operator) waitRenewed(name string) {
 	o.t.Helper()
-	eventually(o.t, patience, name+" is renewed", func() (bool, string) {
+	eventually(o.t, await.HangTimeout, name+" is renewed", func() (bool, string) {
 		for _, event := range o.events() {
 			if event.Type == journal.TypeActionEnded && strings.HasPrefix(event.Action, "renew-"+name) {
 				return strings.Contains(string(event.Payload), `"done"`), string(event.Payload)
@@ -78,7 +79,7 @@ func TestTheRegistryServesItsNewCertificateAfterARestart(t *testing.T) {
 	s.start()
 	pod := s.addPod()
 	o.startReady()
-	eventually(t, patience, "the pod with the old certificate is deleted", func() (bool, string) {
+	eventually(t, await.HangTimeout, "the pod with the old certificate is deleted", func() (bool, string) {
 		_, err := c.client.CoreV1().Pods("kurl").Get(t.Context(), pod, metav1.GetOptions{})
 		return apierrors.IsNotFound(err), o.mustEkco("certificates")
 	})
@@ -129,11 +130,11 @@ func TestTheKURLProxyServesItsNewCertificate(t *testing.T) {
 	running := o.startReady()
 	o.waitCertificate("kurl-proxy", "Valid")
 	by := child.Start(t, binaries.ekco, "rotate-kotsadm-certs", "--reason", "tried", "--journal", o.journal, "--config", o.config)
-	eventually(t, patience, "the Secret has another certificate", func() (bool, string) {
+	eventually(t, await.HangTimeout, "the Secret has another certificate", func() (bool, string) {
 		return !bytes.Equal(c.data("default", secret)["tls.crt"], crt), by.Output.Tail(500)
 	})
 	s.start() // it reads it again by itself
-	if code := by.Wait(patience); code != 0 {
+	if code := by.Wait(await.HangTimeout); code != 0 {
 		t.Errorf("rotate-kotsadm-certs exits with %d:\n%s", code, by.Output.String())
 	}
 	t.Log(by.Output.String())
@@ -148,7 +149,7 @@ func TestTheKURLProxyServesItsNewCertificate(t *testing.T) {
 	if again := o.mustEkco("rotate-kotsadm-certs"); !strings.Contains(again, "ended, done") || !bytes.Equal(c.data("default", secret)["tls.crt"], renewed["tls.crt"]) {
 		t.Errorf("a second time it renews it again:\n%s", again)
 	}
-	running.Stop(patience)
+	running.Stop(await.HangTimeout)
 }
 
 func TestContourAndEnvoyTrustEachOtherAgain(t *testing.T) {
@@ -165,7 +166,7 @@ func TestContourAndEnvoyTrustEachOtherAgain(t *testing.T) {
 	s.start()
 	s.addPod()
 	o.startReady()
-	eventually(t, patience, "both Secrets have other certificates", func() (bool, string) {
+	eventually(t, await.HangTimeout, "both Secrets have other certificates", func() (bool, string) {
 		contour, envoy := c.data(contourNamespace, "contourcert"), c.data(contourNamespace, "envoycert")
 		return !bytes.Equal(contour["tls.crt"], before["tls.crt"]) && bytes.Equal(contour["ca.crt"], envoy["ca.crt"]), ""
 	})
@@ -194,7 +195,7 @@ func newCertificates(t *testing.T) (*cluster, *operator) {
 
 func (o *operator) waitCertificate(name string, want journal.State) {
 	o.t.Helper()
-	eventually(o.t, patience, name+" is "+string(want), func() (bool, string) {
+	eventually(o.t, await.HangTimeout, name+" is "+string(want), func() (bool, string) {
 		for _, thing := range o.status().Things {
 			if thing.Machine == fsmcertificates.Machine && thing.Name == name {
 				return thing.State == want, string(thing.State)

@@ -6,6 +6,7 @@ import (
 
 	fsmnode "github.com/replicatedhq/ekco/fsm/node"
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/test/await"
 )
 
 func TestThePodsOfALostWorkerAreFreedUnderTheShippedPermissions(t *testing.T) {
@@ -84,7 +85,7 @@ func TestWhatHappenedWhileEKCOWasAwayBecomesEvents(t *testing.T) {
 	t.Parallel()
 	c, o := install(t, nil)
 	p := o.startReady()
-	p.Stop(patience)
+	p.Stop(await.HangTimeout)
 	c.node("replace", "worker-1")
 	c.kubectl("delete", "node", "worker-2")
 	c.node("lose", "worker-3")
@@ -111,7 +112,7 @@ func TestADryRunRecordsWhatItWouldDoAndDoesNothing(t *testing.T) {
 	c.runPods("worker-1", "stuck")
 	c.node("lose", "worker-1")
 
-	eventually(t, patience, "a purge was played through", func() (bool, string) {
+	eventually(t, await.HangTimeout, "a purge was played through", func() (bool, string) {
 		outcomes := o.outcomes("worker-1")
 		return len(outcomes[journal.ActionPurgeNode]) == 1 && len(outcomes[journal.ActionClearNode]) == 1, ""
 	})

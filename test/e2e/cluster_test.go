@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/replicatedhq/ekco/test/await"
 	"github.com/replicatedhq/ekco/test/plane"
 	"github.com/replicatedhq/ekco/test/rig"
 )
@@ -103,7 +104,7 @@ func (c *cluster) runPods(node string, names ...string) {
 			c.t.Fatal(err)
 		}
 	}
-	eventually(c.t, patience, "the pods run", func() (bool, string) {
+	eventually(c.t, await.HangTimeout, "the pods run", func() (bool, string) {
 		for _, name := range names {
 			pod, err := c.client.CoreV1().Pods("default").Get(c.t.Context(), name, metav1.GetOptions{})
 			if err != nil || pod.Status.Phase != corev1.PodRunning {
@@ -142,7 +143,7 @@ func (c *cluster) exists(name string, get func(context.Context) error) bool {
 // waitUnreachable waits until the control plane has given the node up.
 func (c *cluster) waitUnreachable(name string) {
 	c.t.Helper()
-	eventually(c.t, patience, name+" is tainted unreachable", func() (bool, string) {
+	eventually(c.t, await.HangTimeout, name+" is tainted unreachable", func() (bool, string) {
 		node, err := c.client.CoreV1().Nodes().Get(c.t.Context(), name, metav1.GetOptions{})
 		if err != nil {
 			return false, err.Error()

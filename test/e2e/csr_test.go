@@ -22,6 +22,7 @@ import (
 	"github.com/replicatedhq/ekco/internal/csr"
 	"github.com/replicatedhq/ekco/internal/csr/csrsim"
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/test/await"
 )
 
 var approving = map[string]string{"auto_approve_kubelet_csrs": "true"}
@@ -64,7 +65,7 @@ func (c *cluster) request(name string) *certificatesv1.CertificateSigningRequest
 func (c *cluster) waitIssued(name string) (*x509.Certificate, certificatesv1.CertificateSigningRequestCondition) {
 	c.t.Helper()
 	var request *certificatesv1.CertificateSigningRequest
-	eventually(c.t, patience, "the certificate of "+name+" is issued", func() (bool, string) {
+	eventually(c.t, await.HangTimeout, "the certificate of "+name+" is issued", func() (bool, string) {
 		request = c.request(name)
 		return len(request.Status.Certificate) > 0, fmt.Sprintf("%+v", request.Status.Conditions)
 	})
@@ -97,7 +98,7 @@ func (c *cluster) addresses(node string) (hostname, ip string) {
 func (o *operator) waitRequest(name string, want journal.State) string {
 	o.t.Helper()
 	output := ""
-	eventually(o.t, patience, fmt.Sprintf("request %s is %s", name, want), func() (bool, string) {
+	eventually(o.t, await.HangTimeout, fmt.Sprintf("request %s is %s", name, want), func() (bool, string) {
 		said, _ := o.ekco("explain", "csr/"+name)
 		output = said
 		return strings.Contains(said, "State:    "+string(want)), said
@@ -161,7 +162,7 @@ func TestARequestIsApprovedAtOnceWhereWatchingIsGranted(t *testing.T) {
 	c.applyShipped("namespace.yaml", "rbac.yaml", "rbac-optional.yaml")
 	o := newOperator(t, c.kubeconfigFor("kurl/ekco", nil), map[string]string{"auto_approve_kubelet_csrs": "true", "reconcile_interval": "24h"})
 	o.startReady()
-	eventually(t, patience, "EKCO has settled", func() (bool, string) {
+	eventually(t, await.HangTimeout, "EKCO has settled", func() (bool, string) {
 		hostname, ip := c.addresses("worker-1")
 		name := c.asks("worker-1", hostname, ip)
 		c.waitIssued(name)
@@ -191,11 +192,11 @@ func TestARequestIsApprovedAtOnceWhereWatchingIsGranted(t *testing.T) {
 	if said := o.waitRequest(contested, fsmcsr.Refused); !strings.Contains(said, "which node worker-3 has too") {
 		t.Errorf("says\n%s", said)
 	}
-	eventually(t, patience, "a Kubernetes Event on the Node tells of the refusal", func() (bool, string) {
+	eventually(t, await.HangTimeout, "a Kubernetes Event on the Node tells of the refusal", func() (bool, string) {
 		said := c.kubectl("get", "events", "--field-selector", "involvedObject.kind=Node,involvedObject.name=late,reason=KubeletCertificateNotApproved", "-o", "wide")
 		return strings.Contains(said, "which node worker-3 has too"), said
 	})
-	c.node("lose", "worker-3", "--wait", patience.String())
+	c.node("lose", "worker-3", "--wait", await.HangTimeout.String())
 	c.waitIssued(contested)
 }
 
@@ -246,7 +247,7 @@ func TestAnApprovalIsFinishedWhereverEKCOIsKilled(t *testing.T) {
 			o.startReady()
 			c.waitIssued(request)
 			o.waitRequest(request, fsmcsr.Approved)
-			eventually(t, patience, "the one approval is done", func() (bool, string) {
+			eventually(t, await.HangTimeout, "the one approval is done", func() (bool, string) {
 				got := o.outcomes("worker-1")[fsmcsr.Approve]
 				return slices.Equal(got, []journal.Outcome{journal.OutcomeDone}), fmt.Sprint(got)
 			})

@@ -15,6 +15,7 @@ import (
 
 	fsmenvoy "github.com/replicatedhq/ekco/fsm/envoy"
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/test/await"
 )
 
 const contourNamespace = "projectcontour"
@@ -32,7 +33,7 @@ func installEnvoy(t *testing.T, keys map[string]string) (*cluster, *operator) {
 	}
 	c, o := install(t, all)
 	c.kubectl("apply", "-f", "testdata/envoy.yaml")
-	eventually(t, patience, "Envoy runs on six nodes", func() (bool, string) {
+	eventually(t, await.HangTimeout, "Envoy runs on six nodes", func() (bool, string) {
 		pods := c.envoyPods()
 		return len(pods) == 6, fmt.Sprint(len(pods))
 	})
@@ -109,7 +110,7 @@ func (c *cluster) patchStatus(pod corev1.Pod, status corev1.PodStatus) {
 // waitReplaced waits until another pod runs in the place of that one.
 func (c *cluster) waitReplaced(pod corev1.Pod) {
 	c.t.Helper()
-	eventually(c.t, patience, "another Envoy runs on "+pod.Spec.NodeName, func() (bool, string) {
+	eventually(c.t, await.HangTimeout, "another Envoy runs on "+pod.Spec.NodeName, func() (bool, string) {
 		now, runs := c.envoyPods()[pod.Spec.NodeName]
 		return runs && now.UID != pod.UID, now.Name
 	})
@@ -131,7 +132,7 @@ func (o *operator) envoyState(node string) journal.State {
 
 func (o *operator) waitEnvoy(node string, want journal.State) {
 	o.t.Helper()
-	eventually(o.t, patience, fmt.Sprintf("Envoy on %s is %s", node, want), func() (bool, string) {
+	eventually(o.t, await.HangTimeout, fmt.Sprintf("Envoy on %s is %s", node, want), func() (bool, string) {
 		state := o.envoyState(node)
 		return state == want, string(state)
 	})
@@ -167,7 +168,7 @@ func (o *operator) restarts() (all []restart) {
 // waitRestarts waits until so many restarts have ended, and returns them.
 func (o *operator) waitRestarts(n int) (all []restart) {
 	o.t.Helper()
-	eventually(o.t, patience, fmt.Sprintf("%d restarts have ended", n), func() (bool, string) {
+	eventually(o.t, await.HangTimeout, fmt.Sprintf("%d restarts have ended", n), func() (bool, string) {
 		all = o.restarts()
 		return len(all) >= n, fmt.Sprintf("%+v", all)
 	})
@@ -302,11 +303,11 @@ func TestARestartOfEnvoyIsOnlyPlayedInADryRunAndNotWantedWhereItIsSwitchedOff(t 
 	c, o := installEnvoy(t, nil)
 	p := o.startReady("--dry-run")
 	hung := c.hang("worker-1", time.Now())
-	eventually(t, patience, "a restart was played through", func() (bool, string) {
+	eventually(t, await.HangTimeout, "a restart was played through", func() (bool, string) {
 		got := o.outcomes("worker-1")[journal.ActionRestartEnvoy]
 		return slices.Equal(got, []journal.Outcome{journal.OutcomeDryRun}), fmt.Sprint(got)
 	})
-	p.Stop(patience)
+	p.Stop(await.HangTimeout)
 	o.startReady("--restart_failed_envoy_pods=false")
 	o.waitEnvoy("worker-1", fsmenvoy.Ready)
 	if now := c.envoyPods()["worker-1"]; now.UID != hung.UID {

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+
+	"github.com/replicatedhq/ekco/test/await"
 )
 
 // pid returns the process id of a part of the control plane.
@@ -43,14 +45,14 @@ func TestAnAPIServerThatHangsIsNoticed(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = syscall.Kill(server, syscall.SIGCONT) }()
-	eventually(t, patience, "EKCO notices", func() (bool, string) {
+	eventually(t, await.HangTimeout, "EKCO notices", func() (bool, string) {
 		ready, answer := get("http://" + o.address + "/readyz")
 		return !ready && !o.status().API.LostAt.IsZero(), answer
 	})
 	if err := syscall.Kill(server, syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, patience, "EKCO sees that it is back", func() (bool, string) {
+	eventually(t, await.HangTimeout, "EKCO sees that it is back", func() (bool, string) {
 		return o.status().API.LostAt.IsZero(), ""
 	})
 	o.waitReady()

@@ -14,6 +14,7 @@ import (
 
 	"github.com/replicatedhq/ekco/internal/hosttask"
 	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/test/await"
 )
 
 // tasks are host tasks as EKCO's service account has them.
@@ -51,7 +52,7 @@ func (c *cluster) taskOn(name string) (hosttask.Task, hosttask.Owner) {
 func (c *cluster) waitTask(tasks *hosttask.Tasks, node string, want hosttask.State, why string) {
 	c.t.Helper()
 	task, owner := c.taskOn(node)
-	eventually(c.t, patience, "the task on "+node+" is "+string(want), func() (bool, string) {
+	eventually(c.t, await.HangTimeout, "the task on "+node+" is "+string(want), func() (bool, string) {
 		seen, err := tasks.Look(c.t.Context(), task, owner)
 		if err != nil {
 			return false, err.Error()
@@ -77,7 +78,7 @@ func TestHostTasksUnderTheShippedPermissions(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.waitTask(tasks, name, hosttask.Running, "")
-		eventually(t, patience, "EKCO notices that the pod has changed", func() (bool, string) {
+		eventually(t, await.HangTimeout, "EKCO notices that the pod has changed", func() (bool, string) {
 			select {
 			case <-noticed:
 				return true, ""
@@ -130,7 +131,7 @@ func TestHostTasksUnderTheShippedPermissions(t *testing.T) {
 		c.kubectl("label", "namespace", "kurl", "pod-security.kubernetes.io/enforce=baseline")
 		defer c.kubectl("label", "namespace", "kurl", "pod-security.kubernetes.io/enforce-")
 		task, owner := c.taskOn("worker-3")
-		eventually(t, patience, "the pod security refuses a pod", func() (bool, string) {
+		eventually(t, await.HangTimeout, "the pod security refuses a pod", func() (bool, string) {
 			err := tasks.Make(t.Context(), task, owner)
 			if err == nil { // it is not seen yet that the namespace has the label
 				return false, fmt.Sprint(tasks.Remove(t.Context(), task, owner))
@@ -148,7 +149,7 @@ func TestHostTasksUnderTheShippedPermissions(t *testing.T) {
 			t.Fatal(err)
 		}
 		task, owner := c.taskOn("worker-3")
-		eventually(t, patience, "the quota refuses a pod", func() (bool, string) {
+		eventually(t, await.HangTimeout, "the quota refuses a pod", func() (bool, string) {
 			err := tasks.Make(t.Context(), task, owner)
 			if err == nil { // the quota's controller has not counted yet
 				return false, fmt.Sprint(tasks.Remove(t.Context(), task, owner))

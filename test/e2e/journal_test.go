@@ -17,6 +17,7 @@ import (
 	"github.com/replicatedhq/ekco/fsm"
 	fsmnode "github.com/replicatedhq/ekco/fsm/node"
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/test/await"
 	"github.com/replicatedhq/ekco/test/child"
 )
 
@@ -24,7 +25,7 @@ func TestADamagedJournalMeansSafeModeUntilItIsAccepted(t *testing.T) {
 	t.Parallel()
 	c, o := install(t, nil)
 	o.startReady()
-	o.running.Stop(patience)
+	o.running.Stop(await.HangTimeout)
 	damage(t, o.journal)
 
 	if output, code := o.ekco("journal", "verify"); code == 0 {
@@ -93,19 +94,19 @@ func TestAFullDiskStopsEKCOFromActingUntilThereIsSpace(t *testing.T) {
 	filler := filepath.Join(disk, "filler")
 	fill(t, filler)
 	c.node("lose", "worker-1")
-	eventually(t, patience, "EKCO says that it cannot write", func() (bool, string) {
+	eventually(t, await.HangTimeout, "EKCO says that it cannot write", func() (bool, string) {
 		ready, answer := get("http://" + o.address + "/readyz")
 		return !ready && strings.Contains(answer, "journal"), answer
 	})
 	if ok, _ := get("http://" + o.address + "/healthz"); !ok {
 		t.Error("a full disk must not get EKCO restarted: /healthz fails")
 	}
-	eventually(t, patience, "EKCO has tried to write again and again", func() (bool, string) {
+	eventually(t, await.HangTimeout, "EKCO has tried to write again and again", func() (bool, string) {
 		failures := o.metric("ekco_journal_append_failures_total")
 		return failures >= 4, fmt.Sprint(failures)
 	})
 	for _, command := range []string{"status", "history"} {
-		eventually(t, patience, "ekco "+command+" says so, since when and why", func() (bool, string) {
+		eventually(t, await.HangTimeout, "ekco "+command+" says so, since when and why", func() (bool, string) {
 			output, _ := o.ekco(command)
 			return strings.Contains(output, "the journal cannot be written, since ") && strings.Contains(output, "no space left on device"), output
 		})
@@ -146,7 +147,7 @@ func TestASecondOperatorOnTheSameJournalNamesTheFirst(t *testing.T) {
 	second := newOperator(t, o.kubeconfig, nil)
 	second.journal = o.journal
 	p := second.start()
-	if code := p.Wait(patience); code == 0 {
+	if code := p.Wait(await.HangTimeout); code == 0 {
 		t.Fatal("two operators run on one journal")
 	}
 	if pid := strconv.Itoa(first.PID()); !strings.Contains(p.Output.String(), pid) {
@@ -161,10 +162,10 @@ func TestTheJournalOfAnotherClusterIsRefused(t *testing.T) {
 	elsewhere.applyShippedRBAC()
 	o := newOperator(t, here.kubeconfigFor("kurl/ekco", nil), nil)
 	o.startReady()
-	o.running.Stop(patience)
+	o.running.Stop(await.HangTimeout)
 	o.kubeconfig = elsewhere.kubeconfigFor("kurl/ekco", nil)
 	p := o.start()
-	if code := p.Wait(patience); code == 0 {
+	if code := p.Wait(await.HangTimeout); code == 0 {
 		t.Fatal("EKCO ran on the journal of another cluster")
 	}
 	if !strings.Contains(p.Output.String(), "another cluster") {
@@ -179,7 +180,7 @@ func TestTheHistoryIsFollowedLive(t *testing.T) {
 	follow := child.Start(t, binaries.ekco, "history", "--follow", "-o", "json", "--type", "node.transitioned",
 		"--journal", o.journal, "--config", o.config)
 	c.node("lose", "worker-1")
-	eventually(t, patience, "the follower sees the loss", func() (bool, string) {
+	eventually(t, await.HangTimeout, "the follower sees the loss", func() (bool, string) {
 		output := follow.Output.String()
 		return strings.Contains(output, string(journal.TypeNodeTransitioned)) && strings.Contains(output, "worker-1"), output
 	})
@@ -189,7 +190,7 @@ func TestAnOlderCopyOfTheJournalThatWasPutBackMeansSafeModeUntilItIsAccepted(t *
 	t.Parallel()
 	c, o := install(t, map[string]string{"purge_dead_nodes": "true"})
 	o.startReady()
-	o.running.Stop(patience)
+	o.running.Stop(await.HangTimeout)
 	older, err := os.ReadFile(o.journal)
 	if err != nil {
 		t.Fatal(err)
@@ -205,11 +206,11 @@ func TestAnOlderCopyOfTheJournalThatWasPutBackMeansSafeModeUntilItIsAccepted(t *
 		err = json.Unmarshal([]byte(mirror.Data["actions.json"]), &content)
 		return mirror.ResourceVersion, err == nil && content.At.Seq >= o.status().Journal.LastSeq
 	}
-	eventually(t, patience, "the mirror covers the pause", func() (bool, string) {
+	eventually(t, await.HangTimeout, "the mirror covers the pause", func() (bool, string) {
 		version, covers := mirrored()
 		return covers, version
 	})
-	o.running.Stop(patience)
+	o.running.Stop(await.HangTimeout)
 	version, _ := mirrored()
 
 	if err := os.WriteFile(o.journal, older, 0o600); err != nil {
@@ -226,7 +227,7 @@ func TestAnOlderCopyOfTheJournalThatWasPutBackMeansSafeModeUntilItIsAccepted(t *
 	}
 	o.mustEkco("journal", "accept")
 	o.waitState("worker-1", fsmnode.Purged)
-	o.running.Stop(patience)
+	o.running.Stop(await.HangTimeout)
 	o.startReady()
 	if o.status().Journal.Outdated != nil {
 		t.Error("what was accepted is found again")

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/test/await"
 )
 
 // rqlite returns how large the database is asked to be, and how many of its replicas are
@@ -25,7 +26,7 @@ func (c *cluster) rqlite() string {
 
 func (c *cluster) waitRqlite(want string) {
 	c.t.Helper()
-	eventually(c.t, patience, "the database is "+want, func() (bool, string) {
+	eventually(c.t, await.HangTimeout, "the database is "+want, func() (bool, string) {
 		is := c.rqlite()
 		return is == want, is
 	})
@@ -53,7 +54,7 @@ spec: {capacity: {storage: 1Gi}, accessModes: [ReadWriteOnce], hostPath: {path: 
 // waitScaled waits for the nth scale-kotsadm that is done.
 func (o *operator) waitScaled(n int) {
 	o.t.Helper()
-	eventually(o.t, patience, fmt.Sprintf("%d times scaled", n), func() (bool, string) {
+	eventually(o.t, await.HangTimeout, fmt.Sprintf("%d times scaled", n), func() (bool, string) {
 		done, last := 0, ""
 		for _, event := range o.events() {
 			if event.Type == journal.TypeActionEnded && strings.HasPrefix(event.Action, "scale-default-kotsadm-rqlite") {
@@ -90,7 +91,7 @@ func TestTheDatabaseOfKotsadmGrowsUnderTheShippedPermissions(t *testing.T) {
 	c.addVolumes("volume-1")
 	c.kubectl("apply", "-f", manifest) // appears while EKCO runs
 	c.waitRqlite("1/1, 1 ready")
-	eventually(t, patience, "EKCO has seen it", func() (bool, string) {
+	eventually(t, await.HangTimeout, "EKCO has seen it", func() (bool, string) {
 		status := o.mustEkco("status")
 		return strings.Contains(status, "default/kotsadm-rqlite") && strings.Contains(status, "Single"), status
 	})
@@ -99,12 +100,12 @@ func TestTheDatabaseOfKotsadmGrowsUnderTheShippedPermissions(t *testing.T) {
 	// The third node is there, and there are no volumes for further replicas.
 	joined := time.Now()
 	c.node("add", "worker-4", "--role", "worker")
-	eventually(t, patience, "it is asked to have three replicas", func() (bool, string) {
+	eventually(t, await.HangTimeout, "it is asked to have three replicas", func() (bool, string) {
 		is := c.rqlite()
 		return strings.HasPrefix(is, "3/3"), is
 	})
 	t.Logf("asked for three replicas %s after the node was added", time.Since(joined))
-	eventually(t, patience, "it is held with the pods' reasons", func() (bool, string) {
+	eventually(t, await.HangTimeout, "it is held with the pods' reasons", func() (bool, string) {
 		status := o.mustEkco("status")
 		return strings.Contains(status, "KotsadmReady") && strings.Contains(status, "1 of 3 replicas are ready, 2 of the new revision; kotsadm-rqlite-0: of revision") &&
 			strings.Contains(status, "kotsadm-rqlite-1: Pending: Unschedulable"), status
@@ -122,12 +123,12 @@ func TestTheDatabaseOfKotsadmGrowsUnderTheShippedPermissions(t *testing.T) {
 
 	// With two nodes it stays as it is.
 	c.kubectl("delete", "node", "worker-4")
-	eventually(t, patience, "EKCO knows that the node is gone", func() (bool, string) {
+	eventually(t, await.HangTimeout, "EKCO knows that the node is gone", func() (bool, string) {
 		return o.has(journal.TypeNodeGone, "worker-4"), "it does not"
 	})
 	looks := o.sees3()
 	c.kubectl("patch", "statefulset", "kotsadm-rqlite", "--type=merge", "-p", `{"spec":{"minReadySeconds":1}}`)
-	eventually(t, patience, "EKCO has looked since", func() (bool, string) {
+	eventually(t, await.HangTimeout, "EKCO has looked since", func() (bool, string) {
 		now := o.sees3()
 		return now > looks, fmt.Sprintf("it has seen three replicas %d times, as before", now)
 	})
@@ -137,7 +138,7 @@ func TestTheDatabaseOfKotsadmGrowsUnderTheShippedPermissions(t *testing.T) {
 	// Of another version, since of the same one this would be the third time within an hour.
 	c.kubectl("set", "image", "statefulset/kotsadm-rqlite", "rqlite=docker.io/kotsadm/rqlite:8.30.3")
 	c.kubectl("scale", "statefulset", "kotsadm-rqlite", "--replicas=5")
-	eventually(t, patience, "EKCO has seen five", func() (bool, string) {
+	eventually(t, await.HangTimeout, "EKCO has seen five", func() (bool, string) {
 		history := o.mustEkco("history", "--since", "1h")
 		return strings.Contains(history, "is asked to have 5 (-bootstrap-expect=3) replicas"), history
 	})

@@ -7,6 +7,7 @@ import (
 	"github.com/minio/minio-go/v7"
 
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/test/await"
 	miniotest "github.com/replicatedhq/ekco/test/minio"
 )
 
@@ -71,7 +72,7 @@ func migrationWithFullDisks(m *minioCluster) {
 		m.t.Errorf("until there is room, the client did %+v", did)
 	}
 	emptied(m.k.targets...)
-	m.o.running.Stop(patience)
+	m.o.running.Stop(await.HangTimeout)
 	m.reconfigure(nil)
 	m.o.startReady()
 	m.o.mustEkco("retry", action, "--reason", "there is room")

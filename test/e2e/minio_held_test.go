@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/test/await"
 	miniotest "github.com/replicatedhq/ekco/test/minio"
 )
 
@@ -81,16 +82,17 @@ func migrationHeldBeforeTheSwitch(m *minioCluster) {
 	}
 	ends := m.g.holdAll(effect(endsPod))
 	m.c.cordon(node, false)
-	ends.awaitWithin(t, patience)
+	ends.awaitWithin(t, await.HangTimeout)
 	if leads := m.leads(); leads != `{"doesnotexist":"doesnotexist"}` {
 		t.Errorf("while the switch is made, Service minio leads to %s", leads)
 	}
 	m.c.cordon(node, true)
-	took := m.o.running.Stop(patience)
+	took := m.o.running.Stop(await.HangTimeout)
 	t.Logf("EKCO ended %s after SIGTERM in the switch", took)
 	if leads := m.leads(); leads != leadsToSingle {
 		t.Errorf("EKCO ended in the switch, and Service minio leads to %s", leads)
 	}
+	m.g.drop(m.t, ends)
 	ends.pass()
 
 	m.o.startReady()

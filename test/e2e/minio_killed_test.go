@@ -106,7 +106,7 @@ func (m *minioCluster) killAtEffects(dead map[string]func()) (killed []string) {
 	m.o.start()
 	ask := time.NewTicker(2 * time.Second)
 	defer ask.Stop()
-	limit := time.NewTimer(patience)
+	limit := time.NewTimer(await.HangTimeout)
 	defer limit.Stop()
 	for {
 		select {
@@ -118,11 +118,11 @@ func (m *minioCluster) killAtEffects(dead map[string]func()) (killed []string) {
 			}
 			m.g.interrupt.release()
 			m.o.start()
-			limit.Reset(patience)
+			limit.Reset(await.HangTimeout)
 		case <-limit.C:
 			m.t.Fatalf("the migration did not go on; EKCO was killed %q\n%s", killed, m.story())
 		case <-ask.C:
-			if m.runs() && m.ended() {
+			if m.o.hasJournal() && m.ended() {
 				return killed
 			}
 		}
@@ -145,11 +145,6 @@ func (m *minioCluster) ended() bool {
 	return false
 }
 
-// runs reports whether EKCO has the journal: who asks before takes the file from it, and it ends.
-func (m *minioCluster) runs() bool {
-	return strings.Contains(m.o.running.Output.String(), `"msg":"EKCO runs"`)
-}
-
 // killAtRandom kills EKCO so many times at random and starts it again, until another migration
 // has ended: each time up to two seconds after it has come to one to six places. It returns how
 // often it did.
@@ -158,9 +153,9 @@ func (m *minioCluster) killAtRandom(random *rand.Rand, times int) (kills int) {
 	for {
 		m.o.start()
 		done, places, looks := false, 1+random.IntN(6), 0
-		await.Looking(m.t, time.Second/5, patience, "EKCO goes on, or has come to the end", func() (bool, string) {
+		await.Looking(m.t, time.Second/5, await.HangTimeout, "EKCO goes on, or has come to the end", func() (bool, string) {
 			switch {
-			case !m.runs():
+			case !m.o.hasJournal():
 			case kills < times && len(m.places()) >= places:
 				return true, ""
 			default:
@@ -203,9 +198,11 @@ func (m *minioCluster) stopped(steady *miniotest.Steady) {
 	}
 	m.wantHandedOver()
 	m.audit(steady)
-	if has := m.clients().told("versioned", "many"); has != m.had {
-		m.t.Errorf("before there was\n%s\nand now there is\n%s", m.had, has)
-	}
+	// A list may lack objects for a moment, as in [minioCluster.audit].
+	m.seldom("clients are told what there was before:\n"+m.had, func() (bool, string) {
+		has := m.clients().told("versioned", "many")
+		return has == m.had, has
+	})
 }
 
 // migrationKilledAtEachEffect: only a killed process loses its memory and connections, and only real servers
@@ -260,7 +257,7 @@ func migrationKilledAtRandom(m *minioCluster) {
 func (o *operator) switched() (switches int) {
 	o.t.Helper()
 	for _, event := range o.events("--component", "minio", "--type", string(journal.TypeStepDone)) {
-		if decode[*journal.StepDone](o.t, event).Step == journal.StepCutOverMinio {
+		if done := decode[*journal.StepDone](o.t, event); done.Step == journal.StepCutOverMinio && !done.AlreadyDone {
 			switches++
 		}
 	}

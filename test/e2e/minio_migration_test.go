@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/test/await"
 	"github.com/replicatedhq/ekco/test/child"
 	miniotest "github.com/replicatedhq/ekco/test/minio"
 )
@@ -48,7 +49,7 @@ func (m *minioCluster) sides() (source, target contents) {
 // objects then.
 func (m *minioCluster) waitSwitched(objects int) {
 	m.t.Helper()
-	limit := patience + time.Duration(objects)*100*time.Millisecond
+	limit := await.HangTimeout + time.Duration(objects)*100*time.Millisecond
 	eventually(m.t, limit, "Service minio leads to ha-minio", func() (bool, string) {
 		leads := m.leads()
 		return leads == `{"app":"ha-minio"}`, leads
@@ -157,7 +158,7 @@ func migrationWhileClientsWrite(m *minioCluster) {
 	m.waitSwitched(objects)
 	t.Logf("Service minio was switched %s after EKCO's start", time.Since(began))
 	m.o.waitMinio("HA", "Service minio leads to ha-minio")
-	ends.awaitWithin(t, patience)
+	ends.awaitWithin(t, await.HangTimeout)
 	did, accountDid := steady.Stop(), account.Stop()
 	t.Logf("the client did %+v, that with a service account's key %+v", did, accountDid)
 	if accountDid.Acknowledged == 0 {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/replicatedhq/ekco/fsm/minio"
+	"github.com/replicatedhq/ekco/test/await"
 )
 
 // quietWithoutMinio: only the real program shows that EKCO requests and logs nothing about MinIO if MinIO
@@ -59,7 +60,7 @@ func quietWithoutMinio(m *minioCluster) {
 		if absent := fmt.Sprint(o.status().Absent); strings.Contains(strings.ToLower(absent), "minio") {
 			t.Errorf("%s: status lists %s", test.name, absent)
 		}
-		p.Stop(patience)
+		p.Stop(await.HangTimeout)
 	}
 	unwanted.pass()
 }

@@ -22,6 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/test/await"
 	miniotest "github.com/replicatedhq/ekco/test/minio"
 )
 
@@ -121,7 +122,7 @@ func (m *minioCluster) installMinio() {
 // eventually waits for a condition. seldom does so once a second, for conditions that start a process.
 func (m *minioCluster) eventually(what string, condition func() (bool, string)) {
 	m.t.Helper()
-	eventually(m.t, patience, what, condition)
+	eventually(m.t, await.HangTimeout, what, condition)
 }
 
 func (m *minioCluster) seldom(what string, condition func() (bool, string)) {
@@ -167,7 +168,7 @@ func (c *cluster) minioReplicas() string {
 
 func (c *cluster) waitMinioReplicas(want string) {
 	c.t.Helper()
-	eventually(c.t, patience, "MinIO has "+want, func() (bool, string) {
+	eventually(c.t, await.HangTimeout, "MinIO has "+want, func() (bool, string) {
 		is, text := c.minioReplicas(), ""
 		for _, pod := range c.minioPods("") {
 			text += fmt.Sprintf("\n%s is %s on %q, ready %t", pod.Name, pod.Status.Phase, pod.Spec.NodeName, isReady(&pod))
@@ -233,7 +234,7 @@ func (c *cluster) pointMinio(selector string) {
 
 func (c *cluster) waitMinioSelector(want string) {
 	c.t.Helper()
-	eventually(c.t, patience, "Service minio leads to "+want, func() (bool, string) {
+	eventually(c.t, await.HangTimeout, "Service minio leads to "+want, func() (bool, string) {
 		is := c.minioLeads()
 		return is == want, is
 	})
@@ -270,7 +271,7 @@ func (c *cluster) setMinioSecret(key string) {
 // s3 is a client of the server or proxy at an address.
 func s3(t *testing.T, address string) *minio.Client {
 	t.Helper()
-	transport := &http.Transport{ResponseHeaderTimeout: patience}
+	transport := &http.Transport{ResponseHeaderTimeout: await.HangTimeout}
 	t.Cleanup(transport.CloseIdleConnections)
 	client, err := minio.New(address, &minio.Options{
 		Creds: credentials.NewStaticV4(miniotest.AccessKey, miniotest.SecretKey, ""), Transport: transport, Region: "us-east-1",
@@ -286,7 +287,7 @@ func s3(t *testing.T, address string) *minio.Client {
 // tries those that did not answer every 15 s. Whether clients lose anything is not tested by this but by
 // [miniotest.Steady], which makes each request once.
 func store(ctx context.Context, client *minio.Client, bucket, key, content string) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, await.HangTimeout)
 	defer cancel()
 	for {
 		_, err := client.PutObject(ctx, bucket, key, strings.NewReader(content), int64(len(content)), minio.PutObjectOptions{})
@@ -300,7 +301,7 @@ func store(ctx context.Context, client *minio.Client, bucket, key, content strin
 func fillBucket(t *testing.T, address, bucket string, objects int) {
 	t.Helper()
 	client := s3(t, address)
-	eventually(t, patience, "bucket "+bucket+" is made", func() (bool, string) {
+	eventually(t, await.HangTimeout, "bucket "+bucket+" is made", func() (bool, string) {
 		err := client.MakeBucket(t.Context(), bucket, minio.MakeBucketOptions{})
 		// A request that failed because too few drives answered may have made the bucket all the same.
 		return err == nil || minio.ToErrorResponse(err).Code == minio.BucketAlreadyOwnedByYou, fmt.Sprint(err)
@@ -469,13 +470,13 @@ func spreadAcrossAKill(m *minioCluster) {
 	running := o.startReady()
 	c.node("add", "worker-4", "--role", "worker")
 	c.node("add", "worker-5", "--role", "worker")
-	claimed.awaitWithin(t, patience)
+	claimed.awaitWithin(t, await.HangTimeout)
 	running.Kill()
 	t.Log(o.mustEkco("status", "--component", "minio"))
 	next := m.g.holdAll(removesMinio("persistentvolumeclaims"))
 	began := time.Now()
 	o.startReady()
-	next.awaitWithin(t, patience) // the end of one move, and the begin of another
+	next.awaitWithin(t, await.HangTimeout) // the end of one move, and the begin of another
 	t.Logf("the first replica was restored, and the second began to move, %s after EKCO was started again", time.Since(began))
 	moved := k.moved(claims)
 	if len(moved) != 1 {
@@ -525,7 +526,7 @@ func restoredAfterAPurge(m *minioCluster) {
 	fillBucket(t, k.proxy.Address(), bucket, objects)
 	lost, pod, n := m.alone()
 	claim := c.minioClaims()[claimOf(n)]
-	m.c.node("lose", lost, "--wait", patience.String())
+	m.c.node("lose", lost, "--wait", await.HangTimeout.String())
 	began := time.Now()
 	m.seldom("its pod is freed, and waits for its volume", func() (bool, string) {
 		history := o.mustEkco("history", "--component", "minio")

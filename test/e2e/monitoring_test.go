@@ -11,6 +11,7 @@ import (
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/internal/monitoring"
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/test/await"
 	"github.com/replicatedhq/ekco/test/kurl"
 )
 
@@ -20,7 +21,7 @@ func (c *cluster) applyMonitoring() {
 	for _, crd := range kurl.MonitoringCRDs(c.t, filepath.Join("..", "crds")) {
 		c.kubectl("create", "-f", crd)
 	}
-	c.kubectl("wait", "--for=condition=Established", "crd/prometheuses.monitoring.coreos.com", "crd/alertmanagers.monitoring.coreos.com", "--timeout="+patience.String())
+	c.kubectl("wait", "--for=condition=Established", "crd/prometheuses.monitoring.coreos.com", "crd/alertmanagers.monitoring.coreos.com", "--timeout="+await.HangTimeout.String())
 	c.kubectl("apply", "-f", filepath.Join("..", "kurl", "monitoring.yaml"))
 }
 
@@ -35,7 +36,7 @@ func (c *cluster) replicas() string {
 
 func (c *cluster) waitReplicas(want string) {
 	c.t.Helper()
-	eventually(c.t, patience, "the replicas are "+want, func() (bool, string) {
+	eventually(c.t, await.HangTimeout, "the replicas are "+want, func() (bool, string) {
 		is := c.replicas()
 		return is == want, is
 	})
@@ -67,7 +68,7 @@ func TestReplicasOfMonitoringFollowTheNodesUnderTheShippedPermissions(t *testing
 		}
 		c.waitReplicas(step.want)
 	}
-	eventually(t, patience, "both are in step", func() (bool, string) {
+	eventually(t, await.HangTimeout, "both are in step", func() (bool, string) {
 		status := o.mustEkco("status")
 		return strings.Count(status, "InStep") == 2, status
 	})
@@ -112,8 +113,12 @@ func TestSomebodyWhoKeepsChangingReplicasBackIsNotFought(t *testing.T) {
 		c.kubectl("-n", "monitoring", "patch", "prometheuses", "k8s", "--type=merge", "-p", `{"spec":{"replicas":5}}`)
 	}
 	for range 2 {
+		done := o.done(journal.ActionScaleMonitoring)
 		undo()
 		c.waitReplicas("2 3")
+		eventually(t, await.HangTimeout, "the action that put them back has ended", func() (bool, string) {
+			return o.done(journal.ActionScaleMonitoring) > done, ""
+		})
 	}
 	undo()
 	refusal := o.waitRefusal(journal.ActionScaleMonitoring, fsm.RuleContested)
@@ -124,7 +129,7 @@ func TestSomebodyWhoKeepsChangingReplicasBackIsNotFought(t *testing.T) {
 		t.Errorf("the replicas are %s", is)
 	}
 	c.kubectl("delete", "crd", "prometheuses.monitoring.coreos.com")
-	eventually(t, patience, "Prometheus is Removed, and Alertmanager is not", func() (bool, string) {
+	eventually(t, await.HangTimeout, "Prometheus is Removed, and Alertmanager is not", func() (bool, string) {
 		status := o.mustEkco("status")
 		return strings.Contains(status, "Removed") && strings.Contains(status, "InStep"), status
 	})

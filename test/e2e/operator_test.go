@@ -20,6 +20,7 @@ import (
 	"github.com/replicatedhq/ekco/fsm"
 	"github.com/replicatedhq/ekco/journal"
 	"github.com/replicatedhq/ekco/test/artifacts"
+	"github.com/replicatedhq/ekco/test/await"
 	"github.com/replicatedhq/ekco/test/child"
 )
 
@@ -138,7 +139,7 @@ func (o *operator) explain() {
 		"ekco status":  {"status", "-o", "wide"},
 		"ekco journal": {"history", "--since", "all", "-o", "json"},
 	} {
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		ctx, cancel := context.WithTimeout(context.Background(), await.HangTimeout)
 		defer cancel()
 		command := exec.CommandContext(ctx, binaries.ekco, append(args, "--journal", o.journal, "--config", o.config)...)
 		output, err := command.CombinedOutput() // status exits with 1 if something is wrong
@@ -147,6 +148,12 @@ func (o *operator) explain() {
 		}
 		artifacts.Keep(o.t, name, output)
 	}
+}
+
+// hasJournal reports whether EKCO has opened its journal. A command that asks before may open the
+// file instead, and EKCO ends.
+func (o *operator) hasJournal() bool {
+	return strings.Contains(o.running.Output.String(), `"msg":"EKCO runs"`)
 }
 
 // startReady starts EKCO and waits until it has caught up with the cluster.
@@ -159,7 +166,7 @@ func (o *operator) startReady(args ...string) *child.Process {
 
 func (o *operator) waitReady() {
 	o.t.Helper()
-	eventually(o.t, patience, "EKCO is ready", func() (bool, string) {
+	eventually(o.t, await.HangTimeout, "EKCO is ready", func() (bool, string) {
 		return get("http://" + o.address + "/readyz")
 	})
 }
@@ -198,7 +205,7 @@ func (o *operator) metric(name string) float64 {
 func (o *operator) ekco(args ...string) (string, int) {
 	o.t.Helper()
 	p := child.Start(o.t, binaries.ekco, append(args, "--journal", o.journal, "--config", o.config)...)
-	code := p.Wait(patience)
+	code := p.Wait(await.HangTimeout)
 	return p.Output.String(), code
 }
 
@@ -226,7 +233,7 @@ func (o *operator) state(node string) journal.NodeState {
 
 func (o *operator) waitState(node string, want journal.NodeState) {
 	o.t.Helper()
-	eventually(o.t, patience, fmt.Sprintf("%s is %s", node, want), func() (bool, string) {
+	eventually(o.t, await.HangTimeout, fmt.Sprintf("%s is %s", node, want), func() (bool, string) {
 		state := o.state(node)
 		return state == want, string(state)
 	})
@@ -300,7 +307,7 @@ func (o *operator) checkRecorded(node string) {
 func (o *operator) waitRefusal(kind journal.ActionKind, rule string) fsm.Refusal {
 	o.t.Helper()
 	var found fsm.Refusal
-	eventually(o.t, patience, fmt.Sprintf("%s refuses %s", rule, kind), func() (bool, string) {
+	eventually(o.t, await.HangTimeout, fmt.Sprintf("%s refuses %s", rule, kind), func() (bool, string) {
 		refusals := o.status().Refusals
 		for _, refusal := range refusals {
 			if refusal.Kind == kind && refusal.Rule == rule {

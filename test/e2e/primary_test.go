@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	fsmnode "github.com/replicatedhq/ekco/fsm/node"
+	"github.com/replicatedhq/ekco/test/await"
 	"github.com/replicatedhq/ekco/test/child"
 	etcdtest "github.com/replicatedhq/ekco/test/etcd"
 )
@@ -194,7 +195,7 @@ func TestAPurgeOfAPrimaryWithoutCertificatesTouchesNothing(t *testing.T) {
 	k.node("lose", "primary-3")
 	o.waitState("primary-3", fsmnode.Unknown)
 	asked := child.Start(t, binaries.ekco, "purge-node", "primary-3", "--journal", o.journal, "--config", o.config)
-	eventually(t, patience, "the command names the file that is missing", func() (bool, string) {
+	eventually(t, await.HangTimeout, "the command names the file that is missing", func() (bool, string) {
 		output := asked.Output.String()
 		return strings.Contains(output, "ca.crt") || strings.Contains(output, "healthcheck-client"), output
 	})

@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/replicatedhq/ekco/test/apiproxy"
+	"github.com/replicatedhq/ekco/test/await"
 )
 
 // gate is a proxy in front of the API server. It can hold one request before
@@ -56,7 +57,7 @@ func (h *hold) pass() { close(h.released) }
 // await waits until a request is held.
 func (h *hold) await(t *testing.T) {
 	t.Helper()
-	h.awaitWithin(t, patience)
+	h.awaitWithin(t, await.HangTimeout)
 }
 
 // awaitWithin is await with a limit of its own.
@@ -195,7 +196,7 @@ func (g *gate) drop(t *testing.T, h *hold) {
 	t.Helper()
 	g.cut(true)
 	defer g.cut(false)
-	eventually(t, patience, "nothing is held", func() (bool, string) {
+	eventually(t, await.HangTimeout, "nothing is held", func() (bool, string) {
 		n := h.waiting.Load()
 		return n == 0, fmt.Sprint(n)
 	})

@@ -9,12 +9,13 @@ import (
 	"github.com/replicatedhq/ekco/fsm"
 	fsmnode "github.com/replicatedhq/ekco/fsm/node"
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/test/await"
 	"github.com/replicatedhq/ekco/test/child"
 )
 
 func eventuallyGone(t *testing.T, c *cluster, node string) {
 	t.Helper()
-	eventually(t, patience, node+" is deleted", func() (bool, string) { return !c.nodeExists(node), "" })
+	eventually(t, await.HangTimeout, node+" is deleted", func() (bool, string) { return !c.nodeExists(node), "" })
 }
 
 func TestAPurgeByHandRemovesTheNodeAndASecondOneHasNothingToDo(t *testing.T) {
@@ -91,14 +92,14 @@ func TestEKCOKilledAnywhereInAPurgeFinishesItAfterwards(t *testing.T) {
 			asked := child.Start(t, binaries.ekco, "purge-node", "worker-1", "--journal", o.journal, "--config", o.config)
 			select {
 			case <-h.reached:
-			case <-time.After(patience):
+			case <-time.After(await.HangTimeout):
 				t.Fatalf("EKCO never came to the place; it said:\n%s", p.Output.Tail(3000))
 			}
 			p.Kill()
 			o.startReady()
 			// The command that asked waits for EKCO to come back, unless its
 			// request never got into the journal.
-			if code := asked.Wait(patience); code != 0 && strings.Contains(asked.Output.String(), "is in the journal") {
+			if code := asked.Wait(await.HangTimeout); code != 0 && strings.Contains(asked.Output.String(), "is in the journal") {
 				t.Errorf("purge-node exits %d although the purge was resumed:\n%s", code, asked.Output.Tail(2000))
 			}
 			output := o.mustEkco("purge-node", "worker-1")
@@ -111,7 +112,7 @@ func TestEKCOKilledAnywhereInAPurgeFinishesItAfterwards(t *testing.T) {
 				t.Errorf("purges of the node ended %v, want one, done", got)
 			}
 			o.mustEkco("journal", "verify")
-			o.running.Stop(patience)
+			o.running.Stop(await.HangTimeout)
 			c.kubectl("delete", "configmap", "-n", "kurl", "ekco-journal", "--ignore-not-found")
 			c.node("add", "worker-1", "--role", "worker")
 		})
@@ -131,15 +132,15 @@ func TestAnEKCOWithAnEmptyJournalAdoptsAnOpenPurge(t *testing.T) {
 
 	second := newOperator(t, c.kubeconfigFor("kurl/ekco", nil), nil)
 	second.startReady()
-	eventually(t, patience, "the adopted purge is done", func() (bool, string) {
+	eventually(t, await.HangTimeout, "the adopted purge is done", func() (bool, string) {
 		got := second.outcomes("worker-1")[journal.ActionPurgeNode]
 		return len(got) == 1 && got[0] == journal.OutcomeDone, ""
 	})
 
 	// Back on the first journal, the purge is known to be over.
-	second.running.Stop(patience)
+	second.running.Stop(await.HangTimeout)
 	first.startReady()
-	eventually(t, patience, "the first journal knows it", func() (bool, string) {
+	eventually(t, await.HangTimeout, "the first journal knows it", func() (bool, string) {
 		return len(first.status().Actions) == 0, ""
 	})
 }
@@ -165,11 +166,11 @@ func TestAnAPIOutageLongerThanTheTolerationDestroysNothing(t *testing.T) {
 	c, g, o := installGated(t, map[string]string{"purge_dead_nodes": "true", "settling_time": "5m"})
 	o.startReady()
 	g.cut(true)
-	eventually(t, patience, "EKCO notices", func() (bool, string) { return !o.status().API.LostAt.IsZero(), "" })
+	eventually(t, await.HangTimeout, "EKCO notices", func() (bool, string) { return !o.status().API.LostAt.IsZero(), "" })
 	c.node("lose", "worker-1")
 	c.waitUnreachable("worker-1")
 	lost := time.Now()
-	eventually(t, patience, "the outage outlasts the toleration", func() (bool, string) {
+	eventually(t, await.HangTimeout, "the outage outlasts the toleration", func() (bool, string) {
 		return time.Since(lost) > 5*time.Second, ""
 	})
 	g.cut(false)
@@ -185,10 +186,11 @@ func TestAnAPIOutageLongerThanTheTolerationDestroysNothing(t *testing.T) {
 func TestAnOperatorStartedDuringAnAPIOutageSaysThatItsNewsIsOld(t *testing.T) {
 	t.Parallel()
 	_, g, o := installGated(t, nil)
-	o.startReady().Stop(patience)
+	o.startReady().Stop(await.HangTimeout)
 	g.cut(true)
 	o.start()
-	eventually(t, patience, "the status tells of the outage", func() (bool, string) {
+	eventually(t, await.HangTimeout, "EKCO has the journal", func() (bool, string) { return o.hasJournal(), "" })
+	eventually(t, await.HangTimeout, "the status tells of the outage", func() (bool, string) {
 		output, _ := o.ekco("status")
 		return strings.Contains(output, "EKCO has not seen the cluster since it started") && strings.Contains(output, "The nodes as EKCO saw them last, at "), output
 	})

@@ -13,6 +13,7 @@ import (
 
 	"github.com/replicatedhq/ekco/journal/bolt"
 	"github.com/replicatedhq/ekco/journal/bolt/rescue"
+	"github.com/replicatedhq/ekco/test/await"
 	"github.com/replicatedhq/ekco/test/child"
 )
 
@@ -74,7 +75,7 @@ func TestAPodThatFindsTheJournalOfAnEarlierClusterIsReady(t *testing.T) {
 	if shown := o.mustEkco("status"); !strings.Contains(shown, replaced.File) {
 		t.Errorf("the status does not say where the old journal is:\n%s", shown)
 	}
-	o.running.Stop(patience)
+	o.running.Stop(await.HangTimeout)
 
 	o.journal = filepath.Join(t.TempDir(), "journal.db")
 	if err := os.WriteFile(o.journal, nil, 0o600); err != nil {
@@ -92,7 +93,7 @@ func TestAPodThatFindsTheJournalOfAnEarlierClusterIsReady(t *testing.T) {
 func (o *operator) startedAnew(t *testing.T) {
 	t.Helper()
 	before := o.status().Journal
-	o.running.Stop(patience)
+	o.running.Stop(await.HangTimeout)
 	o.startInPod()
 	o.waitReady()
 	if now := o.status().Journal; now.JournalID != before.JournalID || now.LastSeq < before.LastSeq {

@@ -7,6 +7,7 @@ import (
 
 	fsmnode "github.com/replicatedhq/ekco/fsm/node"
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/test/await"
 )
 
 // wantLeftAlone fails the test unless the node is there, healthy, and what was
@@ -34,7 +35,7 @@ func wantLeftAlone(c *cluster, o *operator, node string, kind journal.ActionKind
 // waitEnded waits until one action of that kind on the node has ended.
 func (o *operator) waitEnded(node string, kind journal.ActionKind) {
 	o.t.Helper()
-	eventually(o.t, patience, string(kind)+" of "+node+" has ended", func() (bool, string) {
+	eventually(o.t, await.HangTimeout, string(kind)+" of "+node+" has ended", func() (bool, string) {
 		return len(o.outcomes(node)[kind]) == 1, ""
 	})
 }
@@ -109,7 +110,7 @@ func TestANodeThatReturnsAfterThePointOfNoReturnHoldsItsPurge(t *testing.T) {
 	c := startCluster(t)
 	c.applyShippedRBAC()
 	c.kubectl("apply", "-f", "testdata/rook-without-ceph.yaml", "-f", "../../deploy/rbac-rook.yaml")
-	c.kubectl("wait", "--for=condition=Established", "crd/cephclusters.ceph.rook.io", "--timeout="+patience.String())
+	c.kubectl("wait", "--for=condition=Established", "crd/cephclusters.ceph.rook.io", "--timeout="+await.HangTimeout.String())
 	c.kubectl("apply", "-f", "testdata/cephcluster.yaml")
 	g := newGate(t, c.config)
 	// No node has the label, so that nothing is added to the list.
@@ -122,18 +123,18 @@ func TestANodeThatReturnsAfterThePointOfNoReturnHoldsItsPurge(t *testing.T) {
 	h := g.holdAll(deletes("worker-1"))
 	o.mustEkco("purge-node", "worker-1", "--no-wait")
 	h.await(t)
-	eventually(t, patience, "the node's storage entry is removed", func() (bool, string) {
+	eventually(t, await.HangTimeout, "the node's storage entry is removed", func() (bool, string) {
 		actions := o.status().Actions
 		return len(actions) == 1 && actions[0].Steps["remove-storage-entry"].Done(), ""
 	})
 	o.running.Kill()
 	g.drop(t, h)
 	h.pass()
-	c.node("return", "worker-1", "--wait", patience.String())
+	c.node("return", "worker-1", "--wait", await.HangTimeout.String())
 	o.startReady()
 
 	var action string
-	eventually(t, patience, "the purge is held because the node answers", func() (bool, string) {
+	eventually(t, await.HangTimeout, "the purge is held because the node answers", func() (bool, string) {
 		for _, open := range o.status().Actions {
 			hold := open.Holds["delete-node"]
 			action = open.ID

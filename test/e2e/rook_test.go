@@ -23,7 +23,7 @@ import (
 // do not slow down what they wait for.
 func seldom(t *testing.T, what string, condition func() (bool, string)) {
 	t.Helper()
-	await.Looking(t, time.Second, patience, what, condition)
+	await.Looking(t, time.Second, await.HangTimeout, what, condition)
 }
 
 // rookCluster is a cluster with Rook's own CRDs, what kURL makes of them on its first node,
@@ -117,7 +117,7 @@ func (c *rookCluster) storage() string {
 
 func (c *rookCluster) waitStorage(want string) {
 	c.t.Helper()
-	eventually(c.t, patience, "Rook is asked for "+want, func() (bool, string) {
+	eventually(c.t, await.HangTimeout, "Rook is asked for "+want, func() (bool, string) {
 		is := c.storage()
 		return is == want, is
 	})
@@ -183,7 +183,7 @@ func TestTheStorageFollowsNodesAndHostsUnderTheShippedPermissions(t *testing.T) 
 	c.waitCopies(3)
 	c.waitDaemons()
 
-	o.running.Stop(patience)
+	o.running.Stop(await.HangTimeout)
 	o.set(t, "reconcile_interval", "1h", "5s")
 	o.append(t, "purge_dead_nodes: true")
 	o.startReady()

@@ -18,6 +18,7 @@ import (
 	fsmrookpods "github.com/replicatedhq/ekco/fsm/rookpods"
 	"github.com/replicatedhq/ekco/internal/rook"
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/test/await"
 	"github.com/replicatedhq/ekco/test/kurl"
 	standin "github.com/replicatedhq/ekco/test/rook"
 )
@@ -45,7 +46,7 @@ func startRookPods(t *testing.T) *cluster {
 	}
 	c.kubectl("-n", kurl.RookNamespace, "patch", "cephfilesystem", sharedFilesystem, "--type=merge", "--patch", string(patch))
 	standin.Start(t, c.config, nil)
-	eventually(t, patience, "both MDS run", func() (bool, string) {
+	eventually(t, await.HangTimeout, "both MDS run", func() (bool, string) {
 		hosts := c.mdsHosts()
 		return len(hosts) == 2, fmt.Sprint(hosts)
 	})
@@ -55,7 +56,7 @@ func startRookPods(t *testing.T) *cluster {
 func (c *cluster) waitRookCRDs() {
 	c.t.Helper()
 	for _, plural := range kurl.RookPlurals {
-		c.kubectl("wait", "--for=condition=Established", "crd/"+plural+".ceph.rook.io", "--timeout="+patience.String())
+		c.kubectl("wait", "--for=condition=Established", "crd/"+plural+".ceph.rook.io", "--timeout="+await.HangTimeout.String())
 	}
 }
 
@@ -340,7 +341,7 @@ func (o *operator) waitLooks(resource string, more float64) {
 		return sum
 	}
 	before := read()
-	eventually(o.t, patience, fmt.Sprintf("EKCO has read %s %g times more", resource, more), func() (bool, string) {
+	eventually(o.t, await.HangTimeout, fmt.Sprintf("EKCO has read %s %g times more", resource, more), func() (bool, string) {
 		now := read()
 		return now >= before+more, fmt.Sprintf("%g, before %g", now, before)
 	})

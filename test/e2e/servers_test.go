@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/replicatedhq/ekco/test/await"
 	"github.com/replicatedhq/ekco/test/child"
 	loadbalancertest "github.com/replicatedhq/ekco/test/loadbalancer"
 )
@@ -113,14 +114,14 @@ func (c *cluster) data(namespace, name string) map[string][]byte {
 func (s *server) start() {
 	s.c.t.Helper()
 	if s.process != nil {
-		s.process.Stop(patience)
+		s.process.Stop(await.HangTimeout)
 	}
 	dir := s.c.t.TempDir()
 	for name, content := range s.c.data(s.namespace, s.secret) {
 		s.c.write(filepath.Join(dir, name), string(content))
 	}
 	s.process = s.run(filepath.Join(dir, s.certificate), filepath.Join(dir, s.key))
-	eventually(s.c.t, patience, s.app+" serves", func() (bool, string) {
+	eventually(s.c.t, await.HangTimeout, s.app+" serves", func() (bool, string) {
 		if !s.process.Running() {
 			s.c.t.Fatalf("%s has ended:\n%s", s.app, s.process.Output.Tail(1000))
 		}

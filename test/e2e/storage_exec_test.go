@@ -120,7 +120,7 @@ func newBridge(t *testing.T) *bridge {
 
 func (b *bridge) close() {
 	b.stop()
-	b.interrupt.release()
+	b.interrupt.disarm()
 	_ = b.listener.Close()
 	b.mu.Lock()
 	for conn := range b.open {

@@ -41,6 +41,9 @@ func (i interruption) String() string {
 func (i *interrupter) arm(wanted func(interruption) bool, late bool) <-chan interruption {
 	i.mu.Lock()
 	defer i.mu.Unlock()
+	if i.gone != nil {
+		close(i.gone) // of a test that has failed
+	}
 	const enough = 1000 // so that nobody waits for the test
 	i.wanted, i.reached = wanted, make(chan interruption, enough)
 	i.late, i.seen, i.gone = late, make(map[interruption]bool), make(chan struct{})

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/replicatedhq/ekco/internal/etcd"
+	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/test/await"
 	"github.com/replicatedhq/ekco/test/child"
 )
 
@@ -34,7 +36,7 @@ func (w *wholeCluster) killedEverywhere(t *testing.T) {
 	reached := w.exec.interrupt.arm(func(interruption) bool { return true }, false)
 	w.watchMember(t, node, before.Members[node])
 	asked := child.Start(t, binaries.ekco, "purge-node", node, "--journal", o.journal, "--config", o.config)
-	kills := w.killAtEach(o, asked, reached)
+	kills := w.killAtEach(o, node, asked, reached)
 	w.exec.interrupt.disarm()
 	w.relay.Watch(nil, nil)
 	for _, effect := range expected {
@@ -44,7 +46,7 @@ func (w *wholeCluster) killedEverywhere(t *testing.T) {
 			}
 		}
 	}
-	if code := asked.Wait(patience); code != 0 {
+	if code := asked.Wait(await.HangTimeout); code != 0 {
 		t.Errorf("purge-node exits %d:\n%s", code, asked.Output.String())
 	}
 	t.Logf("killed %d times; the command that asked saw:\n%s", kills, asked.Output.String())
@@ -52,14 +54,14 @@ func (w *wholeCluster) killedEverywhere(t *testing.T) {
 }
 
 // killAtEach kills EKCO wherever it is reported to be, and starts it again, until
-// the command has ended. It returns how often.
-func (w *wholeCluster) killAtEach(o *operator, asked *child.Process, reached <-chan interruption) (kills int) {
+// the purge of the node has ended; the command that asked may end before. It returns how often.
+func (w *wholeCluster) killAtEach(o *operator, node string, asked *child.Process, reached <-chan interruption) (kills int) {
 	w.t.Helper()
-	limit := time.NewTimer(2 * patience)
+	limit := time.NewTimer(2 * await.HangTimeout)
 	defer limit.Stop()
 	look := time.NewTicker(50 * time.Millisecond)
 	defer look.Stop()
-	for asked.Running() {
+	for asked.Running() || len(o.outcomes(node)[journal.ActionPurgeNode]) == 0 {
 		select {
 		case at := <-reached:
 			o.running.Kill()
@@ -120,13 +122,13 @@ func (w *wholeCluster) lateCommand(t *testing.T) {
 	asked := child.Start(t, binaries.ekco, "purge-node", node, "--journal", o.journal, "--config", o.config)
 	select {
 	case <-reached:
-	case <-time.After(patience):
+	case <-time.After(await.HangTimeout):
 		t.Fatalf("EKCO never came to the place %s:\n%s", place, asked.Output.String())
 	}
 	o.running.Kill()
 	o.startReady()
 	w.exec.interrupt.disarm()
-	if code := asked.Wait(patience); code != 0 {
+	if code := asked.Wait(await.HangTimeout); code != 0 {
 		t.Errorf("purge-node exits %d", code)
 	}
 	t.Logf("$ ekco purge-node %s\n%s\n$ ekco history --node %s -o tree\n%s", node, asked.Output.String(),

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/test/await"
 	"github.com/replicatedhq/ekco/test/child"
 	"github.com/replicatedhq/ekco/test/kurl"
 )
@@ -44,7 +45,7 @@ func (w *wholeCluster) cancelled(t *testing.T, node string, before world) {
 	if output, code := o.ekco("cancel", action, "--reason", "the wrong node"); code != 0 {
 		t.Fatalf("cancel exits %d:\n%s", code, output)
 	}
-	kills := w.killAtEach(o, asked, reached)
+	kills := w.killAtEach(o, node, asked, reached)
 	w.exec.interrupt.disarm()
 	for _, effect := range []string{fmt.Sprintf("ceph osd in %d", id), "PATCH cephclusters/rook-ceph"} {
 		for _, after := range []bool{false, true} {
@@ -53,7 +54,7 @@ func (w *wholeCluster) cancelled(t *testing.T, node string, before world) {
 			}
 		}
 	}
-	if code := asked.Wait(patience); code != 1 {
+	if code := asked.Wait(await.HangTimeout); code != 1 {
 		t.Errorf("purge-node exits %d, want 1", code)
 	}
 	t.Logf("killed %d times; the command that asked saw:\n%s", kills, asked.Output.String())
@@ -69,7 +70,7 @@ func (w *wholeCluster) cancelled(t *testing.T, node string, before world) {
 		restored.Deployments = less(restored.Deployments, fmt.Sprintf("rook-ceph-osd-%d", id))
 	}
 	w.want(t, restored)
-	o.running.Stop(patience)
+	o.running.Stop(await.HangTimeout)
 	w.wantHealthy()
 }
 
@@ -81,7 +82,7 @@ func (w *wholeCluster) purgedOnceStopped(t *testing.T, node string) {
 	asked := child.Start(t, binaries.ekco, "purge-node", node, "--journal", o.journal, "--config", o.config)
 	w.waitStopping(o, node)
 	w.ceph.StopHost(node)
-	if code := asked.Wait(patience); code != 0 {
+	if code := asked.Wait(await.HangTimeout); code != 0 {
 		t.Errorf("purge-node exits %d", code)
 	}
 	t.Logf("the command that asked saw:\n%s", asked.Output.String())
@@ -96,7 +97,7 @@ func (w *wholeCluster) purgedOnceStopped(t *testing.T, node string) {
 // the action's id.
 func (w *wholeCluster) waitStopping(o *operator, node string) (action string) {
 	w.t.Helper()
-	eventually(w.t, patience, "the purge of "+node+" waits for its OSDs to stop", func() (bool, string) {
+	eventually(w.t, await.HangTimeout, "the purge of "+node+" waits for its OSDs to stop", func() (bool, string) {
 		for _, open := range o.status().Actions {
 			if open.Subject.Name == node && open.Steps["stop-osds"].Open {
 				action = open.ID

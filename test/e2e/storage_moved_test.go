@@ -8,6 +8,7 @@ import (
 
 	"github.com/replicatedhq/ekco/actions/purge"
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/test/await"
 	"github.com/replicatedhq/ekco/test/child"
 	"github.com/replicatedhq/ekco/test/kurl"
 )
@@ -46,10 +47,10 @@ func (w *wholeCluster) moved(t *testing.T) {
 	}
 
 	w.ceph.StartMgr()
-	eventually(t, patience, "the purge of "+node+" is done", func() (bool, string) {
+	eventually(t, await.HangTimeout, "the purge of "+node+" is done", func() (bool, string) {
 		return len(o.outcomes(node)[journal.ActionPurgeNode]) == 1, o.mustEkco("status")
 	})
-	asked.Wait(patience)
+	asked.Wait(await.HangTimeout)
 	w.wantSaid(o, node, early, late)
 	changed := w.exec.changes(mark)
 	slices.Sort(changed)
@@ -68,7 +69,7 @@ func (w *wholeCluster) moved(t *testing.T) {
 // it still waits for Ceph.
 func (w *wholeCluster) waitLeft(o *operator, node string, osd int) {
 	w.t.Helper()
-	eventually(w.t, patience, fmt.Sprintf("osd.%d is left alone", osd), func() (bool, string) {
+	eventually(w.t, await.HangTimeout, fmt.Sprintf("osd.%d is left alone", osd), func() (bool, string) {
 		return slices.ContainsFunc(o.events("--node", node, "--type", string(journal.TypeActionLeft)), func(e journal.Event) bool {
 			return decode[*journal.ActionLeft](w.t, e).What == fmt.Sprintf("osd.%d", osd)
 		}), o.mustEkco("status")

@@ -10,6 +10,7 @@ import (
 	"github.com/replicatedhq/ekco/actions/purge"
 	fsmnode "github.com/replicatedhq/ekco/fsm/node"
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/test/await"
 )
 
 // TestTheWholePurge shares one cluster, because a Ceph takes its time to start.
@@ -89,7 +90,7 @@ func (w *wholeCluster) deadPrimary(t *testing.T) {
 // longer to answer than the command waits for it: then EKCO finishes the purge later.
 func (w *wholeCluster) waitPurged(o *operator, node string) {
 	w.t.Helper()
-	eventually(w.t, patience, "the purge of "+node+" has ended", func() (bool, string) {
+	eventually(w.t, await.HangTimeout, "the purge of "+node+" has ended", func() (bool, string) {
 		return len(o.outcomes(node)[journal.ActionPurgeNode]) > 0, o.mustEkco("status")
 	})
 }
@@ -121,7 +122,7 @@ func (w *wholeCluster) wantPurged(o *operator, node string, after world) {
 // waitLost waits until EKCO knows that the node is gone.
 func (w *wholeCluster) waitLost(o *operator, node string) {
 	w.t.Helper()
-	eventually(w.t, patience, node+" is lost", func() (bool, string) {
+	eventually(w.t, await.HangTimeout, node+" is lost", func() (bool, string) {
 		state := o.state(node)
 		return slices.Contains([]journal.NodeState{fsmnode.Unknown, fsmnode.Clearing, fsmnode.Cleared}, state), string(state)
 	})

@@ -6,6 +6,7 @@ import (
 
 	"github.com/replicatedhq/ekco/actions/purge"
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/test/await"
 	"github.com/replicatedhq/ekco/test/child"
 	"github.com/replicatedhq/ekco/test/kurl"
 )
@@ -43,13 +44,13 @@ func (w *wholeCluster) holdsAutomatically(t *testing.T, before world, nodes ...s
 			t.Errorf("the purge of %s is held and started %d steps", node, len(started))
 		}
 	}
-	o.running.Stop(patience)
+	o.running.Stop(await.HangTimeout)
 }
 
 // waitHeld waits until a purge is held by a preflight.
 func (w *wholeCluster) waitHeld(o *operator, preflight string) {
 	w.t.Helper()
-	eventually(w.t, patience, "a purge is held by "+preflight, func() (bool, string) {
+	eventually(w.t, await.HangTimeout, "a purge is held by "+preflight, func() (bool, string) {
 		for _, action := range o.status().Actions {
 			for _, hold := range action.Holds {
 				if action.Kind == journal.ActionPurgeNode && hold.Preflight == preflight {
@@ -76,7 +77,7 @@ func (w *wholeCluster) finishesWhenCephAnswers(t *testing.T, before world, noToo
 	w.kubectl("delete", "deployment", "-n", "rook-ceph", kurl.ToolsPod, "--cascade=foreground")
 	second := child.Start(t, binaries.ekco, "purge-node", noTools, "--journal", o.journal, "--config", o.config)
 	for _, asked := range []*child.Process{first, second} {
-		code, output := asked.Wait(patience), asked.Output.String()
+		code, output := asked.Wait(await.HangTimeout), asked.Output.String()
 		t.Logf("purge-node while Ceph does not answer:\n%s", output)
 		if code != 0 || !strings.Contains(output, "warning: ") || !strings.Contains(output, "EKCO finishes") {
 			t.Errorf("the command exits %d and does not say what is left:\n%s", code, output)
@@ -105,7 +106,7 @@ func (w *wholeCluster) finishesWhenCephAnswers(t *testing.T, before world, noToo
 // step does.
 func (w *wholeCluster) waitDeferred(o *operator, node, step string) {
 	w.t.Helper()
-	eventually(w.t, patience, "the purge of "+node+" waits for Ceph alone", func() (bool, string) {
+	eventually(w.t, await.HangTimeout, "the purge of "+node+" waits for Ceph alone", func() (bool, string) {
 		for _, action := range o.status().Actions {
 			hold, deferred := action.Deferred()
 			if action.Subject.Name == node && deferred && hold.Preflight == purge.CephAnswers {

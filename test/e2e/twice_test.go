@@ -7,6 +7,7 @@ import (
 
 	fsmnode "github.com/replicatedhq/ekco/fsm/node"
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/test/await"
 	"github.com/replicatedhq/ekco/test/child"
 )
 
@@ -28,7 +29,7 @@ func (o *operator) ask(node string) *child.Process {
 
 func waitSays(t *testing.T, p *child.Process, what string) {
 	t.Helper()
-	eventually(t, patience, fmt.Sprintf("%s says %q", p, what), func() (bool, string) {
+	eventually(t, await.HangTimeout, fmt.Sprintf("%s says %q", p, what), func() (bool, string) {
 		return strings.Contains(p.Output.String(), what), p.Output.Tail(2000)
 	})
 }
@@ -40,7 +41,7 @@ func waitSplit(t *testing.T, a, b *child.Process, one, other string) (first, sec
 	split := func(a, b *child.Process) bool {
 		return strings.Contains(a.Output.String(), one) && strings.Contains(b.Output.String(), other)
 	}
-	eventually(t, patience, fmt.Sprintf("one says %q and the other %q", one, other), func() (bool, string) {
+	eventually(t, await.HangTimeout, fmt.Sprintf("one says %q and the other %q", one, other), func() (bool, string) {
 		if split(b, a) {
 			a, b = b, a
 		}
@@ -86,7 +87,7 @@ func decode[P journal.Payload](t *testing.T, event journal.Event) P {
 func wantExits(t *testing.T, code int, says string, commands ...*child.Process) {
 	t.Helper()
 	for _, p := range commands {
-		if got := p.Wait(patience); got != code || !strings.Contains(p.Output.String(), says) {
+		if got := p.Wait(await.HangTimeout); got != code || !strings.Contains(p.Output.String(), says) {
 			t.Errorf("%s: exit %d, want %d and %q:\n%s", p, got, code, says, p.Output.Tail(4000))
 		}
 	}
@@ -193,7 +194,7 @@ func TestAnOperatorAndACommandThatStartAtOnceShareOnePurge(t *testing.T) {
 	h.await(t)
 	h.pass()
 	wantExits(t, 0, "node worker-1 is purged", command)
-	eventually(t, patience, "the operator runs, started again as a kubelet would", func() (bool, string) {
+	eventually(t, await.HangTimeout, "the operator runs, started again as a kubelet would", func() (bool, string) {
 		if !p.Running() {
 			p = o.start()
 		}

@@ -10,20 +10,21 @@ import (
 	"testing"
 
 	fsmnode "github.com/replicatedhq/ekco/fsm/node"
+	"github.com/replicatedhq/ekco/test/await"
 )
 
 func TestAnEKCOWhoseVerifierIsKilledObservesLeavesTheJournalAloneAndGoesOn(t *testing.T) {
 	t.Parallel()
 	c, o := install(t, nil)
 	o.startReady()
-	o.running.Stop(patience)
+	o.running.Stop(await.HangTimeout)
 	before, err := os.ReadFile(o.journal)
 	if err != nil {
 		t.Fatal(err)
 	}
 
 	spare := o.startBereft()
-	eventually(t, patience, "EKCO says that the journal is not open", func() (bool, string) {
+	eventually(t, await.HangTimeout, "EKCO says that the journal is not open", func() (bool, string) {
 		ready, answer := get("http://" + o.address + "/readyz")
 		return !ready && strings.Contains(answer, "signal: killed"), answer
 	})
@@ -43,7 +44,7 @@ func TestAnEKCOWhoseVerifierIsKilledObservesLeavesTheJournalAloneAndGoesOn(t *te
 		t.Errorf("the sound file is found damaged:\n%s", output)
 	}
 	first := o.status().Journal.Unopened.NextTry
-	eventually(t, patience, "it is tried again", func() (bool, string) {
+	eventually(t, await.HangTimeout, "it is tried again", func() (bool, string) {
 		u := o.status().Journal.Unopened
 		return u != nil && u.NextTry.After(first), fmt.Sprint(u)
 	})

@@ -119,13 +119,42 @@ func TestWhatTheLossOfTheNodeExplainsAndHarmlessWarningsHoldNothing(t *testing.T
 		muted := check("PG_DEGRADED", "muted")
 		muted.Muted = true
 		s.ceph.SetHealth(warns(lostOSDs, check("OSD_HOST_DOWN", "1 host down"), check("MON_DOWN", "1/3 mons down"),
-			check("AUTH_INSECURE_GLOBAL_ID_RECLAIM_ALLOWED", "insecure"), check("POOL_NO_REDUNDANCY", "size 1"), muted))
+			check("AUTH_INSECURE_GLOBAL_ID_RECLAIM_ALLOWED", "insecure"), check("POOL_NO_REDUNDANCY", "size 1"), check("BLUESTORE_NO_PER_POOL_OMAP", "legacy"), muted))
 		s.ask(journal.ActionRequested{})
 		s.RunToEnd(s.cfg())
 		s.wantTraces()
 		if s.Count("held") != 0 {
 			t.Errorf("held: %q", s.Story())
 		}
+	})
+}
+
+var orphan = check(ceph.OSDOrphan, "1 osds exist in the crush map but not in the osdmap")
+
+func TestAnOSDOfTheNodeThatSomebodyRemovedByHandHoldsNothing(t *testing.T) {
+	inWhole(t, func(t *testing.T, s *whole) {
+		s.ceph.RemoveOSD(12)
+		s.ceph.SetHealth(warns(lostOSDs, orphan))
+		s.ask(journal.ActionRequested{})
+		s.RunToEnd(s.cfg())
+		s.wantTraces()
+		if s.Count("held") != 0 {
+			t.Errorf("held: %q", s.Story())
+		}
+	})
+}
+
+func TestAnOSDOfAnotherNodeThatSomebodyRemovedByHandHolds(t *testing.T) {
+	inWhole(t, func(t *testing.T, s *whole) {
+		s.ceph.RemoveOSD(20)
+		s.ceph.SetHealth(warns(lostOSDs, orphan))
+		s.ask(journal.ActionRequested{})
+		r := s.Start(s.cfg())
+		s.Pass(time.Hour)
+		if hold := s.Record().Holds["purge-osd 3"]; hold.Preflight != purge.CephHealthy || !strings.Contains(hold.Reason, "ceph health mute "+ceph.OSDOrphan) {
+			t.Errorf("held by %+v", hold)
+		}
+		r.Halt()
 	})
 }
 

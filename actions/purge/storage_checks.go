@@ -78,18 +78,28 @@ func (p cephHealthy) Check(ctx context.Context, record journal.ActionRecord) act
 	}
 	ctx, cancel := context.WithTimeout(ctx, cephLook)
 	defer cancel()
-	health, others, err := p.look(ctx, record)
+	health, elsewhere, err := p.look(ctx, record)
 	if err != nil {
 		return actions.Warn(fmt.Sprintf("cannot tell whether Ceph is healthy: %v", err)).About("unknown")
 	}
 	troubles, why := p.unexplained(ctx, record, troubling(health))
-	return unhealthy(health, troubles, others, why)
+	return unhealthy(health, troubles, elsewhere, why)
+}
+
+// degraded reports whether the check says that copies are missing.
+func degraded(c ceph.Check) bool { return c.Code == "PG_DEGRADED" }
+
+// otherOSDs are those that are not the node's.
+type otherOSDs struct {
+	// down are those that hold data and are down.
+	down []int
+	// orphaned are those of which only the CRUSH map knows, as "ceph osd rm" leaves them.
+	orphaned []int
 }
 
 // unexplained leaves out that copies are missing, for an automatic purge and where
 // Ceph cannot make them. Else why says what Ceph can do about it.
 func (p cephHealthy) unexplained(ctx context.Context, record journal.ActionRecord, troubles []ceph.Check) (left []ceph.Check, why string) {
-	degraded := func(c ceph.Check) bool { return c.Code == "PG_DEGRADED" }
 	if record.Request.Manual || !slices.ContainsFunc(troubles, degraded) {
 		return troubles, ""
 	}
@@ -100,28 +110,33 @@ func (p cephHealthy) unexplained(ctx context.Context, record journal.ActionRecor
 	return troubles, why
 }
 
-// look asks for Ceph's health and for the OSDs that are down at once: of a lost
-// node nearly always both are needed.
-func (p cephHealthy) look(ctx context.Context, record journal.ActionRecord) (health ceph.Health, others []int, err error) {
+// look asks for Ceph's health and for the OSDs of others at once: of a lost node
+// nearly always both are needed.
+func (p cephHealthy) look(ctx context.Context, record journal.ActionRecord) (health ceph.Health, elsewhere otherOSDs, err error) {
 	var healthErr, othersErr error
 	parallel.Run(
 		func() { health, healthErr = p.api.Health(ctx) },
-		func() { others, othersErr = p.othersDown(ctx, record) },
+		func() { elsewhere, othersErr = p.elsewhere(ctx, record) },
 	)
-	return health, others, cmp.Or(healthErr, othersErr)
+	return health, elsewhere, cmp.Or(healthErr, othersErr)
 }
 
-// unhealthy: that the lost node's own OSDs are down is no news.
-func unhealthy(health ceph.Health, troubles []ceph.Check, others []int, why string) actions.Verdict {
-	var reasons, codes []string
+// unhealthy: that the lost node's own OSDs are down is no news, and of those that somebody
+// has removed by hand the purge removes the rest.
+func unhealthy(health ceph.Health, troubles []ceph.Check, elsewhere otherOSDs, why string) actions.Verdict {
+	var reasons, codes, mutable []string
 	for _, check := range troubles {
 		codes = append(codes, check.Code)
 		switch {
+		case check.Code == ceph.OSDOrphan && len(elsewhere.orphaned) == 0:
 		case !check.Down():
 			reasons = append(reasons, fmt.Sprintf("%s (%s)", check.Message, check.Code))
-		case len(others) > 0:
-			reasons = append(reasons, "on other nodes "+ceph.Names(others...)+" is down")
-			others = nil
+			if check.Mutable() && !degraded(check) {
+				mutable = append(mutable, check.Code)
+			}
+		case len(elsewhere.down) > 0:
+			reasons = append(reasons, "on other nodes "+ceph.Names(elsewhere.down...)+" is down")
+			elsewhere.down = nil
 		}
 	}
 	if len(reasons) == 0 {
@@ -130,27 +145,32 @@ func unhealthy(health ceph.Health, troubles []ceph.Check, others []int, why stri
 	if why != "" {
 		reasons = append(reasons, why)
 	}
+	if len(mutable) > 0 {
+		reasons = append(reasons, "what does not endanger data can be muted in the tools pod: ceph health mute "+strings.Join(mutable, " or "))
+	}
 	return actions.Warn(fmt.Sprintf("Ceph says %s: %s", health.Status, strings.Join(reasons, "; "))).About(strings.Join(slices.Sorted(slices.Values(codes)), " "))
 }
 
-// othersDown returns the OSDs that hold data, are down and are not the node's.
-func (p cephHealthy) othersDown(ctx context.Context, record journal.ActionRecord) ([]int, error) {
+func (p cephHealthy) elsewhere(ctx context.Context, record journal.ActionRecord) (others otherOSDs, err error) {
 	_, lost, err := lostStorage(record)
 	if err != nil {
-		return nil, err
+		return others, err
 	}
 	tree, err := p.api.Tree(ctx)
 	if err != nil {
-		return nil, err
+		return others, err
 	}
 	own := make(map[int]bool)
 	for _, id := range lost.ids() {
 		own[id] = true
 	}
-	var others []int
 	for _, osd := range tree.OSDs {
-		if osd.Exists && !osd.Up && osd.In() && !own[osd.ID] {
-			others = append(others, osd.ID)
+		switch {
+		case own[osd.ID]:
+		case !osd.Exists:
+			others.orphaned = append(others.orphaned, osd.ID)
+		case !osd.Up && osd.In():
+			others.down = append(others.down, osd.ID)
 		}
 	}
 	return others, nil

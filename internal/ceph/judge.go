@@ -6,10 +6,13 @@ package ceph
 // often older than the loss that it hides, and Ceph drops it only when more of the same comes.
 func (c Check) Harmless() bool {
 	if c.Muted {
-		return !grave[c.Code]
+		return c.Mutable()
 	}
 	return harmless[c.Code] && c.Severity != HealthErr
 }
+
+// Mutable reports whether who mutes the check has judged it, see Harmless.
+func (c Check) Mutable() bool { return !grave[c.Code] }
 
 var grave = map[string]bool{
 	"OBJECT_UNFOUND": true, "PG_DAMAGED": true, "OSD_SCRUB_ERRORS": true, "PG_AVAILABILITY": true,
@@ -25,7 +28,17 @@ var downCodes = map[string]bool{
 	"OSD_ROW_DOWN": true, "OSD_DATACENTER_DOWN": true, "OSD_ROOT_DOWN": true,
 }
 
+// OSDOrphan is the code for OSDs that are in the CRUSH map and not in the OSD map, as "ceph osd rm"
+// leaves them.
+const OSDOrphan = "OSD_ORPHAN"
+
+// harmless are codes about statistics, settings, speed and work that Ceph does later. Their source is
+// Ceph's documentation of health checks.
 var harmless = map[string]bool{
+	"BLUESTORE_FRAGMENTATION": true, "BLUESTORE_LEGACY_STATFS": true, "BLUESTORE_NO_COMPRESSION": true, "BLUESTORE_NO_PER_PG_OMAP": true,
+	"BLUESTORE_NO_PER_POOL_OMAP": true, "BLUEFS_SPILLOVER": true, "LARGE_OMAP_OBJECTS": true, "MON_DISK_BIG": true,
+	"OLD_CRUSH_STRAW_CALC_VERSION": true, "OLD_CRUSH_TUNABLES": true,
+	"POOL_HAS_TARGET_SIZE_BYTES_AND_RATIO": true, "POOL_TARGET_SIZE_BYTES_OVERCOMMITTED": true,
 	"AUTH_INSECURE_GLOBAL_ID_RECLAIM": true, "AUTH_INSECURE_GLOBAL_ID_RECLAIM_ALLOWED": true,
 	"DASHBOARD_DEBUG": true, "MDS_INSUFFICIENT_STANDBY": true, "MON_CLOCK_SKEW": true, "MON_DISK_LOW": true, "MON_DOWN": true, "MON_MSGR2_NOT_ENABLED": true,
 	"OSD_NO_DOWN_OUT_INTERVAL": true, "OSD_UPGRADE_FINISHED": true, "PG_NOT_DEEP_SCRUBBED": true, "PG_NOT_SCRUBBED": true,

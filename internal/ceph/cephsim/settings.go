@@ -20,7 +20,8 @@ func (c *Cluster) pool(name string) *ceph.Pool {
 	return nil
 }
 
-// SetPoolNumber implements [ceph.API]. As Ceph does, it sets min_size with size.
+// SetPoolNumber implements [ceph.API]. As Ceph does, it sets min_size with size, also with the
+// size that there is.
 func (c *Cluster) SetPoolNumber(ctx context.Context, name, setting string, value int, sure bool) error {
 	return c.effect(ctx, "SetPoolNumber", fmt.Sprintf("pool-set %s %s %d", name, setting, value), false, func() (bool, error) {
 		pool := c.pool(name)
@@ -31,7 +32,7 @@ func (c *Cluster) SetPoolNumber(ctx context.Context, name, setting string, value
 		switch option := c.options[SizeOne]; {
 		case setting == ceph.PoolSize && value == 1 && (!option.On() || !sure):
 			return false, fmt.Errorf("set size of pool %s: exit code 1: EPERM", name)
-		case setting == ceph.PoolSize && value != pool.Size:
+		case setting == ceph.PoolSize:
 			pool.Size, pool.MinSize = value, value-value/2
 		case setting == ceph.PoolMinSize && value > pool.Size:
 			return false, fmt.Errorf("set min_size of pool %s: exit code 22: EINVAL", name)

@@ -80,12 +80,14 @@ func TestNode(t *testing.T) {
 	if address == "" {
 		return
 	}
+	// The connection, which is refused, is answered after the packet was handled: with its last process the
+	// node's namespace ends, and a packet that is still on its way is lost.
 	const script = `set -e
 echo "$` + forwardVariable + `" >/proc/sys/net/ipv4/ip_forward
 ip link add node-0 type veth peer name node-1
 ip addr add 172.30.0.1/24 dev node-0
 ip link set node-0 up
-unshare --net sh -c 'echo; read line; exec bash -c "echo > /dev/udp/$0/53"' "$0" <"$1/in" >"$1/out" &
+unshare --net sh -c 'echo; read line; bash -c "echo > /dev/udp/$0/53" && ! bash -c ": > /dev/tcp/172.30.0.1/1"' "$0" <"$1/in" >"$1/out" &
 exec 3>"$1/in" 4<"$1/out"
 read line <&4
 ip link set node-1 netns $!

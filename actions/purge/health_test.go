@@ -151,7 +151,7 @@ func TestAnOSDOfAnotherNodeThatSomebodyRemovedByHandHolds(t *testing.T) {
 		s.ask(journal.ActionRequested{})
 		r := s.Start(s.cfg())
 		s.Pass(time.Hour)
-		if hold := s.Record().Holds["purge-osd 3"]; hold.Preflight != purge.CephHealthy || !strings.Contains(hold.Reason, "ceph health mute "+ceph.OSDOrphan) {
+		if hold := s.Record().Holds["purge-osd 3"]; hold.Preflight != purge.CephHealthy || !strings.Contains(hold.Reason, "osd.20 of other nodes with ceph osd crush rm") {
 			t.Errorf("held by %+v", hold)
 		}
 		r.Halt()
@@ -160,7 +160,7 @@ func TestAnOSDOfAnotherNodeThatSomebodyRemovedByHandHolds(t *testing.T) {
 
 func TestATroubleThatIsNotKnownHolds(t *testing.T) {
 	inWhole(t, func(t *testing.T, s *whole) {
-		s.ceph.SetHealth(warns(check("NEW_IN_CEPH_25", "something")))
+		s.ceph.SetHealth(warns(check("NEW_IN_CEPH_25", "something"), check("PG_DAMAGED", "damaged")))
 		s.ask(journal.ActionRequested{})
 		r := s.Start(s.cfg())
 		s.Pass(time.Hour)

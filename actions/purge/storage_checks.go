@@ -89,11 +89,11 @@ func (p cephHealthy) Check(ctx context.Context, record journal.ActionRecord) act
 // degraded reports whether the check says that copies are missing.
 func degraded(c ceph.Check) bool { return c.Code == "PG_DEGRADED" }
 
-// otherOSDs are those that are not the node's.
+// otherOSDs are OSDs of other nodes.
 type otherOSDs struct {
 	// down are those that hold data and are down.
 	down []int
-	// orphaned are those of which only the CRUSH map knows, as "ceph osd rm" leaves them.
+	// orphaned are in the CRUSH map and not in the OSD map, as "ceph osd rm" leaves them.
 	orphaned []int
 }
 
@@ -110,8 +110,8 @@ func (p cephHealthy) unexplained(ctx context.Context, record journal.ActionRecor
 	return troubles, why
 }
 
-// look asks for Ceph's health and for the OSDs of others at once: of a lost node
-// nearly always both are needed.
+// look asks for Ceph's health and for the OSDs of other nodes at the same time: after a loss nearly
+// always both are needed.
 func (p cephHealthy) look(ctx context.Context, record journal.ActionRecord) (health ceph.Health, elsewhere otherOSDs, err error) {
 	var healthErr, othersErr error
 	parallel.Run(
@@ -121,18 +121,20 @@ func (p cephHealthy) look(ctx context.Context, record journal.ActionRecord) (hea
 	return health, elsewhere, cmp.Or(healthErr, othersErr)
 }
 
-// unhealthy: that the lost node's own OSDs are down is no news, and of those that somebody
-// has removed by hand the purge removes the rest.
+// unhealthy returns the verdict. It skips the lost node's own OSDs: those that are down, and those that
+// were removed with "ceph osd rm", whose CRUSH entries the purge removes.
 func unhealthy(health ceph.Health, troubles []ceph.Check, elsewhere otherOSDs, why string) actions.Verdict {
-	var reasons, codes, mutable []string
+	var reasons, codes, mutes []string
 	for _, check := range troubles {
 		codes = append(codes, check.Code)
 		switch {
 		case check.Code == ceph.OSDOrphan && len(elsewhere.orphaned) == 0:
+		case check.Code == ceph.OSDOrphan:
+			reasons = append(reasons, fmt.Sprintf("%s (%s): remove %s of other nodes with ceph osd crush rm", check.Message, check.Code, ceph.Names(elsewhere.orphaned...)))
 		case !check.Down():
 			reasons = append(reasons, fmt.Sprintf("%s (%s)", check.Message, check.Code))
-			if check.Mutable() && !degraded(check) {
-				mutable = append(mutable, check.Code)
+			if check.MuteCounts() && check.Severity != ceph.HealthErr && !degraded(check) {
+				mutes = append(mutes, "ceph health mute "+check.Code)
 			}
 		case len(elsewhere.down) > 0:
 			reasons = append(reasons, "on other nodes "+ceph.Names(elsewhere.down...)+" is down")
@@ -145,8 +147,8 @@ func unhealthy(health ceph.Health, troubles []ceph.Check, elsewhere otherOSDs, w
 	if why != "" {
 		reasons = append(reasons, why)
 	}
-	if len(mutable) > 0 {
-		reasons = append(reasons, "what does not endanger data can be muted in the tools pod: ceph health mute "+strings.Join(mutable, " or "))
+	if len(mutes) > 0 {
+		reasons = append(reasons, "if that does not endanger data, run in the tools pod: "+strings.Join(mutes, ", "))
 	}
 	return actions.Warn(fmt.Sprintf("Ceph says %s: %s", health.Status, strings.Join(reasons, "; "))).About(strings.Join(slices.Sorted(slices.Values(codes)), " "))
 }

@@ -6,13 +6,14 @@ package ceph
 // often older than the loss that it hides, and Ceph drops it only when more of the same comes.
 func (c Check) Harmless() bool {
 	if c.Muted {
-		return c.Mutable()
+		return c.MuteCounts()
 	}
 	return harmless[c.Code] && c.Severity != HealthErr
 }
 
-// Mutable reports whether who mutes the check has judged it, see Harmless.
-func (c Check) Mutable() bool { return !grave[c.Code] }
+// MuteCounts reports whether EKCO respects a mute of the check. It does not for data that is lost,
+// damaged or not served, and for full OSDs.
+func (c Check) MuteCounts() bool { return !grave[c.Code] }
 
 var grave = map[string]bool{
 	"OBJECT_UNFOUND": true, "PG_DAMAGED": true, "OSD_SCRUB_ERRORS": true, "PG_AVAILABILITY": true,
@@ -35,7 +36,7 @@ const OSDOrphan = "OSD_ORPHAN"
 // harmless are codes about statistics, settings, speed and work that Ceph does later. Their source is
 // Ceph's documentation of health checks.
 var harmless = map[string]bool{
-	"BLUESTORE_FRAGMENTATION": true, "BLUESTORE_LEGACY_STATFS": true, "BLUESTORE_NO_COMPRESSION": true, "BLUESTORE_NO_PER_PG_OMAP": true,
+	"BLUESTORE_FRAGMENTATION": true, "BLUESTORE_LEGACY_STATFS": true, "BLUESTORE_NO_PER_PG_OMAP": true,
 	"BLUESTORE_NO_PER_POOL_OMAP": true, "BLUEFS_SPILLOVER": true, "LARGE_OMAP_OBJECTS": true, "MON_DISK_BIG": true,
 	"OLD_CRUSH_STRAW_CALC_VERSION": true, "OLD_CRUSH_TUNABLES": true,
 	"POOL_HAS_TARGET_SIZE_BYTES_AND_RATIO": true, "POOL_TARGET_SIZE_BYTES_OVERCOMMITTED": true,

@@ -73,12 +73,12 @@ func (v *values) end(b byte) ([]byte, error) {
 	return value, nil
 }
 
-// bareNumber finds strings, and what Ceph writes for numbers that JSON does not have: 18.2.0
-// to 18.2.4 write "inf" without quotes into fields of pools in "ceph osd dump".
+// bareNumber matches JSON strings, which are kept, and the bare words inf and nan: Ceph 18.2.0 to
+// 18.2.4 writes inf into fields of pools in "ceph osd dump".
 var bareNumber = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|[-+]?\b(?:inf|nan)\b`)
 
-// quoteBareNumbers makes strings of such numbers. So an answer that has one in a field that
-// nobody reads can be read, and one where a number is needed is an error.
+// quoteBareNumbers puts inf and nan in quotes. If nobody reads the field, the answer can be parsed
+// then; if a number is expected there, parsing fails.
 func quoteBareNumbers(answer []byte) []byte {
 	if json.Valid(answer) {
 		return answer

@@ -20,8 +20,8 @@ func (c *Cluster) pool(name string) *ceph.Pool {
 	return nil
 }
 
-// SetPoolNumber implements [ceph.API]. As Ceph does, it sets min_size with size, also with the
-// size that there is.
+// SetPoolNumber implements [ceph.API]. As Ceph does, it sets min_size with size, also if
+// the size does not change.
 func (c *Cluster) SetPoolNumber(ctx context.Context, name, setting string, value int, sure bool) error {
 	return c.effect(ctx, "SetPoolNumber", fmt.Sprintf("pool-set %s %s %d", name, setting, value), false, func() (bool, error) {
 		pool := c.pool(name)

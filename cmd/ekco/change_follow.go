@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	actionsbalancer "github.com/replicatedhq/ekco/actions/loadbalancer"
+	"github.com/replicatedhq/ekco/internal/kubeconfig"
 	"github.com/replicatedhq/ekco/journal"
 	"github.com/replicatedhq/ekco/journal/words"
 )
@@ -108,7 +109,7 @@ func set(on *journal.KubeconfigsSet) string {
 	}
 	var said []string
 	for _, file := range on.Files {
-		said = append(said, fmt.Sprintf("%s is set, had %s", file.Path, file.From))
+		said = append(said, fmt.Sprintf("%s is set, had %s", file.Path, kubeconfig.Redacted(file.From)))
 	}
 	return strings.Join(append(said, "its kubelet is restarted"), "; ")
 }

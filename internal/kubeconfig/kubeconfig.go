@@ -63,7 +63,7 @@ func (e entry) from() string {
 	if e.server == nil {
 		return ""
 	}
-	return withoutUser(resolved(e.server).Value)
+	return Redacted(resolved(e.server).Value)
 }
 
 // read finds the clusters.

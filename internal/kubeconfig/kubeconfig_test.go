@@ -78,11 +78,12 @@ func TestWhatEachClusterHadIsTold(t *testing.T) {
 	}
 }
 
-func TestNobodyIsToldAPassword(t *testing.T) {
+func TestPasswordIsRedacted(t *testing.T) {
 	for server, want := range map[string]string{
 		"https://admin:hunter2@lb:6443/p":  "https://REDACTED@lb:6443/p",
 		"https://adm@in:hunter2@lb":        "https://REDACTED@lb",
 		"admin:hunter2@lb":                 "REDACTED@lb",
+		"admin:hunter2@https://lb":         "REDACTED@https://lb",
 		"https://lb.example.com:6443/path": "https://lb.example.com:6443/path",
 	} {
 		_, changes, err := SetServer([]byte("clusters:\n- {name: a, cluster: {server: \""+server+"\"}}\n"), balancer)
@@ -124,7 +125,7 @@ func TestWhatIsNoKubeconfigIsAnError(t *testing.T) {
 
 func TestWhatIsNoServerIsAnError(t *testing.T) {
 	for server, want := range map[string]string{
-		"": "no scheme", "localhost:6444": "no scheme", "10.0.0.1": "no scheme", "//a": "no scheme", "ftp://a": `its scheme is "ftp"`, "HTTPS://a": `its scheme is "HTTPS"`,
+		"": "no scheme", "localhost:6444": "no scheme", "10.0.0.1": "no scheme", "//a": "no scheme", "ftp://a": `its scheme is neither https nor http`, "HTTPS://a": "its scheme is neither",
 		"https://": "no host", "https://:6444": "no host", "https:///a": "no host", "https://a b": "no URL", "https://a\nb": "no URL",
 		"https://fd00::1:6444": "", "https://[fd00::1": "no URL", "https://[a:b]": "", "https://[fd00::1%25eth0]": "no address",
 		"https://a:x": "no URL", "https://a:": "port is missing", "https://a:0": "port is none", "https://a:65536": "port is none",

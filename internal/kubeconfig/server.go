@@ -16,7 +16,7 @@ var plainURL = regexp.MustCompile(`^https?://[A-Za-z0-9._~%:\[\]/-]+$`)
 // CheckServer returns an error if that can be no API server's address.
 func CheckServer(server string) error {
 	if why := wrong(server); why != "" {
-		return fmt.Errorf("server %q is none: %s; want such as https://localhost:6444 or https://lb.example.com", withoutUser(server), why)
+		return fmt.Errorf("server %q is none: %s; want such as https://localhost:6444 or https://lb.example.com", Redacted(server), why)
 	}
 	return nil
 }
@@ -28,7 +28,7 @@ func wrong(server string) string {
 	case !has:
 		return "it has no scheme"
 	case scheme != "https" && scheme != "http":
-		return fmt.Sprintf("its scheme is %q", scheme)
+		return "its scheme is neither https nor http"
 	}
 	parsed, err := url.Parse(server)
 	if err != nil {
@@ -56,9 +56,9 @@ func isIPv6(host string) bool {
 	return err == nil && address.Is6() && address.Zone() == ""
 }
 
-// withoutUser returns an address without the user and the password that it may have, which nobody
-// else is to see. Whatever is before an "@" counts as such.
-func withoutUser(server string) string {
+// Redacted returns an address without the user and the password that it may contain. All before the last
+// "@" counts as such, since the address may be no valid URL.
+func Redacted(server string) string {
 	at := strings.LastIndexByte(server, '@')
 	if at < 0 {
 		return server

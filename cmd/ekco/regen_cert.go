@@ -31,7 +31,8 @@ asks neither the cluster nor an operator, and is in no journal.`,
 			if err != nil {
 				return err
 			}
-			names := certificates.APIServerNames{Dir: cfg.CertificatesDir, Add: add, Drop: drop, Force: force, Renewal: certificates.Renewal{Now: a.now()}}
+			serviceHost, _ := a.env("KUBERNETES_SERVICE_HOST") // the kubelet sets it in pods
+			names := certificates.APIServerNames{Dir: cfg.CertificatesDir, Add: add, Drop: drop, ServiceHost: serviceHost, Force: force, Renewal: certificates.Renewal{Now: a.now()}}
 			changed, err := names.Change(cmd.Context())
 			if err != nil {
 				return err
@@ -42,7 +43,7 @@ asks neither the cluster nor an operator, and is in no journal.`,
 	}
 	cmd.Flags().StringSliceVar(&add, "add-alt-names", nil, "names and addresses to add, with commas between them")
 	cmd.Flags().StringSliceVar(&drop, "drop-alt-names", nil, "names and addresses to drop, with commas between them")
-	cmd.Flags().BoolVar(&force, "force", false, "also drop the names kubernetes, kubernetes.default and kubernetes.default.svc…, by which programs in the cluster reach the API server")
+	cmd.Flags().BoolVar(&force, "force", false, "also drop names by which programs in the cluster reach the API server, such as kubernetes.default.svc, and sign with another CA than before")
 	config.RegisterFlags(cmd.Flags(), "certificates_dir")
 	return cmd
 }

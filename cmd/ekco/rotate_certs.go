@@ -44,8 +44,9 @@ not come back gets what it had. The old files stay in /etc/kubernetes/ekco-certi
 last three times.
 
 It asks neither the cluster nor an operator, and is in no journal: it is also for a cluster whose
-certificates have expired already. It is no harm to run it again; what was interrupted is gone
-on with. Run it on one primary after the other.`,
+certificates have expired already. What was interrupted is gone on with when it is run again.
+With a --ttl of a year or more it renews everything each time. Run it on one primary after
+the other.`,
 		Example: `  ekco rotate-certs
   ekco rotate-certs --ttl=720h`,
 		Args: noArgument,

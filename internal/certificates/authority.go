@@ -19,18 +19,18 @@ var ErrExternalCA = errors.New("the CA is external: its key is not here, so that
 type Authority struct {
 	Certificate *x509.Certificate
 	Key         crypto.Signer
-	// Others are CAs that are trusted beside it, as during a rotation of the CA.
+	// Others are the other CAs in the file. While the CA is being replaced it has the old and
+	// the new one.
 	Others []*x509.Certificate
 }
 
-// Trusts reports whether the CA or one that is trusted beside it has signed the certificate.
-func (a Authority) Trusts(certificate *x509.Certificate) bool {
-	return SignedBy(certificate, a.Certificate) ||
-		slices.ContainsFunc(a.Others, func(other *x509.Certificate) bool { return SignedBy(certificate, other) })
+// SignedByOther reports whether another CA in the file has signed the certificate.
+func (a Authority) SignedByOther(certificate *x509.Certificate) bool {
+	return slices.ContainsFunc(a.Others, func(other *x509.Certificate) bool { return SignedBy(certificate, other) })
 }
 
 // NewAuthority reads a CA and its key, and checks that it may sign at that time. Of several CAs
-// it is the one that the key belongs to; the others are trusted beside it.
+// it is the one that the key belongs to; of several with this key, the one that is valid longest.
 func NewAuthority(certificate, key File, at time.Time) (Authority, error) {
 	bundle, err := certificate.Bundle()
 	if err != nil {
@@ -40,11 +40,21 @@ func NewAuthority(certificate, key File, at time.Time) (Authority, error) {
 	if err != nil {
 		return Authority{}, err
 	}
-	i := slices.IndexFunc(bundle, func(ca *x509.Certificate) bool { return Matches(ca, certificate, signer, key) == nil })
-	if i < 0 {
+	var ca *x509.Certificate
+	var others []*x509.Certificate
+	for _, one := range bundle {
+		if Matches(one, certificate, signer, key) != nil || ca != nil && one.NotAfter.Before(ca.NotAfter) {
+			others = append(others, one)
+			continue
+		}
+		if ca != nil {
+			others = append(others, ca)
+		}
+		ca = one
+	}
+	if ca == nil {
 		return Authority{}, Matches(bundle[0], certificate, signer, key)
 	}
-	ca, others := bundle[i], slices.Delete(slices.Clone(bundle), i, i+1)
 	switch {
 	case !ca.IsCA, ca.KeyUsage != 0 && ca.KeyUsage&x509.KeyUsageCertSign == 0:
 		return Authority{}, fmt.Errorf("%s (%s) is no CA", certificate.Name, Called(ca))

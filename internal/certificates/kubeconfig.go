@@ -18,6 +18,8 @@ type Kubeconfig struct {
 	// Certificate and Key are the user's, CA is the cluster's. Each is called by the file
 	// and where it is in it.
 	Certificate, Key, CA File
+	// Others are the certificates of other users.
+	Others []File
 }
 
 type kubeconfig struct {
@@ -52,8 +54,8 @@ type kubeconfigUser struct {
 	} `yaml:"user"`
 }
 
-// current returns the user and the cluster of the current context. A kubeconfig with one of each
-// needs no context, as kubeadm's do not.
+// current returns the user and the cluster of the current context. If there is only one of each, the
+// context is not read.
 func (k kubeconfig) current() (user kubeconfigUser, cluster kubeconfigCluster, err error) {
 	if len(k.Users) == 1 && len(k.Clusters) == 1 {
 		return k.Users[0], k.Clusters[0], nil
@@ -68,7 +70,7 @@ func (k kubeconfig) current() (user kubeconfigUser, cluster kubeconfigCluster, e
 			return k.Users[u], k.Clusters[c], nil
 		}
 	}
-	return user, cluster, fmt.Errorf("it has %d users and %d clusters, and its current-context leads to none of each", len(k.Users), len(k.Clusters))
+	return user, cluster, fmt.Errorf("it has %d users and %d clusters, and current-context does not name one of each; set it with: kubectl config use-context", len(k.Users), len(k.Clusters))
 }
 
 // Kubeconfig reads a kubeconfig that has its certificate and key in itself.
@@ -104,6 +106,12 @@ func (f File) Kubeconfig() (Kubeconfig, error) {
 			return Kubeconfig{}, f.fail("%s is missing, or not in base 64", data.of)
 		}
 		*data.into = File{Name: f.Name + " (" + data.of + ")", Content: content}
+	}
+	for _, other := range read.Users {
+		content, err := base64.StdEncoding.DecodeString(other.User.Certificate)
+		if other.Name != user.Name && err == nil && len(content) > 0 {
+			found.Others = append(found.Others, File{Name: f.Name + " (another user)", Content: content})
+		}
 	}
 	return found, nil
 }

@@ -20,7 +20,10 @@ type APIServerNames struct {
 	// addresses.
 	Dir       string
 	Add, Drop []string
-	// Force also drops names by which programs in the cluster reach the API server.
+	// ServiceHost is the address of Service kubernetes, if it is known.
+	ServiceHost string
+	// Force drops names by which programs in the cluster reach the API server, too, and signs
+	// with another CA than the present certificate has.
 	Force bool
 	Renewal
 }
@@ -73,6 +76,10 @@ func (n APIServerNames) change() (ChangedNames, error) {
 	if err != nil {
 		return changed, err
 	}
+	if !SignedBy(old, ca.Certificate) && !n.Force {
+		return changed, fmt.Errorf("the CA whose key is in %s did not sign %s; while the CA is being replaced clients may not trust it yet: "+
+			"when they do, use --force", n.Dir, certificatePath)
+	}
 	// What is short-lived is due later than what was long valid: when it is due must not change.
 	n.For, n.From = old.NotAfter.Sub(n.Now), old.NotBefore
 	certificate, key, err := Renew(template, ca, n.Renewal)
@@ -86,30 +93,24 @@ func (n APIServerNames) change() (ChangedNames, error) {
 	return changed, swapPair(durable.Replacement.Swap, certificatePath, EncodeChain(certificate), keyPath, encoded)
 }
 
-// check refuses what is no host, which a certificate could only name in vain, and names that
-// must not be dropped. What the certificate has may be dropped even if it is no host.
+// check returns an error for names to add that are no hosts, and for names that must not be
+// dropped. Names that the certificate has already are not judged.
 func (n APIServerNames) check(had []string) error {
 	add := canonical(n.Add)
 	for _, name := range add {
-		if err := checkHost(name); err != nil {
+		if err := checkHost(name); err != nil && !slices.Contains(had, name) {
 			return err
 		}
 	}
 	for _, name := range canonical(n.Drop) {
-		switch has := slices.Contains(had, name); {
-		case slices.Contains(add, name):
-		case !has:
-			if err := checkHost(name); err != nil {
-				return err
-			}
-		case !n.Force && inCluster(name):
+		if slices.Contains(had, name) && !slices.Contains(add, name) && !n.Force && n.inCluster(name) {
 			return fmt.Errorf("%s is a name by which programs in the cluster reach the API server; drop it only with --force", name)
 		}
 	}
 	return nil
 }
 
-// checkHost refuses what is neither an IP address nor a host name, with a "*" in front or without.
+// checkHost returns an error unless the name is an IP address or a host name; "*." may precede it.
 func checkHost(name string) error {
 	if net.ParseIP(name) != nil {
 		return nil
@@ -117,22 +118,19 @@ func checkHost(name string) error {
 	// A "_" is no character of a host name, but many have one, and crypto/x509 accepts it.
 	host := strings.ReplaceAll(strings.TrimPrefix(strings.ToLower(name), "*."), "_", "x")
 	problems := validation.IsDNS1123Subdomain(host)
-	last := host[strings.LastIndexByte(host, '.')+1:]
-	if strings.Trim(last, "0123456789") == "" { // of an address, or almost
-		problems = append(problems, "its last part is a number")
-	}
-	if len(problems) > 0 {
-		return fmt.Errorf("%q is neither an IP address nor a host name: %s; give it as in lb.example.com or 10.0.0.9, without scheme and port",
-			name, strings.Join(problems, "; "))
+	dot := strings.LastIndexByte(host, '.')
+	mistyped := dot >= 0 && strings.Trim(host[dot+1:], "0123456789") == "" // such as 10.0.0.300
+	if len(problems) > 0 || mistyped {
+		return fmt.Errorf("%q is neither an IP address nor a host name; give it without scheme and port, as in lb.example.com", name)
 	}
 	return nil
 }
 
-// inCluster reports whether programs in a cluster reach the API server by the name, as kubeadm
-// has it in each certificate.
-func inCluster(name string) bool {
+// inCluster reports whether programs in the cluster reach the API server by the name. kubeadm puts these
+// names into each certificate.
+func (n APIServerNames) inCluster(name string) bool {
 	const service = "kubernetes.default.svc"
-	return name == "kubernetes" || name == "kubernetes.default" || name == service || strings.HasPrefix(name, service+".")
+	return name != "" && name == n.ServiceHost || name == "kubernetes" || name == "kubernetes.default" || name == service || strings.HasPrefix(name, service+".")
 }
 
 // belongs reports whether the key in the file is the certificate's: what was interrupted may

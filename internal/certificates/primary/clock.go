@@ -17,7 +17,7 @@ func ServerTime(ctx context.Context, server string) (time.Time, error) {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodHead, strings.TrimRight(server, "/")+"/version", http.NoBody)
-	if err != nil { // it has the address, with the password that one may have
+	if err != nil { // it quotes the URL, which may contain a password
 		return time.Time{}, errors.New("ask the API server for its time: the server in a kubeconfig is no URL")
 	}
 	transport := &http.Transport{

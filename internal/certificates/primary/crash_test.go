@@ -93,6 +93,29 @@ func TestKilledBeforeEachEffectTheNextOneComesToTheSameEnd(t *testing.T) {
 	}
 }
 
+// TestARenewalByHandThatWasKilledKeepsTheOldFiles: everything is due again at once then, and may be renewed
+// twice, but the copies are of what there was before the first time.
+func TestARenewalByHandThatWasKilledKeepsTheOldFiles(t *testing.T) {
+	start := func(t *testing.T) *world {
+		w := newWorld(t, 5*day)
+		w.ByHand, w.TTL = true, 400*day
+		return w
+	}
+	var effects []string
+	synctest.Test(t, func(t *testing.T) { effects = start(t).killAt(0) })
+	for n := 1; n <= len(effects); n += 7 {
+		synctest.Test(t, func(t *testing.T) {
+			w := start(t)
+			before := w.leaves()
+			w.killAt(n)
+			time.Sleep(time.Minute)
+			w.rotate()
+			w.clean()
+			w.kept(before)
+		})
+	}
+}
+
 // breaks has the API server not answer with new certificates. It returns those that it had.
 func (w *world) breaks(broken bool) (had []string) {
 	had = slices.Clone(w.Loaded("kube-apiserver"))

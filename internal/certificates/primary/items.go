@@ -1,10 +1,12 @@
 package primary
 
 import (
+	"cmp"
 	"crypto/x509"
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -85,6 +87,9 @@ var errNoPair = errors.New("they do not belong together")
 func (i item) read(where func(string) string) (held, error) {
 	h := held{item: i}
 	main, err := certificates.ReadFile(where(i.shown()))
+	if errors.Is(err, fs.ErrNotExist) {
+		err = cmp.Or(brokenLink(main.Name), err)
+	}
 	if err != nil {
 		return h, err
 	}
@@ -104,6 +109,21 @@ func (i item) read(where func(string) string) (held, error) {
 	}
 	h.files = []certificates.File{key, main}
 	return h.pair(main, key)
+}
+
+// brokenLink returns an error if a directory above the file is a symbolic link whose target cannot be read:
+// EKCO's pods mount only /etc/kubernetes.
+func brokenLink(path string) error {
+	for dir := filepath.Dir(path); dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		to, err := os.Readlink(dir)
+		if err != nil {
+			continue
+		}
+		if _, err := os.Stat(dir); err != nil {
+			return fmt.Errorf("read %s: it is a symbolic link to %s, which EKCO cannot read; replace it by the directory", dir, to)
+		}
+	}
+	return nil
 }
 
 // pair reads certificate and key.

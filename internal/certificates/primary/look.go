@@ -2,8 +2,11 @@ package primary
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
+	"fmt"
 	"io/fs"
+	"slices"
 	"time"
 
 	"github.com/replicatedhq/ekco/internal/certificates"
@@ -35,8 +38,14 @@ func Look(dir string, ttl time.Duration, now time.Time) journal.CertificatesOnPr
 			if certificates.Due(h.leaf, now, ttl) {
 				_, err = r.signer(h)
 			}
+			for _, other := range h.kubeconfig.Others {
+				if one, otherErr := other.One(); otherErr == nil && certificates.Due(one, now, ttl) {
+					err = cmp.Or(err, fmt.Errorf("%s expires at %s; EKCO renews only the user of the current context",
+						other.Name, one.NotAfter.UTC().Format(time.RFC3339)))
+				}
+			}
 		}
-		if err != nil {
+		if err != nil && !slices.Contains(found.Problems, bounded(err.Error())) {
 			found.Problems = append(found.Problems, bounded(err.Error()))
 		}
 	}

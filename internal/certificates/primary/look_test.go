@@ -2,6 +2,7 @@ package primary_test
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -43,6 +44,46 @@ func TestWhoLooksFindsAllAndWhatWouldKeepThemFromBeingRenewed(t *testing.T) {
 	if err != nil || len(raw) > hosttask.MaxResult/2 || strings.Contains(string(raw), "PRIVATE") {
 		t.Errorf("%v: %d bytes go on record: %s", err, len(raw), raw)
 	}
+}
+
+// TestAnotherUserThatExpiresIsAProblem: EKCO renews the user of the current context alone.
+func TestAnotherUserThatExpiresIsAProblem(t *testing.T) {
+	w, other := newWorld(t, 90*day), newWorld(t, 5*day)
+	users := func(config []byte) string { _, users, _ := strings.Cut(string(config), "users:\n"); return users }
+	whole := string(w.Read("admin.conf")) + strings.ReplaceAll(users(other.Read("admin.conf")), "kubernetes-admin", "dev")
+	w.Write("admin.conf", 0o600, []byte(whole))
+	if found := primary.Look(w.dir(), 30*day, time.Now()); len(found.Certificates) != 11 || len(found.Problems) != 1 || !strings.Contains(found.Problems[0], "another user") {
+		t.Errorf("found is %+v", found)
+	}
+	if found := primary.Look(w.dir(), day, time.Now()); len(found.Problems) != 0 {
+		t.Errorf("found is %+v", found)
+	}
+}
+
+// TestALinkThatLeadsNowhereIsAProblem: in its pod EKCO has only /etc/kubernetes of the host.
+func TestALinkThatLeadsNowhereIsAProblem(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 90*day)
+		pki, elsewhere := filepath.Join(w.dir(), "pki"), filepath.Join(t.TempDir(), "pki")
+		if err := errors.Join(os.Rename(pki, elsewhere), os.Symlink(elsewhere, pki)); err != nil {
+			t.Fatal(err)
+		}
+		if found := primary.Look(w.dir(), day, time.Now()); len(found.Certificates) != 11 || len(found.Problems) != 0 {
+			t.Errorf("on the host it is followed: %+v", found)
+		}
+		if err := os.Rename(elsewhere, elsewhere+".away"); err != nil {
+			t.Fatal(err)
+		}
+		want := pki + ": it is a symbolic link to " + elsewhere
+		if found := primary.Look(w.dir(), day, time.Now()); len(found.Certificates) != 4 || len(found.Problems) != 1 || !strings.Contains(found.Problems[0], want) {
+			t.Errorf("found is %+v", found)
+		}
+		w.TTL = day
+		result, err := w.run()
+		if !errors.Is(err, primary.ErrFailed) || len(result.Missing) != 0 || len(result.Failed) != 1 || !strings.Contains(result.Failed[0], want) {
+			t.Errorf("%v: it is %+v", err, result)
+		}
+	})
 }
 
 func TestOfARotationIsToldWhatOthersProveItBy(t *testing.T) {

@@ -20,6 +20,12 @@ func (r *run) pass(ctx context.Context, c *record) error {
 	if err != nil {
 		return err
 	}
+	if c != nil { // renewed twice, the copies of the old files would be lost
+		due = slices.DeleteFunc(due, func(h held) bool {
+			i := c.file(h.path)
+			return i >= 0 && c.Files[i].Fingerprint == certificates.Fingerprint(h.leaf)
+		})
+	}
 	var prepared []made
 	err = r.locked(func() error {
 		if err := r.swept(); err != nil {
@@ -83,7 +89,7 @@ func (r *run) isDue(leaf *x509.Certificate) bool {
 	return certificates.Due(leaf, r.Now(), r.TTL)
 }
 
-// renewedSince reports whether somebody else has renewed what was seen.
+// renewedSince reports whether another program has renewed the certificate since it was seen.
 func (r *run) renewedSince(seen, now held) bool {
 	return !now.leaf.Equal(seen.leaf) && !certificates.Due(now.leaf, r.Now(), r.TTL)
 }
@@ -108,7 +114,7 @@ func (r *run) due(ctx context.Context) (due []held, err error) {
 			r.fail(err)
 			continue
 		}
-		if h.item.kubeconfig() && server == "" {
+		if h.item.kubeconfig() && (server == "" || h.path == controllerManager+".conf") { // nobody edits this one
 			server = h.kubeconfig.Server
 		}
 		switch ends := h.leaf.NotAfter.UTC().Format(time.RFC3339); {

@@ -48,18 +48,24 @@ func (r *run) renew(old held) (made, error) {
 	return m, nil
 }
 
-// signer returns the CA that is to sign an item: which has done so before, or is trusted beside the
-// one that has.
+// signer returns the CA that signs the item's new certificate. It has signed the present one, unless an
+// administrator asks: whether all clients trust a new CA already, nobody can see from here.
 func (r *run) signer(old held) (certificates.Authority, error) {
 	ca, err := r.authority(old.ca)
 	if err != nil {
 		return ca, fmt.Errorf("renew %s: %w", r.at(old.shown()), err)
 	}
-	if !ca.Trusts(old.leaf) {
+	path := r.at("pki/" + old.ca + ".crt")
+	switch {
+	case certificates.SignedBy(old.leaf, ca.Certificate), r.ByHand && ca.SignedByOther(old.leaf):
+		return ca, nil
+	case ca.SignedByOther(old.leaf):
+		return ca, fmt.Errorf("renew %s: the CA is being replaced: of those in %s, the one whose key is here did not sign it; "+
+			"when all clients trust that one, run on this host: ekco rotate-certs --ttl=87600h", r.at(old.shown()), path)
+	default:
 		return ca, fmt.Errorf("renew %s: %s, which is the CA for it, did not sign it; have it renewed by who did, or have kubeadm make it anew",
-			r.at(old.shown()), r.at("pki/"+old.ca+".crt"))
+			r.at(old.shown()), path)
 	}
-	return ca, nil
 }
 
 // authority reads a CA once.

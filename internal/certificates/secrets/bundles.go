@@ -52,7 +52,7 @@ func (r registry) authority(held []held, now time.Time) (certificates.Authority,
 	const otherwise = "so that EKCO does not have the cluster's CA vouch for it; the installer of kURL makes it anew when it is run again"
 	name, old := held[0].secret.file(held[0].of.certificate).Name, held[0].chain[0]
 	switch servers := []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}; {
-	case !ca.Trusts(old):
+	case !certificates.SignedBy(old, ca.Certificate):
 		return ca, fmt.Errorf("the cluster's CA has not signed the certificate in %s, %s", name, otherwise)
 	case old.IsCA, len(old.UnknownExtKeyUsage) > 0, !slices.Equal(old.ExtKeyUsage, servers):
 		return ca, fmt.Errorf("the certificate in %s is not for servers alone, %s", name, otherwise)

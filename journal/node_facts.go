@@ -44,11 +44,11 @@ func (f NodeFacts) Unreachable() (since time.Time, unreachable bool) {
 	return since, unreachable
 }
 
-// StillUnreachable reports whether the node has been unreachable without a break since
-// it had the facts before: one of the unreachable taints that it had then is left.
-func (f NodeFacts) StillUnreachable(before NodeFacts) bool {
+// StillUnreachable reports whether this is the same loss as in earlier facts: one of
+// their unreachable taints is still there.
+func (f NodeFacts) StillUnreachable(earlier NodeFacts) bool {
 	return slices.ContainsFunc(f.Taints, func(taint Taint) bool {
-		return taint.Key == TaintUnreachable && !taint.TimeAdded.IsZero() && slices.ContainsFunc(before.Taints, func(old Taint) bool {
+		return taint.Key == TaintUnreachable && !taint.TimeAdded.IsZero() && slices.ContainsFunc(earlier.Taints, func(old Taint) bool {
 			return old.Key == taint.Key && old.Effect == taint.Effect && old.TimeAdded.Equal(taint.TimeAdded)
 		})
 	})

@@ -46,7 +46,7 @@ func TestATaintOfTheFutureCountsFromNow(t *testing.T) {
 	}
 }
 
-func TestTaintsOfOneLossThatComeAndGoOneAfterTheOtherDoNotMoveItsBeginning(t *testing.T) {
+func TestLossBeginsWithFirstTaint(t *testing.T) {
 	w := newWorld(t)
 	w.cluster()
 	tainted := func(effect string) factsOption {

@@ -33,8 +33,8 @@ type flaps struct {
 	lostFor journal.Duration
 }
 
-// lostAgain reports whether a loss is another one than the last that was seen: the
-// node was back meanwhile, and nobody saw it.
+// lostAgain reports whether the node returned and was lost again between two
+// observations.
 func lostAgain(before, now journal.NodeFacts) bool {
 	was, _ := before.Unreachable()
 	is, _ := now.Unreachable()

@@ -150,8 +150,8 @@ func (o *operator) explain() {
 	}
 }
 
-// hasJournal reports whether EKCO has opened its journal. A command that asks before may open the
-// file instead, and EKCO ends.
+// hasJournal reports whether EKCO has opened its journal. A command that is run before may lock
+// the journal, and EKCO ends.
 func (o *operator) hasJournal() bool {
 	return strings.Contains(o.running.Output.String(), `"msg":"EKCO runs"`)
 }

@@ -42,7 +42,7 @@ func (i *interrupter) arm(wanted func(interruption) bool, late bool) <-chan inte
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.gone != nil {
-		close(i.gone) // of a test that has failed
+		close(i.gone) // frees what a failed test has held
 	}
 	const enough = 1000 // so that nobody waits for the test
 	i.wanted, i.reached = wanted, make(chan interruption, enough)

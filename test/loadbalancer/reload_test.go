@@ -31,7 +31,7 @@ type reloading struct {
 	port, frontend int
 	config         string
 	master         *child.Process
-	// dies is the number of the primary that is to die, or nobody.
+	// dies is the index of the primary that the test stops, or nobody.
 	dies int
 	// led is when it last came to lead elsewhere.
 	led time.Time

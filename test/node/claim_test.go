@@ -86,7 +86,7 @@ func staysWithinItsMemory(t *testing.T, w *world) {
 		t.Fatalf("%v: %q", err, counted)
 	}
 	t.Logf("of %d MiB at most %d MiB were used, cache included; restarted %d times", limit>>20, peak>>20, restarts)
-	if limit != 128<<20 || peak == 0 || restarts != 0 { // without memory it would have been killed
+	if limit != 128<<20 || peak == 0 || restarts != 0 { // out of memory it would have been killed and restarted
 		t.Errorf("limit %d, peak %d bytes, %d restarts", limit, peak, restarts)
 	}
 }

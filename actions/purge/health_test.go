@@ -160,11 +160,18 @@ func TestAnOSDOfAnotherNodeThatSomebodyRemovedByHandHolds(t *testing.T) {
 
 func TestATroubleThatIsNotKnownHolds(t *testing.T) {
 	inWhole(t, func(t *testing.T, s *whole) {
-		s.ceph.SetHealth(warns(check("NEW_IN_CEPH_25", "something"), check("PG_DAMAGED", "damaged")))
+		broken := ceph.Check{Code: "BROKEN", Severity: ceph.HealthErr, Message: "broken"}
+		s.ceph.SetHealth(warns(check("NEW_IN_CEPH_25", "something"), check("PG_DAMAGED", "damaged"), broken))
 		s.ask(journal.ActionRequested{})
 		r := s.Start(s.cfg())
 		s.Pass(time.Hour)
 		s.wantTraces(lostData...)
+		reason := s.Record().Holds["purge-osd 3"].Reason
+		for code, mutes := range map[string]bool{"NEW_IN_CEPH_25": true, "PG_DAMAGED": false, "BROKEN": false} {
+			if !strings.Contains(reason, code) || strings.Contains(reason, "ceph health mute "+code) != mutes {
+				t.Errorf("that %s may be muted is to be %v: %s", code, mutes, reason)
+			}
+		}
 		r.Halt()
 	})
 }

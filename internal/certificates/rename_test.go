@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto"
 	"crypto/x509"
+	"crypto/x509/pkix"
 	"errors"
 	"io/fs"
 	"os"
@@ -240,6 +241,22 @@ func TestWhatIsNoHostIsNotAdded(t *testing.T) {
 	}
 }
 
+func TestAStrangeNameThatTheCertificateHasMayStayAndMayBeDropped(t *testing.T) {
+	dir, p := host(t, "leaf")
+	strange := signed(t, &x509.Certificate{
+		DNSNames: []string{"lb:6443", "kubernetes"}, ExtKeyUsage: p.leaf.ExtKeyUsage, NotBefore: now.Add(-Year), NotAfter: now.Add(time.Hour),
+	}, p.leafKey, p.ca)
+	if err := os.WriteFile(filepath.Join(dir, "apiserver.crt"), EncodeChain(strange), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if changed, err := change(dir, "lb:6443", "").Change(t.Context()); err != nil || !changed.Unchanged {
+		t.Errorf("it is there: %v, %+v", err, changed)
+	}
+	if changed, err := change(dir, "", "lb:6443").Change(t.Context()); err != nil || len(changed.Dropped) != 1 {
+		t.Errorf("it is not dropped: %v, %+v", err, changed)
+	}
+}
+
 func TestNamesThatTheClusterUsesAreDroppedByForceOnly(t *testing.T) {
 	for _, name := range []string{"kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local", "10.96.0.1"} {
 		dir, _ := host(t, "leaf")
@@ -254,6 +271,42 @@ func TestNamesThatTheClusterUsesAreDroppedByForceOnly(t *testing.T) {
 		drop.Force = true
 		if changed, err := drop.Change(t.Context()); err != nil || len(changed.Dropped) != 1 {
 			t.Errorf("%s is not dropped by force: %v, %+v", name, err, changed)
+		}
+	}
+}
+
+func TestAnotherCASignsByForceOnly(t *testing.T) {
+	dir, p := host(t, "leaf")
+	other := signed(t, &x509.Certificate{
+		Subject: pkix.Name{CommonName: "kubernetes"}, KeyUsage: x509.KeyUsageCertSign, BasicConstraintsValid: true, IsCA: true,
+		NotBefore: now.Add(-Year), NotAfter: now.Add(10 * Year),
+	}, nil, Authority{Key: keys()["other"]})
+	for name, content := range map[string][]byte{"ca.crt": EncodeChain(other, p.ca.Certificate), "ca.key": p.otherKeyOf.Content} {
+		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	add := change(dir, "lb.example.com", "")
+	if _, err := add.Change(t.Context()); err == nil || !strings.Contains(err.Error(), "--force") {
+		t.Errorf("clients may not trust the other CA yet: %v", err)
+	}
+	add.Force = true
+	if _, err := add.Change(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if made, err := pairIn(t, dir); err != nil || !SignedBy(made, other) {
+		t.Errorf("%v: the CA with the key has not signed", err)
+	}
+}
+
+func TestOfCAsWithTheSameKeyTheOneThatIsValidLongestSigns(t *testing.T) {
+	old, renewed := newPKI(t, "leaf", now.Add(-time.Hour)), newPKI(t, "leaf", now.Add(Year))
+	for _, bundle := range [][]byte{
+		EncodeChain(old.ca.Certificate, renewed.ca.Certificate), EncodeChain(renewed.ca.Certificate, old.ca.Certificate),
+	} {
+		ca, err := NewAuthority(File{"ca.crt", bundle}, renewed.caKeyFile, now)
+		if err != nil || !ca.Certificate.Equal(renewed.ca.Certificate) || len(ca.Others) != 1 || !ca.Others[0].Equal(old.ca.Certificate) {
+			t.Errorf("%v: it is %+v", err, ca.Certificate)
 		}
 	}
 }

@@ -88,6 +88,21 @@ func TestWhatSomebodyRenewsMeanwhileIsLeftAlone(t *testing.T) {
 	}
 }
 
+// TestTheClockIsComparedWithThisCluster: an administrator's admin.conf may lead to another one.
+func TestTheClockIsComparedWithThisCluster(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 5*day)
+		w.Write("admin.conf", 0o600, bytes.ReplaceAll(w.Read("admin.conf"), []byte("https://10.0.0.1:6443"), []byte("https://elsewhere:6443")))
+		w.ServerTime = func(_ context.Context, server string) (time.Time, error) {
+			if server != "https://10.0.0.1:6443" {
+				t.Errorf("%s is asked for its time", server)
+			}
+			return time.Now(), nil
+		}
+		w.rotate()
+	})
+}
+
 // renews has somebody else renew a kubeconfig, for two years.
 func (w *world) renews(path string) *x509.Certificate {
 	w.t.Helper()

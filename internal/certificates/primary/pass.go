@@ -114,7 +114,7 @@ func (r *run) due(ctx context.Context) (due []held, err error) {
 			r.fail(err)
 			continue
 		}
-		if h.item.kubeconfig() && (server == "" || h.path == controllerManager+".conf") { // nobody edits this one
+		if h.item.kubeconfig() && (server == "" || h.component == controllerManager) { // nobody edits its kubeconfig
 			server = h.kubeconfig.Server
 		}
 		switch ends := h.leaf.NotAfter.UTC().Format(time.RFC3339); {

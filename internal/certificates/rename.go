@@ -76,9 +76,9 @@ func (n APIServerNames) change() (ChangedNames, error) {
 	if err != nil {
 		return changed, err
 	}
-	if !SignedBy(old, ca.Certificate) && !n.Force {
-		return changed, fmt.Errorf("the CA whose key is in %s did not sign %s; while the CA is being replaced clients may not trust it yet: "+
-			"when they do, use --force", n.Dir, certificatePath)
+	if !SignedBy(old, ca.Certificate) && ca.SignedByOther(old) && !n.Force {
+		return changed, fmt.Errorf("the CA is being replaced, and the one whose key is in %s did not sign %s; "+
+			"when all clients trust that one, use --force", n.Dir, certificatePath)
 	}
 	// What is short-lived is due later than what was long valid: when it is due must not change.
 	n.For, n.From = old.NotAfter.Sub(n.Now), old.NotBefore

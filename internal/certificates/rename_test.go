@@ -299,6 +299,29 @@ func TestAnotherCASignsByForceOnly(t *testing.T) {
 	}
 }
 
+// TestACertificateOfAForeignCAIsSignedByThatOfTheCluster, as regen-cert has always done.
+func TestACertificateOfAForeignCAIsSignedByThatOfTheCluster(t *testing.T) {
+	dir, _ := host(t, "leaf")
+	ca := signed(t, &x509.Certificate{
+		Subject: pkix.Name{CommonName: "kubernetes"}, KeyUsage: x509.KeyUsageCertSign, BasicConstraintsValid: true, IsCA: true,
+		NotBefore: now.Add(-Year), NotAfter: now.Add(10 * Year),
+	}, nil, Authority{Key: keys()["ca"]})
+	other := newPKI(t, "leaf", now.Add(10*Year))
+	for name, content := range map[string][]byte{"ca.crt": EncodeChain(ca), "apiserver.crt": EncodeChain(signed(t, &x509.Certificate{
+		DNSNames: []string{"lb"}, ExtKeyUsage: other.leaf.ExtKeyUsage, NotBefore: now.Add(-Year), NotAfter: now.Add(time.Hour),
+	}, other.leafKey, Authority{Certificate: &x509.Certificate{Subject: pkix.Name{CommonName: "corporate"}}, Key: keys()["other"]}))} {
+		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := change(dir, "lb.example.com", "").Change(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if made, err := pairIn(t, dir); err != nil || !SignedBy(made, ca) {
+		t.Errorf("%v: the cluster's CA has not signed", err)
+	}
+}
+
 func TestOfCAsWithTheSameKeyTheOneThatIsValidLongestSigns(t *testing.T) {
 	old, renewed := newPKI(t, "leaf", now.Add(-time.Hour)), newPKI(t, "leaf", now.Add(Year))
 	for _, bundle := range [][]byte{

@@ -244,7 +244,7 @@ func TestWhateverIsWrongItEndsOrHoldsWithTheServiceAtTheSingleMinIO(t *testing.T
 	}{
 		"the source's pod is killed": {"started copy", (*duo).kill, nil, "", "", "", ""},
 		"the source is lost": {
-			"started prepare", func(b *duo) { b.Stick(true); b.KillSingle() }, func(b *duo) { b.Stick(false) },
+			"done prepare", func(b *duo) { b.Stick(true); b.KillSingle() }, func(b *duo) { b.Stick(false) },
 			journal.StepCutOverMinio, MinioSuccessor, "the single MinIO, which has all data, does not serve: Deployment minio has no pod", "",
 		},
 		"the target loses its quorum": {

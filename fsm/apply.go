@@ -120,8 +120,9 @@ func (s *State) foldStarted(e journal.Event, p *journal.OperatorStarted) {
 
 func (s *State) foldRefused(e journal.Event, p *journal.PolicyRefused) {
 	s.dropRefusal(e.Subject, p.Kind)
+	rule := s.cache.rule(p.Rule)
 	s.Refusals = append(s.Refusals, Refusal{
-		Subject: e.Subject, Kind: p.Kind, Rule: p.Rule, Reason: p.Reason, Since: e.Time, Seq: e.Seq,
+		Subject: e.Subject, Kind: p.Kind, Rule: p.Rule, Reason: p.Reason, NeedsPerson: rule != nil && rule.NeedsPerson, Since: e.Time, Seq: e.Seq,
 	})
 }
 

@@ -49,8 +49,10 @@ type Rule struct {
 	// others are asked again before each step.
 	ToBegin bool
 	// Firm marks rules that a person does not go past either. The others warn one.
-	Firm    bool
-	Refuses func(w *World, t *Thing, k *ActionKind) bool
+	Firm bool
+	// NeedsPerson marks rules that do not stop to refuse unless somebody does something.
+	NeedsPerson bool
+	Refuses     func(w *World, t *Thing, k *ActionKind) bool
 	// Reason is asked only when the rule refuses.
 	Reason func(w *World, t *Thing, k *ActionKind) string
 	// Lifted says what lets EKCO go on, where the reason does not; nil where it does. It
@@ -115,7 +117,7 @@ func lastRules() []Rule {
 			Until:   func(_ *World, t *Thing, k *ActionKind) time.Time { return t.Vain[k.Name].until() },
 		},
 		{
-			Name:    RuleContested,
+			Name: RuleContested, NeedsPerson: true,
 			Refuses: func(w *World, t *Thing, _ *ActionKind) bool { return w.contest(t, w.change) != nil },
 			Reason:  func(w *World, t *Thing, _ *ActionKind) string { return w.contest(t, w.change).why(t, w.change) },
 			Until:   func(w *World, t *Thing, _ *ActionKind) time.Time { return w.contest(t, w.change).until() },

@@ -130,8 +130,10 @@ type Refusal struct {
 	Kind    journal.ActionKind `json:"kind"`
 	Rule    string             `json:"rule"`
 	Reason  string             `json:"reason"`
-	Since   time.Time          `json:"since"`
-	Seq     uint64             `json:"seq"`
+	// NeedsPerson is set if the rule does not stop to refuse by itself.
+	NeedsPerson bool      `json:"needs_person,omitempty"`
+	Since       time.Time `json:"since"`
+	Seq         uint64    `json:"seq"`
 }
 
 // The states of the action machine.

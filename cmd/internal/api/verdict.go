@@ -317,12 +317,11 @@ func halfIsLost(nodes []NodeStatus) bool {
 	return lost > 1 && 2*lost >= all
 }
 
-// refusalProblems are what EKCO would do and a rule keeps it from. Somebody who undoes its
-// changes is not something that passes.
+// refusalProblems are what EKCO would do and a rule keeps it from.
 func refusalProblems(status *Status, verb func(journal.ActionKind) string) (problems []Problem) {
 	for _, refusal := range status.Refusals {
 		problem := Problem{
-			Kind: ProblemBlocked, NeedsYou: refusal.Rule == fsm.RuleContested, Thing: thingName(refusal.Subject), Since: at(refusal.Since),
+			Kind: ProblemBlocked, NeedsYou: refusal.NeedsPerson, Thing: thingName(refusal.Subject), Since: at(refusal.Since),
 			Reason: fmt.Sprintf("%s is blocked by %s: %s", deed(verb(refusal.Kind), refusal.Subject), refusal.Rule, refusal.Reason),
 			Advice: "EKCO goes on by itself when that is gone", Command: "ekco status",
 		}

@@ -56,7 +56,7 @@ func TestTheVerdictIsThatOfTheWorstProblem(t *testing.T) {
 		"the clock is wrong":       {func(s *Status) { s.Clock.APIAhead = journal.Duration(time.Hour) }, OverallNeedsYou, []ProblemKind{ProblemClock}},
 		"an event makes no sense":  {func(s *Status) { s.Defects = []string{"event 9"} }, OverallWorking, []ProblemKind{ProblemDefect}},
 		"a rule is against it":     {func(s *Status) { s.Refusals = []fsm.Refusal{{Rule: fsm.RuleCooldown}} }, OverallWorking, []ProblemKind{ProblemBlocked}},
-		"somebody undoes it":       {func(s *Status) { s.Refusals = []fsm.Refusal{{Rule: fsm.RuleContested}} }, OverallNeedsYou, []ProblemKind{ProblemBlocked}},
+		"somebody undoes it":       {func(s *Status) { s.Refusals = []fsm.Refusal{{Rule: fsm.RuleContested, NeedsPerson: true}} }, OverallNeedsYou, []ProblemKind{ProblemBlocked}},
 		"a node is lost":           {func(s *Status) { s.Nodes = []NodeStatus{lost} }, OverallNeedsYou, []ProblemKind{ProblemNodeLost}},
 		"a node was purged":        {func(s *Status) { gone := lost; gone.State = fsmnode.Purged; s.Nodes = []NodeStatus{gone} }, OverallOK, nil},
 		"a node is purged": {func(s *Status) {

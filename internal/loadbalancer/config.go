@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 )
 
@@ -18,12 +19,24 @@ const apiPort = 6443
 var ErrNoPrimaries = errors.New("there are no primaries to lead to")
 
 // The logs go where those of a pod go. Level notice has the changes of servers' health, and not
-// each connection. HAProxy 2.9.1 burnt a whole core on zero-copy forwarding. A watch may be
-// silent for long: what a client does not end stays for a day.
+// each connection.
+//
+// Without a global maxconn, HAProxy 2.6 reserves memory for as many connections as it may open files:
+// over 8 GB where that is 2^30, as containerd allows. Where it may open fewer than this needs, it starts with what there is
+// (no strict-limits).
+//
+// HAProxy 2.9.1 used a whole core for zero-copy forwarding. Versions before 2.9 do not know the
+// option, and would not start with it. Conditions (.if) are understood since 2.4.
+//
+// A watch may be silent for long: what a client does not end stays for a day.
 const general = `# Written by ekco generate-haproxy-config.
 global
     log stdout format raw local0 notice
+    maxconn 20000
+    no strict-limits
+.if version_atleast(2.9)
     tune.disable-zero-copy-forwarding
+.endif
     daemon
 
 defaults
@@ -41,6 +54,10 @@ defaults
 
 frontend kubernetes-api
 `
+
+// answers are the statuses by which HAProxy knows an API server that is ready: 2xx, those of one that
+// refuses anonymous requests (--anonymous-auth=false), and 429 of one that has too many.
+var answers = regexp.MustCompile(`^(2..|401|403|429)$`)
 
 // backend is the name of the backend, without what tells one configuration from another.
 const backend = "kubernetes-primaries"
@@ -89,6 +106,7 @@ func Config(primaries []string) (string, error) {
 backend ` + backend + `
     balance roundrobin
     option httpchk GET /readyz HTTP/1.0
+    http-check expect rstatus ` + answers.String() + `
     option log-health-checks
 `)
 	for i, s := range servers {

@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 )
 
@@ -14,14 +13,12 @@ import (
 type HAProxy struct {
 	Version string
 	Path    string
-	// Unknown are lines that this version does not know. They are left out of what it is given.
-	Unknown []string
 }
 
 // Install returns the HAProxies, the oldest first. What is not there is unpacked. dir is
 // test/loadbalancer as seen from the working directory.
 func Install(ctx context.Context, dir string) ([]HAProxy, error) {
-	haproxies := []HAProxy{{Version: "2.6", Unknown: []string{"tune.disable-zero-copy-forwarding"}}, {Version: "3.0"}}
+	haproxies := []HAProxy{{Version: "2.6"}, {Version: "3.0"}}
 	script, err := filepath.Abs(filepath.Join(dir, "install.sh"))
 	if err != nil {
 		return nil, err
@@ -38,17 +35,10 @@ func Install(ctx context.Context, dir string) ([]HAProxy, error) {
 	return haproxies, nil
 }
 
-// Known returns a configuration without the lines that this version does not know.
-func (h HAProxy) Known(config string) string {
-	return strings.Join(slices.DeleteFunc(strings.SplitAfter(config, "\n"), func(line string) bool {
-		return slices.Contains(h.Unknown, strings.TrimSpace(line))
-	}), "")
-}
-
 // Check has HAProxy judge a configuration. A warning counts as an error.
 func (h HAProxy) Check(ctx context.Context, config string) error {
 	check := exec.CommandContext(ctx, h.Path, "-c", "-dW", "-f", "/dev/stdin")
-	check.Stdin = strings.NewReader(h.Known(config))
+	check.Stdin = strings.NewReader(config)
 	if output, err := check.CombinedOutput(); err != nil {
 		return fmt.Errorf("HAProxy %s: %w: %s", h.Version, err, output)
 	}

@@ -72,7 +72,7 @@ func (r *reloading) write(addresses ...string) string {
 			text = regexp.MustCompile(fmt.Sprintf(`(k8s-primary-%d .*) fall 2 `, i)).ReplaceAllString(text, "$1 fall 1000 ")
 		}
 	}
-	if err := durable.Overwrite(r.config, []byte(r.haproxy.Known(text)), 0o644); err != nil {
+	if err := durable.Overwrite(r.config, []byte(text), 0o644); err != nil {
 		r.t.Fatal(err)
 	}
 	return name

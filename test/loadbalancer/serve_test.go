@@ -22,7 +22,8 @@ import (
 
 // primary stands for an API server: it says on which address it is, and whether it is ready.
 type primary struct {
-	unready atomic.Bool
+	// status is what it answers when asked for its health; 0 means 200.
+	status atomic.Int32
 	// asked is how it was asked for its health last.
 	asked atomic.Value
 	// ends stops it.
@@ -35,8 +36,8 @@ func (p *primary) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	p.asked.Store(r.Method + " " + r.Proto)
-	if p.unready.Load() {
-		w.WriteHeader(http.StatusInternalServerError)
+	if status := int(p.status.Load()); status != 0 {
+		w.WriteHeader(status)
 	}
 }
 
@@ -122,6 +123,7 @@ func TestHAProxyLeadsToThePrimariesThatAreReady(t *testing.T) {
 			t.Parallel()
 			addresses := []string{"127.0.0.1", "127.0.0.2", "::1"}
 			primaries, port := serve(t, addresses...)
+			primaries[0].status.Store(http.StatusUnauthorized) // as with --anonymous-auth=false
 			text, err := loadbalancer.Config(addresses)
 			if err != nil {
 				t.Fatal(err)
@@ -131,7 +133,7 @@ func TestHAProxyLeadsToThePrimariesThatAreReady(t *testing.T) {
 			text = strings.ReplaceAll(text, fmt.Sprint(":", loadbalancer.Port), fmt.Sprint(":", frontend))
 			text = strings.ReplaceAll(text, ":6443 ", fmt.Sprintf(":%d ", port))
 			config := filepath.Join(t.TempDir(), "haproxy.cfg")
-			if err := os.WriteFile(config, []byte(haproxy.Known(text)), 0o600); err != nil {
+			if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 				t.Fatal(err)
 			}
 			process := child.Start(t, haproxy.Path, "-db", "-f", config)
@@ -149,17 +151,18 @@ func TestHAProxyLeadsToThePrimariesThatAreReady(t *testing.T) {
 					return asked == "GET HTTP/1.0", asked
 				})
 			}
-			primaries[1].unready.Store(true)
+			primaries[1].status.Store(http.StatusInternalServerError)
 			answered("map[127.0.0.1:6 ::1:6]")
-			primaries[1].unready.Store(false)
-			primaries[2].unready.Store(true)
+			primaries[1].status.Store(http.StatusOK)
+			primaries[2].status.Store(http.StatusInternalServerError)
 			answered("map[127.0.0.1:6 127.0.0.2:6]")
-			primaries[2].unready.Store(false)
+			primaries[2].status.Store(http.StatusOK)
 			answered("map[127.0.0.1:4 127.0.0.2:4 ::1:4]")
 			log := process.Output.String()
 			for _, want := range []string{
 				// The first look at each tells which configuration it runs with.
 				"Health check for server " + loadbalancer.Backend(text) + "/k8s-primary-0 ",
+				"k8s-primary-0 succeeded, reason: Layer7 check passed, code: 401,",
 				// Two failures take it out, and three successes bring it back.
 				"k8s-primary-1 failed, reason: Layer7 wrong status, code: 500,", "status: 1/2 UP.", "status: 0/3 DOWN.",
 				"k8s-primary-2 succeeded, reason: Layer7 check passed, code: 200,", "status: 2/3 DOWN.",

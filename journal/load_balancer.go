@@ -18,7 +18,7 @@ const (
 )
 
 // Their steps: the files on the node, HAProxy that runs with them, and an API server that is
-// reached through it. The first leaves a [LoadBalancerOnNode], the second a [LoadBalancerRuns].
+// reached through it. They leave a [LoadBalancerOnNode], a [LoadBalancerRuns] and a [LoadBalancerReached].
 const (
 	StepWriteLoadBalancer  = "write"
 	StepReloadLoadBalancer = "reload"
@@ -52,6 +52,12 @@ type LoadBalancerFacts struct {
 // LoadBalancerRuns is what is left of HAProxy that was seen to run.
 type LoadBalancerRuns struct {
 	Started time.Time `json:"started,omitzero"`
+}
+
+// LoadBalancerReached is how an API server has answered through HAProxy.
+type LoadBalancerReached struct {
+	// Status is the HTTP status of its answer to an anonymous request.
+	Status int `json:"status,omitempty"`
 }
 
 // KindLoadBalancerList is the kind of the ConfigMap that says which nodes have their load balancer in
@@ -96,6 +102,8 @@ type LoadBalancerInput struct {
 	// Image is HAProxy's. Layout tells how EKCO writes the files.
 	Image  string `json:"image"`
 	Layout string `json:"layout"`
+	// Version is the file version of the manifest; requests of earlier versions of EKCO have none.
+	Version string `json:"version,omitempty"`
 }
 
 // Serves reports whether both lead to the same primaries, written in the same way.

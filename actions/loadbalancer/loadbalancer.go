@@ -103,6 +103,9 @@ func (p Parts) task(record journal.ActionRecord, shall journal.LoadBalancerInput
 	var manifest []string
 	if record.Kind == journal.ActionRestartLoadBalancer {
 		manifest = []string{"--image=" + shall.Image}
+		if shall.Version == loadbalancer.TCPFileVersion {
+			manifest = append(manifest, TCPProbe)
+		}
 	}
 	return p.writing(record.Subject.Name, shall.NodeUID, shall.Primaries, manifest...)
 }
@@ -110,6 +113,9 @@ func (p Parts) task(record journal.ActionRecord, shall journal.LoadBalancerInput
 // KeepManifest tells the program to leave a manifest as it is that there is, whatever its image: for
 // another one HAProxy is restarted, on one node after the other.
 const KeepManifest = "--keep-manifest"
+
+// TCPProbe tells the program to write the manifest in version [loadbalancer.TCPFileVersion].
+const TCPProbe = "--tcp-probe"
 
 // writing is the task that writes the configuration, and the manifest as these arguments say.
 func (p Parts) writing(node, uid string, primaries []string, manifest ...string) tasks.Task {

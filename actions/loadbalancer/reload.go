@@ -104,21 +104,24 @@ func (s reach) Prove(ctx context.Context, step actions.StepContext) (actions.Pro
 	if !is || on.Image == "" || shall.Address == "" {
 		return actions.Proof{Done: true}, nil
 	}
-	if missing := unreached(ctx, s.running, step.Action.Subject.Name, shall.Address); missing != "" {
+	status, missing := reached(ctx, s.running, step.Action.Subject.Name, shall.Address)
+	if missing != "" {
 		return actions.Proof{Missing: missing}, nil
 	}
 	if step.Action.Kind == journal.ActionRestartLoadBalancer {
 		s.restarted()
 	}
-	return actions.Proof{Done: true}, nil
+	outputs, err := json.Marshal(journal.LoadBalancerReached{Status: status})
+	return actions.Proof{Done: true, Outputs: outputs}, err
 }
 
-// unreached says why no API server answers through the HAProxy of a node, or "".
-func unreached(ctx context.Context, running loadbalancer.Running, node, address string) string {
-	if err := running.Reach(ctx, address); err != nil {
-		return fmt.Sprintf("no API server answers through HAProxy on node %s: %v", node, err)
+// reached returns how an API server answers through the HAProxy of a node, or says why none does.
+func reached(ctx context.Context, running loadbalancer.Running, node, address string) (status int, missing string) {
+	status, err := running.Reach(ctx, address)
+	if err != nil {
+		return 0, fmt.Sprintf("no API server answers through HAProxy on node %s: %v", node, err)
 	}
-	return ""
+	return status, ""
 }
 
 // Do implements [actions.Step].

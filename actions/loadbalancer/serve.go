@@ -37,7 +37,7 @@ func (s serve) look(ctx context.Context, step actions.StepContext) (saw seen, ou
 		return saw, outcome, err
 	}
 	if saw, err = lookAt(ctx, s.running, node.Name, on); err == nil && saw.missing == "" && node.Address != "" {
-		saw.missing = unreached(ctx, s.running, node.Name, node.Address)
+		_, saw.missing = reached(ctx, s.running, node.Name, node.Address)
 	}
 	return saw, outcome, err
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -74,19 +73,19 @@ func (b *balancers) sources(s *fsm.State) []observers.Source {
 func balancerPolicy(cfg config.Config) fsmbalancer.Policy {
 	return fsmbalancer.Policy{
 		Enabled: cfg.EnableInternalLoadBalancer, Image: cfg.InternalLoadBalancerHAProxyImage,
-		Version: strconv.Itoa(loadbalancer.FileVersion), Layout: loadbalancer.Layout(),
+		Version: loadbalancer.FileVersion, TCPVersion: loadbalancer.TCPFileVersion, Layout: loadbalancer.Layout(),
 	}
 }
 
 // newHostTaskBalancerCommand writes the files of a host, and its manifest where an image is given.
 func newHostTaskBalancerCommand() *cobra.Command {
 	var etc, image string
-	var keep bool
+	var keep, tcp bool
 	var primaries []string
 	cmd := &cobra.Command{
 		Use: hostTaskBalancer, Hidden: true, Args: noArgument,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			host := loadbalancer.Host{Etc: etc}
+			host := loadbalancer.Host{Etc: etc, TCPProbe: tcp}
 			write := host.Write
 			switch {
 			case image == "":
@@ -103,6 +102,7 @@ func newHostTaskBalancerCommand() *cobra.Command {
 	cmd.Flags().StringVar(&etc, "host-etc-dir", actionsbalancer.HostEtc, "the host's /etc")
 	cmd.Flags().StringVar(&image, "image", "", "HAProxy's; the manifest is left alone without it")
 	cmd.Flags().BoolVar(&keep, strings.TrimPrefix(actionsbalancer.KeepManifest, "--"), false, "a manifest that there is stays as it is, whatever its image")
+	cmd.Flags().BoolVar(&tcp, strings.TrimPrefix(actionsbalancer.TCPProbe, "--"), false, "the liveness probe only opens a connection")
 	cmd.Flags().StringSliceVar(&primaries, primaryHost, nil, "the primaries")
 	return cmd
 }

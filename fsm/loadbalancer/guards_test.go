@@ -14,8 +14,8 @@ import (
 func TestEachKindOfActionWaitsForWhatItMustWaitFor(t *testing.T) {
 	always := []string{fsm.RuleAPIUnreachable, fsm.RuleSettling, fsm.RulePaused}
 	want := map[journal.ActionKind][]string{
-		journal.ActionUpdateLoadBalancer:  always,
-		journal.ActionRestartLoadBalancer: append(slices.Clone(always), fsm.RuleOneAtATime),
+		journal.ActionUpdateLoadBalancer:  append(slices.Clone(always), RuleRollout),
+		journal.ActionRestartLoadBalancer: append(slices.Clone(always), RuleRollout, fsm.RuleOneAtATime),
 		journal.ActionNoteLoadBalancers:   always,
 	}
 	for _, kind := range kinds() {
@@ -124,15 +124,21 @@ func TestAPrimaryThatNeverHadAnAddressIsNone(t *testing.T) {
 	bare := facts("p2", true, true)
 	bare.Address = ""
 	w.Observe(Machine, journal.LoadBalancer("p2"), bare)
-	w.wants("update p1 10.0.0.1", "update p2 10.0.0.1")
+	w.wants("update p1 10.0.0.1")
+	w.ends("p1", journal.OutcomeDone)
+	w.wants("update p2 10.0.0.1")
 }
 
 // TestStalledOnesTakeNoPlaceAndMayAllGoOn: then more are open than are begun at a time.
 func TestStalledOnesTakeNoPlaceAndMayAllGoOn(t *testing.T) {
 	w := newWorld(t)
 	w.see("p1", true)
-	for i := range 3 * atOnce {
+	for i := range atOnce {
 		w.see(fmt.Sprintf("w%d", i), true)
+	}
+	w.settles()
+	for i := range 3 * atOnce {
+		w.see(fmt.Sprintf("w%d", 100+i), true)
 	}
 	open := w.open()
 	if len(open) != atOnce {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"time"
 
 	"github.com/replicatedhq/ekco/fsm"
@@ -28,6 +29,8 @@ type Policy struct {
 	Image   string
 	// Version is how the manifest is laid out, Layout how the configuration is written.
 	Version, Layout string
+	// TCPVersion is how the manifest is laid out for API servers that refuse anonymous requests.
+	TCPVersion string
 }
 
 func policyOf(p fsm.Policy) Policy {
@@ -42,12 +45,16 @@ type balancer struct {
 	WasReady bool `json:"was_ready,omitempty"`
 	// At is the last address that it had: one that is without for a while is led to all the same.
 	At string `json:"at,omitempty"`
+	// RefusesAnonymous is set once an API server has refused an anonymous request through it.
+	RefusesAnonymous bool `json:"refuses_anonymous,omitempty"`
 	// Proved is what HAProxy was seen to run with last.
 	Proved *proved `json:"proved,omitempty"`
 	// Asked is the event with which the last action was asked for.
 	Asked uint64 `json:"asked,omitempty"`
 	// Tried is what the last action was to make of it, whatever came of it.
 	Tried *journal.LoadBalancerInput `json:"tried,omitempty"`
+	// Worse is set when the node stopped being ready soon after its load balancer was changed.
+	Worse bool `json:"worse,omitempty"`
 	// Lost is why it is gone, if it is.
 	Lost string `json:"lost,omitempty"`
 	// List is set of the ConfigMap, of which there is nothing else.
@@ -60,6 +67,8 @@ type proved struct {
 	// Image and Version are those of the manifest; Image is empty if there is none.
 	Image   string `json:"image,omitempty"`
 	Version string `json:"version,omitempty"`
+	// Wrote is set if a file was changed for that.
+	Wrote bool `json:"wrote,omitempty"`
 	// Started is when HAProxy was started that was seen to run so; zero if there was none.
 	Started time.Time `json:"started,omitzero"`
 	// Asked is the event with which the action was asked for, Seq the one with which it ended.
@@ -76,7 +85,12 @@ func of(t *fsm.Thing) *balancer {
 }
 
 // Capability returns what EKCO can do about them.
-func Capability() fsm.Capability { return fsm.Capability{Machine: machine{}, Kinds: kinds()} }
+func Capability() fsm.Capability {
+	return fsm.Capability{
+		Machine: machine{}, Kinds: kinds(),
+		Rules: []fsm.Rule{fsm.RolloutRule(RuleRollout, func(w *fsm.World) string { return rolloutOf(w).stopped })},
+	}
+}
 
 // Known returns the facts of those that exist, as far as the journal knows, by name.
 func Known(s *fsm.State) map[string]journal.LoadBalancerFacts {
@@ -127,6 +141,7 @@ func (machine) Observed(t *fsm.Thing, e journal.Event, facts json.RawMessage) er
 	if b.Facts.NodeUID != now.NodeUID {
 		*b = balancer{}
 	}
+	b.Worse = !now.Ready && (b.Worse || b.Facts.Ready && changedSoonBefore(t, e.Time))
 	b.Facts, b.WasReady, b.Lost = now, b.WasReady || now.Ready, ""
 	b.At = cmp.Or(now.Address, b.At)
 	return nil
@@ -138,7 +153,7 @@ func (machine) Gone(t *fsm.Thing, _ journal.Event, reason string) {
 		l.Lost = reason
 		return
 	}
-	of(t).Lost, of(t).Proved = reason, nil
+	of(t).Lost, of(t).Proved, of(t).Worse = reason, nil, false
 }
 
 // Adopt implements [fsm.Adopter]: what is not known of the node is observed soon.
@@ -174,11 +189,12 @@ func (machine) Ended(s *fsm.State, t *fsm.Thing, rec *journal.ActionRecord, ende
 	}
 	b := of(t)
 	b.Tried = &input
+	b.RefusesAnonymous = b.RefusesAnonymous || refusesAnonymous(rec)
 	on, left := onNode(rec)
 	switch {
 	case input.NodeUID != b.Facts.NodeUID && t.FactsSeq != 0:
 	case ended.Outcome == journal.OutcomeDone && left:
-		b.Proved = &proved{input, on.Image, on.Version, started(rec), b.Asked, s.Seq}
+		b.Proved = &proved{Input: input, Image: on.Image, Version: on.Version, Wrote: on.Config || on.Manifest, Started: started(rec), Asked: b.Asked, Seq: s.Seq}
 	case len(rec.Steps) > 0 && ended.Outcome != journal.OutcomeDryRun:
 		b.Proved = nil
 	}
@@ -206,6 +222,16 @@ func started(rec *journal.ActionRecord) time.Time {
 	return runs.Started
 }
 
+// refusesAnonymous reports whether the action was answered by an API server that refuses anonymous
+// requests.
+func refusesAnonymous(rec *journal.ActionRecord) bool {
+	var reached journal.LoadBalancerReached
+	if outputs := rec.Steps[journal.StepReachLoadBalancer].Outputs; len(outputs) == 0 || json.Unmarshal(outputs, &reached) != nil {
+		return false
+	}
+	return reached.Status == http.StatusUnauthorized || reached.Status == http.StatusForbidden
+}
+
 func (machine) Goal(t *fsm.Thing, _ journal.State, w *fsm.World) journal.State {
 	s := sumOf(w)
 	switch l := listOf(t); {
@@ -229,7 +255,7 @@ func (machine) Request(t *fsm.Thing, kind *fsm.ActionKind, w *fsm.World) (journa
 }
 
 // Obsolete leaves alone what is done to a node that can do it. One that is away is done when it is
-// back, and holds up nobody.
+// back, and holds up no other, unless the action has begun: then the action may be why it is away.
 func (machine) Obsolete(t *fsm.Thing, rec *journal.ActionRecord) string {
 	if l := listOf(t); l != nil {
 		return l.obsolete(t, rec)
@@ -242,7 +268,7 @@ func (machine) Obsolete(t *fsm.Thing, rec *journal.ActionRecord) string {
 		return "the load balancer is no business of EKCO's any more: " + b.Lost
 	case b.Facts.NodeUID != input.NodeUID:
 		return "the node was replaced by another of its name"
-	case !b.Facts.Ready:
+	case !b.Facts.Ready && len(rec.Steps) == 0:
 		return "the node is not ready; its load balancer is brought in step when it is"
 	}
 	return ""
@@ -255,7 +281,7 @@ func (machine) Outdated(t *fsm.Thing, rec *journal.ActionRecord, w *fsm.World) s
 		return l.outdated(rec, sumOf(w))
 	}
 	input, err := journal.InputOf[journal.LoadBalancerInput](rec.Request)
-	if err != nil || t.FactsSeq == 0 || len(rec.Steps) > 0 && rec.Stalled == nil {
+	if err != nil || t.FactsSeq == 0 || len(rec.Steps) > 0 && (rec.Stalled == nil || !of(t).Facts.Ready) {
 		return ""
 	}
 	shall := sumOf(w).shall(w, t)

@@ -19,8 +19,13 @@ type sum struct {
 	// overwritten is the event until which a change may have written other primaries than there
 	// are by now; zero for none.
 	overwritten uint64
-	// next are those that may be updated now.
-	next map[*fsm.Thing]bool
+	// waiting are those to be updated, in that order.
+	waiting []*fsm.Thing
+	// verified is how many have what they shall have, and lost are those of which a change may be why their
+	// nodes are not ready any more.
+	verified int
+	lost     []*fsm.Thing
+	rollout  rollout
 	// looks are those in step that were looked at the longest ago, the first of them first.
 	looks []*fsm.Thing
 	// list is the ConfigMap, nil if none is known; says is what it shall say, and settled is set
@@ -30,14 +35,14 @@ type sum struct {
 	settled bool
 }
 
-// atOnce is how many updates are open at a time: enough that as many have a pod as may, while HAProxy
+// atOnce is the most updates that are open at a time: enough that as many have a pod as may, while HAProxy
 // reads its configuration on the nodes of others, and few, since open actions are mirrored.
 const atOnce = 32
 
 func sumOf(w *fsm.World) *sum {
 	return w.Sum(Machine, func() any {
 		all := map[string]*fsm.Thing{}
-		s := &sum{next: map[*fsm.Thing]bool{}}
+		s := &sum{}
 		for _, t := range w.Things {
 			switch {
 			case t.Machine() != Machine || t.FactsSeq == 0 || t.GoneSeq != 0:
@@ -56,35 +61,48 @@ func sumOf(w *fsm.World) *sum {
 			members = append(members, member(name, b.Facts))
 		}
 		s.says, s.overwritten = says(members), overwritten(w)
-		s.choose(w, all)
+		s.arrange(w, all)
 		return s
 	}).(*sum)
 }
 
-// choose chooses those that may be updated, first those for which that was tried the longest ago, and
-// those that are to be looked at next.
-func (s *sum) choose(w *fsm.World, all map[string]*fsm.Thing) {
-	busy, places := s.busy(w)
-	var waiting []*fsm.Thing
+// arrange finds those that are to be updated, and those that are to be looked at next.
+func (s *sum) arrange(w *fsm.World, all map[string]*fsm.Thing) {
+	open := openOn(w)
 	s.settled = len(s.primaries) > 0
 	for _, t := range all {
 		b := of(t)
+		if s.serves(w, t) {
+			s.verified++
+		}
+		if b.Worse {
+			s.lost = append(s.lost, t)
+		}
 		switch {
 		case !b.Facts.Ready:
-		case s.inStep(w, t) && !busy[t.Name]:
+		case open[t.Name] == nil && s.inStep(w, t):
 			s.looks = append(s.looks, t)
 			continue
-		case !busy[t.Name] && !s.serves(w, t):
-			waiting = append(waiting, t)
+		case open[t.Name] == nil && !s.serves(w, t):
+			s.waiting = append(s.waiting, t)
 		}
 		s.settled = s.settled && !b.Facts.Ready
 	}
-	longestAgo := func(a, b *fsm.Thing) int { return cmp.Or(cmp.Compare(tried(a), tried(b)), cmp.Compare(a.Name, b.Name)) }
-	slices.SortFunc(waiting, longestAgo)
-	for _, t := range waiting[:min(len(waiting), max(0, places))] {
-		s.next[t] = true
-	}
+	slices.SortFunc(s.waiting, func(a, b *fsm.Thing) int {
+		return cmp.Or(comparePrimaries(a, b), cmp.Compare(tried(a), tried(b)), cmp.Compare(a.Name, b.Name))
+	})
 	s.looks = firstLooks(s.looks)
+}
+
+// comparePrimaries puts nodes that are no primaries first.
+func comparePrimaries(a, b *fsm.Thing) int {
+	switch isA, isB := of(a).Facts.Primary, of(b).Facts.Primary; {
+	case isA == isB:
+		return 0
+	case isA:
+		return 1
+	}
+	return -1
 }
 
 // mostLooks is how many are looked at in a row.
@@ -114,19 +132,15 @@ func firstLooks(all []*fsm.Thing) (first []*fsm.Thing) {
 	return first
 }
 
-// busy returns for which there is an open action, and how many more may be updated.
-func (s *sum) busy(w *fsm.World) (busy map[string]bool, places int) {
-	busy, places = map[string]bool{}, atOnce
+// openOn returns the open actions that change load balancers, by the names of their nodes.
+func openOn(w *fsm.World) map[string]*journal.ActionRecord {
+	open := map[string]*journal.ActionRecord{}
 	for _, rec := range w.Actions {
-		if rec.Kind != journal.ActionUpdateLoadBalancer && rec.Kind != journal.ActionRestartLoadBalancer {
-			continue
-		}
-		busy[rec.Subject.Name] = true
-		if rec.Kind == journal.ActionUpdateLoadBalancer && rec.Stalled == nil {
-			places--
+		if rec.Kind == journal.ActionUpdateLoadBalancer || rec.Kind == journal.ActionRestartLoadBalancer {
+			open[rec.Subject.Name] = rec
 		}
 	}
-	return busy, places
+	return open
 }
 
 // tried is the event with which the last update ended.
@@ -139,8 +153,10 @@ func tried(t *fsm.Thing) uint64 {
 
 // shall is what the load balancer of a node shall be.
 func (s *sum) shall(w *fsm.World, t *fsm.Thing) journal.LoadBalancerInput {
-	p, facts := policyOf(w.Policy), of(t).Facts
-	return journal.LoadBalancerInput{NodeUID: facts.NodeUID, Address: facts.Address, Primaries: s.primaries, Image: p.Image, Layout: p.Layout}
+	p, b := policyOf(w.Policy), of(t)
+	return journal.LoadBalancerInput{
+		NodeUID: b.Facts.NodeUID, Address: b.Facts.Address, Primaries: s.primaries, Image: p.Image, Layout: p.Layout, Version: b.version(p),
+	}
 }
 
 // again is the event since which everything is to be written again; zero for none.
@@ -178,7 +194,15 @@ func (s *sum) inStep(w *fsm.World, t *fsm.Thing) bool {
 
 // manifest reports whether it is proved to have the manifest that it shall have.
 func (b *balancer) manifest(p Policy) bool {
-	return b.Proved.Image == p.Image && b.Proved.Version == p.Version
+	return b.Proved.Image == p.Image && (b.Proved.Version == b.version(p) || b.Proved.Version == p.TCPVersion)
+}
+
+// version is the file version that the manifest shall have.
+func (b *balancer) version(p Policy) string {
+	if b.RefusesAnonymous {
+		return p.TCPVersion
+	}
+	return p.Version
 }
 
 // restarted reports whether HAProxy was started anew after it was seen to run, or does not run any

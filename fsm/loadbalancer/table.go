@@ -22,11 +22,11 @@ func kinds() []fsm.ActionKind {
 	return []fsm.ActionKind{
 		{
 			Name: journal.ActionUpdateLoadBalancer, Verb: "update-lb", Machine: Machine, SwitchedOff: off,
-			Rules: []string{fsm.RuleAPIUnreachable, fsm.RuleSettling, fsm.RulePaused},
+			Rules: []string{fsm.RuleAPIUnreachable, fsm.RuleSettling, fsm.RulePaused, RuleRollout},
 		},
 		{
 			Name: journal.ActionRestartLoadBalancer, Verb: "restart-lb", Machine: Machine, SwitchedOff: off,
-			Rules: []string{fsm.RuleAPIUnreachable, fsm.RuleSettling, fsm.RulePaused, fsm.RuleOneAtATime},
+			Rules: []string{fsm.RuleAPIUnreachable, fsm.RuleSettling, fsm.RulePaused, RuleRollout, fsm.RuleOneAtATime},
 			Turn:  "only one load balancer is restarted at a time",
 		},
 		{
@@ -88,7 +88,7 @@ func (s *sum) reason(t *fsm.Thing, kind journal.ActionKind, w *fsm.World) string
 	case kind == journal.ActionRestartLoadBalancer && proved.Image == "":
 		return fmt.Sprintf("there is no HAProxy on the node; it shall have image %s", p.Image)
 	case kind == journal.ActionRestartLoadBalancer:
-		return fmt.Sprintf("HAProxy has image %s and file version %s, and shall have %s and %s", proved.Image, proved.Version, p.Image, p.Version)
+		return fmt.Sprintf("HAProxy has image %s and file version %s, and shall have %s and %s", proved.Image, proved.Version, p.Image, b.version(p))
 	case proved.Input.Layout != shall.Layout:
 		return "this version of EKCO writes its configuration in another way; " + primariesAre(shall.Primaries)
 	case !proved.Input.Serves(shall):

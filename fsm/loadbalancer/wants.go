@@ -42,10 +42,14 @@ func (s *sum) wants(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 		s.wantsLook(t, w, want)
 		return
 	case !s.serves(w, t):
-		if !s.next[t] {
+		// One that is not chosen may be tried later all the same: then another is chosen.
+		if due, may := s.mayAgain(t, wanted.Kind, w); !rolloutOf(w).next[t] && (!may || !w.Now.Before(due)) {
 			return
 		}
 	case !b.manifest(p):
+		if r := rolloutOf(w); r.stopped == "" && (r.changing > 0 || len(r.next) > 0) {
+			return // one node at a time, also of those that need different changes
+		}
 		wanted.Kind = journal.ActionRestartLoadBalancer
 		if b.Proved.Image != "" {
 			wanted.Change = &journal.Change{Key: "image", Field: "the image of HAProxy on node " + t.Name, From: b.Proved.Image, To: p.Image}
@@ -105,7 +109,7 @@ func (machine) Disputed(t *fsm.Thing, change *journal.Change) (what, advice stri
 // mayAgain returns when an action may be asked for, and whether it may.
 func (s *sum) mayAgain(t *fsm.Thing, kind journal.ActionKind, w *fsm.World) (due time.Time, may bool) {
 	b, shall := of(t), s.shall(w, t)
-	if t.Last[kind] == nil || b.Tried == nil || !b.Tried.Serves(shall) || b.Tried.Image != shall.Image || b.Asked < s.again() {
+	if t.Last[kind] == nil || b.Tried == nil || !b.Tried.Serves(shall) || b.Tried.Image != shall.Image || b.Tried.Version != shall.Version || b.Asked < s.again() {
 		return time.Time{}, true
 	}
 	return t.Again(kind, w.Policy, rest)

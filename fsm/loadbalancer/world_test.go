@@ -1,6 +1,7 @@
 package loadbalancer
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -21,11 +22,16 @@ type world struct {
 	has map[string]string
 	// started is when HAProxy was started on a node.
 	started map[string]time.Time
+	// writes is set if each action has to change a file; status is how API servers answer.
+	writes bool
+	status int
+	// versions are the file versions of manifests that an action wrote.
+	versions map[string]string
 }
 
 func newWorld(t *testing.T) *world {
-	w := &world{has: map[string]string{}, started: map[string]time.Time{}}
-	policy := fsm.DefaultPolicy().With(Machine, Policy{Enabled: true, Image: image, Version: "0", Layout: "l1"})
+	w := &world{has: map[string]string{}, started: map[string]time.Time{}, versions: map[string]string{}}
+	policy := fsm.DefaultPolicy().With(Machine, Policy{Enabled: true, Image: image, Version: "0", TCPVersion: "0-tcp", Layout: "l1"})
 	w.Journal = fsmtest.New(t, policy, Capability(), ChangeCapability())
 	w.Pass(time.Hour)
 	return w
@@ -105,8 +111,14 @@ func (w *world) ends(name string, outcome journal.Outcome) {
 	if has, set := w.has[name]; set && rec.Kind == journal.ActionUpdateLoadBalancer {
 		on.Image = has
 	}
+	if rec.Kind == journal.ActionRestartLoadBalancer {
+		w.versions[name] = input.Version
+	}
+	on.Version = cmp.Or(w.versions[name], on.Version)
+	on.Config = w.writes
 	w.PlayAll(rec, fsmtest.Played{Step: journal.StepWriteLoadBalancer + " " + name, Outputs: map[string]any{"result": on}},
-		fsmtest.Played{Step: journal.StepReloadLoadBalancer, Outputs: journal.LoadBalancerRuns{Started: w.started[name]}})
+		fsmtest.Played{Step: journal.StepReloadLoadBalancer, Outputs: journal.LoadBalancerRuns{Started: w.started[name]}},
+		fsmtest.Played{Step: journal.StepReachLoadBalancer, Outputs: journal.LoadBalancerReached{Status: w.status}})
 	w.End(rec, outcome)
 }
 
@@ -123,6 +135,24 @@ func (w *world) settles() []string {
 		for _, rec := range w.S.Actions {
 			w.ends(rec.Subject.Name, journal.OutcomeDone)
 		}
+	}
+}
+
+// rollout brings everything in step, and returns what was open at the same time.
+func (w *world) rollout() (batches []string) {
+	w.T.Helper()
+	for {
+		open := w.open()
+		if len(open) == 0 {
+			return batches
+		}
+		var names []string
+		for _, rec := range w.S.Actions {
+			names = append(names, rec.Subject.Name)
+			w.ends(rec.Subject.Name, journal.OutcomeDone)
+		}
+		slices.Sort(names)
+		batches = append(batches, strings.Join(names, " "))
 	}
 }
 

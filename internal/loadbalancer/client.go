@@ -127,23 +127,23 @@ func (c *Client) Reload(ctx context.Context, pod Pod) error {
 const reachTimeout = 5 * time.Second
 
 // Reach implements [Running]. Whose certificate answers is of no concern: nothing is told to it.
-func (c *Client) Reach(ctx context.Context, address string) error {
+func (c *Client) Reach(ctx context.Context, address string) (status int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, reachTimeout)
 	defer cancel()
 	at := url.URL{Scheme: "https", Host: net.JoinHostPort(address, strconv.Itoa(c.port)), Path: "/healthz"}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), http.NoBody)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	transport := &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
 	response, err := (&http.Client{Transport: transport}).Do(request)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	_, err = io.Copy(io.Discard, io.LimitReader(response.Body, 1<<10))
 	err = errors.Join(err, response.Body.Close())
-	if err == nil && response.StatusCode != http.StatusOK {
+	if err == nil && !answers.MatchString(strconv.Itoa(response.StatusCode)) {
 		err = fmt.Errorf("%s answers %s", at.String(), response.Status)
 	}
-	return err
+	return response.StatusCode, err
 }

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
 
 	"github.com/replicatedhq/ekco/internal/durable"
 	"github.com/replicatedhq/ekco/journal"
@@ -17,6 +16,8 @@ import (
 type Host struct {
 	// Etc is its /etc.
 	Etc string
+	// TCPProbe has the manifest written in version [TCPFileVersion].
+	TCPProbe bool
 }
 
 // ConfigPath and ManifestPath are where the files are.
@@ -71,9 +72,13 @@ func (h Host) Provide(primaries []string, image string) (journal.LoadBalancerOnN
 }
 
 func (h Host) writeManifest(on journal.LoadBalancerOnNode, image string) (journal.LoadBalancerOnNode, error) {
-	var err error
-	if on.Manifest, err = WriteManifest(h.ManifestPath(), image); err == nil {
-		on.Image, on.Version = image, strconv.Itoa(FileVersion)
+	want := manifest{FileVersion, image}
+	if h.TCPProbe {
+		want.version = TCPFileVersion
+	}
+	has, written, err := writeManifest(h.ManifestPath(), want)
+	if err == nil {
+		on.Image, on.Version, on.Manifest = has.image, has.version, written
 	}
 	return on, err
 }

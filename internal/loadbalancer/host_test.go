@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
 
 	"github.com/replicatedhq/ekco/journal"
 )
@@ -49,9 +51,9 @@ func expectHost(t *testing.T, h Host, primaries []string, image string) {
 func TestAHostGetsItsFilesWhateverTheUmaskIs(t *testing.T) {
 	before := syscall.Umask(0o027)
 	defer syscall.Umask(before)
-	bare := Host{t.TempDir()}
+	bare := Host{Etc: t.TempDir()}
 	// As an installer leaves it there, with a file that the kubelet made.
-	installed := Host{t.TempDir()}
+	installed := Host{Etc: t.TempDir()}
 	if err := errors.Join(os.Mkdir(filepath.Dir(installed.ConfigPath()), 0o777), os.WriteFile(installed.ConfigPath(), nil, 0o666)); err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +79,7 @@ func TestAHostGetsItsFilesWhateverTheUmaskIs(t *testing.T) {
 }
 
 func TestAConfigurationAloneLeavesTheManifestAndSaysWhichItIs(t *testing.T) {
-	h := Host{t.TempDir()}
+	h := Host{Etc: t.TempDir()}
 	want := journal.LoadBalancerOnNode{Backend: Backend(configOf(t, twoPrimaries)), Config: true}
 	on, err := h.WriteConfig(twoPrimaries)
 	if diff := cmp.Diff(want, on); err != nil || diff != "" {
@@ -105,7 +107,7 @@ func TestAConfigurationAloneLeavesTheManifestAndSaysWhichItIs(t *testing.T) {
 // TestAConfigurationThatHAProxyMayNotReadIsOpened although its content is right: an installer wrote it where
 // the umask was 027.
 func TestAConfigurationThatHAProxyMayNotReadIsOpened(t *testing.T) {
-	h := Host{t.TempDir()}
+	h := Host{Etc: t.TempDir()}
 	if _, err := h.Write(twoPrimaries, lts); err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +121,7 @@ func TestAConfigurationThatHAProxyMayNotReadIsOpened(t *testing.T) {
 }
 
 func TestAHostIsGivenAManifestOnlyWhereItHasNone(t *testing.T) {
-	h := Host{t.TempDir()}
+	h := Host{Etc: t.TempDir()}
 	for _, step := range []struct {
 		image string
 		want  journal.LoadBalancerOnNode
@@ -141,7 +143,7 @@ func TestAHostIsGivenAManifestOnlyWhereItHasNone(t *testing.T) {
 
 // TestTheConfigurationStaysTheSameFile: HAProxy's container has it mounted by itself.
 func TestTheConfigurationStaysTheSameFile(t *testing.T) {
-	h := Host{t.TempDir()}
+	h := Host{Etc: t.TempDir()}
 	if _, err := h.Write(twoPrimaries, lts); err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +169,7 @@ func TestTheConfigurationStaysTheSameFile(t *testing.T) {
 }
 
 func TestAHostKeepsItsFilesWhereWhatIsWantedMakesNoSense(t *testing.T) {
-	h := Host{t.TempDir()}
+	h := Host{Etc: t.TempDir()}
 	if _, err := h.Write(twoPrimaries, lts); err != nil {
 		t.Fatal(err)
 	}
@@ -183,7 +185,7 @@ func TestAHostKeepsItsFilesWhereWhatIsWantedMakesNoSense(t *testing.T) {
 }
 
 func TestWhatStandsInTheConfigurationsWayIsNamed(t *testing.T) {
-	h := Host{t.TempDir()}
+	h := Host{Etc: t.TempDir()}
 	if err := os.MkdirAll(h.ConfigPath(), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -192,5 +194,35 @@ func TestWhatStandsInTheConfigurationsWayIsNamed(t *testing.T) {
 	}
 	if _, err := os.Stat(h.ManifestPath()); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a manifest without a configuration: %v", err)
+	}
+}
+
+func TestTheProbeOfAManifestOnlyConnectsWhereAskedAndStaysSo(t *testing.T) {
+	host := Host{Etc: t.TempDir()}
+	for i, test := range []struct {
+		tcp     bool
+		image   string
+		written bool
+		version string
+	}{
+		{false, lts, true, FileVersion}, {true, lts, true, TCPFileVersion}, {true, lts, false, TCPFileVersion},
+		{false, lts, false, TCPFileVersion}, {false, "haproxy:2", true, TCPFileVersion},
+	} {
+		host.TCPProbe = test.tcp
+		on, err := host.Write([]string{"10.0.0.1"}, test.image)
+		if err != nil || on.Manifest != test.written || on.Version != test.version || on.Image != test.image {
+			t.Errorf("%d: %v: %+v", i, err, on)
+		}
+		var pod corev1.Pod
+		if err := yaml.UnmarshalStrict([]byte(contentOf(t, host.ManifestPath())), &pod); err != nil {
+			t.Fatal(err)
+		}
+		probe := pod.Spec.Containers[0].LivenessProbe
+		if connects := probe.HTTPGet == nil && probe.TCPSocket != nil && probe.TCPSocket.Port.IntValue() == Port; connects != (test.version == TCPFileVersion) || probe.FailureThreshold != 8 {
+			t.Errorf("%d: the probe is %+v", i, probe)
+		}
+	}
+	if written, err := WriteManifest(host.ManifestPath(), "haproxy:2"); err != nil || written {
+		t.Errorf("written %v, %v", written, err)
 	}
 }

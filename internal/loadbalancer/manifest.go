@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
@@ -25,7 +24,11 @@ const (
 	FileVersionAnnotation = "kurl.sh/haproxy-fileversion"
 	// FileVersion is raised when the manifest changes in more than its image: each node then
 	// restarts HAProxy once.
-	FileVersion = 0
+	FileVersion = "0"
+	// TCPFileVersion is the version of a manifest whose liveness probe only opens a connection. It is for
+	// API servers that refuse anonymous requests (--anonymous-auth=false): for the kubelet's usual
+	// probe, their answer 401 is a failure, and it would restart HAProxy every 80 s.
+	TCPFileVersion = FileVersion + "-tcp"
 )
 
 const (
@@ -46,9 +49,25 @@ func CheckImage(name string) error {
 	return nil
 }
 
-// Manifest returns the manifest of the static pod.
-func Manifest(image string) (string, error) {
-	if err := CheckImage(image); err != nil {
+// Manifest returns the manifest of the static pod, in version [FileVersion].
+func Manifest(image string) (string, error) { return manifest{FileVersion, image}.text() }
+
+// probes are what each version of the manifest has the kubelet check.
+var probes = map[string]string{
+	FileVersion: fmt.Sprintf(`      httpGet:
+        scheme: HTTPS
+        host: localhost
+        port: %d
+        path: /healthz
+`, Port),
+	TCPFileVersion: fmt.Sprintf(`      tcpSocket:
+        host: localhost
+        port: %d
+`, Port),
+}
+
+func (m manifest) text() (string, error) {
+	if err := CheckImage(m.image); err != nil {
 		return "", err
 	}
 	return fmt.Sprintf(`apiVersion: v1
@@ -59,7 +78,7 @@ metadata:
   labels:
     %s: %s
   annotations:
-    %s: "%d"
+    %s: "%s"
 spec:
   hostNetwork: true
   containers:
@@ -67,12 +86,7 @@ spec:
     image: "%s"
     livenessProbe:
       failureThreshold: 8
-      httpGet:
-        scheme: HTTPS
-        host: localhost
-        port: %d
-        path: /healthz
-    volumeMounts:
+%s    volumeMounts:
     - name: haproxyconf
       mountPath: /usr/local/etc/haproxy/haproxy.cfg
       readOnly: true
@@ -81,16 +95,21 @@ spec:
     hostPath:
       path: /etc/haproxy/haproxy.cfg
       type: FileOrCreate
-`, PodName, Label, App, FileVersionAnnotation, FileVersion, image, Port), nil
+`, PodName, Label, App, FileVersionAnnotation, m.version, m.image, probes[m.version]), nil
 }
 
 // WriteManifest sees to it that the file is the manifest of the static pod with this image, and
 // reports whether it wrote it. One that has the image and the file version already is left
-// alone, to its time: whatever else is in it, the kubelet shall not restart HAProxy for it.
+// alone, to its time: whatever else is in it, the kubelet shall not restart HAProxy for it. One in
+// version [TCPFileVersion] keeps that version.
 func WriteManifest(path, image string) (written bool, err error) {
-	content, err := Manifest(image)
-	if err != nil {
-		return false, err
+	_, written, err = writeManifest(path, manifest{FileVersion, image})
+	return written, err
+}
+
+func writeManifest(path string, want manifest) (has manifest, written bool, err error) {
+	if err := CheckImage(want.image); err != nil {
+		return has, false, err
 	}
 	path = filepath.Clean(path)
 	if to, err := filepath.EvalSymlinks(path); err == nil {
@@ -98,15 +117,22 @@ func WriteManifest(path, image string) (written bool, err error) {
 	}
 	present, err := readManifest(path)
 	if err != nil {
-		return false, err
+		return has, false, err
 	}
-	if present == (manifest{strconv.Itoa(FileVersion), image}) {
-		return false, nil
+	if present.version == TCPFileVersion {
+		want.version = TCPFileVersion
+	}
+	if present == want {
+		return present, false, nil
+	}
+	content, err := want.text()
+	if err != nil {
+		return has, false, err
 	}
 	if err := durable.Replace(path, []byte(content), fileMode); err != nil {
-		return false, fmt.Errorf("write %s: %w%s", path, err, advice(err))
+		return has, false, fmt.Errorf("write %s: %w%s", path, err, advice(err))
 	}
-	return true, nil
+	return want, true, nil
 }
 
 // manifest is what decides whether a manifest is written anew.

@@ -19,8 +19,9 @@ type Running interface {
 	Log(ctx context.Context, pod Pod) (string, error)
 	// Reload has HAProxy read its configuration again, without cutting a connection.
 	Reload(ctx context.Context, pod Pod) error
-	// Reach returns an error unless an API server answers through the HAProxy on a host.
-	Reach(ctx context.Context, address string) error
+	// Reach returns the HTTP status with which an API server answers an anonymous request through the
+	// HAProxy on a host, and an error unless it is one of a server that is ready.
+	Reach(ctx context.Context, address string) (status int, err error)
 }
 
 // Pod is HAProxy's on a node.

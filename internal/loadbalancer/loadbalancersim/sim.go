@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -43,6 +44,8 @@ type Faults struct {
 	// Stopped has its container not run; Image, unless it is empty, is what its pod has.
 	Stopped bool
 	Image   string
+	// Refusing has its API servers refuse anonymous requests.
+	Refusing bool
 }
 
 type host struct {
@@ -111,6 +114,7 @@ func (f *Fleet) Program(node string) func(args []string) (any, error) {
 			}
 		}
 		host := f.Host(node)
+		host.TCPProbe = slices.Contains(args, "--tcp-probe")
 		if image == "" {
 			return host.WriteConfig(primaries)
 		}
@@ -256,15 +260,19 @@ func (f *Fleet) Reload(_ context.Context, pod loadbalancer.Pod) error {
 }
 
 // Reach implements [loadbalancer.Running].
-func (f *Fleet) Reach(_ context.Context, address string) error {
+func (f *Fleet) Reach(_ context.Context, address string) (int, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, h := range f.hosts {
-		if h.address == address && h.faults.Broken {
-			return errors.New("connection refused")
+		switch {
+		case h.address != address:
+		case h.faults.Broken:
+			return 0, errors.New("connection refused")
+		case h.faults.Refusing:
+			return http.StatusUnauthorized, nil
 		}
 	}
-	return nil
+	return http.StatusOK, nil
 }
 
 // Came is what the load balancer of a node has come to.

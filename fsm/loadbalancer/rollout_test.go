@@ -1,0 +1,227 @@
+package loadbalancer
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/replicatedhq/ekco/fsm"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// nodes has primaries p1 to p3 and some workers, all of which are in step.
+func (w *world) nodes(workers int) {
+	for i := range 3 {
+		w.see(fmt.Sprintf("p%d", i+1), true)
+	}
+	for i := range workers {
+		w.see(fmt.Sprintf("w%d", 10+i), true)
+	}
+	w.settles()
+}
+
+func TestRolloutGrowsAfterThreeNodesAndChangesOnePrimaryAtATime(t *testing.T) {
+	w := newWorld(t)
+	w.nodes(12)
+	w.set(func(p *Policy) { p.Layout = "l2" })
+	want := []string{"w10", "w11", "w12", "w13 w14", "w15 w16 w17 w18", "p1 w19 w20 w21", "p2", "p3"}
+	if got := w.rollout(); !slices.Equal(got, want) {
+		t.Errorf("batches are %q, want %q", got, want)
+	}
+}
+
+func TestRolloutWaitsForTheWholeBatch(t *testing.T) {
+	w := newWorld(t)
+	w.nodes(8)
+	w.set(func(p *Policy) { p.Layout = "l2" })
+	for _, name := range []string{"w10", "w11", "w12"} {
+		w.open()
+		w.ends(name, journal.OutcomeDone)
+	}
+	if open := w.open(); len(open) != 2 {
+		t.Fatalf("open are %q", open)
+	}
+	w.ends("w13", journal.OutcomeDone)
+	if open := w.open(); len(open) != 1 || !strings.HasPrefix(open[0], "update w14 ") {
+		t.Errorf("open are %q", open)
+	}
+}
+
+// stopped expects that nothing else is begun, since the rollout is stopped, and that the reason names the node.
+func (w *world) stopped(node string, open ...string) {
+	w.T.Helper()
+	w.Pass(time.Hour)
+	if got := w.opens(); !slices.Equal(got, open) {
+		w.T.Errorf("open are %q, want %q", got, open)
+	}
+	for _, refusal := range w.S.Refusals {
+		if refusal.Rule == RuleRollout && refusal.NeedsPerson && strings.Contains(refusal.Reason, node) {
+			return
+		}
+	}
+	w.T.Errorf("refused are %+v", w.S.Refusals)
+}
+
+// opens are the names of the nodes with an open action, once EKCO has decided.
+func (w *world) opens() (names []string) {
+	w.Decide()
+	for _, rec := range w.S.Actions {
+		names = append(names, rec.Subject.Name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+func TestRolloutStopsAtANodeThatIsLostDuringItsChange(t *testing.T) {
+	for name, ends := range map[string]func(w *world){
+		"until its change is verified": func(w *world) {
+			w.see("w10", true)
+			rec := w.Open(journal.LoadBalancer("w10"))
+			w.Write(journal.Draft{Type: journal.TypeStepDone, Subject: rec.Subject, Action: rec.ID, Payload: journal.StepDone{
+				Step: journal.StepWriteLoadBalancer + " w10", Attempt: 1,
+				Outputs: w.JSON(map[string]any{"result": journal.LoadBalancerOnNode{Backend: "b", Image: image, Version: "0"}}),
+			}})
+			w.End(rec, journal.OutcomeDone)
+		},
+		"until it is cancelled": func(w *world) { w.End(w.Open(journal.LoadBalancer("w10")), journal.OutcomeCancelled) },
+		"until the node is purged": func(w *world) {
+			w.gone("w10")
+			w.Decide()
+			w.End(w.Open(journal.LoadBalancer("w10")), journal.OutcomeCancelled)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.nodes(4)
+			w.set(func(p *Policy) { p.Layout = "l2" })
+			w.begins("w10")
+			w.see("w10", false)
+			w.stopped("w10", "w10")
+			if rec := w.Open(journal.LoadBalancer("w10")); rec.Cancelling != nil {
+				t.Errorf("it is cancelled: %+v", rec.Cancelling)
+			}
+			ends(w)
+			if open := w.opens(); !slices.Equal(open, []string{"w11"}) {
+				t.Errorf("open are %q; refused: %+v", open, w.S.Refusals)
+			}
+		})
+	}
+}
+
+// begins has the first step of the only open action begin, which is about that node.
+func (w *world) begins(node string) {
+	w.T.Helper()
+	if open := w.opens(); !slices.Equal(open, []string{node}) {
+		w.T.Fatalf("open are %q", open)
+	}
+	rec := w.Open(journal.LoadBalancer(node))
+	step := journal.StepWriteLoadBalancer + " " + node
+	for _, payload := range []journal.Payload{
+		journal.ActionPlanned{Plan: journal.Plan{Steps: []journal.PlannedStep{{ID: step, Does: journal.StepWriteLoadBalancer}}}},
+		journal.StepStarted{Step: step, Attempt: 1},
+	} {
+		w.Write(journal.Draft{Type: journal.TypeOf(payload), Subject: rec.Subject, Action: rec.ID, Payload: payload})
+	}
+}
+
+func TestRolloutStopsAtAChangeThatDoesNotWork(t *testing.T) {
+	w := newWorld(t)
+	w.nodes(4)
+	w.set(func(p *Policy) { p.Layout = "l2" })
+	w.opens()
+	rec := w.Open(journal.LoadBalancer("w10"))
+	w.Play(rec, journal.StepWriteLoadBalancer+" w10", map[string]any{"result": journal.LoadBalancerOnNode{Backend: "b", Image: image, Version: "0", Config: true}})
+	w.Write(journal.Draft{
+		Type: journal.TypeActionStalled, Subject: rec.Subject, Action: rec.ID,
+		Payload: journal.ActionStalled{Step: journal.StepReachLoadBalancer, Reason: "connection refused"},
+	})
+	w.stopped("w10", "w10")
+	w.set(func(p *Policy) { p.Layout = "l3" }) // which a person decides, and a new rollout begins
+	w.Decide()
+	if rec.Cancelling == nil {
+		t.Error("it is not cancelled")
+	}
+}
+
+// TestRolloutGoesOnPastANodeThatCannotBeChanged: nothing has happened there.
+func TestRolloutGoesOnPastANodeThatCannotBeChanged(t *testing.T) {
+	w := newWorld(t)
+	w.nodes(4)
+	w.set(func(p *Policy) { p.Layout = "l2" })
+	w.begins("w10")
+	w.fails("w10")
+	if open := w.opens(); !slices.Equal(open, []string{"w10", "w11"}) {
+		t.Errorf("open are %q; refused: %+v", open, w.S.Refusals)
+	}
+	rec := w.Open(journal.LoadBalancer("w10"))
+	w.Write(journal.Draft{
+		Type: journal.TypeActionStalled, Subject: rec.Subject, Action: rec.ID,
+		Payload: journal.ActionStalled{Step: journal.StepWriteLoadBalancer + " w10", Reason: "its disk is full"},
+	})
+	w.ends("w11", journal.OutcomeDone)
+	if open := w.opens(); !slices.Equal(open, []string{"w10", "w12"}) {
+		t.Errorf("open are %q; refused: %+v", open, w.S.Refusals)
+	}
+}
+
+// fails has the first step of an action fail.
+func (w *world) fails(node string) {
+	w.T.Helper()
+	rec := w.Open(journal.LoadBalancer(node))
+	w.Write(journal.Draft{
+		Type: journal.TypeStepFailed, Subject: rec.Subject, Action: rec.ID,
+		Payload: journal.StepFailed{Step: journal.StepWriteLoadBalancer + " " + node, Attempt: 1, Error: "its disk is full"},
+	})
+}
+
+func TestRolloutStopsAtANodeThatIsLostSoonAfterItsChange(t *testing.T) {
+	for name, test := range map[string]struct {
+		writes bool
+		after  time.Duration
+		stops  bool
+	}{
+		"after a minute":          {true, time.Minute, true},
+		"after an hour":           {true, time.Hour, false},
+		"and nothing was changed": {false, time.Minute, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.nodes(4)
+			w.writes = test.writes
+			w.set(func(p *Policy) { p.Layout = "l2" })
+			w.opens()
+			w.ends("w10", journal.OutcomeDone)
+			w.Pass(test.after)
+			w.see("w10", false)
+			if !test.stops {
+				if open := w.opens(); !slices.Equal(open, []string{"w11"}) {
+					t.Errorf("open are %q; refused: %+v", open, w.S.Refusals)
+				}
+				return
+			}
+			w.stopped("w10")
+			w.see("w10", true)
+			if open := w.opens(); !slices.Equal(open, []string{"w11"}) {
+				t.Errorf("open are %q; refused: %+v", open, w.S.Refusals)
+			}
+		})
+	}
+}
+
+func TestAPIServersThatRefuseAnonymousRequestsHaveAnotherProbe(t *testing.T) {
+	w := newWorld(t)
+	w.status = 401
+	w.see("p1", true)
+	w.settles()
+	w.state("p1", InStep)
+	if proved := of(w.S.Things[fsm.Key(journal.LoadBalancer("p1"))]).Proved; proved.Version != "0-tcp" {
+		t.Errorf("the manifest has version %q", proved.Version)
+	}
+	w.status = 200 // as another API server answers, and no reason to restart HAProxy again
+	w.Pass(lookAgain)
+	w.has["p1"] = image
+	w.settles()
+	w.state("p1", InStep)
+}

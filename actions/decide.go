@@ -46,8 +46,11 @@ func (a *run) decide() (wake time.Time) {
 }
 
 func (a *run) success() journal.Outcome {
-	if a.record.Request.DryRun {
+	switch {
+	case a.record.Request.DryRun:
 		return journal.OutcomeDryRun
+	case a.kind.Partial && a.lacks():
+		return journal.OutcomePartial
 	}
 	return journal.OutcomeDone
 }

@@ -22,6 +22,9 @@ type Definition struct {
 	// Expendable is set when EKCO asks for the action anew by itself, should all
 	// records of it be lost, or nothing is lost with them.
 	Expendable bool
+	// Partial is set when the action ends as [journal.OutcomePartial] if one of its steps has left
+	// word of something that is missing.
+	Partial bool
 	// Exclusive is set when another EKCO at work must not be interfered with: each step
 	// waits until this one's actions are mirrored, which keeps the other's from being.
 	Exclusive bool

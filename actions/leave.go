@@ -47,20 +47,34 @@ func (a *run) leave(left []journal.ActionLeft) {
 	}
 }
 
+// left is what a step says, in its outputs, that it has not done.
+type left struct {
+	Left    any `json:"left"`
+	Missing any `json:"missing"`
+}
+
+func (a *run) leftBy(s *stepState) (by left) {
+	if outputs := a.progress(s).Outputs; len(outputs) > 0 && json.Unmarshal(outputs, &by) != nil {
+		return left{}
+	}
+	return by
+}
+
+// lacks reports whether a step has left word of something that is missing.
+func (a *run) lacks() bool {
+	return slices.ContainsFunc(a.steps, func(s *stepState) bool {
+		missing, _ := a.leftBy(s).Missing.(string)
+		return missing != ""
+	})
+}
+
 // leftAlone says what the action left though it was planned or asked for, or could not
 // have, as its record and these of its steps say.
 func (a *run) leftAlone(steps []*stepState) string {
 	var reasons []string
 	for _, s := range steps {
-		var outputs struct {
-			Left    any `json:"left"`
-			Missing any `json:"missing"`
-		}
-		progress := a.progress(s)
-		if len(progress.Outputs) == 0 || json.Unmarshal(progress.Outputs, &outputs) != nil {
-			continue
-		}
-		for _, of := range []any{outputs.Left, outputs.Missing} {
+		by := a.leftBy(s)
+		for _, of := range []any{by.Left, by.Missing} {
 			if why, ok := of.(string); ok {
 				reasons = append(reasons, why)
 			}

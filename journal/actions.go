@@ -257,6 +257,9 @@ type Outcome string
 const (
 	// OutcomeDone: every step's proof was observed.
 	OutcomeDone Outcome = "done"
+	// OutcomePartial: it has come to its end, and some of what was asked for is not done, as the
+	// reason says.
+	OutcomePartial Outcome = "partial"
 	// OutcomeCancelled: it stopped before its point of no return because
 	// somebody asked.
 	OutcomeCancelled Outcome = "cancelled"

@@ -48,6 +48,8 @@ type Outcome struct {
 	Result json.RawMessage `json:"result,omitempty"`
 	// Missing says why there is none.
 	Missing string `json:"missing,omitempty"`
+	// Failed is set with Missing if the program may have run.
+	Failed bool `json:"failed,omitempty"`
 	// Left says why there was nothing to do: the node is not there any more.
 	Left string `json:"left,omitempty"`
 }
@@ -163,16 +165,16 @@ func (r run) answer(err error, on string, patient bool) (json.RawMessage, error)
 	case (errors.Is(err, kube.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded)) && patient:
 		return nil, err
 	case r.Partial:
-		return r.lacking(on, err.Error())
+		return r.lacking(on, err.Error(), false)
 	case errors.As(err, &node), errors.As(err, &foreign):
 		return nil, &actions.UnfinishedError{Left: err.Error(), Waits: true}
 	}
 	return nil, err
 }
 
-// lacking is the outcome of what could not be done on a node.
-func (r run) lacking(node, why string) (json.RawMessage, error) {
-	outcome := Outcome{Missing: why}
+// lacking is the outcome of what could not be done on a node. failed is set if the program may have run.
+func (r run) lacking(node, why string, failed bool) (json.RawMessage, error) {
+	outcome := Outcome{Missing: why, Failed: failed}
 	if r.Named {
 		outcome.Left = actions.LeftBecause("node "+node, why)
 	}
@@ -190,7 +192,7 @@ func (r run) Prove(ctx context.Context, step actions.StepContext) (actions.Proof
 	}
 	if r.Unless != nil {
 		if why := r.Unless(step.Action, in.Task.Node); why != "" {
-			outputs, err := r.lacking(in.Task.Node, why)
+			outputs, err := r.lacking(in.Task.Node, why, false)
 			return actions.Proof{Done: true, Outputs: outputs}, err
 		}
 	}
@@ -224,7 +226,7 @@ func (r run) without(node, why string, lost bool) (actions.Proof, error) {
 	if !r.Partial || !lost {
 		return actions.Proof{Missing: why, Lost: lost}, nil
 	}
-	outputs, err := r.lacking(node, why)
+	outputs, err := r.lacking(node, why, true)
 	return actions.Proof{Done: true, Outputs: outputs}, err
 }
 

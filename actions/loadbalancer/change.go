@@ -1,15 +1,18 @@
 package loadbalancer
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/actions/hosttask"
+	"github.com/replicatedhq/ekco/fsm"
 	tasks "github.com/replicatedhq/ekco/internal/hosttask"
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/internal/kubeconfig"
@@ -32,34 +35,78 @@ const (
 	serveTries   = 2
 )
 
-// changing returns the action that leads all kubelets to another address. What cannot be done on a
-// node is left, and holds up no other.
+// Confirm tells the program to put back the former server if the kubelet does not work with the new one.
+const Confirm = "--confirm"
+
+// nodesAtOnce is how many nodes are changed at the same time at most.
+const nodesAtOnce = 10
+
+// changing returns the action that points all kubelets to another address. A node that is away holds up
+// no other. Once the program has failed on a node, no further node is changed.
 func (p Parts) changing() actions.Definition {
 	steps := p.setting().Steps()
 	steps[journal.StepWriteLoadBalancer] = p.balancing().Steps()[journal.StepWriteLoadBalancer]
 	steps[journal.StepServeLoadBalancer] = serve{p.Running}
 	steps[journal.StepAllServe] = allServe{}
-	return actions.Definition{Kind: journal.ActionChangeLoadBalancer, Noun: "change", Plan: p.planChange, Steps: steps}
+	return actions.Definition{Kind: journal.ActionChangeLoadBalancer, Noun: "change", Plan: p.planChange, Steps: steps, Partial: true}
 }
 
 // balancing is the load balancer of a node, before its kubelet is led there.
 func (p Parts) balancing() hosttask.Work {
 	work := p.work()
-	work.Partial = true
+	work.Partial, work.Unless = true, notServing
 	return work
 }
 
 // setting is the work on the kubeconfigs of a node.
 func (p Parts) setting() hosttask.Work {
-	return hosttask.Work{Tasks: p.Tasks, Does: journal.StepSetKubeconfigs, Partial: true, Named: true, Unless: unserved}
+	return hosttask.Work{Tasks: p.Tasks, Does: journal.StepSetKubeconfigs, Partial: true, Named: true, Unless: unless}
+}
+
+// unless says why the kubelet of a node must not be pointed elsewhere, or "".
+func unless(record journal.ActionRecord, node string) string {
+	return cmp.Or(unserved(record, node), stopped(record))
+}
+
+// stopped says why no further node is changed, or "".
+func stopped(record journal.ActionRecord) string {
+	for _, planned := range record.Plan.Steps {
+		node, is := NodeOf(planned.ID)
+		if !is {
+			continue
+		}
+		var outcome hosttask.Outcome
+		if outputs := record.Steps[planned.ID].Outputs; len(outputs) > 0 && json.Unmarshal(outputs, &outcome) == nil && outcome.Failed {
+			return fmt.Sprintf("nothing was changed here, since the change has failed on node %s", node)
+		}
+	}
+	return ""
+}
+
+// notServing says why no further load balancer is written, or "".
+func notServing(record journal.ActionRecord, _ string) string {
+	for _, planned := range record.Plan.Steps {
+		node, is := strings.CutPrefix(planned.ID, journal.StepServeLoadBalancer+" ")
+		if is && missing(record, planned.ID) != "" && missing(record, journal.StepWriteLoadBalancer+" "+node) == "" {
+			return fmt.Sprintf("nothing was changed here, since the load balancer of node %s does not serve", node)
+		}
+	}
+	return ""
+}
+
+// missing says why a step has not done on a node what it was to do, or "".
+func missing(record journal.ActionRecord, step string) string {
+	var outcome hosttask.Outcome
+	if outputs := record.Steps[step].Outputs; len(outputs) == 0 || json.Unmarshal(outputs, &outcome) != nil {
+		return ""
+	}
+	return outcome.Missing
 }
 
 // unserved says why the kubelet of a node must not be led to its load balancer, or "".
 func unserved(record journal.ActionRecord, node string) string {
-	serves := record.Steps[journal.StepServeLoadBalancer+" "+node]
-	var outcome hosttask.Outcome
-	if len(serves.Outputs) > 0 && json.Unmarshal(serves.Outputs, &outcome) == nil && outcome.Missing != "" {
-		return "its load balancer does not serve, and its kubelet stays where it is: " + outcome.Missing
+	if why := missing(record, journal.StepServeLoadBalancer+" "+node); why != "" {
+		return "its load balancer does not serve, and its kubelet stays where it is: " + why
 	}
 	return ""
 }
@@ -110,7 +157,7 @@ func chosen(nodes []kube.Node, exclude []string) []journal.KubeconfigsNode {
 	return append(primaries, others...)
 }
 
-// planBalancers plans the load balancers of all nodes, side by side, and returns the step with which
+// planBalancers plans the load balancers of all nodes, in batches, and returns the step with which
 // all of them are done.
 func (p Parts) planBalancers(plan *journal.Plan, primaries []string, nodes []journal.KubeconfigsNode) (after []string, err error) {
 	if len(primaries) == 0 {
@@ -123,21 +170,26 @@ func (p Parts) planBalancers(plan *journal.Plan, primaries []string, nodes []jou
 	if p.HAProxy != "" {
 		manifest = []string{"--image=" + p.HAProxy, KeepManifest}
 	}
-	for _, node := range nodes {
-		_, last, err := p.balancing().Plan(plan, p.writing(node.Name, node.UID, primaries, manifest...), journal.PlannedStep{Domains: actions.NoDomains})
-		if err != nil {
-			return nil, err
+	var before []string
+	for _, batch := range batches(nodes) {
+		var ends []string
+		for _, node := range batch {
+			_, last, err := p.balancing().Plan(plan, p.writing(node.Name, node.UID, primaries, manifest...), journal.PlannedStep{After: before, Domains: actions.NoDomains})
+			if err != nil {
+				return nil, err
+			}
+			input, err := json.Marshal(node)
+			if err != nil {
+				return nil, fmt.Errorf("plan the load balancer of node %s: %w", node.Name, err)
+			}
+			serves := journal.StepServeLoadBalancer + " " + node.Name
+			plan.Steps = append(plan.Steps, journal.PlannedStep{
+				ID: serves, Does: journal.StepServeLoadBalancer, Input: input, After: []string{last},
+				Timeout: journal.Duration(serveTimeout), Domains: actions.NoDomains,
+			})
+			ends = append(ends, serves)
 		}
-		input, err := json.Marshal(node)
-		if err != nil {
-			return nil, fmt.Errorf("plan the load balancer of node %s: %w", node.Name, err)
-		}
-		serves := journal.StepServeLoadBalancer + " " + node.Name
-		plan.Steps = append(plan.Steps, journal.PlannedStep{
-			ID: serves, Does: journal.StepServeLoadBalancer, Input: input, After: []string{last},
-			Timeout: journal.Duration(serveTimeout), Domains: actions.NoDomains,
-		})
-		all = append(all, serves)
+		before, all = ends, append(all, ends...)
 	}
 	plan.Steps = append(plan.Steps, journal.PlannedStep{
 		ID: journal.StepAllServe, Does: journal.StepAllServe, After: all, Timeout: journal.Duration(reachTimeout), Domains: actions.NoDomains,
@@ -155,27 +207,49 @@ func addresses(nodes []journal.KubeconfigsNode) (primaries []string) {
 	return primaries
 }
 
+// planKubeconfigs plans the kubeconfigs of the nodes in batches, each of which begins when the one
+// before it has ended. Primaries come last, one by one.
 func (p Parts) planKubeconfigs(plan *journal.Plan, facts journal.KubeconfigsFacts, after []string) error {
-	before := after // what the next primary comes after
-	for _, node := range facts.Nodes {
-		base := journal.PlannedStep{After: after, Domains: actions.NoDomains}
-		args := slices.Concat(p.SetKubeconfigs, []string{"--server=" + facts.Server, "--host-etc-dir=" + HostEtc})
-		if node.Primary {
-			base.After, args = before, append(args, "--admin")
+	for _, batch := range batches(facts.Nodes) {
+		var ends []string
+		for _, node := range batch {
+			args := slices.Concat(p.SetKubeconfigs, []string{"--server=" + facts.Server, "--host-etc-dir=" + HostEtc, Confirm})
+			if node.Primary {
+				args = append(args, "--admin")
+			}
+			_, last, err := p.setting().Plan(plan, tasks.Task{
+				Name: KubeconfigTask, Node: node.Name, NodeUID: node.UID, Image: p.Image, Args: args,
+				Privileged: true, HostNetwork: true, // to ask the new server as the kubelet does
+				Limit: journal.Duration(kubeconfig.MoveTimeout), Grace: journal.Duration(kubeconfig.RestoreTimeout),
+				Paths: []tasks.Path{
+					{Host: "/var/run/dbus", At: "/var/run/dbus", Type: "Directory"},
+					{Host: "/etc", At: HostEtc, Type: "Directory", Write: true},
+					{Host: kubeletPKI, At: kubeletPKI, Type: "Directory"},
+				},
+			}, journal.PlannedStep{After: after, Domains: actions.NoDomains})
+			if err != nil {
+				return err
+			}
+			ends = append(ends, last)
 		}
-		_, last, err := p.setting().Plan(plan, tasks.Task{
-			Name: KubeconfigTask, Node: node.Name, NodeUID: node.UID, Image: p.Image, Args: args, Privileged: true,
-			Paths: []tasks.Path{
-				{Host: "/var/run/dbus", At: "/var/run/dbus", Type: "Directory"},
-				{Host: "/etc", At: HostEtc, Type: "Directory", Write: true},
-			},
-		}, base)
-		if err != nil {
-			return err
-		}
-		if node.Primary {
-			before = []string{last}
-		}
+		after = ends
 	}
 	return nil
+}
+
+// kubeletPKI is where the kubelet's kubeconfig finds its client certificate.
+const kubeletPKI = "/var/lib/kubelet/pki"
+
+// batches are the nodes in the order in which they are changed.
+func batches(nodes []journal.KubeconfigsNode) [][]journal.KubeconfigsNode {
+	var primaries [][]journal.KubeconfigsNode
+	var others []journal.KubeconfigsNode
+	for _, node := range nodes {
+		if node.Primary {
+			primaries = append(primaries, []journal.KubeconfigsNode{node})
+		} else {
+			others = append(others, node)
+		}
+	}
+	return append(fsm.RolloutBatches(others, nodesAtOnce), primaries...)
 }

@@ -39,29 +39,29 @@ func TestThePlanOfAChangeHasTheLoadBalancersOfAllNodesFirst(t *testing.T) {
 		w := newWorld(bare)
 		plan, steps, err := planned(t, w, journal.KubeconfigsInput{Server: "https://localhost:6444", Internal: true, Exclude: []string{"b"}})
 		if want := []string{
-			"write a after ", "remove-host-task of write a after write a", "serve a after remove-host-task of write a",
 			"write b after ", "remove-host-task of write b after write b", "serve b after remove-host-task of write b",
-			"all-serve after serve a, serve b",
+			"write a after serve b", "remove-host-task of write a after write a", "serve a after remove-host-task of write a",
+			"all-serve after serve b, serve a",
 			"kubeconfig a after all-serve", "remove-host-task of kubeconfig a after kubeconfig a",
 		}; err != nil || !slices.Equal(steps, want) {
 			t.Errorf("%v: the steps are %q", err, steps)
 		}
 		input := string(plan.Steps[7].Input)
 		for _, part := range []string{
-			`"--server=https://localhost:6444","--host-etc-dir=/host/etc","--admin"`, `"privileged":true`,
+			`"--server=https://localhost:6444","--host-etc-dir=/host/etc","--confirm","--admin"`, `"privileged":true,"host_network":true`,
 			`{"host":"/var/run/dbus","at":"/var/run/dbus","type":"Directory"}`, `{"host":"/etc","at":"/host/etc","type":"Directory","write":true}`,
 		} {
 			if !strings.Contains(input, part) {
 				t.Errorf("the program has no %s: %s", part, input)
 			}
 		}
-		if write := string(plan.Steps[3].Input); !strings.Contains(write, `"--primary-host=10.0.0.9","--image=haproxy:1","--keep-manifest"`) || strings.Contains(write, "privileged") {
+		if write := string(plan.Steps[0].Input); !strings.Contains(write, `"--primary-host=10.0.0.9","--image=haproxy:1","--keep-manifest"`) || strings.Contains(write, "privileged") {
 			t.Error(write)
 		}
 		_, steps, err = planned(t, w, journal.KubeconfigsInput{Server: "https://lb"})
 		if want := []string{
-			"kubeconfig a after ", "remove-host-task of kubeconfig a after kubeconfig a",
 			"kubeconfig b after ", "remove-host-task of kubeconfig b after kubeconfig b",
+			"kubeconfig a after remove-host-task of kubeconfig b", "remove-host-task of kubeconfig a after kubeconfig a",
 		}; err != nil || !slices.Equal(steps, want) {
 			t.Errorf("%v: the steps are %q", err, steps)
 		}
@@ -137,9 +137,9 @@ func (fourNodes) ListNodes(context.Context) (all []kube.Node, err error) {
 	return all, nil
 }
 
-// TestPrimariesComeOneAfterTheOtherAndAllNodesAfterTheLoadBalancers: no kubelet is led to what may not serve,
-// and no two API servers' hosts are without theirs at a time.
-func TestPrimariesComeOneAfterTheOtherAndAllNodesAfterTheLoadBalancers(t *testing.T) {
+// TestChangeOneNodeFirstPrimariesLast: no kubelet is pointed to what may not serve, and no two primaries
+// are changed at the same time.
+func TestChangeOneNodeFirstPrimariesLast(t *testing.T) {
 	definition := loadbalancer.New(loadbalancer.Parts{Nodes: fourNodes{}, HAProxy: "haproxy:1"})[3]
 	for internal, first := range map[bool]string{false: "", true: journal.StepAllServe} {
 		plan, err := definition.Plan(t.Context(), journal.ActionRecord{Request: journal.ActionRequested{Input: journal.KubeconfigsInput{Server: "https://a", Internal: internal}}})
@@ -151,13 +151,14 @@ func TestPrimariesComeOneAfterTheOtherAndAllNodesAfterTheLoadBalancers(t *testin
 			after[step.ID] = strings.Join(step.After, ", ")
 		}
 		for step, want := range map[string]string{
-			"kubeconfig p1": first, "kubeconfig p2": "remove-host-task of kubeconfig p1", "kubeconfig w1": first, "kubeconfig w2": first,
+			"kubeconfig w1": first, "kubeconfig w2": "remove-host-task of kubeconfig w1",
+			"kubeconfig p1": "remove-host-task of kubeconfig w2", "kubeconfig p2": "remove-host-task of kubeconfig p1",
 		} {
 			if got, is := after[step]; !is || got != want {
 				t.Errorf("internal %v: %s comes after %q, want %q", internal, step, got, want)
 			}
 		}
-		if got := after[journal.StepAllServe]; internal && got != "serve p1, serve p2, serve w1, serve w2" {
+		if got := after[journal.StepAllServe]; internal && got != "serve w1, serve w2, serve p1, serve p2" {
 			t.Errorf("that all serve comes after %q", got)
 		}
 	}

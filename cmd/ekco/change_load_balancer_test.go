@@ -104,7 +104,7 @@ func TestTheResultOfAChangeIsTheLastLine(t *testing.T) {
 
 func TestWhatIsLeftIsInTheResultWithTheCommandThatGoesOn(t *testing.T) {
 	d, away := newDesk(t, nil), `{"missing":"node w1 does not answer","left":"node w1 is left alone: node w1 does not answer"}`
-	d.results(d.changes(newChanging(t, journal.OutcomeDone, isSet, away, isSet), "--server="+newServer, "--exclude=w9"), exitFailed,
+	d.results(d.changes(newChanging(t, journal.OutcomePartial, isSet, away, isSet), "--server="+newServer, "--exclude=w9"), exitFailed,
 		"1 node left: w1 (node w1 does not answer); when that is mended, this goes on: ekco change-load-balancer --server="+newServer+" --exclude=w9")
 	d.results(d.changes(newChanging(t, journal.OutcomeCancelled, isSet, isSet), "--server="+newServer, "--internal"), exitFailed,
 		changeID+" ended cancelled: so it is; 1 node left: w2; this goes on: ekco change-load-balancer --server="+newServer+" --internal")

@@ -14,10 +14,14 @@ import (
 // conclude returns what is left of a change that has ended, or nil.
 func (c *changer) conclude(ctx context.Context) error {
 	c.noteJoined(ctx)
-	if c.ended.Outcome != journal.OutcomeDone {
+	if c.ended.Outcome != journal.OutcomeDone && c.ended.Outcome != journal.OutcomePartial {
 		return fmt.Errorf("%s ended %s; %sthis goes on: %s", c.action, words.Ended(c.ended.Outcome, c.ended.Reason), c.leftOf(), c.flags.again())
 	}
-	if left := c.leftOf(); left != "" {
+	left := c.leftOf()
+	if left == "" && c.ended.Outcome == journal.OutcomePartial {
+		left = c.ended.Reason + "; "
+	}
+	if left != "" {
 		return fmt.Errorf("%swhen that is mended, this goes on: %s", left, c.flags.again())
 	}
 	return nil

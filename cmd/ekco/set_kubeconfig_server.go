@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	actionsbalancer "github.com/replicatedhq/ekco/actions/loadbalancer"
 	"github.com/replicatedhq/ekco/internal/hosttask"
 	"github.com/replicatedhq/ekco/internal/kubeconfig"
 	"github.com/replicatedhq/ekco/internal/systemd"
@@ -64,11 +65,15 @@ const hostTaskKubeconfigs = "set-kubeconfig-server"
 // newHostTaskKubeconfigsCommand does the same in the pod of a host task, and says what came of it.
 func newHostTaskKubeconfigsCommand(a *app) *cobra.Command {
 	var server, etc string
-	var admin bool
+	var admin, confirm bool
 	cmd := &cobra.Command{
 		Use: hostTaskKubeconfigs, Hidden: true, Args: noArgument,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			set, err := a.setKubeconfigServer(cmd.Context(), etc, kubeconfigNames(admin), server)
+			change := a.setKubeconfigServer
+			if confirm {
+				change = a.moveKubelet
+			}
+			set, err := change(cmd.Context(), etc, kubeconfigNames(admin), server)
 			for i, file := range set.Files { // as the host calls it
 				if of, within := strings.CutPrefix(file.Path, etc); within {
 					set.Files[i].Path = "/etc" + of
@@ -80,6 +85,7 @@ func newHostTaskKubeconfigsCommand(a *app) *cobra.Command {
 	cmd.Flags().StringVar(&server, "server", "", "the API server's address")
 	cmd.Flags().StringVar(&etc, "host-etc-dir", "/host/etc", "the host's /etc")
 	cmd.Flags().BoolVar(&admin, "admin", false, "admin.conf as well")
+	cmd.Flags().BoolVar(&confirm, strings.TrimPrefix(actionsbalancer.Confirm, "--"), false, "put back the former server if the kubelet does not work with the new one")
 	return cmd
 }
 
@@ -103,30 +109,17 @@ func orAsRoot(err error) error {
 // setKubeconfigServer sets the server in kubeconfigs and restarts the kubelet. It returns what it has set,
 // also where the kubelet is not back.
 func (a *app) setKubeconfigServer(ctx context.Context, etc string, names []string, server string) (set journal.KubeconfigsSet, err error) {
-	var files []kubeconfig.File
-	for _, name := range names {
-		file, err := kubeconfig.In(etc, name)
-		if err == nil {
-			err = file.Check(server)
-		}
-		if err != nil {
-			return set, err
-		}
-		files = append(files, file)
+	files, err := kubeconfigFiles(etc, names, server)
+	if err != nil {
+		return set, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, kubeletPatience)
 	defer cancel()
-	address, _ := a.env(envSystemBus)
-	host, err := systemd.Connect(ctx, address)
+	host, unit, err := a.kubeletUnit(ctx)
 	if err != nil {
 		return set, err
 	}
 	defer host.Close()
-	host.Steady = a.kubeletSteady
-	unit, err := host.Unit(ctx, kubelet)
-	if err != nil {
-		return set, err
-	}
 	for _, file := range files {
 		changed, err := a.setServer(file, server)
 		if err != nil {
@@ -138,6 +131,79 @@ func (a *app) setKubeconfigServer(ctx context.Context, etc string, names []strin
 		return set, fmt.Errorf("the server is set; run this again when the kubelet can be restarted: %w", err)
 	}
 	_, err = fmt.Fprintf(a.stdout, "%s is restarted, and active\n", kubelet)
+	return set, err
+}
+
+// kubeconfigFiles finds kubeconfigs in which the server can be set.
+func kubeconfigFiles(etc string, names []string, server string) (files []kubeconfig.File, err error) {
+	for _, name := range names {
+		file, err := kubeconfig.In(etc, name)
+		if err == nil {
+			err = file.Check(server)
+		}
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, file)
+	}
+	return files, nil
+}
+
+// kubeletUnit finds the unit of the host's kubelet. The connection is to be closed.
+func (a *app) kubeletUnit(ctx context.Context) (*systemd.Systemd, *systemd.Unit, error) {
+	address, _ := a.env(envSystemBus)
+	host, err := systemd.Connect(ctx, address)
+	if err != nil {
+		return nil, nil, err
+	}
+	host.Steady = a.kubeletSteady
+	unit, err := host.Unit(ctx, kubelet)
+	if err != nil {
+		return nil, nil, errors.Join(err, host.Close())
+	}
+	return host, unit, nil
+}
+
+// moveKubelet does what setKubeconfigServer does, and puts the former server back if the kubelet does
+// not work with the new one.
+func (a *app) moveKubelet(ctx context.Context, etc string, names []string, server string) (set journal.KubeconfigsSet, err error) {
+	files, err := kubeconfigFiles(etc, names, server)
+	if err != nil {
+		return set, err
+	}
+	node, _ := a.env(hosttask.EnvNode)
+	if node == "" {
+		return set, fmt.Errorf("%s is not set, want the name of the node", hosttask.EnvNode)
+	}
+	restart := func(ctx context.Context) error {
+		ctx, cancel := context.WithTimeout(ctx, kubeletPatience)
+		defer cancel()
+		host, unit, err := a.kubeletUnit(ctx)
+		if err != nil {
+			return err
+		}
+		return errors.Join(unit.Restart(ctx), host.Close())
+	}
+	connected, cancel := context.WithTimeout(ctx, kubeletPatience)
+	defer cancel()
+	host, _, err := a.kubeletUnit(connected)
+	if err != nil {
+		return set, err
+	}
+	if err := host.Close(); err != nil {
+		return set, err
+	}
+	changes, err := kubeconfig.Move{
+		Files: files, Server: server, Restart: restart,
+		LeaseRenewed: func(ctx context.Context, server string) (time.Time, error) {
+			return files[0].LeaseRenewed(ctx, server, node)
+		},
+	}.Do(ctx)
+	for i, file := range changes {
+		for _, change := range file {
+			set.Files = append(set.Files, journal.KubeconfigSet{Path: files[i].Path, Cluster: change.Cluster, From: change.From})
+		}
+	}
 	return set, err
 }
 

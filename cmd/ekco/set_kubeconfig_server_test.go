@@ -1,14 +1,24 @@
 package main
 
 import (
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
 	"errors"
 	"io/fs"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	actionsbalancer "github.com/replicatedhq/ekco/actions/loadbalancer"
+	"github.com/replicatedhq/ekco/internal/hosttask"
 	"github.com/replicatedhq/ekco/internal/systemd/systemdtest"
 )
 
@@ -137,4 +147,46 @@ func TestWithoutTheRightToTheKubeconfigItSaysToRunItAsRoot(t *testing.T) {
 	asNobody(t, filepath.Join(etc, "kubernetes"), func() {
 		d.expect(d.types("set-kubeconfig-server", toBalancer, "--host-etc-dir="+etc), exitFailed, "", "permission denied; run this as root")
 	})
+}
+
+// TestHostTaskPointsTheKubeletToAServerThatAnswers, which it asks as the kubelet does.
+func TestHostTaskPointsTheKubeletToAServerThatAnswers(t *testing.T) {
+	d := newDesk(t, nil)
+	etc, host := hostOf(t, d, kubelet)
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if want := "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/worker-1"; r.URL.Path != want || r.Header.Get("Authorization") != "Bearer mine" {
+			t.Errorf("it asks for %s as %q", r.URL.Path, r.Header.Get("Authorization"))
+		}
+		renewed := metav1.NewMicroTime(time.Now().Add(time.Hour))
+		if err := json.NewEncoder(w).Encode(coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{RenewTime: &renewed}}); err != nil {
+			t.Error(err)
+		}
+	}))
+	defer server.Close()
+	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	config := "clusters:\n- name: kubernetes\n  cluster: {server: \"https://10.0.0.1:6443\", certificate-authority-data: " + base64.StdEncoding.EncodeToString(ca) +
+		"}\ncontexts: [{name: c, context: {cluster: kubernetes, user: u}}]\ncurrent-context: c\nusers: [{name: u, user: {token: mine}}]\n"
+	if err := os.WriteFile(filepath.Join(etc, "kubernetes", "kubelet.conf"), []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	task := []string{hostTaskCommand, hostTaskKubeconfigs, "--server=" + server.URL, "--host-etc-dir=" + etc, actionsbalancer.Confirm}
+	env := d.app.env
+	d.app.env = func(name string) (string, bool) {
+		if name == hosttask.EnvNode {
+			return "", false
+		}
+		return env(name)
+	}
+	d.expect(d.types(task...), exitDone, `ekco-outcome {"failed":"HOSTNAME is not set, want the name of the node"}`, "")
+	d.app.env = func(name string) (string, bool) {
+		if name == hosttask.EnvNode {
+			return "worker-1", true
+		}
+		return env(name)
+	}
+	d.expect(d.types(task...), exitDone, `ekco-outcome {"result":{"files":[{"path":"/etc/kubernetes/kubelet.conf","cluster":"kubernetes","from":"https://10.0.0.1:6443"}]}}`, "")
+	content, err := os.ReadFile(filepath.Join(etc, "kubernetes", "kubelet.conf"))
+	if err != nil || string(content) != strings.Replace(config, "https://10.0.0.1:6443", server.URL, 1) || len(host.Restarts()) != 1 {
+		t.Errorf("%v: restarted %v: %s", err, host.Restarts(), content)
+	}
 }

@@ -28,13 +28,10 @@ const (
 // EnvNode is the variable by which the program knows its node's name.
 const EnvNode = "HOSTNAME"
 
-// graceToEnd is how long a program has that is asked to end.
-const graceToEnd = 5 * time.Second
-
 // pod is what the API server is asked to make.
 func (t Task) pod(namespace string, owner Owner) (json.RawMessage, error) {
 	// A kubelet counts the deadline from when it accepts the pod, before it fetches the image.
-	grace, deadline := int64(graceToEnd/time.Second), int64((t.start()+t.limit())/time.Second)
+	grace, deadline := int64(t.grace()/time.Second), int64((t.start()+t.limit())/time.Second)
 	pod := &corev1.Pod{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
 		ObjectMeta: metav1.ObjectMeta{

@@ -36,6 +36,8 @@ type Task struct {
 	// its time, and installers wait no longer than two minutes for a pod that does not run.
 	Limit journal.Duration `json:"limit,omitzero"`
 	Start journal.Duration `json:"start,omitzero"`
+	// Grace is how long the program has to end after SIGTERM; zero means 5 s.
+	Grace journal.Duration `json:"grace,omitzero"`
 }
 
 // Path is a directory or file of the host.
@@ -57,6 +59,7 @@ func (p Path) directory() bool {
 }
 
 func (t Task) limit() time.Duration { return cmp.Or(time.Duration(t.Limit), 2*time.Minute) }
+func (t Task) grace() time.Duration { return cmp.Or(time.Duration(t.Grace), 5*time.Second) }
 func (t Task) start() time.Duration { return cmp.Or(time.Duration(t.Start), 30*time.Second) }
 
 // Longest is how long the task may take from when its pod is made.

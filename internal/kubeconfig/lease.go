@@ -1,0 +1,81 @@
+package kubeconfig
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/replicatedhq/ekco/internal/durable"
+)
+
+// askTimeout is how long an API server may take for an answer.
+const askTimeout = 5 * time.Second
+
+// LeaseRenewed returns when the kubelet of a node last renewed its Lease, as the API server at an
+// address says. It asks as that kubelet does: with the CA, client certificate and key of this kubeconfig. Each
+// call makes a new connection. A kubelet may read the Lease of its own node.
+func (f File) LeaseRenewed(ctx context.Context, server, node string) (time.Time, error) {
+	content, err := durable.Read(f.Path, largest)
+	if err != nil {
+		return time.Time{}, err
+	}
+	config, err := clientcmd.RESTConfigFromKubeConfig(content)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("read %s: %w", f.Path, err)
+	}
+	if config.ExecProvider != nil || config.AuthProvider != nil {
+		return time.Time{}, fmt.Errorf("%s has its user's credentials from a program, want a client certificate", f.Path)
+	}
+	var lease coordinationv1.Lease
+	if err := get(ctx, config, server, "/apis/coordination.k8s.io/v1/namespaces/"+corev1.NamespaceNodeLease+"/leases/"+url.PathEscape(node), &lease); err != nil {
+		return time.Time{}, fmt.Errorf("read the Lease of node %s from %s: %w", node, Redacted(server), err)
+	}
+	if lease.Spec.RenewTime == nil {
+		return time.Time{}, fmt.Errorf("the Lease of node %s was never renewed", node)
+	}
+	return lease.Spec.RenewTime.Time, nil
+}
+
+// get reads an object with these credentials, over a connection of its own.
+func get(ctx context.Context, config *rest.Config, server, path string, into any) error {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	tls, err := rest.TLSConfigFor(config)
+	if err != nil {
+		return err
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(server, "/")+path, http.NoBody)
+	if err != nil {
+		return err
+	}
+	if config.BearerToken != "" {
+		request.Header.Set("Authorization", "Bearer "+config.BearerToken)
+	}
+	client := &http.Client{
+		Transport:     &http.Transport{TLSClientConfig: tls, DisableKeepAlives: true},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return err
+	}
+	body, err := io.ReadAll(io.LimitReader(response.Body, largest))
+	switch err = errors.Join(err, response.Body.Close()); {
+	case err != nil:
+		return err
+	case response.StatusCode != http.StatusOK:
+		return fmt.Errorf("it answers %s", response.Status)
+	}
+	return json.Unmarshal(body, into)
+}

@@ -1,0 +1,174 @@
+package kubeconfig
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/replicatedhq/ekco/internal/durable"
+)
+
+// FormerSuffix ends the names of the copies that [Move.Do] keeps until the kubelet works with the new
+// server. They are left if the program is killed or the host dies before.
+const FormerSuffix = ".ekco-former"
+
+const (
+	// answerTimeout is how long the new server is asked before anything is changed.
+	answerTimeout = 15 * time.Second
+	// confirmTimeout is how long the kubelet may take to renew its Lease through the new server. It does so
+	// every 10 s. Pods are evicted 340 s after its last renewal at the earliest (40 s until the node is
+	// unreachable, and 300 s of toleration).
+	confirmTimeout = time.Minute
+	// askInterval is how often a server is asked.
+	askInterval = time.Second
+)
+
+// RestoreTimeout is how long it may take to restart the kubelet with its former server.
+const RestoreTimeout = time.Minute
+
+// MoveTimeout is the longest time that [Move.Do] takes, if the kubelet is active again within a minute of
+// a restart.
+const MoveTimeout = answerTimeout + time.Minute + confirmTimeout + RestoreTimeout
+
+// Move points the kubelet of a host to another API server, and back if that does not work: a node
+// whose kubelet has lost its API server cannot be repaired through the API.
+type Move struct {
+	// Files get the new server.
+	Files  []File
+	Server string
+	// Restart restarts the kubelet, and returns when it is active again.
+	Restart func(context.Context) error
+	// LeaseRenewed returns when the kubelet last renewed its Lease, as the API server at an address says.
+	LeaseRenewed func(ctx context.Context, server string) (time.Time, error)
+}
+
+// Do returns what was changed, file by file, once the kubelet has renewed its Lease through the new
+// server. Nothing is changed if no API server of the kubelet's cluster answers there. If the kubelet does not renew its Lease within a
+// minute, or ctx ends first, the files get their former content and the kubelet is restarted again.
+// Both are errors that say so.
+func (m Move) Do(ctx context.Context) ([][]Change, error) {
+	if err := m.await(ctx, answerTimeout, time.Time{}); err != nil {
+		return nil, fmt.Errorf("no API server of this cluster answers at %s, so nothing was changed: %w", Redacted(m.Server), err)
+	}
+	moved := move{Move: m}
+	err := moved.change()
+	if err == nil {
+		since := time.Now()
+		moved.restarted = true
+		if err = m.Restart(ctx); err == nil {
+			err = m.await(ctx, confirmTimeout, since)
+		}
+	}
+	if err != nil {
+		return nil, moved.restore(ctx, fmt.Errorf("the kubelet does not reach the API server at %s: %w", Redacted(m.Server), err))
+	}
+	return moved.changes, moved.removeCopies()
+}
+
+// await asks until the Lease was renewed after a time.
+func (m Move) await(ctx context.Context, timeout time.Duration, after time.Time) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	tick := time.NewTicker(askInterval)
+	defer tick.Stop()
+	for {
+		renewed, err := m.LeaseRenewed(ctx, m.Server)
+		if err == nil && renewed.After(after) {
+			return nil
+		}
+		if err == nil {
+			err = fmt.Errorf("it has renewed its Lease at %s last", renewed.UTC().Format(time.RFC3339))
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			if cause := context.Cause(ctx); !errors.Is(cause, context.DeadlineExceeded) {
+				err = cause
+			}
+			return err
+		}
+	}
+}
+
+// move is a [Move] under way.
+type move struct {
+	Move
+	changes [][]Change
+	// former and present are what the files had, and have since; nil for one that is not changed yet.
+	former, present [][]byte
+	// restarted is set once the kubelet may have the new server.
+	restarted bool
+}
+
+func (m *move) change() error {
+	m.former, m.present = make([][]byte, len(m.Files)), make([][]byte, len(m.Files))
+	for i, file := range m.Files {
+		former, err := durable.Read(file.Path, largest)
+		if err == nil {
+			err = durable.Copy(file.Path, file.Path+FormerSuffix, largest)
+		}
+		if err != nil {
+			return fmt.Errorf("keep a copy of %s: %w", file.Path, err)
+		}
+		changes, err := file.SetServer(m.Server)
+		if err != nil {
+			return err
+		}
+		m.changes, m.former[i] = append(m.changes, changes), former
+		if m.present[i], err = durable.Read(file.Path, largest); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// restore puts back what was changed, also if ctx has ended, and returns why it had to.
+func (m *move) restore(ctx context.Context, why error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), RestoreTimeout)
+	defer cancel()
+	var failed error
+	restored := false
+	for i, file := range m.Files {
+		written, err := m.restoreFile(i, file)
+		failed, restored = errors.Join(failed, err), restored || written
+	}
+	if restored && m.restarted {
+		failed = errors.Join(failed, m.Restart(ctx))
+	}
+	if failed == nil {
+		failed = m.removeCopies()
+	}
+	if failed != nil {
+		return fmt.Errorf("%w; the former server could not be set again: %w; the former files end in %s", why, failed, FormerSuffix)
+	}
+	return fmt.Errorf("%w; its kubeconfigs have their former server again", why)
+}
+
+// restoreFile gives a file its former content, unless another program has written it since.
+func (m *move) restoreFile(i int, file File) (written bool, err error) {
+	if m.former[i] == nil {
+		return false, nil
+	}
+	written, err = durable.Edit(file.Path, largest, func(present []byte) ([]byte, error) {
+		if m.present[i] != nil && !bytes.Equal(present, m.present[i]) {
+			return nil, errors.New("another program has changed it meanwhile")
+		}
+		return m.former[i], nil
+	})
+	if err != nil {
+		err = fmt.Errorf("restore %s: %w", file.Path, err)
+	}
+	return written, err
+}
+
+func (m *move) removeCopies() (failed error) {
+	for _, file := range m.Files {
+		if err := os.Remove(file.Path + FormerSuffix); err != nil && !errors.Is(err, os.ErrNotExist) {
+			failed = errors.Join(failed, err)
+		}
+	}
+	return failed
+}

@@ -1,0 +1,184 @@
+package kubeconfig
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// kubelet is a simulated one. It renews its Lease each time that it is asked about, if it reaches the
+// server that its kubeconfig had when it was started.
+type kubelet struct {
+	path string
+	// answer are the servers that answer, reaches those that the kubelet reaches.
+	answer, reaches []string
+	restarts        []string
+	renewed         time.Time
+	fails           error
+}
+
+func (k *kubelet) restart(context.Context) error {
+	content, err := os.ReadFile(k.path)
+	if err != nil {
+		return err
+	}
+	_, after, _ := strings.Cut(string(content), "server: ")
+	server, _, _ := strings.Cut(after, "\n")
+	k.restarts = append(k.restarts, server)
+	return k.fails
+}
+
+func (k *kubelet) leaseRenewed(_ context.Context, server string) (time.Time, error) {
+	if !contains(k.answer, server) {
+		return time.Time{}, errors.New("connection refused")
+	}
+	if n := len(k.restarts); n == 0 || contains(k.reaches, k.restarts[n-1]) {
+		k.renewed = time.Now()
+	}
+	return k.renewed, nil
+}
+
+func contains(all []string, one string) bool {
+	for _, other := range all {
+		if one == other {
+			return true
+		}
+	}
+	return false
+}
+
+const former = "https://10.128.0.3:6443"
+
+// moving is a host whose kubelet is to be pointed to the load balancer.
+func moving(t *testing.T) (Move, *kubelet) {
+	dir, path := etc(t, ofKubelet)
+	admin := filepath.Join(dir, "kubernetes", "admin.conf")
+	if err := os.WriteFile(admin, []byte(ofKubelet), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	k := &kubelet{path: path, answer: []string{former, balancer}, reaches: []string{former, balancer}}
+	return Move{Files: []File{{path}, {admin}}, Server: balancer, Restart: k.restart, LeaseRenewed: k.leaseRenewed}, k
+}
+
+// has expects the server in both files, with mode and no copy left.
+func (m Move) has(t *testing.T, server string) {
+	t.Helper()
+	for i, mode := range []os.FileMode{0o640, 0o600} {
+		content, err := os.ReadFile(m.Files[i].Path)
+		if err != nil || string(content) != strings.Replace(ofKubelet, former, server, 1) {
+			t.Errorf("%v: %s", err, content)
+		}
+		if info, err := os.Stat(m.Files[i].Path); err != nil || info.Mode() != mode {
+			t.Errorf("%v: %v", err, info)
+		}
+	}
+	if left, err := filepath.Glob(filepath.Dir(m.Files[0].Path) + "/*" + FormerSuffix); err != nil || len(left) > 0 {
+		t.Errorf("left are %q (%v)", left, err)
+	}
+}
+
+func TestMoveSetsTheServerWhenTheKubeletWorksWithIt(t *testing.T) {
+	m, k := moving(t)
+	synctest.Test(t, func(t *testing.T) {
+		changes, err := m.Do(t.Context())
+		if err != nil || len(changes) != 2 || changes[0][0].From != former {
+			t.Errorf("%v: %v", err, changes)
+		}
+	})
+	m.has(t, balancer)
+	if len(k.restarts) != 1 {
+		t.Errorf("restarted with %q", k.restarts)
+	}
+}
+
+func TestMoveChangesNothingIfNoServerAnswers(t *testing.T) {
+	m, k := moving(t)
+	k.answer = []string{former}
+	synctest.Test(t, func(t *testing.T) {
+		if _, err := m.Do(t.Context()); err == nil || !strings.Contains(err.Error(), "nothing was changed: connection refused") {
+			t.Error(err)
+		}
+	})
+	m.has(t, former)
+	if len(k.restarts) != 0 {
+		t.Errorf("restarted with %q", k.restarts)
+	}
+}
+
+func TestMoveRestoresTheFormerServer(t *testing.T) {
+	for name, test := range map[string]struct {
+		breaks func(*kubelet, *Move, context.CancelFunc)
+		want   string
+	}{
+		"the kubelet does not reach the new one": {func(k *kubelet, _ *Move, _ context.CancelFunc) { k.reaches = []string{former} }, "it has renewed its Lease at "},
+		"the kubelet is not active again":        {func(k *kubelet, _ *Move, _ context.CancelFunc) { k.fails = errors.New("it is failed") }, "it is failed"},
+		"the program is asked to end": {func(k *kubelet, m *Move, cancel context.CancelFunc) {
+			k.reaches = []string{former}
+			m.Restart = func(ctx context.Context) error {
+				if err := ctx.Err(); err != nil {
+					return err
+				}
+				cancel()
+				return k.restart(ctx)
+			}
+		}, "context canceled"},
+		"the second file cannot be written": {func(_ *kubelet, m *Move, _ context.CancelFunc) {
+			m.Files = append(m.Files, File{m.Files[0].Path + ".none"})
+		}, "no such file"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m, k := moving(t)
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				test.breaks(k, &m, cancel)
+				began := time.Now()
+				_, err := m.Do(ctx)
+				if err == nil || !strings.Contains(err.Error(), test.want) {
+					t.Error(err)
+				}
+				if took := time.Since(began); took > MoveTimeout {
+					t.Errorf("it took %s", took)
+				}
+			})
+			k.fails = nil
+			if n := len(k.restarts); n > 0 && k.restarts[n-1] != former {
+				t.Errorf("restarted with %q", k.restarts)
+			}
+			if len(k.restarts) == 1 {
+				t.Error("the kubelet was not restarted with its former server")
+			}
+			if name != "the kubelet is not active again" { // then the copies stay, see below
+				m.has(t, former)
+			}
+		})
+	}
+}
+
+func TestMoveKeepsCopiesOfWhatItCannotRestore(t *testing.T) {
+	m, k := moving(t)
+	restart := k.restart
+	k.reaches = nil
+	m.Restart = func(ctx context.Context) error {
+		return errors.Join(restart(ctx), os.WriteFile(k.path, []byte("by hand"), 0o640))
+	}
+	synctest.Test(t, func(t *testing.T) {
+		if _, err := m.Do(t.Context()); err == nil || !strings.Contains(err.Error(), "another program has changed it meanwhile; the former files end in .ekco-former") {
+			t.Error(err)
+		}
+	})
+	if content, err := os.ReadFile(k.path); err != nil || string(content) != "by hand" {
+		t.Errorf("%v: %s", err, content)
+	}
+	if content, err := os.ReadFile(k.path + FormerSuffix); err != nil || string(content) != ofKubelet {
+		t.Errorf("%v: %s", err, content)
+	}
+	if info, err := os.Stat(k.path + FormerSuffix); err != nil || info.Mode() != 0o640 {
+		t.Errorf("%v: %v", err, info)
+	}
+}

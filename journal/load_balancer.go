@@ -17,9 +17,10 @@ const (
 	ActionNoteLoadBalancers ActionKind = "note-load-balancers"
 )
 
-// Their steps: the files on the node, HAProxy that runs with them, and an API server that is
-// reached through it. They leave a [LoadBalancerOnNode], a [LoadBalancerRuns] and a [LoadBalancerReached].
+// Their steps: a check on the node whether HAProxy's image is there and accepts the configuration, the files on the node, HAProxy that runs with them, and an API server that is
+// reached through it. The last three leave a [LoadBalancerOnNode], a [LoadBalancerRuns] and a [LoadBalancerReached].
 const (
+	StepCheckLoadBalancer  = "check"
 	StepWriteLoadBalancer  = "write"
 	StepReloadLoadBalancer = "reload"
 	StepReachLoadBalancer  = "reach"
@@ -102,6 +103,9 @@ type LoadBalancerInput struct {
 	// Image is HAProxy's. Layout tells how EKCO writes the files.
 	Image  string `json:"image"`
 	Layout string `json:"layout"`
+	// CheckWith is the image of HAProxy that has to accept the configuration before it is written; empty
+	// for no check.
+	CheckWith string `json:"check_with,omitempty"`
 	// Version is the file version of the manifest; requests of earlier versions of EKCO have none.
 	Version string `json:"version,omitempty"`
 }

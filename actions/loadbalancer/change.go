@@ -220,11 +220,11 @@ func (p Parts) planKubeconfigs(plan *journal.Plan, facts journal.KubeconfigsFact
 			_, last, err := p.setting().Plan(plan, tasks.Task{
 				Name: KubeconfigTask, Node: node.Name, NodeUID: node.UID, Image: p.Image, Args: args,
 				Privileged: true, HostNetwork: true, // to ask the new server as the kubelet does
-				Limit: journal.Duration(kubeconfig.MoveTimeout), Grace: journal.Duration(kubeconfig.RestoreTimeout),
+				LosesNode: true, Limit: journal.Duration(kubeconfig.MoveTimeout), Grace: journal.Duration(kubeconfig.RestoreTimeout),
 				Paths: []tasks.Path{
 					{Host: "/var/run/dbus", At: "/var/run/dbus", Type: "Directory"},
 					{Host: "/etc", At: HostEtc, Type: "Directory", Write: true},
-					{Host: kubeletPKI, At: kubeletPKI, Type: "Directory"},
+					{Host: kubeletPKI, At: kubeletPKI, Type: "DirectoryOrCreate"},
 				},
 			}, journal.PlannedStep{After: after, Domains: actions.NoDomains})
 			if err != nil {

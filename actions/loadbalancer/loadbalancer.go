@@ -21,6 +21,9 @@ import (
 // TaskName is the name of the host tasks, as in earlier versions of EKCO.
 const TaskName = "update-internallb"
 
+// CheckName is the name of the host tasks that check a configuration.
+const CheckName = "check-internallb"
+
 // HostEtc is where the program finds the host's /etc.
 const HostEtc = "/host/etc"
 
@@ -30,6 +33,9 @@ const (
 	reloadTimeout  = 20 * time.Second
 	restartTimeout = 5 * time.Minute
 	reachTimeout   = time.Minute
+	// pullTimeout is how long an image may take to be pulled. Installers wait two minutes for a pod that is
+	// pending.
+	pullTimeout = 90 * time.Second
 )
 
 // Parts are what the actions are made with.
@@ -65,8 +71,28 @@ func (p Parts) work() hosttask.Work {
 	return hosttask.Work{Tasks: p.Tasks, Does: journal.StepWriteLoadBalancer, Read: read}
 }
 
+// checking is the check whether HAProxy on a node would accept the configuration.
+func (p Parts) checking() hosttask.Work {
+	return hosttask.Work{Tasks: p.Tasks, Does: journal.StepCheckLoadBalancer}
+}
+
+// checkEtc is where the program of a check finds an /etc of its own.
+const checkEtc = "/tmp/etc"
+
+// check is the task that has HAProxy check the configuration, with the image that is to run: it also shows
+// that the node has the image, or can pull it.
+func (p Parts) check(node string, shall journal.LoadBalancerInput) tasks.Task {
+	config := loadbalancer.Host{Etc: checkEtc}.ConfigPath()
+	return tasks.Task{
+		Name: CheckName, Node: node, NodeUID: shall.NodeUID, Image: p.Image, Start: journal.Duration(pullTimeout),
+		Args: slices.Concat(p.Command, []string{"--host-etc-dir=" + checkEtc, "--primary-host=" + strings.Join(shall.Primaries, ",")}),
+		Then: &tasks.Program{Image: shall.CheckWith, Command: []string{"haproxy", "-c", "-f", config}},
+	}
+}
+
 func (p Parts) definition(kind journal.ActionKind, noun string) actions.Definition {
 	steps := p.work().Steps()
+	steps[journal.StepCheckLoadBalancer] = p.checking().Steps()[journal.StepCheckLoadBalancer]
 	steps[journal.StepReloadLoadBalancer] = reload{p.Running}
 	steps[journal.StepReachLoadBalancer] = reach{p.Running, p.Restarted}
 	return actions.Definition{Kind: kind, Noun: noun, Expendable: true, Plan: p.plan, Steps: steps}
@@ -84,7 +110,15 @@ func (p Parts) plan(_ context.Context, record journal.ActionRecord) (plan journa
 	if plan.Facts, err = json.Marshal(shall); err != nil {
 		return journal.Plan{}, fmt.Errorf("write down what the load balancer shall be: %w", err)
 	}
-	_, last, err := p.work().Plan(&plan, p.task(record, shall), journal.PlannedStep{Domains: actions.NoDomains})
+	var after []string
+	if shall.CheckWith != "" {
+		_, checked, err := p.checking().Plan(&plan, p.check(record.Subject.Name, shall), journal.PlannedStep{Domains: actions.NoDomains})
+		if err != nil {
+			return plan, err
+		}
+		after = []string{checked}
+	}
+	_, last, err := p.work().Plan(&plan, p.task(record, shall), journal.PlannedStep{After: after, Domains: actions.NoDomains})
 	timeout := reloadTimeout
 	if record.Kind == journal.ActionRestartLoadBalancer {
 		timeout = restartTimeout

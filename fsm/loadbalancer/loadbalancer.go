@@ -53,6 +53,8 @@ type balancer struct {
 	Asked uint64 `json:"asked,omitempty"`
 	// Tried is what the last action was to make of it, whatever came of it.
 	Tried *journal.LoadBalancerInput `json:"tried,omitempty"`
+	// Runs is the image with which HAProxy was last seen to run.
+	Runs string `json:"runs,omitempty"`
 	// Worse is set when the node stopped being ready soon after its load balancer was changed.
 	Worse bool `json:"worse,omitempty"`
 	// Lost is why it is gone, if it is.
@@ -194,6 +196,7 @@ func (machine) Ended(s *fsm.State, t *fsm.Thing, rec *journal.ActionRecord, ende
 	switch {
 	case input.NodeUID != b.Facts.NodeUID && t.FactsSeq != 0:
 	case ended.Outcome == journal.OutcomeDone && left:
+		b.Runs = on.Image
 		b.Proved = &proved{Input: input, Image: on.Image, Version: on.Version, Wrote: on.Config || on.Manifest, Started: started(rec), Asked: b.Asked, Seq: s.Seq}
 	case len(rec.Steps) > 0 && ended.Outcome != journal.OutcomeDryRun:
 		b.Proved = nil
@@ -251,6 +254,12 @@ func (machine) Request(t *fsm.Thing, kind *fsm.ActionKind, w *fsm.World) (journa
 		return l.request(s), max(s.since, t.FactsSeq)
 	}
 	shall := s.shall(w, t)
+	switch {
+	case kind.Name == journal.ActionRestartLoadBalancer:
+		shall.CheckWith = shall.Image
+	case !s.serves(w, t) && s.verified < checked:
+		shall.CheckWith = of(t).Runs
+	}
 	return journal.ActionRequested{Reason: s.reason(t, kind.Name, w), Input: shall}, max(s.since, t.FactsSeq)
 }
 
@@ -268,7 +277,7 @@ func (machine) Obsolete(t *fsm.Thing, rec *journal.ActionRecord) string {
 		return "the load balancer is no business of EKCO's any more: " + b.Lost
 	case b.Facts.NodeUID != input.NodeUID:
 		return "the node was replaced by another of its name"
-	case !b.Facts.Ready && len(rec.Steps) == 0:
+	case !b.Facts.Ready && !begun(t.Name, rec):
 		return "the node is not ready; its load balancer is brought in step when it is"
 	}
 	return ""
@@ -281,7 +290,7 @@ func (machine) Outdated(t *fsm.Thing, rec *journal.ActionRecord, w *fsm.World) s
 		return l.outdated(rec, sumOf(w))
 	}
 	input, err := journal.InputOf[journal.LoadBalancerInput](rec.Request)
-	if err != nil || t.FactsSeq == 0 || len(rec.Steps) > 0 && (rec.Stalled == nil || !of(t).Facts.Ready) {
+	if err != nil || t.FactsSeq == 0 || begun(t.Name, rec) && (rec.Stalled == nil || !of(t).Facts.Ready) {
 		return ""
 	}
 	shall := sumOf(w).shall(w, t)

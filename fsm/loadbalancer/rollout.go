@@ -90,18 +90,31 @@ func (r *rollout) choose(w *fsm.World, s *sum) {
 	}
 }
 
+// checked is on how many nodes of a rollout HAProxy's own check of the configuration comes before it is
+// written: it takes a pod of its own.
+const checked = 3
+
+// begun reports whether the action may have changed something on the node.
+func begun(node string, rec *journal.ActionRecord) bool {
+	_, is := rec.Steps[journal.StepWriteLoadBalancer+" "+node]
+	return is
+}
+
 // isChanging reports whether the action changes the load balancer of the node: it does not while it waits, or
 // if it has failed before that.
 func isChanging(node string, rec *journal.ActionRecord) bool {
-	write := rec.Steps[journal.StepWriteLoadBalancer+" "+node]
-	failed := write.Failures > 0 && !write.Open && !write.Done()
-	return rec.Stalled == nil && len(rec.Holds) == 0 && !failed
+	for _, does := range []string{journal.StepCheckLoadBalancer, journal.StepWriteLoadBalancer} {
+		if step := rec.Steps[does+" "+node]; step.Failures > 0 && !step.Open && !step.Done() {
+			return false
+		}
+	}
+	return rec.Stalled == nil && len(rec.Holds) == 0
 }
 
 // worse says why the node is worse off since an open action began to change its load balancer, or "".
 func (b *balancer) worse(node string, rec *journal.ActionRecord) string {
 	switch {
-	case len(rec.Steps) == 0 || rec.Request.DryRun:
+	case !begun(node, rec) || rec.Request.DryRun:
 	case !b.Facts.Ready:
 		return fmt.Sprintf("node %s stopped being ready while %s changed its load balancer; look at the node; EKCO goes on when the action has ended, or after \"ekco cancel %s\"", node, rec.ID, rec.ID)
 	case rec.Stalled != nil && rec.Steps[journal.StepWriteLoadBalancer+" "+node].Done():

@@ -225,3 +225,32 @@ func TestAPIServersThatRefuseAnonymousRequestsHaveAnotherProbe(t *testing.T) {
 	w.settles()
 	w.state("p1", InStep)
 }
+
+func TestTheFirstNodesAndEachRestartCheckWithHAProxy(t *testing.T) {
+	w := newWorld(t)
+	w.nodes(4)
+	w.set(func(p *Policy) { p.Layout = "l2" })
+	var checked []string
+	for range 4 {
+		w.opens()
+		for _, rec := range w.S.Actions {
+			input, err := journal.InputOf[journal.LoadBalancerInput](rec.Request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			checked = append(checked, rec.Subject.Name+" "+input.CheckWith)
+			w.ends(rec.Subject.Name, journal.OutcomeDone)
+		}
+	}
+	if want := []string{"w10 haproxy:1", "w11 haproxy:1", "w12 haproxy:1"}; !slices.Equal(checked[:3], want) || !slices.Contains(checked, "w13 ") {
+		t.Errorf("checks are %q", checked)
+	}
+	w.settles()
+	w.set(func(p *Policy) { p.Image = "haproxy:2" })
+	w.opens()
+	for _, rec := range w.S.Actions {
+		if input, err := journal.InputOf[journal.LoadBalancerInput](rec.Request); err != nil || input.CheckWith != "haproxy:2" {
+			t.Errorf("%v: %+v", err, input)
+		}
+	}
+}

@@ -54,6 +54,12 @@ func (t Task) pod(namespace string, owner Owner) (json.RawMessage, error) {
 			Volumes:                       t.volumes(),
 		},
 	}
+	if t.Then != nil {
+		first, then := t.container(), t.container()
+		first.Name = "prepare"
+		then.Image, then.Command, then.Args = t.Then.Image, t.Then.Command, nil
+		pod.Spec.InitContainers, pod.Spec.Containers = []corev1.Container{first}, []corev1.Container{then}
+	}
 	raw, err := json.Marshal(pod)
 	if err != nil {
 		return nil, fmt.Errorf("write the pod of host task %s: %w", t.Name, err)

@@ -87,7 +87,7 @@ func because(waits corev1.ContainerStateWaiting) string {
 }
 
 func waiting(pod *corev1.Pod) corev1.ContainerStateWaiting {
-	for _, status := range pod.Status.ContainerStatuses {
+	for _, status := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
 		if status.State.Waiting != nil {
 			return *status.State.Waiting
 		}
@@ -100,8 +100,8 @@ func failure(pod *corev1.Pod) string {
 	if pod.Status.Reason != "" {
 		return pod.Status.Reason + ": " + pod.Status.Message
 	}
-	for _, status := range pod.Status.ContainerStatuses {
-		if ended := status.State.Terminated; ended != nil {
+	for _, status := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
+		if ended := status.State.Terminated; ended != nil && ended.ExitCode != 0 {
 			return fmt.Sprintf("its program ended with %d (%s)", ended.ExitCode, cmp.Or(ended.Reason, "Error"))
 		}
 	}

@@ -36,8 +36,19 @@ type Task struct {
 	// its time, and installers wait no longer than two minutes for a pod that does not run.
 	Limit journal.Duration `json:"limit,omitzero"`
 	Start journal.Duration `json:"start,omitzero"`
+	// Then, unless it is nil, runs after EKCO's program has ended well, and has the same /tmp. The task is done
+	// when it ends with exit code 0.
+	Then *Program `json:"then,omitempty"`
+	// LosesNode is set if the node may not answer while the program runs, and that is no reason to give it up.
+	LosesNode bool `json:"loses_node,omitempty"`
 	// Grace is how long the program has to end after SIGTERM; zero means 5 s.
 	Grace journal.Duration `json:"grace,omitzero"`
+}
+
+// Program is a program of another image.
+type Program struct {
+	Image   string   `json:"image"`
+	Command []string `json:"command"`
 }
 
 // Path is a directory or file of the host.

@@ -267,7 +267,9 @@ func (t *Tasks) look(ctx context.Context, task Task, owner Owner) (Seen, error) 
 	switch {
 	case ended:
 		return t.hear(ctx, task, pod)
-	case seen.State == Running && !ready(pod):
+	case pod.Status.Phase == corev1.PodFailed && task.Then != nil:
+		seen.Why += t.lastWords(ctx, pod)
+	case seen.State == Running && !ready(pod) && !task.LosesNode:
 		return t.lostWithNode(ctx, task, seen)
 	case seen.State == Running:
 		t.relay(ctx, task, pod)
@@ -304,6 +306,9 @@ func (t *Tasks) lostWithNode(ctx context.Context, task Task, seen Seen) (Seen, e
 // hear reads what a program that has ended says came of it.
 func (t *Tasks) hear(ctx context.Context, task Task, pod *corev1.Pod) (Seen, error) {
 	t.relay(ctx, task, pod)
+	if task.Then != nil {
+		return t.onItsNode(ctx, task, Seen{State: Ended, Result: json.RawMessage(`{}`)})
+	}
 	seen := Seen{State: Lost}
 	log, err := t.nodes.PodLog(ctx, t.namespace, pod.Name, lastLines)
 	switch {
@@ -324,6 +329,15 @@ func (t *Tasks) hear(ctx context.Context, task Task, pod *corev1.Pod) (Seen, err
 		return t.onItsNode(ctx, task, seen)
 	}
 	return seen, nil
+}
+
+// lastWords are the last lines of the log of a program that has failed.
+func (t *Tasks) lastWords(ctx context.Context, pod *corev1.Pod) string {
+	log, err := t.nodes.PodLog(ctx, t.namespace, pod.Name, lastLines)
+	if err != nil || strings.TrimSpace(log) == "" {
+		return ""
+	}
+	return fmt.Sprintf("; the last lines of its log are %q", strings.TrimSpace(log))
 }
 
 // onItsNode gives up what has ended where the node was replaced meanwhile: the other one, of

@@ -77,6 +77,7 @@ func (w *balanced) passesOverADeadAPIServer(t *testing.T, primary string) {
 		}
 	}
 	w.leadToAPIServer(t, "-I", ip, second)
+	w.mustEkco(t, "cancel", w.begun(t, primary))
 	w.serves(t, haproxyImages[0], 2)
 
 	before := w.found(t, "DOWN")

@@ -2,9 +2,12 @@ package nodetest
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/replicatedhq/ekco/internal/kubeconfig"
 	"github.com/replicatedhq/ekco/internal/systemd/systemdtest"
 	"github.com/replicatedhq/ekco/internal/version"
 	"github.com/replicatedhq/ekco/test/await"
@@ -35,7 +39,9 @@ func TestTheLoadBalancerOfARealNode(t *testing.T) {
 	w.leadToAPIServer(t, "-I", w.node.network.address(), w.forwarder)
 	// EKCO has to see the simulated primaries ready before they are lost: then it keeps them.
 	w.operator(t)
+	begun := w.begun(t, "primary-1")
 	w.lose(t, "primary-1", "primary-2")
+	w.mustEkco(t, "cancel", begun) // until then, no other node is changed
 	first := w.serves(t, haproxyImages[0], 3)
 
 	watched := w.watch(t)
@@ -70,44 +76,119 @@ func TestTheLoadBalancerOfARealNode(t *testing.T) {
 		})
 		first = w.serves(t, haproxyImages[0], 1)
 	})
+	t.Run("an image that cannot be pulled", func(t *testing.T) {
+		w.shall(t, "ekco.test/none:1")
+		w.awaitRead(t, "EKCO says that the image cannot be had", func(history string) bool {
+			return strings.Contains(history, "check real-1 failed") && strings.Contains(history, "ekco.test/none:1")
+		}, "history", "--component", "loadbalancer", "--limit", "30")
+		if now, seen := w.haproxy(t); now != first {
+			t.Errorf("HAProxy was started anew: %s", seen)
+		}
+		w.node.WaitReady(t)
+	})
 	t.Run("another image", func(t *testing.T) {
-		w.configure(t, quickSettings(map[string]string{
-			"enable_internal_load_balancer": "true", "internal_load_balancer_haproxy_image": haproxyImages[1],
-			"host_task_image": "replicated/ekco:" + version.Get().Version,
-		}))
-		w.Kubectl(t, "--namespace", "kurl", "delete", "pod", w.operator(t))
+		w.shall(t, haproxyImages[1])
 		if now := w.serves(t, haproxyImages[1], 1); now == first {
 			t.Error("HAProxy has another image, and was not started anew")
 		}
 	})
-	t.Run("change-load-balancer, as installers run it", w.leadsItsKubelet)
+	systemd := w.systemd(t)
+	t.Run("change-load-balancer, as installers run it", func(t *testing.T) { w.leadsItsKubelet(t, systemd) })
+	t.Run("a server that dies is taken back", func(t *testing.T) { w.takesBackADeadServer(t, systemd) })
 	w.noPodIsBad(t)
 }
 
-// leadsItsKubelet is how kURL has the kubelets led to the load balancer. The stream of the command breaks
-// with the kubelet, which is the one of its own node.
-func (w *balanced) leadsItsKubelet(t *testing.T) {
+// begun waits until EKCO changes the load balancer of a simulated node, on which no program runs, and
+// returns the action.
+func (w *balanced) begun(t *testing.T, name string) (action string) {
+	t.Helper()
+	begins := regexp.MustCompile(`(update-lb-` + name + `-\S+): write ` + name + ` begins`)
+	w.awaitRead(t, "EKCO changes the load balancer of "+name, func(history string) bool {
+		found := begins.FindStringSubmatch(history)
+		if found != nil {
+			action = found[1]
+		}
+		return found != nil
+	}, "history", "--component", "loadbalancer", "--limit", "50")
+	return action
+}
+
+// shall gives EKCO another image of HAProxy, and restarts it.
+func (w *balanced) shall(t *testing.T, image string) {
+	t.Helper()
+	w.configure(t, quickSettings(map[string]string{
+		"enable_internal_load_balancer": "true", "internal_load_balancer_haproxy_image": image,
+		"host_task_image": "replicated/ekco:" + version.Get().Version,
+	}))
+	w.Kubectl(t, "--namespace", "kurl", "delete", "pod", w.operator(t))
+}
+
+// systemd is that of the real node. The test restarts its kubelet.
+func (w *balanced) systemd(t *testing.T) *systemdtest.Systemd {
+	t.Helper()
 	bus := filepath.Join(w.node.dir, "settings", "dbus")
 	if err := os.Mkdir(bus, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	systemd := systemdtest.StartAt(t, filepath.Join(bus, "system_bus_socket"), "kubelet.service")
-	restarted := systemd.Restarted()
 	if output, err := w.node.command("sh", "-c", "mkdir -p /run/dbus && mount --bind /node/dbus /run/dbus").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, output)
 	}
+	return systemd
+}
+
+// restarts waits until EKCO has the kubelet restarted, and does so.
+func (w *balanced) restarts(t *testing.T, restarted <-chan string, before func()) {
+	t.Helper()
+	select {
+	case <-restarted:
+	case <-time.After(await.HangTimeout):
+		t.Fatal("the kubelet is not restarted")
+	}
+	before()
+	w.node.kubelet.Kill()
+	w.node.startKubelet(t)
+}
+
+// takesBackADeadServer points the kubelet to a server that dies then: only the task on the node can point
+// it back, since nothing reaches the node through the API.
+func (w *balanced) takesBackADeadServer(t *testing.T, systemd *systemdtest.Systemd) {
+	restarted := systemd.Restarted()
+	dying := startForwarder(t, w.address)
+	server := fmt.Sprintf("https://%s:%d", gateway, dying.port())
+	command := w.kubectl("--namespace", "kurl", "exec", w.operator(t), "--", "ekco", "change-load-balancer", "--server="+server)
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	w.restarts(t, restarted, dying.close)
+	w.restarts(t, restarted, func() {})
+	t.Logf("the command ended: %v", command.Wait())
+	w.node.WaitReady(t)
+	w.awaitRead(t, "the change ends as partial", func(history string) bool {
+		return strings.Contains(history, "partial") && strings.Contains(history, "former server again")
+	}, "history", "--component", "kubeconfigs", "--limit", "30")
+	for _, name := range []string{"kubelet.conf", "admin.conf"} {
+		path := w.node.Disk("etc/kubernetes/" + name)
+		content, err := os.ReadFile(path)
+		if err != nil || !strings.Contains(string(content), "server: https://localhost:6444") {
+			t.Errorf("%s: %v:\n%s", name, err, content)
+		}
+		if _, err := os.Stat(path + kubeconfig.FormerSuffix); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("a copy of %s is left: %v", name, err)
+		}
+	}
+}
+
+// leadsItsKubelet is how kURL has the kubelets led to the load balancer. The stream of the command breaks
+// with the kubelet, which is the one of its own node.
+func (w *balanced) leadsItsKubelet(t *testing.T, systemd *systemdtest.Systemd) {
+	restarted := systemd.Restarted()
 	const command = "ekco change-load-balancer --internal --server=https://localhost:6444 >/tmp/change-lb-log 2>&1"
 	installer := w.kubectl("--namespace", "kurl", "exec", w.operator(t), "--", "bash", "-c", command)
 	if err := installer.Start(); err != nil {
 		t.Fatal(err)
 	}
-	select {
-	case <-restarted:
-	case <-time.After(await.HangTimeout):
-		t.Fatal("the kubelet is not restarted: " + w.Kubectl(t, "--namespace", "kurl", "exec", w.operator(t), "--", "cat", "/tmp/change-lb-log"))
-	}
-	w.node.kubelet.Kill()
-	w.node.startKubelet(t)
+	w.restarts(t, restarted, func() {})
 	t.Logf("the installer's command ended: %v", installer.Wait())
 	var said string
 	await.Looking(t, readInterval, await.HangTimeout, "the result is in the pod", func() (bool, string) {

@@ -22,8 +22,10 @@ type object struct {
 		NodeName              string `json:"nodeName"`
 		ActiveDeadlineSeconds int    `json:"activeDeadlineSeconds"`
 		Containers            []struct {
-			Args []string `json:"args"`
+			Image string   `json:"image"`
+			Args  []string `json:"args"`
 		} `json:"containers"`
+		InitContainers []struct{} `json:"initContainers"`
 	} `json:"spec"`
 	Status struct {
 		Phase string `json:"phase"`
@@ -105,6 +107,11 @@ func (c *Cluster) count() {
 }
 
 func (c *Cluster) start(pod object, program Program) {
+	if len(pod.Spec.InitContainers) > 0 && program.Then != nil {
+		if why := program.Then(pod.Spec.Containers[0].Image); why != nil {
+			program.Waits, program.Message = "ErrImagePull", why.Error()
+		}
+	}
 	if program.Waits != "" {
 		if c.status(pod, "Pending", waiting(program.Waits, cmp.Or(program.Message, "by the simulation"))) {
 			c.bad(pod.Metadata.Name)
@@ -125,7 +132,7 @@ func (c *Cluster) end(pod object, program Program) {
 		c.fails(pod, "")
 		return
 	}
-	if !program.Silent && c.goesOn(pod) {
+	if len(pod.Spec.InitContainers) == 0 && !program.Silent && c.goesOn(pod) {
 		c.says(pod, program.outcome(pod))
 	}
 	if c.status(pod, "Succeeded", nil) {

@@ -44,6 +44,8 @@ type Faults struct {
 	// Stopped has its container not run; Image, unless it is empty, is what its pod has.
 	Stopped bool
 	Image   string
+	// NoImage is an image that the node has not, and cannot pull.
+	NoImage string
 	// Refusing has its API servers refuse anonymous requests.
 	Refusing bool
 }
@@ -127,6 +129,18 @@ func (f *Fleet) Program(node string) func(args []string) (any, error) {
 			time.AfterFunc(kubeletTakes, func() { f.Restart(node) })
 		}
 		return on, err
+	}
+}
+
+// Pull returns why a node has not an image.
+func (f *Fleet) Pull(node string) func(image string) error {
+	return func(image string) error {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if image == f.of(node).faults.NoImage {
+			return errors.New("image " + image + " was not found")
+		}
+		return nil
 	}
 }
 

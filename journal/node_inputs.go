@@ -23,8 +23,9 @@ type PurgeInput struct {
 	// Unasked is set when the node was ready, and whoever asked for its purge was not asked
 	// whether that is meant: then there is time to cancel it.
 	Unasked bool `json:"unasked,omitempty"`
-	// MaintainRook says whether a purge has a part in Rook and Ceph, if a person
-	// said so. Nil leaves it to the setting maintain_rook_storage_nodes.
+	// MaintainRook is false when a person said that a purge leaves Rook and Ceph alone,
+	// and true when it is to change Rook's list of storage nodes too. Nil leaves that list
+	// to the setting maintain_rook_storage_nodes.
 	MaintainRook *bool `json:"maintain_rook_storage_nodes,omitempty"`
 	// Node is what EKCO last knew of the node, for when the Node object is gone
 	// before the action is planned. Nil when EKCO never saw it.

@@ -46,7 +46,7 @@ func (p storagePart) findAll(ctx context.Context, record journal.ActionRecord) (
 	}
 	var read *StorageFacts
 	if lost.RookUnread != "" {
-		if read, err = p.readRook(ctx, node); err != nil {
+		if read, err = p.readRook(ctx, record, node); err != nil {
 			return foundOSDs{}, err
 		}
 		if read == nil {

@@ -40,6 +40,7 @@ var shapes = map[string]shape{
 	"rook-unread":                     {about: "A lost primary, asked for by hand while Rook's objects may not be read.", world: func(s *whole) { s.rook.Forbid(readsOfRook...) }, request: byHand},
 	"rook-unread-live":                {about: "A primary that answers, asked for by hand while Rook's objects may not be read.", world: func(s *whole) { s.answers(); s.rook.Forbid(readsOfRook...) }, request: live},
 	"rook-not-managed":                {about: "A lost primary, asked for by hand where Rook is not managed and there is a CephCluster.", world: func(s *whole) { s.unmanaged = true }, request: byHand},
+	"rook-left-alone":                 {about: "A lost primary, asked for by hand with --maintain_rook_storage_nodes=false.", request: leavesRook},
 	"live":                            {about: "A primary with three OSDs that answers, asked for by hand.", world: (*whole).answers, request: live},
 	"live-unasked":                    {about: "A primary with three OSDs that is ready, by somebody who could not be asked.", world: (*whole).answers, request: unasked},
 	"live-with-osd_purge_wait":        {about: "A primary with three OSDs that answers, asked for by hand, with osd_purge_wait of 2 h.", world: func(s *whole) { s.answers(); s.wait = 2 * time.Hour }, request: live},
@@ -51,6 +52,9 @@ var shapes = map[string]shape{
 	"traced":                          {about: "A node that EKCO never saw, of which everything but the Node is left.", world: func(s *whole) { s.Cluster.RemoveNode("w1") }, request: byHand, lost: traced},
 	"traced-of-which-nothing-is-left": {about: "A node that EKCO never saw, and of which nothing is left.", request: byHand, lost: func(*whole) journal.Subject { return journal.NodeSubject("w8", journal.TracedUID("w8")) }},
 }
+
+// leavesRook is a purge that is told to leave Rook alone.
+var leavesRook = journal.ActionRequested{Manual: true, Input: journal.PurgeInput{MaintainRook: new(bool)}}
 
 var live = journal.ActionRequested{Manual: true, Input: journal.PurgeInput{Live: true}}
 

@@ -8,16 +8,21 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// RookManaged is the preflight that warns of a manual purge which leaves what
-// Rook and Ceph have of the node. Only such a purge has it.
+// RookManaged is the preflight that warns of a manual purge which was told to leave
+// what Rook and Ceph have of the node. Only such a purge has it.
 const RookManaged = "RookManaged"
 
-// wanted reports whether the purge has a part in Rook.
-func (p storagePart) wanted(record journal.ActionRecord) bool {
-	if asked := journal.PurgeInputOf(record.Request).MaintainRook; asked != nil {
-		return *asked
-	}
-	return !p.OnlyAsked
+// wanted reports whether the purge removes the node from Ceph: always, unless it was
+// told not to. Where all nodes are used, kURL sets maintain_rook_storage_nodes to false,
+// and a purged node's OSDs are to be removed there too.
+func wanted(record journal.ActionRecord) bool {
+	asked := journal.PurgeInputOf(record.Request).MaintainRook
+	return asked == nil || *asked
+}
+
+// managed reports whether the purge may change the list of storage nodes.
+func (p storagePart) managed(record journal.ActionRecord) bool {
+	return !p.Unmanaged || journal.PurgeInputOf(record.Request).MaintainRook != nil
 }
 
 // left says that what Rook has of the node stays, or nothing if there is no
@@ -34,9 +39,9 @@ func (p storagePart) left(ctx context.Context, record journal.ActionRecord) stri
 	if err != nil {
 		there = fmt.Sprintf("whether there is a CephCluster cannot be told: %v", err)
 	}
-	return fmt.Sprintf("Rook is not managed (maintain_rook_storage_nodes is false), and %s; what it has of node %s "+
-		"(OSDs, CRUSH host, entry in the list of storage nodes) is not looked for, and stays; to have it removed too, "+
-		"give purge-node --maintain_rook_storage_nodes", there, record.Subject.Name)
+	return fmt.Sprintf("this purge leaves Rook alone (--maintain_rook_storage_nodes=false), and %s; what it has of node %s "+
+		"(OSDs, CRUSH host, entry in the list of storage nodes) stays; to remove it too, "+
+		"run purge-node without --maintain_rook_storage_nodes=false", there, record.Subject.Name)
 }
 
 type rookManaged struct{}

@@ -19,17 +19,18 @@ func (s *whole) storageTraces() []string {
 	})
 }
 
-func TestAPurgeHasAPartInRookIfItIsManagedOrAskedFor(t *testing.T) {
+func TestAPurgeRemovesOSDsUnlessAskedNotTo(t *testing.T) {
 	yes, no := true, false
 	for name, test := range map[string]struct {
 		unmanaged bool
 		asked     *bool
 		goes      bool
+		left      []string
 	}{
 		"managed":                       {goes: true},
 		"managed, but asked not to":     {asked: &no},
 		"managed, and asked to":         {asked: &yes, goes: true},
-		"not managed":                   {unmanaged: true},
+		"not managed":                   {unmanaged: true, goes: true, left: []string{"storage entry"}},
 		"not managed, but asked to":     {unmanaged: true, asked: &yes, goes: true},
 		"not managed, and asked not to": {unmanaged: true, asked: &no},
 	} {
@@ -40,8 +41,11 @@ func TestAPurgeHasAPartInRookIfItIsManagedOrAskedFor(t *testing.T) {
 				s.ask(journal.ActionRequested{Manual: true, Input: journal.PurgeInput{MaintainRook: test.asked}})
 				s.RunToEnd(s.cfg())
 				if test.goes {
-					s.wantTraces()
+					s.wantTraces(test.left...)
 					s.wantWarning(purge.RookManaged, "")
+					if kept := s.facts().Storage.EntryKept != ""; kept != (len(test.left) > 0) {
+						t.Errorf("the plan says that the entry is kept: %v", kept)
+					}
 					return
 				}
 				if left := s.storageTraces(); !slices.Equal(left, before) {
@@ -50,7 +54,7 @@ func TestAPurgeHasAPartInRookIfItIsManagedOrAskedFor(t *testing.T) {
 				if s.NodeExists() {
 					t.Error("the Node is left")
 				}
-				s.wantWarning(purge.RookManaged, "give purge-node --maintain_rook_storage_nodes")
+				s.wantWarning(purge.RookManaged, "without --maintain_rook_storage_nodes=false")
 				traced := purge.NewTracer(s.Cluster, s.Config(nil).Log, s.purgeOptions(nil)...)
 				if found := traced.Trace(t.Context(), "w1", &yes).Found; len(found) != 3 {
 					t.Errorf("found afterwards, when asked to look: %v", found)
@@ -81,6 +85,40 @@ func (s *whole) wantWarning(preflight, want string) {
 	}
 }
 
+// TestAllNodesOfRookLoseTheirOSDs: kURL's rookShouldUseAllNodes sets maintain_rook_storage_nodes to
+// false and Rook's useAllNodes to true.
+func TestAllNodesOfRookLoseTheirOSDs(t *testing.T) {
+	for name, request := range map[string]journal.ActionRequested{"by hand": {Manual: true}, "automatic": {}, "live": live} {
+		t.Run(name, func(t *testing.T) {
+			inWhole(t, func(t *testing.T, s *whole) {
+				s.unmanaged = true
+				s.rook.UseAllNodes(true)
+				s.reconcile = 30 * time.Second
+				if name == "live" {
+					s.runs(5 * time.Second)
+				}
+				s.ask(request)
+				s.Start(s.cfg()).End()
+				s.wantTraces("storage entry")
+			})
+		})
+	}
+}
+
+// TestAnEntryFoundLaterIsKeptWhereRookIsNotManaged: Rook could not be read when the purge was planned.
+func TestAnEntryFoundLaterIsKeptWhereRookIsNotManaged(t *testing.T) {
+	inWhole(t, func(t *testing.T, s *whole) {
+		s.unmanaged = true
+		s.rook.Forbid(readsOfRook...)
+		s.ask(journal.ActionRequested{Manual: true})
+		r := s.Start(s.cfg())
+		s.Pass(time.Minute)
+		s.rook.Allow(readsOfRook...)
+		r.End()
+		s.wantTraces("storage entry")
+	})
+}
+
 func TestAPurgeOfAWorkerWarnsOfRookOnlyWhereThereIsOne(t *testing.T) {
 	for name, test := range map[string]struct {
 		world func(s *whole)
@@ -92,11 +130,11 @@ func TestAPurgeOfAWorkerWarnsOfRookOnlyWhereThereIsOne(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWhole(t, func(t *testing.T, s *whole) {
-				s.unmanaged = true
 				test.world(s)
 				s.node = s.Cluster.AddNode("w5", journal.RoleWorker)
 				s.Cluster.LoseNode("w5")
-				s.requestPurge(s.node, journal.ActionRequested{Manual: true})
+				no := false
+				s.requestPurge(s.node, journal.ActionRequested{Manual: true, Input: journal.PurgeInput{MaintainRook: &no}})
 				s.RunToEnd(s.cfg())
 				s.wantWarning(purge.RookManaged, test.want)
 			})

@@ -33,9 +33,9 @@ type Storage struct {
 	// UserManaged is set when the list of storage nodes is the installer's: EKCO
 	// then leaves it alone.
 	UserManaged bool
-	// OnlyAsked is set when Rook is not managed: only a purge that asks for it has
-	// a part in it then.
-	OnlyAsked bool
+	// Unmanaged is set when maintain_rook_storage_nodes is false: a purge then leaves
+	// the list of storage nodes alone, unless it asks otherwise.
+	Unmanaged bool
 	// Wait is how long a purge waits between marking OSDs out and purging them.
 	Wait time.Duration
 }
@@ -125,12 +125,12 @@ type storagePart struct {
 }
 
 func (p storagePart) capture(ctx context.Context, record journal.ActionRecord, facts *Facts) error {
-	if !p.wanted(record) {
+	if !wanted(record) {
 		facts.StorageLeft = p.left(ctx, record)
 		return nil
 	}
 	var err error
-	facts.Storage, err = p.readRook(ctx, facts.Node)
+	facts.Storage, err = p.readRook(ctx, record, facts.Node)
 	switch {
 	case record.Request.Manual && errors.Is(err, kube.ErrForbidden):
 		// There may be OSDs. What is known of them is found when it may be read.
@@ -150,7 +150,7 @@ func (p storagePart) capture(ctx context.Context, record journal.ActionRecord, f
 
 // readRook returns what Rook's objects say about the node, nil when there is no
 // Rook.
-func (p storagePart) readRook(ctx context.Context, node NodeIdentity) (*StorageFacts, error) {
+func (p storagePart) readRook(ctx context.Context, record journal.ActionRecord, node NodeIdentity) (*StorageFacts, error) {
 	installation, err := p.Rook.Detect(ctx)
 	if err != nil || !installation.Present {
 		return nil, err
@@ -160,11 +160,13 @@ func (p storagePart) readRook(ctx context.Context, node NodeIdentity) (*StorageF
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("look for node %s in the CephCluster: %w", node.Name, err)
-	case entry.Name == "" && (p.UserManaged || p.OnlyAsked || entry.UseAllNodes):
+	case entry.Name == "" && (p.UserManaged || p.Unmanaged || entry.UseAllNodes):
 	case p.UserManaged:
 		facts.EntryKept = "the list is the installer's (rook_storage_nodes)"
 	case entry.UseAllNodes:
 		facts.EntryKept = "useAllNodes is set"
+	case !p.managed(record):
+		facts.EntryKept = "maintain_rook_storage_nodes is false"
 	default:
 		facts.Entry = &entry
 	}

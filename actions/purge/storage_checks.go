@@ -37,7 +37,7 @@ func (p cephAnswers) Check(ctx context.Context, record journal.ActionRecord) act
 	node, lost, err := lostStorage(record)
 	if err == nil && lost.RookUnread != "" && !record.Steps[doesFindOSDs].Done() {
 		var read *StorageFacts
-		read, err = storagePart(p).readRook(ctx, node)
+		read, err = storagePart(p).readRook(ctx, record, node)
 		lost.absent = read == nil
 	}
 	switch {

@@ -59,13 +59,13 @@ func TestAnEntryThatComesAfterThePlanIsRemovedToo(t *testing.T) {
 func TestWhereNobodyAddsNodesAPurgeDoesNotLookForOneThatIsNotListed(t *testing.T) {
 	for name, prepare := range map[string]func(*rooksim.Rook, *Storage){
 		"the list is the user's": func(_ *rooksim.Rook, storage *Storage) { storage.UserManaged = true },
-		"Rook is not managed":    func(_ *rooksim.Rook, storage *Storage) { storage.OnlyAsked = true },
+		"Rook is not managed":    func(_ *rooksim.Rook, storage *Storage) { storage.Unmanaged = true },
 		"all nodes are used":     func(rook *rooksim.Rook, _ *Storage) { rook.UseAllNodes(true) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			node, rook, part := unlisted()
 			prepare(rook, &part.Storage)
-			facts, err := part.readRook(t.Context(), identityOf(node))
+			facts, err := part.readRook(t.Context(), journal.ActionRecord{}, identityOf(node))
 			if err != nil || facts.Entry != nil {
 				t.Errorf("%v: found is %+v", err, facts)
 			}

@@ -92,7 +92,7 @@ func purgeParts(c cluster) []purge.Option {
 			Ceph:        c.outside.ceph,
 			Rook:        c.outside.rook,
 			UserManaged: c.cfg.RookStorageNodes != "",
-			OnlyAsked:   !c.cfg.MaintainRookStorageNodes,
+			Unmanaged:   !c.cfg.MaintainRookStorageNodes,
 			Wait:        c.cfg.OSDPurgeWait,
 		}),
 	}

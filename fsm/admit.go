@@ -18,7 +18,7 @@ type Admitter interface {
 // Asked is a [Machine] that has a say in what a person asks for.
 type Asked interface {
 	// Asked judges the request's input, and completes with it what is asked for. A
-	// *[RefusedError] is recorded.
+	// *[RefusedError] is recorded; [NothingToDoError] is no failure.
 	Asked(t *Thing, w *World, request Request, asked *journal.ActionRequested) error
 }
 
@@ -104,6 +104,9 @@ func (w *World) admitNew(t *Thing, kind *ActionKind, request Request) (Admission
 	if err := w.complete(t, request, &asked); err != nil {
 		if refused, ok := errors.AsType[*RefusedError](err); ok {
 			return Refuse(t, request, refused.Rule, refused.Reason)
+		}
+		if nothing, ok := errors.AsType[NothingToDoError](err); ok {
+			return Admission{AlreadyDone: true, Message: string(nothing)}, nil
 		}
 		return Admission{}, err
 	}

@@ -38,6 +38,11 @@ func (e *RefusedError) Error() string { return fmt.Sprintf("refused by %s: %s", 
 // Is makes errors.Is(err, ErrRefused) hold.
 func (e *RefusedError) Is(target error) bool { return target == ErrRefused }
 
+// NothingToDoError says why what a person asks for needs no action.
+type NothingToDoError string
+
+func (e NothingToDoError) Error() string { return string(e) }
+
 // UnknownError says that there is no thing of the name, as far as EKCO sees, and which
 // known names are near. It is an [ErrUnknown].
 type UnknownError struct {

@@ -51,13 +51,13 @@ type Store interface {
 }
 
 // Stores returns the store that renews of what no more remains than that; for zero, than the
-// settings say.
-type Stores func(ttl time.Duration) Store
+// settings say. askedEnd is when the first certificate expired as the renewal was asked for.
+type Stores func(ttl time.Duration, askedEnd time.Time) Store
 
 // of returns the store that does what was asked for.
 func (s Stores) of(record journal.ActionRecord) (Store, error) {
 	input, err := journal.InputOf[journal.CertificateInput](record.Request)
-	return s(time.Duration(input.TTL)), err
+	return s(time.Duration(input.TTL), input.Ends), err
 }
 
 // New returns the action. changed is called when it has written, so that it is looked at.

@@ -295,6 +295,30 @@ func TestARestartBeforeTheRenewalIsNoneAfterIt(t *testing.T) {
 	})
 }
 
+// TestAnAdministratorRenewsWhateverExpiresWithinTTL: also what was just made, and only once.
+func TestAnAdministratorRenewsWhateverExpiresWithinTTL(t *testing.T) {
+	for _, of := range []journal.Subject{journal.CertificateKurlProxy, journal.CertificateContour, journal.CertificateRegistry} {
+		for _, left := range []time.Duration{20 * day, 360 * day} {
+			actionstest.InBubble(t, func(bare *actionstest.World) {
+				w := newWorld(bare, of)
+				ends := time.Now().Add(left).Truncate(time.Second)
+				w.cluster.InstallKurlProxy(ends, "")
+				w.cluster.InstallContour(ends)
+				w.cluster.InstallRegistry(ends, 2)
+				w.Request(w.of, journal.ActionRequested{
+					Kind: journal.ActionRenewCertificate, Manual: true, Input: journal.CertificateInput{Ends: ends, TTL: journal.Duration(certificates.Year)},
+				})
+				w.RunToEnd(w.Config([]actions.Definition{w.definition()}))
+				updates, secrets := w.cluster.Calls("update secrets"), len(w.cluster.Store().Refs(w.of))
+				facts, err := w.cluster.Store().Read(t.Context(), w.of)
+				if err != nil || !facts.Ends().After(ends) || updates != secrets || w.LastLine() != "ended done" {
+					t.Errorf("%s, %s left: %v: it expires at %s; %d updates of %d Secrets; %s", of.Name, left, err, facts.Ends(), updates, secrets, w.LastLine())
+				}
+			})
+		}
+	}
+}
+
 // TestAPersonHasWhatIsNotDueRenewed: it is due by what was asked for, not by the settings.
 func TestAPersonHasWhatIsNotDueRenewed(t *testing.T) {
 	for ttl, want := range map[time.Duration]int{0: 0, 99 * day: 0, 101 * day: 1} {

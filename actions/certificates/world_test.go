@@ -69,7 +69,7 @@ func (w *world) ask() {
 
 func (w *world) definition() actions.Definition {
 	store := w.cluster.Store()
-	return New(func(ttl time.Duration) Store { return store.Within(ttl) }, func() { w.looks++ })
+	return New(func(ttl time.Duration, askedEnd time.Time) Store { return store.Within(ttl, askedEnd) }, func() { w.looks++ })
 }
 
 func (w *world) start() *actionstest.Running {

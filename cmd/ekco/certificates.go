@@ -26,7 +26,9 @@ func certificatesOf(c cluster) ring.Capability {
 		Policy: fsmcertificates.Policy{Renew: c.cfg.RotateCerts, Every: c.cfg.RotateCertsCheckInterval},
 		Words:  fsmcertificates.Words,
 		Actions: func(kube.API) []actions.Definition {
-			within := func(ttl time.Duration) actionscertificates.Store { return store.Within(ttl) }
+			within := func(ttl time.Duration, askedEnd time.Time) actionscertificates.Store {
+				return store.Within(ttl, askedEnd)
+			}
 			return append(actionscertificates.OfPrimaries(onPrimaries(c, onHosts, seen.Look)), actionscertificates.New(within, nudge.Look))
 		},
 		Sources: func(s *fsm.State) []observers.Source {

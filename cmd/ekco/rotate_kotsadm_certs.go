@@ -33,7 +33,7 @@ console, if no more of its validity remains than --ttl says, and shows what is d
 the proxy serves the new one. A customer's own certificate is never touched: that is an
 error. The renewal goes on if this command is interrupted.
 
-Exit codes: 0 it is renewed, or need not be; 1 refused, failed or not finished; 2 the
+Exit codes: 0 it is renewed, or expires later than that, which is said; 1 refused, failed or not finished; 2 the
 command line or the configuration makes no sense.`,
 		Example: `  ekco rotate-kotsadm-certs
   ekco rotate-kotsadm-certs --ttl 8760h --reason "the key was seen by others"`,
@@ -54,6 +54,10 @@ command line or the configuration makes no sense.`,
 				}
 				admitted, err := conn.Request(ctx, request)
 				if err != nil {
+					return err
+				}
+				if admitted.AlreadyDone {
+					_, err = fmt.Fprintln(a.stdout, view.Clean(admitted.Message))
 					return err
 				}
 				return a.followToEnd(ctx, conn, admitted.Action, timeout)

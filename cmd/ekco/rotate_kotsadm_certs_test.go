@@ -44,6 +44,11 @@ func TestTheProxysCertificateIsRenewedByTheOperator(t *testing.T) {
 	}
 }
 
+func TestNothingDueIsSaidAndIsNoFailure(t *testing.T) {
+	d := newDesk(t, &fakeOperator{admitted: api.Admission{AlreadyDone: true, Message: "nothing is due"}})
+	d.expect(d.types("rotate-kotsadm-certs", "--ttl", "24h"), exitDone, "nothing is due", "")
+}
+
 func TestARenewalThatDoesNotEndWellIsAFailure(t *testing.T) {
 	for _, test := range []struct {
 		running *fakeOperator

@@ -20,7 +20,7 @@ func Request(name string, within time.Duration, actor, reason string) (fsm.Reque
 }
 
 // Asked implements [fsm.Asked]: a person may say within which time they expire.
-func (machine) Asked(t *fsm.Thing, _ *fsm.World, request fsm.Request, asked *journal.ActionRequested) error {
+func (machine) Asked(t *fsm.Thing, w *fsm.World, request fsm.Request, asked *journal.ActionRequested) error {
 	var said journal.CertificateInput
 	if len(request.Input) > 0 {
 		if err := json.Unmarshal(request.Input, &said); err != nil {
@@ -35,6 +35,10 @@ func (machine) Asked(t *fsm.Thing, _ *fsm.World, request fsm.Request, asked *jou
 		if why != "" {
 			return &fsm.RefusedError{Rule: RuleRenewable, Reason: why}
 		}
+	}
+	if end := facts.Ends(); said.TTL > 0 && !end.IsZero() && w.Now.Before(end.Add(-time.Duration(said.TTL))) {
+		return fsm.NothingToDoError(fmt.Sprintf("nothing was renewed: the first certificate of %s expires at %s, which is later than %s from now; ask for a longer --ttl to renew it all the same",
+			t.Name, fsm.Stamp(end), time.Duration(said.TTL)))
 	}
 	asked.Input = journal.CertificateInput{Ends: facts.Ends(), TTL: said.TTL}
 	return nil

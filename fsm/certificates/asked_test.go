@@ -32,6 +32,33 @@ func TestAPersonHasWhatExpiresWithinATimeRenewed(t *testing.T) {
 	}
 }
 
+func TestNothingIsRenewedThatExpiresAfterTTL(t *testing.T) {
+	for ttl, due := range map[string]bool{"2399h": false, "2400h": true} {
+		w := newWorld(t)
+		w.observe(registry, w.facts(100*day, nil))
+		w.Now = w.Now.Truncate(time.Second)
+		admitted, err := w.asks(registry.Name, `{"ttl":"`+ttl+`"}`)
+		if err != nil || admitted.AlreadyDone == due || (admitted.Message == "") != due || (len(admitted.Events) > 0) != due {
+			t.Errorf("within %s: %v, %+v", ttl, err, admitted)
+		}
+	}
+}
+
+// TestAnUnchangedCertificateIsNotCalledRenewed: the outcome is compared with what was there before.
+func TestAnUnchangedCertificateIsNotCalledRenewed(t *testing.T) {
+	for _, longer := range []time.Duration{0, 300 * day} {
+		w := newWorld(t)
+		facts := w.facts(day, nil)
+		w.observe(registry, facts)
+		rec := w.wants(registry, true)
+		w.Play(rec, journal.StepRenewCertificate, journal.CertificateRenewed{Certificates: w.facts(day+longer, nil).Certificates})
+		w.End(rec, journal.OutcomeDone)
+		if at := of(w.S.Things[fsm.Key(registry)]).RenewedAt; at.IsZero() != (longer == 0) {
+			t.Errorf("valid for %s longer, it was renewed at %s", longer, at)
+		}
+	}
+}
+
 func TestAPersonIsRefusedWhatEKCODoesNotRenew(t *testing.T) {
 	w := newWorld(t)
 	w.observe(ca, w.facts(100*day, func(f *journal.CertificateFacts) { f.Unrenewed = "EKCO does not renew CAs" }))

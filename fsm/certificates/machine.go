@@ -1,6 +1,7 @@
 package certificates
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -155,10 +156,20 @@ func (machine) Obsolete(t *fsm.Thing, rec *journal.ActionRecord) string {
 func (machine) Ended(_ *fsm.State, t *fsm.Thing, rec *journal.ActionRecord, _ *journal.ActionEnded) bool {
 	if rec.Kind != journal.ActionRenewCertificate {
 		endedOnPrimary(t, rec)
-	} else if renewed := rec.Steps[journal.StepRenewCertificate]; renewed.Done() && !rec.Request.DryRun {
+	} else if renewed := rec.Steps[journal.StepRenewCertificate]; renewed.Done() && !rec.Request.DryRun && isNew(rec, renewed.Outputs) {
 		of(t).RenewedAt, of(t).RenewedBy = renewed.DoneAt, rec.ID
 	}
 	return true
+}
+
+// isNew reports whether the renewal left other certificates than those it was asked for.
+func isNew(rec *journal.ActionRecord, outputs json.RawMessage) bool {
+	input, err := journal.InputOf[journal.CertificateInput](rec.Request)
+	var left journal.CertificateRenewed
+	if err != nil || json.Unmarshal(outputs, &left) != nil {
+		return true // it cannot be told
+	}
+	return !journal.CertificateFacts{Certificates: left.Certificates}.Ends().Equal(input.Ends)
 }
 
 // Ages has nothing to visit: nothing destructive is counted from a time here.

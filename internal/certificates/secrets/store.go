@@ -30,6 +30,10 @@ type Options struct {
 	Accepts func(ctx context.Context, pair tls.Certificate) error
 	// TTL is what remains of the validity of what is to be renewed.
 	TTL time.Duration
+	// AskedEnd is set for what an administrator asks for: when the first certificate expired
+	// then. All that expires within TTL is renewed, even what was just made, until the first
+	// one expires later than that.
+	AskedEnd time.Time
 	// Off says why EKCO renews none of them; empty if it does.
 	Off string
 	// Leaf returns the certificate that is served at an address; default is
@@ -61,13 +65,14 @@ func New(objects kube.Objects, options Options) *Store {
 	return newStore(objects, options, &attempts{of: map[string]*attempt{}})
 }
 
-// Within returns the store with another TTL; with zero it is the same.
-func (s *Store) Within(ttl time.Duration) *Store {
+// Within returns the store for a request of an administrator, with its TTL and its AskedEnd;
+// without a TTL it is the same.
+func (s *Store) Within(ttl time.Duration, askedEnd time.Time) *Store {
 	if ttl == 0 {
 		return s
 	}
 	options := s.options
-	options.TTL = ttl
+	options.TTL, options.AskedEnd = ttl, askedEnd
 	return newStore(s.objects, options, s.attempts)
 }
 
@@ -263,15 +268,25 @@ func (h *held) early(now time.Time) string {
 // expires says when the first of the certificates does, if what remains of it is the TTL or less,
 // or "".
 func (o Options) expires(all []held, now time.Time) string {
-	var first *x509.Certificate
+	var first, due *x509.Certificate
 	for _, h := range all {
 		for _, certificate := range append(slices.Clone(h.chain), h.ca) {
-			if certificate != nil && certificates.Due(certificate, now, o.TTL) && (first == nil || certificate.NotAfter.Before(first.NotAfter)) {
+			if certificate == nil {
+				continue
+			}
+			if first == nil || certificate.NotAfter.Before(first.NotAfter) {
 				first = certificate
+			}
+			if certificates.Due(certificate, now, o.TTL) && (due == nil || certificate.NotAfter.Before(due.NotAfter)) {
+				due = certificate
 			}
 		}
 	}
-	if first == nil {
+	switch {
+	case first != nil && !first.NotAfter.After(o.AskedEnd) && !now.Before(first.NotAfter.Add(-o.TTL)):
+	case due != nil:
+		first = due
+	default:
 		return ""
 	}
 	return "the first certificate expires at " + first.NotAfter.UTC().Format(time.RFC3339) + ", which is within " + o.TTL.String()

@@ -12,6 +12,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 
 	"github.com/replicatedhq/ekco/internal/kube"
@@ -45,7 +46,9 @@ type around struct {
 	claims  []claim
 	cluster []journal.CSRClaim
 	subnets []subnet
-	unknown string
+	// services are the names by which pods find Services, each with NAMESPACE/NAME of one of them.
+	services map[string]string
+	unknown  string
 }
 
 // subnet is addresses that no machine may have.
@@ -102,8 +105,8 @@ func (s *surroundings) forget(old *look) {
 }
 
 func (c *Client) lookAnew(ctx context.Context) (*around, error) {
-	all := &around{nodes: make(map[string]*journal.CSRNode)}
-	err := errors.Join(c.readNodes(ctx, all), c.readCluster(ctx, all))
+	all := &around{nodes: make(map[string]*journal.CSRNode), services: make(map[string]string)}
+	err := errors.Join(c.readNodes(ctx, all), c.readServices(ctx, all), c.readCluster(ctx, all))
 	switch {
 	case err == nil:
 		return all, nil
@@ -132,7 +135,31 @@ func (c *Client) readNodes(ctx context.Context, all *around) error {
 	}
 }
 
-func (c *Client) list(ctx context.Context, resource string, options *metav1.ListOptions, into *corev1.NodeList) error {
+// servicesPerPage bounds the memory of one list.
+const servicesPerPage = 500
+
+// readServices reads by which short names pods find Services, in whatever namespace they are.
+func (c *Client) readServices(ctx context.Context, all *around) error {
+	for options := (metav1.ListOptions{Limit: servicesPerPage}); ; {
+		var list corev1.ServiceList
+		if err := c.list(ctx, "services", &options, &list); err != nil {
+			return err
+		}
+		for _, service := range list.Items {
+			of := service.Namespace + "/" + service.Name
+			for _, name := range []string{service.Name, service.Name + "." + service.Namespace} {
+				if all.services[name] == "" {
+					all.services[strings.Clone(name)] = of
+				}
+			}
+		}
+		if options.Continue = list.Continue; options.Continue == "" {
+			return nil
+		}
+	}
+}
+
+func (c *Client) list(ctx context.Context, resource string, options *metav1.ListOptions, into runtime.Object) error {
 	ctx, cancel := context.WithTimeout(ctx, c.callTimeout)
 	defer cancel()
 	if err := c.core.Get().Resource(resource).VersionedParams(options, c.params).Do(ctx).Into(into); err != nil {
@@ -300,7 +327,7 @@ func (a *around) of(request journal.CSR, by map[string][]claim) journal.CSRAroun
 	own := journal.KubeletOf(request.Requester)
 	found := journal.CSRAround{Node: a.nodes[own], Cluster: slices.Clip(a.cluster), Unknown: a.unknown}
 	for _, name := range request.Names() {
-		found.Cluster = append(found.Cluster, a.inSubnet(name)...)
+		found.Cluster = append(append(found.Cluster, a.inSubnet(name)...), a.ofService(name)...)
 		for _, claim := range by[journal.CanonicalName(name)] {
 			if claim.node != own && len(found.Others) < maxClaims {
 				found.Others = append(found.Others, journal.CSRClaim{Name: name, By: claim.by})
@@ -308,6 +335,19 @@ func (a *around) of(request journal.CSR, by map[string][]claim) journal.CSRAroun
 		}
 	}
 	return found.For(request)
+}
+
+// ofService says of which Service a name is: its own name, or that of one of its pods, which is
+// below it. Names that end with .svc, or have more, are nobody's in any cluster.
+func (a *around) ofService(name string) []journal.CSRClaim {
+	canonical := journal.CanonicalName(name)
+	_, parent, _ := strings.Cut(canonical, ".")
+	for _, known := range []string{canonical, parent} {
+		if of := a.services[known]; of != "" {
+			return []journal.CSRClaim{{Name: name, By: "a name by which pods find Service " + of}}
+		}
+	}
+	return nil
 }
 
 // inSubnet says whose an address is that no machine may have.

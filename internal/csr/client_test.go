@@ -50,6 +50,7 @@ func answers() map[string]any {
 			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
 			Data:     map[string]string{"ClusterConfiguration": "apiVersion: kubeadm.k8s.io/v1beta3\ncontrolPlaneEndpoint: \"[fd00::100]:6443\"\nkind: ClusterConfiguration\n"},
 		},
+		"GET /api/v1/services": corev1.ServiceList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceList"}},
 		"GET /api/v1/nodes": corev1.NodeList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "NodeList"}, Items: []corev1.Node{
 			primary(node("w1", false, "10.0.0.1", "w1"), kube.LabelControlPlane), node("w2", false, "10.0.0.1", "w2"), node("w3", true, "10.0.0.1", "w3"),
 		}},
@@ -113,6 +114,18 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		answer = metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: "Failure", Code: int32(code), Reason: reason, Message: `it says "no"`}
 	}
 	_ = json.NewEncoder(w).Encode(answer) // a client that went away is none of the test's business
+}
+
+// services makes a list of Services, as NAMESPACE/NAME, which the server has from now on.
+func (s *server) services(names ...string) {
+	list := corev1.ServiceList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceList"}}
+	for _, name := range names {
+		namespace, name, _ := strings.Cut(name, "/")
+		list.Items = append(list.Items, corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}})
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.answers["GET /api/v1/services"] = list
 }
 
 // primary makes it a node of the control plane, by one of the labels that say so.
@@ -265,6 +278,27 @@ func TestWhatKubeadmSaysOfNoClusterIsNotKnown(t *testing.T) {
 		s.kubeadm(data)
 		if around, err := client.Around(t.Context(), time.Now(), asked("w1")); err != nil || !strings.Contains(around[0].Unknown, "ClusterConfiguration") {
 			t.Errorf("%s: %v, %+v", name, err, around)
+		}
+	}
+}
+
+// TestNamesThatResolveToAServiceAreTheServices: a pod looks for a short name in its namespace, then
+// among all Services. The names of a Service's pods are below the Service's.
+func TestNamesThatResolveToAServiceAreTheServices(t *testing.T) {
+	s, client := newServer(t)
+	s.services("kurl/registry", "minio/minio", "minio/ha-minio")
+	for name, of := range map[string]string{
+		"registry": "kurl/registry", "registry.kurl": "kurl/registry", "Registry.KURL.": "kurl/registry", "minio.minio": "minio/minio", "minio": "minio/minio",
+		"ha-minio-0.ha-minio": "minio/ha-minio", "ha-minio-0.ha-minio.minio": "minio/ha-minio",
+		"w1": "", "w1.example.com": "", "registry.example": "", "registry.minio.example": "", "kurl": "", "a.b.registry.kurl": "", "registry.minio-2": "",
+	} {
+		around, err := client.Around(t.Context(), time.Now(), asked(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		claims := around[0].Cluster
+		if of == "" && len(claims) > 0 || of != "" && (len(claims) != 1 || claims[0].Endpoint || claims[0].Primaries || !strings.Contains(claims[0].By, of)) {
+			t.Errorf("%s is %+v", name, claims)
 		}
 	}
 }

@@ -194,6 +194,8 @@ func (o *office) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 		list.(*corev1.NodeList).TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "NodeList"}
 		return reply(r, http.StatusOK, list), nil
+	case call == "GET services":
+		return reply(r, http.StatusOK, &corev1.ServiceList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceList"}}), nil
 	case call == "GET kubernetes":
 		return reply(r, http.StatusOK, &corev1.Service{
 			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Service"}, Spec: corev1.ServiceSpec{ClusterIP: "10.96.0.1"},

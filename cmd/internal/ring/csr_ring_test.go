@@ -246,9 +246,9 @@ func TestManyRequestsAtOnce(t *testing.T) {
 		total, by := o.wrote(seq)
 		t.Logf("all approved after %s, the late one after %s; %d looks, %d requests to the API server, %d events: %v", took, late, looks, calls, total, by)
 		// The client reads 200 times in a second, and an approval takes three reads, which all
-		// stand in one line. A look is shared for two seconds, and takes three reads.
+		// stand in one line. A look is shared for two seconds, and takes four reads.
 		limit := time.Second + 3*(kubelets+1)*time.Second/200
-		if took > limit || late > took || looks > 5+int(took/(2*time.Second)) || calls != 4*(kubelets+1)+3*o.called("GET nodes") {
+		if took > limit || late > took || looks > 5+int(took/(2*time.Second)) || calls != 4*(kubelets+1)+4*o.called("GET nodes") {
 			t.Errorf("after %s and %s, %d looks, %d requests", took, late, looks, calls)
 		}
 		// Eight of each approval; of the rogue's three that are looked at and what stands for

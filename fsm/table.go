@@ -29,6 +29,14 @@ type Table struct {
 	// so often that they would displace others'; 0 sets no limit of its own.
 	Keep        int
 	Transitions []Transition
+	// Attention says in which states a thing needs a person, if it stays there.
+	Attention map[journal.State]Attention
+}
+
+// Attention is after which time a thing in a state needs a person, and what a person can do.
+type Attention struct {
+	After  time.Duration
+	Advice string
 }
 
 // Entrance is another beginning of a machine.

@@ -85,6 +85,24 @@ func (t *Thing) Measures(w *World, tell func(Measure)) {
 	}
 }
 
+// NeedsPerson says why the thing needs a person at the time, and what a person can do; both are
+// empty if it needs none.
+func (t *Thing) NeedsPerson(now time.Time) (reason, advice string) {
+	attention, ever := t.machine.table.Attention[t.State]
+	if !ever || !t.seen() || now.Sub(t.Since) < attention.After {
+		return "", ""
+	}
+	for _, transition := range t.machine.table.Transitions {
+		if transition.To == string(t.State) && transition.Tells != nil {
+			reason = transition.Tells(t, t.State, now).Reason
+		}
+	}
+	if reason == "" { // its facts are newer than its state
+		return "", ""
+	}
+	return reason, attention.Advice
+}
+
 // seen reports whether it exists, by what was observed.
 func (t *Thing) seen() bool { return t.FactsSeq != 0 && t.GoneSeq == 0 }
 

@@ -182,7 +182,7 @@ func reservedIP(ip netip.Addr) string {
 }
 
 // judgeCluster is about the identities of this cluster. In an installation with a
-// single primary, clients reach the control plane under that node's own address.
+// single primary, clients reach the control plane under that node's own address or name.
 func judgeCluster(asked journal.CSR, around journal.CSRAround) *Verdict {
 	if around.Unknown != "" {
 		return refuse("unknown", "it cannot be told whose its names are: %s", around.Unknown)
@@ -197,15 +197,10 @@ func judgeCluster(asked journal.CSR, around journal.CSRAround) *Verdict {
 	return nil
 }
 
-// isOwn reports whether an identity of the control plane is this primary's own.
+// isOwn reports whether an identity of the control plane is this primary's own: its Node has
+// the name. That no other Node has it is judged by [judgeOthers].
 func isOwn(claim journal.CSRClaim, name string, node *journal.CSRNode) bool {
-	switch {
-	case node == nil || !node.Primary:
-		return false
-	case claim.Endpoint:
-		return among(name, node.InternalIPs)
-	}
-	return claim.Primaries && among(name, node.Addresses)
+	return node != nil && node.Primary && (claim.Endpoint || claim.Primaries) && among(name, node.Addresses)
 }
 
 func judgeNode(asked journal.CSR, around journal.CSRAround) *Verdict {

@@ -319,7 +319,7 @@ func TestWhatARequestIsJudgedBy(t *testing.T) {
 	}{
 		"a worker":               {false, "10.0.0.100", fsmcsr.Unfit},
 		"a primary":              {true, "10.0.0.100", fsmcsr.Fits},
-		"a primary's ExternalIP": {true, "10.0.0.1", fsmcsr.Unfit},
+		"a primary's ExternalIP": {true, "10.0.0.1", fsmcsr.Fits},
 	} {
 		around := here("10.0.0.1", "w1", "10.0.0.100")
 		around.Node.Primary, around.Node.InternalIPs = test.primary, []string{test.internal}
@@ -341,7 +341,27 @@ func TestANameOfTheAPIServersIsAPrimarysOwnOrNobodys(t *testing.T) {
 	}
 }
 
-func TestTheEndpointIsAPrimarysOwnByItsInternalIPAlone(t *testing.T) {
+// TestAPrimarysHostNameMayBeTheEndpoint: the host name in controlPlaneEndpoint is then its own,
+// unless another node has it too.
+func TestAPrimarysHostNameMayBeTheEndpoint(t *testing.T) {
+	for name, test := range map[string]struct {
+		primary bool
+		others  []journal.CSRClaim
+		want    fsmcsr.Answer
+	}{
+		"a worker's":            {false, nil, fsmcsr.Unfit},
+		"a primary's":           {true, nil, fsmcsr.Fits},
+		"that of two primaries": {true, []journal.CSRClaim{{Name: "LB.example.com", By: "node p2"}}, fsmcsr.Unfit},
+	} {
+		around := here("10.0.0.1", "w1", "lb.example.com")
+		around.Node.Primary, around.Others = test.primary, test.others
+		if got := judged(forged(nil, "lb.example.com"), around); got.Answer != test.want {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
+func TestOnlyTheEndpointAndNamesOfAPIServersAreAPrimarysOwn(t *testing.T) {
 	around := journal.CSRAround{
 		Node:    &journal.CSRNode{Primary: true, Addresses: []string{"10.0.0.1", "w1"}, InternalIPs: []string{"10.0.0.1"}},
 		Cluster: []journal.CSRClaim{{Name: "10.0.0.1", By: "the address of the Kubernetes API"}},

@@ -29,6 +29,11 @@ const (
 	Gone journal.State = "Gone"
 )
 
+// refusedGrace is how long a refusal may last before it needs a person: a predecessor that is
+// switched off is unreachable by then. A kubelet makes another request after 15 minutes, and of its
+// requests the newest three are looked at, so that one of them is older than this.
+const refusedGrace = 15 * time.Minute
+
 // keep is how many requests that came to their end are kept: they are in the history,
 // and a cluster can have thousands.
 const keep = 20
@@ -76,6 +81,10 @@ func (machine) Table() fsm.Table {
 		Name: Name, Title: "A kubelet's request for a serving certificate",
 		About: "Its identity is the UID of the CertificateSigningRequest. What EKCO refuses stays pending in the Kubernetes API, where others may decide on it.",
 
+		Attention: map[journal.State]fsm.Attention{Refused: {
+			After:  refusedGrace,
+			Advice: "repair what the reason names; or decide on the request yourself: kubectl certificate approve, or deny, with its name",
+		}},
 		Initial: string(Pending), Finals: fsm.Names(Approved), Over: fsm.Names(Approved, Gone), Keep: keep,
 		Transitions: []fsm.Transition{
 			{Event: "approved", From: open, To: string(Approved), When: "it was approved, by EKCO or by somebody else", Tells: toldApproved},

@@ -331,3 +331,27 @@ func TestAnApprovalThatStalledEndsWithItsRequest(t *testing.T) {
 		d.decided(want...)
 	}
 }
+
+// TestALastingRefusalNeedsAPerson: such as of a node whose own name is that of a Service.
+func TestALastingRefusalNeedsAPerson(t *testing.T) {
+	d := newDesk(t, fsmcsr.Policy{Approve: true})
+	needs := func(want bool) {
+		t.Helper()
+		thing := d.S.Things[fsm.Key(subject("csr-1"))]
+		if reason, advice := thing.NeedsPerson(d.Now); (reason != "") != want || (advice != "") != want {
+			t.Errorf("it is %s; a person is needed because %q: %q", thing.State, reason, advice)
+		}
+	}
+	service := home
+	service.Cluster = []journal.CSRClaim{{Name: "w1", By: "a name by which pods find Service kurl/w1"}}
+	d.observe("csr-1", service, "w1")
+	d.decided("csr-1 Pending → Refused")
+	needs(false)
+	d.Pass(15 * time.Minute)
+	needs(true)
+	d.observe("csr-1", home, "w1")
+	needs(false)
+	d.Pass(time.Second)
+	d.Write(fsm.Decide(d.S, d.P, d.Now).Events...)
+	needs(false)
+}

@@ -245,6 +245,10 @@ type ThingStatus struct {
 	Since   time.Time     `json:"since"`
 	// Gone: it no longer exists.
 	Gone bool `json:"gone"`
+	// NeedsPerson says why it does not go on without a person, and is empty if it does; Advice
+	// says what to do.
+	NeedsPerson string `json:"needs_person"`
+	Advice      string `json:"advice"`
 	// Details are what its facts say beyond the state, line by line, for people.
 	Details []string `json:"details"`
 	// Facts are what its machine tells of it to programs.

@@ -60,9 +60,10 @@ func thingsOf(w *fsm.World) []ThingStatus {
 	things := []ThingStatus{}
 	for _, t := range w.Things {
 		if t.Machine() != fsmnode.Machine {
+			reason, advice := t.NeedsPerson(w.Now)
 			things = append(things, ThingStatus{
 				Machine: t.Machine(), Name: t.Name, UID: t.UID, State: t.State, Since: t.Since, Gone: t.GoneSeq != 0,
-				Details: t.Details(w), Facts: factsOf(t),
+				NeedsPerson: reason, Advice: advice, Details: t.Details(w), Facts: factsOf(t),
 			})
 		}
 	}

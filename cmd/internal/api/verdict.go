@@ -46,6 +46,7 @@ const (
 	ProblemBlocked           ProblemKind = "blocked"
 	ProblemMirror            ProblemKind = "mirror"
 	ProblemDefect            ProblemKind = "defect"
+	ProblemNeedsPerson       ProblemKind = "needs_person"
 )
 
 // Problem is something that is not as it should be.
@@ -72,7 +73,7 @@ const apiGrace = 5 * time.Minute
 // need a person, and the verdict that follows. Verb is what an action of a kind does.
 func Judge(status *Status, verb func(journal.ActionKind) string) {
 	problems := slices.Concat([]Problem{}, journalProblems(status), operatorProblems(status), mirrorProblems(status), actionProblems(status, verb),
-		nodeProblems(status), refusalProblems(status, verb), defects(status))
+		nodeProblems(status), thingProblems(status), refusalProblems(status, verb), defects(status))
 	slices.SortStableFunc(problems, func(a, b Problem) int { return cmp.Compare(rank(a), rank(b)) })
 	status.Problems, status.Verdict = problems, OverallOK
 	switch {
@@ -285,6 +286,20 @@ func nodeProblems(status *Status) (problems []Problem) {
 			problem.Advice = "look at its network and its kubelet; EKCO goes on when it stays, or stays away"
 		}
 		problems = append(problems, problem)
+	}
+	return problems
+}
+
+// thingProblems are what stays in a state that it does not leave without a person.
+func thingProblems(status *Status) (problems []Problem) {
+	for _, thing := range status.Things {
+		if thing.NeedsPerson != "" {
+			name := thing.Machine + "/" + thing.Name
+			problems = append(problems, Problem{
+				Kind: ProblemNeedsPerson, NeedsYou: true, Thing: name, Since: at(thing.Since),
+				Reason: fmt.Sprintf("%s is %s: %s", name, thing.State, thing.NeedsPerson), Advice: thing.Advice, Command: "ekco explain " + name,
+			})
+		}
 	}
 	return problems
 }

@@ -57,8 +57,11 @@ func TestTheVerdictIsThatOfTheWorstProblem(t *testing.T) {
 		"an event makes no sense":  {func(s *Status) { s.Defects = []string{"event 9"} }, OverallWorking, []ProblemKind{ProblemDefect}},
 		"a rule is against it":     {func(s *Status) { s.Refusals = []fsm.Refusal{{Rule: fsm.RuleCooldown}} }, OverallWorking, []ProblemKind{ProblemBlocked}},
 		"somebody undoes it":       {func(s *Status) { s.Refusals = []fsm.Refusal{{Rule: fsm.RuleContested, NeedsPerson: true}} }, OverallNeedsYou, []ProblemKind{ProblemBlocked}},
-		"a node is lost":           {func(s *Status) { s.Nodes = []NodeStatus{lost} }, OverallNeedsYou, []ProblemKind{ProblemNodeLost}},
-		"a node was purged":        {func(s *Status) { gone := lost; gone.State = fsmnode.Purged; s.Nodes = []NodeStatus{gone} }, OverallOK, nil},
+		"a thing needs a person": {func(s *Status) {
+			s.Things = []ThingStatus{{Machine: "csr", Name: "csr-1", State: "Refused", NeedsPerson: "it asks for registry.kurl", Advice: "decide"}, {Machine: "csr", Name: "csr-2"}}
+		}, OverallNeedsYou, []ProblemKind{ProblemNeedsPerson}},
+		"a node is lost":    {func(s *Status) { s.Nodes = []NodeStatus{lost} }, OverallNeedsYou, []ProblemKind{ProblemNodeLost}},
+		"a node was purged": {func(s *Status) { gone := lost; gone.State = fsmnode.Purged; s.Nodes = []NodeStatus{gone} }, OverallOK, nil},
 		"a node is purged": {func(s *Status) {
 			now := lost
 			now.State = fsmnode.Purging

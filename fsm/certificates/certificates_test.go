@@ -80,6 +80,9 @@ func TestTheStateFollowsTheFactsFromEachToEach(t *testing.T) {
 		Unrenewed: func(w *world) {
 			w.observe(registry, w.facts(day, func(f *journal.CertificateFacts) { f.Unrenewed = "x" }))
 		},
+		Unknown: func(w *world) {
+			w.observe(registry, w.facts(100*day, func(f *journal.CertificateFacts) { f.Certificates = nil }))
+		},
 		Absent:   func(w *world) { w.Gone(Machine, registry, "deleted") },
 		Renewing: func(w *world) { w.observe(registry, w.facts(30*day, nil)) },
 	}

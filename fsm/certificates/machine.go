@@ -36,7 +36,7 @@ func (machine) New(*fsm.Thing) any { return &certificates{} }
 
 // Table has a way from each state to each other one: facts can change in any way.
 func (m machine) Table() fsm.Table {
-	all := fsm.Names(Valid, Due, Renewing, Foreign, Unrenewed, Unreadable, Absent)
+	all := fsm.Names(Valid, Due, Renewing, Foreign, Unrenewed, Unreadable, Unknown, Absent)
 	from := func(to journal.State) (others []string) {
 		for _, name := range all {
 			if name != string(to) {
@@ -54,12 +54,16 @@ func (m machine) Table() fsm.Table {
 			"are renewed together; `control-plane/NODE` are those of the control plane on a primary; `pki/…` are the CAs of the cluster, and\n" +
 			"`kubelet/NODE` is what the kubelet of a node serves: these are shown and never renewed.",
 		Initial: string(Valid), Over: fsm.Names(Absent),
+		Attention: map[journal.State]fsm.Attention{Unknown: {
+			After: unknownGrace, Advice: "bring the node back; if it is gone for good: ekco purge-node, with its name",
+		}},
 		Transitions: []fsm.Transition{
 			to("renew", Renewing, "a renew-certificate or renew-control-plane action is open", m.Tells("they are being renewed")),
 			to("removed", Absent, "the Secret or the file is not there any more", m.TellsLost),
 			to("broken", Unreadable, "something is wrong with what the Secret or the file holds", tellsUnreadable),
 			to("foreign", Foreign, "it is a customer's own certificate, by its names", m.Tells("it is a customer's own certificate, which EKCO never touches")),
 			to("unrenewed", Unrenewed, "EKCO does not renew them: they are CAs or a kubelet's, or rotate_certs is off", tellsUnrenewed),
+			to("unread", Unknown, "nobody has read them yet, as on a primary that was lost before EKCO was there", tellsUnknown),
 			to("due", Due, "what remains of the validity of one is rotate_certs_ttl or less, or the primary has a better `kubelet-client`", tellsEnd),
 			to("valid", Valid, "nothing is to be done about them", tellsEnd),
 		},
@@ -74,10 +78,21 @@ func tellsUnrenewed(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
 	return fsm.Telling{Reason: of(t).Facts.Unrenewed, Cause: t.Newest()}
 }
 
-func tellsEnd(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
-	if len(of(t).Facts.Certificates) == 0 {
-		return fsm.Telling{Reason: "no program has looked at them yet", Cause: t.Newest()}
+// unknownGrace is how long certificates may be unknown before that needs a person.
+const unknownGrace = 24 * time.Hour
+
+func tellsUnknown(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
+	reason := of(t).unseen()
+	if reason == "" {
+		reason = "no program has looked at them yet"
+		if on := of(t).Facts.On; on != nil && !on.Ready {
+			reason += ": its node is away"
+		}
 	}
+	return fsm.Telling{Reason: reason, Cause: t.Newest()}
+}
+
+func tellsEnd(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
 	return fsm.Telling{Reason: "the first of them expires at " + fsm.Stamp(of(t).Facts.Ends()), Cause: t.Newest()}
 }
 
@@ -96,6 +111,8 @@ func (machine) Goal(t *fsm.Thing, _ journal.State, w *fsm.World) journal.State {
 		return Unrenewed
 	case facts.Due:
 		return Due
+	case len(facts.Certificates) == 0:
+		return Unknown
 	}
 	return Valid
 }

@@ -69,11 +69,33 @@ func (w *world) looks(of journal.Subject, why string, found journal.CertificateF
 	w.observe(of, found)
 }
 
+// TestWhatWasNeverReadIsUnknown: such as of a primary that was lost before EKCO was there.
+func TestWhatWasNeverReadIsUnknown(t *testing.T) {
+	w := newPrimaries(t)
+	w.observe(p1, w.on(0, func(f *journal.CertificateFacts) { f.On.Ready = false }))
+	needs := func(want journal.State, person bool) {
+		t.Helper()
+		state := w.state(p1)
+		reason, advice := w.S.Things[fsm.Key(p1)].NeedsPerson(w.Now)
+		if state != want || (reason != "") != person || (advice != "") != person {
+			t.Errorf("it is %s; a person is needed because %q: %q", state, reason, advice)
+		}
+	}
+	needs(Unknown, false)
+	w.Pass(day)
+	needs(Unknown, true)
+	w.observe(p1, w.on(300*day, nil))
+	needs(Valid, false)
+	w.Pass(2 * day)
+	w.observe(p1, w.on(300*day, func(f *journal.CertificateFacts) { f.On.Ready = false }))
+	needs(Valid, false)
+}
+
 func TestSomebodyLooksAtEachPrimaryOnceADayAndAtEachStart(t *testing.T) {
 	w := newPrimaries(t)
 	w.observe(p1, w.on(0, nil))
 	w.observe(p2, w.on(0, func(f *journal.CertificateFacts) { f.On.UID = "uid-2" }))
-	if state := w.state(p1); state != Valid {
+	if state := w.state(p1); state != Unknown {
 		t.Errorf("it is %s", state)
 	}
 	found := w.on(300*day, nil)

@@ -233,6 +233,24 @@ func TestAWarningHoldsAnAutomaticAction(t *testing.T) {
 	})
 }
 
+// TestAHoldSaysWhenItNeedsAPerson: also one on record from before it said so.
+func TestAHoldSaysWhenItNeedsAPerson(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		k := &script{steps: []journal.PlannedStep{guarded("a", "X")}}
+		w.requestTest()
+		for _, grace := range []time.Duration{0, time.Hour} {
+			careful := actions.Warn("careful")
+			careful.Grace = grace
+			r := w.Start(w.guardedBy(k, actionstest.Always(careful)))
+			w.Pass(time.Hour)
+			r.Halt()
+			if held := w.Record().Holds["a"]; time.Duration(held.NeedsPersonAfter) != grace {
+				t.Errorf("held by %+v", held)
+			}
+		}
+	})
+}
+
 func TestAHoldOnRecordIsReleasedByTheNextRunWithoutBeingRepeated(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		guard := actionstest.Answering(actions.Hold("not yet"))

@@ -27,7 +27,9 @@ type spoken struct {
 // another one.
 func (a *run) hold(step string, check Check) {
 	before, is := a.record.Holds[step]
-	held := journal.ActionHeld{Preflight: check.Preflight, Step: step, Reason: check.Verdict.Reason, Key: check.Verdict.Key}
+	held := journal.ActionHeld{
+		Preflight: check.Preflight, Step: step, Reason: check.Verdict.Reason, Key: check.Verdict.Key, NeedsPersonAfter: journal.Duration(check.Verdict.Grace),
+	}
 	said := a.said[step]
 	switch {
 	case !is || before.Preflight != held.Preflight:
@@ -53,7 +55,7 @@ func (a *run) release(step string) {
 // worthSaying compares two holds by one preflight. One that was recorded before there
 // were keys has none, so the first key after it counts as another.
 func (s spoken) worthSaying(before, now journal.ActionHeld) bool {
-	if before.Reason == now.Reason {
+	if before.Reason == now.Reason && before.NeedsPersonAfter == now.NeedsPersonAfter {
 		return false
 	}
 	var rest time.Duration

@@ -47,6 +47,9 @@ type Verdict struct {
 	// waits, with Meanwhile as the reason.
 	Lasting   time.Duration
 	Meanwhile string
+	// Grace is how long the verdict may hold a step before that needs a person; zero means
+	// for ever.
+	Grace time.Duration
 	// Brief is set with a [VerdictHold] about what often takes seconds: see [Verdict.Briefly].
 	Brief bool
 }
@@ -128,7 +131,9 @@ func (v Verdict) held() Verdict {
 	if v.Kind == VerdictHold {
 		return v
 	}
-	return Hold(v.Reason).About(v.Key)
+	hold := Hold(v.Reason).About(v.Key)
+	hold.Grace = v.Grace
+	return hold
 }
 
 // KeyOf returns the key of an error: that which the first in its tree has a method Key

@@ -155,6 +155,8 @@ type ActionHeld struct {
 	Reason string `json:"reason"`
 	// Key names what the reason is about, like that of [ActionWarned].
 	Key string `json:"key,omitempty"`
+	// NeedsPersonAfter is how long it may last before a person is needed; zero means for ever.
+	NeedsPersonAfter Duration `json:"needs_person_after,omitempty"`
 }
 
 // HoldNextAttempt is the hold of a step that is to be tried for as long as it takes, and whose

@@ -175,3 +175,23 @@ func TestATroubleThatIsNotKnownHolds(t *testing.T) {
 		r.Halt()
 	})
 }
+
+// TestAHealthHoldNeedsAPersonUnlessCephRecovers: a recovery ends by itself, however long it takes.
+func TestAHealthHoldNeedsAPersonUnlessCephRecovers(t *testing.T) {
+	for code, person := range map[string]bool{"SLOW_OPS": true, "PG_DEGRADED": false} {
+		t.Run(code, func(t *testing.T) {
+			inWhole(t, func(t *testing.T, s *whole) {
+				s.ceph.SetHealth(warns(lostOSDs, check(code, "something is wrong")))
+				s.ask(journal.ActionRequested{})
+				r := s.Start(s.cfg())
+				s.Pass(10 * time.Minute)
+				hold := s.Record().Holds["purge-osd 3"]
+				if hold.Preflight != purge.CephHealthy || (hold.NeedsPersonAfter > 0) != person || hold.NeedsPersonAfter > journal.Duration(time.Hour) {
+					t.Errorf("held by %+v", hold)
+				}
+				s.ceph.SetHealth(health(false))
+				r.End()
+			})
+		})
+	}
+}

@@ -80,11 +80,21 @@ func (p cephHealthy) Check(ctx context.Context, record journal.ActionRecord) act
 	defer cancel()
 	health, elsewhere, err := p.look(ctx, record)
 	if err != nil {
-		return actions.Warn(fmt.Sprintf("cannot tell whether Ceph is healthy: %v", err)).About("unknown")
+		verdict := actions.Warn(fmt.Sprintf("cannot tell whether Ceph is healthy: %v", err)).About("unknown")
+		verdict.Grace = healthGrace
+		return verdict
 	}
 	troubles, why := p.unexplained(ctx, record, troubling(health))
-	return unhealthy(health, troubles, elsewhere, why)
+	verdict := unhealthy(health, troubles, elsewhere, why)
+	if verdict.Kind == actions.VerdictWarn && !slices.ContainsFunc(troubles, degraded) { // else Ceph recovers, which can take days
+		verdict.Grace = healthGrace
+	}
+	return verdict
 }
+
+// healthGrace is how long Ceph may be unhealthy before a purge that waits for it needs a person:
+// what a restart or a short outage causes is over by then.
+const healthGrace = time.Hour
 
 // degraded reports whether the check says that copies are missing.
 func degraded(c ceph.Check) bool { return c.Code == "PG_DEGRADED" }

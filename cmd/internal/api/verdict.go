@@ -210,9 +210,12 @@ func actionProblems(status *Status, verb func(journal.ActionKind) string) (probl
 			problem.Reason = fmt.Sprintf("%s does not get past %s: %s", what, step, hold.Reason)
 			problem.Advice = "it is tried again and again; repair the cause, then, so that it need not wait for the next attempt: ekco retry " + action.ID
 		case len(action.Holds) > 0:
-			problem.Kind, problem.Since = ProblemHeld, at(action.HeldSince[step])
+			problem.Kind, problem.NeedsYou, problem.Since = ProblemHeld, needy, at(action.HeldSince[step])
 			problem.Reason = fmt.Sprintf("%s waits, because %s", what, words.Held(hold.Preflight, hold.Reason))
 			problem.Advice = "it goes on by itself when that is gone"
+			if needy {
+				problem.Advice = fmt.Sprintf("it has waited for more than %s: do what the reason names; it goes on by itself then", words.Span(time.Duration(hold.NeedsPersonAfter)))
+			}
 		default:
 			continue
 		}
@@ -245,7 +248,11 @@ const attemptGrace = 5 * time.Minute
 func gravestHold(now time.Time, action journal.ActionRecord) (step string, hold journal.ActionHeld, needy bool) {
 	for _, id := range slices.Sorted(maps.Keys(action.Holds)) {
 		held := action.Holds[id]
-		if held.Preflight == journal.HoldNextAttempt && now.Sub(action.HeldSince[id]) >= attemptGrace {
+		grace := time.Duration(held.NeedsPersonAfter)
+		if held.Preflight == journal.HoldNextAttempt {
+			grace = attemptGrace
+		}
+		if grace > 0 && now.Sub(action.HeldSince[id]) >= grace {
 			return id, held, true
 		}
 		if hold == (journal.ActionHeld{}) {

@@ -97,6 +97,18 @@ func TestTheVerdictIsThatOfTheWorstProblem(t *testing.T) {
 			OverallNeedsYou,
 			[]ProblemKind{ProblemHeld},
 		},
+		"Ceph is unhealthy": {func(s *Status) {
+			held := purge
+			held.Holds = map[string]journal.ActionHeld{"purge-osd 3": {Preflight: "CephHealthy", NeedsPersonAfter: journal.Duration(time.Hour)}}
+			held.HeldSince = map[string]time.Time{"purge-osd 3": now.Add(-59 * time.Minute)}
+			s.Actions = []journal.ActionRecord{held}
+		}, OverallWorking, []ProblemKind{ProblemHeld}},
+		"Ceph is unhealthy for long": {func(s *Status) {
+			held := purge
+			held.Holds = map[string]journal.ActionHeld{"a": {Preflight: "Healthy"}, "purge-osd 3": {Preflight: "CephHealthy", NeedsPersonAfter: journal.Duration(time.Hour)}}
+			held.HeldSince = map[string]time.Time{"a": now.Add(-2 * time.Hour), "purge-osd 3": now.Add(-time.Hour)}
+			s.Actions = []journal.ActionRecord{held}
+		}, OverallNeedsYou, []ProblemKind{ProblemHeld}},
 		"a finalizer has held a step for a moment": {func(s *Status) { heldByFinalizer(s, purge, 29*time.Second) }, OverallWorking, nil},
 		"a finalizer holds a step":                 {func(s *Status) { heldByFinalizer(s, purge, 30*time.Second) }, OverallWorking, []ProblemKind{ProblemHeld}},
 		"a finalizer holds a step for long":        {func(s *Status) { heldByFinalizer(s, purge, 5*time.Minute) }, OverallNeedsYou, []ProblemKind{ProblemHeld}},

@@ -48,7 +48,7 @@ func rolloutOf(w *fsm.World) *rollout {
 		if t == nil || t.FactsSeq == 0 || t.GoneSeq != 0 {
 			continue
 		}
-		if isChanging(node, rec) {
+		if isChanging(node, rec, w.Now) {
 			r.changing++
 			r.primary = r.primary || of(t).Facts.Primary
 		}
@@ -100,15 +100,26 @@ func begun(node string, rec *journal.ActionRecord) bool {
 	return is
 }
 
-// isChanging reports whether the action changes the load balancer of the node: it does not while it waits, or
-// if it has failed before that.
-func isChanging(node string, rec *journal.ActionRecord) bool {
+// unchangedAfter is how long after its request an action that waits or has failed still counts as one that
+// changes the node: if it has cut the node off, the node is seen not to be ready by then. The API server notices after
+// some 50 s.
+const unchangedAfter = 2 * time.Minute
+
+// isChanging reports whether the action changes the load balancer of the node. It does not while it waits,
+// or if it has failed before that.
+func isChanging(node string, rec *journal.ActionRecord, now time.Time) bool {
+	if rec.Stalled != nil {
+		return false
+	}
+	if now.Sub(rec.RequestedAt) < unchangedAfter {
+		return true
+	}
 	for _, does := range []string{journal.StepCheckLoadBalancer, journal.StepWriteLoadBalancer} {
 		if step := rec.Steps[does+" "+node]; step.Failures > 0 && !step.Open && !step.Done() {
 			return false
 		}
 	}
-	return rec.Stalled == nil && len(rec.Holds) == 0
+	return len(rec.Holds) == 0
 }
 
 // worse says why the node is worse off since an open action began to change its load balancer, or "".

@@ -152,6 +152,10 @@ func TestRolloutGoesOnPastANodeThatCannotBeChanged(t *testing.T) {
 	w.set(func(p *Policy) { p.Layout = "l2" })
 	w.begins("w10")
 	w.fails("w10")
+	if open := w.opens(); !slices.Equal(open, []string{"w10"}) {
+		t.Errorf("while nobody knows whether it is cut off, open are %q", open)
+	}
+	w.Pass(unchangedAfter)
 	if open := w.opens(); !slices.Equal(open, []string{"w10", "w11"}) {
 		t.Errorf("open are %q; refused: %+v", open, w.S.Refusals)
 	}

@@ -41,6 +41,9 @@ func TestTheLoadBalancerOfARealNode(t *testing.T) {
 	w.operator(t)
 	begun := w.begun(t, "primary-1")
 	w.lose(t, "primary-1", "primary-2")
+	w.awaitRead(t, "EKCO changes no other node", func(history string) bool {
+		return strings.Contains(history, "LoadBalancerRollout") && !strings.Contains(history, "update-lb-real-1")
+	}, "history", "--component", "loadbalancer", "--limit", "50")
 	w.mustEkco(t, "cancel", begun) // until then, no other node is changed
 	first := w.serves(t, haproxyImages[0], 3)
 

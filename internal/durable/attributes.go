@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -36,31 +37,47 @@ func attributesOf(path string) (attributes, error) {
 	return a, err
 }
 
-// give gives them to a file that is being written. The owner is first: to change it takes away
-// rights.
+// give gives them to a file that is being written. The group is first: the mode may let it read. The owner is
+// last: who has the right to change owners, and no other, may change nothing else of another's file.
 func (a attributes) give(file *os.File) error {
-	if err := file.Chown(a.uid, a.gid); err != nil {
+	if err := file.Chown(-1, a.gid); err != nil {
+		return err
+	}
+	if err := a.giveExtended(file); err != nil {
 		return err
 	}
 	if err := file.Chmod(a.mode); err != nil {
 		return err
 	}
+	return file.Chown(a.uid, -1)
+}
+
+func (a attributes) giveExtended(file *os.File) error {
 	has, err := extendedOf(file.Name())
 	if err != nil {
 		return err
 	}
 	for name, value := range a.extended {
-		if there, set := has[name]; set && bytes.Equal(there, value) {
+		there, set := has[name]
+		if set && bytes.Equal(there, value) {
 			continue // a label that the directory gave; to set it again may be forbidden
 		}
-		if err := unix.Fsetxattr(int(file.Fd()), name, value, 0); err != nil {
+		err := unix.Fsetxattr(int(file.Fd()), name, value, 0)
+		if errors.Is(err, unix.EPERM) && !set && strings.HasPrefix(name, "security.") {
+			continue // no part of the kernel gave the new file such a label, so none enforces it
+		}
+		if err != nil {
 			return fmt.Errorf("set %s of %s: %w", name, file.Name(), err)
 		}
 	}
 	return nil
 }
 
-// extendedOf reads a file's extended attributes; none where the file system has no such thing.
+// madeOfContent are attributes that the kernel makes of a file's content and of its other attributes. Those of
+// the old content would make the new one unreadable.
+var madeOfContent = []string{"security.ima", "security.evm"}
+
+// extendedOf reads a file's extended attributes but those that are made of its content; none where the file system has no such thing.
 func extendedOf(path string) (map[string][]byte, error) {
 	names, err := grown(func(buffer []byte) (int, error) { return unix.Listxattr(path, buffer) })
 	if errors.Is(err, unix.ENOTSUP) {
@@ -71,7 +88,7 @@ func extendedOf(path string) (map[string][]byte, error) {
 	}
 	all := map[string][]byte{}
 	for name := range strings.SplitSeq(strings.TrimSuffix(string(names), "\x00"), "\x00") {
-		if name == "" {
+		if name == "" || slices.Contains(madeOfContent, name) {
 			continue
 		}
 		value, err := grown(func(buffer []byte) (int, error) { return unix.Getxattr(path, name, buffer) })

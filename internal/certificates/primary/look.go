@@ -45,6 +45,7 @@ func Look(dir string, ttl time.Duration, now time.Time) journal.CertificatesOnPr
 				}
 			}
 		}
+		err = r.explained(err)
 		if err != nil && !slices.Contains(found.Problems, bounded(err.Error())) {
 			found.Problems = append(found.Problems, bounded(err.Error()))
 		}

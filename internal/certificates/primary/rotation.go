@@ -91,11 +91,20 @@ func (r *run) say(format string, args ...any) { r.Say(fmt.Sprintf(format, args..
 
 // fail says what could not be done; the rest goes on.
 func (r *run) fail(err error) {
+	err = r.explained(err)
 	if err == nil || slices.Contains(r.result.Failed, err.Error()) { // one unreadable directory is the cause for each of its files
 		return
 	}
 	r.say("Error: %s", err)
 	r.result.Failed = append(r.result.Failed, err.Error())
+}
+
+// explained says what to do about a file that EKCO's pod may not change. Its only right is to keep owners.
+func (r *run) explained(err error) error {
+	if r.ByHand || !errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	return fmt.Errorf("%w; EKCO's pod may not do that: make root the owner, or run on this host: ekco rotate-certs", err)
 }
 
 // later says what could not be done, and is tried again by the next rotation.
@@ -150,7 +159,7 @@ func (r *run) alone(ctx context.Context, do func() error) error {
 func (r *run) locked(do func() error) error {
 	for _, dir := range []string{"", "pki", "pki/etcd", manifests} {
 		lock, err := durable.Lock(context.Background(), r.at(dir))
-		if errors.Is(err, fs.ErrNotExist) {
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) { // its files cannot be changed, and hold up no other
 			continue
 		}
 		if err != nil {
@@ -171,7 +180,7 @@ func (r *run) swept() error {
 		paths = append(paths, manifestOf(c))
 	}
 	for _, path := range paths {
-		if err := durable.Tidy(r.at(path)); err != nil && !errors.Is(err, syscall.ENOTDIR) {
+		if err := durable.Tidy(r.at(path)); err != nil && !errors.Is(err, syscall.ENOTDIR) && !errors.Is(err, fs.ErrPermission) {
 			return fmt.Errorf("tidy up beside %s: %w", r.at(path), err)
 		}
 	}

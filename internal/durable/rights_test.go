@@ -1,0 +1,59 @@
+package durable
+
+import (
+	"errors"
+	"os"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/replicatedhq/ekco/internal/sim/rights"
+)
+
+// TestOwnersAreKeptWithTheRightToChangeThem has the files that a pod of EKCO finds.
+func TestOwnersAreKeptWithTheRightToChangeThem(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root may give a file away")
+	}
+	for _, owner := range [][2]int{{0, 27}, {1001, 1001}} {
+		path := file(t, "old", 0o444)
+		if err := errors.Join(os.Chown(path, owner[0], owner[1]), unix.Setxattr(path, "user.ekco", []byte("kept"), 0)); err != nil {
+			t.Fatal(err)
+		}
+		var written error
+		if err := rights.Only([]string{"CHOWN"}, func() { written = replaceLike(path, []byte("new")) }); err != nil || written != nil {
+			t.Error(err, written)
+		}
+		expect(t, path, "new", 0o444)
+		if is := stat(t, path).Sys().(*syscall.Stat_t); int(is.Uid) != owner[0] || int(is.Gid) != owner[1] {
+			t.Errorf("its owner is %d:%d, want %v", is.Uid, is.Gid, owner)
+		}
+	}
+}
+
+func TestWhatTheKernelMadeOfTheContentIsNotCopied(t *testing.T) {
+	for want, edit := range map[string]func(func()) error{
+		"":        func(do func()) error { return rights.Only(nil, do) }, // no label where the kernel gives none, and none may be set
+		"a label": func(do func()) error { do(); return nil },
+	} {
+		path := file(t, "old", 0o600)
+		for name, value := range map[string]string{"security.ima": "of the old content", "security.evm": "of it too", "security.label": "a label"} {
+			if err := unix.Setxattr(path, name, []byte(value), 0); err != nil {
+				t.Skipf("%s cannot be set here: %v", name, err)
+			}
+		}
+		var written error
+		if err := edit(func() { written = replaceLike(path, []byte("new")) }); err != nil || written != nil {
+			t.Error(err, written)
+		}
+		expect(t, path, "new", 0o600)
+		for name, want := range map[string]string{"security.ima": "", "security.evm": "", "security.label": want} {
+			got := make([]byte, 100)
+			n, err := unix.Getxattr(path, name, got)
+			if (want == "") != errors.Is(err, unix.ENODATA) || want != "" && string(got[:n]) != want {
+				t.Errorf("%s is %q, want %q (%v)", name, got, want, err)
+			}
+		}
+	}
+}

@@ -131,6 +131,8 @@ func (p Primaries) planRotate(work hosttask.Work) func(context.Context, journal.
 			return journal.Plan{}, err
 		}
 		task.HostNetwork = true // some components answer the host alone
+		// kURL gives admin.conf to a group of administrators: the new file gets the same group.
+		task.Capabilities = []string{"CHOWN"}
 		task.Paths = []tasks.Path{
 			{Host: etc, At: etc, Type: "Directory", Write: true},
 			{Host: "/var/log/pods", At: "/var/log/pods", Type: "Directory"},

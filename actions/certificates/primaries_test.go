@@ -1,6 +1,7 @@
 package certificates
 
 import (
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"slices"
@@ -200,4 +201,33 @@ func TestWhatIsServedMustBeTheNewOne(t *testing.T) {
 			t.Errorf("it %s", e.LastLine())
 		}
 	})
+}
+
+// plannedTask returns the host task that an action of the kind plans, and the limit of its step.
+func plannedTask(t *testing.T, kind journal.ActionKind) (hosttask.Task, journal.Duration) {
+	t.Helper()
+	for _, definition := range OfPrimaries(Primaries{Image: "replicated/ekco:v1"}) {
+		if definition.Kind != kind {
+			continue
+		}
+		plan, err := definition.Plan(t.Context(), journal.ActionRecord{Kind: kind, Subject: journal.ControlPlaneCertificates("p1"), Request: journal.ActionRequested{Input: journal.PrimaryInput{}}})
+		var input struct{ Task hosttask.Task }
+		if err == nil {
+			err = json.Unmarshal(plan.Steps[0].Input, &input)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return input.Task, plan.Steps[0].Timeout
+	}
+	t.Fatalf("there is no %s", kind)
+	return hosttask.Task{}, 0
+}
+
+func TestOnlyTheRenewalsPodMayChangeOwners(t *testing.T) {
+	for kind, want := range map[journal.ActionKind][]string{journal.ActionRenewControlPlane: {"CHOWN"}, journal.ActionLookAtCertificates: nil} {
+		if task, _ := plannedTask(t, kind); !slices.Equal(task.Capabilities, want) || task.Privileged {
+			t.Errorf("%s: %+v", kind, task)
+		}
+	}
 }

@@ -238,3 +238,13 @@ func TestASweepKnowsATasksTimesFromItsPod(t *testing.T) {
 		t.Errorf("it may start within %s and run for %s", got.start(), got.limit())
 	}
 }
+
+func TestATaskHasTheCapabilitiesItNames(t *testing.T) {
+	task := look
+	task.Capabilities = []string{"CHOWN"}
+	security := made(t, task).Spec.Containers[0].SecurityContext
+	if !cmp.Equal(security.Capabilities.Drop, []corev1.Capability{"ALL"}) || !cmp.Equal(security.Capabilities.Add, []corev1.Capability{"CHOWN"}) ||
+		*security.AllowPrivilegeEscalation || security.Privileged != nil {
+		t.Errorf("it is %+v", security)
+	}
+}

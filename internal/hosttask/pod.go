@@ -103,6 +103,9 @@ func (t Task) security() *corev1.SecurityContext {
 	}
 	security.AllowPrivilegeEscalation = new(false)
 	security.Capabilities = &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}}
+	for _, name := range t.Capabilities {
+		security.Capabilities.Add = append(security.Capabilities.Add, corev1.Capability(name))
+	}
 	security.SeccompProfile = &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}
 	return security
 }

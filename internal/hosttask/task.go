@@ -27,8 +27,11 @@ type Task struct {
 	// Paths are what it has of the host.
 	Paths []Path `json:"paths,omitempty"`
 	// Privileged lets it do everything on the host. Without, it is root without any
-	// capability.
+	// capability but those of Capabilities.
 	Privileged bool `json:"privileged,omitempty"`
+	// Capabilities are what it has besides, by their names in Kubernetes, such as "CHOWN". Each task says
+	// with them what it needs them for.
+	Capabilities []string `json:"capabilities,omitempty"`
 	// HostNetwork has it in the host's network, where it can ask what listens for the host alone.
 	HostNetwork bool `json:"host_network,omitempty"`
 	// Limit is how long the program may run; zero means two minutes. Start is how long it

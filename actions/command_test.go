@@ -147,6 +147,30 @@ func TestAStalledActionStaysStalledAfterARestartAndCanBeCancelled(t *testing.T) 
 	})
 }
 
+func TestAStalledActionIsRetriedWhereItsKindSaysSo(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		k, fixed := stalledWorld(w)
+		stays := k.kinds()
+		w.requestTest()
+		r := w.Start(w.Config(stays))
+		w.Pass(time.Hour) // an EKCO that did not retry has stalled it
+		r.Halt()
+		retries := k.definition()
+		retries.RetriesStalled = true
+		r = w.Start(w.Config([]actions.Definition{retries}))
+		w.Pass(24 * time.Hour)
+		if tries := w.Count("failed bad") - 10; tries < 6 || tries > 12 || w.Count("stalled") != 1 || w.Record().Stalled == nil {
+			t.Errorf("%d more tries in a day: %q", tries, w.Story())
+		}
+		r.Halt()
+		fixed.Store(true)
+		r = w.Start(w.Config([]actions.Definition{retries}))
+		if took := r.End(); took > 8*time.Hour || w.LastLine() != "ended done" {
+			t.Errorf("after %s the action %s", took, w.LastLine())
+		}
+	})
+}
+
 func TestTheBudgetSurvivesRestarts(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		k, _ := stalledWorld(w)

@@ -25,6 +25,10 @@ type Definition struct {
 	// Partial is set when the action ends as [journal.OutcomePartial] if one of its steps has left
 	// word of something that is missing.
 	Partial bool
+	// RetriesStalled is set when a stalled action is tried again automatically, after longer and longer rests: where
+	// nobody comes to repair the cause, it must not keep EKCO from what is due later. It is shown as stalled
+	// until it has ended.
+	RetriesStalled bool
 	// Exclusive is set when another EKCO at work must not be interfered with: each step
 	// waits until this one's actions are mirrored, which keeps the other's from being.
 	Exclusive bool

@@ -328,16 +328,17 @@ func (a *run) failed(s *stepState, err error) {
 	a.notRefused(s)
 	failures := a.progress(s).Failures + 1
 	failure := &journal.StepFailed{Step: s.planned.ID, Attempt: s.attempt, Error: err.Error(), Outputs: a.newOutputs(s, err)}
-	s.exhausted = failures >= a.cfg.Retry.Budget
+	spent := failures >= a.cfg.Retry.Budget
+	s.exhausted = spent && !a.kind.RetriesStalled
 	if !s.exhausted {
 		rest := a.cfg.Retry.afterFailure(failures)
 		s.next, failure.NextTry = time.Now().Add(rest), a.cfg.Now().Add(rest).UTC()
 	}
 	a.note(s.startedSeq, journal.TypeStepFailed, failure)
 	switch {
-	case s.exhausted && a.mustTurnBack(s):
+	case spent && a.mustTurnBack(s):
 		a.endEarly(journal.ActionEnded{Outcome: journal.OutcomeAbandoned, Reason: fmt.Sprintf("step %s failed %d times: %v", s.planned.ID, failures, err)})
-	case s.exhausted && a.record.Stalled == nil:
+	case spent && a.record.Stalled == nil:
 		a.note(a.record.LastSeq, journal.TypeActionStalled, &journal.ActionStalled{
 			Step: s.planned.ID, Reason: fmt.Sprintf("failed %d times: %v", failures, err),
 		})

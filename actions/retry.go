@@ -26,6 +26,9 @@ type RetryPolicy struct {
 	// HoldInitial is the rest after a preflight first failed. It grows by
 	// Factor up to HoldMax, give or take Jitter.
 	HoldInitial, HoldMax time.Duration
+	// StalledMax is the longest rest of a stalled action that is tried again automatically
+	// ([Definition.RetriesStalled]; 6 h). The rests grow by Factor from Max on.
+	StalledMax time.Duration
 }
 
 func (p RetryPolicy) withDefaults() RetryPolicy {
@@ -33,11 +36,17 @@ func (p RetryPolicy) withDefaults() RetryPolicy {
 		Initial: cmp.Or(p.Initial, time.Second), Max: cmp.Or(p.Max, 2*time.Minute),
 		Factor: cmp.Or(p.Factor, 2), Jitter: cmp.Or(p.Jitter, 0.2), Budget: cmp.Or(p.Budget, 10),
 		HoldInitial: cmp.Or(p.HoldInitial, DefaultHoldInitial), HoldMax: cmp.Or(p.HoldMax, DefaultHoldMax),
+		StalledMax: cmp.Or(p.StalledMax, 6*time.Hour),
 	}
 }
 
-// afterFailure returns the rest after the n-th failure in a row, from 1.
-func (p RetryPolicy) afterFailure(n int) time.Duration { return p.nth(n, p.Initial, p.Max) }
+// afterFailure returns the rest after the n-th failure in a row, from 1. Beyond the budget it grows further.
+func (p RetryPolicy) afterFailure(n int) time.Duration {
+	if n >= p.Budget {
+		return p.nth(n-p.Budget+1, p.Max, p.StalledMax)
+	}
+	return p.nth(n, p.Initial, p.Max)
+}
 
 // afterHold returns the rest after the n-th hold in a row, from 1.
 func (p RetryPolicy) afterHold(n int) time.Duration { return p.nth(n, p.HoldInitial, p.HoldMax) }

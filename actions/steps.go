@@ -67,7 +67,7 @@ func (a *run) stepOf(planned journal.PlannedStep, changes bool) *stepState {
 	step := &stepState{
 		planned: planned, code: code, group: a.groupOf(planned, code, changes),
 		attempt: progress.Attempts, next: progress.NextTry,
-		exhausted: a.record.Stalled != nil && (startedBefore(progress) || progress.LastError != "") &&
+		exhausted: a.record.Stalled != nil && !a.kind.RetriesStalled && (startedBefore(progress) || progress.LastError != "") &&
 			!progress.Open && !progress.Done() && progress.NextTry.IsZero(),
 	}
 	a.byID[planned.ID] = step

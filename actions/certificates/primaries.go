@@ -87,7 +87,7 @@ func OfPrimaries(p Primaries) []actions.Definition {
 	return []actions.Definition{
 		{Kind: journal.ActionLookAtCertificates, Noun: "look", Expendable: true, Steps: lookSteps, Plan: p.planLook(look)},
 		{
-			Kind: journal.ActionRenewControlPlane, Noun: "renewal", Expendable: true, Steps: rotate.Steps(), Plan: p.planRotate(rotate),
+			Kind: journal.ActionRenewControlPlane, Noun: "renewal", Expendable: true, RetriesStalled: true, Steps: rotate.Steps(), Plan: p.planRotate(rotate),
 			Preflights: map[string]actions.Preflight{
 				AnotherAPIServer:  actions.PreflightFunc(p.anotherAnswers),
 				ControlPlaneRests: actions.PreflightFunc(rests),

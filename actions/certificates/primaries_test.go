@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/replicatedhq/ekco/actions/actionstest"
+	"github.com/replicatedhq/ekco/internal/certificates"
+	"github.com/replicatedhq/ekco/internal/certificates/primary/primarytest"
 	"github.com/replicatedhq/ekco/internal/hosttask"
 	"github.com/replicatedhq/ekco/internal/hosttask/hosttasksim"
 	"github.com/replicatedhq/ekco/journal"
@@ -180,6 +182,32 @@ func TestAnExternalCAHoldsTheAction(t *testing.T) {
 		if e.LastLine() != "ended done" {
 			t.Errorf("it %s", e.LastLine())
 		}
+	})
+}
+
+// TestAStalledRenewalRenewsWhatIsDueLater: the one that cannot be renewed keeps no other waiting.
+func TestAStalledRenewalRenewsWhatIsDueLater(t *testing.T) {
+	actionstest.InBubble(t, func(bare *actionstest.World) {
+		e := newEstate(bare, 33*24*time.Hour, "p1")
+		foreign := &primarytest.Host{T: bare.T, Dir: t.TempDir(), NewKey: e.keys.New, Kind: certificates.ECDSAP256}
+		foreign.Make(time.Now().Add(soon))
+		e.hosts["p1"].Write("scheduler.conf", 0o600, foreign.Read("scheduler.conf"))
+		e.ask(journal.ActionRenewControlPlane, "p1")
+		r := e.Start(e.Config(e.kinds(nil)))
+		e.Pass(36 * time.Hour)
+		if rec := e.Record(); rec.Stalled == nil || !strings.Contains(rec.Stalled.Reason, "did not sign it") {
+			t.Errorf("it is %+v", rec.Stalled)
+		}
+		made := e.Made("p1")
+		e.Pass(24 * time.Hour)
+		if tries := e.Made("p1") - made; tries < 1 || tries > 4 {
+			t.Errorf("it was tried %d times in a day", tries)
+		}
+		e.Pass(30 * time.Hour)
+		if got := e.outcome(); e.LastLine() != "ended done" || !strings.Contains(got, "p1: 1 fresh") {
+			t.Errorf("%s, %s", got, e.LastLine())
+		}
+		r.End()
 	})
 }
 

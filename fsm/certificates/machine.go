@@ -58,7 +58,7 @@ func (m machine) Table() fsm.Table {
 			After: unknownGrace, Advice: "bring the node back; if it is gone for good: ekco purge-node, with its name",
 		}},
 		Transitions: []fsm.Transition{
-			to("renew", Renewing, "a renew-certificate or renew-control-plane action is open", m.Tells("they are being renewed")),
+			to("renew", Renewing, "a renew-certificate or renew-control-plane action is open and has not stalled", m.Tells("they are being renewed")),
 			to("removed", Absent, "the Secret or the file is not there any more", m.TellsLost),
 			to("broken", Unreadable, "something is wrong with what the Secret or the file holds", tellsUnreadable),
 			to("foreign", Foreign, "it is a customer's own certificate, by its names", m.Tells("it is a customer's own certificate, which EKCO never touches")),
@@ -99,7 +99,7 @@ func tellsEnd(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
 func (machine) Goal(t *fsm.Thing, _ journal.State, w *fsm.World) journal.State {
 	facts := of(t).Facts
 	switch {
-	case open(t, w, journal.ActionRenewCertificate), open(t, w, journal.ActionRenewControlPlane):
+	case isRenewed(t, w):
 		return Renewing
 	case t.GoneSeq != 0:
 		return Absent

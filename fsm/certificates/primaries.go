@@ -2,6 +2,7 @@ package certificates
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/replicatedhq/ekco/fsm"
@@ -70,6 +71,13 @@ func wantsOnPrimary(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 	if due, may := t.Again(journal.ActionRenewControlPlane, w.Policy, troubled); may {
 		want(fsm.Want{Kind: journal.ActionRenewControlPlane, Due: due, Rank: c.Facts.Ends()})
 	}
+}
+
+// isRenewed reports whether a renewal is at work. One that has stalled is not, though it is tried again.
+func isRenewed(t *fsm.Thing, w *fsm.World) bool {
+	return slices.ContainsFunc(w.Open(t), func(rec *journal.ActionRecord) bool {
+		return rec.Kind != journal.ActionLookAtCertificates && rec.Stalled == nil
+	})
 }
 
 func open(t *fsm.Thing, w *fsm.World, kind journal.ActionKind) bool {

@@ -294,3 +294,25 @@ func TestADryRunOfALookIsOneOnly(t *testing.T) {
 		t.Error("nobody looks once it is no dry run any more")
 	}
 }
+
+// TestAStalledRenewalIsNotCalledRenewing, on a primary or of a Secret: what is due shows.
+func TestAStalledRenewalIsNotCalledRenewing(t *testing.T) {
+	for _, of := range []journal.Subject{p1, registry} {
+		w := newPrimaries(t)
+		facts := w.facts(5*day, nil)
+		if of == p1 {
+			w.observe(p1, w.on(0, nil))
+			facts = w.on(5*day, nil)
+			w.looks(p1, "nobody has looked", facts)
+		}
+		w.observe(of, facts)
+		if state := w.state(of); state != Renewing {
+			t.Fatalf("it is %s", state)
+		}
+		rec := w.Open(of)
+		w.Write(journal.Draft{Type: journal.TypeActionStalled, Subject: of, Action: rec.ID, Payload: journal.ActionStalled{Step: "rotate p1", Reason: "x"}})
+		if state := w.state(of); state != Due || w.Open(of) == nil || w.Open(of).ID != rec.ID {
+			t.Errorf("%s is %s, open is %+v", of.Name, state, w.Open(of))
+		}
+	}
+}

@@ -2,6 +2,7 @@ package api
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/fsm"
+	fsmcertificates "github.com/replicatedhq/ekco/fsm/certificates"
 	fsmnode "github.com/replicatedhq/ekco/fsm/node"
 	"github.com/replicatedhq/ekco/journal"
 	"github.com/replicatedhq/ekco/journal/words"
@@ -47,6 +49,8 @@ const (
 	ProblemMirror            ProblemKind = "mirror"
 	ProblemDefect            ProblemKind = "defect"
 	ProblemNeedsPerson       ProblemKind = "needs_person"
+	// ProblemCertificateExpires: a certificate expires soon, or has expired.
+	ProblemCertificateExpires ProblemKind = "certificate_expires"
 )
 
 // Problem is something that is not as it should be.
@@ -73,7 +77,7 @@ const apiGrace = 5 * time.Minute
 // need a person, and the verdict that follows. Verb is what an action of a kind does.
 func Judge(status *Status, verb func(journal.ActionKind) string) {
 	problems := slices.Concat([]Problem{}, journalProblems(status), operatorProblems(status), mirrorProblems(status), actionProblems(status, verb),
-		nodeProblems(status), thingProblems(status), refusalProblems(status, verb), defects(status))
+		nodeProblems(status), thingProblems(status), certificateProblems(status), refusalProblems(status, verb), defects(status))
 	slices.SortStableFunc(problems, func(a, b Problem) int { return cmp.Compare(rank(a), rank(b)) })
 	status.Problems, status.Verdict = problems, OverallOK
 	switch {
@@ -197,7 +201,7 @@ func actionProblems(status *Status, verb func(journal.ActionKind) string) (probl
 		case action.Stalled != nil:
 			problem.Kind, problem.NeedsYou, problem.Since = ProblemStalled, true, at(action.StalledAt)
 			problem.Reason = fmt.Sprintf("%s is stalled at %s: %s", what, action.Stalled.Step, action.Stalled.Reason)
-			problem.Advice = "repair the cause, then: ekco retry " + action.ID
+			problem.Advice = "repair the cause, then: ekco retry " + action.ID + NextTryHint(action)
 		case others != "" && (len(action.Holds) == 0 || tooLong && !needy):
 			problem.Kind, problem.NeedsYou, problem.Since = ProblemHeld, tooLong, at(waits.Since)
 			problem.Reason = what + " " + waits.Missing
@@ -222,6 +226,14 @@ func actionProblems(status *Status, verb func(journal.ActionKind) string) (probl
 		problems = append(problems, problem)
 	}
 	return problems
+}
+
+// NextTryHint says when a stalled action is tried again automatically, or returns "".
+func NextTryHint(action journal.ActionRecord) string {
+	if action.Stalled == nil || action.Steps[action.Stalled.Step].NextTry.IsZero() {
+		return ""
+	}
+	return "; EKCO also tries again, at " + words.Stamp(action.Steps[action.Stalled.Step].NextTry) + " or later"
 }
 
 // othersGrace is how long others may hold what a step waits for before it is called a problem.
@@ -307,6 +319,32 @@ func thingProblems(status *Status) (problems []Problem) {
 				Reason: fmt.Sprintf("%s is %s: %s", name, thing.State, thing.NeedsPerson), Advice: thing.Advice, Command: "ekco explain " + name,
 			})
 		}
+	}
+	return problems
+}
+
+// certificateProblems are the certificates that expire soon. They need a person although EKCO may renew them:
+// it should have done so by now.
+func certificateProblems(status *Status) (problems []Problem) {
+	for _, thing := range status.Things {
+		var facts fsmcertificates.Facts
+		if thing.Machine != fsmcertificates.Machine || thing.Gone || json.Unmarshal(thing.Facts, &facts) != nil {
+			continue
+		}
+		first, since, needs := fsmcertificates.NeedsPerson(thing.Name, facts.CertificateFacts, status.Now)
+		if !needs {
+			continue
+		}
+		expires := "expires at "
+		if !status.Now.Before(first.NotAfter) {
+			expires = "expired at "
+		}
+		problems = append(problems, Problem{
+			Kind: ProblemCertificateExpires, NeedsYou: true, Thing: thing.Machine + "/" + thing.Name, Since: at(since),
+			Reason:  fmt.Sprintf("certificate %s (%s) %s%s%s", thing.Name, first.At, expires, words.Stamp(first.NotAfter), words.Because(cmp.Or(facts.Unreadable, facts.Unrenewed))),
+			Advice:  "see who renews it, or what its renewal waits for, and renew it",
+			Command: "ekco certificates",
+		})
 	}
 	return problems
 }

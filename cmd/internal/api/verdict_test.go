@@ -1,6 +1,7 @@
 package api
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -26,6 +27,15 @@ func heldByFinalizer(s *Status, action journal.ActionRecord, ago time.Duration) 
 	s.Progress = map[string]map[string]actions.Progress{action.ID: {
 		"delete-node": {Missing: "waits for finalizer a/b", Foreign: true, Since: s.Now.Add(-ago)},
 	}}
+}
+
+// expiring has a primary's certificate expire after that time.
+func expiring(s *Status, left time.Duration, gone bool) {
+	facts, err := json.Marshal(journal.CertificateFacts{Certificates: []journal.Certificate{{At: "/etc/kubernetes/admin.conf", NotAfter: s.Now.Add(left)}}})
+	if err != nil {
+		panic(err)
+	}
+	s.Things = append(s.Things, ThingStatus{Machine: "certificate", Name: "control-plane/p1", Facts: facts, Gone: gone}, ThingStatus{Machine: "certificate", Name: "registry"})
 }
 
 func TestTheVerdictIsThatOfTheWorstProblem(t *testing.T) {
@@ -130,6 +140,14 @@ func TestTheVerdictIsThatOfTheWorstProblem(t *testing.T) {
 			stalled.Stalled = &journal.ActionStalled{Step: "delete-node", Reason: "tried 5 times"}
 			s.Actions, s.Mirror = []journal.ActionRecord{stalled}, "forbidden"
 		}, OverallNeedsYou, []ProblemKind{ProblemStalled, ProblemMirror}},
+		"a certificate expires in 15 days": {func(s *Status) { expiring(s, 15*24*time.Hour, false) }, OverallOK, nil},
+		"a certificate expires in 14 days": {func(s *Status) { expiring(s, 14*24*time.Hour, false) }, OverallNeedsYou, []ProblemKind{ProblemCertificateExpires}},
+		"a certificate has expired, and no operator runs": {
+			func(s *Status) { s.Operator = OperatorStatus{}; expiring(s, -time.Hour, false) },
+			OverallNeedsYou,
+			[]ProblemKind{ProblemNotRunning, ProblemCertificateExpires},
+		},
+		"an expired certificate is gone": {func(s *Status) { expiring(s, -time.Hour, true) }, OverallOK, nil},
 		"a newer EKCO's action": {func(s *Status) {
 			newer := purge
 			newer.Unreadable = "step.sung"
@@ -185,6 +203,16 @@ func TestAJournalThatWasDamagedIsOneProblemAlsoIfItLacksEvents(t *testing.T) {
 	} {
 		if got := journalProblems(&Status{Journal: j}); len(got) != 1 || got[0].Reason != want {
 			t.Errorf("got %+v, want %q", got, want)
+		}
+	}
+}
+
+func TestAStalledActionSaysWhenItIsTriedAgain(t *testing.T) {
+	at := time.Date(2026, 11, 22, 3, 0, 0, 0, time.UTC)
+	for next, want := range map[time.Time]bool{{}: false, at: true} {
+		action := journal.ActionRecord{Stalled: &journal.ActionStalled{Step: "a"}, Steps: map[string]journal.StepRecord{"a": {NextTry: next}}}
+		if hint := NextTryHint(action); strings.Contains(hint, "2026-11-22T03:00:00Z") != want {
+			t.Errorf("%s: %q", next, hint)
 		}
 	}
 }

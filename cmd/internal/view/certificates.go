@@ -139,6 +139,9 @@ func waitsFor(status api.Status, name string) string {
 		if !about(action.Subject) {
 			continue
 		}
+		if action.Stalled != nil {
+			return action.ID + " is stalled: " + action.Stalled.Reason
+		}
 		for _, hold := range action.Holds {
 			return action.ID + " waits: " + hold.Reason
 		}

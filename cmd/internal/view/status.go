@@ -258,8 +258,8 @@ func waits(status api.Status, action journal.ActionRecord, v *words.Vocabulary, 
 	}
 	lines = append(lines, held...)
 	if action.Stalled != nil {
-		lines = append(lines, fmt.Sprintf("stalled at %s%s%s; repair the cause, then: ekco retry %s%s", Clean(action.Stalled.Step),
-			words.Because(Clean(action.Stalled.Reason)), since(action.StalledAt), Clean(action.ID), CancelHint(action)))
+		lines = append(lines, fmt.Sprintf("stalled at %s%s%s; repair the cause, then: ekco retry %s%s%s", Clean(action.Stalled.Step),
+			words.Because(Clean(action.Stalled.Reason)), since(action.StalledAt), Clean(action.ID), CancelHint(action), api.NextTryHint(action)))
 	}
 	if action.Cancelling != nil {
 		lines = append(lines, "is being cancelled"+words.Because(Clean(action.Cancelling.Reason)))

@@ -36,10 +36,11 @@ const RotateTask = "rotate-certs"
 
 const (
 	lookLimit = 30 * time.Second
-	// RotatePatience is how long a component may take to come back, and rotateLimit long enough
-	// for two that do not, one after the other.
-	RotatePatience = 2 * time.Minute
-	rotateLimit    = 7 * time.Minute
+	// RotatePatience is how long a component may take to come back: kubeadm's startup probes let it start for
+	// 4 minutes. rotateLimit is long enough where none does, neither with the new certificates nor with the old
+	// ones, for which it has a third of that time: first the API server, then the two others.
+	RotatePatience = 5 * time.Minute
+	rotateLimit    = 3*RotatePatience + time.Minute
 	// proofTime is how long it may take until all of it shows: an API server reads another
 	// certificate once a minute.
 	proofTime   = 2 * time.Minute

@@ -140,7 +140,7 @@ func TestAComponentThatDoesNotComeBackHoldsTheActionWithItsLastWords(t *testing.
 		}
 		e.ask(journal.ActionRenewControlPlane, "p1")
 		r := e.Start(e.Config(e.kinds(nil)))
-		e.Pass(4 * time.Minute)
+		e.Pass(7 * time.Minute)
 		held := e.Record().Holds["rotate p1"]
 		if held.Preflight != ControlPlaneRests || !strings.Contains(held.Reason, "I am kube-scheduler and cannot go on") || !strings.Contains(held.Reason, "EKCO tries again at ") {
 			t.Errorf("held by %+v", held)
@@ -229,6 +229,33 @@ func TestWhatIsServedMustBeTheNewOne(t *testing.T) {
 			t.Errorf("it %s", e.LastLine())
 		}
 	})
+}
+
+func TestAComponentMayTakeAsLongAsKubeadmLetsItStart(t *testing.T) {
+	actionstest.InBubble(t, func(bare *actionstest.World) {
+		e := newEstate(bare, soon, "p1")
+		host := e.hosts["p1"]
+		before := host.Starts("kube-scheduler")
+		host.Refuses = func(component string, _ []string) string {
+			if _, started := host.Newest(component); host.Starts(component) > before && time.Since(started) < 4*time.Minute {
+				return "connection refused"
+			}
+			return ""
+		}
+		e.ask(journal.ActionRenewControlPlane, "p1")
+		e.RunToEnd(e.Config(e.kinds(nil)))
+		if got := e.outcome(); e.LastLine() != "ended done" || !strings.HasPrefix(got, "p1: 2 fresh, 3 starts") {
+			t.Errorf("%s, %s", got, e.LastLine())
+		}
+	})
+}
+
+// TestTheLimitsOfARenewalFitIntoOneAnother: a rotation takes three times its patience at most.
+func TestTheLimitsOfARenewalFitIntoOneAnother(t *testing.T) {
+	task, step := plannedTask(t, journal.ActionRenewControlPlane)
+	if limit := time.Duration(task.Limit); limit <= 3*RotatePatience || time.Duration(step) < task.Longest()+proofTime {
+		t.Errorf("a rotation may take %s, its pod %s, its step %s", 3*RotatePatience, limit, time.Duration(step))
+	}
 }
 
 // plannedTask returns the host task that an action of the kind plans, and the limit of its step.

@@ -63,7 +63,7 @@ func addCertificateTasks(a *app, to *cobra.Command) {
 		cmd.Flags().StringVar(&of.hostname, "hostname", "", "")
 		cmd.Flags().StringVar(&of.dir, "dir", kubernetesDir, "")
 		cmd.Flags().StringVar(&of.logs, "pod-logs", primary.Logs, "")
-		cmd.Flags().DurationVar(&of.patience, "patience", 3*time.Minute, "")
+		cmd.Flags().DurationVar(&of.patience, "patience", actionscertificates.RotatePatience, "")
 		to.AddCommand(cmd)
 	}
 }

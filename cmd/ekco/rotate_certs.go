@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	actionscertificates "github.com/replicatedhq/ekco/actions/certificates"
 	"github.com/replicatedhq/ekco/cmd/internal/view"
 	"github.com/replicatedhq/ekco/internal/certificates/primary"
 )
@@ -55,6 +56,9 @@ the other.`,
 				return err
 			}
 			of.byHand = true
+			if !cmd.Flags().Changed("patience") {
+				of.patience = 0
+			}
 			_, err := a.rotate(cmd.Context(), of)
 			return err
 		},
@@ -63,7 +67,7 @@ the other.`,
 	cmd.Flags().StringVar(&of.hostname, "hostname", "", "`name` of this node, for what is said (default: that of the host)")
 	cmd.Flags().StringVar(&of.dir, "dir", kubernetesDir, "`directory` of Kubernetes")
 	cmd.Flags().StringVar(&of.logs, "pod-logs", primary.Logs, "`directory` in which the kubelet has the logs of pods")
-	cmd.Flags().DurationVar(&of.patience, "patience", 3*time.Minute, "how long a component may take to come back, as a `time`")
+	cmd.Flags().DurationVar(&of.patience, "patience", actionscertificates.RotatePatience, "how long a component may take to come back, as a `time`")
 	return cmd
 }
 
@@ -80,7 +84,7 @@ func (a *app) ofEnvironment(cmd *cobra.Command, of *rotateCerts) error {
 		return usagef("--ttl is %s: want a time such as 4320h", of.ttl)
 	}
 	if of.patience <= 0 {
-		return usagef("--patience is %s: want a time such as 3m", of.patience)
+		return usagef("--patience is %s: want a time such as 5m", of.patience)
 	}
 	name, _ := a.env("HOSTNAME")
 	of.hostname = cmp.Or(of.hostname, name)

@@ -6,7 +6,10 @@ import (
 	"errors"
 	"net"
 	"net/url"
+	"slices"
 	"strconv"
+	"strings"
+	"time"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -19,6 +22,22 @@ type Manifest struct {
 	// it is well: whether it is ready, or else whether it lives. It is empty if the kubelet
 	// does not ask by HTTP.
 	Container, Probe string
+	// Command is what the container runs, with its arguments.
+	Command []string
+	// Startup is how long the kubelet lets it start before it is killed; 0 if the manifest does not say.
+	Startup time.Duration
+}
+
+// Flag returns the value of a flag of the command, or "". Of several the last counts.
+func (m Manifest) Flag(name string) (last string) {
+	for i, arg := range m.Command {
+		if value, is := strings.CutPrefix(arg, name+"="); is {
+			last = value
+		} else if arg == name && i+1 < len(m.Command) {
+			last = m.Command[i+1]
+		}
+	}
+	return last
 }
 
 // Manifest reads the manifest of a static pod: a single Pod.
@@ -49,7 +68,9 @@ func (f File) Manifest() (Manifest, error) {
 	}
 	manifest := Manifest{Namespace: read.Metadata.Namespace, Name: read.Metadata.Name, Annotations: read.Metadata.Annotations}
 	if len(read.Spec.Containers) > 0 {
-		manifest.Container, manifest.Probe = read.Spec.Containers[0].Name, read.Spec.Containers[0].probe()
+		first := read.Spec.Containers[0]
+		manifest.Container, manifest.Probe = first.Name, first.probe()
+		manifest.Command, manifest.Startup = slices.Concat(first.Command, first.Args), first.Starts.time()
 	}
 	return manifest, nil
 }
@@ -60,8 +81,26 @@ type container struct {
 		Name string `yaml:"name"`
 		Port string `yaml:"containerPort"`
 	} `yaml:"ports"`
-	Ready probe `yaml:"readinessProbe"`
-	Lives probe `yaml:"livenessProbe"`
+	Command []string `yaml:"command"`
+	Args    []string `yaml:"args"`
+	Ready   probe    `yaml:"readinessProbe"`
+	Lives   probe    `yaml:"livenessProbe"`
+	Starts  *startup `yaml:"startupProbe"`
+}
+
+// startup is a startup probe, of which the times count.
+type startup struct {
+	Delay    int `yaml:"initialDelaySeconds"`
+	Period   int `yaml:"periodSeconds"`
+	Failures int `yaml:"failureThreshold"`
+}
+
+// time is how long it lets a container start, with the defaults of Kubernetes.
+func (s *startup) time() time.Duration {
+	if s == nil {
+		return 0
+	}
+	return time.Duration(s.Delay+cmp.Or(s.Period, 10)*cmp.Or(s.Failures, 3)) * time.Second
 }
 
 type probe struct {

@@ -2,9 +2,13 @@ package primary
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
+	"strconv"
+	"strings"
 
 	"github.com/replicatedhq/ekco/internal/certificates"
 	"github.com/replicatedhq/ekco/internal/durable"
@@ -44,7 +48,34 @@ func (r *run) manifest(component string) (certificates.File, certificates.Manife
 // static is what the kubelet knows a component by. The error is fs.ErrNotExist if it is not here.
 func (r *run) static(component string) (Static, error) {
 	_, manifest, err := r.manifest(component)
-	return Static{Namespace: manifest.Namespace, Name: manifest.Name, Container: manifest.Container, Probe: manifest.Probe}, err
+	static := Static{
+		Namespace: manifest.Namespace, Name: manifest.Name, Container: manifest.Container, Probe: manifest.Probe, Startup: manifest.Startup,
+	}
+	if err != nil || manifest.Probe != "" {
+		return static, err
+	}
+	static.Handshake = handshake(component, manifest)
+	i, _ := itemOf("pki/apiserver")
+	if served, errRead := i.read(r.at); errRead == nil && component == apiServer && strings.HasSuffix(manifest.Flag("--tls-cert-file"), "/"+i.shown()) {
+		static.Serves = certificates.Fingerprint(served.leaf)
+	}
+	return static, nil
+}
+
+// securePorts are where the components serve unless their manifest says otherwise.
+var securePorts = map[string]string{apiServer: "6443", controllerManager: "10257", scheduler: "10259"}
+
+// handshake is where a component serves on its host, or "".
+func handshake(component string, manifest certificates.Manifest) string {
+	port := cmp.Or(manifest.Flag("--secure-port"), securePorts[component])
+	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+		return ""
+	}
+	host := "127.0.0.1"
+	if ip := net.ParseIP(manifest.Flag("--bind-address")); ip != nil && !ip.IsUnspecified() {
+		host = ip.String()
+	}
+	return net.JoinHostPort(host, port)
 }
 
 // marked is the annotation of a component's manifest.

@@ -16,6 +16,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/replicatedhq/ekco/internal/certificates"
 )
 
 // Static is a static pod of the control plane.
@@ -23,7 +25,15 @@ type Static struct {
 	Namespace, Name, Container string
 	// Probe is where it is asked whether it is well.
 	Probe string
+	// Handshake is where it serves, for one that has no such probe; Serves is the SHA-256 of the certificate that
+	// it has to serve there, empty for any.
+	Handshake, Serves string
+	// Startup is how long its kubelet lets it start.
+	Startup time.Duration
 }
+
+// provable reports whether there is a way to see whether it is well.
+func (of Static) provable() bool { return of.Probe != "" || of.Handshake != "" }
 
 // Pod is what the kubelet has made of a static pod's manifest: of another one, it is another.
 type Pod struct {
@@ -119,13 +129,13 @@ const (
 	mostWords = 300
 )
 
-// Answers implements [Kubelet], as the kubelet's own probe does.
+// Answers implements [Kubelet], as the kubelet's own probe does. Where there is none, a handshake shows that it serves.
 func (h OnHost) Answers(ctx context.Context, of Static) error {
-	if of.Probe == "" {
-		return fmt.Errorf("the manifest of %s does not say where it is asked whether it is well", of.Name)
-	}
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
+	if of.Probe == "" {
+		return of.serves(ctx)
+	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, of.Probe, http.NoBody)
 	if err != nil {
 		return fmt.Errorf("ask %s: %w", of.Name, err)
@@ -148,6 +158,21 @@ func (h OnHost) Answers(ctx context.Context, of Static) error {
 	}
 	return nil
 }
+
+// serves returns an error unless a static pod serves the certificate that it has to.
+func (of Static) serves(ctx context.Context) error {
+	if of.Handshake == "" {
+		return errNoProof
+	}
+	leaf, err := certificates.Served(ctx, of.Handshake)
+	if err == nil && of.Serves != "" && certificates.Fingerprint(leaf) != of.Serves {
+		err = fmt.Errorf("it serves another certificate at %s than there is in its file", of.Handshake)
+	}
+	return err
+}
+
+// errNoProof is the error of a component of which nobody can tell whether it is well.
+var errNoProof = errors.New("its manifest has no httpGet probe and no port at which it serves, so EKCO cannot tell whether it comes back; add a livenessProbe")
 
 // LastWords implements [Kubelet].
 func (h OnHost) LastWords(of Static, uid string) string {

@@ -92,7 +92,7 @@ func TestAComponentIsAskedAsTheKubeletAsks(t *testing.T) {
 		t.Error(err)
 	}
 	of.Probe = ""
-	if err := (primary.OnHost{}).Answers(t.Context(), of); err == nil || !strings.Contains(err.Error(), "does not say where") {
+	if err := (primary.OnHost{}).Answers(t.Context(), of); err == nil || !strings.Contains(err.Error(), "add a livenessProbe") {
 		t.Error(err)
 	}
 }

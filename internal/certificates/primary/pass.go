@@ -1,6 +1,7 @@
 package primary
 
 import (
+	"cmp"
 	"context"
 	"crypto/x509"
 	"errors"
@@ -25,6 +26,9 @@ func (r *run) pass(ctx context.Context, c *record) error {
 			i := c.file(h.path)
 			return i >= 0 && c.Files[i].Fingerprint == certificates.Fingerprint(h.leaf)
 		})
+	}
+	if r.unwell = r.askBefore(ctx, due); ctx.Err() != nil {
+		return fmt.Errorf("interrupted before anything was changed: %w", ctx.Err())
 	}
 	var prepared []made
 	err = r.locked(func() error {
@@ -188,7 +192,13 @@ func (r *run) restartable(c *record, prepared []made) (fine []made) {
 		if !slices.ContainsFunc(prepared, mine) && len(c.of(name)) == 0 {
 			continue
 		}
-		one, err := r.restart(c, name)
+		expired := slices.ContainsFunc(before, func(other restart) bool { return other.Name == name && other.Expired }) ||
+			slices.ContainsFunc(prepared, func(m made) bool { return mine(m) && r.Now().After(m.old.leaf.NotAfter) })
+		var one *restart
+		err := cmp.Or(r.unwell[name], r.unwell[apiServer])
+		if err == nil || expired || len(c.of(name)) > 0 {
+			one, err = r.restart(c, name)
+		}
 		if err != nil {
 			r.unsettled = r.unsettled || len(c.of(name)) > 0
 			r.fail(errors.Join(err, discard(prepared, mine)))
@@ -198,15 +208,44 @@ func (r *run) restartable(c *record, prepared []made) (fine []made) {
 		if one == nil {
 			continue
 		}
-		for _, m := range prepared {
-			one.Expired = one.Expired || mine(m) && r.Now().After(m.old.leaf.NotAfter)
-		}
-		for _, other := range before {
-			one.Expired = one.Expired || other.Name == name && other.Expired
-		}
+		one.Expired = expired
 		c.Components = append(c.Components, *one)
 	}
 	return prepared
+}
+
+// askBefore asks the components that may be restarted whether they are well, and returns why some are not: nobody
+// could tell whether those come back. An administrator who asks for a rotation has a reason.
+func (r *run) askBefore(ctx context.Context, due []held) map[string]error {
+	unwell := map[string]error{}
+	for _, name := range components() {
+		static, err := r.static(name)
+		if err != nil || !static.provable() || r.ByHand || !slices.ContainsFunc(due, func(h held) bool { return h.component == name || h.component != "" && name == apiServer }) {
+			continue
+		}
+		static.Serves = "" // what it serves now is no condition
+		if err := r.answersSoon(ctx, static); err != nil {
+			unwell[name] = fmt.Errorf("%s does not answer, so nothing is restarted for new certificates before it does: %w", name, err)
+		}
+	}
+	return unwell
+}
+
+// answersSoon asks a few times: one answer may come late.
+func (r *run) answersSoon(ctx context.Context, of Static) (err error) {
+	next := time.NewTicker(glance)
+	defer next.Stop()
+	for range steady {
+		if err = r.Kubelet.Answers(ctx, of); err == nil {
+			return nil
+		}
+		select {
+		case <-next.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return err
 }
 
 // restart prepares the restart of a component; nil if it is not here.
@@ -218,6 +257,9 @@ func (r *run) restart(c *record, name string) (*restart, error) {
 	}
 	if err != nil {
 		return nil, err
+	}
+	if !static.provable() {
+		return nil, fmt.Errorf("restart %s: %w", name, errNoProof)
 	}
 	pods, err := r.Kubelet.Pods(static)
 	if err != nil {

@@ -30,7 +30,8 @@ type Rotation struct {
 	// ServerTime asks the API server at an address for its time; nil asks nobody.
 	ServerTime func(ctx context.Context, server string) (time.Time, error)
 	Kubelet    Kubelet
-	// Patience is how long a component may take to come back.
+	// Patience is how long a component may take to come back; zero is 5 minutes. Where its startup probe lets it
+	// start for longer, that counts, but not for an administrator's.
 	Patience time.Duration
 	// Say is told what is done, in lines.
 	Say func(line string)
@@ -67,6 +68,8 @@ type run struct {
 	result    Result
 	// unsettled is set where the next rotation is to go on with this one.
 	unsettled bool
+	// unwell says of components why they did not answer before the rotation.
+	unwell map[string]error
 	// apiAway is set where the API server has its old files again, and does not answer.
 	apiAway bool
 }

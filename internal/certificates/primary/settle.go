@@ -14,8 +14,10 @@ import (
 )
 
 const (
-	// patience is how long a component may take to come back.
-	patience = 3 * time.Minute
+	// patience is how long a component may take to come back. kubeadm's startup probes let it start for 4 minutes.
+	patience = 5 * time.Minute
+	// startupMargin is how long a kubelet may take to notice another manifest and to end the old pod.
+	startupMargin = time.Minute
 	// glance is how often it is looked at, steady how many looks in a row it must be well.
 	glance = time.Second
 	steady = 3
@@ -131,11 +133,19 @@ func (r *run) settled(ctx context.Context, c *record, w *waited) bool {
 		r.say("Back: %s answers", w.Name)
 		r.result.Restarted = append(r.result.Restarted, w.Name)
 		return true
-	case r.Now().Sub(w.since) < cmp.Or(r.Patience, patience):
+	case r.Now().Sub(w.since) < r.patience(w):
 		return false
 	}
 	r.giveUp(ctx, c, w)
 	return true
+}
+
+// patience is longer than the kubelet's own, unless an administrator says how long it is.
+func (r *run) patience(w *waited) time.Duration {
+	if r.ByHand && r.Patience > 0 {
+		return r.Patience
+	}
+	return max(cmp.Or(r.Patience, patience), w.static.Startup+startupMargin)
 }
 
 // look finds out how a component is.
@@ -176,7 +186,7 @@ func (r *run) newPod(w *waited) (Pod, string) {
 // to it, and is not put back: the next rotation looks again whether it has come back.
 func (r *run) giveUp(ctx context.Context, c *record, w *waited) {
 	r.result.Down = append(r.result.Down, w.Name)
-	why := fmt.Sprintf("%s has not come back with its new certificates within %s: %s", w.Name, cmp.Or(r.Patience, patience), w.why)
+	why := fmt.Sprintf("%s has not come back with its new certificates within %s: %s", w.Name, r.patience(w), w.why)
 	if words := r.Kubelet.LastWords(w.static, w.seen); words != "" {
 		why += fmt.Sprintf("; its last words: %q", words)
 	}
@@ -247,7 +257,7 @@ func (r *run) unmark(c *record, w *waited) error {
 
 // afterwards returns why a component does not answer that has what it had before, or nil once it does.
 func (r *run) afterwards(ctx context.Context, w *waited) error {
-	ctx, cancel := context.WithTimeout(ctx, cmp.Or(r.Patience, patience)/3)
+	ctx, cancel := context.WithTimeout(ctx, r.patience(w)/3)
 	defer cancel()
 	next := time.NewTicker(glance)
 	defer next.Stop()

@@ -31,8 +31,9 @@ type Kubelet struct {
 	// does not answer, or "".
 	Refuses func(component string, loaded []string) string
 
-	mu   sync.Mutex
-	pods map[string][]running
+	mu    sync.Mutex
+	pods  map[string][]running
+	asked map[string]primary.Static
 }
 
 // running is a pod.
@@ -113,6 +114,13 @@ func (k *Kubelet) Newest(component string) (uid string, started time.Time) {
 	return pods[len(pods)-1].uid, pods[len(pods)-1].started
 }
 
+// Asked is how a component was asked last whether it is well.
+func (k *Kubelet) Asked(component string) primary.Static {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.asked[component]
+}
+
 // Pods implements [primary.Kubelet].
 func (k *Kubelet) Pods(of primary.Static) (pods []primary.Pod, err error) {
 	k.mu.Lock()
@@ -126,8 +134,14 @@ func (k *Kubelet) Pods(of primary.Static) (pods []primary.Pod, err error) {
 
 // Answers implements [primary.Kubelet].
 func (k *Kubelet) Answers(_ context.Context, of primary.Static) error {
-	if of.Probe == "" {
-		return errors.New("it has no probe")
+	k.mu.Lock()
+	if k.asked == nil {
+		k.asked = map[string]primary.Static{}
+	}
+	k.asked[of.Name] = of
+	k.mu.Unlock()
+	if of.Probe == "" && of.Handshake == "" {
+		return errors.New("it cannot be asked")
 	}
 	if k.Refuses == nil {
 		return nil

@@ -1,0 +1,154 @@
+package primary_test
+
+import (
+	"bytes"
+	"crypto/tls"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/replicatedhq/ekco/internal/certificates"
+	"github.com/replicatedhq/ekco/internal/certificates/primary"
+)
+
+// probed has the API server's manifest have these lines in the place of its probe, and this flag.
+func (w *world) probed(lines, flag string) {
+	manifest := w.Read("manifests/kube-apiserver.yaml")
+	before, _, _ := bytes.Cut(manifest, []byte("    ports: "))
+	w.Write("manifests/kube-apiserver.yaml", 0o600, append(bytes.Replace(before, []byte("--v=2"), []byte("--v=2, "+flag), 1), lines...))
+}
+
+func TestAnAPIServerOfAnyProbeIsRestartedOnce(t *testing.T) {
+	for name, probe := range map[string]string{
+		"no probe":  "",
+		"exec":      "    livenessProbe: {exec: {command: [\"true\"]}}\n",
+		"tcpSocket": "    livenessProbe: {tcpSocket: {port: 6443}}\n    readinessProbe: {tcpSocket: {port: 6443}}\n",
+		"grpc":      "    livenessProbe: {grpc: {port: 6443}}\n",
+		"no port":   "    livenessProbe: {httpGet: {path: /livez, port: unnamed}}\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, 5*day)
+				w.probed(probe, "--tls-cert-file=/etc/kubernetes/pki/apiserver.crt")
+				starts := w.Starts("kube-apiserver")
+				if result := w.rotate(); len(result.Rotated) != 11 || len(result.Restarted) != 3 || w.Starts("kube-apiserver") != starts+1 {
+					t.Errorf("%+v, %d starts", result, w.Starts("kube-apiserver")-starts)
+				}
+				if asked := w.Asked("kube-apiserver"); asked.Handshake != "127.0.0.1:6443" || asked.Serves != certificates.Fingerprint(w.Leaf("pki/apiserver")) {
+					t.Errorf("it was asked by %+v", asked)
+				}
+			})
+		})
+	}
+}
+
+// TestWhatCannotBeAskedIsNotRestarted: it is said before anything is changed for it, and the others are renewed.
+func TestWhatCannotBeAskedIsNotRestarted(t *testing.T) {
+	for name, change := range map[string]func(*world){
+		"no port":           func(w *world) { w.probed("", "--secure-port=0") },
+		"it is away before": func(w *world) { w.Refuses = func(string, []string) string { return "connection refused" } },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, 5*day)
+				change(w)
+				before, starts := w.leaves(), w.Starts("kube-apiserver")
+				result, err := w.run()
+				if !errors.Is(err, primary.ErrFailed) || len(result.Down) > 0 || !slices.Contains(result.Rotated, "admin.conf") || w.Starts("kube-apiserver") != starts {
+					t.Errorf("%v: %+v", err, result)
+				}
+				if !w.Leaf("pki/front-proxy-client").Equal(before["pki/front-proxy-client"]) {
+					t.Error("its certificates are new ones")
+				}
+				w.tidy()
+			})
+		})
+	}
+}
+
+// TestASlowStartIsWaitedForAsLongAsItsProbeDoes, whatever the patience is.
+func TestASlowStartIsWaitedForAsLongAsItsProbeDoes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 5*day)
+		manifest := "manifests/kube-apiserver.yaml"
+		w.Write(manifest, 0o600, append(w.Read(manifest), "    startupProbe: {failureThreshold: 60, periodSeconds: 10, httpGet: {path: /livez, port: 6443}}\n"...))
+		starts := w.Starts("kube-apiserver")
+		w.Refuses = func(component string, _ []string) string {
+			if _, started := w.Newest(component); component == "kube-apiserver" && w.Starts(component) > starts && time.Since(started) < 10*time.Minute {
+				return "connection refused"
+			}
+			return ""
+		}
+		if result := w.rotate(); len(result.Restarted) != 3 || w.Starts("kube-apiserver") != starts+1 {
+			t.Errorf("%+v, %d starts", result, w.Starts("kube-apiserver")-starts)
+		}
+	})
+}
+
+func TestAnAdministratorsPatienceCounts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 5*day)
+		manifest := "manifests/kube-scheduler.yaml"
+		w.Write(manifest, 0o600, append(w.Read(manifest), "    startupProbe: {failureThreshold: 60}\n"...))
+		w.ByHand, w.Patience = true, 10*time.Second
+		w.Refuses = func(component string, _ []string) string { return map[string]string{"kube-scheduler": "no"}[component] }
+		began := time.Now()
+		if _, err := w.run(); !errors.Is(err, primary.ErrFailed) || time.Since(began) > time.Minute {
+			t.Errorf("after %s: %v", time.Since(began), err)
+		}
+	})
+}
+
+// TestARotationTakesThreeTimesItsPatienceAtMost: so long is the time that EKCO gives it.
+func TestARotationTakesThreeTimesItsPatienceAtMost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 5*day)
+		first := map[string]int{}
+		for _, component := range []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler"} {
+			first[component] = w.Starts(component)
+		}
+		w.Refuses = func(component string, _ []string) string {
+			starts := w.Starts(component)
+			_, started := w.Newest(component)
+			late := component == "kube-apiserver" && starts == first[component]+2 && time.Since(started) > w.Patience/3-10*time.Second
+			if starts == first[component] || late {
+				return ""
+			}
+			return "no"
+		}
+		began := time.Now()
+		if result, err := w.run(); err == nil || len(result.Down) != 3 {
+			t.Errorf("%v: %+v", err, result)
+		}
+		if took := time.Since(began); took < 2*w.Patience || took > 3*w.Patience+10*time.Second {
+			t.Errorf("it took %s", took)
+		}
+	})
+}
+
+func TestAHandshakeShowsWhatIsServed(t *testing.T) {
+	server := httptest.NewTLSServer(http.NotFoundHandler())
+	defer server.Close()
+	of := primary.Static{Handshake: strings.TrimPrefix(server.URL, "https://"), Serves: certificates.Fingerprint(server.Certificate())}
+	if err := (primary.OnHost{}).Answers(t.Context(), of); err != nil {
+		t.Error(err)
+	}
+	of.Serves = "another"
+	if err := (primary.OnHost{}).Answers(t.Context(), of); err == nil {
+		t.Error("it serves another certificate")
+	}
+	server.TLS.ClientAuth = tls.RequireAnyClientCert
+	of.Serves = ""
+	if err := (primary.OnHost{}).Answers(t.Context(), of); err != nil {
+		t.Error(err)
+	}
+	server.Close()
+	if err := (primary.OnHost{}).Answers(t.Context(), of); err == nil {
+		t.Error("nobody serves")
+	}
+}

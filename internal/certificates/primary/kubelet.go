@@ -152,12 +152,19 @@ func (h OnHost) Answers(ctx context.Context, of Static) error {
 		return fmt.Errorf("ask it at %s: %w", of.Probe, err)
 	}
 	defer answer.Body.Close()
+	if slices.Contains(serving, answer.StatusCode) {
+		return nil
+	}
 	if answer.StatusCode < http.StatusOK || answer.StatusCode >= http.StatusBadRequest {
 		text, _ := io.ReadAll(io.LimitReader(answer.Body, mostWords)) // it is told beside the code only
 		return fmt.Errorf("it answers %s at %s: %s", answer.Status, of.Probe, oneLine(text))
 	}
 	return nil
 }
+
+// serving are what only a server answers that works: it asks who it is, or is busy. An API server without anonymous
+// access answers everybody so.
+var serving = []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests}
 
 // serves returns an error unless a static pod serves the certificate that it has to.
 func (of Static) serves(ctx context.Context) error {

@@ -152,3 +152,14 @@ func TestAHandshakeShowsWhatIsServed(t *testing.T) {
 		t.Error("nobody serves")
 	}
 }
+
+func TestAServerThatAsksWhoItIsAnswers(t *testing.T) {
+	for status, want := range map[int]bool{200: true, 401: true, 403: true, 429: true, 404: false, 500: false, 503: false} {
+		server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }))
+		err := primary.OnHost{}.Answers(t.Context(), primary.Static{Name: "kube-apiserver", Probe: server.URL + "/readyz"})
+		server.Close()
+		if (err == nil) != want {
+			t.Errorf("%d: %v", status, err)
+		}
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -20,8 +21,9 @@ import (
 
 // The preflights of what is done on primaries.
 const (
-	// AnotherAPIServer is that the API server of another primary answers while one is restarted,
-	// or that there is no other.
+	// AnotherAPIServer is that the API servers of all other primaries answer while one is restarted, but for those of
+	// lost nodes, of which one must answer if there is no other. A person may go past it. One whose own certificate
+	// has expired is restarted in any case.
 	AnotherAPIServer = "AnotherAPIServer"
 	// ControlPlaneRests holds what went wrong for longer and longer: each try may restart an API
 	// server.
@@ -49,12 +51,12 @@ const (
 
 // Servers are asked what shows of a renewal. Errors say what does not.
 type Servers interface {
-	// Primaries returns the addresses of the nodes with a control plane, by name.
-	Primaries(ctx context.Context) (map[string]string, error)
+	// Primaries returns the nodes with a control plane, by name.
+	Primaries(ctx context.Context) (map[string]primaries.Server, error)
 	// Answers returns an error unless the API server at an address says that it is ready.
 	Answers(ctx context.Context, address string) error
-	// Serves returns the SHA-256 of the certificate that is served there.
-	Serves(ctx context.Context, address string, port int) (fingerprint string, err error)
+	// Serves returns the certificate that is served there.
+	Serves(ctx context.Context, address string, port int) (journal.Certificate, error)
 	// Component returns what the API server knows of a component's pod on a node.
 	Component(ctx context.Context, name, node string) (primaries.Component, error)
 }
@@ -225,8 +227,8 @@ func (s note) Do(ctx context.Context, _ actions.StepContext) (json.RawMessage, e
 	return nil, err
 }
 
-// anotherAnswers holds while no other API server answers: the one on the primary is restarted. Nor is
-// one restarted while another may be: an action of this EKCO has the domain, and another EKCO a program.
+// anotherAnswers holds while an API server is missing that is to serve while the one on the primary is restarted. Nor
+// is one restarted while another may be: an action of this EKCO has the domain, and another EKCO a program.
 func (p Primaries) anotherAnswers(ctx context.Context, record journal.ActionRecord) actions.Verdict {
 	node, _ := journal.ControlPlaneOn(record.Subject)
 	switch elsewhere, err := p.Tasks.Elsewhere(ctx, RotateTask, node); {
@@ -239,22 +241,49 @@ func (p Primaries) anotherAnswers(ctx context.Context, record journal.ActionReco
 	if err != nil {
 		return actions.Hold("cannot tell which other primaries there are: " + err.Error()).About("unread")
 	}
-	var silent []string
-	for name, address := range all {
-		if name == node {
-			continue
-		}
-		err := p.Servers.Answers(ctx, address)
-		if err == nil {
-			return actions.Pass()
-		}
-		silent = append(silent, fmt.Sprintf("%s: %s", name, err))
+	own := all[node]
+	delete(all, node)
+	silent := p.silent(ctx, all)
+	key := "silent " + strings.Join(slices.Sorted(maps.Keys(silent)), " ")
+	if len(silent) == 0 || record.HasForced(AnotherAPIServer, key) || p.servesNobody(ctx, record, own) {
+		return actions.Pass()
 	}
-	if len(silent) == 0 {
-		return actions.Pass() // it is the only one
+	var reasons []string
+	for _, name := range slices.Sorted(maps.Keys(silent)) {
+		reasons = append(reasons, fmt.Sprintf("%s: %s", name, silent[name]))
 	}
-	slices.Sort(silent)
-	return actions.Hold("no API server of another primary answers while this one's would be restarted: " + strings.Join(silent, "; ")).About("silent")
+	return actions.Hold(fmt.Sprintf("the API server of %s would be restarted while others do not answer: %s; repair them, or purge nodes that are gone; \"ekco retry --force %s\" goes on without them",
+		node, strings.Join(reasons, "; "), record.ID)).About(key)
+}
+
+// silent returns why API servers do not answer that have to, by node: all but those of lost nodes, and these too if
+// none answers.
+func (p Primaries) silent(ctx context.Context, all map[string]primaries.Server) map[string]error {
+	silent, lost := map[string]error{}, map[string]error{}
+	for name, server := range all {
+		switch err := p.Servers.Answers(ctx, server.Address); {
+		case err == nil:
+		case server.Lost:
+			lost[name] = err
+		default:
+			silent[name] = err
+		}
+	}
+	if len(silent) == 0 && len(lost) == len(all) {
+		return lost
+	}
+	return silent
+}
+
+// servesNobody reports whether the primary's own API server has a certificate that has expired, or does not answer
+// since one of its others has.
+func (p Primaries) servesNobody(ctx context.Context, record journal.ActionRecord, own primaries.Server) bool {
+	if served, err := p.Servers.Serves(ctx, own.Address, apiServerPort); err == nil && !time.Now().Before(served.NotAfter) {
+		return true
+	}
+	input, err := journal.InputOf[journal.PrimaryInput](record.Request)
+	expired := err == nil && !input.Ends.IsZero() && !time.Now().Before(input.Ends)
+	return expired && p.Servers.Answers(ctx, own.Address) != nil
 }
 
 // How long EKCO rests after the first try that went wrong, and at most.
@@ -305,7 +334,7 @@ func (p Primaries) lacks(ctx context.Context, step actions.StepContext, result j
 		case err != nil && port == apiServerPort:
 			lacks = append(lacks, err.Error())
 		case err != nil: // etcd reads its files at each handshake; who cannot reach it needs no proof of that
-		case served != shall:
+		case served.Fingerprint != shall:
 			lacks = append(lacks, fmt.Sprintf("another certificate is served at port %d of node %s than there is in its file", port, node))
 		}
 	}

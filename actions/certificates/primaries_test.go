@@ -1,6 +1,7 @@
 package certificates
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"log/slog"
@@ -9,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/actions/actionstest"
 	"github.com/replicatedhq/ekco/internal/certificates"
 	"github.com/replicatedhq/ekco/internal/certificates/primary/primarytest"
@@ -79,23 +81,83 @@ func TestALookThatCannotBeWrittenDownEndsAllTheSame(t *testing.T) {
 	})
 }
 
-func TestOnlyWhileAnotherAPIServerAnswersOneIsRestarted(t *testing.T) {
+// TestAPrimaryIsRestartedOnlyWhileTheOthersAnswer, but for lost nodes, unless a person or its own end decides.
+func TestAPrimaryIsRestartedOnlyWhileTheOthersAnswer(t *testing.T) {
+	for name, test := range map[string]struct {
+		others, silent, lost []string
+		left                 time.Duration
+		want                 bool
+	}{
+		"all answer":                         {others: []string{"p2", "p3"}, want: true},
+		"it is the only one":                 {want: true},
+		"one is silent":                      {others: []string{"p2", "p3"}, silent: []string{"p2"}},
+		"all are silent":                     {others: []string{"p2", "p3"}, silent: []string{"p2", "p3"}},
+		"a lost one is silent":               {others: []string{"p2", "p3"}, silent: []string{"p2"}, lost: []string{"p2"}, want: true},
+		"a lost one answers":                 {others: []string{"p2"}, lost: []string{"p2"}, want: true},
+		"all others are lost":                {others: []string{"p2", "p3"}, silent: []string{"p2", "p3"}, lost: []string{"p2", "p3"}},
+		"one is silent, its own has expired": {others: []string{"p2"}, silent: []string{"p2"}, left: -48 * time.Hour, want: true},
+		"its own does not answer, expired":   {others: []string{"p2"}, silent: []string{"p1", "p2"}, left: -48 * time.Hour, want: true},
+		"its own does not answer, valid":     {others: []string{"p2"}, silent: []string{"p1", "p2"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			actionstest.InBubble(t, func(bare *actionstest.World) {
+				e := newEstate(bare, cmp.Or(test.left, soon), append(test.others, "p1")...)
+				for _, name := range test.silent {
+					e.silent[name] = true
+				}
+				for _, name := range test.lost {
+					e.lost[name] = true
+				}
+				e.ask(journal.ActionRenewControlPlane, "p1")
+				r := e.Start(e.Config(e.kinds(nil)))
+				e.Pass(time.Hour)
+				if done := e.LastLine() == "ended done"; done != test.want || (e.Made("p1") > 0) != test.want {
+					t.Errorf("%s, %d pods", e.LastLine(), e.Made("p1"))
+				}
+				if !test.want {
+					if held := e.Record().Holds["rotate p1"]; held.Preflight != AnotherAPIServer {
+						t.Errorf("held by %+v", held)
+					}
+					e.mu.Lock()
+					clear(e.silent)
+					e.mu.Unlock()
+				}
+				r.End()
+				if e.LastLine() != "ended done" || !strings.Contains(e.outcome(), "p1: 2 fresh") {
+					t.Errorf("%s, %s", e.outcome(), e.LastLine())
+				}
+			})
+		})
+	}
+}
+
+// TestAPersonMayRestartAPrimaryThoughAnotherIsSilent: the one that was shown, and no further one.
+func TestAPersonMayRestartAPrimaryThoughAnotherIsSilent(t *testing.T) {
 	actionstest.InBubble(t, func(bare *actionstest.World) {
 		e := newEstate(bare, soon, "p1", "p2", "p3")
-		e.silent["p2"], e.silent["p3"] = true, true
-		e.ask(journal.ActionRenewControlPlane, "p1")
-		r := e.Start(e.Config(e.kinds(nil)))
-		e.Pass(time.Hour)
-		held := e.Record().Holds["rotate p1"]
-		if held.Preflight != AnotherAPIServer || !strings.Contains(held.Reason, "p2: connection refused; p3: connection refused") || e.Made("p1") != 0 {
-			t.Errorf("held by %+v, %d pods", held, e.Made("p1"))
+		e.silent["p2"] = true
+		check := func(forced ...string) actions.Verdict {
+			record := journal.ActionRecord{ID: "a-1", Subject: journal.ControlPlaneCertificates("p1")}
+			for _, key := range forced {
+				record.Forced = append(record.Forced, journal.Forced{Preflight: AnotherAPIServer, Key: key})
+			}
+			for _, definition := range e.kinds(nil) {
+				if preflight, is := definition.Preflights[AnotherAPIServer]; is {
+					return preflight.Check(t.Context(), record)
+				}
+			}
+			return actions.Verdict{}
 		}
-		e.mu.Lock()
-		delete(e.silent, "p3")
-		e.mu.Unlock()
-		r.End()
-		if e.LastLine() != "ended done" || !strings.Contains(e.outcome(), "p1: 2 fresh") {
-			t.Errorf("%s, %s", e.outcome(), e.LastLine())
+		shown := check()
+		if shown.Kind != actions.VerdictHold || !strings.Contains(shown.Reason, `ekco retry --force a-1`) {
+			t.Errorf("%+v", shown)
+		}
+		if forced := check(shown.Key); forced.Kind != actions.VerdictPass {
+			t.Errorf("%+v", forced)
+		}
+		e.silent["p3"] = true
+		if further := check(shown.Key); further.Kind != actions.VerdictHold {
+			t.Errorf("%+v", further)
 		}
 	})
 }

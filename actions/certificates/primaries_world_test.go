@@ -38,8 +38,10 @@ type estate struct {
 	// they had at first.
 	silent map[string]bool
 	stale  map[string]string
-	seen   []string
-	noted  time.Time
+	// lost are those whose nodes are.
+	lost  map[string]bool
+	seen  []string
+	noted time.Time
 	// forbidden: nothing may be noted; unwritable is why nothing can be.
 	forbidden  bool
 	unwritable error
@@ -48,7 +50,7 @@ type estate struct {
 // newEstate has primaries whose certificates are valid for so long. There are but two of them, for
 // speed.
 func newEstate(bare *actionstest.World, left time.Duration, names ...string) *estate {
-	e := &estate{World: bare, Cluster: hosttasksim.New(names...), hosts: map[string]*primarytest.Kubelet{}, silent: map[string]bool{}, stale: map[string]string{}}
+	e := &estate{World: bare, Cluster: hosttasksim.New(names...), hosts: map[string]*primarytest.Kubelet{}, silent: map[string]bool{}, lost: map[string]bool{}, stale: map[string]string{}}
 	for _, name := range names {
 		host := &primarytest.Host{T: bare.T, Dir: bare.T.TempDir(), NewKey: e.keys.New, Kind: certificates.ECDSAP256}
 		host.Make(time.Now().Add(left))
@@ -106,7 +108,9 @@ func (e *estate) kinds(f *actionstest.Fuse) []actions.Definition {
 // ask asks for something about the certificates of a primary.
 func (e *estate) ask(kind journal.ActionKind, node string) {
 	e.T.Helper()
-	e.Request(journal.ControlPlaneCertificates(node), journal.ActionRequested{Kind: kind, Input: journal.PrimaryInput{UID: "uid-" + node, Address: node}})
+	e.Request(journal.ControlPlaneCertificates(node), journal.ActionRequested{
+		Kind: kind, Input: journal.PrimaryInput{UID: "uid-" + node, Address: node, Ends: e.hosts[node].Leaf("pki/apiserver").NotAfter},
+	})
 }
 
 // outcome is what has become of the primaries.
@@ -156,10 +160,12 @@ func (m mortal) ForceDeletePod(ctx context.Context, namespace, name, uid string)
 }
 
 // Primaries implements [Servers]: the address of a node is its name.
-func (m mortal) Primaries(context.Context) (map[string]string, error) {
-	all := map[string]string{}
+func (m mortal) Primaries(context.Context) (map[string]primaries.Server, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	all := map[string]primaries.Server{}
 	for name := range m.hosts {
-		all[name] = name
+		all[name] = primaries.Server{Address: name, Lost: m.lost[name]}
 	}
 	return all, nil
 }
@@ -175,17 +181,18 @@ func (m mortal) Answers(_ context.Context, address string) error {
 }
 
 // Serves implements [Servers].
-func (m mortal) Serves(_ context.Context, address string, port int) (string, error) {
+func (m mortal) Serves(_ context.Context, address string, port int) (journal.Certificate, error) {
 	m.mu.Lock()
 	stale := m.stale[address]
 	m.mu.Unlock()
 	if port != apiServerPort {
-		return "", errors.New("no route to host")
+		return journal.Certificate{}, errors.New("no route to host")
 	}
+	served := certificates.Facts("", m.hosts[address].Leaf("pki/apiserver"))
 	if stale != "" {
-		return stale, nil
+		served.Fingerprint = stale
 	}
-	return certificates.Fingerprint(m.hosts[address].Leaf("pki/apiserver")), nil
+	return served, nil
 }
 
 // Component implements [Servers].

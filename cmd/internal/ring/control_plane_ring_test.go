@@ -137,9 +137,9 @@ func (p *plane) lost(node string) bool {
 	return p.away[node] == journal.TaintUnreachable
 }
 
-func (s planeServers) Serves(_ context.Context, address string, port int) (string, error) {
+func (s planeServers) Serves(_ context.Context, address string, port int) (journal.Certificate, error) {
 	item := map[int]string{6443: "pki/apiserver", 2379: "pki/etcd/server", 2380: "pki/etcd/peer"}[port]
-	return certs.Fingerprint(s.hosts[address].Leaf(item)), nil
+	return certs.Facts(item, s.hosts[address].Leaf(item)), nil
 }
 
 func (s planeServers) Component(_ context.Context, name, node string) (primaries.Component, error) {

@@ -31,15 +31,16 @@ func (s *Store) Answers(ctx context.Context, address string) error {
 	return s.options.Answers(ctx, "https://"+net.JoinHostPort(address, strconv.Itoa(apiServerPort))+"/readyz")
 }
 
-// Serves returns the SHA-256 of the certificate that is served at an address.
-func (s *Store) Serves(ctx context.Context, address string, port int) (string, error) {
+// Serves returns the certificate that is served at an address.
+func (s *Store) Serves(ctx context.Context, address string, port int) (journal.Certificate, error) {
 	ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
 	defer cancel()
-	leaf, err := s.options.Leaf(ctx, net.JoinHostPort(address, strconv.Itoa(port)))
+	at := net.JoinHostPort(address, strconv.Itoa(port))
+	leaf, err := s.options.Leaf(ctx, at)
 	if err != nil {
-		return "", err
+		return journal.Certificate{}, err
 	}
-	return certificates.Fingerprint(leaf), nil
+	return certificates.Facts(at, leaf), nil
 }
 
 // serving are the ports at which a certificate is served, with who does and the file that it is in.
@@ -94,7 +95,7 @@ func (s *Store) drifted(ctx context.Context, facts journal.CertificateFacts) str
 		}
 		all.Go(func() {
 			served, err := s.Serves(ctx, facts.On.Address, at.port)
-			drifts[i] = err == nil && !slices.ContainsFunc(facts.Certificates, func(c journal.Certificate) bool { return c.Fingerprint == served })
+			drifts[i] = err == nil && !slices.ContainsFunc(facts.Certificates, func(c journal.Certificate) bool { return c.Fingerprint == served.Fingerprint })
 		})
 	}
 	all.Wait().Raise()

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/x509"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -205,17 +204,23 @@ const (
 	attemptedKey = "rotate-certs-last-attempted"
 )
 
-// Primaries returns the addresses of the primaries, by name.
-func (s *Store) Primaries(ctx context.Context) (map[string]string, error) {
+// Server is the API server of a primary.
+type Server struct {
+	Address string
+	// Lost is set if its node is unreachable.
+	Lost bool
+}
+
+// Primaries returns the API servers of the primaries, by the node's name.
+func (s *Store) Primaries(ctx context.Context) (map[string]Server, error) {
 	nodes, err := s.primaries(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return maps.Collect(func(yield func(string, string) bool) {
-		for _, node := range nodes {
-			if !yield(node.Name, node.Facts.InternalIP) {
-				return
-			}
-		}
-	}), nil
+	all := make(map[string]Server, len(nodes))
+	for _, node := range nodes {
+		_, lost := node.Facts.Unreachable()
+		all[node.Name] = Server{node.Facts.InternalIP, lost}
+	}
+	return all, nil
 }

@@ -264,7 +264,7 @@ func TestWhenSomebodyLookedIsWrittenDownForOthers(t *testing.T) {
 func TestServersAndComponentsAreAskedWhereTheyAre(t *testing.T) {
 	w := newWorld(t)
 	all, err := w.Primaries(t.Context())
-	if diff := cmp.Diff(map[string]string{"p1": "ip-p1", "p2": "ip-p2"}, all); err != nil || diff != "" {
+	if diff := cmp.Diff(map[string]primaries.Server{"p1": {Address: "ip-p1"}, "p2": {Address: "ip-p2", Lost: true}}, all); err != nil || diff != "" {
 		t.Errorf("%v: %s", err, diff)
 	}
 	if err := w.Answers(t.Context(), "10.0.0.1"); err != nil || w.asked[0] != "https://10.0.0.1:6443/readyz" {
@@ -277,8 +277,8 @@ func TestServersAndComponentsAreAskedWhereTheyAre(t *testing.T) {
 		t.Error("it serves something")
 	}
 	w.served, _ = w.found(day)
-	if served, err := w.Serves(t.Context(), "10.0.0.1", 6443); err != nil || served != certificates.Fingerprint(w.served) {
-		t.Errorf("%s, %v", served, err)
+	if served, err := w.Serves(t.Context(), "10.0.0.1", 6443); err != nil || served.Fingerprint != certificates.Fingerprint(w.served) {
+		t.Errorf("%+v, %v", served, err)
 	}
 	if _, err := w.Component(t.Context(), "kube-scheduler", "p1"); !errors.Is(kube.Sentinel(err), kube.ErrNotFound) {
 		t.Error(err)

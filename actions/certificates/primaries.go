@@ -87,10 +87,12 @@ func OfPrimaries(p Primaries) []actions.Definition {
 	lookSteps := look.Steps()
 	lookSteps[journal.StepLookAtCertificates] = seeing{lookSteps[journal.StepLookAtCertificates].(heedful), p.Seen}
 	lookSteps[journal.StepNoteAttempt] = note{p.Attempts}
+	rotateSteps := rotate.Steps()
+	rotateSteps[journal.StepRenewControlPlane] = current{rotateSteps[journal.StepRenewControlPlane].(heedful), p}
 	return []actions.Definition{
 		{Kind: journal.ActionLookAtCertificates, Noun: "look", Expendable: true, Steps: lookSteps, Plan: p.planLook(look)},
 		{
-			Kind: journal.ActionRenewControlPlane, Noun: "renewal", Expendable: true, RetriesStalled: true, Steps: rotate.Steps(), Plan: p.planRotate(rotate),
+			Kind: journal.ActionRenewControlPlane, Noun: "renewal", Expendable: true, RetriesStalled: true, Steps: rotateSteps, Plan: p.planRotate(rotate),
 			Preflights: map[string]actions.Preflight{
 				AnotherAPIServer:  actions.PreflightFunc(p.anotherAnswers),
 				ControlPlaneRests: actions.PreflightFunc(rests),
@@ -129,16 +131,9 @@ func (p Primaries) planLook(work hosttask.Work) func(context.Context, journal.Ac
 
 func (p Primaries) planRotate(work hosttask.Work) func(context.Context, journal.ActionRecord) (journal.Plan, error) {
 	return func(_ context.Context, record journal.ActionRecord) (plan journal.Plan, err error) {
-		task, err := p.task(record, RotateTask, p.Rotate, rotateLimit)
+		task, err := p.rotateTask(record)
 		if err != nil {
 			return journal.Plan{}, err
-		}
-		task.HostNetwork = true // some components answer the host alone
-		// kURL gives admin.conf to a group of administrators: the new file gets the same group.
-		task.Capabilities = []string{"CHOWN"}
-		task.Paths = []tasks.Path{
-			{Host: etc, At: etc, Type: "Directory", Write: true},
-			{Host: "/var/log/pods", At: "/var/log/pods", Type: "Directory"},
 		}
 		if plan.Facts, err = json.Marshal(record.Request.Input); err != nil {
 			return journal.Plan{}, fmt.Errorf("write down which primary it is: %w", err)
@@ -149,6 +144,18 @@ func (p Primaries) planRotate(work hosttask.Work) func(context.Context, journal.
 		plan.Steps[0].Timeout += journal.Duration(proofTime)
 		return plan, err
 	}
+}
+
+func (p Primaries) rotateTask(record journal.ActionRecord) (tasks.Task, error) {
+	task, err := p.task(record, RotateTask, p.Rotate, rotateLimit)
+	task.HostNetwork = true // some components answer the host alone
+	// kURL gives admin.conf to a group of administrators: the new file gets the same group.
+	task.Capabilities = []string{"CHOWN"}
+	task.Paths = []tasks.Path{
+		{Host: etc, At: etc, Type: "Directory", Write: true},
+		{Host: "/var/log/pods", At: "/var/log/pods", Type: "Directory"},
+	}
+	return task, err
 }
 
 func (p Primaries) task(record journal.ActionRecord, name string, args []string, limit time.Duration) (tasks.Task, error) {
@@ -167,6 +174,39 @@ type heedful interface {
 	actions.TidyStep
 	Interruptible() bool
 	Heed(actions.StepContext) <-chan struct{}
+}
+
+// current runs the program of this EKCO: a stalled renewal is tried again for as long as it takes, and the image in
+// its plan is gone some time after EKCO was updated.
+type current struct {
+	heedful
+	p Primaries
+}
+
+func (c current) with(step actions.StepContext) actions.StepContext {
+	var input struct {
+		Task tasks.Task `json:"task"`
+		Of   string     `json:"of"`
+	}
+	task, err := c.p.rotateTask(step.Action)
+	if err != nil || step.Input(&input) != nil {
+		return step // the step itself says so
+	}
+	input.Task = task
+	if changed, err := json.Marshal(input); err == nil {
+		step.Planned.Input = changed
+	}
+	return step
+}
+
+// Do implements [actions.Step].
+func (c current) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
+	return c.heedful.Do(ctx, c.with(step))
+}
+
+// Prove implements [actions.Step]. How long the program may take is the task's as well.
+func (c current) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
+	return c.heedful.Prove(ctx, c.with(step))
 }
 
 // seeing hands on what a program has found.

@@ -320,6 +320,36 @@ func TestTheLimitsOfARenewalFitIntoOneAnother(t *testing.T) {
 	}
 }
 
+// TestAStalledRenewalRunsTheProgramOfTheNewEKCO: that of the old one is gone some time after the update.
+func TestAStalledRenewalRunsTheProgramOfTheNewEKCO(t *testing.T) {
+	actionstest.InBubble(t, func(bare *actionstest.World) {
+		e := newEstate(bare, soon, "p1")
+		e.Set("p1", hosttasksim.Program{Runs: func(args []string) (any, error) {
+			e.mu.Lock()
+			old := strings.Contains(e.made, "replicated/ekco:v1")
+			e.mu.Unlock()
+			if old {
+				return nil, errors.New("the image cannot be had")
+			}
+			return e.program("p1", args)
+		}})
+		e.ask(journal.ActionRenewControlPlane, "p1")
+		r := e.Start(e.Config(e.kinds(nil)))
+		e.Pass(36 * time.Hour)
+		if e.Record().Stalled == nil {
+			t.Fatalf("it is %s", e.LastLine())
+		}
+		r.Halt()
+		e.image = "replicated/ekco:v2"
+		r = e.Start(e.Config(e.kinds(nil)))
+		e.Pass(12 * time.Hour)
+		if got := e.outcome(); e.LastLine() != "ended done" || !strings.Contains(got, "p1: 2 fresh") {
+			t.Errorf("%s, %s", got, e.LastLine())
+		}
+		r.End()
+	})
+}
+
 // plannedTask returns the host task that an action of the kind plans, and the limit of its step.
 func plannedTask(t *testing.T, kind journal.ActionKind) (hosttask.Task, journal.Duration) {
 	t.Helper()

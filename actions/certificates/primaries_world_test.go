@@ -39,9 +39,11 @@ type estate struct {
 	silent map[string]bool
 	stale  map[string]string
 	// lost are those whose nodes are.
-	lost  map[string]bool
-	seen  []string
-	noted time.Time
+	lost map[string]bool
+	// image has the program, made is the pod that was made last.
+	image, made string
+	seen        []string
+	noted       time.Time
 	// forbidden: nothing may be noted; unwritable is why nothing can be.
 	forbidden  bool
 	unwritable error
@@ -50,7 +52,7 @@ type estate struct {
 // newEstate has primaries whose certificates are valid for so long. There are but two of them, for
 // speed.
 func newEstate(bare *actionstest.World, left time.Duration, names ...string) *estate {
-	e := &estate{World: bare, Cluster: hosttasksim.New(names...), hosts: map[string]*primarytest.Kubelet{}, silent: map[string]bool{}, lost: map[string]bool{}, stale: map[string]string{}}
+	e := &estate{image: "replicated/ekco:v1", World: bare, Cluster: hosttasksim.New(names...), hosts: map[string]*primarytest.Kubelet{}, silent: map[string]bool{}, lost: map[string]bool{}, stale: map[string]string{}}
 	for _, name := range names {
 		host := &primarytest.Host{T: bare.T, Dir: bare.T.TempDir(), NewKey: e.keys.New, Kind: certificates.ECDSAP256}
 		host.Make(time.Now().Add(left))
@@ -90,7 +92,7 @@ func (e *estate) kinds(f *actionstest.Fuse) []actions.Definition {
 	clients := mortal{e, f}
 	return OfPrimaries(Primaries{
 		Tasks:   hosttask.New(clients, clients, hosttasksim.Namespace, slog.New(slog.DiscardHandler)),
-		Servers: clients, Attempts: clients, Image: "replicated/ekco:v1",
+		Servers: clients, Attempts: clients, Image: e.image,
 		Look: []string{"host-task", "read-certs"}, Rotate: []string{"host-task", "rotate-certs"},
 		Seen: func(uid string, found journal.CertificatesOnPrimary, since time.Time) {
 			e.mu.Lock()
@@ -148,6 +150,9 @@ func (m mortal) ReadObject(ctx context.Context, ref kube.Ref) (json.RawMessage, 
 }
 
 func (m mortal) CreateObject(ctx context.Context, ref kube.Ref, object json.RawMessage) (answer json.RawMessage, err error) {
+	m.mu.Lock()
+	m.made = string(object)
+	m.mu.Unlock()
 	err = m.fuse.Around("create "+ref.String(), func() (err error) {
 		answer, err = m.Cluster.CreateObject(ctx, ref, object)
 		return err

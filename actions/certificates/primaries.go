@@ -14,6 +14,7 @@ import (
 	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/actions/hosttask"
 	"github.com/replicatedhq/ekco/internal/certificates/primaries"
+	"github.com/replicatedhq/ekco/internal/certificates/primary"
 	tasks "github.com/replicatedhq/ekco/internal/hosttask"
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/journal"
@@ -39,10 +40,11 @@ const RotateTask = "rotate-certs"
 const (
 	lookLimit = 30 * time.Second
 	// RotatePatience is how long a component may take to come back: kubeadm's startup probes let it start for
-	// 4 minutes. rotateLimit is long enough where none does, neither with the new certificates nor with the old
-	// ones, for which it has a third of that time: first the API server, then the two others.
+	// 4 minutes. rotateLimit is long enough where each takes the longest time and does not come back, neither with
+	// the new certificates nor with the old ones, for which it has a third of that time: first the API server, then
+	// the two others.
 	RotatePatience = 5 * time.Minute
-	rotateLimit    = 3*RotatePatience + time.Minute
+	rotateLimit    = 3*primary.MaxPatience + time.Minute
 	// proofTime is how long it may take until all of it shows: an API server reads another
 	// certificate once a minute.
 	proofTime   = 2 * time.Minute

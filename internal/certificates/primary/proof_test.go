@@ -90,6 +90,26 @@ func TestASlowStartIsWaitedForAsLongAsItsProbeDoes(t *testing.T) {
 	})
 }
 
+// TestAnEndlessStartupProbeIsNotWaitedForWithoutEnd: EKCO's pod would be ended first, and put nothing back.
+func TestAnEndlessStartupProbeIsNotWaitedForWithoutEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 5*day)
+		manifest := "manifests/kube-scheduler.yaml"
+		w.Write(manifest, 0o600, append(w.Read(manifest), "    startupProbe: {failureThreshold: 100000}\n"...))
+		had := w.Loaded("kube-scheduler")
+		w.Refuses = func(component string, loaded []string) string {
+			if component == "kube-scheduler" && !slices.Equal(loaded, had) {
+				return "no"
+			}
+			return ""
+		}
+		began := time.Now()
+		if _, err := w.run(); !errors.Is(err, primary.ErrFailed) || time.Since(began) > primary.MaxPatience+time.Minute || !slices.Equal(w.Loaded("kube-scheduler"), had) {
+			t.Errorf("after %s: %v", time.Since(began), err)
+		}
+	})
+}
+
 func TestAnAdministratorsPatienceCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 5*day)

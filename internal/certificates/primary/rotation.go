@@ -31,7 +31,7 @@ type Rotation struct {
 	ServerTime func(ctx context.Context, server string) (time.Time, error)
 	Kubelet    Kubelet
 	// Patience is how long a component may take to come back; zero is 5 minutes. Where its startup probe lets it
-	// start for longer, that counts, but not for an administrator's.
+	// start for longer, that counts, up to [MaxPatience], but not for an administrator's.
 	Patience time.Duration
 	// Say is told what is done, in lines.
 	Say func(line string)

@@ -13,6 +13,10 @@ import (
 	"github.com/replicatedhq/ekco/internal/certificates"
 )
 
+// MaxPatience is how long a component may take to come back at most, however long its startup probe lets it start. It
+// bounds a rotation: one that is ended while it waits leaves the component as it is.
+const MaxPatience = 11 * time.Minute
+
 const (
 	// patience is how long a component may take to come back. kubeadm's startup probes let it start for 4 minutes.
 	patience = 5 * time.Minute
@@ -145,7 +149,7 @@ func (r *run) patience(w *waited) time.Duration {
 	if r.ByHand && r.Patience > 0 {
 		return r.Patience
 	}
-	return max(cmp.Or(r.Patience, patience), w.static.Startup+startupMargin)
+	return max(cmp.Or(r.Patience, patience), min(w.static.Startup+startupMargin, MaxPatience))
 }
 
 // look finds out how a component is.

@@ -140,6 +140,13 @@ type Detailed interface {
 	Details(t *Thing, w *World) []string
 }
 
+// Attentive is a [Machine] whose things can need a person in any state, as their facts say.
+type Attentive interface {
+	// NeedsPerson says why a thing that exists needs a person at the time, and what a person can do.
+	// Both are empty if it needs none.
+	NeedsPerson(t *Thing, now time.Time) (reason, advice string)
+}
+
 // Documented is a [Machine] whose facts programs may read.
 type Documented interface {
 	// Facts returns what is known of a thing that exists, as JSON will have it. There must be

@@ -88,6 +88,11 @@ func (t *Thing) Measures(w *World, tell func(Measure)) {
 // NeedsPerson says why the thing needs a person at the time, and what a person can do; both are
 // empty if it needs none.
 func (t *Thing) NeedsPerson(now time.Time) (reason, advice string) {
+	if attentive, ok := t.machine.Machine.(Attentive); ok && t.seen() {
+		if reason, advice := attentive.NeedsPerson(t, now); reason != "" {
+			return reason, advice
+		}
+	}
 	attention, ever := t.machine.table.Attention[t.State]
 	if !ever || !t.seen() || now.Sub(t.Since) < attention.After {
 		return "", ""

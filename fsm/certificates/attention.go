@@ -1,28 +1,47 @@
 package certificates
 
 import (
+	"cmp"
+	"fmt"
 	"time"
 
+	"github.com/replicatedhq/ekco/fsm"
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// attentionWithin is how long before its end a certificate needs a person. EKCO renews its own well before that, so
-// something keeps it from doing so.
+// attentionWithin is how long before its end a certificate needs a person. EKCO renews its own well before
+// that, so something keeps it from doing so.
 const attentionWithin = 14 * 24 * time.Hour
 
-// NeedsPerson returns which of the certificates of that name needs a person because it expires soon, and since
-// when. Of several it is the one that expires first. Short-lived ones count when less than a third of their validity
-// remains, a kubelet's when less than a tenth does: until then it asks for another by itself.
-func NeedsPerson(name string, facts journal.CertificateFacts, now time.Time) (first journal.Certificate, since time.Time, needs bool) {
+// NeedsPerson implements [fsm.Attentive]: a certificate that expires soon needs a person.
+func (machine) NeedsPerson(t *fsm.Thing, now time.Time) (reason, advice string) {
+	facts := of(t).Facts
+	first, expires := expiresSoon(t.Name, facts, now)
+	if !expires {
+		return "", ""
+	}
+	when := "expires at "
+	if !now.Before(first.NotAfter) {
+		when = "expired at "
+	}
+	return fmt.Sprintf("the certificate in %s %s%s%s", first.At, when, fsm.Stamp(first.NotAfter), words.Because(cmp.Or(facts.Unreadable, facts.Unrenewed))),
+		"run \"ekco certificates\" to see who renews it, or what its renewal waits for"
+}
+
+// expiresSoon returns which certificate expires soon; of several it is the one that expires first. Short-lived ones
+// count when less than a third of their validity remains, a kubelet's when less than a tenth does: until then it
+// asks for another by itself.
+func expiresSoon(name string, facts journal.CertificateFacts, now time.Time) (first journal.Certificate, expires bool) {
 	part := time.Duration(3)
 	if _, is := journal.KubeletOn(journal.Subject{Kind: journal.KindCertificate, Name: name}); is {
 		part = 10
 	}
 	for _, one := range facts.Certificates {
 		from := one.NotAfter.Add(-min(attentionWithin, one.NotAfter.Sub(one.NotBefore)/part))
-		if !now.Before(from) && (!needs || one.NotAfter.Before(first.NotAfter)) {
-			first, since, needs = one, from, true
+		if !now.Before(from) && (!expires || one.NotAfter.Before(first.NotAfter)) {
+			first, expires = one, true
 		}
 	}
-	return first, since, needs
+	return first, expires
 }

@@ -1,9 +1,11 @@
 package certificates
 
 import (
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/replicatedhq/ekco/fsm"
 	"github.com/replicatedhq/ekco/journal"
 )
 
@@ -27,9 +29,23 @@ func TestACertificateThatExpiresSoonNeedsAPerson(t *testing.T) {
 			{At: "another", NotBefore: now.Add(-day), NotAfter: now.Add(300 * day)},
 			{At: "it", NotBefore: now.Add(test.left - test.life), NotAfter: now.Add(test.left)},
 		}}
-		first, since, is := NeedsPerson(test.of, facts, now)
-		if is != test.want || is && (first.At != "it" || since.After(now)) {
-			t.Errorf("%s: %v, %s since %s", name, is, first.At, since)
+		if first, is := expiresSoon(test.of, facts, now); is != test.want || is && first.At != "it" {
+			t.Errorf("%s: %v, %s", name, is, first.At)
 		}
+	}
+}
+
+func TestAThingWithACertificateThatExpiresSoonNeedsAPerson(t *testing.T) {
+	j := newWorld(t)
+	j.Observe(Machine, journal.CertificateRegistry, journal.CertificateFacts{Certificates: []journal.Certificate{{At: "Secret kurl/registry-pki", NotBefore: j.Now.Add(-300 * day), NotAfter: j.Now.Add(14 * day)}}})
+	thing := j.S.Things[fsm.Key(journal.CertificateRegistry)]
+	if reason, advice := thing.NeedsPerson(j.Now); !strings.Contains(reason, "expires at") || advice == "" {
+		t.Errorf("%q, %q", reason, advice)
+	}
+	if reason, _ := thing.NeedsPerson(j.Now.Add(15 * day)); !strings.Contains(reason, "expired at") {
+		t.Errorf("%q", reason)
+	}
+	if reason, _ := thing.NeedsPerson(j.Now.Add(-day)); reason != "" {
+		t.Errorf("%q", reason)
 	}
 }

@@ -24,6 +24,7 @@ var (
 	_ fsm.Disputing    = machine{}
 	_ fsm.Documented   = machine{}
 	_ fsm.Asked        = machine{}
+	_ fsm.Attentive    = machine{}
 )
 
 func newMachine() machine {

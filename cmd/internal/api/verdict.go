@@ -2,7 +2,6 @@ package api
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,7 +10,6 @@ import (
 
 	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/fsm"
-	fsmcertificates "github.com/replicatedhq/ekco/fsm/certificates"
 	fsmnode "github.com/replicatedhq/ekco/fsm/node"
 	"github.com/replicatedhq/ekco/journal"
 	"github.com/replicatedhq/ekco/journal/words"
@@ -49,8 +47,6 @@ const (
 	ProblemMirror            ProblemKind = "mirror"
 	ProblemDefect            ProblemKind = "defect"
 	ProblemNeedsPerson       ProblemKind = "needs_person"
-	// ProblemCertificateExpires: a certificate expires soon, or has expired.
-	ProblemCertificateExpires ProblemKind = "certificate_expires"
 )
 
 // Problem is something that is not as it should be.
@@ -77,7 +73,7 @@ const apiGrace = 5 * time.Minute
 // need a person, and the verdict that follows. Verb is what an action of a kind does.
 func Judge(status *Status, verb func(journal.ActionKind) string) {
 	problems := slices.Concat([]Problem{}, journalProblems(status), operatorProblems(status), mirrorProblems(status), actionProblems(status, verb),
-		nodeProblems(status), thingProblems(status), certificateProblems(status), refusalProblems(status, verb), defects(status))
+		nodeProblems(status), thingProblems(status), refusalProblems(status, verb), defects(status))
 	slices.SortStableFunc(problems, func(a, b Problem) int { return cmp.Compare(rank(a), rank(b)) })
 	status.Problems, status.Verdict = problems, OverallOK
 	switch {
@@ -309,7 +305,7 @@ func nodeProblems(status *Status) (problems []Problem) {
 	return problems
 }
 
-// thingProblems are what stays in a state that it does not leave without a person.
+// thingProblems are the things that need a person, as their machines say.
 func thingProblems(status *Status) (problems []Problem) {
 	for _, thing := range status.Things {
 		if thing.NeedsPerson != "" {
@@ -319,32 +315,6 @@ func thingProblems(status *Status) (problems []Problem) {
 				Reason: fmt.Sprintf("%s is %s: %s", name, thing.State, thing.NeedsPerson), Advice: thing.Advice, Command: "ekco explain " + name,
 			})
 		}
-	}
-	return problems
-}
-
-// certificateProblems are the certificates that expire soon. They need a person although EKCO may renew them:
-// it should have done so by now.
-func certificateProblems(status *Status) (problems []Problem) {
-	for _, thing := range status.Things {
-		var facts fsmcertificates.Facts
-		if thing.Machine != fsmcertificates.Machine || thing.Gone || json.Unmarshal(thing.Facts, &facts) != nil {
-			continue
-		}
-		first, since, needs := fsmcertificates.NeedsPerson(thing.Name, facts.CertificateFacts, status.Now)
-		if !needs {
-			continue
-		}
-		expires := "expires at "
-		if !status.Now.Before(first.NotAfter) {
-			expires = "expired at "
-		}
-		problems = append(problems, Problem{
-			Kind: ProblemCertificateExpires, NeedsYou: true, Thing: thing.Machine + "/" + thing.Name, Since: at(since),
-			Reason:  fmt.Sprintf("certificate %s (%s) %s%s%s", thing.Name, first.At, expires, words.Stamp(first.NotAfter), words.Because(cmp.Or(facts.Unreadable, facts.Unrenewed))),
-			Advice:  "see who renews it, or what its renewal waits for, and renew it",
-			Command: "ekco certificates",
-		})
 	}
 	return problems
 }

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -27,15 +26,6 @@ func heldByFinalizer(s *Status, action journal.ActionRecord, ago time.Duration) 
 	s.Progress = map[string]map[string]actions.Progress{action.ID: {
 		"delete-node": {Missing: "waits for finalizer a/b", Foreign: true, Since: s.Now.Add(-ago)},
 	}}
-}
-
-// expiring has a primary's certificate expire after that time.
-func expiring(s *Status, left time.Duration, gone bool) {
-	facts, err := json.Marshal(journal.CertificateFacts{Certificates: []journal.Certificate{{At: "/etc/kubernetes/admin.conf", NotAfter: s.Now.Add(left)}}})
-	if err != nil {
-		panic(err)
-	}
-	s.Things = append(s.Things, ThingStatus{Machine: "certificate", Name: "control-plane/p1", Facts: facts, Gone: gone}, ThingStatus{Machine: "certificate", Name: "registry"})
 }
 
 func TestTheVerdictIsThatOfTheWorstProblem(t *testing.T) {
@@ -140,14 +130,6 @@ func TestTheVerdictIsThatOfTheWorstProblem(t *testing.T) {
 			stalled.Stalled = &journal.ActionStalled{Step: "delete-node", Reason: "tried 5 times"}
 			s.Actions, s.Mirror = []journal.ActionRecord{stalled}, "forbidden"
 		}, OverallNeedsYou, []ProblemKind{ProblemStalled, ProblemMirror}},
-		"a certificate expires in 15 days": {func(s *Status) { expiring(s, 15*24*time.Hour, false) }, OverallOK, nil},
-		"a certificate expires in 14 days": {func(s *Status) { expiring(s, 14*24*time.Hour, false) }, OverallNeedsYou, []ProblemKind{ProblemCertificateExpires}},
-		"a certificate has expired, and no operator runs": {
-			func(s *Status) { s.Operator = OperatorStatus{}; expiring(s, -time.Hour, false) },
-			OverallNeedsYou,
-			[]ProblemKind{ProblemNotRunning, ProblemCertificateExpires},
-		},
-		"an expired certificate is gone": {func(s *Status) { expiring(s, -time.Hour, true) }, OverallOK, nil},
 		"a newer EKCO's action": {func(s *Status) {
 			newer := purge
 			newer.Unreadable = "step.sung"

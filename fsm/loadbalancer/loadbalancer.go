@@ -198,7 +198,7 @@ func (machine) Ended(s *fsm.State, t *fsm.Thing, rec *journal.ActionRecord, ende
 	case ended.Outcome == journal.OutcomeDone && left:
 		b.Runs = on.Image
 		b.Proved = &proved{Input: input, Image: on.Image, Version: on.Version, Wrote: on.Config || on.Manifest, Started: started(rec), Asked: b.Asked, Seq: s.Seq}
-	case len(rec.Steps) > 0 && ended.Outcome != journal.OutcomeDryRun:
+	case begun(t.Name, rec) && ended.Outcome != journal.OutcomeDryRun:
 		b.Proved = nil
 	}
 	return true

@@ -180,6 +180,27 @@ func (w *world) fails(node string) {
 	})
 }
 
+// TestAFailedCheckLeavesWhatIsProved: nothing was changed.
+func TestAFailedCheckLeavesWhatIsProved(t *testing.T) {
+	w := newWorld(t)
+	w.see("p1", true)
+	w.settles()
+	w.set(func(p *Policy) { p.Image = "haproxy:2" })
+	w.wants("restart p1 10.0.0.1")
+	rec := w.Open(journal.LoadBalancer("p1"))
+	w.Play(rec, journal.StepCheckLoadBalancer+" p1", map[string]any{})
+	w.set(func(p *Policy) { p.Image = "haproxy:3" })
+	w.Decide()
+	if rec.Cancelling == nil {
+		t.Fatal("what nobody wants any more is not cancelled")
+	}
+	w.End(rec, journal.OutcomeCancelled)
+	w.wants("restart p1 10.0.0.1")
+	if input, err := journal.InputOf[journal.LoadBalancerInput](w.Open(journal.LoadBalancer("p1")).Request); err != nil || input.Image != "haproxy:3" {
+		t.Errorf("%v: %+v", err, input)
+	}
+}
+
 func TestRolloutStopsAtANodeThatIsLostSoonAfterItsChange(t *testing.T) {
 	for name, test := range map[string]struct {
 		writes bool

@@ -48,6 +48,10 @@ type LoadBalancerFacts struct {
 	Ready bool `json:"ready,omitempty"`
 	// Started is when HAProxy was started there; zero if it does not run.
 	Started time.Time `json:"started,omitzero"`
+	// Asked is set if the API server of the node was asked, which is done of nodes that are or were primaries.
+	// Answers are the addresses at which it has answered, of its present one and of those that it had.
+	Asked   bool     `json:"asked,omitempty"`
+	Answers []string `json:"answers,omitempty"`
 }
 
 // LoadBalancerRuns is what is left of HAProxy that was seen to run.

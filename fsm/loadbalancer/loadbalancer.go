@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/replicatedhq/ekco/fsm"
@@ -43,8 +44,10 @@ type balancer struct {
 	Facts journal.LoadBalancerFacts `json:"facts"`
 	// WasReady is set once the node was ready: before, its API server is none to lead to.
 	WasReady bool `json:"was_ready,omitempty"`
-	// At is the last address that it had: one that is without for a while is led to all the same.
+	// At is the address by which HAProxy reaches its API server, also while the Node has none.
 	At string `json:"at,omitempty"`
+	// WasPrimary is set once the node was a primary.
+	WasPrimary bool `json:"was_primary,omitempty"`
 	// RefusesAnonymous is set once an API server has refused an anonymous request through it.
 	RefusesAnonymous bool `json:"refuses_anonymous,omitempty"`
 	// Proved is what HAProxy was seen to run with last.
@@ -145,9 +148,24 @@ func (machine) Observed(t *fsm.Thing, e journal.Event, facts json.RawMessage) er
 	}
 	b.Worse = !now.Ready && (b.Worse || b.Facts.Ready && changedSoonBefore(t, e.Time))
 	b.Facts, b.WasReady, b.Lost = now, b.WasReady || now.Ready, ""
-	b.At = cmp.Or(now.Address, b.At)
+	b.At, b.WasPrimary = backendOf(b.At, now), b.WasPrimary || now.Primary
 	return nil
 }
+
+// backendOf returns the address by which HAProxy is to reach an API server that it reaches at an address so
+// far, or at none. One that answers is not given up for one that does not.
+func backendOf(at string, now journal.LoadBalancerFacts) string {
+	switch {
+	case !now.Asked:
+		return cmp.Or(now.Address, at)
+	case slices.Contains(now.Answers, now.Address) && !slices.Contains(now.Answers, at):
+		return now.Address
+	}
+	return at
+}
+
+// answers reports whether its API server does, as far as anybody has asked.
+func (b *balancer) answers() bool { return !b.Facts.Asked || slices.Contains(b.Facts.Answers, b.At) }
 
 // Gone implements [fsm.Observing]. What happens on the node while nobody looks after it is not known.
 func (machine) Gone(t *fsm.Thing, _ journal.Event, reason string) {

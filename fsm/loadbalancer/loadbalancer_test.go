@@ -3,6 +3,7 @@ package loadbalancer
 import (
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -307,7 +308,7 @@ func TestAnAdoptedActionIsNoProblemBeforeItsNodeIsSeen(t *testing.T) {
 	other.wants("update p1 10.0.0.1")
 	other.ends("p1", journal.OutcomeDone)
 	other.state("p1", InStep)
-	if got := Known(other.S)["p1"]; got != facts("p1", true, true) {
+	if got := Known(other.S)["p1"]; !reflect.DeepEqual(got, facts("p1", true, true)) {
 		t.Errorf("known is %+v", got)
 	}
 }

@@ -52,11 +52,17 @@ func sumOf(w *fsm.World) *sum {
 				s.list = t
 			}
 		}
+		answering := false // whether a primary does
+		for _, t := range all {
+			b := of(t)
+			answering = answering || b.Facts.Primary && b.WasReady && b.At != "" && b.answers()
+		}
 		var members []string
 		for _, name := range slices.Sorted(maps.Keys(all)) {
 			b := of(all[name])
-			if at := cmp.Or(b.Facts.Address, b.At); b.Facts.Primary && b.WasReady && at != "" {
-				s.primaries, s.since = append(s.primaries, at), max(s.since, all[name].FactsSeq)
+			// What was a primary stays while it answers, and no other does.
+			if b.At != "" && b.WasReady && (b.Facts.Primary || !answering && b.WasPrimary && b.Facts.Asked && b.answers()) {
+				s.primaries, s.since = append(s.primaries, b.At), max(s.since, all[name].FactsSeq)
 			}
 			members = append(members, member(name, b.Facts))
 		}

@@ -38,14 +38,15 @@ type Client struct {
 	objects kube.Objects
 	logs    Logs
 	exec    Exec
-	port    int
+	// port is HAProxy's, apiPort that of API servers.
+	port, apiPort int
 }
 
 var _ Running = (*Client)(nil)
 
 // NewClient returns one. It asks nothing yet.
 func NewClient(objects kube.Objects, logs Logs, exec Exec) *Client {
-	return &Client{objects: objects, logs: logs, exec: exec, port: Port}
+	return &Client{objects: objects, logs: logs, exec: exec, port: Port, apiPort: apiPort}
 }
 
 // Pod implements [Running]. The kubelet calls the pods of its manifests like itself.
@@ -126,11 +127,26 @@ func (c *Client) Reload(ctx context.Context, pod Pod) error {
 // reachTimeout is how long an API server may take to answer.
 const reachTimeout = 5 * time.Second
 
-// Reach implements [Running]. Whose certificate answers is of no concern: nothing is told to it.
+// Serves implements [Running]. It asks twice, since one answer can be late.
+func (c *Client) Serves(ctx context.Context, address string) error {
+	_, err := ask(ctx, address, c.apiPort, "/readyz")
+	if err != nil {
+		_, err = ask(ctx, address, c.apiPort, "/readyz")
+	}
+	return err
+}
+
+// Reach implements [Running].
 func (c *Client) Reach(ctx context.Context, address string) (status int, err error) {
+	return ask(ctx, address, c.port, "/healthz")
+}
+
+// ask makes an anonymous request, and returns an error unless the status is one of an API server that is
+// ready. The certificate is not verified: nothing is told to the server.
+func ask(ctx context.Context, address string, port int, path string) (status int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, reachTimeout)
 	defer cancel()
-	at := url.URL{Scheme: "https", Host: net.JoinHostPort(address, strconv.Itoa(c.port)), Path: "/healthz"}
+	at := url.URL{Scheme: "https", Host: net.JoinHostPort(address, strconv.Itoa(port)), Path: path}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), http.NoBody)
 	if err != nil {
 		return 0, err

@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
+	"reflect"
 	"time"
 
 	"github.com/replicatedhq/ekco/internal/kube"
@@ -25,9 +26,10 @@ type Nodes interface {
 	ListNodes(ctx context.Context) ([]kube.Node, error)
 }
 
-// Pods is what is asked of HAProxy's pods, by the names of their nodes.
-type Pods interface {
+// Running is what is asked of HAProxy's pods, by the names of their nodes, and of API servers.
+type Running interface {
 	Pods(ctx context.Context) (map[string]loadbalancer.Pod, error)
+	Serves(ctx context.Context, address string) error
 }
 
 // apart is how far apart two looks are at least: of nodes that come one after the other, and of
@@ -35,7 +37,8 @@ type Pods interface {
 const apart = 2 * time.Second
 
 // New returns the source. known is what the journal has, by name.
-func New(nodes Nodes, pods Pods, known map[string]journal.LoadBalancerFacts) observers.Source {
+func New(nodes Nodes, running Running, known map[string]journal.LoadBalancerFacts) observers.Source {
+	servers := newServers(running, known)
 	return observers.Poll(observers.Polled[journal.LoadBalancerFacts]{
 		Name: "nodes of the load balancer", Noun: noun(known, ""), OfAPI: true, Apart: apart,
 		Ask: func(ctx context.Context) (map[string]journal.LoadBalancerFacts, error) {
@@ -43,7 +46,7 @@ func New(nodes Nodes, pods Pods, known map[string]journal.LoadBalancerFacts) obs
 			if err != nil {
 				return nil, kube.Lacking(err, "list", "nodes")
 			}
-			running, err := pods.Pods(ctx)
+			pods, err := running.Pods(ctx)
 			if err != nil {
 				return nil, err
 			}
@@ -52,10 +55,11 @@ func New(nodes Nodes, pods Pods, known map[string]journal.LoadBalancerFacts) obs
 				all[node.Name] = journal.LoadBalancerFacts{
 					NodeUID: node.UID, Address: addressOf(node),
 					Primary: node.Facts.Role == journal.RolePrimary, Ready: works(node.Facts),
-					Started: running[node.Name].Started,
+					Started: pods[node.Name].Started,
 				}
 			}
-			return all, nil
+			servers.ask(ctx, all)
+			return all, ctx.Err()
 		},
 	})
 }
@@ -108,7 +112,7 @@ func noun(known map[string]journal.LoadBalancerFacts, gone string) observers.Nou
 		Equal: func(a, b journal.LoadBalancerFacts) bool {
 			same := a.Started.Equal(b.Started)
 			a.Started = b.Started
-			return same && a == b
+			return same && reflect.DeepEqual(a, b)
 		},
 		UID:   func(facts journal.LoadBalancerFacts) string { return facts.NodeUID },
 		Known: maps.All(known),

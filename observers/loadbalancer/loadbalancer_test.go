@@ -3,6 +3,8 @@ package loadbalancer_test
 import (
 	"context"
 	"errors"
+	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -33,19 +35,19 @@ func TestOfEachNodeIsToldWhatDecides(t *testing.T) {
 	observerstest.Watching(t, func(b *observerstest.Bench, _ *observers.Options) {
 		b.Sources = func() []observers.Source { return nudge.Over(loadbalancer.New(cluster, running, known)) }
 	}, func(b *observerstest.Bench) {
-		b.WroteThings(line("p1", of(p1.UID, p1.Facts.InternalIP, `,"primary":true,"ready":true`)), line("w1", of(w1.UID, w1.Facts.InternalIP, `,"ready":true,"started":"2026-01-01T00:00:00Z"`)),
+		b.WroteThings(line("p1", of(p1.UID, p1.Facts.InternalIP, `,"primary":true,"ready":true,"asked":true,"answers":["`+p1.Facts.InternalIP+`"]`)), line("w1", of(w1.UID, w1.Facts.InternalIP, `,"ready":true,"started":"2026-01-01T00:00:00Z"`)),
 			line("w9", "gone: its node is no more: absent at start"))
 		b.Pass(time.Hour)
 		b.WroteThings()
 		cluster.LoseNode("p1")
 		nudge.Look()
 		b.Pass(3 * time.Second)
-		b.WroteThings(line("p1", of(p1.UID, p1.Facts.InternalIP, `,"primary":true`)))
+		b.WroteThings(line("p1", of(p1.UID, p1.Facts.InternalIP, `,"primary":true,"asked":true,"answers":["`+p1.Facts.InternalIP+`"]`)))
 		cluster.ReturnNode("p1")
 		another := cluster.ReplaceNode("w1")
 		nudge.Look()
 		b.Pass(3 * time.Second)
-		b.WroteThings(line("p1", of(p1.UID, p1.Facts.InternalIP, `,"primary":true,"ready":true`)),
+		b.WroteThings(line("p1", of(p1.UID, p1.Facts.InternalIP, `,"primary":true,"ready":true,"asked":true,"answers":["`+p1.Facts.InternalIP+`"]`)),
 			line("w1", "gone: its node is no more: replaced by uid "+another.UID), line("w1", of(another.UID, another.Facts.InternalIP, `,"ready":true,"started":"2026-01-01T00:00:00Z"`)))
 		cluster.RemoveNode("w1")
 		nudge.Look()
@@ -56,6 +58,8 @@ func TestOfEachNodeIsToldWhatDecides(t *testing.T) {
 
 // pods are those of HAProxy.
 type pods map[string]client.Pod
+
+func (pods) Serves(context.Context, string) error { return nil }
 
 func (p pods) Pods(context.Context) (map[string]client.Pod, error) { return p, nil }
 
@@ -87,7 +91,7 @@ func TestWhatIsNoAddressIsNone(t *testing.T) {
 		}
 	}, func(b *observerstest.Bench) {
 		b.WroteThings(line("a", `{"node_uid":"uid-a","primary":true,"ready":true}`), line("b", `{"node_uid":"uid-b","primary":true,"ready":true}`),
-			line("c", `{"node_uid":"uid-c","address":"fd00::1","primary":true,"ready":true}`))
+			line("c", `{"node_uid":"uid-c","address":"fd00::1","primary":true,"ready":true,"asked":true,"answers":["fd00::1"]}`))
 	})
 }
 
@@ -142,6 +146,8 @@ func TestSwitchedOffNobodyReadsTheList(t *testing.T) {
 // unlisted are pods of which nobody knows anything.
 type unlisted struct{}
 
+func (unlisted) Serves(context.Context, string) error { return nil }
+
 func (unlisted) Pods(context.Context) (map[string]client.Pod, error) {
 	return nil, errors.New("the API server is busy")
 }
@@ -167,5 +173,53 @@ func TestThatHAProxyWasStartedAnewIsTold(t *testing.T) {
 		}
 	}, func(b *observerstest.Bench) {
 		b.WroteThings(line("a", `{"node_uid":"uid-a","ready":true,"started":"2026-01-01T00:00:00Z"}`))
+	})
+}
+
+// flaky is a cluster whose API servers answer at some addresses.
+type flaky struct {
+	pods
+	mu      sync.Mutex
+	answers []string
+}
+
+func (f *flaky) set(answers ...string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.answers = answers
+}
+
+func (f *flaky) Serves(_ context.Context, address string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !slices.Contains(f.answers, address) {
+		return errors.New("connection refused")
+	}
+	return nil
+}
+
+func TestFormerAddressesOfAPrimaryAreAskedToo(t *testing.T) {
+	servers, nodes := &flaky{}, list{{Name: "a", UID: "uid-a", Facts: journal.NodeFacts{Role: journal.RolePrimary, InternalIP: "172.17.0.1"}}}
+	servers.set("10.0.0.1")
+	nudge := &observers.Nudge{}
+	known := map[string]journal.LoadBalancerFacts{"a": {NodeUID: "uid-a", Address: "10.0.0.1", Primary: true, Ready: true}, "w": {NodeUID: "uid-w", Address: "10.0.0.9"}}
+	observerstest.Watching(t, func(b *observerstest.Bench, _ *observers.Options) {
+		b.Sources = func() []observers.Source { return nudge.Over(loadbalancer.New(nodes, servers, known)) }
+	}, func(b *observerstest.Bench) {
+		b.WroteThings(line("a", `{"node_uid":"uid-a","address":"172.17.0.1","primary":true,"ready":true,"asked":true,"answers":["10.0.0.1"]}`),
+			line("w", "gone: its node is no more: absent at start"))
+		servers.set()
+		nudge.Look()
+		b.Pass(3 * time.Second)
+		b.WroteThings(line("a", `{"node_uid":"uid-a","address":"172.17.0.1","primary":true,"ready":true,"asked":true}`))
+		nodes[0].Facts.Role = journal.RoleWorker // its label was removed, and it is asked all the same
+		servers.set("10.0.0.1", "172.17.0.1")
+		nudge.Look()
+		b.Pass(3 * time.Second)
+		b.WroteThings(line("a", `{"node_uid":"uid-a","address":"172.17.0.1","ready":true,"asked":true,"answers":["10.0.0.1","172.17.0.1"]}`))
+		nodes[0].UID = "uid-b" // another node of the name has no other address
+		nudge.Look()
+		b.Pass(3 * time.Second)
+		b.WroteThings(line("a", "gone: its node is no more: replaced by uid uid-b"), line("a", `{"node_uid":"uid-b","address":"172.17.0.1","ready":true}`))
 	})
 }

@@ -56,6 +56,21 @@ func (w *balanced) another(t *testing.T) (server *child.Process, address string)
 	return child.Start(t, args[0], append(args[1:], "--bind-address="+ip, "--secure-port=6443")...), ip + ":6443" // the last ones count
 }
 
+// internalIP is the address of a node.
+func (w *balanced) internalIP(t *testing.T, name string) (ip string) {
+	t.Helper()
+	node, err := w.Client.CoreV1().Nodes().Get(t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, of := range node.Status.Addresses {
+		if of.Type == corev1.NodeInternalIP {
+			ip = of.Address
+		}
+	}
+	return ip
+}
+
 // passesOverADeadAPIServer adds a second API server to HAProxy and then kills it. No request may fail once
 // HAProxy has noticed.
 func (w *balanced) passesOverADeadAPIServer(t *testing.T, primary string) {
@@ -66,16 +81,7 @@ func (w *balanced) passesOverADeadAPIServer(t *testing.T, primary string) {
 	if output, err := add.CombinedOutput(); err != nil {
 		t.Fatalf("add %s: %v: %s", primary, err, output)
 	}
-	node, err := w.Client.CoreV1().Nodes().Get(t.Context(), primary, metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var ip string
-	for _, of := range node.Status.Addresses {
-		if of.Type == corev1.NodeInternalIP {
-			ip = of.Address
-		}
-	}
+	ip := w.internalIP(t, primary)
 	w.leadToAPIServer(t, "-I", ip, second)
 	w.mustEkco(t, "cancel", w.begun(t, primary))
 	w.serves(t, haproxyImages[0], 2)

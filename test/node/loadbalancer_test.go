@@ -37,6 +37,7 @@ func TestTheLoadBalancerOfARealNode(t *testing.T) {
 	}, "--workers", "0")}
 	w.node.Import(t, built(t, haproxyImage))
 	w.leadToAPIServer(t, "-I", w.node.network.address(), w.forwarder)
+	w.leadToAPIServer(t, "-I", w.internalIP(t, "primary-1"), w.forwarder) // no API server answers for primary-2
 	// EKCO has to see the simulated primaries ready before they are lost: then it keeps them.
 	w.operator(t)
 	begun := w.begun(t, "primary-1")
@@ -45,7 +46,7 @@ func TestTheLoadBalancerOfARealNode(t *testing.T) {
 		return strings.Contains(history, "LoadBalancerRollout") && !strings.Contains(history, "update-lb-real-1")
 	}, "history", "--component", "loadbalancer", "--limit", "50")
 	w.mustEkco(t, "cancel", begun) // until then, no other node is changed
-	first := w.serves(t, haproxyImages[0], 3)
+	first := w.serves(t, haproxyImages[0], 2)
 
 	watched := w.watch(t)
 	for _, change := range []struct {

@@ -33,6 +33,8 @@ type Fleet struct {
 
 	mu    sync.Mutex
 	hosts map[string]*host
+	// silent are addresses at which no API server answers.
+	silent []string
 }
 
 var _ loadbalancer.Running = (*Fleet)(nil)
@@ -269,6 +271,23 @@ func (f *Fleet) Reload(_ context.Context, pod loadbalancer.Pod) error {
 			defer f.mu.Unlock()
 			h.reads()
 		})
+	}
+	return nil
+}
+
+// Silence has no API server answer at some addresses, and one at all others.
+func (f *Fleet) Silence(addresses ...string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.silent = addresses
+}
+
+// Serves implements [loadbalancer.Running].
+func (f *Fleet) Serves(_ context.Context, address string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if slices.Contains(f.silent, address) {
+		return errors.New("connection refused")
 	}
 	return nil
 }

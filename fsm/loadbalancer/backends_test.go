@@ -1,0 +1,57 @@
+package loadbalancer
+
+import (
+	"testing"
+
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// answers tells of a ready node that was asked, and at which addresses its API server answers.
+func (w *world) answers(name string, primary bool, address string, answers ...string) {
+	w.T.Helper()
+	seen := facts(name, primary, true)
+	seen.Address, seen.Asked, seen.Answers = address, true, answers
+	w.Observe(Machine, journal.LoadBalancer(name), seen)
+}
+
+func TestAPrimaryIsAddedOnceItAnswers(t *testing.T) {
+	w := newWorld(t)
+	w.answers("p1", true, "10.0.0.1", "10.0.0.1")
+	w.settles()
+	w.answers("p2", true, "10.0.0.2")
+	w.wants("update p2 10.0.0.1")
+	w.settles()
+	w.answers("p2", true, "10.0.0.2", "10.0.0.2")
+	w.wants("update p1 10.0.0.1 10.0.0.2")
+}
+
+func TestABackendThatAnswersIsNotGivenUpForOneThatDoesNot(t *testing.T) {
+	w := newWorld(t)
+	w.answers("p1", true, "10.0.0.1", "10.0.0.1")
+	w.settles()
+	for _, answers := range [][]string{{"10.0.0.1"}, {"10.0.0.1", "172.17.0.1"}, {}} {
+		w.answers("p1", true, "172.17.0.1", answers...)
+		w.wants()
+	}
+	w.answers("p1", true, "172.17.0.1", "172.17.0.1")
+	w.wants("update p1 172.17.0.1")
+}
+
+func TestTheLastBackendThatAnswersStays(t *testing.T) {
+	w := newWorld(t)
+	w.answers("p1", true, "10.0.0.1", "10.0.0.1")
+	w.answers("p2", true, "10.0.0.2", "10.0.0.2")
+	w.settles()
+	w.answers("p2", true, "10.0.0.2") // it is down
+	w.wants()
+	w.answers("p1", false, "10.0.0.1", "10.0.0.1") // its label is removed
+	w.wants()
+	w.answers("p2", true, "10.0.0.2", "10.0.0.2")
+	w.wants("update p1 10.0.0.2")
+	w.settles()
+	w.answers("p2", true, "10.0.0.2")
+	w.wants("update p1 10.0.0.1 10.0.0.2")
+	w.settles()
+	w.gone("p1") // and what is purged does not
+	w.wants("update p2 10.0.0.2")
+}

@@ -1,0 +1,85 @@
+package loadbalancer
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/replicatedhq/ekco/internal/parallel"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// servers ask the API servers of primaries, at the present address of each node and at those it had.
+type servers struct {
+	running Running
+	had     map[string]addresses
+}
+
+// addresses are those that a node has had as a primary.
+type addresses struct {
+	uid string
+	all []string
+}
+
+// maxAddresses is how many addresses of a node are asked: the status of a Node can name any.
+const maxAddresses = 4
+
+func newServers(running Running, known map[string]journal.LoadBalancerFacts) *servers {
+	s := &servers{running: running, had: map[string]addresses{}}
+	for name, facts := range known {
+		s.of(name, facts, facts.Answers)
+	}
+	return s
+}
+
+// of returns the addresses to ask, the latest last.
+func (s *servers) of(name string, facts journal.LoadBalancerFacts, more []string) []string {
+	had := s.had[name]
+	if had.uid != facts.NodeUID {
+		had = addresses{uid: facts.NodeUID}
+	}
+	if facts.Primary && facts.Address != "" {
+		more = append(slices.Clone(more), facts.Address)
+	}
+	for _, address := range more {
+		if !slices.Contains(had.all, address) {
+			had.all = append(had.all, address)
+		}
+	}
+	// The oldest stays: it is the one that HAProxy has.
+	if n := len(had.all); n > maxAddresses {
+		had.all = slices.Concat(had.all[:1], had.all[n-maxAddresses+1:])
+	}
+	s.had[name] = had
+	return had.all
+}
+
+// ask fills in which of them answer.
+func (s *servers) ask(ctx context.Context, all map[string]journal.LoadBalancerFacts) {
+	var mu sync.Mutex
+	var asked parallel.Group
+	answers := map[string][]string{}
+	for name, facts := range all {
+		for _, address := range s.of(name, facts, nil) {
+			facts.Asked = true
+			asked.Go(func() {
+				if s.running.Serves(ctx, address) == nil {
+					mu.Lock()
+					defer mu.Unlock()
+					answers[name] = append(answers[name], address)
+				}
+			})
+		}
+		all[name] = facts
+	}
+	asked.Wait().Raise()
+	for name, facts := range all {
+		facts.Answers = slices.Sorted(slices.Values(answers[name]))
+		all[name] = facts
+	}
+	for name := range s.had {
+		if _, is := all[name]; !is {
+			delete(s.had, name)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package ring
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -96,6 +97,34 @@ func TestAllKubeletsAreLedElsewherePrimariesOneAfterTheOther(t *testing.T) {
 		f.led(external, 1, "p1", "p2", "w1", "w2")
 		f.led("", 0, "w3")
 		f.says("the status", f.status(in, "wide"), "kubeconfigs", "cluster", "Changed", "the last change, which leads to "+external)
+		f.clean()
+		f.stops(in)
+	})
+}
+
+// TestChangeOfFiftyNodesEndsInEightMinutes: kURL's installer gives up after ten.
+func TestChangeOfFiftyNodesEndsInEightMinutes(t *testing.T) {
+	withHAProxies(t, func(f *fleet) {
+		f.settings.Enabled = false
+		in := f.live(nil)
+		pass(time.Minute)
+		names := []string{"p1", "p2", "p3"}
+		for i := range 47 {
+			names = append(names, fmt.Sprintf("w%d", i))
+		}
+		f.joins(names...)
+		for _, name := range names { // a kubelet that is restarted, and renews its Lease
+			f.cluster.Set(name, hosttasksim.Program{Start: 2 * time.Second, Run: 10 * time.Second, Runs: f.haproxies.Program(name)})
+		}
+		pass(10 * time.Second)
+		if _, err := f.change(in, "cli:a", journal.KubeconfigsInput{Server: "https://localhost:6444", Internal: true}); err != nil {
+			t.Fatal(err)
+		}
+		pass(8 * time.Minute)
+		if _, ended := f.changed(); ended != "done: " {
+			t.Errorf("it ended %q", ended)
+		}
+		f.led("https://localhost:6444", 1, names...)
 		f.clean()
 		f.stops(in)
 	})

@@ -43,7 +43,9 @@ func renews(policy any) bool {
 }
 
 // Capability returns what EKCO can do about certificates.
-func Capability() fsm.Capability { return fsm.Capability{Machine: newMachine(), Kinds: kinds()} }
+func Capability() fsm.Capability {
+	return fsm.Capability{Machine: newMachine(), Kinds: kinds(), Rules: []fsm.Rule{rolloutRule()}}
+}
 
 func kinds() []fsm.ActionKind {
 	return append(primaryKinds(), fsm.ActionKind{

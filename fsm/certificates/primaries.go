@@ -2,6 +2,7 @@ package certificates
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"time"
 
@@ -46,9 +47,44 @@ func primaryKinds() []fsm.ActionKind {
 		},
 		{
 			Name: journal.ActionRenewControlPlane, Verb: "renew", Machine: Machine, SwitchedOff: off, Domains: []string{"control-plane"},
-			Rules: []string{fsm.RuleAPIUnreachable, fsm.RuleSettling, fsm.RulePaused, fsm.RuleBackOff},
+			Rules: []string{fsm.RuleAPIUnreachable, fsm.RuleSettling, fsm.RulePaused, fsm.RuleBackOff, RuleRollout},
 		},
 	}
+}
+
+// RuleRollout keeps EKCO from renewing the certificates of another control plane while the node of one is not
+// ready since its own were renewed.
+const RuleRollout = "ControlPlaneRollout"
+
+// rolloutRule is asked before each step: renewals of several primaries are open at the same time, and take
+// turns.
+func rolloutRule() fsm.Rule {
+	return fsm.Rule{
+		Name: RuleRollout, NeedsPerson: true,
+		Refuses: func(w *fsm.World, t *fsm.Thing, _ *fsm.ActionKind) bool {
+			rec := lostIn(w)
+			return rec != nil && rec.Subject != t.Subject
+		},
+		Reason: func(w *fsm.World, _ *fsm.Thing, _ *fsm.ActionKind) string {
+			rec := lostIn(w)
+			node, _ := journal.ControlPlaneOn(rec.Subject)
+			return fmt.Sprintf("node %s stopped being ready while %s renewed its certificates; look at the node; EKCO goes on when the action has ended, or after \"ekco cancel %s\"", node, rec.ID, rec.ID)
+		},
+	}
+}
+
+// lostIn returns the first renewal that has begun and whose node is not ready any more, or nil.
+func lostIn(w *fsm.World) (first *journal.ActionRecord) {
+	for _, rec := range w.Actions {
+		t := w.Things[fsm.Key(rec.Subject)]
+		if rec.Kind != journal.ActionRenewControlPlane || len(rec.Steps) == 0 || rec.Request.DryRun || t == nil || t.GoneSeq != 0 || t.Machine() != Machine {
+			continue
+		}
+		if on := of(t).Facts.On; on != nil && !on.Ready && (first == nil || rec.ID < first.ID) {
+			first = rec
+		}
+	}
+	return first
 }
 
 // wantsOnPrimary wants a look at the certificates of a control plane now and then, and those renewed

@@ -316,3 +316,34 @@ func TestAStalledRenewalIsNotCalledRenewing(t *testing.T) {
 		}
 	}
 }
+
+func TestNoOtherPrimaryIsRenewedWhileOneIsLostInItsRenewal(t *testing.T) {
+	w := newPrimaries(t)
+	due := func(ready bool) journal.CertificateFacts {
+		return w.on(20*day, func(f *journal.CertificateFacts) { f.On.Ready = ready })
+	}
+	for _, of := range []journal.Subject{p1, p2} {
+		w.observe(of, due(true))
+		w.looks(of, "nobody has looked", due(true))
+	}
+	first, second := w.openOn(p1, journal.ActionRenewControlPlane), w.openOn(p2, journal.ActionRenewControlPlane)
+	if first == nil || second == nil {
+		t.Fatalf("open are %+v and %+v", first, second)
+	}
+	w.Play(first, journal.StepRenewControlPlane+" p1", map[string]any{})
+	refuses := func(of journal.Subject) bool {
+		rule := rolloutRule()
+		return rule.Refuses(fsm.Look(w.S, w.P, w.Now), w.S.Things[fsm.Key(of)], nil)
+	}
+	if refuses(p1) || refuses(p2) {
+		t.Error("it refuses while all nodes are ready")
+	}
+	w.observe(p1, due(false))
+	if refuses(p1) || !refuses(p2) {
+		t.Errorf("of the lost one it refuses %t, of another %t", refuses(p1), refuses(p2))
+	}
+	w.observe(p1, due(true))
+	if refuses(p2) {
+		t.Error("it refuses though the node is back")
+	}
+}

@@ -84,8 +84,8 @@ test-times: ## print the slowest packages and tests of the last runs, with their
 	@$(GO) run ./test/times $(wildcard $(RESULTS)/*.json)
 
 .PHONY: race
-race: ## run the unit tests under the race detector, with a sample of the crash points
-	$(call gotest,race,-race -timeout 80m $(UNIT),$(QUICK) CGO_ENABLED=1)
+race: ## run the unit tests under the race detector, with a sample of the crash points and fewer nodes
+	$(call gotest,race,-race -timeout 80m $(UNIT),$(QUICK) CGO_ENABLED=1 EKCO_BALANCED_NODES=40)
 
 .PHONY: bench
 bench: build controlplane minio ## run the benchmarks behind docs/performance.md, or those named by BENCH

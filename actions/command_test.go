@@ -153,7 +153,7 @@ func TestAStalledActionIsRetriedWhereItsKindSaysSo(t *testing.T) {
 		stays := k.kinds()
 		w.requestTest()
 		r := w.Start(w.Config(stays))
-		w.Pass(time.Hour) // an EKCO that did not retry has stalled it
+		w.Pass(time.Hour) // it stalls under an EKCO that does not retry
 		r.Halt()
 		retries := k.definition()
 		retries.RetriesStalled = true

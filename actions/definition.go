@@ -22,12 +22,11 @@ type Definition struct {
 	// Expendable is set when EKCO asks for the action anew by itself, should all
 	// records of it be lost, or nothing is lost with them.
 	Expendable bool
-	// Partial is set when the action ends as [journal.OutcomePartial] if one of its steps has left
-	// word of something that is missing.
+	// Partial makes the action end as [journal.OutcomePartial] if the outputs of a step name something
+	// that is missing.
 	Partial bool
-	// RetriesStalled is set when a stalled action is tried again automatically, after longer and longer rests: where
-	// nobody comes to repair the cause, it must not keep EKCO from what is due later. It is shown as stalled
-	// until it has ended.
+	// RetriesStalled makes EKCO retry a stalled action automatically, with a growing backoff. Otherwise an
+	// unrepaired cause would also block what is due later. Until it ends, the action is shown as stalled.
 	RetriesStalled bool
 	// Exclusive is set when another EKCO at work must not be interfered with: each step
 	// waits until this one's actions are mirrored, which keeps the other's from being.

@@ -233,7 +233,7 @@ func TestAWarningHoldsAnAutomaticAction(t *testing.T) {
 	})
 }
 
-// TestAHoldSaysWhenItNeedsAPerson: also one on record from before it said so.
+// TestAHoldSaysWhenItNeedsAPerson: also a hold that was recorded without it.
 func TestAHoldSaysWhenItNeedsAPerson(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		k := &script{steps: []journal.PlannedStep{guarded("a", "X")}}

@@ -47,7 +47,7 @@ func (a *run) leave(left []journal.ActionLeft) {
 	}
 }
 
-// left is what a step says, in its outputs, that it has not done.
+// left is the part of a step's outputs that says what the step has not done.
 type left struct {
 	Left    any `json:"left"`
 	Missing any `json:"missing"`
@@ -60,7 +60,7 @@ func (a *run) leftBy(s *stepState) (by left) {
 	return by
 }
 
-// lacks reports whether a step has left word of something that is missing.
+// lacks reports whether the outputs of a step name something that is missing.
 func (a *run) lacks() bool {
 	return slices.ContainsFunc(a.steps, func(s *stepState) bool {
 		missing, _ := a.leftBy(s).Missing.(string)

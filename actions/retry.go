@@ -26,8 +26,8 @@ type RetryPolicy struct {
 	// HoldInitial is the rest after a preflight first failed. It grows by
 	// Factor up to HoldMax, give or take Jitter.
 	HoldInitial, HoldMax time.Duration
-	// StalledMax is the longest rest of a stalled action that is tried again automatically
-	// ([Definition.RetriesStalled]; 6 h). The rests grow by Factor from Max on.
+	// StalledMax is the longest backoff of a stalled action with [Definition.RetriesStalled]; 6 h by
+	// default. The backoff grows from Max by Factor.
 	StalledMax time.Duration
 }
 
@@ -40,7 +40,8 @@ func (p RetryPolicy) withDefaults() RetryPolicy {
 	}
 }
 
-// afterFailure returns the rest after the n-th failure in a row, from 1. Beyond the budget it grows further.
+// afterFailure returns the backoff after the n-th failure in a row, from 1. After the budget is spent it
+// grows up to StalledMax.
 func (p RetryPolicy) afterFailure(n int) time.Duration {
 	if n >= p.Budget {
 		return p.nth(n-p.Budget+1, p.Max, p.StalledMax)

@@ -47,8 +47,7 @@ type Verdict struct {
 	// waits, with Meanwhile as the reason.
 	Lasting   time.Duration
 	Meanwhile string
-	// Grace is how long the verdict may hold a step before that needs a person; zero means
-	// for ever.
+	// Grace is how long the verdict may hold a step before it needs a person; with zero it never does.
 	Grace time.Duration
 	// Brief is set with a [VerdictHold] about what often takes seconds: see [Verdict.Briefly].
 	Brief bool

@@ -18,7 +18,7 @@ type Admitter interface {
 // Asked is a [Machine] that has a say in what a person asks for.
 type Asked interface {
 	// Asked judges the request's input, and completes with it what is asked for. A
-	// *[RefusedError] is recorded; [NothingToDoError] is no failure.
+	// *[RefusedError] is recorded. A [NothingToDoError] is not a failure.
 	Asked(t *Thing, w *World, request Request, asked *journal.ActionRequested) error
 }
 

@@ -38,7 +38,7 @@ func (e *RefusedError) Error() string { return fmt.Sprintf("refused by %s: %s", 
 // Is makes errors.Is(err, ErrRefused) hold.
 func (e *RefusedError) Is(target error) bool { return target == ErrRefused }
 
-// NothingToDoError says why what a person asks for needs no action.
+// NothingToDoError says why a person's request needs no action.
 type NothingToDoError string
 
 func (e NothingToDoError) Error() string { return string(e) }

@@ -140,10 +140,10 @@ type Detailed interface {
 	Details(t *Thing, w *World) []string
 }
 
-// Attentive is a [Machine] whose things can need a person in any state, as their facts say.
+// Attentive is a [Machine] whose things can need a person in any state, depending on their facts.
 type Attentive interface {
-	// NeedsPerson says why a thing that exists needs a person at the time, and what a person can do.
-	// Both are empty if it needs none.
+	// NeedsPerson says why a thing that exists needs a person at the time, and what that person can do.
+	// Both are empty if it needs nobody.
 	NeedsPerson(t *Thing, now time.Time) (reason, advice string)
 }
 

@@ -1,10 +1,10 @@
 package fsm
 
-// oneByOne is how many nodes of a rollout are changed one by one, before more than one is at a time.
+// oneByOne is how many nodes of a rollout are changed one by one before batches grow.
 const oneByOne = 3
 
-// RolloutBatch returns how many nodes a rollout may change at a time, given how many it has changed
-// and verified so far: one for each of the first three, then 2, 4, 8 and so on, and at most limit.
+// RolloutBatch returns how many nodes a rollout may change at the same time, given how many are verified:
+// one for each of the first three, then 2, 4, 8 and so on, up to limit.
 func RolloutBatch(verified, limit int) int {
 	batch := 1
 	for next := oneByOne; next <= verified && batch < limit; next += batch {
@@ -13,8 +13,7 @@ func RolloutBatch(verified, limit int) int {
 	return min(batch, limit)
 }
 
-// RolloutBatches divides nodes that are known beforehand into batches, in their order. Each is begun
-// when the one before it is verified.
+// RolloutBatches divides nodes that are known in advance into batches, in their order.
 func RolloutBatches[T any](nodes []T, limit int) (batches [][]T) {
 	for done := 0; done < len(nodes); {
 		end := min(done+RolloutBatch(done, limit), len(nodes))
@@ -23,8 +22,8 @@ func RolloutBatches[T any](nodes []T, limit int) (batches [][]T) {
 	return batches
 }
 
-// RolloutRule is the rule of a capability that no node is changed while another one is worse off
-// since its change. stopped names that node, and says what is wrong and what to do; "" is for none.
+// RolloutRule returns a capability's rule that refuses to change further nodes while one is worse off after
+// its change. stopped names that node, what is wrong and what to do; it returns "" if there is none.
 func RolloutRule(name string, stopped func(w *World) string) Rule {
 	return Rule{
 		Name: name, Cluster: true, ToBegin: true, NeedsPerson: true,

@@ -50,7 +50,7 @@ type Rule struct {
 	ToBegin bool
 	// Firm marks rules that a person does not go past either. The others warn one.
 	Firm bool
-	// NeedsPerson marks rules that do not stop to refuse unless somebody does something.
+	// NeedsPerson marks rules whose refusals the status shows as "needs you".
 	NeedsPerson bool
 	Refuses     func(w *World, t *Thing, k *ActionKind) bool
 	// Reason is asked only when the rule refuses.

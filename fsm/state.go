@@ -130,7 +130,7 @@ type Refusal struct {
 	Kind    journal.ActionKind `json:"kind"`
 	Rule    string             `json:"rule"`
 	Reason  string             `json:"reason"`
-	// NeedsPerson is set if the rule does not stop to refuse by itself.
+	// NeedsPerson is that of the rule.
 	NeedsPerson bool      `json:"needs_person,omitempty"`
 	Since       time.Time `json:"since"`
 	Seq         uint64    `json:"seq"`

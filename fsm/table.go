@@ -29,11 +29,11 @@ type Table struct {
 	// so often that they would displace others'; 0 sets no limit of its own.
 	Keep        int
 	Transitions []Transition
-	// Attention says in which states a thing needs a person, if it stays there.
+	// Attention has the states in which a thing needs a person if it stays there.
 	Attention map[journal.State]Attention
 }
 
-// Attention is after which time a thing in a state needs a person, and what a person can do.
+// Attention says after how long in a state a thing needs a person, and what that person can do.
 type Attention struct {
 	After  time.Duration
 	Advice string

@@ -85,8 +85,8 @@ func (t *Thing) Measures(w *World, tell func(Measure)) {
 	}
 }
 
-// NeedsPerson says why the thing needs a person at the time, and what a person can do; both are
-// empty if it needs none.
+// NeedsPerson says why the thing needs a person at the time, and what that person can do. Both are empty if
+// it needs nobody.
 func (t *Thing) NeedsPerson(now time.Time) (reason, advice string) {
 	if attentive, ok := t.machine.Machine.(Attentive); ok && t.seen() {
 		if reason, advice := attentive.NeedsPerson(t, now); reason != "" {

@@ -155,7 +155,7 @@ type ActionHeld struct {
 	Reason string `json:"reason"`
 	// Key names what the reason is about, like that of [ActionWarned].
 	Key string `json:"key,omitempty"`
-	// NeedsPersonAfter is how long it may last before a person is needed; zero means for ever.
+	// NeedsPersonAfter is how long it may last before it needs a person; with zero it never does.
 	NeedsPersonAfter Duration `json:"needs_person_after,omitempty"`
 }
 
@@ -259,8 +259,7 @@ type Outcome string
 const (
 	// OutcomeDone: every step's proof was observed.
 	OutcomeDone Outcome = "done"
-	// OutcomePartial: it has come to its end, and some of what was asked for is not done, as the
-	// reason says.
+	// OutcomePartial: all steps have ended, and the reason says what of the request is not done.
 	OutcomePartial Outcome = "partial"
 	// OutcomeCancelled: it stopped before its point of no return because
 	// somebody asked.

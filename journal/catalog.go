@@ -151,7 +151,7 @@ var catalog = []CatalogEntry{
 	entry[StepNoted]("a step that is under way keeps what it must know if it is interrupted"),
 	entry[StepDone]("a step's proof was observed"),
 	entry[StepFailed]("a step's effect or proof failed; it is tried again at next_try"),
-	entry[ActionStalled]("an action's retry budget is spent; it waits for retry or cancel"),
+	entry[ActionStalled]("an action's retry budget is spent; it waits for retry or cancel, or for a later automatic retry"),
 	entry[ActionRetried]("an administrator gave a stalled or held action a new budget"),
 	entry[ActionJoined]("somebody else asked for what an open action does, and follows it"),
 	entry[ActionCancelling]("an action shall stop before its point of no return"),

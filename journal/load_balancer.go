@@ -17,13 +17,16 @@ const (
 	ActionNoteLoadBalancers ActionKind = "note-load-balancers"
 )
 
-// Their steps: a check on the node whether HAProxy's image is there and accepts the configuration, the files on the node, HAProxy that runs with them, and an API server that is
-// reached through it. The last three leave a [LoadBalancerOnNode], a [LoadBalancerRuns] and a [LoadBalancerReached].
+// Their steps.
 const (
-	StepCheckLoadBalancer  = "check"
-	StepWriteLoadBalancer  = "write"
+	// StepCheckLoadBalancer checks on the node that HAProxy's image is there and accepts the configuration.
+	StepCheckLoadBalancer = "check"
+	// StepWriteLoadBalancer writes the files on the node. It leaves a [LoadBalancerOnNode].
+	StepWriteLoadBalancer = "write"
+	// StepReloadLoadBalancer waits until HAProxy runs with the files. It leaves a [LoadBalancerRuns].
 	StepReloadLoadBalancer = "reload"
-	StepReachLoadBalancer  = "reach"
+	// StepReachLoadBalancer reaches an API server through HAProxy. It leaves a [LoadBalancerReached].
+	StepReachLoadBalancer = "reach"
 )
 
 // StepNoteLoadBalancers writes the ConfigMap, and leaves its [LoadBalancerListFacts].
@@ -48,8 +51,8 @@ type LoadBalancerFacts struct {
 	Ready bool `json:"ready,omitempty"`
 	// Started is when HAProxy was started there; zero if it does not run.
 	Started time.Time `json:"started,omitzero"`
-	// Asked is set if the API server of the node was asked, which is done of nodes that are or were primaries.
-	// Answers are the addresses at which it has answered, of its present one and of those that it had.
+	// Asked is set if the API server of the node was asked, as on nodes that are or were primaries. Answers are
+	// those of the node's present and former addresses at which it answered.
 	Asked   bool     `json:"asked,omitempty"`
 	Answers []string `json:"answers,omitempty"`
 }
@@ -59,9 +62,9 @@ type LoadBalancerRuns struct {
 	Started time.Time `json:"started,omitzero"`
 }
 
-// LoadBalancerReached is how an API server has answered through HAProxy.
+// LoadBalancerReached is an API server's answer through HAProxy.
 type LoadBalancerReached struct {
-	// Status is the HTTP status of its answer to an anonymous request.
+	// Status is the HTTP status; the request was anonymous.
 	Status int `json:"status,omitempty"`
 }
 
@@ -107,8 +110,8 @@ type LoadBalancerInput struct {
 	// Image is HAProxy's. Layout tells how EKCO writes the files.
 	Image  string `json:"image"`
 	Layout string `json:"layout"`
-	// CheckWith is the image of HAProxy that has to accept the configuration before it is written; empty
-	// for no check.
+	// CheckWith is the HAProxy image that must accept the configuration before it is written; empty for no
+	// check.
 	CheckWith string `json:"check_with,omitempty"`
 	// Version is the file version of the manifest; requests of earlier versions of EKCO have none.
 	Version string `json:"version,omitempty"`

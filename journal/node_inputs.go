@@ -23,9 +23,9 @@ type PurgeInput struct {
 	// Unasked is set when the node was ready, and whoever asked for its purge was not asked
 	// whether that is meant: then there is time to cancel it.
 	Unasked bool `json:"unasked,omitempty"`
-	// MaintainRook is false when a person said that a purge leaves Rook and Ceph alone,
-	// and true when it is to change Rook's list of storage nodes too. Nil leaves that list
-	// to the setting maintain_rook_storage_nodes.
+	// MaintainRook is false if a person wants the purge to leave Rook and Ceph alone, and true if it
+	// must also change Rook's list of storage nodes. With nil, the setting
+	// maintain_rook_storage_nodes decides about that list.
 	MaintainRook *bool `json:"maintain_rook_storage_nodes,omitempty"`
 	// Node is what EKCO last knew of the node, for when the Node object is gone
 	// before the action is planned. Nil when EKCO never saw it.

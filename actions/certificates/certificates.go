@@ -51,7 +51,7 @@ type Store interface {
 }
 
 // Stores returns the store that renews of what no more remains than that; for zero, than the
-// settings say. askedEnd is when the first certificate expired as the renewal was asked for.
+// settings say. askedEnd is the earliest expiry among the certificates when the renewal was requested.
 type Stores func(ttl time.Duration, askedEnd time.Time) Store
 
 // of returns the store that does what was asked for.

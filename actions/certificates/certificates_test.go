@@ -295,7 +295,7 @@ func TestARestartBeforeTheRenewalIsNoneAfterIt(t *testing.T) {
 	})
 }
 
-// TestAnAdministratorRenewsWhateverExpiresWithinTTL: also what was just made, and only once.
+// TestAnAdministratorRenewsWhateverExpiresWithinTTL: also a new certificate, and only once.
 func TestAnAdministratorRenewsWhateverExpiresWithinTTL(t *testing.T) {
 	for _, of := range []journal.Subject{journal.CertificateKurlProxy, journal.CertificateContour, journal.CertificateRegistry} {
 		for _, left := range []time.Duration{20 * day, 360 * day} {

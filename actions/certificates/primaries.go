@@ -22,9 +22,9 @@ import (
 
 // The preflights of what is done on primaries.
 const (
-	// AnotherAPIServer is that the API servers of all other primaries answer while one is restarted, but for those of
-	// lost nodes, of which one must answer if there is no other. A person may go past it. One whose own certificate
-	// has expired is restarted in any case.
+	// AnotherAPIServer requires the API servers of all other primaries to answer before one is restarted.
+	// Those of lost nodes need not answer, unless all others are lost: then one of them must. An
+	// administrator can override it. An API server with an expired certificate does not wait for it.
 	AnotherAPIServer = "AnotherAPIServer"
 	// ControlPlaneRests holds what went wrong for longer and longer: each try may restart an API
 	// server.
@@ -39,10 +39,9 @@ const RotateTask = "rotate-certs"
 
 const (
 	lookLimit = 30 * time.Second
-	// RotatePatience is how long a component may take to come back: kubeadm's startup probes let it start for
-	// 4 minutes. rotateLimit is long enough where each takes the longest time and does not come back, neither with
-	// the new certificates nor with the old ones, for which it has a third of that time: first the API server, then
-	// the two others.
+	// RotatePatience is how long a component may take to come back: kubeadm's startup probes allow 4 minutes.
+	// rotateLimit suffices for the worst case: the API server, and then the two others, do not come back
+	// within MaxPatience with the new certificates, nor within a third of it with the old ones.
 	RotatePatience = 5 * time.Minute
 	rotateLimit    = 3*primary.MaxPatience + time.Minute
 	// proofTime is how long it may take until all of it shows: an API server reads another
@@ -150,8 +149,8 @@ func (p Primaries) planRotate(work hosttask.Work) func(context.Context, journal.
 
 func (p Primaries) rotateTask(record journal.ActionRecord) (tasks.Task, error) {
 	task, err := p.task(record, RotateTask, p.Rotate, rotateLimit)
-	task.HostNetwork = true // some components answer the host alone
-	// kURL gives admin.conf to a group of administrators: the new file gets the same group.
+	task.HostNetwork = true // some components listen on localhost only
+	// kURL gives admin.conf to a group of administrators. The new file needs the same group.
 	task.Capabilities = []string{"CHOWN"}
 	task.Paths = []tasks.Path{
 		{Host: etc, At: etc, Type: "Directory", Write: true},
@@ -178,8 +177,8 @@ type heedful interface {
 	Heed(actions.StepContext) <-chan struct{}
 }
 
-// current runs the program of this EKCO: a stalled renewal is tried again for as long as it takes, and the image in
-// its plan is gone some time after EKCO was updated.
+// current runs this EKCO's own image in place of the planned one: a stalled renewal may be retried long
+// after an update, when nodes no longer have the image in the plan.
 type current struct {
 	heedful
 	p Primaries
@@ -206,7 +205,7 @@ func (c current) Do(ctx context.Context, step actions.StepContext) (json.RawMess
 	return c.heedful.Do(ctx, c.with(step))
 }
 
-// Prove implements [actions.Step]. How long the program may take is the task's as well.
+// Prove implements [actions.Step]. The new task's time limit applies, too.
 func (c current) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
 	return c.heedful.Prove(ctx, c.with(step))
 }
@@ -269,8 +268,8 @@ func (s note) Do(ctx context.Context, _ actions.StepContext) (json.RawMessage, e
 	return nil, err
 }
 
-// anotherAnswers holds while an API server is missing that is to serve while the one on the primary is restarted. Nor
-// is one restarted while another may be: an action of this EKCO has the domain, and another EKCO a program.
+// anotherAnswers holds the restart of an API server while another one that must serve meanwhile does not
+// answer, or another EKCO may restart one. This EKCO's own actions exclude each other by their domain.
 func (p Primaries) anotherAnswers(ctx context.Context, record journal.ActionRecord) actions.Verdict {
 	node, _ := journal.ControlPlaneOn(record.Subject)
 	switch elsewhere, err := p.Tasks.Elsewhere(ctx, RotateTask, node); {
@@ -298,8 +297,8 @@ func (p Primaries) anotherAnswers(ctx context.Context, record journal.ActionReco
 		node, strings.Join(reasons, "; "), record.ID)).About(key)
 }
 
-// silent returns why API servers do not answer that have to, by node: all but those of lost nodes, and these too if
-// none answers.
+// silent returns, by node, why an API server that must answer does not. Those of lost nodes must answer only
+// if there are no others and none of them answers.
 func (p Primaries) silent(ctx context.Context, all map[string]primaries.Server) map[string]error {
 	silent, lost := map[string]error{}, map[string]error{}
 	for name, server := range all {
@@ -317,8 +316,8 @@ func (p Primaries) silent(ctx context.Context, all map[string]primaries.Server) 
 	return silent
 }
 
-// servesNobody reports whether the primary's own API server has a certificate that has expired, or does not answer
-// since one of its others has.
+// servesNobody reports whether the primary's own API server serves an expired certificate, or does not answer
+// and one of its other certificates has expired.
 func (p Primaries) servesNobody(ctx context.Context, record journal.ActionRecord, own primaries.Server) bool {
 	if served, err := p.Servers.Serves(ctx, own.Address, apiServerPort); err == nil && !time.Now().Before(served.NotAfter) {
 		return true

@@ -82,7 +82,7 @@ func TestALookThatCannotBeWrittenDownEndsAllTheSame(t *testing.T) {
 	})
 }
 
-// TestAPrimaryIsRestartedOnlyWhileTheOthersAnswer, but for lost nodes, unless a person or its own end decides.
+// TestAPrimaryIsRestartedOnlyWhileTheOthersAnswer, unless they are lost or its own certificate has expired.
 func TestAPrimaryIsRestartedOnlyWhileTheOthersAnswer(t *testing.T) {
 	for name, test := range map[string]struct {
 		others, silent, lost []string
@@ -132,7 +132,7 @@ func TestAPrimaryIsRestartedOnlyWhileTheOthersAnswer(t *testing.T) {
 	}
 }
 
-// TestAPersonMayRestartAPrimaryThoughAnotherIsSilent: the one that was shown, and no further one.
+// TestAPersonMayRestartAPrimaryThoughAnotherIsSilent: only past the silent ones that the reason named.
 func TestAPersonMayRestartAPrimaryThoughAnotherIsSilent(t *testing.T) {
 	actionstest.InBubble(t, func(bare *actionstest.World) {
 		e := newEstate(bare, soon, "p1", "p2", "p3")
@@ -248,7 +248,7 @@ func TestAnExternalCAHoldsTheAction(t *testing.T) {
 	})
 }
 
-// TestAStalledRenewalRenewsWhatIsDueLater: the one that cannot be renewed keeps no other waiting.
+// TestAStalledRenewalRenewsWhatIsDueLater: a certificate that cannot be renewed blocks no other.
 func TestAStalledRenewalRenewsWhatIsDueLater(t *testing.T) {
 	actionstest.InBubble(t, func(bare *actionstest.World) {
 		e := newEstate(bare, 33*24*time.Hour, "p1")
@@ -313,7 +313,7 @@ func TestAComponentMayTakeAsLongAsKubeadmLetsItStart(t *testing.T) {
 	})
 }
 
-// TestTheLimitsOfARenewalFitIntoOneAnother: a rotation takes three times its patience at most.
+// TestTheLimitsOfARenewalFitIntoOneAnother: a rotation takes at most three times its patience.
 func TestTheLimitsOfARenewalFitIntoOneAnother(t *testing.T) {
 	task, step := plannedTask(t, journal.ActionRenewControlPlane)
 	if limit := time.Duration(task.Limit); limit <= 3*max(RotatePatience, primary.MaxPatience) || time.Duration(step) < task.Longest()+proofTime {
@@ -321,7 +321,7 @@ func TestTheLimitsOfARenewalFitIntoOneAnother(t *testing.T) {
 	}
 }
 
-// TestAStalledRenewalRunsTheProgramOfTheNewEKCO: that of the old one is gone some time after the update.
+// TestAStalledRenewalRunsTheProgramOfTheNewEKCO: some time after an update, nodes lack the old image.
 func TestAStalledRenewalRunsTheProgramOfTheNewEKCO(t *testing.T) {
 	actionstest.InBubble(t, func(bare *actionstest.World) {
 		e := newEstate(bare, soon, "p1")

@@ -38,9 +38,9 @@ type estate struct {
 	// they had at first.
 	silent map[string]bool
 	stale  map[string]string
-	// lost are those whose nodes are.
+	// lost are the primaries whose nodes are lost.
 	lost map[string]bool
-	// image has the program, made is the pod that was made last.
+	// image is EKCO's, made is the newest pod.
 	image, made string
 	seen        []string
 	noted       time.Time

@@ -172,7 +172,8 @@ func (r run) answer(err error, on string, patient bool) (json.RawMessage, error)
 	return nil, err
 }
 
-// lacking is the outcome of what could not be done on a node. failed is set if the program may have run.
+// lacking returns the outcome for a node on which the work could not be done. failed is set if the program
+// may have run.
 func (r run) lacking(node, why string, failed bool) (json.RawMessage, error) {
 	outcome := Outcome{Missing: why, Failed: failed}
 	if r.Named {

@@ -35,14 +35,15 @@ const (
 	serveTries   = 2
 )
 
-// Confirm tells the program to put back the former server if the kubelet does not work with the new one.
+// Confirm is the flag that makes the program restore the former server if the kubelet does not work with
+// the new one.
 const Confirm = "--confirm"
 
-// nodesAtOnce is how many nodes are changed at the same time at most.
+// nodesAtOnce is how many nodes are changed at the same time, at most.
 const nodesAtOnce = 10
 
-// changing returns the action that points all kubelets to another address. A node that is away holds up
-// no other. Once the program has failed on a node, no further node is changed.
+// changing returns the action that points all kubelets to another address. A node that is away does not
+// block the others. After the program has failed on one node, no further node is changed.
 func (p Parts) changing() actions.Definition {
 	steps := p.setting().Steps()
 	steps[journal.StepWriteLoadBalancer] = p.balancing().Steps()[journal.StepWriteLoadBalancer]
@@ -63,7 +64,7 @@ func (p Parts) setting() hosttask.Work {
 	return hosttask.Work{Tasks: p.Tasks, Does: journal.StepSetKubeconfigs, Partial: true, Named: true, Unless: unless}
 }
 
-// unless says why the kubelet of a node must not be pointed elsewhere, or "".
+// unless says why the kubelet of a node must keep its server, or "".
 func unless(record journal.ActionRecord, node string) string {
 	return cmp.Or(unserved(record, node), stopped(record))
 }
@@ -77,7 +78,7 @@ func stopped(record journal.ActionRecord) string {
 		}
 		var outcome hosttask.Outcome
 		if outputs := record.Steps[planned.ID].Outputs; len(outputs) > 0 && json.Unmarshal(outputs, &outcome) == nil && outcome.Failed {
-			return fmt.Sprintf("nothing was changed here, since the change has failed on node %s", node)
+			return fmt.Sprintf("nothing was changed here, because the change failed on node %s", node)
 		}
 	}
 	return ""
@@ -88,13 +89,13 @@ func notServing(record journal.ActionRecord, _ string) string {
 	for _, planned := range record.Plan.Steps {
 		node, is := strings.CutPrefix(planned.ID, journal.StepServeLoadBalancer+" ")
 		if is && missing(record, planned.ID) != "" && missing(record, journal.StepWriteLoadBalancer+" "+node) == "" {
-			return fmt.Sprintf("nothing was changed here, since the load balancer of node %s does not serve", node)
+			return fmt.Sprintf("nothing was changed here, because the load balancer of node %s does not serve", node)
 		}
 	}
 	return ""
 }
 
-// missing says why a step has not done on a node what it was to do, or "".
+// missing says why a step could not do its work on a node, or "".
 func missing(record journal.ActionRecord, step string) string {
 	var outcome hosttask.Outcome
 	if outputs := record.Steps[step].Outputs; len(outputs) == 0 || json.Unmarshal(outputs, &outcome) != nil {
@@ -157,8 +158,7 @@ func chosen(nodes []kube.Node, exclude []string) []journal.KubeconfigsNode {
 	return append(primaries, others...)
 }
 
-// planBalancers plans the load balancers of all nodes, in batches, and returns the step with which
-// all of them are done.
+// planBalancers plans the load balancers of all nodes, in batches, and returns the step that ends last.
 func (p Parts) planBalancers(plan *journal.Plan, primaries []string, nodes []journal.KubeconfigsNode) (after []string, err error) {
 	if len(primaries) == 0 {
 		primaries = addresses(nodes)
@@ -207,8 +207,8 @@ func addresses(nodes []journal.KubeconfigsNode) (primaries []string) {
 	return primaries
 }
 
-// planKubeconfigs plans the kubeconfigs of the nodes in batches, each of which begins when the one
-// before it has ended. Primaries come last, one by one.
+// planKubeconfigs plans the kubeconfigs of the nodes in batches. A batch begins when the one before it has
+// ended.
 func (p Parts) planKubeconfigs(plan *journal.Plan, facts journal.KubeconfigsFacts, after []string) error {
 	for _, batch := range batches(facts.Nodes) {
 		var ends []string
@@ -219,7 +219,7 @@ func (p Parts) planKubeconfigs(plan *journal.Plan, facts journal.KubeconfigsFact
 			}
 			_, last, err := p.setting().Plan(plan, tasks.Task{
 				Name: KubeconfigTask, Node: node.Name, NodeUID: node.UID, Image: p.Image, Args: args,
-				Privileged: true, HostNetwork: true, // to ask the new server as the kubelet does
+				Privileged: true, HostNetwork: true, // to reach the new server as the kubelet does
 				LosesNode: true, Limit: journal.Duration(kubeconfig.MoveTimeout), Grace: journal.Duration(kubeconfig.RestoreTimeout),
 				Paths: []tasks.Path{
 					{Host: "/var/run/dbus", At: "/var/run/dbus", Type: "Directory"},
@@ -237,10 +237,10 @@ func (p Parts) planKubeconfigs(plan *journal.Plan, facts journal.KubeconfigsFact
 	return nil
 }
 
-// kubeletPKI is where the kubelet's kubeconfig finds its client certificate.
+// kubeletPKI is the directory with the client certificate of kubelet.conf.
 const kubeletPKI = "/var/lib/kubelet/pki"
 
-// batches are the nodes in the order in which they are changed.
+// batches returns the nodes in the order of their change: primaries last, one by one.
 func batches(nodes []journal.KubeconfigsNode) [][]journal.KubeconfigsNode {
 	var primaries [][]journal.KubeconfigsNode
 	var others []journal.KubeconfigsNode

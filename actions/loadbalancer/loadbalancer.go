@@ -33,8 +33,7 @@ const (
 	reloadTimeout  = 20 * time.Second
 	restartTimeout = 5 * time.Minute
 	reachTimeout   = time.Minute
-	// pullTimeout is how long an image may take to be pulled. Installers wait two minutes for a pod that is
-	// pending.
+	// pullTimeout is how long pulling an image may take. Installers wait two minutes for a pending pod.
 	pullTimeout = 90 * time.Second
 )
 
@@ -71,16 +70,16 @@ func (p Parts) work() hosttask.Work {
 	return hosttask.Work{Tasks: p.Tasks, Does: journal.StepWriteLoadBalancer, Read: read}
 }
 
-// checking is the check whether HAProxy on a node would accept the configuration.
+// checking is the work of checking a configuration with HAProxy on a node.
 func (p Parts) checking() hosttask.Work {
 	return hosttask.Work{Tasks: p.Tasks, Does: journal.StepCheckLoadBalancer}
 }
 
-// checkEtc is where the program of a check finds an /etc of its own.
+// checkEtc is the /etc of a check's pod: the host's stays as it is.
 const checkEtc = "/tmp/etc"
 
-// check is the task that has HAProxy check the configuration, with the image that is to run: it also shows
-// that the node has the image, or can pull it.
+// check is the task in which HAProxy checks the configuration. It runs shall.CheckWith, so it also shows that
+// the node has that image or can pull it.
 func (p Parts) check(node string, shall journal.LoadBalancerInput) tasks.Task {
 	config := loadbalancer.Host{Etc: checkEtc}.ConfigPath()
 	return tasks.Task{
@@ -148,7 +147,7 @@ func (p Parts) task(record journal.ActionRecord, shall journal.LoadBalancerInput
 // another one HAProxy is restarted, on one node after the other.
 const KeepManifest = "--keep-manifest"
 
-// TCPProbe tells the program to write the manifest in version [loadbalancer.TCPFileVersion].
+// TCPProbe is the flag for a manifest in version [loadbalancer.TCPFileVersion].
 const TCPProbe = "--tcp-probe"
 
 // writing is the task that writes the configuration, and the manifest as these arguments say.

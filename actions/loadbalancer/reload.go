@@ -115,7 +115,8 @@ func (s reach) Prove(ctx context.Context, step actions.StepContext) (actions.Pro
 	return actions.Proof{Done: true, Outputs: outputs}, err
 }
 
-// reached returns how an API server answers through the HAProxy of a node, or says why none does.
+// reached returns the HTTP status of an API server's answer through the HAProxy of a node, or why none
+// answers.
 func reached(ctx context.Context, running loadbalancer.Running, node, address string) (status int, missing string) {
 	status, err := running.Reach(ctx, address)
 	if err != nil {

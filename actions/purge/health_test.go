@@ -176,7 +176,7 @@ func TestATroubleThatIsNotKnownHolds(t *testing.T) {
 	})
 }
 
-// TestAHealthHoldNeedsAPersonUnlessCephRecovers: a recovery ends by itself, however long it takes.
+// TestAHealthHoldNeedsAPersonUnlessCephRecovers: a recovery may take days, and needs nobody.
 func TestAHealthHoldNeedsAPersonUnlessCephRecovers(t *testing.T) {
 	for code, person := range map[string]bool{"SLOW_OPS": true, "PG_DEGRADED": false} {
 		t.Run(code, func(t *testing.T) {

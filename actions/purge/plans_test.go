@@ -53,7 +53,7 @@ var shapes = map[string]shape{
 	"traced-of-which-nothing-is-left": {about: "A node that EKCO never saw, and of which nothing is left.", request: byHand, lost: func(*whole) journal.Subject { return journal.NodeSubject("w8", journal.TracedUID("w8")) }},
 }
 
-// leavesRook is a purge that is told to leave Rook alone.
+// leavesRook requests a purge that leaves Rook alone.
 var leavesRook = journal.ActionRequested{Manual: true, Input: journal.PurgeInput{MaintainRook: new(bool)}}
 
 var live = journal.ActionRequested{Manual: true, Input: journal.PurgeInput{Live: true}}

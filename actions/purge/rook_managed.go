@@ -9,12 +9,12 @@ import (
 )
 
 // RookManaged is the preflight that warns of a manual purge which was told to leave
-// what Rook and Ceph have of the node. Only such a purge has it.
+// the node's part of Rook and Ceph. Other purges do not have it.
 const RookManaged = "RookManaged"
 
-// wanted reports whether the purge removes the node from Ceph: always, unless it was
-// told not to. Where all nodes are used, kURL sets maintain_rook_storage_nodes to false,
-// and a purged node's OSDs are to be removed there too.
+// wanted reports whether the purge removes the node from Ceph: it does unless it was told
+// not to. The setting does not matter: where Rook uses all nodes, kURL sets
+// maintain_rook_storage_nodes to false, and a purged node still has OSDs.
 func wanted(record journal.ActionRecord) bool {
 	asked := journal.PurgeInputOf(record.Request).MaintainRook
 	return asked == nil || *asked
@@ -39,9 +39,9 @@ func (p storagePart) left(ctx context.Context, record journal.ActionRecord) stri
 	if err != nil {
 		there = fmt.Sprintf("whether there is a CephCluster cannot be told: %v", err)
 	}
-	return fmt.Sprintf("this purge leaves Rook alone (--maintain_rook_storage_nodes=false), and %s; what it has of node %s "+
-		"(OSDs, CRUSH host, entry in the list of storage nodes) stays; to remove it too, "+
-		"run purge-node without --maintain_rook_storage_nodes=false", there, record.Subject.Name)
+	return fmt.Sprintf("this purge leaves Rook alone (--maintain_rook_storage_nodes=false), and %s; the OSDs, CRUSH host and "+
+		"storage entry of node %s stay; to remove them too, run purge-node without --maintain_rook_storage_nodes=false",
+		there, record.Subject.Name)
 }
 
 type rookManaged struct{}

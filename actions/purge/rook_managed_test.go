@@ -85,8 +85,8 @@ func (s *whole) wantWarning(preflight, want string) {
 	}
 }
 
-// TestAllNodesOfRookLoseTheirOSDs: kURL's rookShouldUseAllNodes sets maintain_rook_storage_nodes to
-// false and Rook's useAllNodes to true.
+// TestAllNodesOfRookLoseTheirOSDs: a purge removes them with kURL's rookShouldUseAllNodes, which sets
+// maintain_rook_storage_nodes to false and Rook's useAllNodes to true.
 func TestAllNodesOfRookLoseTheirOSDs(t *testing.T) {
 	for name, request := range map[string]journal.ActionRequested{"by hand": {Manual: true}, "automatic": {}, "live": live} {
 		t.Run(name, func(t *testing.T) {

@@ -33,8 +33,8 @@ type Storage struct {
 	// UserManaged is set when the list of storage nodes is the installer's: EKCO
 	// then leaves it alone.
 	UserManaged bool
-	// Unmanaged is set when maintain_rook_storage_nodes is false: a purge then leaves
-	// the list of storage nodes alone, unless it asks otherwise.
+	// Unmanaged is set when maintain_rook_storage_nodes is false. A purge then changes
+	// the list of storage nodes only if its request says so.
 	Unmanaged bool
 	// Wait is how long a purge waits between marking OSDs out and purging them.
 	Wait time.Duration

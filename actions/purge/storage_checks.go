@@ -86,14 +86,14 @@ func (p cephHealthy) Check(ctx context.Context, record journal.ActionRecord) act
 	}
 	troubles, why := p.unexplained(ctx, record, troubling(health))
 	verdict := unhealthy(health, troubles, elsewhere, why)
-	if verdict.Kind == actions.VerdictWarn && !slices.ContainsFunc(troubles, degraded) { // else Ceph recovers, which can take days
+	if verdict.Kind == actions.VerdictWarn && !slices.ContainsFunc(troubles, degraded) { // a recovery can take days
 		verdict.Grace = healthGrace
 	}
 	return verdict
 }
 
-// healthGrace is how long Ceph may be unhealthy before a purge that waits for it needs a person:
-// what a restart or a short outage causes is over by then.
+// healthGrace is how long an unhealthy Ceph may hold a purge before it needs a person: the effects of a
+// restart or a short outage are over by then.
 const healthGrace = time.Hour
 
 // degraded reports whether the check says that copies are missing.

@@ -58,13 +58,13 @@ func newChangeLoadBalancerCommand(a *app) *cobra.Command {
 		Short: "Lead the kubelets of all nodes to another address of the API server",
 		Long: `Has the running operator set the API server's address in the kubelet's kubeconfig of every node,
 and in admin.conf of primaries, and restart their kubelets: as "ekco set-kubeconfig-server" does on
-one host. Primaries are done one after the other, the others ten at a time. With --internal, HAProxy
-of every node is given the primaries first, and a manifest where there is none; the kubelet of a node
-whose HAProxy does not serve is left where it is.
+one host. The first three nodes are changed one by one, then up to ten at a time, and the primaries
+last, one by one. With --internal, HAProxy of every node is given the primaries first, and a manifest
+where there is none.
 
-A node that is away, or on which it cannot be done, is named and holds up no other. The operator
-goes on if this command is interrupted, or loses its terminal; so does the next operator, where
-the last one was. Who asks for the same meanwhile joins it; done again later, it begins anew,
+A kubelet that does not reach the new server gets its former server back, and no further node is
+changed. A node that is away is named and holds up no other. The operator goes on if this command
+is interrupted, or loses its terminal; so does the next operator, where the last one was. Who asks for the same meanwhile joins it; done again later, it begins anew,
 which does no harm.
 
 The last line says what came of it: "Result: success", or what is left, why, and the command that

@@ -67,7 +67,7 @@ the other.`,
 	cmd.Flags().StringVar(&of.hostname, "hostname", "", "`name` of this node, for what is said (default: that of the host)")
 	cmd.Flags().StringVar(&of.dir, "dir", kubernetesDir, "`directory` of Kubernetes")
 	cmd.Flags().StringVar(&of.logs, "pod-logs", primary.Logs, "`directory` in which the kubelet has the logs of pods")
-	cmd.Flags().DurationVar(&of.patience, "patience", actionscertificates.RotatePatience, "how long a component may take to come back, as a `time`")
+	cmd.Flags().DurationVar(&of.patience, "patience", actionscertificates.RotatePatience, "how long a component may take to come back, as a `time`; without it up to 11m, if its startup probe allows more")
 	return cmd
 }
 

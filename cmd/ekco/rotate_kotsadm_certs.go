@@ -33,8 +33,8 @@ console, if no more of its validity remains than --ttl says, and shows what is d
 the proxy serves the new one. A customer's own certificate is never touched: that is an
 error. The renewal goes on if this command is interrupted.
 
-Exit codes: 0 it is renewed, or expires later than that, which is said; 1 refused, failed or not finished; 2 the
-command line or the configuration makes no sense.`,
+Exit codes: 0 it is renewed, or expires later than --ttl says; 1 refused, failed or not finished;
+2 the command line or the configuration makes no sense.`,
 		Example: `  ekco rotate-kotsadm-certs
   ekco rotate-kotsadm-certs --ttl 8760h --reason "the key was seen by others"`,
 		Args: noArgument,

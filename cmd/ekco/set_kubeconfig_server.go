@@ -85,7 +85,7 @@ func newHostTaskKubeconfigsCommand(a *app) *cobra.Command {
 	cmd.Flags().StringVar(&server, "server", "", "the API server's address")
 	cmd.Flags().StringVar(&etc, "host-etc-dir", "/host/etc", "the host's /etc")
 	cmd.Flags().BoolVar(&admin, "admin", false, "admin.conf as well")
-	cmd.Flags().BoolVar(&confirm, strings.TrimPrefix(actionsbalancer.Confirm, "--"), false, "put back the former server if the kubelet does not work with the new one")
+	cmd.Flags().BoolVar(&confirm, strings.TrimPrefix(actionsbalancer.Confirm, "--"), false, "restore the former server if the kubelet does not work with the new one")
 	return cmd
 }
 
@@ -134,7 +134,7 @@ func (a *app) setKubeconfigServer(ctx context.Context, etc string, names []strin
 	return set, err
 }
 
-// kubeconfigFiles finds kubeconfigs in which the server can be set.
+// kubeconfigFiles returns the kubeconfigs, or an error if the server cannot be set in one of them.
 func kubeconfigFiles(etc string, names []string, server string) (files []kubeconfig.File, err error) {
 	for _, name := range names {
 		file, err := kubeconfig.In(etc, name)
@@ -149,7 +149,8 @@ func kubeconfigFiles(etc string, names []string, server string) (files []kubecon
 	return files, nil
 }
 
-// kubeletUnit finds the unit of the host's kubelet. The connection is to be closed.
+// kubeletUnit connects to systemd and returns the unit of the host's kubelet. The caller closes the
+// connection.
 func (a *app) kubeletUnit(ctx context.Context) (*systemd.Systemd, *systemd.Unit, error) {
 	address, _ := a.env(envSystemBus)
 	host, err := systemd.Connect(ctx, address)
@@ -164,8 +165,8 @@ func (a *app) kubeletUnit(ctx context.Context) (*systemd.Systemd, *systemd.Unit,
 	return host, unit, nil
 }
 
-// moveKubelet does what setKubeconfigServer does, and puts the former server back if the kubelet does
-// not work with the new one.
+// moveKubelet sets the server like setKubeconfigServer, and restores the former one if the kubelet does not
+// work with the new one.
 func (a *app) moveKubelet(ctx context.Context, etc string, names []string, server string) (set journal.KubeconfigsSet, err error) {
 	files, err := kubeconfigFiles(etc, names, server)
 	if err != nil {

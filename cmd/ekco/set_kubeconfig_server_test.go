@@ -149,7 +149,7 @@ func TestWithoutTheRightToTheKubeconfigItSaysToRunItAsRoot(t *testing.T) {
 	})
 }
 
-// TestHostTaskPointsTheKubeletToAServerThatAnswers, which it asks as the kubelet does.
+// TestHostTaskPointsTheKubeletToAServerThatAnswers: it asks that server with the kubelet's credentials.
 func TestHostTaskPointsTheKubeletToAServerThatAnswers(t *testing.T) {
 	d := newDesk(t, nil)
 	etc, host := hostOf(t, d, kubelet)

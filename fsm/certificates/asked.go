@@ -37,7 +37,7 @@ func (machine) Asked(t *fsm.Thing, w *fsm.World, request fsm.Request, asked *jou
 		}
 	}
 	if end := facts.Ends(); said.TTL > 0 && !end.IsZero() && w.Now.Before(end.Add(-time.Duration(said.TTL))) {
-		return fsm.NothingToDoError(fmt.Sprintf("nothing was renewed: the first certificate of %s expires at %s, which is later than %s from now; ask for a longer --ttl to renew it all the same",
+		return fsm.NothingToDoError(fmt.Sprintf("nothing renewed: the first certificate of %s expires at %s, more than %s from now; to renew it anyway, give a longer --ttl",
 			t.Name, fsm.Stamp(end), time.Duration(said.TTL)))
 	}
 	asked.Input = journal.CertificateInput{Ends: facts.Ends(), TTL: said.TTL}

@@ -44,7 +44,7 @@ func TestNothingIsRenewedThatExpiresAfterTTL(t *testing.T) {
 	}
 }
 
-// TestAnUnchangedCertificateIsNotCalledRenewed: the outcome is compared with what was there before.
+// TestAnUnchangedCertificateIsNotCalledRenewed: only one that expires at another time is.
 func TestAnUnchangedCertificateIsNotCalledRenewed(t *testing.T) {
 	for _, longer := range []time.Duration{0, 300 * day} {
 		w := newWorld(t)

@@ -10,8 +10,8 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// attentionWithin is how long before its end a certificate needs a person. EKCO renews its own well before
-// that, so something keeps it from doing so.
+// attentionWithin is how long before its expiry a certificate needs a person. EKCO renews its own well before
+// that, unless something prevents it.
 const attentionWithin = 14 * 24 * time.Hour
 
 // NeedsPerson implements [fsm.Attentive]: a certificate that expires soon needs a person.
@@ -26,12 +26,12 @@ func (machine) NeedsPerson(t *fsm.Thing, now time.Time) (reason, advice string) 
 		when = "expired at "
 	}
 	return fmt.Sprintf("the certificate in %s %s%s%s", first.At, when, fsm.Stamp(first.NotAfter), words.Because(cmp.Or(facts.Unreadable, facts.Unrenewed))),
-		"run \"ekco certificates\" to see who renews it, or what its renewal waits for"
+		"run \"ekco certificates\" to see who renews it, or what blocks its renewal"
 }
 
-// expiresSoon returns which certificate expires soon; of several it is the one that expires first. Short-lived ones
-// count when less than a third of their validity remains, a kubelet's when less than a tenth does: until then it
-// asks for another by itself.
+// expiresSoon returns the first certificate to expire, if it expires soon. A short-lived one does when less
+// than a third of its validity remains. A kubelet's does when less than a tenth remains: before that, the
+// kubelet requests another one.
 func expiresSoon(name string, facts journal.CertificateFacts, now time.Time) (first journal.Certificate, expires bool) {
 	part := time.Duration(3)
 	if _, is := journal.KubeletOn(journal.Subject{Kind: journal.KindCertificate, Name: name}); is {

@@ -24,7 +24,7 @@ const (
 	Unrenewed journal.State = "Unrenewed"
 	// Unreadable: something is wrong with them, as is said with them.
 	Unreadable journal.State = "Unreadable"
-	// Unknown: nobody has read them yet.
+	// Unknown: EKCO has not read them yet.
 	Unknown journal.State = "Unknown"
 	// Absent: they are not there.
 	Absent journal.State = "Absent"

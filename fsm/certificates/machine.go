@@ -56,7 +56,7 @@ func (m machine) Table() fsm.Table {
 			"`kubelet/NODE` is what the kubelet of a node serves: these are shown and never renewed.",
 		Initial: string(Valid), Over: fsm.Names(Absent),
 		Attention: map[journal.State]fsm.Attention{Unknown: {
-			After: unknownGrace, Advice: "bring the node back; if it is gone for good: ekco purge-node, with its name",
+			After: unknownGrace, Advice: "bring the node back, or, if it is gone for good, run: ekco purge-node NODE",
 		}},
 		Transitions: []fsm.Transition{
 			to("renew", Renewing, "a renew-certificate or renew-control-plane action is open and has not stalled", m.Tells("they are being renewed")),
@@ -64,7 +64,7 @@ func (m machine) Table() fsm.Table {
 			to("broken", Unreadable, "something is wrong with what the Secret or the file holds", tellsUnreadable),
 			to("foreign", Foreign, "it is a customer's own certificate, by its names", m.Tells("it is a customer's own certificate, which EKCO never touches")),
 			to("unrenewed", Unrenewed, "EKCO does not renew them: they are CAs or a kubelet's, or rotate_certs is off", tellsUnrenewed),
-			to("unread", Unknown, "nobody has read them yet, as on a primary that was lost before EKCO was there", tellsUnknown),
+			to("unread", Unknown, "they were never read, as on a primary that was lost before EKCO's first start", tellsUnknown),
 			to("due", Due, "what remains of the validity of one is rotate_certs_ttl or less, or the primary has a better `kubelet-client`", tellsEnd),
 			to("valid", Valid, "nothing is to be done about them", tellsEnd),
 		},
@@ -79,7 +79,7 @@ func tellsUnrenewed(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
 	return fsm.Telling{Reason: of(t).Facts.Unrenewed, Cause: t.Newest()}
 }
 
-// unknownGrace is how long certificates may be unknown before that needs a person.
+// unknownGrace is how long certificates may be Unknown before they need a person.
 const unknownGrace = 24 * time.Hour
 
 func tellsUnknown(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
@@ -180,12 +180,12 @@ func (machine) Ended(_ *fsm.State, t *fsm.Thing, rec *journal.ActionRecord, _ *j
 	return true
 }
 
-// isNew reports whether the renewal left other certificates than those it was asked for.
+// isNew reports whether the renewal replaced the certificates: the first one expires at another time now.
 func isNew(rec *journal.ActionRecord, outputs json.RawMessage) bool {
 	input, err := journal.InputOf[journal.CertificateInput](rec.Request)
 	var left journal.CertificateRenewed
 	if err != nil || json.Unmarshal(outputs, &left) != nil {
-		return true // it cannot be told
+		return true // unknown, so assume that it did
 	}
 	return !journal.CertificateFacts{Certificates: left.Certificates}.Ends().Equal(input.Ends)
 }

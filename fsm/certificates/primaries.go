@@ -52,12 +52,12 @@ func primaryKinds() []fsm.ActionKind {
 	}
 }
 
-// RuleRollout keeps EKCO from renewing the certificates of another control plane while the node of one is not
-// ready since its own were renewed.
+// RuleRollout keeps EKCO from renewing the certificates of other primaries while one stopped being ready during
+// its own renewal.
 const RuleRollout = "ControlPlaneRollout"
 
-// rolloutRule is asked before each step: renewals of several primaries are open at the same time, and take
-// turns.
+// rolloutRule is not [fsm.Rule.ToBegin]: the renewals of several primaries are open at the same time, so each
+// of their steps must check it.
 func rolloutRule() fsm.Rule {
 	return fsm.Rule{
 		Name: RuleRollout, NeedsPerson: true,
@@ -68,12 +68,12 @@ func rolloutRule() fsm.Rule {
 		Reason: func(w *fsm.World, _ *fsm.Thing, _ *fsm.ActionKind) string {
 			rec := lostIn(w)
 			node, _ := journal.ControlPlaneOn(rec.Subject)
-			return fmt.Sprintf("node %s stopped being ready while %s renewed its certificates; look at the node; EKCO goes on when the action has ended, or after \"ekco cancel %s\"", node, rec.ID, rec.ID)
+			return fmt.Sprintf("node %s stopped being ready while %s renewed its certificates; repair or purge it, or run \"ekco cancel %s\": then EKCO renews those of other primaries", node, rec.ID, rec.ID)
 		},
 	}
 }
 
-// lostIn returns the first renewal that has begun and whose node is not ready any more, or nil.
+// lostIn returns the first renewal that has begun and whose node is not ready, or nil.
 func lostIn(w *fsm.World) (first *journal.ActionRecord) {
 	for _, rec := range w.Actions {
 		t := w.Things[fsm.Key(rec.Subject)]
@@ -109,7 +109,7 @@ func wantsOnPrimary(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 	}
 }
 
-// isRenewed reports whether a renewal is at work. One that has stalled is not, though it is tried again.
+// isRenewed reports whether a renewal is under way. A stalled one does not count, although it is retried.
 func isRenewed(t *fsm.Thing, w *fsm.World) bool {
 	return slices.ContainsFunc(w.Open(t), func(rec *journal.ActionRecord) bool {
 		return rec.Kind != journal.ActionLookAtCertificates && rec.Stalled == nil

@@ -69,7 +69,7 @@ func (w *world) looks(of journal.Subject, why string, found journal.CertificateF
 	w.observe(of, found)
 }
 
-// TestWhatWasNeverReadIsUnknown: such as of a primary that was lost before EKCO was there.
+// TestWhatWasNeverReadIsUnknown: for example on a primary that was lost before EKCO's first start.
 func TestWhatWasNeverReadIsUnknown(t *testing.T) {
 	w := newPrimaries(t)
 	w.observe(p1, w.on(0, func(f *journal.CertificateFacts) { f.On.Ready = false }))
@@ -295,7 +295,7 @@ func TestADryRunOfALookIsOneOnly(t *testing.T) {
 	}
 }
 
-// TestAStalledRenewalIsNotCalledRenewing, on a primary or of a Secret: what is due shows.
+// TestAStalledRenewalIsNotCalledRenewing: on a primary and of a Secret, the state is Due.
 func TestAStalledRenewalIsNotCalledRenewing(t *testing.T) {
 	for _, of := range []journal.Subject{p1, registry} {
 		w := newPrimaries(t)

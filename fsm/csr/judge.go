@@ -197,8 +197,8 @@ func judgeCluster(asked journal.CSR, around journal.CSRAround) *Verdict {
 	return nil
 }
 
-// isOwn reports whether an identity of the control plane is this primary's own: its Node has
-// the name. That no other Node has it is judged by [judgeOthers].
+// isOwn reports whether an identity of the control plane is this primary's own: an address of its Node.
+// [judgeOthers] makes sure that no other Node has it.
 func isOwn(claim journal.CSRClaim, name string, node *journal.CSRNode) bool {
 	return node != nil && node.Primary && (claim.Endpoint || claim.Primaries) && among(name, node.Addresses)
 }

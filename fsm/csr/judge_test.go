@@ -341,8 +341,8 @@ func TestANameOfTheAPIServersIsAPrimarysOwnOrNobodys(t *testing.T) {
 	}
 }
 
-// TestAPrimarysHostNameMayBeTheEndpoint: the host name in controlPlaneEndpoint is then its own,
-// unless another node has it too.
+// TestAPrimarysHostNameMayBeTheEndpoint: a primary may have its host name in controlPlaneEndpoint, unless
+// another node has that name too.
 func TestAPrimarysHostNameMayBeTheEndpoint(t *testing.T) {
 	for name, test := range map[string]struct {
 		primary bool

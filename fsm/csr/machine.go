@@ -29,9 +29,9 @@ const (
 	Gone journal.State = "Gone"
 )
 
-// refusedGrace is how long a refusal may last before it needs a person: a predecessor that is
-// switched off is unreachable by then. A kubelet makes another request after 15 minutes, and of its
-// requests the newest three are looked at, so that one of them is older than this.
+// refusedGrace is how long a refusal may last before it needs a person. By then a predecessor that was
+// switched off is unreachable. A kubelet makes a new request every 15 minutes and EKCO judges its newest
+// three, so at least one of them gets older than this.
 const refusedGrace = 15 * time.Minute
 
 // keep is how many requests that came to their end are kept: they are in the history,
@@ -83,7 +83,7 @@ func (machine) Table() fsm.Table {
 
 		Attention: map[journal.State]fsm.Attention{Refused: {
 			After:  refusedGrace,
-			Advice: "repair what the reason names; or decide on the request yourself: kubectl certificate approve, or deny, with its name",
+			Advice: "repair what the reason names, or decide yourself: kubectl certificate approve (or deny) NAME",
 		}},
 		Initial: string(Pending), Finals: fsm.Names(Approved), Over: fsm.Names(Approved, Gone), Keep: keep,
 		Transitions: []fsm.Transition{

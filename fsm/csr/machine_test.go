@@ -332,7 +332,7 @@ func TestAnApprovalThatStalledEndsWithItsRequest(t *testing.T) {
 	}
 }
 
-// TestALastingRefusalNeedsAPerson: such as of a node whose own name is that of a Service.
+// TestALastingRefusalNeedsAPerson: for example if a node has the name of a Service.
 func TestALastingRefusalNeedsAPerson(t *testing.T) {
 	d := newDesk(t, fsmcsr.Policy{Approve: true})
 	needs := func(want bool) {

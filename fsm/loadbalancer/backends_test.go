@@ -6,7 +6,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// answers tells of a ready node that was asked, and at which addresses its API server answers.
+// answers observes a ready node whose API server was asked, and answers at some addresses.
 func (w *world) answers(name string, primary bool, address string, answers ...string) {
 	w.T.Helper()
 	seen := facts(name, primary, true)
@@ -52,6 +52,6 @@ func TestTheLastBackendThatAnswersStays(t *testing.T) {
 	w.answers("p2", true, "10.0.0.2")
 	w.wants("update p1 10.0.0.1 10.0.0.2")
 	w.settles()
-	w.gone("p1") // and what is purged does not
+	w.gone("p1") // a purged one does not
 	w.wants("update p2 10.0.0.2")
 }

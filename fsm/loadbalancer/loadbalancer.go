@@ -30,7 +30,7 @@ type Policy struct {
 	Image   string
 	// Version is how the manifest is laid out, Layout how the configuration is written.
 	Version, Layout string
-	// TCPVersion is how the manifest is laid out for API servers that refuse anonymous requests.
+	// TCPVersion is Version for API servers that refuse anonymous requests.
 	TCPVersion string
 }
 
@@ -44,11 +44,11 @@ type balancer struct {
 	Facts journal.LoadBalancerFacts `json:"facts"`
 	// WasReady is set once the node was ready: before, its API server is none to lead to.
 	WasReady bool `json:"was_ready,omitempty"`
-	// At is the address by which HAProxy reaches its API server, also while the Node has none.
+	// At is the address of its API server in HAProxy's configuration. It stays while the Node has none.
 	At string `json:"at,omitempty"`
 	// WasPrimary is set once the node was a primary.
 	WasPrimary bool `json:"was_primary,omitempty"`
-	// RefusesAnonymous is set once an API server has refused an anonymous request through it.
+	// RefusesAnonymous is set after an API server behind it has refused an anonymous request.
 	RefusesAnonymous bool `json:"refuses_anonymous,omitempty"`
 	// Proved is what HAProxy was seen to run with last.
 	Proved *proved `json:"proved,omitempty"`
@@ -56,9 +56,10 @@ type balancer struct {
 	Asked uint64 `json:"asked,omitempty"`
 	// Tried is what the last action was to make of it, whatever came of it.
 	Tried *journal.LoadBalancerInput `json:"tried,omitempty"`
-	// Runs is the image with which HAProxy was last seen to run.
+	// Runs is the image with which HAProxy was last seen running.
 	Runs string `json:"runs,omitempty"`
-	// Worse is set when the node stopped being ready soon after its load balancer was changed.
+	// Worse is set while the node is not ready, if it stopped being ready soon after a change of its load
+	// balancer.
 	Worse bool `json:"worse,omitempty"`
 	// Lost is why it is gone, if it is.
 	Lost string `json:"lost,omitempty"`
@@ -72,7 +73,7 @@ type proved struct {
 	// Image and Version are those of the manifest; Image is empty if there is none.
 	Image   string `json:"image,omitempty"`
 	Version string `json:"version,omitempty"`
-	// Wrote is set if a file was changed for that.
+	// Wrote is set if the action changed a file.
 	Wrote bool `json:"wrote,omitempty"`
 	// Started is when HAProxy was started that was seen to run so; zero if there was none.
 	Started time.Time `json:"started,omitzero"`
@@ -152,8 +153,8 @@ func (machine) Observed(t *fsm.Thing, e journal.Event, facts json.RawMessage) er
 	return nil
 }
 
-// backendOf returns the address by which HAProxy is to reach an API server that it reaches at an address so
-// far, or at none. One that answers is not given up for one that does not.
+// backendOf returns the address of a node's API server for HAProxy, given the present one or "". An address that
+// answers is not replaced by one that does not.
 func backendOf(at string, now journal.LoadBalancerFacts) string {
 	switch {
 	case !now.Asked:
@@ -164,7 +165,7 @@ func backendOf(at string, now journal.LoadBalancerFacts) string {
 	return at
 }
 
-// answers reports whether its API server does, as far as anybody has asked.
+// answers reports whether its API server answers; true if it was not asked.
 func (b *balancer) answers() bool { return !b.Facts.Asked || slices.Contains(b.Facts.Answers, b.At) }
 
 // Gone implements [fsm.Observing]. What happens on the node while nobody looks after it is not known.
@@ -243,7 +244,7 @@ func started(rec *journal.ActionRecord) time.Time {
 	return runs.Started
 }
 
-// refusesAnonymous reports whether the action was answered by an API server that refuses anonymous
+// refusesAnonymous reports whether the action got its answer from an API server that refuses anonymous
 // requests.
 func refusesAnonymous(rec *journal.ActionRecord) bool {
 	var reached journal.LoadBalancerReached
@@ -282,7 +283,7 @@ func (machine) Request(t *fsm.Thing, kind *fsm.ActionKind, w *fsm.World) (journa
 }
 
 // Obsolete leaves alone what is done to a node that can do it. One that is away is done when it is
-// back, and holds up no other, unless the action has begun: then the action may be why it is away.
+// back, and holds up no other. If the action has begun, it may be why the node is away, and goes on.
 func (machine) Obsolete(t *fsm.Thing, rec *journal.ActionRecord) string {
 	if l := listOf(t); l != nil {
 		return l.obsolete(t, rec)

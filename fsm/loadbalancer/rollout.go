@@ -8,35 +8,35 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// RuleRollout keeps EKCO from changing the load balancers of further nodes while a node is worse off
-// since its own was changed.
+// RuleRollout keeps EKCO from changing further load balancers while a node is worse off after the change of
+// its own.
 const RuleRollout = "LoadBalancerRollout"
 
-// blamedFor is how long after a change of its load balancer the change is blamed for a node that
-// stops being ready. The API server notices after 40 s that a kubelet does not reach it any more
-// (node-monitor-grace-period), and a kubelet can go on for a while through a connection that it has.
+// blamedFor is how long a change of its load balancer is blamed if a node stops being ready. Kubernetes
+// notices only 40 s after the kubelet's last renewal (node-monitor-grace-period), and a kubelet can keep
+// using an old connection for a while.
 const blamedFor = 5 * time.Minute
 
-// changedSoonBefore reports whether files of the load balancer were changed so soon before a node
-// stopped being ready that this may be why.
+// changedSoonBefore reports whether a change of load balancer files may be why a node stopped being ready.
 func changedSoonBefore(t *fsm.Thing, lost time.Time) bool {
 	b := of(t)
 	return b.Proved != nil && b.Proved.Wrote && lost.Sub(looked(t)) < blamedFor
 }
 
-// rollout is how far the nodes have been brought to what they shall have, in a world.
+// rollout is the progress of a change of all load balancers, in a world.
 type rollout struct {
 	of *fsm.World
-	// changing is how many nodes are being changed, and primary is set if one of them is a primary.
+	// changing is the number of nodes that are being changed, primary is set if one of them is a primary.
 	changing int
 	primary  bool
-	// stopped says which node is worse off since its load balancer was changed, and why; "" for none.
+	// stopped says which node is worse off after the change of its load balancer, and why; "" for none.
 	stopped string
 	// next are the nodes of the next batch.
 	next map[*fsm.Thing]bool
 }
 
-// rolloutOf looks at the open actions, which go on without any change of a thing.
+// rolloutOf returns the rollout in a world. It is not computed with the sum, since open actions progress
+// without a change of any thing.
 func rolloutOf(w *fsm.World) *rollout {
 	s := sumOf(w)
 	if s.rollout.of == w {
@@ -55,7 +55,7 @@ func rolloutOf(w *fsm.World) *rollout {
 		r.stop(of(t).worse(node, rec))
 	}
 	for _, t := range s.lost {
-		r.stop(fmt.Sprintf("node %s stopped being ready soon after its load balancer was changed; look at the node; EKCO goes on when the node is ready, or purged", t.Name))
+		r.stop(fmt.Sprintf("node %s stopped being ready soon after its load balancer was changed; repair or purge it: then EKCO changes the other nodes", t.Name))
 	}
 	r.choose(w, s)
 	s.rollout = r
@@ -68,8 +68,9 @@ func (r *rollout) stop(why string) {
 	}
 }
 
-// choose chooses the nodes of the next batch, which begins once the last one is verified. At most one
-// of them is a primary. While the rollout is stopped, one node is chosen: it is refused, for people to see.
+// choose chooses the nodes of the next batch, which begins when no node is being changed any more. From the
+// full batch size on, each node that is done is replaced at once. At most one primary is changed at a time.
+// While the rollout is stopped, one node is chosen, so that its refusal shows in the status.
 func (r *rollout) choose(w *fsm.World, s *sum) {
 	batch := fsm.RolloutBatch(s.verified, atOnce)
 	places, primary := batch-r.changing, r.primary
@@ -90,8 +91,8 @@ func (r *rollout) choose(w *fsm.World, s *sum) {
 	}
 }
 
-// checked is on how many nodes of a rollout HAProxy's own check of the configuration comes before it is
-// written: it takes a pod of its own.
+// checked is the number of nodes on which HAProxy checks a new configuration before it is written. Each check
+// takes a pod.
 const checked = 3
 
 // begun reports whether the action may have changed something on the node.
@@ -100,13 +101,12 @@ func begun(node string, rec *journal.ActionRecord) bool {
 	return is
 }
 
-// unchangedAfter is how long after its request an action that waits or has failed still counts as one that
-// changes the node: if it has cut the node off, the node is seen not to be ready by then. The API server notices after
-// some 50 s.
+// unchangedAfter is how long after its request an action that waits or has failed still counts as changing
+// the node. If it cut the node off, the node is not ready by then: Kubernetes notices after about 50 s.
 const unchangedAfter = 2 * time.Minute
 
-// isChanging reports whether the action changes the load balancer of the node. It does not while it waits,
-// or if it has failed before that.
+// isChanging reports whether the action is changing the load balancer of the node. One that waits, or failed
+// before it changed anything, is not, after [unchangedAfter].
 func isChanging(node string, rec *journal.ActionRecord, now time.Time) bool {
 	if rec.Stalled != nil {
 		return false
@@ -122,14 +122,14 @@ func isChanging(node string, rec *journal.ActionRecord, now time.Time) bool {
 	return len(rec.Holds) == 0
 }
 
-// worse says why the node is worse off since an open action began to change its load balancer, or "".
+// worse says why the node is worse off after an open action began to change its load balancer, or "".
 func (b *balancer) worse(node string, rec *journal.ActionRecord) string {
 	switch {
 	case !begun(node, rec) || rec.Request.DryRun:
 	case !b.Facts.Ready:
-		return fmt.Sprintf("node %s stopped being ready while %s changed its load balancer; look at the node; EKCO goes on when the action has ended, or after \"ekco cancel %s\"", node, rec.ID, rec.ID)
+		return fmt.Sprintf("node %s stopped being ready while %s changed its load balancer; repair or purge it, or run \"ekco cancel %s\": then EKCO changes the other nodes", node, rec.ID, rec.ID)
 	case rec.Stalled != nil && rec.Steps[journal.StepWriteLoadBalancer+" "+node].Done():
-		return fmt.Sprintf("%s has changed the load balancer of node %s, which does not work since: %s; EKCO goes on after \"ekco retry %s\" or \"ekco cancel %s\"", rec.ID, node, rec.Stalled.Reason, rec.ID, rec.ID)
+		return fmt.Sprintf("the load balancer of node %s does not work after its change: %s; repair it and run \"ekco retry %s\", or run \"ekco cancel %s\": then EKCO changes the other nodes", node, rec.Stalled.Reason, rec.ID, rec.ID)
 	}
 	return ""
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// nodes has primaries p1 to p3 and some workers, all of which are in step.
+// nodes adds primaries p1 to p3 and workers from w10 on, all of them in step.
 func (w *world) nodes(workers int) {
 	for i := range 3 {
 		w.see(fmt.Sprintf("p%d", i+1), true)
@@ -49,7 +49,7 @@ func TestRolloutWaitsForTheWholeBatch(t *testing.T) {
 	}
 }
 
-// stopped expects that nothing else is begun, since the rollout is stopped, and that the reason names the node.
+// stopped expects that the rollout is stopped: nothing else is begun, and the reason names the node.
 func (w *world) stopped(node string, open ...string) {
 	w.T.Helper()
 	w.Pass(time.Hour)
@@ -64,7 +64,7 @@ func (w *world) stopped(node string, open ...string) {
 	w.T.Errorf("refused are %+v", w.S.Refusals)
 }
 
-// opens are the names of the nodes with an open action, once EKCO has decided.
+// opens lets EKCO decide, and returns the names of the nodes with an open action.
 func (w *world) opens() (names []string) {
 	w.Decide()
 	for _, rec := range w.S.Actions {
@@ -110,7 +110,7 @@ func TestRolloutStopsAtANodeThatIsLostDuringItsChange(t *testing.T) {
 	}
 }
 
-// begins has the first step of the only open action begin, which is about that node.
+// begins starts the first step of the only open action, which is about that node.
 func (w *world) begins(node string) {
 	w.T.Helper()
 	if open := w.opens(); !slices.Equal(open, []string{node}) {
@@ -138,14 +138,14 @@ func TestRolloutStopsAtAChangeThatDoesNotWork(t *testing.T) {
 		Payload: journal.ActionStalled{Step: journal.StepReachLoadBalancer, Reason: "connection refused"},
 	})
 	w.stopped("w10", "w10")
-	w.set(func(p *Policy) { p.Layout = "l3" }) // which a person decides, and a new rollout begins
+	w.set(func(p *Policy) { p.Layout = "l3" }) // a person's change begins a new rollout
 	w.Decide()
 	if rec.Cancelling == nil {
 		t.Error("it is not cancelled")
 	}
 }
 
-// TestRolloutGoesOnPastANodeThatCannotBeChanged: nothing has happened there.
+// TestRolloutGoesOnPastANodeThatCannotBeChanged: nothing was changed there.
 func TestRolloutGoesOnPastANodeThatCannotBeChanged(t *testing.T) {
 	w := newWorld(t)
 	w.nodes(4)
@@ -170,7 +170,7 @@ func TestRolloutGoesOnPastANodeThatCannotBeChanged(t *testing.T) {
 	}
 }
 
-// fails has the first step of an action fail.
+// fails makes the first step of the node's action fail.
 func (w *world) fails(node string) {
 	w.T.Helper()
 	rec := w.Open(journal.LoadBalancer(node))
@@ -180,7 +180,7 @@ func (w *world) fails(node string) {
 	})
 }
 
-// TestAFailedCheckLeavesWhatIsProved: nothing was changed.
+// TestAFailedCheckLeavesWhatIsProved: a check changes nothing on the node.
 func TestAFailedCheckLeavesWhatIsProved(t *testing.T) {
 	w := newWorld(t)
 	w.see("p1", true)
@@ -192,7 +192,7 @@ func TestAFailedCheckLeavesWhatIsProved(t *testing.T) {
 	w.set(func(p *Policy) { p.Image = "haproxy:3" })
 	w.Decide()
 	if rec.Cancelling == nil {
-		t.Fatal("what nobody wants any more is not cancelled")
+		t.Fatal("the outdated action is not cancelled")
 	}
 	w.End(rec, journal.OutcomeCancelled)
 	w.wants("restart p1 10.0.0.1")
@@ -244,7 +244,7 @@ func TestAPIServersThatRefuseAnonymousRequestsHaveAnotherProbe(t *testing.T) {
 	if proved := of(w.S.Things[fsm.Key(journal.LoadBalancer("p1"))]).Proved; proved.Version != "0-tcp" {
 		t.Errorf("the manifest has version %q", proved.Version)
 	}
-	w.status = 200 // as another API server answers, and no reason to restart HAProxy again
+	w.status = 200 // another API server answers so, which is no reason to restart HAProxy
 	w.Pass(lookAgain)
 	w.has["p1"] = image
 	w.settles()

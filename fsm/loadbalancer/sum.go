@@ -19,10 +19,10 @@ type sum struct {
 	// overwritten is the event until which a change may have written other primaries than there
 	// are by now; zero for none.
 	overwritten uint64
-	// waiting are those to be updated, in that order.
+	// waiting are those to be updated, in this order.
 	waiting []*fsm.Thing
-	// verified is how many have what they shall have, and lost are those of which a change may be why their
-	// nodes are not ready any more.
+	// verified is the number of those with the wanted configuration. lost are those whose change may be why
+	// their nodes are not ready.
 	verified int
 	lost     []*fsm.Thing
 	rollout  rollout
@@ -35,8 +35,8 @@ type sum struct {
 	settled bool
 }
 
-// atOnce is the most updates that are open at a time: enough that as many have a pod as may, while HAProxy
-// reads its configuration on the nodes of others, and few, since open actions are mirrored.
+// atOnce is the maximum number of open updates. It is more than the limit of pods, since other nodes' HAProxy
+// reads its configuration in that time, and small, since open actions are mirrored.
 const atOnce = 32
 
 func sumOf(w *fsm.World) *sum {
@@ -52,7 +52,7 @@ func sumOf(w *fsm.World) *sum {
 				s.list = t
 			}
 		}
-		answering := false // whether a primary does
+		answering := false // whether a primary's API server answers
 		for _, t := range all {
 			b := of(t)
 			answering = answering || b.Facts.Primary && b.WasReady && b.At != "" && b.answers()
@@ -60,7 +60,7 @@ func sumOf(w *fsm.World) *sum {
 		var members []string
 		for _, name := range slices.Sorted(maps.Keys(all)) {
 			b := of(all[name])
-			// What was a primary stays while it answers, and no other does.
+			// A former primary stays while its API server answers and that of no primary does.
 			if b.At != "" && b.WasReady && (b.Facts.Primary || !answering && b.WasPrimary && b.Facts.Asked && b.answers()) {
 				s.primaries, s.since = append(s.primaries, b.At), max(s.since, all[name].FactsSeq)
 			}
@@ -72,7 +72,7 @@ func sumOf(w *fsm.World) *sum {
 	}).(*sum)
 }
 
-// arrange finds those that are to be updated, and those that are to be looked at next.
+// arrange collects those that are to be updated, and those that are to be looked at next.
 func (s *sum) arrange(w *fsm.World, all map[string]*fsm.Thing) {
 	open := openOn(w)
 	s.settled = len(s.primaries) > 0
@@ -203,7 +203,7 @@ func (b *balancer) manifest(p Policy) bool {
 	return b.Proved.Image == p.Image && (b.Proved.Version == b.version(p) || b.Proved.Version == p.TCPVersion)
 }
 
-// version is the file version that the manifest shall have.
+// version is the wanted file version of the manifest.
 func (b *balancer) version(p Policy) string {
 	if b.RefusesAnonymous {
 		return p.TCPVersion

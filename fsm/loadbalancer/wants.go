@@ -42,13 +42,13 @@ func (s *sum) wants(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 		s.wantsLook(t, w, want)
 		return
 	case !s.serves(w, t):
-		// One that is not chosen may be tried later all the same: then another is chosen.
+		// A node that is not chosen is still wanted for later, if its backoff is not over yet.
 		if due, may := s.mayAgain(t, wanted.Kind, w); !rolloutOf(w).next[t] && (!may || !w.Now.Before(due)) {
 			return
 		}
 	case !b.manifest(p):
 		if r := rolloutOf(w); r.stopped == "" && (r.changing > 0 || len(r.next) > 0) {
-			return // one node at a time, also of those that need different changes
+			return // a restart waits until no other node is to be changed
 		}
 		wanted.Kind = journal.ActionRestartLoadBalancer
 		if b.Proved.Image != "" {

@@ -22,10 +22,10 @@ type world struct {
 	has map[string]string
 	// started is when HAProxy was started on a node.
 	started map[string]time.Time
-	// writes is set if each action has to change a file; status is how API servers answer.
+	// writes is set if each action changes a file; status is the API servers' answer.
 	writes bool
 	status int
-	// versions are the file versions of manifests that an action wrote.
+	// versions are the file versions of the manifests that actions wrote.
 	versions map[string]string
 }
 
@@ -138,7 +138,7 @@ func (w *world) settles() []string {
 	}
 }
 
-// rollout brings everything in step, and returns what was open at the same time.
+// rollout brings everything in step, and returns the nodes that were changed at the same time.
 func (w *world) rollout() (batches []string) {
 	w.T.Helper()
 	for {

@@ -24,11 +24,11 @@ type Manifest struct {
 	Container, Probe string
 	// Command is what the container runs, with its arguments.
 	Command []string
-	// Startup is how long the kubelet lets it start before it is killed; 0 if the manifest does not say.
+	// Startup is how long its startup probe lets it start; 0 without such a probe.
 	Startup time.Duration
 }
 
-// Flag returns the value of a flag of the command, or "". Of several the last counts.
+// Flag returns the value of a flag of the command, or "". If it is there more than once, the last one counts.
 func (m Manifest) Flag(name string) (last string) {
 	for i, arg := range m.Command {
 		if value, is := strings.CutPrefix(arg, name+"="); is {
@@ -88,14 +88,14 @@ type container struct {
 	Starts  *startup `yaml:"startupProbe"`
 }
 
-// startup is a startup probe, of which the times count.
+// startup has the times of a startup probe.
 type startup struct {
 	Delay    int `yaml:"initialDelaySeconds"`
 	Period   int `yaml:"periodSeconds"`
 	Failures int `yaml:"failureThreshold"`
 }
 
-// time is how long it lets a container start, with the defaults of Kubernetes.
+// time returns how long it lets a container start, with Kubernetes' defaults for what is missing.
 func (s *startup) time() time.Duration {
 	if s == nil {
 		return 0

@@ -31,7 +31,7 @@ func (r *Rook) keys() []key {
 		},
 		{
 			name: "maintain_rook_storage_nodes", value: &r.MaintainRookStorageNodes, built: true,
-			help: "let Ceph use the nodes that join, keep data in as many copies as there are hosts for them, raise the number of Ceph's daemons, and take a purged node off Rook's list; its OSDs are removed in any case",
+			help: "let Ceph use the nodes that join, keep data in as many copies as there are hosts for them, raise the number of Ceph's daemons, and remove a purged node from Rook's list of storage nodes (its OSDs are always removed)",
 		},
 		{
 			name: "osd_purge_wait", value: &r.OSDPurgeWait, built: true,

@@ -46,7 +46,7 @@ type around struct {
 	claims  []claim
 	cluster []journal.CSRClaim
 	subnets []subnet
-	// services are the names by which pods find Services, each with NAMESPACE/NAME of one of them.
+	// services has, by each short name that resolves to a Service in some pod, NAMESPACE/NAME of one of them.
 	services map[string]string
 	unknown  string
 }
@@ -138,7 +138,7 @@ func (c *Client) readNodes(ctx context.Context, all *around) error {
 // servicesPerPage bounds the memory of one list.
 const servicesPerPage = 500
 
-// readServices reads by which short names pods find Services, in whatever namespace they are.
+// readServices reads the short names by which pods find Services, in all namespaces.
 func (c *Client) readServices(ctx context.Context, all *around) error {
 	for options := (metav1.ListOptions{Limit: servicesPerPage}); ; {
 		var list corev1.ServiceList
@@ -337,8 +337,8 @@ func (a *around) of(request journal.CSR, by map[string][]claim) journal.CSRAroun
 	return found.For(request)
 }
 
-// ofService says of which Service a name is: its own name, or that of one of its pods, which is
-// below it. Names that end with .svc, or have more, are nobody's in any cluster.
+// ofService says which Service, or which of its pods, has a short name. The long ones (….svc and
+// ….svc.cluster.local) are refused without a look at the cluster.
 func (a *around) ofService(name string) []journal.CSRClaim {
 	canonical := journal.CanonicalName(name)
 	_, parent, _ := strings.Cut(canonical, ".")

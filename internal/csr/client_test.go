@@ -116,7 +116,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(answer) // a client that went away is none of the test's business
 }
 
-// services makes a list of Services, as NAMESPACE/NAME, which the server has from now on.
+// services sets the server's Services, as NAMESPACE/NAME.
 func (s *server) services(names ...string) {
 	list := corev1.ServiceList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceList"}}
 	for _, name := range names {
@@ -282,8 +282,8 @@ func TestWhatKubeadmSaysOfNoClusterIsNotKnown(t *testing.T) {
 	}
 }
 
-// TestNamesThatResolveToAServiceAreTheServices: a pod looks for a short name in its namespace, then
-// among all Services. The names of a Service's pods are below the Service's.
+// TestNamesThatResolveToAServiceAreTheServices: NAME resolves in the Service's namespace, NAME.NAMESPACE
+// everywhere. The names of a Service's pods are below these.
 func TestNamesThatResolveToAServiceAreTheServices(t *testing.T) {
 	s, client := newServer(t)
 	s.services("kurl/registry", "minio/minio", "minio/ha-minio")

@@ -37,8 +37,8 @@ func attributesOf(path string) (attributes, error) {
 	return a, err
 }
 
-// give gives them to a file that is being written. The group is first: the mode may let it read. The owner is
-// last: who has the right to change owners, and no other, may change nothing else of another's file.
+// give sets them on a file that is being written. The group is set before the mode, which may let it read. The
+// owner is set last: with CHOWN as the only capability, nothing else of another user's file can be changed.
 func (a attributes) give(file *os.File) error {
 	if err := file.Chown(-1, a.gid); err != nil {
 		return err
@@ -64,7 +64,7 @@ func (a attributes) giveExtended(file *os.File) error {
 		}
 		err := unix.Fsetxattr(int(file.Fd()), name, value, 0)
 		if errors.Is(err, unix.EPERM) && !set && strings.HasPrefix(name, "security.") {
-			continue // no part of the kernel gave the new file such a label, so none enforces it
+			continue // the kernel gave the new file no such label, so it does not enforce one
 		}
 		if err != nil {
 			return fmt.Errorf("set %s of %s: %w", name, file.Name(), err)
@@ -73,11 +73,12 @@ func (a attributes) giveExtended(file *os.File) error {
 	return nil
 }
 
-// madeOfContent are attributes that the kernel makes of a file's content and of its other attributes. Those of
-// the old content would make the new one unreadable.
+// madeOfContent are attributes that the kernel computes from a file's content and other attributes. With the
+// old ones the new file could not be read.
 var madeOfContent = []string{"security.ima", "security.evm"}
 
-// extendedOf reads a file's extended attributes but those that are made of its content; none where the file system has no such thing.
+// extendedOf reads a file's extended attributes, except [madeOfContent]; none if the file system has no
+// such attributes.
 func extendedOf(path string) (map[string][]byte, error) {
 	names, err := grown(func(buffer []byte) (int, error) { return unix.Listxattr(path, buffer) })
 	if errors.Is(err, unix.ENOTSUP) {

@@ -11,7 +11,7 @@ import (
 	"github.com/replicatedhq/ekco/internal/sim/rights"
 )
 
-// TestOwnersAreKeptWithTheRightToChangeThem has the files that a pod of EKCO finds.
+// TestOwnersAreKeptWithTheRightToChangeThem: CHOWN is the only capability, as in EKCO's pod.
 func TestOwnersAreKeptWithTheRightToChangeThem(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root may give a file away")
@@ -34,7 +34,7 @@ func TestOwnersAreKeptWithTheRightToChangeThem(t *testing.T) {
 
 func TestWhatTheKernelMadeOfTheContentIsNotCopied(t *testing.T) {
 	for want, edit := range map[string]func(func()) error{
-		"":        func(do func()) error { return rights.Only(nil, do) }, // no label where the kernel gives none, and none may be set
+		"":        func(do func()) error { return rights.Only(nil, do) }, // without the right to set a label, it is left out
 		"a label": func(do func()) error { do(); return nil },
 	} {
 		path := file(t, "old", 0o600)

@@ -29,8 +29,7 @@ type Task struct {
 	// Privileged lets it do everything on the host. Without, it is root without any
 	// capability but those of Capabilities.
 	Privileged bool `json:"privileged,omitempty"`
-	// Capabilities are what it has besides, by their names in Kubernetes, such as "CHOWN". Each task says
-	// with them what it needs them for.
+	// Capabilities are those that it keeps, by their names in Kubernetes, such as "CHOWN".
 	Capabilities []string `json:"capabilities,omitempty"`
 	// HostNetwork has it in the host's network, where it can ask what listens for the host alone.
 	HostNetwork bool `json:"host_network,omitempty"`
@@ -39,12 +38,13 @@ type Task struct {
 	// its time, and installers wait no longer than two minutes for a pod that does not run.
 	Limit journal.Duration `json:"limit,omitzero"`
 	Start journal.Duration `json:"start,omitzero"`
-	// Then, unless it is nil, runs after EKCO's program has ended well, and has the same /tmp. The task is done
-	// when it ends with exit code 0.
+	// Then, unless it is nil, runs after EKCO's program has succeeded, with the same /tmp. The task is done when
+	// it exits with 0.
 	Then *Program `json:"then,omitempty"`
-	// LosesNode is set if the node may not answer while the program runs, and that is no reason to give it up.
+	// LosesNode is set if the program itself may cut off the node. It is then not given up when the node does
+	// not answer.
 	LosesNode bool `json:"loses_node,omitempty"`
-	// Grace is how long the program has to end after SIGTERM; zero means 5 s.
+	// Grace is how long the program may take to end after SIGTERM; zero means 5 s.
 	Grace journal.Duration `json:"grace,omitzero"`
 }
 

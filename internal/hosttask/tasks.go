@@ -331,13 +331,13 @@ func (t *Tasks) hear(ctx context.Context, task Task, pod *corev1.Pod) (Seen, err
 	return seen, nil
 }
 
-// lastWords are the last lines of the log of a program that has failed.
+// lastWords returns the last lines of the log of a program that has failed.
 func (t *Tasks) lastWords(ctx context.Context, pod *corev1.Pod) string {
 	log, err := t.nodes.PodLog(ctx, t.namespace, pod.Name, lastLines)
 	if err != nil || strings.TrimSpace(log) == "" {
 		return ""
 	}
-	return fmt.Sprintf("; the last lines of its log are %q", strings.TrimSpace(log))
+	return fmt.Sprintf("; the last lines of its log: %q", strings.TrimSpace(log))
 }
 
 // onItsNode gives up what has ended where the node was replaced meanwhile: the other one, of

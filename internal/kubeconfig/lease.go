@@ -19,12 +19,12 @@ import (
 	"github.com/replicatedhq/ekco/internal/durable"
 )
 
-// askTimeout is how long an API server may take for an answer.
+// askTimeout is how long an API server may take to answer.
 const askTimeout = 5 * time.Second
 
-// LeaseRenewed returns when the kubelet of a node last renewed its Lease, as the API server at an
-// address says. It asks as that kubelet does: with the CA, client certificate and key of this kubeconfig. Each
-// call makes a new connection. A kubelet may read the Lease of its own node.
+// LeaseRenewed returns when the kubelet of a node last renewed its Lease, according to the API server at an
+// address. It asks as that kubelet does, with the credentials and the CA in this kubeconfig, and on a new
+// connection each time. A kubelet may read the Lease of its own node.
 func (f File) LeaseRenewed(ctx context.Context, server, node string) (time.Time, error) {
 	content, err := durable.Read(f.Path, largest)
 	if err != nil {
@@ -35,7 +35,7 @@ func (f File) LeaseRenewed(ctx context.Context, server, node string) (time.Time,
 		return time.Time{}, fmt.Errorf("read %s: %w", f.Path, err)
 	}
 	if config.ExecProvider != nil || config.AuthProvider != nil {
-		return time.Time{}, fmt.Errorf("%s has its user's credentials from a program, want a client certificate", f.Path)
+		return time.Time{}, fmt.Errorf("%s gets its credentials from a program, want a client certificate", f.Path)
 	}
 	var lease coordinationv1.Lease
 	if err := get(ctx, config, server, "/apis/coordination.k8s.io/v1/namespaces/"+corev1.NamespaceNodeLease+"/leases/"+url.PathEscape(node), &lease); err != nil {
@@ -47,7 +47,7 @@ func (f File) LeaseRenewed(ctx context.Context, server, node string) (time.Time,
 	return lease.Spec.RenewTime.Time, nil
 }
 
-// get reads an object with these credentials, over a connection of its own.
+// get reads an object with these credentials, on a new connection.
 func get(ctx context.Context, config *rest.Config, server, path string, into any) error {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()

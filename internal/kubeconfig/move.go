@@ -12,43 +12,42 @@ import (
 )
 
 // FormerSuffix ends the names of the copies that [Move.Do] keeps until the kubelet works with the new
-// server. They are left if the program is killed or the host dies before.
+// server. They remain if the program or the host dies before that.
 const FormerSuffix = ".ekco-former"
 
 const (
-	// answerTimeout is how long the new server is asked before anything is changed.
+	// answerTimeout is how long the new server may take to answer before anything is changed.
 	answerTimeout = 15 * time.Second
-	// confirmTimeout is how long the kubelet may take to renew its Lease through the new server. It does so
-	// every 10 s. Pods are evicted 340 s after its last renewal at the earliest (40 s until the node is
-	// unreachable, and 300 s of toleration).
+	// confirmTimeout is how long the kubelet may take to renew its Lease through the new server. A kubelet
+	// renews it every 10 s. Pods are evicted no earlier than 340 s after the last renewal (40 s until the
+	// node is unreachable, and 300 s of toleration).
 	confirmTimeout = time.Minute
 	// askInterval is how often a server is asked.
 	askInterval = time.Second
 )
 
-// RestoreTimeout is how long it may take to restart the kubelet with its former server.
+// RestoreTimeout is how long it may take to restore the files and to restart the kubelet.
 const RestoreTimeout = time.Minute
 
-// MoveTimeout is the longest time that [Move.Do] takes, if the kubelet is active again within a minute of
-// a restart.
+// MoveTimeout is the longest time that [Move.Do] takes, if a restart takes no more than a minute.
 const MoveTimeout = answerTimeout + time.Minute + confirmTimeout + RestoreTimeout
 
-// Move points the kubelet of a host to another API server, and back if that does not work: a node
-// whose kubelet has lost its API server cannot be repaired through the API.
+// Move points the kubelet of a host to another API server, and back if that does not work: a node whose
+// kubelet does not reach an API server cannot be repaired through the API.
 type Move struct {
 	// Files get the new server.
 	Files  []File
 	Server string
 	// Restart restarts the kubelet, and returns when it is active again.
 	Restart func(context.Context) error
-	// LeaseRenewed returns when the kubelet last renewed its Lease, as the API server at an address says.
+	// LeaseRenewed returns when the kubelet last renewed its Lease, according to the API server at an address.
 	LeaseRenewed func(ctx context.Context, server string) (time.Time, error)
 }
 
-// Do returns what was changed, file by file, once the kubelet has renewed its Lease through the new
-// server. Nothing is changed if no API server of the kubelet's cluster answers there. If the kubelet does not renew its Lease within a
-// minute, or ctx ends first, the files get their former content and the kubelet is restarted again.
-// Both are errors that say so.
+// Do changes the files, and returns the changes of each after the kubelet has renewed its Lease through the
+// new server. It fails without a change if no API server of the kubelet's cluster answers there. If the
+// kubelet does not renew its Lease within a minute, or ctx ends first, it restores the files, restarts the
+// kubelet again, and fails.
 func (m Move) Do(ctx context.Context) ([][]Change, error) {
 	if err := m.await(ctx, answerTimeout, time.Time{}); err != nil {
 		return nil, fmt.Errorf("no API server of this cluster answers at %s, so nothing was changed: %w", Redacted(m.Server), err)
@@ -68,7 +67,7 @@ func (m Move) Do(ctx context.Context) ([][]Change, error) {
 	return moved.changes, moved.removeCopies()
 }
 
-// await asks until the Lease was renewed after a time.
+// await asks until the Lease was renewed later than after.
 func (m Move) await(ctx context.Context, timeout time.Duration, after time.Time) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -80,7 +79,7 @@ func (m Move) await(ctx context.Context, timeout time.Duration, after time.Time)
 			return nil
 		}
 		if err == nil {
-			err = fmt.Errorf("it has renewed its Lease at %s last", renewed.UTC().Format(time.RFC3339))
+			err = fmt.Errorf("it last renewed its Lease at %s", renewed.UTC().Format(time.RFC3339))
 		}
 		select {
 		case <-tick.C:
@@ -97,9 +96,10 @@ func (m Move) await(ctx context.Context, timeout time.Duration, after time.Time)
 type move struct {
 	Move
 	changes [][]Change
-	// former and present are what the files had, and have since; nil for one that is not changed yet.
+	// former and present are the files' contents before and after the change; nil for a file that is not
+	// changed yet.
 	former, present [][]byte
-	// restarted is set once the kubelet may have the new server.
+	// restarted is set when the kubelet may have read the new server.
 	restarted bool
 }
 
@@ -125,7 +125,7 @@ func (m *move) change() error {
 	return nil
 }
 
-// restore puts back what was changed, also if ctx has ended, and returns why it had to.
+// restore undoes the change, also if ctx has ended. It returns why, with its own failure if there is one.
 func (m *move) restore(ctx context.Context, why error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), RestoreTimeout)
 	defer cancel()
@@ -142,7 +142,7 @@ func (m *move) restore(ctx context.Context, why error) error {
 		failed = m.removeCopies()
 	}
 	if failed != nil {
-		return fmt.Errorf("%w; the former server could not be set again: %w; the former files end in %s", why, failed, FormerSuffix)
+		return fmt.Errorf("%w; the former server could not be restored: %w; copies of the former files end in %s", why, failed, FormerSuffix)
 	}
 	return fmt.Errorf("%w; its kubeconfigs have their former server again", why)
 }
@@ -154,7 +154,7 @@ func (m *move) restoreFile(i int, file File) (written bool, err error) {
 	}
 	written, err = durable.Edit(file.Path, largest, func(present []byte) ([]byte, error) {
 		if m.present[i] != nil && !bytes.Equal(present, m.present[i]) {
-			return nil, errors.New("another program has changed it meanwhile")
+			return nil, errors.New("another program has changed it since")
 		}
 		return m.former[i], nil
 	})

@@ -11,11 +11,11 @@ import (
 	"time"
 )
 
-// kubelet is a simulated one. It renews its Lease each time that it is asked about, if it reaches the
-// server that its kubeconfig had when it was started.
+// kubelet is a simulated kubelet. It renews its Lease whenever the test asks for it, if it reaches the server
+// that its kubeconfig had at its last start.
 type kubelet struct {
 	path string
-	// answer are the servers that answer, reaches those that the kubelet reaches.
+	// answer has the servers that answer, reaches those that the kubelet reaches.
 	answer, reaches []string
 	restarts        []string
 	renewed         time.Time
@@ -115,7 +115,7 @@ func TestMoveRestoresTheFormerServer(t *testing.T) {
 		breaks func(*kubelet, *Move, context.CancelFunc)
 		want   string
 	}{
-		"the kubelet does not reach the new one": {func(k *kubelet, _ *Move, _ context.CancelFunc) { k.reaches = []string{former} }, "it has renewed its Lease at "},
+		"the kubelet does not reach the new one": {func(k *kubelet, _ *Move, _ context.CancelFunc) { k.reaches = []string{former} }, "it last renewed its Lease at "},
 		"the kubelet is not active again":        {func(k *kubelet, _ *Move, _ context.CancelFunc) { k.fails = errors.New("it is failed") }, "it is failed"},
 		"the program is asked to end": {func(k *kubelet, m *Move, cancel context.CancelFunc) {
 			k.reaches = []string{former}
@@ -168,7 +168,7 @@ func TestMoveKeepsCopiesOfWhatItCannotRestore(t *testing.T) {
 		return errors.Join(restart(ctx), os.WriteFile(k.path, []byte("by hand"), 0o640))
 	}
 	synctest.Test(t, func(t *testing.T) {
-		if _, err := m.Do(t.Context()); err == nil || !strings.Contains(err.Error(), "another program has changed it meanwhile; the former files end in .ekco-former") {
+		if _, err := m.Do(t.Context()); err == nil || !strings.Contains(err.Error(), "another program has changed it since; copies of the former files end in .ekco-former") {
 			t.Error(err)
 		}
 	})

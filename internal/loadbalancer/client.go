@@ -127,7 +127,7 @@ func (c *Client) Reload(ctx context.Context, pod Pod) error {
 // reachTimeout is how long an API server may take to answer.
 const reachTimeout = 5 * time.Second
 
-// Serves implements [Running]. It asks twice, since one answer can be late.
+// Serves implements [Running]. It asks up to twice, since one answer may be lost.
 func (c *Client) Serves(ctx context.Context, address string) error {
 	_, err := ask(ctx, address, c.apiPort, "/readyz")
 	if err != nil {
@@ -141,8 +141,8 @@ func (c *Client) Reach(ctx context.Context, address string) (status int, err err
 	return ask(ctx, address, c.port, "/healthz")
 }
 
-// ask makes an anonymous request, and returns an error unless the status is one of an API server that is
-// ready. The certificate is not verified: nothing is told to the server.
+// ask makes an anonymous request, and returns an error unless the status is that of an API server that is
+// ready. It does not verify the certificate, since the request contains nothing secret.
 func ask(ctx context.Context, address string, port int, path string) (status int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, reachTimeout)
 	defer cancel()

@@ -21,14 +21,14 @@ var ErrNoPrimaries = errors.New("there are no primaries to lead to")
 // The logs go where those of a pod go. Level notice has the changes of servers' health, and not
 // each connection.
 //
-// Without a global maxconn, HAProxy 2.6 reserves memory for as many connections as it may open files:
-// over 8 GB where that is 2^30, as containerd allows. Where it may open fewer than this needs, it starts with what there is
-// (no strict-limits).
+// Without a global maxconn, HAProxy 2.6 reserves memory for as many connections as it may open files: over
+// 8 GB if that is 2^30, as under containerd. With no strict-limits it also starts where it may open fewer
+// files than maxconn needs.
 //
-// HAProxy 2.9.1 used a whole core for zero-copy forwarding. Versions before 2.9 do not know the
-// option, and would not start with it. Conditions (.if) are understood since 2.4.
+// HAProxy 2.9.1 used a whole core for zero-copy forwarding. Versions before 2.9 do not start with the
+// option, since they do not know it. Conditions (.if) need 2.4.
 //
-// A watch may be silent for long: what a client does not end stays for a day.
+// A watch may be silent for long, so idle connections stay open for a day.
 const general = `# Written by ekco generate-haproxy-config.
 global
     log stdout format raw local0 notice
@@ -55,8 +55,8 @@ defaults
 frontend kubernetes-api
 `
 
-// answers are the statuses by which HAProxy knows an API server that is ready: 2xx, those of one that
-// refuses anonymous requests (--anonymous-auth=false), and 429 of one that has too many.
+// answers are the HTTP statuses of an API server that is ready: 2xx, 401 or 403 if it refuses anonymous
+// requests (--anonymous-auth=false), and 429 if it is busy.
 var answers = regexp.MustCompile(`^(2..|401|403|429)$`)
 
 // backend is the name of the backend, without what tells one configuration from another.

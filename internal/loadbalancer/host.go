@@ -16,7 +16,7 @@ import (
 type Host struct {
 	// Etc is its /etc.
 	Etc string
-	// TCPProbe has the manifest written in version [TCPFileVersion].
+	// TCPProbe asks for a manifest in version [TCPFileVersion].
 	TCPProbe bool
 }
 

@@ -26,8 +26,8 @@ const (
 	// restarts HAProxy once.
 	FileVersion = "0"
 	// TCPFileVersion is the version of a manifest whose liveness probe only opens a connection. It is for
-	// API servers that refuse anonymous requests (--anonymous-auth=false): for the kubelet's usual
-	// probe, their answer 401 is a failure, and it would restart HAProxy every 80 s.
+	// API servers that refuse anonymous requests (--anonymous-auth=false): their answer 401 would fail the
+	// usual probe, and the kubelet would restart HAProxy every 80 s.
 	TCPFileVersion = FileVersion + "-tcp"
 )
 
@@ -52,7 +52,7 @@ func CheckImage(name string) error {
 // Manifest returns the manifest of the static pod, in version [FileVersion].
 func Manifest(image string) (string, error) { return manifest{FileVersion, image}.text() }
 
-// probes are what each version of the manifest has the kubelet check.
+// probes has the liveness probe of each version of the manifest.
 var probes = map[string]string{
 	FileVersion: fmt.Sprintf(`      httpGet:
         scheme: HTTPS

@@ -19,10 +19,10 @@ type Running interface {
 	Log(ctx context.Context, pod Pod) (string, error)
 	// Reload has HAProxy read its configuration again, without cutting a connection.
 	Reload(ctx context.Context, pod Pod) error
-	// Serves returns an error unless an API server that is ready answers at the address of a primary.
+	// Serves returns an error unless the API server at an address is ready.
 	Serves(ctx context.Context, address string) error
-	// Reach returns the HTTP status with which an API server answers an anonymous request through the
-	// HAProxy on a host, and an error unless it is one of a server that is ready.
+	// Reach returns the HTTP status of an API server's answer to an anonymous request through the HAProxy on
+	// a host, and an error unless the status is that of a server that is ready.
 	Reach(ctx context.Context, address string) (status int, err error)
 }
 

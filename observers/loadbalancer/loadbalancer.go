@@ -26,7 +26,7 @@ type Nodes interface {
 	ListNodes(ctx context.Context) ([]kube.Node, error)
 }
 
-// Running is what is asked of HAProxy's pods, by the names of their nodes, and of API servers.
+// Running looks at HAProxy's pods, by the names of their nodes, and at API servers.
 type Running interface {
 	Pods(ctx context.Context) (map[string]loadbalancer.Pod, error)
 	Serves(ctx context.Context, address string) error

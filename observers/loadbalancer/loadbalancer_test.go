@@ -212,7 +212,7 @@ func TestFormerAddressesOfAPrimaryAreAskedToo(t *testing.T) {
 		nudge.Look()
 		b.Pass(3 * time.Second)
 		b.WroteThings(line("a", `{"node_uid":"uid-a","address":"172.17.0.1","primary":true,"ready":true,"asked":true}`))
-		nodes[0].Facts.Role = journal.RoleWorker // its label was removed, and it is asked all the same
+		nodes[0].Facts.Role = journal.RoleWorker // it is also asked after its label was removed
 		servers.set("10.0.0.1", "172.17.0.1")
 		nudge.Look()
 		b.Pass(3 * time.Second)

@@ -9,19 +9,19 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// servers ask the API servers of primaries, at the present address of each node and at those it had.
+// servers asks the API servers of primaries, at each node's present and former addresses.
 type servers struct {
 	running Running
 	had     map[string]addresses
 }
 
-// addresses are those that a node has had as a primary.
+// addresses are those that a node has or had as a primary.
 type addresses struct {
 	uid string
 	all []string
 }
 
-// maxAddresses is how many addresses of a node are asked: the status of a Node can name any.
+// maxAddresses is how many addresses of a node are asked. A Node's status can name any.
 const maxAddresses = 4
 
 func newServers(running Running, known map[string]journal.LoadBalancerFacts) *servers {
@@ -32,7 +32,7 @@ func newServers(running Running, known map[string]journal.LoadBalancerFacts) *se
 	return s
 }
 
-// of returns the addresses to ask, the latest last.
+// of keeps the address of a node, and more of its addresses, and returns those to ask, the newest last.
 func (s *servers) of(name string, facts journal.LoadBalancerFacts, more []string) []string {
 	had := s.had[name]
 	if had.uid != facts.NodeUID {
@@ -46,7 +46,7 @@ func (s *servers) of(name string, facts journal.LoadBalancerFacts, more []string
 			had.all = append(had.all, address)
 		}
 	}
-	// The oldest stays: it is the one that HAProxy has.
+	// The oldest stays, since HAProxy may still have it.
 	if n := len(had.all); n > maxAddresses {
 		had.all = slices.Concat(had.all[:1], had.all[n-maxAddresses+1:])
 	}
@@ -54,7 +54,7 @@ func (s *servers) of(name string, facts journal.LoadBalancerFacts, more []string
 	return had.all
 }
 
-// ask fills in which of them answer.
+// ask sets Asked and Answers in the facts.
 func (s *servers) ask(ctx context.Context, all map[string]journal.LoadBalancerFacts) {
 	var mu sync.Mutex
 	var asked parallel.Group

@@ -22,7 +22,7 @@ import (
 
 // primary stands for an API server: it says on which address it is, and whether it is ready.
 type primary struct {
-	// status is what it answers when asked for its health; 0 means 200.
+	// status is its HTTP status for a health check; 0 means 200.
 	status atomic.Int32
 	// asked is how it was asked for its health last.
 	asked atomic.Value

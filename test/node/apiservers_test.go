@@ -56,7 +56,7 @@ func (w *balanced) another(t *testing.T) (server *child.Process, address string)
 	return child.Start(t, args[0], append(args[1:], "--bind-address="+ip, "--secure-port=6443")...), ip + ":6443" // the last ones count
 }
 
-// internalIP is the address of a node.
+// internalIP returns the InternalIP of a node.
 func (w *balanced) internalIP(t *testing.T, name string) (ip string) {
 	t.Helper()
 	node, err := w.Client.CoreV1().Nodes().Get(t.Context(), name, metav1.GetOptions{})

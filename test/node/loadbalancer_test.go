@@ -102,8 +102,8 @@ func TestTheLoadBalancerOfARealNode(t *testing.T) {
 	w.noPodIsBad(t)
 }
 
-// begun waits until EKCO changes the load balancer of a simulated node, on which no program runs, and
-// returns the action.
+// begun waits until EKCO begins to change the load balancer of a simulated node, and returns the action. No
+// program runs on such a node, so that the action stays open.
 func (w *balanced) begun(t *testing.T, name string) (action string) {
 	t.Helper()
 	begins := regexp.MustCompile(`(update-lb-` + name + `-\S+): write ` + name + ` begins`)
@@ -117,7 +117,7 @@ func (w *balanced) begun(t *testing.T, name string) (action string) {
 	return action
 }
 
-// shall gives EKCO another image of HAProxy, and restarts it.
+// shall sets another HAProxy image in EKCO's configuration, and restarts EKCO.
 func (w *balanced) shall(t *testing.T, image string) {
 	t.Helper()
 	w.configure(t, quickSettings(map[string]string{
@@ -127,7 +127,7 @@ func (w *balanced) shall(t *testing.T, image string) {
 	w.Kubectl(t, "--namespace", "kurl", "delete", "pod", w.operator(t))
 }
 
-// systemd is that of the real node. The test restarts its kubelet.
+// systemd returns a simulated systemd for the real node. The test restarts the kubelet for it.
 func (w *balanced) systemd(t *testing.T) *systemdtest.Systemd {
 	t.Helper()
 	bus := filepath.Join(w.node.dir, "settings", "dbus")
@@ -141,7 +141,7 @@ func (w *balanced) systemd(t *testing.T) *systemdtest.Systemd {
 	return systemd
 }
 
-// restarts waits until EKCO has the kubelet restarted, and does so.
+// restarts waits until EKCO asks for a restart of the kubelet, calls before, and restarts it.
 func (w *balanced) restarts(t *testing.T, restarted <-chan string, before func()) {
 	t.Helper()
 	select {
@@ -154,8 +154,8 @@ func (w *balanced) restarts(t *testing.T, restarted <-chan string, before func()
 	w.node.startKubelet(t)
 }
 
-// takesBackADeadServer points the kubelet to a server that dies then: only the task on the node can point
-// it back, since nothing reaches the node through the API.
+// takesBackADeadServer points the kubelet to a server that then dies. Only the task on the node can undo that,
+// since the node cannot be reached through the API.
 func (w *balanced) takesBackADeadServer(t *testing.T, systemd *systemdtest.Systemd) {
 	restarted := systemd.Restarted()
 	dying := startForwarder(t, w.address)
@@ -183,8 +183,8 @@ func (w *balanced) takesBackADeadServer(t *testing.T, systemd *systemdtest.Syste
 	}
 }
 
-// leadsItsKubelet is how kURL has the kubelets led to the load balancer. The stream of the command breaks
-// with the kubelet, which is the one of its own node.
+// leadsItsKubelet runs the command as kURL does. Its own kubelet is restarted, which breaks the command's
+// stream.
 func (w *balanced) leadsItsKubelet(t *testing.T, systemd *systemdtest.Systemd) {
 	restarted := systemd.Restarted()
 	const command = "ekco change-load-balancer --internal --server=https://localhost:6444 >/tmp/change-lb-log 2>&1"

@@ -80,7 +80,7 @@ func (m *machine) within(command []string) []string {
 	return append([]string{"--target", strconv.Itoa(m.first), "--mount", "--net", "--pid", "--uts", "--ipc", "--"}, command...)
 }
 
-// Kill ends the program as a crash does, and returns when its ports are free: nsenter waits for it.
+// Kill ends the program as a crash does, and returns when its ports are free.
 func (p *program) Kill() {
 	_ = syscall.Kill(p.pid, syscall.SIGKILL) // it fails when it has ended
 	p.Wait(await.HangTimeout)

@@ -245,8 +245,8 @@ type ThingStatus struct {
 	Since   time.Time     `json:"since"`
 	// Gone: it no longer exists.
 	Gone bool `json:"gone"`
-	// NeedsPerson says why it does not go on without a person, and is empty if it does; Advice
-	// says what to do.
+	// NeedsPerson says why it needs a person, and Advice what that person can do. Both are empty if it
+	// needs nobody.
 	NeedsPerson string `json:"needs_person"`
 	Advice      string `json:"advice"`
 	// Details are what its facts say beyond the state, line by line, for people.

@@ -214,7 +214,7 @@ func actionProblems(status *Status, verb func(journal.ActionKind) string) (probl
 			problem.Reason = fmt.Sprintf("%s waits, because %s", what, words.Held(hold.Preflight, hold.Reason))
 			problem.Advice = "it goes on by itself when that is gone"
 			if needy {
-				problem.Advice = fmt.Sprintf("it has waited for more than %s: do what the reason names; it goes on by itself then", words.Span(time.Duration(hold.NeedsPersonAfter)))
+				problem.Advice = fmt.Sprintf("it has waited for more than %s: do what the reason names, and it goes on automatically", words.Span(time.Duration(hold.NeedsPersonAfter)))
 			}
 		default:
 			continue
@@ -224,12 +224,12 @@ func actionProblems(status *Status, verb func(journal.ActionKind) string) (probl
 	return problems
 }
 
-// NextTryHint says when a stalled action is tried again automatically, or returns "".
+// NextTryHint says when EKCO retries a stalled action automatically, or returns "".
 func NextTryHint(action journal.ActionRecord) string {
 	if action.Stalled == nil || action.Steps[action.Stalled.Step].NextTry.IsZero() {
 		return ""
 	}
-	return "; EKCO also tries again, at " + words.Stamp(action.Steps[action.Stalled.Step].NextTry) + " or later"
+	return "; EKCO retries it at " + words.Stamp(action.Steps[action.Stalled.Step].NextTry) + " or later"
 }
 
 // othersGrace is how long others may hold what a step waits for before it is called a problem.
@@ -305,7 +305,7 @@ func nodeProblems(status *Status) (problems []Problem) {
 	return problems
 }
 
-// thingProblems are the things that need a person, as their machines say.
+// thingProblems returns a problem for each thing that needs a person.
 func thingProblems(status *Status) (problems []Problem) {
 	for _, thing := range status.Things {
 		if thing.NeedsPerson != "" {
@@ -347,7 +347,7 @@ func halfIsLost(nodes []NodeStatus) bool {
 	return lost > 1 && 2*lost >= all
 }
 
-// refusalProblems are what EKCO would do and a rule keeps it from.
+// refusalProblems returns a problem for each change that a rule keeps EKCO from.
 func refusalProblems(status *Status, verb func(journal.ActionKind) string) (problems []Problem) {
 	for _, refusal := range status.Refusals {
 		problem := Problem{

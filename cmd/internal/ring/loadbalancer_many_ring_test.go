@@ -29,9 +29,8 @@ func balanced(t *testing.T) int {
 	return nodes
 }
 
-// TestManyNodesAreInStepSoonAfterAPrimaryJoins: where the pod of a node takes a second, a thousand nodes
-// are to be done in less than three minutes. The pods take 100 s, ten at a time; one node first, and then more and more,
-// takes some 20 s.
+// TestManyNodesAreInStepSoonAfterAPrimaryJoins: if each node's pod takes a second, a thousand nodes take less
+// than three minutes: 100 s for the pods, ten at a time, and some 20 s for the small batches at the beginning.
 func TestManyNodesAreInStepSoonAfterAPrimaryJoins(t *testing.T) {
 	nodes := balanced(t)
 	synctest.Test(t, func(t *testing.T) {

@@ -223,7 +223,7 @@ func TestThreeNodesAreInStepAMinuteAfterAPrimaryJoinsOrLeaves(t *testing.T) {
 func TestANodeThatIsAwayHoldsUpNobodyAndIsDoneWhenItIsBack(t *testing.T) {
 	withHAProxies(t, func(f *fleet) {
 		in := f.liveInStep("p1", "w1", "w2")
-		pass(10 * time.Minute) // its load balancer is not why it is lost
+		pass(10 * time.Minute) // so that its loss does not count as caused by the change
 		f.cluster.Taint("w1", journal.TaintUnreachable)
 		f.server.Put(f.node("w1", observerstest.Unreachable(time.Now())))
 		pass(10 * time.Second)

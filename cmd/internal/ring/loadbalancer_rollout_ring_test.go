@@ -14,11 +14,11 @@ import (
 	"github.com/replicatedhq/ekco/observers/observerstest"
 )
 
-// rolloutPoints is how many of the points of a rollout are tried.
+// rolloutPoints is how many crash points of a rollout are tried.
 const rolloutPoints = 10
 
-// TestAtMostOneNodeIsCutOffWhereverEKCOIsKilled has a primary join whose address cuts off each node whose
-// HAProxy has it. 40 s later, such a node is unreachable.
+// TestAtMostOneNodeIsCutOffWhereverEKCOIsKilled: a primary joins whose address cuts off each node that has it in
+// HAProxy's configuration. Such a node is unreachable after 40 s.
 func TestAtMostOneNodeIsCutOffWhereverEKCOIsKilled(t *testing.T) {
 	var before, after map[string]int
 	withHAProxies(t, func(f *fleet) { before, after = f.bringsBadPrimary(nil) })
@@ -41,7 +41,7 @@ func TestAtMostOneNodeIsCutOffWhereverEKCOIsKilled(t *testing.T) {
 	}
 }
 
-// bringsBadPrimary returns how much EKCO did before the primary joins, and afterwards.
+// bringsBadPrimary lets that primary join, and returns how much EKCO did before and in all.
 func (f *fleet) bringsBadPrimary(arm func(*incarnation)) (before, after map[string]int) {
 	f.t.Helper()
 	names := []string{"p1", "p2", "p3"}

@@ -62,10 +62,10 @@ func (r *run) static(component string) (Static, error) {
 	return static, nil
 }
 
-// securePorts are where the components serve unless their manifest says otherwise.
+// securePorts are the components' default ports.
 var securePorts = map[string]string{apiServer: "6443", controllerManager: "10257", scheduler: "10259"}
 
-// handshake is where a component serves on its host, or "".
+// handshake returns the address at which a component serves TLS on its host, or "".
 func handshake(component string, manifest certificates.Manifest) string {
 	port := cmp.Or(manifest.Flag("--secure-port"), securePorts[component])
 	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {

@@ -25,14 +25,14 @@ type Static struct {
 	Namespace, Name, Container string
 	// Probe is where it is asked whether it is well.
 	Probe string
-	// Handshake is where it serves, for one that has no such probe; Serves is the SHA-256 of the certificate that
-	// it has to serve there, empty for any.
+	// Handshake is the address at which it serves TLS, if it has no such probe. Serves is the SHA-256 of the
+	// certificate that it must serve there; empty for any.
 	Handshake, Serves string
-	// Startup is how long its kubelet lets it start.
+	// Startup is how long its startup probe lets it start.
 	Startup time.Duration
 }
 
-// provable reports whether there is a way to see whether it is well.
+// provable reports whether EKCO can check that it works.
 func (of Static) provable() bool { return of.Probe != "" || of.Handshake != "" }
 
 // Pod is what the kubelet has made of a static pod's manifest: of another one, it is another.
@@ -129,7 +129,8 @@ const (
 	mostWords = 300
 )
 
-// Answers implements [Kubelet], as the kubelet's own probe does. Where there is none, a handshake shows that it serves.
+// Answers implements [Kubelet]. It asks as the kubelet's own probe does, or makes a TLS handshake if there is
+// no httpGet probe.
 func (h OnHost) Answers(ctx context.Context, of Static) error {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
@@ -162,8 +163,8 @@ func (h OnHost) Answers(ctx context.Context, of Static) error {
 	return nil
 }
 
-// serving are what only a server answers that works: it asks who it is, or is busy. An API server without anonymous
-// access answers everybody so.
+// serving are error statuses that only a working server sends. An API server without anonymous access sends
+// 401 or 403 to every probe, and a busy one 429.
 var serving = []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests}
 
 // serves returns an error unless a static pod serves the certificate that it has to.
@@ -173,13 +174,13 @@ func (of Static) serves(ctx context.Context) error {
 	}
 	leaf, err := certificates.Served(ctx, of.Handshake)
 	if err == nil && of.Serves != "" && certificates.Fingerprint(leaf) != of.Serves {
-		err = fmt.Errorf("it serves another certificate at %s than there is in its file", of.Handshake)
+		err = fmt.Errorf("the certificate that it serves at %s is not the one in its file", of.Handshake)
 	}
 	return err
 }
 
-// errNoProof is the error of a component of which nobody can tell whether it is well.
-var errNoProof = errors.New("its manifest has no httpGet probe and no port at which it serves, so EKCO cannot tell whether it comes back; add a livenessProbe")
+// errNoProof is the error of a component that EKCO cannot check after a restart.
+var errNoProof = errors.New("its manifest has neither an httpGet probe nor a secure port, so EKCO could not see it come back; add a livenessProbe")
 
 // LastWords implements [Kubelet].
 func (h OnHost) LastWords(of Static, uid string) string {

@@ -214,8 +214,8 @@ func (r *run) restartable(c *record, prepared []made) (fine []made) {
 	return prepared
 }
 
-// askBefore asks the components that may be restarted whether they are well, and returns why some are not: nobody
-// could tell whether those come back. An administrator who asks for a rotation has a reason.
+// askBefore returns, by component, why those that may be restarted do not answer now: then EKCO could not tell
+// whether they come back. It asks none when an administrator runs the rotation.
 func (r *run) askBefore(ctx context.Context, due []held) map[string]error {
 	unwell := map[string]error{}
 	for _, name := range components() {
@@ -223,15 +223,15 @@ func (r *run) askBefore(ctx context.Context, due []held) map[string]error {
 		if err != nil || !static.provable() || r.ByHand || !slices.ContainsFunc(due, func(h held) bool { return h.component == name || h.component != "" && name == apiServer }) {
 			continue
 		}
-		static.Serves = "" // what it serves now is no condition
+		static.Serves = "" // it may serve any certificate now
 		if err := r.answersSoon(ctx, static); err != nil {
-			unwell[name] = fmt.Errorf("%s does not answer, so nothing is restarted for new certificates before it does: %w", name, err)
+			unwell[name] = fmt.Errorf("%s does not answer, so EKCO does not restart it, or what needs it, for new certificates: %w", name, err)
 		}
 	}
 	return unwell
 }
 
-// answersSoon asks a few times: one answer may come late.
+// answersSoon asks a few times, since one answer may be lost.
 func (r *run) answersSoon(ctx context.Context, of Static) (err error) {
 	next := time.NewTicker(glance)
 	defer next.Stop()

@@ -16,7 +16,7 @@ import (
 	"github.com/replicatedhq/ekco/internal/certificates/primary"
 )
 
-// probed has the API server's manifest have these lines in the place of its probe, and this flag.
+// probed replaces the probe in the API server's manifest by these lines, and adds a flag.
 func (w *world) probed(lines, flag string) {
 	manifest := w.Read("manifests/kube-apiserver.yaml")
 	before, _, _ := bytes.Cut(manifest, []byte("    ports: "))
@@ -47,7 +47,7 @@ func TestAnAPIServerOfAnyProbeIsRestartedOnce(t *testing.T) {
 	}
 }
 
-// TestWhatCannotBeAskedIsNotRestarted: it is said before anything is changed for it, and the others are renewed.
+// TestWhatCannotBeAskedIsNotRestarted: its certificates stay, and the others are renewed.
 func TestWhatCannotBeAskedIsNotRestarted(t *testing.T) {
 	for name, change := range map[string]func(*world){
 		"no port":           func(w *world) { w.probed("", "--secure-port=0") },
@@ -71,7 +71,7 @@ func TestWhatCannotBeAskedIsNotRestarted(t *testing.T) {
 	}
 }
 
-// TestASlowStartIsWaitedForAsLongAsItsProbeDoes, whatever the patience is.
+// TestASlowStartIsWaitedForAsLongAsItsProbeDoes: the startup probe allows more than the patience.
 func TestASlowStartIsWaitedForAsLongAsItsProbeDoes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 5*day)
@@ -90,7 +90,7 @@ func TestASlowStartIsWaitedForAsLongAsItsProbeDoes(t *testing.T) {
 	})
 }
 
-// TestAnEndlessStartupProbeIsNotWaitedForWithoutEnd: EKCO's pod would be ended first, and put nothing back.
+// TestAnEndlessStartupProbeIsNotWaitedForWithoutEnd: otherwise EKCO's pod would end first, and restore nothing.
 func TestAnEndlessStartupProbeIsNotWaitedForWithoutEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 5*day)
@@ -124,7 +124,7 @@ func TestAnAdministratorsPatienceCounts(t *testing.T) {
 	})
 }
 
-// TestARotationTakesThreeTimesItsPatienceAtMost: so long is the time that EKCO gives it.
+// TestARotationTakesThreeTimesItsPatienceAtMost: the time limit of EKCO's pod relies on it.
 func TestARotationTakesThreeTimesItsPatienceAtMost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 5*day)

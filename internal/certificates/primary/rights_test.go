@@ -47,7 +47,7 @@ func (w *world) has(path string, uid, gid int, mode fs.FileMode) {
 	}
 }
 
-// TestAPodRenewsAdminConfAsKURLLeavesIt: its group is that of the administrators.
+// TestAPodRenewsAdminConfAsKURLLeavesIt: kURL gives it to a group of administrators.
 func TestAPodRenewsAdminConfAsKURLLeavesIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 5*day)

@@ -30,8 +30,8 @@ type Rotation struct {
 	// ServerTime asks the API server at an address for its time; nil asks nobody.
 	ServerTime func(ctx context.Context, server string) (time.Time, error)
 	Kubelet    Kubelet
-	// Patience is how long a component may take to come back; zero is 5 minutes. Where its startup probe lets it
-	// start for longer, that counts, up to [MaxPatience], but not for an administrator's.
+	// Patience is how long a component may take to come back; zero means 5 minutes. A startup probe that allows
+	// more raises it, up to [MaxPatience], unless an administrator has set it.
 	Patience time.Duration
 	// Say is told what is done, in lines.
 	Say func(line string)
@@ -68,7 +68,7 @@ type run struct {
 	result    Result
 	// unsettled is set where the next rotation is to go on with this one.
 	unsettled bool
-	// unwell says of components why they did not answer before the rotation.
+	// unwell says, by component, why it did not answer before the rotation.
 	unwell map[string]error
 	// apiAway is set where the API server has its old files again, and does not answer.
 	apiAway bool
@@ -102,7 +102,7 @@ func (r *run) fail(err error) {
 	r.result.Failed = append(r.result.Failed, err.Error())
 }
 
-// explained says what to do about a file that EKCO's pod may not change. Its only right is to keep owners.
+// explained adds what to do about a file that EKCO's pod may not change. The pod's only capability is CHOWN.
 func (r *run) explained(err error) error {
 	if r.ByHand || !errors.Is(err, fs.ErrPermission) {
 		return err
@@ -162,7 +162,7 @@ func (r *run) alone(ctx context.Context, do func() error) error {
 func (r *run) locked(do func() error) error {
 	for _, dir := range []string{"", "pki", "pki/etcd", manifests} {
 		lock, err := durable.Lock(context.Background(), r.at(dir))
-		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) { // its files cannot be changed, and hold up no other
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) { // the files there fail one by one, later
 			continue
 		}
 		if err != nil {

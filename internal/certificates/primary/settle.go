@@ -13,14 +13,14 @@ import (
 	"github.com/replicatedhq/ekco/internal/certificates"
 )
 
-// MaxPatience is how long a component may take to come back at most, however long its startup probe lets it start. It
-// bounds a rotation: one that is ended while it waits leaves the component as it is.
+// MaxPatience is the longest time that a component gets to come back, whatever its startup probe allows. It
+// bounds a rotation: one that is killed while it waits would not restore the old certificates.
 const MaxPatience = 11 * time.Minute
 
 const (
-	// patience is how long a component may take to come back. kubeadm's startup probes let it start for 4 minutes.
+	// patience is how long a component may take to come back. kubeadm's startup probes allow 4 minutes.
 	patience = 5 * time.Minute
-	// startupMargin is how long a kubelet may take to notice another manifest and to end the old pod.
+	// startupMargin is how long a kubelet may take to notice the new manifest and to end the old pod.
 	startupMargin = time.Minute
 	// glance is how often it is looked at, steady how many looks in a row it must be well.
 	glance = time.Second
@@ -144,7 +144,8 @@ func (r *run) settled(ctx context.Context, c *record, w *waited) bool {
 	return true
 }
 
-// patience is longer than the kubelet's own, unless an administrator says how long it is.
+// patience returns how long a component may take to come back: longer than the kubelet lets it start, up to
+// [MaxPatience], unless an administrator has set it.
 func (r *run) patience(w *waited) time.Duration {
 	if r.ByHand && r.Patience > 0 {
 		return r.Patience

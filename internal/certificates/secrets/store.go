@@ -30,9 +30,8 @@ type Options struct {
 	Accepts func(ctx context.Context, pair tls.Certificate) error
 	// TTL is what remains of the validity of what is to be renewed.
 	TTL time.Duration
-	// AskedEnd is set for what an administrator asks for: when the first certificate expired
-	// then. All that expires within TTL is renewed, even what was just made, until the first
-	// one expires later than that.
+	// AskedEnd is set for an administrator's request: the earliest expiry at that time. Until the
+	// earliest expiry is later, everything that expires within TTL is renewed, even if it is new.
 	AskedEnd time.Time
 	// Off says why EKCO renews none of them; empty if it does.
 	Off string
@@ -65,8 +64,8 @@ func New(objects kube.Objects, options Options) *Store {
 	return newStore(objects, options, &attempts{of: map[string]*attempt{}})
 }
 
-// Within returns the store for a request of an administrator, with its TTL and its AskedEnd;
-// without a TTL it is the same.
+// Within returns the store for an administrator's request, with its TTL and AskedEnd. Without a TTL
+// it returns s.
 func (s *Store) Within(ttl time.Duration, askedEnd time.Time) *Store {
 	if ttl == 0 {
 		return s

@@ -43,7 +43,7 @@ type Program struct {
 	Failed string
 	// Silent has it end well and say nothing of it.
 	Silent bool
-	// Then returns why the program of another image cannot run that comes after EKCO's; nil says nothing.
+	// Then returns why a task's second program, of another image, cannot run; nil if it can.
 	Then func(image string) error
 	// Runs does what it does, given its arguments; what it returns is what the program says.
 	Runs func(args []string) (result any, err error)

@@ -46,9 +46,9 @@ type Faults struct {
 	// Stopped has its container not run; Image, unless it is empty, is what its pod has.
 	Stopped bool
 	Image   string
-	// NoImage is an image that the node has not, and cannot pull.
+	// NoImage is an image that the node cannot pull.
 	NoImage string
-	// Refusing has its API servers refuse anonymous requests.
+	// Refusing makes its API servers refuse anonymous requests.
 	Refusing bool
 }
 
@@ -134,7 +134,7 @@ func (f *Fleet) Program(node string) func(args []string) (any, error) {
 	}
 }
 
-// Pull returns why a node has not an image.
+// Pull returns a function that says why a node cannot get an image; nil if it can.
 func (f *Fleet) Pull(node string) func(image string) error {
 	return func(image string) error {
 		f.mu.Lock()
@@ -275,7 +275,7 @@ func (f *Fleet) Reload(_ context.Context, pod loadbalancer.Pod) error {
 	return nil
 }
 
-// Silence has no API server answer at some addresses, and one at all others.
+// Silence lets API servers answer at all addresses but these.
 func (f *Fleet) Silence(addresses ...string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

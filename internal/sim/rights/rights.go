@@ -1,4 +1,4 @@
-// Package rights runs code of a test with the few rights that a container has.
+// Package rights runs test code with the few capabilities that a container has.
 package rights
 
 import (
@@ -8,14 +8,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// known are the capabilities that tests give, by the name that Kubernetes has for them.
+// known has the capabilities that tests need, by their names in Kubernetes.
 var known = map[string]uint{"CHOWN": unix.CAP_CHOWN}
 
-// Only runs do as root with no capabilities but these. It needs root. The thread that ran it ends with it.
+// Only runs do as root with these capabilities and no others. It must be called as root.
 func Only(capabilities []string, do func()) error {
 	result := make(chan error)
 	go func() {
-		runtime.LockOSThread() // and never unlocked: no other goroutine gets this thread
+		runtime.LockOSThread() // never unlocked, so that the thread ends and no other goroutine gets it
 		err := drop(capabilities)
 		if err == nil {
 			do()

@@ -114,7 +114,7 @@ func (k *Kubelet) Newest(component string) (uid string, started time.Time) {
 	return pods[len(pods)-1].uid, pods[len(pods)-1].started
 }
 
-// Asked is how a component was asked last whether it is well.
+// Asked returns how a component was last asked whether it works.
 func (k *Kubelet) Asked(component string) primary.Static {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -14,10 +14,10 @@ func RolloutBatch(verified, limit int) int {
 }
 
 // RolloutBatches divides nodes that are known in advance into batches, in their order.
-func RolloutBatches[T any](nodes []T, limit int) (batches [][]T) {
-	for done := 0; done < len(nodes); {
-		end := min(done+RolloutBatch(done, limit), len(nodes))
-		batches, done = append(batches, nodes[done:end]), end
+func RolloutBatches[T any](all []T, limit int) (batches [][]T) {
+	for done := 0; done < len(all); {
+		end := min(done+RolloutBatch(done, limit), len(all))
+		batches, done = append(batches, all[done:end]), end
 	}
 	return batches
 }

@@ -1,7 +1,11 @@
 package main
 
 import (
+	"crypto/x509"
+	"fmt"
 	"log/slog"
+
+	"k8s.io/client-go/rest"
 
 	"github.com/replicatedhq/ekco/cmd/internal/api"
 	"github.com/replicatedhq/ekco/cmd/internal/ring"
@@ -25,6 +29,8 @@ type cluster struct {
 	rooks   *rook.Lately
 	outside outside
 	csr     csr.API
+	// authority are the CAs of API servers; nil if any certificate is accepted.
+	authority *x509.CertPool
 	// exec runs programs in pods.
 	exec *podexec.Client
 	// tasks are what runs on hosts, whoever asked for it.
@@ -71,6 +77,14 @@ func reach(cfg config.Config, terms kube.Terms, metrics *api.Metrics, log *slog.
 	if err != nil {
 		return cluster{}, err
 	}
+	verified, err := rest.TLSConfigFor(restConfig)
+	if err != nil {
+		return cluster{}, fmt.Errorf("read the CA of the API server: %w", err)
+	}
+	var authority *x509.CertPool
+	if verified != nil {
+		authority = verified.RootCAs
+	}
 	requests, err := reachCSRs(restConfig)
 	if err != nil {
 		return cluster{}, err
@@ -88,7 +102,7 @@ func reach(cfg config.Config, terms kube.Terms, metrics *api.Metrics, log *slog.
 		rotating = hosttask.New(objects, client, cfg.RotateCertsNamespace, log)
 	}
 	return cluster{
-		cfg: cfg, kube: client, objects: objects, rooks: rook.NewLately(objects), csr: requests, exec: exec, neighbours: observercsr.NewNeighbours(),
+		cfg: cfg, kube: client, objects: objects, rooks: rook.NewLately(objects), csr: requests, exec: exec, authority: authority, neighbours: observercsr.NewNeighbours(),
 		tasks: tasks, rotating: rotating,
 		joined: &observers.Nudge{}, shrunk: shrunk, outside: beyond,
 	}, err

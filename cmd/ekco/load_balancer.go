@@ -25,7 +25,7 @@ const hostTaskBalancer = "load-balancer"
 // loadBalancersOf is what EKCO does about the load balancer in front of the API servers.
 func loadBalancersOf(c cluster) ring.Capability {
 	balancers := &balancers{
-		cluster: c, running: loadbalancer.NewClient(c.objects, c.kube, c.exec),
+		cluster: c, running: loadbalancer.NewClient(c.objects, c.kube, c.exec, c.authority),
 		list: loadbalancer.NewList(c.objects, c.cfg.HostTaskNamespace), ofNodes: &observers.Nudge{}, ofList: &observers.Nudge{},
 	}
 	return ring.Capability{
@@ -61,7 +61,7 @@ func loadBalancerChangesOf(cluster) ring.Capability {
 func (b *balancers) sources(s *fsm.State) []observers.Source {
 	known, lists := fsmbalancer.Known(s), fsmbalancer.KnownLists(s)
 	if b.cfg.EnableInternalLoadBalancer {
-		nodes := b.joined.Also(b.ofNodes.Over(balancersource.New(b.kube, b.running, known))...)
+		nodes := b.joined.Also(b.ofNodes.Over(balancersource.New(b.kube, b.running, known, fsmbalancer.Backends(s)))...)
 		return append(nodes, b.ofList.Over(balancersource.NewList(b.list, lists, ""))...)
 	}
 	if len(known)+len(lists) == 0 {

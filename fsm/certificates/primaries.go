@@ -63,7 +63,7 @@ func rolloutRule() fsm.Rule {
 		Name: RuleRollout, NeedsPerson: true,
 		Refuses: func(w *fsm.World, t *fsm.Thing, _ *fsm.ActionKind) bool {
 			rec := lostIn(w)
-			return rec != nil && rec.Subject != t.Subject
+			return rec != nil && rec.Subject != t.Subject && !isUrgent(t, w.Now)
 		},
 		Reason: func(w *fsm.World, _ *fsm.Thing, _ *fsm.ActionKind) string {
 			rec := lostIn(w)
@@ -71,6 +71,15 @@ func rolloutRule() fsm.Rule {
 			return fmt.Sprintf("node %s stopped being ready while %s renewed its certificates; repair or purge it, or run \"ekco cancel %s\": then EKCO renews those of other primaries", node, rec.ID, rec.ID)
 		},
 	}
+}
+
+// urgentWithin is how long before its end a certificate is renewed in any case: with it, the API server serves
+// nobody any more.
+const urgentWithin = 3 * 24 * time.Hour
+
+func isUrgent(t *fsm.Thing, now time.Time) bool {
+	ends := of(t).Facts.Ends()
+	return !ends.IsZero() && !now.Before(ends.Add(-urgentWithin))
 }
 
 // lostIn returns the first renewal that has begun and whose node is not ready, or nil.

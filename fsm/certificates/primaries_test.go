@@ -342,6 +342,11 @@ func TestNoOtherPrimaryIsRenewedWhileOneIsLostInItsRenewal(t *testing.T) {
 	if refuses(p1) || !refuses(p2) {
 		t.Errorf("of the lost one it refuses %t, of another %t", refuses(p1), refuses(p2))
 	}
+	w.Pass(18 * day)
+	if refuses(p2) {
+		t.Error("it refuses two days before the end")
+	}
+	w.Pass(-18 * day)
 	w.observe(p1, due(true))
 	if refuses(p2) {
 		t.Error("it refuses though the node is back")

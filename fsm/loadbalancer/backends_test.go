@@ -3,6 +3,7 @@ package loadbalancer
 import (
 	"testing"
 
+	"github.com/replicatedhq/ekco/fsm"
 	"github.com/replicatedhq/ekco/journal"
 )
 
@@ -54,4 +55,39 @@ func TestTheLastBackendThatAnswersStays(t *testing.T) {
 	w.settles()
 	w.gone("p1") // a purged one does not
 	w.wants("update p2 10.0.0.2")
+}
+
+func TestAnAddressThatAnotherNodeHasIsNoBackend(t *testing.T) {
+	w := newWorld(t)
+	w.answers("p1", true, "10.0.0.1", "10.0.0.1")
+	w.answers("p2", true, "10.0.0.2", "10.0.0.2")
+	w.settles()
+	w.answers("p2", true, "10.0.0.1", "10.0.0.1")
+	w.answers("p1", true, "10.0.0.3", "10.0.0.1", "10.0.0.3") // p2 answers at the former address
+	w.wants("update p1 10.0.0.3 10.0.0.1")
+}
+
+func TestRestartsOfPrimariesComeLast(t *testing.T) {
+	w := newWorld(t)
+	for _, name := range []string{"p1", "w1"} {
+		w.see(name, true)
+		w.has[name] = image
+	}
+	w.settles()
+	w.set(func(p *Policy) { p.Image = "haproxy:2" })
+	w.wants("restart w1 10.0.0.1")
+}
+
+// TestASnapshotOfAnEarlierVersionHasTheImageToCheckWith: it kept only what was verified.
+func TestASnapshotOfAnEarlierVersionHasTheImageToCheckWith(t *testing.T) {
+	w := newWorld(t)
+	w.see("p1", true)
+	w.settles()
+	of(w.S.Things[fsm.Key(journal.LoadBalancer("p1"))]).Runs = ""
+	w.set(func(p *Policy) { p.Layout = "l2" })
+	w.wants("update p1 10.0.0.1")
+	input, err := journal.InputOf[journal.LoadBalancerInput](w.Open(journal.LoadBalancer("p1")).Request)
+	if err != nil || input.CheckWith != image {
+		t.Errorf("%v: %+v", err, input)
+	}
 }

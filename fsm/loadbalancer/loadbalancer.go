@@ -58,6 +58,8 @@ type balancer struct {
 	Tried *journal.LoadBalancerInput `json:"tried,omitempty"`
 	// Runs is the image with which HAProxy was last seen running.
 	Runs string `json:"runs,omitempty"`
+	// ChangedAt is the end of the last action that changed it, or may have.
+	ChangedAt time.Time `json:"changed_at,omitzero"`
 	// Worse is set while the node is not ready, if it stopped being ready soon after a change of its load
 	// balancer.
 	Worse bool `json:"worse,omitempty"`
@@ -73,8 +75,6 @@ type proved struct {
 	// Image and Version are those of the manifest; Image is empty if there is none.
 	Image   string `json:"image,omitempty"`
 	Version string `json:"version,omitempty"`
-	// Wrote is set if the action changed a file.
-	Wrote bool `json:"wrote,omitempty"`
 	// Started is when HAProxy was started that was seen to run so; zero if there was none.
 	Started time.Time `json:"started,omitzero"`
 	// Asked is the event with which the action was asked for, Seq the one with which it ended.
@@ -109,6 +109,17 @@ func Known(s *fsm.State) map[string]journal.LoadBalancerFacts {
 	return known
 }
 
+// Backends returns the addresses by which HAProxy reaches API servers, by the names of their nodes.
+func Backends(s *fsm.State) map[string]string {
+	backends := map[string]string{}
+	for _, t := range s.Things {
+		if b := of(t); b != nil && t.GoneSeq == 0 && b.WasPrimary && b.At != "" {
+			backends[t.Name] = b.At
+		}
+	}
+	return backends
+}
+
 // machine implements [fsm.Machine] and those of its options that are below.
 type machine struct{}
 
@@ -119,6 +130,7 @@ var (
 	_ fsm.Reconsidering = machine{}
 	_ fsm.Disputing     = machine{}
 	_ fsm.Detailed      = machine{}
+	_ fsm.Aging         = machine{}
 )
 
 func (machine) Name() string { return Machine }
@@ -163,6 +175,15 @@ func backendOf(at string, now journal.LoadBalancerFacts) string {
 		return now.Address
 	}
 	return at
+}
+
+// runs returns the image of the HAProxy on the node, as far as is known. Earlier versions of EKCO kept only
+// what they had verified.
+func (b *balancer) runs() string {
+	if b.Runs == "" && b.Proved != nil {
+		return b.Proved.Image
+	}
+	return b.Runs
 }
 
 // answers reports whether its API server answers; true if it was not asked.
@@ -215,12 +236,26 @@ func (machine) Ended(s *fsm.State, t *fsm.Thing, rec *journal.ActionRecord, ende
 	switch {
 	case input.NodeUID != b.Facts.NodeUID && t.FactsSeq != 0:
 	case ended.Outcome == journal.OutcomeDone && left:
+		// What an earlier attempt wrote, a later one finds.
+		if on.Config || on.Manifest || rec.Steps[journal.StepWriteLoadBalancer+" "+t.Name].Attempts > 1 {
+			b.ChangedAt = s.Time
+		}
 		b.Runs = on.Image
-		b.Proved = &proved{Input: input, Image: on.Image, Version: on.Version, Wrote: on.Config || on.Manifest, Started: started(rec), Asked: b.Asked, Seq: s.Seq}
+		b.Proved = &proved{Input: input, Image: on.Image, Version: on.Version, Started: started(rec), Asked: b.Asked, Seq: s.Seq}
 	case begun(t.Name, rec) && ended.Outcome != journal.OutcomeDryRun:
-		b.Proved = nil
+		b.Proved, b.ChangedAt = nil, s.Time
 	}
 	return true
+}
+
+// Ages implements [fsm.Aging]: nothing destructive is counted from a time here.
+func (machine) Ages(*fsm.Thing, func(*time.Time)) {}
+
+// Past implements [fsm.Aging].
+func (machine) Past(t *fsm.Thing, visit func(*time.Time)) {
+	if b := of(t); b != nil {
+		visit(&b.ChangedAt)
+	}
 }
 
 // onNode returns what the action's program has left on the node.
@@ -277,7 +312,7 @@ func (machine) Request(t *fsm.Thing, kind *fsm.ActionKind, w *fsm.World) (journa
 	case kind.Name == journal.ActionRestartLoadBalancer:
 		shall.CheckWith = shall.Image
 	case !s.serves(w, t) && s.verified < checked:
-		shall.CheckWith = of(t).Runs
+		shall.CheckWith = of(t).runs()
 	}
 	return journal.ActionRequested{Reason: s.reason(t, kind.Name, w), Input: shall}, max(s.since, t.FactsSeq)
 }

@@ -2,6 +2,8 @@ package loadbalancer
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/replicatedhq/ekco/fsm"
@@ -19,8 +21,8 @@ const blamedFor = 5 * time.Minute
 
 // changedSoonBefore reports whether a change of load balancer files may be why a node stopped being ready.
 func changedSoonBefore(t *fsm.Thing, lost time.Time) bool {
-	b := of(t)
-	return b.Proved != nil && b.Proved.Wrote && lost.Sub(looked(t)) < blamedFor
+	at := of(t).ChangedAt
+	return !at.IsZero() && lost.Sub(at) < blamedFor
 }
 
 // rollout is the progress of a change of all load balancers, in a world.
@@ -43,14 +45,18 @@ func rolloutOf(w *fsm.World) *rollout {
 		return &s.rollout
 	}
 	r := rollout{of: w, next: map[*fsm.Thing]bool{}}
-	for node, rec := range openOn(w) {
+	stalled, open := 0, openOn(w)
+	for _, node := range slices.Sorted(maps.Keys(open)) {
+		rec := open[node]
 		t := w.Things[fsm.Key(journal.LoadBalancer(node))]
 		if t == nil || t.FactsSeq == 0 || t.GoneSeq != 0 {
 			continue
 		}
-		if isChanging(node, rec, w.Now) {
+		if rec.Stalled == nil {
 			r.changing++
 			r.primary = r.primary || of(t).Facts.Primary
+		} else if stalled++; stalled == maxStalled {
+			r.stop(fmt.Sprintf("%d nodes could not be changed, %s among them; repair the cause and run \"ekco retry\" for each, or \"ekco cancel\": then EKCO changes the other nodes", stalled, node))
 		}
 		r.stop(of(t).worse(node, rec))
 	}
@@ -77,6 +83,8 @@ func (r *rollout) choose(w *fsm.World, s *sum) {
 	switch {
 	case r.stopped != "":
 		places, primary = 1, false
+	case writesAll(w):
+		places = 0
 	case r.changing > 0 && batch < atOnce:
 		places = 0
 	}
@@ -91,6 +99,19 @@ func (r *rollout) choose(w *fsm.World, s *sum) {
 	}
 }
 
+// writesAll reports whether an open change-load-balancer action writes the load balancers as well.
+func writesAll(w *fsm.World) bool {
+	rec := w.OpenOf(fsm.Key(journal.Kubeconfigs), journal.ActionChangeLoadBalancer)
+	if rec == nil {
+		return false
+	}
+	input, err := journal.InputOf[journal.KubeconfigsInput](rec.Request)
+	return err == nil && input.Internal
+}
+
+// maxStalled is the number of nodes whose change may stall, as for a full disk, until no further node is changed.
+const maxStalled = 2
+
 // checked is the number of nodes on which HAProxy checks a new configuration before it is written. Each check
 // takes a pod.
 const checked = 3
@@ -101,35 +122,16 @@ func begun(node string, rec *journal.ActionRecord) bool {
 	return is
 }
 
-// unchangedAfter is how long after its request an action that waits or has failed still counts as changing
-// the node. If it cut the node off, the node is not ready by then: Kubernetes notices after about 50 s.
-const unchangedAfter = 2 * time.Minute
-
-// isChanging reports whether the action is changing the load balancer of the node. One that waits, or failed
-// before it changed anything, is not, after [unchangedAfter].
-func isChanging(node string, rec *journal.ActionRecord, now time.Time) bool {
-	if rec.Stalled != nil {
-		return false
-	}
-	if now.Sub(rec.RequestedAt) < unchangedAfter {
-		return true
-	}
-	for _, does := range []string{journal.StepCheckLoadBalancer, journal.StepWriteLoadBalancer} {
-		if step := rec.Steps[does+" "+node]; step.Failures > 0 && !step.Open && !step.Done() {
-			return false
-		}
-	}
-	return len(rec.Holds) == 0
-}
-
 // worse says why the node is worse off after an open action began to change its load balancer, or "".
 func (b *balancer) worse(node string, rec *journal.ActionRecord) string {
 	switch {
-	case !begun(node, rec) || rec.Request.DryRun:
-	case !b.Facts.Ready:
+	case rec.Request.DryRun:
+	case begun(node, rec) && !b.Facts.Ready:
 		return fmt.Sprintf("node %s stopped being ready while %s changed its load balancer; repair or purge it, or run \"ekco cancel %s\": then EKCO changes the other nodes", node, rec.ID, rec.ID)
 	case rec.Stalled != nil && rec.Steps[journal.StepWriteLoadBalancer+" "+node].Done():
 		return fmt.Sprintf("the load balancer of node %s does not work after its change: %s; repair it and run \"ekco retry %s\", or run \"ekco cancel %s\": then EKCO changes the other nodes", node, rec.Stalled.Reason, rec.ID, rec.ID)
+	case rec.Stalled != nil && !begun(node, rec):
+		return fmt.Sprintf("the check of the load balancer on node %s failed, so it was not changed: %s; repair the cause and run \"ekco retry %s\", or run \"ekco cancel %s\": then EKCO changes the other nodes", node, rec.Stalled.Reason, rec.ID, rec.ID)
 	}
 	return ""
 }

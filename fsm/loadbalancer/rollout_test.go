@@ -145,39 +145,114 @@ func TestRolloutStopsAtAChangeThatDoesNotWork(t *testing.T) {
 	}
 }
 
-// TestRolloutGoesOnPastANodeThatCannotBeChanged: nothing was changed there.
-func TestRolloutGoesOnPastANodeThatCannotBeChanged(t *testing.T) {
+// TestRolloutGoesOnPastOneNodeThatCannotBeChanged: of a second one, the change may be the cause.
+func TestRolloutGoesOnPastOneNodeThatCannotBeChanged(t *testing.T) {
 	w := newWorld(t)
-	w.nodes(4)
+	w.nodes(5)
 	w.set(func(p *Policy) { p.Layout = "l2" })
 	w.begins("w10")
-	w.fails("w10")
+	w.fails("w10", journal.StepWriteLoadBalancer)
+	w.Pass(time.Hour)
 	if open := w.opens(); !slices.Equal(open, []string{"w10"}) {
-		t.Errorf("while nobody knows whether it is cut off, open are %q", open)
+		t.Errorf("while it is tried again, open are %q", open)
 	}
-	w.Pass(unchangedAfter)
+	w.stalls("w10", journal.StepWriteLoadBalancer)
 	if open := w.opens(); !slices.Equal(open, []string{"w10", "w11"}) {
 		t.Errorf("open are %q; refused: %+v", open, w.S.Refusals)
 	}
-	rec := w.Open(journal.LoadBalancer("w10"))
-	w.Write(journal.Draft{
-		Type: journal.TypeActionStalled, Subject: rec.Subject, Action: rec.ID,
-		Payload: journal.ActionStalled{Step: journal.StepWriteLoadBalancer + " w10", Reason: "its disk is full"},
-	})
 	w.ends("w11", journal.OutcomeDone)
 	if open := w.opens(); !slices.Equal(open, []string{"w10", "w12"}) {
-		t.Errorf("open are %q; refused: %+v", open, w.S.Refusals)
+		t.Fatalf("open are %q; refused: %+v", open, w.S.Refusals)
+	}
+	w.stalls("w12", journal.StepCheckLoadBalancer) // which is no step of the plan here, so that the write is not begun
+	w.stopped("w12", "w10", "w12")
+}
+
+func TestRolloutStopsAfterTwoNodesThatCannotBeChanged(t *testing.T) {
+	w := newWorld(t)
+	w.nodes(5)
+	w.set(func(p *Policy) { p.Layout = "l2" })
+	for _, node := range []string{"w10", "w11"} {
+		w.opens()
+		rec, step := w.Open(journal.LoadBalancer(node)), journal.StepWriteLoadBalancer+" "+node
+		for _, payload := range []journal.Payload{
+			journal.ActionPlanned{Plan: journal.Plan{Steps: []journal.PlannedStep{{ID: step, Does: journal.StepWriteLoadBalancer}}}},
+			journal.StepStarted{Step: step, Attempt: 1},
+		} {
+			w.Write(journal.Draft{Type: journal.TypeOf(payload), Subject: rec.Subject, Action: rec.ID, Payload: payload})
+		}
+		w.fails(node, journal.StepWriteLoadBalancer)
+		w.stalls(node, journal.StepWriteLoadBalancer)
+	}
+	w.stopped("w11", "w10", "w11")
+}
+
+func TestNoLoadBalancerIsUpdatedWhileAChangeWritesThemAll(t *testing.T) {
+	w := newWorld(t)
+	w.nodes(2)
+	input := journal.KubeconfigsInput{Server: "https://localhost:6444", Internal: true}
+	admission, err := fsm.Admit(w.S, w.P, w.Now, fsm.Request{Kind: journal.ActionChangeLoadBalancer, Name: journal.Kubeconfigs.Name, Actor: "cli:a", Input: w.JSON(input)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Write(admission.Events...)
+	w.set(func(p *Policy) { p.Layout = "l2" })
+	if open := w.opens(); !slices.Equal(open, []string{journal.Kubeconfigs.Name}) {
+		t.Errorf("open are %q", open)
+	}
+	w.End(w.Open(journal.Kubeconfigs), journal.OutcomeDone)
+	if open := w.opens(); !slices.Equal(open, []string{"w10"}) {
+		t.Errorf("open are %q", open)
 	}
 }
 
-// fails makes the first step of the node's action fail.
-func (w *world) fails(node string) {
+// fails makes a step of the node's action fail.
+func (w *world) fails(node, does string) {
 	w.T.Helper()
 	rec := w.Open(journal.LoadBalancer(node))
 	w.Write(journal.Draft{
 		Type: journal.TypeStepFailed, Subject: rec.Subject, Action: rec.ID,
-		Payload: journal.StepFailed{Step: journal.StepWriteLoadBalancer + " " + node, Attempt: 1, Error: "its disk is full"},
+		Payload: journal.StepFailed{Step: does + " " + node, Attempt: 1, Error: "its disk is full"},
 	})
+}
+
+// stalls makes the node's action stall at a step.
+func (w *world) stalls(node, does string) {
+	w.T.Helper()
+	rec := w.Open(journal.LoadBalancer(node))
+	w.Write(journal.Draft{
+		Type: journal.TypeActionStalled, Subject: rec.Subject, Action: rec.ID,
+		Payload: journal.ActionStalled{Step: does + " " + node, Reason: "its disk is full"},
+	})
+}
+
+// TestANodeIsBlamedOnWhatAnEarlierAttemptWrote, and on an action that was cancelled after it began.
+func TestANodeIsBlamedOnWhatAnEarlierAttemptWrote(t *testing.T) {
+	for name, ends := range map[string]func(w *world, rec *journal.ActionRecord){
+		"a second attempt finds it": func(w *world, rec *journal.ActionRecord) {
+			step := journal.StepWriteLoadBalancer + " w10"
+			w.fails("w10", journal.StepWriteLoadBalancer)
+			for _, payload := range []journal.Payload{
+				journal.StepStarted{Step: step, Attempt: 2},
+				journal.StepDone{Step: step, Attempt: 2, Outputs: w.JSON(map[string]any{"result": journal.LoadBalancerOnNode{Backend: "b", Image: image, Version: "0"}})},
+			} {
+				w.Write(journal.Draft{Type: journal.TypeOf(payload), Subject: rec.Subject, Action: rec.ID, Payload: payload})
+			}
+			w.End(rec, journal.OutcomeDone)
+		},
+		"it is cancelled": func(w *world, rec *journal.ActionRecord) { w.End(rec, journal.OutcomeCancelled) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.nodes(4)
+			w.set(func(p *Policy) { p.Layout = "l2" })
+			w.begins("w10")
+			ends(w, w.Open(journal.LoadBalancer("w10")))
+			w.Pass(50 * time.Second)
+			w.see("w10", false)
+			w.stopped("w10")
+		})
+	}
 }
 
 // TestAFailedCheckLeavesWhatIsProved: a check changes nothing on the node.

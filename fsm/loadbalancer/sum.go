@@ -57,12 +57,14 @@ func sumOf(w *fsm.World) *sum {
 			b := of(t)
 			answering = answering || b.Facts.Primary && b.WasReady && b.At != "" && b.answers()
 		}
+		owners, listed := ownersOf(all), map[string]bool{}
 		var members []string
 		for _, name := range slices.Sorted(maps.Keys(all)) {
 			b := of(all[name])
 			// A former primary stays while its API server answers and that of no primary does.
-			if b.At != "" && b.WasReady && (b.Facts.Primary || !answering && b.WasPrimary && b.Facts.Asked && b.answers()) {
-				s.primaries, s.since = append(s.primaries, b.At), max(s.since, all[name].FactsSeq)
+			at := b.backend(name, owners)
+			if at != "" && !listed[at] && b.WasReady && (b.Facts.Primary || !answering && b.WasPrimary && b.Facts.Asked && b.answers()) {
+				s.primaries, s.since, listed[at] = append(s.primaries, at), max(s.since, all[name].FactsSeq), true
 			}
 			members = append(members, member(name, b.Facts))
 		}
@@ -70,6 +72,29 @@ func sumOf(w *fsm.World) *sum {
 		s.arrange(w, all)
 		return s
 	}).(*sum)
+}
+
+// ownersOf returns the names of nodes, by their present addresses.
+func ownersOf(all map[string]*fsm.Thing) map[string]string {
+	owners := map[string]string{}
+	for name, t := range all {
+		if address := of(t).Facts.Address; address != "" {
+			owners[address] = name
+		}
+	}
+	return owners
+}
+
+// backend returns the address by which HAProxy reaches the API server of the node of that name. A former address
+// that another node has by now is none; "" is for no address.
+func (b *balancer) backend(name string, owners map[string]string) string {
+	if owner, is := owners[b.At]; !is || owner == name || b.At == b.Facts.Address {
+		return b.At
+	}
+	if b.Facts.Asked && !slices.Contains(b.Facts.Answers, b.Facts.Address) {
+		return ""
+	}
+	return b.Facts.Address
 }
 
 // arrange collects those that are to be updated, and those that are to be looked at next.

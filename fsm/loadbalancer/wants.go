@@ -51,6 +51,9 @@ func (s *sum) wants(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 			return // a restart waits until no other node is to be changed
 		}
 		wanted.Kind = journal.ActionRestartLoadBalancer
+		if b.Facts.Primary {
+			wanted.Rank = wanted.Rank.AddDate(100, 0, 0) // after all other nodes
+		}
 		if b.Proved.Image != "" {
 			wanted.Change = &journal.Change{Key: "image", Field: "the image of HAProxy on node " + t.Name, From: b.Proved.Image, To: p.Image}
 		}

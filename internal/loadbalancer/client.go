@@ -3,6 +3,7 @@ package loadbalancer
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -38,15 +39,30 @@ type Client struct {
 	objects kube.Objects
 	logs    Logs
 	exec    Exec
+	// authority are the cluster's CAs; nil verifies nothing.
+	authority *x509.CertPool
 	// port is HAProxy's, apiPort that of API servers.
 	port, apiPort int
 }
 
 var _ Running = (*Client)(nil)
 
-// NewClient returns one. It asks nothing yet.
-func NewClient(objects kube.Objects, logs Logs, exec Exec) *Client {
-	return &Client{objects: objects, logs: logs, exec: exec, port: Port, apiPort: apiPort}
+// NewClient returns one. It asks nothing yet. API servers have certificates of the authority; nil verifies none.
+func NewClient(objects kube.Objects, logs Logs, exec Exec, authority *x509.CertPool) *Client {
+	return &Client{objects: objects, logs: logs, exec: exec, authority: authority, port: Port, apiPort: apiPort}
+}
+
+// verify returns an error unless the certificate of a connection is of the cluster's CA.
+func (c *Client) verify(state tls.ConnectionState) error {
+	if c.authority == nil {
+		return nil
+	}
+	intermediates := x509.NewCertPool()
+	for _, certificate := range state.PeerCertificates[1:] {
+		intermediates.AddCert(certificate)
+	}
+	_, err := state.PeerCertificates[0].Verify(x509.VerifyOptions{Roots: c.authority, Intermediates: intermediates})
+	return err
 }
 
 // Pod implements [Running]. The kubelet calls the pods of its manifests like itself.
@@ -129,21 +145,32 @@ const reachTimeout = 5 * time.Second
 
 // Serves implements [Running]. It asks up to twice, since one answer may be lost.
 func (c *Client) Serves(ctx context.Context, address string) error {
-	_, err := ask(ctx, address, c.apiPort, "/readyz")
+	err := c.servesOnce(ctx, address)
 	if err != nil {
-		_, err = ask(ctx, address, c.apiPort, "/readyz")
+		err = c.servesOnce(ctx, address)
 	}
+	return err
+}
+
+// servesTimeout is shorter than [reachTimeout], since the caller waits for many.
+const servesTimeout = 2 * time.Second
+
+func (c *Client) servesOnce(ctx context.Context, address string) error {
+	ctx, cancel := context.WithTimeout(ctx, servesTimeout)
+	defer cancel()
+	_, err := c.ask(ctx, address, c.apiPort, "/readyz")
 	return err
 }
 
 // Reach implements [Running].
 func (c *Client) Reach(ctx context.Context, address string) (status int, err error) {
-	return ask(ctx, address, c.port, "/healthz")
+	return c.ask(ctx, address, c.port, "/healthz")
 }
 
 // ask makes an anonymous request, and returns an error unless the status is that of an API server that is
-// ready. It does not verify the certificate, since the request contains nothing secret.
-func ask(ctx context.Context, address string, port int, path string) (status int, err error) {
+// ready. Its certificate must be of the cluster's CA; it may have any name, since HAProxy is asked by the address
+// of its node.
+func (c *Client) ask(ctx context.Context, address string, port int, path string) (status int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, reachTimeout)
 	defer cancel()
 	at := url.URL{Scheme: "https", Host: net.JoinHostPort(address, strconv.Itoa(port)), Path: path}
@@ -151,7 +178,10 @@ func ask(ctx context.Context, address string, port int, path string) (status int
 	if err != nil {
 		return 0, err
 	}
-	transport := &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
+	transport := &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{
+		InsecureSkipVerify: true, // but for the next line
+		VerifyConnection:   c.verify,
+	}}
 	response, err := (&http.Client{Transport: transport}).Do(request)
 	if err != nil {
 		return 0, err

@@ -2,9 +2,11 @@ package loadbalancer
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -37,14 +39,14 @@ func TestThePodOfANode(t *testing.T) {
 	} {
 		objects := kubesim.NewObjects()
 		objects.Put(podRef, content)
-		if pod, err := NewClient(objects, nil, nil).Pod(t.Context(), "a"); err != nil || pod != want {
+		if pod, err := NewClient(objects, nil, nil, nil).Pod(t.Context(), "a"); err != nil || pod != want {
 			t.Errorf("%+v, %v, want %+v", pod, err, want)
 		}
-		if _, err := NewClient(objects, nil, nil).Pod(t.Context(), "b"); !errors.Is(err, kube.ErrNotFound) || !strings.Contains(err.Error(), "kube-system/haproxy-b") {
+		if _, err := NewClient(objects, nil, nil, nil).Pod(t.Context(), "b"); !errors.Is(err, kube.ErrNotFound) || !strings.Contains(err.Error(), "kube-system/haproxy-b") {
 			t.Error(err)
 		}
 		objects.Forbid("get pods")
-		if _, err := NewClient(objects, nil, nil).Pod(t.Context(), "a"); !errors.Is(err, kube.ErrForbidden) || !strings.Contains(err.Error(), "lacks the permission to get pods") {
+		if _, err := NewClient(objects, nil, nil, nil).Pod(t.Context(), "a"); !errors.Is(err, kube.ErrForbidden) || !strings.Contains(err.Error(), "lacks the permission to get pods") {
 			t.Error(err)
 		}
 	}
@@ -66,12 +68,12 @@ func TestThePodsOfAllNodes(t *testing.T) {
 	} {
 		objects.Put(kube.Ref{Version: "v1", Resource: "pods", Namespace: Namespace, Name: name}, content)
 	}
-	pods, err := NewClient(objects, nil, nil).Pods(t.Context())
+	pods, err := NewClient(objects, nil, nil, nil).Pods(t.Context())
 	if diff := cmp.Diff(map[string]Pod{"a": {Name: "haproxy-a", Version: "0"}}, pods); err != nil || diff != "" {
 		t.Errorf("%v: %s", err, diff)
 	}
 	objects.Forbid("list pods")
-	if _, err := NewClient(objects, nil, nil).Pods(t.Context()); !errors.Is(err, kube.ErrForbidden) || !strings.Contains(err.Error(), "lacks the permission to list pods") {
+	if _, err := NewClient(objects, nil, nil, nil).Pods(t.Context()); !errors.Is(err, kube.ErrForbidden) || !strings.Contains(err.Error(), "lacks the permission to list pods") {
 		t.Error(err)
 	}
 }
@@ -89,7 +91,7 @@ func TestHAProxyIsToldBySIGHUP(t *testing.T) {
 		client := NewClient(nil, nil, execs(func(pod podexec.Pod, argv []string) ([]byte, []byte, int, error) {
 			told = strings.Join(append([]string{pod.Namespace, pod.Name, pod.Container}, argv...), " ")
 			return nil, []byte("not found\n"), test.code, test.err
-		}))
+		}), nil)
 		err := client.Reload(t.Context(), Pod{Name: "haproxy-a"})
 		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: %v", name, err)
@@ -100,7 +102,7 @@ func TestHAProxyIsToldBySIGHUP(t *testing.T) {
 	}
 }
 
-func TestAnAPIServerIsReachedWhoseCertificateNobodyKnows(t *testing.T) {
+func TestAnAPIServerOfTheClusterIsReachedByAnyName(t *testing.T) {
 	answer := http.StatusOK
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/healthz" {
@@ -114,7 +116,7 @@ func TestAnAPIServerIsReachedWhoseCertificateNobodyKnows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	client := NewClient(nil, nil, nil)
+	client := NewClient(nil, nil, nil, authorityOf(server))
 	if client.port, err = strconv.Atoi(port); err != nil {
 		t.Fatal(err)
 	}
@@ -133,6 +135,39 @@ func TestAnAPIServerIsReachedWhoseCertificateNobodyKnows(t *testing.T) {
 	}
 }
 
+// authorityOf has signed the certificate of a server.
+func authorityOf(server *httptest.Server) *x509.CertPool {
+	pool := x509.NewCertPool()
+	pool.AddCert(server.Certificate())
+	return pool
+}
+
+func TestAnAPIServerOfAnotherClusterIsNone(t *testing.T) {
+	server := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	defer server.Close()
+	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelInfo)
+	host, port, err := net.SplitHostPort(server.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := NewClient(nil, nil, nil, x509.NewCertPool())
+	if client.port, err = strconv.Atoi(port); err != nil {
+		t.Fatal(err)
+	}
+	client.apiPort = client.port
+	unknown := new(x509.UnknownAuthorityError)
+	if _, err := client.Reach(t.Context(), host); !errors.As(err, unknown) {
+		t.Errorf("reached: %v", err)
+	}
+	if err := client.Serves(t.Context(), host); !errors.As(err, unknown) {
+		t.Errorf("serves: %v", err)
+	}
+	client.authority = authorityOf(server)
+	if err := client.Serves(t.Context(), host); err != nil {
+		t.Error(err)
+	}
+}
+
 type logs struct{ err error }
 
 func (l logs) PodLog(_ context.Context, namespace, name string, _ int64) (string, error) {
@@ -140,10 +175,10 @@ func (l logs) PodLog(_ context.Context, namespace, name string, _ int64) (string
 }
 
 func TestTheLogTellsWhichConfigurationHAProxyRunsWith(t *testing.T) {
-	if log, err := NewClient(nil, logs{}, nil).Log(t.Context(), Pod{Name: "haproxy-a"}); err != nil || log != "kube-system/haproxy-a\n" {
+	if log, err := NewClient(nil, logs{}, nil, nil).Log(t.Context(), Pod{Name: "haproxy-a"}); err != nil || log != "kube-system/haproxy-a\n" {
 		t.Errorf("%q, %v", log, err)
 	}
-	if _, err := NewClient(nil, logs{kube.ErrForbidden}, nil).Log(t.Context(), Pod{Name: "haproxy-a"}); err == nil || !strings.Contains(err.Error(), "lacks the permission to get pods/log") {
+	if _, err := NewClient(nil, logs{kube.ErrForbidden}, nil, nil).Log(t.Context(), Pod{Name: "haproxy-a"}); err == nil || !strings.Contains(err.Error(), "lacks the permission to get pods/log") {
 		t.Error(err)
 	}
 	line := "Health check for server kubernetes-primaries-0123456789/k8s-primary-0 succeeded, reason: Layer7 check passed\n"

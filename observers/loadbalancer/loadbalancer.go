@@ -36,11 +36,15 @@ type Running interface {
 // actions that end so.
 const apart = 2 * time.Second
 
-// New returns the source. known is what the journal has, by name.
-func New(nodes Nodes, running Running, known map[string]journal.LoadBalancerFacts) observers.Source {
-	servers := newServers(running, known)
+// listTimeout is the longest time that the nodes and pods may take to be listed.
+const listTimeout = 10 * time.Second
+
+// New returns the source. known is what the journal has, by name; backends are the addresses by which HAProxy
+// reaches the API servers of nodes, by their names.
+func New(nodes Nodes, running Running, known map[string]journal.LoadBalancerFacts, backends map[string]string) observers.Source {
+	servers := newServers(running, known, backends)
 	return observers.Poll(observers.Polled[journal.LoadBalancerFacts]{
-		Name: "nodes of the load balancer", Noun: noun(known, ""), OfAPI: true, Apart: apart,
+		Name: "nodes of the load balancer", Noun: noun(known, ""), OfAPI: true, Apart: apart, Timeout: listTimeout + 2*serversTimeout,
 		Ask: func(ctx context.Context) (map[string]journal.LoadBalancerFacts, error) {
 			list, err := nodes.ListNodes(ctx)
 			if err != nil {
@@ -59,7 +63,7 @@ func New(nodes Nodes, running Running, known map[string]journal.LoadBalancerFact
 				}
 			}
 			servers.ask(ctx, all)
-			return all, ctx.Err()
+			return all, nil
 		},
 	})
 }

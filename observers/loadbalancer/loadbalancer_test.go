@@ -33,7 +33,7 @@ func TestOfEachNodeIsToldWhatDecides(t *testing.T) {
 		return `{"node_uid":"` + uid + `","address":"` + address + `"` + more + `}`
 	}
 	observerstest.Watching(t, func(b *observerstest.Bench, _ *observers.Options) {
-		b.Sources = func() []observers.Source { return nudge.Over(loadbalancer.New(cluster, running, known)) }
+		b.Sources = func() []observers.Source { return nudge.Over(loadbalancer.New(cluster, running, known, nil)) }
 	}, func(b *observerstest.Bench) {
 		b.WroteThings(line("p1", of(p1.UID, p1.Facts.InternalIP, `,"primary":true,"ready":true,"asked":true,"answers":["`+p1.Facts.InternalIP+`"]`)), line("w1", of(w1.UID, w1.Facts.InternalIP, `,"ready":true,"started":"2026-01-01T00:00:00Z"`)),
 			line("w9", "gone: its node is no more: absent at start"))
@@ -74,7 +74,7 @@ func TestACordonedNodeIsWorkedOn(t *testing.T) {
 	}
 	observerstest.Watching(t, func(b *observerstest.Bench, _ *observers.Options) {
 		b.Sources = func() []observers.Source {
-			return []observers.Source{loadbalancer.New(list{tainted("a", journal.TaintUnschedulable), tainted("b", journal.TaintNetworkUnavailable)}, pods{}, nil)}
+			return []observers.Source{loadbalancer.New(list{tainted("a", journal.TaintUnschedulable), tainted("b", journal.TaintNetworkUnavailable)}, pods{}, nil, nil)}
 		}
 	}, func(b *observerstest.Bench) {
 		b.WroteThings(line("a", `{"node_uid":"uid-a","ready":true}`), line("b", `{"node_uid":"uid-b"}`))
@@ -87,7 +87,7 @@ func TestWhatIsNoAddressIsNone(t *testing.T) {
 	}
 	observerstest.Watching(t, func(b *observerstest.Bench, _ *observers.Options) {
 		b.Sources = func() []observers.Source {
-			return []observers.Source{loadbalancer.New(list{at("a", "10.0.0.1,10.0.0.2"), at("b", "10.0.0.3 weight 9\n"), at("c", "fd00::1")}, pods{}, nil)}
+			return []observers.Source{loadbalancer.New(list{at("a", "10.0.0.1,10.0.0.2"), at("b", "10.0.0.3 weight 9\n"), at("c", "fd00::1")}, pods{}, nil, nil)}
 		}
 	}, func(b *observerstest.Bench) {
 		b.WroteThings(line("a", `{"node_uid":"uid-a","primary":true,"ready":true}`), line("b", `{"node_uid":"uid-b","primary":true,"ready":true}`),
@@ -156,7 +156,7 @@ func (unlisted) Pods(context.Context) (map[string]client.Pod, error) {
 func TestWhereNobodyKnowsWhatRunsNothingIsTold(t *testing.T) {
 	observerstest.Watching(t, func(b *observerstest.Bench, _ *observers.Options) {
 		b.Sources = func() []observers.Source {
-			return []observers.Source{loadbalancer.New(list{{Name: "a", UID: "uid-a"}}, unlisted{}, nil)}
+			return []observers.Source{loadbalancer.New(list{{Name: "a", UID: "uid-a"}}, unlisted{}, nil, nil)}
 		}
 	}, func(b *observerstest.Bench) {
 		b.Pass(time.Hour)
@@ -169,7 +169,7 @@ func TestThatHAProxyWasStartedAnewIsTold(t *testing.T) {
 	known := map[string]journal.LoadBalancerFacts{"a": {NodeUID: "uid-a", Ready: true, Started: time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)}}
 	observerstest.Watching(t, func(b *observerstest.Bench, _ *observers.Options) {
 		b.Sources = func() []observers.Source {
-			return []observers.Source{loadbalancer.New(list{{Name: "a", UID: "uid-a"}}, started, known)}
+			return []observers.Source{loadbalancer.New(list{{Name: "a", UID: "uid-a"}}, started, known, nil)}
 		}
 	}, func(b *observerstest.Bench) {
 		b.WroteThings(line("a", `{"node_uid":"uid-a","ready":true,"started":"2026-01-01T00:00:00Z"}`))
@@ -204,7 +204,7 @@ func TestFormerAddressesOfAPrimaryAreAskedToo(t *testing.T) {
 	nudge := &observers.Nudge{}
 	known := map[string]journal.LoadBalancerFacts{"a": {NodeUID: "uid-a", Address: "10.0.0.1", Primary: true, Ready: true}, "w": {NodeUID: "uid-w", Address: "10.0.0.9"}}
 	observerstest.Watching(t, func(b *observerstest.Bench, _ *observers.Options) {
-		b.Sources = func() []observers.Source { return nudge.Over(loadbalancer.New(nodes, servers, known)) }
+		b.Sources = func() []observers.Source { return nudge.Over(loadbalancer.New(nodes, servers, known, nil)) }
 	}, func(b *observerstest.Bench) {
 		b.WroteThings(line("a", `{"node_uid":"uid-a","address":"172.17.0.1","primary":true,"ready":true,"asked":true,"answers":["10.0.0.1"]}`),
 			line("w", "gone: its node is no more: absent at start"))
@@ -221,5 +221,54 @@ func TestFormerAddressesOfAPrimaryAreAskedToo(t *testing.T) {
 		nudge.Look()
 		b.Pass(3 * time.Second)
 		b.WroteThings(line("a", "gone: its node is no more: replaced by uid uid-b"), line("a", `{"node_uid":"uid-b","address":"172.17.0.1","ready":true}`))
+	})
+}
+
+// blackHole is a cluster with an address that does not answer at all, as that of a machine that is off.
+type blackHole struct {
+	pods
+	at string
+}
+
+func (b *blackHole) Serves(ctx context.Context, address string) error {
+	if address != b.at {
+		return nil
+	}
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func (b *blackHole) Pods(context.Context) (map[string]client.Pod, error) {
+	time.Sleep(time.Second) // a list takes its time
+	return nil, nil
+}
+
+func TestAMachineThatIsOffDoesNotKeepNodesFromBeingObserved(t *testing.T) {
+	cluster := kubesim.New()
+	p1, w1 := cluster.AddNode("p1", journal.RolePrimary), cluster.AddNode("w1", journal.RoleWorker)
+	nudge, running := &observers.Nudge{}, &blackHole{at: p1.Facts.InternalIP}
+	observerstest.Watching(t, func(b *observerstest.Bench, _ *observers.Options) {
+		b.Sources = func() []observers.Source { return nudge.Over(loadbalancer.New(cluster, running, nil, nil)) }
+	}, func(b *observerstest.Bench) {
+		b.Pass(time.Minute)
+		b.WroteThings(line("p1", `{"node_uid":"`+p1.UID+`","address":"`+p1.Facts.InternalIP+`","primary":true,"ready":true,"asked":true}`),
+			line("w1", `{"node_uid":"`+w1.UID+`","address":"`+w1.Facts.InternalIP+`","ready":true}`))
+		cluster.LoseNode("w1")
+		nudge.Look()
+		b.Pass(time.Minute)
+		b.WroteThings(line("w1", `{"node_uid":"`+w1.UID+`","address":"`+w1.Facts.InternalIP+`"}`))
+	})
+}
+
+func TestABackendOfTheJournalIsAskedToo(t *testing.T) {
+	servers, nodes := &flaky{}, list{{Name: "a", UID: "uid-a", Facts: journal.NodeFacts{Role: journal.RolePrimary, InternalIP: "172.17.0.1"}}}
+	servers.set("10.0.0.1")
+	known := map[string]journal.LoadBalancerFacts{"a": {NodeUID: "uid-a", Address: "172.17.0.1", Primary: true, Ready: true, Asked: true}}
+	observerstest.Watching(t, func(b *observerstest.Bench, _ *observers.Options) {
+		b.Sources = func() []observers.Source {
+			return []observers.Source{loadbalancer.New(nodes, servers, known, map[string]string{"a": "10.0.0.1"})}
+		}
+	}, func(b *observerstest.Bench) {
+		b.WroteThings(line("a", `{"node_uid":"uid-a","address":"172.17.0.1","primary":true,"ready":true,"asked":true,"answers":["10.0.0.1"]}`))
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/replicatedhq/ekco/internal/parallel"
 	"github.com/replicatedhq/ekco/journal"
@@ -24,10 +25,14 @@ type addresses struct {
 // maxAddresses is how many addresses of a node are asked. A Node's status can name any.
 const maxAddresses = 4
 
-func newServers(running Running, known map[string]journal.LoadBalancerFacts) *servers {
+func newServers(running Running, known map[string]journal.LoadBalancerFacts, backends map[string]string) *servers {
 	s := &servers{running: running, had: map[string]addresses{}}
 	for name, facts := range known {
-		s.of(name, facts, facts.Answers)
+		var first []string
+		if backends[name] != "" {
+			first = []string{backends[name]}
+		}
+		s.of(name, facts, append(first, facts.Answers...))
 	}
 	return s
 }
@@ -54,8 +59,14 @@ func (s *servers) of(name string, facts journal.LoadBalancerFacts, more []string
 	return had.all
 }
 
+// serversTimeout is the longest time that API servers are waited for. One that is switched off does not answer
+// at all, and must not keep the nodes from being observed.
+const serversTimeout = 5 * time.Second
+
 // ask sets Asked and Answers in the facts.
 func (s *servers) ask(ctx context.Context, all map[string]journal.LoadBalancerFacts) {
+	ctx, cancel := context.WithTimeout(ctx, serversTimeout)
+	defer cancel()
 	var mu sync.Mutex
 	var asked parallel.Group
 	answers := map[string][]string{}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/replicatedhq/ekco/actions"
 	actionsbalancer "github.com/replicatedhq/ekco/actions/loadbalancer"
+	"github.com/replicatedhq/ekco/cmd/internal/api"
 	"github.com/replicatedhq/ekco/fsm"
 	fsmbalancer "github.com/replicatedhq/ekco/fsm/loadbalancer"
 	"github.com/replicatedhq/ekco/internal/hosttask"
@@ -106,7 +107,7 @@ func (f *fleet) live(arm func(*incarnation)) *incarnation {
 			if !f.settings.Enabled {
 				return []observers.Source{balancersource.Off(known, fsmbalancer.Off), balancersource.NewList(list, lists, fsmbalancer.Off)}
 			}
-			return append(joined.Over(balancersource.New(f, running, known)), noted.Over(balancersource.NewList(list, lists, ""))...)
+			return append(joined.Over(balancersource.New(f, running, known, fsmbalancer.Backends(s))), noted.Over(balancersource.NewList(list, lists, ""))...)
 		},
 	}
 	changes := Capability{Fsm: fsmbalancer.ChangeCapability(), Words: fsmbalancer.ChangeWords}
@@ -366,12 +367,17 @@ func TestAFullDiskOfOneNodeIsNamedAndHoldsUpNoOther(t *testing.T) {
 		in := f.liveInStep("p1", "w1", "w2")
 		f.cluster.Set("w1", hosttasksim.Program{Runs: func([]string) (any, error) { return nil, errors.New("no space left on device") }})
 		f.joins("p2")
-		pass(5 * time.Minute)
+		pass(20 * time.Minute)
 		if w1, w2 := f.haproxies.Came("w1"), f.haproxies.Came("w2"); w1.Servers != 1 || w2.Servers != 2 {
 			t.Errorf("w1 is %+v, w2 %+v\n%s", w1, w2, f.history("table"))
 		}
 		f.says("the status", f.status(in, "table"), "w1", "no space left on device")
 		f.cluster.Set("w1", hosttasksim.Program{Runs: f.haproxies.Program("w1")})
+		for _, rec := range f.state().OpenActions() {
+			if err := in.Backend(nil).Retry(context.Background(), api.ActionCommand{Action: rec.ID, Reason: "there is room", Actor: "cli:root@test"}); err != nil {
+				t.Error(err)
+			}
+		}
 		f.inStep(time.Hour, "haproxy:1", 2, nil)
 		f.clean()
 		f.stops(in)

@@ -136,8 +136,24 @@ func (r run) Do(ctx context.Context, step actions.StepContext) (json.RawMessage,
 	if err := step.Input(&in); err != nil {
 		return nil, err
 	}
-	err := r.Tasks.Make(ctx, in.Task, in.owner(step))
-	return r.answer(err, in.Task.Node, r.patient(step))
+	repeated := step.Action.Steps[step.Planned.ID].Attempts > 1 // then nobody knows what has run
+	if r.Unless != nil {
+		if why := r.Unless(step.Action, in.Task.Node); why != "" {
+			seen, err := r.Tasks.Look(ctx, in.Task, in.owner(step))
+			if err == nil && seen.State == hosttask.Absent {
+				return r.lacking(in.Task.Node, notRun(repeated)+why, repeated)
+			}
+		}
+	}
+	return r.answer(r.Tasks.Make(ctx, in.Task, in.owner(step)), in.Task.Node, r.patient(step), repeated)
+}
+
+// notRun begins the reason why a program is not run.
+func notRun(repeated bool) string {
+	if repeated {
+		return "its task was interrupted and is not repeated, because "
+	}
+	return "nothing was changed here, because "
 }
 
 // partialTries is how many attempts may fail of a step whose work is [Work.Partial]: one that
@@ -149,8 +165,8 @@ func (r run) patient(step actions.StepContext) bool {
 	return !r.Partial || step.Action.Steps[step.Planned.ID].Failures < partialTries
 }
 
-// answer says what follows from that the pod was made, or not.
-func (r run) answer(err error, on string, patient bool) (json.RawMessage, error) {
+// answer says what follows from that the pod was made, or not. ran is set if the program may have run.
+func (r run) answer(err error, on string, patient, ran bool) (json.RawMessage, error) {
 	var node *hosttask.NodeError
 	var foreign *hosttask.ForeignError
 	switch {
@@ -165,7 +181,7 @@ func (r run) answer(err error, on string, patient bool) (json.RawMessage, error)
 	case (errors.Is(err, kube.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded)) && patient:
 		return nil, err
 	case r.Partial:
-		return r.lacking(on, err.Error(), false)
+		return r.lacking(on, err.Error(), ran)
 	case errors.As(err, &node), errors.As(err, &foreign):
 		return nil, &actions.UnfinishedError{Left: err.Error(), Waits: true}
 	}
@@ -190,12 +206,6 @@ func (r run) Prove(ctx context.Context, step actions.StepContext) (actions.Proof
 	}
 	if outputs := step.Action.Steps[step.Planned.ID].Outputs; len(outputs) > 0 {
 		return actions.Proof{Done: true, Outputs: outputs}, nil
-	}
-	if r.Unless != nil {
-		if why := r.Unless(step.Action, in.Task.Node); why != "" {
-			outputs, err := r.lacking(in.Task.Node, why, false)
-			return actions.Proof{Done: true, Outputs: outputs}, err
-		}
 	}
 	seen, err := r.Tasks.Look(ctx, in.Task, in.owner(step))
 	if err != nil {

@@ -78,7 +78,7 @@ func stopped(record journal.ActionRecord) string {
 		}
 		var outcome hosttask.Outcome
 		if outputs := record.Steps[planned.ID].Outputs; len(outputs) > 0 && json.Unmarshal(outputs, &outcome) == nil && outcome.Failed {
-			return fmt.Sprintf("nothing was changed here, because the change failed on node %s", node)
+			return fmt.Sprintf("the change failed on node %s", node)
 		}
 	}
 	return ""
@@ -89,7 +89,7 @@ func notServing(record journal.ActionRecord, _ string) string {
 	for _, planned := range record.Plan.Steps {
 		node, is := strings.CutPrefix(planned.ID, journal.StepServeLoadBalancer+" ")
 		if is && missing(record, planned.ID) != "" && missing(record, journal.StepWriteLoadBalancer+" "+node) == "" {
-			return fmt.Sprintf("nothing was changed here, because the load balancer of node %s does not serve", node)
+			return fmt.Sprintf("the load balancer of node %s does not serve", node)
 		}
 	}
 	return ""
@@ -107,7 +107,7 @@ func missing(record journal.ActionRecord, step string) string {
 // unserved says why the kubelet of a node must not be led to its load balancer, or "".
 func unserved(record journal.ActionRecord, node string) string {
 	if why := missing(record, journal.StepServeLoadBalancer+" "+node); why != "" {
-		return "its load balancer does not serve, and its kubelet stays where it is: " + why
+		return "its load balancer does not serve: " + why
 	}
 	return ""
 }
@@ -225,6 +225,7 @@ func (p Parts) planKubeconfigs(plan *journal.Plan, facts journal.KubeconfigsFact
 					{Host: "/var/run/dbus", At: "/var/run/dbus", Type: "Directory"},
 					{Host: "/etc", At: HostEtc, Type: "Directory", Write: true},
 					{Host: kubeletPKI, At: kubeletPKI, Type: "DirectoryOrCreate"},
+					{Host: clusterPKI, At: clusterPKI, Type: "DirectoryOrCreate"},
 				},
 			}, journal.PlannedStep{After: after, Domains: actions.NoDomains})
 			if err != nil {
@@ -237,8 +238,12 @@ func (p Parts) planKubeconfigs(plan *journal.Plan, facts journal.KubeconfigsFact
 	return nil
 }
 
-// kubeletPKI is the directory with the client certificate of kubelet.conf.
-const kubeletPKI = "/var/lib/kubelet/pki"
+// kubeletPKI is the directory with the client certificate of kubelet.conf, clusterPKI that with the CA, which
+// kubelet.conf may name.
+const (
+	kubeletPKI = "/var/lib/kubelet/pki"
+	clusterPKI = "/etc/kubernetes/pki"
+)
 
 // batches returns the nodes in the order of their change: primaries last, one by one.
 func batches(nodes []journal.KubeconfigsNode) [][]journal.KubeconfigsNode {

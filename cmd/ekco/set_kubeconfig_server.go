@@ -130,6 +130,9 @@ func (a *app) setKubeconfigServer(ctx context.Context, etc string, names []strin
 	if err := unit.Restart(ctx); err != nil {
 		return set, fmt.Errorf("the server is set; run this again when the kubelet can be restarted: %w", err)
 	}
+	if err := kubeconfig.RemoveFormer(files); err != nil {
+		return set, err
+	}
 	_, err = fmt.Fprintf(a.stdout, "%s is restarted, and active\n", kubelet)
 	return set, err
 }

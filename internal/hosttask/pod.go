@@ -23,6 +23,8 @@ const (
 	AnnotationStep   = "ekco.kurl.sh/step"
 	// annotationStart is how long the pod may take until it runs.
 	annotationStart = "ekco.kurl.sh/start-within"
+	// annotationLosesNode has the pods of tasks with [Task.LosesNode]; its value is "true".
+	annotationLosesNode = "ekco.kurl.sh/loses-node"
 )
 
 // EnvNode is the variable by which the program knows its node's name.
@@ -53,6 +55,9 @@ func (t Task) pod(namespace string, owner Owner) (json.RawMessage, error) {
 			Containers:                    []corev1.Container{t.container()},
 			Volumes:                       t.volumes(),
 		},
+	}
+	if t.LosesNode {
+		pod.Annotations[annotationLosesNode] = "true"
 	}
 	if t.Then != nil {
 		first, then := t.container(), t.container()

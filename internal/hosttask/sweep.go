@@ -127,7 +127,7 @@ func (t *Tasks) hopeless(ctx context.Context, pod *corev1.Pod) (why string, err 
 		return "", nil
 	case seen.State == Lost:
 		return seen.Why, nil
-	case seen.State != Running || ready(pod):
+	case seen.State != Running || ready(pod) || task.LosesNode:
 		return "", nil
 	}
 	node, err := t.nodes.Node(ctx, task.Node)
@@ -142,7 +142,9 @@ func (t *Tasks) hopeless(ctx context.Context, pod *corev1.Pod) (why string, err 
 
 // taskOf is what a pod shows of its task.
 func taskOf(pod *corev1.Pod) Task {
-	task := Task{Name: pod.Labels[LabelTask], Node: pod.Spec.NodeName, Image: "of the pod"}
+	task := Task{
+		Name: pod.Labels[LabelTask], Node: pod.Spec.NodeName, Image: "of the pod", LosesNode: pod.Annotations[annotationLosesNode] == "true",
+	}
 	if start, err := time.ParseDuration(pod.Annotations[annotationStart]); err == nil {
 		task.Start = journal.Duration(start)
 	}

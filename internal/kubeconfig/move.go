@@ -49,22 +49,24 @@ type Move struct {
 // kubelet does not renew its Lease within a minute, or ctx ends first, it restores the files, restarts the
 // kubelet again, and fails.
 func (m Move) Do(ctx context.Context) ([][]Change, error) {
+	if err := recoverFormer(m.Files); err != nil {
+		return nil, err
+	}
 	if err := m.await(ctx, answerTimeout, time.Time{}); err != nil {
 		return nil, fmt.Errorf("no API server of this cluster answers at %s, so nothing was changed: %w", Redacted(m.Server), err)
 	}
 	moved := move{Move: m}
 	err := moved.change()
 	if err == nil {
-		since := time.Now()
 		moved.restarted = true
 		if err = m.Restart(ctx); err == nil {
-			err = m.await(ctx, confirmTimeout, since)
+			err = m.await(ctx, confirmTimeout, time.Now()) // what the former process renewed does not count
 		}
 	}
 	if err != nil {
 		return nil, moved.restore(ctx, fmt.Errorf("the kubelet does not reach the API server at %s: %w", Redacted(m.Server), err))
 	}
-	return moved.changes, moved.removeCopies()
+	return moved.changes, RemoveFormer(m.Files)
 }
 
 // await asks until the Lease was renewed later than after.
@@ -113,11 +115,12 @@ func (m *move) change() error {
 		if err != nil {
 			return fmt.Errorf("keep a copy of %s: %w", file.Path, err)
 		}
+		m.former[i] = former
 		changes, err := file.SetServer(m.Server)
 		if err != nil {
 			return err
 		}
-		m.changes, m.former[i] = append(m.changes, changes), former
+		m.changes = append(m.changes, changes)
 		if m.present[i], err = durable.Read(file.Path, largest); err != nil {
 			return err
 		}
@@ -139,7 +142,7 @@ func (m *move) restore(ctx context.Context, why error) error {
 		failed = errors.Join(failed, m.Restart(ctx))
 	}
 	if failed == nil {
-		failed = m.removeCopies()
+		failed = RemoveFormer(m.Files)
 	}
 	if failed != nil {
 		return fmt.Errorf("%w; the former server could not be restored: %w; copies of the former files end in %s", why, failed, FormerSuffix)
@@ -164,8 +167,36 @@ func (m *move) restoreFile(i int, file File) (written bool, err error) {
 	return written, err
 }
 
-func (m *move) removeCopies() (failed error) {
-	for _, file := range m.Files {
+// formerValid is how long after a program was killed the copies that it left are put back. The server in older
+// ones may be gone.
+const formerValid = time.Hour
+
+// recoverFormer puts back files whose change was interrupted: nobody knows whether the kubelet works with
+// their server.
+func recoverFormer(files []File) error {
+	for _, file := range files {
+		former := file.Path + FormerSuffix
+		info, err := os.Stat(former)
+		if errors.Is(err, os.ErrNotExist) || err == nil && time.Since(info.ModTime()) > formerValid {
+			continue
+		}
+		var content []byte
+		if err == nil {
+			content, err = durable.Read(former, largest)
+		}
+		if err == nil {
+			_, err = durable.Edit(file.Path, largest, func([]byte) ([]byte, error) { return content, nil })
+		}
+		if err != nil {
+			return fmt.Errorf("put back %s, whose change was interrupted: %w", file.Path, err)
+		}
+	}
+	return nil
+}
+
+// RemoveFormer removes the copies of files, once the kubelet works with its server.
+func RemoveFormer(files []File) (failed error) {
+	for _, file := range files {
 		if err := os.Remove(file.Path + FormerSuffix); err != nil && !errors.Is(err, os.ErrNotExist) {
 			failed = errors.Join(failed, err)
 		}

@@ -5,10 +5,13 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/replicatedhq/ekco/internal/durable"
 )
 
 // kubelet is a simulated kubelet. It renews its Lease whenever the test asks for it, if it reaches the server
@@ -34,22 +37,13 @@ func (k *kubelet) restart(context.Context) error {
 }
 
 func (k *kubelet) leaseRenewed(_ context.Context, server string) (time.Time, error) {
-	if !contains(k.answer, server) {
+	if !slices.Contains(k.answer, server) {
 		return time.Time{}, errors.New("connection refused")
 	}
-	if n := len(k.restarts); n == 0 || contains(k.reaches, k.restarts[n-1]) {
+	if n := len(k.restarts); n == 0 || slices.Contains(k.reaches, k.restarts[n-1]) {
 		k.renewed = time.Now()
 	}
 	return k.renewed, nil
-}
-
-func contains(all []string, one string) bool {
-	for _, other := range all {
-		if one == other {
-			return true
-		}
-	}
-	return false
 }
 
 const former = "https://10.128.0.3:6443"
@@ -181,4 +175,49 @@ func TestMoveKeepsCopiesOfWhatItCannotRestore(t *testing.T) {
 	if info, err := os.Stat(k.path + FormerSuffix); err != nil || info.Mode() != 0o640 {
 		t.Errorf("%v: %v", err, info)
 	}
+}
+
+func TestMovePutsBackWhatAKilledOneLeft(t *testing.T) {
+	for name, answer := range map[string][]string{"and nobody answers": {former}, "and the kubelet does not reach the new one": {former, balancer}} {
+		t.Run(name, func(t *testing.T) {
+			m, k := moving(t)
+			for _, file := range m.Files {
+				if err := durable.Copy(file.Path, file.Path+FormerSuffix, largest); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := file.SetServer("https://dead.example.com"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			k.answer, k.reaches = answer, []string{former}
+			synctest.Test(t, func(t *testing.T) {
+				if _, err := m.Do(t.Context()); err == nil {
+					t.Error("it moved")
+				}
+			})
+			for _, file := range m.Files {
+				if content, err := os.ReadFile(file.Path); err != nil || string(content) != ofKubelet {
+					t.Errorf("%v: %s", err, content)
+				}
+			}
+		})
+	}
+}
+
+// TestMoveDoesNotTrustTheFormerKubelet: it can renew the Lease while it ends.
+func TestMoveDoesNotTrustTheFormerKubelet(t *testing.T) {
+	m, k := moving(t)
+	restart := k.restart
+	k.reaches = []string{former}
+	m.Restart = func(ctx context.Context) error {
+		k.renewed = time.Now()
+		time.Sleep(3 * time.Second)
+		return restart(ctx)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		if _, err := m.Do(t.Context()); err == nil {
+			t.Error("it moved")
+		}
+	})
+	m.has(t, former)
 }

@@ -202,7 +202,7 @@ func TestWithInternalNoKubeletIsLedToAHAProxyThatDoesNotServe(t *testing.T) {
 		}
 		pass(8 * time.Minute)
 		all, ended := f.changed()
-		const stays = "its load balancer does not serve, and its kubelet stays where it is: "
+		const stays = "nothing was changed here, because its load balancer does not serve: "
 		if !strings.Contains(ended, "the load balancer of node p1 is left alone: no API server answers") {
 			t.Errorf("it ended %q", ended)
 		}

@@ -193,6 +193,10 @@ func (c current) with(step actions.StepContext) actions.StepContext {
 	if err != nil || step.Input(&input) != nil {
 		return step // the step itself says so
 	}
+	if time.Duration(step.Planned.Timeout) < task.Longest() {
+		// The step of an earlier version ends before this program would: that one's patience counts.
+		task.Args, task.Limit = input.Task.Args, input.Task.Limit
+	}
 	input.Task = task
 	if changed, err := json.Marshal(input); err == nil {
 		step.Planned.Input = changed

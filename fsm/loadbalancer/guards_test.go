@@ -203,3 +203,209 @@ func (w *world) records() (all []*journal.ActionRecord) {
 	}
 	return all
 }
+
+func TestARolloutOnlyKeepsFromBeginning(t *testing.T) {
+	standing, err := fsm.Standing(Capability())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, kind := range []journal.ActionKind{journal.ActionUpdateLoadBalancer, journal.ActionRestartLoadBalancer} {
+		if rules := standing[kind].Rules; len(rules) == 0 || slices.Contains(rules, RuleRollout) {
+			t.Errorf("%s is asked again about %q", kind, rules)
+		}
+	}
+}
+
+// changedAndLost has w10 lost soon after its change.
+func (w *world) changedAndLost() {
+	w.nodes(4)
+	w.writes = true
+	w.set(func(p *Policy) { p.Layout = "l2" })
+	w.opens()
+	w.ends("w10", journal.OutcomeDone)
+	w.Pass(time.Minute)
+	w.see("w10", false)
+}
+
+func TestRolloutStaysStoppedWhenALostNodeIsSeenAgain(t *testing.T) {
+	w := newWorld(t)
+	w.changedAndLost()
+	w.started["w10"] = w.Now
+	w.see("w10", false)
+	w.stopped("w10")
+}
+
+func TestRolloutForgetsALostNodeThatWasGone(t *testing.T) {
+	w := newWorld(t)
+	w.changedAndLost()
+	w.gone("w10")
+	w.see("w10", false)
+	if open := w.opens(); !slices.Equal(open, []string{"w11"}) {
+		t.Errorf("open are %q; refused: %+v", open, w.S.Refusals)
+	}
+}
+
+func TestRestartsStopAtANodeThatIsLostDuringOne(t *testing.T) {
+	w := newWorld(t)
+	w.nodes(4)
+	w.set(func(p *Policy) { p.Image = "haproxy:2" })
+	open := w.opens()
+	if len(open) != 1 {
+		t.Fatalf("open are %q", open)
+	}
+	w.begins(open[0])
+	w.see(open[0], false)
+	w.stopped(open[0], open[0])
+}
+
+func TestAPIServersThatForbidAnonymousRequestsHaveAnotherProbe(t *testing.T) {
+	w := newWorld(t)
+	w.status = 403
+	w.see("p1", true)
+	w.settles()
+	if proved := of(w.S.Things[fsm.Key(journal.LoadBalancer("p1"))]).Proved; proved.Version != "0-tcp" {
+		t.Errorf("the manifest has version %q", proved.Version)
+	}
+}
+
+func TestAnAPIServerThatRefusedAnonymousRequestsIsRemembered(t *testing.T) {
+	w := newWorld(t)
+	w.status = 401
+	w.see("p1", true)
+	w.settles()
+	w.status = 200 // as another API server answers
+	w.Pass(lookAgain)
+	w.has["p1"] = image
+	w.settles()
+	w.set(func(p *Policy) { p.Image = "haproxy:2" })
+	w.open()
+	if input, err := journal.InputOf[journal.LoadBalancerInput](w.Open(journal.LoadBalancer("p1")).Request); err != nil || input.Version != "0-tcp" {
+		t.Errorf("%v: %+v", err, input)
+	}
+}
+
+func TestAChangeThatIsTriedAgainIsAwaited(t *testing.T) {
+	w := newWorld(t)
+	w.nodes(4)
+	w.set(func(p *Policy) { p.Layout = "l2" })
+	w.begins("w10")
+	w.fails("w10")
+	rec := w.Open(journal.LoadBalancer("w10"))
+	w.Pass(unchangedAfter)
+	again := journal.StepStarted{Step: journal.StepWriteLoadBalancer + " w10", Attempt: 2}
+	w.Write(journal.Draft{Type: journal.TypeOf(again), Subject: rec.Subject, Action: rec.ID, Payload: again})
+	if open := w.opens(); !slices.Equal(open, []string{"w10"}) {
+		t.Errorf("open are %q", open)
+	}
+}
+
+func TestNothingIsRestartedWhileAnotherNodeIsChanged(t *testing.T) {
+	w := newWorld(t)
+	w.started["w10"] = w.Now
+	w.nodes(4)
+	w.Pass(2 * lookRest)
+	w.started["w10"] = w.Now
+	w.see("w10", true)
+	if open := w.opens(); !slices.Equal(open, []string{"w10"}) {
+		t.Fatalf("open are %q", open)
+	}
+	w.set(func(p *Policy) { p.Image = "haproxy:2" })
+	if open := w.opens(); !slices.Equal(open, []string{"w10"}) {
+		t.Errorf("open are %q", open)
+	}
+}
+
+func TestALookAtWhatIsVerifiedNeedsNoCheck(t *testing.T) {
+	w := newWorld(t)
+	w.see("p1", true)
+	w.settles()
+	w.Pass(lookAgain)
+	w.wants("update p1 10.0.0.1")
+	if input, err := journal.InputOf[journal.LoadBalancerInput](w.Open(journal.LoadBalancer("p1")).Request); err != nil || input.CheckWith != "" {
+		t.Errorf("%v: %+v", err, input)
+	}
+}
+
+// TestAManifestForRefusalsIsNoReasonToRestart: another EKCO may have written it.
+func TestAManifestForRefusalsIsNoReasonToRestart(t *testing.T) {
+	w := newWorld(t)
+	w.versions["p1"] = "0-tcp"
+	w.see("p1", true)
+	if all := w.settles(); !slices.Equal(all, []string{"update p1 10.0.0.1"}) {
+		t.Errorf("asked for are %q", all)
+	}
+}
+
+func TestAnotherManifestIsTriedAtOnce(t *testing.T) {
+	w := newWorld(t)
+	w.see("p1", true)
+	w.settles()
+	w.set(func(p *Policy) { p.Image = "haproxy:2" })
+	w.wants("restart p1 10.0.0.1")
+	w.status = 401
+	w.ends("p1", journal.OutcomeCancelled)
+	w.wants("update p1 10.0.0.1")
+}
+
+func TestAChangeThatTakesLongIsAwaited(t *testing.T) {
+	w := newWorld(t)
+	w.nodes(4)
+	w.set(func(p *Policy) { p.Layout = "l2" })
+	w.begins("w10")
+	w.Pass(unchangedAfter)
+	if open := w.opens(); !slices.Equal(open, []string{"w10"}) {
+		t.Errorf("open are %q", open)
+	}
+}
+
+func TestADryRunIsNotBlamedForALostNode(t *testing.T) {
+	rec := &journal.ActionRecord{ID: "a-1", Steps: map[string]journal.StepRecord{journal.StepWriteLoadBalancer + " w10": {Attempts: 1}}}
+	for _, dry := range []bool{false, true} {
+		rec.Request.DryRun = dry
+		if why := new(balancer).worse("w10", rec); (why == "") != dry {
+			t.Errorf("dry run %v: %q", dry, why)
+		}
+	}
+}
+
+// TestAStalledChangeOfALostNodeStays: it may be why the node is lost, and says so.
+func TestAStalledChangeOfALostNodeStays(t *testing.T) {
+	w := newWorld(t)
+	w.nodes(4)
+	w.set(func(p *Policy) { p.Layout = "l2" })
+	w.begins("w10")
+	rec := w.Open(journal.LoadBalancer("w10"))
+	w.Write(journal.Draft{
+		Type: journal.TypeActionStalled, Subject: rec.Subject, Action: rec.ID,
+		Payload: journal.ActionStalled{Step: journal.StepWriteLoadBalancer + " w10", Reason: "its node is away"},
+	})
+	w.see("w10", false)
+	w.set(func(p *Policy) { p.Layout = "l3" })
+	w.stopped("w10", "w10")
+	if rec.Cancelling != nil {
+		t.Errorf("it is cancelled: %+v", rec.Cancelling)
+	}
+}
+
+func TestAChangeThatWaitsHoldsUpNoOther(t *testing.T) {
+	w := newWorld(t)
+	w.nodes(4)
+	w.set(func(p *Policy) { p.Layout = "l2" })
+	w.opens()
+	rec := w.Open(journal.LoadBalancer("w10"))
+	held := journal.ActionHeld{Preflight: "Busy", Reason: "all places are taken"}
+	w.Write(journal.Draft{Type: journal.TypeOf(held), Subject: rec.Subject, Action: rec.ID, Payload: held})
+	w.Pass(unchangedAfter)
+	if open := w.opens(); !slices.Equal(open, []string{"w10", "w11"}) {
+		t.Errorf("open are %q", open)
+	}
+}
+
+func TestRolloutStopsAtALostPrimaryForAllToSee(t *testing.T) {
+	w := newWorld(t)
+	w.nodes(0)
+	w.set(func(p *Policy) { p.Layout = "l2" })
+	w.begins("p1")
+	w.see("p1", false)
+	w.stopped("p1", "p1")
+}

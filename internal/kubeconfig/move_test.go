@@ -221,3 +221,21 @@ func TestMoveDoesNotTrustTheFormerKubelet(t *testing.T) {
 	})
 	m.has(t, former)
 }
+
+func TestMoveRestartsNothingThatItCannotRestore(t *testing.T) {
+	m, k := moving(t)
+	m.Files = m.Files[:1]
+	k.reaches = nil
+	restart := k.restart
+	m.Restart = func(ctx context.Context) error {
+		return errors.Join(restart(ctx), os.WriteFile(k.path, []byte("by hand"), 0o640))
+	}
+	synctest.Test(t, func(t *testing.T) {
+		if _, err := m.Do(t.Context()); err == nil {
+			t.Error("it is no error")
+		}
+	})
+	if len(k.restarts) != 1 {
+		t.Errorf("restarted with %q", k.restarts)
+	}
+}

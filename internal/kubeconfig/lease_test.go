@@ -1,0 +1,90 @@
+package kubeconfig
+
+import (
+	"encoding/base64"
+	"encoding/pem"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+	"time"
+)
+
+// leased is an API server that answers for the Lease of node worker-1, and a kubeconfig for it.
+func leased(t *testing.T, user string, answer http.HandlerFunc) (file File, server string) {
+	t.Helper()
+	api := httptest.NewTLSServer(answer)
+	t.Cleanup(api.Close)
+	ca := base64.StdEncoding.EncodeToString(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: api.Certificate().Raw}))
+	before, _, _ := strings.Cut(ofKubelet, "    client-certificate: ")
+	_, path := etc(t, strings.Replace(before, "LS0tLS1CRUdJTg==", ca, 1)+user)
+	return File{path}, api.URL
+}
+
+const (
+	ofToken   = "    token: abc\n"
+	ofProgram = "    exec: {apiVersion: client.authentication.k8s.io/v1, command: \"true\", interactiveMode: Never}\n"
+	renewedAt = `{"spec":{"renewTime":"2024-01-02T03:04:05.000000Z"}}`
+)
+
+// serves is a server that answers with a text.
+func serves(t *testing.T, status int, text string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Location", "/elsewhere")
+		w.WriteHeader(status)
+		if _, err := w.Write([]byte(text)); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestALeaseIsReadWithTheKubeletsCredentials(t *testing.T) {
+	asked := ""
+	file, server := leased(t, ofToken, func(w http.ResponseWriter, r *http.Request) {
+		asked = r.URL.Path + " " + r.Header.Get("Authorization")
+		serves(t, http.StatusOK, renewedAt)(w, r)
+	})
+	renewed, err := file.LeaseRenewed(t.Context(), server+"/", "worker-1")
+	if want := time.Date(2024, 1, 2, 3, 4, 5, 0, time.UTC); err != nil || !renewed.Equal(want) {
+		t.Errorf("%v: %s", err, renewed)
+	}
+	if want := "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/worker-1 Bearer abc"; asked != want {
+		t.Errorf("asked for %q, want %q", asked, want)
+	}
+}
+
+func TestWhatIsNoRenewedLeaseIsAnError(t *testing.T) {
+	for want, test := range map[string]struct {
+		user, text string
+		status     int
+	}{
+		"credentials from a program": {ofProgram, renewedAt, http.StatusOK},
+		"was never renewed":          {ofToken, `{"spec":{}}`, http.StatusOK},
+		"it answers 403":             {ofToken, renewedAt, http.StatusForbidden},
+		"it answers 302":             {ofToken, renewedAt, http.StatusFound},
+		"unexpected end of JSON":     {ofToken, "", http.StatusOK},
+	} {
+		file, server := leased(t, test.user, serves(t, test.status, test.text))
+		if _, err := file.LeaseRenewed(t.Context(), server, "worker-1"); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}
+
+func TestAServerOfAnotherCAIsAskedNothing(t *testing.T) {
+	asked := false
+	file, server := leased(t, ofToken, func(http.ResponseWriter, *http.Request) { asked = true })
+	content, err := os.ReadFile(file.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, after, _ := strings.Cut(string(content), "    certificate-authority-data: ")
+	_, after, _ = strings.Cut(after, "\n")
+	if err := os.WriteFile(file.Path, []byte(before+after), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := file.LeaseRenewed(t.Context(), server, "worker-1"); err == nil || !strings.Contains(err.Error(), "unknown authority") || asked {
+		t.Errorf("%v; asked: %v", err, asked)
+	}
+}

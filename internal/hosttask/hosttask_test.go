@@ -248,3 +248,58 @@ func TestATaskHasTheCapabilitiesItNames(t *testing.T) {
 		t.Errorf("it is %+v", security)
 	}
 }
+
+func TestAnotherImageRunsAfterEKCOsInItsOwnWords(t *testing.T) {
+	task := look
+	task.Then = &Program{Image: "haproxy:1", Command: []string{"haproxy", "-c"}}
+	task.Grace = journal.Duration(time.Minute)
+	spec := made(t, task).Spec
+	if len(spec.InitContainers) != 1 || len(spec.Containers) != 1 {
+		t.Fatalf("it is %+v", spec)
+	}
+	first, then := spec.InitContainers[0], spec.Containers[0]
+	if first.Image != look.Image || !cmp.Equal(first.Args, look.Args) || first.Name == then.Name {
+		t.Errorf("at first it runs %+v", first)
+	}
+	if then.Image != "haproxy:1" || !cmp.Equal(then.Command, []string{"haproxy", "-c"}) || len(then.Args) > 0 {
+		t.Errorf("then it runs %+v", then)
+	}
+	if !cmp.Equal(first.VolumeMounts, then.VolumeMounts) || !cmp.Equal(first.SecurityContext, then.SecurityContext) {
+		t.Errorf("they have %+v and %+v", first, then)
+	}
+	if grace := *spec.TerminationGracePeriodSeconds; grace != 60 {
+		t.Errorf("it has %d s to end", grace)
+	}
+}
+
+// inBoth has EKCO's program in one state, and that of another image in another.
+func inBoth(first, then corev1.ContainerState) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		p.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: "prepare", State: first}}
+		p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "task", State: then}}
+	}
+}
+
+func TestOfTwoProgramsTheOneThatFailsIsNamed(t *testing.T) {
+	waits := func(reason string) corev1.ContainerState {
+		return corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: "so"}}
+	}
+	done := corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}}
+	for name, test := range map[string]struct {
+		pod   *corev1.Pod
+		state State
+		why   string
+	}{
+		"EKCO's has no image":      {pod(corev1.PodPending, inBoth(waits("ErrImagePull"), waits("PodInitializing"))), Lost, "its pod cannot start on node w1: ErrImagePull: so"},
+		"the other has no image":   {pod(corev1.PodPending, inBoth(done, waits("ErrImagePull"))), Lost, "its pod cannot start on node w1: ErrImagePull: so"},
+		"EKCO's runs":              {pod(corev1.PodPending, inBoth(corev1.ContainerState{}, waits("PodInitializing"))), Starting, "its pod starts: PodInitializing"},
+		"EKCO's was out of memory": {pod(corev1.PodFailed, inBoth(killed, waits("PodInitializing"))), Lost, "its pod failed: its program ended with 137 (OOMKilled)"},
+		"the other has failed":     {pod(corev1.PodFailed, inBoth(done, killed)), Lost, "its pod failed: its program ended with 137 (OOMKilled)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if seen, _ := look.judge(test.pod, 0); seen.State != test.state || seen.Why != test.why {
+				t.Errorf("it is %s (%s), want %s (%s)", seen.State, seen.Why, test.state, test.why)
+			}
+		})
+	}
+}

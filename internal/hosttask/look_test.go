@@ -80,3 +80,73 @@ func TestWhatCameOfATaskIsReadOnceItsNodeGivesIt(t *testing.T) {
 		}
 	})
 }
+
+func TestAProgramThatLosesItsNodeIsNotGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := leftBehind(t, map[string]hosttasksim.Program{"a": {Run: 10 * time.Second}})
+		pass(2 * time.Second)
+		c.Taint("a", journal.TaintUnreachable)
+		task, owner := on("a")
+		for loses, want := range map[bool]hosttask.State{false: hosttask.Lost, true: hosttask.Running} {
+			task.LosesNode = loses
+			if seen, err := ekco(c).Look(t.Context(), task, owner); err != nil || seen.State != want {
+				t.Errorf("it is %+v, %v, want %s", seen, err, want)
+			}
+		}
+	})
+}
+
+// checking has two programs run on a node, one after the other, and returns what is seen of them.
+func checking(t *testing.T, program hosttasksim.Program, meanwhile func(*hosttasksim.Cluster)) hosttask.Seen {
+	t.Helper()
+	c := hosttasksim.New()
+	c.Add("a")
+	c.Set("a", program)
+	task, owner := on("a")
+	task.Then = &hosttask.Program{Image: "haproxy:1", Command: []string{"haproxy", "-c"}}
+	next := ekco(c)
+	if err := next.Make(t.Context(), task, owner); err != nil {
+		t.Fatal(err)
+	}
+	pass(10 * time.Second)
+	meanwhile(c)
+	seen, err := next.Look(t.Context(), task, owner)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return seen
+}
+
+func TestAnotherImagesExitCodeIsTheOutcome(t *testing.T) {
+	for name, test := range map[string]struct {
+		program   hosttasksim.Program
+		meanwhile func(*hosttasksim.Cluster)
+		state     hosttask.State
+		why       string
+	}{
+		"it ends well":            {hosttasksim.Program{Lines: []string{"valid"}}, func(*hosttasksim.Cluster) {}, hosttask.Ended, ""},
+		"it fails":                {hosttasksim.Program{Lines: []string{"unknown keyword"}, Dies: true}, func(*hosttasksim.Cluster) {}, hosttask.Lost, `"unknown keyword"`},
+		"its node was replaced":   {hosttasksim.Program{}, func(c *hosttasksim.Cluster) { c.Replace("a") }, hosttask.Lost, ""},
+		"it fails without a word": {hosttasksim.Program{Dies: true}, func(*hosttasksim.Cluster) {}, hosttask.Lost, "by the simulation"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				if seen := checking(t, test.program, test.meanwhile); seen.State != test.state || !strings.Contains(seen.Why, test.why) {
+					t.Errorf("it is %+v", seen)
+				}
+			})
+		})
+	}
+}
+
+// TestTheLogOfAFailedProgramIsNoReason: EKCO's own says at its end what has failed.
+func TestTheLogOfAFailedProgramIsNoReason(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := leftBehind(t, map[string]hosttasksim.Program{"a": {Lines: []string{"secret"}, Dies: true}})
+		pass(10 * time.Second)
+		task, owner := on("a")
+		if seen, err := ekco(c).Look(t.Context(), task, owner); err != nil || seen.State != hosttask.Lost || strings.Contains(seen.Why, "secret") {
+			t.Errorf("it is %+v, %v", seen, err)
+		}
+	})
+}

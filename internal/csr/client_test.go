@@ -568,6 +568,31 @@ func TestAllPagesOfNodesCount(t *testing.T) {
 	}
 }
 
+func TestServicesThatMustNotBeReadAreNamed(t *testing.T) {
+	s, client := newServer(t)
+	s.answers["GET /api/v1/services"] = http.StatusForbidden
+	around, err := client.Around(t.Context(), time.Now(), asked("w1"))
+	if err != nil || !strings.Contains(around[0].Unknown, "lacks the permission to list services") {
+		t.Errorf("%v, %+v", err, around)
+	}
+}
+
+func TestAllPagesOfServicesCount(t *testing.T) {
+	s, client := newServer(t)
+	page := func(more, name string) corev1.ServiceList {
+		return corev1.ServiceList{
+			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceList"}, ListMeta: metav1.ListMeta{Continue: more},
+			Items: []corev1.Service{{ObjectMeta: metav1.ObjectMeta{Namespace: "kurl", Name: name}}},
+		}
+	}
+	s.answers["GET /api/v1/services"] = page("more", "first")
+	s.answers["GET /api/v1/services?continue=more"] = page("", "second")
+	around, err := client.Around(t.Context(), time.Now(), asked("first", "second"))
+	if err != nil || len(around[0].Cluster) != 2 {
+		t.Errorf("%v, %+v", err, around)
+	}
+}
+
 // TestAClusterThatCannotBeReadIsNotOneWithoutKubeadm: only what does not exist says that.
 func TestAClusterThatCannotBeReadIsNotOneWithoutKubeadm(t *testing.T) {
 	s, client := newServer(t)

@@ -57,3 +57,26 @@ func TestWhatTheKernelMadeOfTheContentIsNotCopied(t *testing.T) {
 		}
 	}
 }
+
+func TestALabelThatMayNotBeSetIsAnErrorWhereItCounts(t *testing.T) {
+	for name, has := range map[string]bool{"security.label": true, "trusted.ekco": false} {
+		path := file(t, "new", 0o600)
+		if err := unix.Setxattr(path, name, []byte("of the kernel"), 0); err != nil {
+			t.Skipf("%s cannot be set here: %v", name, err)
+		}
+		if !has {
+			if err := unix.Removexattr(path, name); err != nil {
+				t.Fatal(err)
+			}
+		}
+		f, err := os.OpenFile(path, os.O_RDWR, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		var given error
+		if err := rights.Only(nil, func() { given = attributes{extended: map[string][]byte{name: []byte("another")}}.giveExtended(f) }); err != nil || !errors.Is(given, unix.EPERM) {
+			t.Errorf("%s: %v, %v", name, err, given)
+		}
+	}
+}

@@ -59,6 +59,18 @@ func TestAnUnchangedCertificateIsNotCalledRenewed(t *testing.T) {
 	}
 }
 
+// TestARenewalOfUnknownOutcomeIsRemembered: nobody can tell that it left what there was before.
+func TestARenewalOfUnknownOutcomeIsRemembered(t *testing.T) {
+	w := newWorld(t)
+	w.observe(registry, w.facts(day, nil))
+	rec := w.wants(registry, true)
+	w.Play(rec, journal.StepRenewCertificate, []string{"?"})
+	w.End(rec, journal.OutcomeDone)
+	if at := of(w.S.Things[fsm.Key(registry)]).RenewedAt; at.IsZero() {
+		t.Error("it is not called renewed")
+	}
+}
+
 func TestAPersonIsRefusedWhatEKCODoesNotRenew(t *testing.T) {
 	w := newWorld(t)
 	w.observe(ca, w.facts(100*day, func(f *journal.CertificateFacts) { f.Unrenewed = "EKCO does not renew CAs" }))
@@ -75,5 +87,13 @@ func TestAPersonIsRefusedWhatEKCODoesNotRenew(t *testing.T) {
 		if !is || refused.Rule != test.rule || refused.Reason != test.reason || len(admitted.Events) != 1 || admitted.Events[0].Type != journal.TypeActionRefused {
 			t.Errorf("%s %s: %v, %+v", test.name, test.input, err, admitted)
 		}
+	}
+}
+
+func TestWithoutATimeWhatIsValidIsRenewed(t *testing.T) {
+	w := newWorld(t)
+	w.observe(registry, w.facts(300*day, nil))
+	if admitted, err := w.asks(registry.Name, ""); err != nil || admitted.AlreadyDone {
+		t.Errorf("%v: %+v", err, admitted)
 	}
 }

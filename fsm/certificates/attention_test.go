@@ -49,3 +49,14 @@ func TestAThingWithACertificateThatExpiresSoonNeedsAPerson(t *testing.T) {
 		t.Errorf("%q", reason)
 	}
 }
+
+func TestOfSeveralThatExpireTheFirstIsNamed(t *testing.T) {
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	one := func(at string, left time.Duration) journal.Certificate {
+		return journal.Certificate{At: at, NotBefore: now.Add(-365 * day), NotAfter: now.Add(left)}
+	}
+	facts := journal.CertificateFacts{Certificates: []journal.Certificate{one("second", 2*day), one("first", day), one("third", 3*day)}}
+	if first, expires := expiresSoon("registry", facts, now); !expires || first.At != "first" {
+		t.Errorf("%v: %+v", expires, first)
+	}
+}

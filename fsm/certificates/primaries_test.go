@@ -91,6 +91,20 @@ func TestWhatWasNeverReadIsUnknown(t *testing.T) {
 	needs(Valid, false)
 }
 
+func TestOnlyANodeThatIsAwayIsCalledSo(t *testing.T) {
+	for _, ready := range []bool{false, true} {
+		w := newPrimaries(t)
+		w.observe(p1, w.on(0, func(f *journal.CertificateFacts) { f.On.Ready = ready }))
+		if state := w.state(p1); state != Unknown && !ready {
+			t.Errorf("it is %s", state)
+		}
+		thing := w.S.Things[fsm.Key(p1)]
+		if reason := tellsUnknown(thing, thing.State, w.Now).Reason; strings.Contains(reason, "its node is away") == ready {
+			t.Errorf("ready %v: it is unknown because %q", ready, reason)
+		}
+	}
+}
+
 func TestSomebodyLooksAtEachPrimaryOnceADayAndAtEachStart(t *testing.T) {
 	w := newPrimaries(t)
 	w.observe(p1, w.on(0, nil))

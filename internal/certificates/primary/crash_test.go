@@ -204,3 +204,20 @@ func TestOneThatIsInterruptedIsGoneOnWith(t *testing.T) {
 		w.clean()
 	})
 }
+
+func TestOneThatIsInterruptedAtItsFirstLookChangesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 5*day)
+		ctx, cancel := context.WithCancel(t.Context())
+		before := w.leaves()
+		w.Refuses = func(string, []string) string {
+			cancel()
+			return "not yet"
+		}
+		if _, err := w.Run(ctx); !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+		w.renewed(before)
+		w.tidy()
+	})
+}

@@ -71,6 +71,54 @@ func TestWhatCannotBeAskedIsNotRestarted(t *testing.T) {
 	}
 }
 
+func TestWithoutAnAPIServerNothingElseIsRestarted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 5*day)
+		w.Refuses = func(component string, _ []string) string { return map[string]string{"kube-apiserver": "no"}[component] }
+		starts := w.Starts("kube-scheduler")
+		if result, err := w.run(); !errors.Is(err, primary.ErrFailed) || len(result.Restarted) > 0 || w.Starts("kube-scheduler") != starts {
+			t.Errorf("%v: %+v", err, result)
+		}
+		w.tidy()
+	})
+}
+
+func TestAnAnswerThatComesLateKeepsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 5*day)
+		asked := 0
+		w.Refuses = func(component string, _ []string) string {
+			if component != "kube-apiserver" {
+				return ""
+			}
+			if asked++; asked < 3 {
+				return "context deadline exceeded"
+			}
+			return ""
+		}
+		if result := w.rotate(); len(result.Rotated) != 11 || len(result.Restarted) != 3 {
+			t.Errorf("%+v", result)
+		}
+	})
+}
+
+func TestAnAdministratorRenewsThoughAComponentIsAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 5*day)
+		w.ByHand = true
+		starts := w.Starts("kube-scheduler")
+		w.Refuses = func(component string, _ []string) string {
+			if component == "kube-scheduler" && w.Starts(component) == starts {
+				return "connection refused"
+			}
+			return ""
+		}
+		if result := w.rotate(); len(result.Rotated) != 11 || len(result.Restarted) != 3 {
+			t.Errorf("%+v", result)
+		}
+	})
+}
+
 // TestASlowStartIsWaitedForAsLongAsItsProbeDoes: the startup probe allows more than the patience.
 func TestASlowStartIsWaitedForAsLongAsItsProbeDoes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -96,3 +96,15 @@ func TestFilesThatAPodMayNotChangeHoldUpNoOther(t *testing.T) {
 		})
 	}
 }
+
+// TestAnAdministratorIsNotToldToRunWhatRuns: the command is at work on this host.
+func TestAnAdministratorIsNotToldToRunWhatRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 5*day)
+		w.ByHand = true
+		w.give("pki/etcd/peer.key", 1001, 1001, 0o600)
+		if _, err := w.inPod(); !errors.Is(err, primary.ErrFailed) || w.said("run on this host") {
+			t.Errorf("%v: said is %q", err, w.lines)
+		}
+	})
+}

@@ -2,6 +2,7 @@ package certificates
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"log/slog"
@@ -378,4 +379,65 @@ func TestOnlyTheRenewalsPodMayChangeOwners(t *testing.T) {
 			t.Errorf("%s: %+v", kind, task)
 		}
 	}
+}
+
+// heard is a step that keeps what it was given.
+type heard struct {
+	heedful
+	task *hosttask.Task
+}
+
+func (h heard) keep(step actions.StepContext) error {
+	var input struct{ Task hosttask.Task }
+	err := step.Input(&input)
+	*h.task = input.Task
+	return err
+}
+
+// Do implements [actions.Step].
+func (h heard) Do(_ context.Context, step actions.StepContext) (json.RawMessage, error) {
+	return nil, h.keep(step)
+}
+
+// Prove implements [actions.Step].
+func (h heard) Prove(_ context.Context, step actions.StepContext) (actions.Proof, error) {
+	return actions.Proof{}, h.keep(step)
+}
+
+// TestAnOldPlansProgramHasTheTimeOfThisEKCO: also where it is judged.
+func TestAnOldPlansProgramHasTheTimeOfThisEKCO(t *testing.T) {
+	input, err := json.Marshal(map[string]any{"task": hosttask.Task{Name: RotateTask, Image: "replicated/ekco:v1", Limit: journal.Duration(time.Minute)}, "of": "renewal"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got hosttask.Task
+	step := current{heard{task: &got}, Primaries{Image: "replicated/ekco:v2"}}
+	at := actions.StepContext{
+		Action:  journal.ActionRecord{Subject: journal.ControlPlaneCertificates("p1"), Request: journal.ActionRequested{Input: journal.PrimaryInput{}}},
+		Planned: journal.PlannedStep{Input: input},
+	}
+	for name, does := range map[string]func() error{
+		"it is made":   func() error { _, err := step.Do(t.Context(), at); return err },
+		"it is proved": func() error { _, err := step.Prove(t.Context(), at); return err },
+	} {
+		if err := does(); err != nil || got.Image != "replicated/ekco:v2" || time.Duration(got.Limit) != rotateLimit {
+			t.Errorf("%s: %v: %+v", name, err, got)
+		}
+		got = hosttask.Task{}
+	}
+}
+
+func TestAPrimaryOfUnknownEndWaitsForTheOthers(t *testing.T) {
+	actionstest.InBubble(t, func(bare *actionstest.World) {
+		e := newEstate(bare, soon, "p1", "p2")
+		e.silent["p1"], e.silent["p2"] = true, true
+		record := journal.ActionRecord{ID: "a-1", Subject: journal.ControlPlaneCertificates("p1"), Request: journal.ActionRequested{Input: journal.PrimaryInput{}}}
+		for _, definition := range e.kinds(nil) {
+			if preflight, is := definition.Preflights[AnotherAPIServer]; is {
+				if verdict := preflight.Check(t.Context(), record); verdict.Kind != actions.VerdictHold {
+					t.Errorf("%+v", verdict)
+				}
+			}
+		}
+	})
 }

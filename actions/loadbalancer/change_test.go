@@ -8,12 +8,15 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/replicatedhq/ekco/actions/actionstest"
 	"github.com/replicatedhq/ekco/actions/loadbalancer"
+	tasks "github.com/replicatedhq/ekco/internal/hosttask"
 	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/internal/kubeconfig"
 	balancer "github.com/replicatedhq/ekco/internal/loadbalancer"
 	"github.com/replicatedhq/ekco/journal"
 )
@@ -69,6 +72,43 @@ func TestThePlanOfAChangeHasTheLoadBalancersOfAllNodesFirst(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// taskOf is the task of a step that has a program run.
+func taskOf(t *testing.T, step journal.PlannedStep) tasks.Task {
+	t.Helper()
+	var input struct {
+		Task tasks.Task `json:"task"`
+	}
+	if err := json.Unmarshal(step.Input, &input); err != nil || input.Task.Name == "" {
+		t.Fatalf("%v: %s", err, step.Input)
+	}
+	return input.Task
+}
+
+// TestAChangeMayLoseItsNodeAndHasTimeToRestore: it is asked to end before its pod is.
+func TestAChangeMayLoseItsNodeAndHasTimeToRestore(t *testing.T) {
+	actionstest.InBubble(t, func(bare *actionstest.World) {
+		plan, _, err := planned(t, newWorld(bare), journal.KubeconfigsInput{Server: "https://lb"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		task := taskOf(t, plan.Steps[0])
+		if !task.LosesNode || time.Duration(task.Limit) < kubeconfig.MoveTimeout || time.Duration(task.Grace) < kubeconfig.RestoreTimeout {
+			t.Errorf("its task is %+v", task)
+		}
+		if !slices.ContainsFunc(task.Paths, func(p tasks.Path) bool { return p.Host == "/var/lib/kubelet/pki" && p.At == p.Host && !p.Write }) {
+			t.Errorf("it has no client certificate: %+v", task.Paths)
+		}
+	})
+}
+
+func TestOnlyAChangeEndsPartial(t *testing.T) {
+	for _, definition := range loadbalancer.New(loadbalancer.Parts{}) {
+		if definition.Partial != (definition.Kind == journal.ActionChangeLoadBalancer) {
+			t.Errorf("%s: %v", definition.Kind, definition.Partial)
+		}
+	}
 }
 
 func TestWithoutPrimariesNoLoadBalancerIsPlanned(t *testing.T) {

@@ -3,6 +3,7 @@ package loadbalancer_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/replicatedhq/ekco/actions/actionstest"
 	"github.com/replicatedhq/ekco/actions/loadbalancer"
 	"github.com/replicatedhq/ekco/internal/hosttask/hosttasksim"
+	balancer "github.com/replicatedhq/ekco/internal/loadbalancer"
 	"github.com/replicatedhq/ekco/internal/loadbalancer/loadbalancersim"
 	"github.com/replicatedhq/ekco/journal"
 )
@@ -143,5 +145,30 @@ func TestAListThatSomebodyDeletesOrMakesIsLeftAlone(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+func TestACheckHasTimeToPullItsImageAndComesFirst(t *testing.T) {
+	rec := record(journal.ActionRestartLoadBalancer, "10.0.0.1")
+	input, err := journal.InputOf[journal.LoadBalancerInput](rec.Request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	input.CheckWith, input.Version = "haproxy:2", balancer.TCPFileVersion
+	rec.Request.Input = input
+	plan, err := loadbalancer.New(loadbalancer.Parts{Image: "ekco:1"})[1].Plan(t.Context(), rec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	task := taskOf(t, plan.Steps[0])
+	if task.Name != loadbalancer.CheckName || task.Then == nil || task.Then.Image != "haproxy:2" || time.Duration(task.Start) != 90*time.Second {
+		t.Errorf("at first there is %+v", task)
+	}
+	i := slices.IndexFunc(plan.Steps, func(s journal.PlannedStep) bool { return s.Does == journal.StepWriteLoadBalancer })
+	if after := plan.Steps[i].After; len(after) != 1 || after[0] != plan.Steps[i-1].ID || !strings.HasSuffix(after[0], plan.Steps[0].ID) {
+		t.Errorf("it is written after %q", after)
+	}
+	if args := taskOf(t, plan.Steps[i]).Args; !slices.Contains(args, loadbalancer.TCPProbe) {
+		t.Errorf("it is written with %q", args)
 	}
 }

@@ -255,6 +255,22 @@ func TestWhatCannotBeHadOfANodeIsAnOutcomeWhereThatIsEnough(t *testing.T) {
 		if got := e.outcomes(); got != want || e.LastLine() != ended {
 			t.Errorf("it is\n%s, want\n%s; %q, want %q", got, want, e.LastLine(), ended)
 		}
+		mayHaveRun := map[string]bool{"paint away": false, "paint slow": true}
+		for _, event := range e.Events() {
+			payload, err := event.Decode()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if done, is := payload.(*journal.StepDone); is {
+				if may, asked := mayHaveRun[done.Step]; asked && strings.Contains(string(done.Outputs), `"failed":true`) != may {
+					t.Errorf("%s: %s", done.Step, done.Outputs)
+				}
+				delete(mayHaveRun, done.Step)
+			}
+		}
+		if len(mayHaveRun) > 0 {
+			t.Errorf("nothing came of %v", mayHaveRun)
+		}
 		e.clean()
 	})
 }

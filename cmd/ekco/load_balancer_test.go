@@ -15,6 +15,7 @@ func TestInThePodOfAHostTaskTheFilesOfTheHostAreWritten(t *testing.T) {
 		{"", `ekco-outcome {"result":{"backend":"kubernetes-primaries-`},
 		{"--image=haproxy:1", `"image":"haproxy:1","version":"0","manifest":true}}`},
 		{"--image=haproxy:2 --keep-manifest", `"image":"haproxy:1","version":"0"}}`},
+		{"--image=haproxy:2 --tcp-probe", `"image":"haproxy:2","version":"0-tcp","manifest":true}}`},
 		{"--image=a b", `ekco-outcome {"failed":"image \"a b\" is none`},
 	} {
 		args := []string{hostTaskCommand, hostTaskBalancer, "--host-etc-dir=" + host.Etc, "--primary-host=10.0.0.1,fd00::2"}

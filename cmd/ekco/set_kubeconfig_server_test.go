@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -153,7 +154,9 @@ func TestWithoutTheRightToTheKubeconfigItSaysToRunItAsRoot(t *testing.T) {
 func TestHostTaskPointsTheKubeletToAServerThatAnswers(t *testing.T) {
 	d := newDesk(t, nil)
 	etc, host := hostOf(t, d, kubelet)
+	var asked atomic.Int32
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
 		if want := "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/worker-1"; r.URL.Path != want || r.Header.Get("Authorization") != "Bearer mine" {
 			t.Errorf("it asks for %s as %q", r.URL.Path, r.Header.Get("Authorization"))
 		}
@@ -178,12 +181,21 @@ func TestHostTaskPointsTheKubeletToAServerThatAnswers(t *testing.T) {
 		return env(name)
 	}
 	d.expect(d.types(task...), exitDone, `ekco-outcome {"failed":"HOSTNAME is not set, want the name of the node"}`, "")
+	bus := "unix:path=" + filepath.Join(etc, "none")
 	d.app.env = func(name string) (string, bool) {
-		if name == hosttask.EnvNode {
+		switch {
+		case name == hosttask.EnvNode:
 			return "worker-1", true
+		case name == envSystemBus && bus != "":
+			return bus, true
 		}
 		return env(name)
 	}
+	d.expect(d.types(task...), exitDone, `ekco-outcome {"failed":`, "")
+	if asked.Load() != 0 {
+		t.Error("it goes on without a systemd that can restart the kubelet")
+	}
+	bus = ""
 	d.expect(d.types(task...), exitDone, `ekco-outcome {"result":{"files":[{"path":"/etc/kubernetes/kubelet.conf","cluster":"kubernetes","from":"https://10.0.0.1:6443"}]}}`, "")
 	content, err := os.ReadFile(filepath.Join(etc, "kubernetes", "kubelet.conf"))
 	if err != nil || string(content) != strings.Replace(config, "https://10.0.0.1:6443", server.URL, 1) || len(host.Restarts()) != 1 {

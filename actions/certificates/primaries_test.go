@@ -414,7 +414,7 @@ func TestAnOldPlansProgramHasTheTimeOfThisEKCO(t *testing.T) {
 	step := current{heard{task: &got}, Primaries{Image: "replicated/ekco:v2"}}
 	at := actions.StepContext{
 		Action:  journal.ActionRecord{Subject: journal.ControlPlaneCertificates("p1"), Request: journal.ActionRequested{Input: journal.PrimaryInput{}}},
-		Planned: journal.PlannedStep{Input: input},
+		Planned: journal.PlannedStep{Input: input, Timeout: journal.Duration(time.Hour)},
 	}
 	for name, does := range map[string]func() error{
 		"it is made":   func() error { _, err := step.Do(t.Context(), at); return err },
@@ -424,6 +424,11 @@ func TestAnOldPlansProgramHasTheTimeOfThisEKCO(t *testing.T) {
 			t.Errorf("%s: %v: %+v", name, err, got)
 		}
 		got = hosttask.Task{}
+	}
+	// The step of an earlier version would end before the program of this one.
+	at.Planned.Timeout = journal.Duration(10 * time.Minute)
+	if _, err := step.Do(t.Context(), at); err != nil || got.Image != "replicated/ekco:v2" || time.Duration(got.Limit) != time.Minute {
+		t.Errorf("%v: %+v", err, got)
 	}
 }
 

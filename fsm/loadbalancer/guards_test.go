@@ -284,21 +284,6 @@ func TestAnAPIServerThatRefusedAnonymousRequestsIsRemembered(t *testing.T) {
 	}
 }
 
-func TestAChangeThatIsTriedAgainIsAwaited(t *testing.T) {
-	w := newWorld(t)
-	w.nodes(4)
-	w.set(func(p *Policy) { p.Layout = "l2" })
-	w.begins("w10")
-	w.fails("w10")
-	rec := w.Open(journal.LoadBalancer("w10"))
-	w.Pass(unchangedAfter)
-	again := journal.StepStarted{Step: journal.StepWriteLoadBalancer + " w10", Attempt: 2}
-	w.Write(journal.Draft{Type: journal.TypeOf(again), Subject: rec.Subject, Action: rec.ID, Payload: again})
-	if open := w.opens(); !slices.Equal(open, []string{"w10"}) {
-		t.Errorf("open are %q", open)
-	}
-}
-
 func TestNothingIsRestartedWhileAnotherNodeIsChanged(t *testing.T) {
 	w := newWorld(t)
 	w.started["w10"] = w.Now
@@ -347,17 +332,6 @@ func TestAnotherManifestIsTriedAtOnce(t *testing.T) {
 	w.wants("update p1 10.0.0.1")
 }
 
-func TestAChangeThatTakesLongIsAwaited(t *testing.T) {
-	w := newWorld(t)
-	w.nodes(4)
-	w.set(func(p *Policy) { p.Layout = "l2" })
-	w.begins("w10")
-	w.Pass(unchangedAfter)
-	if open := w.opens(); !slices.Equal(open, []string{"w10"}) {
-		t.Errorf("open are %q", open)
-	}
-}
-
 func TestADryRunIsNotBlamedForALostNode(t *testing.T) {
 	rec := &journal.ActionRecord{ID: "a-1", Steps: map[string]journal.StepRecord{journal.StepWriteLoadBalancer + " w10": {Attempts: 1}}}
 	for _, dry := range []bool{false, true} {
@@ -384,20 +358,6 @@ func TestAStalledChangeOfALostNodeStays(t *testing.T) {
 	w.stopped("w10", "w10")
 	if rec.Cancelling != nil {
 		t.Errorf("it is cancelled: %+v", rec.Cancelling)
-	}
-}
-
-func TestAChangeThatWaitsHoldsUpNoOther(t *testing.T) {
-	w := newWorld(t)
-	w.nodes(4)
-	w.set(func(p *Policy) { p.Layout = "l2" })
-	w.opens()
-	rec := w.Open(journal.LoadBalancer("w10"))
-	held := journal.ActionHeld{Preflight: "Busy", Reason: "all places are taken"}
-	w.Write(journal.Draft{Type: journal.TypeOf(held), Subject: rec.Subject, Action: rec.ID, Payload: held})
-	w.Pass(unchangedAfter)
-	if open := w.opens(); !slices.Equal(open, []string{"w10", "w11"}) {
-		t.Errorf("open are %q", open)
 	}
 }
 

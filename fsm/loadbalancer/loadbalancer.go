@@ -240,6 +240,7 @@ func (machine) Ended(s *fsm.State, t *fsm.Thing, rec *journal.ActionRecord, ende
 		if on.Config || on.Manifest || rec.Steps[journal.StepWriteLoadBalancer+" "+t.Name].Attempts > 1 {
 			b.ChangedAt = s.Time
 		}
+		b.Worse = b.Worse || !b.Facts.Ready && b.ChangedAt.Equal(s.Time)
 		b.Runs = on.Image
 		b.Proved = &proved{Input: input, Image: on.Image, Version: on.Version, Started: started(rec), Asked: b.Asked, Seq: s.Seq}
 	case begun(t.Name, rec) && ended.Outcome != journal.OutcomeDryRun:

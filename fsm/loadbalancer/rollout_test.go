@@ -240,6 +240,13 @@ func TestANodeIsBlamedOnWhatAnEarlierAttemptWrote(t *testing.T) {
 			}
 			w.End(rec, journal.OutcomeDone)
 		},
+		"it is lost before the end": func(w *world, rec *journal.ActionRecord) {
+			step := journal.StepWriteLoadBalancer + " w10"
+			w.see("w10", false)
+			payload := journal.StepDone{Step: step, Attempt: 1, Outputs: w.JSON(map[string]any{"result": journal.LoadBalancerOnNode{Backend: "b", Image: image, Version: "0", Config: true}})}
+			w.Write(journal.Draft{Type: journal.TypeOf(payload), Subject: rec.Subject, Action: rec.ID, Payload: payload})
+			w.End(rec, journal.OutcomeDone)
+		},
 		"it is cancelled": func(w *world, rec *journal.ActionRecord) { w.End(rec, journal.OutcomeCancelled) },
 	} {
 		t.Run(name, func(t *testing.T) {

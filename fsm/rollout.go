@@ -13,15 +13,6 @@ func RolloutBatch(verified, limit int) int {
 	return min(batch, limit)
 }
 
-// RolloutBatches divides nodes that are known in advance into batches, in their order.
-func RolloutBatches[T any](all []T, limit int) (batches [][]T) {
-	for done := 0; done < len(all); {
-		end := min(done+RolloutBatch(done, limit), len(all))
-		batches, done = append(batches, all[done:end]), end
-	}
-	return batches
-}
-
 // RolloutRule returns a capability's rule that refuses to change further nodes while one is worse off after
 // its change. stopped names that node, what is wrong and what to do; it returns "" if there is none.
 func RolloutRule(name string, stopped func(w *World) string) Rule {

@@ -12,7 +12,6 @@ import (
 
 	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/actions/hosttask"
-	"github.com/replicatedhq/ekco/fsm"
 	tasks "github.com/replicatedhq/ekco/internal/hosttask"
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/internal/kubeconfig"
@@ -256,5 +255,5 @@ func batches(nodes []journal.KubeconfigsNode) [][]journal.KubeconfigsNode {
 			others = append(others, node)
 		}
 	}
-	return append(fsm.RolloutBatches(others, nodesAtOnce), primaries...)
+	return append(actions.RolloutBatches(others, nodesAtOnce), primaries...)
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"slices"
 	"time"
 
@@ -287,7 +286,7 @@ func refusesAnonymous(rec *journal.ActionRecord) bool {
 	if outputs := rec.Steps[journal.StepReachLoadBalancer].Outputs; len(outputs) == 0 || json.Unmarshal(outputs, &reached) != nil {
 		return false
 	}
-	return reached.Status == http.StatusUnauthorized || reached.Status == http.StatusForbidden
+	return reached.Status == 401 || reached.Status == 403
 }
 
 func (machine) Goal(t *fsm.Thing, _ journal.State, w *fsm.World) journal.State {

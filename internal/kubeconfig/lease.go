@@ -30,7 +30,7 @@ func (f File) LeaseRenewed(ctx context.Context, server, node string) (time.Time,
 	if err != nil {
 		return time.Time{}, err
 	}
-	config, err := clientcmd.RESTConfigFromKubeConfig(content)
+	config, err := clientcmd.RESTConfigFromKubeConfig(content) //nolint:forbidigo // it is the kubelet's, and only read with
 	if err != nil {
 		return time.Time{}, fmt.Errorf("read %s: %w", f.Path, err)
 	}

@@ -205,8 +205,11 @@ func TestTheProbeOfAManifestOnlyConnectsWhereAskedAndStaysSo(t *testing.T) {
 		written bool
 		version string
 	}{
-		{false, lts, true, FileVersion}, {true, lts, true, TCPFileVersion}, {true, lts, false, TCPFileVersion},
-		{false, lts, false, TCPFileVersion}, {false, "haproxy:2", true, TCPFileVersion},
+		{false, lts, true, FileVersion},
+		{true, lts, true, TCPFileVersion},
+		{true, lts, false, TCPFileVersion},
+		{false, lts, false, TCPFileVersion},
+		{false, "haproxy:2", true, TCPFileVersion},
 	} {
 		host.TCPProbe = test.tcp
 		on, err := host.Write([]string{"10.0.0.1"}, test.image)

@@ -225,10 +225,7 @@ func TestFormerAddressesOfAPrimaryAreAskedToo(t *testing.T) {
 }
 
 // blackHole is a cluster with an address that does not answer at all, as that of a machine that is off.
-type blackHole struct {
-	pods
-	at string
-}
+type blackHole struct{ at string }
 
 func (b *blackHole) Serves(ctx context.Context, address string) error {
 	if address != b.at {

@@ -1,0 +1,12 @@
+package actions
+
+import "github.com/replicatedhq/ekco/fsm"
+
+// RolloutBatches divides nodes that are known in advance into batches, in their order.
+func RolloutBatches[T any](all []T, limit int) (batches [][]T) {
+	for done := 0; done < len(all); {
+		end := min(done+fsm.RolloutBatch(done, limit), len(all))
+		batches, done = append(batches, all[done:end]), end
+	}
+	return batches
+}

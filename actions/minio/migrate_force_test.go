@@ -190,10 +190,10 @@ func TestAForceIsForOneCauseAndOneAttempt(t *testing.T) {
 		b.held(journal.StepCutOverMinio, MinioHealthy, "")
 		b.silence(false)
 		b.held(journal.StepCutOverMinio, MinioSuccessor, "node a is cordoned")
-		b.force(r)
 		b.Cordon("a", false)
-		b.Stick(true) // another cause
+		b.Stick(true) // another cause, before the attempt that the force allows
 		b.KillSingle()
+		b.force(r)
 		b.held(journal.StepCutOverMinio, MinioSuccessor, "Deployment minio has no pod; all was the same")
 		b.backs()
 		b.Stick(false)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/tls"
 	"errors"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -210,11 +211,15 @@ func TestAHandshakeShowsWhatIsServed(t *testing.T) {
 	if err := (primary.OnHost{}).Answers(t.Context(), of); err == nil {
 		t.Error("it serves another certificate")
 	}
-	server.TLS.ClientAuth = tls.RequireAnyClientCert
-	of.Serves = ""
-	if err := (primary.OnHost{}).Answers(t.Context(), of); err != nil {
+	asking := httptest.NewUnstartedServer(http.NotFoundHandler())
+	asking.TLS = &tls.Config{ClientAuth: tls.RequireAnyClientCert}
+	asking.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelInfo)
+	asking.StartTLS()
+	defer asking.Close()
+	if err := (primary.OnHost{}).Answers(t.Context(), primary.Static{Handshake: strings.TrimPrefix(asking.URL, "https://")}); err != nil {
 		t.Error(err)
 	}
+	of.Serves = ""
 	server.Close()
 	if err := (primary.OnHost{}).Answers(t.Context(), of); err == nil {
 		t.Error("nobody serves")

@@ -96,6 +96,24 @@ func TestAProgramThatLosesItsNodeIsNotGivenUp(t *testing.T) {
 	})
 }
 
+// TestAStartThatMayGoUnreportedIsWaitedFor: the program may have restarted the kubelet before that reported it.
+func TestAStartThatMayGoUnreportedIsWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := leftBehind(t, map[string]hosttasksim.Program{"a": {Start: time.Hour}})
+		next := ekco(c)
+		task, owner := on("a")
+		for _, want := range []map[bool]hosttask.State{{false: hosttask.Starting, true: hosttask.Starting}, {false: hosttask.Lost, true: hosttask.Starting}} {
+			for _, loses := range []bool{false, true} {
+				task.LosesNode = loses
+				if seen, err := next.Look(t.Context(), task, owner); err != nil || seen.State != want[loses] {
+					t.Errorf("with LosesNode %v it is %+v, %v, want %s", loses, seen, err, want[loses])
+				}
+			}
+			pass(31 * time.Second)
+		}
+	})
+}
+
 // checking has two programs run on a node, one after the other, and returns what is seen of them.
 func checking(t *testing.T, program hosttasksim.Program, meanwhile func(*hosttasksim.Cluster)) hosttask.Seen {
 	t.Helper()

@@ -71,12 +71,7 @@ func unless(record journal.ActionRecord, node string) string {
 // stopped says why no further node is changed, or "".
 func stopped(record journal.ActionRecord) string {
 	for _, planned := range record.Plan.Steps {
-		node, is := NodeOf(planned.ID)
-		if !is {
-			continue
-		}
-		var outcome hosttask.Outcome
-		if outputs := record.Steps[planned.ID].Outputs; len(outputs) > 0 && json.Unmarshal(outputs, &outcome) == nil && outcome.Failed {
+		if node, is := NodeOf(planned.ID); is && outcomeOf(record, planned.ID).Failed {
 			return fmt.Sprintf("the change failed on node %s", node)
 		}
 	}
@@ -96,11 +91,15 @@ func notServing(record journal.ActionRecord, _ string) string {
 
 // missing says why a step could not do its work on a node, or "".
 func missing(record journal.ActionRecord, step string) string {
-	var outcome hosttask.Outcome
-	if outputs := record.Steps[step].Outputs; len(outputs) == 0 || json.Unmarshal(outputs, &outcome) != nil {
-		return ""
+	return outcomeOf(record, step).Missing
+}
+
+// outcomeOf is the zero value for a step that ended with none.
+func outcomeOf(record journal.ActionRecord, step string) (outcome hosttask.Outcome) {
+	if outputs := record.Steps[step].Outputs; len(outputs) > 0 && json.Unmarshal(outputs, &outcome) != nil {
+		return hosttask.Outcome{}
 	}
-	return outcome.Missing
+	return outcome
 }
 
 // unserved says why the kubelet of a node must not be led to its load balancer, or "".

@@ -32,9 +32,9 @@ func (b *duo) saysClaimKept() {
 func cordoned(w *actionstest.World) (*duo, *actionstest.Running) {
 	w.T.Helper()
 	b := grown(w)
+	b.Cordon("a", true)
 	b.asks()
 	r := b.start()
-	b.Cordon("a", true)
 	b.held(journal.StepCutOverMinio, MinioSuccessor, "node a is cordoned")
 	return b, r
 }
@@ -43,9 +43,9 @@ func TestAMigrationIsForcedPastAPodThatCannotBeReplaced(t *testing.T) {
 	actionstest.InBubble(t, func(w *actionstest.World) {
 		b := grown(w)
 		b.Source.AddBucket("acts", acts)
+		b.Cordon("a", true)
 		b.asks()
 		r := b.start()
-		b.Cordon("a", true)
 		b.held(journal.StepCutOverMinio, MinioSuccessor, "node a is cordoned")
 		b.Retry(r) // without force it holds
 		b.Pass(time.Minute)
@@ -84,9 +84,9 @@ func TestAMigrationIsForcedPastASourceThatIsLost(t *testing.T) {
 	actionstest.InBubble(t, func(w *actionstest.World) {
 		b := grown(w)
 		b.Source.AddBucket("acts", acts)
+		b.Cordon("a", true)
 		b.asks()
 		r := b.start()
-		b.Cordon("a", true)
 		b.held(journal.StepCutOverMinio, MinioSuccessor, "node a is cordoned")
 		b.Stick(true)
 		b.KillSingle()

@@ -7,7 +7,6 @@ import (
 	"io"
 	"maps"
 	"math/rand/v2"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -100,8 +99,7 @@ func freeAddress(t *testing.T) string {
 	const port = 19080
 	for range 100 {
 		address := fmt.Sprintf("127.%d.%d.%d:%d", 1+rand.IntN(60), rand.IntN(256), 1+rand.IntN(254), port)
-		if listener, err := net.Listen("tcp", address); err == nil {
-			_ = listener.Close()
+		if child.Free(t.Context(), address) == nil {
 			return address
 		}
 	}

@@ -80,9 +80,7 @@ func freePort(t testing.TB) int {
 		if port > highestPort {
 			t.Fatal("no free port")
 		}
-		listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", fmt.Sprint("[::]:", port))
-		if err == nil {
-			_ = listener.Close() // nothing was connected
+		if child.Free(t.Context(), fmt.Sprint("[::]:", port)) == nil {
 			return port
 		}
 	}

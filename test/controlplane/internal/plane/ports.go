@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"strings"
+	"syscall"
 )
 
 // Ports are searched below the range from which Linux takes the local ports of
@@ -62,12 +63,18 @@ func (p *ports) reserve(ctx context.Context, port int) error {
 	if err != nil {
 		return fmt.Errorf("port %d is taken by another control plane: %w", port, err)
 	}
+	// No program is started meanwhile: until it executes, it would have a copy of the socket, and the port
+	// would be taken after this.
+	syscall.ForkLock.RLock()
 	probe, err := config.Listen(ctx, "tcp", fmt.Sprintf("127.0.0.1:%d", port))
+	if err == nil {
+		err = probe.Close()
+	}
+	syscall.ForkLock.RUnlock()
 	if err != nil {
 		_ = reservation.Close()
 		return fmt.Errorf("port %d is taken: %w", port, err)
 	}
-	_ = probe.Close()
 	p.reservations = append(p.reservations, reservation)
 	return nil
 }

@@ -379,7 +379,7 @@ func TestALiveNodeWithoutOSDsButAnEntryIsUnlistedFirst(t *testing.T) {
 		s.removeOSDs(3, 12, 107)
 		for _, ref := range s.refs {
 			s.ceph.StopOSD(ref.ID)
-			if err := s.ceph.Purge(t.Context(), ref); err != nil {
+			if err := s.ceph.Purge(t.Context(), ref, false); err != nil {
 				t.Fatal(err)
 			}
 		}

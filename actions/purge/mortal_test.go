@@ -56,8 +56,8 @@ func (m mortalCeph) Reweight(ctx context.Context, id int, weight float64) error 
 	return m.fuse.Around("osd-reweight", func() error { return m.API.Reweight(ctx, id, weight) })
 }
 
-func (m mortalCeph) Purge(ctx context.Context, osd ceph.Ref) error {
-	return m.fuse.Around("osd-purge "+strconv.Itoa(osd.ID), func() error { return m.API.Purge(ctx, osd) })
+func (m mortalCeph) Purge(ctx context.Context, osd ceph.Ref, force bool) error {
+	return m.fuse.Around("osd-purge "+strconv.Itoa(osd.ID), func() error { return m.API.Purge(ctx, osd, force) })
 }
 
 func (m mortalCeph) CrushRemove(ctx context.Context, host string) error {

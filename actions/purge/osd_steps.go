@@ -1,6 +1,7 @@
 package purge
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -199,7 +200,7 @@ func (s purgeOSD) Do(ctx context.Context, step actions.StepContext) (json.RawMes
 		return nil, err
 	}
 	if found.remains {
-		if err := purgeOne(ctx, s.Ceph, found.now); err != nil {
+		if err := storagePart(s).purge(ctx, step, found.now); err != nil {
 			return nil, err
 		}
 	}
@@ -253,13 +254,29 @@ func (s purgeOSD) Leaves(ctx context.Context, step actions.StepContext) ([]journ
 	return storagePart(s).leaves(ctx, step)
 }
 
-// purgeOne purges an OSD. That its id belongs to another one now means that it
-// is gone.
-func purgeOne(ctx context.Context, api ceph.API, osd ceph.OSD) error {
-	if err := api.Purge(ctx, osd.Ref); err != nil && !errors.Is(err, ceph.ErrOtherOSD) {
-		return err
+// purge purges an OSD. That its id belongs to another one now means that it is
+// gone. Ceph refuses while data may be on it alone. EKCO overrules that, on record,
+// where a person asked for the purge, and where Ceph cannot recover: all data is
+// on other OSDs then, but Ceph would refuse for ever.
+func (p storagePart) purge(ctx context.Context, step actions.StepContext, osd ceph.OSD) error {
+	err := p.Ceph.Purge(ctx, osd.Ref, false)
+	if errors.Is(err, ceph.ErrBusy) || errors.Is(err, ceph.ErrAgain) {
+		why := "a person asked for the purge"
+		if !step.Action.ByPerson() {
+			var stuck bool
+			if stuck, why = whetherStuck(ctx, p.Ceph, step.Action); !stuck {
+				return errors.Join(err, errors.New(cmp.Or(why, "Ceph can recover by itself")))
+			}
+		}
+		if err := step.Note(ctx, map[string]string{"forced": fmt.Sprintf("%v; %s", err, why)}); err != nil {
+			return err
+		}
+		err = p.Ceph.Purge(ctx, osd.Ref, true)
 	}
-	return nil
+	if errors.Is(err, ceph.ErrOtherOSD) {
+		return nil
+	}
+	return err
 }
 
 // purgeFoundOSDs removes the OSDs that were found only after the plan.
@@ -285,7 +302,7 @@ func (s purgeFoundOSDs) Do(ctx context.Context, step actions.StepContext) (json.
 	}
 	var failures []error
 	for _, osd := range osds {
-		failures = append(failures, purgeOne(ctx, s.Ceph, osd))
+		failures = append(failures, storagePart(s).purge(ctx, step, osd))
 	}
 	return nil, errors.Join(failures...)
 }

@@ -28,7 +28,7 @@ func smaller(object string) *estate {
 	e.kube.RemoveNode("c")
 	e.ceph.LoseHost("c")
 	ctx := context.Background()
-	if err := errors.Join(e.ceph.Purge(ctx, ceph.Ref{ID: 2}), e.ceph.Purge(ctx, ceph.Ref{ID: 12}), e.ceph.CrushRemove(ctx, "c")); err != nil {
+	if err := errors.Join(e.ceph.Purge(ctx, ceph.Ref{ID: 2}, true), e.ceph.Purge(ctx, ceph.Ref{ID: 12}, true), e.ceph.CrushRemove(ctx, "c")); err != nil {
 		panic(err)
 	}
 	e.ceph.AddPool("replicapool", 3, 2)

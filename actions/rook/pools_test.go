@@ -30,7 +30,7 @@ func (e *estate) onHosts(hosts int) *estate {
 	for i, host := range []string{"a", "b", "c"}[hosts:] {
 		e.ceph.LoseHost(host)
 		for _, id := range []int{hosts + i, 10 + hosts + i} {
-			if err := e.ceph.Purge(context.Background(), ceph.Ref{ID: id}); err != nil {
+			if err := e.ceph.Purge(context.Background(), ceph.Ref{ID: id}, true); err != nil {
 				panic(err)
 			}
 		}

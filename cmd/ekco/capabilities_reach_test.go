@@ -191,7 +191,7 @@ var clients = map[string]client{
 			"Out":      func(ctx context.Context, c cluster) error { return c.outside.ceph.Out(ctx, 1) },
 			"In":       func(ctx context.Context, c cluster) error { return c.outside.ceph.In(ctx, 1) },
 			"Reweight": func(ctx context.Context, c cluster) error { return c.outside.ceph.Reweight(ctx, 1, 0.5) },
-			"Purge":    func(ctx context.Context, c cluster) error { return c.outside.ceph.Purge(ctx, ceph.Ref{ID: 1}) },
+			"Purge":    func(ctx context.Context, c cluster) error { return c.outside.ceph.Purge(ctx, ceph.Ref{ID: 1}, false) },
 			"SetPoolNumber": func(ctx context.Context, c cluster) error {
 				return c.outside.ceph.SetPoolNumber(ctx, ".mgr", ceph.PoolSize, 2, false)
 			},

@@ -266,10 +266,10 @@ func TestTheIdentityOfAnOSDIsAskedAnewBeforeItIsPurged(t *testing.T) {
 		if _, err := client.uuids(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if err := client.Purge(t.Context(), Ref{ID: 9, UUID: "u"}); err != nil {
+		if err := client.Purge(t.Context(), Ref{ID: 9, UUID: "u"}, false); err != nil {
 			t.Fatal(err)
 		}
-		if want := []string{"osd dump", "osd dump", "osd purge 9 --yes-i-really-mean-it"}; !slices.Equal(runner.ran, want) {
+		if want := []string{"osd dump", "osd dump", "osd purge 9"}; !slices.Equal(runner.ran, want) {
 			t.Errorf("ran %q, want %q", runner.ran, want)
 		}
 	})

@@ -35,7 +35,7 @@ func (c *Client) mark(ctx context.Context, how string, ids []int) error {
 }
 
 // Purge implements [API].
-func (c *Client) Purge(ctx context.Context, osd Ref) error {
+func (c *Client) Purge(ctx context.Context, osd Ref, force bool) error {
 	if err := checkID(osd.ID); err != nil {
 		return err
 	}
@@ -43,7 +43,11 @@ func (c *Client) Purge(ctx context.Context, osd Ref) error {
 	if err != nil {
 		return err
 	}
-	err = c.change(ctx, true, "osd", "purge", strconv.Itoa(osd.ID), "--yes-i-really-mean-it")
+	args := []string{"osd", "purge", strconv.Itoa(osd.ID)}
+	if force {
+		args = append(args, "--yes-i-really-mean-it")
+	}
+	err = c.change(ctx, true, args...)
 	if err != nil || there {
 		// What was in the OSD map, Ceph removes from all maps in one.
 		return err

@@ -151,10 +151,10 @@ func TestWhatGaveNoAnswerIsUnavailableAndARefusalIsNot(t *testing.T) {
 func TestACommandThatNeverEndsIsGivenUpAndTheAdministratorIsToldWhereToLook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, _ := scripted(t, map[string]answer{
-			"osd purge 9 --yes-i-really-mean-it": {hangs: true}, "status": {hangs: true},
+			"osd purge 9": {hangs: true}, "status": {hangs: true},
 		})
 		began := time.Now()
-		err := client.Purge(t.Context(), Ref{ID: 9})
+		err := client.Purge(t.Context(), Ref{ID: 9}, false)
 		if took := time.Since(began); took != DefaultTimeout+DefaultGrace {
 			t.Errorf("it took %s", took)
 		}
@@ -219,7 +219,7 @@ func TestNothingThatIsNoIDOrNoHostReachesACommandLine(t *testing.T) {
 		_, existsErr := client.Exists(t.Context(), Ref{ID: id})
 		_, safeErr := client.SafeToDestroy(t.Context(), 1, id)
 		for _, err := range []error{
-			existsErr, safeErr, client.Purge(t.Context(), Ref{ID: id}), client.Out(t.Context(), id), client.Down(t.Context(), 1, id), client.Down(t.Context()),
+			existsErr, safeErr, client.Purge(t.Context(), Ref{ID: id}, false), client.Out(t.Context(), id), client.Down(t.Context(), 1, id), client.Down(t.Context()),
 		} {
 			if !errors.Is(err, ErrInvalid) {
 				t.Errorf("id %d: %v", id, err)
@@ -235,7 +235,7 @@ func TestAnOSDThatTookOverTheIDIsLeftAlone(t *testing.T) {
 	client, s := scripted(t, map[string]answer{
 		"osd dump": {stdout: string(recorded(t, "osd-dump"))}, "osd tree": {stdout: string(recorded(t, "osd-tree-ok"))},
 	})
-	if err := client.Purge(t.Context(), Ref{ID: 9, UUID: uuid9}); !errors.Is(err, ErrOtherOSD) {
+	if err := client.Purge(t.Context(), Ref{ID: 9, UUID: uuid9}, false); !errors.Is(err, ErrOtherOSD) {
 		t.Errorf("got %v", err)
 	}
 	if !slices.Equal(s.ran(), []string{"osd dump"}) {
@@ -251,22 +251,22 @@ func TestAnOSDThatTookOverTheIDIsLeftAlone(t *testing.T) {
 
 func TestPurgeClearsWhatOsdRmLeftBehindAndNothingElse(t *testing.T) {
 	answers := map[string]answer{
-		"osd purge 9 --yes-i-really-mean-it": {stderr: "osd.9 does not exist"},
-		"osd purge 8 --yes-i-really-mean-it": {stderr: "purged osd.8"},
+		"osd purge 9": {stderr: "osd.9 does not exist"},
+		"osd purge 8": {stderr: "purged osd.8"},
 		"osd tree":                           {stdout: string(recorded(t, "osd-tree-leftovers"))},
 		"osd crush rm osd.9":                 {}, "auth rm osd.9": {},
 	}
 	client, s := scripted(t, answers)
-	if err := client.Purge(t.Context(), Ref{ID: 9}); err != nil {
+	if err := client.Purge(t.Context(), Ref{ID: 9}, false); err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"osd purge 9 --yes-i-really-mean-it", "osd tree", "osd crush rm osd.9", "auth rm osd.9"}
+	want := []string{"osd purge 9", "osd tree", "osd crush rm osd.9", "auth rm osd.9"}
 	if !slices.Equal(s.ran(), want) {
 		t.Errorf("ran %q, want %q", s.ran(), want)
 	}
 	// An OSD that exists has taken the id over since.
 	client, s = scripted(t, answers)
-	if err := client.Purge(t.Context(), Ref{ID: 8}); err != nil {
+	if err := client.Purge(t.Context(), Ref{ID: 8}, false); err != nil {
 		t.Fatal(err)
 	}
 	if want := want[:2]; len(s.ran()) != len(want) {
@@ -276,16 +276,16 @@ func TestPurgeClearsWhatOsdRmLeftBehindAndNothingElse(t *testing.T) {
 
 func TestAnOSDOfTheMapIsPurgedWithoutALookForRemains(t *testing.T) {
 	client, s := scripted(t, map[string]answer{
-		"osd dump": {stdout: string(recorded(t, "osd-dump"))}, "osd purge 9 --yes-i-really-mean-it": {stderr: "purged osd.9"},
+		"osd dump": {stdout: string(recorded(t, "osd-dump"))}, "osd purge 9": {stderr: "purged osd.9"},
 	})
 	uuids, err := client.uuids(t.Context())
 	if err != nil || uuids[9] == "" {
 		t.Fatalf("UUIDs %v, %v", uuids, err)
 	}
-	if err := client.Purge(t.Context(), Ref{ID: 9, UUID: uuids[9]}); err != nil {
+	if err := client.Purge(t.Context(), Ref{ID: 9, UUID: uuids[9]}, false); err != nil {
 		t.Fatal(err)
 	}
-	if want := []string{"osd dump", "osd dump", "osd purge 9 --yes-i-really-mean-it"}; !slices.Equal(s.ran(), want) {
+	if want := []string{"osd dump", "osd dump", "osd purge 9"}; !slices.Equal(s.ran(), want) {
 		t.Errorf("ran %q, want %q", s.ran(), want)
 	}
 }

@@ -24,8 +24,8 @@ func TestAClientThatOnlyReadsGivesCephNoCommandThatChangesAnything(t *testing.T)
 		"Out":         func(ctx context.Context) error { return client.Out(ctx, 1) },
 		"In":          func(ctx context.Context) error { return client.In(ctx, 1) },
 		"Reweight":    func(ctx context.Context) error { return client.Reweight(ctx, 1, 0.5) },
-		"Purge":       func(ctx context.Context) error { return client.Purge(ctx, tree.OSDs[0].Ref) },
-		"Purge by id": func(ctx context.Context) error { return client.Purge(ctx, Ref{ID: 1}) },
+		"Purge":       func(ctx context.Context) error { return client.Purge(ctx, tree.OSDs[0].Ref, false) },
+		"Purge by id": func(ctx context.Context) error { return client.Purge(ctx, Ref{ID: 1}, false) },
 		"CrushRemove": func(ctx context.Context) error { return client.CrushRemove(ctx, "w1") },
 	} {
 		if err := change(t.Context()); !errors.Is(err, ErrReadOnly) {
@@ -73,7 +73,7 @@ func TestAClientThatOnlyReadsConversesAndChangesNothing(t *testing.T) {
 		wantSame(t, askAll(t, client), truthOf(t, allRecorded(t)))
 		for name, change := range map[string]error{
 			"Down": client.Down(t.Context(), 1), "Out": client.Out(t.Context(), 1), "In": client.In(t.Context(), 1),
-			"Reweight": client.Reweight(t.Context(), 1, 0.5), "Purge": client.Purge(t.Context(), Ref{ID: 1}), "CrushRemove": client.CrushRemove(t.Context(), "w1"),
+			"Reweight": client.Reweight(t.Context(), 1, 0.5), "Purge": client.Purge(t.Context(), Ref{ID: 1}, false), "CrushRemove": client.CrushRemove(t.Context(), "w1"),
 		} {
 			if !errors.Is(change, ErrReadOnly) {
 				t.Errorf("%s: %v, want ErrReadOnly", name, change)

@@ -34,7 +34,7 @@ func TestTheCopiesThatAreLeftAreCompleteOnceAHostIsPurgedAndCanBeLowered(t *test
 	})
 	c.Write(pool, "late", "late")
 	must(t, api.Out(t.Context(), lost))
-	must(t, api.Purge(t.Context(), client.Ref{ID: lost, UUID: c.UUID(lost)}))
+	must(t, api.Purge(t.Context(), client.Ref{ID: lost, UUID: c.UUID(lost)}, true))
 	must(t, api.CrushRemove(t.Context(), "node2"))
 	tree, err := api.Tree(t.Context())
 	must(t, err)

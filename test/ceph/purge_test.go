@@ -1,6 +1,7 @@
 package ceph_test
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -43,8 +44,8 @@ func fill(t *testing.T, c *ceph.Cluster) (check func(*testing.T)) {
 	}
 }
 
-// remove does what a purge does, each command twice.
-func remove(t *testing.T, c *client.Client, host client.Host, osds []client.Ref) {
+// remove does what a purge does, each command twice. Until all data has moved, Ceph refuses to purge an OSD.
+func remove(t *testing.T, cluster *ceph.Cluster, c *client.Client, host client.Host, osds []client.Ref) {
 	t.Helper()
 	for range 2 {
 		must(t, c.Down(t.Context(), host.OSDs...))
@@ -52,7 +53,14 @@ func remove(t *testing.T, c *client.Client, host client.Host, osds []client.Ref)
 	}
 	for _, osd := range osds {
 		for range 2 {
-			must(t, c.Purge(t.Context(), osd))
+			cluster.Eventually(await.HangTimeout, client.Names(osd.ID)+" is purged", func() bool {
+				err := c.Purge(t.Context(), osd, false)
+				if errors.Is(err, client.ErrAgain) || errors.Is(err, client.ErrBusy) {
+					return false
+				}
+				must(t, err)
+				return true
+			})
 		}
 		if exists, err := c.Exists(t.Context(), osd); exists || err != nil {
 			t.Errorf("osd.%d exists after its purge: %v, %v", osd.ID, exists, err)
@@ -137,7 +145,7 @@ func testHalfRemovedOSDs(t *testing.T, c *ceph.Cluster) {
 			t.Errorf("osd.%d is half removed, and exists: %v, %v", osd.ID, exists, err)
 		}
 	}
-	remove(t, api, host, osds)
+	remove(t, c, api, host, osds)
 	checkGone(t, c, host)
 }
 

@@ -49,11 +49,13 @@ func testHarmIsRefused(t *testing.T, c *ceph.Cluster) {
 	if err := api.CrushRemove(t.Context(), "node1"); !errors.Is(err, client.ErrHostNotEmpty) {
 		t.Errorf("a host with an OSD was removed: %v", err)
 	}
-	if err := api.Purge(t.Context(), client.Ref{ID: first}); !errors.Is(err, client.ErrBusy) {
-		t.Errorf("an OSD that is up was purged: %v", err)
+	for _, force := range []bool{false, true} {
+		if err := api.Purge(t.Context(), client.Ref{ID: first}, force); !errors.Is(err, client.ErrBusy) {
+			t.Errorf("an OSD that is up was purged: %v", err)
+		}
 	}
 	other := client.Ref{ID: first, UUID: c.UUID(second)}
-	if err := api.Purge(t.Context(), other); !errors.Is(err, client.ErrOtherOSD) {
+	if err := api.Purge(t.Context(), other, false); !errors.Is(err, client.ErrOtherOSD) {
 		t.Errorf("an OSD of another UUID: %v", err)
 	}
 	if exists, err := api.Exists(t.Context(), client.Ref{ID: unknown}); exists || err != nil {
@@ -61,7 +63,7 @@ func testHarmIsRefused(t *testing.T, c *ceph.Cluster) {
 	}
 	must(t, api.Down(t.Context(), unknown))
 	must(t, api.Out(t.Context(), unknown, unknown+1))
-	must(t, api.Purge(t.Context(), client.Ref{ID: unknown, UUID: c.UUID(second)}))
+	must(t, api.Purge(t.Context(), client.Ref{ID: unknown, UUID: c.UUID(second)}, false))
 	must(t, api.CrushRemove(t.Context(), "nowhere"))
 
 	tree, err := api.Tree(t.Context())
@@ -83,7 +85,7 @@ func testSafeAfterDataMoved(t *testing.T, c *ceph.Cluster) {
 	c.Eventually(await.HangTimeout, client.Names(id)+" is safe to destroy", func() bool {
 		return askSafety(t, c, api, id).All()
 	})
-	must(t, api.Purge(t.Context(), client.Ref{ID: id, UUID: c.UUID(id)}))
+	must(t, api.Purge(t.Context(), client.Ref{ID: id, UUID: c.UUID(id)}, false))
 	must(t, api.CrushRemove(t.Context(), "node5"))
 }
 
@@ -133,7 +135,7 @@ func testPurgeWithoutMgr(t *testing.T, c *ceph.Cluster) {
 	if err != nil || health.MgrActive || !slices.Equal(health.Quorum, []string{"a"}) {
 		t.Errorf("without a mgr: %+v, %v", health, err)
 	}
-	checkUnavailable(t, c, "mgr", func(ctx context.Context, hurried *client.Client) error { return hurried.Purge(ctx, osds[0]) })
+	checkUnavailable(t, c, "mgr", func(ctx context.Context, hurried *client.Client) error { return hurried.Purge(ctx, osds[0], false) })
 	checkUnavailable(t, c, "mgr", func(ctx context.Context, hurried *client.Client) error {
 		_, err := hurried.SafeToDestroy(ctx, osds[0].ID)
 		return err
@@ -148,7 +150,7 @@ func testPurgeWithoutMgr(t *testing.T, c *ceph.Cluster) {
 	}
 
 	c.StartMgr()
-	remove(t, api, host, osds)
+	remove(t, c, api, host, osds)
 	checkGone(t, c, host)
 }
 

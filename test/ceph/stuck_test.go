@@ -54,7 +54,11 @@ func testStuckWithoutThirdHost(t *testing.T, c *ceph.Cluster) {
 		t.Error("Ceph calls the OSDs safe to destroy; then there is no need for any of this")
 	}
 
-	must(t, api.Purge(t.Context(), client.Ref{ID: lost[0], UUID: c.UUID(lost[0])}))
+	osd := client.Ref{ID: lost[0], UUID: c.UUID(lost[0])}
+	if err := api.Purge(t.Context(), osd, false); !errors.Is(err, client.ErrAgain) && !errors.Is(err, client.ErrBusy) {
+		t.Errorf("Ceph purges an OSD that it does not call safe: %v", err)
+	}
+	must(t, api.Purge(t.Context(), osd, true))
 	must(t, api.CrushRemove(t.Context(), "node2"))
 	for _, object := range []string{"a", "b", "c"} {
 		if got := c.Read("replicapool", object); got != object {

@@ -233,7 +233,8 @@ func (b *bridge) record(call execCall) {
 }
 
 // changes returns the ceph commands that changed something, since a mark. A command that failed and was
-// repeated is there once: EKCO repeats what Ceph answers too late.
+// repeated, also by force, is there once: EKCO repeats what Ceph answers too late, and Ceph may refuse to purge an
+// OSD as long as it moves data.
 func (b *bridge) changes(since mark) []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -243,7 +244,7 @@ func (b *bridge) changes(since mark) []string {
 		if !call.changes() {
 			continue
 		}
-		command := strings.Join(call.Ceph, " ")
+		command := strings.TrimSuffix(strings.Join(call.Ceph, " "), " --yes-i-really-mean-it")
 		if !failed[command] {
 			changes = append(changes, command)
 		}

@@ -25,7 +25,7 @@ func (w *wholeCluster) killedEverywhere(t *testing.T) {
 	before := w.look()
 	expected := []string{
 		"PATCH cephclusters/rook-ceph", "PUT deployments/rook-ceph-osd-14", "DELETE deployments/rook-ceph-osd-14",
-		"ceph osd out 14", "ceph osd purge 14 --yes-i-really-mean-it", "ceph osd crush rm " + node,
+		"ceph osd out 14", "ceph osd purge 14", "ceph osd crush rm " + node,
 		"DELETE nodes/" + node, removesMember, "PUT configmaps/kubeadm-config",
 	}
 	o := w.install(t, nil)
@@ -117,7 +117,7 @@ func (w *wholeCluster) lateCommand(t *testing.T) {
 	o.startReady()
 	w.lose(node)
 	w.waitLost(o, node)
-	place := interruption{fmt.Sprintf("ceph osd purge %d --yes-i-really-mean-it", before.CrushHosts[node][0]), false}
+	place := interruption{fmt.Sprintf("ceph osd purge %d", before.CrushHosts[node][0]), false}
 	reached := w.exec.interrupt.arm(func(at interruption) bool { return at == place }, true)
 	asked := child.Start(t, binaries.ekco, "purge-node", node, "--journal", o.journal, "--config", o.config)
 	select {

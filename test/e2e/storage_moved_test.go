@@ -54,7 +54,7 @@ func (w *wholeCluster) moved(t *testing.T) {
 	w.wantSaid(o, node, early, late)
 	changed := w.exec.changes(mark)
 	slices.Sort(changed)
-	want := []string{fmt.Sprint("osd out ", own), fmt.Sprint("osd purge ", own, " --yes-i-really-mean-it")}
+	want := []string{fmt.Sprint("osd out ", own), fmt.Sprint("osd purge ", own)}
 	if !slices.Equal(changed, want) {
 		t.Errorf("Ceph was told %q, want %q", changed, want)
 	}

@@ -78,7 +78,7 @@ func (w *wholeCluster) deadPrimary(t *testing.T) {
 	slices.Sort(changed)
 	want := []string{
 		"osd crush rm " + node, "osd out 11 12 13",
-		"osd purge 11 --yes-i-really-mean-it", "osd purge 12 --yes-i-really-mean-it", "osd purge 13 --yes-i-really-mean-it",
+		"osd purge 11", "osd purge 12", "osd purge 13",
 	}
 	if !slices.Equal(changed, want) {
 		t.Errorf("Ceph was told %q, want %q", changed, want)

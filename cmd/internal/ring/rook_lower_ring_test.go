@@ -45,7 +45,7 @@ func forgets(t *testing.T, of *cephsim.Cluster, host string) {
 	of.LoseHost(host)
 	found, _ := of.Snapshot().Host(host)
 	for _, id := range found.OSDs {
-		if err := of.Purge(t.Context(), ceph.Ref{ID: id}); err != nil {
+		if err := of.Purge(t.Context(), ceph.Ref{ID: id}, true); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -198,11 +198,17 @@ func (c *Cluster) SafeToDestroy(ctx context.Context, ids ...int) (ceph.Safety, e
 	defer c.mu.Unlock()
 	var safe []int
 	for _, id := range ids {
-		if osd, ok := c.osds[id]; !ok || !osd.holding && !osd.degraded && (osd.Up || c.whole()) {
+		if c.safe(id) {
 			safe = append(safe, id)
 		}
 	}
 	return ceph.NewSafety(ids, safe), nil
+}
+
+// safe reports whether an OSD may go without loss of data. It expects mu to be held.
+func (c *Cluster) safe(id int) bool {
+	osd, ok := c.osds[id]
+	return !ok || !osd.holding && !osd.degraded && (osd.Up || c.whole())
 }
 
 // whole reports whether every pool has all its copies. It expects mu to be held.
@@ -257,8 +263,11 @@ func (c *Cluster) Reweight(ctx context.Context, id int, weight float64) error {
 }
 
 // Purge implements [ceph.API].
-func (c *Cluster) Purge(ctx context.Context, osd ceph.Ref) error {
+func (c *Cluster) Purge(ctx context.Context, osd ceph.Ref, force bool) error {
 	name := "osd-purge " + strconv.Itoa(osd.ID)
+	if force {
+		name += " by force"
+	}
 	return c.effect(ctx, "Purge", name, true, func() (bool, error) {
 		live, ok := c.osds[osd.ID]
 		switch {
@@ -268,6 +277,8 @@ func (c *Cluster) Purge(ctx context.Context, osd ceph.Ref) error {
 			return false, fmt.Errorf("purge osd.%d: %w", osd.ID, ceph.ErrOtherOSD)
 		case live.Up:
 			return false, fmt.Errorf("purge osd.%d: %w: it is up", osd.ID, ceph.ErrBusy)
+		case !force && !c.safe(osd.ID):
+			return false, fmt.Errorf("purge osd.%d: %w: it is not safe", osd.ID, ceph.ErrBusy)
 		}
 		delete(c.osds, osd.ID)
 		return true, nil

@@ -20,7 +20,7 @@ func TestALostHostCanBePurgedTwiceAsOnARealCeph(t *testing.T) {
 	lost := c.AddHost("node2", 3, 11)
 	c.AddHost("node1", 0)
 	ctx := t.Context()
-	if err := c.Purge(ctx, lost[0]); !errors.Is(err, ceph.ErrBusy) {
+	if err := c.Purge(ctx, lost[0], false); !errors.Is(err, ceph.ErrBusy) {
 		t.Errorf("an OSD that is up was purged: %v", err)
 	}
 	c.LoseHost("node2")
@@ -30,7 +30,7 @@ func TestALostHostCanBePurgedTwiceAsOnARealCeph(t *testing.T) {
 	}
 	for range 2 {
 		for _, err := range []error{
-			c.Down(ctx, 11, 3), c.Out(ctx, 11, 3), c.Purge(ctx, lost[0]), c.Purge(ctx, lost[1]), c.CrushRemove(ctx, "node2"),
+			c.Down(ctx, 11, 3), c.Out(ctx, 11, 3), c.Purge(ctx, lost[0], false), c.Purge(ctx, lost[1], false), c.CrushRemove(ctx, "node2"),
 		} {
 			if err != nil {
 				t.Error(err)
@@ -65,7 +65,7 @@ func TestAnIDThatWasGivenAgainIsAnotherOSD(t *testing.T) {
 	old := c.AddHost("node1", 3)[0]
 	c.AddHost("node2", 3)
 	c.LoseHost("node2")
-	if err := c.Purge(t.Context(), old); !errors.Is(err, ceph.ErrOtherOSD) {
+	if err := c.Purge(t.Context(), old, false); !errors.Is(err, ceph.ErrOtherOSD) {
 		t.Errorf("got %v", err)
 	}
 	if exists, err := c.Exists(t.Context(), old); exists || err != nil {
@@ -80,7 +80,7 @@ func TestWithoutAMgrOnlyWhatNeedsOneFailsAndLate(t *testing.T) {
 		c.LoseHost("node1")
 		c.LoseMgr(true)
 		began := time.Now()
-		err := c.Purge(t.Context(), lost)
+		err := c.Purge(t.Context(), lost, false)
 		if took := time.Since(began); !errors.Is(err, ceph.ErrUnavailable) || took != cephsim.CallTimeout {
 			t.Errorf("got %v after %s", err, took)
 		}
@@ -108,7 +108,7 @@ func TestALostAnswerHidesAnEffectThatHappened(t *testing.T) {
 	var hooks []string
 	c.BeforeEffect = func(effect string) { hooks = append(hooks, "before "+effect) }
 	c.AfterEffect = func(effect string) { hooks = append(hooks, "after "+effect) }
-	if err := c.Purge(t.Context(), lost); !errors.Is(err, ceph.ErrUnavailable) {
+	if err := c.Purge(t.Context(), lost, false); !errors.Is(err, ceph.ErrUnavailable) {
 		t.Errorf("got %v", err)
 	}
 	if exists, _ := c.Exists(t.Context(), lost); exists {

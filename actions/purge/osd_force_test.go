@@ -1,0 +1,94 @@
+package purge_test
+
+import (
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// forced returns what is on record of each OSD that is purged although Ceph refuses.
+func (s *whole) forced() []string {
+	return slices.DeleteFunc(s.Story(), func(line string) bool {
+		return !strings.HasPrefix(line, "noted purge-osd ") || !strings.Contains(line, `"forced"`)
+	})
+}
+
+func (s *whole) purges() (effects []string) {
+	for _, effect := range s.ceph.Effects() {
+		if strings.HasPrefix(effect.Name, "osd-purge") && effect.Changed {
+			effects = append(effects, effect.Name)
+		}
+	}
+	slices.Sort(effects)
+	return effects
+}
+
+func TestCephsOwnCheckOfAPurgeIsOverruledOnlyOnRecord(t *testing.T) {
+	checked := []string{"osd-purge 107", "osd-purge 12", "osd-purge 3"}
+	overruled := []string{"osd-purge 107 by force", "osd-purge 12 by force", "osd-purge 3 by force"}
+	for name, test := range map[string]struct {
+		stuck   bool
+		request journal.ActionRequested
+		want    []string
+		record  string
+	}{
+		"all data has moved":                           {want: checked},
+		"all data has moved, and a person asks":        {request: journal.ActionRequested{Manual: true}, want: checked},
+		"Ceph cannot recover":                          {stuck: true, want: overruled, record: "wants 3 copies on different hosts, with only 2 left"},
+		"a person asks, though not all data has moved": {stuck: true, request: journal.ActionRequested{Manual: true}, want: overruled, record: "a person asked for the purge"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWhole(t, func(t *testing.T, s *whole) {
+				if test.stuck {
+					s.ceph.AddPool("replicapool", 3, 2)
+				}
+				var unsaid atomic.Int32
+				s.ceph.BeforeEffect = func(effect string) {
+					id, is := strings.CutSuffix(effect, " by force")
+					if is && !slices.ContainsFunc(s.forced(), func(note string) bool {
+						return strings.Contains(note, test.record) && strings.Contains(note, strings.TrimPrefix(id, "osd-purge "))
+					}) {
+						unsaid.Add(1)
+					}
+				}
+				s.ask(test.request)
+				s.Start(s.cfg()).End()
+				s.wantTraces()
+				if got := s.purges(); !slices.Equal(got, test.want) || unsaid.Load() > 0 {
+					t.Errorf("it did %q, of which %d were not on record before", got, unsaid.Load())
+				}
+				if got := s.forced(); (len(got) > 0) != test.stuck {
+					t.Errorf("on record is %q", got)
+				}
+			})
+		})
+	}
+}
+
+// TestAnOSDThatIsNotSafeAtTheLastMomentIsNotPurgedAutomatically: the preflight was asked before.
+func TestAnOSDThatIsNotSafeAtTheLastMomentIsNotPurgedAutomatically(t *testing.T) {
+	inWhole(t, func(t *testing.T, s *whole) {
+		s.ceph.BeforeEffect = func(effect string) {
+			if strings.HasPrefix(effect, "osd-purge") {
+				s.ceph.Degrade(true, 3, 12, 107)
+			}
+		}
+		s.ask(journal.ActionRequested{})
+		r := s.Start(s.cfg())
+		s.Pass(10 * time.Minute)
+		if got := s.purges(); len(got) > 0 {
+			t.Errorf("it did %q", got)
+		}
+		s.ceph.BeforeEffect = nil
+		s.ceph.Degrade(false, 3, 12, 107)
+		r.End()
+		s.wantTraces()
+		if got := s.forced(); len(got) > 0 {
+			t.Errorf("on record is %q", got)
+		}
+	})
+}

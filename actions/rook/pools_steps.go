@@ -41,13 +41,17 @@ func (s setNumber) Prove(ctx context.Context, step actions.StepContext) (actions
 	return actions.Proof{Done: err == nil && lacks == "", Missing: lacks}, err
 }
 
-// Do implements [actions.Step].
+// Do implements [actions.Step]. A size that the pool has already is not set again: Ceph would
+// set min_size anew with it.
 func (s setNumber) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
 	number, err := s.read(step)
 	if err != nil {
 		return nil, err
 	}
 	set := func() error {
+		if lacks, err := s.lacks(ctx, number); err != nil || lacks == "" {
+			return err
+		}
 		return s.parts.Ceph.SetPoolNumber(ctx, number.pool, number.setting, number.To, number.sure())
 	}
 	defer s.parts.Changed()

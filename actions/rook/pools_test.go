@@ -2,6 +2,7 @@ package rook
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -266,5 +267,26 @@ func TestThePoolOfTheMgrIsLoweredAsCarefullyAsAnyOther(t *testing.T) {
 	warns("PG_AVAILABILITY", ceph.HealthWarn, false)(users)
 	if got := users.says(t, CephWithoutTrouble, lowered()); got.Kind != actions.VerdictHold {
 		t.Errorf("of a pool that users have it says %+v", got)
+	}
+}
+
+// TestASizeThatThePoolHasAlreadyIsNotSetAgain, as when somebody else set it since it was looked at: Ceph
+// would set min_size anew.
+func TestASizeThatThePoolHasAlreadyIsNotSetAgain(t *testing.T) {
+	e := mgrPool(3, ceph.Option{})
+	if err := e.ceph.SetPoolNumber(t.Context(), journal.OldMgrPool, ceph.PoolMinSize, 3, false); err != nil {
+		t.Fatal(err)
+	}
+	facts, err := json.Marshal(poolsPlan{RookChange: numbers(1, 3)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	step := actions.StepContext{
+		Action:  journal.ActionRecord{Plan: journal.Plan{Facts: facts}},
+		Planned: journal.PlannedStep{ID: journal.PoolPlace(journal.OldMgrPool, journal.PoolSize)},
+	}
+	parts := Parts{Ceph: e.ceph, Changed: func() {}}
+	if _, err := (setNumber{parts}).Do(t.Context(), step); err != nil || e.said() != `size 3, min_size 3, option "" own false, 1 changes` {
+		t.Errorf("%v: %s", err, e.said())
 	}
 }

@@ -1,6 +1,7 @@
 package kubeconfig
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,6 +14,7 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
@@ -26,16 +28,9 @@ const askTimeout = 5 * time.Second
 // address. It asks as that kubelet does, with the credentials and the CA in this kubeconfig, and on a new
 // connection each time. A kubelet may read the Lease of its own node.
 func (f File) LeaseRenewed(ctx context.Context, server, node string) (time.Time, error) {
-	content, err := durable.Read(f.Path, largest)
+	config, err := f.client()
 	if err != nil {
 		return time.Time{}, err
-	}
-	config, err := clientcmd.RESTConfigFromKubeConfig(content) //nolint:forbidigo // it is the kubelet's, and only read with
-	if err != nil {
-		return time.Time{}, fmt.Errorf("read %s: %w", f.Path, err)
-	}
-	if config.ExecProvider != nil || config.AuthProvider != nil {
-		return time.Time{}, fmt.Errorf("%s gets its credentials from a program, want a client certificate", f.Path)
 	}
 	var lease coordinationv1.Lease
 	if err := get(ctx, config, server, "/apis/coordination.k8s.io/v1/namespaces/"+corev1.NamespaceNodeLease+"/leases/"+url.PathEscape(node), &lease); err != nil {
@@ -45,6 +40,65 @@ func (f File) LeaseRenewed(ctx context.Context, server, node string) (time.Time,
 		return time.Time{}, fmt.Errorf("the Lease of node %s was never renewed", node)
 	}
 	return lease.Spec.RenewTime.Time, nil
+}
+
+// AwaitPod waits until a pod of the kubelet's node fits, according to the API server that answers at an address of
+// this host. It asks like [File.LeaseRenewed]; the server's certificate is to have the name of the kubeconfig's server.
+// After the timeout it returns the last error.
+func (f File) AwaitPod(ctx context.Context, address, namespace, name string, timeout time.Duration, fits func(*corev1.Pod) error) error {
+	config, err := f.client()
+	if err != nil {
+		return err
+	}
+	server, err := url.Parse(config.Host)
+	if err != nil {
+		return fmt.Errorf("read the server in %s: %w", f.Path, err)
+	}
+	if config.ServerName == "" {
+		config.ServerName = server.Hostname()
+	}
+	return await(ctx, timeout, func(ctx context.Context) error {
+		var pod corev1.Pod
+		if err := get(ctx, config, "https://"+address, "/api/v1/namespaces/"+namespace+"/pods/"+url.PathEscape(name), &pod); err != nil {
+			return fmt.Errorf("read pod %s/%s from the API server at %s: %w", namespace, name, address, err)
+		}
+		return fits(&pod)
+	})
+}
+
+// client returns the credentials and the CA in the kubeconfig.
+func (f File) client() (*rest.Config, error) {
+	content, err := durable.Read(f.Path, largest)
+	if err != nil {
+		return nil, err
+	}
+	config, err := clientcmd.RESTConfigFromKubeConfig(content) //nolint:forbidigo // it is the kubelet's, and only read with
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", f.Path, err)
+	}
+	if config.ExecProvider != nil || config.AuthProvider != nil {
+		return nil, fmt.Errorf("%s gets its credentials from a program, want a client certificate", f.Path)
+	}
+	return config, nil
+}
+
+// askInterval is how often [await] asks.
+const askInterval = time.Second
+
+// await asks until there is no error. After the timeout it returns the last error, and if ctx is canceled the cause
+// of that.
+func await(ctx context.Context, timeout time.Duration, ask func(context.Context) error) error {
+	var last error
+	err := wait.PollUntilContextTimeout(ctx, askInterval, timeout, true, func(ctx context.Context) (bool, error) {
+		if err := ask(ctx); err == nil || last == nil || ctx.Err() == nil { // the last try may be cut short
+			last = err
+		}
+		return last == nil, nil
+	})
+	if cause := context.Cause(ctx); err != nil && cause != nil && !errors.Is(cause, context.DeadlineExceeded) {
+		return cause
+	}
+	return cmp.Or(last, err)
 }
 
 // get reads an object with these credentials, on a new connection.

@@ -3,12 +3,15 @@ package kubeconfig
 import (
 	"encoding/base64"
 	"encoding/pem"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"strings"
 	"testing"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
 )
 
 // leased is an API server that answers for the Lease of node worker-1, and a kubeconfig for it.
@@ -86,5 +89,49 @@ func TestAServerOfAnotherCAIsAskedNothing(t *testing.T) {
 	}
 	if _, err := file.LeaseRenewed(t.Context(), server, "worker-1"); err == nil || !strings.Contains(err.Error(), "unknown authority") || asked {
 		t.Errorf("%v; asked: %v", err, asked)
+	}
+}
+
+// TestAPodIsAwaitedThroughAnAddressOfTheHost: the server there has the certificate of the kubeconfig's server.
+func TestAPodIsAwaitedThroughAnAddressOfTheHost(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		server string
+		fails  int
+		want   string
+	}{
+		"it fits":                         {"https://example.com:6443", 0, ""},
+		"it fits later":                   {"https://example.com:6443", 1, ""},
+		"it does not fit":                 {"https://example.com:6443", 1000, "pod haproxy-w1 does not run"},
+		"the server is not the kubelet's": {"https://another.com:6443", 0, "certificate is valid for"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			asked := ""
+			file, server := leased(t, ofToken, func(w http.ResponseWriter, r *http.Request) {
+				asked = r.URL.Path + " " + r.Header.Get("Authorization")
+				serves(t, http.StatusOK, `{"metadata":{"name":"haproxy-w1"}}`)(w, r)
+			})
+			content, err := os.ReadFile(file.Path)
+			if err == nil {
+				err = os.WriteFile(file.Path, []byte(strings.Replace(string(content), former, test.server, 1)), 0o600)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			looks := 0
+			err = file.AwaitPod(t.Context(), strings.TrimPrefix(server, "https://"), "kube-system", "haproxy-w1", 1500*time.Millisecond, func(pod *corev1.Pod) error {
+				if looks++; looks <= test.fails {
+					return errors.New("pod " + pod.Name + " does not run")
+				}
+				return nil
+			})
+			if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
+				t.Errorf("%v, want %q", err, test.want)
+			}
+			if want := "/api/v1/namespaces/kube-system/pods/haproxy-w1 Bearer abc"; asked != want && test.want != "certificate is valid for" {
+				t.Errorf("asked for %q", asked)
+			}
+		})
 	}
 }

@@ -1,11 +1,9 @@
 package kubeconfig
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/replicatedhq/ekco/internal/durable"
@@ -22,8 +20,6 @@ const (
 	// renews it every 10 s. Pods are evicted no earlier than 340 s after the last renewal (40 s until the
 	// node is unreachable, and 300 s of toleration).
 	confirmTimeout = time.Minute
-	// askInterval is how often a server is asked.
-	askInterval = time.Second
 )
 
 // RestoreTimeout is how long it may take to restore the files and to restart the kubelet.
@@ -49,13 +45,15 @@ type Move struct {
 // kubelet does not renew its Lease within a minute, or ctx ends first, it restores the files, restarts the
 // kubelet again, and fails.
 func (m Move) Do(ctx context.Context) ([][]Change, error) {
-	if err := recoverFormer(m.Files); err != nil {
-		return nil, err
+	for _, former := range formerOf(m.Files) { // nobody knows whether the kubelet works with what they have
+		if _, err := former.Recover(formerValid); err != nil {
+			return nil, err
+		}
 	}
 	if err := m.await(ctx, answerTimeout, time.Time{}); err != nil {
 		return nil, fmt.Errorf("no API server of this cluster answers at %s, so nothing was changed: %w", Redacted(m.Server), err)
 	}
-	moved := move{Move: m}
+	moved := move{Move: m, former: formerOf(m.Files)}
 	err := moved.change()
 	if err == nil {
 		moved.restarted = true
@@ -71,57 +69,35 @@ func (m Move) Do(ctx context.Context) ([][]Change, error) {
 
 // await asks until the Lease was renewed later than after.
 func (m Move) await(ctx context.Context, timeout time.Duration, after time.Time) error {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	tick := time.NewTicker(askInterval)
-	defer tick.Stop()
-	for {
+	return await(ctx, timeout, func(ctx context.Context) error {
 		renewed, err := m.LeaseRenewed(ctx, m.Server)
-		if err == nil && renewed.After(after) {
-			return nil
-		}
-		if err == nil {
+		if err == nil && !renewed.After(after) {
 			err = fmt.Errorf("it last renewed its Lease at %s", renewed.UTC().Format(time.RFC3339))
 		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			if cause := context.Cause(ctx); !errors.Is(cause, context.DeadlineExceeded) {
-				err = cause
-			}
-			return err
-		}
-	}
+		return err
+	})
 }
 
 // move is a [Move] under way.
 type move struct {
 	Move
+	former  []*durable.Former
 	changes [][]Change
-	// former and present are the files' contents before and after the change; nil for a file that is not
-	// changed yet.
-	former, present [][]byte
 	// restarted is set when the kubelet may have read the new server.
 	restarted bool
 }
 
 func (m *move) change() error {
-	m.former, m.present = make([][]byte, len(m.Files)), make([][]byte, len(m.Files))
 	for i, file := range m.Files {
-		former, err := durable.Read(file.Path, largest)
-		if err == nil {
-			err = durable.Copy(file.Path, file.Path+FormerSuffix, largest)
+		if err := m.former[i].Keep(); err != nil {
+			return err
 		}
-		if err != nil {
-			return fmt.Errorf("keep a copy of %s: %w", file.Path, err)
-		}
-		m.former[i] = former
 		changes, err := file.SetServer(m.Server)
 		if err != nil {
 			return err
 		}
 		m.changes = append(m.changes, changes)
-		if m.present[i], err = durable.Read(file.Path, largest); err != nil {
+		if err := m.former[i].Changed(); err != nil {
 			return err
 		}
 	}
@@ -134,8 +110,8 @@ func (m *move) restore(ctx context.Context, why error) error {
 	defer cancel()
 	var failed error
 	restored := false
-	for i, file := range m.Files {
-		written, err := m.restoreFile(i, file)
+	for _, former := range m.former {
+		written, err := former.Restore()
 		failed, restored = errors.Join(failed, err), restored || written
 	}
 	if restored && m.restarted {
@@ -150,56 +126,22 @@ func (m *move) restore(ctx context.Context, why error) error {
 	return fmt.Errorf("%w; its kubeconfigs have their former server again", why)
 }
 
-// restoreFile gives a file its former content, unless another program has written it since.
-func (m *move) restoreFile(i int, file File) (written bool, err error) {
-	if m.former[i] == nil {
-		return false, nil
-	}
-	written, err = durable.Edit(file.Path, largest, func(present []byte) ([]byte, error) {
-		if m.present[i] != nil && !bytes.Equal(present, m.present[i]) {
-			return nil, errors.New("another program has changed it since")
-		}
-		return m.former[i], nil
-	})
-	if err != nil {
-		err = fmt.Errorf("restore %s: %w", file.Path, err)
-	}
-	return written, err
-}
-
 // formerValid is how long after a program was killed the copies that it left are put back. The server in older
 // ones may be gone.
 const formerValid = time.Hour
 
-// recoverFormer puts back files whose change was interrupted: nobody knows whether the kubelet works with
-// their server.
-func recoverFormer(files []File) error {
+// formerOf returns the copy of each file.
+func formerOf(files []File) (former []*durable.Former) {
 	for _, file := range files {
-		former := file.Path + FormerSuffix
-		info, err := os.Stat(former)
-		if errors.Is(err, os.ErrNotExist) || err == nil && time.Since(info.ModTime()) > formerValid {
-			continue
-		}
-		var content []byte
-		if err == nil {
-			content, err = durable.Read(former, largest)
-		}
-		if err == nil {
-			_, err = durable.Edit(file.Path, largest, func([]byte) ([]byte, error) { return content, nil })
-		}
-		if err != nil {
-			return fmt.Errorf("put back %s, whose change was interrupted: %w", file.Path, err)
-		}
+		former = append(former, &durable.Former{Path: file.Path, CopyPath: file.Path + FormerSuffix, Limit: largest})
 	}
-	return nil
+	return former
 }
 
 // RemoveFormer removes the copies of files, once the kubelet works with its server.
 func RemoveFormer(files []File) (failed error) {
-	for _, file := range files {
-		if err := os.Remove(file.Path + FormerSuffix); err != nil && !errors.Is(err, os.ErrNotExist) {
-			failed = errors.Join(failed, err)
-		}
+	for _, former := range formerOf(files) {
+		failed = errors.Join(failed, former.Discard())
 	}
 	return failed
 }

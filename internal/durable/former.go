@@ -1,0 +1,103 @@
+package durable
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+)
+
+// Former is a copy of a file that is kept while a change of the file is tried, also for whoever comes after a
+// crash.
+type Former struct {
+	// Path is the file, CopyPath its copy.
+	Path, CopyPath string
+	// Limit is how large the file may be, in bytes.
+	Limit int64
+	// InPlace restores the content like [Overwrite]; else it is like [Edit].
+	InPlace bool
+
+	content, changed []byte
+}
+
+// Keep makes the copy, with mode, owner and attributes.
+func (f *Former) Keep() (err error) {
+	if f.content, err = Read(f.Path, f.Limit); err == nil {
+		err = Copy(f.Path, f.CopyPath, f.Limit)
+	}
+	if err != nil {
+		f.content = nil
+		return fmt.Errorf("keep a copy of %s: %w", f.Path, err)
+	}
+	return nil
+}
+
+// Changed is to be called after the change: [Former.Restore] then leaves alone what another program has changed
+// since.
+func (f *Former) Changed() (err error) {
+	f.changed, err = Read(f.Path, f.Limit)
+	return err
+}
+
+// Restore gives the file its former content, and reports whether it had another one. It does nothing for a file of
+// which no copy was kept.
+func (f *Former) Restore() (restored bool, err error) {
+	if f.content == nil {
+		return false, nil
+	}
+	if restored, err = f.restore(); err != nil {
+		err = fmt.Errorf("restore %s: %w", f.Path, err)
+	}
+	return restored, err
+}
+
+func (f *Former) restore() (bool, error) {
+	check := func(present []byte) ([]byte, error) {
+		if f.changed != nil && !bytes.Equal(present, f.changed) && !bytes.Equal(present, f.content) {
+			return nil, errors.New("another program has changed it since")
+		}
+		return f.content, nil
+	}
+	if !f.InPlace {
+		return Edit(f.Path, f.Limit, check)
+	}
+	present, err := Read(f.Path, f.Limit)
+	if err == nil {
+		_, err = check(present)
+	}
+	if err != nil || bytes.Equal(present, f.content) {
+		return false, err
+	}
+	info, err := os.Stat(f.Path)
+	if err != nil {
+		return false, err
+	}
+	return true, Overwrite(f.Path, f.content, info.Mode().Perm())
+}
+
+// Recover restores the file from a copy that an interrupted program left, unless that is older than valid.
+func (f *Former) Recover(valid time.Duration) (restored bool, err error) {
+	info, err := os.Stat(f.CopyPath)
+	if errors.Is(err, os.ErrNotExist) || err == nil && time.Since(info.ModTime()) > valid {
+		return false, nil
+	}
+	if err == nil {
+		f.content, err = Read(f.CopyPath, f.Limit)
+	}
+	if err == nil {
+		restored, err = f.restore()
+	}
+	if err != nil {
+		err = fmt.Errorf("put back %s, whose change was interrupted: %w", f.Path, err)
+	}
+	return restored, err
+}
+
+// Discard removes the copy.
+func (f *Former) Discard() error {
+	if err := os.Remove(f.CopyPath); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return nil
+}

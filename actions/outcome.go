@@ -2,6 +2,7 @@ package actions
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -328,7 +329,7 @@ func (a *run) failed(s *stepState, err error) {
 	a.notRefused(s)
 	failures := a.progress(s).Failures + 1
 	failure := &journal.StepFailed{Step: s.planned.ID, Attempt: s.attempt, Error: err.Error(), Outputs: a.newOutputs(s, err)}
-	spent := failures >= a.cfg.Retry.Budget
+	spent := failures >= cmp.Or(s.planned.Tries, a.cfg.Retry.Budget)
 	s.exhausted = spent && !a.kind.RetriesStalled
 	if !s.exhausted {
 		rest := a.cfg.Retry.afterFailure(failures)

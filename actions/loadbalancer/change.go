@@ -215,17 +215,16 @@ func (p Parts) planKubeconfigs(plan *journal.Plan, facts journal.KubeconfigsFact
 			if node.Primary {
 				args = append(args, "--admin")
 			}
-			_, last, err := p.setting().Plan(plan, tasks.Task{
-				Name: KubeconfigTask, Node: node.Name, NodeUID: node.UID, Image: p.Image, Args: args,
-				Privileged: true, HostNetwork: true, // to reach the new server as the kubelet does
-				LosesNode: true, Limit: journal.Duration(kubeconfig.MoveTimeout), Grace: journal.Duration(kubeconfig.RestoreTimeout),
+			task := tasks.Task{
+				Name: KubeconfigTask, Node: node.Name, NodeUID: node.UID, Image: p.Image, Args: args, Privileged: true,
+				Limit: journal.Duration(kubeconfig.MoveTimeout), Grace: journal.Duration(kubeconfig.RestoreTimeout),
 				Paths: []tasks.Path{
 					{Host: "/var/run/dbus", At: "/var/run/dbus", Type: "Directory"},
 					{Host: "/etc", At: HostEtc, Type: "Directory", Write: true},
-					{Host: kubeletPKI, At: kubeletPKI, Type: "DirectoryOrCreate"},
-					{Host: clusterPKI, At: clusterPKI, Type: "DirectoryOrCreate"},
 				},
-			}, journal.PlannedStep{After: after, Domains: actions.NoDomains})
+			}
+			asKubelet(&task)
+			_, last, err := p.setting().Plan(plan, task, journal.PlannedStep{After: after, Domains: actions.NoDomains})
 			if err != nil {
 				return err
 			}
@@ -235,13 +234,6 @@ func (p Parts) planKubeconfigs(plan *journal.Plan, facts journal.KubeconfigsFact
 	}
 	return nil
 }
-
-// kubeletPKI is the directory with the client certificate of kubelet.conf, clusterPKI that with the CA, which
-// kubelet.conf may name.
-const (
-	kubeletPKI = "/var/lib/kubelet/pki"
-	clusterPKI = "/etc/kubernetes/pki"
-)
 
 // batches returns the nodes in the order of their change: primaries last, one by one.
 func batches(nodes []journal.KubeconfigsNode) [][]journal.KubeconfigsNode {

@@ -33,6 +33,8 @@ const (
 	reloadTimeout  = 20 * time.Second
 	restartTimeout = 5 * time.Minute
 	reachTimeout   = time.Minute
+	// restartTries is how often HAProxy is restarted with a manifest with which it did not work.
+	restartTries = 2
 	// pullTimeout is how long pulling an image may take. Installers wait two minutes for a pending pod.
 	pullTimeout = 90 * time.Second
 )
@@ -44,6 +46,9 @@ type Parts struct {
 	// Nodes are those of the cluster, HAProxy the image that they shall have.
 	Nodes   Nodes
 	HAProxy string
+	// Trial is how long a HAProxy with a new manifest may take until an API server answers through it; then its
+	// former files are restored.
+	Trial time.Duration
 	// SetKubeconfigs is how EKCO is told to set the server in the kubeconfigs of a node.
 	SetKubeconfigs []string
 	// List is the ConfigMap that says which nodes have theirs in step.
@@ -117,11 +122,11 @@ func (p Parts) plan(_ context.Context, record journal.ActionRecord) (plan journa
 		}
 		after = []string{checked}
 	}
-	_, last, err := p.work().Plan(&plan, p.task(record, shall), journal.PlannedStep{After: after, Domains: actions.NoDomains})
-	timeout := reloadTimeout
+	timeout, tries := reloadTimeout, 0
 	if record.Kind == journal.ActionRestartLoadBalancer {
-		timeout = restartTimeout
+		timeout, tries = restartTimeout, restartTries
 	}
+	_, last, err := p.work().Plan(&plan, p.task(record, shall), journal.PlannedStep{After: after, Tries: tries, Domains: actions.NoDomains})
 	plan.Steps = append(plan.Steps, journal.PlannedStep{
 		ID: journal.StepReloadLoadBalancer, Does: journal.StepReloadLoadBalancer, After: []string{last},
 		Timeout: journal.Duration(timeout), Domains: actions.NoDomains,
@@ -133,15 +138,36 @@ func (p Parts) plan(_ context.Context, record journal.ActionRecord) (plan journa
 }
 
 func (p Parts) task(record journal.ActionRecord, shall journal.LoadBalancerInput) tasks.Task {
-	var manifest []string
-	if record.Kind == journal.ActionRestartLoadBalancer {
-		manifest = []string{"--image=" + shall.Image}
-		if shall.Version == loadbalancer.TCPFileVersion {
-			manifest = append(manifest, TCPProbe)
-		}
+	node := record.Subject.Name
+	if record.Kind != journal.ActionRestartLoadBalancer {
+		return p.writing(node, shall.NodeUID, shall.Primaries)
 	}
-	return p.writing(record.Subject.Name, shall.NodeUID, shall.Primaries, manifest...)
+	manifest := []string{"--image=" + shall.Image, Trial + "=" + p.Trial.String()}
+	if shall.Version == loadbalancer.TCPFileVersion {
+		manifest = append(manifest, TCPProbe)
+	}
+	task := p.writing(node, shall.NodeUID, shall.Primaries, manifest...)
+	asKubelet(&task)
+	task.Paths = append(task.Paths, tasks.Path{Host: kubeletConfig, At: HostEtc + "/kubernetes/kubelet.conf", Type: "File"})
+	task.Limit = journal.Duration(p.Trial + time.Minute) // to restore the files, and what a busy host takes
+	return task
 }
+
+// asKubelet lets a task ask the API server as the node's kubelet does, while that may not reach it.
+func asKubelet(task *tasks.Task) {
+	task.HostNetwork, task.LosesNode = true, true
+	for _, directory := range []string{kubeletPKI, clusterPKI} {
+		task.Paths = append(task.Paths, tasks.Path{Host: directory, At: directory, Type: "DirectoryOrCreate"})
+	}
+}
+
+// kubeletConfig has the kubelet's credentials. kubeletPKI is the directory with its client certificate, clusterPKI that
+// with the CA, which it may name.
+const (
+	kubeletConfig = "/etc/kubernetes/kubelet.conf"
+	kubeletPKI    = "/var/lib/kubelet/pki"
+	clusterPKI    = "/etc/kubernetes/pki"
+)
 
 // KeepManifest tells the program to leave a manifest as it is that there is, whatever its image: for
 // another one HAProxy is restarted, on one node after the other.
@@ -149,6 +175,9 @@ const KeepManifest = "--keep-manifest"
 
 // TCPProbe is the flag for a manifest in version [loadbalancer.TCPFileVersion].
 const TCPProbe = "--tcp-probe"
+
+// Trial is the flag for [Parts.Trial].
+const Trial = "--trial"
 
 // writing is the task that writes the configuration, and the manifest as these arguments say.
 func (p Parts) writing(node, uid string, primaries []string, manifest ...string) tasks.Task {

@@ -48,10 +48,9 @@ func lookAt(ctx context.Context, running loadbalancer.Running, node string, on j
 		return seen{missing: "the kubelet of node " + node + " has made no pod of the manifest"}, nil
 	case err != nil:
 		return seen{}, err
-	case pod.Image != on.Image || pod.Version != on.Version:
-		return seen{missing: fmt.Sprintf("pod %s has image %s and file version %s, its manifest %s and %s", pod.Name, pod.Image, pod.Version, on.Image, on.Version)}, nil
-	case !pod.Runs:
-		return seen{missing: fmt.Sprintf("pod %s does not run", pod.Name)}, nil
+	}
+	if lacks := pod.Lacks(on); lacks != "" {
+		return seen{missing: lacks}, nil
 	}
 	log, err := running.Log(ctx, pod)
 	if err != nil || loadbalancer.Has(log, on.Backend) {

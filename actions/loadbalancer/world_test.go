@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -45,7 +46,7 @@ func newWorld(w *actionstest.World, primaries ...string) *world {
 	world := &world{World: w, Cluster: hosttasksim.New("a", "b"), fleet: loadbalancersim.New(w.T.TempDir())}
 	world.fleet.Lives("a", "10.0.0.9")
 	if len(primaries) > 0 {
-		if _, err := world.fleet.Host("a").Write(primaries, first); err != nil {
+		if _, err := world.fleet.Host("a").Write(w.T.Context(), primaries, first); err != nil {
 			w.T.Fatal(err)
 		}
 		world.fleet.Restart("a")
@@ -79,7 +80,7 @@ func (w *world) kinds(f *actionstest.Fuse) []actions.Definition {
 		Tasks:   hosttask.New(clients, clients, hosttasksim.Namespace, slog.New(slog.DiscardHandler)),
 		Running: running, Image: "replicated/ekco:v1", Command: []string{"host-task", "load-balancer"},
 		List: balancer.NewList(clients, hosttasksim.Namespace), Restarted: func() {}, Noted: func() {},
-		Nodes: w, HAProxy: first, SetKubeconfigs: []string{"host-task", "set-kubeconfig-server"},
+		Nodes: w, HAProxy: first, Trial: 90 * time.Second, SetKubeconfigs: []string{"host-task", "set-kubeconfig-server"},
 	})
 }
 

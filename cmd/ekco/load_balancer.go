@@ -1,9 +1,14 @@
 package main
 
 import (
+	"context"
+	"net"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/replicatedhq/ekco/actions"
 	actionsbalancer "github.com/replicatedhq/ekco/actions/loadbalancer"
@@ -13,6 +18,7 @@ import (
 	"github.com/replicatedhq/ekco/internal/config"
 	"github.com/replicatedhq/ekco/internal/hosttask"
 	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/internal/kubeconfig"
 	"github.com/replicatedhq/ekco/internal/loadbalancer"
 	"github.com/replicatedhq/ekco/journal"
 	"github.com/replicatedhq/ekco/observers"
@@ -45,7 +51,7 @@ type balancers struct {
 
 func (b *balancers) actions(kube.API) []actions.Definition {
 	return actionsbalancer.New(actionsbalancer.Parts{
-		Tasks: b.tasks, Running: b.running, List: b.list, Nodes: b.kube, HAProxy: b.cfg.InternalLoadBalancerHAProxyImage,
+		Tasks: b.tasks, Running: b.running, List: b.list, Nodes: b.kube, HAProxy: b.cfg.InternalLoadBalancerHAProxyImage, Trial: b.cfg.InternalLoadBalancerTrial,
 		Image: b.cfg.HostTaskImage, Command: []string{hostTaskCommand, hostTaskBalancer},
 		SetKubeconfigs: []string{hostTaskCommand, hostTaskKubeconfigs}, Restarted: b.ofNodes.Look, Noted: b.ofList.Look,
 	})
@@ -78,31 +84,51 @@ func balancerPolicy(cfg config.Config) fsmbalancer.Policy {
 }
 
 // newHostTaskBalancerCommand writes the files of a host, and its manifest where an image is given.
-func newHostTaskBalancerCommand() *cobra.Command {
+func newHostTaskBalancerCommand(a *app) *cobra.Command {
 	var etc, image string
 	var keep, tcp bool
+	var trial time.Duration
 	var primaries []string
 	cmd := &cobra.Command{
 		Use: hostTaskBalancer, Hidden: true, Args: noArgument,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			host := loadbalancer.Host{Etc: etc, TCPProbe: tcp}
-			write := host.Write
+			if trial > 0 {
+				host.Confirm = a.balancerRuns(etc, trial)
+			}
+			var on journal.LoadBalancerOnNode
+			var err error
 			switch {
 			case image == "":
-				write = func(primaries []string, _ string) (journal.LoadBalancerOnNode, error) {
-					return host.WriteConfig(primaries)
-				}
+				on, err = host.WriteConfig(primaries)
 			case keep:
-				write = host.Provide
+				on, err = host.Provide(primaries, image)
+			default:
+				on, err = host.Write(cmd.Context(), primaries, image)
 			}
-			on, err := write(primaries, image)
 			return hosttask.Say(cmd.OutOrStdout(), on, err)
 		},
 	}
 	cmd.Flags().StringVar(&etc, "host-etc-dir", actionsbalancer.HostEtc, "the host's /etc")
 	cmd.Flags().StringVar(&image, "image", "", "HAProxy's; the manifest is left alone without it")
 	cmd.Flags().BoolVar(&keep, strings.TrimPrefix(actionsbalancer.KeepManifest, "--"), false, "a manifest that there is stays as it is, whatever its image")
+	cmd.Flags().DurationVar(&trial, strings.TrimPrefix(actionsbalancer.Trial, "--"), 0, "restore the former files if HAProxy does not work with a new manifest within this time")
 	cmd.Flags().BoolVar(&tcp, strings.TrimPrefix(actionsbalancer.TCPProbe, "--"), false, "the liveness probe only opens a connection")
 	cmd.Flags().StringSliceVar(&primaries, primaryHost, nil, "the primaries")
 	return cmd
+}
+
+// balancerRuns returns when the kubelet reports, through the HAProxy of this host, that HAProxy runs with a manifest.
+func (a *app) balancerRuns(etc string, within time.Duration) func(context.Context, journal.LoadBalancerOnNode) error {
+	return func(ctx context.Context, on journal.LoadBalancerOnNode) error {
+		node, _ := a.env(hosttask.EnvNode)
+		file, err := kubeconfig.In(etc, "kubelet.conf")
+		if err != nil {
+			return err
+		}
+		address := net.JoinHostPort("127.0.0.1", strconv.Itoa(loadbalancer.Port))
+		return file.AwaitPod(ctx, address, loadbalancer.Namespace, loadbalancer.PodName+"-"+node, within, func(pod *corev1.Pod) error {
+			return loadbalancer.Runs(pod, on)
+		})
+	}
 }

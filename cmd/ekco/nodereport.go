@@ -44,7 +44,7 @@ func newHostTaskCommand(a *app) *cobra.Command {
 				return hosttask.Say(cmd.OutOrStdout(), report, err)
 			},
 		},
-		newHostTaskBalancerCommand(),
+		newHostTaskBalancerCommand(a),
 		newHostTaskKubeconfigsCommand(a),
 	)
 	addCertificateTasks(a, cmd)

@@ -130,6 +130,8 @@ func (b *balancer) worse(node string, rec *journal.ActionRecord) string {
 		return fmt.Sprintf("node %s stopped being ready while %s changed its load balancer; repair or purge it, or run \"ekco cancel %s\": then EKCO changes the other nodes", node, rec.ID, rec.ID)
 	case rec.Stalled != nil && rec.Steps[journal.StepWriteLoadBalancer+" "+node].Done():
 		return fmt.Sprintf("the load balancer of node %s does not work after its change: %s; repair it and run \"ekco retry %s\", or run \"ekco cancel %s\": then EKCO changes the other nodes", node, rec.Stalled.Reason, rec.ID, rec.ID)
+	case rec.Stalled != nil && begun(node, rec) && rec.Kind == journal.ActionRestartLoadBalancer:
+		return fmt.Sprintf("the load balancer of node %s could not be changed: %s; repair the cause and run \"ekco retry %s\", or run \"ekco cancel %s\": then EKCO changes the other nodes", node, rec.Stalled.Reason, rec.ID, rec.ID)
 	case rec.Stalled != nil && !begun(node, rec):
 		return fmt.Sprintf("the check of the load balancer on node %s failed, so it was not changed: %s; repair the cause and run \"ekco retry %s\", or run \"ekco cancel %s\": then EKCO changes the other nodes", node, rec.Stalled.Reason, rec.ID, rec.ID)
 	}

@@ -251,10 +251,10 @@ func TestAnOSDThatTookOverTheIDIsLeftAlone(t *testing.T) {
 
 func TestPurgeClearsWhatOsdRmLeftBehindAndNothingElse(t *testing.T) {
 	answers := map[string]answer{
-		"osd purge 9": {stderr: "osd.9 does not exist"},
-		"osd purge 8": {stderr: "purged osd.8"},
-		"osd tree":                           {stdout: string(recorded(t, "osd-tree-leftovers"))},
-		"osd crush rm osd.9":                 {}, "auth rm osd.9": {},
+		"osd purge 9":        {stderr: "osd.9 does not exist"},
+		"osd purge 8":        {stderr: "purged osd.8"},
+		"osd tree":           {stdout: string(recorded(t, "osd-tree-leftovers"))},
+		"osd crush rm osd.9": {}, "auth rm osd.9": {},
 	}
 	client, s := scripted(t, answers)
 	if err := client.Purge(t.Context(), Ref{ID: 9}, false); err != nil {

@@ -1,9 +1,12 @@
 package config
 
+import "time"
+
 // LoadBalancer are the settings of the load balancer in front of the API servers.
 type LoadBalancer struct {
 	EnableInternalLoadBalancer       bool
 	InternalLoadBalancerHAProxyImage string
+	InternalLoadBalancerTrial        time.Duration
 	InternalLoadBalancerPort         int
 }
 
@@ -16,6 +19,10 @@ func (l *LoadBalancer) keys() []key {
 		{
 			name: "internal_load_balancer_haproxy_image", value: &l.InternalLoadBalancerHAProxyImage, byDefault: "haproxy:lts-alpine",
 			help: "image of HAProxy", built: true,
+		},
+		{
+			name: "internal_load_balancer_trial", value: &l.InternalLoadBalancerTrial, byDefault: "1m30s", check: aSecond, built: true,
+			help: "how long a HAProxy with a new image may take until an API server answers through it; then its former files are restored",
 		},
 		{
 			name: "internal_load_balancer_port", value: &l.InternalLoadBalancerPort, byDefault: "6444", check: port,

@@ -19,6 +19,7 @@ import (
 
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/internal/podexec"
+	"github.com/replicatedhq/ekco/journal"
 )
 
 // container is the name of HAProxy's.
@@ -96,6 +97,14 @@ func (c *Client) Pods(ctx context.Context) (map[string]Pod, error) {
 		}
 	}
 	return all, nil
+}
+
+// Runs returns an error unless a pod of HAProxy runs with what a host has.
+func Runs(of *corev1.Pod, on journal.LoadBalancerOnNode) error {
+	if lacks := podOf(of).Lacks(on); lacks != "" {
+		return errors.New(lacks)
+	}
+	return nil
 }
 
 func podOf(of *corev1.Pod) Pod {

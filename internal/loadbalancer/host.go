@@ -2,6 +2,7 @@ package loadbalancer
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -18,6 +19,9 @@ type Host struct {
 	Etc string
 	// TCPProbe asks for a manifest in version [TCPFileVersion].
 	TCPProbe bool
+	// Confirm returns when an API server answers through the HAProxy that the kubelet has started from this manifest.
+	// Nil confirms nothing.
+	Confirm func(context.Context, journal.LoadBalancerOnNode) error
 }
 
 // ConfigPath and ManifestPath are where the files are.
@@ -46,16 +50,28 @@ func (h Host) WriteConfig(primaries []string) (journal.LoadBalancerOnNode, error
 }
 
 // Write does what [Host.WriteConfig] does, and then sees to it that the host has HAProxy's manifest
-// with the image: with a configuration, the kubelet can run it.
-func (h Host) Write(primaries []string, image string) (journal.LoadBalancerOnNode, error) {
+// with the image: with a configuration, the kubelet can run it. If it has replaced another manifest, and that is not
+// confirmed, or ctx ends first, it restores both files and fails: a node whose HAProxy does not work cannot be repaired
+// through the API.
+func (h Host) Write(ctx context.Context, primaries []string, image string) (journal.LoadBalancerOnNode, error) {
 	if err := CheckImage(image); err != nil {
 		return journal.LoadBalancerOnNode{}, err
 	}
-	on, err := h.WriteConfig(primaries)
+	former, err := h.keepFormer()
 	if err != nil {
+		return journal.LoadBalancerOnNode{}, err
+	}
+	on, err := h.WriteConfig(primaries)
+	if err == nil {
+		on, err = h.writeManifest(on, image)
+	}
+	if err == nil && on.Manifest {
+		err = former.confirm(ctx, h, on)
+	}
+	if errors.Is(err, errNotRestored) {
 		return on, err
 	}
-	return h.writeManifest(on, image)
+	return on, errors.Join(err, former.discard())
 }
 
 // Provide does what [Host.Write] does where the host has no manifest. One that there is stays as it

@@ -69,7 +69,7 @@ func TestAHostGetsItsFilesWhateverTheUmaskIs(t *testing.T) {
 			{twoPrimaries[:1], "haproxy:2", journal.LoadBalancerOnNode{Manifest: true}},
 		} {
 			step.want.Backend, step.want.Image, step.want.Version = Backend(configOf(t, step.primaries)), step.image, "0"
-			on, err := h.Write(step.primaries, step.image)
+			on, err := h.Write(t.Context(), step.primaries, step.image)
 			if diff := cmp.Diff(step.want, on); err != nil || diff != "" {
 				t.Errorf("%v: %s", err, diff)
 			}
@@ -88,7 +88,7 @@ func TestAConfigurationAloneLeavesTheManifestAndSaysWhichItIs(t *testing.T) {
 	if _, err := os.Stat(h.ManifestPath()); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("it wrote a manifest: %v", err)
 	}
-	if _, err := h.Write(twoPrimaries, lts); err != nil {
+	if _, err := h.Write(t.Context(), twoPrimaries, lts); err != nil {
 		t.Fatal(err)
 	}
 	want.Config, want.Image, want.Version = false, lts, "0"
@@ -108,7 +108,7 @@ func TestAConfigurationAloneLeavesTheManifestAndSaysWhichItIs(t *testing.T) {
 // the umask was 027.
 func TestAConfigurationThatHAProxyMayNotReadIsOpened(t *testing.T) {
 	h := Host{Etc: t.TempDir()}
-	if _, err := h.Write(twoPrimaries, lts); err != nil {
+	if _, err := h.Write(t.Context(), twoPrimaries, lts); err != nil {
 		t.Fatal(err)
 	}
 	if err := errors.Join(os.Chmod(h.ConfigPath(), 0o640), os.Chmod(filepath.Dir(h.ConfigPath()), 0o750)); err != nil {
@@ -144,7 +144,7 @@ func TestAHostIsGivenAManifestOnlyWhereItHasNone(t *testing.T) {
 // TestTheConfigurationStaysTheSameFile: HAProxy's container has it mounted by itself.
 func TestTheConfigurationStaysTheSameFile(t *testing.T) {
 	h := Host{Etc: t.TempDir()}
-	if _, err := h.Write(twoPrimaries, lts); err != nil {
+	if _, err := h.Write(t.Context(), twoPrimaries, lts); err != nil {
 		t.Fatal(err)
 	}
 	mounted, err := os.Open(h.ConfigPath())
@@ -156,7 +156,7 @@ func TestTheConfigurationStaysTheSameFile(t *testing.T) {
 		if err := os.WriteFile(h.ConfigPath(), []byte(byHand), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if written, err := h.Write(twoPrimaries, lts); err != nil || !written.Config || written.Manifest {
+		if written, err := h.Write(t.Context(), twoPrimaries, lts); err != nil || !written.Config || written.Manifest {
 			t.Errorf("%+v, %v", written, err)
 		}
 		expectHost(t, h, twoPrimaries, lts)
@@ -170,14 +170,14 @@ func TestTheConfigurationStaysTheSameFile(t *testing.T) {
 
 func TestAHostKeepsItsFilesWhereWhatIsWantedMakesNoSense(t *testing.T) {
 	h := Host{Etc: t.TempDir()}
-	if _, err := h.Write(twoPrimaries, lts); err != nil {
+	if _, err := h.Write(t.Context(), twoPrimaries, lts); err != nil {
 		t.Fatal(err)
 	}
 	for _, wrong := range []struct {
 		primaries []string
 		image     string
 	}{{nil, lts}, {[]string{}, lts}, {[]string{"a b"}, lts}, {twoPrimaries[:1], ""}, {twoPrimaries[:1], "a b"}} {
-		if written, err := h.Write(wrong.primaries, wrong.image); err == nil || written != (journal.LoadBalancerOnNode{}) {
+		if written, err := h.Write(t.Context(), wrong.primaries, wrong.image); err == nil || written != (journal.LoadBalancerOnNode{}) {
 			t.Errorf("%+v, %v", written, err)
 		}
 		expectHost(t, h, twoPrimaries, lts)
@@ -189,7 +189,7 @@ func TestWhatStandsInTheConfigurationsWayIsNamed(t *testing.T) {
 	if err := os.MkdirAll(h.ConfigPath(), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if written, err := h.Write(twoPrimaries, lts); err == nil || written.Config || !strings.Contains(err.Error(), "write "+h.ConfigPath()+": "+h.ConfigPath()+" is no plain file") {
+	if written, err := h.Write(t.Context(), twoPrimaries, lts); err == nil || written.Config || !strings.Contains(err.Error(), "write "+h.ConfigPath()+": "+h.ConfigPath()+" is no plain file") {
 		t.Errorf("%+v, %v", written, err)
 	}
 	if _, err := os.Stat(h.ManifestPath()); !errors.Is(err, fs.ErrNotExist) {
@@ -212,7 +212,7 @@ func TestTheProbeOfAManifestOnlyConnectsWhereAskedAndStaysSo(t *testing.T) {
 		{false, "haproxy:2", true, TCPFileVersion},
 	} {
 		host.TCPProbe = test.tcp
-		on, err := host.Write([]string{"10.0.0.1"}, test.image)
+		on, err := host.Write(t.Context(), []string{"10.0.0.1"}, test.image)
 		if err != nil || on.Manifest != test.written || on.Version != test.version || on.Image != test.image {
 			t.Errorf("%d: %v: %+v", i, err, on)
 		}

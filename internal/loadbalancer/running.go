@@ -2,8 +2,11 @@ package loadbalancer
 
 import (
 	"context"
+	"fmt"
 	"regexp"
 	"time"
+
+	"github.com/replicatedhq/ekco/journal"
 )
 
 // Namespace is where HAProxy's pods are.
@@ -34,6 +37,17 @@ type Pod struct {
 	// Runs is set if its container does, since Started.
 	Runs    bool
 	Started time.Time
+}
+
+// Lacks says why the pod does not run with the manifest that a host has, or "".
+func (p Pod) Lacks(on journal.LoadBalancerOnNode) string {
+	switch {
+	case p.Image != on.Image || p.Version != on.Version:
+		return fmt.Sprintf("pod %s has image %s and file version %s, its manifest %s and %s", p.Name, p.Image, p.Version, on.Image, on.Version)
+	case !p.Runs:
+		return fmt.Sprintf("pod %s does not run", p.Name)
+	}
+	return ""
 }
 
 // aboutServer is what HAProxy logs of a server: the first look at it after a start or a reload, and

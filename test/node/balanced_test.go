@@ -24,6 +24,9 @@ import (
 // Names of one image of HAProxy.
 var haproxyImages = []string{"ekco.test/haproxy:1", "ekco.test/haproxy:2"}
 
+// brokenHAProxy is the name of an image that accepts the configuration, and does not run with it.
+const brokenHAProxy = "ekco.test/haproxy:broken"
+
 // balanced is a cluster whose only real node is a primary with HAProxy.
 type balanced struct{ *world }
 
@@ -81,7 +84,7 @@ func TestTheLoadBalancerOfARealNode(t *testing.T) {
 		first = w.serves(t, haproxyImages[0], 1)
 	})
 	t.Run("an image that cannot be pulled", func(t *testing.T) {
-		w.shall(t, "ekco.test/none:1")
+		w.shall(t, "ekco.test/none:1", "90s")
 		w.awaitRead(t, "EKCO says that the image cannot be had", func(history string) bool {
 			return strings.Contains(history, "check real-1 failed") && strings.Contains(history, "ekco.test/none:1")
 		}, "history", "--component", "loadbalancer", "--limit", "30")
@@ -90,8 +93,9 @@ func TestTheLoadBalancerOfARealNode(t *testing.T) {
 		}
 		w.node.WaitReady(t)
 	})
+	t.Run("an image with which HAProxy does not work", func(t *testing.T) { w.takesBackABrokenHAProxy(t) })
 	t.Run("another image", func(t *testing.T) {
-		w.shall(t, haproxyImages[1])
+		w.shall(t, haproxyImages[1], "90s")
 		if now := w.serves(t, haproxyImages[1], 1); now == first {
 			t.Error("HAProxy has another image, and was not started anew")
 		}
@@ -118,10 +122,10 @@ func (w *balanced) begun(t *testing.T, name string) (action string) {
 }
 
 // shall sets another HAProxy image in EKCO's configuration, and restarts EKCO.
-func (w *balanced) shall(t *testing.T, image string) {
+func (w *balanced) shall(t *testing.T, image, trial string) {
 	t.Helper()
 	w.configure(t, quickSettings(map[string]string{
-		"enable_internal_load_balancer": "true", "internal_load_balancer_haproxy_image": image,
+		"enable_internal_load_balancer": "true", "internal_load_balancer_haproxy_image": image, "internal_load_balancer_trial": trial,
 		"host_task_image": "replicated/ekco:" + version.Get().Version,
 	}))
 	w.Kubectl(t, "--namespace", "kurl", "delete", "pod", w.operator(t))
@@ -180,6 +184,21 @@ func (w *balanced) takesBackADeadServer(t *testing.T, systemd *systemdtest.Syste
 		if _, err := os.Stat(path + kubeconfig.FormerSuffix); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("a copy of %s is left: %v", name, err)
 		}
+	}
+}
+
+// takesBackABrokenHAProxy: the image passes the check before the change. The task on the node restores the files.
+func (w *balanced) takesBackABrokenHAProxy(t *testing.T) {
+	w.node.Import(t, built(t, brokenHAProxyImage))
+	w.shall(t, brokenHAProxy, "10s") // it never works
+	w.awaitRead(t, "HAProxy does not work, and is taken back", func(history string) bool {
+		return strings.Contains(history, "write real-1 failed") && strings.Contains(history, "the former ones again")
+	}, "history", "--component", "loadbalancer", "--limit", "30")
+	w.shall(t, haproxyImages[0], "90s") // before it is tried again
+	w.serves(t, haproxyImages[0], 1)
+	w.node.WaitReady(t)
+	if left, err := filepath.Glob(w.node.Disk("etc/haproxy/*-former")); err != nil || len(left) > 0 {
+		t.Errorf("copies are left: %q, %v", left, err)
 	}
 }
 

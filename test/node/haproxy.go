@@ -12,9 +12,9 @@ import (
 )
 
 // buildHAProxy writes an image of a real HAProxy, under these names: as the one of Docker Hub, it runs
-// as a master with a worker, has its configuration in /usr/local/etc/haproxy, and /bin/kill. source is
-// EKCO's module.
-func buildHAProxy(ctx context.Context, source, path string, names ...string) error {
+// as a master with a worker, has its configuration in /usr/local/etc/haproxy, and /bin/kill. One that is broken checks
+// a configuration, but does not run with it. source is EKCO's module.
+func buildHAProxy(ctx context.Context, source, path string, broken bool, names ...string) error {
 	all, err := loadbalancertest.Install(ctx, filepath.Join(source, "test/loadbalancer"))
 	if err != nil {
 		return err
@@ -36,7 +36,11 @@ func buildHAProxy(ctx context.Context, source, path string, names ...string) err
 		}
 		content = append(content, files...)
 	}
-	return writeImage(path, []string{"/usr/sbin/haproxy", "-W", "-db", "-f", "/usr/local/etc/haproxy/haproxy.cfg"}, names, content...)
+	command := []string{"/usr/sbin/haproxy", "-W", "-db", "-f", "/usr/local/etc/haproxy/haproxy.cfg"}
+	if broken {
+		command = []string{"/usr/sbin/haproxy", "-v"}
+	}
+	return writeImage(path, command, names, content...)
 }
 
 // filesOf returns the files and links of a part of a tree.

@@ -44,7 +44,11 @@ var (
 	// haproxyImage is a real HAProxy.
 	haproxyImage = sync.OnceValues(func() (string, error) {
 		path := filepath.Join(buildDir, "haproxy.tar")
-		return path, buildHAProxy(context.Background(), "../..", path, haproxyImages...)
+		return path, buildHAProxy(context.Background(), "../..", path, false, haproxyImages...)
+	})
+	brokenHAProxyImage = sync.OnceValues(func() (string, error) {
+		path := filepath.Join(buildDir, "broken-haproxy.tar")
+		return path, buildHAProxy(context.Background(), "../..", path, true, brokenHAProxy)
 	})
 	// ekcoProgram is EKCO for hosts.
 	ekcoProgram = sync.OnceValues(func() (string, error) {

@@ -68,7 +68,7 @@ func TestManyNodesAreInStepSoonAfterAPrimaryJoins(t *testing.T) {
 // there takes a second.
 func (f *fleet) runs(name string) {
 	f.t.Helper()
-	if _, err := f.haproxies.Host(name).Write([]string{f.nodes["p1"].String()}, f.settings.Image); err != nil {
+	if _, err := f.haproxies.Host(name).Write(f.t.Context(), []string{f.nodes["p1"].String()}, f.settings.Image); err != nil {
 		f.t.Fatal(err)
 	}
 	f.haproxies.Restart(name)

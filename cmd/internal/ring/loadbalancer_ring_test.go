@@ -99,7 +99,7 @@ func (f *fleet) live(arm func(*incarnation)) *incarnation {
 			return actionsbalancer.New(actionsbalancer.Parts{
 				Tasks: tasks, Running: running, List: list, Image: "replicated/ekco:v1",
 				Command: []string{"host-task", "load-balancer"}, Restarted: joined.Look, Noted: noted.Look,
-				Nodes: f, HAProxy: f.settings.Image, SetKubeconfigs: []string{"host-task", "set-kubeconfig-server"},
+				Nodes: f, HAProxy: f.settings.Image, Trial: 90 * time.Second, SetKubeconfigs: []string{"host-task", "set-kubeconfig-server"},
 			})
 		},
 		Sources: func(s *fsm.State) []observers.Source {
@@ -289,6 +289,39 @@ func TestAnImageThatCannotBePulledRestartsNoHAProxy(t *testing.T) {
 		f.settings.Image = "haproxy:3"
 		in = f.live(nil)
 		f.inStep(time.Hour, "haproxy:3", 1, map[string]int{"p1": 2, "w1": 2, "w2": 2})
+		f.clean()
+		f.stops(in)
+	})
+}
+
+// TestAnImageWithWhichHAProxyDoesNotWorkIsTakenBackOnOneNode, and tried there twice.
+func TestAnImageWithWhichHAProxyDoesNotWorkIsTakenBackOnOneNode(t *testing.T) {
+	withHAProxies(t, func(f *fleet) {
+		in := f.liveInStep("p1", "w1", "w2")
+		f.stops(in)
+		f.settings.Image = "haproxy:2"
+		for name := range f.nodes {
+			f.haproxies.Break(name, loadbalancersim.Faults{BadImage: "haproxy:2"})
+		}
+		in = f.live(nil)
+		pass(3 * time.Hour)
+		starts, nodes := map[string]int{}, map[int]int{}
+		for name := range f.nodes {
+			came := f.haproxies.Came(name)
+			if came.Image != "haproxy:1" || !came.InStep {
+				t.Errorf("the load balancer of %s is %+v", name, came)
+			}
+			starts[name] = came.Started + 1 // with the next image
+			nodes[came.Started]++
+		}
+		if nodes[1] != 2 || nodes[3] != 1 { // each try restores the former files
+			t.Errorf("starts, and nodes with so many: %v", nodes)
+		}
+		f.says("the status", f.status(in, "table"), "Stalled", "LoadBalancerRollout", "configuration and manifest are the former ones again")
+		f.stops(in)
+		f.settings.Image = "haproxy:3"
+		in = f.live(nil)
+		f.inStep(time.Hour, "haproxy:3", 1, starts)
 		f.clean()
 		f.stops(in)
 	})

@@ -48,6 +48,8 @@ type Faults struct {
 	Image   string
 	// NoImage is an image that the node cannot pull.
 	NoImage string
+	// BadImage is an image with which HAProxy does not work.
+	BadImage string
 	// Refusing makes its API servers refuse anonymous requests.
 	Refusing bool
 }
@@ -122,16 +124,35 @@ func (f *Fleet) Program(node string) func(args []string) (any, error) {
 		if image == "" {
 			return host.WriteConfig(primaries)
 		}
-		write := host.Write
 		if keep {
-			write = host.Provide
+			on, err := host.Provide(primaries, image)
+			f.takes(node, on)
+			return on, err
 		}
-		on, err := write(primaries, image)
-		if on.Manifest {
-			time.AfterFunc(kubeletTakes, func() { f.Restart(node) })
+		if slices.ContainsFunc(args, func(arg string) bool { return strings.HasPrefix(arg, "--trial=") }) {
+			host.Confirm = func(_ context.Context, on journal.LoadBalancerOnNode) error { return f.confirm(node, on.Image) }
 		}
+		on, err := host.Write(context.Background(), primaries, image)
+		f.takes(node, on)
 		return on, err
 	}
+}
+
+// takes has the kubelet of a node run HAProxy if the manifest is another one.
+func (f *Fleet) takes(node string, on journal.LoadBalancerOnNode) {
+	if on.Manifest {
+		time.AfterFunc(kubeletTakes, func() { f.Restart(node) })
+	}
+}
+
+// confirm returns an error if HAProxy does not work with that image.
+func (f *Fleet) confirm(node, image string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if image == f.of(node).faults.BadImage {
+		return errors.New("connection refused")
+	}
+	return nil
 }
 
 // Pull returns a function that says why a node cannot get an image; nil if it can.

@@ -1,0 +1,130 @@
+package loadbalancer
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// confirming is a host with HAProxy's files, and what is asked to confirm a new manifest.
+func confirming(t *testing.T, confirm func(context.Context, journal.LoadBalancerOnNode) error) Host {
+	t.Helper()
+	h := Host{Etc: t.TempDir()}
+	if _, err := h.Write(t.Context(), twoPrimaries[:1], "haproxy:2"); err != nil {
+		t.Fatal(err)
+	}
+	h.Confirm = confirm
+	return h
+}
+
+// copies are the copies that are left of the former files.
+func (h Host) copies(t *testing.T) []string {
+	t.Helper()
+	copies, err := filepath.Glob(filepath.Join(h.Etc, "*", "*"+formerSuffix))
+	deeper, again := filepath.Glob(filepath.Join(h.Etc, "*", "*", "*"+formerSuffix))
+	if err := errors.Join(err, again); err != nil {
+		t.Fatal(err)
+	}
+	return append(copies, deeper...)
+}
+
+func TestTheFormerFilesAreRestoredUnlessHAProxyWorksWithTheNewManifest(t *testing.T) {
+	refused := errors.New("connection refused")
+	for name, test := range map[string]struct {
+		confirm error
+		image   string
+		asked   int
+		has     string
+		servers []string
+	}{
+		"it works":               {nil, lts, 1, lts, twoPrimaries},
+		"it does not work":       {refused, lts, 1, "haproxy:2", twoPrimaries[:1]},
+		"the manifest is as was": {refused, "haproxy:2", 0, "haproxy:2", twoPrimaries},
+	} {
+		t.Run(name, func(t *testing.T) {
+			asked := 0
+			var h Host
+			h = confirming(t, func(_ context.Context, on journal.LoadBalancerOnNode) error {
+				asked++
+				if copies := h.copies(t); len(copies) != 2 || filepath.Dir(copies[0]) != filepath.Dir(h.ConfigPath()) || filepath.Dir(copies[1]) != filepath.Dir(h.ConfigPath()) {
+					t.Errorf("meanwhile the copies are %q; the kubelet runs what is in the directory of the manifests", copies)
+				}
+				if got := contentOf(t, h.ManifestPath()); on.Image != lts || !strings.Contains(got, lts) {
+					t.Errorf("it is to confirm %s, and the manifest is %s", on.Image, got)
+				}
+				return test.confirm
+			})
+			_, err := h.Write(t.Context(), twoPrimaries, test.image)
+			if failed := test.asked > 0 && test.confirm != nil; (err != nil) != failed || failed && (!errors.Is(err, refused) || !strings.Contains(err.Error(), "are the former ones again")) {
+				t.Error(err)
+			}
+			if copies := h.copies(t); len(copies) > 0 || asked != test.asked {
+				t.Errorf("asked %d times; left is %q", asked, copies)
+			}
+			expectHost(t, h, test.servers, test.has)
+		})
+	}
+}
+
+// TestAFormerFileThatCannotBeRestoredKeepsItsCopy: somebody else has written the manifest.
+func TestAFormerFileThatCannotBeRestoredKeepsItsCopy(t *testing.T) {
+	var h Host
+	h = confirming(t, func(context.Context, journal.LoadBalancerOnNode) error {
+		return errors.Join(os.WriteFile(h.ManifestPath(), []byte("# another"), 0o644), errors.New("connection refused"))
+	})
+	if _, err := h.Write(t.Context(), twoPrimaries, lts); err == nil || !strings.Contains(err.Error(), "another program has changed it since") {
+		t.Error(err)
+	}
+	if got := contentOf(t, h.ManifestPath()); got != "# another" || len(h.copies(t)) != 2 {
+		t.Errorf("the manifest is %s, and the copies are %q", got, h.copies(t))
+	}
+	if got := contentOf(t, h.ConfigPath()); got != configOf(t, twoPrimaries[:1]) {
+		t.Errorf("the configuration is %s", got)
+	}
+}
+
+// TestAKilledProgramIsUndoneByTheNext, unless that comes much later.
+func TestAKilledProgramIsUndoneByTheNext(t *testing.T) {
+	for name, test := range map[string]struct {
+		ago time.Duration
+		has string
+	}{"soon": {0, "haproxy:2"}, "long after": {2 * formerValid, lts}} {
+		t.Run(name, func(t *testing.T) {
+			h := confirming(t, func(context.Context, journal.LoadBalancerOnNode) error { panic("killed") })
+			func() {
+				defer func() { _ = recover() }()
+				_, _ = h.Write(t.Context(), twoPrimaries, lts)
+			}()
+			if copies := h.copies(t); len(copies) != 2 {
+				t.Fatalf("left is %q", copies)
+			}
+			for _, path := range h.copies(t) {
+				if err := os.Chtimes(path, time.Time{}, time.Now().Add(-test.ago)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			h.Confirm = func(context.Context, journal.LoadBalancerOnNode) error { return errors.New("connection refused") }
+			_, err := h.Write(t.Context(), twoPrimaries, "haproxy:3")
+			if err == nil || len(h.copies(t)) > 0 {
+				t.Errorf("%v; left is %q", err, h.copies(t))
+			}
+			if got := contentOf(t, h.ManifestPath()); !strings.Contains(got, `"`+test.has+`"`) {
+				t.Errorf("the manifest is %s", got)
+			}
+		})
+	}
+}
+
+func TestAHostWithoutAFormerManifestHasNothingToRestore(t *testing.T) {
+	h := Host{Etc: t.TempDir(), Confirm: func(context.Context, journal.LoadBalancerOnNode) error { return errors.New("not asked") }}
+	if _, err := h.Write(t.Context(), twoPrimaries, lts); err != nil || len(h.copies(t)) > 0 {
+		t.Errorf("%v; left is %q", err, h.copies(t))
+	}
+	expectHost(t, h, twoPrimaries, lts)
+}

@@ -102,14 +102,20 @@ func TestAStartThatMayGoUnreportedIsWaitedFor(t *testing.T) {
 		c := leftBehind(t, map[string]hosttasksim.Program{"a": {Start: time.Hour}})
 		next := ekco(c)
 		task, owner := on("a")
-		for _, want := range []map[bool]hosttask.State{{false: hosttask.Starting, true: hosttask.Starting}, {false: hosttask.Lost, true: hosttask.Starting}} {
+		for i, want := range []map[bool]hosttask.State{{false: hosttask.Starting, true: hosttask.Starting}, {false: hosttask.Lost, true: hosttask.Starting}} {
+			pass(time.Duration(i) * 31 * time.Second)
 			for _, loses := range []bool{false, true} {
 				task.LosesNode = loses
 				if seen, err := next.Look(t.Context(), task, owner); err != nil || seen.State != want[loses] {
 					t.Errorf("with LosesNode %v it is %+v, %v, want %s", loses, seen, err, want[loses])
 				}
 			}
-			pass(31 * time.Second)
+		}
+		for _, loses := range []bool{true, false} { // nor does an EKCO that ends remove it
+			task.LosesNode = loses
+			if err := next.Tidy(t.Context(), task, owner); err != nil || (len(c.Pods()) == 1) != loses {
+				t.Errorf("%v; with LosesNode %v the pods are %q", err, loses, c.Pods())
+			}
 		}
 	})
 }

@@ -83,7 +83,8 @@ func (t *Tasks) Sweep(ctx context.Context, open func(action string) bool) error 
 func (t *Tasks) Quit(ctx context.Context, open func(action string) bool) error {
 	return t.sweepWhich(ctx, func(pod *corev1.Pod) (string, error) {
 		phase := pod.Status.Phase
-		if phase != corev1.PodSucceeded && phase != corev1.PodRunning && open(pod.Annotations[AnnotationAction]) {
+		runs := phase == corev1.PodSucceeded || phase == corev1.PodRunning || phase == corev1.PodPending && taskOf(pod).LosesNode
+		if !runs && open(pod.Annotations[AnnotationAction]) {
 			return "EKCO ends, and it does not run", nil
 		}
 		return t.hopeless(ctx, pod)

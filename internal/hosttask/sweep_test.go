@@ -24,7 +24,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func on(node string) (hosttask.Task, hosttask.Owner) {
-	return hosttask.Task{Name: "look", Node: node, NodeUID: "uid-" + node, Image: "ekco:1", Limit: journal.Duration(20 * time.Second)},
+	return hosttask.Task{Name: "look", Node: node, NodeUID: "uid-" + node, Image: "ekco:1", Limit: journal.Duration(20 * time.Second), LosesNode: node == "loses"},
 		hosttask.Owner{Action: "a-1", Step: "look " + node}
 }
 
@@ -339,7 +339,7 @@ func TestAtItsEndEKCOTakesAlongWhatDoesNotRun(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			c := leftBehind(t, map[string]hosttasksim.Program{
 				"dies": {Dies: true, Run: time.Millisecond}, "ends": {Run: time.Millisecond}, "runs": {Run: 18 * time.Second}, "starts": {Start: time.Hour},
-				"attended": {Start: time.Hour},
+				"attended": {Start: time.Hour}, "loses": {Start: time.Hour},
 			})
 			next := ekco(c)
 			task, owner := on("attended")
@@ -350,9 +350,9 @@ func TestAtItsEndEKCOTakesAlongWhatDoesNotRun(t *testing.T) {
 			ctx, stop := context.WithCancel(t.Context())
 			stop()
 			next.KeepSwept(ctx, func() bool { return may }, opened)
-			want := []string{"attended Pending", "ends Succeeded", "runs Running"}
+			want := []string{"attended Pending", "ends Succeeded", "loses Pending", "runs Running"}
 			if !may {
-				want = []string{"attended Pending", "dies Failed", "ends Succeeded", "runs Running", "starts Pending"}
+				want = []string{"attended Pending", "dies Failed", "ends Succeeded", "loses Pending", "runs Running", "starts Pending"}
 			}
 			if got := sorted(c.Pods()); !slices.Equal(got, want) {
 				t.Errorf("it leaves %q, want %q", got, want)

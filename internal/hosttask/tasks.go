@@ -404,12 +404,12 @@ func (t *Tasks) Remove(ctx context.Context, task Task, owner Owner) error {
 	return t.removeIf(ctx, task, owner, func(*corev1.Pod) bool { return true })
 }
 
-// Tidy removes the task's pod unless its program runs or has ended. It is for when nobody
-// is going to look at the task for a while.
+// Tidy removes the task's pod unless its program runs or has ended, or may run unreported, see
+// [Task.LosesNode]. It is for when nobody is going to look at the task for a while.
 func (t *Tasks) Tidy(ctx context.Context, task Task, owner Owner) error {
 	return t.removeIf(ctx, task, owner, func(pod *corev1.Pod) bool {
 		seen, ended := task.judge(pod, t.age(pod))
-		return !ended && seen.State != Running
+		return !ended && seen.State != Running && !(task.LosesNode && seen.State == Starting)
 	})
 }
 

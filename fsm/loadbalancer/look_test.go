@@ -27,7 +27,8 @@ func (w *world) reasons(reason string, names ...string) {
 	}
 }
 
-func TestWhatIsInStepIsLookedAtOnceADayAndOnlyTheNextLookIsForetold(t *testing.T) {
+// TestWhatIsInStepIsLookedAtOnceADayOneAfterTheOther: a look changes back what somebody has changed by hand.
+func TestWhatIsInStepIsLookedAtOnceADayOneAfterTheOther(t *testing.T) {
 	w := newWorld(t)
 	for _, name := range []string{"p1", "w1", "w2"} {
 		w.see(name, true)
@@ -41,8 +42,8 @@ func TestWhatIsInStepIsLookedAtOnceADayAndOnlyTheNextLookIsForetold(t *testing.T
 	w.Pass(24*time.Hour - time.Second)
 	w.wants()
 	w.Pass(time.Second)
-	w.reasons("it is looked at once a day, the last time at "+last, "p1", "w1", "w2")
 	for _, name := range []string{"p1", "w1", "w2"} {
+		w.reasons("it is looked at once a day, the last time at "+last, name)
 		w.ends(name, journal.OutcomeDone)
 	}
 	w.wants()

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/replicatedhq/ekco/fsm"
 	"github.com/replicatedhq/ekco/journal"
@@ -26,8 +25,8 @@ type sum struct {
 	verified int
 	lost     []*fsm.Thing
 	rollout  rollout
-	// looks are those in step that were looked at the longest ago, the first of them first.
-	looks []*fsm.Thing
+	// look is the one in step that was looked at the longest ago; nil for none.
+	look *fsm.Thing
 	// list is the ConfigMap, nil if none is known; says is what it shall say, and settled is set
 	// once that is true.
 	list    *fsm.Thing
@@ -112,7 +111,9 @@ func (s *sum) arrange(w *fsm.World, all map[string]*fsm.Thing) {
 		switch {
 		case !b.Facts.Ready:
 		case open[t.Name] == nil && s.inStep(w, t):
-			s.looks = append(s.looks, t)
+			if s.look == nil || lookedBefore(t, s.look) {
+				s.look = t
+			}
 			continue
 		case open[t.Name] == nil && !s.serves(w, t):
 			s.waiting = append(s.waiting, t)
@@ -122,7 +123,6 @@ func (s *sum) arrange(w *fsm.World, all map[string]*fsm.Thing) {
 	slices.SortFunc(s.waiting, func(a, b *fsm.Thing) int {
 		return cmp.Or(comparePrimaries(a, b), cmp.Compare(tried(a), tried(b)), cmp.Compare(a.Name, b.Name))
 	})
-	s.looks = firstLooks(s.looks)
 }
 
 // comparePrimaries puts nodes that are no primaries first.
@@ -136,31 +136,9 @@ func comparePrimaries(a, b *fsm.Thing) int {
 	return -1
 }
 
-// mostLooks is how many are looked at in a row.
-const mostLooks = 16
-
-// firstLooks are those that were looked at the longest ago. To sort all of a thousand, for each event, would
-// take longer than everything else.
-func firstLooks(all []*fsm.Thing) (first []*fsm.Thing) {
-	type look struct {
-		*fsm.Thing
-		at time.Time
-	}
-	earlier := func(a, b look) int { return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.Name, b.Name)) }
-	var few []look
-	for _, t := range all {
-		l := look{t, looked(t)}
-		if len(few) == mostLooks && earlier(l, few[mostLooks-1]) > 0 {
-			continue
-		}
-		at, _ := slices.BinarySearchFunc(few, l, earlier)
-		few = slices.Insert(few, at, l)
-		few = few[:min(len(few), mostLooks)]
-	}
-	for _, l := range few {
-		first = append(first, l.Thing)
-	}
-	return first
+// lookedBefore reports whether the last look at one was before that at the other.
+func lookedBefore(a, b *fsm.Thing) bool {
+	return cmp.Or(looked(a).Compare(looked(b)), cmp.Compare(a.Name, b.Name)) < 0
 }
 
 // openOn returns the open actions that change load balancers, by the names of their nodes.

@@ -2,7 +2,6 @@ package loadbalancer
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/replicatedhq/ekco/fsm"
@@ -68,11 +67,11 @@ func (s *sum) wants(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 	}
 }
 
-// wantsLook wants what is in step looked at once a day. Of what is not due yet only the next is named.
+// wantsLook wants what is in step looked at once a day, one node after the other: where somebody has changed the files
+// by hand, a look changes them back.
 func (s *sum) wantsLook(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
-	due := lookDue(t, w, lookAgain)
-	if i := slices.Index(s.looks, t); i == 0 || i > 0 && !w.Now.Before(due) {
-		want(fsm.Want{Kind: journal.ActionUpdateLoadBalancer, Due: due, Rank: t.Since})
+	if t == s.look && rolloutOf(w).changing == 0 {
+		want(fsm.Want{Kind: journal.ActionUpdateLoadBalancer, Due: lookDue(t, w, lookAgain), Rank: t.Since})
 	}
 }
 

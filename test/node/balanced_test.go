@@ -24,9 +24,6 @@ import (
 // Names of one image of HAProxy.
 var haproxyImages = []string{"ekco.test/haproxy:1", "ekco.test/haproxy:2"}
 
-// brokenHAProxy is the name of an image that accepts the configuration, and does not run with it.
-const brokenHAProxy = "ekco.test/haproxy:broken"
-
 // balanced is a cluster whose only real node is a primary with HAProxy.
 type balanced struct{ *world }
 
@@ -83,16 +80,21 @@ func TestTheLoadBalancerOfARealNode(t *testing.T) {
 		})
 		first = w.serves(t, haproxyImages[0], 1)
 	})
-	t.Run("an image that cannot be pulled", func(t *testing.T) {
-		w.shall(t, "ekco.test/none:1", "90s")
-		w.awaitRead(t, "EKCO says that the image cannot be had", func(history string) bool {
-			return strings.Contains(history, "check real-1 failed") && strings.Contains(history, "ekco.test/none:1")
-		}, "history", "--component", "loadbalancer", "--limit", "30")
-		if now, seen := w.haproxy(t); now != first {
-			t.Errorf("HAProxy was started anew: %s", seen)
-		}
-		w.node.WaitReady(t)
-	})
+	for _, image := range []struct{ name, why string }{{"ekco.test/none:1", "ekco.test/none:1"}, {refusingHAProxy, "is not -HUP PROCESS"}} {
+		t.Run("image "+image.name+" does not pass the check", func(t *testing.T) {
+			if image.name == refusingHAProxy {
+				w.node.Import(t, built(t, refusingHAProxyImage))
+			}
+			w.shall(t, image.name, "90s")
+			w.awaitRead(t, "EKCO says why", func(history string) bool {
+				return strings.Contains(history, "check real-1 failed") && strings.Contains(history, image.why)
+			}, "history", "--component", "loadbalancer", "--limit", "30")
+			if now, seen := w.haproxy(t); now != first {
+				t.Errorf("HAProxy was started anew: %s", seen)
+			}
+			w.node.WaitReady(t)
+		})
+	}
 	t.Run("an image with which HAProxy does not work", func(t *testing.T) { w.takesBackABrokenHAProxy(t) })
 	t.Run("another image", func(t *testing.T) {
 		w.shall(t, haproxyImages[1], "90s")

@@ -11,10 +11,16 @@ import (
 	loadbalancertest "github.com/replicatedhq/ekco/test/loadbalancer"
 )
 
+// brokenHAProxy and refusingHAProxy are the names of images with which HAProxy does not work.
+const (
+	brokenHAProxy   = "ekco.test/haproxy:broken"
+	refusingHAProxy = "ekco.test/haproxy:refusing"
+)
+
 // buildHAProxy writes an image of a real HAProxy, under these names: as the one of Docker Hub, it runs
-// as a master with a worker, has its configuration in /usr/local/etc/haproxy, and /bin/kill. One that is broken checks
-// a configuration, but does not run with it. source is EKCO's module.
-func buildHAProxy(ctx context.Context, source, path string, broken bool, names ...string) error {
+// as a master with a worker, has its configuration in /usr/local/etc/haproxy, and /bin/kill. [brokenHAProxy] accepts a
+// configuration, but does not run with it, and [refusingHAProxy] accepts none. source is EKCO's module.
+func buildHAProxy(ctx context.Context, source, path string, names ...string) error {
 	all, err := loadbalancertest.Install(ctx, filepath.Join(source, "test/loadbalancer"))
 	if err != nil {
 		return err
@@ -34,10 +40,13 @@ func buildHAProxy(ctx context.Context, source, path string, broken bool, names .
 		if err != nil {
 			return err
 		}
+		if part == "usr/sbin/haproxy" && names[0] == refusingHAProxy {
+			files[0].content = kill
+		}
 		content = append(content, files...)
 	}
 	command := []string{"/usr/sbin/haproxy", "-W", "-db", "-f", "/usr/local/etc/haproxy/haproxy.cfg"}
-	if broken {
+	if names[0] == brokenHAProxy {
 		command = []string{"/usr/sbin/haproxy", "-v"}
 	}
 	return writeImage(path, command, names, content...)

@@ -11,11 +11,17 @@ import (
 	"github.com/replicatedhq/ekco/internal/sim/rights"
 )
 
+// onlyAsRoot skips a test for other users, who may set neither owners nor labels.
+func onlyAsRoot(t *testing.T) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("only root may do this")
+	}
+}
+
 // TestOwnersAreKeptWithTheRightToChangeThem: CHOWN is the only capability, as in EKCO's pod.
 func TestOwnersAreKeptWithTheRightToChangeThem(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("only root may give a file away")
-	}
+	onlyAsRoot(t)
 	for _, owner := range [][2]int{{0, 27}, {1001, 1001}} {
 		path := file(t, "old", 0o444)
 		if err := errors.Join(os.Chown(path, owner[0], owner[1]), unix.Setxattr(path, "user.ekco", []byte("kept"), 0)); err != nil {
@@ -33,6 +39,7 @@ func TestOwnersAreKeptWithTheRightToChangeThem(t *testing.T) {
 }
 
 func TestWhatTheKernelMadeOfTheContentIsNotCopied(t *testing.T) {
+	onlyAsRoot(t)
 	for want, edit := range map[string]func(func()) error{
 		"":        func(do func()) error { return rights.Only(nil, do) }, // without the right to set a label, it is left out
 		"a label": func(do func()) error { do(); return nil },
@@ -40,7 +47,7 @@ func TestWhatTheKernelMadeOfTheContentIsNotCopied(t *testing.T) {
 		path := file(t, "old", 0o600)
 		for name, value := range map[string]string{"security.ima": "of the old content", "security.evm": "of it too", "security.label": "a label"} {
 			if err := unix.Setxattr(path, name, []byte(value), 0); err != nil {
-				t.Skipf("%s cannot be set here: %v", name, err)
+				t.Fatalf("set %s on a file of %s: %v", name, os.TempDir(), err)
 			}
 		}
 		var written error
@@ -59,10 +66,11 @@ func TestWhatTheKernelMadeOfTheContentIsNotCopied(t *testing.T) {
 }
 
 func TestALabelThatMayNotBeSetIsAnErrorWhereItCounts(t *testing.T) {
+	onlyAsRoot(t)
 	for name, has := range map[string]bool{"security.label": true, "trusted.ekco": false} {
 		path := file(t, "new", 0o600)
 		if err := unix.Setxattr(path, name, []byte("of the kernel"), 0); err != nil {
-			t.Skipf("%s cannot be set here: %v", name, err)
+			t.Fatalf("set %s on a file of %s: %v", name, os.TempDir(), err)
 		}
 		if !has {
 			if err := unix.Removexattr(path, name); err != nil {

@@ -18,3 +18,17 @@ func (of Rotation) Fails(with func(path string) error) Rotation {
 	}
 	return of
 }
+
+// Changes returns a rotation that writes what change makes of each new content.
+func (of Rotation) Changes(change func(path string, content []byte) []byte) Rotation {
+	of.writes = func(path string, content []byte) (durable.Replacement, error) {
+		return durable.Prepare(path, change(path, content))
+	}
+	return of
+}
+
+// Verify and Differs check a renewed certificate.
+var (
+	Verify  = verify
+	Differs = differs
+)

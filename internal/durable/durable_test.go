@@ -3,14 +3,18 @@ package durable
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/replicatedhq/ekco/internal/sim/rights"
 )
 
 func file(t *testing.T, content string, mode fs.FileMode) string {
@@ -178,6 +182,103 @@ func TestWhatCannotBeWrittenLeavesTheOldContent(t *testing.T) {
 			t.Errorf("%s: it was written", name)
 		}
 		expect(t, path, "old", 0o600)
+	}
+}
+
+// TestWithoutRoomToGrowTheOldContentStays: the disk has room for the new content once, and not for a copy of it.
+func TestWithoutRoomToGrowTheOldContentStays(t *testing.T) {
+	dir := t.TempDir()
+	path, content := filepath.Join(dir, "file"), bytes.Repeat([]byte("x"), 100<<10)
+	var written error
+	var left []byte
+	onSmallDisk(t, dir, 150<<10, func() error {
+		if err := os.WriteFile(path, []byte("old"), 0o600); err != nil {
+			return err
+		}
+		written = Overwrite(path, content, 0o600)
+		var err error
+		left, err = os.ReadFile(path)
+		return err
+	})
+	if !errors.Is(written, unix.ENOSPC) || string(left) != "old" {
+		t.Errorf("%v: it has %.40q", written, left)
+	}
+}
+
+// onSmallDisk runs do with a disk of that size at dir, which nothing else sees.
+func onSmallDisk(t *testing.T, dir string, size int, do func() error) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("only root may mount")
+	}
+	result := make(chan error)
+	go func() {
+		runtime.LockOSThread() // never unlocked: the disk is gone when the thread ends
+		err := unix.Unshare(unix.CLONE_NEWNS)
+		if err == nil {
+			err = unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, "")
+		}
+		if err == nil {
+			err = unix.Mount("small", dir, "tmpfs", 0, fmt.Sprintf("size=%d", size))
+		}
+		if err == nil {
+			err = do()
+		}
+		result <- err
+	}()
+	if err := <-result; err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestWhatCannotBeReadBackLeavesTheOldContent: without DAC_OVERRIDE, root cannot read a file of mode 0200.
+func TestWhatCannotBeReadBackLeavesTheOldContent(t *testing.T) {
+	path := file(t, "old", 0o600)
+	var written error
+	if err := withoutRights(func() { written = Overwrite(path, []byte("new"), 0o200) }); err != nil || !errors.Is(written, fs.ErrPermission) {
+		t.Error(err, written)
+	}
+	expect(t, path, "old", 0o600)
+	if err := same(path, []byte("new")); err == nil || !strings.Contains(err.Error(), "has not what was written into it") {
+		t.Error(err)
+	}
+}
+
+// withoutRights runs do without root's right to read any file.
+func withoutRights(do func()) error {
+	if os.Geteuid() == 0 {
+		return rights.Only(nil, do)
+	}
+	do()
+	return nil
+}
+
+// TestNoOldTextIsReadAfterTheNew: the file cannot be made shorter, as if the host had crashed before that.
+func TestNoOldTextIsReadAfterTheNew(t *testing.T) {
+	descriptor, err := unix.MemfdCreate("file", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := os.NewFile(uintptr(descriptor), "file")
+	defer file.Close()
+	if _, err := file.WriteString("old text\n"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := unix.FcntlInt(file.Fd(), unix.F_ADD_SEALS, unix.F_SEAL_SHRINK); err != nil {
+		t.Fatal(err)
+	}
+	if err := overwriteOpen(file, []byte("new\n"), 0o600); !errors.Is(err, fs.ErrPermission) {
+		t.Error(err)
+	}
+	content := make([]byte, 20)
+	if n, _ := file.ReadAt(content, 0); string(content[:n]) != "new\n\n\n\n\n\n" {
+		t.Errorf("it has %q", content[:n])
+	}
+}
+
+func TestAHugeOldFileIsNotFilledToItsEnd(t *testing.T) {
+	if size := len(filled([]byte("new\n"), overwritten+1)); size != overwritten {
+		t.Errorf("it is filled to %d bytes", size)
 	}
 }
 

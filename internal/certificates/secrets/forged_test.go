@@ -1,6 +1,8 @@
 package secrets_test
 
 import (
+	"crypto/x509"
+	"encoding/asn1"
 	"encoding/base64"
 	"strings"
 	"testing"
@@ -14,30 +16,59 @@ import (
 // TestTheClusterVouchesForNothingThatSomebodyWroteIntoTheRegistrysSecret: he would have a certificate of
 // the cluster's CA, and its key, for any name and any client that he likes.
 func TestTheClusterVouchesForNothingThatSomebodyWroteIntoTheRegistrysSecret(t *testing.T) {
-	for want, forge := range map[string]func(t *testing.T, c *certificatestest.Cluster) (crt, key []byte){
-		"the cluster's CA has not signed the certificate in Secret kurl/registry-pki (registry.crt)": func(t *testing.T, _ *certificatestest.Cluster) (crt, key []byte) {
+	const unsigned, notForServers = "the cluster's CA has not signed the certificate in Secret kurl/registry-pki (registry.crt)",
+		"the certificate in Secret kurl/registry-pki (registry.crt) is not for servers alone"
+	for name, test := range map[string]struct {
+		forge func(t *testing.T, c *certificatestest.Cluster) (crt, key []byte)
+		want  string
+	}{
+		"of another CA": {func(t *testing.T, _ *certificatestest.Cluster) (crt, key []byte) {
 			return certificatestest.Serving(t, certificatestest.CA(t, "somebody", time.Now().Add(certificates.Year)), "kubernetes-admin", soon(), "kubernetes.default.svc")
-		},
-		"the certificate in Secret kurl/registry-pki (registry.crt) is not for servers alone": func(t *testing.T, c *certificatestest.Cluster) (crt, key []byte) {
-			return certificatestest.Pair(t, c.CA, "a client whose certificate expires", soon())
-		},
+		}, unsigned},
+		"for clients, too": {changed(func(server *x509.Certificate) {
+			server.ExtKeyUsage = append(server.ExtKeyUsage, x509.ExtKeyUsageClientAuth)
+		}), notForServers},
+		"for all purposes":    {changed(func(server *x509.Certificate) { server.ExtKeyUsage = nil }), notForServers},
+		"for another usage":   {changed(func(server *x509.Certificate) { server.UnknownExtKeyUsage = []asn1.ObjectIdentifier{{1, 2, 3}} }), notForServers},
+		"of a CA for servers": {changed(func(server *x509.Certificate) { server.IsCA = true }), notForServers},
 	} {
 		within(t, func(t *testing.T, c *certificatestest.Cluster) {
 			c.InstallRegistry(soon(), 0)
-			crt, private := forge(t, c)
+			crt, private := test.forge(t, c)
 			c.Edit(certificatestest.RegistrySecret, func(object map[string]any) {
 				data := object["data"].(map[string]any)
 				data["registry.crt"], data["registry.key"] = base64.StdEncoding.EncodeToString(crt), base64.StdEncoding.EncodeToString(private)
 			})
 			if facts := read(t, c, journal.CertificateRegistry); !facts.Due || facts.Unreadable != "" {
-				t.Errorf("the facts are %+v", facts)
+				t.Errorf("%s: the facts are %+v", name, facts)
 			}
-			if err := c.Store().Ready(t.Context(), journal.CertificateRegistry); err == nil || !strings.Contains(err.Error(), want) {
-				t.Errorf("got %v, want %s", err, want)
+			if err := c.Store().Ready(t.Context(), journal.CertificateRegistry); err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("%s: got %v, want %s", name, err, test.want)
 			}
-			if _, err := c.Store().Renew(t.Context(), journal.CertificateRegistry); err == nil || !strings.Contains(err.Error(), want) || len(c.Effects()) != 0 {
-				t.Errorf("%v: %v", err, c.Effects())
+			if _, err := c.Store().Renew(t.Context(), journal.CertificateRegistry); err == nil || !strings.Contains(err.Error(), test.want) || len(c.Effects()) != 0 {
+				t.Errorf("%s: %v: %v", name, err, c.Effects())
 			}
 		})
+	}
+}
+
+// changed forges a certificate that the cluster's CA signed for a server and that is changed in one thing.
+func changed(change func(server *x509.Certificate)) func(t *testing.T, c *certificatestest.Cluster) (crt, key []byte) {
+	return func(t *testing.T, c *certificatestest.Cluster) (crt, key []byte) {
+		t.Helper()
+		content, _ := certificatestest.Serving(t, c.CA, "registry.kurl.svc.cluster.local", soon(), "registry.kurl")
+		server, err := certificates.File{Content: content}.One()
+		if err != nil {
+			t.Fatal(err)
+		}
+		change(server)
+		forged, private, err := certificates.Renew(server, c.CA, certificates.Renewal{Now: soon().Add(-certificates.Year), For: certificates.Year})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if key, err = certificates.EncodeKey(private); err != nil {
+			t.Fatal(err)
+		}
+		return certificates.EncodeChain(forged), key
 	}
 }

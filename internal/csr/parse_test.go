@@ -1,7 +1,11 @@
 package csr_test
 
 import (
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/asn1"
 	"encoding/json"
+	"strings"
 	"testing"
 	"unicode"
 	"unicode/utf8"
@@ -45,6 +49,38 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("fit, and without key: %+v", asked)
 		}
 	})
+}
+
+// TestNamesThatGoDoesNotReadAreFound: another signer may read them, and put them into the certificate.
+func TestNamesThatGoDoesNotReadAreFound(t *testing.T) {
+	name := func(tag byte, content string) string { return string([]byte{tag, byte(len(content))}) + content }
+	sequence := func(names ...string) string { return name(0x30, strings.Join(names, "")) }
+	dns, subject := name(0x82, "w1"), sequence()
+	for of, test := range map[string]struct {
+		value string
+		want  bool
+	}{
+		"a DNS name":                {sequence(dns), false},
+		"no name":                   {sequence(), false},
+		"an otherName":              {sequence(dns, name(0xa0, "\x06\x01\x01"+name(0xa0, name(0x0c, "w2")))), true},
+		"an otherName alone":        {sequence(name(0xa0, "\x06\x01\x01"+name(0xa0, name(0x0c, "w2")))), true},
+		"an x400Address":            {sequence(dns, name(0xa3, subject)), true},
+		"a directoryName":           {sequence(dns, name(0xa4, subject)), true},
+		"an ediPartyName":           {sequence(dns, name(0xa5, name(0x81, "w2"))), true},
+		"a registeredID":            {sequence(dns, name(0x88, "\x2a\x03")), true},
+		"a DNS name that has parts": {sequence(dns, name(0xa2, name(0x82, "w2"))), true},
+		"further names behind":      {sequence(dns) + sequence(name(0x82, "w2")), true},
+	} {
+		template := csrsim.Template("w1")
+		template.ExtraExtensions = []pkix.Extension{{Id: asn1.ObjectIdentifier{2, 5, 29, 17}, Value: []byte(test.value)}}
+		asked := csr.Parse(csrsim.Object("csr-1", "w1", csrsim.Sign(template, nil)))
+		if got := strings.Contains(asked.Unfit, "neither DNS names nor addresses"); got != test.want || !got && asked.Unfit != "" {
+			t.Errorf("%s: %q", of, asked.Unfit)
+		}
+	}
+	if !csr.HasFurtherNames([]byte("no ASN.1"), &x509.CertificateRequest{}) {
+		t.Error("what cannot be read is taken for no names")
+	}
 }
 
 func TestADecidedRequestIsNotEvenParsed(t *testing.T) {

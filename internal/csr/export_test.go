@@ -1,0 +1,4 @@
+package csr
+
+// HasFurtherNames is tested by itself with what [Parse] refuses before.
+var HasFurtherNames = hasFurtherNames

@@ -183,6 +183,32 @@ func TestWhatIsDueOnAPrimaryIsRenewedAndLookedAt(t *testing.T) {
 	}
 }
 
+// TestAPrimaryIsNotRenewedTwiceWithoutALook: until then, its old certificates are on record as due.
+func TestAPrimaryIsNotRenewedTwiceWithoutALook(t *testing.T) {
+	for _, dry := range []bool{true, false} {
+		w := newPrimaries(t)
+		w.P.DryRun = dry
+		w.observe(p1, w.on(5*day, nil))
+		if !dry {
+			w.looks(p1, "nobody has looked", w.on(5*day, nil))
+		}
+		rec := w.openOn(p1, journal.ActionRenewControlPlane)
+		if rec == nil {
+			t.Fatalf("refused: %+v", w.S.Refusals)
+		}
+		if dry {
+			w.End(rec, journal.OutcomeDryRun)
+		} else {
+			w.ends(rec, map[string]any{"result": journal.ControlPlaneRenewed{Rotated: []string{"admin.conf"}}})
+		}
+		w.observe(p1, w.on(5*day, func(f *journal.CertificateFacts) { f.On.Again = "its API server serves another certificate" }))
+		w.Pass(2 * troubled)
+		if rec := w.openOn(p1, journal.ActionRenewControlPlane); rec != nil {
+			t.Errorf("dry run is %v: %s", dry, rec.Request.Reason)
+		}
+	}
+}
+
 func TestWhatIsWrongWithOneDoesNotKeepTheOthersFromBeingRenewed(t *testing.T) {
 	w := newPrimaries(t)
 	w.observe(p1, w.on(0, nil))

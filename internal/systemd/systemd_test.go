@@ -24,11 +24,17 @@ const kubelet = "kubelet.service"
 // unit returns the kubelet's, looked at often.
 func unit(t *testing.T, s *systemdtest.Systemd) *systemd.Unit {
 	t.Helper()
+	return steadyUnit(t, s, 20*time.Millisecond)
+}
+
+// steadyUnit returns it with another [systemd.Systemd.Steady].
+func steadyUnit(t *testing.T, s *systemdtest.Systemd, steady time.Duration) *systemd.Unit {
+	t.Helper()
 	conn, err := systemd.Connect(t.Context(), s.Address)
 	if err != nil {
 		t.Fatal(err)
 	}
-	conn.Steady, conn.Look = 20*time.Millisecond, time.Millisecond
+	conn.Steady, conn.Look = steady, time.Millisecond
 	t.Cleanup(func() {
 		if err := conn.Close(); err != nil {
 			t.Error(err)
@@ -106,6 +112,34 @@ func TestTheOldProcessIsNotTakenForTheNewOne(t *testing.T) {
 	s.AfterRestart(kubelet, append(slices.Repeat([]systemdtest.State{old}, 60), systemdtest.Running())...)
 	if err := unit(t, s).Restart(t.Context()); err != nil || s.Left(kubelet) > 0 {
 		t.Errorf("%v, %d left", err, s.Left(kubelet))
+	}
+}
+
+func TestAUnitIsAwaitedUntilItIsSteady(t *testing.T) {
+	s := systemdtest.Start(t, kubelet)
+	ctx, cancel := context.WithCancel(t.Context())
+	s.AfterRestart(kubelet, slices.Repeat([]systemdtest.State{systemdtest.Running()}, 5)...)
+	s.Settled(cancel)
+	if err := steadyUnit(t, s, time.Hour).Restart(ctx); !errors.Is(err, context.Canceled) || s.Left(kubelet) > 0 {
+		t.Errorf("%v, %d left", err, s.Left(kubelet))
+	}
+}
+
+// TestEachBreakMakesAUnitUnsteady: with Steady 0, a unit is steady when two looks in a row find the same start.
+func TestEachBreakMakesAUnitUnsteady(t *testing.T) {
+	active := systemdtest.Running()
+	reloading := active
+	reloading.Active, reloading.Sub = "reloading", "reload"
+	another := systemdtest.Running()
+	for name, states := range map[string][]systemdtest.State{
+		"another start between two looks": {active, systemdtest.Running(), another, another},
+		"a reload":                        {active, reloading, active, active},
+	} {
+		s := systemdtest.Start(t, kubelet)
+		s.AfterRestart(kubelet, states...)
+		if err := steadyUnit(t, s, 0).Restart(t.Context()); err != nil || s.Left(kubelet) > 0 {
+			t.Errorf("%s: %v, %d left", name, err, s.Left(kubelet))
+		}
 	}
 }
 

@@ -126,13 +126,14 @@ func (s *terminal) resize(t *testing.T, rows, columns uint16) {
 	})
 }
 
-// ends waits until the program has ended, and returns its exit code.
+// ends waits until the program has ended and all that it has written is shown, and returns its exit code.
 func (s *terminal) ends(t *testing.T) int {
 	t.Helper()
 	waited := make(chan struct{})
 	go func() {
 		defer close(waited)
 		_ = s.program.Wait() // how it ended is in ProcessState
+		s.reading.Wait()
 	}()
 	select {
 	case <-waited:

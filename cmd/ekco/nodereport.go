@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"os/signal"
 	"sync"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -49,6 +51,12 @@ func newHostTaskCommand(a *app) *cobra.Command {
 	)
 	addCertificateTasks(a, cmd)
 	return cmd
+}
+
+// untilEnded returns a context that ends when the pod of a host task is ended, so that the task can restore what it has
+// changed.
+func untilEnded(ctx context.Context) (context.Context, context.CancelFunc) {
+	return signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGINT)
 }
 
 // besideOf is what runs beside an operator's ring.

@@ -73,7 +73,9 @@ func newHostTaskKubeconfigsCommand(a *app) *cobra.Command {
 			if confirm {
 				change = a.moveKubelet
 			}
-			set, err := change(cmd.Context(), etc, kubeconfigNames(admin), server)
+			ctx, stop := untilEnded(cmd.Context())
+			defer stop()
+			set, err := change(ctx, etc, kubeconfigNames(admin), server)
 			for i, file := range set.Files { // as the host calls it
 				if of, within := strings.CutPrefix(file.Path, etc); within {
 					set.Files[i].Path = "/etc" + of

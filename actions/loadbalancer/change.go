@@ -216,7 +216,7 @@ func (p Parts) planKubeconfigs(plan *journal.Plan, facts journal.KubeconfigsFact
 				args = append(args, "--admin")
 			}
 			task := tasks.Task{
-				Name: KubeconfigTask, Node: node.Name, NodeUID: node.UID, Image: p.Image, Args: args, Privileged: true,
+				Name: KubeconfigTask, Node: node.Name, NodeUID: node.UID, Image: p.Image, Args: args, Privileged: true, LosesNode: true,
 				Limit: journal.Duration(kubeconfig.MoveTimeout), Grace: journal.Duration(kubeconfig.RestoreTimeout),
 				Paths: []tasks.Path{
 					{Host: "/var/run/dbus", At: "/var/run/dbus", Type: "Directory"},

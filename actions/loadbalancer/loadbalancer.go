@@ -35,6 +35,8 @@ const (
 	reachTimeout   = time.Minute
 	// restartTries is how often HAProxy is restarted with a manifest with which it did not work.
 	restartTries = 2
+	// restoreTimeout is how long it may take to restore the former files.
+	restoreTimeout = 20 * time.Second
 	// pullTimeout is how long pulling an image may take. Installers wait two minutes for a pending pod.
 	pullTimeout = 90 * time.Second
 )
@@ -138,24 +140,26 @@ func (p Parts) plan(_ context.Context, record journal.ActionRecord) (plan journa
 }
 
 func (p Parts) task(record journal.ActionRecord, shall journal.LoadBalancerInput) tasks.Task {
-	node := record.Subject.Name
-	if record.Kind != journal.ActionRestartLoadBalancer {
-		return p.writing(node, shall.NodeUID, shall.Primaries)
+	args := []string{AskFirst}
+	if record.Kind == journal.ActionRestartLoadBalancer {
+		args = append(args, "--image="+shall.Image, Trial+"="+p.Trial.String())
 	}
-	manifest := []string{"--image=" + shall.Image, Trial + "=" + p.Trial.String()}
-	if shall.Version == loadbalancer.TCPFileVersion {
-		manifest = append(manifest, TCPProbe)
+	if record.Kind == journal.ActionRestartLoadBalancer && shall.Version == loadbalancer.TCPFileVersion {
+		args = append(args, TCPProbe)
 	}
-	task := p.writing(node, shall.NodeUID, shall.Primaries, manifest...)
+	task := p.writing(record.Subject.Name, shall.NodeUID, shall.Primaries, args...)
 	asKubelet(&task)
 	task.Paths = append(task.Paths, tasks.Path{Host: kubeletConfig, At: HostEtc + "/kubernetes/kubelet.conf", Type: "File"})
-	task.Limit = journal.Duration(p.Trial + time.Minute) // to restore the files, and what a busy host takes
+	if record.Kind == journal.ActionRestartLoadBalancer {
+		task.LosesNode, task.Grace = true, journal.Duration(restoreTimeout)
+		task.Limit = journal.Duration(p.Trial + time.Minute) // to restore the files, and what a busy host takes
+	}
 	return task
 }
 
-// asKubelet lets a task ask the API server as the node's kubelet does, while that may not reach it.
+// asKubelet lets a task ask API servers as the node's kubelet does.
 func asKubelet(task *tasks.Task) {
-	task.HostNetwork, task.LosesNode = true, true
+	task.HostNetwork = true
 	for _, directory := range []string{kubeletPKI, clusterPKI} {
 		task.Paths = append(task.Paths, tasks.Path{Host: directory, At: directory, Type: "DirectoryOrCreate"})
 	}
@@ -175,6 +179,9 @@ const KeepManifest = "--keep-manifest"
 
 // TCPProbe is the flag for a manifest in version [loadbalancer.TCPFileVersion].
 const TCPProbe = "--tcp-probe"
+
+// AskFirst is the flag that makes the program write no configuration if no API server answers the host at any primary.
+const AskFirst = "--ask-first"
 
 // Trial is the flag for [Parts.Trial].
 const Trial = "--trial"

@@ -86,13 +86,18 @@ func balancerPolicy(cfg config.Config) fsmbalancer.Policy {
 // newHostTaskBalancerCommand writes the files of a host, and its manifest where an image is given.
 func newHostTaskBalancerCommand(a *app) *cobra.Command {
 	var etc, image string
-	var keep, tcp bool
+	var keep, tcp, askFirst bool
 	var trial time.Duration
 	var primaries []string
 	cmd := &cobra.Command{
 		Use: hostTaskBalancer, Hidden: true, Args: noArgument,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx, stop := untilEnded(cmd.Context())
+			defer stop()
 			host := loadbalancer.Host{Etc: etc, TCPProbe: tcp}
+			if askFirst {
+				host.AnyServes = func(primaries []string) error { return a.anyServes(ctx, etc, primaries) }
+			}
 			if trial > 0 {
 				host.Confirm = a.balancerRuns(etc, trial)
 			}
@@ -104,7 +109,7 @@ func newHostTaskBalancerCommand(a *app) *cobra.Command {
 			case keep:
 				on, err = host.Provide(primaries, image)
 			default:
-				on, err = host.Write(cmd.Context(), primaries, image)
+				on, err = host.Write(ctx, primaries, image)
 			}
 			return hosttask.Say(cmd.OutOrStdout(), on, err)
 		},
@@ -112,10 +117,25 @@ func newHostTaskBalancerCommand(a *app) *cobra.Command {
 	cmd.Flags().StringVar(&etc, "host-etc-dir", actionsbalancer.HostEtc, "the host's /etc")
 	cmd.Flags().StringVar(&image, "image", "", "HAProxy's; the manifest is left alone without it")
 	cmd.Flags().BoolVar(&keep, strings.TrimPrefix(actionsbalancer.KeepManifest, "--"), false, "a manifest that there is stays as it is, whatever its image")
+	cmd.Flags().BoolVar(&askFirst, strings.TrimPrefix(actionsbalancer.AskFirst, "--"), false, "write no configuration if no API server answers the host at any primary")
 	cmd.Flags().DurationVar(&trial, strings.TrimPrefix(actionsbalancer.Trial, "--"), 0, "restore the former files if HAProxy does not work with a new manifest within this time")
 	cmd.Flags().BoolVar(&tcp, strings.TrimPrefix(actionsbalancer.TCPProbe, "--"), false, "the liveness probe only opens a connection")
 	cmd.Flags().StringSliceVar(&primaries, primaryHost, nil, "the primaries")
 	return cmd
+}
+
+// anyServes asks the API servers of the primaries as the kubelet of this host does.
+func (a *app) anyServes(ctx context.Context, etc string, primaries []string) error {
+	node, _ := a.env(hosttask.EnvNode)
+	file, err := kubeconfig.In(etc, "kubelet.conf")
+	if err != nil {
+		return err
+	}
+	addresses := make([]string, len(primaries))
+	for i, primary := range primaries {
+		addresses[i] = net.JoinHostPort(strings.Trim(primary, "[]"), strconv.Itoa(loadbalancer.APIPort))
+	}
+	return file.AnyServes(ctx, addresses, node)
 }
 
 // balancerRuns returns when the kubelet reports, through the HAProxy of this host, that HAProxy runs with a manifest.

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -166,9 +167,7 @@ func TestHostTaskPointsTheKubeletToAServerThatAnswers(t *testing.T) {
 		}
 	}))
 	defer server.Close()
-	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
-	config := "clusters:\n- name: kubernetes\n  cluster: {server: \"https://10.0.0.1:6443\", certificate-authority-data: " + base64.StdEncoding.EncodeToString(ca) +
-		"}\ncontexts: [{name: c, context: {cluster: kubernetes, user: u}}]\ncurrent-context: c\nusers: [{name: u, user: {token: mine}}]\n"
+	config := kubeletOf(server, "https://10.0.0.1:6443")
 	if err := os.WriteFile(filepath.Join(etc, "kubernetes", "kubelet.conf"), []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -201,4 +200,45 @@ func TestHostTaskPointsTheKubeletToAServerThatAnswers(t *testing.T) {
 	if err != nil || string(content) != strings.Replace(config, "https://10.0.0.1:6443", server.URL, 1) || len(host.Restarts()) != 1 {
 		t.Errorf("%v: restarted %v: %s", err, host.Restarts(), content)
 	}
+}
+
+// TestHostTaskThatIsEndedRestoresTheFormerServer: a kubelet that does not work with the new one cannot be told to.
+func TestHostTaskThatIsEndedRestoresTheFormerServer(t *testing.T) {
+	d := newDesk(t, nil)
+	etc, host := hostOf(t, d, kubelet)
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if len(host.Restarts()) == 1 {
+			if err := syscall.Kill(os.Getpid(), syscall.SIGTERM); err != nil {
+				t.Error(err)
+			}
+		}
+		renewed := metav1.NewMicroTime(time.Now().Add(-time.Hour)) // the kubelet has not reached it since
+		if err := json.NewEncoder(w).Encode(coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{RenewTime: &renewed}}); err != nil {
+			t.Error(err)
+		}
+	}))
+	defer server.Close()
+	config := kubeletOf(server, "https://10.0.0.1:6443")
+	if err := os.WriteFile(filepath.Join(etc, "kubernetes", "kubelet.conf"), []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	env := d.app.env
+	d.app.env = func(name string) (string, bool) {
+		if name == hosttask.EnvNode {
+			return "worker-1", true
+		}
+		return env(name)
+	}
+	d.expect(d.types(hostTaskCommand, hostTaskKubeconfigs, "--server="+server.URL, "--host-etc-dir="+etc, actionsbalancer.Confirm), exitDone, `ekco-outcome {"failed":`, "")
+	content, err := os.ReadFile(filepath.Join(etc, "kubernetes", "kubelet.conf"))
+	if err != nil || string(content) != config || len(host.Restarts()) != 2 {
+		t.Errorf("%v: restarted %v: %s", err, host.Restarts(), content)
+	}
+}
+
+// kubeletOf is a kubeconfig with the CA of a server, for another address.
+func kubeletOf(server *httptest.Server, address string) string {
+	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	return "clusters:\n- name: kubernetes\n  cluster: {server: \"" + address + "\", certificate-authority-data: " + base64.StdEncoding.EncodeToString(ca) +
+		"}\ncontexts: [{name: c, context: {cluster: kubernetes, user: u}}]\ncurrent-context: c\nusers: [{name: u, user: {token: mine}}]\n"
 }

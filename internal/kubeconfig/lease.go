@@ -9,7 +9,9 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -33,7 +35,7 @@ func (f File) LeaseRenewed(ctx context.Context, server, node string) (time.Time,
 		return time.Time{}, err
 	}
 	var lease coordinationv1.Lease
-	if err := get(ctx, config, server, "/apis/coordination.k8s.io/v1/namespaces/"+corev1.NamespaceNodeLease+"/leases/"+url.PathEscape(node), &lease); err != nil {
+	if err := get(ctx, config, server, leasePath(node), &lease); err != nil {
 		return time.Time{}, fmt.Errorf("read the Lease of node %s from %s: %w", node, Redacted(server), err)
 	}
 	if lease.Spec.RenewTime == nil {
@@ -42,20 +44,38 @@ func (f File) LeaseRenewed(ctx context.Context, server, node string) (time.Time,
 	return lease.Spec.RenewTime.Time, nil
 }
 
-// AwaitPod waits until a pod of the kubelet's node fits, according to the API server that answers at an address of
-// this host. It asks like [File.LeaseRenewed]; the server's certificate is to have the name of the kubeconfig's server.
-// After the timeout it returns the last error.
-func (f File) AwaitPod(ctx context.Context, address, namespace, name string, timeout time.Duration, fits func(*corev1.Pod) error) error {
-	config, err := f.client()
+func leasePath(node string) string {
+	return "/apis/coordination.k8s.io/v1/namespaces/" + corev1.NamespaceNodeLease + "/leases/" + url.PathEscape(node)
+}
+
+// AnyServes returns an error unless an API server of the kubelet's cluster answers at one of these addresses, each with
+// a port. It asks all of them for the Lease of the node, like [File.LeaseRenewed]. A server's certificate is to have the
+// name of the kubeconfig's server.
+func (f File) AnyServes(ctx context.Context, addresses []string, node string) error {
+	config, err := f.clientOfAny()
 	if err != nil {
 		return err
 	}
-	server, err := url.Parse(config.Host)
-	if err != nil {
-		return fmt.Errorf("read the server in %s: %w", f.Path, err)
+	failures := make([]error, len(addresses))
+	var asking sync.WaitGroup
+	for i, address := range addresses {
+		asking.Go(func() {
+			failures[i] = get(ctx, config, "https://"+address, leasePath(node), new(coordinationv1.Lease))
+		})
 	}
-	if config.ServerName == "" {
-		config.ServerName = server.Hostname()
+	asking.Wait()
+	if slices.Contains(failures, nil) {
+		return nil
+	}
+	return fmt.Errorf("no API server answers this node at %s: %w", strings.Join(addresses, ", "), errors.Join(failures...))
+}
+
+// AwaitPod waits until a pod of the kubelet's node fits, according to the API server that answers at an address of
+// this host. It asks like [File.AnyServes]. After the timeout it returns the last error.
+func (f File) AwaitPod(ctx context.Context, address, namespace, name string, timeout time.Duration, fits func(*corev1.Pod) error) error {
+	config, err := f.clientOfAny()
+	if err != nil {
+		return err
 	}
 	return await(ctx, timeout, func(ctx context.Context) error {
 		var pod corev1.Pod
@@ -79,6 +99,20 @@ func (f File) client() (*rest.Config, error) {
 	if config.ExecProvider != nil || config.AuthProvider != nil {
 		return nil, fmt.Errorf("%s gets its credentials from a program, want a client certificate", f.Path)
 	}
+	return config, nil
+}
+
+// clientOfAny is [File.client] for servers at other addresses than the kubeconfig's, with certificates of its name.
+func (f File) clientOfAny() (*rest.Config, error) {
+	config, err := f.client()
+	if err != nil {
+		return nil, err
+	}
+	server, err := url.Parse(config.Host)
+	if err != nil {
+		return nil, fmt.Errorf("read the server in %s: %w", f.Path, err)
+	}
+	config.ServerName = cmp.Or(config.ServerName, server.Hostname())
 	return config, nil
 }
 

@@ -135,3 +135,21 @@ func TestAPodIsAwaitedThroughAnAddressOfTheHost(t *testing.T) {
 		})
 	}
 }
+
+func TestOneAPIServerThatAnswersIsEnough(t *testing.T) {
+	file, server := leased(t, ofToken, serves(t, http.StatusOK, renewedAt))
+	content, err := os.ReadFile(file.Path)
+	if err == nil {
+		err = os.WriteFile(file.Path, []byte(strings.Replace(string(content), former, "https://example.com", 1)), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	answers, silent := strings.TrimPrefix(server, "https://"), "127.0.0.1:1"
+	if err := file.AnyServes(t.Context(), []string{silent, answers}, "worker-1"); err != nil {
+		t.Error(err)
+	}
+	if err := file.AnyServes(t.Context(), []string{silent}, "worker-1"); err == nil || !strings.Contains(err.Error(), "no API server answers this node at 127.0.0.1:1: ") {
+		t.Errorf("got %v", err)
+	}
+}

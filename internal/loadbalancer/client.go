@@ -50,7 +50,7 @@ var _ Running = (*Client)(nil)
 
 // NewClient returns one. It asks nothing yet. API servers have certificates of the authority; nil verifies none.
 func NewClient(objects kube.Objects, logs Logs, exec Exec, authority *x509.CertPool) *Client {
-	return &Client{objects: objects, logs: logs, exec: exec, authority: authority, port: Port, apiPort: apiPort}
+	return &Client{objects: objects, logs: logs, exec: exec, authority: authority, port: Port, apiPort: APIPort}
 }
 
 // verify returns an error unless the certificate of a connection is of the cluster's CA.

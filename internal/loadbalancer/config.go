@@ -11,8 +11,8 @@ import (
 // Port is where HAProxy listens, on every node.
 const Port = 6444
 
-// apiPort is where the API server of a primary listens.
-const apiPort = 6443
+// APIPort is where the API server of a primary listens.
+const APIPort = 6443
 
 // ErrNoPrimaries is the error of a list without primaries: HAProxy would take it, and cut the
 // node off.
@@ -110,7 +110,7 @@ backend ` + backend + `
     option log-health-checks
 `)
 	for i, s := range servers {
-		fmt.Fprintf(&out, "    server k8s-primary-%d %s:%d weight 1 verify none check check-ssl inter 1s fall 2 rise 3", i, s.host, apiPort)
+		fmt.Fprintf(&out, "    server k8s-primary-%d %s:%d weight 1 verify none check check-ssl inter 1s fall 2 rise 3", i, s.host, APIPort)
 		if s.named {
 			// Without that, one name that nobody can resolve would keep HAProxy from its start.
 			out.WriteString(" init-addr libc,none")

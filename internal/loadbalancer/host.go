@@ -19,6 +19,9 @@ type Host struct {
 	Etc string
 	// TCPProbe asks for a manifest in version [TCPFileVersion].
 	TCPProbe bool
+	// AnyServes returns an error unless an API server answers this host at one of these primaries. It is asked before a
+	// new configuration is written. Nil asks nobody.
+	AnyServes func(primaries []string) error
 	// Confirm returns when an API server answers through the HAProxy that the kubelet has started from this manifest.
 	// Nil confirms nothing.
 	Confirm func(context.Context, journal.LoadBalancerOnNode) error
@@ -41,7 +44,7 @@ func (h Host) WriteConfig(primaries []string) (journal.LoadBalancerOnNode, error
 		return journal.LoadBalancerOnNode{}, err
 	}
 	on := journal.LoadBalancerOnNode{Backend: Backend(config)}
-	if on.Config, err = h.writeConfig([]byte(config)); err != nil {
+	if on.Config, err = h.writeConfig([]byte(config), primaries); err != nil {
 		return on, fmt.Errorf("write %s: %w", h.ConfigPath(), err)
 	}
 	present, err := readManifest(h.ManifestPath())
@@ -102,7 +105,7 @@ func (h Host) writeManifest(on journal.LoadBalancerOnNode, image string) (journa
 // maxConfig is how large a configuration is read: one for a thousand primaries has some 100 KB.
 const maxConfig = 1 << 20
 
-func (h Host) writeConfig(config []byte) (written bool, err error) {
+func (h Host) writeConfig(config []byte, primaries []string) (written bool, err error) {
 	if err := h.openDirectory(); err != nil {
 		return false, err
 	}
@@ -112,6 +115,11 @@ func (h Host) writeConfig(config []byte) (written bool, err error) {
 	}
 	if err == nil && bytes.Equal(present, config) && readable(h.ConfigPath(), fileMode) {
 		return false, nil
+	}
+	if h.AnyServes != nil && !bytes.Equal(present, config) {
+		if err := h.AnyServes(primaries); err != nil {
+			return false, err
+		}
 	}
 	if err := durable.Overwrite(h.ConfigPath(), config, fileMode); err != nil {
 		return false, err

@@ -229,3 +229,20 @@ func TestTheProbeOfAManifestOnlyConnectsWhereAskedAndStaysSo(t *testing.T) {
 		t.Errorf("written %v, %v", written, err)
 	}
 }
+
+// TestPrimariesAreAskedBeforeAnotherConfigurationIsWritten, and not for one that is there.
+func TestPrimariesAreAskedBeforeAnotherConfigurationIsWritten(t *testing.T) {
+	h := Host{Etc: t.TempDir()}
+	if _, err := h.Write(t.Context(), twoPrimaries[:1], lts); err != nil {
+		t.Fatal(err)
+	}
+	asked := []string{}
+	h.AnyServes = func(primaries []string) error { asked = primaries; return errors.New("connection refused") }
+	if _, err := h.WriteConfig(twoPrimaries[:1]); err != nil || len(asked) != 0 {
+		t.Errorf("asked %q; %v", asked, err)
+	}
+	if _, err := h.WriteConfig(twoPrimaries); err == nil || len(asked) != 2 {
+		t.Errorf("asked %q; %v", asked, err)
+	}
+	expectHost(t, h, twoPrimaries[:1], lts)
+}

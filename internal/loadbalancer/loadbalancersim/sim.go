@@ -121,6 +121,9 @@ func (f *Fleet) Program(node string) func(args []string) (any, error) {
 		}
 		host := f.Host(node)
 		host.TCPProbe = slices.Contains(args, "--tcp-probe")
+		if slices.Contains(args, "--ask-first") {
+			host.AnyServes = f.anyServes
+		}
 		if image == "" {
 			return host.WriteConfig(primaries)
 		}
@@ -136,6 +139,18 @@ func (f *Fleet) Program(node string) func(args []string) (any, error) {
 		f.takes(node, on)
 		return on, err
 	}
+}
+
+// anyServes returns an error if no API server answers at any of the addresses.
+func (f *Fleet) anyServes(addresses []string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, address := range addresses {
+		if !slices.Contains(f.silent, address) {
+			return nil
+		}
+	}
+	return errors.New("connection refused")
 }
 
 // takes has the kubelet of a node run HAProxy if the manifest is another one.

@@ -89,6 +89,12 @@ func (w *World) pauseOf(t *Thing) (PauseState, bool) {
 	return w.pause(PauseKey(t.Subject))
 }
 
+// Paused reports whether a person paused the thing itself.
+func (w *World) Paused(t *Thing) bool {
+	_, paused := w.pauseOf(t)
+	return paused
+}
+
 func (p PauseState) over(now time.Time) bool { return !p.Until.IsZero() && !now.Before(p.Until) }
 
 // settledAt returns when destructive work may begin, as far as settling goes;

@@ -54,6 +54,26 @@ func TestWhatIsInStepIsLookedAtOnceADayOneAfterTheOther(t *testing.T) {
 	}
 }
 
+func TestAPausedNodeDoesNotDelayTheDailyLooksAtOthers(t *testing.T) {
+	w := newWorld(t)
+	for _, name := range []string{"p1", "w1", "w2"} {
+		w.see(name, true)
+	}
+	w.settles()
+	last := fsm.Stamp(w.Now)
+	paused := journal.Draft{Type: journal.TypePauseSet, Subject: journal.LoadBalancer("p1"), Actor: "cli:root@a"}
+	paused.Payload = journal.PauseSet{Reason: "a test", Until: w.Now.Add(25 * time.Hour)}
+	w.Write(paused)
+	w.Pass(24 * time.Hour)
+	for _, name := range []string{"w1", "w2"} {
+		w.reasons("it is looked at once a day, the last time at "+last, name)
+		w.ends(name, journal.OutcomeDone)
+	}
+	w.wants()
+	w.Pass(time.Hour)
+	w.reasons("it is looked at once a day, the last time at "+last, "p1")
+}
+
 func TestAHAProxyThatWasStartedAnewIsLookedAtAndOneThatEKCOStartedIsNot(t *testing.T) {
 	w := newWorld(t)
 	w.see("p1", true)

@@ -33,8 +33,9 @@ type rollout struct {
 	primary  bool
 	// stopped says which node is worse off after the change of its load balancer, and why; "" for none.
 	stopped string
-	// next are the nodes of the next batch.
+	// next are the nodes of the next batch, look is the one that is looked at next.
 	next map[*fsm.Thing]bool
+	look *fsm.Thing
 }
 
 // rolloutOf returns the rollout in a world. It is not computed with the sum, since open actions progress
@@ -44,7 +45,7 @@ func rolloutOf(w *fsm.World) *rollout {
 	if s.rollout.of == w {
 		return &s.rollout
 	}
-	r := rollout{of: w, next: map[*fsm.Thing]bool{}}
+	r := rollout{of: w, next: map[*fsm.Thing]bool{}, look: s.nextLook(w)}
 	stalled, open := 0, openOn(w)
 	for _, node := range slices.Sorted(maps.Keys(open)) {
 		rec := open[node]

@@ -25,8 +25,9 @@ type sum struct {
 	verified int
 	lost     []*fsm.Thing
 	rollout  rollout
-	// look is the one in step that was looked at the longest ago; nil for none.
-	look *fsm.Thing
+	// looks are those in step; look is the one of them that was looked at the longest ago, nil for none.
+	looks []*fsm.Thing
+	look  *fsm.Thing
 	// list is the ConfigMap, nil if none is known; says is what it shall say, and settled is set
 	// once that is true.
 	list    *fsm.Thing
@@ -111,7 +112,7 @@ func (s *sum) arrange(w *fsm.World, all map[string]*fsm.Thing) {
 		switch {
 		case !b.Facts.Ready:
 		case open[t.Name] == nil && s.inStep(w, t):
-			if s.look == nil || lookedBefore(t, s.look) {
+			if s.looks = append(s.looks, t); s.look == nil || lookedBefore(t, s.look) {
 				s.look = t
 			}
 			continue
@@ -134,6 +135,19 @@ func comparePrimaries(a, b *fsm.Thing) int {
 		return 1
 	}
 	return -1
+}
+
+// nextLook returns the one that is looked at next, nil for none. One that a person paused keeps no other waiting.
+func (s *sum) nextLook(w *fsm.World) (next *fsm.Thing) {
+	if s.look == nil || !w.Paused(s.look) {
+		return s.look
+	}
+	for _, t := range s.looks {
+		if !w.Paused(t) && (next == nil || lookedBefore(t, next)) {
+			next = t
+		}
+	}
+	return next
 }
 
 // lookedBefore reports whether the last look at one was before that at the other.

@@ -70,7 +70,7 @@ func (s *sum) wants(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 // wantsLook wants what is in step looked at once a day, one node after the other: where somebody has changed the files
 // by hand, a look changes them back.
 func (s *sum) wantsLook(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
-	if t == s.look && rolloutOf(w).changing == 0 {
+	if r := rolloutOf(w); t == r.look && r.changing == 0 {
 		want(fsm.Want{Kind: journal.ActionUpdateLoadBalancer, Due: lookDue(t, w, lookAgain), Rank: t.Since})
 	}
 }

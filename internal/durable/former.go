@@ -76,11 +76,21 @@ func (f *Former) restore() (bool, error) {
 	return true, Overwrite(f.Path, f.content, info.Mode().Perm())
 }
 
-// Recover restores the file from a copy that an interrupted program left, unless that is older than valid.
+// changedWithin is how long after [Former.Keep] a program may take until it has changed the file, with [Lock].
+const changedWithin = 2 * turn
+
+// Recover restores the file from a copy that an interrupted program left, unless that is older than valid, or
+// another program has changed the file later.
 func (f *Former) Recover(valid time.Duration) (restored bool, err error) {
-	info, err := os.Stat(f.CopyPath)
-	if errors.Is(err, os.ErrNotExist) || err == nil && time.Since(info.ModTime()) > valid {
+	kept, err := os.Stat(f.CopyPath)
+	if errors.Is(err, os.ErrNotExist) || err == nil && time.Since(kept.ModTime()).Abs() > valid { // a clock may have been wrong
 		return false, nil
+	}
+	if err == nil {
+		var file os.FileInfo
+		if file, err = os.Stat(f.Path); err == nil && file.ModTime().Sub(kept.ModTime()) > changedWithin {
+			return false, nil
+		}
 	}
 	if err == nil {
 		f.content, err = Read(f.CopyPath, f.Limit)

@@ -94,7 +94,7 @@ func TestAKilledProgramIsUndoneByTheNext(t *testing.T) {
 	for name, test := range map[string]struct {
 		ago time.Duration
 		has string
-	}{"soon": {0, "haproxy:2"}, "long after": {2 * formerValid, lts}} {
+	}{"soon": {0, "haproxy:2"}, "long after": {2 * formerValid, lts}, "by a clock that was ahead": {-2 * formerValid, lts}} {
 		t.Run(name, func(t *testing.T) {
 			h := confirming(t, func(context.Context, journal.LoadBalancerOnNode) error { panic("killed") })
 			func() {
@@ -119,6 +119,26 @@ func TestAKilledProgramIsUndoneByTheNext(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestALaterChangeIsNotUndone: after the program was killed, another one wrote the present primaries.
+func TestALaterChangeIsNotUndone(t *testing.T) {
+	h := confirming(t, func(context.Context, journal.LoadBalancerOnNode) error { panic("killed") })
+	func() {
+		defer func() { _ = recover() }()
+		_, _ = h.Write(t.Context(), twoPrimaries, lts)
+	}()
+	if _, err := h.WriteConfig(twoPrimaries[1:]); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chtimes(h.ConfigPath(), time.Time{}, time.Now().Add(10*time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	h.Confirm = func(context.Context, journal.LoadBalancerOnNode) error { return errors.New("connection refused") }
+	if _, err := h.Write(t.Context(), twoPrimaries[1:], lts); err == nil {
+		t.Error("it is not confirmed")
+	}
+	expectHost(t, h, twoPrimaries[1:], "haproxy:2")
 }
 
 func TestAHostWithoutAFormerManifestHasNothingToRestore(t *testing.T) {

@@ -319,6 +319,17 @@ func (a *run) newOutputs(s *stepState, err error) json.RawMessage {
 	return unfinished.Outputs
 }
 
+// budget returns how many failures of a step stall the action. An attempt that could not begin, as where the API
+// server is away, is no try.
+func (a *run) budget(s *stepState, err error) int {
+	_, lost := errors.AsType[*lostError](err)
+	_, unseen := errors.AsType[*unseenError](err)
+	if lost || unseen {
+		return cmp.Or(s.planned.Tries, a.cfg.Retry.Budget)
+	}
+	return a.cfg.Retry.Budget
+}
+
 // failed notes a failure, and stalls the action when the step's budget is
 // spent. The other steps go on.
 func (a *run) failed(s *stepState, err error) {
@@ -329,7 +340,7 @@ func (a *run) failed(s *stepState, err error) {
 	a.notRefused(s)
 	failures := a.progress(s).Failures + 1
 	failure := &journal.StepFailed{Step: s.planned.ID, Attempt: s.attempt, Error: err.Error(), Outputs: a.newOutputs(s, err)}
-	spent := failures >= cmp.Or(s.planned.Tries, a.cfg.Retry.Budget)
+	spent := failures >= a.budget(s, err)
 	s.exhausted = spent && !a.kind.RetriesStalled
 	if !s.exhausted {
 		rest := a.cfg.Retry.afterFailure(failures)

@@ -39,6 +39,8 @@ type world struct {
 	*actionstest.World
 	*hosttasksim.Cluster
 	fleet *loadbalancersim.Fleet
+	// away is until when the API server takes no pods.
+	away time.Time
 }
 
 // newWorld begins with HAProxy that leads to these primaries, none for a node without it.
@@ -98,6 +100,9 @@ func (m mortal) ReadObject(ctx context.Context, ref kube.Ref) (json.RawMessage, 
 }
 
 func (m mortal) CreateObject(ctx context.Context, ref kube.Ref, object json.RawMessage) (answer json.RawMessage, err error) {
+	if time.Now().Before(m.away) {
+		return nil, fmt.Errorf("create %s: %w", ref, kube.ErrUnavailable)
+	}
 	err = m.fuse.Around("create "+ref.String(), func() (err error) {
 		answer, err = m.Cluster.CreateObject(ctx, ref, object)
 		return err

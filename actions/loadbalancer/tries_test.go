@@ -1,0 +1,24 @@
+package loadbalancer_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/replicatedhq/ekco/actions/actionstest"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// TestARestartOutlastsAnAPIServerThatIsAwayForAMoment: only what HAProxy did not work with is limited to two tries.
+func TestARestartOutlastsAnAPIServerThatIsAwayForAMoment(t *testing.T) {
+	actionstest.InBubble(t, func(bare *actionstest.World) {
+		w := newWorld(bare, "10.0.0.1")
+		w.away = time.Now().Add(10 * time.Second)
+		w.ask(journal.ActionRestartLoadBalancer, second, "10.0.0.1")
+		running := w.Start(w.Config(w.kinds(nil)))
+		time.Sleep(10 * time.Minute)
+		running.Halt()
+		if !w.Ended() || w.Count("stalled") > 0 {
+			t.Errorf("%q", w.Story())
+		}
+	})
+}

@@ -69,8 +69,15 @@ func TestCephsOwnCheckOfAPurgeIsOverruledOnlyOnRecord(t *testing.T) {
 	}
 }
 
-// TestAnOSDThatIsNotSafeAtTheLastMomentIsNotPurgedAutomatically: the preflight was asked before.
+// TestAnOSDThatIsNotSafeAtTheLastMomentIsNotPurgedAutomatically: the preflight was asked before. A person who only
+// joined the purge saw no warning of it.
 func TestAnOSDThatIsNotSafeAtTheLastMomentIsNotPurgedAutomatically(t *testing.T) {
+	for name, joined := range map[string]bool{"automatic": false, "joined": true} {
+		t.Run(name, func(t *testing.T) { notPurgedAtTheLastMoment(t, joined) })
+	}
+}
+
+func notPurgedAtTheLastMoment(t *testing.T, joined bool) {
 	inWhole(t, func(t *testing.T, s *whole) {
 		s.ceph.BeforeEffect = func(effect string) {
 			if strings.HasPrefix(effect, "osd-purge") {
@@ -78,6 +85,9 @@ func TestAnOSDThatIsNotSafeAtTheLastMomentIsNotPurgedAutomatically(t *testing.T)
 			}
 		}
 		s.ask(journal.ActionRequested{})
+		if joined {
+			s.Append("cli:root@a", &journal.ActionJoined{}, journal.TypeActionJoined)
+		}
 		r := s.Start(s.cfg())
 		s.Pass(10 * time.Minute)
 		if got := s.purges(); len(got) > 0 {

@@ -262,7 +262,7 @@ func (p storagePart) purge(ctx context.Context, step actions.StepContext, osd ce
 	err := p.Ceph.Purge(ctx, osd.Ref, false)
 	if errors.Is(err, ceph.ErrBusy) || errors.Is(err, ceph.ErrAgain) {
 		why := "a person asked for the purge"
-		if !step.Action.ByPerson() {
+		if !step.Action.Request.Manual { // who only joined saw no warning of it
 			var stuck bool
 			if stuck, why = whetherStuck(ctx, p.Ceph, step.Action); !stuck {
 				return errors.Join(err, errors.New(cmp.Or(why, "Ceph can recover by itself")))

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"net"
+	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -99,7 +100,7 @@ func newHostTaskBalancerCommand(a *app) *cobra.Command {
 				host.AnyServes = func(primaries []string) error { return a.anyServes(ctx, etc, primaries) }
 			}
 			if trial > 0 {
-				host.Confirm = a.balancerRuns(etc, trial)
+				host.Confirm = a.balancerRuns(host, trial)
 			}
 			var on journal.LoadBalancerOnNode
 			var err error
@@ -139,16 +140,20 @@ func (a *app) anyServes(ctx context.Context, etc string, primaries []string) err
 }
 
 // balancerRuns returns when the kubelet reports, through the HAProxy of this host, that HAProxy runs with a manifest.
-func (a *app) balancerRuns(etc string, within time.Duration) func(context.Context, journal.LoadBalancerOnNode) error {
+func (a *app) balancerRuns(host loadbalancer.Host, within time.Duration) func(context.Context, journal.LoadBalancerOnNode) error {
 	return func(ctx context.Context, on journal.LoadBalancerOnNode) error {
 		node, _ := a.env(hosttask.EnvNode)
-		file, err := kubeconfig.In(etc, "kubelet.conf")
+		file, err := kubeconfig.In(host.Etc, "kubelet.conf")
+		if err != nil {
+			return err
+		}
+		manifest, err := os.Stat(host.ManifestPath())
 		if err != nil {
 			return err
 		}
 		address := net.JoinHostPort("127.0.0.1", strconv.Itoa(loadbalancer.Port))
 		return file.AwaitPod(ctx, address, loadbalancer.Namespace, loadbalancer.PodName+"-"+node, within, func(pod *corev1.Pod) error {
-			return loadbalancer.Runs(pod, on)
+			return loadbalancer.Runs(pod, on, manifest.ModTime())
 		})
 	}
 }

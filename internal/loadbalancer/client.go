@@ -99,10 +99,20 @@ func (c *Client) Pods(ctx context.Context) (map[string]Pod, error) {
 	return all, nil
 }
 
-// Runs returns an error unless a pod of HAProxy runs with what a host has.
-func Runs(of *corev1.Pod, on journal.LoadBalancerOnNode) error {
-	if lacks := podOf(of).Lacks(on); lacks != "" {
+// replaced is how long a kubelet may take to end the pod of a former manifest: it looks at the manifests every 20 s,
+// and a container has 30 s to end.
+const replaced = 50 * time.Second
+
+// Runs returns an error unless a pod of HAProxy runs with what a host has, and was started since its manifest was
+// written: right after that, the API server may still have the pod of an earlier try. A pod that is not replaced stays,
+// as where a try was interrupted, and the manifest is the same again.
+func Runs(of *corev1.Pod, on journal.LoadBalancerOnNode, written time.Time) error {
+	pod := podOf(of)
+	if lacks := pod.Lacks(on); lacks != "" {
 		return errors.New(lacks)
+	}
+	if pod.Started.Before(written.Truncate(time.Second)) && time.Since(written) < replaced { // the kubelet reports whole seconds
+		return fmt.Errorf("pod %s was started before its manifest was written", pod.Name)
 	}
 	return nil
 }

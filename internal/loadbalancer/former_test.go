@@ -9,6 +9,9 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/replicatedhq/ekco/journal"
 )
 
@@ -147,4 +150,24 @@ func TestAHostWithoutAFormerManifestHasNothingToRestore(t *testing.T) {
 		t.Errorf("%v; left is %q", err, h.copies(t))
 	}
 	expectHost(t, h, twoPrimaries, lts)
+}
+
+// TestAPodOfAnEarlierTryConfirmsNothing: it has the same image, and the kubelet has not replaced it yet.
+func TestAPodOfAnEarlierTryConfirmsNothing(t *testing.T) {
+	for name, test := range map[string]struct {
+		written, started time.Duration
+		want             string
+	}{
+		"it was started before":      {0, -time.Minute, "pod haproxy-w1 was started before its manifest was written"},
+		"it was started since":       {-2 * time.Second, -time.Second, ""},
+		"the kubelet lets it be now": {-replaced, -time.Hour, ""},
+	} {
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "haproxy-w1"}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Image: lts}}}}
+		running := &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(time.Now().Add(test.started))}
+		pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: container, State: corev1.ContainerState{Running: running}}}
+		err := Runs(pod, journal.LoadBalancerOnNode{Image: lts, Version: FileVersion}, time.Now().Add(test.written))
+		if (err != nil) != (test.want != "") || err != nil && err.Error() != test.want {
+			t.Errorf("%s: %v, want %q", name, err, test.want)
+		}
+	}
 }

@@ -70,7 +70,7 @@ func (f formerFiles) confirm(ctx context.Context, h Host, on journal.LoadBalance
 			return nil
 		}
 	}
-	failed = fmt.Errorf("no API server answers through HAProxy with image %s: %w", on.Image, failed)
+	failed = fmt.Errorf("HAProxy with image %s could not be verified: %w", on.Image, failed)
 	var unrestored error
 	for _, file := range f {
 		_, err := file.Restore()

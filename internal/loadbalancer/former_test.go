@@ -64,7 +64,7 @@ func TestTheFormerFilesAreRestoredUnlessHAProxyWorksWithTheNewManifest(t *testin
 				return test.confirm
 			})
 			_, err := h.Write(t.Context(), twoPrimaries, test.image)
-			if failed := test.asked > 0 && test.confirm != nil; (err != nil) != failed || failed && (!errors.Is(err, refused) || !strings.Contains(err.Error(), "are the former ones again")) {
+			if failed := test.asked > 0 && test.confirm != nil; (err != nil) != failed || failed && (!errors.Is(err, refused) || !strings.Contains(err.Error(), "HAProxy with image "+lts+" could not be verified: connection refused; configuration and manifest are the former ones again")) {
 				t.Error(err)
 			}
 			if copies := h.copies(t); len(copies) > 0 || asked != test.asked {

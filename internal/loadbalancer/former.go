@@ -23,7 +23,8 @@ const formerValid = time.Hour
 type formerFiles []*durable.Former
 
 // keepFormer restores what an interrupted program left, and copies the files. There are no copies where nothing is to
-// be confirmed, or where a file is missing: there is nothing to go back to then.
+// be confirmed, or where the manifest is missing: there is nothing to go back to then. Without a configuration, the
+// former manifest is restored with the new one.
 func (h Host) keepFormer() (formerFiles, error) {
 	if h.Confirm == nil {
 		return nil, nil
@@ -46,10 +47,7 @@ func (h Host) keepFormer() (formerFiles, error) {
 		}
 	}
 	for _, file := range files {
-		switch err := file.Keep(); {
-		case errors.Is(err, fs.ErrNotExist):
-			return nil, files.discard()
-		case err != nil:
+		if err := file.Keep(); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, errors.Join(err, files.discard())
 		}
 	}

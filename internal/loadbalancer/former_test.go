@@ -144,6 +144,17 @@ func TestALaterChangeIsNotUndone(t *testing.T) {
 	expectHost(t, h, twoPrimaries[1:], "haproxy:2")
 }
 
+func TestAFormerManifestIsRestoredAlsoWithoutAFormerConfiguration(t *testing.T) {
+	h := confirming(t, func(context.Context, journal.LoadBalancerOnNode) error { return errors.New("connection refused") })
+	if err := os.Remove(h.ConfigPath()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.Write(t.Context(), twoPrimaries, lts); err == nil || len(h.copies(t)) > 0 {
+		t.Errorf("%v; left is %q", err, h.copies(t))
+	}
+	expectHost(t, h, twoPrimaries, "haproxy:2")
+}
+
 func TestAHostWithoutAFormerManifestHasNothingToRestore(t *testing.T) {
 	h := Host{Etc: t.TempDir(), Confirm: func(context.Context, journal.LoadBalancerOnNode) error { return errors.New("not asked") }}
 	if _, err := h.Write(t.Context(), twoPrimaries, lts); err != nil || len(h.copies(t)) > 0 {

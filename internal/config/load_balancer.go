@@ -21,7 +21,7 @@ func (l *LoadBalancer) keys() []key {
 			help: "image of HAProxy", built: true,
 		},
 		{
-			name: "internal_load_balancer_trial", value: &l.InternalLoadBalancerTrial, byDefault: "1m30s", check: aSecond, built: true,
+			name: "internal_load_balancer_trial", value: &l.InternalLoadBalancerTrial, byDefault: "1m30s", check: trial, built: true,
 			help: "how long a HAProxy with a new image may take until an API server answers through it; then its former files are restored",
 		},
 		{
@@ -29,4 +29,15 @@ func (l *LoadBalancer) keys() []key {
 			help: "port of the internal load balancer; read, not used",
 		},
 	}
+}
+
+// maxTrial leaves time to restore a HAProxy before Kubernetes evicts the pods of its node, 340 s after the kubelet
+// last reached an API server.
+const maxTrial = 4 * time.Minute
+
+func trial(value any) string {
+	if d, ok := value.(*time.Duration); ok && (*d < time.Second || *d > maxTrial) {
+		return "a duration of 1s to 4m"
+	}
+	return ""
 }

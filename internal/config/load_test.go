@@ -152,6 +152,7 @@ func TestABadValueIsNamedWithWhereItIsAndWhatIsExpected(t *testing.T) {
 		{"node_unreachable_toleration: 0s", []string{`"0s"`, "above zero"}},
 		{"minio_heal_settle_time: 999ms", []string{`"999ms"`, "at least 1s"}},
 		{"kotsadm_ready_timeout: 0s", []string{`"0s"`, "at least 1s"}},
+		{"internal_load_balancer_trial: 5m", []string{`"5m"`, "1s to 4m"}},
 		{"settling_time: -3s", []string{`"-3s"`, "duration"}},
 		{"max_unknown_nodes: 101%", []string{"0% to 100%"}},
 		{"max_unknown_nodes: -2", []string{"0% to 100%"}},

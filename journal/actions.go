@@ -95,8 +95,8 @@ type PlannedStep struct {
 	Irreversible bool `json:"irreversible,omitempty"`
 	// Timeout bounds one attempt.
 	Timeout Duration `json:"timeout"`
-	// Tries is how many failed attempts stall the action, if the last of them did something; zero means what is
-	// configured.
+	// Tries is how many failed attempts stall the action, if the last one had begun; zero means the configured
+	// number.
 	Tries int `json:"tries,omitempty"`
 	// MayWaitFor names the preflight that the step may wait for as long as it
 	// takes; see [ActionRecord.Deferred].

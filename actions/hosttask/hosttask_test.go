@@ -199,7 +199,7 @@ func TestAPodOfTheSameNameIsLeftAloneAndHoldsThatNode(t *testing.T) {
 		r := e.Start(e.config())
 		e.Pass(10 * time.Minute)
 		hold := e.Record().Holds["paint a"]
-		if !strings.Contains(hold.Reason, foreign.Name+" is none of EKCO's") || e.Record().Steps["paint a"].Failures > 0 {
+		if !strings.Contains(hold.Reason, foreign.Name+" has the name of EKCO's pod") || e.Record().Steps["paint a"].Failures > 0 {
 			t.Errorf("it is held by %+v", hold)
 		}
 		if now := e.Object(foreign)["metadata"].(map[string]any)["uid"]; now != uid {

@@ -22,13 +22,13 @@ import (
 // KubeconfigTask is the name of the host tasks that set kubeconfigs, as in earlier versions of EKCO.
 const KubeconfigTask = "set-kubeconfig-server"
 
-// Nodes is what is asked of the cluster.
+// Nodes lists the nodes of the cluster.
 type Nodes interface {
 	ListNodes(ctx context.Context) ([]kube.Node, error)
 }
 
-// serveTimeout is how long a HAProxy may take that is started anew, image included; it is tried
-// serveTries times.
+// serveTimeout is how long a restarted HAProxy may take to serve, including the pull of its image.
+// EKCO tries that serveTries times.
 const (
 	serveTimeout = 90 * time.Second
 	serveTries   = 2
@@ -38,11 +38,11 @@ const (
 // the new one.
 const Confirm = "--confirm"
 
-// nodesAtOnce is how many nodes are changed at the same time, at most.
+// nodesAtOnce is the maximum number of nodes that are changed at the same time.
 const nodesAtOnce = 10
 
-// changing returns the action that points all kubelets to another address. A node that is away does not
-// block the others. After the program has failed on one node, no further node is changed.
+// changing returns the action that points all kubelets to another address. A node that does not answer
+// does not block the others. After the program has failed on one node, no further node is changed.
 func (p Parts) changing() actions.Definition {
 	steps := p.setting().Steps()
 	steps[journal.StepWriteLoadBalancer] = p.balancing().Steps()[journal.StepWriteLoadBalancer]
@@ -51,7 +51,7 @@ func (p Parts) changing() actions.Definition {
 	return actions.Definition{Kind: journal.ActionChangeLoadBalancer, Noun: "change", Plan: p.planChange, Steps: steps, Partial: true}
 }
 
-// balancing is the load balancer of a node, before its kubelet is led there.
+// balancing is the work on the load balancer of a node, before its kubelet connects to it.
 func (p Parts) balancing() hosttask.Work {
 	work := p.work()
 	work.Partial, work.Unless = true, notServing
@@ -94,7 +94,7 @@ func missing(record journal.ActionRecord, step string) string {
 	return outcomeOf(record, step).Missing
 }
 
-// outcomeOf is the zero value for a step that ended with none.
+// outcomeOf returns the outcome of a step, or the zero value if it has none.
 func outcomeOf(record journal.ActionRecord, step string) (outcome hosttask.Outcome) {
 	if outputs := record.Steps[step].Outputs; len(outputs) > 0 && json.Unmarshal(outputs, &outcome) != nil {
 		return hosttask.Outcome{}
@@ -102,7 +102,7 @@ func outcomeOf(record journal.ActionRecord, step string) (outcome hosttask.Outco
 	return outcome
 }
 
-// unserved says why the kubelet of a node must not be led to its load balancer, or "".
+// unserved says why the kubelet of a node must not connect to its load balancer, or "".
 func unserved(record journal.ActionRecord, node string) string {
 	if why := missing(record, journal.StepServeLoadBalancer+" "+node); why != "" {
 		return "its load balancer does not serve: " + why
@@ -110,7 +110,7 @@ func unserved(record journal.ActionRecord, node string) string {
 	return ""
 }
 
-// planChange captures the nodes. Primaries are set one after the other, the others side by side.
+// planChange captures the nodes.
 func (p Parts) planChange(ctx context.Context, record journal.ActionRecord) (plan journal.Plan, err error) {
 	asked, err := journal.InputOf[journal.KubeconfigsInput](record.Request)
 	if err != nil {
@@ -124,7 +124,7 @@ func (p Parts) planChange(ctx context.Context, record journal.ActionRecord) (pla
 	case err != nil:
 		return plan, kube.Lacking(err, "list", "nodes")
 	case len(nodes) == 0:
-		return plan, errors.New("the API server knows of no nodes")
+		return plan, errors.New("the API server lists no nodes")
 	}
 	facts := journal.KubeconfigsFacts{KubeconfigsInput: asked, Nodes: chosen(nodes, asked.Exclude)}
 	if plan.Facts, err = json.Marshal(facts); err != nil {
@@ -132,7 +132,7 @@ func (p Parts) planChange(ctx context.Context, record journal.ActionRecord) (pla
 	}
 	var after []string
 	if asked.Internal {
-		// Those that are excluded have a load balancer too, as all nodes have.
+		// Excluded nodes need a load balancer too, as all nodes do.
 		if after, err = p.planBalancers(&plan, asked.Primaries, chosen(nodes, nil)); err != nil {
 			return plan, err
 		}
@@ -140,7 +140,7 @@ func (p Parts) planChange(ctx context.Context, record journal.ActionRecord) (pla
 	return plan, p.planKubeconfigs(&plan, facts, after)
 }
 
-// chosen are all nodes but some, primaries first.
+// chosen returns the nodes that are not excluded, primaries first.
 func chosen(nodes []kube.Node, exclude []string) []journal.KubeconfigsNode {
 	var primaries, others []journal.KubeconfigsNode
 	for _, node := range nodes {
@@ -195,7 +195,7 @@ func (p Parts) planBalancers(plan *journal.Plan, primaries []string, nodes []jou
 	return []string{journal.StepAllServe}, nil
 }
 
-// addresses are those of all primaries, where nobody knows which of them were ever ready.
+// addresses returns the addresses of all primaries, for a request that does not say which were ever ready.
 func addresses(nodes []journal.KubeconfigsNode) (primaries []string) {
 	for _, node := range nodes {
 		if node.Primary && loadbalancer.CheckPrimary(node.Address) == nil {

@@ -119,7 +119,7 @@ func TestWithoutPrimariesNoLoadBalancerIsPlanned(t *testing.T) {
 			t.Error(err)
 		}
 		definition = loadbalancer.New(loadbalancer.Parts{Nodes: noNodes{}})[3]
-		if _, err := definition.Plan(t.Context(), journal.ActionRecord{Request: journal.ActionRequested{Input: journal.KubeconfigsInput{Server: "https://a"}}}); err == nil || !strings.Contains(err.Error(), "knows of no nodes") {
+		if _, err := definition.Plan(t.Context(), journal.ActionRecord{Request: journal.ActionRequested{Input: journal.KubeconfigsInput{Server: "https://a"}}}); err == nil || !strings.Contains(err.Error(), "lists no nodes") {
 			t.Errorf("of no nodes all are done: %v", err)
 		}
 	})
@@ -142,7 +142,7 @@ func TestWhatAChangeHasComeToOnANode(t *testing.T) {
 		}
 	}
 	for _, nonsense := range []string{"[]", `{"result":[]}`} {
-		if _, err := loadbalancer.ChangedOf(node, json.RawMessage(nonsense)); err == nil || !strings.Contains(err.Error(), "read what came of node a") {
+		if _, err := loadbalancer.ChangedOf(node, json.RawMessage(nonsense)); err == nil || !strings.Contains(err.Error(), "read the outcome of node a") {
 			t.Error(err)
 		}
 	}

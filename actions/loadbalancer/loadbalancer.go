@@ -1,5 +1,5 @@
-// Package loadbalancer brings the load balancer of a node in step: its files by a program on the
-// node, and the HAProxy that runs there with them.
+// Package loadbalancer updates the load balancer of a node: a program on the node writes its files,
+// and then HAProxy is made to run with them.
 package loadbalancer
 
 import (
@@ -27,13 +27,13 @@ const CheckName = "check-internallb"
 // HostEtc is where the program finds the host's /etc.
 const HostEtc = "/host/etc"
 
-// How long the steps may take. A reload takes a second, and a signal that comes within some 50 ms after the
-// last one may be lost; a restart may have to wait for an image.
+// How long the steps may take. A reload takes a second, but HAProxy may lose a signal that comes within 50 ms
+// after another; a restart may have to pull an image.
 const (
 	reloadTimeout  = 20 * time.Second
 	restartTimeout = 5 * time.Minute
 	reachTimeout   = time.Minute
-	// restartTries is how often HAProxy is restarted with a manifest with which it did not work.
+	// restartTries is how many failed attempts to write a new manifest stall the action. Each may restart HAProxy twice.
 	restartTries = 2
 	// restoreTimeout is how long it may take to restore the former files.
 	restoreTimeout = 20 * time.Second
@@ -41,25 +41,24 @@ const (
 	pullTimeout = 90 * time.Second
 )
 
-// Parts are what the actions are made with.
+// Parts are the dependencies and settings of the actions.
 type Parts struct {
 	Tasks   *tasks.Tasks
 	Running loadbalancer.Running
-	// Nodes are those of the cluster, HAProxy the image that they shall have.
+	// Nodes lists the nodes of the cluster. HAProxy is the wanted image of HAProxy.
 	Nodes   Nodes
 	HAProxy string
-	// Trial is how long a HAProxy with a new manifest may take until an API server answers through it; then its
-	// former files are restored.
+	// Trial is how long HAProxy may take to work with a new manifest before its former files are restored.
 	Trial time.Duration
-	// SetKubeconfigs is how EKCO is told to set the server in the kubeconfigs of a node.
+	// SetKubeconfigs are EKCO's arguments to set the server in the kubeconfigs of a node.
 	SetKubeconfigs []string
-	// List is the ConfigMap that says which nodes have theirs in step.
+	// List is the ConfigMap that lists the nodes once their load balancers are up to date.
 	List *loadbalancer.List
-	// Image has EKCO, Command is how it is told to write the files.
+	// Image is EKCO's image, Command its arguments to write the files.
 	Image   string
 	Command []string
 	// Restarted is called when a HAProxy was restarted, Noted when the ConfigMap was written, so
-	// that they are looked at.
+	// that they are observed at once.
 	Restarted, Noted func()
 }
 
@@ -82,7 +81,7 @@ func (p Parts) checking() hosttask.Work {
 	return hosttask.Work{Tasks: p.Tasks, Does: journal.StepCheckLoadBalancer}
 }
 
-// checkEtc is the /etc of a check's pod: the host's stays as it is.
+// checkEtc is the /etc of a check. It is in the pod, so a check does not change the host.
 const checkEtc = "/tmp/etc"
 
 // check is the task in which HAProxy checks the configuration. It runs shall.CheckWith, so it also shows that
@@ -104,7 +103,7 @@ func (p Parts) definition(kind journal.ActionKind, noun string) actions.Definiti
 	return actions.Definition{Kind: kind, Noun: noun, Expendable: true, Plan: p.plan, Steps: steps}
 }
 
-// plan needs nothing that the request does not say.
+// plan uses only what is in the request.
 func (p Parts) plan(_ context.Context, record journal.ActionRecord) (plan journal.Plan, err error) {
 	shall, err := journal.InputOf[journal.LoadBalancerInput](record.Request)
 	if err != nil {
@@ -152,12 +151,12 @@ func (p Parts) task(record journal.ActionRecord, shall journal.LoadBalancerInput
 	task.Paths = append(task.Paths, tasks.Path{Host: kubeletConfig, At: HostEtc + "/kubernetes/kubelet.conf", Type: "File"})
 	if record.Kind == journal.ActionRestartLoadBalancer {
 		task.LosesNode, task.Grace = true, journal.Duration(restoreTimeout)
-		task.Limit = journal.Duration(p.Trial + time.Minute) // to restore the files, and what a busy host takes
+		task.Limit = journal.Duration(p.Trial + time.Minute) // to restore the files, also on a busy host
 	}
 	return task
 }
 
-// asKubelet lets a task ask API servers as the node's kubelet does.
+// asKubelet lets a task use the kubelet's credentials in the host's network.
 func asKubelet(task *tasks.Task) {
 	task.HostNetwork = true
 	for _, directory := range []string{kubeletPKI, clusterPKI} {
@@ -165,16 +164,16 @@ func asKubelet(task *tasks.Task) {
 	}
 }
 
-// kubeletConfig has the kubelet's credentials. kubeletPKI is the directory with its client certificate, clusterPKI that
-// with the CA, which it may name.
+// kubeletConfig is the kubelet's kubeconfig. It may refer to a client certificate in kubeletPKI and to a CA in
+// clusterPKI.
 const (
 	kubeletConfig = "/etc/kubernetes/kubelet.conf"
 	kubeletPKI    = "/var/lib/kubelet/pki"
 	clusterPKI    = "/etc/kubernetes/pki"
 )
 
-// KeepManifest tells the program to leave a manifest as it is that there is, whatever its image: for
-// another one HAProxy is restarted, on one node after the other.
+// KeepManifest tells the program to keep an existing manifest, whatever its image: another one would
+// restart HAProxy, which is done on one node after the other.
 const KeepManifest = "--keep-manifest"
 
 // TCPProbe is the flag for a manifest in version [loadbalancer.TCPFileVersion].
@@ -186,7 +185,7 @@ const AskFirst = "--ask-first"
 // Trial is the flag for [Parts.Trial].
 const Trial = "--trial"
 
-// writing is the task that writes the configuration, and the manifest as these arguments say.
+// writing returns the task that writes the configuration, and the manifest if these arguments say so.
 func (p Parts) writing(node, uid string, primaries []string, manifest ...string) tasks.Task {
 	return tasks.Task{
 		Name: TaskName, Node: node, NodeUID: uid, Image: p.Image,
@@ -198,7 +197,7 @@ func (p Parts) writing(node, uid string, primaries []string, manifest ...string)
 	}
 }
 
-// read checks what the program left.
+// read checks the result of the program.
 func read(result json.RawMessage) (json.RawMessage, error) {
 	var on journal.LoadBalancerOnNode
 	if err := json.Unmarshal(result, &on); err != nil {
@@ -210,7 +209,7 @@ func read(result json.RawMessage) (json.RawMessage, error) {
 	return result, nil
 }
 
-// OnNode returns what the program has left on a node; there is nothing if the node has gone.
+// OnNode returns what the program has written on a node. There is nothing if the node was gone.
 func OnNode(record journal.ActionRecord, node string) (on journal.LoadBalancerOnNode, is bool, err error) {
 	outcome, done, err := hosttask.Work{Does: journal.StepWriteLoadBalancer}.OutcomeOf(record, node)
 	if err != nil || !done || len(outcome.Result) == 0 {

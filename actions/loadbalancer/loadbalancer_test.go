@@ -96,7 +96,7 @@ func TestAHAProxyThatDoesNotComeIntoStepIsNamed(t *testing.T) {
 		"it leads nowhere":    {journal.ActionUpdateLoadBalancer, func(w *world) { w.fleet.Break("a", loadbalancersim.Faults{Broken: true}) }, "no API server answers through HAProxy on node a: connection refused"},
 		"it does not run":     {journal.ActionUpdateLoadBalancer, func(w *world) { w.fleet.Break("a", loadbalancersim.Faults{Stopped: true}) }, "pod haproxy-a does not run"},
 		"the kubelet is slow": {journal.ActionUpdateLoadBalancer, func(w *world) { w.fleet.Break("a", loadbalancersim.Faults{Image: "haproxy:0"}) }, "pod haproxy-a has image haproxy:0 and file version 0, its manifest haproxy:1 and 0"},
-		"there is no pod":     {journal.ActionUpdateLoadBalancer, func(w *world) { w.fleet.Remove("a") }, "the kubelet of node a has made no pod of the manifest"},
+		"there is no pod":     {journal.ActionUpdateLoadBalancer, func(w *world) { w.fleet.Remove("a") }, "the kubelet of node a has created no pod for the manifest"},
 		"the program cannot work": {journal.ActionUpdateLoadBalancer, func(w *world) {
 			w.Set("a", hosttasksim.Program{Failed: "write /host/etc/haproxy/haproxy.cfg: no space left on device"})
 		}, "no space left on device"},
@@ -140,7 +140,7 @@ func TestAListThatSomebodyDeletesOrMakesIsLeftAlone(t *testing.T) {
 						why = string(ended.Outcome) + ": " + ended.Reason
 					}
 				}
-				if why != "abandoned: somebody else has deleted it, or made it" {
+				if why != "abandoned: another program has deleted or created the ConfigMap" {
 					t.Errorf("it ended %s", why)
 				}
 			})

@@ -12,8 +12,8 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// ListStillThere is the preflight that nobody has deleted the ConfigMap, or made one, since it was
-// planned what it shall say: who does asks for everything to be written again first.
+// ListStillThere is the preflight that the ConfigMap was not deleted or created after the action was
+// requested: that requests a rewrite of all load balancers, which comes first.
 const ListStillThere = "ListStillThere"
 
 const noteTimeout = 30 * time.Second
@@ -27,7 +27,7 @@ func (p Parts) noting() actions.Definition {
 	}
 }
 
-// planNote needs nothing that the request does not say.
+// planNote uses only what is in the request.
 func planNote(_ context.Context, record journal.ActionRecord) (journal.Plan, error) {
 	shall, err := journal.InputOf[journal.LoadBalancerListInput](record.Request)
 	if err != nil {
@@ -53,7 +53,7 @@ func (p listStillThere) Check(ctx context.Context, record journal.ActionRecord) 
 	case err != nil:
 		return actions.Hold(err.Error()).About("unread")
 	case live.UID != shall.UID && live.Sum != journal.SumOfLoadBalancers(shall.List):
-		return actions.Abandon("somebody else has deleted it, or made it").About("another")
+		return actions.Abandon("another program has deleted or created the ConfigMap").About("another")
 	}
 	return actions.Pass()
 }
@@ -61,7 +61,7 @@ func (p listStillThere) Check(ctx context.Context, record journal.ActionRecord) 
 // note writes the ConfigMap.
 type note struct {
 	list *loadbalancer.List
-	// noted is called when it has, so that it is read.
+	// noted is called after that, so that the ConfigMap is read at once.
 	noted func()
 }
 
@@ -91,7 +91,7 @@ func (n note) Do(ctx context.Context, step actions.StepContext) (json.RawMessage
 	live, err := n.list.Write(ctx, shall)
 	switch {
 	case errors.Is(err, loadbalancer.ErrOtherList):
-		return nil, &actions.UnfinishedError{Left: err.Error()} // the preflight sees what that means
+		return nil, &actions.UnfinishedError{Left: err.Error()} // the preflight abandons the action
 	case err != nil:
 		return nil, fmt.Errorf("note which nodes have their load balancer in step: %w", err)
 	}

@@ -12,40 +12,40 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// reload has the HAProxy of a node run with what is on the node. The kubelet restarts it for
-// another manifest; for another configuration alone it is told to read that again.
+// reload makes the HAProxy of a node run with the files on the node. The kubelet restarts it for
+// another manifest; for another configuration alone, EKCO tells it to reload.
 type reload struct{ running loadbalancer.Running }
 
 var _ actions.InterruptibleStep = reload{}
 
-// Interruptible implements [actions.InterruptibleStep]: it waits for the kubelet, and for HAProxy.
+// Interruptible implements [actions.InterruptibleStep]: it only waits for the kubelet and for HAProxy.
 func (reload) Interruptible() bool { return true }
 
-// seen is what a look at the HAProxy of a node has seen.
+// seen is the state of the HAProxy of a node.
 type seen struct {
-	// missing is empty for nothing.
+	// missing says why HAProxy does not run with the files, or "".
 	missing string
-	// deaf is set if HAProxy runs, and is to read its configuration.
+	// deaf is set if HAProxy runs, but must reload its configuration.
 	deaf bool
 	pod  loadbalancer.Pod
 }
 
-// look looks at the HAProxy of the node that the action is about.
+// look checks the HAProxy of the action's node.
 func (s reload) look(ctx context.Context, step actions.StepContext) (seen, error) {
 	node := step.Action.Subject.Name
 	on, is, err := OnNode(step.Action, node)
 	if err != nil || !is || on.Image == "" {
-		return seen{}, err // there is no node, or no manifest
+		return seen{}, err // the node is gone, or has no manifest
 	}
 	return lookAt(ctx, s.running, node, on)
 }
 
-// lookAt looks whether the HAProxy of a node runs with what was left there.
+// lookAt checks whether the HAProxy of a node runs with the files that were written there.
 func lookAt(ctx context.Context, running loadbalancer.Running, node string, on journal.LoadBalancerOnNode) (seen, error) {
 	pod, err := running.Pod(ctx, node)
 	switch {
 	case errors.Is(err, kube.ErrNotFound):
-		return seen{missing: "the kubelet of node " + node + " has made no pod of the manifest"}, nil
+		return seen{missing: "the kubelet of node " + node + " has created no pod for the manifest"}, nil
 	case err != nil:
 		return seen{}, err
 	}
@@ -69,7 +69,7 @@ func (s reload) Prove(ctx context.Context, step actions.StepContext) (actions.Pr
 	return actions.Proof{Done: true, Outputs: outputs}, err
 }
 
-// Do implements [actions.Step]. To be told twice does HAProxy no harm.
+// Do implements [actions.Step]. A second reload does no harm.
 func (s reload) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
 	saw, err := s.look(ctx, step)
 	if err != nil || !saw.deaf {
@@ -78,10 +78,10 @@ func (s reload) Do(ctx context.Context, step actions.StepContext) (json.RawMessa
 	return nil, s.running.Reload(ctx, saw.pod)
 }
 
-// reach sees an API server answer through the HAProxy of a node.
+// reach verifies that an API server answers through the HAProxy of a node.
 type reach struct {
 	running loadbalancer.Running
-	// restarted is called when a HAProxy serves that was restarted.
+	// restarted is called when a restarted HAProxy serves.
 	restarted func()
 }
 

@@ -13,8 +13,8 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// serve sees to it that the HAProxy of a node runs with what was written there, and that an API server
-// answers through it. What does not after some tries is an outcome as well.
+// serve makes the HAProxy of a node run with the files that were written there, and verifies that an API
+// server answers through it. After serveTries failures, the failure is its outcome.
 type serve struct{ running loadbalancer.Running }
 
 var _ actions.InterruptibleStep = serve{}
@@ -22,7 +22,7 @@ var _ actions.InterruptibleStep = serve{}
 // Interruptible implements [actions.InterruptibleStep].
 func (serve) Interruptible() bool { return true }
 
-// look says what is missing, and how the program came to be that wrote the files.
+// look returns the state of HAProxy, and the outcome of the step that wrote the files.
 func (s serve) look(ctx context.Context, step actions.StepContext) (saw seen, outcome hosttask.Outcome, err error) {
 	var node journal.KubeconfigsNode
 	if err := step.Input(&node); err != nil {
@@ -57,8 +57,8 @@ func (s serve) Prove(ctx context.Context, step actions.StepContext) (actions.Pro
 	return s.outcome(step, hosttask.Outcome{Missing: outcome.Missing, Left: outcome.Left})
 }
 
-// outcome is the proof that there is one. Of a node whose kubelet is left alone anyway, nothing else says
-// that its load balancer does not serve.
+// outcome returns the proof with an outcome. For an excluded node, no later step reports that its load
+// balancer does not serve.
 func (serve) outcome(step actions.StepContext, outcome hosttask.Outcome) (actions.Proof, error) {
 	var facts journal.KubeconfigsFacts
 	if err := step.Facts(&facts); err != nil {
@@ -81,7 +81,7 @@ func (s serve) Do(ctx context.Context, step actions.StepContext) (json.RawMessag
 	return nil, s.running.Reload(ctx, saw.pod)
 }
 
-// allServe is done when what is before it is.
+// allServe is done once the steps before it are done.
 type allServe struct{}
 
 // Prove implements [actions.Step].

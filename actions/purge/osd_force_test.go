@@ -10,7 +10,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// forced returns what is on record of each OSD that is purged although Ceph refuses.
+// forced returns the notes on OSDs that are purged although Ceph refuses.
 func (s *whole) forced() []string {
 	return slices.DeleteFunc(s.Story(), func(line string) bool {
 		return !strings.HasPrefix(line, "noted purge-osd ") || !strings.Contains(line, `"forced"`)
@@ -69,7 +69,7 @@ func TestCephsOwnCheckOfAPurgeIsOverruledOnlyOnRecord(t *testing.T) {
 	}
 }
 
-// TestAnOSDThatIsNotSafeAtTheLastMomentIsNotPurgedAutomatically: the preflight was asked before. A person who only
+// TestAnOSDThatIsNotSafeAtTheLastMomentIsNotPurgedAutomatically: the preflight passed before. A person who only
 // joined the purge saw no warning of it.
 func TestAnOSDThatIsNotSafeAtTheLastMomentIsNotPurgedAutomatically(t *testing.T) {
 	for name, joined := range map[string]bool{"automatic": false, "joined": true} {

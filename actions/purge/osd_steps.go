@@ -62,7 +62,7 @@ func (p storagePart) findAll(ctx context.Context, record journal.ActionRecord) (
 		return foundOSDs{NoRook: true}, nil
 	}
 	if read == nil || view.replaced() {
-		// What Rook has under the name of a replacement is the replacement's.
+		// Rook's objects under the name of a replacement are the replacement's.
 		return p.find(ctx, view)
 	}
 	view.OSDs = osdFacts(view.tree, deployedOSDs(read.Deployments))
@@ -137,7 +137,7 @@ func (s outOSDs) Do(ctx context.Context, step actions.StepContext) (json.RawMess
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	// Of what is down already, as all of a lost node is by the preflight, Ceph would say just that.
+	// Ceph would only report that an OSD is down already, as those of a lost node are by the preflight.
 	if len(up) > 0 && !journal.PurgeInputOf(step.Action.Request).Live {
 		if err := s.Ceph.Down(ctx, up...); err != nil {
 			return nil, err
@@ -154,7 +154,7 @@ func (s outOSDs) Leaves(ctx context.Context, step actions.StepContext) ([]journa
 // waitOSDs lets time pass since the OSDs were marked out.
 type waitOSDs struct{}
 
-// waitInput is how long, as it was configured when the purge was planned.
+// waitInput is the wait that was configured when the purge was planned.
 type waitInput struct {
 	Wait journal.Duration `json:"wait"`
 }
@@ -207,7 +207,7 @@ func (s purgeOSD) Do(ctx context.Context, step actions.StepContext) (json.RawMes
 	return nil, storagePart(s).removeAnew(ctx, found.view, found.captured)
 }
 
-// foundOSD is a captured OSD as it is now. kept says why it is not to be removed.
+// foundOSD is a captured OSD as it is now. kept says why it must not be removed.
 type foundOSD struct {
 	view     storageView
 	captured OSDFacts
@@ -254,10 +254,10 @@ func (s purgeOSD) Leaves(ctx context.Context, step actions.StepContext) ([]journ
 	return storagePart(s).leaves(ctx, step)
 }
 
-// purge purges an OSD. That its id belongs to another one now means that it is
-// gone. Ceph refuses while data may be on it alone. EKCO overrules that, on record,
-// where a person asked for the purge, and where Ceph cannot recover: all data is
-// on other OSDs then, but Ceph would refuse for ever.
+// purge purges an OSD. It is gone if its id belongs to another OSD now. Ceph refuses
+// while data may be on this OSD alone. EKCO overrules a refusal, and records that
+// first, in two cases: a person asked for the purge, or Ceph cannot recover. Then all
+// data is on other OSDs, but Ceph would refuse for ever.
 func (p storagePart) purge(ctx context.Context, step actions.StepContext, osd ceph.OSD) error {
 	err := p.Ceph.Purge(ctx, osd.Ref, false)
 	if errors.Is(err, ceph.ErrBusy) || errors.Is(err, ceph.ErrAgain) {
@@ -294,7 +294,7 @@ func (s purgeFoundOSDs) Prove(ctx context.Context, step actions.StepContext) (ac
 	return actions.Proof{Done: true}, nil
 }
 
-// Do implements [actions.Step]. One OSD that cannot be purged does not keep the others.
+// Do implements [actions.Step]. One OSD that cannot be purged does not stop the others.
 func (s purgeFoundOSDs) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
 	osds, err := s.find(ctx, step)
 	if err != nil {
@@ -312,7 +312,7 @@ func (s purgeFoundOSDs) Leaves(ctx context.Context, step actions.StepContext) ([
 	return storagePart(s).leaves(ctx, step)
 }
 
-// find returns those that no other step removes.
+// find returns the OSDs that no other step removes.
 func (s purgeFoundOSDs) find(ctx context.Context, step actions.StepContext) ([]ceph.OSD, error) {
 	facts, err := factsOf(step.Action)
 	if err != nil {

@@ -16,10 +16,10 @@ import (
 
 // The preflights of storage.
 const (
-	// CephAnswers holds what needs Ceph until monitors and mgr answer, and what
-	// needs Rook until its objects may be read.
+	// CephAnswers holds steps that need Ceph until monitors and mgr answer, and
+	// steps that need Rook until EKCO may read its objects.
 	CephAnswers = "CephAnswers"
-	// CephHealthy warns when Ceph has other troubles than the loss of the node.
+	// CephHealthy warns when Ceph has problems other than the loss of the node.
 	CephHealthy = "CephHealthy"
 	// OSDSafeToDestroy warns when data may be on the node's OSDs alone.
 	OSDSafeToDestroy = "OSDSafeToDestroy"
@@ -29,7 +29,7 @@ const (
 
 type cephAnswers storagePart
 
-// Check implements [actions.Preflight]. Where Rook could not be read, it asks that
+// Check implements [actions.Preflight]. If Rook could not be read, it reads Rook
 // first: without Rook there is no Ceph to wait for.
 func (p cephAnswers) Check(ctx context.Context, record journal.ActionRecord) actions.Verdict {
 	ctx, cancel := context.WithTimeout(ctx, cephLook)
@@ -56,8 +56,8 @@ func (p cephAnswers) Check(ctx context.Context, record journal.ActionRecord) act
 	return actions.Pass()
 }
 
-// unanswered says why Ceph did not answer when a manual purge was planned, until
-// it was asked again. It saves a person two further timeouts.
+// unanswered returns why Ceph did not answer when a manual purge was planned, until
+// the step find-osds is done. It saves a person two further timeouts.
 func unanswered(record journal.ActionRecord) string {
 	facts, err := factsOf(record)
 	if err != nil || facts.Storage == nil || record.Steps[doesFindOSDs].Done() {
@@ -107,8 +107,8 @@ type otherOSDs struct {
 	orphaned []int
 }
 
-// unexplained leaves out that copies are missing, for an automatic purge and where
-// Ceph cannot make them. Else why says what Ceph can do about it.
+// unexplained leaves out missing copies if the purge is automatic and Ceph cannot make
+// them. Otherwise why says what is known about that.
 func (p cephHealthy) unexplained(ctx context.Context, record journal.ActionRecord, troubles []ceph.Check) (left []ceph.Check, why string) {
 	if record.Request.Manual || !slices.ContainsFunc(troubles, degraded) {
 		return troubles, ""
@@ -120,8 +120,8 @@ func (p cephHealthy) unexplained(ctx context.Context, record journal.ActionRecor
 	return troubles, why
 }
 
-// look asks for Ceph's health and for the OSDs of other nodes at the same time: after a loss nearly
-// always both are needed.
+// look reads Ceph's health and the OSDs of other nodes at the same time: after a loss, both are
+// nearly always needed.
 func (p cephHealthy) look(ctx context.Context, record journal.ActionRecord) (health ceph.Health, elsewhere otherOSDs, err error) {
 	var healthErr, othersErr error
 	parallel.Run(
@@ -227,7 +227,7 @@ func (p osdSafeToDestroy) Check(ctx context.Context, record journal.ActionRecord
 	return p.orStuck(ctx, record, safety)
 }
 
-// ask asks about the OSDs, and how many placement groups are not active.
+// ask returns whether the OSDs are safe to destroy, and how many placement groups are not active.
 func (p osdSafeToDestroy) ask(ctx context.Context, osds []int) (safety ceph.Safety, inactive int, err error) {
 	health, err := p.api.Health(ctx)
 	if err == nil && !health.MgrActive {
@@ -239,7 +239,7 @@ func (p osdSafeToDestroy) ask(ctx context.Context, osds []int) (safety ceph.Safe
 	return safety, health.Inactive(), err
 }
 
-// unsafe says why the OSDs may not be destroyed, with the key of that.
+// unsafe returns why the OSDs may not be destroyed, and the key of the warning.
 func unsafe(lost StorageFacts, safety ceph.Safety, err error) (why, key string) {
 	if err != nil {
 		return fmt.Sprintf("cannot tell whether %s may be destroyed: %v", ceph.Names(lost.ids()...), err), "unknown"
@@ -247,8 +247,8 @@ func unsafe(lost StorageFacts, safety ceph.Safety, err error) (why, key string) 
 	return "Ceph does not call it safe: " + safety.Reason(), "unsafe"
 }
 
-// mayBeLost: Ceph calls an OSD safe only once everything is copied. As long as
-// every placement group is active, OSDs that run have the data already.
+// mayBeLost warns of lost data. An OSD that is not safe to destroy is no reason: while
+// every placement group is active, OSDs that run have the data.
 func mayBeLost(record journal.ActionRecord, inactive int, reason string) actions.Verdict {
 	notActive := groups(inactive) + " not active"
 	return actions.WarnOfLoss("data", fmt.Sprintf("data may be lost: %s; %s", notActive, reason), fmt.Sprintf(
@@ -256,9 +256,9 @@ func mayBeLost(record journal.ActionRecord, inactive int, reason string) actions
 		OnceLasting(peeringPasses, notActive)
 }
 
-// orStuck lets an automatic purge go on where Ceph never gets to call the OSDs
-// safe, once that has lasted: what the mgr says of placement groups is some
-// seconds old.
+// orStuck lets an automatic purge continue if Ceph can never call the OSDs safe.
+// That must last for a while, since what the mgr reports about placement groups is
+// some seconds old.
 func (p osdSafeToDestroy) orStuck(ctx context.Context, record journal.ActionRecord, safety ceph.Safety) actions.Verdict {
 	stuck, why := whetherStuck(ctx, p.api, record)
 	if stuck {
@@ -272,9 +272,8 @@ func (p osdSafeToDestroy) orStuck(ctx context.Context, record journal.ActionReco
 	return actions.Hold(reason).About("unsafe")
 }
 
-// peeringPasses is how long placement groups that are not active may merely be
-// agreeing on who has their data, as they do whenever an OSD comes, goes or is
-// marked out.
+// peeringPasses is how long placement groups may be inactive because they peer, as
+// they do whenever an OSD starts, stops or is marked out.
 const peeringPasses = 30 * time.Second
 
 func groups(count int) string {
@@ -286,10 +285,10 @@ func groups(count int) string {
 
 type osdsDown storagePart
 
-// Check implements [actions.Preflight]. A person is warned before anything is gone, by
-// others if Ceph does not answer; what is done to the OSDs waits. Those of a node
-// that answers run until they are stopped; if one runs again then, as when Rook made
-// its Deployment anew, nothing is done that cannot be undone.
+// Check implements [actions.Preflight]. Before the point of no return, a person is only
+// warned (by other preflights if Ceph does not answer); later steps hold. The OSDs of a
+// node that answers run until stop-osds. If one runs again after that, as when Rook
+// has created its Deployment again, the purge holds before the point of no return.
 func (p osdsDown) Check(ctx context.Context, record journal.ActionRecord) actions.Verdict {
 	again := journal.PurgeInputOf(record.Request).Live && record.Steps[doesStopOSDs].Done()
 	before := record.Request.Manual && !record.PastNoReturn && !again

@@ -41,8 +41,8 @@ func (s setNumber) Prove(ctx context.Context, step actions.StepContext) (actions
 	return actions.Proof{Done: err == nil && lacks == "", Missing: lacks}, err
 }
 
-// Do implements [actions.Step]. A size that the pool has already is not set again: Ceph would
-// set min_size anew with it.
+// Do implements [actions.Step]. It does not set a size that the pool has already: Ceph would
+// reset min_size too.
 func (s setNumber) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
 	number, err := s.read(step)
 	if err != nil {

@@ -270,8 +270,8 @@ func TestThePoolOfTheMgrIsLoweredAsCarefullyAsAnyOther(t *testing.T) {
 	}
 }
 
-// TestASizeThatThePoolHasAlreadyIsNotSetAgain, as when somebody else set it since it was looked at: Ceph
-// would set min_size anew.
+// TestASizeThatThePoolHasAlreadyIsNotSetAgain: another client may have set it, and Ceph would reset
+// min_size.
 func TestASizeThatThePoolHasAlreadyIsNotSetAgain(t *testing.T) {
 	e := mgrPool(3, ceph.Option{})
 	if err := e.ceph.SetPoolNumber(t.Context(), journal.OldMgrPool, ceph.PoolMinSize, 3, false); err != nil {

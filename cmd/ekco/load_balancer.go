@@ -26,10 +26,10 @@ import (
 	balancersource "github.com/replicatedhq/ekco/observers/loadbalancer"
 )
 
-// hostTaskBalancer is what the binary does in the pod of a host task that writes HAProxy's files.
+// hostTaskBalancer is the command of host tasks that write HAProxy's files.
 const hostTaskBalancer = "load-balancer"
 
-// loadBalancersOf is what EKCO does about the load balancer in front of the API servers.
+// loadBalancersOf returns the capability that keeps the load balancers up to date.
 func loadBalancersOf(c cluster) ring.Capability {
 	balancers := &balancers{
 		cluster: c, running: loadbalancer.NewClient(c.objects, c.kube, c.exec, c.authority),
@@ -41,12 +41,12 @@ func loadBalancersOf(c cluster) ring.Capability {
 	}
 }
 
-// balancers are what the capability is made of.
+// balancers are the parts of the capability.
 type balancers struct {
 	cluster
 	running *loadbalancer.Client
 	list    *loadbalancer.List
-	// ofNodes and ofList have looked at what an action has changed.
+	// ofNodes and ofList trigger the observers after an action.
 	ofNodes, ofList *observers.Nudge
 }
 
@@ -84,7 +84,7 @@ func balancerPolicy(cfg config.Config) fsmbalancer.Policy {
 	}
 }
 
-// newHostTaskBalancerCommand writes the files of a host, and its manifest where an image is given.
+// newHostTaskBalancerCommand returns the command that writes a host's configuration, and with an image its manifest.
 func newHostTaskBalancerCommand(a *app) *cobra.Command {
 	var etc, image string
 	var keep, tcp, askFirst bool
@@ -116,8 +116,8 @@ func newHostTaskBalancerCommand(a *app) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&etc, "host-etc-dir", actionsbalancer.HostEtc, "the host's /etc")
-	cmd.Flags().StringVar(&image, "image", "", "HAProxy's; the manifest is left alone without it")
-	cmd.Flags().BoolVar(&keep, strings.TrimPrefix(actionsbalancer.KeepManifest, "--"), false, "a manifest that there is stays as it is, whatever its image")
+	cmd.Flags().StringVar(&image, "image", "", "image of HAProxy; without it, the manifest is not written")
+	cmd.Flags().BoolVar(&keep, strings.TrimPrefix(actionsbalancer.KeepManifest, "--"), false, "keep an existing manifest, whatever its image")
 	cmd.Flags().BoolVar(&askFirst, strings.TrimPrefix(actionsbalancer.AskFirst, "--"), false, "write no configuration if no API server answers the host at any primary")
 	cmd.Flags().DurationVar(&trial, strings.TrimPrefix(actionsbalancer.Trial, "--"), 0, "restore the former files if HAProxy does not work with a new manifest within this time")
 	cmd.Flags().BoolVar(&tcp, strings.TrimPrefix(actionsbalancer.TCPProbe, "--"), false, "the liveness probe only opens a connection")
@@ -125,7 +125,7 @@ func newHostTaskBalancerCommand(a *app) *cobra.Command {
 	return cmd
 }
 
-// anyServes asks the API servers of the primaries as the kubelet of this host does.
+// anyServes asks the API servers of the primaries with the credentials of this host's kubelet.
 func (a *app) anyServes(ctx context.Context, etc string, primaries []string) error {
 	node, _ := a.env(hosttask.EnvNode)
 	file, err := kubeconfig.In(etc, "kubelet.conf")
@@ -139,7 +139,7 @@ func (a *app) anyServes(ctx context.Context, etc string, primaries []string) err
 	return file.AnyServes(ctx, addresses, node)
 }
 
-// balancerRuns returns when the kubelet reports, through the HAProxy of this host, that HAProxy runs with a manifest.
+// balancerRuns returns a [loadbalancer.Host.Confirm] for the HAProxy of this host.
 func (a *app) balancerRuns(host loadbalancer.Host, within time.Duration) func(context.Context, journal.LoadBalancerOnNode) error {
 	return func(ctx context.Context, on journal.LoadBalancerOnNode) error {
 		node, _ := a.env(hosttask.EnvNode)

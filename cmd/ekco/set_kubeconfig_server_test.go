@@ -109,7 +109,7 @@ func TestWhatIsMissingIsSaidBeforeAnythingIsChanged(t *testing.T) {
 		}},
 		"admin.conf: it is empty": {args: []string{toBalancer, "--admin"}, code: exitFailed, units: []string{kubelet}, prepare: func(_ *desk, etc string) error { return os.Truncate(filepath.Join(etc, "kubernetes", "admin.conf"), 0) }},
 		"admin.conf: lstat":       {args: []string{toBalancer, "--admin"}, code: exitFailed, units: []string{kubelet}, prepare: func(_ *desk, etc string) error { return os.Remove(filepath.Join(etc, "kubernetes", "admin.conf")) }},
-		"kubelet.conf is a link that leads out of": {args: []string{toBalancer}, code: exitFailed, units: []string{kubelet}, prepare: func(_ *desk, etc string) error {
+		"kubelet.conf is a link that points out of": {args: []string{toBalancer}, code: exitFailed, units: []string{kubelet}, prepare: func(_ *desk, etc string) error {
 			path := filepath.Join(etc, "kubernetes", "kubelet.conf")
 			return errors.Join(os.Rename(path, etc+"2"), os.Symlink(etc+"2", path))
 		}},

@@ -27,7 +27,7 @@ func (w *world) reasons(reason string, names ...string) {
 	}
 }
 
-// TestWhatIsInStepIsLookedAtOnceADayOneAfterTheOther: a look changes back what somebody has changed by hand.
+// TestWhatIsInStepIsLookedAtOnceADayOneAfterTheOther: a check overwrites changes by hand.
 func TestWhatIsInStepIsLookedAtOnceADayOneAfterTheOther(t *testing.T) {
 	w := newWorld(t)
 	for _, name := range []string{"p1", "w1", "w2"} {
@@ -162,8 +162,8 @@ func TestSomebodyElseWhoChangesTheImageIsNotFought(t *testing.T) {
 func TestWhatIsSaidOfWhatIsUndone(t *testing.T) {
 	for key, want := range map[string][2]string{
 		"started": {
-			"HAProxy on node p1 is started anew or ended each time after EKCO has seen to its files",
-			"look at the log of pod haproxy-p1 in kube-system, and who else writes /etc/haproxy/haproxy.cfg",
+			"HAProxy on node p1 restarts or ends each time after EKCO has checked its files",
+			"check the log of pod haproxy-p1 in kube-system, and find out what else writes /etc/haproxy/haproxy.cfg",
 		},
 		"image": {"somebody else keeps changing the image of HAProxy on node p1 from haproxy:1", "find out who does"},
 	} {

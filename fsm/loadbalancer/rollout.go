@@ -11,7 +11,7 @@ import (
 )
 
 // RuleRollout keeps EKCO from changing further load balancers while a node is worse off after the change of
-// its own.
+// its load balancer.
 const RuleRollout = "LoadBalancerRollout"
 
 // blamedFor is how long a change of its load balancer is blamed if a node stops being ready. Kubernetes
@@ -25,7 +25,7 @@ func changedSoonBefore(t *fsm.Thing, lost time.Time) bool {
 	return !at.IsZero() && lost.Sub(at) < blamedFor
 }
 
-// rollout is the progress of a change of all load balancers, in a world.
+// rollout is the progress of a change of all load balancers.
 type rollout struct {
 	of *fsm.World
 	// changing is the number of nodes that are being changed, primary is set if one of them is a primary.
@@ -39,7 +39,7 @@ type rollout struct {
 }
 
 // rolloutOf returns the rollout in a world. It is not computed with the sum, since open actions progress
-// without a change of any thing.
+// without a change of any load balancer.
 func rolloutOf(w *fsm.World) *rollout {
 	s := sumOf(w)
 	if s.rollout.of == w {
@@ -75,9 +75,9 @@ func (r *rollout) stop(why string) {
 	}
 }
 
-// choose chooses the nodes of the next batch, which begins when no node is being changed any more. From the
-// full batch size on, each node that is done is replaced at once. At most one primary is changed at a time.
-// While the rollout is stopped, one node is chosen, so that its refusal shows in the status.
+// choose chooses the nodes of the next batch, which begins when no node is being changed. At the full batch
+// size, the next node begins as soon as one is done. At most one primary is changed at a time. While the
+// rollout is stopped, one node is chosen, so that its refusal shows in the status.
 func (r *rollout) choose(w *fsm.World, s *sum) {
 	batch := fsm.RolloutBatch(s.verified, atOnce)
 	places, primary := batch-r.changing, r.primary
@@ -110,7 +110,7 @@ func writesAll(w *fsm.World) bool {
 	return err == nil && input.Internal
 }
 
-// maxStalled is the number of nodes whose change may stall, as for a full disk, until no further node is changed.
+// maxStalled is the number of nodes with a stalled change, as for a full disk, at which no further node is changed.
 const maxStalled = 2
 
 // checked is the number of nodes on which HAProxy checks a new configuration before it is written. Each check

@@ -9,34 +9,34 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// sum is what all of them come to.
+// sum is derived from all load balancers of a world.
 type sum struct {
-	// primaries are those to lead to, by the names of their nodes, and since is the last event
-	// that told of one.
+	// primaries are the addresses to balance to, ordered by the names of their nodes. since is the
+	// last event with facts of one.
 	primaries []string
 	since     uint64
-	// overwritten is the event until which a change may have written other primaries than there
-	// are by now; zero for none.
+	// overwritten is the event until which a change-load-balancer action may have written primaries
+	// that are out of date now; zero for none.
 	overwritten uint64
-	// waiting are those to be updated, in this order.
+	// waiting are the load balancers to update, in this order.
 	waiting []*fsm.Thing
-	// verified is the number of those with the wanted configuration. lost are those whose change may be why
-	// their nodes are not ready.
+	// verified is the number of load balancers with the wanted configuration. lost are those whose change may be
+	// why their nodes are not ready.
 	verified int
 	lost     []*fsm.Thing
 	rollout  rollout
-	// looks are those in step; look is the one of them that was looked at the longest ago, nil for none.
+	// looks are the load balancers in step, look is the one of them whose last check is the oldest; nil for none.
 	looks []*fsm.Thing
 	look  *fsm.Thing
-	// list is the ConfigMap, nil if none is known; says is what it shall say, and settled is set
-	// once that is true.
+	// list is the ConfigMap, nil if none is known. says is its wanted content, settled whether all
+	// nodes that are ready are in step.
 	list    *fsm.Thing
 	says    string
 	settled bool
 }
 
-// atOnce is the maximum number of open updates. It is more than the limit of pods, since other nodes' HAProxy
-// reads its configuration in that time, and small, since open actions are mirrored.
+// atOnce is the maximum number of open updates. It exceeds the limit of pods, since some updates only wait for
+// HAProxy to reload. It is small, since open actions are mirrored.
 const atOnce = 32
 
 func sumOf(w *fsm.World) *sum {
@@ -61,7 +61,7 @@ func sumOf(w *fsm.World) *sum {
 		var members []string
 		for _, name := range slices.Sorted(maps.Keys(all)) {
 			b := of(all[name])
-			// A former primary stays while its API server answers and that of no primary does.
+			// A former primary stays while its API server answers and no primary's does.
 			at := b.backend(name, owners)
 			if at != "" && !listed[at] && b.WasReady && (b.Facts.Primary || !answering && b.WasPrimary && b.Facts.Asked && b.answers()) {
 				s.primaries, s.since, listed[at] = append(s.primaries, at), max(s.since, all[name].FactsSeq), true
@@ -74,7 +74,7 @@ func sumOf(w *fsm.World) *sum {
 	}).(*sum)
 }
 
-// ownersOf returns the names of nodes, by their present addresses.
+// ownersOf returns the names of the nodes by their present addresses.
 func ownersOf(all map[string]*fsm.Thing) map[string]string {
 	owners := map[string]string{}
 	for name, t := range all {
@@ -85,8 +85,8 @@ func ownersOf(all map[string]*fsm.Thing) map[string]string {
 	return owners
 }
 
-// backend returns the address by which HAProxy reaches the API server of the node of that name. A former address
-// that another node has by now is none; "" is for no address.
+// backend returns the address by which HAProxy reaches the API server of the node of that name, or "". It ignores a
+// former address that another node has now.
 func (b *balancer) backend(name string, owners map[string]string) string {
 	if owner, is := owners[b.At]; !is || owner == name || b.At == b.Facts.Address {
 		return b.At
@@ -97,7 +97,7 @@ func (b *balancer) backend(name string, owners map[string]string) string {
 	return b.Facts.Address
 }
 
-// arrange collects those that are to be updated, and those that are to be looked at next.
+// arrange collects the load balancers to update, and the one to check next.
 func (s *sum) arrange(w *fsm.World, all map[string]*fsm.Thing) {
 	open := openOn(w)
 	s.settled = len(s.primaries) > 0
@@ -137,7 +137,7 @@ func comparePrimaries(a, b *fsm.Thing) int {
 	return -1
 }
 
-// nextLook returns the one that is looked at next, nil for none. One that a person paused keeps no other waiting.
+// nextLook returns the load balancer that is checked next, nil for none. One that a person paused delays no other.
 func (s *sum) nextLook(w *fsm.World) (next *fsm.Thing) {
 	if s.look == nil || !w.Paused(s.look) {
 		return s.look
@@ -150,7 +150,7 @@ func (s *sum) nextLook(w *fsm.World) (next *fsm.Thing) {
 	return next
 }
 
-// lookedBefore reports whether the last look at one was before that at the other.
+// lookedBefore reports whether the last check of a was before that of b.
 func lookedBefore(a, b *fsm.Thing) bool {
 	return cmp.Or(looked(a).Compare(looked(b)), cmp.Compare(a.Name, b.Name)) < 0
 }
@@ -166,7 +166,7 @@ func openOn(w *fsm.World) map[string]*journal.ActionRecord {
 	return open
 }
 
-// tried is the event with which the last update ended.
+// tried returns the event that ended the last update.
 func tried(t *fsm.Thing) uint64 {
 	if last := t.Last[journal.ActionUpdateLoadBalancer]; last != nil {
 		return last.Seq
@@ -174,7 +174,7 @@ func tried(t *fsm.Thing) uint64 {
 	return 0
 }
 
-// shall is what the load balancer of a node shall be.
+// shall returns the wanted load balancer of a node.
 func (s *sum) shall(w *fsm.World, t *fsm.Thing) journal.LoadBalancerInput {
 	p, b := policyOf(w.Policy), of(t)
 	return journal.LoadBalancerInput{
@@ -182,10 +182,10 @@ func (s *sum) shall(w *fsm.World, t *fsm.Thing) journal.LoadBalancerInput {
 	}
 }
 
-// again is the event since which everything is to be written again; zero for none.
+// again returns the last event after which all load balancers must be written again; zero for none.
 func (s *sum) again() uint64 { return max(s.listedAnew(), s.overwritten) }
 
-// listedAnew is the event since which that is to be done for the ConfigMap.
+// listedAnew returns the last such event of the ConfigMap; zero for none.
 func (s *sum) listedAnew() uint64 {
 	if s.list == nil {
 		return 0
@@ -193,8 +193,8 @@ func (s *sum) listedAnew() uint64 {
 	return listOf(s.list).Since
 }
 
-// overwritten is the event with which a change has ended that wrote load balancers too, with the
-// primaries that there were when it was asked for; zero for none.
+// overwritten returns the event that ended the last change-load-balancer action that wrote load
+// balancers, with the primaries at the time of its request; zero for none.
 func overwritten(w *fsm.World) uint64 {
 	t := w.Things[fsm.Key(journal.Kubeconfigs)]
 	if t == nil || t.Machine() != ChangeMachine {
@@ -203,19 +203,19 @@ func overwritten(w *fsm.World) uint64 {
 	return kubeconfigsOf(t).Wrote
 }
 
-// serves reports whether it is proved to lead where it shall, and was since everything was to be
-// written again.
+// serves reports whether HAProxy was verified to balance to the wanted primaries, after the last
+// event that requires a rewrite.
 func (s *sum) serves(w *fsm.World, t *fsm.Thing) bool {
 	proved := of(t).Proved
 	return proved != nil && proved.Input.Serves(s.shall(w, t)) && proved.Asked >= s.again()
 }
 
-// inStep reports whether it is proved to be all that it shall be, and nothing has happened since.
+// inStep reports whether the load balancer was verified as wanted, and HAProxy has not restarted since.
 func (s *sum) inStep(w *fsm.World, t *fsm.Thing) bool {
 	return s.serves(w, t) && of(t).manifest(policyOf(w.Policy)) && !restarted(t)
 }
 
-// manifest reports whether it is proved to have the manifest that it shall have.
+// manifest reports whether HAProxy was verified to run with the wanted manifest.
 func (b *balancer) manifest(p Policy) bool {
 	return b.Proved.Image == p.Image && (b.Proved.Version == b.version(p) || b.Proved.Version == p.TCPVersion)
 }
@@ -228,9 +228,9 @@ func (b *balancer) version(p Policy) string {
 	return p.Version
 }
 
-// restarted reports whether HAProxy was started anew after it was seen to run, or does not run any
-// more: what its files are by now is not known. That nobody has seen it yet says nothing. By a clock that
-// was set back it may have been started before.
+// restarted reports whether HAProxy restarted or ended after it was verified: its files may have
+// changed. Older facts count only if their start is later. A newer start may seem earlier, if a clock
+// was set back.
 func restarted(t *fsm.Thing) bool {
 	b := of(t)
 	if b.Proved == nil || b.Proved.Started.IsZero() {

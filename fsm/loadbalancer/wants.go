@@ -9,17 +9,17 @@ import (
 )
 
 const (
-	// rest is how long EKCO lets be what was ended early, if nothing new is seen of the node and
-	// nothing else is wanted.
+	// rest is the backoff after an action that ended early, while neither the facts of the node nor
+	// what is wanted changes.
 	rest = time.Minute
-	// lookAgain is how often a load balancer is looked at that is in step: that somebody changes a
-	// file by hand is not seen from outside.
+	// lookAgain is how often a load balancer that is in step is checked: a change of its files by
+	// hand is not visible from outside.
 	lookAgain = 24 * time.Hour
-	// lookRest is how long one is not looked at again that is started anew and anew.
+	// lookRest is the backoff of the check of a HAProxy that restarts repeatedly.
 	lookRest = 10 * time.Minute
 )
 
-// Wants wants the primaries everywhere first, without a restart, and then the manifest.
+// Wants updates the primaries on all nodes first, without a restart, and then the manifests.
 func (machine) Wants(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 	if !policyOf(w.Policy).Enabled || t.FactsSeq == 0 || t.GoneSeq != 0 || len(w.Open(t)) > 0 {
 		return
@@ -41,13 +41,13 @@ func (s *sum) wants(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 		s.wantsLook(t, w, want)
 		return
 	case !s.serves(w, t):
-		// A node that is not chosen is still wanted for later, if its backoff is not over yet.
+		// A node that is not chosen is wanted only while its backoff lasts.
 		if due, may := s.mayAgain(t, wanted.Kind, w); !rolloutOf(w).next[t] && (!may || !w.Now.Before(due)) {
 			return
 		}
 	case !b.manifest(p):
 		if r := rolloutOf(w); r.stopped == "" && (r.changing > 0 || len(r.next) > 0) {
-			return // a restart waits until no other node is to be changed
+			return // a restart waits until no other node needs a change
 		}
 		wanted.Kind = journal.ActionRestartLoadBalancer
 		if b.Facts.Primary {
@@ -67,15 +67,15 @@ func (s *sum) wants(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 	}
 }
 
-// wantsLook wants what is in step looked at once a day, one node after the other: where somebody has changed the files
-// by hand, a look changes them back.
+// wantsLook wants a check of each load balancer in step once a day, one node after the other: a check overwrites changes
+// by hand, which could cut off many nodes at once.
 func (s *sum) wantsLook(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 	if r := rolloutOf(w); t == r.look && r.changing == 0 {
 		want(fsm.Want{Kind: journal.ActionUpdateLoadBalancer, Due: lookDue(t, w, lookAgain), Rank: t.Since})
 	}
 }
 
-// looked returns when an action about it has ended last.
+// looked returns when the last action on the load balancer ended.
 func looked(t *fsm.Thing) (at time.Time) {
 	for _, kind := range []journal.ActionKind{journal.ActionUpdateLoadBalancer, journal.ActionRestartLoadBalancer} {
 		if last := t.Last[kind]; last != nil && last.At.After(at) {
@@ -85,7 +85,7 @@ func looked(t *fsm.Thing) (at time.Time) {
 	return at
 }
 
-// lookDue is when it is looked at again: at once if the last time has not come yet, since a clock was wrong.
+// lookDue returns when the next check is due: at once if the last one is in the future, since a clock was wrong.
 func lookDue(t *fsm.Thing, w *fsm.World, after time.Duration) time.Time {
 	at := looked(t)
 	if at.After(w.Now) {
@@ -94,7 +94,7 @@ func lookDue(t *fsm.Thing, w *fsm.World, after time.Duration) time.Time {
 	return at.Add(after)
 }
 
-// startedAnew is the change that is made of a HAProxy that was started anew, which may do that again.
+// startedAnew returns the change by which EKCO counts how often HAProxy restarts after a check.
 func startedAnew(t *fsm.Thing) *journal.Change {
 	return &journal.Change{Key: "started", Field: "what HAProxy on node " + t.Name + " runs with"}
 }
@@ -104,11 +104,11 @@ func (machine) Disputed(t *fsm.Thing, change *journal.Change) (what, advice stri
 	if change.Key != "started" {
 		return fmt.Sprintf("somebody else keeps changing %s from %s", change.Field, change.To), "find out who does"
 	}
-	return fmt.Sprintf("HAProxy on node %s is started anew or ended each time after EKCO has seen to its files", t.Name),
-		fmt.Sprintf("look at the log of pod haproxy-%s in kube-system, and who else writes /etc/haproxy/haproxy.cfg", t.Name)
+	return fmt.Sprintf("HAProxy on node %s restarts or ends each time after EKCO has checked its files", t.Name),
+		fmt.Sprintf("check the log of pod haproxy-%s in kube-system, and find out what else writes /etc/haproxy/haproxy.cfg", t.Name)
 }
 
-// mayAgain returns when an action may be asked for, and whether it may.
+// mayAgain returns when an action may be requested again, and whether it may be at all.
 func (s *sum) mayAgain(t *fsm.Thing, kind journal.ActionKind, w *fsm.World) (due time.Time, may bool) {
 	b, shall := of(t), s.shall(w, t)
 	if t.Last[kind] == nil || b.Tried == nil || !b.Tried.Serves(shall) || b.Tried.Image != shall.Image || b.Tried.Version != shall.Version || b.Asked < s.again() {

@@ -66,11 +66,11 @@ type API interface {
 	// that do not exist are safe. It needs a mgr.
 	SafeToDestroy(ctx context.Context, ids ...int) (Safety, error)
 	// Purge removes an OSD that is down from the OSD map, the CRUSH map and the
-	// authentication database. It also clears what `ceph osd rm` leaves behind.
-	// An unknown OSD is done. It returns ErrOtherOSD, without doing anything, when
-	// the id belongs to another OSD, and ErrBusy when the OSD is up. Unless
-	// force is set it also returns ErrBusy while data may be on this OSD alone,
-	// and ErrAgain while Ceph cannot tell. It needs a mgr.
+	// authentication database. It also removes what `ceph osd rm` leaves behind.
+	// It succeeds for an unknown OSD. It returns ErrOtherOSD, and does nothing, if
+	// the id belongs to another OSD, and ErrBusy if the OSD is up. Without force
+	// it also returns ErrBusy while data may be on this OSD alone, and ErrAgain
+	// while Ceph cannot tell. It needs a mgr.
 	Purge(ctx context.Context, osd Ref, force bool) error
 	// CrushRemove removes a host without OSDs from the CRUSH map. An unknown one
 	// is done. It returns ErrHostNotEmpty when OSDs are left in it. It needs no

@@ -49,7 +49,7 @@ func (c *Client) Purge(ctx context.Context, osd Ref, force bool) error {
 	}
 	err = c.change(ctx, true, args...)
 	if err != nil || there {
-		// What was in the OSD map, Ceph removes from all maps in one.
+		// Ceph removes an OSD in the OSD map from all maps at once.
 		return err
 	}
 	return c.clearRest(ctx, osd)

@@ -22,7 +22,7 @@ func (l *LoadBalancer) keys() []key {
 		},
 		{
 			name: "internal_load_balancer_trial", value: &l.InternalLoadBalancerTrial, byDefault: "1m30s", check: trial, built: true,
-			help: "how long a HAProxy with a new image may take until an API server answers through it; then its former files are restored",
+			help: "how long HAProxy may take to work with a new manifest before its former files are restored",
 		},
 		{
 			name: "internal_load_balancer_port", value: &l.InternalLoadBalancerPort, byDefault: "6444", check: port,

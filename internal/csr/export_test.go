@@ -1,4 +1,4 @@
 package csr
 
-// HasFurtherNames is tested by itself with what [Parse] refuses before.
+// HasFurtherNames is exported to test input that [Parse] refuses earlier.
 var HasFurtherNames = hasFurtherNames

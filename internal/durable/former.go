@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// Former is a copy of a file that is kept while a change of the file is tried, also for whoever comes after a
-// crash.
+// Former keeps a copy of a file while a change of the file is tried. After a crash, the next program can restore
+// it.
 type Former struct {
 	// Path is the file, CopyPath its copy.
 	Path, CopyPath string
-	// Limit is how large the file may be, in bytes.
+	// Limit is the maximum size of the file in bytes.
 	Limit int64
-	// InPlace restores the content like [Overwrite]; else it is like [Edit].
+	// InPlace restores the content with [Overwrite] instead of [Edit].
 	InPlace bool
 
 	content, changed []byte
@@ -33,15 +33,15 @@ func (f *Former) Keep() (err error) {
 	return nil
 }
 
-// Changed is to be called after the change: [Former.Restore] then leaves alone what another program has changed
+// Changed must be called after the change. [Former.Restore] then fails if another program has changed the file
 // since.
 func (f *Former) Changed() (err error) {
 	f.changed, err = Read(f.Path, f.Limit)
 	return err
 }
 
-// Restore gives the file its former content, and reports whether it had another one. It does nothing for a file of
-// which no copy was kept.
+// Restore gives the file its former content, and reports whether it had another one. Without [Former.Keep] before, it
+// does nothing.
 func (f *Former) Restore() (restored bool, err error) {
 	if f.content == nil {
 		return false, nil
@@ -99,7 +99,7 @@ func (f *Former) Recover(valid time.Duration) (restored bool, err error) {
 		restored, err = f.restore()
 	}
 	if err != nil {
-		err = fmt.Errorf("put back %s, whose change was interrupted: %w", f.Path, err)
+		err = fmt.Errorf("restore %s after an interrupted change: %w", f.Path, err)
 	}
 	return restored, err
 }

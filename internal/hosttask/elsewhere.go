@@ -7,9 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Elsewhere lists the nodes but that one on which a task of that name may run, whoever had it run: an
-// EKCO beside this one, or before it, has a journal of its own. What cannot come to an end any more is
-// swept, and is listed no longer.
+// Elsewhere lists the other nodes on which a task of that name may run. It includes the tasks of another
+// EKCO, which this journal does not know. Pods that cannot end are swept, so they do not stay in the list.
 func (t *Tasks) Elsewhere(ctx context.Context, name, node string) (nodes []string, err error) {
 	pods, err := t.pods(ctx)
 	if err != nil {

@@ -166,7 +166,7 @@ func TestWhatAPodShowsSaysHowFarItsTaskIs(t *testing.T) {
 		"overdue":               {pod(corev1.PodRunning, nil), 106 * time.Second, Lost, "its pod still runs, 16s after its time was over: check the kubelet of node w1"},
 		"too late":              {pod(corev1.PodFailed, tooLate), 0, Lost, "its pod failed: DeadlineExceeded: so"},
 		"out of memory":         {pod(corev1.PodFailed, inContainer(killed)), 0, Lost, "its pod failed: its program ended with 137 (OOMKilled)"},
-		"failed without a word": {pod(corev1.PodFailed, nil), 0, Lost, "its pod failed: nobody says why"},
+		"failed without a word": {pod(corev1.PodFailed, nil), 0, Lost, "its pod failed: the kubelet reports no reason"},
 		"deleted":               {pod(corev1.PodRunning, func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{} }), 0, Lost, "somebody deleted its pod"},
 	} {
 		t.Run(name, func(t *testing.T) {

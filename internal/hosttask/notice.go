@@ -10,12 +10,11 @@ import (
 	"github.com/replicatedhq/ekco/internal/kube"
 )
 
-// rewatch is how long no watch is opened after one has ended, as at once where it is not
-// granted. Pods are looked at without it too.
+// rewatch is the pause before the next watch: without permission, each one ends at once. Pods
+// are polled as well.
 const rewatch = 10 * time.Second
 
-// notices tell when a pod of a host task has changed. It watches as long as somebody wants
-// to know.
+// notices reports changes of the pods of host tasks. It watches while a caller waits.
 type notices struct {
 	source kube.Source
 
@@ -25,7 +24,7 @@ type notices struct {
 	stop context.CancelFunc
 }
 
-// of returns what is closed once the pod of that name changes.
+// of returns a channel that is closed when the pod of that name changes.
 func (n *notices) of(name string) <-chan struct{} {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -34,13 +33,13 @@ func (n *notices) of(name string) <-chan struct{} {
 	}
 	if n.stop == nil {
 		var ctx context.Context
-		ctx, n.stop = context.WithCancel(context.Background()) // until nobody wants to know
+		ctx, n.stop = context.WithCancel(context.Background()) // until the last caller leaves
 		go n.watch(ctx)
 	}
 	return n.waiting[name]
 }
 
-// leave says that nobody wants to know of the pod any more.
+// leave ends the wait for a pod.
 func (n *notices) leave(name string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -51,13 +50,13 @@ func (n *notices) leave(name string) {
 	}
 }
 
-// changed wakes who waits for the pod.
+// changed wakes the caller that waits for the pod.
 func (n *notices) changed(name string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if waits := n.waiting[name]; waits != nil {
 		close(waits)
-		n.waiting[name] = nil // and not out of it: somebody still wants to know
+		n.waiting[name] = nil // keep the key: the caller has not left
 	}
 }
 
@@ -72,8 +71,8 @@ func (n *notices) watch(ctx context.Context) {
 	}
 }
 
-// watchOnce notices changes until the watch ends. What goes wrong with it is nothing that
-// anybody must know.
+// watchOnce reports changes until the watch ends. It ignores errors, since pods are polled as
+// well.
 func (n *notices) watchOnce(ctx context.Context) {
 	watch, err := n.source.WatchWithContext(kube.Unreported(ctx), metav1.ListOptions{})
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// outcomeMark begins the line of a task's log that says what came of it, its last one.
+// outcomeMark begins the last line of a task's log, which has its outcome.
 const outcomeMark = "ekco-outcome "
 
 // maxOutcome bounds that line, in bytes: it goes into the journal, and containerd breaks lines
@@ -18,17 +18,17 @@ const maxOutcome = 12 << 10
 // MaxResult bounds a result as JSON, in bytes.
 const MaxResult = maxOutcome - len(outcomeMark) - len(`{"result":}`)
 
-// Outcome is what a task says came of it.
+// Outcome is what a task reports at its end.
 type Outcome struct {
-	// Failed says why it did not do what it was to do; empty if it did.
+	// Failed says why the task failed; empty if it succeeded.
 	Failed string `json:"failed,omitempty"`
-	// Result is what it found, in its own shape. It has no secret: it is logged, and goes
+	// Result is what the task returns. It must not contain a secret: it is logged, and goes
 	// into the journal.
 	Result json.RawMessage `json:"result,omitempty"`
 }
 
-// Say writes the outcome of a task, which must be the last that it writes. A failure is an
-// outcome as well, and the program exits with 0.
+// Say writes the outcome of a task. It must be the program's last output. After a reported
+// failure the program also exits with 0.
 func Say(out io.Writer, result any, failed error) error {
 	var outcome Outcome
 	raw, err := json.Marshal(result)
@@ -36,7 +36,7 @@ func Say(out io.Writer, result any, failed error) error {
 		failed = err
 	}
 	if failed == nil && len(raw) > MaxResult {
-		failed = fmt.Errorf("its result has %d bytes, and at most %d go on record", len(raw), maxOutcome)
+		failed = fmt.Errorf("its result has %d bytes; the maximum is %d", len(raw), MaxResult)
 	}
 	if failed != nil {
 		outcome.Failed = shortened(failed.Error())
@@ -48,7 +48,7 @@ func Say(out io.Writer, result any, failed error) error {
 		_, err = fmt.Fprintf(out, "%s%s\n", outcomeMark, line)
 	}
 	if err != nil {
-		return fmt.Errorf("say what came of the host task: %w", err)
+		return fmt.Errorf("report the outcome of the host task: %w", err)
 	}
 	return nil
 }
@@ -77,12 +77,12 @@ func outcomeOf(log string) (Outcome, error) {
 		}
 		var outcome Outcome
 		if err := json.Unmarshal([]byte(text), &outcome); err != nil {
-			return Outcome{}, fmt.Errorf("read what it says came of it: %w", err)
+			return Outcome{}, fmt.Errorf("read its outcome: %w", err)
 		}
 		if len(outcome.Result) > MaxResult {
-			return Outcome{}, fmt.Errorf("its result has %d bytes, and at most %d go on record", len(outcome.Result), MaxResult)
+			return Outcome{}, fmt.Errorf("its result has %d bytes; the maximum is %d", len(outcome.Result), MaxResult)
 		}
 		return outcome, nil
 	}
-	return Outcome{}, fmt.Errorf("it ended without saying what came of it; the last line of its log is %q", shortened(lines[len(lines)-1]))
+	return Outcome{}, fmt.Errorf("it ended without an outcome; the last line of its log is %q", shortened(lines[len(lines)-1]))
 }

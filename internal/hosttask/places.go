@@ -2,39 +2,39 @@ package hosttask
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"sync"
 	"time"
 )
 
-// AtOnce is how many host tasks run at a time, whoever asked for them.
+// AtOnce is the maximum number of host tasks that run at a time.
 const AtOnce = 10
 
-// patience is how long a task waits for its place in one go, and glance how often it looks
-// whether one that another EKCO made has ended.
+// patience is how long [Tasks.Make] waits for a place. glance is how often it lists the pods
+// meanwhile, since one of another EKCO may have ended.
 const (
 	patience = time.Minute
 	glance   = 2 * time.Second
 )
 
-// ErrBusy is returned when as many host tasks run as may.
-var ErrBusy = errors.New("as many host tasks run as may at a time")
+// ErrBusy is returned when [AtOnce] host tasks run.
+var ErrBusy = fmt.Errorf("%d host tasks run already, which is the maximum", AtOnce)
 
-// places are what tasks take that run. Make them with newPlaces.
+// places limits how many tasks run. Create it with newPlaces.
 type places struct {
-	// asking is held by the first of those who wait. It is a channel of one, since others
-	// wait no longer than they want to.
+	// asking is a lock that the first waiting task holds. It is a channel, so that the others
+	// can stop waiting.
 	asking chan struct{}
 	mu     sync.Mutex
 	taken  map[string]bool
-	// left is closed when one is given up.
+	// left is closed when a place becomes free.
 	left chan struct{}
 }
 
 func newPlaces() places { return places{asking: make(chan struct{}, 1), taken: map[string]bool{}} }
 
-// take waits for a place: who came first gets the first that there is. under lists the pods
-// that have one in the cluster, also those that an EKCO before this one made.
+// take waits for a place, first come, first served. under lists the pods in the cluster that
+// need a place, including those of an earlier EKCO.
 func (p *places) take(ctx context.Context, name string, under func(context.Context) ([]string, error)) error {
 	late := time.NewTimer(patience)
 	defer late.Stop()
@@ -47,7 +47,7 @@ func (p *places) take(ctx context.Context, name string, under func(context.Conte
 		return ctx.Err()
 	}
 	for {
-		left := p.whenLeft() // before it looks, so that it misses none
+		left := p.whenLeft() // before the list, so that it misses no change
 		running, err := under(ctx)
 		if err != nil || p.try(name, running) {
 			return err
@@ -63,7 +63,7 @@ func (p *places) take(ctx context.Context, name string, under func(context.Conte
 	}
 }
 
-// try takes a place if there is one beside those that run.
+// try takes a place if fewer than AtOnce are taken.
 func (p *places) try(name string, running []string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -84,7 +84,7 @@ func (p *places) try(name string, running []string) bool {
 	return count < AtOnce
 }
 
-// keep takes a place for what has its pod already.
+// keep takes a place for a task that already has its pod.
 func (p *places) keep(name string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -101,7 +101,7 @@ func (p *places) leave(name string) {
 	}
 }
 
-// has reports whether somebody attends to the task of a pod.
+// has reports whether a step of this EKCO attends to the task of a pod.
 func (p *places) has(name string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

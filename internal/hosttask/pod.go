@@ -12,25 +12,25 @@ import (
 
 // Labels and annotations of the pods.
 const (
-	// LabelHostTask has all of them; its value is "true".
+	// LabelHostTask marks all of them; its value is "true".
 	LabelHostTask = "ekco.kurl.sh/host-task"
 	// LabelTask says what it does, as in earlier versions of EKCO.
 	LabelTask = "kurl.sh/task"
-	// LabelOwner tells the step that a pod belongs to from all others.
+	// LabelOwner identifies the step that a pod belongs to.
 	LabelOwner = "ekco.kurl.sh/owner"
 	// AnnotationAction and AnnotationStep name that step.
 	AnnotationAction = "ekco.kurl.sh/action"
 	AnnotationStep   = "ekco.kurl.sh/step"
-	// annotationStart is how long the pod may take until it runs.
+	// annotationStart is how long the pod may take to start.
 	annotationStart = "ekco.kurl.sh/start-within"
-	// annotationLosesNode has the pods of tasks with [Task.LosesNode]; its value is "true".
+	// annotationLosesNode marks the pods of tasks with [Task.LosesNode]; its value is "true".
 	annotationLosesNode = "ekco.kurl.sh/loses-node"
 )
 
-// EnvNode is the variable by which the program knows its node's name.
+// EnvNode is the environment variable with the name of the node.
 const EnvNode = "HOSTNAME"
 
-// pod is what the API server is asked to make.
+// pod returns the task's pod as JSON.
 func (t Task) pod(namespace string, owner Owner) (json.RawMessage, error) {
 	// A kubelet counts the deadline from when it accepts the pod, before it fetches the image.
 	grace, deadline := int64(t.grace()/time.Second), int64((t.start()+t.limit())/time.Second)
@@ -42,8 +42,8 @@ func (t Task) pod(namespace string, owner Owner) (json.RawMessage, error) {
 			Annotations: map[string]string{AnnotationAction: owner.Action, AnnotationStep: owner.Step, annotationStart: t.start().String()},
 		},
 		Spec: corev1.PodSpec{
-			// By name, and past the scheduler: it need not run, and a node has no other
-			// mark that is sure to be its own. A cordoned node takes the pod.
+			// By name, without the scheduler: it may not run, and no label is sure to
+			// identify a node. A cordoned node takes the pod.
 			NodeName:                      t.Node,
 			HostNetwork:                   t.HostNetwork,
 			RestartPolicy:                 corev1.RestartPolicyNever,
@@ -91,8 +91,8 @@ func (t Task) container() corev1.Container {
 	return container
 }
 
-// propagation has what is unmounted on the host unmounted in the pod as well: a mount that
-// stays behind there keeps its device busy.
+// propagation makes an unmount on the host an unmount in the pod: a mount that remains in the
+// pod keeps its device busy.
 func (p Path) propagation() *corev1.MountPropagationMode {
 	if !p.directory() {
 		return nil

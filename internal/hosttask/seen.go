@@ -13,37 +13,36 @@ import (
 // State is how far a task is.
 type State string
 
-// The states. Only a task that is Lost has to be made anew.
+// The states. A task that is Lost needs a new pod.
 const (
 	// Absent: it has no pod.
 	Absent State = "absent"
-	// Foreign: a pod that is none of this task's has its name.
+	// Foreign: a pod that is not this task's has its name.
 	Foreign State = "foreign"
 	// Starting: its pod is there and does not run yet.
 	Starting State = "starting"
 	// Running: the program runs.
 	Running State = "running"
-	// Ended: the program has ended and says that it did what it was to do.
+	// Ended: the program has ended and reported success.
 	Ended State = "ended"
-	// Lost: it will not come to that any more.
+	// Lost: the task cannot succeed any more.
 	Lost State = "lost"
 )
 
 // Seen is what a look at a task has found.
 type Seen struct {
 	State State
-	// Why says of one that is Foreign, Starting or Lost why it is, for people.
+	// Why is the reason for the state, for people; it may be empty.
 	Why string
-	// Result is that of one that has ended.
+	// Result is the result of a task that has Ended.
 	Result json.RawMessage
 }
 
-// overdue is how long after its time a program may still be shown to run.
+// overdue is how long a pod may be reported as running after its deadline.
 const overdue = 15 * time.Second
 
-// hopeless are the reasons for which a container waits that do not pass by themselves, or
-// not soon. An image that cannot be had now may be had later, and is tried again with a pod
-// of its own.
+// hopeless are the reasons of a waiting container that do not pass soon. An image that cannot
+// be pulled now is tried again later with a new pod.
 var hopeless = []string{
 	"ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName", "ImageInspectError",
 	"RegistryUnavailable", "SignatureValidationFailed",
@@ -51,8 +50,8 @@ var hopeless = []string{
 	"PreCreateHookError", "PreStartHookError", "PostStartHookError",
 }
 
-// judge says how far a pod is, age after it was first seen. A program that has ended has
-// its say in its log, and is Running here.
+// judge returns the state of a pod that was first seen age ago. If the program has ended, it
+// returns Running and ended: the outcome is in the log, which judge does not read.
 func (t Task) judge(pod *corev1.Pod, age time.Duration) (seen Seen, ended bool) {
 	seen = Seen{State: Lost}
 	waits := waiting(pod)
@@ -70,7 +69,7 @@ func (t Task) judge(pod *corev1.Pod, age time.Duration) (seen Seen, ended bool) 
 		seen.Why = fmt.Sprintf("its pod still runs, %s after its time was over: check the kubelet of node %s", (age - t.start() - t.limit()).Round(time.Second), t.Node)
 	case phase == corev1.PodRunning:
 		seen.State = Running
-	case age > t.start() && (!t.LosesNode || age > t.Longest()): // else it may run, and nobody can report it
+	case age > t.start() && (!t.LosesNode || age > t.Longest()): // else it may run, and the kubelet cannot report it
 		seen.Why = fmt.Sprintf("its pod has not started on node %s within %s%s", t.Node, t.start(), because(waits))
 	default:
 		seen.State, seen.Why = Starting, "its pod starts"+because(waits)
@@ -78,7 +77,7 @@ func (t Task) judge(pod *corev1.Pod, age time.Duration) (seen Seen, ended bool) 
 	return seen, false
 }
 
-// because says for what a container waits, if anybody says it.
+// because returns why a container waits, if the kubelet reports it.
 func because(waits corev1.ContainerStateWaiting) string {
 	if waits.Reason == "" {
 		return ""
@@ -105,7 +104,7 @@ func failure(pod *corev1.Pod) string {
 			return fmt.Sprintf("its program ended with %d (%s)", ended.ExitCode, cmp.Or(ended.Reason, "Error"))
 		}
 	}
-	return cmp.Or(pod.Status.Message, "nobody says why")
+	return cmp.Or(pod.Status.Message, "the kubelet reports no reason")
 }
 
 // ready reports whether the pod is shown as ready.

@@ -13,20 +13,19 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// sweepEvery is how long a pod that nobody attends to may be left although it cannot succeed
-// any more: less than the 30 s that installers may see one.
+// sweepEvery is how often unattended pods that cannot succeed are removed. Installers tolerate
+// such a pod for 30 s.
 const sweepEvery = 10 * time.Second
 
-// unclaimed is how long a pod whose program has ended is kept that belongs to no open action:
-// another EKCO may be about to ask what came of it.
+// unclaimed is how long a pod is kept after its program has ended if its action is not open here:
+// another EKCO may be about to read the outcome.
 const unclaimed = 5 * time.Minute
 
-// lastSweep bounds what is done at EKCO's own end.
+// lastSweep bounds the sweep when EKCO ends.
 const lastSweep = 5 * time.Second
 
-// KeepSwept removes again and again what a killed EKCO has left behind, until ctx ends, and
-// then once more, with what does not run: nobody is there any more to see it fail. may says
-// whether anything may be removed now, open whether an action of that id is open.
+// KeepSwept calls [Tasks.Sweep] at intervals until ctx ends, and then [Tasks.Quit]. may reports
+// whether pods may be removed now, open whether the action with an id is open.
 func (t *Tasks) KeepSwept(ctx context.Context, may func() bool, open func(action string) bool) {
 	trouble := ""
 	for ctx.Err() == nil {
@@ -41,7 +40,7 @@ func (t *Tasks) KeepSwept(ctx context.Context, may func() bool, open func(action
 	t.sweepIf(ctx, may, &trouble, func(ctx context.Context) error { return t.Quit(ctx, open) })
 }
 
-// sweepIf sweeps if it may. trouble is why the last sweep failed, which is told once.
+// sweepIf sweeps if it may. trouble is why the last sweep failed; each reason is a warning once.
 func (t *Tasks) sweepIf(ctx context.Context, may func() bool, trouble *string, sweep func(context.Context) error) {
 	if !may() {
 		return
@@ -62,36 +61,37 @@ func (t *Tasks) sweepIf(ctx context.Context, may func() bool, trouble *string, s
 	t.log.Log(ctx, level, "cannot remove the pods of host tasks that were left behind", "error", err)
 }
 
-// Sweep removes the pods of host tasks that nobody attends to and that cannot succeed any
-// more. Nobody attends to one that an EKCO made which was killed, as long as its step does
-// not go on: while it is held, or if its record was lost. A program that runs is let run,
-// and one that has ended well stays as long as its action is open, since its step may still
-// ask what came of it. What is removed was announced by the start of that step.
+// Sweep removes the unattended pods of host tasks that cannot succeed any more. A pod is
+// unattended if a killed EKCO created it and its step does not continue: the step is held, or
+// its record was lost. Sweep keeps a program that runs. It keeps a pod that has succeeded while
+// its action is open, since the step may still read the outcome. The journal has announced each
+// removal by the start of the step.
 func (t *Tasks) Sweep(ctx context.Context, open func(action string) bool) error {
 	return t.sweepWhich(ctx, func(pod *corev1.Pod) (string, error) {
 		if pod.Status.Phase == corev1.PodSucceeded && t.age(pod) > unclaimed && !open(pod.Annotations[AnnotationAction]) {
-			return "it has ended, and nobody asks what came of it", nil
+			return "it has ended, and no open action needs its outcome", nil
 		}
 		return t.hopeless(ctx, pod)
 	})
 }
 
-// Quit is the sweep of an EKCO that ends: it also removes what does not run yet, and would be
-// seen to fail. What somebody attends to is tidied by its step.
+// Quit is the sweep when EKCO ends. It also removes pods that do not run yet, since installers
+// would see them fail, but not those that may run unreported; see [Task.LosesNode]. Steps remove
+// the pods that they attend to.
 //
-// One whose action is not open here may be another EKCO's, which has begun already.
+// A pod whose action is not open here may belong to another EKCO that has started already.
 func (t *Tasks) Quit(ctx context.Context, open func(action string) bool) error {
 	return t.sweepWhich(ctx, func(pod *corev1.Pod) (string, error) {
 		phase := pod.Status.Phase
 		runs := phase == corev1.PodSucceeded || phase == corev1.PodRunning || phase == corev1.PodPending && taskOf(pod).LosesNode
 		if !runs && open(pod.Annotations[AnnotationAction]) {
-			return "EKCO ends, and it does not run", nil
+			return "EKCO ends, and its program has not started", nil
 		}
 		return t.hopeless(ctx, pod)
 	})
 }
 
-// sweepWhich removes the pods that nobody attends to and of which is said why.
+// sweepWhich removes the unattended pods if which returns a reason.
 func (t *Tasks) sweepWhich(ctx context.Context, which func(*corev1.Pod) (why string, err error)) error {
 	pods, err := t.pods(ctx)
 	if err != nil {
@@ -112,14 +112,14 @@ func (t *Tasks) sweepWhich(ctx context.Context, which func(*corev1.Pod) (why str
 	return errors.Join(failed...)
 }
 
-// ours reports whether a pod is one that EKCO makes. A copy that somebody made of one has its
-// labels too, and another name.
+// ours reports whether EKCO created a pod. A user's copy of one has the same labels, but another
+// name.
 func ours(pod *metav1.ObjectMeta) bool {
 	owner := Owner{Action: pod.Annotations[AnnotationAction], Step: pod.Annotations[AnnotationStep]}
 	return owns(pod, owner) && pod.Name == Task{Name: pod.Labels[LabelTask]}.PodName(owner)
 }
 
-// hopeless says why a pod cannot succeed any more, or "".
+// hopeless returns why a pod cannot succeed any more, or "".
 func (t *Tasks) hopeless(ctx context.Context, pod *corev1.Pod) (why string, err error) {
 	task := taskOf(pod)
 	seen, ended := task.judge(pod, t.age(pod))
@@ -141,7 +141,7 @@ func (t *Tasks) hopeless(ctx context.Context, pod *corev1.Pod) (why string, err 
 	return away(node), nil
 }
 
-// taskOf is what a pod shows of its task.
+// taskOf returns what a pod shows of its task.
 func taskOf(pod *corev1.Pod) Task {
 	task := Task{
 		Name: pod.Labels[LabelTask], Node: pod.Spec.NodeName, Image: "of the pod", LosesNode: pod.Annotations[annotationLosesNode] == "true",

@@ -122,7 +122,7 @@ func TestAPodThatOutlivesItsRemovalIsNoReasonToTryOnAndOn(t *testing.T) {
 		defer cancel()
 		made := c.Calls("create pods")
 		err := ekco(c).Make(ctx, task, owner)
-		if err == nil || !strings.Contains(err.Error(), "look whether a finalizer keeps it") {
+		if err == nil || !strings.Contains(err.Error(), "check whether a finalizer keeps it") {
 			t.Errorf("the error is %v", err)
 		}
 		if tries := c.Calls("create pods") - made; tries != 4 {

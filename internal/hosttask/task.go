@@ -11,38 +11,38 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Task is a program that is to run on a node. It is what a plan keeps, so that it holds
-// all that is needed, and no secret: everybody who may read pods can read it.
+// Task is a program to run on a node. A plan stores it, so it is complete. It must not contain
+// a secret: everybody who may read pods can read it.
 type Task struct {
 	// Name says in a word what it does, for example "node-report". It is the value of
 	// [LabelTask].
 	Name string `json:"name"`
-	// Node is where it runs, and NodeUID which one of that name.
+	// Node is the name of the node that runs it, NodeUID the UID of that node.
 	Node    string `json:"node"`
 	NodeUID string `json:"node_uid"`
 	// Image has the program at /usr/bin/ekco.
 	Image string `json:"image"`
 	// Args are the program's.
 	Args []string `json:"args"`
-	// Paths are what it has of the host.
+	// Paths are the paths of the host that it can access.
 	Paths []Path `json:"paths,omitempty"`
 	// Privileged lets it do everything on the host. Without, it is root without any
 	// capability but those of Capabilities.
 	Privileged bool `json:"privileged,omitempty"`
 	// Capabilities are those that it keeps, by their names in Kubernetes, such as "CHOWN".
 	Capabilities []string `json:"capabilities,omitempty"`
-	// HostNetwork has it in the host's network, where it can ask what listens for the host alone.
+	// HostNetwork runs it in the host's network, so that it can reach what listens on localhost.
 	HostNetwork bool `json:"host_network,omitempty"`
 	// Limit is how long the program may run; zero means two minutes. Start is how long it
-	// may take until it runs, zero means 30 s: an image that must be fetched first takes
-	// its time, and installers wait no longer than two minutes for a pod that does not run.
+	// may take to start, including the pull of its image; zero means 30 s. Installers wait
+	// no longer than two minutes for a pending pod.
 	Limit journal.Duration `json:"limit,omitzero"`
 	Start journal.Duration `json:"start,omitzero"`
 	// Then, unless it is nil, runs after EKCO's program has succeeded, with the same /tmp. The task is done when
 	// it exits with 0.
 	Then *Program `json:"then,omitempty"`
-	// LosesNode is set if the program itself may cut off the node. It is then not given up when the node does
-	// not answer.
+	// LosesNode is set if the program may cut off its node. The task is then not given up while the node does not
+	// answer, and its pod is kept when EKCO ends: the program may run before the kubelet can report it.
 	LosesNode bool `json:"loses_node,omitempty"`
 	// Grace is how long the program may take to end after SIGTERM; zero means 5 s.
 	Grace journal.Duration `json:"grace,omitzero"`
@@ -56,7 +56,7 @@ type Program struct {
 
 // Path is a directory or file of the host.
 type Path struct {
-	// Host is where it is there, At where the program finds it.
+	// Host is the path on the host, At the path in the pod.
 	Host string `json:"host"`
 	At   string `json:"at"`
 	// Type is that of Kubernetes, for example "Directory" or "DirectoryOrCreate"; one that
@@ -67,7 +67,7 @@ type Path struct {
 	Write bool `json:"write,omitempty"`
 }
 
-// directory reports whether it is surely one.
+// directory reports whether the path is known to be a directory.
 func (p Path) directory() bool {
 	return p.Type == string(corev1.HostPathDirectory) || p.Type == string(corev1.HostPathDirectoryOrCreate)
 }
@@ -76,13 +76,13 @@ func (t Task) limit() time.Duration { return cmp.Or(time.Duration(t.Limit), 2*ti
 func (t Task) grace() time.Duration { return cmp.Or(time.Duration(t.Grace), 5*time.Second) }
 func (t Task) start() time.Duration { return cmp.Or(time.Duration(t.Start), 30*time.Second) }
 
-// Longest is how long the task may take from when its pod is made.
+// Longest is how long the task may take after its pod was created.
 func (t Task) Longest() time.Duration { return t.start() + t.limit() + overdue }
 
 // Owner is the step that a task belongs to.
 type Owner struct{ Action, Step string }
 
-// key tells the owner from all others, also where its names are long.
+// key identifies the owner in a label, whose length is limited.
 func (o Owner) key() string {
 	sum := sha256.Sum256([]byte(o.Action + "\x00" + o.Step))
 	return hex.EncodeToString(sum[:8])

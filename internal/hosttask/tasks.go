@@ -17,8 +17,8 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Nodes is what host tasks need of the Kubernetes API besides objects. [kube.Client]
-// has it.
+// Nodes is what host tasks need from the Kubernetes API besides objects. [kube.Client]
+// implements it.
 type Nodes interface {
 	Node(ctx context.Context, name string) (kube.Node, error)
 	ForceDeletePod(ctx context.Context, namespace, name, uid string) error
@@ -26,8 +26,8 @@ type Nodes interface {
 	PodsLabelled(namespace, label, value string) kube.Source
 }
 
-// Tasks makes, watches and removes the pods of host tasks. All that EKCO has on hosts goes
-// through one, so that there are not too many at a time. It is safe for concurrent use.
+// Tasks creates, watches and removes the pods of host tasks. It limits how many run at a time,
+// so all tasks of a namespace share one. It is safe for concurrent use.
 type Tasks struct {
 	objects   kube.Objects
 	nodes     Nodes
@@ -41,15 +41,15 @@ type Tasks struct {
 	known map[string]*known
 }
 
-// known is what must be remembered of a pod between two looks.
+// known is what Tasks remembers about a pod.
 type known struct {
 	since time.Time
-	// told is how many lines of its log were passed on.
+	// told is how many lines of its log were relayed.
 	told int
 }
 
-// New returns one for the pods in a namespace. What they log goes to log. Beside it must run
-// [Tasks.KeepSwept], for what nobody attends to.
+// New returns Tasks for the pods in a namespace. Their logs go to log. [Tasks.KeepSwept] must run
+// as well, for unattended pods.
 func New(objects kube.Objects, nodes Nodes, namespace string, log *slog.Logger) *Tasks {
 	return &Tasks{
 		objects: objects, nodes: nodes, namespace: namespace, log: log, places: newPlaces(), known: map[string]*known{},
@@ -57,18 +57,18 @@ func New(objects kube.Objects, nodes Nodes, namespace string, log *slog.Logger) 
 	}
 }
 
-// ForeignError is a pod of a task's name that is none of its own.
+// ForeignError says that a pod that is not the task's has its name.
 type ForeignError struct{ Why string }
 
 // Error implements error.
 func (e *ForeignError) Error() string { return e.Why }
 
-// NodeError is a node on which nothing can be begun.
+// NodeError says why a node cannot take a task.
 type NodeError struct {
 	Why string
-	// Gone is set if it will not come back: it is no part of the cluster any more.
+	// Gone is set if the node was removed or replaced.
 	Gone bool
-	// Replaced is set if another has its name by now.
+	// Replaced is set if another node has its name now.
 	Replaced bool
 }
 
@@ -79,18 +79,17 @@ func (t *Tasks) ref(name string) kube.Ref {
 	return kube.Ref{Version: "v1", Resource: "pods", Namespace: t.namespace, Name: name}
 }
 
-// How often Make tries in one go while it finds its pod made by then, and while it gets no
-// answer, of which the answer alone may be lost.
+// How often Make tries if the pod exists by the time it creates it, and if the API server does
+// not answer: only the answer may be lost.
 const (
 	triesTaken      = 4
 	triesUnanswered = 2
 )
 
-// Make sees to it that the task has a pod that runs, is to, or has ended, and has a place
-// among those that run. One that is lost is removed first. Its error is a *[NodeError] when
-// the node cannot take it, a *[ForeignError] when its name is taken, [ErrBusy] when it found
-// no place for a while. One that stays although it is removed is an error too, and no reason
-// to try on and on. [Tasks.Leave] gives the place up.
+// Make ensures that the task has a pod that starts, runs or has ended, and one of the [AtOnce]
+// places. It removes a pod that is Lost first. It returns a *[NodeError] if the node cannot take
+// the task, a *[ForeignError] if another pod has the name, and [ErrBusy] if no place became free
+// in time. It gives up if a pod exists again after each removal. [Tasks.Leave] frees the place.
 func (t *Tasks) Make(ctx context.Context, task Task, owner Owner) error {
 	for taken, unanswered := 0, 0; ; {
 		err := t.tryMake(ctx, task, owner)
@@ -106,7 +105,7 @@ func (t *Tasks) Make(ctx context.Context, task Task, owner Owner) error {
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case taken == triesTaken:
-			return fmt.Errorf("pod %s/%s is there again and again after its removal; look whether a finalizer keeps it: %w", t.namespace, task.PodName(owner), err)
+			return fmt.Errorf("pod %s/%s still exists after its removal; check whether a finalizer keeps it: %w", t.namespace, task.PodName(owner), err)
 		case unanswered == triesUnanswered:
 			return err
 		}
@@ -135,7 +134,7 @@ func (t *Tasks) tryMake(ctx context.Context, task Task, owner Owner) error {
 	return err
 }
 
-// create asks for the pod once there is a place for it.
+// create creates the pod once a place is free.
 func (t *Tasks) create(ctx context.Context, task Task, owner Owner) error {
 	pod, err := task.pod(t.namespace, owner)
 	if err != nil {
@@ -152,7 +151,7 @@ func (t *Tasks) create(ctx context.Context, task Task, owner Owner) error {
 	case refusedAsUnsafe(err):
 		return fmt.Errorf("the pod security of namespace %s does not allow the pod, which has directories of its host; label the namespace pod-security.kubernetes.io/enforce=privileged: %w", t.namespace, err)
 	case err != nil:
-		return fmt.Errorf("make the pod of host task %s on node %s: %w", task.Name, task.Node, kube.Lacking(err, "create", "pods"))
+		return fmt.Errorf("create the pod of host task %s on node %s: %w", task.Name, task.Node, kube.Lacking(err, "create", "pods"))
 	}
 	return nil
 }
@@ -191,8 +190,7 @@ func (t *Tasks) pods(ctx context.Context) ([]corev1.Pod, error) {
 	return pods, nil
 }
 
-// under lists the pods of host tasks that have not ended. What somebody copied from one takes
-// no place.
+// under lists the pods of host tasks that have not ended. A user's copy of one takes no place.
 func (t *Tasks) under(ctx context.Context) ([]string, error) {
 	list, err := t.list(ctx)
 	if err != nil {
@@ -200,7 +198,7 @@ func (t *Tasks) under(ctx context.Context) ([]string, error) {
 	}
 	var names []string
 	for _, raw := range list {
-		var pod struct { // a fraction of what it takes to read a whole one
+		var pod struct { // decoding the whole pod takes several times as long
 			Metadata metav1.ObjectMeta
 			Status   struct{ Phase corev1.PodPhase }
 		}
@@ -214,8 +212,7 @@ func (t *Tasks) under(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// Takes says why the task's node cannot take it, by a *[NodeError], or nil. A node that is
-// only cordoned can.
+// Takes returns a *[NodeError] if the task's node cannot take it. A cordoned node can.
 func (t *Tasks) Takes(ctx context.Context, task Task) error {
 	node, err := t.nodes.Node(ctx, task.Node)
 	switch {
@@ -232,7 +229,7 @@ func (t *Tasks) Takes(ctx context.Context, task Task) error {
 	return nil
 }
 
-// away says why a node cannot be worked on, or "".
+// away returns why a node cannot take a task now, or "".
 func away(node kube.Node) string {
 	for _, taint := range node.Facts.Taints {
 		switch taint.Key {
@@ -245,10 +242,10 @@ func away(node kube.Node) string {
 	return ""
 }
 
-// Look sees how far the task is, and passes on what its program has logged meanwhile.
+// Look returns the state of the task, and relays the new lines of its program's log.
 func (t *Tasks) Look(ctx context.Context, task Task, owner Owner) (Seen, error) {
 	seen, err := t.look(ctx, task, owner)
-	seen.Why = shortened(seen.Why) // it goes on record, and a kubelet can say anything
+	seen.Why = shortened(seen.Why) // it goes into the journal, and a kubelet's message has no limit
 	return seen, err
 }
 
@@ -261,7 +258,7 @@ func (t *Tasks) look(ctx context.Context, task Task, owner Owner) (Seen, error) 
 	case err != nil:
 		return Seen{}, fmt.Errorf("look at host task %s on node %s: %w", task.Name, task.Node, kube.Lacking(err, "get", "pods"))
 	case !owns(&pod.ObjectMeta, owner):
-		return Seen{State: Foreign, Why: fmt.Sprintf("pod %s/%s is none of EKCO's, and has the name of its own; delete it", t.namespace, name)}, nil
+		return Seen{State: Foreign, Why: fmt.Sprintf("pod %s/%s has the name of EKCO's pod, but EKCO did not create it; delete it", t.namespace, name)}, nil
 	}
 	seen, ended := task.judge(pod, t.age(pod))
 	switch {
@@ -293,7 +290,7 @@ func owns(pod *metav1.ObjectMeta, owner Owner) bool {
 	return pod.Labels[LabelHostTask] == "true" && pod.Labels[LabelOwner] == owner.key()
 }
 
-// lostWithNode gives a running task up whose pod is shown as unready since its node is away.
+// lostWithNode gives up a running task, whose pod is not ready, if its node is gone or does not answer.
 func (t *Tasks) lostWithNode(ctx context.Context, task Task, seen Seen) (Seen, error) {
 	var lost *NodeError
 	err := t.Takes(ctx, task)
@@ -303,7 +300,7 @@ func (t *Tasks) lostWithNode(ctx context.Context, task Task, seen Seen) (Seen, e
 	return seen, err
 }
 
-// hear reads what a program that has ended says came of it.
+// hear reads the outcome of a program that has ended.
 func (t *Tasks) hear(ctx context.Context, task Task, pod *corev1.Pod) (Seen, error) {
 	t.relay(ctx, task, pod)
 	if task.Then != nil {
@@ -313,9 +310,9 @@ func (t *Tasks) hear(ctx context.Context, task Task, pod *corev1.Pod) (Seen, err
 	log, err := t.nodes.PodLog(ctx, t.namespace, pod.Name, lastLines)
 	switch {
 	case errors.Is(err, kube.ErrForbidden), errors.Is(err, kube.ErrUnavailable):
-		return Seen{}, fmt.Errorf("read what came of host task %s on node %s: %w", task.Name, task.Node, kube.Lacking(err, "get", "pods/log"))
-	case err != nil: // the kubelet may give it later
-		seen.State, seen.Why = Running, "the program has ended, and what came of it cannot be read: "+err.Error()
+		return Seen{}, fmt.Errorf("read the outcome of host task %s on node %s: %w", task.Name, task.Node, kube.Lacking(err, "get", "pods/log"))
+	case err != nil: // the kubelet may return it later
+		seen.State, seen.Why = Running, "the program has ended, but its outcome cannot be read: "+err.Error()
 		return seen, nil //nolint:nilerr // it is what was seen
 	}
 	outcome, err := outcomeOf(log)
@@ -340,8 +337,8 @@ func (t *Tasks) lastWords(ctx context.Context, pod *corev1.Pod) string {
 	return fmt.Sprintf("; the last lines of its log: %q", strings.TrimSpace(log))
 }
 
-// onItsNode gives up what has ended where the node was replaced meanwhile: the other one, of
-// the same name, may have run it.
+// onItsNode gives up a task that has ended if its node was replaced: the new node of that name
+// may have run it.
 func (t *Tasks) onItsNode(ctx context.Context, task Task, seen Seen) (Seen, error) {
 	var lost *NodeError
 	err := t.Takes(ctx, task)
@@ -354,8 +351,8 @@ func (t *Tasks) onItsNode(ctx context.Context, task Task, seen Seen) (Seen, erro
 	return seen, nil
 }
 
-// relay passes on the lines of a log that were not passed on before. That it cannot be read
-// is no reason to give up: what counts is the outcome.
+// relay logs the lines of a program's log that it has not logged before. It ignores errors, since
+// only the outcome counts.
 func (t *Tasks) relay(ctx context.Context, task Task, pod *corev1.Pod) {
 	text, err := t.nodes.PodLog(ctx, t.namespace, pod.Name, 0)
 	log := t.log.With("task", task.Name, "node", task.Node)
@@ -363,7 +360,7 @@ func (t *Tasks) relay(ctx context.Context, task Task, pod *corev1.Pod) {
 		log.Debug("cannot read the log of a host task", "error", err)
 		return
 	}
-	// What does not end with a new line is not whole yet.
+	// A line without a newline is not complete yet.
 	lines := strings.SplitAfter(text, "\n")
 	lines = lines[:len(lines)-1]
 	for _, line := range t.untold(pod, lines) {
@@ -382,14 +379,14 @@ func (t *Tasks) untold(pod *corev1.Pod, lines []string) []string {
 	return untold
 }
 
-// age is how long the pod is known to be there, by EKCO's own clock.
+// age is how long ago EKCO first saw the pod, by its own clock.
 func (t *Tasks) age(pod *corev1.Pod) time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return time.Since(t.of(pod).since)
 }
 
-// of expects mu to be held.
+// of returns what is known about a pod. The caller holds mu.
 func (t *Tasks) of(pod *corev1.Pod) *known {
 	uid := string(pod.UID)
 	if t.known[uid] == nil {
@@ -398,14 +395,14 @@ func (t *Tasks) of(pod *corev1.Pod) *known {
 	return t.known[uid]
 }
 
-// Remove removes the task's pod, whatever state it is in, and whether or not its node
-// answers. That there is none, or one that is not the task's, is no error.
+// Remove removes the task's pod, whatever its state, and whether or not its node answers. It
+// returns nil if there is no pod, or only one that is not the task's.
 func (t *Tasks) Remove(ctx context.Context, task Task, owner Owner) error {
 	return t.removeIf(ctx, task, owner, func(*corev1.Pod) bool { return true })
 }
 
-// Tidy removes the task's pod unless its program runs or has ended, or may run unreported, see
-// [Task.LosesNode]. It is for when nobody is going to look at the task for a while.
+// Tidy removes the task's pod when its step stops attending to it. It keeps the pod if its
+// program runs, has ended, or may run unreported; see [Task.LosesNode].
 func (t *Tasks) Tidy(ctx context.Context, task Task, owner Owner) error {
 	return t.removeIf(ctx, task, owner, func(pod *corev1.Pod) bool {
 		seen, ended := task.judge(pod, t.age(pod))
@@ -428,7 +425,7 @@ func (t *Tasks) removeIf(ctx context.Context, task Task, owner Owner, which func
 	return nil
 }
 
-// delete deletes a pod, and then forgets it: how long one is there that stays still counts.
+// delete deletes a pod. If that fails, the pod keeps its age.
 func (t *Tasks) delete(ctx context.Context, pod *corev1.Pod) error {
 	err := kube.Deleted(t.nodes.ForceDeletePod(ctx, t.namespace, pod.Name, string(pod.UID)))
 	if err == nil {
@@ -443,14 +440,14 @@ func (t *Tasks) forget(uid string) {
 	delete(t.known, uid)
 }
 
-// Changed returns what is closed once the task's pod changes, if EKCO may watch. After it
-// follows [Tasks.Leave].
+// Changed returns a channel that is closed when the task's pod changes, if EKCO may watch pods.
+// Call [Tasks.Leave] afterwards.
 func (t *Tasks) Changed(task Task, owner Owner) <-chan struct{} {
 	return t.notices.of(task.PodName(owner))
 }
 
-// Leave gives up the place of a task that is not attended to any more. If its program runs
-// all the same, it still counts among those that do.
+// Leave frees the place of a task that its step no longer attends to. A program that still runs
+// counts towards [AtOnce] all the same.
 func (t *Tasks) Leave(task Task, owner Owner) {
 	name := task.PodName(owner)
 	t.notices.leave(name)
@@ -464,7 +461,7 @@ func (t *Tasks) Gone(ctx context.Context, task Task, owner Owner) (bool, error) 
 		return true, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("look whether host task %s on node %s has a pod: %w", task.Name, task.Node, kube.Lacking(err, "get", "pods"))
+		return false, fmt.Errorf("check whether host task %s on node %s has a pod: %w", task.Name, task.Node, kube.Lacking(err, "get", "pods"))
 	}
 	return !owns(&pod.ObjectMeta, owner), nil
 }

@@ -8,14 +8,14 @@ import (
 	"github.com/replicatedhq/ekco/internal/durable"
 )
 
-// largest is how large a kubeconfig is read; those of kubeadm have some kilobytes.
+// largest is the maximum size of a kubeconfig; kubeadm's have some kilobytes.
 const largest = 1 << 20
 
 // File is a kubeconfig of a host.
 type File struct{ Path string }
 
-// In returns a kubeconfig in directory kubernetes of a host's /etc, or what a link there leads
-// to. One that leads out of it is an error: seen from here, it would be the file of another host.
+// In returns a kubeconfig in directory kubernetes of a host's /etc, and follows a symbolic link. A
+// link that points out of /etc is an error: in EKCO's pod it does not point to a file of the host.
 func In(etc, name string) (File, error) {
 	path := filepath.Join(etc, "kubernetes", name)
 	root, err := filepath.EvalSymlinks(etc)
@@ -27,12 +27,12 @@ func In(etc, name string) (File, error) {
 		return File{}, fmt.Errorf("find %s: %w", path, err)
 	}
 	if within, err := filepath.Rel(root, to); err != nil || within == ".." || strings.HasPrefix(within, "../") {
-		return File{}, fmt.Errorf("%s is a link that leads out of %s, to %s; put the file itself there", path, etc, to)
+		return File{}, fmt.Errorf("%s is a link that points out of %s, to %s; put the file itself there", path, etc, to)
 	}
 	return File{to}, nil
 }
 
-// Check returns an error if its server could not be set.
+// Check returns an error if the content does not allow [File.SetServer].
 func (f File) Check(server string) error {
 	content, err := durable.Read(f.Path, largest)
 	if err == nil {
@@ -44,8 +44,8 @@ func (f File) Check(server string) error {
 	return nil
 }
 
-// SetServer sets the server of each of its clusters, and says what each had. It is another file
-// then, at once, with mode, owner and all else of the old one; if nothing changes it stays as it is.
+// SetServer sets the server of each of its clusters, and returns what each had. If anything changes,
+// it replaces the file atomically, with the mode, owner and attributes of the old one.
 func (f File) SetServer(server string) ([]Change, error) {
 	var changes []Change
 	_, err := durable.Edit(f.Path, largest, func(content []byte) (changed []byte, err error) {

@@ -97,7 +97,7 @@ func TestALinkStaysOneAndLeadsNowhereElse(t *testing.T) {
 	if err != nil || file.Path != path {
 		t.Errorf("%v, %v", file, err)
 	}
-	if _, err := In(dir, "out.conf"); err == nil || !strings.Contains(err.Error(), "a link that leads out of "+dir+", to "+elsewhere) {
+	if _, err := In(dir, "out.conf"); err == nil || !strings.Contains(err.Error(), "a link that points out of "+dir+", to "+elsewhere) {
 		t.Error(err)
 	}
 }

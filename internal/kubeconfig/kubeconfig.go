@@ -10,18 +10,18 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// Change is what became of one entry among the clusters.
+// Change is the change of one cluster's server.
 type Change struct {
 	// Cluster is its name, From the server that it had, without user and password.
 	Cluster, From string
 }
 
-// SetServer returns a kubeconfig with this server in every entry of its clusters, and what each
-// had. Its error says why it is none that can be changed.
+// SetServer returns the kubeconfig with this server in all of its clusters, and what each had. Its
+// error says why the kubeconfig cannot be changed.
 //
-// The text is changed only where the servers stand. Where that cannot be done, because one has
-// none yet or is written in an unusual way, the kubeconfig is written anew: it keeps its content,
-// its order and its comments, and not its spacing.
+// It changes only the text of the servers. If it cannot, because a server is missing or written in
+// an unusual way, it encodes the whole kubeconfig again: that keeps the content, the order and the
+// comments, but not the spacing.
 func SetServer(content []byte, server string) ([]byte, []Change, error) {
 	if err := CheckServer(server); err != nil {
 		return nil, nil, err
@@ -55,7 +55,7 @@ func SetServer(content []byte, server string) ([]byte, []Change, error) {
 type entry struct {
 	name    string
 	cluster *yaml.Node
-	// server is where the server stands; nil if there is none yet.
+	// server is the node of the server's value; nil if there is none yet.
 	server *yaml.Node
 }
 
@@ -140,7 +140,7 @@ func wanted(content []byte, server string) (map[string]any, error) {
 	return values, nil
 }
 
-// says returns an error unless a kubeconfig says just what is wanted, also to who uses it.
+// says returns an error unless a kubeconfig has exactly the wanted content, and client-go reads the server.
 func says(content []byte, want map[string]any, server string) error {
 	var got map[string]any
 	if err := yaml.Unmarshal(content, &got); err != nil {
@@ -161,7 +161,7 @@ func says(content []byte, want map[string]any, server string) error {
 	return nil
 }
 
-// rewritten writes the kubeconfig anew.
+// rewritten encodes the whole kubeconfig again.
 func rewritten(content []byte, document *yaml.Node, entries []entry, server string) ([]byte, error) {
 	decoder := yaml.NewDecoder(bytes.NewReader(content))
 	if err := decoder.Decode(&yaml.Node{}); err != nil {

@@ -92,7 +92,7 @@ func (f File) client() (*rest.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	config, err := clientcmd.RESTConfigFromKubeConfig(content) //nolint:forbidigo // it is the kubelet's, and only read with
+	config, err := clientcmd.RESTConfigFromKubeConfig(content) //nolint:forbidigo // the kubelet's credentials, only used to read
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", f.Path, err)
 	}
@@ -119,12 +119,11 @@ func (f File) clientOfAny() (*rest.Config, error) {
 // askInterval is how often [await] asks.
 const askInterval = time.Second
 
-// await asks until there is no error. After the timeout it returns the last error, and if ctx is canceled the cause
-// of that.
+// await calls ask until it returns nil. After the timeout it returns the last error, or the cause if ctx is canceled.
 func await(ctx context.Context, timeout time.Duration, ask func(context.Context) error) error {
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, askInterval, timeout, true, func(ctx context.Context) (bool, error) {
-		if err := ask(ctx); err == nil || last == nil || ctx.Err() == nil { // the last try may be cut short
+		if err := ask(ctx); err == nil || last == nil || ctx.Err() == nil { // when ctx ends, the error before it says more
 			last = err
 		}
 		return last == nil, nil
@@ -135,7 +134,7 @@ func await(ctx context.Context, timeout time.Duration, ask func(context.Context)
 	return cmp.Or(last, err)
 }
 
-// get reads an object with these credentials, on a new connection.
+// get reads an object with these credentials on a new connection.
 func get(ctx context.Context, config *rest.Config, server, path string, into any) error {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()

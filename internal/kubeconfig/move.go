@@ -45,7 +45,7 @@ type Move struct {
 // kubelet does not renew its Lease within a minute, or ctx ends first, it restores the files, restarts the
 // kubelet again, and fails.
 func (m Move) Do(ctx context.Context) ([][]Change, error) {
-	for _, former := range formerOf(m.Files) { // nobody knows whether the kubelet works with what they have
+	for _, former := range formerOf(m.Files) { // the kubelet may not work with the server of an interrupted change
 		if _, err := former.Recover(formerValid); err != nil {
 			return nil, err
 		}
@@ -58,21 +58,21 @@ func (m Move) Do(ctx context.Context) ([][]Change, error) {
 	if err == nil {
 		moved.restarted = true
 		if err = m.Restart(ctx); err == nil {
-			err = m.await(ctx, confirmTimeout, time.Now()) // what the former process renewed does not count
+			err = m.await(ctx, confirmTimeout, time.Now()) // a renewal by the former process does not count
 		}
 	}
 	if err != nil {
-		return nil, moved.restore(ctx, fmt.Errorf("the kubelet does not reach the API server at %s: %w", Redacted(m.Server), err))
+		return nil, moved.restore(ctx, fmt.Errorf("cannot point the kubelet to the API server at %s: %w", Redacted(m.Server), err))
 	}
 	return moved.changes, RemoveFormer(m.Files)
 }
 
-// await asks until the Lease was renewed later than after.
+// await waits until the kubelet has renewed its Lease later than after.
 func (m Move) await(ctx context.Context, timeout time.Duration, after time.Time) error {
 	return await(ctx, timeout, func(ctx context.Context) error {
 		renewed, err := m.LeaseRenewed(ctx, m.Server)
 		if err == nil && !renewed.After(after) {
-			err = fmt.Errorf("it last renewed its Lease at %s", renewed.UTC().Format(time.RFC3339))
+			err = fmt.Errorf("the kubelet last renewed its Lease at %s", renewed.UTC().Format(time.RFC3339))
 		}
 		return err
 	})
@@ -104,7 +104,7 @@ func (m *move) change() error {
 	return nil
 }
 
-// restore undoes the change, also if ctx has ended. It returns why, with its own failure if there is one.
+// restore undoes the change, also if ctx has ended. It returns why, and its own error if it fails.
 func (m *move) restore(ctx context.Context, why error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), RestoreTimeout)
 	defer cancel()
@@ -123,10 +123,10 @@ func (m *move) restore(ctx context.Context, why error) error {
 	if failed != nil {
 		return fmt.Errorf("%w; the former server could not be restored: %w; copies of the former files end in %s", why, failed, FormerSuffix)
 	}
-	return fmt.Errorf("%w; its kubeconfigs have their former server again", why)
+	return fmt.Errorf("%w; the former server was restored in its kubeconfigs", why)
 }
 
-// formerValid is how long after a program was killed the copies that it left are put back. The server in older
+// formerValid is the maximum age of the copies that are restored after a program was killed. The server in older
 // ones may be gone.
 const formerValid = time.Hour
 

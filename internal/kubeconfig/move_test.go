@@ -109,7 +109,7 @@ func TestMoveRestoresTheFormerServer(t *testing.T) {
 		breaks func(*kubelet, *Move, context.CancelFunc)
 		want   string
 	}{
-		"the kubelet does not reach the new one": {func(k *kubelet, _ *Move, _ context.CancelFunc) { k.reaches = []string{former} }, "it last renewed its Lease at "},
+		"the kubelet does not reach the new one": {func(k *kubelet, _ *Move, _ context.CancelFunc) { k.reaches = []string{former} }, "the kubelet last renewed its Lease at "},
 		"the kubelet is not active again":        {func(k *kubelet, _ *Move, _ context.CancelFunc) { k.fails = errors.New("it is failed") }, "it is failed"},
 		"the program is asked to end": {func(k *kubelet, m *Move, cancel context.CancelFunc) {
 			k.reaches = []string{former}

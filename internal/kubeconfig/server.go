@@ -9,11 +9,11 @@ import (
 	"strings"
 )
 
-// plainURL is what an address is made of. It needs no quotes in YAML but for brackets, and no
+// plainURL matches addresses that need no quotes in YAML, except for brackets, and no
 // escapes within quotes.
 var plainURL = regexp.MustCompile(`^https?://[A-Za-z0-9._~%:\[\]/-]+$`)
 
-// CheckServer returns an error if that can be no API server's address.
+// CheckServer returns an error unless server can be the address of an API server.
 func CheckServer(server string) error {
 	if why := wrong(server); why != "" {
 		return fmt.Errorf("server %q is none: %s; want such as https://localhost:6444 or https://lb.example.com", Redacted(server), why)
@@ -21,7 +21,7 @@ func CheckServer(server string) error {
 	return nil
 }
 
-// wrong says what is wrong with an address; empty if nothing is.
+// wrong returns what is wrong with an address, or "".
 func wrong(server string) string {
 	scheme, _, has := strings.Cut(server, "://")
 	switch {

@@ -13,8 +13,8 @@ import (
 // span is a part of the text.
 type span struct{ from, to int }
 
-// spliced returns the text with another server at each place where one stands, or nil where that
-// place is not known for sure.
+// spliced returns the text with each server replaced, or nil if it cannot find the exact place of
+// one.
 func spliced(content []byte, entries []entry, server string) []byte {
 	lines := lineStarts(content)
 	var spans []span
@@ -40,7 +40,7 @@ func spliced(content []byte, entries []entry, server string) []byte {
 	return out.Bytes()
 }
 
-// quotedLike writes the server in the quotes that the old one had, or in those that it needs.
+// quotedLike returns the server in the quotes that the old one had, or in those that it needs.
 func quotedLike(quote byte, server string) string {
 	switch {
 	case quote == '\'', quote == '"':
@@ -62,7 +62,7 @@ func lineStarts(content []byte) []int {
 	return starts
 }
 
-// spanOf returns where a plain or quoted text on one line stands.
+// spanOf returns the place of a plain or quoted text on one line.
 func spanOf(content []byte, lines []int, node *yaml.Node) (span, bool) {
 	if node == nil || node.Kind != yaml.ScalarNode || node.Value == "" || node.Anchor != "" || node.Line > len(lines) {
 		return span{}, false
@@ -79,7 +79,7 @@ func spanOf(content []byte, lines []int, node *yaml.Node) (span, bool) {
 	return span{from, from + length}, length > 0
 }
 
-// lengthOf is how long the text is that begins here and has this value; 0 if it has not.
+// lengthOf returns the length of the value at the start of a text, with its quotes; 0 if it is not there.
 func lengthOf(text []byte, value string) int {
 	for _, quoted := range []string{value, `"` + value + `"`, `'` + value + `'`} {
 		if bytes.HasPrefix(text, []byte(quoted)) {

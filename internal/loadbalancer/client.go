@@ -22,15 +22,15 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// container is the name of HAProxy's.
+// container is the name of HAProxy's container.
 const container = "haproxy"
 
-// Exec runs programs in pods. [podexec.Client] does.
+// Exec runs programs in pods. [podexec.Client] implements it.
 type Exec interface {
 	Exec(ctx context.Context, pod podexec.Pod, argv []string) (stdout, stderr []byte, exitCode int, err error)
 }
 
-// Logs is where logs of pods are. [kube.Client] has it.
+// Logs reads logs of pods. [kube.Client] implements it.
 type Logs interface {
 	PodLog(ctx context.Context, namespace, name string, last int64) (string, error)
 }
@@ -48,7 +48,7 @@ type Client struct {
 
 var _ Running = (*Client)(nil)
 
-// NewClient returns one. It asks nothing yet. API servers have certificates of the authority; nil verifies none.
+// NewClient returns a Client, and sends no request. authority verifies the API servers' certificates; nil verifies none.
 func NewClient(objects kube.Objects, logs Logs, exec Exec, authority *x509.CertPool) *Client {
 	return &Client{objects: objects, logs: logs, exec: exec, authority: authority, port: Port, apiPort: APIPort}
 }
@@ -66,7 +66,7 @@ func (c *Client) verify(state tls.ConnectionState) error {
 	return err
 }
 
-// Pod implements [Running]. The kubelet calls the pods of its manifests like itself.
+// Pod implements [Running]. The kubelet adds the name of its node to the name of a static pod.
 func (c *Client) Pod(ctx context.Context, node string) (Pod, error) {
 	name := PodName + "-" + node
 	raw, err := c.objects.ReadObject(ctx, kube.Ref{Version: "v1", Resource: "pods", Namespace: Namespace, Name: name})
@@ -99,13 +99,13 @@ func (c *Client) Pods(ctx context.Context) (map[string]Pod, error) {
 	return all, nil
 }
 
-// replaced is how long a kubelet may take to end the pod of a former manifest: it looks at the manifests every 20 s,
+// replaced is how long a kubelet may take to end the pod of a former manifest: it checks the manifests every 20 s,
 // and a container has 30 s to end.
 const replaced = 50 * time.Second
 
-// Runs returns an error unless a pod of HAProxy runs with what a host has, and was started since its manifest was
-// written: right after that, the API server may still have the pod of an earlier try. A pod that is not replaced stays,
-// as where a try was interrupted, and the manifest is the same again.
+// Runs returns an error unless a pod of HAProxy runs with the manifest of its host, and was started after the manifest was
+// written: right after that, the API server may still have the pod of an earlier try. A pod that is not replaced in time
+// counts: an interrupted try may have written the same manifest.
 func Runs(of *corev1.Pod, on journal.LoadBalancerOnNode, written time.Time) error {
 	pod := podOf(of)
 	if lacks := pod.Lacks(on); lacks != "" {
@@ -133,8 +133,8 @@ func podOf(of *corev1.Pod) Pod {
 	return pod
 }
 
-// logLines is how much of the log is read, at most as much as is returned of one: of what is more,
-// the end would be missing. Each line about a server tells with which configuration HAProxy runs.
+// logLines is how many lines of the log are read. A longer text would be cut off at its end, which
+// is what matters. Each line about a server names the configuration with which HAProxy runs.
 const logLines = 300
 
 // Log implements [Running].
@@ -152,9 +152,9 @@ func (c *Client) Reload(ctx context.Context, pod Pod) error {
 	_, stderr, code, err := c.exec.Exec(ctx, in, []string{"/bin/kill", "-HUP", "1"})
 	switch {
 	case err != nil:
-		return fmt.Errorf("have HAProxy of pod %s/%s read its configuration again: %w", Namespace, pod.Name, kube.Lacking(err, "create", "pods/exec"))
+		return fmt.Errorf("reload HAProxy of pod %s/%s: %w", Namespace, pod.Name, kube.Lacking(err, "create", "pods/exec"))
 	case code != 0:
-		return fmt.Errorf("have HAProxy of pod %s/%s read its configuration again: /bin/kill ended with %d: %s", Namespace, pod.Name, code, strings.TrimSpace(string(stderr)))
+		return fmt.Errorf("reload HAProxy of pod %s/%s: /bin/kill ended with %d: %s", Namespace, pod.Name, code, strings.TrimSpace(string(stderr)))
 	}
 	return nil
 }
@@ -162,7 +162,7 @@ func (c *Client) Reload(ctx context.Context, pod Pod) error {
 // reachTimeout is how long an API server may take to answer.
 const reachTimeout = 5 * time.Second
 
-// Serves implements [Running]. It asks up to twice, since one answer may be lost.
+// Serves implements [Running]. It asks twice if necessary, since an answer may be lost.
 func (c *Client) Serves(ctx context.Context, address string) error {
 	err := c.servesOnce(ctx, address)
 	if err != nil {
@@ -171,7 +171,7 @@ func (c *Client) Serves(ctx context.Context, address string) error {
 	return err
 }
 
-// servesTimeout is shorter than [reachTimeout], since the caller waits for many.
+// servesTimeout is shorter than [reachTimeout], since the caller asks many API servers.
 const servesTimeout = 2 * time.Second
 
 func (c *Client) servesOnce(ctx context.Context, address string) error {
@@ -187,8 +187,8 @@ func (c *Client) Reach(ctx context.Context, address string) (status int, err err
 }
 
 // ask makes an anonymous request, and returns an error unless the status is that of an API server that is
-// ready. Its certificate must be of the cluster's CA; it may have any name, since HAProxy is asked by the address
-// of its node.
+// ready. Its certificate must be of the cluster's CA, but may have any name, since the request goes to the address of
+// a node.
 func (c *Client) ask(ctx context.Context, address string, port int, path string) (status int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, reachTimeout)
 	defer cancel()
@@ -198,7 +198,7 @@ func (c *Client) ask(ctx context.Context, address string, port int, path string)
 		return 0, err
 	}
 	transport := &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{
-		InsecureSkipVerify: true, // but for the next line
+		InsecureSkipVerify: true, // VerifyConnection checks the certificate, but not its names
 		VerifyConnection:   c.verify,
 	}}
 	response, err := (&http.Client{Transport: transport}).Do(request)

@@ -84,7 +84,7 @@ func TestHAProxyIsToldBySIGHUP(t *testing.T) {
 		err  error
 		want string
 	}{
-		"told": {}, "no such program": {code: 126, want: "haproxy-a read its configuration again: /bin/kill ended with 126: not found"},
+		"told": {}, "no such program": {code: 126, want: "reload HAProxy of pod kube-system/haproxy-a: /bin/kill ended with 126: not found"},
 		"forbidden": {err: kube.ErrForbidden, want: "lacks the permission to create pods/exec"},
 	} {
 		told := ""

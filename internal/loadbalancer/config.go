@@ -14,11 +14,11 @@ const Port = 6444
 // APIPort is where the API server of a primary listens.
 const APIPort = 6443
 
-// ErrNoPrimaries is the error of a list without primaries: HAProxy would take it, and cut the
-// node off.
-var ErrNoPrimaries = errors.New("there are no primaries to lead to")
+// ErrNoPrimaries is the error of an empty list of primaries: HAProxy would accept it, and cut
+// the node off.
+var ErrNoPrimaries = errors.New("no primaries to balance to")
 
-// The logs go where those of a pod go. Level notice has the changes of servers' health, and not
+// HAProxy logs to stdout, as pods do. Level notice includes changes of servers' health, but not
 // each connection.
 //
 // Without a global maxconn, HAProxy 2.6 reserves memory for as many connections as it may open files: over
@@ -59,19 +59,19 @@ frontend kubernetes-api
 // requests (--anonymous-auth=false), and 429 if it is busy.
 var answers = regexp.MustCompile(`^(2..|401|403|429)$`)
 
-// backend is the name of the backend, without what tells one configuration from another.
+// backend is the name of the backend, without the hash of the configuration.
 const backend = "kubernetes-primaries"
 
-// Backend returns the name of the backend in a configuration that [Config] returned. No other
-// configuration has the same, so that HAProxy's log tells which one it runs with: it has the name
-// in the first line about each server's health, after every start and reload.
+// Backend returns the name of the backend in a configuration that [Config] returned. Each
+// configuration has another name. After every start and reload, HAProxy logs it in the first line
+// about each server's health, so the log shows which configuration HAProxy runs with.
 func Backend(config string) string {
 	_, rest, _ := strings.Cut(config, "default_backend ")
 	name, _, _ := strings.Cut(rest, "\n")
 	return name
 }
 
-// Layout tells how this version of EKCO writes configurations: any other way has another.
+// Layout identifies how this version of EKCO writes configurations.
 func Layout() string {
 	config, err := Config([]string{"192.0.2.1", "2001:db8::1", "primary.example.com"})
 	if err != nil {
@@ -112,7 +112,7 @@ backend ` + backend + `
 	for i, s := range servers {
 		fmt.Fprintf(&out, "    server k8s-primary-%d %s:%d weight 1 verify none check check-ssl inter 1s fall 2 rise 3", i, s.host, APIPort)
 		if s.named {
-			// Without that, one name that nobody can resolve would keep HAProxy from its start.
+			// Otherwise HAProxy does not start if it cannot resolve a name.
 			out.WriteString(" init-addr libc,none")
 		}
 		out.WriteString("\n")
@@ -121,9 +121,8 @@ backend ` + backend + `
 	return strings.ReplaceAll(out.String(), backend+"\n", fmt.Sprintf("%s-%x\n", backend, sum[:5])), nil
 }
 
-// listenOn returns the addresses to bind. HAProxy does not start if the kernel was booted
-// without IPv6 and it is to listen there, and so it is only where a primary says that the
-// cluster has IPv6.
+// listenOn returns the addresses to bind. It includes IPv6 only if a primary has an IPv6 address:
+// HAProxy does not start if it cannot bind, as when the kernel was booted without IPv6.
 func listenOn(servers []server) []string {
 	addresses := []string{fmt.Sprintf("0.0.0.0:%d", Port)}
 	for _, s := range servers {

@@ -1,4 +1,4 @@
-// Package loadbalancer says what the load balancer in front of the API servers is made of on
+// Package loadbalancer writes the files of the load balancer in front of the API servers on
 // each node: HAProxy's configuration, and the manifest of the static pod that runs it. Clients
-// on a node reach it on port [Port], and it leads to a primary whose API server is ready.
+// on a node connect to port [Port], and HAProxy balances to primaries whose API server is ready.
 package loadbalancer

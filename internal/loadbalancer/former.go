@@ -12,18 +12,18 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// formerSuffix ends the names of the copies of the files that [Host.Write] replaces. Both copies are beside the
-// configuration: the kubelet would run a manifest's copy as well.
+// formerSuffix ends the names of the copies of the files that [Host.Write] replaces. Both copies are in the directory
+// of the configuration: in its manifest directory, the kubelet would run the copy as well.
 const formerSuffix = ".ekco-former"
 
-// formerValid is how long after a program was killed the copies that it left are put back.
+// formerValid is the maximum age of the copies that are restored after a program was killed.
 const formerValid = time.Hour
 
-// formerFiles are the copies of configuration and manifest while new ones are tried.
+// formerFiles are the copies of the configuration and the manifest while a new manifest is tried.
 type formerFiles []*durable.Former
 
-// keepFormer restores what an interrupted program left, and copies the files. There are no copies where nothing is to
-// be confirmed, or where the manifest is missing: there is nothing to go back to then. Without a configuration, the
+// keepFormer restores the files after an interrupted change, and copies them. Without [Host.Confirm] it does nothing.
+// If the manifest is missing, it keeps no copies, since there is nothing to restore. If only the configuration is, the
 // former manifest is restored with the new one.
 func (h Host) keepFormer() (formerFiles, error) {
 	if h.Confirm == nil {
@@ -36,10 +36,9 @@ func (h Host) keepFormer() (formerFiles, error) {
 	if err != nil {
 		return nil, err
 	}
-	beside := filepath.Dir(h.ConfigPath())
 	files := formerFiles{
 		{Path: h.ConfigPath(), CopyPath: h.ConfigPath() + formerSuffix, Limit: maxConfig, InPlace: true},
-		{Path: manifest, CopyPath: filepath.Join(beside, filepath.Base(h.ManifestPath())+formerSuffix), Limit: maxManifest},
+		{Path: manifest, CopyPath: filepath.Join(filepath.Dir(h.ConfigPath()), filepath.Base(h.ManifestPath())+formerSuffix), Limit: maxManifest},
 	}
 	for _, file := range files {
 		if _, err := file.Recover(formerValid); err != nil {
@@ -54,7 +53,7 @@ func (h Host) keepFormer() (formerFiles, error) {
 	return files, nil
 }
 
-// confirm restores the files unless the new manifest is confirmed.
+// confirm restores the files if [Host.Confirm] fails.
 func (f formerFiles) confirm(ctx context.Context, h Host, on journal.LoadBalancerOnNode) error {
 	if len(f) == 0 {
 		return nil
@@ -68,7 +67,7 @@ func (f formerFiles) confirm(ctx context.Context, h Host, on journal.LoadBalance
 			return nil
 		}
 	}
-	failed = fmt.Errorf("HAProxy with image %s could not be verified: %w", on.Image, failed)
+	failed = fmt.Errorf("HAProxy with image %s was not confirmed to work: %w", on.Image, failed)
 	var unrestored error
 	for _, file := range f {
 		_, err := file.Restore()
@@ -77,11 +76,11 @@ func (f formerFiles) confirm(ctx context.Context, h Host, on journal.LoadBalance
 	if unrestored != nil {
 		return fmt.Errorf("%w; %w: %w", failed, errNotRestored, unrestored)
 	}
-	return fmt.Errorf("%w; configuration and manifest are the former ones again", failed)
+	return fmt.Errorf("%w; its former configuration and manifest were restored", failed)
 }
 
-// errNotRestored is wrapped where the copies are still needed.
-var errNotRestored = fmt.Errorf("not every former file could be restored, and their copies end in %s in /etc/haproxy", formerSuffix)
+// errNotRestored says that the copies are still needed.
+var errNotRestored = fmt.Errorf("not every file could be restored; copies of the former files end in %s in /etc/haproxy", formerSuffix)
 
 // discard removes the copies.
 func (f formerFiles) discard() (failed error) {

@@ -15,7 +15,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// confirming is a host with HAProxy's files, and what is asked to confirm a new manifest.
+// confirming returns a host with HAProxy's files and this [Host.Confirm].
 func confirming(t *testing.T, confirm func(context.Context, journal.LoadBalancerOnNode) error) Host {
 	t.Helper()
 	h := Host{Etc: t.TempDir()}
@@ -26,7 +26,7 @@ func confirming(t *testing.T, confirm func(context.Context, journal.LoadBalancer
 	return h
 }
 
-// copies are the copies that are left of the former files.
+// copies returns the paths of the copies of former files.
 func (h Host) copies(t *testing.T) []string {
 	t.Helper()
 	copies, err := filepath.Glob(filepath.Join(h.Etc, "*", "*"+formerSuffix))
@@ -64,7 +64,7 @@ func TestTheFormerFilesAreRestoredUnlessHAProxyWorksWithTheNewManifest(t *testin
 				return test.confirm
 			})
 			_, err := h.Write(t.Context(), twoPrimaries, test.image)
-			if failed := test.asked > 0 && test.confirm != nil; (err != nil) != failed || failed && (!errors.Is(err, refused) || !strings.Contains(err.Error(), "HAProxy with image "+lts+" could not be verified: connection refused; configuration and manifest are the former ones again")) {
+			if failed := test.asked > 0 && test.confirm != nil; (err != nil) != failed || failed && (!errors.Is(err, refused) || !strings.Contains(err.Error(), "former configuration and manifest were restored")) {
 				t.Error(err)
 			}
 			if copies := h.copies(t); len(copies) > 0 || asked != test.asked {
@@ -75,7 +75,7 @@ func TestTheFormerFilesAreRestoredUnlessHAProxyWorksWithTheNewManifest(t *testin
 	}
 }
 
-// TestAFormerFileThatCannotBeRestoredKeepsItsCopy: somebody else has written the manifest.
+// TestAFormerFileThatCannotBeRestoredKeepsItsCopy: another program has written the manifest.
 func TestAFormerFileThatCannotBeRestoredKeepsItsCopy(t *testing.T) {
 	var h Host
 	h = confirming(t, func(context.Context, journal.LoadBalancerOnNode) error {
@@ -92,7 +92,7 @@ func TestAFormerFileThatCannotBeRestoredKeepsItsCopy(t *testing.T) {
 	}
 }
 
-// TestAKilledProgramIsUndoneByTheNext, unless that comes much later.
+// TestAKilledProgramIsUndoneByTheNext: old copies are not restored.
 func TestAKilledProgramIsUndoneByTheNext(t *testing.T) {
 	for name, test := range map[string]struct {
 		ago time.Duration

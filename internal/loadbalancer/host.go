@@ -13,21 +13,21 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Host is a host of which the load balancer is a part.
+// Host writes the files of the load balancer on a host.
 type Host struct {
-	// Etc is its /etc.
+	// Etc is the path of the host's /etc.
 	Etc string
 	// TCPProbe asks for a manifest in version [TCPFileVersion].
 	TCPProbe bool
-	// AnyServes returns an error unless an API server answers this host at one of these primaries. It is asked before a
-	// new configuration is written. Nil asks nobody.
+	// AnyServes returns an error unless an API server answers this host at one of these primaries. It is called before a
+	// new configuration is written; nil skips that.
 	AnyServes func(primaries []string) error
-	// Confirm returns when an API server answers through the HAProxy that the kubelet has started from this manifest.
-	// Nil confirms nothing.
+	// Confirm waits until the kubelet reports, through HAProxy, that HAProxy runs with a new manifest. Nil waits for
+	// nothing.
 	Confirm func(context.Context, journal.LoadBalancerOnNode) error
 }
 
-// ConfigPath and ManifestPath are where the files are.
+// ConfigPath is the path of HAProxy's configuration.
 func (h Host) ConfigPath() string { return filepath.Join(h.Etc, "haproxy", "haproxy.cfg") }
 
 // ManifestPath is where the kubelet finds the manifest.
@@ -35,9 +35,9 @@ func (h Host) ManifestPath() string {
 	return filepath.Join(h.Etc, "kubernetes", "manifests", "haproxy.yaml")
 }
 
-// WriteConfig sees to it that a host has HAProxy's configuration for the primaries, and says what
-// manifest it has. The configuration is written in its place, since the container has that file
-// mounted by itself: HAProxy is to be told to read it again.
+// WriteConfig writes HAProxy's configuration for the primaries if the host has another one, and
+// returns which manifest the host has. It overwrites the file in place, since the container mounts
+// that file. HAProxy must then be told to reload.
 func (h Host) WriteConfig(primaries []string) (journal.LoadBalancerOnNode, error) {
 	config, err := Config(primaries)
 	if err != nil {
@@ -52,10 +52,9 @@ func (h Host) WriteConfig(primaries []string) (journal.LoadBalancerOnNode, error
 	return on, err
 }
 
-// Write does what [Host.WriteConfig] does, and then sees to it that the host has HAProxy's manifest
-// with the image: with a configuration, the kubelet can run it. If it has replaced another manifest, and that is not
-// confirmed, or ctx ends first, it restores both files and fails: a node whose HAProxy does not work cannot be repaired
-// through the API.
+// Write does what [Host.WriteConfig] does, and then writes HAProxy's manifest with the image if the host has another
+// one: the kubelet needs the configuration to run it. If Confirm fails for a manifest that replaced another, Write
+// restores both files and fails: a node whose HAProxy does not work cannot be repaired through the API.
 func (h Host) Write(ctx context.Context, primaries []string, image string) (journal.LoadBalancerOnNode, error) {
 	if err := CheckImage(image); err != nil {
 		return journal.LoadBalancerOnNode{}, err
@@ -77,8 +76,8 @@ func (h Host) Write(ctx context.Context, primaries []string, image string) (jour
 	return on, errors.Join(err, former.discard())
 }
 
-// Provide does what [Host.Write] does where the host has no manifest. One that there is stays as it
-// is, whatever image it has: HAProxy would be restarted.
+// Provide does what [Host.WriteConfig] does, and writes a manifest if the host has none. It keeps an
+// existing manifest, whatever its image: another one would restart HAProxy.
 func (h Host) Provide(primaries []string, image string) (journal.LoadBalancerOnNode, error) {
 	if err := CheckImage(image); err != nil {
 		return journal.LoadBalancerOnNode{}, err
@@ -102,7 +101,7 @@ func (h Host) writeManifest(on journal.LoadBalancerOnNode, image string) (journa
 	return on, err
 }
 
-// maxConfig is how large a configuration is read: one for a thousand primaries has some 100 KB.
+// maxConfig is the maximum size of a configuration. A thousand primaries take some 100 KB.
 const maxConfig = 1 << 20
 
 func (h Host) writeConfig(config []byte, primaries []string) (written bool, err error) {
@@ -124,16 +123,16 @@ func (h Host) writeConfig(config []byte, primaries []string) (written bool, err 
 	if err := durable.Overwrite(h.ConfigPath(), config, fileMode); err != nil {
 		return false, err
 	}
-	// Who writes it by hand holds no lock.
+	// A user who writes it by hand takes no lock.
 	present, err = durable.Read(h.ConfigPath(), maxConfig)
 	if err == nil && !bytes.Equal(present, config) {
-		err = errors.New("it has other content right after it was written; look who else writes it")
+		err = errors.New("its content changed right after it was written; find out what else writes it")
 	}
 	return err == nil, err
 }
 
-// openDirectory lets HAProxy, which is not root, into a directory that an installer made where
-// the umask is 027.
+// openDirectory makes the directory readable for HAProxy, which is not root: an installer may have
+// created it with umask 027.
 func (h Host) openDirectory() error {
 	directory := filepath.Dir(h.ConfigPath())
 	if err := durable.MakeDirectory(directory); err != nil {

@@ -13,25 +13,24 @@ import (
 // listKey is both the name of the ConfigMap and its key.
 const listKey = "update-internallb"
 
-// ErrOtherList is the error of a list that is not the one that was to be written: somebody has
-// deleted it, or made one.
-var ErrOtherList = errors.New("it is another ConfigMap than it was, or there is none any more")
+// ErrOtherList says that the ConfigMap is not the one to write.
+var ErrOtherList = errors.New("the ConfigMap was created, replaced or deleted by another program")
 
-// List is the ConfigMap that says which nodes have their load balancer in step.
+// List is the ConfigMap that lists the nodes once their load balancers are up to date.
 type List struct {
 	objects kube.Objects
 	ref     kube.Ref
 }
 
-// NewList returns that of a namespace. It asks nothing yet.
+// NewList returns the List of a namespace, and sends no request.
 func NewList(objects kube.Objects, namespace string) *List {
 	return &List{objects, kube.Ref{Version: "v1", Resource: "configmaps", Namespace: namespace, Name: listKey}}
 }
 
-// Subject is what the journal calls it.
+// Subject returns its name in the journal.
 func (l *List) Subject() journal.Subject { return journal.LoadBalancerList(l.ref.Namespace) }
 
-// Read returns what there is; nothing is no error.
+// Read returns the facts of the ConfigMap. They are empty if there is none.
 func (l *List) Read(ctx context.Context) (journal.LoadBalancerListFacts, error) {
 	raw, err := l.objects.ReadObject(ctx, l.ref)
 	if errors.Is(err, kube.ErrNotFound) {
@@ -56,9 +55,9 @@ func (l *List) facts(raw json.RawMessage) (facts journal.LoadBalancerListFacts, 
 	return journal.LoadBalancerListFacts{UID: object.Metadata.UID, Sum: journal.SumOfLoadBalancers(object.Data[listKey])}, nil
 }
 
-// Write has the ConfigMap of that UID say the list, and leaves the rest of it. With none it is made.
-// If it is another one, or gone, it is left alone, and the error is [ErrOtherList]: who deletes it
-// asks for more than that it is written again.
+// Write sets the list in the ConfigMap of that UID, and keeps its other data. Without a UID it
+// creates the ConfigMap. It returns [ErrOtherList] if the ConfigMap is another one or gone: to
+// delete it requests a rewrite of all load balancers, which comes first.
 func (l *List) Write(ctx context.Context, shall journal.LoadBalancerListInput) (journal.LoadBalancerListFacts, error) {
 	if shall.UID == "" {
 		return l.create(ctx, shall.List)

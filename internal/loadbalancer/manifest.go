@@ -16,11 +16,11 @@ import (
 const (
 	// PodName is the name of the static pod.
 	PodName = "haproxy"
-	// Label is the label of the pods, App its value.
+	// Label is the label of the pods.
 	Label = "app"
-	// App is that.
+	// App is the value of [Label].
 	App = "kurl-haproxy"
-	// FileVersionAnnotation says how the manifest is laid out. A manifest without it has version 0.
+	// FileVersionAnnotation has the file version of the manifest. A manifest without it has version 0.
 	FileVersionAnnotation = "kurl.sh/haproxy-fileversion"
 	// FileVersion is raised when the manifest changes in more than its image: each node then
 	// restarts HAProxy once.
@@ -32,16 +32,16 @@ const (
 )
 
 const (
-	// fileMode is that of the files: HAProxy and the kubelet's tools need not run as root.
+	// fileMode is the mode of the files: HAProxy, which is not root, must read them.
 	fileMode = 0o644
-	// maxManifest is how large a file is read; those of static pods have some kilobytes.
+	// maxManifest is the maximum size of a manifest; those of static pods have some kilobytes.
 	maxManifest = 1 << 20
 )
 
 // reference is what the reference to an image is made of.
 var reference = regexp.MustCompile(`^[A-Za-z0-9\[][A-Za-z0-9._/:@+\[\]-]*$`)
 
-// CheckImage returns an error if that can be no image.
+// CheckImage returns an error unless name can be an image.
 func CheckImage(name string) error {
 	if !reference.MatchString(name) {
 		return fmt.Errorf("image %q is none: want such as haproxy:lts-alpine", name)
@@ -98,10 +98,9 @@ spec:
 `, PodName, Label, App, FileVersionAnnotation, m.version, m.image, probes[m.version]), nil
 }
 
-// WriteManifest sees to it that the file is the manifest of the static pod with this image, and
-// reports whether it wrote it. One that has the image and the file version already is left
-// alone, to its time: whatever else is in it, the kubelet shall not restart HAProxy for it. One in
-// version [TCPFileVersion] keeps that version.
+// WriteManifest writes the manifest of the static pod with this image, and reports whether it did.
+// It keeps a manifest that already has the image and the file version: no other difference is worth
+// a restart of HAProxy. A manifest in version [TCPFileVersion] keeps that version.
 func WriteManifest(path, image string) (written bool, err error) {
 	_, written, err = writeManifest(path, manifest{FileVersion, image})
 	return written, err
@@ -113,7 +112,7 @@ func writeManifest(path string, want manifest) (has manifest, written bool, err 
 	}
 	path = filepath.Clean(path)
 	if to, err := filepath.EvalSymlinks(path); err == nil {
-		path = to // a link stays one
+		path = to // keep a symbolic link
 	}
 	present, err := readManifest(path)
 	if err != nil {
@@ -135,11 +134,11 @@ func writeManifest(path string, want manifest) (has manifest, written bool, err 
 	return want, true, nil
 }
 
-// manifest is what decides whether a manifest is written anew.
+// manifest has the fields that decide whether a manifest is written again.
 type manifest struct{ version, image string }
 
-// readManifest reads the manifest that is there. That there is none, or an empty file, is no
-// error: nothing is lost when it is written.
+// readManifest reads the present manifest. A missing or empty file is no error: nothing is lost
+// when it is written.
 func readManifest(path string) (manifest, error) {
 	content, err := durable.Read(path, maxManifest)
 	if errors.Is(err, os.ErrNotExist) {
@@ -166,8 +165,8 @@ func advice(err error) string {
 	return ""
 }
 
-// parseManifest reads a manifest. That of another pod is an error: it may be the only one there
-// is of an API server.
+// parseManifest parses a manifest. The manifest of another pod is an error: it may be an API
+// server's only one.
 func parseManifest(content []byte) (manifest, error) {
 	var pod *corev1.Pod
 	if err := yaml.Unmarshal(content, &pod); err != nil {

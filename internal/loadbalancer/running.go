@@ -12,7 +12,7 @@ import (
 // Namespace is where HAProxy's pods are.
 const Namespace = "kube-system"
 
-// Running is what can be asked of the HAProxies that run, and told to them.
+// Running queries and reloads the HAProxies that run.
 type Running interface {
 	// Pods returns the pods of all nodes, by the names of their nodes.
 	Pods(ctx context.Context) (map[string]Pod, error)
@@ -20,7 +20,7 @@ type Running interface {
 	Pod(ctx context.Context, node string) (Pod, error)
 	// Log returns the end of what the pod's container has logged since its start.
 	Log(ctx context.Context, pod Pod) (string, error)
-	// Reload has HAProxy read its configuration again, without cutting a connection.
+	// Reload makes HAProxy read its configuration again, without cutting a connection.
 	Reload(ctx context.Context, pod Pod) error
 	// Serves returns an error unless the API server at an address is ready.
 	Serves(ctx context.Context, address string) error
@@ -29,17 +29,17 @@ type Running interface {
 	Reach(ctx context.Context, address string) (status int, err error)
 }
 
-// Pod is HAProxy's on a node.
+// Pod is the pod of HAProxy on a node.
 type Pod struct {
 	Name string
 	// Image and Version are those of its manifest.
 	Image, Version string
-	// Runs is set if its container does, since Started.
+	// Runs is set if its container runs, since Started.
 	Runs    bool
 	Started time.Time
 }
 
-// Lacks says why the pod does not run with the manifest that a host has, or "".
+// Lacks returns why the pod does not run with the manifest of its host, or "".
 func (p Pod) Lacks(on journal.LoadBalancerOnNode) string {
 	switch {
 	case p.Image != on.Image || p.Version != on.Version:
@@ -50,12 +50,12 @@ func (p Pod) Lacks(on journal.LoadBalancerOnNode) string {
 	return ""
 }
 
-// aboutServer is what HAProxy logs of a server: the first look at it after a start or a reload, and
-// each change of its health.
+// aboutServer matches what HAProxy logs about a server: its first check after a start or a reload,
+// and each change of its health.
 var aboutServer = regexp.MustCompile(`\b[Ss]erver ([^\s/]+)/`)
 
 // Has reports whether a log says that HAProxy runs with the configuration of this backend: the last
-// that it says of a server is of that one.
+// line about a server names it.
 func Has(log, backend string) bool {
 	all := aboutServer.FindAllStringSubmatch(log, -1)
 	return len(all) > 0 && all[len(all)-1][1] == backend

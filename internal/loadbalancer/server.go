@@ -11,28 +11,28 @@ import (
 const maxName = 253
 
 var (
-	// label is what stands between the dots of a host's name.
+	// label matches the text between two dots of a host name.
 	label = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?$`)
-	// number is what the C library takes for part of an IPv4 address, also of a short one.
+	// number matches what the C library takes for part of an IPv4 address, also of a short one.
 	number = regexp.MustCompile(`^([0-9]+|0[xX][0-9A-Fa-f]*)$`)
 )
 
-// server is a primary as HAProxy is told of it.
+// server is a primary in HAProxy's configuration.
 type server struct {
-	// host stands before the colon and the port.
+	// host is the part before the colon and the port.
 	host  string
 	named bool
 	six   bool
 }
 
-// CheckPrimary returns an error if that can be no primary's address or name.
+// CheckPrimary returns an error unless primary can be the address or name of a host.
 func CheckPrimary(primary string) error {
 	_, err := parseServer(primary)
 	return err
 }
 
-// parseServer reads an address or a name. Nothing else may come into the configuration, where a
-// space begins a new word and a line break a new line.
+// parseServer parses an address or a name. Nothing else may get into the configuration: a space or
+// a line break would inject settings.
 func parseServer(primary string) (server, error) {
 	if isName(primary) {
 		return server{host: primary, named: true}, nil
@@ -55,7 +55,7 @@ func parseServer(primary string) (server, error) {
 	return server{host: address.String()}, nil
 }
 
-// isName reports whether it is the name of a host.
+// isName reports whether text is the name of a host.
 func isName(text string) bool {
 	if len(text) > maxName {
 		return false

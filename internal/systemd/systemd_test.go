@@ -27,7 +27,7 @@ func unit(t *testing.T, s *systemdtest.Systemd) *systemd.Unit {
 	return steadyUnit(t, s, 20*time.Millisecond)
 }
 
-// steadyUnit returns it with another [systemd.Systemd.Steady].
+// steadyUnit returns the kubelet's with this [systemd.Systemd.Steady].
 func steadyUnit(t *testing.T, s *systemdtest.Systemd, steady time.Duration) *systemd.Unit {
 	t.Helper()
 	conn, err := systemd.Connect(t.Context(), s.Address)

@@ -64,7 +64,7 @@ func TestAStepThatWaitsWithTheRestHasNotFailed(t *testing.T) {
 }
 
 func TestAStepThatGoesOnByForceSaysWhy(t *testing.T) {
-	for outputs, want := range map[string]string{`{"forced":"osd.3 is not safe"}`: "goes on by force: osd.3 is not safe", `{"node":"w1"}`: "notes how far it is", `[1]`: "notes how far it is"} {
+	for outputs, want := range map[string]string{`{"forced":"osd.3 is not safe"}`: "overrules a refusal: osd.3 is not safe", `{"node":"w1"}`: "notes how far it is", `[1]`: "notes how far it is"} {
 		e := journal.Decoded{Event: journal.Event{Type: journal.TypeStepNoted, Action: "set-1"}, Body: &journal.StepNoted{Step: "set", Outputs: []byte(outputs)}}
 		if got := New().Sentence(e); !strings.Contains(got, want) {
 			t.Errorf("with %s it reads %q", outputs, got)

@@ -24,13 +24,13 @@ var stepRows = []Row{
 		Type: journal.TypeStepNoted, Tone: Faint, ByWorker: true,
 		Sentence: Of(func(e journal.Event, p *journal.StepNoted) string {
 			if why := forced(p); why != "" {
-				return fmt.Sprintf("%s: %s goes on by force: %s", e.Action, p.Step, why)
+				return fmt.Sprintf("%s: %s overrules a refusal: %s", e.Action, p.Step, why)
 			}
 			return fmt.Sprintf("%s: %s notes how far it is", e.Action, p.Step)
 		}),
 		Log: Of(func(_ journal.Event, p *journal.StepNoted) Line {
 			if why := forced(p); why != "" {
-				return Info("step goes on by force", "step", p.Step, "attempt", p.Attempt, "reason", why)
+				return Info("step overrules a refusal", "step", p.Step, "attempt", p.Attempt, "reason", why)
 			}
 			return Line{slog.LevelDebug, "step noted how far it is", []any{"step", p.Step, "attempt", p.Attempt}}
 		}),
@@ -47,7 +47,7 @@ var stepRows = []Row{
 	{Type: journal.TypeStepFailed, Tone: Bad, ByWorker: true, Sentence: Of(failed), Log: Of(logFailed)},
 }
 
-// forced returns why a step is about to do what was refused before, or "".
+// forced returns why a step overrules a refusal, or "".
 func forced(p *journal.StepNoted) string {
 	var outputs struct {
 		Forced string `json:"forced"`

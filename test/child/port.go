@@ -6,8 +6,8 @@ import (
 	"syscall"
 )
 
-// Free returns an error if somebody listens on a TCP address. No program is started meanwhile: until it
-// executes, it would have a copy of the socket that asks, and the address would be in use after Free.
+// Free returns an error if a TCP address is in use. It prevents forks: until its exec, a new process would
+// hold a copy of the listening socket, and keep the address in use.
 func Free(ctx context.Context, address string) error {
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()

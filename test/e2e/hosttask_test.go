@@ -105,7 +105,7 @@ func TestHostTasksUnderTheShippedPermissions(t *testing.T) {
 		task, owner := c.taskOn("worker-1")
 		pod := task.PodName(owner)
 		c.kubectl("patch", "pod", pod, "-n", "kurl", "--subresource=status", "--type=merge", "-p", `{"status":{"phase":"Succeeded"}}`)
-		c.waitTask(tasks, "worker-1", hosttask.Running, "what came of it cannot be read")
+		c.waitTask(tasks, "worker-1", hosttask.Running, "its outcome cannot be read")
 	})
 
 	t.Run("a node that is lost gives its pod up", func(t *testing.T) {

@@ -90,7 +90,7 @@ func TestTheLoadBalancerOfARealNode(t *testing.T) {
 				return strings.Contains(history, "check real-1 failed") && strings.Contains(history, image.why)
 			}, "history", "--component", "loadbalancer", "--limit", "30")
 			if now, seen := w.haproxy(t); now != first {
-				t.Errorf("HAProxy was started anew: %s", seen)
+				t.Errorf("HAProxy was restarted: %s", seen)
 			}
 			w.node.WaitReady(t)
 		})
@@ -99,7 +99,7 @@ func TestTheLoadBalancerOfARealNode(t *testing.T) {
 	t.Run("another image", func(t *testing.T) {
 		w.shall(t, haproxyImages[1], "90s")
 		if now := w.serves(t, haproxyImages[1], 1); now == first {
-			t.Error("HAProxy has another image, and was not started anew")
+			t.Error("HAProxy has another image, but was not restarted")
 		}
 	})
 	systemd := w.systemd(t)
@@ -123,7 +123,7 @@ func (w *balanced) begun(t *testing.T, name string) (action string) {
 	return action
 }
 
-// shall sets another HAProxy image in EKCO's configuration, and restarts EKCO.
+// shall sets this HAProxy image and trial in EKCO's configuration, and restarts EKCO.
 func (w *balanced) shall(t *testing.T, image, trial string) {
 	t.Helper()
 	w.configure(t, quickSettings(map[string]string{
@@ -175,7 +175,7 @@ func (w *balanced) takesBackADeadServer(t *testing.T, systemd *systemdtest.Syste
 	t.Logf("the command ended: %v", command.Wait())
 	w.node.WaitReady(t)
 	w.awaitRead(t, "the change ends as partial", func(history string) bool {
-		return strings.Contains(history, "partial") && strings.Contains(history, "former server again")
+		return strings.Contains(history, "partial") && strings.Contains(history, "former server was restored")
 	}, "history", "--component", "kubeconfigs", "--limit", "30")
 	for _, name := range []string{"kubelet.conf", "admin.conf"} {
 		path := w.node.Disk("etc/kubernetes/" + name)
@@ -193,8 +193,8 @@ func (w *balanced) takesBackADeadServer(t *testing.T, systemd *systemdtest.Syste
 func (w *balanced) takesBackABrokenHAProxy(t *testing.T) {
 	w.node.Import(t, built(t, brokenHAProxyImage))
 	w.shall(t, brokenHAProxy, "10s") // it never works
-	w.awaitRead(t, "HAProxy does not work, and is taken back", func(history string) bool {
-		return strings.Contains(history, "write real-1 failed") && strings.Contains(history, "the former ones again")
+	w.awaitRead(t, "HAProxy does not work, and the files are restored", func(history string) bool {
+		return strings.Contains(history, "write real-1 failed") && strings.Contains(history, "its former configuration and manifest were restored")
 	}, "history", "--component", "loadbalancer", "--limit", "30")
 	w.shall(t, haproxyImages[0], "90s") // before it is tried again
 	w.serves(t, haproxyImages[0], 1)

@@ -18,8 +18,9 @@ const (
 )
 
 // buildHAProxy writes an image of a real HAProxy, under these names: as the one of Docker Hub, it runs
-// as a master with a worker, has its configuration in /usr/local/etc/haproxy, and /bin/kill. [brokenHAProxy] accepts a
-// configuration, but does not run with it, and [refusingHAProxy] accepts none. source is EKCO's module.
+// as a master with a worker, has its configuration in /usr/local/etc/haproxy, and /bin/kill. In [brokenHAProxy], the
+// check of a configuration passes, but HAProxy ends at once. In [refusingHAProxy], the check fails. source is EKCO's
+// module.
 func buildHAProxy(ctx context.Context, source, path string, names ...string) error {
 	all, err := loadbalancertest.Install(ctx, filepath.Join(source, "test/loadbalancer"))
 	if err != nil {

@@ -126,7 +126,7 @@ func (s *terminal) resize(t *testing.T, rows, columns uint16) {
 	})
 }
 
-// ends waits until the program has ended and all that it has written is shown, and returns its exit code.
+// ends waits until the program has ended and all of its output is read, and returns its exit code.
 func (s *terminal) ends(t *testing.T) int {
 	t.Helper()
 	waited := make(chan struct{})

@@ -294,7 +294,7 @@ func TestAnImageThatCannotBePulledRestartsNoHAProxy(t *testing.T) {
 	})
 }
 
-// TestAnImageWithWhichHAProxyDoesNotWorkIsTakenBackOnOneNode, and tried there twice.
+// TestAnImageWithWhichHAProxyDoesNotWorkIsTakenBackOnOneNode: that node tries it twice, the others never.
 func TestAnImageWithWhichHAProxyDoesNotWorkIsTakenBackOnOneNode(t *testing.T) {
 	withHAProxies(t, func(f *fleet) {
 		in := f.liveInStep("p1", "w1", "w2")
@@ -317,7 +317,7 @@ func TestAnImageWithWhichHAProxyDoesNotWorkIsTakenBackOnOneNode(t *testing.T) {
 		if nodes[1] != 2 || nodes[3] != 1 { // each try restores the former files
 			t.Errorf("starts, and nodes with so many: %v", nodes)
 		}
-		f.says("the status", f.status(in, "table"), "Stalled", "LoadBalancerRollout", "configuration and manifest are the former ones again")
+		f.says("the status", f.status(in, "table"), "Stalled", "LoadBalancerRollout", "its former configuration and manifest were restored")
 		f.stops(in)
 		f.settings.Image = "haproxy:3"
 		in = f.live(nil)
@@ -367,7 +367,7 @@ func TestWhatSomebodyChangesByHandIsPutBackAndThenNotFoughtOver(t *testing.T) {
 		if made := f.cluster.Made("w1") - tasks; made < 3 || made > 10 {
 			t.Errorf("in a day in which somebody changed it every five minutes it was looked at %d times", made)
 		}
-		f.says("the status", f.status(in, "table"), "HAProxy on node w1 is started anew or ended each time")
+		f.says("the status", f.status(in, "table"), "HAProxy on node w1 restarts or ends each time")
 		pass(time.Minute)
 		f.clean()
 		f.stops(in)

@@ -205,7 +205,7 @@ func (c *Cluster) SafeToDestroy(ctx context.Context, ids ...int) (ceph.Safety, e
 	return ceph.NewSafety(ids, safe), nil
 }
 
-// safe reports whether an OSD may go without loss of data. It expects mu to be held.
+// safe reports whether an OSD is safe to destroy. It expects mu to be held.
 func (c *Cluster) safe(id int) bool {
 	osd, ok := c.osds[id]
 	return !ok || !osd.holding && !osd.degraded && (osd.Up || c.whole())

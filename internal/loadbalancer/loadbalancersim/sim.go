@@ -153,7 +153,7 @@ func (f *Fleet) anyServes(addresses []string) error {
 	return errors.New("connection refused")
 }
 
-// takes has the kubelet of a node run HAProxy if the manifest is another one.
+// takes restarts the HAProxy of a node if its manifest was written, as the kubelet does.
 func (f *Fleet) takes(node string, on journal.LoadBalancerOnNode) {
 	if on.Manifest {
 		time.AfterFunc(kubeletTakes, func() { f.Restart(node) })

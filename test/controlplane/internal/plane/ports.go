@@ -63,8 +63,7 @@ func (p *ports) reserve(ctx context.Context, port int) error {
 	if err != nil {
 		return fmt.Errorf("port %d is taken by another control plane: %w", port, err)
 	}
-	// No program is started meanwhile: until it executes, it would have a copy of the socket, and the port
-	// would be taken after this.
+	// Prevent forks: until its exec, a new process would hold a copy of the socket, and keep the port taken.
 	syscall.ForkLock.RLock()
 	probe, err := config.Listen(ctx, "tcp", fmt.Sprintf("127.0.0.1:%d", port))
 	if err == nil {

@@ -223,7 +223,7 @@ func (p Parts) planKubeconfigs(plan *journal.Plan, facts journal.KubeconfigsFact
 					{Host: "/etc", At: HostEtc, Type: "Directory", Write: true},
 				},
 			}
-			asKubelet(&task)
+			useKubeletCredentials(&task)
 			_, last, err := p.setting().Plan(plan, task, journal.PlannedStep{After: after, Domains: actions.NoDomains})
 			if err != nil {
 				return err

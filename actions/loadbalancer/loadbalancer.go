@@ -147,7 +147,7 @@ func (p Parts) task(record journal.ActionRecord, shall journal.LoadBalancerInput
 		args = append(args, TCPProbe)
 	}
 	task := p.writing(record.Subject.Name, shall.NodeUID, shall.Primaries, args...)
-	asKubelet(&task)
+	useKubeletCredentials(&task)
 	task.Paths = append(task.Paths, tasks.Path{Host: kubeletConfig, At: HostEtc + "/kubernetes/kubelet.conf", Type: "File"})
 	if record.Kind == journal.ActionRestartLoadBalancer {
 		task.LosesNode, task.Grace = true, journal.Duration(restoreTimeout)
@@ -156,8 +156,8 @@ func (p Parts) task(record journal.ActionRecord, shall journal.LoadBalancerInput
 	return task
 }
 
-// asKubelet lets a task use the kubelet's credentials in the host's network.
-func asKubelet(task *tasks.Task) {
+// useKubeletCredentials lets a task use the kubelet's credentials in the host's network.
+func useKubeletCredentials(task *tasks.Task) {
 	task.HostNetwork = true
 	for _, directory := range []string{kubeletPKI, clusterPKI} {
 		task.Paths = append(task.Paths, tasks.Path{Host: directory, At: directory, Type: "DirectoryOrCreate"})

@@ -25,9 +25,9 @@ func (reload) Interruptible() bool { return true }
 type seen struct {
 	// missing says why HAProxy does not run with the files, or "".
 	missing string
-	// deaf is set if HAProxy runs, but must reload its configuration.
-	deaf bool
-	pod  loadbalancer.Pod
+	// needsReload is set if HAProxy runs, but must reload its configuration.
+	needsReload bool
+	pod         loadbalancer.Pod
 }
 
 // look checks the HAProxy of the action's node.
@@ -56,7 +56,7 @@ func lookAt(ctx context.Context, running loadbalancer.Running, node string, on j
 	if err != nil || loadbalancer.Has(log, on.Backend) {
 		return seen{pod: pod}, err
 	}
-	return seen{missing: fmt.Sprintf("HAProxy of pod %s has not logged that it runs with backend %s", pod.Name, on.Backend), deaf: true, pod: pod}, nil
+	return seen{missing: fmt.Sprintf("HAProxy of pod %s has not logged that it runs with backend %s", pod.Name, on.Backend), needsReload: true, pod: pod}, nil
 }
 
 // Prove implements [actions.Step].
@@ -72,7 +72,7 @@ func (s reload) Prove(ctx context.Context, step actions.StepContext) (actions.Pr
 // Do implements [actions.Step]. A second reload does no harm.
 func (s reload) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
 	saw, err := s.look(ctx, step)
-	if err != nil || !saw.deaf {
+	if err != nil || !saw.needsReload {
 		return nil, err
 	}
 	return nil, s.running.Reload(ctx, saw.pod)

@@ -75,7 +75,7 @@ func (serve) outcome(step actions.StepContext, outcome hosttask.Outcome) (action
 // Do implements [actions.Step].
 func (s serve) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
 	saw, _, err := s.look(ctx, step)
-	if err != nil || !saw.deaf {
+	if err != nil || !saw.needsReload {
 		return nil, err
 	}
 	return nil, s.running.Reload(ctx, saw.pod)

@@ -30,7 +30,7 @@ func TestALookThatEndsEarlyLeavesNothingProved(t *testing.T) {
 	w := newWorld(t)
 	w.see("p1", true)
 	w.settles()
-	w.Pass(lookAgain)
+	w.Pass(lookInterval)
 	w.open()
 	w.ends("p1", journal.OutcomeCancelled)
 	w.state("p1", Behind)
@@ -45,7 +45,7 @@ func TestALookThatDoesNotBeginLeavesWhatIsProved(t *testing.T) {
 	w := newWorld(t)
 	w.see("p1", true)
 	w.settles()
-	w.Pass(lookAgain)
+	w.Pass(lookInterval)
 	w.open()
 	w.End(w.Open(journal.LoadBalancer("p1")), journal.OutcomeCancelled)
 	if of(w.S.Things[fsm.Key(journal.LoadBalancer("p1"))]).Proved == nil {
@@ -88,7 +88,7 @@ func TestANodeThatIsAwayIsNeitherRestartedNorLookedAt(t *testing.T) {
 	lines := w.settles()
 	w.set(func(p *Policy) { p.Image = image })
 	lines = append(lines, w.settles()...)
-	w.Pass(2 * lookAgain)
+	w.Pass(2 * lookInterval)
 	for _, line := range append(lines, w.open()...) {
 		if !strings.HasPrefix(line, "update p1 ") && !strings.HasPrefix(line, "restart p1 ") {
 			t.Errorf("asked for is %q", line)
@@ -274,7 +274,7 @@ func TestAnAPIServerThatRefusedAnonymousRequestsIsRemembered(t *testing.T) {
 	w.see("p1", true)
 	w.settles()
 	w.status = 200 // as another API server answers
-	w.Pass(lookAgain)
+	w.Pass(lookInterval)
 	w.has["p1"] = image
 	w.settles()
 	w.set(func(p *Policy) { p.Image = "haproxy:2" })
@@ -288,7 +288,7 @@ func TestNothingIsRestartedWhileAnotherNodeIsChanged(t *testing.T) {
 	w := newWorld(t)
 	w.started["w10"] = w.Now
 	w.nodes(4)
-	w.Pass(2 * lookRest)
+	w.Pass(2 * lookBackoff)
 	w.started["w10"] = w.Now
 	w.see("w10", true)
 	if open := w.opens(); !slices.Equal(open, []string{"w10"}) {
@@ -304,7 +304,7 @@ func TestALookAtWhatIsVerifiedNeedsNoCheck(t *testing.T) {
 	w := newWorld(t)
 	w.see("p1", true)
 	w.settles()
-	w.Pass(lookAgain)
+	w.Pass(lookInterval)
 	w.wants("update p1 10.0.0.1")
 	if input, err := journal.InputOf[journal.LoadBalancerInput](w.Open(journal.LoadBalancer("p1")).Request); err != nil || input.CheckWith != "" {
 		t.Errorf("%v: %+v", err, input)

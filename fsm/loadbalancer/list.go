@@ -91,7 +91,7 @@ func (l *list) wants(t *fsm.Thing, w *fsm.World, s *sum, want func(fsm.Want)) {
 	if t != s.list || !s.settled || l.said(s.says) {
 		return
 	}
-	due, may := t.Again(journal.ActionNoteLoadBalancers, w.Policy, rest)
+	due, may := t.Again(journal.ActionNoteLoadBalancers, w.Policy, backoff)
 	if !may {
 		return
 	}

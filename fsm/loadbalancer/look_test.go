@@ -93,7 +93,7 @@ func TestAHAProxyThatWasStartedAnewIsLookedAtAndOneThatEKCOStartedIsNot(t *testi
 	w.see("p1", true)
 	w.wants()
 	w.state("p1", Behind)
-	w.Pass(lookRest)
+	w.Pass(lookBackoff)
 	w.reasons("HAProxy does not run on the node any more", "p1")
 }
 
@@ -145,7 +145,7 @@ func TestSomebodyElseWhoChangesTheImageIsNotFought(t *testing.T) {
 	w.settles()
 	w.has["p1"] = "haproxy:mine" // as the files are found each time
 	for range 3 {
-		w.Pass(lookRest)
+		w.Pass(lookBackoff)
 		w.started["p1"] = w.Now
 		w.see("p1", true)
 		w.settles()

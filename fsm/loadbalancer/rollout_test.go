@@ -327,7 +327,7 @@ func TestAPIServersThatRefuseAnonymousRequestsHaveAnotherProbe(t *testing.T) {
 		t.Errorf("the manifest has version %q", proved.Version)
 	}
 	w.status = 200 // another API server answers so, which is no reason to restart HAProxy
-	w.Pass(lookAgain)
+	w.Pass(lookInterval)
 	w.has["p1"] = image
 	w.settles()
 	w.state("p1", InStep)

@@ -9,14 +9,14 @@ import (
 )
 
 const (
-	// rest is the backoff after an action that ended early, while neither the facts of the node nor
+	// backoff is the pause after an action that ended early, while neither the facts of the node nor
 	// what is wanted changes.
-	rest = time.Minute
-	// lookAgain is how often a load balancer that is in step is checked: a change of its files by
+	backoff = time.Minute
+	// lookInterval is how often a load balancer that is in step is checked: a change of its files by
 	// hand is not visible from outside.
-	lookAgain = 24 * time.Hour
-	// lookRest is the backoff of the check of a HAProxy that restarts repeatedly.
-	lookRest = 10 * time.Minute
+	lookInterval = 24 * time.Hour
+	// lookBackoff is the pause before the check of a HAProxy that restarts repeatedly.
+	lookBackoff = 10 * time.Minute
 )
 
 // Wants updates the primaries on all nodes first, without a restart, and then the manifests.
@@ -57,7 +57,7 @@ func (s *sum) wants(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 			wanted.Change = &journal.Change{Key: "image", Field: "the image of HAProxy on node " + t.Name, From: b.Proved.Image, To: p.Image}
 		}
 	default:
-		wanted.Due, wanted.Change = lookDue(t, w, lookRest), startedAnew(t)
+		wanted.Due, wanted.Change = lookDue(t, w, lookBackoff), startedAnew(t)
 		want(wanted)
 		return
 	}
@@ -71,7 +71,7 @@ func (s *sum) wants(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 // by hand, which could cut off many nodes at once.
 func (s *sum) wantsLook(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 	if r := rolloutOf(w); t == r.look && r.changing == 0 {
-		want(fsm.Want{Kind: journal.ActionUpdateLoadBalancer, Due: lookDue(t, w, lookAgain), Rank: t.Since})
+		want(fsm.Want{Kind: journal.ActionUpdateLoadBalancer, Due: lookDue(t, w, lookInterval), Rank: t.Since})
 	}
 }
 
@@ -114,5 +114,5 @@ func (s *sum) mayAgain(t *fsm.Thing, kind journal.ActionKind, w *fsm.World) (due
 	if t.Last[kind] == nil || b.Tried == nil || !b.Tried.Serves(shall) || b.Tried.Image != shall.Image || b.Tried.Version != shall.Version || b.Asked < s.again() {
 		return time.Time{}, true
 	}
-	return t.Again(kind, w.Policy, rest)
+	return t.Again(kind, w.Policy, backoff)
 }

@@ -13,16 +13,16 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// sweepEvery is how often unattended pods that cannot succeed are removed. Installers tolerate
+// sweepInterval is how often unattended pods that cannot succeed are removed. Installers tolerate
 // such a pod for 30 s.
-const sweepEvery = 10 * time.Second
+const sweepInterval = 10 * time.Second
 
-// unclaimed is how long a pod is kept after its program has ended if its action is not open here:
+// unclaimedTimeout is how long a pod is kept after its program has ended if its action is not open here:
 // another EKCO may be about to read the outcome.
-const unclaimed = 5 * time.Minute
+const unclaimedTimeout = 5 * time.Minute
 
-// lastSweep bounds the sweep when EKCO ends.
-const lastSweep = 5 * time.Second
+// lastSweepTimeout bounds the sweep when EKCO ends.
+const lastSweepTimeout = 5 * time.Second
 
 // KeepSwept calls [Tasks.Sweep] at intervals until ctx ends, and then [Tasks.Quit]. may reports
 // whether pods may be removed now, open whether the action with an id is open.
@@ -32,10 +32,10 @@ func (t *Tasks) KeepSwept(ctx context.Context, may func() bool, open func(action
 		t.sweepIf(ctx, may, &trouble, func(ctx context.Context) error { return t.Sweep(ctx, open) })
 		select {
 		case <-ctx.Done():
-		case <-time.After(sweepEvery):
+		case <-time.After(sweepInterval):
 		}
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastSweep)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastSweepTimeout)
 	defer cancel()
 	t.sweepIf(ctx, may, &trouble, func(ctx context.Context) error { return t.Quit(ctx, open) })
 }
@@ -68,10 +68,10 @@ func (t *Tasks) sweepIf(ctx context.Context, may func() bool, trouble *string, s
 // removal by the start of the step.
 func (t *Tasks) Sweep(ctx context.Context, open func(action string) bool) error {
 	return t.sweepWhich(ctx, func(pod *corev1.Pod) (string, error) {
-		if pod.Status.Phase == corev1.PodSucceeded && t.age(pod) > unclaimed && !open(pod.Annotations[AnnotationAction]) {
+		if pod.Status.Phase == corev1.PodSucceeded && t.age(pod) > unclaimedTimeout && !open(pod.Annotations[AnnotationAction]) {
 			return "it has ended, and no open action needs its outcome", nil
 		}
-		return t.hopeless(ctx, pod)
+		return t.whyLost(ctx, pod)
 	})
 }
 
@@ -87,7 +87,7 @@ func (t *Tasks) Quit(ctx context.Context, open func(action string) bool) error {
 		if !runs && open(pod.Annotations[AnnotationAction]) {
 			return "EKCO ends, and its program has not started", nil
 		}
-		return t.hopeless(ctx, pod)
+		return t.whyLost(ctx, pod)
 	})
 }
 
@@ -119,8 +119,8 @@ func ours(pod *metav1.ObjectMeta) bool {
 	return owns(pod, owner) && pod.Name == Task{Name: pod.Labels[LabelTask]}.PodName(owner)
 }
 
-// hopeless returns why a pod cannot succeed any more, or "".
-func (t *Tasks) hopeless(ctx context.Context, pod *corev1.Pod) (why string, err error) {
+// whyLost returns why a pod cannot succeed any more, or "".
+func (t *Tasks) whyLost(ctx context.Context, pod *corev1.Pod) (why string, err error) {
 	task := taskOf(pod)
 	seen, ended := task.judge(pod, t.age(pod))
 	switch {

@@ -263,7 +263,7 @@ func (t *Tasks) look(ctx context.Context, task Task, owner Owner) (Seen, error) 
 	seen, ended := task.judge(pod, t.age(pod))
 	switch {
 	case ended:
-		return t.hear(ctx, task, pod)
+		return t.readOutcome(ctx, task, pod)
 	case pod.Status.Phase == corev1.PodFailed && task.Then != nil:
 		seen.Why += t.lastWords(ctx, pod)
 	case seen.State == Running && !ready(pod) && !task.LosesNode:
@@ -300,8 +300,8 @@ func (t *Tasks) lostWithNode(ctx context.Context, task Task, seen Seen) (Seen, e
 	return seen, err
 }
 
-// hear reads the outcome of a program that has ended.
-func (t *Tasks) hear(ctx context.Context, task Task, pod *corev1.Pod) (Seen, error) {
+// readOutcome reads the outcome of a program that has ended.
+func (t *Tasks) readOutcome(ctx context.Context, task Task, pod *corev1.Pod) (Seen, error) {
 	t.relay(ctx, task, pod)
 	if task.Then != nil {
 		return t.onItsNode(ctx, task, Seen{State: Ended, Result: json.RawMessage(`{}`)})

@@ -125,16 +125,21 @@ func begun(node string, rec *journal.ActionRecord) bool {
 
 // worse says why the node is worse off after an open action began to change its load balancer, or "".
 func (b *balancer) worse(node string, rec *journal.ActionRecord) string {
+	what := ""
 	switch {
 	case rec.Request.DryRun:
 	case begun(node, rec) && !b.Facts.Ready:
 		return fmt.Sprintf("node %s stopped being ready while %s changed its load balancer; repair or purge it, or run \"ekco cancel %s\": then EKCO changes the other nodes", node, rec.ID, rec.ID)
-	case rec.Stalled != nil && rec.Steps[journal.StepWriteLoadBalancer+" "+node].Done():
-		return fmt.Sprintf("the load balancer of node %s does not work after its change: %s; repair it and run \"ekco retry %s\", or run \"ekco cancel %s\": then EKCO changes the other nodes", node, rec.Stalled.Reason, rec.ID, rec.ID)
-	case rec.Stalled != nil && begun(node, rec) && rec.Kind == journal.ActionRestartLoadBalancer:
-		return fmt.Sprintf("the load balancer of node %s could not be changed: %s; repair the cause and run \"ekco retry %s\", or run \"ekco cancel %s\": then EKCO changes the other nodes", node, rec.Stalled.Reason, rec.ID, rec.ID)
-	case rec.Stalled != nil && !begun(node, rec):
-		return fmt.Sprintf("the check of the load balancer on node %s failed, so it was not changed: %s; repair the cause and run \"ekco retry %s\", or run \"ekco cancel %s\": then EKCO changes the other nodes", node, rec.Stalled.Reason, rec.ID, rec.ID)
+	case rec.Stalled == nil:
+	case rec.Steps[journal.StepWriteLoadBalancer+" "+node].Done():
+		what = "does not work after its change"
+	case !begun(node, rec):
+		what = "was not changed, since its check failed"
+	case rec.Kind == journal.ActionRestartLoadBalancer:
+		what = "could not be changed"
 	}
-	return ""
+	if what == "" {
+		return ""
+	}
+	return fmt.Sprintf("the load balancer of node %s %s: %s; repair the cause and run \"ekco retry %s\", or run \"ekco cancel %s\": then EKCO changes the other nodes", node, what, rec.Stalled.Reason, rec.ID, rec.ID)
 }

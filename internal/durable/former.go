@@ -8,6 +8,9 @@ import (
 	"time"
 )
 
+// FormerSuffix ends the names of the copies.
+const FormerSuffix = ".ekco-former"
+
 // Former keeps a copy of a file while a change of the file is tried. After a crash, the next program can restore
 // it.
 type Former struct {
@@ -76,32 +79,35 @@ func (f *Former) restore() (bool, error) {
 	return true, Overwrite(f.Path, f.content, info.Mode().Perm())
 }
 
+// maxFormerAge is the maximum age of a copy that Recover restores: the content of an older one may not work any more.
+const maxFormerAge = time.Hour
+
 // changedWithin is how long after [Former.Keep] a program may take until it has changed the file, with [Lock].
 const changedWithin = 2 * turn
 
-// Recover restores the file from a copy that an interrupted program left, unless that is older than valid, or
-// another program has changed the file later.
-func (f *Former) Recover(valid time.Duration) (restored bool, err error) {
+// Recover restores the file from a copy that an interrupted program left within the last hour, unless another program
+// has changed the file later.
+func (f *Former) Recover() error {
 	kept, err := os.Stat(f.CopyPath)
-	if errors.Is(err, os.ErrNotExist) || err == nil && time.Since(kept.ModTime()).Abs() > valid { // a clock may have been wrong
-		return false, nil
+	if errors.Is(err, os.ErrNotExist) || err == nil && time.Since(kept.ModTime()).Abs() > maxFormerAge { // a clock may have been wrong
+		return nil
 	}
 	if err == nil {
 		var file os.FileInfo
 		if file, err = os.Stat(f.Path); err == nil && file.ModTime().Sub(kept.ModTime()) > changedWithin {
-			return false, nil
+			return nil
 		}
 	}
 	if err == nil {
 		f.content, err = Read(f.CopyPath, f.Limit)
 	}
 	if err == nil {
-		restored, err = f.restore()
+		_, err = f.restore()
 	}
 	if err != nil {
-		err = fmt.Errorf("restore %s after an interrupted change: %w", f.Path, err)
+		return fmt.Errorf("restore %s after an interrupted change: %w", f.Path, err)
 	}
-	return restored, err
+	return nil
 }
 
 // Discard removes the copy.

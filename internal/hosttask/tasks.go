@@ -406,7 +406,7 @@ func (t *Tasks) Remove(ctx context.Context, task Task, owner Owner) error {
 func (t *Tasks) Tidy(ctx context.Context, task Task, owner Owner) error {
 	return t.removeIf(ctx, task, owner, func(pod *corev1.Pod) bool {
 		seen, ended := task.judge(pod, t.age(pod))
-		return !ended && seen.State != Running && !(task.LosesNode && seen.State == Starting)
+		return !ended && seen.State != Running && (!task.LosesNode || seen.State != Starting)
 	})
 }
 

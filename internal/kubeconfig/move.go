@@ -9,10 +9,6 @@ import (
 	"github.com/replicatedhq/ekco/internal/durable"
 )
 
-// FormerSuffix ends the names of the copies that [Move.Do] keeps until the kubelet works with the new
-// server. They remain if the program or the host dies before that.
-const FormerSuffix = ".ekco-former"
-
 const (
 	// answerTimeout is how long the new server may take to answer before anything is changed.
 	answerTimeout = 15 * time.Second
@@ -46,7 +42,7 @@ type Move struct {
 // kubelet again, and fails.
 func (m Move) Do(ctx context.Context) ([][]Change, error) {
 	for _, former := range formerOf(m.Files) { // the kubelet may not work with the server of an interrupted change
-		if _, err := former.Recover(formerValid); err != nil {
+		if err := former.Recover(); err != nil {
 			return nil, err
 		}
 	}
@@ -121,19 +117,15 @@ func (m *move) restore(ctx context.Context, why error) error {
 		failed = RemoveFormer(m.Files)
 	}
 	if failed != nil {
-		return fmt.Errorf("%w; the former server could not be restored: %w; copies of the former files end in %s", why, failed, FormerSuffix)
+		return fmt.Errorf("%w; the former server could not be restored: %w; copies of the former files end in %s", why, failed, durable.FormerSuffix)
 	}
 	return fmt.Errorf("%w; the former server was restored in its kubeconfigs", why)
 }
 
-// formerValid is the maximum age of the copies that are restored after a program was killed. The server in older
-// ones may be gone.
-const formerValid = time.Hour
-
-// formerOf returns the copy of each file.
+// formerOf returns the copy of each file, which remains until the kubelet works with the new server.
 func formerOf(files []File) (former []*durable.Former) {
 	for _, file := range files {
-		former = append(former, &durable.Former{Path: file.Path, CopyPath: file.Path + FormerSuffix, Limit: largest})
+		former = append(former, &durable.Former{Path: file.Path, CopyPath: file.Path + durable.FormerSuffix, Limit: largest})
 	}
 	return former
 }

@@ -71,7 +71,7 @@ func (m Move) has(t *testing.T, server string) {
 			t.Errorf("%v: %v", err, info)
 		}
 	}
-	if left, err := filepath.Glob(filepath.Dir(m.Files[0].Path) + "/*" + FormerSuffix); err != nil || len(left) > 0 {
+	if left, err := filepath.Glob(filepath.Dir(m.Files[0].Path) + "/*" + durable.FormerSuffix); err != nil || len(left) > 0 {
 		t.Errorf("left are %q (%v)", left, err)
 	}
 }
@@ -169,10 +169,10 @@ func TestMoveKeepsCopiesOfWhatItCannotRestore(t *testing.T) {
 	if content, err := os.ReadFile(k.path); err != nil || string(content) != "by hand" {
 		t.Errorf("%v: %s", err, content)
 	}
-	if content, err := os.ReadFile(k.path + FormerSuffix); err != nil || string(content) != ofKubelet {
+	if content, err := os.ReadFile(k.path + durable.FormerSuffix); err != nil || string(content) != ofKubelet {
 		t.Errorf("%v: %s", err, content)
 	}
-	if info, err := os.Stat(k.path + FormerSuffix); err != nil || info.Mode() != 0o640 {
+	if info, err := os.Stat(k.path + durable.FormerSuffix); err != nil || info.Mode() != 0o640 {
 		t.Errorf("%v: %v", err, info)
 	}
 }
@@ -182,7 +182,7 @@ func TestMovePutsBackWhatAKilledOneLeft(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m, k := moving(t)
 			for _, file := range m.Files {
-				if err := durable.Copy(file.Path, file.Path+FormerSuffix, largest); err != nil {
+				if err := durable.Copy(file.Path, file.Path+durable.FormerSuffix, largest); err != nil {
 					t.Fatal(err)
 				}
 				if _, err := file.SetServer("https://dead.example.com"); err != nil {
@@ -192,7 +192,7 @@ func TestMovePutsBackWhatAKilledOneLeft(t *testing.T) {
 			k.answer, k.reaches = answer, []string{former}
 			synctest.Test(t, func(t *testing.T) {
 				for _, file := range m.Files { // by the bubble's clock
-					if err := errors.Join(os.Chtimes(file.Path, time.Time{}, time.Now()), os.Chtimes(file.Path+FormerSuffix, time.Time{}, time.Now())); err != nil {
+					if err := errors.Join(os.Chtimes(file.Path, time.Time{}, time.Now()), os.Chtimes(file.Path+durable.FormerSuffix, time.Time{}, time.Now())); err != nil {
 						t.Fatal(err)
 					}
 				}

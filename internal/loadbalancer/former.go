@@ -6,20 +6,13 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"time"
 
 	"github.com/replicatedhq/ekco/internal/durable"
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// formerSuffix ends the names of the copies of the files that [Host.Write] replaces. Both copies are in the directory
-// of the configuration: in its manifest directory, the kubelet would run the copy as well.
-const formerSuffix = ".ekco-former"
-
-// formerValid is the maximum age of the copies that are restored after a program was killed.
-const formerValid = time.Hour
-
-// formerFiles are the copies of the configuration and the manifest while a new manifest is tried.
+// formerFiles are the copies of the configuration and the manifest while a new manifest is tried. Both are in the
+// directory of the configuration: in its manifest directory, the kubelet would run the copy as well.
 type formerFiles []*durable.Former
 
 // keepFormer restores the files after an interrupted change, and copies them. Without [Host.Confirm] it does nothing.
@@ -37,11 +30,11 @@ func (h Host) keepFormer() (formerFiles, error) {
 		return nil, err
 	}
 	files := formerFiles{
-		{Path: h.ConfigPath(), CopyPath: h.ConfigPath() + formerSuffix, Limit: maxConfig, InPlace: true},
-		{Path: manifest, CopyPath: filepath.Join(filepath.Dir(h.ConfigPath()), filepath.Base(h.ManifestPath())+formerSuffix), Limit: maxManifest},
+		{Path: h.ConfigPath(), CopyPath: h.ConfigPath() + durable.FormerSuffix, Limit: maxConfig, InPlace: true},
+		{Path: manifest, CopyPath: filepath.Join(filepath.Dir(h.ConfigPath()), filepath.Base(h.ManifestPath())+durable.FormerSuffix), Limit: maxManifest},
 	}
 	for _, file := range files {
-		if _, err := file.Recover(formerValid); err != nil {
+		if err := file.Recover(); err != nil {
 			return nil, err
 		}
 	}
@@ -80,7 +73,7 @@ func (f formerFiles) confirm(ctx context.Context, h Host, on journal.LoadBalance
 }
 
 // errNotRestored says that the copies are still needed.
-var errNotRestored = fmt.Errorf("not every file could be restored; copies of the former files end in %s in /etc/haproxy", formerSuffix)
+var errNotRestored = fmt.Errorf("not every file could be restored; copies of the former files end in %s in /etc/haproxy", durable.FormerSuffix)
 
 // discard removes the copies.
 func (f formerFiles) discard() (failed error) {

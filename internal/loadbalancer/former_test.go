@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/replicatedhq/ekco/internal/durable"
 	"github.com/replicatedhq/ekco/journal"
 )
 
@@ -29,8 +30,8 @@ func confirming(t *testing.T, confirm func(context.Context, journal.LoadBalancer
 // copies returns the paths of the copies of former files.
 func (h Host) copies(t *testing.T) []string {
 	t.Helper()
-	copies, err := filepath.Glob(filepath.Join(h.Etc, "*", "*"+formerSuffix))
-	deeper, again := filepath.Glob(filepath.Join(h.Etc, "*", "*", "*"+formerSuffix))
+	copies, err := filepath.Glob(filepath.Join(h.Etc, "*", "*"+durable.FormerSuffix))
+	deeper, again := filepath.Glob(filepath.Join(h.Etc, "*", "*", "*"+durable.FormerSuffix))
 	if err := errors.Join(err, again); err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +98,7 @@ func TestAKilledProgramIsUndoneByTheNext(t *testing.T) {
 	for name, test := range map[string]struct {
 		ago time.Duration
 		has string
-	}{"soon": {0, "haproxy:2"}, "long after": {2 * formerValid, lts}, "by a clock that was ahead": {-2 * formerValid, lts}} {
+	}{"soon": {0, "haproxy:2"}, "long after": {2 * time.Hour, lts}, "by a clock that was ahead": {-2 * time.Hour, lts}} {
 		t.Run(name, func(t *testing.T) {
 			h := confirming(t, func(context.Context, journal.LoadBalancerOnNode) error { panic("killed") })
 			func() {

@@ -15,7 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/replicatedhq/ekco/internal/kubeconfig"
+	"github.com/replicatedhq/ekco/internal/durable"
 	"github.com/replicatedhq/ekco/internal/systemd/systemdtest"
 	"github.com/replicatedhq/ekco/internal/version"
 	"github.com/replicatedhq/ekco/test/await"
@@ -183,7 +183,7 @@ func (w *balanced) takesBackADeadServer(t *testing.T, systemd *systemdtest.Syste
 		if err != nil || !strings.Contains(string(content), "server: https://localhost:6444") {
 			t.Errorf("%s: %v:\n%s", name, err, content)
 		}
-		if _, err := os.Stat(path + kubeconfig.FormerSuffix); !errors.Is(err, fs.ErrNotExist) {
+		if _, err := os.Stat(path + durable.FormerSuffix); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("a copy of %s is left: %v", name, err)
 		}
 	}

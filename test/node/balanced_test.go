@@ -191,17 +191,33 @@ func (w *balanced) takesBackADeadServer(t *testing.T, systemd *systemdtest.Syste
 
 // takesBackABrokenHAProxy: the image passes the check before the change. The task on the node restores the files.
 func (w *balanced) takesBackABrokenHAProxy(t *testing.T) {
+	files := func() (content string) {
+		for _, path := range []string{"etc/haproxy/haproxy.cfg", "etc/kubernetes/manifests/haproxy.yaml"} {
+			part, err := os.ReadFile(w.node.Disk(path))
+			if err != nil {
+				t.Error(err)
+			}
+			content += string(part)
+		}
+		return content
+	}
+	before := files()
 	w.node.Import(t, built(t, brokenHAProxyImage))
 	w.shall(t, brokenHAProxy, "10s") // it never works
-	w.awaitRead(t, "HAProxy does not work, and the files are restored", func(history string) bool {
-		return strings.Contains(history, "write real-1 failed") && strings.Contains(history, "its former configuration and manifest were restored")
-	}, "history", "--component", "loadbalancer", "--limit", "30")
-	w.shall(t, haproxyImages[0], "90s") // before it is tried again
-	w.serves(t, haproxyImages[0], 1)
+	w.awaitRead(t, "the action stalls after its second try, with the reason", func(status string) bool {
+		return strings.Contains(status, "stalled at write real-1: failed 2 times") && strings.Contains(status, "were restored")
+	}, "status")
 	w.node.WaitReady(t)
-	if left, err := filepath.Glob(w.node.Disk("etc/haproxy/*-former")); err != nil || len(left) > 0 {
+	if now := files(); now != before {
+		t.Errorf("the files are\n%s\nwant\n%s", now, before)
+	}
+	if left, err := filepath.Glob(w.node.Disk("etc/haproxy/*" + durable.FormerSuffix)); err != nil || len(left) > 0 {
 		t.Errorf("copies are left: %q, %v", left, err)
 	}
+	await.Until(t, await.HangTimeout, "HAProxy runs with its former image", func() (bool, string) {
+		pod, seen := w.haproxy(t)
+		return pod != "" && strings.Contains(seen, haproxyImages[0]), seen
+	})
 }
 
 // leadsItsKubelet runs the command as kURL does. Its own kubelet is restarted, which breaks the command's

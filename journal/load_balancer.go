@@ -51,8 +51,9 @@ type LoadBalancerFacts struct {
 	Ready bool `json:"ready,omitempty"`
 	// Started is when HAProxy was started there; zero if it does not run.
 	Started time.Time `json:"started,omitzero"`
-	// Asked is set if the API server of the node was asked, as on nodes that are or were primaries. Answers are
-	// those of the node's present and former addresses at which it answered.
+	// Asked is set if the API server of the node was asked, as on nodes that are or were primaries. Answers has the
+	// first of the node's addresses at which an API server answered with the node's name in its certificate, or else
+	// all of its present and former addresses at which one without the name of any node did.
 	Asked   bool     `json:"asked,omitempty"`
 	Answers []string `json:"answers,omitempty"`
 }

@@ -1,6 +1,7 @@
 package loadbalancer
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/replicatedhq/ekco/fsm"
@@ -34,8 +35,17 @@ func TestABackendThatAnswersIsNotGivenUpForOneThatDoesNot(t *testing.T) {
 		w.answers("p1", true, "172.17.0.1", answers...)
 		w.wants()
 	}
-	w.answers("p1", true, "172.17.0.1", "172.17.0.1")
+	w.answers("p1", true, "172.17.0.1", "172.17.0.1") // whose API server that is, its certificate does not say
 	w.wants("update p1 172.17.0.1")
+	w.settles()
+	if got, want := Backends(w.S)["p1"], []string{"10.0.0.1", "172.17.0.1"}; !slices.Equal(got, want) {
+		t.Errorf("asked after a restart of EKCO are %q, want %q", got, want)
+	}
+	w.answers("p1", true, "172.17.0.1", "10.0.0.1")
+	w.wants("update p1 10.0.0.1")
+	if got, want := Backends(w.S)["p1"], []string{"10.0.0.1"}; !slices.Equal(got, want) {
+		t.Errorf("asked after a restart of EKCO are %q, want %q", got, want)
+	}
 }
 
 func TestTheLastBackendThatAnswersStays(t *testing.T) {

@@ -45,6 +45,8 @@ type balancer struct {
 	WasReady bool `json:"was_ready,omitempty"`
 	// At is the address of its API server in HAProxy's configuration. It stays while the Node has none.
 	At string `json:"at,omitempty"`
+	// Former is the first of the addresses that were replaced; "" if HAProxy has that again.
+	Former string `json:"former,omitempty"`
 	// WasPrimary is set once the node was a primary.
 	WasPrimary bool `json:"was_primary,omitempty"`
 	// RefusesAnonymous is set after an API server behind it has refused an anonymous request.
@@ -108,12 +110,13 @@ func Known(s *fsm.State) map[string]journal.LoadBalancerFacts {
 	return known
 }
 
-// Backends returns the addresses by which HAProxy reaches API servers, by the names of their nodes.
-func Backends(s *fsm.State) map[string]string {
-	backends := map[string]string{}
+// Backends returns the addresses by which HAProxy reaches API servers, or did, the oldest first, by the names of
+// their nodes.
+func Backends(s *fsm.State) map[string][]string {
+	backends := map[string][]string{}
 	for _, t := range s.Things {
 		if b := of(t); b != nil && t.GoneSeq == 0 && b.WasPrimary && b.At != "" {
-			backends[t.Name] = b.At
+			backends[t.Name] = slices.DeleteFunc([]string{b.Former, b.At}, func(a string) bool { return a == "" })
 		}
 	}
 	return backends
@@ -160,20 +163,28 @@ func (machine) Observed(t *fsm.Thing, e journal.Event, facts json.RawMessage) er
 	}
 	b.Worse = !now.Ready && (b.Worse || b.Facts.Ready && changedSoonBefore(t, e.Time))
 	b.Facts, b.WasReady, b.Lost = now, b.WasReady || now.Ready, ""
-	b.At, b.WasPrimary = backendOf(b.At, now), b.WasPrimary || now.Primary
+	at := backendOf(b.At, now)
+	if at == b.Former {
+		b.Former = ""
+	} else if at != b.At {
+		b.Former = cmp.Or(b.Former, b.At)
+	}
+	b.At, b.WasPrimary = at, b.WasPrimary || now.Primary
 	return nil
 }
 
 // backendOf returns the address of a node's API server for HAProxy, given the present one or "". An address that
-// answers is not replaced by one that does not.
+// answers is not replaced. If it does not, it is replaced by the Node's, or else by a former one, that does.
 func backendOf(at string, now journal.LoadBalancerFacts) string {
 	switch {
 	case !now.Asked:
 		return cmp.Or(now.Address, at)
-	case slices.Contains(now.Answers, now.Address) && !slices.Contains(now.Answers, at):
+	case len(now.Answers) == 0 || slices.Contains(now.Answers, at):
+		return at
+	case slices.Contains(now.Answers, now.Address):
 		return now.Address
 	}
-	return at
+	return now.Answers[0]
 }
 
 // runs returns the image of the HAProxy on the node, as far as is known. Earlier versions of EKCO kept only

@@ -163,52 +163,53 @@ func (c *Client) Reload(ctx context.Context, pod Pod) error {
 const reachTimeout = 5 * time.Second
 
 // Serves implements [Running]. It asks twice if necessary, since an answer may be lost.
-func (c *Client) Serves(ctx context.Context, address string) error {
-	err := c.servesOnce(ctx, address)
-	if err != nil {
-		err = c.servesOnce(ctx, address)
+func (c *Client) Serves(ctx context.Context, address string) (names []string, err error) {
+	if names, err = c.servesOnce(ctx, address); err != nil {
+		names, err = c.servesOnce(ctx, address)
 	}
-	return err
+	return names, err
 }
 
 // servesTimeout is shorter than [reachTimeout], since the caller asks many API servers.
 const servesTimeout = 2 * time.Second
 
-func (c *Client) servesOnce(ctx context.Context, address string) error {
+func (c *Client) servesOnce(ctx context.Context, address string) (names []string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, servesTimeout)
 	defer cancel()
-	_, err := c.ask(ctx, address, c.apiPort, "/readyz")
-	return err
+	_, names, err = c.ask(ctx, address, c.apiPort, "/readyz")
+	return names, err
 }
 
 // Reach implements [Running].
 func (c *Client) Reach(ctx context.Context, address string) (status int, err error) {
-	return c.ask(ctx, address, c.port, "/healthz")
+	status, _, err = c.ask(ctx, address, c.port, "/healthz")
+	return status, err
 }
 
 // ask makes an anonymous request, and returns an error unless the status is that of an API server that is
-// ready. Its certificate must be of the cluster's CA, but may have any name, since the request goes to the address of
-// a node.
-func (c *Client) ask(ctx context.Context, address string, port int, path string) (status int, err error) {
+// ready. Its certificate must be of the cluster's CA, but may have any names, since the request goes to the address of
+// a node. A redirect is not followed: the names are those of this server.
+func (c *Client) ask(ctx context.Context, address string, port int, path string) (status int, names []string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, reachTimeout)
 	defer cancel()
 	at := url.URL{Scheme: "https", Host: net.JoinHostPort(address, strconv.Itoa(port)), Path: path}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), http.NoBody)
 	if err != nil {
-		return 0, err
+		return 0, nil, err
 	}
 	transport := &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{
 		InsecureSkipVerify: true, // VerifyConnection checks the certificate, but not its names
 		VerifyConnection:   c.verify,
 	}}
-	response, err := (&http.Client{Transport: transport}).Do(request)
+	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	response, err := (&http.Client{Transport: transport, CheckRedirect: stay}).Do(request)
 	if err != nil {
-		return 0, err
+		return 0, nil, err
 	}
 	_, err = io.Copy(io.Discard, io.LimitReader(response.Body, 1<<10))
 	err = errors.Join(err, response.Body.Close())
 	if err == nil && !answers.MatchString(strconv.Itoa(response.StatusCode)) {
 		err = fmt.Errorf("%s answers %s", at.String(), response.Status)
 	}
-	return response.StatusCode, err
+	return response.StatusCode, response.TLS.PeerCertificates[0].DNSNames, err
 }

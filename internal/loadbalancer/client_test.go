@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -108,6 +109,7 @@ func TestAnAPIServerOfTheClusterIsReachedByAnyName(t *testing.T) {
 		if r.URL.Path != "/healthz" {
 			t.Errorf("it asks for %s", r.URL)
 		}
+		w.Header().Set("Location", "http://"+r.Host)
 		w.WriteHeader(answer)
 		_, _ = io.WriteString(w, "ok")
 	}))
@@ -159,12 +161,12 @@ func TestAnAPIServerOfAnotherClusterIsNone(t *testing.T) {
 	if _, err := client.Reach(t.Context(), host); !errors.As(err, unknown) {
 		t.Errorf("reached: %v", err)
 	}
-	if err := client.Serves(t.Context(), host); !errors.As(err, unknown) {
+	if _, err := client.Serves(t.Context(), host); !errors.As(err, unknown) {
 		t.Errorf("serves: %v", err)
 	}
 	client.authority = authorityOf(server)
-	if err := client.Serves(t.Context(), host); err != nil {
-		t.Error(err)
+	if names, err := client.Serves(t.Context(), host); err != nil || !slices.Equal(names, server.Certificate().DNSNames) || len(names) == 0 {
+		t.Errorf("%v, %q", err, names)
 	}
 }
 

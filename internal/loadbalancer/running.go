@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+	"slices"
 	"time"
 
 	"github.com/replicatedhq/ekco/journal"
@@ -22,11 +23,18 @@ type Running interface {
 	Log(ctx context.Context, pod Pod) (string, error)
 	// Reload makes HAProxy read its configuration again, without cutting a connection.
 	Reload(ctx context.Context, pod Pod) error
-	// Serves returns an error unless the API server at an address is ready.
-	Serves(ctx context.Context, address string) error
+	// Serves returns the DNS names in the certificate of the API server at an address, and an error unless that
+	// server is ready.
+	Serves(ctx context.Context, address string) (names []string, err error)
 	// Reach returns the HTTP status of an API server's answer to an anonymous request through the HAProxy on
 	// a host, and an error unless the status is that of a server that is ready.
 	Reach(ctx context.Context, address string) (status int, err error)
+}
+
+// Identify reports whether an API server with these names in its certificate is that of a node: kubeadm puts
+// the name of the node in. known is false if the certificate has the name of no node.
+func Identify(names []string, node string, isNode func(name string) bool) (is, known bool) {
+	return slices.Contains(names, node), slices.ContainsFunc(names, isNode)
 }
 
 // Pod is the pod of HAProxy on a node.

@@ -29,7 +29,7 @@ type Nodes interface {
 // Running looks at HAProxy's pods, by the names of their nodes, and at API servers.
 type Running interface {
 	Pods(ctx context.Context) (map[string]loadbalancer.Pod, error)
-	Serves(ctx context.Context, address string) error
+	Serves(ctx context.Context, address string) (names []string, err error)
 }
 
 // apart is how far apart two looks are at least: of nodes that come one after the other, and of
@@ -40,8 +40,8 @@ const apart = 2 * time.Second
 const listTimeout = 10 * time.Second
 
 // New returns the source. known is what the journal has, by name; backends are the addresses by which HAProxy
-// reaches the API servers of nodes, by their names.
-func New(nodes Nodes, running Running, known map[string]journal.LoadBalancerFacts, backends map[string]string) observers.Source {
+// reaches the API servers of nodes, or did, the oldest first, by the names of the nodes.
+func New(nodes Nodes, running Running, known map[string]journal.LoadBalancerFacts, backends map[string][]string) observers.Source {
 	servers := newServers(running, known, backends)
 	return observers.Poll(observers.Polled[journal.LoadBalancerFacts]{
 		Name: "nodes of the load balancer", Noun: noun(known, ""), OfAPI: true, Apart: apart, Timeout: listTimeout + 2*serversTimeout,

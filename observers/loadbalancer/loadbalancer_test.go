@@ -59,7 +59,7 @@ func TestOfEachNodeIsToldWhatDecides(t *testing.T) {
 // pods are those of HAProxy.
 type pods map[string]client.Pod
 
-func (pods) Serves(context.Context, string) error { return nil }
+func (pods) Serves(context.Context, string) ([]string, error) { return nil, nil }
 
 func (p pods) Pods(context.Context) (map[string]client.Pod, error) { return p, nil }
 
@@ -146,7 +146,7 @@ func TestSwitchedOffNobodyReadsTheList(t *testing.T) {
 // unlisted are pods of which nobody knows anything.
 type unlisted struct{}
 
-func (unlisted) Serves(context.Context, string) error { return nil }
+func (unlisted) Serves(context.Context, string) ([]string, error) { return nil, nil }
 
 func (unlisted) Pods(context.Context) (map[string]client.Pod, error) {
 	return nil, errors.New("the API server is busy")
@@ -181,6 +181,8 @@ type flaky struct {
 	pods
 	mu      sync.Mutex
 	answers []string
+	// owners are the nodes whose names are in the certificates at some addresses.
+	owners map[string]string
 }
 
 func (f *flaky) set(answers ...string) {
@@ -189,13 +191,37 @@ func (f *flaky) set(answers ...string) {
 	f.answers = answers
 }
 
-func (f *flaky) Serves(_ context.Context, address string) error {
+func (f *flaky) Serves(_ context.Context, address string) ([]string, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !slices.Contains(f.answers, address) {
-		return errors.New("connection refused")
+		return nil, errors.New("connection refused")
 	}
-	return nil
+	return []string{"kubernetes", f.owners[address]}, nil
+}
+
+// TestAnAPIServerOfAnotherNodeIsNoAnswer: at the address of a bridge, that of EKCO's own host answers.
+func TestAnAPIServerOfAnotherNodeIsNoAnswer(t *testing.T) {
+	at := func(name, address string) kube.Node {
+		return kube.Node{Name: name, UID: "uid-" + name, Facts: journal.NodeFacts{Role: journal.RolePrimary, InternalIP: address}}
+	}
+	servers, nodes := &flaky{owners: map[string]string{"172.17.0.1": "a", "10.0.0.1": "a", "10.0.0.2": "b"}}, list{at("a", "172.17.0.1"), at("b", "172.17.0.1")}
+	backends := map[string][]string{"a": {"10.0.0.1", "172.17.0.1"}, "b": {"10.0.0.2"}}
+	known := map[string]journal.LoadBalancerFacts{"a": {NodeUID: "uid-a"}, "b": {NodeUID: "uid-b"}}
+	seen := func(name, answers string) string {
+		return line(name, `{"node_uid":"uid-`+name+`","address":"172.17.0.1","primary":true,"ready":true,"asked":true`+answers+`}`)
+	}
+	nudge := &observers.Nudge{}
+	observerstest.Watching(t, func(b *observerstest.Bench, _ *observers.Options) {
+		b.Sources = func() []observers.Source { return nudge.Over(loadbalancer.New(nodes, servers, known, backends)) }
+		servers.set("172.17.0.1")
+	}, func(b *observerstest.Bench) {
+		b.WroteThings(seen("a", `,"answers":["172.17.0.1"]`), seen("b", ""))
+		servers.set("172.17.0.1", "10.0.0.1", "10.0.0.2")
+		nudge.Look()
+		b.Pass(3 * time.Second)
+		b.WroteThings(seen("a", `,"answers":["10.0.0.1"]`), seen("b", `,"answers":["10.0.0.2"]`))
+	})
 }
 
 func TestFormerAddressesOfAPrimaryAreAskedToo(t *testing.T) {
@@ -227,12 +253,12 @@ func TestFormerAddressesOfAPrimaryAreAskedToo(t *testing.T) {
 // blackHole is a cluster with an address that does not answer at all, as that of a machine that is off.
 type blackHole struct{ at string }
 
-func (b *blackHole) Serves(ctx context.Context, address string) error {
+func (b *blackHole) Serves(ctx context.Context, address string) ([]string, error) {
 	if address != b.at {
-		return nil
+		return nil, nil
 	}
 	<-ctx.Done()
-	return ctx.Err()
+	return nil, ctx.Err()
 }
 
 func (b *blackHole) Pods(context.Context) (map[string]client.Pod, error) {
@@ -263,7 +289,7 @@ func TestABackendOfTheJournalIsAskedToo(t *testing.T) {
 	known := map[string]journal.LoadBalancerFacts{"a": {NodeUID: "uid-a", Address: "172.17.0.1", Primary: true, Ready: true, Asked: true}}
 	observerstest.Watching(t, func(b *observerstest.Bench, _ *observers.Options) {
 		b.Sources = func() []observers.Source {
-			return []observers.Source{loadbalancer.New(nodes, servers, known, map[string]string{"a": "10.0.0.1"})}
+			return []observers.Source{loadbalancer.New(nodes, servers, known, map[string][]string{"a": {"10.0.0.1"}})}
 		}
 	}, func(b *observerstest.Bench) {
 		b.WroteThings(line("a", `{"node_uid":"uid-a","address":"172.17.0.1","primary":true,"ready":true,"asked":true,"answers":["10.0.0.1"]}`))

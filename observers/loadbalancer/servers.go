@@ -2,10 +2,12 @@ package loadbalancer
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/replicatedhq/ekco/internal/loadbalancer"
 	"github.com/replicatedhq/ekco/internal/parallel"
 	"github.com/replicatedhq/ekco/journal"
 )
@@ -25,14 +27,10 @@ type addresses struct {
 // maxAddresses is how many addresses of a node are asked. A Node's status can name any.
 const maxAddresses = 4
 
-func newServers(running Running, known map[string]journal.LoadBalancerFacts, backends map[string]string) *servers {
+func newServers(running Running, known map[string]journal.LoadBalancerFacts, backends map[string][]string) *servers {
 	s := &servers{running: running, had: map[string]addresses{}}
 	for name, facts := range known {
-		var first []string
-		if backends[name] != "" {
-			first = []string{backends[name]}
-		}
-		s.of(name, facts, append(first, facts.Answers...))
+		s.of(name, facts, slices.Concat(backends[name], facts.Answers))
 	}
 	return s
 }
@@ -63,29 +61,45 @@ func (s *servers) of(name string, facts journal.LoadBalancerFacts, more []string
 // at all, and must not keep the nodes from being observed.
 const serversTimeout = 5 * time.Second
 
-// ask sets Asked and Answers in the facts.
+// server is an address of a node at which an API server answers.
+type server struct{ node, address string }
+
+// ask sets Asked and Answers in the facts. At the address of a bridge, which each host has, the API server of
+// another node may answer: that is no answer.
 func (s *servers) ask(ctx context.Context, all map[string]journal.LoadBalancerFacts) {
 	ctx, cancel := context.WithTimeout(ctx, serversTimeout)
 	defer cancel()
 	var mu sync.Mutex
 	var asked parallel.Group
-	answers := map[string][]string{}
+	own, unknown, nodes := map[server]bool{}, map[server]bool{}, maps.Clone(all)
+	isNode := func(name string) bool { _, is := nodes[name]; return is }
 	for name, facts := range all {
 		for _, address := range s.of(name, facts, nil) {
 			facts.Asked = true
 			asked.Go(func() {
-				if s.running.Serves(ctx, address) == nil {
-					mu.Lock()
-					defer mu.Unlock()
-					answers[name] = append(answers[name], address)
-				}
+				names, err := s.running.Serves(ctx, address)
+				is, known := loadbalancer.Identify(names, name, isNode)
+				mu.Lock()
+				defer mu.Unlock()
+				own[server{name, address}] = err == nil && is
+				unknown[server{name, address}] = err == nil && !known
 			})
 		}
 		all[name] = facts
 	}
 	asked.Wait().Raise()
 	for name, facts := range all {
-		facts.Answers = slices.Sorted(slices.Values(answers[name]))
+		for _, address := range slices.Sorted(slices.Values(s.had[name].all)) {
+			if unknown[server{name, address}] {
+				facts.Answers = append(facts.Answers, address)
+			}
+		}
+		for _, address := range s.had[name].all {
+			if own[server{name, address}] {
+				facts.Answers = []string{address}
+				break
+			}
+		}
 		all[name] = facts
 	}
 	for name := range s.had {

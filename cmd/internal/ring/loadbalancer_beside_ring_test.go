@@ -2,6 +2,9 @@ package ring
 
 import (
 	"encoding/json"
+	"net/netip"
+	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -123,4 +126,45 @@ func TestWhatAnotherEKCOWroteIsWrittenAgain(t *testing.T) {
 		f.clean()
 		f.stops(in)
 	})
+}
+
+// TestTheAddressOfABridgeIsNoBackendOfAnotherNode: both primaries report it after a reboot, and that of EKCO's host
+// answers there.
+func TestTheAddressOfABridgeIsNoBackendOfAnotherNode(t *testing.T) {
+	withHAProxies(t, func(f *fleet) {
+		f.haproxies.Answers("10.0.0.1", "p1")
+		f.haproxies.Answers("10.0.0.2", "p2")
+		f.haproxies.Answers(bridge, "p1") // where EKCO runs
+		in := f.live(nil)
+		pass(time.Minute)
+		f.joins("p1", "p2", "w1")
+		f.inStep(2*time.Minute, "haproxy:1", 2, nil)
+		for _, p := range []struct{ name, address string }{{"p2", "10.0.0.2"}, {"p1", "10.0.0.1"}} {
+			f.haproxies.Silence(p.address)
+			f.nodes[p.name] = netip.MustParseAddr(bridge)
+			f.joins(p.name)
+			pass(20 * time.Minute)
+			if p2 := f.leadsTo("w1", "10.0.0.2"); !p2 {
+				t.Errorf("after %s reports the address of a bridge, HAProxy does not lead to p2", p.name)
+			}
+			f.haproxies.Silence()
+			pass(20 * time.Minute)
+			if p1, p2, bad := f.leadsTo("w1", "10.0.0.1"), f.leadsTo("w1", "10.0.0.2"), f.leadsTo("w1", bridge); !p1 || !p2 || bad {
+				t.Errorf("when %s answers again, HAProxy leads to p1: %v, to p2: %v, to the bridge: %v", p.name, p1, p2, bad)
+			}
+		}
+		f.stops(in)
+	})
+}
+
+const bridge = "172.17.0.1"
+
+// leadsTo reports whether HAProxy on a node has an address in its configuration.
+func (f *fleet) leadsTo(node, address string) bool {
+	f.t.Helper()
+	config, err := os.ReadFile(f.haproxies.Host(node).ConfigPath())
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return strings.Contains(string(config), " "+address+":")
 }

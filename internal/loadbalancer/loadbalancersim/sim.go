@@ -33,8 +33,10 @@ type Fleet struct {
 
 	mu    sync.Mutex
 	hosts map[string]*host
-	// silent are addresses at which no API server answers.
+	// silent are addresses at which no API server answers. owners are the nodes whose API servers answer at
+	// addresses; at any other address one without the name of a node does.
 	silent []string
+	owners map[string]string
 }
 
 var _ loadbalancer.Running = (*Fleet)(nil)
@@ -70,7 +72,9 @@ type host struct {
 }
 
 // New returns hosts whose files are below dir.
-func New(dir string) *Fleet { return &Fleet{dir: dir, hosts: map[string]*host{}} }
+func New(dir string) *Fleet {
+	return &Fleet{dir: dir, hosts: map[string]*host{}, owners: map[string]string{}}
+}
 
 // of expects mu to be held.
 func (f *Fleet) of(node string) *host {
@@ -318,14 +322,21 @@ func (f *Fleet) Silence(addresses ...string) {
 	f.silent = addresses
 }
 
+// Answers lets the API server of a node answer at an address.
+func (f *Fleet) Answers(address, node string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.owners[address] = node
+}
+
 // Serves implements [loadbalancer.Running].
-func (f *Fleet) Serves(_ context.Context, address string) error {
+func (f *Fleet) Serves(_ context.Context, address string) (names []string, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if slices.Contains(f.silent, address) {
-		return errors.New("connection refused")
+		return nil, errors.New("connection refused")
 	}
-	return nil
+	return []string{"kubernetes", f.owners[address]}, nil
 }
 
 // Reach implements [loadbalancer.Running].

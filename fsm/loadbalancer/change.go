@@ -98,13 +98,16 @@ func (changer) Adopt(s *fsm.State, e journal.Event, subject journal.Subject) boo
 
 // Opened implements [fsm.ActionFolder].
 func (changer) Opened(_ *fsm.State, t *fsm.Thing, rec *journal.ActionRecord) {
-	if input, err := journal.InputOf[journal.KubeconfigsInput](rec.Request); err == nil {
+	if input, err := journal.InputOf[journal.KubeconfigsInput](rec.Request); err == nil && !rec.Request.DryRun {
 		*kubeconfigsOf(t) = kubeconfigs{Asked: input, Wrote: kubeconfigsOf(t).Wrote}
 	}
 }
 
-// Ended implements [fsm.ActionFolder].
-func (changer) Ended(s *fsm.State, t *fsm.Thing, _ *journal.ActionRecord, ended *journal.ActionEnded) bool {
+// Ended implements [fsm.ActionFolder]. After a dry run they are what they were before.
+func (changer) Ended(s *fsm.State, t *fsm.Thing, rec *journal.ActionRecord, ended *journal.ActionEnded) bool {
+	if rec.Request.DryRun {
+		return true
+	}
 	k := kubeconfigsOf(t)
 	if k.Outcome, k.Left = ended.Outcome, ended.Reason; k.Asked.Internal {
 		k.Wrote = s.Seq
@@ -119,14 +122,24 @@ func (changer) Table() fsm.Table {
 		k := kubeconfigsOf(t)
 		return fsm.Telling{Reason: strings.TrimSuffix("they are led to "+k.Asked.Server+"; "+k.Left, "; "), Cause: t.Newest()}
 	}
+	partly := func(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
+		k := kubeconfigsOf(t)
+		if k.Asked.Server == "" {
+			return fsm.Telling{Cause: t.Newest()} // there was only a dry run
+		}
+		return fsm.Telling{Reason: strings.TrimSuffix("not all kubelets are led to "+k.Asked.Server+"; "+k.Left, "; "), Cause: t.Newest()}
+	}
 	return fsm.Table{
 		Name: ChangeMachine, Title: "where kubelets find the API server",
 		About:   "One thing, `cluster`, once somebody has asked for it by `ekco change-load-balancer`: the kubeconfigs of all nodes.",
 		Initial: string(Partly),
+		Attention: map[journal.State]fsm.Attention{Partly: {
+			Advice: "repair what the reason names, then run the same command again: ekco change-load-balancer --server=SERVER, with --internal and --exclude as before",
+		}},
 		Transitions: []fsm.Transition{
 			{Event: "change", From: fsm.Names(Partly, Changed), To: string(Changing), When: "a change-load-balancer action is open", Tells: told},
 			{Event: "changed", From: fsm.Names(Changing, Partly), To: string(Changed), When: "the kubeconfigs of all nodes lead to the address, and their kubelets are back", Tells: told},
-			{Event: "partly", From: fsm.Names(Changing, Changed), To: string(Partly), When: "a node is left, or the action ended early", Tells: told},
+			{Event: "partly", From: fsm.Names(Changing, Changed), To: string(Partly), When: "a node is left, or the action ended early", Tells: partly},
 		},
 	}
 }
@@ -249,6 +262,9 @@ func asWords(input journal.KubeconfigsInput) string {
 // Details implements [fsm.Detailed].
 func (changer) Details(t *fsm.Thing, _ *fsm.World) []string {
 	k := kubeconfigsOf(t)
+	if k.Asked.Server == "" {
+		return nil
+	}
 	lines := []string{"the last change, " + asWords(k.Asked)}
 	if k.Left != "" {
 		lines = append(lines, k.Left)

@@ -41,6 +41,15 @@ func (c *changes) is(want journal.State) {
 	}
 }
 
+// needsPerson expects whether a person is needed, once EKCO has decided.
+func (c *changes) needsPerson(want bool) {
+	c.T.Helper()
+	c.Decide()
+	if reason, advice := c.S.Things[fsm.Key(journal.Kubeconfigs)].NeedsPerson(c.Now); (reason != "") != want || (advice != "") != want {
+		c.T.Errorf("it needs a person because %q; advice: %q", reason, advice)
+	}
+}
+
 func (c *changes) ends(outcome journal.Outcome, reason string) {
 	c.T.Helper()
 	rec := c.Open(journal.Kubeconfigs)
@@ -147,6 +156,20 @@ func TestTheFirstChangeIsRefusedInSafeModeAndOnlyPlannedInADryRun(t *testing.T) 
 	if _, err := c.asks("cli:a", lb); err != nil || !c.Open(journal.Kubeconfigs).Request.DryRun {
 		t.Errorf("in a dry run: %v, %+v", err, c.Open(journal.Kubeconfigs))
 	}
+	c.ends(journal.OutcomeDryRun, "")
+	c.needsPerson(false)
+	c.P.DryRun = false
+	if _, err := c.asks("cli:a", lb); err != nil {
+		t.Fatal(err)
+	}
+	c.ends(journal.OutcomePartial, "node w1 is left alone: it is away")
+	c.needsPerson(true)
+	c.P.DryRun = true
+	if _, err := c.asks("cli:a", journal.KubeconfigsInput{Server: "https://other"}); err != nil {
+		t.Fatal(err)
+	}
+	c.ends(journal.OutcomeDryRun, "")
+	c.needsPerson(true)
 	c = newChanges(t)
 	c.S.Journal.Salvaged = &journal.JournalSalvaged{Problem: "page 7"}
 	if _, err := c.asks("cli:a", lb); !errors.Is(err, fsm.ErrRefused) || len(c.S.Actions) != 0 {

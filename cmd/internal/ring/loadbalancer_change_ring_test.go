@@ -58,6 +58,21 @@ func (f *fleet) changed() (all []string, ended string) {
 	return all, ended
 }
 
+// verdict is the status with its verdict, as JSON.
+func (f *fleet) verdict(in *incarnation) string {
+	f.t.Helper()
+	status, err := in.Backend(nil).Status(f.t.Context())
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	api.Judge(&status, f.capabilities().Vocabulary().Verb)
+	raw, err := json.Marshal(status)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return string(raw)
+}
+
 // led expects where the kubelets are led, each restarted so often.
 func (f *fleet) led(server string, restarts int, names ...string) {
 	f.t.Helper()
@@ -159,6 +174,7 @@ func TestWhoIsAwayIsNamedAndHoldsUpNobody(t *testing.T) {
 		pass(2 * time.Minute)
 		f.led(external, 1, "p1")
 		f.says("the status", f.status(in, "table"), "kubeconfigs", "Changed")
+		f.says("the verdict", f.verdict(in), `"verdict":"ok"`)
 		f.clean()
 		f.stops(in)
 	})
@@ -183,6 +199,7 @@ func TestChangeStopsAtTheFirstNodeWhereItFails(t *testing.T) {
 		f.led(external, 1, "w1")
 		f.led("", 0, "p1", "p2", "w3")
 		f.says("the status", f.status(in, "table"), "kubeconfigs", "Partly")
+		f.says("the verdict", f.verdict(in), `"verdict":"needs_you"`, `"kind":"needs_person"`, `"thing":"kubeconfigs/cluster"`)
 		f.clean()
 		f.stops(in)
 	})

@@ -10,6 +10,15 @@ type LoadBalancer struct {
 	InternalLoadBalancerPort         int
 }
 
+// trial leaves time to restore HAProxy before Kubernetes evicts the pods of its node, 340 s after the kubelet last
+// reached an API server. A shorter one ends before the kubelet has started HAProxy.
+func trial(value any) string {
+	if d, ok := value.(*time.Duration); ok && (*d < 10*time.Second || *d > 3*time.Minute) {
+		return "a duration from 10s to 3m"
+	}
+	return ""
+}
+
 func (l *LoadBalancer) keys() []key {
 	return []key{
 		{
@@ -22,22 +31,11 @@ func (l *LoadBalancer) keys() []key {
 		},
 		{
 			name: "internal_load_balancer_trial", value: &l.InternalLoadBalancerTrial, byDefault: "1m30s", check: trial, built: true,
-			help: "how long HAProxy may take to work with a new manifest before its former files are restored",
+			help: "how long HAProxy may take to work with a new manifest, from 10s to 3m, before its former files are restored",
 		},
 		{
 			name: "internal_load_balancer_port", value: &l.InternalLoadBalancerPort, byDefault: "6444", check: port,
 			help: "port of the internal load balancer; read, not used",
 		},
 	}
-}
-
-// maxTrial leaves time to restore a HAProxy before Kubernetes evicts the pods of its node, 340 s after the kubelet
-// last reached an API server.
-const maxTrial = 4 * time.Minute
-
-func trial(value any) string {
-	if d, ok := value.(*time.Duration); ok && (*d < time.Second || *d > maxTrial) {
-		return "a duration of 1s to 4m"
-	}
-	return ""
 }

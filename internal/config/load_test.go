@@ -151,8 +151,9 @@ func TestABadValueIsNamedWithWhereItIsAndWhatIsExpected(t *testing.T) {
 		{"contour_namespace: Bad_NS", []string{"contour_namespace", `"Bad_NS"`, "the name of a namespace"}},
 		{"node_unreachable_toleration: 0s", []string{`"0s"`, "above zero"}},
 		{"minio_heal_settle_time: 999ms", []string{`"999ms"`, "at least 1s"}},
+		{"internal_load_balancer_trial: 9s", []string{`internal_load_balancer_trial is "9s"`, "config.yaml line 2", "10s to 3m"}},
+		{"internal_load_balancer_trial: 3m1s", []string{`internal_load_balancer_trial is "3m1s"`, "config.yaml line 2", "10s to 3m"}},
 		{"kotsadm_ready_timeout: 0s", []string{`"0s"`, "at least 1s"}},
-		{"internal_load_balancer_trial: 5m", []string{`"5m"`, "1s to 4m"}},
 		{"settling_time: -3s", []string{`"-3s"`, "duration"}},
 		{"max_unknown_nodes: 101%", []string{"0% to 100%"}},
 		{"max_unknown_nodes: -2", []string{"0% to 100%"}},
@@ -179,6 +180,14 @@ func TestABadValueIsNamedWithWhereItIsAndWhatIsExpected(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestATrialOfHAProxyMayTakeTenSecondsToThreeMinutes(t *testing.T) {
+	for _, text := range []string{"10s", "3m"} {
+		if _, err := load(t, "config.yaml", "internal_load_balancer_trial: "+text+"\n", nil); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

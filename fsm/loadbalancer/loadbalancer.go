@@ -61,8 +61,8 @@ type balancer struct {
 	Runs string `json:"runs,omitempty"`
 	// ChangedAt is the end of the last action that changed it, or may have.
 	ChangedAt time.Time `json:"changed_at,omitzero"`
-	// Worse is set while the node is not ready, if it stopped being ready soon after a change of its load
-	// balancer.
+	// Worse is set if the node stopped being ready soon after a change of its load balancer, until it is ready
+	// and an action has verified its load balancer.
 	Worse bool `json:"worse,omitempty"`
 	// Lost is why it is gone, if it is.
 	Lost string `json:"lost,omitempty"`
@@ -161,7 +161,7 @@ func (machine) Observed(t *fsm.Thing, e journal.Event, facts json.RawMessage) er
 	if b.Facts.NodeUID != now.NodeUID {
 		*b = balancer{}
 	}
-	b.Worse = !now.Ready && (b.Worse || b.Facts.Ready && changedSoonBefore(t, e.Time))
+	b.Worse = b.Worse || !now.Ready && b.Facts.Ready && changedSoonBefore(t, e.Time)
 	b.Facts, b.WasReady, b.Lost = now, b.WasReady || now.Ready, ""
 	at := backendOf(b.At, now)
 	if at == b.Former {
@@ -243,6 +243,9 @@ func (machine) Ended(s *fsm.State, t *fsm.Thing, rec *journal.ActionRecord, ende
 	b.Tried = &input
 	b.RefusesAnonymous = b.RefusesAnonymous || refusesAnonymous(rec)
 	on, left := onNode(rec)
+	if ended.Outcome == journal.OutcomeCancelled && rec.Stalled != nil && b.Facts.Ready {
+		b.Worse = false // its reason offers that to a person
+	}
 	switch {
 	case input.NodeUID != b.Facts.NodeUID && t.FactsSeq != 0:
 	case ended.Outcome == journal.OutcomeDone && left:
@@ -250,7 +253,7 @@ func (machine) Ended(s *fsm.State, t *fsm.Thing, rec *journal.ActionRecord, ende
 		if on.Config || on.Manifest || rec.Steps[journal.StepWriteLoadBalancer+" "+t.Name].Attempts > 1 {
 			b.ChangedAt = s.Time
 		}
-		b.Worse = b.Worse || !b.Facts.Ready && b.ChangedAt.Equal(s.Time)
+		b.Worse = !b.Facts.Ready && (b.Worse || b.ChangedAt.Equal(s.Time))
 		b.Runs = on.Image
 		b.Proved = &proved{Input: input, Image: on.Image, Version: on.Version, Started: started(rec), Asked: b.Asked, Seq: s.Seq}
 	case begun(t.Name, rec) && ended.Outcome != journal.OutcomeDryRun:

@@ -33,7 +33,9 @@ type rollout struct {
 	primary  bool
 	// stopped says which node is worse off after the change of its load balancer, and why; "" for none.
 	stopped string
-	// next are the nodes of the next batch, look is the one that is looked at next.
+	// verifying is set while the load balancer of a node is to be verified that is ready again after it was lost.
+	verifying bool
+	// next are the nodes of the next batch, look is the one that is checked next.
 	next map[*fsm.Thing]bool
 	look *fsm.Thing
 }
@@ -62,6 +64,10 @@ func rolloutOf(w *fsm.World) *rollout {
 		r.stop(of(t).worse(node, rec))
 	}
 	for _, t := range s.lost {
+		if of(t).Facts.Ready {
+			r.verifying = true
+			continue
+		}
 		r.stop(fmt.Sprintf("node %s stopped being ready soon after its load balancer was changed; repair or purge it: then EKCO changes the other nodes", t.Name))
 	}
 	r.choose(w, s)
@@ -84,7 +90,7 @@ func (r *rollout) choose(w *fsm.World, s *sum) {
 	switch {
 	case r.stopped != "":
 		places, primary = 1, false
-	case writesAll(w):
+	case r.verifying, writesAll(w):
 		places = 0
 	case r.changing > 0 && batch < atOnce:
 		places = 0

@@ -310,10 +310,71 @@ func TestRolloutStopsAtANodeThatIsLostSoonAfterItsChange(t *testing.T) {
 			}
 			w.stopped("w10")
 			w.see("w10", true)
+			w.state("w10", Updating)
+			w.Pass(time.Hour)
+			if open := w.opens(); !slices.Equal(open, []string{"w10"}) {
+				t.Errorf("before it is verified, open are %q; refused: %+v", open, w.S.Refusals)
+			}
+			w.ends("w10", journal.OutcomeDone)
 			if open := w.opens(); !slices.Equal(open, []string{"w11"}) {
 				t.Errorf("open are %q; refused: %+v", open, w.S.Refusals)
 			}
 		})
+	}
+}
+
+func TestRolloutGoesOnWithoutALostNodeThatIsPurgedOrGivenUp(t *testing.T) {
+	for name, ends := range map[string]func(w *world){
+		"it is purged": func(w *world) { w.gone("w10") },
+		"it is purged before it is verified": func(w *world) {
+			w.see("w10", true)
+			w.opens()
+			w.gone("w10")
+			w.Decide()
+			w.End(w.Open(journal.LoadBalancer("w10")), journal.OutcomeCancelled)
+		},
+		"its verification stalled and was cancelled": func(w *world) {
+			w.see("w10", true)
+			w.begins("w10")
+			w.stalls("w10", journal.StepReachLoadBalancer)
+			w.End(w.Open(journal.LoadBalancer("w10")), journal.OutcomeCancelled)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.nodes(4)
+			w.writes = true
+			w.set(func(p *Policy) { p.Layout = "l2" })
+			w.opens()
+			w.ends("w10", journal.OutcomeDone)
+			w.see("w10", false)
+			w.stopped("w10")
+			ends(w)
+			if open := w.opens(); !slices.Contains(open, "w11") {
+				t.Errorf("open are %q; refused: %+v", open, w.S.Refusals)
+			}
+		})
+	}
+}
+
+// TestALostNodeIsVerifiedAgainWhenItsVerificationEndsEarly, and so is one that was lost meanwhile.
+func TestALostNodeIsVerifiedAgainWhenItsVerificationEndsEarly(t *testing.T) {
+	w := newWorld(t)
+	w.nodes(4)
+	w.writes = true
+	w.set(func(p *Policy) { p.Layout = "l2" })
+	w.opens()
+	w.ends("w10", journal.OutcomeDone)
+	w.see("w10", false)
+	w.see("w10", true)
+	w.opens()
+	w.see("w10", false)
+	w.Decide()
+	w.End(w.Open(journal.LoadBalancer("w10")), journal.OutcomeCancelled)
+	w.stopped("w10")
+	w.see("w10", true)
+	if open := w.opens(); !slices.Equal(open, []string{"w10"}) {
+		t.Errorf("open are %q; refused: %+v", open, w.S.Refusals)
 	}
 }
 

@@ -21,7 +21,7 @@ type sum struct {
 	// waiting are the load balancers to update, in this order.
 	waiting []*fsm.Thing
 	// verified is the number of load balancers with the wanted configuration. lost are those whose change may be
-	// why their nodes are not ready.
+	// why their nodes were lost, and which were not verified since.
 	verified int
 	lost     []*fsm.Thing
 	rollout  rollout
@@ -212,7 +212,7 @@ func (s *sum) serves(w *fsm.World, t *fsm.Thing) bool {
 
 // inStep reports whether the load balancer was verified as wanted, and HAProxy has not restarted since.
 func (s *sum) inStep(w *fsm.World, t *fsm.Thing) bool {
-	return s.serves(w, t) && of(t).manifest(policyOf(w.Policy)) && !restarted(t)
+	return s.serves(w, t) && of(t).manifest(policyOf(w.Policy)) && !restarted(t) && !of(t).Worse
 }
 
 // manifest reports whether HAProxy was verified to run with the wanted manifest.

@@ -40,13 +40,14 @@ func (s *sum) wants(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 	case s.inStep(w, t):
 		s.wantsLook(t, w, want)
 		return
+	case b.Worse:
 	case !s.serves(w, t):
 		// A node that is not chosen is wanted only while its backoff lasts.
 		if due, may := s.mayAgain(t, wanted.Kind, w); !rolloutOf(w).next[t] && (!may || !w.Now.Before(due)) {
 			return
 		}
 	case !b.manifest(p):
-		if r := rolloutOf(w); r.stopped == "" && (r.changing > 0 || len(r.next) > 0) {
+		if r := rolloutOf(w); r.stopped == "" && (r.verifying || r.changing > 0 || len(r.next) > 0) {
 			return // a restart waits until no other node needs a change
 		}
 		wanted.Kind = journal.ActionRestartLoadBalancer

@@ -46,6 +46,7 @@ const nodesAtOnce = 10
 func (p Parts) changing() actions.Definition {
 	steps := p.setting().Steps()
 	steps[journal.StepWriteLoadBalancer] = p.balancing().Steps()[journal.StepWriteLoadBalancer]
+	steps[journal.StepCheckLoadBalancer] = p.checkingFirst().Steps()[journal.StepCheckLoadBalancer]
 	steps[journal.StepServeLoadBalancer] = serve{p.Running}
 	steps[journal.StepAllServe] = allServe{}
 	return actions.Definition{Kind: journal.ActionChangeLoadBalancer, Noun: "change", Plan: p.planChange, Steps: steps, Partial: true}
@@ -54,6 +55,13 @@ func (p Parts) changing() actions.Definition {
 // balancing is the work on the load balancer of a node, before its kubelet connects to it.
 func (p Parts) balancing() hosttask.Work {
 	work := p.work()
+	work.Partial, work.Unless = true, notServing
+	return work
+}
+
+// checkingFirst is the check on a node before any load balancer is written.
+func (p Parts) checkingFirst() hosttask.Work {
+	work := p.checking()
 	work.Partial, work.Unless = true, notServing
 	return work
 }
@@ -78,9 +86,16 @@ func stopped(record journal.ActionRecord) string {
 	return ""
 }
 
-// notServing says why no further load balancer is written, or "".
-func notServing(record journal.ActionRecord, _ string) string {
+// notServing says why the load balancer of a node must not be checked or written, or "". That a node is away, so that
+// nothing could be checked there, is a reason for that node alone.
+func notServing(record journal.ActionRecord, node string) string {
+	if why := missing(record, journal.StepCheckLoadBalancer+" "+node); why != "" {
+		return "HAProxy could not check its configuration: " + why
+	}
 	for _, planned := range record.Plan.Steps {
+		if on, is := strings.CutPrefix(planned.ID, journal.StepCheckLoadBalancer+" "); is && outcomeOf(record, planned.ID).Failed {
+			return fmt.Sprintf("the check of the load balancer on node %s failed", on)
+		}
 		node, is := strings.CutPrefix(planned.ID, journal.StepServeLoadBalancer+" ")
 		if is && missing(record, planned.ID) != "" && missing(record, journal.StepWriteLoadBalancer+" "+node) == "" {
 			return fmt.Sprintf("the load balancer of node %s does not serve", node)
@@ -133,7 +148,7 @@ func (p Parts) planChange(ctx context.Context, record journal.ActionRecord) (pla
 	var after []string
 	if asked.Internal {
 		// Excluded nodes need a load balancer too, as all nodes do.
-		if after, err = p.planBalancers(&plan, asked.Primaries, chosen(nodes, nil)); err != nil {
+		if after, err = p.planBalancers(ctx, &plan, asked.Primaries, chosen(nodes, nil)); err != nil {
 			return plan, err
 		}
 	}
@@ -157,18 +172,20 @@ func chosen(nodes []kube.Node, exclude []string) []journal.KubeconfigsNode {
 }
 
 // planBalancers plans the load balancers of all nodes, in batches, and returns the step that ends last.
-func (p Parts) planBalancers(plan *journal.Plan, primaries []string, nodes []journal.KubeconfigsNode) (after []string, err error) {
+func (p Parts) planBalancers(ctx context.Context, plan *journal.Plan, primaries []string, nodes []journal.KubeconfigsNode) (after []string, err error) {
 	if len(primaries) == 0 {
-		primaries = addresses(nodes)
+		if primaries, err = p.addresses(ctx, nodes); err != nil {
+			return nil, err
+		}
 	}
-	if len(primaries) == 0 {
-		return nil, loadbalancer.ErrNoPrimaries
+	before, err := p.planChecks(ctx, plan, primaries, nodes)
+	if err != nil {
+		return nil, err
 	}
 	var all, manifest []string
 	if p.HAProxy != "" {
 		manifest = []string{"--image=" + p.HAProxy, KeepManifest}
 	}
-	var before []string
 	for _, batch := range batches(nodes) {
 		var ends []string
 		for _, node := range batch {
@@ -195,14 +212,61 @@ func (p Parts) planBalancers(plan *journal.Plan, primaries []string, nodes []jou
 	return []string{journal.StepAllServe}, nil
 }
 
-// addresses returns the addresses of all primaries, for a request that does not say which were ever ready.
-func addresses(nodes []journal.KubeconfigsNode) (primaries []string) {
-	for _, node := range nodes {
-		if node.Primary && loadbalancer.CheckPrimary(node.Address) == nil {
-			primaries = append(primaries, node.Address)
+// checkedNodes is on how many nodes HAProxy checks the configuration where it runs already.
+const checkedNodes = 3
+
+// planChecks plans the checks on the first nodes, and on those where a manifest will be made, and returns the steps
+// that end last. No load balancer is written before.
+func (p Parts) planChecks(ctx context.Context, plan *journal.Plan, primaries []string, nodes []journal.KubeconfigsNode) (after []string, err error) {
+	pods, err := p.Running.Pods(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var checks []tasks.Task
+	for i, node := range slices.Concat(batches(nodes)...) {
+		pod, runs := pods[node.Name]
+		if image := cmp.Or(pod.Image, p.HAProxy); image != "" && (i < checkedNodes || !runs) {
+			checks = append(checks, p.check(node.Name, journal.LoadBalancerInput{NodeUID: node.UID, Primaries: primaries, CheckWith: image}))
 		}
 	}
-	return primaries
+	for batch := range slices.Chunk(checks, nodesAtOnce) {
+		var ends []string
+		for _, task := range batch {
+			_, last, err := p.checkingFirst().Plan(plan, task, journal.PlannedStep{After: after, Domains: actions.NoDomains})
+			if err != nil {
+				return nil, err
+			}
+			ends = append(ends, last)
+		}
+		after = ends
+	}
+	return after, nil
+}
+
+// addresses returns the addresses of all primaries, for a request that names none. One at which the API server of
+// another node answers is left out. It is an error if no API server answers: the nodes would be cut off.
+func (p Parts) addresses(ctx context.Context, nodes []journal.KubeconfigsNode) (primaries []string, err error) {
+	problems, answers := []error{loadbalancer.ErrNoPrimaries}, false
+	isNode := func(name string) bool {
+		return slices.ContainsFunc(nodes, func(n journal.KubeconfigsNode) bool { return n.Name == name })
+	}
+	for _, node := range nodes {
+		if !node.Primary || loadbalancer.CheckPrimary(node.Address) != nil {
+			continue
+		}
+		names, err := p.Running.Serves(ctx, node.Address)
+		if err != nil {
+			problems = append(problems, fmt.Errorf("the API server of node %s at %s: %w", node.Name, node.Address, err))
+		} else if is, known := loadbalancer.Identify(names, node.Name, isNode); known && !is {
+			problems = append(problems, fmt.Errorf("the API server of another node answers at %s, the address of node %s", node.Address, node.Name))
+			continue
+		}
+		answers, primaries = answers || err == nil, append(primaries, node.Address)
+	}
+	if !answers {
+		return nil, errors.Join(problems...)
+	}
+	return primaries, nil
 }
 
 // planKubeconfigs plans the kubeconfigs of the nodes in batches. A batch begins when the one before it has

@@ -18,6 +18,7 @@ import (
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/internal/kubeconfig"
 	balancer "github.com/replicatedhq/ekco/internal/loadbalancer"
+	"github.com/replicatedhq/ekco/internal/loadbalancer/loadbalancersim"
 	"github.com/replicatedhq/ekco/journal"
 )
 
@@ -42,14 +43,16 @@ func TestThePlanOfAChangeHasTheLoadBalancersOfAllNodesFirst(t *testing.T) {
 		w := newWorld(bare)
 		plan, steps, err := planned(t, w, journal.KubeconfigsInput{Server: "https://localhost:6444", Internal: true, Exclude: []string{"b"}})
 		if want := []string{
-			"write b after ", "remove-host-task of write b after write b", "serve b after remove-host-task of write b",
+			"check b after ", "remove-host-task of check b after check b",
+			"check a after ", "remove-host-task of check a after check a",
+			"write b after remove-host-task of check b, remove-host-task of check a", "remove-host-task of write b after write b", "serve b after remove-host-task of write b",
 			"write a after serve b", "remove-host-task of write a after write a", "serve a after remove-host-task of write a",
 			"all-serve after serve b, serve a",
 			"kubeconfig a after all-serve", "remove-host-task of kubeconfig a after kubeconfig a",
 		}; err != nil || !slices.Equal(steps, want) {
 			t.Errorf("%v: the steps are %q", err, steps)
 		}
-		input := string(plan.Steps[7].Input)
+		input := string(plan.Steps[11].Input)
 		for _, part := range []string{
 			`"--server=https://localhost:6444","--host-etc-dir=/host/etc","--confirm","--admin"`, `"privileged":true,"host_network":true`,
 			`{"host":"/var/run/dbus","at":"/var/run/dbus","type":"Directory"}`, `{"host":"/etc","at":"/host/etc","type":"Directory","write":true}`,
@@ -58,7 +61,7 @@ func TestThePlanOfAChangeHasTheLoadBalancersOfAllNodesFirst(t *testing.T) {
 				t.Errorf("the program has no %s: %s", part, input)
 			}
 		}
-		if write := string(plan.Steps[0].Input); !strings.Contains(write, `"--primary-host=10.0.0.9","--image=haproxy:1","--keep-manifest"`) || strings.Contains(write, "privileged") {
+		if write := string(plan.Steps[4].Input); !strings.Contains(write, `"--primary-host=10.0.0.9","--image=haproxy:1","--keep-manifest"`) || strings.Contains(write, "privileged") {
 			t.Error(write)
 		}
 		_, steps, err = planned(t, w, journal.KubeconfigsInput{Server: "https://lb"})
@@ -180,7 +183,7 @@ func (fourNodes) ListNodes(context.Context) (all []kube.Node, err error) {
 // TestChangeOneNodeFirstPrimariesLast: no kubelet is pointed to what may not serve, and no two primaries
 // are changed at the same time.
 func TestChangeOneNodeFirstPrimariesLast(t *testing.T) {
-	definition := loadbalancer.New(loadbalancer.Parts{Nodes: fourNodes{}, HAProxy: "haproxy:1"})[3]
+	definition := loadbalancer.New(loadbalancer.Parts{Nodes: fourNodes{}, HAProxy: "haproxy:1", Running: loadbalancersim.New(t.TempDir())})[3]
 	for internal, first := range map[bool]string{false: "", true: journal.StepAllServe} {
 		plan, err := definition.Plan(t.Context(), journal.ActionRecord{Request: journal.ActionRequested{Input: journal.KubeconfigsInput{Server: "https://a", Internal: internal}}})
 		if err != nil {
@@ -201,5 +204,72 @@ func TestChangeOneNodeFirstPrimariesLast(t *testing.T) {
 		if got := after[journal.StepAllServe]; internal && got != "serve w1, serve w2, serve p1, serve p2" {
 			t.Errorf("that all serve comes after %q", got)
 		}
+	}
+}
+
+// TestAChangeChecksWithHAProxyOnTheFirstNodesAndWhereItIsNew: w1 to w4 and the primary have one.
+func TestAChangeChecksWithHAProxyOnTheFirstNodesAndWhereItIsNew(t *testing.T) {
+	actionstest.InBubble(t, func(bare *actionstest.World) {
+		w := newWorld(bare)
+		names := []string{"w1", "w2", "w3", "w4", "p1"}
+		for _, name := range names {
+			if _, err := w.fleet.Host(name).Write(t.Context(), []string{"10.0.1.1"}, second); err != nil {
+				t.Fatal(err)
+			}
+			w.fleet.Restart(name)
+		}
+		request := journal.ActionRequested{Input: journal.KubeconfigsInput{Server: "https://a", Internal: true}}
+		plan, err := w.kindsOf(append(names, "w5")...)[3].Plan(t.Context(), journal.ActionRecord{Request: request})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var checks []string
+		for _, step := range plan.Steps {
+			if step.Does == journal.StepCheckLoadBalancer {
+				task := taskOf(t, step)
+				checks = append(checks, task.Node+" "+task.Then.Image)
+			}
+			if first := step.ID == "write w1"; first && len(step.After) != len(checks) {
+				t.Errorf("the first is written after %q", step.After)
+			}
+		}
+		if want := []string{"w1 haproxy:2", "w2 haproxy:2", "w3 haproxy:2", "w5 haproxy:1"}; !slices.Equal(checks, want) {
+			t.Errorf("checks are %q, want %q", checks, want)
+		}
+	})
+}
+
+// TestAChangeNeedsAPrimaryThatAnswers: HAProxy passes over one that does not, and uses it when it does.
+func TestAChangeNeedsAPrimaryThatAnswers(t *testing.T) {
+	for name, test := range map[string]struct {
+		prepare func(*loadbalancersim.Fleet)
+		want    string // no plan if it is empty
+	}{
+		"both":                       {func(*loadbalancersim.Fleet) {}, "--primary-host=10.0.0.1,10.0.0.2"},
+		"one is silent":              {func(f *loadbalancersim.Fleet) { f.Silence("10.0.0.1") }, "--primary-host=10.0.0.1,10.0.0.2"},
+		"one is of another node":     {func(f *loadbalancersim.Fleet) { f.Answers("10.0.0.2", "p1") }, "--primary-host=10.0.0.1"},
+		"none answers":               {func(f *loadbalancersim.Fleet) { f.Silence("10.0.0.1", "10.0.0.2") }, ""},
+		"none that answers is right": {func(f *loadbalancersim.Fleet) { f.Silence("10.0.0.1"); f.Answers("10.0.0.2", "p1") }, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			fleet := loadbalancersim.New(t.TempDir())
+			test.prepare(fleet)
+			definition := loadbalancer.New(loadbalancer.Parts{Nodes: fourNodes{}, HAProxy: "haproxy:1", Running: fleet})[3]
+			plan, err := definition.Plan(t.Context(), journal.ActionRecord{Request: journal.ActionRequested{Input: journal.KubeconfigsInput{Server: "https://a", Internal: true}}})
+			if test.want == "" {
+				if err == nil || len(plan.Steps) > 0 {
+					t.Errorf("%v: %+v", err, plan.Steps)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, step := range plan.Steps {
+				if step.Does == journal.StepWriteLoadBalancer && !slices.Contains(taskOf(t, step).Args, test.want) {
+					t.Errorf("%s has %q, want %s", step.ID, taskOf(t, step).Args, test.want)
+				}
+			}
+		})
 	}
 }

@@ -263,6 +263,40 @@ func TestWithInternalChangeStopsAtTheFirstHAProxyThatDoesNotServe(t *testing.T) 
 	})
 }
 
+func TestWithInternalAFailedCheckChangesNothingAnywhere(t *testing.T) {
+	withHAProxies(t, func(f *fleet) {
+		f.settings.Enabled = false
+		in := f.live(nil)
+		pass(time.Minute)
+		f.joins("p1", "w1", "w2", "w3", "w4")
+		f.haproxies.Break("w4", loadbalancersim.Faults{NoImage: "haproxy:1"})
+		pass(10 * time.Second)
+		input := journal.KubeconfigsInput{Server: "https://localhost:6444", Internal: true}
+		if _, err := f.change(in, "cli:a", input); err != nil {
+			t.Fatal(err)
+		}
+		pass(8 * time.Minute)
+		if all, ended := f.changed(); !strings.HasPrefix(ended, "partial: ") || !strings.Contains(ended, "image haproxy:1 was not found") {
+			t.Errorf("it ended %q, after %q", ended, all)
+		}
+		names := []string{"p1", "w1", "w2", "w3", "w4"}
+		f.led("", 0, names...)
+		for _, name := range names {
+			if came := f.haproxies.Came(name); came != (loadbalancersim.Came{}) {
+				t.Errorf("the load balancer of %s is %+v", name, came)
+			}
+		}
+		f.haproxies.Break("w4", loadbalancersim.Faults{})
+		if _, err := f.change(in, "cli:a", input); err != nil {
+			t.Fatal(err)
+		}
+		pass(8 * time.Minute)
+		f.led(input.Server, 1, names...)
+		f.clean()
+		f.stops(in)
+	})
+}
+
 func TestWithInternalTheLoadBalancersLeadWhereTheyShallAnyway(t *testing.T) {
 	withHAProxies(t, func(f *fleet) {
 		in := f.liveInStep("p1", "w1")

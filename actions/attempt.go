@@ -129,7 +129,7 @@ func await(ctx context.Context, heed func() <-chan struct{}, prove func(context.
 		case proof.Done:
 			return proof, nil
 		case proof.Lost:
-			return Proof{}, &lostError{proof.Missing}
+			return Proof{}, &lostError{proof.Missing, proof.Worse}
 		}
 		select {
 		case <-ctx.Done():
@@ -159,7 +159,10 @@ func (e *unseenError) Error() string {
 func (e *unseenError) Unwrap() error { return e.err }
 
 // lostError is an effect that will not come any more.
-type lostError struct{ missing string }
+type lostError struct {
+	missing string
+	worse   bool
+}
 
 // Error implements error.
 func (e *lostError) Error() string { return e.missing }

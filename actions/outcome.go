@@ -340,6 +340,8 @@ func (a *run) failed(s *stepState, err error) {
 	a.notRefused(s)
 	failures := a.progress(s).Failures + 1
 	failure := &journal.StepFailed{Step: s.planned.ID, Attempt: s.attempt, Error: err.Error(), Outputs: a.newOutputs(s, err)}
+	lost, isLost := errors.AsType[*lostError](err)
+	failure.Worse = isLost && lost.worse
 	spent := failures >= a.budget(s, err)
 	s.exhausted = spent && !a.kind.RetriesStalled
 	if !s.exhausted {

@@ -13,6 +13,8 @@ import (
 // when neither Warn nor Hold is set.
 type CheckResult struct {
 	Warn, Hold bool
+	// NeedsPerson is set with Hold by [Rule.NeedsPerson].
+	NeedsPerson bool
 	// Reason says what is wrong and, for a hold, what would lift it.
 	Reason string
 }
@@ -70,7 +72,7 @@ func (c CheckResult) and(other CheckResult) CheckResult {
 	if c.Reason != "" && other.Reason != "" {
 		other.Reason = c.Reason + "; " + other.Reason
 	}
-	return CheckResult{Warn: c.Warn || other.Warn, Hold: c.Hold || other.Hold, Reason: cmp.Or(other.Reason, c.Reason)}
+	return CheckResult{Warn: c.Warn || other.Warn, Hold: c.Hold || other.Hold, NeedsPerson: c.NeedsPerson || other.NeedsPerson, Reason: cmp.Or(other.Reason, c.Reason)}
 }
 
 func severity(r *Rule, w *World, t *Thing, kind *ActionKind, byPerson bool) CheckResult {
@@ -80,7 +82,7 @@ func severity(r *Rule, w *World, t *Thing, kind *ActionKind, byPerson bool) Chec
 	case byPerson && !r.Firm:
 		return CheckResult{Warn: true, Reason: r.Reason(w, t, kind)}
 	}
-	return CheckResult{Hold: true, Reason: r.why(w, t, kind)}
+	return CheckResult{Hold: true, NeedsPerson: r.NeedsPerson, Reason: r.why(w, t, kind)}
 }
 
 // checkTurn lets one action of a kind run at a time: of those that want to, the one

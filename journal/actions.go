@@ -227,6 +227,9 @@ type StepFailed struct {
 	// CutShort is set when the attempt did not fail: its action was cancelled, or is no
 	// longer needed. Earlier versions do not set it.
 	CutShort bool `json:"cut_short,omitempty"`
+	// Worse is set when the attempt left its node worse off: for example, what it restarted did not come
+	// back. Earlier versions do not set it.
+	Worse bool `json:"worse,omitempty"`
 }
 
 // ActionStalled says that an action's retry budget is spent.
@@ -349,6 +352,9 @@ type StepRecord struct {
 	// Open is set between step.started and step.done or step.failed: the
 	// effect may or may not have happened.
 	Open bool `json:"open,omitempty"`
+	// Worse is that of its failures, until the step is done or an attempt after an action.retried fails
+	// without it.
+	Worse bool `json:"worse,omitempty"`
 	// KeptFrom is since when a step keeps its domains; see [PlannedStep.KeepsDomains].
 	KeptFrom time.Time `json:"kept_from,omitzero"`
 }

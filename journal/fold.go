@@ -204,7 +204,7 @@ func (r *ActionRecord) foldDone(e Event, p *StepDone) error {
 	r.free(p.Step)
 	step := r.Steps[p.Step]
 	step.Attempts, step.DoneAt, step.Outputs = max(step.Attempts, p.Attempt), e.Time, p.Outputs
-	step.Open, step.Failures, step.LastError, step.NextTry = false, 0, "", time.Time{}
+	step.Open, step.Failures, step.LastError, step.NextTry, step.Worse = false, 0, "", time.Time{}, false
 	put(&r.Steps, p.Step, step)
 	return r.notPlanned(p.Step)
 }
@@ -213,6 +213,7 @@ func (r *ActionRecord) foldFailed(p *StepFailed) error {
 	step := r.Steps[p.Step]
 	step.Attempts = max(step.Attempts, p.Attempt)
 	if !p.Waits {
+		step.Worse = p.Worse || step.Worse && step.Failures > 0
 		step.Failures++
 	}
 	step.Open, step.LastError, step.NextTry = false, p.Error, p.NextTry

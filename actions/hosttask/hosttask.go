@@ -216,7 +216,9 @@ func (r run) Prove(ctx context.Context, step actions.StepContext) (actions.Proof
 	case hosttask.Ended:
 		return r.ended(ctx, step, in.Task.Node, seen)
 	case hosttask.Lost:
-		return r.without(in.Task.Node, seen.Why, true)
+		proof, err := r.without(in.Task.Node, seen.Why, true)
+		proof.Worse = seen.Worse
+		return proof, err
 	case hosttask.Starting, hosttask.Running:
 		return actions.Proof{Missing: "the program runs on node " + in.Task.Node + because(seen.Why)}, nil
 	case hosttask.Foreign:

@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -68,12 +66,11 @@ func addCertificateTasks(a *app, to *cobra.Command) {
 	}
 }
 
-// rotateInTask renews as the command does. It has failed if nothing was renewed that should have
-// been, or if something did not come back; what else went wrong is part of the result.
+// rotateInTask renews as the command does.
 func (a *app) rotateInTask(ctx context.Context, of rotateCerts) (any, error) {
 	result, err := a.rotate(ctx, of)
-	if err != nil && (len(result.Rotated) == 0 || len(result.Down) > 0) {
-		return nil, errors.New(strings.Join(result.Failed, "; "))
+	if err := result.Failure(err); err != nil {
+		return nil, err
 	}
 	return of.rotation(a).Renewed(result), nil
 }

@@ -52,8 +52,8 @@ func primaryKinds() []fsm.ActionKind {
 	}
 }
 
-// RuleRollout keeps EKCO from renewing the certificates of other primaries while one stopped being ready during
-// its own renewal.
+// RuleRollout keeps EKCO from renewing the certificates of other primaries while one is worse off after its own
+// renewal: its node is not ready, or a component did not come back with the new certificates.
 const RuleRollout = "ControlPlaneRollout"
 
 // rolloutRule is not [fsm.Rule.ToBegin]: the renewals of several primaries are open at the same time, so each
@@ -62,12 +62,15 @@ func rolloutRule() fsm.Rule {
 	return fsm.Rule{
 		Name: RuleRollout, NeedsPerson: true,
 		Refuses: func(w *fsm.World, t *fsm.Thing, _ *fsm.ActionKind) bool {
-			rec := lostIn(w)
+			rec := worseAfter(w)
 			return rec != nil && rec.Subject != t.Subject && !isUrgent(t, w.Now)
 		},
 		Reason: func(w *fsm.World, _ *fsm.Thing, _ *fsm.ActionKind) string {
-			rec := lostIn(w)
+			rec := worseAfter(w)
 			node, _ := journal.ControlPlaneOn(rec.Subject)
+			if ready(w, rec) {
+				return fmt.Sprintf("a component of the control plane on node %s did not come back with new certificates; repair the cause and run \"ekco retry %s\", or run \"ekco cancel %s\": then EKCO renews those of other primaries", node, rec.ID, rec.ID)
+			}
 			return fmt.Sprintf("node %s stopped being ready while %s renewed its certificates; repair or purge it, or run \"ekco cancel %s\": then EKCO renews those of other primaries", node, rec.ID, rec.ID)
 		},
 	}
@@ -82,18 +85,28 @@ func isUrgent(t *fsm.Thing, now time.Time) bool {
 	return !ends.IsZero() && !now.Before(ends.Add(-urgentWithin))
 }
 
-// lostIn returns the first renewal that has begun and whose node is not ready, or nil.
-func lostIn(w *fsm.World) (first *journal.ActionRecord) {
+// worseAfter returns the first renewal that has begun and left its node worse off, or nil.
+func worseAfter(w *fsm.World) (first *journal.ActionRecord) {
 	for _, rec := range w.Actions {
 		t := w.Things[fsm.Key(rec.Subject)]
 		if rec.Kind != journal.ActionRenewControlPlane || len(rec.Steps) == 0 || rec.Request.DryRun || t == nil || t.GoneSeq != 0 || t.Machine() != Machine {
 			continue
 		}
-		if on := of(t).Facts.On; on != nil && !on.Ready && (first == nil || rec.ID < first.ID) {
+		worse := !ready(w, rec)
+		for _, step := range rec.Steps {
+			worse = worse || step.Worse
+		}
+		if worse && (first == nil || rec.ID < first.ID) {
 			first = rec
 		}
 	}
 	return first
+}
+
+// ready reports whether the node of a renewal is ready, as far as EKCO knows.
+func ready(w *fsm.World, rec *journal.ActionRecord) bool {
+	on := of(w.Things[fsm.Key(rec.Subject)]).Facts.On
+	return on == nil || on.Ready
 }
 
 // wantsOnPrimary wants a look at the certificates of a control plane now and then, and those renewed

@@ -392,3 +392,44 @@ func TestNoOtherPrimaryIsRenewedWhileOneIsLostInItsRenewal(t *testing.T) {
 		t.Error("it refuses though the node is back")
 	}
 }
+
+func TestNoOtherPrimaryIsRenewedAfterOneDidNotComeBack(t *testing.T) {
+	w := newPrimaries(t)
+	due := w.on(20*day, nil)
+	for _, of := range []journal.Subject{p1, p2} {
+		w.observe(of, due)
+		w.looks(of, "nobody has looked", due)
+	}
+	const step = journal.StepRenewControlPlane + " p1"
+	first := w.openOn(p1, journal.ActionRenewControlPlane)
+	write := func(payload journal.Payload) {
+		w.Write(journal.Draft{Type: journal.TypeOf(payload), Subject: p1, Action: first.ID, Payload: payload})
+	}
+	write(journal.ActionPlanned{Plan: journal.Plan{Steps: []journal.PlannedStep{{ID: step, Does: journal.StepRenewControlPlane}}}})
+	wants := func(after string, stopped bool) {
+		t.Helper()
+		rule, world := rolloutRule(), fsm.Look(w.S, w.P, w.Now)
+		for of, want := range map[journal.Subject]bool{p1: false, p2: stopped} {
+			if got := rule.Refuses(world, w.S.Things[fsm.Key(of)], nil); got != want {
+				t.Errorf("after %s it refuses %s: %t", after, of.Name, got)
+			}
+		}
+		if stopped && !strings.Contains(rule.Reason(world, nil, nil), "ekco retry "+first.ID) {
+			t.Errorf("after %s: %s", after, rule.Reason(world, nil, nil))
+		}
+	}
+	bad := &journal.StepFailed{Step: step, Attempt: 1, Error: "one certificate cannot be renewed"}
+	write(bad)
+	wants("a bad item", false)
+	write(&journal.StepFailed{Step: step, Attempt: 2, Error: "x", Worse: true})
+	wants("an API server that did not come back", true)
+	write(bad)
+	wants("another failure", true)
+	write(&journal.ActionRetried{})
+	wants("a retry", true)
+	write(bad)
+	wants("a failure after the retry", false)
+	write(&journal.StepFailed{Step: step, Attempt: 2, Error: "x", Worse: true})
+	write(&journal.StepDone{Step: step, Attempt: 3})
+	wants("success", false)
+}

@@ -2,6 +2,7 @@ package hosttask
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -22,10 +23,19 @@ const MaxResult = maxOutcome - len(outcomeMark) - len(`{"result":}`)
 type Outcome struct {
 	// Failed says why the task failed; empty if it succeeded.
 	Failed string `json:"failed,omitempty"`
+	// Worse is set with Failed if the node is worse off after the change.
+	Worse bool `json:"worse,omitempty"`
 	// Result is what the task returns. It must not contain a secret: it is logged, and goes
 	// into the journal.
 	Result json.RawMessage `json:"result,omitempty"`
 }
+
+// WorseError is why a program failed whose change left its node worse off: for example, what it restarted did
+// not come back.
+type WorseError struct{ Why string }
+
+// Error implements error.
+func (e *WorseError) Error() string { return e.Why }
 
 // Say writes the outcome of a task. It must be the program's last output. After a reported
 // failure the program also exits with 0.
@@ -40,6 +50,7 @@ func Say(out io.Writer, result any, failed error) error {
 	}
 	if failed != nil {
 		outcome.Failed = shortened(failed.Error())
+		_, outcome.Worse = errors.AsType[*WorseError](failed)
 	} else {
 		outcome.Result = raw
 	}

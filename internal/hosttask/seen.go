@@ -34,6 +34,8 @@ type Seen struct {
 	State State
 	// Why is the reason for the state, for people; it may be empty.
 	Why string
+	// Worse is set for a task that is Lost if its program says that the node is worse off.
+	Worse bool
 	// Result is the result of a task that has Ended.
 	Result json.RawMessage
 }

@@ -320,7 +320,7 @@ func (t *Tasks) readOutcome(ctx context.Context, task Task, pod *corev1.Pod) (Se
 	case err != nil:
 		seen.Why = err.Error()
 	case outcome.Failed != "":
-		seen.Why = outcome.Failed
+		seen.Why, seen.Worse = outcome.Failed, outcome.Worse
 	default:
 		seen.State, seen.Result = Ended, outcome.Result
 		return t.onItsNode(ctx, task, seen)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/replicatedhq/ekco/actions"
 	actionscertificates "github.com/replicatedhq/ekco/actions/certificates"
+	"github.com/replicatedhq/ekco/cmd/internal/api"
 	"github.com/replicatedhq/ekco/fsm"
 	fsmcertificates "github.com/replicatedhq/ekco/fsm/certificates"
 	certs "github.com/replicatedhq/ekco/internal/certificates"
@@ -87,8 +88,8 @@ func (p *plane) program(node string, args []string) (any, error) {
 		Dir: kubelet.Dir, TTL: month, Now: time.Now, Kubelet: kubelet, NewKey: p.keys.New, Patience: actionscertificates.RotatePatience, Say: func(string) {},
 	}
 	result, err := rotation.Run(context.Background())
-	if err != nil && (len(result.Rotated) == 0 || len(result.Down) > 0) {
-		return nil, errors.New(strings.Join(result.Failed, "; "))
+	if err := result.Failure(err); err != nil {
+		return nil, err
 	}
 	return rotation.Renewed(result), nil
 }
@@ -270,7 +271,7 @@ func (p *plane) secretless() {
 	}
 }
 
-func TestAPrimaryThatIsAwayOrBrokenHoldsUpNoOther(t *testing.T) {
+func TestAPrimaryThatIsAwayHoldsUpNoOther(t *testing.T) {
 	inAPlane(t, []string{"p1", "p2", "p3"}, func(p *plane) {
 		p.taint("p1", journal.TaintUnreachable)
 		p.taint("p2", journal.TaintUnschedulable) // which keeps nobody from it
@@ -284,19 +285,78 @@ func TestAPrimaryThatIsAwayOrBrokenHoldsUpNoOther(t *testing.T) {
 		}
 		p.end(in)
 	})
+}
+
+func TestAnItemThatCannotBeRenewedHoldsUpNoOtherPrimary(t *testing.T) {
 	inAPlane(t, []string{"p1", "p2"}, func(p *plane) {
-		p.broken["p1"] = true
+		p.hosts["p1"].Write("pki/etcd/healthcheck-client.crt", 0o600, []byte("nonsense"))
 		in := p.begin()
-		p.until("the other", 1, func() bool { return slices.Equal(p.fresh(), []string{"p2"}) })
-		pass(75 * time.Minute) // a try takes 5 minutes, and there is another one soon after
-		p.says("the status", p.status(in, "json"), "I am kube-apiserver and cannot go on", "ControlPlaneRests")
-		if got := p.hosts["p1"].Loaded("kube-apiserver"); !slices.Equal(got, p.had["p1"]) {
-			t.Errorf("the API server of p1 has %q", got)
+		p.until("both", 1, func() bool { return len(p.fresh()) == 2 })
+		p.end(in)
+	})
+}
+
+// breaks has no API server come back with new certificates, or all of them.
+func (p *plane) breaks(broken bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for name := range p.hosts {
+		p.broken[name] = broken
+	}
+}
+
+// restarted are the primaries whose API servers were restarted.
+func (p *plane) restarted() (names []string) {
+	for name, kubelet := range p.hosts {
+		if kubelet.Starts("kube-apiserver") > 1 {
+			names = append(names, name)
 		}
-		p.mu.Lock()
-		p.broken["p1"] = false
-		p.mu.Unlock()
-		p.until("the one that was broken", 1, func() bool { return len(p.fresh()) == 2 })
+	}
+	return names
+}
+
+func TestAPrimaryThatDoesNotComeBackStopsTheOthers(t *testing.T) {
+	inAPlane(t, []string{"p1", "p2", "p3"}, func(p *plane) {
+		p.breaks(true)
+		in := p.begin()
+		pass(75 * time.Minute) // a try takes 5 minutes, and there is another one soon after
+		p.says("the status", p.status(in, "json"), "I am kube-apiserver and cannot go on")
+		judged, stopped := status(p.t, in), 0
+		api.Judge(&judged, p.capabilities().Vocabulary().Verb)
+		for _, problem := range judged.Problems {
+			if problem.NeedsYou && problem.Kind == api.ProblemHeld && strings.Contains(problem.Reason, fsmcertificates.RuleRollout) &&
+				strings.Contains(problem.Reason, "ekco retry ") && strings.Contains(problem.Reason, "ekco cancel ") {
+				stopped++
+			}
+		}
+		if stopped != 2 {
+			t.Errorf("%d renewals are stopped and need a person: %+v", stopped, judged.Problems)
+		}
+		restarted := p.restarted()
+		if len(restarted) != 1 {
+			t.Fatalf("the API servers of %q were restarted; the journal says:\n%s", restarted, p.history("table"))
+		}
+		if got := p.hosts[restarted[0]].Loaded("kube-apiserver"); !slices.Equal(got, p.had[restarted[0]]) {
+			t.Errorf("the API server of %s has %q", restarted[0], got)
+		}
+		p.breaks(false)
+		pass(5 * time.Hour)
+		if len(p.fresh()) != 3 {
+			t.Errorf("new are the certificates of %q; the journal says:\n%s", p.fresh(), p.history("table"))
+		}
+		p.end(in)
+	})
+	inAPlane(t, []string{"p1", "p2"}, func(p *plane) {
+		p.breaks(true)
+		in := p.begin()
+		pass(2*24*time.Hour - time.Hour)
+		if restarted := p.restarted(); len(restarted) != 1 {
+			t.Errorf("the API servers of %q were restarted", restarted)
+		}
+		pass(2 * time.Hour)
+		if restarted := p.restarted(); len(restarted) != 2 {
+			t.Errorf("less than three days before their end the API servers of %q were restarted", restarted)
+		}
 		p.end(in)
 	})
 }

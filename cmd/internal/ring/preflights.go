@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"maps"
+	"time"
 
 	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/fsm"
@@ -50,7 +51,11 @@ func (p policyPreflight) Check(ctx context.Context, record journal.ActionRecord)
 	case err != nil:
 		return actions.Hold(fmt.Sprintf("cannot check: %v", err)).About("unchecked")
 	case result.Hold:
-		return actions.Hold(result.Reason)
+		hold := actions.Hold(result.Reason)
+		if result.NeedsPerson {
+			hold.Grace = time.Minute // the status says NEEDS YOU after it
+		}
+		return hold
 	case result.Warn:
 		return actions.Warn(result.Reason)
 	}

@@ -9,11 +9,13 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
 	"github.com/replicatedhq/ekco/internal/certificates"
 	"github.com/replicatedhq/ekco/internal/durable"
+	"github.com/replicatedhq/ekco/internal/hosttask"
 )
 
 // Rotation is what is to be renewed on a host. Dir, TTL, Now, Kubelet and Say must be set.
@@ -54,6 +56,19 @@ type Result struct {
 	// else was done.
 	Down   []string `json:"down,omitempty"`
 	Failed []string `json:"failed,omitempty"`
+}
+
+// Failure returns why a host task that ran the rotation has failed: nothing was renewed that should have been, or
+// a component did not come back. What else went wrong is part of the result.
+func (r Result) Failure(err error) error {
+	why := strings.Join(r.Failed, "; ")
+	switch {
+	case len(r.Down) > 0:
+		return &hosttask.WorseError{Why: why}
+	case err != nil && len(r.Rotated) == 0:
+		return errors.New(why)
+	}
+	return nil
 }
 
 // ErrFailed is wrapped by the error of a rotation of which something could not be done.

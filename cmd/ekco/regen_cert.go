@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -33,6 +34,9 @@ asks neither the cluster nor an operator, and is in no journal.`,
 			}
 			serviceHost, _ := a.env("KUBERNETES_SERVICE_HOST") // the kubelet sets it in pods
 			names := certificates.APIServerNames{Dir: cfg.CertificatesDir, Add: add, Drop: drop, ServiceHost: serviceHost, Force: force, Renewal: certificates.Renewal{Now: a.now()}}
+			if names.NodeName, err = os.Hostname(); err != nil {
+				return err
+			}
 			changed, err := names.Change(cmd.Context())
 			if err != nil {
 				return err
@@ -43,7 +47,7 @@ asks neither the cluster nor an operator, and is in no journal.`,
 	}
 	cmd.Flags().StringSliceVar(&add, "add-alt-names", nil, "names and addresses to add, with commas between them")
 	cmd.Flags().StringSliceVar(&drop, "drop-alt-names", nil, "names and addresses to drop, with commas between them")
-	cmd.Flags().BoolVar(&force, "force", false, "also drop names by which programs in the cluster reach the API server, such as kubernetes.default.svc, and sign with another CA than before")
+	cmd.Flags().BoolVar(&force, "force", false, "also drop names that programs may need to reach the API server (kubernetes, kubernetes.default…, the name of this node, IP addresses), and sign with another CA than before")
 	config.RegisterFlags(cmd.Flags(), "certificates_dir")
 	return cmd
 }

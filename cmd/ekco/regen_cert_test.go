@@ -31,10 +31,11 @@ func TestRegenCertChangesTheNamesAndSaysWhich(t *testing.T) {
 	d.expect(d.types("regen-cert", pki, "--add-alt-names=lb.example.com"), exitDone,
 		"The API server's certificate has these names already: kubernetes, lb.example.com, 10.0.0.9\n", "")
 	d.expect(d.types("regen-cert", pki, "lb.example.com"), exitUsage, "", "takes no argument")
+	d.expect(d.types("regen-cert", pki, "--drop-alt-names=10.0.0.9"), exitFailed, "", "--force")
 	if err := os.Remove(filepath.Join(dir, "ca.key")); err != nil {
 		t.Fatal(err)
 	}
-	d.expect(d.types("regen-cert", pki, "--drop-alt-names=10.0.0.9"), exitFailed, "", "the CA is external")
+	d.expect(d.types("regen-cert", pki, "--drop-alt-names=lb.example.com"), exitFailed, "", "the CA is external")
 	if out := d.out.String(); strings.Contains(out, "Dropped") {
 		t.Errorf("it says %s", out)
 	}

@@ -20,10 +20,11 @@ type APIServerNames struct {
 	// addresses.
 	Dir       string
 	Add, Drop []string
-	// ServiceHost is the address of Service kubernetes, if it is known.
-	ServiceHost string
-	// Force drops names by which programs in the cluster reach the API server, too, and signs
-	// with another CA than the present certificate has.
+	// ServiceHost is the address of Service kubernetes, which is known in pods only. NodeName is the
+	// name of this node.
+	ServiceHost, NodeName string
+	// Force drops names that programs may need to reach the API server, too, and signs with another CA
+	// than the present certificate has.
 	Force bool
 	Renewal
 }
@@ -103,8 +104,11 @@ func (n APIServerNames) check(had []string) error {
 		}
 	}
 	for _, name := range canonical(n.Drop) {
-		if slices.Contains(had, name) && !slices.Contains(add, name) && !n.Force && n.inCluster(name) {
-			return fmt.Errorf("%s is a name by which programs in the cluster reach the API server; drop it only with --force", name)
+		if !slices.Contains(had, name) || slices.Contains(add, name) || n.Force {
+			continue
+		}
+		if why := n.needed(name); why != "" {
+			return fmt.Errorf("%s is not dropped: %s; to drop it anyway, use --force", name, why)
 		}
 	}
 	return nil
@@ -126,11 +130,23 @@ func checkHost(name string) error {
 	return nil
 }
 
-// inCluster reports whether programs in the cluster reach the API server by the name. kubeadm puts these
-// names into each certificate.
-func (n APIServerNames) inCluster(name string) bool {
+// needed says why programs may need the name to reach the API server, or returns "". kubeadm puts such names
+// into each certificate. In a pod, most addresses can be dropped without force: the installer of kURL drops that
+// of the former load balancer.
+func (n APIServerNames) needed(name string) string {
 	const service = "kubernetes.default.svc"
-	return name != "" && name == n.ServiceHost || name == "kubernetes" || name == "kubernetes.default" || name == service || strings.HasPrefix(name, service+".")
+	ip := net.ParseIP(name)
+	switch {
+	case name == "kubernetes", name == "kubernetes.default", name == service, strings.HasPrefix(name, service+"."), ip != nil && name == n.ServiceHost:
+		return "programs in the cluster reach the API server by it"
+	case strings.EqualFold(name, n.NodeName):
+		return "it is the name of this node"
+	case ip.IsLoopback():
+		return "programs on this node reach the API server by it"
+	case ip != nil && n.ServiceHost == "":
+		return "it may be the address of this node or of Service kubernetes"
+	}
+	return ""
 }
 
 // belongs reports whether the key in the file is the certificate's: what was interrupted may

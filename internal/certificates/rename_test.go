@@ -54,7 +54,7 @@ func pairIn(t *testing.T, dir string) (*x509.Certificate, error) {
 }
 
 func change(dir string, add, drop string) APIServerNames {
-	return APIServerNames{Dir: dir, Add: strings.Split(add, ","), Drop: strings.Split(drop, ","), Renewal: Renewal{Now: now}}
+	return APIServerNames{Dir: dir, Add: strings.Split(add, ","), Drop: strings.Split(drop, ","), ServiceHost: "10.96.0.1", Renewal: Renewal{Now: now}}
 }
 
 func TestNamesAreAddedAndDroppedAndAllElseIsKept(t *testing.T) {
@@ -264,13 +264,48 @@ func TestNamesThatTheClusterUsesAreDroppedByForceOnly(t *testing.T) {
 			t.Fatal(err)
 		}
 		drop := change(dir, "", name)
-		drop.ServiceHost = "10.96.0.1"
 		if _, err := drop.Change(t.Context()); err == nil || !strings.Contains(err.Error(), "--force") {
 			t.Errorf("%s is dropped: %v", name, err)
 		}
 		drop.Force = true
 		if changed, err := drop.Change(t.Context()); err != nil || len(changed.Dropped) != 1 {
 			t.Errorf("%s is not dropped by force: %v, %+v", name, err, changed)
+		}
+	}
+}
+
+// TestAddressesAreDroppedByForceOnly: on a host, where EKCO does not know which of them programs need. In a pod,
+// the installer of kURL drops the address of the former load balancer without --force.
+func TestAddressesAreDroppedByForceOnly(t *testing.T) {
+	for _, test := range []struct {
+		name, serviceHost string
+		free              bool
+	}{
+		{"10.96.0.1", "", false},
+		{"10.0.0.9", "", false},
+		{"fd00::9", "", false},
+		{"127.0.0.1", "", false},
+		{"::1", "10.96.0.1", false},
+		{"127.0.0.1", "10.96.0.1", false},
+		{"10.0.0.9", "10.96.0.1", true},
+		{"P1.example.com", "", false},
+		{"lb.example.com", "", true},
+		{"localhost", "", true},
+	} {
+		dir, _ := host(t, "leaf")
+		if _, err := change(dir, test.name, "").Change(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		drop := change(dir, "", test.name)
+		drop.ServiceHost, drop.NodeName = test.serviceHost, "p1.example.com"
+		if !test.free {
+			if changed, err := drop.Change(t.Context()); err == nil || !strings.Contains(err.Error(), "--force") {
+				t.Errorf("%s is dropped: %v, %+v", test.name, err, changed)
+			}
+			drop.Force = true
+		}
+		if changed, err := drop.Change(t.Context()); err != nil || len(changed.Dropped) != 1 {
+			t.Errorf("%s is not dropped: %v, %+v", test.name, err, changed)
 		}
 	}
 }

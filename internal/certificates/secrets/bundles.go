@@ -42,7 +42,8 @@ func (r registry) ready(_ context.Context, held []held, now time.Time) error {
 	return err
 }
 
-// authority returns the cluster's CA, if that has signed the certificate for a server alone. It would
+// authority returns the cluster's CA, if that or another one in ca.crt has signed the certificate for a server
+// alone: while the CA is being replaced, both are trusted. It would
 // else vouch for a subject and names that anybody wrote who may write the Secret, and who has the key.
 func (r registry) authority(held []held, now time.Time) (certificates.Authority, error) {
 	ca, err := r.options.Authority(now)
@@ -52,7 +53,7 @@ func (r registry) authority(held []held, now time.Time) (certificates.Authority,
 	const otherwise = "so that EKCO does not have the cluster's CA vouch for it; the installer of kURL makes it anew when it is run again"
 	name, old := held[0].secret.file(held[0].of.certificate).Name, held[0].chain[0]
 	switch servers := []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}; {
-	case !certificates.SignedBy(old, ca.Certificate):
+	case !certificates.SignedBy(old, ca.Certificate) && !ca.SignedByOther(old):
 		return ca, fmt.Errorf("the cluster's CA has not signed the certificate in %s, %s", name, otherwise)
 	case old.IsCA, len(old.UnknownExtKeyUsage) > 0, !slices.Equal(old.ExtKeyUsage, servers):
 		return ca, fmt.Errorf("the certificate in %s is not for servers alone, %s", name, otherwise)

@@ -79,6 +79,28 @@ func TestTheRegistrysCertificateIsSignedByTheClusterAndAllElseStaysInItsSecret(t
 	})
 }
 
+// TestTheRegistrysCertificateIsRenewedDuringACARotation: the CA with the key signs, and a third one is not trusted.
+func TestTheRegistrysCertificateIsRenewedDuringACARotation(t *testing.T) {
+	within(t, func(t *testing.T, c *certificatestest.Cluster) {
+		for signer, trusted := range map[string]bool{"the other CA in ca.crt": true, "a third CA": false} {
+			c.InstallRegistry(soon(), 0)
+			old := c.CA
+			c.CA = certificatestest.CA(t, "kubernetes of "+signer, time.Now().Add(5*certificates.Year))
+			c.CA.Others = []*x509.Certificate{certificatestest.CA(t, "unrelated", time.Now().Add(certificates.Year)).Certificate}
+			if trusted {
+				c.CA.Others = append(c.CA.Others, old.Certificate)
+			}
+			if err := c.Store().Ready(t.Context(), journal.CertificateRegistry); (err == nil) != trusted {
+				t.Errorf("signed by %s: %v", signer, err)
+			}
+			_, err := c.Store().Renew(t.Context(), journal.CertificateRegistry)
+			if now := certificates.SignedBy(c.Held(certificatestest.RegistrySecret, "registry.crt"), c.CA.Certificate); (err == nil) != trusted || now != trusted {
+				t.Errorf("signed by %s: renewed by the CA with the key: %t: %v", signer, now, err)
+			}
+		}
+	})
+}
+
 func TestContourAndEnvoyAreRenewedTogetherByANewCA(t *testing.T) {
 	within(t, func(t *testing.T, c *certificatestest.Cluster) {
 		c.InstallContour(soon())

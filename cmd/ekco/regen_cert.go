@@ -23,7 +23,10 @@ of its key are kept; the key is a new one. The API server reads both by itself: 
 restarted. If the certificate has just these names already, it is left alone.
 
 The installer of kURL runs it on each primary when the load balancer's address changes. It
-asks neither the cluster nor an operator, and is in no journal.`,
+asks neither the cluster nor an operator, and is in no journal.
+
+Exit codes: 0 the certificate has these names; 1 refused or failed; 2 the
+command line or the configuration makes no sense.`,
 		Example: `  ekco regen-cert --add-alt-names=lb.example.com,10.0.0.9
   ekco regen-cert --drop-alt-names=old-lb.example.com`,
 		Args: noArgument,

@@ -13,6 +13,7 @@ import (
 	actionscertificates "github.com/replicatedhq/ekco/actions/certificates"
 	"github.com/replicatedhq/ekco/cmd/internal/view"
 	"github.com/replicatedhq/ekco/internal/certificates/primary"
+	"github.com/replicatedhq/ekco/journal/words"
 )
 
 // kubernetesDir is where kubeadm has its files.
@@ -47,7 +48,10 @@ last three times.
 It asks neither the cluster nor an operator, and is in no journal: it is also for a cluster whose
 certificates have expired already. What was interrupted is gone on with when it is run again.
 With a --ttl of a year or more it renews everything each time. Run it on one primary after
-the other.`,
+the other.
+
+Exit codes: 0 all that expires within --ttl is renewed; 1 something could not be renewed or
+restarted; 2 the command line makes no sense.`,
 		Example: `  ekco rotate-certs
   ekco rotate-certs --ttl=720h`,
 		Args: noArgument,
@@ -117,7 +121,14 @@ func (a *app) rotate(ctx context.Context, of rotateCerts) (primary.Result, error
 		}
 		return result, exitError(exitFailed)
 	}
-	say(fmt.Sprintf("Done on %s: %d certificates were renewed, %d components restarted, %d are missing", of.hostname,
-		len(result.Rotated), len(result.Restarted), len(result.Missing)))
+	were, are := "were", "are"
+	if len(result.Rotated) == 1 {
+		were = "was"
+	}
+	if len(result.Missing) == 1 {
+		are = "is"
+	}
+	say(fmt.Sprintf("Done on %s: %s %s renewed, %s restarted, %d %s missing", of.hostname,
+		words.Count(len(result.Rotated), "certificate"), were, words.Count(len(result.Restarted), "component"), len(result.Missing), are))
 	return result, lost
 }

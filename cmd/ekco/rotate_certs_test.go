@@ -36,6 +36,8 @@ func TestRotateCertsRenewsWhatIsDueAndSaysSoInLinesThatOthersRead(t *testing.T) 
 			t.Errorf("it does not say %q but\n%s", line, d.out)
 		}
 	}
+	d.expect(d.types("rotate-certs", "--help"), exitDone, "Exit codes: 0 ", "")
+	d.expect(d.types("regen-cert", "--help"), exitDone, "Exit codes: 0 ", "")
 	if host.Leaf("admin.conf").Equal(before) {
 		t.Error("it is the old one")
 	}
@@ -47,6 +49,9 @@ func TestOnlyTheCommandRenewsWhatWasJustMade(t *testing.T) {
 	d, host := rotated(t, "admin.conf")
 	dir := "--dir=" + host.Dir
 	d.expect(d.types("rotate-certs", dir), exitDone, "Rotated "+host.Dir+"/admin.conf", "")
+	if !strings.Contains(d.out.String(), ": 1 certificate was renewed, 0 components restarted, 10 are missing\n") {
+		t.Errorf("it says %s", d.out)
+	}
 	made := host.Leaf("admin.conf")
 	d.expect(d.types("host-task", "rotate-certs", dir, "--ttl=8760h"), exitDone, "Kept "+host.Dir+"/admin.conf", "")
 	d.expect(d.types("rotate-certs", dir, "--ttl=4320h"), exitDone, "Kept "+host.Dir+"/admin.conf", "")

@@ -11,6 +11,7 @@ import (
 	"github.com/replicatedhq/ekco/internal/hosttask/hosttasksim"
 	"github.com/replicatedhq/ekco/internal/loadbalancer/loadbalancersim"
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/crashpoints"
 	"github.com/replicatedhq/ekco/observers/observerstest"
 )
 
@@ -22,6 +23,21 @@ const rolloutPoints = 10
 func TestAtMostOneNodeIsCutOffWhereverEKCOIsKilled(t *testing.T) {
 	var before, after map[string]int
 	withHAProxies(t, func(f *fleet) { before, after = f.bringsBadPrimary(nil) })
+	killedAtSome(t, before, after, func(f *fleet, arm func(*incarnation)) { f.bringsBadPrimary(arm) })
+}
+
+// TestAtMostOneNodeGetsABadImageWhereverEKCOIsKilled: HAProxy accepts the configuration with that image, and does
+// not work with it.
+func TestAtMostOneNodeGetsABadImageWhereverEKCOIsKilled(t *testing.T) {
+	var before, after map[string]int
+	withHAProxies(t, func(f *fleet) { before, after = f.bringsBadImage(nil) })
+	killedAtSome(t, before, after, func(f *fleet, arm func(*incarnation)) { f.bringsBadImage(arm) })
+}
+
+// killedAtSome runs a rollout again and again, which began when EKCO had done so much before, and kills EKCO at another
+// point each time.
+func killedAtSome(t *testing.T, before, after map[string]int, rollout func(f *fleet, arm func(*incarnation))) {
+	t.Helper()
 	var points []fate
 	for _, point := range fates(after) {
 		if point.n > before[point.at] {
@@ -31,38 +47,85 @@ func TestAtMostOneNodeIsCutOffWhereverEKCOIsKilled(t *testing.T) {
 	if len(points) < 2*rolloutPoints {
 		t.Fatalf("a run without a crash has %d points: %v to %v", len(points), before, after)
 	}
+	var some []fate
 	for i := range rolloutPoints {
-		point := points[i*len(points)/rolloutPoints]
+		some = append(some, points[i*len(points)/rolloutPoints])
+	}
+	for _, point := range crashpoints.ChooseOf(t, some) {
 		t.Run(point.String(), func(t *testing.T) {
 			withHAProxies(t, func(f *fleet) {
-				f.bringsBadPrimary(func(in *incarnation) { point.arm(f.estate, in) })
+				rollout(f, func(in *incarnation) { point.arm(f.estate, in) })
 			})
 		})
 	}
 }
 
-// bringsBadPrimary lets that primary join, and returns how much EKCO did before and in all.
-func (f *fleet) bringsBadPrimary(arm func(*incarnation)) (before, after map[string]int) {
-	f.t.Helper()
+// threePrimariesAndTwentyWorkers are the names of three primaries and twenty workers.
+func threePrimariesAndTwentyWorkers() []string {
 	names := []string{"p1", "p2", "p3"}
 	for i := range 20 {
 		names = append(names, fmt.Sprintf("w%d", i))
 	}
-	f.joins(names...)
-	first := f.live(arm)
-	last := first
-	lives := func(d time.Duration) {
-		for range int(d / (15 * time.Second)) {
-			pass(15 * time.Second)
-			if last == first && first.life.check() != nil {
-				f.t.Logf("the first one ended: %v", <-first.ended)
-				f.closeJournal()
-				f.openJournal("journal.db")
-				last = f.live(nil)
-			}
+	return names
+}
+
+// lives lets time pass, and starts EKCO again if it was killed. It returns the last one.
+func (f *fleet) lives(in *incarnation, d time.Duration) *incarnation {
+	f.t.Helper()
+	for range int(d / (15 * time.Second)) {
+		pass(15 * time.Second)
+		if in.life.check() != nil {
+			f.t.Logf("it ended: %v", <-in.ended)
+			f.closeJournal()
+			f.openJournal("journal.db")
+			in = f.live(nil)
 		}
 	}
-	lives(20 * time.Minute)
+	return in
+}
+
+// bringsBadImage configures that image, and returns how much EKCO did before and in all. All nodes have their former files then.
+func (f *fleet) bringsBadImage(arm func(*incarnation)) (before, after map[string]int) {
+	f.t.Helper()
+	names := threePrimariesAndTwentyWorkers()
+	in := f.live(nil)
+	pass(time.Minute)
+	f.joins(names...)
+	f.inStep(20*time.Minute, "haproxy:1", 3, nil)
+	f.stops(in)
+	f.settings.Image = "haproxy:2"
+	for _, name := range names {
+		f.haproxies.Break(name, loadbalancersim.Faults{BadImage: "haproxy:2"})
+	}
+	before = map[string]int{dyingChanges: f.tries}
+	first := f.live(arm)
+	last := f.lives(first, 30*time.Minute)
+	after = map[string]int{dyingAppends: first.store.appends, dyingChanges: f.tries}
+	tried := 0
+	for _, name := range names {
+		came := f.haproxies.Came(name)
+		if came.Started > 1 {
+			tried++
+		}
+		if came.Image != "haproxy:1" || !came.InStep {
+			f.t.Errorf("the load balancer of %s is %+v", name, came)
+		}
+	}
+	if tried != 1 {
+		f.t.Errorf("%d nodes were tried", tried)
+	}
+	f.says("the status", f.status(last, "table"), "LoadBalancerRollout", "were restored")
+	f.stops(last)
+	return before, after
+}
+
+// bringsBadPrimary lets that primary join, and returns how much EKCO did before and in all.
+func (f *fleet) bringsBadPrimary(arm func(*incarnation)) (before, after map[string]int) {
+	f.t.Helper()
+	names := threePrimariesAndTwentyWorkers()
+	f.joins(names...)
+	first := f.live(arm)
+	last := f.lives(first, 20*time.Minute)
 	did := func() map[string]int {
 		return map[string]int{dyingAppends: first.store.appends, dyingChanges: f.tries}
 	}
@@ -72,7 +135,7 @@ func (f *fleet) bringsBadPrimary(arm func(*incarnation)) (before, after map[stri
 	for _, name := range append(names, "p9") {
 		f.cluster.Set(name, hosttasksim.Program{Runs: cut.program(name)})
 	}
-	lives(10 * time.Minute)
+	last = f.lives(last, 10*time.Minute)
 	after = did()
 	cut.mu.Lock()
 	defer cut.mu.Unlock()

@@ -120,6 +120,33 @@ func TestAStartThatMayGoUnreportedIsWaitedFor(t *testing.T) {
 	})
 }
 
+// TestTidyKeepsAPodWhoseProgramMayRunUnreported: it removes one whose program has not started, or has no time left.
+func TestTidyKeepsAPodWhoseProgramMayRunUnreported(t *testing.T) {
+	for name, test := range map[string]struct {
+		age         time.Duration
+		loses, kept bool
+	}{
+		"it starts":                                {0, false, false},
+		"it starts, and may cut off its node":      {0, true, true},
+		"it is late, and may cut off its node":     {40 * time.Second, true, true},
+		"it is too late, and may cut off its node": {time.Hour, true, false},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			c := leftBehind(t, map[string]hosttasksim.Program{"a": {Start: 2 * time.Hour}})
+			next := ekco(c)
+			task, owner := on("a")
+			task.LosesNode = test.loses
+			if _, err := next.Look(t.Context(), task, owner); err != nil { // from now on the pod is known
+				t.Error(err)
+			}
+			pass(test.age)
+			if err := next.Tidy(t.Context(), task, owner); err != nil || (len(c.Pods()) == 1) != test.kept {
+				t.Errorf("%s: %v; the pods are %q", name, err, c.Pods())
+			}
+		})
+	}
+}
+
 // checking has two programs run on a node, one after the other, and returns what is seen of them.
 func checking(t *testing.T, program hosttasksim.Program, meanwhile func(*hosttasksim.Cluster)) hosttask.Seen {
 	t.Helper()

@@ -83,7 +83,7 @@ func (t *Tasks) Sweep(ctx context.Context, open func(action string) bool) error 
 func (t *Tasks) Quit(ctx context.Context, open func(action string) bool) error {
 	return t.sweepWhich(ctx, func(pod *corev1.Pod) (string, error) {
 		phase := pod.Status.Phase
-		runs := phase == corev1.PodSucceeded || phase == corev1.PodRunning || phase == corev1.PodPending && taskOf(pod).LosesNode
+		runs := phase == corev1.PodSucceeded || phase == corev1.PodRunning || taskOf(pod).LosesNode
 		if !runs && open(pod.Annotations[AnnotationAction]) {
 			return "EKCO ends, and its program has not started", nil
 		}

@@ -64,7 +64,14 @@ func TestTheFormerFilesAreRestoredUnlessHAProxyWorksWithTheNewManifest(t *testin
 				}
 				return test.confirm
 			})
-			_, err := h.Write(t.Context(), twoPrimaries, test.image)
+			mounted, err := os.Stat(h.ConfigPath())
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = h.Write(t.Context(), twoPrimaries, test.image)
+			if info, err := os.Stat(h.ConfigPath()); err != nil || !os.SameFile(mounted, info) {
+				t.Errorf("%v: the container has another file mounted than %s", err, h.ConfigPath())
+			}
 			if failed := test.asked > 0 && test.confirm != nil; (err != nil) != failed || failed && (!errors.Is(err, refused) || !strings.Contains(err.Error(), "former configuration and manifest were restored")) {
 				t.Error(err)
 			}
@@ -76,20 +83,72 @@ func TestTheFormerFilesAreRestoredUnlessHAProxyWorksWithTheNewManifest(t *testin
 	}
 }
 
-// TestAFormerFileThatCannotBeRestoredKeepsItsCopy: another program has written the manifest.
+// TestAFormerFileThatCannotBeRestoredKeepsItsCopy: another program has written it. The other file is restored.
 func TestAFormerFileThatCannotBeRestoredKeepsItsCopy(t *testing.T) {
-	var h Host
-	h = confirming(t, func(context.Context, journal.LoadBalancerOnNode) error {
-		return errors.Join(os.WriteFile(h.ManifestPath(), []byte("# another"), 0o644), errors.New("connection refused"))
-	})
-	if _, err := h.Write(t.Context(), twoPrimaries, lts); err == nil || !strings.Contains(err.Error(), "another program has changed it since") {
-		t.Error(err)
+	for name, path := range map[string]func(Host) string{"configuration": Host.ConfigPath, "manifest": Host.ManifestPath} {
+		t.Run(name, func(t *testing.T) {
+			var h Host
+			h = confirming(t, func(context.Context, journal.LoadBalancerOnNode) error {
+				return errors.Join(os.WriteFile(path(h), []byte("# another"), 0o644), errors.New("connection refused"))
+			})
+			want := map[string]string{h.ConfigPath(): configOf(t, twoPrimaries[:1]), h.ManifestPath(): contentOf(t, h.ManifestPath())}
+			want[path(h)] = "# another"
+			if _, err := h.Write(t.Context(), twoPrimaries, lts); !errors.Is(err, errNotRestored) {
+				t.Error(err)
+			}
+			if copies := h.copies(t); len(copies) != 2 {
+				t.Errorf("the copies are %q", copies)
+			}
+			for path, want := range want {
+				if got := contentOf(t, path); got != want {
+					t.Errorf("%s has %s", path, got)
+				}
+			}
+		})
 	}
-	if got := contentOf(t, h.ManifestPath()); got != "# another" || len(h.copies(t)) != 2 {
-		t.Errorf("the manifest is %s, and the copies are %q", got, h.copies(t))
+}
+
+func TestAManifestThatCannotBeCopiedLeavesNoCopy(t *testing.T) {
+	h := confirming(t, func(context.Context, journal.LoadBalancerOnNode) error { return nil })
+	if err := os.Truncate(h.ManifestPath(), maxManifest+1); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.Write(t.Context(), twoPrimaries, lts); !errors.Is(err, durable.ErrTooLarge) || len(h.copies(t)) > 0 {
+		t.Errorf("%v; left is %q", err, h.copies(t))
 	}
 	if got := contentOf(t, h.ConfigPath()); got != configOf(t, twoPrimaries[:1]) {
 		t.Errorf("the configuration is %s", got)
+	}
+}
+
+// TestAnInterruptedChangeIsUndoneBeforeAnyCopyIsMade: a copy that cannot be made discards the others.
+func TestAnInterruptedChangeIsUndoneBeforeAnyCopyIsMade(t *testing.T) {
+	h := confirming(t, func(context.Context, journal.LoadBalancerOnNode) error { panic("killed") })
+	func() {
+		defer func() { _ = recover() }()
+		_, _ = h.Write(t.Context(), twoPrimaries, lts)
+	}()
+	copied, long := h.ConfigPath()+durable.FormerSuffix, time.Now().Add(-2*time.Hour)
+	if err := errors.Join(os.Remove(copied), os.MkdirAll(filepath.Join(copied, "directory"), 0o755), os.Chtimes(copied, long, long)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.Write(t.Context(), twoPrimaries, lts); err == nil {
+		t.Error("it has no copy of the configuration")
+	}
+	if got := contentOf(t, h.ManifestPath()); !strings.Contains(got, `"haproxy:2"`) {
+		t.Errorf("the manifest is %s", got)
+	}
+}
+
+// TestAFileThatCannotBeReadAfterItsChangeIsNotConfirmed: it could not be restored.
+func TestAFileThatCannotBeReadAfterItsChangeIsNotConfirmed(t *testing.T) {
+	h := Host{Confirm: func(context.Context, journal.LoadBalancerOnNode) error {
+		t.Error("it is confirmed")
+		return nil
+	}}
+	files := formerFiles{{Path: filepath.Join(t.TempDir(), "none")}}
+	if err := files.confirm(t.Context(), h, journal.LoadBalancerOnNode{}); !errors.Is(err, os.ErrNotExist) {
+		t.Error(err)
 	}
 }
 
@@ -164,22 +223,30 @@ func TestAHostWithoutAFormerManifestHasNothingToRestore(t *testing.T) {
 	expectHost(t, h, twoPrimaries, lts)
 }
 
-// TestAPodOfAnEarlierTryConfirmsNothing: it has the same image, and the kubelet has not replaced it yet.
-func TestAPodOfAnEarlierTryConfirmsNothing(t *testing.T) {
+// TestOnlyAPodOfTheNewManifestConfirmsIt: right after the change, the kubelet has not replaced the former pod yet, and that
+// of an earlier try may have the same image.
+func TestOnlyAPodOfTheNewManifestConfirmsIt(t *testing.T) {
+	second := time.Now().Truncate(time.Second)
 	for name, test := range map[string]struct {
-		written, started time.Duration
-		want             string
+		written, started time.Time
+		image, version   string
+		ended, confirms  bool
 	}{
-		"it was started before":      {0, -time.Minute, "pod haproxy-w1 was started before its manifest was written"},
-		"it was started since":       {-2 * time.Second, -time.Second, ""},
-		"the kubelet lets it be now": {-replaced, -time.Hour, ""},
+		"it was started since":            {second, second.Add(time.Second), lts, FileVersion, false, true},
+		"it was started in that second":   {second.Add(time.Second / 2), second, lts, FileVersion, false, true},
+		"it was started before":           {second, second.Add(-time.Minute), lts, FileVersion, false, false},
+		"the kubelet has not replaced it": {second.Add(-replaced), second.Add(-time.Hour), lts, FileVersion, false, true},
+		"it has another image":            {second, second.Add(time.Second), "haproxy:2", FileVersion, false, false},
+		"it has another version":          {second, second.Add(time.Second), lts, TCPFileVersion, false, false},
+		"it does not run":                 {second, second.Add(time.Second), lts, FileVersion, true, false},
 	} {
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "haproxy-w1"}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Image: lts}}}}
-		running := &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(time.Now().Add(test.started))}
-		pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: container, State: corev1.ContainerState{Running: running}}}
-		err := Runs(pod, journal.LoadBalancerOnNode{Image: lts, Version: FileVersion}, time.Now().Add(test.written))
-		if (err != nil) != (test.want != "") || err != nil && err.Error() != test.want {
-			t.Errorf("%s: %v, want %q", name, err, test.want)
+		if !test.ended {
+			running := &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(test.started)}
+			pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: container, State: corev1.ContainerState{Running: running}}}
+		}
+		if err := Runs(pod, journal.LoadBalancerOnNode{Image: test.image, Version: test.version}, test.written); (err == nil) != test.confirms {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

@@ -244,5 +244,11 @@ func TestPrimariesAreAskedBeforeAnotherConfigurationIsWritten(t *testing.T) {
 	if _, err := h.WriteConfig(twoPrimaries); err == nil || len(asked) != 2 {
 		t.Errorf("asked %q; %v", asked, err)
 	}
+	if err := os.Chmod(h.ConfigPath(), 0o600); err != nil { // its content is right
+		t.Fatal(err)
+	}
+	if _, err := h.WriteConfig(twoPrimaries[:1]); err != nil {
+		t.Error(err)
+	}
 	expectHost(t, h, twoPrimaries[:1], lts)
 }

@@ -1,9 +1,14 @@
 package actions
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/replicatedhq/ekco/journal"
 )
 
 func TestRestsGrowFromTheLongestOnBeyondTheBudget(t *testing.T) {
@@ -15,5 +20,23 @@ func TestRestsGrowFromTheLongestOnBeyondTheBudget(t *testing.T) {
 	want := []time.Duration{time.Second, 2 * time.Second, time.Minute, 2 * time.Minute, 4 * time.Minute, 5 * time.Minute}
 	if !slices.Equal(got, want) {
 		t.Errorf("rests are %s, want %s", got, want)
+	}
+}
+
+func TestTheTriesOfAStepLimitOnlyAttemptsThatBegan(t *testing.T) {
+	lost, unseen := &lostError{"it is gone"}, &unseenError{"it is not there", context.DeadlineExceeded}
+	for _, test := range []struct {
+		tries, want int
+		err         error
+	}{
+		{2, 2, lost},
+		{2, 2, fmt.Errorf("after 5 s: %w", unseen)},
+		{2, 8, errors.New("connection refused")},
+		{0, 8, lost},
+	} {
+		a := &run{Runner: &Runner{cfg: Config{Retry: RetryPolicy{Budget: 8}}}}
+		if got := a.budget(&stepState{planned: journal.PlannedStep{Tries: test.tries}}, test.err); got != test.want {
+			t.Errorf("with %d tries and %v, the budget is %d, want %d", test.tries, test.err, got, test.want)
+		}
 	}
 }

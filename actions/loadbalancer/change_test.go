@@ -100,8 +100,10 @@ func TestAChangeMayLoseItsNodeAndHasTimeToRestore(t *testing.T) {
 		if !task.LosesNode || time.Duration(task.Limit) < kubeconfig.MoveTimeout || time.Duration(task.Grace) < kubeconfig.RestoreTimeout {
 			t.Errorf("its task is %+v", task)
 		}
-		if !slices.ContainsFunc(task.Paths, func(p tasks.Path) bool { return p.Host == "/var/lib/kubelet/pki" && p.At == p.Host && !p.Write }) {
-			t.Errorf("it has no client certificate: %+v", task.Paths)
+		for _, credentials := range []string{"/var/lib/kubelet/pki", "/etc/kubernetes/pki"} {
+			if !slices.ContainsFunc(task.Paths, func(p tasks.Path) bool { return p.Host == credentials && p.At == p.Host && !p.Write }) {
+				t.Errorf("it has no %s: %+v", credentials, task.Paths)
+			}
 		}
 	})
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/replicatedhq/ekco/actions/actionstest"
 	"github.com/replicatedhq/ekco/actions/loadbalancer"
+	tasks "github.com/replicatedhq/ekco/internal/hosttask"
 	"github.com/replicatedhq/ekco/internal/hosttask/hosttasksim"
 	balancer "github.com/replicatedhq/ekco/internal/loadbalancer"
 	"github.com/replicatedhq/ekco/internal/loadbalancer/loadbalancersim"
@@ -170,5 +171,38 @@ func TestACheckHasTimeToPullItsImageAndComesFirst(t *testing.T) {
 	}
 	if args := taskOf(t, plan.Steps[i]).Args; !slices.Contains(args, loadbalancer.TCPProbe) {
 		t.Errorf("it is written with %q", args)
+	}
+}
+
+// TestAWriteAsksThePrimariesAsTheKubelet, and a restart of HAProxy has time to restore its files.
+func TestAWriteAsksThePrimariesAsTheKubelet(t *testing.T) {
+	trial := 2 * time.Minute
+	for i, kind := range []journal.ActionKind{journal.ActionUpdateLoadBalancer, journal.ActionRestartLoadBalancer} {
+		rec := record(kind)
+		rec.Request.Input = journal.LoadBalancerInput{NodeUID: "uid-a", Primaries: []string{"10.0.0.1"}, Image: second, Version: balancer.TCPFileVersion}
+		plan, err := loadbalancer.New(loadbalancer.Parts{Image: "ekco:1", Command: []string{"load-balancer"}, Trial: trial})[i].Plan(t.Context(), rec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		restarts, task := kind == journal.ActionRestartLoadBalancer, taskOf(t, plan.Steps[0])
+		args := []string{"load-balancer", "--primary-host=10.0.0.1", loadbalancer.AskFirst}
+		if restarts {
+			args = append(args, "--image="+second, "--trial=2m0s", loadbalancer.TCPProbe)
+		}
+		if !slices.Equal(task.Args, args) {
+			t.Errorf("%s: its arguments are %q", kind, task.Args)
+		}
+		for _, path := range []tasks.Path{
+			{Host: "/var/lib/kubelet/pki", At: "/var/lib/kubelet/pki", Type: "DirectoryOrCreate"},
+			{Host: "/etc/kubernetes/pki", At: "/etc/kubernetes/pki", Type: "DirectoryOrCreate"},
+			{Host: "/etc/kubernetes/kubelet.conf", At: "/host/etc/kubernetes/kubelet.conf", Type: "File"},
+		} {
+			if !slices.Contains(task.Paths, path) {
+				t.Errorf("%s: it has no %s: %+v", kind, path.Host, task.Paths)
+			}
+		}
+		if !task.HostNetwork || task.LosesNode != restarts || (time.Duration(task.Limit) > trial) != restarts || (task.Grace > 0) != restarts {
+			t.Errorf("%s: its task is %+v", kind, task)
+		}
 	}
 }

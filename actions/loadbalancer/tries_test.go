@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/replicatedhq/ekco/actions/actionstest"
+	"github.com/replicatedhq/ekco/internal/hosttask/hosttasksim"
 	"github.com/replicatedhq/ekco/journal"
 )
 
@@ -21,4 +22,22 @@ func TestARestartOutlastsAnAPIServerThatIsAwayForAMoment(t *testing.T) {
 			t.Errorf("%q", w.Story())
 		}
 	})
+}
+
+// TestARestartThatDoesNotWorkIsTriedTwice: each try restarts HAProxy. An update restarts nothing.
+func TestARestartThatDoesNotWorkIsTriedTwice(t *testing.T) {
+	for kind, limited := range map[journal.ActionKind]bool{journal.ActionRestartLoadBalancer: true, journal.ActionUpdateLoadBalancer: false} {
+		actionstest.InBubble(t, func(bare *actionstest.World) {
+			w := newWorld(bare, "10.0.0.1")
+			w.Set("a", hosttasksim.Program{Failed: "HAProxy was not confirmed to work"})
+			w.ask(kind, second, "10.0.0.1")
+			running := w.Start(w.Config(w.kinds(nil)))
+			time.Sleep(10 * time.Minute)
+			running.Halt()
+			failed := w.Count("failed write a")
+			if w.Count("stalled") != 1 || (failed == 2) != limited || failed < 2 {
+				t.Errorf("%s: it failed %d times: %q", kind, failed, w.Story())
+			}
+		})
+	}
 }

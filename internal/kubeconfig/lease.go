@@ -131,7 +131,7 @@ func await(ctx context.Context, timeout time.Duration, ask func(context.Context)
 	if cause := context.Cause(ctx); err != nil && cause != nil && !errors.Is(cause, context.DeadlineExceeded) {
 		return cause
 	}
-	return cmp.Or(last, err)
+	return last
 }
 
 // get reads an object with these credentials on a new connection.

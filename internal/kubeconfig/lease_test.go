@@ -1,6 +1,7 @@
 package kubeconfig
 
 import (
+	"context"
 	"encoding/base64"
 	"encoding/pem"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -27,6 +29,7 @@ func leased(t *testing.T, user string, answer http.HandlerFunc) (file File, serv
 
 const (
 	ofToken   = "    token: abc\n"
+	ofPlugin  = "    auth-provider: {name: oidc}\n"
 	ofProgram = "    exec: {apiVersion: client.authentication.k8s.io/v1, command: \"true\", interactiveMode: Never}\n"
 	renewedAt = `{"spec":{"renewTime":"2024-01-02T03:04:05.000000Z"}}`
 )
@@ -62,11 +65,12 @@ func TestWhatIsNoRenewedLeaseIsAnError(t *testing.T) {
 		user, text string
 		status     int
 	}{
-		"credentials from a program": {ofProgram, renewedAt, http.StatusOK},
-		"was never renewed":          {ofToken, `{"spec":{}}`, http.StatusOK},
-		"it answers 403":             {ofToken, renewedAt, http.StatusForbidden},
-		"it answers 302":             {ofToken, renewedAt, http.StatusFound},
-		"unexpected end of JSON":     {ofToken, "", http.StatusOK},
+		"gets its credentials from a program": {ofProgram, renewedAt, http.StatusOK},
+		"credentials from a program, want":    {ofPlugin, renewedAt, http.StatusOK},
+		"was never renewed":                   {ofToken, `{"spec":{}}`, http.StatusOK},
+		"it answers 403":                      {ofToken, renewedAt, http.StatusForbidden},
+		"it answers 302":                      {ofToken, renewedAt, http.StatusFound},
+		"unexpected end of JSON":              {ofToken, "", http.StatusOK},
 	} {
 		file, server := leased(t, test.user, serves(t, test.status, test.text))
 		if _, err := file.LeaseRenewed(t.Context(), server, "worker-1"); err == nil || !strings.Contains(err.Error(), want) {
@@ -104,6 +108,7 @@ func TestAPodIsAwaitedThroughAnAddressOfTheHost(t *testing.T) {
 		"it fits later":                   {"https://example.com:6443", 1, ""},
 		"it does not fit":                 {"https://example.com:6443", 1000, "pod haproxy-w1 does not run"},
 		"the server is not the kubelet's": {"https://another.com:6443", 0, "certificate is valid for"},
+		"it has the name that is wanted":  {"https://another.com:6443\n    tls-server-name: example.com", 0, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -154,5 +159,49 @@ func TestOneAPIServerThatAnswersIsEnough(t *testing.T) {
 	}
 	if err := file.AnyServes(t.Context(), []string{silent}, "worker-1"); err == nil || !strings.Contains(err.Error(), "no API server answers this node at 127.0.0.1:1: ") {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestAwaitReturnsTheErrorThatSaysMost(t *testing.T) {
+	unready, ended := errors.New("it is not ready"), errors.New("the pod is ended")
+	for name, test := range map[string]struct {
+		// limit is when the caller's context ends, and cancels whether it is canceled then.
+		limit   time.Duration
+		cancels bool
+		// last is what the last question returns, after both contexts have ended.
+		last error
+		want error
+	}{
+		"the last question was cut short":      {time.Hour, false, context.DeadlineExceeded, unready},
+		"the last question was answered":       {time.Hour, false, nil, nil},
+		"the caller's time is over":            {5 * time.Second, false, context.DeadlineExceeded, unready},
+		"the caller ends":                      {5 * time.Second, true, context.Canceled, ended},
+		"the caller ends, but it was answered": {5 * time.Second, true, nil, nil},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithCancelCause(t.Context())
+			defer cancel(nil)
+			if test.cancels {
+				defer time.AfterFunc(test.limit, func() { cancel(ended) }).Stop()
+			} else {
+				limited, stop := context.WithTimeout(ctx, test.limit)
+				defer stop()
+				ctx = limited
+			}
+			asked, began := 0, time.Now()
+			err := await(ctx, 10*time.Second, func(ctx context.Context) error {
+				if asked++; asked == 1 {
+					if took := time.Since(began); took > 0 {
+						t.Errorf("%s: it asks first after %s", name, took)
+					}
+					return unready
+				}
+				<-ctx.Done()
+				return test.last
+			})
+			if !errors.Is(err, test.want) || asked != 2 {
+				t.Errorf("%s: %v, asked %d times, want %v", name, err, asked, test.want)
+			}
+		})
 	}
 }

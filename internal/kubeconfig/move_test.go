@@ -244,3 +244,20 @@ func TestMoveRestartsNothingThatItCannotRestore(t *testing.T) {
 		t.Errorf("restarted with %q", k.restarts)
 	}
 }
+
+// TestMoveRestartsAKubeletWhoseFileAloneWasChanged: the other file had the new server already.
+func TestMoveRestartsAKubeletWhoseFileAloneWasChanged(t *testing.T) {
+	m, k := moving(t)
+	k.reaches = []string{former}
+	if err := os.WriteFile(m.Files[1].Path, []byte(strings.Replace(ofKubelet, former, balancer, 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		if _, err := m.Do(t.Context()); err == nil {
+			t.Error("it moved")
+		}
+	})
+	if !slices.Equal(k.restarts, []string{balancer, former}) {
+		t.Errorf("restarted with %q", k.restarts)
+	}
+}

@@ -238,7 +238,7 @@ func TestOnlyAPodOfTheNewManifestConfirmsIt(t *testing.T) {
 		"the kubelet has not replaced it": {second.Add(-replaced), second.Add(-time.Hour), lts, FileVersion, false, true},
 		"it has another image":            {second, second.Add(time.Second), "haproxy:2", FileVersion, false, false},
 		"it has another version":          {second, second.Add(time.Second), lts, TCPFileVersion, false, false},
-		"it does not run":                 {second, second.Add(time.Second), lts, FileVersion, true, false},
+		"it does not run":                 {second.Add(-replaced), second, lts, FileVersion, true, false},
 	} {
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "haproxy-w1"}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Image: lts}}}}
 		if !test.ended {

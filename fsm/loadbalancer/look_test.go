@@ -34,6 +34,9 @@ func TestWhatIsInStepIsLookedAtOnceADayOneAfterTheOther(t *testing.T) {
 		w.see(name, true)
 	}
 	w.settles()
+	if a, b := w.S.Things[fsm.Key(journal.LoadBalancer("w1"))], w.S.Things[fsm.Key(journal.LoadBalancer("w2"))]; !lookedBefore(a, b) || lookedBefore(b, a) {
+		t.Error("the order of two looks of the same time is not that of the names")
+	}
 	last := fsm.Stamp(w.Now)
 	upcoming := fsm.Foresee(w.S, w.P, w.Now)
 	if len(upcoming) != 1 || upcoming[0].Subject.Name != "p1" || !upcoming[0].At.Equal(w.Now.Add(24*time.Hour)) {
@@ -52,6 +55,36 @@ func TestWhatIsInStepIsLookedAtOnceADayOneAfterTheOther(t *testing.T) {
 	}) {
 		t.Errorf("details are %q", details)
 	}
+}
+
+func TestAnUpdateThatEndedEarlyIsForeseen(t *testing.T) {
+	w := newWorld(t)
+	w.nodes(2)
+	w.set(func(p *Policy) { p.Layout = "l2" })
+	w.opens()
+	w.End(w.Open(journal.LoadBalancer("w10")), journal.OutcomeAbandoned)
+	var foreseen []string
+	for _, next := range fsm.Foresee(w.S, w.P, w.Now) {
+		foreseen = append(foreseen, next.Subject.Name+" "+next.At.Sub(w.Now).String())
+	}
+	if !slices.Contains(foreseen, "w10 1m0s") {
+		t.Errorf("to come are %q", foreseen)
+	}
+}
+
+func TestNothingIsLookedAtWhileAnotherNodeIsChanged(t *testing.T) {
+	w := newWorld(t)
+	for _, name := range []string{"p1", "w1"} {
+		w.see(name, true)
+	}
+	w.settles()
+	w.Pass(23 * time.Hour)
+	w.see("w2", true)
+	w.wants("update w2 10.0.0.1")
+	w.Pass(2 * time.Hour)
+	w.wants("update w2 10.0.0.1")
+	w.ends("w2", journal.OutcomeDone)
+	w.wants("update p1 10.0.0.1")
 }
 
 func TestAPausedNodeDoesNotDelayTheDailyLooksAtOthers(t *testing.T) {

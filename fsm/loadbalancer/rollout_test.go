@@ -187,6 +187,39 @@ func TestRolloutStopsAfterTwoNodesThatCannotBeChanged(t *testing.T) {
 	w.stopped("w11", "w10", "w11")
 }
 
+func TestRolloutStopsAtAFailedCheck(t *testing.T) {
+	w := newWorld(t)
+	w.nodes(4)
+	w.set(func(p *Policy) { p.Layout = "l2" })
+	w.opens()
+	w.stalls("w10", journal.StepCheckLoadBalancer)
+	w.stopped("w10", "w10")
+}
+
+// TestRestartsStopAtANodeThatCannotBeChanged: the program may have restored a HAProxy that did not work.
+func TestRestartsStopAtANodeThatCannotBeChanged(t *testing.T) {
+	w := newWorld(t)
+	w.nodes(4)
+	w.set(func(p *Policy) { p.Image = "haproxy:2" })
+	w.begins("w10")
+	w.fails("w10", journal.StepWriteLoadBalancer)
+	w.stalls("w10", journal.StepWriteLoadBalancer)
+	w.stopped("w10", "w10")
+}
+
+func TestALostNodeIsNotBlamedOnAChangeThatHasNotBegun(t *testing.T) {
+	w := newWorld(t)
+	w.nodes(4)
+	w.set(func(p *Policy) { p.Layout = "l2" })
+	w.opens()
+	w.see("w10", false)
+	w.Pass(time.Minute)
+	w.opens()
+	if slices.ContainsFunc(w.S.Refusals, func(refusal fsm.Refusal) bool { return refusal.Rule == RuleRollout }) {
+		t.Errorf("refused are %+v", w.S.Refusals)
+	}
+}
+
 func TestNoLoadBalancerIsUpdatedWhileAChangeWritesThemAll(t *testing.T) {
 	w := newWorld(t)
 	w.nodes(2)

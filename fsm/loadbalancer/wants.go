@@ -43,7 +43,7 @@ func (s *sum) wants(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 	case b.Worse:
 	case !s.serves(w, t):
 		// A node that is not chosen is wanted only while its backoff lasts.
-		if due, may := s.mayAgain(t, wanted.Kind, w); !rolloutOf(w).next[t] && (!may || !w.Now.Before(due)) {
+		if due, _ := s.mayAgain(t, wanted.Kind, w); !rolloutOf(w).next[t] && !w.Now.Before(due) {
 			return
 		}
 	case !b.manifest(p):

@@ -3,6 +3,7 @@ package purge_test
 import (
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -99,6 +100,27 @@ func notPurgedAtTheLastMoment(t *testing.T, joined bool) {
 		s.wantTraces()
 		if got := s.forced(); len(got) > 0 {
 			t.Errorf("on record is %q", got)
+		}
+	})
+}
+
+// TestAnOSDThatIsReplacedBeforeItIsPurgedByForceIsGone: its id belongs to an OSD of another node.
+func TestAnOSDThatIsReplacedBeforeItIsPurgedByForceIsGone(t *testing.T) {
+	inWhole(t, func(t *testing.T, s *whole) {
+		s.ceph.AddPool("replicapool", 3, 2)
+		var once sync.Once
+		s.ceph.BeforeEffect = func(effect string) {
+			if effect == "osd-purge 3 by force" {
+				once.Do(func() {
+					s.ceph.RemoveOSD(3)
+					s.ceph.AddHost("w9", 3)
+				})
+			}
+		}
+		s.ask(journal.ActionRequested{Manual: true})
+		s.Start(s.cfg()).End()
+		if got := s.purges(); !slices.Equal(got, []string{"osd-purge 107 by force", "osd-purge 12 by force"}) || s.Count("failed purge-osd") > 0 {
+			t.Errorf("it did %q: %q", got, s.Story())
 		}
 	})
 }

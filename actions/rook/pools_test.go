@@ -3,6 +3,7 @@ package rook
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -270,6 +271,32 @@ func TestThePoolOfTheMgrIsLoweredAsCarefullyAsAnyOther(t *testing.T) {
 	}
 }
 
+// unlisted is a Ceph that does not list its pools.
+type unlisted struct{ Ceph }
+
+func (unlisted) Pools(context.Context) ([]ceph.Pool, error) { return nil, ceph.ErrUnavailable }
+
+func TestANumberOfAPoolThatCannotBeReadIsNotSet(t *testing.T) {
+	e := mgrPool(3, ceph.Option{})
+	before := e.said()
+	if _, err := (setNumber{Parts{Ceph: unlisted{e.ceph}, Changed: func() {}}}).Do(t.Context(), sizeStep(t, 1, 3)); !errors.Is(err, ceph.ErrUnavailable) || e.said() != before {
+		t.Errorf("%v: %s", err, e.said())
+	}
+}
+
+// sizeStep is the step that sets the size of the old mgr pool.
+func sizeStep(t *testing.T, from, to int) actions.StepContext {
+	t.Helper()
+	facts, err := json.Marshal(poolsPlan{RookChange: numbers(from, to)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return actions.StepContext{
+		Action:  journal.ActionRecord{Plan: journal.Plan{Facts: facts}},
+		Planned: journal.PlannedStep{ID: journal.PoolPlace(journal.OldMgrPool, journal.PoolSize)},
+	}
+}
+
 // TestASizeThatThePoolHasAlreadyIsNotSetAgain: another client may have set it, and Ceph would reset
 // min_size.
 func TestASizeThatThePoolHasAlreadyIsNotSetAgain(t *testing.T) {
@@ -277,16 +304,8 @@ func TestASizeThatThePoolHasAlreadyIsNotSetAgain(t *testing.T) {
 	if err := e.ceph.SetPoolNumber(t.Context(), journal.OldMgrPool, ceph.PoolMinSize, 3, false); err != nil {
 		t.Fatal(err)
 	}
-	facts, err := json.Marshal(poolsPlan{RookChange: numbers(1, 3)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	step := actions.StepContext{
-		Action:  journal.ActionRecord{Plan: journal.Plan{Facts: facts}},
-		Planned: journal.PlannedStep{ID: journal.PoolPlace(journal.OldMgrPool, journal.PoolSize)},
-	}
 	parts := Parts{Ceph: e.ceph, Changed: func() {}}
-	if _, err := (setNumber{parts}).Do(t.Context(), step); err != nil || e.said() != `size 3, min_size 3, option "" own false, 1 changes` {
+	if _, err := (setNumber{parts}).Do(t.Context(), sizeStep(t, 1, 3)); err != nil || e.said() != `size 3, min_size 3, option "" own false, 1 changes` {
 		t.Errorf("%v: %s", err, e.said())
 	}
 }

@@ -18,6 +18,7 @@ level=WARN msg=held step=s preflight=P reason="r r"
 level=INFO msg="no longer held" step=s preflight=P
 level=WARN msg="left alone for good" what=osd.1 reason=r
 level=INFO msg="step started" step=s attempt=2
+level=INFO msg="step overrules a refusal" step=s attempt=2 reason=r
 level=INFO msg="step done" step=s attempt=2 already_done=true dry_run=true
 level=WARN msg="step failed" step=s attempt=3 error=e next_try_in=1.235s
 level=ERROR msg="step failed for the last time" step=s attempt=3 error=e
@@ -48,6 +49,8 @@ func TestWhatAWorkerLogsReadsAsItShould(t *testing.T) {
 		journal.ActionReleased{Preflight: "P", Step: "s"},
 		journal.ActionLeft{What: "osd.1", Reason: "r"},
 		journal.StepStarted{Step: "s", Attempt: 2},
+		journal.StepNoted{Step: "s", Attempt: 2, Outputs: []byte(`{"forced":"r"}`)},
+		journal.StepNoted{Step: "s", Attempt: 2, Outputs: []byte(`{"node":"w1"}`)},
 		journal.StepDone{Step: "s", Attempt: 2, AlreadyDone: true, DryRun: true},
 		journal.StepFailed{Step: "s", Attempt: 3, Error: "e", NextTry: at.Add(1234567 * time.Microsecond)},
 		journal.StepFailed{Step: "s", Attempt: 3, Error: "e"},

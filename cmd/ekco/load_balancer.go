@@ -100,7 +100,7 @@ func newHostTaskBalancerCommand(a *app) *cobra.Command {
 				host.AnyServes = func(primaries []string) error { return a.anyServes(ctx, etc, primaries) }
 			}
 			if trial > 0 {
-				host.Confirm = a.balancerRuns(host, trial)
+				host.Confirm = a.balancerRuns(host, net.JoinHostPort("127.0.0.1", strconv.Itoa(loadbalancer.Port)), trial)
 			}
 			var on journal.LoadBalancerOnNode
 			var err error
@@ -139,8 +139,8 @@ func (a *app) anyServes(ctx context.Context, etc string, primaries []string) err
 	return file.AnyServes(ctx, addresses, node)
 }
 
-// balancerRuns returns a [loadbalancer.Host.Confirm] for the HAProxy of this host.
-func (a *app) balancerRuns(host loadbalancer.Host, within time.Duration) func(context.Context, journal.LoadBalancerOnNode) error {
+// balancerRuns returns a [loadbalancer.Host.Confirm] for the HAProxy of this host, which listens at an address.
+func (a *app) balancerRuns(host loadbalancer.Host, address string, within time.Duration) func(context.Context, journal.LoadBalancerOnNode) error {
 	return func(ctx context.Context, on journal.LoadBalancerOnNode) error {
 		node, _ := a.env(hosttask.EnvNode)
 		file, err := kubeconfig.In(host.Etc, "kubelet.conf")
@@ -151,7 +151,6 @@ func (a *app) balancerRuns(host loadbalancer.Host, within time.Duration) func(co
 		if err != nil {
 			return err
 		}
-		address := net.JoinHostPort("127.0.0.1", strconv.Itoa(loadbalancer.Port))
 		return file.AwaitPod(ctx, address, loadbalancer.Namespace, loadbalancer.PodName+"-"+node, within, func(pod *corev1.Pod) error {
 			return loadbalancer.Runs(pod, on, manifest.ModTime())
 		})

@@ -2,17 +2,27 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/internal/config"
+	"github.com/replicatedhq/ekco/internal/hosttask"
 	"github.com/replicatedhq/ekco/internal/loadbalancer"
+	"github.com/replicatedhq/ekco/journal"
 	"github.com/replicatedhq/ekco/test/await"
 )
 
@@ -49,17 +59,73 @@ func TestInThePodOfAHostTaskTheFilesOfTheHostAreWritten(t *testing.T) {
 	}
 }
 
-// TestHostTaskThatIsEndedRestoresHAProxysFiles: no API server answers through HAProxy here.
-func TestHostTaskThatIsEndedRestoresHAProxysFiles(t *testing.T) {
+// balancerHost returns a host with HAProxy, and a server that has the certificate of its kubeconfig's server.
+func balancerHost(t *testing.T, answer http.Handler) (*desk, loadbalancer.Host, *httptest.Server) {
+	t.Helper()
 	d, host := newDesk(t, nil), loadbalancer.Host{Etc: t.TempDir()}
+	d.env[hosttask.EnvNode] = "w1"
 	if _, err := host.Write(t.Context(), []string{"10.0.0.1"}, "haproxy:1"); err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewTLSServer(http.NotFoundHandler())
-	defer server.Close()
-	if err := os.WriteFile(filepath.Join(host.Etc, "kubernetes", "kubelet.conf"), []byte(kubeletOf(server, "https://localhost:6444")), 0o600); err != nil {
+	server := httptest.NewTLSServer(answer)
+	t.Cleanup(server.Close)
+	if err := os.WriteFile(filepath.Join(host.Etc, "kubernetes", "kubelet.conf"), []byte(kubeletOf(server, "https://example.com:6444")), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	return d, host, server
+}
+
+// TestHostTaskAsksForItsPodThroughHAProxy, here at once: nothing answers.
+func TestHostTaskAsksForItsPodThroughHAProxy(t *testing.T) {
+	d, host, _ := balancerHost(t, http.NotFoundHandler())
+	args := []string{hostTaskCommand, hostTaskBalancer, "--host-etc-dir=" + host.Etc, "--primary-host=10.0.0.1", "--image=haproxy:2", "--trial=1ms"}
+	d.expect(d.types(args...), exitDone, "read pod kube-system/haproxy-w1 from the API server at 127.0.0.1:6444: ", "")
+}
+
+// TestOnlyAPodThatWasStartedAfterTheManifestWasWrittenIsConfirmed: that of an earlier try may have the same image.
+func TestOnlyAPodThatWasStartedAfterTheManifestWasWrittenIsConfirmed(t *testing.T) {
+	for since, confirmed := range map[time.Duration]bool{-time.Minute: false, time.Second: true} {
+		d, host, server := balancerHost(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			pod := corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Image: "haproxy:1"}}}}
+			running := &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(time.Now().Add(since))}
+			pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "haproxy", State: corev1.ContainerState{Running: running}}}
+			if err := json.NewEncoder(w).Encode(pod); err != nil {
+				t.Error(err)
+			}
+		}))
+		within := 300 * time.Millisecond
+		if confirmed {
+			within = time.Minute // on a busy host
+		}
+		confirm := d.app.balancerRuns(host, server.Listener.Addr().String(), within)
+		if err := confirm(t.Context(), journal.LoadBalancerOnNode{Image: "haproxy:1", Version: "0"}); (err == nil) != confirmed {
+			t.Errorf("started %s after the manifest was written: %v", since, err)
+		}
+	}
+}
+
+func TestTheConfiguredTrialIsGivenToTheHostTask(t *testing.T) {
+	capability := loadBalancersOf(cluster{cfg: config.Config{LoadBalancer: config.LoadBalancer{InternalLoadBalancerTrial: 2 * time.Minute}}})
+	definitions := capability.Actions(nil)
+	i := slices.IndexFunc(definitions, func(d actions.Definition) bool { return d.Kind == journal.ActionRestartLoadBalancer })
+	plan, err := definitions[i].Plan(t.Context(), journal.ActionRecord{
+		ID: "x", Kind: journal.ActionRestartLoadBalancer, Subject: journal.LoadBalancer("w1"),
+		Request: journal.ActionRequested{Input: journal.LoadBalancerInput{Primaries: []string{"10.0.0.1"}, Image: "haproxy:1"}},
+	})
+	if err != nil || !strings.Contains(string(plan.Steps[0].Input), `"--trial=2m0s"`) {
+		t.Errorf("%v: %+v", err, plan.Steps)
+	}
+}
+
+// TestHostTaskThatIsEndedRestoresHAProxysFiles: no API server answers through HAProxy here.
+func TestHostTaskThatIsEndedRestoresHAProxysFiles(t *testing.T) {
+	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
+		t.Run(signal.String(), func(t *testing.T) { restoresAtSignal(t, signal) })
+	}
+}
+
+func restoresAtSignal(t *testing.T, signal syscall.Signal) {
+	d, host, _ := balancerHost(t, http.NotFoundHandler())
 	var before [2][]byte
 	for i, path := range []string{host.ConfigPath(), host.ManifestPath()} {
 		content, err := os.ReadFile(path)
@@ -75,7 +141,7 @@ func TestHostTaskThatIsEndedRestoresHAProxysFiles(t *testing.T) {
 			content, err := os.ReadFile(host.ManifestPath())
 			return strings.Contains(string(content), "haproxy:2"), fmt.Sprint(err)
 		})
-		if err := syscall.Kill(os.Getpid(), syscall.SIGTERM); err != nil {
+		if err := syscall.Kill(os.Getpid(), signal); err != nil {
 			t.Error(err)
 		}
 	})
@@ -90,17 +156,9 @@ func TestHostTaskThatIsEndedRestoresHAProxysFiles(t *testing.T) {
 
 // TestAHostThatNoPrimaryAnswersKeepsItsConfiguration: HAProxy would cut it off.
 func TestAHostThatNoPrimaryAnswersKeepsItsConfiguration(t *testing.T) {
-	d, host := newDesk(t, nil), loadbalancer.Host{Etc: t.TempDir()}
-	if _, err := host.Write(t.Context(), []string{"10.0.0.1"}, "haproxy:1"); err != nil {
-		t.Fatal(err)
-	}
-	server := httptest.NewTLSServer(http.NotFoundHandler())
-	defer server.Close()
-	if err := os.WriteFile(filepath.Join(host.Etc, "kubernetes", "kubelet.conf"), []byte(kubeletOf(server, "https://localhost:6444")), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	args := []string{hostTaskCommand, hostTaskBalancer, "--host-etc-dir=" + host.Etc, "--primary-host=127.0.0.1", "--ask-first"}
-	d.expect(d.types(args...), exitDone, `ekco-outcome {"failed":"write `+host.ConfigPath()+`: no API server answers this node at 127.0.0.1:6443`, "")
+	d, host, _ := balancerHost(t, http.NotFoundHandler())
+	args := []string{hostTaskCommand, hostTaskBalancer, "--host-etc-dir=" + host.Etc, "--primary-host=127.0.0.1,::1", "--ask-first"}
+	d.expect(d.types(args...), exitDone, `ekco-outcome {"failed":"write `+host.ConfigPath()+`: no API server answers this node at 127.0.0.1:6443, [::1]:6443`, "")
 	config, err := os.ReadFile(host.ConfigPath())
 	if err != nil || !strings.Contains(string(config), "10.0.0.1:6443") {
 		t.Errorf("%v: %s", err, config)

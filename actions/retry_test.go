@@ -24,7 +24,7 @@ func TestRestsGrowFromTheLongestOnBeyondTheBudget(t *testing.T) {
 }
 
 func TestTheTriesOfAStepLimitOnlyAttemptsThatBegan(t *testing.T) {
-	lost, unseen := &lostError{"it is gone"}, &unseenError{"it is not there", context.DeadlineExceeded}
+	lost, unseen := &lostError{missing: "it is gone"}, &unseenError{"it is not there", context.DeadlineExceeded}
 	for _, test := range []struct {
 		tries, want int
 		err         error

@@ -443,11 +443,3 @@ func FuzzTheReader(f *testing.F) {
 		}
 	})
 }
-
-func TestATrialTakesOneSecondToFourMinutes(t *testing.T) {
-	for d, ok := range map[time.Duration]bool{time.Second - 1: false, time.Second: true, maxTrial: true, maxTrial + 1: false} {
-		if want := trial(&d); (want == "") != ok {
-			t.Errorf("%s: it wants %q", d, want)
-		}
-	}
-}
